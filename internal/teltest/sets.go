@@ -1,0 +1,112 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package teltest finds and reads the telemetry that tests and benchmarks run
+// on: the large real sets that lie outside the repository, and the fixtures
+// inside it.
+package teltest
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// RequireEnv makes a missing set a failure instead of a skip when it is set
+// to anything but "".
+const RequireEnv = "STEF_REQUIRE_SETS"
+
+const rootModule = "module github.com/otelstef/stef"
+
+// Data returns the path of an element of the real OTLP sets: below STEF_DATA,
+// or else below shared/data beside the folder of the root module. Without the
+// sets it skips the test, aloud, or fails it where RequireEnv is set.
+func Data(tb testing.TB, elem ...string) string {
+	tb.Helper()
+	return find(tb, "STEF_DATA", "data", elem)
+}
+
+// Golden is like Data for the reference vectors: STEF_GOLDEN or shared/golden.
+func Golden(tb testing.TB, elem ...string) string {
+	tb.Helper()
+	return find(tb, "STEF_GOLDEN", "golden", elem)
+}
+
+func find(tb testing.TB, env, folder string, elem []string) string {
+	tb.Helper()
+	dir := os.Getenv(env)
+	if dir == "" {
+		dir = filepath.Join(filepath.Dir(Root(tb)), "shared", folder)
+	}
+	path := filepath.Join(append([]string{dir}, elem...)...)
+	if _, err := os.Stat(path); err != nil {
+		const format = "needs %s, which is not here (set %s to its folder)"
+		name := filepath.Join(append([]string{"shared", folder}, elem...)...)
+		if os.Getenv(RequireEnv) != "" {
+			tb.Fatalf(format, name, env)
+		}
+		tb.Skipf(format, name, env)
+	}
+	return path
+}
+
+// Root returns the folder of the root module.
+func Root(tb testing.TB) string {
+	tb.Helper()
+	dir, err := os.Getwd()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	for {
+		mod, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+		if err == nil {
+			first, _, _ := strings.Cut(string(mod), "\n")
+			if strings.TrimSpace(first) == rootModule {
+				return dir
+			}
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			tb.Fatal("the folder of the root module is not above the working directory")
+		}
+		dir = parent
+	}
+}
+
+// Parts reads a file of part framing under zstd: parts of a big-endian uint32
+// length and that many bytes of one OTLP message.
+func Parts(tb testing.TB, path string) [][]byte {
+	tb.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer f.Close()
+	z, err := zstd.NewReader(f, zstd.WithDecoderConcurrency(1))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer z.Close()
+	r := bufio.NewReader(z)
+	var parts [][]byte
+	for {
+		var head [4]byte
+		if _, err := io.ReadFull(r, head[:]); errors.Is(err, io.EOF) {
+			return parts
+		} else if err != nil {
+			tb.Fatalf("%s: part %d: %v", path, len(parts), err)
+		}
+		part := make([]byte, binary.BigEndian.Uint32(head[:]))
+		if _, err := io.ReadFull(r, part); err != nil {
+			tb.Fatalf("%s: part %d: %v", path, len(parts), err)
+		}
+		parts = append(parts, part)
+	}
+}
