@@ -1,0 +1,229 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package schema
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+)
+
+// MaxWireEntries is the greatest number of entries of a wire schema; the
+// readers of the format accept no more.
+//
+// spec: #limits
+const MaxWireEntries = 1024
+
+// WireSchema is what a stream says about the schema it was written in: one
+// field count per struct and oneof, in the order in which a walk from the root
+// first meets them. The names and types are not in it; both ends know them.
+//
+// spec: #wire-schema
+type WireSchema []int
+
+// Kept says how many of its first fields each struct and oneof has in a
+// stream. Fields beyond that have no column and no bit in any mask. A struct
+// that only dropped fields lead to is not listed. The nil Kept keeps all.
+type Kept map[*Struct]int
+
+// WireError is the error of a wire schema that is damaged or does not fit the
+// schema of the reader.
+type WireError struct {
+	// Entry is the index of the entry the error is about, from 0. It is -1 if
+	// the error is about the number of entries.
+	Entry int
+	// Struct is the struct or oneof the entry belongs to, if that is known.
+	Struct string
+	Reason string
+}
+
+// Error implements error.
+func (e *WireError) Error() string {
+	switch {
+	case e.Entry < 0:
+		return "wire schema: " + e.Reason
+	case e.Struct == "":
+		return fmt.Sprintf("wire schema: entry %d: %s", e.Entry, e.Reason)
+	default:
+		return fmt.Sprintf("wire schema: entry %d (%s): %s", e.Entry, e.Struct, e.Reason)
+	}
+}
+
+// WireOf returns the wire schema of root with all of its fields.
+func WireOf(root *Struct) WireSchema {
+	var w WireSchema
+	walk := newWireWalk(func(s *Struct) (int, error) {
+		w = append(w, len(s.Fields))
+		return len(s.Fields), nil
+	})
+	// The count function above has no errors, so the walk has none.
+	_ = walk.enter(root)
+	return w
+}
+
+// Keep spreads the counts of w over the structs and oneofs of root, by the
+// walk the writer of w did: into kept fields only. It fails with a *WireError
+// if w has a count greater than the fields there are, too few or too many
+// entries, or nothing left of root.
+//
+// spec: #evolution
+func Keep(root *Struct, w WireSchema) (Kept, error) {
+	kept := make(Kept, len(w))
+	next := 0
+	walk := newWireWalk(func(s *Struct) (int, error) {
+		if next == len(w) {
+			return 0, &WireError{Entry: next, Struct: s.Name, Reason: "is missing"}
+		}
+		entry, n := next, w[next]
+		next++
+		if n < 0 || n > len(s.Fields) {
+			return 0, &WireError{Entry: entry, Struct: s.Name,
+				Reason: fmt.Sprintf("has %d fields, this schema has %d", n, len(s.Fields))}
+		}
+		if s == root && n == 0 {
+			return 0, &WireError{Entry: entry, Struct: s.Name, Reason: "the root has no fields"}
+		}
+		kept[s] = n
+		return n, nil
+	})
+	if err := walk.enter(root); err != nil {
+		return nil, err
+	}
+	if next < len(w) {
+		return nil, &WireError{Entry: next,
+			Reason: fmt.Sprintf("is left over: root %s reaches %d structs and oneofs", root.Name, next)}
+	}
+	return kept, nil
+}
+
+// Of returns how many fields of s are kept.
+func (k Kept) Of(s *Struct) int {
+	if k == nil {
+		return len(s.Fields)
+	}
+	return k[s]
+}
+
+// AppendBinary appends the bytes of w to dst. It fails with a *WireError if w
+// is no valid wire schema.
+func (w WireSchema) AppendBinary(dst []byte) ([]byte, error) {
+	if len(w) > MaxWireEntries {
+		return dst, tooManyEntries(uint64(len(w)))
+	}
+	for i, n := range w {
+		if n < 0 || n > math.MaxInt32 {
+			return dst, badCount(i, n)
+		}
+	}
+	dst = binary.AppendUvarint(dst, uint64(len(w)))
+	for _, n := range w {
+		dst = binary.AppendUvarint(dst, uint64(n))
+	}
+	return dst, nil
+}
+
+// ParseWire reads a wire schema from the start of b and returns the bytes
+// after it. Errors are of type *WireError.
+func ParseWire(b []byte) (w WireSchema, rest []byte, err error) {
+	count, b, reason := cutUvarint(b)
+	if reason != "" {
+		return nil, nil, &WireError{Entry: -1, Reason: "number of entries " + reason}
+	}
+	if count > MaxWireEntries {
+		return nil, nil, tooManyEntries(count)
+	}
+	// Each entry is at least one byte, so b bounds the allocation.
+	if count > uint64(len(b)) {
+		return nil, nil, &WireError{Entry: -1,
+			Reason: fmt.Sprintf("%d entries announced, %d bytes left", count, len(b))}
+	}
+	w = make(WireSchema, count)
+	for i := range w {
+		var n uint64
+		n, b, reason = cutUvarint(b)
+		if reason != "" {
+			return nil, nil, &WireError{Entry: i, Reason: reason}
+		}
+		if n > math.MaxInt32 {
+			return nil, nil, badCount(i, n)
+		}
+		w[i] = int(n)
+	}
+	return w, b, nil
+}
+
+// cutUvarint takes a U64 off the start of b. The reason is "" on success.
+//
+// spec: #uvarint
+func cutUvarint(b []byte) (v uint64, rest []byte, reason string) {
+	v, n := binary.Uvarint(b)
+	switch {
+	case n == 0:
+		return 0, nil, "is cut off"
+	case n < 0:
+		return 0, nil, "overflows 64 bits"
+	}
+	return v, b[n:], ""
+}
+
+func tooManyEntries(n uint64) error {
+	return &WireError{Entry: -1, Reason: fmt.Sprintf("%d entries, the limit is %d", n, MaxWireEntries)}
+}
+
+func badCount[T int | uint64](entry int, n T) error {
+	return &WireError{Entry: entry, Reason: fmt.Sprintf("%d is no possible number of fields", n)}
+}
+
+// wireWalk meets every struct and oneof below a root once, in wire order.
+type wireWalk struct {
+	// count is called at the first visit of a struct and says how many of its
+	// fields to walk into.
+	count func(*Struct) (int, error)
+	seen  map[*Struct]bool
+	// walked holds the multimaps visited or being visited. The format walks a
+	// multimap again at each visit, but all the structs in it are seen by then:
+	// leaving that out changes nothing but the time, which is otherwise
+	// exponential in the depth of nested multimaps.
+	walked map[*Multimap]bool
+}
+
+func newWireWalk(count func(*Struct) (int, error)) *wireWalk {
+	return &wireWalk{count: count, seen: map[*Struct]bool{}, walked: map[*Multimap]bool{}}
+}
+
+func (w *wireWalk) enter(s *Struct) error {
+	if w.seen[s] {
+		return nil
+	}
+	w.seen[s] = true
+	n, err := w.count(s)
+	if err != nil {
+		return err
+	}
+	for _, f := range s.Fields[:n] {
+		if err := w.visit(&f.Type); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *wireWalk) visit(t *Type) error {
+	switch t.Kind {
+	case KindStruct, KindOneof:
+		return w.enter(t.Struct)
+	case KindArray:
+		return w.visit(t.Elem)
+	case KindMultimap:
+		if w.walked[t.Multimap] {
+			return nil
+		}
+		w.walked[t.Multimap] = true
+		if err := w.visit(&t.Multimap.Key); err != nil {
+			return err
+		}
+		return w.visit(&t.Multimap.Value)
+	}
+	return nil
+}
