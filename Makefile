@@ -1,0 +1,83 @@
+# Copyright The Otel/STEF Authors
+# SPDX-License-Identifier: Apache-2.0
+
+GO ?= go
+
+# Every folder with a go.mod and Go code. RECORD is a program that makes
+# fixtures: it is kept compiling, and running it is nobody's test.
+MODULES := $(patsubst %/go.mod,%,$(shell find . -name go.mod -not -path '*/.*' -not -path '*/testdata/*' | sort))
+MODULES := $(foreach m,$(MODULES),$(if $(shell find $(m) -name '*.go' | head -n 1),$(m)))
+RECORD := ./internal/fixtures/record
+TESTED := $(filter-out $(RECORD),$(MODULES))
+
+# The tools of this repository have a module of their own, so that what they
+# need never reaches the modules that need us.
+TOOL := $(GO) tool -modfile=$(CURDIR)/tools/go.mod
+
+SCHEMA := stef-spec/otel.stef
+GENERATED := stef-go/otelstef
+
+BENCH ?= .
+BENCHTIME ?= 1s
+COUNT ?= 1
+FUZZTIME ?= 30s
+RACE ?= ./...
+
+# $(call each,MODULES,COMMAND) runs a command in the folder of every module.
+each = @set -e; for m in $(1); do echo "-- $$m"; (cd $$m; $(2)); done
+
+# USERS lists the packages of a module whose tests reach internal/teltest, the
+# one way to the large sets.
+TELTEST := github.com/otelstef/stef/internal/teltest
+USERS := $(GO) list -test -f '{{$$p := .ForTest}}{{range .Deps}}{{if eq . "$(TELTEST)"}}{{println $$p}}{{end}}{{end}}' ./...
+
+.DEFAULT_GOAL := help
+.PHONY: help build test test-real test-long race fuzz bench benchstat lint generate check-generate vectors demo
+
+help: ## Print this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+build: ## Compile every module; put the programs into bin/
+	$(call each,$(MODULES),$(GO) build -o /dev/null ./...)
+	$(GO) build -o bin/ ./cmd/...
+
+test: ## Run the tests of every module
+	$(call each,$(TESTED),$(GO) test ./...)
+	$(call each,$(filter $(RECORD),$(MODULES)),$(GO) build -o /dev/null ./...)
+
+# -count=1: the go command does not notice changed files outside the module.
+test-real: ## Run the tests that read the large real sets; fail where the sets are missing
+	$(call each,$(TESTED),list=$$($(USERS)); pkgs=$$(printf '%s\n' "$$list" | grep . | sort -u || true); if [ -n "$$pkgs" ]; then STEF_REQUIRE_SETS=1 $(GO) test -count=1 $$pkgs; fi)
+
+test-long: ## Run the tests of every module at full length (STEF_LONG=1)
+	$(call each,$(TESTED),STEF_LONG=1 $(GO) test -count=1 -timeout 120m ./...)
+
+race: ## Run the tests under the race detector (RACE=packages; needs a C compiler)
+	$(GO) test -race -short $(RACE)
+
+fuzz: ## Run every fuzz target, one after another (FUZZTIME=30s each)
+	@tools/fuzz.sh -fuzztime $(FUZZTIME)
+
+bench: ## Run the benchmarks at GOMAXPROCS=1 (BENCH=regexp BENCHTIME=1s COUNT=1)
+	$(call each,$(TESTED),GOMAXPROCS=1 $(GO) test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -count $(COUNT) -benchmem ./...)
+
+benchstat: ## Compare two outputs of make bench (FILES="old.txt new.txt")
+	@$(TOOL) benchstat $(FILES)
+
+lint: ## Check format, go vet and staticcheck in every module
+	@files=$$(gofmt -l .); if [ -n "$$files" ]; then echo "gofmt would change:"; echo "$$files"; exit 1; fi
+	$(call each,$(MODULES),$(GO) vet ./... && $(TOOL) staticcheck ./...)
+
+generate: ## Generate the OpenTelemetry records from their schema
+	@set -e; dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; \
+	$(GO) run ./cmd/stefc -out "$$dir" $(SCHEMA); \
+	rm -f $(GENERATED)/*.stef.go; cp "$$dir"/*.stef.go $(GENERATED)/
+
+check-generate: ## Fail where the generated records are not what the schema gives
+	$(GO) test -count=1 -run '^TestGeneratedIsCurrent$$' ./internal/arch
+
+vectors: ## Write the annotated vectors of the specification again
+	$(GO) test -count=1 ./stef-spec/... -update
+
+demo: ## Run the main job on the bundled real telemetry
+	@$(GO) run ./cmd/stef demo

@@ -1,0 +1,295 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package arch
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// direct lists what the product code of a package may import, beside the
+// standard library and beside its own sub-packages where the name ends in
+// "/...". The first line that fits a package is its rule, and a package that
+// fits none is a problem: it has no place in the house yet.
+//
+// Names on the right are folders or, with a dot in the first element or from
+// the list of nicknames, packages of others with all their sub-packages; * is
+// anything.
+const direct = `
+stef-spec                     ->
+stef-go/bitio                 ->
+stef-go/schema                ->
+stef-go/idl                   -> stef-go/schema
+stef-go/column                -> stef-go/bitio
+stef-go                       -> stef-go/schema
+stef-go/codec                 -> stef-go/bitio stef-go/column
+stef-go/internal/frame        -> stef-go stef-go/bitio zstd
+stef-go/stefrt                -> stef-go stef-go/schema stef-go/bitio stef-go/codec stef-go/column stef-go/internal/frame
+stef-go/dynamic               -> stef-go/schema zstd
+stef-go/annotate              -> stef-go/schema stef-go/column stef-go/internal/frame
+stef-go/otelstef              -> stef-go stef-go/schema stef-go/bitio stef-go/codec stef-go/stefrt
+stef-go/steftest              -> stef-go stef-go/schema stef-go/bitio stef-go/codec stef-go/column stef-go/stefrt stef-go/dynamic
+
+stef-gogrpc/stefpb            -> protobuf grpc
+stef-gogrpc                   -> stef-go stef-go/schema stef-gogrpc/stefpb protobuf grpc
+stef-pdata                    -> stef-go stef-go/otelstef pdata
+exporter/...                  -> stef-go stef-go/otelstef stef-gogrpc stef-pdata collector grpc zap
+receiver/...                  -> stef-go stef-go/otelstef stef-gogrpc stef-pdata collector grpc zap
+
+internal/stefgen              -> stef-go/schema
+internal/teltest              -> pdata zstd
+internal/arch                 ->
+internal/fixtures/record/...  -> *
+internal/fixtures/...         ->
+cmd/stefc                     -> stef-go/schema stef-go/idl internal/stefgen
+cmd/...                       -> *
+benchmarks/...                -> *
+tools/...                     -> *
+`
+
+// reach lists what a package may depend on outside the repository by way of
+// any packages of ours, beside the standard library.
+const reach = `
+stef-spec     ->
+stef-go/...   -> zstd
+cmd/stefc     ->
+stef-pdata    -> zstd pdata
+`
+
+// never lists what a package may not reach, directly or by way of any packages
+// of ours, whatever the tables above allow.
+const never = `
+stef-go/dynamic  -> stef-go/bitio stef-go/codec stef-go/column stef-go/stefrt stef-go/internal/frame
+internal/stefgen -> stef-go/stefrt
+stef-gogrpc/...  -> stef-go/otelstef pdata
+stef-pdata       -> grpc
+exporter/...     -> receiver/...
+receiver/...     -> exporter/...
+cmd/stef         -> exporter/... receiver/...
+cmd/stefc        -> exporter/... receiver/...
+
+stef-go/...      -> benchmarks/... internal/teltest
+stef-gogrpc/...  -> benchmarks/... internal/teltest stef-go/steftest
+stef-pdata/...   -> benchmarks/... internal/teltest stef-go/steftest
+exporter/...     -> benchmarks/... internal/teltest stef-go/steftest
+receiver/...     -> benchmarks/... internal/teltest stef-go/steftest
+cmd/...          -> benchmarks/... internal/teltest stef-go/steftest
+internal/...     -> benchmarks/...
+`
+
+// nicknames of packages of others.
+var nicknames = map[string]string{
+	"zstd":      "github.com/klauspost/compress/zstd",
+	"grpc":      "google.golang.org/grpc",
+	"protobuf":  "google.golang.org/protobuf",
+	"pdata":     "go.opentelemetry.io/collector/pdata",
+	"collector": "go.opentelemetry.io/collector",
+	"zap":       "go.uber.org/zap",
+}
+
+// rule is one line of a table.
+type rule struct {
+	pattern string
+	names   []string
+}
+
+func rules(table string) []rule {
+	var list []rule
+	for line := range strings.Lines(table) {
+		left, right, ok := strings.Cut(line, "->")
+		if ok {
+			list = append(list, rule{strings.TrimSpace(left), strings.Fields(right)})
+		}
+	}
+	return list
+}
+
+// fits says whether a folder or import path is meant by a name of a table.
+func fits(name, pattern string) bool {
+	if long, ok := nicknames[pattern]; ok {
+		pattern = long + "/..."
+	}
+	if tree, ok := strings.CutSuffix(pattern, "/..."); ok {
+		return name == tree || strings.HasPrefix(name, tree+"/")
+	}
+	return pattern == "*" || name == pattern
+}
+
+func fitsAny(name string, patterns []string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool { return fits(name, p) })
+}
+
+// pack is a package: the files of one folder without tests.
+type pack struct {
+	name    string
+	doc     string
+	imports []string // folders of ours, import paths of others, nothing standard
+}
+
+// packages reads the packages of a repository by folder. It ignores build
+// constraints, so every rule holds on every platform.
+func packages(t *testing.T, files []file) map[string]*pack {
+	t.Helper()
+	packs := map[string]*pack{}
+	for _, f := range files {
+		if !f.goSource() || f.goTest() || f.testdata() {
+			continue
+		}
+		src, err := parser.ParseFile(token.NewFileSet(), f.path, f.data, parser.ImportsOnly|parser.ParseComments)
+		require.NoError(t, err)
+		p := packs[f.dir()]
+		if p == nil {
+			p = &pack{name: src.Name.Name}
+			packs[f.dir()] = p
+		}
+		p.doc += src.Doc.Text()
+		p.imports = append(p.imports, foreign(t, src)...)
+	}
+	for _, p := range packs {
+		slices.Sort(p.imports)
+		p.imports = slices.Compact(p.imports)
+	}
+	return packs
+}
+
+func foreign(t *testing.T, src *ast.File) []string {
+	t.Helper()
+	var names []string
+	for _, spec := range src.Imports {
+		name, err := strconv.Unquote(spec.Path.Value)
+		require.NoError(t, err)
+		first, _, _ := strings.Cut(name, "/")
+		ours, ok := strings.CutPrefix(name, module+"/")
+		switch {
+		case ok:
+			names = append(names, ours)
+		case strings.Contains(first, "."):
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// imports reports what breaks the tables.
+func imports(packs map[string]*pack, direct, reach, never []rule) []string {
+	var problems []string
+	report := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
+	for _, dir := range slices.Sorted(maps.Keys(packs)) {
+		at := slices.IndexFunc(direct, func(r rule) bool { return fits(dir, r.pattern) })
+		if at < 0 {
+			report("%s: no rule says what it may import", dir)
+			continue
+		}
+		own := strings.HasSuffix(direct[at].pattern, "/...")
+		for _, name := range packs[dir].imports {
+			if !fitsAny(name, direct[at].names) && !(own && fits(name, direct[at].pattern)) {
+				report("%s: imports %s", dir, name)
+			}
+		}
+		via := reached(packs, dir)
+		for _, name := range slices.Sorted(maps.Keys(via)) {
+			_, ours := packs[name]
+			for _, r := range reach {
+				if !ours && fits(dir, r.pattern) && !fitsAny(name, r.names) {
+					report("%s: depends on %s by way of %s", dir, name, via[name])
+				}
+			}
+			for _, r := range never {
+				if fits(dir, r.pattern) && fitsAny(name, r.names) {
+					report("%s: never on %s, here by way of %s", dir, name, via[name])
+				}
+			}
+		}
+	}
+	return problems
+}
+
+// reached maps everything a package depends on to one that imports it.
+func reached(packs map[string]*pack, dir string) map[string]string {
+	via := map[string]string{}
+	queue := []string{dir}
+	for len(queue) > 0 {
+		from := queue[0]
+		queue = queue[1:]
+		if packs[from] == nil {
+			continue
+		}
+		for _, name := range packs[from].imports {
+			if via[name] == "" {
+				via[name] = from
+				queue = append(queue, name)
+			}
+		}
+	}
+	return via
+}
+
+// docs reports packages a newcomer cannot start from.
+func docs(packs map[string]*pack) []string {
+	var problems []string
+	for _, dir := range slices.Sorted(maps.Keys(packs)) {
+		p := packs[dir]
+		if p.name == "main" && p.doc == "" {
+			problems = append(problems, dir+": no package comment")
+		}
+		if want := "Package " + p.name + " "; p.name != "main" && !strings.HasPrefix(p.doc, want) {
+			problems = append(problems, fmt.Sprintf("%s: the package comment does not begin with %q", dir, want))
+		}
+	}
+	return problems
+}
+
+func TestImports(t *testing.T) {
+	require.Empty(t, imports(packages(t, repo(t)), rules(direct), rules(reach), rules(never)))
+}
+
+func TestDocs(t *testing.T) { require.Empty(t, docs(packages(t, repo(t)))) }
+
+func TestImportsBite(t *testing.T) {
+	const direct = "a -> b zstd\nb ->\nc/... -> a\nd -> *\n"
+	f := func(wants []string, reach, never string, pairs ...string) {
+		t.Helper()
+		for i := 1; i < len(pairs); i += 2 {
+			pairs[i] = "package x\n\nimport (\n\t\"fmt\"\n" + pairs[i] + "\n)\n"
+		}
+		got := imports(packages(t, sample(t, pairs...)), rules(direct), rules(reach), rules(never))
+		require.Equal(t, wants, got)
+	}
+	ours := func(name string) string { return strconv.Quote(module + "/" + name) }
+
+	f(nil, "", "", "a/a.go", ours("b")+`; "github.com/klauspost/compress/zstd"`, "b/b.go", "", "c/d/e.go", ours("a")+";"+ours("c"))
+	f([]string{"b: imports a"}, "", "", "b/b.go", ours("a"))
+	f([]string{"a: imports example.com/x"}, "", "", "a/a.go", `"example.com/x"`)
+	f([]string{"b: imports b/c", "b/c: no rule says what it may import"}, "", "", "b/b.go", ours("b/c"), "b/c/c.go", "")
+	f(nil, "", "", "b/b_test.go", ours("a"), "b/testdata/x/x.go", ours("a"))
+	f([]string{"a: imports github.com/klauspost/compress/zstdx"}, "", "", "a/a.go", `"github.com/klauspost/compress/zstdx"`)
+
+	f([]string{"d: depends on example.com/x by way of d"}, "d -> zstd", "",
+		"d/d.go", ours("a")+`; "example.com/x"`, "a/a.go", `"github.com/klauspost/compress/zstd"`)
+	f([]string{"d: depends on github.com/klauspost/compress/zstd by way of a"}, "d ->", "",
+		"d/d.go", ours("a"), "a/a.go", `"github.com/klauspost/compress/zstd"`)
+	f([]string{"d: never on b, here by way of a"}, "", "d -> b/...", "d/d.go", ours("a"), "a/a.go", ours("b"), "b/b.go", "")
+}
+
+func TestDocsBite(t *testing.T) {
+	f := func(want int, pairs ...string) {
+		t.Helper()
+		require.Len(t, docs(packages(t, sample(t, pairs...))), want)
+	}
+	f(0, "a/a.go", "// Package a does it.\npackage a\n", "a/b.go", "package a\n", "a/a_test.go", "package a\n")
+	f(0, "cmd/stef/main.go", "// Command stef does it.\npackage main\n")
+	f(1, "a/a.go", "package a\n")
+	f(1, "a/a.go", "// Copyright\n\npackage a\n")
+	f(1, "a/a.go", "// Package b does it.\npackage a\n")
+	f(1, "cmd/stef/main.go", "package main\n")
+}

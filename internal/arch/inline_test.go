@@ -1,0 +1,91 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package arch
+
+import (
+	"fmt"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// leaves are the functions that run once per value, by the package that calls
+// them. The compiler must inline every call there: a call left in one place is
+// a value that pays for it, and an alias or one line too many is enough to lose
+// all of them without a word. stef-go/otelstef stands for any generated package.
+var leaves = []struct{ in, leaf string }{
+	{"stef-go/codec", "stef-go/bitio.(*Writer).Write"},
+	{"stef-go/codec", "stef-go/bitio.(*Reader).Read"},
+	{records, "stef-go/bitio.(*Writer).Write"},
+	{records, "stef-go/bitio.(*Reader).Read"},
+	{records, "stef-go/stefrt.(*Node).Mark"},
+}
+
+// object is what the compiler said and left of a package.
+type object struct {
+	notes   string // -m
+	symbols string // go tool nm
+}
+
+func compile(t *testing.T, dir string) object {
+	t.Helper()
+	archive := filepath.Join(t.TempDir(), "package.a")
+	notes := goCommand(t, "build", "-gcflags=-m", "-o", archive, "./"+dir)
+	cmd := exec.Command("go", "tool", "nm", archive)
+	symbols, err := cmd.Output()
+	require.NoError(t, err)
+	return object{notes, string(symbols)}
+}
+
+// inlined returns how the calls of a leaf are not inlined, or "". The leaf must
+// be named by its folder, as in "stef-go/bitio.(*Writer).Write".
+func (o object) inlined(leaf string) string {
+	note := regexp.MustCompile(`(?m): inlining call to ` + regexp.QuoteMeta(path.Base(leaf)) + `$`)
+	call := regexp.MustCompile(`(?m)^\s+U ` + regexp.QuoteMeta(module+"/"+leaf) + `$`)
+	switch {
+	case !note.MatchString(o.notes):
+		return "inlined nowhere"
+	case call.MatchString(o.symbols):
+		return "inlined in some places, called in others"
+	}
+	return ""
+}
+
+func TestLeavesAreInlined(t *testing.T) {
+	repo(t)
+	objects := map[string]object{}
+	var problems []string
+	for _, row := range leaves {
+		if _, ok := objects[row.in]; !ok {
+			objects[row.in] = compile(t, row.in)
+		}
+		if p := objects[row.in].inlined(row.leaf); p != "" {
+			problems = append(problems, fmt.Sprintf("%s: %s is %s", row.in, row.leaf, p))
+		}
+	}
+	require.Empty(t, problems)
+}
+
+func TestInlinedBites(t *testing.T) {
+	f := func(want, notes, symbols string) {
+		t.Helper()
+		o := object{strings.TrimPrefix(notes, "\n"), strings.TrimPrefix(symbols, "\n")}
+		require.Equal(t, want, o.inlined("stef-go/bitio.(*Writer).Write"))
+	}
+	const (
+		here  = "\nx/x.go:3:33: inlining call to bitio.(*Writer).Write\n"
+		call  = "\n         U github.com/otelstef/stef/stef-go/bitio.(*Writer).Write\n"
+		other = "\n         U github.com/otelstef/stef/stef-go/bitio.(*Writer).WriteSlow\n"
+	)
+	f("", here, other)
+	f("", here+here, "")
+	f("inlined nowhere", "", call)
+	f("inlined nowhere", "\nx/x.go:3:33: inlining call to bitio.(*Writer).WriteSlow\n", "")
+	f("inlined in some places, called in others", here, other+call)
+}
