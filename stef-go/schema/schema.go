@@ -6,7 +6,11 @@
 // (the field counts a stream announces) and the rules of compatibility.
 //
 // A Schema is made by package idl from a .stef file, or by hand. It is plain
-// data: read-only after Resolve, safe to share between goroutines.
+// data: read-only once it is made, safe to share between goroutines.
+//
+// From a root Struct follow its column tree (Columns), its wire schema (WireOf)
+// and, given the wire schema of a stream, how much of the root that stream
+// holds (Keep, Compare).
 //
 // spec: #schema-language
 package schema
@@ -34,6 +38,8 @@ const (
 type Schema struct {
 	// Package is the dotted package name of the file, such as "otel.stef".
 	Package string
+	// Doc is the comment above the package clause, without slashes.
+	Doc string
 	// Structs holds structs and oneofs in order of declaration.
 	Structs   []*Struct
 	Multimaps []*Multimap
@@ -114,6 +120,15 @@ type Pos struct {
 // Composite says whether values of kind k own further columns.
 func (k Kind) Composite() bool { return k >= KindStruct }
 
+// String returns the name of k; for the primitives, the keyword of the
+// language.
+func (k Kind) String() string {
+	if int(k) < len(kindNames) {
+		return kindNames[k]
+	}
+	return "invalid"
+}
+
 // Root returns the root struct with the given name, or nil.
 func (s *Schema) Root(name string) *Struct {
 	for _, st := range s.Structs {
@@ -133,4 +148,19 @@ func (s *Schema) Roots() []*Struct {
 		}
 	}
 	return roots
+}
+
+var kindNames = [...]string{
+	KindInvalid:  "invalid",
+	KindBool:     "bool",
+	KindInt64:    "int64",
+	KindUint64:   "uint64",
+	KindFloat64:  "float64",
+	KindString:   "string",
+	KindBytes:    "bytes",
+	KindEnum:     "enum",
+	KindStruct:   "struct",
+	KindOneof:    "oneof",
+	KindMultimap: "multimap",
+	KindArray:    "array",
 }

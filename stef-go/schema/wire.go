@@ -52,10 +52,17 @@ func (e *WireError) Error() string {
 
 // WireOf returns the wire schema of root with all of its fields.
 func WireOf(root *Struct) WireSchema {
+	return Kept(nil).Wire(root)
+}
+
+// Wire returns the wire schema of root with the fields of k: what a writer
+// that keeps only those announces. It undoes Keep.
+func (k Kept) Wire(root *Struct) WireSchema {
 	var w WireSchema
 	walk := newWireWalk(func(s *Struct) (int, error) {
-		w = append(w, len(s.Fields))
-		return len(s.Fields), nil
+		n := k.Of(s)
+		w = append(w, n)
+		return n, nil
 	})
 	// The count function above has no errors, so the walk has none.
 	_ = walk.enter(root)
@@ -180,6 +187,8 @@ type wireWalk struct {
 	// count is called at the first visit of a struct and says how many of its
 	// fields to walk into.
 	count func(*Struct) (int, error)
+	// leave, if set, is called after the fields of a struct are walked.
+	leave func(*Struct) error
 	seen  map[*Struct]bool
 	// walked holds the multimaps visited or being visited. The format walks a
 	// multimap again at each visit, but all the structs in it are seen by then:
@@ -206,7 +215,10 @@ func (w *wireWalk) enter(s *Struct) error {
 			return err
 		}
 	}
-	return nil
+	if w.leave == nil {
+		return nil
+	}
+	return w.leave(s)
 }
 
 func (w *wireWalk) visit(t *Type) error {
