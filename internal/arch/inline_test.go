@@ -20,10 +20,10 @@ import (
 // a value that pays for it, and an alias or one line too many is enough to lose
 // all of them without a word. stef-go/otelstef stands for any generated package.
 var leaves = []struct{ in, leaf string }{
-	{"stef-go/codec", "stef-go/bitio.(*Writer).Write"},
-	{"stef-go/codec", "stef-go/bitio.(*Reader).Read"},
-	{records, "stef-go/bitio.(*Writer).Write"},
-	{records, "stef-go/bitio.(*Reader).Read"},
+	{"stef-go/codec", "stef-go/bitio.(*BitWriter).Write"},
+	{"stef-go/codec", "stef-go/bitio.(*BitReader).Read"},
+	{records, "stef-go/bitio.(*BitWriter).Write"},
+	{records, "stef-go/bitio.(*BitReader).Read"},
 	{records, "stef-go/stefrt.(*Node).Mark"},
 }
 
@@ -44,7 +44,7 @@ func compile(t *testing.T, dir string) object {
 }
 
 // inlined returns how the calls of a leaf are not inlined, or "". The leaf must
-// be named by its folder, as in "stef-go/bitio.(*Writer).Write".
+// be named by its folder, as in "stef-go/bitio.(*BitWriter).Write".
 func (o object) inlined(leaf string) string {
 	note := regexp.MustCompile(`(?m): inlining call to ` + regexp.QuoteMeta(path.Base(leaf)) + `$`)
 	call := regexp.MustCompile(`(?m)^\s+U ` + regexp.QuoteMeta(module+"/"+leaf) + `$`)
@@ -76,16 +76,16 @@ func TestInlinedBites(t *testing.T) {
 	f := func(want, notes, symbols string) {
 		t.Helper()
 		o := object{strings.TrimPrefix(notes, "\n"), strings.TrimPrefix(symbols, "\n")}
-		require.Equal(t, want, o.inlined("stef-go/bitio.(*Writer).Write"))
+		require.Equal(t, want, o.inlined("stef-go/bitio.(*BitWriter).Write"))
 	}
 	const (
-		here  = "\nx/x.go:3:33: inlining call to bitio.(*Writer).Write\n"
-		call  = "\n         U github.com/otelstef/stef/stef-go/bitio.(*Writer).Write\n"
-		other = "\n         U github.com/otelstef/stef/stef-go/bitio.(*Writer).WriteSlow\n"
+		here  = "\nx/x.go:3:33: inlining call to bitio.(*BitWriter).Write\n"
+		call  = "\n         U github.com/otelstef/stef/stef-go/bitio.(*BitWriter).Write\n"
+		other = "\n         U github.com/otelstef/stef/stef-go/bitio.(*BitWriter).WriteSlow\n"
 	)
 	f("", here, other)
 	f("", here+here, "")
 	f("inlined nowhere", "", call)
-	f("inlined nowhere", "\nx/x.go:3:33: inlining call to bitio.(*Writer).WriteSlow\n", "")
+	f("inlined nowhere", "\nx/x.go:3:33: inlining call to bitio.(*BitWriter).WriteSlow\n", "")
 	f("inlined in some places, called in others", here, other+call)
 }
