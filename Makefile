@@ -5,7 +5,7 @@ GO ?= go
 
 # Every folder with a go.mod and Go code. RECORD is a program that makes
 # fixtures: it is kept compiling, and running it is nobody's test.
-MODULES := $(patsubst %/go.mod,%,$(shell find . -name go.mod -not -path '*/.*' -not -path '*/testdata/*' | sort))
+MODULES := $(sort $(patsubst %/go.mod,%,$(shell find . -name go.mod -not -path '*/.*' -not -path '*/testdata/*')))
 MODULES := $(foreach m,$(MODULES),$(if $(shell find $(m) -name '*.go' | head -n 1),$(m)))
 RECORD := ./internal/fixtures/record
 TESTED := $(filter-out $(RECORD),$(MODULES))

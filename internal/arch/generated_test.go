@@ -10,10 +10,12 @@ import (
 	"go/format"
 	"go/parser"
 	"go/token"
+	"maps"
 	"os"
 	"os/exec"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -58,7 +60,7 @@ func stale(have, fresh []file) []string {
 			problems = append(problems, fmt.Sprintf("%s: differs from line %d on", name, firstDifference(data, f.data)))
 		}
 	}
-	for name := range old {
+	for _, name := range slices.Sorted(maps.Keys(old)) {
 		problems = append(problems, name+": nothing in the schema gives it any more")
 	}
 	return problems
@@ -134,10 +136,10 @@ func TestGeneratedIsCurrent(t *testing.T) {
 			have = append(have, f)
 		}
 	}
-	require.Empty(t, stale(have, fresh), "make generate makes %s current", records)
+	none(t, stale(have, fresh), "make generate makes %s current", records)
 }
 
-func TestGeneratedShape(t *testing.T) { require.Empty(t, shape(t, repo(t))) }
+func TestGeneratedShape(t *testing.T) { none(t, shape(t, repo(t))) }
 
 func TestStaleBites(t *testing.T) {
 	f := func(want []string, have, fresh []file) {

@@ -69,7 +69,7 @@ func TestLeavesAreInlined(t *testing.T) {
 			problems = append(problems, fmt.Sprintf("%s: %s is %s", row.in, row.leaf, p))
 		}
 	}
-	require.Empty(t, problems)
+	none(t, problems)
 }
 
 func TestInlinedBites(t *testing.T) {

@@ -56,6 +56,12 @@ func repo(t *testing.T) []file {
 	return files
 }
 
+// none fails with a line for every problem.
+func none(t *testing.T, problems []string, message ...any) {
+	t.Helper()
+	require.Empty(t, strings.Join(problems, "\n"), message...)
+}
+
 // texts reads the text files of a tree.
 func texts(tree fs.FS) ([]file, error) {
 	var files []file
