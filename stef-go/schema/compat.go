@@ -53,7 +53,7 @@ func Compare(root *Struct, other WireSchema) Compat {
 		return Exact
 	case fits(root, other):
 		return Older
-	case mayExtend(root, other) && covers(other, own):
+	case mayExtend(root, own, other):
 		return Newer
 	default:
 		return Incompatible
@@ -70,18 +70,18 @@ var (
 	errCut           = errors.New("fields were cut off")
 )
 
-// mayExtend walks root and w side by side for as long as it is certain which
-// entry belongs to which struct: until it has walked the known fields of a
-// struct that has more fields in w. What follows there may be entries of types
-// that root does not have.
-func mayExtend(root *Struct, w WireSchema) bool {
+// mayExtend walks root and other side by side for as long as it is certain
+// which entry belongs to which struct: until it has walked the known fields of
+// a struct that has more fields in other. From there on entries of types that
+// root does not have may stand anywhere, and covers must do.
+func mayExtend(root *Struct, own, other WireSchema) bool {
 	next := 0
 	extended := map[*Struct]bool{}
 	walk := newWireWalk(func(s *Struct) (int, error) {
-		if next == len(w) || w[next] < len(s.Fields) {
+		if next == len(other) || other[next] < own[next] {
 			return 0, errCut
 		}
-		extended[s] = w[next] > len(s.Fields)
+		extended[s] = other[next] > own[next]
 		next++
 		return len(s.Fields), nil
 	})
@@ -91,12 +91,11 @@ func mayExtend(root *Struct, w WireSchema) bool {
 		}
 		return nil
 	}
-	return errors.Is(walk.enter(root), errUnknownFields)
+	return errors.Is(walk.enter(root), errUnknownFields) && covers(other[next:], own[next:])
 }
 
 // covers says whether each entry of own can be given an entry of other of its
-// own that is at least as large. If other extends own then each struct of own
-// has such an entry, in whatever place.
+// own that is at least as large, in whatever place.
 func covers(other, own WireSchema) bool {
 	if len(other) < len(own) {
 		return false

@@ -58,7 +58,11 @@ func (c *comparison) structs(old, new *Struct) {
 		c.report(old.Name, "the dictionary was %s and is %s", dictOrNone(old.Dict), dictOrNone(new.Dict))
 	}
 	if len(new.Fields) < len(old.Fields) {
-		c.report(old.Name, "had %d fields and has %d; fields cannot be removed", len(old.Fields), len(new.Fields))
+		what := "fields"
+		if old.Oneof {
+			what = "choices"
+		}
+		c.report(old.Name, "had %d %s and has %d; %s cannot be removed", len(old.Fields), what, len(new.Fields), what)
 		return
 	}
 	places := make(map[string]int, len(new.Fields))

@@ -5,9 +5,9 @@ package schema
 
 import "strings"
 
-// MaxColumns is the greatest number of columns package idl lets a root have.
-// The tree repeats a type at each place it is used, so a short schema can ask
-// for a tree that no memory holds.
+// MaxColumns is the greatest number of columns package idl lets the roots of a
+// file have together. The tree repeats a type at each place it is used, so a
+// short schema can ask for a tree that no memory holds.
 const MaxColumns = 1 << 16
 
 // Stream says how a column packs its values.

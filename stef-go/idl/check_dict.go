@@ -1,0 +1,59 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package idl
+
+import "github.com/otelstef/stef/stef-go/schema"
+
+// dictionaries checks the use of dictionary names. A dictionary is known by
+// its name in the whole file, and all its users read the same entries: they
+// must agree on what an entry is.
+func (c *checker) dictionaries() {
+	first := map[string]dictUse{}
+	for _, s := range c.schema.Structs {
+		if s.Dict != "" {
+			first[s.Dict] = dictUse{"structs", s.Pos.Line}
+		}
+	}
+	c.eachType(func(t *schema.Type, _ bool) {
+		if t.Dict == "" || !c.stringDict(t) {
+			return
+		}
+		at := c.places[t].dict
+		use := dictUse{"values of type " + t.Kind.String(), at.pos.Line}
+		other, taken := first[t.Dict]
+		if !taken {
+			first[t.Dict] = use
+			return
+		}
+		if other.holds != use.holds {
+			c.list.errorf(at, "dictionary %s cannot hold %s: it holds %s, see line %d",
+				quoted(t.Dict), use.holds, other.holds, other.line)
+		}
+	})
+}
+
+type dictUse struct {
+	holds string
+	line  int
+}
+
+// stringDict says whether a type that names a dictionary has one in fact, and
+// reports where it has not.
+func (c *checker) stringDict(t *schema.Type) bool {
+	at := c.places[t].dict
+	switch t.Kind {
+	case schema.KindString, schema.KindBytes:
+		return true
+	case schema.KindEnum:
+		c.list.errorf(at, "enum %s can have no dictionary; string and bytes can", quoted(t.Name))
+	case schema.KindStruct:
+		c.list.warnf(at, "the dictionary here means nothing: that of a struct is named where struct %s is defined",
+			quoted(t.Name))
+		t.Dict = ""
+	case schema.KindOneof, schema.KindMultimap:
+		c.list.warnf(at, "the dictionary here means nothing: a %s has none", t.Kind)
+		t.Dict = ""
+	}
+	return false
+}

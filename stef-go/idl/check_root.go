@@ -1,0 +1,145 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package idl
+
+import "github.com/otelstef/stef/stef-go/schema"
+
+// size checks that the roots are not too large for a reader to accept or for
+// memory to hold.
+//
+// spec: #limits
+func (c *checker) size() {
+	left := schema.MaxColumns
+	for _, root := range c.schema.Roots() {
+		at := named(root.Name, root.Pos)
+		columns := schema.CountColumns(root, nil, left+1)
+		if columns > left {
+			c.list.errorf(at, "with root %s the roots have more than %d columns: a type has those of all types in it, at each place it is used",
+				quoted(root.Name), schema.MaxColumns)
+			return
+		}
+		left -= columns
+		if entries := len(schema.WireOf(root)); entries > schema.MaxWireEntries {
+			c.list.errorf(at, "root %s reaches %d structs and oneofs, the limit is %d",
+				quoted(root.Name), entries, schema.MaxWireEntries)
+		}
+	}
+}
+
+// unused warns of definitions that no root leads to: no stream can hold them.
+func (c *checker) unused() {
+	roots := c.schema.Roots()
+	if len(roots) == 0 {
+		c.list.warnf(span{}, "the file has no root struct, so no stream can be made of it")
+		return
+	}
+	for _, root := range roots {
+		c.used.structFrom(root)
+	}
+	for _, s := range c.schema.Structs {
+		c.warnUnused(s, s.Name, s.Pos)
+	}
+	for _, m := range c.schema.Multimaps {
+		c.warnUnused(m, m.Name, m.Pos)
+	}
+	for _, e := range c.schema.Enums {
+		c.warnUnused(e, e.Name, e.Pos)
+	}
+}
+
+func (c *checker) warnUnused(def any, name string, pos schema.Pos) {
+	if !c.used[def] {
+		c.list.warnf(named(name, pos), "no root uses %s", quoted(name))
+	}
+}
+
+// reach is the set of definitions that some definitions lead to. Its elements
+// are *schema.Struct, *schema.Multimap and *schema.Enum.
+type reach map[any]bool
+
+// structFrom adds s and all it leads to.
+func (r reach) structFrom(s *schema.Struct) {
+	if r[s] {
+		return
+	}
+	r[s] = true
+	r.fieldsOf(s)
+}
+
+// fieldsOf adds what the fields of s lead to; s only if they lead back to it.
+func (r reach) fieldsOf(s *schema.Struct) {
+	for _, f := range s.Fields {
+		r.typeFrom(&f.Type)
+	}
+}
+
+func (r reach) typeFrom(t *schema.Type) {
+	switch t.Kind {
+	case schema.KindStruct, schema.KindOneof:
+		r.structFrom(t.Struct)
+	case schema.KindArray:
+		r.typeFrom(t.Elem)
+	case schema.KindEnum:
+		r[t.Enum] = true
+	case schema.KindMultimap:
+		if r[t.Multimap] {
+			return
+		}
+		r[t.Multimap] = true
+		r.typeFrom(&t.Multimap.Key)
+		r.typeFrom(&t.Multimap.Value)
+	}
+}
+
+// portability warns of what the format allows but not every implementation
+// gets right.
+//
+// spec: #struct-dict
+func (c *checker) portability() {
+	for _, s := range c.schema.Structs {
+		if !c.used[s] {
+			continue
+		}
+		for _, f := range s.Fields {
+			c.portableField(s, f)
+		}
+		if s.Dict == "" {
+			continue
+		}
+		inside := reach{}
+		inside.fieldsOf(s)
+		if inside[s] {
+			c.list.warnf(named(s.Name, s.Pos),
+				"not portable: a struct with a dictionary contains itself, and implementations number its entries differently")
+		}
+	}
+	c.elementDicts()
+}
+
+func (c *checker) portableField(s *schema.Struct, f *schema.Field) {
+	at := named(f.Name, f.Pos)
+	dictStruct := f.Type.Kind == schema.KindStruct && f.Type.Struct.Dict != ""
+	switch {
+	case s.Oneof && dictStruct:
+		c.list.warnf(at, "not portable: the choice of a oneof has a struct dictionary")
+	case f.Optional && dictStruct:
+		c.list.warnf(at, "not portable: an optional field has a struct dictionary")
+	case f.Optional && s.Dict != "":
+		c.list.warnf(at, "not portable: a struct with a dictionary has an optional field")
+	}
+}
+
+// elementDicts warns of dictionaries that only array elements use.
+func (c *checker) elementDicts() {
+	direct := map[string]bool{}
+	c.eachType(func(t *schema.Type, element bool) {
+		direct[t.Dict] = direct[t.Dict] || !element
+	})
+	c.eachType(func(t *schema.Type, _ bool) {
+		if t.Dict != "" && !direct[t.Dict] {
+			c.list.warnf(c.places[t].dict, "not portable: only array elements use dictionary %s", quoted(t.Dict))
+			direct[t.Dict] = true
+		}
+	})
+}

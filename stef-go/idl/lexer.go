@@ -1,0 +1,238 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package idl
+
+import (
+	"bytes"
+	"errors"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/otelstef/stef/stef-go/schema"
+)
+
+// lexer cuts a file into tokens, one per call of next. What is no token is
+// reported and skipped.
+type lexer struct {
+	src    []byte
+	offset int
+	// pos is the place of offset.
+	pos  schema.Pos
+	list *reports
+	// fresh says that no token was found on the current line yet.
+	fresh   bool
+	comment commentBlock
+}
+
+func newLexer(src []byte, list *reports) *lexer {
+	return &lexer{src: src, pos: schema.Pos{Line: 1, Column: 1}, list: list, fresh: true}
+}
+
+// commentBlock is a run of comments, each alone on its line, without a blank
+// line between.
+type commentBlock struct {
+	lines []string
+	// last is the number of the last line.
+	last int
+}
+
+// text returns the block as documentation for something at the given line, or
+// "" if it is not directly above that.
+func (b *commentBlock) text(line int) string {
+	if b.last+1 != line {
+		return ""
+	}
+	return strings.Trim(strings.Join(b.lines, "\n"), "\n")
+}
+
+const eof rune = -1
+
+// peek returns the next rune, or eof. Bytes that are not UTF-8 are
+// utf8.RuneError of width 1.
+func (l *lexer) peek() (r rune, width int) {
+	if l.offset == len(l.src) {
+		return eof, 0
+	}
+	return utf8.DecodeRune(l.src[l.offset:])
+}
+
+// advance steps over one rune. CR, LF and CRLF each end a line.
+func (l *lexer) advance() {
+	r, width := l.peek()
+	l.offset += width
+	if r == '\n' || r == '\r' && !l.at('\n') {
+		l.pos = schema.Pos{Line: l.pos.Line + 1, Column: 1}
+		l.fresh = true
+		return
+	}
+	l.pos.Column++
+}
+
+func (l *lexer) at(c byte) bool { return l.offset < len(l.src) && l.src[l.offset] == c }
+
+// next returns the next token, and for ever endOfFile after the last.
+func (l *lexer) next() token {
+	for {
+		r, width := l.peek()
+		switch {
+		case r == eof:
+			return token{kind: endOfFile, span: span{l.pos, 1}, first: l.fresh}
+		case r == utf8.RuneError && width == 1:
+			l.skipInvalid()
+		case unicode.IsSpace(r):
+			l.advance()
+		case r == '/':
+			l.slash()
+		case unicode.IsLetter(r) || r == '_':
+			return l.word(r)
+		case '0' <= r && r <= '9':
+			return l.number()
+		case strings.ContainsRune(".=()[]{}", r):
+			return l.punctuation()
+		default:
+			l.skipUnknown(r)
+		}
+	}
+}
+
+// take consumes runes while ok holds and returns them with their place.
+func (l *lexer) take(ok func(rune) bool) (text string, at span) {
+	start, pos := l.offset, l.pos
+	for {
+		r, _ := l.peek()
+		if r == eof || !ok(r) {
+			return string(l.src[start:l.offset]), span{pos, l.pos.Column - pos.Column}
+		}
+		l.advance()
+	}
+}
+
+// emit completes a token that was just consumed.
+func (l *lexer) emit(t token) token {
+	t.first = l.fresh
+	if t.first {
+		t.doc = l.comment.text(t.pos.Line)
+	}
+	l.fresh = false
+	l.comment = commentBlock{}
+	return t
+}
+
+func (l *lexer) word(start rune) token {
+	text, at := l.take(isWordRune)
+	if start == '_' {
+		l.list.errorf(at, "%s is no name: a name starts with a letter", quoted(text))
+	}
+	kind := identifier
+	if isKeyword(text) {
+		kind = tokenKind(text)
+	}
+	return l.emit(token{kind: kind, text: text, span: at})
+}
+
+func isWordRune(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_' }
+
+// number takes all letters and digits that follow, so that a wrong number is
+// one error and not two tokens.
+func (l *lexer) number() token {
+	text, at := l.take(isWordRune)
+	value, err := strconv.ParseUint(text, 0, 64)
+	// A wrong number stays a token: to drop it would be one more error.
+	switch {
+	case errors.Is(err, strconv.ErrRange):
+		l.list.errorf(at, "number %s does not fit 64 bits", text)
+	case err != nil:
+		l.list.errorf(at, "%s is no number: decimal, 0x, 0b and 0o digits are allowed", quoted(text))
+	}
+	return l.emit(token{kind: number, text: text, span: at, value: value})
+}
+
+func (l *lexer) punctuation() token {
+	at := span{l.pos, 1}
+	text := string(l.src[l.offset])
+	l.advance()
+	return l.emit(token{kind: tokenKind(text), text: text, span: at})
+}
+
+func (l *lexer) slash() {
+	at := span{l.pos, 1}
+	l.advance()
+	if l.at('*') {
+		at.width++
+		l.list.errorf(at, "block comments are not possible; a comment starts with //")
+		l.skipBlock()
+		return
+	}
+	if !l.at('/') {
+		l.list.errorf(at, "a single / means nothing; a comment starts with //")
+		return
+	}
+	l.advance()
+	start := l.offset
+	for {
+		r, width := l.peek()
+		if r == eof || r == '\n' || r == '\r' {
+			break
+		}
+		if r == utf8.RuneError && width == 1 {
+			l.skipInvalid()
+			continue
+		}
+		l.advance()
+	}
+	l.addComment(at.pos.Line, string(l.src[start:l.offset]))
+}
+
+// skipBlock skips a block comment, as far as it has an end: none of its text is
+// worth another error.
+func (l *lexer) skipBlock() {
+	length := bytes.Index(l.src[l.offset:], []byte("*/"))
+	if length < 0 {
+		l.advance()
+		return
+	}
+	for end := l.offset + length + len("*/"); l.offset < end; {
+		l.advance()
+	}
+}
+
+func (l *lexer) addComment(line int, text string) {
+	if !l.fresh {
+		return
+	}
+	if l.comment.last+1 != line {
+		l.comment = commentBlock{}
+	}
+	text = strings.TrimPrefix(strings.TrimRight(text, " \t"), " ")
+	l.comment.lines = append(l.comment.lines, text)
+	l.comment.last = line
+}
+
+func (l *lexer) skipInvalid() {
+	at := span{l.pos, 0}
+	for {
+		r, width := l.peek()
+		if r != utf8.RuneError || width != 1 {
+			break
+		}
+		l.advance()
+		at.width++
+	}
+	l.list.errorf(at, "invalid character: the text is not UTF-8")
+}
+
+func (l *lexer) skipUnknown(r rune) {
+	at := span{l.pos, 1}
+	l.advance()
+	switch r {
+	case ',', ';':
+		l.list.errorf(at, "unexpected %q: white space alone separates fields", r)
+	case '-', '+':
+		l.list.errorf(at, "unexpected %q: numbers have no sign", r)
+	default:
+		l.list.errorf(at, "unexpected character %q", r)
+	}
+}

@@ -1,0 +1,405 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package idl
+
+import (
+	"strings"
+
+	"github.com/otelstef/stef/stef-go/schema"
+)
+
+// parser makes definitions of tokens by recursive descent with one token of
+// lookahead. A parse method returns false after it has reported an error; the
+// body or file it is in then skips to a place where it can go on.
+type parser struct {
+	lex  *lexer
+	list *reports
+	// tok is the next token, not consumed yet; count is how many were.
+	tok   token
+	count int
+	// suspect is the name of a field whose type is a name on the next line. If
+	// the body then breaks, a missing type is the likely cause.
+	suspect token
+
+	schema *schema.Schema
+	places places
+}
+
+// places remembers where in the file the parts of a type are, which the schema
+// does not keep.
+type places map[*schema.Type]place
+
+type place struct{ name, dict span }
+
+func newParser(src []byte, list *reports) *parser {
+	p := &parser{lex: newLexer(src, list), list: list, schema: &schema.Schema{}, places: places{}}
+	p.tok = p.lex.next()
+	return p
+}
+
+// next consumes a token and returns it.
+func (p *parser) next() token {
+	t := p.tok
+	p.tok = p.lex.next()
+	p.count++
+	return t
+}
+
+// accept consumes a token if it is of the given kind.
+func (p *parser) accept(kind tokenKind) bool {
+	if p.tok.kind != kind {
+		return false
+	}
+	p.next()
+	return true
+}
+
+// fail reports a syntax error and returns false.
+func (p *parser) fail(at span, format string, args ...any) bool {
+	if p.suspect.text != "" {
+		p.list.errorf(p.suspect.span, "field %s has no type: the name on the next line was read as its type",
+			quoted(p.suspect.text))
+		p.suspect = token{}
+		return false
+	}
+	p.list.errorf(at, format, args...)
+	return false
+}
+
+// expect consumes a token of the given kind, or fails.
+func (p *parser) expect(kind tokenKind, where string) bool {
+	if p.accept(kind) {
+		return true
+	}
+	return p.fail(p.tok.span, "expected %s %s, found %s", quoted(string(kind)), where, p.tok.describe())
+}
+
+// name consumes an identifier, or fails.
+func (p *parser) name(what string) (token, bool) {
+	if p.tok.kind == identifier {
+		return p.next(), true
+	}
+	if isKeyword(p.tok.text) {
+		return p.tok, p.fail(p.tok.span, "expected %s, found %s, which cannot be a name", what, p.tok.describe())
+	}
+	return p.tok, p.fail(p.tok.span, "expected %s, found %s", what, p.tok.describe())
+}
+
+// file parses Package , Definition , { Definition }.
+func (p *parser) file() {
+	if !p.packageClause() {
+		p.skipToDefinition()
+	}
+	if p.tok.kind == endOfFile && !p.list.failed() {
+		p.fail(p.tok.span, "the file has no definition")
+	}
+	for p.tok.kind != endOfFile {
+		if !p.definition() {
+			p.skipToDefinition()
+		}
+	}
+}
+
+func (p *parser) packageClause() bool {
+	p.schema.Doc = p.tok.doc
+	if !p.accept("package") {
+		return p.fail(p.tok.span, "a schema file starts with its package, found %s", p.tok.describe())
+	}
+	var names []string
+	for {
+		t, ok := p.name("a package name")
+		if !ok {
+			return false
+		}
+		names = append(names, t.text)
+		if !p.accept(".") {
+			break
+		}
+	}
+	p.schema.Package = strings.Join(names, ".")
+	return true
+}
+
+// skipToDefinition skips to a line that starts with a definition.
+func (p *parser) skipToDefinition() {
+	for p.tok.kind != endOfFile && !(p.tok.first && p.tok.kind.startsDefinition()) {
+		p.next()
+	}
+}
+
+func (p *parser) definition() bool {
+	if !p.tok.kind.startsDefinition() {
+		return p.fail(p.tok.span, "expected struct, oneof, multimap or enum, found %s", p.tok.describe())
+	}
+	keyword := p.next()
+	name, ok := p.name("the name of the " + string(keyword.kind))
+	if !ok {
+		return false
+	}
+	switch keyword.kind {
+	case "struct", "oneof":
+		return p.structDef(keyword, name)
+	case "multimap":
+		return p.multimapDef(keyword, name)
+	default:
+		return p.enumDef(keyword, name)
+	}
+}
+
+// structDef parses [ "root" | Dict ] , "{" , { Field } , "}".
+func (p *parser) structDef(keyword, name token) bool {
+	s := &schema.Struct{Name: name.text, Oneof: keyword.kind == "oneof", Doc: keyword.doc, Pos: name.pos}
+	p.schema.Structs = append(p.schema.Structs, s)
+	if !p.structModifier(s) {
+		return false
+	}
+	return p.body(keyword, name, func() bool { return p.field(s) })
+}
+
+func (p *parser) structModifier(s *schema.Struct) bool {
+	at := p.tok.span
+	for p.tok.kind == "root" || p.tok.kind == "dict" {
+		modifier := p.tok
+		switch {
+		case s.Oneof && modifier.kind == "root":
+			return p.fail(modifier.span, "a oneof cannot be a root: put it into a struct")
+		case s.Oneof:
+			return p.fail(modifier.span, "a oneof can have no dictionary: put it into a struct")
+		case s.Root || s.Dict != "":
+			return p.fail(at, "a struct is a root or has a dictionary, not both")
+		case modifier.kind == "root":
+			p.next()
+			s.Root = true
+		default:
+			dict, at, ok := p.dict()
+			if !ok {
+				return false
+			}
+			if dict != s.Name {
+				p.list.errorf(at, "the dictionary of struct %s must have the name of the struct, not %s",
+					quoted(s.Name), quoted(dict))
+			}
+			s.Dict = dict
+		}
+	}
+	return true
+}
+
+// body parses "{" , { entry } , "}". After an error in an entry it goes on with
+// the next line.
+func (p *parser) body(keyword, name token, entry func() bool) bool {
+	what := string(keyword.kind) + " " + quoted(name.text)
+	if !p.expect("{", "to open "+what) {
+		return false
+	}
+	p.suspect = token{}
+	defer func() { p.suspect = token{} }()
+	for !p.accept("}") {
+		if p.tok.kind == endOfFile || p.tok.first && p.tok.kind.startsDefinition() {
+			return p.fail(p.tok.span, "expected \"}\" to close %s of line %d, found %s",
+				what, name.pos.Line, p.tok.describe())
+		}
+		start := p.count
+		if !entry() {
+			p.skipEntry(start)
+		}
+	}
+	return true
+}
+
+// skipEntry skips to the next line or the end of the body. start is p.count at
+// the start of the entry: skipping always makes progress. Braces inside are
+// skipped in pairs.
+func (p *parser) skipEntry(start int) {
+	depth := 0
+	for p.tok.kind != endOfFile {
+		if p.tok.first && p.count > start && (depth == 0 || p.tok.kind.startsDefinition()) {
+			return
+		}
+		switch p.tok.kind {
+		case "{":
+			depth++
+		case "}":
+			if depth == 0 {
+				return
+			}
+			depth--
+		}
+		p.next()
+	}
+}
+
+// field parses Ident , Type , { "optional" }.
+func (p *parser) field(s *schema.Struct) bool {
+	what := "a field name"
+	if s.Oneof {
+		what = "the name of a choice"
+	}
+	name, ok := p.name(what)
+	if !ok {
+		return false
+	}
+	f := &schema.Field{Name: name.text, Doc: name.doc, Pos: name.pos}
+	s.Fields = append(s.Fields, f)
+	typeName := p.tok
+	if !p.typeOf(&f.Type, "field "+quoted(name.text), name.span) {
+		return false
+	}
+	if p.suspect.text == "" && typeName.kind == identifier && typeName.first {
+		p.suspect = name
+	}
+	for p.tok.kind == "optional" {
+		at := p.next().span
+		switch {
+		case s.Oneof:
+			p.list.warnf(at, "optional means nothing in a oneof: a choice is not there unless it is chosen")
+		case f.Optional:
+			p.list.warnf(at, "field %s is optional already", quoted(f.Name))
+		default:
+			f.Optional = true
+		}
+	}
+	if p.tok.kind == "dict" {
+		return p.fail(p.tok.span, "dict belongs to the type: it comes before optional")
+	}
+	return true
+}
+
+// multimapDef parses "{" , "key" , Type , [ Dict ] , "value" , Type , [ Dict ] , "}".
+func (p *parser) multimapDef(keyword, name token) bool {
+	m := &schema.Multimap{Name: name.text, Doc: keyword.doc, Pos: name.pos}
+	p.schema.Multimaps = append(p.schema.Multimaps, m)
+	expected := []tokenKind{"key", "value"}
+	ok := p.body(keyword, name, func() bool {
+		if len(expected) == 0 {
+			return p.fail(p.tok.span, "a multimap has one key and one value, found %s", p.tok.describe())
+		}
+		part := p.tok
+		if part.kind != expected[0] {
+			return p.fail(part.span, "expected %s of multimap %s, found %s: the key comes first, then the value",
+				quoted(string(expected[0])), quoted(name.text), part.describe())
+		}
+		p.next()
+		expected = expected[1:]
+		t := &m.Key
+		if part.kind == "value" {
+			t = &m.Value
+		}
+		return p.multimapPart(t, part)
+	})
+	if ok && len(expected) > 0 && !p.list.failed() {
+		return p.fail(name.span, "multimap %s has no %s", quoted(name.text), expected[0])
+	}
+	return ok
+}
+
+func (p *parser) multimapPart(t *schema.Type, part token) bool {
+	if !p.typeOf(t, "the "+string(part.kind), part.span) {
+		return false
+	}
+	target := t
+	if t.Kind == schema.KindArray {
+		target = t.Elem
+	}
+	if p.tok.kind == "optional" {
+		return p.fail(p.tok.span, "the %s of a multimap cannot be optional", part.kind)
+	}
+	if p.tok.kind != "dict" {
+		return true
+	}
+	first := target.Dict
+	if !p.dictOf(target) {
+		return false
+	}
+	if first != "" {
+		p.list.warnf(p.places[target].dict, "dictionary %s replaces %s", quoted(target.Dict), quoted(first))
+	}
+	return true
+}
+
+// enumDef parses "{" , { Ident , "=" , Number } , "}".
+func (p *parser) enumDef(keyword, name token) bool {
+	e := &schema.Enum{Name: name.text, Doc: keyword.doc, Pos: name.pos}
+	p.schema.Enums = append(p.schema.Enums, e)
+	return p.body(keyword, name, func() bool {
+		name, ok := p.name("the name of an enum value")
+		if !ok {
+			return false
+		}
+		if p.tok.kind == "}" || p.tok.first {
+			return p.fail(name.span, "enum value %s has no number", quoted(name.text))
+		}
+		if !p.expect("=", "after "+quoted(name.text)) {
+			return false
+		}
+		if p.tok.kind != number {
+			return p.fail(p.tok.span, "expected the number of %s, found %s", quoted(name.text), p.tok.describe())
+		}
+		e.Values = append(e.Values, schema.EnumValue{
+			Name: name.text, Value: p.next().value, Doc: name.doc, Pos: name.pos,
+		})
+		return true
+	})
+}
+
+// typeOf parses [ "[" , "]" ] , ( Primitive | Ident ) , [ Dict ] into t. Names
+// are linked to definitions later.
+func (p *parser) typeOf(t *schema.Type, owner string, ownerAt span) bool {
+	if p.accept("[") {
+		if !p.expect("]", "after \"[\"") {
+			return false
+		}
+		if p.tok.kind == "[" {
+			return p.fail(p.tok.span, "arrays of arrays are not possible: put the inner array into a struct")
+		}
+		t.Kind, t.Elem = schema.KindArray, &schema.Type{}
+		t = t.Elem
+	}
+	at := p.tok.span
+	switch kind, primitive := primitives[p.tok.kind]; {
+	case primitive:
+		t.Kind = kind
+	case p.tok.kind == identifier:
+		t.Name = p.tok.text
+	case p.tok.kind == "}" || p.tok.kind == endOfFile || p.tok.first:
+		return p.fail(ownerAt, "%s has no type", owner)
+	default:
+		return p.fail(at, "expected the type of %s, found %s", owner, p.tok.describe())
+	}
+	p.next()
+	p.places[t] = place{name: at}
+	if p.tok.kind == "dict" {
+		return p.dictOf(t)
+	}
+	return true
+}
+
+// dictOf parses a Dict into t.
+func (p *parser) dictOf(t *schema.Type) bool {
+	dict, at, ok := p.dict()
+	if !ok {
+		return false
+	}
+	switch t.Kind {
+	case schema.KindBool, schema.KindInt64, schema.KindUint64, schema.KindFloat64:
+		p.list.errorf(at, "%s can have no dictionary; string and bytes can", t.Kind)
+		return true
+	}
+	t.Dict = dict
+	p.places[t] = place{name: p.places[t].name, dict: at}
+	return true
+}
+
+// dict parses "dict" , "(" , Ident , ")" and returns the identifier.
+func (p *parser) dict() (name string, at span, ok bool) {
+	p.next()
+	if !p.expect("(", "after dict") {
+		return "", span{}, false
+	}
+	t, ok := p.name("the name of a dictionary")
+	if !ok {
+		return "", span{}, false
+	}
+	return t.text, t.span, p.expect(")", "after the name of the dictionary")
+}

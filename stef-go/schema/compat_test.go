@@ -1,0 +1,165 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package schema_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/otelstef/stef/stef-go/schema"
+)
+
+func TestCompare(t *testing.T) {
+	// Wire schema 3 2 3 1: R, A, B, C.
+	root := parse(t, `package a
+		struct R root { A A X bool B B }
+		struct A { X bool Y bool }
+		struct B { X bool Y bool C C }
+		struct C { X bool }`).Root("R")
+	require.Equal(t, schema.WireSchema{3, 2, 3, 1}, schema.WireOf(root))
+	f := func(want schema.Compat, other ...int) {
+		t.Helper()
+		require.Equal(t, want.String(), schema.Compare(root, other).String())
+	}
+	f(schema.Exact, 3, 2, 3, 1)
+	f(schema.Older, 3, 2, 3, 0)
+	f(schema.Older, 3, 1, 2)
+	f(schema.Older, 2, 2)
+	f(schema.Older, 1, 0)
+	// A struct grew.
+	f(schema.Newer, 4, 2, 3, 1)
+	f(schema.Newer, 3, 3, 3, 1)
+	f(schema.Newer, 3, 2, 3, 2)
+	// A grew by a field of an unknown type of 9 fields.
+	f(schema.Newer, 3, 3, 9, 3, 1)
+	// A grew by a field of type C, which is therefore met before B.
+	f(schema.Newer, 3, 3, 1, 3)
+	// Nothing, or no root.
+	f(schema.Incompatible)
+	f(schema.Incompatible, 0)
+	f(schema.Incompatible, 0, 2, 3, 1)
+	// Equal totals and equal lengths, but A shrank while B or the root grew.
+	f(schema.Incompatible, 3, 1, 4, 1)
+	f(schema.Incompatible, 4, 1, 3, 1)
+	// B is missing or has shrunk, whichever entry it is.
+	f(schema.Incompatible, 3, 3, 3)
+	f(schema.Incompatible, 3, 9, 2, 2)
+	// An entry is left over although nothing grew.
+	f(schema.Incompatible, 3, 2, 3, 1, 5)
+	// A struct that only dropped fields lead to is listed.
+	f(schema.Incompatible, 2, 2, 3, 1)
+	f(schema.Incompatible, 3, -1, 3, 1)
+}
+
+// TestCompareBothWays cuts and extends real schemas: the one end must see an
+// older peer where the other sees a newer one.
+func TestCompareBothWays(t *testing.T) {
+	f := func(name string, wire schema.WireSchema) {
+		t.Helper()
+		ours := otel(t, name)
+		kept, err := schema.Keep(ours, wire)
+		require.NoError(t, err)
+		published := cut(ours, kept)
+		require.Equal(t, wire, schema.WireOf(published))
+		require.Equal(t, schema.Older, schema.Compare(ours, wire))
+		require.Equal(t, schema.Newer, schema.Compare(published, schema.WireOf(ours)))
+	}
+	f("Metrics", publishedMetrics)
+	f("Spans", publishedSpans)
+}
+
+// cut copies root without the fields that are not kept.
+func cut(root *schema.Struct, kept schema.Kept) *schema.Struct {
+	copied := map[*schema.Struct]*schema.Struct{}
+	multimaps := map[*schema.Multimap]*schema.Multimap{}
+	var copyStruct func(*schema.Struct) *schema.Struct
+	var copyType func(schema.Type) schema.Type
+	copyStruct = func(s *schema.Struct) *schema.Struct {
+		if c := copied[s]; c != nil {
+			return c
+		}
+		c := *s
+		copied[s] = &c
+		c.Fields = nil
+		for _, f := range s.Fields[:kept.Of(s)] {
+			field := *f
+			field.Type = copyType(f.Type)
+			c.Fields = append(c.Fields, &field)
+		}
+		return &c
+	}
+	copyType = func(t schema.Type) schema.Type {
+		switch t.Kind {
+		case schema.KindStruct, schema.KindOneof:
+			t.Struct = copyStruct(t.Struct)
+		case schema.KindArray:
+			elem := copyType(*t.Elem)
+			t.Elem = &elem
+		case schema.KindMultimap:
+			m := multimaps[t.Multimap]
+			if m == nil {
+				m = &schema.Multimap{Name: t.Name}
+				multimaps[t.Multimap] = m
+				m.Key, m.Value = copyType(t.Multimap.Key), copyType(t.Multimap.Value)
+			}
+			t.Multimap = m
+		}
+		return t
+	}
+	return copyStruct(root)
+}
+
+func TestCompatibleSchemas(t *testing.T) {
+	const old = `package a
+		struct R root { A bool B S optional C []O D M E E }
+		struct S dict(S) { X string dict(W) Y string }
+		oneof O { X bool Y R }
+		multimap M { key string value []S }
+		enum E { Zero = 0 }`
+	f := func(before, after string, want ...string) {
+		t.Helper()
+		changed := strings.Replace(old, before, after, 1)
+		require.True(t, before == after || changed != old)
+		err := schema.CompatibleSchemas(parse(t, old), parse(t, changed))
+		if len(want) == 0 {
+			require.NoError(t, err)
+			return
+		}
+		var change *schema.ChangeError
+		require.True(t, errors.As(err, &change))
+		require.EqualError(t, err, strings.Join(want, "\n"))
+	}
+	f("", "")
+	f("E E }", "E E F uint64 G S2 } struct S2 { X []S2 }")
+	f("Y R }", "Y R Z string }")
+	f("Zero = 0", "One = 1 Two = 2")
+	f("struct S dict(S) { X ", "struct Unused { X bool } struct S dict(S) { Renamed ")
+	f("struct R root", "struct Other root { X bool } struct R root")
+
+	f("A bool ", "", "R: had 5 fields and has 4; fields cannot be removed")
+	f("A bool ", "New bool A bool ",
+		"R.A: was field 1 and is field 2; new fields go to the end",
+		"R.B: was field 2 and is field 3; new fields go to the end",
+		"R.C: was field 3 and is field 4; new fields go to the end",
+		"R.D: was field 4 and is field 5; new fields go to the end",
+		"R.E: was field 5 and is field 6; new fields go to the end")
+	f("X string dict(W) Y string }", "Y string dict(W) X string }",
+		"S.X: was field 1 and is field 2; new fields go to the end",
+		"S.Y: was field 2 and is field 1; new fields go to the end")
+	f("A bool", "A int64", "R.A: was of type bool and is of type int64")
+	f("A bool", "A bool optional", "R.A: was not optional and is optional")
+	f("B S optional", "B S", "R.B: was optional and is not optional")
+	f("C []O", "C O", "R.C: was of type array of oneof O and is of type oneof O")
+	f("dict(W)", "", "S.X: was of type string dict(W) and is of type string")
+	f("dict(S)", "", "S: the dictionary was S and is none")
+	f("oneof O", "struct O", "R.C: was of type oneof O and is of type struct O")
+	f("key string", "key bytes", "M.key: was of type string and is of type bytes")
+	f("value []S", "value []O", "M.value: was of type array of struct S and is of type array of oneof O")
+	f("enum E { Zero = 0 }", "struct E { X bool }", "R.E: was of type enum E and is of type struct E")
+	f("Y R }", "}", "O: had 2 choices and has 1; choices cannot be removed")
+	f("struct R root", "struct Z root { X bool } struct R", "R: is no root any more")
+}
