@@ -1,0 +1,179 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package dynamic
+
+import (
+	"encoding/binary"
+	"math/bits"
+)
+
+// bitWriter is a bit column being written, bit by bit, the most significant
+// bit of a byte first. The last byte is filled with zero bits.
+//
+// spec: #notation
+type bitWriter struct {
+	data []byte
+	n    int // bits written
+}
+
+func (w *bitWriter) bit(b bool) {
+	if w.n%8 == 0 {
+		w.data = append(w.data, 0)
+	}
+	if b {
+		w.data[w.n/8] |= 0x80 >> (w.n % 8)
+	}
+	w.n++
+}
+
+// bits writes the low count bits of v, the highest of them first.
+func (w *bitWriter) bits(v uint64, count int) {
+	for i := count - 1; i >= 0; i-- {
+		w.bit(v>>i&1 == 1)
+	}
+}
+
+// compact writes v in the shortest class it fits in.
+//
+// spec: #uvarint-compact
+func (w *bitWriter) compact(v uint64) error {
+	for zeros, size := range compactBits {
+		if bits.Len64(v) <= size {
+			w.bits(1, zeros+1)
+			w.bits(v, size)
+			return nil
+		}
+	}
+	return fault(ErrLimit, "%d is 2^48 or more", v)
+}
+
+// compactBits has the payload bits of a compact number by the count of zero
+// bits before its first one bit.
+var compactBits = [...]int{0, 2, 5, 12, 19, 26, 33, 48}
+
+// bitReader is a bit column being read. It has the bits that are stored and no
+// more.
+type bitReader struct {
+	data []byte
+	n    int // bits read
+}
+
+func (r *bitReader) left() int { return 8*len(r.data) - r.n }
+
+// bits reads count bits as a number, the first of them the highest.
+func (r *bitReader) bits(count int) (uint64, error) {
+	if count > r.left() {
+		return 0, cutOff("bits")
+	}
+	var v uint64
+	for range count {
+		v = v<<1 | uint64(r.data[r.n/8]>>(7-r.n%8)&1)
+		r.n++
+	}
+	return v, nil
+}
+
+// compact reads a compact number. Classes larger than needed are legal.
+//
+// spec: #uvarint-compact
+func (r *bitReader) compact() (uint64, error) {
+	for _, size := range compactBits {
+		one, err := r.bits(1)
+		if err != nil {
+			return 0, err
+		}
+		if one == 1 {
+			return r.bits(size)
+		}
+	}
+	return 0, fault(ErrCorrupt, "eight zero bits begin no compact number")
+}
+
+// end checks that the column is used up but for zero bits that fill its last
+// byte.
+func (r *bitReader) end() error {
+	left := r.left()
+	if left >= 8 {
+		return fault(ErrCorrupt, "%d unused bits", left)
+	}
+	if fill, err := r.bits(left); err != nil || fill != 0 {
+		return fault(ErrCorrupt, "the bits that fill the last byte are not zero")
+	}
+	return nil
+}
+
+// byteReader is a byte column, or a header, being read.
+type byteReader struct {
+	data []byte
+	n    int // bytes read
+}
+
+func (r *byteReader) left() int { return len(r.data) - r.n }
+
+// take reads count bytes. They are part of the column: copy what is kept.
+func (r *byteReader) take(count uint64, what string) ([]byte, error) {
+	if count > uint64(r.left()) {
+		return nil, cutOff(what)
+	}
+	b := r.data[r.n : r.n+int(count)]
+	r.n += int(count)
+	return b, nil
+}
+
+// ReadByte implements io.ByteReader.
+func (r *byteReader) ReadByte() (byte, error) {
+	b, err := r.take(1, "byte")
+	if err != nil {
+		return 0, err
+	}
+	return b[0], nil
+}
+
+func (r *byteReader) uvarint(what string) (uint64, error) {
+	return readUvarint(r.ReadByte, what)
+}
+
+// varint reads a zigzag coded number.
+//
+// spec: #varint
+func (r *byteReader) varint(what string) (int64, error) {
+	u, err := r.uvarint(what)
+	return int64(u>>1) ^ -int64(u&1), err
+}
+
+func (r *byteReader) end() error {
+	if r.left() > 0 {
+		return fault(ErrCorrupt, "%d unused bytes", r.left())
+	}
+	return nil
+}
+
+// readUvarint reads a number of up to 10 bytes. Longer forms than needed are
+// legal, values of more than 64 bits are not.
+//
+// spec: #uvarint
+func readUvarint(next func() (byte, error), what string) (uint64, error) {
+	var v uint64
+	for i := range binary.MaxVarintLen64 {
+		b, err := next()
+		if err != nil {
+			return 0, sourceError(err, what)
+		}
+		if i == binary.MaxVarintLen64-1 && b > 1 {
+			break
+		}
+		v |= uint64(b&0x7f) << (7 * i)
+		if b < 0x80 {
+			return v, nil
+		}
+	}
+	return 0, fault(ErrCorrupt, "%s overflows 64 bits", what)
+}
+
+// appendVarint appends v in zigzag code.
+//
+// spec: #varint
+func appendVarint(dst []byte, v int64) []byte {
+	return binary.AppendUvarint(dst, uint64(v)<<1^uint64(v>>63))
+}

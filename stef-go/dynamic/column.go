@@ -1,0 +1,196 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package dynamic
+
+import (
+	"github.com/otelstef/stef/stef-go/schema"
+)
+
+// maxColumns bounds the column tree: a type used side by side has columns of
+// its own at each place, which a short schema can drive to any number.
+const maxColumns = 1 << 16
+
+// maxFields is the greatest number of fields of a struct or oneof: a mask is
+// one number.
+const maxFields = 64
+
+// column is one node of the column tree: a place in the schema with the run of
+// bits or bytes it has in each frame and the state of its codec.
+type column struct {
+	path string
+	typ  *schema.Type
+	// dict names the dictionary of a string, bytes or struct column.
+	dict string
+	// owned has the columns below this one in order. With the omission of the
+	// descendants of empty columns this is the order in a frame.
+	owned []*column
+	// links has the column of each kept field or choice, of the element, or of
+	// key and value. Within a recursive type that may be a column further up.
+	links []*column
+	// optional counts the optional fields among the kept.
+	optional int
+	// initial is the value before the first record. It is shared.
+	initial any
+
+	// State of the codec of a number, which lives on through frames.
+	delta deltaState
+	xor   xorState
+
+	// The run of this frame: of these, isBits says which pair is used.
+	bitIn   bitReader
+	byteIn  byteReader
+	bitOut  bitWriter
+	byteOut []byte
+}
+
+// isBits tells columns of bits from columns of bytes.
+//
+// spec: #data-frame
+func (c *column) isBits() bool {
+	switch c.typ.Kind {
+	case schema.KindStruct, schema.KindOneof, schema.KindArray, schema.KindBool, schema.KindFloat64:
+		return true
+	}
+	return false
+}
+
+// columns is the column tree of a root.
+type columns struct {
+	root *column
+	// all is the tree in order.
+	all []*column
+}
+
+// restart resets the state of the codecs.
+//
+// spec: #restart
+func (t *columns) restart() {
+	for _, c := range t.all {
+		c.delta, c.xor = deltaState{}, xorState{}
+	}
+}
+
+// newColumns builds the column tree of root, a struct that passed checkSchema.
+// The nil kept keeps all fields.
+//
+// spec: #column-order
+func newColumns(root *schema.Struct, kept schema.Kept) (*columns, error) {
+	b := &columnBuilder{kept: kept, path: map[any]*column{}, initial: map[*schema.Struct]*Struct{}}
+	t := &schema.Type{Kind: schema.KindStruct, Name: root.Name, Struct: root}
+	c, err := b.column(t, root.Name)
+	if err != nil {
+		return nil, err
+	}
+	return &columns{root: c, all: b.all}, nil
+}
+
+type columnBuilder struct {
+	kept schema.Kept
+	all  []*column
+	// path has the composite types whose columns are being built, each under
+	// its identity.
+	path    map[any]*column
+	initial map[*schema.Struct]*Struct
+}
+
+// arrayOf is the identity of an array type in columnBuilder.path.
+type arrayOf struct{ elem any }
+
+// identity returns what makes two composite types the same: the definition,
+// and for an array that of its elements. It is nil for primitives and for
+// arrays of them, which never recur.
+func identity(t *schema.Type) any {
+	switch t.Kind {
+	case schema.KindStruct, schema.KindOneof:
+		return t.Struct
+	case schema.KindMultimap:
+		return t.Multimap
+	case schema.KindArray:
+		if elem := identity(t.Elem); elem != nil {
+			return arrayOf{elem}
+		}
+	}
+	return nil
+}
+
+func (b *columnBuilder) column(t *schema.Type, path string) (*column, error) {
+	id := identity(t)
+	if id != nil && b.path[id] != nil {
+		return b.path[id], nil
+	}
+	if len(b.all) == maxColumns {
+		return nil, fault(ErrLimit, "the schema has more than %d columns", maxColumns)
+	}
+	c := &column{path: path, typ: t, initial: b.initialOf(t)}
+	b.all = append(b.all, c)
+	if id != nil {
+		b.path[id] = c
+		defer delete(b.path, id)
+	}
+	var err error
+	switch t.Kind {
+	case schema.KindString, schema.KindBytes:
+		c.dict = t.Dict
+	case schema.KindStruct, schema.KindOneof:
+		err = b.fields(c, t.Struct)
+	case schema.KindArray:
+		err = b.link(c, t.Elem, "[]")
+	case schema.KindMultimap:
+		if err = b.link(c, &t.Multimap.Key, ".key"); err == nil {
+			err = b.link(c, &t.Multimap.Value, ".value")
+		}
+	}
+	return c, err
+}
+
+func (b *columnBuilder) fields(c *column, s *schema.Struct) error {
+	if !s.Oneof {
+		c.dict = s.Dict
+	}
+	for _, f := range s.Fields[:b.kept.Of(s)] {
+		if f.Optional && !s.Oneof {
+			c.optional++
+		}
+		if err := b.link(c, &f.Type, "."+f.Name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// link adds the column of t to c, which owns it if it is new.
+func (b *columnBuilder) link(c *column, t *schema.Type, name string) error {
+	before := len(b.all)
+	below, err := b.column(t, c.path+name)
+	if err != nil {
+		return err
+	}
+	c.links = append(c.links, below)
+	if len(b.all) > before {
+		c.owned = append(c.owned, below)
+	}
+	return nil
+}
+
+// initialOf returns the initial value of t. One value per struct type is
+// enough, as values are never modified.
+func (b *columnBuilder) initialOf(t *schema.Type) any {
+	if t.Kind != schema.KindStruct {
+		return NewValue(t)
+	}
+	v := b.initial[t.Struct]
+	if v == nil {
+		v = &Struct{Fields: make([]any, len(t.Struct.Fields)), Present: make([]bool, len(t.Struct.Fields))}
+		for i, f := range t.Struct.Fields {
+			if f.Optional && f.Type.Kind.Composite() {
+				continue
+			}
+			v.Fields[i] = b.initialOf(&f.Type)
+			v.Present[i] = !f.Optional
+		}
+		v.size = sizeOf(v)
+		b.initial[t.Struct] = v
+	}
+	return v
+}

@@ -1,0 +1,351 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package dynamic
+
+import (
+	"math/bits"
+
+	"github.com/otelstef/stef/stef-go/schema"
+)
+
+// MaxDepth is how deep structs, oneofs, multimaps and arrays may nest in a
+// record, the record itself counted. An AnyValue array in an AnyValue array
+// counts two, so some 500 of them fit.
+//
+// spec: #limits
+const MaxDepth = 1024
+
+// MaxPairs is the greatest number of pairs in a multimap.
+//
+// spec: #limits
+const MaxPairs = 1023
+
+// decoder decodes records out of the columns of one frame after the other. It
+// never modifies a value: what changes is built anew, what does not change is
+// shared with the record before. So records can be handed out, and put into
+// dictionaries, without a copy.
+type decoder struct {
+	dicts readDicts
+	// maxBytes limits the size of a record, and what decoding it allocates.
+	maxBytes  int
+	allocated int
+	depth     int
+}
+
+// record decodes the record after cur.
+//
+// spec: #state
+func (d *decoder) record(root *column, cur *Struct) (*Struct, error) {
+	d.allocated, d.depth = 0, 0
+	v, err := d.decode(root, cur)
+	if err != nil {
+		return nil, err
+	}
+	rec := v.(*Struct)
+	if rec.size > d.maxBytes {
+		return nil, inColumn(root, d.tooLarge())
+	}
+	return rec, nil
+}
+
+func (d *decoder) tooLarge() error {
+	return fault(ErrLimit, "the record takes more than %d bytes", d.maxBytes)
+}
+
+// allocate accounts for size bytes before or right after they are allocated.
+func (d *decoder) allocate(size int) error {
+	d.allocated += size
+	if d.allocated > d.maxBytes {
+		return d.tooLarge()
+	}
+	return nil
+}
+
+// decode decodes the value of column c on top of cur, the value held at the
+// same place.
+func (d *decoder) decode(c *column, cur any) (any, error) {
+	if !c.typ.Kind.Composite() {
+		v, err := d.primitive(c)
+		return v, inColumn(c, err)
+	}
+	d.depth++
+	defer func() { d.depth-- }()
+	if d.depth > MaxDepth {
+		return nil, inColumn(c, fault(ErrLimit, "values are nested deeper than %d", MaxDepth))
+	}
+	var v any
+	var err error
+	switch c.typ.Kind {
+	case schema.KindStruct:
+		v, err = d.structure(c, cur.(*Struct))
+	case schema.KindOneof:
+		v, err = d.oneof(c, cur.(*Oneof))
+	case schema.KindMultimap:
+		v, err = d.multimap(c, cur.(*Multimap))
+	case schema.KindArray:
+		v, err = d.array(c, cur.(*Array))
+	}
+	if err != nil {
+		return nil, inColumn(c, err)
+	}
+	return v, nil
+}
+
+func (d *decoder) primitive(c *column) (any, error) {
+	switch c.typ.Kind {
+	case schema.KindBool:
+		v, err := c.bitIn.bits(1)
+		return v == 1, err
+	case schema.KindInt64:
+		v, err := c.delta.decode(&c.byteIn)
+		return int64(v), err
+	case schema.KindUint64, schema.KindEnum:
+		return asAny(c.delta.decode(&c.byteIn))
+	case schema.KindFloat64:
+		return asAny(c.xor.decode(&c.bitIn))
+	default:
+		return d.text(c)
+	}
+}
+
+func asAny[T any](v T, err error) (any, error) { return v, err }
+
+// text decodes a string or bytes value.
+//
+// spec: #string #string-dict
+func (d *decoder) text(c *column) (any, error) {
+	n, err := c.byteIn.varint("length")
+	if err != nil {
+		return nil, err
+	}
+	if n < 0 {
+		entries := d.dicts.texts[c.dict]
+		if ref := uint64(-(n + 1)); ref < uint64(len(entries)) {
+			return entries[ref], nil
+		}
+		return nil, fault(ErrCorrupt, "%d refers to no entry of a dictionary of %d", n, len(entries))
+	}
+	b, err := c.byteIn.take(uint64(n), "content of a string or bytes value")
+	if err != nil {
+		return nil, err
+	}
+	if err := d.allocate(headBytes + len(b)); err != nil {
+		return nil, err
+	}
+	var v any = string(b)
+	if c.typ.Kind == schema.KindBytes {
+		v = append([]byte{}, b...)
+	}
+	if c.dict != "" && len(b) >= minDictText {
+		err = d.dicts.addText(c.dict, v)
+	}
+	return v, err
+}
+
+// structure decodes a struct.
+//
+// spec: #struct
+func (d *decoder) structure(c *column, cur *Struct) (*Struct, error) {
+	if c.dict != "" {
+		full, err := c.bitIn.bits(1)
+		if err != nil {
+			return nil, err
+		}
+		if full == 0 {
+			return d.structRef(c)
+		}
+	}
+	modified, err := c.bitIn.bits(len(c.links))
+	if err != nil {
+		return nil, err
+	}
+	presence, err := c.bitIn.bits(c.optional)
+	if err != nil {
+		return nil, err
+	}
+	v := &Struct{Fields: append([]any{}, cur.Fields...), Present: append([]bool{}, cur.Present...)}
+	if err := d.allocate(nodeBytes + len(v.Fields)*(slotBytes+1)); err != nil {
+		return nil, err
+	}
+	for i, f := range c.typ.Struct.Fields {
+		if f.Optional {
+			v.Present[i] = i < len(c.links) && presence&1 == 1
+			if i < len(c.links) {
+				presence >>= 1
+			}
+		}
+		if !v.Present[i] || i >= len(c.links) {
+			continue
+		}
+		if err := d.field(c, v, i, cur.Present[i], modified>>i&1 == 1); err != nil {
+			return nil, err
+		}
+	}
+	v.size = sizeOf(v)
+	if c.dict != "" {
+		// The entry is made when the struct is complete: a struct of the same
+		// dictionary inside this one has a lower number.
+		err = d.dicts.addStruct(c.dict, v)
+	}
+	return v, err
+}
+
+// field decodes field i of v, which is present.
+func (d *decoder) field(c *column, v *Struct, i int, was, modified bool) error {
+	below := c.links[i]
+	// A composite value that comes back starts from the initial value. One
+	// without the modified bit would keep what was there, which for one that
+	// never was there is nothing.
+	if v.Fields[i] == nil || modified && !was && below.typ.Kind.Composite() {
+		v.Fields[i] = below.initial
+	}
+	if !modified {
+		return nil
+	}
+	value, err := d.decode(below, v.Fields[i])
+	v.Fields[i] = value
+	return err
+}
+
+// structRef decodes the number of a dictionary entry.
+//
+// spec: #struct-dict
+func (d *decoder) structRef(c *column) (*Struct, error) {
+	ref, err := c.bitIn.compact()
+	if err != nil {
+		return nil, err
+	}
+	entries := d.dicts.structs[c.dict]
+	if ref == 0 || ref > uint64(len(entries)) {
+		return nil, fault(ErrCorrupt, "%d refers to no entry of a dictionary of %d", ref, len(entries))
+	}
+	return entries[ref-1], nil
+}
+
+// oneof decodes a oneof.
+//
+// spec: #oneof
+func (d *decoder) oneof(c *column, cur *Oneof) (*Oneof, error) {
+	choice, err := c.bitIn.bits(choiceBits(c))
+	if err != nil {
+		return nil, err
+	}
+	if choice > uint64(len(c.links)) {
+		return nil, fault(ErrCorrupt, "choice %d of %d", choice, len(c.links))
+	}
+	v := &Oneof{Choice: int(choice), size: nodeBytes}
+	if err := d.allocate(nodeBytes); err != nil || choice == 0 {
+		return v, err
+	}
+	below := c.links[choice-1]
+	base := below.initial
+	if cur.Choice == v.Choice {
+		base = cur.Value
+	}
+	if v.Value, err = d.decode(below, base); err != nil {
+		return nil, err
+	}
+	v.size = sizeOf(v)
+	return v, nil
+}
+
+// array decodes an array. Its length is not trusted: elements are added as
+// their data turns up.
+//
+// spec: #array
+func (d *decoder) array(c *column, cur *Array) (*Array, error) {
+	count, err := c.bitIn.compact()
+	if err != nil {
+		return nil, err
+	}
+	v := &Array{size: nodeBytes}
+	if err := d.allocate(nodeBytes); err != nil {
+		return nil, err
+	}
+	for i := range count {
+		// Elements without a bit of their own exist: this is what bounds them.
+		if err := d.allocate(slotBytes + numberBytes); err != nil {
+			return nil, err
+		}
+		base := c.links[0].initial
+		if i < uint64(len(cur.Elems)) {
+			base = cur.Elems[i]
+		}
+		elem, err := d.decode(c.links[0], base)
+		if err != nil {
+			return nil, err
+		}
+		v.Elems = append(v.Elems, elem)
+	}
+	v.size = sizeOf(v)
+	return v, nil
+}
+
+// multimap decodes a multimap.
+//
+// spec: #multimap
+func (d *decoder) multimap(c *column, cur *Multimap) (*Multimap, error) {
+	header, err := c.byteIn.uvarint("header of a multimap")
+	if err != nil {
+		return nil, err
+	}
+	if header&1 == 0 {
+		return d.multimapValues(c, cur, header>>1)
+	}
+	count := header >> 1
+	if count > MaxPairs {
+		return nil, fault(ErrLimit, "%d pairs, the limit is %d", count, MaxPairs)
+	}
+	v := &Multimap{size: nodeBytes}
+	if err := d.allocate(nodeBytes + int(count)*2*(slotBytes+numberBytes)); err != nil {
+		return nil, err
+	}
+	for i := range int(count) {
+		p := Pair{c.links[0].initial, c.links[1].initial}
+		if i < len(cur.Pairs) {
+			p = cur.Pairs[i]
+		}
+		if p.Key, err = d.decode(c.links[0], p.Key); err != nil {
+			return nil, err
+		}
+		if p.Value, err = d.decode(c.links[1], p.Value); err != nil {
+			return nil, err
+		}
+		v.Pairs = append(v.Pairs, p)
+	}
+	v.size = sizeOf(v)
+	return v, nil
+}
+
+// multimapValues decodes the values of the pairs whose bit is set. Bits for
+// pairs that are not there mean nothing.
+func (d *decoder) multimapValues(c *column, cur *Multimap, changed uint64) (*Multimap, error) {
+	if changed == 0 {
+		return cur, nil
+	}
+	v := &Multimap{Pairs: append([]Pair{}, cur.Pairs...)}
+	if err := d.allocate(nodeBytes + len(v.Pairs)*2*slotBytes); err != nil {
+		return nil, err
+	}
+	for i := range v.Pairs {
+		if changed>>i&1 == 0 {
+			continue
+		}
+		value, err := d.decode(c.links[1], v.Pairs[i].Value)
+		if err != nil {
+			return nil, err
+		}
+		v.Pairs[i].Value = value
+	}
+	v.size = sizeOf(v)
+	return v, nil
+}
+
+// choiceBits is how many bits the choice of a oneof takes: enough for one more
+// than the number of choices.
+//
+// spec: #oneof
+func choiceBits(c *column) int {
+	return bits.Len(uint(len(c.links) + 1))
+}

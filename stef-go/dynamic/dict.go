@@ -1,0 +1,116 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package dynamic
+
+import (
+	"encoding/binary"
+	"math"
+)
+
+// minDictText is the length from which strings and bytes enter a dictionary.
+// Both ends must agree on it.
+//
+// spec: #string-dict
+const minDictText = 2
+
+// readDicts are the dictionaries of a Reader by name. References to texts,
+// which are strings or bytes, count from 0, references to structs from 1. A
+// column without a dictionary has the name "", which stays empty.
+//
+// spec: #string-dict #struct-dict
+type readDicts struct {
+	texts   map[string][]any
+	structs map[string][]*Struct
+	size    int
+	limit   int
+}
+
+func (d *readDicts) reset() {
+	d.texts, d.structs, d.size = map[string][]any{}, map[string][]*Struct{}, 0
+}
+
+func (d *readDicts) addText(name string, v any) error {
+	d.texts[name] = append(d.texts[name], v)
+	return d.grow(sizeOf(v))
+}
+
+func (d *readDicts) addStruct(name string, v *Struct) error {
+	d.structs[name] = append(d.structs[name], v)
+	return d.grow(v.size)
+}
+
+func (d *readDicts) grow(size int) error {
+	d.size += size
+	if d.size > d.limit {
+		return fault(ErrLimit, "the dictionaries take more than %d bytes", d.limit)
+	}
+	return nil
+}
+
+// writeDicts are the dictionaries of a Writer: by name, the reference of each
+// value sent, a struct under its key.
+type writeDicts struct {
+	texts   map[string]map[string]int
+	structs map[string]map[string]int
+	size    int
+}
+
+func (d *writeDicts) reset() {
+	d.texts, d.structs, d.size = map[string]map[string]int{}, map[string]map[string]int{}, 0
+}
+
+// add appends an entry for a key that is not there yet, so that the length of
+// the map is the number of entries.
+func (d *writeDicts) add(dicts map[string]map[string]int, name, key string, size int) {
+	if dicts[name] == nil {
+		dicts[name] = map[string]int{}
+	}
+	dicts[name][key] = len(dicts[name])
+	d.size += size
+}
+
+// structKey returns bytes that are equal for equal values of one struct type:
+// the value written out, with lengths before everything that has one. Floats
+// count by their bits.
+func structKey(v *Struct) string { return string(appendKey(nil, v)) }
+
+func appendKey(dst []byte, v any) []byte {
+	switch v := v.(type) {
+	case bool:
+		if v {
+			return append(dst, 1)
+		}
+		return append(dst, 0)
+	case int64:
+		return binary.BigEndian.AppendUint64(dst, uint64(v))
+	case uint64:
+		return binary.BigEndian.AppendUint64(dst, v)
+	case float64:
+		return binary.BigEndian.AppendUint64(dst, math.Float64bits(v))
+	case string:
+		return append(binary.AppendUvarint(dst, uint64(len(v))), v...)
+	case []byte:
+		return append(binary.AppendUvarint(dst, uint64(len(v))), v...)
+	case *Struct:
+		for i, f := range v.Fields {
+			dst = appendKey(dst, v.Present[i])
+			if v.Present[i] {
+				dst = appendKey(dst, f)
+			}
+		}
+	case *Oneof:
+		dst = appendKey(binary.AppendUvarint(dst, uint64(v.Choice)), v.Value)
+	case *Multimap:
+		dst = binary.AppendUvarint(dst, uint64(len(v.Pairs)))
+		for _, p := range v.Pairs {
+			dst = appendKey(appendKey(dst, p.Key), p.Value)
+		}
+	case *Array:
+		dst = binary.AppendUvarint(dst, uint64(len(v.Elems)))
+		for _, e := range v.Elems {
+			dst = appendKey(dst, e)
+		}
+	}
+	return dst
+}

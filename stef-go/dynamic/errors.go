@@ -1,0 +1,102 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package dynamic
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// The kinds of an Error. Callers branch with errors.Is.
+var (
+	// ErrCorrupt: the bytes are not a STEF stream, or are damaged or cut off.
+	ErrCorrupt = errors.New("corrupt stream")
+	// ErrLimit: the stream or the value goes beyond a limit.
+	ErrLimit = errors.New("limit exceeded")
+	// ErrSchema: the stream or the value does not fit the schema, or the schema
+	// itself cannot be used.
+	ErrSchema = errors.New("schema mismatch")
+	// ErrVersion: the stream is of a version, or uses a compression, that is
+	// not known here.
+	ErrVersion = errors.New("unknown version")
+)
+
+// Error says what is wrong with a stream and where. Err wraps one of the kinds
+// above, or is the error of the io.Reader or io.Writer.
+type Error struct {
+	// Offset is where in the stream the header or the frame begins that the
+	// error is in.
+	Offset int64
+	// Frame is 0 in the headers and counts the data frames from 1.
+	Frame int
+	// Record is the number of the record in the stream, from 1, or 0.
+	Record uint64
+	// Column is the path of the column, or "".
+	Column string
+	Err    error
+}
+
+// Error implements error.
+func (e *Error) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "stef: offset %d", e.Offset)
+	if e.Frame > 0 {
+		fmt.Fprintf(&b, ", frame %d", e.Frame)
+	}
+	if e.Record > 0 {
+		fmt.Fprintf(&b, ", record %d", e.Record)
+	}
+	if e.Column != "" {
+		fmt.Fprintf(&b, ", column %s", e.Column)
+	}
+	fmt.Fprintf(&b, ": %v", e.Err)
+	return b.String()
+}
+
+// Unwrap returns Err.
+func (e *Error) Unwrap() error { return e.Err }
+
+// fault makes an error of the given kind; the caller that knows the place
+// wraps it in an Error.
+func fault(kind error, format string, args ...any) error {
+	return fmt.Errorf("%w: %s", kind, fmt.Sprintf(format, args...))
+}
+
+// cutOff is the error of bytes that end inside of what.
+func cutOff(what string) error {
+	return fmt.Errorf("%w: %s: %w", ErrCorrupt, what, io.ErrUnexpectedEOF)
+}
+
+// sourceError tells the end of the source inside of what from a failure of the
+// source.
+func sourceError(err error, what string) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return cutOff(what)
+	}
+	return fmt.Errorf("reading %s: %w", what, err)
+}
+
+// inColumn adds the path of c to err, unless it already names a column.
+func inColumn(c *column, err error) error {
+	if err == nil {
+		return nil
+	}
+	var e *Error
+	if errors.As(err, &e) {
+		return err
+	}
+	return &Error{Column: c.path, Err: err}
+}
+
+// place completes err to an Error with the given place.
+func place(err error, offset int64, frame int, record uint64) error {
+	var e *Error
+	if !errors.As(err, &e) {
+		e = &Error{Err: err}
+	}
+	e.Offset, e.Frame, e.Record = offset, frame, record
+	return e
+}

@@ -1,0 +1,141 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package dynamic
+
+import (
+	"github.com/otelstef/stef/stef-go/schema"
+)
+
+// fitter makes records fit for the encoder: it checks that they have the types
+// of the schema and stay within the limits, and makes what is not sent equal
+// everywhere. Fields that are not kept get their initial value, choices that
+// are not kept become none, absent fields become nil. The copy shares strings
+// and bytes with the original.
+//
+// spec: #evolution
+type fitter struct {
+	kept     schema.Kept
+	maxBytes int
+	depth    int
+}
+
+func (f *fitter) fit(t *schema.Type, path string, v any) (any, error) {
+	if t.Kind.Composite() {
+		f.depth++
+		defer func() { f.depth-- }()
+		if f.depth > MaxDepth {
+			return nil, fault(ErrLimit, "%s: values are nested deeper than %d", path, MaxDepth)
+		}
+	}
+	ok := false
+	switch t.Kind {
+	case schema.KindBool:
+		_, ok = v.(bool)
+	case schema.KindInt64:
+		_, ok = v.(int64)
+	case schema.KindUint64, schema.KindEnum:
+		_, ok = v.(uint64)
+	case schema.KindFloat64:
+		_, ok = v.(float64)
+	case schema.KindString:
+		_, ok = v.(string)
+	case schema.KindBytes:
+		_, ok = v.([]byte)
+	case schema.KindStruct:
+		if s, ok := v.(*Struct); ok && s != nil {
+			return asAny(f.structure(t.Struct, path, s))
+		}
+	case schema.KindOneof:
+		if o, ok := v.(*Oneof); ok && o != nil {
+			return asAny(f.oneof(t.Struct, path, o))
+		}
+	case schema.KindMultimap:
+		if m, ok := v.(*Multimap); ok && m != nil {
+			return asAny(f.multimap(t.Multimap, path, m))
+		}
+	case schema.KindArray:
+		if a, ok := v.(*Array); ok && a != nil {
+			return asAny(f.array(t.Elem, path, a))
+		}
+	}
+	if !ok {
+		return nil, fault(ErrSchema, "%s: a %T is no value of this field", path, v)
+	}
+	return v, nil
+}
+
+func (f *fitter) structure(s *schema.Struct, path string, v *Struct) (*Struct, error) {
+	if len(v.Fields) != len(s.Fields) || len(v.Present) != len(s.Fields) {
+		return nil, fault(ErrSchema, "%s: %d fields and %d presence entries, %s has %d fields",
+			path, len(v.Fields), len(v.Present), s.Name, len(s.Fields))
+	}
+	fit := NewStruct(s)
+	for i, field := range s.Fields[:f.kept.Of(s)] {
+		fit.Present[i] = !field.Optional || v.Present[i]
+		if !fit.Present[i] {
+			fit.Fields[i] = nil
+			continue
+		}
+		value, err := f.fit(&field.Type, path+"."+field.Name, v.Fields[i])
+		if err != nil {
+			return nil, err
+		}
+		fit.Fields[i] = value
+	}
+	return fit, f.measure(fit, &fit.size)
+}
+
+func (f *fitter) oneof(s *schema.Struct, path string, v *Oneof) (*Oneof, error) {
+	if v.Choice < 0 || v.Choice > len(s.Fields) {
+		return nil, fault(ErrSchema, "%s: choice %d, %s has %d", path, v.Choice, s.Name, len(s.Fields))
+	}
+	fit := &Oneof{size: nodeBytes}
+	if v.Choice == 0 || v.Choice > f.kept.Of(s) {
+		return fit, nil
+	}
+	field := s.Fields[v.Choice-1]
+	value, err := f.fit(&field.Type, path+"."+field.Name, v.Value)
+	if err != nil {
+		return nil, err
+	}
+	fit.Choice, fit.Value = v.Choice, value
+	return fit, f.measure(fit, &fit.size)
+}
+
+func (f *fitter) multimap(m *schema.Multimap, path string, v *Multimap) (*Multimap, error) {
+	if len(v.Pairs) > MaxPairs {
+		return nil, fault(ErrLimit, "%s: %d pairs, the limit is %d", path, len(v.Pairs), MaxPairs)
+	}
+	fit := &Multimap{Pairs: make([]Pair, len(v.Pairs))}
+	for i, p := range v.Pairs {
+		var err error
+		if fit.Pairs[i].Key, err = f.fit(&m.Key, path+".key", p.Key); err != nil {
+			return nil, err
+		}
+		if fit.Pairs[i].Value, err = f.fit(&m.Value, path+".value", p.Value); err != nil {
+			return nil, err
+		}
+	}
+	return fit, f.measure(fit, &fit.size)
+}
+
+func (f *fitter) array(elem *schema.Type, path string, v *Array) (*Array, error) {
+	fit := &Array{Elems: make([]any, len(v.Elems))}
+	for i, e := range v.Elems {
+		var err error
+		if fit.Elems[i], err = f.fit(elem, path+"[]", e); err != nil {
+			return nil, err
+		}
+	}
+	return fit, f.measure(fit, &fit.size)
+}
+
+// measure sets the size of v.
+func (f *fitter) measure(v any, size *int) error {
+	*size = sizeOf(v)
+	if *size > f.maxBytes {
+		return fault(ErrLimit, "the record takes more than %d bytes", f.maxBytes)
+	}
+	return nil
+}

@@ -1,0 +1,236 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package dynamic
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+)
+
+// maxFrame limits both sizes of a frame.
+//
+// spec: #limits
+const maxFrame = 64 << 20
+
+// Flags say what starts anew with a frame.
+//
+// spec: #frame-flags
+type Flags uint8
+
+// The flags of a frame.
+const (
+	// RestartDictionaries empties all dictionaries.
+	RestartDictionaries Flags = 1 << iota
+	// RestartCompression begins a new compressed stream. Without compression it
+	// means nothing.
+	RestartCompression
+	// RestartCodecs resets the codecs of numbers.
+	RestartCodecs
+
+	// RestartAll are all flags. A Writer makes frames with them
+	// self-contained.
+	RestartAll = RestartDictionaries | RestartCompression | RestartCodecs
+)
+
+// Frame describes a frame of a stream.
+type Frame struct {
+	// Index counts the data frames from 1. 0 is the frame of the headers.
+	Index int
+	// Offset is where the frame begins in the stream.
+	Offset int64
+	Flags  Flags
+	// UncompressedSize is the size of the content; CompressedSize is its size
+	// in the stream, the same without compression.
+	UncompressedSize, CompressedSize int
+	// Records is the number of records.
+	Records uint64
+	// SizesSize is the size of the part that holds the sizes of the columns.
+	SizesSize int
+	// Columns has all columns of the schema of the stream, in order.
+	Columns []Column
+}
+
+// Column is the part of a column in a frame.
+type Column struct {
+	// Path names the column, such as "Metrics.Point.Exemplars[].Value.Int64".
+	Path string
+	// Bits tells columns of bits from columns of bytes.
+	Bits bool
+	// Size is in bytes.
+	Size int
+}
+
+// readFrameHeader reads what comes before the content of a frame. The error is
+// io.EOF exactly if the stream ends where a frame could begin.
+//
+// spec: #frame
+func readFrameHeader(src *source, c Compression) (Frame, error) {
+	f := Frame{Offset: src.offset}
+	flags, err := src.ReadByte()
+	if err == io.EOF {
+		return f, err
+	}
+	if err != nil {
+		return f, sourceError(err, "frame header")
+	}
+	f.Flags = Flags(flags)
+	if f.Flags&^RestartAll != 0 {
+		return f, fault(ErrCorrupt, "frame flags %#02x", flags)
+	}
+	if f.UncompressedSize, err = readFrameSize(src, "uncompressed size"); err != nil {
+		return f, err
+	}
+	f.CompressedSize = f.UncompressedSize
+	if c == CompressionZstd {
+		if f.CompressedSize, err = readFrameSize(src, "compressed size"); err != nil {
+			return f, err
+		}
+	}
+	if f.UncompressedSize == 0 {
+		return f, fault(ErrCorrupt, "a frame without content")
+	}
+	return f, nil
+}
+
+func readFrameSize(src *source, what string) (int, error) {
+	size, err := readUvarint(src.ReadByte, what)
+	if err != nil {
+		return 0, err
+	}
+	if size > maxFrame {
+		return 0, fault(ErrLimit, "%s %d, the limit is %d", what, size, maxFrame)
+	}
+	return int(size), nil
+}
+
+func appendFrameHeader(dst []byte, f Frame, c Compression) []byte {
+	dst = binary.AppendUvarint(append(dst, byte(f.Flags)), uint64(f.UncompressedSize))
+	if c == CompressionZstd {
+		dst = binary.AppendUvarint(dst, uint64(f.CompressedSize))
+	}
+	return dst
+}
+
+// split takes the content of a data frame apart: it fills in what f lacks and
+// hands each column its run.
+//
+// spec: #data-frame
+func (t *columns) split(content []byte, f *Frame) error {
+	in := &byteReader{data: content}
+	var err error
+	if f.Records, err = in.uvarint("record count"); err != nil {
+		return err
+	}
+	size, err := in.uvarint("size of the sizes")
+	if err != nil {
+		return err
+	}
+	b, err := in.take(size, "sizes of the columns")
+	if err != nil {
+		return err
+	}
+	f.SizesSize = len(b)
+	sizes := &bitReader{data: b}
+	for _, c := range t.all {
+		c.bitIn, c.byteIn = bitReader{}, byteReader{}
+	}
+	if err := splitColumn(t.root, sizes, in); err != nil {
+		return err
+	}
+	if err := sizes.end(); err != nil {
+		return fmt.Errorf("sizes of the columns: %w", err)
+	}
+	if err := in.end(); err != nil {
+		return fmt.Errorf("after the columns: %w", err)
+	}
+	f.Columns = nil
+	for _, c := range t.all {
+		f.Columns = append(f.Columns, Column{Path: c.path, Bits: c.isBits(), Size: len(c.bitIn.data) + len(c.byteIn.data)})
+	}
+	// Each record takes a bit of the root or more.
+	if f.Records > uint64(t.root.bitIn.left()) {
+		return inColumn(t.root, fault(ErrCorrupt, "%d records in %d bits", f.Records, t.root.bitIn.left()))
+	}
+	return nil
+}
+
+// splitColumn reads the size of c, cuts its run off data, and goes on with the
+// columns below. Below an empty column there are no sizes.
+//
+// spec: #column-omission
+func splitColumn(c *column, sizes *bitReader, data *byteReader) error {
+	size, err := sizes.compact()
+	if err != nil {
+		return inColumn(c, fmt.Errorf("size of the column: %w", err))
+	}
+	if size == 0 {
+		return nil
+	}
+	run, err := data.take(size, "column")
+	if err != nil {
+		return inColumn(c, err)
+	}
+	if c.isBits() {
+		c.bitIn.data = run
+	} else {
+		c.byteIn.data = run
+	}
+	for _, below := range c.owned {
+		if err := splitColumn(below, sizes, data); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// end checks that the records have used all the columns up.
+func (t *columns) end() error {
+	for _, c := range t.all {
+		err := c.byteIn.end()
+		if c.isBits() {
+			err = c.bitIn.end()
+		}
+		if err != nil {
+			return inColumn(c, err)
+		}
+	}
+	return nil
+}
+
+// join builds the content of a data frame out of what the columns have, and
+// empties them.
+//
+// spec: #data-frame
+func (t *columns) join(records uint64) ([]byte, error) {
+	var sizes bitWriter
+	var runs []byte
+	if err := joinColumn(t.root, &sizes, &runs); err != nil {
+		return nil, err
+	}
+	content := binary.AppendUvarint(nil, records)
+	content = binary.AppendUvarint(content, uint64(len(sizes.data)))
+	content = append(content, sizes.data...)
+	for _, c := range t.all {
+		c.bitOut, c.byteOut = bitWriter{}, nil
+	}
+	return append(content, runs...), nil
+}
+
+func joinColumn(c *column, sizes *bitWriter, runs *[]byte) error {
+	run := c.byteOut
+	if c.isBits() {
+		run = c.bitOut.data
+	}
+	if err := sizes.compact(uint64(len(run))); err != nil || len(run) == 0 {
+		return inColumn(c, err)
+	}
+	*runs = append(*runs, run...)
+	for _, below := range c.owned {
+		if err := joinColumn(below, sizes, runs); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,283 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package dynamic_test
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/otelstef/stef/internal/teltest"
+	"github.com/otelstef/stef/stef-go/dynamic"
+	"github.com/otelstef/stef/stef-go/idl"
+	"github.com/otelstef/stef/stef-go/schema"
+)
+
+// published are the wire schemas of the published schema, by the names the
+// reference vectors have for roots.
+var published = map[string]schema.WireSchema{
+	"metrics": {6, 1, 8, 7, 3, 5, 4, 5, 5, 9, 2, 3, 2, 5, 2},
+	"spans":   {4, 1, 3, 7, 5, 14, 4, 6, 2},
+}
+
+// otelRoot returns a root of the OpenTelemetry schema.
+func otelRoot(tb testing.TB, name string) *schema.Struct {
+	tb.Helper()
+	src, err := os.ReadFile(filepath.Join(teltest.Root(tb), "stef-spec", "otel.stef"))
+	require.NoError(tb, err)
+	s, err := idl.Parse("otel.stef", src)
+	require.NoError(tb, err)
+	root := s.Root(strings.ToUpper(name[:1]) + name[1:])
+	require.NotNil(tb, root)
+	return root
+}
+
+type vector struct {
+	Name            string
+	File            string
+	Root            string
+	Sidecar         string
+	Records         uint64
+	CanonicalSHA256 string `json:"canonical_sha256"`
+	DataFrames      int    `json:"data_frames"`
+	Compression     string
+	HasSchema       bool   `json:"has_schema"`
+	ReferenceError  string `json:"reference_error"`
+	Expect          string
+	First200        string
+	Canonical       struct {
+		Root    string
+		Records uint64
+		SHA256  string
+	}
+}
+
+func vectors(t *testing.T, folder string) []vector {
+	t.Helper()
+	f, err := os.Open(teltest.Golden(t, folder, "MANIFEST.jsonl"))
+	require.NoError(t, err)
+	defer f.Close()
+	var list []vector
+	for dec := json.NewDecoder(f); ; {
+		var v vector
+		if err := dec.Decode(&v); errors.Is(err, io.EOF) {
+			require.NotEmpty(t, list)
+			return list
+		} else {
+			require.NoError(t, err)
+		}
+		list = append(list, v)
+	}
+}
+
+func sidecar(t *testing.T, path string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	require.NoError(t, err)
+	if strings.HasSuffix(path, ".gz") {
+		z, err := gzip.NewReader(bytes.NewReader(b))
+		require.NoError(t, err)
+		b, err = io.ReadAll(z)
+		require.NoError(t, err)
+	}
+	return b
+}
+
+// openVector reads a stream of the reference as records of our schema, of
+// which the published schema is the beginning.
+func openVector(src io.Reader, root *schema.Struct, name string, opts ...dynamic.ReaderOption) (*dynamic.Reader, error) {
+	return dynamic.NewReader(src, root, append(opts, dynamic.WithAssumedWire(published[name]))...)
+}
+
+func TestEdgeVectors(t *testing.T) {
+	for _, v := range vectors(t, "edge") {
+		t.Run(v.Name, func(t *testing.T) {
+			root := otelRoot(t, v.Root)
+			kept, err := schema.Keep(root, published[v.Root])
+			require.NoError(t, err)
+			stream, err := os.ReadFile(teltest.Golden(t, "edge", v.File))
+			require.NoError(t, err)
+
+			frames := 0
+			r, err := openVector(bytes.NewReader(stream), root, v.Root, dynamic.WithFrameFunc(func(f *dynamic.Frame) {
+				frames++
+				require.Equal(t, frames, f.Index)
+			}))
+			if v.Name == "m_userdata_long" {
+				require.ErrorIs(t, err, dynamic.ErrLimit)
+				return
+			}
+			require.NoError(t, err)
+			require.Equal(t, v.Compression, r.Header().Compression.String())
+			require.Equal(t, v.HasSchema, r.Header().Wire != nil)
+			var out []byte
+			for r.Next() {
+				out, err = dynamic.AppendJSON(out, root, kept, r.Record())
+				require.NoError(t, err)
+				out = append(out, '\n')
+			}
+			if v.Name == "m_attr_1024" {
+				require.ErrorIs(t, r.Err(), dynamic.ErrLimit)
+				return
+			}
+			require.Empty(t, v.ReferenceError)
+			require.NoError(t, r.Err())
+			require.Equal(t, v.Records, r.Records())
+			require.Equal(t, v.DataFrames, frames)
+			want := sidecar(t, teltest.Golden(t, "edge", v.Sidecar))
+			require.True(t, bytes.Equal(want, out), "records differ: %s", firstDifference(want, out))
+			sum := sha256.Sum256(out)
+			require.Equal(t, v.CanonicalSHA256, hex.EncodeToString(sum[:]))
+		})
+	}
+}
+
+func firstDifference(want, have []byte) string {
+	w, h := bytes.Split(want, []byte("\n")), bytes.Split(have, []byte("\n"))
+	for i := range w {
+		if i >= len(h) || !bytes.Equal(w[i], h[i]) {
+			return "want\n" + string(w[i]) + "\nhave\n" + string(bytes.Join(h[min(i, len(h)):min(i+1, len(h))], nil))
+		}
+	}
+	return "more records than wanted"
+}
+
+func TestDataVectors(t *testing.T) {
+	if testing.Short() {
+		t.Skip("large")
+	}
+	for _, v := range vectors(t, "data") {
+		t.Run(v.Name, func(t *testing.T) {
+			t.Parallel()
+			name := v.Canonical.Root
+			root := otelRoot(t, name)
+			kept, err := schema.Keep(root, published[name])
+			require.NoError(t, err)
+			f, err := os.Open(teltest.Golden(t, "data", v.File))
+			require.NoError(t, err)
+			defer f.Close()
+			r, err := openVector(f, root, name)
+			require.NoError(t, err)
+			sum := sha256.New()
+			out := bufio.NewWriter(sum)
+			var line, first []byte
+			for r.Next() {
+				line, err = dynamic.AppendJSON(line[:0], root, kept, r.Record())
+				require.NoError(t, err)
+				line = append(line, '\n')
+				_, _ = out.Write(line)
+				if r.Records() <= 200 {
+					first = append(first, line...)
+				}
+			}
+			require.NoError(t, r.Err())
+			require.NoError(t, out.Flush())
+			require.Equal(t, v.DataFrames, r.Frame().Index)
+			require.Equal(t, v.Canonical.Records, r.Records())
+			want := sidecar(t, teltest.Golden(t, "data", v.First200))
+			require.True(t, bytes.Equal(want, first), "records differ: %s", firstDifference(want, first))
+			require.Equal(t, v.Canonical.SHA256, hex.EncodeToString(sum.Sum(nil)))
+		})
+	}
+}
+
+func TestMalformedVectors(t *testing.T) {
+	for _, v := range vectors(t, "malformed") {
+		t.Run(v.Name, func(t *testing.T) {
+			root := otelRoot(t, v.Root)
+			f, err := os.Open(teltest.Golden(t, "malformed", v.File))
+			require.NoError(t, err)
+			defer f.Close()
+
+			start := time.Now()
+			peak := watchHeap(t)
+			r, err := openVector(f, root, v.Root)
+			var records uint64
+			if err == nil {
+				for r.Next() {
+				}
+				err = r.Err()
+				records = r.Records()
+			}
+			t.Logf("%d records, heap %d MiB, %v: %v", records, peak()>>20, time.Since(start).Round(time.Millisecond), err)
+			require.Less(t, peak(), uint64(256<<20))
+			require.Less(t, time.Since(start), 20*time.Second)
+			switch v.Expect {
+			case "error":
+				require.Error(t, err)
+			case "accept":
+				require.NoError(t, err)
+			default:
+				require.Equal(t, "any", v.Expect)
+			}
+			if err != nil {
+				requireTyped(t, err)
+			}
+		})
+	}
+}
+
+// requireTyped checks that err is an Error of a known kind.
+func requireTyped(tb testing.TB, err error) {
+	tb.Helper()
+	var e *dynamic.Error
+	require.ErrorAs(tb, err, &e)
+	for _, kind := range []error{dynamic.ErrCorrupt, dynamic.ErrLimit, dynamic.ErrSchema, dynamic.ErrVersion} {
+		if errors.Is(err, kind) {
+			return
+		}
+	}
+	require.Fail(tb, "no kind of error", "%v", err)
+}
+
+// watchHeap samples the heap until the test ends. The function it returns
+// gives the peak above the start so far.
+func watchHeap(tb testing.TB) func() uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	before := m.HeapAlloc
+	var peak uint64
+	sample := make(chan chan uint64)
+	go func() {
+		for tick := time.NewTicker(2 * time.Millisecond); ; {
+			var reply chan uint64
+			select {
+			case r, ok := <-sample:
+				if !ok {
+					tick.Stop()
+					return
+				}
+				reply = r
+			case <-tick.C:
+			}
+			runtime.ReadMemStats(&m)
+			if m.HeapAlloc > before {
+				peak = max(peak, m.HeapAlloc-before)
+			}
+			if reply != nil {
+				reply <- peak
+			}
+		}
+	}()
+	tb.Cleanup(func() { close(sample) })
+	return func() uint64 {
+		reply := make(chan uint64)
+		sample <- reply
+		return <-reply
+	}
+}

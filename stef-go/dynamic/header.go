@@ -1,0 +1,214 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package dynamic
+
+import (
+	"encoding/binary"
+	"sort"
+
+	"github.com/otelstef/stef/stef-go/schema"
+)
+
+// The limits of the headers.
+//
+// spec: #limits
+const (
+	maxFixedHeader   = 1 << 20
+	maxVarHeader     = 1 << 20
+	maxUserData      = 1024
+	maxUserDataBytes = 256
+)
+
+// Compression is the compression of the frames of a stream.
+type Compression uint8
+
+// The compressions of the format.
+const (
+	CompressionNone Compression = 0
+	CompressionZstd Compression = 1
+)
+
+// String returns "none" or "zstd".
+func (c Compression) String() string {
+	if c == CompressionZstd {
+		return "zstd"
+	}
+	return "none"
+}
+
+// Header is what a stream says before its first record.
+type Header struct {
+	Compression Compression
+	// Wire is the wire schema the stream records, nil if it records none.
+	Wire schema.WireSchema
+	// UserData are the keys and values the writer left.
+	UserData map[string]string
+	// Frame describes the frame that holds all of these but Compression. Its
+	// Index is 0, and it has neither records nor columns.
+	Frame Frame
+}
+
+const signature = "STEF"
+
+// readFixedHeader reads the header before all frames.
+//
+// spec: #fixed-header
+func readFixedHeader(src *source) (Compression, error) {
+	sign, err := readExactly(src, nil, len(signature), "signature")
+	if err != nil {
+		return 0, err
+	}
+	if string(sign) != signature {
+		return 0, fault(ErrCorrupt, "%q is not the signature of a STEF stream", sign)
+	}
+	size, err := readUvarint(src.ReadByte, "size of the fixed header")
+	if err != nil {
+		return 0, err
+	}
+	if size < 2 {
+		return 0, fault(ErrCorrupt, "the fixed header has %d bytes", size)
+	}
+	if size > maxFixedHeader {
+		return 0, fault(ErrLimit, "the fixed header has %d bytes, the limit is %d", size, maxFixedHeader)
+	}
+	// Whatever follows these two bytes belongs to later minor versions.
+	content, err := readExactly(src, nil, int(size), "fixed header")
+	if err != nil {
+		return 0, err
+	}
+	if version := content[0] & 0x0f; version != 0 {
+		return 0, fault(ErrVersion, "version %d", version)
+	}
+	compression := Compression(content[1] & 3)
+	if compression > CompressionZstd {
+		return 0, fault(ErrVersion, "compression %d", compression)
+	}
+	return compression, nil
+}
+
+func appendFixedHeader(dst []byte, c Compression) []byte {
+	return append(append(dst, signature...), 2, 0, byte(c))
+}
+
+// parseVarHeader reads the content of the first frame into h. Bytes after the
+// last pair are ignored.
+//
+// spec: #var-header
+func parseVarHeader(content []byte, h *Header) error {
+	in := &byteReader{data: content}
+	size, err := in.uvarint("size of the wire schema")
+	if err != nil {
+		return err
+	}
+	wire, err := in.take(size, "wire schema")
+	if err != nil {
+		return err
+	}
+	if len(wire) > 0 {
+		if h.Wire, err = parseWire(wire); err != nil {
+			return err
+		}
+	}
+	h.UserData, err = parseUserData(in)
+	return err
+}
+
+// parseWire reads a wire schema.
+//
+// spec: #wire-schema
+func parseWire(b []byte) (schema.WireSchema, error) {
+	in := &byteReader{data: b}
+	count, err := in.uvarint("number of entries of the wire schema")
+	if err != nil {
+		return nil, err
+	}
+	if count > schema.MaxWireEntries {
+		return nil, fault(ErrLimit, "%d entries of the wire schema, the limit is %d", count, schema.MaxWireEntries)
+	}
+	w := schema.WireSchema{}
+	for range count {
+		n, err := in.uvarint("wire schema")
+		if err != nil {
+			return nil, err
+		}
+		if n > maxFields {
+			return nil, fault(ErrSchema, "entry %d of the wire schema has %d fields", len(w), n)
+		}
+		w = append(w, int(n))
+	}
+	if in.left() > 0 {
+		return nil, fault(ErrCorrupt, "%d bytes follow the wire schema", in.left())
+	}
+	return w, nil
+}
+
+func parseUserData(in *byteReader) (map[string]string, error) {
+	count, err := in.uvarint("number of user data pairs")
+	if err != nil {
+		return nil, err
+	}
+	if count > maxUserData {
+		return nil, fault(ErrLimit, "%d pairs of user data, the limit is %d", count, maxUserData)
+	}
+	data := map[string]string{}
+	for range count {
+		key, err := headerString(in)
+		if err != nil {
+			return nil, err
+		}
+		if data[key], err = headerString(in); err != nil {
+			return nil, err
+		}
+	}
+	return data, nil
+}
+
+func headerString(in *byteReader) (string, error) {
+	n, err := in.uvarint("length of user data")
+	if err != nil {
+		return "", err
+	}
+	if n > maxUserDataBytes {
+		return "", fault(ErrLimit, "%d bytes in one string of user data, the limit is %d", n, maxUserDataBytes)
+	}
+	b, err := in.take(n, "user data")
+	return string(b), err
+}
+
+// appendVarHeader appends the content of the first frame. A nil w records no
+// schema. User data go in order of their keys.
+//
+// spec: #var-header
+func appendVarHeader(dst []byte, w schema.WireSchema, userData map[string]string) ([]byte, error) {
+	var wire []byte
+	if w != nil {
+		if len(w) > schema.MaxWireEntries {
+			return nil, fault(ErrLimit, "%d structs and oneofs, the limit is %d", len(w), schema.MaxWireEntries)
+		}
+		wire = binary.AppendUvarint(nil, uint64(len(w)))
+		for _, n := range w {
+			wire = binary.AppendUvarint(wire, uint64(n))
+		}
+	}
+	dst = append(binary.AppendUvarint(dst, uint64(len(wire))), wire...)
+
+	if len(userData) > maxUserData {
+		return nil, fault(ErrLimit, "%d pairs of user data, the limit is %d", len(userData), maxUserData)
+	}
+	dst = binary.AppendUvarint(dst, uint64(len(userData)))
+	var keys []string
+	for key := range userData {
+		keys = append(keys, key)
+	}
+	sort.Strings(keys)
+	for _, key := range keys {
+		for _, s := range []string{key, userData[key]} {
+			if len(s) > maxUserDataBytes {
+				return nil, fault(ErrLimit, "%d bytes in one string of user data, the limit is %d", len(s), maxUserDataBytes)
+			}
+			dst = append(binary.AppendUvarint(dst, uint64(len(s))), s...)
+		}
+	}
+	return dst, nil
+}

@@ -1,0 +1,241 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package dynamic
+
+import (
+	"bufio"
+	"errors"
+	"io"
+
+	"github.com/otelstef/stef/stef-go/schema"
+)
+
+// Reader reads the records of a stream. It is not safe for concurrent use.
+type Reader struct {
+	src     *source
+	header  Header
+	kept    schema.Kept
+	columns *columns
+	decoder decoder
+	zstd    *inflater
+	onFrame func(*Frame)
+
+	// frame is the last frame begun and left the number of its records that are
+	// still to come.
+	frame   Frame
+	left    uint64
+	current *Struct
+	count   uint64
+	err     error
+}
+
+// NewReader reads the headers of the stream in src. root is the struct the
+// records are of; a stream does not name it. Errors are of type *Error but for
+// those of options and root.
+func NewReader(src io.Reader, root *schema.Struct, opts ...ReaderOption) (*Reader, error) {
+	cfg := readerConfig{maxRecord: DefaultMaxRecordBytes, maxDict: DefaultMaxDictBytes}
+	for _, opt := range opts {
+		if err := opt(&cfg); err != nil {
+			return nil, err
+		}
+	}
+	if err := checkSchema(root); err != nil {
+		return nil, err
+	}
+	r := &Reader{
+		src:     &source{r: bufio.NewReader(src)},
+		decoder: decoder{maxBytes: cfg.maxRecord},
+		onFrame: cfg.onFrame,
+	}
+	r.decoder.dicts.limit = cfg.maxDict
+	r.decoder.dicts.reset()
+	offset, err := r.readHeaders()
+	if err == nil {
+		err = r.build(root, cfg.wire)
+	}
+	if err != nil {
+		return nil, place(err, offset, 0, 0)
+	}
+	return r, nil
+}
+
+// readHeaders reads what comes before the data frames. The offset is that of
+// the header an error is in.
+func (r *Reader) readHeaders() (offset int64, err error) {
+	if r.header.Compression, err = readFixedHeader(r.src); err != nil {
+		return 0, err
+	}
+	if r.header.Compression == CompressionZstd {
+		r.zstd = &inflater{}
+	}
+	offset = r.src.offset
+	f, err := readFrameHeader(r.src, r.header.Compression)
+	if err == io.EOF {
+		err = cutOff("before the variable header")
+	}
+	if err != nil {
+		return offset, err
+	}
+	if f.UncompressedSize > maxVarHeader {
+		return offset, fault(ErrLimit, "%d bytes of variable header, the limit is %d", f.UncompressedSize, maxVarHeader)
+	}
+	content, err := r.content(f, true)
+	if err != nil {
+		return offset, err
+	}
+	r.header.Frame = f
+	return offset, parseVarHeader(content, &r.header)
+}
+
+// build makes the columns for the fields the stream has.
+func (r *Reader) build(root *schema.Struct, assumed schema.WireSchema) error {
+	wire := r.header.Wire
+	if wire == nil {
+		wire = assumed
+	}
+	if wire != nil {
+		kept, err := schema.Keep(root, wire)
+		if err != nil {
+			return fault(ErrSchema, "%v", err)
+		}
+		r.kept = kept
+	}
+	columns, err := newColumns(root, r.kept)
+	if err != nil {
+		return err
+	}
+	r.columns = columns
+	r.current = columns.root.initial.(*Struct)
+	return nil
+}
+
+// Header returns what the headers say. It must not be modified.
+func (r *Reader) Header() *Header { return &r.header }
+
+// Kept says which fields the stream has. It is nil if that is all of them.
+func (r *Reader) Kept() schema.Kept { return r.kept }
+
+// Frame describes the frame the last record is in. It must not be modified.
+func (r *Reader) Frame() *Frame { return &r.frame }
+
+// Records returns how many records were read.
+func (r *Reader) Records() uint64 { return r.count }
+
+// Next reads the next record. It returns false at the end of the stream and
+// after an error.
+func (r *Reader) Next() bool {
+	_, err := r.Read()
+	return err == nil
+}
+
+// Record returns the record Next or Read has read last. It shares parts with
+// other records and must not be modified, but may be kept.
+func (r *Reader) Record() *Struct { return r.current }
+
+// Err returns the error that ended the reading, nil at the end of the stream.
+func (r *Reader) Err() error {
+	if r.err == io.EOF {
+		return nil
+	}
+	return r.err
+}
+
+// Read reads the next record, see Record. At the end of the stream the error
+// is io.EOF: that is only where a frame could begin. All other errors are of
+// type *Error.
+func (r *Reader) Read() (*Struct, error) {
+	if r.err != nil {
+		return nil, r.err
+	}
+	rec, err := r.read()
+	if err != nil {
+		r.stop(err)
+		return nil, r.err
+	}
+	r.current = rec
+	r.count++
+	return rec, nil
+}
+
+func (r *Reader) read() (*Struct, error) {
+	for r.left == 0 {
+		if r.frame.Index > 0 {
+			if err := r.columns.end(); err != nil {
+				return nil, place(err, r.frame.Offset, r.frame.Index, r.count)
+			}
+		}
+		if err := r.nextFrame(); err != nil {
+			return nil, err
+		}
+	}
+	rec, err := r.decoder.record(r.columns.root, r.current)
+	if err != nil {
+		return nil, place(err, r.frame.Offset, r.frame.Index, r.count+1)
+	}
+	r.left--
+	return rec, nil
+}
+
+// nextFrame reads a frame and applies its flags.
+//
+// spec: #frame-flags
+func (r *Reader) nextFrame() error {
+	f, err := readFrameHeader(r.src, r.header.Compression)
+	f.Index = r.frame.Index + 1
+	if err == io.EOF {
+		err = r.finish()
+		if err == nil {
+			return io.EOF
+		}
+	}
+	var content []byte
+	if err == nil {
+		content, err = r.content(f, f.Flags&RestartCompression != 0)
+	}
+	if err == nil {
+		err = r.columns.split(content, &f)
+	}
+	if err != nil {
+		return place(err, f.Offset, f.Index, 0)
+	}
+	r.frame, r.left = f, f.Records
+	if f.Flags&RestartDictionaries != 0 {
+		r.decoder.dicts.reset()
+	}
+	if f.Flags&RestartCodecs != 0 {
+		r.columns.restart()
+	}
+	if r.onFrame != nil {
+		frame := f
+		r.onFrame(&frame)
+	}
+	return nil
+}
+
+func (r *Reader) content(f Frame, restart bool) ([]byte, error) {
+	if r.zstd != nil {
+		return r.zstd.frame(r.src, f, restart)
+	}
+	return readExactly(r.src, nil, f.UncompressedSize, "content of a frame")
+}
+
+func (r *Reader) finish() error {
+	if r.zstd == nil {
+		return nil
+	}
+	return r.zstd.finish()
+}
+
+// stop ends the reading with err and frees what reading needs.
+func (r *Reader) stop(err error) {
+	r.err = err
+	var e *Error
+	if err != io.EOF && !errors.As(err, &e) {
+		r.err = place(err, r.src.offset, r.frame.Index, 0)
+	}
+	if r.zstd != nil {
+		r.zstd.close()
+		r.zstd = nil
+	}
+}

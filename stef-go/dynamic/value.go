@@ -1,0 +1,205 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package dynamic
+
+import (
+	"bytes"
+	"math"
+
+	"github.com/otelstef/stef/stef-go/schema"
+)
+
+// The Go types of values, by schema kind:
+//
+//	bool                bool
+//	int64               int64
+//	uint64, every enum  uint64
+//	float64             float64
+//	string              string
+//	bytes               []byte
+//	struct              *Struct
+//	oneof               *Oneof
+//	multimap            *Multimap
+//	array               *Array
+
+// Struct is the value of a struct.
+type Struct struct {
+	// Fields has one value per field of the schema, whether the stream has that
+	// field or not. The value of an optional field that is absent means
+	// nothing and may be nil.
+	Fields []any
+	// Present has one entry per field. It is true for fields that are not
+	// optional.
+	Present []bool
+
+	size int
+}
+
+// Oneof is the value of a oneof.
+type Oneof struct {
+	// Choice is the number of the field, counted from 1. 0 is none.
+	Choice int
+	// Value is the value of that field; nil for none.
+	Value any
+
+	size int
+}
+
+// Multimap is the value of a multimap: pairs in their order. Keys may repeat.
+type Multimap struct {
+	Pairs []Pair
+
+	size int
+}
+
+// Pair is one pair of a Multimap.
+type Pair struct {
+	Key, Value any
+}
+
+// Array is the value of an array.
+type Array struct {
+	Elems []any
+
+	size int
+}
+
+// NewStruct returns the initial value of s, which may be modified: everything
+// zero or empty, optional fields absent, oneofs none. s must not contain
+// itself other than through an optional field, a oneof, an array or a
+// multimap; NewReader and NewWriter check that.
+func NewStruct(s *schema.Struct) *Struct {
+	v := &Struct{Fields: make([]any, len(s.Fields)), Present: make([]bool, len(s.Fields))}
+	for i, f := range s.Fields {
+		if f.Optional && f.Type.Kind.Composite() {
+			continue
+		}
+		v.Fields[i] = NewValue(&f.Type)
+		v.Present[i] = !f.Optional
+	}
+	v.size = sizeOf(v)
+	return v
+}
+
+// NewValue is NewStruct for any type.
+func NewValue(t *schema.Type) any {
+	switch t.Kind {
+	case schema.KindBool:
+		return false
+	case schema.KindInt64:
+		return int64(0)
+	case schema.KindUint64, schema.KindEnum:
+		return uint64(0)
+	case schema.KindFloat64:
+		return float64(0)
+	case schema.KindString:
+		return ""
+	case schema.KindBytes:
+		return []byte{}
+	case schema.KindStruct:
+		return NewStruct(t.Struct)
+	case schema.KindOneof:
+		return &Oneof{size: nodeBytes}
+	case schema.KindMultimap:
+		return &Multimap{size: nodeBytes}
+	case schema.KindArray:
+		return &Array{size: nodeBytes}
+	}
+	return nil
+}
+
+// Clone returns a copy of v that shares nothing with it.
+func Clone(v any) any {
+	switch v := v.(type) {
+	case []byte:
+		return append([]byte{}, v...)
+	case *Struct:
+		c := &Struct{Fields: make([]any, len(v.Fields)), Present: append([]bool{}, v.Present...), size: v.size}
+		for i, f := range v.Fields {
+			c.Fields[i] = Clone(f)
+		}
+		return c
+	case *Oneof:
+		return &Oneof{Choice: v.Choice, Value: Clone(v.Value), size: v.size}
+	case *Multimap:
+		c := &Multimap{Pairs: make([]Pair, len(v.Pairs)), size: v.size}
+		for i, p := range v.Pairs {
+			c.Pairs[i] = Pair{Clone(p.Key), Clone(p.Value)}
+		}
+		return c
+	case *Array:
+		c := &Array{Elems: make([]any, len(v.Elems)), size: v.size}
+		for i, e := range v.Elems {
+			c.Elems[i] = Clone(e)
+		}
+		return c
+	}
+	return v
+}
+
+// Equal reports whether a and b are the same value. Floats are compared by
+// their bits, so a NaN equals itself and -0 is not +0. What an absent field
+// holds does not matter.
+func Equal(a, b any) bool {
+	switch a := a.(type) {
+	case float64:
+		b, ok := b.(float64)
+		return ok && math.Float64bits(a) == math.Float64bits(b)
+	case []byte:
+		b, ok := b.([]byte)
+		return ok && bytes.Equal(a, b)
+	case *Struct:
+		b, ok := b.(*Struct)
+		return ok && (a == b || equalStructs(a, b))
+	case *Oneof:
+		b, ok := b.(*Oneof)
+		return ok && a.Choice == b.Choice && Equal(a.Value, b.Value)
+	case *Multimap:
+		b, ok := b.(*Multimap)
+		return ok && (a == b || equalPairs(a.Pairs, b.Pairs))
+	case *Array:
+		b, ok := b.(*Array)
+		return ok && (a == b || equalElems(a.Elems, b.Elems))
+	}
+	return a == b
+}
+
+func equalStructs(a, b *Struct) bool {
+	if len(a.Fields) != len(b.Fields) || len(a.Present) != len(b.Present) {
+		return false
+	}
+	for i := range a.Present {
+		if a.Present[i] != b.Present[i] {
+			return false
+		}
+		if a.Present[i] && !Equal(a.Fields[i], b.Fields[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+func equalPairs(a, b []Pair) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if !Equal(a[i].Key, b[i].Key) || !Equal(a[i].Value, b[i].Value) {
+			return false
+		}
+	}
+	return true
+}
+
+func equalElems(a, b []any) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if !Equal(a[i], b[i]) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,193 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package dynamic
+
+import (
+	"errors"
+	"io"
+
+	"github.com/otelstef/stef/stef-go/schema"
+)
+
+// ErrClosed is the error of writing to a Writer after Close.
+var ErrClosed = errors.New("stef: write to a closed Writer")
+
+// Writer writes records into a stream. It is not safe for concurrent use.
+type Writer struct {
+	dst     io.Writer
+	cfg     writerConfig
+	root    *schema.Type
+	fitter  fitter
+	columns *columns
+	encoder encoder
+	zstd    *deflater
+
+	// held is the record a reader has: the last one written. It is nil where
+	// nothing may be known about it.
+	held any
+	// flags are those of the frame being filled.
+	flags   Flags
+	frames  int
+	offset  int64
+	pending uint64
+	err     error
+}
+
+// NewWriter writes the headers of a stream to dst. Each frame, and each header,
+// is one Write.
+func NewWriter(dst io.Writer, root *schema.Struct, opts ...WriterOption) (*Writer, error) {
+	cfg := writerConfig{frameBytes: DefaultFrameBytes, dictBytes: DefaultDictBytes}
+	for _, opt := range opts {
+		if err := opt(&cfg); err != nil {
+			return nil, err
+		}
+	}
+	if err := checkSchema(root); err != nil {
+		return nil, err
+	}
+	wire := cfg.wire
+	if wire == nil {
+		wire = schema.WireOf(root)
+	}
+	kept, err := schema.Keep(root, wire)
+	if err != nil {
+		return nil, fault(ErrSchema, "%v", err)
+	}
+	w := &Writer{
+		dst:    dst,
+		cfg:    cfg,
+		root:   &schema.Type{Kind: schema.KindStruct, Name: root.Name, Struct: root},
+		fitter: fitter{kept: kept, maxBytes: maxWriteBytes},
+	}
+	w.encoder.dicts.reset()
+	if w.columns, err = newColumns(root, kept); err != nil {
+		return nil, err
+	}
+	w.held = w.columns.root.initial
+	return w, w.writeHeaders(wire)
+}
+
+func (w *Writer) writeHeaders(wire schema.WireSchema) error {
+	if !w.cfg.recordWire {
+		wire = nil
+	}
+	content, err := appendVarHeader(nil, wire, w.cfg.userData)
+	if err != nil {
+		return err
+	}
+	if len(content) > maxVarHeader {
+		return fault(ErrLimit, "%d bytes of variable header, the limit is %d", len(content), maxVarHeader)
+	}
+	if w.cfg.compression == CompressionZstd {
+		if w.zstd, err = newDeflater(w.cfg.level, w.cfg.window); err != nil {
+			return fault(ErrLimit, "%v", err)
+		}
+	}
+	if err := w.write(appendFixedHeader(nil, w.cfg.compression)); err != nil {
+		return err
+	}
+	return w.writeFrame(0, content)
+}
+
+// Write adds a record to the current frame and ends the frame if it is large
+// enough. A record that does not fit the schema or a limit is refused and
+// leaves the stream as it was; after any other error the stream is useless.
+// Write does not keep rec or anything in it but strings and bytes, which must
+// not be modified later.
+func (w *Writer) Write(rec *Struct) error {
+	if w.err != nil {
+		return w.err
+	}
+	v, err := w.fitter.fit(w.root, w.root.Name, rec)
+	if err != nil {
+		return err
+	}
+	if err := w.encoder.encode(w.columns.root, w.held, v); err != nil {
+		w.err = place(err, w.offset, w.frames, 0)
+		return w.err
+	}
+	w.held = v
+	w.pending++
+	next := w.cfg.restart
+	full := w.encoder.dicts.size >= w.cfg.dictBytes
+	if full {
+		next |= RestartDictionaries
+	}
+	if full || w.encoder.frameBits >= 8*w.cfg.frameBytes {
+		return w.endFrame(next)
+	}
+	return nil
+}
+
+// Flush ends the current frame, so that a reader can have all records so far.
+// Without a record in the frame it does nothing.
+func (w *Writer) Flush() error {
+	if w.err != nil || w.pending == 0 {
+		return w.err
+	}
+	return w.endFrame(w.cfg.restart)
+}
+
+// Close flushes. The stream has no end of its own, and the io.Writer is not
+// closed. After Close all but Close fails.
+func (w *Writer) Close() error {
+	if errors.Is(w.err, ErrClosed) {
+		return nil
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	w.err = ErrClosed
+	return nil
+}
+
+// endFrame writes the frame and prepares the next one, which gets the flags.
+//
+// spec: #restart
+func (w *Writer) endFrame(next Flags) error {
+	content, err := w.columns.join(w.pending)
+	if err == nil {
+		err = w.writeFrame(w.flags, content)
+	}
+	if err != nil {
+		w.err = err
+		return err
+	}
+	w.frames++
+	w.flags, w.pending, w.encoder.frameBits = next, 0, 0
+	if next&RestartDictionaries != 0 {
+		w.encoder.dicts.reset()
+	}
+	if next&RestartCodecs != 0 {
+		w.columns.restart()
+	}
+	if next&RestartCompression != 0 && w.zstd != nil {
+		w.zstd.restart()
+	}
+	if next == RestartAll {
+		w.held = nil
+	}
+	return nil
+}
+
+func (w *Writer) writeFrame(flags Flags, content []byte) error {
+	f := Frame{Flags: flags, UncompressedSize: len(content), CompressedSize: len(content)}
+	if w.zstd != nil {
+		var err error
+		if content, err = w.zstd.frame(content); err != nil {
+			return err
+		}
+		f.CompressedSize = len(content)
+	}
+	return w.write(append(appendFrameHeader(nil, f, w.cfg.compression), content...))
+}
+
+func (w *Writer) write(b []byte) error {
+	n, err := w.dst.Write(b)
+	w.offset += int64(n)
+	if err == nil && n < len(b) {
+		err = io.ErrShortWrite
+	}
+	return err
+}

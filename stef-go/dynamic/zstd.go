@@ -1,0 +1,177 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package dynamic
+
+import (
+	"bytes"
+	"errors"
+	"io"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// MaxZstdWindow is the greatest window, and so the memory, that the zstd data
+// of a stream may ask of a Reader.
+const MaxZstdWindow = 8 << 20
+
+// maxCarry limits the compressed bytes of a frame after its last content: an
+// empty block, or the end of a zstd frame.
+const maxCarry = 1 << 10
+
+// inflater decompresses the frames of a stream. One zstd stream runs through
+// them until a frame restarts it. It is not ended at the end of a frame, so
+// nothing may be read from the decoder there: it would take the end of the
+// compressed bytes for an error, and stay with it.
+//
+// spec: #compression
+type inflater struct {
+	dec *zstd.Decoder
+	in  compressed
+}
+
+// compressed is the source of the decoder: the compressed bytes of the current
+// frame and, before them, those the frame before left.
+type compressed struct {
+	carry []byte
+	src   io.Reader
+	left  int
+	// fresh is true once bytes of the current frame were read.
+	fresh bool
+	// err is the failure of src, if it failed.
+	err error
+}
+
+// Read implements io.Reader. Between frames it is at its end.
+func (c *compressed) Read(p []byte) (int, error) {
+	if len(c.carry) > 0 {
+		n := copy(p, c.carry)
+		c.carry = c.carry[n:]
+		return n, nil
+	}
+	if c.left == 0 {
+		return 0, io.EOF
+	}
+	c.fresh = true
+	n, err := c.src.Read(p[:min(len(p), c.left)])
+	c.left -= n
+	switch {
+	case err == io.EOF && c.left > 0:
+		err = io.ErrUnexpectedEOF
+	case err != nil && err != io.EOF:
+		c.err = err
+	}
+	return n, err
+}
+
+// frame returns the content of a frame.
+func (z *inflater) frame(src io.Reader, f Frame, restart bool) ([]byte, error) {
+	if restart {
+		if err := z.finish(); err != nil {
+			return nil, err
+		}
+		if err := z.restart(); err != nil {
+			return nil, err
+		}
+	}
+	z.in.src, z.in.left, z.in.fresh = src, f.CompressedSize, false
+	content, err := readExactly(z.dec, nil, 1, "compressed content")
+	if err == nil && !z.in.fresh {
+		return nil, errMore
+	}
+	if err == nil {
+		content, err = readExactly(z.dec, content, f.UncompressedSize-1, "compressed content")
+	}
+	if err != nil {
+		return nil, z.kind(err)
+	}
+	if z.in.left > maxCarry {
+		return nil, fault(ErrCorrupt, "%d compressed bytes after the content", z.in.left)
+	}
+	z.in.carry, err = readExactly(src, z.in.carry, z.in.left, "compressed content")
+	z.in.left = 0
+	return content, err
+}
+
+func (z *inflater) restart() error {
+	z.in = compressed{}
+	if z.dec != nil {
+		return z.dec.Reset(&z.in)
+	}
+	dec, err := zstd.NewReader(&z.in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
+		zstd.WithDecoderMaxWindow(MaxZstdWindow))
+	z.dec = dec
+	return err
+}
+
+var errMore = fault(ErrCorrupt, "a frame has more compressed content than it says")
+
+// finish checks, where the zstd stream is given up, that nothing is left in it.
+func (z *inflater) finish() error {
+	if z.dec == nil {
+		return nil
+	}
+	_, err := io.ReadFull(z.dec, make([]byte, 1))
+	switch {
+	case err == nil:
+		return errMore
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return nil
+	}
+	return z.kind(err)
+}
+
+func (z *inflater) close() {
+	if z.dec != nil {
+		z.dec.Close()
+	}
+}
+
+// kind gives an error of the decoder its kind; a failure of the source has none.
+func (z *inflater) kind(err error) error {
+	switch {
+	case z.in.err != nil, errors.Is(err, ErrCorrupt):
+		return err
+	case errors.Is(err, zstd.ErrWindowSizeExceeded), errors.Is(err, zstd.ErrDecoderSizeExceeded):
+		return fault(ErrLimit, "%v", err)
+	}
+	return fault(ErrCorrupt, "%v", err)
+}
+
+// deflater compresses the frames of a stream into one zstd stream that is
+// flushed, not ended, at the end of a frame.
+//
+// spec: #compression
+type deflater struct {
+	enc *zstd.Encoder
+	out bytes.Buffer
+}
+
+func newDeflater(level, window int) (*deflater, error) {
+	opts := []zstd.EOption{zstd.WithEncoderConcurrency(1)}
+	if level != 0 {
+		opts = append(opts, zstd.WithEncoderLevel(zstd.EncoderLevelFromZstd(level)))
+	}
+	if window != 0 {
+		opts = append(opts, zstd.WithWindowSize(window))
+	}
+	z := &deflater{}
+	enc, err := zstd.NewWriter(&z.out, opts...)
+	z.enc = enc
+	return z, err
+}
+
+// frame returns the compressed bytes for content. They are valid until the next
+// call.
+func (z *deflater) frame(content []byte) ([]byte, error) {
+	z.out.Reset()
+	if _, err := z.enc.Write(content); err != nil {
+		return nil, err
+	}
+	if err := z.enc.Flush(); err != nil {
+		return nil, err
+	}
+	return z.out.Bytes(), nil
+}
+
+func (z *deflater) restart() { z.enc.Reset(&z.out) }
