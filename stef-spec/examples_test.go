@@ -1,0 +1,294 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package spec_test
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/otelstef/stef/stef-go/dynamic"
+	"github.com/otelstef/stef/stef-go/idl"
+	"github.com/otelstef/stef/stef-go/schema"
+	spec "github.com/otelstef/stef/stef-spec"
+)
+
+var update = flag.Bool("update", false, "write the bytes of the examples into specification.md; remarks stay")
+
+// TestExamples holds the examples in the specification to what the codec
+// writes, to what the specification says about the structure of a stream, and
+// to what the codec reads.
+func TestExamples(t *testing.T) {
+	found := blocks("stef-example")
+	require.NotEmpty(t, found)
+	text := spec.Specification
+	names := map[string]bool{}
+	// From the last to the first, so that the offsets of those to come stay.
+	for i := len(found) - 1; i >= 0; i-- {
+		b := found[i]
+		e, err := parseExample(b)
+		require.NoError(t, err, "example in line %d", b.line)
+		require.False(t, names[e.name], "two examples have the name %q", e.name)
+		names[e.name] = true
+		t.Run(e.name, func(t *testing.T) {
+			parts := e.run(t)
+			if *update {
+				text = text[:b.start] + e.print(e.carryOver(parts)) + text[b.end:]
+				return
+			}
+			e.compare(t, parts)
+			require.Equal(t, e.print(e.carryOver(parts)), b.text(), "-update would change the layout")
+		})
+	}
+	if *update {
+		require.NoError(t, os.WriteFile("specification.md", []byte(text), 0o644))
+	}
+}
+
+// run writes the records of e, takes the stream apart and reads it back. It
+// returns the parts.
+func (e *example) run(t *testing.T) []shownPart {
+	t.Helper()
+	parsed, err := idl.Parse(e.name, []byte(e.schema))
+	require.NoError(t, err)
+	roots := parsed.Roots()
+	root := roots[0]
+	if e.root != "" {
+		root = parsed.Root(e.root)
+	}
+	require.NotNil(t, root)
+	opts, wire, err := e.writerOptions()
+	require.NoError(t, err)
+	if wire == nil {
+		wire = schema.WireOf(root)
+	}
+	kept, err := schema.Keep(root, wire)
+	require.NoError(t, err)
+
+	var stream bytes.Buffer
+	w, err := dynamic.NewWriter(&stream, root, opts...)
+	require.NoError(t, err)
+	records := e.write(t, root, w)
+	if e.given() {
+		stream = *bytes.NewBuffer(e.stream())
+	}
+	parts, err := split(stream.Bytes(), schema.Columns(root, kept))
+	require.NoError(t, err)
+
+	r, err := dynamic.NewReader(bytes.NewReader(stream.Bytes()), root)
+	require.NoError(t, err)
+	rootType := &schema.Type{Kind: schema.KindStruct, Name: root.Name, Struct: root}
+	for i, want := range records {
+		got, err := r.Read()
+		require.NoError(t, err, "record %d", i+1)
+		require.True(t, dynamic.Equal(keptOnly(rootType, kept, want), got), "record %d is read as %v", i+1, got)
+	}
+	_, err = r.Read()
+	require.ErrorIs(t, err, io.EOF)
+	return parts
+}
+
+// write writes the records of e and returns them.
+func (e *example) write(t *testing.T, root *schema.Struct, w *dynamic.Writer) []*dynamic.Struct {
+	t.Helper()
+	record := dynamic.NewStruct(root)
+	var records []*dynamic.Struct
+	for _, line := range e.records {
+		if line == "flush" {
+			require.NoError(t, w.Flush())
+			continue
+		}
+		var err error
+		record, err = parseRecord(root, record, line)
+		require.NoError(t, err, line)
+		require.NoError(t, w.Write(record), line)
+		records = append(records, record)
+	}
+	require.NoError(t, w.Close())
+	return records
+}
+
+// given says that the bytes of e are not what the writer makes: it has no
+// option for them.
+func (e *example) given() bool {
+	return slices.ContainsFunc(e.options, func(words []string) bool { return words[0] == "given" })
+}
+
+// stream returns the bytes shown.
+func (e *example) stream() []byte {
+	var stream []byte
+	for _, p := range e.shown {
+		if !p.derived {
+			stream = append(stream, p.hex...)
+		}
+	}
+	return stream
+}
+
+// writerOptions returns the options of e, and the kept fields if they are
+// among them.
+func (e *example) writerOptions() (opts []dynamic.WriterOption, wire schema.WireSchema, err error) {
+	for _, words := range e.options {
+		name, args := words[0], words[1:]
+		switch {
+		case name == "given" && len(args) == 0:
+		case name == "zstd" && len(args) == 0:
+			opts = append(opts, dynamic.WithCompression(dynamic.CompressionZstd))
+		case name == "wire-schema" && len(args) == 0:
+			opts = append(opts, dynamic.WithRecordedWire())
+		case name == "user-data" && len(args) == 2:
+			opts = append(opts, dynamic.WithUserData(map[string]string{args[0]: args[1]}))
+		case name == "keep":
+			if wire, err = numbers(args); err != nil {
+				return nil, nil, err
+			}
+			opts = append(opts, dynamic.WithWire(wire), dynamic.WithRecordedWire())
+		case name == "frame-bytes", name == "dict-bytes":
+			n, err := numbers(args)
+			if err != nil || len(n) != 1 {
+				return nil, nil, errors.Join(err, fmt.Errorf("option %q needs one number", name))
+			}
+			if name == "frame-bytes" {
+				opts = append(opts, dynamic.WithFrameBytes(n[0]))
+			} else {
+				opts = append(opts, dynamic.WithDictBytes(n[0]))
+			}
+		case name == "restart":
+			flags, err := restarts(args)
+			if err != nil {
+				return nil, nil, err
+			}
+			opts = append(opts, dynamic.WithRestart(flags))
+		default:
+			return nil, nil, fmt.Errorf("option %q", words)
+		}
+	}
+	return opts, wire, nil
+}
+
+func numbers(args []string) (list schema.WireSchema, err error) {
+	for _, arg := range args {
+		n, err := strconv.Atoi(arg)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, n)
+	}
+	return list, nil
+}
+
+func restarts(names []string) (flags dynamic.Flags, err error) {
+	for _, name := range names {
+		switch name {
+		case "dictionaries":
+			flags |= dynamic.RestartDictionaries
+		case "compression":
+			flags |= dynamic.RestartCompression
+		case "codecs":
+			flags |= dynamic.RestartCodecs
+		default:
+			return 0, fmt.Errorf("restart of %q", name)
+		}
+	}
+	return flags, nil
+}
+
+// carryOver gives the parts the remarks of the parts shown before under the
+// same label in the same frame. Bits that were spelled by hand stay too: if
+// they do not fit any more, the next run says so.
+func (e *example) carryOver(parts []shownPart) []shownPart {
+	shown := map[partID]shownPart{}
+	for _, p := range e.shown {
+		shown[p.partID] = p
+	}
+	for i := range parts {
+		before := shown[parts[i].partID]
+		parts[i].notes = before.notes
+		if parts[i].bits == nil {
+			parts[i].bits = before.bits
+		}
+	}
+	return parts
+}
+
+// compare holds what is shown to the parts of the stream.
+func (e *example) compare(t *testing.T, parts []shownPart) {
+	t.Helper()
+	const hint = "; go test -update rewrites the bytes"
+	require.Len(t, e.shown, len(parts), "the stream has other parts%s", hint)
+	for i, want := range parts {
+		got := e.shown[i]
+		where := fmt.Sprintf("frame %d, %s%s", want.frame, want.label, hint)
+		require.Equal(t, want.partID, got.partID, where)
+		require.Equal(t, fmt.Sprintf("% x", want.hex), fmt.Sprintf("% x", got.hex), where)
+		if want.bits != nil {
+			require.Equal(t, want.bits, got.bits, where)
+		}
+		if len(got.bits) > 0 {
+			spelled := strings.Join(strings.Fields(strings.Join(got.bits, " ")), "")
+			require.Equal(t, bitText(want.hex), spelled, where)
+		}
+	}
+}
+
+// TestUvarintCompact checks the table of codes.
+func TestUvarintCompact(t *testing.T) {
+	lines := 0
+	for _, b := range blocks("stef-uc") {
+		for line := range strings.Lines(b.text()) {
+			lines++
+			var value uint64
+			var code string
+			_, err := fmt.Sscan(line, &value, &code)
+			require.NoError(t, err, line)
+			var data []byte
+			_, err = fmt.Sscanf(code, "%x", &data)
+			require.NoError(t, err, line)
+			in := &bitString{text: bitText(data)}
+			got, text, err := in.compact()
+			require.NoError(t, err, line)
+			require.Equal(t, value, got, line)
+			require.Equal(t, compactText(value), text, "%s: not the lowest class", line)
+			require.NotContains(t, in.text, "1", line)
+			require.Less(t, len(in.text), 8, line)
+		}
+	}
+	require.NotZero(t, lines)
+}
+
+// TestWireSchemas checks the wire schemas and column counts of the roots of
+// OpenTelemetry.
+func TestWireSchemas(t *testing.T) {
+	otel, err := idl.Parse("otel.stef", []byte(spec.OTelSchema))
+	require.NoError(t, err)
+	lines := 0
+	for _, b := range blocks("stef-wire") {
+		for line := range strings.Lines(b.text()) {
+			lines++
+			words := strings.Fields(line)
+			n := len(words)
+			require.Greater(t, n, 4, line)
+			root := otel.Root(words[0])
+			require.NotNil(t, root, line)
+			wire, err := numbers(words[2 : n-2])
+			require.NoError(t, err, line)
+			if words[1] == "full" {
+				require.Equal(t, schema.WireOf(root), wire, line)
+			}
+			kept, err := schema.Keep(root, wire)
+			require.NoError(t, err, line)
+			require.Equal(t, fmt.Sprint(len(schema.Columns(root, kept))), words[n-2], line)
+		}
+	}
+	require.Equal(t, 5, lines)
+}
