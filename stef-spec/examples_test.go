@@ -118,6 +118,47 @@ func (e *example) write(t *testing.T, root *schema.Struct, w *dynamic.Writer) []
 	return records
 }
 
+// TestSelfContained leaves the first data frame out of streams: what remains
+// can be read only if the second one is self-contained.
+func TestSelfContained(t *testing.T) {
+	f := func(name string, want bool) {
+		t.Helper()
+		e := exampleNamed(t, name)
+		parsed, err := idl.Parse(name, []byte(e.schema))
+		require.NoError(t, err)
+		root := parsed.Roots()[0]
+		record := dynamic.NewStruct(root)
+		for _, line := range e.records {
+			if line != "flush" {
+				record, err = parseRecord(root, record, line)
+				require.NoError(t, err)
+			}
+		}
+		e.shown = slices.DeleteFunc(e.shown, func(p shownPart) bool { return p.frame == 1 })
+		r, err := dynamic.NewReader(bytes.NewReader(e.stream()), root)
+		require.NoError(t, err)
+		got, err := r.Read()
+		require.Equal(t, want, err == nil && dynamic.Equal(record, got), name)
+	}
+	f("self-contained", true)
+	f("restart codecs", false)
+	f("restart dictionaries", false)
+	f("no restart", false)
+}
+
+func exampleNamed(t *testing.T, name string) *example {
+	t.Helper()
+	for _, b := range blocks("stef-example") {
+		e, err := parseExample(b)
+		require.NoError(t, err)
+		if e.name == name {
+			return e
+		}
+	}
+	t.Fatalf("there is no example %q", name)
+	return nil
+}
+
 // given says that the bytes of e are not what the writer makes: it has no
 // option for them.
 func (e *example) given() bool {
