@@ -5,7 +5,6 @@ package dynamic
 
 import (
 	"bufio"
-	"errors"
 	"io"
 
 	"github.com/otelstef/stef/stef-go/schema"
@@ -230,10 +229,6 @@ func (r *Reader) finish() error {
 // stop ends the reading with err and frees what reading needs.
 func (r *Reader) stop(err error) {
 	r.err = err
-	var e *Error
-	if err != io.EOF && !errors.As(err, &e) {
-		r.err = place(err, r.src.offset, r.frame.Index, 0)
-	}
 	if r.zstd != nil {
 		r.zstd.close()
 		r.zstd = nil

@@ -1,0 +1,132 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package dynamic_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/otelstef/stef/stef-go/dynamic"
+)
+
+// decodeOne reads the records of one frame made of the given columns.
+func decodeOne(t *testing.T, text string, count uint64, runs ...[]byte) ([]string, error) {
+	t.Helper()
+	root := rootOf(t, text)
+	stream := plainStream(t, dataFrame(count, runs...))
+	_, err := failure(t, root, stream)
+	if err != nil {
+		return nil, err
+	}
+	var lines []string
+	for _, rec := range read(t, root, stream) {
+		lines = append(lines, jsonOf(t, root, nil, []*dynamic.Struct{rec}))
+	}
+	return lines, nil
+}
+
+// TestPresence brings fields back: a number without its modified bit is still
+// there, a struct with it starts anew.
+func TestPresence(t *testing.T) {
+	lines, err := decodeOne(t, "struct Rec root { N uint64 optional  S Sub optional } struct Sub { A uint64  B uint64 }", 4,
+		// Modified and presence, the last field first: both set, both absent, N
+		// back as it was, S back with only B.
+		bitRun("11 11  11 00  00 01  10 11"), []byte{10}, bitRun("11 10"), []byte{2}, []byte{4, 3})
+	require.NoError(t, err)
+	require.Equal(t, []string{
+		`{"n":"5","s":{"a":"1","b":"2"}}` + "\n",
+		`{"n":null,"s":null}` + "\n",
+		`{"n":"5","s":null}` + "\n",
+		`{"n":"5","s":{"a":"0","b":"2"}}` + "\n",
+	}, lines)
+
+	// A struct that never was there, without the modified bit.
+	lines, err = decodeOne(t, "struct Rec root { S Sub optional } struct Sub { A uint64 }", 1, bitRun("0 1"), nil)
+	require.NoError(t, err)
+	require.Equal(t, []string{`{"s":{"a":"0"}}` + "\n"}, lines)
+}
+
+// TestForeignDictionary sends a string again that is in the dictionary: it
+// counts twice.
+func TestForeignDictionary(t *testing.T) {
+	lines, err := decodeOne(t, "struct Rec root { S string dict(D) }", 5, bitRun("11111"),
+		unhex(t, "04 61 62 | 04 61 62 | 04 63 64 | 03 | 05"))
+	require.NoError(t, err)
+	for i, s := range []string{"ab", "ab", "cd", "ab", "cd"} {
+		require.Equal(t, `{"s":"`+s+"\"}\n", lines[i])
+	}
+}
+
+// TestNestedStructDictionary has a struct inside another of the same
+// dictionary: the inner one, complete first, has the lower number.
+func TestNestedStructDictionary(t *testing.T) {
+	lines, err := decodeOne(t, "struct Rec root { D Sub } struct Sub dict(Sub) { N uint64  A []Sub }", 3, bitRun("111"),
+		// N 7 and one Sub in A, which has N 9; then references to both.
+		bitRun("1 11  1 01  0 01 01  0 01 10"), []byte{14, 9}, bitRun("0101"))
+	require.NoError(t, err)
+	require.Equal(t, []string{
+		`{"d":{"n":"7","a":[{"n":"9","a":[]}]}}` + "\n",
+		`{"d":{"n":"9","a":[]}}` + "\n",
+		`{"d":{"n":"7","a":[{"n":"9","a":[]}]}}` + "\n",
+	}, lines)
+}
+
+// TestValuesOnly has bits for pairs that are not there.
+func TestValuesOnly(t *testing.T) {
+	const text = "struct Rec root { M MM } multimap MM { key string value uint64 }"
+	lines, err := decodeOne(t, text, 2, bitRun("11"), []byte{3, 0x7e}, unhex(t, "02 6b"), []byte{2, 4})
+	require.NoError(t, err)
+	require.Equal(t, `{"m":[{"key":"k","value":"4"}]}`+"\n", lines[1])
+	lines, err = decodeOne(t, text, 1, bitRun("1"), unhex(t, "fe ff ff ff ff ff ff ff ff 01"), nil, nil)
+	require.NoError(t, err)
+	require.Equal(t, `{"m":[]}`+"\n", lines[0])
+}
+
+func TestBadColumns(t *testing.T) {
+	f := func(text string, runs ...[]byte) {
+		t.Helper()
+		_, err := decodeOne(t, text, 1, runs...)
+		require.ErrorIs(t, err, dynamic.ErrCorrupt)
+	}
+	ok := func(text string, runs ...[]byte) {
+		t.Helper()
+		_, err := decodeOne(t, text, 1, runs...)
+		require.NoError(t, err)
+	}
+	const number = "struct Rec root { N uint64 }"
+	ok(number, bitRun("1"), []byte{2})
+	ok(number, bitRun("1"), unhex(t, "82 80 00")) // a longer form
+	ok(number, bitRun("1"), unhex(t, "ff ff ff ff ff ff ff ff ff 01"))
+	f(number, bitRun("1"), nil)
+	f(number, bitRun("1"), []byte{0x80})
+	f(number, bitRun("1"), []byte{2, 0})
+	f(number, bitRun("0"), []byte{2})
+	f(number, bitRun("1 1"), []byte{2})         // fill bits that are not zero
+	f(number, bitRun("1 0000000 0"), []byte{2}) // more fill than needed
+	f(number, bitRun("1"), unhex(t, "ff ff ff ff ff ff ff ff ff 02"))
+
+	const text = "struct Rec root { S string dict(D)  B bytes }"
+	ok(text, bitRun("01"), unhex(t, "02 61"), nil)
+	f(text, bitRun("01"), unhex(t, "04 61"), nil)
+	f(text, bitRun("01"), unhex(t, "01"), nil) // refers to nothing
+	f(text, bitRun("10"), nil, unhex(t, "01")) // without a dictionary
+	f(text, bitRun("01"), unhex(t, "ff ff ff ff ff ff ff ff ff 01"), nil)
+	f(text, bitRun("01"), unhex(t, "fe ff ff ff ff ff ff ff ff 01"), nil)
+
+	const choice = "struct Rec root { O Choice } oneof Choice { A bool B bool }"
+	ok(choice, bitRun("1"), bitRun("10"), nil, bitRun("1"))
+	f(choice, bitRun("1"), bitRun("11"), nil, nil)
+
+	const dict = "struct Rec root { D Sub } struct Sub dict(Sub) { N uint64 }"
+	ok(dict, bitRun("1"), bitRun("10"), nil)
+	f(dict, bitRun("1"), bitRun("0 1"), nil)     // the number 0
+	f(dict, bitRun("1"), bitRun("0 01 01"), nil) // of an empty dictionary
+	f(dict, bitRun("1"), bitRun("0 00000000"), nil)
+
+	const float = "struct Rec root { F float64 }"
+	ok(float, bitRun("1"), bitRun("0"))
+	f(float, bitRun("1"), bitRun("11 11111 100001")) // 31 leading bits and 34 bits
+	f(float, bitRun("1"), bitRun("11 00000 111111 0000"))
+}

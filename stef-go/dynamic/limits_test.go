@@ -1,0 +1,240 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package dynamic_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/otelstef/stef/stef-go/dynamic"
+	"github.com/otelstef/stef/stef-go/schema"
+)
+
+// bitRun packs a text of 0 and 1, in which anything else does not count.
+func bitRun(s string) []byte {
+	var run []byte
+	n := 0
+	for _, c := range s {
+		if c != '0' && c != '1' {
+			continue
+		}
+		if n%8 == 0 {
+			run = append(run, 0)
+		}
+		if c == '1' {
+			run[n/8] |= 0x80 >> (n % 8)
+		}
+		n++
+	}
+	return run
+}
+
+// dataFrame makes a frame of columns in order. Those below an empty one are
+// left out.
+func dataFrame(records uint64, runs ...[]byte) []byte {
+	var sizes strings.Builder
+	var columns []byte
+	for _, run := range runs {
+		if len(run) == 0 {
+			sizes.WriteString("1")
+			continue
+		}
+		// The class of 26 bits serves all.
+		fmt.Fprintf(&sizes, "000001%026b", len(run))
+		columns = append(columns, run...)
+	}
+	content := binary.AppendUvarint(nil, records)
+	table := bitRun(sizes.String())
+	content = append(binary.AppendUvarint(content, uint64(len(table))), table...)
+	content = append(content, columns...)
+	return append(binary.AppendUvarint([]byte{0}, uint64(len(content))), content...)
+}
+
+func plainStream(tb testing.TB, frames ...[]byte) []byte {
+	return append(unhex(tb, plainHead), bytes.Join(frames, nil)...)
+}
+
+// failure reads a stream up to its error.
+func failure(t *testing.T, root *schema.Struct, stream []byte, opts ...dynamic.ReaderOption) (records uint64, err error) {
+	t.Helper()
+	r, err := dynamic.NewReader(bytes.NewReader(stream), root, opts...)
+	if err != nil {
+		requireTyped(t, err)
+		return 0, err
+	}
+	for r.Next() {
+	}
+	if r.Err() != nil {
+		requireTyped(t, r.Err())
+	}
+	return r.Records(), r.Err()
+}
+
+// TestArrayWithoutData has an array of 2^48-1 elements that take no bits.
+func TestArrayWithoutData(t *testing.T) {
+	root := rootOf(t, "struct Rec root { A []Empty } struct Empty {}")
+	peak := watchHeap(t)
+	stream := plainStream(t, dataFrame(1, bitRun("1"), bitRun("00000001"+strings.Repeat("1", 48)), nil))
+	records, err := failure(t, root, stream)
+	require.ErrorIs(t, err, dynamic.ErrLimit)
+	require.Zero(t, records)
+	require.Less(t, peak(), uint64(256<<20))
+}
+
+// TestRecordLimit has records that grow, each a little.
+func TestRecordLimit(t *testing.T) {
+	root := rootOf(t, "struct Rec root { M MM } multimap MM { key string value string }")
+	text := strings.Repeat("x", 1000)
+	var changes []fields
+	var all pairs
+	for i := range 60 {
+		all = append(all, [2]any{fmt.Sprint(i), ""})
+	}
+	for i := range 60 {
+		all = append(pairs{}, all...)
+		all[i][1] = text
+		changes = append(changes, fields{"M": all})
+	}
+	recs := records(root, changes...)
+	stream := write(t, root, recs, false)
+	require.Len(t, read(t, root, stream), 60)
+	require.Len(t, read(t, root, stream, dynamic.WithMaxRecordBytes(70_000)), 60)
+	n, err := failure(t, root, stream, dynamic.WithMaxRecordBytes(35_000))
+	require.ErrorIs(t, err, dynamic.ErrLimit)
+	require.Greater(t, n, uint64(20))
+	require.Less(t, n, uint64(35))
+}
+
+// TestWriteLimit writes a record that a Reader would hardly take.
+func TestWriteLimit(t *testing.T) {
+	root := rootOf(t, "struct Rec root { S string }")
+	var out bytes.Buffer
+	w, err := dynamic.NewWriter(&out, root)
+	require.NoError(t, err)
+	require.ErrorIs(t, w.Write(records(root, fields{"S": strings.Repeat("x", 32<<20)})[0]), dynamic.ErrLimit)
+	large := records(root, fields{"S": strings.Repeat("x", 31<<20)})
+	require.NoError(t, w.Write(large[0]))
+	require.NoError(t, w.Close())
+	require.True(t, dynamic.Equal(large[0], read(t, root, out.Bytes())[0]))
+}
+
+func TestDictLimit(t *testing.T) {
+	root := rootOf(t, `struct Rec root { S string dict(S)  D Sub }
+		struct Sub dict(Sub) { A []uint64 }`)
+	var changes []fields
+	for i := range 50 {
+		changes = append(changes, fields{"S": fmt.Sprintf("%0100d", i), "D": fields{"A": list{i, 2, 3}}})
+	}
+	recs := records(root, changes...)
+	stream := write(t, root, recs, false)
+	require.Len(t, read(t, root, stream), 50)
+	n, err := failure(t, root, stream, dynamic.WithMaxDictBytes(5000))
+	require.ErrorIs(t, err, dynamic.ErrLimit)
+	require.NotZero(t, n)
+	require.Less(t, n, uint64(30))
+
+	stream = write(t, root, recs, false, dynamic.WithDictBytes(4000))
+	require.Len(t, read(t, root, stream, dynamic.WithMaxDictBytes(5000)), 50)
+	for i, f := range frames(t, root, stream) {
+		require.Equal(t, i > 0, f.Flags == dynamic.RestartDictionaries)
+	}
+}
+
+// nested returns a record of n arrays within each other, the innermost empty.
+func nested(root *schema.Struct, n int) *dynamic.Struct {
+	var v any = list{}
+	for range n - 1 {
+		v = list{one{"Array", v}}
+	}
+	return records(root, fields{"V": one{"Array", v}})[0]
+}
+
+const nesting = "struct Rec root { V Value } oneof Value { Array []Value }"
+
+// TestDepth finds how deep values may nest: the record, and per array two.
+func TestDepth(t *testing.T) {
+	root := rootOf(t, nesting)
+	fits := (dynamic.MaxDepth - 1) / 2
+	f := func(n int) {
+		t.Helper()
+		recs := []*dynamic.Struct{nested(root, n)}
+		requireRecords(t, root, recs, read(t, root, write(t, root, recs, false)))
+	}
+	f(1)
+	f(200)
+	f(fits)
+
+	w, err := dynamic.NewWriter(&bytes.Buffer{}, root)
+	require.NoError(t, err)
+	require.ErrorIs(t, w.Write(nested(root, fits+1)), dynamic.ErrLimit)
+
+	// The same from the bits: each level is the choice 1 of 1 and the length 1,
+	// but for the last, with the length 0.
+	g := func(n int, want error) {
+		t.Helper()
+		choices := strings.Repeat("01", n)
+		lengths := strings.Repeat("0101", n-1) + "1"
+		_, err := failure(t, root, plainStream(t, dataFrame(1, bitRun("1"), bitRun(choices), bitRun(lengths))))
+		require.ErrorIs(t, err, want)
+	}
+	g(fits, nil)
+	g(fits+1, dynamic.ErrLimit)
+	g(100_000, dynamic.ErrLimit)
+}
+
+func TestPairLimit(t *testing.T) {
+	root := rootOf(t, "struct Rec root { M MM } multimap MM { key string value string }")
+	var all pairs
+	for range dynamic.MaxPairs {
+		all = append(all, [2]any{"k", ""})
+	}
+	recs := records(root, fields{"M": all})
+	requireRecords(t, root, recs, read(t, root, write(t, root, recs, false)))
+
+	w, err := dynamic.NewWriter(&bytes.Buffer{}, root)
+	require.NoError(t, err)
+	require.ErrorIs(t, w.Write(records(root, fields{"M": append(all, all[0])})[0]), dynamic.ErrLimit)
+
+	texts := bytes.Repeat([]byte{0}, 1024)
+	_, err = failure(t, root, plainStream(t, dataFrame(1, bitRun("1"), binary.AppendUvarint(nil, 1024<<1|1), texts, texts)))
+	require.ErrorIs(t, err, dynamic.ErrLimit)
+	_, err = failure(t, root, plainStream(t, dataFrame(1, bitRun("1"), binary.AppendUvarint(nil, 1023<<1|1), texts[1:], texts[1:])))
+	require.NoError(t, err)
+}
+
+// TestDictReferencesAreShared has many references to a long value in one
+// record: they must not be copied.
+func TestDictReferencesAreShared(t *testing.T) {
+	root := rootOf(t, "struct Rec root { A []bytes dict(D) }")
+	const size, count = 1 << 19, 100_000
+	value := append(binary.AppendUvarint(nil, 2*size), make([]byte, size)...)
+	value = append(value, bytes.Repeat([]byte{1}, count-1)...)
+	length := bitRun(fmt.Sprintf("00001%019b", count))
+	stream := plainStream(t, dataFrame(1, bitRun("1"), length, value))
+	peak := watchHeap(t)
+	// By the estimate the record is as large as if it were not shared.
+	_, err := failure(t, root, stream)
+	require.ErrorIs(t, err, dynamic.ErrLimit)
+	recs := read(t, root, stream, dynamic.WithMaxRecordBytes(1<<40))
+	require.Len(t, recs[0].Fields[0].(*dynamic.Array).Elems, count)
+	require.Less(t, peak(), uint64(64<<20))
+}
+
+// TestRecordCount has more records than bits.
+func TestRecordCount(t *testing.T) {
+	root := rootOf(t, "struct Rec root { A bool }")
+	n, err := failure(t, root, plainStream(t, dataFrame(8, bitRun("0000 0000"), nil)))
+	require.NoError(t, err)
+	require.EqualValues(t, 8, n)
+	n, err = failure(t, root, plainStream(t, dataFrame(9, bitRun("0000 0000"), nil)))
+	require.ErrorIs(t, err, dynamic.ErrCorrupt)
+	require.Zero(t, n)
+	_, err = failure(t, root, plainStream(t, unhex(t, "00 03 00 01 80")))
+	require.NoError(t, err, "a frame without records")
+}

@@ -1,0 +1,191 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package dynamic_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/otelstef/stef/stef-go/dynamic"
+	"github.com/otelstef/stef/stef-go/schema"
+)
+
+// TestWrongValues checks that a record that does not fit is refused and leaves
+// no trace.
+func TestWrongValues(t *testing.T) {
+	root := rootOf(t, `struct Rec root { N uint64  S Sub  O Choice  A []string  M MM }
+		struct Sub { B bool  F float64  I int64  X bytes }
+		oneof Choice { A uint64 }
+		multimap MM { key string value bool }`)
+	var out bytes.Buffer
+	w, err := dynamic.NewWriter(&out, root)
+	require.NoError(t, err)
+	f := func(path string, change func(v *dynamic.Struct)) {
+		t.Helper()
+		v := dynamic.NewStruct(root)
+		require.NoError(t, w.Write(v))
+		v.Fields[0] = uint64(100)
+		change(v)
+		err := w.Write(v)
+		require.ErrorIs(t, err, dynamic.ErrSchema)
+		require.Contains(t, err.Error(), path)
+	}
+	field := func(i int, v any) func(*dynamic.Struct) { return func(s *dynamic.Struct) { s.Fields[i] = v } }
+	sub := func(i int, v any) func(*dynamic.Struct) {
+		return func(s *dynamic.Struct) { s.Fields[1].(*dynamic.Struct).Fields[i] = v }
+	}
+	f("Rec.N", field(0, int64(1)))
+	f("Rec.N", field(0, nil))
+	f("Rec.S", field(1, 1))
+	f("Rec.S", field(1, (*dynamic.Struct)(nil)))
+	f("Rec.S", field(1, &dynamic.Struct{}))
+	f("Rec.S.B", sub(0, "true"))
+	f("Rec.S.F", sub(1, 1))
+	f("Rec.S.I", sub(2, uint64(1)))
+	f("Rec.S.X", sub(3, "x"))
+	f("Rec.O", field(2, (*dynamic.Oneof)(nil)))
+	f("Rec.O", field(2, &dynamic.Oneof{Choice: 2}))
+	f("Rec.O", field(2, &dynamic.Oneof{Choice: -1}))
+	f("Rec.O.A", field(2, &dynamic.Oneof{Choice: 1}))
+	f("Rec.A", field(3, []string{}))
+	f("Rec.A[]", field(3, &dynamic.Array{Elems: []any{1}}))
+	f("Rec.M", field(4, (*dynamic.Multimap)(nil)))
+	f("Rec.M.key", field(4, &dynamic.Multimap{Pairs: []dynamic.Pair{{Key: 1, Value: true}}}))
+	f("Rec.M.value", field(4, &dynamic.Multimap{Pairs: []dynamic.Pair{{Key: "k"}}}))
+	require.ErrorIs(t, w.Write(nil), dynamic.ErrSchema)
+	require.NoError(t, w.Close())
+	for _, rec := range read(t, root, out.Bytes()) {
+		require.True(t, dynamic.Equal(dynamic.NewStruct(root), rec))
+	}
+}
+
+// TestRecordIsNotKept changes a record after it was written.
+func TestRecordIsNotKept(t *testing.T) {
+	root := rootOf(t, "struct Rec root { A []uint64 }")
+	rec := records(root, fields{"A": list{1}})[0]
+	want := dynamic.Clone(rec).(*dynamic.Struct)
+	var out bytes.Buffer
+	w, err := dynamic.NewWriter(&out, root)
+	require.NoError(t, err)
+	require.NoError(t, w.Write(rec))
+	rec.Fields[0].(*dynamic.Array).Elems[0] = uint64(2)
+	require.NoError(t, w.Write(rec))
+	require.NoError(t, w.Close())
+	requireRecords(t, root, []*dynamic.Struct{want, rec}, read(t, root, out.Bytes()))
+}
+
+// TestFloatsByBits changes floats in ways that a comparison of numbers misses,
+// in the open and in a struct dictionary.
+func TestFloatsByBits(t *testing.T) {
+	root := rootOf(t, "struct Rec root { F float64  D Sub } struct Sub dict(Sub) { A []float64 }")
+	var changes []fields
+	for _, v := range []float64{0, math.Copysign(0, -1), 1, math.NaN(), math.Float64frombits(0x7ff8000000000009), 0} {
+		changes = append(changes, fields{"F": v, "D": fields{"A": list{v}}})
+	}
+	recs := records(root, changes...)
+	requireRecords(t, root, recs, read(t, root, write(t, root, recs, false)))
+}
+
+// TestDictStructWithOptional goes to and fro between presence and absence.
+func TestDictStructWithOptional(t *testing.T) {
+	root := rootOf(t, "struct Rec root { D Sub } struct Sub dict(Sub) { N uint64 optional  T string }")
+	recs := records(root,
+		fields{"D": fields{"N": 1, "T": "t"}}, fields{"D": fields{"N": nil}}, fields{"D": fields{"N": 1}},
+		fields{"D": fields{"N": nil, "T": "u"}}, fields{"D": fields{"T": "t"}},
+	)
+	stream := write(t, root, recs, false)
+	requireRecords(t, root, recs, read(t, root, stream))
+	// Two of the five are references: 1 bit and 4 bits for the number. The others
+	// have the bit, two modified bits and a presence bit.
+	require.Equal(t, (3*4+2*5+7)/8, frames(t, root, stream)[0].Columns[1].Size)
+}
+
+func TestClose(t *testing.T) {
+	root := rootOf(t, "struct Rec root { A uint64 }")
+	var out bytes.Buffer
+	w, err := dynamic.NewWriter(&out, root)
+	require.NoError(t, err)
+	require.NoError(t, w.Flush())
+	require.Equal(t, dump(unhex(t, plainHead)), dump(out.Bytes()))
+	require.NoError(t, w.Write(dynamic.NewStruct(root)))
+	require.NoError(t, w.Flush())
+	n := out.Len()
+	require.NoError(t, w.Flush())
+	require.NoError(t, w.Close())
+	require.NoError(t, w.Close())
+	require.Equal(t, n, out.Len())
+	require.ErrorIs(t, w.Write(dynamic.NewStruct(root)), dynamic.ErrClosed)
+	require.ErrorIs(t, w.Flush(), dynamic.ErrClosed)
+}
+
+// failingWriter takes some writes and then fails, by an error or by halves.
+type failingWriter struct {
+	left int
+	err  error
+}
+
+func (w *failingWriter) Write(p []byte) (int, error) {
+	if w.left--; w.left < 0 {
+		return len(p) / 2, w.err
+	}
+	return len(p), nil
+}
+
+func TestFailingWriter(t *testing.T) {
+	root := rootOf(t, "struct Rec root { A uint64 }")
+	failure := errors.New("the writer failed")
+	f := func(left int, err, want error) {
+		t.Helper()
+		w, have := dynamic.NewWriter(&failingWriter{left, err}, root)
+		if left < 2 {
+			require.ErrorIs(t, have, want)
+			return
+		}
+		require.NoError(t, have)
+		require.NoError(t, w.Write(dynamic.NewStruct(root)))
+		require.ErrorIs(t, w.Flush(), want)
+		require.ErrorIs(t, w.Write(dynamic.NewStruct(root)), want)
+		require.ErrorIs(t, w.Close(), want)
+	}
+	for left := range 3 {
+		f(left, failure, failure)
+		f(left, nil, io.ErrShortWrite)
+	}
+}
+
+func TestOptions(t *testing.T) {
+	root := rootOf(t, "struct Rec root { A uint64 }")
+	f := func(want error, opts ...dynamic.WriterOption) {
+		t.Helper()
+		_, err := dynamic.NewWriter(&bytes.Buffer{}, root, opts...)
+		require.ErrorIs(t, err, want)
+	}
+	f(nil)
+	f(dynamic.ErrVersion, dynamic.WithCompression(2))
+	f(dynamic.ErrLimit, dynamic.WithZstdLevel(-1))
+	f(dynamic.ErrLimit, dynamic.WithZstdLevel(23))
+	f(dynamic.ErrLimit, dynamic.WithZstdWindow(2*dynamic.MaxZstdWindow))
+	f(dynamic.ErrLimit, dynamic.WithZstdWindow(1000), dynamic.WithCompression(dynamic.CompressionZstd))
+	f(dynamic.ErrSchema, dynamic.WithWire(schema.WireSchema{2}))
+	f(dynamic.ErrLimit, dynamic.WithRestart(8))
+	f(nil, dynamic.WithFrameBytes(0), dynamic.WithDictBytes(0))
+	f(dynamic.ErrLimit, dynamic.WithFrameBytes(-1))
+	f(dynamic.ErrLimit, dynamic.WithFrameBytes(64<<20))
+	f(dynamic.ErrLimit, dynamic.WithDictBytes(64<<20))
+
+	g := func(want error, opts ...dynamic.ReaderOption) {
+		t.Helper()
+		_, err := dynamic.NewReader(bytes.NewReader(unhex(t, plainHead)), root, opts...)
+		require.ErrorIs(t, err, want)
+	}
+	g(nil)
+	g(dynamic.ErrLimit, dynamic.WithMaxRecordBytes(0))
+	g(dynamic.ErrLimit, dynamic.WithMaxDictBytes(-1))
+	g(dynamic.ErrSchema, dynamic.WithAssumedWire(schema.WireSchema{2}))
+}

@@ -1,0 +1,190 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package dynamic_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"testing"
+
+	"github.com/klauspost/compress/zstd"
+	"github.com/stretchr/testify/require"
+
+	"github.com/otelstef/stef/stef-go/dynamic"
+	"github.com/otelstef/stef/stef-go/schema"
+)
+
+// zstdCase is a stream without compression, taken apart so that it can be put
+// together again in ways of compression that Writer does not use.
+type zstdCase struct {
+	root     *schema.Struct
+	recs     []*dynamic.Struct
+	contents [][]byte
+}
+
+func newZstdCase(t *testing.T) zstdCase {
+	root, recs, stream := someStream(t)
+	c := zstdCase{root: root, recs: recs}
+	list := frames(t, root, stream)
+	c.contents = append(c.contents, stream[9:list[0].Offset])
+	for _, f := range list {
+		c.contents = append(c.contents, stream[f.Offset+2:][:f.UncompressedSize])
+	}
+	return c
+}
+
+// build puts frames together; compress returns the compressed content of frame
+// i and its flags, and may change the size that is announced.
+func (c zstdCase) build(compress func(i int, content []byte) (dynamic.Flags, int, []byte)) []byte {
+	stream := []byte("STEF\x02\x00\x01")
+	for i, content := range c.contents {
+		flags, size, data := compress(i, content)
+		stream = append(stream, byte(flags))
+		stream = binary.AppendUvarint(stream, uint64(size))
+		stream = binary.AppendUvarint(stream, uint64(len(data)))
+		stream = append(stream, data...)
+	}
+	return stream
+}
+
+func encoder(t *testing.T, opts ...zstd.EOption) *zstd.Encoder {
+	enc, err := zstd.NewWriter(nil, append(opts, zstd.WithEncoderConcurrency(1))...)
+	require.NoError(t, err)
+	return enc
+}
+
+// TestZstdWholeFrames reads one complete zstd frame per frame, with and without
+// the flag that announces it.
+func TestZstdWholeFrames(t *testing.T) {
+	c := newZstdCase(t)
+	enc := encoder(t)
+	for _, flags := range []dynamic.Flags{0, dynamic.RestartCompression} {
+		stream := c.build(func(_ int, content []byte) (dynamic.Flags, int, []byte) {
+			return flags, len(content), enc.EncodeAll(content, nil)
+		})
+		requireRecords(t, c.root, c.recs, read(t, c.root, stream))
+	}
+}
+
+// TestZstdEndedFrames reads zstd frames that are flushed and then ended: the
+// end, an empty block and a checksum, comes after the last content byte.
+func TestZstdEndedFrames(t *testing.T) {
+	c := newZstdCase(t)
+	for _, flags := range []dynamic.Flags{0, dynamic.RestartCompression} {
+		stream := c.build(func(_ int, content []byte) (dynamic.Flags, int, []byte) {
+			var out bytes.Buffer
+			enc := encoder(t)
+			enc.Reset(&out)
+			_, err := enc.Write(content)
+			require.NoError(t, err)
+			require.NoError(t, enc.Flush())
+			require.NoError(t, enc.Close())
+			return flags, len(content), out.Bytes()
+		})
+		requireRecords(t, c.root, c.recs, read(t, c.root, stream))
+	}
+}
+
+// TestZstdSizes changes the announced size of frame 2.
+func TestZstdSizes(t *testing.T) {
+	c := newZstdCase(t)
+	enc := encoder(t)
+	for _, flags := range []dynamic.Flags{0, dynamic.RestartCompression} {
+		for change := -3; change <= 3; change++ {
+			for _, last := range []bool{false, true} {
+				stream := c.build(func(i int, content []byte) (dynamic.Flags, int, []byte) {
+					size := len(content)
+					if i == 2 && !last || i == len(c.contents)-1 && last {
+						size += change
+					}
+					// Bytes the records do not need must not pass unseen.
+					if size < len(content) {
+						content = append(content[:size:size], "more"...)
+					}
+					return flags, size, enc.EncodeAll(content, nil)
+				})
+				r, err := dynamic.NewReader(bytes.NewReader(stream), c.root)
+				require.NoError(t, err)
+				for r.Next() {
+				}
+				if change == 0 {
+					require.NoError(t, r.Err())
+				} else {
+					require.ErrorIs(t, r.Err(), dynamic.ErrCorrupt, "change %d, last %t", change, last)
+				}
+			}
+		}
+	}
+}
+
+// TestZstdMore has more in a zstd frame than announced, of content that is
+// whole without it.
+func TestZstdMore(t *testing.T) {
+	c := newZstdCase(t)
+	enc := encoder(t)
+	for _, at := range []int{0, 2, len(c.contents) - 1} {
+		for _, flags := range []dynamic.Flags{0, dynamic.RestartCompression} {
+			stream := c.build(func(i int, content []byte) (dynamic.Flags, int, []byte) {
+				more := content
+				if i == at {
+					more = append(content[:len(content):len(content)], 0)
+				}
+				return flags, len(content), enc.EncodeAll(more, nil)
+			})
+			r, err := dynamic.NewReader(bytes.NewReader(stream), c.root)
+			require.NoError(t, err)
+			for r.Next() {
+			}
+			require.ErrorIs(t, r.Err(), dynamic.ErrCorrupt, "at %d, flags %d", at, flags)
+			require.EqualValues(t, min(at, len(c.recs)), r.Records())
+		}
+	}
+}
+
+func TestZstdBad(t *testing.T) {
+	c := newZstdCase(t)
+	enc := encoder(t)
+	f := func(kind error, records int, compress func(i int, content, data []byte) []byte) {
+		t.Helper()
+		stream := c.build(func(i int, content []byte) (dynamic.Flags, int, []byte) {
+			return dynamic.RestartCompression, len(content), compress(i, content, enc.EncodeAll(content, nil))
+		})
+		r, err := dynamic.NewReader(bytes.NewReader(stream), c.root)
+		require.NoError(t, err)
+		for r.Next() {
+		}
+		require.ErrorIs(t, r.Err(), kind)
+		requireTyped(t, r.Err())
+		require.EqualValues(t, records, r.Records())
+	}
+	at := func(n int, change func(content, data []byte) []byte) func(int, []byte, []byte) []byte {
+		return func(i int, content, data []byte) []byte {
+			if i == n {
+				return change(content, data)
+			}
+			return data
+		}
+	}
+	// Not zstd at all, no data, a wrong checksum.
+	f(dynamic.ErrCorrupt, 1, at(2, func(content, _ []byte) []byte { return content }))
+	f(dynamic.ErrCorrupt, 1, at(2, func(_, _ []byte) []byte { return nil }))
+	f(dynamic.ErrCorrupt, 1, at(2, func(_, data []byte) []byte {
+		data[len(data)-1] ^= 1
+		return data
+	}))
+	// Compressed bytes without content: a few are kept for the next frame and
+	// are no zstd there, many are refused at once.
+	f(dynamic.ErrCorrupt, 2, at(2, func(_, data []byte) []byte { return append(data, "junk"...) }))
+	f(dynamic.ErrCorrupt, 1, at(2, func(_, data []byte) []byte { return append(data, make([]byte, 5000)...) }))
+	// A window of 16 MiB.
+	f(dynamic.ErrLimit, 1, at(2, func(content, _ []byte) []byte {
+		var out bytes.Buffer
+		enc := encoder(t, zstd.WithWindowSize(16<<20))
+		enc.Reset(&out)
+		_, err := enc.Write(content)
+		require.NoError(t, err)
+		require.NoError(t, enc.Flush())
+		return out.Bytes()
+	}))
+}
