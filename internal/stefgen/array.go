@@ -1,0 +1,46 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefgen
+
+import "github.com/otelstef/stef/stef-go/schema"
+
+// printArray prints what arrays of a composite type need.
+func (p *plan) printArray(pr *printer, t *schema.Type) {
+	elem := t.Elem
+	n, name := elem.Name, private(elem.Name)
+	pr.P("")
+	pr.P("// %sElem is what arrays need to know of %s. It is set at start-up because a", name, n)
+	pr.P("// type that contains arrays of itself refers to it.")
+	pr.P("var %sElem stefrt.Elem[%s]", name, n)
+	pr.P("")
+	pr.P("func init() {")
+	pr.P("%sElem = stefrt.Elem[%s]{", name, n)
+	pr.P("Init: (*%s).init, Clear: (*%s).clear, Reset: (*%s).Reset,\nCopyFrom: (*%s).CopyFrom, Equal: (*%s).Equal, MarkAll: (*%s).markAll,", n, n, n, n, n, n)
+	if p.shared[elem.Name] {
+		pr.P("Clean: (*%s).clean, Hash: (*%s).hash, Size: (*%s).size,\nMarkDiff: func(v, held *%s) { v.markDiff(held) },", n, n, n, n)
+	}
+	pr.P("}\n}")
+	for _, role := range []string{"Encoder", "Decoder"} {
+		recv := map[string]string{"Encoder": "e", "Decoder": "d"}[role]
+		pr.P("")
+		pr.P("type %sArray%s struct {\nlength stefrt.Length%s\nelem %s\n}", name, role, role, p.coder(elem, role))
+		pr.P("")
+		pr.P("func (%s *%sArray%s) register(b *stefrt.%sBuilder, name string) {", recv, name, role, role)
+		pr.P("b.Array(name, &%s.length, %s)\n}", recv, p.register(elem, "[]", recv+".elem", role))
+	}
+	pr.P("")
+	pr.P("func (e *%sArrayEncoder) Encode(a *stefrt.Array[%s]) {", name, n)
+	pr.P("n := a.BeginEncode()")
+	pr.P("e.length.Encode(n)")
+	pr.P("for i := range n {\ne.elem.Encode(a.At(i))\n}\n}")
+	pr.P("")
+	pr.P("func (d *%sArrayDecoder) Decode(a *stefrt.Array[%s]) {", name, n)
+	if p.cyclic[key(t)] {
+		pr.P("if !stefrt.Enter(d.length.Alloc, &d.length) {\nreturn\n}")
+		pr.P("defer stefrt.Leave(d.length.Alloc)")
+	}
+	pr.P("n := d.length.Decode(d.elem.head.Room())")
+	pr.P("if !a.BeginDecode(n, d.length.Alloc) {\nd.length.TooLarge()\nreturn\n}")
+	pr.P("for i := range n {\nd.elem.Decode(a.At(i))\n}\n}")
+}

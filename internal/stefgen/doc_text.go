@@ -1,0 +1,40 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefgen
+
+import "strings"
+
+// docOr returns the comment of the schema, or a stand-in.
+func docOr(doc, otherwise string) string {
+	if doc = strings.TrimSpace(doc); doc != "" {
+		return doc
+	}
+	return otherwise
+}
+
+// prefixed returns the comment of a value whose Go name begins with the name
+// of its type: a comment that begins with the schema's name goes on with it.
+func prefixed(typ, name, doc string) string {
+	doc = strings.TrimSpace(doc)
+	if doc == "" {
+		return typ + exported(name) + " is " + name + "."
+	}
+	if rest, ok := strings.CutPrefix(doc, name+" "); ok {
+		return typ + exported(name) + " " + rest
+	}
+	return typ + exported(name) + ": " + doc
+}
+
+// getterDoc returns the comment of a getter: the schema's, if it begins with
+// the name.
+func getterDoc(name, doc string) string {
+	doc = strings.TrimSpace(doc)
+	if doc == "" {
+		return exported(name) + " returns the field."
+	}
+	if rest, ok := strings.CutPrefix(doc, name+" "); ok {
+		return exported(name) + " " + rest
+	}
+	return exported(name) + " returns the field: " + doc
+}

@@ -1,0 +1,327 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefgen
+
+import (
+	"fmt"
+
+	"github.com/otelstef/stef/stef-go/schema"
+)
+
+// part is the key or the value of a multimap.
+type part struct {
+	t     *schema.Type
+	class class
+	name  string // Key, Value
+	priv  string // key, value
+	bit   string // the mark of a change at index i
+}
+
+func (p *plan) printMultimap(pr *printer, m *schema.Multimap) {
+	n := m.Name
+	k := part{&m.Key, classOf(&m.Key), "Key", "key", "stefrt.FullBit"}
+	v := part{&m.Value, classOf(&m.Value), "Value", "value", "stefrt.PairBit(i)"}
+	pr.P("")
+	pr.Doc(docOr(m.Doc, n+" is a multimap: a list of keys and values."))
+	pr.P("//")
+	pr.P("// It has at most stef.MaxPairs pairs when it is written. Pairs never move, so")
+	pr.P("// pointers to their parts stay valid.")
+	pr.P("type %s struct {", n)
+	pr.P("node stefrt.Node")
+	pr.P("pairs []*%sPair // up to the capacity all are allocated", private(n))
+	pr.P("sent int // the number of pairs last written\n}")
+	pr.P("")
+	pr.P("type %sPair struct {\nkey %s\nvalue %s\n}", private(n), goType(k.t), goType(v.t))
+	p.printMultimapAccess(pr, n, k, v)
+	for _, part := range []part{k, v} {
+		p.printPart(pr, n, part)
+	}
+	if k.class == classScalar && v.t.Kind == schema.KindOneof {
+		p.printPairSetters(pr, n, k, v)
+	} else if k.class != classNode && v.class != classNode {
+		pr.P("")
+		pr.P("// Set sets pair i. It panics if i is not below Len.")
+		pr.P("func (m *%s) Set(i int, key %s, value %s) {\nm.SetKey(i, key)\nm.SetValue(i, value)\n}", n, goType(k.t), goType(v.t))
+	}
+	p.printMultimapCommon(pr, n, k, v)
+	if p.shared[n] {
+		p.printMultimapShared(pr, n, k, v)
+	}
+	p.printMultimapEncoder(pr, n, k, v)
+	p.printMultimapDecoder(pr, n, k, v)
+}
+
+func (p *plan) printMultimapAccess(pr *printer, n string, k, v part) {
+	pr.P("")
+	pr.P("// New%s returns an empty value that is part of no record.", n)
+	pr.P("func New%s() *%s { return new(%s) }", n, n, n)
+	pr.P("")
+	pr.P("// Len returns the number of pairs.")
+	pr.P("func (m *%s) Len() int { return len(m.pairs) }", n)
+	pr.P("")
+	pr.P("// SetLen makes m n pairs long. New pairs have initial keys and values.")
+	pr.P("func (m *%s) SetLen(n int) {", n)
+	pr.P("old := len(m.pairs)")
+	pr.P("if n == old {\nreturn\n}")
+	pr.P("m.grow(n)")
+	pr.P("for i := old; i < n; i++ {")
+	pr.P("p := m.pairs[i]")
+	for _, part := range []part{k, v} {
+		x := "p." + part.priv
+		if part.class != classNode {
+			pr.P("%s = %s", x, zero(part.t, x))
+			continue
+		}
+		// See Array.SetLen of package stefrt.
+		pr.P("if i < m.sent {\n%s.Reset()\n} else {\n%s.%s()\n}", x, x, method(part.t, "Clear"))
+	}
+	pr.P("}")
+	pr.P("if n > stef.MaxPairs {\nm.node.SetOversize(true)\n}")
+	pr.P("m.node.Mark(stefrt.FullBit)\n}")
+	pr.P("")
+	pr.P("// grow makes m n pairs long, new pairs being whatever they were.")
+	pr.P("func (m *%s) grow(n int) {", n)
+	pr.P("if old := cap(m.pairs); n > old {")
+	pr.P("pairs := make([]*%sPair, max(n, 2*old, 4))", private(n))
+	pr.P("slab := make([]%sPair, len(pairs)-copy(pairs, m.pairs[:old]))", private(n))
+	pr.P("for i := range slab {")
+	for _, part := range []part{k, v} {
+		if part.class == classNode {
+			bit := "stefrt.FullBit"
+			if part.priv == "value" {
+				bit = "stefrt.PairBit(old+i)"
+			}
+			pr.P("%s", initStatement(part.t, "slab[i]."+part.priv, "&m.node", bit))
+		}
+	}
+	pr.P("pairs[old+i] = &slab[i]\n}")
+	pr.P("m.pairs = pairs\n}")
+	pr.P("m.pairs = m.pairs[:n]\n}")
+}
+
+func (p *plan) printPart(pr *printer, n string, part part) {
+	pr.P("")
+	switch part.class {
+	case classNode:
+		pr.P("// %s returns the %s of pair i. It panics if i is not below Len.", part.name, part.priv)
+		pr.P("func (m *%s) %s(i int) %s { return &m.pairs[i].%s }", n, part.name, getterType(part.t), part.priv)
+		return
+	case classBytes:
+		pr.P("// %s returns the %s of pair i, which belongs to m. It panics if i is not", part.name, part.priv)
+		pr.P("// below Len.")
+	default:
+		pr.P("// %s returns the %s of pair i. It panics if i is not below Len.", part.name, part.priv)
+	}
+	pr.P("func (m *%s) %s(i int) %s { return m.pairs[i].%s }", n, part.name, goType(part.t), part.priv)
+	pr.P("")
+	pr.P("// Set%s sets the %s of pair i. It panics if i is not below Len.", part.name, part.priv)
+	pr.P("func (m *%s) Set%s(i int, %s %s) {", n, part.name, part.priv, goType(part.t))
+	pr.P("p := m.pairs[i]")
+	pr.P("if %s {\n%s\nm.node.Mark(%s)\n}\n}", different(part.t, "p."+part.priv, part.priv),
+		assign(part.t, "p."+part.priv, part.priv), part.bit)
+}
+
+// printPairSetters prints one setter for key and value together for each
+// choice of the value: half the calls, and no pair half set.
+func (p *plan) printPairSetters(pr *printer, n string, k, v part) {
+	for _, f := range p.fieldsOf(v.t.Struct) {
+		if f.class == classNode {
+			continue
+		}
+		pr.P("")
+		pr.P("// Set%s sets pair i to a key and a value. It panics if i is not below Len.", f.name)
+		pr.P("func (m *%s) Set%s(i int, key %s, value %s) {", n, f.name, goType(k.t), goType(f.t))
+		pr.P("p := m.pairs[i]")
+		pr.P("if %s {\np.key = key\nm.node.Mark(stefrt.FullBit)\n}", different(k.t, "p.key", "key"))
+		pr.P("p.value.Set%s(value)\n}", f.name)
+	}
+}
+
+func (p *plan) printMultimapCommon(pr *printer, n string, k, v part) {
+	parts := []part{k, v}
+	pr.P("")
+	pr.P("func (m *%s) init(parent *stefrt.Node, bit uint64) { m.node.Init(parent, bit) }", n)
+	pr.P("")
+	pr.P("// clear makes m empty, without marks.")
+	pr.P("func (m *%s) clear() {\nm.node.SetModified(0)\nm.pairs, m.sent = m.pairs[:0], 0\n}", n)
+	pr.P("")
+	pr.P("// Reset makes m empty.")
+	pr.P("func (m *%s) Reset() { m.SetLen(0) }", n)
+	pr.P("")
+	pr.P("// CopyFrom gives m the pairs of src.")
+	pr.P("func (m *%s) CopyFrom(src *%s) {", n, n)
+	pr.P("m.SetLen(len(src.pairs))")
+	pr.P("for i, p := range src.pairs {")
+	for _, part := range parts {
+		if part.class == classNode {
+			pr.P("m.pairs[i].%s.CopyFrom(&p.%s)", part.priv, part.priv)
+		} else {
+			pr.P("m.Set%s(i, p.%s)", part.name, part.priv)
+		}
+	}
+	pr.P("}\n}")
+	pr.P("")
+	pr.P("// Equal says whether m and o have the same pairs in the same order; floats are")
+	pr.P("// compared bit by bit.")
+	pr.P("func (m *%s) Equal(o *%s) bool {", n, n)
+	pr.P("if len(m.pairs) != len(o.pairs) {\nreturn false\n}")
+	pr.P("for i, p := range m.pairs {\nq := o.pairs[i]")
+	pr.P("if %s || %s {\nreturn false\n}\n}", differParts(k), differParts(v))
+	pr.P("return true\n}")
+	pr.P("")
+	pr.P("// markAll marks all of m as changed.")
+	pr.P("func (m *%s) markAll(c *stefrt.Check) {", n)
+	pr.P("c.Saw(len(m.pairs))")
+	pr.P("m.node.SetModified(stefrt.FullBit)")
+	p.eachNodePart(pr, parts, func(part part, x string) string { return fmt.Sprintf("%s.%s(c)", x, method(part.t, "MarkAll")) })
+	pr.P("}")
+}
+
+func differParts(part part) string {
+	if part.class == classNode {
+		return fmt.Sprintf("!p.%s.Equal(&q.%s)", part.priv, part.priv)
+	}
+	return different(part.t, "p."+part.priv, "q."+part.priv)
+}
+
+// eachNodePart prints a loop over the pairs with a statement for each part
+// that is a node, if there is one.
+func (p *plan) eachNodePart(pr *printer, parts []part, statement func(part part, x string) string) {
+	var lines []string
+	for _, part := range parts {
+		if part.class == classNode {
+			lines = append(lines, statement(part, "p."+part.priv))
+		}
+	}
+	if lines == nil {
+		return
+	}
+	pr.P("for _, p := range m.pairs {")
+	for _, l := range lines {
+		pr.P("%s", l)
+	}
+	pr.P("}")
+}
+
+func (p *plan) printMultimapShared(pr *printer, n string, k, v part) {
+	parts := []part{k, v}
+	pr.P("")
+	pr.P("// clean clears all marks in m.")
+	pr.P("func (m *%s) clean() {", n)
+	pr.P("m.node.SetModified(0)")
+	p.eachNodePart(pr, parts, func(part part, x string) string { return fmt.Sprintf("%s.%s()", x, method(part.t, "Clean")) })
+	pr.P("}")
+	pr.P("")
+	pr.P("// markDiff marks what differs from held, and says whether anything does.")
+	pr.P("func (m *%s) markDiff(held *%s) bool {", n, n)
+	pr.P("mask := uint64(0)")
+	pr.P("if len(m.pairs) != len(held.pairs) {\nmask = stefrt.FullBit\n}")
+	pr.P("for i, p := range m.pairs {")
+	pr.P("if i >= len(held.pairs) {")
+	for _, part := range parts {
+		if part.class == classNode {
+			pr.P("p.%s.%s(new(stefrt.Check))", part.priv, method(part.t, "MarkAll"))
+		}
+	}
+	pr.P("continue\n}")
+	pr.P("q := held.pairs[i]")
+	for _, part := range parts {
+		differ := ""
+		if part.class == classNode {
+			differ = fmt.Sprintf("p.%s.%s(&q.%s)", part.priv, method(part.t, "MarkDiff"), part.priv)
+		} else {
+			differ = different(part.t, "p."+part.priv, "q."+part.priv)
+		}
+		pr.P("if %s {\nmask |= %s\n}", differ, part.bit)
+	}
+	pr.P("}")
+	pr.P("m.node.SetModified(mask)")
+	pr.P("return mask != 0\n}")
+	pr.P("")
+	pr.P("func (m *%s) hash(h *stefrt.Hash) {", n)
+	pr.P("h.Uint64(uint64(len(m.pairs)))")
+	pr.P("for _, p := range m.pairs {\n%s\n%s\n}\n}", hash(k.t, "p.key"), hash(v.t, "p.value"))
+	pr.P("")
+	pr.P("// size returns the memory of m as a part of a dictionary entry.")
+	pr.P("func (m *%s) size() int {", n)
+	pr.P("n := stefrt.PairSize * len(m.pairs)")
+	exprs := ""
+	for _, part := range parts {
+		if expr := size(part.t, "p."+part.priv); expr != "" {
+			if exprs != "" {
+				exprs += " + "
+			}
+			exprs += expr
+		}
+	}
+	if exprs != "" {
+		pr.P("for _, p := range m.pairs {\nn += %s\n}", exprs)
+	}
+	pr.P("return n\n}")
+}
+
+func (p *plan) printMultimapCoder(pr *printer, n string, k, v part, role, recv string) {
+	pr.P("")
+	pr.P("type %s%s struct {\nhead stefrt.Multimap%s\nkey %s\nvalue %s\n}", private(n), role, role, p.coder(k.t, role), p.coder(v.t, role))
+	pr.P("")
+	pr.P("func (%s *%s%s) register(b *stefrt.%sBuilder, name string) {", recv, private(n), role, role)
+	pr.P("b.Multimap(name, &%s.head,\n%s,\n%s,\n)\n}", recv,
+		p.register(k.t, "key", recv+".key", role), p.register(v.t, "value", recv+".value", role))
+}
+
+func (p *plan) printMultimapEncoder(pr *printer, n string, k, v part) {
+	p.printMultimapCoder(pr, n, k, v, "Encoder", "e")
+	pr.P("")
+	pr.P("func (e *%sEncoder) Encode(m *%s) {", private(n), n)
+	pr.P("changed := m.node.Take()")
+	pr.P("pairs := m.pairs")
+	pr.P("if changed&stefrt.FullBit == 0 && len(pairs) <= stefrt.MaxValueBits {")
+	pr.P("e.head.Write(changed << 1)")
+	pr.P("for ; changed != 0; changed &= changed - 1 {")
+	pr.P("%s\n}\nreturn\n}", encode(v.t, "e.value", "pairs[bits.TrailingZeros64(changed)].value"))
+	pr.P("m.sent = len(pairs)")
+	pr.P("e.head.Full(len(pairs))")
+	pr.P("for _, p := range pairs {\n%s\n%s\n}\n}", encode(k.t, "e.key", "p.key"), encode(v.t, "e.value", "p.value"))
+}
+
+func (p *plan) printMultimapDecoder(pr *printer, n string, k, v part) {
+	p.printMultimapCoder(pr, n, k, v, "Decoder", "d")
+	pr.P("")
+	pr.P("func (d *%sDecoder) Decode(m *%s) {", private(n), n)
+	if p.cyclic[n] {
+		pr.P("if !stefrt.Enter(d.head.Alloc, &d.head) {\nreturn\n}")
+		pr.P("defer stefrt.Leave(d.head.Alloc)")
+	}
+	pr.P("h := d.head.Uvarint()")
+	pr.P("if h&1 == 0 {")
+	pr.P("changed := h >> 1")
+	pr.P("m.node.SetModified(changed)")
+	pr.P("if bits.Len64(changed) > len(m.pairs) {\nd.head.NoSuchPair()\nreturn\n}")
+	pr.P("for ; changed != 0; changed &= changed - 1 {")
+	pr.P("p := m.pairs[bits.TrailingZeros64(changed)]")
+	pr.P("%s\n}\nreturn\n}", decode(v.t, "d.value", "p.value"))
+	pr.P("m.node.SetModified(stefrt.FullBit)")
+	pr.P("if !d.resize(m, h) {\nreturn\n}")
+	pr.P("for _, p := range m.pairs {\n%s\n%s\n}\n}", decode(k.t, "d.key", "p.key"), decode(v.t, "d.value", "p.value"))
+	pr.P("")
+	pr.P("// resize makes m as long as the header says, if that is within the limits.")
+	pr.P("func (d *%sDecoder) resize(m *%s, h uint64) bool {", private(n), n)
+	nodes := k.class == classNode || v.class == classNode
+	if nodes {
+		pr.P("old := len(m.pairs)")
+	}
+	pr.P("n, ok := d.head.Pairs(h)")
+	pr.P("if !ok || n > cap(m.pairs) && !stefrt.Take(d.head.Alloc, &d.head, n*int(unsafe.Sizeof(%sPair{}))) {\nreturn false\n}", private(n))
+	pr.P("m.grow(n)")
+	if nodes {
+		pr.P("for i := old; i < n; i++ {")
+		for _, part := range []part{k, v} {
+			if part.class == classNode {
+				pr.P("m.pairs[i].%s.%s()", part.priv, method(part.t, "Clear"))
+			}
+		}
+		pr.P("}")
+	}
+	pr.P("return true\n}")
+}

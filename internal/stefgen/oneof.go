@@ -1,0 +1,400 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefgen
+
+import (
+	"fmt"
+
+	"github.com/otelstef/stef/stef-go/schema"
+)
+
+// A oneof keeps its value in slots that choices share: num for all numbers,
+// str for text, and a box, made when it is first needed, for everything that
+// is larger. That keeps a oneof small, and lets it contain itself.
+
+// slot returns the expression of where a choice is kept.
+func slot(f *field, recv string) string {
+	switch {
+	case f.t.Kind == schema.KindString:
+		return recv + ".str"
+	case f.class == classScalar:
+		return recv + ".num"
+	}
+	return recv + ".box." + f.priv
+}
+
+// toSlot and fromSlot convert between a Go value and what its slot holds.
+func toSlot(t *schema.Type, v string) string {
+	switch t.Kind {
+	case schema.KindBool:
+		return "stefrt.BoolBits(" + v + ")"
+	case schema.KindFloat64:
+		return "math.Float64bits(" + v + ")"
+	case schema.KindInt64, schema.KindEnum:
+		return "uint64(" + v + ")"
+	}
+	return v
+}
+
+func fromSlot(t *schema.Type, v string) string {
+	switch t.Kind {
+	case schema.KindBool:
+		return v + " != 0"
+	case schema.KindFloat64:
+		return "math.Float64frombits(" + v + ")"
+	case schema.KindInt64:
+		return "int64(" + v + ")"
+	case schema.KindEnum:
+		return t.Name + "(" + v + ")"
+	}
+	return v
+}
+
+func slotsOf(fields []*field) (num, str, box bool) {
+	for _, f := range fields {
+		switch {
+		case f.t.Kind == schema.KindString:
+			str = true
+		case f.class == classScalar:
+			num = true
+		default:
+			box = true
+		}
+	}
+	return num, str, box
+}
+
+func (p *plan) printOneof(pr *printer, s *schema.Struct) {
+	fields := p.fieldsOf(s)
+	n := s.Name
+	num, str, box := slotsOf(fields)
+	for _, f := range fields {
+		f.bit = n + "Type" + f.name
+		f.present = ""
+	}
+	pr.P("")
+	pr.Doc(docOr(s.Doc, n+" is a oneof."))
+	pr.P("type %s struct {", n)
+	pr.P("node stefrt.Node")
+	pr.P("typ, sent %sType", n)
+	if num {
+		pr.P("num uint64")
+	}
+	if str {
+		pr.P("str string")
+	}
+	if box {
+		pr.P("box *%sBox", private(n))
+	}
+	pr.P("}")
+	if box {
+		pr.P("")
+		pr.P("// %sBox holds the choices that are not a number or text.", private(n))
+		pr.P("type %sBox struct {", private(n))
+		for _, f := range fields {
+			if f.class != classScalar {
+				pr.P("%s %s", f.priv, goType(f.t))
+			}
+		}
+		pr.P("}")
+	}
+	pr.P("")
+	pr.P("// %sType is the choice of a %s.", n, n)
+	pr.P("type %sType uint8", n)
+	pr.P("")
+	pr.P("// The choices of %s.", n)
+	pr.P("const (")
+	pr.P("// %sTypeNone is no value.", n)
+	pr.P("%sTypeNone %sType = iota", n, n)
+	for _, f := range fields {
+		pr.Doc(prefixed(n+"Type", f.Name, f.Doc))
+		pr.P("%s", f.bit)
+	}
+	pr.P(")")
+	pr.P("")
+	pr.P("// New%s returns a %s without a value that is part of no record.", n, n)
+	pr.P("func New%s() *%s {\nv := new(%s)\nv.init(nil, 0)\nreturn v\n}", n, n, n)
+	p.printOneofAccess(pr, n, fields, box)
+	p.printOneofCommon(pr, n, fields, box, str)
+	if p.shared[n] {
+		p.printOneofShared(pr, n, fields)
+	}
+	p.printOneofEncoder(pr, s, fields)
+	p.printOneofDecoder(pr, s, fields, box)
+}
+
+func (p *plan) printOneofAccess(pr *printer, n string, fields []*field, box bool) {
+	pr.P("")
+	pr.P("// Type returns the choice. The getters of the others return zero or nil.")
+	pr.P("func (v *%s) Type() %sType { return v.typ }", n, n)
+	pr.P("")
+	pr.P("// SetType sets the choice, with its initial value if it was another.")
+	pr.P("func (v *%s) SetType(typ %sType) {", n, n)
+	pr.P("if v.typ == typ {\nreturn\n}")
+	pr.P("v.typ = typ")
+	p.printChoiceInit(pr, fields)
+	pr.P("v.node.Mark(1)\n}")
+	if box {
+		pr.P("")
+		pr.P("// open makes the box.")
+		pr.P("func (v *%s) open() {", n)
+		pr.P("if v.box != nil {\nreturn\n}")
+		pr.P("v.box = new(%sBox)", private(n))
+		for _, f := range fields {
+			if f.class == classNode {
+				pr.P("%s", initStatement(f.t, slot(f, "v"), "&v.node", "1"))
+			}
+		}
+		pr.P("}")
+	}
+	for _, f := range fields {
+		p.printChoice(pr, n, f)
+	}
+}
+
+// printChoiceInit prints the switch that gives a new choice its initial value.
+func (p *plan) printChoiceInit(pr *printer, fields []*field) {
+	num, str, box := slotsOf(fields)
+	if box {
+		pr.P("switch typ {")
+		for _, f := range fields {
+			switch f.class {
+			case classNode:
+				pr.P("case %s:", f.bit)
+				pr.P("v.open()")
+				// See Array.SetLen of package stefrt.
+				pr.P("if v.sent == typ {\n%s.Reset()\n} else {\n%s.%s()\n}", slot(f, "v"), slot(f, "v"), method(f.t, "Clear"))
+			case classBytes:
+				pr.P("case %s:", f.bit)
+				pr.P("v.open()\n%s = %s[:0]", slot(f, "v"), slot(f, "v"))
+			}
+		}
+		pr.P("}")
+	}
+	if num {
+		pr.P("v.num = 0")
+	}
+	if str {
+		pr.P(`v.str = ""`)
+	}
+}
+
+func (p *plan) printChoice(pr *printer, n string, f *field) {
+	pr.P("")
+	pr.Doc(getterDoc(f.Name, f.Doc))
+	otherwise := map[class]string{classNode: "nil", classBytes: "nil"}[f.class]
+	if otherwise == "" {
+		otherwise = zero(f.t, "")
+	}
+	pr.P("func (v *%s) %s() %s {", n, f.name, getterType(f.t))
+	result := fromSlot(f.t, slot(f, "v"))
+	if f.class == classNode {
+		result = "&" + slot(f, "v")
+	}
+	pr.P("if v.typ != %s {\nreturn %s\n}\nreturn %s\n}", f.bit, otherwise, result)
+	if f.class == classNode {
+		pr.P("")
+		pr.P("// Set%s sets the choice to %s, as SetType does, and returns its value.", f.name, f.name)
+		pr.P("func (v *%s) Set%s() %s {\nv.SetType(%s)\nreturn &%s\n}", n, f.name, getterType(f.t), f.bit, slot(f, "v"))
+		return
+	}
+	pr.P("")
+	pr.P("// Set%s sets the value.", f.name)
+	pr.P("func (v *%s) Set%s(x %s) {", n, f.name, goType(f.t))
+	if f.class == classBytes {
+		pr.P("if v.typ != %s || !bytes.Equal(%s, x) {", f.bit, slot(f, "v"))
+		pr.P("v.open()\nv.typ = %s\n%s = append(%s[:0], x...)\nv.node.Mark(1)\n}\n}", f.bit, slot(f, "v"), slot(f, "v"))
+		return
+	}
+	x := toSlot(f.t, "x")
+	if x != "x" {
+		pr.P("b := %s", x)
+		x = "b"
+	}
+	pr.P("if v.typ != %s || %s != %s {", f.bit, slot(f, "v"), x)
+	pr.P("v.typ, %s = %s, %s\nv.node.Mark(1)\n}\n}", slot(f, "v"), f.bit, x)
+}
+
+// eachChoice prints a switch over the choices of v for which the statement is
+// not empty.
+func eachChoice(pr *printer, on string, fields []*field, statement func(f *field) string) {
+	cases := false
+	for _, f := range fields {
+		if st := statement(f); st != "" {
+			if !cases {
+				pr.P("switch %s {", on)
+				cases = true
+			}
+			pr.P("case %s:\n%s", f.bit, st)
+		}
+	}
+	if cases {
+		pr.P("}")
+	}
+}
+
+func (p *plan) printOneofCommon(pr *printer, n string, fields []*field, box, str bool) {
+	pr.P("")
+	pr.P("func (v *%s) init(parent *stefrt.Node, bit uint64) { v.node.Init(parent, bit) }", n)
+	pr.P("")
+	pr.P("// clear gives v the initial value, without marks.")
+	pr.P("func (v *%s) clear() {", n)
+	pr.P("v.node.SetModified(0)\nv.typ, v.sent = 0, 0")
+	if str {
+		pr.P(`v.str = ""`)
+	}
+	pr.P("}")
+	pr.P("")
+	pr.P("// Reset sets no value.")
+	pr.P("func (v *%s) Reset() { v.SetType(%sTypeNone) }", n, n)
+	pr.P("")
+	pr.P("// CopyFrom gives v the value of src.")
+	pr.P("func (v *%s) CopyFrom(src *%s) {", n, n)
+	pr.P("switch src.typ {")
+	pr.P("case %sTypeNone:\nv.SetType(%sTypeNone)", n, n)
+	for _, f := range fields {
+		pr.P("case %s:", f.bit)
+		if f.class == classNode {
+			pr.P("v.Set%s().CopyFrom(&%s)", f.name, slot(f, "src"))
+		} else {
+			pr.P("v.Set%s(%s)", f.name, fromSlot(f.t, slot(f, "src")))
+		}
+	}
+	pr.P("}\n}")
+	pr.P("")
+	pr.P("// Equal says whether v and o have the same value; floats are compared bit by bit.")
+	pr.P("func (v *%s) Equal(o *%s) bool {", n, n)
+	pr.P("if v.typ != o.typ {\nreturn false\n}")
+	eachChoice(pr, "v.typ", fields, func(f *field) string {
+		a, b := slot(f, "v"), slot(f, "o")
+		switch f.class {
+		case classNode:
+			return fmt.Sprintf("return %s.Equal(&%s)", a, b)
+		case classBytes:
+			return fmt.Sprintf("return bytes.Equal(%s, %s)", a, b)
+		}
+		return fmt.Sprintf("return %s == %s", a, b)
+	})
+	pr.P("return true\n}")
+	pr.P("")
+	pr.P("// markAll marks all of v as changed.")
+	pr.P("func (v *%s) markAll(c *stefrt.Check) {", n)
+	pr.P("v.node.SetModified(1)")
+	eachChoice(pr, "v.typ", fields, func(f *field) string {
+		if f.class == classNode {
+			return fmt.Sprintf("%s.%s(c)", slot(f, "v"), method(f.t, "MarkAll"))
+		}
+		return ""
+	})
+	pr.P("}")
+}
+
+func (p *plan) printOneofShared(pr *printer, n string, fields []*field) {
+	pr.P("")
+	pr.P("// clean clears all marks in v.")
+	pr.P("func (v *%s) clean() {", n)
+	pr.P("v.node.SetModified(0)")
+	eachChoice(pr, "v.typ", fields, func(f *field) string {
+		if f.class == classNode {
+			return fmt.Sprintf("%s.%s()", slot(f, "v"), method(f.t, "Clean"))
+		}
+		return ""
+	})
+	pr.P("}")
+	pr.P("")
+	pr.P("// markDiff marks what differs from held, and says whether anything does.")
+	pr.P("func (v *%s) markDiff(held *%s) bool {", n, n)
+	pr.P("if v.Equal(held) {\nv.node.SetModified(0)\nreturn false\n}")
+	pr.P("v.node.SetModified(1)")
+	eachChoice(pr, "v.typ", fields, func(f *field) string {
+		if f.class == classNode {
+			return fmt.Sprintf("if held.typ == v.typ {\n%s.%s(&%s)\n} else {\n%s.%s(new(stefrt.Check))\n}",
+				slot(f, "v"), method(f.t, "MarkDiff"), slot(f, "held"), slot(f, "v"), method(f.t, "MarkAll"))
+		}
+		return ""
+	})
+	pr.P("return true\n}")
+	pr.P("")
+	pr.P("func (v *%s) hash(h *stefrt.Hash) {", n)
+	pr.P("h.Uint64(uint64(v.typ))")
+	eachChoice(pr, "v.typ", fields, func(f *field) string {
+		if f.class == classScalar && f.t.Kind != schema.KindString {
+			return "h.Uint64(v.num)"
+		}
+		return hash(f.t, slot(f, "v"))
+	})
+	pr.P("}")
+	pr.P("")
+	pr.P("// size returns the memory of v as a part of a dictionary entry.")
+	pr.P("func (v *%s) size() int {", n)
+	eachChoice(pr, "v.typ", fields, func(f *field) string {
+		if expr := size(f.t, slot(f, "v")); expr != "" {
+			return "return 8 + " + expr
+		}
+		return ""
+	})
+	pr.P("return 8\n}")
+}
+
+func (p *plan) printOneofEncoder(pr *printer, s *schema.Struct, fields []*field) {
+	p.printCoderType(pr, s, fields, "Encoder")
+	pr.P("")
+	pr.P("func (e *%sEncoder) Encode(v *%s) {", private(s.Name), s.Name)
+	pr.P("v.node.SetModified(0)")
+	pr.P("typ := v.typ")
+	pr.P("if uint64(typ) > e.head.Choices {\ntyp = %sTypeNone // the stream's schema has no such choice\n}", s.Name)
+	pr.P("v.sent = typ")
+	pr.P("e.head.Write(uint64(typ), e.head.Width)")
+	eachChoice(pr, "typ", fields, func(f *field) string {
+		return encode(f.t, "e."+f.priv, fromSlotEncode(f))
+	})
+	pr.P("}")
+}
+
+// fromSlotEncode is fromSlot where encode converts enums itself.
+func fromSlotEncode(f *field) string {
+	if f.t.Kind == schema.KindEnum {
+		return slot(f, "v")
+	}
+	return fromSlot(f.t, slot(f, "v"))
+}
+
+func (p *plan) printOneofDecoder(pr *printer, s *schema.Struct, fields []*field, box bool) {
+	p.printCoderType(pr, s, fields, "Decoder")
+	n := s.Name
+	pr.P("")
+	pr.P("func (d *%sDecoder) Decode(v *%s) {", private(n), n)
+	pr.P("typ := %sType(d.head.Decode())", n)
+	eachChoice(pr, "typ", fields, func(f *field) string {
+		c := "d." + f.priv
+		switch f.class {
+		case classScalar:
+			if f.t.Kind == schema.KindString {
+				return fmt.Sprintf("v.str = %s.Decode()", c)
+			}
+			if f.t.Kind == schema.KindEnum {
+				return fmt.Sprintf("v.num = %s.Decode()", c)
+			}
+			return fmt.Sprintf("v.num = %s", toSlot(f.t, c+".Decode()"))
+		case classBytes:
+			return "if !d.open(v) {\nreturn\n}\n" + decode(f.t, c, slot(f, "v"))
+		}
+		enter, leave := "", ""
+		if p.cyclic[n] {
+			enter = "if !stefrt.Enter(d.head.Alloc, &d.head) {\nreturn\n}\n"
+			leave = "\nstefrt.Leave(d.head.Alloc)"
+		}
+		return fmt.Sprintf("if !d.open(v) {\nreturn\n}\nif v.typ != typ {\n%s.%s()\n}\n%s%s%s",
+			slot(f, "v"), method(f.t, "Clear"), enter, decode(f.t, c, slot(f, "v")), leave)
+	})
+	pr.P("v.typ = typ\n}")
+	if box {
+		pr.P("")
+		pr.P("// open makes the box of v, if the record may still take memory.")
+		pr.P("func (d *%sDecoder) open(v *%s) bool {", private(n), n)
+		pr.P("if v.box == nil {")
+		pr.P("if !stefrt.Take(d.head.Alloc, &d.head, int(unsafe.Sizeof(%sBox{}))) {\nreturn false\n}", private(n))
+		pr.P("v.open()\n}\nreturn true\n}")
+	}
+}

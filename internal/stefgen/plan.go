@@ -1,0 +1,255 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefgen
+
+import (
+	"fmt"
+	"go/token"
+
+	"github.com/otelstef/stef/stef-go/schema"
+)
+
+// Options say how to generate.
+type Options struct {
+	// Package is the Go package name; "" takes the last part of the schema's.
+	Package string
+	// Source is the name of the schema file, for the header of the files.
+	Source string
+	// Base gives, by root name, the wire schema that streams without an
+	// announced schema are in. A root that is not listed has its own.
+	Base map[string]schema.WireSchema
+}
+
+// File is one generated file.
+type File struct {
+	Name    string
+	Content []byte
+}
+
+// plan is what the printing of all files needs to know of the schema.
+type plan struct {
+	options Options
+	schema  *schema.Schema
+	// In order of first visit from the roots.
+	structs   []*schema.Struct // structs and oneofs
+	multimaps []*schema.Multimap
+	enums     []*schema.Enum
+	arrays    []*schema.Type // of composite values, one for each element type
+	// cyclic has the keys of types that contain themselves.
+	cyclic map[string]bool
+	// shared has the keys of types that are part of dictionary structs.
+	shared map[string]bool
+}
+
+// Generate makes the files for a schema.
+func Generate(s *schema.Schema, options Options) ([]File, error) {
+	p := &plan{options: options, schema: s, cyclic: map[string]bool{}, shared: map[string]bool{}}
+	if p.options.Package == "" {
+		p.options.Package = lastPart(s.Package)
+	}
+	if len(s.Roots()) == 0 {
+		return nil, fmt.Errorf("schema %s has no root struct", s.Package)
+	}
+	p.visitAll()
+	if err := p.check(); err != nil {
+		return nil, err
+	}
+	var files []File
+	add := func(name string, print func(*printer)) error {
+		var pr printer
+		print(&pr)
+		content, err := pr.File(p.options.Package, p.options.Source)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		files = append(files, File{name, content})
+		return nil
+	}
+	for _, s := range p.structs {
+		print := p.printStruct
+		if s.Oneof {
+			print = p.printOneof
+		}
+		if err := add(fileName(s.Name), func(pr *printer) { print(pr, s) }); err != nil {
+			return nil, err
+		}
+	}
+	for _, m := range p.multimaps {
+		if err := add(fileName(m.Name), func(pr *printer) { p.printMultimap(pr, m) }); err != nil {
+			return nil, err
+		}
+	}
+	for _, e := range p.enums {
+		if err := add(fileName(e.Name), func(pr *printer) { p.printEnum(pr, e) }); err != nil {
+			return nil, err
+		}
+	}
+	for _, t := range p.arrays {
+		if err := add(fileName(t.Elem.Name+"Array"), func(pr *printer) { p.printArray(pr, t) }); err != nil {
+			return nil, err
+		}
+	}
+	for _, r := range s.Roots() {
+		if err := add(fileName(r.Name+"Writer"), func(pr *printer) { p.printWriter(pr, r) }); err != nil {
+			return nil, err
+		}
+		if err := add(fileName(r.Name+"Reader"), func(pr *printer) { p.printReader(pr, r) }); err != nil {
+			return nil, err
+		}
+	}
+	return files, nil
+}
+
+func lastPart(dotted string) string {
+	for i := len(dotted) - 1; i >= 0; i-- {
+		if dotted[i] == '.' {
+			return dotted[i+1:]
+		}
+	}
+	return dotted
+}
+
+// key names a composite type uniquely.
+func key(t *schema.Type) string {
+	if t.Kind == schema.KindArray {
+		return "[]" + t.Elem.Name
+	}
+	return t.Name
+}
+
+// parts returns the types that a composite type directly contains.
+func parts(t *schema.Type) []*schema.Type {
+	var out []*schema.Type
+	switch t.Kind {
+	case schema.KindStruct, schema.KindOneof:
+		for _, f := range t.Struct.Fields {
+			out = append(out, &f.Type)
+		}
+	case schema.KindMultimap:
+		out = append(out, &t.Multimap.Key, &t.Multimap.Value)
+	case schema.KindArray:
+		out = append(out, t.Elem)
+	}
+	return out
+}
+
+func (p *plan) visitAll() {
+	seen := map[string]bool{}
+	var visit func(t *schema.Type)
+	visit = func(t *schema.Type) {
+		if t.Kind == schema.KindEnum {
+			if !seen[t.Name] {
+				seen[t.Name] = true
+				p.enums = append(p.enums, t.Enum)
+			}
+			return
+		}
+		if !t.Kind.Composite() {
+			return
+		}
+		if t.Kind == schema.KindArray && !t.Elem.Kind.Composite() {
+			visit(t.Elem)
+			return
+		}
+		if seen[key(t)] {
+			return
+		}
+		seen[key(t)] = true
+		switch t.Kind {
+		case schema.KindStruct, schema.KindOneof:
+			p.structs = append(p.structs, t.Struct)
+		case schema.KindMultimap:
+			p.multimaps = append(p.multimaps, t.Multimap)
+		case schema.KindArray:
+			p.arrays = append(p.arrays, t)
+		}
+		p.cyclic[key(t)] = contains(t, key(t), map[string]bool{})
+		for _, part := range parts(t) {
+			visit(part)
+		}
+	}
+	for _, r := range p.schema.Roots() {
+		visit(&schema.Type{Kind: schema.KindStruct, Name: r.Name, Struct: r})
+	}
+	for _, s := range p.structs {
+		if s.Dict != "" {
+			p.share(&schema.Type{Kind: schema.KindStruct, Name: s.Name, Struct: s})
+		}
+	}
+}
+
+// contains says whether a value of t can contain one of the type with that
+// key, itself not counted.
+func contains(t *schema.Type, want string, seen map[string]bool) bool {
+	for _, part := range parts(t) {
+		if !part.Kind.Composite() {
+			continue
+		}
+		k := key(part)
+		if k == want {
+			return true
+		}
+		if !seen[k] {
+			seen[k] = true
+			if contains(part, want, seen) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (p *plan) share(t *schema.Type) {
+	if !t.Kind.Composite() || p.shared[key(t)] {
+		return
+	}
+	p.shared[key(t)] = true
+	for _, part := range parts(t) {
+		p.share(part)
+	}
+}
+
+// reserved are the methods every composite type has; a field cannot have
+// their names.
+var reserved = map[string]bool{
+	"Reset": true, "CopyFrom": true, "Equal": true, "Modified": true, "Type": true, "SetType": true,
+}
+
+// check refuses what the generated code cannot express.
+func (p *plan) check() error {
+	if !token.IsIdentifier(p.options.Package) {
+		return fmt.Errorf("%q is not a Go package name", p.options.Package)
+	}
+	for _, s := range p.structs {
+		seen := map[string]string{}
+		for _, f := range s.Fields {
+			name := exported(f.Name)
+			if reserved[name] && (s.Oneof || name != "Type") {
+				return fmt.Errorf("%d:%d: field %s.%s has the name of a method of all records", f.Pos.Line, f.Pos.Column, s.Name, f.Name)
+			}
+			if other := seen[name]; other != "" {
+				return fmt.Errorf("%d:%d: fields %s.%s and %s are one name in Go", f.Pos.Line, f.Pos.Column, s.Name, f.Name, other)
+			}
+			seen[name] = f.Name
+			if s.Oneof && isDictStruct(&f.Type) {
+				return fmt.Errorf("%d:%d: oneof %s: a choice cannot be the dictionary struct %s in generated code; put it into a struct", f.Pos.Line, f.Pos.Column, s.Name, f.Type.Name)
+			}
+		}
+	}
+	for _, m := range p.multimaps {
+		if isDictStruct(&m.Key) || isDictStruct(&m.Value) {
+			return fmt.Errorf("%d:%d: multimap %s: keys and values cannot be dictionary structs in generated code; put them into a struct", m.Pos.Line, m.Pos.Column, m.Name)
+		}
+	}
+	for _, t := range p.arrays {
+		if isDictStruct(t.Elem) {
+			return fmt.Errorf("arrays of the dictionary struct %s cannot be generated; put it into a struct", t.Elem.Name)
+		}
+	}
+	return nil
+}
+
+func isDictStruct(t *schema.Type) bool {
+	return t.Kind == schema.KindStruct && t.Struct.Dict != ""
+}

@@ -1,0 +1,128 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefgen
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/otelstef/stef/stef-go/schema"
+)
+
+func wireLiteral(w schema.WireSchema) string {
+	var parts []string
+	for _, n := range w {
+		parts = append(parts, fmt.Sprint(n))
+	}
+	return "schema.WireSchema{" + strings.Join(parts, ", ") + "}"
+}
+
+func (p *plan) printWriter(pr *printer, r *schema.Struct) {
+	n, lower := r.Name, private(r.Name)
+	own := schema.WireOf(r)
+	base, ok := p.options.Base[n]
+	if !ok {
+		base = own
+	}
+	pr.P("")
+	pr.P("// %sRoot is the name of the root struct of %s streams.", n, n)
+	pr.P("const %sRoot = %q", n, n)
+	pr.P("")
+	pr.P("// %sWireSchema returns the wire schema of %s, whole.", n, n)
+	pr.P("func %sWireSchema() schema.WireSchema {\nreturn %s\n}", n, wireLiteral(own))
+	pr.P("")
+	pr.P("// %sBaseSchema returns the wire schema of streams that announce none.", n)
+	pr.P("func %sBaseSchema() schema.WireSchema {\nreturn %s\n}", n, wireLiteral(base))
+	pr.P("")
+	pr.P("// %sWriter writes a stream of %s records. It is not safe for use by several", n, n)
+	pr.P("// goroutines at once.")
+	pr.P("type %sWriter struct {\nstream stefrt.WriteStream\nrecord %s\nencoder %sEncoder\n}", n, n, lower)
+	pr.P("")
+	pr.P("// New%sWriter begins a stream and writes its headers to w. Every header and", n)
+	pr.P("// every frame is one Write to w.")
+	pr.P("func New%sWriter(w io.Writer, options ...stef.WriterOption) (*%sWriter, error) {", n, n)
+	pr.P("x := new(%sWriter)", n)
+	pr.P("x.record.init(nil, 0)")
+	pr.P("build := func(b *stefrt.EncoderBuilder) { x.encoder.register(b, %q) }", n)
+	pr.P("sendAll := func() { x.record.markAll(new(stefrt.Check)) }")
+	pr.P("if err := x.stream.Start(w, %sBaseSchema(), options, build, sendAll); err != nil {\nreturn nil, err\n}", n)
+	pr.P("return x, nil\n}")
+	pr.P("")
+	pr.P("// Record returns the record to fill, the same one for the life of the writer.")
+	pr.P("// It keeps its contents from one Write to the next; set what changed.")
+	pr.P("func (w *%sWriter) Record() *%s { return &w.record }", n, n)
+	pr.P("")
+	pr.P("// Write adds the record to the frame, and ends the frame if it is large enough.")
+	pr.P("// A record that exceeds a limit is refused with ErrLimit, nothing of it is")
+	pr.P("// written, and the writer can go on. After any other error it cannot.")
+	pr.P("func (w *%sWriter) Write() error {", n)
+	pr.P("if w.record.node.Oversize() {\nif err := w.stream.BeginRecord(&w.record.node, w.record.markAll); err != nil {\nreturn err\n}\n}")
+	pr.P("w.encoder.Encode(&w.record)")
+	pr.P("return w.stream.EndRecord()\n}")
+	pr.P("")
+	pr.P("// Flush ends the frame, if it has records, and hands it to the destination.")
+	pr.P("func (w *%sWriter) Flush() error { return w.stream.Flush() }", n)
+	pr.P("")
+	pr.P("// Close flushes and gives back what the writer holds. It does not close the")
+	pr.P("// destination.")
+	pr.P("func (w *%sWriter) Close() error { return w.stream.Close() }", n)
+	pr.P("")
+	pr.P("// Stats returns counts of what was written.")
+	pr.P("func (w *%sWriter) Stats() stef.WriterStats { return w.stream.Stats() }", n)
+	pr.P("")
+	pr.P("// Schema returns the wire schema that the stream is written in.")
+	pr.P("func (w *%sWriter) Schema() schema.WireSchema { return w.stream.Schema() }", n)
+}
+
+func (p *plan) printReader(pr *printer, r *schema.Struct) {
+	n, lower := r.Name, private(r.Name)
+	pr.P("")
+	pr.P("// %sReader reads a stream of %s records. It is not safe for use by several", n, n)
+	pr.P("// goroutines at once.")
+	pr.P("type %sReader struct {\nstream stefrt.ReadStream\nrecord %s\ndecoder %sDecoder\n}", n, n, lower)
+	pr.P("")
+	pr.P("// New%sReader reads the headers of a stream from r.", n)
+	pr.P("func New%sReader(r io.Reader, options ...stef.ReaderOption) (*%sReader, error) {", n, n)
+	pr.P("x := new(%sReader)", n)
+	pr.P("x.record.init(nil, 0)")
+	pr.P("build := func(b *stefrt.DecoderBuilder) { x.decoder.register(b, %q) }", n)
+	pr.P("if err := x.stream.Start(r, %sBaseSchema(), options, build); err != nil {\nreturn nil, err\n}", n)
+	pr.P("return x, nil\n}")
+	pr.P("")
+	pr.P("// Next reads the next record and says whether there was one. At the end of the")
+	pr.P("// stream and after an error it returns false; Err tells which.")
+	pr.P("func (r *%sReader) Next() bool {", n)
+	pr.P("if !r.stream.BeginRecord() {\nreturn false\n}")
+	pr.P("r.decoder.Decode(&r.record)")
+	pr.P("return r.stream.EndRecord()\n}")
+	pr.P("")
+	pr.P("// Record returns the record, the same one for the life of the reader. It is")
+	pr.P("// valid until the next Next and must not be changed.")
+	pr.P("func (r *%sReader) Record() *%s { return &r.record }", n, n)
+	pr.P("")
+	pr.P("// Err returns the error that ended the stream, nil at a clean end.")
+	pr.P("func (r *%sReader) Err() error { return r.stream.Err() }", n)
+	pr.P("")
+	pr.P("// Buffered returns the number of records left in the frame.")
+	pr.P("func (r *%sReader) Buffered() uint64 { return r.stream.Buffered() }", n)
+	if !p.cyclic[n] {
+		pr.P("")
+		pr.P("// Run returns how many of the records that follow in the frame leave all of")
+		pr.P("// fields, a set as of Modified, unchanged.")
+		pr.P("func (r *%sReader) Run(fields uint64) int {", n)
+		pr.P("return r.stream.Run(&r.decoder.head, fields)\n}")
+	}
+	pr.P("")
+	pr.P("// Stats returns counts of what was read.")
+	pr.P("func (r *%sReader) Stats() stef.ReaderStats { return r.stream.Stats() }", n)
+	pr.P("")
+	pr.P("// Schema returns the wire schema that the stream is in.")
+	pr.P("func (r *%sReader) Schema() schema.WireSchema { return r.stream.Schema() }", n)
+	pr.P("")
+	pr.P("// UserData returns the user data of the stream.")
+	pr.P("func (r *%sReader) UserData() map[string]string { return r.stream.UserData() }", n)
+	pr.P("")
+	pr.P("// Close gives back what the reader holds. It does not close the source.")
+	pr.P("func (r *%sReader) Close() { r.stream.Close() }", n)
+}

@@ -1,0 +1,225 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefgen
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/otelstef/stef/stef-go/schema"
+)
+
+// field is a field of a struct as generated code sees it.
+type field struct {
+	*schema.Field
+	t       *schema.Type
+	class   class
+	name    string // the exported name
+	priv    string // the Go field
+	bit     string // the constant of its mark
+	present string // the bit in the presence mask, "" if not optional
+	// lazy fields are pointers made when they are first present: optional
+	// fields whose type contains itself.
+	lazy bool
+}
+
+// ref returns the expression of the pointer to a node.
+func (f *field) ref(recv string) string {
+	if f.lazy {
+		return recv + "." + f.priv
+	}
+	return "&" + recv + "." + f.priv
+}
+
+func (p *plan) fieldsOf(s *schema.Struct) []*field {
+	var out []*field
+	optional := 0
+	for _, sf := range s.Fields {
+		f := &field{Field: sf, t: &sf.Type, class: classOf(&sf.Type), name: exported(sf.Name), priv: private(sf.Name)}
+		f.bit = s.Name + "Field" + f.name
+		if sf.Optional {
+			f.present = fmt.Sprintf("1<<%d", optional)
+			optional++
+			f.lazy = f.class == classNode && p.cyclic[key(f.t)]
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+func optionalMask(fields []*field) string {
+	var bits []string
+	for i, f := range fields {
+		if f.present != "" {
+			bits = append(bits, fmt.Sprintf("1<<%d", i))
+		}
+	}
+	if bits == nil {
+		return "0"
+	}
+	return strings.Join(bits, "|")
+}
+
+// printStruct prints the file of a struct: record, encoder, decoder.
+func (p *plan) printStruct(pr *printer, s *schema.Struct) {
+	fields := p.fieldsOf(s)
+	hasOptional := optionalMask(fields) != "0"
+	pr.P("")
+	pr.Doc(docOr(s.Doc, s.Name+" is a struct."))
+	pr.P("type %s struct {", s.Name)
+	pr.P("node stefrt.Node")
+	if hasOptional {
+		pr.P("present uint64 // a bit for every optional field")
+		pr.P("sentPresent uint64")
+	}
+	for _, f := range fields {
+		if f.class == classShared {
+			pr.P("%s, %sSent *%s", f.priv, f.priv, f.t.Name)
+			continue
+		}
+		star := ""
+		if f.lazy {
+			star = "*"
+		}
+		pr.P("%s %s%s", f.priv, star, goType(f.t))
+	}
+	if s.Dict != "" {
+		pr.P("slot stefrt.Slot")
+	}
+	pr.P("}")
+	if len(fields) > 0 {
+		pr.P("")
+		pr.P("// The fields of %s, as bits of Modified.", s.Name)
+		pr.P("const (")
+		for i, f := range fields {
+			if i == 0 {
+				pr.P("%s uint64 = 1 << iota", f.bit)
+			} else {
+				pr.P("%s", f.bit)
+			}
+		}
+		pr.P(")")
+	}
+	pr.P("")
+	pr.P("// New%s returns an initial value that is part of no record.", s.Name)
+	pr.P("func New%s() *%s {\ns := new(%s)\ns.init(nil, 0)\nreturn s\n}", s.Name, s.Name, s.Name)
+	for _, f := range fields {
+		p.printAccessors(pr, s, f)
+	}
+	p.printStructCommon(pr, s, fields)
+	if p.shared[s.Name] {
+		p.printStructShared(pr, s, fields)
+	}
+	p.printStructEncoder(pr, s, fields)
+	p.printStructDecoder(pr, s, fields)
+}
+
+// printAccessors prints the getter and the setters of a field.
+func (p *plan) printAccessors(pr *printer, s *schema.Struct, f *field) {
+	pr.P("")
+	pr.Doc(getterDoc(f.Name, f.Doc))
+	switch {
+	case f.class == classNode && f.lazy:
+		pr.P("// It is nil until it was first present.")
+		pr.P("func (s *%s) %s() %s { return s.%s }", s.Name, f.name, getterType(f.t), f.priv)
+	case f.class == classNode:
+		pr.P("func (s *%s) %s() %s { return &s.%s }", s.Name, f.name, getterType(f.t), f.priv)
+	case f.class == classBytes:
+		pr.P("// It belongs to the record; copy it to keep it.")
+		pr.P("func (s *%s) %s() []byte { return s.%s }", s.Name, f.name, f.priv)
+	case f.class == classShared:
+		pr.P("// It must not be changed once it is shared: see Edit%s and Set%s.", f.name, f.name)
+		pr.P("func (s *%s) %s() %s { return s.%s }", s.Name, f.name, getterType(f.t), f.priv)
+	default:
+		pr.P("func (s *%s) %s() %s { return s.%s }", s.Name, f.name, getterType(f.t), f.priv)
+	}
+	if f.present != "" {
+		pr.P("")
+		pr.P("// Has%s says whether %s is present.", f.name, f.name)
+		pr.P("func (s *%s) Has%s() bool { return s.present&(%s) != 0 }", s.Name, f.name, f.present)
+	}
+	switch f.class {
+	case classScalar, classBytes:
+		p.printSetter(pr, s, f)
+	case classShared:
+		p.printSharedSetter(pr, s, f)
+	case classNode:
+		if f.present != "" {
+			p.printAdder(pr, s, f)
+		}
+	}
+	if f.present != "" {
+		pr.P("")
+		pr.P("// Unset%s makes %s absent.", f.name, f.name)
+		pr.P("func (s *%s) Unset%s() {", s.Name, f.name)
+		pr.P("if s.present&(%s) != 0 {\ns.present &^= %s\ns.node.Mark(%s)\n}\n}", f.present, f.present, f.bit)
+	}
+}
+
+func (p *plan) printSetter(pr *printer, s *schema.Struct, f *field) {
+	condition := different(f.t, "s."+f.priv, "v")
+	pr.P("")
+	if f.present == "" {
+		pr.P("// Set%s sets %s.", f.name, f.name)
+		pr.P("func (s *%s) Set%s(v %s) {", s.Name, f.name, goType(f.t))
+		pr.P("if %s {\n%s\ns.node.Mark(%s)\n}\n}", condition, assign(f.t, "s."+f.priv, "v"), f.bit)
+		return
+	}
+	pr.P("// Set%s makes %s present and sets it.", f.name, f.name)
+	pr.P("func (s *%s) Set%s(v %s) {", s.Name, f.name, goType(f.t))
+	pr.P("if s.present&(%s) == 0 || %s {", f.present, condition)
+	pr.P("s.present |= %s\n%s\ns.node.Mark(%s)\n}\n}", f.present, assign(f.t, "s."+f.priv, "v"), f.bit)
+	pr.P("")
+	pr.P("// SetOptional%s sets %s, or makes it absent if present is false.", f.name, f.name)
+	pr.P("func (s *%s) SetOptional%s(v %s, present bool) {", s.Name, f.name, goType(f.t))
+	pr.P("if present {\ns.Set%s(v)\nreturn\n}\ns.Unset%s()\n}", f.name, f.name)
+}
+
+func (p *plan) printAdder(pr *printer, s *schema.Struct, f *field) {
+	pr.P("")
+	pr.P("// Add%s makes %s present, with the initial value if it was absent, and", f.name, f.name)
+	pr.P("// returns it.")
+	pr.P("func (s *%s) Add%s() %s {", s.Name, f.name, getterType(f.t))
+	pr.P("if s.present&(%s) == 0 {", f.present)
+	if f.lazy {
+		pr.P("if s.%s == nil {\ns.%s = new(%s)\n%s\n}", f.priv, f.priv, goType(f.t),
+			initStatement(f.t, "s."+f.priv, "&s.node", f.bit))
+	}
+	pr.P("if s.sentPresent&(%s) != 0 {\ns.%s.Reset()\n} else {\ns.%s.%s()\n}", f.present, f.priv, f.priv, method(f.t, "Clear"))
+	pr.P("s.present |= %s\ns.node.Mark(%s)\n}", f.present, f.bit)
+	pr.P("return %s\n}", f.ref("s"))
+}
+
+// printSharedSetter prints the setters of a dictionary struct.
+func (p *plan) printSharedSetter(pr *printer, s *schema.Struct, f *field) {
+	pr.P("")
+	pr.P("// Set%s sets %s to a value that is from now on shared: it must not be", f.name, f.name)
+	pr.P("// changed any more, by this record or anybody, and changing it panics. Setting")
+	pr.P("// what was last written is no change. A value that is part of another record")
+	pr.P("// and not shared is copied.")
+	pr.P("func (s *%s) Set%s(v *%s) {", s.Name, f.name, f.t.Name)
+	if f.present != "" {
+		pr.P("if s.present&(%s) == 0 {\ns.present |= %s\ns.node.Mark(%s)\n}", f.present, f.present, f.bit)
+	}
+	pr.P("if v == s.%s {\nreturn\n}", f.priv)
+	pr.P("if !v.node.Frozen() {")
+	pr.P("if !v.node.Free() {\nc := New%s()\nc.CopyFrom(v)\nv = c\n}", f.t.Name)
+	pr.P("if v.node.Oversize() {\ns.node.SetOversize(true)\n}")
+	pr.P("v.freeze()\n}")
+	pr.P("s.%s = v", f.priv)
+	condition := fmt.Sprintf("v == s.%sSent", f.priv)
+	if f.present != "" {
+		condition += fmt.Sprintf(" && s.sentPresent&(%s) != 0", f.present)
+	}
+	pr.P("if %s {\ns.node.Unmark(%s)\n} else {\ns.node.Mark(%s)\n}\n}", condition, f.bit, f.bit)
+	pr.P("")
+	pr.P("// Edit%s returns %s to change it, as a copy if it is shared.", f.name, f.name)
+	pr.P("func (s *%s) Edit%s() *%s {", s.Name, f.name, f.t.Name)
+	pr.P("if s.%s.node.Frozen() {", f.priv)
+	pr.P("v := New%s()\nv.CopyFrom(s.%s)\nv.clean()\nv.node.Init(&s.node, %s)\ns.%s = v\n}", f.t.Name, f.priv, f.bit, f.priv)
+	if f.present != "" {
+		pr.P("if s.present&(%s) == 0 {\ns.present |= %s\ns.node.Mark(%s)\n}", f.present, f.present, f.bit)
+	}
+	pr.P("return s.%s\n}", f.priv)
+}

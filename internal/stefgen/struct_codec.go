@@ -1,0 +1,177 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefgen
+
+import (
+	"fmt"
+
+	"github.com/otelstef/stef/stef-go/schema"
+)
+
+func (p *plan) printCoderType(pr *printer, s *schema.Struct, fields []*field, role string) {
+	pr.P("")
+	pr.P("type %s%s struct {", private(s.Name), role)
+	kind := "Struct"
+	if s.Oneof {
+		kind = "Oneof"
+	}
+	pr.P("head stefrt.%s%s", kind, role)
+	if s.Dict != "" {
+		container := map[string]string{"Encoder": "StructDict", "Decoder": "StructTable"}[role]
+		pr.P("dict *stefrt.%s[%s]", container, s.Name)
+	}
+	for _, f := range fields {
+		pr.P("%s %s", f.priv, p.coder(f.t, role))
+	}
+	pr.P("}")
+	pr.P("")
+	recv := map[string]string{"Encoder": "e", "Decoder": "d"}[role]
+	pr.P("func (%s *%s%s) register(b *stefrt.%sBuilder, name string) {", recv, private(s.Name), role, role)
+	if s.Dict != "" {
+		source := map[string]string{"Encoder": "EncoderDict", "Decoder": "DecoderTable"}[role]
+		pr.P("%s.dict = stefrt.%s[%s](b, %q)", recv, source, s.Name, s.Dict)
+	}
+	optional := optionalMask(fields)
+	if s.Oneof {
+		pr.P("b.Oneof(name, %q, &%s.head,", s.Name, recv)
+	} else {
+		pr.P("b.Struct(name, %q, &%s.head, %s,", s.Name, recv, optional)
+	}
+	for _, f := range fields {
+		pr.P("%s,", p.register(f.t, f.Name, recv+"."+f.priv, role))
+	}
+	pr.P(")\n}")
+}
+
+func (p *plan) printStructEncoder(pr *printer, s *schema.Struct, fields []*field) {
+	p.printCoderType(pr, s, fields, "Encoder")
+	name := private(s.Name) + "Encoder"
+	if s.Dict != "" {
+		p.printDictEncode(pr, s)
+		pr.P("")
+		pr.P("func (e *%s) encodeFields(s *%s) {", name, s.Name)
+	} else {
+		pr.P("")
+		pr.P("func (e *%s) Encode(s *%s) {", name, s.Name)
+	}
+	if len(fields) == 0 {
+		pr.P("s.node.SetModified(0)\n}")
+		return
+	}
+	pr.P("mask := s.node.Take() & e.head.Mask")
+	pr.P("e.head.Write(mask, e.head.Fields)")
+	if optionalMask(fields) != "0" {
+		pr.P("s.sentPresent = s.present & e.head.OptionalMask")
+		pr.P("e.head.Write(s.sentPresent, e.head.Optional)")
+	}
+	for _, f := range fields {
+		condition := fmt.Sprintf("mask&%s != 0", f.bit)
+		if f.present != "" {
+			condition += fmt.Sprintf(" && s.present&(%s) != 0", f.present)
+		}
+		statement := encode(f.t, "e."+f.priv, "s."+f.priv)
+		switch {
+		case f.lazy && f.class == classNode && f.t.Kind != schema.KindArray:
+			statement = fmt.Sprintf("e.%s.Encode(s.%s)", f.priv, f.priv)
+		case f.class == classShared:
+			statement = fmt.Sprintf("s.%sSent = e.%s.Encode(s.%s, s.%sSent)", f.priv, f.priv, f.priv, f.priv)
+		}
+		pr.P("if %s {\n%s\n}", condition, statement)
+	}
+	pr.P("}")
+}
+
+// printDictEncode prints the encoding of a dictionary struct: by reference if
+// the dictionary has it, in full if not.
+func (p *plan) printDictEncode(pr *printer, s *schema.Struct) {
+	n := s.Name
+	pr.P("")
+	pr.P("// Encode writes v, or a reference to an equal value written before, and")
+	pr.P("// returns the shared value that the reader holds from then on. held is what it")
+	pr.P("// held before, nil if that is not to be relied on.")
+	pr.P("func (e *%sEncoder) Encode(v, held *%s) *%s {", private(n), n, n)
+	pr.P("if ref, ok := e.dict.Known(&v.slot); ok {\ne.head.Reference(ref)\nreturn v\n}")
+	pr.P("var h stefrt.Hash")
+	pr.P("v.hash(&h)")
+	pr.P("sum := h.Sum()")
+	pr.P("for entry, ref := e.dict.ByHash(sum); entry != nil; entry, ref = e.dict.ByHash(sum) {")
+	pr.P("if entry.Equal(v) {")
+	pr.P("e.head.Reference(ref)")
+	pr.P("if v.node.Frozen() {\ne.dict.Remember(&v.slot, ref)\n} else {\nv.clean()\n}")
+	pr.P("return entry\n}")
+	pr.P("sum++\n}")
+	pr.P("if !v.node.Frozen() {")
+	pr.P("entry := New%s()\nentry.CopyFrom(v)\nentry.freeze()\nv.clean()\nv = entry\n}", n)
+	pr.P("if held != nil {\nv.markDiff(held)\n} else {\nv.markAll(new(stefrt.Check))\n}")
+	pr.P("e.head.Write(1, 1)")
+	pr.P("e.encodeFields(v)")
+	pr.P("e.dict.Remember(&v.slot, e.dict.Insert(sum, v, v.size()))")
+	pr.P("return v\n}")
+}
+
+func (p *plan) printStructDecoder(pr *printer, s *schema.Struct, fields []*field) {
+	p.printCoderType(pr, s, fields, "Decoder")
+	name := private(s.Name) + "Decoder"
+	n := s.Name
+	pr.P("")
+	if s.Dict != "" {
+		pr.P("// Decode returns a value of the dictionary, which may be new. held is the value")
+		pr.P("// until now; it is returned if there is a fault.")
+		pr.P("func (d *%s) Decode(held *%s) *%s {", name, n, n)
+		pr.P("if d.head.Read(1) == 0 {")
+		pr.P("if entry := d.dict.Entry(&d.head.BitsIn); entry != nil {\nreturn entry\n}")
+		pr.P("return held\n}")
+		pr.P("s := New%s()", n)
+		pr.P("s.CopyFrom(held)")
+		pr.P("d.decodeFields(s)")
+		pr.P("s.freeze()")
+		pr.P("d.dict.Append(&d.head.BitsIn, s, s.size())")
+		pr.P("return s\n}")
+		pr.P("")
+		pr.P("func (d *%s) decodeFields(s *%s) {", name, n)
+	} else {
+		pr.P("func (d *%s) Decode(s *%s) {", name, n)
+	}
+	if p.cyclic[n] {
+		pr.P("if !stefrt.Enter(d.head.Alloc, &d.head) {\nreturn\n}")
+	}
+	if len(fields) > 0 {
+		pr.P("mask := d.head.Read(d.head.Fields)")
+		pr.P("s.node.SetModified(mask)")
+	}
+	optional := optionalMask(fields) != "0"
+	wantWas := false
+	for _, f := range fields {
+		wantWas = wantWas || f.present != "" && f.class == classNode
+	}
+	if optional {
+		if wantWas {
+			pr.P("was := s.present")
+		}
+		pr.P("s.present = d.head.Read(d.head.Optional)")
+	}
+	for _, f := range fields {
+		condition := fmt.Sprintf("mask&%s != 0", f.bit)
+		if f.present != "" {
+			condition += fmt.Sprintf(" && s.present&(%s) != 0", f.present)
+		}
+		statement := decode(f.t, "d."+f.priv, "s."+f.priv)
+		if f.lazy && f.t.Kind != schema.KindArray {
+			statement = fmt.Sprintf("d.%s.Decode(s.%s)", f.priv, f.priv)
+		}
+		if f.present != "" && f.class == classNode {
+			first := ""
+			if f.lazy {
+				first = fmt.Sprintf("if s.%s == nil {\ns.%s = new(%s)\n%s\n}\n", f.priv, f.priv, goType(f.t),
+					initStatement(f.t, "s."+f.priv, "&s.node", f.bit))
+			}
+			statement = first + fmt.Sprintf("if was&(%s) == 0 {\ns.%s.%s()\n}\n", f.present, f.priv, method(f.t, "Clear")) + statement
+		}
+		pr.P("if %s {\n%s\n}", condition, statement)
+	}
+	if p.cyclic[n] {
+		pr.P("stefrt.Leave(d.head.Alloc)")
+	}
+	pr.P("}")
+}

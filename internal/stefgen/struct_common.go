@@ -1,0 +1,286 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefgen
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/otelstef/stef/stef-go/schema"
+)
+
+// guarded prints a statement about a field, under the condition that it is
+// there if it is optional.
+func guarded(pr *printer, f *field, recv, statement string) {
+	if f.present == "" {
+		pr.P("%s", statement)
+		return
+	}
+	pr.P("if %s.present&(%s) != 0 {\n%s\n}", recv, f.present, statement)
+}
+
+// printStructCommon prints what every struct can do.
+func (p *plan) printStructCommon(pr *printer, s *schema.Struct, fields []*field) {
+	name := s.Name
+	pr.P("")
+	pr.P("// Modified returns the fields that changed: since the record was last written,")
+	pr.P("// or, in a record that was read, with it. It is meaningful if the field of the")
+	pr.P("// enclosing value is itself modified.")
+	pr.P("func (s *%s) Modified() uint64 { return s.node.Modified() }", name)
+
+	pr.P("")
+	pr.P("func (s *%s) init(parent *stefrt.Node, bit uint64) {", name)
+	pr.P("s.node.Init(parent, bit)")
+	for _, f := range fields {
+		switch {
+		case f.class == classShared:
+			pr.P("s.%s = New%s()\ns.%s.node.Init(&s.node, %s)", f.priv, f.t.Name, f.priv, f.bit)
+		case f.class == classNode && !f.lazy:
+			pr.P("%s", initStatement(f.t, "s."+f.priv, "&s.node", f.bit))
+		}
+	}
+	pr.P("}")
+
+	pr.P("")
+	pr.P("// clear gives s the initial value, without marks.")
+	pr.P("func (s *%s) clear() {", name)
+	pr.P("s.node.SetModified(0)")
+	if optionalMask(fields) != "0" {
+		pr.P("s.present, s.sentPresent = 0, 0")
+	}
+	var left, right []string
+	for _, f := range fields {
+		if f.class == classScalar || f.class == classBytes {
+			left = append(left, "s."+f.priv)
+			right = append(right, zero(f.t, "s."+f.priv))
+		}
+	}
+	if left != nil {
+		pr.P("%s = %s", strings.Join(left, ", "), strings.Join(right, ", "))
+	}
+	for _, f := range fields {
+		switch f.class {
+		case classShared:
+			pr.P("s.%s, s.%sSent = New%s(), nil\ns.%s.node.Init(&s.node, %s)", f.priv, f.priv, f.t.Name, f.priv, f.bit)
+		case classNode:
+			if !f.lazy {
+				pr.P("s.%s.%s()", f.priv, method(f.t, "Clear"))
+			}
+		}
+	}
+	pr.P("}")
+
+	pr.P("")
+	pr.P("// Reset gives s the initial value.")
+	pr.P("func (s *%s) Reset() {", name)
+	for _, f := range fields {
+		switch {
+		case f.present != "":
+			pr.P("s.Unset%s()", f.name)
+		case f.class == classScalar:
+			pr.P("s.Set%s(%s)", f.name, zero(f.t, ""))
+		case f.class == classBytes:
+			pr.P("s.Set%s(nil)", f.name)
+		case f.class == classShared:
+			pr.P("s.Edit%s().Reset()", f.name)
+		default:
+			pr.P("s.%s.Reset()", f.priv)
+		}
+	}
+	pr.P("}")
+
+	pr.P("")
+	pr.P("// CopyFrom gives s the value of src. Shared values are shared, not copied.")
+	pr.P("func (s *%s) CopyFrom(src *%s) {", name, name)
+	for _, f := range fields {
+		p.printCopy(pr, f)
+	}
+	pr.P("}")
+
+	pr.P("")
+	pr.P("// Equal says whether s and o have the same value; floats are compared bit by bit.")
+	pr.P("func (s *%s) Equal(o *%s) bool {", name, name)
+	p.printEqual(pr, fields)
+	pr.P("}")
+
+	pr.P("")
+	pr.P("// markAll marks all of s as changed.")
+	pr.P("func (s *%s) markAll(c *stefrt.Check) {", name)
+	mask := "0"
+	if n := len(fields); n > 0 {
+		mask = fmt.Sprintf("^uint64(0) >> %d", 64-n)
+	}
+	pr.P("s.node.SetModified(%s)", mask)
+	for _, f := range fields {
+		switch f.class {
+		case classNode:
+			guarded(pr, f, "s", fmt.Sprintf("s.%s.%s(c)", f.priv, method(f.t, "MarkAll")))
+		case classShared:
+			pr.P("s.%sSent = nil", f.priv)
+			pr.P("if c.Shared {\ns.%s.markAll(c)\ns.%s.clean()\n}", f.priv, f.priv)
+		}
+	}
+	pr.P("}")
+}
+
+func (p *plan) printCopy(pr *printer, f *field) {
+	switch {
+	case f.class == classNode && f.present != "":
+		src := "&src." + f.priv
+		if f.lazy {
+			src = "src." + f.priv
+		}
+		pr.P("if src.Has%s() {\ns.Add%s().CopyFrom(%s)\n} else {\ns.Unset%s()\n}", f.name, f.name, src, f.name)
+	case f.class == classNode:
+		pr.P("s.%s.CopyFrom(&src.%s)", f.priv, f.priv)
+	case f.class == classShared:
+		copied := fmt.Sprintf("if src.%s.node.Frozen() {\ns.Set%s(src.%s)\n} else {\ns.Edit%s().CopyFrom(src.%s)\n}",
+			f.priv, f.name, f.priv, f.name, f.priv)
+		if f.present != "" {
+			pr.P("if src.Has%s() {\n%s\n} else {\ns.Unset%s()\n}", f.name, copied, f.name)
+			return
+		}
+		pr.P("%s", copied)
+	case f.present != "":
+		pr.P("s.SetOptional%s(src.%s, src.Has%s())", f.name, f.priv, f.name)
+	default:
+		pr.P("s.Set%s(src.%s)", f.name, f.priv)
+	}
+}
+
+func (p *plan) printEqual(pr *printer, fields []*field) {
+	var terms []string
+	if optionalMask(fields) != "0" {
+		terms = append(terms, "s.present == o.present")
+	}
+	for _, f := range fields {
+		terms = append(terms, equalTerm(f))
+	}
+	if terms == nil {
+		pr.P("return true")
+		return
+	}
+	pr.P("return %s", strings.Join(terms, " &&\n"))
+}
+
+// equalTerm returns the condition that a field is the same in s and o, given
+// that it is present in both or absent in both.
+func equalTerm(f *field) string {
+	a, b := "s."+f.priv, "o."+f.priv
+	var term string
+	switch {
+	case f.lazy:
+		term = fmt.Sprintf("%s.Equal(%s)", a, b)
+	case f.class == classNode:
+		term = fmt.Sprintf("%s.Equal(&%s)", a, b)
+	case f.class == classShared:
+		term = fmt.Sprintf("(%s == %s || %s.Equal(%s))", a, b, a, b)
+	default:
+		term = same(f.t, a, b)
+	}
+	if f.present != "" {
+		term = fmt.Sprintf("(s.present&(%s) == 0 || %s)", f.present, term)
+	}
+	return term
+}
+
+// printStructShared prints what parts of dictionary structs can do besides.
+func (p *plan) printStructShared(pr *printer, s *schema.Struct, fields []*field) {
+	pr.P("")
+	pr.P("// clean clears all marks in s.")
+	pr.P("func (s *%s) clean() {", s.Name)
+	pr.P("s.node.SetModified(0)")
+	for _, f := range fields {
+		if f.class == classNode {
+			guarded(pr, f, "s", fmt.Sprintf("s.%s.%s()", f.priv, method(f.t, "Clean")))
+		}
+	}
+	pr.P("}")
+	if s.Dict != "" {
+		pr.P("")
+		pr.P("// freeze makes s shared.")
+		pr.P("func (s *%s) freeze() {", s.Name)
+		pr.P("s.clean()\ns.node.Freeze()")
+		for _, f := range fields {
+			if f.class == classShared {
+				pr.P("if !s.%s.node.Frozen() {\ns.%s.freeze()\n}", f.priv, f.priv)
+			}
+		}
+		pr.P("}")
+	}
+	pr.P("")
+	pr.P("// markDiff marks what differs from held, and says whether anything does.")
+	pr.P("func (s *%s) markDiff(held *%s) bool {", s.Name, s.Name)
+	pr.P("var mask uint64")
+	for _, f := range fields {
+		a, b := "s."+f.priv, "held."+f.priv
+		var differ string
+		switch f.class {
+		case classNode:
+			ref := "&" + b
+			if f.lazy {
+				ref = b
+			}
+			differ = fmt.Sprintf("%s.%s(%s)", a, method(f.t, "MarkDiff"), ref)
+		case classShared:
+			pr.P("s.%sSent = held.%s", f.priv, f.priv)
+			differ = fmt.Sprintf("%s != %s && !%s.Equal(%s)", a, b, a, b)
+		default:
+			differ = different(f.t, a, b)
+		}
+		if f.present != "" {
+			p.printOptionalDiff(pr, f, differ)
+			continue
+		}
+		pr.P("if %s {\nmask |= %s\n}", differ, f.bit)
+	}
+	pr.P("s.node.SetModified(mask)")
+	pr.P("return mask != 0\n}")
+
+	pr.P("")
+	pr.P("func (s *%s) hash(h *stefrt.Hash) {", s.Name)
+	if optionalMask(fields) != "0" {
+		pr.P("h.Uint64(s.present)")
+	}
+	for _, f := range fields {
+		guarded(pr, f, "s", hash(f.t, "s."+f.priv))
+	}
+	pr.P("}")
+
+	pr.P("")
+	pr.P("// size returns the memory of s as a dictionary entry or a part of one.")
+	pr.P("func (s *%s) size() int {", s.Name)
+	numbers := 0
+	for _, f := range fields {
+		if size(f.t, "") == "" {
+			numbers++
+		}
+	}
+	terms := []string{fmt.Sprint(8 * numbers)}
+	for _, f := range fields {
+		if expr := size(f.t, "s."+f.priv); expr != "" && f.present == "" {
+			terms = append(terms, expr)
+		}
+	}
+	pr.P("n := %s", strings.Join(terms, " + "))
+	for _, f := range fields {
+		if expr := size(f.t, "s."+f.priv); expr != "" && f.present != "" {
+			guarded(pr, f, "s", "n += "+expr)
+		}
+	}
+	pr.P("return n\n}")
+}
+
+// printOptionalDiff prints the comparison of an optional field: presence is a
+// change of its own, and a value that becomes present begins anew.
+func (p *plan) printOptionalDiff(pr *printer, f *field, differ string) {
+	pr.P("switch now, was := s.present&(%s), held.present&(%s); {", f.present, f.present)
+	pr.P("case now != was:")
+	pr.P("mask |= %s", f.bit)
+	if f.class == classNode {
+		pr.P("if now != 0 {\ns.%s.%s(new(stefrt.Check))\n}", f.priv, method(f.t, "MarkAll"))
+	}
+	pr.P("case now != 0 && (%s):", differ)
+	pr.P("mask |= %s\n}", f.bit)
+}

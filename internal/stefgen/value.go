@@ -1,0 +1,263 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefgen
+
+import (
+	"fmt"
+
+	"github.com/otelstef/stef/stef-go/schema"
+)
+
+// class sorts types by how generated code treats their values.
+type class int
+
+const (
+	classScalar class = iota // bool, numbers, enums, text: compared and assigned
+	classBytes               // bytes: compared and copied
+	classNode                // struct, oneof, multimap, array: part of the record, with marks
+	classShared              // dictionary struct: held by pointer
+)
+
+func classOf(t *schema.Type) class {
+	switch {
+	case t.Kind == schema.KindBytes:
+		return classBytes
+	case isDictStruct(t):
+		return classShared
+	case t.Kind.Composite():
+		return classNode
+	}
+	return classScalar
+}
+
+// goType returns the type of a field that holds a value of t.
+func goType(t *schema.Type) string {
+	switch t.Kind {
+	case schema.KindBytes:
+		return "[]byte"
+	case schema.KindEnum, schema.KindOneof, schema.KindMultimap:
+		return t.Name
+	case schema.KindStruct:
+		if isDictStruct(t) {
+			return "*" + t.Name
+		}
+		return t.Name
+	case schema.KindArray:
+		switch {
+		case t.Elem.Kind.Composite():
+			return "stefrt.Array[" + t.Elem.Name + "]"
+		case t.Elem.Kind == schema.KindFloat64:
+			return "stefrt.Float64s"
+		case t.Elem.Kind == schema.KindBytes:
+			return "stefrt.ByteRuns"
+		}
+		return "stefrt.Scalars[" + scalar(t.Elem.Kind) + "]"
+	}
+	return scalar(t.Kind)
+}
+
+// scalar returns the Go type of a primitive kind, where an enum is its number.
+func scalar(k schema.Kind) string {
+	switch k {
+	case schema.KindBool:
+		return "bool"
+	case schema.KindInt64:
+		return "int64"
+	case schema.KindFloat64:
+		return "float64"
+	case schema.KindString:
+		return "string"
+	case schema.KindBytes:
+		return "[]byte"
+	}
+	return "uint64"
+}
+
+// codecName returns the codec of a primitive type, without Encoder or Decoder.
+func codecName(t *schema.Type) string {
+	name := map[schema.Kind]string{
+		schema.KindBool: "Bool", schema.KindInt64: "Int64", schema.KindUint64: "Uint64", schema.KindEnum: "Uint64",
+		schema.KindFloat64: "Float64", schema.KindString: "String", schema.KindBytes: "Bytes",
+	}[t.Kind]
+	if t.Dict != "" {
+		name += "Dict"
+	}
+	return "codec." + name
+}
+
+// coder returns the type of the encoder or decoder of a value: role is
+// "Encoder" or "Decoder".
+func (p *plan) coder(t *schema.Type, role string) string {
+	switch {
+	case t.Kind == schema.KindArray && !t.Elem.Kind.Composite():
+		elem := codecName(t.Elem) + role
+		if t.Elem.Kind == schema.KindBytes && role == "Decoder" {
+			return fmt.Sprintf("codec.BytesArrayDecoder[%s, *%s]", elem, elem)
+		}
+		return fmt.Sprintf("codec.Array%s[%s, %s, *%s]", role, scalar(t.Elem.Kind), elem, elem)
+	case t.Kind.Composite():
+		name := private(coderBase(t)) + role
+		if p.cyclic[key(t)] {
+			return "*" + name
+		}
+		return name
+	}
+	return codecName(t) + role
+}
+
+func coderBase(t *schema.Type) string {
+	if t.Kind == schema.KindArray {
+		return t.Elem.Name + "Array"
+	}
+	return t.Name
+}
+
+// register returns the expression of the field of the coder c, an addressable
+// expression, for EncoderBuilder or DecoderBuilder.
+func (p *plan) register(t *schema.Type, name, c, role string) string {
+	switch {
+	case t.Kind == schema.KindArray && !t.Elem.Kind.Composite():
+		return fmt.Sprintf("stefrt.Primitives%s(%q, &%s, %q)", role, name, c, t.Elem.Dict)
+	case t.Kind.Composite() && p.cyclic[key(t)]:
+		typ := private(coderBase(t)) + role
+		return fmt.Sprintf("func(b *stefrt.%sBuilder) { %s = stefrt.Share%s(b, %q, %q, (*%s).register) }",
+			role, c, role, key(t), name, typ)
+	case t.Kind.Composite():
+		return fmt.Sprintf("stefrt.%sOf(%q, %s.register)", role, name, c)
+	}
+	return fmt.Sprintf("stefrt.Primitive%s(%q, &%s, %q)", role, name, c, t.Dict)
+}
+
+// different returns the condition that two scalars or bytes differ.
+func different(t *schema.Type, a, b string) string {
+	switch t.Kind {
+	case schema.KindFloat64:
+		return fmt.Sprintf("!stefrt.SameFloat(%s, %s)", a, b)
+	case schema.KindBytes:
+		return fmt.Sprintf("!bytes.Equal(%s, %s)", a, b)
+	}
+	return a + " != " + b
+}
+
+// same returns the condition that two scalars or bytes are the same.
+func same(t *schema.Type, a, b string) string {
+	switch t.Kind {
+	case schema.KindFloat64, schema.KindBytes:
+		return different(t, a, b)[1:]
+	}
+	return a + " == " + b
+}
+
+// assign returns the statement that stores a value in dst.
+func assign(t *schema.Type, dst, v string) string {
+	if t.Kind == schema.KindBytes {
+		return fmt.Sprintf("%s = append(%s[:0], %s...)", dst, dst, v)
+	}
+	return dst + " = " + v
+}
+
+// zero returns the initial value of a scalar or bytes, made of dst.
+func zero(t *schema.Type, dst string) string {
+	switch t.Kind {
+	case schema.KindBool:
+		return "false"
+	case schema.KindString:
+		return `""`
+	case schema.KindBytes:
+		return dst + "[:0]"
+	}
+	return "0"
+}
+
+// encode returns the statement that encodes v, a scalar, bytes, or the
+// pointer to a node.
+func encode(t *schema.Type, coder, v string) string {
+	switch {
+	case t.Kind == schema.KindEnum:
+		return fmt.Sprintf("%s.Encode(uint64(%s))", coder, v)
+	case t.Kind == schema.KindArray && !t.Elem.Kind.Composite():
+		return fmt.Sprintf("%s.Encode(%s.Encoding())", coder, v)
+	case classOf(t) == classNode:
+		return fmt.Sprintf("%s.Encode(&%s)", coder, v)
+	}
+	return fmt.Sprintf("%s.Encode(%s)", coder, v)
+}
+
+// decode returns the statement that decodes into dst.
+func decode(t *schema.Type, coder, dst string) string {
+	switch {
+	case t.Kind == schema.KindEnum:
+		return fmt.Sprintf("%s = %s(%s.Decode())", dst, t.Name, coder)
+	case t.Kind == schema.KindBytes:
+		return fmt.Sprintf("%s = %s.Decode(%s[:0])", dst, coder, dst)
+	case t.Kind == schema.KindArray && t.Elem.Kind == schema.KindBytes:
+		return fmt.Sprintf("%s.Decoded(%s.Decode(%s.Decoding()))", dst, coder, dst)
+	case t.Kind == schema.KindArray && !t.Elem.Kind.Composite():
+		return fmt.Sprintf("%s.Decoded(%s.Decode(%s.Encoding()))", dst, coder, dst)
+	case classOf(t) == classNode:
+		return fmt.Sprintf("%s.Decode(&%s)", coder, dst)
+	case classOf(t) == classShared:
+		return fmt.Sprintf("%s = %s.Decode(%s)", dst, coder, dst)
+	}
+	return fmt.Sprintf("%s = %s.Decode()", dst, coder)
+}
+
+// method returns the name of an internal method of a node: generated types
+// keep theirs private, the containers of stefrt cannot.
+func method(t *schema.Type, name string) string {
+	if t.Kind == schema.KindArray {
+		return name
+	}
+	return private(name)
+}
+
+// hash returns the statement that adds v to the hash h.
+func hash(t *schema.Type, v string) string {
+	switch t.Kind {
+	case schema.KindBool:
+		return fmt.Sprintf("h.Bool(%s)", v)
+	case schema.KindInt64, schema.KindEnum:
+		return fmt.Sprintf("h.Uint64(uint64(%s))", v)
+	case schema.KindUint64:
+		return fmt.Sprintf("h.Uint64(%s)", v)
+	case schema.KindFloat64:
+		return fmt.Sprintf("h.Float64(%s)", v)
+	case schema.KindString:
+		return fmt.Sprintf("h.String(%s)", v)
+	case schema.KindBytes:
+		return fmt.Sprintf("h.Bytes(%s)", v)
+	}
+	return fmt.Sprintf("%s.%s(h)", v, method(t, "Hash"))
+}
+
+// size returns the expression of the memory that v counts as a part of a
+// dictionary entry, or "" if it is the 8 bytes of a number.
+//
+// spec: #limits
+func size(t *schema.Type, v string) string {
+	switch t.Kind {
+	case schema.KindString, schema.KindBytes:
+		return fmt.Sprintf("16 + len(%s)", v)
+	}
+	if t.Kind.Composite() {
+		return fmt.Sprintf("%s.%s()", v, method(t, "Size"))
+	}
+	return ""
+}
+
+// getterType returns the type a getter returns.
+func getterType(t *schema.Type) string {
+	if classOf(t) == classNode {
+		return "*" + goType(t)
+	}
+	return goType(t)
+}
+
+// initStatement returns the statement that places a node in its parent.
+func initStatement(t *schema.Type, v, parent, bit string) string {
+	if t.Kind == schema.KindArray && t.Elem.Kind.Composite() {
+		return fmt.Sprintf("%s.Init(&%sElem, %s, %s)", v, private(t.Elem.Name), parent, bit)
+	}
+	return fmt.Sprintf("%s.%s(%s, %s)", v, method(t, "Init"), parent, bit)
+}

@@ -1,0 +1,175 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package bitio
+
+import (
+	"encoding/binary"
+	"math/bits"
+)
+
+// BitWriter appends bits to a growing buffer, most significant bit first. The
+// zero value is ready to use.
+//
+//	buf: | 8 bytes | 8 bytes | ...      acc: |used bits, left aligned|  free  |
+type BitWriter struct {
+	buf  []byte
+	acc  uint64
+	used uint // bits in acc, 0..64
+}
+
+// Write appends the n low bits of v, the highest of them first. n is at most
+// 64, and v must be below 1<<n: higher bits would damage what stands before.
+//
+// It is a leaf that the compiler inlines into generated code; internal/arch
+// tests that it stays one, so the slow half lives in spill.
+func (w *BitWriter) Write(v uint64, n uint) {
+	if w.used+n <= 64 {
+		w.used += n
+		w.acc |= v << ((64 - w.used) & 63)
+		return
+	}
+	w.spill(v, n)
+}
+
+func (w *BitWriter) spill(v uint64, n uint) {
+	rest := n - (64 - w.used) // 1..64 bits go to the next word
+	w.buf = binary.BigEndian.AppendUint64(w.buf, w.acc|v>>rest)
+	w.acc = v << ((64 - rest) & 63)
+	w.used = rest
+}
+
+// WriteCompact appends v, which must be at most MaxCompact, in the prefix code
+// for sizes, lengths and references.
+//
+// spec: #uvarint-compact
+func (w *BitWriter) WriteCompact(v uint64) {
+	c := compactClasses[compactClass[bits.Len64(v)]]
+	w.Write(1<<c.payload|v, uint(c.prefix)+uint(c.payload))
+}
+
+// BitLen returns the number of bits written since the last Reset.
+func (w *BitWriter) BitLen() int { return len(w.buf)*8 + int(w.used) }
+
+// Len returns the number of bytes that AppendTo would append.
+func (w *BitWriter) Len() int { return len(w.buf) + int(w.used+7)/8 }
+
+// AppendTo appends all written bits to dst, the last byte filled with zeros.
+func (w *BitWriter) AppendTo(dst []byte) []byte {
+	dst = append(dst, w.buf...)
+	for acc, n := w.acc, int(w.used); n > 0; n -= 8 {
+		dst = append(dst, byte(acc>>56))
+		acc <<= 8
+	}
+	return dst
+}
+
+// Reset drops what was written and keeps the memory.
+func (w *BitWriter) Reset() {
+	w.buf, w.acc, w.used = w.buf[:0], 0, 0
+}
+
+// Grow makes room for n more bytes.
+func (w *BitWriter) Grow(n int) { w.buf = grow(w.buf, n) }
+
+// BitReader reads bits, most significant first. It is strict: a read beyond
+// the last byte latches a Fault and returns 0, as does every read after it.
+type BitReader struct {
+	acc   uint64 // its avail low bits come next, those above were read
+	avail uint   // 0..64
+	rest  []byte // not yet loaded
+	slack uint   // zero bits still granted behind the last byte
+	short bool
+	Source
+}
+
+// Reset makes r read data, which it does not copy.
+func (r *BitReader) Reset(data []byte) {
+	r.acc, r.avail, r.rest = 0, 0, data
+	r.slack, r.short = 0, false
+}
+
+// Grant makes r supply n zero bits behind the data before it latches a fault.
+func (r *BitReader) Grant(n uint) { r.slack = n }
+
+// Short says whether any of the bits of Grant were used.
+func (r *BitReader) Short() bool { return r.short }
+
+// Read returns the next n bits, at most 64, as a number.
+//
+// It is a leaf that the compiler inlines into generated code, at the very
+// limit of its budget: acc is not shifted as bits are used, which would cost
+// one operation too many.
+func (r *BitReader) Read(n uint) uint64 {
+	if n > r.avail {
+		return r.readSlow(n)
+	}
+	r.avail -= n
+	return r.acc >> r.avail &^ (^uint64(0) << n)
+}
+
+func (r *BitReader) readSlow(n uint) uint64 {
+	need := n - r.avail // 1..64 bits of the next word
+	var word uint64
+	have := uint(64)
+	if len(r.rest) >= 8 {
+		word = binary.BigEndian.Uint64(r.rest)
+		r.rest = r.rest[8:]
+	} else {
+		have = 8 * uint(len(r.rest))
+		for _, b := range r.rest {
+			word = word<<8 | uint64(b)
+		}
+		r.rest = nil
+	}
+	if need > have {
+		if need-have > r.slack {
+			r.acc, r.avail = 0, 0
+			r.Fail(FaultEnd)
+			return 0
+		}
+		r.slack -= need - have
+		r.short = true
+		word <<= need - have
+		have = need
+	}
+	high := r.acc &^ (^uint64(0) << r.avail)
+	r.acc, r.avail = word, have-need
+	return high<<need | word>>r.avail
+}
+
+// ReadBit returns the next bit.
+func (r *BitReader) ReadBit() bool { return r.Read(1) != 0 }
+
+// ReadCompact reads a number in the prefix code for sizes, lengths and
+// references. Eight leading zero bits are no code and latch FaultBadCode.
+//
+// spec: #uvarint-compact
+func (r *BitReader) ReadCompact() uint64 {
+	for class := range compactClasses {
+		if r.Read(1) != 0 {
+			return r.Read(uint(compactClasses[class].payload))
+		}
+	}
+	r.Fail(FaultBadCode)
+	return 0
+}
+
+// Left returns the number of bits not yet read, padding and granted bits
+// included.
+func (r *BitReader) Left() int { return int(r.avail+r.slack) + 8*len(r.rest) }
+
+// Done says whether only padding is left: fewer than 8 bits, all zero.
+func (r *BitReader) Done() bool {
+	return len(r.rest) == 0 && r.avail < 8 && r.acc&^(^uint64(0)<<r.avail) == 0
+}
+
+// grow returns b with room for n more bytes.
+func grow(b []byte, n int) []byte {
+	if cap(b)-len(b) >= n {
+		return b
+	}
+	bigger := make([]byte, len(b), len(b)+n)
+	copy(bigger, b)
+	return bigger
+}

@@ -1,0 +1,146 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package codec
+
+import (
+	"github.com/otelstef/stef/stef-go/bitio"
+	"github.com/otelstef/stef/stef-go/column"
+)
+
+// ArrayEncoder writes arrays of primitive values: the length to a column of
+// its own, then every element. T is the Go type of an element, E its encoder.
+//
+// spec: #array
+type ArrayEncoder[T any, E any, P interface {
+	*E
+	column.Writer
+	Encode(T)
+}] struct {
+	Length Bits
+	Elem   E
+	usage  *Usage
+}
+
+// Init sets where to count.
+func (e *ArrayEncoder[T, E, P]) Init(usage *Usage) { e.usage = usage }
+
+// Columns returns the columns of the array.
+func (e *ArrayEncoder[T, E, P]) Columns() (length, elem column.Writer) {
+	return &e.Length, P(&e.Elem)
+}
+
+// Encode appends v.
+func (e *ArrayEncoder[T, E, P]) Encode(v []T) {
+	e.Length.WriteCompact(uint64(len(v)))
+	e.usage.Frame += 2 * len(v)
+	elem := P(&e.Elem)
+	for i := range v {
+		elem.Encode(v[i])
+	}
+}
+
+// ArrayDecoder reads what ArrayEncoder writes.
+type ArrayDecoder[T any, D any, P interface {
+	*D
+	column.Reader
+	Decode() T
+	Left() int
+}] struct {
+	Length BitsIn
+	Elem   D
+	alloc  *Alloc
+}
+
+// Init sets the allowance that new elements count against.
+func (d *ArrayDecoder[T, D, P]) Init(alloc *Alloc) { d.alloc = alloc }
+
+// Columns returns the columns of the array.
+func (d *ArrayDecoder[T, D, P]) Columns() (length, elem column.Reader) {
+	return &d.Length, P(&d.Elem)
+}
+
+// Decode replaces dst by the next value, in the same memory if it suffices. A
+// length that the data cannot hold latches a fault before anything is
+// allocated for it.
+func (d *ArrayDecoder[T, D, P]) Decode(dst []T) []T {
+	n := d.Length.ReadCompact()
+	elem := P(&d.Elem)
+	if n > uint64(elem.Left()) {
+		d.Length.Fail(bitio.FaultElements)
+		return dst[:0]
+	}
+	if n > uint64(cap(dst)) {
+		if !d.alloc.Take(int(n) * 16) {
+			d.Length.Fail(bitio.FaultRecordSize)
+			return dst[:0]
+		}
+		dst = make([]T, n)
+	}
+	dst = dst[:n]
+	for i := range dst {
+		dst[i] = elem.Decode()
+	}
+	return dst
+}
+
+// BytesArrayDecoder reads what ArrayEncoder writes for elements of bytes.
+type BytesArrayDecoder[D any, P interface {
+	*D
+	column.Reader
+	Decode([]byte) []byte
+	Left() int
+}] struct {
+	Length BitsIn
+	Elem   D
+	alloc  *Alloc
+}
+
+// Init sets the allowance that new elements count against.
+func (d *BytesArrayDecoder[D, P]) Init(alloc *Alloc) { d.alloc = alloc }
+
+// Columns returns the columns of the array.
+func (d *BytesArrayDecoder[D, P]) Columns() (length, elem column.Reader) {
+	return &d.Length, P(&d.Elem)
+}
+
+// Decode replaces dst by the next value, in the same memory where it suffices.
+func (d *BytesArrayDecoder[D, P]) Decode(dst [][]byte) [][]byte {
+	n := d.Length.ReadCompact()
+	elem := P(&d.Elem)
+	if n > uint64(elem.Left()) {
+		d.Length.Fail(bitio.FaultElements)
+		return dst[:0]
+	}
+	if n > uint64(cap(dst)) {
+		if !d.alloc.Take(int(n) * 40) {
+			d.Length.Fail(bitio.FaultRecordSize)
+			return dst[:0]
+		}
+		dst = append(dst[:cap(dst)], make([][]byte, int(n)-cap(dst))...)
+	}
+	dst = dst[:n]
+	for i := range dst {
+		dst[i] = elem.Decode(dst[i][:0])
+	}
+	return dst
+}
+
+// Alloc bounds the memory that the composite values of one record may newly
+// take while it is decoded.
+//
+// spec: #limits
+type Alloc struct {
+	// Left is what the record may still take, in bytes.
+	Left int
+	// Max is what Left is set to before every record.
+	Max int
+	// Depth is how deep recursive types may still nest.
+	Depth int
+}
+
+// Take counts n bytes and says whether they are within the limit.
+func (a *Alloc) Take(n int) bool {
+	a.Left -= n
+	return a.Left >= 0
+}

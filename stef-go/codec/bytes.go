@@ -1,0 +1,45 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package codec
+
+import "github.com/otelstef/stef/stef-go/bitio"
+
+// BytesEncoder writes bytes as StringEncoder writes text.
+//
+// spec: #string
+type BytesEncoder struct {
+	bitio.ByteWriter
+	usage *Usage
+}
+
+// Init sets where to count.
+func (e *BytesEncoder) Init(usage *Usage) { e.usage = usage }
+
+// Encode appends v.
+func (e *BytesEncoder) Encode(v []byte) {
+	e.usage.Frame += len(v)
+	e.Buf = bitio.AppendUvarint(e.Buf, uint64(len(v))<<1)
+	e.Buf = append(e.Buf, v...)
+}
+
+// Restart does nothing: there is no state.
+func (e *BytesEncoder) Restart() {}
+
+// BytesDecoder reads what BytesEncoder writes.
+type BytesDecoder struct{ bitio.ByteReader }
+
+// Decode appends the next value to dst, which is usually the emptied buffer of
+// the value before, so that nothing is allocated.
+func (d *BytesDecoder) Decode(dst []byte) []byte {
+	u := d.Uvarint()
+	if u&1 != 0 {
+		d.Fail(bitio.FaultLength)
+		return dst
+	}
+	run, _ := d.Next(u >> 1)
+	return append(dst, run...)
+}
+
+// Restart does nothing: there is no state.
+func (d *BytesDecoder) Restart() {}

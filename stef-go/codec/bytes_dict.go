@@ -1,0 +1,114 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package codec
+
+import "github.com/otelstef/stef/stef-go/bitio"
+
+// BytesDict is the writing side of a dictionary of bytes. All columns that
+// name it share it. It copies what it keeps.
+type BytesDict struct {
+	usage *Usage
+	refs  map[string]uint32
+}
+
+// Init sets where to count.
+func (d *BytesDict) Init(usage *Usage) { d.usage = usage }
+
+// Restart empties the dictionary.
+func (d *BytesDict) Restart() { clear(d.refs) }
+
+// Len returns the number of entries.
+func (d *BytesDict) Len() int { return len(d.refs) }
+
+func (d *BytesDict) ref(v []byte) (ref uint32, known bool) {
+	if ref, known = d.refs[string(v)]; known {
+		return ref, true
+	}
+	if d.refs == nil {
+		d.refs = make(map[string]uint32)
+	}
+	ref = uint32(len(d.refs))
+	d.refs[string(v)] = ref
+	d.usage.Dict += len(v) + EntryOverhead
+	return ref, false
+}
+
+// BytesDictEncoder writes bytes as StringDictEncoder writes text.
+//
+// spec: #string-dict
+type BytesDictEncoder struct {
+	bitio.ByteWriter
+	dict *BytesDict
+}
+
+// Init sets the dictionary.
+func (e *BytesDictEncoder) Init(dict *BytesDict) { e.dict = dict }
+
+// Encode appends v.
+func (e *BytesDictEncoder) Encode(v []byte) {
+	if len(v) >= MinEntry {
+		if ref, known := e.dict.ref(v); known {
+			e.Buf = bitio.AppendUvarint(e.Buf, uint64(ref)<<1|1)
+			return
+		}
+	}
+	e.dict.usage.Frame += len(v)
+	e.Buf = bitio.AppendUvarint(e.Buf, uint64(len(v))<<1)
+	e.Buf = append(e.Buf, v...)
+}
+
+// Restart does nothing: the dictionary is restarted on its own.
+func (e *BytesDictEncoder) Restart() {}
+
+// BytesTable is the reading side of a dictionary of bytes.
+type BytesTable struct {
+	entries []string
+	limit   *DictLimit
+}
+
+// Init sets the limit that the table counts against.
+func (t *BytesTable) Init(limit *DictLimit) { t.limit = limit }
+
+// Restart empties the table.
+func (t *BytesTable) Restart() {
+	clear(t.entries)
+	t.entries = t.entries[:0]
+}
+
+// Len returns the number of entries.
+func (t *BytesTable) Len() int { return len(t.entries) }
+
+// BytesDictDecoder reads what BytesDictEncoder writes.
+type BytesDictDecoder struct {
+	bitio.ByteReader
+	table *BytesTable
+}
+
+// Init sets the table.
+func (d *BytesDictDecoder) Init(table *BytesTable) { d.table = table }
+
+// Decode appends the next value to dst.
+func (d *BytesDictDecoder) Decode(dst []byte) []byte {
+	u := d.Uvarint()
+	if u&1 != 0 {
+		ref := u >> 1
+		if ref >= uint64(len(d.table.entries)) {
+			d.Fail(bitio.FaultRef)
+			return dst
+		}
+		return append(dst, d.table.entries[ref]...)
+	}
+	run, _ := d.Next(u >> 1)
+	if len(run) >= MinEntry {
+		if !d.table.limit.Take(len(run) + EntryOverhead) {
+			d.Fail(bitio.FaultDictSize)
+			return dst
+		}
+		d.table.entries = append(d.table.entries, string(run))
+	}
+	return append(dst, run...)
+}
+
+// Restart does nothing: the table is restarted on its own.
+func (d *BytesDictDecoder) Restart() {}

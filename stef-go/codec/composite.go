@@ -1,0 +1,34 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package codec
+
+import "github.com/otelstef/stef/stef-go/bitio"
+
+// Bits is the column of a struct, oneof or array: raw bits that the record
+// tempo writes itself.
+type Bits struct{ bitio.BitWriter }
+
+// Restart does nothing: there is no state.
+func (e *Bits) Restart() {}
+
+// BitsIn is the reading side of Bits.
+type BitsIn struct{ bitio.BitReader }
+
+// Restart does nothing: there is no state.
+func (d *BitsIn) Restart() {}
+
+// Headers is the column of a multimap: one varint a value.
+type Headers struct{ bitio.ByteWriter }
+
+// Write appends one header.
+func (e *Headers) Write(h uint64) { e.Buf = bitio.AppendUvarint(e.Buf, h) }
+
+// Restart does nothing: there is no state.
+func (e *Headers) Restart() {}
+
+// HeadersIn is the reading side of Headers.
+type HeadersIn struct{ bitio.ByteReader }
+
+// Restart does nothing: there is no state.
+func (d *HeadersIn) Restart() {}

@@ -1,0 +1,59 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package codec
+
+import "github.com/otelstef/stef/stef-go/bitio"
+
+// Uint64Encoder writes the difference between this difference and the last,
+// as a varint, in wrapping arithmetic. A value that grows evenly, as many
+// timestamps and counters do, takes one zero byte.
+//
+// spec: #integers
+type Uint64Encoder struct {
+	bitio.ByteWriter
+	last, delta uint64
+}
+
+// Encode appends v.
+func (e *Uint64Encoder) Encode(v uint64) {
+	delta := v - e.last
+	u := bitio.Zigzag(int64(delta - e.delta))
+	e.last, e.delta = v, delta
+	if u < 0x80 {
+		e.Buf = append(e.Buf, byte(u))
+		return
+	}
+	e.Buf = bitio.AppendUvarint(e.Buf, u)
+}
+
+// Restart forgets the last value and difference.
+func (e *Uint64Encoder) Restart() { e.last, e.delta = 0, 0 }
+
+// Uint64Decoder reads what Uint64Encoder writes.
+type Uint64Decoder struct {
+	bitio.ByteReader
+	last, delta uint64
+}
+
+// Decode returns the next value.
+func (d *Uint64Decoder) Decode() uint64 {
+	d.delta += uint64(bitio.Unzigzag(d.Uvarint()))
+	d.last += d.delta
+	return d.last
+}
+
+// Restart forgets the last value and difference.
+func (d *Uint64Decoder) Restart() { d.last, d.delta = 0, 0 }
+
+// Int64Encoder writes signed values as Uint64Encoder writes the same bits.
+type Int64Encoder struct{ Uint64Encoder }
+
+// Encode appends v.
+func (e *Int64Encoder) Encode(v int64) { e.Uint64Encoder.Encode(uint64(v)) }
+
+// Int64Decoder reads what Int64Encoder writes.
+type Int64Decoder struct{ Uint64Decoder }
+
+// Decode returns the next value.
+func (d *Int64Decoder) Decode() int64 { return int64(d.Uint64Decoder.Decode()) }

@@ -1,0 +1,80 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package codec
+
+import "github.com/otelstef/stef/stef-go/bitio"
+
+// StringEncoder writes the length, zigzagged like every length that a
+// reference could stand in for, and the bytes.
+//
+// spec: #string
+type StringEncoder struct {
+	bitio.ByteWriter
+	usage *Usage
+}
+
+// Init sets where to count.
+func (e *StringEncoder) Init(usage *Usage) { e.usage = usage }
+
+// Encode appends v.
+func (e *StringEncoder) Encode(v string) {
+	e.usage.Frame += len(v)
+	e.Buf = bitio.AppendUvarint(e.Buf, uint64(len(v))<<1)
+	e.Buf = append(e.Buf, v...)
+}
+
+// Restart does nothing: there is no state.
+func (e *StringEncoder) Restart() {}
+
+// StringDecoder reads what StringEncoder writes. The strings of a frame share
+// one allocation, so a string that is kept keeps the column's text of its
+// frame; clone it to keep it alone.
+type StringDecoder struct {
+	bitio.ByteReader
+	column []byte
+	text   string // column, converted at the first value of the frame
+}
+
+// Reset makes d read data.
+func (d *StringDecoder) Reset(data []byte) {
+	d.ByteReader.Reset(data)
+	d.column, d.text = data, ""
+}
+
+// Decode returns the next value.
+func (d *StringDecoder) Decode() string {
+	u := d.Uvarint()
+	if u&1 != 0 {
+		d.Fail(bitio.FaultLength)
+		return ""
+	}
+	run, at := d.Next(u >> 1)
+	if len(run) < MinEntry {
+		return short(run)
+	}
+	if d.text == "" {
+		d.text = string(d.column)
+	}
+	return d.text[at : at+len(run)]
+}
+
+// Restart does nothing: there is no state.
+func (d *StringDecoder) Restart() {}
+
+// short returns text of at most one byte without allocating.
+func short(b []byte) string {
+	if len(b) == 0 {
+		return ""
+	}
+	return oneByte[b[0] : int(b[0])+1]
+}
+
+// oneByte holds every byte once, in order.
+var oneByte = func() string {
+	var b [256]byte
+	for i := range b {
+		b[i] = byte(i)
+	}
+	return string(b[:])
+}()

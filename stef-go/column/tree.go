@@ -1,0 +1,73 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package column arranges the columns of a frame: a tree in the order of the
+// schema, whose pre-order walk is the order of the size table and of the data.
+// All of it runs at frame tempo.
+//
+// A tree is built once per stream, by the generated encoders and decoders as
+// they register themselves, and then walked at every frame.
+//
+//	payload: | record count | size of the size table | size table | column | column | ...
+//
+// spec: #column-order
+package column
+
+import "strings"
+
+// Tree is the columns of one stream in pre-order. C is what encodes or decodes
+// a column. The zero value is empty.
+type Tree[C any] struct {
+	nodes []node[C]
+	open  []int // the composites being built, outermost first
+}
+
+type node[C any] struct {
+	codec  C
+	name   string
+	parent int // -1 for the root
+	end    int // the first node after the subtree
+}
+
+// Add appends a column without children and returns its number.
+func (t *Tree[C]) Add(name string, codec C) int {
+	n := len(t.nodes)
+	parent := -1
+	if len(t.open) > 0 {
+		parent = t.open[len(t.open)-1]
+	}
+	t.nodes = append(t.nodes, node[C]{codec: codec, name: name, parent: parent, end: n + 1})
+	return n
+}
+
+// Open appends a column whose children are the columns added until Close.
+func (t *Tree[C]) Open(name string, codec C) int {
+	n := t.Add(name, codec)
+	t.open = append(t.open, n)
+	return n
+}
+
+// Close ends the children of the last column opened.
+func (t *Tree[C]) Close() {
+	last := len(t.open) - 1
+	t.nodes[t.open[last]].end = len(t.nodes)
+	t.open = t.open[:last]
+}
+
+// Len returns the number of columns.
+func (t *Tree[C]) Len() int { return len(t.nodes) }
+
+// Codec returns the codec of column n.
+func (t *Tree[C]) Codec(n int) C { return t.nodes[n].codec }
+
+// Path names column n by the names from the root down, joined by dots.
+func (t *Tree[C]) Path(n int) string {
+	if n < 0 || n >= len(t.nodes) {
+		return ""
+	}
+	var names []string
+	for ; n >= 0; n = t.nodes[n].parent {
+		names = append([]string{t.nodes[n].name}, names...)
+	}
+	return strings.Join(names, ".")
+}

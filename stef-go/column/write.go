@@ -1,0 +1,89 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package column
+
+import "github.com/otelstef/stef/stef-go/bitio"
+
+// Writer is a column being written. bitio's writers are most of it.
+type Writer interface {
+	// Len returns the bytes the column would take if the frame ended now.
+	Len() int
+	// AppendTo appends the column, padded to a byte, to dst.
+	AppendTo(dst []byte) []byte
+	// Reset empties the column for the next frame.
+	Reset()
+	// Restart puts the state of the codec to its beginning.
+	Restart()
+	// Grow makes room for n more bytes.
+	Grow(n int)
+}
+
+// WriteTree is the columns of a stream being written.
+type WriteTree struct {
+	Tree[Writer]
+	sizes bitio.BitWriter
+}
+
+// AppendSizes appends the size table to dst, with its own size in front, and
+// returns with it the bytes that the columns will take. A column of size 0
+// stands for its whole subtree.
+//
+// spec: #column-omission
+func (t *WriteTree) AppendSizes(dst []byte) (out []byte, data int) {
+	t.sizes.Reset()
+	t.walk(func(_ int, w Writer, size int) {
+		t.sizes.WriteCompact(uint64(size))
+		data += size
+	})
+	dst = bitio.AppendUvarint(dst, uint64(t.sizes.Len()))
+	return t.sizes.AppendTo(dst), data
+}
+
+// Each calls visit with every column that has data, in order.
+func (t *WriteTree) Each(visit func(w Writer, size int) error) error {
+	var err error
+	t.walk(func(_ int, w Writer, size int) {
+		if size > 0 && err == nil {
+			err = visit(w, size)
+		}
+	})
+	return err
+}
+
+func (t *WriteTree) walk(visit func(n int, w Writer, size int)) {
+	for n := 0; n < len(t.nodes); {
+		size := t.nodes[n].codec.Len()
+		visit(n, t.nodes[n].codec, size)
+		if size == 0 {
+			n = t.nodes[n].end
+		} else {
+			n++
+		}
+	}
+}
+
+// Size returns the bytes of all columns, as the data of a frame cut now.
+func (t *WriteTree) Size() int {
+	total := 0
+	for n := range t.nodes {
+		total += t.nodes[n].codec.Len()
+	}
+	return total
+}
+
+// Reset empties all columns for the next frame.
+func (t *WriteTree) Reset() {
+	for n := range t.nodes {
+		t.nodes[n].codec.Reset()
+	}
+}
+
+// Restart puts the state of all codecs to its beginning.
+//
+// spec: #restart
+func (t *WriteTree) Restart() {
+	for n := range t.nodes {
+		t.nodes[n].codec.Restart()
+	}
+}

@@ -1,0 +1,72 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stef
+
+import "fmt"
+
+// Compression is how the frames of a stream are compressed.
+//
+// spec: #compression
+type Compression uint8
+
+// The compressions. The numbers are those of the fixed header.
+const (
+	// None leaves frames as they are.
+	None Compression = 0
+	// Zstd compresses the frames of a stream as one zstd stream, so that a
+	// frame finds what it repeats in the frames before it.
+	Zstd Compression = 1
+)
+
+// String returns "none" or "zstd".
+func (c Compression) String() string {
+	switch c {
+	case None:
+		return "none"
+	case Zstd:
+		return "zstd"
+	}
+	return fmt.Sprintf("Compression(%d)", uint8(c))
+}
+
+// Level is how hard zstd tries. It does not reach the wire: every reader reads
+// every level.
+type Level uint8
+
+// The levels, as of github.com/klauspost/compress/zstd.
+const (
+	// LevelFastest is the least work.
+	LevelFastest Level = iota + 1
+	// LevelDefault is the default.
+	LevelDefault
+	// LevelBetter is about half again the work for a few per cent of bytes.
+	LevelBetter
+	// LevelBest is several times the work, for files.
+	LevelBest
+)
+
+// String returns the name of the level, such as "default".
+func (l Level) String() string {
+	switch l {
+	case LevelFastest:
+		return "fastest"
+	case LevelDefault:
+		return "default"
+	case LevelBetter:
+		return "better"
+	case LevelBest:
+		return "best"
+	}
+	return fmt.Sprintf("Level(%d)", uint8(l))
+}
+
+// ParseLevel returns the level of that name.
+func ParseLevel(name string) (Level, error) {
+	for l := LevelFastest; l <= LevelBest; l++ {
+		if l.String() == name {
+			return l, nil
+		}
+	}
+	return 0, fmt.Errorf("stef: compression level %q is not fastest, default, better or best", name)
+}

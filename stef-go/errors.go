@@ -1,0 +1,71 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stef
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// The kinds of error a stream can have, for errors.Is.
+var (
+	// ErrCorrupt is a stream that breaks the rules of the format, or ends
+	// inside a header or a frame.
+	ErrCorrupt = errors.New("corrupt stream")
+	// ErrLimit is a stream, or a record to be written, that exceeds a limit.
+	ErrLimit = errors.New("limit exceeded")
+	// ErrSchema is a stream whose wire schema the reader cannot read, or a
+	// wire schema that a writer cannot write in.
+	ErrSchema = errors.New("incompatible schema")
+	// ErrVersion is a stream of a format version or a compression that this
+	// package does not know.
+	ErrVersion = errors.New("unsupported version")
+	// ErrClosed is a write to a closed writer.
+	ErrClosed = errors.New("writer is closed")
+)
+
+// FormatError says where in a stream an error is.
+type FormatError struct {
+	// Offset is the offset in the stream of the header or frame that holds
+	// the error, in bytes.
+	Offset int64
+	// Frame is the number of the frame, counted from 0, the variable header's;
+	// -1 is the fixed header.
+	Frame int
+	// Record is the number of the record in the stream, counted from 1, or 0
+	// if the error belongs to none.
+	Record uint64
+	// Column is the path of the column, from the root down, or "" if the error
+	// belongs to none.
+	Column string
+	// Err is the error. It wraps ErrCorrupt, ErrLimit, ErrSchema, ErrVersion or
+	// the error of the source.
+	Err error
+}
+
+// Error describes the error and its place.
+func (e *FormatError) Error() string {
+	var b strings.Builder
+	b.WriteString("stef: ")
+	switch {
+	case e.Frame < 0:
+		b.WriteString("fixed header")
+	case e.Frame == 0:
+		fmt.Fprintf(&b, "variable header at offset %d", e.Offset)
+	default:
+		fmt.Fprintf(&b, "frame %d at offset %d", e.Frame, e.Offset)
+	}
+	if e.Record > 0 {
+		fmt.Fprintf(&b, ", record %d", e.Record)
+	}
+	if e.Column != "" {
+		b.WriteString(", column " + e.Column)
+	}
+	b.WriteString(": " + e.Err.Error())
+	return b.String()
+}
+
+// Unwrap returns the error without its place.
+func (e *FormatError) Unwrap() error { return e.Err }

@@ -1,0 +1,365 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package frame
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/klauspost/compress/zstd"
+
+	stef "github.com/otelstef/stef/stef-go"
+	"github.com/otelstef/stef/stef-go/bitio"
+)
+
+// readBuffer is enough for heads and small frames; large frames go around it.
+const readBuffer = 4 << 10
+
+// readStep bounds how much memory is taken on the word of a size alone: a
+// frame is read in steps, each as large as what has arrived so far or this.
+const readStep = 256 << 10
+
+// Reader reads the headers and frames of one stream.
+type Reader struct {
+	src         *bufio.Reader
+	limits      stef.Limits
+	compression stef.Compression
+	header      VarHeader
+
+	zstd    *zstd.Decoder // nil until the first frame with data
+	input   zstdInput
+	payload []byte
+	coded   []byte
+	// The variable header, compressed, and its plain size, until the first
+	// frame with data.
+	headerCoded []byte
+	headerSize  int
+
+	offset int64 // of the next byte of the source
+	start  int64 // of the header or frame being read
+	frame  int
+}
+
+// NewReader reads the fixed header and the variable header.
+func NewReader(src io.Reader, limits stef.Limits) (*Reader, error) {
+	r := &Reader{src: bufio.NewReaderSize(src, readBuffer), limits: limits, frame: -1}
+	if err := r.readFixedHeader(); err != nil {
+		return nil, r.Error(err)
+	}
+	if err := r.readVarHeader(); err != nil {
+		return nil, r.Error(err)
+	}
+	return r, nil
+}
+
+// Compression returns the compression of the stream.
+func (r *Reader) Compression() stef.Compression { return r.compression }
+
+// Header returns the variable header.
+func (r *Reader) Header() *VarHeader { return &r.header }
+
+// Frame returns the number of the last frame read, 0 for the variable header.
+func (r *Reader) Frame() int { return r.frame }
+
+// Offset returns the number of bytes read so far.
+func (r *Reader) Offset() int64 { return r.offset }
+
+// Error puts err at the last header or frame read. io.EOF remains as it is.
+func (r *Reader) Error(err error) error {
+	if err == nil || err == io.EOF {
+		return err
+	}
+	var at *stef.FormatError
+	if errors.As(err, &at) {
+		return err
+	}
+	return &stef.FormatError{Offset: r.start, Frame: r.frame, Err: err}
+}
+
+// readFixedHeader reads the fixed header.
+//
+// spec: #fixed-header
+func (r *Reader) readFixedHeader() error {
+	var head [len(signature)]byte
+	if err := r.readFull(head[:]); err != nil {
+		return cut(err)
+	}
+	if string(head[:]) != signature {
+		return fmt.Errorf("%w: signature is %q, not %q", stef.ErrCorrupt, head[:], signature)
+	}
+	size, err := r.uvarint()
+	if err != nil {
+		return cut(err)
+	}
+	if size < fixedSize {
+		return fmt.Errorf("%w: size is %d, at least %d", stef.ErrCorrupt, size, fixedSize)
+	}
+	if size > uint64(r.limits.HeaderBytes) {
+		return fmt.Errorf("%w: size is %d, at most %d", stef.ErrLimit, size, r.limits.HeaderBytes)
+	}
+	var rest [fixedSize]byte
+	if err := r.readFull(rest[:]); err != nil {
+		return cut(err)
+	}
+	// The high bits of both bytes and whatever follows them are reserved and
+	// do not concern this version.
+	if v := rest[0] & 0x0f; v != version {
+		return fmt.Errorf("%w: format version %d, this reads %d", stef.ErrVersion, v, version)
+	}
+	r.compression = stef.Compression(rest[1] & 3)
+	if r.compression > stef.Zstd {
+		return fmt.Errorf("%w: compression %d", stef.ErrVersion, r.compression)
+	}
+	n, err := r.src.Discard(int(size) - fixedSize)
+	r.offset += int64(n)
+	return cut(err)
+}
+
+// readVarHeader reads frame 0.
+//
+// spec: #var-header
+func (r *Reader) readVarHeader() error {
+	r.start, r.frame = r.offset, 0
+	_, size, err := r.readFrame(r.limits.HeaderBytes)
+	if err != nil {
+		return cut(err)
+	}
+	if r.compression == stef.Zstd {
+		// The decoder is not kept: the stream may idle from here. The first
+		// data frame begins with these bytes again if it continues them.
+		d, err := newDecoder(&r.input, r.limits.WindowBytes)
+		if err != nil {
+			return err
+		}
+		r.input.add(r.coded)
+		err = r.decode(d, size)
+		releaseDecoder(d, r.limits.WindowBytes)
+		if err != nil {
+			return err
+		}
+	}
+	r.header, err = ParseVarHeader(r.payload)
+	r.headerCoded, r.headerSize = bytes.Clone(r.coded), size
+	r.payload, r.coded = nil, nil
+	return err
+}
+
+// Next reads the next frame. Its payload is valid until the call after this.
+// At the end of the stream, which is legal before every frame, it returns
+// io.EOF.
+//
+// spec: #frame
+func (r *Reader) Next() (flags stef.FrameFlags, payload []byte, err error) {
+	r.start = r.offset
+	if _, err := r.src.Peek(1); err == io.EOF {
+		return 0, nil, io.EOF
+	}
+	r.frame++
+	r.input.keep()
+	flags, size, err := r.readFrame(r.limits.FrameBytes)
+	if err != nil {
+		return 0, nil, r.Error(cut(err))
+	}
+	if r.compression == stef.Zstd {
+		if err := r.decompress(flags, size); err != nil {
+			return 0, nil, r.Error(err)
+		}
+	}
+	return flags, r.payload, nil
+}
+
+// decompress fills payload from coded.
+func (r *Reader) decompress(flags stef.FrameFlags, size int) error {
+	restart := flags&stef.RestartCompression != 0
+	var err error
+	switch {
+	case r.zstd == nil:
+		if r.zstd, err = newDecoder(&r.input, r.limits.WindowBytes); err != nil {
+			return err
+		}
+		r.input.reset()
+		if !restart {
+			r.input.add(r.headerCoded)
+			if err := r.decode(r.zstd, r.headerSize); err != nil {
+				return err
+			}
+		}
+		r.headerCoded = nil
+	case restart:
+		r.input.reset()
+		if err := r.zstd.Reset(&r.input); err != nil {
+			return err
+		}
+	}
+	r.input.add(r.coded)
+	return r.decode(r.zstd, size)
+}
+
+// readFrame reads a frame: flags and sizes, and the content into coded if it
+// is compressed, into payload if it is not. It returns the uncompressed size.
+// io.EOF is the end of the stream before the flags.
+func (r *Reader) readFrame(limit int) (flags stef.FrameFlags, size int, err error) {
+	b, err := r.src.ReadByte()
+	if err != nil {
+		return 0, 0, err
+	}
+	r.offset++
+	if flags = stef.FrameFlags(b); !flags.Valid() {
+		return 0, 0, fmt.Errorf("%w: frame flags %#02x", stef.ErrCorrupt, b)
+	}
+	if size, err = r.size(limit); err != nil {
+		return 0, 0, err
+	}
+	if size == 0 {
+		return 0, 0, fmt.Errorf("%w: frame of no bytes", stef.ErrCorrupt)
+	}
+	if r.compression == stef.None {
+		r.payload, err = r.content(r.payload[:0], size)
+		return flags, size, err
+	}
+	coded, err := r.size(r.limits.FrameBytes)
+	if err != nil {
+		return 0, 0, err
+	}
+	r.coded, err = r.content(r.coded[:0], coded)
+	return flags, size, err
+}
+
+func (r *Reader) size(limit int) (int, error) {
+	size, err := r.uvarint()
+	if err != nil {
+		return 0, err
+	}
+	if size > uint64(limit) {
+		return 0, fmt.Errorf("%w: frame of %d bytes, at most %d", stef.ErrLimit, size, limit)
+	}
+	return int(size), nil
+}
+
+// content appends n bytes of the source to dst.
+func (r *Reader) content(dst []byte, n int) ([]byte, error) {
+	for n > 0 {
+		dst = room(dst, n)
+		step := min(n, cap(dst)-len(dst))
+		if err := r.readFull(dst[len(dst) : len(dst)+step]); err != nil {
+			return dst, err
+		}
+		dst = dst[:len(dst)+step]
+		n -= step
+	}
+	return dst, nil
+}
+
+// decode fills payload with exactly size bytes from d.
+func (r *Reader) decode(d io.Reader, size int) error {
+	p := r.payload[:0]
+	for len(p) < size {
+		p = room(p, size-len(p))
+		n, err := io.ReadFull(d, p[len(p):min(cap(p), size)])
+		p = p[:len(p)+n]
+		if err != nil && len(p) < size {
+			return zstdError(err, len(p), size)
+		}
+	}
+	r.payload = p
+	if left := len(r.input.pending); left > maxZstdTail {
+		return fmt.Errorf("%w: %d compressed bytes are left over", stef.ErrCorrupt, left)
+	}
+	return nil
+}
+
+func zstdError(err error, got, want int) error {
+	kind := stef.ErrCorrupt
+	if errors.Is(err, zstd.ErrWindowSizeExceeded) || errors.Is(err, zstd.ErrDecoderSizeExceeded) {
+		kind = stef.ErrLimit
+	}
+	return fmt.Errorf("%w: zstd gave %d of %d bytes: %w", kind, got, want, err)
+}
+
+// room returns dst with room for some of n more bytes.
+func room(dst []byte, n int) []byte {
+	if cap(dst) > len(dst) {
+		return dst
+	}
+	bigger := make([]byte, len(dst), len(dst)+min(n, max(readStep, len(dst))))
+	copy(bigger, dst)
+	return bigger
+}
+
+func (r *Reader) readFull(b []byte) error {
+	n, err := io.ReadFull(r.src, b)
+	r.offset += int64(n)
+	return cut(err)
+}
+
+func (r *Reader) uvarint() (uint64, error) {
+	var b [10]byte
+	for i := range b {
+		c, err := r.src.ReadByte()
+		if err != nil {
+			return 0, cut(err)
+		}
+		r.offset++
+		b[i] = c
+		if c < 0x80 {
+			v, n := bitio.Uvarint(b[:i+1])
+			if n < 0 {
+				break
+			}
+			return v, nil
+		}
+	}
+	return 0, fmt.Errorf("%w: number over 64 bits", stef.ErrCorrupt)
+}
+
+// cut turns the end of the source inside of something into an error that says
+// so. Other errors of the source remain as they are.
+func cut(err error) error {
+	if err == io.EOF || err == io.ErrUnexpectedEOF {
+		return fmt.Errorf("%w: the stream ends within: %w", stef.ErrCorrupt, io.ErrUnexpectedEOF)
+	}
+	return err
+}
+
+// Close gives the decoder back.
+func (r *Reader) Close() {
+	if r.zstd != nil {
+		releaseDecoder(r.zstd, r.limits.WindowBytes)
+		r.zstd = nil
+	}
+}
+
+// maxZstdTail is what may be left of a frame's compressed bytes when all of its
+// plain bytes are there: an empty last block and a checksum.
+const maxZstdTail = 16
+
+// zstdInput feeds a decoder with the contents of the frames that came so far.
+// What a frame has more than the decoder used, up to maxZstdTail, is read
+// before the next.
+type zstdInput struct{ pending []byte }
+
+func (in *zstdInput) add(b []byte) {
+	if len(in.pending) == 0 {
+		in.pending = b
+		return
+	}
+	in.pending = append(append([]byte(nil), in.pending...), b...)
+}
+
+// keep makes what is pending independent of the buffer of the last frame.
+func (in *zstdInput) keep() { in.pending = bytes.Clone(in.pending) }
+
+func (in *zstdInput) reset() { in.pending = nil }
+
+func (in *zstdInput) Read(b []byte) (int, error) {
+	if len(in.pending) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(b, in.pending)
+	in.pending = in.pending[n:]
+	return n, nil
+}

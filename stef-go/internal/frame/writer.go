@@ -1,0 +1,213 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package frame
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+
+	"github.com/klauspost/compress/zstd"
+
+	stef "github.com/otelstef/stef/stef-go"
+	"github.com/otelstef/stef/stef-go/bitio"
+	"github.com/otelstef/stef/stef-go/column"
+)
+
+// headRoom is the longest head of a frame: flags and two sizes below 2^28.
+const headRoom = 1 + 4 + 4
+
+// blockColumn is the size from which a column ends the zstd block before it
+// and its own, in frames of blockFrame or more. The literals of a large column
+// then get entropy tables of their own.
+const (
+	blockColumn = 2 << 10
+	blockFrame  = 8 << 10
+)
+
+// Writer writes the headers and frames of one stream, each with one Write.
+type Writer struct {
+	dst         io.Writer
+	compression stef.Compression
+	setting     encoderSetting
+	zstd        *zstd.Encoder // nil until the first frame with data
+	out         []byte        // the frame being put together, behind headRoom
+	column      []byte        // a column on its way to zstd
+}
+
+// NewWriter writes the fixed header and the variable header.
+func NewWriter(dst io.Writer, c *stef.WriterConfig, header *VarHeader) (*Writer, error) {
+	w := &Writer{dst: dst, compression: c.Compression, setting: encoderSetting{c.Level, c.WindowBytes}}
+	content, err := header.Append(nil)
+	if err != nil {
+		return nil, err
+	}
+	if len(content) > stef.MaxHeaderBytes {
+		return nil, fmt.Errorf("%w: variable header of %d bytes, at most %d", stef.ErrLimit, len(content), stef.MaxHeaderBytes)
+	}
+	if err := w.write(appendFixedHeader(nil, c.Compression)); err != nil {
+		return nil, err
+	}
+	w.out = append(w.out[:0], make([]byte, headRoom)...)
+	if w.compression == stef.Zstd {
+		// A zstd frame of its own lets the stream idle without an encoder.
+		// The first data frame then restarts the compression.
+		w.out = appendRawZstd(w.out, content)
+	} else {
+		w.out = append(w.out, content...)
+	}
+	if err := w.finish(0, len(content)); err != nil {
+		return nil, err
+	}
+	w.out = nil
+	return w, nil
+}
+
+// Frame writes a frame: its record count and the columns of the tree. It
+// returns the bytes written.
+//
+// spec: #data-frame
+func (w *Writer) Frame(flags stef.FrameFlags, records uint64, tree *column.WriteTree) (int, error) {
+	w.out = append(w.out[:0], make([]byte, headRoom)...)
+	w.out = bitio.AppendUvarint(w.out, records)
+	out, data := tree.AppendSizes(w.out)
+	w.out = out
+	size := len(w.out) - headRoom + data
+	if size > stef.MaxFrameBytes {
+		return 0, fmt.Errorf("%w: frame of %d bytes, at most %d", stef.ErrLimit, size, stef.MaxFrameBytes)
+	}
+	if w.compression == stef.Zstd {
+		if err := w.compress(&flags, tree, size); err != nil {
+			return 0, err
+		}
+	} else {
+		flags &^= stef.RestartCompression
+		err := tree.Each(func(c column.Writer, _ int) error {
+			w.out = c.AppendTo(w.out)
+			return nil
+		})
+		if err != nil {
+			return 0, err
+		}
+	}
+	if err := w.finish(flags, size); err != nil {
+		return 0, err
+	}
+	return len(w.out), nil
+}
+
+// compress replaces the head in out by what zstd makes of it and the columns.
+func (w *Writer) compress(flags *stef.FrameFlags, tree *column.WriteTree, size int) error {
+	w.column = append(w.column[:0], w.out[headRoom:]...)
+	w.out = w.out[:headRoom]
+	if w.zstd == nil {
+		*flags |= stef.RestartCompression
+		var err error
+		if w.zstd, err = w.setting.encoder((*appender)(&w.out)); err != nil {
+			return err
+		}
+	} else if *flags&stef.RestartCompression != 0 {
+		w.zstd.Reset((*appender)(&w.out))
+	}
+	if _, err := w.zstd.Write(w.column); err != nil {
+		return err
+	}
+	err := tree.Each(func(c column.Writer, n int) error {
+		block := n >= blockColumn && size >= blockFrame
+		if block {
+			if err := w.zstd.Flush(); err != nil {
+				return err
+			}
+		}
+		w.column = c.AppendTo(w.column[:0])
+		if _, err := w.zstd.Write(w.column); err != nil {
+			return err
+		}
+		if block {
+			return w.zstd.Flush()
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return w.zstd.Flush()
+}
+
+// finish puts the head before the content in out and writes the frame.
+func (w *Writer) finish(flags stef.FrameFlags, size int) error {
+	var head [headRoom]byte
+	h := append(head[:0], byte(flags))
+	h = bitio.AppendUvarint(h, uint64(size))
+	if w.compression == stef.Zstd {
+		compressed := len(w.out) - headRoom
+		if compressed > stef.MaxFrameBytes {
+			return fmt.Errorf("%w: compressed frame of %d bytes, at most %d", stef.ErrLimit, compressed, stef.MaxFrameBytes)
+		}
+		h = bitio.AppendUvarint(h, uint64(compressed))
+	}
+	start := headRoom - len(h)
+	copy(w.out[start:], h)
+	w.out = w.out[start:]
+	return w.write(w.out)
+}
+
+func (w *Writer) write(b []byte) error {
+	n, err := w.dst.Write(b)
+	if err == nil && n < len(b) {
+		err = io.ErrShortWrite
+	}
+	return err
+}
+
+// Close gives the encoder back. It writes nothing: a stream has no end mark.
+func (w *Writer) Close() {
+	if w.zstd != nil {
+		w.setting.release(w.zstd)
+		w.zstd = nil
+	}
+	w.out, w.column = nil, nil
+}
+
+// appender makes a byte slice an io.Writer.
+type appender []byte
+
+func (a *appender) Write(b []byte) (int, error) {
+	*a = append(*a, b...)
+	return len(b), nil
+}
+
+// appendRawZstd appends a complete zstd frame that holds b uncompressed.
+//
+//	| magic | descriptor: single segment, 4 byte size | size | raw blocks |
+//
+// RFC 8878, sections 3.1.1 and 3.1.1.2.
+func appendRawZstd(dst, b []byte) []byte {
+	const (
+		magic         = 0xfd2fb528
+		singleSegment = 1 << 5
+		size4         = 2 << 6
+		maxBlock      = 128 << 10
+	)
+	dst = binary.LittleEndian.AppendUint32(dst, magic)
+	if len(b) < 256 {
+		dst = append(dst, singleSegment, byte(len(b)))
+	} else {
+		dst = append(dst, singleSegment|size4)
+		dst = binary.LittleEndian.AppendUint32(dst, uint32(len(b)))
+	}
+	for {
+		block := b[:min(len(b), maxBlock)]
+		b = b[len(block):]
+		head := uint32(len(block)) << 3 // type 0: raw
+		if len(b) == 0 {
+			head |= 1 // last
+		}
+		dst = append(dst, byte(head), byte(head>>8), byte(head>>16))
+		dst = append(dst, block...)
+		if len(b) == 0 {
+			return dst
+		}
+	}
+}

@@ -1,0 +1,88 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stef
+
+import "fmt"
+
+// Limits bound what a reader accepts, so that a hostile stream can neither
+// exhaust memory nor the stack. A stream beyond a limit ends in an error that
+// wraps ErrLimit. A field that is 0 takes its default.
+//
+// spec: #limits
+type Limits struct {
+	// HeaderBytes bounds the fixed header and the variable header. Default
+	// and maximum 1 MiB, the limit of the format.
+	HeaderBytes int
+	// FrameBytes bounds a frame, both its compressed and its uncompressed
+	// size. Default and maximum 64 MiB, the limit of the format.
+	FrameBytes int
+	// DictBytes bounds the memory of all dictionaries together: the bytes of
+	// an entry and 16 for text, an estimate of its memory for a struct.
+	// Default 64 MiB, far above what a writer with the default limit of 4 MiB
+	// can reach.
+	DictBytes int
+	// RecordBytes bounds the memory that the arrays, multimaps and oneofs of
+	// one record newly take, roughly. Default 32 MiB.
+	RecordBytes int
+	// Depth bounds how many values of recursive types may enclose each other;
+	// an array in an array of AnyValue counts as two, the value and the array.
+	// Default 1024.
+	Depth int
+	// WindowBytes bounds the zstd window, which is most of a reader's memory.
+	// Default 8 MiB, the window of the reference implementation's writer.
+	WindowBytes int
+}
+
+// Limits of the format itself.
+//
+// spec: #limits
+const (
+	// MaxPairs is the most pairs of a multimap.
+	MaxPairs = 1023
+	// MaxFrameBytes is the most bytes of a frame.
+	MaxFrameBytes = 64 << 20
+	// MaxHeaderBytes is the most bytes of a header.
+	MaxHeaderBytes = 1 << 20
+	// MaxUserData is the most pairs of user data.
+	MaxUserData = 1024
+	// MaxUserDataBytes is the most bytes of a key or a value of user data.
+	MaxUserDataBytes = 256
+)
+
+// DefaultLimits are the limits of a reader that is given none.
+func DefaultLimits() Limits {
+	return Limits{
+		HeaderBytes: MaxHeaderBytes,
+		FrameBytes:  MaxFrameBytes,
+		DictBytes:   64 << 20,
+		RecordBytes: 32 << 20,
+		Depth:       1024,
+		WindowBytes: 8 << 20,
+	}
+}
+
+func (l Limits) withDefaults() (Limits, error) {
+	d := DefaultLimits()
+	for _, f := range []struct {
+		name     string
+		value    *int
+		fallback int
+		max      int
+	}{
+		{"HeaderBytes", &l.HeaderBytes, d.HeaderBytes, MaxHeaderBytes},
+		{"FrameBytes", &l.FrameBytes, d.FrameBytes, MaxFrameBytes},
+		{"DictBytes", &l.DictBytes, d.DictBytes, 1 << 40},
+		{"RecordBytes", &l.RecordBytes, d.RecordBytes, 1 << 40},
+		{"Depth", &l.Depth, d.Depth, 100_000},
+		{"WindowBytes", &l.WindowBytes, d.WindowBytes, 512 << 20},
+	} {
+		if *f.value == 0 {
+			*f.value = f.fallback
+		}
+		if *f.value < 0 || *f.value > f.max {
+			return l, fmt.Errorf("stef: limit %s is %d, not between 1 and %d", f.name, *f.value, f.max)
+		}
+	}
+	return l, nil
+}

@@ -1,0 +1,39 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stef
+
+// WriterStats are counts of what a writer wrote.
+type WriterStats struct {
+	// Records is the number of records written, those in the unfinished frame
+	// included: the id of the last one.
+	Records uint64
+	// Flushed is the number of records in frames that were handed to the
+	// destination.
+	Flushed uint64
+	// Frames is the number of frames handed to the destination, the variable
+	// header not counted.
+	Frames int
+	// Bytes is the number of bytes handed to the destination.
+	Bytes int64
+	// DictBytes is the memory of the dictionaries, by the accounting of the
+	// specification.
+	DictBytes int
+}
+
+// ReaderStats are counts of what a reader read.
+type ReaderStats struct {
+	// Records is the number of records read: the id of the last one.
+	Records uint64
+	// Frames is the number of frames read, the variable header not counted.
+	Frames int
+	// Bytes is the number of bytes of the stream that were used.
+	Bytes int64
+	// FrameFlags are the flags of the last frame.
+	FrameFlags FrameFlags
+	// Compression is the compression of the stream.
+	Compression Compression
+	// DictBytes is the memory of the dictionaries, by the accounting of the
+	// specification.
+	DictBytes int
+}

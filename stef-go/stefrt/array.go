@@ -1,0 +1,197 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefrt
+
+import (
+	"math/bits"
+	"unsafe"
+
+	"github.com/otelstef/stef/stef-go/codec"
+)
+
+// Array is an array of composite values. Elements are allocated in slabs and
+// never move, so the pointer that At returns stays valid; what it points to is
+// reset when the array shrinks below it and grows again.
+type Array[T any] struct {
+	node  Node
+	elems []*T // allocated, of which the first n are the array
+	n     int
+	sent  int // the length that was last written
+	kind  *Elem[T]
+}
+
+// Elem is what an array needs to know of its elements. Functions that only
+// values of dictionary structs need are nil elsewhere.
+type Elem[T any] struct {
+	Init     func(v *T, parent *Node, bit uint64)
+	Clear    func(v *T) // to the initial value, without marks
+	Reset    func(v *T) // to the initial value, with marks
+	CopyFrom func(v, src *T)
+	Equal    func(v, o *T) bool
+	MarkAll  func(v *T, c *Check)
+
+	Clean    func(v *T)
+	MarkDiff func(v, held *T)
+	Hash     func(v *T, h *Hash)
+	Size     func(v *T) int
+}
+
+// Init places the array. For generated code.
+func (a *Array[T]) Init(kind *Elem[T], parent *Node, bit uint64) {
+	a.kind = kind
+	a.node.Init(parent, bit)
+}
+
+// Len returns the number of elements.
+func (a *Array[T]) Len() int { return a.n }
+
+// At returns element i. It panics if i is not below Len.
+func (a *Array[T]) At(i int) *T { return a.elems[:a.n][i] }
+
+// SetLen makes the array n long. New elements have the initial value.
+func (a *Array[T]) SetLen(n int) {
+	if n == a.n {
+		return
+	}
+	a.reserve(n)
+	for i := a.n; i < n; i++ {
+		// An element that is at the reader has to be brought to the initial
+		// value there too; one that is not begins with it.
+		if i < a.sent {
+			a.kind.Reset(a.elems[i])
+		} else {
+			a.kind.Clear(a.elems[i])
+		}
+	}
+	a.n = n
+	a.node.Mark(1)
+}
+
+// Append makes the array one longer and returns the new element.
+func (a *Array[T]) Append() *T {
+	a.SetLen(a.n + 1)
+	return a.elems[a.n-1]
+}
+
+// CopyFrom makes the array equal to src.
+func (a *Array[T]) CopyFrom(src *Array[T]) {
+	a.SetLen(src.n)
+	for i := range src.n {
+		a.kind.CopyFrom(a.elems[i], src.elems[i])
+	}
+}
+
+// Equal says whether both arrays have equal elements in the same order.
+func (a *Array[T]) Equal(o *Array[T]) bool {
+	if a.n != o.n {
+		return false
+	}
+	for i := range a.n {
+		if !a.kind.Equal(a.elems[i], o.elems[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// reserve allocates elements so that there are n at least.
+func (a *Array[T]) reserve(n int) {
+	if n <= len(a.elems) {
+		return
+	}
+	slab := make([]T, max(n, 2*len(a.elems))-len(a.elems))
+	for i := range slab {
+		a.kind.Init(&slab[i], &a.node, 1)
+		a.elems = append(a.elems, &slab[i])
+	}
+}
+
+// Reset makes the array empty.
+func (a *Array[T]) Reset() { a.SetLen(0) }
+
+// Clear makes the array empty without marks. For generated code.
+func (a *Array[T]) Clear() {
+	a.n, a.sent, a.node.mask = 0, 0, 0
+}
+
+// BeginEncode clears the marks and returns the length, which is then the one
+// last written. For generated code.
+func (a *Array[T]) BeginEncode() int {
+	a.node.mask = 0
+	a.sent = a.n
+	return a.n
+}
+
+// BeginDecode makes the array n long, new elements being initial, and says
+// whether the allowance suffices. For generated code.
+func (a *Array[T]) BeginDecode(n int, alloc *codec.Alloc) bool {
+	if n > len(a.elems) {
+		var t T
+		if n > 1<<30 || !alloc.Take((n-len(a.elems))*int(unsafe.Sizeof(t)+8)) {
+			return false
+		}
+		a.reserve(n)
+	}
+	for i := a.n; i < n; i++ {
+		a.kind.Clear(a.elems[i])
+	}
+	a.n = n
+	return true
+}
+
+// MarkAll marks the array and all in it. For generated code.
+func (a *Array[T]) MarkAll(c *Check) {
+	a.node.mask = 1
+	for _, v := range a.elems[:a.n] {
+		a.kind.MarkAll(v, c)
+	}
+}
+
+// Clean clears all marks. For generated code.
+func (a *Array[T]) Clean() {
+	a.node.mask = 0
+	for _, v := range a.elems[:a.n] {
+		a.kind.Clean(v)
+	}
+}
+
+// MarkDiff marks what differs from held and says whether anything does. For
+// generated code.
+func (a *Array[T]) MarkDiff(held *Array[T]) bool {
+	if a.Equal(held) {
+		return false
+	}
+	a.node.mask = 1
+	for i, v := range a.elems[:a.n] {
+		if i < held.n {
+			a.kind.MarkDiff(v, held.elems[i])
+		} else {
+			a.kind.MarkAll(v, new(Check))
+		}
+	}
+	return true
+}
+
+// Hash adds the array to h. For generated code.
+func (a *Array[T]) Hash(h *Hash) {
+	h.Uint64(uint64(a.n))
+	for _, v := range a.elems[:a.n] {
+		a.kind.Hash(v, h)
+	}
+}
+
+// Size returns the memory of the array as a part of a dictionary entry. For
+// generated code.
+func (a *Array[T]) Size() int {
+	size := 0
+	for _, v := range a.elems[:a.n] {
+		size += a.kind.Size(v)
+	}
+	return size
+}
+
+// OneofWidth returns the bits of the choice of a oneof with n choices.
+//
+// spec: #oneof
+func OneofWidth(n int) uint { return uint(bits.Len(uint(n) + 1)) }

@@ -1,0 +1,273 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefrt
+
+import (
+	"math/bits"
+
+	stef "github.com/otelstef/stef/stef-go"
+	"github.com/otelstef/stef/stef-go/bitio"
+	"github.com/otelstef/stef/stef-go/codec"
+	"github.com/otelstef/stef/stef-go/column"
+)
+
+// StructDecoder is the column of a struct.
+//
+// spec: #struct
+type StructDecoder struct {
+	codec.BitsIn
+	// Fields is how many fields are kept, Optional how many of them are
+	// optional.
+	Fields   uint
+	Optional uint
+	Alloc    *codec.Alloc
+}
+
+// Room returns how many more values there can be data for.
+func (d *StructDecoder) Room() int {
+	if d.Fields == 0 {
+		return maxEmpty // a struct without fields takes no data
+	}
+	return d.Left()
+}
+
+// maxEmpty bounds arrays of structs without fields.
+const maxEmpty = 1 << 16
+
+// OneofDecoder is the column of a oneof.
+//
+// spec: #oneof
+type OneofDecoder struct {
+	codec.BitsIn
+	// Choices is how many choices are kept, Width the bits of a number.
+	Choices uint64
+	Width   uint
+	Alloc   *codec.Alloc
+}
+
+// grace is how many zero bits the reference implementation's readers supply
+// behind the end of a bit column. Streams exist whose last oneofs are None only
+// by that, so for oneofs, where it can add no value, it is read so here.
+//
+// spec: #interoperability
+const grace = 56
+
+// Reset makes d read data.
+func (d *OneofDecoder) Reset(data []byte) {
+	d.BitsIn.Reset(data)
+	if len(data) > 0 {
+		d.Grant(grace)
+	}
+}
+
+// Decode returns a choice number.
+func (d *OneofDecoder) Decode() uint64 {
+	c := d.Read(d.Width)
+	if c > d.Choices {
+		d.Fail(bitio.FaultChoice)
+		return 0
+	}
+	return c
+}
+
+// Room returns how many more values there can be data for.
+func (d *OneofDecoder) Room() int { return d.Left() }
+
+// LengthDecoder is the column of an array of composite values.
+//
+// spec: #array
+type LengthDecoder struct {
+	codec.BitsIn
+	Alloc *codec.Alloc
+}
+
+// Decode returns a length that is no more than room, the number of elements
+// that there can be data for.
+func (d *LengthDecoder) Decode(room int) int {
+	n := d.ReadCompact()
+	if n > uint64(room) {
+		d.Fail(bitio.FaultElements)
+		return 0
+	}
+	return int(n)
+}
+
+// TooLarge latches that the record takes too much memory.
+func (d *LengthDecoder) TooLarge() { d.Fail(bitio.FaultRecordSize) }
+
+// MultimapDecoder is the column of a multimap.
+//
+// spec: #multimap
+type MultimapDecoder struct {
+	codec.HeadersIn
+	Alloc *codec.Alloc
+}
+
+// Room returns how many more values there can be data for.
+func (d *MultimapDecoder) Room() int { return d.Left() }
+
+// Pairs checks the number of pairs in a header.
+func (d *MultimapDecoder) Pairs(header uint64) (n int, ok bool) {
+	if header>>1 > stef.MaxPairs {
+		d.Fail(bitio.FaultPairs)
+		return 0, false
+	}
+	return int(header >> 1), true
+}
+
+// NoSuchPair latches a change of a pair that is not there.
+func (d *MultimapDecoder) NoSuchPair() { d.Fail(bitio.FaultPair) }
+
+// Take counts n bytes of memory that the record newly takes, and says whether
+// they are within the limit.
+func Take(alloc *codec.Alloc, s interface{ Fail(bitio.FaultCode) }, n int) bool {
+	if !alloc.Take(n) {
+		s.Fail(bitio.FaultRecordSize)
+		return false
+	}
+	return true
+}
+
+// Enter counts one more level of a type that contains itself and says whether
+// it is within the limit. Leave undoes it.
+func Enter(alloc *codec.Alloc, s interface{ Fail(bitio.FaultCode) }) bool {
+	alloc.Depth--
+	if alloc.Depth < 0 {
+		s.Fail(bitio.FaultDepth)
+		alloc.Depth++
+		return false
+	}
+	return true
+}
+
+// Leave undoes Enter.
+func Leave(alloc *codec.Alloc) { alloc.Depth++ }
+
+// DecoderBuilder gathers the columns of a reader in the order of the schema.
+// Every decoder registers itself with it once, when the stream begins.
+type DecoderBuilder struct {
+	tree   *column.ReadTree
+	alloc  *codec.Alloc
+	limit  *codec.DictLimit
+	counts counts
+	dicts  map[string]any
+	all    []interface{ Restart() }
+	path   map[string]any
+}
+
+// A DecoderField registers the decoder of a field.
+type DecoderField func(b *DecoderBuilder)
+
+// Struct registers a struct and as many of its fields as the stream has.
+// optional has a bit for every optional field.
+func (b *DecoderBuilder) Struct(name, typ string, d *StructDecoder, optional uint64, fields ...DecoderField) {
+	n := b.counts.of(typ, len(fields))
+	d.Alloc = b.alloc
+	d.Fields = uint(n)
+	d.Optional = uint(bits.OnesCount64(optional & maskOf(n)))
+	b.fields(name, d, fields[:n])
+}
+
+// Oneof registers a oneof and as many of its choices as the stream has.
+func (b *DecoderBuilder) Oneof(name, typ string, d *OneofDecoder, choices ...DecoderField) {
+	n := b.counts.of(typ, len(choices))
+	d.Alloc = b.alloc
+	d.Choices, d.Width = uint64(n), OneofWidth(n)
+	b.fields(name, d, choices[:n])
+}
+
+// Array registers an array of composite values.
+func (b *DecoderBuilder) Array(name string, d *LengthDecoder, elem DecoderField) {
+	d.Alloc = b.alloc
+	b.fields(name, d, []DecoderField{elem})
+}
+
+// Multimap registers a multimap.
+func (b *DecoderBuilder) Multimap(name string, d *MultimapDecoder, key, value DecoderField) {
+	d.Alloc = b.alloc
+	b.fields(name, d, []DecoderField{key, value})
+}
+
+func (b *DecoderBuilder) fields(name string, r column.Reader, fields []DecoderField) {
+	b.tree.Open(name, r)
+	for _, register := range fields {
+		register(b)
+	}
+	b.tree.Close()
+}
+
+// DecoderOf is the field of a decoder that registers itself.
+func DecoderOf(name string, register func(b *DecoderBuilder, name string)) DecoderField {
+	return func(b *DecoderBuilder) { register(b, name) }
+}
+
+// PrimitiveDecoder is the field of a primitive type. dict names its
+// dictionary, "" is none.
+func PrimitiveDecoder(name string, d column.Reader, dict string) DecoderField {
+	return func(b *DecoderBuilder) {
+		switch d := d.(type) {
+		case interface{ Init(*codec.StringTable) }:
+			t := tableOf(b, "text "+dict, func() *codec.StringTable { return new(codec.StringTable) })
+			t.Init(b.limit)
+			d.Init(t)
+		case interface{ Init(*codec.BytesTable) }:
+			t := tableOf(b, "bytes "+dict, func() *codec.BytesTable { return new(codec.BytesTable) })
+			t.Init(b.limit)
+			d.Init(t)
+		}
+		b.tree.Add(name, d)
+	}
+}
+
+// PrimitivesDecoder is the field of an array of primitive values.
+func PrimitivesDecoder(name string, d interface {
+	Init(*codec.Alloc)
+	Columns() (length, elem column.Reader)
+}, dict string) DecoderField {
+	return func(b *DecoderBuilder) {
+		d.Init(b.alloc)
+		length, elem := d.Columns()
+		b.fields(name, length, []DecoderField{PrimitiveDecoder("[]", elem, dict)})
+	}
+}
+
+func tableOf[D interface{ Restart() }](b *DecoderBuilder, key string, make func() D) D {
+	if d, ok := b.dicts[key]; ok {
+		return d.(D)
+	}
+	d := make()
+	if b.dicts == nil {
+		b.dicts = map[string]any{}
+	}
+	b.dicts[key] = d
+	b.all = append(b.all, d)
+	return d
+}
+
+// DecoderTable returns the struct dictionary of that name, shared by all
+// decoders of the stream.
+func DecoderTable[T any](b *DecoderBuilder, name string) *StructTable[T] {
+	t := tableOf(b, "struct "+name, func() *StructTable[T] { return new(StructTable[T]) })
+	t.init(b.limit)
+	return t
+}
+
+// ShareDecoder returns the decoder of a type that can contain itself: the one
+// of the enclosing value of the same type, or else a new one, which then
+// registers itself.
+//
+// spec: #column-order
+func ShareDecoder[D any](b *DecoderBuilder, typ, name string, register func(d *D, b *DecoderBuilder, name string)) *D {
+	if d, ok := b.path[typ]; ok {
+		return d.(*D)
+	}
+	if b.path == nil {
+		b.path = map[string]any{}
+	}
+	d := new(D)
+	b.path[typ] = d
+	register(d, b, name)
+	delete(b.path, typ)
+	return d
+}

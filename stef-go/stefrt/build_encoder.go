@@ -1,0 +1,266 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefrt
+
+import (
+	"fmt"
+	"math/bits"
+
+	stef "github.com/otelstef/stef/stef-go"
+	"github.com/otelstef/stef/stef-go/codec"
+	"github.com/otelstef/stef/stef-go/column"
+	"github.com/otelstef/stef/stef-go/schema"
+)
+
+// StructEncoder is the column of a struct: masks of changed and present fields.
+//
+// spec: #struct
+type StructEncoder struct {
+	codec.Bits
+	// Fields is how many fields are kept, Mask a bit for each.
+	Fields uint
+	Mask   uint64
+	// Optional is how many optional fields are kept, OptionalMask a bit for each.
+	Optional     uint
+	OptionalMask uint64
+}
+
+// Reference appends the reference to a dictionary entry.
+//
+// spec: #struct-dict
+func (e *StructEncoder) Reference(ref uint64) {
+	e.Write(0, 1)
+	e.WriteCompact(ref)
+}
+
+// OneofEncoder is the column of a oneof: choice numbers.
+//
+// spec: #oneof
+type OneofEncoder struct {
+	codec.Bits
+	// Choices is how many choices are kept, Width the bits of a number.
+	Choices uint64
+	Width   uint
+}
+
+// LengthEncoder is the column of an array of composite values: its length.
+//
+// spec: #array
+type LengthEncoder struct {
+	codec.Bits
+	usage *codec.Usage
+}
+
+// Encode appends a length.
+func (e *LengthEncoder) Encode(n int) {
+	e.usage.Frame += 2 * n
+	e.WriteCompact(uint64(n))
+}
+
+// MultimapEncoder is the column of a multimap: headers.
+//
+// spec: #multimap
+type MultimapEncoder struct {
+	codec.Headers
+	usage *codec.Usage
+}
+
+// Full appends the header of n pairs with their keys.
+func (e *MultimapEncoder) Full(n int) {
+	e.usage.Frame += 4 * n
+	e.Write(uint64(n)<<1 | 1)
+}
+
+// counts hands out the field counts of a wire schema in the order in which
+// structs and oneofs are first met.
+//
+// spec: #evolution
+type counts struct {
+	wire  schema.WireSchema // nil: all fields of everything
+	next  int
+	known map[string]int
+	own   schema.WireSchema // what was handed out
+	err   error
+}
+
+func (c *counts) of(typ string, own int) int {
+	if n, ok := c.known[typ]; ok {
+		return n
+	}
+	n := own
+	if c.wire != nil {
+		switch {
+		case c.next >= len(c.wire):
+			c.fail("has no entry for %s", typ)
+			n = 0
+		case c.wire[c.next] < 0 || c.wire[c.next] > own:
+			c.fail("has %d fields for %s, which has %d here", c.wire[c.next], typ, own)
+			n = 0
+		default:
+			n = c.wire[c.next]
+		}
+		c.next++
+	}
+	if len(c.known) == 0 && n == 0 {
+		c.fail("has no fields for the root %s", typ)
+	}
+	if c.known == nil {
+		c.known = make(map[string]int)
+	}
+	c.known[typ] = n
+	c.own = append(c.own, n)
+	return n
+}
+
+func (c *counts) fail(format string, args ...any) {
+	if c.err == nil {
+		c.err = fmt.Errorf("%w: the wire schema "+format, append([]any{stef.ErrSchema}, args...)...)
+	}
+}
+
+func (c *counts) done() error {
+	if c.wire != nil && c.next < len(c.wire) {
+		c.fail("has %d entries, %d are known here", len(c.wire), c.next)
+	}
+	return c.err
+}
+
+// EncoderBuilder gathers the columns of a writer in the order of the schema.
+// Every encoder registers itself with it once, when the stream begins.
+type EncoderBuilder struct {
+	tree   *column.WriteTree
+	usage  *codec.Usage
+	counts counts
+	dicts  map[string]any
+	all    []interface{ Restart() }
+	path   map[string]any
+}
+
+// An EncoderField registers the encoder of a field.
+type EncoderField func(b *EncoderBuilder)
+
+// Struct registers a struct and as many of its fields as the stream keeps.
+// optional has a bit for every optional field.
+func (b *EncoderBuilder) Struct(name, typ string, e *StructEncoder, optional uint64, fields ...EncoderField) {
+	n := b.counts.of(typ, len(fields))
+	e.Fields, e.Mask = uint(n), maskOf(n)
+	e.Optional = uint(bits.OnesCount64(optional & e.Mask))
+	e.OptionalMask = maskOf(int(e.Optional))
+	b.fields(name, e, fields[:n])
+}
+
+// Oneof registers a oneof and as many of its choices as the stream keeps.
+func (b *EncoderBuilder) Oneof(name, typ string, e *OneofEncoder, choices ...EncoderField) {
+	n := b.counts.of(typ, len(choices))
+	e.Choices, e.Width = uint64(n), OneofWidth(n)
+	b.fields(name, e, choices[:n])
+}
+
+// Array registers an array of composite values.
+func (b *EncoderBuilder) Array(name string, e *LengthEncoder, elem EncoderField) {
+	e.usage = b.usage
+	b.fields(name, e, []EncoderField{elem})
+}
+
+// Multimap registers a multimap.
+func (b *EncoderBuilder) Multimap(name string, e *MultimapEncoder, key, value EncoderField) {
+	e.usage = b.usage
+	b.fields(name, e, []EncoderField{key, value})
+}
+
+func (b *EncoderBuilder) fields(name string, w column.Writer, fields []EncoderField) {
+	b.tree.Open(name, w)
+	for _, register := range fields {
+		register(b)
+	}
+	b.tree.Close()
+}
+
+// EncoderOf is the field of an encoder that registers itself.
+func EncoderOf(name string, register func(b *EncoderBuilder, name string)) EncoderField {
+	return func(b *EncoderBuilder) { register(b, name) }
+}
+
+// PrimitiveEncoder is the field of a primitive type. dict names its
+// dictionary, "" is none.
+func PrimitiveEncoder(name string, e column.Writer, dict string) EncoderField {
+	return func(b *EncoderBuilder) {
+		b.connect(e, dict)
+		b.tree.Add(name, e)
+	}
+}
+
+// PrimitivesEncoder is the field of an array of primitive values.
+func PrimitivesEncoder(name string, e interface {
+	Init(*codec.Usage)
+	Columns() (length, elem column.Writer)
+}, dict string) EncoderField {
+	return func(b *EncoderBuilder) {
+		e.Init(b.usage)
+		length, elem := e.Columns()
+		b.fields(name, length, []EncoderField{PrimitiveEncoder("[]", elem, dict)})
+	}
+}
+
+func (b *EncoderBuilder) connect(e column.Writer, dict string) {
+	switch e := e.(type) {
+	case interface{ Init(*codec.Usage) }:
+		e.Init(b.usage)
+	case interface{ Init(*codec.StringDict) }:
+		d := dictOf(b, "text "+dict, func() *codec.StringDict { return new(codec.StringDict) })
+		d.Init(b.usage)
+		e.Init(d)
+	case interface{ Init(*codec.BytesDict) }:
+		d := dictOf(b, "bytes "+dict, func() *codec.BytesDict { return new(codec.BytesDict) })
+		d.Init(b.usage)
+		e.Init(d)
+	}
+}
+
+func dictOf[D interface{ Restart() }](b *EncoderBuilder, key string, make func() D) D {
+	if d, ok := b.dicts[key]; ok {
+		return d.(D)
+	}
+	d := make()
+	if b.dicts == nil {
+		b.dicts = map[string]any{}
+	}
+	b.dicts[key] = d
+	b.all = append(b.all, d)
+	return d
+}
+
+// EncoderDict returns the struct dictionary of that name, shared by all
+// encoders of the stream.
+func EncoderDict[T any](b *EncoderBuilder, name string) *StructDict[T] {
+	d := dictOf(b, "struct "+name, func() *StructDict[T] { return new(StructDict[T]) })
+	d.init(b.usage)
+	return d
+}
+
+// ShareEncoder returns the encoder of a type that can contain itself: the one
+// of the enclosing value of the same type, or else a new one, which then
+// registers itself.
+//
+// spec: #column-order
+func ShareEncoder[E any](b *EncoderBuilder, typ, name string, register func(e *E, b *EncoderBuilder, name string)) *E {
+	if e, ok := b.path[typ]; ok {
+		return e.(*E)
+	}
+	if b.path == nil {
+		b.path = map[string]any{}
+	}
+	e := new(E)
+	b.path[typ] = e
+	register(e, b, name)
+	delete(b.path, typ)
+	return e
+}
+
+func maskOf(n int) uint64 {
+	if n >= 64 {
+		return ^uint64(0)
+	}
+	return 1<<n - 1
+}

@@ -1,0 +1,147 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefrt
+
+// Node holds the marks of one composite value and its place in the record.
+type Node struct {
+	mask   uint64
+	parent *Node
+	// bit is the mark of this value in parent. At the top of a record it
+	// holds oversize instead.
+	bit uint64
+}
+
+// FullBit is the mark of a multimap whose keys or length changed.
+const FullBit = 1 << 63
+
+// MaxValueBits is how many pairs of a multimap have a mark of their own for a
+// changed value.
+//
+// spec: #multimap
+const MaxValueBits = 62
+
+// PairBit returns the mark of the value of pair i of a multimap.
+func PairBit(i int) uint64 {
+	if i < MaxValueBits {
+		return 1 << i
+	}
+	return FullBit
+}
+
+// oversize at the top of a record says that a multimap of it has, or had, more
+// pairs than the format allows, so that Write must look before it encodes.
+const oversize = 1
+
+// frozen is the parent of values that are shared and must not change.
+var frozen Node
+
+// Init places the node: bit is its mark in parent, which is nil at the top.
+func (n *Node) Init(parent *Node, bit uint64) {
+	n.mask, n.parent = 0, parent
+	if parent != nil {
+		n.bit = bit
+	}
+}
+
+// Mark sets a mark and those of the values around. It is a leaf that the
+// compiler inlines into setters.
+func (n *Node) Mark(bit uint64) {
+	if n.mask&bit == 0 {
+		n.mark(bit)
+	}
+}
+
+func (n *Node) mark(bit uint64) {
+	n.mask |= bit
+	for p := n.parent; p != nil; n, p = p, p.parent {
+		if p == &frozen {
+			n.mask = 0
+			panic("stef: a shared value cannot be changed; use the Edit method of the record")
+		}
+		if p.mask&n.bit != 0 {
+			return
+		}
+		p.mask |= n.bit
+	}
+}
+
+// Unmark takes a mark back. The marks around it remain, which costs a bit or
+// two when they are written but is always right.
+func (n *Node) Unmark(bit uint64) { n.mask &^= bit }
+
+// Modified returns the marks: in a record being written what changed since it
+// was last written, in a record that was read what changed with it.
+func (n *Node) Modified() uint64 { return n.mask }
+
+// SetModified replaces the marks without touching those around.
+func (n *Node) SetModified(mask uint64) { n.mask = mask }
+
+// Take returns the marks and clears them.
+func (n *Node) Take() uint64 {
+	m := n.mask
+	n.mask = 0
+	return m
+}
+
+// Freeze makes the value shared: from now on marking it panics.
+func (n *Node) Freeze() {
+	n.mask = 0
+	n.parent = &frozen
+}
+
+// Frozen says whether the value is shared.
+func (n *Node) Frozen() bool { return n.parent == &frozen }
+
+// Free says whether the value is neither shared nor part of a record.
+func (n *Node) Free() bool { return n.parent == nil }
+
+// Detach takes the value out of its record and returns what puts it back, for
+// changes that are none for the record.
+func (n *Node) Detach() (attach func()) {
+	parent := n.parent
+	n.parent = nil
+	return func() { n.parent = parent }
+}
+
+// Oversize says that the record has to be checked before it is encoded.
+func (n *Node) Oversize() bool { return n.parent == nil && n.bit == oversize }
+
+// SetOversize sets or clears what Oversize tells, from any value of a record.
+func (n *Node) SetOversize(over bool) {
+	for n.parent != nil && n.parent != &frozen {
+		n = n.parent
+	}
+	if n.parent == nil {
+		n.bit = 0
+		if over {
+			n.bit = oversize
+		}
+	}
+}
+
+// Check walks a record to mark all of it, and on the way looks for multimaps
+// that are too long.
+type Check struct {
+	// Shared makes the walk enter the values of dictionary structs as well.
+	Shared bool
+	// Pairs is the length of the longest multimap found.
+	Pairs int
+}
+
+// Saw counts a multimap.
+func (c *Check) Saw(pairs int) { c.Pairs = max(c.Pairs, pairs) }
+
+// PairSize is what a pair of a multimap counts in a dictionary entry, on top
+// of the bytes of text.
+//
+// spec: #limits
+const PairSize = 64
+
+// BoolBits returns 1 for true and 0 for false.
+func BoolBits(v bool) uint64 {
+	if v {
+		return 1
+	}
+	return 0
+}

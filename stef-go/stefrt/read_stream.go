@@ -1,0 +1,236 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefrt
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+
+	stef "github.com/otelstef/stef/stef-go"
+	"github.com/otelstef/stef/stef-go/bitio"
+	"github.com/otelstef/stef/stef-go/codec"
+	"github.com/otelstef/stef/stef-go/column"
+	"github.com/otelstef/stef/stef-go/internal/frame"
+	"github.com/otelstef/stef/stef-go/schema"
+)
+
+// ReadStream turns frames into columns to decode records from. Readers made by
+// stefc embed it. It is not safe for use by several goroutines at once.
+type ReadStream struct {
+	frame *frame.Reader
+	tree  column.ReadTree
+	fault *bitio.Fault
+	alloc codec.Alloc
+	limit codec.DictLimit
+	dicts []interface{ Restart() }
+	wire  schema.WireSchema
+	flags stef.FrameFlags
+
+	left    uint64 // records not yet read of the frame
+	records uint64 // records read of the stream
+	err     error
+	ended   bool
+}
+
+// Start reads the headers and builds the decoders, which register themselves.
+// base is the schema that streams without an announced one are in.
+func (s *ReadStream) Start(r io.Reader, base schema.WireSchema, options []stef.ReaderOption,
+	build func(b *DecoderBuilder)) error {
+	config, err := stef.NewReaderConfig(options...)
+	if err != nil {
+		return err
+	}
+	if s.frame, err = frame.NewReader(r, config.Limits); err != nil {
+		return err
+	}
+	s.alloc = codec.Alloc{Left: config.Limits.RecordBytes, Max: config.Limits.RecordBytes, Depth: config.Limits.Depth}
+	s.limit = codec.DictLimit{Max: config.Limits.DictBytes}
+	wire := s.frame.Header().Schema
+	if wire == nil {
+		wire = base
+	}
+	b := DecoderBuilder{tree: &s.tree, alloc: &s.alloc, limit: &s.limit, counts: counts{wire: wire}}
+	build(&b)
+	if err := b.counts.done(); err != nil {
+		return s.frame.Error(err)
+	}
+	s.tree.Attach()
+	s.fault = s.tree.Fault()
+	s.dicts, s.wire = b.all, wire
+	return nil
+}
+
+// Schema returns the wire schema of the stream: what it announced, or what
+// streams that announce nothing are in.
+func (s *ReadStream) Schema() schema.WireSchema { return slices.Clone(s.wire) }
+
+// UserData returns the user data of the stream.
+func (s *ReadStream) UserData() map[string]string { return maps.Clone(s.frame.Header().UserData) }
+
+// Buffered returns the number of records that can be read without touching
+// the source: what is left of the frame.
+func (s *ReadStream) Buffered() uint64 { return s.left }
+
+// Stats returns counts of what was read.
+func (s *ReadStream) Stats() stef.ReaderStats {
+	return stef.ReaderStats{
+		Records:     s.records,
+		Frames:      s.frame.Frame(),
+		Bytes:       s.frame.Offset(),
+		FrameFlags:  s.flags,
+		Compression: s.frame.Compression(),
+		DictBytes:   s.limit.Used,
+	}
+}
+
+// Run returns how many of the records that follow in the frame have none of
+// fields changed, by looking ahead in the column of the root.
+func (s *ReadStream) Run(root *StructDecoder, fields uint64) int {
+	ahead := root.BitReader
+	ahead.Attach(nil, 0)
+	n := 0
+	for left := s.left; left > 0 && ahead.Left() >= int(root.Fields+root.Optional); left-- {
+		mask := ahead.Read(root.Fields)
+		ahead.Read(root.Optional)
+		if mask&fields != 0 {
+			break
+		}
+		n++
+	}
+	return n
+}
+
+// Err returns the error that ended the stream, or nil if it ended cleanly, at
+// the border of a frame, or has not ended.
+func (s *ReadStream) Err() error { return s.err }
+
+// Close gives back what the stream holds. It does not close the source.
+// Reading on reports the end of the stream.
+func (s *ReadStream) Close() {
+	s.ended, s.left = true, 0
+	s.frame.Close()
+}
+
+// BeginRecord makes a record ready to decode, and says whether there is one.
+func (s *ReadStream) BeginRecord() bool {
+	if s.left == 0 {
+		return s.nextFrame()
+	}
+	s.left--
+	s.alloc.Left = s.alloc.Max
+	return true
+}
+
+// EndRecord counts a record that was decoded and says whether it is sound.
+func (s *ReadStream) EndRecord() bool {
+	s.records++
+	if s.fault.Code == bitio.FaultNone && s.left > 0 {
+		return true
+	}
+	return s.endFrame()
+}
+
+// nextFrame reads frames until one has records.
+//
+// spec: #state
+func (s *ReadStream) nextFrame() bool {
+	for {
+		if s.ended {
+			return false
+		}
+		flags, payload, err := s.frame.Next()
+		if err != nil {
+			s.ended = true
+			if err != io.EOF {
+				s.err = err
+			}
+			s.frame.Close()
+			return false
+		}
+		records, n := bitio.Uvarint(payload)
+		if n <= 0 {
+			return s.fail(-1, fmt.Errorf("%w: the record count is cut off or too long", stef.ErrCorrupt))
+		}
+		if column, err := s.tree.Split(payload[n:]); err != nil {
+			return s.fail(column, fmt.Errorf("%w: %w", stef.ErrCorrupt, err))
+		}
+		s.flags = flags
+		if flags&stef.RestartDictionaries != 0 {
+			for _, d := range s.dicts {
+				d.Restart()
+			}
+			s.limit.Used = 0
+		}
+		if flags&stef.RestartCodecs != 0 {
+			s.tree.Restart()
+		}
+		if records > 0 {
+			s.left = records - 1
+			s.alloc.Left = s.alloc.Max
+			return true
+		}
+		if column, err := s.tree.Finish(); err != nil {
+			return s.fail(column, fmt.Errorf("%w: %w", stef.ErrCorrupt, err))
+		}
+	}
+}
+
+func (s *ReadStream) endFrame() bool {
+	if s.fault.Code != bitio.FaultNone {
+		return s.fail(s.fault.Column, faultError(s.fault.Code))
+	}
+	if column, err := s.tree.Finish(); err != nil {
+		return s.fail(column, fmt.Errorf("%w: %w", stef.ErrCorrupt, err))
+	}
+	return true
+}
+
+func (s *ReadStream) fail(column int, err error) bool {
+	s.ended, s.left = true, 0
+	err = s.frame.Error(err)
+	var at *stef.FormatError
+	if errors.As(err, &at) {
+		at.Record, at.Column = s.records, s.tree.Path(column)
+	}
+	s.err = err
+	s.frame.Close()
+	return false
+}
+
+// faultError says in words what a reader of a column latched.
+func faultError(code bitio.FaultCode) error {
+	kind, what := stef.ErrCorrupt, ""
+	switch code {
+	case bitio.FaultEnd:
+		what = "the column ends before its last value"
+	case bitio.FaultBadCode:
+		what = "the bits are no number code"
+	case bitio.FaultOverflow:
+		what = "a number is over 64 bits"
+	case bitio.FaultLength:
+		what = "a length is negative"
+	case bitio.FaultRef:
+		what = "a reference is to no entry of the dictionary"
+	case bitio.FaultChoice:
+		what = "a oneof has a choice that its type has not"
+	case bitio.FaultFloat:
+		what = "a float has a window of over 64 bits"
+	case bitio.FaultPair:
+		what = "a multimap changes a pair that it has not"
+	case bitio.FaultElements:
+		what = "an array is longer than its data"
+	case bitio.FaultPairs:
+		kind, what = stef.ErrLimit, fmt.Sprintf("a multimap has more than %d pairs", stef.MaxPairs)
+	case bitio.FaultDepth:
+		kind, what = stef.ErrLimit, "a value is nested too deep"
+	case bitio.FaultRecordSize:
+		kind, what = stef.ErrLimit, "the record needs too much memory"
+	case bitio.FaultDictSize:
+		kind, what = stef.ErrLimit, "the dictionaries need too much memory"
+	}
+	return fmt.Errorf("%w: %s", kind, what)
+}

@@ -1,0 +1,317 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefrt
+
+import (
+	"bytes"
+	"math"
+	"slices"
+)
+
+// Scalars is an array of primitive values that == compares: booleans,
+// integers, enums and text.
+type Scalars[T comparable] struct {
+	node Node
+	v    []T
+}
+
+// Init places the array. For generated code.
+func (a *Scalars[T]) Init(parent *Node, bit uint64) { a.node.Init(parent, bit) }
+
+// Len returns the number of elements.
+func (a *Scalars[T]) Len() int { return len(a.v) }
+
+// At returns element i. It panics if i is not below Len.
+func (a *Scalars[T]) At(i int) T { return a.v[i] }
+
+// Values returns the elements, which belong to the array: read them only, and
+// not beyond its next change.
+func (a *Scalars[T]) Values() []T { return a.v }
+
+// SetLen makes the array n long. New elements are zero.
+func (a *Scalars[T]) SetLen(n int) {
+	if old := len(a.v); n != old {
+		a.v = slices.Grow(a.v[:min(n, old)], max(n-old, 0))[:n]
+		clear(a.v[min(n, old):])
+		a.node.Mark(1)
+	}
+}
+
+// Set changes element i. It panics if i is not below Len.
+func (a *Scalars[T]) Set(i int, v T) {
+	if a.v[i] != v {
+		a.v[i] = v
+		a.node.Mark(1)
+	}
+}
+
+// Append adds an element at the end.
+func (a *Scalars[T]) Append(v T) {
+	a.v = append(a.v, v)
+	a.node.Mark(1)
+}
+
+// SetValues makes the array a copy of v.
+func (a *Scalars[T]) SetValues(v []T) {
+	if !slices.Equal(a.v, v) {
+		a.v = append(a.v[:0], v...)
+		a.node.Mark(1)
+	}
+}
+
+// CopyFrom makes the array equal to src.
+func (a *Scalars[T]) CopyFrom(src *Scalars[T]) { a.SetValues(src.v) }
+
+// Equal says whether both arrays have the same elements.
+func (a *Scalars[T]) Equal(o *Scalars[T]) bool { return slices.Equal(a.v, o.v) }
+
+// Reset makes the array empty.
+func (a *Scalars[T]) Reset() { a.SetLen(0) }
+
+// Clear makes the array empty without marks. For generated code.
+func (a *Scalars[T]) Clear() { a.v, a.node.mask = a.v[:0], 0 }
+
+// Encoding clears the marks and returns the elements. For generated code.
+func (a *Scalars[T]) Encoding() []T {
+	a.node.mask = 0
+	return a.v
+}
+
+// Decoded replaces the elements by v, which the array then owns. For
+// generated code.
+func (a *Scalars[T]) Decoded(v []T) { a.v = v }
+
+// MarkAll marks the array. For generated code.
+func (a *Scalars[T]) MarkAll(*Check) { a.node.mask = 1 }
+
+// Clean clears the mark. For generated code.
+func (a *Scalars[T]) Clean() { a.node.mask = 0 }
+
+// MarkDiff marks the array if it differs from held, and says so. For generated
+// code.
+func (a *Scalars[T]) MarkDiff(held *Scalars[T]) bool { return a.node.markIf(!a.Equal(held)) }
+
+// Hash adds the array to h. For generated code.
+func (a *Scalars[T]) Hash(h *Hash) {
+	h.Uint64(uint64(len(a.v)))
+	for _, v := range a.v {
+		switch v := any(v).(type) {
+		case string:
+			h.String(v)
+		case uint64:
+			h.Uint64(v)
+		case int64:
+			h.Uint64(uint64(v))
+		}
+	}
+}
+
+// Size returns the memory of the array as a part of a dictionary entry. For
+// generated code.
+func (a *Scalars[T]) Size() int { return 16 * len(a.v) }
+
+func (n *Node) markIf(differs bool) bool {
+	if differs {
+		n.mask = 1
+	}
+	return differs
+}
+
+// Float64s is an array of floats, which it compares bit by bit: it tells -0
+// from +0 and one NaN from another.
+type Float64s struct {
+	node Node
+	v    []float64
+}
+
+// Init places the array. For generated code.
+func (a *Float64s) Init(parent *Node, bit uint64) { a.node.Init(parent, bit) }
+
+// Len returns the number of elements.
+func (a *Float64s) Len() int { return len(a.v) }
+
+// At returns element i. It panics if i is not below Len.
+func (a *Float64s) At(i int) float64 { return a.v[i] }
+
+// Values returns the elements, which belong to the array: read them only, and
+// not beyond its next change.
+func (a *Float64s) Values() []float64 { return a.v }
+
+// SetLen makes the array n long. New elements are zero.
+func (a *Float64s) SetLen(n int) {
+	if old := len(a.v); n != old {
+		a.v = slices.Grow(a.v[:min(n, old)], max(n-old, 0))[:n]
+		clear(a.v[min(n, old):])
+		a.node.Mark(1)
+	}
+}
+
+// Set changes element i. It panics if i is not below Len.
+func (a *Float64s) Set(i int, v float64) {
+	if !SameFloat(a.v[i], v) {
+		a.v[i] = v
+		a.node.Mark(1)
+	}
+}
+
+// Append adds an element at the end.
+func (a *Float64s) Append(v float64) {
+	a.v = append(a.v, v)
+	a.node.Mark(1)
+}
+
+// SetValues makes the array a copy of v.
+func (a *Float64s) SetValues(v []float64) {
+	if !slices.EqualFunc(a.v, v, SameFloat) {
+		a.v = append(a.v[:0], v...)
+		a.node.Mark(1)
+	}
+}
+
+// CopyFrom makes the array equal to src.
+func (a *Float64s) CopyFrom(src *Float64s) { a.SetValues(src.v) }
+
+// Equal says whether both arrays have the same elements.
+func (a *Float64s) Equal(o *Float64s) bool { return slices.EqualFunc(a.v, o.v, SameFloat) }
+
+// Reset makes the array empty.
+func (a *Float64s) Reset() { a.SetLen(0) }
+
+// Clear makes the array empty without marks. For generated code.
+func (a *Float64s) Clear() { a.v, a.node.mask = a.v[:0], 0 }
+
+// Encoding clears the marks and returns the elements. For generated code.
+func (a *Float64s) Encoding() []float64 {
+	a.node.mask = 0
+	return a.v
+}
+
+// Decoded replaces the elements by v, which the array then owns. For
+// generated code.
+func (a *Float64s) Decoded(v []float64) { a.v = v }
+
+// MarkAll marks the array. For generated code.
+func (a *Float64s) MarkAll(*Check) { a.node.mask = 1 }
+
+// Clean clears the mark. For generated code.
+func (a *Float64s) Clean() { a.node.mask = 0 }
+
+// MarkDiff marks the array if it differs from held, and says so. For generated
+// code.
+func (a *Float64s) MarkDiff(held *Float64s) bool { return a.node.markIf(!a.Equal(held)) }
+
+// Hash adds the array to h. For generated code.
+func (a *Float64s) Hash(h *Hash) {
+	h.Uint64(uint64(len(a.v)))
+	for _, v := range a.v {
+		h.Uint64(math.Float64bits(v))
+	}
+}
+
+// Size returns the memory of the array as a part of a dictionary entry. For
+// generated code.
+func (a *Float64s) Size() int { return 8 * len(a.v) }
+
+// SameFloat says whether two floats have the same bits.
+func SameFloat(a, b float64) bool { return math.Float64bits(a) == math.Float64bits(b) }
+
+// ByteRuns is an array of bytes values. It copies what it is given.
+type ByteRuns struct {
+	node Node
+	v    [][]byte
+}
+
+// Init places the array. For generated code.
+func (a *ByteRuns) Init(parent *Node, bit uint64) { a.node.Init(parent, bit) }
+
+// Len returns the number of elements.
+func (a *ByteRuns) Len() int { return len(a.v) }
+
+// At returns element i, which belongs to the array. It panics if i is not
+// below Len.
+func (a *ByteRuns) At(i int) []byte { return a.v[i] }
+
+// SetLen makes the array n long. New elements are empty.
+func (a *ByteRuns) SetLen(n int) {
+	if old := len(a.v); n != old {
+		a.v = slices.Grow(a.v[:min(n, old)], max(n-old, 0))[:n]
+		for i := old; i < n; i++ {
+			a.v[i] = a.v[i][:0]
+		}
+		a.node.Mark(1)
+	}
+}
+
+// Set changes element i to a copy of v. It panics if i is not below Len.
+func (a *ByteRuns) Set(i int, v []byte) {
+	if !bytes.Equal(a.v[i], v) {
+		a.v[i] = append(a.v[i][:0], v...)
+		a.node.Mark(1)
+	}
+}
+
+// Append adds a copy of v at the end.
+func (a *ByteRuns) Append(v []byte) {
+	a.SetLen(len(a.v) + 1)
+	a.Set(len(a.v)-1, v)
+}
+
+// CopyFrom makes the array equal to src.
+func (a *ByteRuns) CopyFrom(src *ByteRuns) {
+	a.SetLen(len(src.v))
+	for i, v := range src.v {
+		a.Set(i, v)
+	}
+}
+
+// Equal says whether both arrays have the same elements.
+func (a *ByteRuns) Equal(o *ByteRuns) bool { return slices.EqualFunc(a.v, o.v, bytes.Equal) }
+
+// Reset makes the array empty.
+func (a *ByteRuns) Reset() { a.SetLen(0) }
+
+// Clear makes the array empty without marks. For generated code.
+func (a *ByteRuns) Clear() { a.v, a.node.mask = a.v[:0], 0 }
+
+// Encoding clears the marks and returns the elements. For generated code.
+func (a *ByteRuns) Encoding() [][]byte {
+	a.node.mask = 0
+	return a.v
+}
+
+// Decoding returns the elements for a decoder to write over. For generated
+// code.
+func (a *ByteRuns) Decoding() [][]byte { return a.v }
+
+// Decoded replaces the elements by v, which the array then owns. For
+// generated code.
+func (a *ByteRuns) Decoded(v [][]byte) { a.v = v }
+
+// MarkAll marks the array. For generated code.
+func (a *ByteRuns) MarkAll(*Check) { a.node.mask = 1 }
+
+// Clean clears the mark. For generated code.
+func (a *ByteRuns) Clean() { a.node.mask = 0 }
+
+// MarkDiff marks the array if it differs from held, and says so. For generated
+// code.
+func (a *ByteRuns) MarkDiff(held *ByteRuns) bool { return a.node.markIf(!a.Equal(held)) }
+
+// Hash adds the array to h. For generated code.
+func (a *ByteRuns) Hash(h *Hash) {
+	h.Uint64(uint64(len(a.v)))
+	for _, v := range a.v {
+		h.Bytes(v)
+	}
+}
+
+// Size returns the memory of the array as a part of a dictionary entry. For
+// generated code.
+func (a *ByteRuns) Size() int {
+	size := 0
+	for _, v := range a.v {
+		size += 24 + len(v)
+	}
+	return size
+}

@@ -1,0 +1,219 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefrt
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	stef "github.com/otelstef/stef/stef-go"
+	"github.com/otelstef/stef/stef-go/codec"
+	"github.com/otelstef/stef/stef-go/column"
+	"github.com/otelstef/stef/stef-go/internal/frame"
+	"github.com/otelstef/stef/stef-go/schema"
+)
+
+// WriteStream turns encoded records into frames. Writers made by stefc embed
+// it. It is not safe for use by several goroutines at once.
+type WriteStream struct {
+	config stef.WriterConfig
+	frame  *frame.Writer
+	tree   column.WriteTree
+	usage  codec.Usage
+	dicts  []interface{ Restart() }
+	wire   schema.WireSchema
+	// sendAll marks the whole record as changed.
+	sendAll func()
+
+	flags   stef.FrameFlags // of the frame being filled
+	pending uint64          // records in it
+	written uint64          // records in the frames before it
+	bytes   int64
+	frames  int
+
+	untilCheck int // records until the size of the frame is looked at
+	frameRoom  int // what usage.Frame may reach before that
+	err        error
+}
+
+// checkEvery is how many records may pass before the size of the frame is
+// added up. The fixed-size parts of so many records are a few kilobytes.
+const (
+	checkEvery = 16
+	// Frames smaller than this are checked at every record.
+	checkAlways = 64 << 10
+)
+
+// Start begins the stream: it builds the encoders, which register themselves,
+// and writes the headers. base is the schema that streams without an announced
+// one are in.
+func (s *WriteStream) Start(w io.Writer, base schema.WireSchema, options []stef.WriterOption,
+	build func(b *EncoderBuilder), sendAll func()) error {
+	config, err := stef.NewWriterConfig(options...)
+	if err != nil {
+		return err
+	}
+	b := EncoderBuilder{tree: &s.tree, usage: &s.usage, counts: counts{wire: config.Schema}}
+	build(&b)
+	if err := b.counts.done(); err != nil {
+		return fmt.Errorf("stef: %w", err)
+	}
+	s.config, s.dicts, s.wire, s.sendAll = config, b.all, b.counts.own, sendAll
+	header := frame.VarHeader{UserData: config.UserData}
+	if config.WriteSchema || !slices.Equal(s.wire, base) {
+		header.Schema = s.wire
+	}
+	counting := &countingWriter{w: w, n: &s.bytes}
+	if s.frame, err = frame.NewWriter(counting, &s.config, &header); err != nil {
+		return fmt.Errorf("stef: writing the headers: %w", err)
+	}
+	s.nextCheck(0)
+	return nil
+}
+
+type countingWriter struct {
+	w io.Writer
+	n *int64
+}
+
+func (c *countingWriter) Write(b []byte) (int, error) {
+	n, err := c.w.Write(b)
+	*c.n += int64(n)
+	return n, err
+}
+
+// Schema returns the wire schema that the stream is written in.
+func (s *WriteStream) Schema() schema.WireSchema { return slices.Clone(s.wire) }
+
+// Stats returns counts of what was written.
+func (s *WriteStream) Stats() stef.WriterStats {
+	return stef.WriterStats{
+		Records:   s.written + s.pending,
+		Flushed:   s.written,
+		Frames:    s.frames,
+		Bytes:     s.bytes,
+		DictBytes: s.usage.Dict,
+	}
+}
+
+// BeginRecord says whether a record may be encoded. For generated code; it
+// calls it only for records that are marked as oversize.
+func (s *WriteStream) BeginRecord(top *Node, markAll func(*Check)) error {
+	if s.err != nil {
+		return s.err
+	}
+	c := Check{Shared: true}
+	markAll(&c)
+	if c.Pairs > stef.MaxPairs {
+		return fmt.Errorf("stef: record %d: %w: a multimap of %d pairs, at most %d",
+			s.written+s.pending+1, stef.ErrLimit, c.Pairs, stef.MaxPairs)
+	}
+	top.SetOversize(false)
+	return nil
+}
+
+// EndRecord counts a record that was encoded and ends the frame if it is time.
+func (s *WriteStream) EndRecord() error {
+	s.pending++
+	s.untilCheck--
+	if s.untilCheck > 0 && s.usage.Frame < s.frameRoom && s.usage.Dict < s.config.DictBytes {
+		return nil
+	}
+	return s.check()
+}
+
+func (s *WriteStream) check() error {
+	if s.err != nil {
+		s.pending--
+		s.tree.Reset()
+		return s.err
+	}
+	if s.usage.Dict >= s.config.DictBytes {
+		return s.endFrame(s.config.Restart | stef.RestartDictionaries)
+	}
+	size := s.tree.Size()
+	if size >= s.config.FrameBytes {
+		return s.endFrame(s.config.Restart)
+	}
+	s.nextCheck(size)
+	return nil
+}
+
+func (s *WriteStream) nextCheck(size int) {
+	s.usage.Frame = 0
+	s.frameRoom = s.config.FrameBytes - size
+	s.untilCheck = checkEvery
+	if s.config.FrameBytes < checkAlways {
+		s.untilCheck = 1
+	}
+}
+
+// Flush ends the frame, if it has records, and hands it to the destination in
+// one Write. After an error the stream cannot be continued.
+func (s *WriteStream) Flush() error {
+	if s.err != nil {
+		return s.err
+	}
+	if s.pending == 0 {
+		return nil
+	}
+	return s.endFrame(s.config.Restart)
+}
+
+// endFrame writes the frame; next are the flags of the one after it.
+//
+// spec: #restart
+func (s *WriteStream) endFrame(next stef.FrameFlags) error {
+	if _, err := s.frame.Frame(s.flags, s.pending, &s.tree); err != nil {
+		s.err = fmt.Errorf("stef: frame %d, records %d to %d: %w", s.frames+1, s.written+1, s.written+s.pending, err)
+		s.untilCheck = 0
+		s.tree.Reset()
+		return s.err
+	}
+	s.tree.Reset()
+	s.written += s.pending
+	s.pending = 0
+	s.frames++
+	s.flags = next
+	if next&stef.RestartDictionaries != 0 {
+		for _, d := range s.dicts {
+			d.Restart()
+		}
+		s.usage.Dict = 0
+	}
+	if next&stef.RestartCodecs != 0 {
+		s.tree.Restart()
+	}
+	if s.alone(next) {
+		s.sendAll()
+	}
+	s.nextCheck(0)
+	return nil
+}
+
+// alone says whether a frame with these flags can be decoded on its own,
+// provided that its first record sends everything.
+func (s *WriteStream) alone(flags stef.FrameFlags) bool {
+	need := stef.RestartDictionaries | stef.RestartCodecs
+	if s.config.Compression != stef.None {
+		need |= stef.RestartCompression
+	}
+	return flags&need == need
+}
+
+// Close flushes and gives back what the stream holds. It does not close the
+// destination. Writing to a closed writer fails with ErrClosed; closing it
+// again does nothing.
+func (s *WriteStream) Close() error {
+	if errors.Is(s.err, stef.ErrClosed) {
+		return nil
+	}
+	err := s.Flush()
+	s.frame.Close()
+	s.untilCheck = 0
+	s.err = fmt.Errorf("stef: %w", stef.ErrClosed)
+	return err
+}
