@@ -184,7 +184,7 @@ func (a *Array[T]) Hash(h *Hash) {
 // Size returns the memory of the array as a part of a dictionary entry. For
 // generated code.
 func (a *Array[T]) Size() int {
-	size := 0
+	size := PairSize * a.n
 	for _, v := range a.elems[:a.n] {
 		size += a.kind.Size(v)
 	}

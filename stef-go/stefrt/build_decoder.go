@@ -50,7 +50,7 @@ type OneofDecoder struct {
 // behind the end of a bit column. Streams exist whose last oneofs are None only
 // by that, so for oneofs, where it can add no value, it is read so here.
 //
-// spec: #interoperability
+// spec: #interop-reader
 const grace = 56
 
 // Reset makes d read data.
