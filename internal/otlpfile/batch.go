@@ -1,0 +1,103 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package otlpfile
+
+import (
+	"fmt"
+
+	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+)
+
+// A Batch is the telemetry of one part; Signal says which of the three it has.
+type Batch struct {
+	Signal  Signal
+	Metrics pmetric.Metrics
+	Traces  ptrace.Traces
+	Logs    plog.Logs
+
+	// OTLP is the protobuf message as it stood in the file, nil where the file
+	// had none (JSON). A Reader uses its memory again at the next call of Next;
+	// pdata has copies. A Writer takes it in place of pdata where it is set, so
+	// who changes pdata sets it to nil.
+	OTLP []byte
+}
+
+// MetricsBatch returns a batch of metrics.
+func MetricsBatch(md pmetric.Metrics) Batch { return Batch{Signal: Metrics, Metrics: md} }
+
+// TracesBatch returns a batch of traces.
+func TracesBatch(td ptrace.Traces) Batch { return Batch{Signal: Traces, Traces: td} }
+
+// LogsBatch returns a batch of logs.
+func LogsBatch(ld plog.Logs) Batch { return Batch{Signal: Logs, Logs: ld} }
+
+// Items counts data points, spans or log records.
+func (b Batch) Items() int {
+	switch b.Signal {
+	case Metrics:
+		return b.Metrics.DataPointCount()
+	case Traces:
+		return b.Traces.SpanCount()
+	case Logs:
+		return b.Logs.LogRecordCount()
+	}
+	return 0
+}
+
+// marshal returns the protobuf message: the one of the file or one made of pdata.
+func (b Batch) marshal() ([]byte, error) {
+	if b.OTLP != nil {
+		return b.OTLP, nil
+	}
+	switch b.Signal {
+	case Metrics:
+		return (&pmetric.ProtoMarshaler{}).MarshalMetrics(b.Metrics)
+	case Traces:
+		return (&ptrace.ProtoMarshaler{}).MarshalTraces(b.Traces)
+	case Logs:
+		return (&plog.ProtoMarshaler{}).MarshalLogs(b.Logs)
+	}
+	return nil, fmt.Errorf("%w of the batch is not set", ErrSignal)
+}
+
+func (b Batch) marshalJSON() ([]byte, error) {
+	switch b.Signal {
+	case Metrics:
+		return (&pmetric.JSONMarshaler{}).MarshalMetrics(b.Metrics)
+	case Traces:
+		return (&ptrace.JSONMarshaler{}).MarshalTraces(b.Traces)
+	case Logs:
+		return (&plog.JSONMarshaler{}).MarshalLogs(b.Logs)
+	}
+	return nil, fmt.Errorf("%w of the batch is not set", ErrSignal)
+}
+
+// unmarshal makes a batch of a protobuf message, which it keeps.
+func unmarshal(s Signal, otlp []byte) (b Batch, err error) {
+	b = Batch{Signal: s, OTLP: otlp}
+	switch s {
+	case Metrics:
+		b.Metrics, err = (&pmetric.ProtoUnmarshaler{}).UnmarshalMetrics(otlp)
+	case Traces:
+		b.Traces, err = (&ptrace.ProtoUnmarshaler{}).UnmarshalTraces(otlp)
+	case Logs:
+		b.Logs, err = (&plog.ProtoUnmarshaler{}).UnmarshalLogs(otlp)
+	}
+	return b, err
+}
+
+func unmarshalJSON(s Signal, text []byte) (b Batch, err error) {
+	b = Batch{Signal: s}
+	switch s {
+	case Metrics:
+		b.Metrics, err = (&pmetric.JSONUnmarshaler{}).UnmarshalMetrics(text)
+	case Traces:
+		b.Traces, err = (&ptrace.JSONUnmarshaler{}).UnmarshalTraces(text)
+	case Logs:
+		b.Logs, err = (&plog.JSONUnmarshaler{}).UnmarshalLogs(text)
+	}
+	return b, err
+}

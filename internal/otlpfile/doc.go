@@ -1,0 +1,34 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package otlpfile reads and writes OTLP in files, batch by batch, for the
+// command line tool, tests and benchmarks.
+//
+// There are three formats, each for metrics, traces or logs:
+//
+//	otlp-parts  parts of a big-endian uint32 length and one protobuf message
+//	otlp        one protobuf message: MetricsData, TracesData or LogsData
+//	otlp-json   JSON messages, one or several, as the Collector's file exporter
+//	            writes them one per line; line breaks inside one are fine too
+//
+// Any of them may lie under zstd or gzip. A reader recognises compression by its
+// magic number, and format and signal by content where they are not given:
+//
+//	r, err := otlpfile.Open(f, otlpfile.FormatUnknown, otlpfile.SignalUnknown, otlpfile.WithName(path))
+//	for {
+//		b, err := r.Next()
+//		if err == io.EOF {
+//			break
+//		}
+//		// b.Metrics, b.Traces or b.Logs, as r.Signal() says
+//	}
+//
+// A Batch is a part, a JSON message or, of a file that is one message, as many
+// entries as fit the batch size: such a file may be larger than memory. What
+// such batches are written to in format otlp is one message again, since
+// protobuf messages with repeated fields may be concatenated.
+//
+// A file that ends inside of something is an error, as is anything else that
+// would lose data without a word: an *Error that tells the part, the line and
+// the byte. Fields unknown to pdata are the exception, as the protocol asks.
+package otlpfile

@@ -1,0 +1,65 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package otlpfile
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// Causes that callers tell apart. A file that ends too early has the cause
+// io.ErrUnexpectedEOF. Everything but ErrRead is about the content of the file.
+var (
+	// ErrCorrupt: the content is no OTLP of the format and signal.
+	ErrCorrupt = errors.New("corrupt")
+	// ErrTooLarge: a part is over the limit of the reader, or values are nested
+	// too deeply.
+	ErrTooLarge = errors.New("over the limit")
+	// ErrFormat: the format is not known and cannot be guessed.
+	ErrFormat = errors.New("unknown format")
+	// ErrSignal: the signal is not known and cannot be guessed, or it is another
+	// one than was asked for.
+	ErrSignal = errors.New("signal")
+	// ErrRead: the source failed, not its content.
+	ErrRead = errors.New("cannot read")
+)
+
+// An Error says where in a file reading failed. The fields that do not apply
+// are zero.
+type Error struct {
+	Format Format
+	Signal Signal
+	Part   int   // the number of the part, JSON message or top-level entry, from 1
+	Line   int   // the line of JSON, from 1
+	Offset int64 // bytes before the place, in the content without its compression
+	Err    error
+}
+
+// Error returns one line of text.
+func (e *Error) Error() string {
+	var b strings.Builder
+	b.WriteString("otlpfile: ")
+	if e.Format != FormatUnknown {
+		fmt.Fprintf(&b, "%s ", e.Format)
+	}
+	if e.Signal != SignalUnknown {
+		fmt.Fprintf(&b, "%s ", e.Signal)
+	}
+	if e.Part > 0 {
+		fmt.Fprintf(&b, "%s %d, ", [...]string{"part", "part", "entry", "message"}[min(e.Format, JSON)], e.Part)
+	}
+	if e.Line > 0 {
+		fmt.Fprintf(&b, "line %d, ", e.Line)
+	}
+	fmt.Fprintf(&b, "byte %d: %v", e.Offset, e.Err)
+	return b.String()
+}
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+func corrupt(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", ErrCorrupt, fmt.Sprintf(format, args...))
+}

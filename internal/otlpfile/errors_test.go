@@ -1,0 +1,333 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package otlpfile_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/klauspost/compress/zstd"
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/otelstef/stef/internal/fixtures"
+	"github.com/otelstef/stef/internal/otlpfile"
+)
+
+// A file that is cut anywhere gives the batches before the cut and an error,
+// but where the cut is between two parts, entries or messages.
+func TestTruncated(t *testing.T) {
+	logs, err := readAll(open(t, fixtures.Logs()))
+	require.NoError(t, err)
+	// Three small parts: cutting at each byte is quick.
+	var small []otlpfile.Batch
+	for i := range 3 {
+		b := logs[i]
+		b.Logs.ResourceLogs().RemoveIf(func(rl plog.ResourceLogs) bool {
+			rl.ScopeLogs().RemoveIf(func(sl plog.ScopeLogs) bool {
+				n := 0
+				sl.LogRecords().RemoveIf(func(plog.LogRecord) bool { n++; return n > 1 })
+				return false
+			})
+			return false
+		})
+		small = append(small, b)
+	}
+	for _, format := range formats {
+		clean := map[int]bool{0: true}
+		for i := range small {
+			end := len(write(t, format, otlpfile.Logs, small[:i+1]))
+			clean[end] = true
+			if format == otlpfile.JSON {
+				clean[end-1] = true // the line break is not needed
+			}
+		}
+		for c := otlpfile.None; c <= otlpfile.Gzip; c++ {
+			file := write(t, format, otlpfile.Logs, small, otlpfile.WithCompression(c))
+			for cut := range len(file) {
+				r, err := otlpfile.Open(bytes.NewReader(file[:cut]), format, otlpfile.Logs, otlpfile.WithName("x"+map[otlpfile.Compression]string{
+					otlpfile.None: "", otlpfile.Zstd: ".zst", otlpfile.Gzip: ".gz"}[c]))
+				if err == nil {
+					_, err = readAll(r)
+				}
+				if c == otlpfile.None && clean[cut] {
+					require.NoError(t, err, "%s cut at %d", format, cut)
+					continue
+				}
+				require.ErrorIs(t, err, io.ErrUnexpectedEOF, "%s %s cut at %d", format, c, cut)
+				require.NotErrorIs(t, err, otlpfile.ErrRead)
+			}
+		}
+	}
+}
+
+// Errors tell the format, the signal, the part, the line and the byte.
+func TestErrorText(t *testing.T) {
+	part := func(body ...byte) []byte {
+		return append(binary.BigEndian.AppendUint32(nil, uint32(len(body))), body...)
+	}
+	good := part(0x0a, 2, 0x12, 0)
+	f := func(file []byte, format otlpfile.Format, signal otlpfile.Signal, cause error, text string) {
+		t.Helper()
+		r, err := otlpfile.Open(bytes.NewReader(file), format, signal, otlpfile.WithMaxPart(1000), otlpfile.WithBatchSize(1))
+		if err == nil {
+			_, err = readAll(r)
+			_, again := r.Next()
+			require.Equal(t, err, again, "an error stays")
+		}
+		require.ErrorIs(t, err, cause)
+		require.EqualError(t, err, "otlpfile: "+text)
+		var e *otlpfile.Error
+		require.ErrorAs(t, err, &e)
+	}
+	join := func(parts ...[]byte) []byte { return bytes.Join(parts, nil) }
+
+	f(join(good, []byte{0, 0}), otlpfile.Parts, otlpfile.Traces, io.ErrUnexpectedEOF,
+		"otlp-parts traces part 2, byte 8: 2 bytes of a length of 4: unexpected EOF")
+	f(join(good, []byte{0, 0, 0, 9, 1, 2, 3}), otlpfile.Parts, otlpfile.Traces, io.ErrUnexpectedEOF,
+		"otlp-parts traces part 2, byte 12: 3 bytes of a part of 9: unexpected EOF")
+	f(join(good, []byte{0xff, 0, 0, 0, 1}), otlpfile.Parts, otlpfile.Traces, otlpfile.ErrTooLarge,
+		"otlp-parts traces part 2, byte 8: over the limit: a part of 4278190080 bytes, the limit is 1000")
+	// resource_spans 12 bytes, scope_spans 10, spans 8, kind 1, trace_id 4.
+	span := []byte{0x0a, 12, 0x12, 10, 0x12, 8, 0x30, 1, 0x0a, 4, 1, 2, 3, 4}
+	f(join(good, part(span...)), otlpfile.Parts, otlpfile.Traces, otlpfile.ErrCorrupt,
+		"otlp-parts traces part 2, byte 22: corrupt: Span.trace_id has 4 bytes, not 16")
+	f(join([]byte{0x0a, 0, 0x0a, 0}, span), otlpfile.Proto, otlpfile.Traces, otlpfile.ErrCorrupt,
+		"otlp traces entry 3, byte 14: corrupt: Span.trace_id has 4 bytes, not 16")
+	f(join([]byte{0x0a, 0}, span[:7]), otlpfile.Proto, otlpfile.Traces, io.ErrUnexpectedEOF,
+		"otlp traces entry 2, byte 9: unexpected EOF")
+	f([]byte{0x0a, 0xff, 0xff, 0x7f}, otlpfile.Proto, otlpfile.Traces, otlpfile.ErrTooLarge,
+		"otlp traces entry 1, byte 0: over the limit: an entry of 2097151 bytes, the limit is 1000")
+	f(part(0x0a, 1, 0x07), otlpfile.Parts, otlpfile.Logs, otlpfile.ErrCorrupt,
+		"otlp-parts logs part 1, byte 6: corrupt: ResourceLogs has a field number 0")
+	f(part(0x0b), otlpfile.Parts, otlpfile.Logs, otlpfile.ErrCorrupt,
+		"otlp-parts logs part 1, byte 5: corrupt: wire type 3")
+	f(part(0x08, 1), otlpfile.Parts, otlpfile.Logs, otlpfile.ErrCorrupt,
+		"otlp-parts logs part 1, byte 5: corrupt: LogsData.resources has wire type 0, not 2")
+	f(part(0x0a, 5, 0x12), otlpfile.Parts, otlpfile.Logs, io.ErrUnexpectedEOF,
+		"otlp-parts logs part 1, byte 4: LogsData.resources has 5 bytes, 1 are left: unexpected EOF")
+
+	f([]byte("{}\n\n{\"resourceLogs\": [}"), otlpfile.JSON, otlpfile.Logs, io.ErrUnexpectedEOF,
+		"otlp-json logs message 2, line 3, byte 4: inside a message that began here: unexpected EOF")
+	f([]byte("{}\n{\"resourceLogs\":\n[,]}"), otlpfile.JSON, otlpfile.Logs, otlpfile.ErrCorrupt,
+		"otlp-json logs message 2, line 3, byte 22: corrupt: invalid character ',' looking for beginning of value")
+	f([]byte("{}\n[1]"), otlpfile.JSON, otlpfile.Logs, otlpfile.ErrCorrupt,
+		"otlp-json logs message 2, line 2, byte 3: corrupt: '[' where a message begins")
+	f([]byte("{\"resourceLogs\":[{\n\"\":1,\"scopeLogs\":[]}]}"), otlpfile.JSON, otlpfile.Logs, otlpfile.ErrCorrupt,
+		"otlp-json logs message 1, line 2, byte 20: corrupt: a field without a name")
+	f([]byte(`{"resourceSpans":[]}`), otlpfile.JSON, otlpfile.Logs, otlpfile.ErrSignal,
+		"otlp-json logs message 1, line 1, byte 0: signal: it holds traces")
+	f([]byte(`{"resources":[]}`), otlpfile.JSON, otlpfile.Logs, otlpfile.ErrCorrupt,
+		`otlp-json logs message 1, line 1, byte 0: corrupt: no field resourceLogs; the first is "resources"`)
+	f([]byte(`{"resourceLogs":[`+strings.Repeat(" ", 1000)+"]}"), otlpfile.JSON, otlpfile.Logs, otlpfile.ErrTooLarge,
+		"otlp-json logs message 1, line 1, byte 0: over the limit: a message of more than 1000 bytes")
+
+	f([]byte("STEF"), otlpfile.FormatUnknown, otlpfile.Logs, otlpfile.ErrFormat,
+		"logs byte 0: unknown format: the content begins like none of otlp-parts, otlp and otlp-json")
+	f(good, otlpfile.Parts, otlpfile.SignalUnknown, otlpfile.ErrSignal,
+		"otlp-parts byte 0: signal: neither name nor content tells metrics, traces or logs")
+	f([]byte{0x28, 0xb5, 0x2f}, otlpfile.Parts, otlpfile.Logs, io.ErrUnexpectedEOF,
+		"otlp-parts logs byte 0: 3 bytes that begin a compressed file: unexpected EOF")
+}
+
+// A type error inside of JSON is pdata's to find; where it is, is told.
+func TestBadJSONValue(t *testing.T) {
+	text := "{}\n" + `{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"timeUnixNano":"soon"}]}]}]}`
+	r, err := otlpfile.Open(strings.NewReader(text), otlpfile.JSON, otlpfile.Logs)
+	require.NoError(t, err)
+	_, err = readAll(r)
+	require.ErrorIs(t, err, otlpfile.ErrCorrupt)
+	var e *otlpfile.Error
+	require.ErrorAs(t, err, &e)
+	require.Equal(t, [3]int{2, 2, 3}, [3]int{e.Part, e.Line, int(e.Offset)})
+}
+
+// A file of one signal is not read as another one, even where its bytes would
+// pass as such.
+func TestWrongSignal(t *testing.T) {
+	for signal, file := range files {
+		batches, err := readAll(open(t, file))
+		require.NoError(t, err)
+		for _, format := range formats {
+			content := write(t, format, signal, batches[:2])
+			for other := otlpfile.Metrics; other <= otlpfile.Logs; other++ {
+				if other == signal {
+					continue
+				}
+				r, err := otlpfile.Open(bytes.NewReader(content), format, other)
+				require.NoError(t, err)
+				_, err = r.Next()
+				require.ErrorIs(t, err, otlpfile.ErrSignal, "%s %s as %s", format, signal, other)
+				require.ErrorContains(t, err, "it holds "+signal.String())
+			}
+		}
+	}
+}
+
+// Values may be nested, but not so deeply that reading them exhausts the stack.
+func TestNesting(t *testing.T) {
+	build := func(levels int) otlpfile.Batch {
+		ld := plog.NewLogs()
+		v := ld.ResourceLogs().AppendEmpty().ScopeLogs().AppendEmpty().LogRecords().AppendEmpty().Body()
+		for i := range levels {
+			if i%2 == 0 {
+				v = v.SetEmptySlice().AppendEmpty()
+			} else {
+				v = v.SetEmptyMap().PutEmpty("k")
+			}
+		}
+		return otlpfile.LogsBatch(ld)
+	}
+	f := func(levels int, format otlpfile.Format, tooDeep bool) {
+		t.Helper()
+		file := write(t, format, otlpfile.Logs, []otlpfile.Batch{build(levels)})
+		r, err := otlpfile.Open(bytes.NewReader(file), format, otlpfile.Logs)
+		require.NoError(t, err)
+		_, err = readAll(r)
+		if tooDeep {
+			require.ErrorIs(t, err, otlpfile.ErrTooLarge)
+			return
+		}
+		require.NoError(t, err)
+	}
+	f(1000, otlpfile.JSON, false)
+	f(otlpfile.MaxValueDepth, otlpfile.JSON, true)
+	for _, format := range formats[:2] {
+		f(otlpfile.MaxValueDepth, format, false)
+		f(otlpfile.MaxValueDepth+1, format, true)
+	}
+}
+
+// Parts that are larger than memory should hold are refused before they are
+// read, and a length is not believed before its bytes are there.
+func TestLimits(t *testing.T) {
+	traces, err := readAll(open(t, fixtures.Traces()))
+	require.NoError(t, err)
+	largest := 0
+	for _, b := range traces {
+		largest = max(largest, (&ptrace.ProtoMarshaler{}).TracesSize(b.Traces))
+	}
+	for _, format := range formats[:2] {
+		file := write(t, format, otlpfile.Traces, traces)
+		limit := largest
+		if format == otlpfile.Parts {
+			_, err = readAll(open(t, file, otlpfile.WithMaxPart(limit)))
+			require.NoError(t, err)
+			limit--
+		} else {
+			limit -= 10 // the entry is the part without its tag and length
+		}
+		_, err = readAll(open(t, file, otlpfile.WithMaxPart(limit)))
+		require.ErrorIs(t, err, otlpfile.ErrTooLarge)
+	}
+
+	claim := []byte{0x0f, 0xff, 0xff, 0xff, 0x0a, 0}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	r, err := otlpfile.Open(bytes.NewReader(claim), otlpfile.Parts, otlpfile.Traces)
+	require.NoError(t, err)
+	_, err = r.Next()
+	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
+	runtime.ReadMemStats(&after)
+	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(16<<20), "of the claimed 268 million bytes")
+}
+
+// Damage under a compression is the file's fault, not the source's.
+func TestDamagedCompression(t *testing.T) {
+	file := bytes.Clone(fixtures.Logs())
+	file[len(file)/2] ^= 0xff
+	_, err := readAll(open(t, file))
+	require.ErrorIs(t, err, otlpfile.ErrCorrupt)
+	require.NotErrorIs(t, err, otlpfile.ErrRead)
+
+	zipped := gzipped(t, []byte(`{"resourceLogs":[]}`))
+	_, err = otlpfile.Open(bytes.NewReader(zipped[:5]), otlpfile.JSON, otlpfile.Logs)
+	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
+	zipped[len(zipped)-6] ^= 1 // the checksum
+	_, err = otlpfile.Open(bytes.NewReader(zipped), otlpfile.JSON, otlpfile.Logs)
+	require.ErrorIs(t, err, otlpfile.ErrCorrupt)
+
+	// A window that would take 512 MiB.
+	var out bytes.Buffer
+	z, err := zstd.NewWriter(&out, zstd.WithWindowSize(zstd.MaxWindowSize), zstd.WithSingleSegment(false))
+	require.NoError(t, err)
+	for range 20 {
+		_, err = z.Write(make([]byte, 1<<20))
+		require.NoError(t, err)
+		require.NoError(t, z.Flush())
+	}
+	require.NoError(t, z.Close())
+	r, err := otlpfile.Open(&out, otlpfile.Parts, otlpfile.Logs)
+	if err == nil {
+		_, err = readAll(r)
+	}
+	require.ErrorIs(t, err, otlpfile.ErrTooLarge)
+}
+
+func TestBadArguments(t *testing.T) {
+	none := strings.NewReader("")
+	f := func(_ any, err error) {
+		t.Helper()
+		require.Error(t, err)
+	}
+	f(otlpfile.Open(none, otlpfile.Format(9), otlpfile.Logs))
+	f(otlpfile.Open(none, otlpfile.Parts, otlpfile.Signal(9)))
+	f(otlpfile.Open(none, otlpfile.Parts, otlpfile.Logs, otlpfile.WithMaxPart(0)))
+	f(otlpfile.Open(none, otlpfile.Parts, otlpfile.Logs, otlpfile.WithBatchSize(-1)))
+	f(otlpfile.NewWriter(io.Discard, otlpfile.FormatUnknown, otlpfile.Logs))
+	f(otlpfile.NewWriter(io.Discard, otlpfile.Parts, otlpfile.SignalUnknown))
+	f(otlpfile.NewWriter(io.Discard, otlpfile.Parts, otlpfile.Logs, otlpfile.WithCompression(9)))
+}
+
+type brokenWriter struct{ after int }
+
+var errDisk = errors.New("the disk is full")
+
+func (w *brokenWriter) Write(b []byte) (int, error) {
+	if w.after -= len(b); w.after < 0 {
+		return 0, errDisk
+	}
+	return len(b), nil
+}
+
+// A failure to write is told once by Write or Close and stays.
+func TestWriterErrors(t *testing.T) {
+	traces, err := readAll(open(t, fixtures.Traces()))
+	require.NoError(t, err)
+	for _, format := range formats {
+		for c := otlpfile.None; c <= otlpfile.Gzip; c++ {
+			w, err := otlpfile.NewWriter(&brokenWriter{after: 100}, format, otlpfile.Traces, otlpfile.WithCompression(c))
+			require.NoError(t, err)
+			for _, b := range traces {
+				if err = w.Write(b); err != nil {
+					require.Equal(t, err, w.Write(b))
+					break
+				}
+			}
+			closed := w.Close()
+			require.ErrorIs(t, closed, errDisk, "%s %s", format, c)
+			if err != nil {
+				require.ErrorIs(t, err, errDisk)
+				require.ErrorContains(t, err, fmt.Sprintf("writing %s traces", format))
+			}
+			require.NoError(t, w.Close())
+			require.Error(t, w.Write(traces[0]))
+		}
+	}
+
+	w, err := otlpfile.NewWriter(io.Discard, otlpfile.Parts, otlpfile.Traces)
+	require.NoError(t, err)
+	require.ErrorIs(t, w.Write(otlpfile.MetricsBatch(pmetric.NewMetrics())), otlpfile.ErrSignal)
+	require.ErrorIs(t, w.Write(otlpfile.Batch{}), otlpfile.ErrSignal)
+	require.NoError(t, w.Write(traces[0]), "a wrong batch does not harm the file")
+	require.NoError(t, w.Close())
+}

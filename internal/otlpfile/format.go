@@ -1,0 +1,115 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package otlpfile
+
+import (
+	"fmt"
+	"path"
+	"path/filepath"
+	"strings"
+)
+
+// A Format is how OTLP messages lie in a file.
+type Format uint8
+
+// Formats. FormatUnknown asks Open to guess.
+const (
+	FormatUnknown Format = iota
+	Parts
+	Proto
+	JSON
+)
+
+var formatNames = [...]string{"unknown", "otlp-parts", "otlp", "otlp-json"}
+
+// String returns the name that ParseFormat takes.
+func (f Format) String() string {
+	if int(f) < len(formatNames) {
+		return formatNames[f]
+	}
+	return fmt.Sprintf("Format(%d)", uint8(f))
+}
+
+// ParseFormat returns the format of a name: otlp-parts, otlp or otlp-json.
+func ParseFormat(name string) (Format, error) {
+	for f := Parts; f <= JSON; f++ {
+		if name == f.String() {
+			return f, nil
+		}
+	}
+	return FormatUnknown, fmt.Errorf("otlpfile: %q is no format: want otlp-parts, otlp or otlp-json", name)
+}
+
+// A Signal is what kind of telemetry a file holds.
+type Signal uint8
+
+// Signals. SignalUnknown asks Open to guess.
+const (
+	SignalUnknown Signal = iota
+	Metrics
+	Traces
+	Logs
+)
+
+var signalNames = [...]string{"unknown", "metrics", "traces", "logs"}
+
+// String returns the name that ParseSignal takes.
+func (s Signal) String() string {
+	if int(s) < len(signalNames) {
+		return signalNames[s]
+	}
+	return fmt.Sprintf("Signal(%d)", uint8(s))
+}
+
+// ParseSignal returns the signal of a name: metrics, traces or logs.
+func ParseSignal(name string) (Signal, error) {
+	for s := Metrics; s <= Logs; s++ {
+		if name == s.String() {
+			return s, nil
+		}
+	}
+	return SignalUnknown, fmt.Errorf("otlpfile: %q is no signal: want metrics, traces or logs", name)
+}
+
+// A Compression is what a file lies under.
+type Compression uint8
+
+// Compressions.
+const (
+	None Compression = iota
+	Zstd
+	Gzip
+)
+
+var compressionNames = [...]string{"none", "zstd", "gzip"}
+
+// String returns the name of the compression.
+func (c Compression) String() string {
+	if int(c) < len(compressionNames) {
+		return compressionNames[c]
+	}
+	return fmt.Sprintf("Compression(%d)", uint8(c))
+}
+
+// CompressionOf returns the compression that the end of a file name asks for:
+// Zstd for .zst and .zstd, Gzip for .gz, None for others.
+func CompressionOf(name string) Compression {
+	switch strings.ToLower(filepath.Ext(name)) {
+	case ".zst", ".zstd":
+		return Zstd
+	case ".gz":
+		return Gzip
+	}
+	return None
+}
+
+// baseName is the last element of a path in lower case without the ending that
+// tells the compression. Both kinds of slash separate, wherever this runs.
+func baseName(name string) string {
+	base := strings.ToLower(path.Base(filepath.ToSlash(strings.ReplaceAll(name, `\`, "/"))))
+	if CompressionOf(base) != None {
+		base = strings.TrimSuffix(base, path.Ext(base))
+	}
+	return base
+}

@@ -1,0 +1,173 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package otlpfile
+
+import (
+	"bytes"
+	"encoding/binary"
+	"strings"
+)
+
+// headSize is how much of a file Open looks at to guess.
+const headSize = 64 << 10
+
+// GuessFormat tells the format by the first bytes of the content (without its
+// compression), and of a file without content by the end of its name. It
+// returns FormatUnknown where neither tells. Name may be empty.
+func GuessFormat(name string, head []byte) Format {
+	c := firstVisible(head)
+	if len(head) == 0 || c == 0 && len(bytes.TrimSpace(head)) == 0 {
+		return formatOfName(name)
+	}
+	// A message begins with field 1 and a length. The same byte at the start of a
+	// part would make it larger than 160 MiB; in JSON it is a line break, and the
+	// length may look like a brace, so the bytes behind it decide.
+	message := head[0] == 1<<3|wireLen
+	if c == '{' && !(message && fitting(head, true) != 0) {
+		return JSON
+	}
+	if message {
+		return Proto
+	}
+	if len(head) >= 4 {
+		size := binary.BigEndian.Uint32(head)
+		inside := len(head) > 4 && head[4] == 1<<3|wireLen
+		if size == 0 || size <= DefaultMaxPart && inside {
+			return Parts
+		}
+	}
+	return FormatUnknown
+}
+
+func formatOfName(name string) Format {
+	base := baseName(name)
+	for _, end := range []struct {
+		text   string
+		format Format
+	}{
+		{".json", JSON}, {".jsonl", JSON}, {".ndjson", JSON},
+		{".pb", Proto}, {".binpb", Proto},
+		{".parts", Parts}, {".otlp-parts", Parts},
+	} {
+		if strings.HasSuffix(base, end.text) {
+			return end.format
+		}
+	}
+	return FormatUnknown
+}
+
+// GuessSignal tells the signal by the first bytes of content of a format, and
+// where they fit more than one signal by a name such as host-metrics.zst. It
+// returns SignalUnknown where neither tells. Name may be empty.
+func GuessSignal(name string, f Format, head []byte) Signal {
+	if s := signalOfContent(f, head, true); s != SignalUnknown {
+		return s
+	}
+	// A newer version of the protocol may have fields that are not known here.
+	if s := signalOfContent(f, head, false); s != SignalUnknown {
+		return s
+	}
+	return signalOfName(name)
+}
+
+func signalOfName(name string) Signal {
+	base := baseName(name)
+	found := SignalUnknown
+	for _, word := range []struct {
+		text   string
+		signal Signal
+	}{
+		{"metrics", Metrics}, {"traces", Traces}, {"spans", Traces}, {"logs", Logs},
+	} {
+		if !strings.Contains(base, word.text) {
+			continue
+		}
+		if found != SignalUnknown && found != word.signal {
+			return SignalUnknown
+		}
+		found = word.signal
+	}
+	return found
+}
+
+func signalOfContent(f Format, head []byte, strict bool) Signal {
+	switch f {
+	case Proto:
+		return theOne(fitting(head, strict))
+	case Parts:
+		return signalOfParts(head, strict)
+	case JSON:
+		return signalOfJSON(head)
+	}
+	return SignalUnknown
+}
+
+// signalOfParts takes together what the parts in the head tell.
+func signalOfParts(head []byte, strict bool) Signal {
+	fits := allSignals
+	for len(head) > 4 {
+		size := uint64(binary.BigEndian.Uint32(head))
+		head = head[4:]
+		part := head[:min(uint64(len(head)), size)]
+		fits &= fitting(part, strict)
+		if fits&(fits-1) == 0 {
+			break
+		}
+		head = head[len(part):]
+	}
+	return theOne(fits)
+}
+
+// allSignals is the set of signals; bit n stands for signal n.
+const allSignals uint8 = 1<<Metrics | 1<<Traces | 1<<Logs
+
+// fitting returns the signals whose shape the head of a message has.
+func fitting(head []byte, strict bool) uint8 {
+	var fits uint8
+	for s := Metrics; s <= Logs; s++ {
+		w := walk{strict: strict, cut: true}
+		if ft := w.message(head, 0, roots[s], 0, 0); ft == nil || ft.err == errCut {
+			fits |= 1 << s
+		}
+	}
+	return fits
+}
+
+func theOne(fits uint8) Signal {
+	for s := Metrics; s <= Logs; s++ {
+		if fits == 1<<s {
+			return s
+		}
+	}
+	return SignalUnknown
+}
+
+// Names of the field that holds everything, in the two spellings of JSON.
+var jsonNames = [...][2]string{
+	Metrics: {"resourceMetrics", "resource_metrics"},
+	Traces:  {"resourceSpans", "resource_spans"},
+	Logs:    {"resourceLogs", "resource_logs"},
+}
+
+// signalOfJSON takes the name that stands first.
+func signalOfJSON(head []byte) Signal {
+	found, at := SignalUnknown, len(head)
+	for s := Metrics; s <= Logs; s++ {
+		for _, name := range jsonNames[s] {
+			if i := bytes.Index(head, []byte(`"`+name+`"`)); i >= 0 && i < at {
+				found, at = s, i
+			}
+		}
+	}
+	return found
+}
+
+// firstVisible is the first byte that is no white space of JSON.
+func firstVisible(b []byte) byte {
+	b = bytes.TrimLeft(b, " \t\r\n")
+	if len(b) == 0 {
+		return 0
+	}
+	return b[0]
+}

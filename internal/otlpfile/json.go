@@ -1,0 +1,212 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package otlpfile
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+)
+
+// maxJSONDepth is how deeply objects and arrays may be nested. A level of a
+// value is at least three of them, so what is within this limit is within
+// MaxValueDepth too.
+const maxJSONDepth = 4096
+
+// jsonDecoder cuts a file into its top-level objects. What stands between them
+// is white space; a line each is usual, and an object over many lines is fine.
+type jsonDecoder struct {
+	src   *source
+	limit int
+	part  int
+	line  int // of the next byte
+	buf   []byte
+}
+
+func newJSONDecoder(src *source, limit int) *jsonDecoder {
+	return &jsonDecoder{src: src, limit: limit, line: 1}
+}
+
+func (d *jsonDecoder) next() (piece, error) {
+	d.part++
+	p := piece{part: d.part}
+	err := d.skipSpace()
+	p.line, p.offset = d.line, d.src.offset
+	if err != nil {
+		return p, err
+	}
+	d.buf = d.buf[:0]
+	var o objectScan
+	for {
+		chunk, err := d.chunk()
+		if err == io.EOF {
+			return p, fmt.Errorf("inside a message that began here: %w", io.ErrUnexpectedEOF)
+		}
+		if err != nil {
+			return p, err
+		}
+		n, done := o.scan(chunk)
+		if len(d.buf)+n > d.limit {
+			return p, fmt.Errorf("%w: a message of more than %d bytes", ErrTooLarge, d.limit)
+		}
+		if o.depth > maxJSONDepth {
+			return p, fmt.Errorf("%w: objects and arrays are nested more than %d deep", ErrTooLarge, maxJSONDepth)
+		}
+		d.buf = append(d.buf, chunk[:n]...)
+		d.line += bytes.Count(chunk[:n], []byte{'\n'})
+		d.src.skip(n)
+		if done {
+			p.body = d.buf
+			return p, nil
+		}
+	}
+}
+
+// chunk returns the bytes that are there, at least one, and io.EOF at the end.
+func (d *jsonDecoder) chunk() ([]byte, error) {
+	if _, err := d.src.Peek(1); err != nil {
+		return nil, err
+	}
+	return d.src.Peek(d.src.Buffered())
+}
+
+func (d *jsonDecoder) skipSpace() error {
+	for {
+		chunk, err := d.chunk()
+		if err != nil {
+			return err
+		}
+		rest := bytes.TrimLeft(chunk, " \t\r\n")
+		n := len(chunk) - len(rest)
+		d.line += bytes.Count(chunk[:n], []byte{'\n'})
+		d.src.skip(n)
+		if len(rest) == 0 {
+			continue
+		}
+		if rest[0] != '{' {
+			return corrupt("%q where a message begins", rest[0])
+		}
+		return nil
+	}
+}
+
+// An objectScan finds the end of an object by counting brackets outside of
+// strings. Whether what is between them is JSON is checked later.
+type objectScan struct {
+	depth    int
+	inString bool
+	escaped  bool
+}
+
+// scan returns how many bytes of a chunk belong to the object, and whether it
+// ends with them. It stops early where nesting gets too deep.
+func (o *objectScan) scan(chunk []byte) (n int, done bool) {
+	for i, c := range chunk {
+		switch {
+		case o.escaped:
+			o.escaped = false
+		case o.inString:
+			o.escaped = c == '\\'
+			o.inString = c != '"'
+		case c == '"':
+			o.inString = true
+		case c == '{' || c == '[':
+			if o.depth++; o.depth > maxJSONDepth {
+				return i, false
+			}
+		case c == '}' || c == ']':
+			if o.depth--; o.depth <= 0 {
+				return i + 1, true
+			}
+		}
+	}
+	return len(chunk), false
+}
+
+// errAt is an error at an offset of a JSON message.
+type errAt struct {
+	offset int
+	err    error
+}
+
+func (e *errAt) Error() string { return e.err.Error() }
+
+// checkJSON finds what pdata would pass over: text that is no JSON behind the
+// part that it reads, a name that is empty, which ends its reading, and a
+// message that is not of the signal, whose fields it would skip.
+func checkJSON(s Signal, text []byte) error {
+	if !json.Valid(text) {
+		var v json.RawMessage
+		err := json.Unmarshal(text, &v)
+		if e := (*json.SyntaxError)(nil); errors.As(err, &e) {
+			return &errAt{int(e.Offset), corrupt("%v", e)}
+		}
+		return corrupt("%v", err)
+	}
+	names, empty := topNames(text)
+	if empty >= 0 {
+		return &errAt{empty, corrupt("a field without a name")}
+	}
+	for _, name := range names {
+		if slices.Contains(jsonNames[s][:], name) {
+			return nil
+		}
+	}
+	for other := Metrics; other <= Logs; other++ {
+		for _, name := range names {
+			if slices.Contains(jsonNames[other][:], name) {
+				return fmt.Errorf("%w: it holds %s", ErrSignal, other)
+			}
+		}
+	}
+	if len(names) > 0 {
+		return corrupt("no field %s; the first is %q", jsonNames[s][0], names[0])
+	}
+	return nil
+}
+
+// topNames returns the names of the fields of the outermost object as they are
+// spelled in valid JSON, and the offset of an empty name at any depth or -1.
+func topNames(text []byte) (names []string, empty int) {
+	depth := 0
+	for i := 0; i < len(text); i++ {
+		switch text[i] {
+		case '{', '[':
+			depth++
+		case '}', ']':
+			depth--
+		case '"':
+			start := i + 1
+			for i = start; text[i] != '"'; i++ {
+				if text[i] == '\\' {
+					i++
+				}
+			}
+			if firstVisible(text[i+1:]) != ':' {
+				continue
+			}
+			if i == start {
+				return names, start
+			}
+			if depth == 1 {
+				names = append(names, string(text[start:i]))
+			}
+		}
+	}
+	return names, -1
+}
+
+// jsonError places an error with the line it is in.
+func (r *Reader) jsonError(p piece, err error) error {
+	if e := (*errAt)(nil); errors.As(err, &e) {
+		at := min(e.offset, len(p.body))
+		p.line += bytes.Count(p.body[:at], []byte{'\n'})
+		p.offset += int64(at)
+		err = e.err
+	}
+	return r.at(p, err)
+}

@@ -1,0 +1,86 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package otlpfile
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+)
+
+// protoDecoder reads a file that is one message. The message has one field, a
+// repeated one, so it is cut between its entries without reading it whole.
+type protoDecoder struct {
+	src   *source
+	limit int // of one entry
+	batch int // of all entries of a piece
+	entry int
+	buf   []byte
+}
+
+func (d *protoDecoder) next() (piece, error) {
+	p := piece{part: d.entry + 1, offset: d.src.offset}
+	d.buf = d.buf[:0]
+	for {
+		head, size, err := d.peek()
+		if err == io.EOF {
+			break
+		}
+		if err == nil && size > d.limit {
+			err = fmt.Errorf("%w: an entry of %d bytes, the limit is %d", ErrTooLarge, size, d.limit)
+		}
+		if err != nil {
+			return piece{part: d.entry + 1, offset: d.src.offset}, err
+		}
+		if len(d.buf) > 0 && len(d.buf)+head+size > d.batch {
+			break
+		}
+		if d.buf, err = d.src.read(d.buf, head+size); err != nil {
+			return piece{part: d.entry + 1, offset: d.src.offset}, err
+		}
+		d.entry++
+	}
+	if len(d.buf) == 0 {
+		return p, io.EOF
+	}
+	p.body = d.buf
+	return p, nil
+}
+
+// peek returns how long the next entry is: its tag and length, and its value.
+func (d *protoDecoder) peek() (head, size int, err error) {
+	b, err := d.src.peek(2 * binary.MaxVarintLen64)
+	if err != nil {
+		return 0, 0, err
+	}
+	if len(b) == 0 {
+		return 0, 0, io.EOF
+	}
+	tag, n := uvarint(b)
+	var w walk
+	if n <= 0 {
+		return 0, 0, w.broken(0, n).err
+	}
+	size, m, ft := w.extent(b[n:], tag&7, 0)
+	if ft != nil {
+		return 0, 0, ft.err
+	}
+	return n + m, size, nil
+}
+
+// entriesBefore counts the entries of a batch that end at or before an offset.
+func entriesBefore(body []byte, offset int) (entries int) {
+	var w walk
+	for pos := 0; pos < len(body); entries++ {
+		tag, n := uvarint(body[pos:])
+		if n <= 0 {
+			break
+		}
+		size, head, ft := w.extent(body[pos+n:], tag&7, 0)
+		if pos += n + head + size; ft != nil || pos > offset {
+			break
+		}
+	}
+	return entries
+}

@@ -1,0 +1,205 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package otlpfile
+
+import (
+	"errors"
+	"fmt"
+	"io"
+)
+
+// Limits of a reader that is given no others.
+const (
+	DefaultMaxPart   = 256 << 20
+	DefaultBatchSize = 64 << 20
+)
+
+// A ReaderOption is a setting of Open.
+type ReaderOption func(*Reader)
+
+// WithName gives Open the name of the file. It helps to guess, and a name that
+// ends in .zst or .gz makes a file without content an error.
+func WithName(name string) ReaderOption { return func(r *Reader) { r.name = name } }
+
+// WithMaxPart sets how many bytes a part, a JSON message or an entry of one
+// message may have, by default DefaultMaxPart.
+func WithMaxPart(n int) ReaderOption { return func(r *Reader) { r.maxPart = n } }
+
+// WithBatchSize sets up to how many bytes the entries of a file that is one
+// message are put into one batch, by default DefaultBatchSize. A larger entry is
+// a batch of its own.
+func WithBatchSize(n int) ReaderOption { return func(r *Reader) { r.batchSize = n } }
+
+// A Reader reads batches from a file. It is not for use by several goroutines.
+type Reader struct {
+	format    Format
+	signal    Signal
+	name      string
+	maxPart   int
+	batchSize int
+
+	src    *source
+	dec    decoder
+	sniff  bool // whether the signal of the next part with items is to be checked
+	latest error
+}
+
+// A decoder takes a file apart. At the end it returns io.EOF.
+type decoder interface {
+	next() (piece, error)
+}
+
+// A piece is the bytes of one batch and where they stood. The bytes are valid
+// until the next piece is taken.
+type piece struct {
+	body   []byte
+	part   int
+	line   int
+	offset int64
+}
+
+// Open begins to read a file. It reads the first bytes, to see whether they are
+// compressed and to guess what the caller does not know.
+func Open(r io.Reader, f Format, s Signal, opts ...ReaderOption) (*Reader, error) {
+	rd := &Reader{format: f, signal: s, maxPart: DefaultMaxPart, batchSize: DefaultBatchSize}
+	for _, o := range opts {
+		o(rd)
+	}
+	if f > JSON || s > Logs || rd.maxPart <= 0 || rd.batchSize <= 0 {
+		return nil, fmt.Errorf("otlpfile: bad arguments of Open: %s, %s, part size %d, batch size %d", f, s, rd.maxPart, rd.batchSize)
+	}
+	var err error
+	if rd.src, err = openSource(r); err != nil {
+		return nil, &Error{Format: f, Signal: s, Err: err}
+	}
+	if err := rd.guess(); err != nil {
+		rd.Close()
+		return nil, err
+	}
+	switch rd.format {
+	case Parts:
+		rd.dec = &partsDecoder{src: rd.src, limit: rd.maxPart}
+	case Proto:
+		rd.dec = &protoDecoder{src: rd.src, limit: rd.maxPart, batch: rd.batchSize}
+	case JSON:
+		rd.dec = newJSONDecoder(rd.src, rd.maxPart)
+	}
+	return rd, nil
+}
+
+func (r *Reader) guess() error {
+	head, err := r.src.peek(headSize)
+	if err != nil {
+		return r.at(piece{}, err)
+	}
+	if len(head) == 0 && r.src.compression == None && CompressionOf(r.name) != None {
+		return r.at(piece{}, fmt.Errorf("a %s file without content: %w", CompressionOf(r.name), io.ErrUnexpectedEOF))
+	}
+	if r.format == FormatUnknown {
+		if r.format = GuessFormat(r.name, head); r.format == FormatUnknown {
+			if len(head) == 0 {
+				return r.at(piece{}, fmt.Errorf("%w: the file is empty", ErrFormat))
+			}
+			return r.at(piece{}, fmt.Errorf("%w: the content begins like none of otlp-parts, otlp and otlp-json", ErrFormat))
+		}
+	}
+	r.sniff = r.format != JSON && r.signal != SignalUnknown
+	if r.signal == SignalUnknown {
+		if r.signal = GuessSignal(r.name, r.format, head); r.signal == SignalUnknown {
+			return r.at(piece{}, fmt.Errorf("%w: neither name nor content tells metrics, traces or logs", ErrSignal))
+		}
+	}
+	return nil
+}
+
+// Format returns the format, guessed or not.
+func (r *Reader) Format() Format { return r.format }
+
+// Signal returns the signal, guessed or not.
+func (r *Reader) Signal() Signal { return r.signal }
+
+// Compression returns what the file lies under.
+func (r *Reader) Compression() Compression { return r.src.compression }
+
+// Close gives back the memory of the decompressor. It does not close the file.
+func (r *Reader) Close() { r.src.closer() }
+
+// Next returns the next batch, and io.EOF after the last. Any other error is an
+// *Error; after it Next returns the same again.
+func (r *Reader) Next() (Batch, error) {
+	if r.latest != nil {
+		return Batch{}, r.latest
+	}
+	b, err := r.next()
+	if err != nil {
+		r.latest = err
+		return Batch{}, err
+	}
+	return b, nil
+}
+
+func (r *Reader) next() (Batch, error) {
+	p, err := r.dec.next()
+	if err == io.EOF {
+		return Batch{}, err
+	}
+	if err != nil {
+		return Batch{}, r.at(p, err)
+	}
+	if r.format == JSON {
+		return r.decodeJSON(p)
+	}
+	if err := r.check(p); err != nil {
+		return Batch{}, err
+	}
+	b, err := unmarshal(r.signal, p.body)
+	if err != nil {
+		return Batch{}, r.at(p, fmt.Errorf("%w: %w", ErrCorrupt, err))
+	}
+	return b, nil
+}
+
+// check finds what is wrong with a message before pdata reads it, and tells
+// where. A message of another signal may be well-formed, so the first one with
+// items is looked at for that.
+func (r *Reader) check(p piece) error {
+	ft := check(r.signal, p.body)
+	if ft == nil && !r.sniff {
+		return nil
+	}
+	other := signalOfContent(Proto, p.body[:min(len(p.body), headSize)], true)
+	if other != SignalUnknown && other != r.signal {
+		return r.at(p, fmt.Errorf("%w: it holds %s", ErrSignal, other))
+	}
+	if other != SignalUnknown {
+		r.sniff = false
+	}
+	if ft == nil {
+		return nil
+	}
+	if r.format == Proto {
+		p.part += entriesBefore(p.body, ft.offset)
+	}
+	p.offset += int64(ft.offset)
+	return r.at(p, ft.err)
+}
+
+func (r *Reader) decodeJSON(p piece) (Batch, error) {
+	if err := checkJSON(r.signal, p.body); err != nil {
+		return Batch{}, r.jsonError(p, err)
+	}
+	b, err := unmarshalJSON(r.signal, p.body)
+	if err != nil {
+		return Batch{}, r.at(p, fmt.Errorf("%w: %w", ErrCorrupt, err))
+	}
+	return b, nil
+}
+
+// at places an error.
+func (r *Reader) at(p piece, err error) error {
+	if e := (*Error)(nil); errors.As(err, &e) {
+		return err
+	}
+	return &Error{Format: r.format, Signal: r.signal, Part: p.part, Line: p.line, Offset: p.offset, Err: r.src.cause(err)}
+}

@@ -1,0 +1,163 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package otlpfile
+
+// The shapes of OTLP's messages: which fields there are and how they lie on the
+// wire. They serve to tell signals apart by content, to say where in a part
+// something is wrong, and to bound the nesting of values before pdata recurses.
+
+type kind uint8
+
+const (
+	unknown kind = iota
+	varint
+	fixed64
+	fixed32
+	text           // a string
+	blob           // bytes of any length
+	traceID        // 16 bytes or none
+	spanID         // 8 bytes or none
+	packedFixed64  // repeated: packed, or one by one
+	packedVarint   // likewise
+	message        // of the field's shape
+	nestingMessage // likewise, and one level deeper in a value
+)
+
+// Wire types of protobuf.
+const (
+	wireVarint  = 0
+	wireFixed64 = 1
+	wireLen     = 2
+	wireStart   = 3
+	wireEnd     = 4
+	wireFixed32 = 5
+)
+
+type field struct {
+	name  string
+	kind  kind
+	shape *shape
+}
+
+// A shape is a message: its name and its fields by their numbers.
+type shape struct {
+	name   string
+	fields [17]field
+}
+
+// field returns the field of a number, of kind unknown where there is none.
+func (s *shape) field(number uint64) field {
+	if number < uint64(len(s.fields)) {
+		return s.fields[number]
+	}
+	return field{}
+}
+
+type fields = [17]field
+
+func sub(name string, s *shape) field { return field{name: name, kind: message, shape: s} }
+
+func leaf(name string, k kind) field { return field{name: name, kind: k} }
+
+var (
+	keyValueShape, anyValueShape = valueShapes()
+
+	resourceShape = &shape{"Resource", fields{
+		1: sub("attributes", keyValueShape), 2: leaf("dropped_attributes_count", varint),
+		3: sub("entity_refs", &shape{"EntityRef", fields{
+			1: leaf("schema_url", text), 2: leaf("type", text), 3: leaf("id_keys", text), 4: leaf("description_keys", text),
+		}}),
+	}}
+	scopeShape = &shape{"InstrumentationScope", fields{
+		1: leaf("name", text), 2: leaf("version", text), 3: sub("attributes", keyValueShape), 4: leaf("dropped_attributes_count", varint),
+	}}
+	exemplarShape = &shape{"Exemplar", fields{
+		2: leaf("time_unix_nano", fixed64), 3: leaf("as_double", fixed64), 4: leaf("span_id", spanID), 5: leaf("trace_id", traceID),
+		6: leaf("as_int", fixed64), 7: sub("filtered_attributes", keyValueShape),
+	}}
+	bucketsShape = &shape{"Buckets", fields{1: leaf("offset", varint), 2: leaf("bucket_counts", packedVarint)}}
+
+	// roots are the messages of the signals.
+	roots = [...]*shape{
+		Metrics: root("Metrics", "metrics", &shape{"Metric", fields{
+			1: leaf("name", text), 2: leaf("description", text), 3: leaf("unit", text),
+			5: points("Gauge", numberShape), 7: points("Sum", numberShape), 9: points("Histogram", histogramShape),
+			10: points("ExponentialHistogram", exponentialShape), 11: points("Summary", summaryShape),
+			12: sub("metadata", keyValueShape),
+		}}),
+		Traces: root("Spans", "spans", spanShape),
+		Logs:   root("Logs", "log_records", logShape),
+	}
+)
+
+// valueShapes builds the shapes that contain each other.
+func valueShapes() (keyValue, anyValue *shape) {
+	anyValue = &shape{name: "AnyValue"}
+	keyValue = &shape{"KeyValue", fields{1: leaf("key", text), 2: sub("value", anyValue), 3: leaf("key_strindex", varint)}}
+	anyValue.fields = fields{
+		1: leaf("string_value", text), 2: leaf("bool_value", varint), 3: leaf("int_value", varint), 4: leaf("double_value", fixed64),
+		5: {"array_value", nestingMessage, &shape{"ArrayValue", fields{1: sub("values", anyValue)}}},
+		6: {"kvlist_value", nestingMessage, &shape{"KeyValueList", fields{1: sub("values", keyValue)}}},
+		7: leaf("bytes_value", blob), 8: leaf("string_value_strindex", varint),
+	}
+	return keyValue, anyValue
+}
+
+// root is the message of a signal down to its items.
+func root(signal, items string, item *shape) *shape {
+	scope := &shape{"Scope" + signal, fields{1: sub("scope", scopeShape), 2: sub(items, item), 3: leaf("schema_url", text)}}
+	resource := &shape{"Resource" + signal, fields{1: sub("resource", resourceShape), 2: sub("scopes", scope), 3: leaf("schema_url", text)}}
+	return &shape{signal + "Data", fields{1: sub("resources", resource)}}
+}
+
+// points is a field of Metric; what the kinds of metrics lack of it is left out
+// by their writers.
+func points(name string, point *shape) field {
+	return sub(name, &shape{name, fields{1: sub("data_points", point), 2: leaf("aggregation_temporality", varint), 3: leaf("is_monotonic", varint)}})
+}
+
+var (
+	numberShape = &shape{"NumberDataPoint", fields{
+		2: leaf("start_time_unix_nano", fixed64), 3: leaf("time_unix_nano", fixed64), 4: leaf("as_double", fixed64),
+		5: sub("exemplars", exemplarShape), 6: leaf("as_int", fixed64), 7: sub("attributes", keyValueShape), 8: leaf("flags", varint),
+	}}
+	histogramShape = &shape{"HistogramDataPoint", fields{
+		2: leaf("start_time_unix_nano", fixed64), 3: leaf("time_unix_nano", fixed64), 4: leaf("count", fixed64), 5: leaf("sum", fixed64),
+		6: leaf("bucket_counts", packedFixed64), 7: leaf("explicit_bounds", packedFixed64), 8: sub("exemplars", exemplarShape),
+		9: sub("attributes", keyValueShape), 10: leaf("flags", varint), 11: leaf("min", fixed64), 12: leaf("max", fixed64),
+	}}
+	exponentialShape = &shape{"ExponentialHistogramDataPoint", fields{
+		1: sub("attributes", keyValueShape), 2: leaf("start_time_unix_nano", fixed64), 3: leaf("time_unix_nano", fixed64),
+		4: leaf("count", fixed64), 5: leaf("sum", fixed64), 6: leaf("scale", varint), 7: leaf("zero_count", fixed64),
+		8: sub("positive", bucketsShape), 9: sub("negative", bucketsShape), 10: leaf("flags", varint), 11: sub("exemplars", exemplarShape),
+		12: leaf("min", fixed64), 13: leaf("max", fixed64), 14: leaf("zero_threshold", fixed64),
+	}}
+	summaryShape = &shape{"SummaryDataPoint", fields{
+		2: leaf("start_time_unix_nano", fixed64), 3: leaf("time_unix_nano", fixed64), 4: leaf("count", fixed64), 5: leaf("sum", fixed64),
+		6: sub("quantile_values", &shape{"ValueAtQuantile", fields{1: leaf("quantile", fixed64), 2: leaf("value", fixed64)}}),
+		7: sub("attributes", keyValueShape), 8: leaf("flags", varint),
+	}}
+	spanShape = &shape{"Span", fields{
+		1: leaf("trace_id", traceID), 2: leaf("span_id", spanID), 3: leaf("trace_state", text), 4: leaf("parent_span_id", spanID),
+		5: leaf("name", text), 6: leaf("kind", varint), 7: leaf("start_time_unix_nano", fixed64), 8: leaf("end_time_unix_nano", fixed64),
+		9: sub("attributes", keyValueShape), 10: leaf("dropped_attributes_count", varint),
+		11: sub("events", &shape{"Event", fields{
+			1: leaf("time_unix_nano", fixed64), 2: leaf("name", text), 3: sub("attributes", keyValueShape), 4: leaf("dropped_attributes_count", varint),
+		}}),
+		12: leaf("dropped_events_count", varint),
+		13: sub("links", &shape{"Link", fields{
+			1: leaf("trace_id", traceID), 2: leaf("span_id", spanID), 3: leaf("trace_state", text), 4: sub("attributes", keyValueShape),
+			5: leaf("dropped_attributes_count", varint), 6: leaf("flags", fixed32),
+		}}),
+		14: leaf("dropped_links_count", varint),
+		15: sub("status", &shape{"Status", fields{2: leaf("message", text), 3: leaf("code", varint)}}),
+		16: leaf("flags", fixed32),
+	}}
+	logShape = &shape{"LogRecord", fields{
+		1: leaf("time_unix_nano", fixed64), 2: leaf("severity_number", varint), 3: leaf("severity_text", text),
+		5: sub("body", anyValueShape), 6: sub("attributes", keyValueShape), 7: leaf("dropped_attributes_count", varint),
+		8: leaf("flags", fixed32), 9: leaf("trace_id", traceID), 10: leaf("span_id", spanID),
+		11: leaf("observed_time_unix_nano", fixed64), 12: leaf("event_name", text),
+	}}
+)

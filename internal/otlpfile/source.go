@@ -1,0 +1,135 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package otlpfile
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// maxWindow bounds the memory of the zstd decoder; it is the largest window
+// that the zstd command makes or takes when nothing else is asked of it.
+const maxWindow = 128 << 20
+
+var (
+	zstdMagic = []byte{0x28, 0xb5, 0x2f, 0xfd}
+	gzipMagic = []byte{0x1f, 0x8b}
+)
+
+// A source is the content of a file without its compression. It knows how many
+// bytes were taken, and whether the reader below failed or the content is bad.
+type source struct {
+	*bufio.Reader
+	below       failing
+	compression Compression
+	closer      func()
+	offset      int64 // of the next byte
+}
+
+// failing remembers the failure of a reader.
+type failing struct {
+	r   io.Reader
+	err error
+}
+
+func (f *failing) Read(b []byte) (int, error) {
+	n, err := f.r.Read(b)
+	if err != nil && err != io.EOF {
+		f.err = err
+	}
+	return n, err
+}
+
+func openSource(r io.Reader) (*source, error) {
+	s := &source{closer: func() {}}
+	s.below.r = r
+	raw := bufio.NewReaderSize(&s.below, 64<<10)
+	head, err := raw.Peek(4)
+	if err != nil && err != io.EOF {
+		return nil, s.cause(err)
+	}
+	var content io.Reader = raw
+	switch {
+	case len(head) > 0 && len(head) < len(zstdMagic) && bytes.HasPrefix(zstdMagic, head), len(head) == 1 && head[0] == gzipMagic[0]:
+		return nil, fmt.Errorf("%d bytes that begin a compressed file: %w", len(head), io.ErrUnexpectedEOF)
+	case bytes.HasPrefix(head, zstdMagic):
+		s.compression = Zstd
+		z, err := zstd.NewReader(raw, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow))
+		if err != nil {
+			return nil, s.cause(err)
+		}
+		content, s.closer = z, z.Close
+	case bytes.HasPrefix(head, gzipMagic):
+		s.compression = Gzip
+		z, err := gzip.NewReader(raw)
+		if err != nil {
+			return nil, s.cause(unexpected(err))
+		}
+		content = z
+	}
+	s.Reader = bufio.NewReaderSize(content, headSize)
+	return s, nil
+}
+
+// peek returns the head of the content, all of it where it is short.
+func (s *source) peek(n int) ([]byte, error) {
+	head, err := s.Peek(n)
+	if err == io.EOF {
+		err = nil
+	}
+	return head, err
+}
+
+// skip takes n bytes that were peeked at.
+func (s *source) skip(n int) {
+	n, _ = s.Discard(n)
+	s.offset += int64(n)
+}
+
+// read appends n bytes to dst. The memory grows with what is there, not with
+// what a damaged length claims.
+func (s *source) read(dst []byte, n int) ([]byte, error) {
+	const step = 1 << 20
+	for n > 0 {
+		m := min(n, max(step, cap(dst)-len(dst)))
+		old := len(dst)
+		dst = append(dst, make([]byte, m)...)
+		got, err := io.ReadFull(s, dst[old:])
+		s.offset += int64(got)
+		if err != nil {
+			return dst[:old+got], unexpected(err)
+		}
+		n -= m
+	}
+	return dst, nil
+}
+
+// cause says whether the source failed or its content is bad.
+func (s *source) cause(err error) error {
+	switch {
+	case s.below.err != nil:
+		return fmt.Errorf("%w: %w", ErrRead, s.below.err)
+	case errors.Is(err, ErrCorrupt), errors.Is(err, ErrTooLarge), errors.Is(err, ErrSignal), errors.Is(err, io.ErrUnexpectedEOF):
+		return err
+	case errors.Is(err, zstd.ErrWindowSizeExceeded), errors.Is(err, zstd.ErrDecoderSizeExceeded):
+		return fmt.Errorf("%w: %s: %w", ErrTooLarge, s.compression, err)
+	case s.compression != None:
+		return fmt.Errorf("%w: %s: %w", ErrCorrupt, s.compression, err)
+	}
+	return err
+}
+
+// unexpected makes an end in the middle of something an error.
+func unexpected(err error) error {
+	if err == io.EOF {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}

@@ -1,0 +1,191 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package otlpfile
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// MaxValueDepth is how deeply arrays and maps may be nested in a value of a
+// protobuf message. pdata recurses without a limit of its own.
+const MaxValueDepth = 1500
+
+// A fault is what is wrong at an offset of a message.
+type fault struct {
+	offset int
+	err    error
+}
+
+// A walk goes over a message along its shape.
+type walk struct {
+	strict bool // unknown fields are faults, and control characters in texts
+	cut    bool // the message may end anywhere: it is the head of a longer one
+	items  int  // fields of the fourth level: metrics, spans or log records
+}
+
+// errCut ends a walk of a head without a fault.
+var errCut = errors.New("cut")
+
+// check returns what is wrong with a message of a signal, nil if nothing is.
+func check(s Signal, b []byte) *fault {
+	w := walk{}
+	return w.message(b, 0, roots[s], 0, 0)
+}
+
+// message walks the bytes of one message, which begins at offset base. Level
+// counts messages, depth counts arrays and maps of values.
+func (w *walk) message(b []byte, base int, s *shape, level, depth int) *fault {
+	for pos := 0; pos < len(b); {
+		start := base + pos
+		tag, n := uvarint(b[pos:])
+		if n <= 0 {
+			return w.broken(start, n)
+		}
+		pos += n
+		number, wire := tag>>3, tag&7
+		if number == 0 || number > 1<<29-1 {
+			return &fault{start, corrupt("%s has a field number %d", s.name, number)}
+		}
+		f := s.field(number)
+		if f.kind == unknown && w.strict {
+			return &fault{start, corrupt("%s has no field %d", s.name, number)}
+		}
+		size, head, ft := w.extent(b[pos:], wire, base+pos)
+		if ft != nil {
+			return ft
+		}
+		pos += head
+		value := b[pos:min(pos+size, len(b))]
+		clipped := len(value) < size
+		if clipped && !w.cut {
+			return &fault{start, fmt.Errorf("%s.%s has %d bytes, %d are left: %w", s.name, f.name, size, len(value), io.ErrUnexpectedEOF)}
+		}
+		if level == 2 && number == 2 {
+			w.items++
+		}
+		if ft := w.value(value, base+pos, size, wire, s, f, level, depth); ft != nil {
+			return ft
+		}
+		if clipped {
+			return &fault{start, errCut}
+		}
+		pos += size
+	}
+	return nil
+}
+
+// value checks the bytes of one field, of which there would be size.
+func (w *walk) value(b []byte, base, size int, wire uint64, s *shape, f field, level, depth int) *fault {
+	bad := func(format string, args ...any) *fault {
+		return &fault{base, corrupt("%s.%s %s", s.name, f.name, fmt.Sprintf(format, args...))}
+	}
+	want := uint64(wireLen)
+	switch f.kind {
+	case unknown:
+		return nil
+	case varint:
+		want = wireVarint
+	case fixed64:
+		want = wireFixed64
+	case fixed32:
+		want = wireFixed32
+	case packedFixed64:
+		if wire == wireFixed64 {
+			want = wire
+		} else if size%8 != 0 {
+			return bad("has %d bytes, no multiple of 8", size)
+		}
+	case packedVarint:
+		if wire == wireVarint {
+			want = wire
+		}
+	case traceID:
+		if size != 0 && size != 16 {
+			return bad("has %d bytes, not 16", size)
+		}
+	case spanID:
+		if size != 0 && size != 8 {
+			return bad("has %d bytes, not 8", size)
+		}
+	}
+	if wire != want {
+		return bad("has wire type %d, not %d", wire, want)
+	}
+	if f.kind == text && w.strict && bytes.ContainsFunc(b, isControl) {
+		return bad("has control characters")
+	}
+	switch f.kind {
+	case nestingMessage:
+		if depth++; depth > MaxValueDepth {
+			return &fault{base, fmt.Errorf("%w: values are nested more than %d deep", ErrTooLarge, MaxValueDepth)}
+		}
+		return w.message(b, base, f.shape, level+1, depth)
+	case message:
+		return w.message(b, base, f.shape, level+1, depth)
+	}
+	return nil
+}
+
+// isControl finds what texts hardly ever have and messages nearly always do: a
+// name that is read as a message of another signal, or the reverse.
+func isControl(r rune) bool { return r < ' ' && r != '\t' && r != '\n' && r != '\r' }
+
+// extent returns the size of a field's value and of the length before it.
+func (w *walk) extent(b []byte, wire uint64, base int) (size, head int, ft *fault) {
+	switch wire {
+	case wireVarint:
+		_, n := uvarint(b)
+		if n <= 0 {
+			return 0, 0, w.broken(base, n)
+		}
+		return n, 0, nil
+	case wireFixed64:
+		return 8, 0, nil
+	case wireFixed32:
+		return 4, 0, nil
+	case wireLen:
+		size, n := uvarint(b)
+		if n <= 0 {
+			return 0, 0, w.broken(base, n)
+		}
+		if size > maxLength {
+			return 0, 0, &fault{base, corrupt("a length of %d bytes", size)}
+		}
+		return int(size), n, nil
+	}
+	// Groups were given up before OTLP began.
+	return 0, 0, &fault{base, corrupt("wire type %d", wire)}
+}
+
+// broken is the fault of a varint that uvarint could not read.
+func (w *walk) broken(base, n int) *fault {
+	if n < 0 {
+		return &fault{base, corrupt("a varint of more than 64 bits")}
+	}
+	if w.cut {
+		return &fault{base, errCut}
+	}
+	return &fault{base, fmt.Errorf("inside a varint: %w", io.ErrUnexpectedEOF)}
+}
+
+// maxLength keeps sums of lengths within an int.
+const maxLength = 1<<31 - 1
+
+// uvarint is binary.Uvarint but for a tenth byte of more than one bit, whose
+// upper bits it drops as protobuf readers do.
+func uvarint(b []byte) (v uint64, n int) {
+	for i, c := range b {
+		if i == 10 {
+			return 0, -1
+		}
+		v |= uint64(c&0x7f) << (7 * i)
+		if c < 0x80 {
+			return v, i + 1
+		}
+	}
+	return 0, 0
+}

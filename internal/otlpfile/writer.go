@@ -1,0 +1,131 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package otlpfile
+
+import (
+	"bufio"
+	"compress/gzip"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// A WriterOption is a setting of NewWriter.
+type WriterOption func(*Writer)
+
+// WithCompression lays the file under a compression, by default None. For a
+// file with a name CompressionOf tells which.
+func WithCompression(c Compression) WriterOption { return func(w *Writer) { w.compression = c } }
+
+// A Writer writes batches to a file. It is not for use by several goroutines.
+type Writer struct {
+	format      Format
+	signal      Signal
+	compression Compression
+
+	out    *bufio.Writer
+	packer io.WriteCloser // nil without compression
+	err    error
+}
+
+var errClosed = errors.New("otlpfile: the writer is closed")
+
+// NewWriter begins a file of a format and a signal.
+func NewWriter(w io.Writer, f Format, s Signal, opts ...WriterOption) (*Writer, error) {
+	wr := &Writer{format: f, signal: s}
+	for _, o := range opts {
+		o(wr)
+	}
+	if f == FormatUnknown || f > JSON {
+		return nil, fmt.Errorf("otlpfile: NewWriter: %w", ErrFormat)
+	}
+	if s == SignalUnknown || s > Logs {
+		return nil, fmt.Errorf("otlpfile: NewWriter: %w", ErrSignal)
+	}
+	switch wr.compression {
+	case None:
+	case Zstd:
+		z, err := zstd.NewWriter(w, zstd.WithEncoderConcurrency(1))
+		if err != nil {
+			return nil, fmt.Errorf("otlpfile: %w", err)
+		}
+		wr.packer, w = z, z
+	case Gzip:
+		z := gzip.NewWriter(w)
+		wr.packer, w = z, z
+	default:
+		return nil, fmt.Errorf("otlpfile: NewWriter: no compression %s", wr.compression)
+	}
+	wr.out = bufio.NewWriterSize(w, 64<<10)
+	return wr, nil
+}
+
+// Write appends a batch: a part, a line of JSON, or more entries of the one
+// message. A batch that has the bytes of its message is written by these. After
+// an error the file is of no use, and Write returns the same error again.
+func (w *Writer) Write(b Batch) error {
+	if w.err != nil {
+		return w.err
+	}
+	if b.Signal != w.signal {
+		return fmt.Errorf("otlpfile: %w: a batch of %s in a file of %s", ErrSignal, b.Signal, w.signal)
+	}
+	if err := w.write(b); err != nil {
+		w.err = fmt.Errorf("otlpfile: writing %s %s: %w", w.format, w.signal, err)
+	}
+	return w.err
+}
+
+func (w *Writer) write(b Batch) error {
+	if w.format == JSON {
+		text, err := b.marshalJSON()
+		if err != nil {
+			return err
+		}
+		if _, err := w.out.Write(text); err != nil {
+			return err
+		}
+		return w.out.WriteByte('\n')
+	}
+	otlp, err := b.marshal()
+	if err != nil {
+		return err
+	}
+	if w.format == Parts {
+		if uint64(len(otlp)) > math.MaxUint32 {
+			return fmt.Errorf("%w: a part of %d bytes", ErrTooLarge, len(otlp))
+		}
+		if _, err := w.out.Write(binary.BigEndian.AppendUint32(nil, uint32(len(otlp)))); err != nil {
+			return err
+		}
+	}
+	_, err = w.out.Write(otlp)
+	return err
+}
+
+// Close ends the file and its compression. It does not close the writer below.
+// A second Close does nothing.
+func (w *Writer) Close() error {
+	if errors.Is(w.err, errClosed) {
+		return nil
+	}
+	err := w.err
+	if err == nil {
+		err = w.out.Flush()
+	}
+	if w.packer != nil {
+		if e := w.packer.Close(); err == nil {
+			err = e
+		}
+	}
+	w.err = errClosed
+	if err != nil {
+		return fmt.Errorf("otlpfile: closing %s %s: %w", w.format, w.signal, err)
+	}
+	return nil
+}
