@@ -328,6 +328,6 @@ func TestWriterErrors(t *testing.T) {
 	require.NoError(t, err)
 	require.ErrorIs(t, w.Write(otlpfile.MetricsBatch(pmetric.NewMetrics())), otlpfile.ErrSignal)
 	require.ErrorIs(t, w.Write(otlpfile.Batch{}), otlpfile.ErrSignal)
-	require.NoError(t, w.Write(traces[0]), "a wrong batch does not harm the file")
+	require.NoError(t, w.Write(otlpfile.TracesBatch(traces[0].Traces)), "a wrong batch does not harm the file")
 	require.NoError(t, w.Close())
 }

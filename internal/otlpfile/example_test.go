@@ -14,8 +14,8 @@ import (
 
 // Lines of JSON become one protobuf message under zstd.
 func Example() {
-	in := strings.NewReader(`{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"severityText":"INFO"}]}]}]}
-{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"severityText":"WARN"},{"severityText":"WARN"}]}]}]}
+	in := strings.NewReader(`{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"timeUnixNano":"7","severityText":"INFO"}]}]}]}
+{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"timeUnixNano":"8"},{"timeUnixNano":"9"}]}]}]}
 `)
 	r, err := otlpfile.Open(in, otlpfile.FormatUnknown, otlpfile.SignalUnknown)
 	if err != nil {

@@ -4,7 +4,6 @@
 package otlpfile
 
 import (
-	"errors"
 	"fmt"
 	"io"
 )
@@ -198,8 +197,5 @@ func (r *Reader) decodeJSON(p piece) (Batch, error) {
 
 // at places an error.
 func (r *Reader) at(p piece, err error) error {
-	if e := (*Error)(nil); errors.As(err, &e) {
-		return err
-	}
 	return &Error{Format: r.format, Signal: r.signal, Part: p.part, Line: p.line, Offset: p.offset, Err: r.src.cause(err)}
 }
