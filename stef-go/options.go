@@ -94,8 +94,7 @@ func WithWindow(bytes int) WriterOption {
 
 // WithFrameSize sets the uncompressed bytes at which a frame ends by itself,
 // from 1 to 64 MiB less 1 MiB. Default DefaultFrameBytes. A frame holds whole
-// records, so it can be larger by the record that reached the size, and by a
-// few kilobytes since small items are counted every 16 records only.
+// records, so it can be larger by the record that reached the size.
 func WithFrameSize(bytes int) WriterOption {
 	return func(c *WriterConfig) error {
 		if bytes < 1 || bytes > MaxFrameBytes-1<<20 {

@@ -365,7 +365,8 @@ func (p *plan) printOneofDecoder(pr *printer, s *schema.Struct, fields []*field,
 	n := s.Name
 	pr.P("")
 	pr.P("func (d *%sDecoder) Decode(v *%s) {", private(n), n)
-	pr.P("typ := %sType(d.head.Decode())", n)
+	pr.P("typ := %sType(d.head.Read(d.head.Width))", n)
+	pr.P("if uint64(typ) > d.head.Choices {\nd.head.NoSuchChoice()\nreturn\n}")
 	eachChoice(pr, "typ", fields, func(f *field) string {
 		c := "d." + f.priv
 		switch f.class {

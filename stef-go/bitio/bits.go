@@ -16,6 +16,7 @@ type BitWriter struct {
 	buf  []byte
 	acc  uint64
 	used uint // bits in acc, 0..64
+	hint int
 }
 
 // Write appends the n low bits of v, the highest of them first. n is at most
@@ -34,6 +35,9 @@ func (w *BitWriter) Write(v uint64, n uint) {
 
 func (w *BitWriter) spill(v uint64, n uint) {
 	rest := n - (64 - w.used) // 1..64 bits go to the next word
+	if cap(w.buf)-len(w.buf) < 8 {
+		w.buf = grow(w.buf, 8, w.hint)
+	}
 	w.buf = binary.BigEndian.AppendUint64(w.buf, w.acc|v>>rest)
 	w.acc = v << ((64 - rest) & 63)
 	w.used = rest
@@ -69,8 +73,8 @@ func (w *BitWriter) Reset() {
 	w.buf, w.acc, w.used = w.buf[:0], 0, 0
 }
 
-// Grow makes room for n more bytes.
-func (w *BitWriter) Grow(n int) { w.buf = grow(w.buf, n) }
+// Expect says how many bytes the column is likely to get.
+func (w *BitWriter) Expect(n int) { w.hint = n }
 
 // BitReader reads bits, most significant first. It is strict: a read beyond
 // the last byte latches a Fault and returns 0, as does every read after it.
@@ -162,14 +166,4 @@ func (r *BitReader) Left() int { return int(r.avail+r.slack) + 8*len(r.rest) }
 // Done says whether only padding is left: fewer than 8 bits, all zero.
 func (r *BitReader) Done() bool {
 	return len(r.rest) == 0 && r.avail < 8 && r.acc&^(^uint64(0)<<r.avail) == 0
-}
-
-// grow returns b with room for n more bytes.
-func grow(b []byte, n int) []byte {
-	if cap(b)-len(b) >= n {
-		return b
-	}
-	bigger := make([]byte, len(b), len(b)+n)
-	copy(bigger, b)
-	return bigger
 }

@@ -3,7 +3,10 @@
 
 package bitio
 
-import "math/bits"
+import (
+	"encoding/binary"
+	"math/bits"
+)
 
 // Zigzag maps signed numbers to unsigned ones so that small magnitudes stay
 // small: 0, -1, 1, -2 become 0, 1, 2, 3.
@@ -55,29 +58,38 @@ func Uvarint(b []byte) (v uint64, n int) {
 // ByteReader reads varints and runs of bytes. Like BitReader it latches a
 // Fault on the first failure and returns zeros from then on.
 type ByteReader struct {
-	buf []byte
-	pos int
+	// Buf is the column, and Pos how much of it was read. Codecs that read one
+	// value a call look at them, to save the call of Uvarint.
+	Buf []byte
+	Pos int
 	Source
 }
 
 // Reset makes r read data, which it does not copy.
-func (r *ByteReader) Reset(data []byte) { r.buf, r.pos = data, 0 }
+func (r *ByteReader) Reset(data []byte) { r.Buf, r.Pos = data, 0 }
 
-// Uvarint reads one number. It is a leaf that the compiler inlines.
+// Uvarint reads one number.
 func (r *ByteReader) Uvarint() uint64 {
-	if r.pos < len(r.buf) {
-		if b := r.buf[r.pos]; b < 0x80 {
-			r.pos++
+	if r.Pos < len(r.Buf) {
+		if b := r.Buf[r.Pos]; b < 0x80 {
+			r.Pos++
 			return uint64(b)
 		}
 	}
-	return r.uvarintSlow()
+	return r.UvarintLong()
 }
 
-func (r *ByteReader) uvarintSlow() uint64 {
-	v, n := Uvarint(r.buf[r.pos:])
+// UvarintLong is Uvarint for a number that is likely to be longer than a byte.
+func (r *ByteReader) UvarintLong() uint64 {
+	if len(r.Buf)-r.Pos >= 8 {
+		if v, n := uvarint8(binary.LittleEndian.Uint64(r.Buf[r.Pos:])); n > 0 {
+			r.Pos += n
+			return v
+		}
+	}
+	v, n := Uvarint(r.Buf[r.Pos:])
 	if n <= 0 {
-		r.pos = len(r.buf)
+		r.Pos = len(r.Buf)
 		if n == 0 {
 			r.Fail(FaultEnd)
 		} else {
@@ -85,8 +97,28 @@ func (r *ByteReader) uvarintSlow() uint64 {
 		}
 		return 0
 	}
-	r.pos += n
+	r.Pos += n
 	return v
+}
+
+// uvarint8 decodes a number that ends within 8 bytes, given as one little
+// endian word, without looking at the bytes one by one. It returns 0 bytes if
+// the number is longer.
+func uvarint8(w uint64) (v uint64, n int) {
+	const (
+		tops = 0x8080808080808080
+		sept = 0x7f7f7f7f7f7f7f7f
+	)
+	ends := ^w & tops
+	if ends == 0 {
+		return 0, 0
+	}
+	w &= (ends ^ (ends - 1)) & sept // up to the first byte without its top bit
+	// Join groups of 7 bits to groups of 14, 28 and 56.
+	w = w&0x007f007f007f007f | w&0x7f007f007f007f00>>1
+	w = w&0x00003fff00003fff | w&0x3fff00003fff0000>>2
+	w = w&0x000000000fffffff | w&0x0fffffff00000000>>4
+	return w, bits.TrailingZeros64(ends)/8 + 1
 }
 
 // Varint reads one zigzagged number.
@@ -95,26 +127,35 @@ func (r *ByteReader) Varint() int64 { return Unzigzag(r.Uvarint()) }
 // Next returns the next n bytes, which stay part of the column, and where in
 // it they begin. It returns nil if there are not so many.
 func (r *ByteReader) Next(n uint64) (run []byte, at int) {
-	if n > uint64(len(r.buf)-r.pos) {
-		r.pos = len(r.buf)
+	if n > uint64(len(r.Buf)-r.Pos) {
+		r.Pos = len(r.Buf)
 		r.Fail(FaultEnd)
-		return nil, r.pos
+		return nil, r.Pos
 	}
-	at = r.pos
-	r.pos += int(n)
-	return r.buf[at:r.pos:r.pos], at
+	at = r.Pos
+	r.Pos += int(n)
+	return r.Buf[at:r.Pos:r.Pos], at
 }
 
 // Left returns the number of bytes not yet read.
-func (r *ByteReader) Left() int { return len(r.buf) - r.pos }
+func (r *ByteReader) Left() int { return len(r.Buf) - r.Pos }
 
 // Done says whether everything was read.
-func (r *ByteReader) Done() bool { return r.pos == len(r.buf) }
+func (r *ByteReader) Done() bool { return r.Pos == len(r.Buf) }
 
 // ByteWriter is a byte column being written. The zero value is ready to use.
 type ByteWriter struct {
-	// Buf is what was written since the last Reset; codecs append to it.
-	Buf []byte
+	// Buf is what was written since the last Reset. Codecs call Room and then
+	// append to it.
+	Buf  []byte
+	hint int
+}
+
+// Room makes room for n more bytes. It is a leaf that the compiler inlines.
+func (w *ByteWriter) Room(n int) {
+	if cap(w.Buf)-len(w.Buf) < n {
+		w.Buf = grow(w.Buf, n, w.hint)
+	}
 }
 
 // Len returns the number of bytes written since the last Reset.
@@ -126,5 +167,22 @@ func (w *ByteWriter) AppendTo(dst []byte) []byte { return append(dst, w.Buf...) 
 // Reset drops what was written and keeps the memory.
 func (w *ByteWriter) Reset() { w.Buf = w.Buf[:0] }
 
-// Grow makes room for n more bytes.
-func (w *ByteWriter) Grow(n int) { w.Buf = grow(w.Buf, n) }
+// Expect says how many bytes the column is likely to get.
+func (w *ByteWriter) Expect(n int) { w.hint = n }
+
+// startHint is the size from which a column grows to what is expected of it.
+// Below, most of what is expected may never come: the stream may be idle.
+const startHint = 4 << 10
+
+// grow returns b with room for n more bytes, twice as large or, once it is
+// not small any more, as large as is expected. append would grow by a quarter
+// and copy large columns many times.
+func grow(b []byte, n, hint int) []byte {
+	size := max(2*cap(b), len(b)+n, 64)
+	if len(b) >= startHint {
+		size = max(size, hint+hint/8)
+	}
+	bigger := make([]byte, len(b), size)
+	copy(bigger, b)
+	return bigger
+}

@@ -33,7 +33,7 @@ func (e *ArrayEncoder[T, E, P]) Columns() (length, elem column.Writer) {
 // Encode appends v.
 func (e *ArrayEncoder[T, E, P]) Encode(v []T) {
 	e.Length.WriteCompact(uint64(len(v)))
-	e.usage.Frame += 2 * len(v)
+	e.usage.Frame += 10 * len(v)
 	elem := P(&e.Elem)
 	for i := range v {
 		elem.Encode(v[i])

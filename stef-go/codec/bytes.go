@@ -19,6 +19,7 @@ func (e *BytesEncoder) Init(usage *Usage) { e.usage = usage }
 // Encode appends v.
 func (e *BytesEncoder) Encode(v []byte) {
 	e.usage.Frame += len(v)
+	e.Room(10 + len(v))
 	e.Buf = bitio.AppendUvarint(e.Buf, uint64(len(v))<<1)
 	e.Buf = append(e.Buf, v...)
 }

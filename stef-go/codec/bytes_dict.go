@@ -49,11 +49,13 @@ func (e *BytesDictEncoder) Init(dict *BytesDict) { e.dict = dict }
 func (e *BytesDictEncoder) Encode(v []byte) {
 	if len(v) >= MinEntry {
 		if ref, known := e.dict.ref(v); known {
+			e.Room(10)
 			e.Buf = bitio.AppendUvarint(e.Buf, uint64(ref)<<1|1)
 			return
 		}
 	}
 	e.dict.usage.Frame += len(v)
+	e.Room(10 + len(v))
 	e.Buf = bitio.AppendUvarint(e.Buf, uint64(len(v))<<1)
 	e.Buf = append(e.Buf, v...)
 }

@@ -20,7 +20,8 @@ package codec
 // to end a frame and when to restart the dictionaries.
 type Usage struct {
 	// Frame counts the bytes of items without a fixed size (text, bytes,
-	// array elements, multimap pairs) since the writer last set it to zero.
+	// array elements, multimap pairs; the latter as the most they are likely
+	// to take) since the writer last set it to zero.
 	Frame int
 	// Dict is the memory of all dictionaries of the stream, by the accounting
 	// of the specification.

@@ -20,6 +20,7 @@ func (e *Uint64Encoder) Encode(v uint64) {
 	delta := v - e.last
 	u := bitio.Zigzag(int64(delta - e.delta))
 	e.last, e.delta = v, delta
+	e.Room(10)
 	if u < 0x80 {
 		e.Buf = append(e.Buf, byte(u))
 		return
@@ -38,7 +39,14 @@ type Uint64Decoder struct {
 
 // Decode returns the next value.
 func (d *Uint64Decoder) Decode() uint64 {
-	d.delta += uint64(bitio.Unzigzag(d.Uvarint()))
+	var u uint64
+	if p := d.Pos; p < len(d.Buf) && d.Buf[p] < 0x80 {
+		u = uint64(d.Buf[p])
+		d.Pos = p + 1
+	} else {
+		u = d.UvarintLong()
+	}
+	d.delta += uint64(bitio.Unzigzag(u))
 	d.last += d.delta
 	return d.last
 }

@@ -20,6 +20,7 @@ func (e *StringEncoder) Init(usage *Usage) { e.usage = usage }
 // Encode appends v.
 func (e *StringEncoder) Encode(v string) {
 	e.usage.Frame += len(v)
+	e.Room(10 + len(v))
 	e.Buf = bitio.AppendUvarint(e.Buf, uint64(len(v))<<1)
 	e.Buf = append(e.Buf, v...)
 }

@@ -81,6 +81,7 @@ func (e *StringDictEncoder) Init(dict *StringDict) { e.dict = dict }
 func (e *StringDictEncoder) Encode(v string) {
 	if len(v) >= MinEntry {
 		if ref, known := e.dict.ref(v); known {
+			e.Room(10)
 			u := uint64(ref)<<1 | 1
 			if u < 0x80 {
 				e.Buf = append(e.Buf, byte(u))
@@ -91,6 +92,7 @@ func (e *StringDictEncoder) Encode(v string) {
 		}
 	}
 	e.dict.usage.Frame += len(v)
+	e.Room(10 + len(v))
 	e.Buf = bitio.AppendUvarint(e.Buf, uint64(len(v))<<1)
 	e.Buf = append(e.Buf, v...)
 }
@@ -145,7 +147,13 @@ func (d *StringDictDecoder) Init(table *StringTable) { d.table = table }
 
 // Decode returns the next value.
 func (d *StringDictDecoder) Decode() string {
-	u := d.Uvarint()
+	var u uint64
+	if p := d.Pos; p < len(d.Buf) && d.Buf[p] < 0x80 {
+		u = uint64(d.Buf[p])
+		d.Pos = p + 1
+	} else {
+		u = d.UvarintLong()
+	}
 	if u&1 == 0 {
 		return d.direct(u >> 1)
 	}

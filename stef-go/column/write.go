@@ -15,8 +15,8 @@ type Writer interface {
 	Reset()
 	// Restart puts the state of the codec to its beginning.
 	Restart()
-	// Grow makes room for n more bytes.
-	Grow(n int)
+	// Expect says how many bytes a frame of the column is likely to have.
+	Expect(n int)
 }
 
 // WriteTree is the columns of a stream being written.
@@ -60,6 +60,22 @@ func (t *WriteTree) walk(visit func(n int, w Writer, size int)) {
 		} else {
 			n++
 		}
+	}
+}
+
+// Sizes returns the bytes of each column, in the memory of dst.
+func (t *WriteTree) Sizes(dst []int) []int {
+	dst = dst[:0]
+	for n := range t.nodes {
+		dst = append(dst, t.nodes[n].codec.Len())
+	}
+	return dst
+}
+
+// Expect tells the columns what sizes they are likely to get.
+func (t *WriteTree) Expect(sizes []int) {
+	for n := range min(len(sizes), len(t.nodes)) {
+		t.nodes[n].codec.Expect(sizes[n])
 	}
 }
 

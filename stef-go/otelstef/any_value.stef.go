@@ -436,7 +436,11 @@ func (d *anyValueDecoder) register(b *stefrt.DecoderBuilder, name string) {
 }
 
 func (d *anyValueDecoder) Decode(v *AnyValue) {
-	typ := AnyValueType(d.head.Decode())
+	typ := AnyValueType(d.head.Read(d.head.Width))
+	if uint64(typ) > d.head.Choices {
+		d.head.NoSuchChoice()
+		return
+	}
 	switch typ {
 	case AnyValueTypeString:
 		v.str = d.string.Decode()

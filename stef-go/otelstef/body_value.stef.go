@@ -366,7 +366,11 @@ func (d *bodyValueDecoder) register(b *stefrt.DecoderBuilder, name string) {
 }
 
 func (d *bodyValueDecoder) Decode(v *BodyValue) {
-	typ := BodyValueType(d.head.Decode())
+	typ := BodyValueType(d.head.Read(d.head.Width))
+	if uint64(typ) > d.head.Choices {
+		d.head.NoSuchChoice()
+		return
+	}
 	switch typ {
 	case BodyValueTypeString:
 		v.str = d.string.Decode()

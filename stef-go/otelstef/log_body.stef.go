@@ -239,7 +239,11 @@ func (d *logBodyDecoder) register(b *stefrt.DecoderBuilder, name string) {
 }
 
 func (d *logBodyDecoder) Decode(v *LogBody) {
-	typ := LogBodyType(d.head.Decode())
+	typ := LogBodyType(d.head.Read(d.head.Width))
+	if uint64(typ) > d.head.Choices {
+		d.head.NoSuchChoice()
+		return
+	}
 	switch typ {
 	case LogBodyTypeString:
 		v.str = d.string.Decode()

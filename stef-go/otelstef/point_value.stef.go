@@ -300,7 +300,11 @@ func (d *pointValueDecoder) register(b *stefrt.DecoderBuilder, name string) {
 }
 
 func (d *pointValueDecoder) Decode(v *PointValue) {
-	typ := PointValueType(d.head.Decode())
+	typ := PointValueType(d.head.Read(d.head.Width))
+	if uint64(typ) > d.head.Choices {
+		d.head.NoSuchChoice()
+		return
+	}
 	switch typ {
 	case PointValueTypeInt64:
 		v.num = uint64(d.int64.Decode())

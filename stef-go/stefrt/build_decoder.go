@@ -61,15 +61,8 @@ func (d *OneofDecoder) Reset(data []byte) {
 	}
 }
 
-// Decode returns a choice number.
-func (d *OneofDecoder) Decode() uint64 {
-	c := d.Read(d.Width)
-	if c > d.Choices {
-		d.Fail(bitio.FaultChoice)
-		return 0
-	}
-	return c
-}
+// NoSuchChoice latches a choice number that the stream has not.
+func (d *OneofDecoder) NoSuchChoice() { d.Fail(bitio.FaultChoice) }
 
 // Room returns how many more values there can be data for.
 func (d *OneofDecoder) Room() int { return d.Left() }

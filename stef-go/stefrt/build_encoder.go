@@ -44,6 +44,10 @@ type OneofEncoder struct {
 	Width   uint
 }
 
+// elementRoom is what an element of an array or a pair of a multimap counts
+// against the room in a frame, besides the text in it.
+const elementRoom = 32
+
 // LengthEncoder is the column of an array of composite values: its length.
 //
 // spec: #array
@@ -54,7 +58,7 @@ type LengthEncoder struct {
 
 // Encode appends a length.
 func (e *LengthEncoder) Encode(n int) {
-	e.usage.Frame += 2 * n
+	e.usage.Frame += elementRoom * n
 	e.WriteCompact(uint64(n))
 }
 
@@ -68,7 +72,7 @@ type MultimapEncoder struct {
 
 // Full appends the header of n pairs with their keys.
 func (e *MultimapEncoder) Full(n int) {
-	e.usage.Frame += 4 * n
+	e.usage.Frame += elementRoom * n
 	e.Write(uint64(n)<<1 | 1)
 }
 

@@ -25,6 +25,7 @@ type WriteStream struct {
 	usage  codec.Usage
 	dicts  []interface{ Restart() }
 	wire   schema.WireSchema
+	hints  *hints
 	// sendAll marks the whole record as changed.
 	sendAll func()
 
@@ -39,13 +40,9 @@ type WriteStream struct {
 	err        error
 }
 
-// checkEvery is how many records may pass before the size of the frame is
-// added up. The fixed-size parts of so many records are a few kilobytes.
-const (
-	checkEvery = 16
-	// Frames smaller than this are checked at every record.
-	checkAlways = 64 << 10
-)
+// valueRoom is the most that a value of fixed size takes in its column: a
+// varint, or a float with its window.
+const valueRoom = 10
 
 // Start begins the stream: it builds the encoders, which register themselves,
 // and writes the headers. base is the schema that streams without an announced
@@ -70,6 +67,8 @@ func (s *WriteStream) Start(w io.Writer, base schema.WireSchema, options []stef.
 	if s.frame, err = frame.NewWriter(counting, &s.config, &header); err != nil {
 		return fmt.Errorf("stef: writing the headers: %w", err)
 	}
+	s.hints = hintsFor(s.tree.Path(0), s.tree.Len())
+	s.hints.expect(&s.tree)
 	s.nextCheck(0)
 	return nil
 }
@@ -142,13 +141,14 @@ func (s *WriteStream) check() error {
 	return nil
 }
 
+// nextCheck sets when to add up the frame again, whose size is known now. It
+// cannot get full before: half of its room is kept for values of fixed size,
+// of which a record has one a column at most, and half for everything else.
 func (s *WriteStream) nextCheck(size int) {
+	room := max(s.config.FrameBytes-size, 0) / 2
 	s.usage.Frame = 0
-	s.frameRoom = s.config.FrameBytes - size
-	s.untilCheck = checkEvery
-	if s.config.FrameBytes < checkAlways {
-		s.untilCheck = 1
-	}
+	s.frameRoom = room
+	s.untilCheck = max(room/(valueRoom*s.tree.Len()), 1)
 }
 
 // Flush ends the frame, if it has records, and hands it to the destination in
@@ -173,6 +173,7 @@ func (s *WriteStream) endFrame(next stef.FrameFlags) error {
 		s.tree.Reset()
 		return s.err
 	}
+	s.hints.saw(&s.tree)
 	s.tree.Reset()
 	s.written += s.pending
 	s.pending = 0

@@ -21,7 +21,7 @@ const readBuffer = 4 << 10
 
 // readStep bounds how much memory is taken on the word of a size alone: a
 // frame is read in steps, each as large as what has arrived so far or this.
-const readStep = 256 << 10
+const readStep = 1 << 20
 
 // Reader reads the headers and frames of one stream.
 type Reader struct {

@@ -1,0 +1,46 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefrt
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/otelstef/stef/stef-go/column"
+)
+
+// hints are the sizes that columns had in the last large frame of any stream
+// with the same columns. The first large frame of the next stream then grows
+// its columns to them at once. Sizes decide about memory only, never about
+// bytes.
+type hints struct {
+	mu    sync.Mutex
+	sizes []int
+}
+
+// largeFrame is the size from which a frame leaves hints.
+const largeFrame = 64 << 10
+
+// allHints is bounded by the number of roots and schemas of a process.
+var allHints sync.Map // string -> *hints
+
+func hintsFor(root string, columns int) *hints {
+	h, _ := allHints.LoadOrStore(fmt.Sprintf("%s/%d", root, columns), new(hints))
+	return h.(*hints)
+}
+
+func (h *hints) expect(t *column.WriteTree) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	t.Expect(h.sizes)
+}
+
+func (h *hints) saw(t *column.WriteTree) {
+	if t.Size() < largeFrame {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.sizes = t.Sizes(h.sizes)
+}
