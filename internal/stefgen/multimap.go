@@ -18,10 +18,10 @@ type part struct {
 	bit   string // the mark of a change at index i
 }
 
+// printMultimap prints the record of a multimap.
 func (p *plan) printMultimap(pr *printer, m *schema.Multimap) {
 	n := m.Name
-	k := part{&m.Key, classOf(&m.Key), "Key", "key", "stefrt.FullBit"}
-	v := part{&m.Value, classOf(&m.Value), "Value", "value", "stefrt.PairBit(i)"}
+	k, v := partsOf(m)
 	pr.P("")
 	pr.Doc(docOr(m.Doc, n+" is a multimap: a list of keys and values."))
 	pr.P("//")
@@ -48,8 +48,18 @@ func (p *plan) printMultimap(pr *printer, m *schema.Multimap) {
 	if p.shared[n] {
 		p.printMultimapShared(pr, n, k, v)
 	}
-	p.printMultimapEncoder(pr, n, k, v)
-	p.printMultimapDecoder(pr, n, k, v)
+}
+
+// printMultimapCodec prints the encoder and the decoder of a multimap.
+func (p *plan) printMultimapCodec(pr *printer, m *schema.Multimap) {
+	k, v := partsOf(m)
+	p.printMultimapEncoder(pr, m.Name, k, v)
+	p.printMultimapDecoder(pr, m.Name, k, v)
+}
+
+func partsOf(m *schema.Multimap) (key, value part) {
+	return part{&m.Key, classOf(&m.Key), "Key", "key", "stefrt.FullBit"},
+		part{&m.Value, classOf(&m.Value), "Value", "value", "stefrt.PairBit(i)"}
 }
 
 func (p *plan) printMultimapAccess(pr *printer, n string, k, v part) {
@@ -132,9 +142,7 @@ func (p *plan) printPairSetters(pr *printer, n string, k, v part) {
 		pr.P("")
 		pr.P("// Set%s sets pair i to a key and a value. It panics if i is not below Len.", f.name)
 		pr.P("func (m *%s) Set%s(i int, key %s, value %s) {", n, f.name, goType(k.t), goType(f.t))
-		pr.P("p := m.pairs[i]")
-		pr.P("if %s {\np.key = key\nm.node.Mark(stefrt.FullBit)\n}", different(k.t, "p.key", "key"))
-		pr.P("p.value.Set%s(value)\n}", f.name)
+		pr.P("m.SetKey(i, key)\nm.pairs[i].value.Set%s(value)\n}", f.name)
 	}
 }
 
@@ -311,8 +319,7 @@ func (p *plan) printMultimapDecoder(pr *printer, n string, k, v part) {
 	if nodes {
 		pr.P("old := len(m.pairs)")
 	}
-	pr.P("n, ok := d.head.Pairs(h)")
-	pr.P("if !ok || n > cap(m.pairs) && !stefrt.Take(d.head.Alloc, &d.head, n*int(unsafe.Sizeof(%sPair{}))) {\nreturn false\n}", private(n))
+	pr.P("n, ok := d.head.Pairs(h, cap(m.pairs), int(unsafe.Sizeof(%sPair{})))", private(n))
 	pr.P("m.grow(n)")
 	if nodes {
 		pr.P("for i := old; i < n; i++ {")
@@ -323,5 +330,5 @@ func (p *plan) printMultimapDecoder(pr *printer, n string, k, v part) {
 		}
 		pr.P("}")
 	}
-	pr.P("return true\n}")
+	pr.P("return ok\n}")
 }

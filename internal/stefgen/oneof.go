@@ -66,13 +66,9 @@ func slotsOf(fields []*field) (num, str, box bool) {
 }
 
 func (p *plan) printOneof(pr *printer, s *schema.Struct) {
-	fields := p.fieldsOf(s)
+	fields := p.choicesOf(s)
 	n := s.Name
 	num, str, box := slotsOf(fields)
-	for _, f := range fields {
-		f.bit = n + "Type" + f.name
-		f.present = ""
-	}
 	pr.P("")
 	pr.Doc(docOr(s.Doc, n+" is a oneof."))
 	pr.P("type %s struct {", n)
@@ -114,14 +110,30 @@ func (p *plan) printOneof(pr *printer, s *schema.Struct) {
 	pr.P(")")
 	pr.P("")
 	pr.P("// New%s returns a %s without a value that is part of no record.", n, n)
-	pr.P("func New%s() *%s {\nv := new(%s)\nv.init(nil, 0)\nreturn v\n}", n, n, n)
+	pr.P("func New%s() *%s { return stefrt.New((*%s).init) }", n, n, n)
 	p.printOneofAccess(pr, n, fields, box)
-	p.printOneofCommon(pr, n, fields, box, str)
+	p.printOneofCommon(pr, n, fields, num, str)
 	if p.shared[n] {
 		p.printOneofShared(pr, n, fields)
 	}
+}
+
+// printOneofCodec prints the encoder and the decoder of a oneof.
+func (p *plan) printOneofCodec(pr *printer, s *schema.Struct) {
+	fields := p.choicesOf(s)
+	_, _, box := slotsOf(fields)
 	p.printOneofEncoder(pr, s, fields)
 	p.printOneofDecoder(pr, s, fields, box)
+}
+
+// choicesOf returns the choices of a oneof; bit is the constant of the choice.
+func (p *plan) choicesOf(s *schema.Struct) []*field {
+	fields := p.fieldsOf(s)
+	for _, f := range fields {
+		f.bit = s.Name + "Type" + f.name
+		f.present = ""
+	}
+	return fields
 }
 
 func (p *plan) printOneofAccess(pr *printer, n string, fields []*field, box bool) {
@@ -213,7 +225,7 @@ func (p *plan) printChoice(pr *printer, n string, f *field) {
 		x = "b"
 	}
 	pr.P("if v.typ != %s || %s != %s {", f.bit, slot(f, "v"), x)
-	pr.P("v.typ, %s = %s, %s\nv.node.Mark(1)\n}\n}", slot(f, "v"), f.bit, x)
+	pr.P("v.typ = %s\n%s = %s\nv.node.Mark(1)\n}\n}", f.bit, slot(f, "v"), x)
 }
 
 // eachChoice prints a switch over the choices of v for which the statement is
@@ -234,7 +246,7 @@ func eachChoice(pr *printer, on string, fields []*field, statement func(f *field
 	}
 }
 
-func (p *plan) printOneofCommon(pr *printer, n string, fields []*field, box, str bool) {
+func (p *plan) printOneofCommon(pr *printer, n string, fields []*field, num, str bool) {
 	pr.P("")
 	pr.P("func (v *%s) init(parent *stefrt.Node, bit uint64) { v.node.Init(parent, bit) }", n)
 	pr.P("")
@@ -268,15 +280,21 @@ func (p *plan) printOneofCommon(pr *printer, n string, fields []*field, box, str
 	pr.P("if v.typ != o.typ {\nreturn false\n}")
 	eachChoice(pr, "v.typ", fields, func(f *field) string {
 		a, b := slot(f, "v"), slot(f, "o")
-		switch f.class {
-		case classNode:
+		switch {
+		case f.class == classNode:
 			return fmt.Sprintf("return %s.Equal(&%s)", a, b)
-		case classBytes:
+		case f.class == classBytes:
 			return fmt.Sprintf("return bytes.Equal(%s, %s)", a, b)
+		case f.t.Kind == schema.KindString:
+			return fmt.Sprintf("return %s == %s", a, b)
 		}
-		return fmt.Sprintf("return %s == %s", a, b)
+		return ""
 	})
-	pr.P("return true\n}")
+	if num {
+		pr.P("return v.typ == %sTypeNone || v.num == o.num\n}", n)
+	} else {
+		pr.P("return true\n}")
+	}
 	pr.P("")
 	pr.P("// markAll marks all of v as changed.")
 	pr.P("func (v *%s) markAll(c *stefrt.Check) {", n)
@@ -318,12 +336,16 @@ func (p *plan) printOneofShared(pr *printer, n string, fields []*field) {
 	pr.P("")
 	pr.P("func (v *%s) hash(h *stefrt.Hash) {", n)
 	pr.P("h.Uint64(uint64(v.typ))")
+	num, _, _ := slotsOf(fields)
 	eachChoice(pr, "v.typ", fields, func(f *field) string {
 		if f.class == classScalar && f.t.Kind != schema.KindString {
-			return "h.Uint64(v.num)"
+			return ""
 		}
-		return hash(f.t, slot(f, "v"))
+		return hash(f.t, slot(f, "v")) + "\nreturn"
 	})
+	if num {
+		pr.P("if v.typ != %sTypeNone {\nh.Uint64(v.num)\n}", n)
+	}
 	pr.P("}")
 	pr.P("")
 	pr.P("// size returns the memory of v as a part of a dictionary entry.")

@@ -4,6 +4,7 @@
 package stefgen
 
 import (
+	"bytes"
 	"fmt"
 	"go/token"
 
@@ -56,49 +57,71 @@ func Generate(s *schema.Schema, options Options) ([]File, error) {
 		return nil, err
 	}
 	var files []File
-	add := func(name string, print func(*printer)) error {
-		var pr printer
-		print(&pr)
-		content, err := pr.File(p.options.Package, p.options.Source)
-		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
+	// add prints a file, or two if one would be too long to read.
+	add := func(name string, print ...func(*printer)) error {
+		made, err := p.print(fileName(name), print)
+		if err == nil && len(print) == 2 && lines(made.Content) > maxLines {
+			var codec File
+			if codec, err = p.print(fileName(name+"Codec"), print[1:]); err == nil {
+				files = append(files, codec)
+				made, err = p.print(fileName(name), print[:1])
+			}
 		}
-		files = append(files, File{name, content})
-		return nil
+		files = append(files, made)
+		return err
 	}
 	for _, s := range p.structs {
-		print := p.printStruct
+		record, codec := p.printStruct, p.printStructCodec
 		if s.Oneof {
-			print = p.printOneof
+			record, codec = p.printOneof, p.printOneofCodec
 		}
-		if err := add(fileName(s.Name), func(pr *printer) { print(pr, s) }); err != nil {
+		if err := add(s.Name, func(pr *printer) { record(pr, s) }, func(pr *printer) { codec(pr, s) }); err != nil {
 			return nil, err
 		}
 	}
 	for _, m := range p.multimaps {
-		if err := add(fileName(m.Name), func(pr *printer) { p.printMultimap(pr, m) }); err != nil {
+		record := func(pr *printer) { p.printMultimap(pr, m) }
+		if err := add(m.Name, record, func(pr *printer) { p.printMultimapCodec(pr, m) }); err != nil {
 			return nil, err
 		}
 	}
 	for _, e := range p.enums {
-		if err := add(fileName(e.Name), func(pr *printer) { p.printEnum(pr, e) }); err != nil {
+		if err := add(e.Name, func(pr *printer) { p.printEnum(pr, e) }); err != nil {
 			return nil, err
 		}
 	}
 	for _, t := range p.arrays {
-		if err := add(fileName(t.Elem.Name+"Array"), func(pr *printer) { p.printArray(pr, t) }); err != nil {
+		if err := add(t.Elem.Name+"Array", func(pr *printer) { p.printArray(pr, t) }); err != nil {
 			return nil, err
 		}
 	}
 	for _, r := range s.Roots() {
-		if err := add(fileName(r.Name+"Writer"), func(pr *printer) { p.printWriter(pr, r) }); err != nil {
+		if err := add(r.Name+"Writer", func(pr *printer) { p.printWriter(pr, r) }); err != nil {
 			return nil, err
 		}
-		if err := add(fileName(r.Name+"Reader"), func(pr *printer) { p.printReader(pr, r) }); err != nil {
+		if err := add(r.Name+"Reader", func(pr *printer) { p.printReader(pr, r) }); err != nil {
 			return nil, err
 		}
 	}
 	return files, nil
+}
+
+// maxLines is the length from which encoder and decoder of a type get a file
+// of their own.
+const maxLines = 400
+
+func lines(b []byte) int { return bytes.Count(b, []byte{'\n'}) }
+
+func (p *plan) print(name string, parts []func(*printer)) (File, error) {
+	var pr printer
+	for _, print := range parts {
+		print(&pr)
+	}
+	content, err := pr.File(p.options.Package, p.options.Source)
+	if err != nil {
+		return File{}, fmt.Errorf("%s: %w", name, err)
+	}
+	return File{name, content}, nil
 }
 
 func lastPart(dotted string) string {

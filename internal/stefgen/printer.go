@@ -33,6 +33,23 @@ func (p *printer) Doc(text string) {
 	}
 }
 
+// declaration is a field of a Go struct.
+type declaration struct{ name, typ string }
+
+// Fields prints fields of a Go struct, neighbours of one type on one line.
+func (p *printer) Fields(fields []declaration) {
+	for i := 0; i < len(fields); {
+		names := fields[i].name
+		next := i + 1
+		for next < len(fields) && fields[next].typ == fields[i].typ {
+			names += ", " + fields[next].name
+			next++
+		}
+		p.P("%s %s", names, fields[i].typ)
+		i = next
+	}
+}
+
 // imports are the packages generated code may use, by the name it uses.
 var imports = map[string]string{
 	"bytes":   `"bytes"`,
@@ -78,10 +95,25 @@ func (p *printer) File(pkg, source string) ([]byte, error) {
 	if len(used) > 0 {
 		fmt.Fprintf(&f, "import (\n%s\n\n%s\n)\n", strings.Join(std, "\n"), strings.Join(own, "\n"))
 	}
-	f.Write(p.body.Bytes())
+	f.Write(oneLine(p.body.Bytes()))
 	out, err := format.Source(f.Bytes())
 	if err != nil {
 		return nil, fmt.Errorf("generated code does not parse: %w\n%s", err, f.Bytes())
 	}
 	return out, nil
+}
+
+// short is a function of one simple statement.
+var short = regexp.MustCompile(`(?m)^(func [^\n]*) \{\n\s*([^\n{}]+)\n\}$`)
+
+// oneLine puts short functions on one line, as people write them.
+func oneLine(src []byte) []byte {
+	return short.ReplaceAllFunc(src, func(fn []byte) []byte {
+		m := short.FindSubmatch(fn)
+		line := fmt.Sprintf("%s { %s }", m[1], m[2])
+		if len(line) > 110 || bytes.HasPrefix(m[2], []byte("//")) {
+			return fn
+		}
+		return []byte(line)
+	})
 }

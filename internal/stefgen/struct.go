@@ -61,7 +61,7 @@ func optionalMask(fields []*field) string {
 	return strings.Join(bits, "|")
 }
 
-// printStruct prints the file of a struct: record, encoder, decoder.
+// printStruct prints the record of a struct.
 func (p *plan) printStruct(pr *printer, s *schema.Struct) {
 	fields := p.fieldsOf(s)
 	hasOptional := optionalMask(fields) != "0"
@@ -73,17 +73,18 @@ func (p *plan) printStruct(pr *printer, s *schema.Struct) {
 		pr.P("present uint64 // a bit for every optional field")
 		pr.P("sentPresent uint64")
 	}
+	var decls []declaration
 	for _, f := range fields {
-		if f.class == classShared {
-			pr.P("%s, %sSent *%s", f.priv, f.priv, f.t.Name)
-			continue
-		}
-		star := ""
+		typ := goType(f.t)
 		if f.lazy {
-			star = "*"
+			typ = "*" + typ
 		}
-		pr.P("%s %s%s", f.priv, star, goType(f.t))
+		decls = append(decls, declaration{f.priv, typ})
+		if f.class == classShared {
+			decls = append(decls, declaration{f.priv + "Sent", typ})
+		}
 	}
+	pr.Fields(decls)
 	if s.Dict != "" {
 		pr.P("slot stefrt.Slot")
 	}
@@ -103,7 +104,7 @@ func (p *plan) printStruct(pr *printer, s *schema.Struct) {
 	}
 	pr.P("")
 	pr.P("// New%s returns an initial value that is part of no record.", s.Name)
-	pr.P("func New%s() *%s {\ns := new(%s)\ns.init(nil, 0)\nreturn s\n}", s.Name, s.Name, s.Name)
+	pr.P("func New%s() *%s { return stefrt.New((*%s).init) }", s.Name, s.Name, s.Name)
 	for _, f := range fields {
 		p.printAccessors(pr, s, f)
 	}
@@ -111,6 +112,11 @@ func (p *plan) printStruct(pr *printer, s *schema.Struct) {
 	if p.shared[s.Name] {
 		p.printStructShared(pr, s, fields)
 	}
+}
+
+// printStructCodec prints the encoder and the decoder of a struct.
+func (p *plan) printStructCodec(pr *printer, s *schema.Struct) {
+	fields := p.fieldsOf(s)
 	p.printStructEncoder(pr, s, fields)
 	p.printStructDecoder(pr, s, fields)
 }
@@ -193,22 +199,16 @@ func (p *plan) printAdder(pr *printer, s *schema.Struct, f *field) {
 
 // printSharedSetter prints the setters of a dictionary struct.
 func (p *plan) printSharedSetter(pr *printer, s *schema.Struct, f *field) {
-	pr.P("")
-	pr.P("// Set%s sets %s to a value that is from now on shared: it must not be", f.name, f.name)
-	pr.P("// changed any more, by this record or anybody, and changing it panics. Setting")
-	pr.P("// what was last written is no change. A value that is part of another record")
-	pr.P("// and not shared is copied.")
-	pr.P("func (s *%s) Set%s(v *%s) {", s.Name, f.name, f.t.Name)
+	add := ""
 	if f.present != "" {
-		pr.P("if s.present&(%s) == 0 {\ns.present |= %s\ns.node.Mark(%s)\n}", f.present, f.present, f.bit)
+		add = fmt.Sprintf("if s.present&(%s) == 0 {\ns.present |= %s\ns.node.Mark(%s)\n}\n", f.present, f.present, f.bit)
 	}
-	pr.P("if v == s.%s {\nreturn\n}", f.priv)
-	pr.P("if !v.node.Frozen() {")
-	pr.P("if !v.node.Free() {\nc := New%s()\nc.CopyFrom(v)\nv = c\n}", f.t.Name)
-	pr.P("if v.node.Oversize() {\ns.node.SetOversize(true)\n}")
-	pr.P("v.freeze()\n}")
-	pr.P("s.%s = v", f.priv)
-	condition := fmt.Sprintf("v == s.%sSent", f.priv)
+	pr.P("")
+	pr.P("// Set%s sets %s to a value that is from then on shared; see package stef.", f.name, f.name)
+	pr.P("func (s *%s) Set%s(v *%s) {", s.Name, f.name, f.t.Name)
+	pr.P("%sif v == s.%s {\nreturn\n}", add, f.priv)
+	pr.P("s.%s = v.share(&s.node)", f.priv)
+	condition := fmt.Sprintf("s.%s == s.%sSent", f.priv, f.priv)
 	if f.present != "" {
 		condition += fmt.Sprintf(" && s.sentPresent&(%s) != 0", f.present)
 	}
@@ -216,10 +216,5 @@ func (p *plan) printSharedSetter(pr *printer, s *schema.Struct, f *field) {
 	pr.P("")
 	pr.P("// Edit%s returns %s to change it, as a copy if it is shared.", f.name, f.name)
 	pr.P("func (s *%s) Edit%s() *%s {", s.Name, f.name, f.t.Name)
-	pr.P("if s.%s.node.Frozen() {", f.priv)
-	pr.P("v := New%s()\nv.CopyFrom(s.%s)\nv.clean()\nv.node.Init(&s.node, %s)\ns.%s = v\n}", f.t.Name, f.priv, f.bit, f.priv)
-	if f.present != "" {
-		pr.P("if s.present&(%s) == 0 {\ns.present |= %s\ns.node.Mark(%s)\n}", f.present, f.present, f.bit)
-	}
-	pr.P("return s.%s\n}", f.priv)
+	pr.P("%ss.%s = s.%s.edit(&s.node, %s)\nreturn s.%s\n}", add, f.priv, f.priv, f.bit, f.priv)
 }

@@ -21,9 +21,11 @@ func (p *plan) printCoderType(pr *printer, s *schema.Struct, fields []*field, ro
 		container := map[string]string{"Encoder": "StructDict", "Decoder": "StructTable"}[role]
 		pr.P("dict *stefrt.%s[%s]", container, s.Name)
 	}
+	var decls []declaration
 	for _, f := range fields {
-		pr.P("%s %s", f.priv, p.coder(f.t, role))
+		decls = append(decls, declaration{f.priv, p.coder(f.t, role)})
 	}
+	pr.Fields(decls)
 	pr.P("}")
 	pr.P("")
 	recv := map[string]string{"Encoder": "e", "Decoder": "d"}[role]
@@ -92,17 +94,13 @@ func (p *plan) printDictEncode(pr *printer, s *schema.Struct) {
 	pr.P("// held before, nil if that is not to be relied on.")
 	pr.P("func (e *%sEncoder) Encode(v, held *%s) *%s {", private(n), n, n)
 	pr.P("if ref, ok := e.dict.Known(&v.slot); ok {\ne.head.Reference(ref)\nreturn v\n}")
-	pr.P("var h stefrt.Hash")
-	pr.P("v.hash(&h)")
-	pr.P("sum := h.Sum()")
-	pr.P("for entry, ref := e.dict.ByHash(sum); entry != nil; entry, ref = e.dict.ByHash(sum) {")
-	pr.P("if entry.Equal(v) {")
+	pr.P("entry, ref, sum := e.dict.Find(v, (*%s).hash, (*%s).Equal)", n, n)
+	pr.P("if entry != nil {")
 	pr.P("e.head.Reference(ref)")
 	pr.P("if v.node.Frozen() {\ne.dict.Remember(&v.slot, ref)\n} else {\nv.clean()\n}")
 	pr.P("return entry\n}")
-	pr.P("sum++\n}")
 	pr.P("if !v.node.Frozen() {")
-	pr.P("entry := New%s()\nentry.CopyFrom(v)\nentry.freeze()\nv.clean()\nv = entry\n}", n)
+	pr.P("private := v\nv = New%s()\nv.CopyFrom(private)\nv.freeze()\nprivate.clean()\n}", n)
 	pr.P("if held != nil {\nv.markDiff(held)\n} else {\nv.markAll(new(stefrt.Check))\n}")
 	pr.P("e.head.Write(1, 1)")
 	pr.P("e.encodeFields(v)")

@@ -24,9 +24,7 @@ func guarded(pr *printer, f *field, recv, statement string) {
 func (p *plan) printStructCommon(pr *printer, s *schema.Struct, fields []*field) {
 	name := s.Name
 	pr.P("")
-	pr.P("// Modified returns the fields that changed: since the record was last written,")
-	pr.P("// or, in a record that was read, with it. It is meaningful if the field of the")
-	pr.P("// enclosing value is itself modified.")
+	pr.P("// Modified returns the fields that changed; see package stef.")
 	pr.P("func (s *%s) Modified() uint64 { return s.node.Modified() }", name)
 
 	pr.P("")
@@ -72,23 +70,10 @@ func (p *plan) printStructCommon(pr *printer, s *schema.Struct, fields []*field)
 	pr.P("}")
 
 	pr.P("")
+	pr.P("var initial%s = New%s()", name, name)
+	pr.P("")
 	pr.P("// Reset gives s the initial value.")
-	pr.P("func (s *%s) Reset() {", name)
-	for _, f := range fields {
-		switch {
-		case f.present != "":
-			pr.P("s.Unset%s()", f.name)
-		case f.class == classScalar:
-			pr.P("s.Set%s(%s)", f.name, zero(f.t, ""))
-		case f.class == classBytes:
-			pr.P("s.Set%s(nil)", f.name)
-		case f.class == classShared:
-			pr.P("s.Edit%s().Reset()", f.name)
-		default:
-			pr.P("s.%s.Reset()", f.priv)
-		}
-	}
-	pr.P("}")
+	pr.P("func (s *%s) Reset() { s.CopyFrom(initial%s) }", name, name)
 
 	pr.P("")
 	pr.P("// CopyFrom gives s the value of src. Shared values are shared, not copied.")
@@ -198,16 +183,7 @@ func (p *plan) printStructShared(pr *printer, s *schema.Struct, fields []*field)
 	}
 	pr.P("}")
 	if s.Dict != "" {
-		pr.P("")
-		pr.P("// freeze makes s shared.")
-		pr.P("func (s *%s) freeze() {", s.Name)
-		pr.P("s.clean()\ns.node.Freeze()")
-		for _, f := range fields {
-			if f.class == classShared {
-				pr.P("if !s.%s.node.Frozen() {\ns.%s.freeze()\n}", f.priv, f.priv)
-			}
-		}
-		pr.P("}")
+		p.printSharing(pr, s, fields)
 	}
 	pr.P("")
 	pr.P("// markDiff marks what differs from held, and says whether anything does.")
@@ -233,7 +209,7 @@ func (p *plan) printStructShared(pr *printer, s *schema.Struct, fields []*field)
 			p.printOptionalDiff(pr, f, differ)
 			continue
 		}
-		pr.P("if %s {\nmask |= %s\n}", differ, f.bit)
+		pr.P("mask |= stefrt.If(%s, %s)", differ, f.bit)
 	}
 	pr.P("s.node.SetModified(mask)")
 	pr.P("return mask != 0\n}")
@@ -283,4 +259,32 @@ func (p *plan) printOptionalDiff(pr *printer, f *field, differ string) {
 	}
 	pr.P("case now != 0 && (%s):", differ)
 	pr.P("mask |= %s\n}", f.bit)
+}
+
+// printSharing prints how a value of a dictionary struct becomes shared, and
+// how a shared one becomes part of a record to be changed.
+func (p *plan) printSharing(pr *printer, s *schema.Struct, fields []*field) {
+	pr.P("")
+	pr.P("// freeze makes s shared.")
+	pr.P("func (s *%s) freeze() {", s.Name)
+	pr.P("s.clean()\ns.node.Freeze()")
+	for _, f := range fields {
+		if f.class == classShared {
+			pr.P("if !s.%s.node.Frozen() {\ns.%s.freeze()\n}", f.priv, f.priv)
+		}
+	}
+	pr.P("}")
+	pr.P("")
+	pr.P("// share returns s made shared, or a shared copy if s is part of a record.")
+	pr.P("func (s *%s) share(user *stefrt.Node) *%s {", s.Name, s.Name)
+	pr.P("if s.node.Frozen() {\nreturn s\n}")
+	pr.P("v := s")
+	pr.P("if !s.node.Free() {\nv = New%s()\nv.CopyFrom(s)\n}", s.Name)
+	pr.P("if v.node.Oversize() {\nuser.SetOversize(true)\n}")
+	pr.P("v.freeze()\nreturn v\n}")
+	pr.P("")
+	pr.P("// edit returns s, or if it is shared a copy that is part of a record.")
+	pr.P("func (s *%s) edit(parent *stefrt.Node, bit uint64) *%s {", s.Name, s.Name)
+	pr.P("if !s.node.Frozen() {\nreturn s\n}")
+	pr.P("v := New%s()\nv.CopyFrom(s)\nv.clean()\nv.node.Init(parent, bit)\nreturn v\n}", s.Name)
 }

@@ -8,9 +8,7 @@ package otelstef
 import (
 	"bytes"
 	"math"
-	"unsafe"
 
-	"github.com/otelstef/stef/stef-go/codec"
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
@@ -54,11 +52,7 @@ const (
 )
 
 // NewAnyValue returns a AnyValue without a value that is part of no record.
-func NewAnyValue() *AnyValue {
-	v := new(AnyValue)
-	v.init(nil, 0)
-	return v
-}
+func NewAnyValue() *AnyValue { return stefrt.New((*AnyValue).init) }
 
 // Type returns the choice. The getters of the others return zero or nil.
 func (v *AnyValue) Type() AnyValueType { return v.typ }
@@ -114,7 +108,8 @@ func (v *AnyValue) String() string {
 // SetString sets the value.
 func (v *AnyValue) SetString(x string) {
 	if v.typ != AnyValueTypeString || v.str != x {
-		v.typ, v.str = AnyValueTypeString, x
+		v.typ = AnyValueTypeString
+		v.str = x
 		v.node.Mark(1)
 	}
 }
@@ -131,7 +126,8 @@ func (v *AnyValue) Bool() bool {
 func (v *AnyValue) SetBool(x bool) {
 	b := stefrt.BoolBits(x)
 	if v.typ != AnyValueTypeBool || v.num != b {
-		v.typ, v.num = AnyValueTypeBool, b
+		v.typ = AnyValueTypeBool
+		v.num = b
 		v.node.Mark(1)
 	}
 }
@@ -148,7 +144,8 @@ func (v *AnyValue) Int64() int64 {
 func (v *AnyValue) SetInt64(x int64) {
 	b := uint64(x)
 	if v.typ != AnyValueTypeInt64 || v.num != b {
-		v.typ, v.num = AnyValueTypeInt64, b
+		v.typ = AnyValueTypeInt64
+		v.num = b
 		v.node.Mark(1)
 	}
 }
@@ -165,7 +162,8 @@ func (v *AnyValue) Float64() float64 {
 func (v *AnyValue) SetFloat64(x float64) {
 	b := math.Float64bits(x)
 	if v.typ != AnyValueTypeFloat64 || v.num != b {
-		v.typ, v.num = AnyValueTypeFloat64, b
+		v.typ = AnyValueTypeFloat64
+		v.num = b
 		v.node.Mark(1)
 	}
 }
@@ -258,12 +256,6 @@ func (v *AnyValue) Equal(o *AnyValue) bool {
 	switch v.typ {
 	case AnyValueTypeString:
 		return v.str == o.str
-	case AnyValueTypeBool:
-		return v.num == o.num
-	case AnyValueTypeInt64:
-		return v.num == o.num
-	case AnyValueTypeFloat64:
-		return v.num == o.num
 	case AnyValueTypeArray:
 		return v.box.array.Equal(&o.box.array)
 	case AnyValueTypeKVList:
@@ -271,7 +263,7 @@ func (v *AnyValue) Equal(o *AnyValue) bool {
 	case AnyValueTypeBytes:
 		return bytes.Equal(v.box.bytes, o.box.bytes)
 	}
-	return true
+	return v.typ == AnyValueTypeNone || v.num == o.num
 }
 
 // markAll marks all of v as changed.
@@ -325,18 +317,19 @@ func (v *AnyValue) hash(h *stefrt.Hash) {
 	switch v.typ {
 	case AnyValueTypeString:
 		h.String(v.str)
-	case AnyValueTypeBool:
-		h.Uint64(v.num)
-	case AnyValueTypeInt64:
-		h.Uint64(v.num)
-	case AnyValueTypeFloat64:
-		h.Uint64(v.num)
+		return
 	case AnyValueTypeArray:
 		v.box.array.Hash(h)
+		return
 	case AnyValueTypeKVList:
 		v.box.kvList.hash(h)
+		return
 	case AnyValueTypeBytes:
 		h.Bytes(v.box.bytes)
+		return
+	}
+	if v.typ != AnyValueTypeNone {
+		h.Uint64(v.num)
 	}
 }
 
@@ -353,143 +346,4 @@ func (v *AnyValue) size() int {
 		return 8 + 16 + len(v.box.bytes)
 	}
 	return 8
-}
-
-type anyValueEncoder struct {
-	head    stefrt.OneofEncoder
-	string  codec.StringDictEncoder
-	bool    codec.BoolEncoder
-	int64   codec.Int64Encoder
-	float64 codec.Float64Encoder
-	array   *anyValueArrayEncoder
-	kvList  *keyValueListEncoder
-	bytes   codec.BytesEncoder
-}
-
-func (e *anyValueEncoder) register(b *stefrt.EncoderBuilder, name string) {
-	b.Oneof(name, "AnyValue", &e.head,
-		stefrt.PrimitiveEncoder("String", &e.string, "AnyValueString"),
-		stefrt.PrimitiveEncoder("Bool", &e.bool, ""),
-		stefrt.PrimitiveEncoder("Int64", &e.int64, ""),
-		stefrt.PrimitiveEncoder("Float64", &e.float64, ""),
-		func(b *stefrt.EncoderBuilder) {
-			e.array = stefrt.ShareEncoder(b, "[]AnyValue", "Array", (*anyValueArrayEncoder).register)
-		},
-		func(b *stefrt.EncoderBuilder) {
-			e.kvList = stefrt.ShareEncoder(b, "KeyValueList", "KVList", (*keyValueListEncoder).register)
-		},
-		stefrt.PrimitiveEncoder("Bytes", &e.bytes, ""),
-	)
-}
-
-func (e *anyValueEncoder) Encode(v *AnyValue) {
-	v.node.SetModified(0)
-	typ := v.typ
-	if uint64(typ) > e.head.Choices {
-		typ = AnyValueTypeNone // the stream's schema has no such choice
-	}
-	v.sent = typ
-	e.head.Write(uint64(typ), e.head.Width)
-	switch typ {
-	case AnyValueTypeString:
-		e.string.Encode(v.str)
-	case AnyValueTypeBool:
-		e.bool.Encode(v.num != 0)
-	case AnyValueTypeInt64:
-		e.int64.Encode(int64(v.num))
-	case AnyValueTypeFloat64:
-		e.float64.Encode(math.Float64frombits(v.num))
-	case AnyValueTypeArray:
-		e.array.Encode(&v.box.array)
-	case AnyValueTypeKVList:
-		e.kvList.Encode(&v.box.kvList)
-	case AnyValueTypeBytes:
-		e.bytes.Encode(v.box.bytes)
-	}
-}
-
-type anyValueDecoder struct {
-	head    stefrt.OneofDecoder
-	string  codec.StringDictDecoder
-	bool    codec.BoolDecoder
-	int64   codec.Int64Decoder
-	float64 codec.Float64Decoder
-	array   *anyValueArrayDecoder
-	kvList  *keyValueListDecoder
-	bytes   codec.BytesDecoder
-}
-
-func (d *anyValueDecoder) register(b *stefrt.DecoderBuilder, name string) {
-	b.Oneof(name, "AnyValue", &d.head,
-		stefrt.PrimitiveDecoder("String", &d.string, "AnyValueString"),
-		stefrt.PrimitiveDecoder("Bool", &d.bool, ""),
-		stefrt.PrimitiveDecoder("Int64", &d.int64, ""),
-		stefrt.PrimitiveDecoder("Float64", &d.float64, ""),
-		func(b *stefrt.DecoderBuilder) {
-			d.array = stefrt.ShareDecoder(b, "[]AnyValue", "Array", (*anyValueArrayDecoder).register)
-		},
-		func(b *stefrt.DecoderBuilder) {
-			d.kvList = stefrt.ShareDecoder(b, "KeyValueList", "KVList", (*keyValueListDecoder).register)
-		},
-		stefrt.PrimitiveDecoder("Bytes", &d.bytes, ""),
-	)
-}
-
-func (d *anyValueDecoder) Decode(v *AnyValue) {
-	typ := AnyValueType(d.head.Read(d.head.Width))
-	if uint64(typ) > d.head.Choices {
-		d.head.NoSuchChoice()
-		return
-	}
-	switch typ {
-	case AnyValueTypeString:
-		v.str = d.string.Decode()
-	case AnyValueTypeBool:
-		v.num = stefrt.BoolBits(d.bool.Decode())
-	case AnyValueTypeInt64:
-		v.num = uint64(d.int64.Decode())
-	case AnyValueTypeFloat64:
-		v.num = math.Float64bits(d.float64.Decode())
-	case AnyValueTypeArray:
-		if !d.open(v) {
-			return
-		}
-		if v.typ != typ {
-			v.box.array.Clear()
-		}
-		if !stefrt.Enter(d.head.Alloc, &d.head) {
-			return
-		}
-		d.array.Decode(&v.box.array)
-		stefrt.Leave(d.head.Alloc)
-	case AnyValueTypeKVList:
-		if !d.open(v) {
-			return
-		}
-		if v.typ != typ {
-			v.box.kvList.clear()
-		}
-		if !stefrt.Enter(d.head.Alloc, &d.head) {
-			return
-		}
-		d.kvList.Decode(&v.box.kvList)
-		stefrt.Leave(d.head.Alloc)
-	case AnyValueTypeBytes:
-		if !d.open(v) {
-			return
-		}
-		v.box.bytes = d.bytes.Decode(v.box.bytes[:0])
-	}
-	v.typ = typ
-}
-
-// open makes the box of v, if the record may still take memory.
-func (d *anyValueDecoder) open(v *AnyValue) bool {
-	if v.box == nil {
-		if !stefrt.Take(d.head.Alloc, &d.head, int(unsafe.Sizeof(anyValueBox{}))) {
-			return false
-		}
-		v.open()
-	}
-	return true
 }

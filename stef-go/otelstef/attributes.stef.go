@@ -88,52 +88,32 @@ func (m *Attributes) Value(i int) *AnyValue { return &m.pairs[i].value }
 
 // SetString sets pair i to a key and a value. It panics if i is not below Len.
 func (m *Attributes) SetString(i int, key string, value string) {
-	p := m.pairs[i]
-	if p.key != key {
-		p.key = key
-		m.node.Mark(stefrt.FullBit)
-	}
-	p.value.SetString(value)
+	m.SetKey(i, key)
+	m.pairs[i].value.SetString(value)
 }
 
 // SetBool sets pair i to a key and a value. It panics if i is not below Len.
 func (m *Attributes) SetBool(i int, key string, value bool) {
-	p := m.pairs[i]
-	if p.key != key {
-		p.key = key
-		m.node.Mark(stefrt.FullBit)
-	}
-	p.value.SetBool(value)
+	m.SetKey(i, key)
+	m.pairs[i].value.SetBool(value)
 }
 
 // SetInt64 sets pair i to a key and a value. It panics if i is not below Len.
 func (m *Attributes) SetInt64(i int, key string, value int64) {
-	p := m.pairs[i]
-	if p.key != key {
-		p.key = key
-		m.node.Mark(stefrt.FullBit)
-	}
-	p.value.SetInt64(value)
+	m.SetKey(i, key)
+	m.pairs[i].value.SetInt64(value)
 }
 
 // SetFloat64 sets pair i to a key and a value. It panics if i is not below Len.
 func (m *Attributes) SetFloat64(i int, key string, value float64) {
-	p := m.pairs[i]
-	if p.key != key {
-		p.key = key
-		m.node.Mark(stefrt.FullBit)
-	}
-	p.value.SetFloat64(value)
+	m.SetKey(i, key)
+	m.pairs[i].value.SetFloat64(value)
 }
 
 // SetBytes sets pair i to a key and a value. It panics if i is not below Len.
 func (m *Attributes) SetBytes(i int, key string, value []byte) {
-	p := m.pairs[i]
-	if p.key != key {
-		p.key = key
-		m.node.Mark(stefrt.FullBit)
-	}
-	p.value.SetBytes(value)
+	m.SetKey(i, key)
+	m.pairs[i].value.SetBytes(value)
 }
 
 func (m *Attributes) init(parent *stefrt.Node, bit uint64) { m.node.Init(parent, bit) }
@@ -304,13 +284,10 @@ func (d *attributesDecoder) Decode(m *Attributes) {
 // resize makes m as long as the header says, if that is within the limits.
 func (d *attributesDecoder) resize(m *Attributes, h uint64) bool {
 	old := len(m.pairs)
-	n, ok := d.head.Pairs(h)
-	if !ok || n > cap(m.pairs) && !stefrt.Take(d.head.Alloc, &d.head, n*int(unsafe.Sizeof(attributesPair{}))) {
-		return false
-	}
+	n, ok := d.head.Pairs(h, cap(m.pairs), int(unsafe.Sizeof(attributesPair{})))
 	m.grow(n)
 	for i := old; i < n; i++ {
 		m.pairs[i].value.clear()
 	}
-	return true
+	return ok
 }

@@ -88,52 +88,32 @@ func (m *BodyMap) Value(i int) *BodyValue { return &m.pairs[i].value }
 
 // SetString sets pair i to a key and a value. It panics if i is not below Len.
 func (m *BodyMap) SetString(i int, key string, value string) {
-	p := m.pairs[i]
-	if p.key != key {
-		p.key = key
-		m.node.Mark(stefrt.FullBit)
-	}
-	p.value.SetString(value)
+	m.SetKey(i, key)
+	m.pairs[i].value.SetString(value)
 }
 
 // SetBool sets pair i to a key and a value. It panics if i is not below Len.
 func (m *BodyMap) SetBool(i int, key string, value bool) {
-	p := m.pairs[i]
-	if p.key != key {
-		p.key = key
-		m.node.Mark(stefrt.FullBit)
-	}
-	p.value.SetBool(value)
+	m.SetKey(i, key)
+	m.pairs[i].value.SetBool(value)
 }
 
 // SetInt64 sets pair i to a key and a value. It panics if i is not below Len.
 func (m *BodyMap) SetInt64(i int, key string, value int64) {
-	p := m.pairs[i]
-	if p.key != key {
-		p.key = key
-		m.node.Mark(stefrt.FullBit)
-	}
-	p.value.SetInt64(value)
+	m.SetKey(i, key)
+	m.pairs[i].value.SetInt64(value)
 }
 
 // SetFloat64 sets pair i to a key and a value. It panics if i is not below Len.
 func (m *BodyMap) SetFloat64(i int, key string, value float64) {
-	p := m.pairs[i]
-	if p.key != key {
-		p.key = key
-		m.node.Mark(stefrt.FullBit)
-	}
-	p.value.SetFloat64(value)
+	m.SetKey(i, key)
+	m.pairs[i].value.SetFloat64(value)
 }
 
 // SetBytes sets pair i to a key and a value. It panics if i is not below Len.
 func (m *BodyMap) SetBytes(i int, key string, value []byte) {
-	p := m.pairs[i]
-	if p.key != key {
-		p.key = key
-		m.node.Mark(stefrt.FullBit)
-	}
-	p.value.SetBytes(value)
+	m.SetKey(i, key)
+	m.pairs[i].value.SetBytes(value)
 }
 
 func (m *BodyMap) init(parent *stefrt.Node, bit uint64) { m.node.Init(parent, bit) }
@@ -260,13 +240,10 @@ func (d *bodyMapDecoder) Decode(m *BodyMap) {
 // resize makes m as long as the header says, if that is within the limits.
 func (d *bodyMapDecoder) resize(m *BodyMap, h uint64) bool {
 	old := len(m.pairs)
-	n, ok := d.head.Pairs(h)
-	if !ok || n > cap(m.pairs) && !stefrt.Take(d.head.Alloc, &d.head, n*int(unsafe.Sizeof(bodyMapPair{}))) {
-		return false
-	}
+	n, ok := d.head.Pairs(h, cap(m.pairs), int(unsafe.Sizeof(bodyMapPair{})))
 	m.grow(n)
 	for i := old; i < n; i++ {
 		m.pairs[i].value.clear()
 	}
-	return true
+	return ok
 }

@@ -210,10 +210,7 @@ func (d *bodyParamsDecoder) Decode(m *BodyParams) {
 
 // resize makes m as long as the header says, if that is within the limits.
 func (d *bodyParamsDecoder) resize(m *BodyParams, h uint64) bool {
-	n, ok := d.head.Pairs(h)
-	if !ok || n > cap(m.pairs) && !stefrt.Take(d.head.Alloc, &d.head, n*int(unsafe.Sizeof(bodyParamsPair{}))) {
-		return false
-	}
+	n, ok := d.head.Pairs(h, cap(m.pairs), int(unsafe.Sizeof(bodyParamsPair{})))
 	m.grow(n)
-	return true
+	return ok
 }

@@ -25,11 +25,7 @@ const (
 )
 
 // NewBodyTemplate returns an initial value that is part of no record.
-func NewBodyTemplate() *BodyTemplate {
-	s := new(BodyTemplate)
-	s.init(nil, 0)
-	return s
-}
+func NewBodyTemplate() *BodyTemplate { return stefrt.New((*BodyTemplate).init) }
 
 // Template is the text between the parameters.
 func (s *BodyTemplate) Template() string { return s.template }
@@ -45,9 +41,7 @@ func (s *BodyTemplate) SetTemplate(v string) {
 // Params are the parameters in order.
 func (s *BodyTemplate) Params() *BodyParams { return &s.params }
 
-// Modified returns the fields that changed: since the record was last written,
-// or, in a record that was read, with it. It is meaningful if the field of the
-// enclosing value is itself modified.
+// Modified returns the fields that changed; see package stef.
 func (s *BodyTemplate) Modified() uint64 { return s.node.Modified() }
 
 func (s *BodyTemplate) init(parent *stefrt.Node, bit uint64) {
@@ -62,11 +56,10 @@ func (s *BodyTemplate) clear() {
 	s.params.clear()
 }
 
+var initialBodyTemplate = NewBodyTemplate()
+
 // Reset gives s the initial value.
-func (s *BodyTemplate) Reset() {
-	s.SetTemplate("")
-	s.params.Reset()
-}
+func (s *BodyTemplate) Reset() { s.CopyFrom(initialBodyTemplate) }
 
 // CopyFrom gives s the value of src. Shared values are shared, not copied.
 func (s *BodyTemplate) CopyFrom(src *BodyTemplate) {

@@ -8,9 +8,7 @@ package otelstef
 import (
 	"bytes"
 	"math"
-	"unsafe"
 
-	"github.com/otelstef/stef/stef-go/codec"
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
@@ -54,11 +52,7 @@ const (
 )
 
 // NewBodyValue returns a BodyValue without a value that is part of no record.
-func NewBodyValue() *BodyValue {
-	v := new(BodyValue)
-	v.init(nil, 0)
-	return v
-}
+func NewBodyValue() *BodyValue { return stefrt.New((*BodyValue).init) }
 
 // Type returns the choice. The getters of the others return zero or nil.
 func (v *BodyValue) Type() BodyValueType { return v.typ }
@@ -114,7 +108,8 @@ func (v *BodyValue) String() string {
 // SetString sets the value.
 func (v *BodyValue) SetString(x string) {
 	if v.typ != BodyValueTypeString || v.str != x {
-		v.typ, v.str = BodyValueTypeString, x
+		v.typ = BodyValueTypeString
+		v.str = x
 		v.node.Mark(1)
 	}
 }
@@ -131,7 +126,8 @@ func (v *BodyValue) Bool() bool {
 func (v *BodyValue) SetBool(x bool) {
 	b := stefrt.BoolBits(x)
 	if v.typ != BodyValueTypeBool || v.num != b {
-		v.typ, v.num = BodyValueTypeBool, b
+		v.typ = BodyValueTypeBool
+		v.num = b
 		v.node.Mark(1)
 	}
 }
@@ -148,7 +144,8 @@ func (v *BodyValue) Int64() int64 {
 func (v *BodyValue) SetInt64(x int64) {
 	b := uint64(x)
 	if v.typ != BodyValueTypeInt64 || v.num != b {
-		v.typ, v.num = BodyValueTypeInt64, b
+		v.typ = BodyValueTypeInt64
+		v.num = b
 		v.node.Mark(1)
 	}
 }
@@ -165,7 +162,8 @@ func (v *BodyValue) Float64() float64 {
 func (v *BodyValue) SetFloat64(x float64) {
 	b := math.Float64bits(x)
 	if v.typ != BodyValueTypeFloat64 || v.num != b {
-		v.typ, v.num = BodyValueTypeFloat64, b
+		v.typ = BodyValueTypeFloat64
+		v.num = b
 		v.node.Mark(1)
 	}
 }
@@ -258,12 +256,6 @@ func (v *BodyValue) Equal(o *BodyValue) bool {
 	switch v.typ {
 	case BodyValueTypeString:
 		return v.str == o.str
-	case BodyValueTypeBool:
-		return v.num == o.num
-	case BodyValueTypeInt64:
-		return v.num == o.num
-	case BodyValueTypeFloat64:
-		return v.num == o.num
 	case BodyValueTypeArray:
 		return v.box.array.Equal(&o.box.array)
 	case BodyValueTypeMap:
@@ -271,7 +263,7 @@ func (v *BodyValue) Equal(o *BodyValue) bool {
 	case BodyValueTypeBytes:
 		return bytes.Equal(v.box.bytes, o.box.bytes)
 	}
-	return true
+	return v.typ == BodyValueTypeNone || v.num == o.num
 }
 
 // markAll marks all of v as changed.
@@ -283,143 +275,4 @@ func (v *BodyValue) markAll(c *stefrt.Check) {
 	case BodyValueTypeMap:
 		v.box.mapField.markAll(c)
 	}
-}
-
-type bodyValueEncoder struct {
-	head     stefrt.OneofEncoder
-	string   codec.StringDictEncoder
-	bool     codec.BoolEncoder
-	int64    codec.Int64Encoder
-	float64  codec.Float64Encoder
-	array    *bodyValueArrayEncoder
-	mapField *bodyMapEncoder
-	bytes    codec.BytesEncoder
-}
-
-func (e *bodyValueEncoder) register(b *stefrt.EncoderBuilder, name string) {
-	b.Oneof(name, "BodyValue", &e.head,
-		stefrt.PrimitiveEncoder("String", &e.string, "BodyString"),
-		stefrt.PrimitiveEncoder("Bool", &e.bool, ""),
-		stefrt.PrimitiveEncoder("Int64", &e.int64, ""),
-		stefrt.PrimitiveEncoder("Float64", &e.float64, ""),
-		func(b *stefrt.EncoderBuilder) {
-			e.array = stefrt.ShareEncoder(b, "[]BodyValue", "Array", (*bodyValueArrayEncoder).register)
-		},
-		func(b *stefrt.EncoderBuilder) {
-			e.mapField = stefrt.ShareEncoder(b, "BodyMap", "Map", (*bodyMapEncoder).register)
-		},
-		stefrt.PrimitiveEncoder("Bytes", &e.bytes, ""),
-	)
-}
-
-func (e *bodyValueEncoder) Encode(v *BodyValue) {
-	v.node.SetModified(0)
-	typ := v.typ
-	if uint64(typ) > e.head.Choices {
-		typ = BodyValueTypeNone // the stream's schema has no such choice
-	}
-	v.sent = typ
-	e.head.Write(uint64(typ), e.head.Width)
-	switch typ {
-	case BodyValueTypeString:
-		e.string.Encode(v.str)
-	case BodyValueTypeBool:
-		e.bool.Encode(v.num != 0)
-	case BodyValueTypeInt64:
-		e.int64.Encode(int64(v.num))
-	case BodyValueTypeFloat64:
-		e.float64.Encode(math.Float64frombits(v.num))
-	case BodyValueTypeArray:
-		e.array.Encode(&v.box.array)
-	case BodyValueTypeMap:
-		e.mapField.Encode(&v.box.mapField)
-	case BodyValueTypeBytes:
-		e.bytes.Encode(v.box.bytes)
-	}
-}
-
-type bodyValueDecoder struct {
-	head     stefrt.OneofDecoder
-	string   codec.StringDictDecoder
-	bool     codec.BoolDecoder
-	int64    codec.Int64Decoder
-	float64  codec.Float64Decoder
-	array    *bodyValueArrayDecoder
-	mapField *bodyMapDecoder
-	bytes    codec.BytesDecoder
-}
-
-func (d *bodyValueDecoder) register(b *stefrt.DecoderBuilder, name string) {
-	b.Oneof(name, "BodyValue", &d.head,
-		stefrt.PrimitiveDecoder("String", &d.string, "BodyString"),
-		stefrt.PrimitiveDecoder("Bool", &d.bool, ""),
-		stefrt.PrimitiveDecoder("Int64", &d.int64, ""),
-		stefrt.PrimitiveDecoder("Float64", &d.float64, ""),
-		func(b *stefrt.DecoderBuilder) {
-			d.array = stefrt.ShareDecoder(b, "[]BodyValue", "Array", (*bodyValueArrayDecoder).register)
-		},
-		func(b *stefrt.DecoderBuilder) {
-			d.mapField = stefrt.ShareDecoder(b, "BodyMap", "Map", (*bodyMapDecoder).register)
-		},
-		stefrt.PrimitiveDecoder("Bytes", &d.bytes, ""),
-	)
-}
-
-func (d *bodyValueDecoder) Decode(v *BodyValue) {
-	typ := BodyValueType(d.head.Read(d.head.Width))
-	if uint64(typ) > d.head.Choices {
-		d.head.NoSuchChoice()
-		return
-	}
-	switch typ {
-	case BodyValueTypeString:
-		v.str = d.string.Decode()
-	case BodyValueTypeBool:
-		v.num = stefrt.BoolBits(d.bool.Decode())
-	case BodyValueTypeInt64:
-		v.num = uint64(d.int64.Decode())
-	case BodyValueTypeFloat64:
-		v.num = math.Float64bits(d.float64.Decode())
-	case BodyValueTypeArray:
-		if !d.open(v) {
-			return
-		}
-		if v.typ != typ {
-			v.box.array.Clear()
-		}
-		if !stefrt.Enter(d.head.Alloc, &d.head) {
-			return
-		}
-		d.array.Decode(&v.box.array)
-		stefrt.Leave(d.head.Alloc)
-	case BodyValueTypeMap:
-		if !d.open(v) {
-			return
-		}
-		if v.typ != typ {
-			v.box.mapField.clear()
-		}
-		if !stefrt.Enter(d.head.Alloc, &d.head) {
-			return
-		}
-		d.mapField.Decode(&v.box.mapField)
-		stefrt.Leave(d.head.Alloc)
-	case BodyValueTypeBytes:
-		if !d.open(v) {
-			return
-		}
-		v.box.bytes = d.bytes.Decode(v.box.bytes[:0])
-	}
-	v.typ = typ
-}
-
-// open makes the box of v, if the record may still take memory.
-func (d *bodyValueDecoder) open(v *BodyValue) bool {
-	if v.box == nil {
-		if !stefrt.Take(d.head.Alloc, &d.head, int(unsafe.Sizeof(bodyValueBox{}))) {
-			return false
-		}
-		v.open()
-	}
-	return true
 }

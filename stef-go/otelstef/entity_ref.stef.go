@@ -12,11 +12,9 @@ import (
 
 // EntityRef is an OTLP EntityRef. Appended to the published schema.
 type EntityRef struct {
-	node            stefrt.Node
-	schemaURL       string
-	typeField       string
-	idKeys          stefrt.Scalars[string]
-	descriptionKeys stefrt.Scalars[string]
+	node                    stefrt.Node
+	schemaURL, typeField    string
+	idKeys, descriptionKeys stefrt.Scalars[string]
 }
 
 // The fields of EntityRef, as bits of Modified.
@@ -28,11 +26,7 @@ const (
 )
 
 // NewEntityRef returns an initial value that is part of no record.
-func NewEntityRef() *EntityRef {
-	s := new(EntityRef)
-	s.init(nil, 0)
-	return s
-}
+func NewEntityRef() *EntityRef { return stefrt.New((*EntityRef).init) }
 
 // SchemaURL is the schema URL of the entity.
 func (s *EntityRef) SchemaURL() string { return s.schemaURL }
@@ -62,9 +56,7 @@ func (s *EntityRef) IDKeys() *stefrt.Scalars[string] { return &s.idKeys }
 // DescriptionKeys are the resource attributes that describe the entity.
 func (s *EntityRef) DescriptionKeys() *stefrt.Scalars[string] { return &s.descriptionKeys }
 
-// Modified returns the fields that changed: since the record was last written,
-// or, in a record that was read, with it. It is meaningful if the field of the
-// enclosing value is itself modified.
+// Modified returns the fields that changed; see package stef.
 func (s *EntityRef) Modified() uint64 { return s.node.Modified() }
 
 func (s *EntityRef) init(parent *stefrt.Node, bit uint64) {
@@ -81,13 +73,10 @@ func (s *EntityRef) clear() {
 	s.descriptionKeys.Clear()
 }
 
+var initialEntityRef = NewEntityRef()
+
 // Reset gives s the initial value.
-func (s *EntityRef) Reset() {
-	s.SetSchemaURL("")
-	s.SetType("")
-	s.idKeys.Reset()
-	s.descriptionKeys.Reset()
-}
+func (s *EntityRef) Reset() { s.CopyFrom(initialEntityRef) }
 
 // CopyFrom gives s the value of src. Shared values are shared, not copied.
 func (s *EntityRef) CopyFrom(src *EntityRef) {
@@ -122,18 +111,10 @@ func (s *EntityRef) clean() {
 // markDiff marks what differs from held, and says whether anything does.
 func (s *EntityRef) markDiff(held *EntityRef) bool {
 	var mask uint64
-	if s.schemaURL != held.schemaURL {
-		mask |= EntityRefFieldSchemaURL
-	}
-	if s.typeField != held.typeField {
-		mask |= EntityRefFieldType
-	}
-	if s.idKeys.MarkDiff(&held.idKeys) {
-		mask |= EntityRefFieldIDKeys
-	}
-	if s.descriptionKeys.MarkDiff(&held.descriptionKeys) {
-		mask |= EntityRefFieldDescriptionKeys
-	}
+	mask |= stefrt.If(s.schemaURL != held.schemaURL, EntityRefFieldSchemaURL)
+	mask |= stefrt.If(s.typeField != held.typeField, EntityRefFieldType)
+	mask |= stefrt.If(s.idKeys.MarkDiff(&held.idKeys), EntityRefFieldIDKeys)
+	mask |= stefrt.If(s.descriptionKeys.MarkDiff(&held.descriptionKeys), EntityRefFieldDescriptionKeys)
 	s.node.SetModified(mask)
 	return mask != 0
 }
@@ -152,11 +133,9 @@ func (s *EntityRef) size() int {
 }
 
 type entityRefEncoder struct {
-	head            stefrt.StructEncoder
-	schemaURL       codec.StringDictEncoder
-	typeField       codec.StringDictEncoder
-	idKeys          codec.ArrayEncoder[string, codec.StringDictEncoder, *codec.StringDictEncoder]
-	descriptionKeys codec.ArrayEncoder[string, codec.StringDictEncoder, *codec.StringDictEncoder]
+	head                    stefrt.StructEncoder
+	schemaURL, typeField    codec.StringDictEncoder
+	idKeys, descriptionKeys codec.ArrayEncoder[string, codec.StringDictEncoder, *codec.StringDictEncoder]
 }
 
 func (e *entityRefEncoder) register(b *stefrt.EncoderBuilder, name string) {
@@ -186,11 +165,9 @@ func (e *entityRefEncoder) Encode(s *EntityRef) {
 }
 
 type entityRefDecoder struct {
-	head            stefrt.StructDecoder
-	schemaURL       codec.StringDictDecoder
-	typeField       codec.StringDictDecoder
-	idKeys          codec.ArrayDecoder[string, codec.StringDictDecoder, *codec.StringDictDecoder]
-	descriptionKeys codec.ArrayDecoder[string, codec.StringDictDecoder, *codec.StringDictDecoder]
+	head                    stefrt.StructDecoder
+	schemaURL, typeField    codec.StringDictDecoder
+	idKeys, descriptionKeys codec.ArrayDecoder[string, codec.StringDictDecoder, *codec.StringDictDecoder]
 }
 
 func (d *entityRefDecoder) register(b *stefrt.DecoderBuilder, name string) {

@@ -22,18 +22,12 @@ const (
 )
 
 // NewEnvelope returns an initial value that is part of no record.
-func NewEnvelope() *Envelope {
-	s := new(Envelope)
-	s.init(nil, 0)
-	return s
-}
+func NewEnvelope() *Envelope { return stefrt.New((*Envelope).init) }
 
 // Attributes are free for the sender and the receiver to agree on.
 func (s *Envelope) Attributes() *EnvelopeAttributes { return &s.attributes }
 
-// Modified returns the fields that changed: since the record was last written,
-// or, in a record that was read, with it. It is meaningful if the field of the
-// enclosing value is itself modified.
+// Modified returns the fields that changed; see package stef.
 func (s *Envelope) Modified() uint64 { return s.node.Modified() }
 
 func (s *Envelope) init(parent *stefrt.Node, bit uint64) {
@@ -47,20 +41,16 @@ func (s *Envelope) clear() {
 	s.attributes.clear()
 }
 
+var initialEnvelope = NewEnvelope()
+
 // Reset gives s the initial value.
-func (s *Envelope) Reset() {
-	s.attributes.Reset()
-}
+func (s *Envelope) Reset() { s.CopyFrom(initialEnvelope) }
 
 // CopyFrom gives s the value of src. Shared values are shared, not copied.
-func (s *Envelope) CopyFrom(src *Envelope) {
-	s.attributes.CopyFrom(&src.attributes)
-}
+func (s *Envelope) CopyFrom(src *Envelope) { s.attributes.CopyFrom(&src.attributes) }
 
 // Equal says whether s and o have the same value; floats are compared bit by bit.
-func (s *Envelope) Equal(o *Envelope) bool {
-	return s.attributes.Equal(&o.attributes)
-}
+func (s *Envelope) Equal(o *Envelope) bool { return s.attributes.Equal(&o.attributes) }
 
 // markAll marks all of s as changed.
 func (s *Envelope) markAll(c *stefrt.Check) {

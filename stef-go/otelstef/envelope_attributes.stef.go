@@ -210,10 +210,7 @@ func (d *envelopeAttributesDecoder) Decode(m *EnvelopeAttributes) {
 
 // resize makes m as long as the header says, if that is within the limits.
 func (d *envelopeAttributesDecoder) resize(m *EnvelopeAttributes, h uint64) bool {
-	n, ok := d.head.Pairs(h)
-	if !ok || n > cap(m.pairs) && !stefrt.Take(d.head.Alloc, &d.head, n*int(unsafe.Sizeof(envelopeAttributesPair{}))) {
-		return false
-	}
+	n, ok := d.head.Pairs(h, cap(m.pairs), int(unsafe.Sizeof(envelopeAttributesPair{})))
 	m.grow(n)
-	return true
+	return ok
 }

@@ -28,11 +28,7 @@ const (
 )
 
 // NewEvent returns an initial value that is part of no record.
-func NewEvent() *Event {
-	s := new(Event)
-	s.init(nil, 0)
-	return s
-}
+func NewEvent() *Event { return stefrt.New((*Event).init) }
 
 // Name names the event.
 func (s *Event) Name() string { return s.name }
@@ -70,9 +66,7 @@ func (s *Event) SetDroppedAttributesCount(v uint64) {
 	}
 }
 
-// Modified returns the fields that changed: since the record was last written,
-// or, in a record that was read, with it. It is meaningful if the field of the
-// enclosing value is itself modified.
+// Modified returns the fields that changed; see package stef.
 func (s *Event) Modified() uint64 { return s.node.Modified() }
 
 func (s *Event) init(parent *stefrt.Node, bit uint64) {
@@ -87,13 +81,10 @@ func (s *Event) clear() {
 	s.attributes.clear()
 }
 
+var initialEvent = NewEvent()
+
 // Reset gives s the initial value.
-func (s *Event) Reset() {
-	s.SetName("")
-	s.SetTimeUnixNano(0)
-	s.attributes.Reset()
-	s.SetDroppedAttributesCount(0)
-}
+func (s *Event) Reset() { s.CopyFrom(initialEvent) }
 
 // CopyFrom gives s the value of src. Shared values are shared, not copied.
 func (s *Event) CopyFrom(src *Event) {

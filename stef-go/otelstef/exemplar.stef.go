@@ -17,8 +17,7 @@ type Exemplar struct {
 	node               stefrt.Node
 	timestamp          uint64
 	value              ExemplarValue
-	spanID             []byte
-	traceID            []byte
+	spanID, traceID    []byte
 	filteredAttributes Attributes
 }
 
@@ -32,11 +31,7 @@ const (
 )
 
 // NewExemplar returns an initial value that is part of no record.
-func NewExemplar() *Exemplar {
-	s := new(Exemplar)
-	s.init(nil, 0)
-	return s
-}
+func NewExemplar() *Exemplar { return stefrt.New((*Exemplar).init) }
 
 // Timestamp is in Unix nanoseconds.
 func (s *Exemplar) Timestamp() uint64 { return s.timestamp }
@@ -79,9 +74,7 @@ func (s *Exemplar) SetTraceID(v []byte) {
 // FilteredAttributes are those the aggregation dropped.
 func (s *Exemplar) FilteredAttributes() *Attributes { return &s.filteredAttributes }
 
-// Modified returns the fields that changed: since the record was last written,
-// or, in a record that was read, with it. It is meaningful if the field of the
-// enclosing value is itself modified.
+// Modified returns the fields that changed; see package stef.
 func (s *Exemplar) Modified() uint64 { return s.node.Modified() }
 
 func (s *Exemplar) init(parent *stefrt.Node, bit uint64) {
@@ -98,14 +91,10 @@ func (s *Exemplar) clear() {
 	s.filteredAttributes.clear()
 }
 
+var initialExemplar = NewExemplar()
+
 // Reset gives s the initial value.
-func (s *Exemplar) Reset() {
-	s.SetTimestamp(0)
-	s.value.Reset()
-	s.SetSpanID(nil)
-	s.SetTraceID(nil)
-	s.filteredAttributes.Reset()
-}
+func (s *Exemplar) Reset() { s.CopyFrom(initialExemplar) }
 
 // CopyFrom gives s the value of src. Shared values are shared, not copied.
 func (s *Exemplar) CopyFrom(src *Exemplar) {
@@ -136,8 +125,7 @@ type exemplarEncoder struct {
 	head               stefrt.StructEncoder
 	timestamp          codec.Uint64Encoder
 	value              exemplarValueEncoder
-	spanID             codec.BytesEncoder
-	traceID            codec.BytesEncoder
+	spanID, traceID    codec.BytesEncoder
 	filteredAttributes attributesEncoder
 }
 
@@ -175,8 +163,7 @@ type exemplarDecoder struct {
 	head               stefrt.StructDecoder
 	timestamp          codec.Uint64Decoder
 	value              exemplarValueDecoder
-	spanID             codec.BytesDecoder
-	traceID            codec.BytesDecoder
+	spanID, traceID    codec.BytesDecoder
 	filteredAttributes attributesDecoder
 }
 

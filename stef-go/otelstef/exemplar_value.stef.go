@@ -33,11 +33,7 @@ const (
 )
 
 // NewExemplarValue returns a ExemplarValue without a value that is part of no record.
-func NewExemplarValue() *ExemplarValue {
-	v := new(ExemplarValue)
-	v.init(nil, 0)
-	return v
-}
+func NewExemplarValue() *ExemplarValue { return stefrt.New((*ExemplarValue).init) }
 
 // Type returns the choice. The getters of the others return zero or nil.
 func (v *ExemplarValue) Type() ExemplarValueType { return v.typ }
@@ -64,7 +60,8 @@ func (v *ExemplarValue) Int64() int64 {
 func (v *ExemplarValue) SetInt64(x int64) {
 	b := uint64(x)
 	if v.typ != ExemplarValueTypeInt64 || v.num != b {
-		v.typ, v.num = ExemplarValueTypeInt64, b
+		v.typ = ExemplarValueTypeInt64
+		v.num = b
 		v.node.Mark(1)
 	}
 }
@@ -81,7 +78,8 @@ func (v *ExemplarValue) Float64() float64 {
 func (v *ExemplarValue) SetFloat64(x float64) {
 	b := math.Float64bits(x)
 	if v.typ != ExemplarValueTypeFloat64 || v.num != b {
-		v.typ, v.num = ExemplarValueTypeFloat64, b
+		v.typ = ExemplarValueTypeFloat64
+		v.num = b
 		v.node.Mark(1)
 	}
 }
@@ -114,19 +112,11 @@ func (v *ExemplarValue) Equal(o *ExemplarValue) bool {
 	if v.typ != o.typ {
 		return false
 	}
-	switch v.typ {
-	case ExemplarValueTypeInt64:
-		return v.num == o.num
-	case ExemplarValueTypeFloat64:
-		return v.num == o.num
-	}
-	return true
+	return v.typ == ExemplarValueTypeNone || v.num == o.num
 }
 
 // markAll marks all of v as changed.
-func (v *ExemplarValue) markAll(c *stefrt.Check) {
-	v.node.SetModified(1)
-}
+func (v *ExemplarValue) markAll(c *stefrt.Check) { v.node.SetModified(1) }
 
 type exemplarValueEncoder struct {
 	head    stefrt.OneofEncoder

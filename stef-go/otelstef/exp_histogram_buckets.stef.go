@@ -24,11 +24,7 @@ const (
 )
 
 // NewExpHistogramBuckets returns an initial value that is part of no record.
-func NewExpHistogramBuckets() *ExpHistogramBuckets {
-	s := new(ExpHistogramBuckets)
-	s.init(nil, 0)
-	return s
-}
+func NewExpHistogramBuckets() *ExpHistogramBuckets { return stefrt.New((*ExpHistogramBuckets).init) }
 
 // Offset is the index of the first bucket.
 func (s *ExpHistogramBuckets) Offset() int64 { return s.offset }
@@ -44,9 +40,7 @@ func (s *ExpHistogramBuckets) SetOffset(v int64) {
 // BucketCounts are the counts of the buckets.
 func (s *ExpHistogramBuckets) BucketCounts() *stefrt.Scalars[uint64] { return &s.bucketCounts }
 
-// Modified returns the fields that changed: since the record was last written,
-// or, in a record that was read, with it. It is meaningful if the field of the
-// enclosing value is itself modified.
+// Modified returns the fields that changed; see package stef.
 func (s *ExpHistogramBuckets) Modified() uint64 { return s.node.Modified() }
 
 func (s *ExpHistogramBuckets) init(parent *stefrt.Node, bit uint64) {
@@ -61,11 +55,10 @@ func (s *ExpHistogramBuckets) clear() {
 	s.bucketCounts.Clear()
 }
 
+var initialExpHistogramBuckets = NewExpHistogramBuckets()
+
 // Reset gives s the initial value.
-func (s *ExpHistogramBuckets) Reset() {
-	s.SetOffset(0)
-	s.bucketCounts.Reset()
-}
+func (s *ExpHistogramBuckets) Reset() { s.CopyFrom(initialExpHistogramBuckets) }
 
 // CopyFrom gives s the value of src. Shared values are shared, not copied.
 func (s *ExpHistogramBuckets) CopyFrom(src *ExpHistogramBuckets) {

@@ -12,18 +12,15 @@ import (
 
 // ExpHistogramValue is an exponential histogram.
 type ExpHistogramValue struct {
-	node            stefrt.Node
-	present         uint64 // a bit for every optional field
-	sentPresent     uint64
-	count           uint64
-	sum             float64
-	min             float64
-	max             float64
-	scale           int64
-	zeroCount       uint64
-	positiveBuckets ExpHistogramBuckets
-	negativeBuckets ExpHistogramBuckets
-	zeroThreshold   float64
+	node                             stefrt.Node
+	present                          uint64 // a bit for every optional field
+	sentPresent                      uint64
+	count                            uint64
+	sum, min, max                    float64
+	scale                            int64
+	zeroCount                        uint64
+	positiveBuckets, negativeBuckets ExpHistogramBuckets
+	zeroThreshold                    float64
 }
 
 // The fields of ExpHistogramValue, as bits of Modified.
@@ -40,11 +37,7 @@ const (
 )
 
 // NewExpHistogramValue returns an initial value that is part of no record.
-func NewExpHistogramValue() *ExpHistogramValue {
-	s := new(ExpHistogramValue)
-	s.init(nil, 0)
-	return s
-}
+func NewExpHistogramValue() *ExpHistogramValue { return stefrt.New((*ExpHistogramValue).init) }
 
 // Count is the number of values.
 func (s *ExpHistogramValue) Count() uint64 { return s.count }
@@ -192,9 +185,7 @@ func (s *ExpHistogramValue) SetZeroThreshold(v float64) {
 	}
 }
 
-// Modified returns the fields that changed: since the record was last written,
-// or, in a record that was read, with it. It is meaningful if the field of the
-// enclosing value is itself modified.
+// Modified returns the fields that changed; see package stef.
 func (s *ExpHistogramValue) Modified() uint64 { return s.node.Modified() }
 
 func (s *ExpHistogramValue) init(parent *stefrt.Node, bit uint64) {
@@ -212,18 +203,10 @@ func (s *ExpHistogramValue) clear() {
 	s.negativeBuckets.clear()
 }
 
+var initialExpHistogramValue = NewExpHistogramValue()
+
 // Reset gives s the initial value.
-func (s *ExpHistogramValue) Reset() {
-	s.SetCount(0)
-	s.UnsetSum()
-	s.UnsetMin()
-	s.UnsetMax()
-	s.SetScale(0)
-	s.SetZeroCount(0)
-	s.positiveBuckets.Reset()
-	s.negativeBuckets.Reset()
-	s.SetZeroThreshold(0)
-}
+func (s *ExpHistogramValue) Reset() { s.CopyFrom(initialExpHistogramValue) }
 
 // CopyFrom gives s the value of src. Shared values are shared, not copied.
 func (s *ExpHistogramValue) CopyFrom(src *ExpHistogramValue) {
@@ -260,16 +243,13 @@ func (s *ExpHistogramValue) markAll(c *stefrt.Check) {
 }
 
 type expHistogramValueEncoder struct {
-	head            stefrt.StructEncoder
-	count           codec.Uint64Encoder
-	sum             codec.Float64Encoder
-	min             codec.Float64Encoder
-	max             codec.Float64Encoder
-	scale           codec.Int64Encoder
-	zeroCount       codec.Uint64Encoder
-	positiveBuckets expHistogramBucketsEncoder
-	negativeBuckets expHistogramBucketsEncoder
-	zeroThreshold   codec.Float64Encoder
+	head                             stefrt.StructEncoder
+	count                            codec.Uint64Encoder
+	sum, min, max                    codec.Float64Encoder
+	scale                            codec.Int64Encoder
+	zeroCount                        codec.Uint64Encoder
+	positiveBuckets, negativeBuckets expHistogramBucketsEncoder
+	zeroThreshold                    codec.Float64Encoder
 }
 
 func (e *expHistogramValueEncoder) register(b *stefrt.EncoderBuilder, name string) {
@@ -321,16 +301,13 @@ func (e *expHistogramValueEncoder) Encode(s *ExpHistogramValue) {
 }
 
 type expHistogramValueDecoder struct {
-	head            stefrt.StructDecoder
-	count           codec.Uint64Decoder
-	sum             codec.Float64Decoder
-	min             codec.Float64Decoder
-	max             codec.Float64Decoder
-	scale           codec.Int64Decoder
-	zeroCount       codec.Uint64Decoder
-	positiveBuckets expHistogramBucketsDecoder
-	negativeBuckets expHistogramBucketsDecoder
-	zeroThreshold   codec.Float64Decoder
+	head                             stefrt.StructDecoder
+	count                            codec.Uint64Decoder
+	sum, min, max                    codec.Float64Decoder
+	scale                            codec.Int64Decoder
+	zeroCount                        codec.Uint64Decoder
+	positiveBuckets, negativeBuckets expHistogramBucketsDecoder
+	zeroThreshold                    codec.Float64Decoder
 }
 
 func (d *expHistogramValueDecoder) register(b *stefrt.DecoderBuilder, name string) {

@@ -12,14 +12,12 @@ import (
 
 // HistogramValue is a histogram whose bounds are in its Metric.
 type HistogramValue struct {
-	node         stefrt.Node
-	present      uint64 // a bit for every optional field
-	sentPresent  uint64
-	count        int64
-	sum          float64
-	min          float64
-	max          float64
-	bucketCounts stefrt.Scalars[uint64]
+	node          stefrt.Node
+	present       uint64 // a bit for every optional field
+	sentPresent   uint64
+	count         int64
+	sum, min, max float64
+	bucketCounts  stefrt.Scalars[uint64]
 }
 
 // The fields of HistogramValue, as bits of Modified.
@@ -32,11 +30,7 @@ const (
 )
 
 // NewHistogramValue returns an initial value that is part of no record.
-func NewHistogramValue() *HistogramValue {
-	s := new(HistogramValue)
-	s.init(nil, 0)
-	return s
-}
+func NewHistogramValue() *HistogramValue { return stefrt.New((*HistogramValue).init) }
 
 // Count is the number of values; an OTLP count of 2^63 or more is negative.
 func (s *HistogramValue) Count() int64 { return s.count }
@@ -148,9 +142,7 @@ func (s *HistogramValue) UnsetMax() {
 // BucketCounts are the counts of the buckets.
 func (s *HistogramValue) BucketCounts() *stefrt.Scalars[uint64] { return &s.bucketCounts }
 
-// Modified returns the fields that changed: since the record was last written,
-// or, in a record that was read, with it. It is meaningful if the field of the
-// enclosing value is itself modified.
+// Modified returns the fields that changed; see package stef.
 func (s *HistogramValue) Modified() uint64 { return s.node.Modified() }
 
 func (s *HistogramValue) init(parent *stefrt.Node, bit uint64) {
@@ -166,14 +158,10 @@ func (s *HistogramValue) clear() {
 	s.bucketCounts.Clear()
 }
 
+var initialHistogramValue = NewHistogramValue()
+
 // Reset gives s the initial value.
-func (s *HistogramValue) Reset() {
-	s.SetCount(0)
-	s.UnsetSum()
-	s.UnsetMin()
-	s.UnsetMax()
-	s.bucketCounts.Reset()
-}
+func (s *HistogramValue) Reset() { s.CopyFrom(initialHistogramValue) }
 
 // CopyFrom gives s the value of src. Shared values are shared, not copied.
 func (s *HistogramValue) CopyFrom(src *HistogramValue) {
@@ -201,12 +189,10 @@ func (s *HistogramValue) markAll(c *stefrt.Check) {
 }
 
 type histogramValueEncoder struct {
-	head         stefrt.StructEncoder
-	count        codec.Int64Encoder
-	sum          codec.Float64Encoder
-	min          codec.Float64Encoder
-	max          codec.Float64Encoder
-	bucketCounts codec.ArrayEncoder[uint64, codec.Uint64Encoder, *codec.Uint64Encoder]
+	head          stefrt.StructEncoder
+	count         codec.Int64Encoder
+	sum, min, max codec.Float64Encoder
+	bucketCounts  codec.ArrayEncoder[uint64, codec.Uint64Encoder, *codec.Uint64Encoder]
 }
 
 func (e *histogramValueEncoder) register(b *stefrt.EncoderBuilder, name string) {
@@ -242,12 +228,10 @@ func (e *histogramValueEncoder) Encode(s *HistogramValue) {
 }
 
 type histogramValueDecoder struct {
-	head         stefrt.StructDecoder
-	count        codec.Int64Decoder
-	sum          codec.Float64Decoder
-	min          codec.Float64Decoder
-	max          codec.Float64Decoder
-	bucketCounts codec.ArrayDecoder[uint64, codec.Uint64Decoder, *codec.Uint64Decoder]
+	head          stefrt.StructDecoder
+	count         codec.Int64Decoder
+	sum, min, max codec.Float64Decoder
+	bucketCounts  codec.ArrayDecoder[uint64, codec.Uint64Decoder, *codec.Uint64Decoder]
 }
 
 func (d *histogramValueDecoder) register(b *stefrt.DecoderBuilder, name string) {

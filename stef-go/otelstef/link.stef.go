@@ -15,8 +15,7 @@ import (
 // Link is an OTLP span link.
 type Link struct {
 	node                   stefrt.Node
-	traceID                []byte
-	spanID                 []byte
+	traceID, spanID        []byte
 	traceState             string
 	flags                  uint64
 	attributes             Attributes
@@ -34,11 +33,7 @@ const (
 )
 
 // NewLink returns an initial value that is part of no record.
-func NewLink() *Link {
-	s := new(Link)
-	s.init(nil, 0)
-	return s
-}
+func NewLink() *Link { return stefrt.New((*Link).init) }
 
 // TraceID is 16 raw bytes or empty, or text as Span.TraceID.
 // It belongs to the record; copy it to keep it.
@@ -100,9 +95,7 @@ func (s *Link) SetDroppedAttributesCount(v uint64) {
 	}
 }
 
-// Modified returns the fields that changed: since the record was last written,
-// or, in a record that was read, with it. It is meaningful if the field of the
-// enclosing value is itself modified.
+// Modified returns the fields that changed; see package stef.
 func (s *Link) Modified() uint64 { return s.node.Modified() }
 
 func (s *Link) init(parent *stefrt.Node, bit uint64) {
@@ -117,15 +110,10 @@ func (s *Link) clear() {
 	s.attributes.clear()
 }
 
+var initialLink = NewLink()
+
 // Reset gives s the initial value.
-func (s *Link) Reset() {
-	s.SetTraceID(nil)
-	s.SetSpanID(nil)
-	s.SetTraceState("")
-	s.SetFlags(0)
-	s.attributes.Reset()
-	s.SetDroppedAttributesCount(0)
-}
+func (s *Link) Reset() { s.CopyFrom(initialLink) }
 
 // CopyFrom gives s the value of src. Shared values are shared, not copied.
 func (s *Link) CopyFrom(src *Link) {
@@ -155,8 +143,7 @@ func (s *Link) markAll(c *stefrt.Check) {
 
 type linkEncoder struct {
 	head                   stefrt.StructEncoder
-	traceID                codec.BytesEncoder
-	spanID                 codec.BytesEncoder
+	traceID, spanID        codec.BytesEncoder
 	traceState             codec.StringEncoder
 	flags                  codec.Uint64Encoder
 	attributes             attributesEncoder
@@ -199,8 +186,7 @@ func (e *linkEncoder) Encode(s *Link) {
 
 type linkDecoder struct {
 	head                   stefrt.StructDecoder
-	traceID                codec.BytesDecoder
-	spanID                 codec.BytesDecoder
+	traceID, spanID        codec.BytesDecoder
 	traceState             codec.StringDecoder
 	flags                  codec.Uint64Decoder
 	attributes             attributesDecoder

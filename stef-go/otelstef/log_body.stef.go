@@ -43,11 +43,7 @@ const (
 )
 
 // NewLogBody returns a LogBody without a value that is part of no record.
-func NewLogBody() *LogBody {
-	v := new(LogBody)
-	v.init(nil, 0)
-	return v
-}
+func NewLogBody() *LogBody { return stefrt.New((*LogBody).init) }
 
 // Type returns the choice. The getters of the others return zero or nil.
 func (v *LogBody) Type() LogBodyType { return v.typ }
@@ -100,7 +96,8 @@ func (v *LogBody) String() string {
 // SetString sets the value.
 func (v *LogBody) SetString(x string) {
 	if v.typ != LogBodyTypeString || v.str != x {
-		v.typ, v.str = LogBodyTypeString, x
+		v.typ = LogBodyTypeString
+		v.str = x
 		v.node.Mark(1)
 	}
 }

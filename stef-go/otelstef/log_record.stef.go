@@ -14,21 +14,18 @@ import (
 
 // LogRecord is an OTLP LogRecord.
 type LogRecord struct {
-	node                   stefrt.Node
-	present                uint64 // a bit for every optional field
-	sentPresent            uint64
-	time                   uint64
-	observedTime           uint64
-	observedDelta          int64
-	severityNumber         uint64
-	severityText           string
-	eventName              string
-	traceID                []byte
-	spanID                 []byte
-	flags                  uint64
-	body                   LogBody
-	attributes             Attributes
-	droppedAttributesCount uint64
+	node                    stefrt.Node
+	present                 uint64 // a bit for every optional field
+	sentPresent             uint64
+	time, observedTime      uint64
+	observedDelta           int64
+	severityNumber          uint64
+	severityText, eventName string
+	traceID, spanID         []byte
+	flags                   uint64
+	body                    LogBody
+	attributes              Attributes
+	droppedAttributesCount  uint64
 }
 
 // The fields of LogRecord, as bits of Modified.
@@ -48,11 +45,7 @@ const (
 )
 
 // NewLogRecord returns an initial value that is part of no record.
-func NewLogRecord() *LogRecord {
-	s := new(LogRecord)
-	s.init(nil, 0)
-	return s
-}
+func NewLogRecord() *LogRecord { return stefrt.New((*LogRecord).init) }
 
 // Time is when the event happened, in Unix nanoseconds; 0 is unset.
 func (s *LogRecord) Time() uint64 { return s.time }
@@ -195,9 +188,7 @@ func (s *LogRecord) SetDroppedAttributesCount(v uint64) {
 	}
 }
 
-// Modified returns the fields that changed: since the record was last written,
-// or, in a record that was read, with it. It is meaningful if the field of the
-// enclosing value is itself modified.
+// Modified returns the fields that changed; see package stef.
 func (s *LogRecord) Modified() uint64 { return s.node.Modified() }
 
 func (s *LogRecord) init(parent *stefrt.Node, bit uint64) {
@@ -215,21 +206,10 @@ func (s *LogRecord) clear() {
 	s.attributes.clear()
 }
 
+var initialLogRecord = NewLogRecord()
+
 // Reset gives s the initial value.
-func (s *LogRecord) Reset() {
-	s.SetTime(0)
-	s.SetObservedTime(0)
-	s.UnsetObservedDelta()
-	s.SetSeverityNumber(0)
-	s.SetSeverityText("")
-	s.SetEventName("")
-	s.SetTraceID(nil)
-	s.SetSpanID(nil)
-	s.SetFlags(0)
-	s.body.Reset()
-	s.attributes.Reset()
-	s.SetDroppedAttributesCount(0)
-}
+func (s *LogRecord) Reset() { s.CopyFrom(initialLogRecord) }
 
 // CopyFrom gives s the value of src. Shared values are shared, not copied.
 func (s *LogRecord) CopyFrom(src *LogRecord) {
@@ -272,19 +252,17 @@ func (s *LogRecord) markAll(c *stefrt.Check) {
 }
 
 type logRecordEncoder struct {
-	head                   stefrt.StructEncoder
-	time                   codec.Uint64Encoder
-	observedTime           codec.Uint64Encoder
-	observedDelta          codec.Int64Encoder
-	severityNumber         codec.Uint64Encoder
-	severityText           codec.StringDictEncoder
-	eventName              codec.StringDictEncoder
-	traceID                codec.BytesDictEncoder
-	spanID                 codec.BytesEncoder
-	flags                  codec.Uint64Encoder
-	body                   logBodyEncoder
-	attributes             attributesEncoder
-	droppedAttributesCount codec.Uint64Encoder
+	head                    stefrt.StructEncoder
+	time, observedTime      codec.Uint64Encoder
+	observedDelta           codec.Int64Encoder
+	severityNumber          codec.Uint64Encoder
+	severityText, eventName codec.StringDictEncoder
+	traceID                 codec.BytesDictEncoder
+	spanID                  codec.BytesEncoder
+	flags                   codec.Uint64Encoder
+	body                    logBodyEncoder
+	attributes              attributesEncoder
+	droppedAttributesCount  codec.Uint64Encoder
 }
 
 func (e *logRecordEncoder) register(b *stefrt.EncoderBuilder, name string) {
@@ -348,19 +326,17 @@ func (e *logRecordEncoder) Encode(s *LogRecord) {
 }
 
 type logRecordDecoder struct {
-	head                   stefrt.StructDecoder
-	time                   codec.Uint64Decoder
-	observedTime           codec.Uint64Decoder
-	observedDelta          codec.Int64Decoder
-	severityNumber         codec.Uint64Decoder
-	severityText           codec.StringDictDecoder
-	eventName              codec.StringDictDecoder
-	traceID                codec.BytesDictDecoder
-	spanID                 codec.BytesDecoder
-	flags                  codec.Uint64Decoder
-	body                   logBodyDecoder
-	attributes             attributesDecoder
-	droppedAttributesCount codec.Uint64Decoder
+	head                    stefrt.StructDecoder
+	time, observedTime      codec.Uint64Decoder
+	observedDelta           codec.Int64Decoder
+	severityNumber          codec.Uint64Decoder
+	severityText, eventName codec.StringDictDecoder
+	traceID                 codec.BytesDictDecoder
+	spanID                  codec.BytesDecoder
+	flags                   codec.Uint64Decoder
+	body                    logBodyDecoder
+	attributes              attributesDecoder
+	droppedAttributesCount  codec.Uint64Decoder
 }
 
 func (d *logRecordDecoder) register(b *stefrt.DecoderBuilder, name string) {

@@ -27,11 +27,7 @@ const (
 )
 
 // NewLogs returns an initial value that is part of no record.
-func NewLogs() *Logs {
-	s := new(Logs)
-	s.init(nil, 0)
-	return s
-}
+func NewLogs() *Logs { return stefrt.New((*Logs).init) }
 
 // Envelope travels with the record and is not part of the telemetry.
 func (s *Logs) Envelope() *Envelope { return &s.envelope }
@@ -40,27 +36,13 @@ func (s *Logs) Envelope() *Envelope { return &s.envelope }
 // It must not be changed once it is shared: see EditResource and SetResource.
 func (s *Logs) Resource() *Resource { return s.resource }
 
-// SetResource sets Resource to a value that is from now on shared: it must not be
-// changed any more, by this record or anybody, and changing it panics. Setting
-// what was last written is no change. A value that is part of another record
-// and not shared is copied.
+// SetResource sets Resource to a value that is from then on shared; see package stef.
 func (s *Logs) SetResource(v *Resource) {
 	if v == s.resource {
 		return
 	}
-	if !v.node.Frozen() {
-		if !v.node.Free() {
-			c := NewResource()
-			c.CopyFrom(v)
-			v = c
-		}
-		if v.node.Oversize() {
-			s.node.SetOversize(true)
-		}
-		v.freeze()
-	}
-	s.resource = v
-	if v == s.resourceSent {
+	s.resource = v.share(&s.node)
+	if s.resource == s.resourceSent {
 		s.node.Unmark(LogsFieldResource)
 	} else {
 		s.node.Mark(LogsFieldResource)
@@ -69,13 +51,7 @@ func (s *Logs) SetResource(v *Resource) {
 
 // EditResource returns Resource to change it, as a copy if it is shared.
 func (s *Logs) EditResource() *Resource {
-	if s.resource.node.Frozen() {
-		v := NewResource()
-		v.CopyFrom(s.resource)
-		v.clean()
-		v.node.Init(&s.node, LogsFieldResource)
-		s.resource = v
-	}
+	s.resource = s.resource.edit(&s.node, LogsFieldResource)
 	return s.resource
 }
 
@@ -83,27 +59,13 @@ func (s *Logs) EditResource() *Resource {
 // It must not be changed once it is shared: see EditScope and SetScope.
 func (s *Logs) Scope() *Scope { return s.scope }
 
-// SetScope sets Scope to a value that is from now on shared: it must not be
-// changed any more, by this record or anybody, and changing it panics. Setting
-// what was last written is no change. A value that is part of another record
-// and not shared is copied.
+// SetScope sets Scope to a value that is from then on shared; see package stef.
 func (s *Logs) SetScope(v *Scope) {
 	if v == s.scope {
 		return
 	}
-	if !v.node.Frozen() {
-		if !v.node.Free() {
-			c := NewScope()
-			c.CopyFrom(v)
-			v = c
-		}
-		if v.node.Oversize() {
-			s.node.SetOversize(true)
-		}
-		v.freeze()
-	}
-	s.scope = v
-	if v == s.scopeSent {
+	s.scope = v.share(&s.node)
+	if s.scope == s.scopeSent {
 		s.node.Unmark(LogsFieldScope)
 	} else {
 		s.node.Mark(LogsFieldScope)
@@ -112,22 +74,14 @@ func (s *Logs) SetScope(v *Scope) {
 
 // EditScope returns Scope to change it, as a copy if it is shared.
 func (s *Logs) EditScope() *Scope {
-	if s.scope.node.Frozen() {
-		v := NewScope()
-		v.CopyFrom(s.scope)
-		v.clean()
-		v.node.Init(&s.node, LogsFieldScope)
-		s.scope = v
-	}
+	s.scope = s.scope.edit(&s.node, LogsFieldScope)
 	return s.scope
 }
 
 // Record is the log record itself.
 func (s *Logs) Record() *LogRecord { return &s.record }
 
-// Modified returns the fields that changed: since the record was last written,
-// or, in a record that was read, with it. It is meaningful if the field of the
-// enclosing value is itself modified.
+// Modified returns the fields that changed; see package stef.
 func (s *Logs) Modified() uint64 { return s.node.Modified() }
 
 func (s *Logs) init(parent *stefrt.Node, bit uint64) {
@@ -151,13 +105,10 @@ func (s *Logs) clear() {
 	s.record.clear()
 }
 
+var initialLogs = NewLogs()
+
 // Reset gives s the initial value.
-func (s *Logs) Reset() {
-	s.envelope.Reset()
-	s.EditResource().Reset()
-	s.EditScope().Reset()
-	s.record.Reset()
-}
+func (s *Logs) Reset() { s.CopyFrom(initialLogs) }
 
 // CopyFrom gives s the value of src. Shared values are shared, not copied.
 func (s *Logs) CopyFrom(src *Logs) {

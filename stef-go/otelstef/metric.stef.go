@@ -12,16 +12,14 @@ import (
 
 // Metric is the descriptor of a metric: all of it that is no data point.
 type Metric struct {
-	node                   stefrt.Node
-	name                   string
-	description            string
-	unit                   string
-	typeField              MetricType
-	metadata               Attributes
-	histogramBounds        stefrt.Float64s
-	aggregationTemporality AggregationTemporality
-	monotonic              bool
-	slot                   stefrt.Slot
+	node                    stefrt.Node
+	name, description, unit string
+	typeField               MetricType
+	metadata                Attributes
+	histogramBounds         stefrt.Float64s
+	aggregationTemporality  AggregationTemporality
+	monotonic               bool
+	slot                    stefrt.Slot
 }
 
 // The fields of Metric, as bits of Modified.
@@ -37,11 +35,7 @@ const (
 )
 
 // NewMetric returns an initial value that is part of no record.
-func NewMetric() *Metric {
-	s := new(Metric)
-	s.init(nil, 0)
-	return s
-}
+func NewMetric() *Metric { return stefrt.New((*Metric).init) }
 
 // Name names the metric.
 func (s *Metric) Name() string { return s.name }
@@ -115,9 +109,7 @@ func (s *Metric) SetMonotonic(v bool) {
 	}
 }
 
-// Modified returns the fields that changed: since the record was last written,
-// or, in a record that was read, with it. It is meaningful if the field of the
-// enclosing value is itself modified.
+// Modified returns the fields that changed; see package stef.
 func (s *Metric) Modified() uint64 { return s.node.Modified() }
 
 func (s *Metric) init(parent *stefrt.Node, bit uint64) {
@@ -134,17 +126,10 @@ func (s *Metric) clear() {
 	s.histogramBounds.Clear()
 }
 
+var initialMetric = NewMetric()
+
 // Reset gives s the initial value.
-func (s *Metric) Reset() {
-	s.SetName("")
-	s.SetDescription("")
-	s.SetUnit("")
-	s.SetType(0)
-	s.metadata.Reset()
-	s.histogramBounds.Reset()
-	s.SetAggregationTemporality(0)
-	s.SetMonotonic(false)
-}
+func (s *Metric) Reset() { s.CopyFrom(initialMetric) }
 
 // CopyFrom gives s the value of src. Shared values are shared, not copied.
 func (s *Metric) CopyFrom(src *Metric) {
@@ -190,33 +175,46 @@ func (s *Metric) freeze() {
 	s.node.Freeze()
 }
 
+// share returns s made shared, or a shared copy if s is part of a record.
+func (s *Metric) share(user *stefrt.Node) *Metric {
+	if s.node.Frozen() {
+		return s
+	}
+	v := s
+	if !s.node.Free() {
+		v = NewMetric()
+		v.CopyFrom(s)
+	}
+	if v.node.Oversize() {
+		user.SetOversize(true)
+	}
+	v.freeze()
+	return v
+}
+
+// edit returns s, or if it is shared a copy that is part of a record.
+func (s *Metric) edit(parent *stefrt.Node, bit uint64) *Metric {
+	if !s.node.Frozen() {
+		return s
+	}
+	v := NewMetric()
+	v.CopyFrom(s)
+	v.clean()
+	v.node.Init(parent, bit)
+	return v
+}
+
 // markDiff marks what differs from held, and says whether anything does.
 func (s *Metric) markDiff(held *Metric) bool {
 	var mask uint64
-	if s.name != held.name {
-		mask |= MetricFieldName
-	}
-	if s.description != held.description {
-		mask |= MetricFieldDescription
-	}
-	if s.unit != held.unit {
-		mask |= MetricFieldUnit
-	}
-	if s.typeField != held.typeField {
-		mask |= MetricFieldType
-	}
-	if s.metadata.markDiff(&held.metadata) {
-		mask |= MetricFieldMetadata
-	}
-	if s.histogramBounds.MarkDiff(&held.histogramBounds) {
-		mask |= MetricFieldHistogramBounds
-	}
-	if s.aggregationTemporality != held.aggregationTemporality {
-		mask |= MetricFieldAggregationTemporality
-	}
-	if s.monotonic != held.monotonic {
-		mask |= MetricFieldMonotonic
-	}
+	mask |= stefrt.If(s.name != held.name, MetricFieldName)
+	mask |= stefrt.If(s.description != held.description, MetricFieldDescription)
+	mask |= stefrt.If(s.unit != held.unit, MetricFieldUnit)
+	mask |= stefrt.If(s.typeField != held.typeField, MetricFieldType)
+	mask |= stefrt.If(s.metadata.markDiff(&held.metadata), MetricFieldMetadata)
+	mask |= stefrt.If(s.histogramBounds.MarkDiff(&held.histogramBounds), MetricFieldHistogramBounds)
+	mask |= stefrt.If(s.aggregationTemporality != held.aggregationTemporality, MetricFieldAggregationTemporality)
+	mask |= stefrt.If(s.monotonic != held.monotonic, MetricFieldMonotonic)
 	s.node.SetModified(mask)
 	return mask != 0
 }
@@ -239,16 +237,14 @@ func (s *Metric) size() int {
 }
 
 type metricEncoder struct {
-	head                   stefrt.StructEncoder
-	dict                   *stefrt.StructDict[Metric]
-	name                   codec.StringDictEncoder
-	description            codec.StringDictEncoder
-	unit                   codec.StringDictEncoder
-	typeField              codec.Uint64Encoder
-	metadata               attributesEncoder
-	histogramBounds        codec.ArrayEncoder[float64, codec.Float64Encoder, *codec.Float64Encoder]
-	aggregationTemporality codec.Uint64Encoder
-	monotonic              codec.BoolEncoder
+	head                    stefrt.StructEncoder
+	dict                    *stefrt.StructDict[Metric]
+	name, description, unit codec.StringDictEncoder
+	typeField               codec.Uint64Encoder
+	metadata                attributesEncoder
+	histogramBounds         codec.ArrayEncoder[float64, codec.Float64Encoder, *codec.Float64Encoder]
+	aggregationTemporality  codec.Uint64Encoder
+	monotonic               codec.BoolEncoder
 }
 
 func (e *metricEncoder) register(b *stefrt.EncoderBuilder, name string) {
@@ -273,27 +269,22 @@ func (e *metricEncoder) Encode(v, held *Metric) *Metric {
 		e.head.Reference(ref)
 		return v
 	}
-	var h stefrt.Hash
-	v.hash(&h)
-	sum := h.Sum()
-	for entry, ref := e.dict.ByHash(sum); entry != nil; entry, ref = e.dict.ByHash(sum) {
-		if entry.Equal(v) {
-			e.head.Reference(ref)
-			if v.node.Frozen() {
-				e.dict.Remember(&v.slot, ref)
-			} else {
-				v.clean()
-			}
-			return entry
+	entry, ref, sum := e.dict.Find(v, (*Metric).hash, (*Metric).Equal)
+	if entry != nil {
+		e.head.Reference(ref)
+		if v.node.Frozen() {
+			e.dict.Remember(&v.slot, ref)
+		} else {
+			v.clean()
 		}
-		sum++
+		return entry
 	}
 	if !v.node.Frozen() {
-		entry := NewMetric()
-		entry.CopyFrom(v)
-		entry.freeze()
-		v.clean()
-		v = entry
+		private := v
+		v = NewMetric()
+		v.CopyFrom(private)
+		v.freeze()
+		private.clean()
 	}
 	if held != nil {
 		v.markDiff(held)
@@ -336,16 +327,14 @@ func (e *metricEncoder) encodeFields(s *Metric) {
 }
 
 type metricDecoder struct {
-	head                   stefrt.StructDecoder
-	dict                   *stefrt.StructTable[Metric]
-	name                   codec.StringDictDecoder
-	description            codec.StringDictDecoder
-	unit                   codec.StringDictDecoder
-	typeField              codec.Uint64Decoder
-	metadata               attributesDecoder
-	histogramBounds        codec.ArrayDecoder[float64, codec.Float64Decoder, *codec.Float64Decoder]
-	aggregationTemporality codec.Uint64Decoder
-	monotonic              codec.BoolDecoder
+	head                    stefrt.StructDecoder
+	dict                    *stefrt.StructTable[Metric]
+	name, description, unit codec.StringDictDecoder
+	typeField               codec.Uint64Decoder
+	metadata                attributesDecoder
+	histogramBounds         codec.ArrayDecoder[float64, codec.Float64Decoder, *codec.Float64Decoder]
+	aggregationTemporality  codec.Uint64Decoder
+	monotonic               codec.BoolDecoder
 }
 
 func (d *metricDecoder) register(b *stefrt.DecoderBuilder, name string) {

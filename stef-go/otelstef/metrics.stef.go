@@ -31,11 +31,7 @@ const (
 )
 
 // NewMetrics returns an initial value that is part of no record.
-func NewMetrics() *Metrics {
-	s := new(Metrics)
-	s.init(nil, 0)
-	return s
-}
+func NewMetrics() *Metrics { return stefrt.New((*Metrics).init) }
 
 // Envelope travels with the record and is not part of the telemetry.
 func (s *Metrics) Envelope() *Envelope { return &s.envelope }
@@ -44,27 +40,13 @@ func (s *Metrics) Envelope() *Envelope { return &s.envelope }
 // It must not be changed once it is shared: see EditMetric and SetMetric.
 func (s *Metrics) Metric() *Metric { return s.metric }
 
-// SetMetric sets Metric to a value that is from now on shared: it must not be
-// changed any more, by this record or anybody, and changing it panics. Setting
-// what was last written is no change. A value that is part of another record
-// and not shared is copied.
+// SetMetric sets Metric to a value that is from then on shared; see package stef.
 func (s *Metrics) SetMetric(v *Metric) {
 	if v == s.metric {
 		return
 	}
-	if !v.node.Frozen() {
-		if !v.node.Free() {
-			c := NewMetric()
-			c.CopyFrom(v)
-			v = c
-		}
-		if v.node.Oversize() {
-			s.node.SetOversize(true)
-		}
-		v.freeze()
-	}
-	s.metric = v
-	if v == s.metricSent {
+	s.metric = v.share(&s.node)
+	if s.metric == s.metricSent {
 		s.node.Unmark(MetricsFieldMetric)
 	} else {
 		s.node.Mark(MetricsFieldMetric)
@@ -73,13 +55,7 @@ func (s *Metrics) SetMetric(v *Metric) {
 
 // EditMetric returns Metric to change it, as a copy if it is shared.
 func (s *Metrics) EditMetric() *Metric {
-	if s.metric.node.Frozen() {
-		v := NewMetric()
-		v.CopyFrom(s.metric)
-		v.clean()
-		v.node.Init(&s.node, MetricsFieldMetric)
-		s.metric = v
-	}
+	s.metric = s.metric.edit(&s.node, MetricsFieldMetric)
 	return s.metric
 }
 
@@ -87,27 +63,13 @@ func (s *Metrics) EditMetric() *Metric {
 // It must not be changed once it is shared: see EditResource and SetResource.
 func (s *Metrics) Resource() *Resource { return s.resource }
 
-// SetResource sets Resource to a value that is from now on shared: it must not be
-// changed any more, by this record or anybody, and changing it panics. Setting
-// what was last written is no change. A value that is part of another record
-// and not shared is copied.
+// SetResource sets Resource to a value that is from then on shared; see package stef.
 func (s *Metrics) SetResource(v *Resource) {
 	if v == s.resource {
 		return
 	}
-	if !v.node.Frozen() {
-		if !v.node.Free() {
-			c := NewResource()
-			c.CopyFrom(v)
-			v = c
-		}
-		if v.node.Oversize() {
-			s.node.SetOversize(true)
-		}
-		v.freeze()
-	}
-	s.resource = v
-	if v == s.resourceSent {
+	s.resource = v.share(&s.node)
+	if s.resource == s.resourceSent {
 		s.node.Unmark(MetricsFieldResource)
 	} else {
 		s.node.Mark(MetricsFieldResource)
@@ -116,13 +78,7 @@ func (s *Metrics) SetResource(v *Resource) {
 
 // EditResource returns Resource to change it, as a copy if it is shared.
 func (s *Metrics) EditResource() *Resource {
-	if s.resource.node.Frozen() {
-		v := NewResource()
-		v.CopyFrom(s.resource)
-		v.clean()
-		v.node.Init(&s.node, MetricsFieldResource)
-		s.resource = v
-	}
+	s.resource = s.resource.edit(&s.node, MetricsFieldResource)
 	return s.resource
 }
 
@@ -130,27 +86,13 @@ func (s *Metrics) EditResource() *Resource {
 // It must not be changed once it is shared: see EditScope and SetScope.
 func (s *Metrics) Scope() *Scope { return s.scope }
 
-// SetScope sets Scope to a value that is from now on shared: it must not be
-// changed any more, by this record or anybody, and changing it panics. Setting
-// what was last written is no change. A value that is part of another record
-// and not shared is copied.
+// SetScope sets Scope to a value that is from then on shared; see package stef.
 func (s *Metrics) SetScope(v *Scope) {
 	if v == s.scope {
 		return
 	}
-	if !v.node.Frozen() {
-		if !v.node.Free() {
-			c := NewScope()
-			c.CopyFrom(v)
-			v = c
-		}
-		if v.node.Oversize() {
-			s.node.SetOversize(true)
-		}
-		v.freeze()
-	}
-	s.scope = v
-	if v == s.scopeSent {
+	s.scope = v.share(&s.node)
+	if s.scope == s.scopeSent {
 		s.node.Unmark(MetricsFieldScope)
 	} else {
 		s.node.Mark(MetricsFieldScope)
@@ -159,13 +101,7 @@ func (s *Metrics) SetScope(v *Scope) {
 
 // EditScope returns Scope to change it, as a copy if it is shared.
 func (s *Metrics) EditScope() *Scope {
-	if s.scope.node.Frozen() {
-		v := NewScope()
-		v.CopyFrom(s.scope)
-		v.clean()
-		v.node.Init(&s.node, MetricsFieldScope)
-		s.scope = v
-	}
+	s.scope = s.scope.edit(&s.node, MetricsFieldScope)
 	return s.scope
 }
 
@@ -175,9 +111,7 @@ func (s *Metrics) Attributes() *Attributes { return &s.attributes }
 // Point holds times, value and exemplars.
 func (s *Metrics) Point() *Point { return &s.point }
 
-// Modified returns the fields that changed: since the record was last written,
-// or, in a record that was read, with it. It is meaningful if the field of the
-// enclosing value is itself modified.
+// Modified returns the fields that changed; see package stef.
 func (s *Metrics) Modified() uint64 { return s.node.Modified() }
 
 func (s *Metrics) init(parent *stefrt.Node, bit uint64) {
@@ -207,15 +141,10 @@ func (s *Metrics) clear() {
 	s.point.clear()
 }
 
+var initialMetrics = NewMetrics()
+
 // Reset gives s the initial value.
-func (s *Metrics) Reset() {
-	s.envelope.Reset()
-	s.EditMetric().Reset()
-	s.EditResource().Reset()
-	s.EditScope().Reset()
-	s.attributes.Reset()
-	s.point.Reset()
-}
+func (s *Metrics) Reset() { s.CopyFrom(initialMetrics) }
 
 // CopyFrom gives s the value of src. Shared values are shared, not copied.
 func (s *Metrics) CopyFrom(src *Metrics) {

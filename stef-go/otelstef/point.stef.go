@@ -12,12 +12,11 @@ import (
 
 // Point is one data point without its attributes.
 type Point struct {
-	node           stefrt.Node
-	startTimestamp uint64
-	timestamp      uint64
-	value          PointValue
-	exemplars      stefrt.Array[Exemplar]
-	flags          uint64
+	node                      stefrt.Node
+	startTimestamp, timestamp uint64
+	value                     PointValue
+	exemplars                 stefrt.Array[Exemplar]
+	flags                     uint64
 }
 
 // The fields of Point, as bits of Modified.
@@ -30,11 +29,7 @@ const (
 )
 
 // NewPoint returns an initial value that is part of no record.
-func NewPoint() *Point {
-	s := new(Point)
-	s.init(nil, 0)
-	return s
-}
+func NewPoint() *Point { return stefrt.New((*Point).init) }
 
 // StartTimestamp is in Unix nanoseconds; 0 is unset.
 func (s *Point) StartTimestamp() uint64 { return s.startTimestamp }
@@ -76,9 +71,7 @@ func (s *Point) SetFlags(v uint64) {
 	}
 }
 
-// Modified returns the fields that changed: since the record was last written,
-// or, in a record that was read, with it. It is meaningful if the field of the
-// enclosing value is itself modified.
+// Modified returns the fields that changed; see package stef.
 func (s *Point) Modified() uint64 { return s.node.Modified() }
 
 func (s *Point) init(parent *stefrt.Node, bit uint64) {
@@ -95,14 +88,10 @@ func (s *Point) clear() {
 	s.exemplars.Clear()
 }
 
+var initialPoint = NewPoint()
+
 // Reset gives s the initial value.
-func (s *Point) Reset() {
-	s.SetStartTimestamp(0)
-	s.SetTimestamp(0)
-	s.value.Reset()
-	s.exemplars.Reset()
-	s.SetFlags(0)
-}
+func (s *Point) Reset() { s.CopyFrom(initialPoint) }
 
 // CopyFrom gives s the value of src. Shared values are shared, not copied.
 func (s *Point) CopyFrom(src *Point) {
@@ -130,12 +119,11 @@ func (s *Point) markAll(c *stefrt.Check) {
 }
 
 type pointEncoder struct {
-	head           stefrt.StructEncoder
-	startTimestamp codec.Uint64Encoder
-	timestamp      codec.Uint64Encoder
-	value          pointValueEncoder
-	exemplars      exemplarArrayEncoder
-	flags          codec.Uint64Encoder
+	head                      stefrt.StructEncoder
+	startTimestamp, timestamp codec.Uint64Encoder
+	value                     pointValueEncoder
+	exemplars                 exemplarArrayEncoder
+	flags                     codec.Uint64Encoder
 }
 
 func (e *pointEncoder) register(b *stefrt.EncoderBuilder, name string) {
@@ -169,12 +157,11 @@ func (e *pointEncoder) Encode(s *Point) {
 }
 
 type pointDecoder struct {
-	head           stefrt.StructDecoder
-	startTimestamp codec.Uint64Decoder
-	timestamp      codec.Uint64Decoder
-	value          pointValueDecoder
-	exemplars      exemplarArrayDecoder
-	flags          codec.Uint64Decoder
+	head                      stefrt.StructDecoder
+	startTimestamp, timestamp codec.Uint64Decoder
+	value                     pointValueDecoder
+	exemplars                 exemplarArrayDecoder
+	flags                     codec.Uint64Decoder
 }
 
 func (d *pointDecoder) register(b *stefrt.DecoderBuilder, name string) {

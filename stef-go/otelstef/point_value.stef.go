@@ -48,11 +48,7 @@ const (
 )
 
 // NewPointValue returns a PointValue without a value that is part of no record.
-func NewPointValue() *PointValue {
-	v := new(PointValue)
-	v.init(nil, 0)
-	return v
-}
+func NewPointValue() *PointValue { return stefrt.New((*PointValue).init) }
 
 // Type returns the choice. The getters of the others return zero or nil.
 func (v *PointValue) Type() PointValueType { return v.typ }
@@ -113,7 +109,8 @@ func (v *PointValue) Int64() int64 {
 func (v *PointValue) SetInt64(x int64) {
 	b := uint64(x)
 	if v.typ != PointValueTypeInt64 || v.num != b {
-		v.typ, v.num = PointValueTypeInt64, b
+		v.typ = PointValueTypeInt64
+		v.num = b
 		v.node.Mark(1)
 	}
 }
@@ -130,7 +127,8 @@ func (v *PointValue) Float64() float64 {
 func (v *PointValue) SetFloat64(x float64) {
 	b := math.Float64bits(x)
 	if v.typ != PointValueTypeFloat64 || v.num != b {
-		v.typ, v.num = PointValueTypeFloat64, b
+		v.typ = PointValueTypeFloat64
+		v.num = b
 		v.node.Mark(1)
 	}
 }
@@ -212,10 +210,6 @@ func (v *PointValue) Equal(o *PointValue) bool {
 		return false
 	}
 	switch v.typ {
-	case PointValueTypeInt64:
-		return v.num == o.num
-	case PointValueTypeFloat64:
-		return v.num == o.num
 	case PointValueTypeHistogram:
 		return v.box.histogram.Equal(&o.box.histogram)
 	case PointValueTypeExpHistogram:
@@ -223,7 +217,7 @@ func (v *PointValue) Equal(o *PointValue) bool {
 	case PointValueTypeSummary:
 		return v.box.summary.Equal(&o.box.summary)
 	}
-	return true
+	return v.typ == PointValueTypeNone || v.num == o.num
 }
 
 // markAll marks all of v as changed.

@@ -12,9 +12,8 @@ import (
 
 // QuantileValue is one quantile of a summary.
 type QuantileValue struct {
-	node     stefrt.Node
-	quantile float64
-	value    float64
+	node            stefrt.Node
+	quantile, value float64
 }
 
 // The fields of QuantileValue, as bits of Modified.
@@ -24,11 +23,7 @@ const (
 )
 
 // NewQuantileValue returns an initial value that is part of no record.
-func NewQuantileValue() *QuantileValue {
-	s := new(QuantileValue)
-	s.init(nil, 0)
-	return s
-}
+func NewQuantileValue() *QuantileValue { return stefrt.New((*QuantileValue).init) }
 
 // Quantile is between 0 and 1.
 func (s *QuantileValue) Quantile() float64 { return s.quantile }
@@ -52,14 +47,10 @@ func (s *QuantileValue) SetValue(v float64) {
 	}
 }
 
-// Modified returns the fields that changed: since the record was last written,
-// or, in a record that was read, with it. It is meaningful if the field of the
-// enclosing value is itself modified.
+// Modified returns the fields that changed; see package stef.
 func (s *QuantileValue) Modified() uint64 { return s.node.Modified() }
 
-func (s *QuantileValue) init(parent *stefrt.Node, bit uint64) {
-	s.node.Init(parent, bit)
-}
+func (s *QuantileValue) init(parent *stefrt.Node, bit uint64) { s.node.Init(parent, bit) }
 
 // clear gives s the initial value, without marks.
 func (s *QuantileValue) clear() {
@@ -67,11 +58,10 @@ func (s *QuantileValue) clear() {
 	s.quantile, s.value = 0, 0
 }
 
+var initialQuantileValue = NewQuantileValue()
+
 // Reset gives s the initial value.
-func (s *QuantileValue) Reset() {
-	s.SetQuantile(0)
-	s.SetValue(0)
-}
+func (s *QuantileValue) Reset() { s.CopyFrom(initialQuantileValue) }
 
 // CopyFrom gives s the value of src. Shared values are shared, not copied.
 func (s *QuantileValue) CopyFrom(src *QuantileValue) {
@@ -86,14 +76,11 @@ func (s *QuantileValue) Equal(o *QuantileValue) bool {
 }
 
 // markAll marks all of s as changed.
-func (s *QuantileValue) markAll(c *stefrt.Check) {
-	s.node.SetModified(^uint64(0) >> 62)
-}
+func (s *QuantileValue) markAll(c *stefrt.Check) { s.node.SetModified(^uint64(0) >> 62) }
 
 type quantileValueEncoder struct {
-	head     stefrt.StructEncoder
-	quantile codec.Float64Encoder
-	value    codec.Float64Encoder
+	head            stefrt.StructEncoder
+	quantile, value codec.Float64Encoder
 }
 
 func (e *quantileValueEncoder) register(b *stefrt.EncoderBuilder, name string) {
@@ -115,9 +102,8 @@ func (e *quantileValueEncoder) Encode(s *QuantileValue) {
 }
 
 type quantileValueDecoder struct {
-	head     stefrt.StructDecoder
-	quantile codec.Float64Decoder
-	value    codec.Float64Decoder
+	head            stefrt.StructDecoder
+	quantile, value codec.Float64Decoder
 }
 
 func (d *quantileValueDecoder) register(b *stefrt.DecoderBuilder, name string) {

@@ -29,11 +29,7 @@ const (
 )
 
 // NewResource returns an initial value that is part of no record.
-func NewResource() *Resource {
-	s := new(Resource)
-	s.init(nil, 0)
-	return s
-}
+func NewResource() *Resource { return stefrt.New((*Resource).init) }
 
 // SchemaURL is the schema URL of the container of the resource.
 func (s *Resource) SchemaURL() string { return s.schemaURL }
@@ -64,9 +60,7 @@ func (s *Resource) SetDroppedAttributesCount(v uint64) {
 // published schema.
 func (s *Resource) EntityRefs() *stefrt.Array[EntityRef] { return &s.entityRefs }
 
-// Modified returns the fields that changed: since the record was last written,
-// or, in a record that was read, with it. It is meaningful if the field of the
-// enclosing value is itself modified.
+// Modified returns the fields that changed; see package stef.
 func (s *Resource) Modified() uint64 { return s.node.Modified() }
 
 func (s *Resource) init(parent *stefrt.Node, bit uint64) {
@@ -83,13 +77,10 @@ func (s *Resource) clear() {
 	s.entityRefs.Clear()
 }
 
+var initialResource = NewResource()
+
 // Reset gives s the initial value.
-func (s *Resource) Reset() {
-	s.SetSchemaURL("")
-	s.attributes.Reset()
-	s.SetDroppedAttributesCount(0)
-	s.entityRefs.Reset()
-}
+func (s *Resource) Reset() { s.CopyFrom(initialResource) }
 
 // CopyFrom gives s the value of src. Shared values are shared, not copied.
 func (s *Resource) CopyFrom(src *Resource) {
@@ -127,21 +118,42 @@ func (s *Resource) freeze() {
 	s.node.Freeze()
 }
 
+// share returns s made shared, or a shared copy if s is part of a record.
+func (s *Resource) share(user *stefrt.Node) *Resource {
+	if s.node.Frozen() {
+		return s
+	}
+	v := s
+	if !s.node.Free() {
+		v = NewResource()
+		v.CopyFrom(s)
+	}
+	if v.node.Oversize() {
+		user.SetOversize(true)
+	}
+	v.freeze()
+	return v
+}
+
+// edit returns s, or if it is shared a copy that is part of a record.
+func (s *Resource) edit(parent *stefrt.Node, bit uint64) *Resource {
+	if !s.node.Frozen() {
+		return s
+	}
+	v := NewResource()
+	v.CopyFrom(s)
+	v.clean()
+	v.node.Init(parent, bit)
+	return v
+}
+
 // markDiff marks what differs from held, and says whether anything does.
 func (s *Resource) markDiff(held *Resource) bool {
 	var mask uint64
-	if s.schemaURL != held.schemaURL {
-		mask |= ResourceFieldSchemaURL
-	}
-	if s.attributes.markDiff(&held.attributes) {
-		mask |= ResourceFieldAttributes
-	}
-	if s.droppedAttributesCount != held.droppedAttributesCount {
-		mask |= ResourceFieldDroppedAttributesCount
-	}
-	if s.entityRefs.MarkDiff(&held.entityRefs) {
-		mask |= ResourceFieldEntityRefs
-	}
+	mask |= stefrt.If(s.schemaURL != held.schemaURL, ResourceFieldSchemaURL)
+	mask |= stefrt.If(s.attributes.markDiff(&held.attributes), ResourceFieldAttributes)
+	mask |= stefrt.If(s.droppedAttributesCount != held.droppedAttributesCount, ResourceFieldDroppedAttributesCount)
+	mask |= stefrt.If(s.entityRefs.MarkDiff(&held.entityRefs), ResourceFieldEntityRefs)
 	s.node.SetModified(mask)
 	return mask != 0
 }
@@ -186,27 +198,22 @@ func (e *resourceEncoder) Encode(v, held *Resource) *Resource {
 		e.head.Reference(ref)
 		return v
 	}
-	var h stefrt.Hash
-	v.hash(&h)
-	sum := h.Sum()
-	for entry, ref := e.dict.ByHash(sum); entry != nil; entry, ref = e.dict.ByHash(sum) {
-		if entry.Equal(v) {
-			e.head.Reference(ref)
-			if v.node.Frozen() {
-				e.dict.Remember(&v.slot, ref)
-			} else {
-				v.clean()
-			}
-			return entry
+	entry, ref, sum := e.dict.Find(v, (*Resource).hash, (*Resource).Equal)
+	if entry != nil {
+		e.head.Reference(ref)
+		if v.node.Frozen() {
+			e.dict.Remember(&v.slot, ref)
+		} else {
+			v.clean()
 		}
-		sum++
+		return entry
 	}
 	if !v.node.Frozen() {
-		entry := NewResource()
-		entry.CopyFrom(v)
-		entry.freeze()
-		v.clean()
-		v = entry
+		private := v
+		v = NewResource()
+		v.CopyFrom(private)
+		v.freeze()
+		private.clean()
 	}
 	if held != nil {
 		v.markDiff(held)

@@ -13,13 +13,11 @@ import (
 // Scope is an OTLP InstrumentationScope together with the schema URL of its
 // container.
 type Scope struct {
-	node                   stefrt.Node
-	name                   string
-	version                string
-	schemaURL              string
-	attributes             Attributes
-	droppedAttributesCount uint64
-	slot                   stefrt.Slot
+	node                     stefrt.Node
+	name, version, schemaURL string
+	attributes               Attributes
+	droppedAttributesCount   uint64
+	slot                     stefrt.Slot
 }
 
 // The fields of Scope, as bits of Modified.
@@ -32,11 +30,7 @@ const (
 )
 
 // NewScope returns an initial value that is part of no record.
-func NewScope() *Scope {
-	s := new(Scope)
-	s.init(nil, 0)
-	return s
-}
+func NewScope() *Scope { return stefrt.New((*Scope).init) }
 
 // Name names the instrumentation scope.
 func (s *Scope) Name() string { return s.name }
@@ -85,9 +79,7 @@ func (s *Scope) SetDroppedAttributesCount(v uint64) {
 	}
 }
 
-// Modified returns the fields that changed: since the record was last written,
-// or, in a record that was read, with it. It is meaningful if the field of the
-// enclosing value is itself modified.
+// Modified returns the fields that changed; see package stef.
 func (s *Scope) Modified() uint64 { return s.node.Modified() }
 
 func (s *Scope) init(parent *stefrt.Node, bit uint64) {
@@ -102,14 +94,10 @@ func (s *Scope) clear() {
 	s.attributes.clear()
 }
 
+var initialScope = NewScope()
+
 // Reset gives s the initial value.
-func (s *Scope) Reset() {
-	s.SetName("")
-	s.SetVersion("")
-	s.SetSchemaURL("")
-	s.attributes.Reset()
-	s.SetDroppedAttributesCount(0)
-}
+func (s *Scope) Reset() { s.CopyFrom(initialScope) }
 
 // CopyFrom gives s the value of src. Shared values are shared, not copied.
 func (s *Scope) CopyFrom(src *Scope) {
@@ -147,24 +135,43 @@ func (s *Scope) freeze() {
 	s.node.Freeze()
 }
 
+// share returns s made shared, or a shared copy if s is part of a record.
+func (s *Scope) share(user *stefrt.Node) *Scope {
+	if s.node.Frozen() {
+		return s
+	}
+	v := s
+	if !s.node.Free() {
+		v = NewScope()
+		v.CopyFrom(s)
+	}
+	if v.node.Oversize() {
+		user.SetOversize(true)
+	}
+	v.freeze()
+	return v
+}
+
+// edit returns s, or if it is shared a copy that is part of a record.
+func (s *Scope) edit(parent *stefrt.Node, bit uint64) *Scope {
+	if !s.node.Frozen() {
+		return s
+	}
+	v := NewScope()
+	v.CopyFrom(s)
+	v.clean()
+	v.node.Init(parent, bit)
+	return v
+}
+
 // markDiff marks what differs from held, and says whether anything does.
 func (s *Scope) markDiff(held *Scope) bool {
 	var mask uint64
-	if s.name != held.name {
-		mask |= ScopeFieldName
-	}
-	if s.version != held.version {
-		mask |= ScopeFieldVersion
-	}
-	if s.schemaURL != held.schemaURL {
-		mask |= ScopeFieldSchemaURL
-	}
-	if s.attributes.markDiff(&held.attributes) {
-		mask |= ScopeFieldAttributes
-	}
-	if s.droppedAttributesCount != held.droppedAttributesCount {
-		mask |= ScopeFieldDroppedAttributesCount
-	}
+	mask |= stefrt.If(s.name != held.name, ScopeFieldName)
+	mask |= stefrt.If(s.version != held.version, ScopeFieldVersion)
+	mask |= stefrt.If(s.schemaURL != held.schemaURL, ScopeFieldSchemaURL)
+	mask |= stefrt.If(s.attributes.markDiff(&held.attributes), ScopeFieldAttributes)
+	mask |= stefrt.If(s.droppedAttributesCount != held.droppedAttributesCount, ScopeFieldDroppedAttributesCount)
 	s.node.SetModified(mask)
 	return mask != 0
 }
@@ -184,13 +191,11 @@ func (s *Scope) size() int {
 }
 
 type scopeEncoder struct {
-	head                   stefrt.StructEncoder
-	dict                   *stefrt.StructDict[Scope]
-	name                   codec.StringDictEncoder
-	version                codec.StringDictEncoder
-	schemaURL              codec.StringDictEncoder
-	attributes             attributesEncoder
-	droppedAttributesCount codec.Uint64Encoder
+	head                     stefrt.StructEncoder
+	dict                     *stefrt.StructDict[Scope]
+	name, version, schemaURL codec.StringDictEncoder
+	attributes               attributesEncoder
+	droppedAttributesCount   codec.Uint64Encoder
 }
 
 func (e *scopeEncoder) register(b *stefrt.EncoderBuilder, name string) {
@@ -212,27 +217,22 @@ func (e *scopeEncoder) Encode(v, held *Scope) *Scope {
 		e.head.Reference(ref)
 		return v
 	}
-	var h stefrt.Hash
-	v.hash(&h)
-	sum := h.Sum()
-	for entry, ref := e.dict.ByHash(sum); entry != nil; entry, ref = e.dict.ByHash(sum) {
-		if entry.Equal(v) {
-			e.head.Reference(ref)
-			if v.node.Frozen() {
-				e.dict.Remember(&v.slot, ref)
-			} else {
-				v.clean()
-			}
-			return entry
+	entry, ref, sum := e.dict.Find(v, (*Scope).hash, (*Scope).Equal)
+	if entry != nil {
+		e.head.Reference(ref)
+		if v.node.Frozen() {
+			e.dict.Remember(&v.slot, ref)
+		} else {
+			v.clean()
 		}
-		sum++
+		return entry
 	}
 	if !v.node.Frozen() {
-		entry := NewScope()
-		entry.CopyFrom(v)
-		entry.freeze()
-		v.clean()
-		v = entry
+		private := v
+		v = NewScope()
+		v.CopyFrom(private)
+		v.freeze()
+		private.clean()
 	}
 	if held != nil {
 		v.markDiff(held)
@@ -266,13 +266,11 @@ func (e *scopeEncoder) encodeFields(s *Scope) {
 }
 
 type scopeDecoder struct {
-	head                   stefrt.StructDecoder
-	dict                   *stefrt.StructTable[Scope]
-	name                   codec.StringDictDecoder
-	version                codec.StringDictDecoder
-	schemaURL              codec.StringDictDecoder
-	attributes             attributesDecoder
-	droppedAttributesCount codec.Uint64Decoder
+	head                     stefrt.StructDecoder
+	dict                     *stefrt.StructTable[Scope]
+	name, version, schemaURL codec.StringDictDecoder
+	attributes               attributesDecoder
+	droppedAttributesCount   codec.Uint64Decoder
 }
 
 func (d *scopeDecoder) register(b *stefrt.DecoderBuilder, name string) {

@@ -8,29 +8,25 @@ package otelstef
 import (
 	"bytes"
 
-	"github.com/otelstef/stef/stef-go/codec"
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
 // Span is an OTLP Span.
 type Span struct {
-	node                   stefrt.Node
-	traceID                []byte
-	spanID                 []byte
-	traceState             string
-	parentSpanID           []byte
-	flags                  uint64
-	name                   string
-	kind                   SpanKind
-	startTimeUnixNano      uint64
-	endTimeUnixNano        uint64
-	attributes             Attributes
-	droppedAttributesCount uint64
-	events                 stefrt.Array[Event]
-	links                  stefrt.Array[Link]
-	status                 SpanStatus
-	droppedEventsCount     uint64
-	droppedLinksCount      uint64
+	node                                  stefrt.Node
+	traceID, spanID                       []byte
+	traceState                            string
+	parentSpanID                          []byte
+	flags                                 uint64
+	name                                  string
+	kind                                  SpanKind
+	startTimeUnixNano, endTimeUnixNano    uint64
+	attributes                            Attributes
+	droppedAttributesCount                uint64
+	events                                stefrt.Array[Event]
+	links                                 stefrt.Array[Link]
+	status                                SpanStatus
+	droppedEventsCount, droppedLinksCount uint64
 }
 
 // The fields of Span, as bits of Modified.
@@ -54,11 +50,7 @@ const (
 )
 
 // NewSpan returns an initial value that is part of no record.
-func NewSpan() *Span {
-	s := new(Span)
-	s.init(nil, 0)
-	return s
-}
+func NewSpan() *Span { return stefrt.New((*Span).init) }
 
 // TraceID is 16 raw bytes or empty. Published-schema writers send lower-case
 // hexadecimal text.
@@ -210,9 +202,7 @@ func (s *Span) SetDroppedLinksCount(v uint64) {
 	}
 }
 
-// Modified returns the fields that changed: since the record was last written,
-// or, in a record that was read, with it. It is meaningful if the field of the
-// enclosing value is itself modified.
+// Modified returns the fields that changed; see package stef.
 func (s *Span) Modified() uint64 { return s.node.Modified() }
 
 func (s *Span) init(parent *stefrt.Node, bit uint64) {
@@ -233,25 +223,10 @@ func (s *Span) clear() {
 	s.status.clear()
 }
 
+var initialSpan = NewSpan()
+
 // Reset gives s the initial value.
-func (s *Span) Reset() {
-	s.SetTraceID(nil)
-	s.SetSpanID(nil)
-	s.SetTraceState("")
-	s.SetParentSpanID(nil)
-	s.SetFlags(0)
-	s.SetName("")
-	s.SetKind(0)
-	s.SetStartTimeUnixNano(0)
-	s.SetEndTimeUnixNano(0)
-	s.attributes.Reset()
-	s.SetDroppedAttributesCount(0)
-	s.events.Reset()
-	s.links.Reset()
-	s.status.Reset()
-	s.SetDroppedEventsCount(0)
-	s.SetDroppedLinksCount(0)
-}
+func (s *Span) Reset() { s.CopyFrom(initialSpan) }
 
 // CopyFrom gives s the value of src. Shared values are shared, not copied.
 func (s *Span) CopyFrom(src *Span) {
@@ -300,192 +275,4 @@ func (s *Span) markAll(c *stefrt.Check) {
 	s.events.MarkAll(c)
 	s.links.MarkAll(c)
 	s.status.markAll(c)
-}
-
-type spanEncoder struct {
-	head                   stefrt.StructEncoder
-	traceID                codec.BytesEncoder
-	spanID                 codec.BytesEncoder
-	traceState             codec.StringEncoder
-	parentSpanID           codec.BytesEncoder
-	flags                  codec.Uint64Encoder
-	name                   codec.StringDictEncoder
-	kind                   codec.Uint64Encoder
-	startTimeUnixNano      codec.Uint64Encoder
-	endTimeUnixNano        codec.Uint64Encoder
-	attributes             attributesEncoder
-	droppedAttributesCount codec.Uint64Encoder
-	events                 eventArrayEncoder
-	links                  linkArrayEncoder
-	status                 spanStatusEncoder
-	droppedEventsCount     codec.Uint64Encoder
-	droppedLinksCount      codec.Uint64Encoder
-}
-
-func (e *spanEncoder) register(b *stefrt.EncoderBuilder, name string) {
-	b.Struct(name, "Span", &e.head, 0,
-		stefrt.PrimitiveEncoder("TraceID", &e.traceID, ""),
-		stefrt.PrimitiveEncoder("SpanID", &e.spanID, ""),
-		stefrt.PrimitiveEncoder("TraceState", &e.traceState, ""),
-		stefrt.PrimitiveEncoder("ParentSpanID", &e.parentSpanID, ""),
-		stefrt.PrimitiveEncoder("Flags", &e.flags, ""),
-		stefrt.PrimitiveEncoder("Name", &e.name, "SpanName"),
-		stefrt.PrimitiveEncoder("Kind", &e.kind, ""),
-		stefrt.PrimitiveEncoder("StartTimeUnixNano", &e.startTimeUnixNano, ""),
-		stefrt.PrimitiveEncoder("EndTimeUnixNano", &e.endTimeUnixNano, ""),
-		stefrt.EncoderOf("Attributes", e.attributes.register),
-		stefrt.PrimitiveEncoder("DroppedAttributesCount", &e.droppedAttributesCount, ""),
-		stefrt.EncoderOf("Events", e.events.register),
-		stefrt.EncoderOf("Links", e.links.register),
-		stefrt.EncoderOf("Status", e.status.register),
-		stefrt.PrimitiveEncoder("DroppedEventsCount", &e.droppedEventsCount, ""),
-		stefrt.PrimitiveEncoder("DroppedLinksCount", &e.droppedLinksCount, ""),
-	)
-}
-
-func (e *spanEncoder) Encode(s *Span) {
-	mask := s.node.Take() & e.head.Mask
-	e.head.Write(mask, e.head.Fields)
-	if mask&SpanFieldTraceID != 0 {
-		e.traceID.Encode(s.traceID)
-	}
-	if mask&SpanFieldSpanID != 0 {
-		e.spanID.Encode(s.spanID)
-	}
-	if mask&SpanFieldTraceState != 0 {
-		e.traceState.Encode(s.traceState)
-	}
-	if mask&SpanFieldParentSpanID != 0 {
-		e.parentSpanID.Encode(s.parentSpanID)
-	}
-	if mask&SpanFieldFlags != 0 {
-		e.flags.Encode(s.flags)
-	}
-	if mask&SpanFieldName != 0 {
-		e.name.Encode(s.name)
-	}
-	if mask&SpanFieldKind != 0 {
-		e.kind.Encode(uint64(s.kind))
-	}
-	if mask&SpanFieldStartTimeUnixNano != 0 {
-		e.startTimeUnixNano.Encode(s.startTimeUnixNano)
-	}
-	if mask&SpanFieldEndTimeUnixNano != 0 {
-		e.endTimeUnixNano.Encode(s.endTimeUnixNano)
-	}
-	if mask&SpanFieldAttributes != 0 {
-		e.attributes.Encode(&s.attributes)
-	}
-	if mask&SpanFieldDroppedAttributesCount != 0 {
-		e.droppedAttributesCount.Encode(s.droppedAttributesCount)
-	}
-	if mask&SpanFieldEvents != 0 {
-		e.events.Encode(&s.events)
-	}
-	if mask&SpanFieldLinks != 0 {
-		e.links.Encode(&s.links)
-	}
-	if mask&SpanFieldStatus != 0 {
-		e.status.Encode(&s.status)
-	}
-	if mask&SpanFieldDroppedEventsCount != 0 {
-		e.droppedEventsCount.Encode(s.droppedEventsCount)
-	}
-	if mask&SpanFieldDroppedLinksCount != 0 {
-		e.droppedLinksCount.Encode(s.droppedLinksCount)
-	}
-}
-
-type spanDecoder struct {
-	head                   stefrt.StructDecoder
-	traceID                codec.BytesDecoder
-	spanID                 codec.BytesDecoder
-	traceState             codec.StringDecoder
-	parentSpanID           codec.BytesDecoder
-	flags                  codec.Uint64Decoder
-	name                   codec.StringDictDecoder
-	kind                   codec.Uint64Decoder
-	startTimeUnixNano      codec.Uint64Decoder
-	endTimeUnixNano        codec.Uint64Decoder
-	attributes             attributesDecoder
-	droppedAttributesCount codec.Uint64Decoder
-	events                 eventArrayDecoder
-	links                  linkArrayDecoder
-	status                 spanStatusDecoder
-	droppedEventsCount     codec.Uint64Decoder
-	droppedLinksCount      codec.Uint64Decoder
-}
-
-func (d *spanDecoder) register(b *stefrt.DecoderBuilder, name string) {
-	b.Struct(name, "Span", &d.head, 0,
-		stefrt.PrimitiveDecoder("TraceID", &d.traceID, ""),
-		stefrt.PrimitiveDecoder("SpanID", &d.spanID, ""),
-		stefrt.PrimitiveDecoder("TraceState", &d.traceState, ""),
-		stefrt.PrimitiveDecoder("ParentSpanID", &d.parentSpanID, ""),
-		stefrt.PrimitiveDecoder("Flags", &d.flags, ""),
-		stefrt.PrimitiveDecoder("Name", &d.name, "SpanName"),
-		stefrt.PrimitiveDecoder("Kind", &d.kind, ""),
-		stefrt.PrimitiveDecoder("StartTimeUnixNano", &d.startTimeUnixNano, ""),
-		stefrt.PrimitiveDecoder("EndTimeUnixNano", &d.endTimeUnixNano, ""),
-		stefrt.DecoderOf("Attributes", d.attributes.register),
-		stefrt.PrimitiveDecoder("DroppedAttributesCount", &d.droppedAttributesCount, ""),
-		stefrt.DecoderOf("Events", d.events.register),
-		stefrt.DecoderOf("Links", d.links.register),
-		stefrt.DecoderOf("Status", d.status.register),
-		stefrt.PrimitiveDecoder("DroppedEventsCount", &d.droppedEventsCount, ""),
-		stefrt.PrimitiveDecoder("DroppedLinksCount", &d.droppedLinksCount, ""),
-	)
-}
-
-func (d *spanDecoder) Decode(s *Span) {
-	mask := d.head.Read(d.head.Fields)
-	s.node.SetModified(mask)
-	if mask&SpanFieldTraceID != 0 {
-		s.traceID = d.traceID.Decode(s.traceID[:0])
-	}
-	if mask&SpanFieldSpanID != 0 {
-		s.spanID = d.spanID.Decode(s.spanID[:0])
-	}
-	if mask&SpanFieldTraceState != 0 {
-		s.traceState = d.traceState.Decode()
-	}
-	if mask&SpanFieldParentSpanID != 0 {
-		s.parentSpanID = d.parentSpanID.Decode(s.parentSpanID[:0])
-	}
-	if mask&SpanFieldFlags != 0 {
-		s.flags = d.flags.Decode()
-	}
-	if mask&SpanFieldName != 0 {
-		s.name = d.name.Decode()
-	}
-	if mask&SpanFieldKind != 0 {
-		s.kind = SpanKind(d.kind.Decode())
-	}
-	if mask&SpanFieldStartTimeUnixNano != 0 {
-		s.startTimeUnixNano = d.startTimeUnixNano.Decode()
-	}
-	if mask&SpanFieldEndTimeUnixNano != 0 {
-		s.endTimeUnixNano = d.endTimeUnixNano.Decode()
-	}
-	if mask&SpanFieldAttributes != 0 {
-		d.attributes.Decode(&s.attributes)
-	}
-	if mask&SpanFieldDroppedAttributesCount != 0 {
-		s.droppedAttributesCount = d.droppedAttributesCount.Decode()
-	}
-	if mask&SpanFieldEvents != 0 {
-		d.events.Decode(&s.events)
-	}
-	if mask&SpanFieldLinks != 0 {
-		d.links.Decode(&s.links)
-	}
-	if mask&SpanFieldStatus != 0 {
-		d.status.Decode(&s.status)
-	}
-	if mask&SpanFieldDroppedEventsCount != 0 {
-		s.droppedEventsCount = d.droppedEventsCount.Decode()
-	}
-	if mask&SpanFieldDroppedLinksCount != 0 {
-		s.droppedLinksCount = d.droppedLinksCount.Decode()
-	}
 }

@@ -24,11 +24,7 @@ const (
 )
 
 // NewSpanStatus returns an initial value that is part of no record.
-func NewSpanStatus() *SpanStatus {
-	s := new(SpanStatus)
-	s.init(nil, 0)
-	return s
-}
+func NewSpanStatus() *SpanStatus { return stefrt.New((*SpanStatus).init) }
 
 // Message is text for people.
 func (s *SpanStatus) Message() string { return s.message }
@@ -52,14 +48,10 @@ func (s *SpanStatus) SetCode(v uint64) {
 	}
 }
 
-// Modified returns the fields that changed: since the record was last written,
-// or, in a record that was read, with it. It is meaningful if the field of the
-// enclosing value is itself modified.
+// Modified returns the fields that changed; see package stef.
 func (s *SpanStatus) Modified() uint64 { return s.node.Modified() }
 
-func (s *SpanStatus) init(parent *stefrt.Node, bit uint64) {
-	s.node.Init(parent, bit)
-}
+func (s *SpanStatus) init(parent *stefrt.Node, bit uint64) { s.node.Init(parent, bit) }
 
 // clear gives s the initial value, without marks.
 func (s *SpanStatus) clear() {
@@ -67,11 +59,10 @@ func (s *SpanStatus) clear() {
 	s.message, s.code = "", 0
 }
 
+var initialSpanStatus = NewSpanStatus()
+
 // Reset gives s the initial value.
-func (s *SpanStatus) Reset() {
-	s.SetMessage("")
-	s.SetCode(0)
-}
+func (s *SpanStatus) Reset() { s.CopyFrom(initialSpanStatus) }
 
 // CopyFrom gives s the value of src. Shared values are shared, not copied.
 func (s *SpanStatus) CopyFrom(src *SpanStatus) {
@@ -86,9 +77,7 @@ func (s *SpanStatus) Equal(o *SpanStatus) bool {
 }
 
 // markAll marks all of s as changed.
-func (s *SpanStatus) markAll(c *stefrt.Check) {
-	s.node.SetModified(^uint64(0) >> 62)
-}
+func (s *SpanStatus) markAll(c *stefrt.Check) { s.node.SetModified(^uint64(0) >> 62) }
 
 type spanStatusEncoder struct {
 	head    stefrt.StructEncoder

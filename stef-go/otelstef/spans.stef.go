@@ -27,11 +27,7 @@ const (
 )
 
 // NewSpans returns an initial value that is part of no record.
-func NewSpans() *Spans {
-	s := new(Spans)
-	s.init(nil, 0)
-	return s
-}
+func NewSpans() *Spans { return stefrt.New((*Spans).init) }
 
 // Envelope travels with the record and is not part of the telemetry.
 func (s *Spans) Envelope() *Envelope { return &s.envelope }
@@ -40,27 +36,13 @@ func (s *Spans) Envelope() *Envelope { return &s.envelope }
 // It must not be changed once it is shared: see EditResource and SetResource.
 func (s *Spans) Resource() *Resource { return s.resource }
 
-// SetResource sets Resource to a value that is from now on shared: it must not be
-// changed any more, by this record or anybody, and changing it panics. Setting
-// what was last written is no change. A value that is part of another record
-// and not shared is copied.
+// SetResource sets Resource to a value that is from then on shared; see package stef.
 func (s *Spans) SetResource(v *Resource) {
 	if v == s.resource {
 		return
 	}
-	if !v.node.Frozen() {
-		if !v.node.Free() {
-			c := NewResource()
-			c.CopyFrom(v)
-			v = c
-		}
-		if v.node.Oversize() {
-			s.node.SetOversize(true)
-		}
-		v.freeze()
-	}
-	s.resource = v
-	if v == s.resourceSent {
+	s.resource = v.share(&s.node)
+	if s.resource == s.resourceSent {
 		s.node.Unmark(SpansFieldResource)
 	} else {
 		s.node.Mark(SpansFieldResource)
@@ -69,13 +51,7 @@ func (s *Spans) SetResource(v *Resource) {
 
 // EditResource returns Resource to change it, as a copy if it is shared.
 func (s *Spans) EditResource() *Resource {
-	if s.resource.node.Frozen() {
-		v := NewResource()
-		v.CopyFrom(s.resource)
-		v.clean()
-		v.node.Init(&s.node, SpansFieldResource)
-		s.resource = v
-	}
+	s.resource = s.resource.edit(&s.node, SpansFieldResource)
 	return s.resource
 }
 
@@ -83,27 +59,13 @@ func (s *Spans) EditResource() *Resource {
 // It must not be changed once it is shared: see EditScope and SetScope.
 func (s *Spans) Scope() *Scope { return s.scope }
 
-// SetScope sets Scope to a value that is from now on shared: it must not be
-// changed any more, by this record or anybody, and changing it panics. Setting
-// what was last written is no change. A value that is part of another record
-// and not shared is copied.
+// SetScope sets Scope to a value that is from then on shared; see package stef.
 func (s *Spans) SetScope(v *Scope) {
 	if v == s.scope {
 		return
 	}
-	if !v.node.Frozen() {
-		if !v.node.Free() {
-			c := NewScope()
-			c.CopyFrom(v)
-			v = c
-		}
-		if v.node.Oversize() {
-			s.node.SetOversize(true)
-		}
-		v.freeze()
-	}
-	s.scope = v
-	if v == s.scopeSent {
+	s.scope = v.share(&s.node)
+	if s.scope == s.scopeSent {
 		s.node.Unmark(SpansFieldScope)
 	} else {
 		s.node.Mark(SpansFieldScope)
@@ -112,22 +74,14 @@ func (s *Spans) SetScope(v *Scope) {
 
 // EditScope returns Scope to change it, as a copy if it is shared.
 func (s *Spans) EditScope() *Scope {
-	if s.scope.node.Frozen() {
-		v := NewScope()
-		v.CopyFrom(s.scope)
-		v.clean()
-		v.node.Init(&s.node, SpansFieldScope)
-		s.scope = v
-	}
+	s.scope = s.scope.edit(&s.node, SpansFieldScope)
 	return s.scope
 }
 
 // Span is the span itself.
 func (s *Spans) Span() *Span { return &s.span }
 
-// Modified returns the fields that changed: since the record was last written,
-// or, in a record that was read, with it. It is meaningful if the field of the
-// enclosing value is itself modified.
+// Modified returns the fields that changed; see package stef.
 func (s *Spans) Modified() uint64 { return s.node.Modified() }
 
 func (s *Spans) init(parent *stefrt.Node, bit uint64) {
@@ -151,13 +105,10 @@ func (s *Spans) clear() {
 	s.span.clear()
 }
 
+var initialSpans = NewSpans()
+
 // Reset gives s the initial value.
-func (s *Spans) Reset() {
-	s.envelope.Reset()
-	s.EditResource().Reset()
-	s.EditScope().Reset()
-	s.span.Reset()
-}
+func (s *Spans) Reset() { s.CopyFrom(initialSpans) }
 
 // CopyFrom gives s the value of src. Shared values are shared, not copied.
 func (s *Spans) CopyFrom(src *Spans) {

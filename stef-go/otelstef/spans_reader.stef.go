@@ -54,9 +54,7 @@ func (r *SpansReader) Buffered() uint64 { return r.stream.Buffered() }
 
 // Run returns how many of the records that follow in the frame leave all of
 // fields, a set as of Modified, unchanged.
-func (r *SpansReader) Run(fields uint64) int {
-	return r.stream.Run(&r.decoder.head, fields)
-}
+func (r *SpansReader) Run(fields uint64) int { return r.stream.Run(&r.decoder.head, fields) }
 
 // Stats returns counts of what was read.
 func (r *SpansReader) Stats() stef.ReaderStats { return r.stream.Stats() }

@@ -26,11 +26,7 @@ const (
 )
 
 // NewSummaryValue returns an initial value that is part of no record.
-func NewSummaryValue() *SummaryValue {
-	s := new(SummaryValue)
-	s.init(nil, 0)
-	return s
-}
+func NewSummaryValue() *SummaryValue { return stefrt.New((*SummaryValue).init) }
 
 // Count is the number of values.
 func (s *SummaryValue) Count() uint64 { return s.count }
@@ -57,9 +53,7 @@ func (s *SummaryValue) SetSum(v float64) {
 // QuantileValues are the quantiles, in the producer's order.
 func (s *SummaryValue) QuantileValues() *stefrt.Array[QuantileValue] { return &s.quantileValues }
 
-// Modified returns the fields that changed: since the record was last written,
-// or, in a record that was read, with it. It is meaningful if the field of the
-// enclosing value is itself modified.
+// Modified returns the fields that changed; see package stef.
 func (s *SummaryValue) Modified() uint64 { return s.node.Modified() }
 
 func (s *SummaryValue) init(parent *stefrt.Node, bit uint64) {
@@ -74,12 +68,10 @@ func (s *SummaryValue) clear() {
 	s.quantileValues.Clear()
 }
 
+var initialSummaryValue = NewSummaryValue()
+
 // Reset gives s the initial value.
-func (s *SummaryValue) Reset() {
-	s.SetCount(0)
-	s.SetSum(0)
-	s.quantileValues.Reset()
-}
+func (s *SummaryValue) Reset() { s.CopyFrom(initialSummaryValue) }
 
 // CopyFrom gives s the value of src. Shared values are shared, not copied.
 func (s *SummaryValue) CopyFrom(src *SummaryValue) {

@@ -100,13 +100,18 @@ type MultimapDecoder struct {
 // Room returns how many more values there can be data for.
 func (d *MultimapDecoder) Room() int { return d.Left() }
 
-// Pairs checks the number of pairs in a header.
-func (d *MultimapDecoder) Pairs(header uint64) (n int, ok bool) {
+// Pairs returns the number of pairs in a header, or 0 and false if it is not
+// within the limits. held is the number there is memory for, size that of one.
+func (d *MultimapDecoder) Pairs(header uint64, held, size int) (n int, ok bool) {
 	if header>>1 > stef.MaxPairs {
 		d.Fail(bitio.FaultPairs)
 		return 0, false
 	}
-	return int(header >> 1), true
+	n = int(header >> 1)
+	if n > held && !Take(d.Alloc, d, n*size) {
+		return 0, false
+	}
+	return n, true
 }
 
 // NoSuchPair latches a change of a pair that is not there.

@@ -54,15 +54,21 @@ func (d *StructDict[T]) Known(s *Slot) (ref uint64, ok bool) {
 	return s.ref, s.dict == &d.dictCore && s.epoch == d.epoch
 }
 
-// ByHash returns the entry at a hash and its reference, or nil.
-// Entries of equal hash follow at the next numbers, so callers compare and go
-// on until nil.
-func (d *StructDict[T]) ByHash(hash uint64) (entry *T, ref uint64) {
-	e := d.byHash[hash]
-	return e.value, e.ref
+// Find returns the entry that equals v and its reference, or nil. The hash is
+// for Insert then.
+func (d *StructDict[T]) Find(v *T, hash func(*T, *Hash), equal func(a, b *T) bool) (entry *T, ref, sum uint64) {
+	var h Hash
+	hash(v, &h)
+	// Entries of equal hash follow at the next numbers.
+	for sum = h.sum; ; sum++ {
+		e := d.byHash[sum]
+		if e.value == nil || equal(e.value, v) {
+			return e.value, e.ref, sum
+		}
+	}
 }
 
-// Insert makes v the next entry, at the free hash that the search ended with.
+// Insert makes v the next entry, at the hash that Find returned.
 func (d *StructDict[T]) Insert(hash uint64, v *T, size int) (ref uint64) {
 	if d.byHash == nil {
 		d.byHash = make(map[uint64]dictEntry[T])
@@ -125,9 +131,6 @@ func (t *StructTable[T]) Append(d *codec.BitsIn, v *T, size int) {
 type Hash struct{ sum uint64 }
 
 var hashSeed = maphash.MakeSeed()
-
-// Sum returns the hash.
-func (h *Hash) Sum() uint64 { return h.sum }
 
 // Uint64 adds an integer.
 func (h *Hash) Uint64(v uint64) {

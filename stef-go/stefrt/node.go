@@ -145,3 +145,18 @@ func BoolBits(v bool) uint64 {
 	}
 	return 0
 }
+
+// If returns mask if the condition holds, else 0.
+func If(condition bool, mask uint64) uint64 {
+	if condition {
+		return mask
+	}
+	return 0
+}
+
+// New returns a new value after init has placed it outside of any record.
+func New[T any](init func(v *T, parent *Node, bit uint64)) *T {
+	v := new(T)
+	init(v, nil, 0)
+	return v
+}

@@ -21,7 +21,8 @@ const readBuffer = 4 << 10
 
 // readStep bounds how much memory is taken on the word of a size alone: a
 // frame is read in steps, each as large as what has arrived so far or this.
-const readStep = 1 << 20
+// Frames of the default size take one step.
+const readStep = 4 << 20
 
 // Reader reads the headers and frames of one stream.
 type Reader struct {
@@ -160,6 +161,9 @@ func (r *Reader) Next() (flags stef.FrameFlags, payload []byte, err error) {
 	}
 	r.frame++
 	r.input.keep()
+	if r.payload == nil {
+		r.payload = takeBuffer()
+	}
 	flags, size, err := r.readFrame(r.limits.FrameBytes)
 	if err != nil {
 		return 0, nil, r.Error(cut(err))
@@ -325,8 +329,11 @@ func cut(err error) error {
 	return err
 }
 
-// Close gives the decoder back.
+// Close gives the decoder and the buffers back. The payload of the last frame
+// is not valid any more.
 func (r *Reader) Close() {
+	releaseBuffer(r.payload)
+	r.payload, r.coded = nil, nil
 	if r.zstd != nil {
 		releaseDecoder(r.zstd, r.limits.WindowBytes)
 		r.zstd = nil

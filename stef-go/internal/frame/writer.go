@@ -57,7 +57,7 @@ func NewWriter(dst io.Writer, c *stef.WriterConfig, header *VarHeader) (*Writer,
 	} else {
 		w.out = append(w.out, content...)
 	}
-	if err := w.finish(0, len(content)); err != nil {
+	if _, err := w.finish(0, len(content)); err != nil {
 		return nil, err
 	}
 	w.out = nil
@@ -69,6 +69,9 @@ func NewWriter(dst io.Writer, c *stef.WriterConfig, header *VarHeader) (*Writer,
 //
 // spec: #data-frame
 func (w *Writer) Frame(flags stef.FrameFlags, records uint64, tree *column.WriteTree) (int, error) {
+	if w.out == nil {
+		w.out = takeBuffer()
+	}
 	w.out = append(w.out[:0], make([]byte, headRoom)...)
 	w.out = bitio.AppendUvarint(w.out, records)
 	out, data := tree.AppendSizes(w.out)
@@ -91,10 +94,7 @@ func (w *Writer) Frame(flags stef.FrameFlags, records uint64, tree *column.Write
 			return 0, err
 		}
 	}
-	if err := w.finish(flags, size); err != nil {
-		return 0, err
-	}
-	return len(w.out), nil
+	return w.finish(flags, size)
 }
 
 // compress replaces the head in out by what zstd makes of it and the columns.
@@ -135,22 +135,22 @@ func (w *Writer) compress(flags *stef.FrameFlags, tree *column.WriteTree, size i
 	return w.zstd.Flush()
 }
 
-// finish puts the head before the content in out and writes the frame.
-func (w *Writer) finish(flags stef.FrameFlags, size int) error {
+// finish puts the head before the content in out, writes the frame, and
+// returns its size.
+func (w *Writer) finish(flags stef.FrameFlags, size int) (int, error) {
 	var head [headRoom]byte
 	h := append(head[:0], byte(flags))
 	h = bitio.AppendUvarint(h, uint64(size))
 	if w.compression == stef.Zstd {
 		compressed := len(w.out) - headRoom
 		if compressed > stef.MaxFrameBytes {
-			return fmt.Errorf("%w: compressed frame of %d bytes, at most %d", stef.ErrLimit, compressed, stef.MaxFrameBytes)
+			return 0, fmt.Errorf("%w: compressed frame of %d bytes, at most %d", stef.ErrLimit, compressed, stef.MaxFrameBytes)
 		}
 		h = bitio.AppendUvarint(h, uint64(compressed))
 	}
-	start := headRoom - len(h)
-	copy(w.out[start:], h)
-	w.out = w.out[start:]
-	return w.write(w.out)
+	frame := w.out[headRoom-len(h):]
+	copy(frame, h)
+	return len(frame), w.write(frame)
 }
 
 func (w *Writer) write(b []byte) error {
@@ -167,6 +167,7 @@ func (w *Writer) Close() {
 		w.setting.release(w.zstd)
 		w.zstd = nil
 	}
+	releaseBuffer(w.out)
 	w.out, w.column = nil, nil
 }
 
