@@ -33,7 +33,7 @@ stef-go/idl                   -> stef-go/schema
 stef-go/column                -> stef-go/bitio
 stef-go                       -> stef-go/schema
 stef-go/codec                 -> stef-go/bitio stef-go/column
-stef-go/internal/frame        -> stef-go stef-go/bitio zstd
+stef-go/internal/frame        -> stef-go stef-go/schema stef-go/bitio stef-go/column zstd
 stef-go/stefrt                -> stef-go stef-go/schema stef-go/bitio stef-go/codec stef-go/column stef-go/internal/frame
 stef-go/dynamic               -> stef-go/schema zstd
 stef-go/annotate              -> stef-go/schema stef-go/column stef-go/internal/frame
@@ -47,10 +47,12 @@ exporter/...                  -> stef-go stef-go/otelstef stef-gogrpc stef-pdata
 receiver/...                  -> stef-go stef-go/otelstef stef-gogrpc stef-pdata collector grpc zap
 
 internal/stefgen              -> stef-go/schema
-internal/teltest              -> pdata zstd
+internal/teltest              -> zstd
+internal/teltest/canon        -> pdata
+internal/otlpfile             -> pdata zstd
 internal/arch                 ->
 internal/fixtures/record/...  -> *
-internal/fixtures/...         ->
+internal/fixtures             -> zstd
 cmd/stefc                     -> stef-go/schema stef-go/idl internal/stefgen
 cmd/...                       -> *
 benchmarks/...                -> *

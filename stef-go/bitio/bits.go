@@ -35,9 +35,6 @@ func (w *BitWriter) Write(v uint64, n uint) {
 
 func (w *BitWriter) spill(v uint64, n uint) {
 	rest := n - (64 - w.used) // 1..64 bits go to the next word
-	if cap(w.buf)-len(w.buf) < 8 {
-		w.buf = grow(w.buf, 8, w.hint)
-	}
 	w.buf = binary.BigEndian.AppendUint64(w.buf, w.acc|v>>rest)
 	w.acc = v << ((64 - rest) & 63)
 	w.used = rest
@@ -71,6 +68,14 @@ func (w *BitWriter) AppendTo(dst []byte) []byte {
 // Reset drops what was written and keeps the memory.
 func (w *BitWriter) Reset() {
 	w.buf, w.acc, w.used = w.buf[:0], 0, 0
+}
+
+// Room makes room for 16 more bytes, in larger steps than Write does, for
+// codecs whose columns get large.
+func (w *BitWriter) Room() {
+	if cap(w.buf)-len(w.buf) < 16 {
+		w.buf = grow(w.buf, 16, w.hint)
+	}
 }
 
 // Expect says how many bytes the column is likely to get.
