@@ -4,7 +4,9 @@
 package stefgen
 
 import (
+	"go/build"
 	"go/token"
+	"io"
 	"strings"
 	"unicode"
 )
@@ -33,6 +35,22 @@ func private(name string) string {
 	return string(r) + "Field"
 }
 
+// internal are the fields and methods that generated types have of their own.
+var internal = map[string]bool{
+	"node": true, "present": true, "sentPresent": true, "slot": true,
+	"typ": true, "sent": true, "num": true, "str": true, "box": true, "head": true, "dict": true,
+	"init": true, "clear": true, "markAll": true, "clean": true, "freeze": true, "markDiff": true,
+	"hash": true, "size": true, "open": true, "register": true, "encodeFields": true, "decodeFields": true,
+}
+
+// fieldName returns the name of the Go field of a schema's field.
+func fieldName(name string) string {
+	if name = private(name); internal[name] {
+		return name + "Field"
+	}
+	return name
+}
+
 // fileName returns the name of the file of a type: point_value.stef.go.
 func fileName(typ string) string {
 	var b strings.Builder
@@ -43,5 +61,21 @@ func fileName(typ string) string {
 		}
 		b.WriteRune(unicode.ToLower(c))
 	}
-	return b.String() + ".stef.go"
+	if name := b.String() + fileEnding; everywhere(name) {
+		return name
+	}
+	// Go would compile host_windows.stef.go on Windows only.
+	return b.String() + "_type" + fileEnding
+}
+
+const fileEnding = ".stef.go"
+
+// everywhere says whether Go compiles a file of that name on every platform.
+func everywhere(name string) bool {
+	nowhere := build.Context{
+		GOOS: "none", GOARCH: "none", Compiler: "gc",
+		OpenFile: func(string) (io.ReadCloser, error) { return io.NopCloser(strings.NewReader("package x\n")), nil },
+	}
+	match, err := nowhere.MatchFile("", name)
+	return match && err == nil
 }

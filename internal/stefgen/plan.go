@@ -103,7 +103,7 @@ func Generate(s *schema.Schema, options Options) ([]File, error) {
 			return nil, err
 		}
 	}
-	return files, nil
+	return files, clashes(files)
 }
 
 // maxLines is the length from which encoder and decoder of a type get a file
@@ -243,6 +243,9 @@ var reserved = map[string]bool{
 func (p *plan) check() error {
 	if !token.IsIdentifier(p.options.Package) {
 		return fmt.Errorf("%q is not a Go package name", p.options.Package)
+	}
+	if err := p.checkTypes(); err != nil {
+		return err
 	}
 	for _, s := range p.structs {
 		seen := map[string]string{}

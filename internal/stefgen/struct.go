@@ -36,7 +36,7 @@ func (p *plan) fieldsOf(s *schema.Struct) []*field {
 	var out []*field
 	optional := 0
 	for _, sf := range s.Fields {
-		f := &field{Field: sf, t: &sf.Type, class: classOf(&sf.Type), name: exported(sf.Name), priv: private(sf.Name)}
+		f := &field{Field: sf, t: &sf.Type, class: classOf(&sf.Type), name: exported(sf.Name), priv: fieldName(sf.Name)}
 		f.bit = s.Name + "Field" + f.name
 		if sf.Optional {
 			f.present = fmt.Sprintf("1<<%d", optional)

@@ -74,7 +74,7 @@ func (p *plan) printStructEncoder(pr *printer, s *schema.Struct, fields []*field
 		}
 		statement := encode(f.t, "e."+f.priv, "s."+f.priv)
 		switch {
-		case f.lazy && f.class == classNode && f.t.Kind != schema.KindArray:
+		case f.lazy:
 			statement = fmt.Sprintf("e.%s.Encode(s.%s)", f.priv, f.priv)
 		case f.class == classShared:
 			statement = fmt.Sprintf("s.%sSent = e.%s.Encode(s.%s, s.%sSent)", f.priv, f.priv, f.priv, f.priv)
@@ -155,7 +155,7 @@ func (p *plan) printStructDecoder(pr *printer, s *schema.Struct, fields []*field
 			condition += fmt.Sprintf(" && s.present&(%s) != 0", f.present)
 		}
 		statement := decode(f.t, "d."+f.priv, "s."+f.priv)
-		if f.lazy && f.t.Kind != schema.KindArray {
+		if f.lazy {
 			statement = fmt.Sprintf("d.%s.Decode(s.%s)", f.priv, f.priv)
 		}
 		if f.present != "" && f.class == classNode {

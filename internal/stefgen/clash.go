@@ -1,0 +1,109 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefgen
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+)
+
+// clashes reports names that the generated code declares twice: the methods of
+// a field X are X, SetX, HasX and more, which another field can be called, and
+// types, constants and functions are made of several names put together. What
+// is printed is looked at, not the schema, so that no rule is forgotten.
+func clashes(files []File) error {
+	c := clashFinder{}
+	for _, f := range files {
+		if err := c.add("the file "+f.Name, f.Name); err != nil {
+			return err
+		}
+	}
+	for _, f := range files {
+		src, err := parser.ParseFile(token.NewFileSet(), f.Name, f.Content, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		for _, decl := range src.Decls {
+			if err := c.declaration(decl, f.Name); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// clashFinder maps what was declared to the file it is in.
+type clashFinder map[string]string
+
+func (c clashFinder) add(name, file string) error {
+	if other, taken := c[name]; taken {
+		return fmt.Errorf("the schema gives %s twice (%s, %s): rename one of the fields or types it comes from", name, other, file)
+	}
+	c[name] = file
+	return nil
+}
+
+func (c clashFinder) declaration(decl ast.Decl, file string) error {
+	switch d := decl.(type) {
+	case *ast.FuncDecl:
+		switch {
+		case d.Recv != nil:
+			return c.add(receiver(d)+"."+d.Name.Name, file)
+		case d.Name.Name != "init":
+			return c.add(d.Name.Name, file)
+		}
+	case *ast.GenDecl:
+		for _, spec := range d.Specs {
+			if err := c.spec(spec, file); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (c clashFinder) spec(spec ast.Spec, file string) error {
+	switch s := spec.(type) {
+	case *ast.ValueSpec:
+		for _, name := range s.Names {
+			if err := c.add(name.Name, file); err != nil {
+				return err
+			}
+		}
+	case *ast.TypeSpec:
+		if err := c.add(s.Name.Name, file); err != nil {
+			return err
+		}
+		if st, ok := s.Type.(*ast.StructType); ok {
+			return c.fields(s.Name.Name, st, file)
+		}
+	}
+	return nil
+}
+
+// fields adds the fields of a struct, which share a name space with methods.
+func (c clashFinder) fields(typ string, st *ast.StructType, file string) error {
+	for _, field := range st.Fields.List {
+		for _, name := range field.Names {
+			if err := c.add(typ+"."+name.Name, file); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// receiver returns the name of the type that a method belongs to.
+func receiver(d *ast.FuncDecl) string {
+	t := d.Recv.List[0].Type
+	if star, ok := t.(*ast.StarExpr); ok {
+		t = star.X
+	}
+	if id, ok := t.(*ast.Ident); ok {
+		return id.Name
+	}
+	return ""
+}
