@@ -64,7 +64,7 @@ var imports = map[string]string{
 	"unsafe":  `"unsafe"`,
 }
 
-var qualified = regexp.MustCompile(`(?:^|[^\w.])([a-z]+)\.[A-Z]`)
+var qualified = regexp.MustCompile(`(?:^|[^\w.]|\.\.\.)([a-z]+)\.[A-Z]`)
 
 // File returns the file: header, package clause, imports and what was printed.
 func (p *printer) File(pkg, source string) ([]byte, error) {

@@ -36,12 +36,10 @@ const oversize = 1
 // frozen is the parent of values that are shared and must not change.
 var frozen Node
 
-// Init places the node: bit is its mark in parent, which is nil at the top.
+// Init places the node: bit is its mark in parent. At the top of a record they
+// are nil and 0.
 func (n *Node) Init(parent *Node, bit uint64) {
-	n.mask, n.parent = 0, parent
-	if parent != nil {
-		n.bit = bit
-	}
+	n.mask, n.parent, n.bit = 0, parent, bit
 }
 
 // Mark sets a mark and those of the values around. It is a leaf that the

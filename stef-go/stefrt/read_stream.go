@@ -19,7 +19,8 @@ import (
 )
 
 // ReadStream turns frames into columns to decode records from. Readers made by
-// stefc embed it. It is not safe for use by several goroutines at once.
+// stefc embed it, and its methods are theirs; what only they call are
+// functions. It is not safe for use by several goroutines at once.
 type ReadStream struct {
 	frame *frame.Reader
 	tree  column.ReadTree
@@ -30,37 +31,67 @@ type ReadStream struct {
 	wire  schema.WireSchema
 	flags stef.FrameFlags
 
+	limits stef.Limits
+	base   schema.WireSchema
+	build  func(b *DecoderBuilder)
+
 	left    uint64 // records not yet read of the frame
 	records uint64 // records read of the stream
 	err     error
 	ended   bool
 }
 
-// Start reads the headers and builds the decoders, which register themselves.
-// base is the schema that streams without an announced one are in.
-func (s *ReadStream) Start(r io.Reader, base schema.WireSchema, options []stef.ReaderOption,
+// StartReader reads the headers and builds the decoders, which register
+// themselves. base is the schema that streams without an announced one are in.
+func StartReader(s *ReadStream, r io.Reader, base schema.WireSchema, options []stef.ReaderOption,
 	build func(b *DecoderBuilder)) error {
 	config, err := stef.NewReaderConfig(options...)
 	if err != nil {
 		return err
 	}
-	if s.frame, err = frame.NewReader(r, config.Limits); err != nil {
+	s.limits, s.base, s.build = config.Limits, base, build
+	return s.begin(r)
+}
+
+// ResetReader begins to read another stream with the same options and the
+// memory of the last one.
+func ResetReader(s *ReadStream, r io.Reader) error {
+	s.Close()
+	s.left, s.records, s.flags, s.err, s.ended = 0, 0, 0, nil, false
+	return s.begin(r)
+}
+
+func (s *ReadStream) begin(r io.Reader) error {
+	var err error
+	s.ended = true // until all went well
+	if s.frame, err = frame.NewReader(r, s.limits); err != nil {
+		s.err = err
 		return err
 	}
-	s.alloc = codec.Alloc{Left: config.Limits.RecordBytes, Max: config.Limits.RecordBytes, Depth: config.Limits.Depth}
-	s.limit = codec.DictLimit{Max: config.Limits.DictBytes}
+	s.alloc = codec.Alloc{Left: s.limits.RecordBytes, Max: s.limits.RecordBytes, Depth: s.limits.Depth}
+	s.limit = codec.DictLimit{Max: s.limits.DictBytes}
 	wire := s.frame.Header().Schema
 	if wire == nil {
-		wire = base
+		wire = s.base
 	}
-	b := DecoderBuilder{tree: &s.tree, alloc: &s.alloc, limit: &s.limit, counts: counts{wire: wire}}
-	build(&b)
-	if err := b.counts.done(); err != nil {
-		return s.frame.Error(err)
+	if !slices.Equal(wire, s.wire) {
+		s.tree, s.wire = column.ReadTree{}, nil
+		b := DecoderBuilder{tree: &s.tree, alloc: &s.alloc, limit: &s.limit, counts: counts{wire: wire}}
+		s.build(&b)
+		if err := b.counts.done(); err != nil {
+			s.err = s.frame.Error(err)
+			return s.err
+		}
+		s.dicts, s.wire = b.all, wire
 	}
 	s.tree.Attach()
+	s.tree.Restart()
+	for _, d := range s.dicts {
+		d.Restart()
+	}
 	s.fault = s.tree.Fault()
-	s.dicts, s.wire = b.all, wire
+	*s.fault = bitio.Fault{}
+	s.ended = false
 	return nil
 }
 
@@ -89,7 +120,7 @@ func (s *ReadStream) Stats() stef.ReaderStats {
 
 // Run returns how many of the records that follow in the frame have none of
 // fields changed, by looking ahead in the column of the root.
-func (s *ReadStream) Run(root *StructDecoder, fields uint64) int {
+func Run(s *ReadStream, root *StructDecoder, fields uint64) int {
 	ahead := root.BitReader
 	ahead.Attach(nil, 0)
 	n := 0
@@ -112,11 +143,13 @@ func (s *ReadStream) Err() error { return s.err }
 // Reading on reports the end of the stream.
 func (s *ReadStream) Close() {
 	s.ended, s.left = true, 0
-	s.frame.Close()
+	if s.frame != nil {
+		s.frame.Close()
+	}
 }
 
-// BeginRecord makes a record ready to decode, and says whether there is one.
-func (s *ReadStream) BeginRecord() bool {
+// BeginRead makes a record ready to decode, and says whether there is one.
+func BeginRead(s *ReadStream) bool {
 	if s.left == 0 {
 		return s.nextFrame()
 	}
@@ -125,8 +158,8 @@ func (s *ReadStream) BeginRecord() bool {
 	return true
 }
 
-// EndRecord counts a record that was decoded and says whether it is sound.
-func (s *ReadStream) EndRecord() bool {
+// EndRead counts a record that was decoded and says whether it is sound.
+func EndRead(s *ReadStream) bool {
 	s.records++
 	if s.fault.Code == bitio.FaultNone && s.left > 0 {
 		return true

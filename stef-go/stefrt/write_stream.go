@@ -17,7 +17,8 @@ import (
 )
 
 // WriteStream turns encoded records into frames. Writers made by stefc embed
-// it. It is not safe for use by several goroutines at once.
+// it, and its methods are theirs; what only they call are functions. It is not
+// safe for use by several goroutines at once.
 type WriteStream struct {
 	config stef.WriterConfig
 	frame  *frame.Writer
@@ -25,6 +26,7 @@ type WriteStream struct {
 	usage  codec.Usage
 	dicts  []interface{ Restart() }
 	wire   schema.WireSchema
+	header frame.VarHeader
 	hints  *hints
 	// sendAll marks the whole record as changed.
 	sendAll func()
@@ -44,10 +46,10 @@ type WriteStream struct {
 // varint, or a float with its window.
 const valueRoom = 10
 
-// Start begins the stream: it builds the encoders, which register themselves,
-// and writes the headers. base is the schema that streams without an announced
-// one are in.
-func (s *WriteStream) Start(w io.Writer, base schema.WireSchema, options []stef.WriterOption,
+// StartWriter begins the stream: it builds the encoders, which register
+// themselves, and writes the headers. base is the schema that streams without
+// an announced one are in.
+func StartWriter(s *WriteStream, w io.Writer, base schema.WireSchema, options []stef.WriterOption,
 	build func(b *EncoderBuilder), sendAll func()) error {
 	config, err := stef.NewWriterConfig(options...)
 	if err != nil {
@@ -59,15 +61,37 @@ func (s *WriteStream) Start(w io.Writer, base schema.WireSchema, options []stef.
 		return fmt.Errorf("stef: %w", err)
 	}
 	s.config, s.dicts, s.wire, s.sendAll = config, b.all, b.counts.own, sendAll
-	header := frame.VarHeader{UserData: config.UserData}
+	s.header = frame.VarHeader{UserData: config.UserData}
 	if config.WriteSchema || !slices.Equal(s.wire, base) {
-		header.Schema = s.wire
-	}
-	counting := &countingWriter{w: w, n: &s.bytes}
-	if s.frame, err = frame.NewWriter(counting, &s.config, &header); err != nil {
-		return fmt.Errorf("stef: writing the headers: %w", err)
+		s.header.Schema = s.wire
 	}
 	s.hints = hintsFor(s.tree.Path(0), s.tree.Len())
+	return s.begin(w)
+}
+
+// ResetWriter begins another stream with the same options and the memory of
+// the last one, of which what was not flushed is dropped.
+func ResetWriter(s *WriteStream, w io.Writer) error {
+	if s.frame != nil {
+		s.frame.Close()
+	}
+	s.tree.Reset()
+	s.tree.Restart()
+	for _, d := range s.dicts {
+		d.Restart()
+	}
+	s.usage = codec.Usage{}
+	s.flags, s.pending, s.written, s.bytes, s.frames, s.err = 0, 0, 0, 0, 0, nil
+	return s.begin(w)
+}
+
+// begin writes the headers.
+func (s *WriteStream) begin(w io.Writer) error {
+	var err error
+	if s.frame, err = frame.NewWriter(&countingWriter{w, &s.bytes}, &s.config, &s.header); err != nil {
+		s.err = fmt.Errorf("stef: writing the headers: %w", err)
+		return s.err
+	}
 	s.hints.expect(&s.tree)
 	s.nextCheck(0)
 	return nil
@@ -98,9 +122,8 @@ func (s *WriteStream) Stats() stef.WriterStats {
 	}
 }
 
-// BeginRecord says whether a record may be encoded. For generated code; it
-// calls it only for records that are marked as oversize.
-func (s *WriteStream) BeginRecord(top *Node, markAll func(*Check)) error {
+// CheckRecord says whether a record that is marked as oversize may be encoded.
+func CheckRecord(s *WriteStream, top *Node, markAll func(*Check)) error {
 	if s.err != nil {
 		return s.err
 	}
@@ -115,7 +138,7 @@ func (s *WriteStream) BeginRecord(top *Node, markAll func(*Check)) error {
 }
 
 // EndRecord counts a record that was encoded and ends the frame if it is time.
-func (s *WriteStream) EndRecord() error {
+func EndRecord(s *WriteStream) error {
 	s.pending++
 	s.untilCheck--
 	if s.untilCheck > 0 && s.usage.Frame < s.frameRoom && s.usage.Dict < s.config.DictBytes {
@@ -213,7 +236,9 @@ func (s *WriteStream) Close() error {
 		return nil
 	}
 	err := s.Flush()
-	s.frame.Close()
+	if s.frame != nil {
+		s.frame.Close()
+	}
 	s.untilCheck = 0
 	s.err = fmt.Errorf("stef: %w", stef.ErrClosed)
 	return err
