@@ -98,7 +98,8 @@ func (r *BitReader) Reset(data []byte) {
 	r.slack, r.short = 0, false
 }
 
-// Grant makes r supply n zero bits behind the data before it latches a fault.
+// Grant makes r supply n zero bits behind the data, to numbers that are zero,
+// before it latches a fault.
 func (r *BitReader) Grant(n uint) { r.slack = n }
 
 // Short says whether any of the bits of Grant were used.
@@ -131,8 +132,11 @@ func (r *BitReader) readSlow(n uint) uint64 {
 		}
 		r.rest = nil
 	}
+	high := r.acc &^ (^uint64(0) << r.avail)
 	if need > have {
-		if need-have > r.slack {
+		// A number that begins in the data must be zero there too: what the
+		// missing bits were, nobody knows.
+		if need-have > r.slack || high|word != 0 {
 			r.acc, r.avail = 0, 0
 			r.Fail(FaultEnd)
 			return 0
@@ -142,7 +146,6 @@ func (r *BitReader) readSlow(n uint) uint64 {
 		word <<= need - have
 		have = need
 	}
-	high := r.acc &^ (^uint64(0) << r.avail)
 	r.acc, r.avail = word, have-need
 	return high<<need | word>>r.avail
 }

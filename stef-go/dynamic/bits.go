@@ -53,10 +53,12 @@ func (w *bitWriter) compact(v uint64) error {
 var compactBits = [...]int{0, 2, 5, 12, 19, 26, 33, 48}
 
 // bitReader is a bit column being read. It has the bits that are stored and no
-// more.
+// more, but for what choice makes of its end.
 type bitReader struct {
 	data []byte
 	n    int // bits read
+	// missing counts the bits that choice took from behind the end.
+	missing int
 }
 
 func (r *bitReader) left() int { return 8*len(r.data) - r.n }
@@ -72,6 +74,29 @@ func (r *bitReader) bits(count int) (uint64, error) {
 		r.n++
 	}
 	return v, nil
+}
+
+// grace is how many zero bits behind the end of its column the choices of a
+// oneof may take in a frame.
+//
+// spec: #missing-choices
+const grace = 56
+
+// choice reads count bits as the choice of a oneof. Bits that are missing at
+// the end of a column that has some are zeros, up to a limit, if they are part
+// of the choice none: that is how the reference reads them, and there are
+// streams that end so.
+func (r *bitReader) choice(count int) (uint64, error) {
+	missing := max(count-r.left(), 0)
+	if missing > 0 && len(r.data) == 0 || r.missing+missing > grace {
+		return 0, cutOff("choice")
+	}
+	v, err := r.bits(count - missing)
+	if err == nil && missing > 0 && v != 0 {
+		return 0, cutOff("choice")
+	}
+	r.missing += missing
+	return v, err
 }
 
 // compact reads a compact number. Classes larger than needed are legal.

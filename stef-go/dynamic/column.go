@@ -11,9 +11,14 @@ import (
 // its own at each place, which a short schema can drive to any number.
 const maxColumns = 1 << 16
 
-// maxFields is the greatest number of fields of a struct or oneof: a mask is
-// one number.
-const maxFields = 64
+// The greatest numbers of fields of a struct, whose masks are one number, and of
+// choices of a oneof.
+//
+// spec: #limits
+const (
+	maxFields  = 64
+	maxChoices = 255
+)
 
 // column is one node of the column tree: a place in the schema with the run of
 // bits or bytes it has in each frame and the state of its codec.
@@ -30,6 +35,8 @@ type column struct {
 	links []*column
 	// optional counts the optional fields among the kept.
 	optional int
+	// recursive marks a composite type that can contain itself.
+	recursive bool
 	// initial is the value before the first record. It is shared.
 	initial any
 
@@ -60,6 +67,8 @@ type columns struct {
 	root *column
 	// all is the tree in order.
 	all []*column
+	// recursive has the identities of the types that can contain themselves.
+	recursive map[any]bool
 }
 
 // restart resets the state of the codecs.
@@ -76,13 +85,13 @@ func (t *columns) restart() {
 //
 // spec: #column-order
 func newColumns(root *schema.Struct, kept schema.Kept) (*columns, error) {
-	b := &columnBuilder{kept: kept, path: map[any]*column{}, initial: map[*schema.Struct]*Struct{}}
+	b := &columnBuilder{kept: kept, path: map[any]*column{}, initial: map[*schema.Struct]*Struct{}, recursive: map[any]bool{}}
 	t := &schema.Type{Kind: schema.KindStruct, Name: root.Name, Struct: root}
 	c, err := b.column(t, root.Name)
 	if err != nil {
 		return nil, err
 	}
-	return &columns{root: c, all: b.all}, nil
+	return &columns{root: c, all: b.all, recursive: b.recursive}, nil
 }
 
 type columnBuilder struct {
@@ -90,8 +99,11 @@ type columnBuilder struct {
 	all  []*column
 	// path has the composite types whose columns are being built, each under
 	// its identity.
-	path    map[any]*column
-	initial map[*schema.Struct]*Struct
+	path map[any]*column
+	// open has the same columns from the root down.
+	open      []*column
+	initial   map[*schema.Struct]*Struct
+	recursive map[any]bool
 }
 
 // arrayOf is the identity of an array type in columnBuilder.path.
@@ -117,6 +129,7 @@ func identity(t *schema.Type) any {
 func (b *columnBuilder) column(t *schema.Type, path string) (*column, error) {
 	id := identity(t)
 	if id != nil && b.path[id] != nil {
+		b.close(b.path[id])
 		return b.path[id], nil
 	}
 	if len(b.all) == maxColumns {
@@ -126,7 +139,11 @@ func (b *columnBuilder) column(t *schema.Type, path string) (*column, error) {
 	b.all = append(b.all, c)
 	if id != nil {
 		b.path[id] = c
-		defer delete(b.path, id)
+		b.open = append(b.open, c)
+		defer func() {
+			delete(b.path, id)
+			b.open = b.open[:len(b.open)-1]
+		}()
 	}
 	var err error
 	switch t.Kind {
@@ -142,6 +159,17 @@ func (b *columnBuilder) column(t *schema.Type, path string) (*column, error) {
 		}
 	}
 	return c, err
+}
+
+// close marks the circle of types from c down to where it begins again.
+func (b *columnBuilder) close(c *column) {
+	for i := len(b.open) - 1; ; i-- {
+		b.open[i].recursive = true
+		b.recursive[identity(b.open[i].typ)] = true
+		if b.open[i] == c {
+			return
+		}
+	}
 }
 
 func (b *columnBuilder) fields(c *column, s *schema.Struct) error {
@@ -189,7 +217,7 @@ func (b *columnBuilder) initialOf(t *schema.Type) any {
 			v.Fields[i] = b.initialOf(&f.Type)
 			v.Present[i] = !f.Optional
 		}
-		v.size = sizeOf(v)
+		v.measure(t.Struct)
 		b.initial[t.Struct] = v
 	}
 	return v

@@ -9,9 +9,9 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// MaxDepth is how deep structs, oneofs, multimaps and arrays may nest in a
-// record, the record itself counted. An AnyValue array in an AnyValue array
-// counts two, so some 500 of them fit.
+// MaxDepth is how many values of types that can contain themselves may enclose
+// each other. An array in an array of AnyValue counts two, the AnyValue and the
+// array. A oneof counts only if its choice is composite.
 //
 // spec: #limits
 const MaxDepth = 1024
@@ -69,10 +69,11 @@ func (d *decoder) decode(c *column, cur any) (any, error) {
 		v, err := d.primitive(c)
 		return v, inColumn(c, err)
 	}
-	d.depth++
-	defer func() { d.depth-- }()
-	if d.depth > MaxDepth {
-		return nil, inColumn(c, fault(ErrLimit, "values are nested deeper than %d", MaxDepth))
+	if c.recursive && c.typ.Kind != schema.KindOneof {
+		if err := d.enter(); err != nil {
+			return nil, inColumn(c, err)
+		}
+		defer d.leave()
 	}
 	var v any
 	var err error
@@ -91,6 +92,17 @@ func (d *decoder) decode(c *column, cur any) (any, error) {
 	}
 	return v, nil
 }
+
+// enter counts one more value of a recursive type around those that follow.
+func (d *decoder) enter() error {
+	d.depth++
+	if d.depth > MaxDepth {
+		return fault(ErrLimit, "values are nested deeper than %d", MaxDepth)
+	}
+	return nil
+}
+
+func (d *decoder) leave() { d.depth-- }
 
 func (d *decoder) primitive(c *column) (any, error) {
 	switch c.typ.Kind {
@@ -182,7 +194,7 @@ func (d *decoder) structure(c *column, cur *Struct) (*Struct, error) {
 			return nil, err
 		}
 	}
-	v.size = sizeOf(v)
+	v.measure(c.typ.Struct)
 	if c.dict != "" {
 		// The entry is made when the struct is complete: a struct of the same
 		// dictionary inside this one has a lower number.
@@ -227,18 +239,25 @@ func (d *decoder) structRef(c *column) (*Struct, error) {
 //
 // spec: #oneof
 func (d *decoder) oneof(c *column, cur *Oneof) (*Oneof, error) {
-	choice, err := c.bitIn.bits(choiceBits(c))
+	choice, err := c.bitIn.choice(choiceBits(c))
 	if err != nil {
 		return nil, err
 	}
 	if choice > uint64(len(c.links)) {
 		return nil, fault(ErrCorrupt, "choice %d of %d", choice, len(c.links))
 	}
-	v := &Oneof{Choice: int(choice), size: nodeBytes}
+	v := &Oneof{Choice: int(choice)}
+	v.measure()
 	if err := d.allocate(nodeBytes); err != nil || choice == 0 {
 		return v, err
 	}
 	below := c.links[choice-1]
+	if c.recursive && below.typ.Kind.Composite() {
+		if err := d.enter(); err != nil {
+			return nil, err
+		}
+		defer d.leave()
+	}
 	base := below.initial
 	if cur.Choice == v.Choice {
 		base = cur.Value
@@ -246,7 +265,7 @@ func (d *decoder) oneof(c *column, cur *Oneof) (*Oneof, error) {
 	if v.Value, err = d.decode(below, base); err != nil {
 		return nil, err
 	}
-	v.size = sizeOf(v)
+	v.measure()
 	return v, nil
 }
 
@@ -259,7 +278,7 @@ func (d *decoder) array(c *column, cur *Array) (*Array, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := &Array{size: nodeBytes}
+	v := &Array{}
 	if err := d.allocate(nodeBytes); err != nil {
 		return nil, err
 	}
@@ -278,7 +297,7 @@ func (d *decoder) array(c *column, cur *Array) (*Array, error) {
 		}
 		v.Elems = append(v.Elems, elem)
 	}
-	v.size = sizeOf(v)
+	v.measure()
 	return v, nil
 }
 
@@ -297,7 +316,7 @@ func (d *decoder) multimap(c *column, cur *Multimap) (*Multimap, error) {
 	if count > MaxPairs {
 		return nil, fault(ErrLimit, "%d pairs, the limit is %d", count, MaxPairs)
 	}
-	v := &Multimap{size: nodeBytes}
+	v := &Multimap{}
 	if err := d.allocate(nodeBytes + int(count)*2*(slotBytes+numberBytes)); err != nil {
 		return nil, err
 	}
@@ -314,15 +333,17 @@ func (d *decoder) multimap(c *column, cur *Multimap) (*Multimap, error) {
 		}
 		v.Pairs = append(v.Pairs, p)
 	}
-	v.size = sizeOf(v)
+	v.measure()
 	return v, nil
 }
 
-// multimapValues decodes the values of the pairs whose bit is set. Bits for
-// pairs that are not there mean nothing.
+// multimapValues decodes the values of the pairs whose bit is set.
 func (d *decoder) multimapValues(c *column, cur *Multimap, changed uint64) (*Multimap, error) {
 	if changed == 0 {
 		return cur, nil
+	}
+	if last := bits.Len64(changed); last > len(cur.Pairs) {
+		return nil, fault(ErrCorrupt, "the value of pair %d changes, there are %d", last, len(cur.Pairs))
 	}
 	v := &Multimap{Pairs: append([]Pair{}, cur.Pairs...)}
 	if err := d.allocate(nodeBytes + len(v.Pairs)*2*slotBytes); err != nil {
@@ -338,7 +359,7 @@ func (d *decoder) multimapValues(c *column, cur *Multimap, changed uint64) (*Mul
 		}
 		v.Pairs[i].Value = value
 	}
-	v.size = sizeOf(v)
+	v.measure()
 	return v, nil
 }
 

@@ -4,6 +4,8 @@
 package dynamic_test
 
 import (
+	"fmt"
+	"io"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -73,15 +75,68 @@ func TestNestedStructDictionary(t *testing.T) {
 	}, lines)
 }
 
-// TestValuesOnly has bits for pairs that are not there.
+// TestValuesOnly has bits for pairs that are there and that are not.
 func TestValuesOnly(t *testing.T) {
 	const text = "struct Rec root { M MM } multimap MM { key string value uint64 }"
-	lines, err := decodeOne(t, text, 2, bitRun("11"), []byte{3, 0x7e}, unhex(t, "02 6b"), []byte{2, 4})
+	f := func(change string, want string) {
+		t.Helper()
+		lines, err := decodeOne(t, text, 2, bitRun("11"), unhex(t, "05"+change), unhex(t, "02 6b 02 6c"), []byte{2, 0, 4})
+		if want == "" {
+			require.ErrorIs(t, err, dynamic.ErrCorrupt)
+			return
+		}
+		require.NoError(t, err)
+		require.Equal(t, want+"\n", lines[1])
+	}
+	f("02", `{"m":[{"key":"k","value":"5"},{"key":"l","value":"2"}]}`)
+	f("04", `{"m":[{"key":"k","value":"1"},{"key":"l","value":"5"}]}`)
+	f("08", "")
+	f("0a", "")
+	f("fe ff ff ff ff ff ff ff ff 01", "")
+	_, err := decodeOne(t, text, 1, bitRun("1"), []byte{2}, nil, nil)
+	require.ErrorIs(t, err, dynamic.ErrCorrupt)
+	_, err = decodeOne(t, text, 1, bitRun("1"), []byte{0}, nil, nil)
 	require.NoError(t, err)
-	require.Equal(t, `{"m":[{"key":"k","value":"4"}]}`+"\n", lines[1])
-	lines, err = decodeOne(t, text, 1, bitRun("1"), unhex(t, "fe ff ff ff ff ff ff ff ff 01"), nil, nil)
-	require.NoError(t, err)
-	require.Equal(t, `{"m":[]}`+"\n", lines[0])
+}
+
+// TestMissingChoices ends the column of a oneof early: up to 56 bits of the
+// choice none may be missing, and what other columns then have left over does
+// not matter.
+func TestMissingChoices(t *testing.T) {
+	f := func(want error, choices, count int, coded string, values ...byte) {
+		t.Helper()
+		text := "struct Rec root { A []Choice } oneof Choice {"
+		for i := range choices {
+			text += fmt.Sprintf(" C%d uint64", i)
+		}
+		runs := [][]byte{bitRun("1"), bitRun(fmt.Sprintf("0001%012b", count)), bitRun(coded), values}
+		_, err := decodeOne(t, text+" }", 1, append(runs, make([][]byte, choices-1)...)...)
+		require.ErrorIs(t, err, want)
+	}
+	f(nil, 2, 4, "01 01 01 01", 0, 0, 0, 0)
+	f(nil, 2, 5, "01 01 01 01", 0, 0, 0, 0)
+	f(nil, 2, 4+28, "01 01 01 01", 0, 0, 0, 0)
+	f(dynamic.ErrCorrupt, 2, 4+29, "01 01 01 01", 0, 0, 0, 0)
+	f(dynamic.ErrCorrupt, 2, 4, "", 0)
+	f(nil, 2, 5, "01 01 01 01", 0, 0, 0, 0, 0) // one more value than choices
+	f(dynamic.ErrCorrupt, 2, 4, "01 01 01 01", 0, 0, 0, 0, 0)
+	f(dynamic.ErrCorrupt, 2, 3, "01 01 01 01", 0, 0, 0)
+	f(nil, 6, 2+19, "001 001 00", 0, 0)
+	f(dynamic.ErrCorrupt, 6, 2+20, "001 001 00", 0, 0)
+	f(dynamic.ErrCorrupt, 6, 3, "001 001 01", 0, 0) // 010 if completed
+}
+
+// TestMissingBits does the same to columns of which no bit may be missing.
+func TestMissingBits(t *testing.T) {
+	f := func(text string, runs ...[]byte) {
+		t.Helper()
+		_, err := decodeOne(t, "struct Rec root { A []"+text, 1, append([][]byte{bitRun("1"), bitRun("001 01001")}, runs...)...)
+		require.ErrorIs(t, err, io.ErrUnexpectedEOF)
+	}
+	f("bool }", bitRun("00000000"))
+	f("float64 }", bitRun("00000000"))
+	f("Sub } struct Sub { A bool }", bitRun("00000000"), nil)
+	f("Sub } struct Sub { A []bool }", bitRun("11111111 1"), bitRun("11111111"), nil)
 }
 
 func TestBadColumns(t *testing.T) {

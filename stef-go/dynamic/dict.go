@@ -32,12 +32,12 @@ func (d *readDicts) reset() {
 
 func (d *readDicts) addText(name string, v any) error {
 	d.texts[name] = append(d.texts[name], v)
-	return d.grow(slotBytes + sizeOf(v))
+	return d.grow(entryOfText(v))
 }
 
 func (d *readDicts) addStruct(name string, v *Struct) error {
 	d.structs[name] = append(d.structs[name], v)
-	return d.grow(slotBytes + v.size)
+	return d.grow(entryStruct + v.entry)
 }
 
 func (d *readDicts) grow(size int) error {

@@ -75,7 +75,7 @@ func (e *encoder) text(c *column, s string) {
 			return
 		}
 		if len(s) >= minDictText {
-			e.dicts.add(e.dicts.texts, c.dict, s, headBytes+len(s))
+			e.dicts.add(e.dicts.texts, c.dict, s, entryText+len(s))
 		}
 	}
 	c.byteOut = append(appendVarint(c.byteOut, int64(len(s))), s...)
@@ -110,7 +110,7 @@ func (e *encoder) structure(c *column, held, v *Struct) error {
 	}
 	if c.dict != "" {
 		// As in the decoder: the number belongs to the complete struct.
-		e.dicts.add(e.dicts.structs, c.dict, structKey(v), v.size)
+		e.dicts.add(e.dicts.structs, c.dict, structKey(v), entryStruct+v.entry)
 	}
 	return nil
 }

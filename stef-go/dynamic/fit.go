@@ -17,11 +17,13 @@ import (
 type fitter struct {
 	kept     schema.Kept
 	maxBytes int
-	depth    int
+	// recursive has the identities of the types that count in depth.
+	recursive map[any]bool
+	depth     int
 }
 
 func (f *fitter) fit(t *schema.Type, path string, v any) (any, error) {
-	if t.Kind.Composite() {
+	if f.counts(t, v) {
 		f.depth++
 		defer func() { f.depth-- }()
 		if f.depth > MaxDepth {
@@ -65,6 +67,18 @@ func (f *fitter) fit(t *schema.Type, path string, v any) (any, error) {
 	return v, nil
 }
 
+// counts says whether v counts in the depth of what it encloses, as it will for
+// the decoder.
+func (f *fitter) counts(t *schema.Type, v any) bool {
+	if !f.recursive[identity(t)] {
+		return false
+	}
+	if o, ok := v.(*Oneof); ok && o != nil {
+		return o.Choice > 0 && o.Choice <= f.kept.Of(t.Struct) && t.Struct.Fields[o.Choice-1].Type.Kind.Composite()
+	}
+	return true
+}
+
 func (f *fitter) structure(s *schema.Struct, path string, v *Struct) (*Struct, error) {
 	if len(v.Fields) != len(s.Fields) || len(v.Present) != len(s.Fields) {
 		return nil, fault(ErrSchema, "%s: %d fields and %d presence entries, %s has %d fields",
@@ -83,15 +97,17 @@ func (f *fitter) structure(s *schema.Struct, path string, v *Struct) (*Struct, e
 		}
 		fit.Fields[i] = value
 	}
-	return fit, f.measure(fit, &fit.size)
+	fit.measure(s)
+	return fit, f.check(fit.size)
 }
 
 func (f *fitter) oneof(s *schema.Struct, path string, v *Oneof) (*Oneof, error) {
 	if v.Choice < 0 || v.Choice > len(s.Fields) {
 		return nil, fault(ErrSchema, "%s: choice %d, %s has %d", path, v.Choice, s.Name, len(s.Fields))
 	}
-	fit := &Oneof{size: nodeBytes}
+	fit := &Oneof{}
 	if v.Choice == 0 || v.Choice > f.kept.Of(s) {
+		fit.measure()
 		return fit, nil
 	}
 	field := s.Fields[v.Choice-1]
@@ -100,7 +116,8 @@ func (f *fitter) oneof(s *schema.Struct, path string, v *Oneof) (*Oneof, error) 
 		return nil, err
 	}
 	fit.Choice, fit.Value = v.Choice, value
-	return fit, f.measure(fit, &fit.size)
+	fit.measure()
+	return fit, f.check(fit.size)
 }
 
 func (f *fitter) multimap(m *schema.Multimap, path string, v *Multimap) (*Multimap, error) {
@@ -117,7 +134,8 @@ func (f *fitter) multimap(m *schema.Multimap, path string, v *Multimap) (*Multim
 			return nil, err
 		}
 	}
-	return fit, f.measure(fit, &fit.size)
+	fit.measure()
+	return fit, f.check(fit.size)
 }
 
 func (f *fitter) array(elem *schema.Type, path string, v *Array) (*Array, error) {
@@ -128,13 +146,13 @@ func (f *fitter) array(elem *schema.Type, path string, v *Array) (*Array, error)
 			return nil, err
 		}
 	}
-	return fit, f.measure(fit, &fit.size)
+	fit.measure()
+	return fit, f.check(fit.size)
 }
 
-// measure sets the size of v.
-func (f *fitter) measure(v any, size *int) error {
-	*size = sizeOf(v)
-	if *size > f.maxBytes {
+// check holds the size of a value to the limit.
+func (f *fitter) check(size int) error {
+	if size > f.maxBytes {
 		return fault(ErrLimit, "the record takes more than %d bytes", f.maxBytes)
 	}
 	return nil

@@ -186,7 +186,14 @@ func splitColumn(c *column, sizes *bitReader, data *byteReader) error {
 }
 
 // end checks that the records have used all the columns up.
+//
+// spec: #strictness #missing-choices
 func (t *columns) end() error {
+	for _, c := range t.all {
+		if c.bitIn.missing > 0 {
+			return nil // what the missing choices would have led to is left over
+		}
+	}
 	for _, c := range t.all {
 		err := c.byteIn.end()
 		if c.isBits() {

@@ -132,7 +132,7 @@ func parseWire(b []byte) (schema.WireSchema, error) {
 		if err != nil {
 			return nil, err
 		}
-		if n > maxFields {
+		if n > maxChoices {
 			return nil, fault(ErrSchema, "entry %d of the wire schema has %d fields", len(w), n)
 		}
 		w = append(w, int(n))

@@ -150,6 +150,16 @@ func TestUnusableSchemas(t *testing.T) {
 	f(root(fields...), nil)
 	f(root(append(fields, field(str("")))...), dynamic.ErrSchema)
 
+	choices := append([]*schema.Field{}, fields...)
+	for len(choices) < 255 {
+		choices = append(choices, field(str("")))
+	}
+	oneof := func(fields []*schema.Field) *schema.Field {
+		return field(schema.Type{Kind: schema.KindOneof, Struct: &schema.Struct{Name: "O", Oneof: true, Fields: fields}})
+	}
+	f(root(oneof(choices)), nil)
+	f(root(oneof(append(choices, field(str(""))))), dynamic.ErrSchema)
+
 	// Each of 20 structs has the next one twice.
 	next := &schema.Struct{Name: "Last", Fields: []*schema.Field{field(str(""))}}
 	for i := range 20 {

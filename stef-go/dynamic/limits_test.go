@@ -157,10 +157,11 @@ func nested(root *schema.Struct, n int) *dynamic.Struct {
 
 const nesting = "struct Rec root { V Value } oneof Value { Array []Value }"
 
-// TestDepth finds how deep values may nest: the record, and per array two.
+// TestDepth finds how deep values may nest: per array two. The record does not
+// count, and neither does the innermost value if it holds none.
 func TestDepth(t *testing.T) {
 	root := rootOf(t, nesting)
-	fits := (dynamic.MaxDepth - 1) / 2
+	fits := dynamic.MaxDepth / 2
 	f := func(n int) {
 		t.Helper()
 		recs := []*dynamic.Struct{nested(root, n)}
@@ -169,6 +170,13 @@ func TestDepth(t *testing.T) {
 	f(1)
 	f(200)
 	f(fits)
+	inner := nested(root, fits)
+	deepest := inner.Fields[0].(*dynamic.Oneof).Value.(*dynamic.Array)
+	for len(deepest.Elems) > 0 {
+		deepest = deepest.Elems[0].(*dynamic.Oneof).Value.(*dynamic.Array)
+	}
+	deepest.Elems = []any{&dynamic.Oneof{}}
+	requireRecords(t, root, []*dynamic.Struct{inner}, read(t, root, write(t, root, []*dynamic.Struct{inner}, false)))
 
 	w, err := dynamic.NewWriter(&bytes.Buffer{}, root)
 	require.NoError(t, err)

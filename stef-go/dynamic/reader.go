@@ -159,20 +159,23 @@ func (r *Reader) Read() (*Struct, error) {
 
 func (r *Reader) read() (*Struct, error) {
 	for r.left == 0 {
-		if r.frame.Index > 0 {
-			if err := r.columns.end(); err != nil {
-				return nil, place(err, r.frame.Offset, r.frame.Index, r.count)
-			}
-		}
 		if err := r.nextFrame(); err != nil {
 			return nil, err
 		}
+		if r.left == 0 {
+			if err := r.columns.end(); err != nil {
+				return nil, place(err, r.frame.Offset, r.frame.Index, 0)
+			}
+		}
 	}
 	rec, err := r.decoder.record(r.columns.root, r.current)
+	r.left--
+	if err == nil && r.left == 0 {
+		err = r.columns.end()
+	}
 	if err != nil {
 		return nil, place(err, r.frame.Offset, r.frame.Index, r.count+1)
 	}
-	r.left--
 	return rec, nil
 }
 

@@ -35,10 +35,10 @@ var otherBytes = map[string]string{
 	"m_schema_old_pointvalue3": "set, not changed",
 	"s_events_links":           "set, not changed",
 	// Where it restarts codecs it sends all fields of structs.
-	"m_restart_4":  "codecs",
-	"m_restart_5":  "codecs",
-	"s_random_302": "codecs",
+	"m_restart_4": "codecs",
 	// Frames that restart all are self-contained only here.
+	"m_restart_5":            "self-contained",
+	"s_random_302":           "self-contained",
 	"m_restart_7_zstd":       "self-contained",
 	"m_restart_7_flush_zstd": "self-contained",
 	// Some frames have flags that others have not: a limit on dictionaries.

@@ -98,8 +98,12 @@ func TestSelfContained(t *testing.T) {
 		root := r.root()
 		recs := r.records(root, 30)
 		opts := []dynamic.WriterOption{dynamic.WithRestart(dynamic.RestartAll), dynamic.WithFrameBytes(40)}
-		if r.chance(50) {
+		switch r.IntN(3) {
+		case 0:
 			opts = append(opts, dynamic.WithCompression(dynamic.CompressionZstd))
+		case 1:
+			// Without compression there is none to restart.
+			opts = append(opts, dynamic.WithRestart(dynamic.RestartDictionaries|dynamic.RestartCodecs))
 		}
 		stream := write(t, root, recs, false, opts...)
 		list := frames(t, root, stream)

@@ -42,8 +42,12 @@ func (c *schemaCheck) fields(s *schema.Struct) error {
 		return nil
 	}
 	c.done[s] = true
-	if len(s.Fields) > maxFields {
-		return fault(ErrSchema, "%s has %d fields, the limit is %d", s.Name, len(s.Fields), maxFields)
+	limit := maxFields
+	if s.Oneof {
+		limit = maxChoices
+	}
+	if len(s.Fields) > limit {
+		return fault(ErrSchema, "%s has %d fields, the limit is %d", s.Name, len(s.Fields), limit)
 	}
 	// An entry of a dictionary has no type on the wire: with two types in one
 	// dictionary a reference could yield the wrong one.

@@ -3,9 +3,20 @@
 
 package dynamic
 
-// The size of a value is an estimate of the memory it takes, parts that are
-// shared with other values included. The limits on memory are limits on it.
-// Composite values hold their size, so that it is known without a walk.
+import "github.com/otelstef/stef/stef-go/schema"
+
+// sizes are what a composite value takes. It holds them, so that they are known
+// without a walk; its measure method brings them up to date with the sizes its
+// parts hold.
+type sizes struct {
+	// size is an estimate of the memory in this package, parts that are shared
+	// with other values included. The limit on a record is a limit on it.
+	size int
+	// entry is what the value counts as a part of a dictionary entry.
+	entry int
+}
+
+// The parts of sizes.size.
 const (
 	nodeBytes   = 32 // a composite value without its content
 	slotBytes   = 16 // a value inside another one
@@ -13,7 +24,69 @@ const (
 	headBytes   = 16 // a string or bytes value without its content
 )
 
-// sizeOf returns the size of v, adding up the sizes its parts hold.
+// The parts of sizes.entry, which writers and readers agree on. Where the
+// comment says so the content comes on top.
+//
+// spec: #dict-accounting
+const (
+	entryStruct = 256 // an entry of a struct dictionary, and content
+	entryText   = 16  // a string or bytes value, and content
+	entryNumber = 8   // any other primitive that is a field; a choice
+	entryPart   = 64  // a pair of a multimap, an element of composites, and content
+	entryItem   = 16  // a primitive that is an element
+	entryBytes  = 24  // bytes that are an element, and content
+)
+
+// measure sets the sizes of v, a value of s.
+func (v *Struct) measure(s *schema.Struct) {
+	v.size = nodeBytes + len(v.Fields)*(slotBytes+1)
+	v.entry = 0
+	for i, f := range s.Fields {
+		v.size += sizeOf(v.Fields[i])
+		switch kind := f.Type.Kind; {
+		case kind == schema.KindString || kind == schema.KindBytes || kind.Composite():
+			if v.Present[i] {
+				v.entry += entryOf(v.Fields[i])
+			}
+		default:
+			v.entry += entryNumber
+		}
+	}
+}
+
+func (v *Oneof) measure() {
+	v.size = nodeBytes + sizeOf(v.Value)
+	v.entry = entryNumber + entryOf(v.Value)
+}
+
+func (v *Multimap) measure() {
+	v.size = nodeBytes + 2*slotBytes*len(v.Pairs)
+	v.entry = entryPart * len(v.Pairs)
+	for _, p := range v.Pairs {
+		v.size += sizeOf(p.Key) + sizeOf(p.Value)
+		v.entry += entryOf(p.Key) + entryOf(p.Value)
+	}
+}
+
+func (v *Array) measure() {
+	v.size = nodeBytes + slotBytes*len(v.Elems)
+	v.entry = 0
+	for _, e := range v.Elems {
+		v.size += sizeOf(e)
+		switch e := e.(type) {
+		case *Struct, *Oneof, *Multimap, *Array:
+			v.entry += entryPart + entryOf(e)
+		case []byte:
+			v.entry += entryBytes + len(e)
+		case float64:
+			v.entry += entryNumber
+		default:
+			v.entry += entryItem
+		}
+	}
+}
+
+// sizeOf returns the size of v as a part of another value, without a descent.
 func sizeOf(v any) int {
 	switch v := v.(type) {
 	case nil, bool:
@@ -23,42 +96,40 @@ func sizeOf(v any) int {
 	case []byte:
 		return headBytes + len(v)
 	case *Struct:
-		size := nodeBytes + len(v.Fields)*(slotBytes+1)
-		for _, f := range v.Fields {
-			size += heldSize(f)
-		}
-		return size
+		return v.size
 	case *Oneof:
-		return nodeBytes + heldSize(v.Value)
+		return v.size
 	case *Multimap:
-		size := nodeBytes
-		for _, p := range v.Pairs {
-			size += pairSize(p)
-		}
-		return size
+		return v.size
 	case *Array:
-		size := nodeBytes
-		for _, e := range v.Elems {
-			size += slotBytes + heldSize(e)
-		}
-		return size
+		return v.size
 	}
 	return numberBytes
 }
 
-func pairSize(p Pair) int { return 2*slotBytes + heldSize(p.Key) + heldSize(p.Value) }
-
-// heldSize is sizeOf without a descent into composite values.
-func heldSize(v any) int {
+// entryOf returns what v, no element of an array, counts in a dictionary entry
+// on top of what its place counts.
+func entryOf(v any) int {
 	switch v := v.(type) {
+	case string, []byte:
+		return entryOfText(v)
 	case *Struct:
-		return v.size
+		return v.entry
 	case *Oneof:
-		return v.size
+		return v.entry
 	case *Multimap:
-		return v.size
+		return v.entry
 	case *Array:
-		return v.size
+		return v.entry
 	}
-	return sizeOf(v)
+	return 0
+}
+
+// entryOfText returns what a string or bytes value counts in an entry or as one.
+func entryOfText(v any) int {
+	if b, ok := v.([]byte); ok {
+		return entryText + len(b)
+	}
+	s, _ := v.(string)
+	return entryText + len(s)
 }

@@ -33,7 +33,7 @@ type Struct struct {
 	// optional.
 	Present []bool
 
-	size int
+	sizes
 }
 
 // Oneof is the value of a oneof.
@@ -43,14 +43,14 @@ type Oneof struct {
 	// Value is the value of that field; nil for none.
 	Value any
 
-	size int
+	sizes
 }
 
 // Multimap is the value of a multimap: pairs in their order. Keys may repeat.
 type Multimap struct {
 	Pairs []Pair
 
-	size int
+	sizes
 }
 
 // Pair is one pair of a Multimap.
@@ -62,7 +62,7 @@ type Pair struct {
 type Array struct {
 	Elems []any
 
-	size int
+	sizes
 }
 
 // NewStruct returns the initial value of s, which may be modified: everything
@@ -78,7 +78,7 @@ func NewStruct(s *schema.Struct) *Struct {
 		v.Fields[i] = NewValue(&f.Type)
 		v.Present[i] = !f.Optional
 	}
-	v.size = sizeOf(v)
+	v.measure(s)
 	return v
 }
 
@@ -100,11 +100,17 @@ func NewValue(t *schema.Type) any {
 	case schema.KindStruct:
 		return NewStruct(t.Struct)
 	case schema.KindOneof:
-		return &Oneof{size: nodeBytes}
+		v := &Oneof{}
+		v.measure()
+		return v
 	case schema.KindMultimap:
-		return &Multimap{size: nodeBytes}
+		v := &Multimap{}
+		v.measure()
+		return v
 	case schema.KindArray:
-		return &Array{size: nodeBytes}
+		v := &Array{}
+		v.measure()
+		return v
 	}
 	return nil
 }
@@ -115,21 +121,21 @@ func Clone(v any) any {
 	case []byte:
 		return append([]byte{}, v...)
 	case *Struct:
-		c := &Struct{Fields: make([]any, len(v.Fields)), Present: append([]bool{}, v.Present...), size: v.size}
+		c := &Struct{Fields: make([]any, len(v.Fields)), Present: append([]bool{}, v.Present...), sizes: v.sizes}
 		for i, f := range v.Fields {
 			c.Fields[i] = Clone(f)
 		}
 		return c
 	case *Oneof:
-		return &Oneof{Choice: v.Choice, Value: Clone(v.Value), size: v.size}
+		return &Oneof{Choice: v.Choice, Value: Clone(v.Value), sizes: v.sizes}
 	case *Multimap:
-		c := &Multimap{Pairs: make([]Pair, len(v.Pairs)), size: v.size}
+		c := &Multimap{Pairs: make([]Pair, len(v.Pairs)), sizes: v.sizes}
 		for i, p := range v.Pairs {
 			c.Pairs[i] = Pair{Clone(p.Key), Clone(p.Value)}
 		}
 		return c
 	case *Array:
-		c := &Array{Elems: make([]any, len(v.Elems)), size: v.size}
+		c := &Array{Elems: make([]any, len(v.Elems)), sizes: v.sizes}
 		for i, e := range v.Elems {
 			c.Elems[i] = Clone(e)
 		}

@@ -64,6 +64,7 @@ func NewWriter(dst io.Writer, root *schema.Struct, opts ...WriterOption) (*Write
 	if w.columns, err = newColumns(root, kept); err != nil {
 		return nil, err
 	}
+	w.fitter.recursive = w.columns.recursive
 	w.held = w.columns.root.initial
 	return w, w.writeHeaders(wire)
 }
@@ -165,10 +166,21 @@ func (w *Writer) endFrame(next Flags) error {
 	if next&RestartCompression != 0 && w.zstd != nil {
 		w.zstd.restart()
 	}
-	if next == RestartAll {
+	if w.alone(next) {
 		w.held = nil
 	}
 	return nil
+}
+
+// alone says whether a frame with the flags is made self-contained.
+//
+// spec: #self-contained
+func (w *Writer) alone(flags Flags) bool {
+	need := RestartDictionaries | RestartCodecs
+	if w.zstd != nil {
+		need |= RestartCompression
+	}
+	return flags&need == need
 }
 
 func (w *Writer) writeFrame(flags Flags, content []byte) error {
