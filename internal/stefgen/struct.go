@@ -199,8 +199,9 @@ func (p *plan) printAdder(pr *printer, s *schema.Struct, f *field) {
 
 // printSharedSetter prints the setters of a dictionary struct.
 func (p *plan) printSharedSetter(pr *printer, s *schema.Struct, f *field) {
-	add := ""
+	add, absent := "", ""
 	if f.present != "" {
+		absent = ", with the initial value\n// if it was absent"
 		add = fmt.Sprintf("if s.present&(%s) == 0 {\ns.present |= %s\ns.node.Mark(%s)\n}\n", f.present, f.present, f.bit)
 	}
 	pr.P("")
@@ -214,7 +215,12 @@ func (p *plan) printSharedSetter(pr *printer, s *schema.Struct, f *field) {
 	}
 	pr.P("if %s {\ns.node.Unmark(%s)\n} else {\ns.node.Mark(%s)\n}\n}", condition, f.bit, f.bit)
 	pr.P("")
-	pr.P("// Edit%s returns %s to change it, as a copy if it is shared.", f.name, f.name)
+	pr.P("// Edit%s returns %s to change it, as a copy if it is shared%s.", f.name, f.name, absent)
 	pr.P("func (s *%s) Edit%s() *%s {", s.Name, f.name, f.t.Name)
-	pr.P("%ss.%s = s.%s.edit(&s.node, %s)\nreturn s.%s\n}", add, f.priv, f.priv, f.bit, f.priv)
+	if f.present != "" {
+		pr.P("if s.present&(%s) == 0 {", f.present)
+		pr.P("s.%s = New%s()\ns.%s.node.Init(&s.node, %s)", f.priv, f.t.Name, f.priv, f.bit)
+		pr.P("s.present |= %s\ns.node.Mark(%s)\nreturn s.%s\n}", f.present, f.bit, f.priv)
+	}
+	pr.P("s.%s = s.%s.edit(&s.node, %s)\nreturn s.%s\n}", f.priv, f.priv, f.bit, f.priv)
 }

@@ -78,6 +78,10 @@ func (p *plan) printStructEncoder(pr *printer, s *schema.Struct, fields []*field
 			statement = fmt.Sprintf("e.%s.Encode(s.%s)", f.priv, f.priv)
 		case f.class == classShared:
 			statement = fmt.Sprintf("s.%sSent = e.%s.Encode(s.%s, s.%sSent)", f.priv, f.priv, f.priv, f.priv)
+			if f.present != "" {
+				// A value that becomes present begins anew at the reader.
+				pr.P("if s.present&(%s) == 0 {\ns.%sSent = nil\n}", f.present, f.priv)
+			}
 		}
 		pr.P("if %s {\n%s\n}", condition, statement)
 	}
@@ -115,7 +119,7 @@ func (p *plan) printStructDecoder(pr *printer, s *schema.Struct, fields []*field
 	pr.P("")
 	if s.Dict != "" {
 		pr.P("// Decode returns a value of the dictionary, which may be new. held is the value")
-		pr.P("// until now; it is returned if there is a fault.")
+		pr.P("// until now.")
 		pr.P("func (d *%s) Decode(held *%s) *%s {", name, n, n)
 		pr.P("if d.head.Read(1) == 0 {")
 		pr.P("if entry := d.dict.Entry(&d.head.BitsIn); entry != nil {\nreturn entry\n}")
@@ -141,7 +145,7 @@ func (p *plan) printStructDecoder(pr *printer, s *schema.Struct, fields []*field
 	optional := optionalMask(fields) != "0"
 	wantWas := false
 	for _, f := range fields {
-		wantWas = wantWas || f.present != "" && f.class == classNode
+		wantWas = wantWas || f.present != "" && (f.class == classNode || f.class == classShared)
 	}
 	if optional {
 		if wantWas {
@@ -165,6 +169,9 @@ func (p *plan) printStructDecoder(pr *printer, s *schema.Struct, fields []*field
 					initStatement(f.t, "s."+f.priv, "&s.node", f.bit))
 			}
 			statement = first + fmt.Sprintf("if was&(%s) == 0 {\ns.%s.%s()\n}\n", f.present, f.priv, method(f.t, "Clear")) + statement
+		}
+		if f.present != "" && f.class == classShared {
+			statement = fmt.Sprintf("if was&(%s) == 0 {\ns.%s = initial%s\n}\n", f.present, f.priv, f.t.Name) + statement
 		}
 		pr.P("if %s {\n%s\n}", condition, statement)
 	}

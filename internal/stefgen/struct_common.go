@@ -33,7 +33,7 @@ func (p *plan) printStructCommon(pr *printer, s *schema.Struct, fields []*field)
 	for _, f := range fields {
 		switch {
 		case f.class == classShared:
-			pr.P("s.%s = New%s()\ns.%s.node.Init(&s.node, %s)", f.priv, f.t.Name, f.priv, f.bit)
+			pr.P("s.%s, s.%sSent = New%s(), initial%s\ns.%s.node.Init(&s.node, %s)", f.priv, f.priv, f.t.Name, f.t.Name, f.priv, f.bit)
 		case f.class == classNode && !f.lazy:
 			pr.P("%s", initStatement(f.t, "s."+f.priv, "&s.node", f.bit))
 		}
@@ -60,7 +60,7 @@ func (p *plan) printStructCommon(pr *printer, s *schema.Struct, fields []*field)
 	for _, f := range fields {
 		switch f.class {
 		case classShared:
-			pr.P("s.%s, s.%sSent = New%s(), nil\ns.%s.node.Init(&s.node, %s)", f.priv, f.priv, f.t.Name, f.priv, f.bit)
+			pr.P("s.%s, s.%sSent = New%s(), initial%s\ns.%s.node.Init(&s.node, %s)", f.priv, f.priv, f.t.Name, f.t.Name, f.priv, f.bit)
 		case classNode:
 			if !f.lazy {
 				pr.P("s.%s.%s()", f.priv, method(f.t, "Clear"))
@@ -177,8 +177,11 @@ func (p *plan) printStructShared(pr *printer, s *schema.Struct, fields []*field)
 	pr.P("func (s *%s) clean() {", s.Name)
 	pr.P("s.node.SetModified(0)")
 	for _, f := range fields {
-		if f.class == classNode {
+		switch f.class {
+		case classNode:
 			guarded(pr, f, "s", fmt.Sprintf("s.%s.%s()", f.priv, method(f.t, "Clean")))
+		case classShared:
+			pr.P("if !s.%s.node.Frozen() {\ns.%s.clean()\n}", f.priv, f.priv)
 		}
 	}
 	pr.P("}")
@@ -201,6 +204,9 @@ func (p *plan) printStructShared(pr *printer, s *schema.Struct, fields []*field)
 			differ = fmt.Sprintf("%s.%s(%s)", a, method(f.t, "MarkDiff"), ref)
 		case classShared:
 			pr.P("s.%sSent = held.%s", f.priv, f.priv)
+			if f.present != "" {
+				pr.P("if held.present&(%s) == 0 {\ns.%sSent = nil\n}", f.present, f.priv)
+			}
 			differ = fmt.Sprintf("%s != %s && !%s.Equal(%s)", a, b, a, b)
 		default:
 			differ = different(f.t, a, b)
@@ -277,7 +283,7 @@ func (p *plan) printSharing(pr *printer, s *schema.Struct, fields []*field) {
 	pr.P("")
 	pr.P("// share returns s made shared, or a shared copy if s is part of a record.")
 	pr.P("func (s *%s) share(user *stefrt.Node) *%s {", s.Name, s.Name)
-	pr.P("if s.node.Frozen() {\nreturn s\n}")
+	pr.P("if s.node.Frozen() {\nif s.node.Oversize() {\nuser.SetOversize(true)\n}\nreturn s\n}")
 	pr.P("v := s")
 	pr.P("if !s.node.Free() {\nv = New%s()\nv.CopyFrom(s)\n}", s.Name)
 	pr.P("if v.node.Oversize() {\nuser.SetOversize(true)\n}")

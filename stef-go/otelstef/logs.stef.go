@@ -87,9 +87,9 @@ func (s *Logs) Modified() uint64 { return s.node.Modified() }
 func (s *Logs) init(parent *stefrt.Node, bit uint64) {
 	s.node.Init(parent, bit)
 	s.envelope.init(&s.node, LogsFieldEnvelope)
-	s.resource = NewResource()
+	s.resource, s.resourceSent = NewResource(), initialResource
 	s.resource.node.Init(&s.node, LogsFieldResource)
-	s.scope = NewScope()
+	s.scope, s.scopeSent = NewScope(), initialScope
 	s.scope.node.Init(&s.node, LogsFieldScope)
 	s.record.init(&s.node, LogsFieldRecord)
 }
@@ -98,9 +98,9 @@ func (s *Logs) init(parent *stefrt.Node, bit uint64) {
 func (s *Logs) clear() {
 	s.node.SetModified(0)
 	s.envelope.clear()
-	s.resource, s.resourceSent = NewResource(), nil
+	s.resource, s.resourceSent = NewResource(), initialResource
 	s.resource.node.Init(&s.node, LogsFieldResource)
-	s.scope, s.scopeSent = NewScope(), nil
+	s.scope, s.scopeSent = NewScope(), initialScope
 	s.scope.node.Init(&s.node, LogsFieldScope)
 	s.record.clear()
 }

@@ -6,7 +6,6 @@
 package otelstef
 
 import (
-	"github.com/otelstef/stef/stef-go/codec"
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
@@ -178,6 +177,9 @@ func (s *Metric) freeze() {
 // share returns s made shared, or a shared copy if s is part of a record.
 func (s *Metric) share(user *stefrt.Node) *Metric {
 	if s.node.Frozen() {
+		if s.node.Oversize() {
+			user.SetOversize(true)
+		}
 		return s
 	}
 	v := s
@@ -234,165 +236,4 @@ func (s *Metric) hash(h *stefrt.Hash) {
 func (s *Metric) size() int {
 	n := 24 + 16 + len(s.name) + 16 + len(s.description) + 16 + len(s.unit) + s.metadata.size() + s.histogramBounds.Size()
 	return n
-}
-
-type metricEncoder struct {
-	head                    stefrt.StructEncoder
-	dict                    *stefrt.StructDict[Metric]
-	name, description, unit codec.StringDictEncoder
-	typeField               codec.Uint64Encoder
-	metadata                attributesEncoder
-	histogramBounds         codec.ArrayEncoder[float64, codec.Float64Encoder, *codec.Float64Encoder]
-	aggregationTemporality  codec.Uint64Encoder
-	monotonic               codec.BoolEncoder
-}
-
-func (e *metricEncoder) register(b *stefrt.EncoderBuilder, name string) {
-	e.dict = stefrt.EncoderDict[Metric](b, "Metric")
-	b.Struct(name, "Metric", &e.head, 0,
-		stefrt.PrimitiveEncoder("Name", &e.name, "MetricName"),
-		stefrt.PrimitiveEncoder("Description", &e.description, "MetricDescription"),
-		stefrt.PrimitiveEncoder("Unit", &e.unit, "MetricUnit"),
-		stefrt.PrimitiveEncoder("Type", &e.typeField, ""),
-		stefrt.EncoderOf("Metadata", e.metadata.register),
-		stefrt.PrimitivesEncoder("HistogramBounds", &e.histogramBounds, ""),
-		stefrt.PrimitiveEncoder("AggregationTemporality", &e.aggregationTemporality, ""),
-		stefrt.PrimitiveEncoder("Monotonic", &e.monotonic, ""),
-	)
-}
-
-// Encode writes v, or a reference to an equal value written before, and
-// returns the shared value that the reader holds from then on. held is what it
-// held before, nil if that is not to be relied on.
-func (e *metricEncoder) Encode(v, held *Metric) *Metric {
-	if ref, ok := e.dict.Known(&v.slot); ok {
-		e.head.Reference(ref)
-		return v
-	}
-	entry, ref, sum := e.dict.Find(v, (*Metric).hash, (*Metric).Equal)
-	if entry != nil {
-		e.head.Reference(ref)
-		if v.node.Frozen() {
-			e.dict.Remember(&v.slot, ref)
-		} else {
-			v.clean()
-		}
-		return entry
-	}
-	if !v.node.Frozen() {
-		private := v
-		v = NewMetric()
-		v.CopyFrom(private)
-		v.freeze()
-		private.clean()
-	}
-	if held != nil {
-		v.markDiff(held)
-	} else {
-		v.markAll(new(stefrt.Check))
-	}
-	e.head.Write(1, 1)
-	e.encodeFields(v)
-	e.dict.Remember(&v.slot, e.dict.Insert(sum, v, v.size()))
-	return v
-}
-
-func (e *metricEncoder) encodeFields(s *Metric) {
-	mask := s.node.Take() & e.head.Mask
-	e.head.Write(mask, e.head.Fields)
-	if mask&MetricFieldName != 0 {
-		e.name.Encode(s.name)
-	}
-	if mask&MetricFieldDescription != 0 {
-		e.description.Encode(s.description)
-	}
-	if mask&MetricFieldUnit != 0 {
-		e.unit.Encode(s.unit)
-	}
-	if mask&MetricFieldType != 0 {
-		e.typeField.Encode(uint64(s.typeField))
-	}
-	if mask&MetricFieldMetadata != 0 {
-		e.metadata.Encode(&s.metadata)
-	}
-	if mask&MetricFieldHistogramBounds != 0 {
-		e.histogramBounds.Encode(s.histogramBounds.Encoding())
-	}
-	if mask&MetricFieldAggregationTemporality != 0 {
-		e.aggregationTemporality.Encode(uint64(s.aggregationTemporality))
-	}
-	if mask&MetricFieldMonotonic != 0 {
-		e.monotonic.Encode(s.monotonic)
-	}
-}
-
-type metricDecoder struct {
-	head                    stefrt.StructDecoder
-	dict                    *stefrt.StructTable[Metric]
-	name, description, unit codec.StringDictDecoder
-	typeField               codec.Uint64Decoder
-	metadata                attributesDecoder
-	histogramBounds         codec.ArrayDecoder[float64, codec.Float64Decoder, *codec.Float64Decoder]
-	aggregationTemporality  codec.Uint64Decoder
-	monotonic               codec.BoolDecoder
-}
-
-func (d *metricDecoder) register(b *stefrt.DecoderBuilder, name string) {
-	d.dict = stefrt.DecoderTable[Metric](b, "Metric")
-	b.Struct(name, "Metric", &d.head, 0,
-		stefrt.PrimitiveDecoder("Name", &d.name, "MetricName"),
-		stefrt.PrimitiveDecoder("Description", &d.description, "MetricDescription"),
-		stefrt.PrimitiveDecoder("Unit", &d.unit, "MetricUnit"),
-		stefrt.PrimitiveDecoder("Type", &d.typeField, ""),
-		stefrt.DecoderOf("Metadata", d.metadata.register),
-		stefrt.PrimitivesDecoder("HistogramBounds", &d.histogramBounds, ""),
-		stefrt.PrimitiveDecoder("AggregationTemporality", &d.aggregationTemporality, ""),
-		stefrt.PrimitiveDecoder("Monotonic", &d.monotonic, ""),
-	)
-}
-
-// Decode returns a value of the dictionary, which may be new. held is the value
-// until now; it is returned if there is a fault.
-func (d *metricDecoder) Decode(held *Metric) *Metric {
-	if d.head.Read(1) == 0 {
-		if entry := d.dict.Entry(&d.head.BitsIn); entry != nil {
-			return entry
-		}
-		return held
-	}
-	s := NewMetric()
-	s.CopyFrom(held)
-	d.decodeFields(s)
-	s.freeze()
-	d.dict.Append(&d.head.BitsIn, s, s.size())
-	return s
-}
-
-func (d *metricDecoder) decodeFields(s *Metric) {
-	mask := d.head.Read(d.head.Fields)
-	s.node.SetModified(mask)
-	if mask&MetricFieldName != 0 {
-		s.name = d.name.Decode()
-	}
-	if mask&MetricFieldDescription != 0 {
-		s.description = d.description.Decode()
-	}
-	if mask&MetricFieldUnit != 0 {
-		s.unit = d.unit.Decode()
-	}
-	if mask&MetricFieldType != 0 {
-		s.typeField = MetricType(d.typeField.Decode())
-	}
-	if mask&MetricFieldMetadata != 0 {
-		d.metadata.Decode(&s.metadata)
-	}
-	if mask&MetricFieldHistogramBounds != 0 {
-		s.histogramBounds.Decoded(d.histogramBounds.Decode(s.histogramBounds.Encoding()))
-	}
-	if mask&MetricFieldAggregationTemporality != 0 {
-		s.aggregationTemporality = AggregationTemporality(d.aggregationTemporality.Decode())
-	}
-	if mask&MetricFieldMonotonic != 0 {
-		s.monotonic = d.monotonic.Decode()
-	}
 }

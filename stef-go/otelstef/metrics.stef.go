@@ -117,11 +117,11 @@ func (s *Metrics) Modified() uint64 { return s.node.Modified() }
 func (s *Metrics) init(parent *stefrt.Node, bit uint64) {
 	s.node.Init(parent, bit)
 	s.envelope.init(&s.node, MetricsFieldEnvelope)
-	s.metric = NewMetric()
+	s.metric, s.metricSent = NewMetric(), initialMetric
 	s.metric.node.Init(&s.node, MetricsFieldMetric)
-	s.resource = NewResource()
+	s.resource, s.resourceSent = NewResource(), initialResource
 	s.resource.node.Init(&s.node, MetricsFieldResource)
-	s.scope = NewScope()
+	s.scope, s.scopeSent = NewScope(), initialScope
 	s.scope.node.Init(&s.node, MetricsFieldScope)
 	s.attributes.init(&s.node, MetricsFieldAttributes)
 	s.point.init(&s.node, MetricsFieldPoint)
@@ -131,11 +131,11 @@ func (s *Metrics) init(parent *stefrt.Node, bit uint64) {
 func (s *Metrics) clear() {
 	s.node.SetModified(0)
 	s.envelope.clear()
-	s.metric, s.metricSent = NewMetric(), nil
+	s.metric, s.metricSent = NewMetric(), initialMetric
 	s.metric.node.Init(&s.node, MetricsFieldMetric)
-	s.resource, s.resourceSent = NewResource(), nil
+	s.resource, s.resourceSent = NewResource(), initialResource
 	s.resource.node.Init(&s.node, MetricsFieldResource)
-	s.scope, s.scopeSent = NewScope(), nil
+	s.scope, s.scopeSent = NewScope(), initialScope
 	s.scope.node.Init(&s.node, MetricsFieldScope)
 	s.attributes.clear()
 	s.point.clear()

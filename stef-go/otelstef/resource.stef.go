@@ -121,6 +121,9 @@ func (s *Resource) freeze() {
 // share returns s made shared, or a shared copy if s is part of a record.
 func (s *Resource) share(user *stefrt.Node) *Resource {
 	if s.node.Frozen() {
+		if s.node.Oversize() {
+			user.SetOversize(true)
+		}
 		return s
 	}
 	v := s
@@ -263,7 +266,7 @@ func (d *resourceDecoder) register(b *stefrt.DecoderBuilder, name string) {
 }
 
 // Decode returns a value of the dictionary, which may be new. held is the value
-// until now; it is returned if there is a fault.
+// until now.
 func (d *resourceDecoder) Decode(held *Resource) *Resource {
 	if d.head.Read(1) == 0 {
 		if entry := d.dict.Entry(&d.head.BitsIn); entry != nil {

@@ -138,6 +138,9 @@ func (s *Scope) freeze() {
 // share returns s made shared, or a shared copy if s is part of a record.
 func (s *Scope) share(user *stefrt.Node) *Scope {
 	if s.node.Frozen() {
+		if s.node.Oversize() {
+			user.SetOversize(true)
+		}
 		return s
 	}
 	v := s
@@ -285,7 +288,7 @@ func (d *scopeDecoder) register(b *stefrt.DecoderBuilder, name string) {
 }
 
 // Decode returns a value of the dictionary, which may be new. held is the value
-// until now; it is returned if there is a fault.
+// until now.
 func (d *scopeDecoder) Decode(held *Scope) *Scope {
 	if d.head.Read(1) == 0 {
 		if entry := d.dict.Entry(&d.head.BitsIn); entry != nil {

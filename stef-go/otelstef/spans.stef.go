@@ -87,9 +87,9 @@ func (s *Spans) Modified() uint64 { return s.node.Modified() }
 func (s *Spans) init(parent *stefrt.Node, bit uint64) {
 	s.node.Init(parent, bit)
 	s.envelope.init(&s.node, SpansFieldEnvelope)
-	s.resource = NewResource()
+	s.resource, s.resourceSent = NewResource(), initialResource
 	s.resource.node.Init(&s.node, SpansFieldResource)
-	s.scope = NewScope()
+	s.scope, s.scopeSent = NewScope(), initialScope
 	s.scope.node.Init(&s.node, SpansFieldScope)
 	s.span.init(&s.node, SpansFieldSpan)
 }
@@ -98,9 +98,9 @@ func (s *Spans) init(parent *stefrt.Node, bit uint64) {
 func (s *Spans) clear() {
 	s.node.SetModified(0)
 	s.envelope.clear()
-	s.resource, s.resourceSent = NewResource(), nil
+	s.resource, s.resourceSent = NewResource(), initialResource
 	s.resource.node.Init(&s.node, SpansFieldResource)
-	s.scope, s.scopeSent = NewScope(), nil
+	s.scope, s.scopeSent = NewScope(), initialScope
 	s.scope.node.Init(&s.node, SpansFieldScope)
 	s.span.clear()
 }
