@@ -1,0 +1,42 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package otelstef_test
+
+import (
+	"testing"
+
+	"github.com/otelstef/stef/stef-go/steftest"
+)
+
+// seeds is how many seeds the properties are checked with.
+func seeds(n uint64) uint64 {
+	if testing.Short() {
+		n = n/10 + 1
+	}
+	return n
+}
+
+func TestRoundTrip(t *testing.T) {
+	eachRoot(t, func(t *testing.T, r *steftest.Root) {
+		for seed := range seeds(100) {
+			steftest.RoundTrip(t, r, seed)
+		}
+	})
+}
+
+func TestEvolve(t *testing.T) {
+	eachRoot(t, func(t *testing.T, r *steftest.Root) {
+		for seed := range seeds(100) {
+			steftest.Evolve(t, r, seed)
+		}
+	})
+}
+
+func TestMutate(t *testing.T) {
+	eachRoot(t, func(t *testing.T, r *steftest.Root) {
+		for seed := range seeds(200) {
+			steftest.Mutate(t, r, seed)
+		}
+	})
+}

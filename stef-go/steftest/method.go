@@ -1,0 +1,79 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package steftest
+
+import (
+	"fmt"
+	"reflect"
+	"sync"
+	"unicode"
+
+	"github.com/otelstef/stef/stef-go/schema"
+)
+
+// methods caches the places of methods by type and name.
+var methods sync.Map // methodKey -> int
+
+type methodKey struct {
+	typ  reflect.Type
+	name string
+}
+
+// has says whether v has a method of that name.
+func has(v reflect.Value, name string) bool { return methodIndex(v, name) >= 0 }
+
+func methodIndex(v reflect.Value, name string) int {
+	key := methodKey{v.Type(), name}
+	if i, ok := methods.Load(key); ok {
+		return i.(int)
+	}
+	i := -1
+	if m, ok := key.typ.MethodByName(name); ok {
+		i = m.Index
+	}
+	methods.Store(key, i)
+	return i
+}
+
+// call calls a method of a generated type and returns its first result.
+// Arguments are converted to what the method takes: enums have types of their
+// own.
+func call(v reflect.Value, name string, args ...any) reflect.Value {
+	i := methodIndex(v, name)
+	if i < 0 {
+		panic(fmt.Sprintf("steftest: %s has no method %s; it is not made of this schema", v.Type(), name))
+	}
+	m := v.Method(i)
+	t := m.Type()
+	in := make([]reflect.Value, len(args))
+	for i, arg := range args {
+		a, ok := arg.(reflect.Value)
+		if !ok {
+			a = reflect.ValueOf(arg)
+		}
+		if want := t.In(i); a.Type() != want {
+			a = a.Convert(want)
+		}
+		in[i] = a
+	}
+	out := m.Call(in)
+	if len(out) == 0 {
+		return reflect.Value{}
+	}
+	return out[0]
+}
+
+// length returns the number of elements or pairs.
+func length(v reflect.Value) int { return int(call(v, "Len").Int()) }
+
+// exported returns the name of a field as generated code spells it.
+func exported(name string) string {
+	r := []rune(name)
+	r[0] = unicode.ToUpper(r[0])
+	return string(r)
+}
+
+// shared says whether values of t are held by pointer, by all records that
+// have the same value.
+func shared(t *schema.Type) bool { return t.Kind == schema.KindStruct && t.Struct.Dict != "" }

@@ -1,0 +1,258 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package steftest
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"testing"
+
+	stef "github.com/otelstef/stef/stef-go"
+	"github.com/otelstef/stef/stef-go/dynamic"
+	"github.com/otelstef/stef/stef-go/schema"
+)
+
+// RoundTrip writes random records in a random setting of compression, limits
+// and restart flags, by the generated code and by package dynamic, and reads
+// each stream by both.
+func RoundTrip(tb testing.TB, r *Root, seed uint64) {
+	tb.Helper()
+	rnd := newRandom(seed, Shape{})
+	s := rnd.setting()
+	if rnd.chance(30) {
+		s.wire = r.Base
+	}
+	check(tb, seed, s, bothWays(r, rnd, s))
+}
+
+// Evolve is RoundTrip in an older schema: fields are cut off at random, as if
+// they had been appended since. It also checks that a newer schema is refused.
+func Evolve(tb testing.TB, r *Root, seed uint64) {
+	tb.Helper()
+	rnd := newRandom(seed, Shape{})
+	s := rnd.setting()
+	s.wire = rnd.wire(r.Schema)
+	check(tb, seed, s, bothWays(r, rnd, s))
+	check(tb, seed, s, refusesNewer(r, rnd))
+}
+
+func check(tb testing.TB, seed uint64, s setting, err error) {
+	tb.Helper()
+	if err != nil {
+		tb.Fatalf("seed %d, %s: %v", seed, s, err)
+	}
+}
+
+func bothWays(r *Root, rnd random, s setting) error {
+	recs := rnd.records(r.Schema, 1+rnd.IntN(40))
+	kept, err := schema.Keep(r.Schema, s.effective(r))
+	if err != nil {
+		return err
+	}
+	want := make([]*dynamic.Struct, len(recs))
+	for i, rec := range recs {
+		want[i] = Cut(r.Schema, kept, rec)
+	}
+	flush := rnd.IntN(20)
+	stream, err := writeGenerated(r, rnd, s, flush, recs)
+	if err != nil {
+		return fmt.Errorf("generated writer: %w", err)
+	}
+	if err := readBoth(r, s, stream, want); err != nil {
+		return fmt.Errorf("stream of the generated writer: %w", err)
+	}
+	if stream, err = writeDynamic(r, s, flush, recs); err != nil {
+		return fmt.Errorf("dynamic writer: %w", err)
+	}
+	if err := readBoth(r, s, stream, want); err != nil {
+		return fmt.Errorf("stream of the dynamic writer: %w", err)
+	}
+	return nil
+}
+
+// flushes says whether to flush after record i.
+func flushes(i, flush int) bool { return flush > 0 && i%flush == flush-1 }
+
+func writeGenerated(r *Root, rnd random, s setting, flush int, recs []*dynamic.Struct) ([]byte, error) {
+	var out bytes.Buffer
+	w, err := r.NewWriter(&out, s.generated()...)
+	if err != nil {
+		return nil, err
+	}
+	if !slices.Equal(w.Schema(), s.effective(r)) {
+		return nil, fmt.Errorf("schema is %v", w.Schema())
+	}
+	for i, rec := range recs {
+		if i == 0 || rec != recs[i-1] || rnd.chance(50) {
+			Set(w.Record(), r.Schema, rec)
+		}
+		if err := w.Write(); err != nil {
+			return nil, err
+		}
+		if flushes(i, flush) {
+			if err := w.Flush(); err != nil {
+				return nil, err
+			}
+		}
+		if d := Diff(r.Schema, rec, Value(w.Record(), r.Schema, nil)); d != "" {
+			return nil, fmt.Errorf("record %d after Write: %s", i+1, d)
+		}
+	}
+	if err := w.Close(); err != nil {
+		return nil, err
+	}
+	if stats := w.Stats(); stats.Records != uint64(len(recs)) || stats.Flushed != stats.Records || stats.Bytes != int64(out.Len()) {
+		return nil, fmt.Errorf("statistics %+v of %d records, %d bytes", stats, len(recs), out.Len())
+	}
+	return out.Bytes(), nil
+}
+
+func writeDynamic(r *Root, s setting, flush int, recs []*dynamic.Struct) ([]byte, error) {
+	var out bytes.Buffer
+	w, err := dynamic.NewWriter(&out, r.Schema, s.dynamic(r)...)
+	if err != nil {
+		return nil, err
+	}
+	for i, rec := range recs {
+		if err := w.Write(rec); err != nil {
+			return nil, err
+		}
+		if flushes(i, flush) {
+			if err := w.Flush(); err != nil {
+				return nil, err
+			}
+		}
+	}
+	err = w.Close()
+	return out.Bytes(), err
+}
+
+func readBoth(r *Root, s setting, stream []byte, want []*dynamic.Struct) error {
+	have, err := r.ReadDynamic(bytes.NewReader(stream))
+	if err := differs(r, want, have, err); err != nil {
+		return fmt.Errorf("dynamic reader: %w", err)
+	}
+	d, err := r.NewReader(bytes.NewReader(stream))
+	if err != nil {
+		return fmt.Errorf("generated reader: %w", err)
+	}
+	if !slices.Equal(d.Schema(), s.effective(r)) || !maps.Equal(d.UserData(), s.userData) {
+		return fmt.Errorf("generated reader: schema %v, user data %q", d.Schema(), d.UserData())
+	}
+	follower := NewFollower(r.Schema, nil)
+	for have = nil; d.Next(); {
+		value := Value(d.Record(), r.Schema, nil)
+		have = append(have, value)
+		if d := Diff(r.Schema, value, follower.Next(d.Record())); d != "" {
+			return fmt.Errorf("generated reader: record %d by its marks: %s", len(have), d)
+		}
+	}
+	if err := differs(r, want, have, d.Err()); err != nil {
+		return fmt.Errorf("generated reader: %w", err)
+	}
+	if stats := d.Stats(); stats.Records != uint64(len(want)) || stats.Bytes != int64(len(stream)) {
+		return fmt.Errorf("generated reader: statistics %+v of %d records, %d bytes", stats, len(want), len(stream))
+	}
+	return nil
+}
+
+// differs makes an error of what was read other than wanted.
+func differs(r *Root, want, have []*dynamic.Struct, err error) error {
+	d := DiffAll(r.Schema, want, have)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%w; after %d of %d records, %s", err, len(have), len(want), d)
+	case d != "":
+		return errors.New(d)
+	}
+	return nil
+}
+
+// refusesNewer adds a field to a struct, which generated code must refuse.
+func refusesNewer(r *Root, rnd random) error {
+	whole := schema.WireOf(r.Schema)
+	newer := slices.Clone(whole)
+	newer[rnd.IntN(len(newer))]++
+	if rnd.chance(20) {
+		newer = append(whole, 1)
+	}
+	if _, err := r.NewWriter(io.Discard, stef.WithSchema(newer)); !errors.Is(err, stef.ErrSchema) {
+		return fmt.Errorf("a writer in the schema %v gives %v", newer, err)
+	}
+	stream := []byte{'S', 'T', 'E', 'F', 2, 0, 0}
+	header, err := newer.AppendBinary(nil)
+	if err != nil {
+		return err
+	}
+	header = append(append([]byte{byte(len(header))}, header...), 0)
+	stream = append(append(stream, 0, byte(len(header))), header...)
+	if _, err := r.NewReader(bytes.NewReader(stream)); !errors.Is(err, stef.ErrSchema) {
+		return fmt.Errorf("a reader of the schema %v gives %v", newer, err)
+	}
+	return nil
+}
+
+// Mutate has Mutators change the records of two writers that share values of
+// dictionary structs, writes in between, and reads what came of it.
+func Mutate(tb testing.TB, r *Root, seed uint64) {
+	tb.Helper()
+	rnd := newRandom(seed, Shape{})
+	pool := NewPool()
+	var ends [2]mutatedStream
+	for i := range ends {
+		end := &ends[i]
+		end.setting = rnd.setting()
+		if rnd.chance(30) {
+			end.setting.wire = rnd.wire(r.Schema)
+		}
+		var err error
+		if end.w, err = r.NewWriter(&end.out, end.setting.generated()...); err != nil {
+			check(tb, seed, end.setting, err)
+		}
+		end.m = NewMutator(rnd.Uint64(), r, end.w.Record(), pool)
+	}
+	for range 1 + rnd.IntN(60) {
+		end := &ends[rnd.IntN(2)]
+		check(tb, seed, end.setting, end.step(r, rnd))
+	}
+	for i := range ends {
+		end := &ends[i]
+		if err := end.w.Close(); err != nil {
+			check(tb, seed, end.setting, err)
+		}
+		check(tb, seed, end.setting, readBoth(r, end.setting, end.out.Bytes(), end.want))
+	}
+}
+
+type mutatedStream struct {
+	setting setting
+	out     bytes.Buffer
+	w       Writer[any]
+	m       *Mutator
+	want    []*dynamic.Struct
+}
+
+// step mutates the record and writes it.
+func (e *mutatedStream) step(r *Root, rnd random) error {
+	want := e.m.Mutate()
+	if d := Diff(r.Schema, want, Value(e.w.Record(), r.Schema, nil)); d != "" {
+		return fmt.Errorf("record %d before Write: %s", len(e.want)+1, d)
+	}
+	if err := e.w.Write(); err != nil {
+		return err
+	}
+	kept, err := schema.Keep(r.Schema, e.setting.effective(r))
+	if err != nil {
+		return err
+	}
+	e.want = append(e.want, Cut(r.Schema, kept, want))
+	if rnd.chance(5) {
+		return e.w.Flush()
+	}
+	return nil
+}

@@ -1,0 +1,151 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package steftest
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"reflect"
+
+	stef "github.com/otelstef/stef/stef-go"
+	"github.com/otelstef/stef/stef-go/dynamic"
+	"github.com/otelstef/stef/stef-go/schema"
+)
+
+// Writer is what generated writers of records R have in common.
+type Writer[R any] interface {
+	Record() R
+	Write() error
+	Flush() error
+	Close() error
+	Stats() stef.WriterStats
+	Schema() schema.WireSchema
+}
+
+// Reader is what generated readers of records R have in common.
+type Reader[R any] interface {
+	Next() bool
+	Record() R
+	Err() error
+	Buffered() uint64
+	Run(fields uint64) int
+	Stats() stef.ReaderStats
+	Schema() schema.WireSchema
+	UserData() map[string]string
+	Close()
+}
+
+// Root connects a root struct with its generated code.
+type Root struct {
+	// Schema is the root struct.
+	Schema *schema.Struct
+	// Base is the wire schema of streams that announce none.
+	Base schema.WireSchema
+	// NewWriter and NewReader are those of the generated code, with records
+	// as any.
+	NewWriter func(io.Writer, ...stef.WriterOption) (Writer[any], error)
+	NewReader func(io.Reader, ...stef.ReaderOption) (Reader[any], error)
+
+	make map[reflect.Type]reflect.Value
+}
+
+// NewRoot connects a root struct with its generated writer and reader. base is
+// the wire schema of streams that announce none; nil is all of root.
+// constructors are functions such as otelstef.NewResource. Mutators need them to
+// make values that are not part of a record; without those of dictionary
+// structs they share nothing.
+func NewRoot[R any, W Writer[R], D Reader[R]](root *schema.Struct, base schema.WireSchema,
+	newWriter func(io.Writer, ...stef.WriterOption) (W, error),
+	newReader func(io.Reader, ...stef.ReaderOption) (D, error), constructors ...any) *Root {
+	if base == nil {
+		base = schema.WireOf(root)
+	}
+	r := &Root{Schema: root, Base: base, make: map[reflect.Type]reflect.Value{}}
+	r.NewWriter = func(w io.Writer, options ...stef.WriterOption) (Writer[any], error) {
+		x, err := newWriter(w, options...)
+		if err != nil {
+			return nil, err
+		}
+		return anyWriter[R]{x}, nil
+	}
+	r.NewReader = func(src io.Reader, options ...stef.ReaderOption) (Reader[any], error) {
+		x, err := newReader(src, options...)
+		if err != nil {
+			return nil, err
+		}
+		return anyReader[R]{x}, nil
+	}
+	for _, c := range constructors {
+		f := reflect.ValueOf(c)
+		if f.Kind() != reflect.Func || f.Type().NumIn() != 0 || f.Type().NumOut() != 1 {
+			panic(fmt.Sprintf("steftest: a %s is no constructor", f.Type()))
+		}
+		r.make[f.Type().Out(0)] = f
+	}
+	return r
+}
+
+type anyWriter[R any] struct{ Writer[R] }
+
+func (w anyWriter[R]) Record() any { return w.Writer.Record() }
+
+type anyReader[R any] struct{ Reader[R] }
+
+func (r anyReader[R]) Record() any { return r.Reader.Record() }
+
+// free returns a new value of the type of v, a pointer, that is part of no
+// record, if there is a constructor.
+func (r *Root) free(v reflect.Type) (reflect.Value, bool) {
+	f, ok := r.make[v]
+	if !ok {
+		return reflect.Value{}, false
+	}
+	return f.Call(nil)[0], true
+}
+
+// Write writes records with the generated writer.
+func (r *Root) Write(recs []*dynamic.Struct, options ...stef.WriterOption) ([]byte, error) {
+	var out bytes.Buffer
+	w, err := r.NewWriter(&out, options...)
+	if err != nil {
+		return nil, err
+	}
+	for i, rec := range recs {
+		Set(w.Record(), r.Schema, rec)
+		if err := w.Write(); err != nil {
+			return out.Bytes(), fmt.Errorf("record %d: %w", i+1, err)
+		}
+	}
+	err = w.Close()
+	return out.Bytes(), err
+}
+
+// Read reads records with the generated reader until the end of the stream or
+// an error.
+func (r *Root) Read(src io.Reader, options ...stef.ReaderOption) ([]*dynamic.Struct, error) {
+	d, err := r.NewReader(src, options...)
+	if err != nil {
+		return nil, err
+	}
+	var recs []*dynamic.Struct
+	for d.Next() {
+		recs = append(recs, Value(d.Record(), r.Schema, nil))
+	}
+	return recs, d.Err()
+}
+
+// ReadDynamic reads records with package dynamic until the end of the stream
+// or an error.
+func (r *Root) ReadDynamic(src io.Reader, options ...dynamic.ReaderOption) ([]*dynamic.Struct, error) {
+	d, err := dynamic.NewReader(src, r.Schema, append([]dynamic.ReaderOption{dynamic.WithAssumedWire(r.Base)}, options...)...)
+	if err != nil {
+		return nil, err
+	}
+	var recs []*dynamic.Struct
+	for d.Next() {
+		recs = append(recs, d.Record())
+	}
+	return recs, d.Err()
+}
