@@ -1,0 +1,111 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefpdata
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+
+	"github.com/otelstef/stef/stef-go/otelstef"
+)
+
+// attributes gives dst the attributes of src, in the order the mode wants.
+func (c *copier) attributes(dst *otelstef.Attributes, src pcommon.Map) error {
+	if c.byKey && !inKeyOrder(src) {
+		return c.attributesByKey(dst, src)
+	}
+	n := src.Len()
+	if err := c.pairs(n); err != nil {
+		return err
+	}
+	dst.SetLen(n)
+	i := 0
+	for k, v := range src.All() {
+		if err := c.attribute(dst, i, k, v); err != nil {
+			return err
+		}
+		i++
+	}
+	return nil
+}
+
+// attribute sets one pair.
+func (c *copier) attribute(dst *otelstef.Attributes, i int, k string, v pcommon.Value) error {
+	c.left -= len(k)
+	switch v.Type() {
+	case pcommon.ValueTypeStr:
+		s := v.Str()
+		dst.SetString(i, k, s)
+		c.left -= len(s)
+	case pcommon.ValueTypeInt:
+		dst.SetInt64(i, k, v.Int())
+	case pcommon.ValueTypeDouble:
+		dst.SetFloat64(i, k, v.Double())
+	case pcommon.ValueTypeBool:
+		dst.SetBool(i, k, v.Bool())
+	default:
+		dst.SetKey(i, k)
+		if err := c.value(dst.Value(i), v, 0); err != nil {
+			return inField(fmt.Sprintf("[%q]", shorten(k)), err)
+		}
+	}
+	if c.left < 0 {
+		return c.take(0)
+	}
+	return nil
+}
+
+// inKeyOrder says whether the keys of m ascend.
+func inKeyOrder(m pcommon.Map) bool {
+	last := ""
+	for k := range m.All() {
+		if k < last {
+			return false
+		}
+		last = k
+	}
+	return true
+}
+
+// attributesByKey is attributes for maps whose keys are in no order. Pairs of
+// equal keys stay in theirs.
+func (c *copier) attributesByKey(dst *otelstef.Attributes, src pcommon.Map) error {
+	if err := c.pairs(src.Len()); err != nil {
+		return err
+	}
+	type pair struct {
+		key   string
+		value pcommon.Value
+	}
+	pairs := make([]pair, 0, src.Len())
+	for k, v := range src.All() {
+		pairs = append(pairs, pair{k, v})
+	}
+	slices.SortStableFunc(pairs, func(a, b pair) int { return cmp.Compare(a.key, b.key) })
+	dst.SetLen(len(pairs))
+	for i, p := range pairs {
+		if err := c.attribute(dst, i, p.key, p.value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sameAttributes says whether a holds the attributes of m in the same order.
+func sameAttributes(a *otelstef.Attributes, m pcommon.Map) bool {
+	if a.Len() != m.Len() {
+		return false
+	}
+	i := 0
+	for k, v := range m.All() {
+		if a.Key(i) != k || !sameValue(a.Value(i), v) {
+			return false
+		}
+		i++
+	}
+	return true
+}

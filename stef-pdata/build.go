@@ -1,0 +1,80 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefpdata
+
+import (
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/xpdata"
+
+	"github.com/otelstef/stef/stef-go/otelstef"
+)
+
+// builder builds values of pdata from records.
+type builder struct {
+	// spent estimates the bytes that were built, beyond text, which is shared
+	// with the reader.
+	spent int
+	pairs xpdata.MapBuilder
+}
+
+const builtValueBytes = 64 // what an attribute or nested value of pdata takes
+
+// attributes gives dst, which is empty, the pairs of src.
+func (b *builder) attributes(dst pcommon.Map, src *otelstef.Attributes) {
+	n := src.Len()
+	if n == 0 {
+		return
+	}
+	b.spent += n * builtValueBytes
+	b.pairs.EnsureCapacity(n)
+	for i := range n {
+		b.value(b.pairs.AppendEmpty(src.Key(i)), src.Value(i))
+	}
+	b.pairs.UnsafeIntoMap(dst)
+}
+
+// value gives dst, which is empty, the value of src.
+func (b *builder) value(dst pcommon.Value, src *otelstef.AnyValue) {
+	switch src.Type() {
+	case otelstef.AnyValueTypeString:
+		dst.SetStr(src.String())
+	case otelstef.AnyValueTypeInt64:
+		dst.SetInt(src.Int64())
+	case otelstef.AnyValueTypeFloat64:
+		dst.SetDouble(src.Float64())
+	case otelstef.AnyValueTypeBool:
+		dst.SetBool(src.Bool())
+	case otelstef.AnyValueTypeBytes:
+		b.spent += len(src.Bytes())
+		dst.SetEmptyBytes().FromRaw(src.Bytes())
+	case otelstef.AnyValueTypeArray:
+		b.array(dst.SetEmptySlice(), src)
+	case otelstef.AnyValueTypeKVList:
+		b.list(dst.SetEmptyMap(), src.KVList())
+	}
+}
+
+func (b *builder) array(dst pcommon.Slice, src *otelstef.AnyValue) {
+	elements := src.Array()
+	n := elements.Len()
+	b.spent += n * builtValueBytes
+	dst.EnsureCapacity(n)
+	for i := range n {
+		b.value(dst.AppendEmpty(), elements.At(i))
+	}
+}
+
+func (b *builder) list(dst pcommon.Map, src *otelstef.KeyValueList) {
+	n := src.Len()
+	if n == 0 {
+		return
+	}
+	b.spent += n * builtValueBytes
+	var pairs xpdata.MapBuilder
+	pairs.EnsureCapacity(n)
+	for i := range n {
+		b.value(pairs.AppendEmpty(src.Key(i)), src.Value(i))
+	}
+	pairs.UnsafeIntoMap(dst)
+}

@@ -1,0 +1,27 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefpdata
+
+// Losses counts what the schema of a stream could not carry. In the full
+// schema only EmptyContainers can be other than 0.
+//
+// spec: #losses
+type Losses struct {
+	// EmptyContainers are resources, scopes and metrics without items.
+	EmptyContainers uint64
+	// EntityRefs are entity references of resources.
+	EntityRefs uint64
+	// Flags are points with flag bits that were not sent.
+	Flags uint64
+	// Values are points with the flag "no recorded value" that had a value.
+	Values uint64
+	// Unvalued are number points without a value and without that flag, which
+	// come back with it.
+	Unvalued uint64
+}
+
+// Total returns the sum of the counts.
+func (l Losses) Total() uint64 {
+	return l.EmptyContainers + l.EntityRefs + l.Flags + l.Values + l.Unvalued
+}

@@ -1,0 +1,175 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefpdata
+
+import (
+	"io"
+
+	"go.opentelemetry.io/collector/pdata/pmetric"
+
+	"github.com/otelstef/stef/stef-go/otelstef"
+)
+
+// MetricsDecoder reads a stream of metrics into pdata. It serves one stream and
+// is not safe for use by several goroutines at once.
+type MetricsDecoder struct {
+	r        *otelstef.MetricsReader
+	maxItems int
+	kept     kept
+	builder
+
+	group    metricGroup
+	points   points
+	read     uint64 // records read of the stream
+	rejected RecordErrors
+	err      error // that ended the stream
+}
+
+// metricGroup is the containers that points are added to. A container is made
+// at its first point: until then its field made is false.
+type metricGroup struct {
+	md pmetric.Metrics
+	rm pmetric.ResourceMetrics
+	sm pmetric.ScopeMetrics
+
+	resource *otelstef.Resource // of the last record
+	scope    *otelstef.Scope
+	metric   *otelstef.Metric
+	made     struct{ resource, scope, metric bool }
+	fault    error // why no point can be added here
+}
+
+// NewMetricsDecoder returns a decoder that reads from r, which nothing else may
+// read from.
+func NewMetricsDecoder(r *otelstef.MetricsReader, options ...DecoderOption) *MetricsDecoder {
+	config := decoderConfig{maxItems: DefaultMaxItems}
+	for _, option := range options {
+		option(&config)
+	}
+	return &MetricsDecoder{r: r, maxItems: config.maxItems, kept: keptOf(r.Schema())}
+}
+
+// maxSpent is how many bytes Decode builds before it returns. A short stream can
+// repeat a large value very often.
+const maxSpent = 256 << 20
+
+// Decode returns what is complete: the points of the records that are left of
+// the frame, or of the next frame, up to the limit of items. At the end of the
+// stream it returns io.EOF.
+//
+// Records that say what OTLP cannot say are left out and reported in
+// RecordErrors; the points of the others are returned with it, and decoding can
+// go on. Any other error ends the stream. If the stream breaks within a frame,
+// the points before that are returned with the error.
+func (d *MetricsDecoder) Decode() (pmetric.Metrics, error) {
+	md := pmetric.NewMetrics()
+	if d.err != nil {
+		return md, d.err
+	}
+	d.group = metricGroup{md: md}
+	d.rejected, d.spent = nil, 0
+	for n := 0; n < d.maxItems && d.spent < maxSpent && (n == 0 || d.r.Buffered() > 0); n++ {
+		if !d.r.Next() {
+			if d.err = d.r.Err(); d.err == nil {
+				d.err = io.EOF
+			}
+			return md, d.err
+		}
+		d.read++
+		d.add(d.r.Record())
+	}
+	if len(d.rejected) > 0 {
+		return md, d.rejected
+	}
+	return md, nil
+}
+
+// add adds the point of a record.
+func (d *MetricsDecoder) add(rec *otelstef.Metrics) {
+	g := &d.group
+	if rec.Metric() != g.metric || rec.Scope() != g.scope || rec.Resource() != g.resource {
+		g.enter(rec)
+	}
+	err := g.fault
+	if err == nil {
+		err = checkPoint(rec.Point(), rec.Metric().Type())
+	}
+	if err != nil {
+		d.reject(err)
+		return
+	}
+	if !g.made.metric {
+		d.open()
+	}
+	d.point(rec)
+}
+
+// enter takes the containers of a record, and notes which ones have to be made.
+// Containers of equal content are the same, and metrics are the same if all but
+// their bounds is.
+//
+// spec: #otlp-metrics
+func (g *metricGroup) enter(rec *otelstef.Metrics) {
+	resource, scope, metric := rec.Resource(), rec.Scope(), rec.Metric()
+	first := g.metric == nil
+	if first || resource != g.resource && !resource.Equal(g.resource) {
+		g.made.resource, g.made.scope, g.made.metric = false, false, false
+	}
+	if first || scope != g.scope && !scope.Equal(g.scope) {
+		g.made.scope, g.made.metric = false, false
+	}
+	if first || metric != g.metric && !sameDescriptor(metric, g.metric) {
+		g.made.metric = false
+	}
+	g.resource, g.scope, g.metric = resource, scope, metric
+	g.fault = checkResource(resource)
+	if g.fault == nil {
+		g.fault = checkScope(scope)
+	}
+	if g.fault == nil {
+		g.fault = checkMetric(metric)
+	}
+}
+
+func sameDescriptor(a, b *otelstef.Metric) bool {
+	return a.Name() == b.Name() &&
+		a.Type() == b.Type() &&
+		a.AggregationTemporality() == b.AggregationTemporality() &&
+		a.Monotonic() == b.Monotonic() &&
+		a.Unit() == b.Unit() &&
+		a.Description() == b.Description() &&
+		a.Metadata().Equal(b.Metadata())
+}
+
+// open makes the containers that are not made yet.
+func (d *MetricsDecoder) open() {
+	const container = otelstef.MetricsFieldResource | otelstef.MetricsFieldScope | otelstef.MetricsFieldMetric
+	g := &d.group
+	if !g.made.resource {
+		g.rm = g.md.ResourceMetrics().AppendEmpty()
+		g.rm.SetSchemaUrl(g.resource.SchemaURL())
+		d.resource(g.rm.Resource(), g.resource)
+	}
+	if !g.made.scope {
+		g.sm = g.rm.ScopeMetrics().AppendEmpty()
+		g.sm.SetSchemaUrl(g.scope.SchemaURL())
+		d.scope(g.sm.Scope(), g.scope)
+	}
+	d.points = d.metric(g.sm.Metrics().AppendEmpty(), g.metric, min(1+d.r.Run(container), d.maxItems))
+	g.made.resource, g.made.scope, g.made.metric = true, true, true
+	d.spent += builtPointBytes
+}
+
+// reject notes that the record just read is left out.
+func (d *MetricsDecoder) reject(err error) {
+	field, inner := split(err)
+	if n := len(d.rejected); n > 0 {
+		last := d.rejected[n-1]
+		if last.Last == d.read-1 && last.Field == field && last.Err.Error() == inner.Error() {
+			last.Last = d.read
+			return
+		}
+	}
+	d.rejected = append(d.rejected, &RecordError{First: d.read, Last: d.read, Field: field, Err: inner})
+}

@@ -1,0 +1,278 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefpdata
+
+import (
+	"errors"
+
+	"go.opentelemetry.io/collector/pdata/pmetric"
+
+	"github.com/otelstef/stef/stef-go/otelstef"
+)
+
+// MetricsEncoder writes metrics of pdata to a stream. It serves one stream and
+// is not safe for use by several goroutines at once.
+type MetricsEncoder struct {
+	w    *otelstef.MetricsWriter
+	rec  *otelstef.Metrics
+	mode Mode
+	pointWriter
+
+	resources resourcePool
+	scopes    scopePool
+	metrics   metricPool
+	sorter    sorter
+
+	at       place
+	rejected ItemErrors
+}
+
+// place is the indexes of where an encoder is.
+type place struct{ resource, scope, metric, point int }
+
+// NewMetricsEncoder returns an encoder that writes to w, which nothing else may
+// write to. The default mode is Sorted.
+func NewMetricsEncoder(w *otelstef.MetricsWriter, options ...EncoderOption) *MetricsEncoder {
+	config := encoderConfig{mode: Sorted}
+	for _, option := range options {
+		option(&config)
+	}
+	e := &MetricsEncoder{w: w, rec: w.Record(), mode: config.mode}
+	e.kept = keptOf(w.Schema())
+	e.byKey = config.mode == Sorted
+	e.resources.refs = e.kept.entityRefs
+	return e
+}
+
+// Losses returns what the schema of the stream could not carry so far.
+func (e *MetricsEncoder) Losses() Losses { return e.losses }
+
+// Encode writes all points of md, which it does not change. It does not flush
+// the writer.
+//
+// Points that exceed a limit are left out and reported in ItemErrors, while the
+// others are written. Any other error is that of the writer, and neither can go
+// on after it.
+func (e *MetricsEncoder) Encode(md pmetric.Metrics) error {
+	e.rejected = nil
+	e.trim()
+	err := e.encodeResources(md.ResourceMetrics())
+	if e.mode == Sorted && err == nil {
+		err = e.writeSorted()
+	}
+	if err != nil {
+		return err
+	}
+	if len(e.rejected) > 0 {
+		return e.rejected
+	}
+	return nil
+}
+
+// What pools may hold before they are emptied, so that an encoder needs no
+// more memory however long it lives.
+const (
+	maxContainers = 1 << 14
+	maxSets       = 1 << 16
+	maxSetPairs   = 1 << 18
+)
+
+// trim empties pools that have grown too large.
+func (e *MetricsEncoder) trim() {
+	if e.resources.size() > maxContainers || e.scopes.size() > maxContainers || e.metrics.size() > maxContainers {
+		e.resources.reset()
+		e.scopes.reset()
+		e.metrics.reset()
+	}
+	if s := &e.sorter.sets; s.size() > maxSets || s.pairs > maxSetPairs {
+		s.reset()
+		for i := range e.metrics.entries {
+			e.metrics.entries[i].sets = nil
+		}
+	}
+}
+
+func (e *MetricsEncoder) encodeResources(rms pmetric.ResourceMetricsSlice) error {
+	for r := range rms.Len() {
+		rm := rms.At(r)
+		e.at = place{r, -1, -1, -1}
+		if rm.ScopeMetrics().Len() == 0 {
+			e.losses.EmptyContainers++
+			continue
+		}
+		id, err := e.resources.find(&e.copier, rm.Resource(), rm.SchemaUrl())
+		if err != nil {
+			e.reject("resource.", err, pointsIn(rm.ScopeMetrics()))
+			continue
+		}
+		if !e.kept.entityRefs {
+			e.losses.EntityRefs += countEntityRefs(rm.Resource())
+		}
+		e.sorter.now.resource = id
+		if e.mode == Ordered {
+			e.rec.SetResource(e.resources.entries[id].value)
+		}
+		if err := e.encodeScopes(rm.ScopeMetrics()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (e *MetricsEncoder) encodeScopes(sms pmetric.ScopeMetricsSlice) error {
+	for s := range sms.Len() {
+		sm := sms.At(s)
+		e.at.scope, e.at.metric, e.at.point = s, -1, -1
+		if sm.Metrics().Len() == 0 {
+			e.losses.EmptyContainers++
+			continue
+		}
+		id, err := e.scopes.find(&e.copier, sm.Scope(), sm.SchemaUrl())
+		if err != nil {
+			e.reject("scope.", err, pointsInScope(sm))
+			continue
+		}
+		e.sorter.now.scope = id
+		if e.mode == Ordered {
+			e.rec.SetScope(e.scopes.entries[id].value)
+		}
+		if err := e.encodeMetrics(sm.Metrics()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (e *MetricsEncoder) encodeMetrics(ms pmetric.MetricSlice) error {
+	for i := range ms.Len() {
+		m := ms.At(i)
+		e.at.metric, e.at.point = i, -1
+		n := pointsOf(m)
+		if n == 0 {
+			e.losses.EmptyContainers++
+			continue
+		}
+		id, err := e.metrics.find(&e.copier, m)
+		if err != nil {
+			e.reject("", err, n)
+			continue
+		}
+		if e.mode == Sorted {
+			e.collect(m, id, n)
+			continue
+		}
+		e.rec.SetMetric(e.metrics.entries[id].value)
+		if err := e.writePoints(m, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writePoints writes the points of a metric in their order.
+func (e *MetricsEncoder) writePoints(m pmetric.Metric, id uint32) error {
+	switch m.Type() {
+	case pmetric.MetricTypeGauge:
+		return e.writeNumbers(m.Gauge().DataPoints())
+	case pmetric.MetricTypeSum:
+		return e.writeNumbers(m.Sum().DataPoints())
+	case pmetric.MetricTypeHistogram:
+		return e.writeHistograms(m.Histogram().DataPoints(), id)
+	case pmetric.MetricTypeExponentialHistogram:
+		return e.writeExponentials(m.ExponentialHistogram().DataPoints())
+	}
+	return e.writeSummaries(m.Summary().DataPoints())
+}
+
+func (e *MetricsEncoder) writeNumbers(ps pmetric.NumberDataPointSlice) error {
+	attributes, point := e.rec.Attributes(), e.rec.Point()
+	for i := range ps.Len() {
+		p := ps.At(i)
+		e.begin()
+		if err := e.attributes(attributes, p.Attributes()); err != nil {
+			e.rejectPoint(i, inField("attributes", err))
+		} else if err := e.number(point, p); err != nil {
+			e.rejectPoint(i, err)
+		} else if err := e.w.Write(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (e *MetricsEncoder) writeHistograms(ps pmetric.HistogramDataPointSlice, base uint32) error {
+	attributes, point := e.rec.Attributes(), e.rec.Point()
+	for i := range ps.Len() {
+		p := ps.At(i)
+		e.begin()
+		id, err := e.metrics.withBounds(base, p.ExplicitBounds())
+		if err != nil {
+			e.rejectPoint(i, err)
+			continue
+		}
+		e.rec.SetMetric(e.metrics.entries[id].value)
+		if err := e.attributes(attributes, p.Attributes()); err != nil {
+			e.rejectPoint(i, inField("attributes", err))
+		} else if err := e.histogram(point, p); err != nil {
+			e.rejectPoint(i, err)
+		} else if err := e.w.Write(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (e *MetricsEncoder) writeExponentials(ps pmetric.ExponentialHistogramDataPointSlice) error {
+	attributes, point := e.rec.Attributes(), e.rec.Point()
+	for i := range ps.Len() {
+		p := ps.At(i)
+		e.begin()
+		if err := e.attributes(attributes, p.Attributes()); err != nil {
+			e.rejectPoint(i, inField("attributes", err))
+		} else if err := e.exponential(point, p); err != nil {
+			e.rejectPoint(i, err)
+		} else if err := e.w.Write(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (e *MetricsEncoder) writeSummaries(ps pmetric.SummaryDataPointSlice) error {
+	attributes, point := e.rec.Attributes(), e.rec.Point()
+	for i := range ps.Len() {
+		p := ps.At(i)
+		e.begin()
+		if err := e.attributes(attributes, p.Attributes()); err != nil {
+			e.rejectPoint(i, inField("attributes", err))
+		} else if err := e.summary(point, p); err != nil {
+			e.rejectPoint(i, err)
+		} else if err := e.w.Write(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rejectPoint notes a point that is not written.
+func (e *MetricsEncoder) rejectPoint(i int, err error) {
+	e.at.point = i
+	e.reject("", err, 1)
+}
+
+// reject notes that n points where the encoder is are not written.
+func (e *MetricsEncoder) reject(prefix string, err error, n int) {
+	if n == 0 {
+		return
+	}
+	path, inner := split(err)
+	var known *fieldError
+	if !errors.As(err, &known) {
+		inner = err
+	}
+	e.rejected = append(e.rejected, &ItemError{
+		Resource: e.at.resource, Scope: e.at.scope, Metric: e.at.metric, Point: e.at.point,
+		Items: n, Field: prefix + path, Err: inner,
+	})
+}

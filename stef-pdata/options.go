@@ -1,0 +1,61 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefpdata
+
+import (
+	"fmt"
+)
+
+// Mode says in which order items are written.
+type Mode uint8
+
+// The modes.
+const (
+	// Sorted puts items in the order that makes the stream small, and the
+	// attributes of resources, scopes, metrics, points and exemplars in the order of their keys.
+	// It is the default of metrics.
+	Sorted Mode = iota
+	// Ordered keeps the order in which items and attributes come.
+	Ordered
+)
+
+// String returns the name of the mode.
+func (m Mode) String() string {
+	switch m {
+	case Sorted:
+		return "sorted"
+	case Ordered:
+		return "ordered"
+	}
+	return fmt.Sprintf("Mode(%d)", uint8(m))
+}
+
+type encoderConfig struct {
+	mode Mode
+}
+
+// EncoderOption changes how an encoder works.
+type EncoderOption func(*encoderConfig)
+
+// WithMode sets the order in which items are written.
+func WithMode(mode Mode) EncoderOption {
+	return func(c *encoderConfig) { c.mode = mode }
+}
+
+// DefaultMaxItems is how many items a decoder puts into one batch at most,
+// unless told otherwise.
+const DefaultMaxItems = 1 << 17
+
+type decoderConfig struct {
+	maxItems int
+}
+
+// DecoderOption changes how a decoder works.
+type DecoderOption func(*decoderConfig)
+
+// WithMaxItems sets how many items Decode puts into one batch at most. Default
+// DefaultMaxItems. A number below 1 is taken as 1.
+func WithMaxItems(n int) DecoderOption {
+	return func(c *decoderConfig) { c.maxItems = max(n, 1) }
+}

@@ -1,0 +1,105 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefpdata_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+
+	stef "github.com/otelstef/stef/stef-go"
+	"github.com/otelstef/stef/stef-go/otelstef"
+	stefpdata "github.com/otelstef/stef/stef-pdata"
+
+	"github.com/otelstef/stef/internal/fixtures"
+	"github.com/otelstef/stef/internal/teltest"
+	"github.com/otelstef/stef/internal/teltest/canon"
+)
+
+// The real sets of metrics.
+const (
+	hipstershop      = "hipstershop-otelmetrics"
+	hostandcollector = "hostandcollector-otelmetrics"
+)
+
+// realMetrics returns the parts of a real set.
+func realMetrics(tb testing.TB, name string) []pmetric.Metrics {
+	return unmarshalAll(tb, teltest.Parts(tb, teltest.Data(tb, "metrics", name+".zst")))
+}
+
+// recordedMetrics returns the parts of the fixture.
+func recordedMetrics(tb testing.TB) []pmetric.Metrics {
+	parts, err := fixtures.Parts(fixtures.Metrics())
+	require.NoError(tb, err)
+	return unmarshalAll(tb, parts)
+}
+
+func unmarshalAll(tb testing.TB, parts [][]byte) (mds []pmetric.Metrics) {
+	for _, part := range parts {
+		md, err := (&pmetric.ProtoUnmarshaler{}).UnmarshalMetrics(part)
+		require.NoError(tb, err)
+		mds = append(mds, md)
+	}
+	return mds
+}
+
+// oneBatch returns all resources of mds in one batch.
+func oneBatch(mds []pmetric.Metrics) pmetric.Metrics {
+	all := pmetric.NewMetrics()
+	for _, md := range mds {
+		for _, rm := range md.ResourceMetrics().All() {
+			rm.CopyTo(all.ResourceMetrics().AppendEmpty())
+		}
+	}
+	return all
+}
+
+// encodeMetrics writes a stream with a frame for each batch.
+func encodeMetrics(tb testing.TB, mds []pmetric.Metrics, mode stefpdata.Mode, options ...stef.WriterOption) []byte {
+	tb.Helper()
+	var out bytes.Buffer
+	w, err := otelstef.NewMetricsWriter(&out, options...)
+	require.NoError(tb, err)
+	e := stefpdata.NewMetricsEncoder(w, stefpdata.WithMode(mode))
+	for _, md := range mds {
+		require.NoError(tb, e.Encode(md))
+		require.NoError(tb, w.Flush())
+	}
+	require.NoError(tb, w.Close())
+	return out.Bytes()
+}
+
+// decodeMetrics reads a whole stream, in as many batches as Decode makes of it.
+func decodeMetrics(tb testing.TB, stream []byte, options ...stefpdata.DecoderOption) (mds []pmetric.Metrics) {
+	tb.Helper()
+	r, err := otelstef.NewMetricsReader(bytes.NewReader(stream))
+	require.NoError(tb, err)
+	d := stefpdata.NewMetricsDecoder(r, options...)
+	for {
+		md, err := d.Decode()
+		if errors.Is(err, io.EOF) {
+			require.Zero(tb, md.DataPointCount())
+			return mds
+		}
+		require.NoError(tb, err)
+		mds = append(mds, md)
+	}
+}
+
+// sorted is the comparison of what the sorted mode keeps.
+var sorted = canon.Options{SortAttributes: true}
+
+// requireSame checks that metrics came back as the mode promises.
+func requireSame(tb testing.TB, mode stefpdata.Mode, want, got []pmetric.Metrics) {
+	tb.Helper()
+	if mode == stefpdata.Ordered {
+		require.Empty(tb, canon.DiffOrderedMetrics(oneBatch(want), oneBatch(got)))
+		return
+	}
+	require.Empty(tb, canon.Diff(sorted.Metrics(want...), sorted.Metrics(got...)))
+}

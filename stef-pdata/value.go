@@ -1,0 +1,205 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefpdata
+
+import (
+	"fmt"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+
+	stef "github.com/otelstef/stef/stef-go"
+	"github.com/otelstef/stef/stef-go/otelstef"
+)
+
+// What an item may hold. Readers bound the memory and the nesting of a record,
+// and a record beyond their bounds would end the stream, so such items are not
+// written in the first place.
+//
+// spec: #limits
+const (
+	// MaxDepth is how deep arrays and maps of an attribute value may nest.
+	MaxDepth = 200
+	// MaxItemBytes is the most bytes that a resource, a scope, a metric or a
+	// point may take, counting the bytes of text and of bytes values, 8 for each
+	// bucket, bound and quantile, and 256 for each attribute and nested value.
+	MaxItemBytes = 8 << 20
+)
+
+const valueBytes = 256 // what an attribute or nested value counts
+
+// copier copies values of pdata into records, within the limits of an item.
+type copier struct {
+	// byKey puts the attributes of an item in the order of their keys.
+	byKey bool
+
+	left    int // bytes that the item may still take
+	scratch []byte
+	order   []int
+}
+
+// begin starts a new item.
+func (c *copier) begin() { c.left = MaxItemBytes }
+
+// take counts n bytes of the item.
+func (c *copier) take(n int) error {
+	c.left -= n
+	if c.left < 0 {
+		return fmt.Errorf("%w: an item takes over %d bytes", stef.ErrLimit, MaxItemBytes)
+	}
+	return nil
+}
+
+// pairs counts a map and its keys.
+func (c *copier) pairs(n int) error {
+	if n > stef.MaxPairs {
+		return fmt.Errorf("%w: %d attributes, at most %d", stef.ErrLimit, n, stef.MaxPairs)
+	}
+	return c.take(n * valueBytes)
+}
+
+// nested counts a step down.
+func (c *copier) nested(depth int) error {
+	if depth > MaxDepth {
+		return fmt.Errorf("%w: arrays and maps are nested over %d deep", stef.ErrLimit, MaxDepth)
+	}
+	return nil
+}
+
+// value gives dst the value of v, which depth arrays and maps enclose.
+func (c *copier) value(dst *otelstef.AnyValue, v pcommon.Value, depth int) error {
+	switch v.Type() {
+	case pcommon.ValueTypeStr:
+		s := v.Str()
+		dst.SetString(s)
+		return c.take(len(s))
+	case pcommon.ValueTypeInt:
+		dst.SetInt64(v.Int())
+	case pcommon.ValueTypeDouble:
+		dst.SetFloat64(v.Double())
+	case pcommon.ValueTypeBool:
+		dst.SetBool(v.Bool())
+	case pcommon.ValueTypeBytes:
+		b := v.Bytes()
+		if err := c.take(b.Len()); err != nil {
+			return err
+		}
+		dst.SetBytes(c.raw(b))
+	case pcommon.ValueTypeSlice:
+		return c.array(dst, v.Slice(), depth+1)
+	case pcommon.ValueTypeMap:
+		return c.list(dst.SetKVList(), v.Map(), depth+1)
+	default:
+		dst.SetType(otelstef.AnyValueTypeNone)
+	}
+	return nil
+}
+
+// raw returns the bytes of b until the next call.
+func (c *copier) raw(b pcommon.ByteSlice) []byte {
+	c.scratch = c.scratch[:0]
+	for i := range b.Len() {
+		c.scratch = append(c.scratch, b.At(i))
+	}
+	return c.scratch
+}
+
+func (c *copier) array(dst *otelstef.AnyValue, src pcommon.Slice, depth int) error {
+	n := src.Len()
+	if err := c.nested(depth); err != nil {
+		return err
+	}
+	if err := c.take(n * valueBytes); err != nil {
+		return err
+	}
+	array := dst.SetArray()
+	array.SetLen(n)
+	for i := range n {
+		if err := c.value(array.At(i), src.At(i), depth); err != nil {
+			return inField(fmt.Sprintf("[%d]", i), err)
+		}
+	}
+	return nil
+}
+
+func (c *copier) list(dst *otelstef.KeyValueList, src pcommon.Map, depth int) error {
+	n := src.Len()
+	if err := c.nested(depth); err != nil {
+		return err
+	}
+	if err := c.pairs(n); err != nil {
+		return err
+	}
+	dst.SetLen(n)
+	i := 0
+	for k, v := range src.All() {
+		dst.SetKey(i, k)
+		if err := c.take(len(k)); err != nil {
+			return err
+		}
+		if err := c.value(dst.Value(i), v, depth); err != nil {
+			return inField(fmt.Sprintf("[%q]", shorten(k)), err)
+		}
+		i++
+	}
+	return nil
+}
+
+// sameValue says whether a holds v.
+func sameValue(a *otelstef.AnyValue, v pcommon.Value) bool {
+	switch a.Type() {
+	case otelstef.AnyValueTypeString:
+		return v.Type() == pcommon.ValueTypeStr && v.Str() == a.String()
+	case otelstef.AnyValueTypeInt64:
+		return v.Type() == pcommon.ValueTypeInt && v.Int() == a.Int64()
+	case otelstef.AnyValueTypeFloat64:
+		return v.Type() == pcommon.ValueTypeDouble && sameFloat(v.Double(), a.Float64())
+	case otelstef.AnyValueTypeBool:
+		return v.Type() == pcommon.ValueTypeBool && v.Bool() == a.Bool()
+	case otelstef.AnyValueTypeBytes:
+		return v.Type() == pcommon.ValueTypeBytes && sameBytes(a.Bytes(), v.Bytes())
+	case otelstef.AnyValueTypeArray:
+		if v.Type() != pcommon.ValueTypeSlice {
+			return false
+		}
+		array, s := a.Array(), v.Slice()
+		if array.Len() != s.Len() {
+			return false
+		}
+		for i := range s.Len() {
+			if !sameValue(array.At(i), s.At(i)) {
+				return false
+			}
+		}
+		return true
+	case otelstef.AnyValueTypeKVList:
+		return v.Type() == pcommon.ValueTypeMap && sameList(a.KVList(), v.Map())
+	}
+	return v.Type() == pcommon.ValueTypeEmpty
+}
+
+func sameList(a *otelstef.KeyValueList, m pcommon.Map) bool {
+	if a.Len() != m.Len() {
+		return false
+	}
+	i := 0
+	for k, v := range m.All() {
+		if a.Key(i) != k || !sameValue(a.Value(i), v) {
+			return false
+		}
+		i++
+	}
+	return true
+}
+
+func sameBytes(a []byte, b pcommon.ByteSlice) bool {
+	if len(a) != b.Len() {
+		return false
+	}
+	for i, x := range a {
+		if b.At(i) != x {
+			return false
+		}
+	}
+	return true
+}
