@@ -80,7 +80,7 @@ func (p *plan) printStructEncoder(pr *printer, s *schema.Struct, fields []*field
 			statement = fmt.Sprintf("s.%sSent = e.%s.Encode(s.%s, s.%sSent)", f.priv, f.priv, f.priv, f.priv)
 			if f.present != "" {
 				// A value that becomes present begins anew at the reader.
-				pr.P("if s.present&(%s) == 0 {\ns.%sSent = nil\n}", f.present, f.priv)
+				pr.P("if s.present&(%s) == 0 {\ns.%sSent = initial%s\n}", f.present, f.priv, f.t.Name)
 			}
 		}
 		pr.P("if %s {\n%s\n}", condition, statement)

@@ -205,7 +205,7 @@ func (p *plan) printStructShared(pr *printer, s *schema.Struct, fields []*field)
 		case classShared:
 			pr.P("s.%sSent = held.%s", f.priv, f.priv)
 			if f.present != "" {
-				pr.P("if held.present&(%s) == 0 {\ns.%sSent = nil\n}", f.present, f.priv)
+				pr.P("if held.present&(%s) == 0 {\ns.%sSent = initial%s\n}", f.present, f.priv, f.t.Name)
 			}
 			differ = fmt.Sprintf("%s != %s && !%s.Equal(%s)", a, b, a, b)
 		default:

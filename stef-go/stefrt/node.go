@@ -82,8 +82,12 @@ func (n *Node) Take() uint64 {
 	return m
 }
 
-// Freeze makes the value shared: from now on marking it panics.
+// Freeze makes the value shared: from now on marking it panics. What Oversize
+// tells of a free value remains.
 func (n *Node) Freeze() {
+	if n.parent != nil {
+		n.bit = 0
+	}
 	n.mask = 0
 	n.parent = &frozen
 }
@@ -102,8 +106,11 @@ func (n *Node) Detach() (attach func()) {
 	return func() { n.parent = parent }
 }
 
-// Oversize says that the record has to be checked before it is encoded.
-func (n *Node) Oversize() bool { return n.parent == nil && n.bit == oversize }
+// Oversize says that the record, or the record that shares this value, has to
+// be checked before it is encoded.
+func (n *Node) Oversize() bool {
+	return n.bit == oversize && (n.parent == nil || n.parent == &frozen)
+}
 
 // SetOversize sets or clears what Oversize tells, from any value of a record.
 func (n *Node) SetOversize(over bool) {

@@ -97,7 +97,7 @@ func (s *Record) init(parent *stefrt.Node, bit uint64) {
 	s.node.Init(parent, bit)
 	s.any.init(&s.node, RecordFieldAny)
 	s.again.init(&s.node, RecordFieldAgain)
-	s.shared = NewShared()
+	s.shared, s.sharedSent = NewShared(), initialShared
 	s.shared.node.Init(&s.node, RecordFieldShared)
 	s.list.Init(&anyElem, &s.node, RecordFieldList)
 	s.one.init(&s.node, RecordFieldOne)
@@ -113,7 +113,7 @@ func (s *Record) clear() {
 	s.node.SetModified(0)
 	s.any.clear()
 	s.again.clear()
-	s.shared, s.sharedSent = NewShared(), nil
+	s.shared, s.sharedSent = NewShared(), initialShared
 	s.shared.node.Init(&s.node, RecordFieldShared)
 	s.list.Clear()
 	s.one.clear()

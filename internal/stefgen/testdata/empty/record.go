@@ -167,7 +167,7 @@ func (s *Record) init(parent *stefrt.Node, bit uint64) {
 	s.nothings.Init(&nothingElem, &s.node, RecordFieldNothings)
 	s.choice.init(&s.node, RecordFieldChoice)
 	s.tags.init(&s.node, RecordFieldTags)
-	s.unit = NewUnit()
+	s.unit, s.unitSent = NewUnit(), initialUnit
 	s.unit.node.Init(&s.node, RecordFieldUnit)
 }
 
@@ -184,7 +184,7 @@ func (s *Record) clear() {
 	s.nothings.Clear()
 	s.choice.clear()
 	s.tags.clear()
-	s.unit, s.unitSent = NewUnit(), nil
+	s.unit, s.unitSent = NewUnit(), initialUnit
 	s.unit.node.Init(&s.node, RecordFieldUnit)
 }
 

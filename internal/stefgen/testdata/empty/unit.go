@@ -53,6 +53,9 @@ func (s *Unit) freeze() {
 // share returns s made shared, or a shared copy if s is part of a record.
 func (s *Unit) share(user *stefrt.Node) *Unit {
 	if s.node.Frozen() {
+		if s.node.Oversize() {
+			user.SetOversize(true)
+		}
 		return s
 	}
 	v := s
@@ -154,7 +157,7 @@ func (d *unitDecoder) register(b *stefrt.DecoderBuilder, name string) {
 }
 
 // Decode returns a value of the dictionary, which may be new. held is the value
-// until now; it is returned if there is a fault.
+// until now.
 func (d *unitDecoder) Decode(held *Unit) *Unit {
 	if d.head.Read(1) == 0 {
 		if entry := d.dict.Entry(&d.head.BitsIn); entry != nil {

@@ -134,7 +134,7 @@ func (s *Record) init(parent *stefrt.Node, bit uint64) {
 	s.oneofs.init(&s.node, RecordFieldOneofs)
 	s.nested.init(&s.node, RecordFieldNested)
 	s.lists.init(&s.node, RecordFieldLists)
-	s.shared = NewShared()
+	s.shared, s.sharedSent = NewShared(), initialShared
 	s.shared.node.Init(&s.node, RecordFieldShared)
 	s.list.Init(&wordsElem, &s.node, RecordFieldList)
 }
@@ -155,7 +155,7 @@ func (s *Record) clear() {
 	s.oneofs.clear()
 	s.nested.clear()
 	s.lists.clear()
-	s.shared, s.sharedSent = NewShared(), nil
+	s.shared, s.sharedSent = NewShared(), initialShared
 	s.shared.node.Init(&s.node, RecordFieldShared)
 	s.list.Clear()
 }

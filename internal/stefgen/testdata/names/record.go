@@ -489,7 +489,7 @@ func (s *Record) Modified() uint64 { return s.node.Modified() }
 
 func (s *Record) init(parent *stefrt.Node, bit uint64) {
 	s.node.Init(parent, bit)
-	s.slotField = NewSlot()
+	s.slotField, s.slotFieldSent = NewSlot(), initialSlot
 	s.slotField.node.Init(&s.node, RecordFieldSlot)
 	s.headField.init(&s.node, RecordFieldHead)
 	s.dictField.init(&s.node, RecordFieldDict)
@@ -505,7 +505,7 @@ func (s *Record) clear() {
 	s.node.SetModified(0)
 	s.present, s.sentPresent = 0, 0
 	s.nodeField, s.presentField, s.sentPresentField, s.typeField, s.funcField, s.rangeField, s.string, s.len, s.s, s.v, s.mask, s.was, s.b, s.traceID, s.idKeys, s.url, s.httpServer, s.abc, s.x_y, s.über, s.sizeField, s.hashField, s.initField, s.clearField, s.registerField = 0, 0, 0, 0, 0, "", "", 0, 0, 0, 0, 0, s.b[:0], 0, 0, "", "", 0, 0, 0, 0, 0, 0, 0, 0
-	s.slotField, s.slotFieldSent = NewSlot(), nil
+	s.slotField, s.slotFieldSent = NewSlot(), initialSlot
 	s.slotField.node.Init(&s.node, RecordFieldSlot)
 	s.headField.clear()
 	s.dictField.clear()

@@ -9,14 +9,13 @@ import (
 	"io"
 
 	stef "github.com/otelstef/stef/stef-go"
-	"github.com/otelstef/stef/stef-go/schema"
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
 // RecordReader reads a stream of Record records. It is not safe for use by several
 // goroutines at once.
 type RecordReader struct {
-	stream  stefrt.ReadStream
+	stefrt.ReadStream
 	record  Record
 	decoder recordDecoder
 }
@@ -26,44 +25,35 @@ func NewRecordReader(r io.Reader, options ...stef.ReaderOption) (*RecordReader, 
 	x := new(RecordReader)
 	x.record.init(nil, 0)
 	build := func(b *stefrt.DecoderBuilder) { x.decoder.register(b, "Record") }
-	if err := x.stream.Start(r, RecordBaseSchema(), options, build); err != nil {
+	if err := stefrt.StartReader(&x.ReadStream, r, RecordBaseSchema(), options, build); err != nil {
 		return nil, err
 	}
 	return x, nil
 }
 
+// Reset begins to read another stream with the same options and the memory of
+// the last. The record begins anew.
+func (r *RecordReader) Reset(src io.Reader) error {
+	r.record.clear()
+	return stefrt.ResetReader(&r.ReadStream, src)
+}
+
 // Next reads the next record and says whether there was one. At the end of the
 // stream and after an error it returns false; Err tells which.
 func (r *RecordReader) Next() bool {
-	if !r.stream.BeginRecord() {
+	if !stefrt.BeginRead(&r.ReadStream) {
 		return false
 	}
 	r.decoder.Decode(&r.record)
-	return r.stream.EndRecord()
+	return stefrt.EndRead(&r.ReadStream)
 }
 
 // Record returns the record, the same one for the life of the reader. It is
 // valid until the next Next and must not be changed.
 func (r *RecordReader) Record() *Record { return &r.record }
 
-// Err returns the error that ended the stream, nil at a clean end.
-func (r *RecordReader) Err() error { return r.stream.Err() }
-
-// Buffered returns the number of records left in the frame.
-func (r *RecordReader) Buffered() uint64 { return r.stream.Buffered() }
-
 // Run returns how many of the records that follow in the frame leave all of
 // fields, a set as of Modified, unchanged.
-func (r *RecordReader) Run(fields uint64) int { return r.stream.Run(&r.decoder.head, fields) }
-
-// Stats returns counts of what was read.
-func (r *RecordReader) Stats() stef.ReaderStats { return r.stream.Stats() }
-
-// Schema returns the wire schema that the stream is in.
-func (r *RecordReader) Schema() schema.WireSchema { return r.stream.Schema() }
-
-// UserData returns the user data of the stream.
-func (r *RecordReader) UserData() map[string]string { return r.stream.UserData() }
-
-// Close gives back what the reader holds. It does not close the source.
-func (r *RecordReader) Close() { r.stream.Close() }
+func (r *RecordReader) Run(fields uint64) int {
+	return stefrt.Run(&r.ReadStream, &r.decoder.head, fields)
+}

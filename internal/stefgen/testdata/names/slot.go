@@ -204,6 +204,9 @@ func (s *Slot) freeze() {
 // share returns s made shared, or a shared copy if s is part of a record.
 func (s *Slot) share(user *stefrt.Node) *Slot {
 	if s.node.Frozen() {
+		if s.node.Oversize() {
+			user.SetOversize(true)
+		}
 		return s
 	}
 	v := s

@@ -89,11 +89,15 @@ func (s *Deeper) SetE(v *Shared) {
 	}
 }
 
-// EditE returns E to change it, as a copy if it is shared.
+// EditE returns E to change it, as a copy if it is shared, with the initial value
+// if it was absent.
 func (s *Deeper) EditE() *Shared {
 	if s.present&(1<<1) == 0 {
+		s.e = NewShared()
+		s.e.node.Init(&s.node, DeeperFieldE)
 		s.present |= 1 << 1
 		s.node.Mark(DeeperFieldE)
+		return s.e
 	}
 	s.e = s.e.edit(&s.node, DeeperFieldE)
 	return s.e
@@ -113,7 +117,7 @@ func (s *Deeper) Modified() uint64 { return s.node.Modified() }
 func (s *Deeper) init(parent *stefrt.Node, bit uint64) {
 	s.node.Init(parent, bit)
 	s.d.Init(&s.node, DeeperFieldD)
-	s.e = NewShared()
+	s.e, s.eSent = NewShared(), initialShared
 	s.e.node.Init(&s.node, DeeperFieldE)
 }
 
@@ -123,7 +127,7 @@ func (s *Deeper) clear() {
 	s.present, s.sentPresent = 0, 0
 	s.c = 0
 	s.d.Clear()
-	s.e, s.eSent = NewShared(), nil
+	s.e, s.eSent = NewShared(), initialShared
 	s.e.node.Init(&s.node, DeeperFieldE)
 }
 
@@ -170,6 +174,9 @@ func (s *Deeper) markAll(c *stefrt.Check) {
 func (s *Deeper) clean() {
 	s.node.SetModified(0)
 	s.d.Clean()
+	if !s.e.node.Frozen() {
+		s.e.clean()
+	}
 }
 
 // markDiff marks what differs from held, and says whether anything does.
@@ -183,6 +190,9 @@ func (s *Deeper) markDiff(held *Deeper) bool {
 	}
 	mask |= stefrt.If(s.d.MarkDiff(&held.d), DeeperFieldD)
 	s.eSent = held.e
+	if held.present&(1<<1) == 0 {
+		s.eSent = initialShared
+	}
 	switch now, was := s.present&(1<<1), held.present&(1<<1); {
 	case now != was:
 		mask |= DeeperFieldE
@@ -239,6 +249,9 @@ func (e *deeperEncoder) Encode(s *Deeper) {
 	if mask&DeeperFieldD != 0 {
 		e.d.Encode(s.d.Encoding())
 	}
+	if s.present&(1<<1) == 0 {
+		s.eSent = initialShared
+	}
 	if mask&DeeperFieldE != 0 && s.present&(1<<1) != 0 {
 		s.eSent = e.e.Encode(s.e, s.eSent)
 	}
@@ -265,6 +278,7 @@ func (d *deeperDecoder) Decode(s *Deeper) {
 	}
 	mask := d.head.Read(d.head.Fields)
 	s.node.SetModified(mask)
+	was := s.present
 	s.present = d.head.Read(d.head.Optional)
 	if mask&DeeperFieldC != 0 && s.present&(1<<0) != 0 {
 		s.c = d.c.Decode()
@@ -273,6 +287,9 @@ func (d *deeperDecoder) Decode(s *Deeper) {
 		s.d.Decoded(d.d.Decode(s.d.Encoding()))
 	}
 	if mask&DeeperFieldE != 0 && s.present&(1<<1) != 0 {
+		if was&(1<<1) == 0 {
+			s.e = initialShared
+		}
 		s.e = d.e.Decode(s.e)
 	}
 	stefrt.Leave(d.head.Alloc)

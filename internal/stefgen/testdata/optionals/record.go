@@ -329,11 +329,15 @@ func (s *Record) SetShared(v *Shared) {
 	}
 }
 
-// EditShared returns Shared to change it, as a copy if it is shared.
+// EditShared returns Shared to change it, as a copy if it is shared, with the initial value
+// if it was absent.
 func (s *Record) EditShared() *Shared {
 	if s.present&(1<<8) == 0 {
+		s.shared = NewShared()
+		s.shared.node.Init(&s.node, RecordFieldShared)
 		s.present |= 1 << 8
 		s.node.Mark(RecordFieldShared)
+		return s.shared
 	}
 	s.shared = s.shared.edit(&s.node, RecordFieldShared)
 	return s.shared
@@ -425,7 +429,7 @@ func (s *Record) init(parent *stefrt.Node, bit uint64) {
 	s.numbers.Init(&s.node, RecordFieldNumbers)
 	s.choices.Init(&choiceElem, &s.node, RecordFieldChoices)
 	s.tagLists.Init(&tagsElem, &s.node, RecordFieldTagLists)
-	s.shared = NewShared()
+	s.shared, s.sharedSent = NewShared(), initialShared
 	s.shared.node.Init(&s.node, RecordFieldShared)
 }
 
@@ -439,7 +443,7 @@ func (s *Record) clear() {
 	s.numbers.Clear()
 	s.choices.Clear()
 	s.tagLists.Clear()
-	s.shared, s.sharedSent = NewShared(), nil
+	s.shared, s.sharedSent = NewShared(), initialShared
 	s.shared.node.Init(&s.node, RecordFieldShared)
 }
 

@@ -87,6 +87,9 @@ func (e *recordEncoder) Encode(s *Record) {
 	if mask&RecordFieldChain != 0 && s.present&(1<<7) != 0 {
 		e.chain.Encode(s.chain)
 	}
+	if s.present&(1<<8) == 0 {
+		s.sharedSent = initialShared
+	}
 	if mask&RecordFieldShared != 0 && s.present&(1<<8) != 0 {
 		s.sharedSent = e.shared.Encode(s.shared, s.sharedSent)
 	}
@@ -212,6 +215,9 @@ func (d *recordDecoder) Decode(s *Record) {
 		d.chain.Decode(s.chain)
 	}
 	if mask&RecordFieldShared != 0 && s.present&(1<<8) != 0 {
+		if was&(1<<8) == 0 {
+			s.shared = initialShared
+		}
 		s.shared = d.shared.Decode(s.shared)
 	}
 	if mask&RecordFieldTree != 0 && s.present&(1<<9) != 0 {

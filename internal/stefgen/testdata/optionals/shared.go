@@ -218,11 +218,15 @@ func (s *Shared) SetSub(v *Sub) {
 	}
 }
 
-// EditSub returns Sub to change it, as a copy if it is shared.
+// EditSub returns Sub to change it, as a copy if it is shared, with the initial value
+// if it was absent.
 func (s *Shared) EditSub() *Sub {
 	if s.present&(1<<5) == 0 {
+		s.sub = NewSub()
+		s.sub.node.Init(&s.node, SharedFieldSub)
 		s.present |= 1 << 5
 		s.node.Mark(SharedFieldSub)
+		return s.sub
 	}
 	s.sub = s.sub.edit(&s.node, SharedFieldSub)
 	return s.sub
@@ -254,7 +258,7 @@ func (s *Shared) init(parent *stefrt.Node, bit uint64) {
 	s.node.Init(parent, bit)
 	s.inner.init(&s.node, SharedFieldInner)
 	s.l.Init(&s.node, SharedFieldL)
-	s.sub = NewSub()
+	s.sub, s.subSent = NewSub(), initialSub
 	s.sub.node.Init(&s.node, SharedFieldSub)
 }
 
@@ -265,7 +269,7 @@ func (s *Shared) clear() {
 	s.n, s.s, s.p = 0, "", 0
 	s.inner.clear()
 	s.l.Clear()
-	s.sub, s.subSent = NewSub(), nil
+	s.sub, s.subSent = NewSub(), initialSub
 	s.sub.node.Init(&s.node, SharedFieldSub)
 }
 
@@ -348,6 +352,9 @@ func (s *Shared) clean() {
 	if s.present&(1<<4) != 0 {
 		s.l.Clean()
 	}
+	if !s.sub.node.Frozen() {
+		s.sub.clean()
+	}
 }
 
 // freeze makes s shared.
@@ -362,6 +369,9 @@ func (s *Shared) freeze() {
 // share returns s made shared, or a shared copy if s is part of a record.
 func (s *Shared) share(user *stefrt.Node) *Shared {
 	if s.node.Frozen() {
+		if s.node.Oversize() {
+			user.SetOversize(true)
+		}
 		return s
 	}
 	v := s
@@ -431,6 +441,9 @@ func (s *Shared) markDiff(held *Shared) bool {
 		mask |= SharedFieldL
 	}
 	s.subSent = held.sub
+	if held.present&(1<<5) == 0 {
+		s.subSent = initialSub
+	}
 	switch now, was := s.present&(1<<5), held.present&(1<<5); {
 	case now != was:
 		mask |= SharedFieldSub

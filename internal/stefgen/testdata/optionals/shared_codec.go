@@ -91,6 +91,9 @@ func (e *sharedEncoder) encodeFields(s *Shared) {
 	if mask&SharedFieldL != 0 && s.present&(1<<4) != 0 {
 		e.l.Encode(s.l.Encoding())
 	}
+	if s.present&(1<<5) == 0 {
+		s.subSent = initialSub
+	}
 	if mask&SharedFieldSub != 0 && s.present&(1<<5) != 0 {
 		s.subSent = e.sub.Encode(s.sub, s.subSent)
 	}
@@ -125,7 +128,7 @@ func (d *sharedDecoder) register(b *stefrt.DecoderBuilder, name string) {
 }
 
 // Decode returns a value of the dictionary, which may be new. held is the value
-// until now; it is returned if there is a fault.
+// until now.
 func (d *sharedDecoder) Decode(held *Shared) *Shared {
 	if d.head.Read(1) == 0 {
 		if entry := d.dict.Entry(&d.head.BitsIn); entry != nil {
@@ -178,6 +181,9 @@ func (d *sharedDecoder) decodeFields(s *Shared) {
 		s.l.Decoded(d.l.Decode(s.l.Encoding()))
 	}
 	if mask&SharedFieldSub != 0 && s.present&(1<<5) != 0 {
+		if was&(1<<5) == 0 {
+			s.sub = initialSub
+		}
 		s.sub = d.sub.Decode(s.sub)
 	}
 	if mask&SharedFieldP != 0 {

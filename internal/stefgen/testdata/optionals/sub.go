@@ -117,6 +117,9 @@ func (s *Sub) freeze() {
 // share returns s made shared, or a shared copy if s is part of a record.
 func (s *Sub) share(user *stefrt.Node) *Sub {
 	if s.node.Frozen() {
+		if s.node.Oversize() {
+			user.SetOversize(true)
+		}
 		return s
 	}
 	v := s
@@ -251,7 +254,7 @@ func (d *subDecoder) register(b *stefrt.DecoderBuilder, name string) {
 }
 
 // Decode returns a value of the dictionary, which may be new. held is the value
-// until now; it is returned if there is a fault.
+// until now.
 func (d *subDecoder) Decode(held *Sub) *Sub {
 	if d.head.Read(1) == 0 {
 		if entry := d.dict.Entry(&d.head.BitsIn); entry != nil {

@@ -118,7 +118,7 @@ func (s *Record) init(parent *stefrt.Node, bit uint64) {
 	s.chain.init(&s.node, RecordFieldChain)
 	s.mutual.init(&s.node, RecordFieldMutual)
 	s.again.init(&s.node, RecordFieldAgain)
-	s.shared = NewShared()
+	s.shared, s.sharedSent = NewShared(), initialShared
 	s.shared.node.Init(&s.node, RecordFieldShared)
 	s.group.init(&s.node, RecordFieldGroup)
 }
@@ -131,7 +131,7 @@ func (s *Record) clear() {
 	s.chain.clear()
 	s.mutual.clear()
 	s.again.clear()
-	s.shared, s.sharedSent = NewShared(), nil
+	s.shared, s.sharedSent = NewShared(), initialShared
 	s.shared.node.Init(&s.node, RecordFieldShared)
 	s.group.clear()
 }

@@ -99,6 +99,9 @@ func (s *Shared) freeze() {
 // share returns s made shared, or a shared copy if s is part of a record.
 func (s *Shared) share(user *stefrt.Node) *Shared {
 	if s.node.Frozen() {
+		if s.node.Oversize() {
+			user.SetOversize(true)
+		}
 		return s
 	}
 	v := s
@@ -244,7 +247,7 @@ func (d *sharedDecoder) register(b *stefrt.DecoderBuilder, name string) {
 }
 
 // Decode returns a value of the dictionary, which may be new. held is the value
-// until now; it is returned if there is a fault.
+// until now.
 func (d *sharedDecoder) Decode(held *Shared) *Shared {
 	if d.head.Read(1) == 0 {
 		if entry := d.dict.Entry(&d.head.BitsIn); entry != nil {

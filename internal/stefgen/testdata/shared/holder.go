@@ -88,11 +88,15 @@ func (s *Holder) SetOuter(v *Outer) {
 	}
 }
 
-// EditOuter returns Outer to change it, as a copy if it is shared.
+// EditOuter returns Outer to change it, as a copy if it is shared, with the initial value
+// if it was absent.
 func (s *Holder) EditOuter() *Outer {
 	if s.present&(1<<0) == 0 {
+		s.outer = NewOuter()
+		s.outer.node.Init(&s.node, HolderFieldOuter)
 		s.present |= 1 << 0
 		s.node.Mark(HolderFieldOuter)
+		return s.outer
 	}
 	s.outer = s.outer.edit(&s.node, HolderFieldOuter)
 	return s.outer
@@ -111,9 +115,9 @@ func (s *Holder) Modified() uint64 { return s.node.Modified() }
 
 func (s *Holder) init(parent *stefrt.Node, bit uint64) {
 	s.node.Init(parent, bit)
-	s.inner = NewInner()
+	s.inner, s.innerSent = NewInner(), initialInner
 	s.inner.node.Init(&s.node, HolderFieldInner)
-	s.outer = NewOuter()
+	s.outer, s.outerSent = NewOuter(), initialOuter
 	s.outer.node.Init(&s.node, HolderFieldOuter)
 }
 
@@ -122,9 +126,9 @@ func (s *Holder) clear() {
 	s.node.SetModified(0)
 	s.present, s.sentPresent = 0, 0
 	s.n = 0
-	s.inner, s.innerSent = NewInner(), nil
+	s.inner, s.innerSent = NewInner(), initialInner
 	s.inner.node.Init(&s.node, HolderFieldInner)
-	s.outer, s.outerSent = NewOuter(), nil
+	s.outer, s.outerSent = NewOuter(), initialOuter
 	s.outer.node.Init(&s.node, HolderFieldOuter)
 }
 
@@ -201,6 +205,9 @@ func (e *holderEncoder) Encode(s *Holder) {
 	if mask&HolderFieldN != 0 {
 		e.n.Encode(s.n)
 	}
+	if s.present&(1<<0) == 0 {
+		s.outerSent = initialOuter
+	}
 	if mask&HolderFieldOuter != 0 && s.present&(1<<0) != 0 {
 		s.outerSent = e.outer.Encode(s.outer, s.outerSent)
 	}
@@ -224,6 +231,7 @@ func (d *holderDecoder) register(b *stefrt.DecoderBuilder, name string) {
 func (d *holderDecoder) Decode(s *Holder) {
 	mask := d.head.Read(d.head.Fields)
 	s.node.SetModified(mask)
+	was := s.present
 	s.present = d.head.Read(d.head.Optional)
 	if mask&HolderFieldInner != 0 {
 		s.inner = d.inner.Decode(s.inner)
@@ -232,6 +240,9 @@ func (d *holderDecoder) Decode(s *Holder) {
 		s.n = d.n.Decode()
 	}
 	if mask&HolderFieldOuter != 0 && s.present&(1<<0) != 0 {
+		if was&(1<<0) == 0 {
+			s.outer = initialOuter
+		}
 		s.outer = d.outer.Decode(s.outer)
 	}
 }

@@ -95,6 +95,9 @@ func (s *Inner) freeze() {
 // share returns s made shared, or a shared copy if s is part of a record.
 func (s *Inner) share(user *stefrt.Node) *Inner {
 	if s.node.Frozen() {
+		if s.node.Oversize() {
+			user.SetOversize(true)
+		}
 		return s
 	}
 	v := s
@@ -219,7 +222,7 @@ func (d *innerDecoder) register(b *stefrt.DecoderBuilder, name string) {
 }
 
 // Decode returns a value of the dictionary, which may be new. held is the value
-// until now; it is returned if there is a fault.
+// until now.
 func (d *innerDecoder) Decode(held *Inner) *Inner {
 	if d.head.Read(1) == 0 {
 		if entry := d.dict.Entry(&d.head.BitsIn); entry != nil {

@@ -71,7 +71,7 @@ func (s *Middle) Modified() uint64 { return s.node.Modified() }
 
 func (s *Middle) init(parent *stefrt.Node, bit uint64) {
 	s.node.Init(parent, bit)
-	s.inner = NewInner()
+	s.inner, s.innerSent = NewInner(), initialInner
 	s.inner.node.Init(&s.node, MiddleFieldInner)
 	s.holder.init(&s.node, MiddleFieldHolder)
 }
@@ -80,7 +80,7 @@ func (s *Middle) init(parent *stefrt.Node, bit uint64) {
 func (s *Middle) clear() {
 	s.node.SetModified(0)
 	s.ratio = 0
-	s.inner, s.innerSent = NewInner(), nil
+	s.inner, s.innerSent = NewInner(), initialInner
 	s.inner.node.Init(&s.node, MiddleFieldInner)
 	s.holder.clear()
 }
@@ -122,6 +122,9 @@ func (s *Middle) markAll(c *stefrt.Check) {
 // clean clears all marks in s.
 func (s *Middle) clean() {
 	s.node.SetModified(0)
+	if !s.inner.node.Frozen() {
+		s.inner.clean()
+	}
 	s.holder.clean()
 }
 
@@ -137,6 +140,9 @@ func (s *Middle) freeze() {
 // share returns s made shared, or a shared copy if s is part of a record.
 func (s *Middle) share(user *stefrt.Node) *Middle {
 	if s.node.Frozen() {
+		if s.node.Oversize() {
+			user.SetOversize(true)
+		}
 		return s
 	}
 	v := s
@@ -271,7 +277,7 @@ func (d *middleDecoder) register(b *stefrt.DecoderBuilder, name string) {
 }
 
 // Decode returns a value of the dictionary, which may be new. held is the value
-// until now; it is returned if there is a fault.
+// until now.
 func (d *middleDecoder) Decode(held *Middle) *Middle {
 	if d.head.Read(1) == 0 {
 		if entry := d.dict.Entry(&d.head.BitsIn); entry != nil {

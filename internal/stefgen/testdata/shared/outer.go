@@ -111,9 +111,9 @@ func (s *Outer) Modified() uint64 { return s.node.Modified() }
 
 func (s *Outer) init(parent *stefrt.Node, bit uint64) {
 	s.node.Init(parent, bit)
-	s.middle = NewMiddle()
+	s.middle, s.middleSent = NewMiddle(), initialMiddle
 	s.middle.node.Init(&s.node, OuterFieldMiddle)
-	s.other = NewMiddle()
+	s.other, s.otherSent = NewMiddle(), initialMiddle
 	s.other.node.Init(&s.node, OuterFieldOther)
 	s.words.Init(&s.node, OuterFieldWords)
 }
@@ -122,9 +122,9 @@ func (s *Outer) init(parent *stefrt.Node, bit uint64) {
 func (s *Outer) clear() {
 	s.node.SetModified(0)
 	s.n, s.blob = 0, s.blob[:0]
-	s.middle, s.middleSent = NewMiddle(), nil
+	s.middle, s.middleSent = NewMiddle(), initialMiddle
 	s.middle.node.Init(&s.node, OuterFieldMiddle)
-	s.other, s.otherSent = NewMiddle(), nil
+	s.other, s.otherSent = NewMiddle(), initialMiddle
 	s.other.node.Init(&s.node, OuterFieldOther)
 	s.words.Clear()
 }
@@ -179,6 +179,12 @@ func (s *Outer) markAll(c *stefrt.Check) {
 // clean clears all marks in s.
 func (s *Outer) clean() {
 	s.node.SetModified(0)
+	if !s.middle.node.Frozen() {
+		s.middle.clean()
+	}
+	if !s.other.node.Frozen() {
+		s.other.clean()
+	}
 	s.words.Clean()
 }
 
@@ -197,6 +203,9 @@ func (s *Outer) freeze() {
 // share returns s made shared, or a shared copy if s is part of a record.
 func (s *Outer) share(user *stefrt.Node) *Outer {
 	if s.node.Frozen() {
+		if s.node.Oversize() {
+			user.SetOversize(true)
+		}
 		return s
 	}
 	v := s
@@ -348,7 +357,7 @@ func (d *outerDecoder) register(b *stefrt.DecoderBuilder, name string) {
 }
 
 // Decode returns a value of the dictionary, which may be new. held is the value
-// until now; it is returned if there is a fault.
+// until now.
 func (d *outerDecoder) Decode(held *Outer) *Outer {
 	if d.head.Read(1) == 0 {
 		if entry := d.dict.Entry(&d.head.BitsIn); entry != nil {

@@ -70,7 +70,7 @@ func (s *Plain) Modified() uint64 { return s.node.Modified() }
 
 func (s *Plain) init(parent *stefrt.Node, bit uint64) {
 	s.node.Init(parent, bit)
-	s.inner = NewInner()
+	s.inner, s.innerSent = NewInner(), initialInner
 	s.inner.node.Init(&s.node, PlainFieldInner)
 	s.flags.Init(&s.node, PlainFieldFlags)
 }
@@ -79,7 +79,7 @@ func (s *Plain) init(parent *stefrt.Node, bit uint64) {
 func (s *Plain) clear() {
 	s.node.SetModified(0)
 	s.flag = false
-	s.inner, s.innerSent = NewInner(), nil
+	s.inner, s.innerSent = NewInner(), initialInner
 	s.inner.node.Init(&s.node, PlainFieldInner)
 	s.flags.Clear()
 }
@@ -121,6 +121,9 @@ func (s *Plain) markAll(c *stefrt.Check) {
 // clean clears all marks in s.
 func (s *Plain) clean() {
 	s.node.SetModified(0)
+	if !s.inner.node.Frozen() {
+		s.inner.clean()
+	}
 	s.flags.Clean()
 }
 

@@ -165,11 +165,15 @@ func (s *Record) SetMaybe(v *Outer) {
 	}
 }
 
-// EditMaybe returns Maybe to change it, as a copy if it is shared.
+// EditMaybe returns Maybe to change it, as a copy if it is shared, with the initial value
+// if it was absent.
 func (s *Record) EditMaybe() *Outer {
 	if s.present&(1<<0) == 0 {
+		s.maybe = NewOuter()
+		s.maybe.node.Init(&s.node, RecordFieldMaybe)
 		s.present |= 1 << 0
 		s.node.Mark(RecordFieldMaybe)
+		return s.maybe
 	}
 	s.maybe = s.maybe.edit(&s.node, RecordFieldMaybe)
 	return s.maybe
@@ -217,18 +221,18 @@ func (s *Record) Modified() uint64 { return s.node.Modified() }
 
 func (s *Record) init(parent *stefrt.Node, bit uint64) {
 	s.node.Init(parent, bit)
-	s.outer = NewOuter()
+	s.outer, s.outerSent = NewOuter(), initialOuter
 	s.outer.node.Init(&s.node, RecordFieldOuter)
-	s.twin = NewOuter()
+	s.twin, s.twinSent = NewOuter(), initialOuter
 	s.twin.node.Init(&s.node, RecordFieldTwin)
-	s.middle = NewMiddle()
+	s.middle, s.middleSent = NewMiddle(), initialMiddle
 	s.middle.node.Init(&s.node, RecordFieldMiddle)
-	s.inner = NewInner()
+	s.inner, s.innerSent = NewInner(), initialInner
 	s.inner.node.Init(&s.node, RecordFieldInner)
 	s.holders.Init(&holderElem, &s.node, RecordFieldHolders)
 	s.choice.init(&s.node, RecordFieldChoice)
 	s.tags.init(&s.node, RecordFieldTags)
-	s.maybe = NewOuter()
+	s.maybe, s.maybeSent = NewOuter(), initialOuter
 	s.maybe.node.Init(&s.node, RecordFieldMaybe)
 	s.holder.init(&s.node, RecordFieldHolder)
 }
@@ -237,18 +241,18 @@ func (s *Record) init(parent *stefrt.Node, bit uint64) {
 func (s *Record) clear() {
 	s.node.SetModified(0)
 	s.present, s.sentPresent = 0, 0
-	s.outer, s.outerSent = NewOuter(), nil
+	s.outer, s.outerSent = NewOuter(), initialOuter
 	s.outer.node.Init(&s.node, RecordFieldOuter)
-	s.twin, s.twinSent = NewOuter(), nil
+	s.twin, s.twinSent = NewOuter(), initialOuter
 	s.twin.node.Init(&s.node, RecordFieldTwin)
-	s.middle, s.middleSent = NewMiddle(), nil
+	s.middle, s.middleSent = NewMiddle(), initialMiddle
 	s.middle.node.Init(&s.node, RecordFieldMiddle)
-	s.inner, s.innerSent = NewInner(), nil
+	s.inner, s.innerSent = NewInner(), initialInner
 	s.inner.node.Init(&s.node, RecordFieldInner)
 	s.holders.Clear()
 	s.choice.clear()
 	s.tags.clear()
-	s.maybe, s.maybeSent = NewOuter(), nil
+	s.maybe, s.maybeSent = NewOuter(), initialOuter
 	s.maybe.node.Init(&s.node, RecordFieldMaybe)
 	s.holder.clear()
 }

@@ -61,6 +61,9 @@ func (e *recordEncoder) Encode(s *Record) {
 	if mask&RecordFieldTags != 0 {
 		e.tags.Encode(&s.tags)
 	}
+	if s.present&(1<<0) == 0 {
+		s.maybeSent = initialOuter
+	}
 	if mask&RecordFieldMaybe != 0 && s.present&(1<<0) != 0 {
 		s.maybeSent = e.maybe.Encode(s.maybe, s.maybeSent)
 	}
@@ -122,6 +125,9 @@ func (d *recordDecoder) Decode(s *Record) {
 		d.tags.Decode(&s.tags)
 	}
 	if mask&RecordFieldMaybe != 0 && s.present&(1<<0) != 0 {
+		if was&(1<<0) == 0 {
+			s.maybe = initialOuter
+		}
 		s.maybe = d.maybe.Decode(s.maybe)
 	}
 	if mask&RecordFieldHolder != 0 && s.present&(1<<1) != 0 {

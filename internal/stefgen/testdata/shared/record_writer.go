@@ -29,7 +29,7 @@ func RecordBaseSchema() schema.WireSchema {
 // RecordWriter writes a stream of Record records. It is not safe for use by several
 // goroutines at once.
 type RecordWriter struct {
-	stream  stefrt.WriteStream
+	stefrt.WriteStream
 	record  Record
 	encoder recordEncoder
 }
@@ -41,10 +41,18 @@ func NewRecordWriter(w io.Writer, options ...stef.WriterOption) (*RecordWriter, 
 	x.record.init(nil, 0)
 	build := func(b *stefrt.EncoderBuilder) { x.encoder.register(b, "Record") }
 	sendAll := func() { x.record.markAll(new(stefrt.Check)) }
-	if err := x.stream.Start(w, RecordBaseSchema(), options, build, sendAll); err != nil {
+	if err := stefrt.StartWriter(&x.WriteStream, w, RecordBaseSchema(), options, build, sendAll); err != nil {
 		return nil, err
 	}
 	return x, nil
+}
+
+// Reset begins another stream with the same options and the memory of the last,
+// of which what was not flushed is dropped. The record begins anew.
+func (w *RecordWriter) Reset(dst io.Writer) error {
+	w.record.init(nil, 0)
+	w.record.clear()
+	return stefrt.ResetWriter(&w.WriteStream, dst)
 }
 
 // Record returns the record to fill, the same one for the life of the writer.
@@ -56,23 +64,10 @@ func (w *RecordWriter) Record() *Record { return &w.record }
 // written, and the writer can go on. After any other error it cannot.
 func (w *RecordWriter) Write() error {
 	if w.record.node.Oversize() {
-		if err := w.stream.BeginRecord(&w.record.node, w.record.markAll); err != nil {
+		if err := stefrt.CheckRecord(&w.WriteStream, &w.record.node, w.record.markAll); err != nil {
 			return err
 		}
 	}
 	w.encoder.Encode(&w.record)
-	return w.stream.EndRecord()
+	return stefrt.EndRecord(&w.WriteStream)
 }
-
-// Flush ends the frame, if it has records, and hands it to the destination.
-func (w *RecordWriter) Flush() error { return w.stream.Flush() }
-
-// Close flushes and gives back what the writer holds. It does not close the
-// destination.
-func (w *RecordWriter) Close() error { return w.stream.Close() }
-
-// Stats returns counts of what was written.
-func (w *RecordWriter) Stats() stef.WriterStats { return w.stream.Stats() }
-
-// Schema returns the wire schema that the stream is written in.
-func (w *RecordWriter) Schema() schema.WireSchema { return w.stream.Schema() }

@@ -2306,6 +2306,9 @@ func (s *Maybe) freeze() {
 // share returns s made shared, or a shared copy if s is part of a record.
 func (s *Maybe) share(user *stefrt.Node) *Maybe {
 	if s.node.Frozen() {
+		if s.node.Oversize() {
+			user.SetOversize(true)
+		}
 		return s
 	}
 	v := s
