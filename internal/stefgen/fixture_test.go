@@ -22,7 +22,7 @@ import (
 var update = flag.Bool("update", false, "write the generated packages of testdata")
 
 // fixtures are the folders of testdata: a schema each, and what is generated
-// of it. They are packages that the tests here import, so they compile.
+// of it. The tests of folder property import them, so they compile.
 var fixtures = []string{
 	"scalars", "optionals", "choices", "maps", "recursive", "shared", "empty", "wide", "names",
 }

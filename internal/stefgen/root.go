@@ -44,7 +44,7 @@ func (p *plan) printWriter(pr *printer, r *schema.Struct) {
 	pr.P("func New%sWriter(w io.Writer, options ...stef.WriterOption) (*%sWriter, error) {", n, n)
 	pr.P("x := new(%sWriter)", n)
 	pr.P("x.record.init(nil, 0)")
-	pr.P("build := func(b *stefrt.EncoderBuilder) { x.encoder.register(b, %q) }", n)
+	p.printBuild(pr, r, "Encoder")
 	pr.P("sendAll := func() { x.record.markAll(new(stefrt.Check)) }")
 	pr.P("if err := stefrt.StartWriter(&x.WriteStream, w, %sBaseSchema(), options, build, sendAll); err != nil {\nreturn nil, err\n}", n)
 	pr.P("return x, nil\n}")
@@ -68,6 +68,16 @@ func (p *plan) printWriter(pr *printer, r *schema.Struct) {
 	pr.P("return stefrt.EndRecord(&w.WriteStream)\n}")
 }
 
+// printBuild prints how the encoder or decoder of a root registers itself.
+func (p *plan) printBuild(pr *printer, r *schema.Struct, role string) {
+	x := "x." + private(role)
+	if p.cyclic[r.Name] {
+		pr.P("build := func(b *stefrt.%sBuilder) {\nb.Root(%q, &%s)\n%s.register(b, %q)\n}", role, r.Name, x, x, r.Name)
+		return
+	}
+	pr.P("build := func(b *stefrt.%sBuilder) { %s.register(b, %q) }", role, x, r.Name)
+}
+
 func (p *plan) printReader(pr *printer, r *schema.Struct) {
 	n, lower := r.Name, private(r.Name)
 	pr.P("")
@@ -79,7 +89,7 @@ func (p *plan) printReader(pr *printer, r *schema.Struct) {
 	pr.P("func New%sReader(r io.Reader, options ...stef.ReaderOption) (*%sReader, error) {", n, n)
 	pr.P("x := new(%sReader)", n)
 	pr.P("x.record.init(nil, 0)")
-	pr.P("build := func(b *stefrt.DecoderBuilder) { x.decoder.register(b, %q) }", n)
+	p.printBuild(pr, r, "Decoder")
 	pr.P("if err := stefrt.StartReader(&x.ReadStream, r, %sBaseSchema(), options, build); err != nil {\nreturn nil, err\n}", n)
 	pr.P("return x, nil\n}")
 	pr.P("")
@@ -98,11 +108,15 @@ func (p *plan) printReader(pr *printer, r *schema.Struct) {
 	pr.P("// Record returns the record, the same one for the life of the reader. It is")
 	pr.P("// valid until the next Next and must not be changed.")
 	pr.P("func (r *%sReader) Record() *%s { return &r.record }", n, n)
-	if !p.cyclic[n] {
-		pr.P("")
-		pr.P("// Run returns how many of the records that follow in the frame leave all of")
-		pr.P("// fields, a set as of Modified, unchanged.")
-		pr.P("func (r *%sReader) Run(fields uint64) int {", n)
-		pr.P("return stefrt.Run(&r.ReadStream, &r.decoder.head, fields)\n}")
+	pr.P("")
+	if p.cyclic[n] {
+		pr.P("// Run returns 0: records inside of records share their column, so there is no")
+		pr.P("// looking ahead to the next one.")
+		pr.P("func (r *%sReader) Run(uint64) int { return 0 }", n)
+		return
 	}
+	pr.P("// Run returns how many of the records that follow in the frame leave all of")
+	pr.P("// fields, a set as of Modified, unchanged.")
+	pr.P("func (r *%sReader) Run(fields uint64) int {", n)
+	pr.P("return stefrt.Run(&r.ReadStream, &r.decoder.head, fields)\n}")
 }

@@ -251,6 +251,9 @@ func DecoderTable[T any](b *DecoderBuilder, name string) *StructTable[T] {
 	return t
 }
 
+// Root makes the root's own decoder that of the records it contains.
+func (b *DecoderBuilder) Root(typ string, d any) { b.path = map[string]any{typ: d} }
+
 // ShareDecoder returns the decoder of a type that can contain itself: the one
 // of the enclosing value of the same type, or else a new one, which then
 // registers itself.

@@ -243,6 +243,9 @@ func EncoderDict[T any](b *EncoderBuilder, name string) *StructDict[T] {
 	return d
 }
 
+// Root makes the root's own encoder that of the records it contains.
+func (b *EncoderBuilder) Root(typ string, e any) { b.path = map[string]any{typ: e} }
+
 // ShareEncoder returns the encoder of a type that can contain itself: the one
 // of the enclosing value of the same type, or else a new one, which then
 // registers itself.

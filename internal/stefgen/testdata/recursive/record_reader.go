@@ -24,7 +24,10 @@ type RecordReader struct {
 func NewRecordReader(r io.Reader, options ...stef.ReaderOption) (*RecordReader, error) {
 	x := new(RecordReader)
 	x.record.init(nil, 0)
-	build := func(b *stefrt.DecoderBuilder) { x.decoder.register(b, "Record") }
+	build := func(b *stefrt.DecoderBuilder) {
+		b.Root("Record", &x.decoder)
+		x.decoder.register(b, "Record")
+	}
 	if err := stefrt.StartReader(&x.ReadStream, r, RecordBaseSchema(), options, build); err != nil {
 		return nil, err
 	}
@@ -51,3 +54,7 @@ func (r *RecordReader) Next() bool {
 // Record returns the record, the same one for the life of the reader. It is
 // valid until the next Next and must not be changed.
 func (r *RecordReader) Record() *Record { return &r.record }
+
+// Run returns 0: records inside of records share their column, so there is no
+// looking ahead to the next one.
+func (r *RecordReader) Run(uint64) int { return 0 }

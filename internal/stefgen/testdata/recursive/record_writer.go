@@ -39,7 +39,10 @@ type RecordWriter struct {
 func NewRecordWriter(w io.Writer, options ...stef.WriterOption) (*RecordWriter, error) {
 	x := new(RecordWriter)
 	x.record.init(nil, 0)
-	build := func(b *stefrt.EncoderBuilder) { x.encoder.register(b, "Record") }
+	build := func(b *stefrt.EncoderBuilder) {
+		b.Root("Record", &x.encoder)
+		x.encoder.register(b, "Record")
+	}
 	sendAll := func() { x.record.markAll(new(stefrt.Check)) }
 	if err := stefrt.StartWriter(&x.WriteStream, w, RecordBaseSchema(), options, build, sendAll); err != nil {
 		return nil, err

@@ -1,0 +1,98 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package property_test checks the code generated for the schemas of testdata
+// against package dynamic. It has a folder of its own so that the tests of the
+// generator, which write that code, can run when it does not compile.
+package property_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/otelstef/stef/internal/stefgen/testdata/choices"
+	"github.com/otelstef/stef/internal/stefgen/testdata/empty"
+	"github.com/otelstef/stef/internal/stefgen/testdata/maps"
+	"github.com/otelstef/stef/internal/stefgen/testdata/names"
+	"github.com/otelstef/stef/internal/stefgen/testdata/optionals"
+	"github.com/otelstef/stef/internal/stefgen/testdata/recursive"
+	"github.com/otelstef/stef/internal/stefgen/testdata/scalars"
+	"github.com/otelstef/stef/internal/stefgen/testdata/shared"
+	"github.com/otelstef/stef/internal/stefgen/testdata/wide"
+	"github.com/otelstef/stef/stef-go/idl"
+	"github.com/otelstef/stef/stef-go/schema"
+	"github.com/otelstef/stef/stef-go/steftest"
+)
+
+// load reads the schema of a fixture.
+func load(t testing.TB, fixture string) *schema.Schema {
+	t.Helper()
+	path := filepath.Join("..", "testdata", fixture, "schema.stef")
+	src, err := os.ReadFile(path)
+	require.NoError(t, err)
+	s, err := idl.Parse(path, src)
+	require.NoError(t, err)
+	return s
+}
+
+// eachRoot runs a test for every root of the fixtures.
+func eachRoot(t *testing.T, f func(t *testing.T, r *steftest.Root)) {
+	run := func(name string, r *steftest.Root) {
+		t.Run(name, func(t *testing.T) { f(t, r) })
+	}
+	run("scalars", steftest.NewRoot(load(t, "scalars").Root("Plain"), nil,
+		scalars.NewPlainWriter, scalars.NewPlainReader, scalars.NewMaybe, scalars.NewLists))
+	run("scalars second", steftest.NewRoot(load(t, "scalars").Root("Second"), scalars.SecondBaseSchema(),
+		scalars.NewSecondWriter, scalars.NewSecondReader, scalars.NewMaybe))
+	run("optionals", steftest.NewRoot(load(t, "optionals").Root("Record"), nil,
+		optionals.NewRecordWriter, optionals.NewRecordReader, optionals.NewShared, optionals.NewSub, optionals.NewTree))
+	run("choices", steftest.NewRoot(load(t, "choices").Root("Record"), nil,
+		choices.NewRecordWriter, choices.NewRecordReader, choices.NewShared, choices.NewAny))
+	run("maps", steftest.NewRoot(load(t, "maps").Root("Record"), nil,
+		maps.NewRecordWriter, maps.NewRecordReader, maps.NewShared, maps.NewNested))
+	run("recursive", steftest.NewRoot(load(t, "recursive").Root("Record"), nil,
+		recursive.NewRecordWriter, recursive.NewRecordReader, recursive.NewShared, recursive.NewValue))
+	run("shared", steftest.NewRoot(load(t, "shared").Root("Record"), nil,
+		shared.NewRecordWriter, shared.NewRecordReader, shared.NewOuter, shared.NewMiddle, shared.NewInner))
+	run("empty", steftest.NewRoot(load(t, "empty").Root("Record"), nil,
+		empty.NewRecordWriter, empty.NewRecordReader, empty.NewUnit))
+	run("wide", steftest.NewRoot(load(t, "wide").Root("Record"), nil,
+		wide.NewRecordWriter, wide.NewRecordReader, wide.NewMaybe))
+	run("names", steftest.NewRoot(load(t, "names").Root("Record"), nil,
+		names.NewRecordWriter, names.NewRecordReader, names.NewSlot))
+}
+
+// seeds is how many seeds the properties are checked with.
+func seeds() uint64 {
+	if testing.Short() {
+		return 3
+	}
+	return 30
+}
+
+func TestRoundTrip(t *testing.T) {
+	eachRoot(t, func(t *testing.T, r *steftest.Root) {
+		for seed := range seeds() {
+			steftest.RoundTrip(t, r, seed)
+		}
+	})
+}
+
+func TestEvolve(t *testing.T) {
+	eachRoot(t, func(t *testing.T, r *steftest.Root) {
+		for seed := range seeds() {
+			steftest.Evolve(t, r, seed)
+		}
+	})
+}
+
+func TestMutate(t *testing.T) {
+	eachRoot(t, func(t *testing.T, r *steftest.Root) {
+		for seed := range seeds() {
+			steftest.Mutate(t, r, seed)
+		}
+	})
+}
