@@ -4,6 +4,7 @@
 package stefpdata
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -15,8 +16,9 @@ var ErrRecord = errors.New("record does not fit OTLP")
 // ItemError is an item of pdata, or a container with all its items, that was
 // not written.
 type ItemError struct {
-	// Resource, Scope, Metric and Point are the indexes that lead to the item.
-	// Those below a container that is bad as a whole are -1.
+	// Resource, Scope, Metric and Point are the indexes that lead to the item;
+	// Point is also that of a span or log record, which have no Metric. Those
+	// below a container that is bad as a whole are -1, as is what does not apply.
 	Resource, Scope, Metric, Point int
 	// Items is how many items were left out.
 	Items int
@@ -24,16 +26,22 @@ type ItemError struct {
 	Field string
 	// Err is the reason. It wraps stef.ErrLimit.
 	Err error
+
+	noun string // what Point counts, if not points
 }
 
 // Error describes the item and the reason.
 func (e *ItemError) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "resource %d", e.Resource)
+	item := "point"
+	if e.Metric < 0 {
+		item = "item"
+	}
 	for _, step := range []struct {
 		name  string
 		index int
-	}{{"scope", e.Scope}, {"metric", e.Metric}, {"point", e.Point}} {
+	}{{"scope", e.Scope}, {"metric", e.Metric}, {item, e.Point}} {
 		if step.index >= 0 {
 			fmt.Fprintf(&b, ", %s %d", step.name, step.index)
 		}
@@ -47,6 +55,19 @@ func (e *ItemError) Unwrap() error { return e.Err }
 
 // ItemErrors are the items of a batch that were not written. All others were.
 type ItemErrors []*ItemError
+
+// add notes that n items at a place are left out. prefix goes before the path
+// that err names.
+func (e ItemErrors) add(at place, prefix string, err error, n int) ItemErrors {
+	if n == 0 {
+		return e
+	}
+	path, inner := split(err)
+	return append(e, &ItemError{
+		Resource: at.resource, Scope: at.scope, Metric: at.metric, Point: at.point,
+		Items: n, Field: prefix + path, Err: inner,
+	})
+}
 
 // Items returns how many items were left out.
 func (e ItemErrors) Items() int {
@@ -89,6 +110,20 @@ func (e *RecordError) Unwrap() error { return e.Err }
 
 // RecordErrors are the records that were not turned into pdata. All others were.
 type RecordErrors []*RecordError
+
+// add notes that a record is left out. It joins the range before if that ends
+// there and has the same reason.
+func (e RecordErrors) add(record uint64, err error) RecordErrors {
+	field, inner := split(err)
+	if n := len(e); n > 0 {
+		last := e[n-1]
+		if last.Last == record-1 && last.Field == field && last.Err.Error() == inner.Error() {
+			last.Last = record
+			return e
+		}
+	}
+	return append(e, &RecordError{First: record, Last: record, Field: field, Err: inner})
+}
 
 // Records returns how many records were left out.
 func (e RecordErrors) Records() uint64 {

@@ -162,14 +162,4 @@ func (d *MetricsDecoder) open() {
 }
 
 // reject notes that the record just read is left out.
-func (d *MetricsDecoder) reject(err error) {
-	field, inner := split(err)
-	if n := len(d.rejected); n > 0 {
-		last := d.rejected[n-1]
-		if last.Last == d.read-1 && last.Field == field && last.Err.Error() == inner.Error() {
-			last.Last = d.read
-			return
-		}
-	}
-	d.rejected = append(d.rejected, &RecordError{First: d.read, Last: d.read, Field: field, Err: inner})
-}
+func (d *MetricsDecoder) reject(err error) { d.rejected = d.rejected.add(d.read, err) }

@@ -4,8 +4,6 @@
 package stefpdata
 
 import (
-	"errors"
-
 	"go.opentelemetry.io/collector/pdata/pmetric"
 
 	"github.com/otelstef/stef/stef-go/otelstef"
@@ -263,16 +261,5 @@ func (e *MetricsEncoder) rejectPoint(i int, err error) {
 
 // reject notes that n points where the encoder is are not written.
 func (e *MetricsEncoder) reject(prefix string, err error, n int) {
-	if n == 0 {
-		return
-	}
-	path, inner := split(err)
-	var known *fieldError
-	if !errors.As(err, &known) {
-		inner = err
-	}
-	e.rejected = append(e.rejected, &ItemError{
-		Resource: e.at.resource, Scope: e.at.scope, Metric: e.at.metric, Point: e.at.point,
-		Items: n, Field: prefix + path, Err: inner,
-	})
+	e.rejected = e.rejected.add(e.at, prefix, err, n)
 }
