@@ -285,6 +285,8 @@ func (p *plan) printMultimapEncoder(pr *printer, n string, k, v part) {
 	pr.P("changed := m.node.Take()")
 	pr.P("pairs := m.pairs")
 	pr.P("if changed&stefrt.FullBit == 0 && len(pairs) <= stefrt.MaxValueBits {")
+	// Pairs that were cut off can still be changed by who kept them.
+	pr.P("changed &= 1<<len(pairs) - 1")
 	pr.P("e.head.Write(changed << 1)")
 	pr.P("for ; changed != 0; changed &= changed - 1 {")
 	pr.P("%s\n}\nreturn\n}", encode(v.t, "e.value", "pairs[bits.TrailingZeros64(changed)].value"))

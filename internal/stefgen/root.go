@@ -45,7 +45,7 @@ func (p *plan) printWriter(pr *printer, r *schema.Struct) {
 	pr.P("x := new(%sWriter)", n)
 	pr.P("x.record.init(nil, 0)")
 	p.printBuild(pr, r, "Encoder")
-	pr.P("sendAll := func() { x.record.markAll(new(stefrt.Check)) }")
+	pr.P("sendAll := func() { x.record.node.SetOversize(true) }")
 	pr.P("if err := stefrt.StartWriter(&x.WriteStream, w, %sBaseSchema(), options, build, sendAll); err != nil {\nreturn nil, err\n}", n)
 	pr.P("return x, nil\n}")
 	pr.P("")

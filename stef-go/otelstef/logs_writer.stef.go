@@ -40,7 +40,7 @@ func NewLogsWriter(w io.Writer, options ...stef.WriterOption) (*LogsWriter, erro
 	x := new(LogsWriter)
 	x.record.init(nil, 0)
 	build := func(b *stefrt.EncoderBuilder) { x.encoder.register(b, "Logs") }
-	sendAll := func() { x.record.markAll(new(stefrt.Check)) }
+	sendAll := func() { x.record.node.SetOversize(true) }
 	if err := stefrt.StartWriter(&x.WriteStream, w, LogsBaseSchema(), options, build, sendAll); err != nil {
 		return nil, err
 	}

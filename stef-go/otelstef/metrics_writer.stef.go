@@ -40,7 +40,7 @@ func NewMetricsWriter(w io.Writer, options ...stef.WriterOption) (*MetricsWriter
 	x := new(MetricsWriter)
 	x.record.init(nil, 0)
 	build := func(b *stefrt.EncoderBuilder) { x.encoder.register(b, "Metrics") }
-	sendAll := func() { x.record.markAll(new(stefrt.Check)) }
+	sendAll := func() { x.record.node.SetOversize(true) }
 	if err := stefrt.StartWriter(&x.WriteStream, w, MetricsBaseSchema(), options, build, sendAll); err != nil {
 		return nil, err
 	}

@@ -40,7 +40,7 @@ func NewSpansWriter(w io.Writer, options ...stef.WriterOption) (*SpansWriter, er
 	x := new(SpansWriter)
 	x.record.init(nil, 0)
 	build := func(b *stefrt.EncoderBuilder) { x.encoder.register(b, "Spans") }
-	sendAll := func() { x.record.markAll(new(stefrt.Check)) }
+	sendAll := func() { x.record.node.SetOversize(true) }
 	if err := stefrt.StartWriter(&x.WriteStream, w, SpansBaseSchema(), options, build, sendAll); err != nil {
 		return nil, err
 	}

@@ -193,6 +193,7 @@ func (e *nestedEncoder) Encode(m *Nested) {
 	changed := m.node.Take()
 	pairs := m.pairs
 	if changed&stefrt.FullBit == 0 && len(pairs) <= stefrt.MaxValueBits {
+		changed &= 1<<len(pairs) - 1
 		e.head.Write(changed << 1)
 		for ; changed != 0; changed &= changed - 1 {
 			e.value.Encode(&pairs[bits.TrailingZeros64(changed)].value)

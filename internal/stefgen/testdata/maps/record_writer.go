@@ -40,7 +40,7 @@ func NewRecordWriter(w io.Writer, options ...stef.WriterOption) (*RecordWriter, 
 	x := new(RecordWriter)
 	x.record.init(nil, 0)
 	build := func(b *stefrt.EncoderBuilder) { x.encoder.register(b, "Record") }
-	sendAll := func() { x.record.markAll(new(stefrt.Check)) }
+	sendAll := func() { x.record.node.SetOversize(true) }
 	if err := stefrt.StartWriter(&x.WriteStream, w, RecordBaseSchema(), options, build, sendAll); err != nil {
 		return nil, err
 	}

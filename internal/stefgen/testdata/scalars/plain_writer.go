@@ -40,7 +40,7 @@ func NewPlainWriter(w io.Writer, options ...stef.WriterOption) (*PlainWriter, er
 	x := new(PlainWriter)
 	x.record.init(nil, 0)
 	build := func(b *stefrt.EncoderBuilder) { x.encoder.register(b, "Plain") }
-	sendAll := func() { x.record.markAll(new(stefrt.Check)) }
+	sendAll := func() { x.record.node.SetOversize(true) }
 	if err := stefrt.StartWriter(&x.WriteStream, w, PlainBaseSchema(), options, build, sendAll); err != nil {
 		return nil, err
 	}

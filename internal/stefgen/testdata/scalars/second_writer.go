@@ -40,7 +40,7 @@ func NewSecondWriter(w io.Writer, options ...stef.WriterOption) (*SecondWriter, 
 	x := new(SecondWriter)
 	x.record.init(nil, 0)
 	build := func(b *stefrt.EncoderBuilder) { x.encoder.register(b, "Second") }
-	sendAll := func() { x.record.markAll(new(stefrt.Check)) }
+	sendAll := func() { x.record.node.SetOversize(true) }
 	if err := stefrt.StartWriter(&x.WriteStream, w, SecondBaseSchema(), options, build, sendAll); err != nil {
 		return nil, err
 	}
