@@ -30,7 +30,8 @@ func PairBit(i int) uint64 {
 }
 
 // oversize at the top of a record says that a multimap of it has, or had, more
-// pairs than the format allows, so that Write must look before it encodes.
+// pairs than the format allows, or that all of it has to be sent, so that Write
+// must go through it before it encodes.
 const oversize = 1
 
 // frozen is the parent of values that are shared and must not change.

@@ -28,7 +28,7 @@ type WriteStream struct {
 	wire   schema.WireSchema
 	header frame.VarHeader
 	hints  *hints
-	// sendAll marks the whole record as changed.
+	// sendAll makes the next Write send all of its record.
 	sendAll func()
 
 	flags   stef.FrameFlags // of the frame being filled
@@ -122,7 +122,8 @@ func (s *WriteStream) Stats() stef.WriterStats {
 	}
 }
 
-// CheckRecord says whether a record that is marked as oversize may be encoded.
+// CheckRecord says whether a record that is marked as oversize may be encoded,
+// and marks all of it as changed.
 func CheckRecord(s *WriteStream, top *Node, markAll func(*Check)) error {
 	if s.err != nil {
 		return s.err
