@@ -40,3 +40,11 @@ func TestMutate(t *testing.T) {
 		}
 	})
 }
+
+func TestSelfContained(t *testing.T) {
+	eachRoot(t, func(t *testing.T, r *steftest.Root) {
+		for seed := range seeds(100) {
+			steftest.SelfContained(t, r, seed)
+		}
+	})
+}

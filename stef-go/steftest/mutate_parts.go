@@ -181,14 +181,20 @@ func (m *Mutator) array(elem *schema.Type, v reflect.Value, old *dynamic.Array, 
 // scalars changes an array of primitive values.
 func (m *Mutator) scalars(elem *schema.Type, v reflect.Value, old *dynamic.Array) *dynamic.Array {
 	c := &dynamic.Array{Elems: append([]any{}, old.Elems...)}
-	switch n := m.IntN(10); {
-	case n < 3:
-		n := m.resize(len(c.Elems), 200)
+	setLen := func(n int) {
 		call(v, "SetLen", n)
 		c.Elems = c.Elems[:min(n, len(c.Elems))]
 		for len(c.Elems) < n {
 			c.Elems = append(c.Elems, dynamic.NewValue(elem))
 		}
+	}
+	switch n := m.IntN(10); {
+	case n < 2:
+		setLen(m.resize(len(c.Elems), 200))
+	case n < 3:
+		before := len(c.Elems)
+		setLen(m.IntN(before + 1))
+		setLen(before)
 	case n < 5:
 		x := m.random.primitive(elem)
 		call(v, "Append", x)

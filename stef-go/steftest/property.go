@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -235,6 +236,8 @@ type mutatedStream struct {
 	w       Writer[any]
 	m       *Mutator
 	want    []*dynamic.Struct
+	twin    reflect.Value // a copy of the record as it was some time ago
+	twinned *dynamic.Struct
 }
 
 // step mutates the record and writes it.
@@ -242,6 +245,9 @@ func (e *mutatedStream) step(r *Root, rnd random) error {
 	want := e.m.Mutate()
 	if d := Diff(r.Schema, want, Value(e.w.Record(), r.Schema, nil)); d != "" {
 		return fmt.Errorf("record %d before Write: %s", len(e.want)+1, d)
+	}
+	if err := e.compare(r, want, rnd.chance(20)); err != nil {
+		return fmt.Errorf("record %d: %w", len(e.want)+1, err)
 	}
 	if err := e.w.Write(); err != nil {
 		return err
@@ -253,6 +259,30 @@ func (e *mutatedStream) step(r *Root, rnd random) error {
 	e.want = append(e.want, Cut(r.Schema, kept, want))
 	if rnd.chance(5) {
 		return e.w.Flush()
+	}
+	return nil
+}
+
+// compare checks Equal of the record, whose value is want, and a copy of
+// another, and CopyFrom when it makes a new copy.
+func (e *mutatedStream) compare(r *Root, want *dynamic.Struct, renew bool) error {
+	rec := reflect.ValueOf(e.w.Record())
+	if !e.twin.IsValid() {
+		var ok bool
+		if e.twin, ok = r.free(rec.Type()); !ok {
+			return nil
+		}
+		e.twinned = dynamic.NewStruct(r.Schema)
+	}
+	if equal := dynamic.Equal(want, e.twinned); call(rec, "Equal", e.twin).Bool() != equal || call(e.twin, "Equal", rec).Bool() != equal {
+		return fmt.Errorf("Equal does not say %v: %q", equal, Diff(r.Schema, want, e.twinned))
+	}
+	if renew {
+		call(e.twin, "CopyFrom", rec)
+		e.twinned = want
+		if d := Diff(r.Schema, want, Value(e.twin.Interface(), r.Schema, nil)); d != "" {
+			return fmt.Errorf("after CopyFrom: %s", d)
+		}
 	}
 	return nil
 }
