@@ -27,21 +27,17 @@ type ItemError struct {
 	// Err is the reason. It wraps stef.ErrLimit.
 	Err error
 
-	noun string // what Point counts, if not points
+	noun string // what Point counts
 }
 
 // Error describes the item and the reason.
 func (e *ItemError) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "resource %d", e.Resource)
-	item := "point"
-	if e.Metric < 0 {
-		item = "item"
-	}
 	for _, step := range []struct {
 		name  string
 		index int
-	}{{"scope", e.Scope}, {"metric", e.Metric}, {item, e.Point}} {
+	}{{"scope", e.Scope}, {"metric", e.Metric}, {cmp.Or(e.noun, "point"), e.Point}} {
 		if step.index >= 0 {
 			fmt.Fprintf(&b, ", %s %d", step.name, step.index)
 		}
@@ -56,16 +52,16 @@ func (e *ItemError) Unwrap() error { return e.Err }
 // ItemErrors are the items of a batch that were not written. All others were.
 type ItemErrors []*ItemError
 
-// add notes that n items at a place are left out. prefix goes before the path
-// that err names.
-func (e ItemErrors) add(at place, prefix string, err error, n int) ItemErrors {
+// add notes that n items at a place are left out. noun is what such an item is
+// called, and prefix goes before the path that err names.
+func (e ItemErrors) add(noun string, at place, prefix string, err error, n int) ItemErrors {
 	if n == 0 {
 		return e
 	}
 	path, inner := split(err)
 	return append(e, &ItemError{
 		Resource: at.resource, Scope: at.scope, Metric: at.metric, Point: at.point,
-		Items: n, Field: prefix + path, Err: inner,
+		Items: n, Field: prefix + path, Err: inner, noun: noun,
 	})
 }
 

@@ -261,5 +261,5 @@ func (e *MetricsEncoder) rejectPoint(i int, err error) {
 
 // reject notes that n points where the encoder is are not written.
 func (e *MetricsEncoder) reject(prefix string, err error, n int) {
-	e.rejected = e.rejected.add(e.at, prefix, err, n)
+	e.rejected = e.rejected.add("point", e.at, prefix, err, n)
 }
