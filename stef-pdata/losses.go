@@ -19,9 +19,13 @@ type Losses struct {
 	// Unvalued are number points without a value and without that flag, which
 	// come back with it.
 	Unvalued uint64
+	// DroppedEvents are spans whose number of dropped events was not 0.
+	DroppedEvents uint64
+	// DroppedLinks are spans whose number of dropped links was not 0.
+	DroppedLinks uint64
 }
 
 // Total returns the sum of the counts.
 func (l Losses) Total() uint64 {
-	return l.EmptyContainers + l.EntityRefs + l.Flags + l.Values + l.Unvalued
+	return l.EmptyContainers + l.EntityRefs + l.Flags + l.Values + l.Unvalued + l.DroppedEvents + l.DroppedLinks
 }

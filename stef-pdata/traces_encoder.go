@@ -1,0 +1,170 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefpdata
+
+import (
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/otelstef/stef/stef-go/otelstef"
+)
+
+// TracesEncoder writes traces of pdata to a stream. It serves one stream and is
+// not safe for use by several goroutines at once.
+type TracesEncoder struct {
+	w    *otelstef.SpansWriter
+	rec  *otelstef.Spans
+	mode Mode
+	spanWriter
+
+	resources resourcePool
+	scopes    scopePool
+	sorter    spanSorter
+
+	at       place
+	rejected ItemErrors
+}
+
+// NewTracesEncoder returns an encoder that writes to w, which nothing else may
+// write to. The default mode is Sorted.
+func NewTracesEncoder(w *otelstef.SpansWriter, options ...EncoderOption) *TracesEncoder {
+	config := encoderConfig{mode: Sorted}
+	for _, option := range options {
+		option(&config)
+	}
+	e := &TracesEncoder{w: w, rec: w.Record(), mode: config.mode}
+	e.kept = spanKeptOf(w.Schema())
+	e.byKey = config.mode == Sorted
+	e.shapes.byKey = e.byKey
+	e.resources.refs = e.kept.entityRefs
+	return e
+}
+
+// Losses returns what the schema of the stream could not carry so far.
+func (e *TracesEncoder) Losses() Losses { return e.losses }
+
+// Encode writes all spans of td, which it does not change. It does not flush the
+// writer.
+//
+// Spans that exceed a limit are left out and reported in ItemErrors, while the
+// others are written. Any other error is that of the writer, and neither can go
+// on after it.
+func (e *TracesEncoder) Encode(td ptrace.Traces) error {
+	e.rejected = nil
+	if e.resources.size() > maxContainers || e.scopes.size() > maxContainers {
+		e.resources.reset()
+		e.scopes.reset()
+	}
+	err := e.encodeResources(td.ResourceSpans())
+	if e.mode == Sorted && err == nil {
+		err = e.writeSorted()
+	}
+	if err != nil {
+		return err
+	}
+	if len(e.rejected) > 0 {
+		return e.rejected
+	}
+	return nil
+}
+
+func (e *TracesEncoder) encodeResources(rss ptrace.ResourceSpansSlice) error {
+	for r := range rss.Len() {
+		rs := rss.At(r)
+		e.at = place{r, -1, -1, -1}
+		if rs.ScopeSpans().Len() == 0 {
+			e.losses.EmptyContainers++
+			continue
+		}
+		id, err := e.resources.find(&e.copier, rs.Resource(), rs.SchemaUrl())
+		if err != nil {
+			e.reject("resource.", err, spansIn(rs.ScopeSpans()))
+			continue
+		}
+		if !e.kept.entityRefs {
+			e.losses.EntityRefs += countEntityRefs(rs.Resource())
+		}
+		if err := e.encodeScopes(rs.ScopeSpans(), id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (e *TracesEncoder) encodeScopes(sss ptrace.ScopeSpansSlice, resource uint32) error {
+	for s := range sss.Len() {
+		ss := sss.At(s)
+		e.at.scope, e.at.point = s, -1
+		if ss.Spans().Len() == 0 {
+			e.losses.EmptyContainers++
+			continue
+		}
+		id, err := e.scopes.find(&e.copier, ss.Scope(), ss.SchemaUrl())
+		if err != nil {
+			e.reject("scope.", err, ss.Spans().Len())
+			continue
+		}
+		if e.mode == Sorted {
+			e.sorter.collect(ss.Spans(), spanGroup{resource: resource, scope: id, at: e.at})
+			continue
+		}
+		e.rec.SetResource(e.resources.entries[resource].value)
+		e.rec.SetScope(e.scopes.entries[id].value)
+		if err := e.writeSpans(ss.Spans()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (e *TracesEncoder) writeSpans(spans ptrace.SpanSlice) error {
+	dst := e.rec.Span()
+	for i := range spans.Len() {
+		if err := e.span(dst, spans.At(i)); err != nil {
+			e.at.point = i
+			e.reject("", err, 1)
+		} else if err := e.w.Write(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeSorted writes what was collected.
+func (e *TracesEncoder) writeSorted() error {
+	s := &e.sorter
+	e.resources.rank(e.resources.size(), func(a, b uint32) int {
+		return compareResources(e.resources.entries[a].value, e.resources.entries[b].value)
+	})
+	e.scopes.rank(e.scopes.size(), func(a, b uint32) int {
+		return compareScopes(e.scopes.entries[a].value, e.scopes.entries[b].value)
+	})
+	defer s.reset()
+	dst := e.rec.Span()
+	for _, item := range s.sort(&e.resources.ranking, &e.scopes.ranking) {
+		g := &s.groups[item.group]
+		e.rec.SetResource(e.resources.entries[g.resource].value)
+		e.rec.SetScope(e.scopes.entries[g.scope].value)
+		if err := e.span(dst, g.spans.At(int(item.span))); err != nil {
+			e.at = g.at
+			e.at.point = int(item.span)
+			e.reject("", err, 1)
+		} else if err := e.w.Write(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// reject notes that n spans where the encoder is are not written.
+func (e *TracesEncoder) reject(prefix string, err error, n int) {
+	e.rejected = e.rejected.add("span", e.at, prefix, err, n)
+}
+
+func spansIn(sss ptrace.ScopeSpansSlice) int {
+	n := 0
+	for i := range sss.Len() {
+		n += sss.At(i).Spans().Len()
+	}
+	return n
+}

@@ -1,0 +1,136 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefpdata_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	stef "github.com/otelstef/stef/stef-go"
+	"github.com/otelstef/stef/stef-go/otelstef"
+	stefpdata "github.com/otelstef/stef/stef-pdata"
+
+	"github.com/otelstef/stef/internal/fixtures"
+	"github.com/otelstef/stef/internal/teltest"
+	"github.com/otelstef/stef/internal/teltest/canon"
+)
+
+// hipstershopTraces is the real set of traces.
+const hipstershopTraces = "hipstershop-oteltraces"
+
+// realTraces returns the parts of a real set.
+func realTraces(tb testing.TB, name string) []ptrace.Traces {
+	return unmarshalTraces(tb, teltest.Parts(tb, teltest.Data(tb, "traces", name+".zst")))
+}
+
+// recordedTraces returns the parts of the fixture.
+func recordedTraces(tb testing.TB) []ptrace.Traces {
+	parts, err := fixtures.Parts(fixtures.Traces())
+	require.NoError(tb, err)
+	return unmarshalTraces(tb, parts)
+}
+
+func unmarshalTraces(tb testing.TB, parts [][]byte) (tds []ptrace.Traces) {
+	for _, part := range parts {
+		td, err := (&ptrace.ProtoUnmarshaler{}).UnmarshalTraces(part)
+		require.NoError(tb, err)
+		tds = append(tds, td)
+	}
+	return tds
+}
+
+// oneTraces returns all resources of tds in one batch.
+func oneTraces(tds []ptrace.Traces) ptrace.Traces {
+	all := ptrace.NewTraces()
+	for _, td := range tds {
+		for _, rs := range td.ResourceSpans().All() {
+			rs.CopyTo(all.ResourceSpans().AppendEmpty())
+		}
+	}
+	return all
+}
+
+// encodeTraces writes a stream with a frame for each batch.
+func encodeTraces(tb testing.TB, tds []ptrace.Traces, mode stefpdata.Mode, options ...stef.WriterOption) []byte {
+	tb.Helper()
+	var out bytes.Buffer
+	w, err := otelstef.NewSpansWriter(&out, options...)
+	require.NoError(tb, err)
+	e := stefpdata.NewTracesEncoder(w, stefpdata.WithMode(mode))
+	for _, td := range tds {
+		require.NoError(tb, e.Encode(td))
+		require.NoError(tb, w.Flush())
+	}
+	require.NoError(tb, w.Close())
+	return out.Bytes()
+}
+
+// decodeTraces reads a whole stream, in as many batches as Decode makes of it.
+func decodeTraces(tb testing.TB, stream []byte, options ...stefpdata.DecoderOption) (tds []ptrace.Traces) {
+	tb.Helper()
+	r, err := otelstef.NewSpansReader(bytes.NewReader(stream))
+	require.NoError(tb, err)
+	d := stefpdata.NewTracesDecoder(r, options...)
+	for {
+		td, err := d.Decode()
+		if errors.Is(err, io.EOF) {
+			require.Zero(tb, td.SpanCount())
+			return tds
+		}
+		require.NoError(tb, err)
+		tds = append(tds, td)
+	}
+}
+
+// requireSameTraces checks that traces came back as the mode promises.
+func requireSameTraces(tb testing.TB, mode stefpdata.Mode, want, got []ptrace.Traces) {
+	tb.Helper()
+	if mode == stefpdata.Ordered {
+		require.Empty(tb, canon.DiffOrderedTraces(oneTraces(want), oneTraces(got)))
+		return
+	}
+	require.Empty(tb, canon.Diff(sorted.Traces(want...), sorted.Traces(got...)))
+}
+
+// What comes back from a stream is what went in.
+func TestRealTracesComeBack(t *testing.T) {
+	f := func(name string, tds []ptrace.Traces) {
+		for _, mode := range modes {
+			t.Run(name+"/"+mode.String(), func(t *testing.T) {
+				before := oneTraces(tds)
+				requireSameTraces(t, mode, tds, decodeTraces(t, encodeTraces(t, tds, mode)))
+				requireSameTraces(t, mode, tds, decodeTraces(t,
+					encodeTraces(t, tds, mode, otelstef.PublishedSpans(), stef.WithCompression(stef.Zstd)),
+					stefpdata.WithMaxItems(1000)))
+				requireSameTraces(t, stefpdata.Ordered, []ptrace.Traces{before}, tds)
+			})
+		}
+	}
+	f("recorded", recordedTraces(t))
+	t.Run("real", func(t *testing.T) { f(hipstershopTraces, realTraces(t, hipstershopTraces)) })
+}
+
+func TestTracesSizes(t *testing.T) {
+	tds := realTraces(t, hipstershopTraces)
+	f := func(name string, mode stefpdata.Mode, want int, options ...stef.WriterOption) {
+		t.Helper()
+		got := len(encodeTraces(t, tds, mode, options...))
+		t.Logf("%s %v: %d bytes, at most %d", name, mode, got, want)
+	}
+	z, b := stef.WithCompression(stef.Zstd), stef.WithLevel(stef.LevelBetter)
+	for _, m := range modes {
+		f("none", m, 0)
+		f("zstd", m, 2_060_000, z)
+		f("better", m, 0, z, b)
+		f("best", m, 0, z, stef.WithLevel(stef.LevelBest))
+		f("hex none", m, 0, otelstef.PublishedSpans())
+		f("hex zstd", m, 0, otelstef.PublishedSpans(), z)
+		f("hex better", m, 0, otelstef.PublishedSpans(), z, b)
+	}
+}
