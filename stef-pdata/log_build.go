@@ -1,0 +1,82 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefpdata
+
+import (
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/plog"
+
+	"github.com/otelstef/stef/stef-go/otelstef"
+)
+
+const builtLogBytes = 256 // what a log record of pdata takes
+
+// checkLogRecord checks a log record. It returns the text of the body if that is
+// a template.
+func checkLogRecord(r *otelstef.LogRecord) (text string, err error) {
+	if err := fitsSigned32("Record.SeverityNumber", int64(r.SeverityNumber())); err != nil {
+		return "", err
+	}
+	if err := fits32("Record.Flags", r.Flags()); err != nil {
+		return "", err
+	}
+	if err := fits32("Record.DroppedAttributesCount", r.DroppedAttributesCount()); err != nil {
+		return "", err
+	}
+	if _, ok := traceID(r.TraceID()); !ok {
+		return "", notOTLP("Record.TraceID", "%d bytes are no trace id", len(r.TraceID()))
+	}
+	if _, ok := spanID(r.SpanID()); !ok {
+		return "", notOTLP("Record.SpanID", "%d bytes are no span id", len(r.SpanID()))
+	}
+	if t := r.Body().Template(); t != nil {
+		if text, err = joinText(t.Template(), t.Params()); err != nil {
+			return "", inField("Record.Body.Template", err)
+		}
+	}
+	return text, nil
+}
+
+// record fills a log record, which is empty. text is the body if src has a
+// template.
+//
+// spec: #otlp-logs
+func (d *LogsDecoder) record(dst plog.LogRecord, src *otelstef.LogRecord, text string) {
+	d.spent += builtLogBytes + len(text)
+	observed := src.ObservedTime()
+	if src.HasObservedDelta() {
+		observed = src.Time() + uint64(src.ObservedDelta())
+	}
+	dst.SetTimestamp(pcommon.Timestamp(src.Time()))
+	dst.SetObservedTimestamp(pcommon.Timestamp(observed))
+	dst.SetSeverityNumber(plog.SeverityNumber(int32(src.SeverityNumber())))
+	dst.SetSeverityText(src.SeverityText())
+	dst.SetEventName(src.EventName())
+	if len(src.TraceID()) > 0 {
+		id, _ := traceID(src.TraceID())
+		dst.SetTraceID(id)
+	}
+	if len(src.SpanID()) > 0 {
+		id, _ := spanID(src.SpanID())
+		dst.SetSpanID(id)
+	}
+	dst.SetFlags(plog.LogRecordFlags(src.Flags()))
+	dst.SetDroppedAttributesCount(uint32(src.DroppedAttributesCount()))
+	switch body := src.Body(); body.Type() {
+	case otelstef.LogBodyTypeString:
+		dst.Body().SetStr(body.String())
+	case otelstef.LogBodyTypeTemplate:
+		dst.Body().SetStr(text)
+	case otelstef.LogBodyTypeValue:
+		d.body(dst.Body(), body.Value())
+	}
+	attrs := dst.Attributes()
+	if d.attrsKnown {
+		d.attrs.CopyTo(attrs)
+		d.spent += attrs.Len() * builtValueBytes
+		return
+	}
+	d.attributes(attrs, src.Attributes())
+	d.attrs, d.attrsKnown = attrs, true
+}

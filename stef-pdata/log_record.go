@@ -1,0 +1,123 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefpdata
+
+import (
+	"math/bits"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/plog"
+
+	"github.com/otelstef/stef/stef-go/otelstef"
+)
+
+// logWriter sets log records from those of pdata.
+type logWriter struct {
+	copier
+	kept logsKept
+	// asDelta writes the observed time as the distance to the time.
+	asDelta bool
+}
+
+// record sets all of a log record.
+//
+// spec: #otlp-logs
+func (w *logWriter) record(dst *otelstef.LogRecord, src plog.LogRecord, text splitBody) error {
+	time, observed := uint64(src.Timestamp()), uint64(src.ObservedTimestamp())
+	dst.SetTime(time)
+	if w.asDelta {
+		dst.SetObservedDelta(int64(observed - time))
+	} else {
+		dst.UnsetObservedDelta()
+		dst.SetObservedTime(observed)
+	}
+	dst.SetSeverityNumber(uint64(int64(src.SeverityNumber())))
+	dst.SetSeverityText(src.SeverityText())
+	dst.SetEventName(src.EventName())
+	if err := w.take(len(src.SeverityText()) + len(src.EventName())); err != nil {
+		return inField("severity_text or event_name", err)
+	}
+	if id := src.TraceID(); id == (pcommon.TraceID{}) {
+		dst.SetTraceID(nil)
+	} else {
+		dst.SetTraceID(id[:])
+	}
+	if id := src.SpanID(); id == (pcommon.SpanID{}) {
+		dst.SetSpanID(nil)
+	} else {
+		dst.SetSpanID(id[:])
+	}
+	dst.SetFlags(uint64(src.Flags()))
+	dst.SetDroppedAttributesCount(uint64(src.DroppedAttributesCount()))
+	if err := w.body(dst.Body(), src.Body(), text); err != nil {
+		return inField("body", err)
+	}
+	if err := w.attributes(dst.Attributes(), src.Attributes()); err != nil {
+		return inField("attributes", err)
+	}
+	return nil
+}
+
+func (w *logWriter) body(dst *otelstef.LogBody, src pcommon.Value, text splitBody) error {
+	switch src.Type() {
+	case pcommon.ValueTypeEmpty:
+		dst.SetType(otelstef.LogBodyTypeNone)
+	case pcommon.ValueTypeStr:
+		if err := w.take(len(src.Str())); err != nil {
+			return err
+		}
+		if text.template == nil {
+			dst.SetString(src.Str())
+			return nil
+		}
+		return w.template(dst.SetTemplate(), src.Str(), text)
+	default:
+		return w.bodyValue(dst.SetValue(), src, 0)
+	}
+	return nil
+}
+
+// template sets a text as a template and parameters.
+func (w *logWriter) template(dst *otelstef.BodyTemplate, text string, s splitBody) error {
+	if err := w.pairs(len(s.params)); err != nil {
+		return err
+	}
+	dst.SetTemplate(s.template.text)
+	params := dst.Params()
+	params.SetLen(len(s.params))
+	for i, p := range s.params {
+		params.SetValue(i, text[p.from:p.to])
+	}
+	return nil
+}
+
+// observedAsDelta estimates whether the observed times of log records are
+// smaller as distances to their times.
+func observedAsDelta(lrs plog.LogRecordSlice, from, to int) bool {
+	var absolute, delta differences
+	for i := from; i < to; i++ {
+		lr := lrs.At(i)
+		observed := uint64(lr.ObservedTimestamp())
+		absolute.add(observed)
+		delta.add(observed - uint64(lr.Timestamp()))
+	}
+	return delta.size < absolute.size
+}
+
+// differences estimates the size of a column of numbers, of which only those
+// that differ from the one before are written.
+type differences struct {
+	value, delta uint64
+	size         int // in bits
+}
+
+func (d *differences) add(v uint64) {
+	if v == d.value {
+		return
+	}
+	delta := v - d.value
+	change := int64(delta - d.delta)
+	d.size += bits.Len64(uint64(change<<1^change>>63)) + 4
+	d.value, d.delta = v, delta
+}
