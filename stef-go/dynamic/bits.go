@@ -59,6 +59,9 @@ type bitReader struct {
 	n    int // bits read
 	// missing counts the bits that choice took from behind the end.
 	missing int
+	// base is the offset of data in the payload, traced the bits that had an
+	// event. See tracer.
+	base, traced int
 }
 
 func (r *bitReader) left() int { return 8*len(r.data) - r.n }
@@ -132,6 +135,8 @@ func (r *bitReader) end() error {
 type byteReader struct {
 	data []byte
 	n    int // bytes read
+	// base and traced are as in bitReader, in bytes.
+	base, traced int
 }
 
 func (r *byteReader) left() int { return len(r.data) - r.n }

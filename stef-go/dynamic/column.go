@@ -23,8 +23,9 @@ const (
 // column is one node of the column tree: a place in the schema with the run of
 // bits or bytes it has in each frame and the state of its codec.
 type column struct {
-	path string
-	typ  *schema.Type
+	path   string
+	number int // in columns.all
+	typ    *schema.Type
 	// dict names the dictionary of a string, bytes or struct column.
 	dict string
 	// owned has the columns below this one in order. With the omission of the
@@ -69,6 +70,7 @@ type columns struct {
 	all []*column
 	// recursive has the identities of the types that can contain themselves.
 	recursive map[any]bool
+	trace     *tracer
 }
 
 // restart resets the state of the codecs.
@@ -135,7 +137,7 @@ func (b *columnBuilder) column(t *schema.Type, path string) (*column, error) {
 	if len(b.all) == maxColumns {
 		return nil, fault(ErrLimit, "the schema has more than %d columns", maxColumns)
 	}
-	c := &column{path: path, typ: t, initial: b.initialOf(t)}
+	c := &column{path: path, number: len(b.all), typ: t, initial: b.initialOf(t)}
 	b.all = append(b.all, c)
 	if id != nil {
 		b.path[id] = c

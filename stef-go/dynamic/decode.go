@@ -31,13 +31,19 @@ type decoder struct {
 	maxBytes  int
 	allocated int
 	depth     int
+	// trace takes the events, if anybody wants them. For them, index has the
+	// places in the arrays and multimaps around, and code is the number that
+	// the last text began with.
+	trace *tracer
+	index []int
+	code  int64
 }
 
 // record decodes the record after cur.
 //
 // spec: #state
 func (d *decoder) record(root *column, cur *Struct) (*Struct, error) {
-	d.allocated, d.depth = 0, 0
+	d.allocated, d.depth, d.index = 0, 0, d.index[:0]
 	v, err := d.decode(root, cur)
 	if err != nil {
 		return nil, err
@@ -66,7 +72,11 @@ func (d *decoder) allocate(size int) error {
 // same place.
 func (d *decoder) decode(c *column, cur any) (any, error) {
 	if !c.typ.Kind.Composite() {
+		before := codecState{c.delta, c.xor}
 		v, err := d.primitive(c)
+		if err == nil && d.trace != nil {
+			d.event(c, d.primitiveDetail(c, before, v))
+		}
 		return v, inColumn(c, err)
 	}
 	if c.recursive && c.typ.Kind != schema.KindOneof {
@@ -131,6 +141,7 @@ func (d *decoder) text(c *column) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	d.code = n
 	if n < 0 {
 		entries := d.dicts.texts[c.dict]
 		if ref := uint64(-(n + 1)); ref < uint64(len(entries)) {
@@ -176,6 +187,9 @@ func (d *decoder) structure(c *column, cur *Struct) (*Struct, error) {
 	if err != nil {
 		return nil, err
 	}
+	if d.trace != nil {
+		d.event(c, TraceStruct{len(c.links), c.optional, modified, presence})
+	}
 	v := &Struct{Fields: append([]any{}, cur.Fields...), Present: append([]bool{}, cur.Present...)}
 	if err := d.allocate(nodeBytes + len(v.Fields)*(slotBytes+1)); err != nil {
 		return nil, err
@@ -199,6 +213,9 @@ func (d *decoder) structure(c *column, cur *Struct) (*Struct, error) {
 		// The entry is made when the struct is complete: a struct of the same
 		// dictionary inside this one has a lower number.
 		err = d.dicts.addStruct(c.dict, v)
+		if d.trace != nil {
+			d.event(c, TraceEntry{uint64(len(d.dicts.structs[c.dict])), v})
+		}
 	}
 	return v, err
 }
@@ -232,6 +249,9 @@ func (d *decoder) structRef(c *column) (*Struct, error) {
 	if ref == 0 || ref > uint64(len(entries)) {
 		return nil, fault(ErrCorrupt, "%d refers to no entry of a dictionary of %d", ref, len(entries))
 	}
+	if d.trace != nil {
+		d.event(c, TraceRef{ref, entries[ref-1]})
+	}
 	return entries[ref-1], nil
 }
 
@@ -239,12 +259,16 @@ func (d *decoder) structRef(c *column) (*Struct, error) {
 //
 // spec: #oneof
 func (d *decoder) oneof(c *column, cur *Oneof) (*Oneof, error) {
+	missing := c.bitIn.missing
 	choice, err := c.bitIn.choice(choiceBits(c))
 	if err != nil {
 		return nil, err
 	}
 	if choice > uint64(len(c.links)) {
 		return nil, fault(ErrCorrupt, "choice %d of %d", choice, len(c.links))
+	}
+	if d.trace != nil {
+		d.event(c, TraceChoice{int(choice), c.bitIn.missing - missing})
 	}
 	v := &Oneof{Choice: int(choice)}
 	v.measure()
@@ -278,11 +302,17 @@ func (d *decoder) array(c *column, cur *Array) (*Array, error) {
 	if err != nil {
 		return nil, err
 	}
+	if d.trace != nil {
+		d.event(c, TraceLength{count})
+	}
 	v := &Array{}
 	if err := d.allocate(nodeBytes); err != nil {
 		return nil, err
 	}
+	d.index = append(d.index, 0)
+	defer d.leaveIndex()
 	for i := range count {
+		d.index[len(d.index)-1] = int(i)
 		// Elements without a bit of their own exist: this is what bounds them.
 		if err := d.allocate(slotBytes + numberBytes); err != nil {
 			return nil, err
@@ -316,11 +346,17 @@ func (d *decoder) multimap(c *column, cur *Multimap) (*Multimap, error) {
 	if count > MaxPairs {
 		return nil, fault(ErrLimit, "%d pairs, the limit is %d", count, MaxPairs)
 	}
+	if d.trace != nil {
+		d.event(c, TracePairs{count})
+	}
 	v := &Multimap{}
 	if err := d.allocate(nodeBytes + int(count)*2*(slotBytes+numberBytes)); err != nil {
 		return nil, err
 	}
+	d.index = append(d.index, 0)
+	defer d.leaveIndex()
 	for i := range int(count) {
+		d.index[len(d.index)-1] = i
 		p := Pair{c.links[0].initial, c.links[1].initial}
 		if i < len(cur.Pairs) {
 			p = cur.Pairs[i]
@@ -339,20 +375,26 @@ func (d *decoder) multimap(c *column, cur *Multimap) (*Multimap, error) {
 
 // multimapValues decodes the values of the pairs whose bit is set.
 func (d *decoder) multimapValues(c *column, cur *Multimap, changed uint64) (*Multimap, error) {
-	if changed == 0 {
-		return cur, nil
-	}
 	if last := bits.Len64(changed); last > len(cur.Pairs) {
 		return nil, fault(ErrCorrupt, "the value of pair %d changes, there are %d", last, len(cur.Pairs))
+	}
+	if d.trace != nil {
+		d.event(c, TraceChanged{changed})
+	}
+	if changed == 0 {
+		return cur, nil
 	}
 	v := &Multimap{Pairs: append([]Pair{}, cur.Pairs...)}
 	if err := d.allocate(nodeBytes + len(v.Pairs)*2*slotBytes); err != nil {
 		return nil, err
 	}
+	d.index = append(d.index, 0)
+	defer d.leaveIndex()
 	for i := range v.Pairs {
 		if changed>>i&1 == 0 {
 			continue
 		}
+		d.index[len(d.index)-1] = i
 		value, err := d.decode(c.links[1], v.Pairs[i].Value)
 		if err != nil {
 			return nil, err

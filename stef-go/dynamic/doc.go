@@ -32,6 +32,12 @@
 // (encode.go). What only frames know, sizes, flags and compression, is in
 // frame.go, header.go and zstd.go.
 //
+// # Looking at bytes
+//
+// WithFrameFunc tells how large the columns of each frame are, WithTrace tells
+// of every element of a stream, which bits it takes and what they mean. Package
+// annotate prints that.
+//
 // # Limits
 //
 // A Reader refuses with ErrLimit what the limits of the format refuse, 1023

@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"strings"
 )
 
 // maxFrame limits both sizes of a frame.
@@ -34,6 +35,23 @@ const (
 	RestartAll = RestartDictionaries | RestartCompression | RestartCodecs
 )
 
+// String returns the names of the flags, joined by "|", or "none".
+func (f Flags) String() string {
+	var names []string
+	for i, name := range []string{"RestartDictionaries", "RestartCompression", "RestartCodecs"} {
+		if f>>i&1 == 1 {
+			names = append(names, name)
+		}
+	}
+	if rest := f &^ RestartAll; rest != 0 {
+		names = append(names, fmt.Sprintf("%#02x", uint8(rest)))
+	}
+	if names == nil {
+		return "none"
+	}
+	return strings.Join(names, "|")
+}
+
 // Frame describes a frame of a stream.
 type Frame struct {
 	// Index counts the data frames from 1. 0 is the frame of the headers.
@@ -58,15 +76,16 @@ type Column struct {
 	Path string
 	// Bits tells columns of bits from columns of bytes.
 	Bits bool
+	// Offset counts from the start of the content of the frame, uncompressed.
 	// Size is in bytes.
-	Size int
+	Offset, Size int
 }
 
 // readFrameHeader reads what comes before the content of a frame. The error is
 // io.EOF exactly if the stream ends where a frame could begin.
 //
 // spec: #frame
-func readFrameHeader(src *source, c Compression) (Frame, error) {
+func readFrameHeader(src *source, c Compression, trace *tracer) (Frame, error) {
 	f := Frame{Offset: src.offset}
 	flags, err := src.ReadByte()
 	if err == io.EOF {
@@ -76,15 +95,16 @@ func readFrameHeader(src *source, c Compression) (Frame, error) {
 		return f, sourceError(err, "frame header")
 	}
 	f.Flags = Flags(flags)
+	trace.field(-1, "flags", f.Flags)
 	if f.Flags&^RestartAll != 0 {
 		return f, fault(ErrCorrupt, "frame flags %#02x", flags)
 	}
-	if f.UncompressedSize, err = readFrameSize(src, "uncompressed size"); err != nil {
+	if f.UncompressedSize, err = readFrameSize(src, "uncompressed size", trace); err != nil {
 		return f, err
 	}
 	f.CompressedSize = f.UncompressedSize
 	if c == CompressionZstd {
-		if f.CompressedSize, err = readFrameSize(src, "compressed size"); err != nil {
+		if f.CompressedSize, err = readFrameSize(src, "compressed size", trace); err != nil {
 			return f, err
 		}
 	}
@@ -94,11 +114,12 @@ func readFrameHeader(src *source, c Compression) (Frame, error) {
 	return f, nil
 }
 
-func readFrameSize(src *source, what string) (int, error) {
+func readFrameSize(src *source, what string, trace *tracer) (int, error) {
 	size, err := readUvarint(src.ReadByte, what)
 	if err != nil {
 		return 0, err
 	}
+	trace.field(-1, what, size)
 	if size > maxFrame {
 		return 0, fault(ErrLimit, "%s %d, the limit is %d", what, size, maxFrame)
 	}
@@ -121,34 +142,34 @@ func (t *columns) split(content []byte, f *Frame) error {
 	in := &byteReader{data: content}
 	var err error
 	if f.Records, err = in.uvarint("record count"); err != nil {
+		t.trace.rest(in)
 		return err
 	}
+	t.trace.bytes(in, TraceField{"records", f.Records})
 	size, err := in.uvarint("size of the sizes")
 	if err != nil {
+		t.trace.rest(in)
 		return err
 	}
+	t.trace.bytes(in, TraceField{"size of the size table", size})
 	b, err := in.take(size, "sizes of the columns")
 	if err != nil {
+		t.trace.rest(in)
 		return err
 	}
 	f.SizesSize = len(b)
-	sizes := &bitReader{data: b}
-	for _, c := range t.all {
-		c.bitIn, c.byteIn = bitReader{}, byteReader{}
-	}
-	if err := splitColumn(t.root, sizes, in); err != nil {
+	in.traced = in.n
+	if err := t.cut(&bitReader{data: b, base: in.n - len(b)}, in); err != nil {
+		t.empty()
+		t.trace.rest(in)
 		return err
-	}
-	if err := sizes.end(); err != nil {
-		return fmt.Errorf("sizes of the columns: %w", err)
-	}
-	if err := in.end(); err != nil {
-		return fmt.Errorf("after the columns: %w", err)
 	}
 	f.Columns = nil
 	for _, c := range t.all {
-		f.Columns = append(f.Columns, Column{Path: c.path, Bits: c.isBits(), Size: len(c.bitIn.data) + len(c.byteIn.data)})
+		f.Columns = append(f.Columns, Column{Path: c.path, Bits: c.isBits(),
+			Offset: c.bitIn.base + c.byteIn.base, Size: len(c.bitIn.data) + len(c.byteIn.data)})
 	}
+	t.trace.columns(f)
 	// Each record takes a bit of the root or more.
 	if f.Records > uint64(t.root.bitIn.left()) {
 		return inColumn(t.root, fault(ErrCorrupt, "%d records in %d bits", f.Records, t.root.bitIn.left()))
@@ -156,14 +177,43 @@ func (t *columns) split(content []byte, f *Frame) error {
 	return nil
 }
 
-// splitColumn reads the size of c, cuts its run off data, and goes on with the
+// empty takes the runs of all columns away.
+func (t *columns) empty() {
+	for _, c := range t.all {
+		c.bitIn, c.byteIn = bitReader{}, byteReader{}
+	}
+}
+
+// cut cuts the runs of all columns off data.
+func (t *columns) cut(sizes *bitReader, data *byteReader) error {
+	t.empty()
+	err := t.cutColumn(t.root, sizes, data)
+	if err == nil {
+		if err = sizes.end(); err != nil {
+			err = fmt.Errorf("sizes of the columns: %w", err)
+		}
+	}
+	t.trace.restOfBits(nil, sizes)
+	if err != nil {
+		return err
+	}
+	if err := data.end(); err != nil {
+		return fmt.Errorf("after the columns: %w", err)
+	}
+	return nil
+}
+
+// cutColumn reads the size of c, cuts its run off data, and goes on with the
 // columns below. Below an empty column there are no sizes.
 //
 // spec: #column-omission
-func splitColumn(c *column, sizes *bitReader, data *byteReader) error {
+func (t *columns) cutColumn(c *column, sizes *bitReader, data *byteReader) error {
 	size, err := sizes.compact()
 	if err != nil {
 		return inColumn(c, fmt.Errorf("size of the column: %w", err))
+	}
+	if t.trace != nil {
+		t.trace.value(c, nil, sizes, nil, TraceSize{size})
 	}
 	if size == 0 {
 		return nil
@@ -173,12 +223,12 @@ func splitColumn(c *column, sizes *bitReader, data *byteReader) error {
 		return inColumn(c, err)
 	}
 	if c.isBits() {
-		c.bitIn.data = run
+		c.bitIn = bitReader{data: run, base: data.n - len(run)}
 	} else {
-		c.byteIn.data = run
+		c.byteIn = byteReader{data: run, base: data.n - len(run)}
 	}
 	for _, below := range c.owned {
-		if err := splitColumn(below, sizes, data); err != nil {
+		if err := t.cutColumn(below, sizes, data); err != nil {
 			return err
 		}
 	}

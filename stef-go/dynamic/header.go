@@ -54,7 +54,7 @@ const signature = "STEF"
 // readFixedHeader reads the header before all frames.
 //
 // spec: #fixed-header
-func readFixedHeader(src *source) (Compression, error) {
+func readFixedHeader(src *source, trace *tracer) (Compression, error) {
 	sign, err := readExactly(src, nil, len(signature), "signature")
 	if err != nil {
 		return 0, err
@@ -62,6 +62,7 @@ func readFixedHeader(src *source) (Compression, error) {
 	if string(sign) != signature {
 		return 0, fault(ErrCorrupt, "%q is not the signature of a STEF stream", sign)
 	}
+	trace.field(-1, "signature", string(sign))
 	size, err := readUvarint(src.ReadByte, "size of the fixed header")
 	if err != nil {
 		return 0, err
@@ -72,6 +73,7 @@ func readFixedHeader(src *source) (Compression, error) {
 	if size > maxFixedHeader {
 		return 0, fault(ErrLimit, "the fixed header has %d bytes, the limit is %d", size, maxFixedHeader)
 	}
+	trace.field(-1, "size", size)
 	// Whatever follows these two bytes belongs to later minor versions.
 	content, err := readExactly(src, nil, int(size), "fixed header")
 	if err != nil {
@@ -80,9 +82,14 @@ func readFixedHeader(src *source) (Compression, error) {
 	if version := content[0] & 0x0f; version != 0 {
 		return 0, fault(ErrVersion, "version %d", version)
 	}
+	trace.field(1, "version", uint64(content[0]&0x0f))
 	compression := Compression(content[1] & 3)
 	if compression > CompressionZstd {
 		return 0, fault(ErrVersion, "compression %d", compression)
+	}
+	trace.field(1, "compression", compression)
+	if size > 2 {
+		trace.field(-1, "extension", nil)
 	}
 	return compression, nil
 }
@@ -95,30 +102,33 @@ func appendFixedHeader(dst []byte, c Compression) []byte {
 // last pair are ignored.
 //
 // spec: #var-header
-func parseVarHeader(content []byte, h *Header) error {
+func parseVarHeader(content []byte, h *Header, trace *tracer) error {
 	in := &byteReader{data: content}
+	defer trace.rest(in)
 	size, err := in.uvarint("size of the wire schema")
 	if err != nil {
 		return err
 	}
+	trace.bytes(in, TraceField{"size of the wire schema", size})
 	wire, err := in.take(size, "wire schema")
 	if err != nil {
 		return err
 	}
+	in.traced = in.n
 	if len(wire) > 0 {
-		if h.Wire, err = parseWire(wire); err != nil {
+		if h.Wire, err = parseWire(&byteReader{data: wire, base: in.n - len(wire)}, trace); err != nil {
 			return err
 		}
 	}
-	h.UserData, err = parseUserData(in)
+	h.UserData, err = parseUserData(in, trace)
 	return err
 }
 
 // parseWire reads a wire schema.
 //
 // spec: #wire-schema
-func parseWire(b []byte) (schema.WireSchema, error) {
-	in := &byteReader{data: b}
+func parseWire(in *byteReader, trace *tracer) (schema.WireSchema, error) {
+	defer trace.rest(in)
 	count, err := in.uvarint("number of entries of the wire schema")
 	if err != nil {
 		return nil, err
@@ -126,6 +136,7 @@ func parseWire(b []byte) (schema.WireSchema, error) {
 	if count > schema.MaxWireEntries {
 		return nil, fault(ErrLimit, "%d entries of the wire schema, the limit is %d", count, schema.MaxWireEntries)
 	}
+	trace.bytes(in, TraceField{"structs and oneofs", count})
 	w := schema.WireSchema{}
 	for range count {
 		n, err := in.uvarint("wire schema")
@@ -136,6 +147,7 @@ func parseWire(b []byte) (schema.WireSchema, error) {
 			return nil, fault(ErrSchema, "entry %d of the wire schema has %d fields", len(w), n)
 		}
 		w = append(w, int(n))
+		trace.bytes(in, TraceWire{n})
 	}
 	if in.left() > 0 {
 		return nil, fault(ErrCorrupt, "%d bytes follow the wire schema", in.left())
@@ -143,7 +155,7 @@ func parseWire(b []byte) (schema.WireSchema, error) {
 	return w, nil
 }
 
-func parseUserData(in *byteReader) (map[string]string, error) {
+func parseUserData(in *byteReader, trace *tracer) (map[string]string, error) {
 	count, err := in.uvarint("number of user data pairs")
 	if err != nil {
 		return nil, err
@@ -151,15 +163,18 @@ func parseUserData(in *byteReader) (map[string]string, error) {
 	if count > maxUserData {
 		return nil, fault(ErrLimit, "%d pairs of user data, the limit is %d", count, maxUserData)
 	}
+	trace.bytes(in, TraceField{"pairs of user data", count})
 	data := map[string]string{}
 	for range count {
 		key, err := headerString(in)
 		if err != nil {
 			return nil, err
 		}
+		trace.bytes(in, TraceField{"key", key})
 		if data[key], err = headerString(in); err != nil {
 			return nil, err
 		}
+		trace.bytes(in, TraceField{"value", data[key]})
 	}
 	return data, nil
 }

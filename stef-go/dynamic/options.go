@@ -32,6 +32,7 @@ type readerConfig struct {
 	maxRecord int
 	maxDict   int
 	onFrame   func(*Frame)
+	trace     func(*Event)
 }
 
 // WithAssumedWire says which fields streams have that do not record a wire
@@ -70,6 +71,17 @@ func WithMaxDictBytes(n int) ReaderOption {
 func WithFrameFunc(f func(*Frame)) ReaderOption {
 	return func(c *readerConfig) error {
 		c.onFrame = f
+		return nil
+	}
+}
+
+// WithTrace has f called for each element of the stream, from the signature on,
+// in the order in which reading comes by them; what an error is in comes last.
+// The Event and what it refers to are valid until f returns. Values in it must
+// not be modified, but may be kept.
+func WithTrace(f func(*Event)) ReaderOption {
+	return func(c *readerConfig) error {
+		c.trace = f
 		return nil
 	}
 }

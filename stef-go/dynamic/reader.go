@@ -19,6 +19,7 @@ type Reader struct {
 	decoder decoder
 	zstd    *inflater
 	onFrame func(*Frame)
+	trace   *tracer
 
 	// frame is the last frame begun and left the number of its records that are
 	// still to come.
@@ -43,9 +44,13 @@ func NewReader(src io.Reader, root *schema.Struct, opts ...ReaderOption) (*Reade
 		return nil, err
 	}
 	r := &Reader{
-		src:     &source{r: bufio.NewReader(src)},
+		src:     &source{r: bufio.NewReader(src), collect: cfg.trace != nil},
 		decoder: decoder{maxBytes: cfg.maxRecord},
 		onFrame: cfg.onFrame,
+	}
+	if cfg.trace != nil {
+		r.trace = &tracer{f: cfg.trace, src: r.src, frame: -1}
+		r.decoder.trace = r.trace
 	}
 	r.decoder.dicts.limit = cfg.maxDict
 	r.decoder.dicts.reset()
@@ -54,6 +59,7 @@ func NewReader(src io.Reader, root *schema.Struct, opts ...ReaderOption) (*Reade
 		err = r.build(root, cfg.wire)
 	}
 	if err != nil {
+		r.trace.failed()
 		return nil, place(err, offset, 0, 0)
 	}
 	return r, nil
@@ -62,14 +68,15 @@ func NewReader(src io.Reader, root *schema.Struct, opts ...ReaderOption) (*Reade
 // readHeaders reads what comes before the data frames. The offset is that of
 // the header an error is in.
 func (r *Reader) readHeaders() (offset int64, err error) {
-	if r.header.Compression, err = readFixedHeader(r.src); err != nil {
+	if r.header.Compression, err = readFixedHeader(r.src, r.trace); err != nil {
 		return 0, err
 	}
+	r.trace.inFrame(0)
 	if r.header.Compression == CompressionZstd {
 		r.zstd = &inflater{}
 	}
 	offset = r.src.offset
-	f, err := readFrameHeader(r.src, r.header.Compression)
+	f, err := readFrameHeader(r.src, r.header.Compression, r.trace)
 	if err == io.EOF {
 		err = cutOff("before the variable header")
 	}
@@ -84,7 +91,7 @@ func (r *Reader) readHeaders() (offset int64, err error) {
 		return offset, err
 	}
 	r.header.Frame = f
-	return offset, parseVarHeader(content, &r.header)
+	return offset, parseVarHeader(content, &r.header, r.trace)
 }
 
 // build makes the columns for the fields the stream has.
@@ -104,6 +111,7 @@ func (r *Reader) build(root *schema.Struct, assumed schema.WireSchema) error {
 	if err != nil {
 		return err
 	}
+	columns.trace = r.trace
 	r.columns = columns
 	r.current = columns.root.initial.(*Struct)
 	return nil
@@ -149,6 +157,8 @@ func (r *Reader) Read() (*Struct, error) {
 	}
 	rec, err := r.read()
 	if err != nil {
+		r.trace.restOfColumns(r.columns)
+		r.trace.failed()
 		r.stop(err)
 		return nil, r.err
 	}
@@ -166,8 +176,10 @@ func (r *Reader) read() (*Struct, error) {
 			if err := r.columns.end(); err != nil {
 				return nil, place(err, r.frame.Offset, r.frame.Index, 0)
 			}
+			r.trace.restOfColumns(r.columns)
 		}
 	}
+	r.trace.inRecord(r.count + 1)
 	rec, err := r.decoder.record(r.columns.root, r.current)
 	r.left--
 	if err == nil && r.left == 0 {
@@ -176,6 +188,9 @@ func (r *Reader) read() (*Struct, error) {
 	if err != nil {
 		return nil, place(err, r.frame.Offset, r.frame.Index, r.count+1)
 	}
+	if r.left == 0 {
+		r.trace.restOfColumns(r.columns)
+	}
 	return rec, nil
 }
 
@@ -183,7 +198,8 @@ func (r *Reader) read() (*Struct, error) {
 //
 // spec: #frame-flags
 func (r *Reader) nextFrame() error {
-	f, err := readFrameHeader(r.src, r.header.Compression)
+	r.trace.inFrame(r.frame.Index + 1)
+	f, err := readFrameHeader(r.src, r.header.Compression, r.trace)
 	f.Index = r.frame.Index + 1
 	if err == io.EOF {
 		err = r.finish()
@@ -215,11 +231,16 @@ func (r *Reader) nextFrame() error {
 	return nil
 }
 
-func (r *Reader) content(f Frame, restart bool) ([]byte, error) {
+func (r *Reader) content(f Frame, restart bool) (content []byte, err error) {
 	if r.zstd != nil {
-		return r.zstd.frame(r.src, f, restart)
+		content, err = r.zstd.frame(r.src, f, restart)
+	} else {
+		content, err = readExactly(r.src, nil, f.UncompressedSize, "content of a frame")
 	}
-	return readExactly(r.src, nil, f.UncompressedSize, "content of a frame")
+	if err == nil {
+		r.trace.payload(f, r.zstd != nil)
+	}
+	return content, err
 }
 
 func (r *Reader) finish() error {

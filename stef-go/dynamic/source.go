@@ -12,6 +12,9 @@ import (
 type source struct {
 	r      *bufio.Reader
 	offset int64
+	// seen collects what is read, for a tracer.
+	seen    []byte
+	collect bool
 }
 
 // ReadByte implements io.ByteReader.
@@ -19,6 +22,9 @@ func (s *source) ReadByte() (byte, error) {
 	b, err := s.r.ReadByte()
 	if err == nil {
 		s.offset++
+		if s.collect {
+			s.seen = append(s.seen, b)
+		}
 	}
 	return b, err
 }
@@ -27,6 +33,9 @@ func (s *source) ReadByte() (byte, error) {
 func (s *source) Read(p []byte) (int, error) {
 	n, err := s.r.Read(p)
 	s.offset += int64(n)
+	if s.collect {
+		s.seen = append(s.seen, p[:n]...)
+	}
 	return n, err
 }
 

@@ -6,6 +6,7 @@ package dynamic_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"testing"
@@ -104,6 +105,19 @@ func TestDictStructWithOptional(t *testing.T) {
 	// Two of the five are references: 1 bit and 4 bits for the number. The others
 	// have the bit, two modified bits and a presence bit.
 	require.Equal(t, (3*4+2*5+7)/8, frames(t, root, stream)[0].Columns[1].Size)
+}
+
+// TestManyChoices writes the most choices a oneof may have, which takes 9 bits.
+func TestManyChoices(t *testing.T) {
+	text := "struct Rec root { O Choice } oneof Choice {"
+	for i := range 255 {
+		text += fmt.Sprintf(" C%d bool", i)
+	}
+	root := rootOf(t, text+" }")
+	recs := records(root, fields{"O": one{"C0", true}}, fields{"O": one{"C254", true}}, fields{"O": one{"C127", false}})
+	stream := write(t, root, recs, false, dynamic.WithRecordedWire())
+	requireRecords(t, root, recs, read(t, root, stream))
+	require.Equal(t, 4, frames(t, root, stream)[0].Columns[1].Size)
 }
 
 func TestClose(t *testing.T) {

@@ -1,0 +1,258 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package dynamic
+
+import "github.com/otelstef/stef/stef-go/schema"
+
+// Event is one element of a stream as a Reader came by it: a part of a header,
+// the size of a column, a code in a column. See WithTrace.
+type Event struct {
+	// Frame is -1 in the fixed header, 0 in the variable header, and counts
+	// data frames from 1.
+	Frame int
+	// Derived says that Offset counts from the start of the payload of the
+	// frame, which is not in the stream as it is because it is compressed.
+	Derived bool
+	// Offset is that of the byte the element begins in. Of an element of bits,
+	// Bit is the first one in that byte, 0 the most significant, and Bits says
+	// how many there are; it is -1 for an element of whole bytes.
+	Offset    int64
+	Bit, Bits int
+	// Data has the bytes the element is in. Of an element of bits, the first
+	// and the last may hold bits of its neighbours.
+	Data []byte
+	// Column is the place in Frame.Columns of the column that the element is of
+	// or about, or -1. Path names the column and Type is the type of its values.
+	Column int
+	Path   string
+	Type   *schema.Type
+	// Record is the number of the record in the stream, from 1, or 0.
+	Record uint64
+	// Index has the places in the arrays and multimaps around the value, the
+	// outermost first.
+	Index []int
+	// Detail says what the element is and means. It is one of the Trace types.
+	Detail any
+}
+
+// The details of events outside of values.
+type (
+	// TraceField is a part of a header or of the payload before the columns.
+	TraceField struct {
+		Name  string
+		Value any
+	}
+	// TraceWire is one entry of a wire schema.
+	TraceWire struct{ Fields uint64 }
+	// TraceSize is the size of a column in the size table.
+	TraceSize struct{ Size uint64 }
+	// TraceFrame comes when the size table of a frame is read.
+	TraceFrame struct{ Frame *Frame }
+	// TracePadding fills the last byte of bits.
+	TracePadding struct{}
+	// TraceUnread is what is left over, in a good stream only where the format
+	// says that it does not matter, or what an error is in or before.
+	TraceUnread struct{}
+)
+
+// The details of events in columns.
+type (
+	// TraceBool is a bool.
+	TraceBool struct{ Value bool }
+	// TraceNumber is an int64, a uint64 or an enum: Change was added to the
+	// difference to the number before, which made it Delta.
+	TraceNumber struct {
+		Value         any
+		Change, Delta int64
+	}
+	// TraceFloat is a float64. Bits is the size of its window, 0 if it is the
+	// one before again.
+	TraceFloat struct {
+		Value             float64
+		New               bool // a new window
+		Lead, Trail, Bits int
+	}
+	// TraceText is a string or bytes value. Ref is the number of the entry it
+	// refers to, Entry that of the entry it makes, or -1.
+	TraceText struct {
+		Value      any
+		Dict       string
+		Ref, Entry int
+	}
+	// TraceStruct is a struct in full: masks of Fields and of Optional bits.
+	TraceStruct struct {
+		Fields, Optional   int
+		Modified, Presence uint64
+	}
+	// TraceRef is a reference to the entry of a struct dictionary.
+	TraceRef struct {
+		Ref   uint64
+		Value *Struct
+	}
+	// TraceEntry comes when a struct in full is complete and makes an entry. It
+	// has no bits.
+	TraceEntry struct {
+		Ref   uint64
+		Value *Struct
+	}
+	// TraceChoice is the choice of a oneof, of which Missing bits are not there.
+	TraceChoice struct{ Choice, Missing int }
+	// TraceLength is the length of an array.
+	TraceLength struct{ Length uint64 }
+	// TracePairs is the header of a multimap in full.
+	TracePairs struct{ Pairs uint64 }
+	// TraceChanged is the header of a multimap of which values alone follow.
+	TraceChanged struct{ Changed uint64 }
+)
+
+// tracer makes events. The nil tracer makes none.
+type tracer struct {
+	f   func(*Event)
+	src *source
+	// What the events have in common that come next.
+	frame   int
+	record  uint64
+	base    int64 // offset of the payload
+	derived bool
+}
+
+// inFrame says which frame the next events are in.
+func (t *tracer) inFrame(n int) {
+	if t != nil {
+		t.frame, t.record, t.derived = n, 0, false
+	}
+}
+
+// inRecord says which record the next events are of.
+func (t *tracer) inRecord(n uint64) {
+	if t != nil {
+		t.record = n
+	}
+}
+
+func (t *tracer) emit(e *Event) {
+	e.Frame, e.Record = t.frame, t.record
+	t.f(e)
+}
+
+// read makes an event of n bytes, or for n < 0 of all, that were read of the
+// source and had none yet.
+func (t *tracer) read(n int, detail any) {
+	if t == nil {
+		return
+	}
+	if n < 0 {
+		n = len(t.src.seen)
+	}
+	data := t.src.seen[:n]
+	offset := t.src.offset - int64(len(t.src.seen))
+	t.src.seen = t.src.seen[n:]
+	t.emit(&Event{Offset: offset, Bits: -1, Data: data, Column: -1, Detail: detail})
+}
+
+// field is read for a part of a header.
+func (t *tracer) field(n int, name string, value any) {
+	if t != nil {
+		t.read(n, TraceField{name, value})
+	}
+}
+
+// payload says that the content of a frame was read, in which the next events
+// are.
+func (t *tracer) payload(f Frame, compressed bool) {
+	if t == nil {
+		return
+	}
+	t.derived, t.base = compressed, 0
+	if compressed {
+		t.field(-1, "compressed content", nil)
+		return
+	}
+	t.base = t.src.offset - int64(f.UncompressedSize)
+	t.src.seen = nil
+}
+
+// failed makes an event of what was read of the source last.
+func (t *tracer) failed() {
+	if t != nil && len(t.src.seen) > 0 {
+		t.read(-1, TraceUnread{})
+	}
+}
+
+// bytes makes an event of what was read from r since the last one.
+func (t *tracer) bytes(r *byteReader, detail any) {
+	if t != nil {
+		t.value(nil, r, nil, nil, detail)
+	}
+}
+
+// value makes an event of what was read of c, or of the reader given instead,
+// since the last one.
+func (t *tracer) value(c *column, in *byteReader, bits *bitReader, index []int, detail any) {
+	e := &Event{Column: -1, Derived: t.derived, Index: index, Detail: detail, Bits: -1}
+	if c != nil {
+		e.Column, e.Path, e.Type = c.number, c.path, c.typ
+	}
+	if bits == nil {
+		e.Offset = t.base + int64(in.base+in.traced)
+		e.Data = in.data[in.traced:in.n]
+		in.traced = in.n
+	} else {
+		first := bits.traced / 8
+		e.Offset = t.base + int64(bits.base+first)
+		e.Bit, e.Bits = bits.traced%8, bits.n-bits.traced
+		e.Data = bits.data[first : (bits.n+7)/8]
+		if e.Bits == 0 {
+			e.Data = nil
+		}
+		bits.traced = bits.n
+	}
+	t.emit(e)
+}
+
+// columns says that the columns of f are there.
+func (t *tracer) columns(f *Frame) {
+	if t != nil {
+		t.emit(&Event{Offset: f.Offset, Bits: -1, Column: -1, Detail: TraceFrame{f}})
+	}
+}
+
+// rest makes an event of what is left in r, and of what was read and has none.
+func (t *tracer) rest(r *byteReader) {
+	if t != nil && r.traced < len(r.data) {
+		r.n = len(r.data)
+		t.value(nil, r, nil, nil, TraceUnread{})
+	}
+}
+
+// restOfBits is rest for bits, which may end in padding.
+func (t *tracer) restOfBits(c *column, r *bitReader) {
+	if t == nil || r.traced == 8*len(r.data) {
+		return
+	}
+	r.n = r.traced
+	var detail any = TracePadding{}
+	if r.end() != nil {
+		detail = TraceUnread{}
+	}
+	r.n = 8 * len(r.data)
+	t.value(c, nil, r, nil, detail)
+}
+
+// restOfColumns makes events of what the records of a frame have not used.
+func (t *tracer) restOfColumns(cs *columns) {
+	if t == nil || cs == nil {
+		return
+	}
+	t.record = 0
+	for _, c := range cs.all {
+		if c.isBits() {
+			t.restOfBits(c, &c.bitIn)
+		} else if in := &c.byteIn; in.traced < len(in.data) {
+			in.n = len(in.data)
+			t.value(c, in, nil, nil, TraceUnread{})
+		}
+	}
+	cs.empty() // an error later on must not find it again
+}
