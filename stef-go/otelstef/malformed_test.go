@@ -1,0 +1,134 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package otelstef_test
+
+import (
+	"bytes"
+	"errors"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	stef "github.com/otelstef/stef/stef-go"
+	"github.com/otelstef/stef/stef-go/dynamic"
+	"github.com/otelstef/stef/stef-go/schema"
+	"github.com/otelstef/stef/stef-go/steftest"
+)
+
+// maxHeap is how much the heap may grow over a hostile stream: a frame of the
+// greatest size and its copy, and the memory of the greatest record.
+const maxHeap = 256 << 20
+
+func TestMalformedVectors(t *testing.T) {
+	for _, v := range vectors(t, "malformed") {
+		t.Run(v.Name, func(t *testing.T) {
+			root, _ := published(t, v.Root)
+			stream := vectorBytes(t, "malformed", v)
+			peak := watchHeap(t)
+			began := time.Now()
+			records, err := drain(root, stream)
+			require.Less(t, time.Since(began), 10*time.Second)
+			require.Less(t, peak(), uint64(maxHeap))
+			switch v.Expect {
+			case "error":
+				require.Error(t, err)
+			case "accept":
+				require.NoError(t, err)
+			default:
+				require.Equal(t, "any", v.Expect)
+			}
+			if err != nil {
+				requireTyped(t, err)
+			}
+			requireSameRecords(t, root, stream, records)
+		})
+	}
+}
+
+// drain reads a stream to its end or an error and returns the records.
+func drain(root *steftest.Root, stream []byte, options ...stef.ReaderOption) (records uint64, err error) {
+	r, err := root.NewReader(bytes.NewReader(stream), options...)
+	if err != nil {
+		return 0, err
+	}
+	for r.Next() {
+	}
+	return r.Stats().Records, r.Err()
+}
+
+// requireSameRecords checks that the records of a stream before its error are
+// those that package dynamic sees: values that were not in the bytes would
+// differ. The last record may be the one with the error.
+func requireSameRecords(t *testing.T, root *steftest.Root, stream []byte, records uint64) {
+	t.Helper()
+	r, err := root.NewReader(bytes.NewReader(stream))
+	if err != nil {
+		require.Zero(t, records)
+		return
+	}
+	d, err := dynamic.NewReader(bytes.NewReader(stream), root.Schema, dynamic.WithAssumedWire(root.Base))
+	require.NoError(t, err)
+	kept, err := schema.Keep(root.Schema, r.Schema())
+	require.NoError(t, err)
+	for r.Next() && r.Stats().Records <= 1000 {
+		if !d.Next() {
+			return
+		}
+		diff := steftest.Diff(root.Schema, d.Record(), steftest.Value(r.Record(), root.Schema, kept))
+		require.Empty(t, diff, "record %d", r.Stats().Records)
+	}
+}
+
+// requireTyped checks that err is of a known kind, and says where it is.
+func requireTyped(tb testing.TB, err error) {
+	tb.Helper()
+	var e *stef.FormatError
+	require.ErrorAs(tb, err, &e)
+	for _, kind := range []error{stef.ErrCorrupt, stef.ErrLimit, stef.ErrSchema, stef.ErrVersion} {
+		if errors.Is(err, kind) {
+			return
+		}
+	}
+	require.Fail(tb, "no kind of error", "%v", err)
+}
+
+// watchHeap samples the heap until the test ends. The function it returns
+// gives the peak above the start so far.
+func watchHeap(tb testing.TB) func() uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	before := m.HeapAlloc
+	var peak uint64
+	sample := make(chan chan uint64)
+	go func() {
+		for tick := time.NewTicker(2 * time.Millisecond); ; {
+			var reply chan uint64
+			select {
+			case r, ok := <-sample:
+				if !ok {
+					tick.Stop()
+					return
+				}
+				reply = r
+			case <-tick.C:
+			}
+			runtime.ReadMemStats(&m)
+			if m.HeapAlloc > before {
+				peak = max(peak, m.HeapAlloc-before)
+			}
+			if reply != nil {
+				reply <- peak
+			}
+		}
+	}()
+	tb.Cleanup(func() { close(sample) })
+	return func() uint64 {
+		reply := make(chan uint64)
+		sample <- reply
+		return <-reply
+	}
+}
