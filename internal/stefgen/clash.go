@@ -16,12 +16,12 @@ import (
 // is printed is looked at, not the schema, so that no rule is forgotten.
 func clashes(files []File) error {
 	c := clashFinder{}
+	names := map[string]bool{}
 	for _, f := range files {
-		if err := c.add("the file "+f.Name, f.Name); err != nil {
-			return err
+		if names[f.Name] {
+			return fmt.Errorf("two types would be in the file %s: rename one of them", f.Name)
 		}
-	}
-	for _, f := range files {
+		names[f.Name] = true
 		src, err := parser.ParseFile(token.NewFileSet(), f.Name, f.Content, parser.SkipObjectResolution)
 		if err != nil {
 			return err

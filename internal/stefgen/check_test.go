@@ -1,0 +1,97 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefgen
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/otelstef/stef/stef-go/idl"
+)
+
+func TestGenerateRefuses(t *testing.T) {
+	f := func(want string, lines ...string) {
+		t.Helper()
+		src := "package a.b\n" + strings.Join(lines, "\n") + "\n"
+		s, err := idl.Parse("a.stef", []byte(src))
+		require.NoError(t, err)
+		files, err := Generate(s, Options{Source: "a.stef"})
+		if want == "" {
+			require.NoError(t, err)
+			require.NotEmpty(t, files)
+			return
+		}
+		require.ErrorContains(t, err, want)
+	}
+	f("", "struct R root { A uint64 }")
+	f("schema a.b has no root struct", "struct R { A uint64 }")
+
+	// Names of methods of all records.
+	f("2:17: field R.Reset has the name of a method of all records", "struct R root { Reset uint64 }")
+	f("field R.copyFrom has", "struct R root { copyFrom uint64 }")
+	f("field R.Equal has", "struct R root { Equal uint64 }")
+	f("field R.Modified has", "struct R root { Modified uint64 }")
+	f("", "struct R root { Type uint64 }")
+	f("field O.Type has", "struct R root { O O }", "oneof O { Type uint64 }")
+
+	// Two fields of one name.
+	f("2:26: fields R.a and A are one name in Go", "struct R root { A uint64 a uint64 }")
+	f("R.HasA twice", "struct R root { A uint64 optional HasA uint64 }")
+	f("R.SetA twice", "struct R root { A uint64 SetA uint64 }")
+	f("R.UnsetA twice", "struct R root { A uint64 optional UnsetA uint64 }")
+	f("R.EditA twice", "struct R root { A D EditA uint64 }", "struct D dict(D) { A uint64 }")
+	f("R.AddA twice", "struct R root { A S optional AddA uint64 }", "struct S { A uint64 }")
+	f("R.ab twice", "struct R root { AB uint64 Ab uint64 }")
+	f("R.aSent twice", "struct R root { A D ASent uint64 }", "struct D dict(D) { A uint64 }")
+	f("OTypeNone twice", "struct R root { O O }", "oneof O { None uint64 }")
+	f("ESame twice", "struct R root { E E }", "enum E { Same = 1 same = 2 }")
+	f("M.SetKey twice", "struct R root { M M }", "multimap M { key string value O }", "oneof O { Key string }")
+
+	// Two types of one name.
+	f("two types would be in the file r_writer.stef.go", "struct R root { A RWriter }", "struct RWriter { A uint64 }")
+	f("NewR twice", "struct R root { A NewR }", "struct NewR { A uint64 }")
+	f("OType twice", "struct R root { O O T OType }", "oneof O { A uint64 }", "enum OType { A = 1 }")
+	f("two types would be in the file ab.stef.go", "struct R root { A AB B Ab }", "struct AB { A uint64 }", "struct Ab { A uint64 }")
+	f("two types would be in the file http_server.stef.go", "struct R root { A HTTPServer B HttpServer }",
+		"struct HTTPServer { A uint64 }", "struct HttpServer { A uint64 }")
+	f("RFieldA twice", "struct R root { A RField }", "enum RField { A = 1 }")
+
+	// Types that are not exported.
+	f("3:8: point does not begin with an upper-case letter", "struct R root { A point }", "struct point { A uint64 }")
+	f("3:7: string_ does not begin", "struct R root { A string_ }", "oneof string_ { A uint64 }")
+	f("3:10: map does not begin", "struct R root { A map }", "multimap map { key string value string }")
+	f("3:6: len does not begin", "struct R root { A len }", "enum len { A = 1 }")
+
+	// Where dictionary structs cannot be.
+	f("2:42: oneof O: a choice cannot be the dictionary struct D", "struct R root { O O } oneof O { A uint64 B D }", "struct D dict(D) { A uint64 }")
+	f("3:10: multimap M: keys and values cannot be dictionary structs", "struct R root { M M }", "multimap M { key D value string }", "struct D dict(D) { A uint64 }")
+	f("3:10: multimap M: keys and values cannot be dictionary structs", "struct R root { M M }", "multimap M { key string value D }", "struct D dict(D) { A uint64 }")
+	f("arrays of the dictionary struct D cannot be generated", "struct R root { A []D }", "struct D dict(D) { A uint64 }")
+	f("3:8: struct D contains itself by way of an optional dictionary struct", "struct R root { D D }", "struct D dict(D) { D D optional }")
+	f("struct D contains itself by way", "struct R root { D D }", "struct D dict(D) { E E optional }", "struct E dict(E) { S S }", "struct S { D D optional }")
+	f("", "struct R root { D D }", "struct D dict(D) { A []S }", "struct S { D D }")
+	f("", "struct R root { D D }", "struct D dict(D) { O O }", "oneof O { S S }", "struct S { D D }")
+}
+
+func TestGenerateRefusesPackageNames(t *testing.T) {
+	f := func(name, want string) {
+		t.Helper()
+		s, err := idl.Parse("a.stef", []byte("package a.b\nstruct R root { A uint64 }\n"))
+		require.NoError(t, err)
+		files, err := Generate(s, Options{Package: name})
+		if want == "" {
+			require.NoError(t, err)
+			require.Contains(t, string(files[0].Content), "\npackage "+name+"\n")
+			return
+		}
+		require.EqualError(t, err, want)
+	}
+	f("c", "")
+	f("c_2", "")
+	f("func", `"func" is not a Go package name`)
+	f("a-b", `"a-b" is not a Go package name`)
+	f("a.b", `"a.b" is not a Go package name`)
+}
