@@ -1,0 +1,109 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package annotate prints the bytes of a STEF stream with what they mean. It
+// serves debugging, the vectors of the specification and the file tool.
+//
+// Every element of the stream, be it a part of a header, the size of a column or
+// one code in a column, is a line of its own:
+//
+//	OFFSET: BYTES # MEANING
+//
+// This is a frame of three records with two columns besides the root:
+//
+//	# frame 1
+//	     11: 00                                    # flags none
+//	     12: 11                                    # uncompressed size 17
+//	     13: 03                                    # records 3
+//	     14: 03                                    # size of the size table 3
+//	     15.0: 01 01                               # 1 byte: Visit
+//	     15.4: 001 00110                           # 6 bytes: Visit.Page
+//	     16.4: 001 00101                           # 5 bytes: Visit.Time
+//	     17.4: 0000                                # padding
+//	# Visit: struct Visit in bits, 1 byte
+//	     18.0: 11                                  # r1: modified Page Time
+//	     18.2: 10                                  # r2: modified Time
+//	     18.4: 10                                  # r3: modified Time
+//	     18.6: 00                                  # padding
+//	# Visit.Page: string dict(Page) in bytes, 6 bytes
+//	     19: 0a 2f 68 6f 6d 65                     # r1: "/home", becomes Page[0]
+//	# Visit.Time: int64 in bytes, 5 bytes
+//	     25: d0 0f                                 # r1: 1000 (dod 1000, delta 1000)
+//	     27: bb 0f                                 # r2: 1010 (dod -990, delta 10)
+//	     29: 0a                                    # r3: 1025 (dod 5, delta 15)
+//
+// Offsets are decimal and count bytes from the start of the stream. In columns
+// of bits the number of the bit in its byte follows, 0 being the most
+// significant one. An offset with a plus sign counts from the start of the
+// payload of its frame: it is compressed, so the payload is not in the stream.
+//
+// Frames are listed as they are stored, column by column, in the order of the
+// size table. The codes in a column say which record they belong to (r1 is the
+// first record of the stream) and, in brackets, which element of the arrays and
+// which pair of the multimaps around them. A line without bytes is no element
+// but says what happened at that point of the column.
+//
+// There is one decoder: the lines are made of the events that package dynamic
+// gives to a trace function. So annotate imports dynamic and nothing of the
+// columns and frames of the generated code, and it shows a stream as the
+// implementation that the generated code is tested against understands it.
+package annotate
+
+import (
+	"io"
+
+	"github.com/otelstef/stef/stef-go/dynamic"
+	"github.com/otelstef/stef/stef-go/schema"
+)
+
+// DefaultFrameText is the default of WithFrameText.
+const DefaultFrameText = 64 << 20
+
+// Option changes how Stream works.
+type Option func(*config)
+
+type config struct {
+	reader    []dynamic.ReaderOption
+	frameText int
+}
+
+// WithAssumedWire says which fields streams have that do not record a wire
+// schema. By default it is all fields of the root.
+func WithAssumedWire(w schema.WireSchema) Option {
+	return WithReaderOptions(dynamic.WithAssumedWire(w))
+}
+
+// WithReaderOptions passes options to the reader of the stream, such as limits.
+func WithReaderOptions(options ...dynamic.ReaderOption) Option {
+	return func(c *config) { c.reader = append(c.reader, options...) }
+}
+
+// WithFrameText limits the text about the columns of one frame, which has to be
+// held in memory, to about n bytes. Values beyond it are counted and not shown.
+// The default is DefaultFrameText, enough for some 800,000 values a frame.
+func WithFrameText(n int) Option {
+	return func(c *config) { c.frameText = n }
+}
+
+// Stream reads the stream in r, whose records are of root, and prints it to w.
+// If the stream is damaged or cut off Stream prints as far as it gets, then the
+// bytes that the damage is in, and returns the error of the reader, which is of
+// type *dynamic.Error. If w fails Stream returns that error.
+func Stream(w io.Writer, r io.Reader, root *schema.Struct, opts ...Option) error {
+	c := config{frameText: DefaultFrameText}
+	for _, opt := range opts {
+		opt(&c)
+	}
+	p := newPrinter(w, c.frameText)
+	if root != nil {
+		p.wire.root = root
+	}
+	options := append(c.reader, dynamic.WithTrace(p.event))
+	reader, err := dynamic.NewReader(r, root, options...)
+	if err == nil {
+		for p.err == nil && reader.Next() {
+		}
+		err = reader.Err()
+	}
+	return p.finish(err)
+}

@@ -1,0 +1,309 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package annotate_test
+
+import (
+	"bytes"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/otelstef/stef/stef-go/annotate"
+	"github.com/otelstef/stef/stef-go/dynamic"
+	"github.com/otelstef/stef/stef-go/idl"
+	"github.com/otelstef/stef/stef-go/schema"
+)
+
+const readings = `package example
+	struct Reading root {
+		Site  string dict(Site)
+		Level float64
+		Note  string optional
+		Place Place
+		Tags  Tags
+		Marks []Mark
+	}
+	struct Place dict(Place) { Floor int64  Use Use }
+	enum Use { Unknown = 0  Storage = 1 }
+	multimap Tags { key string value Value }
+	oneof Value { Text bytes  List []Value }
+	struct Mark { On bool }`
+
+func rootOf(tb testing.TB, text string) *schema.Struct {
+	tb.Helper()
+	s, err := idl.Parse("test.stef", []byte(text))
+	require.NoError(tb, err)
+	return s.Roots()[0]
+}
+
+func list(elems ...any) *dynamic.Array { return &dynamic.Array{Elems: elems} }
+
+// stream writes three readings.
+func stream(tb testing.TB, opts ...dynamic.WriterOption) []byte {
+	tb.Helper()
+	root := rootOf(tb, readings)
+	var out bytes.Buffer
+	opts = append(opts, dynamic.WithRecordedWire(), dynamic.WithUserData(map[string]string{"origin": "lab"}))
+	w, err := dynamic.NewWriter(&out, root, opts...)
+	require.NoError(tb, err)
+	rec := dynamic.NewStruct(root)
+	rec.Fields[0] = "north"
+	rec.Fields[1] = 20.5
+	rec.Fields[2], rec.Present[2] = "ok", true
+	rec.Fields[3].(*dynamic.Struct).Fields[0] = int64(-3)
+	rec.Fields[3].(*dynamic.Struct).Fields[1] = uint64(1)
+	text := func(s string) any { return &dynamic.Oneof{Choice: 1, Value: []byte(s)} }
+	pairs := rec.Fields[4].(*dynamic.Multimap)
+	pairs.Pairs = []dynamic.Pair{
+		{Key: "a", Value: text("\x01\x02")},
+		{Key: "b", Value: &dynamic.Oneof{Choice: 2, Value: list(text(""), &dynamic.Oneof{})}},
+	}
+	rec.Fields[5] = list(dynamic.NewStruct(root.Fields[5].Type.Elem.Struct))
+	require.NoError(tb, w.Write(rec))
+
+	rec = dynamic.Clone(rec).(*dynamic.Struct)
+	rec.Fields[1] = 20.75
+	rec.Present[2] = false
+	rec.Fields[3] = dynamic.NewStruct(root.Fields[3].Type.Struct)
+	rec.Fields[4].(*dynamic.Multimap).Pairs[0].Value = text("\x03")
+	rec.Fields[5] = list()
+	require.NoError(tb, w.Write(rec))
+
+	require.NoError(tb, w.Flush())
+	rec = dynamic.Clone(rec).(*dynamic.Struct)
+	rec.Fields[0] = "south"
+	rec.Fields[3] = rec.Fields[3].(*dynamic.Struct)
+	require.NoError(tb, w.Write(rec))
+	rec = dynamic.Clone(rec).(*dynamic.Struct)
+	rec.Fields[0] = "north"
+	rec.Fields[3].(*dynamic.Struct).Fields[0] = int64(-3)
+	rec.Fields[3].(*dynamic.Struct).Fields[1] = uint64(1)
+	require.NoError(tb, w.Write(rec))
+	require.NoError(tb, w.Close())
+	return out.Bytes()
+}
+
+func annotated(tb testing.TB, b []byte, opts ...annotate.Option) (string, error) {
+	tb.Helper()
+	var out strings.Builder
+	err := annotate.Stream(&out, bytes.NewReader(b), rootOf(tb, readings), opts...)
+	return out.String(), err
+}
+
+var spaces = regexp.MustCompile(` +`)
+
+// TestLines checks the lines of a stream in which most kinds of elements are.
+// The vectors of the specification show larger streams.
+func TestLines(t *testing.T) {
+	text, err := annotated(t, stream(t))
+	require.NoError(t, err)
+	text = spaces.ReplaceAllString(text, " ")
+	for _, want := range []string{
+		"\n 0: 53 54 45 46 # signature \"STEF\"\n",
+		"\n 7: 00 # flags none\n",
+		"\n 11: 06 # 6 fields: Reading\n 12: 02 # 2 fields: Place\n",
+		"\n 16: 06 6f 72 69 67 69 6e # key \"origin\"\n 23: 03 6c 61 62 # value \"lab\"\n",
+		" # records 2\n",
+		" 001 00110 # 6 bytes: Reading.Level\n",
+		" 111111 1 # r1: modified Site Level Note Place Tags Marks; present Note\n",
+		" 111110 0 # r2: modified Level Note Place Tags Marks; present nothing\n",
+		" # r1: \"north\", becomes Site[0]\n",
+		" 11 00001 001111 1000000001101001 # r1: 20.5 (new window: lead 1, trail 47, 16 bits)\n",
+		" 1 11 # r1: in full, modified Floor Use\n # r1: becomes Place[1] = {\"floor\":\"-3\",\"use\":\"1\"}\n",
+		" 05 # r1: -3 (dod -3, delta -3)\n",
+		" 02 # r1: 1 Storage (dod 1, delta 1)\n",
+		" 05 # r1: in full, 2 pairs\n",
+		" 02 # r2: values only, of [0]\n",
+		" 01 # r1[0]: Text\n", " 10 # r1[1]: List\n", " 01 # r1[1][0]: Text\n", " 00 # r1[1][1]: none\n", " 01 # r2[0]: Text\n",
+		" 04 01 02 # r1[0]: hex 0102\n", " 00 # r1[1][0]: no bytes\n",
+		" 01 10 # r1[1]: 2 elements\n",
+		"\n\n# frame 2\n",
+		" # r3: \"south\", becomes Site[1]\n",
+		" 01 # r4: Site[0] = \"north\"\n",
+		" 0 01 01 # r4: Place[1] = {\"floor\":\"-3\",\"use\":\"1\"}\n",
+		"\n# Reading.Tags.value: oneof Value in bits, 2 bytes\n",
+		"\n# Reading.Site: string dict(Site) in bytes, 7 bytes\n",
+		" 00 # padding\n",
+	} {
+		require.Contains(t, text, want)
+	}
+	require.NotContains(t, text, "not read")
+	require.NotContains(t, text, "+")
+}
+
+// line takes a line with an element apart.
+var line = regexp.MustCompile(`^ *(\+?)([0-9]+)(?:\.([0-7]))?: ([0-9a-f ]+?)(?: +# .*)?$`)
+
+// restored puts the stream together again from the lines about it: elements are
+// in order, there are no gaps, and each is there once.
+func restored(tb testing.TB, text string) []byte {
+	tb.Helper()
+	var b []byte
+	bits := 0
+	for l := range strings.Lines(text) {
+		m := line.FindStringSubmatch(strings.TrimSuffix(l, "\n"))
+		if m == nil {
+			require.True(tb, strings.HasPrefix(strings.TrimSpace(l), "#") || l == "\n", "line %q", l)
+			continue
+		}
+		if m[1] != "" {
+			continue // of a payload that is not in the stream
+		}
+		require.Equal(tb, m[2], fmt.Sprint(bits/8), "line %q", l)
+		code := strings.ReplaceAll(m[4], " ", "")
+		if m[3] == "" {
+			run, err := hex.DecodeString(code)
+			require.NoError(tb, err, "line %q", l)
+			b = append(b, run...)
+			bits += 8 * len(run)
+			continue
+		}
+		require.Equal(tb, m[3], fmt.Sprint(bits%8), "line %q", l)
+		for _, bit := range code {
+			if bits%8 == 0 {
+				b = append(b, 0)
+			}
+			b[bits/8] |= byte(bit-'0') << (7 - bits%8)
+			bits++
+		}
+	}
+	return b
+}
+
+func TestWhole(t *testing.T) {
+	f := func(b []byte) string {
+		t.Helper()
+		text, err := annotated(t, b)
+		require.NoError(t, err)
+		require.Equal(t, b, restored(t, text))
+		return text
+	}
+	f(stream(t))
+	f(stream(t, dynamic.WithRestart(dynamic.RestartAll)))
+	text := f(stream(t, dynamic.WithCompression(dynamic.CompressionZstd)))
+	require.Equal(t, 3, strings.Count(text, "# decompressed payload"))
+	require.Equal(t, 3, strings.Count(text, "# compressed content"))
+	require.Equal(t, 3, strings.Count(text, "\n     +0: "))
+}
+
+// TestDamaged cuts a stream off everywhere and flips its bits.
+func TestDamaged(t *testing.T) {
+	for _, opt := range []dynamic.WriterOption{
+		dynamic.WithCompression(dynamic.CompressionNone), dynamic.WithCompression(dynamic.CompressionZstd),
+	} {
+		whole := stream(t, opt)
+		last := ""
+		for n := range whole {
+			text, err := annotated(t, whole[:n])
+			require.Equal(t, whole[:n], append([]byte{}, restored(t, text)...), "cut off at %d", n)
+			if err == nil {
+				require.NotContains(t, text, "# error")
+				continue
+			}
+			requireTyped(t, err)
+			require.Contains(t, text, "# error: "+err.Error()+"\n")
+			last = text
+		}
+		require.Contains(t, last, "not read, ")
+		for n := range whole {
+			damaged := bytes.Clone(whole)
+			damaged[n] ^= 0x14
+			text, err := annotated(t, damaged)
+			if err != nil {
+				requireTyped(t, err)
+			}
+			got := restored(t, text)
+			require.Equal(t, damaged[:len(got)], append([]byte{}, got...))
+		}
+	}
+}
+
+func requireTyped(tb testing.TB, err error) {
+	tb.Helper()
+	var e *dynamic.Error
+	require.ErrorAs(tb, err, &e)
+}
+
+// failAfter fails when that many bytes are written.
+type failAfter struct{ left int }
+
+var errFull = errors.New("full")
+
+func (w *failAfter) Write(b []byte) (int, error) {
+	if len(b) > w.left {
+		return 0, errFull
+	}
+	w.left -= len(b)
+	return len(b), nil
+}
+
+func TestFailingWriter(t *testing.T) {
+	b := stream(t)
+	text, err := annotated(t, b)
+	require.NoError(t, err)
+	for _, n := range []int{0, 5000, len(text) - 1} {
+		err := annotate.Stream(&failAfter{n}, bytes.NewReader(b), rootOf(t, readings))
+		require.ErrorIs(t, err, errFull)
+	}
+	require.NoError(t, annotate.Stream(&failAfter{len(text)}, bytes.NewReader(b), rootOf(t, readings)))
+}
+
+func TestUnusable(t *testing.T) {
+	require.ErrorIs(t, annotate.Stream(io.Discard, bytes.NewReader(nil), nil), dynamic.ErrSchema)
+	require.ErrorIs(t, annotate.Stream(io.Discard, bytes.NewReader(nil), rootOf(t, readings)), dynamic.ErrCorrupt)
+	var out strings.Builder
+	err := annotate.Stream(&out, bytes.NewReader(stream(t)), rootOf(t, "package p struct R root { A Sub } struct Sub { A bool }"))
+	require.ErrorIs(t, err, dynamic.ErrSchema)
+	require.Contains(t, out.String(), "# 6 fields: R\n")
+	require.Contains(t, out.String(), "# 2 fields: Sub\n")
+	require.Contains(t, out.String(), "# 1 field: no struct that is known\n")
+}
+
+func TestOptions(t *testing.T) {
+	// A limit of the reader.
+	_, err := annotated(t, stream(t), annotate.WithReaderOptions(dynamic.WithMaxDictBytes(300)))
+	require.ErrorIs(t, err, dynamic.ErrLimit)
+
+	// Fields that are assumed.
+	root := rootOf(t, "package p struct R root { A bool B bool }")
+	var b, out bytes.Buffer
+	w, err := dynamic.NewWriter(&b, root, dynamic.WithWire(schema.WireSchema{1}))
+	require.NoError(t, err)
+	require.NoError(t, w.Write(dynamic.NewStruct(root)))
+	require.NoError(t, w.Close())
+	require.NoError(t, annotate.Stream(&out, bytes.NewReader(b.Bytes()), root, annotate.WithAssumedWire(schema.WireSchema{1})))
+	require.Contains(t, spaces.ReplaceAllString(out.String(), " "), " 0 # r1: nothing modified\n")
+	require.ErrorIs(t, annotate.Stream(io.Discard, bytes.NewReader(b.Bytes()), root), dynamic.ErrCorrupt)
+}
+
+// TestFrameText shows as much of a large frame as it is told to.
+func TestFrameText(t *testing.T) {
+	root := rootOf(t, "package p struct R root { N uint64 }")
+	var b bytes.Buffer
+	w, err := dynamic.NewWriter(&b, root)
+	require.NoError(t, err)
+	rec := dynamic.NewStruct(root)
+	for i := range 1000 {
+		rec.Fields[0] = uint64(i + 1)
+		require.NoError(t, w.Write(rec))
+	}
+	require.NoError(t, w.Close())
+	f := func(limit int, shown, hidden int) {
+		t.Helper()
+		var out strings.Builder
+		require.NoError(t, annotate.Stream(&out, &b, root, annotate.WithFrameText(limit)))
+		require.Equal(t, shown, strings.Count(out.String(), "# r"))
+		require.Equal(t, hidden, strings.Count(out.String(), "values are not shown"))
+	}
+	whole := b.Bytes()
+	f(1<<20, 2001, 0) // with the line of records
+	b = *bytes.NewBuffer(whole)
+	f(7000, 103, 2)
+}

@@ -1,0 +1,127 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package annotate
+
+import (
+	"fmt"
+
+	"github.com/otelstef/stef/stef-go/dynamic"
+)
+
+const (
+	// textAt is the place of the number sign in a line. Longer codes push it
+	// to the right.
+	textAt = 46
+	// bytesPerLine is how many bytes a line has. Further ones follow on lines
+	// without a meaning.
+	bytesPerLine = 12
+)
+
+// element returns the lines of an element. They are valid until the next call.
+func (p *printer) element(e *dynamic.Event, text string) []byte {
+	p.line = p.line[:0]
+	if e.Bits >= 0 {
+		p.bits(e, text)
+	} else {
+		p.bytes(e, text)
+	}
+	return p.line
+}
+
+func (p *printer) bytes(e *dynamic.Event, text string) {
+	if len(e.Data) == 0 {
+		p.meant(0, text)
+	}
+	for at := 0; at < len(e.Data); at += bytesPerLine {
+		start := len(p.line)
+		p.offset(e, int64(at))
+		p.line = fmt.Appendf(p.line, ": % x", e.Data[at:min(at+bytesPerLine, len(e.Data))])
+		p.meant(start, text)
+		text = ""
+	}
+}
+
+func (p *printer) bits(e *dynamic.Event, text string) {
+	start := len(p.line)
+	if e.Bits > 0 {
+		p.offset(e, 0)
+		p.line = fmt.Appendf(p.line, ".%d: ", e.Bit)
+		p.line = append(p.line, grouped(bitText(e), e.Detail)...)
+	}
+	p.meant(start, text)
+}
+
+// offset starts a line. The last digit stands in one place for whole bytes and
+// for bits.
+func (p *printer) offset(e *dynamic.Event, add int64) {
+	s := fmt.Sprint(e.Offset + add)
+	if e.Derived {
+		s = "+" + s
+	}
+	p.line = fmt.Appendf(p.line, "%7s", s)
+}
+
+// meant ends the line that begins at start.
+func (p *printer) meant(start int, text string) {
+	if text != "" {
+		for len(p.line)-start < textAt {
+			p.line = append(p.line, ' ')
+		}
+		p.line = append(append(p.line, " # "...), text...)
+	}
+	p.line = append(p.line, '\n')
+}
+
+// bitText returns the bits of e as a text of 0 and 1.
+func bitText(e *dynamic.Event) string {
+	text := make([]byte, e.Bits)
+	for i := range text {
+		at := e.Bit + i
+		text[i] = '0' + e.Data[at/8]>>(7-at%8)&1
+	}
+	return string(text)
+}
+
+// grouped puts spaces between the parts of a code.
+func grouped(bits string, detail any) string {
+	cut := func(sizes ...int) (text string) {
+		for _, n := range sizes {
+			n = min(n, len(bits))
+			if text != "" && n > 0 {
+				text += " "
+			}
+			text += bits[:n]
+			bits = bits[n:]
+		}
+		if text != "" && bits != "" {
+			text += " "
+		}
+		return text + bits
+	}
+	switch d := detail.(type) {
+	case dynamic.TraceStruct:
+		full := len(bits) - d.Fields - d.Optional
+		return cut(full, d.Fields, d.Optional)
+	case dynamic.TraceRef:
+		return cut(1, prefix(bits[min(1, len(bits)):]))
+	case dynamic.TraceLength, dynamic.TraceSize:
+		return cut(prefix(bits))
+	case dynamic.TraceFloat:
+		if d.New {
+			return cut(2, 5, 6)
+		}
+		return cut(2)
+	}
+	return bits
+}
+
+// prefix returns the length of the prefix of a compact number.
+func prefix(bits string) int {
+	for i := range bits {
+		if bits[i] == '1' {
+			return i + 1
+		}
+	}
+	return len(bits)
+}

@@ -1,0 +1,171 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package annotate
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+
+	"github.com/otelstef/stef/stef-go/dynamic"
+)
+
+// printer turns events into lines. Headers are printed at once, columns when
+// their frame is complete: values come record by record and are listed column
+// by column.
+type printer struct {
+	out *bufio.Writer
+	err error // of out
+
+	wire  wireLines
+	sizes sizeLines
+
+	// What is being printed.
+	frame   int
+	derived bool
+	begun   bool
+
+	// The columns of the frame and what was said about them.
+	columns []dynamic.Column
+	text    []columnText
+	// room is what all of them may still take, of limit.
+	room, limit int
+	entries     map[*dynamic.Struct]string
+	line        []byte
+}
+
+// columnText is the lines about one column of a frame.
+type columnText struct {
+	bytes.Buffer
+	heading string
+	hidden  int // values without a line
+}
+
+func newPrinter(w io.Writer, frameText int) *printer {
+	p := &printer{out: bufio.NewWriter(w), limit: frameText, room: frameText, entries: map[*dynamic.Struct]string{}}
+	p.wire.p, p.sizes.p = p, p
+	return p
+}
+
+// event is the trace function.
+func (p *printer) event(e *dynamic.Event) {
+	if p.err != nil {
+		return
+	}
+	p.section(e)
+	if d, ok := e.Detail.(dynamic.TraceWire); ok {
+		p.wire.add(e, d.Fields)
+		return
+	}
+	p.wire.flush()
+	if d, ok := e.Detail.(dynamic.TraceSize); ok {
+		p.sizes.add(e, d.Size)
+		return
+	}
+	p.sizes.flush()
+	switch d := e.Detail.(type) {
+	case dynamic.TraceFrame:
+		p.begin(d.Frame)
+	case dynamic.TraceField:
+		p.print(p.element(e, fieldText(d)))
+	default:
+		if e.Column < 0 {
+			p.print(p.element(e, restText(e)))
+			return
+		}
+		p.value(e)
+	}
+}
+
+// section prints the heading of the frame that e begins.
+func (p *printer) section(e *dynamic.Event) {
+	if !p.begun || e.Frame != p.frame {
+		p.endFrame()
+		p.begun, p.frame, p.derived = true, e.Frame, false
+		switch e.Frame {
+		case -1:
+			p.print([]byte("# fixed header\n"))
+		case 0:
+			p.print([]byte("\n# variable header\n"))
+		default:
+			p.print(fmt.Appendf(nil, "\n# frame %d\n", e.Frame))
+		}
+	}
+	if e.Derived && !p.derived {
+		p.derived = true
+		p.print([]byte("# decompressed payload: offsets with a plus sign count from its start\n"))
+	}
+}
+
+// begin makes room for the lines about the columns of a frame.
+func (p *printer) begin(f *dynamic.Frame) {
+	p.columns = f.Columns
+	p.text = make([]columnText, len(f.Columns))
+	p.room = p.limit
+	if f.Flags&dynamic.RestartDictionaries != 0 {
+		clear(p.entries)
+	}
+}
+
+// value adds a line to a column.
+func (p *printer) value(e *dynamic.Event) {
+	if e.Column >= len(p.text) {
+		return
+	}
+	c := &p.text[e.Column]
+	if c.heading == "" {
+		c.heading = columnHeading(p.columns[e.Column], e.Type)
+	}
+	if p.room <= 0 && !isRest(e.Detail) {
+		c.hidden++
+		return
+	}
+	before := c.Len()
+	if c.hidden > 0 {
+		fmt.Fprintf(c, "# %d values are not shown\n", c.hidden)
+		c.hidden = 0
+	}
+	c.Write(p.element(e, p.meaning(e)))
+	p.room -= c.Len() - before
+}
+
+// endFrame prints the columns of a frame.
+func (p *printer) endFrame() {
+	p.wire.flush()
+	p.sizes.flush()
+	for i := range p.text {
+		c := &p.text[i]
+		if c.heading == "" {
+			continue
+		}
+		p.print([]byte(c.heading))
+		p.print(c.Bytes())
+		if c.hidden > 0 {
+			p.print(fmt.Appendf(nil, "# %d values are not shown\n", c.hidden))
+		}
+	}
+	p.columns, p.text = nil, nil
+}
+
+// finish prints what is left and the error of the stream, if there is one.
+func (p *printer) finish(err error) error {
+	p.endFrame()
+	if err != nil {
+		p.print(fmt.Appendf(nil, "\n# error: %v\n", err))
+	}
+	if p.err == nil {
+		p.err = p.out.Flush()
+	}
+	if p.err != nil {
+		return p.err
+	}
+	return err
+}
+
+func (p *printer) print(b []byte) {
+	if p.err == nil {
+		_, p.err = p.out.Write(b)
+	}
+}

@@ -1,0 +1,131 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package annotate
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/otelstef/stef/stef-go/dynamic"
+	"github.com/otelstef/stef/stef-go/schema"
+)
+
+// wireLines collects the entries of a wire schema: which struct an entry is of
+// depends on those before it.
+type wireLines struct {
+	p      *printer
+	root   *schema.Struct
+	events []*dynamic.Event
+	counts schema.WireSchema
+}
+
+func (w *wireLines) add(e *dynamic.Event, fields uint64) {
+	held := *e
+	held.Data = slices.Clone(e.Data)
+	w.events = append(w.events, &held)
+	w.counts = append(w.counts, int(fields))
+}
+
+func (w *wireLines) flush() {
+	if len(w.events) == 0 {
+		return
+	}
+	names := wireNames(w.root, w.counts)
+	for i, e := range w.events {
+		name := "no struct that is known"
+		if i < len(names) {
+			name = names[i]
+		}
+		w.p.print(w.p.element(e, fmt.Sprintf("%s: %s", plural(uint64(w.counts[i]), "field"), name)))
+	}
+	w.events, w.counts = nil, nil
+}
+
+// wireNames returns the names of the structs and oneofs that a wire schema has
+// counts for, by the walk of the specification. A count that is greater than
+// the fields there are is taken for all of them.
+//
+// spec: #wire-schema
+func wireNames(root *schema.Struct, counts schema.WireSchema) []string {
+	var names []string
+	seen := map[any]bool{}
+	var visit func(t *schema.Type)
+	list := func(s *schema.Struct) {
+		if seen[s] || len(names) == len(counts) {
+			return
+		}
+		seen[s] = true
+		kept := min(counts[len(names)], len(s.Fields))
+		names = append(names, s.Name)
+		for _, f := range s.Fields[:kept] {
+			visit(&f.Type)
+		}
+	}
+	visit = func(t *schema.Type) {
+		switch t.Kind {
+		case schema.KindStruct, schema.KindOneof:
+			list(t.Struct)
+		case schema.KindArray:
+			visit(t.Elem)
+		case schema.KindMultimap:
+			if !seen[t.Multimap] {
+				seen[t.Multimap] = true
+				visit(&t.Multimap.Key)
+				visit(&t.Multimap.Value)
+			}
+		}
+	}
+	if root != nil {
+		list(root)
+	}
+	return names
+}
+
+// sizeLines prints a size table. Empty columns in a row, which most are, share
+// a line: they are one bit each.
+type sizeLines struct {
+	p *printer
+	// empty is the first of a row, with the bits of all.
+	empty *dynamic.Event
+	count int
+	first string
+	last  string
+}
+
+func (s *sizeLines) add(e *dynamic.Event, size uint64) {
+	path := e.Path
+	if size > 0 || e.Bits != 1 {
+		s.flush()
+		s.p.print(s.p.element(e, plural(size, "byte")+": "+path))
+		return
+	}
+	if s.empty == nil {
+		held := *e
+		held.Data = slices.Clone(e.Data)
+		s.empty, s.count, s.first, s.last = &held, 1, path, path
+		return
+	}
+	s.count++
+	s.last = path
+	s.empty.Bits++
+	if len(s.empty.Data)*8 < s.empty.Bit+s.empty.Bits {
+		s.empty.Data = append(s.empty.Data, e.Data...)
+	}
+}
+
+func (s *sizeLines) flush() {
+	if s.empty == nil {
+		return
+	}
+	s.empty.Detail = nil // no code of its own
+	text := "empty: " + s.first
+	switch {
+	case s.count == 2:
+		text += ", " + s.last
+	case s.count > 2:
+		text += fmt.Sprintf(", and %d more to %s", s.count-1, s.last)
+	}
+	s.p.print(s.p.element(s.empty, text))
+	s.empty = nil
+}
