@@ -6,16 +6,17 @@ package benchmarks
 import (
 	"bytes"
 	"io"
-	"os"
 	"testing"
 
-	"github.com/otelstef/stef/internal/teltest"
-	stef "github.com/otelstef/stef/stef-go"
-	"github.com/otelstef/stef/stef-go/otelstef"
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/pdata/pmetric"
+
+	stef "github.com/otelstef/stef/stef-go"
+	"github.com/otelstef/stef/stef-go/otelstef"
 )
 
+// group is what a program that works with records holds: shared values, and
+// points of one series after another.
 type group struct {
 	metric   *otelstef.Metric
 	resource *otelstef.Resource
@@ -24,7 +25,9 @@ type group struct {
 	points   []*otelstef.Point
 }
 
+// prepare takes the records of a stream apart into groups.
 func prepare(tb testing.TB, stream []byte) []*group {
+	tb.Helper()
 	r, err := otelstef.NewMetricsReader(bytes.NewReader(stream))
 	require.NoError(tb, err)
 	var groups []*group
@@ -44,9 +47,12 @@ func prepare(tb testing.TB, stream []byte) []*group {
 	return groups
 }
 
-func encode(tb testing.TB, dst io.Writer, groups []*group, options ...stef.WriterOption) {
+func encodeGroups(tb testing.TB, dst io.Writer, groups []*group, options ...stef.WriterOption) {
+	tb.Helper()
 	w, err := otelstef.NewMetricsWriter(dst, options...)
-	require.NoError(tb, err)
+	if err != nil {
+		tb.Fatal(err)
+	}
 	rec := w.Record()
 	for _, g := range groups {
 		rec.SetMetric(g.metric)
@@ -60,75 +66,69 @@ func encode(tb testing.TB, dst io.Writer, groups []*group, options ...stef.Write
 			}
 		}
 	}
-	require.NoError(tb, w.Close())
+	if err := w.Close(); err != nil {
+		tb.Fatal(err)
+	}
 }
 
-type counter int
+func decodeAll(tb testing.TB, stream []byte) int {
+	tb.Helper()
+	r, err := otelstef.NewMetricsReader(bytes.NewReader(stream))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	n := 0
+	for r.Next() {
+		n++
+	}
+	if r.Err() != nil {
+		tb.Fatal(r.Err())
+	}
+	return n
+}
 
-func (c *counter) Write(b []byte) (int, error) { *c += counter(len(b)); return len(b), nil }
-
+// BenchmarkNative encodes prepared records to a new stream, and decodes a
+// stream to records of which nothing is kept, beside what OTLP needs for the
+// same points.
 func BenchmarkNative(b *testing.B) {
-	for _, name := range []string{"hipstershop-otelmetrics", "hostandcollector-otelmetrics"} {
-		golden := name + ".one.sorted.none.stef"
-		if name == "hipstershop-otelmetrics" {
-			golden = name + ".parts.sorted.none.stef"
-		}
-		stream, err := os.ReadFile(teltest.Golden(b, "data", golden))
+	for _, set := range metricSets(b) {
+		var marshaler pmetric.ProtoMarshaler
+		var unmarshaler pmetric.ProtoUnmarshaler
+		otlp, err := marshaler.MarshalMetrics(set.whole)
 		require.NoError(b, err)
-		all := pmetric.NewMetrics()
-		var u pmetric.ProtoUnmarshaler
-		for _, p := range teltest.Parts(b, teltest.Data(b, "metrics", name+".zst")) {
-			md, err := u.UnmarshalMetrics(p)
-			require.NoError(b, err)
-			md.ResourceMetrics().MoveAndAppendTo(all.ResourceMetrics())
+		stream := streamOf(b, []pmetric.Metrics{set.whole}, otelstef.PublishedMetrics())
+		groups := prepare(b, stream)
+		var again bytes.Buffer
+		encodeGroups(b, &again, groups, otelstef.PublishedMetrics())
+		require.Equal(b, stream, again.Bytes(), "records that went through a program")
+
+		run := func(op, format string, size int, f func(b *testing.B)) {
+			b.Run("data="+set.name+"/op="+op+"/format="+format, func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					f(b)
+				}
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(set.points), "ns/point")
+				b.ReportMetric(float64(size)/float64(set.points), "B/point")
+			})
 		}
-		points := float64(all.DataPointCount())
-		var m pmetric.ProtoMarshaler
-		otlp, _ := m.MarshalMetrics(all)
-		b.Run("data="+name, func(b *testing.B) {
-			perPoint := func(b *testing.B) {
-				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/points, "ns/point")
-				b.ReportMetric(0, "ns/op")
+		run("encode", "otlp", len(otlp), func(b *testing.B) {
+			if _, err := marshaler.MarshalMetrics(set.whole); err != nil {
+				b.Fatal(err)
 			}
-			b.Run("op=encode/format=otlp", func(b *testing.B) {
-				b.ReportAllocs()
-				for b.Loop() {
-					m.MarshalMetrics(all)
-				}
-				perPoint(b)
-			})
-			groups := prepare(b, stream)
-			b.Run("op=encode/format=stef", func(b *testing.B) {
-				b.ReportAllocs()
-				var n counter
-				for b.Loop() {
-					n = 0
-					encode(b, &n, groups, otelstef.PublishedMetrics())
-				}
-				perPoint(b)
-				b.ReportMetric(float64(n), "bytes")
-			})
-			b.Run("op=decode/format=otlp", func(b *testing.B) {
-				b.ReportAllocs()
-				for b.Loop() {
-					u.UnmarshalMetrics(otlp)
-				}
-				perPoint(b)
-			})
-			b.Run("op=decode/format=stef", func(b *testing.B) {
-				b.ReportAllocs()
-				for b.Loop() {
-					r, _ := otelstef.NewMetricsReader(bytes.NewReader(stream))
-					n := 0
-					for r.Next() {
-						n++
-					}
-					if r.Err() != nil || n != int(points) {
-						b.Fatal(n, r.Err())
-					}
-				}
-				perPoint(b)
-			})
+		})
+		run("encode", "stef", len(stream), func(b *testing.B) {
+			encodeGroups(b, io.Discard, groups, otelstef.PublishedMetrics())
+		})
+		run("decode", "otlp", len(otlp), func(b *testing.B) {
+			if _, err := unmarshaler.UnmarshalMetrics(otlp); err != nil {
+				b.Fatal(err)
+			}
+		})
+		run("decode", "stef", len(stream), func(b *testing.B) {
+			if n := decodeAll(b, stream); n != set.points {
+				b.Fatalf("%d records of %d points", n, set.points)
+			}
 		})
 	}
 }
