@@ -1,0 +1,103 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"bufio"
+	"flag"
+
+	"github.com/otelstef/stef/cmd/stef/internal/file"
+	"github.com/otelstef/stef/cmd/stef/internal/plainjson"
+	"github.com/otelstef/stef/cmd/stef/internal/stream"
+	"github.com/otelstef/stef/stef-go/dynamic"
+)
+
+var catCommand = &command{
+	name:    "cat",
+	usage:   "cat [FLAG]... FILE...",
+	summary: "print the records of a stream as JSON, one a line",
+	help: `Prints the records of STEF streams as JSON, one a line. Fields have the names of
+the schema in snake case; what is absent, zero or empty is left out.
+
+With --canonical nothing is left out and nothing is lost. Equal records, and only
+equal records, have equal lines:
+
+  struct    an object of all fields in the order of the schema; an absent
+            optional field is null
+  oneof     {"type":"none"} or {"type":NAME,NAME:VALUE}
+  multimap  [{"key":KEY,"value":VALUE},...]
+  array     [ELEMENT,...]
+  bool      true or false
+  integer   the decimal number in a string; so are enums
+  float64   {"v":"0.5","bits":"3fe0000000000000"}, the shortest number that reads
+            back the same, and its 64 bits
+  string    a string in which only " and \ have a backslash, and bytes below 0x20
+            are \u00xx; {"invalid_utf8_hex":HEX} if it is not UTF-8
+  bytes     lower-case hexadecimal digits in a string
+
+Of metrics and spans it prints the fields of the reference schema, so that a
+stream in the full schema can be compared with one in the reference's; of logs
+all fields.
+`,
+	define: func(flags *flag.FlagSet) func(*Env, []string) error {
+		c := &cat{}
+		rootFlag(flags, &c.root)
+		flags.BoolVar(&c.canonical, "canonical", false, "print canonical JSON")
+		flags.Uint64Var(&c.limit, "n", 0, "`N` print the first records only")
+		return func(env *Env, args []string) error {
+			if len(args) == 0 {
+				return usagef("FILE is missing")
+			}
+			for _, name := range args {
+				if err := c.file(env, name); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+	},
+}
+
+type cat struct {
+	root      *stream.Root
+	canonical bool
+	limit     uint64
+}
+
+// file prints a file. Records before an error are printed.
+func (c *cat) file(env *Env, name string) error {
+	in, root, src, err := openStream(env, name, c.root)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out := bufio.NewWriterSize(file.Standard(env.Stdout), 64<<10)
+	r, err := root.Records(src)
+	if err != nil {
+		return in.Blame(err)
+	}
+	err = c.records(out, r, root)
+	if e := out.Flush(); e != nil {
+		return e
+	}
+	return in.Blame(err)
+}
+
+func (c *cat) records(out *bufio.Writer, r *dynamic.Reader, root *stream.Root) (err error) {
+	var line []byte
+	for (c.limit == 0 || r.Records() < c.limit) && r.Next() {
+		if c.canonical {
+			line, err = dynamic.AppendJSON(line[:0], root.Struct, root.Published, r.Record())
+		} else {
+			line = plainjson.Append(line[:0], root.Struct, r.Record())
+		}
+		if err != nil {
+			return err
+		}
+		if _, err := out.Write(append(line, '\n')); err != nil {
+			return err
+		}
+	}
+	return r.Err()
+}

@@ -1,0 +1,126 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"flag"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"strings"
+)
+
+// commands are in the order of stef help.
+func commands() []*command {
+	return []*command{convertCommand, catCommand, statCommand, inspectCommand, demoCommand, versionCommand, helpCommand}
+}
+
+func commandOf(name string) *command {
+	for _, c := range commands() {
+		if c.name == name {
+			return c
+		}
+	}
+	return nil
+}
+
+// overview is the text of stef help.
+func overview() string {
+	var b strings.Builder
+	b.WriteString("Stef converts telemetry between OTLP and STEF, and looks into STEF streams.\n\nusage: stef COMMAND [FLAG]... [FILE]...\n\n")
+	for _, c := range commands() {
+		fmt.Fprintf(&b, "  %-9s %s\n", c.name, c.summary)
+	}
+	b.WriteString(`
+Stef help COMMAND tells more. A file named - is standard input or output. Input
+may lie under zstd or gzip, output does where its name ends in .zst or .gz. An
+output file appears under its name only when it is complete.
+
+Exit codes: 0 done, 1 bad data, 2 bad usage, 3 input or output failed, 130
+interrupted.
+`)
+	return b.String()
+}
+
+// text is the text of stef help for a command.
+func (c *command) text() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "usage: stef %s\n\n%s", c.usage, c.help)
+	flags, _ := c.flags()
+	first := true
+	flags.VisitAll(func(f *flag.Flag) {
+		if first {
+			b.WriteString("\nFlags:\n\n")
+			first = false
+		}
+		// A usage is "`VALUE` TEXT", or only a text for flags without a value.
+		value, usage := "", f.Usage
+		if rest, ok := strings.CutPrefix(usage, "`"); ok {
+			value, usage, _ = strings.Cut(rest, "` ")
+		}
+		name := "--" + f.Name
+		if len(f.Name) == 1 {
+			name = "-" + f.Name
+		}
+		fmt.Fprintf(&b, "  %s\n      %s\n", strings.TrimRight(name+" "+value, " "), strings.ReplaceAll(usage, "\n", "\n      "))
+	})
+	return b.String()
+}
+
+var helpCommand = &command{
+	name:    "help",
+	usage:   "help [COMMAND]",
+	summary: "explain a command",
+	help:    "Explains a command, or lists the commands.\n",
+}
+
+// The list of commands refers to help, which refers to the list.
+func init() {
+	helpCommand.define = func(*flag.FlagSet) func(*Env, []string) error {
+		return func(env *Env, args []string) error {
+			if len(args) == 0 {
+				return write(env.Stdout, overview())
+			}
+			c := commandOf(args[0])
+			if c == nil {
+				return usagef("there is no command %q", args[0])
+			}
+			if err := files(args, "COMMAND"); err != nil {
+				return err
+			}
+			return write(env.Stdout, c.text())
+		}
+	}
+}
+
+var versionCommand = &command{
+	name:    "version",
+	usage:   "version",
+	summary: "print the version",
+	help:    "Prints the version of the program and of the format it writes.\n",
+	define: func(*flag.FlagSet) func(*Env, []string) error {
+		return func(env *Env, args []string) error {
+			if err := files(args); err != nil {
+				return err
+			}
+			return write(env.Stdout, version())
+		}
+	},
+}
+
+// version is what the go command recorded in the program.
+func version() string {
+	module, revision := "(devel)", ""
+	if info, ok := debug.ReadBuildInfo(); ok {
+		if info.Main.Version != "" {
+			module = info.Main.Version
+		}
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" {
+				revision = ", revision " + s.Value
+			}
+		}
+	}
+	return fmt.Sprintf("stef %s%s, STEF format 0, %s %s/%s\n", module, revision, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+}

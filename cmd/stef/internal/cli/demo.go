@@ -1,0 +1,265 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/otelstef/stef/cmd/stef/internal/convert"
+	"github.com/otelstef/stef/cmd/stef/internal/figure"
+	"github.com/otelstef/stef/cmd/stef/internal/file"
+	"github.com/otelstef/stef/cmd/stef/internal/same"
+	"github.com/otelstef/stef/internal/fixtures"
+	"github.com/otelstef/stef/internal/otlpfile"
+	stef "github.com/otelstef/stef/stef-go"
+)
+
+var demoCommand = &command{
+	name:    "demo",
+	usage:   "demo [FLAG]...",
+	summary: "convert bundled recordings there and back",
+	help: `Converts recordings of real telemetry, which are part of the program, from OTLP to
+STEF and back, in both orders, with and without compression, and compares what
+came back with what went in, item by item. It fails if anything differs.
+
+Sizes are of files. OTLP is shown with each batch compressed by itself, as
+exporters of OTLP send them, and with all batches in one zstd stream, of which
+only the whole is of use; the level is that of STEF. Times are of whole
+conversions on this machine, with protobuf and files.
+`,
+	define: func(flags *flag.FlagSet) func(*Env, []string) error {
+		dir := flags.String("dir", "", "`FOLDER` make the files there, and keep them")
+		return func(env *Env, args []string) error {
+			if err := files(args); err != nil {
+				return err
+			}
+			d := &demo{env: env, dir: *dir, w: file.Standard(env.Stdout)}
+			return d.run()
+		}
+	},
+}
+
+// recordings are the fixtures.
+var recordings = []struct {
+	signal otlpfile.Signal
+	name   string
+	data   func() []byte
+}{
+	{otlpfile.Metrics, fixtures.MetricsName, fixtures.Metrics},
+	{otlpfile.Traces, fixtures.TracesName, fixtures.Traces},
+	{otlpfile.Logs, fixtures.LogsName, fixtures.Logs},
+}
+
+// demo is one run. What it prints goes to w, whose first error it keeps.
+type demo struct {
+	env       *Env
+	dir       string
+	w         io.Writer
+	err       error
+	shown     string // a stream to look at
+	different int
+}
+
+func (d *demo) print(format string, args ...any) {
+	if d.err == nil {
+		_, d.err = fmt.Fprintf(d.w, format, args...)
+	}
+}
+
+func (d *demo) run() error {
+	dir, err := d.folder()
+	if err != nil {
+		return err
+	}
+	d.print("OTLP to STEF and back, with recordings of a small shop: seven services, 45 seconds.\n")
+	for _, r := range recordings {
+		if err := d.recording(filepath.Join(dir, r.name), r.signal, r.data()); err != nil {
+			return err
+		}
+	}
+	if d.err != nil {
+		return d.err
+	}
+	if d.different > 0 {
+		return fmt.Errorf("%d conversions lost or changed something", d.different)
+	}
+	d.print("\nEvery item came back as it was.\n\nWhere to look next:\n")
+	if d.dir == "" {
+		d.print("  stef demo --dir FOLDER   keeps the files, for the commands below\n")
+	}
+	shown := filepath.Join("FOLDER", filepath.Base(d.shown))
+	if d.dir != "" {
+		shown = d.shown
+	}
+	d.print("  stef stat %s   where the bytes go\n", shown)
+	d.print("  stef cat -n 3 %s   the records\n", shown)
+	d.print("  stef inspect %s   every bit, with its meaning\n", shown)
+	d.print("\"go run ./cmd/stef\" is stef; README.md says what is where.\n")
+	return d.err
+}
+
+func (d *demo) folder() (string, error) {
+	if d.dir == "" {
+		return d.env.Temps.Folder()
+	}
+	if err := os.MkdirAll(d.dir, 0o777); err != nil {
+		return "", &file.Error{Name: d.dir, Err: err}
+	}
+	return d.dir, nil
+}
+
+// recording runs the main job on a recording.
+func (d *demo) recording(name string, signal otlpfile.Signal, data []byte) error {
+	if err := os.WriteFile(name, data, 0o666); err != nil {
+		return &file.Error{Name: name, Err: err}
+	}
+	r, err := readAll(name, false)
+	if err != nil {
+		return err
+	}
+	d.print("\n%s: %s %s in %s batches\n", signal, figure.Grouped(r.set.Len()), convert.ItemsOf(signal), figure.Grouped(r.batches))
+	if !convert.BothWays(signal) {
+		d.print("  not converted: stef convert takes %s\n", bothWays())
+		return nil
+	}
+	d.print("  %-24s %12s %8s %10s %10s\n", "", "bytes", "ratio", "to STEF", "to OTLP")
+	row := func(name string, size int64, more string) {
+		d.print("  %-24s %12s %8.2f%s\n", name, figure.Grouped(size), float64(r.size)/float64(size), more)
+	}
+	row("OTLP", r.size, "")
+	row("OTLP, zstd, each batch", r.each, "")
+	row("OTLP, zstd, all in one", r.whole, "")
+	for _, mode := range []convert.Mode{convert.Ordered, convert.Sorted} {
+		for _, compression := range []stef.Compression{stef.None, stef.Zstd} {
+			t, err := d.trip(name, signal, mode, compression)
+			if err != nil {
+				return err
+			}
+			row(fmt.Sprintf("STEF, %s, %s", mode, compression), t.size,
+				fmt.Sprintf(" %10s %10s  %s", figure.Seconds(t.there), figure.Seconds(t.back), t.verdict))
+		}
+	}
+	return nil
+}
+
+// tripResult is one way there and back.
+type tripResult struct {
+	size        int64
+	there, back time.Duration
+	verdict     string
+}
+
+// trip converts a recording to STEF and back and compares.
+func (d *demo) trip(name string, signal otlpfile.Signal, mode convert.Mode, compression stef.Compression) (t tripResult, err error) {
+	base := fmt.Sprintf("%s.%s.%s", signal, mode, compression)
+	stream := filepath.Join(filepath.Dir(name), base+".stef")
+	again := filepath.Join(filepath.Dir(name), base+".otlp-parts")
+	o := convert.Options{Mode: mode, Compression: compression}
+	if t.size, t.there, err = d.convert(name, stream, o); err != nil {
+		return t, err
+	}
+	if _, t.back, err = d.convert(stream, again, convert.Options{}); err != nil {
+		return t, err
+	}
+	sorted := mode == convert.Sorted
+	want, err := readAll(name, sorted)
+	if err != nil {
+		return t, err
+	}
+	got, err := readAll(again, sorted)
+	if err != nil {
+		return t, err
+	}
+	missing, extra := same.Items(&want.set, &got.set)
+	switch {
+	case missing > 0 || extra > 0:
+		t.verdict = fmt.Sprintf("DIFFERENT: %d items are missing, %d are new", missing, extra)
+	case !sorted && !same.Order(&want.set, &got.set):
+		t.verdict = "DIFFERENT: the order changed"
+	default:
+		t.verdict = "same"
+		d.shown = stream
+		return t, nil
+	}
+	d.different++
+	return t, nil
+}
+
+// convert converts a file and returns the size of the new one.
+func (d *demo) convert(from, to string, o convert.Options) (int64, time.Duration, error) {
+	begin := time.Now()
+	in, err := file.Open(from, nil)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer in.Close()
+	out, err := d.env.Temps.Create(to, nil)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer out.Discard()
+	o.OutName = to
+	if _, err := convert.Run(in, out, o); err != nil {
+		return 0, 0, err
+	}
+	return out.Written(), time.Since(begin), out.Commit()
+}
+
+// telemetry is what is in a file of OTLP. Sizes are those of all messages, of
+// each compressed by itself, and of all compressed as one.
+type telemetry struct {
+	set               same.Set
+	batches           int
+	size, each, whole int64
+}
+
+// readAll reads a file of OTLP.
+func readAll(name string, sortAttributes bool) (*telemetry, error) {
+	in, err := file.Open(name, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	r, err := otlpfile.Open(in, otlpfile.FormatUnknown, otlpfile.SignalUnknown, otlpfile.WithName(in.ContentName()))
+	if err != nil {
+		return nil, in.Blame(err)
+	}
+	defer r.Close()
+	var packed bytes.Buffer
+	z, err := zstd.NewWriter(&packed, zstd.WithEncoderConcurrency(1))
+	if err != nil {
+		return nil, err
+	}
+	t := &telemetry{set: same.Set{SortAttributes: sortAttributes}}
+	for {
+		b, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, in.Blame(err)
+		}
+		t.batches++
+		t.size += int64(len(b.OTLP))
+		t.each += int64(len(z.EncodeAll(b.OTLP, nil)))
+		if err := t.set.Add(b); err != nil {
+			return nil, err
+		}
+		if _, err := z.Write(b.OTLP); err != nil {
+			return nil, err
+		}
+	}
+	err = z.Close()
+	t.whole = int64(packed.Len())
+	return t, err
+}

@@ -1,0 +1,49 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"bufio"
+	"flag"
+
+	"github.com/otelstef/stef/cmd/stef/internal/file"
+	"github.com/otelstef/stef/cmd/stef/internal/stream"
+	"github.com/otelstef/stef/stef-go/annotate"
+)
+
+var inspectCommand = &command{
+	name:    "inspect",
+	usage:   "inspect [FLAG]... FILE",
+	summary: "print the bytes of a stream with their meaning",
+	help: `Prints every element of a STEF stream as
+
+  OFFSET: BYTES # MEANING
+
+from the headers to the last code of the last column: some 10 to 100 times the
+size of the stream. Offsets count from the start of the stream; with a dot the
+number of the bit in its byte follows, with a plus sign they count in the content
+of a compressed frame. r1 is the first record. Of a damaged stream it prints what
+comes before the damage.
+`,
+	define: func(flags *flag.FlagSet) func(*Env, []string) error {
+		var root *stream.Root
+		rootFlag(flags, &root)
+		return func(env *Env, args []string) error {
+			if err := files(args, "FILE"); err != nil {
+				return err
+			}
+			in, root, src, err := openStream(env, args[0], root)
+			if err != nil {
+				return err
+			}
+			defer in.Close()
+			out := bufio.NewWriterSize(file.Standard(env.Stdout), 64<<10)
+			err = annotate.Stream(out, src, root.Struct, annotate.WithAssumedWire(root.Base))
+			if e := out.Flush(); e != nil {
+				return e
+			}
+			return in.Blame(err)
+		}
+	},
+}

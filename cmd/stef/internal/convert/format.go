@@ -1,0 +1,120 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package convert
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+
+	"github.com/otelstef/stef/internal/otlpfile"
+)
+
+// Format is how telemetry lies in a file.
+type Format uint8
+
+// The formats. Unknown leaves it to names and content.
+const (
+	Unknown Format = iota
+	STEF
+	OTLPParts
+	OTLP
+	OTLPJSON
+)
+
+// FormatNames lists the names of the formats.
+const FormatNames = "stef, otlp-parts, otlp or otlp-json"
+
+var formatNames = [...]string{Unknown: "unknown", STEF: "stef", OTLPParts: "otlp-parts", OTLP: "otlp", OTLPJSON: "otlp-json"}
+
+// otlpFormats are the formats as package otlpfile calls them.
+var otlpFormats = [...]otlpfile.Format{OTLPParts: otlpfile.Parts, OTLP: otlpfile.Proto, OTLPJSON: otlpfile.JSON}
+
+// String returns the name of the format.
+func (f Format) String() string { return formatNames[f] }
+
+// ParseFormat returns the format of a name.
+func ParseFormat(name string) (Format, error) {
+	for f := STEF; f <= OTLPJSON; f++ {
+		if name == formatNames[f] {
+			return f, nil
+		}
+	}
+	return Unknown, fmt.Errorf("%q is none of %s", name, FormatNames)
+}
+
+// peeked is how much of the content guessInput wants to see.
+const peeked = 64 << 10
+
+// guessInput tells the format by the content, and of a file without content by
+// its name.
+func guessInput(name string, head []byte) Format {
+	if bytes.HasPrefix(head, []byte("STEF")) || len(head) == 0 && formatOfName(name) == STEF {
+		return STEF
+	}
+	return ours(otlpfile.GuessFormat(name, head))
+}
+
+// formatOfName tells the format of an output by its name.
+func formatOfName(name string) Format {
+	name = unpackedName(name)
+	if strings.HasSuffix(strings.ToLower(name), ".stef") {
+		return STEF
+	}
+	return ours(otlpfile.GuessFormat(name, nil))
+}
+
+func ours(f otlpfile.Format) Format {
+	for our := OTLPParts; our <= OTLPJSON; our++ {
+		if f == otlpFormats[our] {
+			return our
+		}
+	}
+	return Unknown
+}
+
+// unpackedName cuts the end off a name that tells its compression.
+func unpackedName(name string) string {
+	for _, end := range []string{".zst", ".zstd", ".gz"} {
+		if base, ok := strings.CutSuffix(name, end); ok {
+			return base
+		}
+	}
+	return name
+}
+
+// Mode is the order in which items are written into a stream.
+type Mode uint8
+
+// The modes. DefaultMode is sorted for metrics and traces, ordered for logs.
+const (
+	DefaultMode Mode = iota
+	Ordered
+	Sorted
+)
+
+// String returns the name of the mode.
+func (m Mode) String() string { return [...]string{"default", "ordered", "sorted"}[m] }
+
+// ParseMode returns the mode of a name.
+func ParseMode(name string) (Mode, error) {
+	switch name {
+	case "ordered":
+		return Ordered, nil
+	case "sorted":
+		return Sorted, nil
+	}
+	return DefaultMode, fmt.Errorf("%q is neither ordered nor sorted", name)
+}
+
+// of returns the mode for a signal.
+func (m Mode) of(s otlpfile.Signal) Mode {
+	switch {
+	case m != DefaultMode:
+		return m
+	case s == otlpfile.Logs:
+		return Ordered
+	}
+	return Sorted
+}

@@ -1,0 +1,53 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package convert
+
+import (
+	"encoding/hex"
+	"fmt"
+)
+
+// idKind is a kind of id. Ids are raw bytes or lower-case hexadecimal text, and
+// empty or zeros where they are not set.
+type idKind struct {
+	name string
+	size int
+}
+
+var (
+	traceID = idKind{"trace id", 16}
+	spanID  = idKind{"span id", 8}
+)
+
+// raw returns an id as bytes, empty where it is not set.
+func (k idKind) raw(id []byte) ([]byte, error) {
+	switch len(id) {
+	case 0, k.size:
+	case 2 * k.size:
+		b := make([]byte, k.size)
+		if _, err := hex.Decode(b, id); err != nil {
+			return nil, fmt.Errorf("the %s %q is no hexadecimal text", k.name, id)
+		}
+		id = b
+	default:
+		return nil, fmt.Errorf("a %s of %d bytes", k.name, len(id))
+	}
+	for _, b := range id {
+		if b != 0 {
+			return id, nil
+		}
+	}
+	return nil, nil
+}
+
+// text returns a raw id as text.
+func (k idKind) text(raw []byte) []byte { return hex.AppendEncode(nil, raw) }
+
+// filled returns a raw id, zeros where it is not set.
+func (k idKind) filled(raw []byte) []byte {
+	if len(raw) == 0 {
+		return make([]byte, k.size)
+	}
+	return raw
+}

@@ -1,0 +1,153 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package convert
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/otelstef/stef/cmd/stef/internal/file"
+	"github.com/otelstef/stef/cmd/stef/internal/stream"
+	"github.com/otelstef/stef/internal/otlpfile"
+)
+
+// open begins to read OTLP.
+func open(in *file.Input, o *Options) (*otlpfile.Reader, *Result, error) {
+	wanted := otlpfile.SignalUnknown
+	if o.Root != nil {
+		wanted = o.Root.Signal
+	}
+	r, err := otlpfile.Open(in, otlpFormats[o.From], wanted, otlpfile.WithName(in.ContentName()))
+	if err != nil {
+		return nil, nil, err
+	}
+	return r, &Result{From: o.From, To: o.To, Root: stream.RootOf(r.Signal())}, nil
+}
+
+// encode turns OTLP into STEF.
+func encode(in *file.Input, out io.Writer, o *Options) (*Result, error) {
+	r, res, err := open(in, o)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	kind := signals[r.Signal()]
+	if kind.encoder == nil {
+		return nil, refuse("convert does not turn OTLP %s into STEF", r.Signal())
+	}
+	opts, err := o.writerOptions(r.Signal())
+	if err != nil {
+		return nil, err
+	}
+	enc, err := kind.encoder(out, o.Mode.of(r.Signal()), opts)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		b, err := r.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		res.PartsIn++
+		if err := res.take(o, enc.Encode(b)); err != nil {
+			return nil, fmt.Errorf("%s %d: %w", partNoun(o.From), res.PartsIn, err)
+		}
+	}
+	if err := enc.Close(); err != nil {
+		return nil, err
+	}
+	stats := enc.Stats()
+	res.Items, res.PartsOut, res.Losses = stats.Records, stats.Frames, enc.Losses()
+	return res, nil
+}
+
+// decode turns STEF into OTLP.
+func decode(in *file.Input, out io.Writer, o *Options) (*Result, error) {
+	root, src, err := recognise(in, o)
+	if err != nil {
+		return nil, err
+	}
+	kind := signals[root.Signal]
+	if kind.decoder == nil {
+		return nil, refuse("convert does not turn STEF into OTLP %s", root.Signal)
+	}
+	dec, err := kind.decoder(src)
+	if err != nil {
+		return nil, err
+	}
+	w, err := otlpfile.NewWriter(out, otlpFormats[o.To], root.Signal)
+	if err != nil {
+		return nil, err
+	}
+	res := &Result{From: o.From, To: o.To, Root: root}
+	for {
+		b, err := dec.Decode()
+		if err == io.EOF {
+			break
+		}
+		if err := res.take(o, err); err != nil {
+			return nil, err
+		}
+		if b.Items() == 0 {
+			continue
+		}
+		res.Items += uint64(b.Items())
+		res.PartsOut++
+		if err := w.Write(b); err != nil {
+			return nil, err
+		}
+	}
+	res.PartsIn = dec.Stats().Frames
+	return res, w.Close()
+}
+
+// rewrite turns OTLP into OTLP.
+func rewrite(in *file.Input, out io.Writer, o *Options) (*Result, error) {
+	r, res, err := open(in, o)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	w, err := otlpfile.NewWriter(out, otlpFormats[o.To], r.Signal())
+	if err != nil {
+		return nil, err
+	}
+	for {
+		b, err := r.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		res.Items += uint64(b.Items())
+		res.PartsIn++
+		res.PartsOut++
+		if err := w.Write(b); err != nil {
+			return nil, err
+		}
+	}
+	return res, w.Close()
+}
+
+// take sorts errors of items from others.
+func (r *Result) take(o *Options, err error) error {
+	var items *skipped
+	if errors.As(err, &items) {
+		return r.skip(o, items.items, items.err)
+	}
+	return err
+}
+
+// partNoun is what a batch of a format is called in messages.
+func partNoun(f Format) string {
+	if f == OTLPJSON {
+		return "message"
+	}
+	return "part"
+}

@@ -1,0 +1,59 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package convert
+
+import (
+	"compress/gzip"
+	"io"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/otelstef/stef/internal/otlpfile"
+)
+
+// packer lays an output under the compression its name asks for. It begins with
+// the first byte, so that an error before it leaves nothing written.
+type packer struct {
+	w           io.Writer
+	compression otlpfile.Compression
+	packed      io.WriteCloser
+	err         error
+}
+
+// Write writes content.
+func (p *packer) Write(b []byte) (int, error) {
+	if p.err != nil {
+		return 0, p.err
+	}
+	if p.compression == otlpfile.None {
+		return p.w.Write(b)
+	}
+	if err := p.begin(); err != nil {
+		return 0, err
+	}
+	return p.packed.Write(b)
+}
+
+func (p *packer) begin() error {
+	if p.packed != nil || p.err != nil {
+		return p.err
+	}
+	if p.compression == otlpfile.Gzip {
+		p.packed = gzip.NewWriter(p.w)
+		return nil
+	}
+	p.packed, p.err = zstd.NewWriter(p.w, zstd.WithEncoderConcurrency(1))
+	return p.err
+}
+
+// Close ends the compression, which is there even if no content is.
+func (p *packer) Close() error {
+	if p.compression == otlpfile.None {
+		return nil
+	}
+	if err := p.begin(); err != nil {
+		return err
+	}
+	return p.packed.Close()
+}

@@ -1,0 +1,166 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package convert
+
+import (
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/otelstef/stef/cmd/stef/internal/file"
+	"github.com/otelstef/stef/cmd/stef/internal/stream"
+	"github.com/otelstef/stef/internal/otlpfile"
+	stef "github.com/otelstef/stef/stef-go"
+	"github.com/otelstef/stef/stef-go/otelstef"
+	"github.com/otelstef/stef/stef-go/schema"
+)
+
+// recognise finds the root of a stream, or takes the one that was asked for:
+// whoever asks may know better than the data can tell.
+func recognise(in *file.Input, o *Options) (*stream.Root, io.Reader, error) {
+	if o.Root != nil {
+		return o.Root, in, nil
+	}
+	return stream.Recognise(in)
+}
+
+// recode turns STEF into STEF.
+func recode(in *file.Input, out io.Writer, o *Options) (*Result, error) {
+	root, src, err := recognise(in, o)
+	if err != nil {
+		return nil, err
+	}
+	res := &Result{From: o.From, To: o.To, Root: root}
+	return res, signals[root.Signal].recode(src, out, o, res)
+}
+
+// reader and writer are the generated readers and writers of records R.
+type reader[R any] interface {
+	Next() bool
+	Record() *R
+	Err() error
+	Buffered() uint64
+	Stats() stef.ReaderStats
+	Schema() schema.WireSchema
+	UserData() map[string]string
+	Close()
+}
+
+type writer[R any] interface {
+	Record() *R
+	Write() error
+	Flush() error
+	Close() error
+	Stats() stef.WriterStats
+	Schema() schema.WireSchema
+}
+
+// record is a pointer to a generated record.
+type record[R any] interface {
+	*R
+	CopyFrom(*R)
+}
+
+// pass copies the records of r into w, and ends frames where those of r end.
+// Between streams of different schemas reshape changes a copy of each record,
+// where it is not nil, from what the one can hold to what the other can.
+func pass[R any, P record[R]](r reader[R], w writer[R], copied P, reshape func(P) error, res *Result, o *Options) error {
+	defer r.Close()
+	if slices.Equal(r.Schema(), w.Schema()) {
+		reshape = nil
+	}
+	for r.Next() {
+		rec := r.Record()
+		if reshape != nil {
+			// Not in the record of the writer, which compares with what it wrote and
+			// must not see a value change and change back.
+			copied.CopyFrom(rec)
+			if err := reshape(copied); err != nil {
+				err = fmt.Errorf("record %d: %w", r.Stats().Records, err)
+				if err := res.skip(o, 1, err); err != nil {
+					return err
+				}
+				continue
+			}
+			rec = copied
+		}
+		P(w.Record()).CopyFrom(rec)
+		if err := w.Write(); err != nil {
+			return err
+		}
+		if r.Buffered() == 0 {
+			if err := w.Flush(); err != nil {
+				return err
+			}
+		}
+	}
+	if err := r.Err(); err != nil {
+		return err
+	}
+	if err := w.Close(); err != nil {
+		return err
+	}
+	res.Items, res.PartsIn, res.PartsOut = w.Stats().Records, r.Stats().Frames, w.Stats().Frames
+	return nil
+}
+
+func recodeMetrics(in io.Reader, out io.Writer, o *Options, res *Result) error {
+	r, err := otelstef.NewMetricsReader(in)
+	if err != nil {
+		return err
+	}
+	opts, err := o.writerOptions(otlpfile.Metrics, stef.WithUserData(r.UserData()))
+	if err != nil {
+		return err
+	}
+	w, err := otelstef.NewMetricsWriter(out, opts...)
+	if err != nil {
+		return err
+	}
+	shape, err := newMetricsShape(res.Root, r.Schema(), w.Schema())
+	if err != nil {
+		return err
+	}
+	err = pass(r, w, otelstef.NewMetrics(), shape.reshape, res, o)
+	res.Losses = shape.losses()
+	return err
+}
+
+func recodeSpans(in io.Reader, out io.Writer, o *Options, res *Result) error {
+	r, err := otelstef.NewSpansReader(in)
+	if err != nil {
+		return err
+	}
+	opts, err := o.writerOptions(otlpfile.Traces, stef.WithUserData(r.UserData()))
+	if err != nil {
+		return err
+	}
+	w, err := otelstef.NewSpansWriter(out, opts...)
+	if err != nil {
+		return err
+	}
+	shape, err := newSpansShape(res.Root, w.Schema())
+	if err != nil {
+		return err
+	}
+	err = pass(r, w, otelstef.NewSpans(), shape.reshape, res, o)
+	res.Losses = shape.losses()
+	return err
+}
+
+func recodeLogs(in io.Reader, out io.Writer, o *Options, res *Result) error {
+	r, err := otelstef.NewLogsReader(in)
+	if err != nil {
+		return err
+	}
+	opts, err := o.writerOptions(otlpfile.Logs, stef.WithUserData(r.UserData()))
+	if err != nil {
+		return err
+	}
+	w, err := otelstef.NewLogsWriter(out, opts...)
+	if err != nil {
+		return err
+	}
+	return pass(r, w, otelstef.NewLogs(), nil, res, o)
+}

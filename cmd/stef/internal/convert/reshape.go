@@ -1,0 +1,195 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package convert
+
+import (
+	"fmt"
+
+	"github.com/otelstef/stef/cmd/stef/internal/stream"
+	"github.com/otelstef/stef/stef-go/otelstef"
+	"github.com/otelstef/stef/stef-go/schema"
+)
+
+// The published schema and the full one say some things in different ways. The
+// shapes in this file change records from the one to the other.
+//
+// spec: #otlp-mapping
+
+// noRecordedValue is the data point flag of OTLP that has a form of its own in
+// the published schema: a point without a value.
+const noRecordedValue = 1
+
+// beyond says whether a stream of a wire schema keeps fields of a struct that
+// the published schema has not.
+func beyond(root *stream.Root, wire schema.WireSchema, name string) (bool, error) {
+	kept, err := schema.Keep(root.Struct, wire)
+	if err != nil {
+		return false, err
+	}
+	for s, n := range kept {
+		if s.Name == name {
+			return n > root.Published.Of(s), nil
+		}
+	}
+	return false, nil
+}
+
+// metricsShape changes records of metrics.
+type metricsShape struct {
+	fromFlags, toFlags bool // whether points have Flags
+	toEntities         bool
+
+	flags, values, unvalued, entities uint64
+}
+
+func newMetricsShape(root *stream.Root, from, to schema.WireSchema) (m *metricsShape, err error) {
+	m = &metricsShape{}
+	if m.fromFlags, err = beyond(root, from, "Point"); err != nil {
+		return nil, err
+	}
+	if m.toFlags, err = beyond(root, to, "Point"); err != nil {
+		return nil, err
+	}
+	m.toEntities, err = beyond(root, to, "Resource")
+	return m, err
+}
+
+func (m *metricsShape) reshape(rec *otelstef.Metrics) error {
+	if !m.toEntities && rec.Resource().EntityRefs().Len() > 0 {
+		m.entities++
+	}
+	p := rec.Point()
+	none := p.Value().Type() == otelstef.PointValueTypeNone
+	switch {
+	case m.fromFlags && !m.toFlags:
+		m.dropFlags(p, none)
+	case !m.fromFlags && m.toFlags && none:
+		p.SetFlags(p.Flags() | noRecordedValue)
+	}
+	for i := range p.Exemplars().Len() {
+		if err := m.exemplar(p.Exemplars().At(i)); err != nil {
+			return fmt.Errorf("exemplar %d: %w", i, err)
+		}
+	}
+	return nil
+}
+
+// dropFlags says with the value what it can of the flags. An exponential
+// histogram keeps its value: the reference cannot read one without.
+func (m *metricsShape) dropFlags(p *otelstef.Point, none bool) {
+	flagged := p.Flags()&noRecordedValue != 0
+	exponential := p.Value().Type() == otelstef.PointValueTypeExpHistogram
+	switch {
+	case none && !flagged:
+		m.unvalued++
+	case flagged && !none && !exponential:
+		m.values++
+		p.Value().SetType(otelstef.PointValueTypeNone)
+	}
+	if p.Flags()&^noRecordedValue != 0 || flagged && exponential {
+		m.flags++
+	}
+}
+
+func (m *metricsShape) exemplar(e *otelstef.Exemplar) error {
+	trace, err := traceID.raw(e.TraceID())
+	if err != nil {
+		return err
+	}
+	span, err := spanID.raw(e.SpanID())
+	if err != nil {
+		return err
+	}
+	if !m.toFlags {
+		trace, span = traceID.filled(trace), spanID.filled(span)
+	}
+	e.SetTraceID(trace)
+	e.SetSpanID(span)
+	return nil
+}
+
+func (m *metricsShape) losses() []string {
+	return nonzero(
+		m.entities, "entity references of %d points",
+		m.flags, "flags of %d points",
+		m.values, "values of %d points that were flagged as not recorded",
+		m.unvalued, "that %d points without a value are not flagged as not recorded",
+	)
+}
+
+// spansShape changes records of spans.
+type spansShape struct {
+	toRaw      bool // raw ids, not text, and counts of what was dropped
+	toEntities bool
+
+	counts, entities uint64
+}
+
+func newSpansShape(root *stream.Root, to schema.WireSchema) (s *spansShape, err error) {
+	s = &spansShape{}
+	if s.toRaw, err = beyond(root, to, "Span"); err != nil {
+		return nil, err
+	}
+	s.toEntities, err = beyond(root, to, "Resource")
+	return s, err
+}
+
+func (s *spansShape) reshape(rec *otelstef.Spans) error {
+	if !s.toEntities && rec.Resource().EntityRefs().Len() > 0 {
+		s.entities++
+	}
+	span := rec.Span()
+	if !s.toRaw && (span.DroppedEventsCount() > 0 || span.DroppedLinksCount() > 0) {
+		s.counts++
+	}
+	set := func(kind idKind, id []byte, to func([]byte)) error {
+		changed, err := kind.raw(id)
+		if err != nil {
+			return err
+		}
+		if !s.toRaw {
+			changed = kind.text(changed)
+		}
+		to(changed)
+		return nil
+	}
+	if err := set(traceID, span.TraceID(), span.SetTraceID); err != nil {
+		return err
+	}
+	if err := set(spanID, span.SpanID(), span.SetSpanID); err != nil {
+		return err
+	}
+	if err := set(spanID, span.ParentSpanID(), span.SetParentSpanID); err != nil {
+		return fmt.Errorf("parent: %w", err)
+	}
+	for i := range span.Links().Len() {
+		link := span.Links().At(i)
+		err := set(traceID, link.TraceID(), link.SetTraceID)
+		if err == nil {
+			err = set(spanID, link.SpanID(), link.SetSpanID)
+		}
+		if err != nil {
+			return fmt.Errorf("link %d: %w", i, err)
+		}
+	}
+	return nil
+}
+
+func (s *spansShape) losses() []string {
+	return nonzero(
+		s.entities, "entity references of %d spans",
+		s.counts, "counts of dropped events and links of %d spans",
+	)
+}
+
+// nonzero formats counts that are not 0: count, format, count, format.
+func nonzero(pairs ...any) []string {
+	var texts []string
+	for i := 0; i < len(pairs); i += 2 {
+		if n := pairs[i].(uint64); n > 0 {
+			texts = append(texts, fmt.Sprintf(pairs[i+1].(string), n))
+		}
+	}
+	return texts
+}

@@ -1,0 +1,41 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package figure writes numbers for people.
+package figure
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Grouped writes a number with commas: 12,345.
+func Grouped[N int | int64 | uint64](n N) string {
+	digits := strconv.FormatUint(uint64(n), 10)
+	var b strings.Builder
+	for i, d := range digits {
+		if i > 0 && (len(digits)-i)%3 == 0 {
+			b.WriteByte(',')
+		}
+		b.WriteRune(d)
+	}
+	return b.String()
+}
+
+// Seconds writes a time with as many digits as matter.
+func Seconds(d time.Duration) string {
+	if d >= 10*time.Second {
+		return fmt.Sprintf("%.0f s", d.Seconds())
+	}
+	return fmt.Sprintf("%.2f s", d.Seconds())
+}
+
+// Percent writes a part of a whole, or nothing where there is no whole.
+func Percent(part, whole int64) string {
+	if whole == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%.1f%%", 100*float64(part)/float64(whole))
+}

@@ -1,0 +1,196 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package file
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync/atomic"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// maxWindow bounds the memory of the zstd decoder; it is the largest window
+// that the zstd command makes or takes when nothing else is asked of it.
+const maxWindow = 128 << 20
+
+// Input is a file or standard input, unpacked. But for Taken it is not for use
+// by several goroutines at once.
+type Input struct {
+	// Name is what to call the file in messages.
+	Name string
+	// Size is the number of bytes of the file, or -1 if it is not known.
+	Size int64
+	// Packed is "zstd" or "gzip" if the file lies under it, or "".
+	Packed string
+
+	raw      source
+	content  *bufio.Reader
+	unpacked int64
+	close    []func()
+}
+
+// source is the file as it lies there. It counts, and it remembers that it
+// failed: by then the error has gone through readers that may have changed it.
+type source struct {
+	r     io.Reader
+	taken atomic.Int64
+	err   error
+}
+
+func (s *source) Read(b []byte) (int, error) {
+	n, err := s.r.Read(b)
+	s.taken.Add(int64(n))
+	if err != nil && err != io.EOF {
+		s.err = err
+	}
+	return n, err
+}
+
+// Open opens a file, or stdin for the name "-".
+func Open(name string, stdin io.Reader) (*Input, error) {
+	in := &Input{Name: name, Size: -1}
+	if name == "-" {
+		in.Name, in.raw.r = "standard input", stdin
+	} else {
+		f, err := os.Open(name)
+		if err != nil {
+			return nil, &Error{name, err}
+		}
+		in.raw.r = f
+		in.close = append(in.close, func() { f.Close() })
+		if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
+			in.Size = info.Size()
+		}
+	}
+	if err := in.unpack(); err != nil {
+		in.Close()
+		return nil, in.Blame(err)
+	}
+	return in, nil
+}
+
+var (
+	zstdMagic = []byte{0x28, 0xb5, 0x2f, 0xfd}
+	gzipMagic = []byte{0x1f, 0x8b, 8}
+)
+
+// unpack looks for compression by its first bytes.
+func (in *Input) unpack() error {
+	raw := bufio.NewReaderSize(&in.raw, 64<<10)
+	head, err := raw.Peek(4)
+	if err != nil && err != io.EOF {
+		return err
+	}
+	switch {
+	case bytes.HasPrefix(head, zstdMagic):
+		in.Packed = "zstd"
+		z, err := zstd.NewReader(raw, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow))
+		if err != nil {
+			return err
+		}
+		in.close = append(in.close, z.Close)
+		in.content = bufio.NewReaderSize(&unpacker{"zstd", z}, 64<<10)
+	case bytes.HasPrefix(head, gzipMagic):
+		in.Packed = "gzip"
+		z, err := gzip.NewReader(raw)
+		if err != nil {
+			return fmt.Errorf("gzip: %w", unexpected(err))
+		}
+		in.content = bufio.NewReaderSize(&unpacker{"gzip", z}, 64<<10)
+	default:
+		in.content = raw
+	}
+	return nil
+}
+
+// unpacker says which compression an error is about.
+type unpacker struct {
+	name string
+	r    io.Reader
+}
+
+func (u *unpacker) Read(b []byte) (int, error) {
+	n, err := u.r.Read(b)
+	if err != nil && err != io.EOF && !strings.HasPrefix(err.Error(), u.name) {
+		err = fmt.Errorf("%s: %w", u.name, err)
+	}
+	return n, err
+}
+
+func unexpected(err error) error {
+	if err == io.EOF {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// Read reads content.
+func (in *Input) Read(b []byte) (int, error) {
+	n, err := in.content.Read(b)
+	in.unpacked += int64(n)
+	return n, err
+}
+
+// Peek returns the first bytes of what is left of the content, n or all there
+// are. n is at most 64 KiB.
+func (in *Input) Peek(n int) ([]byte, error) {
+	head, err := in.content.Peek(n)
+	if err == io.EOF {
+		err = nil
+	}
+	return head, err
+}
+
+// Taken is how many bytes of the file were read, under its compression.
+func (in *Input) Taken() int64 { return in.raw.taken.Load() }
+
+// Content is how many bytes of content were read.
+func (in *Input) Content() int64 { return in.unpacked }
+
+// ContentName is the name of the file without the end that tells its
+// compression, for guesses about the content.
+func (in *Input) ContentName() string {
+	if in.Packed == "" {
+		return in.Name
+	}
+	for _, end := range []string{".zst", ".zstd", ".gz"} {
+		if base, ok := strings.CutSuffix(in.Name, end); ok {
+			return base
+		}
+	}
+	return in.Name
+}
+
+// Blame names the file in an error that came up while reading it, and says
+// whether the file failed or its content is bad. Errors that already name a
+// file stay what they are.
+func (in *Input) Blame(err error) error {
+	if err == nil {
+		return nil
+	}
+	var failed *Error
+	var bad *ContentError
+	if errors.As(err, &failed) || errors.As(err, &bad) {
+		return err
+	}
+	if in.raw.err != nil {
+		return &Error{in.Name, in.raw.err}
+	}
+	return &ContentError{in.Name, err}
+}
+
+// Close closes the file.
+func (in *Input) Close() {
+	for i := len(in.close) - 1; i >= 0; i-- {
+		in.close[i]()
+	}
+	in.close = nil
+}

@@ -1,0 +1,212 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package file
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"sync"
+)
+
+// Temps are the temporary files and folders of a command. The zero value has
+// none. It is safe for use by several goroutines at once: a signal handler may
+// remove what the command is still writing.
+type Temps struct {
+	mu    sync.Mutex
+	paths map[string]bool
+}
+
+// Remove removes them all.
+func (t *Temps) Remove() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for path := range t.paths {
+		_ = os.RemoveAll(path) // nothing is left to be done about it
+	}
+	t.paths = nil
+}
+
+func (t *Temps) add(path string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.paths == nil {
+		t.paths = map[string]bool{}
+	}
+	t.paths[path] = true
+}
+
+// Folder makes a temporary folder and returns its name.
+func (t *Temps) Folder() (string, error) {
+	dir, err := os.MkdirTemp("", "stef-")
+	if err != nil {
+		return "", &Error{os.TempDir(), err}
+	}
+	t.add(dir)
+	return dir, nil
+}
+
+// remove removes one.
+func (t *Temps) remove(path string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.paths, path)
+	_ = os.Remove(path)
+}
+
+// rename gives a file its name for good.
+func (t *Temps) rename(path, name string) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.paths[path] {
+		return fs.ErrNotExist // a signal was faster
+	}
+	if err := os.Rename(path, name); err != nil {
+		return err
+	}
+	delete(t.paths, path)
+	return nil
+}
+
+// Output is a file in the making, or standard output. It is not for use by
+// several goroutines at once.
+type Output struct {
+	// Name is what to call the file in messages.
+	Name string
+
+	w       io.Writer
+	file    *os.File
+	temps   *Temps
+	path    string // where the file is to be, if it has another name until then
+	written int64
+}
+
+// Standard is an output that is there already: standard output, as w.
+func Standard(w io.Writer) *Output { return &Output{Name: "standard output", w: w} }
+
+// Create begins a file, or takes stdout for the name "-". The file is written
+// under another name in the same folder until Commit. What is no regular file,
+// such as a pipe or a device, is written directly.
+func (t *Temps) Create(name string, stdout io.Writer) (*Output, error) {
+	if name == "-" {
+		return Standard(stdout), nil
+	}
+	o := &Output{Name: name, temps: t}
+	mode := fs.FileMode(0)
+	switch info, err := os.Stat(name); {
+	case err == nil && info.IsDir():
+		return nil, &Error{name, errors.New("is a folder")}
+	case err == nil && !info.Mode().IsRegular():
+		o.file, err = os.OpenFile(name, os.O_WRONLY, 0)
+		if err != nil {
+			return nil, &Error{name, err}
+		}
+		o.w = o.file
+		return o, nil
+	case err == nil:
+		mode = info.Mode().Perm()
+		// The file behind a link is replaced, not the link.
+		if name, err = filepath.EvalSymlinks(name); err != nil {
+			return nil, &Error{o.Name, err}
+		}
+	case !errors.Is(err, fs.ErrNotExist):
+		return nil, &Error{name, err}
+	}
+	if err := o.begin(name, mode); err != nil {
+		return nil, &Error{o.Name, err}
+	}
+	return o, nil
+}
+
+// begin makes the temporary file, with the permissions of the file that it
+// replaces or those of a new file.
+func (o *Output) begin(path string, mode fs.FileMode) error {
+	dir, base := filepath.Split(path)
+	for try := 0; ; try++ {
+		temp := filepath.Join(dir, fmt.Sprintf(".%s.%08x.tmp", base, rand.Uint32()))
+		f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+		if errors.Is(err, fs.ErrExist) && try < 100 {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		o.temps.add(temp)
+		o.file, o.w, o.path = f, f, path
+		if mode == 0 {
+			return nil
+		}
+		if err := f.Chmod(mode); err != nil {
+			o.Discard()
+			return err
+		}
+		return nil
+	}
+}
+
+// Write writes.
+func (o *Output) Write(b []byte) (int, error) {
+	n, err := o.w.Write(b)
+	o.written += int64(n)
+	if err == nil && n < len(b) {
+		err = io.ErrShortWrite
+	}
+	if err != nil {
+		return n, &Error{o.Name, err}
+	}
+	return n, nil
+}
+
+// Written is how many bytes were written.
+func (o *Output) Written() int64 { return o.written }
+
+// Commit gives the complete file its name. Until then nothing is under it, or
+// what was there before.
+func (o *Output) Commit() error {
+	if o.file == nil {
+		return nil
+	}
+	var err error
+	if o.path != "" {
+		// Without it a crash of the machine could leave the name with a part of
+		// the content.
+		err = o.file.Sync()
+	}
+	if e := o.file.Close(); err == nil {
+		err = e
+	}
+	temp := o.file.Name()
+	o.file = nil
+	if o.path == "" {
+		if err != nil {
+			return &Error{o.Name, err}
+		}
+		return nil
+	}
+	if err == nil {
+		err = o.temps.rename(temp, o.path)
+	}
+	if err != nil {
+		o.temps.remove(temp)
+		return &Error{o.Name, err}
+	}
+	return nil
+}
+
+// Discard gives the file up. After Commit it does nothing.
+func (o *Output) Discard() {
+	if o.file == nil {
+		return
+	}
+	temp := o.file.Name()
+	o.file.Close()
+	o.file = nil
+	if o.path != "" {
+		o.temps.remove(temp)
+	}
+}

@@ -1,0 +1,151 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stat
+
+import (
+	"encoding/binary"
+
+	"github.com/otelstef/stef/stef-go/dynamic"
+	"github.com/otelstef/stef/stef-go/schema"
+)
+
+// Dict is a dictionary over the whole stream.
+type Dict struct {
+	Name string
+	// Struct tells dictionaries of structs from those of strings and bytes.
+	Struct bool
+	// Entries were sent in all, Most were there at a time.
+	Entries, Most int
+	// Bytes are those of the texts of the entries; not known of structs.
+	Bytes int64
+	// Refs are how often an entry was sent by its number. Of structs only the
+	// changes from one record to the next count, so it may be fewer.
+	Refs int64
+
+	now int
+}
+
+func (d *Dict) add() {
+	d.Entries++
+	d.now++
+	d.Most = max(d.Most, d.now)
+}
+
+// dicts follows the dictionaries of a stream.
+type dicts struct {
+	list []*Dict
+	// text has the dictionary of each column of texts, or nil.
+	text  []*Dict
+	found []*place
+}
+
+// place is where records hold a struct that has a dictionary.
+type place struct {
+	dict *Dict
+	// path are the fields that lead there from the root.
+	path []int
+	last *dynamic.Struct
+	seen map[*dynamic.Struct]bool
+}
+
+func newDicts(root *schema.Struct, columns []*schema.Column) *dicts {
+	d := &dicts{text: make([]*Dict, len(columns))}
+	d.places(root, nil)
+	byName := map[string]*Dict{}
+	for i, c := range columns {
+		text := c.Type.Kind == schema.KindString || c.Type.Kind == schema.KindBytes
+		if !text || c.Type.Dict == "" {
+			continue
+		}
+		if byName[c.Type.Dict] == nil {
+			byName[c.Type.Dict] = &Dict{Name: c.Type.Dict}
+			d.list = append(d.list, byName[c.Type.Dict])
+		}
+		d.text[i] = byName[c.Type.Dict]
+	}
+	return d
+}
+
+// places finds the structs with a dictionary that every record has. Those in
+// arrays, multimaps and oneofs are left out: the OpenTelemetry schema has none
+// there.
+func (d *dicts) places(s *schema.Struct, path []int) {
+	for i, f := range s.Fields {
+		if f.Type.Kind != schema.KindStruct || f.Optional {
+			continue
+		}
+		here := append(path[:len(path):len(path)], i)
+		if f.Type.Struct.Dict == "" {
+			d.places(f.Type.Struct, here)
+			continue
+		}
+		dict := &Dict{Name: f.Type.Struct.Dict, Struct: true}
+		d.list = append(d.list, dict)
+		d.found = append(d.found, &place{dict: dict, path: here, seen: map[*dynamic.Struct]bool{}})
+	}
+}
+
+// restart empties the dictionaries.
+func (d *dicts) restart() {
+	for _, dict := range d.list {
+		dict.now = 0
+	}
+	for _, p := range d.found {
+		// The value itself stays what the next record may leave unchanged.
+		p.seen = map[*dynamic.Struct]bool{p.last: true}
+	}
+}
+
+// minText is the length from which a text enters a dictionary.
+//
+// spec: #string-dict
+const minText = 2
+
+// texts reads a column of texts: lengths with the text behind them, or numbers
+// of entries.
+//
+// spec: #string-dict
+func (d *dicts) texts(column int, data []byte) {
+	dict := d.text[column]
+	if dict == nil {
+		return
+	}
+	for len(data) > 0 {
+		n, size := binary.Varint(data)
+		if size <= 0 || n > int64(len(data)-size) {
+			return // the reader of records says what is wrong
+		}
+		data = data[size:]
+		if n < 0 {
+			dict.Refs++
+			continue
+		}
+		data = data[n:]
+		if n >= minText {
+			dict.add()
+			dict.Bytes += n
+		}
+	}
+}
+
+// structs looks at a record. A reader makes a new value for each that is sent in
+// full, and hands out the same one again for its number.
+func (d *dicts) structs(rec *dynamic.Struct) {
+	for _, p := range d.found {
+		v := rec
+		for _, i := range p.path {
+			v = v.Fields[i].(*dynamic.Struct)
+		}
+		if v == p.last {
+			continue
+		}
+		if p.seen[v] {
+			p.dict.Refs++
+		} else {
+			p.seen[v] = true
+			p.dict.add()
+		}
+		p.last = v
+	}
+}

@@ -1,0 +1,127 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stat
+
+import (
+	"bytes"
+
+	"github.com/klauspost/compress/zstd"
+
+	stef "github.com/otelstef/stef/stef-go"
+	"github.com/otelstef/stef/stef-go/dynamic"
+)
+
+// alonePiece is how many bytes of a column are compressed together: as much as
+// the zstd window of a writer reaches over.
+const alonePiece = stef.DefaultWindowBytes
+
+// meter adds up frames.
+type meter struct {
+	report *Report
+	tap    *tap
+	zstd   inflater
+	dicts  *dicts
+	// pieces are the bytes of each column that were not compressed yet.
+	pieces  [][]byte
+	alone   *zstd.Encoder
+	scratch []byte
+	err     error
+}
+
+// begin measures the headers.
+func (m *meter) begin(r *dynamic.Reader) error {
+	m.report.Header = *r.Header()
+	columns := tree(m.report.Root, r.Kept())
+	for _, c := range columns {
+		m.report.Columns = append(m.report.Columns, &Column{Path: c.Path(), Type: c.Type.String()})
+	}
+	m.pieces = make([][]byte, len(columns))
+	m.dicts = newDicts(m.report.Root.Struct, columns)
+
+	f := &r.Header().Frame
+	m.report.FixedHeader = f.Offset
+	head, content, err := m.tap.frame(f, r.Header().Compression)
+	if err != nil {
+		return err
+	}
+	m.report.VarHeader = int64(len(head) + len(content))
+	if r.Header().Compression == dynamic.CompressionZstd {
+		if _, err := m.zstd.content(content, f.UncompressedSize, true); err != nil {
+			return err
+		}
+	}
+	m.alone, err = zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false), zstd.WithWindowSize(alonePiece))
+	return err
+}
+
+// frame measures a frame, before its records are decoded.
+func (m *meter) frame(f *dynamic.Frame) {
+	if m.err == nil {
+		m.err = m.add(f)
+	}
+}
+
+func (m *meter) add(f *dynamic.Frame) error {
+	head, packed, err := m.tap.frame(f, m.report.Header.Compression)
+	if err != nil {
+		return err
+	}
+	content := packed
+	if m.report.Header.Compression == dynamic.CompressionZstd {
+		content, err = m.zstd.content(packed, f.UncompressedSize, f.Flags&dynamic.RestartCompression != 0)
+		if err != nil {
+			return err
+		}
+	}
+	r := m.report
+	r.Frames = append(r.Frames, Frame{f.Offset, f.Flags, f.Records, f.UncompressedSize, len(packed)})
+	r.Heads += int64(len(head))
+	r.Packed += int64(len(packed))
+	r.Sizes += int64(f.SizesSize)
+	columns := 0
+	for _, c := range f.Columns {
+		columns += c.Size
+	}
+	// What is left is the number of records and the size of the sizes.
+	before := f.UncompressedSize - columns
+	r.Counts += int64(before - f.SizesSize)
+
+	if f.Flags&dynamic.RestartDictionaries != 0 {
+		m.dicts.restart()
+	}
+	rest := bytes.NewBuffer(content[before:])
+	for i, c := range f.Columns {
+		data := rest.Next(c.Size)
+		r.Columns[i].Plain += int64(len(data))
+		m.dicts.texts(i, data)
+		m.compress(i, data)
+	}
+	return nil
+}
+
+// compress compresses full pieces of a column.
+func (m *meter) compress(i int, data []byte) {
+	m.pieces[i] = append(m.pieces[i], data...)
+	for len(m.pieces[i]) >= alonePiece {
+		m.piece(i, alonePiece)
+	}
+}
+
+func (m *meter) piece(i, n int) {
+	m.scratch = m.alone.EncodeAll(m.pieces[i][:n], m.scratch[:0])
+	m.report.Columns[i].Alone += int64(len(m.scratch))
+	m.pieces[i] = append(m.pieces[i][:0], m.pieces[i][n:]...)
+}
+
+// end compresses what is left.
+func (m *meter) end() {
+	for i := range m.pieces {
+		if n := len(m.pieces[i]); n > 0 {
+			m.piece(i, n)
+		}
+	}
+	m.alone.Close()
+	m.zstd.close()
+	m.report.Dicts = m.dicts.list
+}

@@ -1,0 +1,207 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stat
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/otelstef/stef/cmd/stef/internal/figure"
+	"github.com/otelstef/stef/stef-go/dynamic"
+	"github.com/otelstef/stef/stef-go/schema"
+)
+
+// Options say what a report prints beside the sums.
+type Options struct {
+	// All prints columns without bytes, too.
+	All bool
+	// Frames prints a line for each frame.
+	Frames bool
+}
+
+// Print writes a report as text.
+func (r *Report) Print(w io.Writer, o Options) error {
+	p := &page{w: w, names: len("numbers of records")}
+	for _, c := range r.Columns {
+		if c.Plain > 0 || o.All {
+			p.names = max(p.names, len(c.Path))
+		}
+	}
+	r.overview(p)
+	r.bytes(p)
+	r.columns(p, o)
+	r.dictionaries(p)
+	if o.Frames {
+		r.frames(p)
+	}
+	return p.err
+}
+
+func (r *Report) overview(p *page) {
+	h := &r.Header
+	p.line("root         %s, %s", r.Root.Struct.Name, r.schema())
+	p.line("compression  %s", h.Compression)
+	for _, key := range slices.Sorted(maps.Keys(h.UserData)) {
+		p.line("user data    %s = %s", strconv.Quote(key), strconv.Quote(h.UserData[key]))
+	}
+	p.line("records      %s", figure.Grouped(r.Records))
+	p.line("frames       %s%s", figure.Grouped(len(r.Frames)), r.recordsPerFrame())
+	p.line("restarts     dictionaries %d, compression %d, codecs %d", r.Restarts(dynamic.RestartDictionaries),
+		r.Restarts(dynamic.RestartCompression), r.Restarts(dynamic.RestartCodecs))
+}
+
+// schema says in words which schema the stream is in.
+func (r *Report) schema() string {
+	wire, how := r.Header.Wire, "announced"
+	if wire == nil {
+		wire, how = r.Root.Base, "not announced"
+	}
+	name := "another schema"
+	switch {
+	case slices.Equal(wire, schema.WireOf(r.Root.Struct)):
+		name = "full schema"
+	case r.Root.Published != nil && slices.Equal(wire, r.Root.Base):
+		name = "reference schema"
+	}
+	return fmt.Sprintf("%s, %s:%s", name, how, strings.Trim(strings.ReplaceAll(fmt.Sprint([]int(wire)), "[", " "), "]"))
+}
+
+func (r *Report) recordsPerFrame() string {
+	if len(r.Frames) == 0 {
+		return ""
+	}
+	least, most := r.Frames[0].Records, uint64(0)
+	for _, f := range r.Frames {
+		least, most = min(least, f.Records), max(most, f.Records)
+	}
+	if least == most {
+		return fmt.Sprintf(" of %s records", figure.Grouped(most))
+	}
+	return fmt.Sprintf(" of %s to %s records", figure.Grouped(least), figure.Grouped(most))
+}
+
+// bytes says what the stream consists of.
+func (r *Report) bytes(p *page) {
+	var columns int64
+	for _, c := range r.Columns {
+		columns += c.Plain
+	}
+	p.line("")
+	p.row("bytes of", "plain", "%", r.Header.Compression.String())
+	total := r.FixedHeader + r.VarHeader + r.Heads + r.Plain()
+	row := func(name string, plain int64, packed string) {
+		p.row(name, figure.Grouped(plain), figure.Percent(plain, total), packed)
+	}
+	row("headers", r.FixedHeader+r.VarHeader, figure.Grouped(r.FixedHeader+r.VarHeader))
+	row("heads of frames", r.Heads, figure.Grouped(r.Heads))
+	row("numbers of records", r.Counts, "")
+	row("sizes of columns", r.Sizes, "")
+	row("columns", columns, "")
+	row("content of frames", r.Plain(), figure.Grouped(r.Packed))
+	row("all", total, figure.Grouped(r.Size))
+	if r.Records > 0 {
+		p.row("a record", fmt.Sprintf("%.2f", float64(total)/float64(r.Records)), "", fmt.Sprintf("%.2f", float64(r.Size)/float64(r.Records)))
+	}
+}
+
+func (r *Report) columns(p *page, o Options) {
+	var plain int64
+	for _, c := range r.Columns {
+		plain += c.Plain
+	}
+	alone := r.Alone()
+	size := func(c *Column) int64 { return c.Plain }
+	if r.Header.Compression == dynamic.CompressionZstd {
+		size = func(c *Column) int64 { return c.Alone }
+	}
+	p.line("")
+	p.row("column", "plain", "%", "zstd alone", "%", "  type")
+	empty := 0
+	for _, c := range sorted(r.Columns, size) {
+		if c.Plain == 0 && !o.All {
+			empty++
+			continue
+		}
+		p.row(c.Path, figure.Grouped(c.Plain), figure.Percent(c.Plain, plain), figure.Grouped(c.Alone), figure.Percent(c.Alone, alone), "  "+c.Type)
+	}
+	p.row("all columns", figure.Grouped(plain), figure.Percent(plain, plain), figure.Grouped(alone), figure.Percent(alone, alone))
+	if empty > 0 {
+		p.line("(%d columns without bytes)", empty)
+	}
+}
+
+func (r *Report) dictionaries(p *page) {
+	p.line("")
+	p.row("dictionary", "entries", "most", "bytes", "references")
+	for _, d := range r.Dicts {
+		if d.Entries == 0 && d.Refs == 0 {
+			continue
+		}
+		size := figure.Grouped(d.Bytes)
+		if d.Struct {
+			size = "structs"
+		}
+		p.row(d.Name, figure.Grouped(d.Entries), figure.Grouped(d.Most), size, figure.Grouped(d.Refs))
+	}
+}
+
+func (r *Report) frames(p *page) {
+	p.line("")
+	p.line("%8s %12s %8s %12s %12s  %s", "frame", "offset", "records", "plain", r.Header.Compression, "restarts")
+	for i, f := range r.Frames {
+		p.line("%8d %12d %8d %12d %12d  %s", i+1, f.Offset, f.Records, f.Plain, f.Packed, restarts(f.Flags))
+	}
+}
+
+func restarts(flags dynamic.Flags) string {
+	var names []string
+	for _, f := range []struct {
+		flag dynamic.Flags
+		name string
+	}{
+		{dynamic.RestartDictionaries, "dictionaries"},
+		{dynamic.RestartCompression, "compression"},
+		{dynamic.RestartCodecs, "codecs"},
+	} {
+		if flags&f.flag != 0 {
+			names = append(names, f.name)
+		}
+	}
+	return strings.Join(names, " ")
+}
+
+// page writes lines until one fails.
+type page struct {
+	w     io.Writer
+	names int // the width of names
+	err   error
+}
+
+func (p *page) line(format string, args ...any) {
+	if p.err != nil {
+		return
+	}
+	_, p.err = fmt.Fprintln(p.w, strings.TrimRight(fmt.Sprintf(format, args...), " "))
+}
+
+// row writes a name and right-aligned cells; one that begins with a blank is
+// left as it is.
+func (p *page) row(name string, cells ...string) {
+	text := fmt.Sprintf("%-*s", p.names, name)
+	for _, c := range cells {
+		switch {
+		case strings.HasPrefix(c, " "):
+			text += c
+		case c == "%" || strings.HasSuffix(c, "%"):
+			text += fmt.Sprintf("%7s", c)
+		default:
+			text += fmt.Sprintf("%12s", c)
+		}
+	}
+	p.line("%s", text)
+}

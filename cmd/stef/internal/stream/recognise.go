@@ -1,0 +1,221 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stream
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/otelstef/stef/stef-go/dynamic"
+)
+
+// UserDataKey is the key under which a writer may name the root in the user
+// data of a stream.
+const UserDataKey = "stef.root"
+
+// maxLook bounds how many data frames Recognise looks at.
+const maxLook = 8
+
+// ErrRoot is the error of a stream whose root cannot be told.
+var ErrRoot = errors.New("cannot tell which records the stream holds")
+
+// Recognise finds out what root the records of a stream are of, and returns a
+// reader of the whole stream in place of src. It goes by
+//
+//  1. the schema the stream announces, which fits one root only,
+//  2. the user data, if UserDataKey is there,
+//  3. the data: the first frame decodes without any error as one root only;
+//     where it does as several, as may very short ones, the next frames as well.
+//
+// A stream without records holds whatever fits, so the first that does. A
+// damaged one is of the root that alone got as far as a record, if there is
+// one: reading it as that will tell the damage.
+func Recognise(src io.Reader) (*Root, io.Reader, error) {
+	p := prefix{src: bufio.NewReaderSize(src, 64<<10)}
+	zstd := p.headers()
+	all := func() io.Reader { return io.MultiReader(bytes.NewReader(p.seen), p.src) }
+	if p.failed != nil {
+		return nil, nil, p.failed
+	}
+	left, errs := p.fitting(Roots())
+	if named := p.named(left); named != nil {
+		return named, all(), nil
+	}
+	for looked := 0; looked < maxLook && len(left) > 1 && p.frame(zstd); looked++ {
+		left, errs = p.fitting(left)
+	}
+	if p.failed != nil {
+		return nil, nil, p.failed
+	}
+	switch {
+	case len(left) == 1:
+		return left[0], all(), nil
+	case len(left) == 0:
+		if root := furthest(errs); root != nil {
+			return root, all(), nil
+		}
+		return nil, nil, noneFits(errs)
+	case p.records == 0:
+		return left[0], all(), nil
+	}
+	return nil, nil, fmt.Errorf("%w: they read well as %s", ErrRoot, list(left))
+}
+
+// prefix is the beginning of a stream, up to the end of a frame.
+type prefix struct {
+	src     *bufio.Reader
+	seen    []byte
+	records uint64
+	// failed is the error of the source. That it ended is none: reading the
+	// prefix will show.
+	failed error
+}
+
+// fitting returns those roots as which the prefix decodes, and the errors of
+// the others.
+func (p *prefix) fitting(candidates []*Root) ([]*Root, map[*Root]error) {
+	var left []*Root
+	errs := map[*Root]error{}
+	p.records = 0
+	for _, root := range candidates {
+		r, err := root.Records(bytes.NewReader(p.seen))
+		if err == nil {
+			for r.Next() {
+			}
+			err = r.Err()
+			p.records = max(p.records, r.Records())
+		}
+		if err != nil {
+			errs[root] = err
+		} else {
+			left = append(left, root)
+		}
+	}
+	return left, errs
+}
+
+// named returns the root that the user data name, if it is among candidates.
+func (p *prefix) named(candidates []*Root) *Root {
+	for _, root := range candidates {
+		r, err := root.Records(bytes.NewReader(p.seen))
+		if err != nil {
+			continue
+		}
+		if name := r.Header().UserData[UserDataKey]; strings.EqualFold(name, root.Name) || name == root.Struct.Name {
+			return root
+		}
+	}
+	return nil
+}
+
+// furthest returns the only root that got as far as a record.
+func furthest(errs map[*Root]error) *Root {
+	var found *Root
+	for _, root := range Roots() {
+		var at *dynamic.Error
+		if !errors.As(errs[root], &at) || at.Record == 0 {
+			continue
+		}
+		if found != nil {
+			return nil
+		}
+		found = root
+	}
+	return found
+}
+
+// noneFits puts the errors of all roots together, or takes one where they are
+// the same and so have nothing to do with the root.
+func noneFits(errs map[*Root]error) error {
+	first := errs[Roots()[0]]
+	same := first != nil
+	var all []string
+	for _, root := range Roots() {
+		if err := errs[root]; err != nil {
+			same = same && err.Error() == first.Error()
+			all = append(all, fmt.Sprintf("as %s: %v", root.Name, err))
+		}
+	}
+	if same {
+		return first
+	}
+	return fmt.Errorf("%w: %s", ErrRoot, strings.Join(all, "; "))
+}
+
+func list(roots []*Root) string {
+	var names []string
+	for _, r := range roots {
+		names = append(names, r.Name)
+	}
+	return strings.Join(names, " and as ")
+}
+
+// The limits of the format, beyond which the prefix is not read. The readers
+// report what is wrong.
+//
+// spec: #limits
+const (
+	maxFixedHeader = 1 << 20
+	maxFrame       = 64 << 20
+)
+
+// headers reads the fixed header and the frame of the variable header. It says
+// whether the frames are under zstd.
+//
+// spec: #fixed-header
+func (p *prefix) headers() (zstd bool) {
+	if !p.take(len("STEF")) || string(p.seen) != "STEF" {
+		return false
+	}
+	size, ok := p.uvarint()
+	if !ok || size > maxFixedHeader || !p.take(int(size)) || size < 2 {
+		return false
+	}
+	zstd = p.seen[len(p.seen)-int(size)+1]&3 == uint8(dynamic.CompressionZstd)
+	p.frame(zstd)
+	return zstd
+}
+
+// frame reads a frame, and says whether there was one.
+//
+// spec: #frame
+func (p *prefix) frame(zstd bool) bool {
+	if !p.take(1) {
+		return false
+	}
+	size, ok := p.uvarint()
+	if ok && zstd {
+		size, ok = p.uvarint()
+	}
+	return ok && size <= maxFrame && p.take(int(size))
+}
+
+func (p *prefix) uvarint() (v uint64, ok bool) {
+	for shift := 0; shift < 64; shift += 7 {
+		if !p.take(1) {
+			return 0, false
+		}
+		b := p.seen[len(p.seen)-1]
+		v |= uint64(b&0x7f) << shift
+		if b < 0x80 {
+			return v, true
+		}
+	}
+	return 0, false
+}
+
+// take reads n bytes, or what there is of them.
+func (p *prefix) take(n int) bool {
+	buf := bytes.NewBuffer(p.seen)
+	got, err := io.CopyN(buf, p.src, int64(n))
+	p.seen = buf.Bytes()
+	if err != nil && err != io.EOF {
+		p.failed = err
+	}
+	return got == int64(n)
+}

@@ -1,0 +1,215 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stream_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"testing"
+	"testing/iotest"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/otelstef/stef/cmd/stef/internal/stream"
+	"github.com/otelstef/stef/internal/teltest"
+	stef "github.com/otelstef/stef/stef-go"
+	"github.com/otelstef/stef/stef-go/dynamic"
+	"github.com/otelstef/stef/stef-go/otelstef"
+)
+
+// recognised returns the name of the root, and checks that no byte got lost.
+func recognised(t *testing.T, data []byte) (string, error) {
+	t.Helper()
+	root, rest, err := stream.Recognise(bytes.NewReader(data))
+	if err != nil {
+		return "", err
+	}
+	all, err := io.ReadAll(rest)
+	require.NoError(t, err)
+	require.True(t, bytes.Equal(data, all))
+	return root.Name, nil
+}
+
+// The reference announces no schema, so its streams are told by their data. The
+// answer may be that this cannot be told, but never a wrong root.
+func TestReferenceStreams(t *testing.T) {
+	f := func(folder string, unknown int) {
+		manifest, err := os.Open(teltest.Golden(t, folder, "MANIFEST.jsonl"))
+		require.NoError(t, err)
+		defer manifest.Close()
+		var v struct {
+			Name, File, Root string
+			Records          uint64
+			Canonical        struct{ Root string }
+		}
+		for dec := json.NewDecoder(manifest); ; {
+			v.Root = ""
+			if err := dec.Decode(&v); errors.Is(err, io.EOF) {
+				break
+			} else {
+				require.NoError(t, err)
+			}
+			data, err := os.ReadFile(teltest.Golden(t, folder, v.File))
+			require.NoError(t, err)
+			root, err := recognised(t, data)
+			switch {
+			case v.Name == "m_userdata_long":
+				require.ErrorIs(t, err, dynamic.ErrLimit)
+			case errors.Is(err, stream.ErrRoot):
+				t.Logf("%s: %v", v.Name, err)
+				unknown--
+			default:
+				require.NoError(t, err, v.Name)
+				if v.Records > 0 {
+					require.Equal(t, v.Root+v.Canonical.Root, root, v.Name)
+				}
+			}
+		}
+		require.Zero(t, unknown)
+	}
+	f("edge", 1) // a record of which nothing is set may be of any root
+	if !testing.Short() {
+		f("data", 0)
+	}
+}
+
+type writer interface {
+	Write() error
+	Flush() error
+}
+
+func written(t *testing.T, root string, records int, options ...stef.WriterOption) []byte {
+	t.Helper()
+	var buf bytes.Buffer
+	var w writer
+	var err error
+	switch root {
+	case "metrics":
+		m, e := otelstef.NewMetricsWriter(&buf, options...)
+		w, err = m, e
+		m.Record().EditMetric().SetName("requests")
+	case "spans":
+		s, e := otelstef.NewSpansWriter(&buf, options...)
+		w, err = s, e
+		s.Record().Span().SetName("GET")
+	case "logs":
+		l, e := otelstef.NewLogsWriter(&buf, options...)
+		w, err = l, e
+		l.Record().Record().Body().SetString("hello")
+	}
+	require.NoError(t, err)
+	for range records {
+		require.NoError(t, w.Write())
+		require.NoError(t, w.Flush())
+	}
+	return buf.Bytes()
+}
+
+func TestOwnStreams(t *testing.T) {
+	for _, root := range []string{"metrics", "spans", "logs"} {
+		for _, compression := range []stef.Compression{stef.None, stef.Zstd} {
+			f := func(records int, options ...stef.WriterOption) {
+				t.Helper()
+				data := written(t, root, records, append(options, stef.WithCompression(compression))...)
+				got, err := recognised(t, data)
+				require.NoError(t, err)
+				require.Equal(t, root, got)
+			}
+			// By schema, by user data, by the data.
+			f(0, stef.WithSchemaHeader())
+			f(0, stef.WithUserData(map[string]string{stream.UserDataKey: root}))
+			f(3)
+			switch root {
+			case "metrics":
+				f(3, otelstef.PublishedMetrics())
+			case "spans":
+				f(3, otelstef.PublishedSpans())
+			}
+		}
+	}
+}
+
+func TestNoRecordsIsAnyRoot(t *testing.T) {
+	for _, p := range []stef.Compression{stef.None, stef.Zstd} {
+		root, err := recognised(t, written(t, "logs", 0, stef.WithCompression(p)))
+		require.NoError(t, err)
+		require.Equal(t, "metrics", root)
+	}
+}
+
+// What is wrong with a stream and has nothing to do with the root is reported
+// without guesses about it.
+func TestDamaged(t *testing.T) {
+	f := func(data []byte, kind error, want string) {
+		t.Helper()
+		_, err := recognised(t, data)
+		require.ErrorIs(t, err, kind)
+		require.EqualError(t, err, want)
+	}
+	f(nil, io.ErrUnexpectedEOF, "stef: offset 0: corrupt stream: signature: unexpected EOF")
+	f([]byte("RIFF1234"), dynamic.ErrCorrupt, `stef: offset 0: corrupt stream: "RIFF" is not the signature of a STEF stream`)
+}
+
+func TestTruncatedAnywhere(t *testing.T) {
+	for _, compression := range []stef.Compression{stef.None, stef.Zstd} {
+		data := written(t, "spans", 2, otelstef.PublishedSpans(), stef.WithCompression(compression))
+		for n := range data {
+			root, err := recognised(t, data[:n])
+			// Where the stream is cut off in a frame, the root is found by the
+			// frames before it, or any root will find the end.
+			if err == nil {
+				require.Contains(t, []string{"metrics", "spans"}, root)
+			}
+		}
+	}
+}
+
+func TestFailingSource(t *testing.T) {
+	data := written(t, "logs", 2)
+	failure := errors.New("the disk is gone")
+	for n := range data {
+		_, _, err := stream.Recognise(io.MultiReader(bytes.NewReader(data[:n]), iotest.ErrReader(failure)))
+		if err != nil {
+			require.ErrorIs(t, err, failure)
+		} else {
+			require.Greater(t, n, len(data)/3)
+		}
+	}
+}
+
+func TestParseRoot(t *testing.T) {
+	f := func(name, want string) {
+		t.Helper()
+		root, err := stream.ParseRoot(name)
+		require.NoError(t, err)
+		require.Equal(t, want, root.Name)
+		require.Same(t, root, stream.RootOf(root.Signal))
+	}
+	f("metrics", "metrics")
+	f("spans", "spans")
+	f("traces", "spans")
+	f("logs", "logs")
+	_, err := stream.ParseRoot("profiles")
+	require.ErrorIs(t, err, stream.ErrName)
+	require.EqualError(t, err, `no such root: "profiles"; there are metrics, spans, logs`)
+}
+
+// Arbitrary bytes end in an answer, and are handed on as they are.
+func FuzzRecognise(f *testing.F) {
+	f.Add([]byte("STEF\x02\x00\x00\x00\x02\x00\x00"))
+	f.Add([]byte("STEF\x02\x00\x01\x00\x02\x0b\x28\xb5\x2f\xfd\x20\x02\x11\x00\x00\x00\x00"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		root, rest, err := stream.Recognise(bytes.NewReader(data))
+		if err != nil {
+			require.Nil(t, root)
+			return
+		}
+		all, err := io.ReadAll(rest)
+		require.NoError(t, err)
+		require.True(t, bytes.Equal(data, all))
+	})
+}

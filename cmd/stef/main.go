@@ -1,0 +1,49 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Stef converts telemetry between OTLP and STEF, and looks into STEF streams.
+//
+//	stef convert metrics.otlp.zst metrics.stef
+//	stef cat metrics.stef
+//	stef stat metrics.stef
+//	stef inspect metrics.stef
+//	stef demo
+//
+// Stef help lists the commands, stef help COMMAND explains one. README.md has
+// the whole story.
+package main
+
+import (
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/otelstef/stef/cmd/stef/internal/cli"
+	"github.com/otelstef/stef/cmd/stef/internal/file"
+)
+
+func main() {
+	temps := new(file.Temps)
+	// A command may hang in a read, so it cannot be asked to stop.
+	stop := make(chan os.Signal, 1)
+	signal.Notify(stop, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-stop
+		temps.Remove()
+		os.Exit(cli.ExitInterrupted)
+	}()
+	os.Exit(cli.Run(os.Args[1:], cli.Env{
+		Stdin:    os.Stdin,
+		Stdout:   os.Stdout,
+		Stderr:   os.Stderr,
+		Temps:    temps,
+		Terminal: terminal(os.Stderr),
+	}))
+}
+
+// terminal says whether a file is a terminal, or some other device that no
+// progress bar will hurt.
+func terminal(f *os.File) bool {
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
