@@ -7,19 +7,22 @@
 //	stefc [-out dir] [-package name] [-base Root=N,N,...]... file.stef
 //
 // It writes one file a type, named after it with the ending .stef.go, removes
-// files of that ending that it did not write, and says nothing unless there is
+// files of that ending that an earlier run made and this one did not, leaves
+// files as they are that would not change, and says nothing unless there is
 // something to say. Exit codes: 0 done, 1 the schema is wrong, 2 the flags are,
 // 3 a file cannot be read or written.
 package main
 
 import (
-	"bytes"
 	"errors"
 	"flag"
 	"fmt"
+	"go/token"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -41,21 +44,8 @@ func run(args []string, stderr io.Writer) int {
 	flags.SetOutput(stderr)
 	out := flags.String("out", ".", "`folder` to write to")
 	pkg := flags.String("package", "", "Go package `name`; default the last part of the schema's package")
-	base := map[string]schema.WireSchema{}
-	flags.Func("base", "wire schema of streams that announce none, as `Root=N,N,...`; default the whole schema", func(v string) error {
-		root, counts, ok := strings.Cut(v, "=")
-		if !ok {
-			return errors.New("not of the form Root=N,N,...")
-		}
-		for _, c := range strings.Split(counts, ",") {
-			n, err := strconv.Atoi(c)
-			if err != nil {
-				return err
-			}
-			base[root] = append(base[root], n)
-		}
-		return nil
-	})
+	base := baseFlag{}
+	flags.Var(base, "base", "wire schema of streams that announce none, as `Root=N,N,...`; default the whole schema")
 	flags.Usage = func() {
 		fmt.Fprintln(stderr, "usage: stefc [flags] file.stef")
 		flags.PrintDefaults()
@@ -70,15 +60,19 @@ func run(args []string, stderr io.Writer) int {
 		flags.Usage()
 		return exitUsage
 	}
+	if *pkg != "" && !token.IsIdentifier(*pkg) {
+		fmt.Fprintf(stderr, "stefc: -package: %q is not a Go package name\n", *pkg)
+		return exitUsage
+	}
 	path := flags.Arg(0)
 	src, err := os.ReadFile(path)
 	if err != nil {
 		fmt.Fprintln(stderr, "stefc:", err)
 		return exitIO
 	}
-	files, ok := compile(path, src, stefgen.Options{Package: *pkg, Source: filepath.Base(path), Base: base}, stderr)
-	if !ok {
-		return exitSchema
+	files, code := compile(path, src, stefgen.Options{Package: *pkg, Source: filepath.Base(path), Base: base}, stderr)
+	if code != 0 {
+		return code
 	}
 	if err := write(*out, files); err != nil {
 		fmt.Fprintln(stderr, "stefc:", err)
@@ -87,66 +81,71 @@ func run(args []string, stderr io.Writer) int {
 	return 0
 }
 
-func compile(path string, src []byte, options stefgen.Options, stderr io.Writer) ([]stefgen.File, bool) {
+// baseFlag gathers the values of -base by root.
+type baseFlag map[string]schema.WireSchema
+
+func (b baseFlag) String() string { return "" }
+
+// Set adds one value.
+func (b baseFlag) Set(v string) error {
+	root, counts, ok := strings.Cut(v, "=")
+	if !ok {
+		return errors.New("not of the form Root=N,N,...")
+	}
+	if b[root] != nil {
+		return fmt.Errorf("%s has one already", root)
+	}
+	for _, c := range strings.Split(counts, ",") {
+		n, err := strconv.ParseUint(c, 10, 31)
+		if err != nil {
+			return fmt.Errorf("%q is not a number of fields", c)
+		}
+		b[root] = append(b[root], int(n))
+	}
+	return nil
+}
+
+// compile turns the text of a schema into files, or says why not and returns
+// the exit code for that.
+func compile(path string, src []byte, options stefgen.Options, stderr io.Writer) ([]stefgen.File, int) {
 	s, warnings, err := idl.ParseWithWarnings(path, src)
 	if len(warnings) > 0 {
 		fmt.Fprint(stderr, warnings.Render(src))
 	}
-	var diagnostics idl.Diagnostics
-	if errors.As(err, &diagnostics) {
-		fmt.Fprint(stderr, diagnostics.Render(src))
-		return nil, false
-	}
 	if err != nil {
-		fmt.Fprintln(stderr, "stefc:", err)
-		return nil, false
+		report(stderr, path, src, err)
+		return nil, exitSchema
 	}
-	for root, wire := range options.Base {
+	for _, root := range slices.Sorted(maps.Keys(options.Base)) {
 		r := s.Root(root)
 		if r == nil {
 			fmt.Fprintf(stderr, "stefc: -base names %s, which is no root of %s\n", root, path)
-			return nil, false
+			return nil, exitUsage
 		}
-		if _, err := schema.Keep(r, wire); err != nil {
+		if _, err := schema.Keep(r, options.Base[root]); err != nil {
 			fmt.Fprintf(stderr, "stefc: -base of %s: %v\n", root, err)
-			return nil, false
+			return nil, exitUsage
 		}
 	}
 	files, err := stefgen.Generate(s, options)
 	if err != nil {
-		fmt.Fprintf(stderr, "%s: %v\n", path, err)
-		return nil, false
+		report(stderr, path, src, err)
+		return nil, exitSchema
 	}
-	return files, true
+	return files, 0
 }
 
-// write writes the files that changed, and removes generated ones that are no
-// longer made.
-func write(dir string, files []stefgen.File) error {
-	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return err
+// report says what is wrong with a schema, and shows where if the error knows.
+func report(stderr io.Writer, path string, src []byte, err error) {
+	var list idl.Diagnostics
+	var refused *stefgen.Error
+	switch {
+	case errors.As(err, &list):
+	case errors.As(err, &refused):
+		list = idl.Diagnostics{{Filename: path, Pos: refused.Pos, Width: refused.Width, Message: refused.Message}}
+	default:
+		fmt.Fprintf(stderr, "%s: %v\n", path, err)
+		return
 	}
-	made := map[string]bool{}
-	for _, f := range files {
-		made[f.Name] = true
-		path := filepath.Join(dir, f.Name)
-		if old, err := os.ReadFile(path); err == nil && bytes.Equal(old, f.Content) {
-			continue
-		}
-		if err := os.WriteFile(path, f.Content, 0o666); err != nil {
-			return err
-		}
-	}
-	old, err := filepath.Glob(filepath.Join(dir, "*.stef.go"))
-	if err != nil {
-		return err
-	}
-	for _, path := range old {
-		if !made[filepath.Base(path)] {
-			if err := os.Remove(path); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	fmt.Fprint(stderr, list.Render(src))
 }

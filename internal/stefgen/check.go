@@ -5,26 +5,52 @@ package stefgen
 
 import (
 	"fmt"
+	"go/token"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// checkTypes refuses types that generated code cannot have.
-func (p *plan) checkTypes() error {
+// Error is what of a schema Go code cannot be made of, and why.
+type Error struct {
+	// Pos is where it is, or zero if it is about the schema as a whole.
+	Pos schema.Pos
+	// Width is how many runes at Pos are meant.
+	Width   int
+	Message string
+}
+
+// Error returns the message behind the place.
+func (e *Error) Error() string {
+	if e.Pos == (schema.Pos{}) {
+		return e.Message
+	}
+	return fmt.Sprintf("%d:%d: %s", e.Pos.Line, e.Pos.Column, e.Message)
+}
+
+// refuse returns the error about a name of the schema.
+func refuse(name string, pos schema.Pos, format string, args ...any) error {
+	return &Error{pos, utf8.RuneCountInString(name), fmt.Sprintf(format, args...)}
+}
+
+// check refuses what the generated code cannot express. Names that only turn
+// out to be the same when they are put together are left to clashes.
+func (p *plan) check() error {
+	if !token.IsIdentifier(p.options.Package) {
+		return refuse("", schema.Pos{}, "%q is not a Go package name", p.options.Package)
+	}
 	for _, s := range p.structs {
-		if err := checkTypeName(s.Name, s.Pos); err != nil {
+		if err := p.checkStruct(s); err != nil {
 			return err
-		}
-		if p.endless(s) {
-			return fmt.Errorf("%d:%d: struct %s contains itself by way of an optional dictionary struct, which generated code cannot leave out: put an array, multimap or oneof between",
-				s.Pos.Line, s.Pos.Column, s.Name)
 		}
 	}
 	for _, m := range p.multimaps {
 		if err := checkTypeName(m.Name, m.Pos); err != nil {
 			return err
+		}
+		if sharedPart(&m.Key) || sharedPart(&m.Value) {
+			return refuse(m.Name, m.Pos, "multimap %s: keys and values cannot be dictionary structs in generated code, nor arrays of them; put them into a struct", m.Name)
 		}
 	}
 	for _, e := range p.enums {
@@ -35,11 +61,50 @@ func (p *plan) checkTypes() error {
 	return nil
 }
 
+// reserved are the methods every composite type has; a field cannot have
+// their names.
+var reserved = map[string]bool{
+	"Reset": true, "CopyFrom": true, "Equal": true, "Modified": true, "Type": true, "SetType": true,
+}
+
+func (p *plan) checkStruct(s *schema.Struct) error {
+	if err := checkTypeName(s.Name, s.Pos); err != nil {
+		return err
+	}
+	if p.endless(s) {
+		return refuse(s.Name, s.Pos, "struct %s contains itself by way of an optional dictionary struct, which generated code cannot leave out: put an array, multimap or oneof between", s.Name)
+	}
+	seen := map[string]string{}
+	for _, f := range s.Fields {
+		name := exported(f.Name)
+		if reserved[name] && (s.Oneof || name != "Type") {
+			return refuse(f.Name, f.Pos, "field %s.%s has the name of a method of all records", s.Name, f.Name)
+		}
+		if other := seen[name]; other != "" {
+			return refuse(f.Name, f.Pos, "fields %s.%s and %s are one name in Go", s.Name, f.Name, other)
+		}
+		seen[name] = f.Name
+		if s.Oneof && isDictStruct(&f.Type) {
+			return refuse(f.Name, f.Pos, "oneof %s: a choice cannot be the dictionary struct %s in generated code; put it into a struct", s.Name, f.Type.Name)
+		}
+		if !isDictStruct(&f.Type) && sharedPart(&f.Type) {
+			return refuse(f.Name, f.Pos, "arrays of the dictionary struct %s cannot be generated; put it into a struct", f.Type.Elem.Name)
+		}
+	}
+	return nil
+}
+
+// sharedPart says whether a multimap or array would hold a dictionary struct,
+// which only fields of structs can in generated code.
+func sharedPart(t *schema.Type) bool {
+	return isDictStruct(t) || t.Kind == schema.KindArray && isDictStruct(t.Elem)
+}
+
 // checkTypeName refuses names that are not exported, among them all that Go
 // and generated code use themselves.
 func checkTypeName(name string, pos schema.Pos) error {
 	if first, _ := utf8.DecodeRuneInString(name); !unicode.IsUpper(first) {
-		return fmt.Errorf("%d:%d: %s does not begin with an upper-case letter, as types do in generated code", pos.Line, pos.Column, name)
+		return refuse(name, pos, "%s does not begin with an upper-case letter, as types do in generated code", name)
 	}
 	return nil
 }

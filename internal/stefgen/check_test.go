@@ -25,6 +25,7 @@ func TestGenerateRefuses(t *testing.T) {
 			return
 		}
 		require.ErrorContains(t, err, want)
+		require.ErrorAs(t, err, new(*Error))
 	}
 	f("", "struct R root { A uint64 }")
 	f("schema a.b has no root struct", "struct R { A uint64 }")
@@ -69,7 +70,8 @@ func TestGenerateRefuses(t *testing.T) {
 	f("2:42: oneof O: a choice cannot be the dictionary struct D", "struct R root { O O } oneof O { A uint64 B D }", "struct D dict(D) { A uint64 }")
 	f("3:10: multimap M: keys and values cannot be dictionary structs", "struct R root { M M }", "multimap M { key D value string }", "struct D dict(D) { A uint64 }")
 	f("3:10: multimap M: keys and values cannot be dictionary structs", "struct R root { M M }", "multimap M { key string value D }", "struct D dict(D) { A uint64 }")
-	f("arrays of the dictionary struct D cannot be generated", "struct R root { A []D }", "struct D dict(D) { A uint64 }")
+	f("2:17: arrays of the dictionary struct D cannot be generated", "struct R root { A []D }", "struct D dict(D) { A uint64 }")
+	f("multimap M: keys and values cannot be dictionary structs", "struct R root { M M }", "multimap M { key string value []D }", "struct D dict(D) { A uint64 }")
 	f("3:8: struct D contains itself by way of an optional dictionary struct", "struct R root { D D }", "struct D dict(D) { D D optional }")
 	f("struct D contains itself by way", "struct R root { D D }", "struct D dict(D) { E E optional }", "struct E dict(E) { S S }", "struct S { D D optional }")
 	f("", "struct R root { D D }", "struct D dict(D) { A []S }", "struct S { D D }")

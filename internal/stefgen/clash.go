@@ -4,10 +4,11 @@
 package stefgen
 
 import (
-	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
+
+	"github.com/otelstef/stef/stef-go/schema"
 )
 
 // clashes reports names that the generated code declares twice: the methods of
@@ -19,7 +20,7 @@ func clashes(files []File) error {
 	names := map[string]bool{}
 	for _, f := range files {
 		if names[f.Name] {
-			return fmt.Errorf("two types would be in the file %s: rename one of them", f.Name)
+			return refuse("", schema.Pos{}, "two types would be in the file %s: rename one of them", f.Name)
 		}
 		names[f.Name] = true
 		src, err := parser.ParseFile(token.NewFileSet(), f.Name, f.Content, parser.SkipObjectResolution)
@@ -40,7 +41,11 @@ type clashFinder map[string]string
 
 func (c clashFinder) add(name, file string) error {
 	if other, taken := c[name]; taken {
-		return fmt.Errorf("the schema gives %s twice (%s, %s): rename one of the fields or types it comes from", name, other, file)
+		where := file
+		if other != file {
+			where = other + " and " + file
+		}
+		return refuse("", schema.Pos{}, "the schema gives %s twice in %s: rename one of the fields or types it comes from", name, where)
 	}
 	c[name] = file
 	return nil

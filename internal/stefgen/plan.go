@@ -6,7 +6,6 @@ package stefgen
 import (
 	"bytes"
 	"fmt"
-	"go/token"
 
 	"github.com/otelstef/stef/stef-go/schema"
 )
@@ -50,7 +49,7 @@ func Generate(s *schema.Schema, options Options) ([]File, error) {
 		p.options.Package = lastPart(s.Package)
 	}
 	if len(s.Roots()) == 0 {
-		return nil, fmt.Errorf("schema %s has no root struct", s.Package)
+		return nil, refuse("", schema.Pos{}, "schema %s has no root struct", s.Package)
 	}
 	p.visitAll()
 	if err := p.check(); err != nil {
@@ -231,49 +230,6 @@ func (p *plan) share(t *schema.Type) {
 	for _, part := range parts(t) {
 		p.share(part)
 	}
-}
-
-// reserved are the methods every composite type has; a field cannot have
-// their names.
-var reserved = map[string]bool{
-	"Reset": true, "CopyFrom": true, "Equal": true, "Modified": true, "Type": true, "SetType": true,
-}
-
-// check refuses what the generated code cannot express.
-func (p *plan) check() error {
-	if !token.IsIdentifier(p.options.Package) {
-		return fmt.Errorf("%q is not a Go package name", p.options.Package)
-	}
-	if err := p.checkTypes(); err != nil {
-		return err
-	}
-	for _, s := range p.structs {
-		seen := map[string]string{}
-		for _, f := range s.Fields {
-			name := exported(f.Name)
-			if reserved[name] && (s.Oneof || name != "Type") {
-				return fmt.Errorf("%d:%d: field %s.%s has the name of a method of all records", f.Pos.Line, f.Pos.Column, s.Name, f.Name)
-			}
-			if other := seen[name]; other != "" {
-				return fmt.Errorf("%d:%d: fields %s.%s and %s are one name in Go", f.Pos.Line, f.Pos.Column, s.Name, f.Name, other)
-			}
-			seen[name] = f.Name
-			if s.Oneof && isDictStruct(&f.Type) {
-				return fmt.Errorf("%d:%d: oneof %s: a choice cannot be the dictionary struct %s in generated code; put it into a struct", f.Pos.Line, f.Pos.Column, s.Name, f.Type.Name)
-			}
-		}
-	}
-	for _, m := range p.multimaps {
-		if isDictStruct(&m.Key) || isDictStruct(&m.Value) {
-			return fmt.Errorf("%d:%d: multimap %s: keys and values cannot be dictionary structs in generated code; put them into a struct", m.Pos.Line, m.Pos.Column, m.Name)
-		}
-	}
-	for _, t := range p.arrays {
-		if isDictStruct(t.Elem) {
-			return fmt.Errorf("arrays of the dictionary struct %s cannot be generated; put it into a struct", t.Elem.Name)
-		}
-	}
-	return nil
 }
 
 func isDictStruct(t *schema.Type) bool {
