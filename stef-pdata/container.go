@@ -22,8 +22,9 @@ type resourcePool struct {
 type resourceEntry struct {
 	value *otelstef.Resource
 	// arrival are the attributes as they came, which value may have in the
-	// order of their keys.
+	// order of their keys. Entries that differ in nothing else share a value.
 	arrival *otelstef.Attributes
+	as      uint32 // the first entry of that value
 }
 
 func (p *resourcePool) reset() {
@@ -43,7 +44,7 @@ func (p *resourcePool) find(c *copier, r pcommon.Resource, url string) (uint32, 
 	}
 	var h hash
 	h.text(url)
-	h.attributes(r.Attributes())
+	h.pairs(r.Attributes())
 	for id := p.byHash[uint64(h)]; id != 0; id = p.chain[id] {
 		if p.same(id, r, url) {
 			p.came(id)
@@ -54,7 +55,14 @@ func (p *resourcePool) find(c *copier, r pcommon.Resource, url string) (uint32, 
 	if err != nil {
 		return 0, err
 	}
+	first := p.byHash[uint64(h)]
+	for first != 0 && !p.entries[first].value.Equal(e.value) {
+		first = p.chain[first]
+	}
 	id := p.add(h)
+	if e.as = id; first != 0 {
+		e.value, e.as = p.entries[first].value, p.entries[first].as
+	}
 	p.entries = append(slices.Grow(p.entries, 1)[:id], e)
 	p.came(id)
 	return id, nil
@@ -85,7 +93,7 @@ func (p *resourcePool) make(c *copier, r pcommon.Resource, url string) (resource
 			return resourceEntry{}, inField("entity_refs", err)
 		}
 	}
-	return resourceEntry{v, arrival}, nil
+	return resourceEntry{value: v, arrival: arrival}, nil
 }
 
 // container gives dst the attributes of a container and returns them as they

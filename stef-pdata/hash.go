@@ -34,6 +34,18 @@ func (h *hash) attributes(m pcommon.Map) {
 	}
 }
 
+// pairs is attributes for maps that are the same in any order.
+func (h *hash) pairs(m pcommon.Map) {
+	sum := uint64(m.Len())
+	for k, v := range m.All() {
+		var pair hash
+		pair.text(k)
+		pair.value(v)
+		sum += uint64(pair)
+	}
+	h.number(sum)
+}
+
 func (h *hash) value(v pcommon.Value) {
 	t := v.Type()
 	switch t {

@@ -105,7 +105,7 @@ func (e *TracesEncoder) encodeScopes(sss ptrace.ScopeSpansSlice, resource uint32
 			continue
 		}
 		if e.mode == Sorted {
-			e.sorter.collect(ss.Spans(), spanGroup{resource: resource, scope: id, at: e.at})
+			e.sorter.collect(ss.Spans(), e.resources.entries[resource].as, id, e.at)
 			continue
 		}
 		e.rec.SetResource(e.resources.entries[resource].value)
@@ -142,11 +142,12 @@ func (e *TracesEncoder) writeSorted() error {
 	defer s.reset()
 	dst := e.rec.Span()
 	for _, item := range s.sort(&e.resources.ranking, &e.scopes.ranking) {
-		g := &s.groups[item.group]
-		e.rec.SetResource(e.resources.entries[g.resource].value)
-		e.rec.SetScope(e.scopes.entries[g.scope].value)
-		if err := e.span(dst, g.spans.At(int(item.span))); err != nil {
-			e.at = g.at
+		list := &s.lists[item.list]
+		home := &s.homes[list.home]
+		e.rec.SetResource(e.resources.entries[home.resource].value)
+		e.rec.SetScope(e.scopes.entries[home.scope].value)
+		if err := e.span(dst, list.spans.At(int(item.span))); err != nil {
+			e.at = list.at
 			e.at.point = int(item.span)
 			e.reject("", err, 1)
 		} else if err := e.w.Write(); err != nil {

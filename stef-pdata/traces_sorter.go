@@ -14,104 +14,172 @@ import (
 
 // spanSorter collects the spans of a batch, to be written by resource, scope,
 // trace and start time. Traces are in the order in which they begin, so that
-// both times and ids run along.
+// both times and ids run along. Where traces have few spans in a scope there are
+// no ids to save by keeping traces together, and the name comes before the trace,
+// so that spans follow each other that have the same attributes.
 type spanSorter struct {
-	groups []spanGroup
-	items  []spanItem
-	spare  []spanItem
+	lists []spanList
+	homes []spanHome
+	homed map[[2]uint32]uint32 // by resource and scope
+	items []spanItem
+	spare []spanItem
+	of    []uint32 // the trace of each item, as collected
 
-	traces  map[pcommon.TraceID]uint32 // index of starts
-	starts  []uint64                   // when each trace begins
-	byStart []uint32                   // traces in that order
-	ranks   []uint32                   // of traces
-	last    pcommon.TraceID
-	lastID  uint32
+	traces map[pcommon.TraceID]uint32
+	known  []traceInfo
+	order  []uint32 // scratch
+	names  names
 }
 
-// spanGroup is the spans of a scope.
-type spanGroup struct {
+// sparse is how many spans a trace has to have in a scope, on average, to be
+// kept together; of 1 to 5 it gave the smallest streams.
+const sparse = 3
+
+// spanList is the spans of one container.
+type spanList struct {
+	spans ptrace.SpanSlice
+	home  uint32
+	at    place
+}
+
+// spanHome is a scope of a resource.
+type spanHome struct {
 	resource, scope uint32
-	spans           ptrace.SpanSlice
-	at              place
+	spans, traces   int
+	rank            uint32
 }
 
-// spanItem is a span and, once all are collected, its place in the order.
+// traceInfo is what the order needs to know of a trace.
+type traceInfo struct {
+	start uint64 // when it begins
+	homes uint64 // a bit for each of the first 64 homes that has a span of it
+	rank  uint32
+}
+
+// spanItem is a span.
 type spanItem struct {
-	key         uint64 // before that the start time
-	trace       uint32
-	group, span uint32
+	key        uint64 // its place in the order; at first the start time
+	list, span uint32
 }
 
 func (s *spanSorter) reset() {
-	clear(s.groups)
-	s.groups, s.items, s.starts = s.groups[:0], s.items[:0], s.starts[:0]
+	clear(s.lists)
+	clear(s.homed)
 	clear(s.traces)
+	s.lists, s.homes, s.items, s.of, s.known = s.lists[:0], s.homes[:0], s.items[:0], s.of[:0], s.known[:0]
 }
 
-// collect adds the spans of a scope.
-func (s *spanSorter) collect(spans ptrace.SpanSlice, g spanGroup) {
-	g.spans = spans
-	group := uint32(len(s.groups))
-	s.groups = append(s.groups, g)
+// collect adds the spans of a container.
+func (s *spanSorter) collect(spans ptrace.SpanSlice, resource, scope uint32, at place) {
+	h := s.home(resource, scope)
+	list, home, bit := uint32(len(s.lists)), &s.homes[h], uint64(1)<<(h&63)
+	s.lists = append(s.lists, spanList{spans, h, at})
 	n := spans.Len()
-	s.items = slices.Grow(s.items, n)
+	home.spans += n
+	s.items, s.of = slices.Grow(s.items, n), slices.Grow(s.of, n)
+	var last pcommon.TraceID
+	var trace uint32
 	for i := range n {
 		span := spans.At(i)
 		start := uint64(span.StartTimestamp())
-		s.items = append(s.items, spanItem{
-			key: start, trace: s.trace(span.TraceID(), start), group: group, span: uint32(i),
-		})
+		if id := span.TraceID(); i == 0 || id != last {
+			last, trace = id, s.trace(id, start)
+		}
+		info := &s.known[trace]
+		info.start = min(info.start, start)
+		if info.homes&bit == 0 {
+			info.homes |= bit
+			home.traces++
+		}
+		s.of = append(s.of, trace)
+		s.items = append(s.items, spanItem{key: start, list: list, span: uint32(i)})
 	}
 }
 
-// trace returns the index of a trace, which has a span of the start.
-func (s *spanSorter) trace(id pcommon.TraceID, start uint64) uint32 {
-	if len(s.starts) == 0 || id != s.last {
-		index, ok := s.traces[id]
-		if !ok {
-			if s.traces == nil {
-				s.traces = map[pcommon.TraceID]uint32{}
-			}
-			index = uint32(len(s.starts))
-			s.traces[id] = index
-			s.starts = append(s.starts, start)
+// home returns the index of a home.
+func (s *spanSorter) home(resource, scope uint32) uint32 {
+	key := [2]uint32{resource, scope}
+	h, ok := s.homed[key]
+	if !ok {
+		if s.homed == nil {
+			s.homed, s.traces = map[[2]uint32]uint32{}, map[pcommon.TraceID]uint32{}
 		}
-		s.last, s.lastID = id, index
+		h = uint32(len(s.homes))
+		s.homed[key] = h
+		s.homes = append(s.homes, spanHome{resource: resource, scope: scope})
 	}
-	s.starts[s.lastID] = min(s.starts[s.lastID], start)
-	return s.lastID
+	return h
+}
+
+// trace returns the index of a trace.
+func (s *spanSorter) trace(id pcommon.TraceID, start uint64) uint32 {
+	trace, ok := s.traces[id]
+	if !ok {
+		trace = uint32(len(s.known))
+		s.traces[id] = trace
+		s.known = append(s.known, traceInfo{start: start})
+	}
+	return trace
 }
 
 // sort returns the spans in order.
 func (s *spanSorter) sort(resources, scopes *ranking) []spanItem {
+	s.rankHomes(resources, scopes)
 	s.rankTraces()
-	traceBits := bits.Len(uint(len(s.starts)))
-	scopeBits := bits.Len32(scopes.top)
-	// What the other ranks leave holds the time from the beginning of the
-	// trace. Longer times come last in their order of arrival.
-	timeBits := max(64-bits.Len32(resources.top)-scopeBits-traceBits, 0)
-	longest := uint64(1)<<timeBits - 1
+	homeBits := bits.Len(uint(len(s.homes)))
+	traceBits := bits.Len(uint(len(s.known)))
+	nameBits := bits.Len(maxNames)
 	for i := range s.items {
 		x := &s.items[i]
-		g := &s.groups[x.group]
-		time := min(x.key-s.starts[x.trace], longest)
-		key := uint64(resources.ranks[g.resource])<<scopeBits | uint64(scopes.ranks[g.scope])
-		x.key = (key<<traceBits|uint64(s.ranks[x.trace]))<<timeBits | time
+		list, trace := &s.lists[x.list], &s.known[s.of[i]]
+		home := &s.homes[list.home]
+		key, used := uint64(home.rank), homeBits
+		if home.spans < sparse*home.traces {
+			key = key<<nameBits | uint64(s.names.id(list.spans.At(int(x.span)).Name()))
+			used += nameBits
+		}
+		key = key<<traceBits | uint64(trace.rank)
+		used += traceBits
+		// What is left holds the time from the beginning of the trace.
+		// Longer times come last, in their order of arrival.
+		left := max(64-used, 0)
+		x.key = key<<left | min(x.key-trace.start, uint64(1)<<left-1)
 	}
-	slices.SortStableFunc(s.items, func(a, b spanItem) int { return cmp.Compare(a.key, b.key) })
+	s.items, s.spare = sortItems(s.items, s.spare)
 	return s.items
+}
+
+func (s *spanSorter) rankHomes(resources, scopes *ranking) {
+	s.scratch(len(s.homes))
+	slices.SortFunc(s.order, func(a, b uint32) int {
+		x, y := &s.homes[a], &s.homes[b]
+		return cmp.Or(
+			cmp.Compare(resources.ranks[x.resource], resources.ranks[y.resource]),
+			cmp.Compare(scopes.ranks[x.scope], scopes.ranks[y.scope]),
+			cmp.Compare(a, b),
+		)
+	})
+	for rank, home := range s.order {
+		s.homes[home].rank = uint32(rank)
+	}
 }
 
 // rankTraces ranks the traces by their beginning. Those that begin at the same
 // time keep the order in which they came.
 func (s *spanSorter) rankTraces() {
-	s.byStart = s.byStart[:0]
-	for i := range s.starts {
-		s.byStart = append(s.byStart, uint32(i))
+	s.scratch(len(s.known))
+	slices.SortFunc(s.order, func(a, b uint32) int {
+		return cmp.Or(cmp.Compare(s.known[a].start, s.known[b].start), cmp.Compare(a, b))
+	})
+	for rank, trace := range s.order {
+		s.known[trace].rank = uint32(rank)
 	}
-	slices.SortStableFunc(s.byStart, func(a, b uint32) int { return cmp.Compare(s.starts[a], s.starts[b]) })
-	s.ranks = slices.Grow(s.ranks[:0], len(s.starts))[:len(s.starts)]
-	for rank, trace := range s.byStart {
-		s.ranks[trace] = uint32(rank)
+}
+
+// scratch fills order with the numbers below n.
+func (s *spanSorter) scratch(n int) {
+	s.order = s.order[:0]
+	for i := range n {
+		s.order = append(s.order, uint32(i))
 	}
 }
