@@ -114,25 +114,39 @@ func (w *Writer) compress(flags *stef.FrameFlags, tree *column.WriteTree, size i
 		return err
 	}
 	err := tree.Each(func(c column.Writer, n int) error {
-		block := n >= blockColumn && size >= blockFrame
-		if block {
-			if err := w.zstd.Flush(); err != nil {
-				return err
-			}
-		}
 		w.column = c.AppendTo(w.column[:0])
-		if _, err := w.zstd.Write(w.column); err != nil {
+		if n < blockColumn || size < blockFrame {
+			_, err := w.zstd.Write(w.column)
 			return err
 		}
-		if block {
-			return w.zstd.Flush()
-		}
-		return nil
+		return w.blocks(c)
 	})
 	if err != nil {
 		return err
 	}
 	return w.zstd.Flush()
+}
+
+// blocks compresses a large column in blocks of its own.
+func (w *Writer) blocks(c column.Writer) error {
+	step := len(w.column)
+	if small, ok := c.(interface{ BlockSize() int }); ok {
+		step = small.BlockSize()
+	}
+	if err := w.zstd.Flush(); err != nil {
+		return err
+	}
+	for rest := w.column; len(rest) > 0; {
+		n := min(step, len(rest))
+		if _, err := w.zstd.Write(rest[:n]); err != nil {
+			return err
+		}
+		if err := w.zstd.Flush(); err != nil {
+			return err
+		}
+		rest = rest[n:]
+	}
+	return nil
 }
 
 // finish puts the head before the content in out, writes the frame, and
