@@ -15,8 +15,7 @@ import (
 	"github.com/otelstef/stef/stef-go/otelstef"
 )
 
-// sorter collects the points of a batch, to be written by metric, resource,
-// scope, attributes and time.
+// sorter collects the points of a batch, to be written in another order.
 type sorter struct {
 	sets    setPool
 	now     ids
@@ -56,12 +55,6 @@ type source struct {
 	exponential pmetric.ExponentialHistogramDataPoint
 	summary     pmetric.SummaryDataPoint
 	typ         pmetric.MetricType
-}
-
-// sortKey is the packed ranks of an entry.
-type sortKey struct {
-	key   uint64
-	entry uint32
 }
 
 // collect adds the n points of a metric.
@@ -232,9 +225,8 @@ func (e *MetricsEncoder) source(point *otelstef.Point, src *source) error {
 	return e.number(point, src.number)
 }
 
-// sort fills keys with the entries in order.
-func (e *MetricsEncoder) sort() {
-	s := &e.sorter
+// rank ranks all ids by value.
+func (e *MetricsEncoder) rank() {
 	e.metrics.rank(e.metrics.size(), func(a, b uint32) int {
 		return compareMetrics(e.metrics.entries[a].value, e.metrics.entries[b].value)
 	})
@@ -244,25 +236,79 @@ func (e *MetricsEncoder) sort() {
 	e.scopes.rank(e.scopes.size(), func(a, b uint32) int {
 		return compareScopes(e.scopes.entries[a].value, e.scopes.entries[b].value)
 	})
-	s.sets.rank(s.sets.size(), func(a, b uint32) int {
-		return compareSets(s.sets.entries[a].byKey, s.sets.entries[b].byKey)
+	sets := &e.sorter.sets
+	sets.rank(sets.size(), func(a, b uint32) int {
+		return compareSets(sets.entries[a].byKey, sets.entries[b].byKey)
 	})
-	setBits := bits.Len32(s.sets.top)
-	scopeBits := setBits + bits.Len32(e.scopes.top)
-	resourceBits := scopeBits + bits.Len32(e.resources.top)
-	s.keys = s.keys[:0]
+}
+
+// sort fills keys with the entries in order: by metric, attributes, start time,
+// resource, scope and time. Where hardly any series has several points, time
+// comes first of all.
+//
+// Ranks follow values, so the order is that of the batch before, and columns
+// repeat from frame to frame.
+func (e *MetricsEncoder) sort() {
+	e.rank()
+	s := &e.sorter
+	scopeBits := bits.Len32(e.scopes.top)
+	pairBits := scopeBits + bits.Len32(e.resources.top)
+	setBits := pairBits + bits.Len32(s.sets.top)
+	s.keys = slices.Grow(s.keys[:0], len(s.entries))[:len(s.entries)]
 	for i := range s.entries {
 		x := &s.entries[i]
-		key := uint64(s.sets.ranks[x.set]) |
-			uint64(e.scopes.ranks[x.scope])<<setBits |
+		s.keys[i] = sortKey{uint64(e.scopes.ranks[x.scope]) |
 			uint64(e.resources.ranks[x.resource])<<scopeBits |
-			uint64(e.metrics.ranks[x.metric])<<resourceBits
-		s.keys = append(s.keys, sortKey{key, uint32(i)})
+			uint64(s.sets.ranks[x.set])<<pairBits |
+			uint64(e.metrics.ranks[x.metric])<<setBits, uint32(i)}
 	}
-	slices.SortStableFunc(s.keys, func(a, b sortKey) int {
+	s.keys, s.spare = sortKeys(s.keys, s.spare, setBits+bits.Len32(e.metrics.top))
+	if series := s.sortRuns(pairBits); 4*len(s.keys) < 5*series {
+		s.sortByTime()
+	}
+}
+
+// sortRuns sorts the points of equal metric and attributes, which the lower bits
+// of a key do not tell apart, by start time, then by what is left of the key
+// and by time. It returns the number of different keys.
+func (s *sorter) sortRuns(lower int) (series int) {
+	order := func(a, b sortKey) int {
+		x, y := &s.entries[a.entry], &s.entries[b.entry]
+		if c := cmp.Compare(x.start, y.start); c != 0 {
+			return c
+		}
 		if c := cmp.Compare(a.key, b.key); c != 0 {
 			return c
 		}
-		return cmp.Compare(s.entries[a.entry].time, s.entries[b.entry].time)
-	})
+		return cmp.Compare(x.time, y.time)
+	}
+	for from := 0; from < len(s.keys); {
+		ordered := true
+		series++
+		to := from + 1
+		for ; to < len(s.keys) && s.keys[to].key>>lower == s.keys[from].key>>lower; to++ {
+			if s.keys[to].key != s.keys[to-1].key {
+				series++
+			}
+			ordered = ordered && order(s.keys[to-1], s.keys[to]) <= 0
+		}
+		if !ordered {
+			slices.SortStableFunc(s.keys[from:to], order)
+		}
+		from = to
+	}
+	return series
+}
+
+// sortByTime puts keys in the order of time; those of the same time stay in
+// theirs.
+func (s *sorter) sortByTime() {
+	first, last := ^uint64(0), uint64(0)
+	for i := range s.entries {
+		first, last = min(first, s.entries[i].time), max(last, s.entries[i].time)
+	}
+	for i := range s.keys {
+		s.keys[i].key = s.entries[s.keys[i].entry].time - first
+	}
+	s.keys, s.spare = sortKeys(s.keys, s.spare, bits.Len64(last-first))
 }
