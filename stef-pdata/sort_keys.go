@@ -15,8 +15,8 @@ type sortKey struct {
 }
 
 const (
-	// digitBits is what a pass of the radix sort looks at.
-	digitBits = 11
+	// keyDigitBits is what a pass of the radix sort looks at.
+	keyDigitBits = 11
 	// fewKeys are sorted by comparison.
 	fewKeys = 256
 )
@@ -34,9 +34,9 @@ func sortKeys(keys, spare []sortKey, width int) (sorted, other []sortKey) {
 		return keys, spare
 	}
 	spare = slices.Grow(spare[:0], len(keys))[:len(keys)]
-	for shift := 0; shift < width; shift += digitBits {
-		var starts [1 << digitBits]uint32
-		const mask = 1<<digitBits - 1
+	for shift := 0; shift < width; shift += keyDigitBits {
+		var starts [1 << keyDigitBits]uint32
+		const mask = 1<<keyDigitBits - 1
 		for i := range keys {
 			starts[keys[i].key>>shift&mask]++
 		}
