@@ -141,7 +141,8 @@ func (e *TracesEncoder) writeSorted() error {
 	})
 	defer s.reset()
 	dst := e.rec.Span()
-	for _, item := range s.sort(&e.resources.ranking, &e.scopes.ranking) {
+	for _, key := range s.sort(&e.resources.ranking, &e.scopes.ranking) {
+		item := &s.items[key.entry]
 		list := &s.lists[item.list]
 		home := &s.homes[list.home]
 		e.rec.SetResource(e.resources.entries[home.resource].value)

@@ -22,8 +22,8 @@ type spanSorter struct {
 	homes []spanHome
 	homed map[[2]uint32]uint32 // by resource and scope
 	items []spanItem
-	spare []spanItem
-	of    []uint32 // the trace of each item, as collected
+	keys  []sortKey
+	spare []sortKey
 
 	traces map[pcommon.TraceID]uint32
 	known  []traceInfo
@@ -58,15 +58,15 @@ type traceInfo struct {
 
 // spanItem is a span.
 type spanItem struct {
-	key        uint64 // its place in the order; at first the start time
-	list, span uint32
+	start             uint64
+	list, span, trace uint32
 }
 
 func (s *spanSorter) reset() {
 	clear(s.lists)
 	clear(s.homed)
 	clear(s.traces)
-	s.lists, s.homes, s.items, s.of, s.known = s.lists[:0], s.homes[:0], s.items[:0], s.of[:0], s.known[:0]
+	s.lists, s.homes, s.items, s.known = s.lists[:0], s.homes[:0], s.items[:0], s.known[:0]
 }
 
 // collect adds the spans of a container.
@@ -76,7 +76,7 @@ func (s *spanSorter) collect(spans ptrace.SpanSlice, resource, scope uint32, at 
 	s.lists = append(s.lists, spanList{spans, h, at})
 	n := spans.Len()
 	home.spans += n
-	s.items, s.of = slices.Grow(s.items, n), slices.Grow(s.of, n)
+	s.items = slices.Grow(s.items, n)
 	var last pcommon.TraceID
 	var trace uint32
 	for i := range n {
@@ -91,8 +91,7 @@ func (s *spanSorter) collect(spans ptrace.SpanSlice, resource, scope uint32, at 
 			info.homes |= bit
 			home.traces++
 		}
-		s.of = append(s.of, trace)
-		s.items = append(s.items, spanItem{key: start, list: list, span: uint32(i)})
+		s.items = append(s.items, spanItem{start, list, uint32(i), trace})
 	}
 }
 
@@ -122,16 +121,17 @@ func (s *spanSorter) trace(id pcommon.TraceID, start uint64) uint32 {
 	return trace
 }
 
-// sort returns the spans in order.
-func (s *spanSorter) sort(resources, scopes *ranking) []spanItem {
+// sort returns the items in order.
+func (s *spanSorter) sort(resources, scopes *ranking) []sortKey {
 	s.rankHomes(resources, scopes)
 	s.rankTraces()
 	homeBits := bits.Len(uint(len(s.homes)))
 	traceBits := bits.Len(uint(len(s.known)))
 	nameBits := bits.Len(maxNames)
+	s.keys = slices.Grow(s.keys[:0], len(s.items))
 	for i := range s.items {
 		x := &s.items[i]
-		list, trace := &s.lists[x.list], &s.known[s.of[i]]
+		list, trace := &s.lists[x.list], &s.known[x.trace]
 		home := &s.homes[list.home]
 		key, used := uint64(home.rank), homeBits
 		if home.spans < sparse*home.traces {
@@ -143,10 +143,11 @@ func (s *spanSorter) sort(resources, scopes *ranking) []spanItem {
 		// What is left holds the time from the beginning of the trace.
 		// Longer times come last, in their order of arrival.
 		left := max(64-used, 0)
-		x.key = key<<left | min(x.key-trace.start, uint64(1)<<left-1)
+		key = key<<left | min(x.start-trace.start, uint64(1)<<left-1)
+		s.keys = append(s.keys, sortKey{key, uint32(i)})
 	}
-	s.items, s.spare = sortItems(s.items, s.spare)
-	return s.items
+	s.keys, s.spare = sortKeys(s.keys, s.spare, 64)
+	return s.keys
 }
 
 func (s *spanSorter) rankHomes(resources, scopes *ranking) {
