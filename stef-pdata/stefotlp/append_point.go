@@ -1,0 +1,209 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefotlp
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/otelstef/stef/stef-go/otelstef"
+)
+
+// point appends the point of a record that was checked.
+func (d *MetricsDecoder) point(rec *otelstef.Metrics) {
+	switch rec.Metric().Type() {
+	case otelstef.MetricTypeHistogram:
+		d.histogram(rec)
+	case otelstef.MetricTypeExpHistogram:
+		d.exponential(rec)
+	case otelstef.MetricTypeSummary:
+		d.summary(rec)
+	default:
+		d.number(rec)
+	}
+}
+
+// flags returns the flags of a point. Where the schema has none, a missing
+// value stands for "no recorded value".
+//
+// spec: #otlp-metrics
+func (d *MetricsDecoder) flags(p *otelstef.Point) uint64 {
+	if !d.kept.flags && p.Value().Type() == otelstef.PointValueTypeNone {
+		return 1
+	}
+	return p.Flags()
+}
+
+func (d *MetricsDecoder) number(rec *otelstef.Metrics) {
+	attributes := d.encoded(7<<3|wireBytes, rec.Attributes())
+	p := rec.Point()
+	start, time, flags := p.StartTimestamp(), p.Timestamp(), d.flags(p)
+	n := len(attributes) + len(d.exemplars)
+	if start != 0 {
+		n += 9
+	}
+	if time != 0 {
+		n += 9
+	}
+	v := p.Value()
+	if v.Type() != otelstef.PointValueTypeNone {
+		n += 9
+	}
+	if flags != 0 {
+		n += 1 + varintLen(flags)
+	}
+	dst := appendVarint(append(slices.Grow(d.out, n+11), tagPoint), uint64(n))
+	dst = appendTime(dst, tagStart, start)
+	dst = appendTime(dst, tagTime, time)
+	switch v.Type() {
+	case otelstef.PointValueTypeFloat64:
+		dst = appendFixed64(dst, 4<<3|wireFixed64, math.Float64bits(v.Float64()))
+	case otelstef.PointValueTypeInt64:
+		dst = appendFixed64(dst, 6<<3|wireFixed64, uint64(v.Int64()))
+	}
+	if len(d.exemplars) > 0 {
+		dst = append(dst, d.exemplars...)
+	}
+	dst = append(dst, attributes...)
+	d.out = appendNumber(dst, 8<<3|wireVarint, flags)
+}
+
+// beginPoint appends what all other points begin with.
+func (d *MetricsDecoder) beginPoint(rec *otelstef.Metrics, attributesTag byte) (dst []byte, at int) {
+	attributes := d.encoded(attributesTag, rec.Attributes())
+	dst, at = begin(d.out, tagPoint, roomItem)
+	dst = appendTime(dst, tagStart, rec.Point().StartTimestamp())
+	dst = appendTime(dst, tagTime, rec.Point().Timestamp())
+	return append(dst, attributes...), at
+}
+
+func appendOptional(dst []byte, tag byte, v float64, there bool) []byte {
+	if !there {
+		return dst
+	}
+	return appendFixed64(dst, tag, math.Float64bits(v))
+}
+
+func (d *MetricsDecoder) histogram(rec *otelstef.Metrics) {
+	dst, at := d.beginPoint(rec, 9<<3|wireBytes)
+	p := rec.Point()
+	if h := p.Value().Histogram(); h != nil {
+		dst = appendTime(dst, 4<<3|wireFixed64, uint64(h.Count()))
+		dst = appendOptional(dst, 5<<3|wireFixed64, h.Sum(), h.HasSum())
+		dst = appendOptional(dst, 11<<3|wireFixed64, h.Min(), h.HasMin())
+		dst = appendOptional(dst, 12<<3|wireFixed64, h.Max(), h.HasMax())
+		if counts := h.BucketCounts().Values(); len(counts) > 0 {
+			dst = appendVarint(append(dst, 6<<3|wireBytes), uint64(8*len(counts)))
+			for _, n := range counts {
+				dst = binary.LittleEndian.AppendUint64(dst, n)
+			}
+		}
+	}
+	if bounds := rec.Metric().HistogramBounds().Values(); len(bounds) > 0 {
+		dst = appendVarint(append(dst, 7<<3|wireBytes), uint64(8*len(bounds)))
+		for _, bound := range bounds {
+			dst = binary.LittleEndian.AppendUint64(dst, math.Float64bits(bound))
+		}
+	}
+	dst = append(dst, d.exemplars...)
+	dst = appendNumber(dst, 10<<3|wireVarint, d.flags(p))
+	d.out = end(dst, at, roomItem)
+}
+
+func (d *MetricsDecoder) exponential(rec *otelstef.Metrics) {
+	dst, at := d.beginPoint(rec, 1<<3|wireBytes)
+	p := rec.Point()
+	if h := p.Value().ExpHistogram(); h != nil {
+		dst = appendTime(dst, 4<<3|wireFixed64, h.Count())
+		dst = appendOptional(dst, 5<<3|wireFixed64, h.Sum(), h.HasSum())
+		dst = appendNumber(dst, 6<<3|wireVarint, zigzag(h.Scale()))
+		dst = appendTime(dst, 7<<3|wireFixed64, h.ZeroCount())
+		dst = appendBuckets(dst, 8<<3|wireBytes, h.PositiveBuckets())
+		dst = appendBuckets(dst, 9<<3|wireBytes, h.NegativeBuckets())
+		dst = appendOptional(dst, 12<<3|wireFixed64, h.Min(), h.HasMin())
+		dst = appendOptional(dst, 13<<3|wireFixed64, h.Max(), h.HasMax())
+		dst = appendTime(dst, 14<<3|wireFixed64, math.Float64bits(h.ZeroThreshold()))
+	}
+	dst = append(dst, d.exemplars...)
+	dst = appendNumber(dst, 10<<3|wireVarint, d.flags(p))
+	d.out = end(dst, at, roomItem)
+}
+
+// zigzag encodes a sint32.
+func zigzag(v int64) uint64 { return uint64(uint32(v)<<1 ^ uint32(v>>31)) }
+
+func appendBuckets(dst []byte, tag byte, buckets *otelstef.ExpHistogramBuckets) []byte {
+	counts := buckets.BucketCounts().Values()
+	if buckets.Offset() == 0 && len(counts) == 0 {
+		return dst
+	}
+	dst, at := begin(dst, tag, roomPart)
+	dst = appendNumber(dst, 1<<3|wireVarint, zigzag(buckets.Offset()))
+	if len(counts) > 0 {
+		var countsAt int
+		dst, countsAt = begin(dst, 2<<3|wireBytes, roomPart)
+		for _, n := range counts {
+			dst = appendVarint(dst, n)
+		}
+		dst = end(dst, countsAt, roomPart)
+	}
+	return end(dst, at, roomPart)
+}
+
+func (d *MetricsDecoder) summary(rec *otelstef.Metrics) {
+	dst, at := d.beginPoint(rec, 7<<3|wireBytes)
+	p := rec.Point()
+	if s := p.Value().Summary(); s != nil {
+		dst = appendTime(dst, 4<<3|wireFixed64, s.Count())
+		dst = appendTime(dst, 5<<3|wireFixed64, math.Float64bits(s.Sum()))
+		for i := range s.QuantileValues().Len() {
+			q, quantileAt := s.QuantileValues().At(i), 0
+			dst, quantileAt = begin(dst, 6<<3|wireBytes, roomPart)
+			dst = appendTime(dst, 1<<3|wireFixed64, math.Float64bits(q.Quantile()))
+			dst = appendTime(dst, 2<<3|wireFixed64, math.Float64bits(q.Value()))
+			dst = end(dst, quantileAt, roomPart)
+		}
+	}
+	dst = appendNumber(dst, 8<<3|wireVarint, d.flags(p))
+	d.out = end(dst, at, roomItem)
+}
+
+// appendExemplars appends the exemplars of a point to d.exemplars. Summaries
+// have none.
+func (d *MetricsDecoder) appendExemplars(typ otelstef.MetricType, p *otelstef.Point) error {
+	tag := byte(5<<3 | wireBytes)
+	switch typ {
+	case otelstef.MetricTypeHistogram:
+		tag = 8<<3 | wireBytes
+	case otelstef.MetricTypeExpHistogram:
+		tag = 11<<3 | wireBytes
+	case otelstef.MetricTypeSummary:
+		return nil
+	}
+	dst := d.exemplars
+	for i := range p.Exemplars().Len() {
+		x := p.Exemplars().At(i)
+		grown, at := begin(dst, tag, roomPart)
+		dst = appendTime(grown, 2<<3|wireFixed64, x.Timestamp())
+		switch v := x.Value(); v.Type() {
+		case otelstef.ExemplarValueTypeFloat64:
+			dst = appendFixed64(dst, 3<<3|wireFixed64, math.Float64bits(v.Float64()))
+		case otelstef.ExemplarValueTypeInt64:
+			dst = appendFixed64(dst, 6<<3|wireFixed64, uint64(v.Int64()))
+		}
+		var err error
+		if dst, err = appendID(dst, 4<<3|wireBytes, x.SpanID(), spanIDBytes, "SpanID"); err == nil {
+			dst, err = appendID(dst, 5<<3|wireBytes, x.TraceID(), traceIDBytes, "TraceID")
+		}
+		if err != nil {
+			return inField(fmt.Sprintf("Point.Exemplars[%d].", i), err)
+		}
+		dst = d.appendAttributes(dst, 7<<3|wireBytes, x.FilteredAttributes())
+		dst = end(dst, at, roomPart)
+	}
+	d.exemplars = dst
+	return nil
+}

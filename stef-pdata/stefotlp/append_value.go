@@ -1,0 +1,222 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefotlp
+
+import (
+	"encoding/binary"
+	"math"
+
+	"github.com/otelstef/stef/stef-go/otelstef"
+)
+
+// backward writes a message from its end to its beginning, so that each length
+// is known when it is written. Nested values are written so: a room for the
+// length would have to be moved once for every value around it.
+type backward struct {
+	buf []byte
+	at  int // where the message begins
+}
+
+// room makes room for n bytes before what is written and returns it.
+func (w *backward) room(n int) []byte {
+	if n > w.at {
+		grown := make([]byte, max(2*len(w.buf), len(w.buf)+n, 512))
+		at := len(grown) - copy(grown[len(grown)-(len(w.buf)-w.at):], w.buf[w.at:])
+		w.buf, w.at = grown, at
+	}
+	w.at -= n
+	return w.buf[w.at : w.at+n]
+}
+
+// size returns how many bytes are written.
+func (w *backward) size() int { return len(w.buf) - w.at }
+
+func (w *backward) varint(v uint64) {
+	b := w.room(varintLen(v))
+	for i := range b {
+		b[i] = byte(v) | 0x80
+		v >>= 7
+	}
+	b[len(b)-1] &= 0x7f
+}
+
+// field writes a tag and the length of all that was written since there were
+// size bytes.
+func (w *backward) field(tag byte, size int) {
+	w.varint(uint64(w.size() - size))
+	w.room(1)[0] = tag
+}
+
+func (w *backward) number(tag byte, v uint64) {
+	w.varint(v)
+	w.room(1)[0] = tag
+}
+
+func (w *backward) fixed64(tag byte, v uint64) {
+	b := w.room(9)
+	b[0] = tag
+	binary.LittleEndian.PutUint64(b[1:], v)
+}
+
+func writeText[T string | []byte](w *backward, tag byte, v T) {
+	size := w.size()
+	copy(w.room(len(v)), v)
+	w.field(tag, size)
+}
+
+func (w *backward) array(n int, element func(i int)) {
+	size := w.size()
+	for i := n - 1; i >= 0; i-- {
+		before := w.size()
+		element(i)
+		w.field(tagValues, before)
+	}
+	w.field(tagArray, size)
+}
+
+func (w *backward) list(n int, key func(i int) string, value func(i int)) {
+	size := w.size()
+	for i := n - 1; i >= 0; i-- {
+		pair := w.size()
+		value(i)
+		w.field(tagValue, pair)
+		if k := key(i); k != "" {
+			writeText(w, tagKey, k)
+		}
+		w.field(tagValues, pair)
+	}
+	w.field(tagKVList, size)
+}
+
+// value writes the field of an AnyValue.
+func (w *backward) value(v *otelstef.AnyValue) {
+	switch v.Type() {
+	case otelstef.AnyValueTypeString:
+		writeText(w, tagString, v.String())
+	case otelstef.AnyValueTypeBool:
+		w.number(tagBool, boolBit(v.Bool()))
+	case otelstef.AnyValueTypeInt64:
+		w.number(tagInt, uint64(v.Int64()))
+	case otelstef.AnyValueTypeFloat64:
+		w.fixed64(tagDouble, math.Float64bits(v.Float64()))
+	case otelstef.AnyValueTypeBytes:
+		writeText(w, tagBytes, v.Bytes())
+	case otelstef.AnyValueTypeArray:
+		elements := v.Array()
+		w.array(elements.Len(), func(i int) { w.value(elements.At(i)) })
+	case otelstef.AnyValueTypeKVList:
+		pairs := v.KVList()
+		w.list(pairs.Len(), pairs.Key, func(i int) { w.value(pairs.Value(i)) })
+	}
+}
+
+// body writes the field of an AnyValue.
+func (w *backward) body(v *otelstef.BodyValue) {
+	switch v.Type() {
+	case otelstef.BodyValueTypeString:
+		writeText(w, tagString, v.String())
+	case otelstef.BodyValueTypeBool:
+		w.number(tagBool, boolBit(v.Bool()))
+	case otelstef.BodyValueTypeInt64:
+		w.number(tagInt, uint64(v.Int64()))
+	case otelstef.BodyValueTypeFloat64:
+		w.fixed64(tagDouble, math.Float64bits(v.Float64()))
+	case otelstef.BodyValueTypeBytes:
+		writeText(w, tagBytes, v.Bytes())
+	case otelstef.BodyValueTypeArray:
+		elements := v.Array()
+		w.array(elements.Len(), func(i int) { w.body(elements.At(i)) })
+	case otelstef.BodyValueTypeMap:
+		pairs := v.Map()
+		w.list(pairs.Len(), pairs.Key, func(i int) { w.body(pairs.Value(i)) })
+	}
+}
+
+func (w *backward) reset() { w.at = len(w.buf) }
+
+func (w *backward) bytes() []byte { return w.buf[w.at:] }
+
+func boolBit(v bool) uint64 {
+	if v {
+		return 1
+	}
+	return 0
+}
+
+// maxKept is how large a buffer may be to be kept for later.
+const maxKept = 1 << 20
+
+// message appends a field that holds the AnyValue that f writes.
+func (w *backward) message(dst []byte, tag byte, f func()) []byte {
+	w.reset()
+	f()
+	dst = appendText(dst, tag, w.bytes())
+	if len(w.buf) > maxKept {
+		*w = backward{}
+	}
+	return dst
+}
+
+// appendAttributes appends the pairs of m as KeyValue fields of a tag.
+func (w *backward) appendAttributes(dst []byte, tag byte, m *otelstef.Attributes) []byte {
+	for i := range m.Len() {
+		dst = w.appendPair(dst, tag, m.Key(i), m.Value(i))
+	}
+	return dst
+}
+
+func (w *backward) appendPair(dst []byte, tag byte, key string, v *otelstef.AnyValue) []byte {
+	k := textLen(key)
+	switch v.Type() {
+	case otelstef.AnyValueTypeString:
+		s := v.String()
+		n := 1 + varintLen(uint64(len(s))) + len(s)
+		pair := k + 1 + varintLen(uint64(n)) + n
+		if pair < 0x80 {
+			// All of the lengths take one byte, as they mostly do.
+			dst = append(dst, tag, byte(pair))
+			if k > 0 {
+				dst = append(append(dst, tagKey, byte(len(key))), key...)
+			}
+			dst = append(dst, tagValue, byte(n), tagString, byte(len(s)))
+			return append(dst, s...)
+		}
+		dst = appendPairHead(dst, tag, pair, key, n)
+		return appendText(dst, tagString, s)
+	case otelstef.AnyValueTypeInt64:
+		n := 1 + varintLen(uint64(v.Int64()))
+		dst = appendPairHead(dst, tag, k+2+n, key, n)
+		return appendVarint(append(dst, tagInt), uint64(v.Int64()))
+	case otelstef.AnyValueTypeFloat64:
+		dst = appendPairHead(dst, tag, k+11, key, 9)
+		return appendFixed64(dst, tagDouble, math.Float64bits(v.Float64()))
+	case otelstef.AnyValueTypeBool:
+		dst = appendPairHead(dst, tag, k+4, key, 2)
+		return append(dst, tagBool, byte(boolBit(v.Bool())))
+	case otelstef.AnyValueTypeNone:
+		return appendPairHead(dst, tag, k+2, key, 0)
+	}
+	return w.message(dst, tag, func() {
+		w.value(v)
+		w.field(tagValue, 0)
+		if key != "" {
+			writeText(w, tagKey, key)
+		}
+	})
+}
+
+// textLen returns how many bytes appendString appends.
+func textLen(s string) int {
+	if s == "" {
+		return 0
+	}
+	return 1 + varintLen(uint64(len(s))) + len(s)
+}
+
+// appendPairHead appends a KeyValue up to its value, of which n bytes follow.
+func appendPairHead(dst []byte, tag byte, pair int, key string, n int) []byte {
+	dst = appendVarint(append(dst, tag), uint64(pair))
+	dst = appendString(dst, tagKey, key)
+	return appendVarint(append(dst, tagValue), uint64(n))
+}

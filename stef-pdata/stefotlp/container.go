@@ -1,0 +1,315 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefotlp
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+
+	"github.com/otelstef/stef/stef-go/otelstef"
+)
+
+// Tags of the containers of all signals: the message of a signal, ResourceX and
+// ScopeX.
+const (
+	tagResources = 1<<3 | wireBytes // in the message of a signal
+	tagScopes    = 2<<3 | wireBytes // in a ResourceX
+	tagItems     = 2<<3 | wireBytes // in a ScopeX
+	tagContainer = 1<<3 | wireBytes // the Resource or InstrumentationScope in either
+	tagSchemaURL = 3<<3 | wireBytes // in either
+)
+
+// place is where an encoder is in a message.
+type place struct{ offset, resource, scope, metric, item int }
+
+// encoder is what the encoders of all signals have in common.
+type encoder struct {
+	parser
+	checker   checker
+	resources pool[otelstef.Resource]
+	scopes    pool[otelstef.Scope]
+	key       []byte
+	kept      kept
+	losses    Losses
+
+	at       place
+	rejected ItemErrors
+}
+
+// Losses returns what the stream does not carry of the messages so far.
+func (e *encoder) Losses() Losses {
+	losses := e.losses
+	losses.UnknownFields = e.checker.unknown
+	return losses
+}
+
+// start checks a message and makes the encoder ready for it.
+func (e *encoder) start(b []byte, s *shape) error {
+	if err := e.checker.check(b, s); err != nil {
+		return err
+	}
+	e.b, e.held, e.rejected = b, e.held[:0], nil
+	if e.resources.full() || e.scopes.full() {
+		e.resources.empty()
+		e.scopes.empty()
+		e.texts.forget()
+	}
+	return nil
+}
+
+// finish lets go of the message.
+func (e *encoder) finish(err error) error {
+	e.b, e.checker.b = nil, nil
+	if err == nil && len(e.rejected) > 0 {
+		return e.rejected
+	}
+	return err
+}
+
+// each calls f for every field of a tag in x.
+func (e *encoder) each(x extent, want uint64, f func(i int, sub extent) error) error {
+	b, i := e.b[:x.to], 0
+	for at := x.from; at < x.to; {
+		tag, start := varint(b, at)
+		at = skip(b, start, tag)
+		if tag != want {
+			continue
+		}
+		var sub extent
+		sub.from, sub.to = run(b, start)
+		if err := f(i, sub); err != nil {
+			return err
+		}
+		i++
+	}
+	return nil
+}
+
+// identify puts what identifies the container in x into e.key: the Resource or
+// InstrumentationScope, and the schema URL. A message that comes in pieces is
+// the same as the pieces in one.
+func (e *encoder) identify(x extent) (container, url extent) {
+	b := e.b[:x.to]
+	e.key = e.key[:0]
+	for at := x.from; at < x.to; {
+		tag, start := varint(b, at)
+		at = skip(b, start, tag)
+		switch tag {
+		case tagContainer:
+			from, to := run(b, start)
+			e.key = append(e.key, b[from:to]...)
+		case tagSchemaURL:
+			url.from, url.to = run(b, start)
+		}
+	}
+	container.to = len(e.key)
+	e.key = append(e.key, b[url.from:url.to]...)
+	e.key = binary.LittleEndian.AppendUint32(e.key, uint32(url.to-url.from))
+	return container, extent{container.to, len(e.key) - 4}
+}
+
+// resource returns the resource of the ResourceX in x.
+func (e *encoder) resource(x extent) (*otelstef.Resource, error) {
+	container, url := e.identify(x)
+	found := e.resources.find(e.key)
+	if found == nil {
+		v := otelstef.NewResource()
+		if err := e.inKey(func() error { return e.fillResource(v, container, url) }); err != nil {
+			return nil, err
+		}
+		found = e.resources.add(e.key, v)
+		if !e.kept.entityRefs {
+			found.lost = len(e.parts)
+		}
+	}
+	e.losses.EntityRefs += uint64(found.lost)
+	return found.value, nil
+}
+
+// inKey calls f while the key is the message.
+func (e *encoder) inKey(f func() error) error {
+	b := e.b
+	e.b, e.left = e.key, MaxItemBytes
+	err := f()
+	e.b = b
+	return err
+}
+
+func (e *encoder) fillResource(v *otelstef.Resource, x, url extent) error {
+	v.SetSchemaURL(e.text(url))
+	if err := e.take(url.to - url.from); err != nil {
+		return inField("schema_url", err)
+	}
+	e.pairs, e.parts = e.pairs[:0], e.parts[:0]
+	b := e.b[:x.to]
+	for at := x.from; at < x.to; {
+		var tag uint64
+		tag, at = varint(b, at)
+		switch tag {
+		case 1<<3 | wireBytes:
+			at = collect(&e.pairs, b, at)
+		case 2<<3 | wireVarint:
+			var n uint64
+			n, at = varint(b, at)
+			v.SetDroppedAttributesCount(uint64(uint32(n)))
+		case 3<<3 | wireBytes:
+			at = collect(&e.parts, b, at)
+		default:
+			at = skip(b, at, tag)
+		}
+	}
+	if err := e.attributes(v.Attributes()); err != nil {
+		return inField("attributes", err)
+	}
+	if !e.kept.entityRefs {
+		return nil
+	}
+	if err := e.take(len(e.parts) * valueBytes); err != nil {
+		return inField("entity_refs", err)
+	}
+	v.EntityRefs().SetLen(len(e.parts))
+	for i, part := range e.parts {
+		if err := e.entityRef(v.EntityRefs().At(i), part); err != nil {
+			return inField(fmt.Sprintf("entity_refs[%d]", i), err)
+		}
+	}
+	return nil
+}
+
+// collect notes where the message whose length is at b[at:] is. It returns the
+// offset behind it.
+func collect(list *[]extent, b []byte, at int) int {
+	from, to := run(b, at)
+	*list = append(*list, extent{from, to})
+	return to
+}
+
+func (e *encoder) entityRef(v *otelstef.EntityRef, x extent) error {
+	b := e.b[:x.to]
+	for at := x.from; at < x.to; {
+		tag, start := varint(b, at)
+		at = skip(b, start, tag)
+		if tag&7 != wireBytes {
+			continue
+		}
+		from, to := run(b, start)
+		text := func() string { return e.text(extent{from, to}) }
+		e.left -= to - from
+		switch tag >> 3 {
+		case 1:
+			v.SetSchemaURL(text())
+		case 2:
+			v.SetType(text())
+		case 3:
+			e.left -= valueBytes
+			v.IDKeys().Append(text())
+		case 4:
+			e.left -= valueBytes
+			v.DescriptionKeys().Append(text())
+		}
+		if err := e.take(0); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// scope returns the scope of the ScopeX in x.
+func (e *encoder) scope(x extent) (*otelstef.Scope, error) {
+	container, url := e.identify(x)
+	if found := e.scopes.find(e.key); found != nil {
+		return found.value, nil
+	}
+	v := otelstef.NewScope()
+	if err := e.inKey(func() error { return e.fillScope(v, container, url) }); err != nil {
+		return nil, err
+	}
+	return e.scopes.add(e.key, v).value, nil
+}
+
+func (e *encoder) fillScope(v *otelstef.Scope, x, url extent) error {
+	v.SetSchemaURL(e.text(url))
+	texts := url.to - url.from
+	e.pairs = e.pairs[:0]
+	b := e.b[:x.to]
+	for at := x.from; at < x.to; {
+		var tag uint64
+		tag, at = varint(b, at)
+		switch tag {
+		case 1<<3 | wireBytes, 2<<3 | wireBytes:
+			var text extent
+			text.from, text.to = run(b, at)
+			at = text.to
+			texts += text.to - text.from
+			if tag>>3 == 1 {
+				v.SetName(e.text(text))
+			} else {
+				v.SetVersion(e.text(text))
+			}
+		case 3<<3 | wireBytes:
+			at = collect(&e.pairs, b, at)
+		case 4<<3 | wireVarint:
+			var n uint64
+			n, at = varint(b, at)
+			v.SetDroppedAttributesCount(uint64(uint32(n)))
+		default:
+			at = skip(b, at, tag)
+		}
+	}
+	if err := e.take(texts); err != nil {
+		return inField("name, version or schema_url", err)
+	}
+	if err := e.attributes(v.Attributes()); err != nil {
+		return inField("attributes", err)
+	}
+	return nil
+}
+
+// id returns what the record has for an id of n bytes. It is raw, or
+// hexadecimal text that is put into the buffer, and empty if it is unset.
+//
+// spec: #otlp-common
+func (e *encoder) id(text *[32]byte, x extent, n int, raw bool) ([]byte, error) {
+	id := e.b[x.from:x.to]
+	switch {
+	case len(id) == 0:
+		return nil, nil
+	case len(id) != n:
+		return nil, fmt.Errorf("%w: %d bytes instead of %d", ErrID, len(id), n)
+	case zero(id):
+		e.losses.ZeroIDs++
+		return nil, nil
+	case raw:
+		return id, nil
+	}
+	return text[:hex.Encode(text[:], id)], nil
+}
+
+// The lengths of ids.
+const (
+	traceIDBytes = 16
+	spanIDBytes  = 8
+)
+
+func zero(id []byte) bool {
+	for _, c := range id {
+		if c != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// reject notes that n items where the encoder is are not written.
+func (e *encoder) reject(prefix string, err error, n int) {
+	if n == 0 {
+		return
+	}
+	path, inner := split(err)
+	e.rejected = append(e.rejected, &ItemError{
+		Offset: e.at.offset, Resource: e.at.resource, Scope: e.at.scope, Metric: e.at.metric, Item: e.at.item,
+		Items: n, Field: prefix + path, Err: inner,
+	})
+}

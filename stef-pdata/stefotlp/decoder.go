@@ -1,0 +1,244 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefotlp
+
+import (
+	"encoding/hex"
+	"io"
+	"math"
+
+	"github.com/otelstef/stef/stef-go/otelstef"
+)
+
+// What AppendOTLP appends at most, unless told otherwise.
+const (
+	// DefaultMaxItems is the number of items.
+	DefaultMaxItems = 1 << 17
+	// DefaultMaxBytes is the number of bytes.
+	DefaultMaxBytes = 256 << 20
+)
+
+type decoderConfig struct {
+	maxItems, maxBytes int
+}
+
+// DecoderOption changes how a decoder works.
+type DecoderOption func(*decoderConfig)
+
+// WithMaxItems sets how many items AppendOTLP appends at most. Default
+// DefaultMaxItems. A number below 1 is taken as 1.
+func WithMaxItems(n int) DecoderOption {
+	return func(c *decoderConfig) { c.maxItems = max(n, 1) }
+}
+
+// WithMaxBytes sets how many bytes AppendOTLP appends before it stops: at least
+// one item, and the item that reaches the number is still appended. Default
+// DefaultMaxBytes; a short stream can repeat a large value very often.
+func WithMaxBytes(n int) DecoderOption {
+	return func(c *decoderConfig) { c.maxBytes = n }
+}
+
+// reader is what decoders need of the readers of all signals.
+type reader interface {
+	Next() bool
+	Err() error
+	Buffered() uint64
+}
+
+// decoder is what the decoders of all signals have in common.
+type decoder struct {
+	r reader
+	decoderConfig
+	kept kept
+	backward
+
+	out      []byte
+	read     uint64 // records read of the stream
+	rejected RecordErrors
+	err      error // that ended the stream
+
+	// attributes are those of the record before, as fields of a tag; 0 is none.
+	attributes    []byte
+	attributesTag byte
+
+	resource   *otelstef.Resource // of the record before
+	scope      *otelstef.Scope
+	resourceAt int // where the message of the ResourceX begins, 0 if there is none
+	scopeAt    int
+	fault      error // why no item can be appended to the containers
+}
+
+func newDecoder(r reader, k kept, options []DecoderOption) decoder {
+	config := decoderConfig{maxItems: DefaultMaxItems, maxBytes: DefaultMaxBytes}
+	for _, option := range options {
+		option(&config)
+	}
+	return decoder{r: r, decoderConfig: config, kept: k}
+}
+
+// decode appends what is complete. Record is called for every record, and finish
+// to end the containers.
+func (d *decoder) decode(dst []byte, record, finish func()) ([]byte, error) {
+	if d.err != nil {
+		return dst, d.err
+	}
+	d.out, d.rejected = dst, nil
+	d.resource, d.scope, d.resourceAt, d.scopeAt = nil, nil, 0, 0
+	for n := 0; n < d.maxItems && (n == 0 || len(d.out)-len(dst) < d.maxBytes && d.r.Buffered() > 0); n++ {
+		if !d.r.Next() {
+			if d.err = d.r.Err(); d.err == nil {
+				d.err = io.EOF
+			}
+			break
+		}
+		d.read++
+		record()
+	}
+	finish()
+	if cap(d.attributes) > maxKept {
+		d.attributes, d.attributesTag = nil, 0
+	}
+	dst, d.out = d.out, nil
+	if d.err == nil && len(d.rejected) > 0 {
+		return dst, d.rejected
+	}
+	return dst, d.err
+}
+
+// reject notes that the record just read is left out.
+func (d *decoder) reject(err error) {
+	field, inner := split(err)
+	if n := len(d.rejected); n > 0 {
+		last := d.rejected[n-1]
+		if last.Last == d.read-1 && last.Field == field && last.Err.Error() == inner.Error() {
+			last.Last = d.read
+			return
+		}
+	}
+	d.rejected = append(d.rejected, &RecordError{First: d.read, Last: d.read, Field: field, Err: inner})
+}
+
+// enter takes the containers of a record and ends the messages of those that it
+// is not in. Containers of equal content are the same.
+func (d *decoder) enter(resource *otelstef.Resource, scope *otelstef.Scope) {
+	first := d.resource == nil
+	if first || resource != d.resource && !resource.Equal(d.resource) {
+		d.endResource()
+	} else if scope != d.scope && !scope.Equal(d.scope) {
+		d.endScope()
+	}
+	d.resource, d.scope = resource, scope
+	d.fault = fits32("Resource.DroppedAttributesCount", resource.DroppedAttributesCount())
+	if d.fault == nil {
+		d.fault = fits32("Scope.DroppedAttributesCount", scope.DroppedAttributesCount())
+	}
+}
+
+// open begins the messages of the containers that have none.
+func (d *decoder) open() {
+	if d.resourceAt == 0 {
+		d.out, d.resourceAt = begin(d.out, tagResources, roomContainer)
+		d.out = d.appendResource(d.out, d.resource)
+	}
+	if d.scopeAt == 0 {
+		d.out, d.scopeAt = begin(d.out, tagScopes, roomContainer)
+		d.out = d.appendScope(d.out, d.scope)
+	}
+}
+
+func (d *decoder) endScope() {
+	if d.scopeAt != 0 {
+		d.out = end(d.out, d.scopeAt, roomContainer)
+		d.scopeAt = 0
+	}
+}
+
+func (d *decoder) endResource() {
+	d.endScope()
+	if d.resourceAt != 0 {
+		d.out = end(d.out, d.resourceAt, roomContainer)
+		d.resourceAt = 0
+	}
+}
+
+func (d *decoder) appendResource(dst []byte, r *otelstef.Resource) []byte {
+	dst, at := begin(dst, tagContainer, roomItem)
+	dst = d.appendAttributes(dst, 1<<3|wireBytes, r.Attributes())
+	dst = appendNumber(dst, 2<<3|wireVarint, r.DroppedAttributesCount())
+	for i := range r.EntityRefs().Len() {
+		ref, refAt := r.EntityRefs().At(i), 0
+		dst, refAt = begin(dst, 3<<3|wireBytes, roomPart)
+		dst = appendString(dst, 1<<3|wireBytes, ref.SchemaURL())
+		dst = appendString(dst, 2<<3|wireBytes, ref.Type())
+		for _, key := range ref.IDKeys().Values() {
+			dst = appendText(dst, 3<<3|wireBytes, key)
+		}
+		for _, key := range ref.DescriptionKeys().Values() {
+			dst = appendText(dst, 4<<3|wireBytes, key)
+		}
+		dst = end(dst, refAt, roomPart)
+	}
+	return appendString(end(dst, at, roomItem), tagSchemaURL, r.SchemaURL())
+}
+
+func (d *decoder) appendScope(dst []byte, s *otelstef.Scope) []byte {
+	dst, at := begin(dst, tagContainer, roomPart)
+	dst = appendString(dst, 1<<3|wireBytes, s.Name())
+	dst = appendString(dst, 2<<3|wireBytes, s.Version())
+	dst = d.appendAttributes(dst, 3<<3|wireBytes, s.Attributes())
+	dst = appendNumber(dst, 4<<3|wireVarint, s.DroppedAttributesCount())
+	return appendString(end(dst, at, roomPart), tagSchemaURL, s.SchemaURL())
+}
+
+// encoded returns the attributes of an item as fields of a tag. They are those of
+// the record before if changed is false.
+func (d *decoder) encoded(tag byte, m *otelstef.Attributes) []byte {
+	if d.attributesTag != tag {
+		d.attributes = d.appendAttributes(d.attributes[:0], tag, m)
+		d.attributesTag = tag
+	}
+	return d.attributes
+}
+
+// changed notes that the attributes of the record may not be those of the record
+// before.
+func (d *decoder) changed() { d.attributesTag = 0 }
+
+// appendID appends an id of n bytes: raw or as hexadecimal text, unless it is
+// unset. The field names it in the error.
+//
+// spec: #otlp-common
+func appendID(dst []byte, tag byte, id []byte, n int, field string) ([]byte, error) {
+	switch len(id) {
+	case 0:
+		return dst, nil
+	case n:
+	case 2 * n:
+		var raw [traceIDBytes]byte
+		if _, err := hex.Decode(raw[:], id); err != nil {
+			return dst, notOTLP(field, "the text is no id")
+		}
+		id = raw[:n]
+	default:
+		return dst, notOTLP(field, "%d bytes are no id", len(id))
+	}
+	if zero(id) {
+		return dst, nil
+	}
+	return append(append(dst, tag, byte(n)), id...), nil
+}
+
+func fits32(field string, v uint64) error {
+	if v > math.MaxUint32 {
+		return notOTLP(field, "%d is over 32 bits", v)
+	}
+	return nil
+}
+
+func fitsSigned32(field string, v int64) error {
+	if v < math.MinInt32 || v > math.MaxInt32 {
+		return notOTLP(field, "%d is over 32 bits", v)
+	}
+	return nil
+}

@@ -1,0 +1,181 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefotlp
+
+import "github.com/otelstef/stef/stef-go/otelstef"
+
+// MetricsDecoder reads a stream of metrics into OTLP messages. It serves one
+// stream and is not safe for use by several goroutines at once.
+type MetricsDecoder struct {
+	decoder
+	records *otelstef.MetricsReader
+
+	metric      *otelstef.Metric // of the record before
+	metricAt    int              // where its message begins, 0 if there is none
+	dataAt      int              // where the message of its data begins
+	metricFault error
+	exemplars   []byte
+}
+
+// NewMetricsDecoder returns a decoder that reads from r, which nothing else may
+// read from.
+func NewMetricsDecoder(r *otelstef.MetricsReader, options ...DecoderOption) *MetricsDecoder {
+	return &MetricsDecoder{decoder: newDecoder(r, metricsKept(r.Schema()), options), records: r}
+}
+
+// AppendOTLP appends to dst a MetricsData message of what is complete: the
+// points of the records that are left of the frame, or of the next frame, up to
+// the limits. At the end of the stream it appends nothing and returns io.EOF.
+// The bytes are also an ExportMetricsServiceRequest.
+//
+// Records that say what OTLP cannot say are left out and reported in
+// RecordErrors; the points of the others are appended, and decoding can go on.
+// Any other error ends the stream. If the stream breaks within a frame, the
+// points before that are appended and the error is returned.
+func (d *MetricsDecoder) AppendOTLP(dst []byte) ([]byte, error) {
+	d.metric, d.metricAt = nil, 0
+	return d.decode(dst, d.record, d.finish)
+}
+
+func (d *MetricsDecoder) finish() {
+	d.endMetric()
+	d.endResource()
+	if cap(d.exemplars) > maxKept {
+		d.exemplars = nil
+	}
+}
+
+func (d *MetricsDecoder) endMetric() {
+	if d.metricAt != 0 {
+		d.out = end(d.out, d.dataAt, roomContainer)
+		d.out = end(d.out, d.metricAt, roomContainer)
+		d.metricAt = 0
+	}
+}
+
+// record appends the point of the record.
+func (d *MetricsDecoder) record() {
+	rec := d.records.Record()
+	if rec.Modified()&otelstef.MetricsFieldAttributes != 0 {
+		d.changed()
+	}
+	if rec.Metric() != d.metric || rec.Scope() != d.scope || rec.Resource() != d.resource {
+		d.enterMetric(rec)
+	}
+	err := d.fault
+	if err == nil {
+		err = d.metricFault
+	}
+	if err == nil {
+		err = checkPoint(rec.Point(), rec.Metric().Type())
+	}
+	if d.exemplars = d.exemplars[:0]; err == nil && rec.Point().Exemplars().Len() > 0 {
+		err = d.appendExemplars(rec.Metric().Type(), rec.Point())
+	}
+	if err != nil {
+		d.reject(err)
+		return
+	}
+	if d.metricAt == 0 {
+		d.open()
+		d.beginMetric(rec.Metric())
+	}
+	d.point(rec)
+}
+
+// enterMetric is enter with the metric. Metrics that differ in nothing but
+// their bounds are the same.
+//
+// spec: #otlp-metrics
+func (d *MetricsDecoder) enterMetric(rec *otelstef.Metrics) {
+	metric := rec.Metric()
+	same := d.metric != nil &&
+		(rec.Resource() == d.resource || rec.Resource().Equal(d.resource)) &&
+		(rec.Scope() == d.scope || rec.Scope().Equal(d.scope)) &&
+		(metric == d.metric || sameDescriptor(metric, d.metric))
+	if !same {
+		d.endMetric()
+	}
+	if rec.Resource() != d.resource || rec.Scope() != d.scope {
+		d.enter(rec.Resource(), rec.Scope())
+	}
+	d.metric = metric
+	d.metricFault = nil
+	if metric.Type() > otelstef.MetricTypeSummary {
+		d.metricFault = notOTLP("Metric.Type", "%d is no type of metric", uint64(metric.Type()))
+	} else {
+		d.metricFault = fitsSigned32("Metric.AggregationTemporality", int64(metric.AggregationTemporality()))
+	}
+}
+
+func sameDescriptor(a, b *otelstef.Metric) bool {
+	return a.Name() == b.Name() &&
+		a.Type() == b.Type() &&
+		a.AggregationTemporality() == b.AggregationTemporality() &&
+		a.Monotonic() == b.Monotonic() &&
+		a.Unit() == b.Unit() &&
+		a.Description() == b.Description() &&
+		a.Metadata().Equal(b.Metadata())
+}
+
+// The tag of the data of a metric, by type.
+var dataTags = [...]byte{tagGauge, tagSum, tagHistogram, tagExponential, tagSummary}
+
+// beginMetric begins the message of a metric and that of its data.
+func (d *MetricsDecoder) beginMetric(m *otelstef.Metric) {
+	dst, at := begin(d.out, tagItems, roomContainer)
+	d.metricAt = at
+	dst = appendString(dst, 1<<3|wireBytes, m.Name())
+	dst = appendString(dst, 2<<3|wireBytes, m.Description())
+	dst = appendString(dst, 3<<3|wireBytes, m.Unit())
+	dst = d.appendAttributes(dst, tagMetadata, m.Metadata())
+	typ := m.Type()
+	dst, d.dataAt = begin(dst, dataTags[typ], roomContainer)
+	if typ != otelstef.MetricTypeGauge && typ != otelstef.MetricTypeSummary {
+		// OTLP enums are signed.
+		dst = appendNumber(dst, tagTemporality, uint64(int64(m.AggregationTemporality())))
+	}
+	if typ == otelstef.MetricTypeSum {
+		dst = appendNumber(dst, tagMonotonic, boolBit(m.Monotonic()))
+	}
+	d.out = dst
+}
+
+// checkPoint checks a point of a metric of the type, but for its exemplars.
+func checkPoint(p *otelstef.Point, typ otelstef.MetricType) error {
+	v := p.Value()
+	fits := false
+	switch v.Type() {
+	case otelstef.PointValueTypeNone:
+		fits = true
+	case otelstef.PointValueTypeInt64, otelstef.PointValueTypeFloat64:
+		fits = typ == otelstef.MetricTypeGauge || typ == otelstef.MetricTypeSum
+	case otelstef.PointValueTypeHistogram:
+		fits = typ == otelstef.MetricTypeHistogram
+	case otelstef.PointValueTypeSummary:
+		fits = typ == otelstef.MetricTypeSummary
+	case otelstef.PointValueTypeExpHistogram:
+		fits = typ == otelstef.MetricTypeExpHistogram
+		if err := checkExponential(v.ExpHistogram()); err != nil {
+			return err
+		}
+	}
+	if !fits {
+		return notOTLP("Point.Value", "choice %d does not suit a metric of type %v", v.Type(), typ)
+	}
+	if p.Flags() != 0 {
+		return fits32("Point.Flags", p.Flags())
+	}
+	return nil
+}
+
+func checkExponential(h *otelstef.ExpHistogramValue) error {
+	if err := fitsSigned32("Point.Value.ExpHistogram.Scale", h.Scale()); err != nil {
+		return err
+	}
+	if err := fitsSigned32("Point.Value.ExpHistogram.PositiveBuckets.Offset", h.PositiveBuckets().Offset()); err != nil {
+		return err
+	}
+	return fitsSigned32("Point.Value.ExpHistogram.NegativeBuckets.Offset", h.NegativeBuckets().Offset())
+}

@@ -1,0 +1,295 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefotlp
+
+import (
+	"encoding/binary"
+
+	"github.com/otelstef/stef/stef-go/otelstef"
+)
+
+// MetricsEncoder writes OTLP messages of metrics to a stream. It serves one
+// stream and is not safe for use by several goroutines at once.
+type MetricsEncoder struct {
+	encoder
+	w   *otelstef.MetricsWriter
+	rec *otelstef.Metrics
+
+	metrics  pool[otelstef.Metric]
+	variants pool[otelstef.Metric] // of histograms, with bounds
+	base     *pooled[otelstef.Metric]
+
+	positive, negative []extent
+	counts             []uint64
+	floats             []float64
+}
+
+// NewMetricsEncoder returns an encoder that writes to w, which nothing else may
+// write to.
+func NewMetricsEncoder(w *otelstef.MetricsWriter) *MetricsEncoder {
+	e := &MetricsEncoder{w: w, rec: w.Record()}
+	e.kept = metricsKept(w.Schema())
+	return e
+}
+
+// EncodeOTLP writes all points of b, a MetricsData or ExportMetricsServiceRequest
+// message, in their order. It does not flush the writer, and keeps no reference
+// to b.
+//
+// Of a message that is damaged nothing is written, and the error is a
+// *WireError. Points that exceed a limit or have an id of a wrong length are
+// left out and reported in ItemErrors, while the others are written. Any other
+// error is that of the writer, and neither can go on after it.
+func (e *MetricsEncoder) EncodeOTLP(b []byte) error {
+	if err := e.start(b, metricsShape); err != nil {
+		return err
+	}
+	if e.metrics.full() || e.variants.full() {
+		e.metrics.empty()
+		e.variants.empty()
+	}
+	return e.finish(e.each(extent{0, len(b)}, tagResources, e.resourceMetrics))
+}
+
+func (e *MetricsEncoder) resourceMetrics(i int, x extent) error {
+	e.at = place{x.from, i, -1, -1, -1}
+	if e.count(x, tagScopes) == 0 {
+		e.losses.EmptyContainers++
+		return nil
+	}
+	resource, err := e.resource(x)
+	if err != nil {
+		n := 0
+		e.each(x, tagScopes, func(_ int, scope extent) error { n += e.pointsInScope(scope); return nil })
+		e.reject("resource.", err, n)
+		return nil
+	}
+	e.rec.SetResource(resource)
+	return e.each(x, tagScopes, e.scopeMetrics)
+}
+
+func (e *MetricsEncoder) scopeMetrics(i int, x extent) error {
+	e.at.offset, e.at.scope, e.at.metric, e.at.item = x.from, i, -1, -1
+	if e.count(x, tagItems) == 0 {
+		e.losses.EmptyContainers++
+		return nil
+	}
+	scope, err := e.scope(x)
+	if err != nil {
+		e.reject("scope.", err, e.pointsInScope(x))
+		return nil
+	}
+	e.rec.SetScope(scope)
+	return e.each(x, tagItems, e.metric)
+}
+
+func (e *MetricsEncoder) pointsInScope(x extent) (n int) {
+	e.each(x, tagItems, func(_ int, m extent) error {
+		n += e.describe(m).points
+		return nil
+	})
+	return n
+}
+
+// The tags of a Metric.
+const (
+	tagGauge       = 5<<3 | wireBytes
+	tagSum         = 7<<3 | wireBytes
+	tagHistogram   = 9<<3 | wireBytes
+	tagExponential = 10<<3 | wireBytes
+	tagSummary     = 11<<3 | wireBytes
+	tagMetadata    = 12<<3 | wireBytes
+
+	tagPoint       = 1<<3 | wireBytes  // in all of them
+	tagTemporality = 2<<3 | wireVarint // in sums and histograms
+	tagMonotonic   = 3<<3 | wireVarint // in sums
+)
+
+// description is what a Metric says but for what stands in its key.
+type description struct {
+	kind        uint64 // the tag of the data, or 0
+	data        extent
+	points      int
+	temporality int32
+	monotonic   bool
+}
+
+// describe returns the description of the Metric in x, and puts what identifies
+// it into e.key.
+func (e *MetricsEncoder) describe(x extent) (d description) {
+	b := e.b[:x.to]
+	e.key = e.key[:0]
+	for at := x.from; at < x.to; {
+		tag, start := varint(b, at)
+		next := skip(b, start, tag)
+		switch tag {
+		case tagGauge, tagSum, tagHistogram, tagExponential, tagSummary:
+			d.kind = tag
+			d.data.from, d.data.to = run(b, start)
+		default:
+			e.key = append(e.key, b[at:next]...)
+		}
+		at = next
+	}
+	b = e.b[:d.data.to]
+	for at := d.data.from; at < d.data.to; {
+		var tag, n uint64
+		tag, at = varint(b, at)
+		switch {
+		case tag == tagPoint:
+			d.points++
+			_, at = run(b, at)
+		case tag == tagTemporality && d.kind != tagGauge && d.kind != tagSummary:
+			n, at = varint(b, at)
+			d.temporality = int32(n)
+		case tag == tagMonotonic && d.kind == tagSum:
+			n, at = varint(b, at)
+			d.monotonic = n != 0
+		default:
+			at = skip(b, at, tag)
+		}
+	}
+	return d
+}
+
+func (e *MetricsEncoder) metric(i int, x extent) error {
+	e.at.offset, e.at.metric, e.at.item = x.from, i, -1
+	d := e.describe(x)
+	if d.points == 0 {
+		e.losses.EmptyContainers++
+		return nil
+	}
+	length := len(e.key)
+	e.key = binary.LittleEndian.AppendUint32(e.key, uint32(d.temporality))
+	e.key = append(e.key, byte(d.kind), byte(stefBool(d.monotonic)))
+	e.base = e.metrics.find(e.key)
+	if e.base == nil {
+		v := otelstef.NewMetric()
+		if err := e.inKey(func() error { return e.fillMetric(v, &d, length) }); err != nil {
+			e.reject("", err, d.points)
+			return nil
+		}
+		e.base = e.metrics.add(e.key, v)
+	}
+	e.rec.SetMetric(e.base.value)
+	return e.points(&d)
+}
+
+func stefBool(v bool) uint64 {
+	if v {
+		return 1
+	}
+	return 0
+}
+
+// fillMetric sets a metric from the first bytes of the key.
+func (e *MetricsEncoder) fillMetric(v *otelstef.Metric, d *description, length int) error {
+	switch d.kind {
+	case tagSum:
+		v.SetType(otelstef.MetricTypeSum)
+	case tagHistogram:
+		v.SetType(otelstef.MetricTypeHistogram)
+	case tagExponential:
+		v.SetType(otelstef.MetricTypeExpHistogram)
+	case tagSummary:
+		v.SetType(otelstef.MetricTypeSummary)
+	}
+	// OTLP enums are signed.
+	v.SetAggregationTemporality(otelstef.AggregationTemporality(int64(d.temporality)))
+	v.SetMonotonic(d.monotonic)
+	e.pairs = e.pairs[:0]
+	var texts [3]extent
+	for at := 0; at < length; {
+		var tag uint64
+		tag, at = varint(e.b, at)
+		switch tag {
+		case 1<<3 | wireBytes, 2<<3 | wireBytes, 3<<3 | wireBytes:
+			text := &texts[tag>>3-1]
+			text.from, text.to = run(e.b, at)
+			at = text.to
+		case tagMetadata:
+			at = collect(&e.pairs, e.b, at)
+		default:
+			at = skip(e.b, at, tag)
+		}
+	}
+	v.SetName(e.text(texts[0]))
+	v.SetDescription(e.text(texts[1]))
+	v.SetUnit(e.text(texts[2]))
+	if err := e.take(len(v.Name()) + len(v.Description()) + len(v.Unit())); err != nil {
+		return inField("name, description or unit", err)
+	}
+	if err := e.attributes(v.Metadata()); err != nil {
+		return inField("metadata", err)
+	}
+	return nil
+}
+
+// points writes the points of a metric in their order.
+func (e *MetricsEncoder) points(d *description) error {
+	b, item := e.b[:d.data.to], 0
+	for at := d.data.from; at < d.data.to; {
+		tag, start := varint(b, at)
+		at = skip(b, start, tag)
+		if tag != tagPoint {
+			continue
+		}
+		from, to := run(b, start)
+		if err := e.point(d.kind, extent{from, to}); err != nil {
+			e.at.offset, e.at.item = from, item
+			e.reject("", err, 1)
+		} else if err := e.w.Write(); err != nil {
+			return err
+		}
+		item++
+	}
+	return nil
+}
+
+func (e *MetricsEncoder) point(kind uint64, x extent) error {
+	e.left = MaxItemBytes
+	e.pairs, e.parts = e.pairs[:0], e.parts[:0]
+	switch kind {
+	case tagHistogram:
+		return e.histogram(x)
+	case tagExponential:
+		return e.exponential(x)
+	case tagSummary:
+		return e.summary(x)
+	}
+	return e.number(x)
+}
+
+// withBounds sets the metric of the record to that with the bounds, which are
+// the bytes of float64 numbers.
+func (e *MetricsEncoder) withBounds(bounds []byte) error {
+	base := e.base
+	switch {
+	case len(bounds) == 0:
+		e.rec.SetMetric(base.value)
+		return nil
+	case base.bound != nil && base.bounds == string(bounds):
+		e.rec.SetMetric(base.bound.value)
+		return nil
+	case len(bounds) > MaxItemBytes:
+		e.left = 0
+		return inField("explicit_bounds", e.take(1))
+	}
+	e.key = binary.LittleEndian.AppendUint64(e.key[:0], uint64(base.number))
+	e.key = append(e.key, bounds...)
+	found := e.variants.find(e.key)
+	if found == nil {
+		e.floats = e.floats[:0]
+		for at := 0; at < len(bounds); at += 8 {
+			e.floats = append(e.floats, float64At(bounds, at))
+		}
+		v := otelstef.NewMetric()
+		v.CopyFrom(base.value)
+		v.HistogramBounds().SetValues(e.floats)
+		found = e.variants.add(e.key, v)
+	}
+	base.bound, base.bounds = found, found.key[8:]
+	e.rec.SetMetric(found.value)
+	return nil
+}

@@ -1,0 +1,443 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefotlp
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/otelstef/stef/stef-go/otelstef"
+)
+
+func float64At(b []byte, at int) float64 { return math.Float64frombits(fixed64(b, at)) }
+
+// Tags that all points have in common.
+const (
+	tagStart = 2<<3 | wireFixed64
+	tagTime  = 3<<3 | wireFixed64
+)
+
+// number sets the record from the NumberDataPoint in x.
+//
+// spec: #otlp-metrics
+func (e *MetricsEncoder) number(x extent) error {
+	var start, time, number, flags uint64
+	typ := otelstef.PointValueTypeNone
+	b := e.b[:x.to]
+	for at := x.from; at < x.to; {
+		var tag uint64
+		tag, at = varint(b, at)
+		switch tag {
+		case 7<<3 | wireBytes:
+			at = collect(&e.pairs, b, at)
+		case tagStart:
+			start = fixed64(b, at)
+			at += 8
+		case tagTime:
+			time = fixed64(b, at)
+			at += 8
+		case 4<<3 | wireFixed64:
+			number, typ = fixed64(b, at), otelstef.PointValueTypeFloat64
+			at += 8
+		case 6<<3 | wireFixed64:
+			number, typ = fixed64(b, at), otelstef.PointValueTypeInt64
+			at += 8
+		case 8<<3 | wireVarint:
+			flags, at = varint(b, at)
+		case 5<<3 | wireBytes:
+			at = collect(&e.parts, b, at)
+		default:
+			at = skip(b, at, tag)
+		}
+	}
+	if err := e.itemAttributes(e.rec.Attributes()); err != nil {
+		return inField("attributes", err)
+	}
+	dst := e.rec.Point()
+	dst.SetStartTimestamp(start)
+	dst.SetTimestamp(time)
+	if e.flags(dst, uint32(flags), typ != otelstef.PointValueTypeNone) {
+		typ = otelstef.PointValueTypeNone
+	} else if typ == otelstef.PointValueTypeNone && !e.kept.flags {
+		e.losses.Unvalued++
+	}
+	switch typ {
+	case otelstef.PointValueTypeFloat64:
+		dst.Value().SetFloat64(math.Float64frombits(number))
+	case otelstef.PointValueTypeInt64:
+		dst.Value().SetInt64(int64(number))
+	default:
+		dst.Value().SetType(otelstef.PointValueTypeNone)
+	}
+	return e.exemplars(dst)
+}
+
+// flags sets the flags and says whether the value is left out for them.
+//
+// spec: #otlp-metrics
+func (e *MetricsEncoder) flags(dst *otelstef.Point, flags uint32, hasValue bool) (omit bool) {
+	if e.kept.flags {
+		dst.SetFlags(uint64(flags))
+		return false
+	}
+	if flags == 0 {
+		return false
+	}
+	if flags != 1 {
+		e.losses.Flags++
+	}
+	omit = flags&1 != 0
+	if omit && hasValue {
+		e.losses.Values++
+	}
+	return omit
+}
+
+// optional is a number that may be absent.
+type optional struct {
+	number float64
+	there  bool
+}
+
+func optionalAt(b []byte, at int) optional { return optional{float64At(b, at), true} }
+
+// runs adds to the bytes of fixed64 numbers what a field has of them. Like
+// pdata, a packed field replaces what came before.
+func runs(have []byte, b []byte, at int, tag uint64) (bytes []byte, next int) {
+	if tag&7 == wireBytes {
+		from, to := run(b, at)
+		return b[from:to:to], to
+	}
+	return append(have, b[at:at+8]...), at + 8
+}
+
+// histogram sets the record from the HistogramDataPoint in x.
+func (e *MetricsEncoder) histogram(x extent) error {
+	var start, time, count, flags uint64
+	var sum, least, most optional
+	var buckets, bounds []byte
+	b := e.b[:x.to]
+	for at := x.from; at < x.to; {
+		var tag uint64
+		tag, at = varint(b, at)
+		field := at
+		switch tag {
+		case 9<<3 | wireBytes:
+			at = collect(&e.pairs, b, at)
+			continue
+		case 8<<3 | wireBytes:
+			at = collect(&e.parts, b, at)
+			continue
+		case 6<<3 | wireBytes, 6<<3 | wireFixed64:
+			buckets, at = runs(buckets, b, at, tag)
+			continue
+		case 7<<3 | wireBytes, 7<<3 | wireFixed64:
+			bounds, at = runs(bounds, b, at, tag)
+			continue
+		}
+		at = skip(b, at, tag)
+		switch tag {
+		case tagStart:
+			start = fixed64(b, field)
+		case tagTime:
+			time = fixed64(b, field)
+		case 4<<3 | wireFixed64:
+			count = fixed64(b, field)
+		case 5<<3 | wireFixed64:
+			sum = optionalAt(b, field)
+		case 10<<3 | wireVarint:
+			flags, _ = varint(b, field)
+		case 11<<3 | wireFixed64:
+			least = optionalAt(b, field)
+		case 12<<3 | wireFixed64:
+			most = optionalAt(b, field)
+		}
+	}
+	if err := e.withBounds(bounds); err != nil {
+		return err
+	}
+	if err := e.itemAttributes(e.rec.Attributes()); err != nil {
+		return inField("attributes", err)
+	}
+	dst := e.rec.Point()
+	dst.SetStartTimestamp(start)
+	dst.SetTimestamp(time)
+	hasValue := count != 0 || sum.there || least.there || most.there || len(buckets) > 0
+	if e.flags(dst, uint32(flags), hasValue) {
+		dst.Value().SetType(otelstef.PointValueTypeNone)
+		return e.exemplars(dst)
+	}
+	h := dst.Value().SetHistogram()
+	h.SetCount(int64(count))
+	h.SetOptionalSum(sum.number, sum.there)
+	h.SetOptionalMin(least.number, least.there)
+	h.SetOptionalMax(most.number, most.there)
+	if err := e.take(len(buckets)); err != nil {
+		return inField("bucket_counts", err)
+	}
+	counts := h.BucketCounts()
+	counts.SetLen(len(buckets) / 8)
+	for i := range counts.Len() {
+		counts.Set(i, fixed64(buckets, 8*i))
+	}
+	return e.exemplars(dst)
+}
+
+// exponential sets the record from the ExponentialHistogramDataPoint in x. In
+// the published schema it loses the flag rather than the value, since readers of
+// that schema expect a value here.
+//
+// spec: #interop-otlp
+func (e *MetricsEncoder) exponential(x extent) error {
+	dst := e.rec.Point()
+	h := dst.Value().SetExpHistogram()
+	var start, time, flags uint64
+	var count, scale, zeroCount uint64
+	var zeroThreshold float64
+	var sum, least, most optional
+	e.positive, e.negative = e.positive[:0], e.negative[:0]
+	b := e.b[:x.to]
+	for at := x.from; at < x.to; {
+		tag, field := varint(b, at)
+		at = skip(b, field, tag)
+		switch tag {
+		case 1<<3 | wireBytes:
+			collect(&e.pairs, b, field)
+		case tagStart:
+			start = fixed64(b, field)
+		case tagTime:
+			time = fixed64(b, field)
+		case 4<<3 | wireFixed64:
+			count = fixed64(b, field)
+		case 5<<3 | wireFixed64:
+			sum = optionalAt(b, field)
+		case 6<<3 | wireVarint:
+			scale, _ = varint(b, field)
+		case 7<<3 | wireFixed64:
+			zeroCount = fixed64(b, field)
+		case 8<<3 | wireBytes:
+			collect(&e.positive, b, field)
+		case 9<<3 | wireBytes:
+			collect(&e.negative, b, field)
+		case 10<<3 | wireVarint:
+			flags, _ = varint(b, field)
+		case 11<<3 | wireBytes:
+			collect(&e.parts, b, field)
+		case 12<<3 | wireFixed64:
+			least = optionalAt(b, field)
+		case 13<<3 | wireFixed64:
+			most = optionalAt(b, field)
+		case 14<<3 | wireFixed64:
+			zeroThreshold = float64At(b, field)
+		}
+	}
+	if err := e.itemAttributes(e.rec.Attributes()); err != nil {
+		return inField("attributes", err)
+	}
+	dst.SetStartTimestamp(start)
+	dst.SetTimestamp(time)
+	if e.kept.flags {
+		dst.SetFlags(uint64(uint32(flags)))
+	} else if uint32(flags) != 0 {
+		e.losses.Flags++
+	}
+	h.SetCount(count)
+	h.SetOptionalSum(sum.number, sum.there)
+	h.SetOptionalMin(least.number, least.there)
+	h.SetOptionalMax(most.number, most.there)
+	h.SetScale(int64(zigzag32(scale)))
+	h.SetZeroCount(zeroCount)
+	h.SetZeroThreshold(zeroThreshold)
+	if err := e.buckets(h.PositiveBuckets(), e.positive); err != nil {
+		return inField("positive.bucket_counts", err)
+	}
+	if err := e.buckets(h.NegativeBuckets(), e.negative); err != nil {
+		return inField("negative.bucket_counts", err)
+	}
+	return e.exemplars(dst)
+}
+
+// buckets sets buckets from a message that may come in pieces.
+func (e *MetricsEncoder) buckets(dst *otelstef.ExpHistogramBuckets, pieces []extent) error {
+	offset, n := int32(0), uint64(0)
+	e.counts = e.counts[:0]
+	for _, x := range pieces {
+		b := e.b[:x.to]
+		for at := x.from; at < x.to; {
+			var tag uint64
+			tag, at = varint(b, at)
+			switch tag {
+			case 1<<3 | wireVarint:
+				n, at = varint(b, at)
+				offset = zigzag32(n)
+			case 2<<3 | wireVarint:
+				n, at = varint(b, at)
+				e.counts = append(e.counts, n)
+			case 2<<3 | wireBytes:
+				var to int
+				for at, to = run(b, at); at < to; {
+					n, at = varint(b, at)
+					e.counts = append(e.counts, n)
+				}
+			default:
+				at = skip(b, at, tag)
+			}
+		}
+	}
+	dst.SetOffset(int64(offset))
+	if err := e.take(8 * len(e.counts)); err != nil {
+		return err
+	}
+	dst.BucketCounts().SetValues(e.counts)
+	return nil
+}
+
+// summary sets the record from the SummaryDataPoint in x.
+func (e *MetricsEncoder) summary(x extent) error {
+	var start, time, flags, count uint64
+	var sum float64
+	b := e.b[:x.to]
+	for at := x.from; at < x.to; {
+		tag, field := varint(b, at)
+		at = skip(b, field, tag)
+		switch tag {
+		case tagStart:
+			start = fixed64(b, field)
+		case tagTime:
+			time = fixed64(b, field)
+		case 4<<3 | wireFixed64:
+			count = fixed64(b, field)
+		case 5<<3 | wireFixed64:
+			sum = float64At(b, field)
+		case 6<<3 | wireBytes:
+			collect(&e.parts, b, field)
+		case 7<<3 | wireBytes:
+			collect(&e.pairs, b, field)
+		case 8<<3 | wireVarint:
+			flags, _ = varint(b, field)
+		}
+	}
+	if err := e.itemAttributes(e.rec.Attributes()); err != nil {
+		return inField("attributes", err)
+	}
+	dst := e.rec.Point()
+	dst.SetStartTimestamp(start)
+	dst.SetTimestamp(time)
+	dst.Exemplars().SetLen(0)
+	hasValue := count != 0 || math.Float64bits(sum) != 0 || len(e.parts) > 0
+	if e.flags(dst, uint32(flags), hasValue) {
+		dst.Value().SetType(otelstef.PointValueTypeNone)
+		return nil
+	}
+	s := dst.Value().SetSummary()
+	s.SetCount(count)
+	s.SetSum(sum)
+	if err := e.take(valueBytes * len(e.parts)); err != nil {
+		return inField("quantile_values", err)
+	}
+	s.QuantileValues().SetLen(len(e.parts))
+	for i, x := range e.parts {
+		e.quantile(s.QuantileValues().At(i), x)
+	}
+	return nil
+}
+
+func (e *MetricsEncoder) quantile(dst *otelstef.QuantileValue, x extent) {
+	var quantile, value float64
+	b := e.b[:x.to]
+	for at := x.from; at < x.to; {
+		tag, field := varint(b, at)
+		at = skip(b, field, tag)
+		switch tag {
+		case 1<<3 | wireFixed64:
+			quantile = float64At(b, field)
+		case 2<<3 | wireFixed64:
+			value = float64At(b, field)
+		}
+	}
+	dst.SetQuantile(quantile)
+	dst.SetValue(value)
+}
+
+// exemplars sets exemplars from the messages in e.parts.
+func (e *MetricsEncoder) exemplars(dst *otelstef.Point) error {
+	list := dst.Exemplars()
+	n := len(e.parts)
+	if n == 0 {
+		list.SetLen(0)
+		return nil
+	}
+	if err := e.take(2 * valueBytes * n); err != nil {
+		return inField("exemplars", err)
+	}
+	list.SetLen(n)
+	for i, x := range e.parts {
+		if err := e.exemplar(list.At(i), x); err != nil {
+			return inField(fmt.Sprintf("exemplars[%d].", i), err)
+		}
+	}
+	return nil
+}
+
+func (e *MetricsEncoder) exemplar(dst *otelstef.Exemplar, x extent) error {
+	var time, number uint64
+	var trace, span extent
+	typ := otelstef.ExemplarValueTypeNone
+	e.pairs = e.pairs[:0]
+	b := e.b[:x.to]
+	for at := x.from; at < x.to; {
+		tag, field := varint(b, at)
+		at = skip(b, field, tag)
+		switch tag {
+		case 2<<3 | wireFixed64:
+			time = fixed64(b, field)
+		case 3<<3 | wireFixed64:
+			number, typ = fixed64(b, field), otelstef.ExemplarValueTypeFloat64
+		case 6<<3 | wireFixed64:
+			number, typ = fixed64(b, field), otelstef.ExemplarValueTypeInt64
+		case 4<<3 | wireBytes:
+			span.from, span.to = run(b, field)
+		case 5<<3 | wireBytes:
+			trace.from, trace.to = run(b, field)
+		case 7<<3 | wireBytes:
+			collect(&e.pairs, b, field)
+		}
+	}
+	dst.SetTimestamp(time)
+	switch typ {
+	case otelstef.ExemplarValueTypeFloat64:
+		dst.Value().SetFloat64(math.Float64frombits(number))
+	case otelstef.ExemplarValueTypeInt64:
+		dst.Value().SetInt64(int64(number))
+	default:
+		dst.Value().SetType(otelstef.ExemplarValueTypeNone)
+	}
+	id, err := e.exemplarID(span, spanIDBytes)
+	if err != nil {
+		return inField("span_id", err)
+	}
+	dst.SetSpanID(id)
+	if id, err = e.exemplarID(trace, traceIDBytes); err != nil {
+		return inField("trace_id", err)
+	}
+	dst.SetTraceID(id)
+	if err := e.attributes(dst.FilteredAttributes()); err != nil {
+		return inField("filtered_attributes", err)
+	}
+	return nil
+}
+
+var noID [traceIDBytes]byte
+
+// exemplarID is id for exemplars. Readers of the published schema need all of
+// an id even if it is unset.
+//
+// spec: #otlp-common
+func (e *MetricsEncoder) exemplarID(x extent, n int) ([]byte, error) {
+	id, err := e.id(nil, x, n, true)
+	if len(id) == 0 && !e.kept.flags {
+		id = noID[:n]
+	}
+	return id, err
+}

@@ -1,0 +1,77 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefotlp_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	stef "github.com/otelstef/stef/stef-go"
+	"github.com/otelstef/stef/stef-go/otelstef"
+	"github.com/otelstef/stef/stef-pdata/stefotlp"
+
+	"github.com/otelstef/stef/internal/fixtures"
+	"github.com/otelstef/stef/internal/teltest"
+)
+
+// fixture returns the messages of one of the fixtures.
+func fixture(tb testing.TB, file []byte) [][]byte {
+	tb.Helper()
+	parts, err := fixtures.Parts(file)
+	require.NoError(tb, err)
+	return parts
+}
+
+// real returns the messages of one of the real sets.
+func real(tb testing.TB, signal, name string) [][]byte {
+	tb.Helper()
+	return teltest.Parts(tb, teltest.Data(tb, signal, name+".zst"))
+}
+
+// joined returns the messages as one, which protobuf makes of them when they
+// stand one behind another.
+func joined(parts [][]byte) [][]byte { return [][]byte{bytes.Join(parts, nil)} }
+
+// encodeMetrics writes a stream with a frame for each message.
+func encodeMetrics(tb testing.TB, parts [][]byte, options ...stef.WriterOption) []byte {
+	tb.Helper()
+	var out bytes.Buffer
+	w, err := otelstef.NewMetricsWriter(&out, options...)
+	require.NoError(tb, err)
+	e := stefotlp.NewMetricsEncoder(w)
+	for _, part := range parts {
+		require.NoError(tb, e.EncodeOTLP(part))
+		require.NoError(tb, w.Flush())
+	}
+	require.NoError(tb, w.Close())
+	return out.Bytes()
+}
+
+// decodeMetrics reads a stream, in as many messages as AppendOTLP makes of it.
+func decodeMetrics(tb testing.TB, stream []byte, options ...stefotlp.DecoderOption) [][]byte {
+	tb.Helper()
+	r, err := otelstef.NewMetricsReader(bytes.NewReader(stream))
+	require.NoError(tb, err)
+	return messages(tb, stefotlp.NewMetricsDecoder(r, options...).AppendOTLP)
+}
+
+// messages collects what a decoder makes of a stream.
+func messages(tb testing.TB, appendOTLP func([]byte) ([]byte, error)) (parts [][]byte) {
+	tb.Helper()
+	prefix := []byte("prefix")
+	for {
+		b, err := appendOTLP(prefix)
+		require.Equal(tb, prefix, b[:len(prefix)])
+		if errors.Is(err, io.EOF) {
+			require.Len(tb, b, len(prefix))
+			return parts
+		}
+		require.NoError(tb, err)
+		parts = append(parts, bytes.Clone(b[len(prefix):]))
+	}
+}
