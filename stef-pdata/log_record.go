@@ -18,12 +18,15 @@ type logWriter struct {
 	kept logsKept
 	// asDelta writes the observed time as the distance to the time.
 	asDelta bool
+	// templates takes text bodies apart.
+	templates bool
+	split     splitter
 }
 
 // record sets all of a log record.
 //
 // spec: #otlp-logs
-func (w *logWriter) record(dst *otelstef.LogRecord, src plog.LogRecord, text splitBody) error {
+func (w *logWriter) record(dst *otelstef.LogRecord, src plog.LogRecord, split int) error {
 	time, observed := uint64(src.Timestamp()), uint64(src.ObservedTimestamp())
 	dst.SetTime(time)
 	if w.asDelta {
@@ -50,7 +53,7 @@ func (w *logWriter) record(dst *otelstef.LogRecord, src plog.LogRecord, text spl
 	}
 	dst.SetFlags(uint64(src.Flags()))
 	dst.SetDroppedAttributesCount(uint64(src.DroppedAttributesCount()))
-	if err := w.body(dst.Body(), src.Body(), text); err != nil {
+	if err := w.body(dst.Body(), src.Body(), split); err != nil {
 		return inField("body", err)
 	}
 	if err := w.attributes(dst.Attributes(), src.Attributes()); err != nil {
@@ -59,7 +62,7 @@ func (w *logWriter) record(dst *otelstef.LogRecord, src plog.LogRecord, text spl
 	return nil
 }
 
-func (w *logWriter) body(dst *otelstef.LogBody, src pcommon.Value, text splitBody) error {
+func (w *logWriter) body(dst *otelstef.LogBody, src pcommon.Value, split int) error {
 	switch src.Type() {
 	case pcommon.ValueTypeEmpty:
 		dst.SetType(otelstef.LogBodyTypeNone)
@@ -67,11 +70,10 @@ func (w *logWriter) body(dst *otelstef.LogBody, src pcommon.Value, text splitBod
 		if err := w.take(len(src.Str())); err != nil {
 			return err
 		}
-		if text.template == nil {
-			dst.SetString(src.Str())
-			return nil
+		if w.templates && w.split.bodies[split].shape != nil {
+			return w.template(dst.SetTemplate(), &w.split.bodies[split])
 		}
-		return w.template(dst.SetTemplate(), src.Str(), text)
+		dst.SetString(src.Str())
 	default:
 		return w.bodyValue(dst.SetValue(), src, 0)
 	}
@@ -79,15 +81,19 @@ func (w *logWriter) body(dst *otelstef.LogBody, src pcommon.Value, text splitBod
 }
 
 // template sets a text as a template and parameters.
-func (w *logWriter) template(dst *otelstef.BodyTemplate, text string, s splitBody) error {
-	if err := w.pairs(len(s.params)); err != nil {
+func (w *logWriter) template(dst *otelstef.BodyTemplate, b *splitBody) error {
+	params := dst.Params()
+	n := int(b.to - b.from)
+	if err := w.pairs(n); err != nil {
 		return err
 	}
-	dst.SetTemplate(s.template.text)
-	params := dst.Params()
-	params.SetLen(len(s.params))
-	for i, p := range s.params {
-		params.SetValue(i, text[p.from:p.to])
+	dst.SetTemplate(b.template)
+	params.SetLen(n)
+	for i, p := range w.split.params[b.from:b.to] {
+		word := b.text[p.from:p.to]
+		if params.Value(i) != word {
+			params.SetValue(i, w.split.words.own(word))
+		}
 	}
 	return nil
 }

@@ -20,7 +20,6 @@ type LogsEncoder struct {
 
 	resources resourcePool
 	scopes    scopePool
-	texts     textSplitter
 	sorter    logSorter
 
 	at       place
@@ -36,6 +35,7 @@ func NewLogsEncoder(w *otelstef.LogsWriter, options ...EncoderOption) *LogsEncod
 	}
 	e := &LogsEncoder{w: w, rec: w.Record(), mode: config.mode}
 	e.kept = logsKeptOf(w.Schema())
+	e.templates = e.kept.templates
 	e.byKey = config.mode == Sorted
 	e.resources.refs = e.kept.entityRefs
 	return e
@@ -135,9 +135,10 @@ const chunk = 512
 func (e *LogsEncoder) writeRecords(lrs plog.LogRecordSlice) error {
 	for from := 0; from < lrs.Len(); from += chunk {
 		to := min(from+chunk, lrs.Len())
+		e.split.begin()
 		e.study(lrs, from, to)
 		for i := from; i < to; i++ {
-			if err := e.write(lrs.At(i), i, e.texts.at(i-from)); err != nil {
+			if err := e.write(lrs.At(i), i, i-from); err != nil {
 				return err
 			}
 		}
@@ -150,19 +151,22 @@ func (e *LogsEncoder) study(lrs plog.LogRecordSlice, from, to int) {
 	if e.kept.observedDelta {
 		e.asDelta = observedAsDelta(lrs, from, to)
 	}
-	e.texts.begin()
-	if e.kept.templates {
-		for i := from; i < to; i++ {
-			e.texts.add(lrs.At(i).Body())
-		}
+	if !e.templates {
+		return
 	}
-	e.texts.decide()
+	first := len(e.split.bodies)
+	t := e.split.of(e.sorter.resource, e.sorter.scope)
+	for i := from; i < to; i++ {
+		e.split.add(lrs.At(i).Body(), t)
+	}
+	e.split.decide(first, t)
 }
 
-// write writes a log record, or notes that it cannot.
-func (e *LogsEncoder) write(lr plog.LogRecord, i int, text splitBody) error {
+// write writes log record i of a scope, or notes that it cannot. split is its
+// number in the splitter.
+func (e *LogsEncoder) write(lr plog.LogRecord, i, split int) error {
 	e.begin()
-	if err := e.record(e.rec.Record(), lr, text); err != nil {
+	if err := e.record(e.rec.Record(), lr, split); err != nil {
 		e.at.point = i
 		e.reject("", err, 1)
 		return nil

@@ -1,0 +1,118 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefpdata
+
+import "strings"
+
+// textShape is what texts with the same template have in common. Of the words with
+// digits some are the same in all of them, such as versions; once enough texts
+// were seen, these become part of the template.
+type textShape struct {
+	whole string // the template with a placeholder for every parameter
+	// order counts shapes as they came.
+	order uint32
+	seen  int // texts since the template was learned
+
+	fixed   []fixedParam
+	learned string // the template without the fixed parameters, "" at first
+	misses  int    // texts since then that it did not fit
+}
+
+// fixedParam is a parameter that had one value in all texts so far.
+type fixedParam struct {
+	value string
+	holds bool
+}
+
+// What it takes to learn a template, by measured sizes: as many texts at first,
+// and one miss of so many later.
+const (
+	learnAfter  = 4
+	allowMisses = 4
+	missShare   = 8
+)
+
+// newTextShape returns the shape of a text, of which it keeps nothing.
+func newTextShape(whole []byte, text string, params []span, order uint32) *textShape {
+	s := &textShape{whole: string(whole), order: order, fixed: make([]fixedParam, len(params))}
+	for i, p := range params {
+		s.fixed[i] = fixedParam{strings.Clone(text[p.from:p.to]), true}
+	}
+	return s
+}
+
+// size estimates the memory of the shape.
+func (s *textShape) size() int { return 2*len(s.whole) + 64*len(s.fixed) + 128 }
+
+// see looks at a text before it is decided how it is written.
+func (s *textShape) see(text string, params []span) {
+	s.seen++
+	if s.learned == "" {
+		s.compare(text, params)
+	}
+}
+
+// compare gives up fixed parameters that differ in a text.
+func (s *textShape) compare(text string, params []span) {
+	for i, p := range params {
+		if f := &s.fixed[i]; f.holds && f.value != text[p.from:p.to] {
+			f.holds = false
+		}
+	}
+}
+
+// fits says whether all fixed parameters hold in a text.
+func (s *textShape) fits(text string, params []span) bool {
+	for i, p := range params {
+		if f := &s.fixed[i]; f.holds && f.value != text[p.from:p.to] {
+			return false
+		}
+	}
+	return true
+}
+
+// reduce returns the template to write a text with, and its parameters, in the
+// memory of params.
+func (s *textShape) reduce(text string, params []span) (string, []span) {
+	if s.learned == "" {
+		if s.seen < learnAfter {
+			return s.whole, params
+		}
+		s.learn()
+	}
+	if !s.fits(text, params) {
+		s.misses++
+		if s.misses <= allowMisses || s.misses*missShare <= s.seen {
+			return s.whole, params
+		}
+		s.compare(text, params)
+		s.learn()
+	}
+	kept := params[:0]
+	for i, p := range params {
+		if !s.fixed[i].holds {
+			kept = append(kept, p)
+		}
+	}
+	return s.learned, kept
+}
+
+// learn puts the fixed parameters into the template.
+func (s *textShape) learn() {
+	var b strings.Builder
+	rest := s.whole
+	for _, f := range s.fixed {
+		at := strings.IndexByte(rest, placeholder)
+		b.WriteString(rest[:at])
+		if f.holds {
+			b.WriteString(f.value)
+		} else {
+			b.WriteByte(placeholder)
+		}
+		rest = rest[at+1:]
+	}
+	b.WriteString(rest)
+	s.learned = b.String()
+	s.seen, s.misses = 0, 0
+}
