@@ -1,0 +1,132 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package otelstef_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"testing"
+	"testing/iotest"
+
+	"github.com/stretchr/testify/require"
+
+	stef "github.com/otelstef/stef/stef-go"
+	"github.com/otelstef/stef/stef-go/steftest"
+)
+
+// TestSlowSources reads from sources that give less than they are asked for.
+func TestSlowSources(t *testing.T) {
+	sources := map[string]func(io.Reader) io.Reader{
+		"one byte":       iotest.OneByteReader,
+		"half":           iotest.HalfReader,
+		"data and error": iotest.DataErrReader,
+		"one and error":  func(r io.Reader) io.Reader { return iotest.DataErrReader(iotest.OneByteReader(r)) },
+		"stutter":        func(r io.Reader) io.Reader { return &stutter{r: r} },
+	}
+	eachStream(t, 4, func(t *testing.T, root *steftest.Root, s stream) {
+		for name, source := range sources {
+			recs, err := root.Read(source(bytes.NewReader(s.bytes)))
+			require.NoError(t, err, name)
+			require.Empty(t, steftest.DiffAll(root.Schema, s.recs, recs), name)
+		}
+	})
+}
+
+// stutter gives nothing every other time.
+type stutter struct {
+	r    io.Reader
+	turn bool
+}
+
+func (s *stutter) Read(b []byte) (int, error) {
+	if s.turn = !s.turn; s.turn {
+		return 0, nil
+	}
+	return s.r.Read(b[:min(len(b), 3)])
+}
+
+// TestTruncation cuts streams at every offset. At the border of a frame that
+// is the end of a stream; anywhere else it is an error, and no record of the
+// frame is given out.
+func TestTruncation(t *testing.T) {
+	eachStream(t, 3, func(t *testing.T, root *steftest.Root, s stream) {
+		complete := 0
+		for end := range len(s.bytes) + 1 {
+			records, border := s.borders[end]
+			if border {
+				complete = records
+				recs, err := root.Read(bytes.NewReader(s.bytes[:end]))
+				require.NoError(t, err, "cut at %d", end)
+				require.Empty(t, steftest.DiffAll(root.Schema, s.recs[:records], recs), "cut at %d", end)
+				continue
+			}
+			n, err := drain(root, s.bytes[:end])
+			require.Error(t, err, "cut at %d of %d", end, len(s.bytes))
+			require.ErrorIs(t, err, stef.ErrCorrupt)
+			require.ErrorIs(t, err, io.ErrUnexpectedEOF)
+			requireTyped(t, err)
+			require.Equal(t, uint64(complete), n, "cut at %d", end)
+		}
+	})
+}
+
+var errSource = errors.New("the source is gone")
+
+// TestFailingSource has the source fail after every number of bytes. That is
+// never the end of a stream.
+func TestFailingSource(t *testing.T) {
+	eachStream(t, 2, func(t *testing.T, root *steftest.Root, s stream) {
+		complete := 0
+		for end := range len(s.bytes) + 1 {
+			if records, border := s.borders[end]; border {
+				complete = records
+			}
+			source := io.MultiReader(bytes.NewReader(s.bytes[:end]), iotest.ErrReader(errSource))
+			recs, err := root.Read(source)
+			require.ErrorIs(t, err, errSource, "after %d bytes", end)
+			require.NotErrorIs(t, err, stef.ErrCorrupt)
+			require.Len(t, recs, complete, "after %d bytes", end)
+		}
+	})
+}
+
+// TestErrorsLast asks a reader for more after its end and after an error.
+func TestErrorsLast(t *testing.T) {
+	eachStream(t, 2, func(t *testing.T, root *steftest.Root, s stream) {
+		f := func(stream []byte, want error) {
+			t.Helper()
+			r, err := root.NewReader(bytes.NewReader(stream))
+			require.NoError(t, err)
+			for r.Next() {
+			}
+			for range 3 {
+				require.False(t, r.Next())
+				require.ErrorIs(t, r.Err(), want)
+				require.Zero(t, r.Buffered())
+				require.Zero(t, r.Run(0))
+			}
+			r.Close()
+			r.Close()
+			require.False(t, r.Next())
+			require.ErrorIs(t, r.Err(), want)
+		}
+		f(s.bytes, nil)
+		f(s.bytes[:len(s.bytes)-1], stef.ErrCorrupt)
+		f(append(bytes.Clone(s.bytes), 0xff), stef.ErrCorrupt)
+	})
+}
+
+// TestEarlyClose closes a reader within a frame.
+func TestEarlyClose(t *testing.T) {
+	eachStream(t, 2, func(t *testing.T, root *steftest.Root, s stream) {
+		r, err := root.NewReader(bytes.NewReader(s.bytes))
+		require.NoError(t, err)
+		require.True(t, r.Next())
+		r.Close()
+		require.False(t, r.Next())
+		require.NoError(t, r.Err())
+		require.Equal(t, uint64(1), r.Stats().Records)
+	})
+}
