@@ -25,7 +25,8 @@ type Reader interface {
 // ReadTree is the columns of a stream being read.
 type ReadTree struct {
 	Tree[Reader]
-	fault bitio.Fault
+	fault     bitio.Fault
+	sizeFault bitio.Fault // of the size table of the frame
 }
 
 // Errors of Split and Finish.
@@ -56,8 +57,8 @@ func (t *ReadTree) Split(payload []byte) (column int, err error) {
 		return -1, ErrSizeTable
 	}
 	var table bitio.BitReader
-	var fault bitio.Fault
-	table.Attach(&fault, 0)
+	t.sizeFault = bitio.Fault{}
+	table.Attach(&t.sizeFault, 0)
 	table.Reset(payload[n : n+int(tableSize)])
 	data := payload[n+int(tableSize):]
 	empty := 0 // columns before this one belong to an empty subtree
@@ -69,7 +70,7 @@ func (t *ReadTree) Split(payload []byte) (column int, err error) {
 				empty = t.nodes[n].end
 			}
 		}
-		if fault.Code != bitio.FaultNone {
+		if t.sizeFault.Code != bitio.FaultNone {
 			return n, ErrSizeTable
 		}
 		if size > uint64(len(data)) {
