@@ -16,6 +16,8 @@ type WriterStats struct {
 	Frames int
 	// Bytes is the number of bytes handed to the destination.
 	Bytes int64
+	// Compression is the compression of the stream.
+	Compression Compression
 	// DictBytes is the memory of the dictionaries, by the accounting of the
 	// specification.
 	DictBytes int

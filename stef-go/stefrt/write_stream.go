@@ -114,11 +114,12 @@ func (s *WriteStream) Schema() schema.WireSchema { return slices.Clone(s.wire) }
 // Stats returns counts of what was written.
 func (s *WriteStream) Stats() stef.WriterStats {
 	return stef.WriterStats{
-		Records:   s.written + s.pending,
-		Flushed:   s.written,
-		Frames:    s.frames,
-		Bytes:     s.bytes,
-		DictBytes: s.usage.Dict,
+		Records:     s.written + s.pending,
+		Flushed:     s.written,
+		Frames:      s.frames,
+		Bytes:       s.bytes,
+		Compression: s.config.Compression,
+		DictBytes:   s.usage.Dict,
 	}
 }
 
