@@ -60,7 +60,8 @@ func (t *Tree[C]) Len() int { return len(t.nodes) }
 // Codec returns the codec of column n.
 func (t *Tree[C]) Codec(n int) C { return t.nodes[n].codec }
 
-// Path names column n by the names from the root down, joined by dots.
+// Path names column n by the names from the root down, such as
+// "Metrics.Point.Exemplars[].Timestamp".
 func (t *Tree[C]) Path(n int) string {
 	if n < 0 || n >= len(t.nodes) {
 		return ""
@@ -69,5 +70,5 @@ func (t *Tree[C]) Path(n int) string {
 	for ; n >= 0; n = t.nodes[n].parent {
 		names = append([]string{t.nodes[n].name}, names...)
 	}
-	return strings.Join(names, ".")
+	return strings.ReplaceAll(strings.Join(names, "."), ".[]", "[]")
 }
