@@ -18,7 +18,7 @@ import (
 type spanWriter struct {
 	copier
 	kept   spanKept
-	shapes shapes
+	keys   keySorter
 	losses Losses
 }
 
@@ -39,7 +39,7 @@ func (w *spanWriter) span(dst *otelstef.Span, s ptrace.Span) error {
 	dst.SetKind(otelstef.SpanKind(int64(s.Kind()))) // OTLP enums are signed
 	dst.SetStartTimeUnixNano(uint64(s.StartTimestamp()))
 	dst.SetEndTimeUnixNano(uint64(s.EndTimestamp()))
-	if err := w.shaped(dst.Attributes(), s.Attributes(), name); err != nil {
+	if err := w.pairsOf(dst.Attributes(), s.Attributes()); err != nil {
 		return inField("attributes", err)
 	}
 	dst.SetDroppedAttributesCount(uint64(s.DroppedAttributesCount()))
@@ -102,25 +102,29 @@ func (w *spanWriter) spanID(text *idText, id pcommon.SpanID) []byte {
 	return text[:hex.Encode(text[:], id[:])]
 }
 
-// shaped gives dst the attributes of a span, event or link of the name.
-func (w *spanWriter) shaped(dst *otelstef.Attributes, src pcommon.Map, name string) error {
+// pairsOf gives dst the attributes of a span, event or link in the order of the
+// mode.
+func (w *spanWriter) pairsOf(dst *otelstef.Attributes, src pcommon.Map) error {
 	n := src.Len()
 	if n == 0 {
 		dst.SetLen(0)
 		return nil
 	}
+	if !w.byKey {
+		return w.attributes(dst, src)
+	}
 	if err := w.pairs(n); err != nil {
 		return err
 	}
-	s := w.shapes.find(src, hintOf(name, n))
+	set := w.keys.find(src)
+	if set == nil {
+		return w.attributesByKey(dst, src)
+	}
 	dst.SetLen(n)
 	i := 0
 	for _, v := range src.All() {
-		at := i
-		if s.at != nil {
-			at = int(s.at[i])
-		}
-		if err := w.attribute(dst, at, s.keys[i], v); err != nil {
+		at := set.place[w.keys.now[i]] - 1
+		if err := w.attribute(dst, int(at), set.keys[at], v); err != nil {
 			return err
 		}
 		i++
@@ -146,7 +150,7 @@ func (w *spanWriter) events(dst *otelstef.Span, src ptrace.SpanEventSlice) error
 		w.left -= len(name)
 		to.SetTimeUnixNano(uint64(from.Timestamp()))
 		to.SetDroppedAttributesCount(uint64(from.DroppedAttributesCount()))
-		if err := w.shaped(to.Attributes(), from.Attributes(), name); err != nil {
+		if err := w.pairsOf(to.Attributes(), from.Attributes()); err != nil {
 			return inField(fmt.Sprintf("events[%d].attributes", i), err)
 		}
 	}
@@ -174,7 +178,7 @@ func (w *spanWriter) links(dst *otelstef.Span, src ptrace.SpanLinkSlice) error {
 		w.left -= len(state)
 		to.SetFlags(uint64(from.Flags()))
 		to.SetDroppedAttributesCount(uint64(from.DroppedAttributesCount()))
-		if err := w.shaped(to.Attributes(), from.Attributes(), ""); err != nil {
+		if err := w.pairsOf(to.Attributes(), from.Attributes()); err != nil {
 			return inField(fmt.Sprintf("links[%d].attributes", i), err)
 		}
 	}

@@ -17,7 +17,7 @@ type names struct {
 const maxNames = 1 << 14
 
 func (n *names) id(name string) uint32 {
-	slot := &n.cache[hintOf(name, 0)]
+	slot := &n.cache[hintOf(name)]
 	if slot.id != 0 && slot.name == name {
 		return slot.id
 	}

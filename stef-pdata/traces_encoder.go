@@ -35,7 +35,6 @@ func NewTracesEncoder(w *otelstef.SpansWriter, options ...EncoderOption) *Traces
 	e := &TracesEncoder{w: w, rec: w.Record(), mode: config.mode}
 	e.kept = spanKeptOf(w.Schema())
 	e.byKey = config.mode == Sorted
-	e.shapes.byKey = e.byKey
 	e.resources.refs = e.kept.entityRefs
 	return e
 }

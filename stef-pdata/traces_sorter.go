@@ -17,13 +17,17 @@ import (
 // both times and ids run along. Where traces have few spans in a scope there are
 // no ids to save by keeping traces together, and the name comes before the trace,
 // so that spans follow each other that have the same attributes.
+//
+// A large batch is sorted in chunks of containers that came together, since to
+// look all over the memory of a large batch takes more time than all the rest.
 type spanSorter struct {
-	lists []spanList
-	homes []spanHome
-	homed map[[2]uint32]uint32 // by resource and scope
-	items []spanItem
-	keys  []sortKey
-	spare []sortKey
+	lists  []spanList
+	homes  []spanHome
+	chunks int                  // the highest number of one
+	homed  map[[2]uint32]uint32 // by resource and scope
+	items  []spanItem
+	keys   []sortKey
+	spare  []sortKey
 
 	traces map[pcommon.TraceID]uint32
 	known  []traceInfo
@@ -35,17 +39,22 @@ type spanSorter struct {
 // kept together; of 1 to 5 it gave the smallest streams.
 const sparse = 3
 
+// chunkSpans is how many spans a chunk has before the next container begins
+// another one. Whole batches in one chunk gave streams 1 % smaller at most.
+const chunkSpans = 256
+
 // spanList is the spans of one container.
 type spanList struct {
-	spans ptrace.SpanSlice
-	home  uint32
-	at    place
+	spans       ptrace.SpanSlice
+	home, chunk uint32
+	at          place
 }
 
 // spanHome is a scope of a resource.
 type spanHome struct {
 	resource, scope uint32
 	spans, traces   int
+	chunk, inChunk  int
 	rank            uint32
 }
 
@@ -66,6 +75,7 @@ func (s *spanSorter) reset() {
 	clear(s.lists)
 	clear(s.homed)
 	clear(s.traces)
+	s.chunks = 0
 	s.lists, s.homes, s.items, s.known = s.lists[:0], s.homes[:0], s.items[:0], s.known[:0]
 }
 
@@ -73,9 +83,14 @@ func (s *spanSorter) reset() {
 func (s *spanSorter) collect(spans ptrace.SpanSlice, resource, scope uint32, at place) {
 	h := s.home(resource, scope)
 	list, home, bit := uint32(len(s.lists)), &s.homes[h], uint64(1)<<(h&63)
-	s.lists = append(s.lists, spanList{spans, h, at})
 	n := spans.Len()
 	home.spans += n
+	if home.inChunk >= chunkSpans {
+		home.chunk, home.inChunk = home.chunk+1, 0
+	}
+	home.inChunk += n
+	s.chunks = max(s.chunks, home.chunk)
+	s.lists = append(s.lists, spanList{spans, h, uint32(home.chunk), at})
 	s.items = slices.Grow(s.items, n)
 	var last pcommon.TraceID
 	var trace uint32
@@ -126,6 +141,7 @@ func (s *spanSorter) sort(resources, scopes *ranking) []sortKey {
 	s.rankHomes(resources, scopes)
 	s.rankTraces()
 	homeBits := bits.Len(uint(len(s.homes)))
+	chunkBits := bits.Len(uint(s.chunks))
 	traceBits := bits.Len(uint(len(s.known)))
 	nameBits := bits.Len(maxNames)
 	s.keys = slices.Grow(s.keys[:0], len(s.items))
@@ -133,7 +149,7 @@ func (s *spanSorter) sort(resources, scopes *ranking) []sortKey {
 		x := &s.items[i]
 		list, trace := &s.lists[x.list], &s.known[x.trace]
 		home := &s.homes[list.home]
-		key, used := uint64(home.rank), homeBits
+		key, used := uint64(home.rank)<<chunkBits|uint64(list.chunk), homeBits+chunkBits
 		if home.spans < sparse*home.traces {
 			key = key<<nameBits | uint64(s.names.id(list.spans.At(int(x.span)).Name()))
 			used += nameBits
