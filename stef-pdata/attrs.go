@@ -23,14 +23,19 @@ func (c *copier) attributes(dst *otelstef.Attributes, src pcommon.Map) error {
 		return err
 	}
 	dst.SetLen(n)
-	i := 0
+	i, text := 0, 0
 	for k, v := range src.All() {
-		if err := c.attribute(dst, i, k, v); err != nil {
+		// Most attributes are text, so they go without a call.
+		if v.Type() == pcommon.ValueTypeStr {
+			s := v.Str()
+			dst.SetString(i, k, s)
+			text += len(k) + len(s)
+		} else if err := c.attribute(dst, i, k, v); err != nil {
 			return err
 		}
 		i++
 	}
-	return nil
+	return c.take(text)
 }
 
 // attribute sets one pair.
