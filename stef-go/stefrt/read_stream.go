@@ -62,12 +62,13 @@ func ResetReader(s *ReadStream, r io.Reader) error {
 }
 
 func (s *ReadStream) begin(r io.Reader) error {
-	var err error
 	s.ended = true // until all went well
-	if s.frame, err = frame.NewReader(r, s.limits); err != nil {
-		s.err = err
+	f, err := frame.NewReader(r, s.limits)
+	if err != nil {
+		s.frame, s.err = new(frame.Reader), err
 		return err
 	}
+	s.frame = f
 	s.alloc = codec.Alloc{Left: s.limits.RecordBytes, Max: s.limits.RecordBytes, Depth: s.limits.Depth}
 	s.limit = codec.DictLimit{Max: s.limits.DictBytes}
 	wire := s.frame.Header().Schema
@@ -186,10 +187,10 @@ func (s *ReadStream) nextFrame() bool {
 		}
 		records, n := bitio.Uvarint(payload)
 		if n <= 0 {
-			return s.fail(-1, fmt.Errorf("%w: the record count is cut off or too long", stef.ErrCorrupt))
+			return s.fail(0, -1, fmt.Errorf("%w: the record count is cut off or too long", stef.ErrCorrupt))
 		}
 		if column, err := s.tree.Split(payload[n:]); err != nil {
-			return s.fail(column, fmt.Errorf("%w: %w", stef.ErrCorrupt, err))
+			return s.fail(0, column, fmt.Errorf("%w: %w", stef.ErrCorrupt, err))
 		}
 		s.flags = flags
 		if flags&stef.RestartDictionaries != 0 {
@@ -207,27 +208,33 @@ func (s *ReadStream) nextFrame() bool {
 			return true
 		}
 		if column, err := s.tree.Finish(); err != nil {
-			return s.fail(column, fmt.Errorf("%w: %w", stef.ErrCorrupt, err))
+			return s.fail(0, column, fmt.Errorf("%w: %w", stef.ErrCorrupt, err))
 		}
 	}
 }
 
+// endFrame checks the last record of a frame, and the one with a fault, which
+// is not given out and so does not count.
 func (s *ReadStream) endFrame() bool {
 	if s.fault.Code != bitio.FaultNone {
-		return s.fail(s.fault.Column, faultError(s.fault.Code))
+		s.records--
+		return s.fail(s.records+1, s.fault.Column, faultError(s.fault.Code))
 	}
 	if column, err := s.tree.Finish(); err != nil {
-		return s.fail(column, fmt.Errorf("%w: %w", stef.ErrCorrupt, err))
+		s.records--
+		return s.fail(s.records+1, column, fmt.Errorf("%w: %w", stef.ErrCorrupt, err))
 	}
 	return true
 }
 
-func (s *ReadStream) fail(column int, err error) bool {
+// fail ends the stream with an error in a record, 0 for none, and a column, -1
+// for none.
+func (s *ReadStream) fail(record uint64, column int, err error) bool {
 	s.ended, s.left = true, 0
 	err = s.frame.Error(err)
 	var at *stef.FormatError
 	if errors.As(err, &at) {
-		at.Record, at.Column = s.records, s.tree.Path(column)
+		at.Record, at.Column = record, s.tree.Path(column)
 	}
 	s.err = err
 	s.frame.Close()

@@ -90,6 +90,7 @@ func (s *WriteStream) begin(w io.Writer) error {
 	var err error
 	if s.frame, err = frame.NewWriter(&countingWriter{w, &s.bytes}, &s.config, &s.header); err != nil {
 		s.err = fmt.Errorf("stef: writing the headers: %w", err)
+		s.untilCheck = 0
 		return s.err
 	}
 	s.hints.expect(&s.tree)
