@@ -30,6 +30,8 @@ import (
 //	string    a string, in which only '"' and '\' have a backslash and bytes
 //	          below 0x20 are \u00xx; {"invalid_utf8_hex":HEX} if it is not UTF-8
 //	bytes     lower-case hexadecimal digits in a string
+//
+// spec: #canonical-json
 func AppendJSON(dst []byte, root *schema.Struct, kept schema.Kept, rec *Struct) ([]byte, error) {
 	p := &jsonPrinter{dst: dst, kept: kept}
 	p.value(&schema.Type{Kind: schema.KindStruct, Struct: root}, rec)

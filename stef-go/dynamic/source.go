@@ -12,6 +12,8 @@ import (
 type source struct {
 	r      *bufio.Reader
 	offset int64
+	// empty counts reads in a row that gave neither bytes nor an error.
+	empty int
 	// seen collects what is read, for a tracer.
 	seen    []byte
 	collect bool
@@ -29,10 +31,19 @@ func (s *source) ReadByte() (byte, error) {
 	return b, err
 }
 
+// maxEmpty is how often a source may give nothing before it counts as failed:
+// as often as bufio has it.
+const maxEmpty = 100
+
 // Read implements io.Reader.
 func (s *source) Read(p []byte) (int, error) {
 	n, err := s.r.Read(p)
 	s.offset += int64(n)
+	if s.empty++; n > 0 {
+		s.empty = 0
+	} else if err == nil && len(p) > 0 && s.empty >= maxEmpty {
+		err = io.ErrNoProgress
+	}
 	if s.collect {
 		s.seen = append(s.seen, p[:n]...)
 	}

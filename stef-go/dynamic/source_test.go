@@ -90,6 +90,26 @@ func TestSlowSources(t *testing.T) {
 	})
 }
 
+// stuck gives neither bytes nor an error, ever.
+type stuck struct{}
+
+func (stuck) Read([]byte) (int, error) { return 0, nil }
+
+func TestStuckSource(t *testing.T) {
+	bothCompressions(t, func(t *testing.T, opt dynamic.WriterOption) {
+		root, _, stream := someStream(t, opt)
+		for n := range stream {
+			r, err := dynamic.NewReader(io.MultiReader(bytes.NewReader(stream[:n]), stuck{}), root)
+			if err == nil {
+				for r.Next() {
+				}
+				err = r.Err()
+			}
+			require.ErrorIs(t, err, io.ErrNoProgress, "stuck at %d", n)
+		}
+	})
+}
+
 func TestFailingSource(t *testing.T) {
 	failure := errors.New("the source failed")
 	bothCompressions(t, func(t *testing.T, opt dynamic.WriterOption) {
