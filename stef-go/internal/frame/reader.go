@@ -47,7 +47,7 @@ type Reader struct {
 
 // NewReader reads the fixed header and the variable header.
 func NewReader(src io.Reader, limits stef.Limits) (*Reader, error) {
-	r := &Reader{src: bufio.NewReaderSize(src, readBuffer), limits: limits, frame: -1}
+	r := &Reader{src: bufio.NewReaderSize(&steady{src: src}, readBuffer), limits: limits, frame: -1}
 	if err := r.readFixedHeader(); err != nil {
 		return nil, r.Error(err)
 	}
@@ -158,6 +158,10 @@ func (r *Reader) Next() (flags stef.FrameFlags, payload []byte, err error) {
 	r.start = r.offset
 	if _, err := r.src.Peek(1); err == io.EOF {
 		return 0, nil, io.EOF
+	} else if err != nil {
+		// Peek took the error from the source, which may not repeat it.
+		r.frame++
+		return 0, nil, r.Error(err)
 	}
 	r.frame++
 	r.input.keep()
@@ -194,6 +198,9 @@ func (r *Reader) decompress(flags stef.FrameFlags, size int) error {
 		}
 		r.headerCoded = nil
 	case restart:
+		if n, _ := r.zstd.Read(make([]byte, 1)); n > 0 {
+			return errSurplus
+		}
 		r.input.reset()
 		if err := r.zstd.Reset(&r.input); err != nil {
 			return err
@@ -261,12 +268,20 @@ func (r *Reader) content(dst []byte, n int) ([]byte, error) {
 // decode fills payload with exactly size bytes from d.
 func (r *Reader) decode(d io.Reader, size int) error {
 	p := r.payload[:0]
+	coded := len(r.input.pending)
 	for len(p) < size {
 		p = room(p, size-len(p))
-		n, err := io.ReadFull(d, p[len(p):min(cap(p), size)])
+		end := min(cap(p), size)
+		if len(p) == 0 {
+			end = 1 // a byte that takes no input was left over from before
+		}
+		n, err := io.ReadFull(d, p[len(p):end])
 		p = p[:len(p)+n]
 		if err != nil && len(p) < size {
 			return zstdError(err, len(p), size)
+		}
+		if len(r.input.pending) == coded {
+			return errSurplus
 		}
 	}
 	r.payload = p
@@ -275,6 +290,8 @@ func (r *Reader) decode(d io.Reader, size int) error {
 	}
 	return nil
 }
+
+var errSurplus = fmt.Errorf("%w: the zstd data of the frame before this gives more bytes than it said", stef.ErrCorrupt)
 
 func zstdError(err error, got, want int) error {
 	kind := stef.ErrCorrupt
@@ -343,6 +360,28 @@ func (r *Reader) Close() {
 // maxZstdTail is what may be left of a frame's compressed bytes when all of its
 // plain bytes are there: an empty last block and a checksum.
 const maxZstdTail = 16
+
+// steady fails where a source gives nothing and no error time after time, so
+// that nobody waits for it for ever.
+type steady struct {
+	src  io.Reader
+	idle int
+}
+
+// maxIdle is as many reads as package bufio tries.
+const maxIdle = 100
+
+func (s *steady) Read(b []byte) (int, error) {
+	n, err := s.src.Read(b)
+	if n > 0 || err != nil || len(b) == 0 {
+		s.idle = 0
+		return n, err
+	}
+	if s.idle++; s.idle >= maxIdle {
+		return 0, io.ErrNoProgress
+	}
+	return 0, nil
+}
 
 // zstdInput feeds a decoder with the contents of the frames that came so far.
 // What a frame has more than the decoder used, up to maxZstdTail, is read
