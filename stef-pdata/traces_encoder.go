@@ -104,7 +104,7 @@ func (e *TracesEncoder) encodeScopes(sss ptrace.ScopeSpansSlice, resource uint32
 			continue
 		}
 		if e.mode == Sorted {
-			e.sorter.collect(ss.Spans(), e.resources.entries[resource].as, id, e.at)
+			e.sorter.add(e.resources.entries[resource].as, id, spanList{ss.Spans(), e.at})
 			continue
 		}
 		e.rec.SetResource(e.resources.entries[resource].value)
@@ -139,16 +139,43 @@ func (e *TracesEncoder) writeSorted() error {
 		return compareScopes(e.scopes.entries[a].value, e.scopes.entries[b].value)
 	})
 	defer s.reset()
-	dst := e.rec.Span()
-	for _, key := range s.sort(&e.resources.ranking, &e.scopes.ranking) {
-		item := &s.items[key.entry]
-		list := &s.lists[item.list]
-		home := &s.homes[list.home]
+	s.sort(&e.resources.ranking, &e.scopes.ranking)
+	for _, h := range s.order {
+		home := &s.homes[h]
 		e.rec.SetResource(e.resources.entries[home.resource].value)
 		e.rec.SetScope(e.scopes.entries[home.scope].value)
-		if err := e.span(dst, list.spans.At(int(item.span))); err != nil {
-			e.at = list.at
-			e.at.point = int(item.span)
+		if err := e.writeHome(home); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeHome writes the spans of a scope of a resource, chunk by chunk.
+func (e *TracesEncoder) writeHome(home *spanHome) error {
+	chunk := &e.sorter.chunk
+	for l, list := range home.lists {
+		for i := range list.Len() {
+			chunk.add(list.At(i), l, i)
+			if len(chunk.items) == chunkSpans {
+				if err := e.writeChunk(home); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return e.writeChunk(home)
+}
+
+func (e *TracesEncoder) writeChunk(home *spanHome) error {
+	chunk := &e.sorter.chunk
+	defer chunk.reset()
+	dst := e.rec.Span()
+	for _, key := range chunk.sort() {
+		item := &chunk.items[key.entry]
+		if err := e.span(dst, item.Span); err != nil {
+			e.at = home.lists[item.list].at
+			e.at.point = int(item.index)
 			e.reject("", err, 1)
 		} else if err := e.w.Write(); err != nil {
 			return err

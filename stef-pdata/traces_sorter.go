@@ -8,166 +8,72 @@ import (
 	"math/bits"
 	"slices"
 
-	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 )
 
-// spanSorter collects the spans of a batch, to be written by resource, scope,
-// trace and start time. Traces are in the order in which they begin, so that
-// both times and ids run along. Where traces have few spans in a scope there are
-// no ids to save by keeping traces together, and the name comes before the trace,
-// so that spans follow each other that have the same attributes.
+// spanSorter holds the spans of a batch by resource and scope. Within these they
+// are written in chunks, each in the order of trace and start time. Traces are in
+// the order in which they begin, so that both times and ids run along. Where
+// traces have few spans in a chunk there are no ids to save by keeping traces
+// together, and the name comes before the trace, so that spans follow each other
+// that have the same attributes.
 //
-// A large batch is sorted in chunks of containers that came together, since to
-// look all over the memory of a large batch takes more time than all the rest.
+// Chunks, because in the memory of a large batch everything is far apart: a chunk
+// is read in the order in which it lies there, and written while it is in the
+// cache.
 type spanSorter struct {
-	lists  []spanList
-	homes  []spanHome
-	chunks int                  // the highest number of one
-	homed  map[[2]uint32]uint32 // by resource and scope
-	items  []spanItem
-	keys   []sortKey
-	spare  []sortKey
-
-	traces map[pcommon.TraceID]uint32
-	known  []traceInfo
-	order  []uint32 // scratch
-	names  names
-}
-
-// sparse is how many spans a trace has to have in a scope, on average, to be
-// kept together; of 1 to 5 it gave the smallest streams.
-const sparse = 3
-
-// chunkSpans is how many spans a chunk has before the next container begins
-// another one. Whole batches in one chunk gave streams 1 % smaller at most.
-const chunkSpans = 256
-
-// spanList is the spans of one container.
-type spanList struct {
-	spans       ptrace.SpanSlice
-	home, chunk uint32
-	at          place
+	homes []spanHome
+	homed map[[2]uint32]uint32 // by resource and scope
+	order []uint32             // homes, as they are written
+	chunk spanChunk
 }
 
 // spanHome is a scope of a resource.
 type spanHome struct {
 	resource, scope uint32
-	spans, traces   int
-	chunk, inChunk  int
-	rank            uint32
+	lists           []spanList
 }
 
-// traceInfo is what the order needs to know of a trace.
-type traceInfo struct {
-	start uint64 // when it begins
-	homes uint64 // a bit for each of the first 64 homes that has a span of it
-	rank  uint32
+// spanList is the spans of one container.
+type spanList struct {
+	ptrace.SpanSlice
+	at place
 }
 
-// spanItem is a span.
-type spanItem struct {
-	start             uint64
-	list, span, trace uint32
-}
-
-func (s *spanSorter) reset() {
-	clear(s.lists)
-	clear(s.homed)
-	clear(s.traces)
-	s.chunks = 0
-	s.lists, s.homes, s.items, s.known = s.lists[:0], s.homes[:0], s.items[:0], s.known[:0]
-}
-
-// collect adds the spans of a container.
-func (s *spanSorter) collect(spans ptrace.SpanSlice, resource, scope uint32, at place) {
-	h := s.home(resource, scope)
-	list, home, bit := uint32(len(s.lists)), &s.homes[h], uint64(1)<<(h&63)
-	n := spans.Len()
-	home.spans += n
-	if home.inChunk >= chunkSpans {
-		home.chunk, home.inChunk = home.chunk+1, 0
-	}
-	home.inChunk += n
-	s.chunks = max(s.chunks, home.chunk)
-	s.lists = append(s.lists, spanList{spans, h, uint32(home.chunk), at})
-	s.items = slices.Grow(s.items, n)
-	var last pcommon.TraceID
-	var trace uint32
-	for i := range n {
-		span := spans.At(i)
-		start := uint64(span.StartTimestamp())
-		if id := span.TraceID(); i == 0 || id != last {
-			last, trace = id, s.trace(id, start)
-		}
-		info := &s.known[trace]
-		info.start = min(info.start, start)
-		if info.homes&bit == 0 {
-			info.homes |= bit
-			home.traces++
-		}
-		s.items = append(s.items, spanItem{start, list, uint32(i), trace})
-	}
-}
-
-// home returns the index of a home.
-func (s *spanSorter) home(resource, scope uint32) uint32 {
+// add adds the spans of a container.
+func (s *spanSorter) add(resource, scope uint32, list spanList) {
 	key := [2]uint32{resource, scope}
 	h, ok := s.homed[key]
 	if !ok {
 		if s.homed == nil {
-			s.homed, s.traces = map[[2]uint32]uint32{}, map[pcommon.TraceID]uint32{}
+			s.homed = map[[2]uint32]uint32{}
 		}
 		h = uint32(len(s.homes))
 		s.homed[key] = h
-		s.homes = append(s.homes, spanHome{resource: resource, scope: scope})
+		s.homes = slices.Grow(s.homes, 1)[:h+1]
+		home := &s.homes[h]
+		home.resource, home.scope = resource, scope
 	}
-	return h
+	home := &s.homes[h]
+	home.lists = append(home.lists, list)
 }
 
-// trace returns the index of a trace.
-func (s *spanSorter) trace(id pcommon.TraceID, start uint64) uint32 {
-	trace, ok := s.traces[id]
-	if !ok {
-		trace = uint32(len(s.known))
-		s.traces[id] = trace
-		s.known = append(s.known, traceInfo{start: start})
+// reset forgets all spans.
+func (s *spanSorter) reset() {
+	for i := range s.homes {
+		clear(s.homes[i].lists)
+		s.homes[i].lists = s.homes[i].lists[:0]
 	}
-	return trace
+	s.homes = s.homes[:0]
+	clear(s.homed)
 }
 
-// sort returns the items in order.
-func (s *spanSorter) sort(resources, scopes *ranking) []sortKey {
-	s.rankHomes(resources, scopes)
-	s.rankTraces()
-	homeBits := bits.Len(uint(len(s.homes)))
-	chunkBits := bits.Len(uint(s.chunks))
-	traceBits := bits.Len(uint(len(s.known)))
-	nameBits := bits.Len(maxNames)
-	s.keys = slices.Grow(s.keys[:0], len(s.items))
-	for i := range s.items {
-		x := &s.items[i]
-		list, trace := &s.lists[x.list], &s.known[x.trace]
-		home := &s.homes[list.home]
-		key, used := uint64(home.rank)<<chunkBits|uint64(list.chunk), homeBits+chunkBits
-		if home.spans < sparse*home.traces {
-			key = key<<nameBits | uint64(s.names.id(list.spans.At(int(x.span)).Name()))
-			used += nameBits
-		}
-		key = key<<traceBits | uint64(trace.rank)
-		used += traceBits
-		// What is left holds the time from the beginning of the trace.
-		// Longer times come last, in their order of arrival.
-		left := max(64-used, 0)
-		key = key<<left | min(x.start-trace.start, uint64(1)<<left-1)
-		s.keys = append(s.keys, sortKey{key, uint32(i)})
+// sort puts the homes in order.
+func (s *spanSorter) sort(resources, scopes *ranking) {
+	s.order = s.order[:0]
+	for i := range s.homes {
+		s.order = append(s.order, uint32(i))
 	}
-	s.keys, s.spare = sortKeys(s.keys, s.spare, 64)
-	return s.keys
-}
-
-func (s *spanSorter) rankHomes(resources, scopes *ranking) {
-	s.scratch(len(s.homes))
 	slices.SortFunc(s.order, func(a, b uint32) int {
 		x, y := &s.homes[a], &s.homes[b]
 		return cmp.Or(
@@ -176,27 +82,77 @@ func (s *spanSorter) rankHomes(resources, scopes *ranking) {
 			cmp.Compare(a, b),
 		)
 	})
-	for rank, home := range s.order {
-		s.homes[home].rank = uint32(rank)
-	}
 }
 
-// rankTraces ranks the traces by their beginning. Those that begin at the same
-// time keep the order in which they came.
-func (s *spanSorter) rankTraces() {
-	s.scratch(len(s.known))
-	slices.SortFunc(s.order, func(a, b uint32) int {
-		return cmp.Or(cmp.Compare(s.known[a].start, s.known[b].start), cmp.Compare(a, b))
+const (
+	// chunkSpans is how many spans a chunk has at most.
+	chunkSpans = 1 << 11
+	// sparse is how many spans a trace has to have in a chunk, on average, to be
+	// kept together. Of 1 to 5 it gave the smallest streams.
+	sparse = 3
+)
+
+// spanChunk is spans to be sorted.
+type spanChunk struct {
+	items  []spanItem
+	keys   []sortKey
+	spare  []sortKey
+	traces traceTable
+	names  names
+}
+
+// spanItem is a span.
+type spanItem struct {
+	ptrace.Span
+	start       uint64
+	list, index uint32 // where it is in its home
+	trace, name uint32
+}
+
+// add adds a span.
+func (c *spanChunk) add(span ptrace.Span, list, index int) {
+	start := uint64(span.StartTimestamp())
+	c.items = append(c.items, spanItem{
+		Span: span, start: start, list: uint32(list), index: uint32(index),
+		trace: c.traces.find(span.TraceID(), start), name: c.names.id(span.Name()),
 	})
-	for rank, trace := range s.order {
-		s.known[trace].rank = uint32(rank)
-	}
 }
 
-// scratch fills order with the numbers below n.
-func (s *spanSorter) scratch(n int) {
-	s.order = s.order[:0]
-	for i := range n {
-		s.order = append(s.order, uint32(i))
+func (c *spanChunk) reset() {
+	clear(c.items)
+	c.items = c.items[:0]
+	c.traces.reset()
+}
+
+// sort returns the items in order.
+func (c *spanChunk) sort() []sortKey {
+	c.traces.rank()
+	traceBits := bits.Len(uint(len(c.traces.known)))
+	nameBits := 0
+	if len(c.items) < sparse*len(c.traces.known) {
+		nameBits = bits.Len(maxNames)
 	}
+	longest := uint64(1)<<(64-nameBits-traceBits) - 1
+	all := uint64(0)
+	c.keys = c.keys[:0]
+	for i := range c.items {
+		x := &c.items[i]
+		trace := &c.traces.known[x.trace]
+		// Times that are longer than there is room come last, in their order of
+		// arrival.
+		key := min(x.start-trace.start, longest)
+		all |= key
+		c.keys = append(c.keys, sortKey{key, uint32(i)})
+	}
+	timeBits := bits.Len64(all)
+	for i := range c.items {
+		x := &c.items[i]
+		key := uint64(c.traces.known[x.trace].rank)
+		if nameBits > 0 {
+			key |= uint64(x.name) << traceBits
+		}
+		c.keys[i].key |= key << timeBits
+	}
+	c.keys, c.spare = sortKeys(c.keys, c.spare, nameBits+traceBits+timeBits)
+	return c.keys
 }

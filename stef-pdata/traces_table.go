@@ -1,0 +1,74 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefpdata
+
+import (
+	"cmp"
+	"encoding/binary"
+	"slices"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+)
+
+// traceTable numbers the traces of a chunk. It is small enough to stay in the
+// cache, and so small that crafted ids, all in one place of it, do no harm.
+type traceTable struct {
+	known []traceInfo
+	slots [2 * chunkSpans]uint16 // numbers, counted from 1
+	order []uint16
+	last  uint32
+}
+
+// traceInfo is what the order needs to know of a trace.
+type traceInfo struct {
+	id    pcommon.TraceID
+	start uint64 // when it begins
+	rank  uint32
+}
+
+func (t *traceTable) reset() {
+	t.known = t.known[:0]
+	clear(t.slots[:])
+}
+
+// find returns the number of a trace that has a span of the start.
+func (t *traceTable) find(id pcommon.TraceID, start uint64) uint32 {
+	if len(t.known) == 0 || t.known[t.last].id != id {
+		t.last = t.search(id)
+	}
+	info := &t.known[t.last]
+	info.start = min(info.start, start)
+	return t.last
+}
+
+func (t *traceTable) search(id pcommon.TraceID) uint32 {
+	// Ids are random, or half of them is.
+	x := binary.LittleEndian.Uint64(id[:8]) ^ binary.LittleEndian.Uint64(id[8:])
+	for slot := x * 0x9e3779b97f4a7c15 >> 32; ; slot++ {
+		at := &t.slots[slot%uint64(len(t.slots))]
+		if *at == 0 {
+			t.known = append(t.known, traceInfo{id: id, start: 1<<64 - 1})
+			*at = uint16(len(t.known))
+			return uint32(len(t.known) - 1)
+		}
+		if t.known[*at-1].id == id {
+			return uint32(*at - 1)
+		}
+	}
+}
+
+// rank ranks the traces by their beginning. Those that begin at the same time
+// keep the order in which they came.
+func (t *traceTable) rank() {
+	t.order = t.order[:0]
+	for i := range t.known {
+		t.order = append(t.order, uint16(i))
+	}
+	slices.SortFunc(t.order, func(a, b uint16) int {
+		return cmp.Or(cmp.Compare(t.known[a].start, t.known[b].start), cmp.Compare(a, b))
+	})
+	for rank, trace := range t.order {
+		t.known[trace].rank = uint32(rank)
+	}
+}
