@@ -284,7 +284,8 @@ func (p *plan) printMultimapEncoder(pr *printer, n string, k, v part) {
 	pr.P("func (e *%sEncoder) Encode(m *%s) {", private(n), n)
 	pr.P("changed := m.node.Take()")
 	pr.P("pairs := m.pairs")
-	pr.P("if changed&stefrt.FullBit == 0 && len(pairs) <= stefrt.MaxValueBits {")
+	// An empty multimap is always in full.
+	pr.P("if changed&stefrt.FullBit == 0 && uint(len(pairs)-1) < stefrt.MaxValueBits {")
 	// Pairs that were cut off can still be changed by who kept them.
 	pr.P("changed &= 1<<len(pairs) - 1")
 	pr.P("e.head.Write(changed << 1)")

@@ -155,7 +155,7 @@ func (e *bodyParamsEncoder) register(b *stefrt.EncoderBuilder, name string) {
 func (e *bodyParamsEncoder) Encode(m *BodyParams) {
 	changed := m.node.Take()
 	pairs := m.pairs
-	if changed&stefrt.FullBit == 0 && len(pairs) <= stefrt.MaxValueBits {
+	if changed&stefrt.FullBit == 0 && uint(len(pairs)-1) < stefrt.MaxValueBits {
 		changed &= 1<<len(pairs) - 1
 		e.head.Write(changed << 1)
 		for ; changed != 0; changed &= changed - 1 {
