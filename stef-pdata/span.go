@@ -19,15 +19,15 @@ type spanWriter struct {
 	copier
 	kept   spanKept
 	keys   keySorter
+	places []uint8
 	losses Losses
 }
 
-// span sets all of a span. Every field is set, so what is left of a span that
+// span sets all of a span but its attributes. Every field is set, so what is left of a span that
 // was refused on the way does no harm.
 //
 // spec: #otlp-spans
 func (w *spanWriter) span(dst *otelstef.Span, s ptrace.Span) error {
-	w.begin()
 	var text idText
 	dst.SetTraceID(w.traceID(&text, s.TraceID()))
 	dst.SetSpanID(w.spanID(&text, s.SpanID()))
@@ -39,9 +39,6 @@ func (w *spanWriter) span(dst *otelstef.Span, s ptrace.Span) error {
 	dst.SetKind(otelstef.SpanKind(int64(s.Kind()))) // OTLP enums are signed
 	dst.SetStartTimeUnixNano(uint64(s.StartTimestamp()))
 	dst.SetEndTimeUnixNano(uint64(s.EndTimestamp()))
-	if err := w.pairsOf(dst.Attributes(), s.Attributes()); err != nil {
-		return inField("attributes", err)
-	}
 	dst.SetDroppedAttributesCount(uint64(s.DroppedAttributesCount()))
 	if err := w.events(dst, s.Events()); err != nil {
 		return err
@@ -102,28 +99,29 @@ func (w *spanWriter) spanID(text *idText, id pcommon.SpanID) []byte {
 	return text[:hex.Encode(text[:], id[:])]
 }
 
-// pairsOf gives dst the attributes of a span, event or link in the order of the
-// mode.
-func (w *spanWriter) pairsOf(dst *otelstef.Attributes, src pcommon.Map) error {
-	n := src.Len()
-	if n == 0 {
-		dst.SetLen(0)
-		return nil
-	}
-	if !w.byKey {
+// pairsOf gives dst the attributes of an event or link in the order of the mode.
+func (w *spanWriter) pairsOf(dst *otelstef.Attributes, src pcommon.Map, hint uint8) error {
+	if !w.byKey || src.Len() == 0 {
 		return w.attributes(dst, src)
+	}
+	var set *keySet
+	set, w.places = w.keys.find(src, hint, w.places[:0])
+	return w.placed(dst, src, set, w.places)
+}
+
+// placed gives dst attributes in the order of their keys, as find told it.
+func (w *spanWriter) placed(dst *otelstef.Attributes, src pcommon.Map, set *keySet, places []uint8) error {
+	n := src.Len()
+	if set == nil && n > 0 {
+		return w.attributesByKey(dst, src)
 	}
 	if err := w.pairs(n); err != nil {
 		return err
 	}
-	set := w.keys.find(src)
-	if set == nil {
-		return w.attributesByKey(dst, src)
-	}
 	dst.SetLen(n)
 	i := 0
 	for _, v := range src.All() {
-		at := set.place[w.keys.now[i]] - 1
+		at := places[i]
 		if err := w.attribute(dst, int(at), set.keys[at], v); err != nil {
 			return err
 		}
@@ -150,7 +148,7 @@ func (w *spanWriter) events(dst *otelstef.Span, src ptrace.SpanEventSlice) error
 		w.left -= len(name)
 		to.SetTimeUnixNano(uint64(from.Timestamp()))
 		to.SetDroppedAttributesCount(uint64(from.DroppedAttributesCount()))
-		if err := w.pairsOf(to.Attributes(), from.Attributes()); err != nil {
+		if err := w.pairsOf(to.Attributes(), from.Attributes(), hintOf(name)); err != nil {
 			return inField(fmt.Sprintf("events[%d].attributes", i), err)
 		}
 	}
@@ -178,7 +176,7 @@ func (w *spanWriter) links(dst *otelstef.Span, src ptrace.SpanLinkSlice) error {
 		w.left -= len(state)
 		to.SetFlags(uint64(from.Flags()))
 		to.SetDroppedAttributesCount(uint64(from.DroppedAttributesCount()))
-		if err := w.pairsOf(to.Attributes(), from.Attributes()); err != nil {
+		if err := w.pairsOf(to.Attributes(), from.Attributes(), 0); err != nil {
 			return inField(fmt.Sprintf("links[%d].attributes", i), err)
 		}
 	}

@@ -119,7 +119,15 @@ func (e *TracesEncoder) encodeScopes(sss ptrace.ScopeSpansSlice, resource uint32
 func (e *TracesEncoder) writeSpans(spans ptrace.SpanSlice) error {
 	dst := e.rec.Span()
 	for i := range spans.Len() {
-		if err := e.span(dst, spans.At(i)); err != nil {
+		span := spans.At(i)
+		e.begin()
+		err := e.attributes(dst.Attributes(), span.Attributes())
+		if err != nil {
+			err = inField("attributes", err)
+		} else {
+			err = e.span(dst, span)
+		}
+		if err != nil {
 			e.at.point = i
 			e.reject("", err, 1)
 		} else if err := e.w.Write(); err != nil {
@@ -156,7 +164,7 @@ func (e *TracesEncoder) writeHome(home *spanHome) error {
 	chunk := &e.sorter.chunk
 	for l, list := range home.lists {
 		for i := range list.Len() {
-			chunk.add(list.At(i), l, i)
+			chunk.add(&e.keys, list.At(i), l, i)
 			if len(chunk.items) == chunkSpans {
 				if err := e.writeChunk(home); err != nil {
 					return err
@@ -173,7 +181,14 @@ func (e *TracesEncoder) writeChunk(home *spanHome) error {
 	dst := e.rec.Span()
 	for _, key := range chunk.sort() {
 		item := &chunk.items[key.entry]
-		if err := e.span(dst, item.Span); err != nil {
+		e.begin()
+		err := e.placed(dst.Attributes(), item.Attributes(), item.keys, chunk.places[item.places:])
+		if err != nil {
+			err = inField("attributes", err)
+		} else {
+			err = e.span(dst, item.Span)
+		}
+		if err != nil {
 			e.at = home.lists[item.list].at
 			e.at.point = int(item.index)
 			e.reject("", err, 1)

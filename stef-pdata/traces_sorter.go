@@ -99,6 +99,7 @@ type spanChunk struct {
 	spare  []sortKey
 	traces traceTable
 	names  names
+	places []uint8
 }
 
 // spanItem is a span.
@@ -107,20 +108,26 @@ type spanItem struct {
 	start       uint64
 	list, index uint32 // where it is in its home
 	trace, name uint32
+	keys        *keySet
+	places      uint32 // of the attributes: where they are in the chunk
 }
 
 // add adds a span.
-func (c *spanChunk) add(span ptrace.Span, list, index int) {
+func (c *spanChunk) add(keys *keySorter, span ptrace.Span, list, index int) {
 	start := uint64(span.StartTimestamp())
-	c.items = append(c.items, spanItem{
-		Span: span, start: start, list: uint32(list), index: uint32(index),
+	x := spanItem{
+		Span: span, start: start, list: uint32(list), index: uint32(index), places: uint32(len(c.places)),
 		trace: c.traces.find(span.TraceID(), start), name: c.names.id(span.Name()),
-	})
+	}
+	if span.Attributes().Len() > 0 {
+		x.keys, c.places = keys.find(span.Attributes(), uint8(x.name), c.places)
+	}
+	c.items = append(c.items, x)
 }
 
 func (c *spanChunk) reset() {
 	clear(c.items)
-	c.items = c.items[:0]
+	c.items, c.places = c.items[:0], c.places[:0]
 	c.traces.reset()
 }
 
