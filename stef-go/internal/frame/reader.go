@@ -157,6 +157,9 @@ func (r *Reader) readVarHeader() error {
 func (r *Reader) Next() (flags stef.FrameFlags, payload []byte, err error) {
 	r.start = r.offset
 	if _, err := r.src.Peek(1); err == io.EOF {
+		if err := r.endZstd(r.frame); err != nil {
+			return 0, nil, r.Error(err)
+		}
 		return 0, nil, io.EOF
 	} else if err != nil {
 		// Peek took the error from the source, which may not repeat it.
@@ -198,8 +201,8 @@ func (r *Reader) decompress(flags stef.FrameFlags, size int) error {
 		}
 		r.headerCoded = nil
 	case restart:
-		if n, _ := r.zstd.Read(make([]byte, 1)); n > 0 {
-			return errSurplus
+		if err := r.endZstd(r.frame - 1); err != nil {
+			return err
 		}
 		r.input.reset()
 		if err := r.zstd.Reset(&r.input); err != nil {
@@ -281,7 +284,7 @@ func (r *Reader) decode(d io.Reader, size int) error {
 			return zstdError(err, len(p), size)
 		}
 		if len(r.input.pending) == coded {
-			return errSurplus
+			return surplusError(r.frame - 1)
 		}
 	}
 	r.payload = p
@@ -291,7 +294,25 @@ func (r *Reader) decode(d io.Reader, size int) error {
 	return nil
 }
 
-var errSurplus = fmt.Errorf("%w: the zstd data of the frame before this gives more bytes than it said", stef.ErrCorrupt)
+// endZstd checks that nothing is left in the zstd stream that ends with a
+// frame: no plain bytes, and no checksum that is wrong.
+func (r *Reader) endZstd(frame int) error {
+	if r.zstd == nil {
+		return nil
+	}
+	n, err := r.zstd.Read(make([]byte, 1))
+	switch {
+	case n > 0:
+		return surplusError(frame)
+	case errors.Is(err, zstd.ErrCRCMismatch):
+		return fmt.Errorf("%w: zstd data up to frame %d: %w", stef.ErrCorrupt, frame, err)
+	}
+	return nil
+}
+
+func surplusError(frame int) error {
+	return fmt.Errorf("%w: the zstd data of frame %d gives more bytes than it says", stef.ErrCorrupt, frame)
+}
 
 func zstdError(err error, got, want int) error {
 	kind := stef.ErrCorrupt

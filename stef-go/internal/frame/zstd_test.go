@@ -1,0 +1,211 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package frame_test
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/klauspost/compress/zstd"
+	"github.com/stretchr/testify/require"
+
+	stef "github.com/otelstef/stef/stef-go"
+)
+
+// TestReferenceStream reads a stream of the reference implementation: one zstd
+// frame that begins in the variable header and never ends, and with the restart
+// of the compression a second one.
+func TestReferenceStream(t *testing.T) {
+	f := func(second string) {
+		t.Helper()
+		parts, err := read(unhex(t, zstdHead+
+			"00 02 0b 28b52ffd 04 68 100000 0000"+
+			"00 0e 11 700000 01 03 69 3f f0 01 00 0c 68 65 6c 6c 6f 30"+second))
+		require.NoError(t, err)
+		require.Len(t, parts, 2)
+		require.Equal(t, unhex(t, "01 03 69 3f f0 01 00 0c 68 65 6c 6c 6f 30"), []byte(parts[0].content))
+		require.Equal(t, unhex(t, "01 03 69 3a fe 03 00 0c 68 65 6c 6c 6f 31 02"), []byte(parts[1].content))
+	}
+	f("00 0f 12 780000 01 03 69 3a fe 03 00 0c 68 65 6c 6c 6f 31 02")
+	f("02 0f 18 28b52ffd 04 68 780000 01 03 69 3a fe 03 00 0c 68 65 6c 6c 6f 31 02")
+}
+
+// texts makes contents that repeat what came before them, so that they
+// compress only with it in reach.
+func texts(n, size int) []string {
+	rnd := rand.New(rand.NewPCG(7, 7))
+	words := make([]string, 200)
+	for i := range words {
+		b := make([]byte, 12)
+		for j := range b {
+			b[j] = byte(rnd.IntN(256))
+		}
+		words[i] = string(b)
+	}
+	out := make([]string, n)
+	for i := range out {
+		var s strings.Builder
+		for s.Len() < size {
+			s.WriteString(words[rnd.IntN(len(words))])
+		}
+		out[i] = s.String()[:size]
+	}
+	return out
+}
+
+func TestZstdAcrossFrames(t *testing.T) {
+	contents := texts(20, 1<<10)
+	for name, write := range map[string]func(c *coder, i int, content string) []byte{
+		"flushed":               func(c *coder, _ int, s string) []byte { return c.flushed(0, s) },
+		"restarted always":      func(c *coder, _ int, s string) []byte { return c.flushed(2, s) },
+		"restarted sometimes":   func(c *coder, i int, s string) []byte { return c.flushed(byte(i%3/2*2), s) },
+		"complete and flagged":  func(c *coder, _ int, s string) []byte { return c.complete(2, s) },
+		"complete and not said": func(c *coder, _ int, s string) []byte { return c.complete(0, s) },
+		"complete, then flushed": func(c *coder, i int, s string) []byte {
+			if i < 6 {
+				return c.complete(0, s)
+			}
+			return c.flushed(byte(i/6%2*2), s)
+		},
+		"with flags beside":       func(c *coder, _ int, s string) []byte { return c.flushed(7, s) },
+		"other flags, no restart": func(c *coder, _ int, s string) []byte { return c.flushed(5, s) },
+	} {
+		for _, checksum := range []bool{false, true} {
+			c := newCoder(t, zstd.WithEncoderCRC(checksum))
+			var head []byte
+			if strings.HasPrefix(name, "complete") {
+				head = c.complete(0, "\x00\x00")
+			} else {
+				head = c.flushed(0, "\x00\x00")
+			}
+			stream := append(unhex(t, zstdHead), head...)
+			for i, s := range contents {
+				stream = append(stream, write(c, i, s)...)
+			}
+			parts, err := read(stream)
+			require.NoError(t, err, name)
+			require.Len(t, parts, len(contents), name)
+			for i, p := range parts {
+				require.Equal(t, contents[i], p.content, name)
+			}
+		}
+	}
+}
+
+// TestZstdHistory: a frame that goes on needs what came before it.
+func TestZstdHistory(t *testing.T) {
+	c := newCoder(t)
+	contents := texts(2, 4<<10)
+	stream := join(unhex(t, zstdHead), c.flushed(0, "\x00\x00"), c.flushed(0, contents[0]), c.flushed(0, contents[0]))
+	parts, err := read(stream)
+	require.NoError(t, err)
+	require.Equal(t, contents[0], parts[1].content)
+	require.Less(t, len(stream), 3<<10+len(contents[0]), "the second time costs next to nothing")
+
+	// Without the flag there is no new beginning, so the middle frame missing
+	// is an error.
+	c = newCoder(t)
+	head, first, second := c.flushed(0, "\x00\x00"), c.flushed(0, contents[0]), c.flushed(0, contents[0])
+	_, err = read(join(unhex(t, zstdHead), head, second))
+	require.ErrorIs(t, err, stef.ErrCorrupt)
+	_ = first
+}
+
+func TestZstdErrors(t *testing.T) {
+	c := newCoder(t)
+	head := join(unhex(t, zstdHead), c.complete(0, "\x00\x00"))
+	at := int64(len(head))
+	f := func(kind error, frame int, offset int64, text string, frames ...[]byte) {
+		t.Helper()
+		_, err := read(join(head, join(frames...)))
+		requireError(t, err, kind, offset, frame, text)
+	}
+	coded := func(content string) []byte {
+		b := c.complete(0, content)
+		return b[len(codedFrame(0, len(content), nil)):]
+	}
+	hello := coded("hello, hello, hello")
+
+	f(stef.ErrCorrupt, 1, at, "zstd gave 0 of 5 bytes", codedFrame(2, 5, []byte("nozstd")))
+	f(stef.ErrCorrupt, 1, at, "zstd gave 0 of 5 bytes", codedFrame(2, 5, nil))
+	f(stef.ErrCorrupt, 1, at, "zstd gave 19 of 20 bytes", codedFrame(2, 20, hello))
+	f(stef.ErrCorrupt, 1, at, "compressed bytes are left over", codedFrame(2, 19, append(bytes.Clone(hello), make([]byte, 40)...)))
+	f(stef.ErrCorrupt, 1, at, "compressed bytes are left over", codedFrame(2, 19, append(bytes.Clone(hello), hello...)))
+	f(stef.ErrLimit, 1, at, "frame of 67108865 bytes", unhex(t, "02 01 81 80 80 20"))
+	f(stef.ErrCorrupt, 1, at, "frame of no bytes", unhex(t, "02 00 00"))
+
+	// What zstd gives more than was said would begin the next frame.
+	const more = "the zstd data of frame 1 gives more bytes than it says"
+	surplus := codedFrame(2, 18, hello)
+	second := at + int64(len(surplus))
+	f(stef.ErrCorrupt, 1, second, more, surplus)
+	for _, flags := range []byte{0, 2} {
+		f(stef.ErrCorrupt, 2, second, more, surplus, c.complete(flags, "x"))
+	}
+	flushed := newCoder(t)
+	long := flushed.flushed(2, "0123456789")
+	long[1] = 9
+	f(stef.ErrCorrupt, 2, at+int64(len(long)), more, long, flushed.flushed(0, "abc"))
+
+	sum := newCoder(t, zstd.WithEncoderCRC(true))
+	wrong := sum.complete(2, "hello")
+	wrong[len(wrong)-1] ^= 1
+	f(stef.ErrCorrupt, 1, at, "CRC check failed", wrong)
+	// A checksum behind a flush is looked at with what follows.
+	wrong = sum.flushedAndComplete(2, "hello")
+	wrong[len(wrong)-1] ^= 1
+	second = at + int64(len(wrong))
+	f(stef.ErrCorrupt, 1, second, "CRC check failed", wrong)
+	f(stef.ErrCorrupt, 2, second, "CRC check failed", wrong, sum.complete(2, "x"))
+	f(stef.ErrCorrupt, 2, second, "CRC check failed", wrong, sum.complete(0, "x"))
+}
+
+func TestZstdHeaderErrors(t *testing.T) {
+	f := func(kind error, text string, frame []byte) {
+		t.Helper()
+		_, err := read(join(unhex(t, zstdHead), frame))
+		requireError(t, err, kind, 7, 0, text)
+	}
+	c := newCoder(t)
+	f(stef.ErrCorrupt, "zstd gave 0 of 2 bytes", codedFrame(0, 2, []byte{0, 0}))
+	f(stef.ErrCorrupt, "unexpected EOF", unhex(t, "00 02"))
+	f(stef.ErrCorrupt, "left over", codedFrame(0, 2, append(c.complete(0, "\x00\x00")[3:], make([]byte, 40)...)))
+	f(stef.ErrLimit, "frame of 1048577 bytes", unhex(t, "00 81 80 40 02 00 00"))
+}
+
+func TestZstdWindow(t *testing.T) {
+	content := texts(1, 100<<10)[0]
+	limits := stef.DefaultLimits()
+	limits.WindowBytes = 64 << 10
+	f := func(window int, kind error) {
+		t.Helper()
+		c := newCoder(t, zstd.WithWindowSize(window))
+		stream := join(unhex(t, zstdHead), newCoder(t, zstd.WithWindowSize(1<<10)).complete(0, "\x00\x00"), c.flushed(2, content))
+		parts, _, err := readAll(bytes.NewReader(stream), limits)
+		if kind == nil {
+			require.NoError(t, err)
+			require.Equal(t, content, parts[0].content)
+			return
+		}
+		requireError(t, err, kind, 7+int64(len(stream)-7-len(c.flushed(2, content))), 1, "window size")
+	}
+	f(64<<10, nil)
+	f(128<<10, stef.ErrLimit)
+}
+
+// TestZstdLongStream: no limit is on all frames of a stream together.
+func TestZstdLongStream(t *testing.T) {
+	const frames, size = 40, 4 << 20
+	c := newCoder(t, zstd.WithEncoderLevel(zstd.SpeedFastest))
+	stream := join(unhex(t, zstdHead), c.flushed(0, "\x00\x00"))
+	content := strings.Repeat("x", size)
+	for range frames {
+		stream = append(stream, c.flushed(0, content)...)
+	}
+	parts, err := read(stream)
+	require.NoError(t, err)
+	require.Len(t, parts, frames)
+}
