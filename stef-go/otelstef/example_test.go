@@ -1,0 +1,199 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package otelstef_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"log"
+
+	stef "github.com/otelstef/stef/stef-go"
+	"github.com/otelstef/stef/stef-go/otelstef"
+)
+
+// A writer has one record, which keeps its contents: set what changes, Write.
+func Example() {
+	var stream bytes.Buffer
+	w, err := otelstef.NewMetricsWriter(&stream, stef.WithCompression(stef.Zstd))
+	if err != nil {
+		log.Fatal(err)
+	}
+	rec := w.Record()
+	rec.Metric().SetName("http.server.requests")
+	rec.Metric().SetType(otelstef.MetricTypeSum)
+	rec.Metric().SetMonotonic(true)
+	rec.Attributes().SetLen(1)
+	for i, route := range []string{"/login", "/cart", "/cart"} {
+		rec.Attributes().SetString(0, "http.route", route)
+		rec.Point().SetTimestamp(1_700_000_000_000_000_000 + uint64(i)*1_000_000_000)
+		rec.Point().Value().SetInt64(int64(10 * i))
+		if err := w.Write(); err != nil {
+			log.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		log.Fatal(err)
+	}
+
+	r, err := otelstef.NewMetricsReader(&stream)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for r.Next() {
+		rec := r.Record()
+		fmt.Println(rec.Metric().Name(), rec.Attributes().Value(0).String(), rec.Point().Value().Int64())
+	}
+	if err := r.Err(); err != nil {
+		log.Fatal(err)
+	}
+	// Output:
+	// http.server.requests /login 0
+	// http.server.requests /cart 10
+	// http.server.requests /cart 20
+}
+
+// Values of dictionary structs that come again and again are made once and set
+// by pointer. They must not change from then on.
+func Example_shared() {
+	resources := map[string]*otelstef.Resource{}
+	for _, name := range []string{"frontend", "checkout"} {
+		r := otelstef.NewResource()
+		r.Attributes().SetLen(1)
+		r.Attributes().SetString(0, "service.name", name)
+		resources[name] = r
+	}
+
+	var stream bytes.Buffer
+	w, err := otelstef.NewLogsWriter(&stream)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, line := range []struct{ service, text string }{
+		{"frontend", "hello"}, {"frontend", "cart is empty"}, {"checkout", "paid"}, {"frontend", "bye"},
+	} {
+		w.Record().SetResource(resources[line.service])
+		w.Record().Record().Body().SetString(line.text)
+		if err := w.Write(); err != nil {
+			log.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		log.Fatal(err)
+	}
+
+	r, err := otelstef.NewLogsReader(&stream)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for r.Next() {
+		// Marked is what is not as in the record before, so a backend looks a
+		// resource up only when it has to.
+		if r.Record().Modified()&otelstef.LogsFieldResource != 0 {
+			fmt.Println(r.Record().Resource().Attributes().Value(0).String() + ":")
+		}
+		fmt.Println("-", r.Record().Record().Body().String())
+	}
+	// Output:
+	// frontend:
+	// - hello
+	// - cart is empty
+	// checkout:
+	// - paid
+	// frontend:
+	// - bye
+}
+
+// Run looks ahead: how many of the next records leave some fields as they are.
+func ExampleMetricsReader_Run() {
+	var stream bytes.Buffer
+	w, err := otelstef.NewMetricsWriter(&stream)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for i := range 7 {
+		w.Record().Metric().SetName([]string{"cpu", "memory"}[i/4])
+		w.Record().Point().SetTimestamp(uint64(i))
+		if err := w.Write(); err != nil {
+			log.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		log.Fatal(err)
+	}
+
+	r, err := otelstef.NewMetricsReader(&stream)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for r.Next() {
+		points := make([]uint64, 0, 1+r.Run(otelstef.MetricsFieldMetric))
+		points = append(points, r.Record().Point().Timestamp())
+		for len(points) < cap(points) && r.Next() {
+			points = append(points, r.Record().Point().Timestamp())
+		}
+		fmt.Println(r.Record().Metric().Name(), points)
+	}
+	// Output:
+	// cpu [0 1 2 3]
+	// memory [4 5 6]
+}
+
+// Streams in the published schema are read by every implementation. What that
+// schema lacks is left out.
+func ExamplePublishedSpans() {
+	var stream bytes.Buffer
+	w, err := otelstef.NewSpansWriter(&stream, otelstef.PublishedSpans())
+	if err != nil {
+		log.Fatal(err)
+	}
+	span := w.Record().Span()
+	span.SetName("GET /cart")
+	span.SetDroppedAttributesCount(1)
+	span.SetDroppedLinksCount(2) // not in the published schema
+	if err := errors.Join(w.Write(), w.Close()); err != nil {
+		log.Fatal(err)
+	}
+	r, err := otelstef.NewSpansReader(&stream)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for r.Next() {
+		span := r.Record().Span()
+		fmt.Println(span.Name(), span.DroppedAttributesCount(), span.DroppedLinksCount())
+	}
+	// Output: GET /cart 1 0
+}
+
+// A cut or damaged stream ends in an error that says where, after all records
+// of the frames before.
+func Example_errors() {
+	var stream bytes.Buffer
+	w, err := otelstef.NewMetricsWriter(&stream)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for range 2 {
+		if err := errors.Join(w.Write(), w.Flush()); err != nil {
+			log.Fatal(err)
+		}
+	}
+	cut := stream.Bytes()[:stream.Len()-1]
+	r, err := otelstef.NewMetricsReader(bytes.NewReader(cut))
+	if err != nil {
+		log.Fatal(err)
+	}
+	records := 0
+	for r.Next() {
+		records++
+	}
+	fmt.Println(records, errors.Is(r.Err(), stef.ErrCorrupt))
+	var at *stef.FormatError
+	if errors.As(r.Err(), &at) {
+		fmt.Println("frame", at.Frame)
+	}
+	// Output:
+	// 1 true
+	// frame 2
+}

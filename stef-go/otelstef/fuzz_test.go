@@ -1,0 +1,97 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package otelstef_test
+
+import (
+	"bytes"
+	"errors"
+	"testing"
+
+	stef "github.com/otelstef/stef/stef-go"
+	"github.com/otelstef/stef/stef-go/dynamic"
+	"github.com/otelstef/stef/stef-go/otelstef"
+	"github.com/otelstef/stef/stef-go/schema"
+	"github.com/otelstef/stef/stef-go/steftest"
+)
+
+// small limits keep a fuzz target fast: what a stream can make a reader do is
+// bounded by them.
+var small = stef.Limits{FrameBytes: 1 << 20, DictBytes: 1 << 20, RecordBytes: 1 << 20, Depth: 100, WindowBytes: 256 << 10}
+
+// fuzzReader reads whole streams by the generated reader and by package
+// dynamic. Where both go on they must see the same records, and where one ends
+// the other must not end well.
+func fuzzReader(f *testing.F, root *steftest.Root, published stef.WriterOption) {
+	for seed := range uint64(4) {
+		for _, options := range settings {
+			f.Add(writeStream(f, root, seed, 2, options...).bytes)
+		}
+	}
+	if published != nil {
+		f.Add(writeStream(f, root, 5, 2, published).bytes)
+	}
+	f.Fuzz(func(t *testing.T, stream []byte) {
+		r, err := root.NewReader(bytes.NewReader(stream), stef.WithLimits(small))
+		d, errDynamic := dynamic.NewReader(bytes.NewReader(stream), root.Schema, dynamic.WithAssumedWire(root.Base),
+			dynamic.WithMaxDictBytes(1<<20), dynamic.WithMaxRecordBytes(4<<20))
+		if err != nil || errDynamic != nil {
+			agree(t, err, errDynamic)
+			return
+		}
+		kept, err := schema.Keep(root.Schema, r.Schema())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for r.Next() && r.Stats().Records <= 2000 {
+			if !d.Next() {
+				agree(t, nil, d.Err())
+				return
+			}
+			if diff := steftest.Diff(root.Schema, d.Record(), steftest.Value(r.Record(), root.Schema, kept)); diff != "" {
+				t.Fatalf("record %d: %s", r.Stats().Records, diff)
+			}
+		}
+		if r.Stats().Records > 2000 {
+			return
+		}
+		if d.Next() {
+			agree(t, r.Err(), nil)
+			return
+		}
+		agree(t, r.Err(), d.Err())
+	})
+}
+
+// agree fails unless both readers end a stream alike: well, or with an error.
+// Limits count different things on either side.
+func agree(t *testing.T, generated, byDynamic error) {
+	t.Helper()
+	if generated != nil {
+		requireTyped(t, generated)
+	}
+	if (generated == nil) == (byDynamic == nil) || errors.Is(generated, stef.ErrLimit) || errors.Is(byDynamic, dynamic.ErrLimit) {
+		return
+	}
+	t.Fatalf("generated: %v; dynamic: %v", generated, byDynamic)
+}
+
+func FuzzMetricsReader(f *testing.F) { fuzzReader(f, metricsRoot(f), otelstef.PublishedMetrics()) }
+func FuzzSpansReader(f *testing.F)   { fuzzReader(f, spansRoot(f), otelstef.PublishedSpans()) }
+func FuzzLogsReader(f *testing.F)    { fuzzReader(f, logsRoot(f), nil) }
+
+// FuzzWriteRead checks the properties of a root with a seed, so that a failure
+// becomes a file of the corpus.
+func FuzzWriteRead(f *testing.F) {
+	for seed := range uint64(4) {
+		f.Add(seed)
+	}
+	roots := []*steftest.Root{metricsRoot(f), spansRoot(f), logsRoot(f)}
+	f.Fuzz(func(t *testing.T, seed uint64) {
+		root := roots[seed%uint64(len(roots))]
+		steftest.RoundTrip(t, root, seed)
+		steftest.Evolve(t, root, seed)
+		steftest.Mutate(t, root, seed)
+		steftest.SelfContained(t, root, seed)
+	})
+}
