@@ -1,0 +1,269 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package frame_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/klauspost/compress/zstd"
+	"github.com/stretchr/testify/require"
+
+	stef "github.com/otelstef/stef/stef-go"
+	"github.com/otelstef/stef/stef-go/codec"
+	"github.com/otelstef/stef/stef-go/column"
+	"github.com/otelstef/stef/stef-go/internal/frame"
+)
+
+// chunks is a destination that remembers every Write.
+type chunks [][]byte
+
+func (c *chunks) Write(b []byte) (int, error) {
+	*c = append(*c, bytes.Clone(b))
+	return len(b), nil
+}
+
+func config(t testing.TB, options ...stef.WriterOption) *stef.WriterConfig {
+	t.Helper()
+	c, err := stef.NewWriterConfig(options...)
+	require.NoError(t, err)
+	return &c
+}
+
+// tree is a root of bytes with a column of floats below it, so that blocks of
+// both kinds are written.
+type tree struct {
+	column.WriteTree
+	root   codec.Headers
+	floats codec.Float64Encoder
+}
+
+func newTree() *tree {
+	t := new(tree)
+	t.Open("root", &t.root)
+	t.Add("floats", &t.floats)
+	t.Close()
+	return t
+}
+
+// fill gives the columns the data of a frame and returns its content.
+func (t *tree) fill(records uint64, root string, floats ...float64) string {
+	t.Reset()
+	t.root.Buf = append(t.root.Buf, root...)
+	for _, v := range floats {
+		t.floats.Encode(v)
+	}
+	content := []byte{byte(records)}
+	content, _ = t.AppendSizes(content)
+	content = t.root.AppendTo(content)
+	if root != "" {
+		content = t.floats.AppendTo(content)
+	}
+	return string(content)
+}
+
+func TestWriterHeads(t *testing.T) {
+	f := func(want []string, h frame.VarHeader, options ...stef.WriterOption) {
+		t.Helper()
+		var dst chunks
+		w, err := frame.NewWriter(&dst, config(t, options...), &h)
+		require.NoError(t, err)
+		w.Close()
+		require.Len(t, dst, 2, "every header is one Write")
+		for i := range want {
+			require.Equal(t, unhex(t, want[i]), dst[i])
+		}
+		r, err := frame.NewReader(bytes.NewReader(join(dst...)), stef.DefaultLimits())
+		require.NoError(t, err)
+		require.Equal(t, h, *r.Header())
+		_, _, err = r.Next()
+		require.Equal(t, io.EOF, err)
+	}
+	data := map[string]string{"k": "vv"}
+	f([]string{plainHead, "00 02 00 00"}, frame.VarHeader{})
+	f([]string{plainHead, "00 09 02 01 09 01 01 6b 02 76 76"}, frame.VarHeader{Schema: []int{9}, UserData: data})
+	// A zstd frame of its own: magic, a single segment of 2 bytes, one raw
+	// block, the last.
+	f([]string{zstdHead, "00 02 0b 28b52ffd 20 02 110000 0000"}, frame.VarHeader{}, stef.WithCompression(stef.Zstd))
+}
+
+// TestWriterLargeHeader: headers of more than 255 bytes and of more than a zstd
+// block are read by us and by any other decoder.
+func TestWriterLargeHeader(t *testing.T) {
+	for _, pairs := range []int{1, 2, 600} {
+		h := frame.VarHeader{UserData: map[string]string{}}
+		for i := range pairs {
+			h.UserData[strings.Repeat("k", i%256)+string(rune('a'+i/256))] = strings.Repeat("v", 255)
+		}
+		var dst chunks
+		w, err := frame.NewWriter(&dst, config(t, stef.WithCompression(stef.Zstd)), &h)
+		require.NoError(t, err)
+		w.Close()
+		r, err := frame.NewReader(bytes.NewReader(join(dst...)), stef.DefaultLimits())
+		require.NoError(t, err)
+		require.Equal(t, h, *r.Header())
+
+		magic := bytes.Index(dst[1], unhex(t, "28b52ffd"))
+		d, err := zstd.NewReader(nil)
+		require.NoError(t, err)
+		plain, err := d.DecodeAll(dst[1][magic:], nil)
+		d.Close()
+		require.NoError(t, err)
+		want, err := h.Append(nil)
+		require.NoError(t, err)
+		require.Equal(t, want, plain)
+	}
+}
+
+func TestWriterRefusesHeaders(t *testing.T) {
+	h := frame.VarHeader{UserData: map[string]string{"k": strings.Repeat("v", stef.MaxHeaderBytes)}}
+	var dst chunks
+	_, err := frame.NewWriter(&dst, config(t), &h)
+	require.ErrorIs(t, err, stef.ErrLimit)
+	_, err = frame.NewWriter(&dst, config(t), &frame.VarHeader{Schema: []int{-1}})
+	require.ErrorIs(t, err, stef.ErrSchema)
+	require.Empty(t, dst, "nothing is written of a stream that cannot be")
+}
+
+func TestWriterFrames(t *testing.T) {
+	var dst chunks
+	w, err := frame.NewWriter(&dst, config(t), new(frame.VarHeader))
+	require.NoError(t, err)
+	f := func(want string, flags stef.FrameFlags, records uint64, root string, floats ...float64) {
+		t.Helper()
+		tree := newTree()
+		tree.fill(records, root, floats...)
+		n, err := w.Frame(flags, records, &tree.WriteTree)
+		require.NoError(t, err)
+		require.Equal(t, unhex(t, want), dst[len(dst)-1])
+		require.Equal(t, len(dst[len(dst)-1]), n)
+	}
+	f("00 03 00 01 80", 0, 0, "")
+	f("00 04 01 01 58 61", 0, 1, "a")
+	f("05 08 02 01 67 61 62 c4 4f fe", 5, 2, "ab", 1)
+	// The restart of a compression that is not there is not announced.
+	f("05 08 02 01 67 61 62 c4 4f fe", 7, 2, "ab", 1)
+	f("01 0a 80 80 80 80 80 80 01 01 58 61", 1, 1<<42, "a")
+}
+
+// TestWriterAndReader writes random frames in all settings and reads them
+// back.
+func TestWriterAndReader(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(8, 8))
+	contents := texts(30, 3000)
+	for range 60 {
+		compression := stef.Compression(rnd.IntN(2))
+		options := []stef.WriterOption{
+			stef.WithCompression(compression), stef.WithLevel(stef.Level(1 + rnd.IntN(4))), stef.WithWindow(1 << (10 + rnd.IntN(8))),
+		}
+		var dst chunks
+		w, err := frame.NewWriter(&dst, config(t, options...), new(frame.VarHeader))
+		require.NoError(t, err)
+		var want []part
+		tree := newTree()
+		for range rnd.IntN(12) {
+			flags := stef.FrameFlags(rnd.IntN(8))
+			var floats []float64
+			for range rnd.IntN(3) * rnd.IntN(1500) {
+				floats = append(floats, rnd.NormFloat64())
+			}
+			root := strings.Repeat(contents[rnd.IntN(len(contents))], 1+rnd.IntN(20)/19*20)[rnd.IntN(2000):]
+			content := tree.fill(uint64(len(want)), root, floats...)
+			before := len(dst)
+			n, err := w.Frame(flags, uint64(len(want)), &tree.WriteTree)
+			require.NoError(t, err)
+			require.Len(t, dst, before+1, "every frame is one Write")
+			require.Len(t, dst[before], n)
+			switch {
+			case compression == stef.None:
+				flags &^= stef.RestartCompression
+			case len(want) == 0:
+				flags |= stef.RestartCompression // the header is a zstd frame of its own
+			}
+			want = append(want, part{flags, content})
+		}
+		w.Close()
+		got, err := read(join(dst...))
+		require.NoError(t, err)
+		require.Equal(t, want, got)
+	}
+}
+
+// TestWriterIsRepeatable: what was written before, by whom and with what pooled
+// encoder, does not show in the bytes.
+func TestWriterIsRepeatable(t *testing.T) {
+	write := func() []byte {
+		var dst chunks
+		w, err := frame.NewWriter(&dst, config(t, stef.WithCompression(stef.Zstd)), new(frame.VarHeader))
+		require.NoError(t, err)
+		defer w.Close()
+		tree := newTree()
+		for i, s := range texts(5, 20_000) {
+			tree.fill(1, s, 1, 2, 3)
+			_, err := w.Frame(stef.FrameFlags(i%2*2), 1, &tree.WriteTree)
+			require.NoError(t, err)
+		}
+		return join(dst...)
+	}
+	first := write()
+	for range 3 {
+		require.Equal(t, first, write())
+	}
+}
+
+// failing is a destination that fails after some bytes, with or without an
+// error of its own.
+type failing struct {
+	left int
+	err  error
+}
+
+func (f *failing) Write(b []byte) (int, error) {
+	if len(b) <= f.left {
+		f.left -= len(b)
+		return len(b), nil
+	}
+	n := f.left
+	f.left = 0
+	return n, f.err
+}
+
+func TestWriterFailingDestination(t *testing.T) {
+	full := errors.New("the disk is full")
+	f := func(want, failure error) {
+		t.Helper()
+		for left := range 11 {
+			_, err := frame.NewWriter(&failing{left, failure}, config(t), new(frame.VarHeader))
+			require.ErrorIs(t, err, want, "%d bytes", left)
+		}
+		for left := 11; left < 15; left++ {
+			w, err := frame.NewWriter(&failing{left, failure}, config(t), new(frame.VarHeader))
+			require.NoError(t, err)
+			tree := newTree()
+			tree.fill(1, "ab")
+			_, err = w.Frame(0, 1, &tree.WriteTree)
+			require.ErrorIs(t, err, want)
+		}
+	}
+	f(full, full)
+	f(io.ErrShortWrite, nil)
+}
+
+func TestWriterRefusesFrames(t *testing.T) {
+	for _, compression := range []stef.Compression{stef.None, stef.Zstd} {
+		var dst chunks
+		w, err := frame.NewWriter(&dst, config(t, stef.WithCompression(compression)), new(frame.VarHeader))
+		require.NoError(t, err)
+		tree := newTree()
+		tree.root.Buf = make([]byte, stef.MaxFrameBytes)
+		_, err = w.Frame(0, 1, &tree.WriteTree)
+		require.ErrorIs(t, err, stef.ErrLimit)
+		require.Len(t, dst, 2)
+		w.Close()
+	}
+}
