@@ -62,7 +62,7 @@ func (p *parser) bodyArray(dst *otelstef.BodyValue, x extent, depth int) error {
 	if err := p.nested(depth); err != nil {
 		return err
 	}
-	n := p.count(x, tagValues)
+	n := p.countOf(x, tagValues)
 	if err := p.take(n * valueBytes); err != nil {
 		return err
 	}
@@ -80,7 +80,7 @@ func (p *parser) bodyMap(dst *otelstef.BodyValue, x extent, depth int) error {
 	if err := p.nested(depth); err != nil {
 		return err
 	}
-	n := p.count(x, tagValues)
+	n := p.countOf(x, tagValues)
 	if err := p.room(n); err != nil {
 		return err
 	}

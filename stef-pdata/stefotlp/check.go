@@ -3,22 +3,15 @@
 
 package stefotlp
 
-import (
-	"bytes"
-	"fmt"
-)
+import "fmt"
 
-// checker looks through a whole message before anything is written of it, so
-// that a damaged one leaves no half of itself in the stream, and so that what
-// parses it afterwards need not look for damage.
+// checker looks through a message before it is parsed, so that what parses it
+// need not look for damage. The containers of a message are checked all at once,
+// before anything is written; what is inside of an item, a resource, a scope or
+// an attribute is checked when its turn comes, and only if other bytes of the
+// same have not been found good before.
 type checker struct {
-	b       []byte
 	unknown uint64 // fields that OTLP did not have when this was written
-
-	// pairs are attributes found good, by their index in an item. Attributes of
-	// the next item that have the same bytes are good too.
-	pairs []extent
-	n     int // attributes of the item so far
 
 	reason string // why the last check failed
 	at     int    // and where
@@ -35,30 +28,25 @@ const (
 	actFixed64
 	actVarint
 	actFixed32
-	actBytes
-	actMessage
-	actNested // a message that counts as a step down
-	actPair   // an attribute of an item
-	actRuns   // packed fixed64
-	actRun    // packed varints
-	actIgnored
+	actBytes   // text, or what is checked when its turn comes
+	actMessage // a message
+	actNested  // a message that counts as a step down
+	actRuns    // packed fixed64
+	actRun     // packed varints
+	actIgnored // a varint that is no use
 )
 
 // shape is what a message may hold.
 type shape struct {
-	item  bool
 	acts  [136]uint8 // by tag
 	subs  [17]*shape // by field number
 	names [17]string
 }
 
-// check looks through a message. The error is a *WireError.
-func (c *checker) check(b []byte, s *shape) error {
-	if len(b) > maxMessageBytes {
-		return &WireError{Err: fmt.Errorf("%w: a message of %d bytes", errTooLong, len(b))}
-	}
-	c.b, c.pairs, c.path = b, c.pairs[:0], c.path[:0]
-	if c.message(s, 0, len(b), 0) {
+// check looks through the message in x.
+func (c *checker) check(b []byte, x extent, s *shape) error {
+	c.path = c.path[:0]
+	if c.message(s, b[:x.to], x.from, 0) {
 		return nil
 	}
 	path := ""
@@ -68,7 +56,7 @@ func (c *checker) check(b []byte, s *shape) error {
 		}
 		path += c.path[i]
 	}
-	return &WireError{Offset: c.at, Field: path, Err: fmt.Errorf("%w: %s", ErrDamaged, c.reason)}
+	return &fieldError{path, &damage{c.at, c.reason}}
 }
 
 func (c *checker) fail(at int, reason string) bool {
@@ -76,13 +64,9 @@ func (c *checker) fail(at int, reason string) bool {
 	return false
 }
 
-// message checks the message at b[at:end], which depth arrays and maps enclose.
-func (c *checker) message(s *shape, at, end, depth int) bool {
-	b := c.b[:end]
-	if s.item {
-		c.n = 0
-	}
-	for at < end {
+// message checks the message at b[at:], which depth arrays and maps enclose.
+func (c *checker) message(s *shape, b []byte, at, depth int) bool {
+	for at < len(b) {
 		start := at
 		tag := uint64(b[at])
 		if at++; tag >= 0x80 {
@@ -90,42 +74,36 @@ func (c *checker) message(s *shape, at, end, depth int) bool {
 				return c.fail(start, "a field has no tag")
 			}
 		}
-		act := uint8(actUnknown)
+		act, number := uint8(actUnknown), 0
 		if tag < uint64(len(s.acts)) {
-			act = s.acts[tag]
+			act, number = s.acts[tag], int(tag>>3)
 		}
 		switch act {
+		case actUnknown, actWrong:
+			if at = c.stranger(b, at, tag, act); at < 0 && act == actUnknown {
+				return c.fail(start, "an unknown field is cut off or has no wire type")
+			}
 		case actFixed64:
 			at += 8
 		case actFixed32:
 			at += 4
-		case actVarint, actIgnored:
-			_, at = varint(b, at)
-			if act == actIgnored {
-				c.unknown++
-			}
-		case actUnknown, actWrong:
-			if act == actWrong {
-				c.path = append(c.path, s.names[tag>>3])
-			}
-			if act == actWrong || tag&7 == wireEndGroup || tag&7 > wireFixed32 {
-				return c.fail(start, fmt.Sprintf("a field has wire type %d", tag&7))
-			}
-			if tag>>3 == 0 {
-				return c.fail(start, "a field has the number 0")
-			}
-			at = skip(b, at, tag)
+		case actVarint:
+			_, at = longVarint(b, at)
+		case actIgnored:
+			_, at = longVarint(b, at)
 			c.unknown++
 		default:
 			var from int
-			if from, at = run(b, at); at >= 0 && act != actBytes && !c.content(s, act, int(tag>>3), from, at, depth) {
-				c.path = append(c.path, s.names[tag>>3])
+			from, at = run(b, at)
+			if act != actBytes && uint(at) <= uint(len(b)) && !c.content(s.subs[number], act, b[:at], from, depth) {
+				c.path = append(c.path, s.names[number])
 				return false
 			}
 		}
-		if uint(at) > uint(end) {
-			if tag < uint64(len(s.acts)) && s.names[tag>>3] != "" {
-				c.path = append(c.path, s.names[tag>>3])
+		if uint(at) > uint(len(b)) {
+			c.path = append(c.path, s.names[number])
+			if act == actWrong {
+				return c.fail(start, fmt.Sprintf("a field has wire type %d", tag&7))
 			}
 			return c.fail(start, "a field goes beyond the end of its message")
 		}
@@ -133,54 +111,33 @@ func (c *checker) message(s *shape, at, end, depth int) bool {
 	return true
 }
 
+// stranger skips a field that is not known or has a wire type it cannot have.
+func (c *checker) stranger(b []byte, at int, tag uint64, act uint8) int {
+	if act == actWrong || tag>>3 == 0 {
+		return -1
+	}
+	c.unknown++
+	return skip(b, at, tag)
+}
+
 // content checks what a field with a length has.
-func (c *checker) content(s *shape, act uint8, number, from, to, depth int) bool {
+func (c *checker) content(s *shape, act uint8, b []byte, from, depth int) bool {
 	switch act {
 	case actMessage:
-		return c.message(s.subs[number], from, to, depth)
+		return c.message(s, b, from, depth)
 	case actNested:
 		// Deeper than that an item is refused without another look.
-		return depth >= MaxDepth || c.message(s.subs[number], from, to, depth+1)
-	case actPair:
-		return c.pair(s.subs[number], from, to)
+		return depth >= MaxDepth || c.message(s, b, from, depth+1)
 	case actRuns:
-		return (to-from)%8 == 0 || c.fail(from, "packed numbers have a length that is no multiple of 8")
-	case actRun:
-		return c.varints(from, to)
+		return (len(b)-from)%8 == 0 || c.fail(from, "packed numbers have a length that is no multiple of 8")
 	}
-	return true
+	return c.varints(b, from)
 }
 
-// pair checks an attribute of an item.
-func (c *checker) pair(s *shape, from, to int) bool {
-	i := c.n
-	c.n++
-	if i < len(c.pairs) {
-		if x := c.pairs[i]; to-from == x.to-x.from && bytes.Equal(c.b[from:to], c.b[x.from:x.to]) {
-			return true
-		}
-	}
-	unknown := c.unknown
-	if !c.message(s, from, to, 0) {
-		return false
-	}
-	switch {
-	case i < len(c.pairs):
-		c.pairs[i] = extent{from, to}
-	case i == len(c.pairs):
-		c.pairs = append(c.pairs, extent{from, to})
-	}
-	if unknown != c.unknown {
-		c.pairs = c.pairs[:min(i, len(c.pairs))] // so that they are counted again
-	}
-	return true
-}
-
-func (c *checker) varints(at, end int) bool {
-	b := c.b[:end]
-	for at < end {
+func (c *checker) varints(b []byte, at int) bool {
+	for at < len(b) {
 		start := at
-		if _, at = varint(b, at); at < 0 {
+		if _, at = longVarint(b, at); at < 0 {
 			return c.fail(start, "a packed number is cut off or too long")
 		}
 	}

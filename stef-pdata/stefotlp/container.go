@@ -27,7 +27,6 @@ type place struct{ offset, resource, scope, metric, item int }
 // encoder is what the encoders of all signals have in common.
 type encoder struct {
 	parser
-	checker   checker
 	resources pool[otelstef.Resource]
 	scopes    pool[otelstef.Scope]
 	key       []byte
@@ -41,14 +40,18 @@ type encoder struct {
 // Losses returns what the stream does not carry of the messages so far.
 func (e *encoder) Losses() Losses {
 	losses := e.losses
-	losses.UnknownFields = e.checker.unknown
+	losses.UnknownFields = e.unknown
 	return losses
 }
 
-// start checks a message and makes the encoder ready for it.
+// start checks the containers of a message and makes the encoder ready for it.
 func (e *encoder) start(b []byte, s *shape) error {
-	if err := e.checker.check(b, s); err != nil {
-		return err
+	if len(b) > maxMessageBytes {
+		return &WireError{Err: fmt.Errorf("%w: %d bytes", errTooLong, len(b))}
+	}
+	if err := e.check(b, extent{0, len(b)}, s); err != nil {
+		path, inner := split(err)
+		return &WireError{Offset: e.checker.at, Field: path, Err: inner}
 	}
 	e.b, e.held, e.rejected = b, e.held[:0], nil
 	if e.resources.full() || e.scopes.full() {
@@ -61,7 +64,7 @@ func (e *encoder) start(b []byte, s *shape) error {
 
 // finish lets go of the message.
 func (e *encoder) finish(err error) error {
-	e.b, e.checker.b = nil, nil
+	e.b = nil
 	if err == nil && len(e.rejected) > 0 {
 		return e.rejected
 	}
@@ -138,6 +141,9 @@ func (e *encoder) inKey(f func() error) error {
 }
 
 func (e *encoder) fillResource(v *otelstef.Resource, x, url extent) error {
+	if err := e.check(e.b, x, resourceShape); err != nil {
+		return err
+	}
 	v.SetSchemaURL(e.text(url))
 	if err := e.take(url.to - url.from); err != nil {
 		return inField("schema_url", err)
@@ -230,6 +236,9 @@ func (e *encoder) scope(x extent) (*otelstef.Scope, error) {
 }
 
 func (e *encoder) fillScope(v *otelstef.Scope, x, url extent) error {
+	if err := e.check(e.b, x, scopeShape); err != nil {
+		return err
+	}
 	v.SetSchemaURL(e.text(url))
 	texts := url.to - url.from
 	e.pairs = e.pairs[:0]
@@ -308,8 +317,12 @@ func (e *encoder) reject(prefix string, err error, n int) {
 		return
 	}
 	path, inner := split(err)
+	offset := e.at.offset
+	if d, ok := inner.(*damage); ok && e.at.item >= 0 {
+		offset = d.at
+	}
 	e.rejected = append(e.rejected, &ItemError{
-		Offset: e.at.offset, Resource: e.at.resource, Scope: e.at.scope, Metric: e.at.metric, Item: e.at.item,
+		Offset: offset, Resource: e.at.resource, Scope: e.at.scope, Metric: e.at.metric, Item: e.at.item,
 		Items: n, Field: prefix + path, Err: inner,
 	})
 }

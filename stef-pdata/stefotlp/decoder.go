@@ -147,6 +147,15 @@ func (d *decoder) open() {
 	}
 }
 
+// mark is a place in the output, to go back to.
+type mark struct{ length, resourceAt, scopeAt int }
+
+func (d *decoder) mark() mark { return mark{len(d.out), d.resourceAt, d.scopeAt} }
+
+func (d *decoder) backTo(m mark) {
+	d.out, d.resourceAt, d.scopeAt = d.out[:m.length], m.resourceAt, m.scopeAt
+}
+
 func (d *decoder) endScope() {
 	if d.scopeAt != 0 {
 		d.out = end(d.out, d.scopeAt, roomContainer)

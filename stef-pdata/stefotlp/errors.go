@@ -12,8 +12,8 @@ import (
 )
 
 var (
-	// ErrDamaged is a message that is no protobuf of the signal. A WireError
-	// wraps it.
+	// ErrDamaged is a message, or an item, that is no protobuf of the signal. A
+	// WireError or an ItemError wraps it.
 	ErrDamaged = errors.New("damaged message")
 	// ErrID is an id of another length than OTLP gives it. An ItemError wraps it.
 	ErrID = errors.New("id of wrong length")
@@ -24,8 +24,8 @@ var (
 	errTooLong = fmt.Errorf("%w: message too long", stef.ErrLimit)
 )
 
-// WireError is a message of which nothing was written, because it is damaged or
-// too long.
+// WireError is a message of which nothing was written, because it is too long or
+// its containers are damaged.
 type WireError struct {
 	// Offset is the offset in the message of the field that is bad.
 	Offset int
@@ -49,7 +49,8 @@ func (e *WireError) Unwrap() error { return e.Err }
 // ItemError is an item of a message, or a container with all its items, that
 // was not written.
 type ItemError struct {
-	// Offset is the offset of the item or container in the message.
+	// Offset is the offset in the message of the item or container, or of the
+	// field of an item that is damaged.
 	Offset int
 	// Resource, Scope, Metric and Item are the indexes that lead to the item.
 	// Those below a container that is bad as a whole are -1, and Metric is where
@@ -59,7 +60,7 @@ type ItemError struct {
 	Items int
 	// Field is the field that is bad, from the item or container down.
 	Field string
-	// Err is the reason. It wraps ErrID or stef.ErrLimit.
+	// Err is the reason. It wraps ErrDamaged, ErrID or stef.ErrLimit.
 	Err error
 }
 
@@ -152,6 +153,15 @@ func unwrap[E error](list []E) []error {
 	}
 	return errs
 }
+
+// damage is where and why bytes are no message.
+type damage struct {
+	at     int
+	reason string
+}
+
+func (e *damage) Error() string { return fmt.Sprintf("%v: %s", ErrDamaged, e.reason) }
+func (e *damage) Unwrap() error { return ErrDamaged }
 
 // fieldError is an error in a field.
 type fieldError struct {

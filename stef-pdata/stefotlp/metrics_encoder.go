@@ -37,10 +37,10 @@ func NewMetricsEncoder(w *otelstef.MetricsWriter) *MetricsEncoder {
 // message, in their order. It does not flush the writer, and keeps no reference
 // to b.
 //
-// Of a message that is damaged nothing is written, and the error is a
-// *WireError. Points that exceed a limit or have an id of a wrong length are
-// left out and reported in ItemErrors, while the others are written. Any other
-// error is that of the writer, and neither can go on after it.
+// Of a message whose containers are damaged nothing is written, and the error is
+// a *WireError. Points that are damaged, exceed a limit or have an id of a wrong
+// length are left out and reported in ItemErrors, while the others are written.
+// Any other error is that of the writer, and neither can go on after it.
 func (e *MetricsEncoder) EncodeOTLP(b []byte) error {
 	if err := e.start(b, metricsShape); err != nil {
 		return err
@@ -54,7 +54,7 @@ func (e *MetricsEncoder) EncodeOTLP(b []byte) error {
 
 func (e *MetricsEncoder) resourceMetrics(i int, x extent) error {
 	e.at = place{x.from, i, -1, -1, -1}
-	if e.count(x, tagScopes) == 0 {
+	if e.countOf(x, tagScopes) == 0 {
 		e.losses.EmptyContainers++
 		return nil
 	}
@@ -71,7 +71,7 @@ func (e *MetricsEncoder) resourceMetrics(i int, x extent) error {
 
 func (e *MetricsEncoder) scopeMetrics(i int, x extent) error {
 	e.at.offset, e.at.scope, e.at.metric, e.at.item = x.from, i, -1, -1
-	if e.count(x, tagItems) == 0 {
+	if e.countOf(x, tagItems) == 0 {
 		e.losses.EmptyContainers++
 		return nil
 	}
@@ -134,12 +134,17 @@ func (e *MetricsEncoder) describe(x extent) (d description) {
 	}
 	b = e.b[:d.data.to]
 	for at := d.data.from; at < d.data.to; {
+		if b[at] == tagPoint {
+			d.points++
+			at = stretch(b, at+1).to
+			continue
+		}
 		var tag, n uint64
 		tag, at = varint(b, at)
 		switch {
-		case tag == tagPoint:
+		case tag == tagPoint: // in more bytes than it needs
 			d.points++
-			_, at = run(b, at)
+			at = stretch(b, at).to
 		case tag == tagTemporality && d.kind != tagGauge && d.kind != tagSummary:
 			n, at = varint(b, at)
 			d.temporality = int32(n)
@@ -231,13 +236,14 @@ func (e *MetricsEncoder) points(d *description) error {
 	b, item := e.b[:d.data.to], 0
 	for at := d.data.from; at < d.data.to; {
 		tag, start := varint(b, at)
-		at = skip(b, start, tag)
 		if tag != tagPoint {
+			at = skip(b, start, tag)
 			continue
 		}
-		from, to := run(b, start)
-		if err := e.point(d.kind, extent{from, to}); err != nil {
-			e.at.offset, e.at.item = from, item
+		x := stretch(b, start)
+		at = x.to
+		if err := e.point(d.kind, x); err != nil {
+			e.at.offset, e.at.item = x.from, item
 			e.reject("", err, 1)
 		} else if err := e.w.Write(); err != nil {
 			return err
@@ -248,8 +254,7 @@ func (e *MetricsEncoder) points(d *description) error {
 }
 
 func (e *MetricsEncoder) point(kind uint64, x extent) error {
-	e.left = MaxItemBytes
-	e.pairs, e.parts = e.pairs[:0], e.parts[:0]
+	e.begin()
 	switch kind {
 	case tagHistogram:
 		return e.histogram(x)

@@ -4,7 +4,6 @@
 package stefotlp
 
 import (
-	"bytes"
 	"fmt"
 	"math"
 
@@ -31,23 +30,33 @@ const (
 	maxMessageBytes = math.MaxInt32
 )
 
-// parser sets values of records from a message that was checked, within the
-// limits of an item. Where the wire can say a thing in several ways it takes
-// what pdata takes.
+// parser sets values of records from a message, within the limits of an item.
+// Where the wire can say a thing in several ways it takes what pdata takes.
 type parser struct {
+	checker
 	b     []byte
 	left  int // bytes that the item may still take
 	texts texts
 
 	held  []heldPair // attributes that the record holds, from the same message
-	pairs []extent   // attributes of the message at hand
-	parts []extent   // its other parts, such as exemplars
+	fresh []freshPair
+	count int      // attributes of the item at hand
+	pairs []extent // attributes of another message
+	parts []extent // other parts of it, such as exemplars
 }
 
-// heldPair is an attribute that the record holds.
+// heldPair is an attribute that the record of an item holds, as a field with tag
+// and length.
 type heldPair struct {
 	extent
 	cost int // bytes it takes of the item
+}
+
+// freshPair is an attribute that the record of an item does not hold.
+type freshPair struct {
+	index int
+	start int // where the field begins
+	extent
 }
 
 // take counts n bytes of the item.
@@ -84,10 +93,53 @@ func (p *parser) again(was string, x extent) string {
 	return was
 }
 
-// itemAttributes gives the record of an item the attributes in p.pairs. Those
-// that have the same bytes as those it holds cost no more than that look.
+// begin makes the parser ready for an item.
+func (p *parser) begin() {
+	p.left = MaxItemBytes
+	p.count, p.fresh, p.parts = 0, p.fresh[:0], p.parts[:0]
+}
+
+// itemPair notes the attribute of an item whose field begins at b[at:]. It skips
+// attributes that the record holds: those that have the same bytes as in the
+// item before cost no more than that look. It returns the offset behind them, or
+// -1 if the attribute is not all there.
+func (p *parser) itemPair(b []byte, at int) int {
+	i := p.count
+	for ; i < len(p.held); i++ {
+		h := &p.held[i]
+		n := h.to - h.from
+		if n == 0 || n > len(b)-at || string(b[at:at+n]) != string(p.b[h.from:h.to]) {
+			break
+		}
+		p.left -= h.cost
+		at += n
+	}
+	if i > p.count {
+		p.count = i
+		return at
+	}
+	p.count++
+	from := at + 1
+	for b[from-1] >= 0x80 { // a tag in more bytes than it needs
+		from++
+	}
+	var to int
+	if from < len(b) && b[from] < 0x80 {
+		from++
+		to = from + int(b[from-1])
+		if to > len(b) {
+			return -1
+		}
+	} else {
+		from, to = run(b, from)
+	}
+	p.fresh = append(p.fresh, freshPair{i, at, extent{from, to}})
+	return to
+}
+
+// itemAttributes gives the record of an item its attributes.
 func (p *parser) itemAttributes(dst *otelstef.Attributes) error {
-	n := len(p.pairs)
+	n := p.count
 	if err := p.room(n); err != nil {
 		return err
 	}
@@ -95,23 +147,20 @@ func (p *parser) itemAttributes(dst *otelstef.Attributes) error {
 	if n < len(p.held) {
 		p.held = p.held[:n]
 	}
-	for i, x := range p.pairs {
-		if i < len(p.held) {
-			h := &p.held[i]
-			if x.to-x.from == h.to-h.from && bytes.Equal(p.b[x.from:x.to], p.b[h.from:h.to]) {
-				p.left -= h.cost
-				continue
-			}
-		}
-		before := p.left
-		if err := p.pair(dst, i, x); err != nil {
-			p.held = p.held[:min(i, len(p.held))]
+	for _, x := range p.fresh {
+		before, unknown := p.left, p.unknown
+		if err := p.pair(dst, x.index, x.extent); err != nil {
+			p.held = p.held[:min(x.index, len(p.held))]
 			return err
 		}
-		if i < len(p.held) {
-			p.held[i] = heldPair{x, before - p.left}
+		h := heldPair{extent{x.start, x.to}, before - p.left}
+		if unknown != p.unknown {
+			h.extent = extent{} // so that they are counted again
+		}
+		if x.index < len(p.held) {
+			p.held[x.index] = h
 		} else {
-			p.held = append(p.held, heldPair{x, before - p.left})
+			p.held = append(p.held, h)
 		}
 	}
 	if p.left < 0 {
@@ -134,29 +183,53 @@ func (p *parser) attributes(dst *otelstef.Attributes) error {
 	return nil
 }
 
-// pair sets one attribute.
+// pair sets one attribute, after a check.
 func (p *parser) pair(dst *otelstef.Attributes, i int, x extent) error {
+	if key, text, ok := p.textPair(x); ok {
+		k := p.again(dst.Key(i), key)
+		dst.SetString(i, k, p.again(dst.Value(i).String(), text))
+		p.left -= len(k) + text.to - text.from
+		if p.left < 0 {
+			return p.take(0)
+		}
+		return nil
+	}
+	if err := p.check(p.b, x, pairShape); err != nil {
+		return inField(fmt.Sprintf("[%d].", i), err)
+	}
 	key, c := p.keyValue(x)
 	k := p.again(dst.Key(i), key)
 	p.left -= len(k)
-	switch c.tag {
-	case tagString:
-		dst.SetString(i, k, p.again(dst.Value(i).String(), c.extent))
-		p.left -= c.to - c.from
-	case tagInt:
-		dst.SetInt64(i, k, int64(c.number))
-	case tagDouble:
-		dst.SetFloat64(i, k, math.Float64frombits(c.number))
-	case tagBool:
-		dst.SetBool(i, k, c.number != 0)
+	dst.SetKey(i, k)
+	if err := p.value(dst.Value(i), c, 0); err != nil {
+		return inField(fmt.Sprintf("[%q]", shorten(p.b[key.from:key.to])), err)
+	}
+	return p.take(0)
+}
+
+// textPair returns the key and the text of a KeyValue in x that is as nearly all
+// are: both fields once, in either order, a text in the value, and lengths of
+// one byte.
+func (p *parser) textPair(x extent) (key, text extent, ok bool) {
+	b := p.b[x.from:x.to]
+	if len(b) < 6 || len(b) > 0x7f {
+		return key, text, false
+	}
+	keyAt, valueAt := 0, 0
+	switch second := 2 + int(b[1]); {
+	case second > len(b)-2:
+		return key, text, false
+	case b[0] == tagKey:
+		valueAt = second
 	default:
-		dst.SetKey(i, k)
-		if err := p.value(dst.Value(i), c, 0); err != nil {
-			return inField(fmt.Sprintf("[%q]", shorten(p.b[key.from:key.to])), err)
-		}
+		keyAt = second
 	}
-	if p.left < 0 {
-		return p.take(0)
+	keyEnd := keyAt + 2 + int(b[keyAt+1])
+	valueEnd := valueAt + 2 + int(b[valueAt+1])
+	if b[keyAt] != tagKey || b[valueAt] != tagValue || max(keyEnd, valueEnd) != len(b) || valueEnd-valueAt < 4 ||
+		b[valueAt+2] != tagString || valueAt+4+int(b[valueAt+3]) != valueEnd {
+		return key, text, false
 	}
-	return nil
+	key = extent{x.from + keyAt + 2, x.from + keyEnd}
+	return key, extent{x.from + valueAt + 4, x.from + valueEnd}, true
 }

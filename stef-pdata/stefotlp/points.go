@@ -18,7 +18,8 @@ const (
 	tagTime  = 3<<3 | wireFixed64
 )
 
-// number sets the record from the NumberDataPoint in x.
+// number sets the record from the NumberDataPoint in x. Most points are these, so
+// they are checked while they are parsed.
 //
 // spec: #otlp-metrics
 func (e *MetricsEncoder) number(x extent) error {
@@ -26,38 +27,83 @@ func (e *MetricsEncoder) number(x extent) error {
 	typ := otelstef.PointValueTypeNone
 	b := e.b[:x.to]
 	for at := x.from; at < x.to; {
-		var tag uint64
-		tag, at = varint(b, at)
+		field := at
+		tag := b[at]
+		at++
 		switch tag {
 		case 7<<3 | wireBytes:
-			at = collect(&e.pairs, b, at)
-		case tagStart:
-			start = fixed64(b, at)
+			at = e.itemPair(b, field)
+		case tagStart, tagTime, 4<<3 | wireFixed64, 6<<3 | wireFixed64:
+			if x.to-at < 8 {
+				return e.check(e.b, x, numberShape)
+			}
+			v := fixed64(b, at)
 			at += 8
-		case tagTime:
-			time = fixed64(b, at)
-			at += 8
-		case 4<<3 | wireFixed64:
-			number, typ = fixed64(b, at), otelstef.PointValueTypeFloat64
-			at += 8
-		case 6<<3 | wireFixed64:
-			number, typ = fixed64(b, at), otelstef.PointValueTypeInt64
-			at += 8
+			switch tag {
+			case tagStart:
+				start = v
+			case tagTime:
+				time = v
+			case 4<<3 | wireFixed64:
+				number, typ = v, otelstef.PointValueTypeFloat64
+			default:
+				number, typ = v, otelstef.PointValueTypeInt64
+			}
 		case 8<<3 | wireVarint:
-			flags, at = varint(b, at)
-		case 5<<3 | wireBytes:
-			at = collect(&e.parts, b, at)
+			flags, at = longVarint(b, at)
 		default:
-			at = skip(b, at, tag)
+			return e.unusualNumber(x)
+		}
+		if at < 0 {
+			return e.check(e.b, x, numberShape)
 		}
 	}
+	return e.setNumber(start, time, number, uint32(flags), typ)
+}
+
+// unusualNumber is number for points with exemplars or unknown fields.
+func (e *MetricsEncoder) unusualNumber(x extent) error {
+	if err := e.check(e.b, x, numberShape); err != nil {
+		return err
+	}
+	e.begin()
+	var start, time, number, flags uint64
+	typ := otelstef.PointValueTypeNone
+	b := e.b[:x.to]
+	for at := x.from; at < x.to; {
+		tag, field := varint(b, at)
+		if tag == 7<<3|wireBytes {
+			at = e.itemPair(b, at)
+			continue
+		}
+		at = skip(b, field, tag)
+		switch tag {
+		case tagStart:
+			start = fixed64(b, field)
+		case tagTime:
+			time = fixed64(b, field)
+		case 4<<3 | wireFixed64:
+			number, typ = fixed64(b, field), otelstef.PointValueTypeFloat64
+		case 6<<3 | wireFixed64:
+			number, typ = fixed64(b, field), otelstef.PointValueTypeInt64
+		case 8<<3 | wireVarint:
+			flags, _ = varint(b, field)
+		case 5<<3 | wireBytes:
+			e.parts = append(e.parts, stretch(b, field))
+		}
+	}
+	return e.setNumber(start, time, number, uint32(flags), typ)
+}
+
+// setNumber sets the record of a number point.
+func (e *MetricsEncoder) setNumber(start, time, number uint64, flags uint32, typ otelstef.PointValueType) error {
 	if err := e.itemAttributes(e.rec.Attributes()); err != nil {
 		return inField("attributes", err)
 	}
 	dst := e.rec.Point()
 	dst.SetStartTimestamp(start)
 	dst.SetTimestamp(time)
-	if e.flags(dst, uint32(flags), typ != otelstef.PointValueTypeNone) {
+	if e.flags(dst, flags, typ != otelstef.PointValueTypeNone) {
 		typ = otelstef.PointValueTypeNone
 	} else if typ == otelstef.PointValueTypeNone && !e.kept.flags {
 		e.losses.Unvalued++
@@ -117,14 +163,18 @@ func (e *MetricsEncoder) histogram(x extent) error {
 	var start, time, count, flags uint64
 	var sum, least, most optional
 	var buckets, bounds []byte
+	if err := e.check(e.b, x, histogramShape); err != nil {
+		return err
+	}
 	b := e.b[:x.to]
 	for at := x.from; at < x.to; {
+		pair := at
 		var tag uint64
 		tag, at = varint(b, at)
 		field := at
 		switch tag {
 		case 9<<3 | wireBytes:
-			at = collect(&e.pairs, b, at)
+			at = e.itemPair(b, pair)
 			continue
 		case 8<<3 | wireBytes:
 			at = collect(&e.parts, b, at)
@@ -190,6 +240,9 @@ func (e *MetricsEncoder) histogram(x extent) error {
 //
 // spec: #interop-otlp
 func (e *MetricsEncoder) exponential(x extent) error {
+	if err := e.check(e.b, x, exponentialShape); err != nil {
+		return err
+	}
 	dst := e.rec.Point()
 	h := dst.Value().SetExpHistogram()
 	var start, time, flags uint64
@@ -200,10 +253,12 @@ func (e *MetricsEncoder) exponential(x extent) error {
 	b := e.b[:x.to]
 	for at := x.from; at < x.to; {
 		tag, field := varint(b, at)
+		if tag == 1<<3|wireBytes {
+			at = e.itemPair(b, at)
+			continue
+		}
 		at = skip(b, field, tag)
 		switch tag {
-		case 1<<3 | wireBytes:
-			collect(&e.pairs, b, field)
 		case tagStart:
 			start = fixed64(b, field)
 		case tagTime:
@@ -295,11 +350,18 @@ func (e *MetricsEncoder) buckets(dst *otelstef.ExpHistogramBuckets, pieces []ext
 
 // summary sets the record from the SummaryDataPoint in x.
 func (e *MetricsEncoder) summary(x extent) error {
+	if err := e.check(e.b, x, summaryShape); err != nil {
+		return err
+	}
 	var start, time, flags, count uint64
 	var sum float64
 	b := e.b[:x.to]
 	for at := x.from; at < x.to; {
 		tag, field := varint(b, at)
+		if tag == 7<<3|wireBytes {
+			at = e.itemPair(b, at)
+			continue
+		}
 		at = skip(b, field, tag)
 		switch tag {
 		case tagStart:
@@ -312,8 +374,6 @@ func (e *MetricsEncoder) summary(x extent) error {
 			sum = float64At(b, field)
 		case 6<<3 | wireBytes:
 			collect(&e.parts, b, field)
-		case 7<<3 | wireBytes:
-			collect(&e.pairs, b, field)
 		case 8<<3 | wireVarint:
 			flags, _ = varint(b, field)
 		}

@@ -13,12 +13,6 @@ type field struct {
 
 func newShape(fields ...field) *shape { return new(shape).with(fields...) }
 
-func newItem(fields ...field) *shape {
-	s := newShape(fields...)
-	s.item = true
-	return s
-}
-
 // with adds fields.
 func (s *shape) with(fields ...field) *shape {
 	for _, f := range fields {
@@ -49,12 +43,38 @@ func (s *shape) with(fields ...field) *shape {
 	return s
 }
 
-// The messages of OTLP.
-var metricsShape, tracesShape, logsShape = shapes()
+// The shapes of what is checked at one go. Attributes are bytes in all of them
+// but their own, pairShape. So are items and what stands for a container, such
+// as a Resource, in the shapes of whole messages.
+var (
+	pairShape, valueShape = valueShapes()
 
-func shapes() (metrics, traces, logs *shape) {
-	value := new(shape)
-	pair := newShape(
+	resourceShape = newShape(
+		field{1, actBytes, "attributes", nil},
+		field{2, actVarint, "dropped_attributes_count", nil},
+		field{3, actMessage, "entity_refs", newShape(
+			field{1, actBytes, "schema_url", nil},
+			field{2, actBytes, "type", nil},
+			field{3, actBytes, "id_keys", nil},
+			field{4, actBytes, "description_keys", nil},
+		)},
+	)
+	scopeShape = newShape(
+		field{1, actBytes, "name", nil},
+		field{2, actBytes, "version", nil},
+		field{3, actBytes, "attributes", nil},
+		field{4, actVarint, "dropped_attributes_count", nil},
+	)
+
+	metricsShape = containers("metrics", field{2, actMessage, "metrics", metricShape()})
+	tracesShape  = containers("spans", field{2, actBytes, "spans", nil})
+	logsShape    = containers("logs", field{2, actBytes, "log_records", nil})
+)
+
+// valueShapes returns the shapes of KeyValue and AnyValue.
+func valueShapes() (pair, value *shape) {
+	value = new(shape)
+	pair = newShape(
 		field{1, actBytes, "key", nil},
 		field{2, actMessage, "value", value},
 		field{3, actIgnored, "key_strindex", nil},
@@ -69,87 +89,77 @@ func shapes() (metrics, traces, logs *shape) {
 		field{7, actBytes, "bytes_value", nil},
 		field{8, actIgnored, "string_value_strindex", nil},
 	)
-	resource := newShape(
-		field{1, actMessage, "attributes", pair},
-		field{2, actVarint, "dropped_attributes_count", nil},
-		field{3, actMessage, "entity_refs", newShape(
-			field{1, actBytes, "schema_url", nil},
-			field{2, actBytes, "type", nil},
-			field{3, actBytes, "id_keys", nil},
-			field{4, actBytes, "description_keys", nil},
-		)},
-	)
-	scope := newShape(
-		field{1, actBytes, "name", nil},
-		field{2, actBytes, "version", nil},
-		field{3, actMessage, "attributes", pair},
-		field{4, actVarint, "dropped_attributes_count", nil},
-	)
-	containers := func(signal, items string, item *shape) *shape {
-		return newShape(field{1, actMessage, "resource_" + signal, newShape(
-			field{1, actMessage, "resource", resource},
-			field{2, actMessage, "scope_" + signal, newShape(
-				field{1, actMessage, "scope", scope},
-				field{2, actMessage, items, item},
-				field{3, actBytes, "schema_url", nil},
-			)},
-			field{3, actBytes, "schema_url", nil},
-		)})
-	}
-	return containers("metrics", "metrics", metricShape(pair)),
-		containers("spans", "spans", spanShape(pair)),
-		containers("logs", "log_records", newItem(
-			field{1, actFixed64, "time_unix_nano", nil},
-			field{2, actVarint, "severity_number", nil},
-			field{3, actBytes, "severity_text", nil},
-			field{5, actMessage, "body", value},
-			field{6, actPair, "attributes", pair},
-			field{7, actVarint, "dropped_attributes_count", nil},
-			field{8, actFixed32, "flags", nil},
-			field{9, actBytes, "trace_id", nil},
-			field{10, actBytes, "span_id", nil},
-			field{11, actFixed64, "observed_time_unix_nano", nil},
-			field{12, actBytes, "event_name", nil},
-		))
+	return pair, value
 }
 
-func metricShape(pair *shape) *shape {
-	exemplar := newShape(
+// containers returns the shape of the message of a signal.
+func containers(signal string, items field) *shape {
+	return newShape(field{1, actMessage, "resource_" + signal, newShape(
+		field{1, actBytes, "resource", nil},
+		field{2, actMessage, "scope_" + signal, newShape(
+			field{1, actBytes, "scope", nil},
+			items,
+			field{3, actBytes, "schema_url", nil},
+		)},
+		field{3, actBytes, "schema_url", nil},
+	)})
+}
+
+// metricShape returns the shape of a Metric.
+func metricShape() *shape {
+	points := field{1, actBytes, "data_points", nil}
+	temporality := field{2, actVarint, "aggregation_temporality", nil}
+	return newShape(
+		field{1, actBytes, "name", nil},
+		field{2, actBytes, "description", nil},
+		field{3, actBytes, "unit", nil},
+		field{5, actMessage, "gauge", newShape(points)},
+		field{7, actMessage, "sum", newShape(points, temporality, field{3, actVarint, "is_monotonic", nil})},
+		field{9, actMessage, "histogram", newShape(points, temporality)},
+		field{10, actMessage, "exponential_histogram", newShape(points, temporality)},
+		field{11, actMessage, "summary", newShape(points)},
+		field{12, actBytes, "metadata", nil},
+	)
+}
+
+// The shapes of items.
+var (
+	times = []field{
+		{2, actFixed64, "start_time_unix_nano", nil},
+		{3, actFixed64, "time_unix_nano", nil},
+	}
+	exemplars = newShape(
 		field{2, actFixed64, "time_unix_nano", nil},
 		field{3, actFixed64, "as_double", nil},
 		field{4, actBytes, "span_id", nil},
 		field{5, actBytes, "trace_id", nil},
 		field{6, actFixed64, "as_int", nil},
-		field{7, actMessage, "filtered_attributes", pair},
+		field{7, actBytes, "filtered_attributes", nil},
 	)
-	times := []field{
-		{2, actFixed64, "start_time_unix_nano", nil},
-		{3, actFixed64, "time_unix_nano", nil},
-	}
-	number := newItem(times...).with(
+	numberShape = newShape(times...).with(
 		field{4, actFixed64, "as_double", nil},
-		field{5, actMessage, "exemplars", exemplar},
+		field{5, actMessage, "exemplars", exemplars},
 		field{6, actFixed64, "as_int", nil},
-		field{7, actPair, "attributes", pair},
+		field{7, actBytes, "attributes", nil},
 		field{8, actVarint, "flags", nil},
 	)
-	histogram := newItem(times...).with(
+	histogramShape = newShape(times...).with(
 		field{4, actFixed64, "count", nil},
 		field{5, actFixed64, "sum", nil},
 		field{6, actRuns, "bucket_counts", nil},
 		field{7, actRuns, "explicit_bounds", nil},
-		field{8, actMessage, "exemplars", exemplar},
-		field{9, actPair, "attributes", pair},
+		field{8, actMessage, "exemplars", exemplars},
+		field{9, actBytes, "attributes", nil},
 		field{10, actVarint, "flags", nil},
 		field{11, actFixed64, "min", nil},
 		field{12, actFixed64, "max", nil},
 	)
-	buckets := newShape(
+	buckets = newShape(
 		field{1, actVarint, "offset", nil},
 		field{2, actRun, "bucket_counts", nil},
 	)
-	exponential := newItem(times...).with(
-		field{1, actPair, "attributes", pair},
+	exponentialShape = newShape(times...).with(
+		field{1, actBytes, "attributes", nil},
 		field{4, actFixed64, "count", nil},
 		field{5, actFixed64, "sum", nil},
 		field{6, actVarint, "scale", nil},
@@ -157,38 +167,22 @@ func metricShape(pair *shape) *shape {
 		field{8, actMessage, "positive", buckets},
 		field{9, actMessage, "negative", buckets},
 		field{10, actVarint, "flags", nil},
-		field{11, actMessage, "exemplars", exemplar},
+		field{11, actMessage, "exemplars", exemplars},
 		field{12, actFixed64, "min", nil},
 		field{13, actFixed64, "max", nil},
 		field{14, actFixed64, "zero_threshold", nil},
 	)
-	summary := newItem(times...).with(
+	summaryShape = newShape(times...).with(
 		field{4, actFixed64, "count", nil},
 		field{5, actFixed64, "sum", nil},
 		field{6, actMessage, "quantile_values", newShape(
 			field{1, actFixed64, "quantile", nil},
 			field{2, actFixed64, "value", nil},
 		)},
-		field{7, actPair, "attributes", pair},
+		field{7, actBytes, "attributes", nil},
 		field{8, actVarint, "flags", nil},
 	)
-	points := func(point *shape) field { return field{1, actMessage, "data_points", point} }
-	temporality := field{2, actVarint, "aggregation_temporality", nil}
-	return newShape(
-		field{1, actBytes, "name", nil},
-		field{2, actBytes, "description", nil},
-		field{3, actBytes, "unit", nil},
-		field{5, actMessage, "gauge", newShape(points(number))},
-		field{7, actMessage, "sum", newShape(points(number), temporality, field{3, actVarint, "is_monotonic", nil})},
-		field{9, actMessage, "histogram", newShape(points(histogram), temporality)},
-		field{10, actMessage, "exponential_histogram", newShape(points(exponential), temporality)},
-		field{11, actMessage, "summary", newShape(points(summary))},
-		field{12, actMessage, "metadata", pair},
-	)
-}
-
-func spanShape(pair *shape) *shape {
-	return newItem(
+	spanShape = newShape(
 		field{1, actBytes, "trace_id", nil},
 		field{2, actBytes, "span_id", nil},
 		field{3, actBytes, "trace_state", nil},
@@ -197,12 +191,12 @@ func spanShape(pair *shape) *shape {
 		field{6, actVarint, "kind", nil},
 		field{7, actFixed64, "start_time_unix_nano", nil},
 		field{8, actFixed64, "end_time_unix_nano", nil},
-		field{9, actPair, "attributes", pair},
+		field{9, actBytes, "attributes", nil},
 		field{10, actVarint, "dropped_attributes_count", nil},
 		field{11, actMessage, "events", newShape(
 			field{1, actFixed64, "time_unix_nano", nil},
 			field{2, actBytes, "name", nil},
-			field{3, actMessage, "attributes", pair},
+			field{3, actBytes, "attributes", nil},
 			field{4, actVarint, "dropped_attributes_count", nil},
 		)},
 		field{12, actVarint, "dropped_events_count", nil},
@@ -210,7 +204,7 @@ func spanShape(pair *shape) *shape {
 			field{1, actBytes, "trace_id", nil},
 			field{2, actBytes, "span_id", nil},
 			field{3, actBytes, "trace_state", nil},
-			field{4, actMessage, "attributes", pair},
+			field{4, actBytes, "attributes", nil},
 			field{5, actVarint, "dropped_attributes_count", nil},
 			field{6, actFixed32, "flags", nil},
 		)},
@@ -221,4 +215,17 @@ func spanShape(pair *shape) *shape {
 		)},
 		field{16, actFixed32, "flags", nil},
 	)
-}
+	recordShape = newShape(
+		field{1, actFixed64, "time_unix_nano", nil},
+		field{2, actVarint, "severity_number", nil},
+		field{3, actBytes, "severity_text", nil},
+		field{5, actMessage, "body", valueShape},
+		field{6, actBytes, "attributes", nil},
+		field{7, actVarint, "dropped_attributes_count", nil},
+		field{8, actFixed32, "flags", nil},
+		field{9, actBytes, "trace_id", nil},
+		field{10, actBytes, "span_id", nil},
+		field{11, actFixed64, "observed_time_unix_nano", nil},
+		field{12, actBytes, "event_name", nil},
+	)
+)

@@ -42,12 +42,14 @@ type choice struct {
 func (p *parser) choose(x extent, c choice) choice {
 	b := p.b[:x.to]
 	for at := x.from; at < x.to; {
-		var tag uint64
-		tag, at = varint(b, at)
+		tag := uint64(b[at])
+		if at++; tag >= 0x80 {
+			tag, at = longVarint(b, at-1)
+		}
 		switch tag {
 		case tagString, tagArray, tagKVList, tagBytes:
 			c.tag = tag
-			c.from, c.to = run(b, at)
+			c.extent = stretch(b, at)
 			at = c.to
 		case tagBool, tagInt:
 			c.tag = tag
@@ -70,15 +72,16 @@ func (p *parser) choose(x extent, c choice) choice {
 func (p *parser) keyValue(x extent) (key extent, c choice) {
 	b := p.b[:x.to]
 	for at := x.from; at < x.to; {
-		var tag uint64
-		tag, at = varint(b, at)
+		tag := uint64(b[at])
+		if at++; tag >= 0x80 {
+			tag, at = longVarint(b, at-1)
+		}
 		switch tag {
 		case tagKey:
-			key.from, key.to = run(b, at)
+			key = stretch(b, at)
 			at = key.to
 		case tagValue:
-			var v extent
-			v.from, v.to = run(b, at)
+			v := stretch(b, at)
 			c = p.choose(v, c)
 			at = v.to
 		default:
@@ -88,8 +91,8 @@ func (p *parser) keyValue(x extent) (key extent, c choice) {
 	return key, c
 }
 
-// count returns how many fields of a tag the message in x has.
-func (p *parser) count(x extent, want uint64) int {
+// countOf returns how many fields of a tag the message in x has.
+func (p *parser) countOf(x extent, want uint64) int {
 	b, n := p.b[:x.to], 0
 	for at := x.from; at < x.to; {
 		var tag uint64
@@ -151,7 +154,7 @@ func (p *parser) array(dst *otelstef.AnyValue, x extent, depth int) error {
 	if err := p.nested(depth); err != nil {
 		return err
 	}
-	n := p.count(x, tagValues)
+	n := p.countOf(x, tagValues)
 	if err := p.take(n * valueBytes); err != nil {
 		return err
 	}
@@ -169,7 +172,7 @@ func (p *parser) list(dst *otelstef.AnyValue, x extent, depth int) error {
 	if err := p.nested(depth); err != nil {
 		return err
 	}
-	n := p.count(x, tagValues)
+	n := p.countOf(x, tagValues)
 	if err := p.room(n); err != nil {
 		return err
 	}

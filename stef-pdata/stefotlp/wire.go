@@ -21,16 +21,19 @@ const (
 // maxTag is the largest tag: field numbers have 29 bits.
 const maxTag = 1<<32 - 1
 
-// varint reads the varint at b[at:]. It returns the offset behind it, or -1 if
-// there is none.
-func varint(b []byte, at int) (v uint64, next int) {
-	if at < len(b) && b[at] < 0x80 {
+// varint reads the varint at b[at:] of a message that was checked. It is too
+// large to be inlined, so where it counts the first two lines stand in its place.
+func varint(b []byte, at int) (uint64, int) {
+	if b[at] < 0x80 {
 		return uint64(b[at]), at + 1
 	}
 	return longVarint(b, at)
 }
 
-// longVarint takes up to ten bytes. Bits beyond 64 are dropped.
+// longVarint reads the varint at b[at:], of up to ten bytes. Bits beyond 64 are
+// dropped. It returns the offset behind it, or -1 if there is none.
+//
+//go:noinline
 func longVarint(b []byte, at int) (v uint64, next int) {
 	for shift := 0; shift < 70; shift += 7 {
 		if at >= len(b) {
@@ -49,11 +52,23 @@ func longVarint(b []byte, at int) (v uint64, next int) {
 // run reads the length at b[at:] and returns where the bytes begin and end, or
 // -1 if they are not all there.
 func run(b []byte, at int) (from, to int) {
-	n, from := varint(b, at)
+	if at < len(b) && b[at] < 0x80 && int(b[at]) < len(b)-at {
+		return at + 1, at + 1 + int(b[at])
+	}
+	n, from := longVarint(b, at)
 	if from < 0 || n > uint64(len(b)-from) {
 		return -1, -1
 	}
 	return from, from + int(n)
+}
+
+// stretch is run for a message that was checked.
+func stretch(b []byte, at int) extent {
+	n := uint64(b[at])
+	if at++; n >= 0x80 {
+		n, at = longVarint(b, at-1)
+	}
+	return extent{at, at + int(n)}
 }
 
 func fixed64(b []byte, at int) uint64 { return binary.LittleEndian.Uint64(b[at:]) }
@@ -64,7 +79,7 @@ func fixed32(b []byte, at int) uint32 { return binary.LittleEndian.Uint32(b[at:]
 func skip(b []byte, at int, tag uint64) int {
 	switch tag & 7 {
 	case wireVarint:
-		_, at = varint(b, at)
+		_, at = longVarint(b, at)
 	case wireFixed64:
 		at += 8
 	case wireBytes:
@@ -89,7 +104,7 @@ func skipGroup(b []byte, at int, tag uint64) int {
 	var open [maxGroups]uint64
 	open[0] = tag >> 3
 	for depth := 1; depth > 0; {
-		tag, at = varint(b, at)
+		tag, at = longVarint(b, at)
 		if at < 0 || tag>>3 == 0 || tag > maxTag {
 			return -1
 		}

@@ -1,0 +1,139 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefotlp
+
+import (
+	"encoding/binary"
+	"strings"
+
+	"github.com/otelstef/stef/stef-go/otelstef"
+)
+
+// LogsDecoder reads a stream of logs into OTLP messages. It serves one stream
+// and is not safe for use by several goroutines at once.
+type LogsDecoder struct {
+	decoder
+	records *otelstef.LogsReader
+}
+
+// NewLogsDecoder returns a decoder that reads from r, which nothing else may
+// read from.
+func NewLogsDecoder(r *otelstef.LogsReader, options ...DecoderOption) *LogsDecoder {
+	return &LogsDecoder{decoder: newDecoder(r, kept{}, options), records: r}
+}
+
+// AppendOTLP appends to dst a LogsData message of what is complete. It does for
+// log records what MetricsDecoder.AppendOTLP does for points.
+func (d *LogsDecoder) AppendOTLP(dst []byte) ([]byte, error) {
+	return d.decode(dst, d.record, d.endResource)
+}
+
+// record appends the log record of the record.
+func (d *LogsDecoder) record() {
+	rec := d.records.Record()
+	r := rec.Record()
+	if rec.Modified()&otelstef.LogsFieldRecord != 0 && r.Modified()&otelstef.LogRecordFieldAttributes != 0 {
+		d.changed()
+	}
+	if rec.Resource() != d.resource || rec.Scope() != d.scope {
+		d.enter(rec.Resource(), rec.Scope())
+	}
+	err := d.fault
+	if err == nil {
+		err = checkLogRecord(r)
+	}
+	if err != nil {
+		d.reject(err)
+		return
+	}
+	before := d.mark()
+	d.open()
+	if err := d.logRecord(r); err != nil {
+		d.backTo(before)
+		d.reject(inField("Record.", err))
+	}
+}
+
+// checkLogRecord checks the numbers of a log record.
+func checkLogRecord(r *otelstef.LogRecord) error {
+	if err := fitsSigned32("Record.SeverityNumber", int64(r.SeverityNumber())); err != nil {
+		return err
+	}
+	if err := fits32("Record.Flags", r.Flags()); err != nil {
+		return err
+	}
+	return fits32("Record.DroppedAttributesCount", r.DroppedAttributesCount())
+}
+
+// logRecord appends a log record that was checked. If an id or a template is
+// bad, what it appended is to be dropped.
+//
+// spec: #otlp-logs
+func (d *LogsDecoder) logRecord(r *otelstef.LogRecord) error {
+	attributes := d.encoded(6<<3|wireBytes, r.Attributes())
+	dst, at := begin(d.out, tagItems, roomItem)
+	observed := r.ObservedTime()
+	if r.HasObservedDelta() {
+		observed = r.Time() + uint64(r.ObservedDelta())
+	}
+	dst = appendTime(dst, 1<<3|wireFixed64, r.Time())
+	dst = appendTime(dst, 11<<3|wireFixed64, observed)
+	dst = appendNumber(dst, 2<<3|wireVarint, r.SeverityNumber())
+	dst = appendString(dst, 3<<3|wireBytes, r.SeverityText())
+	dst, err := d.appendBody(dst, r.Body())
+	if err != nil {
+		return err
+	}
+	dst = append(dst, attributes...)
+	dst = appendNumber(dst, 7<<3|wireVarint, r.DroppedAttributesCount())
+	if flags := r.Flags(); flags != 0 {
+		dst = binary.LittleEndian.AppendUint32(append(dst, 8<<3|wireFixed32), uint32(flags))
+	}
+	if dst, err = appendID(dst, 9<<3|wireBytes, r.TraceID(), traceIDBytes, "TraceID"); err != nil {
+		return err
+	}
+	if dst, err = appendID(dst, 10<<3|wireBytes, r.SpanID(), spanIDBytes, "SpanID"); err != nil {
+		return err
+	}
+	dst = appendString(dst, 12<<3|wireBytes, r.EventName())
+	d.out = end(dst, at, roomItem)
+	return nil
+}
+
+const tagBody = 5<<3 | wireBytes
+
+func (d *LogsDecoder) appendBody(dst []byte, body *otelstef.LogBody) ([]byte, error) {
+	switch body.Type() {
+	case otelstef.LogBodyTypeString:
+		s := body.String()
+		dst = appendVarint(append(dst, tagBody), uint64(1+varintLen(uint64(len(s)))+len(s)))
+		return appendText(dst, tagString, s), nil
+	case otelstef.LogBodyTypeTemplate:
+		return d.appendTemplate(dst, body.Template())
+	case otelstef.LogBodyTypeValue:
+		return d.message(dst, tagBody, func() { d.body(body.Value()) }), nil
+	}
+	return dst, nil
+}
+
+// appendTemplate appends the text of a template with its parameters.
+func (d *LogsDecoder) appendTemplate(dst []byte, t *otelstef.BodyTemplate) ([]byte, error) {
+	template, params := t.Template(), t.Params()
+	n := strings.Count(template, "\x00")
+	if n != params.Len() {
+		return dst, notOTLP("Body.Template.Params", "%d parameters for %d places", params.Len(), n)
+	}
+	size := len(template) - n
+	for i := range n {
+		size += len(params.Value(i))
+	}
+	dst = appendVarint(append(dst, tagBody), uint64(1+varintLen(uint64(size))+size))
+	dst = appendVarint(append(dst, tagString), uint64(size))
+	for i := range n {
+		before, after, _ := strings.Cut(template, "\x00")
+		dst = append(append(dst, before...), params.Value(i)...)
+		template = after
+	}
+	return append(dst, template...), nil
+}

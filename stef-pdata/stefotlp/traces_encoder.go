@@ -1,0 +1,306 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefotlp
+
+import (
+	"fmt"
+
+	"github.com/otelstef/stef/stef-go/otelstef"
+)
+
+// TracesEncoder writes OTLP messages of traces to a stream. It serves one stream
+// and is not safe for use by several goroutines at once.
+type TracesEncoder struct {
+	encoder
+	w   *otelstef.SpansWriter
+	rec *otelstef.Spans
+
+	links  []extent
+	status []extent
+}
+
+// NewTracesEncoder returns an encoder that writes to w, which nothing else may
+// write to.
+func NewTracesEncoder(w *otelstef.SpansWriter) *TracesEncoder {
+	e := &TracesEncoder{w: w, rec: w.Record()}
+	e.kept = spansKept(w.Schema())
+	return e
+}
+
+// EncodeOTLP writes all spans of b, a TracesData or ExportTraceServiceRequest
+// message, in their order. It does not flush the writer, and keeps no reference
+// to b. Its errors are as those of MetricsEncoder.EncodeOTLP.
+func (e *TracesEncoder) EncodeOTLP(b []byte) error {
+	if err := e.start(b, tracesShape); err != nil {
+		return err
+	}
+	return e.finish(e.items(e.rec, e.item))
+}
+
+// item writes the span in x.
+func (e *TracesEncoder) item(i int, x extent) error {
+	e.begin()
+	if err := e.span(e.rec.Span(), x); err != nil {
+		e.at.offset, e.at.item = x.from, i
+		e.reject("", err, 1)
+		return nil
+	}
+	return e.w.Write()
+}
+
+// span sets a span. Every field is set, so what is left of a span that was
+// refused on the way does no harm.
+//
+// spec: #otlp-spans
+func (e *TracesEncoder) span(dst *otelstef.Span, x extent) error {
+	if err := e.check(e.b, x, spanShape); err != nil {
+		return err
+	}
+	var trace, span, parent, state, name extent
+	var kind, start, stop, dropped, droppedEvents, droppedLinks uint64
+	var flags uint32
+	e.links, e.status = e.links[:0], e.status[:0]
+	b := e.b[:x.to]
+	for at := x.from; at < x.to; {
+		field := at
+		tag := uint64(b[at])
+		if at++; tag >= 0x80 {
+			tag, at = longVarint(b, field)
+		}
+		switch tag {
+		case 9<<3 | wireBytes:
+			at = e.itemPair(b, field)
+		case 1<<3 | wireBytes:
+			trace = stretch(b, at)
+			at = trace.to
+		case 2<<3 | wireBytes:
+			span = stretch(b, at)
+			at = span.to
+		case 3<<3 | wireBytes:
+			state = stretch(b, at)
+			at = state.to
+		case 4<<3 | wireBytes:
+			parent = stretch(b, at)
+			at = parent.to
+		case 5<<3 | wireBytes:
+			name = stretch(b, at)
+			at = name.to
+		case 6<<3 | wireVarint:
+			kind, at = varint(b, at)
+		case 7<<3 | wireFixed64:
+			start = fixed64(b, at)
+			at += 8
+		case 8<<3 | wireFixed64:
+			stop = fixed64(b, at)
+			at += 8
+		case 10<<3 | wireVarint:
+			dropped, at = varint(b, at)
+		case 11<<3 | wireBytes:
+			at = collect(&e.parts, b, at)
+		case 12<<3 | wireVarint:
+			droppedEvents, at = varint(b, at)
+		case 13<<3 | wireBytes:
+			at = collect(&e.links, b, at)
+		case 14<<3 | wireVarint:
+			droppedLinks, at = varint(b, at)
+		case 15<<3 | wireBytes:
+			at = collect(&e.status, b, at)
+		case 16<<3 | wireFixed32:
+			flags = fixed32(b, at)
+			at += 4
+		default:
+			at = skip(b, at, tag)
+		}
+	}
+	if err := e.spanIDs(dst, trace, span, parent); err != nil {
+		return err
+	}
+	dst.SetTraceState(e.again(dst.TraceState(), state))
+	dst.SetFlags(uint64(flags))
+	dst.SetName(e.again(dst.Name(), name))
+	dst.SetKind(otelstef.SpanKind(int64(int32(kind)))) // OTLP enums are signed
+	dst.SetStartTimeUnixNano(start)
+	dst.SetEndTimeUnixNano(stop)
+	if err := e.itemAttributes(dst.Attributes()); err != nil {
+		return inField("attributes", err)
+	}
+	dst.SetDroppedAttributesCount(uint64(uint32(dropped)))
+	if err := e.events(dst); err != nil {
+		return err
+	}
+	if err := e.spanLinks(dst); err != nil {
+		return err
+	}
+	message := e.setStatus(dst.Status())
+	if err := e.take(name.to - name.from + state.to - state.from + message); err != nil {
+		return inField("name, trace_state or status.message", err)
+	}
+	e.dropped(dst, uint32(droppedEvents), uint32(droppedLinks))
+	return nil
+}
+
+func (e *TracesEncoder) spanIDs(dst *otelstef.Span, trace, span, parent extent) error {
+	var text [32]byte
+	id, err := e.id(&text, trace, traceIDBytes, e.kept.rawIDs)
+	if err != nil {
+		return inField("trace_id", err)
+	}
+	dst.SetTraceID(id)
+	if id, err = e.id(&text, span, spanIDBytes, e.kept.rawIDs); err != nil {
+		return inField("span_id", err)
+	}
+	dst.SetSpanID(id)
+	if id, err = e.id(&text, parent, spanIDBytes, e.kept.rawIDs); err != nil {
+		return inField("parent_span_id", err)
+	}
+	dst.SetParentSpanID(id)
+	return nil
+}
+
+// dropped sets the counts of what was dropped, or counts that they are lost.
+func (e *TracesEncoder) dropped(dst *otelstef.Span, events, links uint32) {
+	if e.kept.droppedEvents {
+		dst.SetDroppedEventsCount(uint64(events))
+	} else if events != 0 {
+		e.losses.DroppedEvents++
+	}
+	if e.kept.droppedLinks {
+		dst.SetDroppedLinksCount(uint64(links))
+	} else if links != 0 {
+		e.losses.DroppedLinks++
+	}
+}
+
+// setStatus sets a status from messages that are the pieces of one, and returns
+// the bytes of its text.
+func (e *TracesEncoder) setStatus(dst *otelstef.SpanStatus) int {
+	var message extent
+	var code uint64
+	for _, x := range e.status {
+		b := e.b[:x.to]
+		for at := x.from; at < x.to; {
+			tag, field := varint(b, at)
+			at = skip(b, field, tag)
+			switch tag {
+			case 2<<3 | wireBytes:
+				message = stretch(b, field)
+			case 3<<3 | wireVarint:
+				code, _ = varint(b, field)
+			}
+		}
+	}
+	dst.SetMessage(e.again(dst.Message(), message))
+	dst.SetCode(uint64(int64(int32(code)))) // OTLP enums are signed
+	return message.to - message.from
+}
+
+// events sets events from the messages in e.parts.
+func (e *TracesEncoder) events(dst *otelstef.Span) error {
+	n := len(e.parts)
+	list := dst.Events()
+	if n == 0 {
+		list.SetLen(0)
+		return nil
+	}
+	if err := e.take(2 * valueBytes * n); err != nil {
+		return inField("events", err)
+	}
+	list.SetLen(n)
+	for i, x := range e.parts {
+		if err := e.event(list.At(i), x); err != nil {
+			return inField(fmt.Sprintf("events[%d].attributes", i), err)
+		}
+	}
+	return nil
+}
+
+func (e *TracesEncoder) event(dst *otelstef.Event, x extent) error {
+	var time, dropped uint64
+	var name extent
+	e.pairs = e.pairs[:0]
+	b := e.b[:x.to]
+	for at := x.from; at < x.to; {
+		tag, field := varint(b, at)
+		at = skip(b, field, tag)
+		switch tag {
+		case 1<<3 | wireFixed64:
+			time = fixed64(b, field)
+		case 2<<3 | wireBytes:
+			name = stretch(b, field)
+		case 3<<3 | wireBytes:
+			e.pairs = append(e.pairs, stretch(b, field))
+		case 4<<3 | wireVarint:
+			dropped, _ = varint(b, field)
+		}
+	}
+	dst.SetName(e.again(dst.Name(), name))
+	e.left -= name.to - name.from
+	dst.SetTimeUnixNano(time)
+	dst.SetDroppedAttributesCount(uint64(uint32(dropped)))
+	return e.attributes(dst.Attributes())
+}
+
+// spanLinks sets links from the messages in e.links.
+func (e *TracesEncoder) spanLinks(dst *otelstef.Span) error {
+	n := len(e.links)
+	list := dst.Links()
+	if n == 0 {
+		list.SetLen(0)
+		return nil
+	}
+	if err := e.take(2 * valueBytes * n); err != nil {
+		return inField("links", err)
+	}
+	list.SetLen(n)
+	for i, x := range e.links {
+		if err := e.link(list.At(i), x); err != nil {
+			return inField(fmt.Sprintf("links[%d].", i), err)
+		}
+	}
+	return nil
+}
+
+func (e *TracesEncoder) link(dst *otelstef.Link, x extent) error {
+	var trace, span, state extent
+	var flags uint32
+	var dropped uint64
+	e.pairs = e.pairs[:0]
+	b := e.b[:x.to]
+	for at := x.from; at < x.to; {
+		tag, field := varint(b, at)
+		at = skip(b, field, tag)
+		switch tag {
+		case 1<<3 | wireBytes:
+			trace = stretch(b, field)
+		case 2<<3 | wireBytes:
+			span = stretch(b, field)
+		case 3<<3 | wireBytes:
+			state = stretch(b, field)
+		case 4<<3 | wireBytes:
+			e.pairs = append(e.pairs, stretch(b, field))
+		case 5<<3 | wireVarint:
+			dropped, _ = varint(b, field)
+		case 6<<3 | wireFixed32:
+			flags = fixed32(b, field)
+		}
+	}
+	var text [32]byte
+	id, err := e.id(&text, trace, traceIDBytes, e.kept.rawIDs)
+	if err != nil {
+		return inField("trace_id", err)
+	}
+	dst.SetTraceID(id)
+	if id, err = e.id(&text, span, spanIDBytes, e.kept.rawIDs); err != nil {
+		return inField("span_id", err)
+	}
+	dst.SetSpanID(id)
+	dst.SetTraceState(e.again(dst.TraceState(), state))
+	e.left -= state.to - state.from
+	dst.SetFlags(uint64(flags))
+	dst.SetDroppedAttributesCount(uint64(uint32(dropped)))
+	if err := e.attributes(dst.Attributes()); err != nil {
+		return inField("attributes", err)
+	}
+	return nil
+}
