@@ -41,7 +41,7 @@ between OTLP and STEF: ` + bothWays() + `.
 
 The reference schema, that of the reference implementation of STEF, lacks entity
 references, point flags but "no recorded value", and counts of dropped events and
-links. What was lost by it is counted and printed.
+links. What it cannot keep is counted and printed.
 
 A summary goes to standard error: items, bytes, ratio and time.
 `,
@@ -179,7 +179,7 @@ func summarise(w io.Writer, in *file.Input, out *file.Output, res *convert.Resul
 // warn prints what is not in the output.
 func warn(w io.Writer, res *convert.Result) {
 	for _, loss := range res.Losses {
-		fmt.Fprintf(w, "lost: %s\n", loss)
+		fmt.Fprintf(w, "not kept: %s\n", loss)
 	}
 	if res.Skipped > 0 {
 		fmt.Fprintf(w, "left out: %s %s\n", figure.Grouped(res.Skipped), convert.ItemsOf(res.Root.Signal))

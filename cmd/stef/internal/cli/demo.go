@@ -44,17 +44,23 @@ conversions on this machine, with protobuf and files.
 				return err
 			}
 			d := &demo{env: env, dir: *dir, w: file.Standard(env.Stdout)}
-			return d.run()
+			if err := d.run(recordings); err != nil {
+				return err
+			}
+			return d.conclude()
 		}
 	},
 }
 
-// recordings are the fixtures.
-var recordings = []struct {
+// recording is a file of OTLP.
+type recording struct {
 	signal otlpfile.Signal
 	name   string
 	data   func() []byte
-}{
+}
+
+// recordings are the fixtures.
+var recordings = []recording{
 	{otlpfile.Metrics, fixtures.MetricsName, fixtures.Metrics},
 	{otlpfile.Traces, fixtures.TracesName, fixtures.Traces},
 	{otlpfile.Logs, fixtures.LogsName, fixtures.Logs},
@@ -76,7 +82,8 @@ func (d *demo) print(format string, args ...any) {
 	}
 }
 
-func (d *demo) run() error {
+// run runs the main job on recordings.
+func (d *demo) run(recordings []recording) error {
 	dir, err := d.folder()
 	if err != nil {
 		return err
@@ -87,9 +94,11 @@ func (d *demo) run() error {
 			return err
 		}
 	}
-	if d.err != nil {
-		return d.err
-	}
+	return d.err
+}
+
+// conclude says how it went and what else there is to see.
+func (d *demo) conclude() error {
 	if d.different > 0 {
 		return fmt.Errorf("%d conversions lost or changed something", d.different)
 	}
@@ -180,19 +189,27 @@ func (d *demo) trip(name string, signal otlpfile.Signal, mode convert.Mode, comp
 	if err != nil {
 		return t, err
 	}
-	missing, extra := same.Items(&want.set, &got.set)
-	switch {
-	case missing > 0 || extra > 0:
-		t.verdict = fmt.Sprintf("DIFFERENT: %d items are missing, %d are new", missing, extra)
-	case !sorted && !same.Order(&want.set, &got.set):
-		t.verdict = "DIFFERENT: the order changed"
-	default:
-		t.verdict = "same"
-		d.shown = stream
+	t.verdict = verdict(&want.set, &got.set, !sorted)
+	if t.verdict != unchanged {
+		d.different++
 		return t, nil
 	}
-	d.different++
+	d.shown = stream
 	return t, nil
+}
+
+const unchanged = "same"
+
+// verdict says in words what a conversion did to items.
+func verdict(want, got *same.Set, ordered bool) string {
+	missing, extra := same.Items(want, got)
+	switch {
+	case missing > 0 || extra > 0:
+		return fmt.Sprintf("DIFFERENT: %d items are missing, %d are new", missing, extra)
+	case ordered && !same.Order(want, got):
+		return "DIFFERENT: the order changed"
+	}
+	return unchanged
 }
 
 // convert converts a file and returns the size of the new one.

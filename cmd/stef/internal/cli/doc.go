@@ -129,9 +129,22 @@ func (c *command) run(env *Env, args []string) error {
 		return write(env.Stdout, c.text())
 	}
 	if err != nil {
-		return usagef("%v", err)
+		return usagef("%s", flagText(err))
 	}
 	return do(env, args)
+}
+
+// flagText is the text of an error of package flag, with flags as they are
+// written here.
+func flagText(err error) string {
+	return strings.NewReplacer(
+		"flag provided but not defined: -", "there is no flag --",
+		"flag needs an argument: -", "a value is missing after --",
+		"for flag -", "for --",
+		"for -", "for --",
+		": parse error", "",
+		"bad flag syntax: ", "this is no flag: ",
+	).Replace(err.Error())
 }
 
 func (c *command) flags() (*flag.FlagSet, func(*Env, []string) error) {

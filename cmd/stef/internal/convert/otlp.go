@@ -45,6 +45,7 @@ func encode(in *file.Input, out io.Writer, o *Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	items := uint64(0)
 	for {
 		b, err := r.Next()
 		if err == io.EOF {
@@ -54,6 +55,7 @@ func encode(in *file.Input, out io.Writer, o *Options) (*Result, error) {
 			return nil, err
 		}
 		res.PartsIn++
+		items += uint64(b.Items())
 		if err := res.take(o, enc.Encode(b)); err != nil {
 			return nil, fmt.Errorf("%s %d: %w", partNoun(o.From), res.PartsIn, err)
 		}
@@ -63,7 +65,16 @@ func encode(in *file.Input, out io.Writer, o *Options) (*Result, error) {
 	}
 	stats := enc.Stats()
 	res.Items, res.PartsOut, res.Losses = stats.Records, stats.Frames, enc.Losses()
-	return res, nil
+	return res, res.complete(items)
+}
+
+// complete checks, whatever the encoders and decoders did, that no item got lost
+// without a word.
+func (r *Result) complete(items uint64) error {
+	if r.Items+r.Skipped == items {
+		return nil
+	}
+	return fmt.Errorf("of %d items %d were converted and %d left out", items, r.Items, r.Skipped)
 }
 
 // decode turns STEF into OTLP.
@@ -103,6 +114,9 @@ func decode(in *file.Input, out io.Writer, o *Options) (*Result, error) {
 		}
 	}
 	res.PartsIn = dec.Stats().Frames
+	if err := res.complete(dec.Stats().Records); err != nil {
+		return nil, err
+	}
 	return res, w.Close()
 }
 

@@ -102,7 +102,7 @@ func pass[R any, P record[R]](r reader[R], w writer[R], copied P, reshape func(P
 		return err
 	}
 	res.Items, res.PartsIn, res.PartsOut = w.Stats().Records, r.Stats().Frames, w.Stats().Frames
-	return nil
+	return res.complete(r.Stats().Records)
 }
 
 func recodeMetrics(in io.Reader, out io.Writer, o *Options, res *Result) error {

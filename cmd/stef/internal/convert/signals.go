@@ -13,9 +13,9 @@ import (
 
 // signals are the conversions there are, by signal.
 var signals = map[otlpfile.Signal]signal{
-	otlpfile.Metrics: {items: "data points", recode: recodeMetrics, encoder: newMetricsEncoder, decoder: newMetricsDecoder},
-	otlpfile.Traces:  {items: "spans", recode: recodeSpans},
-	otlpfile.Logs:    {items: "log records", recode: recodeLogs},
+	otlpfile.Metrics: {"data points", recodeMetrics, newMetricsEncoder, newMetricsDecoder},
+	otlpfile.Traces:  {"spans", recodeSpans, newTracesEncoder, newTracesDecoder},
+	otlpfile.Logs:    {"log records", recodeLogs, newLogsEncoder, newLogsDecoder},
 }
 
 // published make writers write in the published schema, where there is one.

@@ -86,14 +86,28 @@ func (d *dicts) places(s *schema.Struct, path []int) {
 	}
 }
 
+// begin takes the value that records have before the first one is read.
+func (d *dicts) begin(initial *dynamic.Struct) {
+	for _, p := range d.found {
+		p.last = p.in(initial)
+	}
+}
+
+// in returns the struct in a record.
+func (p *place) in(rec *dynamic.Struct) *dynamic.Struct {
+	for _, i := range p.path {
+		rec = rec.Fields[i].(*dynamic.Struct)
+	}
+	return rec
+}
+
 // restart empties the dictionaries.
 func (d *dicts) restart() {
 	for _, dict := range d.list {
 		dict.now = 0
 	}
 	for _, p := range d.found {
-		// The value itself stays what the next record may leave unchanged.
-		p.seen = map[*dynamic.Struct]bool{p.last: true}
+		p.seen = map[*dynamic.Struct]bool{}
 	}
 }
 
@@ -133,10 +147,7 @@ func (d *dicts) texts(column int, data []byte) {
 // full, and hands out the same one again for its number.
 func (d *dicts) structs(rec *dynamic.Struct) {
 	for _, p := range d.found {
-		v := rec
-		for _, i := range p.path {
-			v = v.Fields[i].(*dynamic.Struct)
-		}
+		v := p.in(rec)
 		if v == p.last {
 			continue
 		}

@@ -38,6 +38,7 @@ func (m *meter) begin(r *dynamic.Reader) error {
 	}
 	m.pieces = make([][]byte, len(columns))
 	m.dicts = newDicts(m.report.Root.Struct, columns)
+	m.dicts.begin(r.Record())
 
 	f := &r.Header().Frame
 	m.report.FixedHeader = f.Offset

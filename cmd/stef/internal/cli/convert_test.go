@@ -1,0 +1,165 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cli_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"testing"
+	"testing/iotest"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/otelstef/stef/cmd/stef/internal/cli"
+	"github.com/otelstef/stef/internal/fixtures"
+	stef "github.com/otelstef/stef/stef-go"
+)
+
+// folder is a folder with a recording.
+func folder(t *testing.T) (dir, recording string) {
+	t.Helper()
+	dir = t.TempDir()
+	recording = filepath.Join(dir, fixtures.LogsName)
+	require.NoError(t, os.WriteFile(recording, fixtures.Logs(), 0o666))
+	return dir, recording
+}
+
+func list(t *testing.T, dir string) []string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	names := []string{}
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+// masked takes what differs from run to run out of a summary.
+func masked(text, dir string) string {
+	text = regexp.MustCompile(regexp.QuoteMeta(dir)+`/`).ReplaceAllString(text, "")
+	text = regexp.MustCompile(`in [0-9.]+ s\n`).ReplaceAllString(text, "in T\n")
+	return text
+}
+
+func TestConvert(t *testing.T) {
+	dir, recording := folder(t)
+	plain := filepath.Join(dir, "plain.stef")
+	out, stderr := mustRun(t, nil, "convert", "--compression", "none", recording, plain)
+	require.Empty(t, out)
+	require.Regexp(t, `^logs.otlp.zst: otlp-parts, 120 parts, 609,463 bytes \(114,442 under zstd\)
+plain.stef: stef, 120 frames, [0-9,]+ bytes, ratio [0-9.]+
+2,446 log records in T
+$`, masked(stderr, dir))
+
+	packed := filepath.Join(dir, "packed.stef")
+	mustRun(t, nil, "convert", plain, packed)
+	stream, err := os.ReadFile(packed)
+	require.NoError(t, err)
+	require.EqualValues(t, stef.Zstd, stream[6])
+
+	// Flags may stand anywhere, and standard input and output are files as well.
+	out, stderr = mustRun(t, stream, "convert", "-", "--to", "otlp-json", "-", "--quiet")
+	require.Empty(t, stderr)
+	require.Contains(t, out, `"resourceLogs"`)
+	again, stderr := mustRun(t, []byte(out), "convert", "-", "-")
+	require.Contains(t, stderr, "standard input: otlp-json, 120 messages, ")
+	require.Contains(t, stderr, "standard output: stef, 120 frames, ")
+	back, _ := mustRun(t, []byte(again), "convert", "--to", "otlp-json", "-", "-")
+	require.True(t, out == back, "not the telemetry it was")
+	require.Equal(t, []string{fixtures.LogsName, "packed.stef", "plain.stef"}, list(t, dir))
+}
+
+func TestConvertSaysWhatIsLost(t *testing.T) {
+	dir := t.TempDir()
+	out := filepath.Join(dir, "out.stef")
+	data := metrics(t)
+	_, stderr := mustRun(t, data, "convert", "--quiet", "--schema", "reference", "-", out)
+	require.Equal(t, "not kept: values of 2 points that were flagged as not recorded\n", stderr)
+}
+
+func TestConvertSkips(t *testing.T) {
+	data := metrics(t) // its second record is a histogram of a sum
+	code, _, stderr := run(data, "convert", "--to", "otlp", "-", "-")
+	require.Equal(t, cli.ExitData, code)
+	require.Contains(t, stderr, "stef convert: standard input: 1 records were not converted, the first: record 2: ")
+	_, stderr = mustRun(t, data, "convert", "--skip", "--quiet", "--to", "otlp", "-", "-")
+	require.Regexp(t, "^left out: 1 data points\n  1 records were not converted, the first: record 2: .*\n$", stderr)
+}
+
+// Whatever goes wrong, there is nothing under the name of the output, or what
+// was there before.
+func TestConvertLeavesNothingHalf(t *testing.T) {
+	dir, recording := folder(t)
+	whole := fixtures.Logs()
+	cut := filepath.Join(dir, "cut.zst")
+	require.NoError(t, os.WriteFile(cut, whole[:len(whole)/2], 0o666))
+	old := filepath.Join(dir, "old.stef")
+	require.NoError(t, os.WriteFile(old, []byte("old"), 0o666))
+	before := list(t, dir)
+	f := func(code int, want string, args ...string) {
+		t.Helper()
+		got, stdout, stderr := run(nil, append([]string{"convert"}, args...)...)
+		require.Equal(t, code, got, stderr)
+		require.Empty(t, stdout)
+		require.Contains(t, stderr, want)
+		require.Equal(t, before, list(t, dir))
+		content, err := os.ReadFile(old)
+		require.NoError(t, err)
+		require.Equal(t, "old", string(content))
+	}
+	out := filepath.Join(dir, "out.stef")
+	f(cli.ExitData, cut+": otlp-parts logs part ", cut, out)
+	f(cli.ExitData, "unexpected EOF", cut, old)
+	f(cli.ExitData, "it holds logs", "--signal", "metrics", recording, out)
+	f(cli.ExitData, "it holds logs", "--root", "spans", recording, old)
+	f(cli.ExitData, "is not the signature", "--from", "stef", recording, out)
+	f(cli.ExitUsage, "there is no reference schema of logs\nusage: ", "--schema", "reference", recording, out)
+	f(cli.ExitUsage, "--schema is for an output of format stef", "--schema", "reference", recording, filepath.Join(dir, "out.json"))
+	f(cli.ExitUsage, "does not tell the format", recording, filepath.Join(dir, "out.otlp"))
+	f(cli.ExitIO, "none: open: no such file", filepath.Join(dir, "none"), out)
+	f(cli.ExitIO, dir+": read: is a directory", dir, out)
+	f(cli.ExitIO, dir+": is a folder", recording, dir)
+	f(cli.ExitIO, "none/out: open: no such file", recording, filepath.Join(dir, "none", "out"))
+	f(cli.ExitIO, "old.stef/out: ", recording, filepath.Join(old, "out"))
+}
+
+func TestConvertFailingPipes(t *testing.T) {
+	dir, _ := folder(t)
+	before := list(t, dir)
+	failure := errors.New("the pipe is closed")
+	f := func(src io.Reader, dst io.Writer, want string, args ...string) {
+		t.Helper()
+		var errs bytes.Buffer
+		code := cli.Run(append([]string{"convert"}, args...), cli.Env{Stdin: src, Stdout: dst, Stderr: &errs})
+		require.Equal(t, cli.ExitIO, code)
+		require.Regexp(t, "^stef convert: (.*: |)"+want+": the pipe is closed\n$", errs.String())
+		require.Equal(t, before, list(t, dir))
+	}
+	broken := func() io.Reader {
+		return io.MultiReader(bytes.NewReader(fixtures.Logs()[:50_000]), iotest.ErrReader(failure))
+	}
+	f(broken(), io.Discard, "standard input", "-", filepath.Join(dir, "out.stef"))
+	f(broken(), io.Discard, "standard input", "-", "-")
+	for _, to := range []string{"stef", "otlp", "otlp-parts", "otlp-json"} {
+		for _, n := range []int{0, 10, 70_000} {
+			f(bytes.NewReader(fixtures.Logs()), &full{n, failure}, "standard output", "--to", to, "-", "-")
+		}
+	}
+}
+
+func TestDevFull(t *testing.T) {
+	const device = "/dev/full"
+	if _, err := os.Stat(device); err != nil {
+		t.Skip("needs the device /dev/full")
+	}
+	_, recording := folder(t)
+	code, _, stderr := run(nil, "convert", recording, device)
+	require.Equal(t, cli.ExitIO, code)
+	require.Contains(t, stderr, device+": write: no space left on device")
+}

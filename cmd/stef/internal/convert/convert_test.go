@@ -1,0 +1,341 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package convert_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+
+	"github.com/otelstef/stef/cmd/stef/internal/convert"
+	"github.com/otelstef/stef/cmd/stef/internal/file"
+	"github.com/otelstef/stef/cmd/stef/internal/same"
+	"github.com/otelstef/stef/cmd/stef/internal/stream"
+	"github.com/otelstef/stef/internal/fixtures"
+	"github.com/otelstef/stef/internal/otlpfile"
+	stef "github.com/otelstef/stef/stef-go"
+)
+
+// run converts data.
+func run(data []byte, o convert.Options) ([]byte, *convert.Result, error) {
+	in, err := file.Open("-", bytes.NewReader(data))
+	if err != nil {
+		return nil, nil, err
+	}
+	defer in.Close()
+	var out bytes.Buffer
+	res, err := convert.Run(in, &out, o)
+	return out.Bytes(), res, err
+}
+
+func mustRun(t *testing.T, data []byte, o convert.Options) ([]byte, *convert.Result) {
+	t.Helper()
+	out, res, err := run(data, o)
+	require.NoError(t, err)
+	return out, res
+}
+
+// recording returns the first parts of a recording.
+func recording(t testing.TB, signal otlpfile.Signal, n int) []byte {
+	t.Helper()
+	all := map[otlpfile.Signal]func() []byte{
+		otlpfile.Metrics: fixtures.Metrics, otlpfile.Traces: fixtures.Traces, otlpfile.Logs: fixtures.Logs,
+	}[signal]()
+	parts, err := fixtures.Parts(all)
+	require.NoError(t, err)
+	var data []byte
+	for _, p := range parts[:n] {
+		data = append(binary.BigEndian.AppendUint32(data, uint32(len(p))), p...)
+	}
+	return data
+}
+
+// itemsOf reads OTLP of any format.
+func itemsOf(t *testing.T, data []byte, sorted bool) (set *same.Set, batches int) {
+	t.Helper()
+	r, err := otlpfile.Open(bytes.NewReader(data), otlpfile.FormatUnknown, otlpfile.SignalUnknown)
+	require.NoError(t, err)
+	defer r.Close()
+	set = &same.Set{SortAttributes: sorted}
+	for {
+		b, err := r.Next()
+		if err == io.EOF {
+			return set, batches
+		}
+		require.NoError(t, err)
+		require.NoError(t, set.Add(b))
+		batches++
+	}
+}
+
+var signals = []otlpfile.Signal{otlpfile.Metrics, otlpfile.Traces, otlpfile.Logs}
+
+// Telemetry comes back from STEF as it was: in every format, mode and
+// compression, and in order where that was asked for.
+func TestThereAndBack(t *testing.T) {
+	for _, signal := range signals {
+		data := recording(t, signal, 20)
+		f := func(to convert.Format, o convert.Options) {
+			t.Helper()
+			packed, res := mustRun(t, data, o)
+			require.Equal(t, convert.OTLPParts, res.From)
+			require.Equal(t, convert.STEF, res.To)
+			require.Equal(t, signal, res.Root.Signal)
+			require.Equal(t, 20, res.PartsIn)
+			frames := res.PartsOut
+
+			back, res := mustRun(t, packed, convert.Options{To: to})
+			require.Equal(t, convert.STEF, res.From)
+			require.Equal(t, to, res.To)
+			require.Equal(t, signal, res.Root.Signal)
+			require.Equal(t, frames, res.PartsIn)
+			require.Equal(t, frames, res.PartsOut)
+
+			sorted := o.Mode == convert.Sorted || o.Mode == convert.DefaultMode && signal != otlpfile.Logs
+			want, batches := itemsOf(t, data, sorted)
+			got, again := itemsOf(t, back, sorted)
+			onlyWant, onlyGot := same.Items(want, got)
+			require.Zero(t, onlyWant)
+			require.Zero(t, onlyGot)
+			require.Equal(t, want.Len(), res.Items)
+			require.LessOrEqual(t, again, batches) // those without items are gone
+			if !sorted {
+				require.True(t, same.Order(want, got))
+			}
+		}
+		f(convert.OTLPParts, convert.Options{Mode: convert.Ordered})
+		f(convert.OTLPParts, convert.Options{Mode: convert.Sorted, Compression: stef.Zstd})
+		f(convert.OTLPJSON, convert.Options{Compression: stef.Zstd, Level: stef.LevelFastest})
+		f(convert.OTLP, convert.Options{Mode: convert.Ordered, To: convert.STEF, From: convert.OTLPParts})
+	}
+}
+
+// Every format of OTLP becomes every other.
+func TestRewrite(t *testing.T) {
+	formats := []convert.Format{convert.OTLPParts, convert.OTLP, convert.OTLPJSON}
+	for _, signal := range signals {
+		data := recording(t, signal, 10)
+		want, _ := itemsOf(t, data, false)
+		for _, from := range formats {
+			first, res := mustRun(t, data, convert.Options{To: from})
+			require.Equal(t, want.Len(), res.Items)
+			for _, to := range formats {
+				second, res := mustRun(t, first, convert.Options{From: from, To: to})
+				require.Equal(t, from, res.From)
+				require.Equal(t, to, res.To)
+				got, _ := itemsOf(t, second, false)
+				require.True(t, same.Order(want, got), "%s to %s", from, to)
+			}
+		}
+	}
+}
+
+func TestFormatOfNames(t *testing.T) {
+	data := recording(t, otlpfile.Logs, 1)
+	packed, _ := mustRun(t, data, convert.Options{})
+	f := func(data []byte, name string, want convert.Format, compression string) {
+		t.Helper()
+		out, res := mustRun(t, data, convert.Options{OutName: name})
+		require.Equal(t, want, res.To)
+		in, err := file.Open("-", bytes.NewReader(out))
+		require.NoError(t, err)
+		require.Equal(t, compression, in.Packed)
+		_, err = io.Copy(io.Discard, in)
+		require.NoError(t, err)
+	}
+	f(data, "", convert.STEF, "")
+	f(data, "-", convert.STEF, "")
+	f(data, "x.stef", convert.STEF, "")
+	f(data, "x.STEF.gz", convert.STEF, "gzip")
+	f(data, "x.zst", convert.STEF, "zstd")
+	f(data, "x.parts", convert.OTLPParts, "")
+	f(packed, "x.otlp-parts.zst", convert.OTLPParts, "zstd")
+	f(packed, "x.json", convert.OTLPJSON, "")
+	f(packed, "x.jsonl.gz", convert.OTLPJSON, "gzip")
+	f(packed, "x.pb", convert.OTLP, "")
+	f(packed, "x.stef", convert.STEF, "")
+}
+
+// What cannot be done is said before anything is written.
+func TestUnsupported(t *testing.T) {
+	metrics := recording(t, otlpfile.Metrics, 2)
+	packed, _ := mustRun(t, metrics, convert.Options{})
+	logs, _ := mustRun(t, recording(t, otlpfile.Logs, 1), convert.Options{})
+	f := func(data []byte, o convert.Options, want string) {
+		t.Helper()
+		out, _, err := run(data, o)
+		require.ErrorIs(t, err, convert.ErrUnsupported)
+		require.EqualError(t, err, want)
+		require.Empty(t, out)
+	}
+	f(packed, convert.Options{}, "nothing tells what to convert to: say --to stef, otlp-parts, otlp or otlp-json")
+	f(metrics, convert.Options{OutName: "a.otlp.zst"}, "the name a.otlp.zst does not tell the format: say --to otlp-parts or --to otlp")
+	f(logs, convert.Options{To: convert.STEF, Reference: true}, "there is no reference schema of logs")
+	f(recording(t, otlpfile.Logs, 1), convert.Options{Reference: true}, "there is no reference schema of logs")
+	f(packed, convert.Options{To: convert.STEF, Mode: convert.Sorted}, "--mode is for OTLP: from stef to stef records keep their order")
+	f(packed, convert.Options{To: convert.OTLP, StreamFlags: []string{"--level"}}, "--level is for an output of format stef, and this is otlp")
+}
+
+// Bad content is blamed on the file, with the place.
+func TestBadContent(t *testing.T) {
+	parts := recording(t, otlpfile.Metrics, 3)
+	packed, _ := mustRun(t, parts, convert.Options{Compression: stef.Zstd})
+	f := func(data []byte, o convert.Options, want string) {
+		t.Helper()
+		_, _, err := run(data, o)
+		var bad *file.ContentError
+		require.ErrorAs(t, err, &bad)
+		require.Contains(t, err.Error(), "standard input: ")
+		require.Contains(t, err.Error(), want)
+	}
+	f([]byte("hello"), convert.Options{}, "begins like none of stef, otlp-parts, otlp or otlp-json")
+	f(nil, convert.Options{}, "begins like none of")
+	f(parts[:len(parts)-1], convert.Options{}, "part 3, byte ")
+	f(packed[:len(packed)-1], convert.Options{To: convert.OTLP}, "frame 3 at offset ")
+	f(packed[:len(packed)-1], convert.Options{To: convert.STEF}, "frame 3 at offset ")
+	f(parts, convert.Options{From: convert.STEF, To: convert.OTLP}, "is not the signature of a STEF stream")
+	f(packed, convert.Options{From: convert.OTLPParts, To: convert.OTLP}, "otlp-parts")
+	f(parts, convert.Options{Root: stream.RootOf(otlpfile.Logs)}, "it holds metrics")
+	f(packed, convert.Options{To: convert.OTLP, Root: stream.RootOf(otlpfile.Logs)}, "incompatible schema")
+	f([]byte("{\"resourceMetrics\":[{]}\n"), convert.Options{}, "line 1")
+}
+
+// Failures of the source and of the destination are told apart from those.
+func TestFailingFiles(t *testing.T) {
+	failure := errors.New("the disk is gone")
+	parts := recording(t, otlpfile.Traces, 3)
+	packed, _ := mustRun(t, parts, convert.Options{Compression: stef.Zstd})
+	var failed *file.Error
+	for _, data := range [][]byte{parts, packed} {
+		for _, n := range []int{0, 3, 100, len(data) - 1} {
+			in, err := file.Open("-", io.MultiReader(bytes.NewReader(data[:n]), iotest.ErrReader(failure)))
+			if err == nil {
+				_, err = convert.Run(in, io.Discard, convert.Options{To: convert.STEF})
+			}
+			require.ErrorAs(t, err, &failed, "%d", n)
+			require.EqualError(t, err, "standard input: the disk is gone")
+		}
+		for _, o := range []convert.Options{
+			{To: convert.STEF}, {To: convert.STEF, Compression: stef.Zstd}, {To: convert.OTLPParts}, {To: convert.OTLPJSON},
+			{To: convert.OTLP, OutName: "x.zst"}, {To: convert.STEF, OutName: "x.gz"},
+		} {
+			whole, _ := mustRun(t, data, o)
+			for _, n := range []int{0, 5, len(whole) / 2, len(whole) - 1} {
+				in, err := file.Open("-", bytes.NewReader(data))
+				require.NoError(t, err)
+				_, err = convert.Run(in, file.Standard(&full{n, failure}), o)
+				require.ErrorAs(t, err, &failed, "%+v, %d bytes", o, n)
+				require.ErrorContains(t, err, "standard output: the disk is gone")
+			}
+		}
+	}
+}
+
+// full is an io.Writer with room for n bytes.
+type full struct {
+	n   int
+	err error
+}
+
+func (f *full) Write(b []byte) (int, error) {
+	n := min(f.n, len(b))
+	f.n -= n
+	if n < len(b) {
+		return n, f.err
+	}
+	return n, nil
+}
+
+// An item that STEF cannot hold ends the conversion, unless it may be left out.
+func TestSkip(t *testing.T) {
+	md := pmetric.NewMetrics()
+	points := md.ResourceMetrics().AppendEmpty().ScopeMetrics().AppendEmpty().Metrics().AppendEmpty().SetEmptyGauge().DataPoints()
+	for i := range 3 {
+		points.AppendEmpty().SetIntValue(int64(i))
+	}
+	for i := range stef.MaxPairs + 1 {
+		points.At(1).Attributes().PutInt(fmt.Sprint(i), 1)
+	}
+	body, err := (&pmetric.ProtoMarshaler{}).MarshalMetrics(md)
+	require.NoError(t, err)
+	data := append(binary.BigEndian.AppendUint32(nil, uint32(len(body))), body...)
+
+	_, _, err = run(data, convert.Options{})
+	require.ErrorIs(t, err, stef.ErrLimit)
+	require.ErrorContains(t, err, "standard input: part 1: ")
+	require.ErrorContains(t, err, "point 1: ")
+
+	packed, res := mustRun(t, data, convert.Options{Skip: true})
+	require.EqualValues(t, 2, res.Items)
+	require.EqualValues(t, 1, res.Skipped)
+	require.Len(t, res.Reasons, 1)
+	require.ErrorIs(t, res.Reasons[0], stef.ErrLimit)
+	_, res = mustRun(t, packed, convert.Options{To: convert.OTLP})
+	require.EqualValues(t, 2, res.Items)
+}
+
+// What the reference schema cannot hold is counted.
+func TestLosses(t *testing.T) {
+	md := pmetric.NewMetrics()
+	md.ResourceMetrics().AppendEmpty()
+	points := md.ResourceMetrics().AppendEmpty().ScopeMetrics().AppendEmpty().Metrics().AppendEmpty().SetEmptyGauge().DataPoints()
+	points.AppendEmpty().SetIntValue(1)
+	p := points.AppendEmpty()
+	p.SetIntValue(1)
+	p.SetFlags(pmetric.DefaultDataPointFlags.WithNoRecordedValue(true))
+	body, err := (&pmetric.ProtoMarshaler{}).MarshalMetrics(md)
+	require.NoError(t, err)
+	_, res := mustRun(t, body, convert.Options{})
+	require.Equal(t, []string{"1 resources, scopes or metrics without items"}, res.Losses)
+	full, _ := mustRun(t, body, convert.Options{})
+	_, res = mustRun(t, body, convert.Options{Reference: true})
+	require.Equal(t, "values of 1 points that were flagged as not recorded", res.Losses[len(res.Losses)-1])
+	_, res = mustRun(t, full, convert.Options{To: convert.STEF, Reference: true})
+	require.Equal(t, []string{"values of 1 points that were flagged as not recorded"}, res.Losses)
+}
+
+// A large part becomes several frames and all of it arrives.
+func TestLargePart(t *testing.T) {
+	md := pmetric.NewMetrics()
+	points := md.ResourceMetrics().AppendEmpty().ScopeMetrics().AppendEmpty().Metrics().AppendEmpty().SetEmptyGauge().DataPoints()
+	for i := range 80 {
+		points.AppendEmpty().Attributes().PutStr("k", strings.Repeat(string(rune('a'+i%26)), 100_000+i))
+	}
+	body, err := (&pmetric.ProtoMarshaler{}).MarshalMetrics(md)
+	require.NoError(t, err)
+	packed, res := mustRun(t, body, convert.Options{From: convert.OTLP})
+	require.Equal(t, 1, res.PartsIn)
+	require.Greater(t, res.PartsOut, 1)
+	back, res := mustRun(t, packed, convert.Options{To: convert.OTLPParts})
+	require.Greater(t, res.PartsOut, 1)
+	want, _ := itemsOf(t, body, true)
+	got, _ := itemsOf(t, back, true)
+	onlyWant, onlyGot := same.Items(want, got)
+	require.Zero(t, onlyWant+onlyGot)
+}
+
+func TestParse(t *testing.T) {
+	for _, name := range []string{"stef", "otlp-parts", "otlp", "otlp-json"} {
+		f, err := convert.ParseFormat(name)
+		require.NoError(t, err)
+		require.Equal(t, name, f.String())
+	}
+	_, err := convert.ParseFormat("unknown")
+	require.EqualError(t, err, `"unknown" is none of stef, otlp-parts, otlp or otlp-json`)
+	for _, name := range []string{"ordered", "sorted"} {
+		m, err := convert.ParseMode(name)
+		require.NoError(t, err)
+		require.Equal(t, name, m.String())
+	}
+	_, err = convert.ParseMode("default")
+	require.Error(t, err)
+}

@@ -1,0 +1,48 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package figure_test
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/otelstef/stef/cmd/stef/internal/figure"
+)
+
+func TestGrouped(t *testing.T) {
+	f := func(n uint64, want string) {
+		t.Helper()
+		require.Equal(t, want, figure.Grouped(n))
+	}
+	f(0, "0")
+	f(999, "999")
+	f(1000, "1,000")
+	f(123456, "123,456")
+	f(1234567, "1,234,567")
+	f(math.MaxUint64, "18,446,744,073,709,551,615")
+}
+
+func TestSeconds(t *testing.T) {
+	f := func(d time.Duration, want string) {
+		t.Helper()
+		require.Equal(t, want, figure.Seconds(d))
+	}
+	f(0, "0.00 s")
+	f(1234*time.Millisecond, "1.23 s")
+	f(61*time.Second, "61 s")
+}
+
+func TestPercent(t *testing.T) {
+	f := func(part, whole int64, want string) {
+		t.Helper()
+		require.Equal(t, want, figure.Percent(part, whole))
+	}
+	f(1, 3, "33.3%")
+	f(3, 3, "100.0%")
+	f(0, 3, "0.0%")
+	f(0, 0, "")
+}

@@ -1,0 +1,168 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package file_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/otelstef/stef/cmd/stef/internal/file"
+)
+
+// names lists a folder.
+func names(t *testing.T, dir string) []string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	list := []string{}
+	for _, e := range entries {
+		list = append(list, e.Name())
+	}
+	return list
+}
+
+func content(t *testing.T, path string) string {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	require.NoError(t, err)
+	return string(b)
+}
+
+func create(t *testing.T, temps *file.Temps, path, text string) *file.Output {
+	t.Helper()
+	out, err := temps.Create(path, nil)
+	require.NoError(t, err)
+	n, err := io.WriteString(out, text)
+	require.NoError(t, err)
+	require.Equal(t, len(text), n)
+	require.EqualValues(t, len(text), out.Written())
+	return out
+}
+
+// Nothing is under the name before Commit, nothing is left after Discard.
+func TestOutputAppearsComplete(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "out")
+	temps := new(file.Temps)
+
+	out := create(t, temps, path, "new")
+	require.NotContains(t, names(t, dir), "out")
+	out.Discard()
+	out.Discard()
+	require.Empty(t, names(t, dir))
+
+	out = create(t, temps, path, "new")
+	require.NoError(t, out.Commit())
+	out.Discard()
+	require.Equal(t, []string{"out"}, names(t, dir))
+	require.Equal(t, "new", content(t, path))
+	temps.Remove()
+	require.Equal(t, "new", content(t, path))
+}
+
+func TestOutputReplaces(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "out")
+	require.NoError(t, os.WriteFile(path, []byte("old"), 0o640))
+	link := filepath.Join(dir, "link")
+	require.NoError(t, os.Symlink(path, link))
+	temps := new(file.Temps)
+
+	create(t, temps, path, "new").Discard()
+	require.Equal(t, "old", content(t, path))
+
+	require.NoError(t, create(t, temps, link, "new").Commit())
+	require.Equal(t, "new", content(t, path))
+	info, err := os.Lstat(path)
+	require.NoError(t, err)
+	require.Equal(t, fs.FileMode(0o640), info.Mode())
+	target, err := os.Readlink(link)
+	require.NoError(t, err)
+	require.Equal(t, path, target)
+	require.Equal(t, []string{"link", "out"}, names(t, dir))
+}
+
+// A signal handler removes what is not complete, and it stays away.
+func TestRemove(t *testing.T) {
+	dir := t.TempDir()
+	temps := new(file.Temps)
+	out := create(t, temps, filepath.Join(dir, "out"), "new")
+	folder, err := temps.Folder()
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "x"), nil, 0o666))
+	require.Len(t, names(t, dir), 1)
+	temps.Remove()
+	require.Empty(t, names(t, dir))
+	require.NoDirExists(t, folder)
+	require.Error(t, out.Commit())
+	require.Empty(t, names(t, dir))
+}
+
+func TestCreateFails(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "file"), nil, 0o666))
+	f := func(path string) {
+		t.Helper()
+		_, err := new(file.Temps).Create(filepath.Join(dir, path), nil)
+		var failed *file.Error
+		require.ErrorAs(t, err, &failed)
+		require.Equal(t, filepath.Join(dir, path), failed.Name)
+		require.Equal(t, []string{"file"}, names(t, dir))
+	}
+	f("")
+	f("none/out")
+	f("file/out")
+}
+
+func TestCommitFails(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "out")
+	out := create(t, new(file.Temps), path, "new")
+	require.NoError(t, os.MkdirAll(filepath.Join(path, "full"), 0o777))
+	err := out.Commit()
+	var failed *file.Error
+	require.ErrorAs(t, err, &failed)
+	require.Equal(t, []string{"out"}, names(t, dir))
+}
+
+// failing writes until its room is used up.
+type failing struct {
+	room int
+	err  error
+}
+
+func (f *failing) Write(b []byte) (int, error) {
+	n := min(len(b), f.room)
+	f.room -= n
+	if n < len(b) {
+		return n, f.err
+	}
+	return n, nil
+}
+
+func TestStandardOutput(t *testing.T) {
+	var b bytes.Buffer
+	out, err := new(file.Temps).Create("-", &b)
+	require.NoError(t, err)
+	_, err = io.WriteString(out, "text")
+	require.NoError(t, err)
+	require.NoError(t, out.Commit())
+	require.Equal(t, "text", b.String())
+
+	failure := errors.New("the pipe is closed")
+	for _, err := range []error{failure, nil} {
+		n, err := file.Standard(&failing{3, err}).Write([]byte("text"))
+		require.Equal(t, 3, n)
+		var failed *file.Error
+		require.ErrorAs(t, err, &failed)
+		require.Contains(t, err.Error(), "standard output: ")
+	}
+}

@@ -1,0 +1,239 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stat_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/otelstef/stef/cmd/stef/internal/stat"
+	"github.com/otelstef/stef/cmd/stef/internal/stream"
+	"github.com/otelstef/stef/internal/teltest"
+	stef "github.com/otelstef/stef/stef-go"
+	"github.com/otelstef/stef/stef-go/dynamic"
+	"github.com/otelstef/stef/stef-go/otelstef"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+// sample is a stream of metrics: names come back, every third record ends a
+// frame.
+func sample(t testing.TB, options ...stef.WriterOption) []byte {
+	t.Helper()
+	var buf bytes.Buffer
+	w, err := otelstef.NewMetricsWriter(&buf, options...)
+	require.NoError(t, err)
+	for i := range 12 {
+		rec := w.Record()
+		rec.EditMetric().SetName(fmt.Sprintf("requests.%d", i%4))
+		rec.EditResource().Attributes().SetLen(1)
+		rec.EditResource().Attributes().SetString(0, "service.name", "shop")
+		rec.Attributes().SetLen(2)
+		rec.Attributes().SetString(0, "route", "/goods/"+strings.Repeat("x", i/6))
+		rec.Attributes().SetString(1, "s", "") // too short for a dictionary
+		rec.Point().SetTimestamp(uint64(1_700_000_000_000_000_000 + i*1e9))
+		rec.Point().Value().SetInt64(int64(i))
+		require.NoError(t, w.Write())
+		if i%3 == 2 {
+			require.NoError(t, w.Flush())
+		}
+	}
+	require.NoError(t, w.Close())
+	return buf.Bytes()
+}
+
+func measure(t *testing.T, data []byte) *stat.Report {
+	t.Helper()
+	root, src, err := stream.Recognise(iotest.HalfReader(bytes.NewReader(data)))
+	require.NoError(t, err)
+	r, err := stat.Measure(src, root)
+	require.NoError(t, err)
+	requireSums(t, r, int64(len(data)))
+	return r
+}
+
+// requireSums checks that every byte of the stream is somewhere, once.
+func requireSums(t *testing.T, r *stat.Report, size int64) {
+	t.Helper()
+	require.Equal(t, size, r.Size)
+	require.Equal(t, size, r.FixedHeader+r.VarHeader+r.Heads+r.Packed)
+	var plain, packed int64
+	var records uint64
+	for _, f := range r.Frames {
+		plain += int64(f.Plain)
+		packed += int64(f.Packed)
+		records += f.Records
+	}
+	require.Equal(t, plain, r.Plain())
+	require.Equal(t, packed, r.Packed)
+	require.Equal(t, records, r.Records)
+	if r.Header.Compression == dynamic.CompressionNone {
+		require.Equal(t, r.Plain(), r.Packed)
+	}
+	for _, c := range r.Columns {
+		require.Equal(t, c.Plain > 0, c.Alone > 0, c.Path)
+	}
+}
+
+func print(t *testing.T, r *stat.Report, o stat.Options) string {
+	t.Helper()
+	var text strings.Builder
+	require.NoError(t, r.Print(&text, o))
+	return text.String()
+}
+
+func TestPrint(t *testing.T) {
+	f := func(name string, o stat.Options, options ...stef.WriterOption) {
+		t.Helper()
+		got := print(t, measure(t, sample(t, options...)), o)
+		path := filepath.Join("testdata", name+".txt")
+		if *update {
+			require.NoError(t, os.MkdirAll("testdata", 0o777))
+			require.NoError(t, os.WriteFile(path, []byte(got), 0o666))
+		}
+		want, err := os.ReadFile(path)
+		require.NoError(t, err)
+		require.Equal(t, string(want), got)
+	}
+	f("plain", stat.Options{}, stef.WithSchemaHeader())
+	f("published", stat.Options{All: true}, otelstef.PublishedMetrics())
+	f("frames", stat.Options{Frames: true}, stef.WithRestart(stef.RestartAll), stef.WithUserData(map[string]string{"k": "v\n"}))
+}
+
+// Sizes under zstd depend on its version, so they are not compared as text.
+func TestZstd(t *testing.T) {
+	plain := measure(t, sample(t))
+	for _, restart := range []stef.FrameFlags{0, stef.RestartCompression, stef.RestartAll} {
+		r := measure(t, sample(t, stef.WithCompression(stef.Zstd), stef.WithRestart(restart)))
+		require.Equal(t, dynamic.CompressionZstd, r.Header.Compression)
+		require.NotEqual(t, r.Plain(), r.Packed)
+		if restart == 0 {
+			require.Equal(t, plain.Columns, r.Columns)
+			require.Equal(t, plain.Dicts, r.Dicts)
+			require.Equal(t, 1, r.Restarts(dynamic.RestartCompression))
+		} else {
+			require.Equal(t, 4, r.Restarts(dynamic.RestartCompression))
+		}
+		require.Contains(t, print(t, r, stat.Options{}), "compression  zstd\n")
+	}
+}
+
+func TestDictionaries(t *testing.T) {
+	dicts := func(options ...stef.WriterOption) map[string]stat.Dict {
+		found := map[string]stat.Dict{}
+		for _, d := range measure(t, sample(t, options...)).Dicts {
+			if d.Entries+int(d.Refs) > 0 {
+				found[d.Name] = *d
+			}
+		}
+		return found
+	}
+	once := dicts()
+	require.Len(t, once, 5)
+	f := func(d stat.Dict, entries, most int, bytes, refs int64) {
+		t.Helper()
+		require.Equal(t, []int64{int64(entries), int64(most), bytes, refs}, []int64{int64(d.Entries), int64(d.Most), d.Bytes, d.Refs})
+	}
+	f(once["MetricName"], 4, 4, 4*int64(len("requests.0")), 0)
+	f(once["Metric"], 4, 4, 0, 8)
+	f(once["Resource"], 1, 1, 0, 0)
+	// The key of the resource and one of the record; "s" is too short.
+	f(once["AttributeKey"], 2, 2, int64(len("service.name")+len("route")), 0)
+	f(once["AnyValueString"], 3, 3, int64(len("shop")+len("/goods/")+len("/goods/x")), 0)
+	require.True(t, once["Metric"].Struct)
+	require.False(t, once["MetricName"].Struct)
+
+	// Four frames that each begin anew.
+	again := dicts(stef.WithRestart(stef.RestartAll))
+	f(again["MetricName"], 12, 3, 12*int64(len("requests.0")), 0)
+	f(again["Metric"], 12, 3, 0, 0)
+	f(again["Resource"], 4, 1, 0, 0)
+}
+
+// Streams of the reference add up as well, of both roots, compressed or not.
+func TestReferenceStreams(t *testing.T) {
+	manifest, err := os.Open(teltest.Golden(t, "edge", "MANIFEST.jsonl"))
+	require.NoError(t, err)
+	defer manifest.Close()
+	var v struct {
+		File, Root, Compression string
+		Records                 uint64
+		DataFrames              int    `json:"data_frames"`
+		ReferenceError          string `json:"reference_error"`
+	}
+	for dec := json.NewDecoder(manifest); ; {
+		v.ReferenceError = ""
+		if err := dec.Decode(&v); errors.Is(err, io.EOF) {
+			return
+		} else {
+			require.NoError(t, err)
+		}
+		if v.ReferenceError != "" {
+			continue
+		}
+		root, err := stream.ParseRoot(v.Root)
+		require.NoError(t, err)
+		data, err := os.ReadFile(teltest.Golden(t, "edge", v.File))
+		require.NoError(t, err)
+		r, err := stat.Measure(bytes.NewReader(data), root)
+		require.NoError(t, err, v.File)
+		requireSums(t, r, int64(len(data)))
+		require.Equal(t, v.Records, r.Records)
+		require.Len(t, r.Frames, v.DataFrames)
+		require.Equal(t, v.Compression, r.Header.Compression.String())
+		require.NotEmpty(t, print(t, r, stat.Options{All: true, Frames: true}))
+	}
+}
+
+// The report is of a sound stream or there is none.
+func TestDamaged(t *testing.T) {
+	data := sample(t, stef.WithCompression(stef.Zstd))
+	root := stream.Roots()[0]
+	borders := 0
+	for n := range data {
+		r, err := stat.Measure(bytes.NewReader(data[:n]), root)
+		if err == nil {
+			requireSums(t, r, int64(n))
+			borders++
+			continue
+		}
+		require.ErrorIs(t, err, dynamic.ErrCorrupt)
+	}
+	require.Equal(t, 4, borders) // after the headers and all frames but the last
+	failure := errors.New("the disk is gone")
+	_, err := stat.Measure(io.MultiReader(bytes.NewReader(data[:40]), iotest.ErrReader(failure)), root)
+	require.ErrorIs(t, err, failure)
+}
+
+// limited is an io.Writer with room for n bytes.
+type limited int
+
+var errFull = errors.New("no room left")
+
+func (l *limited) Write(b []byte) (int, error) {
+	if *l -= limited(len(b)); *l < 0 {
+		return 0, errFull
+	}
+	return len(b), nil
+}
+
+func TestPrintFails(t *testing.T) {
+	r := measure(t, sample(t))
+	text := print(t, r, stat.Options{})
+	for n := range len(text) {
+		room := limited(n)
+		require.ErrorIs(t, r.Print(&room, stat.Options{}), errFull)
+	}
+}

@@ -1,0 +1,116 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build unix
+
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/otelstef/stef/internal/fixtures"
+)
+
+// asProgram makes the test binary run main instead of tests.
+const asProgram = "STEF_TEST_MAIN"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asProgram) != "" {
+		main()
+	}
+	os.Exit(m.Run())
+}
+
+func program(t *testing.T, args ...string) *exec.Cmd {
+	t.Helper()
+	self, err := os.Executable()
+	require.NoError(t, err)
+	cmd := exec.Command(self, args...)
+	cmd.Env = append(os.Environ(), asProgram+"=1")
+	return cmd
+}
+
+func TestExitCode(t *testing.T) {
+	f := func(want int, args ...string) {
+		t.Helper()
+		err := program(t, args...).Run()
+		if want == 0 {
+			require.NoError(t, err)
+			return
+		}
+		var exit *exec.ExitError
+		require.ErrorAs(t, err, &exit)
+		require.Equal(t, want, exit.ExitCode())
+	}
+	f(0, "version")
+	f(1, "cat", os.Args[0])
+	f(2)
+	f(3, "cat", filepath.Join(t.TempDir(), "none"))
+}
+
+// A signal ends the program while it waits for input, and leaves nothing behind.
+func TestInterrupt(t *testing.T) {
+	for _, sig := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
+		dir := t.TempDir()
+		cmd := program(t, "convert", "-", filepath.Join(dir, "out.stef"))
+		in, err := cmd.StdinPipe()
+		require.NoError(t, err)
+		require.NoError(t, cmd.Start())
+		half := fixtures.Metrics()
+		_, err = in.Write(half[:len(half)/2])
+		require.NoError(t, err)
+		require.Eventually(t, func() bool { return len(list(t, dir)) == 1 }, 10*time.Second, 5*time.Millisecond)
+		require.NoError(t, cmd.Process.Signal(sig))
+		var exit *exec.ExitError
+		require.ErrorAs(t, cmd.Wait(), &exit)
+		require.Equal(t, 130, exit.ExitCode())
+		require.Empty(t, list(t, dir))
+	}
+}
+
+func list(t *testing.T, dir string) []string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	names := []string{}
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+// A pipe works on both sides: what one writes the other reads.
+func TestPipe(t *testing.T) {
+	first := program(t, "convert", "--quiet", "-", "-")
+	second := program(t, "convert", "--quiet", "--to", "otlp", "-", "-")
+	third := program(t, "convert", "--quiet", "-", "-")
+	last := program(t, "stat", "-")
+	in, err := first.StdinPipe()
+	require.NoError(t, err)
+	chain := []*exec.Cmd{first, second, third, last}
+	for i, cmd := range chain[:3] {
+		out, err := cmd.StdoutPipe()
+		require.NoError(t, err)
+		chain[i+1].Stdin = out
+	}
+	for _, cmd := range chain[:3] {
+		require.NoError(t, cmd.Start())
+	}
+	go func() {
+		_, _ = in.Write(fixtures.Logs())
+		_ = in.Close()
+	}()
+	out, err := last.Output()
+	require.NoError(t, err)
+	require.Contains(t, string(out), "records      2,446\n")
+	for _, cmd := range chain[:3] {
+		require.NoError(t, cmd.Wait())
+	}
+}
