@@ -4,8 +4,12 @@
 package stefpdata_test
 
 import (
+	"errors"
+	"io"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 
 	stef "github.com/otelstef/stef/stef-go"
@@ -34,4 +38,127 @@ func TestRealMetricsComeBack(t *testing.T) {
 		f(hipstershop, realMetrics(t, hipstershop))
 		f(hostandcollector, realMetrics(t, hostandcollector))
 	})
+}
+
+// Whatever pdata can say comes back, through any framing and compression.
+func TestRandomMetricsComeBack(t *testing.T) {
+	for seed := range uint64(300) {
+		r := newRandom(seed)
+		var mds []pmetric.Metrics
+		for range 1 + r.IntN(4) {
+			mds = append(mds, r.metrics())
+		}
+		options := []stef.WriterOption{
+			stef.WithCompression(pick(r, stef.None, stef.Zstd)),
+			stef.WithRestart(pick(r, stef.FrameFlags(0), stef.RestartDictionaries, stef.RestartDictionaries|stef.RestartCodecs|stef.RestartCompression)),
+			stef.WithFrameSize(pick(r, 1, 500, stef.DefaultFrameBytes)),
+			stef.WithDictSize(pick(r, 1, 5000, stef.DefaultDictBytes)),
+		}
+		for _, mode := range modes {
+			stream := encodeMetrics(t, mds, mode, options...)
+			got := decodeMetrics(t, stream, stefpdata.WithMaxItems(pick(r, 0, 3, 1000)))
+			requireSame(t, mode, mds, got)
+			require.Equal(t, stream, encodeMetrics(t, mds, mode, options...), "the same input gives the same bytes")
+		}
+		if t.Failed() {
+			t.Fatalf("seed %d", seed)
+		}
+	}
+}
+
+// What is sorted is in one order, however it came and whatever came before.
+func TestSortedOrderIsByValue(t *testing.T) {
+	for seed := range uint64(100) {
+		r := newRandom(seed)
+		mds := []pmetric.Metrics{r.metrics(), r.metrics(), r.metrics()}
+		md := oneBatch(mds)
+		stamp(md)
+		want := decodeMetrics(t, encodeMetrics(t, []pmetric.Metrics{md}, stefpdata.Sorted))
+		scattered := r.scatter(md)
+		requireSame(t, stefpdata.Sorted, []pmetric.Metrics{md}, []pmetric.Metrics{scattered})
+		got := decodeMetrics(t, encodeMetrics(t, []pmetric.Metrics{scattered}, stefpdata.Sorted))
+		requireSame(t, stefpdata.Ordered, want, got)
+
+		late := decodeMetrics(t, encodeMetrics(t, append(mds, scattered), stefpdata.Sorted))
+		if len(want) > 0 {
+			requireSame(t, stefpdata.Ordered, want, late[len(late)-1:])
+		}
+	}
+}
+
+// stamp gives every point a time of its own, so that no two points are equal.
+func stamp(md pmetric.Metrics) {
+	now := pcommon.Timestamp(0)
+	eachPoint(md, func(p interface{ SetTimestamp(pcommon.Timestamp) }) {
+		now++
+		p.SetTimestamp(now)
+	})
+}
+
+func eachPoint(md pmetric.Metrics, visit func(p interface{ SetTimestamp(pcommon.Timestamp) })) {
+	numbers := func(ps pmetric.NumberDataPointSlice) {
+		for _, p := range ps.All() {
+			visit(p)
+		}
+	}
+	for _, rm := range md.ResourceMetrics().All() {
+		for _, sm := range rm.ScopeMetrics().All() {
+			for _, m := range sm.Metrics().All() {
+				switch m.Type() {
+				case pmetric.MetricTypeGauge:
+					numbers(m.Gauge().DataPoints())
+				case pmetric.MetricTypeSum:
+					numbers(m.Sum().DataPoints())
+				case pmetric.MetricTypeHistogram:
+					for _, p := range m.Histogram().DataPoints().All() {
+						visit(p)
+					}
+				case pmetric.MetricTypeExponentialHistogram:
+					for _, p := range m.ExponentialHistogram().DataPoints().All() {
+						visit(p)
+					}
+				case pmetric.MetricTypeSummary:
+					for _, p := range m.Summary().DataPoints().All() {
+						visit(p)
+					}
+				}
+			}
+		}
+	}
+}
+
+// A steady stream of what is known allocates nothing.
+func TestSteadyEncodeAllocatesNothing(t *testing.T) {
+	md := oneBatch(recordedMetrics(t))
+	for _, mode := range modes {
+		w, err := otelstef.NewMetricsWriter(io.Discard)
+		require.NoError(t, err)
+		e := stefpdata.NewMetricsEncoder(w, stefpdata.WithMode(mode))
+		encode := func() { require.NoError(t, errors.Join(e.Encode(md), w.Flush())) }
+		encode()
+		require.Zero(t, testing.AllocsPerRun(5, encode), "%v", mode)
+	}
+}
+
+// Decode keeps to its bound and gives every point once.
+func TestMaxItemsOfMetrics(t *testing.T) {
+	mds := recordedMetrics(t)
+	stream := encodeMetrics(t, []pmetric.Metrics{oneBatch(mds)}, stefpdata.Ordered)
+	got := decodeMetrics(t, stream, stefpdata.WithMaxItems(7))
+	for _, md := range got[:len(got)-1] {
+		require.Equal(t, 7, md.DataPointCount())
+	}
+	requireSame(t, stefpdata.Ordered, mds, got)
+	require.Len(t, decodeMetrics(t, stream), 1)
+}
+
+// Without items nothing is written.
+func TestEmptyMetrics(t *testing.T) {
+	md := pmetric.NewMetrics()
+	md.ResourceMetrics().AppendEmpty().ScopeMetrics().AppendEmpty().Metrics().AppendEmpty()
+	md.ResourceMetrics().AppendEmpty().ScopeMetrics().AppendEmpty()
+	md.ResourceMetrics().AppendEmpty()
+	for _, mode := range modes {
+		require.Empty(t, decodeMetrics(t, encodeMetrics(t, []pmetric.Metrics{md}, mode)))
+	}
 }

@@ -1,0 +1,150 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefpdata
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+
+	"github.com/otelstef/stef/stef-go/idl"
+	"github.com/otelstef/stef/stef-go/otelstef"
+	"github.com/otelstef/stef/stef-go/schema"
+
+	"github.com/otelstef/stef/internal/teltest"
+)
+
+// keptOf reads wire schemas as package schema does, whatever is cut off.
+func TestKeptOf(t *testing.T) {
+	src, err := os.ReadFile(filepath.Join(teltest.Root(t), "stef-spec", "otel.stef"))
+	require.NoError(t, err)
+	parsed, err := idl.Parse("otel.stef", src)
+	require.NoError(t, err)
+	root := parsed.Root("Metrics")
+	full, err := schema.Keep(root, otelstef.MetricsWireSchema())
+	require.NoError(t, err)
+	named := map[string]*schema.Struct{}
+	var structs []*schema.Struct
+	for s := range full {
+		named[s.Name] = s
+		structs = append(structs, s)
+	}
+	slices.SortFunc(structs, func(a, b *schema.Struct) int { return cmp.Compare(a.Name, b.Name) })
+	f := func(kept schema.Kept) {
+		t.Helper()
+		wire := kept.Wire(root)
+		again, err := schema.Keep(root, wire)
+		require.NoError(t, err)
+		want := keptWant{again[named["Point"]] >= 5, again[named["Resource"]] >= 4}
+		require.Equal(t, want, keptWant(keptOf(wire)), "%v", wire)
+	}
+	f(full)
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 2000 {
+		kept := schema.Kept{}
+		for _, s := range structs {
+			kept[s] = full[s]
+			if r.IntN(3) == 0 {
+				kept[s] = r.IntN(full[s] + 1)
+			}
+		}
+		kept[root] = max(kept[root], 1)
+		f(kept)
+	}
+	require.Equal(t, kept{flags: true, entityRefs: true}, keptOf(otelstef.MetricsWireSchema()))
+	require.Equal(t, kept{}, keptOf(otelstef.MetricsBaseSchema()))
+}
+
+// keptWant shows the fields of kept in messages.
+type keptWant kept
+
+// Ranks follow values, whenever and in whatever order ids come.
+func TestRanking(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	for range 200 {
+		var ranks ranking
+		values := []int{-1} // by id
+		for range 1 + r.IntN(5) {
+			for range r.IntN(30) {
+				values = append(values, r.IntN(20))
+			}
+			ranks.rank(len(values)-1, func(a, b uint32) int { return cmp.Compare(values[a], values[b]) })
+			require.Len(t, ranks.order, len(values)-1)
+			for i := 1; i < len(values); i++ {
+				require.NotZero(t, ranks.ranks[i])
+				require.LessOrEqual(t, ranks.ranks[i], ranks.top)
+				for j := 1; j < len(values); j++ {
+					require.Equal(t, cmp.Compare(values[i], values[j]), cmp.Compare(ranks.ranks[i], ranks.ranks[j]))
+				}
+			}
+		}
+	}
+}
+
+func TestSortKeys(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	var spare []sortKey
+	for range 200 {
+		width := r.IntN(65)
+		keys := make([]sortKey, r.IntN(2000))
+		for i := range keys {
+			key := r.Uint64()
+			if r.IntN(2) == 0 {
+				key %= 1 << r.IntN(64)
+			}
+			keys[i] = sortKey{key & (uint64(1)<<width - 1), uint32(i)}
+		}
+		want := slices.Clone(keys)
+		slices.SortStableFunc(want, func(a, b sortKey) int { return cmp.Compare(a.key, b.key) })
+		keys, spare = sortKeys(keys, spare, width)
+		require.Equal(t, want, keys)
+	}
+}
+
+// Pools do not grow with the life of an encoder, and emptying them changes
+// nothing that is written.
+func TestPoolsAreBounded(t *testing.T) {
+	for _, mode := range []Mode{Sorted, Ordered} {
+		var out bytes.Buffer
+		w, err := otelstef.NewMetricsWriter(&out)
+		require.NoError(t, err)
+		e := NewMetricsEncoder(w, WithMode(mode))
+		n := 0
+		for range 2*maxContainers/1000 + 2 {
+			md := pmetric.NewMetrics()
+			for range 1000 {
+				n++
+				m := md.ResourceMetrics().AppendEmpty()
+				m.Resource().Attributes().PutInt("n", int64(n))
+				points := m.ScopeMetrics().AppendEmpty().Metrics().AppendEmpty().SetEmptyGauge().DataPoints()
+				for i := range 5 {
+					p := points.AppendEmpty()
+					p.Attributes().PutInt("n", int64(n*10+i))
+					p.SetIntValue(int64(n))
+				}
+			}
+			require.NoError(t, e.Encode(md))
+			require.LessOrEqual(t, e.resources.size(), maxContainers+1000)
+			require.LessOrEqual(t, e.sorter.sets.size(), maxSets+5000)
+		}
+		require.NoError(t, w.Close())
+		r, err := otelstef.NewMetricsReader(&out)
+		require.NoError(t, err)
+		seen := map[string]bool{}
+		for r.Next() {
+			rec := r.Record()
+			seen[fmt.Sprint(rec.Resource().Attributes().Value(0).Int64(), rec.Attributes().Value(0).Int64(), rec.Point().Value().Int64())] = true
+		}
+		require.NoError(t, r.Err())
+		require.Len(t, seen, 5*n)
+	}
+}

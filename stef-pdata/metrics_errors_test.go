@@ -1,0 +1,268 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefpdata_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+
+	stef "github.com/otelstef/stef/stef-go"
+	"github.com/otelstef/stef/stef-go/otelstef"
+	stefpdata "github.com/otelstef/stef/stef-pdata"
+)
+
+// deep makes v a value in depth arrays.
+func deep(v pcommon.Value, depth int) {
+	for range depth {
+		v = v.SetEmptySlice().AppendEmpty()
+	}
+	v.SetInt(1)
+}
+
+func tooMany(m pcommon.Map) {
+	for i := range stef.MaxPairs + 1 {
+		m.PutInt(fmt.Sprint("key", i), 1)
+	}
+}
+
+func tooDeep(m pcommon.Map) { deep(m.PutEmpty("deep"), stefpdata.MaxDepth+1) }
+
+func tooLarge(m pcommon.Map) { m.PutStr("large", strings.Repeat("x", stefpdata.MaxItemBytes)) }
+
+// threePoints is a gauge whose points are numbered.
+func threePoints() (pmetric.Metrics, pmetric.Metric) {
+	md := pmetric.NewMetrics()
+	m := md.ResourceMetrics().AppendEmpty().ScopeMetrics().AppendEmpty().Metrics().AppendEmpty()
+	m.SetName("m")
+	points := m.SetEmptyGauge().DataPoints()
+	for i := range 3 {
+		p := points.AppendEmpty()
+		p.SetIntValue(int64(i))
+		p.Attributes().PutStr("k", "v")
+	}
+	return md, m
+}
+
+// Items that exceed a limit are reported with their place, and all others are
+// written.
+func TestItemsBeyondLimits(t *testing.T) {
+	f := func(field string, items, left int, at stefpdata.ItemError, spoil func(pmetric.Metrics, pmetric.Metric)) {
+		t.Helper()
+		for _, mode := range modes {
+			md, m := threePoints()
+			m.CopyTo(md.ResourceMetrics().AppendEmpty().ScopeMetrics().AppendEmpty().Metrics().AppendEmpty())
+			spoil(md, m)
+			var out bytes.Buffer
+			w, err := otelstef.NewMetricsWriter(&out)
+			require.NoError(t, err)
+			e := stefpdata.NewMetricsEncoder(w, stefpdata.WithMode(mode))
+			for range 2 { // the second time everything else is known
+				err = e.Encode(md)
+				require.ErrorIs(t, err, stef.ErrLimit)
+				var errs stefpdata.ItemErrors
+				require.ErrorAs(t, err, &errs)
+				require.Len(t, errs, 1)
+				require.Equal(t, items, errs.Items())
+				require.Equal(t, field, errs[0].Field)
+				require.Equal(t, []int{at.Resource, at.Scope, at.Metric, at.Point},
+					[]int{errs[0].Resource, errs[0].Scope, errs[0].Metric, errs[0].Point})
+				require.Contains(t, err.Error(), field)
+			}
+			require.NoError(t, w.Close())
+			points := 0
+			for _, md := range decodeMetrics(t, out.Bytes()) {
+				points += md.DataPointCount()
+			}
+			require.Equal(t, 2*left, points)
+		}
+	}
+	resource := stefpdata.ItemError{Resource: 0, Scope: -1, Metric: -1, Point: -1}
+	scope := stefpdata.ItemError{Resource: 0, Scope: 0, Metric: -1, Point: -1}
+	metric := stefpdata.ItemError{Resource: 0, Scope: 0, Metric: 0, Point: -1}
+	point := stefpdata.ItemError{Resource: 0, Scope: 0, Metric: 0, Point: 1}
+	for _, spoil := range []struct {
+		path  string
+		spoil func(pcommon.Map)
+	}{
+		{"", tooMany},
+		{`["deep"]` + strings.Repeat("[0]", stefpdata.MaxDepth), tooDeep},
+		{"", tooLarge},
+	} {
+		f("resource.attributes"+spoil.path, 3, 3, resource, func(md pmetric.Metrics, _ pmetric.Metric) {
+			spoil.spoil(md.ResourceMetrics().At(0).Resource().Attributes())
+		})
+		f("scope.attributes"+spoil.path, 3, 3, scope, func(md pmetric.Metrics, _ pmetric.Metric) {
+			spoil.spoil(md.ResourceMetrics().At(0).ScopeMetrics().At(0).Scope().Attributes())
+		})
+		f("metadata"+spoil.path, 3, 3, metric, func(_ pmetric.Metrics, m pmetric.Metric) { spoil.spoil(m.Metadata()) })
+		f("attributes"+spoil.path, 1, 5, point, func(_ pmetric.Metrics, m pmetric.Metric) {
+			spoil.spoil(m.Gauge().DataPoints().At(1).Attributes())
+		})
+		f("exemplars[1].filtered_attributes"+spoil.path, 1, 5, point, func(_ pmetric.Metrics, m pmetric.Metric) {
+			es := m.Gauge().DataPoints().At(1).Exemplars()
+			es.AppendEmpty()
+			spoil.spoil(es.AppendEmpty().FilteredAttributes())
+		})
+	}
+	f("bucket_counts", 1, 3, stefpdata.ItemError{}, func(_ pmetric.Metrics, m pmetric.Metric) {
+		m.SetEmptyHistogram().DataPoints().AppendEmpty().BucketCounts().FromRaw(make([]uint64, stefpdata.MaxItemBytes/8+1))
+	})
+	f("explicit_bounds", 1, 3, stefpdata.ItemError{}, func(_ pmetric.Metrics, m pmetric.Metric) {
+		m.SetEmptyHistogram().DataPoints().AppendEmpty().ExplicitBounds().FromRaw(make([]float64, stefpdata.MaxItemBytes/8+1))
+	})
+}
+
+// What is just within the limits comes back by readers with default limits.
+func TestItemsAtLimits(t *testing.T) {
+	f := func(fill func(pcommon.Map)) {
+		md, m := threePoints()
+		fill(m.Gauge().DataPoints().At(1).Attributes())
+		fill(md.ResourceMetrics().At(0).Resource().Attributes())
+		for _, mode := range modes {
+			requireSame(t, mode, []pmetric.Metrics{md}, decodeMetrics(t, encodeMetrics(t, []pmetric.Metrics{md}, mode)))
+		}
+	}
+	f(func(m pcommon.Map) {
+		tooMany(m)
+		m.Remove("key0")
+		m.Remove("k")
+	})
+	f(func(m pcommon.Map) { deep(m.PutEmpty("deep"), stefpdata.MaxDepth) })
+	f(func(m pcommon.Map) {
+		v := m.PutEmpty("deep")
+		for range stefpdata.MaxDepth {
+			v = v.SetEmptyMap().PutEmpty("k")
+		}
+	})
+	f(func(m pcommon.Map) { m.PutStr("large", strings.Repeat("x", stefpdata.MaxItemBytes-1000)) })
+	f(func(m pcommon.Map) {
+		list := m.PutEmptySlice("list")
+		for range 30_000 {
+			list.AppendEmpty().SetEmptyMap()
+		}
+	})
+}
+
+// Records that say what OTLP cannot say are reported, and the others go on.
+func TestRecordsBeyondOTLP(t *testing.T) {
+	f := func(field string, spoil func(*otelstef.Metrics)) {
+		t.Helper()
+		var out bytes.Buffer
+		w, err := otelstef.NewMetricsWriter(&out)
+		require.NoError(t, err)
+		good := func() {
+			rec := w.Record()
+			rec.Reset()
+			rec.Point().Value().SetInt64(1)
+			require.NoError(t, w.Write())
+		}
+		good()
+		for range 2 {
+			spoil(w.Record())
+			require.NoError(t, w.Write())
+		}
+		good()
+		require.NoError(t, w.Close())
+
+		r, err := otelstef.NewMetricsReader(&out)
+		require.NoError(t, err)
+		d := stefpdata.NewMetricsDecoder(r)
+		md, err := d.Decode()
+		var errs stefpdata.RecordErrors
+		require.ErrorAs(t, err, &errs)
+		require.ErrorIs(t, err, stefpdata.ErrRecord)
+		require.Len(t, errs, 1)
+		require.Equal(t, uint64(2), errs[0].First)
+		require.Equal(t, uint64(3), errs[0].Last)
+		require.Equal(t, field, errs[0].Field)
+		require.Contains(t, err.Error(), "records 2 to 3: "+field)
+		require.Equal(t, 2, md.DataPointCount())
+		_, err = d.Decode()
+		require.ErrorIs(t, err, io.EOF)
+	}
+	f("Resource.DroppedAttributesCount", func(m *otelstef.Metrics) { m.EditResource().SetDroppedAttributesCount(1 << 32) })
+	f("Scope.DroppedAttributesCount", func(m *otelstef.Metrics) { m.EditScope().SetDroppedAttributesCount(1 << 32) })
+	f("Metric.Type", func(m *otelstef.Metrics) { m.EditMetric().SetType(5) })
+	f("Metric.AggregationTemporality", func(m *otelstef.Metrics) { m.EditMetric().SetAggregationTemporality(1 << 31) })
+	f("Point.Value", func(m *otelstef.Metrics) { m.Point().Value().SetSummary() })
+	f("Point.Value", func(m *otelstef.Metrics) { m.EditMetric().SetType(otelstef.MetricTypeHistogram) })
+	f("Point.Value", func(m *otelstef.Metrics) { m.Point().Value().SetExpHistogram() })
+	f("Point.Flags", func(m *otelstef.Metrics) { m.Point().SetFlags(1 << 32) })
+	f("Point.Exemplars[1].TraceID", func(m *otelstef.Metrics) {
+		m.Point().Exemplars().SetLen(2)
+		m.Point().Exemplars().At(1).SetTraceID([]byte("short"))
+	})
+	f("Point.Exemplars[0].SpanID", func(m *otelstef.Metrics) {
+		m.Point().Exemplars().SetLen(1)
+		m.Point().Exemplars().At(0).SetSpanID([]byte("sixteen, no hex!"))
+	})
+	exponential := func(m *otelstef.Metrics) *otelstef.ExpHistogramValue {
+		m.EditMetric().SetType(otelstef.MetricTypeExpHistogram)
+		return m.Point().Value().SetExpHistogram()
+	}
+	f("Point.Value.ExpHistogram.Scale", func(m *otelstef.Metrics) { exponential(m).SetScale(math.MaxInt32 + 1) })
+	f("Point.Value.ExpHistogram.PositiveBuckets.Offset", func(m *otelstef.Metrics) {
+		exponential(m).PositiveBuckets().SetOffset(math.MinInt32 - 1)
+	})
+	f("Point.Value.ExpHistogram.NegativeBuckets.Offset", func(m *otelstef.Metrics) {
+		exponential(m).NegativeBuckets().SetOffset(1 << 40)
+	})
+}
+
+// Ids of exemplars may be text, as in the spans of the published schema.
+func TestExemplarIDsAsText(t *testing.T) {
+	var out bytes.Buffer
+	w, err := otelstef.NewMetricsWriter(&out)
+	require.NoError(t, err)
+	exemplars := w.Record().Point().Exemplars()
+	exemplars.SetLen(2)
+	exemplars.At(0).SetTraceID([]byte("0102030405060708090a0b0c0d0e0f10"))
+	exemplars.At(0).SetSpanID([]byte("0102030405060708"))
+	exemplars.At(1).SetTraceID(make([]byte, 16))
+	require.NoError(t, errors.Join(w.Write(), w.Close()))
+	mds := decodeMetrics(t, out.Bytes())
+	es := mds[0].ResourceMetrics().At(0).ScopeMetrics().At(0).Metrics().At(0).Gauge().DataPoints().At(0).Exemplars()
+	require.Equal(t, "0102030405060708090a0b0c0d0e0f10", es.At(0).TraceID().String())
+	require.Equal(t, "0102030405060708", es.At(0).SpanID().String())
+	require.True(t, es.At(1).TraceID().IsEmpty())
+	require.True(t, es.At(1).SpanID().IsEmpty())
+}
+
+// A stream that breaks gives the points before the break and then its error.
+func TestBrokenStreamToMetrics(t *testing.T) {
+	mds := recordedMetrics(t)[:3]
+	stream := encodeMetrics(t, mds, stefpdata.Ordered)
+	r, err := otelstef.NewMetricsReader(bytes.NewReader(stream[:len(stream)-1]))
+	require.NoError(t, err)
+	d := stefpdata.NewMetricsDecoder(r)
+	for _, want := range mds[:2] {
+		md, err := d.Decode()
+		require.NoError(t, err)
+		require.Equal(t, want.DataPointCount(), md.DataPointCount())
+	}
+	for range 2 {
+		_, err = d.Decode()
+		require.ErrorIs(t, err, stef.ErrCorrupt)
+	}
+}
+
+// A writer that fails ends the encoder with its error.
+func TestFailingWriterOfMetrics(t *testing.T) {
+	for _, mode := range modes {
+		w, err := otelstef.NewMetricsWriter(new(bytes.Buffer))
+		require.NoError(t, err)
+		require.NoError(t, w.Close())
+		md, _ := threePoints()
+		require.ErrorIs(t, stefpdata.NewMetricsEncoder(w, stefpdata.WithMode(mode)).Encode(md), stef.ErrClosed)
+	}
+}

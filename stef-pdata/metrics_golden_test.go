@@ -1,0 +1,101 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefpdata_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+
+	stef "github.com/otelstef/stef/stef-go"
+	"github.com/otelstef/stef/stef-go/otelstef"
+	stefpdata "github.com/otelstef/stef/stef-pdata"
+
+	"github.com/otelstef/stef/internal/teltest"
+	"github.com/otelstef/stef/internal/teltest/canon"
+)
+
+// Sorted streams of ours hold the records of the reference's: the same points
+// with the same attributes in the same order.
+func TestSortedRecordsAreTheReferences(t *testing.T) {
+	f := func(vector, set string) {
+		stream, err := os.ReadFile(teltest.Golden(t, "data", vector))
+		require.NoError(t, err)
+		ours := encodeMetrics(t, realMetrics(t, set), stefpdata.Sorted, otelstef.PublishedMetrics())
+		require.Empty(t, canon.Diff(canon.Metrics(decodeMetrics(t, stream)...), canon.Metrics(decodeMetrics(t, ours)...)))
+	}
+	f("hipstershop-otelmetrics.parts.sorted.zstd.stef", hipstershop)
+	f("hostandcollector-otelmetrics.parts.sorted.zstd.stef", hostandcollector)
+}
+
+// Unsorted streams of the reference are the input, point by point in its order.
+func TestUnsortedRecordsOfTheReference(t *testing.T) {
+	f := func(vector, set string) {
+		stream, err := os.ReadFile(teltest.Golden(t, "data", vector))
+		require.NoError(t, err)
+		requireSame(t, stefpdata.Ordered, realMetrics(t, set), decodeMetrics(t, stream))
+	}
+	f("hipstershop-otelmetrics.parts.unsorted.none.stef", hipstershop)
+	f("hostandcollector-otelmetrics.parts.unsorted.zstd.stef", hostandcollector)
+	f("hostandcollector-otelmetrics.one.unsorted.zstd.stef", hostandcollector)
+}
+
+// The small vectors hold whatever a record can hold. Each record becomes a point
+// or is reported, and what became points makes the same points once more.
+func TestVectorsToMetrics(t *testing.T) {
+	paths, err := filepath.Glob(filepath.Join(teltest.Golden(t, "edge"), "m_*.stef"))
+	require.NoError(t, err)
+	require.Greater(t, len(paths), 50)
+	for _, path := range paths {
+		t.Run(strings.TrimSuffix(filepath.Base(path), ".stef"), func(t *testing.T) {
+			stream, err := os.ReadFile(path)
+			require.NoError(t, err)
+			r, err := otelstef.NewMetricsReader(bytes.NewReader(stream))
+			if errors.Is(err, stef.ErrLimit) {
+				return // user data that is too long
+			}
+			require.NoError(t, err)
+			mds := drain(t, r)
+			for _, mode := range modes {
+				again := decodeMetrics(t, encodeMetrics(t, mds, mode))
+				requireSame(t, mode, mds, again)
+			}
+		})
+	}
+}
+
+// drain decodes all that r has, and checks that nothing is unaccounted for.
+func drain(t *testing.T, r *otelstef.MetricsReader) (mds []pmetric.Metrics) {
+	d := stefpdata.NewMetricsDecoder(r)
+	points, rejected := 0, uint64(0)
+	for {
+		md, err := d.Decode()
+		points += md.DataPointCount()
+		mds = append(mds, md)
+		var bad stefpdata.RecordErrors
+		switch {
+		case err == nil:
+		case errors.Is(err, io.EOF):
+			require.Equal(t, r.Stats().Records, uint64(points)+rejected)
+			return mds
+		case errors.Is(err, stef.ErrLimit):
+			return mds // 1024 attributes
+		case errors.As(err, &bad):
+			rejected += bad.Records()
+			require.ErrorIs(t, err, stefpdata.ErrRecord)
+			for _, e := range bad {
+				require.NotEmpty(t, e.Field)
+			}
+		default:
+			require.NoError(t, err)
+		}
+	}
+}
