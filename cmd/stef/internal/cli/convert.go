@@ -7,7 +7,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	"github.com/otelstef/stef/cmd/stef/internal/convert"
@@ -36,8 +35,7 @@ content and name of IN.
 
 A part in becomes a frame of the stream, or several where it is very large, and a
 frame becomes a part out. From stef to stef records keep their order, frames and
-user data; this changes the compression or the schema. The signals that go
-between OTLP and STEF: ` + bothWays() + `.
+user data; this changes the compression or the schema.
 
 The reference schema, that of the reference implementation of STEF, lacks entity
 references, point flags but "no recorded value", and counts of dropped events and
@@ -56,16 +54,6 @@ A summary goes to standard error: items, bytes, ratio and time.
 			return c.run(env, args[0], args[1])
 		}
 	},
-}
-
-func bothWays() string {
-	var names []string
-	for _, r := range stream.Roots() {
-		if convert.BothWays(r.Signal) {
-			names = append(names, r.Signal.String())
-		}
-	}
-	return strings.Join(names, ", ")
 }
 
 // conversion is the command with its flags.

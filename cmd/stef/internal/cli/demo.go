@@ -132,25 +132,21 @@ func (d *demo) recording(name string, signal otlpfile.Signal, data []byte) error
 	if err := os.WriteFile(name, data, 0o666); err != nil {
 		return &file.Error{Name: name, Err: err}
 	}
-	r, err := readAll(name, false)
+	o, err := measure(name)
 	if err != nil {
 		return err
 	}
-	d.print("\n%s: %s %s in %s batches\n", signal, figure.Grouped(r.set.Len()), convert.ItemsOf(signal), figure.Grouped(r.batches))
-	if !convert.BothWays(signal) {
-		d.print("  not converted: stef convert takes %s\n", bothWays())
-		return nil
-	}
+	d.print("\n%s: %s %s in %s batches\n", signal, figure.Grouped(o.ordered.Len()), convert.ItemsOf(signal), figure.Grouped(o.batches))
 	d.print("  %-24s %12s %8s %10s %10s\n", "", "bytes", "ratio", "to STEF", "to OTLP")
 	row := func(name string, size int64, more string) {
-		d.print("  %-24s %12s %8.2f%s\n", name, figure.Grouped(size), float64(r.size)/float64(size), more)
+		d.print("  %-24s %12s %8.2f%s\n", name, figure.Grouped(size), float64(o.size)/float64(size), more)
 	}
-	row("OTLP", r.size, "")
-	row("OTLP, zstd, each batch", r.each, "")
-	row("OTLP, zstd, all in one", r.whole, "")
+	row("OTLP", o.size, "")
+	row("OTLP, zstd, each batch", o.each, "")
+	row("OTLP, zstd, all in one", o.whole, "")
 	for _, mode := range []convert.Mode{convert.Ordered, convert.Sorted} {
 		for _, compression := range []stef.Compression{stef.None, stef.Zstd} {
-			t, err := d.trip(name, signal, mode, compression)
+			t, err := d.trip(name, signal, o, mode, compression)
 			if err != nil {
 				return err
 			}
@@ -161,35 +157,32 @@ func (d *demo) recording(name string, signal otlpfile.Signal, data []byte) error
 	return nil
 }
 
-// tripResult is one way there and back.
-type tripResult struct {
+// trip is one way there and back.
+type trip struct {
 	size        int64
 	there, back time.Duration
 	verdict     string
 }
 
 // trip converts a recording to STEF and back and compares.
-func (d *demo) trip(name string, signal otlpfile.Signal, mode convert.Mode, compression stef.Compression) (t tripResult, err error) {
-	base := fmt.Sprintf("%s.%s.%s", signal, mode, compression)
-	stream := filepath.Join(filepath.Dir(name), base+".stef")
-	again := filepath.Join(filepath.Dir(name), base+".otlp-parts")
-	o := convert.Options{Mode: mode, Compression: compression}
-	if t.size, t.there, err = d.convert(name, stream, o); err != nil {
+func (d *demo) trip(name string, signal otlpfile.Signal, o *original, mode convert.Mode, compression stef.Compression) (t trip, err error) {
+	base := filepath.Join(filepath.Dir(name), fmt.Sprintf("%s.%s.%s", signal, mode, compression))
+	stream, again := base+".stef", base+".otlp-parts"
+	if t.size, t.there, err = d.convert(name, stream, convert.Options{Mode: mode, Compression: compression}); err != nil {
 		return t, err
 	}
 	if _, t.back, err = d.convert(stream, again, convert.Options{}); err != nil {
 		return t, err
 	}
-	sorted := mode == convert.Sorted
-	want, err := readAll(name, sorted)
-	if err != nil {
+	want := &o.ordered
+	if mode == convert.Sorted {
+		want = &o.sorted
+	}
+	got := &same.Set{SortAttributes: want.SortAttributes}
+	if err := batches(again, got.Add); err != nil {
 		return t, err
 	}
-	got, err := readAll(again, sorted)
-	if err != nil {
-		return t, err
-	}
-	t.verdict = verdict(&want.set, &got.set, !sorted)
+	t.verdict = verdict(want, got, mode == convert.Ordered)
 	if t.verdict != unchanged {
 		d.different++
 		return t, nil
@@ -232,51 +225,57 @@ func (d *demo) convert(from, to string, o convert.Options) (int64, time.Duration
 	return out.Written(), time.Since(begin), out.Commit()
 }
 
-// telemetry is what is in a file of OTLP. Sizes are those of all messages, of
-// each compressed by itself, and of all compressed as one.
-type telemetry struct {
-	set               same.Set
+// original is what is in a recording. Sizes are those of all messages, of each
+// compressed by itself, and of all compressed as one.
+type original struct {
+	ordered, sorted   same.Set
 	batches           int
 	size, each, whole int64
 }
 
-// readAll reads a file of OTLP.
-func readAll(name string, sortAttributes bool) (*telemetry, error) {
-	in, err := file.Open(name, nil)
-	if err != nil {
-		return nil, err
-	}
-	defer in.Close()
-	r, err := otlpfile.Open(in, otlpfile.FormatUnknown, otlpfile.SignalUnknown, otlpfile.WithName(in.ContentName()))
-	if err != nil {
-		return nil, in.Blame(err)
-	}
-	defer r.Close()
+func measure(name string) (*original, error) {
 	var packed bytes.Buffer
 	z, err := zstd.NewWriter(&packed, zstd.WithEncoderConcurrency(1))
 	if err != nil {
 		return nil, err
 	}
-	t := &telemetry{set: same.Set{SortAttributes: sortAttributes}}
+	o := &original{sorted: same.Set{SortAttributes: true}}
+	err = batches(name, func(b otlpfile.Batch) error {
+		o.batches++
+		o.size += int64(len(b.OTLP))
+		o.each += int64(len(z.EncodeAll(b.OTLP, nil)))
+		_, err := z.Write(b.OTLP)
+		return errors.Join(err, o.ordered.Add(b), o.sorted.Add(b))
+	})
+	if err == nil {
+		err = z.Close()
+	}
+	o.whole = int64(packed.Len())
+	return o, err
+}
+
+// batches reads a file of OTLP.
+func batches(name string, each func(otlpfile.Batch) error) error {
+	in, err := file.Open(name, nil)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	r, err := otlpfile.Open(in, otlpfile.FormatUnknown, otlpfile.SignalUnknown, otlpfile.WithName(in.ContentName()))
+	if err != nil {
+		return in.Blame(err)
+	}
+	defer r.Close()
 	for {
 		b, err := r.Next()
 		if errors.Is(err, io.EOF) {
-			break
+			return nil
+		}
+		if err == nil {
+			err = each(b)
 		}
 		if err != nil {
-			return nil, in.Blame(err)
-		}
-		t.batches++
-		t.size += int64(len(b.OTLP))
-		t.each += int64(len(z.EncodeAll(b.OTLP, nil)))
-		if err := t.set.Add(b); err != nil {
-			return nil, err
-		}
-		if _, err := z.Write(b.OTLP); err != nil {
-			return nil, err
+			return in.Blame(err)
 		}
 	}
-	err = z.Close()
-	t.whole = int64(packed.Len())
-	return t, err
 }

@@ -33,15 +33,11 @@ func encode(in *file.Input, out io.Writer, o *Options) (*Result, error) {
 		return nil, err
 	}
 	defer r.Close()
-	kind := signals[r.Signal()]
-	if kind.encoder == nil {
-		return nil, refuse("convert does not turn OTLP %s into STEF", r.Signal())
-	}
 	opts, err := o.writerOptions(r.Signal())
 	if err != nil {
 		return nil, err
 	}
-	enc, err := kind.encoder(out, o.Mode.of(r.Signal()), opts)
+	enc, err := signals[r.Signal()].encoder(out, o.Mode.of(r.Signal()), opts)
 	if err != nil {
 		return nil, err
 	}
@@ -83,11 +79,7 @@ func decode(in *file.Input, out io.Writer, o *Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	kind := signals[root.Signal]
-	if kind.decoder == nil {
-		return nil, refuse("convert does not turn STEF into OTLP %s", root.Signal)
-	}
-	dec, err := kind.decoder(src)
+	dec, err := signals[root.Signal].decoder(src)
 	if err != nil {
 		return nil, err
 	}

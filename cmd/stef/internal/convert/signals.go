@@ -24,8 +24,7 @@ var published = map[otlpfile.Signal]func() stef.WriterOption{
 	otlpfile.Traces:  otelstef.PublishedSpans,
 }
 
-// signal is what can be done with a kind of telemetry. A nil function stands
-// for what cannot.
+// signal is what can be done with a kind of telemetry.
 type signal struct {
 	// items is what its items are called.
 	items string
@@ -70,9 +69,6 @@ func (s *skipped) Unwrap() error { return s.err }
 
 // ItemsOf returns what the items of a signal are called.
 func ItemsOf(s otlpfile.Signal) string { return signals[s].items }
-
-// BothWays says whether a signal can be converted between OTLP and STEF.
-func BothWays(s otlpfile.Signal) bool { return signals[s].encoder != nil && signals[s].decoder != nil }
 
 // writerOptions returns the options of a stream for a signal.
 func (o *Options) writerOptions(s otlpfile.Signal, more ...stef.WriterOption) ([]stef.WriterOption, error) {
