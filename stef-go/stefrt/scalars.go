@@ -97,6 +97,8 @@ func (a *Scalars[T]) Hash(h *Hash) {
 	h.Uint64(uint64(len(a.v)))
 	for _, v := range a.v {
 		switch v := any(v).(type) {
+		case bool:
+			h.Bool(v)
 		case string:
 			h.String(v)
 		case uint64:

@@ -1,0 +1,168 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefrt_test
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/otelstef/stef/stef-go/stefrt"
+)
+
+// family is a record with a value in it and another in that.
+func family() (top, mid, leaf *stefrt.Node) {
+	top, mid, leaf = new(stefrt.Node), new(stefrt.Node), new(stefrt.Node)
+	top.Init(nil, 0)
+	mid.Init(top, 1<<3)
+	leaf.Init(mid, 1<<5)
+	return top, mid, leaf
+}
+
+func TestMark(t *testing.T) {
+	f := func(wantTop, wantMid, wantLeaf uint64, do func(top, mid, leaf *stefrt.Node)) {
+		t.Helper()
+		top, mid, leaf := family()
+		do(top, mid, leaf)
+		require.Equal(t, []uint64{wantTop, wantMid, wantLeaf}, []uint64{top.Modified(), mid.Modified(), leaf.Modified()})
+	}
+	f(0, 0, 0, func(_, _, _ *stefrt.Node) {})
+	f(1, 0, 0, func(top, _, _ *stefrt.Node) { top.Mark(1) })
+	f(1<<3, 1<<1, 0, func(_, mid, _ *stefrt.Node) { mid.Mark(1 << 1) })
+	f(1<<3, 1<<5, 1<<63, func(_, _, leaf *stefrt.Node) { leaf.Mark(1 << 63) })
+	f(1<<3, 1<<5, 3, func(_, _, leaf *stefrt.Node) { leaf.Mark(1); leaf.Mark(2) })
+	f(1|1<<3, 1<<5, 1, func(top, _, leaf *stefrt.Node) { top.Mark(1); leaf.Mark(1) })
+
+	// Taking a mark back leaves those around.
+	f(1<<3, 1<<5, 0, func(_, _, leaf *stefrt.Node) { leaf.Mark(1); leaf.Unmark(1) })
+	f(1<<3, 1<<5, 2, func(_, _, leaf *stefrt.Node) { leaf.Mark(3); leaf.Unmark(1) })
+	f(1<<3, 1<<5, 0, func(_, _, leaf *stefrt.Node) {
+		leaf.Mark(9)
+		require.Equal(t, uint64(9), leaf.Take())
+		require.Zero(t, leaf.Take())
+	})
+	f(0, 0, 7, func(_, _, leaf *stefrt.Node) { leaf.SetModified(7) })
+}
+
+// TestMarkStopsAtAMark: a mark that is there says that those around are too.
+func TestMarkStopsAtAMark(t *testing.T) {
+	top, mid, leaf := family()
+	leaf.Mark(1)
+	top.Take()
+	leaf.Mark(2)
+	require.Zero(t, top.Modified(), "the invariant was broken on purpose, and nobody looked so far")
+	mid.Take()
+	leaf.Mark(4)
+	require.Equal(t, uint64(1<<3), top.Modified())
+}
+
+// TestMarksInvariant: whatever is set and written, a value with marks is
+// marked in the value around it.
+func TestMarksInvariant(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(1, 1))
+	nodes := make([]stefrt.Node, 40)
+	parents := make([]int, len(nodes))
+	for i := range nodes {
+		if i == 0 {
+			nodes[0].Init(nil, 0)
+			continue
+		}
+		parents[i] = rnd.IntN(i)
+		nodes[i].Init(&nodes[parents[i]], 1<<(i%64))
+	}
+	for range 2000 {
+		if rnd.IntN(10) == 0 {
+			// A record is written from the top down.
+			for i := range nodes {
+				nodes[i].Take()
+			}
+		}
+		nodes[rnd.IntN(len(nodes))].Mark(1 << rnd.IntN(64))
+		for i := 1; i < len(nodes); i++ {
+			if nodes[i].Modified() != 0 {
+				require.NotZero(t, nodes[parents[i]].Modified()&(1<<(i%64)))
+			}
+		}
+	}
+}
+
+func TestPairBit(t *testing.T) {
+	f := func(i int, want uint64) {
+		t.Helper()
+		require.Equal(t, want, stefrt.PairBit(i))
+	}
+	f(0, 1)
+	f(1, 2)
+	f(61, 1<<61)
+	f(62, stefrt.FullBit)
+	f(63, stefrt.FullBit)
+	f(1022, stefrt.FullBit)
+}
+
+func TestFrozen(t *testing.T) {
+	top, mid, leaf := family()
+	require.True(t, top.Free())
+	require.False(t, mid.Free())
+	leaf.Mark(1)
+	mid.Freeze()
+	require.True(t, mid.Frozen())
+	require.False(t, mid.Free())
+	require.False(t, leaf.Frozen(), "only the value itself knows; what is in it finds it on the way up")
+	require.Zero(t, mid.Modified())
+
+	require.PanicsWithValue(t, "stef: a shared value cannot be changed; use the Edit method of the record", func() { mid.Mark(1) })
+	require.Zero(t, mid.Modified())
+	leaf.Take()
+	require.Panics(t, func() { leaf.Mark(1) })
+	require.Zero(t, mid.Modified())
+}
+
+func TestOversize(t *testing.T) {
+	top, mid, leaf := family()
+	require.False(t, top.Oversize())
+	leaf.SetOversize(true)
+	require.True(t, top.Oversize())
+	require.False(t, mid.Oversize())
+	mid.SetOversize(false)
+	require.False(t, top.Oversize())
+
+	// A value that is shared still tells, to every record that takes it; one
+	// that was a part of another with a mark that looks the same does not.
+	free := new(stefrt.Node)
+	free.Init(nil, 0)
+	free.SetOversize(true)
+	free.Freeze()
+	require.True(t, free.Oversize())
+	part := new(stefrt.Node)
+	part.Init(top, 1)
+	require.False(t, part.Oversize())
+	part.Freeze()
+	require.False(t, part.Oversize())
+	part.SetOversize(true)
+	require.False(t, part.Oversize(), "a shared value does not change")
+}
+
+func TestIfAndBoolBits(t *testing.T) {
+	require.Equal(t, uint64(6), stefrt.If(true, 6))
+	require.Zero(t, stefrt.If(false, 6))
+	require.Equal(t, uint64(1), stefrt.BoolBits(true))
+	require.Zero(t, stefrt.BoolBits(false))
+}
+
+func TestOneofWidth(t *testing.T) {
+	f := func(want uint, choices ...int) {
+		t.Helper()
+		for _, n := range choices {
+			require.Equal(t, want, stefrt.OneofWidth(n), "%d choices", n)
+		}
+	}
+	f(1, 0)
+	f(2, 1, 2)
+	f(3, 3, 4, 5, 6)
+	f(4, 7, 14)
+	f(5, 15, 30)
+	f(8, 127, 254)
+	f(9, 255)
+}
