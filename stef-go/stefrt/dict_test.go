@@ -1,0 +1,166 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefrt
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/otelstef/stef/stef-go/bitio"
+	"github.com/otelstef/stef/stef-go/codec"
+)
+
+// thing is a value of a dictionary struct.
+type thing struct {
+	v    uint64
+	slot Slot
+}
+
+func sameThing(a, b *thing) bool { return a.v == b.v }
+
+// hashers of things, from good to as bad as can be.
+var hashers = map[string]func(*thing, *Hash){
+	"good":       func(v *thing, h *Hash) { h.Uint64(v.v) },
+	"two":        func(v *thing, h *Hash) { h.sum = v.v % 2 },
+	"neighbours": func(v *thing, h *Hash) { h.sum = v.v % 5 * 2 },
+	"one":        func(*thing, *Hash) {},
+	"wrapping":   func(_ *thing, h *Hash) { h.sum = math.MaxUint64 },
+}
+
+func TestStructDict(t *testing.T) {
+	for name, hash := range hashers {
+		var usage codec.Usage
+		var d StructDict[thing]
+		d.init(&usage)
+		rnd := rand.New(rand.NewPCG(4, 4))
+		for range 3 {
+			want := map[uint64]uint64{} // value -> reference
+			for range 300 {
+				v := &thing{v: rnd.Uint64N(60)}
+				_, ok := d.Known(&v.slot)
+				require.False(t, ok, "a new value remembers nothing")
+				entry, ref, sum := d.Find(v, hash, sameThing)
+				known, ok := want[v.v]
+				if !ok {
+					require.Nil(t, entry, name)
+					want[v.v] = uint64(len(want) + 1)
+					require.Equal(t, want[v.v], d.Insert(sum, v, 10), name)
+					continue
+				}
+				require.Equal(t, v.v, entry.v, name)
+				require.Equal(t, known, ref, name)
+			}
+			require.Equal(t, len(want)*(10+StructOverhead), usage.Dict)
+			d.Restart()
+			usage.Dict = 0
+		}
+	}
+}
+
+func TestSlot(t *testing.T) {
+	var usage codec.Usage
+	var d, other StructDict[thing]
+	d.init(&usage)
+	other.init(&usage)
+	v := &thing{v: 1}
+	f := func(in *StructDict[thing], want uint64) {
+		t.Helper()
+		ref, ok := in.Known(&v.slot)
+		require.Equal(t, want > 0, ok)
+		if ok {
+			require.Equal(t, want, ref)
+		}
+	}
+	f(&d, 0)
+	d.Remember(&v.slot, d.Insert(1, v, 0))
+	f(&d, 1)
+	f(&other, 0)
+	other.Insert(0, new(thing), 0)
+	other.Remember(&v.slot, other.Insert(1, v, 0))
+	f(&other, 2)
+	f(&d, 0) // it remembers the last only
+
+	d.Remember(&v.slot, 1)
+	d.Restart()
+	f(&d, 0)
+	entry, _, sum := d.Find(v, hashers["good"], sameThing)
+	require.Nil(t, entry)
+	require.Equal(t, uint64(1), d.Insert(sum, v, 0), "references begin with 1 again")
+}
+
+func TestStructTable(t *testing.T) {
+	limit := codec.DictLimit{Max: 3*StructOverhead + 10}
+	var table StructTable[thing]
+	table.init(&limit)
+	var d codec.BitsIn
+	var fault bitio.Fault
+	d.Attach(&fault, 6)
+	// entry looks up a reference.
+	entry := func(ref uint64) *thing {
+		var w codec.Bits
+		w.WriteCompact(ref)
+		fault = bitio.Fault{}
+		d.Reset(w.AppendTo(nil))
+		return table.Entry(&d)
+	}
+	refused := func(ref uint64, code bitio.FaultCode) {
+		t.Helper()
+		require.Nil(t, entry(ref))
+		require.Equal(t, bitio.Fault{Code: code, Column: 6}, fault)
+	}
+	refused(0, bitio.FaultRef)
+	refused(1, bitio.FaultRef)
+	first, second := &thing{v: 1}, &thing{v: 2}
+	table.Append(&d, first, 4)
+	table.Append(&d, second, 6)
+	require.Same(t, first, entry(1))
+	require.Same(t, second, entry(2))
+	refused(0, bitio.FaultRef)
+	refused(3, bitio.FaultRef)
+	refused(1<<48-1, bitio.FaultRef)
+	d.Reset(nil)
+	fault = bitio.Fault{}
+	require.Nil(t, table.Entry(&d))
+	require.Equal(t, bitio.FaultEnd, fault.Code)
+
+	fault = bitio.Fault{}
+	table.Append(&d, &thing{v: 3}, 0)
+	require.Equal(t, bitio.FaultNone, fault.Code)
+	table.Append(&d, &thing{v: 4}, 0)
+	require.Equal(t, bitio.FaultDictSize, fault.Code)
+	refused(4, bitio.FaultRef)
+
+	table.Restart()
+	refused(1, bitio.FaultRef)
+	require.Equal(t, uint64(1), first.v, "what was given away stays as it is")
+}
+
+func TestHash(t *testing.T) {
+	sums := map[uint64]string{}
+	f := func(name string, add func(h *Hash)) {
+		t.Helper()
+		var h, again Hash
+		add(&h)
+		add(&again)
+		require.Equal(t, h.sum, again.sum, name)
+		require.Empty(t, sums[h.sum], "%s has the hash of another", name)
+		sums[h.sum] = name
+	}
+	f("nothing", func(*Hash) {})
+	f("1", func(h *Hash) { h.Uint64(1) })
+	f("2", func(h *Hash) { h.Uint64(2) })
+	f("1 2", func(h *Hash) { h.Uint64(1); h.Uint64(2) })
+	f("2 1", func(h *Hash) { h.Uint64(2); h.Uint64(1) })
+	f("0.5", func(h *Hash) { h.Float64(0.5) })
+	f("-0.0", func(h *Hash) { h.Float64(math.Copysign(0, -1)) })
+	f("text", func(h *Hash) { h.String("text") })
+	f("txet", func(h *Hash) { h.String("txet") })
+	f("text twice", func(h *Hash) { h.String("text"); h.String("text") })
+	f("run", func(h *Hash) { h.Bytes([]byte("run")) })
+	f("true after 3", func(h *Hash) { h.Uint64(3); h.Bool(true) })
+	f("false after 3", func(h *Hash) { h.Uint64(3); h.Bool(false) })
+}
