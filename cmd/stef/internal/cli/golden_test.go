@@ -103,7 +103,7 @@ type sum struct {
 func (s *sum) Write(b []byte) (int, error) {
 	rest := b
 	for s.lines < 200 && len(rest) > 0 {
-		line := rest[:len(rest)]
+		line := rest
 		if i := bytes.IndexByte(rest, '\n'); i >= 0 {
 			line = rest[:i+1]
 			s.lines++

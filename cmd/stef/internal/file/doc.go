@@ -16,39 +16,3 @@
 // An Error is a failure of a file, as opposed to bad content: the two have exit
 // codes of their own.
 package file
-
-import (
-	"errors"
-	"fmt"
-	"io/fs"
-)
-
-// Error says that a file could not be opened, read or written.
-type Error struct {
-	Name string
-	Err  error
-}
-
-// Error names the file once, also where the system named it.
-func (e *Error) Error() string {
-	var at *fs.PathError
-	if errors.As(e.Err, &at) {
-		return fmt.Sprintf("%s: %s: %v", e.Name, at.Op, at.Err)
-	}
-	return fmt.Sprintf("%s: %v", e.Name, e.Err)
-}
-
-// Unwrap returns the cause.
-func (e *Error) Unwrap() error { return e.Err }
-
-// ContentError says that the content of a file is bad.
-type ContentError struct {
-	Name string
-	Err  error
-}
-
-// Error names the file.
-func (e *ContentError) Error() string { return fmt.Sprintf("%s: %v", e.Name, e.Err) }
-
-// Unwrap returns the cause.
-func (e *ContentError) Unwrap() error { return e.Err }

@@ -1,0 +1,100 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/otelstef/stef/cmd/stef/internal/file"
+)
+
+// usageError is an error of the command line.
+type usageError struct{ text string }
+
+func (e *usageError) Error() string { return e.text }
+
+func usagef(format string, args ...any) error {
+	return &usageError{fmt.Sprintf(format, args...)}
+}
+
+// command is one of the commands.
+type command struct {
+	name string
+	// usage is the command line, summary a line for the list of commands and
+	// help the text of stef help.
+	usage, summary, help string
+	// define declares the flags and returns what runs when they are parsed.
+	define func(flags *flag.FlagSet) func(env *Env, args []string) error
+}
+
+func (c *command) run(env *Env, args []string) error {
+	flags, do := c.flags()
+	args, err := parse(flags, args)
+	if errors.Is(err, flag.ErrHelp) {
+		return write(env.Stdout, c.text())
+	}
+	if err != nil {
+		return usagef("%s", flagText(err))
+	}
+	return do(env, args)
+}
+
+// flagText is the text of an error of package flag, with flags as they are
+// written here.
+func flagText(err error) string {
+	return strings.NewReplacer(
+		"flag provided but not defined: -", "there is no flag --",
+		"flag needs an argument: -", "a value is missing after --",
+		"for flag -", "for --",
+		"for -", "for --",
+		": parse error", "",
+		"bad flag syntax: ", "this is no flag: ",
+	).Replace(err.Error())
+}
+
+func (c *command) flags() (*flag.FlagSet, func(*Env, []string) error) {
+	flags := flag.NewFlagSet(c.name, flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	flags.Usage = func() {}
+	return flags, c.define(flags)
+}
+
+// parse takes flags before, between and after the other arguments, and none
+// after "--".
+func parse(flags *flag.FlagSet, args []string) ([]string, error) {
+	var rest []string
+	for {
+		if err := flags.Parse(args); err != nil {
+			return nil, err
+		}
+		left := flags.Args()
+		taken := len(args) - len(left)
+		if len(left) == 0 || taken > 0 && args[taken-1] == "--" {
+			return append(rest, left...), nil
+		}
+		rest = append(rest, left[0])
+		args = left[1:]
+	}
+}
+
+// write writes text to standard output.
+func write(w io.Writer, text string) error {
+	_, err := io.WriteString(file.Standard(w), text)
+	return err
+}
+
+// files checks the number of arguments that are no flags.
+func files(args []string, names ...string) error {
+	switch {
+	case len(args) < len(names):
+		return usagef("%s is missing", names[len(args)])
+	case len(args) > len(names):
+		return usagef("%q is too much", args[len(names)])
+	}
+	return nil
+}

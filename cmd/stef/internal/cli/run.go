@@ -1,0 +1,95 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/otelstef/stef/cmd/stef/internal/convert"
+	"github.com/otelstef/stef/cmd/stef/internal/file"
+)
+
+// The exit codes of the program.
+const (
+	ExitDone        = 0
+	ExitData        = 1   // the content of a file is bad
+	ExitUsage       = 2   // the command line is
+	ExitIO          = 3   // a file cannot be read or written
+	ExitInterrupted = 130 // as of a shell
+)
+
+// Env is what a process has beside its arguments.
+type Env struct {
+	Stdin          io.Reader
+	Stdout, Stderr io.Writer
+	// Temps has the temporary files that are to go when the process does.
+	Temps *file.Temps
+	// Terminal says that Stderr is one, which gets progress bars.
+	Terminal bool
+
+	// progressAfter is how long a command runs before it shows progress.
+	progressAfter time.Duration
+}
+
+// Run runs a command line, without the name of the program, and returns the exit
+// code.
+func Run(args []string, env Env) int {
+	if env.Temps == nil {
+		env.Temps = new(file.Temps)
+	}
+	defer env.Temps.Remove()
+	if env.progressAfter == 0 {
+		env.progressAfter = time.Second
+	}
+	if len(args) == 0 {
+		fmt.Fprint(env.Stderr, overview())
+		return ExitUsage
+	}
+	name, args := args[0], args[1:]
+	switch name {
+	case "-h", "-help", "--help":
+		name, args = "help", nil
+	case "-version", "--version":
+		name, args = "version", nil
+	}
+	c := commandOf(name)
+	if c == nil {
+		fmt.Fprintf(env.Stderr, "stef: there is no command %q; stef help lists them\n", name)
+		return ExitUsage
+	}
+	return env.report(c, c.run(&env, args))
+}
+
+// report prints an error and returns its exit code.
+func (env *Env) report(c *command, err error) int {
+	if err == nil {
+		return ExitDone
+	}
+	var usage *usageError
+	var failed *file.Error
+	fmt.Fprintf(env.Stderr, "stef %s: %s\n", c.name, message(err))
+	switch {
+	case errors.As(err, &usage), errors.Is(err, convert.ErrUnsupported):
+		fmt.Fprintf(env.Stderr, "usage: stef %s\nstef help %s tells more\n", c.usage, c.name)
+		return ExitUsage
+	case errors.As(err, &failed):
+		return ExitIO
+	}
+	return ExitData
+}
+
+// message is the text of an error without the names of packages, which mean
+// nothing to who uses the program.
+func message(err error) string {
+	text := err.Error()
+	for _, name := range []string{"otlpfile: ", "stefpdata: ", "stef: ", "annotate: "} {
+		text = strings.ReplaceAll(text, ": "+name, ": ")
+		text = strings.TrimPrefix(text, name)
+	}
+	return text
+}

@@ -1,0 +1,114 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stat
+
+import (
+	"io"
+	"slices"
+
+	"github.com/otelstef/stef/cmd/stef/internal/stream"
+	"github.com/otelstef/stef/stef-go/dynamic"
+	"github.com/otelstef/stef/stef-go/schema"
+)
+
+// Report is what was measured. Sizes are in bytes.
+type Report struct {
+	Root   *stream.Root
+	Header dynamic.Header
+	// Size is the size of the stream, Records and Frames what is in it.
+	Size    int64
+	Records uint64
+	Frames  []Frame
+	// FixedHeader and VarHeader are the headers, the latter with the head of its
+	// frame. Heads are the heads of the data frames.
+	FixedHeader, VarHeader, Heads int64
+	// Counts and Sizes are what comes before the columns of a frame: its number
+	// of records and the sizes of the columns. Together with Columns they are
+	// the content of the frames before compression; Packed is their size after
+	// it, the same where there is none.
+	Counts, Sizes, Packed int64
+	Columns               []*Column
+	Dicts                 []*Dict
+}
+
+// Frame is one frame of data.
+type Frame struct {
+	Offset        int64
+	Flags         dynamic.Flags
+	Records       uint64
+	Plain, Packed int
+}
+
+// Column is a column over all frames.
+type Column struct {
+	Path string
+	Type string
+	// Plain is its size, Alone its size when it is compressed alone.
+	Plain, Alone int64
+}
+
+// Plain is the size of the content of the frames before compression.
+func (r *Report) Plain() int64 {
+	n := r.Counts + r.Sizes
+	for _, c := range r.Columns {
+		n += c.Plain
+	}
+	return n
+}
+
+// Alone is the sum of what the columns take alone.
+func (r *Report) Alone() int64 {
+	var n int64
+	for _, c := range r.Columns {
+		n += c.Alone
+	}
+	return n
+}
+
+// Restarts counts the frames that have a flag.
+func (r *Report) Restarts(flag dynamic.Flags) int {
+	n := 0
+	for _, f := range r.Frames {
+		if f.Flags&flag != 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// Measure reads a stream to its end.
+func Measure(src io.Reader, root *stream.Root) (*Report, error) {
+	m := &meter{report: &Report{Root: root}, tap: &tap{src: src}}
+	r, err := root.Records(m.tap, dynamic.WithFrameFunc(m.frame))
+	if err != nil {
+		return nil, err
+	}
+	if err := m.begin(r); err != nil {
+		return nil, err
+	}
+	for r.Next() {
+		m.dicts.structs(r.Record())
+	}
+	if err := r.Err(); err != nil {
+		return nil, err
+	}
+	if m.err != nil {
+		return nil, m.err
+	}
+	m.end()
+	m.report.Size, m.report.Records = m.tap.end(), r.Records()
+	return m.report, nil
+}
+
+// tree returns the columns of the stream in the order of its frames.
+func tree(root *stream.Root, kept schema.Kept) []*schema.Column {
+	return schema.Columns(root.Struct, kept)
+}
+
+// sorted orders columns by what they take, larger first.
+func sorted(columns []*Column, size func(*Column) int64) []*Column {
+	columns = slices.Clone(columns)
+	slices.SortStableFunc(columns, func(a, b *Column) int { return int(size(b) - size(a)) })
+	return columns
+}

@@ -1,0 +1,94 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stream
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+
+	"github.com/otelstef/stef/internal/otlpfile"
+	spec "github.com/otelstef/stef/stef-spec"
+
+	"github.com/otelstef/stef/stef-go/dynamic"
+	"github.com/otelstef/stef/stef-go/idl"
+	"github.com/otelstef/stef/stef-go/otelstef"
+	"github.com/otelstef/stef/stef-go/schema"
+)
+
+// Root is a kind of record.
+type Root struct {
+	// Name is what commands call it: metrics, spans or logs.
+	Name string
+	// Struct is the root struct.
+	Struct *schema.Struct
+	// Base is the schema of streams that announce none: the published schema
+	// where there is one.
+	Base schema.WireSchema
+	// Published says which fields are in the published schema, that of the
+	// reference implementation. It is nil if there is none.
+	Published schema.Kept
+	// Signal is the telemetry the records hold.
+	Signal otlpfile.Signal
+}
+
+// Roots returns all roots, always in the same order.
+func Roots() []*Root { return roots() }
+
+var roots = sync.OnceValue(func() []*Root {
+	s, err := idl.Parse("otel.stef", []byte(spec.OTelSchema))
+	if err != nil {
+		panic(err) // the schema is part of the program
+	}
+	list := []*Root{
+		{Name: "metrics", Struct: s.Root(otelstef.MetricsRoot), Base: otelstef.MetricsBaseSchema(), Signal: otlpfile.Metrics},
+		{Name: "spans", Struct: s.Root(otelstef.SpansRoot), Base: otelstef.SpansBaseSchema(), Signal: otlpfile.Traces},
+		{Name: "logs", Struct: s.Root(otelstef.LogsRoot), Base: otelstef.LogsBaseSchema(), Signal: otlpfile.Logs},
+	}
+	for _, r := range list[:2] {
+		if r.Published, err = schema.Keep(r.Struct, r.Base); err != nil {
+			panic(err)
+		}
+	}
+	return list
+})
+
+// ErrName is the error of a name that no root has.
+var ErrName = errors.New("no such root")
+
+// ParseRoot returns the root of a name; traces is one for spans.
+func ParseRoot(name string) (*Root, error) {
+	for _, r := range Roots() {
+		if name == r.Name || name == r.Signal.String() {
+			return r, nil
+		}
+	}
+	return nil, fmt.Errorf("%w: %q; there are %s", ErrName, name, Names())
+}
+
+// RootOf returns the root of a signal.
+func RootOf(s otlpfile.Signal) *Root {
+	for _, r := range Roots() {
+		if r.Signal == s {
+			return r
+		}
+	}
+	return nil
+}
+
+// Names lists the names of the roots.
+func Names() string {
+	var names []string
+	for _, r := range Roots() {
+		names = append(names, r.Name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// Records reads the records of a stream.
+func (r *Root) Records(src io.Reader, opts ...dynamic.ReaderOption) (*dynamic.Reader, error) {
+	return dynamic.NewReader(src, r.Struct, append(opts, dynamic.WithAssumedWire(r.Base))...)
+}
