@@ -71,6 +71,31 @@ func TestErrorsSayWhere(t *testing.T) {
 	f(3, flip(-1, 0x80), stef.FormatError{Frame: 2, Record: 4, Column: "Metrics.Point.Timestamp"}, 3, stef.ErrCorrupt)
 }
 
+// TestRefusedSchemas reads streams whose headers announce no schema that the
+// reader has, the empty one among them.
+func TestRefusedSchemas(t *testing.T) {
+	f := func(counts ...byte) {
+		t.Helper()
+		header := append(append([]byte{byte(1 + len(counts)), byte(len(counts))}, counts...), 0)
+		stream := append([]byte{'S', 'T', 'E', 'F', 2, 0, 0, 0, byte(len(header))}, header...)
+		_, err := otelstef.NewMetricsReader(bytes.NewReader(stream))
+		require.ErrorIs(t, err, stef.ErrSchema)
+		requireTyped(t, err)
+		r, err := otelstef.NewMetricsReader(bytes.NewReader(writeStream(t, metricsRoot(t), 1, 1).bytes))
+		require.NoError(t, err)
+		require.ErrorIs(t, r.Reset(bytes.NewReader(stream)), stef.ErrSchema)
+		require.False(t, r.Next())
+	}
+	f()
+	f(0)
+	f(7, 1)
+	f(6)
+	f(1, 1, 1)
+	f(1)
+	f(6, 1, 8, 7, 4, 4, 5, 5, 5, 5, 9, 2, 3, 2, 5, 3)
+	f(6, 1, 8, 7, 4, 4, 5, 5, 5, 5, 9, 2, 3, 2, 5, 2, 1)
+}
+
 // TestRunAndBuffered looks ahead in a stream and then reads what it saw.
 func TestRunAndBuffered(t *testing.T) {
 	eachRoot(t, func(t *testing.T, root *steftest.Root) {

@@ -75,7 +75,7 @@ func (s *ReadStream) begin(r io.Reader) error {
 	if wire == nil {
 		wire = s.base
 	}
-	if !slices.Equal(wire, s.wire) {
+	if s.wire == nil || !slices.Equal(wire, s.wire) {
 		s.tree, s.wire = column.ReadTree{}, nil
 		b := DecoderBuilder{tree: &s.tree, alloc: &s.alloc, limit: &s.limit, counts: counts{wire: wire}}
 		s.build(&b)
