@@ -13,9 +13,9 @@ import (
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
-// scalars is what arrays of primitive values have in common. V is how a value
+// primitives is what arrays of primitive values have in common. V is how a value
 // is given.
-type scalars[A any, V any] interface {
+type primitives[A any, V any] interface {
 	*A
 	Init(parent *stefrt.Node, bit uint64)
 	Len() int
@@ -35,7 +35,7 @@ type scalars[A any, V any] interface {
 }
 
 // testScalars checks an array that holds zero, x and y, all of them different.
-func testScalars[A any, P scalars[A, V], V any](t *testing.T, zero, x, y V) {
+func testScalars[A any, P primitives[A, V], V any](t *testing.T, zero, x, y V) {
 	t.Helper()
 	var top stefrt.Node
 	top.Init(nil, 0)

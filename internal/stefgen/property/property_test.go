@@ -67,10 +67,13 @@ func eachRoot(t *testing.T, f func(t *testing.T, r *steftest.Root)) {
 
 // seeds is how many seeds the properties are checked with.
 func seeds() uint64 {
-	if testing.Short() {
+	switch {
+	case os.Getenv("STEF_LONG") != "":
+		return 500
+	case testing.Short():
 		return 3
 	}
-	return 30
+	return 12
 }
 
 func TestRoundTrip(t *testing.T) {
