@@ -48,6 +48,20 @@ func TestMalformedVectors(t *testing.T) {
 	}
 }
 
+// TestFlippedBits flips a bit of every byte of a stream.
+func TestFlippedBits(t *testing.T) {
+	eachStream(t, 2, func(t *testing.T, root *steftest.Root, s stream) {
+		for at := range s.bytes {
+			if testing.Short() && at%5 != 0 {
+				continue
+			}
+			damaged := bytes.Clone(s.bytes)
+			damaged[at] ^= 1 << (at * 5 % 8)
+			readBothWays(t, root, damaged)
+		}
+	})
+}
+
 // drain reads a stream to its end or an error and returns the records.
 func drain(root *steftest.Root, stream []byte, options ...stef.ReaderOption) (records uint64, err error) {
 	r, err := root.NewReader(bytes.NewReader(stream), options...)
