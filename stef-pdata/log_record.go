@@ -98,18 +98,18 @@ func (w *logWriter) template(dst *otelstef.BodyTemplate, b *splitBody) error {
 	return nil
 }
 
-// observedAsDelta estimates whether the observed times of log records are
-// smaller as distances to their times.
-func observedAsDelta(lrs plog.LogRecordSlice, from, to int) bool {
-	var absolute, delta differences
-	for i := from; i < to; i++ {
-		lr := lrs.At(i)
-		observed := uint64(lr.ObservedTimestamp())
-		absolute.add(observed)
-		delta.add(observed - uint64(lr.Timestamp()))
-	}
-	return delta.size < absolute.size
+// observedSizes estimates whether the observed times of log records are smaller
+// as distances to their times: those of a poll are alike, those of an SDK follow
+// the time.
+type observedSizes struct{ absolute, delta differences }
+
+func (s *observedSizes) add(lr plog.LogRecord) {
+	observed := uint64(lr.ObservedTimestamp())
+	s.absolute.add(observed)
+	s.delta.add(observed - uint64(lr.Timestamp()))
 }
+
+func (s *observedSizes) deltaIsSmaller() bool { return s.delta.size < s.absolute.size }
 
 // differences estimates the size of a column of numbers, of which only those
 // that differ from the one before are written.

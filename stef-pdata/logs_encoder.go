@@ -27,7 +27,10 @@ type LogsEncoder struct {
 }
 
 // NewLogsEncoder returns an encoder that writes to w, which nothing else may
-// write to. The default mode is Ordered.
+// write to. The default mode is Ordered. The mode Sorted puts log records in the
+// order of resource, scope, event name, keys of attributes, and time. That makes
+// streams smaller, but the order of arrival cannot be had back: log records of
+// one time are common. Attributes stay in their order in both modes.
 func NewLogsEncoder(w *otelstef.LogsWriter, options ...EncoderOption) *LogsEncoder {
 	config := encoderConfig{mode: Ordered}
 	for _, option := range options {
@@ -35,8 +38,7 @@ func NewLogsEncoder(w *otelstef.LogsWriter, options ...EncoderOption) *LogsEncod
 	}
 	e := &LogsEncoder{w: w, rec: w.Record(), mode: config.mode}
 	e.kept = logsKeptOf(w.Schema())
-	e.templates = e.kept.templates
-	e.byKey = config.mode == Sorted
+	e.templates = e.kept.templates && config.templates.use(w.Stats().Compression)
 	e.resources.refs = e.kept.entityRefs
 	return e
 }
@@ -57,6 +59,7 @@ func (e *LogsEncoder) Encode(ld plog.Logs) error {
 	if e.mode == Sorted && err == nil {
 		err = e.writeSorted()
 	}
+	e.split.begin() // keeps nothing of ld
 	if err != nil {
 		return err
 	}
@@ -149,17 +152,20 @@ func (e *LogsEncoder) writeRecords(lrs plog.LogRecordSlice) error {
 // study decides how the log records from one to another are written.
 func (e *LogsEncoder) study(lrs plog.LogRecordSlice, from, to int) {
 	if e.kept.observedDelta {
-		e.asDelta = observedAsDelta(lrs, from, to)
+		var s observedSizes
+		for i := from; i < to; i++ {
+			s.add(lrs.At(i))
+		}
+		e.asDelta = s.deltaIsSmaller()
 	}
 	if !e.templates {
 		return
 	}
-	first := len(e.split.bodies)
 	t := e.split.of(e.sorter.resource, e.sorter.scope)
 	for i := from; i < to; i++ {
 		e.split.add(lrs.At(i).Body(), t)
 	}
-	e.split.decide(first, t)
+	e.split.decide(t)
 }
 
 // write writes log record i of a scope, or notes that it cannot. split is its

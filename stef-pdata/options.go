@@ -32,7 +32,8 @@ func (m Mode) String() string {
 }
 
 type encoderConfig struct {
-	mode Mode
+	mode      Mode
+	templates Templates
 }
 
 // EncoderOption changes how an encoder works.

@@ -89,10 +89,7 @@ func nextDigit(text string, i int) int {
 		highs = 0x80 * ones
 	)
 	for ; i+8 <= len(text); i += 8 {
-		s := text[i : i+8]
-		x := uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
-			uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
-		x ^= '0' * ones // digits become 0 to 9
+		x := eightBytes(text, i) ^ '0'*ones // digits become 0 to 9
 		other := (x&^highs + (0x80-10)*ones) | x
 		if digits := ^other & highs; digits != 0 {
 			return i + bits.TrailingZeros64(digits)/8
@@ -104,6 +101,13 @@ func nextDigit(text string, i int) int {
 		}
 	}
 	return i
+}
+
+// eightBytes returns the bytes of a text from i on, the first one lowest.
+func eightBytes(text string, i int) uint64 {
+	s := text[i : i+8]
+	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
+		uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
 }
 
 // joinText puts the parameters into a template.

@@ -15,8 +15,11 @@ type textShape struct {
 	seen  int // texts since the template was learned
 
 	fixed   []fixedParam
-	learned string // the template without the fixed parameters, "" at first
-	misses  int    // texts since then that it did not fit
+	learned string   // the template without the fixed parameters, "" at first
+	pieces  []string // of learned, between the parameters
+	misses  int      // texts since then that it did not fit
+
+	next *textShape // the shape of the text that came after one of this last time
 }
 
 // fixedParam is a parameter that had one value in all texts so far.
@@ -114,5 +117,34 @@ func (s *textShape) learn() {
 	}
 	b.WriteString(rest)
 	s.learned = b.String()
+	s.pieces = strings.Split(s.learned, "\x00")
 	s.seen, s.misses = 0, 0
+}
+
+// match appends the parameters of a text that fits the learned template. It is
+// much cheaper than splitText, which would mostly find the same.
+func (s *textShape) match(text string, params []span) ([]span, bool) {
+	if s.learned == "" {
+		return params, false
+	}
+	last := len(s.pieces) - 1
+	i := 0
+	for _, piece := range s.pieces[:last] {
+		if !strings.HasPrefix(text[i:], piece) {
+			return params, false
+		}
+		from := i + len(piece)
+		i = from
+		for i < len(text) && byteKinds[text[i]] != 0 {
+			i++
+		}
+		for i > from && byteKinds[text[i-1]]&notAtEnd != 0 {
+			i--
+		}
+		if i == from || i-from > maxParam {
+			return params, false
+		}
+		params = append(params, span{uint32(from), uint32(i)})
+	}
+	return params, text[i:] == s.pieces[last]
 }

@@ -18,6 +18,9 @@ type splitter struct {
 	size   int                   // of the shapes
 	trials map[trialKey]*trial
 
+	// heads are the shapes that texts had last which began alike.
+	heads [headCount][2]*textShape
+
 	bodies  []splitBody
 	params  []span
 	scratch []byte
@@ -28,8 +31,8 @@ type splitter struct {
 type splitBody struct {
 	text     string
 	shape    *textShape // nil if it goes out as it is
-	template string
-	from, to uint32 // its parameters
+	template string     // "" until it is decided
+	from, to uint32     // its parameters
 }
 
 // What a splitter may remember before it forgets everything.
@@ -38,6 +41,7 @@ const (
 	maxTextShapeBytes = 4 << 20
 	maxTrials         = 1 << 14
 	maxTemplate       = 16 << 10
+	headCount         = 1 << 11
 )
 
 // begin forgets the bodies.
@@ -46,7 +50,7 @@ func (s *splitter) begin() {
 	s.bodies, s.params = s.bodies[:0], s.params[:0]
 	if len(s.shapes) > maxTextShapes || s.size > maxTextShapeBytes {
 		clear(s.shapes)
-		s.size = 0
+		s.size, s.heads = 0, [headCount][2]*textShape{}
 	}
 	if len(s.trials) > maxTrials {
 		clear(s.trials)
@@ -64,34 +68,91 @@ func (s *splitter) add(body pcommon.Value, t *trial) {
 
 func (s *splitter) split(text string, t *trial) splitBody {
 	from := len(s.params)
+	heads := &s.heads[headOf(text, t)]
+	b := splitBody{text: text, from: uint32(from)}
+	if b.shape = s.likely(text, heads, t.last); b.shape != nil {
+		b.template = b.shape.learned
+		b.shape.seen++
+		t.count(false)
+	} else if b.shape = s.find(text, t); b.shape == nil {
+		return b
+	}
+	b.to = uint32(len(s.params))
+	if heads[0] != b.shape {
+		heads[0], heads[1] = b.shape, heads[0]
+	}
+	if t.last != nil {
+		t.last.next = b.shape
+	}
+	t.last = b.shape
+	return b
+}
+
+// likely returns a shape whose learned template fits a text, and appends the
+// parameters, if one of the likely ones does: the last that began alike, the
+// one before, and what followed the last one.
+func (s *splitter) likely(text string, heads *[2]*textShape, last *textShape) *textShape {
+	from := len(s.params)
+	next := heads[1]
+	if last != nil {
+		next = last.next
+	}
+	for _, shape := range [3]*textShape{heads[0], heads[1], next} {
+		if shape == nil {
+			continue
+		}
+		var ok bool
+		if s.params, ok = shape.match(text, s.params); ok {
+			return shape
+		}
+		s.params = s.params[:from]
+	}
+	return nil
+}
+
+// headOf tells texts apart by how they begin, with all digits taken as one.
+func headOf(text string, t *trial) uint32 {
+	const highNibbles = 0xf0f0f0f0f0f0f0f0
+	h := t.seed
+	for i := 0; i+8 <= len(text) && i < 48; i += 8 {
+		h = (h ^ eightBytes(text, i)&highNibbles) * 0x9e3779b97f4a7c15
+		h ^= h >> 32
+	}
+	return uint32(h) % headCount
+}
+
+// find returns the shape of a text, which it adds if it is new, and appends the
+// parameters. It returns nil for texts that have none.
+func (s *splitter) find(text string, t *trial) *textShape {
+	from := len(s.params)
 	template, params, ok := splitText(s.scratch[:0], s.params, text)
 	s.scratch = template
 	if !ok || len(params)-from > stef.MaxPairs || len(template) > maxTemplate {
 		t.count(true)
 		s.params = params[:from]
-		return splitBody{}
+		return nil
 	}
 	s.params = params
-	sh := s.shapes[string(template)]
-	t.count(sh == nil)
-	if sh == nil {
+	shape := s.shapes[string(template)]
+	t.count(shape == nil)
+	if shape == nil {
 		if s.shapes == nil {
 			s.shapes = map[string]*textShape{}
 		}
-		sh = newTextShape(template, text, params[from:], uint32(len(s.shapes)))
-		s.shapes[sh.whole] = sh
-		s.size += sh.size()
+		shape = newTextShape(template, text, params[from:], uint32(len(s.shapes)))
+		s.shapes[shape.whole] = shape
+		s.size += shape.size()
 	}
-	sh.see(text, params[from:])
-	return splitBody{text: text, shape: sh, from: uint32(from), to: uint32(len(params))}
+	shape.see(text, params[from:])
+	return shape
 }
 
-// decide decides about the bodies from one on, which t was about.
-func (s *splitter) decide(from int, t *trial) {
+// decide decides about the bodies, which t was about.
+func (s *splitter) decide(t *trial) {
 	all := t.end()
-	for i := from; i < len(s.bodies); i++ {
+	for i := range s.bodies {
 		b := &s.bodies[i]
-		if b.shape == nil {
+		if b.shape == nil || b.template != "" {
 			continue
 		}
 		if !all && b.shape.seen < 2 && b.shape.learned == "" {

@@ -11,6 +11,9 @@ type trial struct {
 	fresh  int // with a template not seen before
 	paused int // containers to come that are not tried
 	pause  int // how long the last pause was
+
+	last *textShape // of the last body
+	seed uint64     // for headOf: each resource has bodies of its own
 }
 
 // trialKey is a resource and a scope.
@@ -33,7 +36,7 @@ func (s *splitter) of(resource, scope uint32) *trial {
 		if s.trials == nil {
 			s.trials = map[trialKey]*trial{}
 		}
-		t = new(trial)
+		t = &trial{seed: uint64(resource)<<32 | uint64(scope)}
 		s.trials[key] = t
 	}
 	return t
