@@ -1,0 +1,198 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stef_test
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	stef "github.com/otelstef/stef/stef-go"
+	"github.com/otelstef/stef/stef-go/schema"
+)
+
+func TestWriterDefaults(t *testing.T) {
+	c, err := stef.NewWriterConfig()
+	require.NoError(t, err)
+	require.Equal(t, stef.WriterConfig{
+		Compression: stef.None,
+		Level:       stef.LevelDefault,
+		WindowBytes: stef.DefaultWindowBytes,
+		FrameBytes:  stef.DefaultFrameBytes,
+		DictBytes:   stef.DefaultDictBytes,
+	}, c)
+	// With the defaults a frame and the record that crosses its size stay
+	// below what gRPC receives by default.
+	require.Less(t, c.FrameBytes, 4<<20)
+}
+
+func TestWriterOptions(t *testing.T) {
+	c, err := stef.NewWriterConfig(
+		stef.WithCompression(stef.Zstd), stef.WithLevel(stef.LevelBest), stef.WithWindow(1<<16),
+		stef.WithFrameSize(1000), stef.WithDictSize(2000), stef.WithRestart(stef.RestartAll),
+		stef.WithSchema(schema.WireSchema{1, 2}), stef.WithSchemaHeader(), stef.WithUserData(map[string]string{"k": "v"}),
+	)
+	require.NoError(t, err)
+	require.Equal(t, stef.WriterConfig{
+		Compression: stef.Zstd, Level: stef.LevelBest, WindowBytes: 1 << 16,
+		FrameBytes: 1000, DictBytes: 2000, Restart: stef.RestartAll,
+		Schema: schema.WireSchema{1, 2}, WriteSchema: true, UserData: map[string]string{"k": "v"},
+	}, c)
+}
+
+func TestWriterOptionErrors(t *testing.T) {
+	f := func(want string, option stef.WriterOption) {
+		t.Helper()
+		_, err := stef.NewWriterConfig(stef.WithFrameSize(100), option)
+		if want == "" {
+			require.NoError(t, err)
+			return
+		}
+		require.EqualError(t, err, "stef: "+want)
+	}
+	f("", stef.WithCompression(stef.None))
+	f("compression 2 is not known", stef.WithCompression(2))
+
+	f("compression level 0 is not known", stef.WithLevel(0))
+	f("", stef.WithLevel(stef.LevelFastest))
+	f("compression level 5 is not known", stef.WithLevel(5))
+
+	f("", stef.WithWindow(1<<10))
+	f("", stef.WithWindow(8<<20))
+	for _, window := range []int{-1024, 0, 512, 1000, 1<<10 + 1, 16 << 20} {
+		f(fmt.Sprintf("window of %d bytes is not a power of two from 1 KiB to 8 MiB", window), stef.WithWindow(window))
+	}
+
+	const most = stef.MaxFrameBytes - 1<<20
+	f("", stef.WithFrameSize(1))
+	f("", stef.WithFrameSize(most))
+	for _, size := range []int{-1, 0, most + 1} {
+		f(fmt.Sprintf("frame size of %d bytes is not between 1 and %d", size, most), stef.WithFrameSize(size))
+	}
+
+	f("", stef.WithDictSize(1))
+	f("", stef.WithDictSize(math.MaxInt))
+	f("dictionary size of 0 bytes is not positive", stef.WithDictSize(0))
+	f("dictionary size of -1 bytes is not positive", stef.WithDictSize(-1))
+
+	f("", stef.WithRestart(0))
+	f("", stef.WithRestart(stef.RestartAll))
+	f("frame flags 0x8 are not known", stef.WithRestart(8))
+
+	pairs := map[string]string{}
+	for i := range stef.MaxUserData {
+		pairs[fmt.Sprint(i)] = ""
+	}
+	f("", stef.WithUserData(pairs))
+	pairs["one more"] = ""
+	f("1025 pairs of user data are over the limit of 1024", stef.WithUserData(pairs))
+	long := strings.Repeat("x", stef.MaxUserDataBytes)
+	f("", stef.WithUserData(map[string]string{long: long}))
+	f("", stef.WithUserData(nil))
+	f(`user data "key" has a key or value over 256 bytes`, stef.WithUserData(map[string]string{"key": long + "x"}))
+	f(`user data "`+long[:32]+`" has a key or value over 256 bytes`, stef.WithUserData(map[string]string{long + "x": ""}))
+}
+
+// TestOptionsCopy: what is given to an option can be changed afterwards.
+func TestOptionsCopy(t *testing.T) {
+	wire, pairs := schema.WireSchema{1}, map[string]string{"k": "v"}
+	options := []stef.WriterOption{stef.WithSchema(wire), stef.WithUserData(pairs)}
+	c, err := stef.NewWriterConfig(options...)
+	require.NoError(t, err)
+	wire[0], pairs["k"] = 9, "w"
+	require.Equal(t, schema.WireSchema{1}, c.Schema)
+	require.Equal(t, "v", c.UserData["k"])
+}
+
+func TestReaderOptions(t *testing.T) {
+	c, err := stef.NewReaderConfig()
+	require.NoError(t, err)
+	require.Equal(t, stef.DefaultLimits(), c.Limits)
+
+	// A field of 0 takes its default.
+	c, err = stef.NewReaderConfig(stef.WithLimits(stef.Limits{Depth: 7}))
+	require.NoError(t, err)
+	want := stef.DefaultLimits()
+	want.Depth = 7
+	require.Equal(t, want, c.Limits)
+}
+
+func TestLimits(t *testing.T) {
+	f := func(name string, most int, set func(l *stef.Limits, n int)) {
+		t.Helper()
+		for _, n := range []int{1, most} {
+			var l stef.Limits
+			set(&l, n)
+			_, err := stef.NewReaderConfig(stef.WithLimits(l))
+			require.NoError(t, err)
+		}
+		for _, n := range []int{-1, most + 1} {
+			var l stef.Limits
+			set(&l, n)
+			_, err := stef.NewReaderConfig(stef.WithLimits(l))
+			require.EqualError(t, err, fmt.Sprintf("stef: limit %s is %d, not between 1 and %d", name, n, most))
+		}
+	}
+	f("HeaderBytes", stef.MaxHeaderBytes, func(l *stef.Limits, n int) { l.HeaderBytes = n })
+	f("FrameBytes", stef.MaxFrameBytes, func(l *stef.Limits, n int) { l.FrameBytes = n })
+	f("DictBytes", 1<<40, func(l *stef.Limits, n int) { l.DictBytes = n })
+	f("RecordBytes", 1<<40, func(l *stef.Limits, n int) { l.RecordBytes = n })
+	f("Depth", 100_000, func(l *stef.Limits, n int) { l.Depth = n })
+	f("WindowBytes", 512<<20, func(l *stef.Limits, n int) { l.WindowBytes = n })
+}
+
+func TestFrameFlags(t *testing.T) {
+	require.Equal(t, stef.FrameFlags(1), stef.RestartDictionaries)
+	require.Equal(t, stef.FrameFlags(2), stef.RestartCompression)
+	require.Equal(t, stef.FrameFlags(4), stef.RestartCodecs)
+	for flags := range 256 {
+		require.Equal(t, flags < 8, stef.FrameFlags(flags).Valid())
+	}
+}
+
+func TestNames(t *testing.T) {
+	f := func(v fmt.Stringer, want string) {
+		t.Helper()
+		require.Equal(t, want, v.String())
+	}
+	f(stef.None, "none")
+	f(stef.Zstd, "zstd")
+	f(stef.Compression(2), "Compression(2)")
+	f(stef.Level(0), "Level(0)")
+	f(stef.Level(5), "Level(5)")
+	for level, name := range map[stef.Level]string{
+		stef.LevelFastest: "fastest", stef.LevelDefault: "default", stef.LevelBetter: "better", stef.LevelBest: "best",
+	} {
+		f(level, name)
+		parsed, err := stef.ParseLevel(name)
+		require.NoError(t, err)
+		require.Equal(t, level, parsed)
+	}
+	for _, name := range []string{"", "Best", "Level(0)", "3"} {
+		_, err := stef.ParseLevel(name)
+		require.EqualError(t, err, fmt.Sprintf("stef: compression level %q is not fastest, default, better or best", name))
+	}
+}
+
+func TestFormatError(t *testing.T) {
+	f := func(want string, e stef.FormatError) {
+		t.Helper()
+		cause := errors.New("it broke")
+		e.Err = fmt.Errorf("%w: %w", stef.ErrCorrupt, cause)
+		require.EqualError(t, &e, want+": corrupt stream: it broke")
+		require.ErrorIs(t, &e, stef.ErrCorrupt)
+		require.ErrorIs(t, &e, cause)
+		require.NotErrorIs(t, &e, stef.ErrLimit)
+	}
+	f("stef: fixed header", stef.FormatError{Frame: -1})
+	f("stef: variable header at offset 7", stef.FormatError{Offset: 7})
+	f("stef: frame 2 at offset 30", stef.FormatError{Offset: 30, Frame: 2})
+	f("stef: frame 2 at offset 30, record 5", stef.FormatError{Offset: 30, Frame: 2, Record: 5})
+	f("stef: frame 2 at offset 30, column A.B", stef.FormatError{Offset: 30, Frame: 2, Column: "A.B"})
+	f("stef: frame 2 at offset 30, record 5, column A.B", stef.FormatError{Offset: 30, Frame: 2, Record: 5, Column: "A.B"})
+}
