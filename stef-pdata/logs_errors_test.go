@@ -1,0 +1,259 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefpdata_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/plog"
+
+	stef "github.com/otelstef/stef/stef-go"
+	"github.com/otelstef/stef/stef-go/otelstef"
+	stefpdata "github.com/otelstef/stef/stef-pdata"
+)
+
+func timestamp(v uint64) pcommon.Timestamp { return pcommon.Timestamp(v) }
+
+// threeRecords is log records whose bodies are numbered.
+func threeRecords() plog.Logs {
+	ld := plog.NewLogs()
+	lrs := ld.ResourceLogs().AppendEmpty().ScopeLogs().AppendEmpty().LogRecords()
+	for i := range 3 {
+		lr := lrs.AppendEmpty()
+		lr.Body().SetInt(int64(i))
+		lr.Attributes().PutStr("k", "v")
+	}
+	return ld
+}
+
+// Log records that exceed a limit are reported with their place, and all others
+// are written.
+func TestLogRecordsBeyondLimits(t *testing.T) {
+	f := func(field string, items int, at stefpdata.ItemError, spoil func(plog.ScopeLogs, plog.Logs)) {
+		t.Helper()
+		for _, mode := range modes {
+			ld := threeRecords()
+			ld.ResourceLogs().At(0).CopyTo(ld.ResourceLogs().AppendEmpty())
+			spoil(ld.ResourceLogs().At(0).ScopeLogs().At(0), ld)
+			var out bytes.Buffer
+			w, err := otelstef.NewLogsWriter(&out, stef.WithCompression(stef.Zstd))
+			require.NoError(t, err)
+			e := stefpdata.NewLogsEncoder(w, stefpdata.WithMode(mode))
+			for range 2 { // the second time everything else is known
+				err = e.Encode(ld)
+				require.ErrorIs(t, err, stef.ErrLimit)
+				var errs stefpdata.ItemErrors
+				require.ErrorAs(t, err, &errs)
+				require.Len(t, errs, 1)
+				require.Equal(t, items, errs.Items())
+				require.Equal(t, field, errs[0].Field)
+				require.Equal(t, []int{at.Resource, at.Scope, -1, at.Point},
+					[]int{errs[0].Resource, errs[0].Scope, errs[0].Metric, errs[0].Point})
+				require.Contains(t, err.Error(), field)
+				if at.Point >= 0 {
+					require.Contains(t, err.Error(), "resource 0, scope 0, record 1: ")
+				}
+			}
+			require.NoError(t, w.Close())
+			records := 0
+			for _, ld := range decodeLogs(t, out.Bytes()) {
+				records += ld.LogRecordCount()
+			}
+			require.Equal(t, 2*(6-items), records)
+		}
+	}
+	resource := stefpdata.ItemError{Scope: -1, Point: -1}
+	scope := stefpdata.ItemError{Point: -1}
+	record := stefpdata.ItemError{Point: 1}
+	for _, spoil := range []struct {
+		path  string
+		spoil func(pcommon.Map)
+	}{
+		{"", tooMany},
+		{`["deep"]` + strings.Repeat("[0]", stefpdata.MaxDepth), tooDeep},
+		{"", tooLarge},
+	} {
+		f("resource.attributes"+spoil.path, 3, resource, func(_ plog.ScopeLogs, ld plog.Logs) {
+			spoil.spoil(ld.ResourceLogs().At(0).Resource().Attributes())
+		})
+		f("scope.attributes"+spoil.path, 3, scope, func(sl plog.ScopeLogs, _ plog.Logs) { spoil.spoil(sl.Scope().Attributes()) })
+		f("attributes"+spoil.path, 1, record, func(sl plog.ScopeLogs, _ plog.Logs) {
+			spoil.spoil(sl.LogRecords().At(1).Attributes())
+		})
+	}
+	f("body", 1, record, func(sl plog.ScopeLogs, _ plog.Logs) { tooMany(sl.LogRecords().At(1).Body().SetEmptyMap()) })
+	f(`body["deep"]`+strings.Repeat("[0]", stefpdata.MaxDepth-1), 1, record, func(sl plog.ScopeLogs, _ plog.Logs) {
+		deep(sl.LogRecords().At(1).Body().SetEmptyMap().PutEmpty("deep"), stefpdata.MaxDepth)
+	})
+	large := strings.Repeat("x", stefpdata.MaxItemBytes+1)
+	f("body", 1, record, func(sl plog.ScopeLogs, _ plog.Logs) { sl.LogRecords().At(1).Body().SetStr(large) })
+	f(`body["large"]`, 1, record, func(sl plog.ScopeLogs, _ plog.Logs) {
+		sl.LogRecords().At(1).Body().SetEmptyMap().PutEmptyBytes("large").FromRaw([]byte(large))
+	})
+	f("body", 1, record, func(sl plog.ScopeLogs, _ plog.Logs) { tooLarge(sl.LogRecords().At(1).Body().SetEmptyMap()) })
+	f("severity_text or event_name", 1, record, func(sl plog.ScopeLogs, _ plog.Logs) { sl.LogRecords().At(1).SetEventName(large) })
+	f("severity_text or event_name", 1, record, func(sl plog.ScopeLogs, _ plog.Logs) { sl.LogRecords().At(1).SetSeverityText(large) })
+}
+
+// Bodies just within the limits come back by readers with default limits.
+func TestBodiesAtLimits(t *testing.T) {
+	f := func(fill func(pcommon.Value)) {
+		t.Helper()
+		ld := threeRecords()
+		fill(ld.ResourceLogs().At(0).ScopeLogs().At(0).LogRecords().At(1).Body())
+		for _, mode := range modes {
+			stream := encodeLogs(t, []plog.Logs{ld}, mode, stef.WithCompression(stef.Zstd))
+			requireSameLogs(t, mode, []plog.Logs{ld}, decodeLogs(t, stream))
+		}
+	}
+	f(func(v pcommon.Value) { deep(v, stefpdata.MaxDepth) })
+	f(func(v pcommon.Value) {
+		for range stefpdata.MaxDepth {
+			v = v.SetEmptyMap().PutEmpty("k")
+		}
+	})
+	f(func(v pcommon.Value) { v.SetStr(strings.Repeat("x", stefpdata.MaxItemBytes-1000)) })
+	f(func(v pcommon.Value) { v.SetStr(strings.Repeat("1 ", stef.MaxPairs)) })
+	f(func(v pcommon.Value) { v.SetStr(strings.Repeat("1 ", stef.MaxPairs+1)) })
+	f(func(v pcommon.Value) { v.SetEmptyBytes().FromRaw(make([]byte, stefpdata.MaxItemBytes-1000)) })
+	f(func(v pcommon.Value) {
+		list := v.SetEmptySlice()
+		for range 30_000 {
+			list.AppendEmpty().SetEmptyMap()
+		}
+	})
+}
+
+// Records that say what OTLP cannot say are reported, and the others go on.
+func TestLogRecordsBeyondOTLP(t *testing.T) {
+	f := func(field string, spoil func(*otelstef.Logs)) {
+		t.Helper()
+		var out bytes.Buffer
+		w, err := otelstef.NewLogsWriter(&out)
+		require.NoError(t, err)
+		good := func() {
+			rec := w.Record()
+			rec.Reset()
+			rec.Record().Attributes().SetLen(1)
+			rec.Record().Attributes().SetString(0, "k", "v")
+			require.NoError(t, w.Write())
+		}
+		good()
+		for range 2 {
+			spoil(w.Record())
+			w.Record().Record().Attributes().SetString(0, "k", "changed")
+			require.NoError(t, w.Write())
+		}
+		good()
+		require.NoError(t, w.Close())
+
+		r, err := otelstef.NewLogsReader(&out)
+		require.NoError(t, err)
+		d := stefpdata.NewLogsDecoder(r)
+		ld, err := d.Decode()
+		var errs stefpdata.RecordErrors
+		require.ErrorAs(t, err, &errs)
+		require.ErrorIs(t, err, stefpdata.ErrRecord)
+		require.Len(t, errs, 1)
+		require.Equal(t, uint64(2), errs.Records())
+		require.Equal(t, uint64(2), errs[0].First)
+		require.Equal(t, uint64(3), errs[0].Last)
+		require.Equal(t, field, errs[0].Field)
+		require.Contains(t, err.Error(), "records 2 to 3: "+field)
+		want := plog.NewLogs()
+		lrs := want.ResourceLogs().AppendEmpty().ScopeLogs().AppendEmpty().LogRecords()
+		for range 2 {
+			lrs.AppendEmpty().Attributes().PutStr("k", "v")
+		}
+		requireSameLogs(t, stefpdata.Ordered, []plog.Logs{want}, []plog.Logs{ld})
+		_, err = d.Decode()
+		require.ErrorIs(t, err, io.EOF)
+	}
+	f("Resource.DroppedAttributesCount", func(l *otelstef.Logs) { l.EditResource().SetDroppedAttributesCount(1 << 32) })
+	f("Scope.DroppedAttributesCount", func(l *otelstef.Logs) { l.EditScope().SetDroppedAttributesCount(1 << 32) })
+	f("Record.DroppedAttributesCount", func(l *otelstef.Logs) { l.Record().SetDroppedAttributesCount(1 << 32) })
+	f("Record.Flags", func(l *otelstef.Logs) { l.Record().SetFlags(1 << 32) })
+	f("Record.SeverityNumber", func(l *otelstef.Logs) { l.Record().SetSeverityNumber(1 << 31) })
+	f("Record.TraceID", func(l *otelstef.Logs) { l.Record().SetTraceID([]byte("short")) })
+	f("Record.SpanID", func(l *otelstef.Logs) { l.Record().SetSpanID([]byte("sixteen, no hex!")) })
+	template := func(text string, params ...string) func(l *otelstef.Logs) {
+		return func(l *otelstef.Logs) {
+			t := l.Record().Body().SetTemplate()
+			t.SetTemplate(text)
+			t.Params().SetLen(len(params))
+			for i, p := range params {
+				t.Params().Set(i, true, p)
+			}
+		}
+	}
+	f("Record.Body.Template", template("a \x00 b"))
+	f("Record.Body.Template", template("a \x00 b", "1", "2"))
+	f("Record.Body.Template", template("a", "1"))
+	f("Record.Body.Template", template("\x00\x00\x00", "1", "2"))
+}
+
+// What other writers may say in other ways is read.
+func TestLogsOfOtherWriters(t *testing.T) {
+	var out bytes.Buffer
+	w, err := otelstef.NewLogsWriter(&out)
+	require.NoError(t, err)
+	lr := w.Record().Record()
+	lr.SetTraceID([]byte("0102030405060708090a0b0c0d0e0f10"))
+	lr.SetSpanID([]byte("0102030405060708"))
+	lr.Body().SetValue().SetString("text")
+	require.NoError(t, w.Write())
+	lr.SetTraceID(make([]byte, 16))
+	lr.SetSpanID(nil)
+	lr.Body().SetValue()
+	lr.Body().Value().SetType(otelstef.BodyValueTypeNone)
+	require.NoError(t, w.Write())
+	template := lr.Body().SetTemplate()
+	template.SetTemplate("\x00, \x00\x00")
+	template.Params().SetLen(3)
+	template.Params().Set(0, true, "no digit")
+	template.Params().Set(1, true, "a\x00")
+	template.Params().Set(2, false, "")
+	require.NoError(t, errors.Join(w.Write(), w.Close()))
+	lrs := decodeLogs(t, out.Bytes())[0].ResourceLogs().At(0).ScopeLogs().At(0).LogRecords()
+	require.Equal(t, "0102030405060708090a0b0c0d0e0f10", lrs.At(0).TraceID().String())
+	require.Equal(t, "0102030405060708", lrs.At(0).SpanID().String())
+	require.Equal(t, "text", lrs.At(0).Body().Str())
+	require.True(t, lrs.At(1).TraceID().IsEmpty())
+	require.Equal(t, pcommon.ValueTypeEmpty, lrs.At(1).Body().Type())
+	require.Equal(t, "no digit, a\x00", lrs.At(2).Body().Str())
+}
+
+// A stream that breaks gives the log records before the break and then its error.
+func TestBrokenStreamToLogs(t *testing.T) {
+	lds := recordedLogs(t)[:3]
+	stream := encodeLogs(t, lds, stefpdata.Ordered)
+	r, err := otelstef.NewLogsReader(bytes.NewReader(stream[:len(stream)-1]))
+	require.NoError(t, err)
+	d := stefpdata.NewLogsDecoder(r)
+	for _, want := range lds[:2] {
+		ld, err := d.Decode()
+		require.NoError(t, err)
+		require.Equal(t, want.LogRecordCount(), ld.LogRecordCount())
+	}
+	for range 2 {
+		_, err = d.Decode()
+		require.ErrorIs(t, err, stef.ErrCorrupt)
+	}
+}
+
+// A writer that fails ends the encoder with its error.
+func TestFailingWriterOfLogs(t *testing.T) {
+	for _, mode := range modes {
+		w, err := otelstef.NewLogsWriter(new(bytes.Buffer))
+		require.NoError(t, err)
+		require.NoError(t, w.Close())
+		require.ErrorIs(t, stefpdata.NewLogsEncoder(w, stefpdata.WithMode(mode)).Encode(threeRecords()), stef.ErrClosed)
+	}
+}

@@ -1,0 +1,141 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefpdata_test
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/plog"
+
+	stef "github.com/otelstef/stef/stef-go"
+	"github.com/otelstef/stef/stef-go/otelstef"
+	stefpdata "github.com/otelstef/stef/stef-pdata"
+)
+
+// Whatever logs say comes back, over several batches, cut into any frames.
+func TestRandomLogsComeBack(t *testing.T) {
+	streams := [][]stef.WriterOption{
+		nil,
+		{stef.WithCompression(stef.Zstd)},
+		{stef.WithFrameSize(300), stef.WithCompression(stef.Zstd)},
+		{stef.WithFrameSize(1), stef.WithRestart(stef.RestartDictionaries | stef.RestartCodecs)},
+		{stef.WithDictSize(2000), stef.WithFrameSize(5000)},
+	}
+	templates := []stefpdata.Templates{stefpdata.TemplatesOn, stefpdata.TemplatesOff, stefpdata.TemplatesAuto}
+	for seed := range uint64(120) {
+		r := newRandom(seed)
+		var lds []plog.Logs
+		for range 1 + r.IntN(4) {
+			ld := r.logs()
+			lds = append(lds, ld)
+			if r.one(4) {
+				lds = append(lds, r.scatterLogs(ld), ld)
+			}
+		}
+		before := oneBatchOfLogs(lds)
+		for _, mode := range modes {
+			var out bytes.Buffer
+			w, err := otelstef.NewLogsWriter(&out, pick(r, streams...)...)
+			require.NoError(t, err)
+			e := stefpdata.NewLogsEncoder(w, stefpdata.WithMode(mode), stefpdata.WithTemplates(pick(r, templates...)))
+			for _, ld := range lds {
+				require.NoError(t, e.Encode(ld))
+				if r.one(2) {
+					require.NoError(t, w.Flush())
+				}
+			}
+			require.NoError(t, w.Close())
+			requireSameLogs(t, mode, lds, decodeLogs(t, out.Bytes(), stefpdata.WithMaxItems(pick(r, 0, 1, 7, 1<<17))))
+		}
+		requireSameLogs(t, stefpdata.Ordered, []plog.Logs{before}, lds)
+	}
+}
+
+// The same logs make the same stream, and the sorted one does not depend on the
+// order of arrival.
+func TestLogStreamsAreDetermined(t *testing.T) {
+	for seed := range uint64(20) {
+		r := newRandom(seed)
+		lds := []plog.Logs{r.logs(), r.logs(), r.logs()}
+		for _, mode := range modes {
+			first := encodeLogs(t, lds, mode, stef.WithCompression(stef.Zstd))
+			copied := []plog.Logs{plog.NewLogs(), plog.NewLogs(), plog.NewLogs()}
+			for i := range lds {
+				lds[i].CopyTo(copied[i])
+			}
+			require.Equal(t, first, encodeLogs(t, copied, mode, stef.WithCompression(stef.Zstd)))
+		}
+	}
+}
+
+// Decode returns what is complete and no more items than it was told, and puts
+// records of one resource and scope into one container.
+func TestDecodeLogsInBatches(t *testing.T) {
+	ld := plog.NewLogs()
+	for range 2 {
+		sl := ld.ResourceLogs().AppendEmpty().ScopeLogs().AppendEmpty()
+		for i := range 5 {
+			sl.LogRecords().AppendEmpty().Body().SetInt(int64(i))
+		}
+	}
+	stream := encodeLogs(t, []plog.Logs{ld, ld}, stefpdata.Ordered)
+	f := func(max int, want ...int) {
+		t.Helper()
+		var got []int
+		for _, ld := range decodeLogs(t, stream, stefpdata.WithMaxItems(max)) {
+			got = append(got, ld.LogRecordCount())
+			require.Equal(t, 1, ld.ResourceLogs().Len())
+			require.Equal(t, 1, ld.ResourceLogs().At(0).ScopeLogs().Len())
+		}
+		require.Equal(t, want, got)
+	}
+	f(100, 10, 10)
+	f(10, 10, 10)
+	f(7, 7, 3, 7, 3)
+	f(9, 9, 1, 9, 1)
+}
+
+// Observed times take the smaller of their two forms.
+func TestObservedTimes(t *testing.T) {
+	f := func(delta bool, observed func(i int, time uint64) uint64) {
+		t.Helper()
+		ld := plog.NewLogs()
+		lrs := ld.ResourceLogs().AppendEmpty().ScopeLogs().AppendEmpty().LogRecords()
+		for i := range 100 {
+			lr := lrs.AppendEmpty()
+			time := uint64(1_700_000_000_000_000_000 + i*i*12345)
+			lr.SetTimestamp(timestamp(time))
+			lr.SetObservedTimestamp(timestamp(observed(i, time)))
+		}
+		stream := encodeLogs(t, []plog.Logs{ld}, stefpdata.Ordered)
+		requireSameLogs(t, stefpdata.Ordered, []plog.Logs{ld}, decodeLogs(t, stream))
+		r, err := otelstef.NewLogsReader(bytes.NewReader(stream))
+		require.NoError(t, err)
+		for r.Next() {
+			require.Equal(t, delta, r.Record().Record().HasObservedDelta())
+		}
+		require.NoError(t, r.Err())
+	}
+	f(true, func(i int, time uint64) uint64 { return time + 500 })
+	f(true, func(i int, time uint64) uint64 { return time - uint64(i%2) })
+	f(false, func(i int, time uint64) uint64 { return 1_700_000_001_000_000_000 })
+	f(false, func(i int, time uint64) uint64 { return 0 })
+}
+
+// Losses tell what did not go out.
+func TestLossesOfLogs(t *testing.T) {
+	ld := plog.NewLogs()
+	ld.ResourceLogs().AppendEmpty()
+	ld.ResourceLogs().AppendEmpty().ScopeLogs().AppendEmpty()
+	newRandom(1).logRecord(ld.ResourceLogs().AppendEmpty().ScopeLogs().AppendEmpty().LogRecords().AppendEmpty(), false)
+	for _, mode := range modes {
+		w, err := otelstef.NewLogsWriter(new(bytes.Buffer))
+		require.NoError(t, err)
+		e := stefpdata.NewLogsEncoder(w, stefpdata.WithMode(mode))
+		require.NoError(t, e.Encode(ld))
+		require.Equal(t, stefpdata.Losses{EmptyContainers: 2}, e.Losses())
+	}
+}
