@@ -65,8 +65,8 @@ func TestErrorsSayWhere(t *testing.T) {
 	f(1, flip(4, 1), stef.FormatError{Frame: 0}, 0, stef.ErrSchema)
 	f(3, flip(0, 0x80), stef.FormatError{Frame: 2}, 2, stef.ErrCorrupt)
 	f(4, func(b []byte) []byte { return b[:len(b)-1] }, stef.FormatError{Frame: 3}, 4, stef.ErrCorrupt)
-	// One record more than there is data for: the error is in the third.
-	f(3, flip(2, 1), stef.FormatError{Frame: 2, Record: 5, Column: "Metrics"}, 4, stef.ErrCorrupt)
+	// One record more than there is data for.
+	f(3, flip(2, 1), stef.FormatError{Frame: 2, Column: "Metrics"}, 2, stef.ErrCorrupt)
 	// The last column with its last varint cut off.
 	f(3, flip(-1, 0x80), stef.FormatError{Frame: 2, Record: 4, Column: "Metrics.Point.Timestamp"}, 3, stef.ErrCorrupt)
 }

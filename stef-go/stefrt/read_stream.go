@@ -192,6 +192,10 @@ func (s *ReadStream) nextFrame() bool {
 		if column, err := s.tree.Split(payload[n:]); err != nil {
 			return s.fail(0, column, fmt.Errorf("%w: %w", stef.ErrCorrupt, err))
 		}
+		root := s.tree.Codec(0).(*StructDecoder)
+		if records > uint64(root.Left())/uint64(root.Fields+root.Optional) {
+			return s.fail(0, 0, fmt.Errorf("%w: %d records in %d bits", stef.ErrCorrupt, records, root.Left()))
+		}
 		s.flags = flags
 		if flags&stef.RestartDictionaries != 0 {
 			for _, d := range s.dicts {

@@ -93,8 +93,12 @@ func (r random) change(t *schema.Type, v any, depth int) any {
 
 func (r random) structure(s *schema.Struct, v *dynamic.Struct, depth int) *dynamic.Struct {
 	c := &dynamic.Struct{Fields: append([]any{}, v.Fields...), Present: append([]bool{}, v.Present...)}
+	same := 40 // percent of the fields remain as they are
+	if len(s.Fields) > 6 {
+		same = 60
+	}
 	for i, f := range s.Fields {
-		if r.chance(60) {
+		if r.chance(same) {
 			continue
 		}
 		if f.Optional {
@@ -187,6 +191,9 @@ func (r random) array(t *schema.Type, v *dynamic.Array, depth int) *dynamic.Arra
 }
 
 func (r random) primitive(t *schema.Type) any {
+	if r.chance(5) {
+		return dynamic.NewValue(t)
+	}
 	switch t.Kind {
 	case schema.KindBool:
 		return r.chance(50)

@@ -4,7 +4,6 @@
 package steftest
 
 import (
-	"bytes"
 	"fmt"
 	"reflect"
 
@@ -51,7 +50,7 @@ func primitive(t *schema.Type, v reflect.Value) any {
 	case schema.KindString:
 		return v.String()
 	case schema.KindBytes:
-		return bytes.Clone(v.Bytes())
+		return append([]byte{}, v.Bytes()...)
 	}
 	panic(fmt.Sprintf("steftest: %s is no type of a field", t))
 }

@@ -1,0 +1,160 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package steftest_test
+
+import (
+	"fmt"
+	"io"
+	"runtime"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	stef "github.com/otelstef/stef/stef-go"
+	"github.com/otelstef/stef/stef-go/otelstef"
+	"github.com/otelstef/stef/stef-go/steftest"
+)
+
+var properties = map[string]func(tb testing.TB, r *steftest.Root, seed uint64){
+	"RoundTrip":     steftest.RoundTrip,
+	"Evolve":        steftest.Evolve,
+	"Mutate":        steftest.Mutate,
+	"SelfContained": steftest.SelfContained,
+}
+
+func TestProperties(t *testing.T) {
+	for _, root := range []*steftest.Root{metricsRoot(t), optionalsRoot(t), choicesRoot(t), scalarsRoot(t)} {
+		for _, property := range properties {
+			for seed := range uint64(10) {
+				property(t, root, seed)
+			}
+		}
+	}
+}
+
+// failure is a testing.TB that keeps how a test failed.
+type failure struct {
+	testing.TB
+	message string
+}
+
+func (f *failure) Helper() {}
+
+func (f *failure) Fatalf(format string, args ...any) {
+	f.message = fmt.Sprintf(format, args...)
+	runtime.Goexit()
+}
+
+// fails runs a property that has to fail with one of some seeds and returns
+// how it did.
+func fails(tb testing.TB, property func(tb testing.TB, r *steftest.Root, seed uint64), root *steftest.Root) string {
+	f := &failure{TB: tb}
+	for seed := range uint64(30) {
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			property(f, root, seed)
+		}()
+		if <-done; f.message != "" {
+			break
+		}
+	}
+	return f.message
+}
+
+// brokenWriter writes what is not as it should be.
+type brokenWriter struct {
+	steftest.Writer[any]
+	write func(w steftest.Writer[any]) error
+}
+
+func (w brokenWriter) Write() error { return w.write(w.Writer) }
+
+type brokenReader struct {
+	steftest.Reader[any]
+	next func(r steftest.Reader[any]) bool
+}
+
+func (r brokenReader) Next() bool { return r.next(r.Reader) }
+
+// TestPropertiesFail breaks the writer and the reader of a root.
+func TestPropertiesFail(t *testing.T) {
+	f := func(damage func(root *steftest.Root), names ...string) {
+		t.Helper()
+		for _, name := range names {
+			root := metricsRoot(t)
+			damage(root)
+			message := fails(t, properties[name], root)
+			require.NotEmpty(t, message, name)
+			require.Contains(t, message, "seed ", name)
+		}
+	}
+	writer := func(write func(w steftest.Writer[any]) error) func(root *steftest.Root) {
+		return func(root *steftest.Root) {
+			make := root.NewWriter
+			root.NewWriter = func(dst io.Writer, options ...stef.WriterOption) (steftest.Writer[any], error) {
+				w, err := make(dst, options...)
+				return brokenWriter{w, write}, err
+			}
+		}
+	}
+	reader := func(next func(r steftest.Reader[any]) bool) func(root *steftest.Root) {
+		return func(root *steftest.Root) {
+			make := root.NewReader
+			root.NewReader = func(src io.Reader, options ...stef.ReaderOption) (steftest.Reader[any], error) {
+				r, err := make(src, options...)
+				return brokenReader{r, next}, err
+			}
+		}
+	}
+	all := []string{"RoundTrip", "Evolve", "Mutate", "SelfContained"}
+	// A writer that loses or repeats a record, or a change.
+	f(writer(func(w steftest.Writer[any]) error {
+		if w.Stats().Records == 2 {
+			_ = w.Write()
+		}
+		return w.Write()
+	}), all...)
+	f(writer(func(w steftest.Writer[any]) error {
+		rec := w.Record().(*otelstef.Metrics)
+		now := rec.Point().StartTimestamp()
+		rec.Point().SetStartTimestamp(0)
+		defer rec.Point().SetStartTimestamp(now)
+		return w.Write()
+	}), all...)
+	f(writer(func(w steftest.Writer[any]) error {
+		rec := w.Record().(*otelstef.Metrics)
+		rec.EditResource().SetDroppedAttributesCount(7)
+		return w.Write()
+	}), all...)
+	// A reader that skips a record, or ends too early.
+	f(reader(func(r steftest.Reader[any]) bool {
+		if r.Stats().Records == 1 {
+			r.Next()
+		}
+		return r.Next()
+	}), all...)
+	f(reader(func(r steftest.Reader[any]) bool { return r.Stats().Records < 3 && r.Next() }), all...)
+	// Restart flags, schemas and user data that do not reach the stream.
+	f(func(root *steftest.Root) {
+		make := root.NewWriter
+		root.NewWriter = func(dst io.Writer, options ...stef.WriterOption) (steftest.Writer[any], error) {
+			return make(dst, append(options, stef.WithRestart(0))...)
+		}
+	}, "SelfContained")
+	f(func(root *steftest.Root) {
+		make := root.NewWriter
+		root.NewWriter = func(dst io.Writer, options ...stef.WriterOption) (steftest.Writer[any], error) {
+			return make(dst, append(options, stef.WithSchema(otelstef.MetricsWireSchema()))...)
+		}
+	}, "Evolve")
+	f(func(root *steftest.Root) {
+		make := root.NewWriter
+		root.NewWriter = func(dst io.Writer, options ...stef.WriterOption) (steftest.Writer[any], error) {
+			return make(dst, append(options, stef.WithUserData(nil))...)
+		}
+	}, "RoundTrip", "Evolve", "Mutate")
+	// A wrong idea of what streams without a schema are in.
+	f(func(root *steftest.Root) { root.Base = otelstef.MetricsWireSchema() }, "RoundTrip")
+}
