@@ -41,11 +41,17 @@ func (c *copier) attributes(dst *otelstef.Attributes, src pcommon.Map) error {
 // attribute sets one pair.
 func (c *copier) attribute(dst *otelstef.Attributes, i int, k string, v pcommon.Value) error {
 	c.left -= len(k)
+	// Most values are text, and Str is faster than Type.
+	if s := v.Str(); s != "" {
+		dst.SetString(i, k, s)
+		if c.left -= len(s); c.left < 0 {
+			return c.take(0)
+		}
+		return nil
+	}
 	switch v.Type() {
 	case pcommon.ValueTypeStr:
-		s := v.Str()
-		dst.SetString(i, k, s)
-		c.left -= len(s)
+		dst.SetString(i, k, "")
 	case pcommon.ValueTypeInt:
 		dst.SetInt64(i, k, v.Int())
 	case pcommon.ValueTypeDouble:

@@ -96,10 +96,8 @@ func (s *keySorter) came(o *keyOrder, m pcommon.Map) bool {
 }
 
 func (s *keySorter) touch(v pcommon.Value) {
-	if v.Type() == pcommon.ValueTypeStr {
-		if text := v.Str(); text != "" {
-			s.touched += text[0]
-		}
+	if text := v.Str(); text != "" {
+		s.touched += text[0]
 	}
 }
 

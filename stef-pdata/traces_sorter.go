@@ -86,7 +86,7 @@ func (s *spanSorter) sort(resources, scopes *ranking) {
 
 const (
 	// chunkSpans is how many spans a chunk has at most.
-	chunkSpans = 1 << 11
+	chunkSpans = 1 << 9
 	// sparse is how many spans a trace has to have in a chunk, on average, to be
 	// kept together. Of 1 to 5 it gave the smallest streams.
 	sparse = 3
@@ -133,33 +133,41 @@ func (c *spanChunk) reset() {
 
 // sort returns the items in order.
 func (c *spanChunk) sort() []sortKey {
-	c.traces.rank()
-	traceBits := bits.Len(uint(len(c.traces.known)))
-	nameBits := 0
-	if len(c.items) < sparse*len(c.traces.known) {
-		nameBits = bits.Len(maxNames)
+	n := len(c.items)
+	c.keys = slices.Grow(c.keys[:0], n)[:n]
+	order := c.traces.sort()
+	at := 0
+	for _, trace := range order {
+		c.traces.known[trace].at = at
+		at += c.traces.known[trace].spans
 	}
-	longest := uint64(1)<<(64-nameBits-traceBits) - 1
-	all := uint64(0)
-	c.keys = c.keys[:0]
 	for i := range c.items {
 		x := &c.items[i]
 		trace := &c.traces.known[x.trace]
-		// Times that are longer than there is room come last, in their order of
-		// arrival.
-		key := min(x.start-trace.start, longest)
-		all |= key
-		c.keys = append(c.keys, sortKey{key, uint32(i)})
+		c.keys[trace.at] = sortKey{x.start, uint32(i)}
+		trace.at++
 	}
-	timeBits := bits.Len64(all)
-	for i := range c.items {
-		x := &c.items[i]
-		key := uint64(c.traces.known[x.trace].rank)
-		if nameBits > 0 {
-			key |= uint64(x.name) << traceBits
+	for _, trace := range order {
+		if t := &c.traces.known[trace]; t.spans > 1 {
+			slices.SortFunc(c.keys[t.at-t.spans:t.at], func(a, b sortKey) int {
+				if c := cmp.Compare(a.key, b.key); c != 0 {
+					return c
+				}
+				return cmp.Compare(a.entry, b.entry)
+			})
 		}
-		c.keys[i].key |= key << timeBits
 	}
-	c.keys, c.spare = sortKeys(c.keys, c.spare, nameBits+traceBits+timeBits)
+	if n < sparse*len(order) {
+		c.sortByName()
+	}
 	return c.keys
+}
+
+// sortByName puts the items in the order of their names. Those of one name stay
+// in theirs.
+func (c *spanChunk) sortByName() {
+	for i := range c.keys {
+		c.keys[i].key = uint64(c.items[c.keys[i].entry].name)
+	}
+	c.keys, c.spare = sortKeys(c.keys, c.spare, bits.Len(maxNames))
 }

@@ -24,7 +24,8 @@ type traceTable struct {
 type traceInfo struct {
 	id    pcommon.TraceID
 	start uint64 // when it begins
-	rank  uint32
+	spans int
+	at    int // where its spans go
 }
 
 func (t *traceTable) reset() {
@@ -39,6 +40,7 @@ func (t *traceTable) find(id pcommon.TraceID, start uint64) uint32 {
 	}
 	info := &t.known[t.last]
 	info.start = min(info.start, start)
+	info.spans++
 	return t.last
 }
 
@@ -58,17 +60,18 @@ func (t *traceTable) search(id pcommon.TraceID) uint32 {
 	}
 }
 
-// rank ranks the traces by their beginning. Those that begin at the same time
-// keep the order in which they came.
-func (t *traceTable) rank() {
+// sort returns the traces in the order in which they begin. Those that begin at
+// the same time keep the order in which they came.
+func (t *traceTable) sort() []uint16 {
 	t.order = t.order[:0]
 	for i := range t.known {
 		t.order = append(t.order, uint16(i))
 	}
 	slices.SortFunc(t.order, func(a, b uint16) int {
-		return cmp.Or(cmp.Compare(t.known[a].start, t.known[b].start), cmp.Compare(a, b))
+		if c := cmp.Compare(t.known[a].start, t.known[b].start); c != 0 {
+			return c
+		}
+		return int(a) - int(b)
 	})
-	for rank, trace := range t.order {
-		t.known[trace].rank = uint32(rank)
-	}
+	return t.order
 }
