@@ -162,13 +162,11 @@ func (p *plan) printStructDecoder(pr *printer, s *schema.Struct, fields []*field
 		if f.lazy {
 			statement = fmt.Sprintf("d.%s.Decode(s.%s)", f.priv, f.priv)
 		}
+		if f.lazy {
+			p.printOpen(pr, s, f)
+		}
 		if f.present != "" && f.class == classNode {
-			first := ""
-			if f.lazy {
-				first = fmt.Sprintf("if s.%s == nil {\ns.%s = new(%s)\n%s\n}\n", f.priv, f.priv, goType(f.t),
-					initStatement(f.t, "s."+f.priv, "&s.node", f.bit))
-			}
-			statement = first + fmt.Sprintf("if was&(%s) == 0 {\ns.%s.%s()\n}\n", f.present, f.priv, method(f.t, "Clear")) + statement
+			statement = fmt.Sprintf("if was&(%s) == 0 {\ns.%s.%s()\n}\n", f.present, f.priv, method(f.t, "Clear")) + statement
 		}
 		if f.present != "" && f.class == classShared {
 			statement = fmt.Sprintf("if was&(%s) == 0 {\ns.%s = initial%s\n}\n", f.present, f.priv, f.t.Name) + statement
@@ -179,4 +177,16 @@ func (p *plan) printStructDecoder(pr *printer, s *schema.Struct, fields []*field
 		pr.P("stefrt.Leave(d.head.Alloc)")
 	}
 	pr.P("}")
+}
+
+// printOpen prints how the decoder makes a lazy field, which has to be there
+// whenever it is present, if the record may still take memory.
+func (p *plan) printOpen(pr *printer, s *schema.Struct, f *field) {
+	leave := ""
+	if p.cyclic[s.Name] {
+		leave = "stefrt.Leave(d.head.Alloc)\n"
+	}
+	pr.P("if s.present&(%s) != 0 && s.%s == nil {", f.present, f.priv)
+	pr.P("if !stefrt.Take(d.head.Alloc, &d.head, int(unsafe.Sizeof(*s.%s))) {\ns.present = 0\n%sreturn\n}", f.priv, leave)
+	pr.P("s.%s = new(%s)\n%s\n}", f.priv, goType(f.t), initStatement(f.t, "s."+f.priv, "&s.node", f.bit))
 }

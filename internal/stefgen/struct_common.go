@@ -62,7 +62,9 @@ func (p *plan) printStructCommon(pr *printer, s *schema.Struct, fields []*field)
 		case classShared:
 			pr.P("s.%s, s.%sSent = New%s(), initial%s\ns.%s.node.Init(&s.node, %s)", f.priv, f.priv, f.t.Name, f.t.Name, f.priv, f.bit)
 		case classNode:
-			if !f.lazy {
+			if f.lazy {
+				pr.P("s.%s = nil", f.priv)
+			} else {
 				pr.P("s.%s.%s()", f.priv, method(f.t, "Clear"))
 			}
 		}
@@ -80,6 +82,9 @@ func (p *plan) printStructCommon(pr *printer, s *schema.Struct, fields []*field)
 	pr.P("func (s *%s) CopyFrom(src *%s) {", name, name)
 	for _, f := range fields {
 		p.printCopy(pr, f)
+		if f.present != "" && p.shared[name] {
+			p.printCopyAbsent(pr, f)
+		}
 	}
 	pr.P("}")
 
@@ -132,6 +137,26 @@ func (p *plan) printCopy(pr *printer, f *field) {
 	default:
 		pr.P("s.Set%s(src.%s)", f.name, f.priv)
 	}
+}
+
+// printCopyAbsent prints the copy of what an absent field held last, which a
+// reader needs: a field that becomes present without being modified has it
+// again, and a new value of a dictionary struct begins as a copy.
+//
+// spec: #struct
+func (p *plan) printCopyAbsent(pr *printer, f *field) {
+	var statement string
+	switch {
+	case f.lazy:
+		statement = fmt.Sprintf("if src.%s != nil {\ns.Add%s().CopyFrom(src.%s)\ns.Unset%s()\n}", f.priv, f.name, f.priv, f.name)
+	case f.class == classNode:
+		statement = fmt.Sprintf("s.%s.CopyFrom(&src.%s)", f.priv, f.priv)
+	case f.class == classShared:
+		statement = fmt.Sprintf("if src.%s.node.Frozen() {\ns.%s = src.%s\n}", f.priv, f.priv, f.priv)
+	default:
+		statement = assign(f.t, "s."+f.priv, "src."+f.priv)
+	}
+	pr.P("if !src.Has%s() {\n%s\n}", f.name, statement)
 }
 
 func (p *plan) printEqual(pr *printer, fields []*field) {

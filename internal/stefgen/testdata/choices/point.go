@@ -104,6 +104,9 @@ func (s *Point) Reset() { s.CopyFrom(initialPoint) }
 func (s *Point) CopyFrom(src *Point) {
 	s.SetX(src.x)
 	s.SetOptionalY(src.y, src.HasY())
+	if !src.HasY() {
+		s.y = src.y
+	}
 	s.SetName(src.name)
 }
 

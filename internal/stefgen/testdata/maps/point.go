@@ -92,6 +92,9 @@ func (s *Point) Reset() { s.CopyFrom(initialPoint) }
 func (s *Point) CopyFrom(src *Point) {
 	s.SetX(src.x)
 	s.SetOptionalY(src.y, src.HasY())
+	if !src.HasY() {
+		s.y = src.y
+	}
 }
 
 // Equal says whether s and o have the same value; floats are compared bit by bit.

@@ -168,6 +168,9 @@ func (s *Slot) CopyFrom(src *Slot) {
 	s.SetMarkDiff(src.markDiffField)
 	s.SetDict(src.dictField)
 	s.SetOptionalNode(src.nodeField, src.HasNode())
+	if !src.HasNode() {
+		s.nodeField = src.nodeField
+	}
 }
 
 // Equal says whether s and o have the same value; floats are compared bit by bit.

@@ -139,6 +139,9 @@ func (s *Deeper) Reset() { s.CopyFrom(initialDeeper) }
 // CopyFrom gives s the value of src. Shared values are shared, not copied.
 func (s *Deeper) CopyFrom(src *Deeper) {
 	s.SetOptionalC(src.c, src.HasC())
+	if !src.HasC() {
+		s.c = src.c
+	}
 	s.d.CopyFrom(&src.d)
 	if src.HasE() {
 		if src.e.node.Frozen() {
@@ -148,6 +151,11 @@ func (s *Deeper) CopyFrom(src *Deeper) {
 		}
 	} else {
 		s.UnsetE()
+	}
+	if !src.HasE() {
+		if src.e.node.Frozen() {
+			s.e = src.e
+		}
 	}
 }
 

@@ -6,6 +6,8 @@
 package optionals
 
 import (
+	"unsafe"
+
 	"github.com/otelstef/stef/stef-go/codec"
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
@@ -117,6 +119,7 @@ func (s *Inner) clear() {
 	s.node.SetModified(0)
 	s.present, s.sentPresent = 0, 0
 	s.a, s.b = 0, ""
+	s.deeper = nil
 }
 
 var initialInner = NewInner()
@@ -128,10 +131,19 @@ func (s *Inner) Reset() { s.CopyFrom(initialInner) }
 func (s *Inner) CopyFrom(src *Inner) {
 	s.SetA(src.a)
 	s.SetOptionalB(src.b, src.HasB())
+	if !src.HasB() {
+		s.b = src.b
+	}
 	if src.HasDeeper() {
 		s.AddDeeper().CopyFrom(src.deeper)
 	} else {
 		s.UnsetDeeper()
+	}
+	if !src.HasDeeper() {
+		if src.deeper != nil {
+			s.AddDeeper().CopyFrom(src.deeper)
+			s.UnsetDeeper()
+		}
 	}
 }
 
@@ -269,11 +281,16 @@ func (d *innerDecoder) Decode(s *Inner) {
 	if mask&InnerFieldB != 0 && s.present&(1<<0) != 0 {
 		s.b = d.b.Decode()
 	}
-	if mask&InnerFieldDeeper != 0 && s.present&(1<<1) != 0 {
-		if s.deeper == nil {
-			s.deeper = new(Deeper)
-			s.deeper.init(&s.node, InnerFieldDeeper)
+	if s.present&(1<<1) != 0 && s.deeper == nil {
+		if !stefrt.Take(d.head.Alloc, &d.head, int(unsafe.Sizeof(*s.deeper))) {
+			s.present = 0
+			stefrt.Leave(d.head.Alloc)
+			return
 		}
+		s.deeper = new(Deeper)
+		s.deeper.init(&s.node, InnerFieldDeeper)
+	}
+	if mask&InnerFieldDeeper != 0 && s.present&(1<<1) != 0 {
 		if was&(1<<1) == 0 {
 			s.deeper.clear()
 		}

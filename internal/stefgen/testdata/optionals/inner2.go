@@ -115,7 +115,13 @@ func (s *Inner2) Reset() { s.CopyFrom(initialInner2) }
 // CopyFrom gives s the value of src. Shared values are shared, not copied.
 func (s *Inner2) CopyFrom(src *Inner2) {
 	s.SetOptionalX(src.x, src.HasX())
+	if !src.HasX() {
+		s.x = src.x
+	}
 	s.SetOptionalY(src.y, src.HasY())
+	if !src.HasY() {
+		s.y = append(s.y[:0], src.y...)
+	}
 }
 
 // Equal says whether s and o have the same value; floats are compared bit by bit.

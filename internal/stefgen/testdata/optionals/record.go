@@ -438,13 +438,18 @@ func (s *Record) clear() {
 	s.node.SetModified(0)
 	s.present, s.sentPresent = 0, 0
 	s.id = 0
+	s.inner = nil
 	s.choice.clear()
+	s.tags = nil
 	s.inners.Clear()
 	s.numbers.Clear()
 	s.choices.Clear()
 	s.tagLists.Clear()
+	s.chain = nil
 	s.shared, s.sharedSent = NewShared(), initialShared
 	s.shared.node.Init(&s.node, RecordFieldShared)
+	s.tree = nil
+	s.forest = nil
 }
 
 var initialRecord = NewRecord()

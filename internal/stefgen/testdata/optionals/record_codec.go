@@ -6,6 +6,8 @@
 package optionals
 
 import (
+	"unsafe"
+
 	"github.com/otelstef/stef/stef-go/codec"
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
@@ -154,11 +156,15 @@ func (d *recordDecoder) Decode(s *Record) {
 	if mask&RecordFieldID != 0 {
 		s.id = d.id.Decode()
 	}
-	if mask&RecordFieldInner != 0 && s.present&(1<<0) != 0 {
-		if s.inner == nil {
-			s.inner = new(Inner)
-			s.inner.init(&s.node, RecordFieldInner)
+	if s.present&(1<<0) != 0 && s.inner == nil {
+		if !stefrt.Take(d.head.Alloc, &d.head, int(unsafe.Sizeof(*s.inner))) {
+			s.present = 0
+			return
 		}
+		s.inner = new(Inner)
+		s.inner.init(&s.node, RecordFieldInner)
+	}
+	if mask&RecordFieldInner != 0 && s.present&(1<<0) != 0 {
 		if was&(1<<0) == 0 {
 			s.inner.clear()
 		}
@@ -170,11 +176,15 @@ func (d *recordDecoder) Decode(s *Record) {
 		}
 		d.choice.Decode(&s.choice)
 	}
-	if mask&RecordFieldTags != 0 && s.present&(1<<2) != 0 {
-		if s.tags == nil {
-			s.tags = new(Tags)
-			s.tags.init(&s.node, RecordFieldTags)
+	if s.present&(1<<2) != 0 && s.tags == nil {
+		if !stefrt.Take(d.head.Alloc, &d.head, int(unsafe.Sizeof(*s.tags))) {
+			s.present = 0
+			return
 		}
+		s.tags = new(Tags)
+		s.tags.init(&s.node, RecordFieldTags)
+	}
+	if mask&RecordFieldTags != 0 && s.present&(1<<2) != 0 {
 		if was&(1<<2) == 0 {
 			s.tags.clear()
 		}
@@ -204,11 +214,15 @@ func (d *recordDecoder) Decode(s *Record) {
 		}
 		d.tagLists.Decode(&s.tagLists)
 	}
-	if mask&RecordFieldChain != 0 && s.present&(1<<7) != 0 {
-		if s.chain == nil {
-			s.chain = new(Chain)
-			s.chain.init(&s.node, RecordFieldChain)
+	if s.present&(1<<7) != 0 && s.chain == nil {
+		if !stefrt.Take(d.head.Alloc, &d.head, int(unsafe.Sizeof(*s.chain))) {
+			s.present = 0
+			return
 		}
+		s.chain = new(Chain)
+		s.chain.init(&s.node, RecordFieldChain)
+	}
+	if mask&RecordFieldChain != 0 && s.present&(1<<7) != 0 {
 		if was&(1<<7) == 0 {
 			s.chain.clear()
 		}
@@ -220,21 +234,29 @@ func (d *recordDecoder) Decode(s *Record) {
 		}
 		s.shared = d.shared.Decode(s.shared)
 	}
-	if mask&RecordFieldTree != 0 && s.present&(1<<9) != 0 {
-		if s.tree == nil {
-			s.tree = new(Tree)
-			s.tree.init(&s.node, RecordFieldTree)
+	if s.present&(1<<9) != 0 && s.tree == nil {
+		if !stefrt.Take(d.head.Alloc, &d.head, int(unsafe.Sizeof(*s.tree))) {
+			s.present = 0
+			return
 		}
+		s.tree = new(Tree)
+		s.tree.init(&s.node, RecordFieldTree)
+	}
+	if mask&RecordFieldTree != 0 && s.present&(1<<9) != 0 {
 		if was&(1<<9) == 0 {
 			s.tree.clear()
 		}
 		d.tree.Decode(s.tree)
 	}
-	if mask&RecordFieldForest != 0 && s.present&(1<<10) != 0 {
-		if s.forest == nil {
-			s.forest = new(stefrt.Array[Tree])
-			s.forest.Init(&treeElem, &s.node, RecordFieldForest)
+	if s.present&(1<<10) != 0 && s.forest == nil {
+		if !stefrt.Take(d.head.Alloc, &d.head, int(unsafe.Sizeof(*s.forest))) {
+			s.present = 0
+			return
 		}
+		s.forest = new(stefrt.Array[Tree])
+		s.forest.Init(&treeElem, &s.node, RecordFieldForest)
+	}
+	if mask&RecordFieldForest != 0 && s.present&(1<<10) != 0 {
 		if was&(1<<10) == 0 {
 			s.forest.Clear()
 		}

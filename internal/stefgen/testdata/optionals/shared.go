@@ -267,6 +267,7 @@ func (s *Shared) clear() {
 	s.node.SetModified(0)
 	s.present, s.sentPresent = 0, 0
 	s.n, s.s, s.p = 0, "", 0
+	s.m = nil
 	s.inner.clear()
 	s.l.Clear()
 	s.sub, s.subSent = NewSub(), initialSub
@@ -281,21 +282,39 @@ func (s *Shared) Reset() { s.CopyFrom(initialShared) }
 // CopyFrom gives s the value of src. Shared values are shared, not copied.
 func (s *Shared) CopyFrom(src *Shared) {
 	s.SetOptionalN(src.n, src.HasN())
+	if !src.HasN() {
+		s.n = src.n
+	}
 	s.SetOptionalS(src.s, src.HasS())
+	if !src.HasS() {
+		s.s = src.s
+	}
 	if src.HasM() {
 		s.AddM().CopyFrom(src.m)
 	} else {
 		s.UnsetM()
+	}
+	if !src.HasM() {
+		if src.m != nil {
+			s.AddM().CopyFrom(src.m)
+			s.UnsetM()
+		}
 	}
 	if src.HasInner() {
 		s.AddInner().CopyFrom(&src.inner)
 	} else {
 		s.UnsetInner()
 	}
+	if !src.HasInner() {
+		s.inner.CopyFrom(&src.inner)
+	}
 	if src.HasL() {
 		s.AddL().CopyFrom(&src.l)
 	} else {
 		s.UnsetL()
+	}
+	if !src.HasL() {
+		s.l.CopyFrom(&src.l)
 	}
 	if src.HasSub() {
 		if src.sub.node.Frozen() {
@@ -305,6 +324,11 @@ func (s *Shared) CopyFrom(src *Shared) {
 		}
 	} else {
 		s.UnsetSub()
+	}
+	if !src.HasSub() {
+		if src.sub.node.Frozen() {
+			s.sub = src.sub
+		}
 	}
 	s.SetP(src.p)
 }

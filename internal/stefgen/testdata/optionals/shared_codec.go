@@ -6,6 +6,8 @@
 package optionals
 
 import (
+	"unsafe"
+
 	"github.com/otelstef/stef/stef-go/codec"
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
@@ -158,11 +160,16 @@ func (d *sharedDecoder) decodeFields(s *Shared) {
 	if mask&SharedFieldS != 0 && s.present&(1<<1) != 0 {
 		s.s = d.s.Decode()
 	}
-	if mask&SharedFieldM != 0 && s.present&(1<<2) != 0 {
-		if s.m == nil {
-			s.m = new(Tags)
-			s.m.init(&s.node, SharedFieldM)
+	if s.present&(1<<2) != 0 && s.m == nil {
+		if !stefrt.Take(d.head.Alloc, &d.head, int(unsafe.Sizeof(*s.m))) {
+			s.present = 0
+			stefrt.Leave(d.head.Alloc)
+			return
 		}
+		s.m = new(Tags)
+		s.m.init(&s.node, SharedFieldM)
+	}
+	if mask&SharedFieldM != 0 && s.present&(1<<2) != 0 {
 		if was&(1<<2) == 0 {
 			s.m.clear()
 		}

@@ -92,6 +92,9 @@ func (s *Sub) Reset() { s.CopyFrom(initialSub) }
 // CopyFrom gives s the value of src. Shared values are shared, not copied.
 func (s *Sub) CopyFrom(src *Sub) {
 	s.SetOptionalV(src.v, src.HasV())
+	if !src.HasV() {
+		s.v = src.v
+	}
 	s.SetW(src.w)
 }
 

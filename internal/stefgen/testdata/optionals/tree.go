@@ -211,6 +211,10 @@ func (s *Tree) clear() {
 	s.node.SetModified(0)
 	s.present, s.sentPresent = 0, 0
 	s.name = ""
+	s.left = nil
+	s.kids = nil
+	s.branch = nil
+	s.byName = nil
 }
 
 var initialTree = NewTree()

@@ -6,6 +6,8 @@
 package optionals
 
 import (
+	"unsafe"
+
 	"github.com/otelstef/stef/stef-go/codec"
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
@@ -97,41 +99,61 @@ func (d *treeDecoder) Decode(s *Tree) {
 	if mask&TreeFieldName != 0 && s.present&(1<<0) != 0 {
 		s.name = d.name.Decode()
 	}
-	if mask&TreeFieldLeft != 0 && s.present&(1<<1) != 0 {
-		if s.left == nil {
-			s.left = new(Tree)
-			s.left.init(&s.node, TreeFieldLeft)
+	if s.present&(1<<1) != 0 && s.left == nil {
+		if !stefrt.Take(d.head.Alloc, &d.head, int(unsafe.Sizeof(*s.left))) {
+			s.present = 0
+			stefrt.Leave(d.head.Alloc)
+			return
 		}
+		s.left = new(Tree)
+		s.left.init(&s.node, TreeFieldLeft)
+	}
+	if mask&TreeFieldLeft != 0 && s.present&(1<<1) != 0 {
 		if was&(1<<1) == 0 {
 			s.left.clear()
 		}
 		d.left.Decode(s.left)
 	}
-	if mask&TreeFieldKids != 0 && s.present&(1<<2) != 0 {
-		if s.kids == nil {
-			s.kids = new(stefrt.Array[Tree])
-			s.kids.Init(&treeElem, &s.node, TreeFieldKids)
+	if s.present&(1<<2) != 0 && s.kids == nil {
+		if !stefrt.Take(d.head.Alloc, &d.head, int(unsafe.Sizeof(*s.kids))) {
+			s.present = 0
+			stefrt.Leave(d.head.Alloc)
+			return
 		}
+		s.kids = new(stefrt.Array[Tree])
+		s.kids.Init(&treeElem, &s.node, TreeFieldKids)
+	}
+	if mask&TreeFieldKids != 0 && s.present&(1<<2) != 0 {
 		if was&(1<<2) == 0 {
 			s.kids.Clear()
 		}
 		d.kids.Decode(s.kids)
 	}
-	if mask&TreeFieldBranch != 0 && s.present&(1<<3) != 0 {
-		if s.branch == nil {
-			s.branch = new(Branch)
-			s.branch.init(&s.node, TreeFieldBranch)
+	if s.present&(1<<3) != 0 && s.branch == nil {
+		if !stefrt.Take(d.head.Alloc, &d.head, int(unsafe.Sizeof(*s.branch))) {
+			s.present = 0
+			stefrt.Leave(d.head.Alloc)
+			return
 		}
+		s.branch = new(Branch)
+		s.branch.init(&s.node, TreeFieldBranch)
+	}
+	if mask&TreeFieldBranch != 0 && s.present&(1<<3) != 0 {
 		if was&(1<<3) == 0 {
 			s.branch.clear()
 		}
 		d.branch.Decode(s.branch)
 	}
-	if mask&TreeFieldByName != 0 && s.present&(1<<4) != 0 {
-		if s.byName == nil {
-			s.byName = new(TreeMap)
-			s.byName.init(&s.node, TreeFieldByName)
+	if s.present&(1<<4) != 0 && s.byName == nil {
+		if !stefrt.Take(d.head.Alloc, &d.head, int(unsafe.Sizeof(*s.byName))) {
+			s.present = 0
+			stefrt.Leave(d.head.Alloc)
+			return
 		}
+		s.byName = new(TreeMap)
+		s.byName.init(&s.node, TreeFieldByName)
+	}
+	if mask&TreeFieldByName != 0 && s.present&(1<<4) != 0 {
 		if was&(1<<4) == 0 {
 			s.byName.clear()
 		}

@@ -88,6 +88,9 @@ func (s *Box) Reset() { s.CopyFrom(initialBox) }
 func (s *Box) CopyFrom(src *Box) {
 	s.value.CopyFrom(&src.value)
 	s.SetOptionalNote(src.note, src.HasNote())
+	if !src.HasNote() {
+		s.note = src.note
+	}
 }
 
 // Equal says whether s and o have the same value; floats are compared bit by bit.

@@ -6,6 +6,8 @@
 package recursive
 
 import (
+	"unsafe"
+
 	"github.com/otelstef/stef/stef-go/codec"
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
@@ -83,6 +85,7 @@ func (s *Chain) clear() {
 	s.node.SetModified(0)
 	s.present, s.sentPresent = 0, 0
 	s.n = 0
+	s.next = nil
 }
 
 var initialChain = NewChain()
@@ -97,6 +100,12 @@ func (s *Chain) CopyFrom(src *Chain) {
 		s.AddNext().CopyFrom(src.next)
 	} else {
 		s.UnsetNext()
+	}
+	if !src.HasNext() {
+		if src.next != nil {
+			s.AddNext().CopyFrom(src.next)
+			s.UnsetNext()
+		}
 	}
 }
 
@@ -211,11 +220,16 @@ func (d *chainDecoder) Decode(s *Chain) {
 	if mask&ChainFieldN != 0 {
 		s.n = d.n.Decode()
 	}
-	if mask&ChainFieldNext != 0 && s.present&(1<<0) != 0 {
-		if s.next == nil {
-			s.next = new(Chain)
-			s.next.init(&s.node, ChainFieldNext)
+	if s.present&(1<<0) != 0 && s.next == nil {
+		if !stefrt.Take(d.head.Alloc, &d.head, int(unsafe.Sizeof(*s.next))) {
+			s.present = 0
+			stefrt.Leave(d.head.Alloc)
+			return
 		}
+		s.next = new(Chain)
+		s.next.init(&s.node, ChainFieldNext)
+	}
+	if mask&ChainFieldNext != 0 && s.present&(1<<0) != 0 {
 		if was&(1<<0) == 0 {
 			s.next.clear()
 		}

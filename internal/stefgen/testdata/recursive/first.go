@@ -6,6 +6,8 @@
 package recursive
 
 import (
+	"unsafe"
+
 	"github.com/otelstef/stef/stef-go/codec"
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
@@ -83,6 +85,7 @@ func (s *First) clear() {
 	s.node.SetModified(0)
 	s.present, s.sentPresent = 0, 0
 	s.n = 0
+	s.second = nil
 }
 
 var initialFirst = NewFirst()
@@ -97,6 +100,12 @@ func (s *First) CopyFrom(src *First) {
 		s.AddSecond().CopyFrom(src.second)
 	} else {
 		s.UnsetSecond()
+	}
+	if !src.HasSecond() {
+		if src.second != nil {
+			s.AddSecond().CopyFrom(src.second)
+			s.UnsetSecond()
+		}
 	}
 }
 
@@ -211,11 +220,16 @@ func (d *firstDecoder) Decode(s *First) {
 	if mask&FirstFieldN != 0 {
 		s.n = d.n.Decode()
 	}
-	if mask&FirstFieldSecond != 0 && s.present&(1<<0) != 0 {
-		if s.second == nil {
-			s.second = new(Second)
-			s.second.init(&s.node, FirstFieldSecond)
+	if s.present&(1<<0) != 0 && s.second == nil {
+		if !stefrt.Take(d.head.Alloc, &d.head, int(unsafe.Sizeof(*s.second))) {
+			s.present = 0
+			stefrt.Leave(d.head.Alloc)
+			return
 		}
+		s.second = new(Second)
+		s.second.init(&s.node, FirstFieldSecond)
+	}
+	if mask&FirstFieldSecond != 0 && s.present&(1<<0) != 0 {
 		if was&(1<<0) == 0 {
 			s.second.clear()
 		}

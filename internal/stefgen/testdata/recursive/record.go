@@ -6,6 +6,8 @@
 package recursive
 
 import (
+	"unsafe"
+
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
@@ -133,6 +135,7 @@ func (s *Record) clear() {
 	s.again.clear()
 	s.shared, s.sharedSent = NewShared(), initialShared
 	s.shared.node.Init(&s.node, RecordFieldShared)
+	s.parent = nil
 	s.group.clear()
 }
 
@@ -311,11 +314,16 @@ func (d *recordDecoder) Decode(s *Record) {
 	if mask&RecordFieldShared != 0 {
 		s.shared = d.shared.Decode(s.shared)
 	}
-	if mask&RecordFieldParent != 0 && s.present&(1<<0) != 0 {
-		if s.parent == nil {
-			s.parent = new(Record)
-			s.parent.init(&s.node, RecordFieldParent)
+	if s.present&(1<<0) != 0 && s.parent == nil {
+		if !stefrt.Take(d.head.Alloc, &d.head, int(unsafe.Sizeof(*s.parent))) {
+			s.present = 0
+			stefrt.Leave(d.head.Alloc)
+			return
 		}
+		s.parent = new(Record)
+		s.parent.init(&s.node, RecordFieldParent)
+	}
+	if mask&RecordFieldParent != 0 && s.present&(1<<0) != 0 {
 		if was&(1<<0) == 0 {
 			s.parent.clear()
 		}

@@ -2157,69 +2157,261 @@ func (s *Maybe) Reset() { s.CopyFrom(initialMaybe) }
 // CopyFrom gives s the value of src. Shared values are shared, not copied.
 func (s *Maybe) CopyFrom(src *Maybe) {
 	s.SetOptionalF0(src.f0, src.HasF0())
+	if !src.HasF0() {
+		s.f0 = src.f0
+	}
 	s.SetOptionalF1(src.f1, src.HasF1())
+	if !src.HasF1() {
+		s.f1 = src.f1
+	}
 	s.SetOptionalF2(src.f2, src.HasF2())
+	if !src.HasF2() {
+		s.f2 = src.f2
+	}
 	s.SetOptionalF3(src.f3, src.HasF3())
+	if !src.HasF3() {
+		s.f3 = src.f3
+	}
 	s.SetOptionalF4(src.f4, src.HasF4())
+	if !src.HasF4() {
+		s.f4 = src.f4
+	}
 	s.SetOptionalF5(src.f5, src.HasF5())
+	if !src.HasF5() {
+		s.f5 = src.f5
+	}
 	s.SetOptionalF6(src.f6, src.HasF6())
+	if !src.HasF6() {
+		s.f6 = src.f6
+	}
 	s.SetOptionalF7(src.f7, src.HasF7())
+	if !src.HasF7() {
+		s.f7 = src.f7
+	}
 	s.SetOptionalF8(src.f8, src.HasF8())
+	if !src.HasF8() {
+		s.f8 = src.f8
+	}
 	s.SetOptionalF9(src.f9, src.HasF9())
+	if !src.HasF9() {
+		s.f9 = src.f9
+	}
 	s.SetOptionalF10(src.f10, src.HasF10())
+	if !src.HasF10() {
+		s.f10 = src.f10
+	}
 	s.SetOptionalF11(src.f11, src.HasF11())
+	if !src.HasF11() {
+		s.f11 = src.f11
+	}
 	s.SetOptionalF12(src.f12, src.HasF12())
+	if !src.HasF12() {
+		s.f12 = src.f12
+	}
 	s.SetOptionalF13(src.f13, src.HasF13())
+	if !src.HasF13() {
+		s.f13 = src.f13
+	}
 	s.SetOptionalF14(src.f14, src.HasF14())
+	if !src.HasF14() {
+		s.f14 = src.f14
+	}
 	s.SetOptionalF15(src.f15, src.HasF15())
+	if !src.HasF15() {
+		s.f15 = src.f15
+	}
 	s.SetOptionalF16(src.f16, src.HasF16())
+	if !src.HasF16() {
+		s.f16 = src.f16
+	}
 	s.SetOptionalF17(src.f17, src.HasF17())
+	if !src.HasF17() {
+		s.f17 = src.f17
+	}
 	s.SetOptionalF18(src.f18, src.HasF18())
+	if !src.HasF18() {
+		s.f18 = src.f18
+	}
 	s.SetOptionalF19(src.f19, src.HasF19())
+	if !src.HasF19() {
+		s.f19 = src.f19
+	}
 	s.SetOptionalF20(src.f20, src.HasF20())
+	if !src.HasF20() {
+		s.f20 = src.f20
+	}
 	s.SetOptionalF21(src.f21, src.HasF21())
+	if !src.HasF21() {
+		s.f21 = src.f21
+	}
 	s.SetOptionalF22(src.f22, src.HasF22())
+	if !src.HasF22() {
+		s.f22 = src.f22
+	}
 	s.SetOptionalF23(src.f23, src.HasF23())
+	if !src.HasF23() {
+		s.f23 = src.f23
+	}
 	s.SetOptionalF24(src.f24, src.HasF24())
+	if !src.HasF24() {
+		s.f24 = src.f24
+	}
 	s.SetOptionalF25(src.f25, src.HasF25())
+	if !src.HasF25() {
+		s.f25 = src.f25
+	}
 	s.SetOptionalF26(src.f26, src.HasF26())
+	if !src.HasF26() {
+		s.f26 = src.f26
+	}
 	s.SetOptionalF27(src.f27, src.HasF27())
+	if !src.HasF27() {
+		s.f27 = src.f27
+	}
 	s.SetOptionalF28(src.f28, src.HasF28())
+	if !src.HasF28() {
+		s.f28 = src.f28
+	}
 	s.SetOptionalF29(src.f29, src.HasF29())
+	if !src.HasF29() {
+		s.f29 = src.f29
+	}
 	s.SetOptionalF30(src.f30, src.HasF30())
+	if !src.HasF30() {
+		s.f30 = src.f30
+	}
 	s.SetOptionalF31(src.f31, src.HasF31())
+	if !src.HasF31() {
+		s.f31 = src.f31
+	}
 	s.SetOptionalF32(src.f32, src.HasF32())
+	if !src.HasF32() {
+		s.f32 = src.f32
+	}
 	s.SetOptionalF33(src.f33, src.HasF33())
+	if !src.HasF33() {
+		s.f33 = src.f33
+	}
 	s.SetOptionalF34(src.f34, src.HasF34())
+	if !src.HasF34() {
+		s.f34 = src.f34
+	}
 	s.SetOptionalF35(src.f35, src.HasF35())
+	if !src.HasF35() {
+		s.f35 = src.f35
+	}
 	s.SetOptionalF36(src.f36, src.HasF36())
+	if !src.HasF36() {
+		s.f36 = src.f36
+	}
 	s.SetOptionalF37(src.f37, src.HasF37())
+	if !src.HasF37() {
+		s.f37 = src.f37
+	}
 	s.SetOptionalF38(src.f38, src.HasF38())
+	if !src.HasF38() {
+		s.f38 = src.f38
+	}
 	s.SetOptionalF39(src.f39, src.HasF39())
+	if !src.HasF39() {
+		s.f39 = src.f39
+	}
 	s.SetOptionalF40(src.f40, src.HasF40())
+	if !src.HasF40() {
+		s.f40 = src.f40
+	}
 	s.SetOptionalF41(src.f41, src.HasF41())
+	if !src.HasF41() {
+		s.f41 = src.f41
+	}
 	s.SetOptionalF42(src.f42, src.HasF42())
+	if !src.HasF42() {
+		s.f42 = src.f42
+	}
 	s.SetOptionalF43(src.f43, src.HasF43())
+	if !src.HasF43() {
+		s.f43 = src.f43
+	}
 	s.SetOptionalF44(src.f44, src.HasF44())
+	if !src.HasF44() {
+		s.f44 = src.f44
+	}
 	s.SetOptionalF45(src.f45, src.HasF45())
+	if !src.HasF45() {
+		s.f45 = src.f45
+	}
 	s.SetOptionalF46(src.f46, src.HasF46())
+	if !src.HasF46() {
+		s.f46 = src.f46
+	}
 	s.SetOptionalF47(src.f47, src.HasF47())
+	if !src.HasF47() {
+		s.f47 = src.f47
+	}
 	s.SetOptionalF48(src.f48, src.HasF48())
+	if !src.HasF48() {
+		s.f48 = src.f48
+	}
 	s.SetOptionalF49(src.f49, src.HasF49())
+	if !src.HasF49() {
+		s.f49 = src.f49
+	}
 	s.SetOptionalF50(src.f50, src.HasF50())
+	if !src.HasF50() {
+		s.f50 = src.f50
+	}
 	s.SetOptionalF51(src.f51, src.HasF51())
+	if !src.HasF51() {
+		s.f51 = src.f51
+	}
 	s.SetOptionalF52(src.f52, src.HasF52())
+	if !src.HasF52() {
+		s.f52 = src.f52
+	}
 	s.SetOptionalF53(src.f53, src.HasF53())
+	if !src.HasF53() {
+		s.f53 = src.f53
+	}
 	s.SetOptionalF54(src.f54, src.HasF54())
+	if !src.HasF54() {
+		s.f54 = src.f54
+	}
 	s.SetOptionalF55(src.f55, src.HasF55())
+	if !src.HasF55() {
+		s.f55 = src.f55
+	}
 	s.SetOptionalF56(src.f56, src.HasF56())
+	if !src.HasF56() {
+		s.f56 = src.f56
+	}
 	s.SetOptionalF57(src.f57, src.HasF57())
+	if !src.HasF57() {
+		s.f57 = src.f57
+	}
 	s.SetOptionalF58(src.f58, src.HasF58())
+	if !src.HasF58() {
+		s.f58 = src.f58
+	}
 	s.SetOptionalF59(src.f59, src.HasF59())
+	if !src.HasF59() {
+		s.f59 = src.f59
+	}
 	s.SetOptionalF60(src.f60, src.HasF60())
+	if !src.HasF60() {
+		s.f60 = src.f60
+	}
 	s.SetOptionalF61(src.f61, src.HasF61())
+	if !src.HasF61() {
+		s.f61 = src.f61
+	}
 	s.SetOptionalF62(src.f62, src.HasF62())
+	if !src.HasF62() {
+		s.f62 = src.f62
+	}
 	s.SetOptionalF63(src.f63, src.HasF63())
+	if !src.HasF63() {
+		s.f63 = src.f63
+	}
 }
 
 // Equal says whether s and o have the same value; floats are compared bit by bit.
