@@ -19,7 +19,7 @@ import (
 // FuzzOTLPLogs takes OTLP through both modes.
 func FuzzOTLPLogs(f *testing.F) {
 	for seed := range uint64(20) {
-		data, err := (&plog.ProtoMarshaler{}).MarshalLogs(newRandom(seed).logs())
+		data, err := (&plog.ProtoMarshaler{}).MarshalLogs(fewLogs(seed))
 		require.NoError(f, err)
 		f.Add(data)
 	}
@@ -46,7 +46,7 @@ func FuzzOTLPLogs(f *testing.F) {
 // FuzzLogsStream takes streams to pdata and back.
 func FuzzLogsStream(f *testing.F) {
 	for seed := range uint64(20) {
-		f.Add(encodeLogs(f, []plog.Logs{newRandom(seed).logs()}, stefpdata.Ordered))
+		f.Add(encodeLogs(f, []plog.Logs{fewLogs(seed)}, stefpdata.Ordered))
 	}
 	f.Fuzz(func(t *testing.T, stream []byte) {
 		r, err := otelstef.NewLogsReader(bytes.NewReader(stream))

@@ -25,7 +25,7 @@ func TestRandomLogsComeBack(t *testing.T) {
 		{stef.WithDictSize(2000), stef.WithFrameSize(5000)},
 	}
 	templates := []stefpdata.Templates{stefpdata.TemplatesOn, stefpdata.TemplatesOff, stefpdata.TemplatesAuto}
-	for seed := range uint64(120) {
+	for seed := range uint64(60) {
 		r := newRandom(seed)
 		var lds []plog.Logs
 		for range 1 + r.IntN(4) {

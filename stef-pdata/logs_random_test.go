@@ -36,6 +36,15 @@ func (r random) logs() plog.Logs {
 	return ld
 }
 
+// fewLogs is logs without containers that hold many log records, for fuzzing.
+func fewLogs(seed uint64) plog.Logs {
+	ld := newRandom(seed).logs()
+	for _, rl := range ld.ResourceLogs().All() {
+		rl.ScopeLogs().RemoveIf(func(sl plog.ScopeLogs) bool { return sl.LogRecords().Len() > 3 })
+	}
+	return ld
+}
+
 func (r random) logRecord(lr plog.LogRecord, follows bool) {
 	lr.SetTimestamp(r.time())
 	lr.SetObservedTimestamp(pick(r, r.time(), 1_700_000_000_000_000_000, 1_700_000_000_000_000_000))

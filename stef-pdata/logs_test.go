@@ -4,6 +4,7 @@
 package stefpdata_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/klauspost/compress/zstd"
@@ -16,29 +17,32 @@ import (
 
 // What comes back from a stream is what went in.
 func TestRealLogsComeBack(t *testing.T) {
-	f := func(name string, lds []plog.Logs) {
-		for _, mode := range modes {
-			t.Run(name+"/"+mode.String(), func(t *testing.T) {
-				before := oneBatchOfLogs(lds)
-				requireSameLogs(t, mode, lds, decodeLogs(t, encodeLogs(t, lds, mode)))
-				requireSameLogs(t, mode, lds, decodeLogs(t,
-					encodeLogs(t, lds, mode, stef.WithCompression(stef.Zstd)),
-					stefpdata.WithMaxItems(1000)))
-				requireSameLogs(t, stefpdata.Ordered, []plog.Logs{before}, lds)
-			})
-		}
+	f := func(name string, lds []plog.Logs, mode stefpdata.Mode, compression stef.Compression, options ...stefpdata.DecoderOption) {
+		t.Run(fmt.Sprint(name, "/", mode, "/", compression), func(t *testing.T) {
+			before := oneBatchOfLogs(lds)
+			stream := encodeLogs(t, lds, mode, stef.WithCompression(compression))
+			requireSameLogs(t, mode, lds, decodeLogs(t, stream, options...))
+			requireSameLogs(t, stefpdata.Ordered, []plog.Logs{before}, lds)
+		})
 	}
-	f("recorded", recordedLogs(t))
+	recorded := recordedLogs(t)
+	for _, mode := range modes {
+		f("recorded", recorded, mode, stef.None)
+		f("recorded", recorded, mode, stef.Zstd, stefpdata.WithMaxItems(100))
+	}
 	t.Run("real", func(t *testing.T) {
 		for _, name := range logSets {
-			f(name, unmarshalLogs(t, logParts(t, name)))
+			lds := unmarshalLogs(t, logParts(t, name))
+			f(name, lds, stefpdata.Ordered, stef.Zstd, stefpdata.WithMaxItems(1000))
+			f(name, lds, stefpdata.Sorted, stef.None)
 		}
 	})
 }
 
-// Streams of real logs, with a frame for each part and in arrival order, are
-// no larger than these shares of the parts compressed each on its own.
-func TestLogSizes(t *testing.T) {
+// Streams of real logs, with a frame for each part, are no larger than these
+// shares of the parts compressed each on its own, in order of arrival, and smaller
+// when they are sorted.
+func TestSizesOfLogs(t *testing.T) {
 	z, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedDefault), zstd.WithEncoderConcurrency(1))
 	require.NoError(t, err)
 	f := func(name string, most float64) {
@@ -48,12 +52,16 @@ func TestLogSizes(t *testing.T) {
 		for _, part := range parts {
 			otlp += len(z.EncodeAll(part, nil))
 		}
-		stream := encodeLogs(t, unmarshalLogs(t, parts), stefpdata.Ordered, stef.WithCompression(stef.Zstd))
-		raw := encodeLogs(t, unmarshalLogs(t, parts), stefpdata.Ordered)
-		share := float64(len(stream)) / float64(otlp)
-		t.Logf("%s: %d bytes (%d raw), %.4f of %d, at most %.2f", name, len(stream), len(raw), share, otlp, most)
+		lds := unmarshalLogs(t, parts)
+		arrival := len(encodeLogs(t, lds, stefpdata.Ordered, stef.WithCompression(stef.Zstd)))
+		sorted := len(encodeLogs(t, lds, stefpdata.Sorted, stef.WithCompression(stef.Zstd)))
+		share := float64(arrival) / float64(otlp)
+		t.Logf("%-10s OTLP %7d, in order of arrival %6d, %.3f of it (at most %.2f), sorted %6d", name, otlp, arrival, share, most, sorted)
 		if share > most {
-			t.Errorf("%s: %d bytes are %.3f of %d, at most %.2f", name, len(stream), share, otlp, most)
+			t.Errorf("%s: %d bytes are %.3f of %d, at most %.2f", name, arrival, share, otlp, most)
+		}
+		if sorted > arrival {
+			t.Errorf("%s: %d bytes sorted, %d in order of arrival", name, sorted, arrival)
 		}
 	}
 	f("kafka", 0.47)
