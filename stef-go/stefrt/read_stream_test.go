@@ -173,8 +173,8 @@ func TestReadErrors(t *testing.T) {
 
 	// In a record: which, and in which column.
 	end := corrupt + "the column ends before its last value"
-	f(plain, stef.ErrCorrupt, 3, "", end, frameText{0, 1, columns("", "00")})
-	f(plain, stef.ErrCorrupt, 5, "", end, frameText{0, 3, columns("", "00 00 00 00")})
+	f(plain, stef.ErrCorrupt, 0, "", corrupt+"1 records in 8 bits", frameText{0, 1, columns("", "00")})
+	f(plain, stef.ErrCorrupt, 0, "", corrupt+"3 records in 32 bits", frameText{0, 3, columns("", "00 00 00 00")})
 	f(plain, stef.ErrCorrupt, 3, ".Count", end, frameText{0, 1, columns("", "00 80")})
 	f(plain, stef.ErrCorrupt, 4, ".Count", end, frameText{0, 2, columns("", "00 80 10", "Count", "02")})
 	f(plain, stef.ErrCorrupt, 3, ".Text", end, frameText{0, 1, columns("", "02 00", "Text", "06 61")})
@@ -252,18 +252,26 @@ func TestReadEmptyFrames(t *testing.T) {
 	require.Equal(t, stef.FrameFlags(7), r.Stats().FrameFlags)
 }
 
-// TestReadHugeRecordCount: a count is believed as far as there is data.
+// TestReadHugeRecordCount: a count is not believed before there is data.
 func TestReadHugeRecordCount(t *testing.T) {
 	plain := kindOf(t, "scalars", "Plain", scalars.NewPlainReader)
-	b, _ := plain.stream(t, good(1<<63, strings.Repeat("00 ", 11)))
+	for _, count := range []uint64{9, 1 << 32, 1 << 63, 1<<64 - 1} {
+		b, _ := plain.stream(t, good(count, strings.Repeat("00 ", 11)))
+		r, err := plain.open(bytes.NewReader(b))
+		require.NoError(t, err)
+		require.False(t, r.Next())
+		require.ErrorIs(t, r.Err(), stef.ErrCorrupt)
+		require.ErrorContains(t, r.Err(), "records in 88 bits")
+		require.Zero(t, r.Stats().Records)
+	}
+	b, _ := plain.stream(t, good(8, strings.Repeat("00 ", 11)))
 	r, err := plain.open(bytes.NewReader(b))
 	require.NoError(t, err)
-	n := 0
-	for r.Next() {
-		n++
+	for range 8 {
+		require.True(t, r.Next())
 	}
-	require.Equal(t, 8, n)
-	require.ErrorIs(t, r.Err(), stef.ErrCorrupt)
+	require.False(t, r.Next())
+	require.NoError(t, r.Err())
 }
 
 func TestReadLimits(t *testing.T) {
@@ -307,6 +315,7 @@ func TestReadLimits(t *testing.T) {
 	deep := kindOf(t, "recursive", "Record", recursive.NewRecordReader)
 	chain := frameText{0, 1, map[string]string{"": "04", "Chain": "b6 db 6d b0"}}
 	f(deep, stef.Limits{Depth: 5}, 1, ".Chain", "a value is nested too deep", chain)
+	f(deep, stef.Limits{RecordBytes: 200}, 1, ".Chain", "the record needs too much memory", chain)
 
 	dict := kindOf(t, "shared", "Record", shared.NewRecordReader)
 	f(dict, stef.Limits{DictBytes: 2*(256+32) - 1}, 2, ".Inner", "the dictionaries need too much memory",
