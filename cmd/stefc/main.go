@@ -90,7 +90,7 @@ func (b baseFlag) String() string { return "" }
 func (b baseFlag) Set(v string) error {
 	root, counts, ok := strings.Cut(v, "=")
 	if !ok {
-		return errors.New("not of the form Root=N,N,...")
+		return errors.New("not of the form Root=N,N")
 	}
 	if b[root] != nil {
 		return fmt.Errorf("%s has one already", root)

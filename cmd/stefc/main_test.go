@@ -104,7 +104,7 @@ func TestRunErrors(t *testing.T) {
 	f(exitUsage, `-package: "a-b" is not a Go package name`, shop, "-package", "a-b", "shop.stef")
 	f(exitUsage, `-package: "func" is not a Go package name`, shop, "-package", "func", "shop.stef")
 
-	f(exitUsage, "not of the form Root=N,N,...", shop, "-base", "Order", "shop.stef")
+	f(exitUsage, "not of the form Root=N,N", shop, "-base", "Order", "shop.stef")
 	f(exitUsage, `"" is not a number of fields`, shop, "-base", "Order=", "shop.stef")
 	f(exitUsage, `"x" is not a number of fields`, shop, "-base", "Order=2,x", "shop.stef")
 	f(exitUsage, `"-1" is not a number of fields`, shop, "-base", "Order=2,-1", "shop.stef")

@@ -73,7 +73,7 @@ func seeds() uint64 {
 	case testing.Short():
 		return 3
 	}
-	return 12
+	return 6
 }
 
 func TestRoundTrip(t *testing.T) {
