@@ -40,6 +40,16 @@
 //	hostandcollector, 1407 batches 245,444  246,860
 //	hostandcollector, one batch    76,583   80,470
 //
+// Spans are sorted by resource and scope, then by trace and start time, or by name
+// first where traces have few spans, in chunks of some hundred spans. Bytes of the
+// real set of 86,583 spans in one batch, as TestTracesSizes measures them:
+//
+//	hipstershop                    sorted     ordered
+//	full schema                    3,471,221  5,513,974
+//	full, zstd                     1,997,601  2,580,241
+//	full, zstd of level better     1,751,873  2,376,444
+//	published, zstd                2,092,809  2,617,512
+//
 // # Ownership
 //
 // Batches are read and never changed. Encoders keep strings of them, as Go
@@ -73,6 +83,7 @@
 //	flags of points other than "no recorded value"
 //	the value of points with that flag, of exponential histograms instead the flag
 //	number points without value and flag: they come back with the flag
+//	numbers of dropped events and links of spans
 //
 // Losses counts all of this. Schemas cut shorter than the published one lose what
 // their missing fields would hold, which is not counted.

@@ -13,8 +13,8 @@ type Mode uint8
 // The modes.
 const (
 	// Sorted puts items in the order that makes the stream small, and the
-	// attributes of resources, scopes, metrics, points and exemplars in the order of their keys.
-	// It is the default of metrics.
+	// attributes of all but values in the order of their keys. It is the default
+	// of metrics and traces.
 	Sorted Mode = iota
 	// Ordered keeps the order in which items and attributes come.
 	Ordered

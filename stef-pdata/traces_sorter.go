@@ -85,7 +85,8 @@ func (s *spanSorter) sort(resources, scopes *ranking) {
 }
 
 const (
-	// chunkSpans is how many spans a chunk has at most.
+	// chunkSpans is how many spans a chunk has at most: no more than the cache
+	// of a core holds. Four times as many took 15 % longer and gave 1 % less.
 	chunkSpans = 1 << 9
 	// sparse is how many spans a trace has to have in a chunk, on average, to be
 	// kept together. Of 1 to 5 it gave the smallest streams.

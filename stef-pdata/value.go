@@ -20,9 +20,10 @@ import (
 const (
 	// MaxDepth is how deep arrays and maps of an attribute value may nest.
 	MaxDepth = 200
-	// MaxItemBytes is the most bytes that a resource, a scope, a metric or a
-	// point may take, counting the bytes of text and of bytes values, 8 for each
-	// bucket, bound and quantile, and 256 for each attribute and nested value.
+	// MaxItemBytes is the most bytes that a resource, a scope, a metric, a point,
+	// a span or a log record may take, counting the bytes of text and of bytes
+	// values, 8 for each bucket, bound and quantile, 256 for each attribute and
+	// nested value, and 512 for each exemplar, event and link.
 	MaxItemBytes = 8 << 20
 )
 
