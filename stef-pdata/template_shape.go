@@ -10,9 +10,7 @@ import "strings"
 // were seen, these become part of the template.
 type textShape struct {
 	whole string // the template with a placeholder for every parameter
-	// order counts shapes as they came.
-	order uint32
-	seen  int // texts since the template was learned
+	seen  int    // texts since the template was learned
 
 	fixed   []fixedParam
 	learned string   // the template without the fixed parameters, "" at first
@@ -36,9 +34,9 @@ const (
 	missShare   = 8
 )
 
-// newTextShape returns the shape of a text, of which it keeps nothing.
-func newTextShape(whole []byte, text string, params []span, order uint32) *textShape {
-	s := &textShape{whole: string(whole), order: order, fixed: make([]fixedParam, len(params))}
+// newTextShape returns the shape of a text, of whose memory it keeps nothing.
+func newTextShape(whole []byte, text string, params []span) *textShape {
+	s := &textShape{whole: string(whole), fixed: make([]fixedParam, len(params))}
 	for i, p := range params {
 		s.fixed[i] = fixedParam{strings.Clone(text[p.from:p.to]), true}
 	}

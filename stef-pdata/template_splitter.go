@@ -18,8 +18,9 @@ type splitter struct {
 	size   int                   // of the shapes
 	trials map[trialKey]*trial
 
-	// heads are the shapes that texts had last which began alike.
-	heads [headCount][2]*textShape
+	// heads are the shapes that texts had last which began alike, once there
+	// are texts.
+	heads [][2]*textShape
 
 	bodies  []splitBody
 	params  []span
@@ -50,7 +51,11 @@ func (s *splitter) begin() {
 	s.bodies, s.params = s.bodies[:0], s.params[:0]
 	if len(s.shapes) > maxTextShapes || s.size > maxTextShapeBytes {
 		clear(s.shapes)
-		s.size, s.heads = 0, [headCount][2]*textShape{}
+		clear(s.heads)
+		s.size = 0
+		for _, t := range s.trials {
+			t.last = nil // or old shapes would stay, and what came after them
+		}
 	}
 	if len(s.trials) > maxTrials {
 		clear(s.trials)
@@ -67,6 +72,9 @@ func (s *splitter) add(body pcommon.Value, t *trial) {
 }
 
 func (s *splitter) split(text string, t *trial) splitBody {
+	if s.heads == nil {
+		s.heads = make([][2]*textShape, headCount)
+	}
 	from := len(s.params)
 	heads := &s.heads[headOf(text, t)]
 	b := splitBody{text: text, from: uint32(from)}
@@ -139,7 +147,7 @@ func (s *splitter) find(text string, t *trial) *textShape {
 		if s.shapes == nil {
 			s.shapes = map[string]*textShape{}
 		}
-		shape = newTextShape(template, text, params[from:], uint32(len(s.shapes)))
+		shape = newTextShape(template, text, params[from:])
 		s.shapes[shape.whole] = shape
 		s.size += shape.size()
 	}
@@ -149,14 +157,13 @@ func (s *splitter) find(text string, t *trial) *textShape {
 
 // decide decides about the bodies, which t was about.
 func (s *splitter) decide(t *trial) {
-	all := t.end()
+	pays := t.end()
 	for i := range s.bodies {
 		b := &s.bodies[i]
-		if b.shape == nil || b.template != "" {
-			continue
-		}
-		if !all && b.shape.seen < 2 && b.shape.learned == "" {
+		if !pays {
 			b.shape = nil
+		}
+		if b.shape == nil || b.template != "" {
 			continue
 		}
 		params := s.params[b.from:b.to]
@@ -167,13 +174,20 @@ func (s *splitter) decide(t *trial) {
 
 // wordCache holds words that were parameters, so that dictionaries keep these
 // and not the bodies that they stood in.
-type wordCache struct{ words [1 << 12]string }
+type wordCache struct {
+	words []string // made at the first word
+}
+
+const wordBits = 12
 
 // own returns a word in memory of its own.
 func (c *wordCache) own(word string) string {
+	if c.words == nil {
+		c.words = make([]string, 1<<wordBits)
+	}
 	n := len(word)
-	h := uint32(n)*0x9e3779b1 ^ uint32(word[0])*0x85ebca6b ^ uint32(word[n-1])*0xc2b2ae35 ^ uint32(word[n/2])*0x27d4eb2f ^ uint32(word[n*3/4])*0x165667b1
-	slot := &c.words[h>>20]
+	h := uint32(word[0]) | uint32(word[n/2])<<8 | uint32(word[n*3/4])<<16 | uint32(word[n-1])<<24
+	slot := &c.words[(h^uint32(n)*0x85ebca6b)*0x9e3779b1>>(32-wordBits)]
 	if *slot != word {
 		*slot = strings.Clone(word)
 	}

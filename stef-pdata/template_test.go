@@ -80,7 +80,7 @@ func FuzzTemplate(f *testing.F) {
 			require.True(t, strings.ContainsAny(a[s.from:s.to], "0123456789"))
 			require.True(t, i == 0 || spans[i-1].to <= s.from)
 		}
-		shape := newTextShape(template, a, spans, 0)
+		shape := newTextShape(template, a, spans)
 		other, otherSpans, ok := splitText(nil, nil, b)
 		if ok && string(other) == shape.whole {
 			shape.compare(b, otherSpans)
@@ -111,7 +111,7 @@ func TestLearnedTemplates(t *testing.T) {
 		t.Helper()
 		whole, spans, _ := splitText(nil, nil, text)
 		if shape == nil {
-			shape = newTextShape(whole, text, spans, 0)
+			shape = newTextShape(whole, text, spans)
 		}
 		require.Equal(t, shape.whole, string(whole))
 		shape.see(text, spans)

@@ -22,8 +22,9 @@ type trialKey struct{ resource, scope uint32 }
 const (
 	// newTemplates may be new whatever the share, so that a start is no failure.
 	newTemplates = 64
-	// bodiesPerTemplate is how many bodies a template has to serve.
-	bodiesPerTemplate = 3
+	// bodiesPerTemplate is how many bodies a template has to serve. With fewer the
+	// streams of real logs were still smaller, but took half as long again to make.
+	bodiesPerTemplate = 4
 	trialMemory       = 4096 // bodies
 	maxPause          = 64
 )
@@ -50,26 +51,22 @@ func (t *trial) count(fresh bool) {
 	}
 }
 
-// end ends a container. It says whether all bodies are to have templates, or only
-// those whose templates came again.
-func (t *trial) end() (all bool) {
+// end ends a container, or a part of one, and says whether its bodies are to have
+// templates. If not, the next ones are left alone for a while, which gets longer:
+// what bodies are like changes rarely.
+func (t *trial) end() bool {
 	if t.paused > 0 {
 		t.paused--
 		return false
 	}
-	all = (t.fresh-newTemplates)*bodiesPerTemplate <= t.bodies
+	pays := (t.fresh-newTemplates)*bodiesPerTemplate <= t.bodies
 	switch {
-	case all:
-		t.pause = 0
-	case t.fresh*4 > t.bodies*3:
-		// Nearly nothing returns. Bodies change rarely, so look again ever
-		// more rarely.
+	case !pays:
 		t.pause = min(2*t.pause+1, maxPause)
 		t.paused = t.pause
 		t.bodies, t.fresh = 0, newTemplates
+	case t.bodies > trialMemory:
+		t.bodies, t.fresh, t.pause = t.bodies/2, t.fresh/2, 0
 	}
-	if t.bodies > trialMemory {
-		t.bodies, t.fresh = t.bodies/2, t.fresh/2
-	}
-	return all
+	return pays
 }
