@@ -25,9 +25,9 @@ func (c *copier) attributes(dst *otelstef.Attributes, src pcommon.Map) error {
 	dst.SetLen(n)
 	i, text := 0, 0
 	for k, v := range src.All() {
-		// Most attributes are text, so they go without a call.
-		if v.Type() == pcommon.ValueTypeStr {
-			s := v.Str()
+		// Most attributes are text that is not empty, so those go without a call
+		// and without a look at the type.
+		if s := v.Str(); s != "" {
 			dst.SetString(i, k, s)
 			text += len(k) + len(s)
 		} else if err := c.attribute(dst, i, k, v); err != nil {

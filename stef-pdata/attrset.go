@@ -5,6 +5,7 @@ package stefpdata
 
 import (
 	"cmp"
+	"encoding/binary"
 	"fmt"
 	"math"
 	"slices"
@@ -16,63 +17,113 @@ import (
 
 // setPool holds the attribute sets of points seen.
 type setPool struct {
-	lineup
+	index
+	ranking
 	entries []attrSet // by id
 	pairs   int       // in all entries
+	texts   map[string]text
+	shapes  map[string]uint32 // by the numbers of the keys
+	scratch []byte
+
+	// recall has the set that came last in each context, as far as contexts
+	// do not fall together, which costs time and nothing else.
+	recall []uint32
+	last   uint32
+}
+
+// text is a string that all sets share.
+type text struct {
+	string
+	number uint32
 }
 
 // attrSet is the attributes of a point, as they came and by key. In sets whose
 // keys ascend both are the same slice.
 type attrSet struct {
 	arrival, byKey []attr
+	shape          uint32 // sets of one shape have the same keys in byKey
 }
 
-// attr is one attribute.
+// attr is one attribute. Two of a pool with the same typ, num and deep have the
+// same value.
 type attr struct {
 	key  string
 	text string             // of String
-	num  uint64             // of Bool, Int64 and Float64
+	num  uint64             // of Bool, Int64 and Float64; of String its number
 	deep *otelstef.AnyValue // Array, KVList and Bytes
 	typ  otelstef.AnyValueType
 }
 
 func (p *setPool) reset() {
-	p.lineup.reset()
+	p.index.reset()
+	p.ranking.reset()
 	clear(p.entries)
-	p.entries, p.pairs = p.entries[:0], 0
+	clear(p.texts)
+	clear(p.shapes)
+	clear(p.recall)
+	p.entries, p.pairs, p.last = p.entries[:0], 0, 0
 }
 
-// find returns the id of a set, which it adds if it is new. likely is an id to
-// try first, or 0.
-func (p *setPool) find(c *copier, m pcommon.Map, likely uint32) (uint32, error) {
-	if likely != 0 && sameSet(p.entries[likely].arrival, m) {
-		p.came(likely)
-		return likely, nil
+// find returns the id of a set, which it adds if it is new. After the same set in
+// the same context the same one is expected as the last time; if one attribute is
+// another, the set that it led to the last time.
+func (p *setPool) find(c *copier, m pcommon.Map, context uint32) (uint32, error) {
+	if len(p.recall) <= 16*len(p.entries) {
+		p.recall = make([]uint32, max(1<<13, 2*len(p.recall)))
 	}
-	if id := p.guess(); id != 0 && id != likely && sameSet(p.entries[id].arrival, m) {
-		p.came(id)
-		return id, nil
-	}
-	var h hash
-	h.attributes(m)
-	for id := p.byHash[uint64(h)]; id != 0; id = p.chain[id] {
-		if sameSet(p.entries[id].arrival, m) {
-			p.came(id)
-			return id, nil
+	expected := p.slot(p.last, context)
+	if *expected != 0 {
+		i, k, v := p.differ(*expected, m)
+		if i < 0 {
+			p.last = *expected
+			return p.last, nil
+		}
+		var h hash
+		h.text(k)
+		h.value(v)
+		expected = p.slot(*expected, uint32(i)<<20^uint32(h))
+		if id := *expected; id != 0 {
+			if i, _, _ := p.differ(id, m); i < 0 {
+				*p.slot(p.last, context) = id
+				p.last = id
+				return id, nil
+			}
 		}
 	}
-	set, err := makeSet(c, m)
+	id, err := p.search(c, m)
 	if err != nil {
 		return 0, err
 	}
-	p.pairs += len(set.arrival)
-	id := p.add(h)
-	p.entries = append(slices.Grow(p.entries, 1)[:id], set)
-	p.came(id)
+	*expected = id
+	*p.slot(p.last, context) = id
+	p.last = id
 	return id, nil
 }
 
-func makeSet(c *copier, m pcommon.Map) (attrSet, error) {
+// slot returns where the set is that followed a set in some way.
+func (p *setPool) slot(set, way uint32) *uint32 {
+	h := (uint64(set)<<32 | uint64(way)) * 0x9e3779b97f4a7c15
+	return &p.recall[(h^h>>32)&uint64(len(p.recall)-1)]
+}
+
+func (p *setPool) search(c *copier, m pcommon.Map) (uint32, error) {
+	var h hash
+	h.attributes(m)
+	for id := p.byHash[uint64(h)]; id != 0; id = p.chain[id] {
+		if i, _, _ := p.differ(id, m); i < 0 {
+			return id, nil
+		}
+	}
+	set, err := p.make(c, m)
+	if err != nil {
+		return 0, err
+	}
+	id := p.add(h)
+	p.entries = append(slices.Grow(p.entries, 1)[:id], set)
+	return id, nil
+}
+
+func (p *setPool) make(c *copier, m pcommon.Map) (attrSet, error) {
 	n := m.Len()
 	c.begin()
 	if err := c.pairs(n); err != nil {
@@ -81,33 +132,65 @@ func makeSet(c *copier, m pcommon.Map) (attrSet, error) {
 	pairs := make([]attr, 0, n)
 	for k, v := range m.All() {
 		c.left -= len(k)
-		a, err := c.pair(v)
+		a, err := p.attr(c, v)
 		if err != nil {
 			return attrSet{}, inField(fmt.Sprintf("attributes[%q]", shorten(k)), err)
 		}
-		a.key = k
+		a.key = p.share(k).string
 		pairs = append(pairs, a)
 	}
 	if err := c.take(0); err != nil {
 		return attrSet{}, inField("attributes", err)
 	}
+	p.pairs += n
+	set := attrSet{arrival: pairs, byKey: pairs}
 	byName := func(a, b attr) int { return cmp.Compare(a.key, b.key) }
-	if slices.IsSortedFunc(pairs, byName) {
-		return attrSet{pairs, pairs}, nil
+	if !slices.IsSortedFunc(pairs, byName) {
+		set.byKey = slices.Clone(pairs)
+		slices.SortStableFunc(set.byKey, byName)
 	}
-	byKey := slices.Clone(pairs)
-	slices.SortStableFunc(byKey, byName)
-	return attrSet{pairs, byKey}, nil
+	set.shape = p.shape(set.byKey)
+	return set, nil
 }
 
-// pair returns an attribute without its key.
-func (c *copier) pair(v pcommon.Value) (attr, error) {
+// share returns a string that all equal ones share.
+func (p *setPool) share(s string) text {
+	t, ok := p.texts[s]
+	if !ok {
+		if p.texts == nil {
+			p.texts = map[string]text{}
+		}
+		t = text{s, uint32(len(p.texts))}
+		p.texts[s] = t
+	}
+	return t
+}
+
+func (p *setPool) shape(set []attr) uint32 {
+	p.scratch = p.scratch[:0]
+	for i := range set {
+		p.scratch = binary.LittleEndian.AppendUint32(p.scratch, p.share(set[i].key).number)
+	}
+	id, ok := p.shapes[string(p.scratch)]
+	if !ok {
+		if p.shapes == nil {
+			p.shapes = map[string]uint32{}
+		}
+		id = uint32(len(p.shapes) + 1)
+		p.shapes[string(p.scratch)] = id
+	}
+	return id
+}
+
+// attr returns an attribute without its key.
+func (p *setPool) attr(c *copier, v pcommon.Value) (attr, error) {
 	switch v.Type() {
 	case pcommon.ValueTypeEmpty:
 		return attr{}, nil
 	case pcommon.ValueTypeStr:
-		c.left -= len(v.Str())
-		return attr{typ: otelstef.AnyValueTypeString, text: v.Str()}, nil
+		t := p.share(v.Str())
+		c.left -= len(t.string)
+		return attr{typ: otelstef.AnyValueTypeString, text: t.string, num: uint64(t.number)}, nil
 	case pcommon.ValueTypeInt:
 		return attr{typ: otelstef.AnyValueTypeInt64, num: uint64(v.Int())}, nil
 	case pcommon.ValueTypeDouble:
@@ -124,20 +207,32 @@ func (c *copier) pair(v pcommon.Value) (attr, error) {
 	return attr{typ: deep.Type(), deep: deep}, err
 }
 
-func sameSet(set []attr, m pcommon.Map) bool {
-	if len(set) != m.Len() {
-		return false
-	}
-	i := 0
+// differ returns the first attribute of m that a set has not at that place, or -1.
+// If m is the shorter one that is the end of it.
+func (p *setPool) differ(id uint32, m pcommon.Map) (i int, k string, v pcommon.Value) {
+	set := p.entries[id].arrival
 	for k, v := range m.All() {
-		a := &set[i]
-		if a.key != k || !a.holds(v) {
-			return false
+		if i == len(set) || set[i].key != k {
+			return i, k, v
+		}
+		// Most attributes are text that is not empty, so those go without a call
+		// and without a look at the type.
+		if a := &set[i]; a.typ == otelstef.AnyValueTypeString && a.text != "" {
+			if a.text != v.Str() {
+				return i, k, v
+			}
+		} else if !a.holds(v) {
+			return i, k, v
 		}
 		i++
 	}
-	return true
+	if i < len(set) {
+		return i, "", empty
+	}
+	return -1, "", empty
 }
+
+var empty = pcommon.NewValueEmpty()
 
 func (a *attr) holds(v pcommon.Value) bool {
 	switch v.Type() {
@@ -193,26 +288,49 @@ func compareAttrs(a, b *attr) int {
 	return compareValues(a.deep, b.deep)
 }
 
+// change makes dst, which has the attributes of one set, those of another.
+func (p *setPool) change(dst *otelstef.Attributes, from, to uint32) {
+	set := &p.entries[to]
+	if from == 0 || p.entries[from].shape != set.shape {
+		writeSet(dst, set.byKey)
+		return
+	}
+	held := p.entries[from].byKey
+	for i := range set.byKey {
+		if a, b := &set.byKey[i], &held[i]; a.num != b.num || a.typ != b.typ || a.deep != b.deep {
+			a.write(dst.Value(i))
+		}
+	}
+}
+
 // writeSet gives dst the attributes of a set.
 func writeSet(dst *otelstef.Attributes, set []attr) {
 	dst.SetLen(len(set))
 	for i := range set {
 		a := &set[i]
-		switch a.typ {
-		case otelstef.AnyValueTypeString:
+		if a.typ == otelstef.AnyValueTypeString {
 			dst.SetString(i, a.key, a.text)
-		case otelstef.AnyValueTypeInt64:
-			dst.SetInt64(i, a.key, int64(a.num))
-		case otelstef.AnyValueTypeFloat64:
-			dst.SetFloat64(i, a.key, math.Float64frombits(a.num))
-		case otelstef.AnyValueTypeBool:
-			dst.SetBool(i, a.key, a.num != 0)
-		case otelstef.AnyValueTypeNone:
-			dst.SetKey(i, a.key)
-			dst.Value(i).SetType(a.typ)
-		default:
-			dst.SetKey(i, a.key)
-			dst.Value(i).CopyFrom(a.deep)
+			continue
 		}
+		dst.SetKey(i, a.key)
+		a.write(dst.Value(i))
+	}
+}
+
+// write gives dst the value of the attribute.
+func (a *attr) write(dst *otelstef.AnyValue) {
+	switch a.typ {
+	case otelstef.AnyValueTypeNone:
+		dst.SetType(a.typ)
+	case otelstef.AnyValueTypeString:
+		dst.SetString(a.text)
+	case otelstef.AnyValueTypeInt64:
+		dst.SetInt64(int64(a.num))
+	case otelstef.AnyValueTypeFloat64:
+		dst.SetFloat64(math.Float64frombits(a.num))
+	case otelstef.AnyValueTypeBool:
+		dst.SetBool(a.num != 0)
+	default:
+		dst.CopyFrom(a.deep)
 	}
 }

@@ -8,18 +8,46 @@ import (
 	"sort"
 )
 
-// lineup is what pools have in common. Ids count from 1; 0 is none.
-type lineup struct {
+// index finds ids by hash. Ids count from 1; 0 is none.
+type index struct {
 	byHash map[uint64]uint32
 	chain  []uint32 // by id: the next id of the same hash
+}
+
+func (x *index) reset() {
+	clear(x.byHash)
+	x.chain = x.chain[:0]
+}
+
+// add makes room for the next id, which it returns.
+func (x *index) add(h hash) uint32 {
+	if len(x.chain) == 0 {
+		x.chain = append(x.chain, 0)
+		if x.byHash == nil {
+			x.byHash = map[uint64]uint32{}
+		}
+	}
+	id := uint32(len(x.chain))
+	x.chain = append(x.chain, x.byHash[uint64(h)])
+	x.byHash[uint64(h)] = id
+	return id
+}
+
+// size returns how many ids there are.
+func (x *index) size() int { return max(len(x.chain)-1, 0) }
+
+// lineup is what pools of containers have in common: an index, the order of the
+// ids by value, and what to expect next.
+type lineup struct {
+	index
 	follow []uint32 // by id: the id that came after it last time
 	last   uint32
 	ranking
 }
 
 func (l *lineup) reset() {
-	clear(l.byHash)
-	l.chain, l.follow, l.last = l.chain[:0], l.follow[:0], 0
+	l.index.reset()
+	l.follow, l.last = l.follow[:0], 0
 	l.ranking.reset()
 }
 
@@ -41,21 +69,12 @@ func (l *lineup) came(id uint32) {
 
 // add makes room for the next id, which it returns.
 func (l *lineup) add(h hash) uint32 {
-	if len(l.chain) == 0 {
-		l.chain, l.follow = append(l.chain, 0), append(l.follow, 0)
-		if l.byHash == nil {
-			l.byHash = map[uint64]uint32{}
-		}
+	id := l.index.add(h)
+	for len(l.follow) <= int(id) {
+		l.follow = append(l.follow, 0)
 	}
-	id := uint32(len(l.chain))
-	l.chain = append(l.chain, l.byHash[uint64(h)])
-	l.follow = append(l.follow, 0)
-	l.byHash[uint64(h)] = id
 	return id
 }
-
-// size returns how many ids there are.
-func (l *lineup) size() int { return max(len(l.chain)-1, 0) }
 
 // ranking is the order of ids by value. Ids of equal value have equal ranks.
 type ranking struct {

@@ -27,7 +27,6 @@ type metricEntry struct {
 	metadata *otelstef.Attributes // as they came
 	base     uint32               // 0 for a base
 	bounds   uint32               // of a base: the variant used last
-	sets     []uint32             // of a base: the attribute set of each point last time
 }
 
 // descriptor is what identifies a metric, apart from bounds.
@@ -36,22 +35,30 @@ type descriptor struct {
 	typ         otelstef.MetricType
 	temporality otelstef.AggregationTemporality
 	monotonic   bool
+	points      int
 }
 
-// describe returns the descriptor of m, which has a type.
+// describe returns the descriptor of m. A metric without a type has no points.
 func describe(m pmetric.Metric) descriptor {
 	d := descriptor{Metric: m}
 	var temporality pmetric.AggregationTemporality
 	switch m.Type() {
+	case pmetric.MetricTypeGauge:
+		d.points = m.Gauge().DataPoints().Len()
 	case pmetric.MetricTypeSum:
 		sum := m.Sum()
-		d.typ, d.monotonic, temporality = otelstef.MetricTypeSum, sum.IsMonotonic(), sum.AggregationTemporality()
+		d.typ, d.points = otelstef.MetricTypeSum, sum.DataPoints().Len()
+		d.monotonic, temporality = sum.IsMonotonic(), sum.AggregationTemporality()
 	case pmetric.MetricTypeHistogram:
-		d.typ, temporality = otelstef.MetricTypeHistogram, m.Histogram().AggregationTemporality()
+		histogram := m.Histogram()
+		d.typ, d.points = otelstef.MetricTypeHistogram, histogram.DataPoints().Len()
+		temporality = histogram.AggregationTemporality()
 	case pmetric.MetricTypeExponentialHistogram:
-		d.typ, temporality = otelstef.MetricTypeExpHistogram, m.ExponentialHistogram().AggregationTemporality()
+		histogram := m.ExponentialHistogram()
+		d.typ, d.points = otelstef.MetricTypeExpHistogram, histogram.DataPoints().Len()
+		temporality = histogram.AggregationTemporality()
 	case pmetric.MetricTypeSummary:
-		d.typ = otelstef.MetricTypeSummary
+		d.typ, d.points = otelstef.MetricTypeSummary, m.Summary().DataPoints().Len()
 	}
 	// OTLP enums are signed.
 	d.temporality = otelstef.AggregationTemporality(int64(temporality))
@@ -65,21 +72,20 @@ func (p *metricPool) reset() {
 }
 
 // find returns the id of a metric without bounds, which it adds if it is new.
-func (p *metricPool) find(c *copier, m pmetric.Metric) (uint32, error) {
-	d := describe(m)
-	if id := p.guess(); id != 0 && p.same(id, &d) {
+func (p *metricPool) find(c *copier, d *descriptor) (uint32, error) {
+	if id := p.guess(); id != 0 && p.same(id, d) {
 		p.came(id)
 		return id, nil
 	}
 	var h hash
 	h.text(d.Name())
 	for id := p.byHash[uint64(h)]; id != 0; id = p.chain[id] {
-		if p.same(id, &d) {
+		if p.same(id, d) {
 			p.came(id)
 			return id, nil
 		}
 	}
-	e, err := p.make(c, &d)
+	e, err := p.make(c, d)
 	if err != nil {
 		return 0, err
 	}
@@ -177,23 +183,6 @@ func sameFloats(a []float64, b pcommon.Float64Slice) bool {
 	return true
 }
 
-// pointsOf returns how many points a metric has.
-func pointsOf(m pmetric.Metric) int {
-	switch m.Type() {
-	case pmetric.MetricTypeGauge:
-		return m.Gauge().DataPoints().Len()
-	case pmetric.MetricTypeSum:
-		return m.Sum().DataPoints().Len()
-	case pmetric.MetricTypeHistogram:
-		return m.Histogram().DataPoints().Len()
-	case pmetric.MetricTypeExponentialHistogram:
-		return m.ExponentialHistogram().DataPoints().Len()
-	case pmetric.MetricTypeSummary:
-		return m.Summary().DataPoints().Len()
-	}
-	return 0
-}
-
 func pointsIn(sms pmetric.ScopeMetricsSlice) int {
 	n := 0
 	for i := range sms.Len() {
@@ -205,7 +194,7 @@ func pointsIn(sms pmetric.ScopeMetricsSlice) int {
 func pointsInScope(sm pmetric.ScopeMetrics) int {
 	n := 0
 	for i := range sm.Metrics().Len() {
-		n += pointsOf(sm.Metrics().At(i))
+		n += describe(sm.Metrics().At(i)).points
 	}
 	return n
 }

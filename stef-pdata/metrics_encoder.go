@@ -55,6 +55,9 @@ func (e *MetricsEncoder) Losses() Losses { return e.losses }
 func (e *MetricsEncoder) Encode(md pmetric.Metrics) error {
 	e.rejected = nil
 	e.trim()
+	if e.mode == Sorted && e.sorter.entries == nil {
+		e.sorter.entries = make([]entry, 0, md.DataPointCount())
+	}
 	err := e.encodeResources(md.ResourceMetrics())
 	if e.mode == Sorted && err == nil {
 		err = e.writeSorted()
@@ -85,9 +88,7 @@ func (e *MetricsEncoder) trim() {
 	}
 	if s := &e.sorter.sets; s.size() > maxSets || s.pairs > maxSetPairs {
 		s.reset()
-		for i := range e.metrics.entries {
-			e.metrics.entries[i].sets = nil
-		}
+		e.sorter.written = 0
 	}
 }
 
@@ -146,18 +147,18 @@ func (e *MetricsEncoder) encodeMetrics(ms pmetric.MetricSlice) error {
 	for i := range ms.Len() {
 		m := ms.At(i)
 		e.at.metric, e.at.point = i, -1
-		n := pointsOf(m)
-		if n == 0 {
+		d := describe(m)
+		if d.points == 0 {
 			e.losses.EmptyContainers++
 			continue
 		}
-		id, err := e.metrics.find(&e.copier, m)
+		id, err := e.metrics.find(&e.copier, &d)
 		if err != nil {
-			e.reject("", err, n)
+			e.reject("", err, d.points)
 			continue
 		}
 		if e.mode == Sorted {
-			e.collect(m, id, n)
+			e.collect(&d, id)
 			continue
 		}
 		e.rec.SetMetric(e.metrics.entries[id].value)

@@ -18,6 +18,7 @@ import (
 // sorter collects the points of a batch, to be written in another order.
 type sorter struct {
 	sets    setPool
+	written uint32 // the set that the record has
 	now     ids
 	entries []entry
 	keys    []sortKey
@@ -54,101 +55,101 @@ type source struct {
 	histogram   pmetric.HistogramDataPoint
 	exponential pmetric.ExponentialHistogramDataPoint
 	summary     pmetric.SummaryDataPoint
-	typ         pmetric.MetricType
+	typ         otelstef.MetricType
 }
 
-// collect adds the n points of a metric.
-func (e *MetricsEncoder) collect(m pmetric.Metric, id uint32, n int) {
+// collect adds the points of a metric.
+func (e *MetricsEncoder) collect(d *descriptor, id uint32) {
 	s := &e.sorter
 	s.now.metric = id
-	s.entries = slices.Grow(s.entries, n)
-	switch m.Type() {
-	case pmetric.MetricTypeGauge:
-		e.collectNumbers(m.Gauge().DataPoints(), id)
-	case pmetric.MetricTypeSum:
-		e.collectNumbers(m.Sum().DataPoints(), id)
-	case pmetric.MetricTypeHistogram:
-		for i, p := range m.Histogram().DataPoints().All() {
-			variant, err := e.metrics.withBounds(id, p.ExplicitBounds())
-			if err != nil {
-				e.rejectPoint(i, err)
-				continue
+	s.entries = slices.Grow(s.entries, d.points)
+	context := id << 12 // of the attribute set of the first point
+	switch d.typ {
+	case otelstef.MetricTypeGauge:
+		e.collectNumbers(d.Gauge().DataPoints(), context)
+	case otelstef.MetricTypeSum:
+		e.collectNumbers(d.Sum().DataPoints(), context)
+	case otelstef.MetricTypeHistogram:
+		e.collectHistograms(d.Histogram().DataPoints(), id, context)
+	case otelstef.MetricTypeExpHistogram:
+		for i, p := range d.ExponentialHistogram().DataPoints().All() {
+			if x := e.entry(i, p.Attributes(), context); x != nil {
+				x.start, x.time = uint64(p.StartTimestamp()), uint64(p.Timestamp())
+				s.later(x, source{at: e.at, typ: d.typ, exponential: p})
 			}
-			s.now.metric = variant
-			e.collectSource(i, id, p.Attributes(), uint64(p.Timestamp()), source{typ: m.Type(), histogram: p})
 		}
-	case pmetric.MetricTypeExponentialHistogram:
-		for i, p := range m.ExponentialHistogram().DataPoints().All() {
-			e.collectSource(i, id, p.Attributes(), uint64(p.Timestamp()), source{typ: m.Type(), exponential: p})
-		}
-	case pmetric.MetricTypeSummary:
-		for i, p := range m.Summary().DataPoints().All() {
-			e.collectSource(i, id, p.Attributes(), uint64(p.Timestamp()), source{typ: m.Type(), summary: p})
+	case otelstef.MetricTypeSummary:
+		for i, p := range d.Summary().DataPoints().All() {
+			if x := e.entry(i, p.Attributes(), context); x != nil {
+				x.start, x.time = uint64(p.StartTimestamp()), uint64(p.Timestamp())
+				s.later(x, source{at: e.at, typ: d.typ, summary: p})
+			}
 		}
 	}
 }
 
-// set finds the attribute set of point i of a metric, which is likely to be
-// that of the same point last time.
-func (e *MetricsEncoder) set(i int, base uint32, m pcommon.Map) bool {
-	metric := &e.metrics.entries[base]
-	likely := uint32(0)
-	if i < len(metric.sets) {
-		likely = metric.sets[i]
+func (e *MetricsEncoder) collectHistograms(ps pmetric.HistogramDataPointSlice, base, context uint32) {
+	for i, p := range ps.All() {
+		variant, err := e.metrics.withBounds(base, p.ExplicitBounds())
+		if err != nil {
+			e.rejectPoint(i, err)
+			continue
+		}
+		e.sorter.now.metric = variant
+		if x := e.entry(i, p.Attributes(), context); x != nil {
+			x.start, x.time = uint64(p.StartTimestamp()), uint64(p.Timestamp())
+			e.sorter.later(x, source{at: e.at, typ: otelstef.MetricTypeHistogram, histogram: p})
+		}
 	}
-	id, err := e.sorter.sets.find(&e.copier, m, likely)
-	if err != nil {
-		e.rejectPoint(i, err)
-		return false
-	}
-	e.sorter.now.set = id
-	switch {
-	case i < len(metric.sets):
-		metric.sets[i] = id
-	case i == len(metric.sets) && i < maxSetsOfMetric:
-		metric.sets = append(metric.sets, id)
-	}
-	return true
 }
 
-// maxSetsOfMetric is how many sets a metric remembers.
-const maxSetsOfMetric = 1 << 10
-
-func (e *MetricsEncoder) collectSource(i int, base uint32, m pcommon.Map, time uint64, src source) {
-	if !e.set(i, base, m) {
-		return
-	}
-	s := &e.sorter
-	src.at = e.at
-	src.at.point = i
-	s.entries = append(s.entries, entry{ids: s.now, time: time, value: uint64(len(s.sources)), kind: entrySource})
-	s.sources = append(s.sources, src)
-}
-
-func (e *MetricsEncoder) collectNumbers(ps pmetric.NumberDataPointSlice, base uint32) {
-	s := &e.sorter
+func (e *MetricsEncoder) collectNumbers(ps pmetric.NumberDataPointSlice, context uint32) {
 	for i := range ps.Len() {
 		p := ps.At(i)
-		if p.Exemplars().Len() > 0 || p.Flags() != 0 && !e.kept.flags {
-			e.collectSource(i, base, p.Attributes(), uint64(p.Timestamp()), source{typ: pmetric.MetricTypeGauge, number: p})
+		x := e.entry(i, p.Attributes(), context)
+		if x == nil {
 			continue
 		}
-		if !e.set(i, base, p.Attributes()) {
+		x.start, x.time, x.flags = uint64(p.StartTimestamp()), uint64(p.Timestamp()), uint32(p.Flags())
+		if p.Exemplars().Len() > 0 || x.flags != 0 && !e.kept.flags {
+			e.sorter.later(x, source{at: e.at, typ: otelstef.MetricTypeGauge, number: p})
 			continue
 		}
-		x := entry{ids: s.now, start: uint64(p.StartTimestamp()), time: uint64(p.Timestamp()), flags: uint32(p.Flags())}
 		switch p.ValueType() {
 		case pmetric.NumberDataPointValueTypeInt:
 			x.kind, x.value = entryInt, uint64(p.IntValue())
 		case pmetric.NumberDataPointValueTypeDouble:
 			x.kind, x.value = entryFloat, math.Float64bits(p.DoubleValue())
 		default:
+			x.kind, x.value = entryNone, 0
 			if !e.kept.flags {
 				e.losses.Unvalued++
 			}
 		}
-		s.entries = append(s.entries, x)
 	}
+}
+
+// entry adds an entry for point i of the metric, or reports its attributes.
+func (e *MetricsEncoder) entry(i int, m pcommon.Map, context uint32) *entry {
+	s := &e.sorter
+	id, err := s.sets.find(&e.copier, m, context+uint32(i))
+	if err != nil {
+		e.rejectPoint(i, err)
+		return nil
+	}
+	e.at.point = i
+	n := len(s.entries)
+	s.entries = s.entries[:n+1]
+	x := &s.entries[n]
+	x.ids = s.now
+	x.set = id
+	return x
+}
+
+// later makes an entry one that is read when it is written.
+func (s *sorter) later(x *entry, src source) {
+	x.kind, x.value = entrySource, uint64(len(s.sources))
+	s.sources = append(s.sources, src)
 }
 
 // writeSorted writes what was collected.
@@ -167,8 +168,9 @@ func (e *MetricsEncoder) writeSorted() error {
 		if x.scope != now.scope {
 			e.rec.SetScope(e.scopes.entries[x.scope].value)
 		}
-		if x.set != now.set {
-			writeSet(e.rec.Attributes(), s.sets.entries[x.set].byKey)
+		if x.set != s.written {
+			s.sets.change(e.rec.Attributes(), s.written, x.set)
+			s.written = x.set
 		}
 		now = x.ids
 		if !e.point(x) {
@@ -209,17 +211,19 @@ func (e *MetricsEncoder) point(x *entry) bool {
 	if e.kept.flags {
 		point.SetFlags(uint64(x.flags))
 	}
-	point.Exemplars().SetLen(0)
+	if point.Exemplars().Len() > 0 {
+		point.Exemplars().SetLen(0)
+	}
 	return true
 }
 
 func (e *MetricsEncoder) source(point *otelstef.Point, src *source) error {
 	switch src.typ {
-	case pmetric.MetricTypeHistogram:
+	case otelstef.MetricTypeHistogram:
 		return e.histogram(point, src.histogram)
-	case pmetric.MetricTypeExponentialHistogram:
+	case otelstef.MetricTypeExpHistogram:
 		return e.exponential(point, src.exponential)
-	case pmetric.MetricTypeSummary:
+	case otelstef.MetricTypeSummary:
 		return e.summary(point, src.summary)
 	}
 	return e.number(point, src.number)
@@ -280,7 +284,10 @@ func (s *sorter) sortRuns(lower int) (series int) {
 		if c := cmp.Compare(a.key, b.key); c != 0 {
 			return c
 		}
-		return cmp.Compare(x.time, y.time)
+		if c := cmp.Compare(x.time, y.time); c != 0 {
+			return c
+		}
+		return cmp.Compare(a.entry, b.entry)
 	}
 	for from := 0; from < len(s.keys); {
 		ordered := true
@@ -293,7 +300,7 @@ func (s *sorter) sortRuns(lower int) (series int) {
 			ordered = ordered && order(s.keys[to-1], s.keys[to]) <= 0
 		}
 		if !ordered {
-			slices.SortStableFunc(s.keys[from:to], order)
+			slices.SortFunc(s.keys[from:to], order)
 		}
 		from = to
 	}
@@ -301,8 +308,45 @@ func (s *sorter) sortRuns(lower int) (series int) {
 }
 
 // sortByTime puts keys in the order of time; those of the same time stay in
-// theirs.
+// theirs. A batch mostly has few times.
 func (s *sorter) sortByTime() {
+	var times [fewTimes]uint64
+	n, at := 0, 0
+	for i := range s.keys {
+		time := s.entries[s.keys[i].entry].time
+		if n == 0 || times[at] != time {
+			at = slices.Index(times[:n], time)
+			if at < 0 && n == fewTimes {
+				s.sortByManyTimes()
+				return
+			}
+			if at < 0 {
+				at = n
+				times[at] = time
+				n++
+			}
+		}
+		s.keys[i].key = uint64(at)
+	}
+	var order [fewTimes]sortKey
+	for i := range n {
+		order[i] = sortKey{times[i], uint32(i)}
+	}
+	slices.SortFunc(order[:n], func(a, b sortKey) int { return cmp.Compare(a.key, b.key) })
+	var ranks [fewTimes]uint64
+	for rank, x := range order[:n] {
+		ranks[x.entry] = uint64(rank)
+	}
+	for i := range s.keys {
+		s.keys[i].key = ranks[s.keys[i].key]
+	}
+	s.keys, s.spare = sortDigit(s.keys, s.spare)
+}
+
+// fewTimes is how many times have numbers of their own.
+const fewTimes = 32
+
+func (s *sorter) sortByManyTimes() {
 	first, last := ^uint64(0), uint64(0)
 	for i := range s.entries {
 		first, last = min(first, s.entries[i].time), max(last, s.entries[i].time)

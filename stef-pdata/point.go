@@ -158,7 +158,9 @@ func (w *pointWriter) exemplars(dst *otelstef.Point, src pmetric.ExemplarSlice) 
 	n := src.Len()
 	list := dst.Exemplars()
 	if n == 0 {
-		list.SetLen(0)
+		if list.Len() > 0 {
+			list.SetLen(0)
+		}
 		return nil
 	}
 	if err := w.take(2 * valueBytes * n); err != nil {

@@ -18,22 +18,26 @@ const (
 	// keyDigitBits is what a pass of the radix sort looks at.
 	keyDigitBits = 11
 	// fewKeys are sorted by comparison.
-	fewKeys = 256
+	fewBits = 9
+	fewKeys = 1 << fewBits
 )
 
 // sortKeys puts keys, which have no bits above width, in order; those that are
 // equal stay in theirs. It returns the keys in one of the two slices and the
 // other one.
 func sortKeys(keys, spare []sortKey, width int) (sorted, other []sortKey) {
-	byKey := func(a, b sortKey) int { return cmp.Compare(a.key, b.key) }
-	if slices.IsSortedFunc(keys, byKey) {
-		return keys, spare
-	}
-	if len(keys) < fewKeys {
-		slices.SortStableFunc(keys, byKey)
+	if inOrder(keys) {
 		return keys, spare
 	}
 	spare = slices.Grow(spare[:0], len(keys))[:len(keys)]
+	if len(keys) < fewKeys {
+		if width+fewBits > 64 {
+			slices.SortStableFunc(keys, func(a, b sortKey) int { return cmp.Compare(a.key, b.key) })
+			return keys, spare
+		}
+		sortFew(keys, spare)
+		return spare, keys
+	}
 	for shift := 0; shift < width; shift += keyDigitBits {
 		var starts [1 << keyDigitBits]uint32
 		const mask = 1<<keyDigitBits - 1
@@ -56,4 +60,46 @@ func sortKeys(keys, spare []sortKey, width int) (sorted, other []sortKey) {
 		keys, spare = spare, keys
 	}
 	return keys, spare
+}
+
+func inOrder(keys []sortKey) bool {
+	for i := 1; i < len(keys); i++ {
+		if keys[i].key < keys[i-1].key {
+			return false
+		}
+	}
+	return true
+}
+
+// sortFew puts keys into sorted in order. It compares numbers that hold a key and
+// its place.
+func sortFew(keys, sorted []sortKey) {
+	var packed [fewKeys]uint64
+	for i := range keys {
+		packed[i] = keys[i].key<<fewBits | uint64(i)
+	}
+	slices.Sort(packed[:len(keys)])
+	for i, p := range packed[:len(keys)] {
+		sorted[i] = keys[p%fewKeys]
+	}
+}
+
+// sortDigit is sortKeys for keys below fewTimes.
+func sortDigit(keys, spare []sortKey) (sorted, other []sortKey) {
+	var starts [fewTimes]uint32
+	for i := range keys {
+		starts[keys[i].key]++
+	}
+	next := uint32(0)
+	for i, n := range starts {
+		starts[i] = next
+		next += n
+	}
+	spare = slices.Grow(spare[:0], len(keys))[:len(keys)]
+	for i := range keys {
+		at := &starts[keys[i].key]
+		spare[*at] = keys[i]
+		*at++
+	}
+	return spare, keys
 }
