@@ -14,6 +14,7 @@
 //		steftest.RoundTrip(t, metrics, seed)
 //		steftest.Evolve(t, metrics, seed)
 //		steftest.Mutate(t, metrics, seed)
+//		steftest.SelfContained(t, metrics, seed)
 //	}
 //
 // The bridge between generated records, which are Go types, and everything that

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"reflect"
 	"slices"
 	"testing"
 
@@ -194,95 +193,6 @@ func refusesNewer(r *Root, rnd random) error {
 	stream = append(append(stream, 0, byte(len(header))), header...)
 	if _, err := r.NewReader(bytes.NewReader(stream)); !errors.Is(err, stef.ErrSchema) {
 		return fmt.Errorf("a reader of the schema %v gives %v", newer, err)
-	}
-	return nil
-}
-
-// Mutate has Mutators change the records of two writers that share values of
-// dictionary structs, writes in between, and reads what came of it.
-func Mutate(tb testing.TB, r *Root, seed uint64) {
-	tb.Helper()
-	rnd := newRandom(seed, Shape{})
-	pool := NewPool()
-	var ends [2]mutatedStream
-	for i := range ends {
-		end := &ends[i]
-		end.setting = rnd.setting()
-		if rnd.chance(30) {
-			end.setting.wire = rnd.wire(r.Schema)
-		}
-		var err error
-		if end.w, err = r.NewWriter(&end.out, end.setting.generated()...); err != nil {
-			check(tb, seed, end.setting, err)
-		}
-		end.m = NewMutator(rnd.Uint64(), r, end.w.Record(), pool)
-	}
-	for range 1 + rnd.IntN(60) {
-		end := &ends[rnd.IntN(2)]
-		check(tb, seed, end.setting, end.step(r, rnd))
-	}
-	for i := range ends {
-		end := &ends[i]
-		if err := end.w.Close(); err != nil {
-			check(tb, seed, end.setting, err)
-		}
-		check(tb, seed, end.setting, readBoth(r, end.setting, end.out.Bytes(), end.want))
-	}
-}
-
-type mutatedStream struct {
-	setting setting
-	out     bytes.Buffer
-	w       Writer[any]
-	m       *Mutator
-	want    []*dynamic.Struct
-	twin    reflect.Value // a copy of the record as it was some time ago
-	twinned *dynamic.Struct
-}
-
-// step mutates the record and writes it.
-func (e *mutatedStream) step(r *Root, rnd random) error {
-	want := e.m.Mutate()
-	if d := Diff(r.Schema, want, Value(e.w.Record(), r.Schema, nil)); d != "" {
-		return fmt.Errorf("record %d before Write: %s", len(e.want)+1, d)
-	}
-	if err := e.compare(r, want, rnd.chance(20)); err != nil {
-		return fmt.Errorf("record %d: %w", len(e.want)+1, err)
-	}
-	if err := e.w.Write(); err != nil {
-		return err
-	}
-	kept, err := schema.Keep(r.Schema, e.setting.effective(r))
-	if err != nil {
-		return err
-	}
-	e.want = append(e.want, Cut(r.Schema, kept, want))
-	if rnd.chance(5) {
-		return e.w.Flush()
-	}
-	return nil
-}
-
-// compare checks Equal of the record, whose value is want, and a copy of
-// another, and CopyFrom when it makes a new copy.
-func (e *mutatedStream) compare(r *Root, want *dynamic.Struct, renew bool) error {
-	rec := reflect.ValueOf(e.w.Record())
-	if !e.twin.IsValid() {
-		var ok bool
-		if e.twin, ok = r.free(rec.Type()); !ok {
-			return nil
-		}
-		e.twinned = dynamic.NewStruct(r.Schema)
-	}
-	if equal := dynamic.Equal(want, e.twinned); call(rec, "Equal", e.twin).Bool() != equal || call(e.twin, "Equal", rec).Bool() != equal {
-		return fmt.Errorf("Equal does not say %v: %q", equal, Diff(r.Schema, want, e.twinned))
-	}
-	if renew {
-		call(e.twin, "CopyFrom", rec)
-		e.twinned = want
-		if d := Diff(r.Schema, want, Value(e.twin.Interface(), r.Schema, nil)); d != "" {
-			return fmt.Errorf("after CopyFrom: %s", d)
-		}
 	}
 	return nil
 }

@@ -1,0 +1,111 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package steftest
+
+import (
+	"bytes"
+	"fmt"
+	"reflect"
+	"testing"
+
+	"github.com/otelstef/stef/stef-go/dynamic"
+	"github.com/otelstef/stef/stef-go/schema"
+)
+
+// Mutate has Mutators change the records of two writers that share values of
+// dictionary structs, writes in between, and reads what came of it.
+func Mutate(tb testing.TB, r *Root, seed uint64) {
+	tb.Helper()
+	rnd := newRandom(seed, Shape{})
+	pool := NewPool()
+	var ends [2]mutatedStream
+	for i := range ends {
+		end := &ends[i]
+		end.setting = rnd.setting()
+		if rnd.chance(30) {
+			end.setting.wire = rnd.wire(r.Schema)
+		}
+		var err error
+		if end.w, err = r.NewWriter(&end.out, end.setting.generated()...); err != nil {
+			check(tb, seed, end.setting, err)
+		}
+		end.m = NewMutator(rnd.Uint64(), r, end.w.Record(), pool)
+	}
+	for range 1 + rnd.IntN(60) {
+		end := &ends[rnd.IntN(2)]
+		check(tb, seed, end.setting, end.step(r, rnd))
+	}
+	for i := range ends {
+		end := &ends[i]
+		if err := end.w.Close(); err != nil {
+			check(tb, seed, end.setting, err)
+		}
+		check(tb, seed, end.setting, readBoth(r, end.setting, end.out.Bytes(), end.want))
+	}
+}
+
+type mutatedStream struct {
+	setting setting
+	out     bytes.Buffer
+	w       Writer[any]
+	m       *Mutator
+	want    []*dynamic.Struct
+	twin    reflect.Value // a copy of the record as it was some time ago
+	twinned *dynamic.Struct
+}
+
+// step mutates the record and writes it.
+func (e *mutatedStream) step(r *Root, rnd random) error {
+	want := e.m.Mutate()
+	if d := Diff(r.Schema, want, Value(e.w.Record(), r.Schema, nil)); d != "" {
+		return fmt.Errorf("record %d before Write: %s", len(e.want)+1, d)
+	}
+	if err := e.compare(r, rnd, want); err != nil {
+		return fmt.Errorf("record %d: %w", len(e.want)+1, err)
+	}
+	if err := e.w.Write(); err != nil {
+		return err
+	}
+	kept, err := schema.Keep(r.Schema, e.setting.effective(r))
+	if err != nil {
+		return err
+	}
+	e.want = append(e.want, Cut(r.Schema, kept, want))
+	if rnd.chance(5) {
+		return e.w.Flush()
+	}
+	return nil
+}
+
+// compare checks Equal of the record, whose value is want, and a copy of
+// another, then CopyFrom, and Equal of the copy with one thing changed.
+func (e *mutatedStream) compare(r *Root, rnd random, want *dynamic.Struct) error {
+	rec := reflect.ValueOf(e.w.Record())
+	if !e.twin.IsValid() {
+		var ok bool
+		if e.twin, ok = r.free(rec.Type()); !ok {
+			return nil
+		}
+		e.twinned = dynamic.NewStruct(r.Schema)
+	}
+	if err := e.equal(r, rec, want); err != nil || rnd.chance(50) {
+		return err
+	}
+	call(e.twin, "CopyFrom", rec)
+	if d := Diff(r.Schema, want, Value(e.twin.Interface(), r.Schema, nil)); d != "" {
+		return fmt.Errorf("after CopyFrom: %s", d)
+	}
+	e.twinned = rnd.nudgeStruct(r.Schema, want, rnd.IntN(len(r.Schema.Fields)))
+	Set(e.twin.Interface(), r.Schema, e.twinned)
+	return e.equal(r, rec, want)
+}
+
+// equal checks Equal of the record and its twin.
+func (e *mutatedStream) equal(r *Root, rec reflect.Value, want *dynamic.Struct) error {
+	equal := dynamic.Equal(want, e.twinned)
+	if call(rec, "Equal", e.twin).Bool() != equal || call(e.twin, "Equal", rec).Bool() != equal {
+		return fmt.Errorf("Equal does not say %v: %q", equal, Diff(r.Schema, want, e.twinned))
+	}
+	return nil
+}
