@@ -105,7 +105,7 @@ func (e *mutatedStream) compare(r *Root, rnd random, want *dynamic.Struct) error
 func (e *mutatedStream) equal(r *Root, rec reflect.Value, want *dynamic.Struct) error {
 	equal := dynamic.Equal(want, e.twinned)
 	if call(rec, "Equal", e.twin).Bool() != equal || call(e.twin, "Equal", rec).Bool() != equal {
-		return fmt.Errorf("Equal does not say %v: %q", equal, Diff(r.Schema, want, e.twinned))
+		return fmt.Errorf("method Equal does not say %v: %q", equal, Diff(r.Schema, want, e.twinned))
 	}
 	return nil
 }
