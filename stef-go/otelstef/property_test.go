@@ -4,6 +4,7 @@
 package otelstef_test
 
 import (
+	"os"
 	"testing"
 
 	"github.com/otelstef/stef/stef-go/steftest"
@@ -11,15 +12,18 @@ import (
 
 // seeds is how many seeds the properties are checked with.
 func seeds(n uint64) uint64 {
-	if testing.Short() {
-		n = n/10 + 1
+	switch {
+	case os.Getenv("STEF_LONG") != "":
+		return 20 * n
+	case testing.Short():
+		return n/10 + 1
 	}
 	return n
 }
 
 func TestRoundTrip(t *testing.T) {
 	eachRoot(t, func(t *testing.T, r *steftest.Root) {
-		for seed := range seeds(100) {
+		for seed := range seeds(60) {
 			steftest.RoundTrip(t, r, seed)
 		}
 	})
@@ -27,7 +31,7 @@ func TestRoundTrip(t *testing.T) {
 
 func TestEvolve(t *testing.T) {
 	eachRoot(t, func(t *testing.T, r *steftest.Root) {
-		for seed := range seeds(100) {
+		for seed := range seeds(60) {
 			steftest.Evolve(t, r, seed)
 		}
 	})
@@ -35,7 +39,7 @@ func TestEvolve(t *testing.T) {
 
 func TestMutate(t *testing.T) {
 	eachRoot(t, func(t *testing.T, r *steftest.Root) {
-		for seed := range seeds(200) {
+		for seed := range seeds(120) {
 			steftest.Mutate(t, r, seed)
 		}
 	})
@@ -43,7 +47,7 @@ func TestMutate(t *testing.T) {
 
 func TestSelfContained(t *testing.T) {
 	eachRoot(t, func(t *testing.T, r *steftest.Root) {
-		for seed := range seeds(100) {
+		for seed := range seeds(60) {
 			steftest.SelfContained(t, r, seed)
 		}
 	})
