@@ -15,10 +15,13 @@ type sortKey struct {
 }
 
 const (
-	// keyDigitBits is what a pass of the radix sort looks at.
-	keyDigitBits = 11
-	// fewKeys are sorted by comparison.
-	fewBits = 9
+	// A pass of the radix sort looks at so many bits, fewer if there are not
+	// many keys.
+	keyDigitBits   = 11
+	shortDigitBits = 9
+	manyKeys       = 1 << 12
+	// Fewer keys are sorted by comparison.
+	fewBits = 6
 	fewKeys = 1 << fewBits
 )
 
@@ -38,9 +41,17 @@ func sortKeys(keys, spare []sortKey, width int) (sorted, other []sortKey) {
 		sortFew(keys, spare)
 		return spare, keys
 	}
-	for shift := 0; shift < width; shift += keyDigitBits {
-		var starts [1 << keyDigitBits]uint32
-		const mask = 1<<keyDigitBits - 1
+	digit := keyDigitBits
+	if len(keys) < manyKeys {
+		digit = shortDigitBits
+	}
+	passes := (width + digit - 1) / digit
+	digit = (width + passes - 1) / passes
+	var counts [1 << keyDigitBits]uint32
+	for shift := 0; shift < width; shift += digit {
+		starts := counts[:1<<digit]
+		clear(starts)
+		mask := uint64(len(starts) - 1)
 		for i := range keys {
 			starts[keys[i].key>>shift&mask]++
 		}
