@@ -12,9 +12,9 @@ import (
 
 const builtLogBytes = 256 // what a log record of pdata takes
 
-// checkLogRecord checks a log record. It returns the text of the body if that is
-// a template.
-func checkLogRecord(r *otelstef.LogRecord) (text string, err error) {
+// checkRecord checks a log record. It returns the text of the body if that is a
+// template.
+func (d *LogsDecoder) checkRecord(r *otelstef.LogRecord) (text string, err error) {
 	if err := fitsSigned32("Record.SeverityNumber", int64(r.SeverityNumber())); err != nil {
 		return "", err
 	}
@@ -31,7 +31,7 @@ func checkLogRecord(r *otelstef.LogRecord) (text string, err error) {
 		return "", notOTLP("Record.SpanID", "%d bytes are no span id", len(r.SpanID()))
 	}
 	if t := r.Body().Template(); t != nil {
-		if text, err = joinText(t.Template(), t.Params()); err != nil {
+		if text, err = d.join(t.Template(), t.Params()); err != nil {
 			return "", inField("Record.Body.Template", err)
 		}
 	}

@@ -18,6 +18,7 @@ type LogsDecoder struct {
 	r        *otelstef.LogsReader
 	maxItems int
 	builder
+	joiner
 
 	group logGroup
 	// attrs are attributes built from those of the last record, if known.
@@ -98,7 +99,7 @@ func (d *LogsDecoder) add(rec *otelstef.Logs, room int) {
 	err := g.fault
 	var text string
 	if err == nil {
-		text, err = checkLogRecord(lr)
+		text, err = d.checkRecord(lr)
 	}
 	if err != nil {
 		d.reject(err)

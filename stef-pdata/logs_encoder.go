@@ -74,6 +74,7 @@ func (e *LogsEncoder) trim() {
 	if e.resources.size() > maxContainers || e.scopes.size() > maxContainers {
 		e.resources.reset()
 		e.scopes.reset()
+		clear(e.split.trials) // their numbers will be those of others
 	}
 }
 

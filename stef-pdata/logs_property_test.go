@@ -54,8 +54,7 @@ func TestRandomLogsComeBack(t *testing.T) {
 	}
 }
 
-// The same logs make the same stream, and the sorted one does not depend on the
-// order of arrival.
+// The same logs make the same stream.
 func TestLogStreamsAreDetermined(t *testing.T) {
 	for seed := range uint64(20) {
 		r := newRandom(seed)
@@ -96,6 +95,26 @@ func TestDecodeLogsInBatches(t *testing.T) {
 	f(10, 10, 10)
 	f(7, 7, 3, 7, 3)
 	f(9, 9, 1, 9, 1)
+}
+
+// What was decoded belongs to the caller, who may change it.
+func TestDecodedLogsAreTheCallers(t *testing.T) {
+	ld := plog.NewLogs()
+	lrs := ld.ResourceLogs().AppendEmpty().ScopeLogs().AppendEmpty().LogRecords()
+	for range 3 {
+		lrs.AppendEmpty().Attributes().PutStr("k", "v")
+	}
+	stream := encodeLogs(t, []plog.Logs{ld}, stefpdata.Ordered)
+	r, err := otelstef.NewLogsReader(bytes.NewReader(stream))
+	require.NoError(t, err)
+	d := stefpdata.NewLogsDecoder(r, stefpdata.WithMaxItems(1))
+	for range 3 {
+		got, err := d.Decode()
+		require.NoError(t, err)
+		attributes := got.ResourceLogs().At(0).ScopeLogs().At(0).LogRecords().At(0).Attributes()
+		require.Equal(t, map[string]any{"k": "v"}, attributes.AsRaw())
+		attributes.PutStr("k", "changed")
+	}
 }
 
 // Observed times take the smaller of their two forms.

@@ -4,11 +4,8 @@
 package stefpdata
 
 import (
-	"fmt"
 	"math/bits"
 	"strings"
-
-	"github.com/otelstef/stef/stef-go/otelstef"
 )
 
 // A text body may be written as a template and parameters: lines of one shape
@@ -108,29 +105,4 @@ func eightBytes(text string, i int) uint64 {
 	s := text[i : i+8]
 	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
 		uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
-}
-
-// joinText puts the parameters into a template.
-func joinText(template string, params *otelstef.BodyParams) (string, error) {
-	n := params.Len()
-	if found := strings.Count(template, "\x00"); found != n {
-		return "", fmt.Errorf("%w: a template with %d placeholders has %d parameters", ErrRecord, found, n)
-	}
-	if n == 0 {
-		return template, nil
-	}
-	size := len(template) - n
-	for i := range n {
-		size += len(params.Value(i))
-	}
-	var text strings.Builder
-	text.Grow(size)
-	for i := range n {
-		at := strings.IndexByte(template, placeholder)
-		text.WriteString(template[:at])
-		text.WriteString(params.Value(i))
-		template = template[at+1:]
-	}
-	text.WriteString(template)
-	return text.String(), nil
 }

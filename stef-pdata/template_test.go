@@ -58,9 +58,41 @@ func joined(t *testing.T, template string, words []string) string {
 	for i, word := range words {
 		params.SetValue(i, word)
 	}
-	text, err := joinText(template, params)
+	var j joiner
+	text, err := j.join(template, params)
 	require.NoError(t, err)
+	again, err := j.join(template, params)
+	require.NoError(t, err)
+	require.Equal(t, text, again)
 	return text
+}
+
+// A joiner keeps templates apart, and refuses those that parameters do not fit.
+func TestJoiner(t *testing.T) {
+	var j joiner
+	r := rand.New(rand.NewPCG(3, 4))
+	for range 5000 {
+		params := otelstef.NewBodyParams()
+		var template, want strings.Builder
+		for range r.IntN(4) {
+			params.SetLen(params.Len() + 1)
+			params.SetValue(params.Len()-1, fmt.Sprint(r.IntN(100)))
+			piece := strings.Repeat(string(rune('a'+r.IntN(3))), r.IntN(3))
+			template.WriteString(piece + "\x00")
+			want.WriteString(piece + params.Value(params.Len()-1))
+		}
+		text, err := j.join(template.String(), params)
+		require.NoError(t, err)
+		require.Equal(t, want.String(), text)
+		_, err = j.join(template.String()+"\x00", params)
+		require.ErrorIs(t, err, ErrRecord)
+		params.SetLen(params.Len() + 1)
+		_, err = j.join(template.String(), params)
+		require.ErrorIs(t, err, ErrRecord)
+	}
+	_, err := j.join(strings.Repeat("\x00", 1<<20), otelstef.NewBodyParams())
+	require.ErrorIs(t, err, ErrRecord)
+	require.ErrorContains(t, err, "1048576 placeholders has 0 parameters")
 }
 
 // FuzzTemplate: whatever way a text is taken apart, joining gives it back, and a
@@ -226,15 +258,18 @@ func TestTemplateMemoryIsBounded(t *testing.T) {
 	w, err := otelstef.NewLogsWriter(new(bytes.Buffer), stef.WithCompression(stef.Zstd), stef.WithDictSize(dictBytes))
 	require.NoError(t, err)
 	e := NewLogsEncoder(w)
-	grew := false
+	trials, shapes := 0, 0
 	for n := range 400 {
 		ld := plog.NewLogs()
 		rl := ld.ResourceLogs().AppendEmpty()
 		rl.Resource().Attributes().PutInt("n", int64(n))
-		for range 60 {
+		for s := range 60 {
 			sl := rl.ScopeLogs().AppendEmpty()
-			sl.Scope().Attributes().PutInt("n", int64(r.Uint32()))
-			shape := strings.Repeat("z", r.IntN(200)) + string(rune('a'+r.IntN(26)))
+			sl.Scope().Attributes().PutInt("n", int64(s))
+			shape := make([]byte, r.IntN(400))
+			for i := range shape {
+				shape[i] = byte('a' + r.IntN(26))
+			}
 			for range 3 {
 				sl.LogRecords().AppendEmpty().Body().SetStr(fmt.Sprintf("%s %d %d", shape, r.Uint32(), r.Uint32()))
 			}
@@ -242,12 +277,13 @@ func TestTemplateMemoryIsBounded(t *testing.T) {
 		require.NoError(t, e.Encode(ld))
 		require.NoError(t, w.Flush())
 		require.LessOrEqual(t, w.Stats().DictBytes, dictBytes+1000)
-		require.LessOrEqual(t, len(e.split.shapes), maxTextShapes+1000)
-		require.LessOrEqual(t, len(e.split.trials), maxTrials+1000)
-		require.LessOrEqual(t, e.split.size, maxTextShapeBytes+1<<20)
-		grew = grew || len(e.split.trials) > maxTrials/2
+		require.LessOrEqual(t, len(e.split.shapes), maxTextShapes+60)
+		require.LessOrEqual(t, len(e.split.trials), maxTrials+60)
+		require.LessOrEqual(t, e.split.size, maxTextShapeBytes+60*1024)
+		trials, shapes = max(trials, len(e.split.trials)), max(shapes, e.split.size)
 	}
-	require.True(t, grew)
+	require.Greater(t, trials, maxTrials-60)
+	require.Greater(t, shapes, maxTextShapeBytes-60*1024)
 }
 
 // Dictionaries keep words, not the bodies they stood in.
