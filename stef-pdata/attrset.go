@@ -20,7 +20,6 @@ type setPool struct {
 	index
 	ranking
 	entries []attrSet // by id
-	pairs   int       // in all entries
 	texts   map[string]text
 	shapes  map[string]uint32 // by the numbers of the keys
 	scratch []byte
@@ -61,7 +60,7 @@ func (p *setPool) reset() {
 	clear(p.texts)
 	clear(p.shapes)
 	clear(p.recall)
-	p.entries, p.pairs, p.last = p.entries[:0], 0, 0
+	p.entries, p.last = p.entries[:0], 0
 }
 
 // find returns the id of a set, which it adds if it is new. After the same set in
@@ -142,7 +141,7 @@ func (p *setPool) make(c *copier, m pcommon.Map) (attrSet, error) {
 	if err := c.take(0); err != nil {
 		return attrSet{}, inField("attributes", err)
 	}
-	p.pairs += n
+	p.held += MaxItemBytes - c.left
 	set := attrSet{arrival: pairs, byKey: pairs}
 	byName := func(a, b attr) int { return cmp.Compare(a.key, b.key) }
 	if !slices.IsSortedFunc(pairs, byName) {

@@ -59,6 +59,7 @@ func (p *resourcePool) find(c *copier, r pcommon.Resource, url string) (uint32, 
 	for first != 0 && !p.entries[first].value.Equal(e.value) {
 		first = p.chain[first]
 	}
+	p.held += MaxItemBytes - c.left
 	id := p.add(h)
 	if e.as = id; first != 0 {
 		e.value, e.as = p.entries[first].value, p.entries[first].as
@@ -205,6 +206,7 @@ func (p *scopePool) find(c *copier, s pcommon.InstrumentationScope, url string) 
 	if err != nil {
 		return 0, err
 	}
+	p.held += MaxItemBytes - c.left
 	id := p.add(h)
 	p.entries = append(slices.Grow(p.entries, 1)[:id], e)
 	p.came(id)

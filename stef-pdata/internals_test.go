@@ -7,10 +7,13 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -66,6 +69,52 @@ func TestKeptOf(t *testing.T) {
 
 // keptWant shows the fields of kept in messages.
 type keptWant kept
+
+// The memory of a large batch is given back when batches are small again.
+func TestMemoryOfLargeBatches(t *testing.T) {
+	w, err := otelstef.NewMetricsWriter(io.Discard)
+	require.NoError(t, err)
+	e := NewMetricsEncoder(w)
+	batch := func(n int) pmetric.Metrics {
+		md := pmetric.NewMetrics()
+		points := md.ResourceMetrics().AppendEmpty().ScopeMetrics().AppendEmpty().Metrics().AppendEmpty().SetEmptyGauge().DataPoints()
+		for range n {
+			points.AppendEmpty().SetIntValue(1)
+		}
+		return md
+	}
+	require.NoError(t, e.Encode(batch(1<<16)))
+	require.NoError(t, e.Encode(batch(1<<16-100)))
+	require.GreaterOrEqual(t, cap(e.sorter.entries), 1<<16)
+	require.NoError(t, e.Encode(batch(1000)))
+	require.Zero(t, cap(e.sorter.entries))
+	require.NoError(t, e.Encode(batch(1000)))
+	require.Less(t, cap(e.sorter.entries), 1<<12)
+}
+
+// A few large values fill the pools as well as many small ones.
+func TestPoolsAreBoundedByBytes(t *testing.T) {
+	w, err := otelstef.NewMetricsWriter(io.Discard)
+	require.NoError(t, err)
+	e := NewMetricsEncoder(w)
+	large := strings.Repeat("x", MaxItemBytes/4)
+	for i := range 40 {
+		md := pmetric.NewMetrics()
+		rm := md.ResourceMetrics().AppendEmpty()
+		rm.Resource().Attributes().PutStr("r", large+strconv.Itoa(i))
+		m := rm.ScopeMetrics().AppendEmpty().Metrics().AppendEmpty()
+		m.SetName(large + strconv.Itoa(i))
+		p := m.SetEmptyHistogram().DataPoints().AppendEmpty()
+		p.Attributes().PutStr("p", large+strconv.Itoa(i))
+		p.ExplicitBounds().FromRaw(make([]float64, 100_000+i))
+		require.NoError(t, e.Encode(md))
+		for _, held := range []int{e.resources.held, e.scopes.held, e.metrics.held, e.sorter.sets.held} {
+			require.LessOrEqual(t, held, maxHeldBytes+MaxItemBytes)
+		}
+		require.NotZero(t, e.sorter.sets.held)
+		require.NotZero(t, e.resources.held)
+	}
+}
 
 // Ranks follow values, whenever and in whatever order ids come.
 func TestRanking(t *testing.T) {

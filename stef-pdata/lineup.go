@@ -12,11 +12,23 @@ import (
 type index struct {
 	byHash map[uint64]uint32
 	chain  []uint32 // by id: the next id of the same hash
+	held   int      // bytes of all that has an id, as items count them
 }
+
+// What pools may hold before they are emptied, so that an encoder needs no
+// more memory however long it lives.
+const (
+	maxContainers = 1 << 14
+	maxSets       = 1 << 16
+	maxHeldBytes  = 16 << 20
+)
+
+// full says whether it is time to empty the pool, which may have so many ids.
+func (x *index) full(most int) bool { return x.size() > most || x.held > maxHeldBytes }
 
 func (x *index) reset() {
 	clear(x.byHash)
-	x.chain = x.chain[:0]
+	x.chain, x.held = x.chain[:0], 0
 }
 
 // add makes room for the next id, which it returns.

@@ -89,6 +89,7 @@ func (p *metricPool) find(c *copier, d *descriptor) (uint32, error) {
 	if err != nil {
 		return 0, err
 	}
+	p.held += MaxItemBytes - c.left
 	id := p.insert(h, e)
 	p.came(id)
 	return id, nil
@@ -166,6 +167,7 @@ func (p *metricPool) withBounds(base uint32, bounds pcommon.Float64Slice) (uint3
 	v := otelstef.NewMetric()
 	v.CopyFrom(e.value)
 	v.HistogramBounds().SetValues(p.spare)
+	p.held += valueBytes + 8*n
 	id := p.insert(h, metricEntry{value: v, base: base})
 	p.entries[base].bounds = id
 	return id, nil

@@ -71,22 +71,14 @@ func (e *MetricsEncoder) Encode(md pmetric.Metrics) error {
 	return nil
 }
 
-// What pools may hold before they are emptied, so that an encoder needs no
-// more memory however long it lives.
-const (
-	maxContainers = 1 << 14
-	maxSets       = 1 << 16
-	maxSetPairs   = 1 << 18
-)
-
 // trim empties pools that have grown too large.
 func (e *MetricsEncoder) trim() {
-	if e.resources.size() > maxContainers || e.scopes.size() > maxContainers || e.metrics.size() > maxContainers {
+	if e.resources.full(maxContainers) || e.scopes.full(maxContainers) || e.metrics.full(maxContainers) {
 		e.resources.reset()
 		e.scopes.reset()
 		e.metrics.reset()
 	}
-	if s := &e.sorter.sets; s.size() > maxSets || s.pairs > maxSetPairs {
+	if s := &e.sorter.sets; s.full(maxSets) {
 		s.reset()
 		e.sorter.written = 0
 	}

@@ -180,9 +180,18 @@ func (e *MetricsEncoder) writeSorted() error {
 			return err
 		}
 	}
-	clear(s.sources)
-	s.entries, s.sources = s.entries[:0], s.sources[:0]
+	s.end()
 	return nil
+}
+
+// end forgets the batch. It keeps the memory for the next one, unless a much
+// larger batch than this one left it behind.
+func (s *sorter) end() {
+	clear(s.sources)
+	if c := cap(s.entries); c > 1<<15 && len(s.entries) < c/8 {
+		s.entries, s.keys, s.spare, s.sources = nil, nil, nil, nil
+	}
+	s.entries, s.sources = s.entries[:0], s.sources[:0]
 }
 
 // point sets the point of an entry, or reports it.

@@ -50,7 +50,7 @@ func (e *TracesEncoder) Losses() Losses { return e.losses }
 // on after it.
 func (e *TracesEncoder) Encode(td ptrace.Traces) error {
 	e.rejected = nil
-	if e.resources.size() > maxContainers || e.scopes.size() > maxContainers {
+	if e.resources.full(maxContainers) || e.scopes.full(maxContainers) {
 		e.resources.reset()
 		e.scopes.reset()
 	}
