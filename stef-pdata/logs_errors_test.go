@@ -102,6 +102,25 @@ func TestLogRecordsBeyondLimits(t *testing.T) {
 	f("severity_text or event_name", 1, record, func(sl plog.ScopeLogs, _ plog.Logs) { sl.LogRecords().At(1).SetSeverityText(large) })
 }
 
+// A bad log record is named by its own place, however far in and in whatever
+// order it was to be written.
+func TestPlaceOfBadLogRecord(t *testing.T) {
+	for _, mode := range modes {
+		ld := plog.NewLogs()
+		for range 3 { // of one resource and scope
+			lrs := ld.ResourceLogs().AppendEmpty().ScopeLogs().AppendEmpty().LogRecords()
+			for i := range 1500 {
+				lrs.AppendEmpty().SetTimestamp(timestamp(uint64(10_000 - i)))
+			}
+		}
+		ld.ResourceLogs().At(1).ScopeLogs().At(0).LogRecords().At(1234).Body().SetStr(strings.Repeat("x", stefpdata.MaxItemBytes+1))
+		w, err := otelstef.NewLogsWriter(new(bytes.Buffer))
+		require.NoError(t, err)
+		err = stefpdata.NewLogsEncoder(w, stefpdata.WithMode(mode)).Encode(ld)
+		require.ErrorContains(t, err, "1 items were not written, the first: resource 1, scope 0, record 1234: body: ")
+	}
+}
+
 // Bodies just within the limits come back by readers with default limits.
 func TestBodiesAtLimits(t *testing.T) {
 	f := func(fill func(pcommon.Value)) {

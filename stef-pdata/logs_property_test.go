@@ -97,6 +97,28 @@ func TestDecodeLogsInBatches(t *testing.T) {
 	f(9, 9, 1, 9, 1)
 }
 
+// Sorted logs are in the order of event, keys and time, and otherwise as they came.
+func TestOrderOfSortedLogs(t *testing.T) {
+	ld := plog.NewLogs()
+	lrs := ld.ResourceLogs().AppendEmpty().ScopeLogs().AppendEmpty().LogRecords()
+	for i, x := range []struct {
+		event, key string
+		time       uint64
+	}{{"a", "k", 5}, {"b", "k", 1}, {"a", "l", 2}, {"b", "k", 1}, {"a", "k", 3}, {"b", "k", 0}, {"a", "k", 5}} {
+		lr := lrs.AppendEmpty()
+		lr.SetEventName(x.event)
+		lr.Attributes().PutInt(x.key, int64(i))
+		lr.SetTimestamp(timestamp(x.time))
+	}
+	var got []int64
+	for _, lr := range decodeLogs(t, encodeLogs(t, []plog.Logs{ld}, stefpdata.Sorted))[0].ResourceLogs().At(0).ScopeLogs().At(0).LogRecords().All() {
+		for _, v := range lr.Attributes().All() {
+			got = append(got, v.Int())
+		}
+	}
+	require.Equal(t, []int64{4, 0, 6, 2, 5, 1, 3}, got)
+}
+
 // What was decoded belongs to the caller, who may change it.
 func TestDecodedLogsAreTheCallers(t *testing.T) {
 	ld := plog.NewLogs()

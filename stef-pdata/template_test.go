@@ -286,6 +286,39 @@ func TestTemplateMemoryIsBounded(t *testing.T) {
 	require.Greater(t, shapes, maxTextShapeBytes-60*1024)
 }
 
+// The containers that an encoder remembers are bounded, and forgetting them
+// changes nothing that is written.
+func TestContainersOfLogsAreBounded(t *testing.T) {
+	var out bytes.Buffer
+	w, err := otelstef.NewLogsWriter(&out)
+	require.NoError(t, err)
+	e := NewLogsEncoder(w)
+	n := int64(0)
+	for range maxContainers/500 + 3 {
+		ld := plog.NewLogs()
+		scopes := ld.ResourceLogs().AppendEmpty().ScopeLogs()
+		for range 500 {
+			n++
+			sl := scopes.AppendEmpty()
+			sl.Scope().Attributes().PutInt("n", n)
+			sl.LogRecords().AppendEmpty().Body().SetInt(n)
+		}
+		require.NoError(t, e.Encode(ld))
+		require.LessOrEqual(t, e.scopes.size(), maxContainers+500)
+	}
+	require.NoError(t, w.Close())
+	r, err := otelstef.NewLogsReader(&out)
+	require.NoError(t, err)
+	read := int64(0)
+	for r.Next() {
+		read++
+		require.Equal(t, read, r.Record().Record().Body().Value().Int64())
+		require.Equal(t, read, r.Record().Scope().Attributes().Value(0).Int64())
+	}
+	require.NoError(t, r.Err())
+	require.Equal(t, n, read)
+}
+
 // Dictionaries keep words, not the bodies they stood in.
 func TestWordCache(t *testing.T) {
 	var c wordCache
