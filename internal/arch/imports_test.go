@@ -42,6 +42,7 @@ stef-go/steftest              -> stef-go stef-go/schema stef-go/bitio stef-go/co
 
 stef-gogrpc/stefpb            -> protobuf grpc
 stef-gogrpc                   -> stef-go stef-go/schema stef-gogrpc/stefpb protobuf grpc
+stef-pdata/stefotlp           -> stef-go stef-go/schema stef-go/otelstef stef-go/stefrt
 stef-pdata                    -> stef-go stef-go/otelstef pdata
 exporter/...                  -> stef-go stef-go/otelstef stef-gogrpc stef-pdata collector grpc zap
 receiver/...                  -> stef-go stef-go/otelstef stef-gogrpc stef-pdata collector grpc zap
