@@ -36,7 +36,6 @@ type copier struct {
 
 	left    int // bytes that the item may still take
 	scratch []byte
-	order   []int
 }
 
 // begin starts a new item.
