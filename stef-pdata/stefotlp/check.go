@@ -5,11 +5,10 @@ package stefotlp
 
 import "fmt"
 
-// checker looks through a message before it is parsed, so that what parses it
-// need not look for damage. The containers of a message are checked all at once,
-// before anything is written; what is inside of an item, a resource, a scope or
-// an attribute is checked when its turn comes, and only if other bytes of the
-// same have not been found good before.
+// checker looks through a part of a message before it is parsed, so that what
+// parses it need not look for damage. Each part is checked when its turn comes,
+// while it is in the cache of the processor, and not at all if the same bytes
+// have been found good before.
 type checker struct {
 	unknown uint64 // fields that OTLP did not have when this was written
 

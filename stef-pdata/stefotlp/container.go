@@ -44,14 +44,29 @@ func (e *encoder) Losses() Losses {
 	return losses
 }
 
-// start checks the containers of a message and makes the encoder ready for it.
-func (e *encoder) start(b []byte, s *shape) error {
+// start makes the encoder ready for a message, after it went from resource to
+// resource to see that all are there.
+func (e *encoder) start(b []byte) error {
 	if len(b) > maxMessageBytes {
 		return &WireError{Err: fmt.Errorf("%w: %d bytes", errTooLong, len(b))}
 	}
-	if err := e.check(b, extent{0, len(b)}, s); err != nil {
-		path, inner := split(err)
-		return &WireError{Offset: e.checker.at, Field: path, Err: inner}
+	for at := 0; at < len(b); {
+		field := at
+		var tag uint64
+		if tag, at = firmTag(b, at); at >= 0 {
+			switch {
+			case tag == tagResources:
+				_, at = run(b, at)
+			case tag>>3 == tagResources>>3:
+				at = -1
+			default:
+				e.unknown++
+				at = skip(b, at, tag)
+			}
+		}
+		if at < 0 {
+			return &WireError{Offset: field, Err: &damage{field, broken}}
+		}
 	}
 	e.b, e.held, e.rejected = b, e.held[:0], nil
 	if e.resources.full() || e.scopes.full() {
@@ -62,6 +77,8 @@ func (e *encoder) start(b []byte, s *shape) error {
 	return nil
 }
 
+const broken = "a field is not all there, or not what it should be"
+
 // finish lets go of the message.
 func (e *encoder) finish(err error) error {
 	e.b = nil
@@ -71,17 +88,17 @@ func (e *encoder) finish(err error) error {
 	return err
 }
 
-// each calls f for every field of a tag in x.
+// each calls f for every field of a tag in x, which was checked.
 func (e *encoder) each(x extent, want uint64, f func(i int, sub extent) error) error {
 	b, i := e.b[:x.to], 0
 	for at := x.from; at < x.to; {
 		tag, start := varint(b, at)
-		at = skip(b, start, tag)
 		if tag != want {
+			at = skip(b, start, tag)
 			continue
 		}
-		var sub extent
-		sub.from, sub.to = run(b, start)
+		sub := stretch(b, start)
+		at = sub.to
 		if err := f(i, sub); err != nil {
 			return err
 		}
@@ -90,36 +107,60 @@ func (e *encoder) each(x extent, want uint64, f func(i int, sub extent) error) e
 	return nil
 }
 
-// identify puts what identifies the container in x into e.key: the Resource or
-// InstrumentationScope, and the schema URL. A message that comes in pieces is
-// the same as the pieces in one.
-func (e *encoder) identify(x extent) (container, url extent) {
-	b := e.b[:x.to]
-	e.key = e.key[:0]
-	for at := x.from; at < x.to; {
-		tag, start := varint(b, at)
-		at = skip(b, start, tag)
-		switch tag {
-		case tagContainer:
-			from, to := run(b, start)
-			e.key = append(e.key, b[from:to]...)
-		case tagSchemaURL:
-			url.from, url.to = run(b, start)
-		}
-	}
-	container.to = len(e.key)
-	e.key = append(e.key, b[url.from:url.to]...)
-	e.key = binary.LittleEndian.AppendUint32(e.key, uint32(url.to-url.from))
-	return container, extent{container.to, len(e.key) - 4}
+// home is what a ResourceX or ScopeX says beside its items.
+type home struct {
+	container extent // in e.key
+	url       extent // in e.key
+	items     int    // how many ScopeX or items it has
 }
 
-// resource returns the resource of the ResourceX in x.
-func (e *encoder) resource(x extent) (*otelstef.Resource, error) {
-	container, url := e.identify(x)
+// identify checks the ResourceX or ScopeX in x and puts what identifies it into
+// e.key: the Resource or InstrumentationScope, and the schema URL. A message that
+// comes in pieces is the same as the pieces in one.
+func (e *encoder) identify(x extent) (h home, err error) {
+	b := e.b[:x.to]
+	e.key = e.key[:0]
+	var url extent
+	for at := x.from; at < x.to; {
+		field := at
+		var tag uint64
+		if tag, at = firmTag(b, at); at >= 0 {
+			from := 0
+			switch {
+			case tag == tagItems:
+				h.items++
+				_, at = run(b, at)
+			case tag == tagContainer:
+				if from, at = run(b, at); at >= 0 {
+					e.key = append(e.key, b[from:at]...)
+				}
+			case tag == tagSchemaURL:
+				from, at = run(b, at)
+				url = extent{from, at}
+			case tag>>3 <= tagSchemaURL>>3:
+				at = -1
+			default:
+				e.unknown++
+				at = skip(b, at, tag)
+			}
+		}
+		if at < 0 {
+			return h, &damage{field, broken}
+		}
+	}
+	h.container.to = len(e.key)
+	e.key = append(e.key, b[url.from:url.to]...)
+	h.url = extent{h.container.to, len(e.key)}
+	e.key = binary.LittleEndian.AppendUint32(e.key, uint32(url.to-url.from))
+	return h, nil
+}
+
+// resource returns the resource that was identified.
+func (e *encoder) resource(h home) (*otelstef.Resource, error) {
 	found := e.resources.find(e.key)
 	if found == nil {
 		v := otelstef.NewResource()
-		if err := e.inKey(func() error { return e.fillResource(v, container, url) }); err != nil {
+		if err := e.inKey(func() error { return e.fillResource(v, h.container, h.url) }); err != nil {
 			return nil, err
 		}
 		found = e.resources.add(e.key, v)
@@ -222,14 +263,13 @@ func (e *encoder) entityRef(v *otelstef.EntityRef, x extent) error {
 	return nil
 }
 
-// scope returns the scope of the ScopeX in x.
-func (e *encoder) scope(x extent) (*otelstef.Scope, error) {
-	container, url := e.identify(x)
+// scope returns the scope that was identified.
+func (e *encoder) scope(h home) (*otelstef.Scope, error) {
 	if found := e.scopes.find(e.key); found != nil {
 		return found.value, nil
 	}
 	v := otelstef.NewScope()
-	if err := e.inKey(func() error { return e.fillScope(v, container, url) }); err != nil {
+	if err := e.inKey(func() error { return e.fillScope(v, h.container, h.url) }); err != nil {
 		return nil, err
 	}
 	return e.scopes.add(e.key, v).value, nil
@@ -313,13 +353,14 @@ func zero(id []byte) bool {
 
 // reject notes that n items where the encoder is are not written.
 func (e *encoder) reject(prefix string, err error, n int) {
-	if n == 0 {
-		return
-	}
 	path, inner := split(err)
 	offset := e.at.offset
-	if d, ok := inner.(*damage); ok && e.at.item >= 0 {
-		offset = d.at
+	damage, damaged := inner.(*damage)
+	if n == 0 && !damaged {
+		return
+	}
+	if damaged && prefix == "" {
+		offset = damage.at
 	}
 	e.rejected = append(e.rejected, &ItemError{
 		Offset: offset, Resource: e.at.resource, Scope: e.at.scope, Metric: e.at.metric, Item: e.at.item,

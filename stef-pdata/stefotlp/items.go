@@ -16,40 +16,69 @@ type containersOf interface {
 func (e *encoder) items(rec containersOf, item func(i int, x extent) error) error {
 	return e.each(extent{0, len(e.b)}, tagResources, func(i int, x extent) error {
 		e.at = place{x.from, i, -1, -1, -1}
-		if e.countOf(x, tagScopes) == 0 {
-			e.losses.EmptyContainers++
-			return nil
-		}
-		resource, err := e.resource(x)
-		if err != nil {
-			n := 0
-			e.each(x, tagScopes, func(_ int, scope extent) error {
-				n += e.countOf(scope, tagItems)
-				return nil
-			})
-			e.reject("resource.", err, n)
+		resource := e.enterResource(x, e.itemsIn)
+		if resource == nil {
 			return nil
 		}
 		rec.SetResource(resource)
-		return e.each(x, tagScopes, func(i int, x extent) error { return e.itemsOfScope(i, x, rec, item) })
+		return e.each(x, tagScopes, func(i int, x extent) error {
+			e.at = place{x.from, e.at.resource, i, -1, -1}
+			scope := e.enterScope(x, e.itemsIn)
+			if scope == nil {
+				return nil
+			}
+			rec.SetScope(scope)
+			return e.each(x, tagItems, item)
+		})
 	})
 }
 
-func (e *encoder) itemsOfScope(i int, x extent, rec containersOf, item func(i int, x extent) error) error {
-	e.at.offset, e.at.scope, e.at.item = x.from, i, -1
-	n := e.countOf(x, tagItems)
-	if n == 0 {
+// enterResource returns the resource of the ResourceX in x, or nil if there is
+// nothing to be written of it. The items of a ScopeX are counted by count.
+func (e *encoder) enterResource(x extent, count func(scope extent) int) *otelstef.Resource {
+	h, err := e.identify(x)
+	if err != nil {
+		e.reject("", err, 0)
+		return nil
+	}
+	if h.items == 0 {
 		e.losses.EmptyContainers++
 		return nil
 	}
-	scope, err := e.scope(x)
+	resource, err := e.resource(h)
 	if err != nil {
-		e.reject("scope.", err, n)
+		n := 0
+		e.each(x, tagScopes, func(_ int, scope extent) error {
+			n += count(scope)
+			return nil
+		})
+		e.reject("resource.", err, n)
 		return nil
 	}
-	rec.SetScope(scope)
-	return e.each(x, tagItems, func(i int, x extent) error {
-		e.at.item = -1
-		return item(i, x)
-	})
+	return resource
+}
+
+// enterScope is enterResource for a ScopeX.
+func (e *encoder) enterScope(x extent, count func(scope extent) int) *otelstef.Scope {
+	h, err := e.identify(x)
+	if err != nil {
+		e.reject("", err, h.items)
+		return nil
+	}
+	if h.items == 0 {
+		e.losses.EmptyContainers++
+		return nil
+	}
+	scope, err := e.scope(h)
+	if err != nil {
+		e.reject("scope.", err, count(x))
+		return nil
+	}
+	return scope
+}
+
+// itemsIn returns how many items the ScopeX in x has.
+func (e *encoder) itemsIn(x extent) int {
+	h, _ := e.identify(x)
+	return h.items
 }

@@ -25,7 +25,7 @@ func NewLogsEncoder(w *otelstef.LogsWriter) *LogsEncoder {
 // message, in their order. It does not flush the writer, and keeps no reference
 // to b. Its errors are as those of MetricsEncoder.EncodeOTLP.
 func (e *LogsEncoder) EncodeOTLP(b []byte) error {
-	if err := e.start(b, logsShape); err != nil {
+	if err := e.start(b); err != nil {
 		return err
 	}
 	return e.finish(e.items(e.rec, e.item))

@@ -42,7 +42,7 @@ func NewMetricsEncoder(w *otelstef.MetricsWriter) *MetricsEncoder {
 // length are left out and reported in ItemErrors, while the others are written.
 // Any other error is that of the writer, and neither can go on after it.
 func (e *MetricsEncoder) EncodeOTLP(b []byte) error {
-	if err := e.start(b, metricsShape); err != nil {
+	if err := e.start(b); err != nil {
 		return err
 	}
 	if e.metrics.full() || e.variants.full() {
@@ -54,15 +54,8 @@ func (e *MetricsEncoder) EncodeOTLP(b []byte) error {
 
 func (e *MetricsEncoder) resourceMetrics(i int, x extent) error {
 	e.at = place{x.from, i, -1, -1, -1}
-	if e.countOf(x, tagScopes) == 0 {
-		e.losses.EmptyContainers++
-		return nil
-	}
-	resource, err := e.resource(x)
-	if err != nil {
-		n := 0
-		e.each(x, tagScopes, func(_ int, scope extent) error { n += e.pointsInScope(scope); return nil })
-		e.reject("resource.", err, n)
+	resource := e.enterResource(x, e.pointsIn)
+	if resource == nil {
 		return nil
 	}
 	e.rec.SetResource(resource)
@@ -70,23 +63,23 @@ func (e *MetricsEncoder) resourceMetrics(i int, x extent) error {
 }
 
 func (e *MetricsEncoder) scopeMetrics(i int, x extent) error {
-	e.at.offset, e.at.scope, e.at.metric, e.at.item = x.from, i, -1, -1
-	if e.countOf(x, tagItems) == 0 {
-		e.losses.EmptyContainers++
-		return nil
-	}
-	scope, err := e.scope(x)
-	if err != nil {
-		e.reject("scope.", err, e.pointsInScope(x))
+	e.at = place{x.from, e.at.resource, i, -1, -1}
+	scope := e.enterScope(x, e.pointsIn)
+	if scope == nil {
 		return nil
 	}
 	e.rec.SetScope(scope)
 	return e.each(x, tagItems, e.metric)
 }
 
-func (e *MetricsEncoder) pointsInScope(x extent) (n int) {
+// pointsIn returns how many points the ScopeMetrics in x has.
+func (e *MetricsEncoder) pointsIn(x extent) (n int) {
+	if _, err := e.identify(x); err != nil {
+		return 0
+	}
 	e.each(x, tagItems, func(_ int, m extent) error {
-		n += e.describe(m).points
+		d, _ := e.describe(m)
+		n += d.points
 		return nil
 	})
 	return n
@@ -115,18 +108,22 @@ type description struct {
 	monotonic   bool
 }
 
-// describe returns the description of the Metric in x, and puts what identifies
-// it into e.key.
-func (e *MetricsEncoder) describe(x extent) (d description) {
-	b := e.b[:x.to]
+// describe checks the Metric in x, but for what is in its points, and returns the
+// description. What identifies the metric is put into e.key.
+func (e *MetricsEncoder) describe(x extent) (d description, err error) {
 	e.key = e.key[:0]
+	if err := e.check(e.b, x, metricShape); err != nil {
+		return d, err
+	}
+	b := e.b[:x.to]
+	var shape *shape
 	for at := x.from; at < x.to; {
 		tag, start := varint(b, at)
 		next := skip(b, start, tag)
 		switch tag {
 		case tagGauge, tagSum, tagHistogram, tagExponential, tagSummary:
-			d.kind = tag
-			d.data.from, d.data.to = run(b, start)
+			d.kind, shape = tag, dataShapes[tag>>3]
+			d.data = stretch(b, start)
 		default:
 			e.key = append(e.key, b[at:next]...)
 		}
@@ -134,33 +131,52 @@ func (e *MetricsEncoder) describe(x extent) (d description) {
 	}
 	b = e.b[:d.data.to]
 	for at := d.data.from; at < d.data.to; {
+		field := at
 		if b[at] == tagPoint {
 			d.points++
-			at = stretch(b, at+1).to
-			continue
+			_, at = run(b, at+1)
+		} else if at, err = e.describeField(&d, b, at, shape); err != nil {
+			return d, err
 		}
-		var tag, n uint64
-		tag, at = varint(b, at)
-		switch {
-		case tag == tagPoint: // in more bytes than it needs
-			d.points++
-			at = stretch(b, at).to
-		case tag == tagTemporality && d.kind != tagGauge && d.kind != tagSummary:
-			n, at = varint(b, at)
-			d.temporality = int32(n)
-		case tag == tagMonotonic && d.kind == tagSum:
-			n, at = varint(b, at)
-			d.monotonic = n != 0
-		default:
-			at = skip(b, at, tag)
+		if at < 0 {
+			return d, &damage{field, broken}
 		}
 	}
-	return d
+	return d, nil
+}
+
+// describeField takes a field of the data that is no point. It returns the offset
+// behind it.
+func (e *MetricsEncoder) describeField(d *description, b []byte, at int, s *shape) (int, error) {
+	tag, start := firmTag(b, at)
+	if start < 0 {
+		return -1, nil
+	}
+	next := skip(b, start, tag)
+	if next < 0 {
+		return -1, nil
+	}
+	if err := e.check(b, extent{at, next}, s); err != nil {
+		return -1, err
+	}
+	switch n, _ := longVarint(b, start); {
+	case tag == tagPoint: // with a tag in more bytes than it needs
+		d.points++
+	case tag == tagTemporality && d.kind != tagGauge && d.kind != tagSummary:
+		d.temporality = int32(n)
+	case tag == tagMonotonic && d.kind == tagSum:
+		d.monotonic = n != 0
+	}
+	return next, nil
 }
 
 func (e *MetricsEncoder) metric(i int, x extent) error {
 	e.at.offset, e.at.metric, e.at.item = x.from, i, -1
-	d := e.describe(x)
+	d, err := e.describe(x)
+	if err != nil {
+		e.reject("", err, d.points)
+		return nil
+	}
 	if d.points == 0 {
 		e.losses.EmptyContainers++
 		return nil
@@ -172,7 +188,7 @@ func (e *MetricsEncoder) metric(i int, x extent) error {
 	if e.base == nil {
 		v := otelstef.NewMetric()
 		if err := e.inKey(func() error { return e.fillMetric(v, &d, length) }); err != nil {
-			e.reject("", err, d.points)
+			e.reject("metric.", err, d.points)
 			return nil
 		}
 		e.base = e.metrics.add(e.key, v)

@@ -44,8 +44,7 @@ func (s *shape) with(fields ...field) *shape {
 }
 
 // The shapes of what is checked at one go. Attributes are bytes in all of them
-// but their own, pairShape. So are items and what stands for a container, such
-// as a Resource, in the shapes of whole messages.
+// but their own, pairShape.
 var (
 	pairShape, valueShape = valueShapes()
 
@@ -65,10 +64,6 @@ var (
 		field{3, actBytes, "attributes", nil},
 		field{4, actVarint, "dropped_attributes_count", nil},
 	)
-
-	metricsShape = containers("metrics", field{2, actMessage, "metrics", metricShape()})
-	tracesShape  = containers("spans", field{2, actBytes, "spans", nil})
-	logsShape    = containers("logs", field{2, actBytes, "log_records", nil})
 )
 
 // valueShapes returns the shapes of KeyValue and AnyValue.
@@ -92,35 +87,27 @@ func valueShapes() (pair, value *shape) {
 	return pair, value
 }
 
-// containers returns the shape of the message of a signal.
-func containers(signal string, items field) *shape {
-	return newShape(field{1, actMessage, "resource_" + signal, newShape(
-		field{1, actBytes, "resource", nil},
-		field{2, actMessage, "scope_" + signal, newShape(
-			field{1, actBytes, "scope", nil},
-			items,
-			field{3, actBytes, "schema_url", nil},
-		)},
-		field{3, actBytes, "schema_url", nil},
-	)})
-}
+// metricShape is the shape of a Metric.
+var metricShape = newShape(
+	field{1, actBytes, "name", nil},
+	field{2, actBytes, "description", nil},
+	field{3, actBytes, "unit", nil},
+	field{5, actBytes, "gauge", nil},
+	field{7, actBytes, "sum", nil},
+	field{9, actBytes, "histogram", nil},
+	field{10, actBytes, "exponential_histogram", nil},
+	field{11, actBytes, "summary", nil},
+	field{12, actBytes, "metadata", nil},
+)
 
-// metricShape returns the shape of a Metric.
-func metricShape() *shape {
-	points := field{1, actBytes, "data_points", nil}
+// dataShapes are the shapes of the data of a Metric, by field number.
+var dataShapes = func() [12]*shape {
+	points := newShape(field{1, actBytes, "data_points", nil})
 	temporality := field{2, actVarint, "aggregation_temporality", nil}
-	return newShape(
-		field{1, actBytes, "name", nil},
-		field{2, actBytes, "description", nil},
-		field{3, actBytes, "unit", nil},
-		field{5, actMessage, "gauge", newShape(points)},
-		field{7, actMessage, "sum", newShape(points, temporality, field{3, actVarint, "is_monotonic", nil})},
-		field{9, actMessage, "histogram", newShape(points, temporality)},
-		field{10, actMessage, "exponential_histogram", newShape(points, temporality)},
-		field{11, actMessage, "summary", newShape(points)},
-		field{12, actBytes, "metadata", nil},
-	)
-}
+	histogram := newShape(field{1, actBytes, "data_points", nil}, temporality)
+	sum := newShape(field{1, actBytes, "data_points", nil}, temporality, field{3, actVarint, "is_monotonic", nil})
+	return [12]*shape{5: points, 7: sum, 9: histogram, 10: histogram, 11: points}
+}()
 
 // The shapes of items.
 var (

@@ -32,7 +32,7 @@ func NewTracesEncoder(w *otelstef.SpansWriter) *TracesEncoder {
 // message, in their order. It does not flush the writer, and keeps no reference
 // to b. Its errors are as those of MetricsEncoder.EncodeOTLP.
 func (e *TracesEncoder) EncodeOTLP(b []byte) error {
-	if err := e.start(b, tracesShape); err != nil {
+	if err := e.start(b); err != nil {
 		return err
 	}
 	return e.finish(e.items(e.rec, e.item))

@@ -49,6 +49,20 @@ func longVarint(b []byte, at int) (v uint64, next int) {
 	return 0, -1
 }
 
+// firmTag reads the tag at b[at:]. It returns the offset behind it, or -1 if there
+// is none.
+func firmTag(b []byte, at int) (tag uint64, next int) {
+	if b[at] < 0x80 {
+		tag, next = uint64(b[at]), at+1
+	} else {
+		tag, next = longVarint(b, at)
+	}
+	if tag < 1<<3 || tag > maxTag {
+		return tag, -1
+	}
+	return tag, next
+}
+
 // run reads the length at b[at:] and returns where the bytes begin and end, or
 // -1 if they are not all there.
 func run(b []byte, at int) (from, to int) {
