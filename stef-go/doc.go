@@ -43,8 +43,8 @@
 // writer's record since it was last written, in a reader's record with the
 // record that was read. It tells of a value inside of another only if the
 // field of the other is modified, too; a value that was not touched keeps what
-// it told before. A consumer that asks for Modified can skip the work for what
-// is the same as in the record before.
+// it told before; a shared value (see below) tells nothing. A consumer that asks
+// for Modified can skip the work for what is the same as in the record before.
 //
 // # Shared values
 //
@@ -70,7 +70,9 @@
 // one. The same records with the same options give the same bytes.
 //
 // Writers and readers can write and read in an older schema (WithSchema), and
-// readers refuse a newer one. All readers are strict and bounded by Limits, and
+// readers refuse a newer one. A writer refuses a record with a multimap that is
+// too long for the format, but not one that nests deeper than the Depth a reader
+// allows; who writes data of unknown depth has to look. All readers are strict and bounded by Limits, and
 // say where a stream is wrong (FormatError). Nothing here starts goroutines,
 // logs, or panics on what it reads.
 //
