@@ -44,7 +44,6 @@ func TestUnsortedRecordsOfTheReference(t *testing.T) {
 		requireSame(t, stefpdata.Ordered, realMetrics(t, set), decodeMetrics(t, stream))
 	}
 	f("hipstershop-otelmetrics.parts.unsorted.none.stef", hipstershop)
-	f("hostandcollector-otelmetrics.parts.unsorted.zstd.stef", hostandcollector)
 	f("hostandcollector-otelmetrics.one.unsorted.zstd.stef", hostandcollector)
 }
 

@@ -4,7 +4,9 @@
 package stefpdata_test
 
 import (
+	"crypto/sha256"
 	"errors"
+	"fmt"
 	"io"
 	"testing"
 
@@ -19,25 +21,38 @@ import (
 
 var modes = []stefpdata.Mode{stefpdata.Sorted, stefpdata.Ordered}
 
-// What comes back from a stream is what went in.
+// What comes back from a stream is what went in, and that is left as it was.
 func TestRealMetricsComeBack(t *testing.T) {
-	f := func(name string, mds []pmetric.Metrics) {
-		for _, mode := range modes {
-			t.Run(name+"/"+mode.String(), func(t *testing.T) {
-				before := oneBatch(mds)
-				requireSame(t, mode, mds, decodeMetrics(t, encodeMetrics(t, mds, mode)))
-				requireSame(t, mode, mds, decodeMetrics(t,
-					encodeMetrics(t, mds, mode, otelstef.PublishedMetrics(), stef.WithCompression(stef.Zstd)),
-					stefpdata.WithMaxItems(1000)))
-				requireSame(t, stefpdata.Ordered, []pmetric.Metrics{before}, mds)
-			})
-		}
+	f := func(name string, mds []pmetric.Metrics, mode stefpdata.Mode, options ...stef.WriterOption) {
+		t.Run(fmt.Sprint(name, "/", mode), func(t *testing.T) {
+			before := marshalAll(t, mds)
+			stream := encodeMetrics(t, mds, mode, options...)
+			require.Equal(t, before, marshalAll(t, mds))
+			requireSame(t, mode, mds, decodeMetrics(t, stream, stefpdata.WithMaxItems(10_000)))
+		})
 	}
-	f("recorded", recordedMetrics(t))
+	published, zstd := otelstef.PublishedMetrics(), stef.WithCompression(stef.Zstd)
+	for _, mode := range modes {
+		f("recorded, full", recordedMetrics(t), mode)
+		f("recorded, published", recordedMetrics(t), mode, published, zstd)
+	}
 	t.Run("real", func(t *testing.T) {
-		f(hipstershop, realMetrics(t, hipstershop))
-		f(hostandcollector, realMetrics(t, hostandcollector))
+		f(hipstershop, realMetrics(t, hipstershop), stefpdata.Sorted, zstd)
+		f(hipstershop, realMetrics(t, hipstershop), stefpdata.Ordered, published)
+		f(hostandcollector, realMetrics(t, hostandcollector), stefpdata.Sorted, published)
+		f(hostandcollector, realMetrics(t, hostandcollector), stefpdata.Ordered, zstd)
 	})
+}
+
+func marshalAll(tb testing.TB, mds []pmetric.Metrics) (sum [sha256.Size]byte) {
+	h := sha256.New()
+	for _, md := range mds {
+		data, err := (&pmetric.ProtoMarshaler{}).MarshalMetrics(md)
+		require.NoError(tb, err)
+		h.Write(data)
+	}
+	h.Sum(sum[:0])
+	return sum
 }
 
 // Whatever pdata can say comes back, through any framing and compression.
