@@ -58,7 +58,6 @@ func TestSpansBeyondLimits(t *testing.T) {
 				require.Equal(t, at.Point >= 0, strings.Contains(err.Error(), "span 1"))
 			}
 			require.NoError(t, w.Close())
-			spans = ptrace.NewSpanSlice()
 			for _, td := range decodeTraces(t, out.Bytes()) {
 				require.Equal(t, 2*left, td.SpanCount())
 			}
