@@ -6,29 +6,40 @@ package stefotlp
 import (
 	"fmt"
 	"math"
+	"unsafe"
 
 	"github.com/otelstef/stef/stef-go/otelstef"
 )
 
-// body gives dst the body of a log record. A text goes out as it is: taking
-// texts apart into templates takes longer than all the rest.
+// body gives dst the body of a log record, after a check. A text goes out as it
+// is: taking texts apart into templates takes longer than all the rest.
+//
+// Such a text is not copied before it is copied into the stream. The record has
+// to let go of it before the message ends; see letGo.
 //
 // spec: #otlp-logs
-func (p *parser) body(dst *otelstef.LogBody, c choice) error {
+func (e *LogsEncoder) body(dst *otelstef.LogBody, c choice) error {
 	switch c.tag {
 	case 0:
 		dst.SetType(otelstef.LogBodyTypeNone)
 		return nil
 	case tagString:
-		if err := p.take(c.to - c.from); err != nil {
+		if err := e.take(c.to - c.from); err != nil {
 			return err
 		}
-		if b := p.b[c.from:c.to]; dst.Type() != otelstef.LogBodyTypeString || dst.String() != string(b) {
-			dst.SetString(string(b))
-		}
+		b := e.b[c.from:c.to]
+		dst.SetString(unsafe.String(unsafe.SliceData(b), len(b)))
 		return nil
 	}
-	return p.bodyValue(dst.SetValue(), c, 0)
+	return e.bodyValue(dst.SetValue(), c, 0)
+}
+
+// letGo takes a text out of the record that is in the memory of the message.
+// Bodies are in no dictionary, so nothing else holds it.
+func (e *LogsEncoder) letGo() {
+	if body := e.rec.Record().Body(); body.Type() == otelstef.LogBodyTypeString {
+		body.SetType(otelstef.LogBodyTypeNone)
+	}
 }
 
 // bodyValue is value for the values in bodies.

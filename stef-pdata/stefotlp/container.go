@@ -316,6 +316,30 @@ func (e *encoder) fillScope(v *otelstef.Scope, x, url extent) error {
 	return nil
 }
 
+// unusual sets a record from the item in x when f, which takes items as they come
+// nearly always, stumbled over it: it is damaged, or some of its tags have more
+// bytes than they need.
+func (e *encoder) unusual(x extent, s *shape, f func(x extent) error) error {
+	if err := e.check(e.b, x, s); err != nil {
+		return err
+	}
+	var plain []byte
+	for at := x.from; at < x.to; {
+		tag, start := varint(e.b, at)
+		at = skip(e.b[:x.to], start, tag)
+		plain = append(appendVarint(plain, tag), e.b[start:at]...)
+	}
+	if len(plain) == x.to-x.from {
+		return &damage{x.from, broken}
+	}
+	b := e.b
+	e.b, e.held = plain, e.held[:0]
+	e.begin()
+	err := f(extent{0, len(plain)})
+	e.b, e.held = b, e.held[:0]
+	return err
+}
+
 // id returns what the record has for an id of n bytes. It is raw, or
 // hexadecimal text that is put into the buffer, and empty if it is unset.
 //

@@ -28,13 +28,15 @@ func (e *LogsEncoder) EncodeOTLP(b []byte) error {
 	if err := e.start(b); err != nil {
 		return err
 	}
-	return e.finish(e.items(e.rec, e.item))
+	err := e.items(e.rec, e.item)
+	e.letGo()
+	return e.finish(err)
 }
 
 // item writes the log record in x.
 func (e *LogsEncoder) item(i int, x extent) error {
 	e.begin()
-	if err := e.record(e.rec.Record(), x); err != nil {
+	if err := e.record(x); err != nil {
 		e.at.offset, e.at.item = x.from, i
 		e.reject("", err, 1)
 		return nil
@@ -42,61 +44,69 @@ func (e *LogsEncoder) item(i int, x extent) error {
 	return e.w.Write()
 }
 
-// record sets a log record. The observed time goes out as it is and a text body
-// without a template.
+// record sets the log record from the LogRecord in x, which it checks on the way.
+// The observed time goes out as it is and a text body without a template.
 //
 // spec: #otlp-logs
-func (e *LogsEncoder) record(dst *otelstef.LogRecord, x extent) error {
-	if err := e.check(e.b, x, recordShape); err != nil {
-		return err
-	}
+func (e *LogsEncoder) record(x extent) error {
 	var trace, span, severityText, eventName extent
 	var time, observed, severity, dropped uint64
 	var flags uint32
 	var body choice
-	b := e.b[:x.to]
-	for at := x.from; at < x.to; {
+	b, at := e.b[:x.to], x.from
+	for uint(at) < uint(x.to) {
 		field := at
-		tag := uint64(b[at])
-		if at++; tag >= 0x80 {
-			tag, at = longVarint(b, field)
-		}
+		tag := b[at]
+		at++
 		switch tag {
 		case 6<<3 | wireBytes:
 			at = e.itemPair(b, field)
-		case 1<<3 | wireFixed64:
-			time = fixed64(b, at)
+		case 1<<3 | wireFixed64, 11<<3 | wireFixed64:
+			if x.to-at < 8 {
+				return e.unusual(x, recordShape, e.record)
+			}
+			if tag == 1<<3|wireFixed64 {
+				time = fixed64(b, at)
+			} else {
+				observed = fixed64(b, at)
+			}
 			at += 8
-		case 11<<3 | wireFixed64:
-			observed = fixed64(b, at)
-			at += 8
-		case 2<<3 | wireVarint:
-			severity, at = varint(b, at)
-		case 3<<3 | wireBytes:
-			severityText = stretch(b, at)
-			at = severityText.to
-		case 5<<3 | wireBytes:
-			value := stretch(b, at)
-			body = e.choose(value, body)
-			at = value.to
-		case 7<<3 | wireVarint:
-			dropped, at = varint(b, at)
 		case 8<<3 | wireFixed32:
+			if x.to-at < 4 {
+				return e.unusual(x, recordShape, e.record)
+			}
 			flags = fixed32(b, at)
 			at += 4
+		case 2<<3 | wireVarint:
+			severity, at = longVarint(b, at)
+		case 7<<3 | wireVarint:
+			dropped, at = longVarint(b, at)
+		case 3<<3 | wireBytes:
+			severityText.from, severityText.to = run(b, at)
+			at = severityText.to
+		case tagBody:
+			var value extent
+			value.from, value.to = run(b, at)
+			if at = value.to; at >= 0 {
+				body, at = e.bodyChoice(value, body)
+			}
 		case 9<<3 | wireBytes:
-			trace = stretch(b, at)
+			trace.from, trace.to = run(b, at)
 			at = trace.to
 		case 10<<3 | wireBytes:
-			span = stretch(b, at)
+			span.from, span.to = run(b, at)
 			at = span.to
 		case 12<<3 | wireBytes:
-			eventName = stretch(b, at)
+			eventName.from, eventName.to = run(b, at)
 			at = eventName.to
 		default:
-			at = skip(b, at, tag)
+			at = e.stray(b, field, recordShape)
 		}
 	}
+	if at != x.to {
+		return e.unusual(x, recordShape, e.record)
+	}
+	dst := e.rec.Record()
 	dst.SetTime(time)
 	dst.UnsetObservedDelta()
 	dst.SetObservedTime(observed)
@@ -124,4 +134,20 @@ func (e *LogsEncoder) record(dst *otelstef.LogRecord, x extent) error {
 		return inField("attributes", err)
 	}
 	return nil
+}
+
+// bodyChoice checks the AnyValue in x and returns what it holds, or what was
+// there before if it holds nothing, and the offset behind it or -1.
+func (e *LogsEncoder) bodyChoice(x extent, before choice) (choice, int) {
+	if x.to-x.from >= 2 && e.b[x.from] == tagString {
+		var c choice
+		if c.from, c.to = run(e.b[:x.to], x.from+1); c.to == x.to {
+			c.tag = tagString
+			return c, x.to
+		}
+	}
+	if err := e.check(e.b, x, valueShape); err != nil {
+		return before, -1
+	}
+	return e.choose(x, before), x.to
 }

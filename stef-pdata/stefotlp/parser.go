@@ -185,40 +185,62 @@ func (p *parser) attributes(dst *otelstef.Attributes) error {
 
 // pair sets one attribute, after a check.
 func (p *parser) pair(dst *otelstef.Attributes, i int, x extent) error {
-	if key, text, ok := p.textPair(x); ok {
+	key, v, ok := p.plainPair(x)
+	if ok && p.b[v.from] == tagString && int(p.b[v.from+1]) == v.to-v.from-2 {
 		k := p.again(dst.Key(i), key)
-		dst.SetString(i, k, p.again(dst.Value(i).String(), text))
-		p.left -= len(k) + text.to - text.from
+		dst.SetString(i, k, p.again(dst.Value(i).String(), extent{v.from + 2, v.to}))
+		p.left -= len(k) + v.to - v.from
 		if p.left < 0 {
 			return p.take(0)
 		}
 		return nil
 	}
-	if err := p.check(p.b, x, pairShape); err != nil {
-		return inField(fmt.Sprintf("[%d].", i), err)
+	return p.otherPair(dst, i, x, key, v, ok)
+}
+
+// otherPair sets an attribute that is no text, or not as plain as most are.
+func (p *parser) otherPair(dst *otelstef.Attributes, i int, x, key, v extent, plain bool) error {
+	var c choice
+	if plain {
+		c, plain = plainNumber(p.b, v)
 	}
-	key, c := p.keyValue(x)
+	if !plain {
+		if err := p.check(p.b, x, pairShape); err != nil {
+			return inField(fmt.Sprintf("[%d].", i), err)
+		}
+		key, c = p.keyValue(x)
+	}
 	k := p.again(dst.Key(i), key)
 	p.left -= len(k)
-	dst.SetKey(i, k)
-	if err := p.value(dst.Value(i), c, 0); err != nil {
-		return inField(fmt.Sprintf("[%q]", shorten(p.b[key.from:key.to])), err)
+	switch c.tag {
+	case tagInt:
+		dst.SetInt64(i, k, int64(c.number))
+	case tagDouble:
+		dst.SetFloat64(i, k, math.Float64frombits(c.number))
+	case tagBool:
+		dst.SetBool(i, k, c.number != 0)
+	default:
+		dst.SetKey(i, k)
+		if err := p.value(dst.Value(i), c, 0); err != nil {
+			return inField(fmt.Sprintf("[%q]", shorten(p.b[key.from:key.to])), err)
+		}
 	}
 	return p.take(0)
 }
 
-// textPair returns the key and the text of a KeyValue in x that is as nearly all
-// are: both fields once, in either order, a text in the value, and lengths of
-// one byte.
-func (p *parser) textPair(x extent) (key, text extent, ok bool) {
+// plainPair returns where the key and the AnyValue of a KeyValue are that is as
+// nearly all are: both fields once, in either order, with lengths of one byte and
+// a value of two bytes or more. Such a KeyValue needs no other check but that of
+// its value.
+func (p *parser) plainPair(x extent) (key, value extent, ok bool) {
 	b := p.b[x.from:x.to]
 	if len(b) < 6 || len(b) > 0x7f {
-		return key, text, false
+		return key, value, false
 	}
 	keyAt, valueAt := 0, 0
 	switch second := 2 + int(b[1]); {
 	case second > len(b)-2:
-		return key, text, false
+		return key, value, false
 	case b[0] == tagKey:
 		valueAt = second
 	default:
@@ -226,10 +248,37 @@ func (p *parser) textPair(x extent) (key, text extent, ok bool) {
 	}
 	keyEnd := keyAt + 2 + int(b[keyAt+1])
 	valueEnd := valueAt + 2 + int(b[valueAt+1])
-	if b[keyAt] != tagKey || b[valueAt] != tagValue || max(keyEnd, valueEnd) != len(b) || valueEnd-valueAt < 4 ||
-		b[valueAt+2] != tagString || valueAt+4+int(b[valueAt+3]) != valueEnd {
-		return key, text, false
+	if b[keyAt] != tagKey || b[valueAt] != tagValue || max(keyEnd, valueEnd) != len(b) || valueEnd-valueAt < 4 {
+		return key, value, false
 	}
-	key = extent{x.from + keyAt + 2, x.from + keyEnd}
-	return key, extent{x.from + valueAt + 4, x.from + valueEnd}, true
+	return extent{x.from + keyAt + 2, x.from + keyEnd}, extent{x.from + valueAt + 2, x.from + valueEnd}, true
+}
+
+// plainNumber returns what the AnyValue in x, of two bytes or more, holds if that
+// is one field that is a number or a truth value.
+func plainNumber(b []byte, x extent) (c choice, ok bool) {
+	c.tag = uint64(b[x.from])
+	switch at := x.from + 1; c.tag {
+	case tagBool, tagInt:
+		var next int
+		c.number, next = longVarint(b[:x.to], at)
+		return c, next == x.to
+	case tagDouble:
+		if x.to-at == 8 {
+			c.number = fixed64(b, at)
+			return c, true
+		}
+	}
+	return c, false
+}
+
+// stray skips the field at b[at:], with a tag that none of the fields has that an
+// item is made of. It returns the offset behind it, or -1 if it is damaged.
+func (p *parser) stray(b []byte, at int, s *shape) int {
+	tag, next := firmTag(b, at)
+	if next < 0 || tag < uint64(len(s.acts)) && s.acts[tag] != actUnknown {
+		return -1
+	}
+	p.unknown++
+	return skip(b, next, tag)
 }

@@ -169,6 +169,24 @@ var (
 		field{7, actBytes, "attributes", nil},
 		field{8, actVarint, "flags", nil},
 	)
+	eventShape = newShape(
+		field{1, actFixed64, "time_unix_nano", nil},
+		field{2, actBytes, "name", nil},
+		field{3, actBytes, "attributes", nil},
+		field{4, actVarint, "dropped_attributes_count", nil},
+	)
+	linkShape = newShape(
+		field{1, actBytes, "trace_id", nil},
+		field{2, actBytes, "span_id", nil},
+		field{3, actBytes, "trace_state", nil},
+		field{4, actBytes, "attributes", nil},
+		field{5, actVarint, "dropped_attributes_count", nil},
+		field{6, actFixed32, "flags", nil},
+	)
+	statusShape = newShape(
+		field{2, actBytes, "message", nil},
+		field{3, actVarint, "code", nil},
+	)
 	spanShape = newShape(
 		field{1, actBytes, "trace_id", nil},
 		field{2, actBytes, "span_id", nil},
@@ -180,26 +198,11 @@ var (
 		field{8, actFixed64, "end_time_unix_nano", nil},
 		field{9, actBytes, "attributes", nil},
 		field{10, actVarint, "dropped_attributes_count", nil},
-		field{11, actMessage, "events", newShape(
-			field{1, actFixed64, "time_unix_nano", nil},
-			field{2, actBytes, "name", nil},
-			field{3, actBytes, "attributes", nil},
-			field{4, actVarint, "dropped_attributes_count", nil},
-		)},
+		field{11, actMessage, "events", eventShape},
 		field{12, actVarint, "dropped_events_count", nil},
-		field{13, actMessage, "links", newShape(
-			field{1, actBytes, "trace_id", nil},
-			field{2, actBytes, "span_id", nil},
-			field{3, actBytes, "trace_state", nil},
-			field{4, actBytes, "attributes", nil},
-			field{5, actVarint, "dropped_attributes_count", nil},
-			field{6, actFixed32, "flags", nil},
-		)},
+		field{13, actMessage, "links", linkShape},
 		field{14, actVarint, "dropped_links_count", nil},
-		field{15, actMessage, "status", newShape(
-			field{2, actBytes, "message", nil},
-			field{3, actVarint, "code", nil},
-		)},
+		field{15, actMessage, "status", statusShape},
 		field{16, actFixed32, "flags", nil},
 	)
 	recordShape = newShape(

@@ -120,14 +120,15 @@ func (d *TracesDecoder) span(s *otelstef.Span) error {
 		dst = end(dst, statusAt, roomPart)
 	}
 	if flags := s.Flags(); flags != 0 {
-		dst = binary.LittleEndian.AppendUint32(append(dst, spanFlagsTag[:]...), uint32(flags))
+		dst = binary.LittleEndian.AppendUint32(append(dst, spanFlagsTag&0xff, spanFlagsTag>>8), uint32(flags))
 	}
 	d.out = end(dst, at, roomItem)
 	return nil
 }
 
-// spanFlagsTag is the only tag of two bytes.
-var spanFlagsTag = [...]byte{(16<<3|wireFixed32)&0x7f | 0x80, (16<<3 | wireFixed32) >> 7}
+// spanFlagsTag is the tag of the flags of a span, the only one of two bytes, as
+// it is on the wire, with the first byte last.
+const spanFlagsTag = (16<<3|wireFixed32)&0x7f | 0x80 | 1<<8
 
 // appendIDs appends the trace and span id of a span or link.
 func appendIDs(dst []byte, trace, span []byte) ([]byte, error) {

@@ -41,7 +41,7 @@ func (e *TracesEncoder) EncodeOTLP(b []byte) error {
 // item writes the span in x.
 func (e *TracesEncoder) item(i int, x extent) error {
 	e.begin()
-	if err := e.span(e.rec.Span(), x); err != nil {
+	if err := e.span(x); err != nil {
 		e.at.offset, e.at.item = x.from, i
 		e.reject("", err, 1)
 		return nil
@@ -49,70 +49,80 @@ func (e *TracesEncoder) item(i int, x extent) error {
 	return e.w.Write()
 }
 
-// span sets a span. Every field is set, so what is left of a span that was
-// refused on the way does no harm.
+// span sets the span from the Span in x, which it checks on the way. Every field
+// is set, so what is left of a span that was refused on the way does no harm.
 //
 // spec: #otlp-spans
-func (e *TracesEncoder) span(dst *otelstef.Span, x extent) error {
-	if err := e.check(e.b, x, spanShape); err != nil {
-		return err
-	}
+func (e *TracesEncoder) span(x extent) error {
 	var trace, span, parent, state, name extent
 	var kind, start, stop, dropped, droppedEvents, droppedLinks uint64
 	var flags uint32
 	e.links, e.status = e.links[:0], e.status[:0]
-	b := e.b[:x.to]
-	for at := x.from; at < x.to; {
+	b, at := e.b[:x.to], x.from
+	for uint(at) < uint(x.to) {
 		field := at
-		tag := uint64(b[at])
-		if at++; tag >= 0x80 {
-			tag, at = longVarint(b, field)
-		}
+		tag := b[at]
+		at++
 		switch tag {
 		case 9<<3 | wireBytes:
 			at = e.itemPair(b, field)
 		case 1<<3 | wireBytes:
-			trace = stretch(b, at)
+			trace.from, trace.to = run(b, at)
 			at = trace.to
 		case 2<<3 | wireBytes:
-			span = stretch(b, at)
+			span.from, span.to = run(b, at)
 			at = span.to
 		case 3<<3 | wireBytes:
-			state = stretch(b, at)
+			state.from, state.to = run(b, at)
 			at = state.to
 		case 4<<3 | wireBytes:
-			parent = stretch(b, at)
+			parent.from, parent.to = run(b, at)
 			at = parent.to
 		case 5<<3 | wireBytes:
-			name = stretch(b, at)
+			name.from, name.to = run(b, at)
 			at = name.to
 		case 6<<3 | wireVarint:
-			kind, at = varint(b, at)
-		case 7<<3 | wireFixed64:
-			start = fixed64(b, at)
-			at += 8
-		case 8<<3 | wireFixed64:
-			stop = fixed64(b, at)
+			kind, at = longVarint(b, at)
+		case 7<<3 | wireFixed64, 8<<3 | wireFixed64:
+			if x.to-at < 8 {
+				return e.unusual(x, spanShape, e.span)
+			}
+			if tag == 7<<3|wireFixed64 {
+				start = fixed64(b, at)
+			} else {
+				stop = fixed64(b, at)
+			}
 			at += 8
 		case 10<<3 | wireVarint:
-			dropped, at = varint(b, at)
+			dropped, at = longVarint(b, at)
 		case 11<<3 | wireBytes:
 			at = collect(&e.parts, b, at)
 		case 12<<3 | wireVarint:
-			droppedEvents, at = varint(b, at)
+			droppedEvents, at = longVarint(b, at)
 		case 13<<3 | wireBytes:
 			at = collect(&e.links, b, at)
 		case 14<<3 | wireVarint:
-			droppedLinks, at = varint(b, at)
+			droppedLinks, at = longVarint(b, at)
 		case 15<<3 | wireBytes:
 			at = collect(&e.status, b, at)
-		case 16<<3 | wireFixed32:
-			flags = fixed32(b, at)
-			at += 4
+		case spanFlagsTag & 0xff:
+			if x.to-at < 5 || b[at] != spanFlagsTag>>8 {
+				at = e.stray(b, field, spanShape)
+				break
+			}
+			flags = fixed32(b, at+1)
+			at += 5
 		default:
-			at = skip(b, at, tag)
+			at = e.stray(b, field, spanShape)
 		}
 	}
+	if at != x.to {
+		return e.unusual(x, spanShape, e.span)
+	}
+	if err := e.checkParts(); err != nil {
+		return err
+	}
+	dst := e.rec.Span()
 	if err := e.spanIDs(dst, trace, span, parent); err != nil {
 		return err
 	}
@@ -137,6 +147,22 @@ func (e *TracesEncoder) span(dst *otelstef.Span, x extent) error {
 		return inField("name, trace_state or status.message", err)
 	}
 	e.dropped(dst, uint32(droppedEvents), uint32(droppedLinks))
+	return nil
+}
+
+// checkParts checks the messages in a span but for its attributes.
+func (e *TracesEncoder) checkParts() error {
+	for _, parts := range [...]struct {
+		name  string
+		list  []extent
+		shape *shape
+	}{{"events", e.parts, eventShape}, {"links", e.links, linkShape}, {"status", e.status, statusShape}} {
+		for _, x := range parts.list {
+			if err := e.check(e.b, x, parts.shape); err != nil {
+				return inField(parts.name+".", err)
+			}
+		}
+	}
 	return nil
 }
 
