@@ -171,8 +171,8 @@ func (d *MetricsDecoder) summary(rec *otelstef.Metrics) {
 	d.out = end(dst, at, roomItem)
 }
 
-// appendExemplars appends the exemplars of a point to d.exemplars. Summaries
-// have none.
+// appendExemplars appends the exemplars of a point to d.exemplars. Summaries have
+// none, so those of a summary are only looked at.
 func (d *MetricsDecoder) appendExemplars(typ otelstef.MetricType, p *otelstef.Point) error {
 	tag := byte(5<<3 | wireBytes)
 	switch typ {
@@ -180,8 +180,6 @@ func (d *MetricsDecoder) appendExemplars(typ otelstef.MetricType, p *otelstef.Po
 		tag = 8<<3 | wireBytes
 	case otelstef.MetricTypeExpHistogram:
 		tag = 11<<3 | wireBytes
-	case otelstef.MetricTypeSummary:
-		return nil
 	}
 	dst := d.exemplars
 	for i := range p.Exemplars().Len() {
@@ -204,6 +202,8 @@ func (d *MetricsDecoder) appendExemplars(typ otelstef.MetricType, p *otelstef.Po
 		dst = d.appendAttributes(dst, 7<<3|wireBytes, x.FilteredAttributes())
 		dst = end(dst, at, roomPart)
 	}
-	d.exemplars = dst
+	if typ != otelstef.MetricTypeSummary {
+		d.exemplars = dst
+	}
 	return nil
 }
