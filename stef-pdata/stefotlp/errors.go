@@ -56,7 +56,8 @@ type ItemError struct {
 	// Those below a container that is bad as a whole are -1, and Metric is where
 	// there are none.
 	Resource, Scope, Metric, Item int
-	// Items is how many items were left out.
+	// Items is how many items were left out, as far as the damage lets them be
+	// counted.
 	Items int
 	// Field is the field that is bad, from the item or container down.
 	Field string

@@ -96,7 +96,7 @@ func sameMetricsDecoded(tb testing.TB, stream []byte) {
 	require.NoError(tb, err)
 	b, err := otelstef.NewMetricsReader(bytes.NewReader(stream))
 	require.NoError(tb, err)
-	pdata, direct := stefpdata.NewMetricsDecoder(a), stefotlp.NewMetricsDecoder(b)
+	pdata, direct := stefpdata.NewMetricsDecoder(a, stefpdata.WithMaxItems(maxItems)), stefotlp.NewMetricsDecoder(b, stefotlp.WithMaxItems(maxItems))
 	same(tb, pdata.Decode, direct.AppendOTLP, (&pmetric.ProtoUnmarshaler{}).UnmarshalMetrics, canon.DiffOrderedMetrics)
 }
 
@@ -142,7 +142,7 @@ func sameTracesDecoded(tb testing.TB, stream []byte) {
 	require.NoError(tb, err)
 	b, err := otelstef.NewSpansReader(bytes.NewReader(stream))
 	require.NoError(tb, err)
-	pdata, direct := stefpdata.NewTracesDecoder(a), stefotlp.NewTracesDecoder(b)
+	pdata, direct := stefpdata.NewTracesDecoder(a, stefpdata.WithMaxItems(maxItems)), stefotlp.NewTracesDecoder(b, stefotlp.WithMaxItems(maxItems))
 	same(tb, pdata.Decode, direct.AppendOTLP, (&ptrace.ProtoUnmarshaler{}).UnmarshalTraces, canon.DiffOrderedTraces)
 }
 
@@ -179,15 +179,21 @@ func sameLogsDecoded(tb testing.TB, stream []byte) {
 	require.NoError(tb, err)
 	b, err := otelstef.NewLogsReader(bytes.NewReader(stream))
 	require.NoError(tb, err)
-	pdata, direct := stefpdata.NewLogsDecoder(a), stefotlp.NewLogsDecoder(b)
+	pdata, direct := stefpdata.NewLogsDecoder(a, stefpdata.WithMaxItems(maxItems)), stefotlp.NewLogsDecoder(b, stefotlp.WithMaxItems(maxItems))
 	same(tb, pdata.Decode, direct.AppendOTLP, (&plog.ProtoUnmarshaler{}).UnmarshalLogs, canon.DiffOrderedLogs)
 }
+
+// Bounds of what is read of one stream: a short one can hold very many records.
+const (
+	maxItems = 1000
+	maxCalls = 200
+)
 
 // same requires two decoders to make the same of the stream they read, call by
 // call, and to leave out the same records.
 func same[T any](tb testing.TB, decode func() (T, error), appendOTLP func([]byte) ([]byte, error),
 	unmarshal func([]byte) (T, error), diff func(want, got T) string) {
-	for {
+	for range maxCalls {
 		want, wantErr := decode()
 		b, err := appendOTLP(nil)
 		got, unmarshalErr := unmarshal(b)

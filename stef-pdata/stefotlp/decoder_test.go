@@ -1,0 +1,233 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefotlp_test
+
+import (
+	"bytes"
+	"io"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	stef "github.com/otelstef/stef/stef-go"
+	"github.com/otelstef/stef/stef-go/otelstef"
+	"github.com/otelstef/stef/stef-pdata/stefotlp"
+
+	"github.com/otelstef/stef/internal/fixtures"
+	"github.com/otelstef/stef/internal/teltest/canon"
+)
+
+func TestMaxBytes(t *testing.T) {
+	parts := fixture(t, fixtures.Metrics())
+	stream := encodeMetrics(t, joined(parts))
+	f := func(most, least int) {
+		t.Helper()
+		got := decodeMetrics(t, stream, stefotlp.WithMaxBytes(most))
+		require.Greater(t, len(got), least)
+		require.Empty(t, canon.DiffOrderedMetrics(
+			oneMetrics(unmarshalMetrics(t, parts)), oneMetrics(unmarshalMetrics(t, got))))
+	}
+	f(100_000, 5)
+	f(0, oneMetrics(unmarshalMetrics(t, parts)).DataPointCount()-1)
+}
+
+func TestMaxItems(t *testing.T) {
+	stream := encodeLogs(t, joined(fixture(t, fixtures.Logs())))
+	f := func(most, want int) {
+		t.Helper()
+		for _, ld := range unmarshalLogs(t, decodeLogs(t, stream, stefotlp.WithMaxItems(most)))[:3] {
+			require.Equal(t, want, ld.LogRecordCount())
+		}
+	}
+	f(7, 7)
+	f(1, 1)
+	f(0, 1)
+	f(-1, 1)
+}
+
+// A stream that breaks off within a frame gives what came before that.
+func TestBrokenStream(t *testing.T) {
+	stream := encodeTraces(t, fixture(t, fixtures.Traces()))
+	r, err := otelstef.NewSpansReader(bytes.NewReader(stream[:len(stream)-1]))
+	require.NoError(t, err)
+	d := stefotlp.NewTracesDecoder(r)
+	for {
+		b, err := d.AppendOTLP(nil)
+		if err == nil {
+			require.NotEmpty(t, b)
+			continue
+		}
+		require.ErrorIs(t, err, stef.ErrCorrupt)
+		again, sameErr := d.AppendOTLP(nil)
+		require.Empty(t, again)
+		require.Equal(t, err, sameErr)
+		return
+	}
+}
+
+// records writes a stream of records, each changed by one of the functions.
+func metricsRecords(t *testing.T, change ...func(*otelstef.Metrics)) []byte {
+	var out bytes.Buffer
+	w, err := otelstef.NewMetricsWriter(&out)
+	require.NoError(t, err)
+	for _, f := range change {
+		w.Record().Reset()
+		f(w.Record())
+		require.NoError(t, w.Write())
+	}
+	require.NoError(t, w.Close())
+	return out.Bytes()
+}
+
+// left returns the records that a decoder leaves out, and how many bytes it
+// appends for the others.
+func left(t *testing.T, appendOTLP func([]byte) ([]byte, error)) (stefotlp.RecordErrors, int) {
+	t.Helper()
+	b, err := appendOTLP(nil)
+	var left stefotlp.RecordErrors
+	require.ErrorAs(t, err, &left)
+	require.ErrorIs(t, err, stefotlp.ErrRecord)
+	_, err = appendOTLP(nil)
+	require.ErrorIs(t, err, io.EOF)
+	return left, len(b)
+}
+
+func TestMetricsRecordsThatAreNoOTLP(t *testing.T) {
+	f := func(field string, change func(*otelstef.Metrics)) {
+		t.Run(field, func(t *testing.T) {
+			good := func(rec *otelstef.Metrics) { rec.Point().Value().SetInt64(1) }
+			stream := metricsRecords(t, good, change, change, good)
+			r, err := otelstef.NewMetricsReader(bytes.NewReader(stream))
+			require.NoError(t, err)
+			errs, n := left(t, stefotlp.NewMetricsDecoder(r).AppendOTLP)
+			require.Len(t, errs, 1)
+			require.Equal(t, uint64(2), errs.Records())
+			require.Equal(t, []uint64{2, 3}, []uint64{errs[0].First, errs[0].Last})
+			require.Equal(t, field, errs[0].Field)
+			require.Contains(t, errs.Error(), "2 records were left out, the first: records 2 to 3: "+field)
+			require.NotZero(t, n)
+			sameMetricsDecoded(t, stream)
+
+			// Alone it leaves no containers.
+			r, err = otelstef.NewMetricsReader(bytes.NewReader(metricsRecords(t, change)))
+			require.NoError(t, err)
+			errs, n = left(t, stefotlp.NewMetricsDecoder(r).AppendOTLP)
+			require.Contains(t, errs.Error(), "record 1: "+field)
+			require.Zero(t, n)
+		})
+	}
+	const large = 1 << 32
+	f("Resource.DroppedAttributesCount", func(rec *otelstef.Metrics) { rec.Resource().SetDroppedAttributesCount(large) })
+	f("Scope.DroppedAttributesCount", func(rec *otelstef.Metrics) { rec.Scope().SetDroppedAttributesCount(large) })
+	f("Metric.Type", func(rec *otelstef.Metrics) { rec.Metric().SetType(5) })
+	f("Metric.AggregationTemporality", func(rec *otelstef.Metrics) { rec.Metric().SetAggregationTemporality(1 << 31) })
+	f("Point.Flags", func(rec *otelstef.Metrics) { rec.Point().SetFlags(large) })
+	f("Point.Value", func(rec *otelstef.Metrics) { rec.Point().Value().SetHistogram() })
+	exponential := func(change func(*otelstef.ExpHistogramValue)) func(rec *otelstef.Metrics) {
+		return func(rec *otelstef.Metrics) {
+			rec.Metric().SetType(otelstef.MetricTypeExpHistogram)
+			change(rec.Point().Value().SetExpHistogram())
+		}
+	}
+	f("Point.Value.ExpHistogram.Scale", exponential(func(h *otelstef.ExpHistogramValue) { h.SetScale(-large) }))
+	f("Point.Value.ExpHistogram.PositiveBuckets.Offset", exponential(func(h *otelstef.ExpHistogramValue) {
+		h.PositiveBuckets().SetOffset(large)
+	}))
+	f("Point.Value.ExpHistogram.NegativeBuckets.Offset", exponential(func(h *otelstef.ExpHistogramValue) {
+		h.NegativeBuckets().SetOffset(large)
+	}))
+	f("Point.Exemplars[1].SpanID", func(rec *otelstef.Metrics) {
+		rec.Point().Exemplars().SetLen(2)
+		rec.Point().Exemplars().At(1).SetSpanID([]byte("7 bytes"))
+	})
+	f("Point.Exemplars[0].TraceID", func(rec *otelstef.Metrics) {
+		rec.Point().Exemplars().Append().SetTraceID([]byte("no hexadecimal text, though long"))
+	})
+}
+
+func TestSpansThatAreNoOTLP(t *testing.T) {
+	f := func(field string, change func(*otelstef.Spans)) {
+		t.Run(field, func(t *testing.T) {
+			var out bytes.Buffer
+			w, err := otelstef.NewSpansWriter(&out)
+			require.NoError(t, err)
+			change(w.Record())
+			require.NoError(t, w.Write())
+			require.NoError(t, w.Close())
+			r, err := otelstef.NewSpansReader(bytes.NewReader(out.Bytes()))
+			require.NoError(t, err)
+			errs, n := left(t, stefotlp.NewTracesDecoder(r).AppendOTLP)
+			require.Equal(t, field, errs[0].Field)
+			require.Zero(t, n)
+			sameTracesDecoded(t, out.Bytes())
+		})
+	}
+	const large = 1 << 32
+	f("Resource.DroppedAttributesCount", func(rec *otelstef.Spans) { rec.Resource().SetDroppedAttributesCount(large) })
+	f("Span.TraceID", func(rec *otelstef.Spans) { rec.Span().SetTraceID([]byte("short")) })
+	f("Span.SpanID", func(rec *otelstef.Spans) { rec.Span().SetSpanID([]byte("no hex as text..")) })
+	f("Span.ParentSpanID", func(rec *otelstef.Spans) { rec.Span().SetParentSpanID([]byte("long, not too long")) })
+	f("Span.Kind", func(rec *otelstef.Spans) { rec.Span().SetKind(1 << 31) })
+	f("Span.Status.Code", func(rec *otelstef.Spans) { rec.Span().Status().SetCode(1 << 31) })
+	f("Span.Flags", func(rec *otelstef.Spans) { rec.Span().SetFlags(large) })
+	f("Span.DroppedAttributesCount", func(rec *otelstef.Spans) { rec.Span().SetDroppedAttributesCount(large) })
+	f("Span.DroppedEventsCount", func(rec *otelstef.Spans) { rec.Span().SetDroppedEventsCount(large) })
+	f("Span.DroppedLinksCount", func(rec *otelstef.Spans) { rec.Span().SetDroppedLinksCount(large) })
+	f("Span.Events[0].DroppedAttributesCount", func(rec *otelstef.Spans) {
+		rec.Span().Events().Append().SetDroppedAttributesCount(large)
+	})
+	f("Span.Links[0].Flags", func(rec *otelstef.Spans) { rec.Span().Links().Append().SetFlags(large) })
+	f("Span.Links[0].TraceID", func(rec *otelstef.Spans) { rec.Span().Links().Append().SetTraceID([]byte("x")) })
+	f("Span.Links[0].DroppedAttributesCount", func(rec *otelstef.Spans) {
+		rec.Span().Links().Append().SetDroppedAttributesCount(large)
+	})
+}
+
+func TestLogRecordsThatAreNoOTLP(t *testing.T) {
+	f := func(field string, change func(*otelstef.LogRecord)) {
+		t.Run(field, func(t *testing.T) {
+			var out bytes.Buffer
+			w, err := otelstef.NewLogsWriter(&out)
+			require.NoError(t, err)
+			change(w.Record().Record())
+			require.NoError(t, w.Write())
+			require.NoError(t, w.Close())
+			r, err := otelstef.NewLogsReader(bytes.NewReader(out.Bytes()))
+			require.NoError(t, err)
+			errs, n := left(t, stefotlp.NewLogsDecoder(r).AppendOTLP)
+			require.Equal(t, field, errs[0].Field)
+			require.Zero(t, n)
+			sameLogsDecoded(t, out.Bytes())
+		})
+	}
+	const large = 1 << 32
+	f("Record.SeverityNumber", func(r *otelstef.LogRecord) { r.SetSeverityNumber(1 << 31) })
+	f("Record.Flags", func(r *otelstef.LogRecord) { r.SetFlags(large) })
+	f("Record.DroppedAttributesCount", func(r *otelstef.LogRecord) { r.SetDroppedAttributesCount(large) })
+	f("Record.TraceID", func(r *otelstef.LogRecord) { r.SetTraceID([]byte("x")) })
+	f("Record.SpanID", func(r *otelstef.LogRecord) { r.SetSpanID([]byte("x")) })
+	f("Record.Body.Template.Params", func(r *otelstef.LogRecord) { r.Body().SetTemplate().SetTemplate("a\x00b\x00") })
+	f("Record.Body.Template.Params", func(r *otelstef.LogRecord) { r.Body().SetTemplate().Params().SetLen(1) })
+}
+
+// Equal containers that come as several values are one, and bounds are no part of
+// a metric.
+func TestEqualContainersAreOne(t *testing.T) {
+	var change []func(*otelstef.Metrics)
+	for i := range 4 {
+		change = append(change, func(rec *otelstef.Metrics) {
+			metric := otelstef.NewMetric()
+			metric.SetType(otelstef.MetricTypeHistogram)
+			metric.HistogramBounds().SetValues([]float64{float64(i)})
+			rec.SetMetric(metric)
+			rec.SetResource(otelstef.NewResource())
+			rec.SetScope(otelstef.NewScope())
+		})
+	}
+	mds := unmarshalMetrics(t, decodeMetrics(t, metricsRecords(t, change...)))
+	require.Len(t, mds, 1)
+	require.Equal(t, 1, mds[0].MetricCount())
+	require.Equal(t, 4, mds[0].DataPointCount())
+	require.Equal(t, 1, mds[0].ResourceMetrics().At(0).ScopeMetrics().Len())
+}

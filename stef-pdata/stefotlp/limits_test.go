@@ -1,0 +1,277 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefotlp_test
+
+import (
+	"bytes"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	stef "github.com/otelstef/stef/stef-go"
+	"github.com/otelstef/stef/stef-go/otelstef"
+	stefpdata "github.com/otelstef/stef/stef-pdata"
+	"github.com/otelstef/stef/stef-pdata/stefotlp"
+
+	"github.com/otelstef/stef/internal/fixtures"
+)
+
+// fill is something to do to attributes.
+type fill func(pcommon.Map)
+
+func pairs(n int) fill {
+	return func(m pcommon.Map) {
+		for i := range n {
+			m.PutInt(strings.Repeat("k", i), int64(i))
+		}
+	}
+}
+
+func arrays(depth int) fill {
+	return func(m pcommon.Map) {
+		s := m.PutEmptySlice("deep")
+		for range depth - 1 {
+			s = s.AppendEmpty().SetEmptySlice()
+		}
+	}
+}
+
+func maps(depth int) fill {
+	return func(m pcommon.Map) {
+		inner := m.PutEmptyMap("deep")
+		for range depth - 1 {
+			inner = inner.PutEmptyMap("")
+		}
+	}
+}
+
+func bulk(n int) fill {
+	return func(m pcommon.Map) { m.PutStr("key", strings.Repeat("x", n)) }
+}
+
+// message returns a message of three items, of which the second is filled in the
+// part of it that is named.
+func message(tb testing.TB, signal, part string, f fill) []byte {
+	tb.Helper()
+	var b []byte
+	var err error
+	at := func(i int, name string, m pcommon.Map) {
+		if i == 1 && name == part {
+			f(m)
+		}
+	}
+	switch signal {
+	case "metrics":
+		md := pmetric.NewMetrics()
+		for i := range 3 {
+			rm := md.ResourceMetrics().AppendEmpty()
+			at(i, "resource", rm.Resource().Attributes())
+			sm := rm.ScopeMetrics().AppendEmpty()
+			at(i, "scope", sm.Scope().Attributes())
+			m := sm.Metrics().AppendEmpty()
+			at(i, "metric", m.Metadata())
+			p := m.SetEmptyGauge().DataPoints().AppendEmpty()
+			p.SetIntValue(int64(i))
+			at(i, "item", p.Attributes())
+			x := p.Exemplars().AppendEmpty()
+			at(i, "exemplar", x.FilteredAttributes())
+		}
+		b, err = (&pmetric.ProtoMarshaler{}).MarshalMetrics(md)
+	case "traces":
+		td := ptrace.NewTraces()
+		for i := range 3 {
+			rs := td.ResourceSpans().AppendEmpty()
+			at(i, "resource", rs.Resource().Attributes())
+			ss := rs.ScopeSpans().AppendEmpty()
+			at(i, "scope", ss.Scope().Attributes())
+			s := ss.Spans().AppendEmpty()
+			s.SetStartTimestamp(pcommon.Timestamp(i))
+			at(i, "item", s.Attributes())
+			at(i, "event", s.Events().AppendEmpty().Attributes())
+			at(i, "link", s.Links().AppendEmpty().Attributes())
+		}
+		b, err = (&ptrace.ProtoMarshaler{}).MarshalTraces(td)
+	case "logs":
+		ld := plog.NewLogs()
+		for i := range 3 {
+			rl := ld.ResourceLogs().AppendEmpty()
+			at(i, "resource", rl.Resource().Attributes())
+			sl := rl.ScopeLogs().AppendEmpty()
+			at(i, "scope", sl.Scope().Attributes())
+			r := sl.LogRecords().AppendEmpty()
+			r.SetTimestamp(pcommon.Timestamp(i))
+			at(i, "item", r.Attributes())
+			at(i, "body", r.Body().SetEmptyMap())
+		}
+		b, err = (&plog.ProtoMarshaler{}).MarshalLogs(ld)
+	}
+	require.NoError(tb, err)
+	return b
+}
+
+// What exceeds a limit is left out by both paths for the same reason, and the
+// rest is written.
+func TestLimits(t *testing.T) {
+	parts := map[string][]string{
+		"metrics": {"resource", "scope", "metric", "item", "exemplar"},
+		"traces":  {"resource", "scope", "item", "event", "link"},
+		"logs":    {"resource", "scope", "item", "body"},
+	}
+	f := func(name string, within, beyond fill) {
+		for _, s := range signals {
+			for _, part := range parts[s.name] {
+				t.Run(name+"/"+s.name+"/"+part, func(t *testing.T) {
+					b := message(t, s.name, part, within)
+					want, err := s.encodePdata(t, b)
+					require.NoError(t, err)
+					got, err := s.encode(t, b)
+					require.NoError(t, err)
+					s.records(t, want, got)
+					s.decoded(t, got)
+
+					b = message(t, s.name, part, beyond)
+					want, err = s.encodePdata(t, b)
+					var wantLeft stefpdata.ItemErrors
+					require.ErrorAs(t, err, &wantLeft)
+					got, err = s.encode(t, b)
+					var left stefotlp.ItemErrors
+					require.ErrorAs(t, err, &left)
+					require.ErrorIs(t, err, stef.ErrLimit)
+					require.Equal(t, wantLeft.Items(), left.Items())
+					require.Equal(t, 1, left[0].Resource)
+					require.NotEmpty(t, left[0].Field)
+					require.Contains(t, err.Error(), left[0].Field)
+					s.records(t, want, got)
+				})
+			}
+		}
+	}
+	f("pairs", pairs(stef.MaxPairs), pairs(stef.MaxPairs+1))
+	f("arrays", arrays(stefotlp.MaxDepth-1), arrays(stefotlp.MaxDepth+1))
+	f("maps", maps(stefotlp.MaxDepth-1), maps(stefotlp.MaxDepth+1))
+	f("bytes", bulk(stefotlp.MaxItemBytes/2), bulk(stefotlp.MaxItemBytes))
+}
+
+func TestIDs(t *testing.T) {
+	// For each signal the part of an item that has an id of some bytes.
+	makers := map[string]func(id []byte) []byte{
+		"metrics/trace": func(id []byte) []byte { return gauge(point(field(5, field(5, id)))) },
+		"metrics/span":  func(id []byte) []byte { return gauge(point(field(5, field(4, id)))) },
+		"traces/trace":  func(id []byte) []byte { return field(1, id) },
+		"traces/span":   func(id []byte) []byte { return field(2, id) },
+		"traces/parent": func(id []byte) []byte { return field(4, id) },
+		"traces/link":   func(id []byte) []byte { return field(13, field(1, id)) },
+		"logs/trace":    func(id []byte) []byte { return field(9, id) },
+		"logs/span":     func(id []byte) []byte { return field(10, id) },
+	}
+	for name, item := range makers {
+		for _, s := range signals {
+			if !strings.HasPrefix(name, s.name) {
+				continue
+			}
+			t.Run(name, func(t *testing.T) {
+				n := 8
+				if strings.HasSuffix(name, "trace") || strings.HasSuffix(name, "link") {
+					n = 16
+				}
+				for _, options := range [][]stef.WriterOption{nil, {s.published}} {
+					for _, size := range []int{0, n} {
+						b := inScope(item(bytes.Repeat([]byte{7}, size)), item(make([]byte, size)))
+						want, err := s.encodePdata(t, b, options...)
+						require.NoError(t, err)
+						got, err := s.encode(t, b, options...)
+						require.NoError(t, err)
+						s.records(t, want, got)
+						s.decoded(t, got)
+					}
+					for _, size := range []int{1, n - 1, n + 1, 2 * n} {
+						b := inScope(item(nil), item(make([]byte, size)))
+						_, err := s.encode(t, b, options...)
+						var left stefotlp.ItemErrors
+						require.ErrorAs(t, err, &left)
+						require.ErrorIs(t, err, stefotlp.ErrID)
+						require.Equal(t, 1, left.Items())
+						require.Contains(t, left[0].Field, "_id")
+						require.Error(t, s.unmarshal(b))
+					}
+				}
+			})
+		}
+	}
+}
+
+func TestLosses(t *testing.T) {
+	f := func(want stefotlp.Losses, b []byte, options ...stef.WriterOption) {
+		t.Helper()
+		w, err := otelstef.NewMetricsWriter(io.Discard, options...)
+		require.NoError(t, err)
+		e := stefotlp.NewMetricsEncoder(w)
+		for range 2 {
+			require.NoError(t, e.EncodeOTLP(b))
+		}
+		got := e.Losses()
+		require.Equal(t, 2*want.Total(), got.Total())
+		want.EmptyContainers, want.UnknownFields, want.ZeroIDs = 2*want.EmptyContainers, 2*want.UnknownFields, 2*want.ZeroIDs
+		want.EntityRefs, want.Flags, want.Values, want.Unvalued = 2*want.EntityRefs, 2*want.Flags, 2*want.Values, 2*want.Unvalued
+		require.Equal(t, want, got)
+	}
+	published := otelstef.PublishedMetrics()
+	flags := func(n byte) []byte { return []byte{8 << 3, n} }
+	f(stefotlp.Losses{}, inScope(gauge(point())))
+	f(stefotlp.Losses{}, inScope(gauge(point())), published)
+	f(stefotlp.Losses{EmptyContainers: 3}, bytes.Join([][]byte{field(1), field(1, field(2)), inScope(gauge())}, nil))
+	f(stefotlp.Losses{UnknownFields: 2}, inScope(gauge(point(field(15, text("x"))), point(field(15, text("x"))))))
+	unknown := field(7, attribute("k", "v"), field(15, text("x")))
+	f(stefotlp.Losses{UnknownFields: 3}, inScope(gauge(point(unknown), point(unknown), point(unknown))))
+	f(stefotlp.Losses{ZeroIDs: 1}, inScope(gauge(point(field(5, field(5, make([]byte, 16)))))))
+	f(stefotlp.Losses{Values: 1}, inScope(gauge(point(flags(1)))), published)
+	f(stefotlp.Losses{Values: 1, Flags: 1}, inScope(gauge(point(flags(3)))), published)
+	f(stefotlp.Losses{Flags: 1}, inScope(gauge(point(flags(2)))), published)
+	f(stefotlp.Losses{Unvalued: 1}, inScope(gauge(field(1))), published)
+	refs := field(1, field(1, field(3, field(2, text("service")))), field(2, field(2, gauge(point()))))
+	f(stefotlp.Losses{}, refs)
+	f(stefotlp.Losses{EntityRefs: 1}, refs, published)
+
+	w, err := otelstef.NewSpansWriter(io.Discard, otelstef.PublishedSpans())
+	require.NoError(t, err)
+	e := stefotlp.NewTracesEncoder(w)
+	require.NoError(t, e.EncodeOTLP(inScope([]byte{12 << 3, 5, 14 << 3, 6}, []byte{12 << 3, 5})))
+	require.Equal(t, stefotlp.Losses{DroppedEvents: 2, DroppedLinks: 1}, e.Losses())
+}
+
+// Encoders keep nothing of a message: it may be written over when they are done.
+func TestMessagesAreNotKept(t *testing.T) {
+	f := func(file []byte, want []byte, encode func([]byte) error, flush func() error, out *bytes.Buffer) {
+		t.Helper()
+		var buf []byte
+		for _, part := range fixture(t, file) {
+			buf = append(buf[:0], part...)
+			require.NoError(t, encode(buf))
+			for i := range buf {
+				buf[i] = 0xaa
+			}
+			require.NoError(t, flush())
+		}
+		require.True(t, bytes.Equal(want, out.Bytes()))
+	}
+	var out bytes.Buffer
+	m, err := otelstef.NewMetricsWriter(&out)
+	require.NoError(t, err)
+	f(fixtures.Metrics(), encodeMetrics(t, fixture(t, fixtures.Metrics())), stefotlp.NewMetricsEncoder(m).EncodeOTLP, m.Flush, &out)
+	out.Reset()
+	s, err := otelstef.NewSpansWriter(&out)
+	require.NoError(t, err)
+	f(fixtures.Traces(), encodeTraces(t, fixture(t, fixtures.Traces())), stefotlp.NewTracesEncoder(s).EncodeOTLP, s.Flush, &out)
+	out.Reset()
+	l, err := otelstef.NewLogsWriter(&out)
+	require.NoError(t, err)
+	f(fixtures.Logs(), encodeLogs(t, fixture(t, fixtures.Logs())), stefotlp.NewLogsEncoder(l).EncodeOTLP, l.Flush, &out)
+	require.Empty(t, l.Record().Record().Body().String())
+}
