@@ -4,21 +4,20 @@
 package stefotlp
 
 import (
-	"fmt"
 	"math"
 	"unsafe"
 
 	"github.com/otelstef/stef/stef-go/otelstef"
 )
 
-// body gives dst the body of a log record, after a check. A text goes out as it
+// body gives dst the body of a log record, c, which is what x holds. A text goes out as it
 // is: taking texts apart into templates takes longer than all the rest.
 //
 // Such a text is not copied before it is copied into the stream. The record has
 // to let go of it before the message ends; see letGo.
 //
 // spec: #otlp-logs
-func (e *LogsEncoder) body(dst *otelstef.LogBody, c choice) error {
+func (e *LogsEncoder) body(dst *otelstef.LogBody, x extent, c choice) error {
 	switch c.tag {
 	case 0:
 		dst.SetType(otelstef.LogBodyTypeNone)
@@ -31,7 +30,14 @@ func (e *LogsEncoder) body(dst *otelstef.LogBody, c choice) error {
 		dst.SetString(unsafe.String(unsafe.SliceData(b), len(b)))
 		return nil
 	}
-	return e.bodyValue(dst.SetValue(), c, 0)
+	err := e.bodyValue(dst.SetValue(), c, 0)
+	if err == errDamaged {
+		if err = e.check(e.b, x, valueShape); err == nil {
+			err = &damage{x.from, broken}
+		}
+		return inField(".", err)
+	}
+	return err
 }
 
 // letGo takes a text out of the record that is in the memory of the message.
@@ -70,42 +76,52 @@ func (p *parser) bodyValue(dst *otelstef.BodyValue, c choice, depth int) error {
 }
 
 func (p *parser) bodyArray(dst *otelstef.BodyValue, x extent, depth int) error {
-	if err := p.nested(depth); err != nil {
-		return err
-	}
-	n := p.countOf(x, tagValues)
-	if err := p.take(n * valueBytes); err != nil {
+	n, err := p.arrayLen(x, depth)
+	if err != nil {
 		return err
 	}
 	elements := dst.SetArray()
 	elements.SetLen(n)
-	return p.values(x, func(i int, element extent) error {
-		if err := p.bodyValue(elements.At(i), p.choose(element, choice{}), depth); err != nil {
-			return inField(fmt.Sprintf("[%d]", i), err)
+	at := x.from
+	for i := range n {
+		element := p.nextValue(at, x.to)
+		at = element.to
+		c, ok := p.choose(element, choice{})
+		if !ok {
+			return errDamaged
 		}
-		return nil
-	})
+		if err := p.bodyValue(elements.At(i), c, depth); err != nil {
+			return inElement(i, err)
+		}
+	}
+	return nil
 }
 
 func (p *parser) bodyMap(dst *otelstef.BodyValue, x extent, depth int) error {
-	if err := p.nested(depth); err != nil {
-		return err
-	}
-	n := p.countOf(x, tagValues)
-	if err := p.room(n); err != nil {
+	n, err := p.listLen(x, depth)
+	if err != nil {
 		return err
 	}
 	pairs := dst.SetMap()
 	pairs.SetLen(n)
-	return p.values(x, func(i int, pair extent) error {
-		key, c := p.keyValue(pair)
+	at := x.from
+	for i := range n {
+		pair := p.nextValue(at, x.to)
+		at = pair.to
+		if key, v, ok := p.plainPair(pair); ok && p.b[v.from] == tagString && int(p.b[v.from+1]) == v.to-v.from-2 {
+			pairs.SetString(i, p.again(pairs.Key(i), key), p.again(pairs.Value(i).String(), extent{v.from + 2, v.to}))
+			p.left -= key.to - key.from + v.to - v.from - 2
+			continue
+		}
+		key, c, ok := p.keyValue(pair)
+		if !ok {
+			return errDamaged
+		}
 		pairs.SetKey(i, p.again(pairs.Key(i), key))
-		if err := p.take(key.to - key.from); err != nil {
-			return err
-		}
+		p.left -= key.to - key.from
 		if err := p.bodyValue(pairs.Value(i), c, depth); err != nil {
-			return inField(fmt.Sprintf("[%q]", shorten(p.b[key.from:key.to])), err)
+			return p.inPair(key, err)
 		}
-		return nil
-	})
+	}
+	return p.take(0)
 }

@@ -52,6 +52,7 @@ func (e *LogsEncoder) record(x extent) error {
 	var trace, span, severityText, eventName extent
 	var time, observed, severity, dropped uint64
 	var flags uint32
+	var value extent
 	var body choice
 	b, at := e.b[:x.to], x.from
 	for uint(at) < uint(x.to) {
@@ -85,10 +86,13 @@ func (e *LogsEncoder) record(x extent) error {
 			severityText.from, severityText.to = run(b, at)
 			at = severityText.to
 		case tagBody:
-			var value extent
 			value.from, value.to = run(b, at)
-			if at = value.to; at >= 0 {
-				body, at = e.bodyChoice(value, body)
+			if at = value.to; at < 0 {
+				break
+			}
+			var ok bool
+			if body, ok = e.choose(value, body); !ok {
+				at = -1
 			}
 		case 9<<3 | wireBytes:
 			trace.from, trace.to = run(b, at)
@@ -127,27 +131,11 @@ func (e *LogsEncoder) record(x extent) error {
 	dst.SetSpanID(id)
 	dst.SetFlags(uint64(flags))
 	dst.SetDroppedAttributesCount(uint64(uint32(dropped)))
-	if err := e.body(dst.Body(), body); err != nil {
+	if err := e.body(dst.Body(), value, body); err != nil {
 		return inField("body", err)
 	}
 	if err := e.itemAttributes(dst.Attributes()); err != nil {
 		return inField("attributes", err)
 	}
 	return nil
-}
-
-// bodyChoice checks the AnyValue in x and returns what it holds, or what was
-// there before if it holds nothing, and the offset behind it or -1.
-func (e *LogsEncoder) bodyChoice(x extent, before choice) (choice, int) {
-	if x.to-x.from >= 2 && e.b[x.from] == tagString {
-		var c choice
-		if c.from, c.to = run(e.b[:x.to], x.from+1); c.to == x.to {
-			c.tag = tagString
-			return c, x.to
-		}
-	}
-	if err := e.check(e.b, x, valueShape); err != nil {
-		return before, -1
-	}
-	return e.choose(x, before), x.to
 }

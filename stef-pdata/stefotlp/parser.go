@@ -205,10 +205,9 @@ func (p *parser) otherPair(dst *otelstef.Attributes, i int, x, key, v extent, pl
 		c, plain = plainNumber(p.b, v)
 	}
 	if !plain {
-		if err := p.check(p.b, x, pairShape); err != nil {
-			return inField(fmt.Sprintf("[%d].", i), err)
+		if key, c, plain = p.keyValue(x); !plain {
+			return p.damagedPair(i, x)
 		}
-		key, c = p.keyValue(x)
 	}
 	k := p.again(dst.Key(i), key)
 	p.left -= len(k)
@@ -221,11 +220,22 @@ func (p *parser) otherPair(dst *otelstef.Attributes, i int, x, key, v extent, pl
 		dst.SetBool(i, k, c.number != 0)
 	default:
 		dst.SetKey(i, k)
-		if err := p.value(dst.Value(i), c, 0); err != nil {
-			return inField(fmt.Sprintf("[%q]", shorten(p.b[key.from:key.to])), err)
+		if err := p.value(dst.Value(i), c, 0); err == errDamaged {
+			return p.damagedPair(i, x)
+		} else if err != nil {
+			return p.inPair(key, err)
 		}
 	}
 	return p.take(0)
+}
+
+// damagedPair returns the error for an attribute that is damaged.
+func (p *parser) damagedPair(i int, x extent) error {
+	err := p.check(p.b, x, pairShape)
+	if err == nil {
+		err = &damage{x.from, broken}
+	}
+	return inField(fmt.Sprintf("[%d].", i), err)
 }
 
 // plainPair returns where the key and the AnyValue of a KeyValue are that is as

@@ -47,6 +47,7 @@ func (s *shape) with(fields ...field) *shape {
 // but their own, pairShape.
 var (
 	pairShape, valueShape = valueShapes()
+	valuesShape           = newShape(field{1, actBytes, "values", nil})
 
 	resourceShape = newShape(
 		field{1, actBytes, "attributes", nil},

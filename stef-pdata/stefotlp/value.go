@@ -4,6 +4,7 @@
 package stefotlp
 
 import (
+	"errors"
 	"fmt"
 	"math"
 
@@ -28,6 +29,8 @@ const (
 	tagKey    = 1<<3 | wireBytes // KeyValue
 	tagValue  = 2<<3 | wireBytes
 	tagValues = 1<<3 | wireBytes // ArrayValue, KeyValueList
+
+	tagKeyStrindex = 3<<3 | wireVarint
 )
 
 // choice is what an AnyValue holds. Tag 0 is nothing.
@@ -37,90 +40,127 @@ type choice struct {
 	extent        // others
 }
 
+// errDamaged is a value that is no message. What parses values only notices that;
+// its callers have the checker find out where and why.
+var errDamaged = errors.New("damaged value")
+
+// strictTag is firmTag for the loops that everything goes through: nearly all
+// tags have one byte.
+func strictTag(b []byte, at int) (tag uint64, next int) {
+	if c := b[at]; c >= 1<<3 && c < 0x80 {
+		return uint64(c), at + 1
+	}
+	return firmTag(b, at)
+}
+
 // choose returns what the AnyValue in x holds: the last of its fields, or if it
-// has none what was there before.
-func (p *parser) choose(x extent, c choice) choice {
-	b := p.b[:x.to]
-	for at := x.from; at < x.to; {
-		tag := uint64(b[at])
-		if at++; tag >= 0x80 {
-			tag, at = longVarint(b, at-1)
-		}
+// has none what was there before. ok is false if it is damaged.
+func (p *parser) choose(x extent, c choice) (_ choice, ok bool) {
+	b, at := p.b[:x.to], x.from
+	for uint(at) < uint(x.to) {
+		field := at
+		var tag uint64
+		tag, at = strictTag(b, at)
 		switch tag {
 		case tagString, tagArray, tagKVList, tagBytes:
+			if at < 0 {
+				return c, false
+			}
 			c.tag = tag
-			c.extent = stretch(b, at)
+			c.from, c.to = run(b, at)
 			at = c.to
 		case tagBool, tagInt:
+			if at < 0 {
+				return c, false
+			}
 			c.tag = tag
-			c.number, at = varint(b, at)
+			c.number, at = longVarint(b, at)
 		case tagDouble:
+			if at < 0 || x.to-at < 8 {
+				return c, false
+			}
 			c.tag = tag
 			c.number = fixed64(b, at)
 			at += 8
 		case tagStrindex:
 			c.tag = 0 // a text that only profiles can look up
+			p.unknown++
 			at = skip(b, at, tag)
 		default:
-			at = skip(b, at, tag)
+			at = p.stray(b, field, valueShape)
 		}
 	}
-	return c
+	return c, at == x.to
 }
 
-// keyValue returns the key and the value of the KeyValue in x.
-func (p *parser) keyValue(x extent) (key extent, c choice) {
-	b := p.b[:x.to]
-	for at := x.from; at < x.to; {
-		tag := uint64(b[at])
-		if at++; tag >= 0x80 {
-			tag, at = longVarint(b, at-1)
-		}
-		switch tag {
-		case tagKey:
-			key = stretch(b, at)
-			at = key.to
-		case tagValue:
-			v := stretch(b, at)
-			c = p.choose(v, c)
-			at = v.to
-		default:
-			at = skip(b, at, tag)
-		}
-	}
-	return key, c
-}
-
-// countOf returns how many fields of a tag the message in x has.
-func (p *parser) countOf(x extent, want uint64) int {
-	b, n := p.b[:x.to], 0
-	for at := x.from; at < x.to; {
+// keyValue returns the key and the value of the KeyValue in x. ok is false if it
+// is damaged.
+func (p *parser) keyValue(x extent) (key extent, c choice, ok bool) {
+	b, at := p.b[:x.to], x.from
+	for uint(at) < uint(x.to) {
+		field := at
 		var tag uint64
-		if tag, at = varint(b, at); tag == want {
-			n++
+		tag, at = strictTag(b, at)
+		switch {
+		case at < 0:
+			return key, c, false
+		case tag == tagKey:
+			key.from, key.to = run(b, at)
+			at = key.to
+		case tag == tagValue:
+			var v extent
+			if v.from, v.to = run(b, at); v.to < 0 {
+				return key, c, false
+			}
+			if c, ok = p.choose(v, c); !ok {
+				return key, c, false
+			}
+			at = v.to
+		case tag == tagKeyStrindex:
+			p.unknown++
+			at = skip(b, at, tag)
+		default:
+			at = p.stray(b, field, pairShape)
 		}
-		at = skip(b, at, tag)
+	}
+	return key, c, at == x.to
+}
+
+// countValues returns how many elements the ArrayValue or KeyValueList in x has,
+// or -1 if it is damaged.
+func (p *parser) countValues(x extent) int {
+	b, at, n := p.b[:x.to], x.from, 0
+	for uint(at) < uint(x.to) {
+		field := at
+		var tag uint64
+		tag, at = strictTag(b, at)
+		switch {
+		case at < 0:
+			return -1
+		case tag == tagValues:
+			n++
+			_, at = run(b, at)
+		default:
+			at = p.stray(b, field, valuesShape)
+		}
+	}
+	if at != x.to {
+		return -1
 	}
 	return n
 }
 
-// values calls f for each element of the ArrayValue or KeyValueList in x.
-func (p *parser) values(x extent, f func(i int, element extent) error) error {
-	b, i := p.b[:x.to], 0
-	for at := x.from; at < x.to; {
+// nextValue returns the element at or after b[at:] in an ArrayValue or
+// KeyValueList that ends at end and has one there. Its elements are counted.
+func (p *parser) nextValue(at, end int) extent {
+	b := p.b[:end]
+	for {
 		tag, start := varint(b, at)
+		if tag == tagValues {
+			return stretch(b, start)
+		}
 		at = skip(b, start, tag)
-		if tag != tagValues {
-			continue
-		}
-		var element extent
-		element.from, element.to = run(b, start)
-		if err := f(i, element); err != nil {
-			return err
-		}
-		i++
 	}
-	return nil
 }
 
 // value gives dst a value that depth arrays and maps enclose.
@@ -151,42 +191,89 @@ func (p *parser) value(dst *otelstef.AnyValue, c choice, depth int) error {
 }
 
 func (p *parser) array(dst *otelstef.AnyValue, x extent, depth int) error {
-	if err := p.nested(depth); err != nil {
-		return err
-	}
-	n := p.countOf(x, tagValues)
-	if err := p.take(n * valueBytes); err != nil {
+	n, err := p.arrayLen(x, depth)
+	if err != nil {
 		return err
 	}
 	elements := dst.SetArray()
 	elements.SetLen(n)
-	return p.values(x, func(i int, element extent) error {
-		if err := p.value(elements.At(i), p.choose(element, choice{}), depth); err != nil {
-			return inField(fmt.Sprintf("[%d]", i), err)
+	at := x.from
+	for i := range n {
+		element := p.nextValue(at, x.to)
+		at = element.to
+		c, ok := p.choose(element, choice{})
+		if !ok {
+			return errDamaged
 		}
-		return nil
-	})
+		if err := p.value(elements.At(i), c, depth); err != nil {
+			return inElement(i, err)
+		}
+	}
+	return nil
+}
+
+// arrayLen returns how many elements the ArrayValue in x has, and counts them.
+func (p *parser) arrayLen(x extent, depth int) (int, error) {
+	if err := p.nested(depth); err != nil {
+		return 0, err
+	}
+	n := p.countValues(x)
+	if n < 0 {
+		return 0, errDamaged
+	}
+	return n, p.take(n * valueBytes)
+}
+
+// listLen is arrayLen for a KeyValueList.
+func (p *parser) listLen(x extent, depth int) (int, error) {
+	if err := p.nested(depth); err != nil {
+		return 0, err
+	}
+	n := p.countValues(x)
+	if n < 0 {
+		return 0, errDamaged
+	}
+	return n, p.room(n)
 }
 
 func (p *parser) list(dst *otelstef.AnyValue, x extent, depth int) error {
-	if err := p.nested(depth); err != nil {
-		return err
-	}
-	n := p.countOf(x, tagValues)
-	if err := p.room(n); err != nil {
+	n, err := p.listLen(x, depth)
+	if err != nil {
 		return err
 	}
 	pairs := dst.SetKVList()
 	pairs.SetLen(n)
-	return p.values(x, func(i int, pair extent) error {
-		key, c := p.keyValue(pair)
+	at := x.from
+	for i := range n {
+		pair := p.nextValue(at, x.to)
+		at = pair.to
+		key, c, ok := p.keyValue(pair)
+		if !ok {
+			return errDamaged
+		}
 		pairs.SetKey(i, p.again(pairs.Key(i), key))
 		if err := p.take(key.to - key.from); err != nil {
 			return err
 		}
 		if err := p.value(pairs.Value(i), c, depth); err != nil {
-			return inField(fmt.Sprintf("[%q]", shorten(p.b[key.from:key.to])), err)
+			return p.inPair(key, err)
 		}
-		return nil
-	})
+	}
+	return nil
+}
+
+// inElement and inPair put the place in an array or list before the path of an
+// error.
+func inElement(i int, err error) error {
+	if err == errDamaged {
+		return err
+	}
+	return inField(fmt.Sprintf("[%d]", i), err)
+}
+
+func (p *parser) inPair(key extent, err error) error {
+	if err == errDamaged {
+		return err
+	}
+	return inField(fmt.Sprintf("[%q]", shorten(p.b[key.from:key.to])), err)
 }
