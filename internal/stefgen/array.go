@@ -10,8 +10,8 @@ func (p *plan) printArray(pr *printer, t *schema.Type) {
 	elem := t.Elem
 	n, name := elem.Name, private(elem.Name)
 	pr.P("")
-	pr.P("// %sElem is what arrays need to know of %s. It is set at start-up because a", name, n)
-	pr.P("// type that contains arrays of itself refers to it.")
+	// Set at start-up because a type that contains arrays of itself refers to it.
+	pr.P("// %sElem is what arrays need to know of %s, set at start-up.", name, n)
 	pr.P("var %sElem stefrt.Elem[%s]", name, n)
 	pr.P("")
 	pr.P("func init() {")

@@ -102,6 +102,9 @@ func Generate(s *schema.Schema, options Options) ([]File, error) {
 			return nil, err
 		}
 	}
+	if err := add("schemaText", p.printSchema); err != nil {
+		return nil, err
+	}
 	return files, clashes(files)
 }
 

@@ -58,9 +58,11 @@ var imports = map[string]string{
 	"math":    `"math"`,
 	"stef":    `stef "github.com/otelstef/stef/stef-go"`,
 	"codec":   `"github.com/otelstef/stef/stef-go/codec"`,
+	"idl":     `"github.com/otelstef/stef/stef-go/idl"`,
 	"schema":  `"github.com/otelstef/stef/stef-go/schema"`,
 	"stefrt":  `"github.com/otelstef/stef/stef-go/stefrt"`,
 	"strconv": `"strconv"`,
+	"sync":    `"sync"`,
 	"unsafe":  `"unsafe"`,
 }
 

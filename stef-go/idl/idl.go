@@ -41,6 +41,16 @@ func Parse(filename string, src []byte) (*schema.Schema, error) {
 	return s, err
 }
 
+// MustParse is Parse for text that is part of the program, such as that of
+// generated code: it panics if the text is no schema.
+func MustParse(filename, src string) *schema.Schema {
+	s, err := Parse(filename, []byte(src))
+	if err != nil {
+		panic(err)
+	}
+	return s
+}
+
 // ParseWithWarnings is Parse that also returns what is legal but suspicious,
 // such as a type that no root uses. Warnings are returned with an error too;
 // the error holds none of them.

@@ -9,8 +9,7 @@ import (
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
-// anyValueElem is what arrays need to know of AnyValue. It is set at start-up because a
-// type that contains arrays of itself refers to it.
+// anyValueElem is what arrays need to know of AnyValue, set at start-up.
 var anyValueElem stefrt.Elem[AnyValue]
 
 func init() {

@@ -9,8 +9,7 @@ import (
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
-// bodyValueElem is what arrays need to know of BodyValue. It is set at start-up because a
-// type that contains arrays of itself refers to it.
+// bodyValueElem is what arrays need to know of BodyValue, set at start-up.
 var bodyValueElem stefrt.Elem[BodyValue]
 
 func init() {

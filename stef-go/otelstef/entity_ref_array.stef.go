@@ -9,8 +9,7 @@ import (
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
-// entityRefElem is what arrays need to know of EntityRef. It is set at start-up because a
-// type that contains arrays of itself refers to it.
+// entityRefElem is what arrays need to know of EntityRef, set at start-up.
 var entityRefElem stefrt.Elem[EntityRef]
 
 func init() {

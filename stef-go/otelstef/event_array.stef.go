@@ -9,8 +9,7 @@ import (
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
-// eventElem is what arrays need to know of Event. It is set at start-up because a
-// type that contains arrays of itself refers to it.
+// eventElem is what arrays need to know of Event, set at start-up.
 var eventElem stefrt.Elem[Event]
 
 func init() {

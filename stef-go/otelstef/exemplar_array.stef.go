@@ -9,8 +9,7 @@ import (
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
-// exemplarElem is what arrays need to know of Exemplar. It is set at start-up because a
-// type that contains arrays of itself refers to it.
+// exemplarElem is what arrays need to know of Exemplar, set at start-up.
 var exemplarElem stefrt.Elem[Exemplar]
 
 func init() {

@@ -9,8 +9,7 @@ import (
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
-// linkElem is what arrays need to know of Link. It is set at start-up because a
-// type that contains arrays of itself refers to it.
+// linkElem is what arrays need to know of Link, set at start-up.
 var linkElem stefrt.Elem[Link]
 
 func init() {

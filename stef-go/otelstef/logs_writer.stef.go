@@ -26,16 +26,14 @@ func LogsBaseSchema() schema.WireSchema {
 	return schema.WireSchema{4, 1, 4, 7, 4, 5, 12, 3, 7, 2}
 }
 
-// LogsWriter writes a stream of Logs records. It is not safe for use by several
-// goroutines at once.
+// LogsWriter writes a stream of Logs records, for one goroutine at a time.
 type LogsWriter struct {
 	stefrt.WriteStream
 	record  Logs
 	encoder logsEncoder
 }
 
-// NewLogsWriter begins a stream and writes its headers to w. Every header and
-// every frame is one Write to w.
+// NewLogsWriter begins a stream; each header and each frame is one Write to w.
 func NewLogsWriter(w io.Writer, options ...stef.WriterOption) (*LogsWriter, error) {
 	x := new(LogsWriter)
 	x.record.init(nil, 0)
@@ -47,8 +45,7 @@ func NewLogsWriter(w io.Writer, options ...stef.WriterOption) (*LogsWriter, erro
 	return x, nil
 }
 
-// Reset begins another stream with the same options and the memory of the last,
-// of which what was not flushed is dropped. The record begins anew.
+// Reset begins another stream with the same options; what was not flushed is lost.
 func (w *LogsWriter) Reset(dst io.Writer) error {
 	w.record.init(nil, 0)
 	w.record.clear()

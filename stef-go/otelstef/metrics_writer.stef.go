@@ -26,16 +26,14 @@ func MetricsBaseSchema() schema.WireSchema {
 	return schema.WireSchema{6, 1, 8, 7, 3, 5, 4, 5, 5, 9, 2, 3, 2, 5, 2}
 }
 
-// MetricsWriter writes a stream of Metrics records. It is not safe for use by several
-// goroutines at once.
+// MetricsWriter writes a stream of Metrics records, for one goroutine at a time.
 type MetricsWriter struct {
 	stefrt.WriteStream
 	record  Metrics
 	encoder metricsEncoder
 }
 
-// NewMetricsWriter begins a stream and writes its headers to w. Every header and
-// every frame is one Write to w.
+// NewMetricsWriter begins a stream; each header and each frame is one Write to w.
 func NewMetricsWriter(w io.Writer, options ...stef.WriterOption) (*MetricsWriter, error) {
 	x := new(MetricsWriter)
 	x.record.init(nil, 0)
@@ -47,8 +45,7 @@ func NewMetricsWriter(w io.Writer, options ...stef.WriterOption) (*MetricsWriter
 	return x, nil
 }
 
-// Reset begins another stream with the same options and the memory of the last,
-// of which what was not flushed is dropped. The record begins anew.
+// Reset begins another stream with the same options; what was not flushed is lost.
 func (w *MetricsWriter) Reset(dst io.Writer) error {
 	w.record.init(nil, 0)
 	w.record.clear()

@@ -9,8 +9,7 @@ import (
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
-// quantileValueElem is what arrays need to know of QuantileValue. It is set at start-up because a
-// type that contains arrays of itself refers to it.
+// quantileValueElem is what arrays need to know of QuantileValue, set at start-up.
 var quantileValueElem stefrt.Elem[QuantileValue]
 
 func init() {

@@ -26,16 +26,14 @@ func SpansBaseSchema() schema.WireSchema {
 	return schema.WireSchema{4, 1, 3, 7, 5, 14, 4, 6, 2}
 }
 
-// SpansWriter writes a stream of Spans records. It is not safe for use by several
-// goroutines at once.
+// SpansWriter writes a stream of Spans records, for one goroutine at a time.
 type SpansWriter struct {
 	stefrt.WriteStream
 	record  Spans
 	encoder spansEncoder
 }
 
-// NewSpansWriter begins a stream and writes its headers to w. Every header and
-// every frame is one Write to w.
+// NewSpansWriter begins a stream; each header and each frame is one Write to w.
 func NewSpansWriter(w io.Writer, options ...stef.WriterOption) (*SpansWriter, error) {
 	x := new(SpansWriter)
 	x.record.init(nil, 0)
@@ -47,8 +45,7 @@ func NewSpansWriter(w io.Writer, options ...stef.WriterOption) (*SpansWriter, er
 	return x, nil
 }
 
-// Reset begins another stream with the same options and the memory of the last,
-// of which what was not flushed is dropped. The record begins anew.
+// Reset begins another stream with the same options; what was not flushed is lost.
 func (w *SpansWriter) Reset(dst io.Writer) error {
 	w.record.init(nil, 0)
 	w.record.clear()

@@ -88,7 +88,9 @@ func ResetWriter(s *WriteStream, w io.Writer) error {
 // begin writes the headers.
 func (s *WriteStream) begin(w io.Writer) error {
 	var err error
-	if s.frame, err = frame.NewWriter(&countingWriter{w, &s.bytes}, &s.config, &s.header); err != nil {
+	dst := &chunkWriter{dst: w, stream: s}
+	dst.records, _ = w.(stef.RecordWriter)
+	if s.frame, err = frame.NewWriter(dst, &s.config, &s.header); err != nil {
 		s.err = fmt.Errorf("stef: writing the headers: %w", err)
 		s.untilCheck = 0
 		return s.err
@@ -98,14 +100,21 @@ func (s *WriteStream) begin(w io.Writer) error {
 	return nil
 }
 
-type countingWriter struct {
-	w io.Writer
-	n *int64
+// chunkWriter counts the bytes of the chunks on their way to the destination,
+// and tells it where their records end if it wants to know.
+type chunkWriter struct {
+	dst     io.Writer
+	records stef.RecordWriter // dst, if it is one
+	stream  *WriteStream
 }
 
-func (c *countingWriter) Write(b []byte) (int, error) {
-	n, err := c.w.Write(b)
-	*c.n += int64(n)
+func (c *chunkWriter) Write(b []byte) (n int, err error) {
+	if c.records != nil {
+		n, err = c.records.WriteRecords(b, c.stream.written+c.stream.pending)
+	} else {
+		n, err = c.dst.Write(b)
+	}
+	c.stream.bytes += int64(n)
 	return n, err
 }
 

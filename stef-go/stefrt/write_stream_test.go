@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -379,4 +380,38 @@ func TestWriterReset(t *testing.T) {
 	require.NoError(t, w.Reset(&second))
 	write()
 	require.Equal(t, first.stream(), second.stream())
+}
+
+// recordSink is a destination that asks for record ids.
+type recordSink struct {
+	chunks
+	lasts []uint64
+}
+
+func (r *recordSink) WriteRecords(chunk []byte, last uint64) (int, error) {
+	r.lasts = append(r.lasts, last)
+	return r.Write(chunk)
+}
+
+// TestRecordWriter: a destination that asks learns the last record of every
+// chunk, those of frames that end by themselves included, and gets the bytes
+// that any other destination gets.
+func TestRecordWriter(t *testing.T) {
+	write := func(dst io.Writer) {
+		w, err := scalars.NewPlainWriter(dst, stef.WithDictSize(48))
+		require.NoError(t, err)
+		for _, word := range []string{"aaaaaaaa", "bbbbbbbb", "aaaaaaaa", "cc", "cc"} {
+			w.Record().SetWord(word)
+			require.NoError(t, w.Write())
+		}
+		require.NoError(t, w.Flush())
+		require.NoError(t, w.Write())
+		require.NoError(t, w.Close())
+	}
+	var plain chunks
+	write(&plain)
+	var sink recordSink
+	write(&sink)
+	require.Equal(t, []uint64{0, 0, 2, 5, 6}, sink.lasts)
+	require.Equal(t, plain, sink.chunks)
 }

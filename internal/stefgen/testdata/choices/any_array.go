@@ -9,8 +9,7 @@ import (
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
-// anyElem is what arrays need to know of Any. It is set at start-up because a
-// type that contains arrays of itself refers to it.
+// anyElem is what arrays need to know of Any, set at start-up.
 var anyElem stefrt.Elem[Any]
 
 func init() {

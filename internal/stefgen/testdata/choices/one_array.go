@@ -9,8 +9,7 @@ import (
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
-// oneElem is what arrays need to know of One. It is set at start-up because a
-// type that contains arrays of itself refers to it.
+// oneElem is what arrays need to know of One, set at start-up.
 var oneElem stefrt.Elem[One]
 
 func init() {

@@ -9,8 +9,7 @@ import (
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
-// pointElem is what arrays need to know of Point. It is set at start-up because a
-// type that contains arrays of itself refers to it.
+// pointElem is what arrays need to know of Point, set at start-up.
 var pointElem stefrt.Elem[Point]
 
 func init() {

@@ -9,8 +9,7 @@ import (
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
-// emptyElem is what arrays need to know of Empty. It is set at start-up because a
-// type that contains arrays of itself refers to it.
+// emptyElem is what arrays need to know of Empty, set at start-up.
 var emptyElem stefrt.Elem[Empty]
 
 func init() {

@@ -9,8 +9,7 @@ import (
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
-// nothingElem is what arrays need to know of Nothing. It is set at start-up because a
-// type that contains arrays of itself refers to it.
+// nothingElem is what arrays need to know of Nothing, set at start-up.
 var nothingElem stefrt.Elem[Nothing]
 
 func init() {

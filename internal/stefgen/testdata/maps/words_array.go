@@ -9,8 +9,7 @@ import (
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
-// wordsElem is what arrays need to know of Words. It is set at start-up because a
-// type that contains arrays of itself refers to it.
+// wordsElem is what arrays need to know of Words, set at start-up.
 var wordsElem stefrt.Elem[Words]
 
 func init() {

@@ -9,8 +9,7 @@ import (
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
-// boxElem is what arrays need to know of Box. It is set at start-up because a
-// type that contains arrays of itself refers to it.
+// boxElem is what arrays need to know of Box, set at start-up.
 var boxElem stefrt.Elem[Box]
 
 func init() {

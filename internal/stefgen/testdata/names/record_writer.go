@@ -26,16 +26,14 @@ func RecordBaseSchema() schema.WireSchema {
 	return schema.WireSchema{33, 8, 3, 8, 2, 3, 1, 2, 3, 1}
 }
 
-// RecordWriter writes a stream of Record records. It is not safe for use by several
-// goroutines at once.
+// RecordWriter writes a stream of Record records, for one goroutine at a time.
 type RecordWriter struct {
 	stefrt.WriteStream
 	record  Record
 	encoder recordEncoder
 }
 
-// NewRecordWriter begins a stream and writes its headers to w. Every header and
-// every frame is one Write to w.
+// NewRecordWriter begins a stream; each header and each frame is one Write to w.
 func NewRecordWriter(w io.Writer, options ...stef.WriterOption) (*RecordWriter, error) {
 	x := new(RecordWriter)
 	x.record.init(nil, 0)
@@ -47,8 +45,7 @@ func NewRecordWriter(w io.Writer, options ...stef.WriterOption) (*RecordWriter, 
 	return x, nil
 }
 
-// Reset begins another stream with the same options and the memory of the last,
-// of which what was not flushed is dropped. The record begins anew.
+// Reset begins another stream with the same options; what was not flushed is lost.
 func (w *RecordWriter) Reset(dst io.Writer) error {
 	w.record.init(nil, 0)
 	w.record.clear()

@@ -9,8 +9,7 @@ import (
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
-// choiceElem is what arrays need to know of Choice. It is set at start-up because a
-// type that contains arrays of itself refers to it.
+// choiceElem is what arrays need to know of Choice, set at start-up.
 var choiceElem stefrt.Elem[Choice]
 
 func init() {

@@ -9,8 +9,7 @@ import (
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
-// innerElem is what arrays need to know of Inner. It is set at start-up because a
-// type that contains arrays of itself refers to it.
+// innerElem is what arrays need to know of Inner, set at start-up.
 var innerElem stefrt.Elem[Inner]
 
 func init() {

@@ -9,8 +9,7 @@ import (
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
-// tagsElem is what arrays need to know of Tags. It is set at start-up because a
-// type that contains arrays of itself refers to it.
+// tagsElem is what arrays need to know of Tags, set at start-up.
 var tagsElem stefrt.Elem[Tags]
 
 func init() {

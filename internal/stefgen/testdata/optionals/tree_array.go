@@ -9,8 +9,7 @@ import (
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
-// treeElem is what arrays need to know of Tree. It is set at start-up because a
-// type that contains arrays of itself refers to it.
+// treeElem is what arrays need to know of Tree, set at start-up.
 var treeElem stefrt.Elem[Tree]
 
 func init() {

@@ -9,8 +9,7 @@ import (
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
-// firstElem is what arrays need to know of First. It is set at start-up because a
-// type that contains arrays of itself refers to it.
+// firstElem is what arrays need to know of First, set at start-up.
 var firstElem stefrt.Elem[First]
 
 func init() {

@@ -12,8 +12,7 @@ import (
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
-// RecordReader reads a stream of Record records. It is not safe for use by several
-// goroutines at once.
+// RecordReader reads a stream of Record records, for one goroutine at a time.
 type RecordReader struct {
 	stefrt.ReadStream
 	record  Record
@@ -34,15 +33,13 @@ func NewRecordReader(r io.Reader, options ...stef.ReaderOption) (*RecordReader, 
 	return x, nil
 }
 
-// Reset begins to read another stream with the same options and the memory of
-// the last. The record begins anew.
+// Reset begins to read another stream with the same options and memory.
 func (r *RecordReader) Reset(src io.Reader) error {
 	r.record.clear()
 	return stefrt.ResetReader(&r.ReadStream, src)
 }
 
-// Next reads the next record and says whether there was one. At the end of the
-// stream and after an error it returns false; Err tells which.
+// Next reads the next record; false is the end or an error, and Err tells which.
 func (r *RecordReader) Next() bool {
 	if !stefrt.BeginRead(&r.ReadStream) {
 		return false
@@ -51,8 +48,7 @@ func (r *RecordReader) Next() bool {
 	return stefrt.EndRead(&r.ReadStream)
 }
 
-// Record returns the record, the same one for the life of the reader. It is
-// valid until the next Next and must not be changed.
+// Record returns the record, always the same one; Next changes it, nobody else may.
 func (r *RecordReader) Record() *Record { return &r.record }
 
 // Run returns 0: records inside of records share their column, so there is no

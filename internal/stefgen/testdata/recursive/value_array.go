@@ -9,8 +9,7 @@ import (
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
-// valueElem is what arrays need to know of Value. It is set at start-up because a
-// type that contains arrays of itself refers to it.
+// valueElem is what arrays need to know of Value, set at start-up.
 var valueElem stefrt.Elem[Value]
 
 func init() {

@@ -26,16 +26,14 @@ func PlainBaseSchema() schema.WireSchema {
 	return schema.WireSchema{11, 9, 13}
 }
 
-// PlainWriter writes a stream of Plain records. It is not safe for use by several
-// goroutines at once.
+// PlainWriter writes a stream of Plain records, for one goroutine at a time.
 type PlainWriter struct {
 	stefrt.WriteStream
 	record  Plain
 	encoder plainEncoder
 }
 
-// NewPlainWriter begins a stream and writes its headers to w. Every header and
-// every frame is one Write to w.
+// NewPlainWriter begins a stream; each header and each frame is one Write to w.
 func NewPlainWriter(w io.Writer, options ...stef.WriterOption) (*PlainWriter, error) {
 	x := new(PlainWriter)
 	x.record.init(nil, 0)
@@ -47,8 +45,7 @@ func NewPlainWriter(w io.Writer, options ...stef.WriterOption) (*PlainWriter, er
 	return x, nil
 }
 
-// Reset begins another stream with the same options and the memory of the last,
-// of which what was not flushed is dropped. The record begins anew.
+// Reset begins another stream with the same options; what was not flushed is lost.
 func (w *PlainWriter) Reset(dst io.Writer) error {
 	w.record.init(nil, 0)
 	w.record.clear()

@@ -26,16 +26,14 @@ func SecondBaseSchema() schema.WireSchema {
 	return schema.WireSchema{2, 4}
 }
 
-// SecondWriter writes a stream of Second records. It is not safe for use by several
-// goroutines at once.
+// SecondWriter writes a stream of Second records, for one goroutine at a time.
 type SecondWriter struct {
 	stefrt.WriteStream
 	record  Second
 	encoder secondEncoder
 }
 
-// NewSecondWriter begins a stream and writes its headers to w. Every header and
-// every frame is one Write to w.
+// NewSecondWriter begins a stream; each header and each frame is one Write to w.
 func NewSecondWriter(w io.Writer, options ...stef.WriterOption) (*SecondWriter, error) {
 	x := new(SecondWriter)
 	x.record.init(nil, 0)
@@ -47,8 +45,7 @@ func NewSecondWriter(w io.Writer, options ...stef.WriterOption) (*SecondWriter, 
 	return x, nil
 }
 
-// Reset begins another stream with the same options and the memory of the last,
-// of which what was not flushed is dropped. The record begins anew.
+// Reset begins another stream with the same options; what was not flushed is lost.
 func (w *SecondWriter) Reset(dst io.Writer) error {
 	w.record.init(nil, 0)
 	w.record.clear()

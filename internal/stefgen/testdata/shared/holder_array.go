@@ -9,8 +9,7 @@ import (
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
-// holderElem is what arrays need to know of Holder. It is set at start-up because a
-// type that contains arrays of itself refers to it.
+// holderElem is what arrays need to know of Holder, set at start-up.
 var holderElem stefrt.Elem[Holder]
 
 func init() {

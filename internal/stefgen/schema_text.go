@@ -1,0 +1,42 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefgen
+
+import (
+	"strings"
+
+	"github.com/otelstef/stef/stef-go/schema"
+)
+
+// printSchema prints the functions that return the roots of the schema. They
+// parse its text when they are first called: a struct literal of a recursive
+// schema would be longer and would run at the start of every program.
+func (p *plan) printSchema(pr *printer) {
+	for _, r := range p.schema.Roots() {
+		pr.P("")
+		pr.P("// %sSchema returns the schema of %s, whole: shared, not to be changed.", r.Name, r.Name)
+		pr.P("func %sSchema() *schema.Struct { return parsedSchema().Root(%q) }", r.Name, r.Name)
+	}
+	pr.P("")
+	pr.P("var parsedSchema = sync.OnceValue(func() *schema.Schema { return idl.MustParse(%q, schemaText) })", p.options.Source)
+	pr.P("")
+	pr.P("// schemaText is the schema without its comments, a type a line.")
+	pr.P("const schemaText = `%s`", bare(schema.Print(p.schema)))
+}
+
+// bare removes comments and puts every type on one line.
+func bare(text []byte) string {
+	var b strings.Builder
+	for line := range strings.Lines(string(text)) {
+		trimmed := strings.TrimSpace(line)
+		switch {
+		case trimmed == "" || strings.HasPrefix(trimmed, "//"):
+		case trimmed == "}" || strings.HasPrefix(trimmed, "package "):
+			b.WriteString(trimmed + "\n")
+		default:
+			b.WriteString(trimmed + " ")
+		}
+	}
+	return strings.TrimSpace(b.String())
+}

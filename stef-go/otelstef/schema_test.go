@@ -1,0 +1,36 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package otelstef_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/otelstef/stef/stef-go/otelstef"
+	"github.com/otelstef/stef/stef-go/schema"
+)
+
+// TestSchemas: the roots that the package returns are those of the schema file,
+// down to the last field.
+func TestSchemas(t *testing.T) {
+	f := func(root *schema.Struct, name string, wire schema.WireSchema) {
+		t.Helper()
+		want := otelSchema(t).Root(name)
+		require.Equal(t, name, root.Name)
+		require.Equal(t, wire, schema.WireOf(root))
+		require.Equal(t, columns(want), columns(root))
+		require.Equal(t, schema.Exact, schema.Compare(root, schema.WireOf(want)))
+	}
+	f(otelstef.MetricsSchema(), otelstef.MetricsRoot, otelstef.MetricsWireSchema())
+	f(otelstef.SpansSchema(), otelstef.SpansRoot, otelstef.SpansWireSchema())
+	f(otelstef.LogsSchema(), otelstef.LogsRoot, otelstef.LogsWireSchema())
+}
+
+func columns(root *schema.Struct) (paths []string) {
+	for _, c := range schema.Columns(root, nil) {
+		paths = append(paths, c.Path()+" "+c.Type.String())
+	}
+	return paths
+}
