@@ -1,0 +1,40 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefgrpc
+
+import "google.golang.org/grpc"
+
+// The service is registered by hand: a generated one would have the package of
+// the messages in its path.
+//
+// spec: #grpc-service
+const (
+	// ServiceName is the name of the service, as health checks and
+	// interceptors see it.
+	ServiceName = "STEFDestination"
+	// StreamMethod is the full name of its one method.
+	StreamMethod = "/" + ServiceName + "/Stream"
+)
+
+// streamServer is what a server is to the service.
+type streamServer interface {
+	serveStream(stream grpc.ServerStream) error
+}
+
+var serviceDesc = grpc.ServiceDesc{
+	ServiceName: ServiceName,
+	HandlerType: (*streamServer)(nil),
+	Streams: []grpc.StreamDesc{{
+		StreamName: "Stream",
+		Handler: func(server any, stream grpc.ServerStream) error {
+			return server.(streamServer).serveStream(stream)
+		},
+		ServerStreams: true,
+		ClientStreams: true,
+	}},
+	Metadata: "destination.proto",
+}
+
+// streamDesc is the method as clients call it.
+var streamDesc = grpc.StreamDesc{StreamName: "Stream", ServerStreams: true, ClientStreams: true}
