@@ -65,11 +65,12 @@ lint: ## Check format, go vet and staticcheck in every module
 	@files=$$(gofmt -l .); if [ -n "$$files" ]; then echo "gofmt would change:"; echo "$$files"; exit 1; fi
 	$(call each,$(MODULES),$(GO) vet ./... && $(TOOL) staticcheck ./...)
 
-generate: ## Generate the OpenTelemetry records from their schema
-	$(GO) generate ./stef-go/otelstef
+generate: ## Generate the records from their schema and the messages of the transport from theirs
+	$(GO) generate ./stef-go/otelstef ./stef-gogrpc/stefpb
 
-check-generate: ## Fail where the generated records are not what the schema gives
-	$(GO) test -count=1 -run '^TestGeneratedIsCurrent$$' ./internal/arch
+check-generate: ## Fail where generated code is not what its source gives
+	$(GO) test -count=1 -run '^TestGeneratedIsCurrent$$' ./internal/arch ./stef-gogrpc/stefpb
+	cd tools/protogen && $(GO) test -count=1 -run '^TestGeneratedIsCurrent$$' .
 
 vectors: ## Write the annotated vectors of the specification again
 	$(GO) test -count=1 ./stef-spec/... -update

@@ -41,7 +41,7 @@ stef-go/otelstef              -> stef-go stef-go/schema stef-go/idl stef-go/biti
 stef-go/steftest              -> stef-go stef-go/schema stef-go/bitio stef-go/codec stef-go/column stef-go/stefrt stef-go/dynamic
 
 stef-gogrpc/stefpb            -> protobuf grpc
-stef-gogrpc                   -> stef-go stef-go/schema stef-gogrpc/stefpb protobuf grpc
+stef-gogrpc                   -> stef-go stef-go/schema stef-gogrpc/stefpb protobuf grpc genproto
 stef-pdata/stefotlp           -> stef-go stef-go/schema stef-go/otelstef stef-go/stefrt
 stef-pdata                    -> stef-go stef-go/otelstef pdata
 exporter/...                  -> stef-go stef-go/otelstef stef-gogrpc stef-pdata collector grpc zap
@@ -93,6 +93,7 @@ internal/...     -> benchmarks/...
 // nicknames of packages of others.
 var nicknames = map[string]string{
 	"zstd":      "github.com/klauspost/compress/zstd",
+	"genproto":  "google.golang.org/genproto/googleapis/rpc",
 	"grpc":      "google.golang.org/grpc",
 	"protobuf":  "google.golang.org/protobuf",
 	"pdata":     "go.opentelemetry.io/collector/pdata",

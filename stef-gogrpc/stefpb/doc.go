@@ -1,0 +1,14 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package stefpb has the messages of STEF over gRPC as protobuf types, for
+// tests and for programs that speak the protocol without package stefgrpc.
+// Package stefgrpc itself reads and writes the messages by hand, because it
+// saves copies of the data, and is tested against these types.
+//
+// The names are registered under the proto package otelstef.destination.v1,
+// which does not show on the wire, so that a program can link other
+// implementations of the protocol besides.
+package stefpb
+
+//go:generate go -C ../../tools/protogen run . ../../stef-spec/destination.proto ../../stef-gogrpc/stefpb
