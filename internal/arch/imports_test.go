@@ -51,6 +51,7 @@ internal/stefgen              -> stef-go/schema
 internal/teltest              -> zstd
 internal/teltest/canon        -> pdata
 internal/otlpfile             -> pdata zstd
+internal/netfault             ->
 internal/arch                 ->
 internal/fixtures/record/...  -> *
 internal/fixtures             -> zstd

@@ -1,0 +1,69 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package netfault
+
+import (
+	"os"
+	"syscall"
+	"time"
+	"unsafe"
+)
+
+const clockMonotonic = 1
+
+// kernelAlarm is a timer of the kernel that the runtime waits for as it waits
+// for a socket. The runtime's own timers are rounded up to a millisecond while
+// the process is idle.
+type kernelAlarm struct {
+	file    *os.File
+	raw     syscall.RawConn
+	arm     func(fd uintptr)
+	setting struct{ interval, value syscall.Timespec }
+	c       chan time.Time
+}
+
+func newPreciseAlarm() alarm {
+	fd, _, errno := syscall.Syscall(syscall.SYS_TIMERFD_CREATE, clockMonotonic, syscall.O_NONBLOCK|syscall.O_CLOEXEC, 0)
+	if errno != 0 {
+		return newTimerAlarm()
+	}
+	a := &kernelAlarm{file: os.NewFile(fd, "timerfd"), c: make(chan time.Time, 1)}
+	raw, err := a.file.SyscallConn()
+	if err != nil {
+		a.file.Close()
+		return newTimerAlarm()
+	}
+	a.raw = raw
+	a.arm = func(fd uintptr) {
+		syscall.RawSyscall6(syscall.SYS_TIMERFD_SETTIME, fd, 0, uintptr(unsafe.Pointer(&a.setting)), 0, 0, 0)
+	}
+	go a.forward()
+	return a
+}
+
+// forward turns readability of the timer into a value of the channel until the
+// timer is closed.
+func (a *kernelAlarm) forward() {
+	var count [8]byte
+	for {
+		if _, err := a.file.Read(count[:]); err != nil {
+			return
+		}
+		select {
+		case a.c <- time.Time{}:
+		default:
+		}
+	}
+}
+
+// set arms the timer; on a stopped one it does nothing, where the bare number of
+// the file might already be somebody else's.
+func (a *kernelAlarm) set(d time.Duration) {
+	a.setting.value = syscall.NsecToTimespec(max(1, d.Nanoseconds()))
+	_ = a.raw.Control(a.arm)
+}
+
+func (a *kernelAlarm) fired() <-chan time.Time { return a.c }
+
+func (a *kernelAlarm) stop() { a.file.Close() }

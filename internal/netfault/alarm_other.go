@@ -1,0 +1,8 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build !linux
+
+package netfault
+
+func newPreciseAlarm() alarm { return newTimerAlarm() }

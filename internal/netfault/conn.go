@@ -1,0 +1,81 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package netfault
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"time"
+)
+
+// address names one end of a connection inside the process.
+type address string
+
+func (a address) Network() string { return network }
+func (a address) String() string  { return string(a) }
+
+// Conn is an end of a connection that is held by the process. It also closes one
+// way, as a TCP connection does.
+type Conn struct {
+	pair          *pair
+	in, out       *line
+	local, remote net.Addr
+
+	readLimit, writeLimit deadline
+	once                  sync.Once
+}
+
+func (p *pair) dialer(local, remote net.Addr) *Conn {
+	return &Conn{pair: p, in: p.down, out: p.up, local: local, remote: remote}
+}
+
+func (p *pair) acceptor() *Conn {
+	return &Conn{pair: p, in: p.up, out: p.down, local: listenerAddress, remote: p.address()}
+}
+
+func (p *pair) address() net.Addr { return address(fmt.Sprintf("memory:%d", p.number)) }
+
+// Read returns bytes whose time has come, waiting for the first.
+func (c *Conn) Read(p []byte) (int, error) { return c.in.Read(p, &c.readLimit) }
+
+// Write puts bytes on their way and waits only while the window is full.
+func (c *Conn) Write(p []byte) (int, error) { return c.out.Write(p, &c.writeLimit) }
+
+// CloseWrite ends the own direction in order; reading goes on.
+func (c *Conn) CloseWrite() error {
+	c.out.finish(io.EOF)
+	return nil
+}
+
+// Close ends the own direction in order, after what is under way, and reading at
+// once.
+func (c *Conn) Close() error {
+	c.once.Do(func() {
+		c.out.finish(io.EOF)
+		c.in.closeRead(opError("read", net.ErrClosed))
+		c.pair.closeEnd()
+	})
+	return nil
+}
+
+func (c *Conn) LocalAddr() net.Addr  { return c.local }
+func (c *Conn) RemoteAddr() net.Addr { return c.remote }
+
+func (c *Conn) SetDeadline(t time.Time) error {
+	c.readLimit.set(t)
+	c.writeLimit.set(t)
+	return nil
+}
+
+func (c *Conn) SetReadDeadline(t time.Time) error {
+	c.readLimit.set(t)
+	return nil
+}
+
+func (c *Conn) SetWriteDeadline(t time.Time) error {
+	c.writeLimit.set(t)
+	return nil
+}

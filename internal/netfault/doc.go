@@ -1,0 +1,39 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package netfault is a network that misbehaves on command, for tests and
+// benchmarks: connections with a round trip of a chosen length, and knobs that
+// cut, refuse, stall, delay, slow, half-close and kill them while they run.
+//
+// There are three ways in, all with the same [Link] and the same [Faults]:
+//
+//   - [NewMemory]: listeners and dialers inside the process, without ports. It
+//     works with testing/synctest, where all waiting is done on the fake clock.
+//   - [NewDialer]: any dial function, its connections stretched by a link. It
+//     gives a real loopback socket a round trip of 200 ms.
+//   - [NewProxy]: a TCP proxy in front of an address, for peers in other
+//     processes.
+//
+// # A link is a delay line
+//
+// Every direction of every connection is a line. A byte written at time t is
+// readable at t + RoundTrip/2 and the writer does not wait for it, so any number
+// of bytes is under way at once, bounded by the window alone: throughput falls
+// with latency only where the protocol above waits for answers. With a rate,
+// bytes also queue for their turn to leave.
+//
+//	Write ─▶ [ leaves at the rate ][ under way for RoundTrip/2 ][ gate ] ─▶ Read
+//	         └──────────────── at most Window bytes ──────────┘
+//
+// The clock of the runtime may be a millisecond late for a sleep of ten
+// microseconds; on Linux a line waits on a timer of the kernel instead, which is
+// late by some ten microseconds and costs no spinning.
+//
+// # Faults are repeatable
+//
+// Nothing is ever lost inside a connection that lives, repeated or reordered:
+// this is TCP, not IP. What is drawn, such as the jitter and the byte at which a
+// connection dies, is drawn from Link.Seed and the number of the connection.
+// [Random] draws whole faults as [Step] values that print, so that a test can
+// say what it did.
+package netfault

@@ -1,0 +1,260 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package netfault
+
+import (
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+// knobs is what all lines of one direction look at.
+type knobs struct {
+	window  int
+	base    time.Duration // of the link, one way
+	stalled atomic.Bool
+	delay   atomic.Int64 // base included
+	jitter  atomic.Int64
+	rate    atomic.Int64
+
+	delivered, held, lost atomic.Int64
+}
+
+// Faults are the knobs of a network and what it counts. A change takes effect at
+// once, on the connections that are open as on later ones. All methods are safe
+// for concurrent use.
+type Faults struct {
+	link     Link
+	up, down knobs
+
+	mu      sync.Mutex
+	random  *rand.Rand
+	refuse  bool
+	ended   bool
+	opened  int
+	kills   [2]span // of up and down
+	open    map[*pair]struct{}
+	changed chan struct{} // closed when something a dialer may wait for changed
+}
+
+// span is a range of byte counts to draw from; none when max is 0.
+type span struct{ min, max int64 }
+
+func newFaults(link Link) (*Faults, error) {
+	link, err := link.check()
+	if err != nil {
+		return nil, err
+	}
+	f := &Faults{
+		link: link, random: rand.New(rand.NewPCG(link.Seed, 0)),
+		open: map[*pair]struct{}{}, changed: make(chan struct{}),
+	}
+	for _, k := range f.knobs(Both) {
+		k.window = link.Window
+		k.base = link.RoundTrip / 2
+		k.jitter.Store(int64(link.Jitter))
+		k.delay.Store(int64(k.base))
+		k.rate.Store(link.BytesPerSecond)
+	}
+	return f, nil
+}
+
+func (f *Faults) knobs(d Direction) []*knobs {
+	var list []*knobs
+	if d&Up != 0 {
+		list = append(list, &f.up)
+	}
+	if d&Down != 0 {
+		list = append(list, &f.down)
+	}
+	return list
+}
+
+// each runs do on the open connections, in no order.
+func (f *Faults) each(do func(*pair)) int {
+	f.mu.Lock()
+	close(f.changed)
+	f.changed = make(chan struct{})
+	pairs := make([]*pair, 0, len(f.open))
+	for p := range f.open {
+		pairs = append(pairs, p)
+	}
+	f.mu.Unlock()
+	for _, p := range pairs {
+		do(p)
+	}
+	return len(pairs)
+}
+
+// Cut ends all open connections at once, as a router that forgot them would:
+// both ends get an error, what was under way is lost. It returns how many there
+// were.
+func (f *Faults) Cut() int {
+	return f.each(func(p *pair) { p.cut(opError("read", syscall.ECONNRESET)) })
+}
+
+// Refuse makes opening connections fail, or work again. A proxy accepts and then
+// resets, as its port stays open.
+func (f *Faults) Refuse(on bool) {
+	f.mu.Lock()
+	f.refuse = on
+	f.mu.Unlock()
+	f.each((*pair).poke)
+}
+
+// Stall holds back everything in a direction. The ends notice nothing but
+// silence; writers wait once the window is full. Connections are not opened
+// while either direction is stalled.
+func (f *Faults) Stall(d Direction) { f.stall(d, true) }
+
+// Resume ends a stall.
+func (f *Faults) Resume(d Direction) { f.stall(d, false) }
+
+func (f *Faults) stall(d Direction, on bool) {
+	for _, k := range f.knobs(d) {
+		k.stalled.Store(on)
+	}
+	f.each((*pair).poke)
+}
+
+// Delay makes bytes written from now on take longer by extra than the link says;
+// 0 ends it.
+func (f *Faults) Delay(d Direction, extra time.Duration) {
+	for _, k := range f.knobs(d) {
+		k.delay.Store(int64(k.base + max(0, extra)))
+	}
+}
+
+// Rate bounds the bytes per second of every connection in a direction; 0 goes
+// back to what the link says.
+func (f *Faults) Rate(d Direction, bytesPerSecond int64) {
+	if bytesPerSecond <= 0 {
+		bytesPerSecond = f.link.BytesPerSecond
+	}
+	for _, k := range f.knobs(d) {
+		k.rate.Store(bytesPerSecond)
+	}
+	f.each((*pair).poke)
+}
+
+// HalfClose ends a direction of all open connections: its reader gets io.EOF
+// after what is under way, and what its writer still writes goes nowhere.
+func (f *Faults) HalfClose(d Direction) int {
+	return f.each(func(p *pair) {
+		for _, l := range p.lines(d) {
+			l.halfClose()
+		}
+	})
+}
+
+// KillAfter cuts every open connection when n more bytes of a direction have
+// been read: exactly these are.
+func (f *Faults) KillAfter(d Direction, n int64) int {
+	return f.each(func(p *pair) {
+		for _, l := range p.lines(d) {
+			l.killAfter(n)
+		}
+	})
+}
+
+// KillEach does the same to every connection opened from now on, at a number of
+// bytes drawn between least and most for each. A most of 0 ends it.
+func (f *Faults) KillEach(d Direction, least, most int64) error {
+	if least < 0 || most < least {
+		return fmt.Errorf("netfault: kill after %d to %d bytes", least, most)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if d&Up != 0 {
+		f.kills[0] = span{least, most}
+	}
+	if d&Down != 0 {
+		f.kills[1] = span{least, most}
+	}
+	return nil
+}
+
+// Clear ends every fault that lasts.
+func (f *Faults) Clear() {
+	f.Refuse(false)
+	f.Delay(Both, 0)
+	f.Rate(Both, 0)
+	_ = f.KillEach(Both, 0, 0)
+	f.Resume(Both)
+}
+
+// Conns is the number of open connections.
+func (f *Faults) Conns() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.open)
+}
+
+// Opened is the number of connections ever opened.
+func (f *Faults) Opened() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.opened
+}
+
+// Bytes counts what was read in a direction, over all connections ever.
+func (f *Faults) Bytes(d Direction) int64 {
+	return f.sum(d, func(k *knobs) int64 { return k.delivered.Load() })
+}
+
+// Held counts what was written in a direction and not read yet.
+func (f *Faults) Held(d Direction) int64 {
+	return f.sum(d, func(k *knobs) int64 { return k.held.Load() })
+}
+
+// Lost counts what was written in a direction and never will be read.
+func (f *Faults) Lost(d Direction) int64 {
+	return f.sum(d, func(k *knobs) int64 { return k.lost.Load() })
+}
+
+func (f *Faults) sum(d Direction, of func(*knobs) int64) int64 {
+	var n int64
+	for _, k := range f.knobs(d) {
+		n += of(k)
+	}
+	return n
+}
+
+// draw returns the byte count at which the next connection dies in a direction.
+func (f *Faults) draw(s span) int64 {
+	if s.max == 0 {
+		return -1
+	}
+	return s.min + f.random.Int64N(s.max-s.min+1)
+}
+
+// connect opens a connection, at once.
+func (f *Faults) connect() (*pair, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.refuse || f.ended {
+		return nil, opError("dial", syscall.ECONNREFUSED)
+	}
+	f.opened++
+	p := &pair{faults: f, number: f.opened}
+	seed := func(side uint64) *rand.Rand {
+		return rand.New(rand.NewPCG(f.link.Seed, uint64(f.opened)<<1|side))
+	}
+	p.up = newLine(&f.up, seed(0), f.draw(f.kills[0]), p.cut)
+	p.down = newLine(&f.down, seed(1), f.draw(f.kills[1]), p.cut)
+	f.open[p] = struct{}{}
+	return p, nil
+}
+
+// end refuses from now on and cuts what is open.
+func (f *Faults) end() {
+	f.mu.Lock()
+	f.ended = true
+	f.mu.Unlock()
+	f.each(func(p *pair) { p.cut(opError("read", io.ErrClosedPipe)) })
+}

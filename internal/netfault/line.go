@@ -1,0 +1,318 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package netfault
+
+import (
+	"io"
+	"math/rand/v2"
+	"net"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// minWindow keeps a slow link from waiting between single packets.
+const minWindow = 64 << 10
+
+// Bytes written in quick succession arrive in steps of at most this, as from a
+// network card that raises one interrupt for many packets; a reader that is
+// woken for each of them costs more than all else here.
+const maxStep = 100 * time.Microsecond
+
+// line is one direction of one connection.
+type line struct {
+	knobs *knobs
+	cut   func(error) // ends the whole connection
+
+	reading, writing sync.Mutex // one reader and one writer at a time
+	readable         signal
+	writable         signal
+	alarm            alarm // of the reader, made when it is first needed
+
+	mu         sync.Mutex
+	fifo       fifo
+	random     *rand.Rand
+	written    int64
+	read       int64
+	departs    time.Time // when what was written so far has left at the rate
+	due        time.Time // of the byte written last
+	end        error     // what the reader gets after the last byte
+	err        error     // the connection was cut: what both get at once
+	deaf       bool      // the reader closed: writing fails
+	vanish     bool      // half-closed by a fault: writing succeeds and goes nowhere
+	killAt     int64     // cut when this many bytes were read; negative: never
+	alarmEnded bool
+}
+
+// signal wakes one goroutine, now or when it next waits.
+type signal chan struct{}
+
+func (s signal) wake() {
+	select {
+	case s <- struct{}{}:
+	default:
+	}
+}
+
+func newLine(k *knobs, r *rand.Rand, kill int64, cut func(error)) *line {
+	return &line{
+		knobs: k, cut: cut, random: r, killAt: kill,
+		readable: make(signal, 1), writable: make(signal, 1),
+	}
+}
+
+// poke makes both ends look at the line and its knobs again.
+func (l *line) poke() {
+	l.readable.wake()
+	l.writable.wake()
+}
+
+// Read waits for bytes whose time has come.
+func (l *line) Read(p []byte, limit *deadline) (int, error) {
+	l.reading.Lock()
+	defer l.reading.Unlock()
+	for {
+		if limit.passed() {
+			return 0, os.ErrDeadlineExceeded
+		}
+		n, next, err := l.take(p)
+		switch {
+		case err != nil:
+			return 0, err
+		case n > 0 || len(p) == 0:
+			return n, nil
+		}
+		l.await(next, limit)
+	}
+}
+
+// await waits for news, for the limit and, unless it is zero, for a time.
+func (l *line) await(next time.Time, limit *deadline) {
+	var fired <-chan time.Time
+	if !next.IsZero() {
+		wait := time.Until(next)
+		if wait < spinBelow && !fakeClock() {
+			spin(next)
+			return
+		}
+		a := l.ownAlarm()
+		if a == nil {
+			return
+		}
+		a.set(wait)
+		fired = a.fired()
+	}
+	select {
+	case <-fired:
+	case <-l.readable:
+	case <-limit.wait():
+	}
+}
+
+func (l *line) ownAlarm() alarm {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.alarm == nil && !l.alarmEnded {
+		l.alarm = newAlarm()
+	}
+	if l.alarmEnded {
+		return nil
+	}
+	return l.alarm
+}
+
+// take moves what may be read now to p; where that is nothing, next is when to
+// look again, or zero when there is nothing under way.
+func (l *line) take(p []byte) (n int, next time.Time, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.err != nil {
+		return 0, next, l.err
+	}
+	if l.knobs.stalled.Load() {
+		return 0, next, nil
+	}
+	if l.fifo.size == 0 {
+		return 0, next, l.end
+	}
+	ready, next := l.fifo.due(l.read, time.Now())
+	if ready == 0 || len(p) == 0 {
+		return 0, next, nil
+	}
+	ready = min(ready, int64(len(p)))
+	if l.killAt >= 0 {
+		ready = min(ready, l.killAt-l.read)
+	}
+	n = l.fifo.read(p[:ready])
+	l.read += int64(n)
+	l.knobs.delivered.Add(int64(n))
+	l.knobs.held.Add(-int64(n))
+	l.writable.wake()
+	if l.killAt >= 0 && l.read >= l.killAt {
+		err := opError("read", syscall.ECONNRESET)
+		l.fail(err)
+		go l.cut(err)
+		if n == 0 {
+			return 0, next, err
+		}
+	}
+	return n, next, nil
+}
+
+// Write puts all of p on its way, waiting while the window is full.
+func (l *line) Write(p []byte, limit *deadline) (int, error) {
+	l.writing.Lock()
+	defer l.writing.Unlock()
+	total := 0
+	for {
+		if limit.passed() {
+			return total, os.ErrDeadlineExceeded
+		}
+		n, err := l.put(p[total:])
+		total += n
+		if err != nil || total == len(p) {
+			return total, err
+		}
+		select {
+		case <-l.writable:
+		case <-limit.wait():
+		}
+	}
+}
+
+// put takes as much of p as the window lets in.
+func (l *line) put(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.deaf:
+		return 0, opError("write", syscall.EPIPE)
+	case l.err != nil:
+		return 0, l.err
+	case l.vanish:
+		l.knobs.lost.Add(int64(len(p)))
+		return len(p), nil
+	case l.end != nil:
+		return 0, opError("write", net.ErrClosed)
+	}
+	rate, delay := l.knobs.rate.Load(), time.Duration(l.knobs.delay.Load())
+	room := l.knobs.window
+	if rate > 0 {
+		room = min(room, max(minWindow, int((float64(rate)*(delay+50*time.Millisecond).Seconds()))))
+	}
+	n := min(len(p), room-l.fifo.size)
+	if n <= 0 {
+		return 0, nil
+	}
+	idle := l.fifo.size == 0
+	l.fifo.write(p[:n])
+	l.schedule(n, rate, delay)
+	l.knobs.held.Add(int64(n))
+	// A reader that waits for bytes written before will look by itself.
+	if idle {
+		l.readable.wake()
+	}
+	return n, nil
+}
+
+// schedule decides when the n bytes just written may be read.
+func (l *line) schedule(n int, rate int64, delay time.Duration) {
+	now := time.Now()
+	if jitter := l.knobs.jitter.Load(); jitter > 0 {
+		delay += time.Duration(l.random.Int64N(jitter + 1))
+	}
+	step := min(maxStep, delay/50)
+	if fakeClock() {
+		step = 0
+	}
+	arrive := func(n int, leaves time.Time) {
+		if due := leaves.Add(delay); due.After(l.due) {
+			if next := l.due.Add(step); next.After(due) {
+				due = next
+			}
+			l.due = due
+		}
+		l.written += int64(n)
+		l.fifo.mark(l.written, l.due)
+	}
+	if rate <= 0 {
+		arrive(n, now)
+		return
+	}
+	if l.departs.Before(now) {
+		l.departs = now
+	}
+	// Bytes leave one after another; a millisecond's worth is one step.
+	for size := max(1, int(rate/1000)); n > 0; n -= size {
+		size := min(n, size)
+		l.departs = l.departs.Add(time.Duration(float64(size) / float64(rate) * float64(time.Second)))
+		arrive(size, l.departs)
+	}
+}
+
+// finish ends the line in order: the reader gets err after the last byte.
+func (l *line) finish(err error) {
+	l.mu.Lock()
+	if l.end == nil {
+		l.end = err
+	}
+	l.mu.Unlock()
+	l.poke()
+}
+
+// halfClose ends the line behind the writer's back.
+func (l *line) halfClose() {
+	l.mu.Lock()
+	l.vanish = true
+	if l.end == nil {
+		l.end = io.EOF
+	}
+	l.mu.Unlock()
+	l.poke()
+}
+
+// killAfter cuts the connection when n more bytes were read.
+func (l *line) killAfter(n int64) {
+	l.mu.Lock()
+	l.killAt = l.read + n
+	l.mu.Unlock()
+	l.poke()
+}
+
+// closeRead is the reader leaving: what is under way and what comes is lost.
+func (l *line) closeRead(err error) {
+	l.mu.Lock()
+	l.deaf = true
+	l.fail(err)
+	l.mu.Unlock()
+	l.poke()
+}
+
+// abort is the connection being cut.
+func (l *line) abort(err error) {
+	l.mu.Lock()
+	l.fail(err)
+	l.mu.Unlock()
+	l.poke()
+}
+
+// fail ends the line at once. The caller holds the mutex.
+func (l *line) fail(err error) {
+	if l.err == nil {
+		l.err = err
+	}
+	l.knobs.lost.Add(int64(l.fifo.size))
+	l.knobs.held.Add(-int64(l.fifo.size))
+	l.fifo.reset()
+	l.alarmEnded = true
+	if l.alarm != nil {
+		l.alarm.stop()
+		l.alarm = nil
+	}
+}
+
+func opError(op string, err error) error {
+	return &net.OpError{Op: op, Net: network, Err: err}
+}

@@ -1,0 +1,69 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package netfault
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// DefaultWindow is the window of a link that sets none. At a round trip of
+// 200 ms it lets 160 MiB/s pass each way.
+const DefaultWindow = 16 << 20
+
+// Link says how connections are while nothing is wrong. The zero value is as
+// fast as the machine.
+type Link struct {
+	// RoundTrip is the time from a request to its answer when both ends take
+	// none; half of it is spent each way. Opening a connection takes one.
+	RoundTrip time.Duration
+	// Jitter is the longest time a byte may be late beyond that, each way. Later
+	// bytes wait for a late one.
+	Jitter time.Duration
+	// BytesPerSecond is the rate of each direction of each connection; 0 means
+	// no bound.
+	BytesPerSecond int64
+	// Window bounds the bytes of one direction of one connection that are
+	// written and not yet read; writers wait at the bound. 0 is DefaultWindow. A
+	// link with a rate holds what the rate delivers in the time under way and
+	// 50 ms more where that is less.
+	Window int
+	// Seed is where everything drawn at random comes from.
+	Seed uint64
+}
+
+func (l Link) check() (Link, error) {
+	switch {
+	case l.RoundTrip < 0 || l.Jitter < 0:
+		return l, fmt.Errorf("netfault: a link with round trip %v and jitter %v: time does not run backwards", l.RoundTrip, l.Jitter)
+	case l.BytesPerSecond < 0 || l.Window < 0:
+		return l, errors.New("netfault: a link with a negative rate or window")
+	}
+	if l.Window == 0 {
+		l.Window = DefaultWindow
+	}
+	return l, nil
+}
+
+// Direction is one way of a connection, or both.
+type Direction uint8
+
+const (
+	Up   Direction = 1 << iota // from the end that dialed to the end that accepted
+	Down                       // and back
+	Both = Up | Down
+)
+
+func (d Direction) String() string {
+	switch d {
+	case Up:
+		return "up"
+	case Down:
+		return "down"
+	case Both:
+		return "both"
+	}
+	return fmt.Sprintf("Direction(%d)", uint8(d))
+}

@@ -1,0 +1,127 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package netfault
+
+import (
+	"context"
+	"net"
+	"sync"
+	"syscall"
+)
+
+const listenerAddress = address("memory:listener")
+
+// backlog is how many connections may wait to be accepted.
+const backlog = 128
+
+// Memory is a network of one address inside the process.
+type Memory struct {
+	*Faults
+	mu       sync.Mutex
+	listener *listener
+}
+
+// NewMemory makes a network that nobody listens on yet.
+func NewMemory(link Link) (*Memory, error) {
+	f, err := newFaults(link)
+	if err != nil {
+		return nil, err
+	}
+	return &Memory{Faults: f}, nil
+}
+
+// Listen takes the address, which is free at first and again after the listener
+// was closed: a server that comes back listens anew.
+func (m *Memory) Listen() (net.Listener, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.listener != nil {
+		return nil, opError("listen", syscall.EADDRINUSE)
+	}
+	m.listener = &listener{memory: m, waiting: make(chan *pair, backlog), closed: make(chan struct{})}
+	return m.listener, nil
+}
+
+// Dial opens a connection to the listener of the moment. The address is not
+// looked at; it makes Dial fit grpc.WithContextDialer.
+func (m *Memory) Dial(ctx context.Context, _ string) (net.Conn, error) {
+	if err := m.shake(ctx); err != nil {
+		return nil, opError("dial", err)
+	}
+	m.mu.Lock()
+	l := m.listener
+	m.mu.Unlock()
+	if l == nil {
+		return nil, opError("dial", syscall.ECONNREFUSED)
+	}
+	p, err := m.connect()
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case l.waiting <- p:
+		return p.dialer(p.address(), listenerAddress), nil
+	case <-l.closed:
+		err = syscall.ECONNREFUSED
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	p.cut(opError("dial", err))
+	return nil, opError("dial", err)
+}
+
+// Close closes the listener and cuts all connections; nothing can be opened any
+// more.
+func (m *Memory) Close() error {
+	m.mu.Lock()
+	l := m.listener
+	m.mu.Unlock()
+	if l != nil {
+		l.Close()
+	}
+	m.end()
+	return nil
+}
+
+type listener struct {
+	memory  *Memory
+	waiting chan *pair
+	once    sync.Once
+	closed  chan struct{}
+}
+
+func (l *listener) Accept() (net.Conn, error) {
+	select {
+	case <-l.closed:
+		return nil, opError("accept", net.ErrClosed)
+	default:
+	}
+	select {
+	case p := <-l.waiting:
+		return p.acceptor(), nil
+	case <-l.closed:
+		return nil, opError("accept", net.ErrClosed)
+	}
+}
+
+// Close frees the address. Connections that were accepted live on.
+func (l *listener) Close() error {
+	l.once.Do(func() {
+		l.memory.mu.Lock()
+		l.memory.listener = nil
+		l.memory.mu.Unlock()
+		close(l.closed)
+		for {
+			select {
+			case p := <-l.waiting:
+				p.cut(opError("read", syscall.ECONNRESET))
+			default:
+				return
+			}
+		}
+	})
+	return nil
+}
+
+func (l *listener) Addr() net.Addr { return listenerAddress }

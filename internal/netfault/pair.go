@@ -1,0 +1,206 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package netfault
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// network is the name of the network in addresses and errors.
+const network = "memory"
+
+// pair is a connection: two lines between two ends.
+type pair struct {
+	faults   *Faults
+	number   int
+	up, down *line
+
+	mu     sync.Mutex
+	ends   int      // closed
+	err    error    // the connection was cut
+	resets []func() // of the sockets at the ends
+}
+
+func (p *pair) lines(d Direction) []*line {
+	var list []*line
+	if d&Up != 0 {
+		list = append(list, p.up)
+	}
+	if d&Down != 0 {
+		list = append(list, p.down)
+	}
+	return list
+}
+
+func (p *pair) poke() {
+	p.up.poke()
+	p.down.poke()
+}
+
+// cut ends both directions at once.
+func (p *pair) cut(err error) {
+	p.mu.Lock()
+	first := p.err == nil
+	resets := p.resets
+	if first {
+		p.err = err
+		p.resets = nil
+	}
+	p.mu.Unlock()
+	if !first {
+		return
+	}
+	p.forget()
+	p.up.abort(err)
+	p.down.abort(err)
+	for _, reset := range resets {
+		reset()
+	}
+}
+
+// closeEnd notes that one end is closed; with both, the connection is no more.
+func (p *pair) closeEnd() {
+	p.mu.Lock()
+	p.ends++
+	last := p.ends == 2
+	p.mu.Unlock()
+	if last {
+		p.forget()
+	}
+}
+
+func (p *pair) forget() {
+	p.faults.mu.Lock()
+	delete(p.faults.open, p)
+	p.faults.mu.Unlock()
+}
+
+// atCut runs reset when the connection is cut, which may have happened.
+func (p *pair) atCut(reset func()) {
+	p.mu.Lock()
+	dead := p.err != nil
+	if !dead {
+		p.resets = append(p.resets, reset)
+	}
+	p.mu.Unlock()
+	if dead {
+		reset()
+	}
+}
+
+// attach puts a socket at one end: what it sends goes into out, what comes from
+// in goes to it. It returns when both are at their end.
+func (p *pair) attach(socket net.Conn, in, out *line) {
+	p.atCut(func() { reset(socket) })
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		p.drain(in, socket)
+	}()
+	p.fill(out, socket)
+	<-done
+	socket.Close()
+	p.closeEnd()
+}
+
+// fill moves what the socket sends into a line.
+func (p *pair) fill(out *line, socket net.Conn) {
+	block := blockPool.Get().(*[blockSize]byte)
+	defer blockPool.Put(block)
+	for {
+		n, err := socket.Read(block[:])
+		if n > 0 {
+			// A line nobody reads any more takes and drops, so that an end
+			// in order is still noticed.
+			if _, err := out.Write(block[:n], nil); err != nil && !errors.Is(err, syscall.EPIPE) {
+				return
+			}
+		}
+		switch {
+		case err == io.EOF:
+			out.finish(io.EOF)
+			return
+		case err != nil:
+			p.cut(opError("read", syscall.ECONNRESET))
+			return
+		}
+	}
+}
+
+// drain moves what comes out of a line to the socket.
+func (p *pair) drain(in *line, socket net.Conn) {
+	block := blockPool.Get().(*[blockSize]byte)
+	defer blockPool.Put(block)
+	for {
+		n, err := in.Read(block[:], nil)
+		if n > 0 {
+			if _, err := socket.Write(block[:n]); err != nil {
+				p.cut(opError("write", syscall.ECONNRESET))
+				return
+			}
+		}
+		switch {
+		case err == io.EOF:
+			in.closeRead(opError("read", net.ErrClosed))
+			if half, ok := socket.(interface{ CloseWrite() error }); ok {
+				_ = half.CloseWrite()
+				return
+			}
+			socket.Close()
+			return
+		case err != nil:
+			return
+		}
+	}
+}
+
+// reset closes a socket so that its peer sees an error, not an end in order.
+func reset(socket net.Conn) {
+	if s, ok := socket.(interface{ SetLinger(int) error }); ok {
+		_ = s.SetLinger(0)
+	}
+	socket.Close()
+}
+
+// shake waits as long as opening a connection takes: for one round trip, and
+// while either direction is stalled.
+func (f *Faults) shake(ctx context.Context) error {
+	trip := time.Duration(f.up.delay.Load() + f.down.delay.Load())
+	if trip > 0 {
+		if err := sleep(ctx, trip); err != nil {
+			return err
+		}
+	}
+	for {
+		f.mu.Lock()
+		changed, over := f.changed, f.ended || f.refuse
+		f.mu.Unlock()
+		if over || !f.up.stalled.Load() && !f.down.stalled.Load() {
+			return ctx.Err()
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	a := newAlarm()
+	defer a.stop()
+	a.set(d)
+	select {
+	case <-a.fired():
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

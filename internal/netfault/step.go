@@ -1,0 +1,126 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package netfault
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"time"
+)
+
+// Kind is what a step does to the network.
+type Kind uint8
+
+const (
+	KindCut       Kind = iota // Cut
+	KindStall                 // Stall, and Resume after a while
+	KindDelay                 // Delay, for a while
+	KindRate                  // Rate, for a while
+	KindHalfClose             // HalfClose
+	KindKill                  // KillAfter
+	KindRefuse                // Cut, and Refuse for a while
+	kinds
+)
+
+var kindNames = [kinds]string{"cut", "stall", "delay", "rate", "half-close", "kill", "refuse"}
+
+func (k Kind) String() string {
+	if k < kinds {
+		return kindNames[k]
+	}
+	return fmt.Sprintf("Kind(%d)", uint8(k))
+}
+
+// Breaks says whether connections may end by a step of this kind. The others
+// only try patience.
+func (k Kind) Breaks() bool {
+	return k == KindCut || k == KindHalfClose || k == KindKill || k == KindRefuse
+}
+
+// Step is one thing that goes wrong. Fields a kind does not need are zero.
+type Step struct {
+	Kind      Kind
+	Direction Direction
+	For       time.Duration // how long it lasts
+	Extra     time.Duration // of a delay, one way
+	Bytes     int64         // of a kill; per second of a rate
+}
+
+// String returns the step as it is told in a log: "stall up for 30ms".
+func (s Step) String() string {
+	text := s.Kind.String()
+	if s.Direction != 0 {
+		text += " " + s.Direction.String()
+	}
+	switch s.Kind {
+	case KindDelay:
+		text += fmt.Sprintf(" by %v", s.Extra)
+	case KindRate:
+		text += fmt.Sprintf(" at %d B/s", s.Bytes)
+	case KindKill:
+		text += fmt.Sprintf(" after %d B", s.Bytes)
+	}
+	if s.For > 0 {
+		text += fmt.Sprintf(" for %v", s.For)
+	}
+	return text
+}
+
+// Random draws a step. The longest time it lasts, the most it delays and the
+// latest byte it kills at are bounded by the arguments.
+func Random(r *rand.Rand, longest time.Duration, lastByte int64) Step {
+	s := Step{Kind: Kind(r.IntN(int(kinds)))}
+	if s.Kind != KindCut && s.Kind != KindRefuse {
+		s.Direction = Direction(1 + r.IntN(int(Both)))
+	}
+	span := func() time.Duration {
+		return time.Duration(1 + r.Int64N(int64(max(1, longest)))).Round(time.Microsecond)
+	}
+	switch s.Kind {
+	case KindStall, KindRefuse:
+		s.For = span()
+	case KindDelay:
+		s.For, s.Extra = span(), span()
+	case KindRate:
+		// From a tenth of the last byte to ten times as much each second: a rate
+		// at which something still moves while it lasts.
+		s.For, s.Bytes = span(), max(1, lastByte/10+r.Int64N(10*max(1, lastByte)))
+	case KindKill:
+		s.Bytes = r.Int64N(max(0, lastByte) + 1)
+	}
+	return s
+}
+
+// Apply does the step. One that lasts is over when Apply returns, also when ctx
+// ends early.
+func (f *Faults) Apply(ctx context.Context, s Step) error {
+	switch s.Kind {
+	case KindCut:
+		f.Cut()
+	case KindStall:
+		f.Stall(s.Direction)
+		defer f.Resume(s.Direction)
+	case KindDelay:
+		f.Delay(s.Direction, s.Extra)
+		defer f.Delay(s.Direction, 0)
+	case KindRate:
+		f.Rate(s.Direction, s.Bytes)
+		defer f.Rate(s.Direction, 0)
+	case KindHalfClose:
+		f.HalfClose(s.Direction)
+	case KindKill:
+		f.KillAfter(s.Direction, s.Bytes)
+	case KindRefuse:
+		f.Refuse(true)
+		defer f.Refuse(false)
+		f.Cut()
+	default:
+		return fmt.Errorf("netfault: no step %v", s.Kind)
+	}
+	if s.For <= 0 {
+		return nil
+	}
+	return sleep(ctx, s.For)
+}
