@@ -53,6 +53,7 @@ internal/teltest/canon        -> pdata
 internal/otlpfile             -> pdata zstd
 internal/netfault             ->
 internal/arch                 ->
+internal/e2e                  ->
 internal/fixtures/record/...  -> *
 internal/fixtures             -> zstd
 cmd/stefc                     -> stef-go/schema stef-go/idl internal/stefgen

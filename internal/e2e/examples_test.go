@@ -1,0 +1,54 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// examples is where the configurations of the distribution are.
+const examples = "../../cmd/otelcol-stef/examples"
+
+// TestExamples starts the distribution with each of its examples, with free
+// ports and nothing else changed, and sends through them: edge and agent to the
+// gateway, the gateway to the sink.
+func TestExamples(t *testing.T) {
+	binary(t)
+	files, err := filepath.Glob(examples + "/*.yaml")
+	require.NoError(t, err)
+	require.Len(t, files, 3, "each example is to be started here")
+	for _, file := range files {
+		out, err := exec.Command(binary(t), "validate", "--config", file).CombinedOutput()
+		require.NoError(t, err, "%s: %s", file, out)
+	}
+	s, gateway := newSink(t), address(t)
+	begin := func(name string, env ...string) *collector {
+		port := freePort(t)
+		return run(t, name, filepath.Join(examples, name+".yaml"), port, append(env, fmt.Sprint("METRICS_PORT=", port))...)
+	}
+	begin("gateway", "GATEWAY="+gateway, "BACKEND="+s.address)
+	for _, name := range []string{"agent", "edge"} {
+		t.Run(name, func(t *testing.T) {
+			entry := address(t)
+			c := begin(name, "OTLP_GRPC="+entry, "OTLP_HTTP="+address(t), "GATEWAY="+gateway, "GATEWAYS="+gateway, "STORAGE="+t.TempDir())
+			before, _, _ := s.counts()
+			l := startLoad(t, entry, 20, 2)
+			time.Sleep(time.Second)
+			l.stop()
+			_, accepted, _ := l.results()
+			require.NotEmpty(t, accepted)
+			require.Eventually(t, func() bool {
+				logs, _, _ := s.counts()
+				return logs-before >= len(accepted)
+			}, 20*time.Second, 50*time.Millisecond)
+			c.stop(t, 20*time.Second)
+		})
+	}
+}

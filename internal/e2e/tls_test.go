@@ -1,0 +1,77 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// certificate returns a certificate for the loopback address that signs itself,
+// and its key, as PEM.
+func certificate(t *testing.T, serial int64) (cert, key []byte) {
+	t.Helper()
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	require.NoError(t, err)
+	template := &x509.Certificate{
+		SerialNumber:          big.NewInt(serial),
+		Subject:               pkix.Name{CommonName: fmt.Sprintf("backend %d", serial)},
+		NotBefore:             time.Now().Add(-time.Hour),
+		NotAfter:              time.Now().Add(time.Hour),
+		IPAddresses:           []net.IP{net.IPv4(127, 0, 0, 1)},
+		IsCA:                  true,
+		BasicConstraintsValid: true,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
+	require.NoError(t, err)
+	keyDER, err := x509.MarshalECPrivateKey(private)
+	require.NoError(t, err)
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
+		pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: keyDER})
+}
+
+// TestTLSRotation: the backend gets another certificate while it runs and ends
+// connections after a second. Streams move to new connections under the new
+// certificate, and nothing is lost.
+func TestTLSRotation(t *testing.T) {
+	binary(t)
+	dir := t.TempDir()
+	certFile, keyFile, caFile := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem"), filepath.Join(dir, "ca.pem")
+	cert, key := certificate(t, 1)
+	next, nextKey := certificate(t, 2)
+	write := func(name string, data []byte) {
+		t.Helper()
+		require.NoError(t, os.WriteFile(name+".new", data, 0o600))
+		require.NoError(t, os.Rename(name+".new", name))
+	}
+	write(certFile, cert)
+	write(keyFile, key)
+	write(caFile, bytes.Join([][]byte{cert, next}, nil))
+	p := newPairWith(t,
+		fmt.Sprintf("\n    tls: {cert_file: %s, key_file: %s, reload_interval: 100ms}\n"+
+			"    keepalive: {server_parameters: {max_connection_age: 1s, max_connection_age_grace: 10s}}", certFile, keyFile),
+		fmt.Sprintf("    tls: {ca_file: %s}", caFile))
+	l := startLoad(t, p.entry, perSecond, clients)
+	time.Sleep(phase())
+	write(certFile, next)
+	write(keyFile, nextKey)
+	opened := p.network.Opened()
+	time.Sleep(phase() + 2*time.Second)
+	require.Greater(t, p.network.Opened(), opened, "connections are to move")
+	p.settle(t, l)
+}
