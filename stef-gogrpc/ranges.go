@@ -1,0 +1,103 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefgrpc
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// IDRange is a range of record ids, both ends included.
+type IDRange struct{ From, To uint64 }
+
+// Len returns how many ids there are in r.
+func (r IDRange) Len() uint64 {
+	if r.From > r.To {
+		return 0
+	}
+	return r.To - r.From + 1
+}
+
+// idRanges is a set of ids as ranges in ascending order. They neither overlap
+// nor touch, so a set has one form only.
+type idRanges []IDRange
+
+// touches says whether b, which begins no earlier than a, leaves no gap to it.
+func touches(a, b IDRange) bool { return a.To == math.MaxUint64 || b.From <= a.To+1 }
+
+// normalize makes a set of any ranges, in place.
+func normalize(list []IDRange) idRanges {
+	list = slices.DeleteFunc(list, func(r IDRange) bool { return r.From > r.To })
+	slices.SortFunc(list, func(a, b IDRange) int { return cmp.Compare(a.From, b.From) })
+	set := list[:0]
+	for _, r := range list {
+		if n := len(set); n > 0 && touches(set[n-1], r) {
+			set[n-1].To = max(set[n-1].To, r.To)
+		} else {
+			set = append(set, r)
+		}
+	}
+	return set
+}
+
+// add puts a range in.
+func (s *idRanges) add(r IDRange) {
+	if r.From > r.To {
+		return
+	}
+	// All before at end too early to touch r, all from end on begin too late.
+	set := *s
+	at, _ := slices.BinarySearchFunc(set, r.From, func(x IDRange, from uint64) int {
+		if x.To != math.MaxUint64 && x.To+1 < from {
+			return -1
+		}
+		return 1
+	})
+	end := at
+	for end < len(set) && touches(r, set[end]) {
+		r.From = min(r.From, set[end].From)
+		r.To = max(r.To, set[end].To)
+		end++
+	}
+	*s = slices.Replace(set, at, end, r)
+}
+
+// above returns the index of the first range that has an id greater than id.
+func (s idRanges) above(id uint64) int {
+	at, _ := slices.BinarySearchFunc(s, id, func(x IDRange, id uint64) int {
+		if x.To <= id {
+			return -1
+		}
+		return 1
+	})
+	return at
+}
+
+// without returns the ids of s that are not in other.
+func (s idRanges) without(other idRanges) idRanges {
+	var out idRanges
+	for _, r := range s {
+		for len(other) > 0 && other[0].To < r.From {
+			other = other[1:]
+		}
+		for _, cut := range other {
+			if cut.From > r.To {
+				break
+			}
+			if cut.From > r.From {
+				out = append(out, IDRange{r.From, cut.From - 1})
+			}
+			if cut.To >= r.To {
+				r.From, r.To = 1, 0 // nothing is left of it
+				break
+			}
+			r.From = cut.To + 1
+		}
+		if r.From <= r.To {
+			out = append(out, r)
+		}
+	}
+	return out
+}
