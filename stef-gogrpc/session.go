@@ -1,0 +1,290 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefgrpc
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// BatchWriter encodes batches into the stream it was made for. A session uses
+// it from one goroutine at a time.
+type BatchWriter[B any] interface {
+	// WriteBatch encodes a batch and returns the id of its last record, or of
+	// the last record written before if the batch has none. A *BatchError is
+	// permanent for the batch and leaves the stream usable; last then tells of
+	// records that were written all the same. Any other error ends the stream.
+	WriteBatch(batch B) (last uint64, err error)
+	// Flush ends the frame, so that all that was written is on its way.
+	Flush() error
+	// Buffered returns how many bytes wait for Flush.
+	Buffered() int
+}
+
+// NewBatchWriter makes the writer of one stream. Each stream has its own, since
+// the dictionaries and the state of the codecs are the stream's.
+type NewBatchWriter[B any] func(stream *Stream) (BatchWriter[B], error)
+
+// Session is the whole life of a sender: it keeps a number of streams open,
+// replaces them when they are old or lost, spreads batches over them, and tells
+// of each batch how it ended, once. All methods are safe for concurrent use;
+// hundreds of goroutines may wait in Send.
+//
+// # Guarantees
+//
+// A batch ends in exactly one way: acknowledged, rejected, or handed back to
+// its caller. Delivery is at least once. A batch is sent again only if the
+// caller does so, or once by the session itself, if its stream was replaced or
+// ended by the server in order and the server had answered nothing of it. The
+// second may deliver twice only where a server ends a stream without having
+// acknowledged what it took. A batch of which records were acknowledged or
+// reported bad is never sent again by the session.
+//
+// # Memory
+//
+// Per stream, a session keeps the batches that are not answered, at most
+// MaxUnackedBatches, and one that waits to be encoded; what is encoded of them
+// is with the stream, bounded by WithMaxUnacked of the client, and with the
+// writer, bounded by its frame size. Everything else is a few words per call
+// of Send that has not returned. A batch is let go when its Send returns.
+type Session[B any] struct {
+	config    SessionConfig
+	open      func(ctx context.Context) (sessionStream, error)
+	newWriter func(sessionStream) (BatchWriter[B], error)
+	slots     []*slot[B]
+	jobs      sync.Pool       // of *job[B]
+	opening   context.Context // ends when no more streams are to be opened
+	stop      context.CancelFunc
+	group     sync.WaitGroup // of all goroutines
+	finished  chan struct{}  // closed when they have returned
+
+	mu       sync.Mutex
+	closing  bool
+	forced   bool // Shutdown waits for nothing any more
+	queue    jobList[B]
+	lanes    []*lane[B] // all that have not ended
+	live     int        // of those
+	turn     uint64
+	refused  *Error // the last attempt to open a stream said so
+	lastErr  *Error
+	counters SessionState // the sums only
+}
+
+// NewSession starts a session. Streams are opened at once, and again when they
+// end, by open, which may be called by several goroutines and must honour its
+// context; usually it is
+//
+//	func(ctx context.Context) (*Stream, error) { return client.Open(ctx, root) }
+//
+// Shutdown ends the session and has to be called.
+func NewSession[B any](open func(ctx context.Context) (*Stream, error), newWriter NewBatchWriter[B], config SessionConfig) (*Session[B], error) {
+	return startSession(
+		func(ctx context.Context) (sessionStream, error) {
+			stream, err := open(ctx)
+			if err != nil {
+				return nil, err
+			}
+			return observed{stream}, nil
+		},
+		func(stream sessionStream) (BatchWriter[B], error) { return newWriter(stream.(observed).Stream) },
+		config)
+}
+
+func startSession[B any](
+	open func(ctx context.Context) (sessionStream, error),
+	newWriter func(sessionStream) (BatchWriter[B], error),
+	config SessionConfig,
+) (*Session[B], error) {
+	if err := config.Validate(); err != nil {
+		return nil, err
+	}
+	s := &Session[B]{config: config, open: open, newWriter: newWriter, finished: make(chan struct{})}
+	s.opening, s.stop = context.WithCancel(context.Background())
+	s.jobs.New = func() any { return &job[B]{result: make(chan error, 1)} }
+	for i := range config.Streams {
+		s.slots = append(s.slots, newSlot(s, i))
+	}
+	s.group.Add(len(s.slots))
+	for _, t := range s.slots {
+		go t.run()
+	}
+	go func() {
+		s.group.Wait()
+		close(s.finished)
+	}()
+	return s, nil
+}
+
+// Send sends a batch and waits for its end. It returns nil if the destination
+// has acknowledged all of it, and otherwise
+//
+//   - *RejectedError: accepted, but for records that are bad for good;
+//   - *BatchError: it cannot be encoded, for good;
+//   - *UnsentError: it is the caller's again, with the reason.
+//
+// Without a live stream, or while all are at their bounds, Send waits for as
+// long as ctx lasts. It fails at once while destinations refuse: they do not
+// know STEF or the schema, or the credentials are bad.
+//
+// The batch belongs to the session until Send returns. It is read once, by one
+// goroutine, or twice if the session sends it again. If ctx ends while it is
+// being read, Send waits for that to end: usually microseconds, and AckTimeout
+// at most if the destination has stopped taking data.
+func (s *Session[B]) Send(ctx context.Context, batch B) error {
+	j := s.jobs.Get().(*job[B])
+	j.batch, j.ctx = batch, ctx
+	var out outbox[B]
+	s.mu.Lock()
+	switch {
+	case s.closing:
+		s.handBack(j, nil, &UnsentError{Cause: shutDown()}, &out)
+	case ctx.Err() != nil:
+		s.handBack(j, nil, &UnsentError{Cause: gaveUp(ctx)}, &out)
+	default:
+		s.queue.pushBack(j)
+		s.fill(&out)
+	}
+	s.mu.Unlock()
+	out.deliver(s)
+
+	select {
+	case err := <-j.result:
+		*j = job[B]{result: j.result}
+		s.jobs.Put(j)
+		return err
+	case <-ctx.Done():
+	}
+	s.abandon(j)
+	return <-j.result
+}
+
+// abandon takes a batch back whose caller has given up, as soon as nobody
+// reads it. What is encoded of it stays where it is.
+func (s *Session[B]) abandon(j *job[B]) {
+	var out outbox[B]
+	s.mu.Lock()
+	cause := &UnsentError{Cause: gaveUp(j.ctx), MaybeDelivered: j.sent}
+	switch {
+	case j.settled:
+	case j.place == inQueue:
+		s.queue.remove(j)
+		s.handBack(j, nil, cause, &out)
+	case j.place == inInbox:
+		j.lane.inbox = nil
+		s.handBack(j, nil, cause, &out)
+	case j.place == inPending:
+		cause.MaybeDelivered = true
+		s.handBack(j, nil, cause, &out)
+	default:
+		j.gaveUp = true
+	}
+	s.fill(&out)
+	s.mu.Unlock()
+	out.deliver(s)
+}
+
+// Probe makes the session try again at once to open streams it waits with. It
+// is for callers that have reason to think a refusal is over.
+func (s *Session[B]) Probe() {
+	for _, t := range s.slots {
+		signal(t.kick)
+	}
+}
+
+// State returns the state of the session.
+func (s *Session[B]) State() SessionState {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	state := s.counters
+	state.Live = s.live
+	state.Waiting = s.queue.len
+	state.LastError = s.lastErr
+	if s.live == 0 {
+		state.Refused = s.refused
+	}
+	if !s.closing {
+		state.Connecting = max(0, s.config.Streams-s.live)
+	}
+	for _, l := range s.lanes {
+		if l.state == laneDraining {
+			state.Draining++
+		}
+		state.UnackedBatches += l.batches()
+		state.UnackedBytes += l.bytes
+	}
+	return state
+}
+
+// closeGrace is what is kept of the time for Shutdown to close streams in, and
+// given if there was none.
+const closeGrace = 100 * time.Millisecond
+
+// Shutdown ends the session: Send takes no more batches, those that were taken
+// are sent if a stream is live, flushed, and waited for until ctx ends, or for
+// DrainTimeout if it has no deadline. Then what is left is handed back and all
+// streams are closed. The error says that something was handed back, or that
+// a writer has not returned in time. Shutdown may be called more than once; the
+// least patient call decides.
+func (s *Session[B]) Shutdown(ctx context.Context) error {
+	before := s.beginShutdown()
+	patience := s.config.DrainTimeout
+	if deadline, ok := ctx.Deadline(); ok {
+		patience = time.Until(deadline)
+		patience -= min(closeGrace, patience/10)
+	}
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case <-s.finished:
+	case <-timer.C:
+		s.force()
+	case <-ctx.Done():
+		s.force()
+	}
+	timer.Reset(closeGrace)
+	select {
+	case <-s.finished:
+	case <-timer.C:
+		return fmt.Errorf("stefgrpc: session: a writer or a stream has not returned: %w", context.DeadlineExceeded)
+	}
+	if n := s.State().HandedBack - before; n > 0 {
+		return fmt.Errorf("stefgrpc: session: %d batches handed back at shutdown", n)
+	}
+	return nil
+}
+
+// beginShutdown returns how many batches were handed back before.
+func (s *Session[B]) beginShutdown() uint64 {
+	s.stop()
+	var out outbox[B]
+	s.mu.Lock()
+	before := s.counters.HandedBack
+	s.closing = true
+	s.fill(&out)
+	s.mu.Unlock()
+	out.deliver(s)
+	return before
+}
+
+// force closes all streams.
+func (s *Session[B]) force() {
+	var out outbox[B]
+	s.mu.Lock()
+	s.forced = true
+	lanes := append([]*lane[B](nil), s.lanes...)
+	for _, l := range lanes {
+		l.retire(CloseShutdown, &out)
+		if l.fault == nil {
+			l.fault = shutDown()
+		}
+	}
+	s.fill(&out)
+	s.mu.Unlock()
+	out.deliver(s)
+	for _, l := range lanes {
+		_ = l.stream.Close() // the watchers see what comes of it
+	}
+}

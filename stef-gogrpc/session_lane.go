@@ -1,0 +1,139 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefgrpc
+
+import "time"
+
+type laneState uint8
+
+const (
+	laneOpening  laneState = iota // has no writer yet
+	laneLive                      // takes batches
+	laneDraining                  // waits for what it is owed
+	laneEnded
+)
+
+// lane is the life of one stream in a session. Its owner is the goroutine that
+// alone uses the writer and writes to the stream; its watcher is the one that
+// waits for the end and for what is overdue; responses come on the stream's own
+// goroutine and settle batches there.
+type lane[B any] struct {
+	session *Session[B]
+	slot    int
+	stream  sessionStream
+	writer  BatchWriter[B]
+	began   time.Time     // when opening began
+	opened  time.Time     // when it became live
+	wake    chan struct{} // the owner: there is something to do
+	poke    chan struct{} // the watcher: what it waits for has changed
+	gone    chan struct{} // closed when the slot should open another one
+
+	// Guarded by the session's lock.
+	state    laneState
+	reason   CloseReason // why it leaves or left; 0 while nobody knows
+	fault    *Error      // the reason of this end, if it is one
+	leaving  bool        // gone is closed
+	inbox    *job[B]
+	pending  jobList[B] // in the order of their ids; only the last may be incomplete
+	bytes    int64      // of pending
+	acked    uint64
+	done     uint64 // ids up to here belong to batches that are settled
+	bad      badRecords
+	turn     uint64    // when it was last given a batch, in batches of the session
+	quiet    time.Time // when it began to drain, or was last answered since
+	overdue  bool      // the watcher has closed the stream
+	endCause *Error    // once ended
+	inOrder  bool      // once ended: what is unacknowledged may be sent again
+	endSent  uint64    // once ended: ids up to here were sent, at least in part
+
+	// The owner's.
+	last  uint64 // id of the last record encoded
+	dirty bool   // there is something to flush,
+	since time.Time
+	full  bool // and no room for more
+}
+
+func (l *lane[B]) batches() int {
+	if l.inbox != nil {
+		return l.pending.len + 1
+	}
+	return l.pending.len
+}
+
+// ready says whether the lane can be given a batch: it is live, below its
+// bounds, and has not one waiting already. A lane whose owner waits for the
+// network fills its inbox and is then left alone.
+func (l *lane[B]) ready() bool {
+	return l.state == laneLive && l.inbox == nil && l.roomy()
+}
+
+func (l *lane[B]) roomy() bool {
+	c := &l.session.config
+	return l.batches() < c.MaxUnackedBatches && (c.MaxUnackedBytes == 0 || l.bytes < c.MaxUnackedBytes)
+}
+
+// respond takes what the server says.
+func (l *lane[B]) respond(r Response) {
+	s := l.session
+	var out outbox[B]
+	s.mu.Lock()
+	if l.state != laneEnded {
+		l.acked = max(l.acked, r.Acked)
+		l.bad.add(r.Rejected, l.done)
+		l.resolve(&out)
+		s.fill(&out)
+	}
+	s.mu.Unlock()
+	out.deliver(s)
+}
+
+// resolve settles the batches that are answered, in order.
+func (l *lane[B]) resolve(out *outbox[B]) {
+	s := l.session
+	acked := l.bad.after(l.acked)
+	for j := l.pending.head; j != nil && j.last != 0 && j.last <= acked; j = l.pending.head {
+		l.drop(j)
+		l.done = j.last
+		if !j.settled {
+			s.acknowledge(j, l, l.bad.answerTo(j.first, j.last, acked), out)
+		}
+		l.quiet = time.Now()
+	}
+	l.bad.forget(l.done)
+	if l.state == laneDraining && l.pending.len == 0 {
+		signal(l.poke)
+	}
+}
+
+// retire makes a live lane take no more batches.
+func (l *lane[B]) retire(reason CloseReason, out *outbox[B]) {
+	if l.state != laneLive {
+		return
+	}
+	s := l.session
+	l.state, l.reason, l.quiet = laneDraining, reason, time.Now()
+	s.live--
+	if j := l.inbox; j != nil {
+		l.inbox = nil
+		s.requeue(j)
+	}
+	out.note(s, l.slot, Event{Type: EventDraining, Reason: reason})
+	signal(l.wake)
+	signal(l.poke)
+}
+
+func (l *lane[B]) letGo() {
+	if !l.leaving {
+		l.leaving = true
+		close(l.gone)
+	}
+}
+
+// signal wakes a goroutine, now or when it next looks.
+func signal(ch chan struct{}) {
+	select {
+	case ch <- struct{}{}:
+	default:
+	}
+}

@@ -1,0 +1,216 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefgrpc
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"google.golang.org/grpc/codes"
+)
+
+// own is the owner.
+func (l *lane[B]) own() {
+	defer l.session.group.Done()
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	for {
+		j, state := l.take()
+		if j == nil && state != laneLive {
+			l.leave(state)
+			return
+		}
+		if j != nil && !l.encode(j) {
+			return
+		}
+		wait, due := l.untilFlush(j == nil)
+		switch {
+		case due:
+			if !l.flush() {
+				return
+			}
+		case j == nil:
+			timer.Reset(wait)
+			select {
+			case <-l.wake:
+			case <-timer.C:
+			}
+		}
+	}
+}
+
+// untilFlush says whether to flush now, and how long the owner may sleep
+// otherwise. idle is when no batch waits.
+func (l *lane[B]) untilFlush(idle bool) (wait time.Duration, due bool) {
+	c := &l.session.config
+	if !l.dirty {
+		return time.Hour, false
+	}
+	if l.full || c.FlushBytes > 0 && l.writer.Buffered() >= c.FlushBytes {
+		return 0, true
+	}
+	if c.FlushInterval == 0 {
+		return time.Hour, idle
+	}
+	wait = c.FlushInterval - time.Since(l.since)
+	return wait, wait <= 0
+}
+
+// take moves the batch in the inbox to the owner.
+func (l *lane[B]) take() (*job[B], laneState) {
+	s := l.session
+	var out outbox[B]
+	s.mu.Lock()
+	j := l.inbox
+	if j != nil {
+		l.inbox = nil
+		j.lane = nil
+		j.place = inEncoder
+		j.since = time.Now()
+		j.first, j.last = l.last+1, 0
+		l.pending.pushBack(j)
+		s.fill(&out)
+	}
+	state := l.state
+	s.mu.Unlock()
+	out.deliver(s)
+	return j, state
+}
+
+// encode writes a batch and reports whether the owner can go on.
+func (l *lane[B]) encode(j *job[B]) bool {
+	s := l.session
+	unacked, _ := l.stream.Unacked()
+	buffered := l.writer.Buffered()
+	last, err := l.writer.WriteBatch(j.batch)
+	after := l.writer.Buffered()
+	later, _ := l.stream.Unacked()
+	// A frame that was cut in between has left the buffer, compressed, and may
+	// be acknowledged: the greater of both counts is the better guess.
+	size := max(0, int64(after)-int64(buffered), later+int64(after)-unacked-int64(buffered))
+
+	var bad *BatchError
+	switch {
+	case errors.As(err, &bad):
+	case err == nil && last < l.last:
+		err = fmt.Errorf("batch writer: record ids went back from %d to %d", l.last, last)
+	}
+	if !l.dirty && after > 0 {
+		l.since = time.Now()
+	}
+	l.dirty = after > 0
+
+	var out outbox[B]
+	s.mu.Lock()
+	switch {
+	case bad != nil:
+		l.drop(j)
+		l.last = max(l.last, last)
+		s.settle(j, l, err, Event{Type: EventBatchError, Err: err}, &out)
+	case err != nil:
+		l.broken(j, err, &out)
+	case last == l.last:
+		l.drop(j)
+		s.acknowledge(j, l, answer{}, &out)
+	default:
+		l.last = last
+		j.last, j.bytes, j.place = last, size, inPending
+		l.bytes += size
+		l.encoded(j, &out)
+	}
+	l.full = !l.roomy()
+	s.fill(&out)
+	s.mu.Unlock()
+	out.deliver(s)
+	if err != nil && bad == nil {
+		l.abort(err)
+		return false
+	}
+	return true
+}
+
+// encoded settles what happened to a batch while it was being read.
+func (l *lane[B]) encoded(j *job[B], out *outbox[B]) {
+	s := l.session
+	if l.state == laneEnded {
+		l.pending.remove(j)
+		s.orphan(l, j, out)
+		return
+	}
+	l.resolve(out) // the server may have been faster
+	if j.gaveUp && !j.settled {
+		s.handBack(j, l, &UnsentError{Cause: gaveUp(j.ctx), MaybeDelivered: true}, out)
+	}
+}
+
+// drop forgets a batch of which nothing is to be answered.
+func (l *lane[B]) drop(j *job[B]) {
+	l.pending.remove(j)
+	l.bytes -= j.bytes
+}
+
+// broken deals with the batch, if there is one, that the writer failed in with
+// something else than a BatchError.
+func (l *lane[B]) broken(j *job[B], err error, out *outbox[B]) {
+	s := l.session
+	var lost *Error
+	if errors.As(err, &lost) {
+		// The stream has failed. Its end is about to be known; the batch, of
+		// which a part may be sent, shares the fate of the others.
+		if j != nil && l.state == laneEnded {
+			l.pending.remove(j)
+			s.orphan(l, j, out)
+		} else if j != nil {
+			j.place = inPending
+		}
+		l.retire(CloseLost, out)
+		if l.state == laneDraining && l.fault == nil {
+			l.fault = lost
+		}
+		return
+	}
+	if j != nil {
+		l.drop(j)
+		cause := &Error{Kind: KindUnknown, Code: codes.Internal, Err: fmt.Errorf("batch writer: %w", err)}
+		s.handBack(j, l, &UnsentError{Cause: cause, MaybeDelivered: true}, out)
+	}
+	l.retire(CloseEncoder, out)
+	l.letGo()
+}
+
+// abort ends the owner's part after the writer failed. What was sent in good
+// order can still be acknowledged.
+func (l *lane[B]) abort(err error) {
+	var lost *Error
+	if !errors.As(err, &lost) {
+		_ = l.stream.CloseSend() // the watcher sees what comes of it
+	}
+}
+
+// flush ends the frame and reports whether the owner can go on.
+func (l *lane[B]) flush() bool {
+	err := l.writer.Flush()
+	l.dirty, l.full = false, false
+	if err == nil {
+		return true
+	}
+	s := l.session
+	var out outbox[B]
+	s.mu.Lock()
+	l.broken(nil, err, &out)
+	s.fill(&out)
+	s.mu.Unlock()
+	out.deliver(s)
+	l.abort(err)
+	return false
+}
+
+// leave ends the owner's part of a stream in good order.
+func (l *lane[B]) leave(state laneState) {
+	if state == laneEnded || l.dirty && !l.flush() {
+		return
+	}
+	_ = l.stream.CloseSend() // the watcher sees what comes of it
+}

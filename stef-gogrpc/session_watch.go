@@ -1,0 +1,79 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefgrpc
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc/codes"
+)
+
+// watch is the watcher.
+func (l *lane[B]) watch() {
+	defer l.session.group.Done()
+	timer := time.NewTimer(l.session.config.AckTimeout)
+	defer timer.Stop()
+	for {
+		select {
+		case <-l.stream.Done():
+			l.end()
+			return
+		case <-l.poke:
+		case <-timer.C:
+		}
+		wait := l.untilOverdue()
+		if wait <= 0 {
+			_ = l.stream.Close() // Done follows
+			wait = time.Hour
+		}
+		timer.Reset(wait)
+	}
+}
+
+// untilOverdue returns how long the watcher may sleep; nothing if the stream
+// has to be closed.
+func (l *lane[B]) untilOverdue() time.Duration {
+	c := &l.session.config
+	l.session.mu.Lock()
+	defer l.session.mu.Unlock()
+	failed := l.state == laneDraining && l.reason == CloseLost
+	switch head := l.pending.head; {
+	case l.overdue:
+		return time.Hour
+	case head != nil && !failed:
+		wait := c.AckTimeout - time.Since(head.since)
+		if wait <= 0 {
+			l.overdue = true
+			l.reason = CloseAckTimeout
+			l.fault = &Error{Kind: KindUnavailable, Code: codes.DeadlineExceeded,
+				Err: fmt.Errorf("no acknowledgement for %v", c.AckTimeout)}
+		}
+		return wait
+	case l.state == laneDraining:
+		wait := c.DrainTimeout - time.Since(l.quiet)
+		l.overdue = wait <= 0
+		return wait
+	}
+	return c.AckTimeout
+}
+
+// end settles all that the stream still owes.
+func (l *lane[B]) end() {
+	s := l.session
+	cause, sent := FromStatus(l.stream.Err()), l.stream.Sent()
+	var out outbox[B]
+	s.mu.Lock()
+	s.ended(l, cause, sent, &out)
+	s.fill(&out)
+	s.mu.Unlock()
+	out.deliver(s)
+}
+
+// wentAway says whether a connection broke after its server had asked to use
+// another one, in order. gRPC tells this nowhere but in the text.
+func wentAway(err *Error) bool {
+	return err.Code == codes.Unavailable && strings.Contains(err.Error(), "received prior goaway: code: NO_ERROR")
+}
