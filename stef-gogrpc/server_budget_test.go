@@ -1,0 +1,113 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefgrpc
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestBudgetGrantsInOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := &budget{max: 10}
+		require.NoError(t, b.take(t.Context(), 6))
+
+		var order []int
+		var mu sync.Mutex
+		wait := func(id int, n int64) {
+			go func() {
+				if b.take(t.Context(), n) == nil {
+					mu.Lock()
+					order = append(order, id)
+					mu.Unlock()
+				}
+			}()
+			synctest.Wait()
+		}
+		wait(1, 10) // needs everything
+		wait(2, 1)  // would fit, but comes later
+		used, waiting := b.state()
+		require.Equal(t, int64(6), used)
+		require.Equal(t, 2, waiting)
+
+		b.give(6)
+		synctest.Wait()
+		require.Equal(t, []int{1}, order)
+		b.give(10)
+		synctest.Wait()
+		require.Equal(t, []int{1, 2}, order)
+		b.give(1)
+		used, waiting = b.state()
+		require.Zero(t, used)
+		require.Zero(t, waiting)
+	})
+}
+
+func TestBudgetRefusesWhatNeverFits(t *testing.T) {
+	b := &budget{max: 10}
+	err := b.take(t.Context(), 11)
+	var e *Error
+	require.ErrorAs(t, err, &e)
+	require.Equal(t, KindLimit, e.Kind)
+	require.NoError(t, b.take(t.Context(), 10))
+}
+
+func TestBudgetLetsOthersInWhenOneGivesUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := &budget{max: 10}
+		require.NoError(t, b.take(t.Context(), 9))
+		ctx, cancel := context.WithCancel(t.Context())
+		large, smaller := make(chan error, 1), make(chan error, 1)
+		go func() { large <- b.take(ctx, 5) }()
+		synctest.Wait()
+		go func() { smaller <- b.take(t.Context(), 1) }()
+		synctest.Wait()
+		require.Empty(t, smaller)
+		cancel()
+		require.ErrorIs(t, <-large, context.Canceled)
+		require.NoError(t, <-smaller)
+		b.give(10)
+		used, waiting := b.state()
+		require.Zero(t, used)
+		require.Zero(t, waiting)
+	})
+}
+
+// However claims, grants and cancellations fall together, the bound holds and
+// nothing leaks.
+func TestBudgetUnderLoad(t *testing.T) {
+	b := &budget{max: 100}
+	var wg sync.WaitGroup
+	for worker := range 8 {
+		wg.Go(func() {
+			rng := rand.New(rand.NewPCG(1, uint64(worker)))
+			for range 500 {
+				ctx, cancel := context.WithCancel(context.Background())
+				if rng.IntN(3) == 0 {
+					go cancel()
+				}
+				n := 1 + rng.Int64N(60)
+				if err := b.take(ctx, n); err == nil {
+					if used, _ := b.state(); used < n || used > b.max {
+						t.Errorf("%d bytes are counted", used)
+					}
+					b.give(n)
+				} else if !errors.Is(err, context.Canceled) {
+					t.Error(err)
+				}
+				cancel()
+			}
+		})
+	}
+	wg.Wait()
+	used, waiting := b.state()
+	require.Zero(t, used)
+	require.Zero(t, waiting)
+}

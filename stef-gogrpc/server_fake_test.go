@@ -1,0 +1,212 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefgrpc
+
+import (
+	"context"
+	"io"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/mem"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	"github.com/otelstef/stef/stef-go/schema"
+)
+
+// scripted is the gRPC side of one stream of a server, played by a test.
+type scripted struct {
+	ctx    context.Context
+	cancel context.CancelFunc
+	toward chan any // *clientMessage or error
+	stalled
+	mu   sync.Mutex
+	sent []*serverMessage
+	end  chan error // of the stream handler
+	// buffers that the server received, and gave back
+	buffers, freed int
+}
+
+// stalled makes SendMsg wait, as a client does that does not read.
+type stalled struct {
+	stallMu sync.Mutex
+	stall   chan struct{}
+}
+
+// play starts a stream on a server. It works in a synctest bubble.
+func play(t testing.TB, s *Server) *scripted {
+	p := &scripted{toward: make(chan any, 100), end: make(chan error, 1)}
+	p.ctx, p.cancel = context.WithCancel(context.Background())
+	t.Cleanup(p.cancel)
+	go func() {
+		err := s.serveStream(p)
+		p.cancel() // as gRPC does when a stream handler returns
+		p.end <- err
+	}()
+	return p
+}
+
+// open does the handshake.
+func open(t testing.TB, s *Server, root string) *scripted {
+	t.Helper()
+	p := play(t, s)
+	p.toward <- &clientMessage{first: true, root: root}
+	synctest.Wait()
+	require.Len(t, p.messages(), 1)
+	require.NotNil(t, p.messages()[0].capabilities)
+	return p
+}
+
+// data sends bytes, in a buffer per element.
+func (p *scripted) data(endOfChunk bool, parts ...string) {
+	m := &clientMessage{endOfChunk: endOfChunk}
+	for _, part := range parts {
+		m.received = append(m.received, &counted{SliceBuffer: []byte(part), p: p})
+	}
+	p.toward <- m
+}
+
+// counted is a buffer that notices when it is given back.
+type counted struct {
+	mem.SliceBuffer
+	p *scripted
+}
+
+func (c *counted) Free() {
+	c.p.mu.Lock()
+	defer c.p.mu.Unlock()
+	c.p.freed++
+}
+
+func (p *scripted) messages() []*serverMessage {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.sent
+}
+
+func (p *scripted) responses() []Response {
+	var list []Response
+	for _, m := range p.messages() {
+		if m.response != nil {
+			list = append(list, *m.response)
+		}
+	}
+	return list
+}
+
+// status waits for the end of the stream.
+func (p *scripted) status(t testing.TB) *status.Status {
+	t.Helper()
+	synctest.Wait()
+	select {
+	case err := <-p.end:
+		synctest.Wait() // for the server's goroutines
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		require.Equal(t, p.buffers, p.freed, "buffers freed")
+		st, ok := status.FromError(err)
+		require.True(t, ok, "%v", err)
+		return st
+	default:
+		require.Fail(t, "the stream has not ended")
+		return nil
+	}
+}
+
+// stopReading makes the client read no more until the function is called.
+func (p *scripted) stopReading() (resume func()) {
+	p.stallMu.Lock()
+	defer p.stallMu.Unlock()
+	stall := make(chan struct{})
+	p.stall = stall
+	return func() {
+		p.stallMu.Lock()
+		defer p.stallMu.Unlock()
+		p.stall = nil
+		close(stall)
+	}
+}
+
+func (p *scripted) RecvMsg(m any) error {
+	select {
+	case got := <-p.toward:
+		if err, ok := got.(error); ok {
+			return err
+		}
+		*m.(*clientMessage) = *got.(*clientMessage)
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.buffers += len(got.(*clientMessage).received)
+		return nil
+	case <-p.ctx.Done():
+		return status.FromContextError(p.ctx.Err()).Err()
+	}
+}
+
+func (p *scripted) SendMsg(m any) error {
+	p.stallMu.Lock()
+	stall := p.stall
+	p.stallMu.Unlock()
+	if stall != nil {
+		select {
+		case <-stall:
+		case <-p.ctx.Done():
+			return status.FromContextError(p.ctx.Err()).Err()
+		}
+	}
+	if p.ctx.Err() != nil {
+		return status.FromContextError(p.ctx.Err()).Err()
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.sent = append(p.sent, m.(*serverMessage))
+	return nil
+}
+
+func (p *scripted) Context() context.Context     { return p.ctx }
+func (p *scripted) SetHeader(metadata.MD) error  { return nil }
+func (p *scripted) SendHeader(metadata.MD) error { return nil }
+func (p *scripted) SetTrailer(metadata.MD)       {}
+
+// halfClose is the end of the client's side.
+func (p *scripted) halfClose() { p.toward <- io.EOF }
+
+// small is a root that costs little.
+func small(name string) *schema.Struct {
+	return &schema.Struct{Name: name, Fields: []*schema.Field{
+		{Name: "Old", Type: schema.Type{Kind: schema.KindUint64}},
+		{Name: "New", Type: schema.Type{Kind: schema.KindString}},
+	}}
+}
+
+// serving returns a server with a handler for root Metrics.
+func serving(t testing.TB, h HandlerFunc, options ...ServerOption) *Server {
+	t.Helper()
+	s, err := NewServer(options...)
+	require.NoError(t, err)
+	require.NoError(t, s.Handle(small("Metrics"), h))
+	t.Cleanup(func() {
+		stats := s.Stats()
+		require.Zero(t, stats.Streams, "streams are left")
+		require.Zero(t, stats.Buffered, "bytes are left")
+		require.Zero(t, stats.Waiting)
+	})
+	return s
+}
+
+// readAll reads a stream to its end.
+func readAll(s *ServerStream) error {
+	_, err := io.Copy(io.Discard, s)
+	return err
+}
+
+func requireStatus(t testing.TB, st *status.Status, code codes.Code, reason string) {
+	t.Helper()
+	require.Equal(t, code, st.Code(), st.Message())
+	require.Equal(t, reason, Reason(st.Err()))
+}

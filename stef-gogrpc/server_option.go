@@ -1,0 +1,181 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefgrpc
+
+import (
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"google.golang.org/grpc/grpclog"
+
+	stef "github.com/otelstef/stef/stef-go"
+	"github.com/otelstef/stef/stef-go/schema"
+)
+
+// Defaults of a server.
+const (
+	DefaultMaxChunk    = 16 << 20
+	DefaultMaxBuffered = 512 << 20
+	DefaultAckInterval = 10 * time.Millisecond
+	DefaultDictLimit   = 64 << 20
+)
+
+// serverConfig is what the options of a server come to.
+type serverConfig struct {
+	maxChunk    int64
+	maxStreams  int
+	maxBuffered int64
+	ackInterval time.Duration
+	dictLimit   int
+	lifetime    time.Duration
+	onPanic     func(*ServerStream, any, []byte)
+}
+
+func newServerConfig(options []ServerOption) (serverConfig, error) {
+	c := serverConfig{
+		maxChunk:    DefaultMaxChunk,
+		maxBuffered: DefaultMaxBuffered,
+		ackInterval: DefaultAckInterval,
+		dictLimit:   DefaultDictLimit,
+		onPanic:     logPanic,
+	}
+	for _, option := range options {
+		if err := option(&c); err != nil {
+			return c, err
+		}
+	}
+	return c, nil
+}
+
+// ServerOption changes what a server allows and when it speaks.
+type ServerOption func(*serverConfig) error
+
+// WithMaxChunk sets the greatest size of a chunk, a header or a frame, in the
+// bytes that are sent. A stream with a greater one ends with RESOURCE_EXHAUSTED
+// as soon as the message that exceeds it is here. Default DefaultMaxChunk, four
+// times what writers make by default.
+func WithMaxChunk(bytes int) ServerOption {
+	return func(c *serverConfig) error {
+		c.maxChunk = int64(bytes)
+		return atLeast("WithMaxChunk", bytes, 1)
+	}
+}
+
+// WithMaxStreams bounds how many streams there are at one time. Further ones
+// end with UNAVAILABLE and a delay after which to try again. Default 0, which is
+// no bound.
+func WithMaxStreams(n int) ServerOption {
+	return func(c *serverConfig) error {
+		c.maxStreams = n
+		return atLeast("WithMaxStreams", n, 0)
+	}
+}
+
+// WithMaxBuffered bounds the bytes that were received on all streams together
+// and not yet read by their handlers. Where there is no room, streams wait until
+// others have been read, and in the end their clients do; each waiting stream
+// holds one message beyond the bound, and what gRPC's flow control lets in. A
+// message that is greater than the bound ends its stream with
+// RESOURCE_EXHAUSTED. Default DefaultMaxBuffered.
+func WithMaxBuffered(bytes int) ServerOption {
+	return func(c *serverConfig) error {
+		c.maxBuffered = int64(bytes)
+		return atLeast("WithMaxBuffered", bytes, 1)
+	}
+}
+
+// WithAckInterval sets the least time between two responses of a stream. What
+// is acknowledged later than that after the last response goes out at once, what
+// is acknowledged sooner goes out together when the time is over. 0 is at once
+// in any case, and even then what is acknowledged while a response is on its way
+// goes out together. Default DefaultAckInterval.
+func WithAckInterval(d time.Duration) ServerOption {
+	return func(c *serverConfig) error {
+		c.ackInterval = d
+		return notNegative("WithAckInterval", d)
+	}
+}
+
+// WithDictLimit sets the bytes of dictionaries at which clients have to begin
+// them anew. The readers of ServerStream.ReaderOptions hold them to it, with
+// slack. 0 names no limit, and readers have their own. Default DefaultDictLimit.
+//
+// spec: #dict-limit
+func WithDictLimit(bytes int) ServerOption {
+	return func(c *serverConfig) error {
+		c.dictLimit = bytes
+		if err := atLeast("WithDictLimit", bytes, 0); err != nil {
+			return err
+		}
+		_, err := stef.NewReaderConfig(readerOptions(bytes)...)
+		return err
+	}
+}
+
+// WithMaxStreamLifetime makes streams end when they are that old, so that load
+// can move to other servers: the handler reads what there is up to the end of
+// a chunk and then io.EOF, and when it has returned nil, and all it acknowledged
+// has gone out, the stream ends with OK. A client that stops within a chunk
+// makes its stream live until it goes on or goes away. Default 0, no bound.
+func WithMaxStreamLifetime(d time.Duration) ServerOption {
+	return func(c *serverConfig) error {
+		c.lifetime = d
+		return notNegative("WithMaxStreamLifetime", d)
+	}
+}
+
+// OnPanic sets what is called when a handler has panicked, with the value and
+// the stack. It runs on the goroutine of the handler. The stream then ends with
+// INTERNAL. Default is a line in the error log of gRPC.
+func OnPanic(f func(s *ServerStream, value any, stack []byte)) ServerOption {
+	return func(c *serverConfig) error {
+		if f == nil {
+			return fmt.Errorf("stefgrpc: OnPanic without a function")
+		}
+		c.onPanic = f
+		return nil
+	}
+}
+
+var log = grpclog.Component("stef")
+
+func logPanic(s *ServerStream, value any, stack []byte) {
+	log.Errorf("handler of %s panicked: %v\n%s", s.Root().Name, value, stack)
+}
+
+// stackOfPanic is called in the deferred function that recovers.
+func stackOfPanic() []byte { return debug.Stack() }
+
+func atLeast(option string, n, least int) error {
+	if n < least {
+		return fmt.Errorf("stefgrpc: %s(%d), must be at least %d", option, n, least)
+	}
+	return nil
+}
+
+func notNegative(option string, d time.Duration) error {
+	if d < 0 {
+		return fmt.Errorf("stefgrpc: %s(%v), must not be negative", option, d)
+	}
+	return nil
+}
+
+// handleConfig is what the options of Handle come to.
+type handleConfig struct {
+	wire schema.WireSchema // nil: the whole root
+}
+
+// HandleOption changes how a root is served.
+type HandleOption func(*handleConfig) error
+
+// WithAdvertisedSchema makes the server name an older schema of the root than
+// its own, as a server does that was built before the last fields were added.
+// Clients then leave those out.
+func WithAdvertisedSchema(wire schema.WireSchema) HandleOption {
+	return func(c *handleConfig) error {
+		c.wire = wire
+		return nil
+	}
+}

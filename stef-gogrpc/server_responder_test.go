@@ -1,0 +1,261 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefgrpc
+
+import (
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/codes"
+)
+
+// accounts hands a test the stream of a handler that waits for the test to end
+// it.
+type accounts struct {
+	server *Server
+	peer   *scripted
+	stream *ServerStream
+	end    chan error // what the handler returns
+}
+
+func newAccounts(t testing.TB, options ...ServerOption) *accounts {
+	t.Helper()
+	streams, end := make(chan *ServerStream, 1), make(chan error)
+	s := serving(t, func(s *ServerStream) error {
+		streams <- s
+		return <-end
+	}, options...)
+	return &accounts{server: s, peer: open(t, s, "Metrics"), stream: <-streams, end: end}
+}
+
+func (a *accounts) require(t testing.TB, want ...Response) {
+	t.Helper()
+	synctest.Wait()
+	require.Equal(t, want, a.peer.responses())
+}
+
+func TestServerCoalescesResponses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newAccounts(t, WithAckInterval(10*time.Millisecond))
+		a.require(t)
+		a.stream.Ack(1)
+		a.require(t, Response{Acked: 1}) // at once after a pause
+
+		a.stream.Ack(2)
+		a.stream.Reject(4, 4)
+		a.stream.Finished(3, 3)
+		a.stream.Reject(7, 9)
+		time.Sleep(9 * time.Millisecond)
+		a.stream.Finished(6, 6)
+		a.require(t, Response{Acked: 1})
+		require.Equal(t, uint64(4), a.stream.LastAcked())
+		time.Sleep(time.Millisecond)
+		second := Response{Acked: 4, Rejected: []IDRange{{4, 4}}}
+		a.require(t, Response{Acked: 1}, second)
+
+		time.Sleep(time.Hour)
+		a.stream.Ack(3) // nothing new
+		a.require(t, Response{Acked: 1}, second)
+		a.stream.Finished(5, 5)
+		third := Response{Acked: 9, Rejected: []IDRange{{7, 9}}}
+		a.require(t, Response{Acked: 1}, second, third)
+
+		a.stream.Ack(10)
+		a.stream.Ack(20)
+		a.end <- nil
+		requireStatus(t, a.peer.status(t), codes.OK, "")
+		a.require(t, Response{Acked: 1}, second, third, Response{Acked: 20})
+		a.stream.Ack(30) // too late
+		time.Sleep(time.Hour)
+		require.Len(t, a.peer.responses(), 4)
+	})
+}
+
+func TestServerRespondsAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newAccounts(t, WithAckInterval(0))
+		var want []Response
+		for id := range uint64(5) {
+			a.stream.Ack(id + 1)
+			want = append(want, Response{Acked: id + 1})
+			a.require(t, want...)
+		}
+		a.end <- nil
+		requireStatus(t, a.peer.status(t), codes.OK, "")
+	})
+}
+
+// What was acknowledged reaches the client, however the handler ends.
+func TestServerFlushesAtTheEnd(t *testing.T) {
+	f := func(name string, err error, code codes.Code, before func(a *accounts)) {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				a := newAccounts(t)
+				a.stream.Ack(1)
+				synctest.Wait()
+				a.stream.Ack(7)
+				a.stream.Reject(8, 8)
+				a.stream.Finished(10, 10) // 9 is not finished
+				before(a)
+				a.end <- err
+				requireStatus(t, a.peer.status(t), code, "")
+				a.require(t, Response{Acked: 1}, Response{Acked: 8, Rejected: []IDRange{{8, 8}}})
+			})
+		})
+	}
+	nothing := func(*accounts) {}
+	f("well", nil, codes.OK, nothing)
+	f("failing", errorf(KindUnavailable, "full"), codes.Unavailable, nothing)
+	f("half-closed before", nil, codes.OK, func(a *accounts) { a.peer.halfClose() })
+	f("half-closed and failing", errorf(KindInvalid, "bad"), codes.InvalidArgument, func(a *accounts) { a.peer.halfClose() })
+	f("data that nobody reads", nil, codes.OK, func(a *accounts) {
+		a.peer.data(true, "abc")
+		a.peer.data(true, "def")
+	})
+}
+
+// A client that does not read its responses makes nobody wait but itself.
+func TestServerClientThatReadsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newAccounts(t)
+		resume := a.peer.stopReading()
+		for id := range uint64(1000) {
+			a.stream.Ack(id + 1) // does not block
+			time.Sleep(time.Millisecond)
+		}
+		a.require(t)
+		resume()
+		a.require(t, Response{Acked: 1})
+		time.Sleep(DefaultAckInterval)
+		a.require(t, Response{Acked: 1}, Response{Acked: 1000})
+
+		a.peer.stopReading()
+		a.stream.Ack(2000)
+		start := time.Now()
+		a.end <- nil
+		time.Sleep(finalResponses - time.Millisecond)
+		synctest.Wait()
+		require.Empty(t, a.peer.end)
+		time.Sleep(time.Millisecond)
+		requireStatus(t, a.peer.status(t), codes.OK, "")
+		require.Equal(t, finalResponses, time.Since(start))
+	})
+	synctest.Test(t, func(t *testing.T) { // and then goes away
+		a := newAccounts(t)
+		a.peer.stopReading()
+		a.stream.Ack(1)
+		a.end <- nil
+		synctest.Wait()
+		start := time.Now()
+		a.peer.cancel()
+		a.peer.status(t)
+		require.Zero(t, time.Since(start))
+	})
+}
+
+func TestServerRefusesToRememberTooMuch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var last uint64
+		s := serving(t, func(s *ServerStream) error {
+			p := make([]byte, 1)
+			for {
+				if _, err := s.Read(p); err != nil {
+					return err
+				}
+				for range 1000 {
+					last += 2
+					s.Reject(last, last)
+					s.Ack(last)
+				}
+			}
+		})
+		p := open(t, s, "Metrics")
+		p.stopReading()
+		for range 99 {
+			p.data(true, "x")
+		}
+		synctest.Wait()
+		require.InDelta(t, 2*maxUntold, last, 20_000)
+		time.Sleep(finalResponses)
+		requireStatus(t, p.status(t), codes.ResourceExhausted, "")
+	})
+}
+
+// Many ranges go out as several responses, all of them at the end.
+func TestServerSendsManyRangesInParts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const n = 3*maxResponseRanges + 1
+		a := newAccounts(t, WithAckInterval(time.Hour))
+		a.stream.Ack(1)
+		synctest.Wait()
+		for id := range uint64(n) {
+			a.stream.Reject(2*id+2, 2*id+2)
+		}
+		a.stream.Ack(2 * n)
+		a.end <- nil
+		requireStatus(t, a.peer.status(t), codes.OK, "")
+		responses := a.peer.responses()[1:]
+		require.Len(t, responses, 4)
+		ranges := 0
+		for _, r := range responses {
+			ranges += len(r.Rejected)
+		}
+		require.Equal(t, n, ranges)
+		require.Equal(t, uint64(2*n), responses[3].Acked)
+	})
+}
+
+// Consumers on many goroutines, in any order: in the end all is told, and no
+// response goes back.
+func TestServerFinishedOutOfOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newAccounts(t)
+		const workers, batches, size = 8, 200, 10
+		var wg sync.WaitGroup
+		for w := range uint64(workers) {
+			wg.Go(func() {
+				for i := w; i < batches; i += workers {
+					from := i*size + 1
+					time.Sleep(time.Duration((i*7919)%13) * time.Millisecond)
+					if i%5 == 0 {
+						a.stream.Reject(from, from+size-1)
+					} else {
+						a.stream.Finished(from, from+size-1)
+					}
+				}
+			})
+		}
+		wg.Wait()
+		a.end <- nil
+		requireStatus(t, a.peer.status(t), codes.OK, "")
+		var acked, rejected uint64
+		for _, r := range a.peer.responses() {
+			require.GreaterOrEqual(t, r.Acked, acked)
+			acked = r.Acked
+			for _, bad := range r.Rejected {
+				require.LessOrEqual(t, bad.To, acked)
+				rejected += bad.To - bad.From + 1
+			}
+		}
+		require.Equal(t, uint64(batches*size), acked)
+		require.Equal(t, uint64(batches*size/5), rejected)
+	})
+}
+
+// Nothing runs while there is nothing to say: the bubble ends at once, without
+// a timer that fires.
+func TestServerIdleStreamHasNoTimer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newAccounts(t)
+		require.Nil(t, a.stream.responses.timer)
+		a.stream.Ack(1)
+		a.require(t, Response{Acked: 1})
+		require.Nil(t, a.stream.responses.timer)
+		a.end <- nil
+		requireStatus(t, a.peer.status(t), codes.OK, "")
+	})
+}

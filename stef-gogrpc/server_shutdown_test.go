@@ -1,0 +1,233 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefgrpc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/codes"
+
+	stef "github.com/otelstef/stef/stef-go"
+)
+
+// shutdown starts Shutdown and returns what it returns.
+func shutdown(s *Server, within time.Duration) <-chan error {
+	done := make(chan error, 1)
+	ctx, cancel := context.WithTimeout(context.Background(), within)
+	go func() {
+		defer cancel()
+		done <- s.Shutdown(ctx)
+	}()
+	synctest.Wait()
+	return done
+}
+
+func TestShutdownOfIdleServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := serving(t, readAll)
+		require.NoError(t, <-shutdown(s, time.Hour))
+		require.NoError(t, <-shutdown(s, time.Hour), "again")
+		requireStatus(t, play(t, s).status(t), codes.Unavailable, ReasonReconnect)
+		require.Equal(t, uint64(1), s.Stats().Refused)
+	})
+}
+
+// Shutdown while a stream is in each of its states. All of them end in order
+// and at once, with what was acknowledged.
+func TestShutdownInEachState(t *testing.T) {
+	f := func(name string, code codes.Code, reason string, h HandlerFunc, before, after func(p *scripted)) {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := serving(t, h)
+				p := play(t, s)
+				before(p)
+				synctest.Wait()
+				start := time.Now()
+				done := shutdown(s, time.Hour)
+				after(p)
+				requireStatus(t, p.status(t), code, reason)
+				require.NoError(t, <-done)
+				require.Zero(t, time.Since(start))
+			})
+		})
+	}
+	nothing := func(*scripted) {}
+	first := func(p *scripted) { p.toward <- &clientMessage{first: true, root: "Metrics"} }
+	f("before the first message", codes.Unavailable, ReasonReconnect, readAll, nothing, nothing)
+	f("idle", codes.Unavailable, ReasonReconnect, readAll, first, nothing)
+	f("between chunks", codes.Unavailable, ReasonReconnect, readAll, func(p *scripted) {
+		first(p)
+		p.data(true, "abc")
+	}, nothing)
+	f("within a chunk", codes.Unavailable, ReasonReconnect, func(s *ServerStream) error {
+		got, err := io.ReadAll(s)
+		if string(got) != "abcdef" {
+			return fmt.Errorf("got %q", got)
+		}
+		return err
+	}, func(p *scripted) {
+		first(p)
+		p.data(false, "abc")
+	}, func(p *scripted) { p.data(true, "def"); p.data(true, "not any more") })
+	f("half-closed", codes.OK, "", func(s *ServerStream) error {
+		err := readAll(s)
+		<-s.server.stopping
+		return err
+	}, func(p *scripted) { first(p); p.halfClose() }, nothing)
+	f("handler fails", codes.Internal, "", func(s *ServerStream) error {
+		<-s.server.stopping
+		return &Error{Code: codes.Internal}
+	}, first, nothing)
+	f("handler's reader is between the headers", codes.Unavailable, ReasonReconnect, func(s *ServerStream) error {
+		_, err := io.ReadFull(s, make([]byte, 100))
+		return &stef.FormatError{Err: fmt.Errorf("%w: %w", stef.ErrCorrupt, err)}
+	}, func(p *scripted) { first(p); p.data(true, "STEF") }, nothing)
+}
+
+// A handler that is stopped has time to wait for its consumers, and its
+// acknowledgements go out.
+func TestShutdownWaitsForAcknowledgements(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := serving(t, func(s *ServerStream) error {
+			err := readAll(s)
+			require.NoError(t, s.Context().Err())
+			time.Sleep(time.Second) // the consumers
+			s.Ack(42)
+			return err
+		})
+		p := open(t, s, "Metrics")
+		p.data(true, "abc")
+		done := shutdown(s, 2*time.Second)
+		require.Empty(t, done)
+		time.Sleep(time.Second)
+		requireStatus(t, p.status(t), codes.Unavailable, ReasonReconnect)
+		require.Equal(t, []Response{{Acked: 42}}, p.responses())
+		require.NoError(t, <-done)
+	})
+}
+
+// Whatever keeps a stream, it ends with the deadline.
+func TestShutdownAtItsDeadline(t *testing.T) {
+	f := func(name string, h HandlerFunc, before func(p *scripted)) {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := serving(t, h, WithMaxBuffered(3))
+				p := open(t, s, "Metrics")
+				before(p)
+				synctest.Wait()
+				start := time.Now()
+				err := <-shutdown(s, 5*time.Second)
+				require.ErrorIs(t, err, context.DeadlineExceeded)
+				require.ErrorContains(t, err, "1 streams did not end in time")
+				require.Equal(t, 5*time.Second, time.Since(start))
+				requireStatus(t, p.status(t), codes.Unavailable, ReasonReconnect)
+			})
+		})
+	}
+	wait := func(s *ServerStream) error {
+		<-s.Context().Done()
+		return s.Context().Err()
+	}
+	f("a chunk without an end", readAll, func(p *scripted) { p.data(false, "abc") })
+	f("a busy handler", wait, func(p *scripted) {})
+	f("a handler that returns nil", func(s *ServerStream) error { _ = wait(s); return nil }, func(p *scripted) {})
+	f("a stream that waits for room", wait, func(p *scripted) { p.data(true, "abc"); p.data(true, "d") })
+	f("a client that reads nothing", func(s *ServerStream) error {
+		_, _ = s.Read(make([]byte, 10))
+		s.Ack(1)
+		return readAll(s)
+	}, func(p *scripted) { p.stopReading(); p.data(true, "abc") })
+}
+
+func TestShutdownDoesNotWaitForeverForAHandler(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		s := serving(t, func(s *ServerStream) error { <-release; return nil })
+		p := open(t, s, "Metrics")
+		start := time.Now()
+		err := <-shutdown(s, time.Second)
+		require.ErrorContains(t, err, "1 streams still have a handler that runs")
+		require.Equal(t, time.Second+cancelGrace, time.Since(start))
+		close(release)
+		requireStatus(t, p.status(t), codes.Unavailable, ReasonReconnect)
+		require.NoError(t, <-shutdown(s, time.Second))
+	})
+}
+
+func TestShutdownCalledTwice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := serving(t, readAll)
+		p := open(t, s, "Metrics")
+		p.data(false, "abc")
+		synctest.Wait()
+		patient, hasty := shutdown(s, time.Hour), shutdown(s, time.Second)
+		start := time.Now()
+		require.ErrorIs(t, <-hasty, context.DeadlineExceeded)
+		require.NoError(t, <-patient)
+		require.Equal(t, time.Second, time.Since(start))
+		p.status(t)
+	})
+}
+
+func TestMaxStreamLifetime(t *testing.T) {
+	f := func(name string, code codes.Code, want string, h func(got *string) HandlerFunc, play func(p *scripted)) {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var got string
+				s := serving(t, h(&got), WithMaxStreamLifetime(time.Minute))
+				p := open(t, s, "Metrics")
+				play(p)
+				requireStatus(t, p.status(t), code, "")
+				require.Equal(t, want, got)
+			})
+		})
+	}
+	reading := func(err error) func(got *string) HandlerFunc {
+		return func(got *string) HandlerFunc {
+			return func(s *ServerStream) error {
+				p, readErr := io.ReadAll(s)
+				*got = string(p)
+				s.Ack(1)
+				return errors.Join(err, readErr)
+			}
+		}
+	}
+	f("idle", codes.OK, "", reading(nil), func(p *scripted) { time.Sleep(time.Minute) })
+	f("between chunks", codes.OK, "abc", reading(nil), func(p *scripted) {
+		p.data(true, "abc")
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		p.data(true, "def")
+	})
+	f("within a chunk", codes.OK, "abcdef", reading(nil), func(p *scripted) {
+		p.data(false, "abc")
+		time.Sleep(2 * time.Minute)
+		p.data(true, "def")
+		p.data(true, "ghi")
+	})
+	f("the client is earlier", codes.OK, "abc", reading(nil), func(p *scripted) {
+		p.data(true, "abc")
+		time.Sleep(time.Minute - 1)
+		p.halfClose()
+	})
+	f("a handler that fails", codes.Unavailable, "", reading(errorf(KindUnavailable, "full")), func(p *scripted) {
+		time.Sleep(time.Minute)
+	})
+}
+
+func TestMaxStreamLifetimeBeforeTheFirstMessage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := serving(t, readAll, WithMaxStreamLifetime(time.Minute))
+		p := play(t, s)
+		time.Sleep(time.Minute)
+		requireStatus(t, p.status(t), codes.OK, "")
+	})
+}

@@ -1,0 +1,140 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefgrpc
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/protoadapt"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	stef "github.com/otelstef/stef/stef-go"
+)
+
+// ReasonDomain is the domain of the ErrorInfo that servers of this package put
+// into the details of a status.
+const ReasonDomain = "github.com/otelstef/stef"
+
+// The reasons in an ErrorInfo of ReasonDomain.
+const (
+	// ReasonUnknownRoot comes with UNIMPLEMENTED: the server has STEF, but does
+	// not take records of that root. A server without STEF gives no reason.
+	ReasonUnknownRoot = "UNKNOWN_ROOT"
+	// ReasonReconnect comes with UNAVAILABLE: the server ends in order, and
+	// wants its clients to open their streams anew, elsewhere if they can.
+	ReasonReconnect = "RECONNECT"
+	// ReasonBusy comes with UNAVAILABLE: there are as many streams as there may
+	// be.
+	ReasonBusy = "BUSY"
+	// ReasonSchema comes with INVALID_ARGUMENT: the stream is in a schema that
+	// the server cannot read.
+	ReasonSchema = "INCOMPATIBLE_SCHEMA"
+)
+
+// Reason returns the reason that a server of this package gave for the end of a
+// stream, or "".
+func Reason(err error) string {
+	if err == nil {
+		return ""
+	}
+	st, _ := status.FromError(err)
+	for _, detail := range st.Details() {
+		if info, ok := detail.(*errdetails.ErrorInfo); ok && info.GetDomain() == ReasonDomain {
+			return info.GetReason()
+		}
+	}
+	return ""
+}
+
+// reasonStatus returns a status with a reason, and a delay unless it is 0.
+func reasonStatus(code codes.Code, message, reason string, delay time.Duration) error {
+	details := []protoadapt.MessageV1{&errdetails.ErrorInfo{Reason: reason, Domain: ReasonDomain}}
+	if delay > 0 {
+		details = append(details, &errdetails.RetryInfo{RetryDelay: durationpb.New(delay)})
+	}
+	st := status.New(code, message)
+	if detailed, err := st.WithDetails(details...); err == nil {
+		st = detailed
+	}
+	return st.Err()
+}
+
+// busyDelay is how long clients leave a server alone that is full.
+const busyDelay = time.Second
+
+var (
+	errReconnect = reasonStatus(codes.Unavailable, "the server is ending, open the stream anew", ReasonReconnect, 0)
+	errBusy      = reasonStatus(codes.Unavailable, "the server has as many streams as it takes", ReasonBusy, busyDelay)
+	errPanicked  = status.Error(codes.Internal, "the handler of the server panicked")
+)
+
+func errUnknownRoot(name string) error {
+	const longest = 64
+	if len(name) > longest {
+		name = name[:longest] + "…"
+	}
+	st := status.Newf(codes.Unimplemented, "the server does not take records of root %q", name)
+	return reasonStatus(st.Code(), st.Message(), ReasonUnknownRoot, 0)
+}
+
+// statusOf returns the status of an error of a handler.
+//
+// spec: #grpc-status
+func statusOf(err error) error {
+	var carrier interface{ GRPCStatus() *status.Status }
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &carrier) && carrier.GRPCStatus().Code() != codes.OK:
+		// The status as it is: status.FromError would replace its message.
+		return carrier.GRPCStatus().Err()
+	case errors.Is(err, stef.ErrLimit):
+		return status.Error(codes.ResourceExhausted, err.Error())
+	case errors.Is(err, stef.ErrSchema):
+		return reasonStatus(codes.InvalidArgument, err.Error(), ReasonSchema, 0)
+	case errors.Is(err, stef.ErrCorrupt), errors.Is(err, stef.ErrVersion):
+		return status.Error(codes.InvalidArgument, err.Error())
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return status.FromContextError(err).Err()
+	}
+	return status.Error(codes.Unknown, err.Error())
+}
+
+// stopReason is why a server made a stream end.
+type stopReason uint8
+
+const (
+	stopNone     stopReason = iota
+	stopLifetime            // it is old
+	stopShutdown            // the server ends
+)
+
+// status returns the status of the stream after its handler returned err.
+func (s *ServerStream) status(err error) error {
+	// A reader that was stopped behind a chunk takes that as a clean end if the
+	// chunk was a frame, and as a cut in any other case, such as between the
+	// headers. Neither is the client's fault.
+	harmless := err == nil || errors.Is(err, io.ErrUnexpectedEOF)
+	switch {
+	case s.stopped == stopShutdown && harmless:
+		return errReconnect
+	case s.stopped == stopLifetime && harmless:
+		return nil
+	case err == nil && s.readErr != nil && s.readErr != io.EOF:
+		// The handler may not care how the stream ended, but the client has to
+		// learn it.
+		return statusOf(s.readErr)
+	case err == nil && s.killed():
+		return errReconnect
+	case s.killed() && errors.Is(err, context.Canceled):
+		return errReconnect
+	}
+	return statusOf(err)
+}

@@ -1,0 +1,247 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefgrpc
+
+import (
+	"context"
+	"errors"
+	"io"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc"
+
+	stef "github.com/otelstef/stef/stef-go"
+	"github.com/otelstef/stef/stef-go/schema"
+)
+
+// ServerStream is a stream as its handler sees it: the bytes of a STEF stream to
+// read, and records to acknowledge. Read is for one goroutine, everything else
+// for any; all of it is for the time until ServeSTEF returns.
+//
+// A record is finished when the server has accepted or rejected it. The client
+// is told the id up to which all records are finished, and every id that was
+// rejected.
+//
+// spec: #record-ids
+type ServerStream struct {
+	server *Server
+	grpc   grpc.ServerStream
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	root   *servedRoot
+
+	inbound chan inbound  // from receive to Read
+	expired chan struct{} // closed at the end of the lifetime; nil: there is none
+	parts   atomic.Int32  // goroutines that use the stream
+
+	// Of the handler's goroutine.
+	current inbound
+	within  bool // a chunk
+	readErr error
+	stopped stopReason
+
+	responses responder
+}
+
+// finalResponses is how long a client may take to make room for the last
+// responses. They are small, so only one that reads none takes that long.
+const finalResponses = 10 * time.Second
+
+// Context returns the context of the stream, with peer, metadata, deadline and
+// whatever interceptors put there. It ends when the client is gone, when the
+// server has no more time, and when the handler has returned.
+func (s *ServerStream) Context() context.Context { return s.ctx }
+
+// Root returns the root struct of the records.
+func (s *ServerStream) Root() *schema.Struct { return s.root.root }
+
+// ReaderOptions returns what the reader of this stream must be made with, to
+// hold the client to the dictionary limit it was told: a reader counts up to
+// twice that and what one record may add, because a client notices the limit
+// only after the record that reached it, and may count without the fields it
+// does not know. Options given later, such as WithLimits, replace these.
+//
+// spec: #dict-limit
+func (s *ServerStream) ReaderOptions() []stef.ReaderOption {
+	return readerOptions(s.server.config.dictLimit)
+}
+
+func readerOptions(dictLimit int) []stef.ReaderOption {
+	if dictLimit == 0 {
+		return nil
+	}
+	limits := stef.DefaultLimits()
+	limits.DictBytes = 2*dictLimit + limits.RecordBytes
+	return []stef.ReaderOption{stef.WithLimits(limits)}
+}
+
+// Read reads bytes of the STEF stream. It returns what has come as soon as
+// there is anything, and io.EOF when the client has closed its side or the
+// server wants the stream to end; the latter only between two chunks. Other
+// errors are an *Error, and end the stream.
+func (s *ServerStream) Read(p []byte) (int, error) {
+	if len(p) == 0 {
+		return 0, nil
+	}
+	for {
+		if n := s.current.read(p); n > 0 {
+			if len(s.current.message.received) == 0 {
+				s.current.free(&s.server.budget)
+			}
+			return n, nil
+		}
+		if s.readErr != nil {
+			return 0, s.readErr
+		}
+		s.readErr = s.next()
+	}
+}
+
+// next makes the next message the current one.
+func (s *ServerStream) next() error {
+	s.current.free(&s.server.budget)
+	if s.responses.overfull() {
+		return errorf(KindLimit, "over %d ranges of records are finished that the client was not told of", maxUntold)
+	}
+	var stopping, expired <-chan struct{}
+	if !s.within {
+		stopping, expired = s.server.stopping, s.expired
+	}
+	select { // what ends the stream goes before what has come
+	case <-s.ctx.Done():
+		return s.ctxError()
+	case <-stopping:
+		return s.stop(stopShutdown)
+	case <-expired:
+		return s.stop(stopLifetime)
+	default:
+	}
+	select {
+	case <-s.ctx.Done():
+		return s.ctxError()
+	case <-stopping:
+		return s.stop(stopShutdown)
+	case <-expired:
+		return s.stop(stopLifetime)
+	case in := <-s.inbound:
+		if in.err != nil {
+			return in.err
+		}
+		s.current = in
+		if in.size > 0 || in.message.endOfChunk {
+			s.within = !in.message.endOfChunk
+		}
+		return nil
+	}
+}
+
+func (s *ServerStream) stop(reason stopReason) error {
+	s.stopped = reason
+	return io.EOF
+}
+
+// errKilled is the cause of contexts that Shutdown ended.
+var errKilled = errors.New("stefgrpc: the server is ending and has no more time")
+
+func (s *ServerStream) killed() bool { return context.Cause(s.ctx) == errKilled }
+
+func (s *ServerStream) ctxError() error {
+	if s.killed() {
+		return FromStatus(errReconnect)
+	}
+	return FromStatus(s.ctx.Err())
+}
+
+// Ack says that all records up to id are accepted, but for those that were
+// rejected.
+func (s *ServerStream) Ack(id uint64) {
+	s.responses.note(func(l *recvLedger) { l.ack(id) })
+}
+
+// Finished says that the records from from to to, both included, are accepted,
+// while some before them may not be finished yet.
+func (s *ServerStream) Finished(from, to uint64) {
+	s.responses.note(func(l *recvLedger) { l.finish(IDRange{from, to}) })
+}
+
+// Reject says that the records from from to to, both included, can never be
+// accepted. The client must not send them again. They are finished by that.
+func (s *ServerStream) Reject(from, to uint64) {
+	s.responses.note(func(l *recvLedger) { l.reject(IDRange{from, to}) })
+}
+
+// LastAcked returns the id up to which all records are finished.
+func (s *ServerStream) LastAcked() uint64 { return s.responses.acked() }
+
+// begin counts a goroutine that uses the stream.
+func (s *ServerStream) begin() { s.parts.Add(1) }
+
+// end is the end of such a goroutine. The stream is gone with the last one.
+func (s *ServerStream) end() {
+	if s.parts.Add(-1) == 0 {
+		s.server.gone(s)
+	}
+}
+
+// send sends a response.
+func (s *ServerStream) send(r Response) error {
+	return s.grpc.SendMsg(&serverMessage{response: &r})
+}
+
+// handshake returns the root that the client asked for, or nil and the status
+// to end the stream with, which is nil where the stream ended in order.
+//
+// spec: #handshake
+func (s *ServerStream) handshake() (*servedRoot, error) {
+	err := s.next()
+	switch {
+	case s.stopped != stopNone:
+		return nil, s.status(nil)
+	case err == io.EOF:
+		return nil, statusOf(invalid("the stream ends without a first message"))
+	case err != nil:
+		return nil, statusOf(err)
+	}
+	name := s.current.message.root
+	root := s.server.root(name)
+	if root == nil {
+		return nil, errUnknownRoot(name)
+	}
+	if err := s.grpc.SendMsg(&serverMessage{capabilities: &root.capabilities}); err != nil {
+		return nil, err
+	}
+	return root, nil
+}
+
+// run calls the handler and returns what it returns.
+func (s *ServerStream) run() (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			s.server.panics.Add(1)
+			s.server.config.onPanic(s, v, stackOfPanic())
+			err = errPanicked
+		}
+	}()
+	return s.root.handler.ServeSTEF(s)
+}
+
+// finish sends the last responses. Before it returns nothing else may end the
+// stream, or they are lost.
+func (s *ServerStream) finish() {
+	ended := s.responses.close()
+	timeout := time.NewTimer(finalResponses)
+	defer timeout.Stop()
+	select {
+	case <-ended:
+	case <-s.ctx.Done():
+	case <-timeout.C:
+	}
+}
+
+// release gives back what the handler's side holds, and makes receive end.
+func (s *ServerStream) release() {
+	s.cancel(nil)
+	s.current.free(&s.server.budget)
+}

@@ -1,0 +1,345 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefgrpc
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	stef "github.com/otelstef/stef/stef-go"
+	"github.com/otelstef/stef/stef-go/schema"
+)
+
+func TestServerHandshake(t *testing.T) {
+	f := func(name string, first *clientMessage, code codes.Code, reason string) {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := serving(t, readAll)
+				p := play(t, s)
+				p.toward <- first
+				p.halfClose()
+				requireStatus(t, p.status(t), code, reason)
+				if code == codes.OK {
+					require.Len(t, p.messages(), 1)
+					require.Zero(t, s.Stats().Refused)
+				} else {
+					require.Empty(t, p.messages(), "capabilities")
+					require.Equal(t, uint64(1), s.Stats().Refused)
+				}
+			})
+		})
+	}
+	f("served", &clientMessage{first: true, root: "Metrics"}, codes.OK, "")
+	f("other root", &clientMessage{first: true, root: "Logs"}, codes.Unimplemented, ReasonUnknownRoot)
+	f("case matters", &clientMessage{first: true, root: "metrics"}, codes.Unimplemented, ReasonUnknownRoot)
+	f("no name", &clientMessage{first: true}, codes.InvalidArgument, "")
+	f("no first message", &clientMessage{endOfChunk: true}, codes.InvalidArgument, "")
+	f("empty message", &clientMessage{}, codes.InvalidArgument, "")
+	f("flag in the first message", &clientMessage{first: true, root: "Metrics", endOfChunk: true}, codes.InvalidArgument, "")
+}
+
+func TestServerHandshakeEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := serving(t, readAll)
+		p := play(t, s)
+		p.halfClose()
+		st := p.status(t)
+		requireStatus(t, st, codes.InvalidArgument, "")
+
+		p = play(t, s)
+		p.toward <- &clientMessage{first: true, root: strings.Repeat("é", 1000)}
+		st = p.status(t)
+		requireStatus(t, st, codes.Unimplemented, ReasonUnknownRoot)
+		require.Less(t, len(st.Message()), 400, "a name of the client is in the status")
+
+		p = play(t, s)
+		p.cancel()
+		requireStatus(t, p.status(t), codes.Canceled, "")
+
+		p = play(t, s)
+		p.toward <- status.Error(codes.Internal, "damaged message")
+		requireStatus(t, p.status(t), codes.Internal, "")
+	})
+}
+
+func TestServerCapabilities(t *testing.T) {
+	f := func(name string, want capabilities, options []ServerOption, handle ...HandleOption) {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, err := NewServer(options...)
+				require.NoError(t, err)
+				require.NoError(t, s.Handle(small("Metrics"), HandlerFunc(readAll), handle...))
+				p := open(t, s, "Metrics")
+				require.Equal(t, want, *p.messages()[0].capabilities)
+				p.halfClose()
+				requireStatus(t, p.status(t), codes.OK, "")
+			})
+		})
+	}
+	f("default", capabilities{maxDictBytes: 64 << 20, schema: []byte{1, 2}}, nil)
+	f("a limit", capabilities{maxDictBytes: 1000, schema: []byte{1, 2}}, []ServerOption{WithDictLimit(1000)})
+	f("no limit", capabilities{schema: []byte{1, 2}}, []ServerOption{WithDictLimit(0)})
+	f("older", capabilities{maxDictBytes: 64 << 20, schema: []byte{1, 1}}, nil,
+		WithAdvertisedSchema(schema.WireSchema{1}))
+}
+
+func TestServerServesSeveralRoots(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, err := NewServer()
+		require.NoError(t, err)
+		got := make(chan string, 2)
+		for _, name := range []string{"Metrics", "Spans"} {
+			require.NoError(t, s.Handle(small(name), HandlerFunc(func(s *ServerStream) error {
+				got <- name + " as " + s.Root().Name
+				return readAll(s)
+			})))
+		}
+		for _, name := range []string{"Spans", "Metrics"} {
+			p := open(t, s, name)
+			require.Equal(t, name+" as "+name, <-got)
+			p.halfClose()
+			requireStatus(t, p.status(t), codes.OK, "")
+		}
+	})
+}
+
+func TestServerRead(t *testing.T) {
+	// Each read is what one call returned.
+	f := func(name string, room int, want []string, send func(p *scripted)) {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var reads []string
+				s := serving(t, func(s *ServerStream) error {
+					p := make([]byte, room)
+					for {
+						n, err := s.Read(p)
+						if err != nil {
+							require.Equal(t, io.EOF, err)
+							require.Zero(t, n)
+							_, again := s.Read(p)
+							require.Equal(t, io.EOF, again)
+							return nil
+						}
+						reads = append(reads, string(p[:n]))
+					}
+				})
+				p := open(t, s, "Metrics")
+				send(p)
+				p.halfClose()
+				requireStatus(t, p.status(t), codes.OK, "")
+				require.Equal(t, want, reads)
+				require.Equal(t, uint64(len(strings.Join(want, ""))), s.Stats().Bytes)
+			})
+		})
+	}
+	f("nothing", 10, nil, func(p *scripted) {})
+	f("messages stay apart", 10, []string{"abc", "def"}, func(p *scripted) {
+		p.data(true, "abc")
+		p.data(true, "def")
+	})
+	f("buffers come together", 10, []string{"abcdef"}, func(p *scripted) { p.data(true, "abc", "def") })
+	f("little room", 2, []string{"ab", "cd", "e"}, func(p *scripted) { p.data(true, "abc", "d", "e") })
+	f("chunk in several messages", 10, []string{"abc", "def"}, func(p *scripted) {
+		p.data(false, "abc")
+		p.data(true, "def")
+	})
+	f("flag on its own", 10, []string{"abc", "def"}, func(p *scripted) {
+		p.data(true)
+		p.data(false, "abc")
+		p.data(true)
+		p.data(false)
+		p.data(true, "def")
+		p.data(true)
+	})
+	f("no flag", 10, []string{"abc", "def"}, func(p *scripted) {
+		p.data(false, "abc")
+		p.data(false, "def")
+	})
+}
+
+func TestServerRefuses(t *testing.T) {
+	f := func(name string, code codes.Code, text string, send func(p *scripted), options ...ServerOption) {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var err error
+				// A handler that does not care about the error: the client
+				// has to learn it all the same.
+				s := serving(t, func(s *ServerStream) error {
+					_, err = io.Copy(io.Discard, s)
+					return nil
+				}, options...)
+				p := open(t, s, "Metrics")
+				send(p)
+				p.halfClose()
+				st := p.status(t)
+				requireStatus(t, st, code, "")
+				require.Contains(t, st.Message(), text)
+				var e *Error
+				require.ErrorAs(t, err, &e)
+				require.Equal(t, code, e.Code)
+			})
+		})
+	}
+	f("root twice", codes.InvalidArgument, "again", func(p *scripted) {
+		p.toward <- &clientMessage{first: true, root: "Metrics"}
+	})
+	f("chunk", codes.ResourceExhausted, "chunk of 11 bytes or more, at most 10", func(p *scripted) {
+		p.data(true, "0123456789")
+		p.data(true, "0123456789", "0")
+	}, WithMaxChunk(10))
+	f("chunk in many messages", codes.ResourceExhausted, "chunk of 12 bytes", func(p *scripted) {
+		for range 20 {
+			p.data(false, "abc")
+		}
+	}, WithMaxChunk(10))
+	f("message beyond the server", codes.ResourceExhausted, "at most 10 fit the server", func(p *scripted) {
+		p.data(true, "0123456789", "0")
+	}, WithMaxBuffered(10))
+	f("gRPC's own limit", codes.ResourceExhausted, "larger than max", func(p *scripted) {
+		p.toward <- status.Error(codes.ResourceExhausted, "grpc: received message larger than max (5 vs. 4)")
+	})
+}
+
+func TestServerStatusOfHandler(t *testing.T) {
+	wrapped := fmt.Errorf("consumer: %w", status.Error(codes.Unavailable, "full"))
+	format := func(err error) error {
+		return &stef.FormatError{Offset: 7, Frame: 1, Err: fmt.Errorf("%w: why", err)}
+	}
+	f := func(name string, err error, code codes.Code, reason, message string) {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := serving(t, func(s *ServerStream) error { return err })
+				p := open(t, s, "Metrics")
+				st := p.status(t)
+				requireStatus(t, st, code, reason)
+				require.Contains(t, st.Message(), message)
+			})
+		})
+	}
+	f("nil", nil, codes.OK, "", "")
+	f("status", status.Error(codes.Aborted, "as is"), codes.Aborted, "", "as is")
+	f("wrapped status", wrapped, codes.Unavailable, "", "full")
+	f("Error", errorf(KindLimit, "too many"), codes.ResourceExhausted, "", "too many")
+	f("corrupt", format(stef.ErrCorrupt), codes.InvalidArgument, "", "why")
+	f("version", format(stef.ErrVersion), codes.InvalidArgument, "", "why")
+	f("limit", format(stef.ErrLimit), codes.ResourceExhausted, "", "why")
+	f("schema", format(stef.ErrSchema), codes.InvalidArgument, ReasonSchema, "why")
+	f("context", fmt.Errorf("x: %w", context.DeadlineExceeded), codes.DeadlineExceeded, "", "x")
+	f("anything", errors.New("broken"), codes.Unknown, "", "broken")
+	f("cut, not by the server", io.ErrUnexpectedEOF, codes.Unknown, "", "EOF")
+
+	detailed := &Error{Kind: KindUnavailable, Code: codes.Unavailable, HasRetryInfo: true, RetryDelay: 3 * time.Second}
+	st := status.Convert(statusOf(fmt.Errorf("handler: %w", detailed)))
+	delay, ok := retryInfo(st)
+	require.True(t, ok)
+	require.Equal(t, 3*time.Second, delay)
+}
+
+func TestServerHandlerPanics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var value any
+		var stack []byte
+		var root string
+		s := serving(t, func(s *ServerStream) error {
+			_, _ = s.Read(make([]byte, 2))
+			s.Ack(1)
+			panic("secret")
+		}, OnPanic(func(s *ServerStream, v any, trace []byte) {
+			value, stack, root = v, trace, s.Root().Name
+		}))
+		p := open(t, s, "Metrics")
+		p.data(true, "abc", "def")
+		p.data(true, "ghi")
+		st := p.status(t)
+		requireStatus(t, st, codes.Internal, "")
+		require.NotContains(t, st.Message(), "secret", "what a handler panics with is not for clients")
+		require.Equal(t, "secret", value)
+		require.Equal(t, "Metrics", root)
+		require.Contains(t, string(stack), "TestServerHandlerPanics")
+		require.Equal(t, uint64(1), s.Stats().Panics)
+		require.Equal(t, []Response{{Acked: 1}}, p.responses(), "acknowledged before the panic")
+
+		open(t, s, "Metrics").cancel() // the server goes on
+		synctest.Wait()
+	})
+}
+
+func TestServerBoundsStreams(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := serving(t, readAll, WithMaxStreams(2))
+		a, b := open(t, s, "Metrics"), open(t, s, "Metrics")
+		st := play(t, s).status(t)
+		requireStatus(t, st, codes.Unavailable, ReasonBusy)
+		delay, ok := retryInfo(st)
+		require.True(t, ok)
+		require.Equal(t, busyDelay, delay)
+		require.Equal(t, ServerStats{Streams: 2, Opened: 2, Refused: 1}, s.Stats())
+
+		a.cancel()
+		synctest.Wait()
+		open(t, s, "Metrics").halfClose()
+		b.halfClose()
+		requireStatus(t, b.status(t), codes.OK, "")
+	})
+}
+
+// A slow handler makes its own client wait, and with the bound of the server
+// all others; bytes that are not read are counted exactly.
+func TestServerBoundsBufferedBytes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var got bytes.Buffer
+		read := make(chan int) // how much to read
+		s := serving(t, func(s *ServerStream) error {
+			for n := range read {
+				if _, err := io.CopyN(&got, s, int64(n)); err != nil {
+					return err
+				}
+			}
+			return nil
+		}, WithMaxBuffered(10))
+		p := open(t, s, "Metrics")
+		state := func(buffered int64, waiting int) {
+			t.Helper()
+			synctest.Wait()
+			require.Equal(t, buffered, s.Stats().Buffered)
+			require.Equal(t, waiting, s.Stats().Waiting)
+		}
+		state(0, 0)
+		p.data(false, "01234")
+		state(5, 0) // one message ahead of the handler
+		p.data(false, "567")
+		p.data(false, "89abcdef")
+		state(5, 0) // and no more
+		read <- 1
+		state(8, 0) // a message counts until it is read
+		read <- 4
+		state(3, 0)
+		read <- 1
+		state(3, 1)
+		read <- 2
+		state(8, 0)
+		require.Equal(t, "01234567", got.String())
+
+		q := open(t, s, "Metrics")
+		q.data(true, "xyz")
+		state(8, 1)
+		p.cancel()
+		state(3, 0)
+		q.cancel()
+		state(0, 0) // although neither handler has looked
+		close(read)
+		requireStatus(t, q.status(t), codes.OK, "")
+	})
+}
