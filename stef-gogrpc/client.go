@@ -5,21 +5,113 @@ package stefgrpc
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"io"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/peer"
 
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// Client opens streams on a connection. It is safe for concurrent use.
-type Client struct{}
-
-// NewClient returns a client on a connection, which stays the caller's.
-func NewClient(conn grpc.ClientConnInterface, options ...ClientOption) (*Client, error) {
-	return nil, errUnfinished
+// Client opens streams on a connection. It has no state of its own, and is safe
+// for concurrent use.
+type Client struct {
+	conn   grpc.ClientConnInterface
+	config clientConfig
 }
 
-// Open opens a stream of records of root.
+// NewClient returns a client on a connection. The connection stays the
+// caller's: addresses, TLS, credentials, interceptors, load balancing and
+// keepalive are all set there, and the client never closes it.
+func NewClient(conn grpc.ClientConnInterface, options ...ClientOption) (*Client, error) {
+	if conn == nil {
+		return nil, errors.New("stefgrpc: a client needs a connection")
+	}
+	config, err := newClientConfig(options)
+	if err != nil {
+		return nil, err
+	}
+	return &Client{conn, config}, nil
+}
+
+// Open opens a stream of records of root and waits until the server has said
+// which schema it reads. Errors are of type *Error.
+//
+// The end of ctx ends the opening, but not the stream once it is open: that
+// lives until Close, or until it breaks. The values in ctx, among them metadata
+// to be sent, are those of the stream.
+//
+// spec: #handshake
 func (c *Client) Open(ctx context.Context, root *schema.Struct, options ...OpenOption) (*Stream, error) {
-	return nil, errUnfinished
+	if root == nil || root.Name == "" {
+		return nil, errorf(KindInvalid, "opening a stream: the root has no name")
+	}
+	var config openConfig
+	for _, option := range options {
+		if err := option(&config); err != nil {
+			return nil, err
+		}
+	}
+	opening, done := context.WithTimeout(ctx, c.config.handshakeTimeout)
+	defer done()
+	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(opening, cancel)
+	s, err := c.shake(life, root)
+	if !stop() {
+		err = c.late(ctx, err)
+	}
+	if err != nil {
+		cancel()
+		e := FromStatus(err)
+		e.Err = fmt.Errorf("opening a stream of %s: %w", root.Name, e.Err)
+		return nil, e
+	}
+	s.start(cancel, config)
+	return s, nil
+}
+
+// late returns the error of an opening that took too long. What gRPC had to say
+// in the meantime often tells why.
+func (c *Client) late(ctx context.Context, err error) error {
+	e := errorf(KindUnavailable, "the server did not answer within %v", c.config.handshakeTimeout)
+	if cause := ctx.Err(); cause != nil {
+		e = FromStatus(cause)
+	}
+	if err != nil {
+		e.Err = fmt.Errorf("%w (%v)", e.Err, err)
+	}
+	return e
+}
+
+// shake goes through the handshake.
+func (c *Client) shake(ctx context.Context, root *schema.Struct) (*Stream, error) {
+	stream, err := c.conn.NewStream(ctx, &streamDesc, StreamMethod, c.config.callOptions...)
+	if err != nil {
+		return nil, FromStatus(err)
+	}
+	// An error of EOF says that the server ended the stream; RecvMsg knows why.
+	err = stream.SendMsg(&clientMessage{first: true, root: root.Name})
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, FromStatus(err)
+	}
+	var answer serverMessage
+	switch err := stream.RecvMsg(&answer); {
+	case errors.Is(err, io.EOF):
+		return nil, errorf(KindProtocol, "the server ended the stream without an answer")
+	case err != nil:
+		return nil, FromStatus(err)
+	case answer.capabilities == nil:
+		return nil, errorf(KindProtocol, "the server's first answer is something else than its capabilities")
+	}
+	agreed, err := agree(root, c.config.dictBytes, answer.capabilities)
+	if err != nil {
+		return nil, err
+	}
+	s := newStream(stream, root, agreed, &c.config)
+	if at, ok := peer.FromContext(stream.Context()); ok {
+		s.peer = at
+	}
+	return s, nil
 }

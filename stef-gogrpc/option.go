@@ -4,10 +4,30 @@
 package stefgrpc
 
 import (
+	"fmt"
+	"slices"
 	"time"
 
 	"google.golang.org/grpc"
+
+	stef "github.com/otelstef/stef/stef-go"
 )
+
+// Defaults of a client.
+const (
+	// DefaultMaxMessageBytes is the greatest size of a message that a client
+	// sends: a quarter of what gRPC servers receive by default, and more than
+	// most frames have.
+	DefaultMaxMessageBytes = 1 << 20
+	// DefaultMaxUnackedBytes is how much a stream may have sent and not
+	// acknowledged.
+	DefaultMaxUnackedBytes = 64 << 20
+	// DefaultHandshakeTimeout is how long a server may take to answer.
+	DefaultHandshakeTimeout = 10 * time.Second
+)
+
+// minMessageBytes leaves room for bytes beside what else a message holds.
+const minMessageBytes = 2 * maxEnvelope
 
 type clientConfig struct {
 	maxMessageBytes  int
@@ -21,20 +41,86 @@ type clientConfig struct {
 // ClientOption changes how a client opens streams.
 type ClientOption func(*clientConfig) error
 
-// WithMaxMessageSize sets the greatest size of a message in bytes.
-func WithMaxMessageSize(bytes int) ClientOption { return nil }
+// WithMaxMessageSize sets the greatest size of a message in bytes, at least 16.
+// Larger chunks are split over several messages. Default
+// DefaultMaxMessageBytes. A server cannot say what it receives; by gRPC's
+// default it is 4 MiB.
+func WithMaxMessageSize(bytes int) ClientOption {
+	return func(c *clientConfig) error {
+		if bytes < minMessageBytes {
+			return fmt.Errorf("stefgrpc: message size of %d bytes is below %d", bytes, minMessageBytes)
+		}
+		c.maxMessageBytes = bytes
+		return nil
+	}
+}
 
-// WithMaxUnacked bounds what is sent and not acknowledged.
-func WithMaxUnacked(bytes int, records uint64) ClientOption { return nil }
+// WithMaxUnacked bounds what a stream has sent and the server has not
+// acknowledged, in bytes and in records; 0 records is no bound on records. A
+// write waits as long as a bound is reached, so a stream exceeds it by one chunk
+// at most. Default DefaultMaxUnackedBytes and no bound on records.
+func WithMaxUnacked(bytes int, records uint64) ClientOption {
+	return func(c *clientConfig) error {
+		if bytes < 1 {
+			return fmt.Errorf("stefgrpc: bound of %d unacknowledged bytes is not positive", bytes)
+		}
+		c.maxUnackedBytes, c.maxUnacked = int64(bytes), records
+		return nil
+	}
+}
 
-// WithCallOptions adds options to every call.
-func WithCallOptions(options ...grpc.CallOption) ClientOption { return nil }
+// WithCallOptions adds options to the call of every stream, such as credentials
+// and compression. Options that choose a codec have no effect.
+func WithCallOptions(options ...grpc.CallOption) ClientOption {
+	return func(c *clientConfig) error {
+		c.callOptions = append(c.callOptions, options...)
+		return nil
+	}
+}
 
-// WithHandshakeTimeout bounds the handshake.
-func WithHandshakeTimeout(d time.Duration) ClientOption { return nil }
+// WithHandshakeTimeout bounds the time in which a stream must be open,
+// connecting included. The context of Open can make it shorter. Default
+// DefaultHandshakeTimeout.
+func WithHandshakeTimeout(d time.Duration) ClientOption {
+	return func(c *clientConfig) error {
+		if d <= 0 {
+			return fmt.Errorf("stefgrpc: handshake timeout of %v is not positive", d)
+		}
+		c.handshakeTimeout = d
+		return nil
+	}
+}
 
-// WithDictSize is the client's own bound of dictionaries in bytes.
-func WithDictSize(bytes int) ClientOption { return nil }
+// WithDictSize sets the size of the dictionaries in bytes at which a writer
+// begins them anew (stef.WithDictSize), unless the server names a lower one.
+// Default stef.DefaultDictBytes.
+//
+// spec: #dict-limit
+func WithDictSize(bytes int) ClientOption {
+	return func(c *clientConfig) error {
+		if bytes < 1 {
+			return fmt.Errorf("stefgrpc: dictionary size of %d bytes is not positive", bytes)
+		}
+		c.dictBytes = bytes
+		return nil
+	}
+}
+
+func newClientConfig(options []ClientOption) (clientConfig, error) {
+	c := clientConfig{
+		maxMessageBytes:  DefaultMaxMessageBytes,
+		maxUnackedBytes:  DefaultMaxUnackedBytes,
+		handshakeTimeout: DefaultHandshakeTimeout,
+		dictBytes:        stef.DefaultDictBytes,
+	}
+	for _, option := range options {
+		if err := option(&c); err != nil {
+			return c, err
+		}
+	}
+	c.callOptions = append(slices.Clip(c.callOptions), grpc.ForceCodecV2(Codec()))
+	return c, nil
+}
 
 type openConfig struct {
 	onResponse func(Response)
@@ -43,5 +129,15 @@ type openConfig struct {
 // OpenOption changes how one stream is opened.
 type OpenOption func(*openConfig) error
 
-// OnResponse sets what is called with each response of the server.
-func OnResponse(f func(Response)) OpenOption { return nil }
+// OnResponse sets what is called with each response of the server that says
+// something new. The ids in Rejected are those that no earlier response
+// reported, in ascending order; the slice is the callee's. Calls come one at a
+// time, in order, from the goroutine that reads the stream, the last one before
+// Done is closed. They must not block: nothing is received meanwhile, and
+// nothing of the stream but Close may be called that waits.
+func OnResponse(f func(Response)) OpenOption {
+	return func(c *openConfig) error {
+		c.onResponse = f
+		return nil
+	}
+}

@@ -5,70 +5,334 @@ package stefgrpc
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
 
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/peer"
 
 	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// Stream is one stream of records to a server.
-type Stream struct{}
+// maxChunks bounds the unacknowledged chunks, so that many tiny ones do not need
+// more memory than their bytes tell.
+const maxChunks = 1 << 16
+
+// Stream is one stream of records to a server. It is the destination of a STEF
+// writer:
+//
+//	w, err := otelstef.NewMetricsWriter(s, s.WriterOptions()...)
+//
+// Records are known by their ids: the n-th record of the stream has the id n.
+//
+// One goroutine at a time may write; everything else is safe for concurrent
+// use. A Stream must be ended by Close, or by the server after CloseSend or
+// Drain; until then it holds a goroutine.
+type Stream struct {
+	stream grpc.ClientStream
+	cancel context.CancelFunc
+	root   *schema.Struct
+	agreed agreement
+	config *clientConfig
+	peer   *peer.Peer
+
+	onResponse func(Response)
+
+	// sending is held by who sends: gRPC wants one at a time. message belongs
+	// to the holder.
+	sending chan struct{}
+	message clientMessage
+
+	mu         sync.Mutex
+	ledger     sendLedger
+	waiters    []*ackWaiter  // in order of their ids
+	room       chan struct{} // made by who waits for room, closed when there is some
+	halfClosed bool
+	cause      *Error // why this end ended the stream, if it did
+	closed     bool   // Close did
+
+	done chan struct{} // closed after err is set for good
+	err  error
+}
+
+type ackWaiter struct {
+	id    uint64
+	acked chan struct{}
+}
 
 var _ stef.RecordWriter = (*Stream)(nil)
 
-// WriterOptions returns what the writer of this stream must be made with.
-func (s *Stream) WriterOptions() []stef.WriterOption { return nil }
-
-// Schema returns the schema to write in.
-func (s *Stream) Schema() schema.WireSchema { return nil }
-
-// Peer returns the other end, nil if it is not known.
-func (s *Stream) Peer() *peer.Peer { return nil }
-
-// Write sends a chunk whose record ids are not known.
-func (s *Stream) Write(chunk []byte) (int, error) { return s.WriteRecords(chunk, 0) }
-
-// WriteRecords sends a chunk.
-func (s *Stream) WriteRecords(chunk []byte, last uint64) (int, error) { return 0, errUnfinished }
-
-// WriteContext is WriteRecords, bounded by a context.
-func (s *Stream) WriteContext(ctx context.Context, chunk []byte, last uint64) (int, error) {
-	return 0, errUnfinished
+func newStream(stream grpc.ClientStream, root *schema.Struct, agreed agreement, config *clientConfig) *Stream {
+	return &Stream{
+		stream:  stream,
+		root:    root,
+		agreed:  agreed,
+		config:  config,
+		sending: make(chan struct{}, 1),
+		done:    make(chan struct{}),
+	}
 }
 
-// AwaitRoom waits until a write would not wait for acknowledgements.
-func (s *Stream) AwaitRoom(ctx context.Context) error { return errUnfinished }
+// start begins to receive responses.
+func (s *Stream) start(cancel context.CancelFunc, config openConfig) {
+	s.cancel = cancel
+	s.onResponse = config.onResponse
+	go s.receive()
+}
 
-// Acked returns the id up to which all records are acknowledged.
-func (s *Stream) Acked() uint64 { return 0 }
+// WriterOptions returns the options that the writer of this stream must have: it
+// writes in the schema both ends agreed on, and keeps the server's limit of
+// dictionaries. Further options, such as compression, can be appended.
+func (s *Stream) WriterOptions() []stef.WriterOption { return s.agreed.writerOptions() }
 
-// Sent returns the id of the last record that was sent.
-func (s *Stream) Sent() uint64 { return 0 }
+// Schema returns the schema that is written, at least an older version of which
+// the server has.
+func (s *Stream) Schema() schema.WireSchema { return slices.Clone(s.agreed.wire) }
 
-// Unacked returns what was sent and is not acknowledged.
-func (s *Stream) Unacked() (bytes int64, records uint64) { return 0, 0 }
+// Compat says how the server's schema relates to ours: Exact, Older (then Schema
+// is the server's, and some fields are left out) or Newer.
+func (s *Stream) Compat() schema.Compat { return s.agreed.compat }
 
-// AwaitAck waits until a record is acknowledged.
-func (s *Stream) AwaitAck(ctx context.Context, id uint64) error { return errUnfinished }
+// Root returns the root of the records.
+func (s *Stream) Root() *schema.Struct { return s.root }
 
-// AwaitAll waits until everything sent so far is acknowledged.
-func (s *Stream) AwaitAll(ctx context.Context) error { return errUnfinished }
+// Peer returns the other end as gRPC knows it, nil if it does not.
+func (s *Stream) Peer() *peer.Peer { return s.peer }
 
-// Rejected returns which records were reported bad.
-func (s *Stream) Rejected() []IDRange { return nil }
+// Write sends a chunk of records whose ids are not known, as writers do that do
+// not know stef.RecordWriter. Such records are not counted by Sent, Unacked and
+// the bounds of WithMaxUnacked; an acknowledgement of any id is believed.
+func (s *Stream) Write(chunk []byte) (int, error) {
+	return s.write(context.Background(), chunk, func(l *sendLedger) error {
+		l.sendUncounted()
+		return nil
+	})
+}
 
-// CloseSend ends the stream in this direction.
-func (s *Stream) CloseSend() error { return errUnfinished }
+// WriteRecords sends a chunk, the last record of which is last; for the headers
+// of a stream that is 0. It waits while the bounds of WithMaxUnacked are
+// reached, and while gRPC's flow control holds it up. The end of the stream
+// ends the waiting, as do Close and, before the chunk is begun, CloseSend.
+//
+// An error means that the stream cannot be used any more. WriteRecords then
+// returns what Err returns, if it is not nil.
+func (s *Stream) WriteRecords(chunk []byte, last uint64) (int, error) {
+	return s.WriteContext(context.Background(), chunk, last)
+}
 
-// Drain ends the stream in this direction and waits for its end.
-func (s *Stream) Drain(ctx context.Context) error { return errUnfinished }
+// WriteContext is WriteRecords with a context that bounds the waiting. If ctx
+// ends before the chunk is begun, nothing is sent, the error wraps that of ctx
+// and the stream is as before; a STEF writer is not, so use AwaitRoom to keep one
+// usable. If ctx ends later, half a chunk is sent and the stream ends.
+func (s *Stream) WriteContext(ctx context.Context, chunk []byte, last uint64) (int, error) {
+	return s.write(ctx, chunk, func(l *sendLedger) error { return l.send(last, len(chunk)) })
+}
 
-// Close ends the stream at once.
-func (s *Stream) Close() error { return errUnfinished }
+func (s *Stream) write(ctx context.Context, chunk []byte, count func(*sendLedger) error) (int, error) {
+	if len(chunk) == 0 {
+		return 0, nil
+	}
+	if err := s.AwaitRoom(ctx); err != nil {
+		return 0, err
+	}
+	if err := s.acquire(ctx); err != nil {
+		return 0, err
+	}
+	defer s.release()
 
-// Done is closed at the end of the stream.
-func (s *Stream) Done() <-chan struct{} { return nil }
+	s.mu.Lock()
+	err := s.writable()
+	if err == nil {
+		// Before the first byte goes out, for the answer may come at any time.
+		err = count(&s.ledger)
+	}
+	s.mu.Unlock()
+	if err != nil {
+		return 0, err
+	}
+	if ctx.Done() != nil {
+		stop := context.AfterFunc(ctx, func() {
+			s.end(errorf(KindCanceled, "a write was given up within a chunk: %w", ctx.Err()))
+		})
+		defer stop()
+	}
+	n, err := split(chunk, s.config.maxMessageBytes, &s.message, s.stream.SendMsg)
+	if err == nil {
+		return n, nil
+	}
+	// The reason of an EOF is what RecvMsg returns, and so what the stream ends
+	// with. Other errors are of this end, a message over the caller's own limit
+	// for example.
+	if !errors.Is(err, io.EOF) {
+		s.end(FromStatus(err))
+	}
+	<-s.done
+	return n, s.ended()
+}
 
-// Err returns the reason of the end, nil before.
-func (s *Stream) Err() error { return errUnfinished }
+// acquire waits for the right to send.
+func (s *Stream) acquire(ctx context.Context) error {
+	select {
+	case s.sending <- struct{}{}:
+		return nil
+	case <-s.done:
+		return s.ended()
+	case <-ctx.Done():
+		return fmt.Errorf("stefgrpc: waiting to write: %w", ctx.Err())
+	}
+}
+
+func (s *Stream) release() { <-s.sending }
+
+// writable returns why nothing can be written. It needs mu.
+func (s *Stream) writable() error {
+	select {
+	case <-s.done:
+		return s.ended()
+	default:
+	}
+	switch {
+	case s.cause != nil:
+		return s.cause
+	case s.halfClosed:
+		return errorf(KindClosed, "a write after CloseSend")
+	}
+	return nil
+}
+
+// AwaitRoom waits until the bounds of WithMaxUnacked let a chunk be written. A
+// STEF writer that is used after it does not wait for acknowledgements, as long
+// as what it is given makes one chunk.
+func (s *Stream) AwaitRoom(ctx context.Context) error {
+	for {
+		s.mu.Lock()
+		err := s.writable()
+		if err != nil || s.hasRoom() {
+			s.mu.Unlock()
+			return err
+		}
+		if s.room == nil {
+			s.room = make(chan struct{})
+		}
+		room := s.room
+		s.mu.Unlock()
+		select {
+		case <-room:
+		case <-s.done:
+			return s.ended()
+		case <-ctx.Done():
+			return fmt.Errorf("stefgrpc: waiting for acknowledgements to write more: %w", ctx.Err())
+		}
+	}
+}
+
+// hasRoom says whether nothing that was sent stops more from being sent. It
+// needs mu.
+func (s *Stream) hasRoom() bool {
+	bytes, records, chunks := s.ledger.unacked()
+	return bytes < s.config.maxUnackedBytes && chunks < maxChunks &&
+		(s.config.maxUnacked == 0 || records < s.config.maxUnacked)
+}
+
+// wakeWriters lets those who wait in AwaitRoom look again. It needs mu.
+func (s *Stream) wakeWriters() {
+	if s.room != nil {
+		close(s.room)
+		s.room = nil
+	}
+}
+
+// Acked returns the id up to which all records are acknowledged: accepted by the
+// server, or reported bad.
+func (s *Stream) Acked() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.ledger.acked
+}
+
+// Sent returns the id of the last record that was sent, or is being sent.
+func (s *Stream) Sent() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.ledger.sent
+}
+
+// Unacked returns what was sent and not acknowledged. The bytes are those of
+// chunks of which any record is not.
+func (s *Stream) Unacked() (bytes int64, records uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	bytes, records, _ = s.ledger.unacked()
+	return bytes, records
+}
+
+// Rejected returns the ids that the server reported bad, in ascending order.
+// They must not be sent again. Of more than 65,536 ranges the first ones are
+// forgotten; OnResponse is told all.
+func (s *Stream) Rejected() []IDRange {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.ledger.rejected)
+}
+
+// AwaitAck waits until a record is acknowledged, be it accepted or reported bad,
+// which Rejected tells apart. The record may be one that is not sent yet. If the
+// stream ends before, the error is that of Err or, after an end in order, one of
+// KindClosed. If ctx ends, the error wraps that of ctx.
+func (s *Stream) AwaitAck(ctx context.Context, id uint64) error {
+	s.mu.Lock()
+	if id <= s.ledger.acked {
+		s.mu.Unlock()
+		return nil
+	}
+	w := &ackWaiter{id, make(chan struct{})}
+	at, _ := slices.BinarySearchFunc(s.waiters, id, compareWaiter)
+	s.waiters = slices.Insert(s.waiters, at, w)
+	s.mu.Unlock()
+	select {
+	case <-w.acked:
+		return nil
+	case <-s.done:
+		s.forget(w)
+		if id <= s.Acked() {
+			return nil
+		}
+		return s.ended()
+	case <-ctx.Done():
+		s.forget(w)
+		return fmt.Errorf("stefgrpc: waiting for the acknowledgement of record %d: %w", id, ctx.Err())
+	}
+}
+
+// AwaitAll waits until everything sent before the call is acknowledged.
+func (s *Stream) AwaitAll(ctx context.Context) error { return s.AwaitAck(ctx, s.Sent()) }
+
+func compareWaiter(w *ackWaiter, id uint64) int {
+	if w.id < id {
+		return -1
+	}
+	return 1
+}
+
+func (s *Stream) forget(w *ackWaiter) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at, _ := slices.BinarySearchFunc(s.waiters, w.id, compareWaiter)
+	if i := slices.Index(s.waiters[at:], w); i >= 0 {
+		s.waiters = slices.Delete(s.waiters, at+i, at+i+1)
+	}
+}
+
+// wakeWaiters tells those who wait for an id that is acknowledged. It needs mu.
+func (s *Stream) wakeWaiters() {
+	n := 0
+	for n < len(s.waiters) && s.waiters[n].id <= s.ledger.acked {
+		close(s.waiters[n].acked)
+		n++
+	}
+	s.waiters = slices.Delete(s.waiters, 0, n)
+}

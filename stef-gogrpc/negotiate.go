@@ -1,0 +1,62 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefgrpc
+
+import (
+	"slices"
+
+	stef "github.com/otelstef/stef/stef-go"
+	"github.com/otelstef/stef/stef-go/schema"
+)
+
+// agreement is what the two ends of a stream have agreed on.
+type agreement struct {
+	compat    schema.Compat     // how the server's schema relates to the client's
+	wire      schema.WireSchema // what the client writes in
+	dictBytes int
+}
+
+// agree decides what a client with records of root writes, given what the server
+// said about itself. dictBytes is the client's own limit.
+//
+// spec: #schema-decision
+func agree(root *schema.Struct, dictBytes int, server *capabilities) (agreement, error) {
+	if len(server.schema) == 0 {
+		return agreement{}, errorf(KindProtocol, "the server has sent no schema")
+	}
+	wire, rest, err := schema.ParseWire(server.schema)
+	if err != nil {
+		return agreement{}, errorf(KindProtocol, "the schema of the server: %w", err)
+	}
+	if len(rest) > 0 {
+		return agreement{}, errorf(KindProtocol, "the schema of the server: %d bytes follow its end", len(rest))
+	}
+	a := agreement{compat: schema.Compare(root, wire), dictBytes: dictBytes}
+	switch a.compat {
+	case schema.Exact, schema.Newer:
+		a.wire = schema.WireOf(root)
+	case schema.Older:
+		a.wire = wire
+	default:
+		_, err := schema.Keep(root, wire)
+		return agreement{}, errorf(KindIncompatible,
+			"neither this end nor the server can read the other's schema of %s: %w", root.Name, err)
+	}
+	// spec: #dict-limit
+	if n := server.maxDictBytes; n > 0 && n < uint64(dictBytes) {
+		a.dictBytes = int(n)
+	}
+	return a, nil
+}
+
+// writerOptions makes a writer keep to the agreement. The schema is announced
+// in any case, which is allowed where both ends have the same one and tells
+// whoever records the stream what it is in.
+func (a *agreement) writerOptions() []stef.WriterOption {
+	options := []stef.WriterOption{stef.WithSchemaHeader(), stef.WithDictSize(a.dictBytes)}
+	if a.compat == schema.Older {
+		options = append(options, stef.WithSchema(slices.Clone(a.wire)))
+	}
+	return options
+}

@@ -1,0 +1,26 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefgrpc
+
+// maxEnvelope is the most that a message has beside its bytes: a tag and a
+// length of up to five bytes before them, the flag after them.
+const maxEnvelope = 8
+
+// split sends a chunk in messages of at most maxBytes, with the flag on the last
+// of them, and returns how many bytes of it were sent. The messages are all m,
+// one after the other; the chunk is not kept.
+//
+// spec: #grpc-bytes
+func split(chunk []byte, maxBytes int, m *clientMessage, send func(any) error) (n int, err error) {
+	most := maxBytes - maxEnvelope
+	for n < len(chunk) && err == nil {
+		end := min(n+most, len(chunk))
+		*m = clientMessage{bytes: chunk[n:end], endOfChunk: end == len(chunk)}
+		if err = send(m); err == nil {
+			n = end
+		}
+	}
+	*m = clientMessage{}
+	return n, err
+}
