@@ -1,0 +1,290 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefgrpc_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/encoding"
+	"google.golang.org/grpc/mem"
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/otelstef/stef/internal/teltest"
+	stef "github.com/otelstef/stef/stef-go"
+	"github.com/otelstef/stef/stef-go/otelstef"
+	"github.com/otelstef/stef/stef-go/schema"
+)
+
+// The tests in compat_*_test.go hold conversations with the ends that the
+// reference implementation has, byte by byte: every message is a string of
+// bytes, made and looked at without the code of this package. The reference is
+// not there; what it says is known from the specification, its sections 10 and
+// 14.3, and from streams it wrote.
+
+// raw hands the bytes of messages through.
+type raw struct{}
+
+func rawCodec() encoding.CodecV2 { return raw{} }
+
+func (raw) Name() string { return "proto" }
+
+func (raw) Marshal(m any) (mem.BufferSlice, error) {
+	b, ok := m.(*[]byte)
+	if !ok {
+		return nil, fmt.Errorf("%T is no message of bytes", m)
+	}
+	return mem.BufferSlice{mem.SliceBuffer(*b)}, nil
+}
+
+func (raw) Unmarshal(data mem.BufferSlice, m any) error {
+	b, ok := m.(*[]byte)
+	if !ok {
+		return fmt.Errorf("%T is no message of bytes", m)
+	}
+	*b = data.Materialize()
+	return nil
+}
+
+func fromHex(t testing.TB, s string) []byte {
+	t.Helper()
+	b, err := hex.DecodeString(strings.ReplaceAll(s, " ", ""))
+	require.NoError(t, err)
+	return b
+}
+
+// field appends a field of bytes, number a field of a number.
+func field(b []byte, n protowire.Number, value []byte) []byte {
+	return protowire.AppendBytes(protowire.AppendTag(b, n, protowire.BytesType), value)
+}
+
+func number(b []byte, n protowire.Number, value uint64) []byte {
+	return protowire.AppendVarint(protowire.AppendTag(b, n, protowire.VarintType), value)
+}
+
+// The messages of a client.
+func firstMessage(root string) []byte { return field(nil, 1, field(nil, 1, []byte(root))) }
+
+func chunkMessage(chunk []byte, end bool) []byte {
+	var b []byte
+	if len(chunk) > 0 {
+		b = field(b, 2, chunk)
+	}
+	if end {
+		b = number(b, 3, 1)
+	}
+	return b
+}
+
+// The messages of a server. The limits are written also when they say nothing,
+// as the reference does.
+func capabilitiesMessage(limits []byte, wire schema.WireSchema) []byte {
+	b, err := wire.AppendBinary(nil)
+	if err != nil {
+		panic(err)
+	}
+	var c []byte
+	if limits != nil {
+		c = field(c, 1, limits)
+	}
+	return field(nil, 1, field(c, 2, b))
+}
+
+func responseMessage(acked uint64, bad ...[2]uint64) []byte {
+	var r []byte
+	if acked > 0 {
+		r = number(r, 1, acked)
+	}
+	for _, ids := range bad {
+		var one []byte
+		for i, id := range ids {
+			if id > 0 {
+				one = number(one, protowire.Number(i+1), id)
+			}
+		}
+		r = field(r, 2, one)
+	}
+	return field(nil, 2, r)
+}
+
+// acknowledged returns the id in a response that says nothing else.
+func acknowledged(t testing.TB, message []byte) uint64 {
+	t.Helper()
+	require.NotEmpty(t, message)
+	require.Equal(t, byte(0x12), message[0], "a later message of a server is a response: %x", message)
+	inner, n := protowire.ConsumeBytes(message[1:])
+	require.Equal(t, len(message)-1, n)
+	require.NotEmpty(t, inner)
+	require.Equal(t, byte(0x08), inner[0], "%x", message)
+	id, n := protowire.ConsumeVarint(inner[1:])
+	require.Equal(t, len(inner)-1, n)
+	return id
+}
+
+func TestCompatSamples(t *testing.T) {
+	f := func(want string, have []byte) {
+		t.Helper()
+		require.Equal(t, fromHex(t, want), have)
+	}
+	f("0a09 0a07 4d657472696373", firstMessage("Metrics"))
+	f("0a17 0a03 10e807 1210 0f060108070305040505090203020502",
+		capabilitiesMessage(number(nil, 2, 1000), otelstef.MetricsBaseSchema()))
+	f("1207 53544546020000 1801", chunkMessage(fromHex(t, "53544546020000"), true))
+	f("1209 08ac02 1204 0801 1002", responseMessage(300, [2]uint64{1, 2}))
+}
+
+// splitChunks returns the fixed header, the variable header and the frames of a
+// stream.
+func splitChunks(t testing.TB, stream []byte) [][]byte {
+	t.Helper()
+	at := 4
+	uvarint := func() int {
+		v, n := binary.Uvarint(stream[at:])
+		require.Positive(t, n)
+		at += n
+		return int(v)
+	}
+	at += uvarint()
+	chunks := [][]byte{stream[:at]}
+	compressed := stream[6]&3 != 0
+	for at < len(stream) {
+		from := at
+		at++
+		size := uvarint()
+		if compressed {
+			size = uvarint()
+		}
+		at += size
+		require.LessOrEqual(t, at, len(stream))
+		chunks = append(chunks, stream[from:at])
+	}
+	return chunks
+}
+
+// sample is a stream and what is known of it.
+type sample struct {
+	name, root string
+	bytes      []byte
+	records    uint64
+	wire       schema.WireSchema // nil: not recorded in the stream
+}
+
+// ownSamples are the vectors of this repository.
+func ownSamples(t testing.TB) []sample {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(teltest.Root(t), "stef-spec", "vectors", "*.stef"))
+	require.NoError(t, err)
+	require.NotEmpty(t, paths)
+	var list []sample
+	for _, path := range paths {
+		name := strings.TrimSuffix(filepath.Base(path), ".stef")
+		stream, err := os.ReadFile(path)
+		require.NoError(t, err)
+		records, err := os.ReadFile(strings.TrimSuffix(path, ".stef") + ".json")
+		require.NoError(t, err)
+		signal, _, _ := strings.Cut(name, "_")
+		list = append(list, sample{
+			name: name, root: map[string]string{"metrics": "Metrics", "spans": "Spans", "logs": "Logs"}[signal],
+			bytes: stream, records: uint64(bytes.Count(records, []byte("\n"))),
+		})
+	}
+	return list
+}
+
+// goldenSamples are streams that the reference wrote.
+func goldenSamples(t testing.TB, folder string) []sample {
+	t.Helper()
+	f, err := os.Open(teltest.Golden(t, folder, "MANIFEST.jsonl"))
+	require.NoError(t, err)
+	defer f.Close()
+	var list []sample
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		type counts struct {
+			Root    string
+			Records uint64
+		}
+		var line struct {
+			Name, File string
+			counts
+			Canonical counts
+			Refused   string `json:"reference_error"`
+		}
+		require.NoError(t, json.Unmarshal(lines.Bytes(), &line))
+		if line.Refused != "" {
+			continue
+		}
+		if line.Root == "" {
+			line.counts = line.Canonical
+		}
+		stream, err := os.ReadFile(teltest.Golden(t, folder, line.File))
+		require.NoError(t, err)
+		list = append(list, sample{
+			name: line.Name, root: map[string]string{"metrics": "Metrics", "spans": "Spans"}[line.Root],
+			bytes: stream, records: line.Records,
+		})
+	}
+	require.NotEmpty(t, list)
+	return list
+}
+
+// recordReader is what the readers of all roots have in common.
+type recordReader interface {
+	Next() bool
+	Err() error
+	Buffered() uint64
+	Stats() stef.ReaderStats
+	Schema() schema.WireSchema
+}
+
+func rootOf(name string) *schema.Struct {
+	switch name {
+	case "Metrics":
+		return otelstef.MetricsSchema()
+	case "Spans":
+		return otelstef.SpansSchema()
+	}
+	return otelstef.LogsSchema()
+}
+
+// publishedWire is the schema of a root that the reference has.
+func publishedWire(root string) schema.WireSchema {
+	switch root {
+	case "Metrics":
+		return otelstef.MetricsBaseSchema()
+	case "Spans":
+		return otelstef.SpansBaseSchema()
+	}
+	return otelstef.LogsWireSchema()
+}
+
+func openReader(root string, src io.Reader, options ...stef.ReaderOption) (recordReader, error) {
+	switch root {
+	case "Metrics":
+		return otelstef.NewMetricsReader(src, options...)
+	case "Spans":
+		return otelstef.NewSpansReader(src, options...)
+	case "Logs":
+		return otelstef.NewLogsReader(src, options...)
+	}
+	return nil, errors.New("no such root")
+}
+
+func within(t testing.TB, d time.Duration) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), d)
+	t.Cleanup(cancel)
+	return ctx
+}
