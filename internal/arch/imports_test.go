@@ -44,7 +44,8 @@ stef-gogrpc/stefpb            -> protobuf grpc
 stef-gogrpc                   -> stef-go stef-go/schema stef-gogrpc/stefpb protobuf grpc genproto
 stef-pdata/stefotlp           -> stef-go stef-go/schema stef-go/otelstef stef-go/stefrt
 stef-pdata                    -> stef-go stef-go/otelstef pdata
-exporter/...                  -> stef-go stef-go/otelstef stef-gogrpc stef-pdata collector grpc zap
+exporter/stefexporter/internal/metadatatest -> collector otel testify
+exporter/...                  -> stef-go stef-go/schema stef-go/otelstef stef-gogrpc stef-pdata collector grpc zap otel
 receiver/...                  -> stef-go stef-go/otelstef stef-gogrpc stef-pdata collector grpc zap
 
 internal/stefgen              -> stef-go/schema
@@ -53,6 +54,7 @@ internal/teltest/canon        -> pdata
 internal/otlpfile             -> pdata zstd
 internal/netfault             ->
 internal/arch                 ->
+internal/pairtest             ->
 internal/e2e                  ->
 internal/fixtures/record/...  -> *
 internal/fixtures             -> zstd
@@ -101,6 +103,8 @@ var nicknames = map[string]string{
 	"pdata":     "go.opentelemetry.io/collector/pdata",
 	"collector": "go.opentelemetry.io/collector",
 	"zap":       "go.uber.org/zap",
+	"otel":      "go.opentelemetry.io/otel",
+	"testify":   "github.com/stretchr/testify",
 }
 
 // rule is one line of a table.

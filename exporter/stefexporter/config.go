@@ -1,0 +1,221 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefexporter
+
+import (
+	"time"
+
+	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/config/configcompression"
+	"go.opentelemetry.io/collector/config/configgrpc"
+	"go.opentelemetry.io/collector/config/configoptional"
+	"go.opentelemetry.io/collector/config/configretry"
+	"go.opentelemetry.io/collector/exporter/exporterhelper"
+
+	stef "github.com/otelstef/stef/stef-go"
+	stefpdata "github.com/otelstef/stef/stef-pdata"
+)
+
+// Config is the configuration of the exporter. README.md has every key with its
+// default.
+type Config struct {
+	// ClientConfig is the connection. Its compression is that of the streams:
+	// zstd or none.
+	ClientConfig configgrpc.ClientConfig `mapstructure:",squash"`
+	// TimeoutConfig bounds an attempt to send a batch, the wait for its
+	// acknowledgement included.
+	TimeoutConfig exporterhelper.TimeoutConfig                             `mapstructure:",squash"`
+	RetryConfig   configretry.BackOffConfig                                `mapstructure:"retry_on_failure"`
+	QueueConfig   configoptional.Optional[exporterhelper.QueueBatchConfig] `mapstructure:"sending_queue"`
+
+	Protocol Protocol   `mapstructure:"protocol"`
+	Stef     StefConfig `mapstructure:"stef"`
+	Fallback OTLPConfig `mapstructure:"otlp_fallback"`
+
+	// MetadataKeys are the keys of client metadata that are sent as headers.
+	// Each combination of their values has streams of its own.
+	MetadataKeys []string `mapstructure:"metadata_keys"`
+	// MetadataCardinalityLimit bounds these combinations.
+	MetadataCardinalityLimit uint32 `mapstructure:"metadata_cardinality_limit"`
+
+	_ struct{}
+}
+
+// Protocol is what the exporter speaks.
+type Protocol string
+
+// The protocols.
+const (
+	// ProtocolAuto is STEF, and OTLP with peers that have no STEF.
+	ProtocolAuto Protocol = "auto"
+	// ProtocolSTEF is STEF alone.
+	ProtocolSTEF Protocol = "stef"
+	// ProtocolOTLP is OTLP alone.
+	ProtocolOTLP Protocol = "otlp"
+)
+
+// StefConfig is the configuration of streams.
+type StefConfig struct {
+	// NumStreams is how many streams a signal has, per combination of metadata.
+	NumStreams int `mapstructure:"num_streams"`
+	// Connections is over how many connections they are spread.
+	Connections int `mapstructure:"connections"`
+	// Compression is zstd or none. Empty is that of the top level, or zstd.
+	Compression configcompression.Type `mapstructure:"compression"`
+	// CompressionLevel is fastest, default, better or best.
+	CompressionLevel string `mapstructure:"compression_level"`
+	// Mode is the order in which items are written.
+	Mode ModeConfig `mapstructure:"mode"`
+	// MaxStreamLifetime is after how long a stream is replaced, 0 for never.
+	MaxStreamLifetime time.Duration `mapstructure:"max_stream_lifetime"`
+	// FlushInterval is how long a batch waits for others to share its frame.
+	FlushInterval time.Duration `mapstructure:"flush_interval"`
+	// MaxFrameSizeKiB is the uncompressed size at which a frame is sent.
+	MaxFrameSizeKiB int `mapstructure:"max_frame_size_kib"`
+	// MaxMessageSizeKiB is the size of gRPC messages that frames are split into.
+	MaxMessageSizeKiB int `mapstructure:"max_message_size_kib"`
+	// MaxUnackedBatches and MaxUnackedMiB bound what a stream has sent without
+	// an acknowledgement.
+	MaxUnackedBatches int `mapstructure:"max_unacked_batches"`
+	MaxUnackedMiB     int `mapstructure:"max_unacked_mib"`
+	// MaxDictMiB bounds the dictionaries of a stream. The peer may ask for less.
+	MaxDictMiB int `mapstructure:"max_dict_mib"`
+	// ShutdownDrainTimeout bounds Shutdown, with either protocol.
+	ShutdownDrainTimeout time.Duration `mapstructure:"shutdown_drain_timeout"`
+	// RetryResourceExhausted retries RESOURCE_EXHAUSTED without RetryInfo too,
+	// with either protocol.
+	RetryResourceExhausted bool `mapstructure:"retry_resource_exhausted"`
+
+	_ struct{}
+}
+
+// ModeConfig has the order of items of each signal: sorted or ordered.
+type ModeConfig struct {
+	Traces  Mode `mapstructure:"traces"`
+	Metrics Mode `mapstructure:"metrics"`
+	Logs    Mode `mapstructure:"logs"`
+
+	_ struct{}
+}
+
+// Mode is the order in which items are written.
+type Mode string
+
+// The modes.
+const (
+	// ModeSorted puts items in the order that makes streams small.
+	ModeSorted Mode = "sorted"
+	// ModeOrdered keeps their order.
+	ModeOrdered Mode = "ordered"
+)
+
+// UnmarshalText takes one mode for all signals.
+func (m *ModeConfig) UnmarshalText(text []byte) error {
+	all := Mode(text)
+	*m = ModeConfig{Traces: all, Metrics: all, Logs: all}
+	return nil
+}
+
+// OTLPConfig is the configuration of OTLP requests.
+type OTLPConfig struct {
+	// Endpoint is where requests go if that is not where streams go.
+	Endpoint string `mapstructure:"endpoint"`
+	// Compression is that of the messages.
+	Compression configcompression.Type `mapstructure:"compression"`
+	// MaxConcurrentRequests bounds the requests of a signal under way.
+	MaxConcurrentRequests int `mapstructure:"max_concurrent_requests"`
+	// MaxRequestSizeMiB is the largest request before compression.
+	MaxRequestSizeMiB int `mapstructure:"max_request_size_mib"`
+	// ProbeInterval is how often a peer that had no STEF is asked again.
+	ProbeInterval time.Duration `mapstructure:"probe_interval"`
+	// WaitForPending makes Shutdown wait for the answers to requests under way.
+	WaitForPending bool `mapstructure:"wait_for_pending"`
+
+	_ struct{}
+}
+
+const (
+	defaultTimeout       = 15 * time.Second
+	defaultKeepalive     = 30 * time.Second
+	defaultQueueItems    = 100_000
+	consumersPerStream   = 16
+	writeBufferSize      = 512 << 10
+	defaultCardinality   = 1000
+	defaultStreams       = 1
+	defaultFlushInterval = 50 * time.Millisecond
+)
+
+func createDefaultConfig() component.Config {
+	grpc := configgrpc.NewDefaultClientConfig()
+	keepalive := configgrpc.NewDefaultKeepaliveClientConfig()
+	keepalive.Time = defaultKeepalive
+	grpc.Keepalive = configoptional.Some(keepalive)
+	grpc.WriteBufferSize = writeBufferSize
+
+	timeout := exporterhelper.NewDefaultTimeoutConfig()
+	timeout.Timeout = defaultTimeout
+
+	queue := exporterhelper.NewDefaultQueueConfig()
+	queue.Sizer = exporterhelper.RequestSizerTypeItems
+	queue.QueueSize = defaultQueueItems
+	queue.BlockOnOverflow = true
+	queue.NumConsumers = consumersPerStream * defaultStreams
+
+	return &Config{
+		ClientConfig:             grpc,
+		TimeoutConfig:            timeout,
+		RetryConfig:              configretry.NewDefaultBackOffConfig(),
+		QueueConfig:              configoptional.Some(queue),
+		Protocol:                 ProtocolAuto,
+		Stef:                     defaultStefConfig(),
+		Fallback:                 defaultOTLPConfig(),
+		MetadataCardinalityLimit: defaultCardinality,
+	}
+}
+
+func defaultStefConfig() StefConfig {
+	return StefConfig{
+		NumStreams:           defaultStreams,
+		Connections:          1,
+		CompressionLevel:     stef.LevelDefault.String(),
+		Mode:                 ModeConfig{Traces: ModeSorted, Metrics: ModeSorted, Logs: ModeOrdered},
+		MaxStreamLifetime:    5 * time.Minute,
+		FlushInterval:        defaultFlushInterval,
+		MaxFrameSizeKiB:      1024,
+		MaxMessageSizeKiB:    3072,
+		MaxUnackedBatches:    128,
+		MaxUnackedMiB:        64,
+		MaxDictMiB:           64,
+		ShutdownDrainTimeout: 5 * time.Second,
+	}
+}
+
+func defaultOTLPConfig() OTLPConfig {
+	return OTLPConfig{
+		Compression:           configcompression.TypeGzip,
+		MaxConcurrentRequests: consumersPerStream,
+		MaxRequestSizeMiB:     64,
+		ProbeInterval:         5 * time.Minute,
+		WaitForPending:        true,
+	}
+}
+
+// streamCompression is how frames are compressed.
+func (c *Config) streamCompression() stef.Compression {
+	name := c.Stef.Compression
+	if c.ClientConfig.Compression != "" {
+		name = c.ClientConfig.Compression
+	}
+	if name == compressionNone {
+		return stef.None
+	}
+	return stef.Zstd
+}
+
+func (m Mode) mode() stefpdata.Mode {
+	if m == ModeOrdered {
+		return stefpdata.Ordered
+	}
+	return stefpdata.Sorted
+}

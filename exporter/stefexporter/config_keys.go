@@ -1,0 +1,127 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefexporter
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// sections are the parts of the configuration whose keys are ours, by path.
+// Other parts report their unknown keys themselves.
+var sections = []struct {
+	path string
+	keys []string
+}{
+	{"", keysOf(reflect.TypeFor[Config]())},
+	{"stef", keysOf(reflect.TypeFor[StefConfig]())},
+	{"stef::mode", keysOf(reflect.TypeFor[ModeConfig]())},
+	{"otlp_fallback", keysOf(reflect.TypeFor[OTLPConfig]())},
+}
+
+func keysOf(t reflect.Type) []string {
+	var keys []string
+	for i := range t.NumField() {
+		field := t.Field(i)
+		name, options, _ := strings.Cut(field.Tag.Get("mapstructure"), ",")
+		switch {
+		case options == "squash":
+			keys = append(keys, keysOf(field.Type)...)
+		case name != "":
+			keys = append(keys, name)
+		}
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// unknownKeys returns an error for every key that does not exist.
+func unknownKeys(conf map[string]any) []error {
+	var errs []error
+	for _, section := range sections {
+		values, ok := sub(conf, section.path)
+		if !ok {
+			continue
+		}
+		for _, key := range slices.Sorted(maps.Keys(values)) {
+			if !slices.Contains(section.keys, key) {
+				errs = append(errs, unknownKey(section.path, section.keys, key))
+			}
+		}
+	}
+	return errs
+}
+
+func sub(conf map[string]any, path string) (map[string]any, bool) {
+	if path == "" {
+		return conf, true
+	}
+	for name := range strings.SplitSeq(path, "::") {
+		next, ok := conf[name].(map[string]any)
+		if !ok {
+			return nil, false
+		}
+		conf = next
+	}
+	return conf, true
+}
+
+func unknownKey(path string, keys []string, key string) error {
+	at := join(path, key)
+	for _, section := range sections {
+		if section.path != path && slices.Contains(section.keys, key) {
+			return fmt.Errorf("unknown key %q: write it as %q", at, join(section.path, key))
+		}
+	}
+	if near := nearest(keys, key); near != "" {
+		return fmt.Errorf("unknown key %q: did you mean %q?", at, join(path, near))
+	}
+	where := "at the top level"
+	if path != "" {
+		where = "in " + path
+	}
+	return fmt.Errorf("unknown key %q: remove it, the keys %s are %s", at, where, strings.Join(keys, ", "))
+}
+
+func join(path, key string) string {
+	if path == "" {
+		return key
+	}
+	return path + "::" + key
+}
+
+// nearest returns the key that is at most a third of other letters away, or "".
+func nearest(keys []string, key string) string {
+	best, distance := "", max(1, len(key)/3)+1
+	for _, k := range keys {
+		if d := edits(key, k); d < distance {
+			best, distance = k, d
+		}
+	}
+	return best
+}
+
+// edits is the Levenshtein distance.
+func edits(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, row[j]+1, diagonal+1)
+		}
+	}
+	return row[len(b)]
+}

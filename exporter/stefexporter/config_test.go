@@ -1,0 +1,209 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefexporter
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/config/configcompression"
+	"go.opentelemetry.io/collector/confmap"
+
+	"go.opentelemetry.io/collector/exporter/exporterhelper"
+
+	stef "github.com/otelstef/stef/stef-go"
+	stefpdata "github.com/otelstef/stef/stef-pdata"
+)
+
+// load reads a configuration as the Collector does.
+func load(t *testing.T, text string) (*Config, error) {
+	t.Helper()
+	retrieved, err := confmap.NewRetrievedFromYAML([]byte(text))
+	require.NoError(t, err)
+	conf, err := retrieved.AsConf()
+	require.NoError(t, err)
+	config := createDefaultConfig().(*Config)
+	if err := conf.Unmarshal(config); err != nil {
+		return nil, err
+	}
+	return config, confmap.Validate(config)
+}
+
+func TestConfigFiles(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.yaml")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		_, err = load(t, string(text))
+		require.NoError(t, err, file)
+	}
+}
+
+// TestConfigOfContrib reads what is written for the exporter of the same name
+// in the Collector's contrib repository.
+func TestConfigOfContrib(t *testing.T) {
+	text, err := os.ReadFile("testdata/contrib.yaml")
+	require.NoError(t, err)
+	c, err := load(t, string(text))
+	require.NoError(t, err)
+	require.Equal(t, "1.2.3.4:1234", c.ClientConfig.Endpoint)
+	require.Equal(t, stef.Zstd, c.streamCompression())
+	require.Equal(t, 33*time.Second, c.TimeoutConfig.Timeout)
+	require.Equal(t, exporterhelper.RequestSizerTypeRequests, c.QueueConfig.Get().Sizer)
+	require.Equal(t, int64(10), c.QueueConfig.Get().QueueSize)
+	require.Equal(t, 2, c.QueueConfig.Get().NumConsumers)
+	require.Equal(t, 10*time.Second, c.RetryConfig.InitialInterval)
+	require.Equal(t, "pick_first", c.ClientConfig.BalancerName)
+}
+
+func TestConfigDefaults(t *testing.T) {
+	c, err := load(t, "endpoint: localhost:4320")
+	require.NoError(t, err)
+	require.Equal(t, ProtocolAuto, c.Protocol)
+	require.Equal(t, stef.Zstd, c.streamCompression())
+	require.Equal(t, 15*time.Second, c.TimeoutConfig.Timeout)
+	require.Equal(t, stefpdata.Sorted, c.Stef.Mode.Traces.mode())
+	require.Equal(t, stefpdata.Sorted, c.Stef.Mode.Metrics.mode())
+	require.Equal(t, stefpdata.Ordered, c.Stef.Mode.Logs.mode())
+	queue := c.QueueConfig.Get()
+	require.Equal(t, exporterhelper.RequestSizerTypeItems, queue.Sizer)
+	require.Equal(t, int64(100_000), queue.QueueSize)
+	require.True(t, queue.BlockOnOverflow)
+	require.Equal(t, 16, queue.NumConsumers)
+	require.False(t, queue.Batch.HasValue())
+	require.Equal(t, "round_robin", c.ClientConfig.BalancerName)
+	require.Equal(t, 30*time.Second, c.ClientConfig.Keepalive.Get().Time)
+}
+
+func TestConfigDependents(t *testing.T) {
+	c, err := load(t, "{endpoint: 'localhost:4320', stef: {num_streams: 3}}")
+	require.NoError(t, err)
+	require.Equal(t, 48, c.QueueConfig.Get().NumConsumers, "consumers follow the streams")
+
+	c, err = load(t, "{endpoint: 'localhost:4320', stef: {num_streams: 3}, sending_queue: {num_consumers: 5}}")
+	require.NoError(t, err)
+	require.Equal(t, 5, c.QueueConfig.Get().NumConsumers)
+
+	c, err = load(t, "{endpoint: 'localhost:4320', sending_queue: {queue_size: 7, sizer: items}}")
+	require.NoError(t, err)
+	require.Equal(t, exporterhelper.RequestSizerTypeItems, c.QueueConfig.Get().Sizer)
+
+	c, err = load(t, "{endpoint: 'localhost:4320', sending_queue: {enabled: false}}")
+	require.NoError(t, err)
+	require.False(t, c.QueueConfig.HasValue())
+
+	c, err = load(t, "{endpoint: 'localhost:4320', compression: none}")
+	require.NoError(t, err)
+	require.Equal(t, stef.None, c.streamCompression())
+
+	c, err = load(t, "{endpoint: 'localhost:4320', stef: {mode: ordered}}")
+	require.NoError(t, err)
+	require.Equal(t, ModeConfig{Traces: ModeOrdered, Metrics: ModeOrdered, Logs: ModeOrdered}, c.Stef.Mode)
+
+	c, err = load(t, "{endpoint: 'localhost:4320', stef: {mode: {logs: sorted}}}")
+	require.NoError(t, err)
+	require.Equal(t, ModeConfig{Traces: ModeSorted, Metrics: ModeSorted, Logs: ModeSorted}, c.Stef.Mode)
+
+	c, err = load(t, "{endpoint: 'localhost:4320', otlp_fallback: {compression: zstd}}")
+	require.NoError(t, err)
+	require.Equal(t, configcompression.TypeZstd, c.Fallback.Compression)
+}
+
+// TestConfigMistakes has what people get wrong, and what they are to read.
+func TestConfigMistakes(t *testing.T) {
+	const endpoint = "endpoint: localhost:4320\n"
+	f := func(config string, wants ...string) {
+		t.Helper()
+		_, err := load(t, config)
+		require.Error(t, err, config)
+		for _, want := range wants {
+			require.ErrorContains(t, err, want)
+		}
+	}
+
+	// Connection.
+	f("", "endpoint is missing: set it to host:port")
+	f("endpoint: '  '", "endpoint is missing")
+	f("endpoint: localhost", "missing port in address")
+	f("endpoint: localhost:stef", `invalid port "stef"`)
+	f(endpoint+"balancer_name: fair", "invalid balancer_name: fair")
+	f(endpoint+"tls: {cert_file: a.pem}", "cert", "key")
+	f(endpoint+"timeout: 0", "timeout is 0", "set a duration above 0")
+	f(endpoint+"timeout: 0s", "timeout is 0")
+	f(endpoint+"timeout: -1s", "timeout")
+	f(endpoint+"timeout: soon", "'timeout'", "invalid duration")
+
+	// Unknown keys.
+	f(endpoint+"num_streams: 3", `unknown key "num_streams": write it as "stef::num_streams"`)
+	f(endpoint+"stef: {protocol: otlp}", `unknown key "stef::protocol": write it as "protocol"`)
+	f(endpoint+"stef: {num_stream: 3}", `unknown key "stef::num_stream": did you mean "stef::num_streams"?`)
+	f(endpoint+"protokol: stef", `unknown key "protokol": did you mean "protocol"?`)
+	f(endpoint+"retry: {enabled: false}", `unknown key "retry"`, "retry_on_failure")
+	f(endpoint+"stef: {wings: 2}", `unknown key "stef::wings": remove it, the keys in stef are compression, compression_level`)
+	f(endpoint+"stef: {mode: {spans: sorted}}", `unknown key "stef::mode::spans"`, "logs, metrics, traces")
+	f(endpoint+"sending_queue: {size: 3}", "sending_queue", "size")
+	f(endpoint+"otlp_fallback: {mode: never}", `unknown key "otlp_fallback::mode": write it as "stef::mode"`)
+
+	// Protocol and compression.
+	f(endpoint+"protocol: grpc", `protocol is "grpc": set it to auto, stef or otlp`)
+	f(endpoint+"compression: gzip", `compression is "gzip"`, "set compression to zstd or none", "set otlp_fallback::compression to gzip")
+	f(endpoint+"compression: brotli", "unsupported compression type", "brotli")
+	f(endpoint+"compression: zstd\nstef: {compression: zstd}",
+		"compression is set at both levels", "remove one")
+	f(endpoint+"compression: none\nstef: {compression: zstd}", "compression is set at both levels")
+	f(endpoint+"compression: zstd\nprotocol: otlp", "set otlp_fallback::compression instead")
+	f(endpoint+"stef: {compression: gzip}", `stef: compression is "gzip": set it to zstd or none`)
+	f(endpoint+"stef: {compression_level: 19}", "compression_level")
+	f(endpoint+"stef: {compression_level: most}", `compression_level is "most": set it to fastest, default, better or best`)
+	f(endpoint+"otlp_fallback: {compression: lz4}", `otlp_fallback: compression is "lz4": set it to gzip, snappy, zstd or none`)
+	f(endpoint+"protocol: stef\notlp_fallback: {endpoint: 'a:1'}", "otlp_fallback::endpoint has no use with protocol stef")
+	f(endpoint+"otlp_fallback: {endpoint: a}", `otlp_fallback: endpoint is "a": set it to host:port`)
+
+	// Sizes.
+	f(endpoint+"stef: {num_streams: 0}", "stef: num_streams is 0: set it to a number from 1 to 256")
+	f(endpoint+"stef: {num_streams: many}", "num_streams", "expected type 'int'")
+	f(endpoint+"stef: {connections: 2}", "connections is 2", "raise num_streams or lower connections")
+	f(endpoint+"stef: {max_frame_size_kib: 1048576}", "max_frame_size_kib is 1048576", "from 1 to 64512")
+	f(endpoint+"stef: {max_message_size_kib: 1}", "max_message_size_kib is 1: set it to a number from 16")
+	f(endpoint+"stef: {max_unacked_batches: 0}", "max_unacked_batches is 0")
+	f(endpoint+"stef: {max_unacked_mib: -1}", "max_unacked_mib is -1")
+	f(endpoint+"stef: {max_dict_mib: 0}", "max_dict_mib is 0")
+	f(endpoint+"stef: {max_stream_lifetime: 10ms}", "max_stream_lifetime is 10ms: set it to 0 for no limit, or to 1s or more")
+	f(endpoint+"stef: {flush_interval: 1m}", "flush_interval is 1m0s: set it to a duration from 0s to 10s")
+	f(endpoint+"stef: {shutdown_drain_timeout: 0s}", "shutdown_drain_timeout is 0s")
+	f(endpoint+"stef: {mode: fast}", `mode of traces is "fast": set it to sorted or ordered`)
+	f(endpoint+"stef: {mode: {logs: none}}", `mode of logs is "none"`)
+	f(endpoint+"otlp_fallback: {max_concurrent_requests: 0}", "max_concurrent_requests is 0")
+	f(endpoint+"otlp_fallback: {max_request_size_mib: 0}", "max_request_size_mib is 0")
+	f(endpoint+"otlp_fallback: {probe_interval: 0s}", "probe_interval is 0s: set it to a duration from 1s")
+	f(endpoint+"sending_queue: {queue_size: 0}", "queue_size", "must be positive")
+
+	// Metadata.
+	f(endpoint+"metadata_keys: [a, A]", `metadata_keys has "a" twice`)
+	f(endpoint+"metadata_keys: [grpc-timeout]", "gRPC keeps for itself")
+	f(endpoint+"metadata_keys: [a]\nmetadata_cardinality_limit: 0", "metadata_cardinality_limit is 0")
+	f(endpoint+"metadata_keys: [tenant]\nsending_queue: {batch: {}}",
+		`add "tenant" to sending_queue::batch::partition::metadata_keys`)
+}
+
+func TestConfigPartition(t *testing.T) {
+	_, err := load(t, `
+endpoint: localhost:4320
+metadata_keys: [Tenant]
+sending_queue: {batch: {partition: {metadata_keys: [tenant]}}}`)
+	require.NoError(t, err)
+}
+
+func TestEdits(t *testing.T) {
+	require.Equal(t, 0, edits("abc", "abc"))
+	require.Equal(t, 1, edits("abc", "abcd"))
+	require.Equal(t, 1, edits("abc", "ac"))
+	require.Equal(t, 3, edits("", "abc"))
+	require.Equal(t, 3, edits("kitten", "sitting"))
+}

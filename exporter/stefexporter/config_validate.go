@@ -1,0 +1,216 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefexporter
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"go.opentelemetry.io/collector/config/configcompression"
+	"go.opentelemetry.io/collector/config/configgrpc"
+
+	stef "github.com/otelstef/stef/stef-go"
+)
+
+const (
+	compressionNone = configcompression.Type("none")
+	compressionZstd = configcompression.TypeZstd
+)
+
+// The largest values that make sense; what is above is a mistake of units.
+const (
+	maxStreams     = 256
+	maxConnections = 64
+	minFrameKiB    = 1
+	maxFrameKiB    = stef.MaxFrameBytes>>10 - 1024
+	minMessageKiB  = 16
+	maxMessageKiB  = 64 << 10
+	maxMiB         = 64 << 10
+	maxFlush       = 10 * time.Second
+	minLifetime    = time.Second
+	minProbe       = time.Second
+)
+
+// Validate says what to change in a configuration that cannot work.
+func (c *Config) Validate() error {
+	return errors.Join(
+		c.validateEndpoint(),
+		c.validateTimeout(),
+		c.validateProtocol(),
+		c.validateCompression(),
+		c.validateMetadata(),
+		c.validateQueue(),
+	)
+}
+
+func (c *Config) validateEndpoint() error {
+	if strings.TrimSpace(c.ClientConfig.Endpoint) == "" {
+		return errors.New(`endpoint is missing: set it to host:port of a STEF or OTLP/gRPC receiver, such as "backend:4320"`)
+	}
+	return nil
+}
+
+func (c *Config) validateTimeout() error {
+	if c.TimeoutConfig.Timeout == 0 {
+		return errors.New("timeout is 0, so a batch could wait for its acknowledgement forever: set a duration above 0, such as 15s")
+	}
+	return nil // The section itself refuses durations below 0.
+}
+
+func (c *Config) validateProtocol() error {
+	switch c.Protocol {
+	case ProtocolAuto, ProtocolSTEF, ProtocolOTLP:
+	default:
+		return fmt.Errorf("protocol is %q: set it to auto, stef or otlp", c.Protocol)
+	}
+	if c.Protocol == ProtocolSTEF && c.Fallback.Endpoint != "" {
+		return errors.New("otlp_fallback::endpoint has no use with protocol stef: remove it, or set protocol to auto")
+	}
+	return nil
+}
+
+// validateCompression keeps bytes from being compressed twice, and the two
+// places that name the compression of streams from saying it twice.
+func (c *Config) validateCompression() error {
+	top, inner := c.ClientConfig.Compression, c.Stef.Compression
+	switch {
+	case top == "":
+		return nil
+	case top != compressionNone && top != compressionZstd:
+		return fmt.Errorf("compression is %q, but streams are compressed inside of STEF, and gRPC messages are not compressed again: "+
+			"set compression to zstd or none; for OTLP requests set otlp_fallback::compression to %s", top, top)
+	case inner != "":
+		return fmt.Errorf("compression is set at both levels, to %q at the top level and to %q in stef: "+
+			"both mean the compression inside of STEF; remove one", top, inner)
+	case c.Protocol == ProtocolOTLP:
+		return fmt.Errorf("compression is %q at the top level, which is that of STEF streams, and protocol otlp has none: "+
+			"set otlp_fallback::compression instead", top)
+	}
+	return nil
+}
+
+func (c *Config) validateMetadata() error {
+	seen := map[string]bool{}
+	for _, key := range c.MetadataKeys {
+		lower := strings.ToLower(key)
+		switch {
+		case lower == "":
+			return errors.New("metadata_keys has an empty key: remove it")
+		case seen[lower]:
+			return fmt.Errorf("metadata_keys has %q twice (letter case does not matter): remove one", lower)
+		case strings.HasPrefix(lower, "grpc-") || strings.HasPrefix(lower, ":"):
+			return fmt.Errorf("metadata_keys has %q, which gRPC keeps for itself: remove it", lower)
+		}
+		seen[lower] = true
+	}
+	if len(c.MetadataKeys) > 0 && c.MetadataCardinalityLimit == 0 {
+		return errors.New("metadata_cardinality_limit is 0, so nothing could be sent: set it to the number of combinations to allow, such as 1000")
+	}
+	return nil
+}
+
+// validateQueue looks at what the queue's own validation cannot know.
+func (c *Config) validateQueue() error {
+	if len(c.MetadataKeys) == 0 || !c.QueueConfig.HasValue() || !c.QueueConfig.Get().Batch.HasValue() {
+		return nil
+	}
+	// Batches of several identities would lose the metadata.
+	partition := c.QueueConfig.Get().Batch.Get().Partition.MetadataKeys
+	for _, key := range c.MetadataKeys {
+		if !slices.ContainsFunc(partition, func(p string) bool { return strings.EqualFold(p, key) }) {
+			return fmt.Errorf("sending_queue::batch would mix data of different %q, which metadata_keys keeps apart: "+
+				"add %q to sending_queue::batch::partition::metadata_keys", key, key)
+		}
+	}
+	return nil
+}
+
+// Validate says what to change in the configuration of streams.
+func (c *StefConfig) Validate() error {
+	_, levelErr := stef.ParseLevel(c.CompressionLevel)
+	if levelErr != nil {
+		levelErr = fmt.Errorf("compression_level is %q: set it to fastest, default, better or best", c.CompressionLevel)
+	}
+	if c.Compression != "" && c.Compression != compressionNone && c.Compression != compressionZstd {
+		levelErr = errors.Join(levelErr, fmt.Errorf("compression is %q: set it to zstd or none", c.Compression))
+	}
+	return errors.Join(
+		between("num_streams", c.NumStreams, 1, maxStreams),
+		between("connections", c.Connections, 1, maxConnections),
+		c.validateConnections(),
+		levelErr,
+		lifetime(c.MaxStreamLifetime),
+		duration("flush_interval", c.FlushInterval, 0, maxFlush),
+		between("max_frame_size_kib", c.MaxFrameSizeKiB, minFrameKiB, maxFrameKiB),
+		between("max_message_size_kib", c.MaxMessageSizeKiB, minMessageKiB, maxMessageKiB),
+		between("max_unacked_batches", c.MaxUnackedBatches, 1, 1<<20),
+		between("max_unacked_mib", c.MaxUnackedMiB, 1, maxMiB),
+		between("max_dict_mib", c.MaxDictMiB, 1, maxMiB),
+		duration("shutdown_drain_timeout", c.ShutdownDrainTimeout, time.Millisecond, time.Hour),
+	)
+}
+
+func (c *StefConfig) validateConnections() error {
+	if c.Connections > c.NumStreams && c.NumStreams >= 1 {
+		return fmt.Errorf("connections is %d, but %d stream(s) cannot use more than %d: raise num_streams or lower connections",
+			c.Connections, c.NumStreams, c.NumStreams)
+	}
+	return nil
+}
+
+// Validate says what to change in the modes.
+func (m *ModeConfig) Validate() error {
+	check := func(signal string, mode Mode) error {
+		if mode != ModeSorted && mode != ModeOrdered {
+			return fmt.Errorf("mode of %s is %q: set it to sorted or ordered", signal, mode)
+		}
+		return nil
+	}
+	return errors.Join(check("traces", m.Traces), check("metrics", m.Metrics), check("logs", m.Logs))
+}
+
+// Validate says what to change in the configuration of OTLP requests.
+func (c *OTLPConfig) Validate() error {
+	var compressionErr error
+	switch c.Compression {
+	case configcompression.TypeGzip, configcompression.TypeSnappy, configcompression.TypeZstd, compressionNone, "":
+	default:
+		compressionErr = fmt.Errorf("compression is %q: set it to gzip, snappy, zstd or none", c.Compression)
+	}
+	var endpointErr error
+	if (&configgrpc.ClientConfig{Endpoint: c.Endpoint}).Validate() != nil {
+		endpointErr = fmt.Errorf("endpoint is %q: set it to host:port, such as backend:4317, or remove it to use the same as for streams", c.Endpoint)
+	}
+	return errors.Join(
+		compressionErr,
+		endpointErr,
+		between("max_concurrent_requests", c.MaxConcurrentRequests, 1, 1<<16),
+		between("max_request_size_mib", c.MaxRequestSizeMiB, 1, 1<<10),
+		duration("probe_interval", c.ProbeInterval, minProbe, 24*time.Hour),
+	)
+}
+
+func between(key string, value, low, high int) error {
+	if value < low || value > high {
+		return fmt.Errorf("%s is %d: set it to a number from %d to %d", key, value, low, high)
+	}
+	return nil
+}
+
+func duration(key string, value, low, high time.Duration) error {
+	if value < low || value > high {
+		return fmt.Errorf("%s is %s: set it to a duration from %s to %s", key, value, low, high)
+	}
+	return nil
+}
+
+func lifetime(d time.Duration) error {
+	if d != 0 && d < minLifetime {
+		return fmt.Errorf("max_stream_lifetime is %s: set it to 0 for no limit, or to %s or more", d, minLifetime)
+	}
+	return nil
+}

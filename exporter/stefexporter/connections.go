@@ -1,0 +1,75 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefexporter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+
+	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/config/configgrpc"
+	"go.opentelemetry.io/collector/exporter"
+	"google.golang.org/grpc"
+)
+
+// connections are those of one exporter.
+type connections struct {
+	stef []*grpc.ClientConn
+	otlp *grpc.ClientConn
+	all  []*grpc.ClientConn
+}
+
+// connect makes the connections. They are opened in the background.
+func connect(ctx context.Context, c *Config, host component.Host, settings exporter.Settings) (*connections, error) {
+	x := &connections{}
+	dial := func(endpoint string) (*grpc.ClientConn, error) {
+		own := c.ClientConfig
+		own.Endpoint = endpoint
+		own.Compression = "" // of messages: each protocol has its own
+		agent := fmt.Sprintf("%s/%s (%s/%s)", settings.BuildInfo.Description, settings.BuildInfo.Version, runtime.GOOS, runtime.GOARCH)
+		conn, err := own.ToClientConn(ctx, host.GetExtensions(), settings.TelemetrySettings,
+			configgrpc.WithGrpcDialOption(grpc.WithUserAgent(agent)))
+		if err != nil {
+			return nil, errors.Join(hinted(err), x.close())
+		}
+		x.all = append(x.all, conn)
+		return conn, nil
+	}
+	if c.Protocol != ProtocolOTLP {
+		for range c.Stef.Connections {
+			conn, err := dial(c.ClientConfig.Endpoint)
+			if err != nil {
+				return nil, err
+			}
+			x.stef = append(x.stef, conn)
+		}
+	}
+	switch {
+	case c.Protocol == ProtocolSTEF:
+	case c.Fallback.Endpoint == "" && len(x.stef) > 0:
+		x.otlp = x.stef[0]
+	default:
+		endpoint := c.Fallback.Endpoint
+		if endpoint == "" {
+			endpoint = c.ClientConfig.Endpoint
+		}
+		var err error
+		if x.otlp, err = dial(endpoint); err != nil {
+			return nil, err
+		}
+	}
+	return x, nil
+}
+
+// close closes all connections.
+func (x *connections) close() error {
+	var errs []error
+	for _, conn := range x.all {
+		errs = append(errs, conn.Close())
+	}
+	x.all = nil
+	return errors.Join(errs...)
+}

@@ -1,0 +1,20 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package stefexporter is a Collector exporter of traces, metrics and logs that
+// sends STEF streams, and OTLP to peers that have no STEF.
+//
+// The way of a batch, from the outside in:
+//
+//	factory.go     exporterhelper: queue, retry, timeout
+//	exporter.go    one per signal: start, push, shutdown
+//	identity.go    one sender per combination of client metadata
+//	route.go       STEF or OTLP, by configuration or by what the peer can do
+//	stef.go        sessions of STEF streams; encoding.go fills the streams
+//	otlp.go        requests of OTLP
+//	verdict.go     what an answer means for the batch: retry, wait, drop
+//
+// README.md describes what users see of it.
+package stefexporter
+
+//go:generate go tool -modfile=../../tools/components/go.mod mdatagen metadata.yaml

@@ -1,0 +1,130 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefexporter
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"runtime/debug"
+
+	stef "github.com/otelstef/stef/stef-go"
+	stefgrpc "github.com/otelstef/stef/stef-gogrpc"
+	stefpdata "github.com/otelstef/stef/stef-pdata"
+)
+
+// batch is a batch on its way through a session.
+type batch[B any] struct {
+	data  B
+	items int
+	// left is what the format cannot hold, once data was encoded. It is to be
+	// read only if the session says that the batch has arrived.
+	left stefpdata.ItemErrors
+}
+
+// batchWriter writes the batches of one stream. It implements
+// stefgrpc.BatchWriter.
+type batchWriter[B any] struct {
+	encoder   *encoder[B]
+	meter     *frameMeter
+	telemetry *telemetry
+	losses    uint64
+}
+
+// panicError is a batch that made the encoder panic.
+type panicError struct {
+	data  any // the *batch
+	value any
+	stack []byte
+}
+
+// Error implements error.
+func (e *panicError) Error() string { return fmt.Sprintf("the STEF encoder panicked: %v", e.value) }
+
+// WriteBatch encodes a batch. Items that cannot be written are left out, the
+// others go their way.
+func (w *batchWriter[B]) WriteBatch(b *batch[B]) (last uint64, err error) {
+	defer func() {
+		// After a panic the stream cannot go on, and the batch must not be the
+		// end of the next one, too.
+		if p := recover(); p != nil {
+			err = &panicError{b, p, debug.Stack()}
+		}
+	}()
+	before := w.encoder.stream.Stats().Records
+	b.left = nil
+	if err := w.encoder.encode(b.data); err != nil && !errors.As(err, &b.left) {
+		return before, fmt.Errorf("encoding a batch: %w", err)
+	}
+	w.countLosses()
+	last = w.encoder.stream.Stats().Records
+	if last == before {
+		if b.left == nil {
+			return before, &stefgrpc.BatchError{Err: errNoItems}
+		}
+		return before, &stefgrpc.BatchError{Err: b.left}
+	}
+	return last, nil
+}
+
+var errNoItems = errors.New("the batch has no items")
+
+func (w *batchWriter[B]) countLosses() {
+	if total := w.encoder.losses().Total(); total > w.losses {
+		w.telemetry.builder.ExporterStefSchemaLosses.Add(context.Background(), int64(total-w.losses), w.telemetry.plain)
+		w.losses = total
+	}
+}
+
+// Flush sends what was written.
+func (w *batchWriter[B]) Flush() error { return w.encoder.stream.Flush() }
+
+// Buffered estimates the bytes that wait for Flush by the frames before: sizes
+// of columns are known when a frame ends.
+func (w *batchWriter[B]) Buffered() int {
+	stats := w.encoder.stream.Stats()
+	records := stats.Records - stats.Flushed
+	if records == 0 {
+		return 0
+	}
+	return max(1, int(float64(records)*w.meter.perRecord))
+}
+
+// Close gives back what the writer holds. The stream has ended.
+func (w *batchWriter[B]) Close() error { return w.encoder.stream.Close() }
+
+// frameMeter counts the frames on their way to a stream.
+type frameMeter struct {
+	dst       stef.RecordWriter
+	telemetry *telemetry
+	last      uint64
+	perRecord float64 // bytes of the latest frames by their records
+}
+
+// guessPerRecord is taken for the bytes of a record before there is a frame.
+const guessPerRecord = 16
+
+func newFrameMeter(dst stef.RecordWriter, t *telemetry) *frameMeter {
+	return &frameMeter{dst: dst, telemetry: t, perRecord: guessPerRecord}
+}
+
+// Write is for destinations that do not know of records. This one does.
+func (m *frameMeter) Write(chunk []byte) (int, error) { return m.WriteRecords(chunk, m.last) }
+
+// WriteRecords passes a chunk on.
+//
+// spec: #frame
+func (m *frameMeter) WriteRecords(chunk []byte, last uint64) (int, error) {
+	n, err := m.dst.WriteRecords(chunk, last)
+	if err != nil || last <= m.last || len(chunk) < 2 {
+		return n, err // nothing was sent, or it was a header
+	}
+	m.perRecord += (float64(len(chunk))/float64(last-m.last) - m.perRecord) / 2
+	m.last = last
+	if size, read := binary.Uvarint(chunk[1:]); read > 0 {
+		m.telemetry.frame(int(size), len(chunk), stef.FrameFlags(chunk[0])&stef.RestartDictionaries != 0)
+	}
+	return n, err
+}

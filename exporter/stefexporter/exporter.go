@@ -1,0 +1,167 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefexporter
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/exporter"
+)
+
+// errShutdown is the end of what was under way when the exporter ended.
+var errShutdown = errors.New("the exporter was shut down before the peer answered")
+
+// stefExporter exports one signal.
+type stefExporter[B any] struct {
+	config    *Config
+	signal    *signal[B]
+	settings  exporter.Settings
+	telemetry *telemetry
+	routes    *routes[B] // nil before start
+	conns     *connections
+
+	// life ends when pushes are to return, whatever they wait for.
+	life context.Context
+	end  context.CancelCauseFunc
+
+	stopping sync.Once
+	stopped  chan struct{} // closed when stopping begins
+	deadline *time.Timer   // to end life, once stopping
+	unhook   func() bool   // from the context of Shutdown
+}
+
+func newExporter[B any](c *Config, s *signal[B], settings exporter.Settings) (*stefExporter[B], error) {
+	t, err := newTelemetry(settings.TelemetrySettings, settings.ID, s.name.String())
+	if err != nil {
+		return nil, err
+	}
+	x := &stefExporter[B]{config: c, signal: s, settings: settings, telemetry: t, stopped: make(chan struct{})}
+	x.life, x.end = context.WithCancelCause(context.Background())
+	return x, nil
+}
+
+// start connects. Its context ends when the Collector has started, and nothing
+// here depends on it.
+func (x *stefExporter[B]) start(ctx context.Context, host component.Host) error {
+	conns, err := connect(context.WithoutCancel(ctx), x.config, host, x.settings)
+	if err != nil {
+		return err
+	}
+	x.conns = conns
+	here := &site[B]{
+		config:    x.config,
+		signal:    x.signal,
+		conns:     conns,
+		telemetry: x.telemetry,
+		logger:    x.settings.Logger,
+		health:    newHealth(host, x.settings.Logger),
+	}
+	x.routes = &routes[B]{
+		identities: newIdentities(x.config.MetadataKeys),
+		limit:      int(x.config.MetadataCardinalityLimit),
+		open:       here.open,
+		byName:     map[string]*route[B]{},
+	}
+	if len(x.config.MetadataKeys) == 0 {
+		// There is one identity, so the first batch need not wait for a stream.
+		if _, f := x.routes.of(ctx); f != nil {
+			return errors.Join(f.err, conns.close())
+		}
+	}
+	return x.telemetry.observe(x.gauges)
+}
+
+// push sends a batch and returns when the peer has it.
+func (x *stefExporter[B]) push(ctx context.Context, b B) error {
+	items := x.signal.items(b)
+	if items == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(x.life, func() { cancel(context.Cause(x.life)) })()
+
+	to, f := x.routes.of(ctx)
+	if f == nil {
+		f = to.send(ctx, b, items)
+	}
+	if f == nil {
+		return nil
+	}
+	x.telemetry.dropped(ctx, x.dropReason(f), items)
+	return f.asError()
+}
+
+// dropReason says why nobody will send the batch again, "" if somebody may.
+func (x *stefExporter[B]) dropReason(f *failure) string {
+	switch {
+	case !f.retry:
+		return f.reason
+	case !x.config.QueueConfig.HasValue(), x.config.QueueConfig.Get().StorageID != nil && x.isStopping():
+		return "" // The caller has the error, or the storage has the data.
+	case x.isStopping():
+		return dropShutdown
+	case !x.config.RetryConfig.Enabled:
+		return dropRetriesOff
+	}
+	return ""
+}
+
+func (x *stefExporter[B]) isStopping() bool {
+	select {
+	case <-x.stopped:
+		return true
+	default:
+		return false
+	}
+}
+
+// beginStop is called before exporterhelper stops: it drains its queue with
+// pushes that must not take longer than Shutdown may.
+func (x *stefExporter[B]) beginStop(ctx context.Context) {
+	x.stopping.Do(func() {
+		close(x.stopped)
+		patience := x.config.Stef.ShutdownDrainTimeout
+		if at, ok := ctx.Deadline(); ok {
+			patience = min(patience, time.Until(at))
+		}
+		if x.config.Protocol == ProtocolOTLP && !x.config.Fallback.WaitForPending {
+			patience = 0
+		}
+		x.deadline = time.AfterFunc(patience, func() { x.end(errShutdown) })
+		x.unhook = context.AfterFunc(ctx, func() { x.end(errShutdown) })
+	})
+}
+
+// shutdown is called when exporterhelper pushes nothing any more.
+func (x *stefExporter[B]) shutdown(ctx context.Context) error {
+	x.beginStop(ctx)
+	defer x.telemetry.shutdown()
+	defer x.end(errShutdown)
+	defer x.deadline.Stop()
+	defer x.unhook()
+	if x.routes == nil {
+		return nil
+	}
+	list := x.routes.close()
+	errs := make([]error, len(list))
+	var group sync.WaitGroup
+	for i, r := range list {
+		group.Go(func() { errs[i] = r.shutdown(x.life) })
+	}
+	group.Wait()
+	return errors.Join(append(errs, x.conns.close())...)
+}
+
+func (x *stefExporter[B]) gauges() gauges {
+	var g gauges
+	for _, r := range x.routes.all() {
+		r.gauges(&g)
+	}
+	return g
+}

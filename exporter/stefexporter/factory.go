@@ -1,0 +1,99 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefexporter
+
+import (
+	"context"
+	"sync"
+
+	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/consumer"
+	"go.opentelemetry.io/collector/exporter"
+	"go.opentelemetry.io/collector/exporter/exporterhelper"
+
+	"github.com/otelstef/stef/exporter/stefexporter/internal/metadata"
+)
+
+// NewFactory returns the factory of the exporter.
+func NewFactory() exporter.Factory {
+	return exporter.NewFactory(metadata.Type, createDefaultConfig,
+		exporter.WithTraces(createTraces, metadata.TracesStability),
+		exporter.WithMetrics(createMetrics, metadata.MetricsStability),
+		exporter.WithLogs(createLogs, metadata.LogsStability),
+	)
+}
+
+func createTraces(ctx context.Context, settings exporter.Settings, config component.Config) (exporter.Traces, error) {
+	x, err := newExporter(config.(*Config), &tracesSignal, settings)
+	if err != nil {
+		return nil, err
+	}
+	helped, err := exporterhelper.NewTraces(ctx, settings, config, x.push, x.options()...)
+	if err != nil {
+		return nil, err
+	}
+	return struct {
+		consumer.Traces
+		*lifecycle
+	}{helped, &lifecycle{Component: helped, beginStop: x.beginStop}}, nil
+}
+
+func createMetrics(ctx context.Context, settings exporter.Settings, config component.Config) (exporter.Metrics, error) {
+	x, err := newExporter(config.(*Config), &metricsSignal, settings)
+	if err != nil {
+		return nil, err
+	}
+	helped, err := exporterhelper.NewMetrics(ctx, settings, config, x.push, x.options()...)
+	if err != nil {
+		return nil, err
+	}
+	return struct {
+		consumer.Metrics
+		*lifecycle
+	}{helped, &lifecycle{Component: helped, beginStop: x.beginStop}}, nil
+}
+
+func createLogs(ctx context.Context, settings exporter.Settings, config component.Config) (exporter.Logs, error) {
+	x, err := newExporter(config.(*Config), &logsSignal, settings)
+	if err != nil {
+		return nil, err
+	}
+	helped, err := exporterhelper.NewLogs(ctx, settings, config, x.push, x.options()...)
+	if err != nil {
+		return nil, err
+	}
+	return struct {
+		consumer.Logs
+		*lifecycle
+	}{helped, &lifecycle{Component: helped, beginStop: x.beginStop}}, nil
+}
+
+func (x *stefExporter[B]) options() []exporterhelper.Option {
+	return []exporterhelper.Option{
+		exporterhelper.WithCapabilities(consumer.Capabilities{MutatesData: false}),
+		exporterhelper.WithTimeout(x.config.TimeoutConfig),
+		exporterhelper.WithRetry(x.config.RetryConfig),
+		exporterhelper.WithQueue(x.config.QueueConfig),
+		exporterhelper.WithStart(x.start),
+		exporterhelper.WithShutdown(x.shutdown),
+	}
+}
+
+// lifecycle adds to what exporterhelper makes that Shutdown is known to have
+// begun, and that it may be called again.
+type lifecycle struct {
+	component.Component
+	beginStop func(context.Context)
+	once      sync.Once
+	err       error
+}
+
+// Shutdown ends the exporter.
+func (l *lifecycle) Shutdown(ctx context.Context) error {
+	l.once.Do(func() {
+		l.beginStop(ctx)
+		l.err = l.Component.Shutdown(ctx)
+	})
+	return l.err
+}

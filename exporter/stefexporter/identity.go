@@ -1,0 +1,125 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefexporter
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+
+	"go.opentelemetry.io/collector/client"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+)
+
+// identity is one combination of the client metadata that are configured.
+type identity struct {
+	headers metadata.MD // of requests and streams, nil for none
+	info    client.Info // for authenticators that look at client metadata
+}
+
+// context returns a context to send in the name of the identity with.
+func (i identity) context(ctx context.Context) context.Context {
+	if len(i.headers) == 0 {
+		return ctx
+	}
+	return client.NewContext(outgoing(ctx, i.headers), i.info)
+}
+
+// identities finds who a batch is sent for.
+type identities struct {
+	keys []string // in lower case
+}
+
+func newIdentities(keys []string) identities {
+	lower := make([]string, len(keys))
+	for i, key := range keys {
+		lower[i] = strings.ToLower(key)
+	}
+	return identities{keys: lower}
+}
+
+// of returns the identity of a context and a name that no other has.
+func (x identities) of(ctx context.Context) (identity, string) {
+	if len(x.keys) == 0 {
+		return identity{}, ""
+	}
+	info := client.FromContext(ctx)
+	var name strings.Builder
+	headers := metadata.MD{}
+	for _, key := range x.keys {
+		values := info.Metadata.Get(key)
+		name.WriteString(strconv.Itoa(len(values)))
+		for _, v := range values {
+			name.WriteByte(' ')
+			name.WriteString(strconv.Quote(v))
+		}
+		name.WriteByte('\n')
+		if len(values) > 0 {
+			headers[key] = values
+		}
+	}
+	return identity{headers: headers, info: client.Info{Metadata: client.NewMetadata(headers)}}, name.String()
+}
+
+// routes has the route of every identity.
+type routes[B any] struct {
+	identities identities
+	limit      int
+	open       func(identity) (*route[B], error)
+
+	mu     sync.RWMutex
+	byName map[string]*route[B]
+	closed bool
+}
+
+// of returns the route for a context.
+func (r *routes[B]) of(ctx context.Context) (*route[B], *failure) {
+	who, name := r.identities.of(ctx)
+	r.mu.RLock()
+	known := r.byName[name]
+	r.mu.RUnlock()
+	if known != nil {
+		return known, nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if known := r.byName[name]; known != nil {
+		return known, nil
+	}
+	if r.closed {
+		return nil, &failure{verdict: verdict{retry: true, code: codes.Canceled}, err: errShutdown}
+	}
+	if len(r.identities.keys) > 0 && len(r.byName) >= r.limit {
+		return nil, &failure{reason: dropIdentities, err: fmt.Errorf("more than %d combinations of the metadata %q: "+
+			"raise metadata_cardinality_limit, or choose keys with fewer values for metadata_keys", r.limit, r.identities.keys)}
+	}
+	opened, err := r.open(who)
+	if err != nil {
+		return nil, &failure{reason: dropPermanent, err: err}
+	}
+	r.byName[name] = opened
+	return opened, nil
+}
+
+// all returns the routes there are.
+func (r *routes[B]) all() []*route[B] {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	list := make([]*route[B], 0, len(r.byName))
+	for _, x := range r.byName {
+		list = append(list, x)
+	}
+	return list
+}
+
+// close keeps new routes from being opened and returns those there are.
+func (r *routes[B]) close() []*route[B] {
+	r.mu.Lock()
+	r.closed = true
+	r.mu.Unlock()
+	return r.all()
+}

@@ -1,0 +1,110 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefexporter
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+)
+
+// logPeriod is how often the same complaint is logged at most.
+const logPeriod = 10 * time.Second
+
+// otlpSender makes OTLP requests, several at a time.
+type otlpSender[B any] struct {
+	*site[B]
+	export  exportFunc[B]
+	options []grpc.CallOption
+	slots   chan struct{} // one for each request under way
+	partial seldom
+	pending atomic.Int64
+}
+
+func newOTLPSender[B any](x *site[B]) *otlpSender[B] {
+	c := x.config
+	o := &otlpSender[B]{
+		site:    x,
+		export:  x.signal.client(x.conns.otlp),
+		slots:   make(chan struct{}, c.Fallback.MaxConcurrentRequests),
+		partial: seldom{period: logPeriod},
+	}
+	if c.Fallback.Compression.IsCompressed() {
+		// configgrpc registers the compressors under the names of the config.
+		o.options = append(o.options, grpc.UseCompressor(string(c.Fallback.Compression)))
+	}
+	return o
+}
+
+// send makes one request. It returns nil if the peer has taken the batch, even
+// if it does not like all of it.
+func (o *otlpSender[B]) send(ctx context.Context, b B, items int, headers metadata.MD) *failure {
+	size := o.signal.size(b)
+	if most := o.config.Fallback.MaxRequestSizeMiB << 20; size > most {
+		return &failure{reason: dropTooLarge, err: fmt.Errorf("OTLP request of %d bytes, at most %d: "+
+			"lower sending_queue::batch::max_size, or raise otlp_fallback::max_request_size_mib if the peer takes more", size, most)}
+	}
+	select {
+	case o.slots <- struct{}{}:
+		defer func() { <-o.slots }()
+	case <-ctx.Done():
+		return o.failed(ctx, fmt.Errorf("waiting for one of %d requests to end: %w", cap(o.slots), ctx.Err()))
+	}
+	o.pending.Add(1)
+	defer o.pending.Add(-1)
+	o.telemetry.builder.ExporterStefOtlpBytes.Add(ctx, int64(size), o.telemetry.plain)
+
+	partial, err := o.export(outgoing(ctx, headers), b, o.options...)
+	if err != nil {
+		return o.failed(ctx, err)
+	}
+	o.health.good("OTLP requests are accepted.")
+	o.accepted(ctx, partial, items)
+	return nil
+}
+
+func (o *otlpSender[B]) failed(ctx context.Context, err error) *failure {
+	v := judge(err, o.config.Stef.RetryResourceExhausted)
+	o.telemetry.failed(ctx, ProtocolOTLP, v.code)
+	if ctx.Err() == nil || v.code == codes.DeadlineExceeded {
+		o.health.bad(err)
+	}
+	return &failure{verdict: v, reason: dropPermanent, err: fmt.Errorf("OTLP request: %w", err)}
+}
+
+// accepted counts what the peer left out of a request that is not to be sent
+// again.
+func (o *otlpSender[B]) accepted(ctx context.Context, p partialSuccess, items int) {
+	rejected := int(min(max(p.rejected, 0), int64(items)))
+	o.telemetry.dropped(ctx, dropPartial, rejected)
+	o.telemetry.delivered(ctx, ProtocolOTLP, items-rejected)
+	if rejected == 0 && p.message == "" {
+		return
+	}
+	skipped, ok := o.partial.pass()
+	if !ok {
+		return
+	}
+	text := "The peer accepted an OTLP request with a warning."
+	if rejected > 0 {
+		text = "The peer rejected part of an OTLP request. It is not sent again."
+	}
+	o.logger.Warn(text, zap.Int("rejected_items", rejected), zap.Int("items", items),
+		zap.String("message", p.message), zap.Int64("not_logged", skipped))
+}
+
+// outgoing adds headers to what is sent in the name of ctx.
+func outgoing(ctx context.Context, headers metadata.MD) context.Context {
+	if len(headers) == 0 {
+		return ctx
+	}
+	own, _ := metadata.FromOutgoingContext(ctx)
+	return metadata.NewOutgoingContext(ctx, metadata.Join(own, headers))
+}

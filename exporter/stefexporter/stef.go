@@ -1,0 +1,188 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefexporter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.uber.org/zap"
+	"google.golang.org/grpc/codes"
+
+	stef "github.com/otelstef/stef/stef-go"
+	stefgrpc "github.com/otelstef/stef/stef-gogrpc"
+)
+
+// stefSender sends batches over the streams of one session.
+type stefSender[B any] struct {
+	*site[B]
+	session *stefgrpc.Session[*batch[B]]
+	writer  []stef.WriterOption
+	bad     seldom
+}
+
+// newSTEFSender starts a session. who is sent with every stream; watch is told
+// what happens.
+func newSTEFSender[B any](s *site[B], who identity, watch func(stefgrpc.Event)) (*stefSender[B], error) {
+	level, err := stef.ParseLevel(s.config.Stef.CompressionLevel)
+	if err != nil {
+		return nil, err
+	}
+	x := &stefSender[B]{
+		site: s,
+		bad:  seldom{period: logPeriod},
+		writer: []stef.WriterOption{
+			stef.WithCompression(s.config.streamCompression()),
+			stef.WithLevel(level),
+			stef.WithFrameSize(s.config.Stef.MaxFrameSizeKiB << 10),
+		},
+	}
+	open, err := s.opener(who)
+	if err != nil {
+		return nil, err
+	}
+	x.session, err = stefgrpc.NewSession(open, x.newWriter, sessionConfig(s.config, func(e stefgrpc.Event) {
+		x.count(e)
+		watch(e)
+	}))
+	return x, err
+}
+
+// sessionConfig translates the configuration. The session asks a peer that has
+// refused again only when it is told to.
+func sessionConfig(c *Config, events func(stefgrpc.Event)) stefgrpc.SessionConfig {
+	s := stefgrpc.DefaultSessionConfig()
+	s.Streams = c.Stef.NumStreams
+	s.MaxLifetime = c.Stef.MaxStreamLifetime
+	s.FlushInterval = c.Stef.FlushInterval
+	s.FlushBytes = 0 // The writer ends frames that are large enough.
+	s.MaxUnackedBatches = c.Stef.MaxUnackedBatches
+	s.MaxUnackedBytes = int64(c.Stef.MaxUnackedMiB) << 20
+	s.AckTimeout = c.TimeoutConfig.Timeout
+	s.DrainTimeout = c.Stef.ShutdownDrainTimeout
+	s.Probe = 0
+	s.Events = events
+	return s
+}
+
+// opener returns what opens streams, on the connections in turn.
+func (s *site[B]) opener(who identity) (func(context.Context) (*stefgrpc.Stream, error), error) {
+	c := s.config
+	clients := make([]*stefgrpc.Client, len(s.conns.stef))
+	for i, conn := range s.conns.stef {
+		var err error
+		clients[i], err = stefgrpc.NewClient(conn,
+			stefgrpc.WithMaxMessageSize(c.Stef.MaxMessageSizeKiB<<10),
+			stefgrpc.WithMaxUnacked(c.Stef.MaxUnackedMiB<<20, 0),
+			stefgrpc.WithDictSize(c.Stef.MaxDictMiB<<20),
+			stefgrpc.WithHandshakeTimeout(c.TimeoutConfig.Timeout))
+		if err != nil {
+			return nil, err
+		}
+	}
+	var turn atomic.Uint32
+	return func(ctx context.Context) (*stefgrpc.Stream, error) {
+		n := turn.Add(1) - 1
+		return clients[int(n)%len(clients)].Open(who.context(ctx), s.signal.root)
+	}, nil
+}
+
+// newWriter begins a stream.
+func (x *stefSender[B]) newWriter(stream *stefgrpc.Stream) (stefgrpc.BatchWriter[*batch[B]], error) {
+	meter := newFrameMeter(stream, x.telemetry)
+	mode := x.signal.mode(&x.config.Stef.Mode).mode()
+	e, err := x.signal.encoder(meter, mode, append(stream.WriterOptions(), x.writer...))
+	if err != nil {
+		return nil, err
+	}
+	return &batchWriter[B]{encoder: e, meter: meter, telemetry: x.telemetry}, nil
+}
+
+// send returns nil when the batch is acknowledged, even if the peer does not
+// like all of it.
+func (x *stefSender[B]) send(ctx context.Context, data B, items int) *failure {
+	b := &batch[B]{data: data, items: items}
+	err := x.session.Send(ctx, b)
+	var rejected *stefgrpc.RejectedError
+	var unencodable *stefgrpc.BatchError
+	var panicked *panicError
+	switch {
+	case err == nil:
+		return x.arrived(ctx, b, 0, nil)
+	case errors.As(err, &rejected):
+		return x.arrived(ctx, b, int(min(rejected.Records, uint64(items))), err)
+	case errors.As(err, &unencodable):
+		return &failure{reason: dropUnencodable, err: err}
+	case errors.As(err, &panicked) && panicked.data == any(b):
+		x.logger.Error("A batch made the encoder panic. It is dropped.", zap.Error(panicked), zap.ByteString("stack", panicked.stack))
+		return &failure{reason: dropUnencodable, err: panicked}
+	}
+	v := judgeStream(err, x.config.Stef.RetryResourceExhausted)
+	if panicked != nil {
+		v = verdict{retry: true, code: codes.Unavailable} // it was another batch
+	}
+	x.telemetry.failed(ctx, ProtocolSTEF, v.code)
+	if state := x.session.State(); ctx.Err() != nil && state.Live == 0 && state.LastError != nil {
+		err = fmt.Errorf("%w; no stream could be opened: %w", err, hinted(state.LastError))
+	}
+	return &failure{verdict: v, reason: dropPermanent, err: fmt.Errorf("STEF stream: %w", err)}
+}
+
+// arrived counts a batch that the peer has, but for its bad records and what
+// could not be written. It is a failure if that is all of it.
+func (x *stefSender[B]) arrived(ctx context.Context, b *batch[B], rejected int, why error) *failure {
+	left := b.left.Items()
+	rejected = min(rejected, b.items-left)
+	x.telemetry.dropped(ctx, dropUnencodable, left)
+	x.telemetry.dropped(ctx, dropRejected, rejected)
+	delivered := b.items - left - rejected
+	x.telemetry.delivered(ctx, ProtocolSTEF, delivered)
+	if left > 0 {
+		x.complain("Items cannot be written. They are dropped, the others were sent.", left, b.items, b.left)
+	}
+	if rejected == 0 {
+		return nil
+	}
+	if delivered == 0 {
+		return &failure{err: why}
+	}
+	x.complain("The peer rejected items. They are dropped, the others were accepted.", rejected, b.items, why)
+	return nil
+}
+
+func (x *stefSender[B]) complain(text string, dropped, items int, why error) {
+	if skipped, ok := x.bad.pass(); ok {
+		x.logger.Warn(text, zap.Int("dropped_items", dropped), zap.Int("items", items), zap.Error(why), zap.Int64("not_logged", skipped))
+	}
+}
+
+// count counts what happens in the session.
+func (x *stefSender[B]) count(e stefgrpc.Event) {
+	ctx := context.Background()
+	t := x.telemetry
+	switch e.Type {
+	case stefgrpc.EventOpened:
+		t.builder.ExporterStefStreamsOpened.Add(ctx, 1, t.plain)
+	case stefgrpc.EventClosed:
+		t.builder.ExporterStefStreamsClosed.Add(ctx, 1, t.with(reasonOf(e.Reason)))
+		x.logger.Debug("A STEF stream ended.", zap.Stringer("reason", e.Reason), zap.Duration("age", e.Duration), zap.Error(e.Err))
+	case stefgrpc.EventAcknowledged, stefgrpc.EventRejected:
+		t.builder.ExporterStefAckLatency.Record(ctx, e.Duration.Seconds(), t.plain)
+		if e.Type == stefgrpc.EventRejected {
+			t.builder.ExporterStefRecordsRejected.Add(ctx, int64(e.Records), t.plain)
+		}
+	case stefgrpc.EventRedispatched:
+		t.builder.ExporterStefRetriesInternal.Add(ctx, 1, t.plain)
+	case stefgrpc.EventOpenFailed:
+		x.logger.Debug("A STEF stream could not be opened.", zap.Error(e.Err), zap.Duration("next_attempt_in", e.Duration))
+	}
+}
+
+func reasonOf(r stefgrpc.CloseReason) attribute.KeyValue {
+	return attribute.String("reason", strings.ReplaceAll(r.String(), " ", "_"))
+}

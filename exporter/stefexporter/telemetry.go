@@ -1,0 +1,150 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefexporter
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+	"google.golang.org/grpc/codes"
+
+	"github.com/otelstef/stef/exporter/stefexporter/internal/metadata"
+)
+
+// The reasons of dropped items.
+const (
+	dropRejected    = "rejected"             // bad records by the peer's word
+	dropUnencodable = "unencodable"          // beyond a limit of the format
+	dropPartial     = "partial_success"      // rejected by an OTLP peer
+	dropTooLarge    = "too_large"            // above max_request_size_mib
+	dropPermanent   = "permanent"            // a status that is not retried
+	dropIdentities  = "metadata_cardinality" // above metadata_cardinality_limit
+	dropShutdown    = "shutdown"             // left over when the exporter ended
+	dropRetriesOff  = "retries_off"          // would be retried if that were on
+)
+
+// telemetry counts what one exporter does.
+type telemetry struct {
+	builder *metadata.TelemetryBuilder
+	own     []attribute.KeyValue
+	plain   metric.MeasurementOption
+
+	// Of the ratio, which is of all frames so far.
+	encoded, compressed atomic.Int64
+}
+
+func newTelemetry(settings component.TelemetrySettings, id component.ID, signal string) (*telemetry, error) {
+	builder, err := metadata.NewTelemetryBuilder(settings)
+	if err != nil {
+		return nil, err
+	}
+	own := []attribute.KeyValue{
+		attribute.String("exporter", id.String()),
+		attribute.String("signal", signal),
+	}
+	return &telemetry{builder: builder, own: own, plain: metric.WithAttributeSet(attribute.NewSet(own...))}, nil
+}
+
+func (t *telemetry) with(more ...attribute.KeyValue) metric.MeasurementOption {
+	return metric.WithAttributeSet(attribute.NewSet(append(more, t.own...)...))
+}
+
+func (t *telemetry) dropped(ctx context.Context, reason string, items int) {
+	if items > 0 {
+		t.builder.ExporterStefDroppedItems.Add(ctx, int64(items), t.with(attribute.String("reason", reason)))
+	}
+}
+
+func (t *telemetry) failed(ctx context.Context, protocol Protocol, code codes.Code) {
+	t.builder.ExporterStefFailedAttempts.Add(ctx, 1,
+		t.with(attribute.String("protocol", string(protocol)), attribute.String("code", codeName(code))))
+}
+
+func (t *telemetry) delivered(ctx context.Context, protocol Protocol, items int) {
+	if items > 0 {
+		t.builder.ExporterStefItemsDelivered.Add(ctx, int64(items), t.with(attribute.String("protocol", string(protocol))))
+	}
+}
+
+// frame counts a frame on its way to a stream.
+func (t *telemetry) frame(encoded, compressed int, dictReset bool) {
+	ctx := context.Background()
+	t.encoded.Add(int64(encoded))
+	t.compressed.Add(int64(compressed))
+	t.builder.ExporterStefBytesEncoded.Add(ctx, int64(encoded), t.plain)
+	t.builder.ExporterStefBytesCompressed.Add(ctx, int64(compressed), t.plain)
+	t.builder.ExporterStefFramesSent.Add(ctx, 1, t.plain)
+	t.builder.ExporterStefFrameSize.Record(ctx, int64(compressed), t.plain)
+	if dictReset {
+		t.builder.ExporterStefDictResets.Add(ctx, 1, t.plain)
+	}
+}
+
+// gauges are what is asked for when metrics are read.
+type gauges struct {
+	live, connecting, draining int
+	unackedBatches             int
+	unackedBytes               int64
+	otlpInFlight               int
+}
+
+// observe registers the source of the gauges.
+func (t *telemetry) observe(now func() gauges) error {
+	b := t.builder
+	gauge := func(register func(metric.Int64Callback) error, value func(gauges) int64) error {
+		return register(func(_ context.Context, o metric.Int64Observer) error {
+			o.Observe(value(now()), t.plain)
+			return nil
+		})
+	}
+	states := func(_ context.Context, o metric.Int64Observer) error {
+		g := now()
+		for state, n := range map[string]int{"live": g.live, "connecting": g.connecting, "draining": g.draining} {
+			o.Observe(int64(n), t.with(attribute.String("state", state)))
+		}
+		return nil
+	}
+	ratio := func(_ context.Context, o metric.Float64Observer) error {
+		if compressed := t.compressed.Load(); compressed > 0 {
+			o.Observe(float64(t.encoded.Load())/float64(compressed), t.plain)
+		}
+		return nil
+	}
+	for _, err := range []error{
+		b.RegisterExporterStefStreamsActiveCallback(states),
+		b.RegisterExporterStefCompressionRatioCallback(ratio),
+		gauge(b.RegisterExporterStefUnackedBatchesCallback, func(g gauges) int64 { return int64(g.unackedBatches) }),
+		gauge(b.RegisterExporterStefUnackedBytesCallback, func(g gauges) int64 { return g.unackedBytes }),
+		gauge(b.RegisterExporterStefOtlpInFlightCallback, func(g gauges) int64 { return int64(g.otlpInFlight) }),
+	} {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *telemetry) shutdown() { t.builder.Shutdown() }
+
+// seldom lets something through once per period, and counts the rest.
+type seldom struct {
+	period  time.Duration
+	next    atomic.Int64
+	skipped atomic.Int64
+}
+
+// pass says whether it is time, and how many came since the last time.
+func (s *seldom) pass() (skipped int64, ok bool) {
+	now := time.Now().UnixNano()
+	next := s.next.Load()
+	if now < next || !s.next.CompareAndSwap(next, now+int64(s.period)) {
+		s.skipped.Add(1)
+		return 0, false
+	}
+	return s.skipped.Swap(0), true
+}

@@ -1,0 +1,150 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefexporter
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"go.opentelemetry.io/collector/consumer/consumererror"
+	"go.opentelemetry.io/collector/exporter/exporterhelper"
+	"google.golang.org/grpc/codes"
+
+	stefgrpc "github.com/otelstef/stef/stef-gogrpc"
+)
+
+// retryable is the table of OTLP: it says whether data may be sent again after
+// a request or a stream ended with a status.
+//
+// RESOURCE_EXHAUSTED is temporary only where the peer says how long; without
+// RetryInfo it may as well be a batch that is too large for ever. There is an
+// option for peers that leave RetryInfo out.
+func retryable(code codes.Code, hasRetryInfo, retryExhausted bool) bool {
+	switch code {
+	case codes.Canceled, codes.DeadlineExceeded, codes.Aborted, codes.OutOfRange, codes.Unavailable, codes.DataLoss:
+		return true
+	case codes.ResourceExhausted:
+		return hasRetryInfo || retryExhausted
+	}
+	return false
+}
+
+// verdict is what a failure means for the batch.
+type verdict struct {
+	retry bool
+	delay time.Duration // that the peer asked for
+	code  codes.Code
+}
+
+// judge is the verdict on a failed request.
+func judge(err error, retryExhausted bool) verdict {
+	e := stefgrpc.FromStatus(err)
+	return verdict{
+		retry: retryable(e.Code, e.HasRetryInfo, retryExhausted),
+		delay: e.RetryDelay,
+		code:  e.Code,
+	}
+}
+
+// judgeStream is the verdict on the batches of a stream that ended. What went
+// wrong between the ends, not at the peer's wish, is cured by another stream:
+// proxies reset streams with codes that would be final in an answer.
+func judgeStream(err error, retryExhausted bool) verdict {
+	v := judge(err, retryExhausted)
+	e := stefgrpc.FromStatus(err)
+	switch e.Kind {
+	case stefgrpc.KindUnavailable, stefgrpc.KindClosed, stefgrpc.KindCanceled, stefgrpc.KindProtocol:
+		v.retry = true
+	}
+	if e.Code == codes.Internal && strings.Contains(e.Error(), "RST_STREAM") {
+		v.retry = true
+	}
+	return v
+}
+
+// failure is a batch that was not delivered.
+type failure struct {
+	verdict
+	// reason is why its items are dropped if they are not to be sent again, or
+	// "" if that was counted.
+	reason string
+	err    error
+}
+
+// asError returns what exporterhelper is to know.
+func (f *failure) asError() error {
+	switch {
+	case !f.retry:
+		return consumererror.NewPermanent(hinted(f.err))
+	case f.delay > 0:
+		return exporterhelper.NewThrottleRetry(f.err, f.delay)
+	}
+	return f.err
+}
+
+// codeName returns the name that OTLP and gRPC use for a code.
+func codeName(code codes.Code) string {
+	if int(code) < len(codeNames) {
+		return codeNames[code]
+	}
+	return fmt.Sprintf("CODE_%d", uint32(code))
+}
+
+var codeNames = [...]string{
+	codes.OK:                 "OK",
+	codes.Canceled:           "CANCELLED",
+	codes.Unknown:            "UNKNOWN",
+	codes.InvalidArgument:    "INVALID_ARGUMENT",
+	codes.DeadlineExceeded:   "DEADLINE_EXCEEDED",
+	codes.NotFound:           "NOT_FOUND",
+	codes.AlreadyExists:      "ALREADY_EXISTS",
+	codes.PermissionDenied:   "PERMISSION_DENIED",
+	codes.ResourceExhausted:  "RESOURCE_EXHAUSTED",
+	codes.FailedPrecondition: "FAILED_PRECONDITION",
+	codes.Aborted:            "ABORTED",
+	codes.OutOfRange:         "OUT_OF_RANGE",
+	codes.Unimplemented:      "UNIMPLEMENTED",
+	codes.Internal:           "INTERNAL",
+	codes.Unavailable:        "UNAVAILABLE",
+	codes.DataLoss:           "DATA_LOSS",
+	codes.Unauthenticated:    "UNAUTHENTICATED",
+}
+
+// hints say what to change where the words of TLS and gRPC do not.
+var hints = []struct{ text, hint string }{
+	{"first record does not look like a TLS handshake", "the peer does not speak TLS: set tls::insecure to true, or turn TLS on at the peer"},
+	{"error reading server preface", "the peer may expect TLS: configure tls, or remove tls::insecure"},
+	{"certificate signed by unknown authority", "set tls::ca_file to the authority that signed the peer's certificate"},
+	{"certificate is valid for", "set tls::server_name_override to a name in the peer's certificate, or use that name in endpoint"},
+	{"doesn't contain any IP SANs", "use the name in the peer's certificate in endpoint, or set tls::server_name_override"},
+	{"certificate required", "the peer wants a client certificate: set tls::cert_file and tls::key_file"},
+	{"bad certificate", "the peer does not accept the client certificate: check tls::cert_file and tls::key_file"},
+	{"no such host", "the host in endpoint is not known: check its name"},
+	{"connection refused", "nothing listens at endpoint: check host and port, 4320 is usual for STEF and 4317 for OTLP"},
+	{"name resolver error", "the host in endpoint cannot be resolved: check its name"},
+}
+
+// hinted adds to an error what to do about it, where that is known.
+func hinted(err error) error {
+	text := err.Error()
+	for _, h := range hints {
+		if strings.Contains(text, h.text) {
+			return fmt.Errorf("%w (%s)", err, h.hint)
+		}
+	}
+	if e := stefgrpc.FromStatus(err); e.Kind == stefgrpc.KindUnimplemented {
+		return fmt.Errorf("%w (the peer does not speak what is configured: check endpoint, or set protocol to auto)", err)
+	}
+	return err
+}
+
+// withoutSTEF says whether a failure is the peer's word that it cannot take
+// streams of this signal: it has no such service, does not know the root, or
+// has a schema that cannot be reconciled with ours.
+func withoutSTEF(err error) bool {
+	var e *stefgrpc.Error
+	return errors.As(err, &e) && (e.Kind == stefgrpc.KindUnimplemented || e.Kind == stefgrpc.KindIncompatible)
+}
