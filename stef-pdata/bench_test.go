@@ -1,0 +1,244 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefpdata_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"strconv"
+	"testing"
+
+	"github.com/klauspost/compress/zstd"
+	"github.com/stretchr/testify/require"
+
+	stef "github.com/otelstef/stef/stef-go"
+	stefpdata "github.com/otelstef/stef/stef-pdata"
+)
+
+// The benchmarks of all signals run OTLP and STEF on the same batches in the
+// same way, and those of STEF report besides what share of OTLP's time they took:
+//
+//	set=S/batch=B/zstd=Z/to=otlp                      marshal
+//	set=S/batch=B/zstd=Z/to=stef/mode=M/warm=W        Encode and Flush
+//	set=S/batch=B/zstd=Z/from=otlp                    unmarshal
+//	set=S/batch=B/zstd=Z/from=stef/mode=M             Decode
+//
+// Batches are the parts of a set, each a frame, or all of it in one. A warm
+// encoder knows all that comes; a cold one begins a stream each time.
+//
+// The share of the garbage collector depends on how much else lives in the heap:
+// plain benchmarks collect every few operations, a busy Collector rarely does.
+// STEF_BALLAST is how many MiB live besides.
+
+// signal is what the benchmarks need to know of metrics, traces or logs.
+type signal[T any] struct {
+	marshal   func(T) ([]byte, error)
+	unmarshal func([]byte) (T, error)
+	items     func(T) int
+	// encoder begins a stream.
+	encoder func(dst io.Writer, mode stefpdata.Mode, options ...stef.WriterOption) (streamEncoder[T], error)
+	// decode reads a stream to its end and returns what ended it.
+	decode func(stream io.Reader) error
+	modes  []stefpdata.Mode
+}
+
+type streamEncoder[T any] struct {
+	encode       func(T) error
+	flush, close func() error
+}
+
+// benchSet is a set of batches.
+type benchSet[T any] struct {
+	signal[T]
+	batches []T
+	items   int
+}
+
+var ballast []byte
+
+func holdBallast() {
+	if mib, _ := strconv.Atoi(os.Getenv("STEF_BALLAST")); mib > 0 && ballast == nil {
+		ballast = make([]byte, mib<<20)
+	}
+}
+
+// eachBatching runs a benchmark on the parts of a set and on all in one.
+func eachBatching[T any](b *testing.B, s signal[T], name string, parts []T, one func([]T) T, run func(b *testing.B, s benchSet[T])) {
+	holdBallast()
+	items := 0
+	for _, part := range parts {
+		items += s.items(part)
+	}
+	all := parts
+	if len(parts) > 1 {
+		b.Run("set="+name+"/batch=parts", func(b *testing.B) { run(b, benchSet[T]{s, parts, items}) })
+		all = []T{one(parts)}
+	}
+	b.Run("set="+name+"/batch=one", func(b *testing.B) { run(b, benchSet[T]{s, all, items}) })
+}
+
+// measure runs op, which makes or reads so many bytes, and reports what an item
+// takes. otlp is what it takes in OTLP, or 0 if this is OTLP.
+func (s *benchSet[T]) measure(b *testing.B, otlp float64, op func() (bytes int)) (perItem float64) {
+	size := 0
+	b.ReportAllocs()
+	runtime.GC()
+	for b.Loop() {
+		size = op()
+	}
+	perItem = float64(b.Elapsed().Nanoseconds()) / float64(b.N) / float64(s.items)
+	b.ReportMetric(perItem, "ns/item")
+	b.ReportMetric(float64(size)/float64(s.items), "B/item")
+	if otlp > 0 {
+		b.ReportMetric(perItem/otlp, "xOTLP")
+	}
+	return perItem
+}
+
+func compressionOf(compressed bool) stef.WriterOption {
+	if compressed {
+		return stef.WithCompression(stef.Zstd)
+	}
+	return stef.WithCompression(stef.None)
+}
+
+// best keeps the least of what a benchmark measured when it was repeated.
+func best(least *float64, measured float64) {
+	if *least == 0 || measured < *least {
+		*least = measured
+	}
+}
+
+func benchEncode[T any](b *testing.B, s benchSet[T]) {
+	for _, compressed := range []bool{false, true} {
+		prefix, otlp := fmt.Sprintf("zstd=%t/", compressed), 0.0
+		b.Run(prefix+"to=otlp", func(b *testing.B) { best(&otlp, s.marshalAll(b, compressed)) })
+		for _, mode := range s.modes {
+			for _, warm := range []bool{false, true} {
+				b.Run(fmt.Sprintf("%sto=stef/mode=%v/warm=%t", prefix, mode, warm), func(b *testing.B) {
+					s.encodeAll(b, otlp, mode, warm, compressionOf(compressed))
+				})
+			}
+		}
+	}
+}
+
+func (s *benchSet[T]) marshalAll(b *testing.B, compressed bool) float64 {
+	z, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(stef.DefaultWindowBytes))
+	require.NoError(b, err)
+	var out []byte
+	return s.measure(b, 0, func() (n int) {
+		for _, batch := range s.batches {
+			data, err := s.signal.marshal(batch)
+			if err != nil {
+				b.Fatal(err)
+			}
+			if compressed {
+				out = z.EncodeAll(data, out[:0])
+				data = out
+			}
+			n += len(data)
+		}
+		return n
+	})
+}
+
+// counter counts what is written to it.
+type counter int
+
+func (c *counter) Write(p []byte) (int, error) { *c += counter(len(p)); return len(p), nil }
+
+func (s *benchSet[T]) encodeAll(b *testing.B, otlp float64, mode stefpdata.Mode, warm bool, options ...stef.WriterOption) {
+	var size counter
+	var e streamEncoder[T]
+	begin := func() {
+		var err error
+		e, err = s.encoder(&size, mode, options...)
+		require.NoError(b, err)
+	}
+	encode := func() int {
+		size = 0
+		for _, batch := range s.batches {
+			if err := errors.Join(e.encode(batch), e.flush()); err != nil {
+				b.Fatal(err)
+			}
+		}
+		return int(size)
+	}
+	begin()
+	encode()
+	s.measure(b, otlp, func() int {
+		if !warm {
+			require.NoError(b, e.close())
+			begin()
+		}
+		return encode()
+	})
+	require.NoError(b, e.close())
+}
+
+func benchDecode[T any](b *testing.B, s benchSet[T]) {
+	for _, compressed := range []bool{false, true} {
+		prefix, otlp := fmt.Sprintf("zstd=%t/", compressed), 0.0
+		b.Run(prefix+"from=otlp", func(b *testing.B) { best(&otlp, s.unmarshalAll(b, compressed)) })
+		for _, mode := range s.modes {
+			b.Run(fmt.Sprintf("%sfrom=stef/mode=%v", prefix, mode), func(b *testing.B) {
+				s.decodeAll(b, otlp, mode, compressionOf(compressed))
+			})
+		}
+	}
+}
+
+func (s *benchSet[T]) unmarshalAll(b *testing.B, compressed bool) float64 {
+	z, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(stef.DefaultWindowBytes))
+	require.NoError(b, err)
+	r, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1))
+	require.NoError(b, err)
+	defer r.Close()
+	var messages [][]byte
+	for _, batch := range s.batches {
+		message, err := s.signal.marshal(batch)
+		require.NoError(b, err)
+		if compressed {
+			message = z.EncodeAll(message, nil)
+		}
+		messages = append(messages, message)
+	}
+	var plain []byte
+	return s.measure(b, 0, func() (n int) {
+		for _, message := range messages {
+			n += len(message)
+			if compressed {
+				if plain, err = r.DecodeAll(message, plain[:0]); err != nil {
+					b.Fatal(err)
+				}
+				message = plain
+			}
+			if _, err := s.signal.unmarshal(message); err != nil {
+				b.Fatal(err)
+			}
+		}
+		return n
+	})
+}
+
+func (s *benchSet[T]) decodeAll(b *testing.B, otlp float64, mode stefpdata.Mode, options ...stef.WriterOption) {
+	var stream bytes.Buffer
+	e, err := s.encoder(&stream, mode, options...)
+	require.NoError(b, err)
+	for _, batch := range s.batches {
+		require.NoError(b, errors.Join(e.encode(batch), e.flush()))
+	}
+	require.NoError(b, e.close())
+	s.measure(b, otlp, func() int {
+		if err := s.decode(bytes.NewReader(stream.Bytes())); !errors.Is(err, io.EOF) {
+			b.Fatal(err)
+		}
+		return stream.Len()
+	})
+}
