@@ -87,9 +87,9 @@ func NewSession[B any](open func(ctx context.Context) (*Stream, error), newWrite
 			if err != nil {
 				return nil, err
 			}
-			return observed{stream}, nil
+			return stream, nil
 		},
-		func(stream sessionStream) (BatchWriter[B], error) { return newWriter(stream.(observed).Stream) },
+		func(stream sessionStream) (BatchWriter[B], error) { return newWriter(stream.(*Stream)) },
 		config)
 }
 

@@ -87,6 +87,7 @@ func (l *lane[B]) encode(j *job[B]) bool {
 	last, err := l.writer.WriteBatch(j.batch)
 	after := l.writer.Buffered()
 	later, _ := l.stream.Unacked()
+	sent := l.stream.Sent() > l.last
 	// A frame that was cut in between has left the buffer, compressed, and may
 	// be acknowledged: the greater of both counts is the better guess.
 	size := max(0, int64(after)-int64(buffered), later+int64(after)-unacked-int64(buffered))
@@ -110,7 +111,7 @@ func (l *lane[B]) encode(j *job[B]) bool {
 		l.last = max(l.last, last)
 		s.settle(j, l, err, Event{Type: EventBatchError, Err: err}, &out)
 	case err != nil:
-		l.broken(j, err, &out)
+		l.broken(j, err, sent, &out)
 	case last == l.last:
 		l.drop(j)
 		s.acknowledge(j, l, answer{}, &out)
@@ -153,7 +154,7 @@ func (l *lane[B]) drop(j *job[B]) {
 
 // broken deals with the batch, if there is one, that the writer failed in with
 // something else than a BatchError.
-func (l *lane[B]) broken(j *job[B], err error, out *outbox[B]) {
+func (l *lane[B]) broken(j *job[B], err error, sent bool, out *outbox[B]) {
 	s := l.session
 	var lost *Error
 	if errors.As(err, &lost) {
@@ -174,7 +175,7 @@ func (l *lane[B]) broken(j *job[B], err error, out *outbox[B]) {
 	if j != nil {
 		l.drop(j)
 		cause := &Error{Kind: KindUnknown, Code: codes.Internal, Err: fmt.Errorf("batch writer: %w", err)}
-		s.handBack(j, l, &UnsentError{Cause: cause, MaybeDelivered: true}, out)
+		s.handBack(j, l, &UnsentError{Cause: cause, MaybeDelivered: sent || j.sent}, out)
 	}
 	l.retire(CloseEncoder, out)
 	l.letGo()
@@ -199,7 +200,7 @@ func (l *lane[B]) flush() bool {
 	s := l.session
 	var out outbox[B]
 	s.mu.Lock()
-	l.broken(nil, err, &out)
+	l.broken(nil, err, false, &out)
 	s.fill(&out)
 	s.mu.Unlock()
 	out.deliver(s)

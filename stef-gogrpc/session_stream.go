@@ -16,7 +16,15 @@ type sessionStream interface {
 	Err() error
 }
 
-// observed is a Stream.
-type observed struct{ *Stream }
-
-func (o observed) observe(f func(Response)) {}
+// observe sets what is called with each response besides what OnResponse set.
+func (s *Stream) observe(f func(Response)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	before := s.onResponse
+	s.onResponse = func(r Response) {
+		if before != nil {
+			before(r)
+		}
+		f(r)
+	}
+}

@@ -1,0 +1,447 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefgrpc
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	stef "github.com/otelstef/stef/stef-go"
+)
+
+// TestSessionStreamLost: the batches of a stream that breaks are handed back at
+// once, each with what is known of it.
+func TestSessionStreamLost(t *testing.T) {
+	bubble(t, "everything it had was sent", func(t *testing.T, r *rig) {
+		r.config.FlushInterval = 0
+		r.start()
+		began := time.Now()
+		a, b, c, d := r.send(load{}), r.send(load{}), r.send(load{}), r.send(load{})
+		// a is acknowledged; b in part, with bad records; c is all bad.
+		r.stream(0).respond(13, IDRange{12, 12}, IDRange{15, 16}, IDRange{21, 30})
+		r.stream(0).end(unavailable())
+		a.ok()
+		e := b.unsent(KindUnavailable)
+		require.True(t, e.MaybeDelivered)
+		require.True(t, e.Cause.Retryable())
+		require.EqualValues(t, 3, e.Acknowledged)
+		require.Equal(t, []IDRange{{2, 2}, {5, 6}}, e.Rejected)
+		var rejected *RejectedError
+		require.True(t, c.returned())
+		require.ErrorAs(t, c.err, &rejected)
+		require.Equal(t, []IDRange{{1, 10}}, rejected.Ranges)
+		e = d.unsent(KindUnavailable)
+		require.Zero(t, e.Acknowledged)
+		require.Empty(t, e.Rejected)
+		require.Equal(t, codes.Unavailable, status.Code(e))
+		for _, x := range []*call{b, c, d} {
+			require.Equal(t, began, x.at)
+		}
+		r.stop()
+		require.EqualValues(t, 1, r.session.State().Closed[CloseLost])
+	})
+	bubble(t, "some it had not sent", func(t *testing.T, r *rig) {
+		r.start()
+		r.stream(0).block()
+		a := r.send(load{id: 1})
+		time.Sleep(r.config.FlushInterval)
+		synctest.Wait()
+		b := r.send(load{id: 2}) // in the inbox: the owner waits for the network
+		c := r.send(load{id: 3}) // in the queue
+		r.stream(0).end(unavailable())
+		for _, x := range []*call{a, b, c} {
+			x.waits()
+		}
+		time.Sleep(time.Second)
+		synctest.Wait()
+		require.Empty(t, frames(r.stream(0)))
+		require.Equal(t, []string{"to 30: 1 2 3"}, frames(r.stream(1)), "in their order")
+		r.stream(1).ackAll()
+		for _, x := range []*call{a, b, c} {
+			x.ok()
+		}
+		require.EqualValues(t, 1, r.session.State().Redispatched, "only one had been encoded")
+		r.stop()
+	})
+	bubble(t, "in the middle of a batch", func(t *testing.T, r *rig) {
+		r.start()
+		s := r.stream(0)
+		s.onFrame = func(frame) { s.block() }
+		a := r.send(load{id: 1, cut: true})
+		b := r.send(load{id: 2, cut: true}) // its first frame does not go out
+		require.Len(t, frames(s), 1)
+		s.end(unavailable())
+		require.True(t, a.unsent(KindUnavailable).MaybeDelivered)
+		b.waits()
+		time.Sleep(time.Second)
+		r.stream(1).ackAll()
+		b.ok()
+		r.stop()
+	})
+	bubble(t, "twice before sending", func(t *testing.T, r *rig) {
+		r.config.FlushInterval = 2 * time.Second
+		r.start()
+		a := r.send(load{})
+		r.stream(0).end(unavailable())
+		time.Sleep(time.Second)
+		a.waits()
+		r.stream(1).end(unavailable())
+		require.False(t, a.unsent(KindUnavailable).MaybeDelivered, "moved once, not for ever")
+		r.stop()
+	})
+	bubble(t, "the writer notices first", func(t *testing.T, r *rig) {
+		r.config.FlushInterval = 0
+		r.start()
+		a := r.send(load{})
+		s := r.stream(0)
+		s.writer.flushed = FromStatus(unavailable())
+		b := r.send(load{})
+		a.waits()
+		require.Zero(t, r.session.State().Live)
+		s.end(retryAfter(3 * time.Second))
+		require.Equal(t, 3*time.Second, a.unsent(KindUnavailable).Cause.RetryDelay)
+		b.waits() // was not sent
+		time.Sleep(3 * time.Second)
+		synctest.Wait()
+		r.stream(1).ackAll()
+		b.ok()
+		r.stop()
+	})
+	bubble(t, "the writer notices, the end does not come", func(t *testing.T, r *rig) {
+		r.config.FlushInterval = 0
+		r.start()
+		a := r.send(load{})
+		r.stream(0).writer.flushed = FromStatus(unavailable())
+		r.send(load{}).cancel()
+		a.waits()
+		time.Sleep(r.config.DrainTimeout)
+		a.unsent(KindUnavailable)
+		r.stop()
+	})
+	bubble(t, "for good", func(t *testing.T, r *rig) {
+		r.config.FlushInterval = 0
+		r.start()
+		a := r.send(load{})
+		r.stream(0).end(errorf(KindInvalid, "nonsense in frame 3"))
+		require.False(t, a.unsent(KindInvalid).Cause.Retryable())
+		r.stop()
+	})
+}
+
+// TestSessionInOrderEnd: a server that ends a stream in order, or whose
+// connection goes away after it said so, costs the callers nothing.
+func TestSessionInOrderEnd(t *testing.T) {
+	goaway := status.Error(codes.Unavailable,
+		`closing transport due to: connection error: desc = "error reading from server: EOF", received prior goaway: code: NO_ERROR, debug data: "max_age"`)
+	for name, end := range map[string]error{"ok": nil, "closed": errorf(KindClosed, "reopen"), "goaway": FromStatus(goaway)} {
+		bubble(t, name, func(t *testing.T, r *rig) {
+			r.config.FlushInterval = 0
+			r.start()
+			time.Sleep(time.Minute)
+			a, b, c := r.send(load{id: 1}), r.send(load{id: 2}), r.send(load{id: 3})
+			r.stream(0).respond(15)
+			r.stream(0).end(end)
+			a.ok()
+			require.EqualValues(t, 5, b.unsent(KindOf(end)).Acknowledged, "sent in part: for the caller to decide")
+			c.waits()
+			require.Equal(t, []string{"to 10: 3"}, frames(r.stream(1)), "opened at once")
+			require.EqualValues(t, 1, r.session.State().Closed[CloseByServer])
+			time.Sleep(10 * time.Second)
+			r.stream(1).end(end)
+			require.True(t, c.unsent(KindOf(end)).MaybeDelivered, "only once")
+			require.Len(t, r.attemptList(), 3)
+			r.stop()
+		})
+	}
+	bubble(t, "the caller has given up by then", func(t *testing.T, r *rig) {
+		r.config.FlushInterval = 0
+		r.start()
+		time.Sleep(time.Minute)
+		a := r.send(load{})
+		a.cancel()
+		a.unsent(KindCanceled)
+		r.stream(0).end(nil)
+		synctest.Wait()
+		require.Empty(t, frames(r.stream(1)))
+		r.stop()
+	})
+	bubble(t, "with a delay asked for", func(t *testing.T, r *rig) {
+		r.start()
+		time.Sleep(time.Minute)
+		r.stream(0).end(&Error{Kind: KindClosed, Code: codes.Unavailable, HasRetryInfo: true, RetryDelay: time.Minute})
+		time.Sleep(time.Minute - 1)
+		synctest.Wait()
+		require.Len(t, r.attemptList(), 1)
+		time.Sleep(1)
+		synctest.Wait()
+		require.Len(t, r.attemptList(), 2)
+		r.stop()
+	})
+}
+
+// KindOf is the kind a batch is handed back with.
+func KindOf(end error) Kind {
+	if end == nil {
+		return KindClosed
+	}
+	return FromStatus(end).Kind
+}
+
+func TestSessionAckTimeout(t *testing.T) {
+	bubble(t, "from the oldest, while there is one", func(t *testing.T, r *rig) {
+		r.config.MaxLifetime = 0
+		r.start()
+		time.Sleep(10 * r.config.AckTimeout)
+		synctest.Wait()
+		require.Len(t, r.streamList(), 1, "silence is no fault")
+		a := r.send(load{})
+		time.Sleep(10 * time.Second)
+		b := r.send(load{})
+		r.stream(0).respond(10)
+		a.ok()
+		time.Sleep(10 * time.Second)
+		c := r.send(load{})
+		b.waits()
+		time.Sleep(5*time.Second - 1)
+		b.waits()
+		time.Sleep(1)
+		e := b.unsent(KindUnavailable)
+		require.Equal(t, codes.DeadlineExceeded, e.Cause.Code)
+		require.True(t, e.Cause.Retryable())
+		require.True(t, c.unsent(KindUnavailable).MaybeDelivered)
+		require.EqualValues(t, 1, r.session.State().Closed[CloseAckTimeout])
+		time.Sleep(time.Second)
+		d := r.send(load{})
+		time.Sleep(time.Second)
+		r.stream(1).ackAll()
+		d.ok()
+		r.stop()
+	})
+	bubble(t, "of a network that takes nothing", func(t *testing.T, r *rig) {
+		r.start()
+		r.stream(0).block()
+		a := r.send(load{id: 1})
+		b := r.send(load{id: 2, cut: true})
+		c := r.send(load{id: 3})
+		time.Sleep(r.config.AckTimeout - 1)
+		a.waits()
+		time.Sleep(2 * time.Second) // none was sent: the next stream takes them
+		synctest.Wait()
+		r.stream(1).ackAll()
+		a.ok()
+		b.ok()
+		c.ok()
+		r.stop()
+	})
+}
+
+func TestSessionBackoff(t *testing.T) {
+	// Attempts fail with errors in turn, then succeed; times of the attempts.
+	f := func(errs []error, wants ...time.Duration) {
+		t.Helper()
+		synctest.Test(t, func(t *testing.T) {
+			r := newRig(t)
+			r.onOpen = func(_ context.Context, n int, _ *fakeStream) error {
+				if n < len(errs) {
+					return errs[n]
+				}
+				return nil
+			}
+			r.start()
+			a := r.send(load{})
+			for r.session.State().Live == 0 {
+				time.Sleep(time.Second)
+				synctest.Wait()
+			}
+			require.Equal(t, wants, r.attemptList())
+			require.Equal(t, len(errs), r.count(EventOpenFailed))
+			time.Sleep(time.Second)
+			r.stream(0).ackAll()
+			a.ok() // waited all the time
+			r.stop()
+		})
+	}
+	const ms = time.Millisecond
+	lost := unavailable()
+	f(nil, 0)
+	f([]error{lost}, 0, 100*ms)
+	f([]error{lost, lost, lost}, 0, 100*ms, 260*ms, 516*ms)
+	f([]error{retryAfter(7 * time.Second), lost}, 0, 7*time.Second, 7160*ms)
+	f([]error{retryAfter(0)}, 0, 100*ms)
+	f([]error{retryAfter(24 * time.Hour)}, 0, 5*time.Minute)
+	f([]error{errors.New("no status")}, 0, 100*ms)
+	f([]error{errorf(KindProtocol, "first message is no message")}, 0, 100*ms)
+
+	bubble(t, "of streams that end at once", func(t *testing.T, r *rig) {
+		r.onOpen = func(_ context.Context, _ int, s *fakeStream) error {
+			time.AfterFunc(time.Millisecond, func() { s.end(nil) })
+			return nil
+		}
+		r.start()
+		time.Sleep(10 * time.Minute)
+		synctest.Wait()
+		n := len(r.attemptList())
+		require.Greater(t, n, 60)
+		require.Less(t, n, 75, "about one in ten seconds")
+		r.stop()
+	})
+	bubble(t, "is forgotten after a good stream", func(t *testing.T, r *rig) {
+		r.onOpen = func(_ context.Context, n int, _ *fakeStream) error {
+			if n > 0 && n < 10 {
+				return lost
+			}
+			return nil
+		}
+		r.config.MaxLifetime = 0
+		r.start()
+		r.stream(0).end(lost)
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		require.Len(t, r.attemptList(), 11)
+		r.stream(1).end(lost)
+		time.Sleep(100 * ms)
+		synctest.Wait()
+		require.Len(t, r.attemptList(), 12)
+		r.stop()
+	})
+	bubble(t, "has jitter", func(t *testing.T, r *rig) {
+		r.config.Backoff.Jitter = 0.5
+		random := 0.0
+		r.config.Rand = func() float64 { return random }
+		x := retries{config: &r.config}
+		require.Equal(t, 50*ms, x.next(nil))
+		random = 1
+		x.failures = 0
+		require.Equal(t, 150*ms, x.next(nil))
+		require.Equal(t, 15*time.Second, x.next(FromStatus(retryAfter(10*time.Second))))
+		x.failures = 100000
+		require.Equal(t, r.config.Backoff.Max, x.next(nil))
+	})
+}
+
+func TestSessionRefused(t *testing.T) {
+	refuse := func(r *rig, err error, times int) {
+		r.onOpen = func(_ context.Context, n int, _ *fakeStream) error {
+			if n < times {
+				return err
+			}
+			return nil
+		}
+	}
+	for _, kind := range []Kind{KindUnimplemented, KindIncompatible, KindAuth} {
+		bubble(t, kind.String(), func(t *testing.T, r *rig) {
+			refuse(r, errorf(kind, "no"), 3)
+			r.onOpen = func(next func(context.Context, int, *fakeStream) error) func(context.Context, int, *fakeStream) error {
+				return func(ctx context.Context, n int, s *fakeStream) error {
+					time.Sleep(time.Second)
+					return next(ctx, n, s)
+				}
+			}(r.onOpen)
+			r.start()
+			a := r.send(load{})
+			a.waits()
+			time.Sleep(time.Second)
+			e := a.unsent(kind)
+			require.False(t, e.MaybeDelivered)
+			r.send(load{}).unsent(kind)
+			require.Equal(t, kind, r.session.State().Refused.Kind)
+			time.Sleep(r.config.Probe)
+			r.send(load{}).unsent(kind)
+			require.Len(t, r.attemptList(), 2)
+			r.session.Probe()
+			synctest.Wait()
+			time.Sleep(r.config.Probe + 5*time.Second)
+			synctest.Wait()
+			require.Nil(t, r.session.State().Refused)
+			b := r.send(load{})
+			time.Sleep(time.Second)
+			r.stream(0).ackAll()
+			b.ok()
+			r.stop()
+		})
+	}
+	bubble(t, "and never asked again by itself", func(t *testing.T, r *rig) {
+		r.config.Probe = 0
+		r.config.Streams = 2
+		refuse(r, errorf(KindUnimplemented, "no"), 2)
+		r.start()
+		time.Sleep(24 * time.Hour)
+		synctest.Wait()
+		require.Len(t, r.attemptList(), 2)
+		r.session.Probe()
+		synctest.Wait()
+		require.Equal(t, 2, r.session.State().Live)
+		r.stop()
+	})
+	bubble(t, "by one of two", func(t *testing.T, r *rig) {
+		r.config.Streams = 2
+		r.onOpen = func(_ context.Context, n int, _ *fakeStream) error {
+			if n > 0 {
+				return errorf(KindUnimplemented, "no")
+			}
+			return nil
+		}
+		r.config.FlushInterval = 0
+		r.start()
+		a := r.send(load{})
+		r.stream(0).ackAll()
+		a.ok()
+		time.Sleep(time.Hour) // and it goes on trying
+		b := r.send(load{})
+		synctest.Wait()
+		last := r.streamList()[len(r.streamList())-1]
+		last.ackAll()
+		b.ok()
+		require.Greater(t, len(r.attemptList()), 100)
+		last.end(unavailable())
+		synctest.Wait()
+		r.send(load{}).unsent(KindUnimplemented)
+		r.stop()
+	})
+	bubble(t, "by the writer", func(t *testing.T, r *rig) {
+		r.onWriter = func(int, *fakeStream) error { return stef.ErrSchema }
+		r.start()
+		r.send(load{}).unsent(KindIncompatible)
+		require.True(t, r.stream(0).over())
+		r.stop()
+	})
+	bubble(t, "not by writers that fail otherwise", func(t *testing.T, r *rig) {
+		r.onWriter = func(n int, s *fakeStream) error {
+			switch n {
+			case 0:
+				return errors.New("no memory, no luck")
+			case 1:
+				s.end(unavailable())
+				return errorf(KindClosed, "the stream has ended")
+			case 2:
+				return errorf(KindLimit, "a header of 2 GiB")
+			case 3: // a header nobody reads
+				<-s.Done()
+				return s.Err()
+			}
+			return nil
+		}
+		r.start()
+		a := r.send(load{})
+		time.Sleep(20 * time.Second)
+		synctest.Wait()
+		var kinds []Kind
+		for _, e := range r.eventList() {
+			if e.Type == EventOpenFailed {
+				kinds = append(kinds, FromStatus(e.Err).Kind)
+			}
+		}
+		require.Equal(t, []Kind{KindUnknown, KindUnavailable, KindLimit, KindCanceled}, kinds)
+		r.stream(4).ackAll()
+		a.ok()
+		r.stop()
+	})
+}

@@ -1,0 +1,515 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefgrpc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/codes"
+)
+
+// load is a batch of the tests: so many records, and what its encoding does.
+type load struct {
+	id      int
+	records uint64
+	bytes   int
+	err     error         // of WriteBatch
+	written uint64        // records written all the same
+	last    uint64        // what WriteBatch returns, if not 0
+	slow    time.Duration // how long encoding takes
+	cut     bool          // the frame ends inside of the batch
+}
+
+// frame is what a fake stream was sent at once.
+type frame struct {
+	last    uint64
+	bytes   int64
+	batches []load
+}
+
+// fakeStream is a stream whose other end is played by the test.
+type fakeStream struct {
+	number int
+	writer *fakeWriter
+
+	mu        sync.Mutex
+	observer  func(Response)
+	frames    []frame // all that were sent
+	sent      uint64
+	acked     uint64
+	unacked   int64
+	closeSent bool
+	closed    bool // by this end
+	ended     bool
+	err       error
+	blocked   chan struct{} // writes wait for it
+	deaf      bool          // CloseSend does not make it end
+	done      chan struct{}
+
+	onFrame func(frame) // called with each frame
+}
+
+func newFakeStream(number int) *fakeStream {
+	return &fakeStream{number: number, done: make(chan struct{})}
+}
+
+func (s *fakeStream) observe(f func(Response)) { s.observer = f }
+
+func (s *fakeStream) Sent() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.sent
+}
+
+func (s *fakeStream) Unacked() (int64, uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.unacked, s.sent - s.acked
+}
+
+func (s *fakeStream) Done() <-chan struct{} { return s.done }
+
+func (s *fakeStream) Err() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.err
+}
+
+func (s *fakeStream) CloseSend() error {
+	s.mu.Lock()
+	s.closeSent = true
+	s.mu.Unlock()
+	s.settled()
+	return nil
+}
+
+func (s *fakeStream) Close() error {
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	s.end(errorf(KindCanceled, "closed"))
+	return nil
+}
+
+// end ends the stream.
+func (s *fakeStream) end(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.ended {
+		s.ended, s.err = true, err
+		close(s.done)
+	}
+}
+
+// settled ends a half-closed stream that owes nothing, as servers do.
+func (s *fakeStream) settled() {
+	s.mu.Lock()
+	over := s.closeSent && !s.deaf && s.acked >= s.sent
+	s.mu.Unlock()
+	if over {
+		s.end(nil)
+	}
+}
+
+// respond is a response of the server.
+func (s *fakeStream) respond(acked uint64, rejected ...IDRange) {
+	s.mu.Lock()
+	ended := s.ended
+	if acked > s.acked {
+		s.acked = acked
+		s.unacked = 0
+		for _, f := range s.frames {
+			if f.last > acked {
+				s.unacked += f.bytes
+			}
+		}
+	}
+	s.mu.Unlock()
+	if !ended {
+		s.observer(Response{Acked: acked, Rejected: rejected})
+		s.settled()
+	}
+}
+
+// ackAll acknowledges what was sent.
+func (s *fakeStream) ackAll() { s.respond(s.Sent()) }
+
+// block makes writes wait until unblock or the end.
+func (s *fakeStream) block() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.blocked = make(chan struct{})
+}
+
+func (s *fakeStream) unblock() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	close(s.blocked)
+	s.blocked = nil
+}
+
+func (s *fakeStream) halfClosed() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.closeSent
+}
+
+func (s *fakeStream) over() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.ended
+}
+
+func (s *fakeStream) frameList() []frame {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.frames)
+}
+
+func (s *fakeStream) send(f frame) error {
+	s.mu.Lock()
+	blocked := s.blocked
+	s.mu.Unlock()
+	if blocked != nil {
+		select {
+		case <-blocked:
+		case <-s.done:
+		}
+	}
+	s.mu.Lock()
+	switch {
+	case s.ended:
+		s.mu.Unlock()
+		return errorf(KindClosed, "the stream has ended")
+	case s.closeSent:
+		s.mu.Unlock()
+		panic("a frame after CloseSend")
+	}
+	s.frames = append(s.frames, f)
+	s.sent = max(s.sent, f.last)
+	s.unacked += f.bytes
+	tell := s.onFrame
+	s.mu.Unlock()
+	if tell != nil {
+		tell(f)
+	}
+	return nil
+}
+
+// fakeWriter is the batch writer of a fake stream.
+type fakeWriter struct {
+	stream  *fakeStream
+	last    uint64
+	next    frame
+	using   sync.Mutex // held while a method runs: there is one owner
+	flushed error      // what Flush returns, if not nil
+}
+
+func (w *fakeWriter) enter() {
+	if !w.using.TryLock() {
+		panic("a batch writer used by two goroutines")
+	}
+}
+
+func (w *fakeWriter) WriteBatch(b load) (uint64, error) {
+	w.enter()
+	defer w.using.Unlock()
+	time.Sleep(b.slow)
+	if b.err != nil {
+		w.last += b.written
+		return w.last, b.err
+	}
+	if b.cut {
+		if err := w.flush(); err != nil {
+			return w.last, err
+		}
+		w.last++
+		w.next = frame{last: w.last, bytes: 1}
+		if err := w.flush(); err != nil {
+			return w.last, err
+		}
+		b.records--
+	}
+	w.last += b.records
+	w.next.last = w.last
+	w.next.bytes += int64(b.bytes)
+	w.next.batches = append(w.next.batches, b)
+	if b.last != 0 {
+		return b.last, nil
+	}
+	return w.last, nil
+}
+
+func (w *fakeWriter) Flush() error {
+	w.enter()
+	defer w.using.Unlock()
+	if w.flushed != nil {
+		return w.flushed
+	}
+	return w.flush()
+}
+
+func (w *fakeWriter) flush() error {
+	f := w.next
+	w.next = frame{last: w.last}
+	if f.bytes == 0 {
+		return nil
+	}
+	return w.stream.send(f)
+}
+
+func (w *fakeWriter) Buffered() int {
+	w.enter()
+	defer w.using.Unlock()
+	return int(w.next.bytes)
+}
+
+// rig is a session with everything around it played by the test.
+type rig struct {
+	t       *testing.T
+	session *Session[load]
+
+	mu       sync.Mutex
+	streams  []*fakeStream
+	attempts []time.Duration // when streams were opened or not, since the start
+	began    time.Time
+	events   []Event
+
+	// Set before start.
+	config SessionConfig
+	// onOpen decides about attempt n from 0: an error, or the stream as it is
+	// to behave. nil opens.
+	onOpen   func(ctx context.Context, n int, s *fakeStream) error
+	onWriter func(n int, s *fakeStream) error
+}
+
+// newRig is a rig whose session does nothing by chance.
+func newRig(t *testing.T) *rig {
+	r := &rig{t: t, config: DefaultSessionConfig(), began: time.Now()}
+	r.config.Jitter, r.config.Backoff.Jitter = 0, 0
+	r.config.Rand = func() float64 { return 0.5 }
+	r.config.Events = func(e Event) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.events = append(r.events, e)
+	}
+	return r
+}
+
+func (r *rig) open(ctx context.Context) (sessionStream, error) {
+	r.mu.Lock()
+	n := len(r.attempts)
+	r.attempts = append(r.attempts, time.Since(r.began))
+	s := newFakeStream(n)
+	r.mu.Unlock()
+	if r.onOpen != nil {
+		if err := r.onOpen(ctx, n, s); err != nil {
+			return nil, err
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.streams = append(r.streams, s)
+	return s, nil
+}
+
+func (r *rig) newWriter(stream sessionStream) (BatchWriter[load], error) {
+	s := stream.(*fakeStream)
+	if r.onWriter != nil {
+		if err := r.onWriter(s.number, s); err != nil {
+			return nil, err
+		}
+	}
+	s.writer = &fakeWriter{stream: s}
+	return s.writer, nil
+}
+
+// start starts the session, and waits until it has nothing to do.
+func (r *rig) start() *rig {
+	r.t.Helper()
+	session, err := startSession(r.open, r.newWriter, r.config)
+	require.NoError(r.t, err)
+	r.session = session
+	r.t.Cleanup(func() { // of tests that failed half-way
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		_ = session.Shutdown(ctx)
+	})
+	synctest.Wait()
+	return r
+}
+
+// stop shuts the session down and checks that nothing is left of it.
+func (r *rig) stop() {
+	r.t.Helper()
+	ctx, cancel := context.WithTimeout(r.t.Context(), time.Second)
+	defer cancel()
+	_ = r.session.Shutdown(ctx)
+	r.clean()
+}
+
+// clean checks a session after its end.
+func (r *rig) clean() {
+	r.t.Helper()
+	synctest.Wait()
+	state := r.session.State()
+	require.Zero(r.t, state.Live+state.Draining+state.Connecting+state.Waiting+state.UnackedBatches, "%+v", state)
+	require.Zero(r.t, state.UnackedBytes)
+	opened, closed := 0, 0
+	for _, s := range r.streamList() {
+		require.True(r.t, s.over(), "stream %d was left open", s.number)
+	}
+	for _, e := range r.eventList() {
+		switch e.Type {
+		case EventOpened:
+			opened++
+		case EventClosed:
+			closed++
+		}
+	}
+	require.Equal(r.t, opened, closed, "every stream that was opened is closed")
+}
+
+// stream returns the n-th stream that was opened, in the order of attempts.
+func (r *rig) stream(n int) *fakeStream {
+	r.t.Helper()
+	list := r.streamList()
+	require.Greater(r.t, len(list), n, "streams opened")
+	return list[n]
+}
+
+func (r *rig) streamList() []*fakeStream {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.streams)
+}
+
+func (r *rig) eventList() []Event {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.events)
+}
+
+func (r *rig) attemptList() []time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.attempts)
+}
+
+// count counts the events of a type.
+func (r *rig) count(t EventType) (n int) {
+	for _, e := range r.eventList() {
+		if e.Type == t {
+			n++
+		}
+	}
+	return n
+}
+
+// call is a Send that may not have returned.
+type call struct {
+	t      *testing.T
+	done   chan struct{}
+	err    error
+	at     time.Time
+	cancel context.CancelFunc
+}
+
+// send sends a batch in the background, and lets everything happen that does
+// without time going by.
+func (r *rig) send(b load) *call {
+	r.t.Helper()
+	c := r.sendSoon(b)
+	synctest.Wait()
+	return c
+}
+
+func (r *rig) sendSoon(b load) *call {
+	if b.records == 0 && b.err == nil && b.last == 0 && b.id >= 0 {
+		b.records = 10
+	}
+	if b.bytes == 0 {
+		b.bytes = 100
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	c := &call{t: r.t, done: make(chan struct{}), cancel: cancel}
+	go func() {
+		c.err = r.session.Send(ctx, b)
+		c.at = time.Now()
+		close(c.done)
+	}()
+	return c
+}
+
+func (c *call) returned() bool {
+	synctest.Wait()
+	select {
+	case <-c.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// waits checks that Send has not returned.
+func (c *call) waits() {
+	c.t.Helper()
+	if c.returned() {
+		require.NoError(c.t, c.err, "Send has returned")
+		require.Fail(c.t, "Send has returned nil")
+	}
+}
+
+// ok checks that Send has returned nil.
+func (c *call) ok() {
+	c.t.Helper()
+	require.True(c.t, c.returned(), "Send has not returned")
+	require.NoError(c.t, c.err)
+}
+
+// unsent checks that the batch was handed back.
+func (c *call) unsent(kind Kind) *UnsentError {
+	c.t.Helper()
+	require.True(c.t, c.returned(), "Send has not returned")
+	var e *UnsentError
+	require.ErrorAs(c.t, c.err, &e)
+	require.Equal(c.t, kind, e.Cause.Kind, "%v", e)
+	return e
+}
+
+func unavailable() error {
+	return &Error{Kind: KindUnavailable, Code: codes.Unavailable, Err: errors.New("the connection broke")}
+}
+
+func retryAfter(d time.Duration) error {
+	e := FromStatus(unavailable())
+	return &Error{Kind: e.Kind, Code: e.Code, RetryDelay: d, HasRetryInfo: true, Err: e.Err}
+}
+
+// bubble runs a test with a session of its own in fake time.
+func bubble(t *testing.T, name string, f func(t *testing.T, r *rig)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) { f(t, newRig(t)) })
+	})
+}
+
+func frames(s *fakeStream) (text []string) {
+	for _, f := range s.frameList() {
+		line := fmt.Sprintf("to %d:", f.last)
+		for _, b := range f.batches {
+			line += fmt.Sprintf(" %d", b.id)
+		}
+		text = append(text, line)
+	}
+	return text
+}
