@@ -1,0 +1,429 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefgrpc_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	_ "google.golang.org/grpc/encoding/gzip"
+	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/peer"
+	"google.golang.org/grpc/status"
+
+	"github.com/otelstef/stef/internal/netfault"
+	"github.com/otelstef/stef/stef-go/otelstef"
+	stefgrpc "github.com/otelstef/stef/stef-gogrpc"
+)
+
+// ends is a server for root Metrics and a connection to it, over a network of
+// the test. In a synctest bubble its clock is the fake one, gRPC's included.
+type ends struct {
+	server *stefgrpc.Server
+	grpc   *grpc.Server
+	net    *netfault.Memory
+	conn   *grpc.ClientConn
+	served chan error // what handlers returned
+}
+
+type endsConfig struct {
+	server []stefgrpc.ServerOption
+	grpc   []grpc.ServerOption
+	dial   []grpc.DialOption
+}
+
+func newEnds(t testing.TB, h stefgrpc.HandlerFunc, c endsConfig) *ends {
+	t.Helper()
+	e := &ends{served: make(chan error, 100)}
+	var err error
+	e.server, err = stefgrpc.NewServer(c.server...)
+	require.NoError(t, err)
+	require.NoError(t, e.server.Handle(otelstef.MetricsSchema(), stefgrpc.HandlerFunc(func(s *stefgrpc.ServerStream) error {
+		err := h(s)
+		e.served <- err
+		return err
+	})))
+	e.grpc = grpc.NewServer(append(c.grpc, grpc.ForceServerCodecV2(stefgrpc.Codec()), grpc.WaitForHandlers(true))...)
+	e.server.Register(e.grpc)
+	e.net, err = netfault.NewMemory(netfault.Link{RoundTrip: 2 * time.Millisecond})
+	require.NoError(t, err)
+	listener, err := e.net.Listen()
+	require.NoError(t, err)
+	stopped := make(chan error, 1)
+	go func() { stopped <- e.grpc.Serve(listener) }()
+	e.conn, err = grpc.NewClient("passthrough:///memory", append(c.dial,
+		grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithContextDialer(e.net.Dial))...)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		_ = e.conn.Close() // an error is that the test did it before
+		e.grpc.Stop()
+		if err := <-stopped; !errors.Is(err, grpc.ErrServerStopped) {
+			require.NoError(t, err)
+		}
+		require.NoError(t, e.net.Close())
+		require.NoError(t, e.server.Shutdown(within(t, time.Second)))
+		stats := e.server.Stats()
+		require.Zero(t, stats.Streams)
+		require.Zero(t, stats.Buffered)
+	})
+	return e
+}
+
+// open does the handshake.
+func (e *ends) open(t testing.TB) *referenceClient {
+	t.Helper()
+	c := call(t, e.conn)
+	c.say(firstMessage("Metrics"))
+	_, err := c.hear()
+	require.NoError(t, err)
+	return c
+}
+
+func drain(s *stefgrpc.ServerStream) error {
+	_, err := io.Copy(io.Discard, s)
+	return err
+}
+
+// echo acknowledges as many ids as bytes have come.
+func echo(s *stefgrpc.ServerStream) error {
+	p := make([]byte, 1000)
+	var total uint64
+	for {
+		n, err := s.Read(p)
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		total += uint64(n)
+		s.Ack(total)
+	}
+}
+
+func inBubble(t *testing.T, name string, f func(t *testing.T)) {
+	t.Run(name, func(t *testing.T) { synctest.Test(t, f) })
+}
+
+func TestServerContext(t *testing.T) {
+	type key struct{}
+	inBubble(t, "stream", func(t *testing.T) {
+		type facts struct {
+			peer, value any
+			metadata    []string
+			left        time.Duration
+		}
+		saw := make(chan facts, 1)
+		e := newEnds(t, func(s *stefgrpc.ServerStream) error {
+			var f facts
+			if p, ok := peer.FromContext(s.Context()); ok {
+				f.peer = p.Addr.Network()
+			}
+			f.metadata = metadata.ValueFromIncomingContext(s.Context(), "tenant")
+			deadline, _ := s.Context().Deadline()
+			f.left = time.Until(deadline)
+			f.value = s.Context().Value(key{})
+			saw <- f
+			<-s.Context().Done()
+			return s.Context().Err()
+		}, endsConfig{grpc: []grpc.ServerOption{grpc.StreamInterceptor(
+			func(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+				if info.FullMethod != stefgrpc.StreamMethod {
+					return status.Error(codes.PermissionDenied, info.FullMethod)
+				}
+				return handler(srv, valueStream{ss, context.WithValue(ss.Context(), key{}, "from an interceptor")})
+			})}})
+		ctx, cancel := context.WithTimeout(metadata.AppendToOutgoingContext(t.Context(), "tenant", "blue"), time.Minute)
+		defer cancel()
+		stream, err := e.conn.NewStream(ctx, &grpc.StreamDesc{ClientStreams: true, ServerStreams: true},
+			stefgrpc.StreamMethod, grpc.ForceCodecV2(rawCodec()))
+		require.NoError(t, err)
+		c := &referenceClient{ClientStream: stream, t: t}
+		c.say(firstMessage("Metrics"))
+		got := <-saw
+		require.NotNil(t, got.peer)
+		require.Equal(t, "from an interceptor", got.value)
+		require.Equal(t, []string{"blue"}, got.metadata)
+		require.InDelta(t, time.Minute, got.left, float64(time.Second))
+
+		_, err = c.hear()
+		require.NoError(t, err)
+		_, err = c.hear()
+		require.Equal(t, codes.DeadlineExceeded, status.Code(err))
+		require.Error(t, <-e.served)
+	})
+}
+
+type valueStream struct {
+	grpc.ServerStream
+	ctx context.Context
+}
+
+func (s valueStream) Context() context.Context { return s.ctx }
+
+// A peer that has STEF but not the root can be told from one without STEF. Both
+// are UNIMPLEMENTED, the reason is in the one only.
+func TestServerUnknownRootOrNoService(t *testing.T) {
+	inBubble(t, "root", func(t *testing.T) {
+		e := newEnds(t, drain, endsConfig{})
+		c := call(t, e.conn)
+		c.say(firstMessage("Profiles"))
+		_, err := c.hear()
+		require.Equal(t, codes.Unimplemented, status.Code(err))
+		require.Equal(t, stefgrpc.ReasonUnknownRoot, stefgrpc.Reason(err))
+	})
+	t.Run("service", func(t *testing.T) {
+		c := call(t, serveGRPC(t, grpc.NewServer()))
+		c.say(firstMessage("Metrics"))
+		_, err := c.hear()
+		require.Equal(t, codes.Unimplemented, status.Code(err))
+		require.Empty(t, stefgrpc.Reason(err))
+	})
+}
+
+// Ways for the client to be gone: the handler learns it, and nothing is left.
+func TestServerLosesClient(t *testing.T) {
+	f := func(name string, lose func(e *ends, c *referenceClient)) {
+		inBubble(t, name, func(t *testing.T) {
+			e := newEnds(t, echo, endsConfig{})
+			c := e.open(t)
+			c.say(chunkMessage([]byte("abc"), true))
+			message, err := c.hear()
+			require.NoError(t, err)
+			require.Equal(t, uint64(3), acknowledged(t, message))
+			c.say(chunkMessage([]byte("half a chunk"), false))
+			lose(e, c)
+			require.Equal(t, codes.Canceled, status.Code(<-e.served))
+			synctest.Wait()
+			require.Zero(t, e.server.Stats().Streams)
+		})
+	}
+	f("cancelled", func(_ *ends, c *referenceClient) { c.cancel() })
+	f("connection cut", func(e *ends, _ *referenceClient) { e.net.Cut() })
+	f("connection closed", func(e *ends, _ *referenceClient) { _ = e.conn.Close() })
+	f("client silent, server closes", func(e *ends, _ *referenceClient) {
+		e.net.HalfClose(netfault.Up)
+	})
+}
+
+// A stalled network is no reason to end; keepalive of gRPC is there for that.
+func TestServerStalledNetwork(t *testing.T) {
+	inBubble(t, "without keepalive", func(t *testing.T) {
+		e := newEnds(t, echo, endsConfig{})
+		c := e.open(t)
+		e.net.Stall(netfault.Both)
+		c.say(chunkMessage([]byte("abc"), true))
+		time.Sleep(10 * time.Second)
+		require.Empty(t, e.served)
+		e.net.Resume(netfault.Both)
+		message, err := c.hear()
+		require.NoError(t, err)
+		require.Equal(t, uint64(3), acknowledged(t, message))
+	})
+	inBubble(t, "with keepalive", func(t *testing.T) {
+		e := newEnds(t, echo, endsConfig{grpc: []grpc.ServerOption{grpc.KeepaliveParams(
+			keepalive.ServerParameters{Time: time.Second, Timeout: time.Second})}})
+		e.open(t)
+		e.net.Stall(netfault.Both)
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
+		require.Equal(t, codes.Canceled, status.Code(<-e.served))
+		require.Zero(t, e.server.Stats().Streams)
+	})
+}
+
+// The server ends without a word, in each state of a stream.
+func TestServerCrashes(t *testing.T) {
+	f := func(name string, bring func(t *testing.T, e *ends) *referenceClient) {
+		inBubble(t, name, func(t *testing.T) {
+			e := newEnds(t, echo, endsConfig{})
+			c := bring(t, e)
+			synctest.Wait()
+			e.grpc.Stop() // waits for the handlers
+			for {
+				if _, err := c.hear(); err != nil {
+					require.Equal(t, codes.Unavailable, status.Code(err), "%v", err)
+					break
+				}
+			}
+			synctest.Wait()
+			require.Zero(t, e.server.Stats().Streams)
+		})
+	}
+	f("before the first message", func(t *testing.T, e *ends) *referenceClient { return call(t, e.conn) })
+	f("before the capabilities are read", func(t *testing.T, e *ends) *referenceClient {
+		c := call(t, e.conn)
+		c.say(firstMessage("Metrics"))
+		return c
+	})
+	f("idle", func(t *testing.T, e *ends) *referenceClient { return e.open(t) })
+	f("within a chunk", func(t *testing.T, e *ends) *referenceClient {
+		c := e.open(t)
+		c.say(chunkMessage([]byte("abc"), false))
+		return c
+	})
+	f("half-closed", func(t *testing.T, e *ends) *referenceClient {
+		c := e.open(t)
+		c.say(chunkMessage([]byte("abc"), false))
+		// The handler is done then, but the client has not read its end.
+		e.net.Stall(netfault.Down)
+		require.NoError(t, c.CloseSend())
+		synctest.Wait()
+		e.net.Cut()
+		return c
+	})
+}
+
+// GOAWAY does not end streams; they can go on until the grace is over.
+func TestServerGoAway(t *testing.T) {
+	inBubble(t, "age", func(t *testing.T) {
+		e := newEnds(t, echo, endsConfig{grpc: []grpc.ServerOption{grpc.KeepaliveParams(
+			keepalive.ServerParameters{MaxConnectionAge: time.Second, MaxConnectionAgeGrace: 10 * time.Second})}})
+		c := e.open(t)
+		time.Sleep(5 * time.Second)
+		c.say(chunkMessage([]byte("abc"), true))
+		message, err := c.hear()
+		require.NoError(t, err)
+		require.Equal(t, uint64(3), acknowledged(t, message))
+
+		second := e.open(t) // on another connection
+		require.Equal(t, 2, e.net.Opened())
+		time.Sleep(7 * time.Second)
+		_, err = c.hear()
+		require.Equal(t, codes.Unavailable, status.Code(err))
+		require.Equal(t, codes.Canceled, status.Code(<-e.served))
+		require.NoError(t, second.CloseSend())
+		_, err = second.hear()
+		require.Equal(t, io.EOF, err)
+	})
+}
+
+// The order for an end: Shutdown, then GracefulStop. Clients are told to come
+// back, after all that was acknowledged.
+func TestServerShutdownOverGRPC(t *testing.T) {
+	inBubble(t, "in order", func(t *testing.T) {
+		e := newEnds(t, func(s *stefgrpc.ServerStream) error {
+			err := drain(s)
+			s.Ack(7)
+			return err
+		}, endsConfig{})
+		c := e.open(t)
+		c.say(chunkMessage([]byte("abc"), true))
+		synctest.Wait()
+		start := time.Now()
+		require.NoError(t, e.server.Shutdown(within(t, time.Minute)))
+		message, err := c.hear()
+		require.NoError(t, err)
+		require.Equal(t, uint64(7), acknowledged(t, message))
+		_, err = c.hear()
+		require.Equal(t, codes.Unavailable, status.Code(err))
+		require.Equal(t, stefgrpc.ReasonReconnect, stefgrpc.Reason(err))
+
+		late := call(t, e.conn)
+		late.say(firstMessage("Metrics"))
+		_, err = late.hear()
+		require.Equal(t, stefgrpc.ReasonReconnect, stefgrpc.Reason(err))
+		e.grpc.GracefulStop()
+		require.Less(t, time.Since(start), time.Second)
+	})
+	inBubble(t, "a client that does not read", func(t *testing.T) {
+		e := newEnds(t, func(s *stefgrpc.ServerStream) error {
+			for id := uint64(2); ; id += 2 { // more than the window takes
+				s.Reject(id, id)
+				s.Ack(id)
+				if s.Context().Err() != nil || id > 100_000 {
+					return drain(s)
+				}
+			}
+		}, endsConfig{server: []stefgrpc.ServerOption{stefgrpc.WithAckInterval(0)}})
+		c := e.open(t)
+		synctest.Wait()
+		start := time.Now()
+		err := e.server.Shutdown(within(t, time.Second))
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.LessOrEqual(t, time.Since(start), 2*time.Second)
+		c.cancel()
+	})
+}
+
+func TestServerMessageBeyondGRPC(t *testing.T) {
+	inBubble(t, "limit", func(t *testing.T) {
+		e := newEnds(t, drain, endsConfig{grpc: []grpc.ServerOption{grpc.MaxRecvMsgSize(1000)}})
+		c := e.open(t)
+		c.say(chunkMessage(make([]byte, 1000), true))
+		_, err := c.hear()
+		require.Equal(t, codes.ResourceExhausted, status.Code(err))
+	})
+}
+
+func TestServerDamagedMessage(t *testing.T) {
+	f := func(name, message string) {
+		inBubble(t, name, func(t *testing.T) {
+			e := newEnds(t, drain, endsConfig{})
+			c := e.open(t)
+			c.say(fromHex(t, message))
+			_, err := c.hear()
+			require.Equal(t, codes.Internal, status.Code(err))
+			require.Error(t, <-e.served)
+		})
+	}
+	f("cut", "1207 5354")
+	f("length of 2^63", "12 ffffffffffffffff7f 00")
+	f("end of no group", "1c")
+}
+
+// Compression by gRPC works, although compression belongs into the stream.
+func TestServerWithGRPCCompression(t *testing.T) {
+	inBubble(t, "gzip", func(t *testing.T) {
+		e := newEnds(t, echo, endsConfig{dial: []grpc.DialOption{grpc.WithDefaultCallOptions(grpc.UseCompressor("gzip"))}})
+		c := e.open(t)
+		c.say(chunkMessage([]byte(strings.Repeat("a", 900)), true))
+		message, err := c.hear()
+		require.NoError(t, err)
+		require.Equal(t, uint64(900), acknowledged(t, message))
+	})
+}
+
+// The example in the documentation of Server, with a client that sends records.
+func TestServerExample(t *testing.T) {
+	inBubble(t, "metrics", func(t *testing.T) {
+		e := newEnds(t, func(s *stefgrpc.ServerStream) error {
+			r, err := otelstef.NewMetricsReader(s, s.ReaderOptions()...)
+			if err != nil {
+				return err
+			}
+			defer r.Close()
+			for r.Next() {
+				if r.Buffered() == 0 {
+					s.Ack(r.Stats().Records)
+				}
+			}
+			return r.Err()
+		}, endsConfig{})
+		c := e.open(t)
+		var acked uint64
+		for _, m := range wholeChunks(t, writeDynamic(t, otelstef.MetricsSchema(), 5)) {
+			c.say(m)
+		}
+		for acked < 5 {
+			message, err := c.hear()
+			require.NoError(t, err)
+			acked = acknowledged(t, message)
+		}
+		require.NoError(t, e.server.Shutdown(within(t, time.Minute)), "the reader ends behind a frame")
+		require.NoError(t, <-e.served)
+		_, err := c.hear()
+		require.Equal(t, stefgrpc.ReasonReconnect, stefgrpc.Reason(err))
+	})
+}
