@@ -11,6 +11,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/peer"
+	"google.golang.org/grpc/status"
 
 	"github.com/otelstef/stef/stef-go/schema"
 )
@@ -79,8 +80,8 @@ func (c *Client) late(ctx context.Context, err error) error {
 	if cause := ctx.Err(); cause != nil {
 		e = FromStatus(cause)
 	}
-	if err != nil {
-		e.Err = fmt.Errorf("%w (%v)", e.Err, err)
+	if text := status.Convert(err).Message(); err != nil && text != context.Canceled.Error() {
+		e.Err = fmt.Errorf("%w (%s)", e.Err, text)
 	}
 	return e
 }

@@ -182,7 +182,7 @@ func (s *Stream) acquire(ctx context.Context) error {
 	case <-s.done:
 		return s.ended()
 	case <-ctx.Done():
-		return fmt.Errorf("stefgrpc: waiting to write: %w", ctx.Err())
+		return fmt.Errorf("stefgrpc: waiting for the chunk before: %w", ctx.Err())
 	}
 }
 

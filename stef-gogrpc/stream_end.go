@@ -45,9 +45,10 @@ func (s *Stream) respond(m *serverMessage) error {
 			s.wakeWriters()
 		}
 	}
+	tell := s.onResponse
 	s.mu.Unlock()
-	if ok && s.onResponse != nil {
-		s.onResponse(news)
+	if ok && tell != nil {
+		tell(news)
 	}
 	return err
 }
@@ -150,9 +151,12 @@ func (s *Stream) Drain(ctx context.Context) error {
 // whether it arrived. Close does not wait: Done is closed a moment later.
 func (s *Stream) Close() error {
 	s.mu.Lock()
-	s.closed = s.closed || s.cause == nil
+	if s.cause == nil {
+		s.cause = errorf(KindCanceled, "closed by this end")
+		s.closed = true
+	}
 	s.mu.Unlock()
-	s.end(errorf(KindCanceled, "closed by this end"))
+	s.cancel()
 	return nil
 }
 
