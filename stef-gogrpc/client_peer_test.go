@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/otelstef/stef/stef-gogrpc/stefpb"
@@ -46,7 +47,7 @@ func (p *serverPeer) NewStream(ctx context.Context, desc *grpc.StreamDesc, metho
 	}
 	if p.never {
 		<-ctx.Done()
-		return nil, ctx.Err()
+		return nil, status.FromContextError(ctx.Err()).Err()
 	}
 	if p.refuses != nil {
 		return nil, p.refuses
@@ -174,6 +175,6 @@ func (s *peerStream) RecvMsg(m any) error {
 		}
 		return Codec().Unmarshal(cut(x.([]byte), []byte{5, 2}), m)
 	case <-s.p.ctx.Done():
-		return s.p.ctx.Err()
+		return status.FromContextError(s.p.ctx.Err()).Err()
 	}
 }

@@ -119,15 +119,18 @@ func (s *Stream) closeSend(ctx context.Context) error {
 	s.halfClosed = true
 	s.wakeWriters()
 	s.mu.Unlock()
-	if err := s.acquire(ctx); err != nil {
-		select {
-		case <-s.done:
-			return s.err
-		default:
-			return err
-		}
+	err := s.acquire(ctx)
+	if err == nil {
+		defer s.release()
 	}
-	defer s.release()
+	select {
+	case <-s.done:
+		return s.err // there is nothing left to close
+	default:
+	}
+	if err != nil {
+		return err
+	}
 	// gRPC keeps nothing to be closed twice.
 	return s.stream.CloseSend()
 }
