@@ -179,7 +179,7 @@ func (s *Server) admit(stream grpc.ServerStream) (*ServerStream, error) {
 	case s.config.maxStreams > 0 && len(s.streams) >= s.config.maxStreams:
 		return nil, errBusy
 	}
-	st := &ServerStream{server: s, grpc: stream, inbound: make(chan inbound)}
+	st := &ServerStream{server: s, grpc: stream, inbound: make(chan inbound), halted: make(chan struct{})}
 	st.ctx, st.cancel = context.WithCancelCause(stream.Context())
 	st.responses = responder{
 		send: st.send, interval: s.config.ackInterval, hold: st.begin, done: st.end,

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -34,7 +35,9 @@ type ServerStream struct {
 
 	inbound chan inbound  // from receive to Read
 	expired chan struct{} // closed at the end of the lifetime; nil: there is none
-	parts   atomic.Int32  // goroutines that use the stream
+	halted  chan struct{} // closed by StopReading
+	halt    sync.Once
+	parts   atomic.Int32 // goroutines that use the stream
 
 	// Of the handler's goroutine.
 	current inbound
@@ -99,6 +102,14 @@ func (s *ServerStream) Read(p []byte) (int, error) {
 	}
 }
 
+// StopReading makes Read return io.EOF when it would have to wait, or take
+// another message, even within a chunk. It is for handlers that learn from
+// another goroutine that the stream has to end, such as one that takes earlier
+// records elsewhere.
+func (s *ServerStream) StopReading() {
+	s.halt.Do(func() { close(s.halted) })
+}
+
 // next makes the next message the current one.
 func (s *ServerStream) next() error {
 	s.current.free(&s.server.budget)
@@ -116,6 +127,8 @@ func (s *ServerStream) next() error {
 		return s.stop(stopShutdown)
 	case <-expired:
 		return s.stop(stopLifetime)
+	case <-s.halted:
+		return io.EOF
 	default:
 	}
 	select {
@@ -125,6 +138,8 @@ func (s *ServerStream) next() error {
 		return s.stop(stopShutdown)
 	case <-expired:
 		return s.stop(stopLifetime)
+	case <-s.halted:
+		return io.EOF
 	case in := <-s.inbound:
 		if in.err != nil {
 			return in.err
