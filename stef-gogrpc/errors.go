@@ -153,6 +153,12 @@ func FromStatus(err error) *Error {
 	if st, ok := status.FromError(err); ok {
 		e.RetryDelay, e.HasRetryInfo = retryInfo(st)
 	}
+	switch Reason(err) { // tells more than the code
+	case ReasonReconnect:
+		e.Kind = KindClosed
+	case ReasonSchema:
+		e.Kind = KindIncompatible
+	}
 	return e
 }
 

@@ -1,0 +1,40 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefgrpc
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	stef "github.com/otelstef/stef/stef-go"
+)
+
+// What a server says with a status is what a client understands.
+func TestReasons(t *testing.T) {
+	f := func(err error, kind Kind, code codes.Code, reason string, retryable bool) {
+		t.Helper()
+		require.Equal(t, reason, Reason(err))
+		e := FromStatus(err)
+		require.Equal(t, kind, e.Kind)
+		require.Equal(t, code, e.Code)
+		require.Equal(t, retryable, e.Retryable())
+		require.Equal(t, reason, Reason(e))
+		require.Equal(t, reason, Reason(fmt.Errorf("wrapped: %w", e)))
+		require.Equal(t, code, status.Code(e))
+	}
+	f(errReconnect, KindClosed, codes.Unavailable, ReasonReconnect, true)
+	f(errBusy, KindUnavailable, codes.Unavailable, ReasonBusy, true)
+	f(errUnknownRoot("Profiles"), KindUnimplemented, codes.Unimplemented, ReasonUnknownRoot, false)
+	f(status.Error(codes.Unimplemented, "unknown service"), KindUnimplemented, codes.Unimplemented, "", false)
+	f(statusOf(fmt.Errorf("reading: %w", stef.ErrSchema)), KindIncompatible, codes.InvalidArgument, ReasonSchema, false)
+	f(statusOf(fmt.Errorf("reading: %w", stef.ErrCorrupt)), KindInvalid, codes.InvalidArgument, "", false)
+	f(statusOf(fmt.Errorf("reading: %w", stef.ErrLimit)), KindLimit, codes.ResourceExhausted, "", false)
+	f(errors.New("nothing of gRPC"), KindUnknown, codes.Unknown, "", false)
+	require.Empty(t, Reason(nil))
+}
