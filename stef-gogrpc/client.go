@@ -65,9 +65,7 @@ func (c *Client) Open(ctx context.Context, root *schema.Struct, options ...OpenO
 	}
 	if err != nil {
 		cancel()
-		e := FromStatus(err)
-		e.Err = fmt.Errorf("opening a stream of %s: %w", root.Name, e.Err)
-		return nil, e
+		return nil, FromStatus(err).at("opening a stream of %s", root.Name)
 	}
 	s.start(cancel, config)
 	return s, nil
@@ -81,7 +79,7 @@ func (c *Client) late(ctx context.Context, err error) error {
 		e = FromStatus(cause)
 	}
 	if text := status.Convert(err).Message(); err != nil && text != context.Canceled.Error() {
-		e.Err = fmt.Errorf("%w (%s)", e.Err, text)
+		e.Err = fmt.Errorf("%w (%s)", e.Err, text) // e is nobody else's
 	}
 	return e
 }

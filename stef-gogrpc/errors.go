@@ -92,6 +92,13 @@ func errorf(kind Kind, format string, args ...any) *Error {
 	return &Error{Kind: kind, Code: kinds[kind].code, Err: fmt.Errorf(format, args...)}
 }
 
+// at returns e with a place, or more, before what it says.
+func (e *Error) at(format string, args ...any) *Error {
+	placed := *e
+	placed.Err = fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), e.Err)
+	return &placed
+}
+
 // Error implements error.
 func (e *Error) Error() string {
 	if e.Err == nil {

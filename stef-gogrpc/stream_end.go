@@ -80,13 +80,11 @@ func (s *Stream) reason(err error) error {
 
 // where adds to an error which stream it is about and what becomes of it.
 func (s *Stream) where(e *Error, records uint64) *Error {
-	at := "stream of " + s.root.Name
+	to := ""
 	if s.peer != nil && s.peer.Addr != nil {
-		at += " to " + s.peer.Addr.String()
+		to = " to " + s.peer.Addr.String()
 	}
-	whole := *e
-	whole.Err = fmt.Errorf("%s, records up to %d acknowledged, %d not: %w", at, s.ledger.acked, records, e.Err)
-	return &whole
+	return e.at("stream of %s%s, records up to %d acknowledged, %d not", s.root.Name, to, s.ledger.acked, records)
 }
 
 // end ends the stream for a reason of this end. The first reason counts, and

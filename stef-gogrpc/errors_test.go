@@ -1,0 +1,123 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefgrpc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/durationpb"
+)
+
+// TestFromStatus has the table of OTLP: which statuses may be retried.
+func TestFromStatus(t *testing.T) {
+	f := func(code codes.Code, kind Kind, retryable bool) {
+		t.Helper()
+		err := status.Error(code, "text")
+		e := FromStatus(fmt.Errorf("wrapped: %w", err))
+		require.Equal(t, code, e.Code)
+		require.Equal(t, kind, e.Kind)
+		require.Equal(t, retryable, e.Retryable())
+		require.False(t, e.HasRetryInfo)
+		require.ErrorIs(t, e, err)
+		require.ErrorContains(t, e, kind.String())
+		require.ErrorContains(t, e, "text")
+		require.Equal(t, code, status.Code(e))
+		require.Equal(t, code, status.Code(fmt.Errorf("wrapped again: %w", e)))
+		require.Same(t, e, FromStatus(fmt.Errorf("wrapped again: %w", e)))
+	}
+	f(codes.Canceled, KindCanceled, true)
+	f(codes.Unknown, KindUnknown, false)
+	f(codes.InvalidArgument, KindInvalid, false)
+	f(codes.DeadlineExceeded, KindUnavailable, true)
+	f(codes.NotFound, KindRejected, false)
+	f(codes.AlreadyExists, KindRejected, false)
+	f(codes.PermissionDenied, KindAuth, false)
+	f(codes.ResourceExhausted, KindLimit, false)
+	f(codes.FailedPrecondition, KindRejected, false)
+	f(codes.Aborted, KindUnavailable, true)
+	f(codes.OutOfRange, KindInvalid, true)
+	f(codes.Unimplemented, KindUnimplemented, false)
+	f(codes.Internal, KindUnknown, false)
+	f(codes.Unavailable, KindUnavailable, true)
+	f(codes.DataLoss, KindUnavailable, true)
+	f(codes.Unauthenticated, KindAuth, false)
+	f(codes.Code(77), KindUnknown, false)
+
+	require.Nil(t, FromStatus(nil))
+	require.Nil(t, FromStatus(status.Error(codes.OK, "")))
+}
+
+func TestFromOtherErrors(t *testing.T) {
+	f := func(err error, kind Kind, code codes.Code) {
+		t.Helper()
+		e := FromStatus(err)
+		require.Equal(t, kind, e.Kind)
+		require.Equal(t, code, e.Code)
+		require.Equal(t, code, e.GRPCStatus().Code())
+	}
+	f(context.Canceled, KindCanceled, codes.Canceled)
+	f(context.DeadlineExceeded, KindUnavailable, codes.DeadlineExceeded)
+	f(io.EOF, KindUnavailable, codes.Unavailable)
+	f(fmt.Errorf("reading: %w", io.ErrUnexpectedEOF), KindUnavailable, codes.Unavailable)
+	f(errors.New("text"), KindUnknown, codes.Unknown)
+}
+
+func TestRetryInfo(t *testing.T) {
+	f := func(wants time.Duration, info *errdetails.RetryInfo) {
+		t.Helper()
+		st, err := status.New(codes.ResourceExhausted, "later").WithDetails(&errdetails.ErrorInfo{Reason: "r"}, info)
+		require.NoError(t, err)
+		e := FromStatus(st.Err())
+		require.True(t, e.HasRetryInfo)
+		require.True(t, e.Retryable())
+		require.Equal(t, wants, e.RetryDelay)
+
+		// All of it arrives at whoever gets the error as a status.
+		again := FromStatus(e.GRPCStatus().Err())
+		require.True(t, again.HasRetryInfo)
+		require.Equal(t, wants, again.RetryDelay)
+		require.Len(t, e.GRPCStatus().Details(), 2)
+	}
+	f(3*time.Second, &errdetails.RetryInfo{RetryDelay: durationpb.New(3 * time.Second)})
+	f(0, &errdetails.RetryInfo{})
+	f(0, &errdetails.RetryInfo{RetryDelay: durationpb.New(-time.Second)})
+}
+
+func TestErrorsOfThisEnd(t *testing.T) {
+	for kind := KindUnknown; kind <= KindInvalid; kind++ {
+		e := errorf(kind, "it is %d", kind)
+		require.Equal(t, fmt.Sprintf("stefgrpc: %s: it is %d", kind, kind), e.Error())
+		require.Equal(t, e.Code, status.Code(e))
+		require.NotEqual(t, codes.OK, e.Code)
+		st, ok := status.FromError(e)
+		require.True(t, ok)
+		require.Equal(t, e.Error(), st.Message())
+	}
+	require.Equal(t, "kind 99", Kind(99).String())
+
+	e := errorf(KindLimit, "full")
+	e.RetryDelay, e.HasRetryInfo = time.Minute, true
+	require.Equal(t, time.Minute, FromStatus(e.GRPCStatus().Err()).RetryDelay)
+
+	placed := e.at("here %d", 1)
+	require.Equal(t, "stefgrpc: limit: here 1: full", placed.Error())
+	require.Equal(t, "stefgrpc: limit: full", e.Error())
+	require.True(t, placed.Retryable())
+
+	// A status that says something else than Code is not passed on.
+	e = &Error{Kind: KindClosed, Code: codes.Unavailable, Err: status.Error(codes.Internal, "inner")}
+	require.Equal(t, codes.Unavailable, status.Code(e))
+	e = &Error{Kind: KindClosed}
+	require.Equal(t, codes.Unknown, status.Code(e))
+	require.Equal(t, "stefgrpc: closed: OK", e.Error())
+}

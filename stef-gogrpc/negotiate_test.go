@@ -1,0 +1,222 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefgrpc
+
+import (
+	"bytes"
+	"errors"
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	stef "github.com/otelstef/stef/stef-go"
+	"github.com/otelstef/stef/stef-go/dynamic"
+	"github.com/otelstef/stef/stef-go/otelstef"
+	"github.com/otelstef/stef/stef-go/schema"
+)
+
+// TestAgree has a server of each kind say what it reads, and read what a client
+// writes that agreed to it.
+//
+// spec: #schema-decision
+func TestAgree(t *testing.T) {
+	client := otelstef.MetricsSchema()
+	f := func(name string, wants schema.Compat, server *schema.Struct) {
+		t.Run(name, func(t *testing.T) {
+			b, err := schema.WireOf(server).AppendBinary(nil)
+			require.NoError(t, err)
+			a, err := agree(client, 1000, &capabilities{schema: b})
+			if wants == schema.Incompatible {
+				var e *Error
+				require.True(t, errors.As(err, &e))
+				require.Equal(t, KindIncompatible, e.Kind)
+				require.False(t, e.Retryable())
+				var wire *schema.WireError
+				require.True(t, errors.As(err, &wire))
+				return
+			}
+			require.NoError(t, err)
+			require.Equal(t, wants, a.compat)
+			if wants == schema.Older {
+				require.Equal(t, schema.WireOf(server), a.wire)
+			} else {
+				require.Equal(t, schema.WireOf(client), a.wire)
+			}
+			readBack(t, server, writeWith(t, a.writerOptions()), a.wire)
+		})
+	}
+	published, err := schema.Keep(client, otelstef.MetricsBaseSchema())
+	require.NoError(t, err)
+	f("exact", schema.Exact, client)
+	f("published", schema.Older, evolve(client, func(s *schema.Struct) int { return published.Of(s) - len(s.Fields) }))
+	f("point without its last field", schema.Older, evolve(client, func(s *schema.Struct) int { return -one(s.Name == "Point") }))
+	f("root with another field", schema.Newer, evolve(client, func(s *schema.Struct) int { return one(s.Root) }))
+	f("point with two more", schema.Newer, evolve(client, func(s *schema.Struct) int { return 2 * one(s.Name == "Point") }))
+	f("all with one more", schema.Newer, evolve(client, func(*schema.Struct) int { return 1 }))
+	f("point with one more, exemplar with one less", schema.Incompatible,
+		evolve(client, func(s *schema.Struct) int { return one(s.Name == "Point") - one(s.Name == "Exemplar") }))
+	f("metric with one less, point with one more", schema.Incompatible,
+		evolve(client, func(s *schema.Struct) int { return one(s.Name == "Point") - one(s.Name == "Metric") }))
+	f("spans", schema.Incompatible, otelstef.SpansSchema())
+	f("logs", schema.Incompatible, otelstef.LogsSchema())
+}
+
+// TestAgreePublished: a client of spans and a server with the published schema,
+// which is the reference implementation.
+func TestAgreePublished(t *testing.T) {
+	b, err := otelstef.SpansBaseSchema().AppendBinary(nil)
+	require.NoError(t, err)
+	a, err := agree(otelstef.SpansSchema(), 1000, &capabilities{schema: b})
+	require.NoError(t, err)
+	require.Equal(t, schema.Older, a.compat)
+	var out bytes.Buffer
+	w, err := otelstef.NewSpansWriter(&out, a.writerOptions()...)
+	require.NoError(t, err)
+	w.Record().Span().SetName("GET /")
+	require.NoError(t, w.Write())
+	require.NoError(t, w.Close())
+	r, err := otelstef.NewSpansReader(&out)
+	require.NoError(t, err)
+	require.Equal(t, otelstef.SpansBaseSchema(), r.Schema())
+	require.True(t, r.Next())
+	require.Equal(t, "GET /", r.Record().Span().Name())
+}
+
+func TestAgreeBadSchema(t *testing.T) {
+	f := func(wants string, b []byte) {
+		t.Helper()
+		_, err := agree(otelstef.MetricsSchema(), 1000, &capabilities{schema: b})
+		var e *Error
+		require.True(t, errors.As(err, &e))
+		require.Equal(t, KindProtocol, e.Kind)
+		require.ErrorContains(t, err, wants)
+	}
+	good, err := otelstef.MetricsWireSchema().AppendBinary(nil)
+	require.NoError(t, err)
+	f("no schema", nil)
+	f("no schema", []byte{})
+	f("cut off", []byte{0x80})
+	f("overflows", bytes.Repeat([]byte{0xff}, 11))
+	f("bytes left", good[:len(good)-1])
+	f("1 bytes follow", append(good, 0))
+	f("the limit is 1024", []byte{0x81, 0x08})
+	f("no possible number", []byte{1, 0xff, 0xff, 0xff, 0xff, 0x7f})
+}
+
+// TestAgreeDictionaries: the lower limit counts, and 0 is none.
+//
+// spec: #dict-limit
+func TestAgreeDictionaries(t *testing.T) {
+	b, err := otelstef.MetricsWireSchema().AppendBinary(nil)
+	require.NoError(t, err)
+	f := func(wants, own int, server uint64) {
+		t.Helper()
+		a, err := agree(otelstef.MetricsSchema(), own, &capabilities{schema: b, maxDictBytes: server})
+		require.NoError(t, err)
+		config, err := stef.NewWriterConfig(a.writerOptions()...)
+		require.NoError(t, err)
+		require.Equal(t, wants, config.DictBytes)
+	}
+	f(1000, 1000, 0)
+	f(1000, 1000, 1000)
+	f(1000, 1000, 1001)
+	f(999, 1000, 999)
+	f(1, 1000, 1)
+	f(1000, 1000, math.MaxUint64)
+}
+
+// writeWith writes a few records of metrics.
+func writeWith(t *testing.T, options []stef.WriterOption) []byte {
+	var out bytes.Buffer
+	w, err := otelstef.NewMetricsWriter(&out, options...)
+	require.NoError(t, err)
+	for i := range 10 {
+		rec := w.Record()
+		rec.Metric().SetName([]string{"requests", "errors"}[i%2])
+		rec.Point().SetTimestamp(uint64(i))
+		rec.Point().Value().SetFloat64(float64(i) / 3)
+		require.NoError(t, w.Write())
+	}
+	require.NoError(t, w.Close())
+	return out.Bytes()
+}
+
+// readBack reads them with the schema of the server, by the other implementation
+// of the format.
+func readBack(t *testing.T, root *schema.Struct, b []byte, wire schema.WireSchema) {
+	r, err := dynamic.NewReader(bytes.NewReader(b), root)
+	require.NoError(t, err)
+	require.Equal(t, wire, r.Kept().Wire(root))
+	n := 0
+	for r.Next() {
+		text, err := dynamic.AppendJSON(nil, root, r.Kept(), r.Record())
+		require.NoError(t, err)
+		require.Contains(t, string(text), []string{"requests", "errors"}[n%2])
+		n++
+	}
+	require.NoError(t, r.Err())
+	require.Equal(t, 10, n)
+}
+
+func one(yes bool) int {
+	if yes {
+		return 1
+	}
+	return 0
+}
+
+// evolve returns another version of a schema. change says how many fields each
+// struct and oneof gets, or loses if it is negative.
+func evolve(root *schema.Struct, change func(*schema.Struct) int) *schema.Struct {
+	e := evolution{change, map[any]any{}}
+	return e.structs(root)
+}
+
+type evolution struct {
+	change func(*schema.Struct) int
+	done   map[any]any
+}
+
+func (e *evolution) structs(s *schema.Struct) *schema.Struct {
+	if s == nil {
+		return nil
+	}
+	if done, ok := e.done[s]; ok {
+		return done.(*schema.Struct)
+	}
+	version := *s
+	e.done[s] = &version
+	n := e.change(s)
+	version.Fields = nil
+	for _, f := range s.Fields[:min(len(s.Fields), len(s.Fields)+n)] {
+		field := *f
+		e.types(&field.Type)
+		version.Fields = append(version.Fields, &field)
+	}
+	for range n {
+		version.Fields = append(version.Fields, &schema.Field{Name: "Later", Type: schema.Type{Kind: schema.KindInt64}})
+	}
+	return &version
+}
+
+func (e *evolution) types(t *schema.Type) {
+	t.Struct = e.structs(t.Struct)
+	if t.Elem != nil {
+		elem := *t.Elem
+		t.Elem = &elem
+		e.types(t.Elem)
+	}
+	if m := t.Multimap; m != nil {
+		if done, ok := e.done[m]; ok {
+			t.Multimap = done.(*schema.Multimap)
+			return
+		}
+		version := *m
+		e.done[m] = &version
+		t.Multimap = &version
+		e.types(&version.Key)
+		e.types(&version.Value)
+	}
+}
