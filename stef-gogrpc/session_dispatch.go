@@ -85,7 +85,9 @@ func (s *Session[B]) fill(out *outbox[B]) {
 	}
 	if s.closing && s.queue.len == 0 {
 		for _, l := range s.lanes {
-			l.retire(CloseShutdown, out)
+			if l.inbox == nil { // else its owner comes by here soon
+				l.retire(CloseShutdown, out)
+			}
 		}
 	}
 }
@@ -105,7 +107,7 @@ func (s *Session[B]) best() *lane[B] {
 			continue
 		case l.pending.len > best.pending.len:
 			continue
-		case l.pending.len == best.pending.len && l.turn > best.turn:
+		case l.pending.len == best.pending.len && l.turn >= best.turn:
 			continue
 		}
 		best = l
@@ -160,8 +162,9 @@ func (s *Session[B]) acknowledge(j *job[B], l *lane[B], a answer, out *outbox[B]
 		s.settle(j, l, nil, e, out)
 		return
 	}
-	e.Type, e.Records = EventRejected, a.bad
-	s.settle(j, l, &RejectedError{Ranges: a.rejected, Records: a.bad}, e, out)
+	err := &RejectedError{Ranges: a.rejected, Records: a.bad}
+	e.Type, e.Records, e.Err = EventRejected, a.bad, err
+	s.settle(j, l, err, e, out)
 }
 
 // requeue puts a batch that was taken from a stream before all others.

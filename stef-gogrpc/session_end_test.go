@@ -74,7 +74,7 @@ func TestSessionStreamLost(t *testing.T) {
 	bubble(t, "in the middle of a batch", func(t *testing.T, r *rig) {
 		r.start()
 		s := r.stream(0)
-		s.onFrame = func(frame) { s.block() }
+		s.tell(func(frame) { s.block() })
 		a := r.send(load{id: 1, cut: true})
 		b := r.send(load{id: 2, cut: true}) // its first frame does not go out
 		require.Len(t, frames(s), 1)

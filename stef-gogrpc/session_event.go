@@ -28,12 +28,12 @@ const (
 	// Duration: it was encoded so long ago.
 	EventAcknowledged
 	// EventRejected is a batch that arrived but for some bad records. Records:
-	// how many are bad; Bytes and Duration as above.
+	// how many are bad; Bytes and Duration as above; Err is a *RejectedError.
 	EventRejected
 	// EventBatchError is a batch that could not be encoded. Err.
 	EventBatchError
-	// EventRedispatched is a batch of a stream that was replaced or lost before
-	// the batch was sent, which another stream is to send. Stream is the old one.
+	// EventRedispatched is an encoded batch that its stream, which has ended,
+	// was not answered, and that another stream is to send. Bytes.
 	EventRedispatched
 	// EventHandedBack is a batch that its caller has again. Err is an
 	// *UnsentError; Stream is -1 if no stream had it.

@@ -157,6 +157,20 @@ func (s *fakeStream) unblock() {
 	s.blocked = nil
 }
 
+// deafen makes the stream go on after CloseSend.
+func (s *fakeStream) deafen() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.deaf = true
+}
+
+// tell sets what is called with each frame.
+func (s *fakeStream) tell(f func(frame)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.onFrame = f
+}
+
 func (s *fakeStream) halfClosed() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -343,6 +357,7 @@ func (r *rig) start() *rig {
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
 		_ = session.Shutdown(ctx)
+		time.Sleep(time.Hour)
 	})
 	synctest.Wait()
 	return r
@@ -428,6 +443,7 @@ type call struct {
 // without time going by.
 func (r *rig) send(b load) *call {
 	r.t.Helper()
+	synctest.Wait()
 	c := r.sendSoon(b)
 	synctest.Wait()
 	return c

@@ -123,7 +123,7 @@ func TestSessionAcks(t *testing.T) {
 func (r *rig) onOpenLast(f func(s *fakeStream, f frame)) {
 	list := r.streamList()
 	s := list[len(list)-1]
-	s.onFrame = func(x frame) { f(s, x) }
+	s.tell(func(x frame) { f(s, x) })
 }
 
 func TestSessionRejections(t *testing.T) {

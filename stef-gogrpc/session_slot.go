@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -21,6 +22,7 @@ type slot[B any] struct {
 	number  int
 	retries retries
 	kick    chan struct{} // try now
+	once    sync.Once
 	tried   chan struct{} // closed after the first attempt
 }
 
@@ -39,28 +41,27 @@ func newSlot[B any](s *Session[B], number int) *slot[B] {
 }
 
 func (t *slot[B]) run() {
-	s := t.session
-	defer s.group.Done()
+	defer t.session.group.Done()
+	defer t.first()
 	if !t.begin() {
-		close(t.tried)
 		return
 	}
 	var current *lane[B]
-	for first := true; ; first = false {
+	for {
 		next, err := t.connect()
-		if first {
-			close(t.tried)
-		}
-		if s.opening.Err() != nil && next == nil {
+		if t.session.opening.Err() != nil && next == nil {
 			return
 		}
 		if err != nil {
-			if !t.pause(t.failed(err)) {
+			wait := t.failed(err)
+			t.first()
+			if !t.pause(wait) {
 				return
 			}
 			continue
 		}
 		regular := t.install(next, current)
+		t.first()
 		current = next
 		expired, ok := t.hold(current, regular)
 		if !ok {
@@ -74,6 +75,9 @@ func (t *slot[B]) run() {
 		}
 	}
 }
+
+// first tells the next slot that it is its turn.
+func (t *slot[B]) first() { t.once.Do(func() { close(t.tried) }) }
 
 // begin waits for the turn of the slot and reports whether it comes.
 func (t *slot[B]) begin() bool {

@@ -1,0 +1,344 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefgrpc
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestSessionRotation: streams are replaced when they are old, the new one is
+// open before the old one is half-closed, and the old one gets its
+// acknowledgements.
+func TestSessionRotation(t *testing.T) {
+	bubble(t, "make before break", func(t *testing.T, r *rig) {
+		r.config.MaxLifetime = time.Minute
+		r.onOpen = func(_ context.Context, n int, _ *fakeStream) error {
+			time.Sleep(2 * time.Second) // the old one serves meanwhile
+			return nil
+		}
+		r.start()
+		time.Sleep(2*time.Second + time.Minute)
+		synctest.Wait()
+		require.Len(t, r.attemptList(), 2)
+		a := r.send(load{id: 1})
+		time.Sleep(r.config.FlushInterval)
+		b := r.send(load{id: 2})
+		require.False(t, r.stream(0).halfClosed())
+		require.Equal(t, []string{"to 10: 1"}, frames(r.stream(0)))
+		time.Sleep(2*time.Second - r.config.FlushInterval)
+		synctest.Wait()
+		require.True(t, r.stream(0).halfClosed())
+		require.Equal(t, []string{"to 10: 1", "to 20: 2"}, frames(r.stream(0)), "flushed before it is half-closed")
+		c := r.send(load{id: 3})
+		state := r.session.State()
+		require.Equal(t, [3]int{1, 1, 0}, [3]int{state.Live, state.Draining, state.Connecting})
+		require.Equal(t, 3, state.UnackedBatches)
+		time.Sleep(10 * time.Second) // longer than DrainTimeout: it is owed something
+		require.False(t, r.stream(0).over())
+		r.stream(0).respond(20)
+		a.ok()
+		b.ok()
+		synctest.Wait()
+		require.True(t, r.stream(0).over())
+		require.NoError(t, r.stream(0).Err())
+		require.Equal(t, []string{"to 10: 3"}, frames(r.stream(1)))
+		r.stream(1).ackAll()
+		c.ok()
+		r.stop()
+		require.EqualValues(t, 1, r.session.State().Closed[CloseRotated])
+		require.Zero(t, r.session.State().Redispatched)
+	})
+	bubble(t, "really happens", func(t *testing.T, r *rig) {
+		r.config.MaxLifetime = time.Minute
+		r.start()
+		time.Sleep(time.Hour - 1)
+		synctest.Wait()
+		require.Len(t, r.attemptList(), 60)
+		r.stop()
+		require.EqualValues(t, 59, r.session.State().Closed[CloseRotated])
+	})
+	bubble(t, "off", func(t *testing.T, r *rig) {
+		r.config.MaxLifetime = 0
+		r.start()
+		time.Sleep(24 * time.Hour)
+		synctest.Wait()
+		require.Len(t, r.attemptList(), 1)
+		r.stop()
+	})
+	bubble(t, "to a server that cannot be had", func(t *testing.T, r *rig) {
+		r.config.MaxLifetime = time.Minute
+		r.config.FlushInterval = 0
+		r.onOpen = func(_ context.Context, n int, _ *fakeStream) error {
+			if n > 0 && n < 4 {
+				return unavailable()
+			}
+			return nil
+		}
+		r.start()
+		time.Sleep(time.Minute + 300*time.Millisecond)
+		a := r.send(load{})
+		require.Equal(t, 1, r.session.State().Live)
+		require.Len(t, r.attemptList(), 4)
+		r.stream(0).ackAll()
+		a.ok()
+		time.Sleep(time.Second)
+		synctest.Wait()
+		require.True(t, r.stream(0).over())
+		require.Equal(t, 1, r.session.State().Live)
+		r.stop()
+	})
+	bubble(t, "of a stream that dies while it drains", func(t *testing.T, r *rig) {
+		r.config.MaxLifetime = 10 * time.Second
+		r.config.FlushInterval = 0
+		r.start()
+		time.Sleep(9 * time.Second)
+		a := r.send(load{id: 1})
+		time.Sleep(time.Second)
+		synctest.Wait()
+		require.True(t, r.stream(0).halfClosed())
+		r.stream(0).end(unavailable())
+		a.waits()
+		require.Equal(t, []string{"to 10: 1"}, frames(r.stream(1)))
+		r.stream(1).ackAll()
+		a.ok()
+		require.EqualValues(t, 1, r.session.State().Redispatched)
+		r.stop()
+	})
+	bubble(t, "of a stream that does not end", func(t *testing.T, r *rig) {
+		r.config.MaxLifetime = 10 * time.Second
+		r.start()
+		r.stream(0).deafen()
+		time.Sleep(10*time.Second + r.config.DrainTimeout - 1)
+		synctest.Wait()
+		require.False(t, r.stream(0).over())
+		time.Sleep(1)
+		synctest.Wait()
+		require.True(t, r.stream(0).over())
+		r.stop()
+	})
+	bubble(t, "moves what waits for a stuck stream", func(t *testing.T, r *rig) {
+		r.config.MaxLifetime = 10 * time.Second
+		r.config.FlushInterval = 0
+		r.start()
+		time.Sleep(5 * time.Second)
+		r.stream(0).block()
+		a := r.send(load{id: 1})
+		b := r.send(load{id: 2})
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
+		require.Equal(t, []string{"to 10: 2"}, frames(r.stream(1)))
+		r.stream(1).ackAll()
+		b.ok()
+		r.stream(0).unblock()
+		synctest.Wait()
+		require.True(t, r.stream(0).halfClosed())
+		r.stream(0).ackAll()
+		a.ok()
+		r.stop()
+	})
+}
+
+// TestSessionStagger: streams that were opened together are not replaced
+// together, at the start and after all of them were lost.
+func TestSessionStagger(t *testing.T) {
+	bubble(t, "", func(t *testing.T, r *rig) {
+		r.config.Streams = 4
+		r.config.MaxLifetime = time.Minute
+		r.start()
+		times := func(from int) (list []time.Duration) {
+			for _, at := range r.attemptList()[from:] {
+				list = append(list, at.Round(time.Second))
+			}
+			return list
+		}
+		const s = time.Second
+		time.Sleep(2*time.Minute + s)
+		synctest.Wait()
+		require.Equal(t, []time.Duration{0, 0, 0, 0, 15 * s, 30 * s, 45 * s, 60 * s, 75 * s, 90 * s, 105 * s, 120 * s}, times(0))
+		for _, x := range r.streamList() {
+			x.end(unavailable())
+		}
+		time.Sleep(time.Minute + s)
+		synctest.Wait()
+		require.Equal(t, []time.Duration{121 * s, 121 * s, 121 * s, 121 * s, 136 * s, 151 * s, 166 * s, 181 * s}, times(12))
+		r.stop()
+	})
+	bubble(t, "opened one after another", func(t *testing.T, r *rig) {
+		r.config.Streams = 4
+		r.onOpen = func(ctx context.Context, n int, _ *fakeStream) error {
+			if n == 2 {
+				<-ctx.Done() // holds up nobody for long
+			} else {
+				time.Sleep(10 * time.Millisecond)
+			}
+			return nil
+		}
+		r.start()
+		time.Sleep(5 * time.Second)
+		const ms = time.Millisecond
+		require.Equal(t, []time.Duration{0, 10 * ms, 20 * ms, 3000 * ms}, r.attemptList())
+		r.stop()
+	})
+	bubble(t, "jitter", func(t *testing.T, r *rig) {
+		c := &r.config
+		c.Streams, c.MaxLifetime, c.Jitter = 2, 100*time.Second, 0.1
+		random := 0.0
+		c.Rand = func() float64 { return random }
+		require.Equal(t, 100*time.Second, c.lifetime(0, true))
+		require.Equal(t, 50*time.Second, c.lifetime(0, false))
+		require.Equal(t, 100*time.Second, c.lifetime(1, false))
+		random = 0.5
+		require.Equal(t, 95*time.Second, c.lifetime(0, true))
+	})
+}
+
+func TestSessionDispatch(t *testing.T) {
+	// start opens n streams.
+	start := func(r *rig, n int) {
+		r.config.Streams = n
+		r.config.MaxLifetime = 0
+		r.config.FlushInterval = 0
+		r.start()
+		require.Equal(r.t, n, r.session.State().Live)
+	}
+	bubble(t, "least loaded", func(t *testing.T, r *rig) {
+		start(r, 3)
+		r.send(load{id: 1, bytes: 1000})
+		r.send(load{id: 2, bytes: 50})
+		r.send(load{id: 3, bytes: 500})
+		r.send(load{id: 4, bytes: 100}) // to the second
+		r.send(load{id: 5, bytes: 100}) // and again: 150
+		r.send(load{id: 6, bytes: 400})
+		r.send(load{id: 7}) // 1000, 650, 500
+		require.Equal(t, []string{"to 10: 1"}, frames(r.stream(0)))
+		require.Equal(t, []string{"to 10: 2", "to 20: 4", "to 30: 5", "to 40: 6"}, frames(r.stream(1)))
+		require.Equal(t, []string{"to 10: 3", "to 20: 7"}, frames(r.stream(2)))
+		r.stream(0).ackAll()
+		r.send(load{id: 8})
+		require.Equal(t, []string{"to 10: 1", "to 20: 8"}, frames(r.stream(0)))
+		for n := range 3 {
+			r.stream(n).ackAll()
+		}
+		r.stop()
+		require.EqualValues(t, 8, r.session.State().Acknowledged)
+	})
+	bubble(t, "in turns while idle", func(t *testing.T, r *rig) {
+		start(r, 3)
+		for id := range 9 {
+			c := r.send(load{id: id})
+			for n := range 3 {
+				r.stream(n).ackAll()
+			}
+			c.ok()
+		}
+		for n := range 3 {
+			require.Len(t, frames(r.stream(n)), 3)
+		}
+		r.stop()
+	})
+	// A slot that has lost its stream looks least loaded, and must not be chosen.
+	bubble(t, "live ones only", func(t *testing.T, r *rig) {
+		r.onOpen = func(_ context.Context, n int, _ *fakeStream) error {
+			if n > 1 {
+				return unavailable()
+			}
+			return nil
+		}
+		start(r, 2)
+		r.stream(0).end(unavailable())
+		synctest.Wait()
+		for id := range 20 {
+			c := r.send(load{id: id})
+			r.stream(1).ackAll()
+			c.ok()
+		}
+		require.Len(t, frames(r.stream(1)), 20)
+		require.Equal(t, 1, r.session.State().Connecting)
+		r.stop()
+	})
+	// A stream whose network is stuck holds up one batch in its inbox besides
+	// the one it sends, and nobody else's.
+	bubble(t, "around a stuck one", func(t *testing.T, r *rig) {
+		start(r, 2)
+		r.stream(0).block()
+		stuck := r.send(load{id: -5, records: 1})
+		other := r.send(load{id: 1})
+		inbox := r.send(load{id: -6, records: 1, bytes: 1})
+		for id := range 20 {
+			r.send(load{id: id})
+		}
+		r.stream(1).ackAll()
+		require.Equal(t, 21, r.session.State().UnackedBatches+int(r.session.State().Acknowledged)-2)
+		other.ok()
+		stuck.waits()
+		inbox.waits()
+		r.stream(0).unblock()
+		synctest.Wait()
+		r.stream(0).ackAll()
+		r.stream(1).ackAll()
+		synctest.Wait()
+		r.stream(0).ackAll()
+		stuck.ok()
+		inbox.ok()
+		r.stop()
+	})
+}
+
+func TestSessionEvents(t *testing.T) {
+	bubble(t, "", func(t *testing.T, r *rig) {
+		var mu sync.Mutex
+		var lines []string
+		r.config.Events = func(e Event) {
+			r.session.State() // may be called: no lock is held
+			mu.Lock()
+			defer mu.Unlock()
+			lines = append(lines, fmt.Sprintf("%d %v %v records=%d bytes=%d %v err=%v", e.Stream, e.Type, e.Reason, e.Records, e.Bytes, e.Duration, e.Err != nil))
+		}
+		opened := make(chan struct{})
+		r.onOpen = func(_ context.Context, n int, _ *fakeStream) error {
+			<-opened
+			time.Sleep(20 * time.Millisecond)
+			if n == 0 {
+				return unavailable()
+			}
+			return nil
+		}
+		r.config.MaxLifetime = time.Minute
+		r.start()
+		close(opened)
+		time.Sleep(140 * time.Millisecond)
+		r.send(load{})
+		r.send(load{})
+		time.Sleep(time.Second)
+		r.stream(0).respond(20, IDRange{11, 12})
+		r.send(load{err: &BatchError{context.Canceled}})
+		r.send(load{})
+		r.stream(0).end(unavailable())
+		synctest.Wait()
+		time.Sleep(time.Second)
+		synctest.Wait()
+		r.stream(1).ackAll()
+		require.NoError(t, r.session.Shutdown(t.Context()))
+		require.Equal(t, []string{
+			"0 open failed close reason 0 records=0 bytes=0 100ms err=true",
+			"0 opened close reason 0 records=0 bytes=0 20ms err=false",
+			"0 acknowledged close reason 0 records=10 bytes=100 1s err=false",
+			"0 rejected close reason 0 records=2 bytes=100 1s err=true",
+			"0 batch error close reason 0 records=0 bytes=0 0s err=true",
+			"0 redispatched close reason 0 records=0 bytes=100 0s err=false",
+			"0 closed lost records=0 bytes=0 1s err=true",
+			"0 opened close reason 0 records=0 bytes=0 20ms err=false",
+			"0 acknowledged close reason 0 records=10 bytes=100 880ms err=false",
+			"0 draining shutdown records=0 bytes=0 0s err=false",
+			"0 closed shutdown records=0 bytes=0 880ms err=false",
+		}, lines)
+	})
+}
