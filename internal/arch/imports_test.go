@@ -46,7 +46,8 @@ stef-pdata/stefotlp           -> stef-go stef-go/schema stef-go/otelstef stef-go
 stef-pdata                    -> stef-go stef-go/otelstef pdata
 exporter/stefexporter/internal/metadatatest -> collector otel testify
 exporter/...                  -> stef-go stef-go/schema stef-go/otelstef stef-gogrpc stef-pdata collector grpc zap otel
-receiver/...                  -> stef-go stef-go/otelstef stef-gogrpc stef-pdata collector grpc zap
+receiver/stefreceiver/internal/metadatatest -> collector otel testify
+receiver/...                  -> stef-go stef-go/schema stef-go/otelstef stef-gogrpc stef-pdata collector grpc protobuf genproto zap otel
 
 internal/stefgen              -> stef-go/schema
 internal/teltest              -> zstd

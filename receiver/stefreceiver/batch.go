@@ -1,0 +1,103 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefreceiver
+
+import (
+	"errors"
+	"time"
+
+	"github.com/otelstef/stef/stef-pdata"
+)
+
+// batch is some consecutive records of a stream, decoded.
+type batch[T any] struct {
+	data     T
+	items    int
+	from, to uint64                 // the ids of its records
+	bad      stefpdata.RecordErrors // those that data lacks, in order
+	weight   int64                  // admitted bytes, given back when the batch is settled
+}
+
+var errEnding = errors.New("the stream ends, because a batch before was refused")
+
+// hand gives a batch to a goroutine that takes it to the pipeline, as soon as
+// the pipeline may have one more of this stream.
+func (s *stream[T]) hand(b batch[T]) {
+	for _, bad := range b.bad {
+		s.transport.Reject(bad.First, bad.Last)
+		s.rejected(bad.First, bad.Last, badForOTLP)
+	}
+	if len(b.bad) > 0 {
+		s.refuse(s.ctx, s.obs.stef, formatSTEF, int(b.bad.Records()), b.bad)
+	}
+	begin := time.Now()
+	select {
+	case s.slots <- struct{}{}:
+	case <-s.going.Done():
+		// Whoever sent this will send it again: it was not acknowledged, and
+		// cannot be any more.
+		s.shared.admission.add(-b.weight)
+		s.refuse(s.ctx, s.obs.stef, formatSTEF, b.items, errEnding)
+		return
+	}
+	s.running.Add(1)
+	go func() {
+		defer s.running.Done()
+		defer func() { <-s.slots }()
+		defer s.shared.admission.add(-b.weight)
+		s.take(b, begin)
+	}()
+}
+
+// take takes a batch to the pipeline and settles its records. It runs on a
+// goroutine of its own.
+func (s *stream[T]) take(b batch[T], begin time.Time) {
+	if s.failure.Load() != nil {
+		s.refuse(s.ctx, s.obs.stef, formatSTEF, b.items, errEnding)
+		return
+	}
+	var err error
+	if b.items > 0 {
+		ctx := s.start(s.obs.stef, s.ctx)
+		err = s.give(ctx, b.data)
+		s.end(s.obs.stef, ctx, formatSTEF, b.items, err)
+		s.meter.consumed(time.Since(begin))
+	}
+	if err == nil {
+		b.good(func(from, to uint64) {
+			s.transport.Finished(from, to)
+			s.count(-int64(to - from + 1))
+		})
+		return
+	}
+	why := refusalOf(err, s.shared.config.RetryAfter)
+	if !why.permanent {
+		s.fail(why.status)
+		return
+	}
+	b.good(func(from, to uint64) {
+		s.transport.Reject(from, to)
+		s.rejected(from, to, badForPipeline)
+	})
+}
+
+// rejected counts records that were reported bad.
+func (s *stream[T]) rejected(from, to uint64, reason string) {
+	s.meter.rejected(to-from+1, reason)
+	s.count(-int64(to - from + 1))
+}
+
+// good calls each with the ranges of records that are in the data.
+func (b *batch[T]) good(each func(from, to uint64)) {
+	from := b.from
+	for _, bad := range b.bad {
+		if from < bad.First {
+			each(from, bad.First-1)
+		}
+		from = bad.Last + 1
+	}
+	if from <= b.to {
+		each(from, b.to)
+	}
+}

@@ -1,0 +1,76 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefreceiver
+
+import (
+	"context"
+
+	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/consumer"
+	"go.opentelemetry.io/collector/receiver"
+
+	"github.com/otelstef/stef/receiver/stefreceiver/internal/metadata"
+)
+
+// NewFactory returns the factory of the receiver.
+func NewFactory() receiver.Factory {
+	return receiver.NewFactory(
+		metadata.Type,
+		createDefaultConfig,
+		receiver.WithTraces(createTraces, metadata.TracesStability),
+		receiver.WithMetrics(createMetrics, metadata.MetricsStability),
+		receiver.WithLogs(createLogs, metadata.LogsStability),
+	)
+}
+
+func createTraces(_ context.Context, settings receiver.Settings, config component.Config, next consumer.Traces) (receiver.Traces, error) {
+	return create(tracesSignal, settings, config, next.ConsumeTraces)
+}
+
+func createMetrics(_ context.Context, settings receiver.Settings, config component.Config, next consumer.Metrics) (receiver.Metrics, error) {
+	return create(metricsSignal, settings, config, next.ConsumeMetrics)
+}
+
+func createLogs(_ context.Context, settings receiver.Settings, config component.Config, next consumer.Logs) (receiver.Logs, error) {
+	return create(logsSignal, settings, config, next.ConsumeLogs)
+}
+
+// stefReceiver is the component of one signal: one of those that share a server.
+type stefReceiver struct {
+	shared *shared
+	left   bool
+}
+
+func create[T any](sig *signal[T], settings receiver.Settings, config component.Config,
+	consume func(context.Context, T) error,
+) (*stefReceiver, error) {
+	s, err := share(config.(*Config), settings)
+	if err != nil {
+		return nil, err
+	}
+	p, err := newPipe(sig, s, settings, consume)
+	if err != nil {
+		s.leave()
+		return nil, err
+	}
+	s.add(p)
+	return &stefReceiver{shared: s}, nil
+}
+
+// Start implements component.Component.
+func (r *stefReceiver) Start(ctx context.Context, host component.Host) error {
+	return r.shared.start(ctx, host)
+}
+
+// Shutdown implements component.Component. The first of the components of a
+// configuration to be shut down ends the server for all of them, since the
+// Collector shuts down all or none.
+func (r *stefReceiver) Shutdown(ctx context.Context) error {
+	err := r.shared.shutdown(ctx)
+	if !r.left {
+		r.left = true
+		r.shared.leave()
+	}
+	return err
+}

@@ -1,0 +1,109 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefreceiver
+
+import (
+	"context"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+
+	"github.com/otelstef/stef/receiver/stefreceiver/internal/metadata"
+)
+
+// Values of the attribute reason.
+const (
+	// of streams that ended
+	endClosed   = "closed"   // by the client, in order
+	endServer   = "server"   // it is old, or the receiver ends
+	endLost     = "lost"     // the client is gone
+	endRefused  = "refused"  // the pipeline is full for the moment
+	endPressure = "pressure" // too much waits for admission
+	endInvalid  = "invalid"  // the stream cannot be decoded
+	endLimit    = "limit"    // the stream exceeds a limit
+	endPanic    = "panic"
+
+	// of rejected records
+	badForPipeline = "pipeline"   // the pipeline refuses them for good
+	badForOTLP     = "conversion" // they say what OTLP cannot say
+)
+
+// meter records the metrics of one signal.
+type meter struct {
+	telemetry *metadata.TelemetryBuilder
+	signal    metric.MeasurementOption
+	reasons   map[string]metric.MeasurementOption // with the signal
+	protocols map[string]metric.MeasurementOption // with the signal
+}
+
+func newMeter(telemetry *metadata.TelemetryBuilder, signal string) *meter {
+	with := func(key string, values ...string) map[string]metric.MeasurementOption {
+		options := map[string]metric.MeasurementOption{}
+		for _, value := range values {
+			options[value] = metric.WithAttributeSet(attribute.NewSet(
+				attribute.String("signal", signal), attribute.String(key, value)))
+		}
+		return options
+	}
+	return &meter{
+		telemetry: telemetry,
+		signal:    metric.WithAttributeSet(attribute.NewSet(attribute.String("signal", signal))),
+		reasons: with("reason", endClosed, endServer, endLost, endRefused, endPressure, endInvalid, endLimit, endPanic,
+			badForPipeline, badForOTLP),
+		protocols: with("protocol", "stef", "otlp"),
+	}
+}
+
+// opened counts a stream that is open until ended counts it again.
+func (m *meter) opened() {
+	m.telemetry.ReceiverStefStreams.Add(context.Background(), 1, m.signal)
+}
+
+func (m *meter) ended(reason string) {
+	m.telemetry.ReceiverStefStreams.Add(context.Background(), -1, m.signal)
+	m.telemetry.ReceiverStefStreamsEnded.Add(context.Background(), 1, m.reasons[reason])
+}
+
+// received counts a batch.
+func (m *meter) received(wire, decoded int64) {
+	ctx := context.Background()
+	m.telemetry.ReceiverStefBatches.Add(ctx, 1, m.signal)
+	m.telemetry.ReceiverStefWireBytes.Add(ctx, wire, m.signal)
+	m.telemetry.ReceiverStefDecodedBytes.Add(ctx, decoded, m.signal)
+}
+
+// dictionaries counts a change of the memory of dictionaries, and whether they
+// began anew.
+func (m *meter) dictionaries(change int64, anew bool) {
+	if change != 0 {
+		m.telemetry.ReceiverStefDictBytes.Add(context.Background(), change, m.signal)
+	}
+	if anew {
+		m.telemetry.ReceiverStefDictResets.Add(context.Background(), 1, m.signal)
+	}
+}
+
+// unacked counts a change of the records that are decoded and not acknowledged.
+func (m *meter) unacked(change int64) {
+	if change != 0 {
+		m.telemetry.ReceiverStefUnackedRecords.Add(context.Background(), change, m.signal)
+	}
+}
+
+func (m *meter) consumed(took time.Duration) {
+	m.telemetry.ReceiverStefConsumeDuration.Record(context.Background(), took.Seconds(), m.signal)
+}
+
+func (m *meter) rejected(records uint64, reason string) {
+	m.telemetry.ReceiverStefRejectedRecords.Add(context.Background(), int64(records), m.reasons[reason])
+}
+
+func (m *meter) notAdmitted(protocol string) {
+	m.telemetry.ReceiverStefAdmissionRefused.Add(context.Background(), 1, m.protocols[protocol])
+}
+
+func (m *meter) panicked() {
+	m.telemetry.ReceiverStefPanics.Add(context.Background(), 1, m.signal)
+}

@@ -1,0 +1,144 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefreceiver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/encoding"
+	"google.golang.org/grpc/mem"
+
+	"github.com/otelstef/stef/stef-gogrpc"
+)
+
+// otlpService is the OTLP service of a signal. It is described here and not
+// taken from pdata, because there a request is decoded before anything of ours
+// runs: too early to ask whether there is room for it, and with INTERNAL for
+// requests that are no message, where OTLP asks for INVALID_ARGUMENT.
+type otlpService[T any] struct {
+	name   string
+	decode func([]byte) (T, error)
+	count  func([]byte) int // the items of an encoded request
+}
+
+// otlpRequest is a request as it came.
+type otlpRequest struct{ data mem.BufferSlice }
+
+// take returns the bytes of the request, to be freed, and leaves it empty.
+func (r *otlpRequest) take() mem.Buffer {
+	buffer := r.data.MaterializeToBuffer(mem.DefaultBufferPool())
+	r.free()
+	return buffer
+}
+
+// free gives the bytes back. It may be called again.
+func (r *otlpRequest) free() {
+	r.data.Free()
+	r.data = nil
+}
+
+// otlpResponse is the answer to a request that was accepted as a whole. As a
+// message of protobuf it is empty.
+type otlpResponse struct{}
+
+// codec passes the messages of OTLP as bytes, and leaves all others to the codec
+// of the STEF transport.
+type codec struct{ encoding.CodecV2 }
+
+func newCodec() encoding.CodecV2 { return codec{stefgrpc.Codec()} }
+
+// Marshal implements encoding.CodecV2.
+func (c codec) Marshal(m any) (mem.BufferSlice, error) {
+	if _, ok := m.(otlpResponse); ok {
+		return nil, nil
+	}
+	return c.CodecV2.Marshal(m)
+}
+
+// Unmarshal implements encoding.CodecV2.
+func (c codec) Unmarshal(data mem.BufferSlice, m any) error {
+	if request, ok := m.(*otlpRequest); ok {
+		data.Ref()
+		request.data = data
+		return nil
+	}
+	return c.CodecV2.Unmarshal(data, m)
+}
+
+// register implements outlet.
+func (p *pipe[T]) register(r grpc.ServiceRegistrar) {
+	method := "/" + p.otlp.name + "/Export"
+	export := func(ctx context.Context, request any) (any, error) {
+		if err := p.export(ctx, request.(*otlpRequest)); err != nil {
+			return nil, err
+		}
+		return otlpResponse{}, nil
+	}
+	r.RegisterService(&grpc.ServiceDesc{
+		ServiceName: p.otlp.name,
+		HandlerType: (*any)(nil),
+		Methods: []grpc.MethodDesc{{
+			MethodName: "Export",
+			Handler: func(_ any, ctx context.Context, decode func(any) error, intercept grpc.UnaryServerInterceptor) (any, error) {
+				request := &otlpRequest{}
+				if err := decode(request); err != nil {
+					return nil, err
+				}
+				defer request.free()
+				if intercept == nil {
+					return export(ctx, request)
+				}
+				return intercept(ctx, request, &grpc.UnaryServerInfo{FullMethod: method}, export)
+			},
+		}},
+	}, struct{}{})
+}
+
+// export takes a request to the pipeline. The error is a status.
+func (p *pipe[T]) export(ctx context.Context, request *otlpRequest) error {
+	weight := p.shared.admission.weight(int64(request.data.Len()))
+	if err := p.shared.admission.acquire(ctx, weight); err != nil {
+		return p.notAdmitted(ctx, request, err)
+	}
+	defer p.shared.admission.add(-weight)
+	batch, err := p.decodeOTLP(request)
+	if err != nil {
+		p.refuse(ctx, p.obs.otlp, formatOTLP, 0, err)
+		return undecodable(err).Err()
+	}
+	items := p.items(batch)
+	if items == 0 {
+		return nil
+	}
+	ctx = p.start(p.obs.otlp, ctx)
+	err = p.give(ctx, batch)
+	p.end(p.obs.otlp, ctx, formatOTLP, items, err)
+	if err != nil {
+		return refusalOf(err, p.shared.config.RetryAfter).status.Err()
+	}
+	return nil
+}
+
+func (p *pipe[T]) decodeOTLP(request *otlpRequest) (batch T, err error) {
+	body := request.take()
+	defer body.Free()
+	defer p.shared.catch(p.meter, "decoder", &err)
+	return p.otlp.decode(body.ReadOnlyData())
+}
+
+// notAdmitted returns the status of a request that could not be admitted.
+func (p *pipe[T]) notAdmitted(ctx context.Context, request *otlpRequest, err error) error {
+	if errors.Is(err, errNoRoom) {
+		p.meter.notAdmitted("otlp")
+	} else {
+		err = fmt.Errorf("gave up waiting for admission: %w", err)
+	}
+	body := request.take()
+	defer body.Free()
+	p.refuse(ctx, p.obs.otlp, formatOTLP, p.otlp.count(body.ReadOnlyData()), err)
+	return unavailable(err.Error(), p.shared.config.RetryAfter).Err()
+}

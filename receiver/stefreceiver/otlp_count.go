@@ -1,0 +1,73 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefreceiver
+
+import "google.golang.org/protobuf/encoding/protowire"
+
+// The items of a request that is refused are counted without decoding it, since
+// it is refused to save just that. Requests of all signals are lists of
+// resources, of which each has scopes, of which each has spans, log records or
+// metrics; metrics have points.
+const (
+	fieldContainers protowire.Number = 1 // of a request, in it: resources
+	fieldScopes     protowire.Number = 2 // of a resource
+	fieldItems      protowire.Number = 2 // of a scope
+	fieldPoints     protowire.Number = 1 // of the data of a metric
+)
+
+// The fields of a metric that have its data, one for each type.
+var fieldsData = [...]protowire.Number{5, 7, 9, 10, 11}
+
+func countSpans(request []byte) int {
+	return countItems(request, func([]byte) int { return 1 })
+}
+
+func countLogRecords(request []byte) int { return countSpans(request) }
+
+func countPoints(request []byte) int { return countItems(request, countMetric) }
+
+func countItems(request []byte, count func(item []byte) int) int {
+	n := 0
+	messages(request, fieldContainers, func(resource []byte) {
+		messages(resource, fieldScopes, func(scope []byte) {
+			messages(scope, fieldItems, func(item []byte) { n += count(item) })
+		})
+	})
+	return n
+}
+
+func countMetric(metric []byte) int {
+	n := 0
+	for _, field := range fieldsData {
+		messages(metric, field, func(data []byte) {
+			messages(data, fieldPoints, func([]byte) { n++ })
+		})
+	}
+	return n
+}
+
+// messages calls each with the messages in a field of a message, up to where
+// the message is broken.
+func messages(message []byte, field protowire.Number, each func([]byte)) {
+	for len(message) > 0 {
+		number, kind, n := protowire.ConsumeTag(message)
+		if n < 0 {
+			return
+		}
+		message = message[n:]
+		if number == field && kind == protowire.BytesType {
+			inner, n := protowire.ConsumeBytes(message)
+			if n < 0 {
+				return
+			}
+			each(inner)
+			message = message[n:]
+			continue
+		}
+		if n = protowire.ConsumeFieldValue(number, kind, message); n < 0 {
+			return
+		}
+		message = message[n:]
+	}
+}

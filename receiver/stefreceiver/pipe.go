@@ -1,0 +1,110 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefreceiver
+
+import (
+	"context"
+	"io"
+
+	"go.opentelemetry.io/collector/receiver"
+	"go.opentelemetry.io/collector/receiver/receiverhelper"
+	"google.golang.org/grpc"
+
+	stef "github.com/otelstef/stef/stef-go"
+	"github.com/otelstef/stef/stef-go/schema"
+	"github.com/otelstef/stef/stef-gogrpc"
+)
+
+// The formats and transports that the Collector's own metrics and spans name.
+const (
+	formatSTEF    = "stef"
+	formatOTLP    = "protobuf"
+	transportSTEF = "stef"
+	transportOTLP = "grpc"
+)
+
+// reader is a reader of records, as stefc makes them.
+type reader interface {
+	Next() bool
+	Buffered() uint64
+	Stats() stef.ReaderStats
+	Close()
+}
+
+// decoder turns the records of a reader into batches.
+type decoder[T any] interface {
+	Decode() (T, error)
+}
+
+// signal is what the receiver has to know of traces, metrics or logs. T is the
+// type of a batch.
+type signal[T any] struct {
+	name string
+	root *schema.Struct
+
+	// open makes the reader of a stream, and the decoder on it.
+	open  func(src io.Reader, options ...stef.ReaderOption) (reader, decoder[T], error)
+	items func(batch T) int
+	size  func(batch T) int // as OTLP
+
+	start func(*receiverhelper.ObsReport, context.Context) context.Context
+	end   func(obs *receiverhelper.ObsReport, ctx context.Context, format string, items int, err error)
+
+	otlp otlpService[T]
+}
+
+// pipe leads the batches of one signal to the pipeline.
+type pipe[T any] struct {
+	*signal[T]
+	consume func(ctx context.Context, batch T) error
+	obs     struct{ stef, otlp *receiverhelper.ObsReport }
+	meter   *meter
+	shared  *shared
+}
+
+// outlet is a pipe without the type of its batches.
+type outlet interface {
+	// handle makes the pipe the handler of the streams of its root.
+	handle(s *stefgrpc.Server) error
+	// register makes the pipe the OTLP service of its signal.
+	register(r grpc.ServiceRegistrar)
+}
+
+func newPipe[T any](sig *signal[T], s *shared, settings receiver.Settings, consume func(context.Context, T) error) (*pipe[T], error) {
+	p := &pipe[T]{signal: sig, consume: consume, shared: s, meter: newMeter(s.telemetry, sig.name)}
+	var err error
+	if p.obs.stef, err = newObsReport(settings, transportSTEF, true); err != nil {
+		return nil, err
+	}
+	p.obs.otlp, err = newObsReport(settings, transportOTLP, false)
+	return p, err
+}
+
+func newObsReport(settings receiver.Settings, transport string, longLived bool) (*receiverhelper.ObsReport, error) {
+	return receiverhelper.NewObsReport(receiverhelper.ObsReportSettings{
+		ReceiverID:             settings.ID,
+		Transport:              transport,
+		LongLivedCtx:           longLived,
+		ReceiverCreateSettings: settings,
+	})
+}
+
+// give gives a batch to the pipeline. A panic there costs the batch, and not
+// the Collector.
+func (p *pipe[T]) give(ctx context.Context, batch T) (err error) {
+	defer p.shared.catch(p.meter, "pipeline", &err)
+	return p.consume(ctx, batch)
+}
+
+// refuse reports items that were received and did not reach the pipeline.
+func (p *pipe[T]) refuse(ctx context.Context, obs *receiverhelper.ObsReport, format string, items int, err error) {
+	p.end(obs, p.start(obs, ctx), format, items, err)
+}
+
+// handle implements outlet.
+func (p *pipe[T]) handle(s *stefgrpc.Server) error {
+	return s.Handle(p.root, stefgrpc.HandlerFunc(func(s *stefgrpc.ServerStream) error {
+		return newStream(p, s).serve()
+	}))
+}

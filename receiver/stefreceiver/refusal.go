@@ -1,0 +1,117 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefreceiver
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"go.opentelemetry.io/collector/consumer/consumererror"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/protoadapt"
+	"google.golang.org/protobuf/types/known/durationpb"
+)
+
+// refusal is why data was not accepted, as its sender is told. Both protocols
+// go by the same rules, those of OTLP: data that is refused for good gets a code
+// that is never retried, and data refused for now gets UNAVAILABLE with the
+// delay after which to try again.
+type refusal struct {
+	permanent bool
+	status    *status.Status
+}
+
+// refusalOf returns the refusal that an error of the pipeline means. after is
+// the delay for those that name none.
+//
+// An error is for good if it is marked so, or if it carries a status that OTLP
+// does not retry. RESOURCE_EXHAUSTED and UNKNOWN are no such statuses: the
+// first is how a limiter says that it is full for the moment, the second says
+// nothing.
+func refusalOf(err error, after time.Duration) refusal {
+	st, ok := statusOf(err)
+	permanent := consumererror.IsPermanent(err)
+	if ok && !permanent {
+		switch st.Code() {
+		case codes.OK, codes.Unknown, codes.ResourceExhausted:
+		default:
+			permanent = !retried(st.Code())
+		}
+	}
+	if !permanent {
+		return refusal{status: unavailable(err.Error(), delayOf(st, after))}
+	}
+	if !ok || st.Code() == codes.OK || st.Code() == codes.Unknown || retried(st.Code()) {
+		return refusal{permanent: true, status: status.New(codes.Internal, err.Error())}
+	}
+	if _, named := retryInfo(st); named {
+		// A delay would make senders of OTLP try again.
+		st = status.New(st.Code(), st.Message())
+	}
+	return refusal{permanent: true, status: st}
+}
+
+// statusOf returns the status that an error carries, if it does.
+func statusOf(err error) (*status.Status, bool) {
+	var carrier *consumererror.Error
+	if errors.As(err, &carrier) {
+		return consumererror.ToGRPCStatus(err), true
+	}
+	return status.FromError(err)
+}
+
+// retried says whether senders of OTLP try again by the code alone.
+func retried(code codes.Code) bool {
+	switch code {
+	case codes.Canceled, codes.DeadlineExceeded, codes.Aborted, codes.OutOfRange, codes.Unavailable, codes.DataLoss:
+		return true
+	}
+	return false
+}
+
+// delayOf returns the delay that a status names, or else after.
+func delayOf(st *status.Status, after time.Duration) time.Duration {
+	if delay, ok := retryInfo(st); ok {
+		return delay
+	}
+	return after
+}
+
+func retryInfo(st *status.Status) (time.Duration, bool) {
+	for _, detail := range st.Details() {
+		if info, ok := detail.(*errdetails.RetryInfo); ok {
+			return info.GetRetryDelay().AsDuration(), true
+		}
+	}
+	return 0, false
+}
+
+// unavailable is the status of what can be sent again after a delay.
+func unavailable(message string, after time.Duration) *status.Status {
+	return detailed(codes.Unavailable, message, &errdetails.RetryInfo{RetryDelay: durationpb.New(after)})
+}
+
+// undecodable is the status of a request that is no message.
+func undecodable(err error) *status.Status {
+	violation := &errdetails.BadRequest_FieldViolation{Field: "request", Description: err.Error()}
+	return detailed(codes.InvalidArgument, "the request cannot be decoded: "+err.Error(),
+		&errdetails.BadRequest{FieldViolations: []*errdetails.BadRequest_FieldViolation{violation}})
+}
+
+func detailed(code codes.Code, message string, detail protoadapt.MessageV1) *status.Status {
+	st := status.New(code, message)
+	if with, err := st.WithDetails(detail); err == nil {
+		st = with
+	}
+	return st
+}
+
+// panicked is the refusal for good of what made something panic: it would do so
+// again.
+func panicked(what string, value any) error {
+	return consumererror.NewPermanent(status.Error(codes.Internal, fmt.Sprintf("the %s panicked: %v", what, value)))
+}

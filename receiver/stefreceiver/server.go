@@ -1,0 +1,163 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefreceiver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/component/componentstatus"
+	"go.opentelemetry.io/collector/config/configgrpc"
+	"go.uber.org/zap"
+	"google.golang.org/grpc"
+
+	"github.com/otelstef/stef/stef-gogrpc"
+)
+
+// server is the gRPC server of a configuration. The components of all signals
+// start it and shut it down, and only the first call of each does something.
+type server struct {
+	mu       sync.Mutex
+	started  bool
+	stopped  bool // or being stopped
+	address  net.Addr
+	grpc     *grpc.Server
+	stef     *stefgrpc.Server
+	serving  sync.WaitGroup
+	startErr error
+	stopping chan struct{} // closed at the beginning of the shutdown
+}
+
+// hardGrace is how long the pipeline may take to return once it was told that
+// there is no more time.
+const hardGrace = time.Second
+
+// start listens and serves.
+func (s *shared) start(ctx context.Context, host component.Host) error {
+	srv := &s.server
+	srv.mu.Lock()
+	defer srv.mu.Unlock()
+	if !srv.started && !srv.stopped {
+		srv.started = true
+		srv.startErr = s.listen(ctx, host)
+	}
+	return srv.startErr
+}
+
+func (s *shared) listen(ctx context.Context, host component.Host) error {
+	srv := &s.server
+	transport, err := s.newTransport()
+	if err != nil {
+		return err
+	}
+	g, err := s.config.ServerConfig.ToServer(ctx, host.GetExtensions(), s.settings.TelemetrySettings,
+		configgrpc.WithGrpcServerOption(grpc.ForceServerCodecV2(newCodec())),
+		configgrpc.WithGrpcServerOption(grpc.WaitForHandlers(true)))
+	if err != nil {
+		return fmt.Errorf("cannot make the gRPC server: %w", err)
+	}
+	s.register(g, transport)
+	listener, err := s.config.ServerConfig.NetAddr.Listen(ctx)
+	if err != nil {
+		return addressError(s.config.ServerConfig.NetAddr.Endpoint, err)
+	}
+	if err := s.observe(transport); err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	srv.grpc, srv.stef, srv.address = g, transport, listener.Addr()
+	srv.stopping = make(chan struct{})
+	s.logger.Info("Starting the STEF server", zap.Stringer("endpoint", srv.address), zap.Bool("otlp", s.config.OTLP.HasValue()))
+	srv.serving.Go(func() {
+		if err := g.Serve(listener); err != nil && !errors.Is(err, grpc.ErrServerStopped) {
+			componentstatus.ReportStatus(host, componentstatus.NewFatalErrorEvent(err))
+		}
+	})
+	return nil
+}
+
+// shutdown ends the server in order: no connections and streams are taken, the
+// streams finish the frame they are in and hear what became of it, requests are
+// answered; then, or when the time is over, everything ends.
+func (s *shared) shutdown(ctx context.Context) error {
+	srv := &s.server
+	srv.mu.Lock()
+	defer srv.mu.Unlock()
+	if srv.stopped {
+		return nil
+	}
+	srv.stopped = true
+	defer s.telemetry.Shutdown()
+	if srv.grpc == nil {
+		return nil
+	}
+	close(srv.stopping)
+	return s.drain(ctx)
+}
+
+func (s *shared) drain(ctx context.Context) error {
+	srv := &s.server
+	ctx, cancel := context.WithTimeout(ctx, s.config.ShutdownTimeout)
+	defer cancel()
+	late := context.AfterFunc(ctx, func() { s.hardStop(errNoTime) })
+	defer late()
+
+	// Streams first: gRPC alone would wait for them without telling them.
+	streams := make(chan error, 1)
+	go func() { streams <- srv.stef.Shutdown(ctx) }()
+	graceful := make(chan struct{})
+	go func() {
+		defer close(graceful)
+		srv.grpc.GracefulStop()
+	}()
+	err := <-streams
+	select {
+	case <-graceful:
+	case <-ctx.Done():
+		if err == nil {
+			err = fmt.Errorf("requests did not end in time: %w", ctx.Err())
+		}
+		if !s.halt(graceful) {
+			err = fmt.Errorf("%w; the pipeline still has data of this receiver and does not return it", err)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("not everything was received to its end within shutdown_timeout (%v), clients will send it again: %w",
+			s.config.ShutdownTimeout, err)
+	}
+	return nil
+}
+
+// halt ends what is left, and says whether it ended.
+func (s *shared) halt(ended <-chan struct{}) bool {
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		s.server.grpc.Stop()
+	}()
+	grace := time.NewTimer(hardGrace)
+	defer grace.Stop()
+	select {
+	case <-stopped:
+		<-ended
+		s.server.serving.Wait()
+		return true
+	case <-grace.C:
+		return false
+	}
+}
+
+// ending says whether the server is being shut down.
+func (s *server) ending() bool {
+	select {
+	case <-s.stopping:
+		return true
+	default:
+		return false
+	}
+}

@@ -1,0 +1,65 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefreceiver
+
+import (
+	"errors"
+	"time"
+
+	"go.uber.org/zap"
+	"google.golang.org/grpc/codes"
+
+	stef "github.com/otelstef/stef/stef-go"
+	"github.com/otelstef/stef/stef-gogrpc"
+)
+
+// ended counts and logs the end of the stream.
+func (s *stream[T]) ended(err error) {
+	reason := s.endReason(err)
+	s.meter.ended(reason)
+	fields := []zap.Field{
+		zap.String("signal", s.name), zap.String("reason", reason),
+		zap.Uint64("records", s.records), zap.Int64("bytes", s.wire), zap.Error(err),
+	}
+	switch reason {
+	case endInvalid, endLimit, endPanic:
+		s.shared.logger.Warn("A STEF stream ended with an error", fields...)
+	default:
+		s.shared.logger.Debug("A STEF stream ended", fields...)
+	}
+}
+
+func (s *stream[T]) endReason(err error) string {
+	switch {
+	case s.failure.Load() != nil:
+		return endRefused
+	case s.shared.server.ending():
+		return endServer
+	case err == nil && s.old():
+		return endServer
+	case err == nil:
+		return endClosed
+	case s.transport.Context().Err() != nil:
+		return endLost
+	case errors.Is(err, errNoRoom):
+		return endPressure
+	case errors.Is(err, stef.ErrLimit):
+		return endLimit
+	}
+	switch stefgrpc.FromStatus(err).Code {
+	case codes.ResourceExhausted:
+		return endLimit
+	case codes.Unavailable, codes.Canceled, codes.DeadlineExceeded:
+		return endLost
+	case codes.Internal:
+		return endPanic
+	}
+	return endInvalid
+}
+
+// old says whether the transport may have ended the stream for its age.
+func (s *stream[T]) old() bool {
+	most := s.shared.config.MaxStreamLifetime
+	return most > 0 && time.Since(s.begun) >= most
+}
