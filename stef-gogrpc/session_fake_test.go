@@ -20,6 +20,7 @@ import (
 // load is a batch of the tests: so many records, and what its encoding does.
 type load struct {
 	id      int
+	index   uint64 // of its first record in the batch, for the rest of a batch
 	records uint64
 	bytes   int
 	err     error         // of WriteBatch
@@ -120,8 +121,8 @@ func (s *fakeStream) settled() {
 	}
 }
 
-// respond is a response of the server.
-func (s *fakeStream) respond(acked uint64, rejected ...IDRange) {
+// respond is a response of the server. It reports whether it was heard.
+func (s *fakeStream) respond(acked uint64, rejected ...IDRange) bool {
 	s.mu.Lock()
 	ended := s.ended
 	if acked > s.acked {
@@ -134,14 +135,16 @@ func (s *fakeStream) respond(acked uint64, rejected ...IDRange) {
 		}
 	}
 	s.mu.Unlock()
-	if !ended {
-		s.observer(Response{Acked: acked, Rejected: rejected})
-		s.settled()
+	if ended {
+		return false
 	}
+	s.observer(Response{Acked: acked, Rejected: rejected})
+	s.settled()
+	return true
 }
 
 // ackAll acknowledges what was sent.
-func (s *fakeStream) ackAll() { s.respond(s.Sent()) }
+func (s *fakeStream) ackAll() bool { return s.respond(s.Sent()) }
 
 // block makes writes wait until unblock or the end.
 func (s *fakeStream) block() {
@@ -239,28 +242,34 @@ func (w *fakeWriter) WriteBatch(b load) (uint64, error) {
 	defer w.using.Unlock()
 	time.Sleep(b.slow)
 	if b.err != nil {
-		w.last += b.written
+		w.add(load{id: b.id, records: b.written, bytes: int(b.written)})
 		return w.last, b.err
 	}
 	if b.cut {
 		if err := w.flush(); err != nil {
 			return w.last, err
 		}
-		w.last++
-		w.next = frame{last: w.last, bytes: 1}
+		w.add(load{id: b.id, records: 1, bytes: 1})
 		if err := w.flush(); err != nil {
 			return w.last, err
 		}
+		b.index++
 		b.records--
 	}
-	w.last += b.records
-	w.next.last = w.last
-	w.next.bytes += int64(b.bytes)
-	w.next.batches = append(w.next.batches, b)
+	w.add(b)
 	if b.last != 0 {
 		return b.last, nil
 	}
 	return w.last, nil
+}
+
+func (w *fakeWriter) add(b load) {
+	if b.records > 0 {
+		w.last += b.records
+		w.next.last = w.last
+		w.next.bytes += int64(b.bytes)
+		w.next.batches = append(w.next.batches, b)
+	}
 }
 
 func (w *fakeWriter) Flush() error {
