@@ -26,6 +26,7 @@ import (
 //		if err != nil {
 //			return err
 //		}
+//		defer r.Close()
 //		for r.Next() {
 //			use(r.Record())
 //			if r.Buffered() == 0 {

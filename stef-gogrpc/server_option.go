@@ -10,7 +10,6 @@ import (
 
 	"google.golang.org/grpc/grpclog"
 
-	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
@@ -109,10 +108,15 @@ func WithDictLimit(bytes int) ServerOption {
 		if err := atLeast("WithDictLimit", bytes, 0); err != nil {
 			return err
 		}
-		_, err := stef.NewReaderConfig(readerOptions(bytes)...)
-		return err
+		if bytes > maxDictLimit {
+			return fmt.Errorf("stefgrpc: WithDictLimit(%d), at most %d", bytes, maxDictLimit)
+		}
+		return nil
 	}
 }
+
+// maxDictLimit leaves room for the slack within what readers can be told.
+const maxDictLimit = 1 << 38
 
 // WithMaxStreamLifetime makes streams end when they are that old, so that load
 // can move to other servers: the handler reads what there is up to the end of

@@ -1,0 +1,88 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefgrpc
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+
+	stef "github.com/otelstef/stef/stef-go"
+	"github.com/otelstef/stef/stef-go/schema"
+)
+
+func TestServerOptions(t *testing.T) {
+	f := func(want string, option ServerOption) {
+		t.Helper()
+		_, err := NewServer(option)
+		if want == "" {
+			require.NoError(t, err)
+			return
+		}
+		require.ErrorContains(t, err, want)
+	}
+	f("", WithMaxChunk(1))
+	f("WithMaxChunk(0)", WithMaxChunk(0))
+	f("", WithMaxStreams(0))
+	f("WithMaxStreams(-1)", WithMaxStreams(-1))
+	f("", WithMaxBuffered(1))
+	f("WithMaxBuffered(0)", WithMaxBuffered(0))
+	f("", WithAckInterval(0))
+	f("WithAckInterval(-1ns)", WithAckInterval(-1))
+	f("", WithDictLimit(0))
+	f("", WithDictLimit(maxDictLimit))
+	f("WithDictLimit(-1)", WithDictLimit(-1))
+	f("WithDictLimit(274877906945)", WithDictLimit(maxDictLimit+1))
+	f("", WithMaxStreamLifetime(0))
+	f("WithMaxStreamLifetime(-1ns)", WithMaxStreamLifetime(-1))
+	f("OnPanic", OnPanic(nil))
+}
+
+func TestReaderOptions(t *testing.T) {
+	require.Empty(t, readerOptions(0))
+	for _, limit := range []int{1, DefaultDictLimit, maxDictLimit} {
+		c, err := stef.NewReaderConfig(readerOptions(limit)...)
+		require.NoError(t, err)
+		want := stef.DefaultLimits()
+		want.DictBytes = 2*limit + want.RecordBytes
+		require.Equal(t, want, c.Limits)
+	}
+}
+
+type registrar struct{ services []string }
+
+func (r *registrar) RegisterService(d *grpc.ServiceDesc, server any) {
+	if _, ok := server.(streamServer); ok {
+		r.services = append(r.services, d.ServiceName)
+	}
+}
+
+func TestServerHandle(t *testing.T) {
+	s, err := NewServer()
+	require.NoError(t, err)
+	h := HandlerFunc(readAll)
+	f := func(want string, root *schema.Struct, h Handler, options ...HandleOption) {
+		t.Helper()
+		err := s.Handle(root, h, options...)
+		if want == "" {
+			require.NoError(t, err)
+			return
+		}
+		require.ErrorContains(t, err, want)
+	}
+	f("root", nil, h)
+	f("root", small(""), h)
+	f("handler", small("Metrics"), nil)
+	f("advertised schema", small("Metrics"), h, WithAdvertisedSchema(schema.WireSchema{3}))
+	f("advertised schema", small("Metrics"), h, WithAdvertisedSchema(schema.WireSchema{2, 1}))
+	f("", small("Metrics"), h, WithAdvertisedSchema(schema.WireSchema{1}))
+	f("already", small("Metrics"), h)
+	f("", small("Spans"), h)
+
+	var r registrar
+	s.Register(&r)
+	require.Equal(t, []string{ServiceName}, r.services)
+	f("after Register", small("Logs"), h)
+}
