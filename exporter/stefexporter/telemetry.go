@@ -54,8 +54,9 @@ func (t *telemetry) with(more ...attribute.KeyValue) metric.MeasurementOption {
 	return metric.WithAttributeSet(attribute.NewSet(append(more, t.own...)...))
 }
 
+// dropped counts items that nobody will send again. No reason is none.
 func (t *telemetry) dropped(ctx context.Context, reason string, items int) {
-	if items > 0 {
+	if items > 0 && reason != "" {
 		t.builder.ExporterStefDroppedItems.Add(ctx, int64(items), t.with(attribute.String("reason", reason)))
 	}
 }

@@ -1,0 +1,187 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefexporter
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/component/componenttest"
+	"go.opentelemetry.io/collector/config/configoptional"
+	"go.opentelemetry.io/collector/consumer/consumererror"
+	"go.opentelemetry.io/collector/exporter/exporterhelper"
+	"go.opentelemetry.io/collector/exporter/exportertest"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+	"go.opentelemetry.io/collector/pdata/ptrace/ptraceotlp"
+
+	"github.com/otelstef/stef/exporter/stefexporter/internal/metadata"
+	stefgrpc "github.com/otelstef/stef/stef-gogrpc"
+)
+
+// queued puts a queue in front.
+func queued(c *Config) *Config {
+	queue := exporterhelper.NewDefaultQueueConfig()
+	queue.NumConsumers = 4
+	c.QueueConfig = configoptional.Some(queue)
+	c.RetryConfig.Enabled = true
+	return c
+}
+
+func TestShutdownWithoutStart(t *testing.T) {
+	x, err := NewFactory().CreateTraces(context.Background(), exportertest.NewNopSettings(metadata.Type), testConfig("localhost:1"))
+	require.NoError(t, err)
+	require.NoError(t, x.Shutdown(context.Background()))
+	require.NoError(t, x.Shutdown(context.Background()))
+}
+
+func TestStartFails(t *testing.T) {
+	c := testConfig("localhost:1")
+	c.ClientConfig.TLS.Insecure = false
+	c.ClientConfig.TLS.CAFile = "missing.pem"
+	x, err := NewFactory().CreateTraces(context.Background(), exportertest.NewNopSettings(metadata.Type), c)
+	require.NoError(t, err)
+	require.ErrorContains(t, x.Start(context.Background(), componenttest.NewNopHost()), "missing.pem")
+	require.NoError(t, x.Shutdown(context.Background()))
+}
+
+// TestShutdownDrains has a peer that takes its time, with either protocol: all
+// that is in the queue arrives.
+func TestShutdownDrains(t *testing.T) {
+	f := func(protocol Protocol) {
+		t.Helper()
+		p := &peer{}
+		p.onStream = func(s *stefgrpc.ServerStream) error {
+			time.Sleep(100 * time.Millisecond)
+			return p.take(s)
+		}
+		p.onRequest = func(context.Context, ptrace.Traces) (ptraceotlp.ExportResponse, error) {
+			time.Sleep(20 * time.Millisecond)
+			return ptraceotlp.ExportResponse{}, nil
+		}
+		listen(t, p, "", true, true)
+		c := queued(testConfig(p.addr))
+		c.Protocol = protocol
+		x := start(t, c)
+		for i := range 20 {
+			require.NoError(t, x.send(fmt.Sprint(i)))
+		}
+		require.NoError(t, x.Shutdown(context.Background()))
+		bySTEF, byOTLP := p.got()
+		require.Equal(t, 20, bySTEF+byOTLP)
+		dropped(t, x, map[string]int64{})
+	}
+	f(ProtocolSTEF)
+	f(ProtocolOTLP)
+}
+
+// TestShutdownEnds has peers that never answer, or are not there: Shutdown ends
+// in time and tells what is lost.
+func TestShutdownEnds(t *testing.T) {
+	f := func(c *Config, timeout, most time.Duration) {
+		t.Helper()
+		x := start(t, queued(c))
+		for i := range 20 {
+			require.NoError(t, x.send(fmt.Sprint(i)))
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), timeout)
+		defer cancel()
+		began := time.Now()
+		_ = x.Shutdown(ctx)
+		require.Less(t, time.Since(began), most)
+		dropped(t, x, map[string]int64{dropShutdown: 20})
+	}
+	silent := &peer{
+		onStream: func(s *stefgrpc.ServerStream) error {
+			<-s.Context().Done()
+			return nil
+		},
+		onRequest: func(ctx context.Context, _ ptrace.Traces) (ptraceotlp.ExportResponse, error) {
+			<-ctx.Done()
+			return ptraceotlp.ExportResponse{}, ctx.Err()
+		},
+	}
+	listen(t, silent, "", true, true)
+	for _, protocol := range []Protocol{ProtocolSTEF, ProtocolOTLP} {
+		config := func(addr string, drain time.Duration) *Config {
+			c := testConfig(addr)
+			c.Protocol = protocol
+			c.Stef.ShutdownDrainTimeout = drain
+			return c
+		}
+		f(config(silent.addr, 100*time.Millisecond), time.Hour, 2*time.Second)
+		f(config(silent.addr, time.Hour), 100*time.Millisecond, 2*time.Second)
+		if protocol == ProtocolSTEF {
+			f(config("127.0.0.1:1", 100*time.Millisecond), time.Hour, 2*time.Second)
+		}
+	}
+}
+
+// TestShutdownWithoutWaiting does not wait for answers to OTLP requests.
+func TestShutdownWithoutWaiting(t *testing.T) {
+	p := listen(t, &peer{onRequest: func(ctx context.Context, _ ptrace.Traces) (ptraceotlp.ExportResponse, error) {
+		<-ctx.Done()
+		return ptraceotlp.ExportResponse{}, ctx.Err()
+	}}, "", false, true)
+	c := otlpConfig(p.addr)
+	c.Stef.ShutdownDrainTimeout = time.Hour
+	c.Fallback.WaitForPending = false
+	x := start(t, queued(c))
+	require.NoError(t, x.send("a"))
+	began := time.Now()
+	_ = x.Shutdown(context.Background())
+	require.Less(t, time.Since(began), 2*time.Second)
+	dropped(t, x, map[string]int64{dropShutdown: 1})
+}
+
+// TestPushEndsAtShutdown has a caller without a queue in between.
+func TestPushEndsAtShutdown(t *testing.T) {
+	c := testConfig("127.0.0.1:1")
+	c.Stef.ShutdownDrainTimeout = 50 * time.Millisecond
+	x := start(t, c)
+	result := make(chan error, 1)
+	go func() { result <- x.send("a") }()
+	time.Sleep(20 * time.Millisecond)
+	_ = x.Shutdown(context.Background())
+	select {
+	case err := <-result:
+		require.Error(t, err)
+		require.False(t, consumererror.IsPermanent(err))
+	case <-time.After(2 * time.Second):
+		require.Fail(t, "push has not returned")
+	}
+	dropped(t, x, map[string]int64{}) // the caller has it
+}
+
+// TestDroppedWithoutRetries counts what nobody sends again.
+func TestDroppedWithoutRetries(t *testing.T) {
+	c := queued(testConfig("127.0.0.1:1"))
+	c.RetryConfig.Enabled = false
+	c.TimeoutConfig.Timeout = 20 * time.Millisecond
+	x := start(t, c)
+	require.NoError(t, x.send("a", "b"))
+	require.Eventually(t, func() bool { return counted(t, x, "dropped_items", "reason")[dropRetriesOff] == 2 },
+		5*time.Second, 10*time.Millisecond)
+}
+
+// TestRetries sends again what the peer refuses at first.
+func TestRetries(t *testing.T) {
+	refusals := 3
+	p := &peer{onRequest: func(context.Context, ptrace.Traces) (ptraceotlp.ExportResponse, error) {
+		if refusals--; refusals >= 0 {
+			return ptraceotlp.ExportResponse{}, withRetryInfo(14, time.Millisecond)
+		}
+		return ptraceotlp.ExportResponse{}, nil
+	}}
+	listen(t, p, "", false, true)
+	c := otlpConfig(p.addr)
+	c.RetryConfig.Enabled = true
+	c.RetryConfig.InitialInterval = time.Millisecond
+	x := start(t, c)
+	require.NoError(t, x.send("a"))
+	require.Equal(t, map[string]int64{"UNAVAILABLE": 3}, counted(t, x, "failed_attempts", "code"))
+	dropped(t, x, map[string]int64{})
+}

@@ -1,0 +1,260 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefexporter
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/component/componentstatus"
+	"go.opentelemetry.io/collector/component/componenttest"
+	"go.opentelemetry.io/collector/config/configoptional"
+	"go.opentelemetry.io/collector/exporter"
+	"go.opentelemetry.io/collector/exporter/exporterhelper"
+	"go.opentelemetry.io/collector/exporter/exportertest"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+	"go.opentelemetry.io/collector/pdata/ptrace/ptraceotlp"
+	"google.golang.org/grpc"
+	grpcmetadata "google.golang.org/grpc/metadata"
+
+	"github.com/otelstef/stef/exporter/stefexporter/internal/metadata"
+	"github.com/otelstef/stef/stef-go/otelstef"
+	"github.com/otelstef/stef/stef-go/schema"
+	stefgrpc "github.com/otelstef/stef/stef-gogrpc"
+	stefpdata "github.com/otelstef/stef/stef-pdata"
+)
+
+// peer is a destination of traces.
+type peer struct {
+	ptraceotlp.UnimplementedGRPCServer
+
+	addr   string
+	server *grpc.Server
+	stef   *stefgrpc.Server
+	root   *schema.Struct // of streams, nil is that of spans
+	// advertise is the schema to tell clients, nil is the whole.
+	advertise schema.WireSchema
+
+	// What to answer, nil for success.
+	onRequest func(context.Context, ptrace.Traces) (ptraceotlp.ExportResponse, error)
+	onStream  func(*stefgrpc.ServerStream) error
+
+	mu      sync.Mutex
+	streams []grpcmetadata.MD
+	byOTLP  []string // names of spans
+	bySTEF  []string
+}
+
+// listen starts a peer that has STEF, OTLP or both. An empty addr is any.
+func listen(t *testing.T, p *peer, addr string, withSTEF, withOTLP bool, options ...grpc.ServerOption) *peer {
+	t.Helper()
+	if addr == "" {
+		addr = "127.0.0.1:0"
+	}
+	var listener net.Listener
+	require.Eventually(t, func() bool {
+		var err error
+		listener, err = net.Listen("tcp", addr)
+		return err == nil
+	}, 5*time.Second, 10*time.Millisecond)
+	p.addr = listener.Addr().String()
+	p.server = grpc.NewServer(options...)
+	if withOTLP {
+		ptraceotlp.RegisterGRPCServer(p.server, p)
+	}
+	if withSTEF {
+		var err error
+		p.stef, err = stefgrpc.NewServer(stefgrpc.WithAckInterval(0))
+		require.NoError(t, err)
+		if p.root == nil {
+			p.root = otelstef.SpansSchema()
+		}
+		var options []stefgrpc.HandleOption
+		if p.advertise != nil {
+			options = append(options, stefgrpc.WithAdvertisedSchema(p.advertise))
+		}
+		require.NoError(t, p.stef.Handle(p.root, p, options...))
+		p.stef.Register(p.server)
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = p.server.Serve(listener)
+	}()
+	t.Cleanup(func() {
+		p.stop(t)
+		<-done
+	})
+	return p
+}
+
+func (p *peer) stop(t *testing.T) {
+	t.Helper()
+	if p.stef != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
+		defer cancel()
+		_ = p.stef.Shutdown(ctx)
+	}
+	p.server.Stop()
+}
+
+// Export takes an OTLP request.
+func (p *peer) Export(ctx context.Context, request ptraceotlp.ExportRequest) (ptraceotlp.ExportResponse, error) {
+	if p.onRequest != nil {
+		if response, err := p.onRequest(ctx, request.Traces()); err != nil || response != (ptraceotlp.ExportResponse{}) {
+			return response, err
+		}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.byOTLP = append(p.byOTLP, names(request.Traces())...)
+	return ptraceotlp.NewExportResponse(), nil
+}
+
+// ServeSTEF takes a stream.
+func (p *peer) ServeSTEF(s *stefgrpc.ServerStream) error {
+	md, _ := grpcmetadata.FromIncomingContext(s.Context())
+	p.mu.Lock()
+	p.streams = append(p.streams, md)
+	p.mu.Unlock()
+	if p.onStream != nil {
+		return p.onStream(s)
+	}
+	return p.take(s)
+}
+
+func (p *peer) take(s *stefgrpc.ServerStream) error {
+	r, err := otelstef.NewSpansReader(s, s.ReaderOptions()...)
+	if err != nil {
+		return err
+	}
+	d := stefpdata.NewTracesDecoder(r)
+	for {
+		td, err := d.Decode()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		p.mu.Lock()
+		p.bySTEF = append(p.bySTEF, names(td)...)
+		p.mu.Unlock()
+		s.Ack(r.Stats().Records)
+	}
+}
+
+func (p *peer) got() (bySTEF, byOTLP int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.bySTEF), len(p.byOTLP)
+}
+
+func names(td ptrace.Traces) []string {
+	var list []string
+	for _, rs := range td.ResourceSpans().All() {
+		for _, ss := range rs.ScopeSpans().All() {
+			for _, s := range ss.Spans().All() {
+				list = append(list, s.Name())
+			}
+		}
+	}
+	return list
+}
+
+func spans(list ...string) ptrace.Traces {
+	td := ptrace.NewTraces()
+	ss := td.ResourceSpans().AppendEmpty().ScopeSpans().AppendEmpty().Spans()
+	for i, name := range list {
+		s := ss.AppendEmpty()
+		s.SetName(name)
+		s.SetTraceID([16]byte{1, byte(i)})
+		s.SetSpanID([8]byte{2, byte(i)})
+	}
+	return td
+}
+
+// testConfig has no queue and no retries, so that tests see what push returns.
+func testConfig(addr string) *Config {
+	c := createDefaultConfig().(*Config)
+	c.ClientConfig.Endpoint = addr
+	c.ClientConfig.TLS.Insecure = true
+	c.QueueConfig = configoptional.None[exporterhelper.QueueBatchConfig]()
+	c.RetryConfig.Enabled = false
+	c.TimeoutConfig.Timeout = 10 * time.Second
+	c.Stef.FlushInterval = time.Millisecond
+	c.Stef.ShutdownDrainTimeout = 2 * time.Second
+	c.Fallback.ProbeInterval = 50 * time.Millisecond
+	return c
+}
+
+// statusHost keeps what components report.
+type statusHost struct {
+	component.Host
+	mu     sync.Mutex
+	events []*componentstatus.Event
+}
+
+// Report implements componentstatus.Reporter.
+func (h *statusHost) Report(e *componentstatus.Event) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.events = append(h.events, e)
+}
+
+func (h *statusHost) last() *componentstatus.Event {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.events) == 0 {
+		return componentstatus.NewEvent(componentstatus.StatusNone)
+	}
+	return h.events[len(h.events)-1]
+}
+
+// rig is an exporter of traces that was started.
+type rig struct {
+	exporter.Traces
+	host      *statusHost
+	telemetry *componenttest.Telemetry
+}
+
+func start(t *testing.T, c *Config) *rig {
+	t.Helper()
+	r := &rig{
+		host:      &statusHost{Host: componenttest.NewNopHost()},
+		telemetry: componenttest.NewTelemetry(),
+	}
+	settings := exportertest.NewNopSettings(metadata.Type)
+	settings.TelemetrySettings = r.telemetry.NewTelemetrySettings()
+	var err error
+	r.Traces, err = NewFactory().CreateTraces(context.Background(), settings, c)
+	require.NoError(t, err)
+	require.NoError(t, r.Start(context.Background(), r.host))
+	t.Cleanup(func() {
+		require.NoError(t, r.Shutdown(context.Background()))
+		require.NoError(t, r.telemetry.Shutdown(context.Background()))
+	})
+	return r
+}
+
+func (r *rig) send(list ...string) error {
+	return r.ConsumeTraces(context.Background(), spans(list...))
+}
+
+// startSignal starts an exporter without exporterhelper around it.
+func startSignal[B any](t *testing.T, c *Config, s *signal[B]) *stefExporter[B] {
+	t.Helper()
+	x, err := newExporter(c, s, exportertest.NewNopSettings(metadata.Type))
+	require.NoError(t, err)
+	require.NoError(t, x.start(context.Background(), componenttest.NewNopHost()))
+	t.Cleanup(func() { require.NoError(t, x.shutdown(context.Background())) })
+	return x
+}

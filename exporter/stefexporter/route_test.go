@@ -1,0 +1,173 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefexporter
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/component/componentstatus"
+	"go.opentelemetry.io/collector/consumer/consumererror"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/otelstef/stef/stef-go/otelstef"
+	stefgrpc "github.com/otelstef/stef/stef-gogrpc"
+)
+
+func TestSendsSTEF(t *testing.T) {
+	p := listen(t, &peer{}, "", true, true)
+	x := start(t, testConfig(p.addr))
+	require.NoError(t, x.send("a", "b"))
+	require.NoError(t, x.send("c"))
+	bySTEF, byOTLP := p.got()
+	require.Equal(t, 3, bySTEF)
+	require.Zero(t, byOTLP)
+	require.Equal(t, componentstatus.StatusOK, x.host.last().Status())
+}
+
+func TestSendsOTLP(t *testing.T) {
+	p := listen(t, &peer{}, "", true, true)
+	c := testConfig(p.addr)
+	c.Protocol = ProtocolOTLP
+	x := start(t, c)
+	require.NoError(t, x.send("a", "b"))
+	bySTEF, byOTLP := p.got()
+	require.Zero(t, bySTEF)
+	require.Equal(t, 2, byOTLP)
+	require.Equal(t, componentstatus.StatusOK, x.host.last().Status())
+}
+
+func TestEmptyIsNotSent(t *testing.T) {
+	for _, protocol := range []Protocol{ProtocolAuto, ProtocolSTEF, ProtocolOTLP} {
+		c := testConfig("127.0.0.1:1") // nobody listens
+		c.Protocol = protocol
+		x := start(t, c)
+		require.NoError(t, x.send())
+	}
+}
+
+// TestFallsBackAndReturns talks to a peer that has OTLP only, and later has
+// both.
+func TestFallsBackAndReturns(t *testing.T) {
+	old := listen(t, &peer{}, "", false, true)
+	x := start(t, testConfig(old.addr))
+	require.NoError(t, x.send("a", "b"))
+	_, byOTLP := old.got()
+	require.Equal(t, 2, byOTLP)
+	require.Equal(t, componentstatus.StatusOK, x.host.last().Status())
+
+	old.stop(t)
+	young := listen(t, &peer{}, old.addr, true, true)
+	require.Eventually(t, func() bool {
+		if x.send("c") != nil {
+			return false
+		}
+		bySTEF, _ := young.got()
+		return bySTEF > 0
+	}, 10*time.Second, 20*time.Millisecond)
+	_, before := young.got()
+	require.NoError(t, x.send("d"))
+	_, after := young.got()
+	require.Equal(t, before, after, "STEF again, and no more OTLP")
+
+	down, err := x.telemetry.GetMetric("otelcol_exporter_stef_downgrades")
+	require.NoError(t, err)
+	require.Equal(t, int64(1), sum(down))
+	up, err := x.telemetry.GetMetric("otelcol_exporter_stef_upgrades")
+	require.NoError(t, err)
+	require.Equal(t, int64(1), sum(up))
+}
+
+// TestFallsBackPerSignal has a peer with STEF for another signal.
+func TestFallsBackPerSignal(t *testing.T) {
+	p := listen(t, &peer{root: otelstef.MetricsSchema()}, "", true, true)
+	x := start(t, testConfig(p.addr))
+	require.NoError(t, x.send("a"))
+	_, byOTLP := p.got()
+	require.Equal(t, 1, byOTLP)
+	require.Equal(t, map[string]int64{"": 1}, counted(t, x, "downgrades", ""))
+}
+
+// TestNoEvidence has failures that say nothing about what the peer can do.
+func TestNoEvidence(t *testing.T) {
+	f := func(name string, p *peer, options ...grpc.ServerOption) {
+		t.Run(name, func(t *testing.T) {
+			t.Helper()
+			listen(t, p, "", true, true, options...)
+			c := testConfig(p.addr)
+			c.TimeoutConfig.Timeout = 200 * time.Millisecond
+			x := start(t, c)
+			require.Error(t, x.send("a"))
+			require.Error(t, x.send("b"))
+			_, byOTLP := p.got()
+			require.Zero(t, byOTLP)
+			_, err := x.telemetry.GetMetric("otelcol_exporter_stef_downgrades")
+			require.Error(t, err, "never counted")
+		})
+	}
+	refuse := func(code codes.Code) grpc.ServerOption {
+		return grpc.StreamInterceptor(func(any, grpc.ServerStream, *grpc.StreamServerInfo, grpc.StreamHandler) error {
+			return status.Error(code, "no")
+		})
+	}
+	f("unavailable", &peer{}, refuse(codes.Unavailable))
+	f("unauthenticated", &peer{}, refuse(codes.Unauthenticated))
+	f("permission denied", &peer{}, refuse(codes.PermissionDenied))
+	f("exhausted", &peer{}, refuse(codes.ResourceExhausted))
+	f("internal", &peer{}, refuse(codes.Internal))
+	f("silence", &peer{}, grpc.StreamInterceptor(func(_ any, s grpc.ServerStream, _ *grpc.StreamServerInfo, _ grpc.StreamHandler) error {
+		<-s.Context().Done()
+		return nil
+	}))
+	f("no acknowledgement", &peer{onStream: func(s *stefgrpc.ServerStream) error {
+		<-s.Context().Done()
+		return nil
+	}})
+}
+
+// TestOnlySTEF does not fall back with protocol stef.
+func TestOnlySTEF(t *testing.T) {
+	p := listen(t, &peer{}, "", false, true)
+	c := testConfig(p.addr)
+	c.Protocol = ProtocolSTEF
+	x := start(t, c)
+	err := x.send("a", "b")
+	require.True(t, consumererror.IsPermanent(err))
+	require.ErrorContains(t, err, "set protocol to auto")
+	_, byOTLP := p.got()
+	require.Zero(t, byOTLP)
+	dropped(t, x, map[string]int64{dropPermanent: 2})
+}
+
+// TestSTEFOnlyAfterFallback has a peer that is replaced by one that knows STEF
+// alone: neither way may lose what the other would take.
+func TestSTEFOnlyAfterFallback(t *testing.T) {
+	old := listen(t, &peer{}, "", false, true)
+	c := testConfig(old.addr)
+	c.Fallback.ProbeInterval = time.Hour
+	x := start(t, c)
+	require.NoError(t, x.send("a"))
+	old.stop(t)
+	young := listen(t, &peer{}, old.addr, true, false)
+	require.Eventually(t, func() bool {
+		err := x.send("b")
+		require.False(t, consumererror.IsPermanent(err), "%v", err)
+		return err == nil
+	}, 10*time.Second, 20*time.Millisecond)
+	bySTEF, _ := young.got()
+	require.NotZero(t, bySTEF)
+}
+
+// TestNeither has a peer that speaks something else.
+func TestNeither(t *testing.T) {
+	p := listen(t, &peer{}, "", false, false)
+	x := start(t, testConfig(p.addr))
+	err := x.ConsumeTraces(context.Background(), spans("a"))
+	require.True(t, consumererror.IsPermanent(err))
+	dropped(t, x, map[string]int64{dropPermanent: 1})
+}

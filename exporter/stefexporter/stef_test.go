@@ -1,0 +1,284 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefexporter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/component/componentstatus"
+	"go.opentelemetry.io/collector/consumer/consumererror"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	stef "github.com/otelstef/stef/stef-go"
+	"github.com/otelstef/stef/stef-go/otelstef"
+	"github.com/otelstef/stef/stef-go/schema"
+	stefgrpc "github.com/otelstef/stef/stef-gogrpc"
+	stefpdata "github.com/otelstef/stef/stef-pdata"
+)
+
+// TestSTEFRejected has records that the peer does not want: the first two of
+// every frame.
+func TestSTEFRejected(t *testing.T) {
+	p := &peer{onStream: func(s *stefgrpc.ServerStream) error {
+		r, err := otelstef.NewSpansReader(s, s.ReaderOptions()...)
+		if err != nil {
+			return err
+		}
+		d := stefpdata.NewTracesDecoder(r)
+		for {
+			before := r.Stats().Records
+			if _, err := d.Decode(); errors.Is(err, io.EOF) {
+				return nil
+			} else if err != nil {
+				return err
+			}
+			s.Reject(before+1, min(before+2, r.Stats().Records))
+			s.Ack(r.Stats().Records)
+		}
+	}}
+	listen(t, p, "", true, false)
+	x := start(t, testConfig(p.addr))
+
+	require.NoError(t, x.send("a", "b", "c", "d", "e"), "three of five are good")
+	dropped(t, x, map[string]int64{dropRejected: 2})
+	require.Equal(t, map[string]int64{"stef": 3}, counted(t, x, "items_delivered", "protocol"))
+
+	err := x.send("f", "g")
+	require.True(t, consumererror.IsPermanent(err), "nothing is good")
+	dropped(t, x, map[string]int64{dropRejected: 4})
+	require.Equal(t, map[string]int64{"stef": 3}, counted(t, x, "items_delivered", "protocol"))
+	require.Equal(t, map[string]int64{"": 4}, counted(t, x, "records_rejected", ""))
+	require.Empty(t, counted(t, x, "failed_attempts", "code"))
+}
+
+// TestSTEFUnencodable has items beyond what the format holds. The others of the
+// batch go their way, and so do later batches on the same stream.
+func TestSTEFUnencodable(t *testing.T) {
+	p := listen(t, &peer{}, "", true, false)
+	x := start(t, testConfig(p.addr))
+	huge := strings.Repeat("x", stefpdata.MaxItemBytes+1)
+	require.NoError(t, x.send("a", huge, "b"))
+	dropped(t, x, map[string]int64{dropUnencodable: 1})
+	err := x.send(huge)
+	require.True(t, consumererror.IsPermanent(err))
+	dropped(t, x, map[string]int64{dropUnencodable: 2})
+	require.NoError(t, x.send("c"))
+	require.Equal(t, []string{"a", "b", "c"}, p.bySTEF)
+	require.Len(t, p.streams, 1)
+}
+
+// TestSTEFPanic has an encoder that panics over one batch. The batch is lost,
+// the others are not.
+func TestSTEFPanic(t *testing.T) {
+	p := listen(t, &peer{}, "", true, false)
+	c := testConfig(p.addr)
+	hurt := tracesSignal
+	makeEncoder := hurt.encoder
+	hurt.encoder = func(dst io.Writer, mode stefpdata.Mode, options []stef.WriterOption) (*encoder[ptrace.Traces], error) {
+		e, err := makeEncoder(dst, mode, options)
+		if err == nil {
+			encode := e.encode
+			e.encode = func(td ptrace.Traces) error {
+				if names(td)[0] == "bomb" {
+					panic("boom")
+				}
+				return encode(td)
+			}
+		}
+		return e, err
+	}
+	x := startSignal(t, c, &hurt)
+	require.NoError(t, x.push(context.Background(), spans("a")))
+	err := x.push(context.Background(), spans("bomb"))
+	require.True(t, consumererror.IsPermanent(err))
+	require.ErrorContains(t, err, "boom")
+	require.NoError(t, x.push(context.Background(), spans("b")))
+	require.Equal(t, []string{"a", "b"}, p.bySTEF)
+}
+
+// TestSTEFEnds has streams that the peer ends while batches wait for it.
+func TestSTEFEnds(t *testing.T) {
+	f := func(end error, permanent bool, text string) {
+		t.Helper()
+		p := &peer{onStream: func(s *stefgrpc.ServerStream) error {
+			r, err := otelstef.NewSpansReader(s, s.ReaderOptions()...)
+			if err == nil && r.Next() {
+				return end
+			}
+			return errors.Join(err, r.Err())
+		}}
+		listen(t, p, "", true, false)
+		x := start(t, testConfig(p.addr))
+		began := time.Now()
+		err := x.send("a", "b")
+		require.Error(t, err)
+		require.Less(t, time.Since(began), 5*time.Second, "at once, not at the timeout")
+		require.Equal(t, permanent, consumererror.IsPermanent(err), "%v", err)
+		require.ErrorContains(t, err, text)
+	}
+	f(status.Error(codes.Unavailable, "busy"), false, "busy")
+	f(withRetryInfo(codes.Unavailable, 7*time.Second), false, "Throttle (7s)")
+	f(withRetryInfo(codes.ResourceExhausted, 9*time.Second), false, "Throttle (9s)")
+	f(status.Error(codes.ResourceExhausted, "too large"), true, "too large")
+	f(status.Error(codes.InvalidArgument, "bad frame"), true, "bad frame")
+}
+
+// TestSTEFCrash kills the peer while batches wait for it.
+func TestSTEFCrash(t *testing.T) {
+	reached := make(chan struct{}, 8)
+	p := &peer{onStream: func(s *stefgrpc.ServerStream) error {
+		reached <- struct{}{}
+		<-s.Context().Done()
+		return nil
+	}}
+	listen(t, p, "", true, false)
+	c := testConfig(p.addr)
+	c.TimeoutConfig.Timeout = 20 * time.Second
+	x := start(t, c)
+	var group sync.WaitGroup
+	errs := make([]error, 20)
+	began := time.Now()
+	for i := range errs {
+		group.Go(func() { errs[i] = x.send(fmt.Sprint(i)) })
+	}
+	<-reached
+	time.Sleep(50 * time.Millisecond)
+	p.server.Stop()
+	young := listen(t, &peer{}, p.addr, true, false)
+	group.Wait()
+	require.Less(t, time.Since(began), 10*time.Second)
+	failed := 0
+	for _, err := range errs {
+		if err != nil {
+			failed++
+			require.False(t, consumererror.IsPermanent(err), "%v", err)
+		}
+	}
+	require.NotZero(t, failed, "what was sent is handed back")
+	require.Eventually(t, func() bool { return x.send("after") == nil }, 10*time.Second, 10*time.Millisecond)
+	bySTEF, _ := young.got()
+	require.Equal(t, len(errs)-failed+1, bySTEF)
+}
+
+// TestSTEFSharesFrames sends small batches at the same time.
+func TestSTEFSharesFrames(t *testing.T) {
+	p := listen(t, &peer{}, "", true, false)
+	c := testConfig(p.addr)
+	c.Stef.FlushInterval = 100 * time.Millisecond
+	x := start(t, c)
+	require.NoError(t, x.send("first"))
+	before := counted(t, x, "frames_sent", "")[""]
+	var group sync.WaitGroup
+	for i := range 50 {
+		group.Go(func() {
+			if err := x.send(fmt.Sprint(i)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+	frames := counted(t, x, "frames_sent", "")[""] - before
+	require.LessOrEqual(t, frames, int64(5), "50 batches")
+	bySTEF, _ := p.got()
+	require.Equal(t, 51, bySTEF)
+}
+
+// TestSTEFTelemetry looks at all that is counted on the way.
+func TestSTEFTelemetry(t *testing.T) {
+	p := listen(t, &peer{}, "", true, false)
+	c := testConfig(p.addr)
+	c.Stef.MaxDictMiB = 1
+	x := start(t, c)
+	var list []string
+	for i := range 20_000 {
+		list = append(list, fmt.Sprintf("%060d", i))
+	}
+	for range 3 {
+		require.NoError(t, x.send(list...))
+	}
+	require.Equal(t, map[string]int64{"stef": 60_000}, counted(t, x, "items_delivered", "protocol"))
+	require.Equal(t, map[string]int64{"": 1}, counted(t, x, "streams_opened", ""))
+	require.NotZero(t, counted(t, x, "dict_resets", "")[""])
+	encoded, compressed := counted(t, x, "bytes_encoded", "")[""], counted(t, x, "bytes_compressed", "")[""]
+	require.Greater(t, encoded, compressed)
+	ratio, err := x.telemetry.GetMetric("otelcol_exporter_stef_compression_ratio")
+	require.NoError(t, err)
+	require.InEpsilon(t, float64(encoded)/float64(compressed), ratio.Data.(metricdata.Gauge[float64]).DataPoints[0].Value, 1e-9)
+	latency, err := x.telemetry.GetMetric("otelcol_exporter_stef_ack_latency")
+	require.NoError(t, err)
+	require.Equal(t, uint64(3), latency.Data.(metricdata.Histogram[float64]).DataPoints[0].Count)
+	active, err := x.telemetry.GetMetric("otelcol_exporter_stef_streams_active")
+	require.NoError(t, err)
+	require.Equal(t, int64(1), gauge(active))
+	for _, name := range []string{"unacked_batches", "unacked_bytes"} {
+		m, err := x.telemetry.GetMetric("otelcol_exporter_stef_" + name)
+		require.NoError(t, err)
+		require.Zero(t, gauge(m), name)
+	}
+	require.Zero(t, counted(t, x, "schema_losses", "")[""])
+	dropped(t, x, map[string]int64{})
+}
+
+// TestSTEFHealth has a peer that goes and comes back.
+func TestSTEFHealth(t *testing.T) {
+	p := listen(t, &peer{}, "", true, false)
+	x := start(t, testConfig(p.addr))
+	require.NoError(t, x.send("a"))
+	require.Equal(t, componentstatus.StatusOK, x.host.last().Status())
+	p.stop(t)
+	require.Eventually(t, func() bool { return x.host.last().Status() == componentstatus.StatusRecoverableError },
+		10*time.Second, 10*time.Millisecond)
+	listen(t, &peer{}, p.addr, true, false)
+	require.Eventually(t, func() bool { return x.host.last().Status() == componentstatus.StatusOK }, 10*time.Second, 10*time.Millisecond)
+	require.NoError(t, x.send("b"))
+}
+
+// TestSTEFIncompatible has a peer whose schema cannot be reconciled with ours.
+func TestSTEFIncompatible(t *testing.T) {
+	// One struct has fewer fields than ours, another has more.
+	number := func(name string) *schema.Field {
+		return &schema.Field{Name: name, Type: schema.Type{Kind: schema.KindUint64}}
+	}
+	envelope := &schema.Struct{Name: "Envelope", Fields: []*schema.Field{number("A"), number("B"), number("C")}}
+	odd := &schema.Struct{Name: otelstef.SpansRoot, Root: true, Fields: []*schema.Field{
+		{Name: "Envelope", Type: schema.Type{Kind: schema.KindStruct, Name: "Envelope", Struct: envelope}},
+	}}
+	f := func(protocol Protocol) (*peer, *rig) {
+		p := listen(t, &peer{root: odd}, "", true, true)
+		c := testConfig(p.addr)
+		c.Protocol = protocol
+		return p, start(t, c)
+	}
+	_, x := f(ProtocolSTEF)
+	require.True(t, consumererror.IsPermanent(x.send("a")))
+	require.Equal(t, componentstatus.StatusPermanentError, x.host.last().Status())
+
+	p, x := f(ProtocolAuto)
+	require.NoError(t, x.send("a"))
+	_, byOTLP := p.got()
+	require.Equal(t, 1, byOTLP)
+	require.Equal(t, componentstatus.StatusOK, x.host.last().Status())
+}
+
+// TestSTEFOlderSchema has a peer with the published schema, which lacks fields.
+func TestSTEFOlderSchema(t *testing.T) {
+	p := listen(t, &peer{advertise: otelstef.SpansBaseSchema()}, "", true, false)
+	x := start(t, testConfig(p.addr))
+	td := spans("a")
+	td.ResourceSpans().At(0).ScopeSpans().At(0).Spans().At(0).SetDroppedLinksCount(3)
+	require.NoError(t, x.ConsumeTraces(context.Background(), td))
+	require.Equal(t, map[string]int64{"": 1}, counted(t, x, "schema_losses", ""))
+	require.Equal(t, []string{"a"}, p.bySTEF)
+}

@@ -1,0 +1,121 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefexporter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/consumer/consumererror"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	stefgrpc "github.com/otelstef/stef/stef-gogrpc"
+)
+
+// TestRetryable is the table of OTLP, all 17 codes of it.
+func TestRetryable(t *testing.T) {
+	for code, want := range map[codes.Code]bool{
+		codes.OK:                 false,
+		codes.Canceled:           true,
+		codes.Unknown:            false,
+		codes.InvalidArgument:    false,
+		codes.DeadlineExceeded:   true,
+		codes.NotFound:           false,
+		codes.AlreadyExists:      false,
+		codes.PermissionDenied:   false,
+		codes.ResourceExhausted:  false, // see below
+		codes.FailedPrecondition: false,
+		codes.Aborted:            true,
+		codes.OutOfRange:         true,
+		codes.Unimplemented:      false,
+		codes.Internal:           false,
+		codes.Unavailable:        true,
+		codes.DataLoss:           true,
+		codes.Unauthenticated:    false,
+	} {
+		require.Equal(t, want, retryable(code, false, false), code)
+		exhausted := code == codes.ResourceExhausted
+		require.Equal(t, want || exhausted, retryable(code, true, false), code)
+		require.Equal(t, want || exhausted, retryable(code, false, true), code)
+		require.NotContains(t, codeName(code), "CODE_")
+	}
+	require.Len(t, codeNames, 17)
+	require.Equal(t, "CODE_99", codeName(99))
+}
+
+func withRetryInfo(code codes.Code, delay time.Duration) error {
+	st, err := status.New(code, "later").WithDetails(&errdetails.RetryInfo{RetryDelay: durationpb.New(delay)})
+	if err != nil {
+		panic(err)
+	}
+	return st.Err()
+}
+
+func TestJudge(t *testing.T) {
+	f := func(err error, want verdict) {
+		t.Helper()
+		require.Equal(t, want, judge(err, false))
+		require.Equal(t, want, judge(fmt.Errorf("wrapped: %w", err), false))
+	}
+	f(status.Error(codes.Unavailable, ""), verdict{retry: true, code: codes.Unavailable})
+	f(withRetryInfo(codes.Unavailable, time.Second), verdict{retry: true, delay: time.Second, code: codes.Unavailable})
+	f(withRetryInfo(codes.ResourceExhausted, 0), verdict{retry: true, code: codes.ResourceExhausted})
+	f(status.Error(codes.ResourceExhausted, ""), verdict{code: codes.ResourceExhausted})
+	f(withRetryInfo(codes.InvalidArgument, time.Second), verdict{delay: time.Second, code: codes.InvalidArgument})
+	f(context.DeadlineExceeded, verdict{retry: true, code: codes.DeadlineExceeded})
+	f(context.Canceled, verdict{retry: true, code: codes.Canceled})
+	f(errors.New("no status"), verdict{code: codes.Unknown})
+
+	require.True(t, judge(status.Error(codes.ResourceExhausted, ""), true).retry)
+}
+
+func TestJudgeStream(t *testing.T) {
+	f := func(err error, retry bool) {
+		t.Helper()
+		require.Equal(t, retry, judgeStream(err, false).retry)
+	}
+	// What a peer says has the same meaning as in an answer.
+	f(status.Error(codes.Unavailable, ""), true)
+	f(status.Error(codes.InvalidArgument, ""), false)
+	f(status.Error(codes.Internal, "it broke"), false)
+	f(status.Error(codes.ResourceExhausted, ""), false)
+	// What happens on the way is cured by another stream.
+	f(io.EOF, true)
+	f(status.Error(codes.Internal, "stream terminated by RST_STREAM with error code: PROTOCOL_ERROR"), true)
+	f(&stefgrpc.Error{Kind: stefgrpc.KindProtocol, Code: codes.Internal}, true)
+	f(&stefgrpc.UnsentError{Cause: &stefgrpc.Error{Kind: stefgrpc.KindClosed, Code: codes.Unavailable}}, true)
+	f(&stefgrpc.UnsentError{Cause: &stefgrpc.Error{Kind: stefgrpc.KindAuth, Code: codes.Unauthenticated}}, false)
+}
+
+func TestFailureAsError(t *testing.T) {
+	plain := errors.New("plain")
+	require.True(t, consumererror.IsPermanent((&failure{err: plain}).asError()))
+	retry := (&failure{verdict: verdict{retry: true}, err: plain}).asError()
+	require.False(t, consumererror.IsPermanent(retry))
+	require.Equal(t, plain, retry)
+	throttle := (&failure{verdict: verdict{retry: true, delay: time.Minute}, err: plain}).asError()
+	require.ErrorContains(t, throttle, "Throttle (1m0s)")
+	require.ErrorIs(t, throttle, plain)
+}
+
+func TestHints(t *testing.T) {
+	f := func(text, want string) {
+		t.Helper()
+		err := errors.New(text)
+		require.ErrorIs(t, hinted(err), err)
+		require.ErrorContains(t, hinted(err), want)
+	}
+	f("tls: first record does not look like a TLS handshake", "set tls::insecure to true")
+	f("x509: certificate signed by unknown authority", "tls::ca_file")
+	f("dial tcp 127.0.0.1:1: connect: connection refused", "nothing listens at endpoint")
+	require.Equal(t, "odd", hinted(errors.New("odd")).Error())
+}
