@@ -1,0 +1,139 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build !race
+
+// The race detector makes pools lose things, to find more.
+
+package stefgrpc
+
+import (
+	"context"
+	"io"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/encoding"
+	"google.golang.org/grpc/mem"
+	"google.golang.org/grpc/metadata"
+
+	"github.com/otelstef/stef/stef-go/otelstef"
+)
+
+// sink is a stream of gRPC that encodes what it is given, as gRPC does, and
+// frees it.
+type sink struct{ codec encoding.CodecV2 }
+
+func (s *sink) Header() (metadata.MD, error) { return nil, nil }
+func (s *sink) Trailer() metadata.MD         { return nil }
+func (s *sink) CloseSend() error             { return nil }
+func (s *sink) Context() context.Context     { return context.Background() }
+func (s *sink) RecvMsg(any) error            { return io.EOF }
+
+func (s *sink) SendMsg(m any) error {
+	data, err := s.codec.Marshal(m)
+	if err != nil {
+		return err
+	}
+	data.Free()
+	return nil
+}
+
+// TestAllocations: what a chunk costs beside gRPC's own cost.
+func TestAllocations(t *testing.T) {
+	f := func(n int, most float64) {
+		t.Helper()
+		config, err := newClientConfig(nil)
+		require.NoError(t, err)
+		s := newStream(&sink{Codec()}, otelstef.MetricsSchema(), agreement{}, &config)
+		answer := serverMessage{response: new(Response)}
+		chunk := make([]byte, n)
+		id := uint64(0)
+		got := testing.AllocsPerRun(200, func() {
+			id++
+			if _, err := s.WriteRecords(chunk, id); err != nil {
+				t.Fatal(err)
+			}
+			answer.response.Acked = id
+			if err := s.respond(&answer); err != nil {
+				t.Fatal(err)
+			}
+		})
+		require.LessOrEqual(t, got, most, "a chunk of %d bytes", n)
+	}
+	// The slice of buffers and, where it is too small for a pool, the buffer.
+	f(500, 3)
+	f(5_000, 1)
+	f(60_000, 1)
+	f(1_000_000, 1)
+}
+
+// TestAllocationsOfMessages are those of the codec alone.
+func TestAllocationsOfMessages(t *testing.T) {
+	c := Codec()
+	f := func(most float64, m any) {
+		t.Helper()
+		require.LessOrEqual(t, testing.AllocsPerRun(200, func() {
+			data, err := c.Marshal(m)
+			if err != nil {
+				t.Fatal(err)
+			}
+			data.Free()
+		}), most)
+	}
+	f(1, &clientMessage{bytes: make([]byte, 100_000), endOfChunk: true})
+	f(3, &serverMessage{response: &Response{Acked: 1 << 40}})
+
+	data, err := c.Marshal(&clientMessage{bytes: make([]byte, 100_000), endOfChunk: true})
+	require.NoError(t, err)
+	var in clientMessage
+	require.LessOrEqual(t, testing.AllocsPerRun(200, func() {
+		if err := c.Unmarshal(data, &in); err != nil {
+			t.Fatal(err)
+		}
+		in.free()
+	}), 2.0)
+	ack, err := c.Marshal(&serverMessage{response: &Response{Acked: 1 << 40}})
+	require.NoError(t, err)
+	var answer serverMessage
+	require.LessOrEqual(t, testing.AllocsPerRun(200, func() {
+		if err := c.Unmarshal(ack, &answer); err != nil {
+			t.Fatal(err)
+		}
+	}), 2.0)
+}
+
+var marshaled mem.BufferSlice
+
+func BenchmarkMarshalChunk(b *testing.B) {
+	for _, n := range []int{200, 20_000, 1_000_000} {
+		b.Run(byteCount(n), func(b *testing.B) {
+			c := Codec()
+			m := &clientMessage{bytes: make([]byte, n), endOfChunk: true}
+			b.SetBytes(int64(n))
+			b.ReportAllocs()
+			for b.Loop() {
+				data, err := c.Marshal(m)
+				if err != nil {
+					b.Fatal(err)
+				}
+				marshaled = data
+				data.Free()
+			}
+		})
+	}
+}
+
+func byteCount(n int) string {
+	switch {
+	case n >= 1_000_000:
+		return "bytes=1M"
+	case n >= 10_000:
+		return "bytes=20k"
+	default:
+		return "bytes=200"
+	}
+}
+
+var _ grpc.ClientStream = (*sink)(nil)
