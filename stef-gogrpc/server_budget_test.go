@@ -80,6 +80,21 @@ func TestBudgetLetsOthersInWhenOneGivesUp(t *testing.T) {
 	})
 }
 
+// A claim may be granted at the moment its stream ends.
+func TestBudgetTakesBackWhatIsGranted(t *testing.T) {
+	b := &budget{max: 10, used: 10}
+	late, next := &claim{7, make(chan struct{})}, &claim{8, make(chan struct{})}
+	b.queue = []*claim{late, next}
+	b.give(10)
+	<-late.granted
+	b.withdraw(late)
+	<-next.granted
+	b.withdraw(next)
+	used, waiting := b.state()
+	require.Zero(t, used)
+	require.Zero(t, waiting)
+}
+
 // However claims, grants and cancellations fall together, the bound holds and
 // nothing leaks.
 func TestBudgetUnderLoad(t *testing.T) {

@@ -103,23 +103,16 @@ func (r *responder) fire() {
 	}
 }
 
-// run sends one response, or all there are once the responder is closed.
+// run sends one response.
 func (r *responder) run() {
 	defer r.done()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for r.err == nil {
-		response, ok := r.ledger.take()
-		if !ok {
-			break
-		}
+	if response, ok := r.ledger.take(); ok {
 		r.mu.Unlock()
 		err := r.send(response)
 		r.mu.Lock()
 		r.last, r.err = time.Now(), err
-		if !r.closed {
-			break
-		}
 	}
 	r.state = respondIdle
 	r.settle()

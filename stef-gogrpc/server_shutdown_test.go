@@ -218,6 +218,17 @@ func TestMaxStreamLifetime(t *testing.T) {
 		time.Sleep(time.Minute - 1)
 		p.halfClose()
 	})
+	f("between the headers", codes.OK, "STEF", func(got *string) HandlerFunc {
+		return func(s *ServerStream) error {
+			p := make([]byte, 100)
+			n, err := io.ReadFull(s, p)
+			*got = string(p[:n])
+			return &stef.FormatError{Err: fmt.Errorf("%w: %w", stef.ErrCorrupt, err)}
+		}
+	}, func(p *scripted) {
+		p.data(true, "STEF")
+		time.Sleep(time.Minute)
+	})
 	f("a handler that fails", codes.Unavailable, "", reading(errorf(KindUnavailable, "full")), func(p *scripted) {
 		time.Sleep(time.Minute)
 	})
