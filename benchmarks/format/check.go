@@ -1,0 +1,133 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package format
+
+import (
+	"fmt"
+
+	"github.com/otelstef/stef/benchmarks/dataset"
+	"github.com/otelstef/stef/internal/otlpfile"
+	"github.com/otelstef/stef/internal/teltest/canon"
+)
+
+// Check sends batches through a format and a compression and compares what
+// comes back with want, item by item. It takes the native way, too, and
+// compares its number of items.
+func Check(f Format, c Compression, batches []otlpfile.Batch, want *canon.Items) error {
+	if len(batches) == 0 {
+		return nil
+	}
+	signal := batches[0].Signal
+	stream, err := NewStream(f, c, signal)
+	if err != nil {
+		return err
+	}
+	defer stream.Close()
+	natives, err := NewStream(f, c, signal)
+	if err != nil {
+		return err
+	}
+	defer natives.Close()
+	var got []otlpfile.Batch
+	for i, b := range batches {
+		back, err := stream.Trip(b)
+		if err != nil {
+			return fmt.Errorf("%s, %s, batch %d: %w", f.Name(), c, i, err)
+		}
+		got = append(got, back)
+		items, err := natives.nativeTrip(b)
+		if err != nil {
+			return fmt.Errorf("%s, %s, batch %d, native: %w", f.Name(), c, i, err)
+		}
+		if items != b.Items() {
+			return fmt.Errorf("%s, %s, batch %d, native: %d items of %d", f.Name(), c, i, items, b.Items())
+		}
+	}
+	if diff := canon.Diff(want, dataset.Items(signal, got)); diff != "" {
+		return fmt.Errorf("%s, %s: what came back differs: %s", f.Name(), c, diff)
+	}
+	return nil
+}
+
+// Stream is both ends of a stream, with compression.
+type Stream struct {
+	Enc    Encoder
+	Dec    Decoder
+	Pack   Compressor
+	Unpack Decompressor
+}
+
+// NewStream begins a stream.
+func NewStream(f Format, c Compression, signal otlpfile.Signal) (*Stream, error) {
+	enc, err := f.NewEncoder(signal, c == Own)
+	if err != nil {
+		return nil, err
+	}
+	dec, err := f.NewDecoder(signal, c == Own)
+	if err != nil {
+		return nil, err
+	}
+	pack, err := c.NewCompressor()
+	if err != nil {
+		return nil, err
+	}
+	unpack, err := c.NewDecompressor()
+	if err != nil {
+		return nil, err
+	}
+	return &Stream{enc, dec, pack, unpack}, nil
+}
+
+// Close frees the memory of both ends.
+func (s *Stream) Close() {
+	s.Enc.Close()
+	s.Dec.Close()
+}
+
+// Send returns what is sent for a batch.
+func (s *Stream) Send(b otlpfile.Batch) ([]byte, error) {
+	message, err := s.Enc.Encode(b)
+	if err != nil {
+		return nil, err
+	}
+	return s.Pack.Compress(message)
+}
+
+// SendNative is Send for a prepared batch.
+func (s *Stream) SendNative(n Native) ([]byte, error) {
+	message, err := s.Enc.EncodeNative(n)
+	if err != nil {
+		return nil, err
+	}
+	return s.Pack.Compress(message)
+}
+
+// Trip sends a batch and receives it.
+func (s *Stream) Trip(b otlpfile.Batch) (back otlpfile.Batch, err error) {
+	packed, err := s.Send(b)
+	if err != nil {
+		return back, err
+	}
+	message, err := s.Unpack.Decompress(packed)
+	if err != nil {
+		return back, err
+	}
+	return s.Dec.Decode(message)
+}
+
+func (s *Stream) nativeTrip(b otlpfile.Batch) (int, error) {
+	n, err := s.Enc.Prepare(b)
+	if err != nil {
+		return 0, err
+	}
+	packed, err := s.SendNative(n)
+	if err != nil {
+		return 0, err
+	}
+	message, err := s.Unpack.Decompress(packed)
+	if err != nil {
+		return 0, err
+	}
+	return s.Dec.DecodeNative(message)
+}

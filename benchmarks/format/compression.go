@@ -1,0 +1,180 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package format
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+)
+
+// Compression is how messages are compressed, by the same code for all formats.
+type Compression string
+
+// None, Gzip and Zstd are what gRPC and HTTP offer: each message by itself.
+// ZstdStream keeps one zstd context from message to message and ends a block
+// with each; no transport of OTLP does this, and it shows how much of a
+// streaming format's gain the context is; the size of the message goes before
+// it. Own is the compression of the format.
+const (
+	None       Compression = "none"
+	Gzip       Compression = "gzip"
+	Zstd       Compression = "zstd"
+	ZstdStream Compression = "zstd-stream"
+	Own        Compression = "own"
+)
+
+// Compressions returns what a format can be combined with.
+func Compressions(f Format) []Compression {
+	all := []Compression{None, Gzip, Zstd, ZstdStream}
+	if f.Own() != "" {
+		all = append(all, Own)
+	}
+	return all
+}
+
+// Describe says what each compression is.
+func Describe() string {
+	return "none; gzip (level 6) and zstd (SpeedDefault) each message by itself, as gRPC and HTTP do; zstd-stream: one zstd context over " +
+		"all messages, a flush after each; own: the compression of the format (STEF: a zstd context over the stream, default level and " +
+		"window; Parquet: zstd per page; Arrow: zstd per buffer). All by github.com/klauspost/compress, one goroutine."
+}
+
+// Compressor compresses the messages of one stream. Its result is valid until
+// the next call.
+type Compressor interface {
+	Compress(message []byte) ([]byte, error)
+}
+
+// Decompressor is the other end.
+type Decompressor interface {
+	Decompress(packed []byte) ([]byte, error)
+}
+
+// NewCompressor begins a stream.
+func (c Compression) NewCompressor() (Compressor, error) {
+	switch c {
+	case None, Own:
+		return same{}, nil
+	case Gzip:
+		return &gzipEnd{w: gzip.NewWriter(nil)}, nil
+	case Zstd:
+		enc, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
+		return &zstdEnd{enc: enc}, err
+	case ZstdStream:
+		z := &zstdStreamWriter{}
+		enc, err := zstd.NewWriter(&z.out, zstd.WithEncoderConcurrency(1))
+		z.enc = enc
+		return z, err
+	}
+	return nil, fmt.Errorf("format: compression %q", c)
+}
+
+// NewDecompressor begins to read a stream.
+func (c Compression) NewDecompressor() (Decompressor, error) {
+	switch c {
+	case None, Own:
+		return same{}, nil
+	case Gzip:
+		return &gzipEnd{}, nil
+	case Zstd:
+		dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1))
+		return &zstdEnd{dec: dec}, err
+	case ZstdStream:
+		return &zstdStreamReader{}, nil
+	}
+	return nil, fmt.Errorf("format: compression %q", c)
+}
+
+type same struct{}
+
+func (same) Compress(message []byte) ([]byte, error)  { return message, nil }
+func (same) Decompress(packed []byte) ([]byte, error) { return packed, nil }
+
+type gzipEnd struct {
+	w   *gzip.Writer
+	r   gzip.Reader
+	out bytes.Buffer
+}
+
+func (g *gzipEnd) Compress(message []byte) ([]byte, error) {
+	g.out.Reset()
+	g.w.Reset(&g.out)
+	if _, err := g.w.Write(message); err != nil {
+		return nil, err
+	}
+	err := g.w.Close()
+	return g.out.Bytes(), err
+}
+
+func (g *gzipEnd) Decompress(packed []byte) ([]byte, error) {
+	g.out.Reset()
+	if err := g.r.Reset(bytes.NewReader(packed)); err != nil {
+		return nil, err
+	}
+	_, err := g.out.ReadFrom(&g.r)
+	return g.out.Bytes(), err
+}
+
+type zstdEnd struct {
+	enc *zstd.Encoder
+	dec *zstd.Decoder
+	out []byte
+}
+
+func (z *zstdEnd) Compress(message []byte) ([]byte, error) {
+	z.out = z.enc.EncodeAll(message, z.out[:0])
+	return z.out, nil
+}
+
+func (z *zstdEnd) Decompress(packed []byte) (_ []byte, err error) {
+	z.out, err = z.dec.DecodeAll(packed, z.out[:0])
+	return z.out, err
+}
+
+type zstdStreamWriter struct {
+	enc *zstd.Encoder
+	out bytes.Buffer
+}
+
+func (z *zstdStreamWriter) Compress(message []byte) ([]byte, error) {
+	z.out.Reset()
+	var head [binary.MaxVarintLen64]byte
+	z.out.Write(head[:binary.PutUvarint(head[:], uint64(len(message)))])
+	if _, err := z.enc.Write(message); err != nil {
+		return nil, err
+	}
+	err := z.enc.Flush()
+	return z.out.Bytes(), err
+}
+
+type zstdStreamReader struct {
+	dec *zstd.Decoder
+	in  bytes.Buffer
+	out []byte
+}
+
+func (z *zstdStreamReader) Decompress(packed []byte) ([]byte, error) {
+	size, n := binary.Uvarint(packed)
+	if n <= 0 {
+		return nil, io.ErrUnexpectedEOF
+	}
+	z.in.Write(packed[n:])
+	if z.dec == nil {
+		// The decoder would take a *bytes.Buffer to be complete.
+		dec, err := zstd.NewReader(struct{ io.Reader }{&z.in}, zstd.WithDecoderConcurrency(1))
+		if err != nil {
+			return nil, err
+		}
+		z.dec = dec
+	}
+	z.out = slices.Grow(z.out[:0], int(size))[:size]
+	_, err := io.ReadFull(z.dec, z.out)
+	return z.out, err
+}

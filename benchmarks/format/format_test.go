@@ -1,0 +1,80 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package format
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/otelstef/stef/benchmarks/dataset"
+	"github.com/otelstef/stef/internal/otlpfile"
+)
+
+// TestFormats proves on the bundled recordings that every format carries all
+// data, with and without its own compression, in several batches of a stream.
+func TestFormats(t *testing.T) {
+	for _, ref := range dataset.Bundled() {
+		set := ref.Load(t)
+		batches := set.Batches(1000)
+		want := dataset.Items(set.Signal, set.Parts)
+		for _, f := range All() {
+			for _, c := range []Compression{None, Own} {
+				t.Run(ref.Title()+"/"+f.Name()+"/"+string(c), func(t *testing.T) {
+					require.NoError(t, Check(f, c, batches, want))
+				})
+			}
+		}
+	}
+}
+
+func TestCompressions(t *testing.T) {
+	set := dataset.Bundled()[0].Load(t)
+	want := dataset.Items(set.Signal, set.Parts)
+	for _, f := range []Format{OTLP(), STEF(Sorted), Arrow()} {
+		for _, c := range Compressions(f) {
+			t.Run(f.Name()+"/"+string(c), func(t *testing.T) {
+				require.NoError(t, Check(f, c, set.Parts, want))
+			})
+		}
+	}
+}
+
+// TestCheckBites proves that a difference is found.
+func TestCheckBites(t *testing.T) {
+	for _, ref := range dataset.Bundled() {
+		set := ref.Load(t)
+		want := dataset.Items(set.Signal, set.Parts)
+		require.Error(t, Check(OTLP(), None, set.Parts[:len(set.Parts)-1], want))
+		require.ErrorContains(t, Check(forgetful{OTLP()}, None, set.Parts, want), "differs")
+	}
+}
+
+// forgetful is a format that loses the last part of what it reads.
+type forgetful struct{ Format }
+
+func (f forgetful) NewDecoder(signal otlpfile.Signal, own bool) (Decoder, error) {
+	d, err := f.Format.NewDecoder(signal, own)
+	return &forgetfulDecoder{Decoder: d}, err
+}
+
+type forgetfulDecoder struct {
+	Decoder
+	n int
+}
+
+func (d *forgetfulDecoder) Decode(message []byte) (otlpfile.Batch, error) {
+	b, err := d.Decoder.Decode(message)
+	if d.n++; d.n == 7 {
+		b = dataset.New(b.Signal)
+	}
+	return b, err
+}
+
+func TestFind(t *testing.T) {
+	for _, f := range All() {
+		require.Equal(t, f, Find(f.Name()))
+	}
+	require.Nil(t, Find("COBOL"))
+}

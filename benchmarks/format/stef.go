@@ -1,0 +1,245 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package format
+
+import (
+	"bytes"
+	"errors"
+	"io"
+
+	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/otelstef/stef/benchmarks/dataset"
+	"github.com/otelstef/stef/internal/otlpfile"
+	stef "github.com/otelstef/stef/stef-go"
+	"github.com/otelstef/stef/stef-go/otelstef"
+	stefpdata "github.com/otelstef/stef/stef-pdata"
+)
+
+// STEF is one stream for all batches, in the full schema, a flush after each.
+func STEF(order Order) Format { return stefFormat{order} }
+
+type stefFormat struct{ order Order }
+
+func (f stefFormat) Name() string { return "STEF " + f.order.String() }
+
+func (f stefFormat) Setup() string {
+	return "stefpdata.WithMode(" + f.order.String() + "), full schema, all else as shipped; one stream, a flush after each batch"
+}
+
+func (stefFormat) Own() string {
+	return "zstd (level default, window 1 MiB), one context over the stream"
+}
+func (stefFormat) Drops() string { return "resources, scopes and metrics without items" }
+
+func (f stefFormat) mode() stefpdata.EncoderOption {
+	if f.order == Sorted {
+		return stefpdata.WithMode(stefpdata.Sorted)
+	}
+	return stefpdata.WithMode(stefpdata.Ordered)
+}
+
+func (f stefFormat) NewEncoder(signal otlpfile.Signal, own bool) (Encoder, error) {
+	var options []stef.WriterOption
+	if own {
+		options = append(options, stef.WithCompression(stef.Zstd))
+	}
+	out := new(bytes.Buffer)
+	switch signal {
+	case otlpfile.Metrics:
+		w, err := otelstef.NewMetricsWriter(out, options...)
+		if err != nil {
+			return nil, err
+		}
+		e := stefpdata.NewMetricsEncoder(w, f.mode())
+		return &stefEncoder[*metricGroups]{f: f, out: out, w: w, prepare: prepareMetrics,
+			encode: func(b otlpfile.Batch) error { return e.Encode(b.Metrics) },
+			write:  func(g *metricGroups) error { return g.write(w) }}, nil
+	case otlpfile.Traces:
+		w, err := otelstef.NewSpansWriter(out, options...)
+		if err != nil {
+			return nil, err
+		}
+		e := stefpdata.NewTracesEncoder(w, f.mode())
+		return &stefEncoder[[]*otelstef.Spans]{f: f, out: out, w: w, prepare: prepareSpans,
+			encode: func(b otlpfile.Batch) error { return e.Encode(b.Traces) },
+			write:  func(records []*otelstef.Spans) error { return writeSpans(w, records) }}, nil
+	case otlpfile.Logs:
+		w, err := otelstef.NewLogsWriter(out, options...)
+		if err != nil {
+			return nil, err
+		}
+		e := stefpdata.NewLogsEncoder(w, f.mode())
+		return &stefEncoder[[]*otelstef.Logs]{f: f, out: out, w: w, prepare: prepareLogs,
+			encode: func(b otlpfile.Batch) error { return e.Encode(b.Logs) },
+			write:  func(records []*otelstef.Logs) error { return writeLogs(w, records) }}, nil
+	default:
+		return nil, dataset.ErrSignal
+	}
+}
+
+// stefEncoder writes a stream with native values of type N.
+type stefEncoder[N any] struct {
+	f   stefFormat
+	out *bytes.Buffer
+	w   interface {
+		Flush() error
+		Close() error
+	}
+	encode  func(otlpfile.Batch) error
+	prepare func(stream []byte) (N, error)
+	write   func(N) error
+	// sent is set when out holds a message that was handed out. Before that it
+	// holds the headers, which go out with the first one.
+	sent bool
+}
+
+func (e *stefEncoder[N]) Encode(b otlpfile.Batch) ([]byte, error) {
+	e.begin()
+	return e.flush(e.encode(b))
+}
+
+func (e *stefEncoder[N]) EncodeNative(n Native) ([]byte, error) {
+	e.begin()
+	return e.flush(e.write(n.(N)))
+}
+
+func (e *stefEncoder[N]) begin() {
+	if e.sent {
+		e.out.Reset()
+	}
+	e.sent = true
+}
+
+func (e *stefEncoder[N]) flush(err error) ([]byte, error) {
+	if err == nil {
+		err = e.w.Flush()
+	}
+	return e.out.Bytes(), err
+}
+
+// Prepare takes the records from a stream of their own, the shortest way from
+// pdata to records.
+func (e *stefEncoder[N]) Prepare(b otlpfile.Batch) (Native, error) {
+	other, err := e.f.NewEncoder(b.Signal, false)
+	if err != nil {
+		return nil, err
+	}
+	defer other.Close()
+	stream, err := other.Encode(b)
+	if err != nil {
+		return nil, err
+	}
+	return e.prepare(stream)
+}
+
+// Close frees what a writer holds. The error is that of a buffer in memory.
+func (e *stefEncoder[N]) Close() { _ = e.w.Close() }
+
+func (f stefFormat) NewDecoder(signal otlpfile.Signal, _ bool) (Decoder, error) {
+	switch signal {
+	case otlpfile.Metrics:
+		return &stefDecoder[pmetric.Metrics]{signal: signal,
+			open: func(src io.Reader) (stefReader, func() (pmetric.Metrics, error), error) {
+				r, err := otelstef.NewMetricsReader(src)
+				if err != nil {
+					return nil, nil, err
+				}
+				return r, stefpdata.NewMetricsDecoder(r).Decode, nil
+			}, batch: otlpfile.MetricsBatch}, nil
+	case otlpfile.Traces:
+		return &stefDecoder[ptrace.Traces]{signal: signal,
+			open: func(src io.Reader) (stefReader, func() (ptrace.Traces, error), error) {
+				r, err := otelstef.NewSpansReader(src)
+				if err != nil {
+					return nil, nil, err
+				}
+				return r, stefpdata.NewTracesDecoder(r).Decode, nil
+			}, batch: otlpfile.TracesBatch}, nil
+	case otlpfile.Logs:
+		return &stefDecoder[plog.Logs]{signal: signal,
+			open: func(src io.Reader) (stefReader, func() (plog.Logs, error), error) {
+				r, err := otelstef.NewLogsReader(src)
+				if err != nil {
+					return nil, nil, err
+				}
+				return r, stefpdata.NewLogsDecoder(r).Decode, nil
+			}, batch: otlpfile.LogsBatch}, nil
+	default:
+		return nil, dataset.ErrSignal
+	}
+}
+
+// stefReader is what readers of all records have.
+type stefReader interface {
+	Next() bool
+	Err() error
+	Buffered() uint64
+	Stats() stef.ReaderStats
+	Close()
+}
+
+// stefDecoder reads a stream to pdata of type P. The reader is made with the
+// first message, as it reads the headers when it is made.
+type stefDecoder[P any] struct {
+	signal otlpfile.Signal
+	open   func(src io.Reader) (stefReader, func() (P, error), error)
+	batch  func(P) otlpfile.Batch
+	in     bytes.Buffer
+	fed    int64
+	r      stefReader
+	decode func() (P, error)
+}
+
+func (d *stefDecoder[P]) feed(message []byte) (err error) {
+	d.in.Write(message)
+	d.fed += int64(len(message))
+	if d.r == nil {
+		// Not a *bytes.Buffer, which the reader could take for the whole stream.
+		d.r, d.decode, err = d.open(struct{ io.Reader }{&d.in})
+	}
+	return err
+}
+
+// more says whether there is more in the messages that were fed.
+func (d *stefDecoder[P]) more() bool { return d.r.Buffered() > 0 || d.r.Stats().Bytes < d.fed }
+
+// Decode returns an empty batch for a message of nothing, which is what a batch
+// without items becomes.
+func (d *stefDecoder[P]) Decode(message []byte) (all otlpfile.Batch, err error) {
+	if err := d.feed(message); err != nil {
+		return all, err
+	}
+	all = dataset.New(d.signal)
+	for d.more() {
+		p, err := d.decode()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return all, err
+		}
+		dataset.MoveAll(all, d.batch(p))
+	}
+	return all, nil
+}
+
+func (d *stefDecoder[P]) DecodeNative(message []byte) (int, error) {
+	if err := d.feed(message); err != nil {
+		return 0, err
+	}
+	n := 0
+	for d.more() && d.r.Next() {
+		n++
+	}
+	return n, d.r.Err()
+}
+
+func (d *stefDecoder[P]) Close() {
+	if d.r != nil {
+		d.r.Close()
+	}
+}

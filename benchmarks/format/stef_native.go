@@ -1,0 +1,111 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package format
+
+import (
+	"bytes"
+
+	"github.com/otelstef/stef/stef-go/otelstef"
+)
+
+// metricGroups is what a program that works with records of metrics holds:
+// shared values, and points of one series after another.
+type metricGroups struct{ groups []*metricGroup }
+
+type metricGroup struct {
+	metric   *otelstef.Metric
+	resource *otelstef.Resource
+	scope    *otelstef.Scope
+	attrs    *otelstef.Attributes
+	points   []*otelstef.Point
+}
+
+func prepareMetrics(stream []byte) (*metricGroups, error) {
+	r, err := otelstef.NewMetricsReader(bytes.NewReader(stream))
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	all := &metricGroups{}
+	var g *metricGroup
+	for r.Next() {
+		rec := r.Record()
+		if g == nil || rec.Modified()&^otelstef.MetricsFieldPoint != 0 {
+			g = &metricGroup{metric: rec.Metric(), resource: rec.Resource(), scope: rec.Scope(), attrs: otelstef.NewAttributes()}
+			g.attrs.CopyFrom(rec.Attributes())
+			all.groups = append(all.groups, g)
+		}
+		p := otelstef.NewPoint()
+		p.CopyFrom(rec.Point())
+		g.points = append(g.points, p)
+	}
+	return all, r.Err()
+}
+
+func (all *metricGroups) write(w *otelstef.MetricsWriter) error {
+	rec := w.Record()
+	for _, g := range all.groups {
+		rec.SetMetric(g.metric)
+		rec.SetResource(g.resource)
+		rec.SetScope(g.scope)
+		rec.Attributes().CopyFrom(g.attrs)
+		for _, p := range g.points {
+			rec.Point().CopyFrom(p)
+			if err := w.Write(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func prepareSpans(stream []byte) ([]*otelstef.Spans, error) {
+	r, err := otelstef.NewSpansReader(bytes.NewReader(stream))
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	var records []*otelstef.Spans
+	for r.Next() {
+		rec := otelstef.NewSpans()
+		rec.CopyFrom(r.Record())
+		records = append(records, rec)
+	}
+	return records, r.Err()
+}
+
+func writeSpans(w *otelstef.SpansWriter, records []*otelstef.Spans) error {
+	for _, rec := range records {
+		w.Record().CopyFrom(rec)
+		if err := w.Write(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func prepareLogs(stream []byte) ([]*otelstef.Logs, error) {
+	r, err := otelstef.NewLogsReader(bytes.NewReader(stream))
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	var records []*otelstef.Logs
+	for r.Next() {
+		rec := otelstef.NewLogs()
+		rec.CopyFrom(r.Record())
+		records = append(records, rec)
+	}
+	return records, r.Err()
+}
+
+func writeLogs(w *otelstef.LogsWriter, records []*otelstef.Logs) error {
+	for _, rec := range records {
+		w.Record().CopyFrom(rec)
+		if err := w.Write(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
