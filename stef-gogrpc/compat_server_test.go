@@ -349,7 +349,7 @@ func TestCompatServerEnds(t *testing.T) {
 		stefgrpc.KindProtocol, codes.Internal, 1, ack(1), ack(7))
 	f("capabilities twice", nil, stefgrpc.KindProtocol, codes.Internal, 1, ack(1),
 		capabilitiesMessage(noLimit, publishedWire("Metrics")))
-	f("a damaged message", nil, stefgrpc.KindUnknown, codes.Internal, 1, ack(1), fromHex(t, "1207"))
+	f("a damaged message", nil, stefgrpc.KindProtocol, codes.Internal, 1, ack(1), fromHex(t, "1207"))
 }
 
 // A receiver that forgets the acknowledgement of the last records, as one of the

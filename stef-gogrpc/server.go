@@ -166,8 +166,8 @@ func (s *Server) serveStream(stream grpc.ServerStream) error {
 		return err
 	}
 	err = st.run()
-	st.finish()
-	return st.status(err)
+	told := st.finish()
+	return st.status(err, told)
 }
 
 // admit makes the stream, if there may be another one.
@@ -208,9 +208,10 @@ const cancelGrace = time.Second
 // Shutdown ends all streams in order: no new ones are taken; each handler reads
 // on to the end of the chunk it is in and then io.EOF, may acknowledge until it
 // returns, and its client is told to open the stream anew elsewhere. Streams
-// that are not at their end when ctx is are cancelled, and what they had not
-// acknowledged will be sent again by their clients; then Shutdown returns the
-// error of ctx. It returns when all handlers have, unless one does not return
+// that are not at their end when ctx is are cancelled: they end with UNAVAILABLE
+// without a reason, and what they had not acknowledged may be sent again by
+// their clients although it was delivered; then Shutdown returns the error of
+// ctx. It returns when all handlers have, unless one does not return
 // within a second after it was cancelled.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.mu.Lock()

@@ -56,6 +56,13 @@ func (r *responder) acked() uint64 {
 	return r.ledger.acked()
 }
 
+// told says whether everything has been sent.
+func (r *responder) told() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.state == respondIdle && r.err == nil && !r.ledger.pending()
+}
+
 // maxUntold bounds what a responder remembers for a client that does not read
 // what it is told.
 const maxUntold = 1 << 16

@@ -141,7 +141,7 @@ func TestServerClientThatReadsNothing(t *testing.T) {
 		synctest.Wait()
 		require.Empty(t, a.peer.end)
 		time.Sleep(time.Millisecond)
-		requireStatus(t, a.peer.status(t), codes.OK, "")
+		requireStatus(t, a.peer.status(t), codes.Unavailable, "")
 		require.Equal(t, finalResponses, time.Since(start))
 	})
 	synctest.Test(t, func(t *testing.T) { // and then goes away

@@ -72,7 +72,11 @@ const busyDelay = time.Second
 var (
 	errReconnect = reasonStatus(codes.Unavailable, "the server is ending, open the stream anew", ReasonReconnect, 0)
 	errBusy      = reasonStatus(codes.Unavailable, "the server has as many streams as it takes", ReasonBusy, busyDelay)
-	errPanicked  = status.Error(codes.Internal, "the handler of the server panicked")
+	// What was delivered and not acknowledged when these end a stream may come
+	// again, so they do not claim to be an end in order.
+	errCutShort = status.Error(codes.Unavailable, "the server ended before the stream did")
+	errUntold   = status.Error(codes.Unavailable, "the client did not take its last acknowledgements in time")
+	errPanicked = status.Error(codes.Internal, "the handler of the server panicked")
 )
 
 func errUnknownRoot(name string) error {
@@ -116,25 +120,26 @@ const (
 	stopShutdown            // the server ends
 )
 
-// status returns the status of the stream after its handler returned err.
-func (s *ServerStream) status(err error) error {
+// status returns the status of the stream after its handler returned err. told
+// says whether the client could be told all that was acknowledged.
+func (s *ServerStream) status(err error, told bool) error {
 	// A reader that was stopped behind a chunk takes that as a clean end if the
 	// chunk was a frame, and as a cut in any other case, such as between the
 	// headers. Neither is the client's fault.
-	harmless := err == nil || errors.Is(err, io.ErrUnexpectedEOF)
+	stopped := s.stopped != stopNone && errors.Is(err, io.ErrUnexpectedEOF)
 	switch {
-	case s.stopped == stopShutdown && harmless:
-		return errReconnect
-	case s.stopped == stopLifetime && harmless:
-		return nil
+	case s.killed() && (err == nil || stopped || errors.Is(err, context.Canceled)):
+		return errCutShort
 	case err == nil && s.readErr != nil && s.readErr != io.EOF:
 		// The handler may not care how the stream ended, but the client has to
 		// learn it.
 		return statusOf(s.readErr)
-	case err == nil && s.killed():
-		return errReconnect
-	case s.killed() && errors.Is(err, context.Canceled):
+	case err != nil && !stopped:
+		return statusOf(err)
+	case !told:
+		return errUntold
+	case s.stopped == stopShutdown:
 		return errReconnect
 	}
-	return statusOf(err)
+	return nil
 }

@@ -164,7 +164,7 @@ func (s *ServerStream) killed() bool { return context.Cause(s.ctx) == errKilled 
 
 func (s *ServerStream) ctxError() error {
 	if s.killed() {
-		return FromStatus(errReconnect)
+		return FromStatus(errCutShort)
 	}
 	return FromStatus(s.ctx.Err())
 }
@@ -213,7 +213,7 @@ func (s *ServerStream) handshake() (*servedRoot, error) {
 	err := s.next()
 	switch {
 	case s.stopped != stopNone:
-		return nil, s.status(nil)
+		return nil, s.status(nil, true)
 	case err == io.EOF:
 		return nil, statusOf(invalid("the stream ends without a first message"))
 	case err != nil:
@@ -242,9 +242,9 @@ func (s *ServerStream) run() (err error) {
 	return s.root.handler.ServeSTEF(s)
 }
 
-// finish sends the last responses. Before it returns nothing else may end the
-// stream, or they are lost.
-func (s *ServerStream) finish() {
+// finish sends the last responses, and says whether that was possible. Before it
+// returns nothing else may end the stream, or they are lost.
+func (s *ServerStream) finish() (told bool) {
 	ended := s.responses.close()
 	timeout := time.NewTimer(finalResponses)
 	defer timeout.Stop()
@@ -253,6 +253,7 @@ func (s *ServerStream) finish() {
 	case <-s.ctx.Done():
 	case <-timeout.C:
 	}
+	return s.responses.told()
 }
 
 // release gives back what the handler's side holds, and makes receive end.
