@@ -118,7 +118,7 @@ func (s *Session[B]) best() *lane[B] {
 // hopeless returns why batches are not to wait for a stream, nil if they are.
 func (s *Session[B]) hopeless() *Error {
 	switch {
-	case s.forced, s.closing && s.live == 0:
+	case s.closing && s.live == 0:
 		return shutDown()
 	case s.live == 0:
 		return s.refused
@@ -186,7 +186,7 @@ func (s *Session[B]) orphan(l *lane[B], j *job[B], out *outbox[B]) {
 	}
 	sent := j.first <= l.endSent
 	again := (l.inOrder || !sent) && a.acknowledged == 0 && a.bad == 0 && !j.moved
-	if again && !j.gaveUp && j.ctx.Err() == nil && s.hopeless() == nil {
+	if again && j.ctx.Err() == nil && s.hopeless() == nil {
 		j.moved = true
 		j.sent = j.sent || sent
 		s.counters.Redispatched++

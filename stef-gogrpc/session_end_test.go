@@ -146,11 +146,12 @@ func TestSessionInOrderEnd(t *testing.T) {
 			r.config.FlushInterval = 0
 			r.start()
 			time.Sleep(time.Minute)
-			a, b, c := r.send(load{id: 1}), r.send(load{id: 2}), r.send(load{id: 3})
-			r.stream(0).respond(15)
+			a, b, c, d := r.send(load{id: 1}), r.send(load{id: 2}), r.send(load{id: 3}), r.send(load{id: 4})
+			r.stream(0).respond(15, IDRange{40, 40})
 			r.stream(0).end(end)
 			a.ok()
 			require.EqualValues(t, 5, b.unsent(KindOf(end)).Acknowledged, "sent in part: for the caller to decide")
+			require.Equal(t, []IDRange{{10, 10}}, d.unsent(KindOf(end)).Rejected, "bad in part")
 			c.waits()
 			require.Equal(t, []string{"to 10: 3"}, frames(r.stream(1)), "opened at once")
 			require.EqualValues(t, 1, r.session.State().Closed[CloseByServer])
@@ -312,6 +313,35 @@ func TestSessionBackoff(t *testing.T) {
 		require.Len(t, r.attemptList(), 12)
 		r.stop()
 	})
+	bubble(t, "is forgotten after a replacement", func(t *testing.T, r *rig) {
+		r.config.MaxLifetime = time.Minute
+		r.onOpen = func(_ context.Context, n int, _ *fakeStream) error {
+			if n < 5 || n == 7 {
+				return lost
+			}
+			return nil
+		}
+		r.start()
+		time.Sleep(3 * time.Minute)
+		synctest.Wait()
+		list := r.attemptList()
+		require.Len(t, list, 9)
+		require.Equal(t, 100*ms, list[8]-list[7])
+		r.stop()
+	})
+	bubble(t, "is not cut short by a probe of before", func(t *testing.T, r *rig) {
+		r.start()
+		r.session.Probe()
+		time.Sleep(time.Minute)
+		r.stream(0).end(lost)
+		time.Sleep(99 * ms)
+		synctest.Wait()
+		require.Len(t, r.attemptList(), 1)
+		r.session.Probe()
+		synctest.Wait()
+		require.Len(t, r.attemptList(), 2)
+		r.stop()
+	})
 	bubble(t, "has jitter", func(t *testing.T, r *rig) {
 		r.config.Backoff.Jitter = 0.5
 		random := 0.0
@@ -368,6 +398,23 @@ func TestSessionRefused(t *testing.T) {
 			r.stop()
 		})
 	}
+	bubble(t, "and then not", func(t *testing.T, r *rig) {
+		r.config.Streams = 2
+		r.onOpen = func(_ context.Context, n int, _ *fakeStream) error {
+			if n == 1 {
+				time.Sleep(900 * time.Millisecond)
+			}
+			if n < 2 {
+				return errorf(KindUnimplemented, "no")
+			}
+			return nil
+		}
+		r.start()
+		time.Sleep(r.config.Probe)
+		synctest.Wait()
+		require.Equal(t, 2, r.session.State().Live, "what one has found out, the other need not wait for")
+		r.stop()
+	})
 	bubble(t, "and never asked again by itself", func(t *testing.T, r *rig) {
 		r.config.Probe = 0
 		r.config.Streams = 2

@@ -42,7 +42,6 @@ type lane[B any] struct {
 	bad      badRecords
 	turn     uint64    // when it was last given a batch, in batches of the session
 	quiet    time.Time // when it began to drain, or was last answered since
-	overdue  bool      // the watcher has closed the stream
 	endCause *Error    // once ended
 	inOrder  bool      // once ended: what is unacknowledged may be sent again
 	endSent  uint64    // once ended: ids up to here were sent, at least in part

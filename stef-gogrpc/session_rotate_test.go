@@ -124,6 +124,21 @@ func TestSessionRotation(t *testing.T) {
 		require.True(t, r.stream(0).over())
 		r.stop()
 	})
+	bubble(t, "of a stream that does not end after its last answer", func(t *testing.T, r *rig) {
+		r.config.MaxLifetime = 10 * time.Second
+		r.config.FlushInterval = 0
+		r.start()
+		time.Sleep(9 * time.Second)
+		a := r.send(load{})
+		r.stream(0).deafen()
+		time.Sleep(5 * time.Second)
+		r.stream(0).ackAll()
+		a.ok()
+		time.Sleep(r.config.DrainTimeout)
+		synctest.Wait()
+		require.True(t, r.stream(0).over())
+		r.stop()
+	})
 	bubble(t, "moves what waits for a stuck stream", func(t *testing.T, r *rig) {
 		r.config.MaxLifetime = 10 * time.Second
 		r.config.FlushInterval = 0
@@ -229,6 +244,17 @@ func TestSessionDispatch(t *testing.T) {
 		}
 		r.stop()
 		require.EqualValues(t, 8, r.session.State().Acknowledged)
+	})
+	bubble(t, "fewest batches of as many bytes", func(t *testing.T, r *rig) {
+		start(r, 2)
+		r.send(load{id: 1, bytes: 100})
+		r.send(load{id: 2, bytes: 50})
+		r.send(load{id: 3, bytes: 50})
+		r.stream(0).ackAll()
+		r.send(load{id: 4, bytes: 100})
+		r.send(load{id: 5})
+		require.Equal(t, []string{"to 10: 1", "to 20: 4", "to 30: 5"}, frames(r.stream(0)))
+		r.stop()
 	})
 	bubble(t, "in turns while idle", func(t *testing.T, r *rig) {
 		start(r, 3)

@@ -160,6 +160,7 @@ func TestSessionRejections(t *testing.T) {
 				require.Contains(t, e.Error(), "rejected")
 			}
 			require.Equal(t, sum, r.session.State().RejectedRecords)
+			require.Empty(t, r.session.lanes[0].bad.ids, "forgotten with the batches")
 			r.stop()
 		})
 	}
@@ -268,9 +269,10 @@ func TestSessionEncoderFails(t *testing.T) {
 		require.False(t, e.MaybeDelivered)
 		a.waits() // it can still be acknowledged
 		require.True(t, r.stream(0).halfClosed())
+		time.Sleep(time.Second)
+		require.Len(t, r.streamList(), 2)
 		r.stream(0).ackAll()
 		a.ok()
-		time.Sleep(time.Second)
 		c := r.send(load{id: 3})
 		r.stream(1).ackAll()
 		c.ok()
@@ -293,8 +295,9 @@ func TestSessionEncoderFails(t *testing.T) {
 		r.config.FlushInterval = 0
 		r.start()
 		a := r.send(load{id: 1})
-		b := r.send(load{id: 2, last: 3})
+		b := r.send(load{id: 2, last: 3, cut: true})
 		e := b.unsent(KindUnknown)
+		require.True(t, e.MaybeDelivered, "its first frame was sent")
 		require.ErrorContains(t, e, "went back from 10 to 3")
 		r.stream(0).ackAll()
 		a.ok()

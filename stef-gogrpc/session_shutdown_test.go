@@ -143,6 +143,7 @@ func TestSessionShutdown(t *testing.T) {
 		for _, x := range []*call{a, b, c, d} {
 			require.False(t, x.unsent(KindClosed).MaybeDelivered)
 		}
+		require.Zero(t, r.session.State().Redispatched)
 	})
 	bubble(t, "while a stream is replaced", func(t *testing.T, r *rig) {
 		r.config.MaxLifetime = 10 * time.Second

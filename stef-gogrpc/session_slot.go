@@ -98,10 +98,7 @@ func (t *slot[B]) begin() bool {
 // connect opens a stream and makes its writer.
 func (t *slot[B]) connect() (*lane[B], *Error) {
 	s := t.session
-	select {
-	case <-t.kick: // what it asked for is done now
-	default:
-	}
+	t.forgetKick() // what it asks for is done now
 	began := time.Now()
 	stream, err := s.open(s.opening)
 	if err != nil {
@@ -230,6 +227,7 @@ func (t *slot[B]) failed(err *Error) time.Duration {
 // is opened. Streams that a server ends in order are replaced at once.
 func (t *slot[B]) afterEnd(l *lane[B]) time.Duration {
 	s := t.session
+	t.forgetKick() // the stream was live then
 	s.mu.Lock()
 	cause, inOrder := l.endCause, l.inOrder
 	age := time.Since(l.opened)
@@ -238,6 +236,13 @@ func (t *slot[B]) afterEnd(l *lane[B]) time.Duration {
 		return 0
 	}
 	return t.retries.next(cause)
+}
+
+func (t *slot[B]) forgetKick() {
+	select {
+	case <-t.kick:
+	default:
+	}
 }
 
 // pause waits, for as long as it takes if wait is 0, and reports whether the

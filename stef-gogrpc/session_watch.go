@@ -41,21 +41,16 @@ func (l *lane[B]) untilOverdue() time.Duration {
 	defer l.session.mu.Unlock()
 	failed := l.state == laneDraining && l.reason == CloseLost
 	switch head := l.pending.head; {
-	case l.overdue:
-		return time.Hour
 	case head != nil && !failed:
 		wait := c.AckTimeout - time.Since(head.since)
-		if wait <= 0 {
-			l.overdue = true
+		if wait <= 0 && l.fault == nil {
 			l.reason = CloseAckTimeout
 			l.fault = &Error{Kind: KindUnavailable, Code: codes.DeadlineExceeded,
 				Err: fmt.Errorf("no acknowledgement for %v", c.AckTimeout)}
 		}
 		return wait
 	case l.state == laneDraining:
-		wait := c.DrainTimeout - time.Since(l.quiet)
-		l.overdue = wait <= 0
-		return wait
+		return c.DrainTimeout - time.Since(l.quiet)
 	}
 	return c.AckTimeout
 }

@@ -1,0 +1,86 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefgrpc
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestBadRecords(t *testing.T) {
+	// A batch with the records 11 to 20.
+	f := func(acked uint64, bad []IDRange, want answer) {
+		t.Helper()
+		var b badRecords
+		b.add(bad, 10)
+		require.Equal(t, want, b.answerTo(11, 20, acked))
+	}
+	f(0, nil, answer{})
+	f(10, nil, answer{})
+	f(11, nil, answer{acknowledged: 1})
+	f(19, nil, answer{acknowledged: 9})
+	f(20, nil, answer{acknowledged: 10, whole: true})
+	f(99, nil, answer{acknowledged: 10, whole: true})
+	f(0, []IDRange{{1, 99}}, answer{rejected: []IDRange{{1, 10}}, bad: 10, whole: true})
+	f(15, []IDRange{{11, 15}}, answer{acknowledged: 5, rejected: []IDRange{{1, 5}}, bad: 5})
+	f(15, []IDRange{{14, 20}}, answer{acknowledged: 5, rejected: []IDRange{{4, 10}}, bad: 7, whole: true})
+	f(15, []IDRange{{20, math.MaxUint64}, {12, 12}}, answer{acknowledged: 5, rejected: []IDRange{{2, 2}, {10, 10}}, bad: 2})
+
+	// The end of a batch that is being encoded is not known.
+	var b badRecords
+	b.add([]IDRange{{13, 14}}, 10)
+	require.Equal(t, answer{acknowledged: 4, rejected: []IDRange{{3, 4}}, bad: 2}, b.answerTo(11, 0, 14))
+
+	b.add([]IDRange{{16, 18}, {1, 5}}, 10)
+	require.EqualValues(t, 11, b.after(11))
+	require.EqualValues(t, 14, b.after(12))
+	require.EqualValues(t, 18, b.after(15))
+	require.EqualValues(t, 10, b.after(10))
+	b.forget(13)
+	require.Equal(t, idRanges{{14, 14}, {16, 18}}, b.ids)
+	b.forget(14)
+	b.forget(15)
+	require.Equal(t, idRanges{{16, 18}}, b.ids)
+	b.forget(math.MaxUint64)
+	require.Empty(t, b.ids)
+}
+
+func TestSessionConfig(t *testing.T) {
+	f := func(want string, change func(*SessionConfig)) {
+		t.Helper()
+		c := DefaultSessionConfig()
+		change(&c)
+		_, err := startSession[load](nil, nil, c)
+		require.ErrorContains(t, err, want)
+	}
+	f("Streams is 0", func(c *SessionConfig) { c.Streams = 0 })
+	f("Streams is 1025", func(c *SessionConfig) { c.Streams = 1025 })
+	f("MaxLifetime is -1ns", func(c *SessionConfig) { c.MaxLifetime = -1 })
+	f("Jitter is 1.5", func(c *SessionConfig) { c.Jitter = 1.5 })
+	f("Jitter is NaN", func(c *SessionConfig) { c.Jitter = math.NaN() })
+	f("FlushInterval", func(c *SessionConfig) { c.FlushInterval = -1 })
+	f("FlushBytes", func(c *SessionConfig) { c.FlushBytes = -1 })
+	f("MaxUnackedBatches", func(c *SessionConfig) { c.MaxUnackedBatches = 0 })
+	f("MaxUnackedBytes", func(c *SessionConfig) { c.MaxUnackedBytes = -1 })
+	f("AckTimeout", func(c *SessionConfig) { c.AckTimeout = 0 })
+	f("DrainTimeout", func(c *SessionConfig) { c.DrainTimeout = 0 })
+	f("Probe", func(c *SessionConfig) { c.Probe = -1 })
+	f("Backoff.Initial", func(c *SessionConfig) { c.Backoff.Initial = 0 })
+	f("Backoff.Max is 1ms, at least 100ms", func(c *SessionConfig) { c.Backoff.Max = time.Millisecond })
+	f("Backoff.Multiplier", func(c *SessionConfig) { c.Backoff.Multiplier = 0.5 })
+	f("Backoff.Jitter", func(c *SessionConfig) { c.Backoff.Jitter = 2 })
+	c := DefaultSessionConfig()
+	require.NoError(t, c.Validate())
+}
+
+func TestSessionNames(t *testing.T) {
+	require.Equal(t, "handed back", EventHandedBack.String())
+	require.Equal(t, "event 0", EventType(0).String())
+	require.Equal(t, "event 99", EventType(99).String())
+	require.Equal(t, "ack timeout", CloseAckTimeout.String())
+	require.Equal(t, "close reason 99", CloseReason(99).String())
+}
