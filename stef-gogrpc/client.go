@@ -101,6 +101,8 @@ func (c *Client) shake(ctx context.Context, root *schema.Struct) (*Stream, error
 		return nil, errorf(KindProtocol, "the server ended the stream without an answer")
 	case err != nil:
 		return nil, FromStatus(err)
+	case answer.damaged != nil:
+		return nil, errorf(KindProtocol, "the server's first answer: %w", answer.damaged)
 	case answer.capabilities == nil:
 		return nil, errorf(KindProtocol, "the server's first answer is something else than its capabilities")
 	}

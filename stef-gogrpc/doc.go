@@ -1,5 +1,89 @@
 // Copyright The Otel/STEF Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package stefgrpc carries STEF streams over gRPC.
+// Package stefgrpc carries STEF streams over gRPC: records go from a client to
+// a server, acknowledgements come back. It knows nothing of OpenTelemetry; the
+// records of any schema can be sent. Section 10 of stef-spec/specification.md
+// is the protocol.
+//
+// # Model
+//
+// A gRPC stream carries one STEF stream. The n-th record of it has the id n;
+// both ends count, and acknowledgements are ids.
+//
+//	client, err := stefgrpc.NewClient(conn)
+//	s, err := client.Open(ctx, otelstef.MetricsSchema())
+//	w, err := otelstef.NewMetricsWriter(s, s.WriterOptions()...)
+//	rec := w.Record()                           // fill it, w.Write(), and so on
+//	err = w.Flush()                             // now the records are on their way
+//	err = s.AwaitAll(ctx)                       // now they are acknowledged
+//	err = s.Drain(ctx)                          // the stream is over, all is well
+//
+// A Client opens streams on a connection, a Stream is the destination of one
+// STEF writer. Opening asks the server which schema it reads and how large its
+// dictionaries may get; Stream.WriterOptions tells the writer. A server with an
+// older schema gets the fields it knows, a newer one gets all there are, and
+// one with another schema altogether is an error of KindIncompatible.
+//
+// A Session is for senders that run for long. It keeps streams open, replaces
+// them from time to time so that load can move between servers, replaces broken
+// ones, and tells of each batch it is given how that ended. Most programs that
+// send want a Session; a Stream is what it is made of.
+//
+// A Server has a Handler per root and gives it each stream as an io.Reader with
+// methods to acknowledge and reject records.
+//
+// Addresses, TLS, credentials, interceptors, keepalive, load balancing and
+// compression by gRPC are all options of the caller's grpc.ClientConn and
+// grpc.Server; the examples show certificates of both ends and credentials per
+// stream. STEF has a compression of its own (stef.WithCompression); compression
+// by gRPC on top of it finds nothing to compress.
+//
+// # What is promised
+//
+// Delivery is at least once. A record that is acknowledged was accepted by the
+// server's handler, or reported bad: Stream.Rejected and OnResponse tell which.
+// When a stream ends before, nobody can know whether the records that are not
+// acknowledged arrived. To send them again is right, twice is possible, and
+// bad ones must be left out. Error.Retryable tells whether the peer would have
+// them at all.
+//
+// # Ownership
+//
+// A chunk that is given to Stream.WriteRecords is copied once, into buffers of
+// gRPC, and is the caller's again when the call returns. A server with Codec
+// keeps gRPC's buffers until the handler has read them, which is the second
+// copy.
+//
+// Connections, gRPC servers and contexts are the caller's. A Stream holds one
+// goroutine until it ends: by Close, by the server, or with the connection.
+//
+// # Limits
+//
+// What a client has sent and the server has not acknowledged is bounded by
+// WithMaxUnacked: at the bound, writes wait. A write also waits while the
+// server does not read, by gRPC's flow control. Both kinds of waiting end with
+// the stream, and with a context where one is given. What a server says is
+// bounded as well: by the receive limit of the connection, in what is remembered
+// (see Stream.Rejected), and in time (WithHandshakeTimeout).
+//
+// A server bounds the bytes of a chunk, of all chunks, the number of streams
+// and their dictionaries; see ServerOption.
+//
+// # Errors
+//
+// Every error that comes from the peer is an *Error. Its Kind says what to do,
+// its Code is the gRPC status, RetryDelay what the peer asked for. Waiting that
+// a context ended returns an error that wraps the context's.
+//
+// # How the package is built
+//
+//	ledger, ranges                 what each end knows about records; pure state
+//	message, message_…             the messages of the wire, by hand
+//	negotiate, split               schema and limits; chunks and messages
+//	client, stream, stream_end     the sending end of one stream
+//	server, server_…, handler      the receiving end
+//	session, session_…             the life of a sender
+//
+// testdata has conversations of the protocol as text, which the tests play.
 package stefgrpc

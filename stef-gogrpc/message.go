@@ -47,6 +47,9 @@ func (m *clientMessage) free() {
 type serverMessage struct {
 	capabilities *capabilities
 	response     *Response
+	// damaged is why a message that was received cannot be decoded. gRPC would
+	// make a status of it that does not tell who is to blame.
+	damaged error
 }
 
 // capabilities is STEFDestinationCapabilities.
@@ -109,7 +112,7 @@ func (c codec) Marshal(message any) (mem.BufferSlice, error) {
 }
 
 // Unmarshal implements encoding.CodecV2. What a *clientMessage held before is
-// not freed.
+// not freed. A *serverMessage never fails, see damaged.
 func (c codec) Unmarshal(data mem.BufferSlice, message any) error {
 	switch m := message.(type) {
 	case *clientMessage:
@@ -117,7 +120,8 @@ func (c codec) Unmarshal(data mem.BufferSlice, message any) error {
 		return m.decode(data)
 	case *serverMessage:
 		*m = serverMessage{}
-		return m.decode(data)
+		m.damaged = m.decode(data)
+		return nil
 	}
 	return c.others.Unmarshal(data, message)
 }

@@ -17,8 +17,8 @@ import (
 const maxGroups = protowire.DefaultRecursionLimit
 
 var (
-	errMessage = errors.New("stefgrpc: message is damaged")
-	errUTF8    = errors.New("stefgrpc: root_struct_name is no UTF-8")
+	errMessage = errors.New("message is damaged")
+	errUTF8    = errors.New("root_struct_name is no UTF-8")
 )
 
 // decode reads a message as protobuf does: unknown fields, and known ones of

@@ -236,14 +236,22 @@ func protobuf(t *testing.T, m proto.Message) []byte {
 
 // readers are the ways a message can come from the wire.
 var readers = map[string]func(*testing.T, []byte, proto.Message) error{
-	"codec":    func(t *testing.T, b []byte, m proto.Message) error { return Codec().Unmarshal(cut(b, nil), m) },
-	"bytewise": func(t *testing.T, b []byte, m proto.Message) error { return Codec().Unmarshal(cut(b, []byte{1}), m) },
+	"codec":    func(_ *testing.T, b []byte, m proto.Message) error { return decode(cut(b, nil), m) },
+	"bytewise": func(_ *testing.T, b []byte, m proto.Message) error { return decode(cut(b, []byte{1}), m) },
 	"uneven": func(t *testing.T, b []byte, m proto.Message) error {
-		return Codec().Unmarshal(cut(b, []byte{3, 0, 1}), m)
+		return decode(cut(b, []byte{3, 0, 1}), m)
 	},
 	"protobuf": func(t *testing.T, b []byte, m proto.Message) error {
 		return encoding.GetCodecV2("proto").Unmarshal(cut(b, nil), m)
 	},
+}
+
+func decode(data mem.BufferSlice, m proto.Message) error {
+	err := Codec().Unmarshal(data, m)
+	if m, ok := m.(*serverMessage); ok && err == nil {
+		return m.damaged
+	}
+	return err
 }
 
 // cut spreads bytes over buffers of the given lengths, again and again.
@@ -308,7 +316,7 @@ func FuzzClientMessage(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b, lengths []byte) {
 		var m, lib clientMessage
 		var peer stefpb.STEFClientMessage
-		err := Codec().Unmarshal(cut(b, lengths), &m)
+		err := decode(cut(b, lengths), &m)
 		want := proto.Unmarshal(b, &peer)
 		require.Equal(t, want == nil, err == nil, "%v, not %v", err, want)
 		require.Equal(t, want == nil, proto.Unmarshal(b, &lib) == nil)
@@ -335,7 +343,7 @@ func FuzzServerMessage(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b, lengths []byte) {
 		var m, lib serverMessage
 		var peer, back stefpb.STEFServerMessage
-		err := Codec().Unmarshal(cut(b, lengths), &m)
+		err := decode(cut(b, lengths), &m)
 		want := proto.Unmarshal(b, &peer)
 		require.Equal(t, want == nil, err == nil, "%v, not %v", err, want)
 		require.Equal(t, want == nil, proto.Unmarshal(b, &lib) == nil)

@@ -274,8 +274,12 @@ func (s *story) serve(verb string, words []string) {
 		s.server.say(ackOf(s.number(words[0]), bad...))
 	case "says": // a message without content
 		s.server.say(&stefpb.STEFServerMessage{})
+	case "stammers": // bytes that are no message
+		s.server.say([]byte{0x12, 0x7f})
 	case "ends": // code, retry delay, text
 		s.server.say(s.status(words))
+	case "leaves": // as servers of this package do
+		s.server.say(errReconnect)
 	case "stalls":
 		s.server.stall()
 	case "reads":

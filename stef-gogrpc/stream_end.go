@@ -30,6 +30,9 @@ func (s *Stream) receive() {
 
 // respond takes a message of the server.
 func (s *Stream) respond(m *serverMessage) error {
+	if m.damaged != nil {
+		return errorf(KindProtocol, "what the server has sent: %w", m.damaged)
+	}
 	if m.response == nil {
 		return errorf(KindProtocol, "the server has sent something else than a response")
 	}

@@ -1,0 +1,74 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefgrpc
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+)
+
+// BenchmarkMessageSize is behind DefaultMaxMessageBytes: chunks of 3.9 MB, as
+// full frames are, through a connection of the machine to itself, cut into
+// messages of different sizes.
+func BenchmarkMessageSize(b *testing.B) {
+	for _, size := range []int{16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20} {
+		b.Run(fmt.Sprintf("size=%dk", size>>10), func(b *testing.B) {
+			s := benchStream(b, WithMaxMessageSize(size))
+			chunk := make([]byte, 3_900_000)
+			b.SetBytes(int64(len(chunk)))
+			b.ReportAllocs()
+			id := uint64(0)
+			for b.Loop() {
+				id++
+				_, err := s.WriteRecords(chunk, id)
+				require.NoError(b, err)
+			}
+			require.NoError(b, s.AwaitAll(within(b)))
+		})
+	}
+}
+
+// benchStream is a stream to a server that drops what it gets.
+func benchStream(b *testing.B, options ...ClientOption) *Stream {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(b, err)
+	g := grpc.NewServer(grpc.ForceServerCodecV2(Codec()))
+	plainServer{drop}.register(g)
+	go func() { _ = g.Serve(listener) }()
+	b.Cleanup(g.Stop)
+	conn, err := grpc.NewClient(listener.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	require.NoError(b, err)
+	b.Cleanup(func() { conn.Close() })
+	return openMetrics(b, conn, options...)
+}
+
+func drop(stream grpc.ServerStream) error {
+	if err := welcome(stream); err != nil {
+		return err
+	}
+	for acked := uint64(0); ; {
+		var m clientMessage
+		if err := stream.RecvMsg(&m); err != nil {
+			if errors.Is(err, io.EOF) {
+				return nil
+			}
+			return err
+		}
+		end := m.endOfChunk
+		m.free()
+		if end {
+			acked++
+			if err := stream.SendMsg(&serverMessage{response: &Response{Acked: acked}}); err != nil {
+				return err
+			}
+		}
+	}
+}
