@@ -180,7 +180,6 @@ type sample struct {
 	name, root string
 	bytes      []byte
 	records    uint64
-	wire       schema.WireSchema // nil: not recorded in the stream
 }
 
 // ownSamples are the vectors of this repository.
