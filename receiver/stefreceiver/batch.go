@@ -53,7 +53,7 @@ func (s *stream[T]) hand(b batch[T]) {
 // take takes a batch to the pipeline and settles its records. It runs on a
 // goroutine of its own.
 func (s *stream[T]) take(b batch[T], begin time.Time) {
-	if s.failure.Load() != nil {
+	if failed := s.failure.Load(); failed != nil && failed.from < b.from {
 		s.refuse(s.ctx, s.obs.stef, formatSTEF, b.items, errEnding)
 		return
 	}
@@ -73,7 +73,7 @@ func (s *stream[T]) take(b batch[T], begin time.Time) {
 	}
 	why := refusalOf(err, s.shared.config.RetryAfter)
 	if !why.permanent {
-		s.fail(why.status)
+		s.fail(failure{b.from, why.status})
 		return
 	}
 	b.good(func(from, to uint64) {

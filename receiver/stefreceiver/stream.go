@@ -48,10 +48,10 @@ type stream[T any] struct {
 
 	slots    chan struct{} // of batches the pipeline may have at a time
 	running  sync.WaitGroup
-	failure  atomic.Pointer[status.Status] // why the stream ends before its end
-	unacked  atomic.Int64                  // records decoded and not settled
-	decoding bool                          // admitted, by held bytes
-	paused   bool                          // would be, but for a client that is slow
+	failure  atomic.Pointer[failure] // why the stream ends before its end
+	unacked  atomic.Int64            // records decoded and not settled
+	decoding bool                    // admitted, by held bytes
+	paused   bool                    // would be, but for a client that is slow
 	held     int64
 
 	begun   time.Time
@@ -59,6 +59,12 @@ type stream[T any] struct {
 	wire    int64
 	dict    int64
 	sizer   sizer
+}
+
+// failure is a batch that was refused for the moment.
+type failure struct {
+	from   uint64 // its first record
+	status *status.Status
 }
 
 func newStream[T any](p *pipe[T], t transport) *stream[T] {
@@ -86,7 +92,7 @@ func (s *stream[T]) serve() error {
 	err := s.decodeAll()
 	s.running.Wait()
 	if failure := s.failure.Load(); failure != nil {
-		err = failure.Err()
+		err = failure.status.Err()
 	}
 	s.meter.unacked(-s.unacked.Load())
 	s.meter.dictionaries(-s.dict, false)
@@ -220,8 +226,8 @@ func (s *stream[T]) count(change int64) {
 
 // fail ends the stream, after what was accepted of it has been acknowledged. It
 // is safe for concurrent use.
-func (s *stream[T]) fail(st *status.Status) {
-	if s.failure.CompareAndSwap(nil, st) {
+func (s *stream[T]) fail(why failure) {
+	if s.failure.CompareAndSwap(nil, &why) {
 		s.stop()
 		s.transport.StopReading()
 	}

@@ -1,0 +1,178 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefreceiver
+
+import (
+	"context"
+	"net"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/component/componenttest"
+	"go.opentelemetry.io/collector/confmap"
+	"go.opentelemetry.io/collector/confmap/confmaptest"
+	"go.opentelemetry.io/collector/consumer/consumertest"
+	"go.opentelemetry.io/collector/receiver/receivertest"
+
+	"github.com/otelstef/stef/receiver/stefreceiver/internal/metadata"
+)
+
+// load makes a configuration as the Collector does.
+func load(conf *confmap.Conf) (*Config, error) {
+	config := createDefaultConfig().(*Config)
+	if err := conf.Unmarshal(config); err != nil {
+		return nil, err
+	}
+	return config, confmap.Validate(config)
+}
+
+func loadFile(t *testing.T, name string) *Config {
+	t.Helper()
+	all, err := confmaptest.LoadConf(filepath.Join("testdata", "config.yaml"))
+	require.NoError(t, err)
+	conf, err := all.Sub(name)
+	require.NoError(t, err)
+	config, err := load(conf)
+	require.NoError(t, err)
+	return config
+}
+
+func TestConfigAll(t *testing.T) {
+	c := loadFile(t, "stef/all")
+	require.Equal(t, "0.0.0.0:5320", c.ServerConfig.NetAddr.Endpoint)
+	require.Equal(t, 32, c.ServerConfig.MaxRecvMsgSizeMiB)
+	require.EqualValues(t, 100, c.ServerConfig.MaxConcurrentStreams)
+	require.Equal(t, 1024, c.ServerConfig.ReadBufferSize)
+	require.Equal(t, 2048, c.ServerConfig.WriteBufferSize)
+	require.True(t, c.ServerConfig.IncludeMetadata)
+	keepalive := c.ServerConfig.Keepalive.Get()
+	require.Equal(t, time.Minute, keepalive.ServerParameters.Get().MaxConnectionAge)
+	require.Equal(t, 5*time.Second, keepalive.EnforcementPolicy.Get().MinTime)
+	require.True(t, keepalive.EnforcementPolicy.Get().PermitWithoutStream, "what is not named keeps its default")
+
+	require.Equal(t, 20*time.Millisecond, c.AckInterval)
+	require.Equal(t, 2, c.ConsumersPerStream)
+	require.Equal(t, time.Second, c.RetryAfter)
+	require.Equal(t, 3*time.Minute, c.MaxStreamLifetime)
+	require.Equal(t, 7*time.Second, c.ShutdownTimeout)
+	require.Equal(t, LimitsConfig{
+		MaxChunkMiB: 8, MaxFrameMiB: 24, MaxRecordAllocMiB: 4, MaxDictMiBPerStream: 16, MaxStreams: 1000, MemoryLimitMiB: 256,
+	}, c.Limits)
+	require.Equal(t, AdmissionConfig{RequestLimitMiB: 64, WaitingLimitMiB: 8}, c.Admission)
+	require.False(t, c.OTLP.HasValue())
+}
+
+func TestConfigDefault(t *testing.T) {
+	c := loadFile(t, "stef/default")
+	require.Equal(t, createDefaultConfig(), c)
+	require.Equal(t, "localhost:4320", c.ServerConfig.NetAddr.Endpoint)
+	require.Equal(t, 64, c.ServerConfig.MaxRecvMsgSizeMiB)
+	require.Equal(t, 512<<10, c.ServerConfig.ReadBufferSize)
+	policy := c.ServerConfig.Keepalive.Get().EnforcementPolicy.Get()
+	require.Equal(t, 10*time.Second, policy.MinTime)
+	require.True(t, policy.PermitWithoutStream)
+	require.True(t, c.OTLP.HasValue())
+	require.NoError(t, componenttest.CheckConfigStruct(c))
+}
+
+func TestConfigOfContrib(t *testing.T) {
+	c := loadFile(t, "stef/contrib")
+	require.Equal(t, "localhost:4321", c.ServerConfig.NetAddr.Endpoint)
+	require.Equal(t, 50*time.Millisecond, c.AckInterval)
+	require.Equal(t, "server.crt", c.ServerConfig.TLS.Get().CertFile)
+	require.Equal(t, 11*time.Second, c.ServerConfig.Keepalive.Get().ServerParameters.Get().MaxConnectionIdle)
+	require.True(t, c.ServerConfig.Auth.HasValue())
+}
+
+func TestConfigZero(t *testing.T) {
+	c := loadFile(t, "stef/zero")
+	require.Zero(t, c.AckInterval)
+	require.Zero(t, c.Admission)
+}
+
+// Every mistake has a message that names the key, what is wrong, and what to do.
+func TestConfigMistakes(t *testing.T) {
+	f := func(value any, path string, wants ...string) {
+		t.Helper()
+		conf := confmap.New()
+		tree := map[string]any{}
+		at := tree
+		keys := strings.Split(path, "::")
+		for _, key := range keys[:len(keys)-1] {
+			inner := map[string]any{}
+			at[key] = inner
+			at = inner
+		}
+		at[keys[len(keys)-1]] = value
+		require.NoError(t, conf.Merge(confmap.NewFromStringMap(tree)))
+		_, err := load(conf)
+		require.Error(t, err, path)
+		for _, want := range append(wants, keys...) {
+			require.Contains(t, err.Error(), want)
+		}
+	}
+	f("", "endpoint", "is missing", `such as "localhost:4320"`)
+	f(nil, "endpoint", "is missing")
+	f("64MiB", "max_recv_msg_size_mib", "int")
+	f(-1, "max_recv_msg_size_mib", "between 1 and")
+	f("quic", "transport", `unsupported transport type "quic"`)
+	f("soon", "ack_interval", "invalid duration")
+	f("-1s", "ack_interval", "is -1s", "set it to 0 or a positive duration", "10ms")
+	f("-1s", "retry_after", "set it to 0 or a positive duration")
+	f("0s", "shutdown_timeout", "set it to a positive duration", "5s")
+	f("10ms", "max_stream_lifetime", "set it to 0 for no bound or to 1s or more")
+	f("-1h", "max_stream_lifetime", "set it to 0")
+	f(0, "consumers_per_stream", "set it to 1 or more")
+	f(0, "limits::max_chunk_mib", "set it to a number from 1 to")
+	f(65, "limits::max_frame_mib", "set it to a number from 1 to 64", "the format allows no frame above 64")
+	f(-3, "limits::max_record_alloc_mib", "is -3", "set it to a number from 1 to")
+	f(0, "limits::max_dict_mib_per_stream", "set it to a number from 1 to")
+	f(-1, "limits::max_streams", "set it to 0 or more")
+	f(15, "limits::memory_limit_mib", "one chunk would not fit", "max_chunk_mib is 16", "raise memory_limit_mib or lower max_chunk_mib")
+	f(-1, "admission::request_limit_mib", "set it to a number from 0 to")
+	f(-1, "admission::waiting_limit_mib", "set it to a number from 0 to")
+	f("zstd", "compression", "invalid keys: compression")
+	f("5s", "timeout", "invalid keys: timeout")
+	f(1, "limits::max_chunk_size_mib", "invalid keys: max_chunk_size_mib")
+	f(map[string]any{"grpc": nil}, "protocols", "invalid keys: protocols")
+}
+
+func TestConfigMistakesTogether(t *testing.T) {
+	c := createDefaultConfig().(*Config)
+	c.ConsumersPerStream, c.ShutdownTimeout, c.Limits.MaxFrameMiB = 0, 0, 0
+	err := confmap.Validate(c)
+	require.ErrorContains(t, err, "consumers_per_stream")
+	require.ErrorContains(t, err, "shutdown_timeout")
+	require.ErrorContains(t, err, "limits: max_frame_mib")
+}
+
+// Mistakes that show only when the receiver starts.
+func TestStartMistakes(t *testing.T) {
+	f := func(change func(*Config), wants ...string) {
+		t.Helper()
+		ctx, config := context.Background(), testConfig(change)
+		part, err := NewFactory().CreateMetrics(ctx, receivertest.NewNopSettings(metadata.Type), config, consumertest.NewNop())
+		require.NoError(t, err)
+		err = part.Start(ctx, componenttest.NewNopHost())
+		require.NoError(t, part.Shutdown(ctx))
+		for _, want := range wants {
+			require.ErrorContains(t, err, want)
+		}
+	}
+	taken, err := net.Listen("tcp", "localhost:0")
+	require.NoError(t, err)
+	defer taken.Close()
+	f(func(c *Config) { c.ServerConfig.NetAddr.Endpoint = taken.Addr().String() },
+		"cannot listen", taken.Addr().String(), "set endpoint to", "a port that is free")
+	f(func(c *Config) { c.ServerConfig.NetAddr.Endpoint = "localhost" }, `cannot listen on "localhost"`, "missing port", "localhost:4320")
+	f(func(c *Config) { c.ServerConfig.TLS.GetOrInsertDefault().CertFile = "nowhere.crt" },
+		"cannot make the gRPC server", "provide both certificate and key")
+	f(func(c *Config) {
+		c.ServerConfig.TLS.GetOrInsertDefault().CertFile = "nowhere.crt"
+		c.ServerConfig.TLS.Get().KeyFile = "nowhere.key"
+	}, "nowhere.crt")
+}

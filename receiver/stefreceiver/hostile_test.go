@@ -1,0 +1,258 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefreceiver
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/consumer/consumertest"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+	"go.opentelemetry.io/collector/receiver/receivertest"
+	"google.golang.org/grpc/codes"
+
+	stef "github.com/otelstef/stef/stef-go"
+	"github.com/otelstef/stef/stef-go/otelstef"
+	"github.com/otelstef/stef/stef-gogrpc/stefpb"
+
+	"github.com/otelstef/stef/receiver/stefreceiver/internal/metadata"
+)
+
+// chunksOf returns the chunks of a stream of metrics, a frame for each batch.
+func chunksOf(t testing.TB, batches []pmetric.Metrics, options ...stef.WriterOption) chunkList {
+	t.Helper()
+	var chunks chunkList
+	w, err := otelstef.NewMetricsWriter(&chunks, options...)
+	require.NoError(t, err)
+	s := sender[pmetric.Metrics]{encode: newMetricsEncoder(w), flush: w.Flush, sent: func() uint64 { return w.Stats().Records }}
+	_, err = s.send(batches...)
+	require.NoError(t, err)
+	return chunks
+}
+
+// What was sound before a stream broke is accepted and acknowledged.
+func TestBrokenStreams(t *testing.T) {
+	good := chunksOf(t, []pmetric.Metrics{points(5), points(7)})
+	f := func(name string, acked uint64, code codes.Code, message string, send func(p *raw)) {
+		t.Run(name, func(t *testing.T) {
+			to, _, metrics, _ := everything()
+			r := startRig(t, testConfig(), to)
+			p := rawOpen(t, r, "Metrics")
+			send(p)
+			gotAcked, st := p.endAcked()
+			require.Equal(t, code, st.Code(), st.Message())
+			require.Contains(t, st.Message(), message)
+			require.Equal(t, acked, gotAcked)
+			require.EqualValues(t, acked, metrics.DataPointCount())
+			r.requireIdle()
+		})
+	}
+	sendAll := func(p *raw, chunks ...[]byte) {
+		for _, chunk := range chunks {
+			p.data(chunk, true)
+		}
+	}
+	done := func(p *raw) { require.NoError(p.t, p.stream.CloseSend()) }
+
+	f("nothing at all", 0, codes.OK, "", done)
+	f("no STEF", 0, codes.InvalidArgument, "signature", func(p *raw) { sendAll(p, []byte("GET / HTTP/1.1\r\n")) })
+	f("half a header", 0, codes.InvalidArgument, "corrupt", func(p *raw) { sendAll(p, good[0][:3]); done(p) })
+	f("only headers", 0, codes.OK, "", func(p *raw) { sendAll(p, good[0], good[1]); done(p) })
+	f("whole", 12, codes.OK, "", func(p *raw) { sendAll(p, good...); done(p) })
+	f("frames together", 12, codes.OK, "", func(p *raw) { sendAll(p, bytes.Join(good, nil)); done(p) })
+	f("cut in a frame", 5, codes.InvalidArgument, "corrupt", func(p *raw) {
+		sendAll(p, good[0], good[1], good[2], good[3][:len(good[3])-1])
+		done(p)
+	})
+	f("bad frame flags", 5, codes.InvalidArgument, "frame flags", func(p *raw) {
+		sendAll(p, good[0], good[1], good[2], []byte{0xff, 1, 1})
+	})
+	f("bad column", 5, codes.InvalidArgument, "corrupt", func(p *raw) {
+		bad := bytes.Clone(good[3])
+		for i := 4; i < len(bad); i++ {
+			bad[i] = 0xff
+		}
+		sendAll(p, good[0], good[1], good[2], bad)
+	})
+	f("another first message", 5, codes.InvalidArgument, "named again", func(p *raw) {
+		sendAll(p, good[:3]...)
+		require.EqualValues(t, 5, p.awaitAck(5))
+		require.NoError(t, p.stream.SendMsg(&stefpb.STEFClientMessage{
+			FirstMessage: &stefpb.STEFClientFirstMessage{RootStructName: "Metrics"},
+		}))
+	})
+}
+
+func TestLimits(t *testing.T) {
+	f := func(name, message string, change func(*LimitsConfig), md pmetric.Metrics, options ...stef.WriterOption) {
+		t.Run(name, func(t *testing.T) {
+			to, _, metrics, _ := everything()
+			r := startRig(t, testConfig(func(c *Config) { change(&c.Limits) }), to)
+			p := rawOpen(t, r, "Metrics")
+			for _, chunk := range chunksOf(t, []pmetric.Metrics{md}, options...) {
+				for len(chunk) > mib/2 {
+					p.data(chunk[:mib/2], false)
+					chunk = chunk[mib/2:]
+				}
+				p.data(chunk, true)
+			}
+			acked, st := p.endAcked()
+			require.Equal(t, codes.ResourceExhausted, st.Code(), st.Message())
+			require.Contains(t, st.Message(), message)
+			_, again := retryInfo(st)
+			require.False(t, again, "what is too large stays so")
+			require.EqualValues(t, acked, metrics.DataPointCount(), "what comes before is accepted")
+			r.requireIdle()
+		})
+	}
+	large := func(attributes, size int) pmetric.Metrics {
+		md := points(1)
+		attrs := md.ResourceMetrics().At(0).ScopeMetrics().At(0).Metrics().At(0).Gauge().DataPoints().At(0).Attributes()
+		for i := range attributes {
+			attrs.PutStr(fmt.Sprint(i), strings.Repeat(fmt.Sprintf("%08d", i), size/8))
+		}
+		return md
+	}
+	zip := stef.WithCompression(stef.Zstd)
+	f("chunk", "chunk of", func(l *LimitsConfig) { l.MaxChunkMiB = 1 }, large(2, mib))
+	f("frame", "frame of", func(l *LimitsConfig) { l.MaxFrameMiB = 1 }, large(2, mib), zip)
+	f("record", "needs too much memory", func(l *LimitsConfig) { l.MaxRecordAllocMiB = 1 }, nested(250), zip)
+
+	// A reader counts up to twice the limit and what a record may add.
+	many := pmetric.NewMetrics()
+	for i := range 9 {
+		md := large(500, 10<<10)
+		md.ResourceMetrics().At(0).Resource().Attributes().PutInt("number", int64(i))
+		attrs := md.ResourceMetrics().At(0).ScopeMetrics().At(0).Metrics().At(0).Gauge().DataPoints().At(0).Attributes()
+		for key, value := range attrs.All() {
+			value.SetStr(fmt.Sprint(i, key, value.Str()))
+		}
+		md.ResourceMetrics().MoveAndAppendTo(many.ResourceMetrics())
+	}
+	f("dictionaries", "dictionaries need too much memory", func(l *LimitsConfig) {
+		l.MaxDictMiBPerStream, l.MaxChunkMiB, l.MaxFrameMiB, l.MemoryLimitMiB = 1, 64, 64, 64
+	}, many, zip, stef.WithDictSize(256<<20))
+}
+
+// nested returns a batch with a point that has many values in one another.
+func nested(depth int) pmetric.Metrics {
+	md := points(1)
+	attrs := md.ResourceMetrics().At(0).ScopeMetrics().At(0).Metrics().At(0).Gauge().DataPoints().At(0).Attributes()
+	for i := range 100 {
+		s := attrs.PutEmptySlice(fmt.Sprint(i))
+		for range depth {
+			s.AppendEmpty().SetInt(1)
+		}
+	}
+	return md
+}
+
+func TestMaxStreams(t *testing.T) {
+	to, _, _, _ := everything()
+	r := startRig(t, testConfig(func(c *Config) { c.Limits.MaxStreams = 1 }), to)
+	require.NotNil(t, rawOpen(t, r, "Metrics").capabilities)
+	second := rawOpen(t, r, "Spans")
+	require.Nil(t, second.capabilities)
+	st := second.end()
+	require.Equal(t, codes.Unavailable, st.Code())
+	_, again := retryInfo(st)
+	require.True(t, again)
+}
+
+func TestSignalWithoutPipeline(t *testing.T) {
+	r := startRig(t, testConfig(), sinks{metrics: consumertest.NewNop()})
+	p := rawOpen(t, r, "Logs")
+	require.Nil(t, p.capabilities)
+	require.Equal(t, codes.Unimplemented, p.end().Code())
+}
+
+func TestCapabilities(t *testing.T) {
+	r := startRig(t, testConfig(func(c *Config) { c.Limits.MaxDictMiBPerStream = 3 }), sinks{metrics: consumertest.NewNop()})
+	p := rawOpen(t, r, "Metrics")
+	require.EqualValues(t, 3*mib, p.capabilities.GetDictionaryLimits().GetMaxDictBytes())
+	wire, err := otelstef.MetricsWireSchema().AppendBinary(nil)
+	require.NoError(t, err)
+	require.Equal(t, wire, p.capabilities.GetSchema())
+}
+
+// A client that sends half a frame and then nothing holds no place, and others
+// are served.
+func TestSlowClientHoldsNoPlace(t *testing.T) {
+	to, _, metrics, _ := everything()
+	r := startRig(t, testConfig(func(c *Config) { c.Admission = AdmissionConfig{RequestLimitMiB: 1} }), to)
+	good := chunksOf(t, []pmetric.Metrics{points(5)})
+	for range 2 * cap(r.shared.decoding) {
+		p := rawOpen(t, r, "Metrics")
+		p.data(good[0], true)
+		p.data(good[1], true)
+		p.data(good[2][:len(good[2])/2], false)
+	}
+	r.requireIdle()
+	require.NoError(t, metricKind.mustOpen(t, r.dial()).deliver(points(3)))
+	require.Equal(t, 3, metrics.DataPointCount())
+}
+
+// fakeTransport is a stream whose bytes are all there.
+type fakeTransport struct {
+	io.Reader
+	ctx     context.Context
+	mu      sync.Mutex
+	settled map[uint64]int
+}
+
+func (f *fakeTransport) Context() context.Context           { return f.ctx }
+func (f *fakeTransport) ReaderOptions() []stef.ReaderOption { return nil }
+func (f *fakeTransport) StopReading()                       {}
+func (f *fakeTransport) Reject(from, to uint64)             { f.Finished(from, to) }
+func (f *fakeTransport) Finished(from, to uint64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for id := from; id <= to; id++ {
+		f.settled[id]++
+	}
+}
+
+// Whatever a stream says, each record that was decoded is settled once, nothing
+// stays admitted, and nothing panics.
+func FuzzStream(f *testing.F) {
+	for _, options := range [][]stef.WriterOption{nil, {stef.WithCompression(stef.Zstd)}, {otelstef.PublishedMetrics()}} {
+		f.Add(bytes.Join(chunksOf(f, []pmetric.Metrics{points(3), points(1)}, options...), nil))
+		f.Add(bytes.Join(chunksOf(f, []pmetric.Metrics{nested(3)}, options...), nil))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		settings := receivertest.NewNopSettings(metadata.Type)
+		settings.ID = component.NewID(metadata.Type)
+		s, err := newShared(testConfig(func(c *Config) {
+			c.Limits.MaxFrameMiB, c.Limits.MaxRecordAllocMiB = 1, 1
+		}), settings)
+		require.NoError(t, err)
+		p, err := newPipe(metricsSignal, s, settings, consumertest.NewNop().ConsumeMetrics)
+		require.NoError(t, err)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		transport := &fakeTransport{Reader: bytes.NewReader(data), ctx: ctx, settled: map[uint64]int{}}
+		st := newStream(p, transport)
+		err = st.serve()
+		if err != nil {
+			require.NotContains(t, err.Error(), "panicked")
+		}
+		inFlight, waiting := s.admission.state()
+		require.Zero(t, inFlight)
+		require.Zero(t, waiting)
+		require.Empty(t, s.decoding)
+		require.Zero(t, st.unacked.Load())
+		require.Len(t, transport.settled, int(st.records))
+		for id, n := range transport.settled {
+			require.Equal(t, 1, n, "record %d", id)
+		}
+	})
+}

@@ -1,0 +1,119 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefreceiver
+
+import (
+	"io"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/component/componenttest"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/otelstef/stef/stef-go/otelstef"
+	"github.com/otelstef/stef/stef-gogrpc"
+	"github.com/otelstef/stef/stef-gogrpc/stefpb"
+	"github.com/otelstef/stef/stef-pdata"
+)
+
+// raw is a client that sends what it likes.
+type raw struct {
+	t            testing.TB
+	stream       grpc.ClientStream
+	capabilities *stefpb.STEFDestinationCapabilities
+	acked        uint64 // as far as it was read
+}
+
+func rawOpen(t testing.TB, r *rig, root string) *raw {
+	t.Helper()
+	desc := &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}
+	stream, err := r.dial().NewStream(timeout(t), desc, stefgrpc.StreamMethod)
+	require.NoError(t, err)
+	p := &raw{t: t, stream: stream}
+	require.NoError(t, stream.SendMsg(&stefpb.STEFClientMessage{
+		FirstMessage: &stefpb.STEFClientFirstMessage{RootStructName: root},
+	}))
+	var answer stefpb.STEFServerMessage
+	if stream.RecvMsg(&answer) == nil {
+		p.capabilities = answer.GetCapabilities()
+	}
+	return p
+}
+
+func (p *raw) data(b []byte, endOfChunk bool) {
+	p.t.Helper()
+	err := p.stream.SendMsg(&stefpb.STEFClientMessage{StefBytes: b, IsEndOfChunk: endOfChunk})
+	if err != io.EOF { // the stream has ended, and how is the test's matter
+		require.NoError(p.t, err)
+	}
+}
+
+// awaitAck reads responses until a record is acknowledged.
+func (p *raw) awaitAck(id uint64) uint64 {
+	p.t.Helper()
+	for {
+		var m stefpb.STEFServerMessage
+		require.NoError(p.t, p.stream.RecvMsg(&m))
+		p.acked = max(p.acked, m.GetResponse().GetAckRecordId())
+		if p.acked >= id {
+			return p.acked
+		}
+	}
+}
+
+// endAcked returns how the stream ended, and what was acknowledged until then.
+func (p *raw) endAcked() (uint64, *status.Status) {
+	for {
+		var m stefpb.STEFServerMessage
+		err := p.stream.RecvMsg(&m)
+		switch {
+		case err == io.EOF:
+			return p.acked, status.New(codes.OK, "")
+		case err != nil:
+			return p.acked, status.Convert(err)
+		}
+		p.acked = max(p.acked, m.GetResponse().GetAckRecordId())
+	}
+}
+
+func (p *raw) end() *status.Status {
+	_, st := p.endAcked()
+	return st
+}
+
+// chunkList keeps the chunks of a writer.
+type chunkList [][]byte
+
+func (c *chunkList) Write(p []byte) (int, error) {
+	*c = append(*c, append([]byte(nil), p...))
+	return len(p), nil
+}
+
+func newMetricsEncoder(w *otelstef.MetricsWriter) func(pmetric.Metrics) error {
+	return stefpdata.NewMetricsEncoder(w).Encode
+}
+
+// sumOf returns the sum of the data points of a metric that have an attribute,
+// 0 if there is no such metric.
+func sumOf(t testing.TB, telemetry *componenttest.Telemetry, name, key, value string) int64 {
+	t.Helper()
+	got, err := telemetry.GetMetric(name)
+	if err != nil {
+		return 0
+	}
+	var sum int64
+	data, ok := got.Data.(metricdata.Sum[int64])
+	require.True(t, ok, "%s is %T", name, got.Data)
+	for _, dp := range data.DataPoints {
+		if attr, ok := dp.Attributes.Value(attribute.Key(key)); key == "" || ok && attr.AsString() == value {
+			sum += dp.Value
+		}
+	}
+	return sum
+}

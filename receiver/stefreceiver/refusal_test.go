@@ -1,0 +1,86 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefreceiver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/consumer/consumererror"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/durationpb"
+)
+
+func withRetryInfo(code codes.Code, delay time.Duration) error {
+	return detailed(code, "slow down", &errdetails.RetryInfo{RetryDelay: durationpb.New(delay)}).Err()
+}
+
+func TestRefusal(t *testing.T) {
+	const after, none = 7 * time.Second, -1 * time.Second
+	plain := errors.New("plain")
+	f := func(err error, code codes.Code, permanent bool, delay time.Duration) {
+		t.Helper()
+		got := refusalOf(err, after)
+		require.Equal(t, code, got.status.Code(), "%v", err)
+		require.Equal(t, permanent, got.permanent, "%v", err)
+		named, ok := retryInfo(got.status)
+		if !ok {
+			named = none
+		}
+		require.Equal(t, delay, named, "%v", err)
+	}
+	permanent := consumererror.NewPermanent
+
+	f(plain, codes.Unavailable, false, after)
+	f(permanent(plain), codes.Internal, true, none)
+	f(fmt.Errorf("wrapped: %w", permanent(plain)), codes.Internal, true, none)
+	f(context.Canceled, codes.Unavailable, false, after)
+	f(context.DeadlineExceeded, codes.Unavailable, false, after)
+
+	// Each code, as an error for now and as one for good.
+	final := map[codes.Code]bool{
+		codes.InvalidArgument: true, codes.NotFound: true, codes.AlreadyExists: true, codes.PermissionDenied: true,
+		codes.FailedPrecondition: true, codes.Unimplemented: true, codes.Internal: true, codes.Unauthenticated: true,
+	}
+	for code := codes.Canceled; code <= codes.Unauthenticated; code++ {
+		err := status.Error(code, "told")
+		switch {
+		case final[code]:
+			f(err, code, true, none)
+			f(fmt.Errorf("wrapped: %w", err), code, true, none)
+			f(permanent(err), code, true, none)
+			f(consumererror.NewOTLPGRPCError(plain, status.Convert(err)), code, true, none)
+		case code == codes.ResourceExhausted:
+			f(err, codes.Unavailable, false, after)
+			f(permanent(err), codes.ResourceExhausted, true, none)
+		default:
+			f(err, codes.Unavailable, false, after)
+			f(permanent(err), codes.Internal, true, none)
+		}
+	}
+
+	f(withRetryInfo(codes.Unavailable, 0), codes.Unavailable, false, 0)
+	f(withRetryInfo(codes.Unavailable, 3*time.Second), codes.Unavailable, false, 3*time.Second)
+	f(withRetryInfo(codes.ResourceExhausted, 2*time.Second), codes.Unavailable, false, 2*time.Second)
+	f(permanent(withRetryInfo(codes.ResourceExhausted, 2*time.Second)), codes.ResourceExhausted, true, none)
+	f(consumererror.NewRetryableError(plain), codes.Unavailable, false, after)
+	f(consumererror.NewOTLPHTTPError(plain, 503), codes.Unavailable, false, after)
+	f(consumererror.NewOTLPHTTPError(plain, 400), codes.InvalidArgument, true, none)
+}
+
+func TestUndecodable(t *testing.T) {
+	st := undecodable(errors.New("odd byte"))
+	require.Equal(t, codes.InvalidArgument, st.Code())
+	require.Contains(t, st.Message(), "odd byte")
+	require.Len(t, st.Details(), 1)
+	bad, ok := st.Details()[0].(*errdetails.BadRequest)
+	require.True(t, ok)
+	require.Equal(t, "odd byte", bad.GetFieldViolations()[0].GetDescription())
+}

@@ -1,0 +1,333 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefreceiver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/client"
+	"go.opentelemetry.io/collector/consumer/consumererror"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+
+	stef "github.com/otelstef/stef/stef-go"
+	"github.com/otelstef/stef/stef-go/otelstef"
+	"github.com/otelstef/stef/stef-gogrpc"
+)
+
+func timeout(t testing.TB) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func requireEnd(t *testing.T, err error, code codes.Code, message string) *stefgrpc.Error {
+	t.Helper()
+	var known *stefgrpc.Error
+	require.ErrorAs(t, err, &known)
+	require.Equal(t, code, known.Code, "%v", err)
+	require.ErrorContains(t, err, message)
+	return known
+}
+
+func TestStreamsOfAllSignalsSideBySide(t *testing.T) {
+	to, traces, metrics, logs := everything()
+	r := startRig(t, testConfig(), to)
+	conn := r.dial()
+	ts, ms, ls := traceKind.mustOpen(t, conn), metricKind.mustOpen(t, conn), logKind.mustOpen(t, conn)
+	for i := range 20 {
+		require.NoError(t, ts.deliver(traceKind.one("a")))
+		require.NoError(t, ms.deliver(points(100)))
+		require.NoError(t, ls.deliver(logKind.one("b")))
+		require.Equal(t, i+1, traces.SpanCount())
+		require.Equal(t, 100*(i+1), metrics.DataPointCount())
+		require.Equal(t, i+1, logs.LogRecordCount())
+	}
+	require.Equal(t, points(100), metrics.AllMetrics()[7])
+	for _, s := range []*stefgrpc.Stream{ts.stream, ms.stream, ls.stream} {
+		require.NoError(t, s.Drain(timeout(t)))
+		require.NoError(t, endOf(t, s))
+	}
+}
+
+// The number of points decides what becomes of a batch, so that the outcome
+// does not depend on the order in which the pipeline is asked.
+func TestExactBadRanges(t *testing.T) {
+	for _, consumers := range []int{1, 4, 64} {
+		t.Run(fmt.Sprint(consumers), func(t *testing.T) {
+			r := startRig(t, testConfig(func(c *Config) { c.ConsumersPerStream = consumers }),
+				sinks{metrics: acting(t, func(_ context.Context, md pmetric.Metrics) error {
+					n := md.DataPointCount()
+					time.Sleep(time.Duration(n%5) * time.Millisecond)
+					if n%3 == 0 {
+						return consumererror.NewPermanent(fmt.Errorf("a batch of %d", n))
+					}
+					return nil
+				})})
+			s := metricKind.mustOpen(t, r.dial())
+			want := map[uint64]bool{}
+			var id uint64
+			for i := range 60 {
+				n := 1 + i*7%23
+				_, err := s.send(points(n))
+				require.NoError(t, err)
+				for range n {
+					id++
+					want[id] = n%3 == 0
+				}
+			}
+			require.NoError(t, s.stream.AwaitAll(timeout(t)))
+			require.Equal(t, id, s.stream.Acked())
+			got := map[uint64]bool{}
+			for _, bad := range s.stream.Rejected() {
+				for i := bad.From; i <= bad.To; i++ {
+					got[i] = true
+				}
+			}
+			for i := range id {
+				require.Equal(t, want[i+1], got[i+1], "record %d", i+1)
+			}
+			require.NoError(t, s.stream.Drain(timeout(t)))
+			r.requireIdle()
+		})
+	}
+}
+
+func TestTemporaryErrorEndsTheStreamAfterWhatWasAccepted(t *testing.T) {
+	f := func(name string, consumers int, err error, delay time.Duration) {
+		t.Run(name, func(t *testing.T) {
+			var seen sync.Map
+			r := startRig(t, testConfig(func(c *Config) { c.ConsumersPerStream, c.RetryAfter = consumers, 3*time.Second }),
+				sinks{metrics: acting(t, func(_ context.Context, md pmetric.Metrics) error {
+					n := md.DataPointCount()
+					seen.Store(n, true)
+					if n == 3 {
+						return err
+					}
+					time.Sleep(time.Duration(10-n) * time.Millisecond)
+					return nil
+				})})
+			s := metricKind.mustOpen(t, r.dial())
+			for n := 1; n <= 9; n++ {
+				if _, err := s.send(points(n)); err != nil {
+					break // the stream may have ended
+				}
+			}
+			end := requireEnd(t, endOf(t, s.stream), codes.Unavailable, "full")
+			require.True(t, end.HasRetryInfo)
+			require.Equal(t, delay, end.RetryDelay)
+			require.EqualValues(t, 1+2, s.stream.Acked())
+			require.Empty(t, s.stream.Rejected())
+			if consumers == 1 {
+				for n := 4; n <= 9; n++ {
+					_, ok := seen.Load(n)
+					require.False(t, ok, "the pipeline got batch %d after a failure", n)
+				}
+			}
+			r.requireIdle()
+		})
+	}
+	f("one consumer", 1, errors.New("full"), 3*time.Second)
+	f("many consumers", 8, errors.New("full"), 3*time.Second)
+	f("the pipeline names a delay", 1, withMessage(withRetryInfo(codes.ResourceExhausted, time.Second), "full"), time.Second)
+}
+
+func withMessage(err error, message string) error { return fmt.Errorf("%s: %w", message, err) }
+
+// A stream that waits for its client must not wait for it to tell it that it
+// failed.
+func TestTemporaryErrorOnIdleStream(t *testing.T) {
+	proceed := make(chan struct{})
+	r := startRig(t, testConfig(), sinks{metrics: acting(t, func(context.Context, pmetric.Metrics) error {
+		<-proceed
+		return errors.New("full")
+	})})
+	s := metricKind.mustOpen(t, r.dial())
+	_, err := s.send(points(1))
+	require.NoError(t, err)
+	time.Sleep(20 * time.Millisecond)
+	close(proceed)
+	requireEnd(t, endOf(t, s.stream), codes.Unavailable, "full")
+}
+
+// Records that say what OTLP cannot say are reported bad, those beside them are
+// not, whatever the pipeline says.
+func TestRecordsThatAreNoOTLP(t *testing.T) {
+	f := func(name string, refuse error, want []stefgrpc.IDRange) {
+		t.Run(name, func(t *testing.T) {
+			var items atomic.Int64
+			r := startRig(t, testConfig(), sinks{metrics: acting(t, func(_ context.Context, md pmetric.Metrics) error {
+				items.Add(int64(md.DataPointCount()))
+				return refuse
+			})})
+			c, err := stefgrpc.NewClient(r.dial())
+			require.NoError(t, err)
+			stream, err := c.Open(timeout(t), otelstef.MetricsSchema())
+			require.NoError(t, err)
+			w, err := otelstef.NewMetricsWriter(stream, stream.WriterOptions()...)
+			require.NoError(t, err)
+			for id := 1; id <= 10; id++ {
+				kind := otelstef.MetricTypeGauge
+				if id == 4 || id == 5 || id == 8 {
+					kind = 99
+				}
+				w.Record().EditMetric().SetType(kind)
+				w.Record().Point().SetTimestamp(uint64(id))
+				w.Record().Point().Value().SetInt64(1)
+				require.NoError(t, w.Write())
+			}
+			require.NoError(t, w.Flush())
+			require.NoError(t, stream.AwaitAck(timeout(t), 10))
+			require.EqualValues(t, 7, items.Load())
+			require.Equal(t, want, stream.Rejected())
+			require.NoError(t, stream.Drain(timeout(t)))
+			r.requireIdle()
+		})
+	}
+	f("accepted", nil, []stefgrpc.IDRange{{From: 4, To: 5}, {From: 8, To: 8}})
+	f("refused", consumererror.NewPermanent(errors.New("no")), []stefgrpc.IDRange{{From: 1, To: 10}})
+}
+
+func TestPipelineKnowsTheClient(t *testing.T) {
+	infos := make(chan client.Info, 2)
+	ended := make(chan error, 1)
+	r := startRig(t, testConfig(func(c *Config) { c.ServerConfig.IncludeMetadata = true }),
+		sinks{metrics: acting(t, func(ctx context.Context, md pmetric.Metrics) error {
+			infos <- client.FromContext(ctx)
+			if md.DataPointCount() == 2 {
+				// The client hangs up. What it sent before is still consumed.
+				time.Sleep(50 * time.Millisecond)
+				ended <- ctx.Err()
+			}
+			return nil
+		})})
+	c, err := stefgrpc.NewClient(r.dial())
+	require.NoError(t, err)
+	stream, err := c.Open(metadata.AppendToOutgoingContext(timeout(t), "tenant", "blue"), otelstef.MetricsSchema())
+	require.NoError(t, err)
+	s := &sender[pmetric.Metrics]{stream: stream}
+	require.NoError(t, metricKind.make(s, stream.WriterOptions()...))
+	require.NoError(t, s.deliver(points(1)))
+	info := <-infos
+	require.Equal(t, []string{"blue"}, info.Metadata.Get("tenant"))
+	require.NotNil(t, info.Addr)
+
+	_, err = s.send(points(2))
+	require.NoError(t, err)
+	<-infos
+	require.NoError(t, stream.Close())
+	require.NoError(t, <-ended)
+	r.requireIdle()
+}
+
+// A panic of the pipeline costs the batch, and neither the stream nor the
+// Collector.
+func TestPipelinePanics(t *testing.T) {
+	r := startRig(t, testConfig(), sinks{metrics: acting(t, func(_ context.Context, md pmetric.Metrics) error {
+		if md.DataPointCount() == 2 {
+			panic("odd batch")
+		}
+		return nil
+	})})
+	s := metricKind.mustOpen(t, r.dial())
+	for n := 1; n <= 3; n++ {
+		require.NoError(t, s.deliver(points(n)))
+	}
+	require.Equal(t, []stefgrpc.IDRange{{From: 2, To: 3}}, s.stream.Rejected())
+	require.NoError(t, s.stream.Drain(timeout(t)))
+	r.requireIdle()
+}
+
+// Several batches may be with the pipeline at once, and no more than that.
+func TestConsumersPerStream(t *testing.T) {
+	var now, most atomic.Int64
+	r := startRig(t, testConfig(func(c *Config) { c.ConsumersPerStream = 3 }),
+		sinks{metrics: acting(t, func(context.Context, pmetric.Metrics) error {
+			n := now.Add(1)
+			for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
+			}
+			time.Sleep(5 * time.Millisecond)
+			now.Add(-1)
+			return nil
+		})})
+	s := metricKind.mustOpen(t, r.dial())
+	for range 30 {
+		_, err := s.send(points(10))
+		require.NoError(t, err)
+	}
+	require.NoError(t, s.stream.AwaitAll(timeout(t)))
+	require.EqualValues(t, 3, most.Load())
+}
+
+// Under pressure streams wait before they decode, and those for which there is
+// no room to wait are sent away.
+func TestAdmissionOfStreams(t *testing.T) {
+	f := func(name string, waitingMiB int, end codes.Code) {
+		t.Run(name, func(t *testing.T) {
+			busy, proceed := make(chan struct{}, 1), make(chan struct{})
+			r := startRig(t, testConfig(func(c *Config) {
+				c.Admission = AdmissionConfig{RequestLimitMiB: 1, WaitingLimitMiB: waitingMiB}
+			}), sinks{metrics: acting(t, func(_ context.Context, md pmetric.Metrics) error {
+				if md.DataPointCount() == 1 {
+					busy <- struct{}{}
+					<-proceed
+				}
+				return nil
+			})})
+			first, second := metricKind.mustOpen(t, r.dial()), metricKind.mustOpen(t, r.dial())
+			_, err := first.send(points(1))
+			require.NoError(t, err)
+			<-busy
+			_, err = second.send(points(50))
+			require.NoError(t, err)
+			if end == codes.OK {
+				require.Eventually(t, func() bool { _, waiting := r.shared.admission.state(); return waiting == mib },
+					5*time.Second, time.Millisecond)
+				close(proceed)
+				require.NoError(t, second.stream.AwaitAll(timeout(t)))
+			} else {
+				known := requireEnd(t, endOf(t, second.stream), end, "too much data waits")
+				require.True(t, known.HasRetryInfo)
+				close(proceed)
+			}
+			require.NoError(t, first.stream.AwaitAll(timeout(t)))
+			r.requireIdle()
+			refused := map[codes.Code]int64{codes.OK: 0, codes.Unavailable: 50}[end]
+			require.Equal(t, refused, sumOf(t, r.telemetry, "otelcol_receiver_refused_metric_points", "transport", "stef"))
+		})
+	}
+	f("room to wait", 1, codes.OK)
+	f("no room to wait", 0, codes.Unavailable)
+}
+
+// The client of the reference sends both headers in messages of their own, and
+// metrics in the schema that it was published with.
+func TestReferenceStyleClient(t *testing.T) {
+	to, _, metrics, _ := everything()
+	r := startRig(t, testConfig(), to)
+	p := rawOpen(t, r, "Metrics")
+	var chunks chunkList
+	w, err := otelstef.NewMetricsWriter(&chunks, otelstef.PublishedMetrics(), stef.WithCompression(stef.Zstd))
+	require.NoError(t, err)
+	s := sender[pmetric.Metrics]{}
+	s.encode, s.flush, s.sent = newMetricsEncoder(w), w.Flush, func() uint64 { return w.Stats().Records }
+	_, err = s.send(points(5), points(7))
+	require.NoError(t, err)
+	require.Len(t, chunks, 4, "two headers and two frames")
+	for _, chunk := range chunks {
+		p.data(chunk, true)
+	}
+	require.EqualValues(t, 12, p.awaitAck(12))
+	require.Equal(t, 12, metrics.DataPointCount())
+	require.NoError(t, p.stream.CloseSend())
+	require.Equal(t, codes.OK, p.end().Code())
+}
