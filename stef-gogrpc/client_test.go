@@ -486,6 +486,37 @@ func TestCloseAnyTime(t *testing.T) {
 	}
 }
 
+// TestWriteContext: a context that ends ends the stream if a chunk is half sent,
+// and in no other case.
+func TestWriteContext(t *testing.T) {
+	conn, _ := clientEnds(t, func(stream grpc.ServerStream) error {
+		return gather(stream, func([]byte, int) error { return nil })
+	})
+	var s *Stream
+	whole, half := 0, 0
+	for i := range 400 {
+		if s == nil {
+			s = openMetrics(t, conn, WithMaxMessageSize(100))
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		time.AfterFunc(time.Duration(i%40)*5*time.Microsecond, cancel)
+		_, err := s.WriteContext(ctx, make([]byte, 10_000), s.Sent()+1)
+		<-ctx.Done()
+		time.Sleep(100 * time.Microsecond) // for what follows the end of the context
+		if _, again := s.WriteRecords([]byte("frame"), s.Sent()); again != nil {
+			require.ErrorContains(t, again, "within a chunk")
+			require.Error(t, err)
+			<-s.Done()
+			s = nil
+			half++
+		} else if err == nil {
+			whole++
+		}
+	}
+	require.NotZero(t, whole)
+	require.NotZero(t, half)
+}
+
 // TestOwnLimit: a message over a limit that the caller set on the call.
 func TestOwnLimit(t *testing.T) {
 	conn, _ := clientEnds(t, func(stream grpc.ServerStream) error {

@@ -26,22 +26,22 @@ var (
 // last one counts, and parts that are messages are merged. On success received
 // has references to data.
 func (m *clientMessage) decode(data mem.BufferSlice) error {
-	c := cursor{buffers: data, left: data.Len()}
-	err := c.fields(func(field protowire.Number, wire protowire.Type) (known bool, err error) {
+	in := cursor{buffers: data, left: data.Len()}
+	err := in.fields(func(field protowire.Number, wire protowire.Type) (known bool, err error) {
 		switch {
 		case field == fieldFirst && wire == protowire.BytesType:
 			m.first = true
-			return true, c.message(m.decodeRoot)
+			return true, in.message(m.decodeRoot)
 		case field == fieldBytes && wire == protowire.BytesType:
-			n, err := c.length()
+			n, err := in.length()
 			if err != nil {
 				return true, err
 			}
 			m.received.Free()
-			m.received = c.take(n)
+			m.received = in.take(n)
 			return true, nil
 		case field == fieldEndOfChunk && wire == protowire.VarintType:
-			v, err := c.uvarint()
+			v, err := in.uvarint()
 			m.endOfChunk = v != 0
 			return true, err
 		}
@@ -53,11 +53,11 @@ func (m *clientMessage) decode(data mem.BufferSlice) error {
 	return err
 }
 
-func (m *clientMessage) decodeRoot(c *cursor, field protowire.Number, wire protowire.Type) (known bool, err error) {
+func (m *clientMessage) decodeRoot(in *cursor, field protowire.Number, wire protowire.Type) (known bool, err error) {
 	if field != fieldRoot || wire != protowire.BytesType {
 		return false, nil
 	}
-	name, err := c.bytes()
+	name, err := in.bytes()
 	if err == nil && !utf8.Valid(name) {
 		err = errUTF8
 	}
@@ -68,64 +68,66 @@ func (m *clientMessage) decodeRoot(c *cursor, field protowire.Number, wire proto
 // decode reads a message, by the rules of clientMessage.decode. Nothing in it
 // refers to data afterwards.
 func (m *serverMessage) decode(data mem.BufferSlice) error {
-	c := cursor{buffers: data, left: data.Len()}
-	return c.fields(func(field protowire.Number, wire protowire.Type) (known bool, err error) {
+	in := cursor{buffers: data, left: data.Len()}
+	return in.fields(func(field protowire.Number, wire protowire.Type) (known bool, err error) {
 		switch {
 		case field == fieldCapabilities && wire == protowire.BytesType:
 			if m.capabilities == nil {
 				*m = serverMessage{capabilities: new(capabilities)}
 			}
-			return true, c.message(m.capabilities.decode)
+			return true, in.message(m.capabilities.decode)
 		case field == fieldResponse && wire == protowire.BytesType:
 			if m.response == nil {
 				*m = serverMessage{response: new(Response)}
 			}
-			return true, c.message(m.response.decode)
+			return true, in.message(m.response.decode)
 		}
 		return false, nil
 	})
 }
 
-func (p *capabilities) decode(c *cursor, field protowire.Number, wire protowire.Type) (known bool, err error) {
+func (c *capabilities) decode(in *cursor, field protowire.Number, wire protowire.Type) (known bool, err error) {
 	switch {
 	case field == fieldDictLimits && wire == protowire.BytesType:
-		return true, c.message(func(c *cursor, field protowire.Number, wire protowire.Type) (known bool, err error) {
-			if field != fieldMaxDictBytes || wire != protowire.VarintType {
-				return false, nil
-			}
-			p.maxDictBytes, err = c.uvarint()
-			return true, err
-		})
+		return true, in.message(c.decodeLimits)
 	case field == fieldSchema && wire == protowire.BytesType:
-		p.schema, err = c.bytes()
+		c.schema, err = in.bytes()
 		return true, err
 	}
 	return false, nil
 }
 
-func (r *Response) decode(c *cursor, field protowire.Number, wire protowire.Type) (known bool, err error) {
+func (c *capabilities) decodeLimits(in *cursor, field protowire.Number, wire protowire.Type) (known bool, err error) {
+	if field != fieldMaxDictBytes || wire != protowire.VarintType {
+		return false, nil
+	}
+	c.maxDictBytes, err = in.uvarint()
+	return true, err
+}
+
+func (r *Response) decode(in *cursor, field protowire.Number, wire protowire.Type) (known bool, err error) {
 	switch {
 	case field == fieldAcked && wire == protowire.VarintType:
-		r.Acked, err = c.uvarint()
+		r.Acked, err = in.uvarint()
 		return true, err
 	case field == fieldRejected && wire == protowire.BytesType:
 		var bad IDRange
-		err = c.message(bad.decode)
+		err = in.message(bad.decode)
 		r.Rejected = append(r.Rejected, bad)
 		return true, err
 	}
 	return false, nil
 }
 
-func (r *IDRange) decode(c *cursor, field protowire.Number, wire protowire.Type) (known bool, err error) {
+func (r *IDRange) decode(in *cursor, field protowire.Number, wire protowire.Type) (known bool, err error) {
 	if wire != protowire.VarintType {
 		return false, nil
 	}
 	switch field {
 	case fieldFrom:
-		r.From, err = c.uvarint()
+		r.From, err = in.uvarint()
 	case fieldTo:
-		r.To, err = c.uvarint()
+		r.To, err = in.uvarint()
 	default:
 		return false, nil
 	}

@@ -134,8 +134,8 @@ type OpenOption func(*openConfig) error
 // something new. The ids in Rejected are those that no earlier response
 // reported, in ascending order; the slice is the callee's. Calls come one at a
 // time, in order, from the goroutine that reads the stream, the last one before
-// Done is closed. They must not block: nothing is received meanwhile, and
-// nothing of the stream but Close may be called that waits.
+// Done is closed. They must not block, since nothing is received meanwhile, and
+// so not call what waits for the stream.
 func OnResponse(f func(Response)) OpenOption {
 	return func(c *openConfig) error {
 		c.onResponse = f

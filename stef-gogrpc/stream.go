@@ -10,6 +10,7 @@ import (
 	"io"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/peer"
@@ -154,24 +155,38 @@ func (s *Stream) write(ctx context.Context, chunk []byte, count func(*sendLedger
 	if err != nil {
 		return 0, err
 	}
-	if ctx.Done() != nil {
-		stop := context.AfterFunc(ctx, func() {
-			s.end(errorf(KindCanceled, "a write was given up within a chunk: %w", ctx.Err()))
-		})
-		defer stop()
-	}
+	sent := s.watch(ctx)
 	n, err := split(chunk, s.config.maxMessageBytes, &s.message, s.stream.SendMsg)
-	if err == nil {
+	switch given := sent(); {
+	case err == nil && !given:
 		return n, nil
-	}
-	// The reason of an EOF is what RecvMsg returns, and so what the stream ends
-	// with. Other errors are of this end, a message over the caller's own limit
-	// for example.
-	if !errors.Is(err, io.EOF) {
+	case err != nil && !errors.Is(err, io.EOF):
+		// An error of this end, for example a message over the caller's own
+		// limit. The reason of an EOF is what RecvMsg returns, and so what the
+		// stream ends with.
 		s.end(FromStatus(err))
 	}
 	<-s.done
 	return n, s.ended()
+}
+
+// watch ends the stream if ctx ends before the function it returns is called,
+// which tells whether it did.
+func (s *Stream) watch(ctx context.Context) (sent func() (given bool)) {
+	if ctx.Done() == nil {
+		return func() bool { return false }
+	}
+	var sending atomic.Bool
+	sending.Store(true)
+	stop := context.AfterFunc(ctx, func() {
+		if sending.CompareAndSwap(true, false) {
+			s.end(errorf(KindCanceled, "a write was given up within a chunk: %w", ctx.Err()))
+		}
+	})
+	return func() bool {
+		stop()
+		return !sending.CompareAndSwap(true, false)
+	}
 }
 
 // acquire waits for the right to send.
