@@ -247,6 +247,7 @@ func (f *Faults) connect() (*pair, error) {
 	}
 	p.up = newLine(&f.up, seed(0), f.draw(f.kills[0]), p.cut)
 	p.down = newLine(&f.down, seed(1), f.draw(f.kills[1]), p.cut)
+	p.up.back, p.down.back = p.down, p.up
 	f.open[p] = struct{}{}
 	return p, nil
 }

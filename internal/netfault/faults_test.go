@@ -227,12 +227,17 @@ func TestCloseEndsInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, client, server := ends(t, Link{RoundTrip: 20 * time.Millisecond})
 		write(t, client, "bye")
+		time.Sleep(5 * time.Millisecond)
 		require.NoError(t, client.Close())
 		read(t, server, "bye")
+		write(t, server, "in vain") // nobody has told the server
+		begin := time.Now()
 		_, err := server.Read(make([]byte, 1))
 		require.Equal(t, io.EOF, err)
+		require.Equal(t, 5*time.Millisecond, time.Since(begin))
 		_, err = server.Write([]byte("x"))
 		require.ErrorIs(t, err, syscall.EPIPE)
+		require.EqualValues(t, 7, m.Lost(Down))
 		_, err = client.Read(make([]byte, 1))
 		require.ErrorIs(t, err, net.ErrClosed)
 		require.Equal(t, 1, m.Conns())

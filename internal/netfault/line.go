@@ -24,6 +24,7 @@ const maxStep = 100 * time.Microsecond
 // line is one direction of one connection.
 type line struct {
 	knobs *knobs
+	back  *line       // the other direction
 	cut   func(error) // ends the whole connection
 
 	reading, writing sync.Mutex // one reader and one writer at a time
@@ -39,8 +40,9 @@ type line struct {
 	departs    time.Time // when what was written so far has left at the rate
 	due        time.Time // of the byte written last
 	end        error     // what the reader gets after the last byte
+	endDue     time.Time // when it gets there
 	err        error     // the connection was cut: what both get at once
-	deaf       bool      // the reader closed: writing fails
+	deaf       error     // the reader closed: what it gets from then on
 	vanish     bool      // half-closed by a fault: writing succeeds and goes nowhere
 	killAt     int64     // cut when this many bytes were read; negative: never
 	alarmEnded bool
@@ -128,13 +130,19 @@ func (l *line) ownAlarm() alarm {
 func (l *line) take(p []byte) (n int, next time.Time, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.err != nil {
+	switch {
+	case l.err != nil:
 		return 0, next, l.err
+	case l.deaf != nil:
+		return 0, next, l.deaf
 	}
 	if l.knobs.stalled.Load() {
 		return 0, next, nil
 	}
 	if l.fifo.size == 0 {
+		if l.end != nil && l.endDue.After(time.Now()) {
+			return 0, l.endDue, nil
+		}
 		return 0, next, l.end
 	}
 	ready, next := l.fifo.due(l.read, time.Now())
@@ -152,7 +160,8 @@ func (l *line) take(p []byte) (n int, next time.Time, err error) {
 	l.writable.wake()
 	if l.killAt >= 0 && l.read >= l.killAt {
 		err := opError("read", syscall.ECONNRESET)
-		l.fail(err)
+		l.err = err
+		l.drop()
 		go l.cut(err)
 		if n == 0 {
 			return 0, next, err
@@ -184,18 +193,19 @@ func (l *line) Write(p []byte, limit *deadline) (int, error) {
 
 // put takes as much of p as the window lets in.
 func (l *line) put(p []byte) (int, error) {
+	told := l.back.ended()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
-	case l.deaf:
-		return 0, opError("write", syscall.EPIPE)
 	case l.err != nil:
 		return 0, l.err
-	case l.vanish:
+	case l.end != nil && !l.vanish:
+		return 0, opError("write", net.ErrClosed)
+	case l.deaf != nil && told:
+		return 0, opError("write", syscall.EPIPE)
+	case l.deaf != nil || l.vanish:
 		l.knobs.lost.Add(int64(len(p)))
 		return len(p), nil
-	case l.end != nil:
-		return 0, opError("write", net.ErrClosed)
 	}
 	rate, delay := l.knobs.rate.Load(), time.Duration(l.knobs.delay.Load())
 	room := l.knobs.window
@@ -257,9 +267,23 @@ func (l *line) finish(err error) {
 	l.mu.Lock()
 	if l.end == nil {
 		l.end = err
+		l.endDue = time.Now().Add(time.Duration(l.knobs.delay.Load()))
+		if l.due.After(l.endDue) {
+			l.endDue = l.due
+		}
 	}
 	l.mu.Unlock()
 	l.poke()
+}
+
+// ended says whether word of the end has arrived. An end that closed is noticed
+// by the writer of the other direction only then, as it is with TCP, and by the
+// reader of this one at the same time: a connection on which writing fails while
+// reading waits is nothing programs are prepared for.
+func (l *line) ended() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.end != nil && l.fifo.size == 0 && !l.knobs.stalled.Load() && !l.endDue.After(time.Now())
 }
 
 // halfClose ends the line behind the writer's back.
@@ -267,7 +291,7 @@ func (l *line) halfClose() {
 	l.mu.Lock()
 	l.vanish = true
 	if l.end == nil {
-		l.end = io.EOF
+		l.end, l.endDue = io.EOF, l.due
 	}
 	l.mu.Unlock()
 	l.poke()
@@ -284,8 +308,10 @@ func (l *line) killAfter(n int64) {
 // closeRead is the reader leaving: what is under way and what comes is lost.
 func (l *line) closeRead(err error) {
 	l.mu.Lock()
-	l.deaf = true
-	l.fail(err)
+	if l.deaf == nil {
+		l.deaf = err
+	}
+	l.drop()
 	l.mu.Unlock()
 	l.poke()
 }
@@ -293,16 +319,17 @@ func (l *line) closeRead(err error) {
 // abort is the connection being cut.
 func (l *line) abort(err error) {
 	l.mu.Lock()
-	l.fail(err)
+	if l.err == nil {
+		l.err = err
+	}
+	l.drop()
 	l.mu.Unlock()
 	l.poke()
 }
 
-// fail ends the line at once. The caller holds the mutex.
-func (l *line) fail(err error) {
-	if l.err == nil {
-		l.err = err
-	}
+// drop loses what is under way, on a line that nobody will read any more. The
+// caller holds the mutex.
+func (l *line) drop() {
 	l.knobs.lost.Add(int64(l.fifo.size))
 	l.knobs.held.Add(-int64(l.fifo.size))
 	l.fifo.reset()

@@ -1,0 +1,230 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefgrpc_test
+
+import (
+	"context"
+	"io"
+	"runtime"
+	"strconv"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/otelstef/stef/internal/netfault"
+	stef "github.com/otelstef/stef/stef-go"
+	"github.com/otelstef/stef/stef-go/otelstef"
+	stefgrpc "github.com/otelstef/stef/stef-gogrpc"
+	"github.com/otelstef/stef/stef-gogrpc/stefpb"
+)
+
+// Idle streams are measured against streams of bare gRPC: the same client, which
+// is no client of this package, holds the same number of streams, sends the same
+// messages and gets the same answer, once from a server of this package and once
+// from a handler that only receives. What differs is what our server costs.
+
+const (
+	idleStreams = 5000
+	idleConns   = 5
+)
+
+// idleCase is what the streams did before they went idle.
+type idleCase struct {
+	name    string
+	data    func(tb testing.TB) [][]byte // chunks they sent
+	streams int
+	most    float64 // bytes that a stream of ours may cost beyond gRPC
+}
+
+// Streams that were opened, each with its reader, have to fit 5,000 into
+// 100 MiB. What a reader holds later depends on its records. Most of all that is
+// the window of zstd, which the sender chooses and every receiver of a stream
+// that is never restarted has to keep.
+var idleCases = []idleCase{
+	{"opened", func(testing.TB) [][]byte { return nil }, idleStreams, 100 << 20 / idleStreams},
+	{"records", func(tb testing.TB) [][]byte { return idleChunks(tb) }, idleStreams, 32 << 10},
+	{"zstd-64KiB", func(tb testing.TB) [][]byte {
+		return idleChunks(tb, stef.WithCompression(stef.Zstd), stef.WithWindow(64<<10))
+	}, idleStreams / 10, 600 << 10},
+	{"zstd-1MiB", func(tb testing.TB) [][]byte {
+		return idleChunks(tb, stef.WithCompression(stef.Zstd), stef.WithWindow(1<<20))
+	}, idleStreams / 10, 1600 << 10},
+}
+
+func idleChunks(tb testing.TB, options ...stef.WriterOption) [][]byte {
+	var chunks chunkList
+	w, err := otelstef.NewLogsWriter(&chunks, options...)
+	require.NoError(tb, err)
+	for n := range uint64(100) {
+		fillNumber(w.Record().Record(), n)
+		require.NoError(tb, w.Write())
+	}
+	require.NoError(tb, w.Flush())
+	return chunks
+}
+
+// idleHandler reads until the stream ends, and counts the frames it has read.
+func idleHandler(frames *atomic.Int64) stefgrpc.Handler {
+	return stefgrpc.HandlerFunc(func(s *stefgrpc.ServerStream) error {
+		r, err := otelstef.NewLogsReader(s, s.ReaderOptions()...)
+		if err != nil {
+			return err
+		}
+		defer r.Close()
+		for r.Next() {
+			if r.Buffered() == 0 {
+				s.Ack(r.Stats().Records)
+				frames.Add(1)
+			}
+		}
+		return r.Err()
+	})
+}
+
+// bareServer answers as ours does, and drops what it receives.
+func bareServer(tb testing.TB, frames *atomic.Int64, chunks int) *grpc.ServiceDesc {
+	hello := idleHello(tb)
+	return &grpc.ServiceDesc{
+		ServiceName: stefgrpc.ServiceName, HandlerType: (*any)(nil),
+		Streams: []grpc.StreamDesc{{
+			StreamName: "Stream", ServerStreams: true, ClientStreams: true,
+			Handler: func(_ any, s grpc.ServerStream) error {
+				for n := 0; ; n++ {
+					m := new(stefpb.STEFClientMessage)
+					err := s.RecvMsg(m)
+					switch {
+					case err == io.EOF:
+						return nil
+					case err != nil:
+						return err
+					case n == 0:
+						err = s.SendMsg(hello)
+					case n == chunks:
+						err = s.SendMsg(&stefpb.STEFServerMessage{Content: &stefpb.STEFServerMessage_Response{
+							Response: &stefpb.STEFDataResponse{AckRecordId: 100}}})
+						frames.Add(1)
+					}
+					if err != nil {
+						return err
+					}
+				}
+			},
+		}},
+	}
+}
+
+func idleHello(tb testing.TB) proto.Message {
+	wire, err := otelstef.LogsWireSchema().AppendBinary(nil)
+	require.NoError(tb, err)
+	return &stefpb.STEFServerMessage{Content: &stefpb.STEFServerMessage_Capabilities{
+		Capabilities: &stefpb.STEFDestinationCapabilities{Schema: wire}}}
+}
+
+// idleMemory returns the bytes the process holds more with the streams than
+// without.
+func idleMemory(tb testing.TB, c idleCase, streams int, ours bool) float64 {
+	chunks := c.data(tb)
+	network, err := netfault.NewMemory(netfault.Link{})
+	require.NoError(tb, err)
+	defer network.Close()
+	var frames atomic.Int64
+	server := grpc.NewServer()
+	if ours {
+		server = grpc.NewServer(grpc.ForceServerCodecV2(stefgrpc.Codec()))
+		s, err := stefgrpc.NewServer()
+		require.NoError(tb, err)
+		require.NoError(tb, s.Handle(otelstef.LogsSchema(), idleHandler(&frames)))
+		s.Register(server)
+	} else {
+		server.RegisterService(bareServer(tb, &frames, len(chunks)), nil)
+	}
+	defer server.Stop()
+	l, err := network.Listen()
+	require.NoError(tb, err)
+	go server.Serve(l)
+
+	before := memory()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	held := make([]grpc.ClientStream, 0, streams)
+	for range idleConns {
+		conn, err := grpc.NewClient("passthrough:///memory", grpc.WithContextDialer(network.Dial),
+			grpc.WithTransportCredentials(insecure.NewCredentials()))
+		require.NoError(tb, err)
+		defer conn.Close()
+		for range streams / idleConns {
+			held = append(held, idleStream(ctx, tb, conn, chunks))
+		}
+	}
+	if len(chunks) > 0 {
+		require.Eventually(tb, func() bool { return frames.Load() == int64(len(held)) }, 20*time.Second, time.Millisecond)
+	}
+	after := memory()
+	runtime.KeepAlive(held)
+	return after - before
+}
+
+// idleStream opens a stream without our client and sends the chunks.
+func idleStream(ctx context.Context, tb testing.TB, conn *grpc.ClientConn, chunks [][]byte) grpc.ClientStream {
+	desc := &grpc.StreamDesc{StreamName: "Stream", ServerStreams: true, ClientStreams: true}
+	s, err := conn.NewStream(ctx, desc, stefgrpc.StreamMethod)
+	require.NoError(tb, err)
+	hello := &stefpb.STEFClientMessage{FirstMessage: &stefpb.STEFClientFirstMessage{RootStructName: otelstef.LogsRoot}}
+	require.NoError(tb, s.SendMsg(hello))
+	require.NoError(tb, s.RecvMsg(new(stefpb.STEFServerMessage)))
+	for _, chunk := range chunks {
+		require.NoError(tb, s.SendMsg(&stefpb.STEFClientMessage{StefBytes: chunk, IsEndOfChunk: true}))
+	}
+	if len(chunks) > 0 {
+		require.NoError(tb, s.RecvMsg(new(stefpb.STEFServerMessage)))
+	}
+	return s
+}
+
+// memory is what the process holds: objects and stacks.
+func memory() float64 {
+	for range 3 { // pools are emptied by the second
+		runtime.GC()
+	}
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return float64(m.HeapAlloc + m.StackInuse)
+}
+
+// TestIdleStreams holds a tenth of the streams, all of them at full length.
+func TestIdleStreams(t *testing.T) {
+	for _, c := range idleCases {
+		t.Run(c.name, func(t *testing.T) {
+			if !long() {
+				c.streams /= 10
+			}
+			bare, ours := idleMemory(t, c, c.streams, false), idleMemory(t, c, c.streams, true)
+			each := (ours - bare) / float64(c.streams)
+			t.Logf("%d streams: gRPC %.1f MiB, ours %.1f MiB, beyond %.1f KiB per stream", c.streams, bare/(1<<20), ours/(1<<20), each/1024)
+			require.Less(t, each, c.most)
+		})
+	}
+}
+
+// BenchmarkIdle reports the memory of idle streams.
+func BenchmarkIdle(b *testing.B) {
+	for _, c := range idleCases {
+		b.Run("streams="+strconv.Itoa(c.streams)+"/after="+c.name, func(b *testing.B) {
+			var bare, ours float64
+			for range b.N {
+				bare += idleMemory(b, c, c.streams, false)
+				ours += idleMemory(b, c, c.streams, true)
+			}
+			n := float64(b.N) * (1 << 20)
+			b.ReportMetric(bare/n, "grpc-MiB")
+			b.ReportMetric(ours/n, "stef-MiB")
+			b.ReportMetric((ours-bare)/n, "beyond-MiB")
+		})
+	}
+}
