@@ -229,9 +229,12 @@ func (t *slot[B]) afterEnd(l *lane[B]) time.Duration {
 	s := t.session
 	t.forgetKick() // the stream was live then
 	s.mu.Lock()
-	cause, inOrder := l.endCause, l.inOrder
+	cause, inOrder, worked := l.endCause, l.inOrder, l.done > 0
 	age := time.Since(l.opened)
 	s.mu.Unlock()
+	if worked {
+		t.retries.failures = 0 // servers may end streams over single batches
+	}
 	if t.retries.lived(age) && inOrder && (cause == nil || cause.RetryDelay == 0) {
 		return 0
 	}
