@@ -118,6 +118,7 @@ func (s *shared) drain(ctx context.Context) error {
 	err := <-streams
 	select {
 	case <-graceful:
+		srv.serving.Wait()
 	case <-ctx.Done():
 		if err == nil {
 			err = fmt.Errorf("requests did not end in time: %w", ctx.Err())

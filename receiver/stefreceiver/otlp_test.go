@@ -1,0 +1,274 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefreceiver
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/client"
+	"go.opentelemetry.io/collector/config/configoptional"
+	"go.opentelemetry.io/collector/consumer/consumererror"
+	"go.opentelemetry.io/collector/consumer/consumertest"
+	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/pdata/plog/plogotlp"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+	"go.opentelemetry.io/collector/pdata/pmetric/pmetricotlp"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+	"go.opentelemetry.io/collector/pdata/ptrace/ptraceotlp"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/encoding/gzip"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/types/known/emptypb"
+)
+
+func export(conn *grpc.ClientConn, md pmetric.Metrics, options ...grpc.CallOption) error {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	_, err := pmetricotlp.NewGRPCClient(conn).Export(ctx, pmetricotlp.NewExportRequestFromMetrics(md), options...)
+	return err
+}
+
+// rawExport calls the service of metrics with any bytes.
+func rawExport(t *testing.T, conn *grpc.ClientConn, body []byte) *status.Status {
+	t.Helper()
+	err := conn.Invoke(timeout(t), "/"+metricsSignal.otlp.name+"/Export", unknownFields(t, body), &emptypb.Empty{})
+	return status.Convert(err)
+}
+
+// unknownFields is a message of these bytes.
+func unknownFields(t *testing.T, body []byte) *emptypb.Empty {
+	m := &emptypb.Empty{}
+	m.ProtoReflect().SetUnknown(body)
+	return m
+}
+
+func TestOTLPOfAllSignals(t *testing.T) {
+	to, traces, metrics, logs := everything()
+	r := startRig(t, testConfig(), to)
+	conn, ctx := r.dial(), timeout(t)
+	for i := range 3 {
+		tr, err := ptraceotlp.NewGRPCClient(conn).Export(ctx, ptraceotlp.NewExportRequestFromTraces(traceKind.one("a")))
+		require.NoError(t, err)
+		require.Zero(t, tr.PartialSuccess().RejectedSpans())
+		mr, err := pmetricotlp.NewGRPCClient(conn).Export(ctx, pmetricotlp.NewExportRequestFromMetrics(points(7)), grpc.UseCompressor(gzip.Name))
+		require.NoError(t, err)
+		require.Empty(t, mr.PartialSuccess().ErrorMessage())
+		_, err = plogotlp.NewGRPCClient(conn).Export(ctx, plogotlp.NewExportRequestFromLogs(logKind.one("b")))
+		require.NoError(t, err)
+		require.Equal(t, traceKind.one("a"), traces.AllTraces()[i])
+		require.Equal(t, points(7), metrics.AllMetrics()[i])
+		require.Equal(t, logKind.one("b"), logs.AllLogs()[i])
+	}
+}
+
+func TestOTLPEmptyRequests(t *testing.T) {
+	to, traces, metrics, logs := everything()
+	r := startRig(t, testConfig(), to)
+	conn, ctx := r.dial(), timeout(t)
+	_, err := ptraceotlp.NewGRPCClient(conn).Export(ctx, ptraceotlp.NewExportRequest())
+	require.NoError(t, err)
+	_, err = plogotlp.NewGRPCClient(conn).Export(ctx, plogotlp.NewExportRequest())
+	require.NoError(t, err)
+	require.NoError(t, export(conn, pmetric.NewMetrics()))
+	require.NoError(t, export(conn, points(0)))
+	require.Empty(t, traces.AllTraces())
+	require.Empty(t, metrics.AllMetrics())
+	require.Empty(t, logs.AllLogs())
+}
+
+func TestOTLPRefusals(t *testing.T) {
+	f := func(err error, code codes.Code, again bool) {
+		t.Helper()
+		r := startRig(t, testConfig(func(c *Config) { c.RetryAfter = 3 * time.Second }),
+			sinks{metrics: acting(t, func(context.Context, pmetric.Metrics) error { return err })})
+		st := status.Convert(export(r.dial(), points(4)))
+		require.Equal(t, code, st.Code(), "%v", err)
+		delay, ok := retryInfo(st)
+		require.Equal(t, again, ok, "%v", err)
+		if again {
+			require.Equal(t, 3*time.Second, delay)
+		}
+		require.EqualValues(t, 4, sumOf(t, r.telemetry, "otelcol_receiver_refused_metric_points", "transport", "grpc"))
+		r.requireIdle()
+	}
+	f(errors.New("full"), codes.Unavailable, true)
+	f(status.Error(codes.ResourceExhausted, "full"), codes.Unavailable, true)
+	f(consumererror.NewPermanent(errors.New("no")), codes.Internal, false)
+	f(status.Error(codes.PermissionDenied, "not you"), codes.PermissionDenied, false)
+}
+
+func TestOTLPPanics(t *testing.T) {
+	r := startRig(t, testConfig(), sinks{metrics: acting(t, func(context.Context, pmetric.Metrics) error { panic("odd batch") })})
+	st := status.Convert(export(r.dial(), points(1)))
+	require.Equal(t, codes.Internal, st.Code())
+	require.Contains(t, st.Message(), "odd batch")
+	require.EqualValues(t, 1, sumOf(t, r.telemetry, "otelcol_receiver_stef_panics", "signal", "metrics"))
+}
+
+func TestOTLPUndecodable(t *testing.T) {
+	to, _, metrics, _ := everything()
+	r := startRig(t, testConfig(), to)
+	body := protowire.AppendTag(nil, 1, protowire.BytesType)
+	body = protowire.AppendBytes(body, []byte{0x0a, 0x7f})
+	st := rawExport(t, r.dial(), body)
+	require.Equal(t, codes.InvalidArgument, st.Code())
+	require.Len(t, st.Details(), 1)
+	require.IsType(t, &errdetails.BadRequest{}, st.Details()[0])
+	require.Zero(t, metrics.DataPointCount())
+	r.requireIdle()
+}
+
+func TestOTLPTooLarge(t *testing.T) {
+	f := func(name string, options ...grpc.CallOption) {
+		t.Run(name, func(t *testing.T) {
+			to, _, metrics, _ := everything()
+			r := startRig(t, testConfig(func(c *Config) { c.ServerConfig.MaxRecvMsgSizeMiB = 1 }), to)
+			md := points(1)
+			md.ResourceMetrics().At(0).Resource().Attributes().PutStr("large", strings.Repeat("x", 2*mib))
+			st := status.Convert(export(r.dial(), md, options...))
+			require.Equal(t, codes.ResourceExhausted, st.Code(), st.Message())
+			_, again := retryInfo(st)
+			require.False(t, again, "what is too large stays so")
+			require.Zero(t, metrics.DataPointCount())
+			r.requireIdle()
+		})
+	}
+	f("as it is sent")
+	f("after decompression", grpc.UseCompressor(gzip.Name))
+}
+
+// Under pressure requests wait as long as there is room, and others are sent
+// away before they are decoded; their items are counted all the same.
+func TestOTLPUnderPressure(t *testing.T) {
+	busy, proceed := make(chan struct{}, 2), make(chan struct{})
+	r := startRig(t, testConfig(func(c *Config) {
+		c.Admission = AdmissionConfig{RequestLimitMiB: 1, WaitingLimitMiB: 1}
+		c.RetryAfter = 2 * time.Second
+	}), sinks{metrics: acting(t, func(context.Context, pmetric.Metrics) error {
+		busy <- struct{}{}
+		<-proceed
+		return nil
+	})})
+	conn := r.dial()
+	large := points(3)
+	large.ResourceMetrics().At(0).Resource().Attributes().PutStr("large", strings.Repeat("x", 2*mib))
+	results := make(chan error, 2)
+	go func() { results <- export(conn, large) }()
+	<-busy
+	go func() { results <- export(conn, large) }()
+	require.Eventually(t, func() bool { _, waiting := r.shared.admission.state(); return waiting == mib }, 5*time.Second, time.Millisecond)
+
+	st := status.Convert(export(conn, points(5)))
+	require.Equal(t, codes.Unavailable, st.Code())
+	delay, ok := retryInfo(st)
+	require.True(t, ok)
+	require.Equal(t, 2*time.Second, delay)
+	require.EqualValues(t, 5, sumOf(t, r.telemetry, "otelcol_receiver_refused_metric_points", "transport", "grpc"))
+	require.EqualValues(t, 1, sumOf(t, r.telemetry, "otelcol_receiver_stef_admission_refused", "protocol", "otlp"))
+
+	close(proceed)
+	require.NoError(t, <-results)
+	require.NoError(t, <-results)
+	r.requireIdle()
+}
+
+func TestOTLPGivesUpWaiting(t *testing.T) {
+	r := startRig(t, testConfig(func(c *Config) { c.Admission = AdmissionConfig{RequestLimitMiB: 1, WaitingLimitMiB: 1} }),
+		sinks{metrics: consumertest.NewNop()})
+	r.shared.admission.add(mib)
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Millisecond)
+	defer cancel()
+	_, err := pmetricotlp.NewGRPCClient(r.dial()).Export(ctx, pmetricotlp.NewExportRequestFromMetrics(points(5)))
+	require.Equal(t, codes.DeadlineExceeded, status.Code(err))
+	require.Eventually(t, func() bool {
+		return sumOf(t, r.telemetry, "otelcol_receiver_refused_metric_points", "transport", "grpc") == 5
+	}, 5*time.Second, time.Millisecond)
+	r.shared.admission.add(-mib)
+	r.requireIdle()
+}
+
+func TestOTLPOff(t *testing.T) {
+	r := startRig(t, testConfig(func(c *Config) { c.OTLP = configoptional.None[OTLPConfig]() }), sinks{metrics: consumertest.NewNop()})
+	require.Equal(t, codes.Unimplemented, status.Code(export(r.dial(), points(1))))
+	require.NoError(t, metricKind.mustOpen(t, r.dial()).deliver(points(1)))
+}
+
+func TestOTLPOfSignalWithoutPipeline(t *testing.T) {
+	r := startRig(t, testConfig(), sinks{logs: consumertest.NewNop()})
+	require.Equal(t, codes.Unimplemented, status.Code(export(r.dial(), points(1))))
+}
+
+func TestOTLPPipelineKnowsTheClient(t *testing.T) {
+	infos := make(chan client.Info, 1)
+	r := startRig(t, testConfig(func(c *Config) { c.ServerConfig.IncludeMetadata = true }),
+		sinks{metrics: acting(t, func(ctx context.Context, _ pmetric.Metrics) error {
+			infos <- client.FromContext(ctx)
+			return nil
+		})})
+	ctx := metadata.AppendToOutgoingContext(timeout(t), "tenant", "blue")
+	_, err := pmetricotlp.NewGRPCClient(r.dial()).Export(ctx, pmetricotlp.NewExportRequestFromMetrics(points(1)))
+	require.NoError(t, err)
+	require.Equal(t, []string{"blue"}, (<-infos).Metadata.Get("tenant"))
+}
+
+func TestCountItems(t *testing.T) {
+	md := points(3)
+	ms := md.ResourceMetrics().At(0).ScopeMetrics().At(0).Metrics()
+	ms.AppendEmpty().SetEmptySum().DataPoints().AppendEmpty()
+	ms.AppendEmpty().SetEmptyHistogram().DataPoints().AppendEmpty()
+	ms.AppendEmpty().SetEmptyExponentialHistogram().DataPoints().AppendEmpty()
+	ms.AppendEmpty().SetEmptySummary().DataPoints().AppendEmpty()
+	ms.AppendEmpty().SetName("without points")
+	body, err := pmetricotlp.NewExportRequestFromMetrics(md).MarshalProto()
+	require.NoError(t, err)
+	require.Equal(t, 7, countPoints(body))
+	require.Equal(t, 14, countPoints(bytes.Repeat(body, 2)))
+	for end := range body {
+		require.LessOrEqual(t, countPoints(body[:end]), 7)
+	}
+
+	td := ptrace.NewTraces()
+	for range 3 {
+		spans := td.ResourceSpans().AppendEmpty().ScopeSpans().AppendEmpty().Spans()
+		spans.AppendEmpty().SetName("a")
+		spans.AppendEmpty().Events().AppendEmpty()
+	}
+	body, err = ptraceotlp.NewExportRequestFromTraces(td).MarshalProto()
+	require.NoError(t, err)
+	require.Equal(t, 6, countSpans(body))
+
+	ld := plog.NewLogs()
+	ld.ResourceLogs().AppendEmpty().ScopeLogs().AppendEmpty().LogRecords().AppendEmpty().Body().SetStr("x")
+	body, err = plogotlp.NewExportRequestFromLogs(ld).MarshalProto()
+	require.NoError(t, err)
+	require.Equal(t, 1, countLogRecords(body))
+	require.Zero(t, countLogRecords(nil))
+}
+
+// The count of the items of a request is what decoding it gives.
+func FuzzCountPoints(f *testing.F) {
+	body, err := pmetricotlp.NewExportRequestFromMetrics(points(3)).MarshalProto()
+	require.NoError(f, err)
+	f.Add(body)
+	f.Add([]byte{})
+	f.Fuzz(func(t *testing.T, body []byte) {
+		n := countPoints(body)
+		request := pmetricotlp.NewExportRequest()
+		if request.UnmarshalProto(body) != nil {
+			return
+		}
+		// A metric with data of two types has the later one only.
+		require.GreaterOrEqual(t, n, request.Metrics().DataPointCount())
+	})
+}

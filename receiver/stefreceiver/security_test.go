@@ -1,0 +1,142 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefreceiver
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"math/big"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/client"
+	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/component/componenttest"
+	"go.opentelemetry.io/collector/config/configauth"
+	"go.opentelemetry.io/collector/config/configopaque"
+	"go.opentelemetry.io/collector/config/configoptional"
+	"go.opentelemetry.io/collector/consumer/consumertest"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+	"go.opentelemetry.io/collector/receiver/receivertest"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	"github.com/otelstef/stef/stef-go/otelstef"
+	"github.com/otelstef/stef/stef-gogrpc"
+
+	ownmetadata "github.com/otelstef/stef/receiver/stefreceiver/internal/metadata"
+)
+
+// certificate returns a certificate for localhost that signs itself.
+func certificate(t *testing.T) (certPEM, keyPEM []byte) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	require.NoError(t, err)
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), DNSNames: []string{"localhost"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	require.NoError(t, err)
+	keyDER, err := x509.MarshalECPrivateKey(key)
+	require.NoError(t, err)
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
+		pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: keyDER})
+}
+
+func TestTLS(t *testing.T) {
+	cert, key := certificate(t)
+	to, _, metrics, _ := everything()
+	r := startRig(t, testConfig(func(c *Config) {
+		server := c.ServerConfig.TLS.GetOrInsertDefault()
+		server.CertPem, server.KeyPem = configopaque.String(cert), configopaque.String(key)
+	}), to)
+	pool := x509.NewCertPool()
+	require.True(t, pool.AppendCertsFromPEM(cert))
+	safe := r.dial(grpc.WithTransportCredentials(credentials.NewTLS(&tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12})))
+	require.NoError(t, metricKind.mustOpen(t, safe).deliver(points(2)))
+	require.NoError(t, export(safe, points(3)))
+	require.Equal(t, 5, metrics.DataPointCount())
+
+	_, err := metricKind.open(r.dial())
+	require.Error(t, err, "a client without TLS")
+	require.Equal(t, codes.Unavailable, status.Code(export(r.dial(), points(1))))
+}
+
+// authenticator lets those in who have a token, and says who they are.
+type authenticator struct {
+	component.StartFunc
+	component.ShutdownFunc
+}
+
+type identity string
+
+func (identity) GetAttribute(string) any     { return nil }
+func (identity) GetAttributeNames() []string { return nil }
+
+func (authenticator) Authenticate(ctx context.Context, sources map[string][]string) (context.Context, error) {
+	token := metadata.MD(sources).Get("token")
+	if len(token) != 1 || token[0] == "" {
+		return ctx, errors.New("no token")
+	}
+	info := client.FromContext(ctx)
+	info.Auth = identity(token[0])
+	return client.NewContext(ctx, info), nil
+}
+
+type hostWith map[component.ID]component.Component
+
+func (h hostWith) GetExtensions() map[component.ID]component.Component { return h }
+
+func TestAuthentication(t *testing.T) {
+	ctx, id := context.Background(), component.MustNewID("test")
+	who := make(chan client.AuthData, 2)
+	config := testConfig(func(c *Config) { c.ServerConfig.Auth = configoptional.Some(configauth.Config{AuthenticatorID: id}) })
+	part, err := NewFactory().CreateMetrics(ctx, receivertest.NewNopSettings(ownmetadata.Type), config,
+		acting(t, func(ctx context.Context, _ pmetric.Metrics) error {
+			who <- client.FromContext(ctx).Auth
+			return nil
+		}))
+	require.NoError(t, err)
+	require.NoError(t, part.Start(ctx, hostWith{id: authenticator{}}))
+	defer func() { require.NoError(t, part.Shutdown(ctx)) }()
+	conn := dial(t, sharedOf(config).server.address.String())
+
+	_, err = metricKind.open(conn)
+	requireEnd(t, err, codes.Unauthenticated, "no token")
+	require.Equal(t, codes.Unauthenticated, status.Code(export(conn, points(1))))
+
+	withToken := metadata.AppendToOutgoingContext(timeout(t), "token", "blue")
+	c, err := stefgrpc.NewClient(conn)
+	require.NoError(t, err)
+	stream, err := c.Open(withToken, otelstef.MetricsSchema())
+	require.NoError(t, err)
+	defer stream.Close()
+	s := &sender[pmetric.Metrics]{stream: stream}
+	require.NoError(t, metricKind.make(s, stream.WriterOptions()...))
+	require.NoError(t, s.deliver(points(1)))
+	require.Equal(t, identity("blue"), <-who)
+}
+
+func TestUnknownAuthenticator(t *testing.T) {
+	ctx := context.Background()
+	config := testConfig(func(c *Config) {
+		c.ServerConfig.Auth = configoptional.Some(configauth.Config{AuthenticatorID: component.MustNewID("nobody")})
+	})
+	part, err := NewFactory().CreateMetrics(ctx, receivertest.NewNopSettings(ownmetadata.Type), config, consumertest.NewNop())
+	require.NoError(t, err)
+	require.ErrorContains(t, part.Start(ctx, componenttest.NewNopHost()), `"nobody"`)
+	require.NoError(t, part.Shutdown(ctx))
+}

@@ -1,0 +1,127 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefreceiver
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/consumer/consumererror"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata/metricdatatest"
+
+	"github.com/otelstef/stef/receiver/stefreceiver/internal/metadatatest"
+)
+
+func dataPoint(value int64, attributes ...string) []metricdata.DataPoint[int64] {
+	var set []attribute.KeyValue
+	for i := 0; i < len(attributes); i += 2 {
+		set = append(set, attribute.String(attributes[i], attributes[i+1]))
+	}
+	return []metricdata.DataPoint[int64]{{Value: value, Attributes: attribute.NewSet(set...)}}
+}
+
+func TestTelemetryOfStreams(t *testing.T) {
+	r := startRig(t, testConfig(), sinks{metrics: acting(t, func(_ context.Context, md pmetric.Metrics) error {
+		switch md.DataPointCount() {
+		case 2:
+			return consumererror.NewPermanent(errors.New("no"))
+		case 3:
+			return errors.New("full")
+		}
+		return nil
+	})})
+	s := metricKind.mustOpen(t, r.dial())
+	for range 3 {
+		require.NoError(t, s.deliver(points(100)))
+	}
+	require.NoError(t, s.deliver(points(2)))
+
+	tt, ignore := r.telemetry, metricdatatest.IgnoreTimestamp()
+	require.Eventually(t, func() bool {
+		return sumOf(t, tt, "otelcol_receiver_stef_unacked_records", "signal", "metrics") == 0
+	}, 5*time.Second, time.Millisecond)
+	metadatatest.AssertEqualReceiverStefStreams(t, tt, dataPoint(1, "signal", "metrics"), ignore)
+	metadatatest.AssertEqualReceiverStefBatches(t, tt, dataPoint(4, "signal", "metrics"), ignore)
+	metadatatest.AssertEqualReceiverStefRejectedRecords(t, tt, dataPoint(2, "signal", "metrics", "reason", badForPipeline), ignore)
+	metadatatest.AssertEqualReceiverStefUnackedRecords(t, tt, dataPoint(0, "signal", "metrics"), ignore)
+	wire := sumOf(t, tt, "otelcol_receiver_stef_wire_bytes", "signal", "metrics")
+	decoded := sumOf(t, tt, "otelcol_receiver_stef_decoded_bytes", "signal", "metrics")
+	require.Positive(t, wire)
+	require.Greater(t, decoded, 3*wire)
+	require.Positive(t, sumOf(t, tt, "otelcol_receiver_stef_dict_bytes", "signal", "metrics"))
+	require.EqualValues(t, 300, sumOf(t, tt, "otelcol_receiver_accepted_metric_points", "transport", "stef"))
+	require.EqualValues(t, 2, sumOf(t, tt, "otelcol_receiver_refused_metric_points", "transport", "stef"))
+
+	_, err := s.send(points(3))
+	require.NoError(t, err)
+	require.Error(t, endOf(t, s.stream))
+	require.Eventually(t, func() bool {
+		return sumOf(t, tt, "otelcol_receiver_stef_streams_ended", "reason", endRefused) == 1
+	}, 5*time.Second, time.Millisecond)
+	metadatatest.AssertEqualReceiverStefStreams(t, tt, dataPoint(0, "signal", "metrics"), ignore)
+	metadatatest.AssertEqualReceiverStefStreamsEnded(t, tt, dataPoint(1, "signal", "metrics", "reason", endRefused), ignore)
+	metadatatest.AssertEqualReceiverStefDictBytes(t, tt, dataPoint(0, "signal", "metrics"), ignore)
+	metadatatest.AssertEqualReceiverStefUnackedRecords(t, tt, dataPoint(0, "signal", "metrics"), ignore)
+	metadatatest.AssertEqualReceiverStefAdmissionInFlightBytes(t, tt, dataPoint(0), ignore)
+	metadatatest.AssertEqualReceiverStefAdmissionWaitingBytes(t, tt, dataPoint(0), ignore)
+	metadatatest.AssertEqualReceiverStefBufferedBytes(t, tt, dataPoint(0), ignore)
+	require.EqualValues(t, 5, sumOf(t, tt, "otelcol_receiver_refused_metric_points", "transport", "stef"))
+	require.EqualValues(t, 300, sumOf(t, tt, "otelcol_receiver_accepted_metric_points", "transport", "stef"))
+}
+
+// The spans of the pipeline tell the formats apart, and a batch of a stream has
+// a span of its own that is linked to that of the stream.
+func TestTracesOfBothFormats(t *testing.T) {
+	to, _, _, _ := everything()
+	r := startRig(t, testConfig(), to)
+	require.NoError(t, metricKind.mustOpen(t, r.dial()).deliver(points(1)))
+	require.NoError(t, export(r.dial(), points(2)))
+	formats := map[string]string{}
+	for _, span := range r.telemetry.SpanRecorder.Ended() {
+		var format, transport string
+		for _, attr := range span.Attributes() {
+			switch attr.Key {
+			case "format":
+				format = attr.Value.AsString()
+			case "transport":
+				transport = attr.Value.AsString()
+			}
+		}
+		if format != "" {
+			formats[format] = transport
+			if format == formatSTEF {
+				require.Len(t, span.Links(), 1)
+				require.False(t, span.Parent().IsValid())
+			}
+		}
+	}
+	require.Equal(t, map[string]string{formatSTEF: transportSTEF, formatOTLP: transportOTLP}, formats)
+}
+
+func TestSizer(t *testing.T) {
+	z := newSizer()
+	require.EqualValues(t, sizerFirst, z.expected())
+	measured := 0
+	size := func(items int, wire int64) int64 {
+		return z.size(items, wire, func() int { measured++; return 100 * items })
+	}
+	require.Zero(t, size(0, 10))
+	for range sizerPeriod {
+		require.EqualValues(t, 1000, size(10, 50))
+	}
+	require.Equal(t, 1, measured)
+	require.EqualValues(t, 2000, size(20, 100))
+	require.Equal(t, 2, measured, "one in so many")
+	require.EqualValues(t, 2000, z.expected())
+	size(20, 100)
+	require.Equal(t, 2, measured)
+	size(20, 1000)
+	require.Equal(t, 3, measured, "another kind of data")
+}
