@@ -19,6 +19,7 @@ BENCHTIME ?= 1s
 COUNT ?= 1
 FUZZTIME ?= 30s
 RACE ?= ./...
+E2E ?=
 
 # $(call each,MODULES,COMMAND) runs a command in the folder of every module.
 each = @set -e; for m in $(1); do echo "-- $$m"; (cd $$m; $(2)); done
@@ -29,7 +30,7 @@ TELTEST := github.com/otelstef/stef/internal/teltest
 USERS := $(GO) list -test -f '{{$$p := .ForTest}}{{range .Deps}}{{if eq . "$(TELTEST)"}}{{println $$p}}{{end}}{{end}}' ./...
 
 .DEFAULT_GOAL := help
-.PHONY: help build test test-real test-long race fuzz bench benchstat lint generate check-generate vectors demo
+.PHONY: help build test test-real test-long race fuzz bench benchstat lint generate check-generate vectors demo demo-serve demo-files collector test-collector
 
 help: ## Print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -75,5 +76,20 @@ check-generate: ## Fail where generated code is not what its source gives
 vectors: ## Write the annotated vectors of the specification again
 	$(GO) test -count=1 ./stef-spec/... -update
 
-demo: ## Run the main job on the bundled real telemetry
+demo: ## Run the main job: recorded telemetry through an agent and a backend Collector
+	@$(GO) run ./cmd/stefdemo
+
+demo-serve: ## Leave the agent and the backend of the demo running for your OTLP client
+	@$(GO) run ./cmd/stefdemo -serve
+
+demo-files: ## Convert the recorded telemetry to files and back, and compare
 	@$(GO) run ./cmd/stef demo
+
+collector: ## Build the distribution, a Collector with STEF: bin/otelcol-stef
+	@mkdir -p .tmp/otelcol-stef bin
+	$(GO) tool -modfile=tools/builder/go.mod builder --config cmd/otelcol-stef/manifest.yaml
+	@cp .tmp/otelcol-stef/otelcol-stef bin/otelcol-stef
+
+test-collector: collector ## Test processes of the distribution, under load and faults (STEF_LONG=1 at full length)
+	cd tools/telemetrygen && $(GO) build -o $(CURDIR)/bin/telemetrygen github.com/open-telemetry/opentelemetry-collector-contrib/cmd/telemetrygen
+	STEF_OTELCOL=$(CURDIR)/bin/otelcol-stef STEF_TELEMETRYGEN=$(CURDIR)/bin/telemetrygen $(GO) test -count=1 -timeout 60m $(E2E) ./internal/e2e

@@ -85,6 +85,7 @@ service:
   telemetry:
     logs:
       level: info
+      disable_stacktrace: true
     metrics:
       level: detailed
       readers:

@@ -25,6 +25,7 @@ const (
 // underFault runs the load before, during and after a fault.
 func underFault(t *testing.T, fault, heal func(t *testing.T, p *pair)) {
 	t.Helper()
+	t.Parallel()
 	p := newPair(t)
 	l := startLoad(t, p.entry, perSecond, clients)
 	time.Sleep(phase())
@@ -97,6 +98,7 @@ func TestBackendRefuses(t *testing.T) {
 // TestBackendRefusesForGood: RESOURCE_EXHAUSTED without RetryInfo is not to be
 // retried, and data that is dropped for it is counted.
 func TestBackendRefusesForGood(t *testing.T) {
+	t.Parallel()
 	p := newPair(t)
 	l := startLoad(t, p.entry, perSecond, clients)
 	time.Sleep(phase())
@@ -110,7 +112,7 @@ func TestBackendRefusesForGood(t *testing.T) {
 	var dropped float64
 	require.Eventually(t, func() bool {
 		missing, _ = p.sink.missing(accepted)
-		dropped, _ = p.agent.sum(t, "otelcol_exporter_stef_items_dropped")
+		dropped, _ = p.agent.sum(t, "otelcol_exporter_stef_dropped_items")
 		return float64(missing) == dropped
 	}, 30*time.Second, 100*time.Millisecond)
 	require.NotZero(t, missing, "the test is to see drops")
@@ -120,6 +122,7 @@ func TestBackendRefusesForGood(t *testing.T) {
 // TestAgentShutdown: an agent that ends under load delivers what it had
 // acknowledged.
 func TestAgentShutdown(t *testing.T) {
+	t.Parallel()
 	p := newPair(t)
 	l := startLoad(t, p.entry, perSecond, clients)
 	time.Sleep(phase())

@@ -109,7 +109,7 @@ func (p *pair) settle(t *testing.T, l *load) {
 	for _, c := range []*collector{p.agent, p.backend} {
 		require.Less(t, c.memory(), maxMemory, "MiB of %s", c.name)
 	}
-	failed, _ := p.agent.sum(t, "otelcol_exporter_send_failed_log_records")
+	failed, _ := p.agent.sum(t, "otelcol_exporter_stef_failed_attempts")
 	t.Logf("%d records offered, %d acknowledged, %d requests refused, %d records came twice, %d failed attempts, agent %d MiB, backend %d MiB",
 		offered, len(accepted), refused, twice, int(failed), p.agent.memory(), p.backend.memory())
 }

@@ -49,6 +49,7 @@ func certificate(t *testing.T, serial int64) (cert, key []byte) {
 // connections after a second. Streams move to new connections under the new
 // certificate, and nothing is lost.
 func TestTLSRotation(t *testing.T) {
+	t.Parallel()
 	binary(t)
 	dir := t.TempDir()
 	certFile, keyFile, caFile := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem"), filepath.Join(dir, "ca.pem")

@@ -1,0 +1,118 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/confmap"
+	"go.opentelemetry.io/collector/confmap/provider/yamlprovider"
+	"go.opentelemetry.io/collector/exporter"
+	"go.opentelemetry.io/collector/otelcol"
+	"go.opentelemetry.io/collector/receiver"
+	"go.opentelemetry.io/collector/service/telemetry/otelconftelemetry"
+
+	"github.com/otelstef/stef/exporter/stefexporter"
+	"github.com/otelstef/stef/receiver/stefreceiver"
+)
+
+// agentConfig is an agent: plain OTLP/gRPC in, by the endpoint that also takes
+// STEF, and STEF or OTLP out.
+const agentConfig = `
+receivers:
+  stef:
+    endpoint: %s
+exporters:
+  stef:
+    endpoint: %s
+    tls: {insecure: true}
+    protocol: %s
+    otlp_fallback: {compression: zstd}
+`
+
+// backendConfig is a backend: STEF and OTLP in at one endpoint, counted.
+const backendConfig = `
+receivers:
+  stef:
+    endpoint: %s
+exporters:
+  count:
+`
+
+// serviceConfig connects every receiver to an exporter. The Collectors are
+// quiet: what they do is measured from outside.
+const serviceConfig = `
+service:
+  telemetry:
+    logs: {level: error}
+    metrics: {level: none}
+  pipelines:
+    traces: {receivers: [stef], exporters: [%[1]s]}
+    metrics: {receivers: [stef], exporters: [%[1]s]}
+    logs: {receivers: [stef], exporters: [%[1]s]}
+`
+
+// collector is a Collector that runs in this process.
+type collector struct {
+	name  string
+	inner *otelcol.Collector
+	ended chan error
+}
+
+// startCollector runs a Collector until it is ready.
+func startCollector(name, config string, exporters ...exporter.Factory) (*collector, error) {
+	factories := func() (f otelcol.Factories, err error) {
+		f.Telemetry = otelconftelemetry.NewFactory()
+		if f.Receivers, err = otelcol.MakeFactoryMap[receiver.Factory](stefreceiver.NewFactory()); err != nil {
+			return f, err
+		}
+		f.Exporters, err = otelcol.MakeFactoryMap(append(exporters, stefexporter.NewFactory())...)
+		return f, err
+	}
+	inner, err := otelcol.NewCollector(otelcol.CollectorSettings{
+		Factories:               factories,
+		BuildInfo:               component.BuildInfo{Command: name, Description: "demo " + name, Version: "demo"},
+		DisableGracefulShutdown: true,
+		ConfigProviderSettings: otelcol.ConfigProviderSettings{ResolverSettings: confmap.ResolverSettings{
+			URIs:              []string{"yaml:" + config},
+			ProviderFactories: []confmap.ProviderFactory{yamlprovider.NewFactory()},
+		}},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	c := &collector{name: name, inner: inner, ended: make(chan error, 1)}
+	go func() { c.ended <- inner.Run(context.Background()) }()
+	for inner.GetState() != otelcol.StateRunning {
+		select {
+		case err := <-c.ended:
+			return nil, fmt.Errorf("%s: %w", name, err)
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+	return c, nil
+}
+
+// stop ends the Collector and waits until it has.
+func (c *collector) stop() error {
+	c.inner.Shutdown()
+	if err := <-c.ended; err != nil {
+		return fmt.Errorf("%s: %w", c.name, err)
+	}
+	return nil
+}
+
+func startBackend(endpoint string, count *counter) (*collector, error) {
+	config := fmt.Sprintf(backendConfig, endpoint) + fmt.Sprintf(serviceConfig, "count")
+	return startCollector("backend", strings.TrimSpace(config), count.factory())
+}
+
+func startAgent(endpoint, backend, protocol string) (*collector, error) {
+	config := fmt.Sprintf(agentConfig, endpoint, backend, protocol) + fmt.Sprintf(serviceConfig, "stef")
+	return startCollector("agent", strings.TrimSpace(config))
+}

@@ -1,0 +1,12 @@
+//go:build !unix
+
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import "time"
+
+// cpuTime returns the processor time this process has used, which this system
+// does not tell.
+func cpuTime() (time.Duration, bool) { return 0, false }
