@@ -1,7 +1,7 @@
-//go:build !unix
-
 // Copyright The Otel/STEF Authors
 // SPDX-License-Identifier: Apache-2.0
+
+//go:build !unix
 
 package main
 
