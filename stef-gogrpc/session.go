@@ -37,11 +37,12 @@ type NewBatchWriter[B any] func(stream *Stream) (BatchWriter[B], error)
 //
 // A batch ends in exactly one way: acknowledged, rejected, or handed back to
 // its caller. Delivery is at least once. A batch is sent again only if the
-// caller does so, or once by the session itself, if its stream was replaced or
-// ended by the server in order and the server had answered nothing of it. The
-// second may deliver twice only where a server ends a stream without having
-// acknowledged what it took. A batch of which records were acknowledged or
-// reported bad is never sent again by the session.
+// caller does so, or by the session itself if its stream was replaced or ended
+// by the server in order, and the server had answered nothing of it. It does so
+// once with one stream, and as often as it has streams with more, since a server
+// that ends may end them all. That delivers twice where a server ends a stream
+// without having acknowledged what it took. A batch of which records were
+// acknowledged or reported bad is never sent again by the session.
 //
 // # Memory
 //
@@ -129,8 +130,8 @@ func startSession[B any](
 // long as ctx lasts. It fails at once while destinations refuse: they do not
 // know STEF or the schema, or the credentials are bad.
 //
-// The batch belongs to the session until Send returns. It is read once, by one
-// goroutine, or twice if the session sends it again. If ctx ends while it is
+// The batch belongs to the session until Send returns. One goroutine at a time
+// reads it, and again if the session sends it again. If ctx ends while it is
 // being read, Send waits for that to end: usually microseconds, and AckTimeout
 // at most if the destination has stopped taking data.
 func (s *Session[B]) Send(ctx context.Context, batch B) error {

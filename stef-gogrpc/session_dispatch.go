@@ -185,9 +185,9 @@ func (s *Session[B]) orphan(l *lane[B], j *job[B], out *outbox[B]) {
 		return
 	}
 	sent := j.first <= l.endSent
-	again := (l.inOrder || !sent) && a.acknowledged == 0 && a.bad == 0 && !j.moved
+	again := (l.inOrder || !sent) && a.acknowledged == 0 && a.bad == 0 && j.moves < s.config.Streams
 	if again && j.ctx.Err() == nil && s.hopeless() == nil {
-		j.moved = true
+		j.moves++
 		j.sent = j.sent || sent
 		s.counters.Redispatched++
 		out.note(s, l.slot, Event{Type: EventRedispatched, Bytes: j.bytes})
@@ -215,7 +215,7 @@ func (s *Session[B]) ended(l *lane[B], cause *Error, sent uint64, out *outbox[B]
 	l.state, l.endSent = laneEnded, sent
 	s.lanes = slices.DeleteFunc(s.lanes, func(x *lane[B]) bool { return x == l })
 
-	l.inOrder = cause == nil || cause.Kind == KindClosed || wentAway(cause)
+	l.inOrder = endedInOrder(cause)
 	if l.fault != nil && (cause == nil || cause.Kind == KindCanceled) {
 		// The end was this end's doing, for a reason of its own.
 		cause, l.inOrder = l.fault, false

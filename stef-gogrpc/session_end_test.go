@@ -141,7 +141,7 @@ func TestSessionStreamLost(t *testing.T) {
 func TestSessionInOrderEnd(t *testing.T) {
 	goaway := status.Error(codes.Unavailable,
 		`closing transport due to: connection error: desc = "error reading from server: EOF", received prior goaway: code: NO_ERROR, debug data: "max_age"`)
-	for name, end := range map[string]error{"ok": nil, "closed": errorf(KindClosed, "reopen"), "goaway": FromStatus(goaway)} {
+	for name, end := range map[string]error{"ok": nil, "closed": errorf(KindClosed, "reopen"), "goaway": FromStatus(goaway), "reconnect": FromStatus(errReconnect)} {
 		bubble(t, name, func(t *testing.T, r *rig) {
 			r.config.FlushInterval = 0
 			r.start()
@@ -311,6 +311,23 @@ func TestSessionBackoff(t *testing.T) {
 		time.Sleep(100 * ms)
 		synctest.Wait()
 		require.Len(t, r.attemptList(), 12)
+		r.stop()
+	})
+	bubble(t, "does not grow over streams that carried something", func(t *testing.T, r *rig) {
+		r.config.FlushInterval = 0
+		r.onOpen = func(_ context.Context, _ int, s *fakeStream) error {
+			s.tell(func(f frame) {
+				s.respond(f.last)
+				s.end(lost)
+			})
+			return nil
+		}
+		r.start()
+		for range 20 {
+			r.send(load{}).ok()
+			time.Sleep(100 * ms)
+		}
+		require.Len(t, r.attemptList(), 21)
 		r.stop()
 	})
 	bubble(t, "is forgotten after a replacement", func(t *testing.T, r *rig) {

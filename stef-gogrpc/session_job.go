@@ -37,8 +37,8 @@ type job[B any] struct {
 	first, last uint64 // ids of its records; last is 0 until all are encoded
 	bytes       int64
 	since       time.Time // when encoding began
-	moved       bool      // was given to a stream before, and taken back
-	sent        bool      // by that stream
+	moves       int       // how often it was encoded and taken back
+	sent        bool      // by one of those streams
 }
 
 // jobList is a list of jobs, linked through them: moving one costs no memory.

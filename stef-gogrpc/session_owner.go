@@ -82,31 +82,14 @@ func (l *lane[B]) take() (*job[B], laneState) {
 // encode writes a batch and reports whether the owner can go on.
 func (l *lane[B]) encode(j *job[B]) bool {
 	s := l.session
-	unacked, _ := l.stream.Unacked()
-	buffered := l.writer.Buffered()
-	last, err := l.writer.WriteBatch(j.batch)
-	after := l.writer.Buffered()
-	later, _ := l.stream.Unacked()
+	last, size, err := l.write(j.batch)
+	permanent := err != nil && isBatchError(err)
 	sent := l.stream.Sent() > l.last
-	// A frame that was cut in between has left the buffer, compressed, and may
-	// be acknowledged: the greater of both counts is the better guess.
-	size := max(0, int64(after)-int64(buffered), later+int64(after)-unacked-int64(buffered))
-
-	var bad *BatchError
-	switch {
-	case errors.As(err, &bad):
-	case err == nil && last < l.last:
-		err = fmt.Errorf("batch writer: record ids went back from %d to %d", l.last, last)
-	}
-	if !l.dirty && after > 0 {
-		l.since = time.Now()
-	}
-	l.dirty = after > 0
 
 	var out outbox[B]
 	s.mu.Lock()
 	switch {
-	case bad != nil:
+	case permanent:
 		l.drop(j)
 		l.last = max(l.last, last)
 		s.settle(j, l, err, Event{Type: EventBatchError, Err: err}, &out)
@@ -125,11 +108,34 @@ func (l *lane[B]) encode(j *job[B]) bool {
 	s.fill(&out)
 	s.mu.Unlock()
 	out.deliver(s)
-	if err != nil && bad == nil {
+	if err != nil && !permanent {
 		l.abort(err)
 		return false
 	}
 	return true
+}
+
+// write has a batch encoded, and guesses its size. A frame that was cut in
+// between has left the buffer, compressed, and may be acknowledged by now: so
+// the greater of two counts is the better guess.
+func (l *lane[B]) write(batch B) (last uint64, size int64, err error) {
+	unacked, _ := l.stream.Unacked()
+	buffered := int64(l.writer.Buffered())
+	if last, err = l.writer.WriteBatch(batch); err == nil && last < l.last {
+		err = fmt.Errorf("record ids went back from %d to %d", l.last, last)
+	}
+	after := int64(l.writer.Buffered())
+	later, _ := l.stream.Unacked()
+	if !l.dirty && after > 0 {
+		l.since = time.Now()
+	}
+	l.dirty = after > 0
+	return last, max(0, after-buffered, later+after-unacked-buffered), err
+}
+
+func isBatchError(err error) bool {
+	var bad *BatchError
+	return errors.As(err, &bad)
 }
 
 // encoded settles what happened to a batch while it was being read.

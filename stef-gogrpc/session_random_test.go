@@ -281,7 +281,7 @@ func (w *world) caller(number, batches int) (list []ending) {
 // judge holds how a batch ended against what its destination has seen.
 func (w *world) judge(o ending) (kind EventType) {
 	accepted, seen := w.accepted[o.id], w.seen[o.id]
-	if len(seen) > 2 {
+	if len(seen) > 1+w.rig.config.Streams {
 		w.problem("batch %d was sent on %d streams", o.id, len(seen))
 	}
 	var rejected *RejectedError

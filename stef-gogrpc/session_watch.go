@@ -67,8 +67,15 @@ func (l *lane[B]) end() {
 	out.deliver(s)
 }
 
-// wentAway says whether a connection broke after its server had asked to use
-// another one, in order. gRPC tells this nowhere but in the text.
-func wentAway(err *Error) bool {
-	return err.Code == codes.Unavailable && strings.Contains(err.Error(), "received prior goaway: code: NO_ERROR")
+// endedInOrder says whether a stream ended because the server wanted it to, and
+// not because of what it was sent. That a connection was told to go away before
+// it broke is something gRPC tells nowhere but in the text.
+func endedInOrder(err *Error) bool {
+	switch {
+	case err == nil, err.Kind == KindClosed:
+		return true
+	case err.Code != codes.Unavailable:
+		return false
+	}
+	return Reason(err) == ReasonReconnect || strings.Contains(err.Error(), "received prior goaway: code: NO_ERROR")
 }

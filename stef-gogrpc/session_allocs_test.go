@@ -1,0 +1,82 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build !race
+
+// The race detector makes pools lose things, to find more.
+
+package stefgrpc
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+)
+
+// echo is a stream, with its writer, that acknowledges at once and allocates
+// nothing.
+type echo struct {
+	tell       func(Response)
+	last, sent uint64
+	done       chan struct{}
+}
+
+func (e *echo) observe(f func(Response)) { e.tell = f }
+func (e *echo) Sent() uint64             { return e.sent }
+func (e *echo) Unacked() (int64, uint64) { return 0, 0 }
+func (e *echo) CloseSend() error         { return e.Close() }
+func (e *echo) Close() error             { close(e.done); return nil }
+func (e *echo) Done() <-chan struct{}    { return e.done }
+func (e *echo) Err() error               { return nil }
+
+func (e *echo) WriteBatch(int) (uint64, error) { e.last++; return e.last, nil }
+func (e *echo) Buffered() int                  { return int(e.last - e.sent) }
+func (e *echo) Flush() error {
+	e.sent = e.last
+	e.tell(Response{Acked: e.sent})
+	return nil
+}
+
+func echoSession(t testing.TB) *Session[int] {
+	before := goleak.IgnoreCurrent()
+	config := DefaultSessionConfig()
+	config.FlushInterval = 0
+	s, err := startSession(
+		func(context.Context) (sessionStream, error) { return &echo{done: make(chan struct{})}, nil },
+		func(s sessionStream) (BatchWriter[int], error) { return s.(*echo), nil }, config)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		require.NoError(t, s.Shutdown(context.Background()))
+		goleak.VerifyNone(t, before)
+	})
+	return s
+}
+
+// TestSessionAllocations: in steady state, a Send allocates nothing.
+func TestSessionAllocations(t *testing.T) {
+	s := echoSession(t)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	require.NoError(t, s.Send(ctx, 1))
+	require.LessOrEqual(t, testing.AllocsPerRun(1000, func() {
+		if err := s.Send(ctx, 1); err != nil {
+			t.Error(err)
+		}
+	}), 0.1)
+}
+
+func BenchmarkSessionSend(b *testing.B) {
+	s := echoSession(b)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	b.ReportAllocs()
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			if err := s.Send(ctx, 1); err != nil {
+				b.Error(err)
+			}
+		}
+	})
+}

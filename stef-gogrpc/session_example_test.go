@@ -1,0 +1,126 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefgrpc_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
+	stef "github.com/otelstef/stef/stef-go"
+	"github.com/otelstef/stef/stef-go/otelstef"
+	"github.com/otelstef/stef/stef-gogrpc"
+)
+
+// A reading is what this program measures; a batch is a slice of them.
+type reading struct {
+	name  string
+	value int64
+}
+
+// readingWriter makes records of readings, for one stream.
+type readingWriter struct{ w *otelstef.MetricsWriter }
+
+func newReadingWriter(s *stefgrpc.Stream) (stefgrpc.BatchWriter[[]reading], error) {
+	w, err := otelstef.NewMetricsWriter(s, append(s.WriterOptions(), stef.WithCompression(stef.Zstd))...)
+	if err != nil {
+		return nil, err
+	}
+	return readingWriter{w}, nil
+}
+
+func (r readingWriter) WriteBatch(batch []reading) (uint64, error) {
+	for _, x := range batch {
+		if x.value < 0 { // before any of the batch is written, it can still be refused
+			return r.w.Stats().Records, &stefgrpc.BatchError{Err: errors.New("a value below zero")}
+		}
+	}
+	for _, x := range batch {
+		r.w.Record().Metric().SetName(x.name)
+		r.w.Record().Point().Value().SetInt64(x.value)
+		if err := r.w.Write(); err != nil {
+			return 0, err
+		}
+	}
+	return r.w.Stats().Records, nil
+}
+
+func (r readingWriter) Flush() error { return r.w.Flush() }
+
+func (r readingWriter) Buffered() int {
+	s := r.w.Stats()
+	return int(s.Records-s.Flushed) * 16 // a guess at the size of a record
+}
+
+// A program that sends for as long as it runs. Several goroutines send; the
+// session opens streams, shares them out, replaces them and tells each caller
+// how its batch ended.
+func ExampleSession() {
+	address, stop := serveExample()
+	defer stop()
+	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer conn.Close()
+	client, err := stefgrpc.NewClient(conn)
+	if err != nil {
+		log.Fatal(err)
+	}
+	config := stefgrpc.DefaultSessionConfig()
+	config.Streams = 2
+	session, err := stefgrpc.NewSession(func(ctx context.Context) (*stefgrpc.Stream, error) {
+		return client.Open(ctx, otelstef.MetricsSchema())
+	}, newReadingWriter, config)
+	if err != nil {
+		log.Fatal(err)
+	}
+
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	batches := [][]reading{
+		{{"requests", 1}, {"errors", 0}},
+		{{"requests", 2}, {"", 5}}, // the server wants names
+		{{"requests", 3}, {"errors", -1}},
+	}
+	ends := make([]string, len(batches))
+	var group sync.WaitGroup
+	for i, batch := range batches {
+		group.Go(func() { ends[i] = describe(session.Send(ctx, batch)) })
+	}
+	group.Wait()
+	for _, end := range ends {
+		fmt.Println(end)
+	}
+	fmt.Println("shutdown:", session.Shutdown(ctx))
+	// Output:
+	// delivered
+	// delivered, but for 1 bad records: [{2 2}]
+	// to be dropped: a value below zero
+	// shutdown: <nil>
+}
+
+// describe tells what to do with a batch after Send.
+func describe(err error) string {
+	var rejected *stefgrpc.RejectedError
+	var bad *stefgrpc.BatchError
+	var unsent *stefgrpc.UnsentError
+	switch {
+	case err == nil:
+		return "delivered"
+	case errors.As(err, &rejected):
+		return fmt.Sprintf("delivered, but for %d bad records: %v", rejected.Records, rejected.Ranges)
+	case errors.As(err, &bad):
+		return fmt.Sprint("to be dropped: ", bad.Err)
+	case errors.As(err, &unsent) && unsent.Cause.Retryable():
+		return fmt.Sprintf("to be sent again, perhaps twice: %v, after %v", unsent.MaybeDelivered, unsent.Cause.RetryDelay)
+	}
+	return fmt.Sprint("to be dropped: ", err)
+}

@@ -1,0 +1,400 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefgrpc_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/status"
+	"google.golang.org/grpc/test/bufconn"
+
+	"github.com/otelstef/stef/stef-go/otelstef"
+	stefgrpc "github.com/otelstef/stef/stef-gogrpc"
+)
+
+// Sessions with the client, the server and gRPC itself, in memory and in fake
+// time. A batch is a range of times of log records, no two of which are equal.
+
+type times struct{ from, to uint64 }
+
+// timesWriter is a batch writer. It does without zstd, whose pooled decoders do
+// not go from one bubble of fake time to another.
+type timesWriter struct{ *otelstef.LogsWriter }
+
+func newTimesWriter(s *stefgrpc.Stream) (stefgrpc.BatchWriter[times], error) {
+	w, err := otelstef.NewLogsWriter(s, s.WriterOptions()...)
+	return timesWriter{w}, err
+}
+
+func (w timesWriter) WriteBatch(b times) (uint64, error) {
+	for n := b.from; n <= b.to; n++ {
+		w.Record().Record().SetTime(n)
+		if err := w.Write(); err != nil {
+			return w.Stats().Records, err
+		}
+	}
+	return w.Stats().Records, nil
+}
+
+func (w timesWriter) Buffered() int {
+	s := w.Stats()
+	return int(s.Records-s.Flushed) * 8
+}
+
+// site is one address, and the servers that are there one after another.
+type site struct {
+	t        *testing.T
+	mu       sync.Mutex
+	listener *bufconn.Listener
+	arrived  map[uint64]int // by time
+	streams  atomic.Int64   // ever
+	servers  []*grpc.Server
+}
+
+func newSite(t *testing.T) *site {
+	x := &site{t: t, arrived: map[uint64]int{}}
+	t.Cleanup(func() {
+		for _, g := range x.servers {
+			g.Stop()
+		}
+	})
+	return x
+}
+
+// serve puts a server at the site, in the place of another one.
+func (x *site) serve(register func(*grpc.Server), options ...grpc.ServerOption) *grpc.Server {
+	listener := bufconn.Listen(1 << 16)
+	x.mu.Lock()
+	x.listener = listener
+	x.mu.Unlock()
+	g := grpc.NewServer(append(options, grpc.ForceServerCodecV2(stefgrpc.Codec()))...)
+	register(g)
+	x.mu.Lock()
+	x.servers = append(x.servers, g)
+	x.mu.Unlock()
+	go func() { _ = g.Serve(listener) }()
+	return g
+}
+
+// stef registers a STEF server with a handler of log records.
+func (x *site) stef(h stefgrpc.HandlerFunc, options ...stefgrpc.ServerOption) (*stefgrpc.Server, func(*grpc.Server)) {
+	server, err := stefgrpc.NewServer(options...)
+	require.NoError(x.t, err)
+	require.NoError(x.t, server.Handle(otelstef.LogsSchema(), h))
+	return server, func(g *grpc.Server) { server.Register(g) }
+}
+
+// take is a handler that accepts all but times divisible by 100.
+func (x *site) take(s *stefgrpc.ServerStream) error {
+	return x.read(s, func(id, time uint64, _ bool) {
+		if time%100 == 0 {
+			s.Reject(id, id)
+			return
+		}
+		s.Ack(id)
+	})
+}
+
+func (x *site) read(s *stefgrpc.ServerStream, each func(id, time uint64, whole bool)) error {
+	x.streams.Add(1)
+	r, err := otelstef.NewLogsReader(s, s.ReaderOptions()...)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	for r.Next() {
+		at := r.Record().Record().Time()
+		x.mu.Lock()
+		x.arrived[at]++
+		x.mu.Unlock()
+		each(r.Stats().Records, at, r.Buffered() == 0)
+	}
+	return r.Err()
+}
+
+// count returns how often a record arrived.
+func (x *site) count(time uint64) int {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.arrived[time]
+}
+
+// session starts a session with the site, and returns what ends it.
+func (x *site) session(config stefgrpc.SessionConfig, options ...stefgrpc.ClientOption) (*stefgrpc.Session[times], func()) {
+	dial := func(ctx context.Context, _ string) (net.Conn, error) {
+		x.mu.Lock()
+		listener := x.listener
+		x.mu.Unlock()
+		return listener.DialContext(ctx)
+	}
+	conn, err := grpc.NewClient("passthrough:site", grpc.WithContextDialer(dial),
+		grpc.WithTransportCredentials(insecure.NewCredentials()))
+	require.NoError(x.t, err)
+	client, err := stefgrpc.NewClient(conn, options...)
+	require.NoError(x.t, err)
+	session, err := stefgrpc.NewSession(func(ctx context.Context) (*stefgrpc.Stream, error) {
+		return client.Open(ctx, otelstef.LogsSchema())
+	}, newTimesWriter, config)
+	require.NoError(x.t, err)
+	end := sync.OnceFunc(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		began := time.Now()
+		_ = session.Shutdown(ctx)
+		require.NoError(x.t, ctx.Err(), "Shutdown took %v", time.Since(began))
+		require.NoError(x.t, conn.Close())
+		state := session.State()
+		require.Zero(x.t, state.Live+state.Draining+state.Waiting+state.UnackedBatches)
+	})
+	x.t.Cleanup(end)
+	return session, end
+}
+
+func patience(d time.Duration) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), d)
+	time.AfterFunc(d, cancel)
+	return ctx
+}
+
+// TestSessionReplacesStreamsUnderLoad: hundreds of callers notice nothing of
+// streams that come and go.
+func TestSessionReplacesStreamsUnderLoad(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newSite(t)
+		_, register := x.stef(x.take)
+		x.serve(register)
+		config := stefgrpc.DefaultSessionConfig()
+		config.Streams = 3
+		config.MaxLifetime = 200 * time.Millisecond
+		config.MaxUnackedBatches = 20
+		config.FlushInterval = 10 * time.Millisecond
+		session, end := x.session(config)
+
+		const callers, batches, records = 200, 10, 10
+		var rejected atomic.Int64
+		var group sync.WaitGroup
+		for c := range callers {
+			group.Go(func() {
+				for i := range batches {
+					from := uint64(c*batches+i)*records + 1
+					err := session.Send(patience(time.Minute), times{from, from + records - 1})
+					var bad *stefgrpc.RejectedError
+					switch {
+					case from%100 != 91:
+						require.NoError(t, err)
+					case errors.As(err, &bad):
+						require.Equal(t, []stefgrpc.IDRange{{From: records, To: records}}, bad.Ranges)
+						rejected.Add(1)
+					default:
+						require.Fail(t, "not rejected", "%v", err)
+					}
+					time.Sleep(100 * time.Millisecond)
+				}
+			})
+		}
+		group.Wait()
+		require.EqualValues(t, callers*batches*records/100, rejected.Load())
+		state := session.State()
+		require.Zero(t, state.HandedBack+state.Redispatched)
+		require.Greater(t, state.Closed[stefgrpc.CloseRotated], uint64(10))
+		end()
+		require.Len(t, x.arrived, callers*batches*records)
+		for at, n := range x.arrived {
+			require.Equal(t, 1, n, "record %d arrived more than once", at)
+		}
+	})
+}
+
+// TestSessionServerLeaves: servers that end their streams in order, or ask to use
+// another connection, cost no caller anything.
+func TestSessionServerLeaves(t *testing.T) {
+	f := func(name string, twice bool, leave func(x *site) (streams int64)) {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				x := newSite(t)
+				config := stefgrpc.DefaultSessionConfig()
+				config.Streams = 2
+				config.MaxLifetime = 0
+				var group sync.WaitGroup
+				streams := leave(x)
+				session, stop := x.session(config)
+				for c := range uint64(20) {
+					group.Go(func() {
+						for i := range uint64(50) {
+							from := 1e6*(c+1) + 10*i + 1
+							require.NoError(t, session.Send(patience(time.Minute), times{from, from + 7}))
+							time.Sleep(100 * time.Millisecond)
+						}
+					})
+				}
+				group.Wait()
+				require.GreaterOrEqual(t, x.streams.Load(), streams)
+				state := session.State()
+				require.Zero(t, state.HandedBack)
+				require.GreaterOrEqual(t, state.Closed[stefgrpc.CloseByServer], uint64(streams-2), "%v", state.Closed)
+				require.Zero(t, state.Closed[stefgrpc.CloseLost], "%v", state.LastError)
+				stop()
+				require.Len(t, x.arrived, 20*50*8)
+				most := 0
+				for _, n := range x.arrived {
+					most = max(most, n)
+				}
+				require.Equal(t, twice, most > 1, "%d", most)
+			})
+		})
+	}
+	f("streams have a lifetime", false, func(x *site) int64 {
+		_, register := x.stef(x.take, stefgrpc.WithMaxStreamLifetime(time.Second))
+		x.serve(register)
+		return 8
+	})
+	f("shutdown of a server with a successor", false, func(x *site) int64 {
+		server, register := x.stef(x.take)
+		g := x.serve(register)
+		time.AfterFunc(2*time.Second, func() {
+			_, register := x.stef(x.take)
+			x.serve(register)
+			require.NoError(x.t, server.Shutdown(patience(time.Second)))
+			g.GracefulStop()
+		})
+		return 4
+	})
+	f("connections have an age, answers come later", true, func(x *site) int64 {
+		_, register := x.stef(x.late)
+		x.serve(register, grpc.KeepaliveParams(keepalive.ServerParameters{
+			MaxConnectionAge: 3 * time.Second, MaxConnectionAgeGrace: 500 * time.Millisecond,
+		}))
+		return 4
+	})
+}
+
+// late is a handler that acknowledges whole frames, a second after it read them.
+func (x *site) late(s *stefgrpc.ServerStream) error {
+	var group sync.WaitGroup
+	defer group.Wait()
+	from := uint64(1)
+	return x.read(s, func(id, _ uint64, whole bool) {
+		if !whole {
+			return
+		}
+		first := from
+		from = id + 1
+		group.Go(func() {
+			select {
+			case <-time.After(time.Second):
+				s.Finished(first, id)
+			case <-s.Context().Done():
+			}
+		})
+	})
+}
+
+// TestSessionServerCrashes: what was on its way is handed back at once, and the
+// next server is found.
+func TestSessionServerCrashes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newSite(t)
+		_, register := x.stef(x.late)
+		g := x.serve(register)
+		session, stop := x.session(stefgrpc.DefaultSessionConfig())
+		done := make(chan error)
+		began := time.Now()
+		go func() { done <- session.Send(patience(time.Minute), times{1, 9}) }()
+		time.Sleep(500 * time.Millisecond)
+		_, register = x.stef(x.take)
+		x.serve(register)
+		g.Stop()
+		var unsent *stefgrpc.UnsentError
+		require.ErrorAs(t, <-done, &unsent)
+		require.Less(t, time.Since(began), 600*time.Millisecond)
+		require.Equal(t, stefgrpc.KindUnavailable, unsent.Cause.Kind)
+		require.True(t, unsent.MaybeDelivered)
+		require.True(t, unsent.Cause.Retryable())
+		require.Equal(t, codes.Unavailable, status.Code(unsent))
+		require.NoError(t, session.Send(patience(time.Minute), times{1, 9}))
+		require.Equal(t, 2, x.count(1), "at least once")
+		stop()
+	})
+}
+
+// TestSessionServerRefuses: a server without STEF, or without the root, is known
+// at once.
+func TestSessionServerRefuses(t *testing.T) {
+	f := func(name string, register func(*grpc.Server)) {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				x := newSite(t)
+				old := x.serve(register)
+				session, stop := x.session(stefgrpc.DefaultSessionConfig())
+				for range 2 {
+					began := time.Now()
+					err := session.Send(patience(time.Minute), times{1, 9})
+					var unsent *stefgrpc.UnsentError
+					require.ErrorAs(t, err, &unsent)
+					require.Equal(t, stefgrpc.KindUnimplemented, unsent.Cause.Kind)
+					require.Equal(t, codes.Unimplemented, status.Code(err))
+					require.Less(t, time.Since(began), time.Second)
+				}
+				_, register := x.stef(x.take)
+				x.serve(register)
+				old.Stop()
+				time.Sleep(2 * time.Minute) // it is asked again, once a minute
+				require.NoError(t, session.Send(patience(time.Minute), times{1, 9}))
+				stop()
+			})
+		})
+	}
+	f("no service", func(*grpc.Server) {})
+	f("no root", func(g *grpc.Server) {
+		server, err := stefgrpc.NewServer()
+		require.NoError(t, err)
+		require.NoError(t, server.Handle(otelstef.MetricsSchema(), stefgrpc.HandlerFunc(func(*stefgrpc.ServerStream) error { return nil })))
+		server.Register(g)
+	})
+}
+
+// TestSessionServerDoesNotRead: the sender is slowed down to nothing with its
+// bounds kept, and can still be shut down.
+func TestSessionServerDoesNotRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newSite(t)
+		_, register := x.stef(func(s *stefgrpc.ServerStream) error {
+			<-s.Context().Done()
+			return s.Context().Err()
+		}, stefgrpc.WithMaxChunk(1<<20))
+		x.serve(register)
+		config := stefgrpc.DefaultSessionConfig()
+		config.MaxUnackedBatches = 10
+		config.AckTimeout = time.Hour
+		session, stop := x.session(config, stefgrpc.WithMaxUnacked(10000, 0))
+		var group sync.WaitGroup
+		var handedBack atomic.Int64
+		for c := range uint64(50) {
+			group.Go(func() {
+				var unsent *stefgrpc.UnsentError
+				require.ErrorAs(t, session.Send(context.Background(), times{c * 1e6, c*1e6 + 100000}), &unsent)
+				handedBack.Add(1)
+			})
+		}
+		time.Sleep(time.Minute)
+		state := session.State()
+		require.LessOrEqual(t, state.UnackedBatches, 10)
+		require.GreaterOrEqual(t, state.Waiting, 40)
+		stop()
+		group.Wait()
+		require.EqualValues(t, 50, handedBack.Load())
+	})
+}
