@@ -80,6 +80,7 @@ type Session[B any] struct {
 //
 //	func(ctx context.Context) (*Stream, error) { return client.Open(ctx, root) }
 //
+// or takes one of several clients in turn, where one connection is not enough.
 // Shutdown ends the session and has to be called.
 func NewSession[B any](open func(ctx context.Context) (*Stream, error), newWriter NewBatchWriter[B], config SessionConfig) (*Session[B], error) {
 	return startSession(

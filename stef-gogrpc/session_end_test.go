@@ -326,6 +326,7 @@ func TestSessionBackoff(t *testing.T) {
 		for range 20 {
 			r.send(load{}).ok()
 			time.Sleep(100 * ms)
+			synctest.Wait()
 		}
 		require.Len(t, r.attemptList(), 21)
 		r.stop()

@@ -104,7 +104,7 @@ func (l *lane[B]) encode(j *job[B]) bool {
 		l.bytes += size
 		l.encoded(j, &out)
 	}
-	l.full = !l.roomy()
+	l.full = l.inbox == nil && !l.roomy()
 	s.fill(&out)
 	s.mu.Unlock()
 	out.deliver(s)

@@ -257,7 +257,7 @@ func (w *world) caller(number, batches int) (list []ending) {
 		case 2:
 			b.cut = b.records > 1
 		case 3:
-			b.slow = time.Duration(random.IntN(1000)) * time.Millisecond
+			b.slow = time.Duration(random.IntN(90)) * time.Millisecond // less than Shutdown waits
 		}
 		patience := 40 * time.Second
 		if random.IntN(6) == 0 {

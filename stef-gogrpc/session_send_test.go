@@ -71,6 +71,12 @@ func TestSessionFlush(t *testing.T) {
 		r.send(load{id: 2})
 		require.Len(t, frames(r.stream(0)), 1, "nothing could join the frame")
 		r.stream(0).ackAll()
+		r.send(load{id: 3, slow: time.Second})
+		r.send(load{id: 4})
+		time.Sleep(time.Second)
+		synctest.Wait()
+		require.Equal(t, []string{"to 20: 1 2", "to 40: 3 4"}, frames(r.stream(0)))
+		r.stream(0).ackAll()
 		r.stop()
 	})
 }
