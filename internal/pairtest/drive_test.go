@@ -1,0 +1,99 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pairtest
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/consumer/consumererror"
+)
+
+// drive is a sender with items of unique ids. It sends a batch again as long as
+// the exporter says that it may.
+type drive struct {
+	workers, batches, items int
+	deadline                time.Duration
+	padding                 int // of every id
+
+	mu       sync.Mutex
+	accepted []string // of batches for which push returned nil
+	refused  []string // of batches that came back for good
+	attempts int
+}
+
+// run sends all batches and returns when each has found its end.
+func runDrive[T any](t *testing.T, d *drive, x *exporterEnd[T]) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), d.deadline)
+	defer cancel()
+	var group sync.WaitGroup
+	for w := range d.workers {
+		group.Go(func() {
+			for b := range d.batches {
+				ids := make([]string, d.items)
+				for i := range ids {
+					ids[i] = fmt.Sprintf("%d-%d-%d%s", w, b, i, strings.Repeat("x", d.padding))
+				}
+				if err := deliver(ctx, d, x, ids); err != nil {
+					t.Errorf("batch %d of worker %d: %v", b, w, err)
+					return
+				}
+			}
+		})
+	}
+	group.Wait()
+	require.Len(t, d.accepted, d.workers*d.batches*d.items-len(d.refused), "every batch has one end")
+}
+
+func deliver[T any](ctx context.Context, d *drive, x *exporterEnd[T], ids []string) error {
+	batch := x.kind.batch(ids)
+	for {
+		err := x.push(ctx, batch)
+		d.mu.Lock()
+		d.attempts++
+		switch {
+		case err == nil:
+			d.accepted = append(d.accepted, ids...)
+		case consumererror.IsPermanent(err):
+			d.refused = append(d.refused, ids...)
+		}
+		d.mu.Unlock()
+		if err == nil || consumererror.IsPermanent(err) {
+			return nil
+		}
+		select {
+		case <-time.After(5 * time.Millisecond):
+		case <-ctx.Done():
+			return fmt.Errorf("%w; last: %w", ctx.Err(), err)
+		}
+	}
+}
+
+// check holds what was sent against what has arrived: what is acknowledged has
+// arrived, unless it was reported bad; what was dropped is counted; nothing is
+// there twice unless something was broken.
+func (d *drive) check(t *testing.T, seen map[string]int, rejected map[string]bool, dropped int64, broken bool) {
+	t.Helper()
+	bad := 0
+	for _, id := range d.accepted {
+		require.NotZero(t, seen[id], "%s is acknowledged and lost", id)
+		if rejected[id] {
+			bad++
+		}
+	}
+	require.Equal(t, int64(bad+len(d.refused)), dropped, "dropped items are counted")
+	if broken {
+		return
+	}
+	for id, n := range seen {
+		require.Equal(t, 1, n, id)
+	}
+	require.Len(t, seen, d.workers*d.batches*d.items)
+}
