@@ -208,7 +208,7 @@ func (s *Session[B]) orphan(l *lane[B], j *job[B], out *outbox[B]) {
 
 // ended settles what a stream still owes.
 func (s *Session[B]) ended(l *lane[B], cause *Error, sent uint64, out *outbox[B]) {
-	drained := l.state == laneDraining && l.reason != CloseLost
+	drained := l.state == laneDraining && !l.failed
 	if l.state == laneLive {
 		s.live--
 	}

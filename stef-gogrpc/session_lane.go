@@ -33,6 +33,7 @@ type lane[B any] struct {
 	state    laneState
 	reason   CloseReason // why it leaves or left; 0 while nobody knows
 	fault    *Error      // the reason of this end, if it is one
+	failed   bool        // a write has found the stream ended
 	leaving  bool        // gone is closed
 	inbox    *job[B]
 	pending  jobList[B] // in the order of their ids; only the last may be incomplete
@@ -105,19 +106,34 @@ func (l *lane[B]) resolve(out *outbox[B]) {
 	}
 }
 
-// retire makes a live lane take no more batches.
+// retire makes a live lane take no more batches, and wait for what it is owed.
 func (l *lane[B]) retire(reason CloseReason, out *outbox[B]) {
-	if l.state != laneLive {
-		return
+	if l.state == laneLive {
+		l.withdraw()
+		l.reason = reason
+		out.note(l.session, l.slot, Event{Type: EventDraining, Reason: reason})
 	}
-	s := l.session
-	l.state, l.reason, l.quiet = laneDraining, reason, time.Now()
-	s.live--
+}
+
+// fail does the same to a lane whose stream has ended, for a reason that its
+// watcher is about to learn.
+func (l *lane[B]) fail(err *Error) {
+	if l.state == laneLive {
+		l.withdraw()
+		l.failed = true
+	}
+	if l.state == laneDraining && l.fault == nil {
+		l.fault = err
+	}
+}
+
+func (l *lane[B]) withdraw() {
+	l.state, l.quiet = laneDraining, time.Now()
+	l.session.live--
 	if j := l.inbox; j != nil {
 		l.inbox = nil
-		s.requeue(j)
+		l.session.requeue(j)
 	}
-	out.note(s, l.slot, Event{Type: EventDraining, Reason: reason})
 	signal(l.wake)
 	signal(l.poke)
 }

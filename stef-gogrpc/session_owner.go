@@ -172,10 +172,7 @@ func (l *lane[B]) broken(j *job[B], err error, sent bool, out *outbox[B]) {
 		} else if j != nil {
 			j.place = inPending
 		}
-		l.retire(CloseLost, out)
-		if l.state == laneDraining && l.fault == nil {
-			l.fault = lost
-		}
+		l.fail(lost)
 		return
 	}
 	if j != nil {

@@ -39,9 +39,8 @@ func (l *lane[B]) untilOverdue() time.Duration {
 	c := &l.session.config
 	l.session.mu.Lock()
 	defer l.session.mu.Unlock()
-	failed := l.state == laneDraining && l.reason == CloseLost
 	switch head := l.pending.head; {
-	case head != nil && !failed:
+	case head != nil && !l.failed:
 		wait := c.AckTimeout - time.Since(head.since)
 		if wait <= 0 && l.fault == nil {
 			l.reason = CloseAckTimeout
