@@ -5,10 +5,11 @@ package stefgrpc_test
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -24,10 +25,9 @@ import (
 
 // The benchmarks run both ends and the network between them in this process:
 // records into a writer, over gRPC on an in-memory connection with an injected
-// round trip, out of a reader, acknowledged and waited for.
-//
-//	unpaced   as fast as it goes; one operation is one chunk
-//	paced     a load both ends can carry; one operation is a run of some seconds
+// round trip, out of a reader, acknowledged. One operation is a run: a warm-up,
+// in which windows and buffers grow, and then benchRun in which is counted what
+// was acknowledged and what that took, so -benchtime 1x says as much as more.
 
 // bench is a client and a server with a network between them.
 type bench struct {
@@ -103,7 +103,6 @@ type sender struct {
 	writer *otelstef.LogsWriter
 	random *rand.Rand
 	number uint64
-	ids    [24]byte
 }
 
 func (x *bench) open(b testing.TB, seed int, options ...stef.WriterOption) *sender {
@@ -116,23 +115,122 @@ func (x *bench) open(b testing.TB, seed int, options ...stef.WriterOption) *send
 	return s
 }
 
-// chunk writes a frame of n log records, each with a trace and a span of its
-// own: some 30 bytes that no codec makes smaller.
+// chunk writes a frame of n log records of some 16 bytes each that no codec
+// makes smaller.
 func (s *sender) chunk(n int) error {
 	for range n {
 		s.number++
 		r := s.writer.Record().Record()
 		fillNumber(r, s.number)
-		for i := 0; i < len(s.ids); i += 8 {
-			binary.LittleEndian.PutUint64(s.ids[i:], s.random.Uint64())
-		}
-		r.SetTraceID(s.ids[:16])
-		r.SetSpanID(s.ids[16:])
+		r.SetObservedTime(s.random.Uint64())
+		r.SetFlags(s.random.Uint64())
 		if err := s.writer.Write(); err != nil {
 			return err
 		}
 	}
 	return s.writer.Flush()
+}
+
+// load is what a run does.
+type load struct {
+	streams int
+	records int           // of a chunk
+	every   time.Duration // between two chunks of a stream; 0: as fast as it goes
+	window  window
+	trip    time.Duration
+}
+
+const (
+	benchWarm = time.Second // and 20 round trips, after which gRPC has found its windows
+	benchRun  = 2 * time.Second
+)
+
+// result is what a run came to.
+type result struct {
+	records   float64 // acknowledged per second
+	cpu       float64 // seconds per million records, both ends and the network
+	allocs    float64 // per chunk, both ends and the network
+	wire      float64 // bytes per record, the way up
+	wireSpeed float64 // bytes per second
+}
+
+func (l load) run(b testing.TB) result {
+	x := newBench(b, l.trip, l.window, acknowledge)
+	senders := make([]*sender, l.streams)
+	for i := range senders {
+		senders[i] = x.open(b, i, stef.WithFrameSize(8<<20))
+	}
+	ctx, cancel := context.WithCancel(b.Context())
+	var work sync.WaitGroup
+	var chunks atomic.Int64
+	for _, s := range senders {
+		work.Go(func() {
+			for tick := time.Now(); ctx.Err() == nil; chunks.Add(1) {
+				if err := s.chunk(l.records); err != nil {
+					b.Error(err)
+					return
+				}
+				if l.every > 0 {
+					tick = tick.Add(l.every)
+					time.Sleep(time.Until(tick))
+				}
+			}
+		})
+	}
+	time.Sleep(benchWarm + 20*l.trip)
+	before := x.look(senders, &chunks)
+	time.Sleep(benchRun)
+	after := x.look(senders, &chunks)
+	cancel()
+	work.Wait()
+	for _, s := range senders {
+		require.NoError(b, s.stream.Drain(b.Context()))
+	}
+	records, wall := after.acked-before.acked, after.at.Sub(before.at).Seconds()
+	return result{
+		records:   records / wall,
+		cpu:       (after.cpu - before.cpu).Seconds() * 1e6 / records,
+		allocs:    (after.mallocs - before.mallocs) / (after.chunks - before.chunks),
+		wire:      (after.bytes - before.bytes) / records,
+		wireSpeed: (after.bytes - before.bytes) / wall,
+	}
+}
+
+// looks is what counters say at one moment.
+type looks struct {
+	at                            time.Time
+	cpu                           time.Duration
+	acked, chunks, bytes, mallocs float64
+}
+
+func (x *bench) look(senders []*sender, chunks *atomic.Int64) looks {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	l := looks{
+		at: time.Now(), cpu: cpuTime(), mallocs: float64(m.Mallocs),
+		chunks: float64(chunks.Load()), bytes: float64(x.network.Bytes(netfault.Up)),
+	}
+	for _, s := range senders {
+		l.acked += float64(s.stream.Acked())
+	}
+	return l
+}
+
+func (l load) bench(b *testing.B) {
+	var sum result
+	for range b.N {
+		r := l.run(b)
+		sum.records += r.records
+		sum.cpu += r.cpu
+		sum.allocs += r.allocs
+		sum.wire += r.wire
+	}
+	n := float64(b.N)
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(sum.records/n, "records/s")
+	b.ReportMetric(sum.cpu/n, "cpu-s/Mrecord")
+	b.ReportMetric(sum.allocs/n, "allocs/chunk")
+	b.ReportMetric(sum.wire/n, "wire-B/record")
 }
 
 var (
@@ -144,132 +242,32 @@ var (
 	}{{"small", 100}, {"large", 20000}}
 )
 
-// usage is what was spent in a span of time by the whole process.
-type usage struct {
-	at  time.Time
-	cpu time.Duration
-}
-
-func spent() usage { return usage{time.Now(), cpuTime()} }
-
-func (u usage) report(b *testing.B, records int) {
-	wall, cpu := time.Since(u.at), cpuTime()-u.cpu
-	b.ReportMetric(float64(records)/wall.Seconds(), "records/s")
-	b.ReportMetric(cpu.Seconds()*1e6/float64(records), "cpu-s/Mrecord")
-}
-
-// BenchmarkUnpaced sends chunks as fast as they go. allocs/op is per chunk, both
-// ends together.
+// BenchmarkUnpaced sends chunks as fast as they go.
 func BenchmarkUnpaced(b *testing.B) {
 	for _, streams := range []int{1, 16} {
 		for _, frame := range benchFrames {
 			for _, w := range benchWindows {
 				for _, trip := range benchTrips {
 					name := fmt.Sprintf("streams=%d/frame=%s/window=%v/rtt=%v", streams, frame.name, w, trip)
-					b.Run(name, func(b *testing.B) { unpaced(b, streams, frame.records, w, trip) })
+					b.Run(name, load{streams: streams, records: frame.records, window: w, trip: trip}.bench)
 				}
 			}
 		}
 	}
 }
 
-func unpaced(b *testing.B, streams, records int, w window, trip time.Duration) {
-	x := newBench(b, trip, w, acknowledge)
-	senders := make([]*sender, streams)
-	for i := range senders {
-		// The first chunks warm up buffers and, after a round trip, windows.
-		senders[i] = x.open(b, i, stef.WithFrameSize(8<<20))
-		require.NoError(b, senders[i].chunk(records))
-	}
-	for _, s := range senders {
-		require.NoError(b, s.stream.AwaitAll(b.Context()))
-	}
-	before := x.network.Bytes(netfault.Up)
-	b.ReportAllocs()
-	b.ResetTimer()
-	u := spent()
-	var work sync.WaitGroup
-	for i, s := range senders {
-		work.Go(func() {
-			for range (b.N + streams - 1 - i) / streams {
-				if err := s.chunk(records); err != nil {
-					b.Error(err)
-					return
-				}
-			}
-			if err := s.stream.AwaitAll(b.Context()); err != nil {
-				b.Error(err)
-			}
-		})
-	}
-	work.Wait()
-	b.StopTimer()
-	u.report(b, b.N*records)
-	b.ReportMetric(float64(x.network.Bytes(netfault.Up)-before)/float64(b.N*records), "wire-B/record")
-	for _, s := range senders {
-		require.NoError(b, s.stream.Drain(b.Context()))
-	}
+// paced is a load that two processors carry with ease at any latency: 200,000
+// records a second.
+func paced(w window, trip time.Duration) load {
+	return load{streams: 1, records: 2000, every: 10 * time.Millisecond, window: w, trip: trip}
 }
 
-// The paced load: what two cores carry with ease at any latency.
-const (
-	pacedRecords = 2000 // per chunk
-	pacedEvery   = 10 * time.Millisecond
-	pacedWarm    = time.Second
-	pacedRun     = 3 * time.Second
-)
-
-// BenchmarkPaced sends 200,000 records a second on one stream and measures how
-// many are acknowledged in three seconds, after one to begin with.
+// BenchmarkPaced sends a load that does not depend on how fast it is served.
 func BenchmarkPaced(b *testing.B) {
 	for _, w := range benchWindows {
 		for _, trip := range benchTrips {
-			b.Run(fmt.Sprintf("window=%v/rtt=%v", w, trip), func(b *testing.B) {
-				var rates, cpus, bytes float64
-				for range b.N {
-					p := paced(b, w, trip)
-					rates += p.rate
-					cpus += p.cpu
-					bytes += p.bytes
-				}
-				b.ReportMetric(rates/float64(b.N), "records/s")
-				b.ReportMetric(cpus/float64(b.N), "cpu-s/Mrecord")
-				b.ReportMetric(bytes/float64(b.N), "wire-B/s")
-			})
+			b.Run(fmt.Sprintf("window=%v/rtt=%v", w, trip), paced(w, trip).bench)
 		}
-	}
-}
-
-// pace is the result of a paced run.
-type pace struct{ rate, cpu, bytes float64 }
-
-func paced(b testing.TB, w window, trip time.Duration) pace {
-	x := newBench(b, trip, w, acknowledge)
-	s := x.open(b, 0)
-	ctx, cancel := context.WithCancel(b.Context())
-	var work sync.WaitGroup
-	work.Go(func() {
-		for tick := time.Now(); ctx.Err() == nil; {
-			if err := s.chunk(pacedRecords); err != nil {
-				b.Error(err)
-				return
-			}
-			tick = tick.Add(pacedEvery)
-			time.Sleep(time.Until(tick))
-		}
-	})
-	time.Sleep(pacedWarm + trip)
-	acked, sent, u := s.stream.Acked(), x.network.Bytes(netfault.Up), spent()
-	time.Sleep(pacedRun)
-	acked, sent = s.stream.Acked()-acked, x.network.Bytes(netfault.Up)-sent
-	wall, cpu := time.Since(u.at), cpuTime()-u.cpu
-	cancel()
-	work.Wait()
-	require.NoError(b, s.stream.Drain(b.Context()))
-	return pace{
-		rate:  float64(acked) / wall.Seconds(),
-		cpu:   cpu.Seconds() * 1e6 / float64(acked),
-		bytes: float64(sent) / wall.Seconds(),
 	}
 }
 
@@ -277,20 +275,22 @@ func paced(b testing.TB, w window, trip time.Duration) pace {
 // against 0.02 ms: 5 % less is too much. Four tries make it a test of the
 // transport, not of what else the machine does.
 func TestLatencyCostsNoThroughput(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes eight seconds")
+	if !long() {
+		t.Skip("takes half a minute of a quiet machine: STEF_LONG=1")
 	}
 	f := func(w window) {
 		t.Helper()
 		for try := 1; ; try++ {
-			near, far := paced(t, w, benchTrips[0]), paced(t, w, benchTrips[3])
+			near, far := paced(w, benchTrips[0]), paced(w, benchTrips[3])
+			a, b := near.run(t), far.run(t)
 			t.Logf("window %v, %d records every %v: %.0f records/s and %.0f B/s at %v, %.0f records/s at %v",
-				w, pacedRecords, pacedEvery, near.rate, near.bytes, benchTrips[0], far.rate, benchTrips[3])
-			if far.rate >= 0.95*near.rate {
+				w, near.records, near.every, a.records, a.wireSpeed, near.trip, b.records, far.trip)
+			if b.records >= 0.95*a.records {
 				return
 			}
 			require.Less(t, try, 4)
 		}
 	}
+	f(0)
 	f(16 << 20)
 }

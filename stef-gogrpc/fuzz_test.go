@@ -360,7 +360,7 @@ func (s *hostileServer) next() event {
 	}
 	switch act := sc.byte() % acts; act {
 	case actAnswer:
-		r := &stefpb.STEFDataResponse{AckRecordId: uint64(sc.byte())}
+		r := &stefpb.STEFDataResponse{AckRecordId: 8 * uint64(sc.byte())}
 		for range sc.byte() % 4 {
 			r.BadDataRecordIdRanges = append(r.BadDataRecordIdRanges, &stefpb.STEFIDRange{FromId: number(), ToId: number()})
 		}
