@@ -33,6 +33,12 @@ type Config struct {
 	// at a time.
 	ConsumersPerStream int `mapstructure:"consumers_per_stream"`
 
+	// MaxBatchItems is how many spans, points or log records a batch of a stream
+	// has at most. A frame of a stream can hold many times more, and the pipeline
+	// is likely to lead to something that takes no messages of any size. 0 makes a
+	// batch of each frame.
+	MaxBatchItems int `mapstructure:"max_batch_items"`
+
 	// RetryAfter is how long clients are asked to wait when data is refused for
 	// the moment. 0 lets them come back at once.
 	RetryAfter time.Duration `mapstructure:"retry_after"`
@@ -112,6 +118,7 @@ func createDefaultConfig() component.Config {
 		ServerConfig:       server,
 		AckInterval:        10 * time.Millisecond,
 		ConsumersPerStream: 4,
+		MaxBatchItems:      8192,
 		RetryAfter:         5 * time.Second,
 		ShutdownTimeout:    5 * time.Second,
 		Limits: LimitsConfig{
@@ -135,6 +142,7 @@ func (c *Config) Validate() error {
 	errs = append(errs,
 		duration("ack_interval", c.AckInterval, 0, "0 acknowledges at once, the default is 10ms"),
 		atLeast("consumers_per_stream", c.ConsumersPerStream, 1, "1 hands batches on one after another, the default is 4"),
+		atLeast("max_batch_items", c.MaxBatchItems, 0, "0 makes a batch of each frame, the default is 8192"),
 		duration("retry_after", c.RetryAfter, 0, "0 lets clients come back at once, the default is 5s"),
 		lifetime(c.MaxStreamLifetime),
 		duration("shutdown_timeout", c.ShutdownTimeout, time.Nanosecond, "without time to wait, data that is in the receiver would be cut off; the default is 5s"),

@@ -56,6 +56,7 @@ func TestConfigAll(t *testing.T) {
 
 	require.Equal(t, 20*time.Millisecond, c.AckInterval)
 	require.Equal(t, 2, c.ConsumersPerStream)
+	require.Equal(t, 1000, c.MaxBatchItems)
 	require.Equal(t, time.Second, c.RetryAfter)
 	require.Equal(t, 3*time.Minute, c.MaxStreamLifetime)
 	require.Equal(t, 7*time.Second, c.ShutdownTimeout)
@@ -127,6 +128,7 @@ func TestConfigMistakes(t *testing.T) {
 	f("10ms", "max_stream_lifetime", "set it to 0 for no bound or to 1s or more")
 	f("-1h", "max_stream_lifetime", "set it to 0")
 	f(0, "consumers_per_stream", "set it to 1 or more")
+	f(-1, "max_batch_items", "set it to 0 or more")
 	f(0, "limits::max_chunk_mib", "set it to a number from 1 to")
 	f(65, "limits::max_frame_mib", "set it to a number from 1 to 64", "the format allows no frame above 64")
 	f(-3, "limits::max_record_alloc_mib", "is -3", "set it to a number from 1 to")

@@ -44,7 +44,7 @@ type signal[T any] struct {
 	root *schema.Struct
 
 	// open makes the reader of a stream, and the decoder on it.
-	open  func(src io.Reader, options ...stef.ReaderOption) (reader, decoder[T], error)
+	open  func(src io.Reader, maxItems int, options ...stef.ReaderOption) (reader, decoder[T], error)
 	items func(batch T) int
 	size  func(batch T) int // as OTLP
 

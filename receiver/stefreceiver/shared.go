@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"runtime"
 	"runtime/debug"
 	"sync"
@@ -145,6 +146,14 @@ func (s *shared) readerOptions(options []stef.ReaderOption) []stef.ReaderOption 
 		limits.DictBytes = config.Limits.DictBytes
 	}
 	return []stef.ReaderOption{stef.WithLimits(limits)}
+}
+
+// maxItems is how many items a batch has at most.
+func (s *shared) maxItems() int {
+	if n := s.config.MaxBatchItems; n > 0 {
+		return n
+	}
+	return math.MaxInt
 }
 
 var errNoTime = errors.New("the receiver is ending and has no more time")

@@ -22,12 +22,12 @@ import (
 var tracesSignal = &signal[ptrace.Traces]{
 	name: "traces",
 	root: otelstef.SpansSchema(),
-	open: func(src io.Reader, options ...stef.ReaderOption) (reader, decoder[ptrace.Traces], error) {
+	open: func(src io.Reader, maxItems int, options ...stef.ReaderOption) (reader, decoder[ptrace.Traces], error) {
 		r, err := otelstef.NewSpansReader(src, options...)
 		if err != nil {
 			return nil, nil, err
 		}
-		return r, stefpdata.NewTracesDecoder(r), nil
+		return r, stefpdata.NewTracesDecoder(r, stefpdata.WithMaxItems(maxItems)), nil
 	},
 	items: ptrace.Traces.SpanCount,
 	size:  (&ptrace.ProtoMarshaler{}).TracesSize,
@@ -47,12 +47,12 @@ var tracesSignal = &signal[ptrace.Traces]{
 var metricsSignal = &signal[pmetric.Metrics]{
 	name: "metrics",
 	root: otelstef.MetricsSchema(),
-	open: func(src io.Reader, options ...stef.ReaderOption) (reader, decoder[pmetric.Metrics], error) {
+	open: func(src io.Reader, maxItems int, options ...stef.ReaderOption) (reader, decoder[pmetric.Metrics], error) {
 		r, err := otelstef.NewMetricsReader(src, options...)
 		if err != nil {
 			return nil, nil, err
 		}
-		return r, stefpdata.NewMetricsDecoder(r), nil
+		return r, stefpdata.NewMetricsDecoder(r, stefpdata.WithMaxItems(maxItems)), nil
 	},
 	items: pmetric.Metrics.DataPointCount,
 	size:  (&pmetric.ProtoMarshaler{}).MetricsSize,
@@ -72,12 +72,12 @@ var metricsSignal = &signal[pmetric.Metrics]{
 var logsSignal = &signal[plog.Logs]{
 	name: "logs",
 	root: otelstef.LogsSchema(),
-	open: func(src io.Reader, options ...stef.ReaderOption) (reader, decoder[plog.Logs], error) {
+	open: func(src io.Reader, maxItems int, options ...stef.ReaderOption) (reader, decoder[plog.Logs], error) {
 		r, err := otelstef.NewLogsReader(src, options...)
 		if err != nil {
 			return nil, nil, err
 		}
-		return r, stefpdata.NewLogsDecoder(r), nil
+		return r, stefpdata.NewLogsDecoder(r, stefpdata.WithMaxItems(maxItems)), nil
 	},
 	items: plog.Logs.LogRecordCount,
 	size:  (&plog.ProtoMarshaler{}).LogsSize,

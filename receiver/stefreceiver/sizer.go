@@ -4,7 +4,7 @@
 package stefreceiver
 
 // sizer knows how large the batches of a stream are as OTLP. To measure a batch
-// takes a tenth of the time that it takes to decode it, so only some are
+// takes up to a tenth of the time that it takes to decode it, so only some are
 // measured, and the others are taken to be like them.
 type sizer struct {
 	batches  int

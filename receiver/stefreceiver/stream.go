@@ -105,7 +105,7 @@ func (s *stream[T]) serve() error {
 func (s *stream[T]) decodeAll() (err error) {
 	defer s.shared.catch(s.meter, "decoder", &err)
 	defer s.release()
-	s.reader, s.decoder, err = s.open(&s.source, s.shared.readerOptions(s.transport.ReaderOptions())...)
+	s.reader, s.decoder, err = s.open(&s.source, s.shared.maxItems(), s.shared.readerOptions(s.transport.ReaderOptions())...)
 	if err != nil {
 		if s.source.delivered == 0 && s.source.err == io.EOF {
 			return nil // opened and closed without a word

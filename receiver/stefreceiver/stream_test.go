@@ -309,6 +309,28 @@ func TestAdmissionOfStreams(t *testing.T) {
 	f("no room to wait", 0, codes.Unavailable)
 }
 
+// A large frame comes in several batches, each of which is settled by itself.
+func TestMaxBatchItems(t *testing.T) {
+	f := func(most int, sizes []int, rejected []stefgrpc.IDRange) {
+		t.Helper()
+		var got []int
+		r := startRig(t, testConfig(func(c *Config) { c.MaxBatchItems, c.ConsumersPerStream = most, 1 }),
+			sinks{metrics: acting(t, func(_ context.Context, md pmetric.Metrics) error {
+				got = append(got, md.DataPointCount())
+				if len(got) == 2 {
+					return consumererror.NewPermanent(errors.New("no"))
+				}
+				return nil
+			})})
+		s := metricKind.mustOpen(t, r.dial())
+		require.NoError(t, s.deliver(points(20)))
+		require.Equal(t, sizes, got)
+		require.Equal(t, rejected, s.stream.Rejected())
+	}
+	f(8, []int{8, 8, 4}, []stefgrpc.IDRange{{From: 9, To: 16}})
+	f(0, []int{20}, nil)
+}
+
 // The client of the reference sends both headers in messages of their own, and
 // metrics in the schema that it was published with.
 func TestReferenceStyleClient(t *testing.T) {

@@ -1,0 +1,74 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefreceiver
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/confmap/confmaptest"
+)
+
+// keys calls each with the path and type of every option of a configuration
+// that is the receiver's own.
+func keys(t reflect.Type, prefix string, each func(path string, field reflect.StructField)) {
+	for i := range t.NumField() {
+		field := t.Field(i)
+		key, _, _ := strings.Cut(field.Tag.Get("mapstructure"), ",")
+		if key == "" {
+			continue
+		}
+		if field.Type.Kind() == reflect.Struct && field.Type.PkgPath() == t.PkgPath() {
+			keys(field.Type, prefix+key+".", each)
+			continue
+		}
+		each(prefix+key, field)
+	}
+}
+
+func TestDocumentation(t *testing.T) {
+	readme, err := os.ReadFile("README.md")
+	require.NoError(t, err)
+	schema, err := confmaptest.LoadConf("config.schema.yaml")
+	require.NoError(t, err)
+	n := 0
+	keys(reflect.TypeFor[Config](), "", func(path string, _ reflect.StructField) {
+		n++
+		section, key, inSection := strings.Cut(path, ".")
+		if inSection {
+			require.True(t, schema.IsSet("properties::"+section), path)
+			require.True(t, schema.IsSet("$defs::"+section+"_config::properties::"+key), path)
+		} else {
+			require.True(t, schema.IsSet("properties::"+path), path)
+		}
+		if path == "otlp" {
+			path = "otlp.enabled"
+		}
+		require.Contains(t, string(readme), "| `"+path+"` |")
+	})
+	require.Equal(t, 15, n)
+}
+
+// The examples of the README are configurations that load.
+func TestExamples(t *testing.T) {
+	readme, err := os.ReadFile("README.md")
+	require.NoError(t, err)
+	blocks := strings.Split(string(readme), "```yaml\n")[1:]
+	require.Len(t, blocks, 3)
+	for _, block := range blocks {
+		text, _, _ := strings.Cut(block, "```")
+		file := filepath.Join(t.TempDir(), "config.yaml")
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+		all, err := confmaptest.LoadConf(file)
+		require.NoError(t, err, text)
+		conf, err := all.Sub("receivers::stef")
+		require.NoError(t, err)
+		_, err = load(conf)
+		require.NoError(t, err, text)
+	}
+}
