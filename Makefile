@@ -19,6 +19,7 @@ BENCHTIME ?= 1s
 COUNT ?= 1
 FUZZTIME ?= 30s
 RACE ?= ./...
+SEED ?= 1
 E2E ?=
 
 # $(call each,MODULES,COMMAND) runs a command in the folder of every module.
@@ -30,7 +31,7 @@ TELTEST := github.com/otelstef/stef/internal/teltest
 USERS := $(GO) list -test -f '{{$$p := .ForTest}}{{range .Deps}}{{if eq . "$(TELTEST)"}}{{println $$p}}{{end}}{{end}}' ./...
 
 .DEFAULT_GOAL := help
-.PHONY: help build test test-real test-long race fuzz bench benchstat lint generate check-generate vectors demo demo-serve demo-files collector test-collector
+.PHONY: help build test test-real test-long test-faults race fuzz bench benchstat lint generate check-generate vectors demo demo-serve demo-files collector test-collector
 
 help: ## Print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -49,6 +50,9 @@ test-real: ## Run the tests that read the large real sets; fail where the sets a
 
 test-long: ## Run the tests of every module at full length (STEF_LONG=1)
 	$(call each,$(TESTED),STEF_LONG=1 $(GO) test -count=1 -timeout 120m ./...)
+
+test-faults: ## Run the fault tests of the transport: 10,000 batches a time (SEED=1 is the first seed)
+	STEF_LONG=1 STEF_SEED=$(SEED) $(GO) test -count=1 -timeout 30m -v -run '^TestFaults' ./stef-gogrpc
 
 race: ## Run the tests under the race detector (RACE=packages; needs a C compiler)
 	$(GO) test -race -short $(RACE)

@@ -6,6 +6,7 @@ package stefgrpc_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"net"
 	"os"
@@ -469,7 +470,7 @@ func TestFaultsInMemory(t *testing.T) {
 	}
 	f("no faults", 0, 0)
 	for seed := range seeds {
-		f("faults", 20, seed)
+		f(fmt.Sprintf("faults %d", seed), 20, seed)
 	}
 }
 
