@@ -19,6 +19,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/receiver/receivertest"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/otelstef"
@@ -199,6 +200,42 @@ func TestSlowClientHoldsNoPlace(t *testing.T) {
 	r.requireIdle()
 	require.NoError(t, metricKind.mustOpen(t, r.dial()).deliver(points(3)))
 	require.Equal(t, 3, metrics.DataPointCount())
+}
+
+// panicking is a decoder with a defect, which its second batch brings out.
+type panicking struct {
+	decoder[pmetric.Metrics]
+	batches int
+}
+
+func (p *panicking) Decode() (pmetric.Metrics, error) {
+	if p.batches++; p.batches == 2 {
+		panic("a defect")
+	}
+	return p.decoder.Decode()
+}
+
+// A panic of the decoder costs the stream, after what came before was settled.
+func TestDecoderPanics(t *testing.T) {
+	settings := receivertest.NewNopSettings(metadata.Type)
+	s, err := newShared(testConfig(), settings)
+	require.NoError(t, err)
+	broken := *metricsSignal
+	broken.open = func(src io.Reader, maxItems int, options ...stef.ReaderOption) (reader, decoder[pmetric.Metrics], error) {
+		r, d, err := metricsSignal.open(src, maxItems, options...)
+		return r, &panicking{decoder: d}, err
+	}
+	p, err := newPipe(&broken, s, settings, consumertest.NewNop().ConsumeMetrics)
+	require.NoError(t, err)
+	data := bytes.Join(chunksOf(t, []pmetric.Metrics{points(3), points(1)}), nil)
+	transport := &fakeTransport{Reader: bytes.NewReader(data), ctx: timeout(t), settled: map[uint64]int{}}
+	err = newStream(p, transport).serve()
+	require.ErrorContains(t, err, "the decoder panicked: a defect")
+	require.Equal(t, codes.Internal, status.Code(err))
+	require.Equal(t, map[uint64]int{1: 1, 2: 1, 3: 1}, transport.settled)
+	inFlight, _ := s.admission.state()
+	require.Zero(t, inFlight)
+	require.Empty(t, s.decoding)
 }
 
 // fakeTransport is a stream whose bytes are all there.
