@@ -133,8 +133,8 @@ func startSession[B any](
 //
 // The batch belongs to the session until Send returns. One goroutine at a time
 // reads it, and again if the session sends it again. If ctx ends while it is
-// being read, Send waits for that to end: usually microseconds, and AckTimeout
-// at most if the destination has stopped taking data.
+// being read, Send waits for that to end: as long as encoding takes, and
+// AckTimeout at most if the destination has stopped taking data.
 func (s *Session[B]) Send(ctx context.Context, batch B) error {
 	j := s.jobs.Get().(*job[B])
 	j.batch, j.ctx = batch, ctx

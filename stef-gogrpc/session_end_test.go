@@ -115,6 +115,14 @@ func TestSessionStreamLost(t *testing.T) {
 		b.ok()
 		r.stop()
 	})
+	bubble(t, "the writer notices, the caller has given up", func(t *testing.T, r *rig) {
+		r.start()
+		a := r.send(load{slow: time.Second, err: unavailable()})
+		a.cancel()
+		time.Sleep(time.Second)
+		require.False(t, a.unsent(KindCanceled).MaybeDelivered)
+		r.stop()
+	})
 	bubble(t, "the writer notices, the end does not come", func(t *testing.T, r *rig) {
 		r.config.FlushInterval = 0
 		r.start()

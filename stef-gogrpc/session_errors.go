@@ -58,7 +58,7 @@ type UnsentError struct {
 	// arrived, and will then be there twice if the batch is sent again.
 	MaybeDelivered bool
 	// Acknowledged is how many records from the start of the batch were
-	// acknowledged. They have arrived.
+	// acknowledged. They have arrived, but for those in Rejected.
 	Acknowledged uint64
 	// Rejected are the records that were reported bad, as in RejectedError.
 	// They are not to be sent again.

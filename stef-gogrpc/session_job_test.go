@@ -4,6 +4,7 @@
 package stefgrpc
 
 import (
+	"io"
 	"math"
 	"testing"
 	"time"
@@ -83,4 +84,7 @@ func TestSessionNames(t *testing.T) {
 	require.Equal(t, "event 99", EventType(99).String())
 	require.Equal(t, "ack timeout", CloseAckTimeout.String())
 	require.Equal(t, "close reason 99", CloseReason(99).String())
+	require.Equal(t, "stefgrpc: batch cannot be encoded: EOF", (&BatchError{io.EOF}).Error())
+	require.Equal(t, "stefgrpc: 3 records rejected by the destination: records 1 to 2 of the batch and 1 more ranges",
+		(&RejectedError{Ranges: []IDRange{{1, 2}, {9, 9}}, Records: 3}).Error())
 }

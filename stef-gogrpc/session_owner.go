@@ -171,6 +171,9 @@ func (l *lane[B]) broken(j *job[B], err error, sent bool, out *outbox[B]) {
 			s.orphan(l, j, out)
 		} else if j != nil {
 			j.place = inPending
+			if j.gaveUp {
+				s.handBack(j, l, &UnsentError{Cause: gaveUp(j.ctx), MaybeDelivered: sent || j.sent}, out)
+			}
 		}
 		l.fail(lost)
 		return
