@@ -76,13 +76,14 @@ type failure struct {
 
 // asError returns what exporterhelper is to know.
 func (f *failure) asError() error {
+	err := hinted(f.err)
 	switch {
 	case !f.retry:
-		return consumererror.NewPermanent(hinted(f.err))
+		return consumererror.NewPermanent(err)
 	case f.delay > 0:
-		return exporterhelper.NewThrottleRetry(f.err, f.delay)
+		return exporterhelper.NewThrottleRetry(err, f.delay)
 	}
-	return f.err
+	return err
 }
 
 // codeName returns the name that OTLP and gRPC use for a code.
@@ -113,15 +114,16 @@ var codeNames = [...]string{
 	codes.Unauthenticated:    "UNAUTHENTICATED",
 }
 
-// hints say what to change where the words of TLS and gRPC do not.
+// hints say what to change where the words of TLS and gRPC do not. The first
+// that fits is taken.
 var hints = []struct{ text, hint string }{
 	{"first record does not look like a TLS handshake", "the peer does not speak TLS: set tls::insecure to true, or turn TLS on at the peer"},
-	{"error reading server preface", "the peer may expect TLS: configure tls, or remove tls::insecure"},
 	{"certificate signed by unknown authority", "set tls::ca_file to the authority that signed the peer's certificate"},
 	{"certificate is valid for", "set tls::server_name_override to a name in the peer's certificate, or use that name in endpoint"},
 	{"doesn't contain any IP SANs", "use the name in the peer's certificate in endpoint, or set tls::server_name_override"},
 	{"certificate required", "the peer wants a client certificate: set tls::cert_file and tls::key_file"},
 	{"bad certificate", "the peer does not accept the client certificate: check tls::cert_file and tls::key_file"},
+	{"error reading server preface", "the peer may expect TLS: configure tls, or remove tls::insecure"},
 	{"no such host", "the host in endpoint is not known: check its name"},
 	{"connection refused", "nothing listens at endpoint: check host and port, 4320 is usual for STEF and 4317 for OTLP"},
 	{"name resolver error", "the host in endpoint cannot be resolved: check its name"},
@@ -131,6 +133,9 @@ var hints = []struct{ text, hint string }{
 func hinted(err error) error {
 	text := err.Error()
 	for _, h := range hints {
+		if strings.Contains(text, h.hint) {
+			return err
+		}
 		if strings.Contains(text, h.text) {
 			return fmt.Errorf("%w (%s)", err, h.hint)
 		}

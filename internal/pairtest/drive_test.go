@@ -20,7 +20,8 @@ import (
 type drive struct {
 	workers, batches, items int
 	deadline                time.Duration
-	padding                 int // of every id
+	padding                 int           // of every id
+	pause                   time.Duration // of a worker after each batch
 
 	mu       sync.Mutex
 	accepted []string // of batches for which push returned nil
@@ -28,11 +29,16 @@ type drive struct {
 	attempts int
 }
 
-// run sends all batches and returns when each has found its end.
+// runDrive sends all batches and returns when each has found its end.
 func runDrive[T any](t *testing.T, d *drive, x *exporterEnd[T]) {
 	t.Helper()
+	beginDrive(t, d, x)()
+}
+
+// beginDrive begins to send and returns what waits for the end.
+func beginDrive[T any](t *testing.T, d *drive, x *exporterEnd[T]) (wait func()) {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), d.deadline)
-	defer cancel()
 	var group sync.WaitGroup
 	for w := range d.workers {
 		group.Go(func() {
@@ -45,11 +51,16 @@ func runDrive[T any](t *testing.T, d *drive, x *exporterEnd[T]) {
 					t.Errorf("batch %d of worker %d: %v", b, w, err)
 					return
 				}
+				time.Sleep(d.pause)
 			}
 		})
 	}
-	group.Wait()
-	require.Len(t, d.accepted, d.workers*d.batches*d.items-len(d.refused), "every batch has one end")
+	return func() {
+		t.Helper()
+		group.Wait()
+		cancel()
+		require.Len(t, d.accepted, d.workers*d.batches*d.items-len(d.refused), "every batch has one end")
+	}
 }
 
 func deliver[T any](ctx context.Context, d *drive, x *exporterEnd[T], ids []string) error {

@@ -53,11 +53,14 @@ func exporterConfig(addr string, changes ...func(*stefexporter.Config)) *stefexp
 	return c
 }
 
-// receiverConfig is read as a user writes it.
+// receiverConfig has short times. more is read as a user writes it.
 func receiverConfig(t *testing.T, addr, more string) *stefreceiver.Config {
 	t.Helper()
 	c := stefreceiver.NewFactory().CreateDefaultConfig().(*stefreceiver.Config)
-	retrieved, err := confmap.NewRetrievedFromYAML([]byte("{endpoint: '" + addr + "', ack_interval: 0s, retry_after: 1ms, shutdown_timeout: 500ms, " + more + "}"))
+	c.AckInterval = 0
+	c.RetryAfter = time.Millisecond
+	c.ShutdownTimeout = 500 * time.Millisecond
+	retrieved, err := confmap.NewRetrievedFromYAML([]byte("{endpoint: '" + addr + "', " + more + "}"))
 	require.NoError(t, err)
 	conf, err := retrieved.AsConf()
 	require.NoError(t, err)

@@ -1,0 +1,124 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pairtest
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+	"google.golang.org/grpc/resolver"
+	"google.golang.org/grpc/resolver/manual"
+
+	"github.com/otelstef/stef/exporter/stefexporter"
+)
+
+// backends are receivers behind one name.
+type backends struct {
+	name  string
+	names *manual.Resolver
+	addrs []string
+	sinks []*sink[ptrace.Traces]
+	ends  []*receiverEnd
+}
+
+func startBackends(t *testing.T, n int) *backends {
+	t.Helper()
+	b := &backends{names: manual.NewBuilderWithScheme("stefpair")}
+	for range n {
+		addr := freeAddr(t)
+		s := newSink(&traceKind)
+		b.addrs = append(b.addrs, addr)
+		b.sinks = append(b.sinks, s)
+		b.ends = append(b.ends, startReceiver(t, &traceKind, receiverConfig(t, addr, "shutdown_timeout: 2s"), s))
+	}
+	b.names.InitialState(b.state(b.addrs))
+	resolver.Register(b.names)
+	b.name = b.names.Scheme() + ":///backends:4320"
+	return b
+}
+
+func (b *backends) state(addrs []string) resolver.State {
+	var state resolver.State
+	for _, addr := range addrs {
+		state.Endpoints = append(state.Endpoints, resolver.Endpoint{Addresses: []resolver.Address{{Addr: addr}}})
+	}
+	return state
+}
+
+// TestBalance has three backends behind one name and a sender with three
+// streams. Over ten lifetimes of a stream each backend gets its share, within a
+// fifth. Then one is taken out under load, in order, and nothing is lost or
+// sent twice.
+func TestBalance(t *testing.T) {
+	const (
+		lifetime  = 300 * time.Millisecond
+		lifetimes = 10
+		workers   = 6
+	)
+	b := startBackends(t, 3)
+	x := startExporter(t, &traceKind, exporterConfig(b.name, func(c *stefexporter.Config) {
+		c.Protocol = stefexporter.ProtocolSTEF
+		c.Stef.NumStreams = 3
+		c.Stef.MaxStreamLifetime = lifetime
+	}))
+	require.Eventually(t, func() bool {
+		return value(t, x.telemetry, "otelcol_exporter_stef_streams_opened") >= 3
+	}, 5*time.Second, time.Millisecond)
+
+	var sent, failed atomic.Int64
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	var group sync.WaitGroup
+	for w := range workers {
+		group.Go(func() {
+			for n := 0; ctx.Err() == nil; n++ {
+				if err := x.send(fmt.Sprintf("%d-%d", w, n)); err != nil {
+					t.Error(err)
+					failed.Add(1)
+				}
+				sent.Add(1)
+				time.Sleep(time.Millisecond)
+			}
+		})
+	}
+	time.Sleep(lifetimes * lifetime)
+	var total int
+	var shares []int
+	for _, s := range b.sinks {
+		items, _ := s.count()
+		shares = append(shares, items)
+		total += items
+	}
+	t.Logf("records of each backend: %d", shares)
+	for _, share := range shares {
+		require.InEpsilon(t, float64(total)/float64(len(shares)), float64(share), 0.2, "%d", shares)
+	}
+
+	b.names.UpdateState(b.state(b.addrs[1:]))
+	b.ends[0].stop()
+	atDrain, _ := b.sinks[0].count()
+	time.Sleep(3 * lifetime)
+	cancel()
+	group.Wait()
+
+	require.Zero(t, failed.Load(), "a backend that goes in order is no failure")
+	afterDrain, _ := b.sinks[0].count()
+	require.Equal(t, atDrain, afterDrain)
+	var all, different int
+	for _, s := range b.sinks {
+		items, ids := s.count()
+		all += items
+		different += ids
+	}
+	require.Equal(t, int(sent.Load()), different, "nothing is lost")
+	require.Equal(t, different, all, "and nothing is there twice")
+	require.GreaterOrEqual(t, value(t, x.telemetry, "otelcol_exporter_stef_streams_opened"), int64(3*lifetimes))
+	require.Zero(t, value(t, x.telemetry, "otelcol_exporter_stef_dropped_items"))
+}
