@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/credentials/insecure"
@@ -434,11 +435,22 @@ func (r *faultRun) settle(fates map[uint64]fate, o outcome) string {
 func TestFaultsOverTCP(t *testing.T) {
 	f := func(name string, every int) {
 		t.Run(name, func(t *testing.T) {
+			defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 			address := freeAddress(t)
 			p := plan(t, every)
 			proxy, err := netfault.NewProxy(netfault.Link{Seed: p.seed}, address)
 			require.NoError(t, err)
-			listen := func() (net.Listener, error) { return net.Listen("tcp", address) }
+			listen := func() (l net.Listener, err error) {
+				// A connection that is being opened may have the port as its own
+				// for a moment.
+				for range 200 {
+					if l, err = net.Listen("tcp", address); err == nil {
+						break
+					}
+					time.Sleep(10 * time.Millisecond)
+				}
+				return l, err
+			}
 			p.run(t, proxy.Faults, listen, "passthrough:///"+proxy.Addr(), nil)
 			require.NoError(t, proxy.Close())
 			require.Zero(t, proxy.Held(netfault.Both))

@@ -1,6 +1,9 @@
 // Copyright The Otel/STEF Authors
 // SPDX-License-Identifier: Apache-2.0
 
+// The race detector keeps books of its own about memory.
+//go:build !race
+
 package stefgrpc_test
 
 import (
