@@ -70,12 +70,17 @@ lint: ## Check format, go vet and staticcheck in every module
 	@files=$$(gofmt -l .); if [ -n "$$files" ]; then echo "gofmt would change:"; echo "$$files"; exit 1; fi
 	$(call each,$(MODULES),$(GO) vet ./... && $(TOOL) staticcheck ./...)
 
-generate: ## Generate the records from their schema and the messages of the transport from theirs
-	$(GO) generate ./stef-go/otelstef ./stef-gogrpc/stefpb
+# What mdatagen makes of the metadata of a component.
+METADATA := '*/generated_*_test.go' '*/documentation.md' '*/internal/metadata/*' '*/internal/metadatatest/*'
+
+generate: ## Generate the records, the messages of the transport, and the metadata of the components
+	$(GO) generate ./stef-go/otelstef ./stef-gogrpc/stefpb ./exporter/... ./receiver/...
 
 check-generate: ## Fail where generated code is not what its source gives
 	$(GO) test -count=1 -run '^TestGeneratedIsCurrent$$' ./internal/arch ./stef-gogrpc/stefpb
 	cd tools/protogen && $(GO) test -count=1 -run '^TestGeneratedIsCurrent$$' .
+	$(GO) generate ./exporter/... ./receiver/...
+	git diff --exit-code -- $(METADATA)
 
 vectors: ## Write the annotated vectors of the specification again
 	$(GO) test -count=1 ./stef-spec/... -update
