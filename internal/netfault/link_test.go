@@ -148,20 +148,14 @@ func TestRoundTripIsPrecise(t *testing.T) {
 	}
 	f := func(trip time.Duration, n int) {
 		t.Helper()
-		_, client, server := ends(t, Link{RoundTrip: trip})
-		go io.Copy(server, server)
-		var late []time.Duration
-		for range n {
-			begin := time.Now()
-			write(t, client, "x")
-			read(t, client, "x")
-			took := time.Since(begin)
-			require.GreaterOrEqual(t, took, trip)
-			late = append(late, took-trip)
+		for try := 1; ; try++ {
+			late := lateness(t, trip, n)
+			t.Logf("round trip %v: late by %v to %v, %v in the median", trip, late[0], late[n-1], late[n/2])
+			if late[n/4] < 300*time.Microsecond {
+				return
+			}
+			require.Less(t, try, 4)
 		}
-		slices.Sort(late)
-		t.Logf("round trip %v: late by %v to %v, %v in the median", trip, late[0], late[n-1], late[n/2])
-		require.Less(t, late[n/4], 500*time.Microsecond)
 	}
 	f(0, 200)
 	f(20*time.Microsecond, 200)
@@ -169,6 +163,24 @@ func TestRoundTripIsPrecise(t *testing.T) {
 	f(2*time.Millisecond, 50)
 	f(20*time.Millisecond, 10)
 	f(200*time.Millisecond, 4)
+}
+
+// lateness returns by how much n round trips took longer than they should, in
+// order.
+func lateness(t *testing.T, trip time.Duration, n int) (late []time.Duration) {
+	t.Helper()
+	_, client, server := ends(t, Link{RoundTrip: trip})
+	go io.Copy(server, server)
+	for range n {
+		begin := time.Now()
+		write(t, client, "x")
+		read(t, client, "x")
+		took := time.Since(begin)
+		require.GreaterOrEqual(t, took, trip)
+		late = append(late, took-trip)
+	}
+	slices.Sort(late)
+	return late
 }
 
 func TestLinkErrors(t *testing.T) {
