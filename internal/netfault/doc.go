@@ -27,8 +27,8 @@
 //
 // The clock of the runtime may be a millisecond late for a sleep of ten
 // microseconds; on Linux a line waits on a timer of the kernel instead, which is
-// late by some ten microseconds (TestRoundTripIsPrecise). Only what is too short
-// for any timer is spun away.
+// late by ten to two hundred microseconds (TestRoundTripIsPrecise). Only what is
+// too short for any timer is spun away.
 //
 // # Faults are repeatable
 //
