@@ -1,0 +1,111 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefexporter
+
+import (
+	"fmt"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/confmap"
+	"go.opentelemetry.io/collector/confmap/confmaptest"
+)
+
+// options calls each with the path and default of every option that is the
+// exporter's own.
+func options(section reflect.Value, path string, each func(path, key string, value any)) {
+	for i := range section.NumField() {
+		field := section.Type().Field(i)
+		key, _, _ := strings.Cut(field.Tag.Get("mapstructure"), ",")
+		if key == "" {
+			continue
+		}
+		if field.Type.Kind() == reflect.Struct && field.Type.PkgPath() == section.Type().PkgPath() {
+			options(section.Field(i), join(path, key), each)
+			continue
+		}
+		each(path, key, section.Field(i).Interface())
+	}
+}
+
+// TestOptionsAreDocumented holds the README and the schema against the
+// defaults.
+func TestOptionsAreDocumented(t *testing.T) {
+	readme, err := os.ReadFile("README.md")
+	require.NoError(t, err)
+	schema, err := confmaptest.LoadConf("config.schema.yaml")
+	require.NoError(t, err)
+	documented := func(path, key string, value any) {
+		section := "properties"
+		if path != "" {
+			names := strings.Split(path, "::")
+			section = "$defs::" + names[len(names)-1] + "_config::properties"
+		}
+		require.True(t, schema.IsSet(section+"::"+key), join(path, key))
+		inReadme := fmt.Sprint(value)
+		if d, ok := value.(time.Duration); ok {
+			require.Equal(t, d.String(), schema.Get(section+"::"+key+"::default"), key)
+			inReadme = strings.TrimSuffix(d.String(), "0s")
+			if d < time.Minute {
+				inReadme = d.String()
+			}
+		} else if schema.IsSet(section + "::" + key + "::default") {
+			require.Equal(t, fmt.Sprint(value), fmt.Sprint(schema.Get(section+"::"+key+"::default")), key)
+		}
+		switch join(path, key) {
+		case "retry_on_failure", "sending_queue", "metadata_keys", "stef::compression", "otlp_fallback::endpoint":
+			require.Contains(t, string(readme), "| `"+join(path, key)+"` |")
+		default:
+			require.Contains(t, string(readme), "| `"+join(path, key)+"` | `"+inReadme+"` |")
+		}
+	}
+	n := 0
+	options(reflect.ValueOf(createDefaultConfig()).Elem(), "", func(path, key string, value any) {
+		n++
+		documented(path, key, value)
+	})
+	require.Equal(t, 27, n)
+}
+
+// TestExamples reads the examples of the README.
+func TestExamples(t *testing.T) {
+	readme, err := os.ReadFile("README.md")
+	require.NoError(t, err)
+	blocks := strings.Split(string(readme), "```yaml\n")[1:]
+	require.Len(t, blocks, 3)
+	for _, block := range blocks {
+		text, _, _ := strings.Cut(block, "```")
+		retrieved, err := confmap.NewRetrievedFromYAML([]byte(text))
+		require.NoError(t, err)
+		conf, err := retrieved.AsConf()
+		require.NoError(t, err)
+		exporters, err := conf.Sub("exporters")
+		require.NoError(t, err)
+		for name := range exporters.ToStringMap() {
+			own, err := exporters.Sub(name)
+			require.NoError(t, err)
+			c := createDefaultConfig().(*Config)
+			require.NoError(t, own.Unmarshal(c), text)
+			require.NoError(t, confmap.Validate(c), text)
+		}
+	}
+}
+
+// TestMetricsAreDocumented looks for every metric in the README.
+func TestMetricsAreDocumented(t *testing.T) {
+	readme, err := os.ReadFile("README.md")
+	require.NoError(t, err)
+	metadata, err := confmaptest.LoadConf("metadata.yaml")
+	require.NoError(t, err)
+	metrics, err := metadata.Sub("telemetry::metrics")
+	require.NoError(t, err)
+	require.NotEmpty(t, metrics.ToStringMap())
+	for name := range metrics.ToStringMap() {
+		require.Contains(t, string(readme), "`"+name+"`")
+	}
+}
