@@ -56,6 +56,7 @@ internal/otlpfile             -> pdata zstd
 internal/netfault             ->
 internal/arch                 ->
 internal/pairtest             ->
+internal/pairbench            ->
 internal/e2e                  ->
 internal/fixtures/record/...  -> *
 internal/fixtures             -> zstd

@@ -1,0 +1,104 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pairbench
+
+import (
+	"context"
+	"runtime"
+	"runtime/pprof"
+	"testing"
+	"time"
+
+	"github.com/otelstef/stef/internal/otlpfile"
+)
+
+// roundItems is how many items a round has at least: a small set is sent several
+// times, each time by a new pair.
+const roundItems = 50_000
+
+// cost is what it takes to bring items from one end to the other.
+type cost struct {
+	items          int
+	cpu            time.Duration
+	sent, received int64 // bytes, as the exporter sees it
+	allocs, heap   uint64
+}
+
+func (c *cost) add(d cost) {
+	c.items += d.items
+	c.cpu += d.cpu
+	c.sent += d.sent
+	c.received += d.received
+	c.allocs += d.allocs
+	c.heap += d.heap
+}
+
+func (c cost) nsPerItem() float64     { return float64(c.cpu) / float64(c.items) }
+func (c cost) itemsPerSec() float64   { return float64(c.items) / c.cpu.Seconds() }
+func (c cost) wirePerItem() float64   { return float64(c.sent+c.received) / float64(c.items) }
+func (c cost) backPerItem() float64   { return float64(c.received) / float64(c.items) }
+func (c cost) allocsPerItem() float64 { return float64(c.allocs) / float64(c.items) }
+func (c cost) heapPerItem() float64   { return float64(c.heap) / float64(c.items) }
+
+// round sends a set by a variant, often enough to be measured. A profile can be
+// focused on the variant, by a tag of this name.
+func round(tb testing.TB, v variant, signal otlpfile.Signal, batches []otlpfile.Batch) cost {
+	tb.Helper()
+	var total cost
+	pprof.Do(context.Background(), pprof.Labels("variant", v.name), func(context.Context) {
+		for total.items < roundItems {
+			total.add(pass(tb, v, signal, batches))
+		}
+	})
+	return total
+}
+
+// pass sends a set once.
+func pass(tb testing.TB, v variant, signal otlpfile.Signal, batches []otlpfile.Batch) cost {
+	tb.Helper()
+	p := startPair(tb, v, signal, nil)
+	defer p.stop(tb)
+	p.sendAll(tb, single(signal))
+	warm := p.arrived.Load()
+	runtime.GC()
+	before := p.now()
+	p.sendAll(tb, batches...)
+	after := p.now()
+	return cost{
+		items:    int(p.arrived.Load() - warm),
+		cpu:      after.cpu - before.cpu,
+		sent:     after.sent - before.sent,
+		received: after.received - before.received,
+		allocs:   after.allocs - before.allocs,
+		heap:     after.heap - before.heap,
+	}
+}
+
+// now returns what was spent so far, by the process or by the pair.
+func (p *pair) now() cost {
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return cost{
+		cpu:      cpuTime(),
+		sent:     p.network.sent.Load(),
+		received: p.network.received.Load(),
+		allocs:   stats.Mallocs,
+		heap:     stats.TotalAlloc,
+	}
+}
+
+// single returns a batch of one item that is like nothing else.
+func single(signal otlpfile.Signal) otlpfile.Batch {
+	b := empty(signal)
+	switch signal {
+	case otlpfile.Metrics:
+		b.Metrics.ResourceMetrics().AppendEmpty().ScopeMetrics().AppendEmpty().Metrics().AppendEmpty().
+			SetEmptyGauge().DataPoints().AppendEmpty().SetIntValue(1)
+	case otlpfile.Traces:
+		b.Traces.ResourceSpans().AppendEmpty().ScopeSpans().AppendEmpty().Spans().AppendEmpty().SetName("first")
+	default:
+		b.Logs.ResourceLogs().AppendEmpty().ScopeLogs().AppendEmpty().LogRecords().AppendEmpty().Body().SetStr("first")
+	}
+	return b
+}

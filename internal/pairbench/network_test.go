@@ -1,0 +1,67 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pairbench
+
+import (
+	"context"
+	"net"
+	"sync/atomic"
+
+	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/component/componenttest"
+	"google.golang.org/grpc"
+)
+
+// meterID is the middleware that the exporter is configured with.
+var meterID = component.MustNewID("wire_meter")
+
+// wireMeter counts the bytes of connections, all that TCP carries. It comes to
+// the exporter as a middleware, and changes nothing else.
+type wireMeter struct {
+	component.StartFunc
+	component.ShutdownFunc
+	sent, received atomic.Int64
+}
+
+// GetGRPCClientOptions makes it a middleware of gRPC clients.
+func (m *wireMeter) GetGRPCClientOptions(context.Context) ([]grpc.DialOption, error) {
+	dial := func(ctx context.Context, address string) (net.Conn, error) {
+		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
+		if err != nil {
+			return nil, err
+		}
+		return &meteredConn{conn.(*net.TCPConn), m}, nil
+	}
+	return []grpc.DialOption{grpc.WithContextDialer(dial)}, nil
+}
+
+// meteredConn is still a TCP connection to who looks for one.
+type meteredConn struct {
+	*net.TCPConn
+	meter *wireMeter
+}
+
+func (c *meteredConn) Write(p []byte) (int, error) {
+	n, err := c.TCPConn.Write(p)
+	c.meter.sent.Add(int64(n))
+	return n, err
+}
+
+func (c *meteredConn) Read(p []byte) (int, error) {
+	n, err := c.TCPConn.Read(p)
+	c.meter.received.Add(int64(n))
+	return n, err
+}
+
+// host has the wire meter as an extension.
+type host struct {
+	component.Host
+	extensions map[component.ID]component.Component
+}
+
+func newHost(m *wireMeter) host {
+	return host{componenttest.NewNopHost(), map[component.ID]component.Component{meterID: m}}
+}
+
+func (h host) GetExtensions() map[component.ID]component.Component { return h.extensions }

@@ -1,0 +1,214 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pairbench
+
+import (
+	"context"
+	"net"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/component/componenttest"
+	"go.opentelemetry.io/collector/config/configcompression"
+	"go.opentelemetry.io/collector/config/configmiddleware"
+	"go.opentelemetry.io/collector/consumer"
+	"go.opentelemetry.io/collector/exporter/exportertest"
+	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+	"go.opentelemetry.io/collector/receiver/receivertest"
+
+	"github.com/otelstef/stef/exporter/stefexporter"
+	"github.com/otelstef/stef/internal/otlpfile"
+	"github.com/otelstef/stef/receiver/stefreceiver"
+)
+
+// variant is one way for batches to go.
+type variant struct {
+	name        string
+	protocol    stefexporter.Protocol
+	compression configcompression.Type
+}
+
+var (
+	stefZstd = variant{"STEF+zstd", stefexporter.ProtocolSTEF, configcompression.TypeZstd}
+	otlpZstd = variant{"OTLP+zstd", stefexporter.ProtocolOTLP, configcompression.TypeZstd}
+	otlpGzip = variant{"OTLP+gzip", stefexporter.ProtocolOTLP, configcompression.TypeGzip}
+
+	variants = []variant{stefZstd, otlpZstd, otlpGzip}
+)
+
+// senders is how many batches are under way at a time. The queue has as many
+// consumers by default.
+const senders = 16
+
+// exporterConfig is the default but for what has to be, and that the queue tells
+// the sender of a batch what became of it.
+func (v variant) exporterConfig(address string) *stefexporter.Config {
+	c := stefexporter.NewFactory().CreateDefaultConfig().(*stefexporter.Config)
+	c.ClientConfig.Endpoint = address
+	c.ClientConfig.TLS.Insecure = true
+	c.ClientConfig.Middlewares = []configmiddleware.Config{{ID: meterID}}
+	c.QueueConfig.Get().WaitForResult = true
+	c.QueueConfig.Get().NumConsumers = senders
+	c.RetryConfig.Enabled = false
+	c.TimeoutConfig.Timeout = time.Minute
+	c.Protocol = v.protocol
+	c.Stef.Compression = v.compression
+	c.Fallback.Compression = v.compression
+	c.Fallback.MaxConcurrentRequests = senders
+	return c
+}
+
+// pair is an exporter and a receiver that were started.
+type pair struct {
+	signal  otlpfile.Signal
+	network wireMeter
+	consume func(otlpfile.Batch)
+	arrived atomic.Int64 // items
+
+	traces   consumer.Traces
+	metrics  consumer.Metrics
+	logs     consumer.Logs
+	sender   component.Component
+	receiver component.Component
+}
+
+// startPair starts both ends. consume, if it is not nil, gets what arrives.
+func startPair(tb testing.TB, v variant, signal otlpfile.Signal, consume func(otlpfile.Batch)) *pair {
+	tb.Helper()
+	p := &pair{signal: signal, consume: consume}
+	address := freeAddress(tb)
+
+	config := stefreceiver.NewFactory().CreateDefaultConfig().(*stefreceiver.Config)
+	config.ServerConfig.NetAddr.Endpoint = address
+	var err error
+	p.receiver, err = p.newReceiver(config)
+	require.NoError(tb, err)
+	require.NoError(tb, p.receiver.Start(context.Background(), componenttest.NewNopHost()))
+
+	p.sender, err = p.newExporter(v.exporterConfig(address))
+	require.NoError(tb, err)
+	require.NoError(tb, p.sender.Start(context.Background(), newHost(&p.network)))
+	return p
+}
+
+func freeAddress(tb testing.TB) string {
+	tb.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(tb, err)
+	defer l.Close()
+	return l.Addr().String()
+}
+
+func (p *pair) newExporter(config *stefexporter.Config) (component.Component, error) {
+	factory := stefexporter.NewFactory()
+	settings := exportertest.NewNopSettings(factory.Type())
+	switch p.signal {
+	case otlpfile.Metrics:
+		x, err := factory.CreateMetrics(context.Background(), settings, config)
+		p.metrics = x
+		return x, err
+	case otlpfile.Traces:
+		x, err := factory.CreateTraces(context.Background(), settings, config)
+		p.traces = x
+		return x, err
+	default:
+		x, err := factory.CreateLogs(context.Background(), settings, config)
+		p.logs = x
+		return x, err
+	}
+}
+
+func (p *pair) newReceiver(config *stefreceiver.Config) (component.Component, error) {
+	factory := stefreceiver.NewFactory()
+	settings := receivertest.NewNopSettings(factory.Type())
+	switch p.signal {
+	case otlpfile.Metrics:
+		next, err := consumer.NewMetrics(func(_ context.Context, md pmetric.Metrics) error {
+			return p.take(otlpfile.MetricsBatch(md))
+		})
+		if err != nil {
+			return nil, err
+		}
+		return factory.CreateMetrics(context.Background(), settings, config, next)
+	case otlpfile.Traces:
+		next, err := consumer.NewTraces(func(_ context.Context, td ptrace.Traces) error {
+			return p.take(otlpfile.TracesBatch(td))
+		})
+		if err != nil {
+			return nil, err
+		}
+		return factory.CreateTraces(context.Background(), settings, config, next)
+	default:
+		next, err := consumer.NewLogs(func(_ context.Context, ld plog.Logs) error {
+			return p.take(otlpfile.LogsBatch(ld))
+		})
+		if err != nil {
+			return nil, err
+		}
+		return factory.CreateLogs(context.Background(), settings, config, next)
+	}
+}
+
+// take is the end of the way of a batch.
+func (p *pair) take(b otlpfile.Batch) error {
+	if p.consume != nil {
+		p.consume(b)
+	}
+	p.arrived.Add(int64(b.Items()))
+	return nil
+}
+
+// send returns when a batch has arrived and the exporter knows.
+func (p *pair) send(b otlpfile.Batch) error {
+	switch p.signal {
+	case otlpfile.Metrics:
+		return p.metrics.ConsumeMetrics(context.Background(), b.Metrics)
+	case otlpfile.Traces:
+		return p.traces.ConsumeTraces(context.Background(), b.Traces)
+	default:
+		return p.logs.ConsumeLogs(context.Background(), b.Logs)
+	}
+}
+
+// sendAll sends batches, as many at a time as there are senders, and requires
+// that all of it arrives.
+func (p *pair) sendAll(tb testing.TB, batches ...otlpfile.Batch) {
+	tb.Helper()
+	before, items := p.arrived.Load(), 0
+	todo := make(chan otlpfile.Batch, len(batches))
+	for _, b := range batches {
+		todo <- b
+		items += b.Items()
+	}
+	close(todo)
+	var group sync.WaitGroup
+	var failed atomic.Pointer[error]
+	for range senders {
+		group.Go(func() {
+			for b := range todo {
+				if err := p.send(b); err != nil {
+					failed.Store(&err)
+					return
+				}
+			}
+		})
+	}
+	group.Wait()
+	if err := failed.Load(); err != nil {
+		require.NoError(tb, *err)
+	}
+	require.EqualValues(tb, items, p.arrived.Load()-before)
+}
+
+func (p *pair) stop(tb testing.TB) {
+	tb.Helper()
+	require.NoError(tb, p.sender.Shutdown(context.Background()))
+	require.NoError(tb, p.receiver.Shutdown(context.Background()))
+}
