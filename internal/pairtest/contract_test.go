@@ -19,6 +19,7 @@ func TestContract(t *testing.T) {
 	for _, signal := range []pipeline.Signal{pipeline.SignalTraces, pipeline.SignalMetrics, pipeline.SignalLogs} {
 		for _, protocol := range []stefexporter.Protocol{stefexporter.ProtocolAuto, stefexporter.ProtocolSTEF, stefexporter.ProtocolOTLP} {
 			t.Run(signal.String()+" by "+string(protocol), func(t *testing.T) {
+				t.Parallel()
 				addr := freeAddr(t)
 				exportertest.CheckConsumeContract(exportertest.CheckConsumeContractParams{
 					T:                    t,

@@ -25,7 +25,7 @@ import (
 )
 
 // freeAddr returns an address that nobody listens at.
-func freeAddr(t *testing.T) string {
+func freeAddr(t testing.TB) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
