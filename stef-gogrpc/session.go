@@ -168,18 +168,17 @@ func (s *Session[B]) Send(ctx context.Context, batch B) error {
 func (s *Session[B]) abandon(j *job[B]) {
 	var out outbox[B]
 	s.mu.Lock()
-	cause := &UnsentError{Cause: gaveUp(j.ctx), MaybeDelivered: j.sent}
+	cause := gaveUp(j.ctx)
 	switch {
 	case j.settled:
 	case j.place == inQueue:
 		s.queue.remove(j)
-		s.handBack(j, nil, cause, &out)
+		s.handBack(j, nil, &UnsentError{Cause: cause, MaybeDelivered: j.sent}, &out)
 	case j.place == inInbox:
 		j.lane.inbox = nil
-		s.handBack(j, nil, cause, &out)
+		s.handBack(j, nil, &UnsentError{Cause: cause, MaybeDelivered: j.sent}, &out)
 	case j.place == inPending:
-		cause.MaybeDelivered = true
-		s.handBack(j, nil, cause, &out)
+		s.takeBack(j, j.lane, cause, true, &out)
 	default:
 		j.gaveUp = true
 	}

@@ -152,6 +152,22 @@ func (s *Session[B]) handBack(j *job[B], l *lane[B], err *UnsentError, out *outb
 	s.settle(j, l, err, Event{Type: EventHandedBack, Err: err}, out)
 }
 
+// takeBack hands back a batch that a stream has or had, with what is known of
+// its records: the caller must not send again what was reported bad.
+func (s *Session[B]) takeBack(j *job[B], l *lane[B], cause *Error, maybe bool, out *outbox[B]) {
+	a := l.bad.answerTo(j.first, j.last, l.acked)
+	if a.whole {
+		s.acknowledge(j, l, a, out)
+		return
+	}
+	s.handBack(j, l, &UnsentError{
+		Cause:          cause,
+		MaybeDelivered: maybe,
+		Acknowledged:   a.acknowledged,
+		Rejected:       a.rejected,
+	}, out)
+}
+
 // acknowledge settles a batch of which every record is answered.
 func (s *Session[B]) acknowledge(j *job[B], l *lane[B], a answer, out *outbox[B]) {
 	e := Event{Type: EventAcknowledged, Bytes: j.bytes, Duration: time.Since(j.since)}
@@ -180,10 +196,6 @@ func (s *Session[B]) orphan(l *lane[B], j *job[B], out *outbox[B]) {
 		return
 	}
 	a := l.bad.answerTo(j.first, j.last, l.acked)
-	if a.whole {
-		s.acknowledge(j, l, a, out)
-		return
-	}
 	sent := j.first <= l.endSent
 	again := (l.inOrder || !sent) && a.acknowledged == 0 && a.bad == 0 && j.moves < s.config.Streams
 	if again && j.ctx.Err() == nil && s.hopeless() == nil {
@@ -198,12 +210,7 @@ func (s *Session[B]) orphan(l *lane[B], j *job[B], out *outbox[B]) {
 	if err := j.ctx.Err(); err != nil {
 		cause = gaveUp(j.ctx)
 	}
-	s.handBack(j, l, &UnsentError{
-		Cause:          cause,
-		MaybeDelivered: sent || j.sent,
-		Acknowledged:   a.acknowledged,
-		Rejected:       a.rejected,
-	}, out)
+	s.takeBack(j, l, cause, sent || j.sent, out)
 }
 
 // ended settles what a stream still owes.

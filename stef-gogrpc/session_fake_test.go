@@ -229,6 +229,7 @@ type fakeWriter struct {
 	next    frame
 	using   sync.Mutex // held while a method runs: there is one owner
 	flushed error      // what Flush returns, if not nil
+	fails   error      // what WriteBatch returns behind the first frame of a cut
 }
 
 func (w *fakeWriter) enter() {
@@ -252,6 +253,9 @@ func (w *fakeWriter) WriteBatch(b load) (uint64, error) {
 		w.add(load{id: b.id, records: 1, bytes: 1})
 		if err := w.flush(); err != nil {
 			return w.last, err
+		}
+		if w.fails != nil {
+			return 0, w.fails
 		}
 		b.index++
 		b.records--

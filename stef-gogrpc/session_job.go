@@ -30,7 +30,7 @@ type job[B any] struct {
 
 	prev, next *job[B] // of the list it is in
 	place      place
-	lane       *lane[B] // in whose inbox it is
+	lane       *lane[B] // that has it, none while it is in the queue
 	settled    bool     // the result was decided; a pending job may outlive it
 	gaveUp     bool     // the caller's context ended while the batch was being read
 

@@ -66,7 +66,6 @@ func (l *lane[B]) take() (*job[B], laneState) {
 	j := l.inbox
 	if j != nil {
 		l.inbox = nil
-		j.lane = nil
 		j.place = inEncoder
 		j.since = time.Now()
 		j.first, j.last = l.last+1, 0
@@ -148,7 +147,7 @@ func (l *lane[B]) encoded(j *job[B], out *outbox[B]) {
 	}
 	l.resolve(out) // the server may have been faster
 	if j.gaveUp && !j.settled {
-		s.handBack(j, l, &UnsentError{Cause: gaveUp(j.ctx), MaybeDelivered: true}, out)
+		s.takeBack(j, l, gaveUp(j.ctx), true, out)
 	}
 }
 
@@ -172,7 +171,7 @@ func (l *lane[B]) broken(j *job[B], err error, sent bool, out *outbox[B]) {
 		} else if j != nil {
 			j.place = inPending
 			if j.gaveUp {
-				s.handBack(j, l, &UnsentError{Cause: gaveUp(j.ctx), MaybeDelivered: sent || j.sent}, out)
+				s.takeBack(j, l, gaveUp(j.ctx), sent || j.sent, out)
 			}
 		}
 		l.fail(lost)
@@ -181,7 +180,7 @@ func (l *lane[B]) broken(j *job[B], err error, sent bool, out *outbox[B]) {
 	if j != nil {
 		l.drop(j)
 		cause := &Error{Kind: KindUnknown, Code: codes.Internal, Err: fmt.Errorf("batch writer: %w", err)}
-		s.handBack(j, l, &UnsentError{Cause: cause, MaybeDelivered: sent || j.sent}, out)
+		s.takeBack(j, l, cause, sent || j.sent, out)
 	}
 	l.retire(CloseEncoder, out)
 	l.letGo()

@@ -1,0 +1,86 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefgrpc
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestSessionHandsBackWhatIsKnown: a batch that is handed back before its stream
+// ends comes with what the destination has said about its records until then.
+// Without it the caller would send again what was reported bad.
+func TestSessionHandsBackWhatIsKnown(t *testing.T) {
+	bubble(t, "the caller gives up", func(t *testing.T, r *rig) {
+		r.config.FlushInterval = 0
+		r.start()
+		a, b := r.send(load{}), r.send(load{})
+		r.stream(0).respond(13, IDRange{12, 12}, IDRange{15, 16})
+		a.ok()
+		b.cancel()
+		e := b.unsent(KindCanceled)
+		require.True(t, e.MaybeDelivered)
+		require.EqualValues(t, 3, e.Acknowledged)
+		require.Equal(t, []IDRange{{2, 2}, {5, 6}}, e.Rejected)
+		r.stream(0).ackAll()
+		r.stop()
+	})
+	bubble(t, "the caller gives up when all is answered", func(t *testing.T, r *rig) {
+		r.config.FlushInterval = 0
+		r.start()
+		a, b := r.send(load{}), r.send(load{})
+		r.stream(0).respond(5, IDRange{11, 20}) // b is answered, a is before it
+		b.waits()
+		b.cancel()
+		var rejected *RejectedError
+		require.True(t, b.returned())
+		require.ErrorAs(t, b.err, &rejected)
+		require.Equal(t, []IDRange{{1, 10}}, rejected.Ranges)
+		r.stream(0).respond(20)
+		a.ok()
+		state := r.session.State()
+		require.EqualValues(t, 1, state.Acknowledged)
+		require.EqualValues(t, 1, state.Rejected)
+		require.Zero(t, state.HandedBack+uint64(state.UnackedBatches))
+		r.stop()
+	})
+	bubble(t, "the caller has given up when the batch is encoded", func(t *testing.T, r *rig) {
+		r.start()
+		s := r.stream(0)
+		s.tell(func(f frame) { s.respond(0, IDRange{f.last, f.last}) })
+		a := r.send(load{cut: true, slow: time.Second})
+		a.cancel()
+		time.Sleep(time.Second)
+		require.Equal(t, []IDRange{{1, 1}}, a.unsent(KindCanceled).Rejected)
+		r.stop()
+	})
+	bubble(t, "the writer fails within the batch", func(t *testing.T, r *rig) {
+		for name, cause := range map[string]error{"by itself": errors.New("out of its mind"), "with the stream": unavailable()} {
+			r := newRig(t)
+			r.config.FlushInterval = 0
+			r.start()
+			s := r.stream(0)
+			a := r.send(load{})
+			s.tell(func(f frame) {
+				s.respond(11, IDRange{11, 11})
+				s.writer.fails = cause
+			})
+			b := r.send(load{cut: true, slow: time.Second})
+			b.cancel()
+			time.Sleep(time.Second)
+			a.ok()
+			kind := KindUnknown
+			if name == "with the stream" {
+				kind = KindCanceled
+			}
+			e := b.unsent(kind)
+			require.EqualValues(t, 1, e.Acknowledged, name)
+			require.Equal(t, []IDRange{{1, 1}}, e.Rejected, name)
+			r.stop()
+		}
+	})
+}
