@@ -116,7 +116,7 @@ func TestShutdownWaitsForAcknowledgements(t *testing.T) {
 
 // Whatever keeps a stream, it ends with the deadline.
 func TestShutdownAtItsDeadline(t *testing.T) {
-	f := func(name string, h HandlerFunc, before func(p *scripted)) {
+	f := func(name string, after time.Duration, h HandlerFunc, before func(p *scripted)) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := serving(t, h, WithMaxBuffered(3))
@@ -127,7 +127,7 @@ func TestShutdownAtItsDeadline(t *testing.T) {
 				err := <-shutdown(s, 5*time.Second)
 				require.ErrorIs(t, err, context.DeadlineExceeded)
 				require.ErrorContains(t, err, "1 streams did not end in time")
-				require.Equal(t, 5*time.Second, time.Since(start))
+				require.Equal(t, 5*time.Second+after, time.Since(start))
 				requireStatus(t, p.status(t), codes.Unavailable, "") // not in order
 			})
 		})
@@ -136,11 +136,11 @@ func TestShutdownAtItsDeadline(t *testing.T) {
 		<-s.Context().Done()
 		return s.Context().Err()
 	}
-	f("a chunk without an end", readAll, func(p *scripted) { p.data(false, "abc") })
-	f("a busy handler", wait, func(p *scripted) {})
-	f("a handler that returns nil", func(s *ServerStream) error { _ = wait(s); return nil }, func(p *scripted) {})
-	f("a stream that waits for room", wait, func(p *scripted) { p.data(true, "abc"); p.data(true, "d") })
-	f("a client that reads nothing", func(s *ServerStream) error {
+	f("a chunk without an end", 0, readAll, func(p *scripted) { p.data(false, "abc") })
+	f("a busy handler", 0, wait, func(p *scripted) {})
+	f("a handler that returns nil", 0, func(s *ServerStream) error { _ = wait(s); return nil }, func(p *scripted) {})
+	f("a stream that waits for room", 0, wait, func(p *scripted) { p.data(true, "abc"); p.data(true, "d") })
+	f("a client that reads nothing", lastMoment, func(s *ServerStream) error {
 		_, _ = s.Read(make([]byte, 10))
 		s.Ack(1)
 		return readAll(s)
@@ -240,5 +240,27 @@ func TestMaxStreamLifetimeBeforeTheFirstMessage(t *testing.T) {
 		p := play(t, s)
 		time.Sleep(time.Minute)
 		requireStatus(t, p.status(t), codes.OK, "")
+	})
+}
+
+// What was acknowledged before the deadline, or by the handler because of it,
+// reaches a client that reads, although the stream is cut short.
+func TestShutdownAtItsDeadlineTellsWhatWasAcknowledged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := serving(t, func(s *ServerStream) error {
+			time.Sleep(time.Second)
+			s.Ack(1)
+			time.Sleep(time.Second)
+			s.Ack(2) // within the interval
+			<-s.Context().Done()
+			s.Ack(3)
+			return s.Context().Err()
+		}, WithAckInterval(time.Hour))
+		p := open(t, s, "Metrics")
+		start := time.Now()
+		require.ErrorIs(t, <-shutdown(s, time.Minute), context.DeadlineExceeded)
+		require.Equal(t, time.Minute, time.Since(start))
+		requireStatus(t, p.status(t), codes.Unavailable, "")
+		require.Equal(t, []Response{{Acked: 1}, {Acked: 3}}, p.responses())
 	})
 }

@@ -52,6 +52,9 @@ type ServerStream struct {
 // responses. They are small, so only one that reads none takes that long.
 const finalResponses = 10 * time.Second
 
+// lastMoment is what remains of it when the server has no more time.
+const lastMoment = cancelGrace / 4
+
 // Context returns the context of the stream, with peer, metadata, deadline and
 // whatever interceptors put there. It ends when the client is gone, when the
 // server has no more time, and when the handler has returned.
@@ -250,7 +253,17 @@ func (s *ServerStream) finish() (told bool) {
 	defer timeout.Stop()
 	select {
 	case <-ended:
+		return s.responses.told()
 	case <-s.ctx.Done():
+		timeout.Reset(lastMoment)
+	case <-timeout.C:
+		return s.responses.told()
+	}
+	// The server has no more time, or the client is gone. A client that is there
+	// and reads gets what was acknowledged all the same.
+	select {
+	case <-ended:
+	case <-s.grpc.Context().Done():
 	case <-timeout.C:
 	}
 	return s.responses.told()
