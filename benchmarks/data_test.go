@@ -6,15 +6,13 @@ package benchmarks
 import (
 	"bytes"
 	"io"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 
-	"github.com/otelstef/stef/internal/fixtures"
-	"github.com/otelstef/stef/internal/teltest"
+	"github.com/otelstef/stef/benchmarks/dataset"
+	"github.com/otelstef/stef/internal/otlpfile"
 	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/otelstef"
 	stefpdata "github.com/otelstef/stef/stef-pdata"
@@ -29,43 +27,22 @@ type metricSet struct {
 	points int
 }
 
-// metricSets returns the real sets, or the bundled recording without them.
+// metricSets returns the sets of metrics.
 func metricSets(tb testing.TB) []metricSet {
 	tb.Helper()
-	dir := os.Getenv("STEF_DATA")
-	if dir == "" {
-		dir = filepath.Join(filepath.Dir(teltest.Root(tb)), "shared", "data")
-	}
-	paths, err := filepath.Glob(filepath.Join(dir, "metrics", "*.zst"))
-	require.NoError(tb, err)
 	var sets []metricSet
-	for _, path := range paths {
-		name := filepath.Base(path)
-		sets = append(sets, newMetricSet(tb, name[:len(name)-len("-otelmetrics.zst")], teltest.Parts(tb, path)))
-	}
-	if sets == nil {
-		tb.Log("the real sets are not here; this is the bundled recording")
-		parts, err := fixtures.Parts(fixtures.Metrics())
-		require.NoError(tb, err)
-		sets = append(sets, newMetricSet(tb, "bundled", parts))
+	for _, ref := range dataset.Refs(tb) {
+		if ref.Signal != otlpfile.Metrics {
+			continue
+		}
+		loaded := ref.Load(tb)
+		set := metricSet{name: ref.Name, whole: loaded.Whole().Metrics, points: loaded.Items}
+		for _, part := range loaded.Parts {
+			set.parts = append(set.parts, part.Metrics)
+		}
+		sets = append(sets, set)
 	}
 	return sets
-}
-
-func newMetricSet(tb testing.TB, name string, parts [][]byte) metricSet {
-	tb.Helper()
-	set := metricSet{name: name, whole: pmetric.NewMetrics()}
-	var u pmetric.ProtoUnmarshaler
-	for _, part := range parts {
-		md, err := u.UnmarshalMetrics(part)
-		require.NoError(tb, err)
-		set.parts = append(set.parts, md)
-		again, err := u.UnmarshalMetrics(part)
-		require.NoError(tb, err)
-		again.ResourceMetrics().MoveAndAppendTo(set.whole.ResourceMetrics())
-	}
-	set.points = set.whole.DataPointCount()
-	return set
 }
 
 // streamOf writes batches as one stream, sorted, a frame each.

@@ -104,6 +104,17 @@ func FirstOf(refs []Ref) []Ref {
 	return first
 }
 
+// First returns the same set with its first n parts only.
+func (r Ref) First(n int) Ref {
+	all := r.parts
+	r.parts = func(tb testing.TB) [][]byte {
+		tb.Helper()
+		parts := all(tb)
+		return parts[:min(n, len(parts))]
+	}
+	return r
+}
+
 // Title names the set and its signal.
 func (r Ref) Title() string { return fmt.Sprintf("%s %s", r.Name, r.Signal) }
 

@@ -31,7 +31,8 @@ func (arrowFormat) Setup() string {
 func (arrowFormat) Own() string {
 	return "zstd per buffer (ipc.WithZstd, ipc.WithCompressConcurrency(1))"
 }
-func (arrowFormat) Drops() string { return "entity references of resources" }
+func (arrowFormat) Drops() string  { return "entity references of resources" }
+func (arrowFormat) Stateful() bool { return true }
 
 func (arrowFormat) NewEncoder(signal otlpfile.Signal, own bool) (Encoder, error) {
 	e := &arrowEncoder{}

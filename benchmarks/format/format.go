@@ -32,6 +32,8 @@ type Format interface {
 	Own() string
 	// Drops says what does not come back, or is "".
 	Drops() string
+	// Stateful says whether a message depends on those before it.
+	Stateful() bool
 	// NewEncoder begins a stream, compressed by the format itself if own is set.
 	NewEncoder(signal otlpfile.Signal, own bool) (Encoder, error)
 	// NewDecoder begins to read a stream of NewEncoder with the same arguments.

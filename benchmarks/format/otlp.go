@@ -19,8 +19,9 @@ func (otlp) Setup() string {
 	return "ProtoMarshaler and ProtoUnmarshaler of the Collector's pdata, default feature gates; each batch is a message of its own"
 }
 
-func (otlp) Own() string   { return "" }
-func (otlp) Drops() string { return "" }
+func (otlp) Own() string    { return "" }
+func (otlp) Drops() string  { return "" }
+func (otlp) Stateful() bool { return false }
 
 func (otlp) NewEncoder(otlpfile.Signal, bool) (Encoder, error) { return otlpEnd{}, nil }
 

@@ -40,6 +40,7 @@ func (parquetFormat) Own() string { return "zstd (SpeedDefault) per page" }
 func (parquetFormat) Drops() string {
 	return "resources, scopes and metrics without items; entity references of resources"
 }
+func (parquetFormat) Stateful() bool { return false }
 
 func (f parquetFormat) NewEncoder(signal otlpfile.Signal, own bool) (Encoder, error) {
 	switch signal {

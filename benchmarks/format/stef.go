@@ -33,7 +33,8 @@ func (f stefFormat) Setup() string {
 func (stefFormat) Own() string {
 	return "zstd (level default, window 1 MiB), one context over the stream"
 }
-func (stefFormat) Drops() string { return "resources, scopes and metrics without items" }
+func (stefFormat) Drops() string  { return "resources, scopes and metrics without items" }
+func (stefFormat) Stateful() bool { return true }
 
 func (f stefFormat) mode() stefpdata.EncoderOption {
 	if f.order == Sorted {

@@ -1,0 +1,120 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package benchmarks
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/otelstef/stef/benchmarks/dataset"
+	"github.com/otelstef/stef/benchmarks/format"
+	"github.com/otelstef/stef/benchmarks/study"
+	"github.com/otelstef/stef/internal/otlpfile"
+)
+
+// measured are the sets of benchmarks of speed: the first one of each signal, or
+// all with -full.
+func measured(tb testing.TB) []dataset.Ref {
+	tb.Helper()
+	refs := dataset.Refs(tb)
+	if !*fullFlag {
+		refs = dataset.FirstOf(refs)
+	}
+	return refs
+}
+
+// cut is a way to cut a set into batches.
+type cut struct {
+	name    string
+	batches []otlpfile.Batch
+}
+
+// cuts are one batch, batches of a size that exporters use, and the natural ones.
+func cuts(set *dataset.Set) []cut {
+	list := []cut{{"one", []otlpfile.Batch{set.Whole()}}, {"1024", set.Batches(1024)}}
+	if len(set.Parts) > 1 {
+		list = append(list, cut{"natural", set.Parts})
+	}
+	return list
+}
+
+// path makes a part of the name of a benchmark.
+func path(pairs ...string) string {
+	var parts []string
+	for i := 0; i+1 < len(pairs); i += 2 {
+		parts = append(parts, pairs[i]+"="+strings.NewReplacer(" ", "_", "/", "_").Replace(pairs[i+1]))
+	}
+	return strings.Join(parts, "/")
+}
+
+// BenchmarkSize reports bytes per item of every format with every compression.
+// The time is that of all compressions together, and says little.
+func BenchmarkSize(b *testing.B) {
+	for _, ref := range dataset.Refs(b) {
+		set := ref.Load(b)
+		for _, cut := range cuts(set) {
+			for _, f := range format.All() {
+				b.Run(path("set", ref.Name, "signal", ref.Signal.String(), "batches", cut.name, "format", f.Name()), func(b *testing.B) {
+					var sizes study.Sizes
+					for b.Loop() {
+						var err error
+						sizes, err = study.SizesOf(f, cut.batches)
+						require.NoError(b, err)
+					}
+					for _, c := range format.Compressions(f) {
+						b.ReportMetric(float64(sizes[c])/float64(set.Items), string(c)+"-B/item")
+					}
+				})
+			}
+		}
+	}
+}
+
+// BenchmarkSpeed times the four operations of every format, with and without
+// zstd, on what was checked to carry the data.
+func BenchmarkSpeed(b *testing.B) {
+	for _, ref := range measured(b) {
+		set := ref.Load(b)
+		want := dataset.Items(set.Signal, set.Parts)
+		for _, cut := range cuts(set) {
+			for _, f := range format.All() {
+				for _, c := range []format.Compression{format.None, study.ZstdOf(f)} {
+					name := "none"
+					if c != format.None {
+						name = "zstd"
+					}
+					b.Run(path("set", ref.Name, "signal", ref.Signal.String(), "batches", cut.name, "compression", name), func(b *testing.B) {
+						benchmarkSpeed(b, f, c, cut, func() error { return format.Check(f, c, cut.batches, want) })
+					})
+				}
+			}
+		}
+	}
+}
+
+func benchmarkSpeed(b *testing.B, f format.Format, c format.Compression, cut cut, check func() error) {
+	require.NoError(b, check())
+	bench, err := study.NewBench(f, c, cut.batches)
+	require.NoError(b, err)
+	defer bench.Close()
+	for _, op := range study.Operations {
+		b.Run(path("op", op, "format", f.Name()), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := bench.Run(op); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(bench.Items()), "ns/item")
+		})
+	}
+}
+
+// TestBenchNames keeps the names fit for benchstat.
+func TestBenchNames(t *testing.T) {
+	require.Equal(t, "format=OTLP_JSON/batches=1024", path("format", "OTLP/JSON", "batches", fmt.Sprint(1024)))
+}

@@ -1,0 +1,136 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package measure times operations beside each other, so that their ratios mean
+// something on a machine that does other things, too: all operations of a table
+// take turns, round after round, each turn after a garbage collection, and what
+// is compared is the two turns of one round.
+//
+//	results, err := measure.Interleave(config, ops)
+//	results[1].Median()          // ns per operation
+//	results[1].Ratio(results[0]) // median over rounds of the ratio within a round
+package measure
+
+import (
+	"fmt"
+	"runtime"
+	"time"
+)
+
+// Op is something to be measured.
+type Op struct {
+	Name string
+	// Items is how many items one run is about.
+	Items int
+	Run   func() error
+}
+
+// Config says how much to measure.
+type Config struct {
+	// Rounds is how many turns each operation gets.
+	Rounds int
+	// Turn is the least time of a turn; an operation runs at least once in it.
+	Turn time.Duration
+	// Procs is GOMAXPROCS while it lasts. 1 charges the work of the garbage
+	// collector and of other goroutines to the operation that causes it.
+	Procs int
+}
+
+// Turn is what was measured in one turn, per run.
+type Turn struct {
+	Runs   int
+	Nanos  float64
+	Allocs float64
+	Bytes  float64
+}
+
+// Result has the turns of an operation, one for each round.
+type Result struct {
+	Op
+	Turns []Turn
+}
+
+// Interleave measures operations in turns.
+func Interleave(c Config, ops []Op) ([]Result, error) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(max(1, c.Procs)))
+	results := make([]Result, len(ops))
+	runs := make([]int, len(ops))
+	for i, op := range ops {
+		results[i].Op = op
+		// The first run fills caches and pools; the second says how long one takes.
+		var took time.Duration
+		for range 2 {
+			begin := time.Now()
+			if err := op.Run(); err != nil {
+				return nil, fmt.Errorf("%s: %w", op.Name, err)
+			}
+			took = time.Since(begin)
+		}
+		runs[i] = 1 + int(c.Turn/max(took, time.Microsecond))
+	}
+	for round := range c.Rounds {
+		for k := range ops {
+			// Each round begins with another operation, so that none always
+			// follows the same one.
+			i := (k + round) % len(ops)
+			turn, err := take(ops[i], runs[i])
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", ops[i].Name, err)
+			}
+			results[i].Turns = append(results[i].Turns, turn)
+		}
+	}
+	return results, nil
+}
+
+func take(op Op, runs int) (Turn, error) {
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	begin := time.Now()
+	for range runs {
+		if err := op.Run(); err != nil {
+			return Turn{}, err
+		}
+	}
+	took := time.Since(begin)
+	runtime.ReadMemStats(&after)
+	n := float64(runs)
+	return Turn{runs, float64(took.Nanoseconds()) / n, float64(after.Mallocs-before.Mallocs) / n, float64(after.TotalAlloc-before.TotalAlloc) / n}, nil
+}
+
+func (r Result) nanos() []float64 {
+	var all []float64
+	for _, t := range r.Turns {
+		all = append(all, t.Nanos)
+	}
+	return all
+}
+
+// Median returns the median time of a run in nanoseconds.
+func (r Result) Median() float64 { return Median(r.nanos()) }
+
+// PerItem returns the median time of an item in nanoseconds.
+func (r Result) PerItem() float64 { return r.Median() / float64(r.Items) }
+
+// Spread returns the relative spread of the times: see Spread.
+func (r Result) Spread() float64 { return Spread(r.nanos()) }
+
+// Allocs returns the median of allocations and of allocated bytes per item.
+func (r Result) Allocs() (allocs, bytes float64) {
+	var a, b []float64
+	for _, t := range r.Turns {
+		a, b = append(a, t.Allocs), append(b, t.Bytes)
+	}
+	return Median(a) / float64(r.Items), Median(b) / float64(r.Items)
+}
+
+// Ratio returns the median of the ratios of r to base, time per item, each of
+// turns in the same round.
+func (r Result) Ratio(base Result) float64 {
+	var ratios []float64
+	for i := range min(len(r.Turns), len(base.Turns)) {
+		ratios = append(ratios, r.Turns[i].Nanos/float64(r.Items)/(base.Turns[i].Nanos/float64(base.Items)))
+	}
+	return Median(ratios)
+}

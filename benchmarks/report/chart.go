@@ -1,0 +1,197 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"bytes"
+	"errors"
+	"image/color"
+	"math"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/font"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgimg"
+	"gonum.org/v1/plot/vg/vgsvg"
+)
+
+// Chart is lines, or groups of bars where there are Labels.
+type Chart struct {
+	Name, Title, X, Y string
+	LogX, LogY        bool
+	// Labels are the groups of bars; each series has a Y for each of them.
+	Labels []string
+	Series []Series
+	// Picture has the chart written as a PNG, too.
+	Picture bool
+}
+
+// Series is what has one colour.
+type Series struct {
+	Name   string
+	Points []Point
+}
+
+// Point is a place in a chart. Bars use Y only.
+type Point struct{ X, Y float64 }
+
+// Bars makes a series of bars.
+func Bars(name string, values ...float64) Series {
+	s := Series{Name: name}
+	for _, v := range values {
+		s.Points = append(s.Points, Point{Y: v})
+	}
+	return s
+}
+
+// colours are Okabe and Ito's, which people with any colour vision tell apart.
+var colours = []color.Color{
+	color.RGBA{0x00, 0x72, 0xb2, 0xff}, color.RGBA{0xd5, 0x5e, 0x00, 0xff}, color.RGBA{0x00, 0x9e, 0x73, 0xff}, color.RGBA{0xcc, 0x79, 0xa7, 0xff},
+	color.RGBA{0xe6, 0x9f, 0x00, 0xff}, color.RGBA{0x56, 0xb4, 0xe9, 0xff}, color.RGBA{0x00, 0x00, 0x00, 0xff}, color.RGBA{0xf0, 0xe4, 0x42, 0xff},
+}
+
+const (
+	chartWidth  = 18 * vg.Centimeter
+	chartHeight = 10 * vg.Centimeter
+)
+
+var errEmptyChart = errors.New("report: a chart without points")
+
+// plot draws the chart. A chart on a logarithmic axis leaves out what is not
+// above zero.
+func (c *Chart) plot() (*plot.Plot, error) {
+	p := plot.New()
+	sans := font.Font{Typeface: "Liberation", Variant: "Sans"}
+	for _, style := range []*font.Font{&p.Title.TextStyle.Font, &p.X.Label.TextStyle.Font, &p.Y.Label.TextStyle.Font,
+		&p.X.Tick.Label.Font, &p.Y.Tick.Label.Font, &p.Legend.TextStyle.Font} {
+		*style = font.From(sans, style.Size)
+	}
+	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = c.Title, c.X, c.Y
+	p.Title.TextStyle.Font.Size, p.Title.Padding = 13, vg.Points(6)
+	p.Legend.Top, p.Legend.Left = true, false
+	p.Add(plotter.NewGrid())
+	if c.LogX {
+		p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
+	}
+	if c.LogY {
+		p.Y.Scale, p.Y.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
+	}
+	var err error
+	if len(c.Labels) > 0 {
+		err = c.bars(p)
+	} else {
+		err = c.lines(p)
+	}
+	if err != nil {
+		return nil, err
+	}
+	// Room for the legend.
+	if c.LogY {
+		p.Y.Max *= math.Pow(p.Y.Max/p.Y.Min, 0.25)
+	} else {
+		p.Y.Min = math.Min(0, p.Y.Min)
+		p.Y.Max += (p.Y.Max - p.Y.Min) * 0.06 * float64(len(c.Series)+1)
+	}
+	return p, nil
+}
+
+func (c *Chart) lines(p *plot.Plot) error {
+	drawn := 0
+	for i, s := range c.Series {
+		var xys plotter.XYs
+		for _, point := range s.Points {
+			if math.IsNaN(point.Y) || c.LogY && point.Y <= 0 || c.LogX && point.X <= 0 {
+				continue
+			}
+			xys = append(xys, plotter.XY(point))
+		}
+		if len(xys) == 0 {
+			continue
+		}
+		line, marks, err := plotter.NewLinePoints(xys)
+		if err != nil {
+			return err
+		}
+		line.Color, line.Width = colours[i%len(colours)], vg.Points(1.5)
+		marks.Color, marks.Radius = line.Color, vg.Points(2)
+		marks.Shape = draw.CircleGlyph{}
+		if len(xys) > 50 {
+			p.Add(line)
+			p.Legend.Add(s.Name, line)
+		} else {
+			p.Add(line, marks)
+			p.Legend.Add(s.Name, line, marks)
+		}
+		drawn += len(xys)
+	}
+	if drawn == 0 {
+		return errEmptyChart
+	}
+	return nil
+}
+
+func (c *Chart) bars(p *plot.Plot) error {
+	room := float64(chartWidth) * 0.8 / float64(len(c.Labels))
+	width := vg.Length(room / float64(len(c.Series)+1))
+	least := math.Inf(1)
+	for i, s := range c.Series {
+		values := make(plotter.Values, len(c.Labels))
+		for j := range values {
+			if j < len(s.Points) && !math.IsNaN(s.Points[j].Y) {
+				values[j] = s.Points[j].Y
+				if values[j] > 0 {
+					least = math.Min(least, values[j])
+				}
+			}
+		}
+		bars, err := plotter.NewBarChart(values, width)
+		if err != nil {
+			return err
+		}
+		bars.Color, bars.LineStyle.Width = colours[i%len(colours)], 0
+		bars.Offset = width * vg.Length(float64(i)-float64(len(c.Series)-1)/2)
+		p.Add(bars)
+		p.Legend.Add(s.Name, bars)
+	}
+	if math.IsInf(least, 1) {
+		return errEmptyChart
+	}
+	p.NominalX(c.Labels...)
+	return nil
+}
+
+// SVG returns the chart to be put into a page.
+func (c *Chart) SVG() ([]byte, error) {
+	p, err := c.plot()
+	if err != nil {
+		return nil, err
+	}
+	canvas := vgsvg.New(chartWidth, chartHeight)
+	p.Draw(draw.New(canvas))
+	var b bytes.Buffer
+	if _, err := canvas.WriteTo(&b); err != nil {
+		return nil, err
+	}
+	// What is before the element is for files.
+	svg := b.Bytes()
+	if at := bytes.Index(svg, []byte("<svg")); at > 0 {
+		svg = svg[at:]
+	}
+	return svg, nil
+}
+
+// PNG returns the chart as a picture.
+func (c *Chart) PNG() ([]byte, error) {
+	p, err := c.plot()
+	if err != nil {
+		return nil, err
+	}
+	canvas := vgimg.NewWith(vgimg.UseWH(chartWidth, chartHeight), vgimg.UseDPI(110), vgimg.UseBackgroundColor(color.White))
+	p.Draw(draw.New(canvas))
+	var b bytes.Buffer
+	_, err = vgimg.PngCanvas{Canvas: canvas}.WriteTo(&b)
+	return b.Bytes(), err
+}

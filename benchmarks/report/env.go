@@ -1,0 +1,116 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"bufio"
+	"bytes"
+	"os"
+	"os/exec"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Env is where and with what figures were made.
+type Env struct {
+	Machine  string
+	Go       string
+	Date     string
+	Revision string
+	Versions []string
+	Command  string
+	// Data says which telemetry was measured.
+	Data string
+}
+
+// shown are the modules whose versions matter to the figures.
+var shown = []string{
+	"go.opentelemetry.io/collector/pdata",
+	"google.golang.org/grpc",
+	"github.com/klauspost/compress",
+	"github.com/parquet-go/parquet-go",
+	"github.com/apache/arrow-go/v18",
+}
+
+// NewEnv describes this process. The text of go.mod has the versions; what it
+// requires is what is built, as it lists all modules.
+func NewEnv(goMod []byte, command, data string) Env {
+	return Env{
+		Machine:  machine(),
+		Go:       runtime.Version() + " " + runtime.GOOS + "/" + runtime.GOARCH,
+		Date:     time.Now().UTC().Format("2006-01-02 15:04 UTC"),
+		Revision: revision(),
+		Versions: versions(goMod),
+		Command:  command,
+		Data:     data,
+	}
+}
+
+// machine names the processor, its cores and the memory.
+func machine() string {
+	name := runtime.GOARCH + " processor"
+	if model := field("/proc/cpuinfo", "model name"); model != "" {
+		name = model
+	}
+	name += ", " + strconv.Itoa(runtime.NumCPU()) + " cores in use"
+	kib, err := strconv.ParseInt(strings.TrimSuffix(field("/proc/meminfo", "MemTotal"), " kB"), 10, 64)
+	if err == nil {
+		name += ", " + strconv.FormatInt((kib+1<<19)>>20, 10) + " GiB of memory"
+	}
+	return name
+}
+
+// field returns a value of a file of lines with colons, or "".
+func field(file, key string) string {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return ""
+	}
+	lines := bufio.NewScanner(bytes.NewReader(text))
+	for lines.Scan() {
+		name, value, _ := strings.Cut(lines.Text(), ":")
+		if strings.TrimSpace(name) == key {
+			return strings.TrimSpace(value)
+		}
+	}
+	return ""
+}
+
+// revision returns the commit, or "" where there is no repository.
+func revision() string {
+	hash, err := exec.Command("git", "rev-parse", "--short=12", "HEAD").Output()
+	if err != nil {
+		return ""
+	}
+	revision := strings.TrimSpace(string(hash))
+	changed, err := exec.Command("git", "status", "--porcelain", "--untracked-files=no").Output()
+	if err == nil && len(changed) > 0 {
+		revision += " with changes"
+	}
+	return revision
+}
+
+func versions(goMod []byte) []string {
+	var found []string
+	for line := range strings.Lines(string(goMod)) {
+		words := strings.Fields(strings.TrimPrefix(strings.TrimSpace(line), "require "))
+		if len(words) >= 2 && slices.Contains(shown, words[0]) {
+			found = append(found, words[0]+" "+words[1])
+		}
+	}
+	slices.Sort(found)
+	return found
+}
+
+// Lines returns the description as lines of text.
+func (e Env) Lines() []string {
+	lines := []string{"machine:  " + e.Machine, "go:       " + e.Go, "date:     " + e.Date}
+	if e.Revision != "" {
+		lines = append(lines, "revision: "+e.Revision)
+	}
+	return append(lines, "versions: "+strings.Join(e.Versions, ", "), "data:     "+e.Data, "command:  "+e.Command)
+}

@@ -1,0 +1,242 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"bytes"
+	_ "embed"
+	"fmt"
+	"html/template"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Page is what goes into one file of text and one of HTML.
+type Page struct {
+	Name, Title string
+	Parts       []Part
+}
+
+// Part is a Prose, a Heading, a *Table or a *Chart.
+type Part interface{ part() }
+
+// Prose is a paragraph.
+type Prose string
+
+// Heading begins a section.
+type Heading string
+
+func (Prose) part()   {}
+func (Heading) part() {}
+func (*Table) part()  {}
+func (*Chart) part()  {}
+
+// Add appends parts.
+func (p *Page) Add(parts ...Part) { p.Parts = append(p.Parts, parts...) }
+
+// Report writes pages into a folder.
+type Report struct {
+	Dir string
+	Env Env
+	// Pages are those that were written, for the list at their top.
+	Pages []*Page
+}
+
+//go:embed page.html.tmpl
+var pageTemplate string
+
+var pages = template.Must(template.New("page").Parse(pageTemplate))
+
+// Write writes all pages. Each has links to the others, so they are written
+// together.
+func (r *Report) Write() error {
+	if err := os.MkdirAll(r.Dir, 0o777); err != nil {
+		return err
+	}
+	for _, p := range r.Pages {
+		text, err := r.text(p)
+		if err != nil {
+			return err
+		}
+		html, err := r.html(p)
+		if err != nil {
+			return err
+		}
+		if err := r.file(p.Name+".txt", text); err != nil {
+			return err
+		}
+		if err := r.file(p.Name+".html", html); err != nil {
+			return err
+		}
+		for _, part := range p.Parts {
+			if err := r.extras(part); err != nil {
+				return fmt.Errorf("page %s: %w", p.Name, err)
+			}
+		}
+	}
+	return nil
+}
+
+func (r *Report) file(name string, content []byte) error {
+	return os.WriteFile(filepath.Join(r.Dir, name), content, 0o666)
+}
+
+// extras writes the files of a table or a chart of its own.
+func (r *Report) extras(part Part) error {
+	switch part := part.(type) {
+	case *Table:
+		var b bytes.Buffer
+		if err := part.WriteCSV(&b); err != nil {
+			return err
+		}
+		if err := r.file(part.Name+".csv", b.Bytes()); err != nil {
+			return err
+		}
+		if len(part.Bench) == 0 {
+			return nil
+		}
+		return r.file(part.Name+".bench.txt", []byte(r.benchHead()+strings.Join(part.Bench, "\n")+"\n"))
+	case *Chart:
+		if !part.Picture {
+			return nil
+		}
+		png, err := part.PNG()
+		if err != nil {
+			return fmt.Errorf("chart %s: %w", part.Name, err)
+		}
+		return r.file(part.Name+".png", png)
+	}
+	return nil
+}
+
+// benchHead is what benchstat groups results by, and ignores.
+func (r *Report) benchHead() string {
+	var b strings.Builder
+	for _, line := range r.Env.Lines() {
+		b.WriteString(line + "\n")
+	}
+	return b.String() + "\n"
+}
+
+func (r *Report) text(p *Page) ([]byte, error) {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "%s\n%s\n\n%s\n", p.Title, strings.Repeat("=", len(p.Title)), strings.Join(r.Env.Lines(), "\n"))
+	for _, part := range p.Parts {
+		b.WriteByte('\n')
+		switch part := part.(type) {
+		case Prose:
+			b.WriteString(wrap(string(part), 100))
+		case Heading:
+			fmt.Fprintf(&b, "%s\n%s\n", part, strings.Repeat("-", len(part)))
+		case *Table:
+			fmt.Fprintf(&b, "%s\n", part.Title)
+			for _, note := range part.origin() {
+				b.WriteString(wrap(note, 100))
+			}
+			if err := part.WriteText(&b); err != nil {
+				return nil, err
+			}
+		case *Chart:
+			fmt.Fprintf(&b, "[chart: %s]\n", part.Title)
+		}
+	}
+	return b.Bytes(), nil
+}
+
+// origin says where the figures come from.
+func (t *Table) origin() []string {
+	notes := append([]string(nil), t.Notes...)
+	if t.Quoted != "" {
+		return append(notes, "Not measured here: "+t.Quoted)
+	}
+	return append(notes, "$ "+t.Command)
+}
+
+// wrap breaks a paragraph into lines.
+func wrap(text string, width int) string {
+	var b strings.Builder
+	used := 0
+	for _, word := range strings.Fields(text) {
+		if used > 0 && used+1+len(word) > width {
+			b.WriteByte('\n')
+			used = 0
+		}
+		if used > 0 {
+			b.WriteByte(' ')
+			used++
+		}
+		b.WriteString(word)
+		used += len(word)
+	}
+	return b.String() + "\n"
+}
+
+// view is a part as the template wants it. One field is set.
+type view struct {
+	Prose, Heading string
+	Table          *tableView
+	Chart          *chartView
+}
+
+type tableView struct {
+	Title, Name string
+	Notes       []string
+	Command     string
+	Head        []cellView
+	Rows        [][]cellView
+}
+
+type cellView struct {
+	Text    string
+	Numeric bool
+}
+
+type chartView struct {
+	Title string
+	SVG   template.HTML
+}
+
+func (r *Report) html(p *Page) ([]byte, error) {
+	var views []view
+	for _, part := range p.Parts {
+		switch part := part.(type) {
+		case Prose:
+			views = append(views, view{Prose: string(part)})
+		case Heading:
+			views = append(views, view{Heading: string(part)})
+		case *Table:
+			views = append(views, view{Table: part.view()})
+		case *Chart:
+			svg, err := part.SVG()
+			if err != nil {
+				return nil, fmt.Errorf("chart %s: %w", part.Name, err)
+			}
+			views = append(views, view{Chart: &chartView{part.Title, template.HTML(svg)}})
+		}
+	}
+	var b bytes.Buffer
+	err := pages.Execute(&b, map[string]any{"Page": p, "Pages": r.Pages, "Env": r.Env.Lines(), "Parts": views})
+	return b.Bytes(), err
+}
+
+func (t *Table) view() *tableView {
+	v := &tableView{Title: t.Title, Name: t.Name, Notes: t.Notes, Command: t.Command}
+	if t.Quoted != "" {
+		v.Command = ""
+		v.Notes = append(append([]string(nil), t.Notes...), "Not measured here: "+t.Quoted)
+	}
+	for i, row := range t.cells() {
+		var cells []cellView
+		for j, text := range row {
+			cells = append(cells, cellView{text, t.Columns[j].Format != nil})
+		}
+		if i == 0 {
+			v.Head = cells
+		} else {
+			v.Rows = append(v.Rows, cells)
+		}
+	}
+	return v
+}

@@ -1,0 +1,168 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"bytes"
+	"image/png"
+	"math"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func sample() *Table {
+	t := &Table{Name: "sizes", Title: "Sizes", Command: "go test -run x",
+		Columns: []Column{{Name: "format"}, {Name: "bytes", Format: Whole}, {Name: "ratio", Format: Times}}}
+	t.Add("OTLP", 21148675, 1.0)
+	t.Add("a|b", int64(89543), 236.1823)
+	t.Add("none", math.NaN(), math.NaN())
+	return t
+}
+
+func TestText(t *testing.T) {
+	var b bytes.Buffer
+	require.NoError(t, sample().WriteText(&b))
+	require.Equal(t, `format       bytes     ratio
+OTLP    21,148,675    x 1.00
+a|b         89,543  x 236.18
+none             -         -
+`, b.String())
+}
+
+func TestMarkdown(t *testing.T) {
+	var b bytes.Buffer
+	require.NoError(t, sample().WriteMarkdown(&b))
+	require.Equal(t, `| format | bytes | ratio |
+|---|--:|--:|
+| OTLP | 21,148,675 | x 1.00 |
+| a\|b | 89,543 | x 236.18 |
+| none | - | - |
+`, b.String())
+}
+
+func TestCSV(t *testing.T) {
+	var b bytes.Buffer
+	require.NoError(t, sample().WriteCSV(&b))
+	require.Equal(t, "format,bytes,ratio\nOTLP,2.1148675e+07,1\na|b,89543,236.1823\nnone,,\n", b.String())
+}
+
+func TestFormats(t *testing.T) {
+	f := func(want string, format func(float64) string, v float64) {
+		t.Helper()
+		require.Equal(t, want, format(v))
+	}
+	f("0", Whole, 0)
+	f("-1,234", Whole, -1234)
+	f("999", Whole, 999.4)
+	f("1.50", Fixed(2), 1.5)
+	f("0.0123", Significant(3), 0.01234)
+	f("12.3", Significant(3), 12.34)
+	f("1,234", Significant(3), 1234)
+	f("0", Significant(3), 0)
+	f("12.3 %", Percent, 0.123)
+}
+
+func TestAddPanics(t *testing.T) {
+	require.Panics(t, func() { sample().Add("too", "few") })
+}
+
+func charts() []*Chart {
+	return []*Chart{
+		{Name: "bars", Title: "Bars", Labels: []string{"a", "b"}, Series: []Series{Bars("x", 1, 2), Bars("y", 3, math.NaN())}, Picture: true},
+		{Name: "lines", Title: "Lines", LogX: true, LogY: true, Series: []Series{{"x", []Point{{1, 10}, {10, 1}, {0, 0}}}, {"nothing", nil}}},
+	}
+}
+
+func TestCharts(t *testing.T) {
+	for _, c := range charts() {
+		svg, err := c.SVG()
+		require.NoError(t, err)
+		require.True(t, bytes.HasPrefix(svg, []byte("<svg")))
+		picture, err := c.PNG()
+		require.NoError(t, err)
+		decoded, err := png.Decode(bytes.NewReader(picture))
+		require.NoError(t, err)
+		require.Greater(t, decoded.Bounds().Dx(), 400)
+	}
+	for _, c := range []*Chart{{Series: []Series{{Name: "x"}}}, {Labels: []string{"a"}, Series: []Series{Bars("x", math.NaN())}}} {
+		_, err := c.SVG()
+		require.ErrorIs(t, err, errEmptyChart)
+	}
+}
+
+func TestWrite(t *testing.T) {
+	dir := t.TempDir()
+	table := sample()
+	table.Bench = []string{"BenchmarkX 1 2 ns/op"}
+	quoted := &Table{Name: "published", Title: "Published", Quoted: "the study.", Columns: Text("a")}
+	page := &Page{Name: "one", Title: "One & only"}
+	page.Add(Heading("Head"), Prose("Some <b>text</b>."), table, quoted)
+	for _, c := range charts() {
+		page.Add(c)
+	}
+	env := NewEnv([]byte("require google.golang.org/grpc v1.2.3\n\tgolang.org/x/sys v0.1.0\n"), "make report", "none")
+	r := &Report{Dir: dir, Env: env, Pages: []*Page{page, {Name: "two", Title: "Two"}}}
+	require.NoError(t, r.Write())
+	read := func(name string) string {
+		content, err := os.ReadFile(filepath.Join(dir, name))
+		require.NoError(t, err)
+		return string(content)
+	}
+	html := read("one.html")
+	for _, text := range []string{"One &amp; only", "&lt;b&gt;", "21,148,675", `href="two.html"`, "go test -run x", "google.golang.org/grpc v1.2.3", "Not measured here: the study."} {
+		require.Contains(t, html, text)
+	}
+	require.Equal(t, 2, strings.Count(html, "<svg"))
+	require.Empty(t, Foreign(html))
+	for _, name := range []string{"one.html", "one.txt", "two.html", "two.txt", "sizes.bench.txt"} {
+		for _, line := range env.Lines() {
+			require.Contains(t, strings.ReplaceAll(read(name), "&#43;", "+"), line)
+		}
+	}
+	require.Contains(t, read("sizes.bench.txt"), "\nBenchmarkX 1 2 ns/op\n")
+	require.Contains(t, read("one.txt"), "$ go test -run x\n")
+	read("sizes.csv")
+	read("bars.png")
+	require.NoFileExists(t, filepath.Join(dir, "lines.png"))
+}
+
+func TestEnvIsNobodys(t *testing.T) {
+	text := strings.Join(NewEnv(nil, "make report", "").Lines(), "\n")
+	if host, err := os.Hostname(); err == nil {
+		require.NotRegexp(t, `\b`+regexp.QuoteMeta(host)+`\b`, text)
+	}
+	dir, err := os.Getwd()
+	require.NoError(t, err)
+	require.NotContains(t, text, dir)
+}
+
+func TestForeign(t *testing.T) {
+	f := func(want int, html string) {
+		t.Helper()
+		require.Len(t, Foreign(html), want, html)
+	}
+	f(0, `<a href="other.html">x</a> <svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"></svg>`)
+	f(1, `<script src="https://cdn.example/x.js"></script>`)
+	f(1, `<link rel=stylesheet href=//x.example/y.css>`)
+	f(1, `<style>body { background: url(http://x.example/z.png) }</style>`)
+	f(1, `<style>@import "x.css";</style>`)
+	f(1, `<img src="x.png">`)
+	f(1, `<script>fetch("x")</script>`)
+}
+
+func TestFill(t *testing.T) {
+	readme := "a\n<!-- begin x (written by make report) -->\nold\n<!-- end x -->\nb\n"
+	got, err := Fill(readme, map[string]string{"x": "new\n"})
+	require.NoError(t, err)
+	require.Equal(t, "a\n<!-- begin x (written by make report) -->\nnew\n<!-- end x -->\nb\n", got)
+	_, err = Fill(readme, map[string]string{"y": ""})
+	require.Error(t, err)
+	_, err = Fill("<!-- begin x (written by make report) -->", map[string]string{"x": ""})
+	require.Error(t, err)
+}

@@ -1,0 +1,216 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"encoding/csv"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// Table is figures with the command that makes them again.
+type Table struct {
+	// Name is short and unique: the name of files.
+	Name  string
+	Title string
+	// Notes are sentences: what was measured, and how.
+	Notes []string
+	// Command makes the table again.
+	Command string
+	Columns []Column
+	Rows    [][]any
+	// Bench are lines in the format of Go benchmarks, one a turn, for benchstat.
+	Bench []string
+	// Quoted is set where the figures are somebody else's, and says whose.
+	Quoted string
+}
+
+// Column is a column of a table. Format makes text of its values; nil is for
+// text.
+type Column struct {
+	Name   string
+	Format func(v float64) string
+}
+
+// Add appends a row. The values are strings, int, int64 or float64; NaN is a
+// figure that there is not.
+func (t *Table) Add(values ...any) {
+	if len(values) != len(t.Columns) {
+		panic(fmt.Sprintf("table %s: %d values in %d columns", t.Name, len(values), len(t.Columns)))
+	}
+	t.Rows = append(t.Rows, values)
+}
+
+// Text makes columns of text.
+func Text(names ...string) []Column {
+	var columns []Column
+	for _, name := range names {
+		columns = append(columns, Column{Name: name})
+	}
+	return columns
+}
+
+// Whole formats whole numbers, in groups of three digits.
+func Whole(v float64) string {
+	s := strconv.FormatInt(int64(math.Round(v)), 10)
+	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// Fixed formats with so many decimals.
+func Fixed(decimals int) func(float64) string {
+	return func(v float64) string { return strconv.FormatFloat(v, 'f', decimals, 64) }
+}
+
+// Significant formats with so many significant digits, never with an exponent.
+func Significant(digits int) func(float64) string {
+	return func(v float64) string {
+		if v == 0 {
+			return "0"
+		}
+		decimals := digits - 1 - int(math.Floor(math.Log10(math.Abs(v))))
+		if decimals <= 0 {
+			return Whole(v)
+		}
+		return strconv.FormatFloat(v, 'f', decimals, 64)
+	}
+}
+
+// Times formats ratios: x 4.83.
+func Times(v float64) string { return "x " + strconv.FormatFloat(v, 'f', 2, 64) }
+
+// Percent formats parts of 1.
+func Percent(v float64) string { return strconv.FormatFloat(100*v, 'f', 1, 64) + " %" }
+
+// number returns a value as a number, if it is one.
+func number(v any) (float64, bool) {
+	switch v := v.(type) {
+	case int:
+		return float64(v), true
+	case int64:
+		return float64(v), true
+	case float64:
+		return v, true
+	}
+	return 0, false
+}
+
+// cell returns a value as people read it.
+func (c Column) cell(v any) string {
+	n, ok := number(v)
+	switch {
+	case !ok:
+		return fmt.Sprint(v)
+	case math.IsNaN(n) || math.IsInf(n, 0):
+		return "-"
+	case c.Format == nil:
+		return Significant(4)(n)
+	}
+	return c.Format(n)
+}
+
+// cells returns the table as text, the names of the columns first.
+func (t *Table) cells() [][]string {
+	var head []string
+	for _, c := range t.Columns {
+		head = append(head, c.Name)
+	}
+	rows := [][]string{head}
+	for _, row := range t.Rows {
+		var cells []string
+		for i, v := range row {
+			cells = append(cells, t.Columns[i].cell(v))
+		}
+		rows = append(rows, cells)
+	}
+	return rows
+}
+
+// WriteText writes the table with columns under each other, numbers to the right.
+func (t *Table) WriteText(w io.Writer) error {
+	rows := t.cells()
+	width := make([]int, len(t.Columns))
+	for _, row := range rows {
+		for i, cell := range row {
+			width[i] = max(width[i], utf8.RuneCountInString(cell))
+		}
+	}
+	var b strings.Builder
+	for _, row := range rows {
+		var line strings.Builder
+		for i, cell := range row {
+			pad := strings.Repeat(" ", width[i]-utf8.RuneCountInString(cell))
+			if t.Columns[i].Format != nil {
+				cell = pad + cell
+			} else {
+				cell += pad
+			}
+			line.WriteString(cell + "  ")
+		}
+		b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// WriteMarkdown writes the table for a README.
+func (t *Table) WriteMarkdown(w io.Writer) error {
+	var b strings.Builder
+	for i, row := range t.cells() {
+		for j, cell := range row {
+			row[j] = strings.ReplaceAll(cell, "|", "\\|")
+		}
+		b.WriteString("| " + strings.Join(row, " | ") + " |\n")
+		if i > 0 {
+			continue
+		}
+		for _, c := range t.Columns {
+			if c.Format != nil {
+				b.WriteString("|--:")
+			} else {
+				b.WriteString("|---")
+			}
+		}
+		b.WriteString("|\n")
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// WriteCSV writes the table with numbers in full.
+func (t *Table) WriteCSV(w io.Writer) error {
+	out := csv.NewWriter(w)
+	var head []string
+	for _, c := range t.Columns {
+		head = append(head, c.Name)
+	}
+	if err := out.Write(head); err != nil {
+		return err
+	}
+	for _, row := range t.Rows {
+		var cells []string
+		for _, v := range row {
+			n, ok := number(v)
+			switch {
+			case !ok:
+				cells = append(cells, fmt.Sprint(v))
+			case math.IsNaN(n) || math.IsInf(n, 0):
+				cells = append(cells, "")
+			default:
+				cells = append(cells, strconv.FormatFloat(n, 'g', -1, 64))
+			}
+		}
+		if err := out.Write(cells); err != nil {
+			return err
+		}
+	}
+	out.Flush()
+	return out.Error()
+}

@@ -1,0 +1,110 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package benchmarks
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/otelstef/stef/benchmarks/dataset"
+	"github.com/otelstef/stef/benchmarks/report"
+	"github.com/otelstef/stef/benchmarks/study"
+)
+
+var (
+	reportDir = flag.String("report", "", "write the report into this `folder`")
+	fullFlag  = flag.Bool("full", false, "measure all sets, more and longer")
+)
+
+const readme = "README.md"
+
+// TestReport writes the report: make report. Each study is a subtest, so one
+// table can be made again alone.
+func TestReport(t *testing.T) {
+	if *reportDir == "" {
+		t.Skip("the report is written by make report")
+	}
+	c := &study.Context{TB: t, Full: *fullFlag, Refs: dataset.Refs(t)}
+	command := "make report"
+	if *fullFlag {
+		command = "make report-full"
+	}
+	r, blocks, whole := makeReport(t, c, *reportDir, command)
+	require.NoError(t, r.Write())
+	t.Logf("written: %s", strings.TrimSuffix(*reportDir, "/")+"/index.html")
+	if !whole {
+		t.Log("only a part was measured, so the README stays as it is")
+		return
+	}
+	text, err := os.ReadFile(readme)
+	require.NoError(t, err)
+	filled, err := report.Fill(string(text), blocks)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(readme, []byte(filled), 0o666))
+}
+
+// makeReport runs the studies and puts what they found on pages. It says whether
+// all of them ran.
+func makeReport(t *testing.T, c *study.Context, dir, command string) (r *report.Report, blocks map[string]string, whole bool) {
+	t.Helper()
+	mod, err := os.ReadFile("go.mod")
+	require.NoError(t, err)
+	pages := map[string]*report.Page{}
+	r, blocks, whole = &report.Report{Dir: dir}, map[string]string{}, true
+	for _, p := range study.Pages {
+		pages[p.Name] = &report.Page{Name: p.Name, Title: p.Title}
+	}
+	only := ""
+	for _, s := range study.All() {
+		ran := false
+		ok := t.Run(s.Name, func(t *testing.T) {
+			c.TB = t
+			c.Start(s)
+			outcome, err := s.Run(c)
+			require.NoError(t, err)
+			pages[s.Page].Add(outcome.Parts...)
+			for name, text := range outcome.Blocks {
+				blocks[name] = text
+			}
+			ran = true
+		})
+		if ok && !ran {
+			whole = false
+		} else {
+			only = c.Command()
+		}
+	}
+	if !whole {
+		command = only
+	}
+	r.Env = report.NewEnv(mod, command, study.DataLine(c.Refs))
+	for _, p := range study.Pages {
+		if len(pages[p.Name].Parts) > 0 {
+			r.Pages = append(r.Pages, pages[p.Name])
+		}
+	}
+	for name, text := range blocks {
+		blocks[name] = fmt.Sprintf("%s\n\n%s, %s, %s; data: %s; `%s`.", strings.TrimRight(text, "\n"), r.Env.Date, r.Env.Machine, r.Env.Go, r.Env.Data, command)
+	}
+	return r, blocks, whole && !t.Failed()
+}
+
+// TestBlocks checks that the README has a place for everything that the report
+// writes into it.
+func TestBlocks(t *testing.T) {
+	text, err := os.ReadFile(readme)
+	require.NoError(t, err)
+	_, blocks := tinyReport(t)
+	filled, err := report.Fill(string(text), blocks)
+	require.NoError(t, err)
+	again, err := report.Fill(filled, blocks)
+	require.NoError(t, err)
+	require.Equal(t, filled, again)
+	require.Equal(t, len(blocks), strings.Count(string(text), "(written by make report) -->"), "a block that nobody writes")
+}

@@ -1,0 +1,171 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package study is what is measured: each Study makes a part of a page of the
+// report. The benchmarks of the module run the same operations one by one.
+//
+//	for _, s := range study.All() {
+//		outcome, err := s.Run(context)
+//	}
+//
+// Sizes are counted once, as they do not vary. Times are measured in turns
+// (package measure), after what is timed was checked to carry the data.
+package study
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/otelstef/stef/benchmarks/dataset"
+	"github.com/otelstef/stef/benchmarks/format"
+	"github.com/otelstef/stef/benchmarks/measure"
+	"github.com/otelstef/stef/benchmarks/report"
+	"github.com/otelstef/stef/internal/otlpfile"
+	"github.com/otelstef/stef/internal/teltest/canon"
+)
+
+// Study makes a part of a page.
+type Study struct {
+	Name string
+	// Page is the name of the page that the study belongs to.
+	Page string
+	Run  func(c *Context) (*Outcome, error)
+}
+
+// Page is a page of the report.
+type Page struct{ Name, Title string }
+
+// Pages are the pages of the report, in order.
+var Pages = []Page{
+	{"index", "Otel/STEF beside other formats"},
+	{"size", "Size"},
+	{"speed", "Speed"},
+	{"transport", "Transport"},
+	{"proposal", "The tables of the STEF proposal"},
+	{"otep-0035", "The tables of OTEP 0035, appendix B"},
+	{"workers", "The worker sweep of the transport tuning study"},
+}
+
+// All returns the studies. What one finds out can be used by later ones.
+func All() []Study {
+	return []Study{
+		{"formats", "index", formats},
+		{"size-big", "size", sizeBig},
+		{"size-parts", "size", sizeParts},
+		{"size-sweep", "size", sizeSweep},
+		{"columns", "size", columns},
+		{"speed", "speed", speed},
+		{"steps", "speed", steps},
+		{"proposal", "proposal", proposal},
+		{"latency", "otep-0035", latency},
+		{"concurrency", "transport", concurrency},
+		{"heap", "transport", heap},
+		{"workers", "workers", workers},
+		{"guide", "index", guide},
+	}
+}
+
+// Outcome is what a study found out.
+type Outcome struct {
+	Parts []report.Part
+	// Blocks are texts for the README, by name.
+	Blocks map[string]string
+}
+
+func (o *Outcome) add(parts ...report.Part) { o.Parts = append(o.Parts, parts...) }
+
+// Context is what studies have in common.
+type Context struct {
+	TB testing.TB
+	// Full measures more, and longer.
+	Full bool
+	// Tiny measures next to nothing, to see that everything works.
+	Tiny bool
+	Refs []dataset.Ref
+
+	// Figures are what studies leave for the guide.
+	Figures Figures
+
+	name    string
+	checked map[string]bool
+	sorted  map[string]*canon.Items
+}
+
+// Start prepares the context for a study.
+func (c *Context) Start(s Study) { c.name = s.Name }
+
+// Command is what makes the tables of the present study again.
+func (c *Context) Command() string {
+	command := fmt.Sprintf("cd benchmarks && go test -count=1 -timeout 2h -run '^TestReport$/^%s$' . -report results", c.name)
+	if c.Full {
+		command += " -full"
+	}
+	return command
+}
+
+// table begins a table of the present study.
+func (c *Context) table(name, title string, notes ...string) *report.Table {
+	return &report.Table{Name: name, Title: title, Notes: notes, Command: c.Command()}
+}
+
+// refs returns the sets for studies that take long: all of them in full, else
+// the first one of each signal.
+func (c *Context) refs() []dataset.Ref {
+	if c.Full {
+		return c.Refs
+	}
+	return dataset.FirstOf(c.Refs)
+}
+
+// timing says how much to measure.
+func (c *Context) timing() measure.Config {
+	switch {
+	case c.Tiny:
+		return measure.Config{Rounds: 1, Procs: 1}
+	case c.Full:
+		return measure.Config{Rounds: 9, Turn: 100 * time.Millisecond, Procs: 1}
+	default:
+		return measure.Config{Rounds: 5, Turn: 10 * time.Millisecond, Procs: 1}
+	}
+}
+
+// batches are those of a set that is measured.
+type batches struct {
+	set  *dataset.Set
+	name string // one, natural, or the size
+	all  []otlpfile.Batch
+}
+
+func (b *batches) key() string { return b.set.Title() + "/" + b.name }
+
+// check proves once that a format carries the data of batches.
+func (c *Context) check(f format.Format, p format.Compression, b *batches) error {
+	key := fmt.Sprintf("%s/%s/%s", f.Name(), p, b.key())
+	if c.checked[key] {
+		return nil
+	}
+	if c.checked == nil {
+		c.checked, c.sorted = map[string]bool{}, map[string]*canon.Items{}
+	}
+	want := c.sorted[b.set.Title()]
+	if want == nil {
+		want = dataset.Items(b.set.Signal, b.set.Parts)
+		c.sorted = map[string]*canon.Items{b.set.Title(): want} // of one set at a time
+	}
+	if err := format.Check(f, p, b.all, want); err != nil {
+		return fmt.Errorf("%s: %w", b.key(), err)
+	}
+	c.checked[key] = true
+	return nil
+}
+
+func one(set *dataset.Set) *batches {
+	return &batches{set, "one", []otlpfile.Batch{set.Whole()}}
+}
+
+func natural(set *dataset.Set) *batches { return &batches{set, "natural", set.Parts} }
+
+func sized(set *dataset.Set, n int) *batches {
+	return &batches{set, fmt.Sprint(n), set.Batches(n)}
+}

@@ -1,0 +1,188 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package study
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/otelstef/stef/benchmarks/dataset"
+	"github.com/otelstef/stef/benchmarks/format"
+	"github.com/otelstef/stef/benchmarks/measure"
+	"github.com/otelstef/stef/benchmarks/report"
+)
+
+// Figures are what studies found out, for the guide and the README.
+type Figures struct {
+	Sizes  []SizeFigure
+	Times  []TimeFigure
+	Sweeps []SweepFigure
+	Steps  []StepFigure
+	Runs   []RunFigure
+}
+
+// SizeFigure is the size of a set in a format.
+type SizeFigure struct {
+	Study  string
+	Ref    dataset.Ref
+	Format string
+	Sizes
+	// Ratio is bytes by those of OTLP, both with zstd; Plain without.
+	Ratio, Plain float64
+}
+
+func (f *Figures) size(study string, ref dataset.Ref, of format.Format, s, otlp Sizes) {
+	f.Sizes = append(f.Sizes, SizeFigure{study, ref, of.Name(), s,
+		float64(s.best()) / float64(otlp.best()), float64(s[format.None]) / float64(otlp[format.None])})
+}
+
+// SweepFigure is the size of a set in batches of a size.
+type SweepFigure struct {
+	Ref      dataset.Ref
+	Batch    int
+	Format   string
+	Messages int
+	Sizes
+}
+
+func (f *Figures) sweep(ref dataset.Ref, batch int, of format.Format, messages int, s Sizes) {
+	f.Sweeps = append(f.Sweeps, SweepFigure{ref, batch, of.Name(), messages, s})
+}
+
+// TimeFigure is the time of an operation.
+type TimeFigure struct {
+	Ref                             dataset.Ref
+	Batches, Compression, Operation string
+	Format                          string
+	PerItem, Ratio                  float64
+}
+
+func (f *Figures) time(ref dataset.Ref, batches, compression, operation, format string, perItem, ratio float64) {
+	f.Times = append(f.Times, TimeFigure{ref, batches, compression, operation, format, perItem, ratio})
+}
+
+// ratio returns the ratio to OTLP of an operation, NaN where it was not measured.
+func (f *Figures) ratio(set string, batches, compression, operation, format string) float64 {
+	for _, t := range f.Times {
+		if t.Ref.Title() == set && t.Batches == batches && t.Compression == compression && t.Operation == operation && t.Format == format {
+			return t.Ratio
+		}
+	}
+	return math.NaN()
+}
+
+// each returns what pick finds in figures, without NaN.
+func each[F any](figures []F, pick func(F) (float64, bool)) []float64 {
+	var values []float64
+	for _, f := range figures {
+		if v, ok := pick(f); ok && !math.IsNaN(v) {
+			values = append(values, v)
+		}
+	}
+	return values
+}
+
+// span describes values by their least, median and greatest.
+func span(values []float64, format func(float64) string) string {
+	if len(values) == 0 {
+		return "not measured"
+	}
+	if len(values) == 1 {
+		return format(values[0])
+	}
+	return fmt.Sprintf("%s (from %s to %s over %d sets)", format(measure.Median(values)), format(slices.Min(values)), format(slices.Max(values)), len(values))
+}
+
+// sizeBlock is the table of sizes for the README.
+func (f *Figures) sizeBlock(study string, from *report.Table) string {
+	shown := []string{"STEF sorted", "STEF ordered", "Parquet sorted", "Arrow IPC", "OTLP regrouped"}
+	t := &report.Table{Columns: append(report.Text("set"), report.Column{Name: "OTLP, B/item", Format: report.Fixed(1)})}
+	for _, name := range shown {
+		t.Columns = append(t.Columns, report.Column{Name: name, Format: report.Fixed(3)})
+	}
+	items := map[string]float64{}
+	for _, row := range from.Rows {
+		if row[1] == "OTLP" {
+			items[row[0].(string)] = row[10].(float64)
+		}
+	}
+	seen := map[string][]any{}
+	var order []string
+	for _, s := range f.Sizes {
+		if s.Study != study {
+			continue
+		}
+		title := s.Ref.Title()
+		if seen[title] == nil {
+			seen[title] = []any{title, items[title], math.NaN(), math.NaN(), math.NaN(), math.NaN(), math.NaN()}
+			order = append(order, title)
+		}
+		if at := slices.Index(shown, s.Format); at >= 0 {
+			seen[title][2+at] = s.Ratio
+		}
+	}
+	for _, title := range order {
+		t.Add(seen[title]...)
+	}
+	var b strings.Builder
+	_ = t.WriteMarkdown(&b) // a strings.Builder takes everything
+	return b.String()
+}
+
+// speedBlock is the table of times for the README: what a Collector does, with zstd.
+func (f *Figures) speedBlock(*report.Table) string {
+	shown := []string{"STEF ordered", "STEF sorted", "Arrow IPC", "Parquet ordered", "OTLP/JSON"}
+	t := &report.Table{Columns: append(report.Text("set", "batches", "operation"), report.Column{Name: "OTLP, ns/item", Format: report.Significant(3)})}
+	for _, name := range shown {
+		t.Columns = append(t.Columns, report.Column{Name: name, Format: report.Fixed(2)})
+	}
+	rows := map[string][]any{}
+	var order []string
+	for _, x := range f.Times {
+		if x.Compression != "zstd" || x.Operation != SerializeFromPdata && x.Operation != DeserializeToPdata {
+			continue
+		}
+		key := x.Ref.Title() + x.Batches + x.Operation
+		if rows[key] == nil {
+			rows[key] = []any{x.Ref.Title(), x.Batches, x.Operation, math.NaN(), math.NaN(), math.NaN(), math.NaN(), math.NaN(), math.NaN()}
+			order = append(order, key)
+		}
+		if x.Format == "OTLP" {
+			rows[key][3] = x.PerItem
+		} else if at := slices.Index(shown, x.Format); at >= 0 {
+			rows[key][4+at] = x.Ratio
+		}
+	}
+	for _, key := range order {
+		t.Add(rows[key]...)
+	}
+	var b strings.Builder
+	_ = t.WriteMarkdown(&b) // a strings.Builder takes everything
+	return b.String()
+}
+
+// speedCharts are bars of ns per item for what exporters and receivers do.
+func (f *Figures) speedCharts() []report.Part {
+	var parts []report.Part
+	for _, operation := range []string{SerializeFromPdata, DeserializeToPdata} {
+		chart := &report.Chart{Name: "speed-" + strings.ToLower(operation), Title: operation + ", zstd", Y: "ns per item", Picture: true}
+		bars := map[string][]float64{}
+		for _, x := range f.Times {
+			if x.Compression != "zstd" || x.Operation != operation {
+				continue
+			}
+			if x.Format == "OTLP" {
+				chart.Labels = append(chart.Labels, x.Ref.Name+"\n"+x.Ref.Signal.String()+"\n"+x.Batches)
+			}
+			bars[x.Format] = append(bars[x.Format], x.PerItem)
+		}
+		for _, of := range format.All() {
+			chart.Series = append(chart.Series, report.Bars(of.Name(), bars[of.Name()]...))
+		}
+		parts = append(parts, chart)
+	}
+	return parts
+}

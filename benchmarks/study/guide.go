@@ -1,0 +1,187 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package study
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/otelstef/stef/benchmarks/report"
+	"github.com/otelstef/stef/benchmarks/transport"
+)
+
+// guide says in sentences what the figures of this run say. Each sentence is made
+// of figures; none is written by hand.
+func guide(c *Context) (*Outcome, error) {
+	f := &c.Figures
+	var rules []string
+	add := func(sentence string) {
+		if sentence != "" {
+			rules = append(rules, sentence)
+		}
+	}
+	add(f.sizeRule("size-parts", "In natural batches"))
+	add(f.sizeRule("size-big", "In one big batch"))
+	add(f.orderRule())
+	add(f.sweepRule())
+	add(f.timeRule(SerializeFromPdata, "An exporter with zstd (pdata to bytes)"))
+	add(f.timeRule(DeserializeToPdata, "A receiver with zstd (bytes to pdata)"))
+	add(f.parquetRule())
+	for _, rule := range f.transportRules() {
+		add(rule)
+	}
+	for _, rule := range f.compressionRules() {
+		add(rule)
+	}
+	if len(rules) == 0 {
+		return &Outcome{}, nil
+	}
+	o := &Outcome{Blocks: map[string]string{"rules": "- " + strings.Join(rules, "\n- ")}}
+	o.add(report.Heading("Rules of thumb, from the figures of this run"))
+	for _, rule := range rules {
+		o.add(report.Prose("• " + rule))
+	}
+	return o, nil
+}
+
+func (f *Figures) sizesOf(study, format string) []float64 {
+	return each(f.Sizes, func(s SizeFigure) (float64, bool) { return s.Ratio, s.Study == study && s.Format == format })
+}
+
+func percents(v float64) string { return fmt.Sprintf("%.0f %%", 100*v) }
+
+func (f *Figures) sizeRule(study, when string) string {
+	sorted, ordered := f.sizesOf(study, "STEF sorted"), f.sizesOf(study, "STEF ordered")
+	if len(sorted) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s, STEF with zstd takes of the bytes of OTLP with zstd, sorted: %s; ordered: %s; Parquet sorted: %s; Arrow IPC: %s.",
+		when, span(sorted, percents), span(ordered, percents), span(f.sizesOf(study, "Parquet sorted"), percents), span(f.sizesOf(study, "Arrow IPC"), percents))
+}
+
+func (f *Figures) orderRule() string {
+	order := f.sizesOf("size-big", "OTLP regrouped")
+	if len(order) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("Order alone is part of it: OTLP of the same items in STEF's order takes %s of the bytes with zstd.", span(order, percents))
+}
+
+func (f *Figures) sweepRule() string {
+	sizes := map[int][]float64{}
+	for _, s := range f.Sweeps {
+		if s.Format != "STEF sorted" {
+			continue
+		}
+		for _, o := range f.Sweeps {
+			if o.Format == "OTLP" && o.Ref.Title() == s.Ref.Title() && o.Batch == s.Batch {
+				sizes[s.Batch] = append(sizes[s.Batch], float64(s.best())/float64(o.best()))
+			}
+		}
+	}
+	if len(sizes) == 0 {
+		return ""
+	}
+	var parts []string
+	var order []int
+	for n := range sizes {
+		order = append(order, n)
+	}
+	slices.Sort(order)
+	for _, n := range order {
+		parts = append(parts, fmt.Sprintf("%d: %s", n, span(sizes[n], percents)))
+	}
+	return "Batch size changes the ratio (STEF sorted to OTLP, both zstd): " + strings.Join(parts, "; ") + "."
+}
+
+func (f *Figures) timeRule(operation, what string) string {
+	get := func(format string) string {
+		return span(each(f.Times, func(t TimeFigure) (float64, bool) {
+			return t.Ratio, t.Compression == "zstd" && t.Operation == operation && t.Format == format
+		}), func(v float64) string { return fmt.Sprintf("%.2f", v) })
+	}
+	if len(f.Times) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s takes, relative to OTLP with zstd: STEF ordered %s; STEF sorted %s; Arrow IPC %s; Parquet %s.", what,
+		get("STEF ordered"), get("STEF sorted"), get("Arrow IPC"), get("Parquet ordered"))
+}
+
+func (f *Figures) parquetRule() string {
+	wins := 0
+	sets := 0
+	for _, s := range f.Sizes {
+		if s.Study != "size-big" || s.Format != "STEF sorted" {
+			continue
+		}
+		sets++
+		for _, p := range f.Sizes {
+			if p.Study == s.Study && p.Ref.Title() == s.Ref.Title() && p.Format == "Parquet sorted" && p.best() < s.best() {
+				wins++
+			}
+		}
+	}
+	if sets == 0 {
+		return ""
+	}
+	return fmt.Sprintf("Files that are queried are another matter: Parquet reads single columns and rows, STEF does not. In size, sorted Parquet beats sorted STEF on %d of %d sets in one big batch.", wins, sets)
+}
+
+// transportRules say what concurrency and streams bring at each round trip.
+func (f *Figures) transportRules() []string {
+	var rules []string
+	for _, trip := range Latencies {
+		get := func(p transport.Protocol, clients int) RunFigure {
+			r, _ := f.find("latency", trip, 500, p, clients, transport.Zstd)
+			return r
+		}
+		one, many, stef := get(transport.OTLP, 1), get(transport.OTLP, concurrent), get(transport.STEF, 1)
+		if math.IsNaN(one.Wall) || math.IsNaN(stef.Wall) {
+			continue
+		}
+		rules = append(rules, fmt.Sprintf("At a round trip of %s (500 spans a batch, zstd): sequential OTLP %.0f batches/s, %d concurrent requests %.0f, one STEF stream %.0f; "+
+			"batches per CPU second %.0f, %.0f and %.0f; bytes on the wire of STEF by those of OTLP %.0f %%.",
+			millis(trip), one.batchesPerSecond(), concurrent, many.batchesPerSecond(), stef.batchesPerSecond(),
+			one.batchesPerCPUSecond(), many.batchesPerCPUSecond(), stef.batchesPerCPUSecond(), 100*stef.PerBatch/one.PerBatch))
+	}
+	return rules
+}
+
+// compressionRules say what compression costs and brings.
+func (f *Figures) compressionRules() []string {
+	var rules []string
+	for _, p := range []transport.Protocol{transport.OTLP, transport.STEF} {
+		clients := 1
+		if p == transport.OTLP {
+			clients = concurrent
+		}
+		plain, ok := f.find("latency", Latencies[0], 500, p, clients, transport.None)
+		packed, _ := f.find("latency", Latencies[0], 500, p, clients, transport.Zstd)
+		gzip, _ := f.find("latency", Latencies[0], 500, p, clients, transport.Gzip)
+		if !ok {
+			continue
+		}
+		rules = append(rules, fmt.Sprintf("Without latency, zstd leaves %.0f %% of the throughput of %s and gzip %.0f %%, for %.0f %% and %.0f %% of the bytes. "+
+			"Compress where bytes cost or the link is the limit; leave it out on a fast local link where the processor is.",
+			100*packed.batchesPerSecond()/plain.batchesPerSecond(), plain.way(), 100*gzip.batchesPerSecond()/plain.batchesPerSecond(),
+			100*packed.PerBatch/plain.PerBatch, 100*gzip.PerBatch/plain.PerBatch))
+	}
+	return rules
+}
+
+// transportBlock is the table of transport for the README.
+func (f *Figures) transportBlock() string {
+	t := &report.Table{Columns: append(report.Text("round trip", "way"), report.Column{Name: "batches/s", Format: report.Fixed(1)},
+		report.Column{Name: "batches/CPU s", Format: report.Fixed(1)}, report.Column{Name: "wire B/batch", Format: report.Whole})}
+	for _, r := range f.Runs {
+		if r.Study == "latency" && r.Compression == transport.Zstd && r.Items/max(1, r.Batches) == 500 {
+			t.Add(millis(r.RoundTrip), r.way(), r.batchesPerSecond(), r.batchesPerCPUSecond(), r.PerBatch)
+		}
+	}
+	var b strings.Builder
+	_ = t.WriteMarkdown(&b) // a strings.Builder takes everything
+	return b.String()
+}

@@ -1,0 +1,104 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package study
+
+import (
+	"context"
+	"runtime"
+	"runtime/metrics"
+	"time"
+
+	"github.com/otelstef/stef/benchmarks/measure"
+	"github.com/otelstef/stef/benchmarks/report"
+	"github.com/otelstef/stef/benchmarks/transport"
+)
+
+// heap shows the memory of a sender and a receiver under load.
+func heap(c *Context) (*Outcome, error) {
+	long := 2 * time.Second
+	switch {
+	case c.Tiny:
+		long = 100 * time.Millisecond
+	case c.Full:
+		long = 10 * time.Second
+	}
+	load := spans(8, 500, 10)
+	t := c.table("heap", "Heap of both ends under load", transportNotes("As many batches of 500 spans with 10 attributes as it takes, no round trip; live objects and those not yet collected, every 10 ms. "+
+		"above the batches: less what was there before. The same 8 batches return, so STEF's dictionaries are fuller of use than with new ones.")...)
+	t.Columns = append(report.Text("way", "compression"), report.Column{Name: "median MiB", Format: report.Fixed(1)}, report.Column{Name: "most MiB", Format: report.Fixed(1)},
+		report.Column{Name: "batches/s", Format: report.Fixed(1)}, report.Column{Name: "heap after GC, MiB", Format: report.Fixed(1)})
+	chart := &report.Chart{Name: "heap", Title: "Heap over time, both ends, above the batches", X: "seconds", Y: "MiB", Picture: true}
+	for _, config := range []transport.Config{
+		{Protocol: transport.OTLP, Compression: transport.Zstd, Clients: 1},
+		{Protocol: transport.OTLP, Compression: transport.Zstd, Clients: concurrent},
+		{Protocol: transport.STEF, Compression: transport.Zstd, Clients: 1},
+		{Protocol: transport.STEF, Compression: transport.Zstd, Clients: streams},
+	} {
+		config.Window, config.For, config.RoundTrip = transport.DefaultWindow, long, Latencies[0]
+		before := live()
+		s := newSampler(10*time.Millisecond, before)
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		result, err := transport.Run(ctx, config, load)
+		cancel()
+		points, after := s.stop(), live()
+		if err != nil {
+			return nil, err
+		}
+		var mib []float64
+		most := 0.0
+		for _, p := range points {
+			mib = append(mib, p.Y)
+			most = max(most, p.Y)
+		}
+		t.Add(way(config), string(config.Compression), measure.Median(mib), most, result.BatchesPerSecond(), (after-before)/(1<<20))
+		chart.Series = append(chart.Series, report.Series{Name: way(config), Points: points})
+	}
+	return &Outcome{Parts: []report.Part{t, chart}}, nil
+}
+
+const objects = "/memory/classes/heap/objects:bytes"
+
+func heapObjects() float64 {
+	sample := []metrics.Sample{{Name: objects}}
+	metrics.Read(sample)
+	return float64(sample[0].Value.Uint64())
+}
+
+// live returns the heap after a collection.
+func live() float64 {
+	runtime.GC()
+	runtime.GC()
+	return heapObjects()
+}
+
+// sampler takes the heap from time to time.
+type sampler struct {
+	quit chan struct{}
+	done chan []report.Point
+}
+
+func newSampler(every time.Duration, base float64) *sampler {
+	s := &sampler{make(chan struct{}), make(chan []report.Point)}
+	go func() {
+		var points []report.Point
+		begin := time.Now()
+		ticker := time.NewTicker(every)
+		defer ticker.Stop()
+		for {
+			points = append(points, report.Point{X: time.Since(begin).Seconds(), Y: (heapObjects() - base) / (1 << 20)})
+			select {
+			case <-ticker.C:
+			case <-s.quit:
+				s.done <- points
+				return
+			}
+		}
+	}()
+	return s
+}
+
+func (s *sampler) stop() []report.Point {
+	close(s.quit)
+	return <-s.done
+}

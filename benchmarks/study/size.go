@@ -1,0 +1,247 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package study
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/otelstef/stef/benchmarks/dataset"
+	"github.com/otelstef/stef/benchmarks/format"
+	"github.com/otelstef/stef/benchmarks/report"
+	"github.com/otelstef/stef/internal/otlpfile"
+)
+
+// Sizes are the bytes of all messages of a stream by compression.
+type Sizes map[format.Compression]int64
+
+// SizesOf sends batches through a format, once for compressions from outside and
+// once for its own.
+func SizesOf(f format.Format, batches []otlpfile.Batch) (Sizes, error) {
+	sizes := Sizes{}
+	plain, err := format.NewStream(f, format.None, batches[0].Signal)
+	if err != nil {
+		return nil, err
+	}
+	defer plain.Close()
+	packers := map[format.Compression]format.Compressor{}
+	for _, c := range format.Compressions(f) {
+		if c == format.Own {
+			continue
+		}
+		if packers[c], err = c.NewCompressor(); err != nil {
+			return nil, err
+		}
+	}
+	for _, b := range batches {
+		message, err := plain.Enc.Encode(b)
+		if err != nil {
+			return nil, err
+		}
+		for c, pack := range packers {
+			packed, err := pack.Compress(message)
+			if err != nil {
+				return nil, err
+			}
+			sizes[c] += int64(len(packed))
+		}
+	}
+	if f.Own() == "" {
+		return sizes, nil
+	}
+	own, err := format.NewStream(f, format.Own, batches[0].Signal)
+	if err != nil {
+		return nil, err
+	}
+	defer own.Close()
+	for _, b := range batches {
+		message, err := own.Send(b)
+		if err != nil {
+			return nil, err
+		}
+		sizes[format.Own] += int64(len(message))
+	}
+	return sizes, nil
+}
+
+// best returns the size with zstd as the format is used: its own, or from outside.
+func (s Sizes) best() int64 {
+	if own, ok := s[format.Own]; ok {
+		return own
+	}
+	return s[format.Zstd]
+}
+
+func (s Sizes) of(c format.Compression) float64 {
+	if n, ok := s[c]; ok {
+		return float64(n)
+	}
+	return math.NaN()
+}
+
+// regrouped is OTLP of what came out of a sorted STEF stream: equal resources,
+// scopes and metrics are one. It shows how much of the gain is the order.
+type regrouped struct{ format.Format }
+
+func (regrouped) Name() string { return "OTLP regrouped" }
+
+func (regrouped) Setup() string {
+	return "OTLP of the batch in the order of STEF sorted, equal resources, scopes and metrics merged; how much of a gain is order alone"
+}
+
+func (r regrouped) NewEncoder(signal otlpfile.Signal, own bool) (format.Encoder, error) {
+	e, err := r.Format.NewEncoder(signal, own)
+	return regroupedEncoder{e}, err
+}
+
+type regroupedEncoder struct{ format.Encoder }
+
+func (e regroupedEncoder) Encode(b otlpfile.Batch) ([]byte, error) {
+	s, err := format.NewStream(format.STEF(format.Sorted), format.None, b.Signal)
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	if b, err = s.Trip(b); err != nil {
+		return nil, err
+	}
+	return e.Encoder.Encode(b)
+}
+
+// sizeFormats are the formats in tables of sizes.
+func sizeFormats() []format.Format {
+	all := format.All()
+	return append([]format.Format{all[0], regrouped{format.OTLP()}}, all[1:]...)
+}
+
+var sizeColumns = append(report.Text("set", "format"),
+	report.Column{Name: "none", Format: report.Whole}, report.Column{Name: "ratio", Format: report.Times}, report.Column{Name: "B/item", Format: report.Fixed(1)},
+	report.Column{Name: "gzip", Format: report.Whole}, report.Column{Name: "zstd", Format: report.Whole}, report.Column{Name: "zstd-stream", Format: report.Whole},
+	report.Column{Name: "own", Format: report.Whole}, report.Column{Name: "zstd ratio", Format: report.Times}, report.Column{Name: "zstd B/item", Format: report.Fixed(2)},
+	report.Column{Name: "carries"})
+
+func sizeBig(c *Context) (*Outcome, error) {
+	return sizes(c, "size-big", "Bytes of one big batch", c.Refs, one,
+		"All batches of a set as one message.")
+}
+
+func sizeParts(c *Context) (*Outcome, error) {
+	return sizes(c, "size-parts", "Bytes of natural batches", c.Refs, natural,
+		"The batches in which the telemetry reached a Collector, each one message; STEF and Arrow IPC are one stream. The sets hipstershop are one batch by nature.")
+}
+
+// sizes makes a table and a chart of sizes.
+func sizes(c *Context, name, title string, refs []dataset.Ref, cut func(*dataset.Set) *batches, note string) (*Outcome, error) {
+	t := c.table(name, title, note, "Compression: "+format.Describe(),
+		"ratio: bytes of OTLP by bytes of the format, uncompressed. zstd ratio and zstd B/item: the same with zstd, of the own compression where there is "+
+			"one, else of each message. carries: every format was decoded and compared with the batches item by item.")
+	t.Columns = sizeColumns
+	chart := &report.Chart{Name: name, Title: title + ", zstd, relative to OTLP", Y: "bytes / bytes of OTLP", Picture: true}
+	bars := map[string][]float64{}
+	for _, ref := range refs {
+		set := ref.Load(c.TB)
+		b := cut(set)
+		var otlp Sizes
+		chart.Labels = append(chart.Labels, ref.Name+"\n"+ref.Signal.String())
+		for _, f := range sizeFormats() {
+			for _, p := range []format.Compression{format.None, format.Own} {
+				if p == format.Own && f.Own() == "" {
+					continue
+				}
+				if err := c.check(f, p, b); err != nil {
+					return nil, err
+				}
+			}
+			s, err := SizesOf(f, b.all)
+			if err != nil {
+				return nil, err
+			}
+			if otlp == nil {
+				otlp = s
+			}
+			items := float64(set.Items)
+			t.Add(ref.Title(), f.Name(), s.of(format.None), otlp.of(format.None)/s.of(format.None), s.of(format.None)/items,
+				s.of(format.Gzip), s.of(format.Zstd), s.of(format.ZstdStream), s.of(format.Own),
+				float64(otlp.best())/float64(s.best()), float64(s.best())/items, carries(f))
+			t.Bench = append(t.Bench, sizeLines(name, ref, f, s)...)
+			bars[f.Name()] = append(bars[f.Name()], float64(s.best())/float64(otlp.best()))
+			c.Figures.size(name, ref, f, s, otlp)
+		}
+	}
+	for _, f := range sizeFormats()[1:] {
+		chart.Series = append(chart.Series, report.Bars(f.Name(), bars[f.Name()]...))
+	}
+	return &Outcome{Parts: []report.Part{t, chart}, Blocks: map[string]string{name: c.Figures.sizeBlock(name, t)}}, nil
+}
+
+func carries(f format.Format) string {
+	if f.Drops() == "" {
+		return "everything"
+	}
+	return "all but: " + f.Drops()
+}
+
+// sizeLines are the sizes in the format of Go benchmarks.
+func sizeLines(name string, ref dataset.Ref, f format.Format, s Sizes) []string {
+	var lines []string
+	for _, c := range format.Compressions(f) {
+		lines = append(lines, fmt.Sprintf("Benchmark%s/set=%s/signal=%s/format=%s/compression=%s 1 %d B", benchName(name), ref.Name, ref.Signal, benchName(f.Name()), c, s[c]))
+	}
+	return lines
+}
+
+func sizeSweep(c *Context) (*Outcome, error) {
+	o := &Outcome{}
+	for _, ref := range c.refs() {
+		set := ref.Load(c.TB)
+		t := c.table("size-sweep-"+ref.Name+"-"+ref.Signal.String(), "Bytes by size of batches, zstd: "+ref.Title(),
+			"The set cut into batches of so many metrics, spans or log records. Mean bytes of a message, ratio to OTLP, and bytes of all messages together. "+
+				"STEF, Parquet and Arrow IPC with their own zstd, OTLP with each message compressed.")
+		t.Columns = append(report.Text("batch", "format"), report.Column{Name: "message", Format: report.Whole}, report.Column{Name: "ratio", Format: report.Times},
+			report.Column{Name: "total", Format: report.Whole}, report.Column{Name: "uncompressed", Format: report.Whole})
+		chart := &report.Chart{Name: t.Name, Title: t.Title, X: "batch size", Y: "bytes per item", LogX: true, LogY: true, Picture: ref.Signal == otlpfile.Metrics}
+		series := map[string]*report.Series{}
+		for _, n := range c.sweep() {
+			b := sized(set, n)
+			var otlp Sizes
+			for _, f := range sizeFormats() {
+				if f.Name() == "OTLP/JSON" || f.Name() == "OTLP regrouped" {
+					continue
+				}
+				s, err := SizesOf(f, b.all)
+				if err != nil {
+					return nil, err
+				}
+				if otlp == nil {
+					otlp = s
+				}
+				t.Add(fmt.Sprint(n), f.Name(), float64(s.best())/float64(len(b.all)), float64(otlp.best())/float64(s.best()), s.best(), s[format.None])
+				if series[f.Name()] == nil {
+					series[f.Name()] = &report.Series{Name: f.Name()}
+				}
+				series[f.Name()].Points = append(series[f.Name()].Points, report.Point{X: float64(n), Y: float64(s.best()) / float64(set.Items)})
+				c.Figures.sweep(ref, n, f, len(b.all), s)
+			}
+		}
+		for _, f := range format.All() {
+			if s := series[f.Name()]; s != nil {
+				chart.Series = append(chart.Series, *s)
+			}
+		}
+		o.add(t, chart)
+	}
+	return o, nil
+}
+
+// sweep returns the sizes of batches that are tried.
+func (c *Context) sweep() []int {
+	switch {
+	case c.Tiny:
+		return []int{1024}
+	case c.Full:
+		return []int{128, 1024, 2048, 4096, 16384}
+	default:
+		return []int{128, 1024, 4096}
+	}
+}

@@ -1,0 +1,234 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package study
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/otelstef/stef/benchmarks/dataset"
+	"github.com/otelstef/stef/benchmarks/format"
+	"github.com/otelstef/stef/benchmarks/measure"
+	"github.com/otelstef/stef/benchmarks/report"
+	"github.com/otelstef/stef/internal/otlpfile"
+)
+
+// The operations of the tables of speed.
+const (
+	SerializeNative    = "SerializeNative"
+	DeserializeNative  = "DeserializeNative"
+	SerializeFromPdata = "SerializeFromPdata"
+	DeserializeToPdata = "DeserializeToPdata"
+)
+
+// Operations are all of them.
+var Operations = []string{SerializeNative, DeserializeNative, SerializeFromPdata, DeserializeToPdata}
+
+// SpeedNotes say what the operations are.
+var SpeedNotes = []string{
+	"SerializeNative: what programs that work with the format hold, to bytes (OTLP: pdata; STEF: prepared records; Parquet: rows; Arrow: a record batch). " +
+		"DeserializeNative: bytes to that; STEF gives record after record and keeps none, the others build all of them, so this row flatters STEF. " +
+		"SerializeFromPdata and DeserializeToPdata: with the conversion from and to the Collector's pdata, which is what an exporter and a receiver do.",
+	"One run is all batches. Formats with a stream begin a new one in each run; what is stateless (OTLP, Parquet writers, compressors of messages) is used again, as pools do.",
+}
+
+// Bench is a format with batches to be timed.
+type Bench struct {
+	f        format.Format
+	c        format.Compression
+	signal   otlpfile.Signal
+	batches  []otlpfile.Batch
+	natives  []format.Native
+	messages [][]byte
+	items    int
+	reused   *format.Stream
+	prepare  *format.Stream
+}
+
+// NewBench prepares what the operations start from.
+func NewBench(f format.Format, c format.Compression, all []otlpfile.Batch) (*Bench, error) {
+	b := &Bench{f: f, c: c, signal: all[0].Signal, batches: all}
+	var err error
+	if b.prepare, err = format.NewStream(f, c, b.signal); err != nil {
+		return nil, err
+	}
+	if b.reused, err = format.NewStream(f, c, b.signal); err != nil {
+		return nil, err
+	}
+	for _, batch := range all {
+		b.items += batch.Items()
+		n, err := b.prepare.Enc.Prepare(batch)
+		if err != nil {
+			return nil, err
+		}
+		b.natives = append(b.natives, n)
+		message, err := b.prepare.Send(batch)
+		if err != nil {
+			return nil, err
+		}
+		b.messages = append(b.messages, append([]byte(nil), message...))
+	}
+	return b, nil
+}
+
+// Close frees what the operations used.
+func (b *Bench) Close() {
+	b.reused.Close()
+	b.prepare.Close()
+}
+
+// Items returns how many items one run is about.
+func (b *Bench) Items() int { return b.items }
+
+// stream returns the stream for a run and what to do with it in the end.
+func (b *Bench) stream() (*format.Stream, func(), error) {
+	if !b.f.Stateful() {
+		return b.reused, func() {}, nil
+	}
+	enc, err := b.f.NewEncoder(b.signal, b.c == format.Own)
+	if err != nil {
+		return nil, nil, err
+	}
+	dec, err := b.f.NewDecoder(b.signal, b.c == format.Own)
+	if err != nil {
+		return nil, nil, err
+	}
+	s := &format.Stream{Enc: enc, Dec: dec, Pack: b.reused.Pack, Unpack: b.reused.Unpack}
+	return s, s.Close, nil
+}
+
+// Run does an operation on all batches.
+func (b *Bench) Run(op string) error {
+	s, done, err := b.stream()
+	if err != nil {
+		return err
+	}
+	defer done()
+	switch op {
+	case SerializeNative:
+		for _, n := range b.natives {
+			if _, err := s.SendNative(n); err != nil {
+				return err
+			}
+		}
+	case SerializeFromPdata:
+		for _, batch := range b.batches {
+			if _, err := s.Send(batch); err != nil {
+				return err
+			}
+		}
+	case DeserializeNative, DeserializeToPdata:
+		for _, packed := range b.messages {
+			message, err := s.Unpack.Decompress(packed)
+			if err != nil {
+				return err
+			}
+			if op == DeserializeNative {
+				_, err = s.Dec.DecodeNative(message)
+			} else {
+				_, err = s.Dec.Decode(message)
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// ZstdOf returns zstd as a format is used with it: its own, or of each message.
+func ZstdOf(f format.Format) format.Compression {
+	if f.Own() != "" {
+		return format.Own
+	}
+	return format.Zstd
+}
+
+func speed(c *Context) (*Outcome, error) {
+	t := c.table("speed", "Time and allocations per item", append(SpeedNotes,
+		"ns/item: median of the turns; ratio: to OTLP in the same round, median, below 1 is faster; spread: half the distance of the quartiles; "+
+			"allocs and bytes: allocated per item. GOMAXPROCS=1, so the garbage collector is part of the time. zstd: the own compression where there is one.")...)
+	t.Columns = append(report.Text("set", "batches", "compression", "operation", "format"), report.Column{Name: "ns/item", Format: report.Significant(3)},
+		report.Column{Name: "ratio", Format: report.Fixed(3)}, report.Column{Name: "spread", Format: report.Percent},
+		report.Column{Name: "allocs", Format: report.Fixed(2)}, report.Column{Name: "bytes", Format: report.Whole})
+	o := &Outcome{}
+	for _, ref := range c.refs() {
+		set := ref.Load(c.TB)
+		cuts := []*batches{one(set)}
+		if len(set.Parts) > 1 {
+			cuts = append(cuts, natural(set))
+		}
+		for _, b := range cuts {
+			for _, zstd := range []bool{false, true} {
+				if err := speedOf(c, t, b, zstd); err != nil {
+					return nil, err
+				}
+			}
+		}
+	}
+	o.add(t)
+	o.add(c.Figures.speedCharts()...)
+	o.Blocks = map[string]string{"speed": c.Figures.speedBlock(t)}
+	return o, nil
+}
+
+// speedOf adds the rows of all formats with or without zstd.
+func speedOf(c *Context, t *report.Table, b *batches, zstd bool) error {
+	var ops []measure.Op
+	var names []string
+	for _, f := range format.All() {
+		p := format.None
+		if zstd {
+			p = ZstdOf(f)
+		}
+		if err := c.check(f, p, b); err != nil {
+			return err
+		}
+		bench, err := NewBench(f, p, b.all)
+		if err != nil {
+			return err
+		}
+		defer bench.Close()
+		for _, op := range Operations {
+			ops = append(ops, measure.Op{Name: op, Items: bench.Items(), Run: func() error { return bench.Run(op) }})
+			names = append(names, f.Name())
+		}
+	}
+	results, err := measure.Interleave(c.timing(), ops)
+	if err != nil {
+		return err
+	}
+	compression := "none"
+	if zstd {
+		compression = "zstd"
+	}
+	for k, op := range Operations {
+		for i := k; i < len(results); i += len(Operations) {
+			r, otlp := results[i], results[k]
+			allocs, bytes := r.Allocs()
+			t.Add(b.set.Title(), b.name, compression, op, names[i], r.PerItem(), r.Ratio(otlp), r.Spread(), allocs, bytes)
+			t.Bench = append(t.Bench, benchLines(fmt.Sprintf("Speed/set=%s/signal=%s/batches=%s/compression=%s/op=%s/format=%s",
+				b.set.Name, b.set.Signal, b.name, compression, op, benchName(names[i])), r)...)
+			c.Figures.time(b.set.Ref, b.name, compression, op, names[i], r.PerItem(), r.Ratio(otlp))
+		}
+	}
+	return nil
+}
+
+// benchLines are the turns of a result in the format of Go benchmarks.
+func benchLines(name string, r measure.Result) []string {
+	var lines []string
+	for _, t := range r.Turns {
+		lines = append(lines, fmt.Sprintf("Benchmark%s %d %.0f ns/op %.4g ns/item %.0f B/op %.0f allocs/op", name, t.Runs, t.Nanos, t.Nanos/float64(r.Items), t.Bytes, t.Allocs))
+	}
+	return lines
+}
+
+// benchName makes a name fit the format of Go benchmarks.
+func benchName(name string) string {
+	return strings.NewReplacer(" ", "_", "/", "_").Replace(name)
+}
+
+// setName is the name of a set in the names of benchmarks.
+func setName(ref dataset.Ref) string { return ref.Name + "/" + ref.Signal.String() }

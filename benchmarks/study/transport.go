@@ -1,0 +1,327 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package study
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/otelstef/stef/benchmarks/dataset"
+	"github.com/otelstef/stef/benchmarks/measure"
+	"github.com/otelstef/stef/benchmarks/report"
+	"github.com/otelstef/stef/benchmarks/transport"
+	"github.com/otelstef/stef/internal/otlpfile"
+)
+
+// Latencies are the round trips of OTEP 0035.
+var Latencies = []time.Duration{20 * time.Microsecond, 2 * time.Millisecond, 20 * time.Millisecond, 200 * time.Millisecond}
+
+// latencies are those that are measured.
+func (c *Context) latencies() []time.Duration {
+	if c.Tiny {
+		return Latencies[:2]
+	}
+	return Latencies
+}
+
+// RunFigure is what a way to send took: medians over rounds.
+type RunFigure struct {
+	Study string
+	// Load names the batches.
+	Load string
+	transport.Config
+	Batches, Items int
+	Wall, CPU      float64 // seconds
+	Spread         float64 // of the wall time
+	PerBatch       float64 // bytes on the network, both ways
+}
+
+func (r RunFigure) batchesPerSecond() float64    { return float64(r.Batches) / r.Wall }
+func (r RunFigure) itemsPerSecond() float64      { return float64(r.Items) / r.Wall }
+func (r RunFigure) batchesPerCPUSecond() float64 { return float64(r.Batches) / r.CPU }
+
+// way is the name of a way to send, as OTEP 0035 would call it.
+func (r RunFigure) way() string { return way(r.Config) }
+
+func way(c transport.Config) string {
+	switch {
+	case c.Protocol == transport.STEF && c.Clients == 1:
+		return "STEF, 1 stream"
+	case c.Protocol == transport.STEF:
+		return fmt.Sprintf("STEF, %d streams", c.Clients)
+	case c.Clients == 1:
+		return "OTLP unary, sequential"
+	}
+	return fmt.Sprintf("OTLP unary, %d concurrent", c.Clients)
+}
+
+// patience bounds a run: one that takes longer hangs.
+const patience = 5 * time.Minute
+
+// runs sends a load in several ways, which take turns round after round.
+func (c *Context) runs(study, load string, configs []transport.Config, batches []otlpfile.Batch) ([]RunFigure, error) {
+	all := make([][]transport.Result, len(configs))
+	for round := range c.rounds() {
+		for k := range configs {
+			i := (k + round) % len(configs)
+			ctx, cancel := context.WithTimeout(context.Background(), patience)
+			r, err := transport.Run(ctx, configs[i], batches)
+			cancel()
+			if err != nil {
+				return nil, fmt.Errorf("%s, %s, %s: %w", load, way(configs[i]), configs[i].Compression, err)
+			}
+			all[i] = append(all[i], r)
+		}
+	}
+	var figures []RunFigure
+	for i, results := range all {
+		pick := func(f func(transport.Result) float64) []float64 {
+			var values []float64
+			for _, r := range results {
+				values = append(values, f(r))
+			}
+			return values
+		}
+		wall := pick(func(r transport.Result) float64 { return r.Wall.Seconds() })
+		figures = append(figures, RunFigure{
+			Study: study, Load: load, Config: configs[i], Batches: results[0].Batches, Items: results[0].Items,
+			Wall: measure.Median(wall), Spread: measure.Spread(wall),
+			CPU:      measure.Median(pick(func(r transport.Result) float64 { return r.CPU.Seconds() })),
+			PerBatch: measure.Median(pick(func(r transport.Result) float64 { return float64(r.Up+r.Down) / float64(r.Batches) })),
+		})
+	}
+	c.Figures.Runs = append(c.Figures.Runs, figures...)
+	return figures, nil
+}
+
+func (c *Context) rounds() int {
+	switch {
+	case c.Tiny:
+		return 1
+	case c.Full:
+		return 5
+	}
+	return 3
+}
+
+// spans makes up batches of spans.
+func spans(batches, spans, attributes int) []otlpfile.Batch {
+	var all []otlpfile.Batch
+	for i := range batches {
+		all = append(all, dataset.Spans(spans, attributes, uint64(i)))
+	}
+	return all
+}
+
+// load is a load of OTEP 0035 at a round trip.
+type load struct {
+	name    string
+	trip    time.Duration
+	batches []otlpfile.Batch
+}
+
+// loads are those of OTEP 0035, shorter: small batches where there is no
+// latency, large ones everywhere.
+func (c *Context) loads() []load {
+	small, large := 400, []int{60, 60, 40, 10}
+	switch {
+	case c.Tiny:
+		small, large = 4, []int{3, 3, 3, 3}
+	case c.Full:
+		small, large = 2000, []int{200, 200, 100, 40}
+	}
+	list := []load{{fmt.Sprintf("%d batches, 100 spans, 4 attributes", small), Latencies[0], spans(small, 100, 4)}}
+	most := spans(large[0], 500, 10)
+	for i, trip := range c.latencies() {
+		list = append(list, load{fmt.Sprintf("%d batches, 500 spans, 10 attributes", large[i]), trip, most[:large[i]]})
+	}
+	return list
+}
+
+// compressions are those of tables of transport.
+func (c *Context) compressions() []transport.Compression {
+	return []transport.Compression{transport.None, transport.Gzip, transport.Zstd}
+}
+
+// concurrent is the concurrency of OTEP 0035, and streams what it calls N.
+const (
+	concurrent = 20
+	streams    = 10
+)
+
+func millis(d time.Duration) string { return fmt.Sprintf("%g ms", float64(d)/1e6) }
+
+// transportNotes are true of all tables of transport.
+func transportNotes(more ...string) []string {
+	return append(more, fmt.Sprintf("Client and server in one process, real gRPC over an in-memory connection with the injected round trip; flow control windows of %d MiB "+
+		"(InitialWindowSize, InitialConnWindowSize) at both ends. CPU is that of both ends and of the network between them. The server deserialises to pdata and looks at each item. "+
+		"zstd and gzip of OTLP are those of gRPC (each message, compressors of the Collector's configgrpc and of grpc-go); zstd of STEF is that of the format, gzip that of gRPC.", transport.DefaultWindow>>20))
+}
+
+// latency is the counterpart of appendix B of OTEP 0035.
+func latency(c *Context) (*Outcome, error) {
+	o := &Outcome{}
+	o.add(report.Prose("OTEP 0035 compared transports that its authors wrote for the purpose. Equal: the shapes of batches (100 spans with 4 attributes, 500 with 10), the round trips, 20 concurrent requests, " +
+		"the columns, client and server on one machine, CPU counted for both. Different: fewer batches a run, but several runs in turns; OTLP of today with the Collector's pdata; our machine; " +
+		"the server looks at each span; bytes on the wire and spread are added; STEF takes the place of the streaming prototypes: it sends without waiting, as their Async ways did, and is not closed every 30 seconds. " +
+		"WebSocket and OpenCensus ways have no counterpart here."))
+	t := c.table("latency", "Ways to send, as in appendix B of OTEP 0035", transportNotes("Medians of the rounds; spread: half the distance of the quartiles of the wall time. "+
+		"wire: bytes on the network both ways, frames of HTTP/2 included, a batch.")...)
+	t.Columns = append(report.Text("round trip", "load", "way", "compression"), report.Column{Name: "spans", Format: report.Whole},
+		report.Column{Name: "CPU s", Format: report.Fixed(2)}, report.Column{Name: "wall s", Format: report.Fixed(2)}, report.Column{Name: "spread", Format: report.Percent},
+		report.Column{Name: "batches/CPU s", Format: report.Fixed(1)}, report.Column{Name: "batches/wall s", Format: report.Fixed(1)}, report.Column{Name: "wire B/batch", Format: report.Whole})
+	for _, l := range c.loads() {
+		var configs []transport.Config
+		for _, p := range c.compressions() {
+			for _, of := range []struct {
+				protocol transport.Protocol
+				clients  int
+			}{{transport.OTLP, 1}, {transport.OTLP, concurrent}, {transport.STEF, 1}, {transport.STEF, streams}} {
+				configs = append(configs, transport.Config{Protocol: of.protocol, Compression: p, Clients: of.clients, RoundTrip: l.trip, Window: transport.DefaultWindow})
+			}
+		}
+		figures, err := c.runs("latency", l.name, configs, l.batches)
+		if err != nil {
+			return nil, err
+		}
+		for _, f := range figures {
+			t.Add(millis(f.RoundTrip), f.Load, f.way(), string(f.Compression), f.Items, f.CPU, f.Wall, f.Spread, f.batchesPerCPUSecond(), f.batchesPerSecond(), f.PerBatch)
+			t.Bench = append(t.Bench, runLine("Latency", f))
+		}
+	}
+	factors, err := c.factors()
+	if err != nil {
+		return nil, err
+	}
+	raw, err := c.otepRaw()
+	if err != nil {
+		return nil, err
+	}
+	o.add(factors, t, c.latencyChart(), raw)
+	o.Blocks = map[string]string{"transport": c.Figures.transportBlock()}
+	return o, nil
+}
+
+func runLine(name string, f RunFigure) string {
+	return fmt.Sprintf("Benchmark%s/trip=%v/spans=%d/protocol=%s/clients=%d/compression=%s 1 %.0f ns/op %.1f batches/s %.1f batches/cpu-s %.0f wire-B/batch",
+		name, f.RoundTrip, f.Items/max(1, f.Batches), f.Protocol, f.Clients, f.Compression, f.Wall*1e9, f.batchesPerSecond(), f.batchesPerCPUSecond(), f.PerBatch)
+}
+
+// find returns the run of a way to send large batches.
+func (f *Figures) find(study string, trip time.Duration, items int, p transport.Protocol, clients int, compression transport.Compression) (RunFigure, bool) {
+	for _, r := range f.Runs {
+		if r.Study == study && r.RoundTrip == trip && r.Items/max(1, r.Batches) == items && r.Protocol == p && r.Clients == clients && r.Compression == compression {
+			return r, true
+		}
+	}
+	return RunFigure{Wall: math.NaN(), CPU: math.NaN(), PerBatch: math.NaN()}, false
+}
+
+// claimed are the factors that OTEP 0035 printed.
+var claimed = map[time.Duration]float64{Latencies[0]: 1.7, Latencies[1]: 2.1, Latencies[2]: 4.9, Latencies[3]: 6.9}
+
+const quotedOTEP = "the columns OTEP 0035 are its own, of 2019, an i7-7500U and its reference implementations."
+
+func (c *Context) factors() (*report.Table, error) {
+	t := c.table("factors", "Throughput of 20 concurrent unary requests relative to sequential ones",
+		"500 spans with 10 attributes a batch, no compression. Quoted: "+quotedOTEP+" Beside it what one stream of STEF reaches without concurrency. "+
+			"The bound of 20 is approached only where the round trip is most of the time of a request; where it is nothing, the bound is the number of cores.")
+	factor := func(name string) report.Column { return report.Column{Name: name, Format: report.Fixed(1)} }
+	t.Columns = append(report.Text("round trip"), factor("OTEP 0035"), factor("here"), factor("STEF, 1 stream / sequential"), factor("STEF, 1 stream / 20 concurrent"))
+	for _, trip := range Latencies {
+		get := func(p transport.Protocol, clients int) float64 {
+			f, _ := c.Figures.find("latency", trip, 500, p, clients, transport.None)
+			return f.batchesPerSecond()
+		}
+		one, many, stef := get(transport.OTLP, 1), get(transport.OTLP, concurrent), get(transport.STEF, 1)
+		t.Add(millis(trip), claimed[trip], many/one, stef/one, stef/many)
+	}
+	return t, nil
+}
+
+func (c *Context) otepRaw() (*report.Table, error) {
+	t := &report.Table{Name: "otep-0035-raw", Title: "The raw results of OTEP 0035", Quoted: "OTEP 0035, appendix B, as printed there.",
+		Columns: report.Text("round trip, ms", "spans", "attributes", "batches", "transport")}
+	for _, name := range []string{"CPU s", "wall s", "batches/CPU s", "batches/wall s"} {
+		t.Columns = append(t.Columns, report.Column{Name: name, Format: report.Fixed(1)})
+	}
+	rows, err := publishedRows("otep-0035")
+	for _, r := range rows {
+		t.Add(r[0], r[1], r[2], r[3], r[4], figure(r[5]), figure(r[6]), figure(r[7]), figure(r[8]))
+	}
+	return t, err
+}
+
+// latencyChart is throughput against latency, large batches, zstd.
+func (c *Context) latencyChart() *report.Chart {
+	chart := &report.Chart{Name: "latency", Title: "Throughput against latency, 500 spans a batch, zstd", X: "round trip, ms", Y: "batches per second", LogX: true, LogY: true, Picture: true}
+	for _, of := range []struct {
+		protocol transport.Protocol
+		clients  int
+	}{{transport.OTLP, 1}, {transport.OTLP, concurrent}, {transport.STEF, 1}, {transport.STEF, streams}} {
+		s := report.Series{Name: way(transport.Config{Protocol: of.protocol, Clients: of.clients})}
+		for _, trip := range Latencies {
+			if f, ok := c.Figures.find("latency", trip, 500, of.protocol, of.clients, transport.Zstd); ok {
+				s.Points = append(s.Points, report.Point{X: float64(trip) / 1e6, Y: f.batchesPerSecond()})
+			}
+		}
+		chart.Series = append(chart.Series, s)
+	}
+	return chart
+}
+
+// concurrency is throughput by requests under way and by streams.
+func concurrency(c *Context) (*Outcome, error) {
+	requests, lines := []int{1, 4, 16, 64}, []int{1, 4, 16}
+	batches := 64
+	switch {
+	case c.Tiny:
+		requests, lines, batches = []int{1, 4}, []int{1, 2}, 4
+	case c.Full:
+		requests, lines, batches = []int{1, 2, 4, 8, 16, 32, 64}, []int{1, 2, 4, 8, 16}, 128
+	}
+	compressions := []transport.Compression{transport.Zstd}
+	if c.Full {
+		compressions = c.compressions()
+	}
+	load := spans(batches, 500, 10)
+	t := c.table("concurrency", "Throughput by concurrency", transportNotes(fmt.Sprintf("%d batches of 500 spans with 10 attributes.", batches))...)
+	t.Columns = append(report.Text("round trip", "compression", "way"), report.Column{Name: "batches/s", Format: report.Fixed(1)}, report.Column{Name: "spread", Format: report.Percent},
+		report.Column{Name: "batches/CPU s", Format: report.Fixed(1)}, report.Column{Name: "wire B/batch", Format: report.Whole})
+	o := &Outcome{}
+	for _, trip := range c.latencies() {
+		if !c.Full && trip == Latencies[1] {
+			continue
+		}
+		chart := &report.Chart{Name: "concurrency-" + fmt.Sprint(trip), Title: "Throughput by concurrency, zstd, round trip " + millis(trip),
+			X: "requests under way, or streams", Y: "batches per second", LogX: true, LogY: true}
+		of := map[transport.Protocol]*report.Series{transport.OTLP: {Name: "OTLP unary"}, transport.STEF: {Name: "STEF streams"}}
+		for _, p := range compressions {
+			var configs []transport.Config
+			for _, n := range requests {
+				configs = append(configs, transport.Config{Protocol: transport.OTLP, Compression: p, Clients: n, RoundTrip: trip, Window: transport.DefaultWindow})
+			}
+			for _, n := range lines {
+				configs = append(configs, transport.Config{Protocol: transport.STEF, Compression: p, Clients: n, RoundTrip: trip, Window: transport.DefaultWindow})
+			}
+			figures, err := c.runs("concurrency", "spans", configs, load)
+			if err != nil {
+				return nil, err
+			}
+			for _, f := range figures {
+				t.Add(millis(trip), string(p), f.way(), f.batchesPerSecond(), f.Spread, f.batchesPerCPUSecond(), f.PerBatch)
+				t.Bench = append(t.Bench, runLine("Concurrency", f))
+				if p == transport.Zstd {
+					of[f.Protocol].Points = append(of[f.Protocol].Points, report.Point{X: float64(f.Clients), Y: f.batchesPerSecond()})
+				}
+			}
+		}
+		chart.Series = []report.Series{*of[transport.OTLP], *of[transport.STEF]}
+		o.add(chart)
+	}
+	o.Parts = append([]report.Part{t}, o.Parts...)
+	return o, nil
+}

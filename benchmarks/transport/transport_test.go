@@ -1,0 +1,77 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package transport
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/otelstef/stef/benchmarks/dataset"
+	"github.com/otelstef/stef/internal/otlpfile"
+)
+
+func spans(n int) []otlpfile.Batch {
+	var batches []otlpfile.Batch
+	for i := range n {
+		batches = append(batches, dataset.Spans(100, 4, uint64(i)))
+	}
+	return batches
+}
+
+func TestRun(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	sets := map[string][]otlpfile.Batch{
+		"traces":  spans(12),
+		"logs":    {dataset.Logs(50, 1), dataset.Logs(50, 2)},
+		"metrics": dataset.Bundled()[0].Load(t).Parts[5:20],
+	}
+	plain := map[string]int64{}
+	for _, p := range []Protocol{OTLP, STEF} {
+		for _, compression := range []Compression{None, Gzip, Zstd} {
+			for name, batches := range sets {
+				for _, clients := range []int{1, 3} {
+					r, err := Run(ctx, Config{Protocol: p, Compression: compression, Clients: clients, Workers: 2}, batches)
+					require.NoError(t, err, "%s %s %s %d", p, compression, name, clients)
+					require.Equal(t, len(batches), r.Batches)
+					require.Positive(t, r.Wall)
+					require.Positive(t, r.Down)
+					if clients == 1 && compression == None {
+						plain[string(p)+name] = r.Up
+					} else if clients == 1 {
+						require.Less(t, r.Up, plain[string(p)+name], "%s %s %s", p, compression, name)
+					}
+				}
+			}
+		}
+	}
+	for name := range sets {
+		require.Less(t, plain["STEF"+name], plain["OTLP"+name])
+	}
+}
+
+// TestRoundTrip sees the round trip: a client of OTLP pays for it with every
+// batch, a stream of STEF once.
+func TestRoundTrip(t *testing.T) {
+	const trip = 30 * time.Millisecond
+	batches := spans(10)
+	otlp, err := Run(t.Context(), Config{Protocol: OTLP, Compression: None, Clients: 1, RoundTrip: trip, Window: DefaultWindow}, batches)
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, otlp.Wall, 10*trip)
+	stream, err := Run(t.Context(), Config{Protocol: STEF, Compression: None, Clients: 1, RoundTrip: trip, Window: DefaultWindow}, batches)
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, stream.Wall, trip)
+	require.Less(t, stream.Wall, otlp.Wall)
+}
+
+func TestFor(t *testing.T) {
+	const long = 50 * time.Millisecond
+	r, err := Run(t.Context(), Config{Protocol: STEF, Compression: Zstd, Clients: 2, For: long}, spans(2))
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, r.Wall, long)
+	require.Greater(t, r.Batches, 2)
+}
