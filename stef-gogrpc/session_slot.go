@@ -232,8 +232,10 @@ func (t *slot[B]) afterEnd(l *lane[B]) time.Duration {
 	cause, inOrder, worked := l.endCause, l.inOrder, l.done > 0
 	age := time.Since(l.opened)
 	s.mu.Unlock()
-	if worked {
-		t.retries.failures = 0 // servers may end streams over single batches
+	if worked || cause != nil && cause.HasRetryInfo {
+		// Servers end streams over single batches, too, and who names a delay
+		// wants no other.
+		t.retries.failures = 0
 	}
 	if t.retries.lived(age) && inOrder && (cause == nil || cause.RetryDelay == 0) {
 		return 0
