@@ -86,6 +86,7 @@ func TestFallback(t *testing.T) {
 }
 
 func testFallback[T any](t *testing.T, k *kind[T], register func(*grpc.Server, *sink[T])) {
+	t.Parallel()
 	addr := freeAddr(t)
 	s := newSink(k)
 	stop := startOTLPOnly(t, addr, func(server *grpc.Server) { register(server, s) })

@@ -26,6 +26,7 @@ func TestFaults(t *testing.T) {
 }
 
 func testFaults[T any](t *testing.T, k *kind[T], protocol stefexporter.Protocol, seed uint64) {
+	t.Parallel()
 	steps, batches := 12, 60
 	if os.Getenv("STEF_LONG") != "" {
 		steps, batches = 200, 1500
@@ -80,6 +81,7 @@ func testFaults[T any](t *testing.T, k *kind[T], protocol stefexporter.Protocol,
 // TestCutAndHeal cuts the network for a while: pushes fail at once or wait, and
 // everything arrives afterwards.
 func TestCutAndHeal(t *testing.T) {
+	t.Parallel()
 	addr := freeAddr(t)
 	s := newSink(&traceKind)
 	r := startReceiver(t, &traceKind, receiverConfig(t, addr, ""), s)
@@ -110,6 +112,7 @@ func TestCutAndHeal(t *testing.T) {
 
 // TestReceiverRestarts kills the receiver and starts another one under load.
 func TestReceiverRestarts(t *testing.T) {
+	t.Parallel()
 	addr := freeAddr(t)
 	s := newSink(&metricKind)
 	restart := func() *receiverEnd {

@@ -89,6 +89,7 @@ func TestScriptSlowAcks(t *testing.T) {
 // TestScriptDrops ends the first streams after a few frames, some of which are
 // acknowledged.
 func TestScriptDrops(t *testing.T) {
+	t.Parallel()
 	f := func(frames, acked int, end error) {
 		t.Helper()
 		p, _, _ := follow(t, true, func(n int, s *scriptedStream) error {
@@ -126,6 +127,7 @@ func TestScriptDrops(t *testing.T) {
 // without RetryInfo: what may be sent again is, and the rest is dropped and
 // counted.
 func TestScriptCodes(t *testing.T) {
+	t.Parallel()
 	f := func(code codes.Code, retryInfo, retried bool) {
 		t.Helper()
 		st := status.New(code, "scripted")
@@ -228,6 +230,7 @@ func TestScriptSmallDictionaries(t *testing.T) {
 func TestScriptNonsense(t *testing.T) {
 	f := func(name string, play func(s *scriptedStream) error) {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			follow(t, true, func(n int, s *scriptedStream) error {
 				if n > 2 {
 					return s.obey()

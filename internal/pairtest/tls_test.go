@@ -86,6 +86,7 @@ func TestTLS(t *testing.T) {
 	f := func(name, receiver string, tls func(c *configtls.ClientConfig), want string) {
 		for _, protocol := range protocols {
 			t.Run(name+" by "+string(protocol), func(t *testing.T) {
+				t.Parallel()
 				addr := freeAddr(t)
 				s := newSink(&logKind)
 				startReceiver(t, &logKind, receiverConfig(t, addr, receiver), s)
