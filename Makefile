@@ -21,6 +21,7 @@ FUZZTIME ?= 30s
 RACE ?= ./...
 SEED ?= 1
 E2E ?=
+BASE ?= main
 
 # $(call each,MODULES,COMMAND) runs a command in the folder of every module.
 each = @set -e; for m in $(1); do echo "-- $$m"; (cd $$m; $(2)); done
@@ -31,7 +32,7 @@ TELTEST := github.com/otelstef/stef/internal/teltest
 USERS := $(GO) list -test -f '{{$$p := .ForTest}}{{range .Deps}}{{if eq . "$(TELTEST)"}}{{println $$p}}{{end}}{{end}}' ./...
 
 .DEFAULT_GOAL := help
-.PHONY: help build test test-real test-long test-faults race fuzz bench benchstat lint generate check-generate vectors demo demo-serve demo-files collector test-collector
+.PHONY: help build test test-real test-long test-faults race fuzz bench benchstat report report-full guard lint generate check-generate vectors demo demo-serve demo-files collector test-collector
 
 help: ## Print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -65,6 +66,15 @@ bench: ## Run the benchmarks at GOMAXPROCS=1 (BENCH=regexp BENCHTIME=1s COUNT=1)
 
 benchstat: ## Compare two outputs of make bench (FILES="old.txt new.txt")
 	@$(TOOL) benchstat $(FILES)
+
+report: ## Measure STEF beside other formats: pages, text, CSV and pictures in benchmarks/results (some minutes)
+	cd benchmarks && $(GO) test -count=1 -timeout 60m -v -run '^TestReport$$' . -report results
+
+report-full: ## The same with all sets, sizes and rounds (hours; leave the machine alone)
+	cd benchmarks && $(GO) test -count=1 -timeout 6h -v -run '^TestReport$$' . -report results -full
+
+guard: ## Compare the work tree with a revision (BASE=main) and name what got slower or larger
+	cd benchmarks && $(GO) run ./guard -base $(BASE)
 
 lint: ## Check format, go vet and staticcheck in every module
 	@files=$$(gofmt -l .); if [ -n "$$files" ]; then echo "gofmt would change:"; echo "$$files"; exit 1; fi

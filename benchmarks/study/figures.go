@@ -96,6 +96,11 @@ func span(values []float64, format func(float64) string) string {
 	return fmt.Sprintf("%s (from %s to %s over %d sets)", format(measure.Median(values)), format(slices.Min(values)), format(slices.Max(values)), len(values))
 }
 
+// picture is a chart in the README, which lies beside the folder of results.
+func picture(chart *report.Chart) string {
+	return fmt.Sprintf("\n![%s](results/%s.png)\n", chart.Title, chart.Name)
+}
+
 // sizeBlock is the table of sizes for the README.
 func (f *Figures) sizeBlock(study string, from *report.Table) string {
 	shown := []string{"STEF sorted", "STEF ordered", "Parquet sorted", "Arrow IPC", "OTLP regrouped"}
@@ -133,7 +138,7 @@ func (f *Figures) sizeBlock(study string, from *report.Table) string {
 }
 
 // speedBlock is the table of times for the README: what a Collector does, with zstd.
-func (f *Figures) speedBlock(*report.Table) string {
+func (f *Figures) speedBlock() string {
 	shown := []string{"STEF ordered", "STEF sorted", "Arrow IPC", "Parquet ordered", "OTLP/JSON"}
 	t := &report.Table{Columns: append(report.Text("set", "batches", "operation"), report.Column{Name: "OTLP, ns/item", Format: report.Significant(3)})}
 	for _, name := range shown {
@@ -165,8 +170,8 @@ func (f *Figures) speedBlock(*report.Table) string {
 }
 
 // speedCharts are bars of ns per item for what exporters and receivers do.
-func (f *Figures) speedCharts() []report.Part {
-	var parts []report.Part
+func (f *Figures) speedCharts() []*report.Chart {
+	var charts []*report.Chart
 	for _, operation := range []string{SerializeFromPdata, DeserializeToPdata} {
 		chart := &report.Chart{Name: "speed-" + strings.ToLower(operation), Title: operation + ", zstd", Y: "ns per item", Picture: true}
 		bars := map[string][]float64{}
@@ -182,7 +187,7 @@ func (f *Figures) speedCharts() []report.Part {
 		for _, of := range format.All() {
 			chart.Series = append(chart.Series, report.Bars(of.Name(), bars[of.Name()]...))
 		}
-		parts = append(parts, chart)
+		charts = append(charts, chart)
 	}
-	return parts
+	return charts
 }

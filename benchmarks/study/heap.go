@@ -54,7 +54,7 @@ func heap(c *Context) (*Outcome, error) {
 		t.Add(way(config), string(config.Compression), measure.Median(mib), most, result.BatchesPerSecond(), (after-before)/(1<<20))
 		chart.Series = append(chart.Series, report.Series{Name: way(config), Points: points})
 	}
-	return &Outcome{Parts: []report.Part{t, chart}}, nil
+	return &Outcome{Parts: []report.Part{t, chart}, Blocks: map[string]string{"heap": picture(chart)}}, nil
 }
 
 const objects = "/memory/classes/heap/objects:bytes"

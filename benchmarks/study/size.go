@@ -172,7 +172,8 @@ func sizes(c *Context, name, title string, refs []dataset.Ref, cut func(*dataset
 	for _, f := range sizeFormats()[1:] {
 		chart.Series = append(chart.Series, report.Bars(f.Name(), bars[f.Name()]...))
 	}
-	return &Outcome{Parts: []report.Part{t, chart}, Blocks: map[string]string{name: c.Figures.sizeBlock(name, t)}}, nil
+	block := c.Figures.sizeBlock(name, t) + picture(chart)
+	return &Outcome{Parts: []report.Part{t, chart}, Blocks: map[string]string{name: block}}, nil
 }
 
 func carries(f format.Format) string {

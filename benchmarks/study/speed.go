@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/otelstef/stef/benchmarks/dataset"
 	"github.com/otelstef/stef/benchmarks/format"
 	"github.com/otelstef/stef/benchmarks/measure"
 	"github.com/otelstef/stef/benchmarks/report"
@@ -168,8 +167,12 @@ func speed(c *Context) (*Outcome, error) {
 		}
 	}
 	o.add(t)
-	o.add(c.Figures.speedCharts()...)
-	o.Blocks = map[string]string{"speed": c.Figures.speedBlock(t)}
+	block := c.Figures.speedBlock()
+	for _, chart := range c.Figures.speedCharts() {
+		o.add(chart)
+		block += picture(chart)
+	}
+	o.Blocks = map[string]string{"speed": block}
 	return o, nil
 }
 
@@ -229,6 +232,3 @@ func benchLines(name string, r measure.Result) []string {
 func benchName(name string) string {
 	return strings.NewReplacer(" ", "_", "/", "_").Replace(name)
 }
-
-// setName is the name of a set in the names of benchmarks.
-func setName(ref dataset.Ref) string { return ref.Name + "/" + ref.Signal.String() }

@@ -200,8 +200,9 @@ func latency(c *Context) (*Outcome, error) {
 	if err != nil {
 		return nil, err
 	}
-	o.add(factors, t, c.latencyChart(), raw)
-	o.Blocks = map[string]string{"transport": c.Figures.transportBlock()}
+	chart := c.latencyChart()
+	o.add(factors, t, chart, raw)
+	o.Blocks = map[string]string{"transport": c.Figures.transportBlock() + picture(chart)}
 	return o, nil
 }
 

@@ -60,6 +60,7 @@ func workers(c *Context) (*Outcome, error) {
 		return nil, err
 	}
 	o.add(claims(c, p), trips, chart, grid)
+	o.Blocks = map[string]string{"workers": picture(chart)}
 	return o, nil
 }
 

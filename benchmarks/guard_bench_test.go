@@ -1,0 +1,43 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package benchmarks
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/otelstef/stef/benchmarks/dataset"
+	"github.com/otelstef/stef/benchmarks/format"
+	"github.com/otelstef/stef/benchmarks/study"
+)
+
+// BenchmarkGuard is what make guard compares: the operations of STEF in natural
+// batches, with the bytes of the stream. OTLP is there to show what the machine
+// does: it is the same on both sides unless pdata changed.
+func BenchmarkGuard(b *testing.B) {
+	for _, ref := range dataset.FirstOf(dataset.Refs(b)) {
+		set := ref.Load(b)
+		for _, f := range []format.Format{format.OTLP(), format.STEF(format.Ordered), format.STEF(format.Sorted)} {
+			for _, c := range []format.Compression{format.None, study.ZstdOf(f)} {
+				bench, err := study.NewBench(f, c, set.Parts)
+				require.NoError(b, err)
+				sizes, err := study.SizesOf(f, set.Parts)
+				require.NoError(b, err)
+				for _, op := range study.Operations {
+					b.Run(path("signal", ref.Signal.String(), "format", f.Name(), "compression", string(c), "op", op), func(b *testing.B) {
+						b.ReportAllocs()
+						for b.Loop() {
+							if err := bench.Run(op); err != nil {
+								b.Fatal(err)
+							}
+						}
+						b.ReportMetric(float64(sizes[c])/float64(set.Items), "B/item")
+					})
+				}
+				bench.Close()
+			}
+		}
+	}
+}
