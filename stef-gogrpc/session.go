@@ -181,6 +181,7 @@ func (s *Session[B]) abandon(j *job[B]) {
 		s.takeBack(j, j.lane, cause, true, &out)
 	default:
 		j.gaveUp = true
+		signal(j.lane.poke)
 	}
 	s.fill(&out)
 	s.mu.Unlock()

@@ -24,7 +24,7 @@ type echo struct {
 }
 
 func (e *echo) observe(f func(Response)) { e.tell = f }
-func (e *echo) Sent() uint64             { return e.sent }
+func (e *echo) sentAtMost() uint64       { return e.sent }
 func (e *echo) Unacked() (int64, uint64) { return 0, 0 }
 func (e *echo) CloseSend() error         { return e.Close() }
 func (e *echo) Close() error             { close(e.done); return nil }

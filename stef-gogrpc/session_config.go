@@ -41,9 +41,12 @@ type SessionConfig struct {
 	MaxUnackedBatches int
 	MaxUnackedBytes   int64
 
-	// AckTimeout is how long the oldest unanswered batch of a stream may wait.
-	// Then the stream is replaced and its batches are handed back. It also
-	// bounds how much longer than its context a Send can take.
+	// AckTimeout is how long a stream that has unanswered batches may go without
+	// an acknowledgement, counted from the oldest of them at the earliest. Then
+	// it is replaced and its batches are handed back. A destination that is slow
+	// and goes on is given time; how long a batch waits for it is for the context
+	// of Send to say. AckTimeout also bounds how much longer than its context a
+	// Send can take.
 	AckTimeout time.Duration
 	// DrainTimeout bounds Shutdown if its context does not, and how long a
 	// stream that owes nothing may take to end after it was half-closed.

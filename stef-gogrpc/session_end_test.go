@@ -234,6 +234,57 @@ func TestSessionAckTimeout(t *testing.T) {
 		d.ok()
 		r.stop()
 	})
+	// A slow destination slows the sender: replacing its stream would only make
+	// it do the same work again.
+	bubble(t, "not of one that is slow", func(t *testing.T, r *rig) {
+		r.config.MaxLifetime = 0
+		r.config.FlushInterval = 0
+		r.start()
+		var calls []*call
+		for range 20 {
+			calls = append(calls, r.send(load{}))
+		}
+		for i, c := range calls {
+			time.Sleep(r.config.AckTimeout - time.Second)
+			c.waits()
+			r.stream(0).respond(uint64(10*i + 5)) // half a batch is something, too
+			time.Sleep(r.config.AckTimeout - time.Second)
+			c.waits()
+			r.stream(0).respond(uint64(10*i + 10))
+			c.ok()
+		}
+		require.Len(t, r.streamList(), 1)
+		a := r.send(load{})
+		b := r.send(load{})
+		r.stream(0).respond(215)
+		a.ok()
+		time.Sleep(r.config.AckTimeout - 1)
+		b.waits()
+		time.Sleep(1)
+		require.EqualValues(t, 5, b.unsent(KindUnavailable).Acknowledged)
+		r.stop()
+	})
+	// What a caller has given up is not waited for because others get on.
+	bubble(t, "of a batch that the network does not take", func(t *testing.T, r *rig) {
+		r.config.FlushInterval = 0
+		r.start()
+		a, b := r.send(load{}), r.send(load{})
+		r.stream(0).block()
+		c := r.send(load{cut: true})
+		time.Sleep(10 * time.Second)
+		r.stream(0).respond(10)
+		a.ok()
+		c.cancel()
+		time.Sleep(4 * time.Second)
+		r.stream(0).respond(15)
+		c.waits()
+		time.Sleep(time.Second - 1)
+		c.waits()
+		time.Sleep(1)
+		require.False(t, c.unsent(KindCanceled).MaybeDelivered)
+		require.EqualValues(t, 5, b.unsent(KindUnavailable).Acknowledged)
+		r.stop()
+	})
 	bubble(t, "of a network that takes nothing", func(t *testing.T, r *rig) {
 		r.start()
 		r.stream(0).block()

@@ -71,6 +71,8 @@ func (s *fakeStream) Sent() uint64 {
 	return s.sent
 }
 
+func (s *fakeStream) sentAtMost() uint64 { return s.Sent() }
+
 func (s *fakeStream) Unacked() (int64, uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

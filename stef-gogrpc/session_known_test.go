@@ -4,11 +4,17 @@
 package stefgrpc
 
 import (
+	"context"
 	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/otelstef/stef/stef-go/otelstef"
 )
 
 // TestSessionHandsBackWhatIsKnown: a batch that is handed back before its stream
@@ -82,5 +88,53 @@ func TestSessionHandsBackWhatIsKnown(t *testing.T) {
 			require.Equal(t, []IDRange{{1, 1}}, e.Rejected, name)
 			r.stop()
 		}
+	})
+}
+
+// uncountedWriter writes to its stream without saying which records are in what
+// it writes, as does a writer with anything between itself and the stream.
+type uncountedWriter struct {
+	stream *Stream
+	last   uint64
+}
+
+func (w *uncountedWriter) WriteBatch(records uint64) (uint64, error) {
+	w.last += records
+	_, err := w.stream.Write([]byte("records"))
+	return w.last, err
+}
+
+func (w *uncountedWriter) Flush() error  { return nil }
+func (w *uncountedWriter) Buffered() int { return 0 }
+
+// TestSessionUncounted: where nobody knows which records were sent, all may have
+// been.
+func TestSessionUncounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		peer := newServerPeer()
+		wire, err := otelstef.LogsWireSchema().AppendBinary(nil)
+		require.NoError(t, err)
+		peer.say(capable(0, wire))
+		client, err := NewClient(peer)
+		require.NoError(t, err)
+		session, err := NewSession(
+			func(ctx context.Context) (*Stream, error) { return client.Open(ctx, otelstef.LogsSchema()) },
+			func(s *Stream) (BatchWriter[uint64], error) { return &uncountedWriter{stream: s}, nil },
+			DefaultSessionConfig())
+		require.NoError(t, err)
+		result := make(chan error, 2)
+		for _, records := range []uint64{10, 5} {
+			go func() { result <- session.Send(t.Context(), records) }()
+			synctest.Wait()
+		}
+		peer.say(ackOf(10))
+		synctest.Wait()
+		require.NoError(t, <-result)
+		peer.say(status.Error(codes.Unavailable, "gone"))
+		var unsent *UnsentError
+		require.ErrorAs(t, <-result, &unsent)
+		require.True(t, unsent.MaybeDelivered)
+		require.Zero(t, session.State().Redispatched)
+		require.NoError(t, session.Shutdown(t.Context()))
 	})
 }

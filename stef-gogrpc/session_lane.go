@@ -41,6 +41,7 @@ type lane[B any] struct {
 	acked    uint64
 	done     uint64 // ids up to here belong to batches that are settled
 	bad      badRecords
+	answered time.Time // when an acknowledgement last went further
 	turn     uint64    // when it was last given a batch, in batches of the session
 	quiet    time.Time // when it began to drain, or was last answered since
 	endCause *Error    // once ended
@@ -79,7 +80,9 @@ func (l *lane[B]) respond(r Response) {
 	var out outbox[B]
 	s.mu.Lock()
 	if l.state != laneEnded {
-		l.acked = max(l.acked, r.Acked)
+		if r.Acked > l.acked {
+			l.acked, l.answered = r.Acked, time.Now()
+		}
 		l.bad.add(r.Rejected, l.done)
 		l.resolve(&out)
 		s.fill(&out)

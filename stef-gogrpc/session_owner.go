@@ -83,7 +83,7 @@ func (l *lane[B]) encode(j *job[B]) bool {
 	s := l.session
 	last, size, err := l.write(j.batch)
 	permanent := err != nil && isBatchError(err)
-	sent := l.stream.Sent() > l.last
+	sent := l.stream.sentAtMost() > l.last
 
 	var out outbox[B]
 	s.mu.Lock()

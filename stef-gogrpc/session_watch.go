@@ -41,7 +41,14 @@ func (l *lane[B]) untilOverdue() time.Duration {
 	defer l.session.mu.Unlock()
 	switch head := l.pending.head; {
 	case head != nil && !l.failed:
-		wait := c.AckTimeout - time.Since(head.since)
+		waits := head.since
+		if l.answered.After(waits) {
+			waits = l.answered // slow is not stuck
+		}
+		if last := l.pending.tail; last.gaveUp && last.place == inEncoder && last.since.Before(waits) {
+			waits = last.since // nobody but the end of the stream gets it out of there
+		}
+		wait := c.AckTimeout - time.Since(waits)
 		if wait <= 0 && l.fault == nil {
 			l.reason = CloseAckTimeout
 			l.fault = &Error{Kind: KindUnavailable, Code: codes.DeadlineExceeded,
@@ -57,7 +64,7 @@ func (l *lane[B]) untilOverdue() time.Duration {
 // end settles all that the stream still owes.
 func (l *lane[B]) end() {
 	s := l.session
-	cause, sent := FromStatus(l.stream.Err()), l.stream.Sent()
+	cause, sent := FromStatus(l.stream.Err()), l.stream.sentAtMost()
 	var out outbox[B]
 	s.mu.Lock()
 	s.ended(l, cause, sent, &out)
