@@ -223,7 +223,8 @@ func (s *Session[B]) ended(l *lane[B], cause *Error, sent uint64, out *outbox[B]
 	s.lanes = slices.DeleteFunc(s.lanes, func(x *lane[B]) bool { return x == l })
 
 	l.inOrder = endedInOrder(cause)
-	if l.fault != nil && (cause == nil || cause.Kind == KindCanceled) {
+	found := l.failed && cause == nil && endedInOrder(l.fault) // by a write, and it was no fault
+	if !found && l.fault != nil && (cause == nil || cause.Kind == KindCanceled) {
 		// The end was this end's doing, for a reason of its own.
 		cause, l.inOrder = l.fault, false
 	}

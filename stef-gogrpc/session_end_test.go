@@ -170,6 +170,23 @@ func TestSessionInOrderEnd(t *testing.T) {
 			r.stop()
 		})
 	}
+	bubble(t, "noticed by a write first", func(t *testing.T, r *rig) {
+		r.config.FlushInterval = 0
+		r.start()
+		time.Sleep(time.Minute)
+		s := r.stream(0)
+		r.send(load{id: 1, slow: time.Second}) // while it is encoded ...
+		s.writer.flushed = errorf(KindClosed, "the stream has ended")
+		time.AfterFunc(time.Second+1, func() { s.end(nil) }) // ... and a moment after
+		time.Sleep(3 * time.Second)
+		synctest.Wait()
+		require.Equal(t, []string{"to 10: 1"}, frames(r.stream(1)))
+		require.Equal(t, []time.Duration{0, 61*time.Second + 1}, r.attemptList(), "at once")
+		state := r.session.State()
+		require.EqualValues(t, 1, state.Closed[CloseByServer])
+		require.Nil(t, state.LastError)
+		r.stop()
+	})
 	bubble(t, "the caller has given up by then", func(t *testing.T, r *rig) {
 		r.config.FlushInterval = 0
 		r.start()

@@ -123,8 +123,10 @@ func TestSessionUncounted(t *testing.T) {
 			DefaultSessionConfig())
 		require.NoError(t, err)
 		result := make(chan error, 2)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
 		for _, records := range []uint64{10, 5} {
-			go func() { result <- session.Send(t.Context(), records) }()
+			go func() { result <- session.Send(ctx, records) }()
 			synctest.Wait()
 		}
 		peer.say(ackOf(10))
@@ -133,6 +135,7 @@ func TestSessionUncounted(t *testing.T) {
 		peer.say(status.Error(codes.Unavailable, "gone"))
 		var unsent *UnsentError
 		require.ErrorAs(t, <-result, &unsent)
+		require.NoError(t, ctx.Err())
 		require.True(t, unsent.MaybeDelivered)
 		require.Zero(t, session.State().Redispatched)
 		require.NoError(t, session.Shutdown(t.Context()))
