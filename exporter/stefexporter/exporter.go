@@ -73,7 +73,10 @@ func (x *stefExporter[B]) start(ctx context.Context, host component.Host) error 
 			return errors.Join(f.err, conns.close())
 		}
 	}
-	return x.telemetry.observe(x.gauges)
+	if err := x.telemetry.observe(x.gauges); err != nil {
+		return errors.Join(err, x.shutdown(ctx))
+	}
+	return nil
 }
 
 // push sends a batch and returns when the peer has it.
@@ -99,11 +102,14 @@ func (x *stefExporter[B]) push(ctx context.Context, b B) error {
 
 // dropReason says why nobody will send the batch again, "" if somebody may.
 func (x *stefExporter[B]) dropReason(f *failure) string {
+	queue := &x.config.QueueConfig
 	switch {
 	case !f.retry:
 		return f.reason
-	case !x.config.QueueConfig.HasValue(), x.config.QueueConfig.Get().StorageID != nil && x.isStopping():
-		return "" // The caller has the error, or the storage has the data.
+	case !queue.HasValue() || queue.Get().WaitForResult:
+		return "" // The caller has the error.
+	case x.isStopping() && queue.Get().StorageID != nil:
+		return "" // The storage has the data.
 	case x.isStopping():
 		return dropShutdown
 	case !x.config.RetryConfig.Enabled:
@@ -130,12 +136,25 @@ func (x *stefExporter[B]) beginStop(ctx context.Context) {
 		if at, ok := ctx.Deadline(); ok {
 			patience = min(patience, time.Until(at))
 		}
-		if x.config.Protocol == ProtocolOTLP && !x.config.Fallback.WaitForPending {
+		if !x.config.Fallback.WaitForPending && x.onlyOTLP() {
 			patience = 0
 		}
 		x.deadline = time.AfterFunc(patience, func() { x.end(errShutdown) })
 		x.unhook = context.AfterFunc(ctx, func() { x.end(errShutdown) })
 	})
+}
+
+// onlyOTLP says whether nothing goes by STEF.
+func (x *stefExporter[B]) onlyOTLP() bool {
+	if x.routes == nil {
+		return false
+	}
+	for _, r := range x.routes.all() {
+		if r.stef != nil && !r.fallen.Load() {
+			return false
+		}
+	}
+	return true
 }
 
 // shutdown is called when exporterhelper pushes nothing any more.

@@ -120,17 +120,28 @@ func TestShutdownEnds(t *testing.T) {
 	}
 }
 
-// TestShutdownWithoutWaiting does not wait for answers to OTLP requests.
+// TestShutdownWithoutWaiting does not wait for answers to OTLP requests, be OTLP
+// what is configured or what is left.
 func TestShutdownWithoutWaiting(t *testing.T) {
+	for _, protocol := range []Protocol{ProtocolOTLP, ProtocolAuto} {
+		testShutdownWithoutWaiting(t, protocol)
+	}
+}
+
+func testShutdownWithoutWaiting(t *testing.T, protocol Protocol) {
+	arrived := make(chan struct{}, 1)
 	p := listen(t, &peer{onRequest: func(ctx context.Context, _ ptrace.Traces) (ptraceotlp.ExportResponse, error) {
+		arrived <- struct{}{}
 		<-ctx.Done()
 		return ptraceotlp.ExportResponse{}, ctx.Err()
 	}}, "", false, true)
-	c := otlpConfig(p.addr)
+	c := testConfig(p.addr)
+	c.Protocol = protocol
 	c.Stef.ShutdownDrainTimeout = time.Hour
 	c.Fallback.WaitForPending = false
 	x := start(t, queued(c))
 	require.NoError(t, x.send("a"))
+	<-arrived
 	began := time.Now()
 	_ = x.Shutdown(context.Background())
 	require.Less(t, time.Since(began), 2*time.Second)

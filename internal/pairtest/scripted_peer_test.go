@@ -71,13 +71,6 @@ func (p *scripted) serve(stream grpc.ServerStream) error {
 	return p.play(n, &scriptedStream{peer: p, stream: stream})
 }
 
-// opened returns how many streams there were.
-func (p *scripted) opened() int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.streams
-}
-
 // rawCodec also sends bytes as they are.
 type rawCodec struct{ encoding.CodecV2 }
 
