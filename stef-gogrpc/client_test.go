@@ -486,21 +486,57 @@ func TestCloseAnyTime(t *testing.T) {
 	}
 }
 
+// hooked is a connection that calls a function after each message sent.
+type hooked struct {
+	grpc.ClientConnInterface
+	hook *func()
+}
+
+func (c hooked) NewStream(ctx context.Context, desc *grpc.StreamDesc, method string, options ...grpc.CallOption) (grpc.ClientStream, error) {
+	s, err := c.ClientConnInterface.NewStream(ctx, desc, method, options...)
+	return hookedStream{s, c.hook}, err
+}
+
+type hookedStream struct {
+	grpc.ClientStream
+	hook *func()
+}
+
+func (s hookedStream) SendMsg(m any) error {
+	err := s.ClientStream.SendMsg(m)
+	(*s.hook)()
+	return err
+}
+
 // TestWriteContext: a context that ends ends the stream if a chunk is half sent,
 // and in no other case.
 func TestWriteContext(t *testing.T) {
+	const messages = 109 // of 92 bytes each
 	conn, _ := clientEnds(t, func(stream grpc.ServerStream) error {
 		return gather(stream, func([]byte, int) error { return nil })
 	})
 	var s *Stream
+	var hook func()
 	whole, half := 0, 0
 	for i := range 400 {
+		hook = func() {}
 		if s == nil {
-			s = openMetrics(t, conn, WithMaxMessageSize(100))
+			s = openMetrics(t, hooked{conn, &hook}, WithMaxMessageSize(100))
 		}
 		ctx, cancel := context.WithCancel(context.Background())
-		time.AfterFunc(time.Duration(i%40)*5*time.Microsecond, cancel)
+		if i%2 == 0 { // any moment
+			time.AfterFunc(time.Duration(i%40)*5*time.Microsecond, cancel)
+		} else { // behind a message, or when all are sent
+			left := i * 7 % (messages + 10)
+			hook = func() {
+				if left--; left == 0 {
+					cancel()
+					time.Sleep(100 * time.Microsecond)
+				}
+			}
+		}
 		_, err := s.WriteContext(ctx, make([]byte, 10_000), s.Sent()+1)
+		cancel()
 		<-ctx.Done()
 		time.Sleep(100 * time.Microsecond) // for what follows the end of the context
 		if _, again := s.WriteRecords([]byte("frame"), s.Sent()); again != nil {

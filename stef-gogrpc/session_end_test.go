@@ -175,9 +175,9 @@ func TestSessionInOrderEnd(t *testing.T) {
 		r.start()
 		time.Sleep(time.Minute)
 		s := r.stream(0)
-		r.send(load{id: 1, slow: time.Second}) // while it is encoded ...
 		s.writer.flushed = errorf(KindClosed, "the stream has ended")
-		time.AfterFunc(time.Second+1, func() { s.end(nil) }) // ... and a moment after
+		r.send(load{id: 1, slow: time.Second})
+		time.AfterFunc(time.Second+1, func() { s.end(nil) }) // a moment after the write
 		time.Sleep(3 * time.Second)
 		synctest.Wait()
 		require.Equal(t, []string{"to 10: 1"}, frames(r.stream(1)))
