@@ -36,8 +36,8 @@
 //   - optional: HasF, UnsetF and SetOptionalF besides, or AddF for composites;
 //   - a dictionary struct: see below.
 //
-// Text that is given to a record is kept, by the record and by dictionaries.
-// It must not alias memory that is used again.
+// Text that is given to a record is kept by it until other text takes its place.
+// It must not alias memory that is used again. Dictionaries copy what they keep.
 //
 // Modified returns which fields of a value changed, as a set of bits: in a
 // writer's record since it was last written, in a reader's record with the

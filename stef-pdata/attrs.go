@@ -26,9 +26,15 @@ func (c *copier) attributes(dst *otelstef.Attributes, src pcommon.Map) error {
 	i, text := 0, 0
 	for k, v := range src.All() {
 		// Most attributes are text that is not empty, so those go without a call
-		// and without a look at the type.
+		// and without a look at the type. After the same key the value is mostly the
+		// same too.
 		if s := v.Str(); s != "" {
-			dst.SetString(i, k, s)
+			if dst.Key(i) == k {
+				dst.Value(i).SetString(s)
+			} else {
+				dst.SetKeyRef(i, k, c.keyDict.Ref(k))
+				dst.Value(i).SetStringRef(s, c.textDict.Ref(s))
+			}
 			text += len(k) + len(s)
 		} else if err := c.attribute(dst, i, k, v); err != nil {
 			return err
@@ -41,25 +47,24 @@ func (c *copier) attributes(dst *otelstef.Attributes, src pcommon.Map) error {
 // attribute sets one pair.
 func (c *copier) attribute(dst *otelstef.Attributes, i int, k string, v pcommon.Value) error {
 	c.left -= len(k)
-	// Most values are text, and Str is faster than Type.
-	if s := v.Str(); s != "" {
-		dst.SetString(i, k, s)
-		if c.left -= len(s); c.left < 0 {
-			return c.take(0)
-		}
-		return nil
-	}
+	dst.SetKey(i, k)
+	return c.attributeValue(dst, i, k, v)
+}
+
+// attributeValue sets the value of a pair that has its key.
+func (c *copier) attributeValue(dst *otelstef.Attributes, i int, k string, v pcommon.Value) error {
 	switch v.Type() {
 	case pcommon.ValueTypeStr:
-		dst.SetString(i, k, "")
+		s := v.Str()
+		dst.Value(i).SetString(s)
+		c.left -= len(s)
 	case pcommon.ValueTypeInt:
-		dst.SetInt64(i, k, v.Int())
+		dst.Value(i).SetInt64(v.Int())
 	case pcommon.ValueTypeDouble:
-		dst.SetFloat64(i, k, v.Double())
+		dst.Value(i).SetFloat64(v.Double())
 	case pcommon.ValueTypeBool:
-		dst.SetBool(i, k, v.Bool())
+		dst.Value(i).SetBool(v.Bool())
 	default:
-		dst.SetKey(i, k)
 		if err := c.value(dst.Value(i), v, 0); err != nil {
 			return inField(fmt.Sprintf("[%q]", shorten(k)), err)
 		}

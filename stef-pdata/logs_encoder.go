@@ -37,6 +37,7 @@ func NewLogsEncoder(w *otelstef.LogsWriter, options ...EncoderOption) *LogsEncod
 		option(&config)
 	}
 	e := &LogsEncoder{w: w, rec: w.Record(), mode: config.mode}
+	e.setDicts(w)
 	e.kept = logsKeptOf(w.Schema())
 	e.templates = e.kept.templates && config.templates.use(w.Stats().Compression)
 	e.resources.refs = e.kept.entityRefs

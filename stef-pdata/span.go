@@ -10,6 +10,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
+	"github.com/otelstef/stef/stef-go/codec"
 	"github.com/otelstef/stef/stef-go/otelstef"
 )
 
@@ -19,7 +20,7 @@ type spanWriter struct {
 	copier
 	kept   spanKept
 	keys   keySorter
-	places []uint8
+	store  pairStore // of events and links
 	losses Losses
 }
 
@@ -100,34 +101,55 @@ func (w *spanWriter) spanID(text *idText, id pcommon.SpanID) []byte {
 }
 
 // pairsOf gives dst the attributes of an event or link in the order of the mode.
-func (w *spanWriter) pairsOf(dst *otelstef.Attributes, src pcommon.Map, hint uint8) error {
+func (w *spanWriter) pairsOf(dst *otelstef.Attributes, src pcommon.Map) error {
 	if !w.byKey || src.Len() == 0 {
 		return w.attributes(dst, src)
 	}
-	var set *keySet
-	set, w.places = w.keys.find(src, hint, w.places[:0])
-	return w.placed(dst, src, set, w.places)
+	var found sortedPairs
+	w.store.reset()
+	w.keys.find(&found, src, &w.store)
+	return w.placed(dst, src, &found, &w.store)
 }
 
-// placed gives dst attributes in the order of their keys, as find told it.
-func (w *spanWriter) placed(dst *otelstef.Attributes, src pcommon.Map, set *keySet, places []uint8) error {
-	n := src.Len()
-	if set == nil && n > 0 {
+// placed gives dst attributes in the order of their keys, as find put them into the
+// store.
+func (w *spanWriter) placed(dst *otelstef.Attributes, src pcommon.Map, found *sortedPairs, store *pairStore) error {
+	n, set := src.Len(), found.set
+	if set == nil {
 		return w.attributesByKey(dst, src)
 	}
 	if err := w.pairs(n); err != nil {
 		return err
 	}
+	set.refer(w.keyDict)
+	values := store.values[found.from:][:n]
+	w.left -= set.bytes
+	for i := range values {
+		w.left -= len(values[i])
+	}
+	if found.texts {
+		dst.SetStrings(set.keys, values)
+		return w.take(0)
+	}
 	dst.SetLen(n)
 	i := 0
 	for _, v := range src.All() {
-		at := places[i]
-		if err := w.attribute(dst, int(at), set.keys[at], v); err != nil {
+		place := int(store.places[found.from:][i])
+		if err := w.placedValue(dst, place, &set.keys[place], values[place], v); err != nil {
 			return err
 		}
 		i++
 	}
-	return nil
+	return w.take(0)
+}
+
+func (w *spanWriter) placedValue(dst *otelstef.Attributes, place int, key *codec.Text, text string, v pcommon.Value) error {
+	dst.SetKeyRef(place, key.Text, key.Ref)
+	if text != "" {
+		dst.Value(place).SetString(text)
+		return nil
+	}
+	return w.attributeValue(dst, place, key.Text, v)
 }
 
 func (w *spanWriter) events(dst *otelstef.Span, src ptrace.SpanEventSlice) error {
@@ -148,7 +170,7 @@ func (w *spanWriter) events(dst *otelstef.Span, src ptrace.SpanEventSlice) error
 		w.left -= len(name)
 		to.SetTimeUnixNano(uint64(from.Timestamp()))
 		to.SetDroppedAttributesCount(uint64(from.DroppedAttributesCount()))
-		if err := w.pairsOf(to.Attributes(), from.Attributes(), hintOf(name)); err != nil {
+		if err := w.pairsOf(to.Attributes(), from.Attributes()); err != nil {
 			return inField(fmt.Sprintf("events[%d].attributes", i), err)
 		}
 	}
@@ -176,7 +198,7 @@ func (w *spanWriter) links(dst *otelstef.Span, src ptrace.SpanLinkSlice) error {
 		w.left -= len(state)
 		to.SetFlags(uint64(from.Flags()))
 		to.SetDroppedAttributesCount(uint64(from.DroppedAttributesCount()))
-		if err := w.pairsOf(to.Attributes(), from.Attributes(), 0); err != nil {
+		if err := w.pairsOf(to.Attributes(), from.Attributes()); err != nil {
 			return inField(fmt.Sprintf("links[%d].attributes", i), err)
 		}
 	}

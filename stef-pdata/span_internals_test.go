@@ -70,7 +70,7 @@ func TestKeySorter(t *testing.T) {
 	for n := range 20_000 {
 		m := pcommon.NewMap()
 		var b xpdata.MapBuilder
-		var keys []string
+		var keys, values []string
 		size := r.IntN(6)
 		if n%1000 == 0 {
 			size = 62 + r.IntN(5)
@@ -80,27 +80,34 @@ func TestKeySorter(t *testing.T) {
 			if size > 8 || n%50 == 0 {
 				key = fmt.Sprint("k", r.IntN(20_000))
 			}
-			keys = append(keys, key)
-			b.AppendEmpty(key)
+			value := fmt.Sprint("value", r.IntN(8))
+			keys, values = append(keys, key), append(values, value)
+			b.AppendEmpty(key).SetStr(value)
 		}
 		b.UnsafeIntoMap(m)
 		if len(keys) == 0 {
 			continue
 		}
-		before := []uint8{7}
-		set, places := s.find(m, uint8(r.IntN(3)), before)
+		var found sortedPairs
+		store := pairStore{make([]string, 1), make([]uint8, 1)}
+		s.find(&found, m, &store)
 		want := slices.Sorted(slices.Values(keys))
 		if distinct := len(slices.Compact(slices.Clone(want))) == len(want); !distinct || len(keys) > maxSetKeys {
-			require.Nil(t, set)
-			require.Equal(t, before, places)
+			require.Nil(t, found.set)
+			require.Len(t, store.values, 1)
 			continue
 		}
-		require.Equal(t, want, set.keys)
-		require.Len(t, places, 1+len(keys))
-		for i, key := range keys {
-			require.Equal(t, key, set.keys[places[1+i]])
+		for i, key := range want {
+			require.Equal(t, key, found.set.keys[i].Text)
 		}
-		require.LessOrEqual(t, len(s.numbers), maxKeys+maxSetKeys)
+		require.Equal(t, uint32(1), found.from)
+		require.Len(t, store.values, 1+len(keys))
+		for i, key := range keys {
+			place := store.places[1+i]
+			require.Equal(t, key, found.set.keys[place].Text)
+			require.Equal(t, values[i], store.values[1+place])
+		}
+		require.LessOrEqual(t, s.numbers.Len(), maxKeys+maxSetKeys)
 	}
 }
 
@@ -174,7 +181,7 @@ func TestPoolsOfTracesAreBounded(t *testing.T) {
 			}
 			require.NoError(t, e.Encode(td))
 			require.LessOrEqual(t, e.resources.size(), maxContainers+1000)
-			require.LessOrEqual(t, len(e.keys.numbers), maxKeys+1000)
+			require.LessOrEqual(t, e.keys.numbers.Len(), maxKeys+1000)
 		}
 		require.NoError(t, w.Close())
 		r, err := otelstef.NewSpansReader(&out)

@@ -4,143 +4,126 @@
 package stefpdata
 
 import (
+	"cmp"
 	"slices"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
+
+	"github.com/otelstef/stef/stef-go/codec"
 )
 
-// keySorter finds where attributes go in the order of their keys. Mostly the keys
-// of spans of one name come in one order, so that is tried first. But some
-// producers send them in another order each time. The keys are few even so, and
-// so are the sets of them: each key has a number, and each set knows where a
-// number goes.
+// keySorter finds where attributes go in the order of their keys. Some producers send
+// them in another order each time. The keys are few even so, and so are the sets of
+// them: each key has a number, and each set knows where a number goes.
 type keySorter struct {
-	orders  [256]keyOrder
-	cache   [256]numberedKey // of what numbers holds
-	numbers map[string]uint16
+	numbers codec.TextIndex
 	sets    [256]*keySet
-	now     []uint16 // the numbers of the keys at hand
 
+	keys   []codec.Text // at hand, as they came
+	values []string
 	// touched keeps what is read only for the cache.
 	touched byte
 }
 
-// keyOrder is a set of keys in the order in which they came.
-type keyOrder struct {
-	set    *keySet
-	keys   []string
-	places []uint8
-	misses uint8
-}
-
-type numberedKey struct {
-	key    string
-	number uint16
-}
-
 // keySet is a set of keys.
 type keySet struct {
-	keys  []string // in order
-	place []uint8  // by number: where the key goes, counted from 1
+	keys  []codec.Text // in order
+	place []uint8      // by number: where the key goes, counted from 1
+	bytes int          // of the keys
+	known codec.Ref    // one of the references, if all are known
 }
 
 const (
 	maxKeys    = 1 << 12 // that have numbers
 	maxSetKeys = 64
-	// maxMisses is how often an order does not come before another takes its
-	// place.
-	maxMisses = 4
 )
 
-// find appends the place of each pair of m to places and returns the set of the
-// keys. It returns nil if they are no set, or too large a one. Attributes of the
-// same hint probably have the same keys.
-//
-// Besides it reads all that writing will need of m, in the order in which it
-// most likely lies in memory.
-func (s *keySorter) find(m pcommon.Map, hint uint8, places []uint8) (*keySet, []uint8) {
-	o := &s.orders[hint]
-	if len(o.keys) == m.Len() && s.came(o, m) {
-		return o.set, append(places, o.places...)
-	}
-	set := s.search(m)
-	if set == nil {
-		return nil, places
-	}
-	n := len(places)
-	for _, number := range s.now {
-		places = append(places, set.place[number]-1)
-	}
-	if o.misses++; o.misses > maxMisses || o.set == nil {
-		o.set, o.misses = set, 0
-		o.places = append(o.places[:0], places[n:]...)
-		o.keys = o.keys[:0]
-		for _, place := range o.places {
-			o.keys = append(o.keys, set.keys[place])
-		}
-	}
-	return set, places
+// sortedPairs are the attributes of a span, event or link.
+type sortedPairs struct {
+	set   *keySet // nil if the keys are no set, or too large a one
+	texts bool    // all values are text that is not empty
+	from  uint32  // where they are in the store
 }
 
-// came says whether the keys came in the order.
-func (s *keySorter) came(o *keyOrder, m pcommon.Map) bool {
-	i := 0
+// pairStore holds attributes between the time they are found and written.
+type pairStore struct {
+	values []string // in the order of keys; "" may be no text
+	places []uint8  // in the order in which they came
+}
+
+func (p *pairStore) reset() { p.values, p.places = p.values[:0], p.places[:0] }
+
+// find puts the pairs of m, which is not empty, into the store. It reads all that
+// writing will need of m, in the order in which it most likely lies in memory.
+func (s *keySorter) find(found *sortedPairs, m pcommon.Map, store *pairStore) {
+	n := m.Len()
+	if n > maxSetKeys {
+		found.set = nil
+		return
+	}
+	found.texts = s.collect(m)
+	keys, values := s.keys[:n], s.values[:n]
+	if found.set = s.setOf(keys); found.set == nil {
+		return
+	}
+	from := len(store.values)
+	found.from = uint32(from)
+	store.values = slices.Grow(store.values, n)[:from+n]
+	store.places = slices.Grow(store.places, n)[:from+n]
+	sorted, places := store.values[from:], store.places[from:]
+	for i := range keys {
+		place := found.set.place[keys[i].Ref] - 1
+		places[i] = place
+		sorted[place] = values[i]
+	}
+}
+
+// collect takes the pairs of m. It says whether all values are text that is not
+// empty.
+func (s *keySorter) collect(m pcommon.Map) bool {
+	if s.keys == nil {
+		s.keys, s.values = make([]codec.Text, maxSetKeys), make([]string, maxSetKeys)
+	}
+	i, texts := 0, true
 	for k, v := range m.All() {
-		if o.keys[i] != k {
-			return false
+		text := v.Str()
+		s.keys[i].Text, s.values[i] = k, text
+		if text == "" {
+			texts = false
+		} else {
+			s.touched += text[0]
 		}
-		s.touch(v)
 		i++
 	}
-	return true
+	return texts
 }
 
-func (s *keySorter) touch(v pcommon.Value) {
-	if text := v.Str(); text != "" {
-		s.touched += text[0]
+// setOf returns the set of keys, which get their numbers thereby, or nil if one is
+// there twice.
+func (s *keySorter) setOf(keys []codec.Text) *keySet {
+	if s.numbers.Len() > maxKeys {
+		s.forget()
 	}
-}
-
-// search returns the set of the keys of m, whose numbers are in now after that.
-func (s *keySorter) search(m pcommon.Map) *keySet {
-	if len(s.numbers) > maxKeys {
-		*s = keySorter{now: s.now}
-	}
+	s.numbers.Resolve(keys)
 	sum := uint64(0)
-	s.now = s.now[:0]
-	for k, v := range m.All() {
-		n := s.number(k)
-		s.now = append(s.now, n)
-		sum += uint64(n) * 0x9e3779b97f4a7c15
-		s.touch(v)
+	for i := range keys {
+		sum += uint64(keys[i].Ref+1) * 0x9e3779b97f4a7c15
 	}
 	slot := &s.sets[sum>>56]
-	if *slot == nil || !(*slot).fits(s.now) {
-		set := s.makeSet(m)
-		if set == nil {
+	if *slot == nil || !(*slot).fits(keys) {
+		if set := makeSet(keys); set == nil {
 			return nil
+		} else {
+			*slot = set
 		}
-		*slot = set
 	}
 	return *slot
 }
 
-// number returns the number of a key.
-func (s *keySorter) number(key string) uint16 {
-	slot := &s.cache[hintOf(key)]
-	if slot.key == key && slot.number != 0 {
-		return slot.number
-	}
-	n, ok := s.numbers[key]
-	if !ok {
-		if s.numbers == nil {
-			s.numbers = map[string]uint16{}
-		}
-		n = uint16(len(s.numbers)) + 1
-		s.numbers[key] = n
-	}
-	*slot = numberedKey{key, n}
-	return n
+// forget drops all keys.
+func (s *keySorter) forget() {
+	s.numbers.Release()
+	clear(s.sets[:])
 }
 
 // hintOf tells texts apart, for a cache.
@@ -152,40 +135,54 @@ func hintOf(text string) uint8 {
 	return uint8(n*31) ^ text[n-1] ^ text[n/2]<<3 ^ text[n/4]<<5
 }
 
-// fits says whether the numbers are all of the set, each once.
-func (s *keySet) fits(numbers []uint16) bool {
-	if len(numbers) != len(s.keys) {
+// fits says whether keys are all of the set, each once.
+func (s *keySet) fits(keys []codec.Text) bool {
+	if len(keys) != len(s.keys) {
 		return false
 	}
 	seen := uint64(0)
-	for _, n := range numbers {
-		if int(n) >= len(s.place) {
+	for i := range keys {
+		n := keys[i].Ref
+		if uint(n) >= uint(len(s.place)) {
 			return false
 		}
 		seen |= uint64(1) << (s.place[n] - 1) // 0 if there is no place
 	}
-	return seen == 1<<len(s.keys)-1
+	return seen == 1<<len(keys)-1
 }
 
-func (s *keySorter) makeSet(m pcommon.Map) *keySet {
-	if m.Len() > maxSetKeys {
-		return nil
+// refer gives the keys the references that the dictionary has.
+func (s *keySet) refer(dict *codec.StringDict) {
+	if dict.Holds(s.known) {
+		return
 	}
-	keys := make([]string, 0, m.Len())
-	for k := range m.All() {
-		keys = append(keys, k)
+	dict.Resolve(s.keys)
+	s.known = 0
+	for _, k := range s.keys {
+		if k.Ref == 0 && len(k.Text) >= codec.MinEntry {
+			s.known = 0
+			return
+		}
+		s.known = max(s.known, k.Ref)
 	}
-	slices.Sort(keys)
-	set := &keySet{keys, make([]uint8, slices.Max(s.now)+1)}
-	i := 0
-	for k := range m.All() {
-		place, _ := slices.BinarySearch(keys, k)
-		if at := &set.place[s.now[i]]; *at == 0 {
-			*at = uint8(place) + 1
-		} else {
+}
+
+func makeSet(keys []codec.Text) *keySet {
+	set := &keySet{keys: slices.Clone(keys)}
+	most := codec.Ref(0)
+	for _, k := range keys {
+		set.bytes += len(k.Text)
+		most = max(most, k.Ref)
+	}
+	slices.SortFunc(set.keys, func(a, b codec.Text) int { return cmp.Compare(a.Text, b.Text) })
+	set.place = make([]uint8, most+1)
+	for place := range set.keys {
+		k := &set.keys[place]
+		if set.place[k.Ref] != 0 {
 			return nil // a key that is there twice
 		}
-		i++
+		set.place[k.Ref] = uint8(place) + 1
+		k.Ref = 0 // which is not that of a dictionary
 	}
 	return set
 }

@@ -33,6 +33,7 @@ func NewTracesEncoder(w *otelstef.SpansWriter, options ...EncoderOption) *Traces
 		option(&config)
 	}
 	e := &TracesEncoder{w: w, rec: w.Record(), mode: config.mode}
+	e.setDicts(w)
 	e.kept = spanKeptOf(w.Schema())
 	e.byKey = config.mode == Sorted
 	e.resources.refs = e.kept.entityRefs
@@ -182,7 +183,7 @@ func (e *TracesEncoder) writeChunk(home *spanHome) error {
 	for _, key := range chunk.sort() {
 		item := &chunk.items[key.entry]
 		e.begin()
-		err := e.placed(dst.Attributes(), item.Attributes(), item.keys, chunk.places[item.places:])
+		err := e.spanPairs(dst.Attributes(), item)
 		if err != nil {
 			err = inField("attributes", err)
 		} else {
@@ -196,6 +197,15 @@ func (e *TracesEncoder) writeChunk(home *spanHome) error {
 			return err
 		}
 	}
+	return nil
+}
+
+// spanPairs gives dst the attributes of an item.
+func (e *TracesEncoder) spanPairs(dst *otelstef.Attributes, item *spanItem) error {
+	if src := item.Attributes(); src.Len() > 0 {
+		return e.placed(dst, src, &item.attributes, &e.sorter.chunk.pairs)
+	}
+	dst.SetLen(0)
 	return nil
 }
 

@@ -66,6 +66,7 @@ func (s *spanSorter) reset() {
 	}
 	s.homes = s.homes[:0]
 	clear(s.homed)
+	s.chunk.forget()
 }
 
 // sort puts the homes in order.
@@ -100,7 +101,8 @@ type spanChunk struct {
 	spare  []sortKey
 	traces traceTable
 	names  names
-	places []uint8
+	pairs  pairStore
+	most   int // pairs that there were at once
 }
 
 // spanItem is a span.
@@ -109,27 +111,34 @@ type spanItem struct {
 	start       uint64
 	list, index uint32 // where it is in its home
 	trace, name uint32
-	keys        *keySet
-	places      uint32 // of the attributes: where they are in the chunk
+	attributes  sortedPairs
 }
 
 // add adds a span.
 func (c *spanChunk) add(keys *keySorter, span ptrace.Span, list, index int) {
-	start := uint64(span.StartTimestamp())
-	x := spanItem{
-		Span: span, start: start, list: uint32(list), index: uint32(index), places: uint32(len(c.places)),
-		trace: c.traces.find(span.TraceID(), start), name: c.names.id(span.Name()),
+	n := len(c.items)
+	c.items = slices.Grow(c.items, 1)[:n+1]
+	x := &c.items[n]
+	x.Span, x.start, x.list, x.index = span, uint64(span.StartTimestamp()), uint32(list), uint32(index)
+	x.trace, x.name = c.traces.find(span.TraceID(), x.start), c.names.id(span.Name())
+	if attributes := span.Attributes(); attributes.Len() > 0 {
+		keys.find(&x.attributes, attributes, &c.pairs)
 	}
-	if span.Attributes().Len() > 0 {
-		x.keys, c.places = keys.find(span.Attributes(), uint8(x.name), c.places)
-	}
-	c.items = append(c.items, x)
 }
 
+// reset begins the next chunk.
 func (c *spanChunk) reset() {
 	clear(c.items)
-	c.items, c.places = c.items[:0], c.places[:0]
+	c.most = max(c.most, len(c.pairs.values))
+	c.items = c.items[:0]
+	c.pairs.reset()
 	c.traces.reset()
+}
+
+// forget drops what is left of all chunks.
+func (c *spanChunk) forget() {
+	clear(c.pairs.values[:c.most])
+	c.most = 0
 }
 
 // sort returns the items in order.

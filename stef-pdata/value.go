@@ -9,6 +9,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 
 	stef "github.com/otelstef/stef/stef-go"
+	"github.com/otelstef/stef/stef-go/codec"
 	"github.com/otelstef/stef/stef-go/otelstef"
 )
 
@@ -34,8 +35,21 @@ type copier struct {
 	// byKey puts the attributes of an item in the order of their keys.
 	byKey bool
 
+	// keyDict and textDict are the dictionaries of the stream, for what becomes part of
+	// its record.
+	keyDict, textDict *codec.StringDict
+
 	left    int // bytes that the item may still take
 	scratch []byte
+}
+
+// textDicts is what the copier needs of a writer.
+type textDicts interface {
+	TextDict(name string) *codec.StringDict
+}
+
+func (c *copier) setDicts(w textDicts) {
+	c.keyDict, c.textDict = w.TextDict("AttributeKey"), w.TextDict("AnyValueString")
 }
 
 // begin starts a new item.

@@ -18,6 +18,27 @@ type part struct {
 	bit   string // the mark of a change at index i
 }
 
+// ref says whether the part is text that a dictionary can hold.
+func (part *part) ref() bool { return inDict(part.t) }
+
+// encode returns the statement that encodes the part of pair p.
+func (part *part) encode() string {
+	x := "p." + part.priv
+	if part.ref() {
+		return fmt.Sprintf("%sRef = e.%s.EncodeRef(%s, %sRef)", x, part.priv, x, x)
+	}
+	return encode(part.t, "e."+part.priv, x)
+}
+
+// decode returns the statement that decodes the part of pair p.
+func (part *part) decode() string {
+	x := "p." + part.priv
+	if part.ref() {
+		return decode(part.t, "d."+part.priv, x) + fmt.Sprintf("\n%sRef = 0", x)
+	}
+	return decode(part.t, "d."+part.priv, x)
+}
+
 // printMultimap prints the record of a multimap.
 func (p *plan) printMultimap(pr *printer, m *schema.Multimap) {
 	n := m.Name
@@ -32,7 +53,14 @@ func (p *plan) printMultimap(pr *printer, m *schema.Multimap) {
 	pr.P("pairs []*%sPair // up to the capacity all are allocated", private(n))
 	pr.P("sent int // the number of pairs last written\n}")
 	pr.P("")
-	pr.P("type %sPair struct {\nkey %s\nvalue %s\n}", private(n), goType(k.t), goType(v.t))
+	pr.P("type %sPair struct {", private(n))
+	for _, part := range []part{k, v} {
+		pr.P("%s %s", part.priv, goType(part.t))
+		if part.ref() {
+			pr.P("%sRef codec.Ref // 0 if it is not known", part.priv)
+		}
+	}
+	pr.P("}")
 	p.printMultimapAccess(pr, n, k, v)
 	for _, part := range []part{k, v} {
 		p.printPart(pr, n, part)
@@ -81,6 +109,9 @@ func (p *plan) printMultimapAccess(pr *printer, n string, k, v part) {
 		x := "p." + part.priv
 		if part.class != classNode {
 			pr.P("%s = %s", x, zero(part.t, x))
+			if part.ref() {
+				pr.P("%sRef = 0", x)
+			}
 			continue
 		}
 		// See Array.SetLen of package stefrt.
@@ -128,8 +159,21 @@ func (p *plan) printPart(pr *printer, n string, part part) {
 	pr.P("// Set%s sets the %s of pair i. It panics if i is not below Len.", part.name, part.priv)
 	pr.P("func (m *%s) Set%s(i int, %s %s) {", n, part.name, part.priv, goType(part.t))
 	pr.P("p := m.pairs[i]")
-	pr.P("if %s {\n%s\nm.node.Mark(%s)\n}\n}", different(part.t, "p."+part.priv, part.priv),
-		assign(part.t, "p."+part.priv, part.priv), part.bit)
+	x := "p." + part.priv
+	changed := assign(part.t, x, part.priv)
+	if part.ref() {
+		changed += fmt.Sprintf("\n%sRef = 0", x)
+	}
+	pr.P("if %s {\n%s\nm.node.Mark(%s)\n}\n}", different(part.t, x, part.priv), changed, part.bit)
+	if part.ref() {
+		pr.P("")
+		pr.P("// Set%sRef is Set%s for who has the reference that the dictionary of the writer", part.name, part.name)
+		pr.P("// has to the %s, or 0.", part.priv)
+		pr.P("func (m *%s) Set%sRef(i int, %s string, ref codec.Ref) {", n, part.name, part.priv)
+		pr.P("p := m.pairs[i]")
+		pr.P("if codec.SameText(%s, %sRef, %s, ref) {\nif ref != 0 {\n%sRef = ref\n}\nreturn\n}", x, x, part.priv, x)
+		pr.P("%s, %sRef = %s, ref\nm.node.Mark(%s)\n}", x, x, part.priv, part.bit)
+	}
 }
 
 // printPairSetters prints one setter for key and value together for each
@@ -143,7 +187,23 @@ func (p *plan) printPairSetters(pr *printer, n string, k, v part) {
 		pr.P("// Set%s sets pair i to a key and a value. It panics if i is not below Len.", f.name)
 		pr.P("func (m *%s) Set%s(i int, key %s, value %s) {", n, f.name, goType(k.t), goType(f.t))
 		pr.P("m.SetKey(i, key)\nm.pairs[i].value.Set%s(value)\n}", f.name)
+		if inDict(f.t) && k.ref() {
+			p.printTextSetter(pr, n, f)
+		}
 	}
+}
+
+// printTextSetter prints the setter of all pairs for values that are the text f.
+func (p *plan) printTextSetter(pr *printer, n string, f *field) {
+	pr.P("")
+	pr.P("// Set%ss makes m pairs of keys and values, as many as there are keys. It is SetLen", f.name)
+	pr.P("// and Set%s of each pair for who has the references that the dictionary of the", f.name)
+	pr.P("// writer has to the keys.")
+	pr.P("func (m *%s) Set%ss(keys []codec.Text, values []string) {", n, f.name)
+	pr.P("m.SetLen(len(keys))")
+	pr.P("for i, p := range m.pairs {")
+	pr.P("if k := &keys[i]; k.Ref == 0 || k.Ref != p.keyRef {\nm.SetKeyRef(i, k.Text, k.Ref)\n}")
+	pr.P("p.value.Set%s(values[i])\n}\n}", f.name)
 }
 
 func (p *plan) printMultimapCommon(pr *printer, n string, k, v part) {
@@ -290,10 +350,15 @@ func (p *plan) printMultimapEncoder(pr *printer, n string, k, v part) {
 	pr.P("changed &= 1<<len(pairs) - 1")
 	pr.P("e.head.Write(changed << 1)")
 	pr.P("for ; changed != 0; changed &= changed - 1 {")
-	pr.P("%s\n}\nreturn\n}", encode(v.t, "e.value", "pairs[bits.TrailingZeros64(changed)].value"))
+	if v.ref() {
+		pr.P("p := pairs[bits.TrailingZeros64(changed)]")
+		pr.P("%s\n}\nreturn\n}", v.encode())
+	} else {
+		pr.P("%s\n}\nreturn\n}", encode(v.t, "e.value", "pairs[bits.TrailingZeros64(changed)].value"))
+	}
 	pr.P("m.sent = len(pairs)")
 	pr.P("e.head.Full(len(pairs))")
-	pr.P("for _, p := range pairs {\n%s\n%s\n}\n}", encode(k.t, "e.key", "p.key"), encode(v.t, "e.value", "p.value"))
+	pr.P("for _, p := range pairs {\n%s\n%s\n}\n}", k.encode(), v.encode())
 }
 
 func (p *plan) printMultimapDecoder(pr *printer, n string, k, v part) {
@@ -311,10 +376,10 @@ func (p *plan) printMultimapDecoder(pr *printer, n string, k, v part) {
 	pr.P("if bits.Len64(changed) > len(m.pairs) {\nd.head.NoSuchPair()\nreturn\n}")
 	pr.P("for ; changed != 0; changed &= changed - 1 {")
 	pr.P("p := m.pairs[bits.TrailingZeros64(changed)]")
-	pr.P("%s\n}\nreturn\n}", decode(v.t, "d.value", "p.value"))
+	pr.P("%s\n}\nreturn\n}", v.decode())
 	pr.P("m.node.SetModified(stefrt.FullBit)")
 	pr.P("if !d.resize(m, h) {\nreturn\n}")
-	pr.P("for _, p := range m.pairs {\n%s\n%s\n}\n}", decode(k.t, "d.key", "p.key"), decode(v.t, "d.value", "p.value"))
+	pr.P("for _, p := range m.pairs {\n%s\n%s\n}\n}", k.decode(), v.decode())
 	pr.P("")
 	pr.P("// resize makes m as long as the header says, if that is within the limits.")
 	pr.P("func (d *%sDecoder) resize(m *%s, h uint64) bool {", private(n), n)

@@ -10,7 +10,7 @@ import (
 )
 
 // A oneof keeps its value in slots that choices share: num for all numbers,
-// str for text, and a box, made when it is first needed, for everything that
+// str for text, with what its dictionary says of it in num, and a box, made when it is first needed, for everything that
 // is larger. That keeps a oneof small, and lets it contain itself.
 
 // slot returns the expression of where a choice is kept.
@@ -55,7 +55,7 @@ func slotsOf(fields []*field) (num, str, box bool) {
 	for _, f := range fields {
 		switch {
 		case f.t.Kind == schema.KindString:
-			str = true
+			str, num = true, num || inDict(f.t)
 		case f.class == classScalar:
 			num = true
 		default:
@@ -225,7 +225,18 @@ func (p *plan) printChoice(pr *printer, n string, f *field) {
 		x = "b"
 	}
 	pr.P("if v.typ != %s || %s != %s {", f.bit, slot(f, "v"), x)
-	pr.P("v.typ = %s\n%s = %s\nv.node.Mark(1)\n}\n}", f.bit, slot(f, "v"), x)
+	if !inDict(f.t) {
+		pr.P("v.typ = %s\n%s = %s\nv.node.Mark(1)\n}\n}", f.bit, slot(f, "v"), x)
+		return
+	}
+	pr.P("v.typ = %s\nv.str, v.num = x, 0\nv.node.Mark(1)\n}\n}", f.bit)
+	pr.P("")
+	pr.P("// Set%sRef is Set%s for who has the reference that the dictionary of the writer", f.name, f.name)
+	pr.P("// has to the value, or 0.")
+	pr.P("func (v *%s) Set%sRef(x string, ref codec.Ref) {", n, f.name)
+	pr.P("if v.typ == %s && codec.SameText(v.str, codec.Ref(v.num), x, ref) {", f.bit)
+	pr.P("if ref != 0 {\nv.num = uint64(ref)\n}\nreturn\n}")
+	pr.P("v.typ = %s\nv.str, v.num = x, uint64(ref)\nv.node.Mark(1)\n}", f.bit)
 }
 
 // eachChoice prints a switch over the choices of v for which the statement is
@@ -369,6 +380,9 @@ func (p *plan) printOneofEncoder(pr *printer, s *schema.Struct, fields []*field)
 	pr.P("v.sent = typ")
 	pr.P("e.head.Write(uint64(typ), e.head.Width)")
 	eachChoice(pr, "typ", fields, func(f *field) string {
+		if inDict(f.t) {
+			return fmt.Sprintf("v.num = uint64(e.%s.EncodeRef(v.str, codec.Ref(v.num)))", f.priv)
+		}
 		return encode(f.t, "e."+f.priv, fromSlotEncode(f))
 	})
 	pr.P("}")
@@ -394,6 +408,9 @@ func (p *plan) printOneofDecoder(pr *printer, s *schema.Struct, fields []*field,
 		switch f.class {
 		case classScalar:
 			if f.t.Kind == schema.KindString {
+				if inDict(f.t) {
+					return fmt.Sprintf("v.str, v.num = %s.Decode(), 0", c)
+				}
 				return fmt.Sprintf("v.str = %s.Decode()", c)
 			}
 			if f.t.Kind == schema.KindEnum {

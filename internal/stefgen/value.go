@@ -129,6 +129,9 @@ func (p *plan) register(t *schema.Type, name, c, role string) string {
 	return fmt.Sprintf("stefrt.Primitive%s(%q, &%s, %q)", role, name, c, t.Dict)
 }
 
+// inDict says whether values are text that a dictionary can hold.
+func inDict(t *schema.Type) bool { return t.Kind == schema.KindString && t.Dict != "" }
+
 // different returns the condition that two scalars or bytes differ.
 func different(t *schema.Type, a, b string) string {
 	switch t.Kind {

@@ -25,18 +25,22 @@ type BitWriter struct {
 // It is a leaf that the compiler inlines into generated code; internal/arch
 // tests that it stays one, so the slow half lives in spill.
 func (w *BitWriter) Write(v uint64, n uint) {
-	if w.used+n <= 64 {
-		w.used += n
-		w.acc |= v << ((64 - w.used) & 63)
+	w.used += n
+	if w.used <= 64 {
+		w.acc |= v << (-w.used & 63)
 		return
 	}
-	w.spill(v, n)
+	w.spill(v)
 }
 
-func (w *BitWriter) spill(v uint64, n uint) {
-	rest := n - (64 - w.used) // 1..64 bits go to the next word
+// spill appends the low bits of v when 64 of them and those before are full.
+func (w *BitWriter) spill(v uint64) {
+	rest := w.used - 64 // 1..64 bits go to the next word
+	if cap(w.buf)-len(w.buf) < 8 {
+		w.buf = grow(w.buf, 8, w.hint)
+	}
 	w.buf = binary.BigEndian.AppendUint64(w.buf, w.acc|v>>rest)
-	w.acc = v << ((64 - rest) & 63)
+	w.acc = v << (-rest & 63)
 	w.used = rest
 }
 
@@ -70,16 +74,14 @@ func (w *BitWriter) Reset() {
 	w.buf, w.acc, w.used = w.buf[:0], 0, 0
 }
 
-// Room makes room for 16 more bytes, in larger steps than Write does, for
-// codecs whose columns get large.
-func (w *BitWriter) Room() {
-	if cap(w.buf)-len(w.buf) < 16 {
-		w.buf = grow(w.buf, 16, w.hint)
-	}
-}
-
 // Expect says how many bytes the column is likely to get.
 func (w *BitWriter) Expect(n int) { w.hint = n }
+
+// Release drops what was written and gives the memory back.
+func (w *BitWriter) Release() {
+	columns.Give(w.buf)
+	w.buf, w.acc, w.used = nil, 0, 0
+}
 
 // BitReader reads bits, most significant first. It is strict: a read beyond
 // the last byte latches a Fault and returns 0, as does every read after it.

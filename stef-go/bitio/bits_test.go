@@ -101,9 +101,6 @@ func TestBitsAgainstNaive(t *testing.T) {
 		}
 		var s naive
 		for range rnd.IntN(60) {
-			if rnd.IntN(8) == 0 {
-				w.Room()
-			}
 			if rnd.IntN(3) == 0 {
 				v := rnd.Uint64() >> 16 >> rnd.IntN(48)
 				w.WriteCompact(v)

@@ -158,6 +158,33 @@ func (w *ByteWriter) Room(n int) {
 	}
 }
 
+// Uvarint appends v as AppendUvarint does, and faster where v is likely to be
+// longer than a byte.
+func (w *ByteWriter) Uvarint(v uint64) {
+	w.Room(maxUvarint)
+	n := len(w.Buf)
+	if v < 0x80 {
+		w.Buf = w.Buf[:n+1]
+		w.Buf[n] = byte(v)
+		return
+	}
+	if v >= 1<<56 {
+		w.Buf = AppendUvarint(w.Buf, v)
+		return
+	}
+	size := UvarintLen(v)
+	// Groups of 56, 28 and 14 bits are split into those of 28, 14 and 7, a byte
+	// each. All but the last say that another one follows.
+	v = v&0x000000000fffffff | v&0x00fffffff0000000<<4
+	v = v&0x00003fff00003fff | v&0x0fffc0000fffc000<<2
+	v = v&0x007f007f007f007f | v&0x3f803f803f803f80<<1
+	v |= 0x8080808080808080 & (1<<(8*(size-1)) - 1)
+	binary.LittleEndian.PutUint64(w.Buf[n:n+8], v)
+	w.Buf = w.Buf[:n+size]
+}
+
+const maxUvarint = 10
+
 // Len returns the number of bytes written since the last Reset.
 func (w *ByteWriter) Len() int { return len(w.Buf) }
 
@@ -169,6 +196,12 @@ func (w *ByteWriter) Reset() { w.Buf = w.Buf[:0] }
 
 // Expect says how many bytes the column is likely to get.
 func (w *ByteWriter) Expect(n int) { w.hint = n }
+
+// Release drops what was written and gives the memory back.
+func (w *ByteWriter) Release() {
+	columns.Give(w.Buf)
+	w.Buf = nil
+}
 
 // startHint is the size from which a column grows to what is expected of it.
 // Below, most of what is expected may never come: the stream may be idle.
@@ -182,7 +215,7 @@ func grow(b []byte, n, hint int) []byte {
 	if len(b) >= startHint {
 		size = max(size, hint+hint/8)
 	}
-	bigger := make([]byte, len(b), size)
-	copy(bigger, b)
+	bigger := append(columns.Take(size), b...)
+	columns.Give(b)
 	return bigger
 }

@@ -20,6 +20,9 @@ func TestUvarint(t *testing.T) {
 		b := unhex(t, want)
 		require.Equal(t, b, bitio.AppendUvarint(nil, v))
 		require.Equal(t, append([]byte{7}, b...), bitio.AppendUvarint([]byte{7}, v))
+		w := bitio.ByteWriter{Buf: []byte{7}}
+		w.Uvarint(v)
+		require.Equal(t, append([]byte{7}, b...), w.Buf)
 		require.Equal(t, len(b), bitio.UvarintLen(v))
 		requireUvarint(t, v, b)
 	}
@@ -67,6 +70,9 @@ func TestUvarintEveryLength(t *testing.T) {
 			v := uint64(1)<<bit - 1 + d
 			want := binary.AppendUvarint(nil, v)
 			require.Equal(t, want, bitio.AppendUvarint(nil, v))
+			var w bitio.ByteWriter
+			w.Uvarint(v)
+			require.Equal(t, want, w.Buf)
 			requireUvarint(t, v, want)
 		}
 	}

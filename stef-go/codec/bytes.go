@@ -20,8 +20,21 @@ func (e *BytesEncoder) Init(usage *Usage) { e.usage = usage }
 func (e *BytesEncoder) Encode(v []byte) {
 	e.usage.Frame += len(v)
 	e.Room(10 + len(v))
-	e.Buf = bitio.AppendUvarint(e.Buf, uint64(len(v))<<1)
-	e.Buf = append(e.Buf, v...)
+	// Most bytes are ids.
+	n := len(e.Buf)
+	switch len(v) {
+	case 8:
+		e.Buf = e.Buf[:n+9]
+		e.Buf[n] = 8 << 1
+		*(*[8]byte)(e.Buf[n+1:]) = [8]byte(v)
+	case 16:
+		e.Buf = e.Buf[:n+17]
+		e.Buf[n] = 16 << 1
+		*(*[16]byte)(e.Buf[n+1:]) = [16]byte(v)
+	default:
+		e.Buf = bitio.AppendUvarint(e.Buf, uint64(len(v))<<1)
+		e.Buf = append(e.Buf, v...)
+	}
 }
 
 // Restart does nothing: there is no state.

@@ -3,65 +3,40 @@
 
 package codec
 
-import "github.com/otelstef/stef/stef-go/bitio"
+import (
+	"unsafe"
+
+	"github.com/otelstef/stef/stef-go/bitio"
+)
 
 // BytesDict is the writing side of a dictionary of bytes. All columns that
 // name it share it. It copies what it keeps.
-type BytesDict struct {
-	usage *Usage
-	refs  map[string]uint32
-}
+type BytesDict struct{ texts StringDict }
 
 // Init sets where to count.
-func (d *BytesDict) Init(usage *Usage) { d.usage = usage }
+func (d *BytesDict) Init(usage *Usage) { d.texts.Init(usage) }
 
 // Restart empties the dictionary.
-func (d *BytesDict) Restart() { clear(d.refs) }
+func (d *BytesDict) Restart() { d.texts.Restart() }
+
+// Release empties the dictionary and gives its memory back.
+func (d *BytesDict) Release() { d.texts.Release() }
 
 // Len returns the number of entries.
-func (d *BytesDict) Len() int { return len(d.refs) }
-
-func (d *BytesDict) ref(v []byte) (ref uint32, known bool) {
-	if ref, known = d.refs[string(v)]; known {
-		return ref, true
-	}
-	if d.refs == nil {
-		d.refs = make(map[string]uint32)
-	}
-	ref = uint32(len(d.refs))
-	d.refs[string(v)] = ref
-	d.usage.Dict += len(v) + EntryOverhead
-	return ref, false
-}
+func (d *BytesDict) Len() int { return d.texts.Len() }
 
 // BytesDictEncoder writes bytes as StringDictEncoder writes text.
 //
 // spec: #string-dict
-type BytesDictEncoder struct {
-	bitio.ByteWriter
-	dict *BytesDict
-}
+type BytesDictEncoder struct{ StringDictEncoder }
 
 // Init sets the dictionary.
-func (e *BytesDictEncoder) Init(dict *BytesDict) { e.dict = dict }
+func (e *BytesDictEncoder) Init(dict *BytesDict) { e.StringDictEncoder.Init(&dict.texts) }
 
 // Encode appends v.
 func (e *BytesDictEncoder) Encode(v []byte) {
-	if len(v) >= MinEntry {
-		if ref, known := e.dict.ref(v); known {
-			e.Room(10)
-			e.Buf = bitio.AppendUvarint(e.Buf, uint64(ref)<<1|1)
-			return
-		}
-	}
-	e.dict.usage.Frame += len(v)
-	e.Room(10 + len(v))
-	e.Buf = bitio.AppendUvarint(e.Buf, uint64(len(v))<<1)
-	e.Buf = append(e.Buf, v...)
+	e.StringDictEncoder.Encode(unsafe.String(unsafe.SliceData(v), len(v))) // nothing of which is kept
 }
-
-// Restart does nothing: the dictionary is restarted on its own.
-func (e *BytesDictEncoder) Restart() {}
 
 // BytesTable is the reading side of a dictionary of bytes.
 type BytesTable struct {

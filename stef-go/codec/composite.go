@@ -22,14 +22,7 @@ func (d *BitsIn) Restart() {}
 type Headers struct{ bitio.ByteWriter }
 
 // Write appends one header.
-func (e *Headers) Write(h uint64) {
-	e.Room(10)
-	if h < 0x80 {
-		e.Buf = append(e.Buf, byte(h))
-		return
-	}
-	e.Buf = bitio.AppendUvarint(e.Buf, h)
-}
+func (e *Headers) Write(h uint64) { e.Uvarint(h) }
 
 // Restart does nothing: there is no state.
 func (e *Headers) Restart() {}

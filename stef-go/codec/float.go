@@ -42,7 +42,6 @@ func (e *Float64Encoder) Encode(v float64) {
 		e.Write(0, 1)
 		return
 	}
-	e.Room()
 	e.last = b
 	lead := uint8(min(bits.LeadingZeros64(x), 31))
 	trail := uint8(bits.TrailingZeros64(x))

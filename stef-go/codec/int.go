@@ -20,12 +20,7 @@ func (e *Uint64Encoder) Encode(v uint64) {
 	delta := v - e.last
 	u := bitio.Zigzag(int64(delta - e.delta))
 	e.last, e.delta = v, delta
-	e.Room(10)
-	if u < 0x80 {
-		e.Buf = append(e.Buf, byte(u))
-		return
-	}
-	e.Buf = bitio.AppendUvarint(e.Buf, u)
+	e.Uvarint(u)
 }
 
 // Restart forgets the last value and difference.

@@ -4,61 +4,107 @@
 package codec
 
 import (
+	"sync/atomic"
+
 	"github.com/otelstef/stef/stef-go/bitio"
 )
 
 // StringDict is the writing side of a dictionary of text. All columns that
-// name it share it. It keeps the strings it is given, so they must not alias
-// memory that will change.
-//
-// A value that is not the same as the last of its column is mostly one of a
-// few, so a small direct-mapped cache stands before the map. Both hold only
-// what the map holds; a cache found by length and two bytes cannot be crowded
-// by crafted values into anything worse than the map (design measured in
-// BenchmarkStringDict).
+// name it share it. It copies what it keeps.
 type StringDict struct {
 	usage *Usage
-	refs  map[string]uint32
-	cache *[256]stringRef // made at the first entry, to keep idle streams small
+	index TextIndex // numbers are references
+	epoch uint64    // of no other dictionary, nor of this one after a restart
 }
 
-type stringRef struct {
-	text string
-	ref  uint32
-}
+// epochs counts those of all dictionaries.
+var epochs atomic.Uint64
 
 // Init sets where to count.
-func (d *StringDict) Init(usage *Usage) { d.usage = usage }
+func (d *StringDict) Init(usage *Usage) {
+	d.usage = usage
+	d.epoch = epochs.Add(1)
+}
 
 // Restart empties the dictionary.
 func (d *StringDict) Restart() {
-	clear(d.refs)
-	if d.cache != nil {
-		*d.cache = [256]stringRef{}
-	}
+	d.index.Reset()
+	d.epoch = epochs.Add(1)
+}
+
+// Release empties the dictionary and gives its memory back.
+func (d *StringDict) Release() {
+	d.index.Release()
+	d.epoch = epochs.Add(1)
 }
 
 // Len returns the number of entries.
-func (d *StringDict) Len() int { return len(d.refs) }
+func (d *StringDict) Len() int { return d.index.Len() }
 
-// ref returns the reference of v, which has MinEntry bytes or more. If v is
-// new it becomes the next entry.
-func (d *StringDict) ref(v string) (ref uint32, known bool) {
-	if d.cache == nil {
-		d.cache = new([256]stringRef)
-		d.refs = make(map[string]uint32)
+// Ref is a reference to an entry of a dictionary. It lasts until the dictionary
+// is restarted, and tells by itself whether it still does. 0 is none.
+//
+//	| 40 bits: epoch of the dictionary | 24 bits: reference |
+type Ref uint64
+
+const refBits = 24
+
+// Text is a text with what a dictionary says of it.
+type Text struct {
+	Text string
+	Ref  Ref // 0 if it is not known
+}
+
+// Ref returns the reference to v, if there is one. Two texts are the same if their
+// references to one dictionary are.
+func (d *StringDict) Ref(v string) Ref {
+	if d == nil {
+		return 0
 	}
-	slot := &d.cache[byte(len(v)*31)^v[len(v)-1]^v[len(v)/2]<<3]
-	if slot.text == v {
-		return slot.ref, true
+	return d.refOf(v)
+}
+
+// Resolve sets the references of texts as Ref returns them, or to 0 if they are very
+// long. What they are before are guesses.
+func (d *StringDict) Resolve(texts []Text) {
+	switch {
+	case d == nil:
+		for i := range texts {
+			texts[i].Ref = 0
+		}
+	case d.index.Len() > 1<<refBits:
+		for i := range texts {
+			texts[i].Ref = d.refOf(texts[i].Text)
+		}
+	default:
+		d.index.resolve(texts, Ref(d.epoch<<refBits), 0)
 	}
-	if ref, known = d.refs[v]; !known {
-		ref = uint32(len(d.refs))
-		d.refs[v] = ref
-		d.usage.Dict += len(v) + EntryOverhead
+}
+
+func (d *StringDict) refOf(v string) Ref {
+	if number, _, ok := d.index.find(v); ok {
+		return d.made(number)
 	}
-	slot.text, slot.ref = v, ref
-	return ref, known
+	return 0
+}
+
+// Holds says whether ref is to an entry of d.
+func (d *StringDict) Holds(ref Ref) bool { return d != nil && uint64(ref>>refBits) == d.epoch }
+
+// SameText says whether two texts are the same, if their references are known, by
+// these.
+func SameText(a string, aRef Ref, b string, bRef Ref) bool {
+	if aRef != 0 && aRef>>refBits == bRef>>refBits {
+		return aRef == bRef
+	}
+	return a == b
+}
+
+func (d *StringDict) made(number uint32) Ref {
+	if number >= 1<<refBits {
+		return 0
+	}
+	return Ref(d.epoch<<refBits | uint64(number))
 }
 
 // StringDictEncoder writes a reference to an entry of its dictionary, or the
@@ -78,19 +124,33 @@ type StringDictEncoder struct {
 func (e *StringDictEncoder) Init(dict *StringDict) { e.dict = dict }
 
 // Encode appends v and keeps it if it is new.
-func (e *StringDictEncoder) Encode(v string) {
-	if len(v) >= MinEntry {
-		if ref, known := e.dict.ref(v); known {
-			e.Room(10)
-			u := uint64(ref)<<1 | 1
-			if u < 0x80 {
-				e.Buf = append(e.Buf, byte(u))
-				return
-			}
-			e.Buf = bitio.AppendUvarint(e.Buf, u)
-			return
+func (e *StringDictEncoder) Encode(v string) { e.EncodeRef(v, 0) }
+
+// EncodeRef is Encode for a text whose reference may be known. It returns the
+// reference that v has from now on.
+func (e *StringDictEncoder) EncodeRef(v string, ref Ref) Ref {
+	u := uint64(ref&(1<<refBits-1))<<1 | 1
+	if d := e.dict; uint64(ref>>refBits) != d.epoch {
+		if len(v) < MinEntry {
+			e.direct(v)
+			return 0
 		}
+		number, hash, ok := d.index.find(v)
+		if !ok {
+			number = d.index.add(v, hash)
+			d.usage.Dict += len(v) + EntryOverhead
+			e.direct(v)
+			return d.made(number)
+		}
+		ref = d.made(number)
+		u = uint64(number)<<1 | 1
 	}
+	e.Uvarint(u)
+	return ref
+}
+
+// direct appends v as it is.
+func (e *StringDictEncoder) direct(v string) {
 	e.dict.usage.Frame += len(v)
 	e.Room(10 + len(v))
 	e.Buf = bitio.AppendUvarint(e.Buf, uint64(len(v))<<1)

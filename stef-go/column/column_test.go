@@ -28,6 +28,7 @@ func (w *written) AppendTo(dst []byte) []byte { return append(dst, w.text...) }
 func (w *written) Reset()                     { w.text = "" }
 func (w *written) Restart()                   { w.restarted++ }
 func (w *written) Expect(n int)               { w.expected = n }
+func (w *written) Release()                   { w.text = "" }
 
 // read is a column that remembers its data.
 type read struct {

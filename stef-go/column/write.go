@@ -17,6 +17,8 @@ type Writer interface {
 	Restart()
 	// Expect says how many bytes a frame of the column is likely to have.
 	Expect(n int)
+	// Release empties the column and gives its memory back.
+	Release()
 }
 
 // WriteTree is the columns of a stream being written.
@@ -92,6 +94,13 @@ func (t *WriteTree) Size() int {
 func (t *WriteTree) Reset() {
 	for n := range t.nodes {
 		t.nodes[n].codec.Reset()
+	}
+}
+
+// Release empties all columns and gives their memory back.
+func (t *WriteTree) Release() {
+	for n := range t.nodes {
+		t.nodes[n].codec.Release()
 	}
 }
 

@@ -50,7 +50,7 @@ func (e *anyValueEncoder) Encode(v *AnyValue) {
 	e.head.Write(uint64(typ), e.head.Width)
 	switch typ {
 	case AnyValueTypeString:
-		e.string.Encode(v.str)
+		v.num = uint64(e.string.EncodeRef(v.str, codec.Ref(v.num)))
 	case AnyValueTypeBool:
 		e.bool.Encode(v.num != 0)
 	case AnyValueTypeInt64:
@@ -101,7 +101,7 @@ func (d *anyValueDecoder) Decode(v *AnyValue) {
 	}
 	switch typ {
 	case AnyValueTypeString:
-		v.str = d.string.Decode()
+		v.str, v.num = d.string.Decode(), 0
 	case AnyValueTypeBool:
 		v.num = stefrt.BoolBits(d.bool.Decode())
 	case AnyValueTypeInt64:

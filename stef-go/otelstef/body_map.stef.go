@@ -25,8 +25,9 @@ type BodyMap struct {
 }
 
 type bodyMapPair struct {
-	key   string
-	value BodyValue
+	key    string
+	keyRef codec.Ref // 0 if it is not known
+	value  BodyValue
 }
 
 // NewBodyMap returns an empty value that is part of no record.
@@ -45,6 +46,7 @@ func (m *BodyMap) SetLen(n int) {
 	for i := old; i < n; i++ {
 		p := m.pairs[i]
 		p.key = ""
+		p.keyRef = 0
 		if i < m.sent {
 			p.value.Reset()
 		} else {
@@ -79,8 +81,23 @@ func (m *BodyMap) SetKey(i int, key string) {
 	p := m.pairs[i]
 	if p.key != key {
 		p.key = key
+		p.keyRef = 0
 		m.node.Mark(stefrt.FullBit)
 	}
+}
+
+// SetKeyRef is SetKey for who has the reference that the dictionary of the writer
+// has to the key, or 0.
+func (m *BodyMap) SetKeyRef(i int, key string, ref codec.Ref) {
+	p := m.pairs[i]
+	if codec.SameText(p.key, p.keyRef, key, ref) {
+		if ref != 0 {
+			p.keyRef = ref
+		}
+		return
+	}
+	p.key, p.keyRef = key, ref
+	m.node.Mark(stefrt.FullBit)
 }
 
 // Value returns the value of pair i. It panics if i is not below Len.
@@ -90,6 +107,19 @@ func (m *BodyMap) Value(i int) *BodyValue { return &m.pairs[i].value }
 func (m *BodyMap) SetString(i int, key string, value string) {
 	m.SetKey(i, key)
 	m.pairs[i].value.SetString(value)
+}
+
+// SetStrings makes m pairs of keys and values, as many as there are keys. It is SetLen
+// and SetString of each pair for who has the references that the dictionary of the
+// writer has to the keys.
+func (m *BodyMap) SetStrings(keys []codec.Text, values []string) {
+	m.SetLen(len(keys))
+	for i, p := range m.pairs {
+		if k := &keys[i]; k.Ref == 0 || k.Ref != p.keyRef {
+			m.SetKeyRef(i, k.Text, k.Ref)
+		}
+		p.value.SetString(values[i])
+	}
 }
 
 // SetBool sets pair i to a key and a value. It panics if i is not below Len.
@@ -189,7 +219,7 @@ func (e *bodyMapEncoder) Encode(m *BodyMap) {
 	m.sent = len(pairs)
 	e.head.Full(len(pairs))
 	for _, p := range pairs {
-		e.key.Encode(p.key)
+		p.keyRef = e.key.EncodeRef(p.key, p.keyRef)
 		e.value.Encode(&p.value)
 	}
 }
@@ -234,6 +264,7 @@ func (d *bodyMapDecoder) Decode(m *BodyMap) {
 	}
 	for _, p := range m.pairs {
 		p.key = d.key.Decode()
+		p.keyRef = 0
 		d.value.Decode(&p.value)
 	}
 }

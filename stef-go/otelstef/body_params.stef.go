@@ -27,8 +27,9 @@ type BodyParams struct {
 }
 
 type bodyParamsPair struct {
-	key   bool
-	value string
+	key      bool
+	value    string
+	valueRef codec.Ref // 0 if it is not known
 }
 
 // NewBodyParams returns an empty value that is part of no record.
@@ -48,6 +49,7 @@ func (m *BodyParams) SetLen(n int) {
 		p := m.pairs[i]
 		p.key = false
 		p.value = ""
+		p.valueRef = 0
 	}
 	if n > stef.MaxPairs {
 		m.node.SetOversize(true)
@@ -88,8 +90,23 @@ func (m *BodyParams) SetValue(i int, value string) {
 	p := m.pairs[i]
 	if p.value != value {
 		p.value = value
+		p.valueRef = 0
 		m.node.Mark(stefrt.PairBit(i))
 	}
+}
+
+// SetValueRef is SetValue for who has the reference that the dictionary of the writer
+// has to the value, or 0.
+func (m *BodyParams) SetValueRef(i int, value string, ref codec.Ref) {
+	p := m.pairs[i]
+	if codec.SameText(p.value, p.valueRef, value, ref) {
+		if ref != 0 {
+			p.valueRef = ref
+		}
+		return
+	}
+	p.value, p.valueRef = value, ref
+	m.node.Mark(stefrt.PairBit(i))
 }
 
 // Set sets pair i. It panics if i is not below Len.
@@ -159,7 +176,8 @@ func (e *bodyParamsEncoder) Encode(m *BodyParams) {
 		changed &= 1<<len(pairs) - 1
 		e.head.Write(changed << 1)
 		for ; changed != 0; changed &= changed - 1 {
-			e.value.Encode(pairs[bits.TrailingZeros64(changed)].value)
+			p := pairs[bits.TrailingZeros64(changed)]
+			p.valueRef = e.value.EncodeRef(p.value, p.valueRef)
 		}
 		return
 	}
@@ -167,7 +185,7 @@ func (e *bodyParamsEncoder) Encode(m *BodyParams) {
 	e.head.Full(len(pairs))
 	for _, p := range pairs {
 		e.key.Encode(p.key)
-		e.value.Encode(p.value)
+		p.valueRef = e.value.EncodeRef(p.value, p.valueRef)
 	}
 }
 
@@ -196,6 +214,7 @@ func (d *bodyParamsDecoder) Decode(m *BodyParams) {
 		for ; changed != 0; changed &= changed - 1 {
 			p := m.pairs[bits.TrailingZeros64(changed)]
 			p.value = d.value.Decode()
+			p.valueRef = 0
 		}
 		return
 	}
@@ -206,6 +225,7 @@ func (d *bodyParamsDecoder) Decode(m *BodyParams) {
 	for _, p := range m.pairs {
 		p.key = d.key.Decode()
 		p.value = d.value.Decode()
+		p.valueRef = 0
 	}
 }
 

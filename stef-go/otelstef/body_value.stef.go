@@ -9,6 +9,7 @@ import (
 	"bytes"
 	"math"
 
+	"github.com/otelstef/stef/stef-go/codec"
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
@@ -109,9 +110,23 @@ func (v *BodyValue) String() string {
 func (v *BodyValue) SetString(x string) {
 	if v.typ != BodyValueTypeString || v.str != x {
 		v.typ = BodyValueTypeString
-		v.str = x
+		v.str, v.num = x, 0
 		v.node.Mark(1)
 	}
+}
+
+// SetStringRef is SetString for who has the reference that the dictionary of the writer
+// has to the value, or 0.
+func (v *BodyValue) SetStringRef(x string, ref codec.Ref) {
+	if v.typ == BodyValueTypeString && codec.SameText(v.str, codec.Ref(v.num), x, ref) {
+		if ref != 0 {
+			v.num = uint64(ref)
+		}
+		return
+	}
+	v.typ = BodyValueTypeString
+	v.str, v.num = x, uint64(ref)
+	v.node.Mark(1)
 }
 
 // Bool is a truth value.

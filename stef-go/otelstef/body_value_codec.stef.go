@@ -50,7 +50,7 @@ func (e *bodyValueEncoder) Encode(v *BodyValue) {
 	e.head.Write(uint64(typ), e.head.Width)
 	switch typ {
 	case BodyValueTypeString:
-		e.string.Encode(v.str)
+		v.num = uint64(e.string.EncodeRef(v.str, codec.Ref(v.num)))
 	case BodyValueTypeBool:
 		e.bool.Encode(v.num != 0)
 	case BodyValueTypeInt64:
@@ -101,7 +101,7 @@ func (d *bodyValueDecoder) Decode(v *BodyValue) {
 	}
 	switch typ {
 	case BodyValueTypeString:
-		v.str = d.string.Decode()
+		v.str, v.num = d.string.Decode(), 0
 	case BodyValueTypeBool:
 		v.num = stefrt.BoolBits(d.bool.Decode())
 	case BodyValueTypeInt64:

@@ -137,7 +137,7 @@ type EncoderBuilder struct {
 	usage  *codec.Usage
 	counts counts
 	dicts  map[string]any
-	all    []interface{ Restart() }
+	all    []encoderDict
 	path   map[string]any
 }
 
@@ -222,7 +222,15 @@ func (b *EncoderBuilder) connect(e column.Writer, dict string) {
 	}
 }
 
-func dictOf[D interface{ Restart() }](b *EncoderBuilder, key string, make func() D) D {
+// encoderDict is a dictionary of a writer.
+type encoderDict interface {
+	// Restart empties it.
+	Restart()
+	// Release empties it and gives its memory back.
+	Release()
+}
+
+func dictOf[D encoderDict](b *EncoderBuilder, key string, make func() D) D {
 	if d, ok := b.dicts[key]; ok {
 		return d.(D)
 	}

@@ -48,6 +48,12 @@ func (d *StructDict[T]) Restart() {
 	clear(d.byHash)
 }
 
+// Release empties the dictionary and gives its memory back.
+func (d *StructDict[T]) Release() {
+	d.Restart()
+	d.byHash = nil
+}
+
 // Known returns the reference that a value remembers, if it is in this
 // dictionary as it is now.
 func (d *StructDict[T]) Known(s *Slot) (ref uint64, ok bool) {

@@ -24,7 +24,8 @@ type WriteStream struct {
 	frame  *frame.Writer
 	tree   column.WriteTree
 	usage  codec.Usage
-	dicts  []interface{ Restart() }
+	dicts  []encoderDict
+	named  map[string]any // the same
 	wire   schema.WireSchema
 	header frame.VarHeader
 	hints  *hints
@@ -60,7 +61,8 @@ func StartWriter(s *WriteStream, w io.Writer, base schema.WireSchema, options []
 	if err := b.counts.done(); err != nil {
 		return fmt.Errorf("stef: %w", err)
 	}
-	s.config, s.dicts, s.wire, s.sendAll = config, b.all, b.counts.own, sendAll
+	s.config, s.wire, s.sendAll = config, b.counts.own, sendAll
+	s.dicts, s.named = b.all, b.dicts
 	s.header = frame.VarHeader{UserData: config.UserData}
 	if config.WriteSchema || !slices.Equal(s.wire, base) {
 		s.header.Schema = s.wire
@@ -120,6 +122,14 @@ func (c *chunkWriter) Write(b []byte) (n int, err error) {
 
 // Schema returns the wire schema that the stream is written in.
 func (s *WriteStream) Schema() schema.WireSchema { return slices.Clone(s.wire) }
+
+// TextDict returns the dictionary of text that has the name in the schema, or nil
+// if the stream has none, which knows no references. Who sets the same texts again
+// and again can give the setters the references to them.
+func (s *WriteStream) TextDict(name string) *codec.StringDict {
+	d, _ := s.named["text "+name].(*codec.StringDict)
+	return d
+}
 
 // Stats returns counts of what was written.
 func (s *WriteStream) Stats() stef.WriterStats {
@@ -250,6 +260,10 @@ func (s *WriteStream) Close() error {
 	err := s.Flush()
 	if s.frame != nil {
 		s.frame.Close()
+	}
+	s.tree.Release()
+	for _, d := range s.dicts {
+		d.Release()
 	}
 	s.untilCheck = 0
 	s.err = fmt.Errorf("stef: %w", stef.ErrClosed)

@@ -9,6 +9,7 @@ import (
 	"bytes"
 	"math"
 
+	"github.com/otelstef/stef/stef-go/codec"
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
@@ -286,9 +287,23 @@ func (v *Any) Word() string {
 func (v *Any) SetWord(x string) {
 	if v.typ != AnyTypeWord || v.str != x {
 		v.typ = AnyTypeWord
-		v.str = x
+		v.str, v.num = x, 0
 		v.node.Mark(1)
 	}
+}
+
+// SetWordRef is SetWord for who has the reference that the dictionary of the writer
+// has to the value, or 0.
+func (v *Any) SetWordRef(x string, ref codec.Ref) {
+	if v.typ == AnyTypeWord && codec.SameText(v.str, codec.Ref(v.num), x, ref) {
+		if ref != 0 {
+			v.num = uint64(ref)
+		}
+		return
+	}
+	v.typ = AnyTypeWord
+	v.str, v.num = x, uint64(ref)
+	v.node.Mark(1)
 }
 
 // Raw returns the field.

@@ -113,9 +113,23 @@ func (v *Any2) Str() string {
 func (v *Any2) SetStr(x string) {
 	if v.typ != Any2TypeStr || v.str != x {
 		v.typ = Any2TypeStr
-		v.str = x
+		v.str, v.num = x, 0
 		v.node.Mark(1)
 	}
+}
+
+// SetStrRef is SetStr for who has the reference that the dictionary of the writer
+// has to the value, or 0.
+func (v *Any2) SetStrRef(x string, ref codec.Ref) {
+	if v.typ == Any2TypeStr && codec.SameText(v.str, codec.Ref(v.num), x, ref) {
+		if ref != 0 {
+			v.num = uint64(ref)
+		}
+		return
+	}
+	v.typ = Any2TypeStr
+	v.str, v.num = x, uint64(ref)
+	v.node.Mark(1)
 }
 
 // Raw returns the field.
@@ -290,7 +304,7 @@ func (e *any2Encoder) Encode(v *Any2) {
 	case Any2TypeInt:
 		e.int.Encode(int64(v.num))
 	case Any2TypeStr:
-		e.strField.Encode(v.str)
+		v.num = uint64(e.strField.EncodeRef(v.str, codec.Ref(v.num)))
 	case Any2TypeRaw:
 		e.raw.Encode(v.box.raw)
 	case Any2TypePoint:
@@ -325,7 +339,7 @@ func (d *any2Decoder) Decode(v *Any2) {
 	case Any2TypeInt:
 		v.num = uint64(d.int.Decode())
 	case Any2TypeStr:
-		v.str = d.strField.Decode()
+		v.str, v.num = d.strField.Decode(), 0
 	case Any2TypeRaw:
 		if !d.open(v) {
 			return

@@ -78,7 +78,7 @@ func (e *anyEncoder) Encode(v *Any) {
 	case AnyTypeText:
 		e.text.Encode(v.str)
 	case AnyTypeWord:
-		e.word.Encode(v.str)
+		v.num = uint64(e.word.EncodeRef(v.str, codec.Ref(v.num)))
 	case AnyTypeRaw:
 		e.raw.Encode(v.box.raw)
 	case AnyTypeBlob:
@@ -169,7 +169,7 @@ func (d *anyDecoder) Decode(v *Any) {
 	case AnyTypeText:
 		v.str = d.text.Decode()
 	case AnyTypeWord:
-		v.str = d.word.Decode()
+		v.str, v.num = d.word.Decode(), 0
 	case AnyTypeRaw:
 		if !d.open(v) {
 			return

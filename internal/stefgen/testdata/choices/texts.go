@@ -14,6 +14,7 @@ import (
 type Texts struct {
 	node      stefrt.Node
 	typ, sent TextsType
+	num       uint64
 	str       string
 }
 
@@ -42,6 +43,7 @@ func (v *Texts) SetType(typ TextsType) {
 		return
 	}
 	v.typ = typ
+	v.num = 0
 	v.str = ""
 	v.node.Mark(1)
 }
@@ -75,9 +77,23 @@ func (v *Texts) B() string {
 func (v *Texts) SetB(x string) {
 	if v.typ != TextsTypeB || v.str != x {
 		v.typ = TextsTypeB
-		v.str = x
+		v.str, v.num = x, 0
 		v.node.Mark(1)
 	}
+}
+
+// SetBRef is SetB for who has the reference that the dictionary of the writer
+// has to the value, or 0.
+func (v *Texts) SetBRef(x string, ref codec.Ref) {
+	if v.typ == TextsTypeB && codec.SameText(v.str, codec.Ref(v.num), x, ref) {
+		if ref != 0 {
+			v.num = uint64(ref)
+		}
+		return
+	}
+	v.typ = TextsTypeB
+	v.str, v.num = x, uint64(ref)
+	v.node.Mark(1)
 }
 
 func (v *Texts) init(parent *stefrt.Node, bit uint64) { v.node.Init(parent, bit) }
@@ -115,7 +131,7 @@ func (v *Texts) Equal(o *Texts) bool {
 	case TextsTypeB:
 		return v.str == o.str
 	}
-	return true
+	return v.typ == TextsTypeNone || v.num == o.num
 }
 
 // markAll marks all of v as changed.
@@ -146,7 +162,7 @@ func (e *textsEncoder) Encode(v *Texts) {
 	case TextsTypeA:
 		e.a.Encode(v.str)
 	case TextsTypeB:
-		e.b.Encode(v.str)
+		v.num = uint64(e.b.EncodeRef(v.str, codec.Ref(v.num)))
 	}
 }
 
@@ -173,7 +189,7 @@ func (d *textsDecoder) Decode(v *Texts) {
 	case TextsTypeA:
 		v.str = d.a.Decode()
 	case TextsTypeB:
-		v.str = d.b.Decode()
+		v.str, v.num = d.b.Decode(), 0
 	}
 	v.typ = typ
 }

@@ -25,8 +25,10 @@ type Words struct {
 }
 
 type wordsPair struct {
-	key   string
-	value string
+	key      string
+	keyRef   codec.Ref // 0 if it is not known
+	value    string
+	valueRef codec.Ref // 0 if it is not known
 }
 
 // NewWords returns an empty value that is part of no record.
@@ -45,7 +47,9 @@ func (m *Words) SetLen(n int) {
 	for i := old; i < n; i++ {
 		p := m.pairs[i]
 		p.key = ""
+		p.keyRef = 0
 		p.value = ""
+		p.valueRef = 0
 	}
 	if n > stef.MaxPairs {
 		m.node.SetOversize(true)
@@ -74,8 +78,23 @@ func (m *Words) SetKey(i int, key string) {
 	p := m.pairs[i]
 	if p.key != key {
 		p.key = key
+		p.keyRef = 0
 		m.node.Mark(stefrt.FullBit)
 	}
+}
+
+// SetKeyRef is SetKey for who has the reference that the dictionary of the writer
+// has to the key, or 0.
+func (m *Words) SetKeyRef(i int, key string, ref codec.Ref) {
+	p := m.pairs[i]
+	if codec.SameText(p.key, p.keyRef, key, ref) {
+		if ref != 0 {
+			p.keyRef = ref
+		}
+		return
+	}
+	p.key, p.keyRef = key, ref
+	m.node.Mark(stefrt.FullBit)
 }
 
 // Value returns the value of pair i. It panics if i is not below Len.
@@ -86,8 +105,23 @@ func (m *Words) SetValue(i int, value string) {
 	p := m.pairs[i]
 	if p.value != value {
 		p.value = value
+		p.valueRef = 0
 		m.node.Mark(stefrt.PairBit(i))
 	}
+}
+
+// SetValueRef is SetValue for who has the reference that the dictionary of the writer
+// has to the value, or 0.
+func (m *Words) SetValueRef(i int, value string, ref codec.Ref) {
+	p := m.pairs[i]
+	if codec.SameText(p.value, p.valueRef, value, ref) {
+		if ref != 0 {
+			p.valueRef = ref
+		}
+		return
+	}
+	p.value, p.valueRef = value, ref
+	m.node.Mark(stefrt.PairBit(i))
 }
 
 // Set sets pair i. It panics if i is not below Len.
@@ -199,15 +233,16 @@ func (e *wordsEncoder) Encode(m *Words) {
 		changed &= 1<<len(pairs) - 1
 		e.head.Write(changed << 1)
 		for ; changed != 0; changed &= changed - 1 {
-			e.value.Encode(pairs[bits.TrailingZeros64(changed)].value)
+			p := pairs[bits.TrailingZeros64(changed)]
+			p.valueRef = e.value.EncodeRef(p.value, p.valueRef)
 		}
 		return
 	}
 	m.sent = len(pairs)
 	e.head.Full(len(pairs))
 	for _, p := range pairs {
-		e.key.Encode(p.key)
-		e.value.Encode(p.value)
+		p.keyRef = e.key.EncodeRef(p.key, p.keyRef)
+		p.valueRef = e.value.EncodeRef(p.value, p.valueRef)
 	}
 }
 
@@ -236,6 +271,7 @@ func (d *wordsDecoder) Decode(m *Words) {
 		for ; changed != 0; changed &= changed - 1 {
 			p := m.pairs[bits.TrailingZeros64(changed)]
 			p.value = d.value.Decode()
+			p.valueRef = 0
 		}
 		return
 	}
@@ -245,7 +281,9 @@ func (d *wordsDecoder) Decode(m *Words) {
 	}
 	for _, p := range m.pairs {
 		p.key = d.key.Decode()
+		p.keyRef = 0
 		p.value = d.value.Decode()
+		p.valueRef = 0
 	}
 }
 

@@ -8,6 +8,7 @@ package recursive
 import (
 	"math"
 
+	"github.com/otelstef/stef/stef-go/codec"
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
@@ -139,9 +140,23 @@ func (v *Value) String() string {
 func (v *Value) SetString(x string) {
 	if v.typ != ValueTypeString || v.str != x {
 		v.typ = ValueTypeString
-		v.str = x
+		v.str, v.num = x, 0
 		v.node.Mark(1)
 	}
+}
+
+// SetStringRef is SetString for who has the reference that the dictionary of the writer
+// has to the value, or 0.
+func (v *Value) SetStringRef(x string, ref codec.Ref) {
+	if v.typ == ValueTypeString && codec.SameText(v.str, codec.Ref(v.num), x, ref) {
+		if ref != 0 {
+			v.num = uint64(ref)
+		}
+		return
+	}
+	v.typ = ValueTypeString
+	v.str, v.num = x, uint64(ref)
+	v.node.Mark(1)
 }
 
 // Number returns the field.

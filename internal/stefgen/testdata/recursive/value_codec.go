@@ -52,7 +52,7 @@ func (e *valueEncoder) Encode(v *Value) {
 	case ValueTypeList:
 		e.list.Encode(&v.box.list)
 	case ValueTypeString:
-		e.string.Encode(v.str)
+		v.num = uint64(e.string.EncodeRef(v.str, codec.Ref(v.num)))
 	case ValueTypeNumber:
 		e.number.Encode(math.Float64frombits(v.num))
 	case ValueTypeFlag:
@@ -119,7 +119,7 @@ func (d *valueDecoder) Decode(v *Value) {
 		d.list.Decode(&v.box.list)
 		stefrt.Leave(d.head.Alloc)
 	case ValueTypeString:
-		v.str = d.string.Decode()
+		v.str, v.num = d.string.Decode(), 0
 	case ValueTypeNumber:
 		v.num = math.Float64bits(d.number.Decode())
 	case ValueTypeFlag:

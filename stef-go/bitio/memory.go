@@ -1,0 +1,64 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package bitio
+
+import (
+	"math/bits"
+	"sync"
+)
+
+// Memory is buffers of streams that ended, for streams that begin: what a stream
+// needs is mostly what the last one needed, and new memory has to be cleared,
+// mapped and collected again. The garbage collector empties it.
+type Memory[T any] struct {
+	pools [memoryClasses]sync.Pool // of *[]T, by class of capacity
+}
+
+const (
+	// Buffers below pooledBits bits of length are not worth a pool, and those
+	// above largestBits would hold too much.
+	pooledBits  = 12
+	largestBits = 24
+	// Four classes for each power of two waste a fifth at most.
+	memoryClasses = 4*(largestBits-pooledBits) + 1
+)
+
+// memoryClass returns the class of buffers for n elements, at most
+// 1<<largestBits, and their capacity.
+func memoryClass(n int) (class, size int) {
+	if n <= 1<<pooledBits {
+		return 0, 1 << pooledBits
+	}
+	top := bits.Len(uint(n-1)) - 1
+	quarter := 1 << (top - 2)
+	steps := (n-1-1<<top)/quarter + 1
+	return 4*(top-pooledBits) + steps, 1<<top + steps*quarter
+}
+
+// Take returns an empty buffer with room for n elements, which may hold anything
+// beyond its length.
+func (m *Memory[T]) Take(n int) []T {
+	if n < 1<<pooledBits || n > 1<<largestBits {
+		return make([]T, 0, n)
+	}
+	class, size := memoryClass(n)
+	if b, ok := m.pools[class].Get().(*[]T); ok {
+		return *b
+	}
+	return make([]T, 0, size)
+}
+
+// Give takes a buffer back that nobody uses any more.
+func (m *Memory[T]) Give(b []T) {
+	if cap(b) < 1<<pooledBits || cap(b) > 1<<largestBits {
+		return
+	}
+	if class, size := memoryClass(cap(b)); size == cap(b) {
+		b = b[:0]
+		m.pools[class].Put(&b)
+	}
+}
+
+// columns is the memory of columns.
+var columns Memory[byte]

@@ -1,0 +1,69 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package codec
+
+import (
+	"hash/maphash"
+	"math/bits"
+)
+
+// hashKeys are drawn anew in every process, so that nobody can make texts that
+// collide.
+var hashKeys = func() (keys [2]uint64) {
+	for i := range keys {
+		keys[i] = maphash.String(maphash.MakeSeed(), "key")
+	}
+	return keys
+}()
+
+// shortText is the length of the longest text that two words hold.
+const shortText = 16
+
+// words returns a text of shortText bytes or less as numbers, which tell it from
+// all others of its length.
+func words(v string) (a, b uint64) {
+	switch n := len(v); {
+	case n >= 8:
+		return word64(v), word64(v[n-8:])
+	case n >= 4:
+		return word32(v), word32(v[n-4:])
+	case n > 0:
+		return uint64(v[0]) | uint64(v[n>>1])<<8 | uint64(v[n-1])<<16, 0
+	}
+	return 0, 0
+}
+
+// hashWords returns the hash of a text of words. It is a step of wyhash (Wang Yi,
+// public domain): both words under a key, multiplied, and the halves of the
+// product folded. Package maphash takes longer to begin than this takes in all.
+func hashWords(a, b uint64, n int) uint32 {
+	return uint32(fold(a^hashKeys[0], b^hashKeys[1]^uint64(n)))
+}
+
+// hashLong returns the hash of a text that words cannot hold.
+func hashLong(v string) uint32 {
+	n := len(v)
+	h := hashKeys[1] ^ uint64(n)
+	for rest := v; len(rest) > 16; rest = rest[16:] {
+		h = fold(word64(rest)^hashKeys[0], word64(rest[8:])^h)
+	}
+	return uint32(fold(word64(v[n-16:])^hashKeys[0], word64(v[n-8:])^h))
+}
+
+func fold(a, b uint64) uint64 {
+	high, low := bits.Mul64(a, b)
+	return high ^ low
+}
+
+// word64 returns the first 8 bytes as one number.
+func word64(s string) uint64 {
+	s = s[:8]
+	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
+		uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
+}
+
+func word32(s string) uint64 {
+	s = s[:4]
+	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24
+}

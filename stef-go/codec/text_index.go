@@ -1,0 +1,248 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package codec
+
+import "github.com/otelstef/stef/stef-go/bitio"
+
+// TextIndex numbers texts from 0 on and finds the number of a text. It copies
+// them and holds no pointers to texts, so that it costs the garbage collector
+// nothing, however large it gets, and all of its memory serves the next one.
+//
+// Most texts have 16 bytes or less. Those are two words and a length, which takes
+// no memory elsewhere and no loop to hash or to compare.
+type TextIndex struct {
+	// slots are the numbers by hash, a power of two of them, at most half of them
+	// taken. A taken slot is that of the hash or, as long as these are taken too,
+	// one of those behind it.
+	//
+	//	| 32 bits: hash | 32 bits: number, counted from 1 |     0 is free
+	slots   []uint64
+	entries []textEntry // by number
+	text    []byte      // the texts that are long
+}
+
+type textEntry struct {
+	a, b uint64 // of a long text, a is where it begins
+	n    int
+}
+
+const (
+	firstSlots = 32
+	// maxResolved is how long a text may be for resolve to hash it. Longer ones are
+	// rarely there.
+	maxResolved = 256
+)
+
+// The memory of indexes.
+var (
+	indexSlots   bitio.Memory[uint64]
+	indexEntries bitio.Memory[textEntry]
+	indexTexts   bitio.Memory[byte]
+)
+
+// Len returns how many texts have a number.
+func (x *TextIndex) Len() int { return len(x.entries) }
+
+// Find returns the number of v, if it has one.
+func (x *TextIndex) Find(v string) (number uint32, ok bool) {
+	number, _, ok = x.find(v)
+	return number, ok
+}
+
+// Number returns the number of v, and whether it has just got it.
+func (x *TextIndex) Number(v string) (number uint32, fresh bool) {
+	number, hash, ok := x.find(v)
+	if ok {
+		return number, false
+	}
+	return x.add(v, hash), true
+}
+
+// Resolve sets the references of texts to their numbers, which those that are new
+// get thereby. What the references are before are guesses.
+func (x *TextIndex) Resolve(texts []Text) {
+	const none = ^Ref(0)
+	x.resolve(texts, 0, none)
+	for i := range texts {
+		if t := &texts[i]; t.Ref == none {
+			number, _ := x.Number(t.Text)
+			t.Ref = Ref(number)
+		}
+	}
+}
+
+// resolve sets the references of texts to base and their number, or to none. It is
+// find for many texts, of which each takes half of the time. It may leave out what
+// is very long.
+func (x *TextIndex) resolve(texts []Text, base, none Ref) {
+	long := false
+	slots, entries := x.slots, x.entries
+	for i := range texts {
+		t := &texts[i]
+		var a, b uint64
+		n := len(t.Text)
+		switch {
+		case n > shortText:
+			long = true // no call in this loop: it would cost all others a third
+			continue
+		case n >= 8:
+			a, b = word64(t.Text), word64(t.Text[n-8:])
+		case n >= 4:
+			a, b = word32(t.Text), word32(t.Text[n-4:])
+		case n > 0:
+			a = uint64(t.Text[0]) | uint64(t.Text[n>>1])<<8 | uint64(t.Text[n-1])<<16
+		}
+		hash := hashWords(a, b, n)
+		t.Ref = none
+		for at := int(hash) & (len(slots) - 1); uint(at) < uint(len(slots)); at = (at + 1) & (len(slots) - 1) {
+			slot := slots[at]
+			number := uint(uint32(slot)) - 1
+			if number >= uint(len(entries)) { // the slot is free
+				break
+			}
+			if e := &entries[number]; uint32(slot>>32) == hash && e.a == a && e.b == b && e.n == n {
+				t.Ref = base | Ref(number)
+				break
+			}
+		}
+	}
+	if long {
+		x.resolveLong(texts, base, none)
+	}
+}
+
+// resolveLong is resolve for the long ones. To compare one is much faster than to
+// hash it, so the guess comes first.
+func (x *TextIndex) resolveLong(texts []Text, base, none Ref) {
+	for i := range texts {
+		t := &texts[i]
+		if len(t.Text) <= shortText {
+			continue
+		}
+		if t.Ref>>refBits == base>>refBits && x.is(uint32(t.Ref&(1<<refBits-1)), t.Text) {
+			continue
+		}
+		t.Ref = none
+		if len(t.Text) > maxResolved {
+			continue
+		}
+		if number, _, ok := x.findLong(t.Text); ok {
+			t.Ref = base | Ref(number)
+		}
+	}
+}
+
+// find returns the number of v. If v has none, the hash is for add.
+func (x *TextIndex) find(v string) (number, hash uint32, ok bool) {
+	if len(v) > shortText {
+		return x.findLong(v)
+	}
+	a, b := words(v)
+	hash = hashWords(a, b, len(v))
+	slots := x.slots
+	for at := int(hash) & (len(slots) - 1); uint(at) < uint(len(slots)); at = (at + 1) & (len(slots) - 1) {
+		slot := slots[at]
+		number := uint(uint32(slot)) - 1
+		if number >= uint(len(x.entries)) { // the slot is free
+			break
+		}
+		if e := &x.entries[number]; uint32(slot>>32) == hash && e.a == a && e.b == b && e.n == len(v) {
+			return uint32(number), hash, true
+		}
+	}
+	return 0, hash, false
+}
+
+// is says whether v, which is long, is the text of a number.
+func (x *TextIndex) is(number uint32, v string) bool {
+	if uint(number) >= uint(len(x.entries)) {
+		return false
+	}
+	e := &x.entries[number]
+	return e.n == len(v) && string(x.text[e.a:e.a+uint64(len(v))]) == v
+}
+
+// findLong is find for texts of more than shortText bytes.
+func (x *TextIndex) findLong(v string) (number, hash uint32, ok bool) {
+	hash = hashLong(v)
+	mask := uint32(len(x.slots) - 1)
+	for at := hash & mask; uint(at) < uint(len(x.slots)) && x.slots[at] != 0; at = (at + 1) & mask {
+		slot := x.slots[at]
+		if number = uint32(slot) - 1; uint32(slot>>32) == hash && x.is(number, v) {
+			return number, hash, true
+		}
+	}
+	return 0, hash, false
+}
+
+// add gives v the next number.
+func (x *TextIndex) add(v string, hash uint32) (number uint32) {
+	if 2*len(x.entries) >= len(x.slots) {
+		x.grow()
+	}
+	e := textEntry{n: len(v)}
+	if len(v) > shortText {
+		e.a = uint64(len(x.text))
+		x.text = room(&indexTexts, x.text, len(v))
+		x.text = append(x.text, v...)
+	} else {
+		e.a, e.b = words(v)
+	}
+	number = uint32(len(x.entries))
+	x.entries = append(room(&indexEntries, x.entries, 1), e)
+	x.put(uint64(hash)<<32 | uint64(number+1))
+	return number
+}
+
+// put takes a slot.
+func (x *TextIndex) put(slot uint64) {
+	mask := uint32(len(x.slots) - 1)
+	i := uint32(slot>>32) & mask
+	for x.slots[i] != 0 {
+		i = (i + 1) & mask
+	}
+	x.slots[i] = slot
+}
+
+func (x *TextIndex) grow() {
+	old := x.slots
+	n := max(firstSlots, 2*len(old))
+	x.slots = indexSlots.Take(n)[:n]
+	clear(x.slots)
+	for _, slot := range old {
+		if slot != 0 {
+			x.put(slot)
+		}
+	}
+	indexSlots.Give(old)
+}
+
+// Reset forgets all texts. It keeps the memory, unless that is far more than they
+// needed.
+func (x *TextIndex) Reset() {
+	if 16*len(x.entries) < len(x.slots) {
+		x.Release()
+		return
+	}
+	clear(x.slots)
+	x.entries, x.text = x.entries[:0], x.text[:0]
+}
+
+// Release forgets all texts and gives the memory back.
+func (x *TextIndex) Release() {
+	indexSlots.Give(x.slots)
+	indexEntries.Give(x.entries)
+	indexTexts.Give(x.text)
+	*x = TextIndex{}
+}
+
+// room returns b with room for n more elements.
+func room[T any](m *bitio.Memory[T], b []T, n int) []T {
+	if n += len(b); n <= cap(b) {
+		return b
+	}
+	bigger := append(m.Take(max(n, 2*cap(b))), b...)
+	m.Give(b)
+	return bigger
+}

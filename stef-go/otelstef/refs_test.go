@@ -1,0 +1,132 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package otelstef_test
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	stef "github.com/otelstef/stef/stef-go"
+	"github.com/otelstef/stef/stef-go/codec"
+	"github.com/otelstef/stef/stef-go/otelstef"
+)
+
+// TestReferences: who sets texts with the references to them writes the same bytes as
+// who sets them alone, whatever the dictionaries go through.
+func TestReferences(t *testing.T) {
+	f := func(options ...stef.WriterOption) {
+		t.Helper()
+		rnd := rand.New(rand.NewPCG(7, 7))
+		var plainOut, refOut bytes.Buffer
+		plain, err := otelstef.NewLogsWriter(&plainOut, options...)
+		require.NoError(t, err)
+		ref, err := otelstef.NewLogsWriter(&refOut, options...)
+		require.NoError(t, err)
+		keys, texts := ref.TextDict("AttributeKey"), ref.TextDict("AnyValueString")
+		var stale codec.Ref
+		for range 2000 {
+			a, b := plain.Record().Record(), ref.Record().Record()
+			n := rnd.IntN(5)
+			var pairKeys []codec.Text
+			var pairValues []string
+			for range n {
+				key := fmt.Sprint("key", rnd.IntN(6))
+				pairKeys = append(pairKeys, codec.Text{Text: key, Ref: keys.Ref(key)})
+				pairValues = append(pairValues, fmt.Sprint(rnd.IntN(30)))
+			}
+			a.Attributes().SetLen(n)
+			for i := range n {
+				a.Attributes().SetString(i, pairKeys[i].Text, pairValues[i])
+			}
+			switch rnd.IntN(3) {
+			case 0:
+				b.Attributes().SetStrings(pairKeys, pairValues)
+			case 1:
+				b.Attributes().SetLen(n)
+				for i, v := range pairValues {
+					b.Attributes().SetKeyRef(i, pairKeys[i].Text, pairKeys[i].Ref)
+					b.Attributes().Value(i).SetStringRef(v, texts.Ref(v))
+					stale = texts.Ref(v)
+				}
+			default:
+				b.Attributes().SetLen(n)
+				for i, v := range pairValues {
+					b.Attributes().SetKeyRef(i, pairKeys[i].Text, 0)
+					b.Attributes().Value(i).SetStringRef(v, 0)
+				}
+			}
+			if n > 0 && rnd.IntN(4) == 0 { // other choices come between
+				a.Attributes().Value(0).SetInt64(int64(stale))
+				b.Attributes().Value(0).SetInt64(int64(stale))
+			}
+			x, y := a.Body().SetTemplate(), b.Body().SetTemplate()
+			x.Params().SetLen(n)
+			y.Params().SetLen(n)
+			for i, v := range pairValues {
+				x.Params().SetValue(i, v)
+				y.Params().SetValueRef(i, v, texts.Ref(v))
+			}
+			require.NoError(t, plain.Write())
+			require.NoError(t, ref.Write())
+			if rnd.IntN(100) == 0 {
+				require.NoError(t, plain.Flush())
+				require.NoError(t, ref.Flush())
+			}
+		}
+		require.NoError(t, plain.Close())
+		require.NoError(t, ref.Close())
+		require.Equal(t, plainOut.Bytes(), refOut.Bytes())
+	}
+	f()
+	f(stef.WithDictSize(500))
+	f(stef.WithRestart(stef.RestartDictionaries))
+	f(stef.WithRestart(stef.RestartDictionaries|stef.RestartCodecs), stef.WithDictSize(300))
+}
+
+// TestReferencesOfReaders: what a reader gives on holds no reference of its own,
+// even where a number was before.
+func TestReferencesOfReaders(t *testing.T) {
+	var in bytes.Buffer
+	w, err := otelstef.NewLogsWriter(&in)
+	require.NoError(t, err)
+	known, err := otelstef.NewLogsWriter(new(bytes.Buffer))
+	require.NoError(t, err)
+	known.Record().EditResource().Attributes().SetLen(1)
+	known.Record().EditResource().Attributes().SetString(0, "key", "other")
+	require.NoError(t, known.Write())
+	number := int64(known.TextDict("AnyValueString").Ref("other"))
+	for _, text := range []string{"", "text"} {
+		r := otelstef.NewResource()
+		r.Attributes().SetLen(1)
+		r.Attributes().SetInt64(0, "key", number)
+		if text != "" {
+			r.Attributes().SetString(0, "key", text)
+		}
+		w.Record().SetResource(r)
+		require.NoError(t, w.Write())
+	}
+	require.NoError(t, w.Close())
+
+	r, err := otelstef.NewLogsReader(&in)
+	require.NoError(t, err)
+	for r.Next() {
+		known.Record().SetResource(r.Record().Resource())
+		require.NoError(t, known.Write())
+	}
+	require.NoError(t, r.Err())
+	require.Equal(t, 2, int(known.Stats().Records)-1)
+	require.NotZero(t, known.TextDict("AnyValueString").Ref("text"), "it was written as it is")
+}
+
+func TestTextDict(t *testing.T) {
+	w, err := otelstef.NewSpansWriter(new(bytes.Buffer))
+	require.NoError(t, err)
+	require.NotNil(t, w.TextDict("SpanName"))
+	require.Nil(t, w.TextDict("Resource"), "a dictionary of structs")
+	require.Nil(t, w.TextDict("MetricName"))
+}
