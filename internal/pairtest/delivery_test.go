@@ -73,16 +73,21 @@ func testPipelineErrors[T any](t *testing.T, k *kind[T], protocol stefexporter.P
 	var refusals atomic.Int32
 	var bad atomic.Int64
 	s.decide = func(_ context.Context, ids []string) error {
-		hash := fnv.New32()
-		hash.Write([]byte(ids[0]))
-		switch hash.Sum32() % 5 {
-		case 0:
-			bad.Add(int64(len(ids)))
-			return consumererror.NewPermanent(errors.New("bad for good"))
-		case 1:
-			if refusals.Add(1) < 8 {
-				return errors.New("not now")
+		// By what is in it, since batches come together in any way.
+		temporary := false
+		for _, id := range ids {
+			hash := fnv.New32()
+			hash.Write([]byte(id))
+			switch hash.Sum32() % 40 {
+			case 0:
+				bad.Add(int64(len(ids)))
+				return consumererror.NewPermanent(errors.New("bad for good"))
+			case 1:
+				temporary = true
 			}
+		}
+		if temporary && refusals.Add(1) < 8 {
+			return errors.New("not now")
 		}
 		return nil
 	}
