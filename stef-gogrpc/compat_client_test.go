@@ -341,3 +341,58 @@ func TestCompatClientGoesAway(t *testing.T) {
 	c.cancel()
 	require.Equal(t, s.records, (<-saw).records)
 }
+
+// A frame of which only a part arrives is no frame: none of its records is
+// decoded or acknowledged, wherever it is cut and however the stream ends.
+func TestHalfAFrameIsNothing(t *testing.T) {
+	f := func(name string, zstd bool, end func(c *referenceClient, s *stefgrpc.Server)) {
+		t.Run(name, func(t *testing.T) {
+			options := []dynamic.WriterOption{dynamic.WithRecordedWire()}
+			if zstd {
+				options = append(options, dynamic.WithCompression(dynamic.CompressionZstd))
+			}
+			var out bytes.Buffer
+			w, err := dynamic.NewWriter(&out, rootOf("Metrics"), options...)
+			require.NoError(t, err)
+			for frame := range 2 {
+				for range 3 + frame {
+					require.NoError(t, w.Write(dynamic.NewStruct(rootOf("Metrics"))))
+				}
+				require.NoError(t, w.Flush())
+			}
+			chunks := splitChunks(t, out.Bytes())
+			require.Len(t, chunks, 4)
+			last := chunks[3]
+			saw := make(chan served, 1)
+			full := func(root string) schema.WireSchema { return schema.WireOf(rootOf(root)) }
+			conn, server := serveRootsWith(t, decoding(saw), full, nil, grpc.ForceServerCodecV2(stefgrpc.Codec()))
+			for cut := 1; cut < len(last); cut += 1 + len(last)/20 {
+				c := call(t, conn)
+				c.say(firstMessage("Metrics"))
+				_, err := c.hear()
+				require.NoError(t, err)
+				for _, chunk := range chunks[:3] {
+					c.say(chunkMessage(chunk, true))
+				}
+				message, err := c.hear()
+				require.NoError(t, err)
+				require.Equal(t, uint64(3), acknowledged(t, message))
+				c.say(chunkMessage(last[:cut], cut%2 == 0)) // the flag makes no difference
+				end(c, server)
+				_, err = c.hear()
+				require.Error(t, err, "an answer to half a frame")
+				require.NotEqual(t, io.EOF, err, "an end in order")
+				require.Equal(t, uint64(3), (<-saw).records, "cut at %d of %d", cut, len(last))
+			}
+		})
+	}
+	halfClose := func(c *referenceClient, _ *stefgrpc.Server) { require.NoError(c.t, c.CloseSend()) }
+	goAway := func(c *referenceClient, _ *stefgrpc.Server) {
+		time.Sleep(time.Millisecond)
+		c.cancel()
+	}
+	f("half-close", false, halfClose)
+	f("half-close, zstd", true, halfClose)
+	f("cancel", false, goAway)
+	f("cancel, zstd", true, goAway)
+}

@@ -81,6 +81,7 @@ func serveExample() (address string, stop func()) {
 		if err != nil {
 			return err
 		}
+		defer r.Close()
 		for r.Next() {
 			id := r.Stats().Records
 			if r.Record().Metric().Name() == "" {

@@ -120,7 +120,10 @@ func describe(err error) string {
 	case errors.As(err, &bad):
 		return fmt.Sprint("to be dropped: ", bad.Err)
 	case errors.As(err, &unsent) && unsent.Cause.Retryable():
-		return fmt.Sprintf("to be sent again, perhaps twice: %v, after %v", unsent.MaybeDelivered, unsent.Cause.RetryDelay)
+		// Records at the start may be answered, and bad ones are not to be sent
+		// again; mostly both are none.
+		return fmt.Sprintf("to be sent again after %v, from record %d on, without %v; may arrive twice: %v",
+			unsent.Cause.RetryDelay, unsent.Acknowledged+1, unsent.Rejected, unsent.MaybeDelivered)
 	}
 	return fmt.Sprint("to be dropped: ", err)
 }
