@@ -28,7 +28,7 @@ enum Color { Red = 1 }
 
 // shopFiles are what is made of shop.
 var shopFiles = []string{
-	"color.stef.go", "item.stef.go", "item_array.stef.go", "order.stef.go", "order_reader.stef.go", "order_writer.stef.go",
+	"color.stef.go", "item.stef.go", "order.stef.go", "order_reader.stef.go", "order_writer.stef.go",
 	"schema_text.stef.go",
 }
 

@@ -19,7 +19,7 @@ const (
 	maxHandwritten = 600
 	maxTest        = 900
 	maxGenerated   = 400
-	maxRecords     = 9200 // all that is generated of stef-go/otelstef
+	maxRecords     = 9000 // all that is generated of stef-go/otelstef
 	maxTemplate    = 80
 	maxIfDepth     = 2 // {{if}} inside {{if}}
 )

@@ -157,23 +157,20 @@ func (p *plan) printPart(pr *printer, n string, part part) {
 	pr.P("func (m *%s) %s(i int) %s { return m.pairs[i].%s }", n, part.name, goType(part.t), part.priv)
 	pr.P("")
 	pr.P("// Set%s sets the %s of pair i. It panics if i is not below Len.", part.name, part.priv)
-	pr.P("func (m *%s) Set%s(i int, %s %s) {", n, part.name, part.priv, goType(part.t))
-	pr.P("p := m.pairs[i]")
 	x := "p." + part.priv
-	changed := assign(part.t, x, part.priv)
 	if part.ref() {
-		changed += fmt.Sprintf("\n%sRef = 0", x)
-	}
-	pr.P("if %s {\n%s\nm.node.Mark(%s)\n}\n}", different(part.t, x, part.priv), changed, part.bit)
-	if part.ref() {
+		pr.P("func (m *%s) Set%s(i int, %s string) { m.Set%sRef(i, %s, 0) }", n, part.name, part.priv, part.name, part.priv)
 		pr.P("")
-		pr.P("// Set%sRef is Set%s for who has the reference that the dictionary of the writer", part.name, part.name)
-		pr.P("// has to the %s, or 0.", part.priv)
+		pr.P("// Set%sRef is Set%s with the reference of the writer's dictionary to it, or 0.", part.name, part.name)
 		pr.P("func (m *%s) Set%sRef(i int, %s string, ref codec.Ref) {", n, part.name, part.priv)
 		pr.P("p := m.pairs[i]")
 		pr.P("if codec.SameText(%s, %sRef, %s, ref) {\nif ref != 0 {\n%sRef = ref\n}\nreturn\n}", x, x, part.priv, x)
 		pr.P("%s, %sRef = %s, ref\nm.node.Mark(%s)\n}", x, x, part.priv, part.bit)
+		return
 	}
+	pr.P("func (m *%s) Set%s(i int, %s %s) {", n, part.name, part.priv, goType(part.t))
+	pr.P("p := m.pairs[i]")
+	pr.P("if %s {\n%s\nm.node.Mark(%s)\n}\n}", different(part.t, x, part.priv), assign(part.t, x, part.priv), part.bit)
 }
 
 // printPairSetters prints one setter for key and value together for each

@@ -10,8 +10,8 @@ import (
 )
 
 // A oneof keeps its value in slots that choices share: num for all numbers,
-// str for text, with what its dictionary says of it in num, and a box, made when it is first needed, for everything that
-// is larger. That keeps a oneof small, and lets it contain itself.
+// str for text, with what its dictionary says of it in num, and a box, made when
+// it is first needed, for everything that is larger. That keeps a oneof small, and lets it contain itself.
 
 // slot returns the expression of where a choice is kept.
 func slot(f *field, recv string) string {
@@ -213,6 +213,16 @@ func (p *plan) printChoice(pr *printer, n string, f *field) {
 	}
 	pr.P("")
 	pr.P("// Set%s sets the value.", f.name)
+	if inDict(f.t) {
+		pr.P("func (v *%s) Set%s(x string) { v.Set%sRef(x, 0) }", n, f.name, f.name)
+		pr.P("")
+		pr.P("// Set%sRef is Set%s with the reference of the writer's dictionary to it, or 0.", f.name, f.name)
+		pr.P("func (v *%s) Set%sRef(x string, ref codec.Ref) {", n, f.name)
+		pr.P("if v.typ == %s && codec.SameText(v.str, codec.Ref(v.num), x, ref) {", f.bit)
+		pr.P("if ref != 0 {\nv.num = uint64(ref)\n}\nreturn\n}")
+		pr.P("v.typ = %s\nv.str, v.num = x, uint64(ref)\nv.node.Mark(1)\n}", f.bit)
+		return
+	}
 	pr.P("func (v *%s) Set%s(x %s) {", n, f.name, goType(f.t))
 	if f.class == classBytes {
 		pr.P("if v.typ != %s || !bytes.Equal(%s, x) {", f.bit, slot(f, "v"))
@@ -225,18 +235,7 @@ func (p *plan) printChoice(pr *printer, n string, f *field) {
 		x = "b"
 	}
 	pr.P("if v.typ != %s || %s != %s {", f.bit, slot(f, "v"), x)
-	if !inDict(f.t) {
-		pr.P("v.typ = %s\n%s = %s\nv.node.Mark(1)\n}\n}", f.bit, slot(f, "v"), x)
-		return
-	}
-	pr.P("v.typ = %s\nv.str, v.num = x, 0\nv.node.Mark(1)\n}\n}", f.bit)
-	pr.P("")
-	pr.P("// Set%sRef is Set%s for who has the reference that the dictionary of the writer", f.name, f.name)
-	pr.P("// has to the value, or 0.")
-	pr.P("func (v *%s) Set%sRef(x string, ref codec.Ref) {", n, f.name)
-	pr.P("if v.typ == %s && codec.SameText(v.str, codec.Ref(v.num), x, ref) {", f.bit)
-	pr.P("if ref != 0 {\nv.num = uint64(ref)\n}\nreturn\n}")
-	pr.P("v.typ = %s\nv.str, v.num = x, uint64(ref)\nv.node.Mark(1)\n}", f.bit)
+	pr.P("v.typ = %s\n%s = %s\nv.node.Mark(1)\n}\n}", f.bit, slot(f, "v"), x)
 }
 
 // eachChoice prints a switch over the choices of v for which the statement is

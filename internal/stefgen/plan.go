@@ -69,28 +69,31 @@ func Generate(s *schema.Schema, options Options) ([]File, error) {
 		files = append(files, made)
 		return err
 	}
+	// What arrays need to know of a type goes where its codec is.
+	array := func(pr *printer, name string) {
+		for _, t := range p.arrays {
+			if t.Elem.Name == name {
+				p.printArray(pr, t)
+			}
+		}
+	}
 	for _, s := range p.structs {
 		record, codec := p.printStruct, p.printStructCodec
 		if s.Oneof {
 			record, codec = p.printOneof, p.printOneofCodec
 		}
-		if err := add(s.Name, func(pr *printer) { record(pr, s) }, func(pr *printer) { codec(pr, s) }); err != nil {
+		if err := add(s.Name, func(pr *printer) { record(pr, s) }, func(pr *printer) { codec(pr, s); array(pr, s.Name) }); err != nil {
 			return nil, err
 		}
 	}
 	for _, m := range p.multimaps {
 		record := func(pr *printer) { p.printMultimap(pr, m) }
-		if err := add(m.Name, record, func(pr *printer) { p.printMultimapCodec(pr, m) }); err != nil {
+		if err := add(m.Name, record, func(pr *printer) { p.printMultimapCodec(pr, m); array(pr, m.Name) }); err != nil {
 			return nil, err
 		}
 	}
 	for _, e := range p.enums {
 		if err := add(e.Name, func(pr *printer) { p.printEnum(pr, e) }); err != nil {
-			return nil, err
-		}
-	}
-	for _, t := range p.arrays {
-		if err := add(t.Elem.Name+"Array", func(pr *printer) { p.printArray(pr, t) }); err != nil {
 			return nil, err
 		}
 	}

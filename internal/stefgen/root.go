@@ -108,8 +108,7 @@ func (p *plan) printReader(pr *printer, r *schema.Struct) {
 		pr.P("func (r *%sReader) Run(uint64) int { return 0 }", n)
 		return
 	}
-	pr.P("// Run returns how many of the records that follow in the frame leave all of")
-	pr.P("// fields, a set as of Modified, unchanged.")
+	pr.P("// Run returns how many records from the next one on leave fields, as of Modified, be.")
 	pr.P("func (r *%sReader) Run(fields uint64) int {", n)
 	pr.P("return stefrt.Run(&r.ReadStream, &r.decoder.head, fields)\n}")
 }

@@ -151,3 +151,60 @@ func (d *anyValueDecoder) open(v *AnyValue) bool {
 	}
 	return true
 }
+
+// anyValueElem is what arrays need to know of AnyValue, set at start-up.
+var anyValueElem stefrt.Elem[AnyValue]
+
+func init() {
+	anyValueElem = stefrt.Elem[AnyValue]{
+		Init: (*AnyValue).init, Clear: (*AnyValue).clear, Reset: (*AnyValue).Reset,
+		CopyFrom: (*AnyValue).CopyFrom, Equal: (*AnyValue).Equal, MarkAll: (*AnyValue).markAll,
+		Clean: (*AnyValue).clean, Hash: (*AnyValue).hash, Size: (*AnyValue).size,
+		MarkDiff: func(v, held *AnyValue) { v.markDiff(held) },
+	}
+}
+
+type anyValueArrayEncoder struct {
+	length stefrt.LengthEncoder
+	elem   *anyValueEncoder
+}
+
+func (e *anyValueArrayEncoder) register(b *stefrt.EncoderBuilder, name string) {
+	b.Array(name, &e.length, func(b *stefrt.EncoderBuilder) {
+		e.elem = stefrt.ShareEncoder(b, "AnyValue", "[]", (*anyValueEncoder).register)
+	})
+}
+
+type anyValueArrayDecoder struct {
+	length stefrt.LengthDecoder
+	elem   *anyValueDecoder
+}
+
+func (d *anyValueArrayDecoder) register(b *stefrt.DecoderBuilder, name string) {
+	b.Array(name, &d.length, func(b *stefrt.DecoderBuilder) {
+		d.elem = stefrt.ShareDecoder(b, "AnyValue", "[]", (*anyValueDecoder).register)
+	})
+}
+
+func (e *anyValueArrayEncoder) Encode(a *stefrt.Array[AnyValue]) {
+	n := a.BeginEncode()
+	e.length.Encode(n)
+	for i := range n {
+		e.elem.Encode(a.At(i))
+	}
+}
+
+func (d *anyValueArrayDecoder) Decode(a *stefrt.Array[AnyValue]) {
+	if !stefrt.Enter(d.length.Alloc, &d.length) {
+		return
+	}
+	defer stefrt.Leave(d.length.Alloc)
+	n := d.length.Decode(d.elem.head.Room())
+	if !a.BeginDecode(n, d.length.Alloc) {
+		d.length.TooLarge()
+		return
+	}
+	for i := range n {
+		d.elem.Decode(a.At(i))
+	}
+}

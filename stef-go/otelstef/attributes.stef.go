@@ -77,17 +77,9 @@ func (m *Attributes) grow(n int) {
 func (m *Attributes) Key(i int) string { return m.pairs[i].key }
 
 // SetKey sets the key of pair i. It panics if i is not below Len.
-func (m *Attributes) SetKey(i int, key string) {
-	p := m.pairs[i]
-	if p.key != key {
-		p.key = key
-		p.keyRef = 0
-		m.node.Mark(stefrt.FullBit)
-	}
-}
+func (m *Attributes) SetKey(i int, key string) { m.SetKeyRef(i, key, 0) }
 
-// SetKeyRef is SetKey for who has the reference that the dictionary of the writer
-// has to the key, or 0.
+// SetKeyRef is SetKey with the reference of the writer's dictionary to it, or 0.
 func (m *Attributes) SetKeyRef(i int, key string, ref codec.Ref) {
 	p := m.pairs[i]
 	if codec.SameText(p.key, p.keyRef, key, ref) {

@@ -86,17 +86,9 @@ func (m *BodyParams) SetKey(i int, key bool) {
 func (m *BodyParams) Value(i int) string { return m.pairs[i].value }
 
 // SetValue sets the value of pair i. It panics if i is not below Len.
-func (m *BodyParams) SetValue(i int, value string) {
-	p := m.pairs[i]
-	if p.value != value {
-		p.value = value
-		p.valueRef = 0
-		m.node.Mark(stefrt.PairBit(i))
-	}
-}
+func (m *BodyParams) SetValue(i int, value string) { m.SetValueRef(i, value, 0) }
 
-// SetValueRef is SetValue for who has the reference that the dictionary of the writer
-// has to the value, or 0.
+// SetValueRef is SetValue with the reference of the writer's dictionary to it, or 0.
 func (m *BodyParams) SetValueRef(i int, value string, ref codec.Ref) {
 	p := m.pairs[i]
 	if codec.SameText(p.value, p.valueRef, value, ref) {

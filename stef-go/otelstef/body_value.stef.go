@@ -107,16 +107,9 @@ func (v *BodyValue) String() string {
 }
 
 // SetString sets the value.
-func (v *BodyValue) SetString(x string) {
-	if v.typ != BodyValueTypeString || v.str != x {
-		v.typ = BodyValueTypeString
-		v.str, v.num = x, 0
-		v.node.Mark(1)
-	}
-}
+func (v *BodyValue) SetString(x string) { v.SetStringRef(x, 0) }
 
-// SetStringRef is SetString for who has the reference that the dictionary of the writer
-// has to the value, or 0.
+// SetStringRef is SetString with the reference of the writer's dictionary to it, or 0.
 func (v *BodyValue) SetStringRef(x string, ref codec.Ref) {
 	if v.typ == BodyValueTypeString && codec.SameText(v.str, codec.Ref(v.num), x, ref) {
 		if ref != 0 {

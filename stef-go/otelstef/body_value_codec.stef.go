@@ -151,3 +151,58 @@ func (d *bodyValueDecoder) open(v *BodyValue) bool {
 	}
 	return true
 }
+
+// bodyValueElem is what arrays need to know of BodyValue, set at start-up.
+var bodyValueElem stefrt.Elem[BodyValue]
+
+func init() {
+	bodyValueElem = stefrt.Elem[BodyValue]{
+		Init: (*BodyValue).init, Clear: (*BodyValue).clear, Reset: (*BodyValue).Reset,
+		CopyFrom: (*BodyValue).CopyFrom, Equal: (*BodyValue).Equal, MarkAll: (*BodyValue).markAll,
+	}
+}
+
+type bodyValueArrayEncoder struct {
+	length stefrt.LengthEncoder
+	elem   *bodyValueEncoder
+}
+
+func (e *bodyValueArrayEncoder) register(b *stefrt.EncoderBuilder, name string) {
+	b.Array(name, &e.length, func(b *stefrt.EncoderBuilder) {
+		e.elem = stefrt.ShareEncoder(b, "BodyValue", "[]", (*bodyValueEncoder).register)
+	})
+}
+
+type bodyValueArrayDecoder struct {
+	length stefrt.LengthDecoder
+	elem   *bodyValueDecoder
+}
+
+func (d *bodyValueArrayDecoder) register(b *stefrt.DecoderBuilder, name string) {
+	b.Array(name, &d.length, func(b *stefrt.DecoderBuilder) {
+		d.elem = stefrt.ShareDecoder(b, "BodyValue", "[]", (*bodyValueDecoder).register)
+	})
+}
+
+func (e *bodyValueArrayEncoder) Encode(a *stefrt.Array[BodyValue]) {
+	n := a.BeginEncode()
+	e.length.Encode(n)
+	for i := range n {
+		e.elem.Encode(a.At(i))
+	}
+}
+
+func (d *bodyValueArrayDecoder) Decode(a *stefrt.Array[BodyValue]) {
+	if !stefrt.Enter(d.length.Alloc, &d.length) {
+		return
+	}
+	defer stefrt.Leave(d.length.Alloc)
+	n := d.length.Decode(d.elem.head.Room())
+	if !a.BeginDecode(n, d.length.Alloc) {
+		d.length.TooLarge()
+		return
+	}
+	for i := range n {
+		d.elem.Decode(a.At(i))
+	}
+}

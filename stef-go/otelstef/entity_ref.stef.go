@@ -195,3 +195,52 @@ func (d *entityRefDecoder) Decode(s *EntityRef) {
 		s.descriptionKeys.Decoded(d.descriptionKeys.Decode(s.descriptionKeys.Encoding()))
 	}
 }
+
+// entityRefElem is what arrays need to know of EntityRef, set at start-up.
+var entityRefElem stefrt.Elem[EntityRef]
+
+func init() {
+	entityRefElem = stefrt.Elem[EntityRef]{
+		Init: (*EntityRef).init, Clear: (*EntityRef).clear, Reset: (*EntityRef).Reset,
+		CopyFrom: (*EntityRef).CopyFrom, Equal: (*EntityRef).Equal, MarkAll: (*EntityRef).markAll,
+		Clean: (*EntityRef).clean, Hash: (*EntityRef).hash, Size: (*EntityRef).size,
+		MarkDiff: func(v, held *EntityRef) { v.markDiff(held) },
+	}
+}
+
+type entityRefArrayEncoder struct {
+	length stefrt.LengthEncoder
+	elem   entityRefEncoder
+}
+
+func (e *entityRefArrayEncoder) register(b *stefrt.EncoderBuilder, name string) {
+	b.Array(name, &e.length, stefrt.EncoderOf("[]", e.elem.register))
+}
+
+type entityRefArrayDecoder struct {
+	length stefrt.LengthDecoder
+	elem   entityRefDecoder
+}
+
+func (d *entityRefArrayDecoder) register(b *stefrt.DecoderBuilder, name string) {
+	b.Array(name, &d.length, stefrt.DecoderOf("[]", d.elem.register))
+}
+
+func (e *entityRefArrayEncoder) Encode(a *stefrt.Array[EntityRef]) {
+	n := a.BeginEncode()
+	e.length.Encode(n)
+	for i := range n {
+		e.elem.Encode(a.At(i))
+	}
+}
+
+func (d *entityRefArrayDecoder) Decode(a *stefrt.Array[EntityRef]) {
+	n := d.length.Decode(d.elem.head.Room())
+	if !a.BeginDecode(n, d.length.Alloc) {
+		d.length.TooLarge()
+		return
+	}
+	for i := range n {
+		d.elem.Decode(a.At(i))
+	}
+}

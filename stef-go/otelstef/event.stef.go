@@ -175,3 +175,50 @@ func (d *eventDecoder) Decode(s *Event) {
 		s.droppedAttributesCount = d.droppedAttributesCount.Decode()
 	}
 }
+
+// eventElem is what arrays need to know of Event, set at start-up.
+var eventElem stefrt.Elem[Event]
+
+func init() {
+	eventElem = stefrt.Elem[Event]{
+		Init: (*Event).init, Clear: (*Event).clear, Reset: (*Event).Reset,
+		CopyFrom: (*Event).CopyFrom, Equal: (*Event).Equal, MarkAll: (*Event).markAll,
+	}
+}
+
+type eventArrayEncoder struct {
+	length stefrt.LengthEncoder
+	elem   eventEncoder
+}
+
+func (e *eventArrayEncoder) register(b *stefrt.EncoderBuilder, name string) {
+	b.Array(name, &e.length, stefrt.EncoderOf("[]", e.elem.register))
+}
+
+type eventArrayDecoder struct {
+	length stefrt.LengthDecoder
+	elem   eventDecoder
+}
+
+func (d *eventArrayDecoder) register(b *stefrt.DecoderBuilder, name string) {
+	b.Array(name, &d.length, stefrt.DecoderOf("[]", d.elem.register))
+}
+
+func (e *eventArrayEncoder) Encode(a *stefrt.Array[Event]) {
+	n := a.BeginEncode()
+	e.length.Encode(n)
+	for i := range n {
+		e.elem.Encode(a.At(i))
+	}
+}
+
+func (d *eventArrayDecoder) Decode(a *stefrt.Array[Event]) {
+	n := d.length.Decode(d.elem.head.Room())
+	if !a.BeginDecode(n, d.length.Alloc) {
+		d.length.TooLarge()
+		return
+	}
+	for i := range n {
+		d.elem.Decode(a.At(i))
+	}
+}

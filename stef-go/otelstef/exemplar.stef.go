@@ -196,3 +196,50 @@ func (d *exemplarDecoder) Decode(s *Exemplar) {
 		d.filteredAttributes.Decode(&s.filteredAttributes)
 	}
 }
+
+// exemplarElem is what arrays need to know of Exemplar, set at start-up.
+var exemplarElem stefrt.Elem[Exemplar]
+
+func init() {
+	exemplarElem = stefrt.Elem[Exemplar]{
+		Init: (*Exemplar).init, Clear: (*Exemplar).clear, Reset: (*Exemplar).Reset,
+		CopyFrom: (*Exemplar).CopyFrom, Equal: (*Exemplar).Equal, MarkAll: (*Exemplar).markAll,
+	}
+}
+
+type exemplarArrayEncoder struct {
+	length stefrt.LengthEncoder
+	elem   exemplarEncoder
+}
+
+func (e *exemplarArrayEncoder) register(b *stefrt.EncoderBuilder, name string) {
+	b.Array(name, &e.length, stefrt.EncoderOf("[]", e.elem.register))
+}
+
+type exemplarArrayDecoder struct {
+	length stefrt.LengthDecoder
+	elem   exemplarDecoder
+}
+
+func (d *exemplarArrayDecoder) register(b *stefrt.DecoderBuilder, name string) {
+	b.Array(name, &d.length, stefrt.DecoderOf("[]", d.elem.register))
+}
+
+func (e *exemplarArrayEncoder) Encode(a *stefrt.Array[Exemplar]) {
+	n := a.BeginEncode()
+	e.length.Encode(n)
+	for i := range n {
+		e.elem.Encode(a.At(i))
+	}
+}
+
+func (d *exemplarArrayDecoder) Decode(a *stefrt.Array[Exemplar]) {
+	n := d.length.Decode(d.elem.head.Room())
+	if !a.BeginDecode(n, d.length.Alloc) {
+		d.length.TooLarge()
+		return
+	}
+	for i := range n {
+		d.elem.Decode(a.At(i))
+	}
+}

@@ -226,3 +226,50 @@ func (d *linkDecoder) Decode(s *Link) {
 		s.droppedAttributesCount = d.droppedAttributesCount.Decode()
 	}
 }
+
+// linkElem is what arrays need to know of Link, set at start-up.
+var linkElem stefrt.Elem[Link]
+
+func init() {
+	linkElem = stefrt.Elem[Link]{
+		Init: (*Link).init, Clear: (*Link).clear, Reset: (*Link).Reset,
+		CopyFrom: (*Link).CopyFrom, Equal: (*Link).Equal, MarkAll: (*Link).markAll,
+	}
+}
+
+type linkArrayEncoder struct {
+	length stefrt.LengthEncoder
+	elem   linkEncoder
+}
+
+func (e *linkArrayEncoder) register(b *stefrt.EncoderBuilder, name string) {
+	b.Array(name, &e.length, stefrt.EncoderOf("[]", e.elem.register))
+}
+
+type linkArrayDecoder struct {
+	length stefrt.LengthDecoder
+	elem   linkDecoder
+}
+
+func (d *linkArrayDecoder) register(b *stefrt.DecoderBuilder, name string) {
+	b.Array(name, &d.length, stefrt.DecoderOf("[]", d.elem.register))
+}
+
+func (e *linkArrayEncoder) Encode(a *stefrt.Array[Link]) {
+	n := a.BeginEncode()
+	e.length.Encode(n)
+	for i := range n {
+		e.elem.Encode(a.At(i))
+	}
+}
+
+func (d *linkArrayDecoder) Decode(a *stefrt.Array[Link]) {
+	n := d.length.Decode(d.elem.head.Room())
+	if !a.BeginDecode(n, d.length.Alloc) {
+		d.length.TooLarge()
+		return
+	}
+	for i := range n {
+		d.elem.Decode(a.At(i))
+	}
+}

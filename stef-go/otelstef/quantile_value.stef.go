@@ -123,3 +123,50 @@ func (d *quantileValueDecoder) Decode(s *QuantileValue) {
 		s.value = d.value.Decode()
 	}
 }
+
+// quantileValueElem is what arrays need to know of QuantileValue, set at start-up.
+var quantileValueElem stefrt.Elem[QuantileValue]
+
+func init() {
+	quantileValueElem = stefrt.Elem[QuantileValue]{
+		Init: (*QuantileValue).init, Clear: (*QuantileValue).clear, Reset: (*QuantileValue).Reset,
+		CopyFrom: (*QuantileValue).CopyFrom, Equal: (*QuantileValue).Equal, MarkAll: (*QuantileValue).markAll,
+	}
+}
+
+type quantileValueArrayEncoder struct {
+	length stefrt.LengthEncoder
+	elem   quantileValueEncoder
+}
+
+func (e *quantileValueArrayEncoder) register(b *stefrt.EncoderBuilder, name string) {
+	b.Array(name, &e.length, stefrt.EncoderOf("[]", e.elem.register))
+}
+
+type quantileValueArrayDecoder struct {
+	length stefrt.LengthDecoder
+	elem   quantileValueDecoder
+}
+
+func (d *quantileValueArrayDecoder) register(b *stefrt.DecoderBuilder, name string) {
+	b.Array(name, &d.length, stefrt.DecoderOf("[]", d.elem.register))
+}
+
+func (e *quantileValueArrayEncoder) Encode(a *stefrt.Array[QuantileValue]) {
+	n := a.BeginEncode()
+	e.length.Encode(n)
+	for i := range n {
+		e.elem.Encode(a.At(i))
+	}
+}
+
+func (d *quantileValueArrayDecoder) Decode(a *stefrt.Array[QuantileValue]) {
+	n := d.length.Decode(d.elem.head.Room())
+	if !a.BeginDecode(n, d.length.Alloc) {
+		d.length.TooLarge()
+		return
+	}
+	for i := range n {
+		d.elem.Decode(a.At(i))
+	}
+}

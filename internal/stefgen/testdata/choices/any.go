@@ -284,16 +284,9 @@ func (v *Any) Word() string {
 }
 
 // SetWord sets the value.
-func (v *Any) SetWord(x string) {
-	if v.typ != AnyTypeWord || v.str != x {
-		v.typ = AnyTypeWord
-		v.str, v.num = x, 0
-		v.node.Mark(1)
-	}
-}
+func (v *Any) SetWord(x string) { v.SetWordRef(x, 0) }
 
-// SetWordRef is SetWord for who has the reference that the dictionary of the writer
-// has to the value, or 0.
+// SetWordRef is SetWord with the reference of the writer's dictionary to it, or 0.
 func (v *Any) SetWordRef(x string, ref codec.Ref) {
 	if v.typ == AnyTypeWord && codec.SameText(v.str, codec.Ref(v.num), x, ref) {
 		if ref != 0 {

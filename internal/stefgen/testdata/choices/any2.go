@@ -110,16 +110,9 @@ func (v *Any2) Str() string {
 }
 
 // SetStr sets the value.
-func (v *Any2) SetStr(x string) {
-	if v.typ != Any2TypeStr || v.str != x {
-		v.typ = Any2TypeStr
-		v.str, v.num = x, 0
-		v.node.Mark(1)
-	}
-}
+func (v *Any2) SetStr(x string) { v.SetStrRef(x, 0) }
 
-// SetStrRef is SetStr for who has the reference that the dictionary of the writer
-// has to the value, or 0.
+// SetStrRef is SetStr with the reference of the writer's dictionary to it, or 0.
 func (v *Any2) SetStrRef(x string, ref codec.Ref) {
 	if v.typ == Any2TypeStr && codec.SameText(v.str, codec.Ref(v.num), x, ref) {
 		if ref != 0 {

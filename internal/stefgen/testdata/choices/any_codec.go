@@ -268,3 +268,52 @@ func (d *anyDecoder) open(v *Any) bool {
 	}
 	return true
 }
+
+// anyElem is what arrays need to know of Any, set at start-up.
+var anyElem stefrt.Elem[Any]
+
+func init() {
+	anyElem = stefrt.Elem[Any]{
+		Init: (*Any).init, Clear: (*Any).clear, Reset: (*Any).Reset,
+		CopyFrom: (*Any).CopyFrom, Equal: (*Any).Equal, MarkAll: (*Any).markAll,
+		Clean: (*Any).clean, Hash: (*Any).hash, Size: (*Any).size,
+		MarkDiff: func(v, held *Any) { v.markDiff(held) },
+	}
+}
+
+type anyArrayEncoder struct {
+	length stefrt.LengthEncoder
+	elem   anyEncoder
+}
+
+func (e *anyArrayEncoder) register(b *stefrt.EncoderBuilder, name string) {
+	b.Array(name, &e.length, stefrt.EncoderOf("[]", e.elem.register))
+}
+
+type anyArrayDecoder struct {
+	length stefrt.LengthDecoder
+	elem   anyDecoder
+}
+
+func (d *anyArrayDecoder) register(b *stefrt.DecoderBuilder, name string) {
+	b.Array(name, &d.length, stefrt.DecoderOf("[]", d.elem.register))
+}
+
+func (e *anyArrayEncoder) Encode(a *stefrt.Array[Any]) {
+	n := a.BeginEncode()
+	e.length.Encode(n)
+	for i := range n {
+		e.elem.Encode(a.At(i))
+	}
+}
+
+func (d *anyArrayDecoder) Decode(a *stefrt.Array[Any]) {
+	n := d.length.Decode(d.elem.head.Room())
+	if !a.BeginDecode(n, d.length.Alloc) {
+		d.length.TooLarge()
+		return
+	}
+	for i := range n {
+		d.elem.Decode(a.At(i))
+	}
+}

@@ -164,3 +164,52 @@ func (d *oneDecoder) Decode(v *One) {
 	}
 	v.typ = typ
 }
+
+// oneElem is what arrays need to know of One, set at start-up.
+var oneElem stefrt.Elem[One]
+
+func init() {
+	oneElem = stefrt.Elem[One]{
+		Init: (*One).init, Clear: (*One).clear, Reset: (*One).Reset,
+		CopyFrom: (*One).CopyFrom, Equal: (*One).Equal, MarkAll: (*One).markAll,
+		Clean: (*One).clean, Hash: (*One).hash, Size: (*One).size,
+		MarkDiff: func(v, held *One) { v.markDiff(held) },
+	}
+}
+
+type oneArrayEncoder struct {
+	length stefrt.LengthEncoder
+	elem   oneEncoder
+}
+
+func (e *oneArrayEncoder) register(b *stefrt.EncoderBuilder, name string) {
+	b.Array(name, &e.length, stefrt.EncoderOf("[]", e.elem.register))
+}
+
+type oneArrayDecoder struct {
+	length stefrt.LengthDecoder
+	elem   oneDecoder
+}
+
+func (d *oneArrayDecoder) register(b *stefrt.DecoderBuilder, name string) {
+	b.Array(name, &d.length, stefrt.DecoderOf("[]", d.elem.register))
+}
+
+func (e *oneArrayEncoder) Encode(a *stefrt.Array[One]) {
+	n := a.BeginEncode()
+	e.length.Encode(n)
+	for i := range n {
+		e.elem.Encode(a.At(i))
+	}
+}
+
+func (d *oneArrayDecoder) Decode(a *stefrt.Array[One]) {
+	n := d.length.Decode(d.elem.head.Room())
+	if !a.BeginDecode(n, d.length.Alloc) {
+		d.length.TooLarge()
+		return
+	}
+	for i := range n {
+		d.elem.Decode(a.At(i))
+	}
+}

@@ -77,17 +77,9 @@ func (m *Tags) grow(n int) {
 func (m *Tags) Key(i int) string { return m.pairs[i].key }
 
 // SetKey sets the key of pair i. It panics if i is not below Len.
-func (m *Tags) SetKey(i int, key string) {
-	p := m.pairs[i]
-	if p.key != key {
-		p.key = key
-		p.keyRef = 0
-		m.node.Mark(stefrt.FullBit)
-	}
-}
+func (m *Tags) SetKey(i int, key string) { m.SetKeyRef(i, key, 0) }
 
-// SetKeyRef is SetKey for who has the reference that the dictionary of the writer
-// has to the key, or 0.
+// SetKeyRef is SetKey with the reference of the writer's dictionary to it, or 0.
 func (m *Tags) SetKeyRef(i int, key string, ref codec.Ref) {
 	p := m.pairs[i]
 	if codec.SameText(p.key, p.keyRef, key, ref) {
@@ -306,4 +298,53 @@ func (d *tagsDecoder) resize(m *Tags, h uint64) bool {
 		m.pairs[i].value.clear()
 	}
 	return ok
+}
+
+// tagsElem is what arrays need to know of Tags, set at start-up.
+var tagsElem stefrt.Elem[Tags]
+
+func init() {
+	tagsElem = stefrt.Elem[Tags]{
+		Init: (*Tags).init, Clear: (*Tags).clear, Reset: (*Tags).Reset,
+		CopyFrom: (*Tags).CopyFrom, Equal: (*Tags).Equal, MarkAll: (*Tags).markAll,
+		Clean: (*Tags).clean, Hash: (*Tags).hash, Size: (*Tags).size,
+		MarkDiff: func(v, held *Tags) { v.markDiff(held) },
+	}
+}
+
+type tagsArrayEncoder struct {
+	length stefrt.LengthEncoder
+	elem   tagsEncoder
+}
+
+func (e *tagsArrayEncoder) register(b *stefrt.EncoderBuilder, name string) {
+	b.Array(name, &e.length, stefrt.EncoderOf("[]", e.elem.register))
+}
+
+type tagsArrayDecoder struct {
+	length stefrt.LengthDecoder
+	elem   tagsDecoder
+}
+
+func (d *tagsArrayDecoder) register(b *stefrt.DecoderBuilder, name string) {
+	b.Array(name, &d.length, stefrt.DecoderOf("[]", d.elem.register))
+}
+
+func (e *tagsArrayEncoder) Encode(a *stefrt.Array[Tags]) {
+	n := a.BeginEncode()
+	e.length.Encode(n)
+	for i := range n {
+		e.elem.Encode(a.At(i))
+	}
+}
+
+func (d *tagsArrayDecoder) Decode(a *stefrt.Array[Tags]) {
+	n := d.length.Decode(d.elem.head.Room())
+	if !a.BeginDecode(n, d.length.Alloc) {
+		d.length.TooLarge()
+		return
+	}
+	for i := range n {
+		d.elem.Decode(a.At(i))
+	}
 }

@@ -74,16 +74,9 @@ func (v *Texts) B() string {
 }
 
 // SetB sets the value.
-func (v *Texts) SetB(x string) {
-	if v.typ != TextsTypeB || v.str != x {
-		v.typ = TextsTypeB
-		v.str, v.num = x, 0
-		v.node.Mark(1)
-	}
-}
+func (v *Texts) SetB(x string) { v.SetBRef(x, 0) }
 
-// SetBRef is SetB for who has the reference that the dictionary of the writer
-// has to the value, or 0.
+// SetBRef is SetB with the reference of the writer's dictionary to it, or 0.
 func (v *Texts) SetBRef(x string, ref codec.Ref) {
 	if v.typ == TextsTypeB && codec.SameText(v.str, codec.Ref(v.num), x, ref) {
 		if ref != 0 {

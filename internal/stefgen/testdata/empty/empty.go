@@ -60,3 +60,50 @@ func (d *emptyDecoder) register(b *stefrt.DecoderBuilder, name string) {
 
 func (d *emptyDecoder) Decode(s *Empty) {
 }
+
+// emptyElem is what arrays need to know of Empty, set at start-up.
+var emptyElem stefrt.Elem[Empty]
+
+func init() {
+	emptyElem = stefrt.Elem[Empty]{
+		Init: (*Empty).init, Clear: (*Empty).clear, Reset: (*Empty).Reset,
+		CopyFrom: (*Empty).CopyFrom, Equal: (*Empty).Equal, MarkAll: (*Empty).markAll,
+	}
+}
+
+type emptyArrayEncoder struct {
+	length stefrt.LengthEncoder
+	elem   emptyEncoder
+}
+
+func (e *emptyArrayEncoder) register(b *stefrt.EncoderBuilder, name string) {
+	b.Array(name, &e.length, stefrt.EncoderOf("[]", e.elem.register))
+}
+
+type emptyArrayDecoder struct {
+	length stefrt.LengthDecoder
+	elem   emptyDecoder
+}
+
+func (d *emptyArrayDecoder) register(b *stefrt.DecoderBuilder, name string) {
+	b.Array(name, &d.length, stefrt.DecoderOf("[]", d.elem.register))
+}
+
+func (e *emptyArrayEncoder) Encode(a *stefrt.Array[Empty]) {
+	n := a.BeginEncode()
+	e.length.Encode(n)
+	for i := range n {
+		e.elem.Encode(a.At(i))
+	}
+}
+
+func (d *emptyArrayDecoder) Decode(a *stefrt.Array[Empty]) {
+	n := d.length.Decode(d.elem.head.Room())
+	if !a.BeginDecode(n, d.length.Alloc) {
+		d.length.TooLarge()
+		return
+	}
+	for i := range n {
+		d.elem.Decode(a.At(i))
+	}
+}

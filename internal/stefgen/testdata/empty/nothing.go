@@ -103,3 +103,50 @@ func (d *nothingDecoder) Decode(v *Nothing) {
 	}
 	v.typ = typ
 }
+
+// nothingElem is what arrays need to know of Nothing, set at start-up.
+var nothingElem stefrt.Elem[Nothing]
+
+func init() {
+	nothingElem = stefrt.Elem[Nothing]{
+		Init: (*Nothing).init, Clear: (*Nothing).clear, Reset: (*Nothing).Reset,
+		CopyFrom: (*Nothing).CopyFrom, Equal: (*Nothing).Equal, MarkAll: (*Nothing).markAll,
+	}
+}
+
+type nothingArrayEncoder struct {
+	length stefrt.LengthEncoder
+	elem   nothingEncoder
+}
+
+func (e *nothingArrayEncoder) register(b *stefrt.EncoderBuilder, name string) {
+	b.Array(name, &e.length, stefrt.EncoderOf("[]", e.elem.register))
+}
+
+type nothingArrayDecoder struct {
+	length stefrt.LengthDecoder
+	elem   nothingDecoder
+}
+
+func (d *nothingArrayDecoder) register(b *stefrt.DecoderBuilder, name string) {
+	b.Array(name, &d.length, stefrt.DecoderOf("[]", d.elem.register))
+}
+
+func (e *nothingArrayEncoder) Encode(a *stefrt.Array[Nothing]) {
+	n := a.BeginEncode()
+	e.length.Encode(n)
+	for i := range n {
+		e.elem.Encode(a.At(i))
+	}
+}
+
+func (d *nothingArrayDecoder) Decode(a *stefrt.Array[Nothing]) {
+	n := d.length.Decode(d.elem.head.Room())
+	if !a.BeginDecode(n, d.length.Alloc) {
+		d.length.TooLarge()
+		return
+	}
+	for i := range n {
+		d.elem.Decode(a.At(i))
+	}
+}

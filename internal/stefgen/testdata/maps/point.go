@@ -191,3 +191,52 @@ func (d *pointDecoder) Decode(s *Point) {
 		s.y = d.y.Decode()
 	}
 }
+
+// pointElem is what arrays need to know of Point, set at start-up.
+var pointElem stefrt.Elem[Point]
+
+func init() {
+	pointElem = stefrt.Elem[Point]{
+		Init: (*Point).init, Clear: (*Point).clear, Reset: (*Point).Reset,
+		CopyFrom: (*Point).CopyFrom, Equal: (*Point).Equal, MarkAll: (*Point).markAll,
+		Clean: (*Point).clean, Hash: (*Point).hash, Size: (*Point).size,
+		MarkDiff: func(v, held *Point) { v.markDiff(held) },
+	}
+}
+
+type pointArrayEncoder struct {
+	length stefrt.LengthEncoder
+	elem   pointEncoder
+}
+
+func (e *pointArrayEncoder) register(b *stefrt.EncoderBuilder, name string) {
+	b.Array(name, &e.length, stefrt.EncoderOf("[]", e.elem.register))
+}
+
+type pointArrayDecoder struct {
+	length stefrt.LengthDecoder
+	elem   pointDecoder
+}
+
+func (d *pointArrayDecoder) register(b *stefrt.DecoderBuilder, name string) {
+	b.Array(name, &d.length, stefrt.DecoderOf("[]", d.elem.register))
+}
+
+func (e *pointArrayEncoder) Encode(a *stefrt.Array[Point]) {
+	n := a.BeginEncode()
+	e.length.Encode(n)
+	for i := range n {
+		e.elem.Encode(a.At(i))
+	}
+}
+
+func (d *pointArrayDecoder) Decode(a *stefrt.Array[Point]) {
+	n := d.length.Decode(d.elem.head.Room())
+	if !a.BeginDecode(n, d.length.Alloc) {
+		d.length.TooLarge()
+		return
+	}
+	for i := range n {
+		d.elem.Decode(a.At(i))
+	}
+}

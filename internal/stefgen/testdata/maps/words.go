@@ -74,17 +74,9 @@ func (m *Words) grow(n int) {
 func (m *Words) Key(i int) string { return m.pairs[i].key }
 
 // SetKey sets the key of pair i. It panics if i is not below Len.
-func (m *Words) SetKey(i int, key string) {
-	p := m.pairs[i]
-	if p.key != key {
-		p.key = key
-		p.keyRef = 0
-		m.node.Mark(stefrt.FullBit)
-	}
-}
+func (m *Words) SetKey(i int, key string) { m.SetKeyRef(i, key, 0) }
 
-// SetKeyRef is SetKey for who has the reference that the dictionary of the writer
-// has to the key, or 0.
+// SetKeyRef is SetKey with the reference of the writer's dictionary to it, or 0.
 func (m *Words) SetKeyRef(i int, key string, ref codec.Ref) {
 	p := m.pairs[i]
 	if codec.SameText(p.key, p.keyRef, key, ref) {
@@ -101,17 +93,9 @@ func (m *Words) SetKeyRef(i int, key string, ref codec.Ref) {
 func (m *Words) Value(i int) string { return m.pairs[i].value }
 
 // SetValue sets the value of pair i. It panics if i is not below Len.
-func (m *Words) SetValue(i int, value string) {
-	p := m.pairs[i]
-	if p.value != value {
-		p.value = value
-		p.valueRef = 0
-		m.node.Mark(stefrt.PairBit(i))
-	}
-}
+func (m *Words) SetValue(i int, value string) { m.SetValueRef(i, value, 0) }
 
-// SetValueRef is SetValue for who has the reference that the dictionary of the writer
-// has to the value, or 0.
+// SetValueRef is SetValue with the reference of the writer's dictionary to it, or 0.
 func (m *Words) SetValueRef(i int, value string, ref codec.Ref) {
 	p := m.pairs[i]
 	if codec.SameText(p.value, p.valueRef, value, ref) {
@@ -292,4 +276,53 @@ func (d *wordsDecoder) resize(m *Words, h uint64) bool {
 	n, ok := d.head.Pairs(h, cap(m.pairs), int(unsafe.Sizeof(wordsPair{})))
 	m.grow(n)
 	return ok
+}
+
+// wordsElem is what arrays need to know of Words, set at start-up.
+var wordsElem stefrt.Elem[Words]
+
+func init() {
+	wordsElem = stefrt.Elem[Words]{
+		Init: (*Words).init, Clear: (*Words).clear, Reset: (*Words).Reset,
+		CopyFrom: (*Words).CopyFrom, Equal: (*Words).Equal, MarkAll: (*Words).markAll,
+		Clean: (*Words).clean, Hash: (*Words).hash, Size: (*Words).size,
+		MarkDiff: func(v, held *Words) { v.markDiff(held) },
+	}
+}
+
+type wordsArrayEncoder struct {
+	length stefrt.LengthEncoder
+	elem   wordsEncoder
+}
+
+func (e *wordsArrayEncoder) register(b *stefrt.EncoderBuilder, name string) {
+	b.Array(name, &e.length, stefrt.EncoderOf("[]", e.elem.register))
+}
+
+type wordsArrayDecoder struct {
+	length stefrt.LengthDecoder
+	elem   wordsDecoder
+}
+
+func (d *wordsArrayDecoder) register(b *stefrt.DecoderBuilder, name string) {
+	b.Array(name, &d.length, stefrt.DecoderOf("[]", d.elem.register))
+}
+
+func (e *wordsArrayEncoder) Encode(a *stefrt.Array[Words]) {
+	n := a.BeginEncode()
+	e.length.Encode(n)
+	for i := range n {
+		e.elem.Encode(a.At(i))
+	}
+}
+
+func (d *wordsArrayDecoder) Decode(a *stefrt.Array[Words]) {
+	n := d.length.Decode(d.elem.head.Room())
+	if !a.BeginDecode(n, d.length.Alloc) {
+		d.length.TooLarge()
+		return
+	}
+	for i := range n {
+		d.elem.Decode(a.At(i))
+	}
 }

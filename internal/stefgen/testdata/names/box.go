@@ -119,3 +119,50 @@ func (d *boxDecoder) Decode(s *Box) {
 		d.len.Decode(&s.len)
 	}
 }
+
+// boxElem is what arrays need to know of Box, set at start-up.
+var boxElem stefrt.Elem[Box]
+
+func init() {
+	boxElem = stefrt.Elem[Box]{
+		Init: (*Box).init, Clear: (*Box).clear, Reset: (*Box).Reset,
+		CopyFrom: (*Box).CopyFrom, Equal: (*Box).Equal, MarkAll: (*Box).markAll,
+	}
+}
+
+type boxArrayEncoder struct {
+	length stefrt.LengthEncoder
+	elem   boxEncoder
+}
+
+func (e *boxArrayEncoder) register(b *stefrt.EncoderBuilder, name string) {
+	b.Array(name, &e.length, stefrt.EncoderOf("[]", e.elem.register))
+}
+
+type boxArrayDecoder struct {
+	length stefrt.LengthDecoder
+	elem   boxDecoder
+}
+
+func (d *boxArrayDecoder) register(b *stefrt.DecoderBuilder, name string) {
+	b.Array(name, &d.length, stefrt.DecoderOf("[]", d.elem.register))
+}
+
+func (e *boxArrayEncoder) Encode(a *stefrt.Array[Box]) {
+	n := a.BeginEncode()
+	e.length.Encode(n)
+	for i := range n {
+		e.elem.Encode(a.At(i))
+	}
+}
+
+func (d *boxArrayDecoder) Decode(a *stefrt.Array[Box]) {
+	n := d.length.Decode(d.elem.head.Room())
+	if !a.BeginDecode(n, d.length.Alloc) {
+		d.length.TooLarge()
+		return
+	}
+	for i := range n {
+		d.elem.Decode(a.At(i))
+	}
+}

@@ -259,3 +259,50 @@ func (d *choiceDecoder) open(v *Choice) bool {
 	}
 	return true
 }
+
+// choiceElem is what arrays need to know of Choice, set at start-up.
+var choiceElem stefrt.Elem[Choice]
+
+func init() {
+	choiceElem = stefrt.Elem[Choice]{
+		Init: (*Choice).init, Clear: (*Choice).clear, Reset: (*Choice).Reset,
+		CopyFrom: (*Choice).CopyFrom, Equal: (*Choice).Equal, MarkAll: (*Choice).markAll,
+	}
+}
+
+type choiceArrayEncoder struct {
+	length stefrt.LengthEncoder
+	elem   choiceEncoder
+}
+
+func (e *choiceArrayEncoder) register(b *stefrt.EncoderBuilder, name string) {
+	b.Array(name, &e.length, stefrt.EncoderOf("[]", e.elem.register))
+}
+
+type choiceArrayDecoder struct {
+	length stefrt.LengthDecoder
+	elem   choiceDecoder
+}
+
+func (d *choiceArrayDecoder) register(b *stefrt.DecoderBuilder, name string) {
+	b.Array(name, &d.length, stefrt.DecoderOf("[]", d.elem.register))
+}
+
+func (e *choiceArrayEncoder) Encode(a *stefrt.Array[Choice]) {
+	n := a.BeginEncode()
+	e.length.Encode(n)
+	for i := range n {
+		e.elem.Encode(a.At(i))
+	}
+}
+
+func (d *choiceArrayDecoder) Decode(a *stefrt.Array[Choice]) {
+	n := d.length.Decode(d.elem.head.Room())
+	if !a.BeginDecode(n, d.length.Alloc) {
+		d.length.TooLarge()
+		return
+	}
+	for i := range n {
+		d.elem.Decode(a.At(i))
+	}
+}

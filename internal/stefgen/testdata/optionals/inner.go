@@ -298,3 +298,56 @@ func (d *innerDecoder) Decode(s *Inner) {
 	}
 	stefrt.Leave(d.head.Alloc)
 }
+
+// innerElem is what arrays need to know of Inner, set at start-up.
+var innerElem stefrt.Elem[Inner]
+
+func init() {
+	innerElem = stefrt.Elem[Inner]{
+		Init: (*Inner).init, Clear: (*Inner).clear, Reset: (*Inner).Reset,
+		CopyFrom: (*Inner).CopyFrom, Equal: (*Inner).Equal, MarkAll: (*Inner).markAll,
+		Clean: (*Inner).clean, Hash: (*Inner).hash, Size: (*Inner).size,
+		MarkDiff: func(v, held *Inner) { v.markDiff(held) },
+	}
+}
+
+type innerArrayEncoder struct {
+	length stefrt.LengthEncoder
+	elem   *innerEncoder
+}
+
+func (e *innerArrayEncoder) register(b *stefrt.EncoderBuilder, name string) {
+	b.Array(name, &e.length, func(b *stefrt.EncoderBuilder) {
+		e.elem = stefrt.ShareEncoder(b, "Inner", "[]", (*innerEncoder).register)
+	})
+}
+
+type innerArrayDecoder struct {
+	length stefrt.LengthDecoder
+	elem   *innerDecoder
+}
+
+func (d *innerArrayDecoder) register(b *stefrt.DecoderBuilder, name string) {
+	b.Array(name, &d.length, func(b *stefrt.DecoderBuilder) {
+		d.elem = stefrt.ShareDecoder(b, "Inner", "[]", (*innerDecoder).register)
+	})
+}
+
+func (e *innerArrayEncoder) Encode(a *stefrt.Array[Inner]) {
+	n := a.BeginEncode()
+	e.length.Encode(n)
+	for i := range n {
+		e.elem.Encode(a.At(i))
+	}
+}
+
+func (d *innerArrayDecoder) Decode(a *stefrt.Array[Inner]) {
+	n := d.length.Decode(d.elem.head.Room())
+	if !a.BeginDecode(n, d.length.Alloc) {
+		d.length.TooLarge()
+		return
+	}
+	for i := range n {
+		d.elem.Decode(a.At(i))
+	}
+}

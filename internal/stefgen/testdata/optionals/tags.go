@@ -266,3 +266,52 @@ func (d *tagsDecoder) resize(m *Tags, h uint64) bool {
 	}
 	return ok
 }
+
+// tagsElem is what arrays need to know of Tags, set at start-up.
+var tagsElem stefrt.Elem[Tags]
+
+func init() {
+	tagsElem = stefrt.Elem[Tags]{
+		Init: (*Tags).init, Clear: (*Tags).clear, Reset: (*Tags).Reset,
+		CopyFrom: (*Tags).CopyFrom, Equal: (*Tags).Equal, MarkAll: (*Tags).markAll,
+		Clean: (*Tags).clean, Hash: (*Tags).hash, Size: (*Tags).size,
+		MarkDiff: func(v, held *Tags) { v.markDiff(held) },
+	}
+}
+
+type tagsArrayEncoder struct {
+	length stefrt.LengthEncoder
+	elem   *tagsEncoder
+}
+
+func (e *tagsArrayEncoder) register(b *stefrt.EncoderBuilder, name string) {
+	b.Array(name, &e.length, func(b *stefrt.EncoderBuilder) { e.elem = stefrt.ShareEncoder(b, "Tags", "[]", (*tagsEncoder).register) })
+}
+
+type tagsArrayDecoder struct {
+	length stefrt.LengthDecoder
+	elem   *tagsDecoder
+}
+
+func (d *tagsArrayDecoder) register(b *stefrt.DecoderBuilder, name string) {
+	b.Array(name, &d.length, func(b *stefrt.DecoderBuilder) { d.elem = stefrt.ShareDecoder(b, "Tags", "[]", (*tagsDecoder).register) })
+}
+
+func (e *tagsArrayEncoder) Encode(a *stefrt.Array[Tags]) {
+	n := a.BeginEncode()
+	e.length.Encode(n)
+	for i := range n {
+		e.elem.Encode(a.At(i))
+	}
+}
+
+func (d *tagsArrayDecoder) Decode(a *stefrt.Array[Tags]) {
+	n := d.length.Decode(d.elem.head.Room())
+	if !a.BeginDecode(n, d.length.Alloc) {
+		d.length.TooLarge()
+		return
+	}
+	for i := range n {
+		d.elem.Decode(a.At(i))
+	}
+}

@@ -161,3 +161,54 @@ func (d *treeDecoder) Decode(s *Tree) {
 	}
 	stefrt.Leave(d.head.Alloc)
 }
+
+// treeElem is what arrays need to know of Tree, set at start-up.
+var treeElem stefrt.Elem[Tree]
+
+func init() {
+	treeElem = stefrt.Elem[Tree]{
+		Init: (*Tree).init, Clear: (*Tree).clear, Reset: (*Tree).Reset,
+		CopyFrom: (*Tree).CopyFrom, Equal: (*Tree).Equal, MarkAll: (*Tree).markAll,
+	}
+}
+
+type treeArrayEncoder struct {
+	length stefrt.LengthEncoder
+	elem   *treeEncoder
+}
+
+func (e *treeArrayEncoder) register(b *stefrt.EncoderBuilder, name string) {
+	b.Array(name, &e.length, func(b *stefrt.EncoderBuilder) { e.elem = stefrt.ShareEncoder(b, "Tree", "[]", (*treeEncoder).register) })
+}
+
+type treeArrayDecoder struct {
+	length stefrt.LengthDecoder
+	elem   *treeDecoder
+}
+
+func (d *treeArrayDecoder) register(b *stefrt.DecoderBuilder, name string) {
+	b.Array(name, &d.length, func(b *stefrt.DecoderBuilder) { d.elem = stefrt.ShareDecoder(b, "Tree", "[]", (*treeDecoder).register) })
+}
+
+func (e *treeArrayEncoder) Encode(a *stefrt.Array[Tree]) {
+	n := a.BeginEncode()
+	e.length.Encode(n)
+	for i := range n {
+		e.elem.Encode(a.At(i))
+	}
+}
+
+func (d *treeArrayDecoder) Decode(a *stefrt.Array[Tree]) {
+	if !stefrt.Enter(d.length.Alloc, &d.length) {
+		return
+	}
+	defer stefrt.Leave(d.length.Alloc)
+	n := d.length.Decode(d.elem.head.Room())
+	if !a.BeginDecode(n, d.length.Alloc) {
+		d.length.TooLarge()
+		return
+	}
+	for i := range n {
+		d.elem.Decode(a.At(i))
+	}
+}

@@ -237,3 +237,60 @@ func (d *firstDecoder) Decode(s *First) {
 	}
 	stefrt.Leave(d.head.Alloc)
 }
+
+// firstElem is what arrays need to know of First, set at start-up.
+var firstElem stefrt.Elem[First]
+
+func init() {
+	firstElem = stefrt.Elem[First]{
+		Init: (*First).init, Clear: (*First).clear, Reset: (*First).Reset,
+		CopyFrom: (*First).CopyFrom, Equal: (*First).Equal, MarkAll: (*First).markAll,
+		Clean: (*First).clean, Hash: (*First).hash, Size: (*First).size,
+		MarkDiff: func(v, held *First) { v.markDiff(held) },
+	}
+}
+
+type firstArrayEncoder struct {
+	length stefrt.LengthEncoder
+	elem   *firstEncoder
+}
+
+func (e *firstArrayEncoder) register(b *stefrt.EncoderBuilder, name string) {
+	b.Array(name, &e.length, func(b *stefrt.EncoderBuilder) {
+		e.elem = stefrt.ShareEncoder(b, "First", "[]", (*firstEncoder).register)
+	})
+}
+
+type firstArrayDecoder struct {
+	length stefrt.LengthDecoder
+	elem   *firstDecoder
+}
+
+func (d *firstArrayDecoder) register(b *stefrt.DecoderBuilder, name string) {
+	b.Array(name, &d.length, func(b *stefrt.DecoderBuilder) {
+		d.elem = stefrt.ShareDecoder(b, "First", "[]", (*firstDecoder).register)
+	})
+}
+
+func (e *firstArrayEncoder) Encode(a *stefrt.Array[First]) {
+	n := a.BeginEncode()
+	e.length.Encode(n)
+	for i := range n {
+		e.elem.Encode(a.At(i))
+	}
+}
+
+func (d *firstArrayDecoder) Decode(a *stefrt.Array[First]) {
+	if !stefrt.Enter(d.length.Alloc, &d.length) {
+		return
+	}
+	defer stefrt.Leave(d.length.Alloc)
+	n := d.length.Decode(d.elem.head.Room())
+	if !a.BeginDecode(n, d.length.Alloc) {
+		d.length.TooLarge()
+		return
+	}
+	for i := range n {
+		d.elem.Decode(a.At(i))
+	}
+}

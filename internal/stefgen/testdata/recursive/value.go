@@ -137,16 +137,9 @@ func (v *Value) String() string {
 }
 
 // SetString sets the value.
-func (v *Value) SetString(x string) {
-	if v.typ != ValueTypeString || v.str != x {
-		v.typ = ValueTypeString
-		v.str, v.num = x, 0
-		v.node.Mark(1)
-	}
-}
+func (v *Value) SetString(x string) { v.SetStringRef(x, 0) }
 
-// SetStringRef is SetString for who has the reference that the dictionary of the writer
-// has to the value, or 0.
+// SetStringRef is SetString with the reference of the writer's dictionary to it, or 0.
 func (v *Value) SetStringRef(x string, ref codec.Ref) {
 	if v.typ == ValueTypeString && codec.SameText(v.str, codec.Ref(v.num), x, ref) {
 		if ref != 0 {

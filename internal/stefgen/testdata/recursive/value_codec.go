@@ -150,3 +150,60 @@ func (d *valueDecoder) open(v *Value) bool {
 	}
 	return true
 }
+
+// valueElem is what arrays need to know of Value, set at start-up.
+var valueElem stefrt.Elem[Value]
+
+func init() {
+	valueElem = stefrt.Elem[Value]{
+		Init: (*Value).init, Clear: (*Value).clear, Reset: (*Value).Reset,
+		CopyFrom: (*Value).CopyFrom, Equal: (*Value).Equal, MarkAll: (*Value).markAll,
+		Clean: (*Value).clean, Hash: (*Value).hash, Size: (*Value).size,
+		MarkDiff: func(v, held *Value) { v.markDiff(held) },
+	}
+}
+
+type valueArrayEncoder struct {
+	length stefrt.LengthEncoder
+	elem   *valueEncoder
+}
+
+func (e *valueArrayEncoder) register(b *stefrt.EncoderBuilder, name string) {
+	b.Array(name, &e.length, func(b *stefrt.EncoderBuilder) {
+		e.elem = stefrt.ShareEncoder(b, "Value", "[]", (*valueEncoder).register)
+	})
+}
+
+type valueArrayDecoder struct {
+	length stefrt.LengthDecoder
+	elem   *valueDecoder
+}
+
+func (d *valueArrayDecoder) register(b *stefrt.DecoderBuilder, name string) {
+	b.Array(name, &d.length, func(b *stefrt.DecoderBuilder) {
+		d.elem = stefrt.ShareDecoder(b, "Value", "[]", (*valueDecoder).register)
+	})
+}
+
+func (e *valueArrayEncoder) Encode(a *stefrt.Array[Value]) {
+	n := a.BeginEncode()
+	e.length.Encode(n)
+	for i := range n {
+		e.elem.Encode(a.At(i))
+	}
+}
+
+func (d *valueArrayDecoder) Decode(a *stefrt.Array[Value]) {
+	if !stefrt.Enter(d.length.Alloc, &d.length) {
+		return
+	}
+	defer stefrt.Leave(d.length.Alloc)
+	n := d.length.Decode(d.elem.head.Room())
+	if !a.BeginDecode(n, d.length.Alloc) {
+		d.length.TooLarge()
+		return
+	}
+	for i := range n {
+		d.elem.Decode(a.At(i))
+	}
+}

@@ -48,8 +48,7 @@ func (r *PlainReader) Next() bool {
 // Record returns the record, always the same one; Next changes it, nobody else may.
 func (r *PlainReader) Record() *Plain { return &r.record }
 
-// Run returns how many of the records that follow in the frame leave all of
-// fields, a set as of Modified, unchanged.
+// Run returns how many records from the next one on leave fields, as of Modified, be.
 func (r *PlainReader) Run(fields uint64) int {
 	return stefrt.Run(&r.ReadStream, &r.decoder.head, fields)
 }

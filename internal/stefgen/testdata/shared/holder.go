@@ -246,3 +246,50 @@ func (d *holderDecoder) Decode(s *Holder) {
 		s.outer = d.outer.Decode(s.outer)
 	}
 }
+
+// holderElem is what arrays need to know of Holder, set at start-up.
+var holderElem stefrt.Elem[Holder]
+
+func init() {
+	holderElem = stefrt.Elem[Holder]{
+		Init: (*Holder).init, Clear: (*Holder).clear, Reset: (*Holder).Reset,
+		CopyFrom: (*Holder).CopyFrom, Equal: (*Holder).Equal, MarkAll: (*Holder).markAll,
+	}
+}
+
+type holderArrayEncoder struct {
+	length stefrt.LengthEncoder
+	elem   holderEncoder
+}
+
+func (e *holderArrayEncoder) register(b *stefrt.EncoderBuilder, name string) {
+	b.Array(name, &e.length, stefrt.EncoderOf("[]", e.elem.register))
+}
+
+type holderArrayDecoder struct {
+	length stefrt.LengthDecoder
+	elem   holderDecoder
+}
+
+func (d *holderArrayDecoder) register(b *stefrt.DecoderBuilder, name string) {
+	b.Array(name, &d.length, stefrt.DecoderOf("[]", d.elem.register))
+}
+
+func (e *holderArrayEncoder) Encode(a *stefrt.Array[Holder]) {
+	n := a.BeginEncode()
+	e.length.Encode(n)
+	for i := range n {
+		e.elem.Encode(a.At(i))
+	}
+}
+
+func (d *holderArrayDecoder) Decode(a *stefrt.Array[Holder]) {
+	n := d.length.Decode(d.elem.head.Room())
+	if !a.BeginDecode(n, d.length.Alloc) {
+		d.length.TooLarge()
+		return
+	}
+	for i := range n {
+		d.elem.Decode(a.At(i))
+	}
+}
