@@ -82,7 +82,7 @@ func BenchmarkSpeed(b *testing.B) {
 		want := dataset.Items(set.Signal, set.Parts)
 		for _, cut := range cuts(set) {
 			for _, f := range format.All() {
-				for _, c := range []format.Compression{format.None, study.ZstdOf(f)} {
+				for _, c := range []format.Compression{format.None, format.BestZstd(f)} {
 					name := "none"
 					if c != format.None {
 						name = "zstd"

@@ -20,7 +20,7 @@ func BenchmarkGuard(b *testing.B) {
 	for _, ref := range dataset.FirstOf(dataset.Refs(b)) {
 		set := ref.Load(b)
 		for _, f := range []format.Format{format.OTLP(), format.STEF(format.Ordered), format.STEF(format.Sorted)} {
-			for _, c := range []format.Compression{format.None, study.ZstdOf(f)} {
+			for _, c := range []format.Compression{format.None, format.BestZstd(f)} {
 				bench, err := study.NewBench(f, c, set.Parts)
 				require.NoError(b, err)
 				sizes, err := study.SizesOf(f, set.Parts)

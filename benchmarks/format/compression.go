@@ -39,6 +39,15 @@ func Compressions(f Format) []Compression {
 	return all
 }
 
+// BestZstd returns zstd as a format does best with it: its own, but for Arrow,
+// whose buffers are many and small and compress better together.
+func BestZstd(f Format) Compression {
+	if _, ok := f.(arrowFormat); ok || f.Own() == "" {
+		return Zstd
+	}
+	return Own
+}
+
 // Describe says what each compression is.
 func Describe() string {
 	return "none; gzip (level 6) and zstd (SpeedDefault) each message by itself, as gRPC and HTTP do; zstd-stream: one zstd context over " +

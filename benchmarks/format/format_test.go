@@ -23,6 +23,7 @@ func TestFormats(t *testing.T) {
 			for _, c := range []Compression{None, Own} {
 				t.Run(ref.Title()+"/"+f.Name()+"/"+string(c), func(t *testing.T) {
 					require.NoError(t, Check(f, c, batches, want))
+					require.NoError(t, CheckNative(f, c, batches))
 				})
 			}
 		}

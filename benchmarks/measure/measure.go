@@ -57,7 +57,8 @@ func Interleave(c Config, ops []Op) ([]Result, error) {
 	runs := make([]int, len(ops))
 	for i, op := range ops {
 		results[i].Op = op
-		// The first run fills caches and pools; the second says how long one takes.
+		// The first run fills caches and pools. Where one is short, the second says
+		// how long.
 		var took time.Duration
 		for range 2 {
 			begin := time.Now()
@@ -65,6 +66,9 @@ func Interleave(c Config, ops []Op) ([]Result, error) {
 				return nil, fmt.Errorf("%s: %w", op.Name, err)
 			}
 			took = time.Since(begin)
+			if took > max(c.Turn, 50*time.Millisecond) {
+				break
+			}
 		}
 		runs[i] = 1 + int(c.Turn/max(took, time.Microsecond))
 	}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"image/color"
 	"math"
+	"strconv"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/font"
@@ -54,8 +55,10 @@ var colours = []color.Color{
 }
 
 const (
-	chartWidth  = 18 * vg.Centimeter
-	chartHeight = 10 * vg.Centimeter
+	chartWidth  = 24 * vg.Centimeter
+	chartHeight = 12 * vg.Centimeter
+	// chartDots is the resolution of pictures.
+	chartDots = 90
 )
 
 var errEmptyChart = errors.New("report: a chart without points")
@@ -71,13 +74,14 @@ func (c *Chart) plot() (*plot.Plot, error) {
 	}
 	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = c.Title, c.X, c.Y
 	p.Title.TextStyle.Font.Size, p.Title.Padding = 13, vg.Points(6)
-	p.Legend.Top, p.Legend.Left = true, false
+	p.Legend.Top, p.Legend.Padding, p.Legend.ThumbnailWidth = true, vg.Points(3), vg.Points(18)
+	p.X.Tick.Label.Font.Size = 9
 	p.Add(plotter.NewGrid())
 	if c.LogX {
-		p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
+		p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, logTicks{}
 	}
 	if c.LogY {
-		p.Y.Scale, p.Y.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
+		p.Y.Scale, p.Y.Tick.Marker = plot.LogScale{}, logTicks{}
 	}
 	var err error
 	if len(c.Labels) > 0 {
@@ -96,6 +100,24 @@ func (c *Chart) plot() (*plot.Plot, error) {
 		p.Y.Max += (p.Y.Max - p.Y.Min) * 0.06 * float64(len(c.Series)+1)
 	}
 	return p, nil
+}
+
+// logTicks are those of plot.LogTicks with labels at 2 and 5, too, where there is
+// room.
+type logTicks struct{}
+
+func (logTicks) Ticks(least, most float64) []plot.Tick {
+	ticks := plot.LogTicks{Prec: -1}.Ticks(least, most)
+	if math.Log10(most/least) > 4 {
+		return ticks
+	}
+	for i, t := range ticks {
+		first := math.Round(t.Value / math.Pow(10, math.Floor(math.Log10(t.Value)+1e-9)))
+		if t.Label == "" && (first == 2 || first == 5) {
+			ticks[i].Label = strconv.FormatFloat(t.Value, 'g', 3, 64)
+		}
+	}
+	return ticks
 }
 
 func (c *Chart) lines(p *plot.Plot) error {
@@ -180,7 +202,7 @@ func (c *Chart) SVG() ([]byte, error) {
 	if at := bytes.Index(svg, []byte("<svg")); at > 0 {
 		svg = svg[at:]
 	}
-	return svg, nil
+	return bytes.ReplaceAll(svg, []byte("font-family:Liberation Sans"), []byte("font-family:'Liberation Sans',Arial,Helvetica,sans-serif")), nil
 }
 
 // PNG returns the chart as a picture.
@@ -189,7 +211,7 @@ func (c *Chart) PNG() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	canvas := vgimg.NewWith(vgimg.UseWH(chartWidth, chartHeight), vgimg.UseDPI(110), vgimg.UseBackgroundColor(color.White))
+	canvas := vgimg.NewWith(vgimg.UseWH(chartWidth, chartHeight), vgimg.UseDPI(chartDots), vgimg.UseBackgroundColor(color.White))
 	p.Draw(draw.New(canvas))
 	var b bytes.Buffer
 	_, err = vgimg.PngCanvas{Canvas: canvas}.WriteTo(&b)

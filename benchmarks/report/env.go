@@ -56,7 +56,7 @@ func machine() string {
 	if model := field("/proc/cpuinfo", "model name"); model != "" {
 		name = model
 	}
-	name += ", " + strconv.Itoa(runtime.NumCPU()) + " cores in use"
+	name += ", " + strconv.Itoa(runtime.NumCPU()) + " cores"
 	kib, err := strconv.ParseInt(strings.TrimSuffix(field("/proc/meminfo", "MemTotal"), " kB"), 10, 64)
 	if err == nil {
 		name += ", " + strconv.FormatInt((kib+1<<19)>>20, 10) + " GiB of memory"

@@ -185,7 +185,9 @@ func (f *Figures) speedCharts() []*report.Chart {
 			bars[x.Format] = append(bars[x.Format], x.PerItem)
 		}
 		for _, of := range format.All() {
-			chart.Series = append(chart.Series, report.Bars(of.Name(), bars[of.Name()]...))
+			if len(bars[of.Name()]) > 0 {
+				chart.Series = append(chart.Series, report.Bars(of.Name(), bars[of.Name()]...))
+			}
 		}
 		charts = append(charts, chart)
 	}

@@ -161,7 +161,7 @@ func (f *Figures) compressionRules() []string {
 		plain, ok := f.find("latency", Latencies[0], 500, p, clients, transport.None)
 		packed, _ := f.find("latency", Latencies[0], 500, p, clients, transport.Zstd)
 		gzip, _ := f.find("latency", Latencies[0], 500, p, clients, transport.Gzip)
-		if !ok {
+		if !ok || math.IsNaN(gzip.Wall) {
 			continue
 		}
 		rules = append(rules, fmt.Sprintf("Without latency, zstd leaves %.0f %% of the throughput of %s and gzip %.0f %%, for %.0f %% and %.0f %% of the bytes. "+

@@ -6,6 +6,7 @@ package study
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/otelstef/stef/benchmarks/dataset"
 	"github.com/otelstef/stef/benchmarks/format"
@@ -65,10 +66,11 @@ func SizesOf(f format.Format, batches []otlpfile.Batch) (Sizes, error) {
 	return sizes, nil
 }
 
-// best returns the size with zstd as the format is used: its own, or from outside.
+// best returns the smaller one of the size with the own compression and with
+// each message compressed by zstd.
 func (s Sizes) best() int64 {
 	if own, ok := s[format.Own]; ok {
-		return own
+		return min(own, s[format.Zstd])
 	}
 	return s[format.Zstd]
 }
@@ -115,6 +117,15 @@ func sizeFormats() []format.Format {
 	return append([]format.Format{all[0], regrouped{format.OTLP()}}, all[1:]...)
 }
 
+// small are the formats where batches are small: a quick report leaves out what
+// takes long and surprises nobody.
+func (c *Context) small(all []format.Format) []format.Format {
+	if c.Full || c.Tiny {
+		return all
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(f format.Format) bool { return f.Name() == "OTLP/JSON" || f.Name() == "Parquet ordered" })
+}
+
 var sizeColumns = append(report.Text("set", "format"),
 	report.Column{Name: "none", Format: report.Whole}, report.Column{Name: "ratio", Format: report.Times}, report.Column{Name: "B/item", Format: report.Fixed(1)},
 	report.Column{Name: "gzip", Format: report.Whole}, report.Column{Name: "zstd", Format: report.Whole}, report.Column{Name: "zstd-stream", Format: report.Whole},
@@ -122,36 +133,30 @@ var sizeColumns = append(report.Text("set", "format"),
 	report.Column{Name: "carries"})
 
 func sizeBig(c *Context) (*Outcome, error) {
-	return sizes(c, "size-big", "Bytes of one big batch", c.Refs, one,
+	return sizes(c, "size-big", "Bytes of one big batch", sizeFormats(), one,
 		"All batches of a set as one message.")
 }
 
 func sizeParts(c *Context) (*Outcome, error) {
-	return sizes(c, "size-parts", "Bytes of natural batches", c.Refs, natural,
+	return sizes(c, "size-parts", "Bytes of natural batches", c.small(sizeFormats()), natural,
 		"The batches in which the telemetry reached a Collector, each one message; STEF and Arrow IPC are one stream. The sets hipstershop are one batch by nature.")
 }
 
 // sizes makes a table and a chart of sizes.
-func sizes(c *Context, name, title string, refs []dataset.Ref, cut func(*dataset.Set) *batches, note string) (*Outcome, error) {
+func sizes(c *Context, name, title string, formats []format.Format, cut func(*dataset.Set) *batches, note string) (*Outcome, error) {
 	t := c.table(name, title, note, "Compression: "+format.Describe(),
-		"ratio: bytes of OTLP by bytes of the format, uncompressed. zstd ratio and zstd B/item: the same with zstd, of the own compression where there is "+
-			"one, else of each message. carries: every format was decoded and compared with the batches item by item.")
+		"ratio: bytes of OTLP by bytes of the format, uncompressed. zstd ratio and zstd B/item: the same with zstd, the smaller one of own and of zstd by message. carries: every format was decoded and compared with the batches item by item.")
 	t.Columns = sizeColumns
 	chart := &report.Chart{Name: name, Title: title + ", zstd, relative to OTLP", Y: "bytes / bytes of OTLP", Picture: true}
 	bars := map[string][]float64{}
-	for _, ref := range refs {
+	for _, ref := range c.Refs {
 		set := ref.Load(c.TB)
 		b := cut(set)
 		var otlp Sizes
 		chart.Labels = append(chart.Labels, ref.Name+"\n"+ref.Signal.String())
-		for _, f := range sizeFormats() {
-			for _, p := range []format.Compression{format.None, format.Own} {
-				if p == format.Own && f.Own() == "" {
-					continue
-				}
-				if err := c.check(f, p, b); err != nil {
-					return nil, err
-				}
+		for _, f := range formats {
+			if err := c.checks(f, b); err != nil {
+				return nil, err
 			}
 			s, err := SizesOf(f, b.all)
 			if err != nil {
@@ -169,7 +174,7 @@ func sizes(c *Context, name, title string, refs []dataset.Ref, cut func(*dataset
 			c.Figures.size(name, ref, f, s, otlp)
 		}
 	}
-	for _, f := range sizeFormats()[1:] {
+	for _, f := range formats[1:] {
 		chart.Series = append(chart.Series, report.Bars(f.Name(), bars[f.Name()]...))
 	}
 	block := c.Figures.sizeBlock(name, t) + picture(chart)
@@ -198,7 +203,7 @@ func sizeSweep(c *Context) (*Outcome, error) {
 		set := ref.Load(c.TB)
 		t := c.table("size-sweep-"+ref.Name+"-"+ref.Signal.String(), "Bytes by size of batches, zstd: "+ref.Title(),
 			"The set cut into batches of so many metrics, spans or log records. Mean bytes of a message, ratio to OTLP, and bytes of all messages together. "+
-				"STEF, Parquet and Arrow IPC with their own zstd, OTLP with each message compressed.")
+				"zstd: the smaller one of the own compression and of each message compressed.")
 		t.Columns = append(report.Text("batch", "format"), report.Column{Name: "message", Format: report.Whole}, report.Column{Name: "ratio", Format: report.Times},
 			report.Column{Name: "total", Format: report.Whole}, report.Column{Name: "uncompressed", Format: report.Whole})
 		chart := &report.Chart{Name: t.Name, Title: t.Title, X: "batch size", Y: "bytes per item", LogX: true, LogY: true, Picture: ref.Signal == otlpfile.Metrics}

@@ -5,6 +5,7 @@ package study
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/otelstef/stef/benchmarks/format"
@@ -136,18 +137,10 @@ func (b *Bench) Run(op string) error {
 	return nil
 }
 
-// ZstdOf returns zstd as a format is used with it: its own, or of each message.
-func ZstdOf(f format.Format) format.Compression {
-	if f.Own() != "" {
-		return format.Own
-	}
-	return format.Zstd
-}
-
 func speed(c *Context) (*Outcome, error) {
 	t := c.table("speed", "Time and allocations per item", append(SpeedNotes,
 		"ns/item: median of the turns; ratio: to OTLP in the same round, median, below 1 is faster; spread: half the distance of the quartiles; "+
-			"allocs and bytes: allocated per item. GOMAXPROCS=1, so the garbage collector is part of the time. zstd: the own compression where there is one.")...)
+			"allocs and bytes: allocated per item. GOMAXPROCS=1, so the garbage collector is part of the time. zstd: the own compression where there is one, but for Arrow, whose messages are smaller compressed as a whole.")...)
 	t.Columns = append(report.Text("set", "batches", "compression", "operation", "format"), report.Column{Name: "ns/item", Format: report.Significant(3)},
 		report.Column{Name: "ratio", Format: report.Fixed(3)}, report.Column{Name: "spread", Format: report.Percent},
 		report.Column{Name: "allocs", Format: report.Fixed(2)}, report.Column{Name: "bytes", Format: report.Whole})
@@ -155,8 +148,11 @@ func speed(c *Context) (*Outcome, error) {
 	for _, ref := range c.refs() {
 		set := ref.Load(c.TB)
 		cuts := []*batches{one(set)}
-		if len(set.Parts) > 1 {
+		switch {
+		case len(set.Parts) > 1 && (c.Full || c.Tiny):
 			cuts = append(cuts, natural(set))
+		case len(set.Parts) > 1:
+			cuts[0] = natural(set)
 		}
 		for _, b := range cuts {
 			for _, zstd := range []bool{false, true} {
@@ -176,16 +172,27 @@ func speed(c *Context) (*Outcome, error) {
 	return o, nil
 }
 
+// quick leaves out of a quick report what takes longest.
+func (c *Context) quick(all []format.Format) []format.Format {
+	if c.Full || c.Tiny {
+		return all
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(f format.Format) bool { return f.Name() == "OTLP/JSON" || f.Name() == "Parquet sorted" })
+}
+
 // speedOf adds the rows of all formats with or without zstd.
 func speedOf(c *Context, t *report.Table, b *batches, zstd bool) error {
 	var ops []measure.Op
 	var names []string
-	for _, f := range format.All() {
+	for _, f := range c.quick(format.All()) {
 		p := format.None
 		if zstd {
-			p = ZstdOf(f)
+			p = format.BestZstd(f)
 		}
 		if err := c.check(f, p, b); err != nil {
+			return err
+		}
+		if err := format.CheckNative(f, p, b.all); err != nil {
 			return err
 		}
 		bench, err := NewBench(f, p, b.all)

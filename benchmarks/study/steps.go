@@ -105,7 +105,7 @@ func stepsOf(c *Context, b *batches, formats []format.Format) ([]map[string]floa
 			return nil, err
 		}
 		defer plain.Close()
-		packed, err := NewBench(f, ZstdOf(f), b.all)
+		packed, err := NewBench(f, format.BestZstd(f), b.all)
 		if err != nil {
 			return nil, err
 		}

@@ -1,0 +1,167 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package study
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/otelstef/stef/benchmarks/dataset"
+	"github.com/otelstef/stef/benchmarks/format"
+	"github.com/otelstef/stef/benchmarks/transport"
+)
+
+// TestPublished checks the quoted tables by sums and factors that are known.
+func TestPublished(t *testing.T) {
+	f := func(name string, rows int) {
+		t.Helper()
+		got, err := publishedRows(name)
+		require.NoError(t, err)
+		require.Len(t, got, rows)
+	}
+	f("proposal-sweep", 5)
+	f("proposal-steps", 45)
+	f("proposal-big", 15)
+	f("proposal-small", 18)
+	f("proposal-speed", 15)
+	f("otep-0035", 71)
+	rows, err := publishedRows("proposal-steps")
+	require.NoError(t, err)
+	for _, row := range rows {
+		require.Contains(t, proposalStep, row[0])
+	}
+	factors, err := rawFactors()
+	require.NoError(t, err)
+	require.InDelta(t, 1.7, factors["0.02"], 0.01)
+	require.InDelta(t, 2.2, factors["2"], 0.01)
+	_, err = publishedRows("nothing")
+	require.Error(t, err)
+}
+
+// TestColumns checks that the columns of a stream add up to it, but for heads.
+func TestColumns(t *testing.T) {
+	for _, ref := range dataset.Bundled() {
+		set := ref.First(20).Load(t)
+		b := natural(set)
+		found, err := columnsOf(b)
+		require.NoError(t, err)
+		sizes, err := SizesOf(format.STEF(format.Sorted), b.all)
+		require.NoError(t, err)
+		var sum int64
+		for _, c := range found {
+			sum += c.plain
+			require.Equal(t, c.plain > 0, c.packed > 0, c.path)
+		}
+		require.Less(t, sum, sizes[format.None])
+		require.Greater(t, float64(sum), 0.75*float64(sizes[format.None]))
+	}
+}
+
+func TestSizes(t *testing.T) {
+	require.Equal(t, int64(5), Sizes{format.Zstd: 7, format.Own: 5}.best())
+	require.Equal(t, int64(7), Sizes{format.Zstd: 7}.best())
+	require.True(t, math.IsNaN(Sizes{}.of(format.Own)))
+}
+
+func TestSpan(t *testing.T) {
+	require.Equal(t, "not measured", span(nil, percents))
+	require.Equal(t, "50 %", span([]float64{0.5}, percents))
+	require.Equal(t, "20 % (from 10 % to 90 % over 3 sets)", span([]float64{0.9, 0.1, 0.2}, percents))
+}
+
+// runsOf makes figures of runs with logs: events a second by round trip, without
+// and with compression.
+func runsOf(plan sweepPlan, plain, packed []float64) *Context {
+	c := &Context{}
+	for i, trip := range plan.longTrips {
+		for compression, perSecond := range map[transport.Compression]float64{transport.None: plain[i], transport.Zstd: packed[i]} {
+			c.Figures.Runs = append(c.Figures.Runs, RunFigure{Study: "workers-latency", Items: 1000, Batches: 10, Wall: 1000 / perSecond, PerBatch: 100,
+				Config: transport.Config{Protocol: transport.OTLP, Compression: compression, RoundTrip: trip, Clients: 4, Workers: 2}})
+		}
+	}
+	return c
+}
+
+// TestCrossing finds where compression begins to win.
+func TestCrossing(t *testing.T) {
+	plan := sweepPlan{clients: []int{1, 4}, workers: []int{2}, longTrips: []time.Duration{0, 100 * time.Millisecond, time.Second}}
+	f := func(want string, plain, packed []float64) {
+		t.Helper()
+		rows := claims(runsOf(plan, plain, packed), plan).Rows
+		require.Equal(t, want, rows[2][2])
+		require.Equal(t, "none that was tried", rows[2][3], "STEF was not measured")
+	}
+	f("1000 ms", []float64{9, 9, 3}, []float64{5, 8, 4})
+	f("0 ms", []float64{9, 9, 3}, []float64{10, 10, 4})
+	f("none that was tried", []float64{9, 9, 9}, []float64{10, 10, 4})
+}
+
+func TestPlateau(t *testing.T) {
+	c := &Context{}
+	for _, x := range []struct{ clients, workers, perSecond int }{{1, 1, 10}, {8, 1, 50}, {8, 8, 95}, {64, 8, 100}} {
+		c.Figures.Runs = append(c.Figures.Runs, RunFigure{Study: "workers", Items: 1000, Wall: 1000 / float64(x.perSecond),
+			Config: transport.Config{Protocol: transport.OTLP, Compression: transport.None, Clients: x.clients, Workers: x.workers}})
+	}
+	require.Contains(t, c.plateau(sweepPlan{}, transport.OTLP), "8 server, 8 client")
+	require.Equal(t, "-", c.plateau(sweepPlan{}, transport.STEF))
+}
+
+// TestGuideSaysNothing checks that without figures there are no rules.
+func TestGuideSaysNothing(t *testing.T) {
+	o, err := guide(&Context{})
+	require.NoError(t, err)
+	require.Empty(t, o.Parts)
+	require.Empty(t, o.Blocks)
+}
+
+func TestWays(t *testing.T) {
+	f := func(want string, p transport.Protocol, clients int) {
+		t.Helper()
+		require.Equal(t, want, way(transport.Config{Protocol: p, Clients: clients}))
+	}
+	f("OTLP unary, sequential", transport.OTLP, 1)
+	f("OTLP unary, 20 concurrent", transport.OTLP, 20)
+	f("STEF, 1 stream", transport.STEF, 1)
+	f("STEF, 10 streams", transport.STEF, 10)
+}
+
+// TestBench runs the operations on a set of each signal.
+func TestBench(t *testing.T) {
+	for _, ref := range dataset.Bundled() {
+		set := ref.First(3).Load(t)
+		for _, f := range format.All() {
+			b, err := NewBench(f, format.BestZstd(f), set.Parts)
+			require.NoError(t, err)
+			require.Equal(t, set.Items, b.Items())
+			for _, op := range Operations {
+				require.NoError(t, b.Run(op), "%s %s", f.Name(), op)
+				require.NoError(t, b.Run(op), "%s %s again", f.Name(), op)
+			}
+			b.Close()
+		}
+	}
+}
+
+func TestCommand(t *testing.T) {
+	c := &Context{Full: true}
+	c.Start(Study{Name: "size-big"})
+	require.Equal(t, "cd benchmarks && go test -count=1 -timeout 2h -run '^TestReport$/^size-big$' . -report results -full", c.Command())
+	require.Equal(t, c.Command(), c.table("x", "X").Command)
+}
+
+func TestStudiesHavePages(t *testing.T) {
+	pages := map[string]bool{}
+	for _, p := range Pages {
+		pages[p.Name] = true
+	}
+	seen := map[string]bool{}
+	for _, s := range All() {
+		require.True(t, pages[s.Page], s.Name)
+		require.False(t, seen[s.Name], s.Name)
+		seen[s.Name] = true
+	}
+}
