@@ -4,8 +4,11 @@
 package pairbench
 
 import (
+	"flag"
 	"fmt"
 	"os"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -19,7 +22,12 @@ import (
 	"github.com/otelstef/stef/internal/teltest/canon"
 )
 
+// only leaves variants out, for profiles of the heap, which have no tags.
+var only = flag.String("variants", "", "measure the variants whose names contain this")
+
 func TestMain(m *testing.M) {
+	flag.Parse()
+	variants = slices.DeleteFunc(variants, func(v variant) bool { return !strings.Contains(v.name, *only) })
 	code := m.Run()
 	if len(results) > 0 {
 		printTable(os.Stdout)
@@ -60,7 +68,7 @@ func report(b *testing.B, r *result) {
 		b.ReportMetric(c.nsPerItem(), v.name+"-cpu-ns/item")
 		b.ReportMetric(c.wirePerItem(), v.name+"-B/item")
 		b.ReportMetric(c.allocsPerItem(), v.name+"-allocs/item")
-		if v != stefZstd {
+		if v != stefZstd && r.complete() {
 			b.ReportMetric(r.speed(v), "speed/"+v.name)
 			b.ReportMetric(r.size(v), "size/"+v.name)
 		}
@@ -118,7 +126,7 @@ func TestPair(t *testing.T) {
 	for _, s := range bundled() {
 		batches := s.batches(t)
 		check(t, s.signal, batches)
-		r := result{best: map[variant]cost{}}
+		r := newResult(s)
 		for _, v := range variants {
 			r.merge(v, pass(t, v, s.signal, batches))
 		}

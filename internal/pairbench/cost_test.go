@@ -19,19 +19,26 @@ const roundItems = 50_000
 
 // cost is what it takes to bring items from one end to the other.
 type cost struct {
-	items          int
+	passes, items  int
 	cpu            time.Duration
 	sent, received int64 // bytes, as the exporter sees it
 	allocs, heap   uint64
 }
 
 func (c *cost) add(d cost) {
+	c.passes += d.passes
 	c.items += d.items
 	c.cpu += d.cpu
 	c.sent += d.sent
 	c.received += d.received
 	c.allocs += d.allocs
 	c.heap += d.heap
+}
+
+// once is the cost of one pass.
+func (c cost) once() cost {
+	n := c.passes
+	return cost{1, c.items / n, c.cpu / time.Duration(n), c.sent / int64(n), c.received / int64(n), c.allocs / uint64(n), c.heap / uint64(n)}
 }
 
 func (c cost) nsPerItem() float64     { return float64(c.cpu) / float64(c.items) }
@@ -41,11 +48,13 @@ func (c cost) backPerItem() float64   { return float64(c.received) / float64(c.i
 func (c cost) allocsPerItem() float64 { return float64(c.allocs) / float64(c.items) }
 func (c cost) heapPerItem() float64   { return float64(c.heap) / float64(c.items) }
 
-// round sends a set by a variant, often enough to be measured. A profile can be
-// focused on the variant, by a tag of this name.
+// round sends a set by a variant, often enough to be measured. It begins with no
+// garbage, and collections come when they come: they are part of what it costs. A
+// profile can be focused on the variant, by a tag of this name.
 func round(tb testing.TB, v variant, signal otlpfile.Signal, batches []otlpfile.Batch) cost {
 	tb.Helper()
 	var total cost
+	runtime.GC()
 	pprof.Do(context.Background(), pprof.Labels("variant", v.name), func(context.Context) {
 		for total.items < roundItems {
 			total.add(pass(tb, v, signal, batches))
@@ -61,11 +70,11 @@ func pass(tb testing.TB, v variant, signal otlpfile.Signal, batches []otlpfile.B
 	defer p.stop(tb)
 	p.sendAll(tb, single(signal))
 	warm := p.arrived.Load()
-	runtime.GC()
 	before := p.now()
 	p.sendAll(tb, batches...)
 	after := p.now()
 	return cost{
+		passes:   1,
 		items:    int(p.arrived.Load() - warm),
 		cpu:      after.cpu - before.cpu,
 		sent:     after.sent - before.sent,

@@ -19,7 +19,9 @@
 // the first batch of a process allocates, come before the measurement, in a
 // batch of one item that has nothing in common with the set.
 //
-// Profiles (-cpuprofile) tag what goroutines do with the variant:
+// Profiles of the processor tag what goroutines do with the variant, those of the
+// heap have no tags, so there is a flag to measure one alone:
 //
 //	go tool pprof -tagfocus variant=STEF cpu.out
+//	go test -bench Pair -variants STEF -memprofile mem.out ./internal/pairbench
 package pairbench
