@@ -79,7 +79,7 @@ guard: ## Compare the work tree with a revision (BASE=main) and name what got sl
 	cd benchmarks && $(GO) run ./guard -base $(BASE)
 
 lint: ## Check format, go vet and staticcheck in every module
-	@files=$$(gofmt -l .); if [ -n "$$files" ]; then echo "gofmt would change:"; echo "$$files"; exit 1; fi
+	@files=$$(gofmt -l $$(find . -name '*.go' -not -path './.tmp/*')); if [ -n "$$files" ]; then echo "gofmt would change:"; echo "$$files"; exit 1; fi
 	$(call each,$(MODULES),$(GO) vet ./... && $(TOOL) staticcheck ./...)
 
 # What mdatagen makes of the metadata of a component.

@@ -119,7 +119,7 @@ func TestSessionRotation(t *testing.T) {
 		time.Sleep(10*time.Second + r.config.DrainTimeout - 1)
 		synctest.Wait()
 		require.False(t, r.stream(0).over())
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		synctest.Wait()
 		require.True(t, r.stream(0).over())
 		r.stop()
