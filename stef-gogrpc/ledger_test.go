@@ -293,6 +293,16 @@ func TestRecvLedgerCuts(t *testing.T) {
 	require.Equal(t, 3, messages)
 	require.EqualValues(t, 2*bad, sender.acked)
 	require.Len(t, sender.rejected, bad)
+
+	// Reported after they were acknowledged, which is too late to be of use: what
+	// is acknowledged does not go back for it.
+	for i := range uint64(bad) {
+		receiver.reject(IDRange{2*i + 1, 2*i + 1})
+	}
+	for receiver.pending() {
+		r, _ := receiver.take()
+		require.EqualValues(t, 2*bad, r.Acked)
+	}
 }
 
 // TestLedgers has both ends talk about records that finish in any order.

@@ -91,6 +91,27 @@ func TestSessionHandsBackWhatIsKnown(t *testing.T) {
 	})
 }
 
+// TestSessionRefusedWithDelay: a server that refuses and says for how long is
+// left alone for as long, also where that is longer than Probe.
+func TestSessionRefusedWithDelay(t *testing.T) {
+	bubble(t, "", func(t *testing.T, r *rig) {
+		r.onOpen = func(_ context.Context, n int, _ *fakeStream) error {
+			if n == 0 {
+				return &Error{Kind: KindAuth, Code: codes.Unauthenticated, HasRetryInfo: true, RetryDelay: 3 * r.config.Probe, Err: errors.New("no")}
+			}
+			return nil
+		}
+		r.start()
+		time.Sleep(3*r.config.Probe - time.Nanosecond)
+		require.Len(t, r.attemptList(), 1)
+		r.send(load{}).unsent(KindAuth)
+		time.Sleep(time.Nanosecond)
+		synctest.Wait()
+		require.Len(t, r.attemptList(), 2)
+		r.stop()
+	})
+}
+
 // uncountedWriter writes to its stream without saying which records are in what
 // it writes, as does a writer with anything between itself and the stream.
 type uncountedWriter struct {

@@ -1,0 +1,45 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefgrpc
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/otelstef/stef/stef-go/otelstef"
+)
+
+// bareStream is a stream without a peer.
+func bareStream() *Stream {
+	s := newStream(nil, otelstef.MetricsSchema(), agreement{}, &clientConfig{maxUnackedBytes: 1 << 40})
+	s.cancel = func() {}
+	return s
+}
+
+// TestManyTinyChunks: what a stream has to remember is bounded also where bytes
+// and records are not.
+func TestManyTinyChunks(t *testing.T) {
+	s := bareStream()
+	for id := range uint64(maxChunks) {
+		require.True(t, s.hasRoom())
+		require.NoError(t, s.ledger.send(id+1, 1))
+	}
+	require.False(t, s.hasRoom())
+	require.NoError(t, s.respond(&serverMessage{response: &Response{Acked: 1}}))
+	require.True(t, s.hasRoom())
+}
+
+// TestNothingBelievedAfterAnError: of a server that broke the rules nothing more
+// is believed, although it may have said more before it learns of the end.
+func TestNothingBelievedAfterAnError(t *testing.T) {
+	s := bareStream()
+	require.NoError(t, s.ledger.send(10, 1))
+	err := s.respond(&serverMessage{response: &Response{Acked: 11}})
+	require.Equal(t, KindProtocol, FromStatus(err).Kind)
+	s.end(FromStatus(err))
+	require.NoError(t, s.respond(&serverMessage{response: &Response{Acked: 10, Rejected: []IDRange{{3, 3}}}}))
+	require.Zero(t, s.Acked())
+	require.Empty(t, s.Rejected())
+}
