@@ -34,6 +34,10 @@ type SessionConfig struct {
 	// FlushBytes ends the wait when so many bytes are buffered. 0 leaves it to
 	// FlushInterval and the frame size of the writer.
 	FlushBytes int
+	// Senders is how many calls of Send there are at a time, at most. When so
+	// many wait for the same frame, nobody is left to join it, and it is flushed:
+	// few callers with small batches are not held up. 0 is not known.
+	Senders int
 
 	// MaxUnackedBatches and MaxUnackedBytes bound what one stream has taken and
 	// the destination has not answered; Send waits at the bound. The bytes are
@@ -130,6 +134,7 @@ func (c *SessionConfig) Validate() error {
 		{"Backoff.Jitter", c.Backoff.Jitter, 0, 1},
 		{"Backoff.Multiplier", c.Backoff.Multiplier, 1, 1000},
 		{"Streams", float64(c.Streams), 1, maxSessionStreams},
+		{"Senders", float64(c.Senders), 0, math.MaxInt},
 		{"MaxUnackedBatches", float64(c.MaxUnackedBatches), 1, math.MaxInt32},
 		{"MaxUnackedBytes", float64(c.MaxUnackedBytes), 0, math.MaxInt64},
 		{"FlushBytes", float64(c.FlushBytes), 0, math.MaxInt64},

@@ -65,6 +65,7 @@ func TestSessionConfig(t *testing.T) {
 	f("Jitter is NaN", func(c *SessionConfig) { c.Jitter = math.NaN() })
 	f("FlushInterval", func(c *SessionConfig) { c.FlushInterval = -1 })
 	f("FlushBytes", func(c *SessionConfig) { c.FlushBytes = -1 })
+	f("Senders", func(c *SessionConfig) { c.Senders = -1 })
 	f("MaxUnackedBatches", func(c *SessionConfig) { c.MaxUnackedBatches = 0 })
 	f("MaxUnackedBytes", func(c *SessionConfig) { c.MaxUnackedBytes = -1 })
 	f("AckTimeout", func(c *SessionConfig) { c.AckTimeout = 0 })

@@ -40,6 +40,8 @@ type lane[B any] struct {
 	bytes    int64      // of pending
 	acked    uint64
 	done     uint64 // ids up to here belong to batches that are settled
+	left     uint64 // ids up to here are in frames that have ended
+	rush     bool   // nobody is left to join the frame
 	bad      badRecords
 	answered time.Time // when an acknowledgement last went further
 	turn     uint64    // when it was last given a batch, in batches of the session

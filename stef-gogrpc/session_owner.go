@@ -54,6 +54,9 @@ func (l *lane[B]) untilFlush(idle bool) (wait time.Duration, due bool) {
 	if c.FlushInterval == 0 {
 		return time.Hour, idle
 	}
+	if idle && l.alone() {
+		return 0, true
+	}
 	wait = c.FlushInterval - time.Since(l.since)
 	return wait, wait <= 0
 }
@@ -83,10 +86,12 @@ func (l *lane[B]) encode(j *job[B]) bool {
 	s := l.session
 	last, size, err := l.write(j.batch)
 	permanent := err != nil && isBatchError(err)
-	sent := l.stream.sentAtMost() > l.last
+	left := l.stream.sentAtMost()
+	sent := left > l.last
 
 	var out outbox[B]
 	s.mu.Lock()
+	l.left = left
 	switch {
 	case permanent:
 		l.drop(j)
@@ -200,6 +205,7 @@ func (l *lane[B]) flush() bool {
 	err := l.writer.Flush()
 	l.dirty, l.full = false, false
 	if err == nil {
+		l.flushed()
 		return true
 	}
 	s := l.session

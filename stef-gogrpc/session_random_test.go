@@ -364,6 +364,7 @@ func randomSession(t *testing.T, seed uint64) {
 	r.config.Jitter, r.config.Backoff.Jitter = 0.5, 0.5
 	r.config.FlushInterval = time.Duration(random.IntN(3)) * 30 * time.Millisecond
 	r.config.FlushBytes = random.IntN(3) * 4000
+	r.config.Senders = random.IntN(3) * 15 // 30 in fact
 	r.config.MaxUnackedBatches = 1 + random.IntN(30)
 	r.config.MaxUnackedBytes = random.Int64N(3) * 10000
 	r.config.Probe = time.Second

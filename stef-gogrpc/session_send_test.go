@@ -79,6 +79,50 @@ func TestSessionFlush(t *testing.T) {
 		r.stream(0).ackAll()
 		r.stop()
 	})
+	bubble(t, "nobody left to join", func(t *testing.T, r *rig) {
+		r.config.Senders = 3
+		r.config.FlushInterval = time.Hour
+		r.start()
+		r.send(load{id: 1})
+		given := r.send(load{id: 2})
+		given.cancel()
+		given.unsent(KindCanceled)
+		r.send(load{id: 3})
+		require.Empty(t, frames(r.stream(0)), "one of them does not wait any more")
+		r.send(load{id: 4})
+		require.Equal(t, []string{"to 40: 1 2 3 4"}, frames(r.stream(0)))
+		r.stream(0).respond(20)
+		r.send(load{id: 5})
+		require.Len(t, frames(r.stream(0)), 1, "3 and 4 wait for another frame, and may be back soon")
+		r.stream(0).respond(40)
+		r.send(load{id: 6})
+		r.send(load{id: 7, cut: true})
+		r.send(load{id: 8})
+		require.Equal(t, []string{"to 40: 1 2 3 4", "to 60: 5 6", "to 61: 7"}, frames(r.stream(0)),
+			"5 and 6 wait for frames that have ended")
+		r.send(load{id: 9})
+		require.Equal(t, "to 90: 7 8 9", frames(r.stream(0))[3])
+		r.stream(0).ackAll()
+		r.stop()
+	})
+	bubble(t, "nobody left to join either of two", func(t *testing.T, r *rig) {
+		r.config.Streams = 2
+		r.config.Senders = 3
+		r.config.FlushInterval = time.Hour
+		r.start()
+		time.Sleep(openStagger)
+		r.send(load{id: 1})
+		r.send(load{id: 2})
+		r.send(load{id: 3, slow: time.Second})
+		require.Empty(t, append(frames(r.stream(0)), frames(r.stream(1))...))
+		time.Sleep(time.Second)
+		synctest.Wait()
+		require.Equal(t, []string{"to 20: 1 3"}, frames(r.stream(0)))
+		require.Equal(t, []string{"to 10: 2"}, frames(r.stream(1)))
+		r.stream(0).ackAll()
+		r.stream(1).ackAll()
+		r.stop()
+	})
 }
 
 func TestSessionAcks(t *testing.T) {

@@ -61,6 +61,9 @@ func sessionConfig(c *Config, events func(stefgrpc.Event)) stefgrpc.SessionConfi
 	s.MaxLifetime = c.Stef.MaxStreamLifetime
 	s.FlushInterval = c.Stef.FlushInterval
 	s.FlushBytes = 0 // The writer ends frames that are large enough.
+	if c.QueueConfig.HasValue() {
+		s.Senders = c.QueueConfig.Get().NumConsumers
+	}
 	s.MaxUnackedBatches = c.Stef.MaxUnackedBatches
 	s.MaxUnackedBytes = int64(c.Stef.MaxUnackedMiB) << 20
 	s.AckTimeout = c.TimeoutConfig.Timeout

@@ -15,7 +15,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/component/componentstatus"
+	"go.opentelemetry.io/collector/config/configoptional"
 	"go.opentelemetry.io/collector/consumer/consumererror"
+	"go.opentelemetry.io/collector/exporter/exporterhelper"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	"google.golang.org/grpc/codes"
@@ -193,6 +195,33 @@ func TestSTEFSharesFrames(t *testing.T) {
 	require.LessOrEqual(t, frames, int64(5), "50 batches")
 	bySTEF, _ := p.got()
 	require.Equal(t, 51, bySTEF)
+}
+
+// TestSTEFWaitsForNobody has all consumers of the queue wait for one frame, time
+// and again.
+func TestSTEFWaitsForNobody(t *testing.T) {
+	p := listen(t, &peer{}, "", true, false)
+	c := testConfig(p.addr)
+	c.Stef.FlushInterval = time.Minute
+	queue := exporterhelper.NewDefaultQueueConfig()
+	queue.NumConsumers = 4
+	queue.WaitForResult = true
+	c.QueueConfig = configoptional.Some(queue)
+	x := start(t, c)
+	var group sync.WaitGroup
+	for i := range queue.NumConsumers {
+		group.Go(func() {
+			for range 5 {
+				if err := x.send(fmt.Sprint(i)); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	group.Wait()
+	bySTEF, _ := p.got()
+	require.Equal(t, 20, bySTEF)
+	require.LessOrEqual(t, counted(t, x, "frames_sent", "")[""], int64(5))
 }
 
 // TestSTEFTelemetry looks at all that is counted on the way.
