@@ -132,8 +132,13 @@ func (r Ref) Load(tb testing.TB) *Set {
 	return set
 }
 
-// Whole returns all parts as one batch.
-func (s *Set) Whole() otlpfile.Batch { return Join(s.Parts...) }
+// Whole returns all parts as one batch: the part itself where there is one only.
+func (s *Set) Whole() otlpfile.Batch {
+	if len(s.Parts) == 1 {
+		return s.Parts[0]
+	}
+	return Join(s.Parts...)
+}
 
 // noted is a testing.TB that takes down why a test would be skipped.
 type noted struct {

@@ -65,3 +65,17 @@ func TestJoin(t *testing.T) {
 	require.Equal(t, set.Items, moved.Items())
 	require.Zero(t, joined.Items())
 }
+
+func TestHead(t *testing.T) {
+	set := Bundled()[1].Load(t)
+	for _, n := range []int{1, 10, 1000, 1 << 20} {
+		head := set.Head(n)
+		units := 0
+		for _, part := range head.Parts {
+			units += Units(part)
+		}
+		require.Equal(t, min(n, set.Items), units)
+		require.Equal(t, units, head.Items)
+	}
+	require.Equal(t, set.Parts[0], set.Head(1000).Parts[0])
+}

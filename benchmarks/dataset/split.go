@@ -29,6 +29,23 @@ func (s *Set) Batches(n int) []otlpfile.Batch {
 	return c.batches
 }
 
+// Head returns the beginning of the set: about n metrics, spans or log records in
+// the same parts, of which the last one may be cut.
+func (s *Set) Head(n int) *Set {
+	head := &Set{Ref: s.Ref}
+	for _, part := range s.Parts {
+		if units := Units(part); units > n {
+			part = (&Set{Ref: s.Ref, Parts: []otlpfile.Batch{part}}).Batches(max(1, n))[0]
+		}
+		head.Parts = append(head.Parts, part)
+		head.Items += part.Items()
+		if n -= Units(part); n <= 0 {
+			break
+		}
+	}
+	return head
+}
+
 // cutter fills batches.
 type cutter struct {
 	signal  otlpfile.Signal

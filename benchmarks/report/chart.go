@@ -57,6 +57,7 @@ var colours = []color.Color{
 const (
 	chartWidth  = 24 * vg.Centimeter
 	chartHeight = 12 * vg.Centimeter
+	margin      = 12 // points
 	// chartDots is the resolution of pictures.
 	chartDots = 90
 )
@@ -77,6 +78,7 @@ func (c *Chart) plot() (*plot.Plot, error) {
 	p.Legend.Top, p.Legend.Padding, p.Legend.ThumbnailWidth = true, vg.Points(3), vg.Points(18)
 	p.X.Tick.Label.Font.Size = 9
 	p.Add(plotter.NewGrid())
+	p.X.Tick.Marker, p.Y.Tick.Marker = ticks{}, ticks{}
 	if c.LogX {
 		p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, logTicks{}
 	}
@@ -102,19 +104,41 @@ func (c *Chart) plot() (*plot.Plot, error) {
 	return p, nil
 }
 
+// ticks are plot's, with labels as people write numbers.
+type ticks struct{}
+
+func (ticks) Ticks(least, most float64) []plot.Tick {
+	all := plot.DefaultTicks{}.Ticks(least, most)
+	for i := range all {
+		if all[i].Label != "" {
+			all[i].Label = tickLabel(all[i].Value)
+		}
+	}
+	return all
+}
+
+// tickLabel writes large numbers in groups and small ones as they are.
+func tickLabel(v float64) string {
+	if math.Abs(v) >= 1000 {
+		return Whole(v)
+	}
+	return strconv.FormatFloat(v, 'g', 3, 64)
+}
+
 // logTicks are those of plot.LogTicks with labels at 2 and 5, too, where there is
 // room.
 type logTicks struct{}
 
 func (logTicks) Ticks(least, most float64) []plot.Tick {
 	ticks := plot.LogTicks{Prec: -1}.Ticks(least, most)
-	if math.Log10(most/least) > 4 {
-		return ticks
-	}
+	narrow := math.Log10(most/least) <= 4
 	for i, t := range ticks {
+		if t.Label != "" {
+			ticks[i].Label = tickLabel(t.Value)
+		}
 		first := math.Round(t.Value / math.Pow(10, math.Floor(math.Log10(t.Value)+1e-9)))
-		if t.Label == "" && (first == 2 || first == 5) {
-			ticks[i].Label = strconv.FormatFloat(t.Value, 'g', 3, 64)
+		if narrow && t.Label == "" && (first == 2 || first == 5) {
+			ticks[i].Label = tickLabel(t.Value)
 		}
 	}
 	return ticks
@@ -182,6 +206,7 @@ func (c *Chart) bars(p *plot.Plot) error {
 		return errEmptyChart
 	}
 	p.NominalX(c.Labels...)
+	p.X.Min, p.X.Max = -0.6, float64(len(c.Labels))-0.4
 	return nil
 }
 
@@ -192,7 +217,7 @@ func (c *Chart) SVG() ([]byte, error) {
 		return nil, err
 	}
 	canvas := vgsvg.New(chartWidth, chartHeight)
-	p.Draw(draw.New(canvas))
+	p.Draw(draw.Crop(draw.New(canvas), 0, -margin, margin, -margin/2))
 	var b bytes.Buffer
 	if _, err := canvas.WriteTo(&b); err != nil {
 		return nil, err
@@ -212,7 +237,7 @@ func (c *Chart) PNG() ([]byte, error) {
 		return nil, err
 	}
 	canvas := vgimg.NewWith(vgimg.UseWH(chartWidth, chartHeight), vgimg.UseDPI(chartDots), vgimg.UseBackgroundColor(color.White))
-	p.Draw(draw.New(canvas))
+	p.Draw(draw.Crop(draw.New(canvas), 0, -margin, margin, -margin/2))
 	var b bytes.Buffer
 	_, err = vgimg.PngCanvas{Canvas: canvas}.WriteTo(&b)
 	return b.Bytes(), err

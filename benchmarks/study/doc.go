@@ -89,7 +89,8 @@ type Context struct {
 
 	name    string
 	checked map[string]bool
-	sorted  map[string]*canon.Items
+	wanted  *canon.Items // what the set that is checked says
+	of      *dataset.Set
 }
 
 // Start prepares the context for a study.
@@ -130,6 +131,17 @@ func (c *Context) timing() measure.Config {
 	}
 }
 
+// timed returns what is timed of a set: all of it in full, else the beginning.
+func (c *Context) timed(set *dataset.Set) *dataset.Set {
+	if c.Full {
+		return set
+	}
+	return set.Head(quickUnits)
+}
+
+// quickUnits is how many metrics, spans or log records a quick report times.
+const quickUnits = 16384
+
 // batches are those of a set that is measured.
 type batches struct {
 	set  *dataset.Set
@@ -137,24 +149,17 @@ type batches struct {
 	all  []otlpfile.Batch
 }
 
-func (b *batches) key() string { return b.set.Title() + "/" + b.name }
-
 // check proves once that a format carries the data of batches.
 func (c *Context) check(f format.Format, p format.Compression, b *batches) error {
-	key := fmt.Sprintf("%s/%s/%s", f.Name(), p, b.key())
+	if c.of != b.set {
+		c.of, c.wanted, c.checked = b.set, dataset.Items(b.set.Signal, b.set.Parts), map[string]bool{}
+	}
+	key := fmt.Sprintf("%s/%s/%s", f.Name(), p, b.name)
 	if c.checked[key] {
 		return nil
 	}
-	if c.checked == nil {
-		c.checked, c.sorted = map[string]bool{}, map[string]*canon.Items{}
-	}
-	want := c.sorted[b.set.Title()]
-	if want == nil {
-		want = dataset.Items(b.set.Signal, b.set.Parts)
-		c.sorted = map[string]*canon.Items{b.set.Title(): want} // of one set at a time
-	}
-	if err := format.Check(f, p, b.all, want); err != nil {
-		return fmt.Errorf("%s: %w", b.key(), err)
+	if err := format.Check(f, p, b.all, c.wanted); err != nil {
+		return fmt.Errorf("%s, %s: %w", b.set.Title(), b.name, err)
 	}
 	c.checked[key] = true
 	return nil

@@ -144,8 +144,8 @@ func (f *Figures) transportRules() []string {
 		}
 		rules = append(rules, fmt.Sprintf("At a round trip of %s (500 spans a batch, zstd): sequential OTLP %.0f batches/s, %d concurrent requests %.0f, one STEF stream %.0f; "+
 			"batches per CPU second %.0f, %.0f and %.0f; bytes on the wire of STEF by those of OTLP %.0f %%.",
-			millis(trip), one.batchesPerSecond(), concurrent, many.batchesPerSecond(), stef.batchesPerSecond(),
-			one.batchesPerCPUSecond(), many.batchesPerCPUSecond(), stef.batchesPerCPUSecond(), 100*stef.PerBatch/one.PerBatch))
+			millis(trip), one.PerSecond, concurrent, many.PerSecond, stef.PerSecond,
+			one.PerCPUSecond, many.PerCPUSecond, stef.PerCPUSecond, 100*stef.PerBatch/one.PerBatch))
 	}
 	return rules
 }
@@ -166,7 +166,7 @@ func (f *Figures) compressionRules() []string {
 		}
 		rules = append(rules, fmt.Sprintf("Without latency, zstd leaves %.0f %% of the throughput of %s and gzip %.0f %%, for %.0f %% and %.0f %% of the bytes. "+
 			"Compress where bytes cost or the link is the limit; leave it out on a fast local link where the processor is.",
-			100*packed.batchesPerSecond()/plain.batchesPerSecond(), plain.way(), 100*gzip.batchesPerSecond()/plain.batchesPerSecond(),
+			100*packed.PerSecond/plain.PerSecond, plain.way(), 100*gzip.PerSecond/plain.PerSecond,
 			100*packed.PerBatch/plain.PerBatch, 100*gzip.PerBatch/plain.PerBatch))
 	}
 	return rules
@@ -177,8 +177,8 @@ func (f *Figures) transportBlock() string {
 	t := &report.Table{Columns: append(report.Text("round trip", "way"), report.Column{Name: "batches/s", Format: report.Fixed(1)},
 		report.Column{Name: "batches/CPU s", Format: report.Fixed(1)}, report.Column{Name: "wire B/batch", Format: report.Whole})}
 	for _, r := range f.Runs {
-		if r.Study == "latency" && r.Compression == transport.Zstd && r.Items/max(1, r.Batches) == 500 {
-			t.Add(millis(r.RoundTrip), r.way(), r.batchesPerSecond(), r.batchesPerCPUSecond(), r.PerBatch)
+		if r.Study == "latency" && r.Compression == transport.Zstd && r.Items == 500 {
+			t.Add(millis(r.RoundTrip), r.way(), r.PerSecond, r.PerCPUSecond, r.PerBatch)
 		}
 	}
 	var b strings.Builder

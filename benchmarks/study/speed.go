@@ -138,7 +138,7 @@ func (b *Bench) Run(op string) error {
 }
 
 func speed(c *Context) (*Outcome, error) {
-	t := c.table("speed", "Time and allocations per item", append(SpeedNotes,
+	t := c.table("speed", "Time and allocations per item", append(slices.Clone(SpeedNotes), c.extent(),
 		"ns/item: median of the turns; ratio: to OTLP in the same round, median, below 1 is faster; spread: half the distance of the quartiles; "+
 			"allocs and bytes: allocated per item. GOMAXPROCS=1, so the garbage collector is part of the time. zstd: the own compression where there is one, but for Arrow, whose messages are smaller compressed as a whole.")...)
 	t.Columns = append(report.Text("set", "batches", "compression", "operation", "format"), report.Column{Name: "ns/item", Format: report.Significant(3)},
@@ -146,7 +146,7 @@ func speed(c *Context) (*Outcome, error) {
 		report.Column{Name: "allocs", Format: report.Fixed(2)}, report.Column{Name: "bytes", Format: report.Whole})
 	o := &Outcome{}
 	for _, ref := range c.refs() {
-		set := ref.Load(c.TB)
+		set := c.timed(ref.Load(c.TB))
 		cuts := []*batches{one(set)}
 		switch {
 		case len(set.Parts) > 1 && (c.Full || c.Tiny):
@@ -170,6 +170,14 @@ func speed(c *Context) (*Outcome, error) {
 	}
 	o.Blocks = map[string]string{"speed": block}
 	return o, nil
+}
+
+// extent says how much of the sets is timed.
+func (c *Context) extent() string {
+	if c.Full {
+		return "All of each set is timed."
+	}
+	return "A quick report: of each set, the first 16,384 metrics, spans or log records are timed, and fewer formats. make report-full times all."
 }
 
 // quick leaves out of a quick report what takes longest.

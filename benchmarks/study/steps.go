@@ -5,6 +5,7 @@ package study
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/otelstef/stef/benchmarks/dataset"
 	"github.com/otelstef/stef/benchmarks/format"
@@ -51,8 +52,8 @@ func steps(c *Context) (*Outcome, error) {
 		refs = refs[:1]
 	}
 	for _, ref := range refs {
-		set := ref.Load(c.TB)
-		t := c.table("steps-"+ref.Name+"-"+ref.Signal.String(), "Steps of an exporter and a receiver: "+ref.Title(), stepNotes...)
+		set := c.timed(ref.Load(c.TB))
+		t := c.table("steps-"+ref.Name+"-"+ref.Signal.String(), "Steps of an exporter and a receiver: "+ref.Title(), append(slices.Clone(stepNotes), c.extent())...)
 		formats := []format.Format{format.OTLP(), format.STEF(format.Ordered), format.STEF(format.Sorted), format.Arrow()}
 		t.Columns = report.Text("step", "batch")
 		for _, f := range formats {

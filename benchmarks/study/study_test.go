@@ -79,7 +79,7 @@ func runsOf(plan sweepPlan, plain, packed []float64) *Context {
 	c := &Context{}
 	for i, trip := range plan.longTrips {
 		for compression, perSecond := range map[transport.Compression]float64{transport.None: plain[i], transport.Zstd: packed[i]} {
-			c.Figures.Runs = append(c.Figures.Runs, RunFigure{Study: "workers-latency", Items: 1000, Batches: 10, Wall: 1000 / perSecond, PerBatch: 100,
+			c.Figures.Runs = append(c.Figures.Runs, RunFigure{Study: "workers-latency", Items: 1, PerSecond: perSecond, PerBatch: 100,
 				Config: transport.Config{Protocol: transport.OTLP, Compression: compression, RoundTrip: trip, Clients: 4, Workers: 2}})
 		}
 	}
@@ -103,7 +103,7 @@ func TestCrossing(t *testing.T) {
 func TestPlateau(t *testing.T) {
 	c := &Context{}
 	for _, x := range []struct{ clients, workers, perSecond int }{{1, 1, 10}, {8, 1, 50}, {8, 8, 95}, {64, 8, 100}} {
-		c.Figures.Runs = append(c.Figures.Runs, RunFigure{Study: "workers", Items: 1000, Wall: 1000 / float64(x.perSecond),
+		c.Figures.Runs = append(c.Figures.Runs, RunFigure{Study: "workers", Items: 1, PerSecond: float64(x.perSecond),
 			Config: transport.Config{Protocol: transport.OTLP, Compression: transport.None, Clients: x.clients, Workers: x.workers}})
 	}
 	require.Contains(t, c.plateau(sweepPlan{}, transport.OTLP), "8 server, 8 client")

@@ -33,15 +33,25 @@ type RunFigure struct {
 	// Load names the batches.
 	Load string
 	transport.Config
-	Batches, Items int
-	Wall, CPU      float64 // seconds
-	Spread         float64 // of the wall time
-	PerBatch       float64 // bytes on the network, both ways
+	// Items is how many items a batch has.
+	Items     int
+	Batches   float64
+	Wall, CPU float64 // seconds
+	// PerSecond and PerCPUSecond are batches, Spread is that of PerSecond.
+	PerSecond, PerCPUSecond, Spread float64
+	// PerBatch is bytes on the network, both ways.
+	PerBatch float64
 }
 
-func (r RunFigure) batchesPerSecond() float64    { return float64(r.Batches) / r.Wall }
-func (r RunFigure) itemsPerSecond() float64      { return float64(r.Items) / r.Wall }
-func (r RunFigure) batchesPerCPUSecond() float64 { return float64(r.Batches) / r.CPU }
+// none is the figure of what was not measured.
+func none() RunFigure {
+	nan := math.NaN()
+	return RunFigure{Items: 1, Batches: nan, Wall: nan, CPU: nan, PerSecond: nan, PerCPUSecond: nan, Spread: nan, PerBatch: nan}
+}
+
+func (r RunFigure) itemsPerSecond() float64    { return r.PerSecond * float64(r.Items) }
+func (r RunFigure) itemsPerCPUSecond() float64 { return r.PerCPUSecond * float64(r.Items) }
+func (r RunFigure) bytesPerItem() float64      { return r.PerBatch / float64(r.Items) }
 
 // way is the name of a way to send, as OTEP 0035 would call it.
 func (r RunFigure) way() string { return way(r.Config) }
@@ -61,40 +71,66 @@ func way(c transport.Config) string {
 // patience bounds a run: one that takes longer hangs.
 const patience = 5 * time.Minute
 
+// longTrip is the round trip from which a run lasts for so many of them, sending
+// the batches again and again: else the wait for the last answers would be most
+// of it. The batches together are larger than what STEF remembers.
+const longTrip = 20 * time.Millisecond
+
+// lasting returns how long a run lasts, 0 for as long as each batch takes once.
+func (c *Context) lasting(trip time.Duration) time.Duration {
+	switch {
+	case trip < longTrip || c.Tiny:
+		return 0
+	case c.Full:
+		return max(time.Second, 10*trip)
+	}
+	return max(300*time.Millisecond, 5*trip)
+}
+
 // runs sends a load in several ways, which take turns round after round.
 func (c *Context) runs(study, load string, configs []transport.Config, batches []otlpfile.Batch) ([]RunFigure, error) {
 	all := make([][]transport.Result, len(configs))
 	for round := range c.rounds(configs[0].RoundTrip) {
 		for k := range configs {
 			i := (k + round) % len(configs)
+			config := configs[i]
+			config.For = c.lasting(config.RoundTrip)
 			ctx, cancel := context.WithTimeout(context.Background(), patience)
-			r, err := transport.Run(ctx, configs[i], batches)
+			r, err := transport.Run(ctx, config, batches)
 			cancel()
 			if err != nil {
-				return nil, fmt.Errorf("%s, %s, %s: %w", load, way(configs[i]), configs[i].Compression, err)
+				return nil, fmt.Errorf("%s, %s, %s: %w", load, way(config), config.Compression, err)
 			}
 			all[i] = append(all[i], r)
 		}
 	}
 	var figures []RunFigure
 	for i, results := range all {
-		pick := func(f func(transport.Result) float64) []float64 {
-			var values []float64
-			for _, r := range results {
-				values = append(values, f(r))
-			}
-			return values
-		}
-		wall := pick(func(r transport.Result) float64 { return r.Wall.Seconds() })
-		figures = append(figures, RunFigure{
-			Study: study, Load: load, Config: configs[i], Batches: results[0].Batches, Items: results[0].Items,
-			Wall: measure.Median(wall), Spread: measure.Spread(wall),
-			CPU:      measure.Median(pick(func(r transport.Result) float64 { return r.CPU.Seconds() })),
-			PerBatch: measure.Median(pick(func(r transport.Result) float64 { return float64(r.Up+r.Down) / float64(r.Batches) })),
-		})
+		figures = append(figures, runFigure(study, load, configs[i], results))
 	}
 	c.Figures.Runs = append(c.Figures.Runs, figures...)
 	return figures, nil
+}
+
+// runFigure takes the medians of runs.
+func runFigure(study, load string, config transport.Config, results []transport.Result) RunFigure {
+	values := func(f func(transport.Result) float64) []float64 {
+		var all []float64
+		for _, r := range results {
+			all = append(all, f(r))
+		}
+		return all
+	}
+	perSecond := values(transport.Result.BatchesPerSecond)
+	return RunFigure{
+		Study: study, Load: load, Config: config, Items: results[0].Items / max(1, results[0].Batches),
+		Batches:   measure.Median(values(func(r transport.Result) float64 { return float64(r.Batches) })),
+		Wall:      measure.Median(values(func(r transport.Result) float64 { return r.Wall.Seconds() })),
+		CPU:       measure.Median(values(func(r transport.Result) float64 { return r.CPU.Seconds() })),
+		PerSecond: measure.Median(perSecond), Spread: measure.Spread(perSecond),
+		PerCPUSecond: measure.Median(values(transport.Result.BatchesPerCPUSecond)),
+		PerBatch:     measure.Median(values(func(r transport.Result) float64 { return float64(r.Up+r.Down) / float64(r.Batches) })),
+	}
 }
 
 // rounds is how often a way to send is taken. A quick report does not wait for
@@ -127,20 +163,20 @@ type load struct {
 	batches []otlpfile.Batch
 }
 
-// loads are those of OTEP 0035, shorter: small batches where there is no
+// loads are those of OTEP 0035 with fewer batches: small ones where there is no
 // latency, large ones everywhere.
 func (c *Context) loads() []load {
-	small, large := 400, []int{60, 60, 40, 10}
+	small, large := 400, 60
 	switch {
 	case c.Tiny:
-		small, large = 4, []int{3, 3, 3, 3}
+		small, large = 4, 3
 	case c.Full:
-		small, large = 2000, []int{200, 200, 100, 40}
+		small, large = 2000, 200
 	}
-	list := []load{{fmt.Sprintf("%d batches, 100 spans, 4 attributes", small), Latencies[0], spans(small, 100, 4)}}
-	most := spans(large[0], 500, 10)
-	for i, trip := range c.latencies() {
-		list = append(list, load{fmt.Sprintf("%d batches, 500 spans, 10 attributes", large[i]), trip, most[:large[i]]})
+	list := []load{{"100 spans, 4 attributes", Latencies[0], spans(small, 100, 4)}}
+	most := spans(large, 500, 10)
+	for _, trip := range c.latencies() {
+		list = append(list, load{"500 spans, 10 attributes", trip, most})
 	}
 	return list
 }
@@ -166,7 +202,7 @@ func millis(d time.Duration) string { return fmt.Sprintf("%g ms", float64(d)/1e6
 func transportNotes(more ...string) []string {
 	return append(more, fmt.Sprintf("Client and server in one process, real gRPC over an in-memory connection with the injected round trip; flow control windows of %d MiB "+
 		"(InitialWindowSize, InitialConnWindowSize) at both ends. CPU is that of both ends and of the network between them. The server deserialises to pdata and looks at each item. "+
-		"zstd and gzip of OTLP are those of gRPC (each message, compressors of the Collector's configgrpc and of grpc-go); zstd of STEF is that of the format, gzip that of gRPC.", transport.DefaultWindow>>20))
+		"zstd and gzip of OTLP are those of gRPC (each message, compressors of the Collector's configgrpc and of grpc-go); zstd of STEF is that of the format, gzip that of gRPC. Batches are sent once each; from a round trip of %s on, again and again for some round trips.", transport.DefaultWindow>>20, millis(longTrip)))
 }
 
 // latency is the counterpart of appendix B of OTEP 0035.
@@ -176,9 +212,9 @@ func latency(c *Context) (*Outcome, error) {
 		"the columns, client and server on one machine, CPU counted for both. Different: fewer batches a run, but several runs in turns; OTLP of today with the Collector's pdata; our machine; " +
 		"the server looks at each span; bytes on the wire and spread are added; STEF takes the place of the streaming prototypes: it sends without waiting, as their Async ways did, and is not closed every 30 seconds. " +
 		"WebSocket and OpenCensus ways have no counterpart here."))
-	t := c.table("latency", "Ways to send, as in appendix B of OTEP 0035", transportNotes("Medians of the rounds; spread: half the distance of the quartiles of the wall time. "+
+	t := c.table("latency", "Ways to send, as in appendix B of OTEP 0035", transportNotes("Medians of the rounds; spread: half the distance of the quartiles of the throughput. "+
 		"wire: bytes on the network both ways, frames of HTTP/2 included, a batch.")...)
-	t.Columns = append(report.Text("round trip", "load", "way", "compression"), report.Column{Name: "spans", Format: report.Whole},
+	t.Columns = append(report.Text("round trip", "load", "way", "compression"), report.Column{Name: "batches", Format: report.Whole},
 		report.Column{Name: "CPU s", Format: report.Fixed(2)}, report.Column{Name: "wall s", Format: report.Fixed(2)}, report.Column{Name: "spread", Format: report.Percent},
 		report.Column{Name: "batches/CPU s", Format: report.Fixed(1)}, report.Column{Name: "batches/wall s", Format: report.Fixed(1)}, report.Column{Name: "wire B/batch", Format: report.Whole})
 	for _, l := range c.loads() {
@@ -196,7 +232,7 @@ func latency(c *Context) (*Outcome, error) {
 			return nil, err
 		}
 		for _, f := range figures {
-			t.Add(millis(f.RoundTrip), f.Load, f.way(), string(f.Compression), f.Items, f.CPU, f.Wall, f.Spread, f.batchesPerCPUSecond(), f.batchesPerSecond(), f.PerBatch)
+			t.Add(millis(f.RoundTrip), f.Load, f.way(), string(f.Compression), f.Batches, f.CPU, f.Wall, f.Spread, f.PerCPUSecond, f.PerSecond, f.PerBatch)
 			t.Bench = append(t.Bench, runLine("Latency", f))
 		}
 	}
@@ -216,17 +252,17 @@ func latency(c *Context) (*Outcome, error) {
 
 func runLine(name string, f RunFigure) string {
 	return fmt.Sprintf("Benchmark%s/trip=%v/spans=%d/protocol=%s/clients=%d/compression=%s 1 %.0f ns/op %.1f batches/s %.1f batches/cpu-s %.0f wire-B/batch",
-		name, f.RoundTrip, f.Items/max(1, f.Batches), f.Protocol, f.Clients, f.Compression, f.Wall*1e9, f.batchesPerSecond(), f.batchesPerCPUSecond(), f.PerBatch)
+		name, f.RoundTrip, f.Items, f.Protocol, f.Clients, f.Compression, f.Wall*1e9, f.PerSecond, f.PerCPUSecond, f.PerBatch)
 }
 
 // find returns the run of a way to send large batches.
 func (f *Figures) find(study string, trip time.Duration, items int, p transport.Protocol, clients int, compression transport.Compression) (RunFigure, bool) {
 	for _, r := range f.Runs {
-		if r.Study == study && r.RoundTrip == trip && r.Items/max(1, r.Batches) == items && r.Protocol == p && r.Clients == clients && r.Compression == compression {
+		if r.Study == study && r.RoundTrip == trip && r.Items == items && r.Protocol == p && r.Clients == clients && r.Compression == compression {
 			return r, true
 		}
 	}
-	return RunFigure{Wall: math.NaN(), CPU: math.NaN(), PerBatch: math.NaN()}, false
+	return none(), false
 }
 
 // claimed are the factors that OTEP 0035 printed.
@@ -270,7 +306,7 @@ func (c *Context) factors() (*report.Table, error) {
 	for _, trip := range Latencies {
 		get := func(p transport.Protocol, clients int) float64 {
 			f, _ := c.Figures.find("latency", trip, 500, p, clients, transport.None)
-			return f.batchesPerSecond()
+			return f.PerSecond
 		}
 		one, many, stef := get(transport.OTLP, 1), get(transport.OTLP, concurrent), get(transport.STEF, 1)
 		t.Add(millis(trip), claimed[trip], raw[fmt.Sprintf("%g", float64(trip)/1e6)], many/one, stef/one, stef/many)
@@ -301,7 +337,7 @@ func (c *Context) latencyChart() *report.Chart {
 		s := report.Series{Name: way(transport.Config{Protocol: of.protocol, Clients: of.clients})}
 		for _, trip := range Latencies {
 			if f, ok := c.Figures.find("latency", trip, 500, of.protocol, of.clients, transport.Zstd); ok {
-				s.Points = append(s.Points, report.Point{X: float64(trip) / 1e6, Y: f.batchesPerSecond()})
+				s.Points = append(s.Points, report.Point{X: float64(trip) / 1e6, Y: f.PerSecond})
 			}
 		}
 		chart.Series = append(chart.Series, s)
@@ -348,10 +384,10 @@ func concurrency(c *Context) (*Outcome, error) {
 				return nil, err
 			}
 			for _, f := range figures {
-				t.Add(millis(trip), string(p), f.way(), f.batchesPerSecond(), f.Spread, f.batchesPerCPUSecond(), f.PerBatch)
+				t.Add(millis(trip), string(p), f.way(), f.PerSecond, f.Spread, f.PerCPUSecond, f.PerBatch)
 				t.Bench = append(t.Bench, runLine("Concurrency", f))
 				if p == transport.Zstd {
-					of[f.Protocol].Points = append(of[f.Protocol].Points, report.Point{X: float64(f.Clients), Y: f.batchesPerSecond()})
+					of[f.Protocol].Points = append(of[f.Protocol].Points, report.Point{X: float64(f.Clients), Y: f.PerSecond})
 				}
 			}
 		}

@@ -5,7 +5,6 @@ package study
 
 import (
 	"fmt"
-	"math"
 	"runtime"
 	"slices"
 	"time"
@@ -28,7 +27,7 @@ type sweepPlan struct {
 
 func (c *Context) plan() sweepPlan {
 	ms := time.Millisecond
-	p := sweepPlan{96, 200, []int{1, 8, 64}, []int{1, 8}, []time.Duration{0}, []time.Duration{0, 100 * ms, 500 * ms}, []int{1, 8}}
+	p := sweepPlan{96, 200, []int{1, 8, 64}, []int{1, 8}, []time.Duration{0}, []time.Duration{0, 100 * ms, 300 * ms}, []int{1, 8}}
 	switch {
 	case c.Tiny:
 		p = sweepPlan{4, 20, []int{1, 4}, []int{1, 2}, []time.Duration{0}, []time.Duration{0, 20 * ms}, []int{1}}
@@ -70,7 +69,7 @@ func workerColumns(names ...string) []report.Column {
 }
 
 func workerRow(t *report.Table, f RunFigure, names ...any) {
-	t.Add(append(names, f.itemsPerSecond(), f.Spread, float64(f.Items)/f.CPU, f.PerBatch*float64(f.Batches)/float64(f.Items))...)
+	t.Add(append(names, f.itemsPerSecond(), f.Spread, f.itemsPerCPUSecond(), f.bytesPerItem())...)
 	t.Bench = append(t.Bench, fmt.Sprintf("BenchmarkWorkers/trip=%v/protocol=%s/clients=%d/workers=%d/compression=%s 1 %.0f ns/op %.0f events/s",
 		f.RoundTrip, f.Protocol, f.Clients, f.Workers, f.Compression, f.Wall*1e9, f.itemsPerSecond()))
 }
@@ -151,9 +150,8 @@ func claims(c *Context, p sweepPlan) *report.Table {
 				return f
 			}
 		}
-		return RunFigure{Wall: math.NaN(), PerBatch: math.NaN()}
+		return none()
 	}
-	perEvent := func(f RunFigure) float64 { return f.PerBatch * float64(f.Batches) / float64(f.Items) }
 	answer := func(f func(transport.Protocol) string) []any {
 		return []any{f(transport.OTLP), f(transport.STEF)}
 	}
@@ -161,7 +159,7 @@ func claims(c *Context, p sweepPlan) *report.Table {
 		t.Add(append([]any{question, study}, answer(f)...)...)
 	}
 	add("bytes of a message on the wire, no and with compression", "1,500 and 159, about 90 % less", func(protocol transport.Protocol) string {
-		plain, packed := perEvent(get(protocol, 0, transport.None)), perEvent(get(protocol, 0, transport.Zstd))
+		plain, packed := get(protocol, 0, transport.None).bytesPerItem(), get(protocol, 0, transport.Zstd).bytesPerItem()
 		return fmt.Sprintf("%.0f and %.0f, %.0f %% less", plain, packed, 100*(1-packed/plain))
 	})
 	add("throughput with compression by throughput without, no latency", "about 0.5", func(protocol transport.Protocol) string {
