@@ -4,6 +4,7 @@
 package stefgrpc
 
 import (
+	"io"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -206,6 +207,24 @@ func TestServerSendsManyRangesInParts(t *testing.T) {
 		}
 		require.Equal(t, n, ranges)
 		require.Equal(t, uint64(2*n), responses[3].Acked)
+	})
+}
+
+// What cannot be sent is not tried again, and the client was not told.
+func TestResponderGivesUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sends := 0
+		r := responder{hold: func() {}, done: func() {}, send: func(Response) error {
+			sends++
+			return io.ErrClosedPipe
+		}}
+		for id := range uint64(5) {
+			r.note(func(l *recvLedger) { l.ack(id + 1) })
+			synctest.Wait()
+		}
+		<-r.close()
+		require.Equal(t, 1, sends)
+		require.False(t, r.told())
 	})
 }
 

@@ -566,7 +566,7 @@ func TestSessionRefused(t *testing.T) {
 				return errorf(KindLimit, "a header of 2 GiB")
 			case 3: // a header nobody reads
 				<-s.Done()
-				return s.Err()
+				return errorf(KindClosed, "the stream has ended")
 			}
 			return nil
 		}
@@ -580,7 +580,8 @@ func TestSessionRefused(t *testing.T) {
 				kinds = append(kinds, FromStatus(e.Err).Kind)
 			}
 		}
-		require.Equal(t, []Kind{KindUnknown, KindUnavailable, KindLimit, KindCanceled}, kinds)
+		require.Equal(t, []Kind{KindUnknown, KindUnavailable, KindLimit, KindUnavailable}, kinds)
+		require.ErrorContains(t, r.session.State().LastError, "did not take the headers within 15s")
 		r.stream(4).ackAll()
 		a.ok()
 		r.stop()

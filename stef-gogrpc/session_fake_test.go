@@ -98,8 +98,13 @@ func (s *fakeStream) CloseSend() error {
 func (s *fakeStream) Close() error {
 	s.mu.Lock()
 	s.closed = true
+	owes := s.acked < s.sent
 	s.mu.Unlock()
-	s.end(errorf(KindCanceled, "closed"))
+	if owes {
+		s.end(errorf(KindCanceled, "closed"))
+	} else {
+		s.end(nil)
+	}
 	return nil
 }
 

@@ -91,6 +91,78 @@ func TestSessionHandsBackWhatIsKnown(t *testing.T) {
 	})
 }
 
+// TestSessionDraining: a stream that drains is given nothing, however little it
+// has, and what it owes when it is refused for good is not sent again.
+func TestSessionDraining(t *testing.T) {
+	bubble(t, "is given nothing", func(t *testing.T, r *rig) {
+		r.config.MaxLifetime = 10 * time.Second
+		r.config.FlushInterval = 0
+		r.start()
+		r.stream(0).deafen()
+		time.Sleep(11 * time.Second)
+		require.Equal(t, 1, r.session.State().Draining)
+		var calls []*call
+		for range 5 {
+			calls = append(calls, r.send(load{}))
+		}
+		require.Empty(t, frames(r.stream(0)))
+		require.Len(t, frames(r.stream(1)), 5)
+		r.stream(1).ackAll()
+		for _, c := range calls {
+			c.ok()
+		}
+		r.stop()
+	})
+	bubble(t, "gives back what waited for it, before what came later", func(t *testing.T, r *rig) {
+		r.config.MaxLifetime = 10 * time.Second
+		r.start()
+		r.stream(0).block()
+		r.send(load{id: 1, cut: true})
+		time.Sleep(5 * time.Second)
+		r.send(load{id: 2})
+		r.send(load{id: 3})
+		time.Sleep(5*time.Second + r.config.FlushInterval)
+		synctest.Wait()
+		require.Equal(t, []string{"to 20: 2 3"}, frames(r.stream(1)))
+		r.stream(1).ackAll()
+		r.stop()
+	})
+	bubble(t, "ends for good", func(t *testing.T, r *rig) {
+		r.config.MaxLifetime = 10 * time.Second
+		r.config.FlushInterval = 0
+		r.start()
+		time.Sleep(9 * time.Second)
+		a := r.send(load{})
+		time.Sleep(time.Second)
+		synctest.Wait()
+		require.True(t, r.stream(0).halfClosed())
+		r.stream(0).end(errorf(KindInvalid, "nonsense in frame 3"))
+		require.False(t, a.unsent(KindInvalid).Cause.Retryable())
+		require.Zero(t, r.session.State().Redispatched)
+		r.stop()
+	})
+}
+
+// TestSessionAckTimeoutUnsent: a stream that is closed with nothing on its way
+// ends without an error, and was no good all the same.
+func TestSessionAckTimeoutUnsent(t *testing.T) {
+	bubble(t, "", func(t *testing.T, r *rig) {
+		r.config.FlushInterval = time.Hour
+		r.config.MaxLifetime = 0
+		r.start()
+		a := r.send(load{})
+		time.Sleep(r.config.AckTimeout)
+		synctest.Wait()
+		require.NoError(t, r.stream(0).Err())
+		state := r.session.State()
+		require.EqualValues(t, 1, state.Closed[CloseAckTimeout])
+		require.ErrorContains(t, state.LastError, "no acknowledgement")
+		time.Sleep(r.config.AckTimeout + time.Second)
+		require.False(t, a.unsent(KindUnavailable).MaybeDelivered)
+		r.stop()
+	})
+}
+
 // TestSessionRefusedWithDelay: a server that refuses and says for how long is
 // left alone for as long, also where that is longer than Probe.
 func TestSessionRefusedWithDelay(t *testing.T) {

@@ -119,13 +119,17 @@ func (t *slot[B]) connect() (*lane[B], *Error) {
 	unhook := context.AfterFunc(s.opening, func() { _ = stream.Close() })
 	l.writer, err = s.newWriter(stream)
 	unhook()
-	if err == nil && guard.Stop() && s.opening.Err() == nil {
+	inTime := guard.Stop()
+	if err == nil && inTime && s.opening.Err() == nil {
 		return l, nil
 	}
-	guard.Stop()
 	_ = stream.Close() // it has failed already, or is not wanted any more
 	<-stream.Done()
-	if err == nil {
+	switch {
+	case !inTime:
+		return nil, &Error{Kind: KindUnavailable, Code: codes.DeadlineExceeded,
+			Err: fmt.Errorf("the server did not take the headers within %v", s.config.AckTimeout)}
+	case err == nil:
 		return nil, errorf(KindUnavailable, "the stream ended while its writer was made")
 	}
 	return nil, writerError(err, FromStatus(stream.Err()))
