@@ -73,7 +73,7 @@ const patience = 5 * time.Minute
 
 // longTrip is the round trip from which a run lasts for so many of them, sending
 // the batches again and again: else the wait for the last answers would be most
-// of it. The batches together are larger than what STEF remembers.
+// of it. The batches together are larger than the window of STEF's compression.
 const longTrip = 20 * time.Millisecond
 
 // lasting returns how long a run lasts, 0 for as long as each batch takes once.

@@ -172,25 +172,44 @@ func (r *run) senders(ctx context.Context, batches []otlpfile.Batch) ([]sender, 
 	return senders, errors.Join(failures...)
 }
 
-// sendAll shares the batches among the senders and waits for all answers.
-func (r *run) sendAll(ctx context.Context, senders []sender, batches []otlpfile.Batch) (Result, error) {
-	var next, sent, items atomic.Int64
-	end := time.Now().Add(r.config.For)
-	more := func() (otlpfile.Batch, bool) {
-		n := next.Add(1) - 1
-		if r.config.For == 0 {
-			if n >= int64(len(batches)) {
-				return otlpfile.Batch{}, false
+// source returns what gives a client its batches, one after the other, until
+// there are no more. Each batch is sent once by one of the clients. When a run
+// lasts for a time, each client sends all of them over and over, beginning
+// elsewhere: so a stream of STEF meets a batch again only after all others, when
+// it is out of the window of its compression, however many streams there are.
+func (r *run) source(batches []otlpfile.Batch) func(client int) func() (otlpfile.Batch, bool) {
+	if r.config.For == 0 {
+		var next atomic.Int64
+		return func(int) func() (otlpfile.Batch, bool) {
+			return func() (b otlpfile.Batch, ok bool) {
+				n := int(next.Add(1) - 1)
+				if n >= len(batches) {
+					return b, false
+				}
+				return batches[n], true
 			}
-			return batches[n], true
 		}
-		return batches[n%int64(len(batches))], time.Now().Before(end)
 	}
+	end := time.Now().Add(r.config.For)
+	return func(client int) func() (otlpfile.Batch, bool) {
+		n := client * len(batches) / r.config.Clients
+		return func() (otlpfile.Batch, bool) {
+			n++
+			return batches[n%len(batches)], time.Now().Before(end)
+		}
+	}
+}
+
+// sendAll has all clients send, and waits for all answers.
+func (r *run) sendAll(ctx context.Context, senders []sender, batches []otlpfile.Batch) (Result, error) {
+	var sent, items atomic.Int64
 	var wait sync.WaitGroup
-	failures := make(chan error, len(senders))
-	for _, s := range senders {
+	failures := make(chan error, 2*len(senders))
+	source := r.source(batches)
+	for i, s := range senders {
+		next := source(i)
 		wait.Go(func() {
-			for b, ok := more(); ok; b, ok = more() {
+			for b, ok := next(); ok; b, ok = next() {
 				if err := s.send(ctx, b); err != nil {
 					failures <- err
 					return
