@@ -13,9 +13,14 @@ import (
 	"github.com/otelstef/stef/internal/otlpfile"
 )
 
-// roundItems is how many items a round has at least: a small set is sent several
+// A round has so many items at least, and so many collections of garbage: one
+// more or less makes a difference. A set that is small for that is sent several
 // times, each time by a new pair.
-const roundItems = 50_000
+const (
+	roundItems       = 50_000
+	roundCollections = 3
+	roundPasses      = 20 // at most
+)
 
 // cost is what it takes to bring items from one end to the other.
 type cost struct {
@@ -23,6 +28,11 @@ type cost struct {
 	cpu            time.Duration
 	sent, received int64 // bytes, as the exporter sees it
 	allocs, heap   uint64
+	collections    uint32
+}
+
+func (c *cost) enough() bool {
+	return c.items >= roundItems && (c.collections >= roundCollections || c.passes >= roundPasses)
 }
 
 func (c *cost) add(d cost) {
@@ -33,12 +43,13 @@ func (c *cost) add(d cost) {
 	c.received += d.received
 	c.allocs += d.allocs
 	c.heap += d.heap
+	c.collections += d.collections
 }
 
 // once is the cost of one pass.
 func (c cost) once() cost {
 	n := c.passes
-	return cost{1, c.items / n, c.cpu / time.Duration(n), c.sent / int64(n), c.received / int64(n), c.allocs / uint64(n), c.heap / uint64(n)}
+	return cost{1, c.items / n, c.cpu / time.Duration(n), c.sent / int64(n), c.received / int64(n), c.allocs / uint64(n), c.heap / uint64(n), c.collections / uint32(n)}
 }
 
 func (c cost) nsPerItem() float64     { return float64(c.cpu) / float64(c.items) }
@@ -56,7 +67,7 @@ func round(tb testing.TB, v variant, signal otlpfile.Signal, batches []otlpfile.
 	var total cost
 	runtime.GC()
 	pprof.Do(context.Background(), pprof.Labels("variant", v.name), func(context.Context) {
-		for total.items < roundItems {
+		for !total.enough() {
 			total.add(pass(tb, v, signal, batches))
 		}
 	})
@@ -74,13 +85,14 @@ func pass(tb testing.TB, v variant, signal otlpfile.Signal, batches []otlpfile.B
 	p.sendAll(tb, batches...)
 	after := p.now()
 	return cost{
-		passes:   1,
-		items:    int(p.arrived.Load() - warm),
-		cpu:      after.cpu - before.cpu,
-		sent:     after.sent - before.sent,
-		received: after.received - before.received,
-		allocs:   after.allocs - before.allocs,
-		heap:     after.heap - before.heap,
+		passes:      1,
+		items:       int(p.arrived.Load() - warm),
+		cpu:         after.cpu - before.cpu,
+		sent:        after.sent - before.sent,
+		received:    after.received - before.received,
+		allocs:      after.allocs - before.allocs,
+		heap:        after.heap - before.heap,
+		collections: after.collections - before.collections,
 	}
 }
 
@@ -89,11 +101,12 @@ func (p *pair) now() cost {
 	var stats runtime.MemStats
 	runtime.ReadMemStats(&stats)
 	return cost{
-		cpu:      cpuTime(),
-		sent:     p.network.sent.Load(),
-		received: p.network.received.Load(),
-		allocs:   stats.Mallocs,
-		heap:     stats.TotalAlloc,
+		cpu:         cpuTime(),
+		sent:        p.network.sent.Load(),
+		received:    p.network.received.Load(),
+		allocs:      stats.Mallocs,
+		heap:        stats.TotalAlloc,
+		collections: stats.NumGC,
 	}
 }
 

@@ -23,8 +23,9 @@ func newResult(s set) *result {
 	return &result{set: s.String(), procs: runtime.GOMAXPROCS(0), best: map[variant]cost{}}
 }
 
-// merge takes the cost of a round in.
+// merge takes the cost of a round in: of its mean pass.
 func (r *result) merge(v variant, c cost) {
+	c = c.once()
 	best, ok := r.best[v]
 	if !ok {
 		best = c
@@ -79,7 +80,7 @@ func totals() []*result {
 		}
 		for v, c := range r.best {
 			sum := list[i].best[v]
-			sum.add(c.once())
+			sum.add(c)
 			list[i].best[v] = sum
 		}
 	}
