@@ -210,6 +210,35 @@ func TestReceivedBytes(t *testing.T) {
 	f(encoding.GetCodecV2("proto"))
 }
 
+// TestBuffersAreGivenBack: also those of bytes that count no more, because the
+// field is there twice, or because the message turns out to be damaged.
+func TestBuffersAreGivenBack(t *testing.T) {
+	f := func(wants bool, tail ...byte) {
+		t.Helper()
+		one := clientMessage{bytes: make([]byte, 5000)}
+		all := append(one.append(one.append(nil)), tail...)
+		pool := new(counter)
+		data := mem.BufferSlice{mem.NewBuffer(&all, pool)}
+		var in clientMessage
+		err := Codec().Unmarshal(data, &in)
+		require.Equal(t, wants, err == nil, "%v", err)
+		data.Free()
+		if wants {
+			require.Zero(t, pool.back)
+		}
+		in.free()
+		require.Equal(t, 1, pool.back)
+	}
+	f(true)
+	f(false, 0xff)
+}
+
+// counter is a pool that counts what it is given.
+type counter struct{ back int }
+
+func (*counter) Get(n int) *[]byte { b := make([]byte, n); return &b }
+func (c *counter) Put(*[]byte)     { c.back++ }
+
 // mangler is a pool that spoils what it is given.
 type mangler struct{}
 
