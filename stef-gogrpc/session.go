@@ -246,7 +246,11 @@ func (s *Session[B]) Shutdown(ctx context.Context) error {
 	case <-ctx.Done():
 		s.force()
 	}
-	timer.Reset(closeGrace)
+	grace := closeGrace
+	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) > 0 {
+		grace = min(grace, time.Until(deadline))
+	}
+	timer.Reset(grace)
 	select {
 	case <-s.finished:
 	case <-timer.C:
