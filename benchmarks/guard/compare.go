@@ -81,6 +81,17 @@ func compare(base, head samples, time float64) []change {
 // names are units as people say them.
 var names = map[string]string{"sec/op": "time", "B/item": "bytes of the stream", "B/op": "allocated bytes", "allocs/op": "allocations"}
 
+// shown makes times milliseconds.
+func shown(unit string, v float64) string {
+	if unit == "sec/op" {
+		return fmt.Sprintf("%.4g ms", v*1e3)
+	}
+	return fmt.Sprintf("%.4g", v)
+}
+
+// control is in the names of what should be the same on both sides.
+const control = "format=OTLP/"
+
 // print prints all figures and names what is worse.
 func print(out io.Writer, base string, changes []change) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
@@ -99,7 +110,8 @@ func print(out io.Writer, base string, changes []change) error {
 		case c.better:
 			mark = "better"
 		}
-		fmt.Fprintf(table, "%s\t%s\t%.4g\t±%.1f %%\t%.4g\t±%.1f %%\t%+.1f %%\t%.3f\t%s\n", c.bench, name, c.base, 100*zero(c.baseSpread), c.head, 100*zero(c.headSpread), 100*c.delta(), c.p, mark)
+		fmt.Fprintf(table, "%s\t%s\t%s\t±%.1f %%\t%s\t±%.1f %%\t%+.1f %%\t%.3f\t%s\n", c.bench, name, shown(c.unit, c.base), 100*zero(c.baseSpread),
+			shown(c.unit, c.head), 100*zero(c.headSpread), 100*c.delta(), c.p, mark)
 	}
 	if err := table.Flush(); err != nil {
 		return err
@@ -107,6 +119,11 @@ func print(out io.Writer, base string, changes []change) error {
 	if len(worse) == 0 {
 		_, err := fmt.Fprintf(out, "\nnothing is slower or larger than in %s\n", base)
 		return err
+	}
+	if slices.ContainsFunc(worse, func(line string) bool { return strings.Contains(line, control) }) {
+		if _, err := fmt.Fprintf(out, "\nOTLP is among what is worse: either pdata changed, or the machine was busy and the rest means little\n"); err != nil {
+			return err
+		}
 	}
 	if _, err := fmt.Fprintf(out, "\nslower or larger than in %s:\n  %s\n", base, strings.Join(worse, "\n  ")); err != nil {
 		return err

@@ -51,6 +51,18 @@ func TestCompare(t *testing.T) {
 	f(errWorse, "Guard/x: allocations +33.3 %", same, ten(t, 1000, "64.5 B/item 4 allocs/op"))
 }
 
+// TestControl says so when what cannot have changed did.
+func TestControl(t *testing.T) {
+	var base, head []string
+	for i := range 10 {
+		base = append(base, fmt.Sprintf("BenchmarkGuard/format=OTLP/op=x 10 %d ns/op", 1000+i))
+		head = append(head, fmt.Sprintf("BenchmarkGuard/format=OTLP/op=x 10 %d ns/op", 2000+i))
+	}
+	var out bytes.Buffer
+	require.ErrorIs(t, print(&out, "main", compare(turns(t, base...), turns(t, head...), 0.05)), errWorse)
+	require.Contains(t, out.String(), "the machine was busy")
+}
+
 func TestNoise(t *testing.T) {
 	// A tenth slower in the median, but the turns overlap: that may be chance.
 	base := turns(t, "BenchmarkGuard/x 1 100 ns/op", "BenchmarkGuard/x 1 150 ns/op", "BenchmarkGuard/x 1 90 ns/op")
