@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"runtime"
+	"slices"
 	"strconv"
 	"testing"
 
@@ -107,21 +108,28 @@ func compressionOf(compressed bool) stef.WriterOption {
 	return stef.WithCompression(stef.None)
 }
 
-// best keeps the least of what a benchmark measured when it was repeated.
-func best(least *float64, measured float64) {
-	if *least == 0 || measured < *least {
-		*least = measured
+// runs are what a benchmark measured each time that it was repeated.
+type runs []float64
+
+func (r *runs) add(measured float64) { *r = append(*r, measured) }
+
+// median is 0 before anything was measured.
+func (r runs) median() float64 {
+	if len(r) == 0 {
+		return 0
 	}
+	sorted := slices.Sorted(slices.Values(r))
+	return (sorted[(len(r)-1)/2] + sorted[len(r)/2]) / 2
 }
 
 func benchEncode[T any](b *testing.B, s benchSet[T]) {
 	for _, compressed := range []bool{false, true} {
-		prefix, otlp := fmt.Sprintf("zstd=%t/", compressed), 0.0
-		b.Run(prefix+"to=otlp", func(b *testing.B) { best(&otlp, s.marshalAll(b, compressed)) })
+		prefix, otlp := fmt.Sprintf("zstd=%t/", compressed), runs(nil)
+		b.Run(prefix+"to=otlp", func(b *testing.B) { otlp.add(s.marshalAll(b, compressed)) })
 		for _, mode := range s.modes {
 			for _, warm := range []bool{false, true} {
 				b.Run(fmt.Sprintf("%sto=stef/mode=%v/warm=%t", prefix, mode, warm), func(b *testing.B) {
-					s.encodeAll(b, otlp, mode, warm, compressionOf(compressed))
+					s.encodeAll(b, otlp.median(), mode, warm, compressionOf(compressed))
 				})
 			}
 		}
@@ -184,11 +192,11 @@ func (s *benchSet[T]) encodeAll(b *testing.B, otlp float64, mode stefpdata.Mode,
 
 func benchDecode[T any](b *testing.B, s benchSet[T]) {
 	for _, compressed := range []bool{false, true} {
-		prefix, otlp := fmt.Sprintf("zstd=%t/", compressed), 0.0
-		b.Run(prefix+"from=otlp", func(b *testing.B) { best(&otlp, s.unmarshalAll(b, compressed)) })
+		prefix, otlp := fmt.Sprintf("zstd=%t/", compressed), runs(nil)
+		b.Run(prefix+"from=otlp", func(b *testing.B) { otlp.add(s.unmarshalAll(b, compressed)) })
 		for _, mode := range s.modes {
 			b.Run(fmt.Sprintf("%sfrom=stef/mode=%v", prefix, mode), func(b *testing.B) {
-				s.decodeAll(b, otlp, mode, compressionOf(compressed))
+				s.decodeAll(b, otlp.median(), mode, compressionOf(compressed))
 			})
 		}
 	}
