@@ -59,6 +59,8 @@ func Describe() string {
 // the next call.
 type Compressor interface {
 	Compress(message []byte) ([]byte, error)
+	// Begin ends the stream and begins another one, which knows nothing of it.
+	Begin()
 }
 
 // Decompressor is the other end.
@@ -103,6 +105,7 @@ func (c Compression) NewDecompressor() (Decompressor, error) {
 
 type same struct{}
 
+func (same) Begin()                                   {}
 func (same) Compress(message []byte) ([]byte, error)  { return message, nil }
 func (same) Decompress(packed []byte) ([]byte, error) { return packed, nil }
 
@@ -111,6 +114,8 @@ type gzipEnd struct {
 	r   gzip.Reader
 	out bytes.Buffer
 }
+
+func (g *gzipEnd) Begin() {}
 
 func (g *gzipEnd) Compress(message []byte) ([]byte, error) {
 	g.out.Reset()
@@ -137,6 +142,8 @@ type zstdEnd struct {
 	out []byte
 }
 
+func (z *zstdEnd) Begin() {}
+
 func (z *zstdEnd) Compress(message []byte) ([]byte, error) {
 	z.out = z.enc.EncodeAll(message, z.out[:0])
 	return z.out, nil
@@ -151,6 +158,8 @@ type zstdStreamWriter struct {
 	enc *zstd.Encoder
 	out bytes.Buffer
 }
+
+func (z *zstdStreamWriter) Begin() { z.enc.Reset(&z.out) }
 
 func (z *zstdStreamWriter) Compress(message []byte) ([]byte, error) {
 	z.out.Reset()

@@ -4,6 +4,7 @@
 package format
 
 import (
+	"math/rand/v2"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -43,6 +44,32 @@ func TestCompressions(t *testing.T) {
 }
 
 // TestCheckBites proves that a difference is found.
+// TestBegin checks that a stream begun anew knows nothing of the one before.
+func TestBegin(t *testing.T) {
+	random := make([]byte, 10_000)
+	rand.NewChaCha8([32]byte{}).Read(random)
+	f := func(c Compression, again int) {
+		t.Helper()
+		pack, err := c.NewCompressor()
+		require.NoError(t, err)
+		sizes := make([]int, 3)
+		for i := range sizes {
+			if i == 2 {
+				pack.Begin()
+			}
+			out, err := pack.Compress(random)
+			require.NoError(t, err)
+			sizes[i] = len(out)
+		}
+		require.Equal(t, sizes[0], sizes[2], c)
+		require.InDelta(t, again, sizes[1], 50, c)
+	}
+	f(None, 10_000)
+	f(Gzip, 10_000)
+	f(Zstd, 10_000)
+	f(ZstdStream, 20)
+}
+
 func TestCheckBites(t *testing.T) {
 	for _, ref := range dataset.Bundled() {
 		set := ref.Load(t)

@@ -166,7 +166,9 @@ func outside(f format.Format, messages [][]byte) (compress, decompress func() er
 		}
 		packed = append(packed, append([]byte(nil), out...))
 	}
+	// What a stream has seen before it finds again at once, so each run begins one.
 	compress = func() error {
+		pack.Begin()
 		for _, m := range messages {
 			if _, err := pack.Compress(m); err != nil {
 				return err
