@@ -125,7 +125,7 @@ func (c *Context) timing() measure.Config {
 	case c.Tiny:
 		return measure.Config{Rounds: 1, Procs: 1}
 	case c.Full:
-		return measure.Config{Rounds: 9, Turn: 100 * time.Millisecond, Procs: 1}
+		return measure.Config{Rounds: 5, Turn: 50 * time.Millisecond, Procs: 1}
 	default:
 		return measure.Config{Rounds: 3, Turn: 10 * time.Millisecond, Procs: 1}
 	}

@@ -82,7 +82,7 @@ func (c *Context) lasting(trip time.Duration) time.Duration {
 	case trip < longTrip || c.Tiny:
 		return 0
 	case c.Full:
-		return max(time.Second, 10*trip)
+		return max(time.Second, 5*trip)
 	}
 	return max(300*time.Millisecond, 5*trip)
 }
@@ -139,9 +139,9 @@ func (c *Context) rounds(trip time.Duration) int {
 	switch {
 	case c.Tiny:
 		return 1
-	case c.Full:
+	case c.Full && trip < longTrip:
 		return 5
-	case trip >= 20*time.Millisecond:
+	case !c.Full && trip >= longTrip:
 		return 2
 	}
 	return 3
