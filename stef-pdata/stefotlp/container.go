@@ -35,7 +35,27 @@ type encoder struct {
 
 	at       place
 	rejected ItemErrors
+
+	touchedTo int  // where what is in the cache ends
+	touched   byte // of what was read only for the cache
 }
+
+// touch reads a byte of each line of the cache that x has, so that what comes next
+// finds it there: to go from item to item is to wait for memory at each of them.
+func (e *encoder) touch(x extent) {
+	if x.to-x.from > maxTouched || x.to <= e.touchedTo {
+		return
+	}
+	e.touchedTo = x.to
+	sum := byte(0)
+	for b := e.b[x.from:x.to]; len(b) > 64; b = b[64:] {
+		sum += b[0]
+	}
+	e.touched += sum
+}
+
+// maxTouched is how many bytes stay in the cache, along with all the rest.
+const maxTouched = 256 << 10
 
 // Losses returns what the stream does not carry of the messages so far.
 func (e *encoder) Losses() Losses {
@@ -68,7 +88,7 @@ func (e *encoder) start(b []byte) error {
 			return &WireError{Offset: field, Err: &damage{field, broken}}
 		}
 	}
-	e.b, e.held, e.rejected = b, e.held[:0], nil
+	e.b, e.held, e.rejected, e.touchedTo = b, e.held[:0], nil, 0
 	if e.resources.full() || e.scopes.full() {
 		e.resources.empty()
 		e.scopes.empty()
@@ -118,6 +138,7 @@ type home struct {
 // e.key: the Resource or InstrumentationScope, and the schema URL. A message that
 // comes in pieces is the same as the pieces in one.
 func (e *encoder) identify(x extent) (h home, err error) {
+	e.touch(x)
 	b := e.b[:x.to]
 	e.key = e.key[:0]
 	var url extent

@@ -18,6 +18,7 @@ type LogsEncoder struct {
 func NewLogsEncoder(w *otelstef.LogsWriter) *LogsEncoder {
 	e := &LogsEncoder{w: w, rec: w.Record()}
 	e.kept = logsKept(w.Schema())
+	e.attrs.init(w.TextDict("AttributeKey"), w.TextDict("AnyValueString"))
 	return e
 }
 

@@ -30,6 +30,7 @@ type MetricsEncoder struct {
 func NewMetricsEncoder(w *otelstef.MetricsWriter) *MetricsEncoder {
 	e := &MetricsEncoder{w: w, rec: w.Record()}
 	e.kept = metricsKept(w.Schema())
+	e.attrs.init(w.TextDict("AttributeKey"), w.TextDict("AnyValueString"))
 	return e
 }
 

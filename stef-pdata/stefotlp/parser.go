@@ -37,6 +37,7 @@ type parser struct {
 	b     []byte
 	left  int // bytes that the item may still take
 	texts texts
+	attrs seenPairs
 
 	held  []heldPair // attributes that the record holds, from the same message
 	fresh []freshPair
@@ -185,15 +186,37 @@ func (p *parser) attributes(dst *otelstef.Attributes) error {
 
 // pair sets one attribute, after a check.
 func (p *parser) pair(dst *otelstef.Attributes, i int, x extent) error {
+	k := p.attrs.find(p, x)
+	if k == nil {
+		return p.newPair(dst, i, x)
+	}
+	key := k.key()
+	dst.SetKeyRef(i, key, k.keyRef)
+	p.left -= len(key)
+	switch v := dst.Value(i); k.tag {
+	case tagString:
+		text := k.text()
+		v.SetStringRef(text, k.textRef())
+		p.left -= len(text)
+	case tagInt:
+		v.SetInt64(int64(k.number))
+	case tagDouble:
+		v.SetFloat64(math.Float64frombits(k.number))
+	case tagBool:
+		v.SetBool(k.number != 0)
+	}
+	if p.left < 0 {
+		return p.take(0)
+	}
+	return nil
+}
+
+// newPair is pair for a KeyValue that was not seen lately.
+func (p *parser) newPair(dst *otelstef.Attributes, i int, x extent) error {
 	key, v, ok := p.plainPair(x)
 	if ok && p.b[v.from] == tagString && int(p.b[v.from+1]) == v.to-v.from-2 {
-		k := p.again(dst.Key(i), key)
-		dst.SetString(i, k, p.again(dst.Value(i).String(), extent{v.from + 2, v.to}))
-		p.left -= len(k) + v.to - v.from
-		if p.left < 0 {
-			return p.take(0)
-		}
-		return nil
+		dst.SetString(i, p.again(dst.Key(i), key), p.again(dst.Value(i).String(), extent{v.from + 2, v.to}))
+		return p.take(key.to - key.from + v.to - v.from - 2)
 	}
 	return p.otherPair(dst, i, x, key, v, ok)
 }

@@ -25,6 +25,7 @@ type TracesEncoder struct {
 func NewTracesEncoder(w *otelstef.SpansWriter) *TracesEncoder {
 	e := &TracesEncoder{w: w, rec: w.Record()}
 	e.kept = spansKept(w.Schema())
+	e.attrs.init(w.TextDict("AttributeKey"), w.TextDict("AnyValueString"))
 	return e
 }
 
@@ -104,6 +105,10 @@ func (e *TracesEncoder) span(x extent) error {
 		case 14<<3 | wireVarint:
 			droppedLinks, at = longVarint(b, at)
 		case 15<<3 | wireBytes:
+			if at < x.to && b[at] == 0 { // which is what most of them are
+				at++
+				break
+			}
 			at = collect(&e.status, b, at)
 		case spanFlagsTag & 0xff:
 			if x.to-at < 5 || b[at] != spanFlagsTag>>8 {
@@ -119,8 +124,10 @@ func (e *TracesEncoder) span(x extent) error {
 	if at != x.to {
 		return e.unusual(x, spanShape, e.span)
 	}
-	if err := e.checkParts(); err != nil {
-		return err
+	if len(e.parts)+len(e.links)+len(e.status) > 0 {
+		if err := e.checkParts(); err != nil {
+			return err
+		}
 	}
 	dst := e.rec.Span()
 	if err := e.spanIDs(dst, trace, span, parent); err != nil {

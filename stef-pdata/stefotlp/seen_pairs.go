@@ -1,0 +1,115 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefotlp
+
+import (
+	"math/bits"
+
+	"github.com/otelstef/stef/stef-go/codec"
+)
+
+// seenPairs are attributes that were seen lately and more than once, by the bytes of
+// the KeyValue. What is found here needs no check, no strings, and mostly not even a
+// look into the dictionaries.
+type seenPairs struct {
+	slots       []seenPair
+	keys, texts *codec.StringDict // of the stream, for keys and values
+}
+
+// seenPair is a KeyValue with a text, a number or a truth value. The references are
+// those of the dictionaries or those that these had before.
+type seenPair struct {
+	bytes  string // of the KeyValue
+	keyRef codec.Ref
+	number uint64 // the reference, if it is text
+
+	keyFrom, keyTo, textFrom, textTo uint8 // in bytes
+
+	tag    uint8  // of the choice
+	missed uint16 // tells what was looked for here last and is not here
+}
+
+func (k *seenPair) key() string        { return k.bytes[k.keyFrom:k.keyTo] }
+func (k *seenPair) text() string       { return k.bytes[k.textFrom:k.textTo] }
+func (k *seenPair) textRef() codec.Ref { return codec.Ref(k.number) }
+
+const (
+	seenSlots = 1 << 11
+	// maxSeen is how long a KeyValue may be to be kept. All of its lengths have one byte.
+	maxSeen = 0x7f
+	// minSeen is the length of the shortest KeyValue that plainPair takes.
+	minSeen = 6
+)
+
+// init sets the dictionaries of the stream.
+func (s *seenPairs) init(keys, texts *codec.StringDict) { s.keys, s.texts = keys, texts }
+
+// slot returns where the KeyValue of b is if it is there, and what tells it from most
+// others that would be there. Its length must be one that is kept.
+func (s *seenPairs) slot(b []byte) (*seenPair, uint16) {
+	if s.slots == nil {
+		s.slots = make([]seenPair, seenSlots)
+	}
+	n := len(b)
+	var head, tail uint64
+	if n >= 8 {
+		head, tail = fixed64(b, 0), fixed64(b, n-8)^fixed64(b, (n-8)/2)<<1
+	} else {
+		head, tail = uint64(fixed32(b, 0)), uint64(fixed32(b, n-4))
+	}
+	hi, lo := bits.Mul64(head^0x9e3779b97f4a7c15, tail^uint64(n)^0xc2b2ae3d27d4eb4f)
+	hash := hi ^ lo
+	return &s.slots[hash%seenSlots], uint16(hash >> 48)
+}
+
+// find returns what is known of the KeyValue in x, or nil.
+func (s *seenPairs) find(p *parser, x extent) *seenPair {
+	b := p.b[x.from:x.to]
+	if len(b) < minSeen || len(b) > maxSeen {
+		return nil
+	}
+	k, hash := s.slot(b)
+	if k.bytes != string(b) {
+		if k.missed != hash {
+			k.missed = hash
+			return nil
+		}
+		if !k.learn(p, x) {
+			return nil
+		}
+	}
+	if !s.keys.Holds(k.keyRef) {
+		k.keyRef = s.keys.Ref(k.key())
+	}
+	if k.tag == tagString && !s.texts.Holds(k.textRef()) && k.textTo-k.textFrom >= codec.MinEntry {
+		k.number = uint64(s.texts.Ref(k.text()))
+	}
+	return k
+}
+
+// learn makes k the KeyValue in x, unless that is not as plain as most are.
+func (k *seenPair) learn(p *parser, x extent) bool {
+	key, v, ok := p.plainPair(x)
+	if !ok {
+		return false
+	}
+	learnt := seenPair{
+		tag:     p.b[v.from],
+		keyFrom: uint8(key.from - x.from), keyTo: uint8(key.to - x.from),
+	}
+	if learnt.tag == tagString {
+		learnt.textFrom, learnt.textTo = uint8(v.from+2-x.from), uint8(v.to-x.from)
+		ok = int(p.b[v.from+1]) == v.to-v.from-2
+	} else {
+		var c choice
+		c, ok = plainNumber(p.b, v)
+		learnt.number = c.number
+	}
+	if !ok {
+		return false
+	}
+	learnt.bytes = string(p.b[x.from:x.to])
+	*k = learnt
+	return true
+}
