@@ -56,6 +56,12 @@ func TestMetricFields(t *testing.T) {
 	metric(3, func(m pmetric.Metric) {
 		m.ExponentialHistogram().SetAggregationTemporality(pmetric.AggregationTemporalityDelta)
 	})
+	temporality := func(v pmetric.AggregationTemporality) *canon.Items {
+		md := everyMetric()
+		md.ResourceMetrics().At(0).ScopeMetrics().At(0).Metrics().At(1).Sum().SetAggregationTemporality(v)
+		return canon.Metrics(md)
+	}
+	require.NotEmpty(t, canon.Diff(temporality(9), temporality(-1)), "numbers without a name")
 
 	number := func(change func(pmetric.NumberDataPoint)) {
 		t.Helper()

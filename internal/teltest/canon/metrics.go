@@ -5,6 +5,7 @@ package canon
 
 import (
 	"fmt"
+	"strconv"
 
 	"go.opentelemetry.io/collector/pdata/pmetric"
 )
@@ -46,14 +47,23 @@ func (t *text) descriptor(m pmetric.Metric) {
 	t.attributes("metric.metadata", m.Metadata())
 	switch m.Type() {
 	case pmetric.MetricTypeSum:
-		t.line("metric.type", "%s %s monotonic %t", m.Type(), m.Sum().AggregationTemporality(), m.Sum().IsMonotonic())
+		t.line("metric.type", "%s %s monotonic %t", m.Type(), temporality(m.Sum().AggregationTemporality()), m.Sum().IsMonotonic())
 	case pmetric.MetricTypeHistogram:
-		t.line("metric.type", "%s %s", m.Type(), m.Histogram().AggregationTemporality())
+		t.line("metric.type", "%s %s", m.Type(), temporality(m.Histogram().AggregationTemporality()))
 	case pmetric.MetricTypeExponentialHistogram:
-		t.line("metric.type", "%s %s", m.Type(), m.ExponentialHistogram().AggregationTemporality())
+		t.line("metric.type", "%s %s", m.Type(), temporality(m.ExponentialHistogram().AggregationTemporality()))
 	default:
 		t.line("metric.type", "%s", m.Type())
 	}
+}
+
+// temporality names a temporality. Those that pdata has no name for are numbers,
+// as they are not the same.
+func temporality(v pmetric.AggregationTemporality) string {
+	if name := v.String(); name != "" {
+		return name
+	}
+	return strconv.Itoa(int(v))
 }
 
 // points yields the points of a metric behind the lines of its descriptor.
