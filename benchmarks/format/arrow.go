@@ -31,7 +31,9 @@ func (arrowFormat) Setup() string {
 func (arrowFormat) Own() string {
 	return "zstd per buffer (ipc.WithZstd, ipc.WithCompressConcurrency(1))"
 }
-func (arrowFormat) Drops() string  { return "entity references of resources" }
+func (arrowFormat) Drops() string {
+	return "entity references of resources; the order of attributes of different types; numbers of enumerations beyond 0 to 255"
+}
 func (arrowFormat) Stateful() bool { return true }
 
 func (arrowFormat) NewEncoder(signal otlpfile.Signal, own bool) (Encoder, error) {

@@ -20,7 +20,7 @@ func (otlp) Setup() string {
 }
 
 func (otlp) Own() string    { return "" }
-func (otlp) Drops() string  { return "" }
+func (otlp) Drops() string  { return "the sign of zero in summaries and zero thresholds" }
 func (otlp) Stateful() bool { return false }
 
 func (otlp) NewEncoder(otlpfile.Signal, bool) (Encoder, error) { return otlpEnd{}, nil }

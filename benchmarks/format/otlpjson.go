@@ -23,8 +23,10 @@ func (otlpJSON) Setup() string {
 	return "JSONMarshaler and JSONUnmarshaler of the Collector's pdata, as its HTTP endpoints and its file exporter use them"
 }
 
-func (otlpJSON) Own() string    { return "" }
-func (otlpJSON) Drops() string  { return "" }
+func (otlpJSON) Own() string { return "" }
+func (otlpJSON) Drops() string {
+	return "the sign of zero in summaries and zero thresholds; payloads of NaN"
+}
 func (otlpJSON) Stateful() bool { return false }
 
 func (otlpJSON) NewEncoder(otlpfile.Signal, bool) (Encoder, error) { return jsonEnd{}, nil }

@@ -27,7 +27,7 @@ func (f parquetFormat) Name() string { return "Parquet " + f.order.String() }
 
 func (f parquetFormat) Setup() string {
 	s := "parquet-go, typed GenericWriter and GenericReader; wide schema with RLE_DICTIONARY, DELTA_BINARY_PACKED and nulls for zeros in the " +
-		"struct tags, data pages v2, one row group a file, no page bounds and statistics (SkipPageBounds is per column, " +
+		"struct tags, data pages v1 (DataPageVersion(1): those of v2 leave levels uncompressed), one row group a file, no page bounds and statistics (SkipPageBounds is per column, " +
 		"DataPageStatistics(false)), pages of 1 MiB (PageBufferSize), writers and readers used again (Reset)"
 	if f.order == Sorted {
 		s += "; rows sorted before writing"
@@ -38,7 +38,7 @@ func (f parquetFormat) Setup() string {
 func (parquetFormat) Own() string { return "zstd (SpeedDefault) per page" }
 
 func (parquetFormat) Drops() string {
-	return "resources, scopes and metrics without items; entity references of resources"
+	return "resources, scopes and metrics without items; entity references of resources; the order of attributes of different types"
 }
 func (parquetFormat) Stateful() bool { return false }
 

@@ -13,6 +13,7 @@ import (
 	"math"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/xpdata"
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
@@ -109,14 +110,16 @@ func Parse(b []byte, v pcommon.Value) error {
 			slice := v.SetEmptySlice()
 			return fields(text, func(_ protowire.Number, _ uint64, e []byte) error { return Parse(e, slice.AppendEmpty()) })
 		case mapField:
-			m := v.SetEmptyMap()
-			return fields(text, func(_ protowire.Number, _ uint64, e []byte) error { return pair(e, m) })
+			var pairs xpdata.MapBuilder
+			err := fields(text, func(_ protowire.Number, _ uint64, e []byte) error { return pair(e, &pairs) })
+			pairs.UnsafeIntoMap(v.SetEmptyMap())
+			return err
 		}
 		return nil
 	})
 }
 
-func pair(b []byte, m pcommon.Map) error {
+func pair(b []byte, to *xpdata.MapBuilder) error {
 	var key string
 	var value []byte
 	err := fields(b, func(field protowire.Number, _ uint64, text []byte) error {
@@ -131,7 +134,7 @@ func pair(b []byte, m pcommon.Map) error {
 	if err != nil {
 		return err
 	}
-	return Parse(value, m.PutEmpty(key))
+	return Parse(value, to.AppendEmpty(key))
 }
 
 // fields calls f for each field of a message.

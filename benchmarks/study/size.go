@@ -97,6 +97,8 @@ func (r regrouped) NewEncoder(signal otlpfile.Signal, own bool) (format.Encoder,
 	return regroupedEncoder{e}, err
 }
 
+func (r regrouped) Drops() string { return r.Format.Drops() + "; containers without items" }
+
 type regroupedEncoder struct{ format.Encoder }
 
 func (e regroupedEncoder) Encode(b otlpfile.Batch) ([]byte, error) {
