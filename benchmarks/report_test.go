@@ -60,9 +60,9 @@ func makeReport(t *testing.T, c *study.Context, dir, command string) (r *report.
 	for _, p := range study.Pages {
 		pages[p.Name] = &report.Page{Name: p.Name, Title: p.Title}
 	}
-	only := ""
+	var ran []string
 	for _, s := range study.All() {
-		ran := false
+		done := false
 		ok := t.Run(s.Name, func(t *testing.T) {
 			c.TB = t
 			c.Start(s)
@@ -72,16 +72,16 @@ func makeReport(t *testing.T, c *study.Context, dir, command string) (r *report.
 			for name, text := range outcome.Blocks {
 				blocks[name] = text
 			}
-			ran = true
+			done = true
 		})
-		if ok && !ran {
+		if ok && !done {
 			whole = false
 		} else {
-			only = c.Command()
+			ran = append(ran, s.Name)
 		}
 	}
 	if !whole {
-		command = only
+		command = c.CommandOf(ran...)
 	}
 	r.Env = report.NewEnv(mod, command, study.DataLine(c.Refs))
 	for _, p := range study.Pages {

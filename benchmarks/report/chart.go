@@ -6,8 +6,11 @@ package report
 import (
 	"bytes"
 	"errors"
+	"fmt"
+	"html"
 	"image/color"
 	"math"
+	"regexp"
 	"strconv"
 
 	"gonum.org/v1/plot"
@@ -62,13 +65,15 @@ const (
 	chartDots = 90
 )
 
+// sans is the font of charts.
+var sans = font.Font{Typeface: "Liberation", Variant: "Sans"}
+
 var errEmptyChart = errors.New("report: a chart without points")
 
 // plot draws the chart. A chart on a logarithmic axis leaves out what is not
 // above zero.
 func (c *Chart) plot() (*plot.Plot, error) {
 	p := plot.New()
-	sans := font.Font{Typeface: "Liberation", Variant: "Sans"}
 	for _, style := range []*font.Font{&p.Title.TextStyle.Font, &p.X.Label.TextStyle.Font, &p.Y.Label.TextStyle.Font,
 		&p.X.Tick.Label.Font, &p.Y.Tick.Label.Font, &p.Legend.TextStyle.Font} {
 		*style = font.From(sans, style.Size)
@@ -130,7 +135,8 @@ func tickLabel(v float64) string {
 type logTicks struct{}
 
 func (logTicks) Ticks(least, most float64) []plot.Tick {
-	ticks := plot.LogTicks{Prec: -1}.Ticks(least, most)
+	// Below 1, plot begins above the least value: it rounds towards 1.
+	ticks := plot.LogTicks{Prec: -1}.Ticks(least/10, most)
 	narrow := math.Log10(most/least) <= 4
 	for i, t := range ticks {
 		if t.Label != "" {
@@ -227,7 +233,25 @@ func (c *Chart) SVG() ([]byte, error) {
 	if at := bytes.Index(svg, []byte("<svg")); at > 0 {
 		svg = svg[at:]
 	}
-	return bytes.ReplaceAll(svg, []byte("font-family:Liberation Sans"), []byte("font-family:'Liberation Sans',Arial,Helvetica,sans-serif")), nil
+	return fitText(svg), nil
+}
+
+// texts are the pieces of text in what vgsvg writes.
+var texts = regexp.MustCompile(`(?s)<text ([^>]*?)style="font-family:Liberation Sans;([^"]*)font-size:([0-9.]+)px([^"]*)">(.*?)</text>`)
+
+// fitText gives text the width for which it was placed, whatever font a browser
+// takes: a wider one would run into what stands beside it.
+func fitText(svg []byte) []byte {
+	return texts.ReplaceAllFunc(svg, func(found []byte) []byte {
+		part := texts.FindSubmatch(found)
+		size, err := strconv.ParseFloat(string(part[3]), 64)
+		if err != nil {
+			return found
+		}
+		face := font.DefaultCache.Lookup(sans, vg.Points(size))
+		return fmt.Appendf(nil, `<text %stextLength="%.1f" lengthAdjust="spacingAndGlyphs" style="font-family:'Liberation Sans',Arial,Helvetica,sans-serif;%sfont-size:%spx%s">%s</text>`,
+			part[1], face.Width(html.UnescapeString(string(part[5]))).Points(), part[2], part[3], part[4], part[5])
+	})
 }
 
 // PNG returns the chart as a picture.

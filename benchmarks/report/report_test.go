@@ -84,6 +84,8 @@ func TestCharts(t *testing.T) {
 		svg, err := c.SVG()
 		require.NoError(t, err)
 		require.True(t, bytes.HasPrefix(svg, []byte("<svg")))
+		require.Positive(t, bytes.Count(svg, []byte("<text ")))
+		require.Equal(t, bytes.Count(svg, []byte("<text ")), bytes.Count(svg, []byte(" lengthAdjust=")), "text of a width of its own")
 		picture, err := c.PNG()
 		require.NoError(t, err)
 		decoded, err := png.Decode(bytes.NewReader(picture))
@@ -94,6 +96,23 @@ func TestCharts(t *testing.T) {
 		_, err := c.SVG()
 		require.ErrorIs(t, err, errEmptyChart)
 	}
+}
+
+// TestLogTicks checks that the least and the greatest round trip are labelled.
+func TestLogTicks(t *testing.T) {
+	f := func(least, most float64, want ...string) {
+		t.Helper()
+		var labels []string
+		for _, tick := range (logTicks{}).Ticks(least, most) {
+			if tick.Label != "" && tick.Value >= least*0.999 && tick.Value <= most*1.001 {
+				labels = append(labels, tick.Label)
+			}
+		}
+		require.Equal(t, want, labels)
+	}
+	f(0.02, 200, "0.02", "0.05", "0.1", "0.2", "0.5", "1", "2", "5", "10", "20", "50", "100", "200")
+	f(5, 60, "5", "10", "20", "50")
+	f(1, 1e6, "1", "10", "100", "1,000", "10,000", "100,000", "1,000,000")
 }
 
 func TestWrite(t *testing.T) {

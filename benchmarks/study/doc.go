@@ -14,6 +14,7 @@ package study
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -97,8 +98,15 @@ type Context struct {
 func (c *Context) Start(s Study) { c.name = s.Name }
 
 // Command is what makes the tables of the present study again.
-func (c *Context) Command() string {
-	command := fmt.Sprintf("cd benchmarks && go test -count=1 -timeout 2h -run '^TestReport$/^%s$' . -report results", c.name)
+func (c *Context) Command() string { return c.CommandOf(c.name) }
+
+// CommandOf is what runs some studies.
+func (c *Context) CommandOf(names ...string) string {
+	choice := strings.Join(names, "|")
+	if len(names) != 1 {
+		choice = "(" + choice + ")"
+	}
+	command := fmt.Sprintf("cd benchmarks && go test -count=1 -timeout 2h -run '^TestReport$/^%s$' . -report results", choice)
 	if c.Full {
 		command += " -full"
 	}

@@ -22,6 +22,8 @@ type Figures struct {
 	Sweeps []SweepFigure
 	Steps  []StepFigure
 	Runs   []RunFigure
+	// Rules are sentences that other pages made of their figures.
+	Rules []string
 }
 
 // SizeFigure is the size of a set in a format.

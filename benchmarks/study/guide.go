@@ -36,6 +36,9 @@ func guide(c *Context) (*Outcome, error) {
 	for _, rule := range f.compressionRules() {
 		add(rule)
 	}
+	for _, rule := range f.Rules {
+		add("Logs of about 1,137 bytes. " + rule)
+	}
 	if len(rules) == 0 {
 		return &Outcome{}, nil
 	}

@@ -25,9 +25,9 @@ func heap(c *Context) (*Outcome, error) {
 	}
 	load := spans(8, 500, 10)
 	t := c.table("heap", "Heap of both ends under load", transportNotes("As many batches of 500 spans with 10 attributes as it takes, no round trip; live objects and those not yet collected, every 10 ms. "+
-		"above the batches: less what was there before. The same 8 batches return, so STEF's dictionaries are fuller of use than with new ones.")...)
+		"above the batches: less what was there before; left after: what stays when both ends are closed and collected. The same 8 batches return, so STEF's dictionaries are fuller of use than with new ones.")...)
 	t.Columns = append(report.Text("way", "compression"), report.Column{Name: "median MiB", Format: report.Fixed(1)}, report.Column{Name: "most MiB", Format: report.Fixed(1)},
-		report.Column{Name: "batches/s", Format: report.Fixed(1)}, report.Column{Name: "heap after GC, MiB", Format: report.Fixed(1)})
+		report.Column{Name: "batches/s", Format: report.Fixed(1)}, report.Column{Name: "left after, MiB", Format: report.Fixed(1)})
 	chart := &report.Chart{Name: "heap", Title: "Heap over time, both ends, above the batches", X: "seconds", Y: "MiB", Picture: true}
 	for _, config := range []transport.Config{
 		{Protocol: transport.OTLP, Compression: transport.Zstd, Clients: 1},
@@ -51,7 +51,7 @@ func heap(c *Context) (*Outcome, error) {
 			mib = append(mib, p.Y)
 			most = max(most, p.Y)
 		}
-		t.Add(way(config), string(config.Compression), measure.Median(mib), most, result.BatchesPerSecond(), (after-before)/(1<<20))
+		t.Add(way(config), string(config.Compression), measure.Median(mib), most, result.BatchesPerSecond(), max(0, after-before)/(1<<20))
 		chart.Series = append(chart.Series, report.Series{Name: way(config), Points: points})
 	}
 	return &Outcome{Parts: []report.Part{t, chart}, Blocks: map[string]string{"heap": picture(chart)}}, nil

@@ -53,9 +53,11 @@ const (
 func proposal(c *Context) (*Outcome, error) {
 	o := &Outcome{}
 	o.add(report.Prose("The proposal measured a prototype for metrics on five sets, of which two are here: hipstershop and hostandcollector. " +
-		"Equal: the two sets byte by byte (OTLP sizes agree to the byte), what is counted (payload bytes, no transport), batches of so many metrics, one stream for STEF, zstd at its default level, " +
+		"Equal: the two sets byte by byte (OTLP sizes agree to the byte), what is counted (payload bytes, no transport), batches of so many metrics, one stream for STEF, zstd, " +
 		"the names of operations. Different: our machine, Go and library versions; our STEF is another implementation, in two orders and for three signals; zstd of OTLP is klauspost/compress v1.20 here; " +
 		"our Arrow is plain Arrow IPC, Otel Arrow is quoted; our Parquet carries all types of points, with dictionaries, and is not the schema of the proposal; " +
+		"the proposal says that its tables of sizes and steps were run with the option of the highest compression and slowest speed, ours are at the default level; " +
+		"its second set for these tables, multivariate-metrics, is not here; " +
 		"our converter has no form between pdata and bytes, so that its conversion step is a difference. Ratios to OTLP of the same run can be compared, times cannot."))
 	if len(c.Refs) == 0 || c.Refs[0].Bundled {
 		o.add(report.Prose("The sets of the proposal are not on this machine, so there is nothing of ours to put beside its tables."))

@@ -205,7 +205,7 @@ func sizeSweep(c *Context) (*Outcome, error) {
 		set := ref.Load(c.TB)
 		t := c.table("size-sweep-"+ref.Name+"-"+ref.Signal.String(), "Bytes by size of batches, zstd: "+ref.Title(),
 			"The set cut into batches of so many metrics, spans or log records. Mean bytes of a message, ratio to OTLP, and bytes of all messages together. "+
-				"zstd: the smaller one of the own compression and of each message compressed.")
+				"zstd: the smaller one of the own compression and of each message compressed. A full report decodes and compares the batches of each size; a quick one those of the tables above.")
 		t.Columns = append(report.Text("batch", "format"), report.Column{Name: "message", Format: report.Whole}, report.Column{Name: "ratio", Format: report.Times},
 			report.Column{Name: "total", Format: report.Whole}, report.Column{Name: "uncompressed", Format: report.Whole})
 		chart := &report.Chart{Name: t.Name, Title: t.Title, X: "batch size", Y: "bytes per item", LogX: true, LogY: true, Picture: ref.Signal == otlpfile.Metrics}
@@ -216,6 +216,11 @@ func sizeSweep(c *Context) (*Outcome, error) {
 			for _, f := range sizeFormats() {
 				if f.Name() == "OTLP/JSON" || f.Name() == "OTLP regrouped" {
 					continue
+				}
+				if c.Full || c.Tiny {
+					if err := c.checks(f, b); err != nil {
+						return nil, err
+					}
 				}
 				s, err := SizesOf(f, b.all)
 				if err != nil {

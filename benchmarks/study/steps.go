@@ -63,12 +63,14 @@ func steps(c *Context) (*Outcome, error) {
 			}
 		}
 		found := map[string][]map[string]float64{}
+		var spreads []float64
 		sizes := c.sweep()
 		for _, n := range sizes {
-			times, err := stepsOf(c, sized(set, n), formats)
+			times, spread, err := stepsOf(c, sized(set, n), formats)
 			if err != nil {
 				return nil, err
 			}
+			spreads = append(spreads, spread...)
 			for i, f := range formats {
 				for _, step := range stepNames {
 					c.Figures.Steps = append(c.Figures.Steps, StepFigure{ref, n, step, f.Name(), times[i][step]})
@@ -76,6 +78,8 @@ func steps(c *Context) (*Outcome, error) {
 			}
 			found[fmt.Sprint(n)] = times
 		}
+		t.Notes = append(t.Notes, fmt.Sprintf("Spread of what was measured (half the distance of the quartiles): %.1f %% in the median, %.1f %% at most.",
+			100*measure.Median(spreads), 100*slices.Max(spreads)))
 		for _, step := range stepNames {
 			for _, n := range sizes {
 				row := []any{step, fmt.Sprint(n)}
@@ -93,27 +97,28 @@ func steps(c *Context) (*Outcome, error) {
 	return o, nil
 }
 
-// stepsOf measures the steps of formats, in milliseconds a message.
-func stepsOf(c *Context, b *batches, formats []format.Format) ([]map[string]float64, error) {
+// stepsOf measures the steps of formats, in milliseconds a message. The spreads
+// are those of all that was measured.
+func stepsOf(c *Context, b *batches, formats []format.Format) (all []map[string]float64, spreads []float64, err error) {
 	var ops []measure.Op
 	const perFormat = 8
 	for _, f := range formats {
 		if err := c.check(f, format.None, b); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		plain, err := NewBench(f, format.None, b.all)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		defer plain.Close()
 		packed, err := NewBench(f, format.BestZstd(f), b.all)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		defer packed.Close()
 		compress, decompress, err := outside(f, plain.messages)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		add := func(name string, run func() error) {
 			ops = append(ops, measure.Op{Name: f.Name() + " " + name, Items: len(b.all), Run: run})
@@ -129,9 +134,11 @@ func stepsOf(c *Context, b *batches, formats []format.Format) ([]map[string]floa
 	}
 	results, err := measure.Interleave(c.timing(), ops)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var all []map[string]float64
+	for _, r := range results {
+		spreads = append(spreads, r.Spread())
+	}
 	for i := 0; i < len(results); i += perFormat {
 		ms := func(k int) float64 { return results[i+k].PerItem() / 1e6 }
 		times := map[string]float64{
@@ -145,7 +152,7 @@ func stepsOf(c *Context, b *batches, formats []format.Format) ([]map[string]floa
 		}
 		all = append(all, times)
 	}
-	return all, nil
+	return all, spreads, nil
 }
 
 // outside returns compression and decompression of messages alone.

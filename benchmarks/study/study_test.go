@@ -5,6 +5,7 @@ package study
 
 import (
 	"math"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 
 	"github.com/otelstef/stef/benchmarks/dataset"
 	"github.com/otelstef/stef/benchmarks/format"
+	"github.com/otelstef/stef/benchmarks/report"
 	"github.com/otelstef/stef/benchmarks/transport"
 )
 
@@ -100,6 +102,30 @@ func TestCrossing(t *testing.T) {
 	f("none that was tried", []float64{9, 9, 9}, []float64{10, 10, 4})
 }
 
+// TestRules says what the figures say.
+func TestRules(t *testing.T) {
+	plan := sweepPlan{records: 200, clients: []int{1, 4}, workers: []int{2}, longTrips: []time.Duration{0, 100 * time.Millisecond, time.Second}}
+	c := runsOf(plan, []float64{1000, 900, 300}, []float64{500, 800, 400})
+	rules := strings.Join(c.rules(plan), "\n")
+	for _, part := range []string{
+		"zstd leaves 50 % of the events per second, for 100 % of the bytes; it wins from a round trip of 1000 ms on",
+		"To keep 1,000 events per second at 1000 ms, OTLP needs about 5 requests of 200 events under way",
+		"At 100 ms: most is OTLP unary, 4 concurrent with compression none, 900 events/s",
+		"At 1000 ms: most is OTLP unary, 4 concurrent with compression zstd, 400 events/s",
+	} {
+		require.Contains(t, rules, part)
+	}
+	require.Contains(t, c.compressRule(plan, transport.OTLP), "Compress from there")
+	require.Empty(t, c.compressRule(plan, transport.STEF), "not measured")
+	require.Contains(t, runsOf(plan, []float64{1, 1, 1}, []float64{2, 2, 2}).compressRule(plan, transport.OTLP), "Compress always")
+	require.Contains(t, runsOf(plan, []float64{2, 2, 2}, []float64{1, 1, 1}).compressRule(plan, transport.OTLP), "it won at no round trip")
+	require.Empty(t, (&Context{}).rules(plan))
+	var o Outcome
+	c.addRules(&o, c.rules(plan))
+	require.Equal(t, report.Heading("Rules of thumb: when to use which"), o.Parts[0])
+	require.Equal(t, len(o.Parts)-1, len(c.Figures.Rules))
+}
+
 func TestPlateau(t *testing.T) {
 	c := &Context{}
 	for _, x := range []struct{ clients, workers, perSecond int }{{1, 1, 10}, {8, 1, 50}, {8, 8, 95}, {64, 8, 100}} {
@@ -151,6 +177,7 @@ func TestCommand(t *testing.T) {
 	c.Start(Study{Name: "size-big"})
 	require.Equal(t, "cd benchmarks && go test -count=1 -timeout 2h -run '^TestReport$/^size-big$' . -report results -full", c.Command())
 	require.Equal(t, c.Command(), c.table("x", "X").Command)
+	require.Contains(t, c.CommandOf("speed", "steps"), "'^TestReport$/^(speed|steps)$'")
 }
 
 func TestStudiesHavePages(t *testing.T) {

@@ -59,6 +59,7 @@ func workers(c *Context) (*Outcome, error) {
 		return nil, err
 	}
 	o.add(claims(c, p), trips, chart, grid)
+	c.addRules(o, c.rules(p))
 	o.Blocks = map[string]string{"workers": picture(chart)}
 	return o, nil
 }
@@ -139,18 +140,9 @@ func workerTrips(c *Context, p sweepPlan, batches []otlpfile.Batch) (*report.Tab
 func claims(c *Context, p sweepPlan) *report.Table {
 	t := c.table("workers-claims", "What the study found, and what was found here", "Quoted: the column of the study is its own, of 22 and 16 cores. no and with: zstd.")
 	t.Columns = report.Text("question", "study", "OTLP here", "STEF here")
-	clients, slots := slices.Max(p.clients), slices.Max(p.workers)
 	get := func(protocol transport.Protocol, trip time.Duration, compression transport.Compression) RunFigure {
-		n := clients
-		if protocol == transport.STEF {
-			n = 1
-		}
-		for _, f := range c.Figures.Runs {
-			if f.Study == "workers-latency" && f.Protocol == protocol && f.RoundTrip == trip && f.Compression == compression && f.Clients == n && f.Workers == slots {
-				return f
-			}
-		}
-		return none()
+		f, _ := c.sent(p, protocol, trip, compression)
+		return f
 	}
 	answer := func(f func(transport.Protocol) string) []any {
 		return []any{f(transport.OTLP), f(transport.STEF)}
@@ -170,10 +162,13 @@ func claims(c *Context, p sweepPlan) *report.Table {
 	return t
 }
 
+// untried is the round trip at which something wins that never did.
+const untried = "none that was tried"
+
 // crossing returns the least round trip at which compression wins there and at
 // all longer ones that were tried.
 func (c *Context) crossing(p sweepPlan, protocol transport.Protocol, get func(transport.Protocol, time.Duration, transport.Compression) RunFigure) string {
-	from := "none that was tried"
+	from := untried
 	for _, trip := range slices.Backward(p.longTrips) {
 		wins := get(protocol, trip, transport.Zstd).itemsPerSecond() > get(protocol, trip, transport.None).itemsPerSecond()
 		if !wins {

@@ -119,12 +119,18 @@ type run struct {
 	conn    *grpc.ClientConn
 	seen    atomic.Int64
 	slots   chan struct{}
+	// arrived gets all batches in tests, before the server looks at them.
+	arrived func(otlpfile.Batch)
 }
 
 // Run sends batches, each once unless the configuration says for how long. The
 // connection is up and each client has sent a batch before the clock starts.
 func Run(ctx context.Context, c Config, batches []otlpfile.Batch) (Result, error) {
-	r := &run{config: c}
+	return (&run{config: c}).all(ctx, batches)
+}
+
+// all does a run.
+func (r *run) all(ctx context.Context, batches []otlpfile.Batch) (Result, error) {
 	defer r.stop()
 	if err := r.start(batches[0].Signal); err != nil {
 		return Result{}, err
@@ -292,6 +298,9 @@ func (r *run) work(do func() error) error {
 // look is what the server does with a batch: a little of what a pipeline does,
 // as a server that only counts would make the transport look better than it is.
 func (r *run) look(b otlpfile.Batch) {
+	if r.arrived != nil {
+		r.arrived(b)
+	}
 	switch b.Signal {
 	case otlpfile.Traces:
 		for _, rs := range b.Traces.ResourceSpans().All() {

@@ -5,6 +5,7 @@ package transport
 
 import (
 	"context"
+	"sync"
 	"testing"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 
 	"github.com/otelstef/stef/benchmarks/dataset"
 	"github.com/otelstef/stef/internal/otlpfile"
+	"github.com/otelstef/stef/internal/teltest/canon"
 )
 
 func spans(n int) []otlpfile.Batch {
@@ -51,6 +53,35 @@ func TestRun(t *testing.T) {
 	}
 	for name := range sets {
 		require.Less(t, plain["STEF"+name], plain["OTLP"+name])
+	}
+}
+
+// TestArrives compares what the server sees with what was sent, item by item: the
+// batch by which each client begins, and all of the run.
+func TestArrives(t *testing.T) {
+	for _, p := range []Protocol{OTLP, STEF} {
+		for _, compression := range []Compression{None, Gzip, Zstd} {
+			for name, batches := range map[string][]otlpfile.Batch{
+				"traces":  spans(6),
+				"logs":    {dataset.Logs(50, 1), dataset.Logs(50, 2)},
+				"metrics": dataset.Bundled()[0].Load(t).Parts[5:20],
+			} {
+				const clients = 2
+				want := append(batches[:clients:clients], batches...)
+				var mutex sync.Mutex
+				var got []otlpfile.Batch
+				r := &run{config: Config{Protocol: p, Compression: compression, Clients: clients}, arrived: func(b otlpfile.Batch) {
+					b = dataset.Join(b)
+					mutex.Lock()
+					defer mutex.Unlock()
+					got = append(got, b)
+				}}
+				_, err := r.all(t.Context(), batches)
+				require.NoError(t, err)
+				signal := batches[0].Signal
+				require.Empty(t, canon.Diff(dataset.Items(signal, want), dataset.Items(signal, got)), "%s %s %s", p, compression, name)
+			}
+		}
 	}
 }
 

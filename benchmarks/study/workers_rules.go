@@ -1,0 +1,119 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package study
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/otelstef/stef/benchmarks/report"
+	"github.com/otelstef/stef/benchmarks/transport"
+)
+
+// rules end the page of the worker sweep: what to use when, from its figures.
+func (c *Context) rules(p sweepPlan) []string {
+	rules := []string{
+		c.compressRule(p, transport.OTLP), c.compressRule(p, transport.STEF),
+		c.workersRule(p), c.requestsRule(p),
+	}
+	for _, trip := range p.longTrips {
+		rules = append(rules, c.fastestRule(trip))
+	}
+	return slices.DeleteFunc(rules, func(rule string) bool { return rule == "" })
+}
+
+// addRules puts rules onto the page of a study and leaves them for the guide.
+func (c *Context) addRules(o *Outcome, rules []string) {
+	if len(rules) == 0 {
+		return
+	}
+	o.add(report.Heading("Rules of thumb: when to use which"))
+	for _, rule := range rules {
+		o.add(report.Prose("• " + rule))
+	}
+	c.Figures.Rules = append(c.Figures.Rules, rules...)
+}
+
+// sent returns the figure of the sweep by round trips.
+func (c *Context) sent(p sweepPlan, protocol transport.Protocol, trip time.Duration, compression transport.Compression) (RunFigure, bool) {
+	clients := slices.Max(p.clients)
+	if protocol == transport.STEF {
+		clients = 1
+	}
+	for _, f := range c.Figures.Runs {
+		if f.Study == "workers-latency" && f.Protocol == protocol && f.RoundTrip == trip && f.Compression == compression && f.Clients == clients && f.Workers == slices.Max(p.workers) {
+			return f, true
+		}
+	}
+	return none(), false
+}
+
+func (c *Context) compressRule(p sweepPlan, protocol transport.Protocol) string {
+	plain, ok := c.sent(p, protocol, 0, transport.None)
+	packed, _ := c.sent(p, protocol, 0, transport.Zstd)
+	if !ok {
+		return ""
+	}
+	rule := fmt.Sprintf("%s: without latency zstd leaves %.0f %% of the events per second, for %.0f %% of the bytes", plain.way(),
+		100*packed.itemsPerSecond()/plain.itemsPerSecond(), 100*packed.bytesPerItem()/plain.bytesPerItem())
+	from := c.crossing(p, protocol, func(protocol transport.Protocol, trip time.Duration, compression transport.Compression) RunFigure {
+		f, _ := c.sent(p, protocol, trip, compression)
+		return f
+	})
+	switch from {
+	case millis(0):
+		return rule + ". Compress always."
+	case untried:
+		return rule + ", and it won at no round trip that was tried. Compress where bytes cost."
+	}
+	return rule + "; it wins from a round trip of " + from + " on. Compress from there, and nearer by where bytes cost."
+}
+
+func (c *Context) workersRule(p sweepPlan) string {
+	plateau := c.plateau(p, transport.OTLP)
+	if plateau == "-" {
+		return ""
+	}
+	return "Workers: without latency, " + plateau + ", reach nine tenths of the best throughput of OTLP. More of them wait for processors; with latency, more requests under way are what fills the link."
+}
+
+// requestsRule is OTEP 0035's formula for the greatest throughput, with our figures.
+func (c *Context) requestsRule(p sweepPlan) string {
+	near, ok := c.sent(p, transport.OTLP, 0, transport.None)
+	far := slices.Max(p.longTrips)
+	if !ok || far == 0 {
+		return ""
+	}
+	return fmt.Sprintf("Requests under way: throughput is at most requests times events of a batch by round trip. To keep %s events per second at %s, OTLP needs about %s requests of %d events under way; "+
+		"a STEF stream sends on without waiting and needs only windows that hold what is under way, about %.0f MiB uncompressed.",
+		report.Whole(near.itemsPerSecond()), millis(far), report.Whole(near.itemsPerSecond()*far.Seconds()/float64(p.records)), p.records,
+		near.itemsPerSecond()*far.Seconds()*near.bytesPerItem()/(1<<20))
+}
+
+// fastestRule names what sent most at a round trip, and the best of OTLP.
+func (c *Context) fastestRule(trip time.Duration) string {
+	var best, otlp RunFigure
+	for _, f := range c.Figures.Runs {
+		if f.Study != "workers-latency" || f.RoundTrip != trip {
+			continue
+		}
+		if f.itemsPerSecond() > best.itemsPerSecond() {
+			best = f
+		}
+		if f.Protocol == transport.OTLP && f.itemsPerSecond() > otlp.itemsPerSecond() {
+			otlp = f
+		}
+	}
+	if best.Items == 0 || otlp.Items == 0 {
+		return ""
+	}
+	describe := func(f RunFigure) string {
+		return fmt.Sprintf("%s with compression %s, %s events/s and %s per CPU second", f.way(), f.Compression, report.Whole(f.itemsPerSecond()), report.Whole(f.itemsPerCPUSecond()))
+	}
+	if best.Protocol == transport.OTLP {
+		return fmt.Sprintf("At %s: most is %s.", millis(trip), describe(best))
+	}
+	return fmt.Sprintf("At %s: most is %s; the best of OTLP is %s.", millis(trip), describe(best), describe(otlp))
+}
