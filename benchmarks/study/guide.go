@@ -37,7 +37,7 @@ func guide(c *Context) (*Outcome, error) {
 		add(rule)
 	}
 	for _, rule := range f.Rules {
-		add("Logs of about 1,137 bytes. " + rule)
+		add("Logs of about 1,137 bytes, " + rule)
 	}
 	if len(rules) == 0 {
 		return &Outcome{}, nil

@@ -251,8 +251,8 @@ func proposalSteps(c *Context) (*report.Table, error) {
 			}
 			return math.NaN()
 		}
-		t.Add(step, row[1], figure(row[2]), figure(row[3]), figure(row[2])/figure(row[3]), here("OTLP"), here("STEF sorted"), here("OTLP")/here("STEF sorted"),
-			here("STEF ordered"), here("OTLP")/here("STEF ordered"), figure(row[4]), here("Arrow IPC"))
+		t.Add(step, row[1], figure(row[2]), figure(row[3]), faster(figure(row[2]), figure(row[3])), here("OTLP"), here("STEF sorted"), faster(here("OTLP"), here("STEF sorted")),
+			here("STEF ordered"), faster(here("OTLP"), here("STEF ordered")), figure(row[4]), here("Arrow IPC"))
 	}
 	return t, nil
 }

@@ -5,6 +5,7 @@ package study
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/otelstef/stef/benchmarks/dataset"
@@ -38,7 +39,7 @@ type StepFigure struct {
 }
 
 var stepNotes = []string{
-	"Milliseconds a message with zstd, and in brackets how much faster than OTLP. All batches of the set are one stream.",
+	"Milliseconds a message with zstd; faster: time of OTLP by time of the format, where OTLP has the step. All batches of the set are one stream.",
 	"Measured: the whole exporter and the whole receiver, serialization of the prepared native form, compression and decompression of the messages, " +
 		"deserialization to the native form, and conversion to pdata together with deserialization. Our STEF converter writes from pdata without a form in between, " +
 		"so its conversions are differences of two measurements (whole without compression, less native) and can come out a little below zero. " +
@@ -86,7 +87,7 @@ func steps(c *Context) (*Outcome, error) {
 				for i, times := range found[fmt.Sprint(n)] {
 					row = append(row, times[step])
 					if i > 0 {
-						row = append(row, found[fmt.Sprint(n)][0][step]/times[step])
+						row = append(row, faster(found[fmt.Sprint(n)][0][step], times[step]))
 					}
 				}
 				t.Add(row...)
@@ -95,6 +96,15 @@ func steps(c *Context) (*Outcome, error) {
 		o.add(t)
 	}
 	return o, nil
+}
+
+// faster is how many times a format is faster, NaN where OTLP has nothing to do or
+// a difference of measurements is not above zero.
+func faster(otlp, other float64) float64 {
+	if otlp <= 0 || other <= 0 {
+		return math.NaN()
+	}
+	return otlp / other
 }
 
 // stepsOf measures the steps of formats, in milliseconds a message. The spreads

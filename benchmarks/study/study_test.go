@@ -123,7 +123,7 @@ func TestRules(t *testing.T) {
 	var o Outcome
 	c.addRules(&o, c.rules(plan))
 	require.Equal(t, report.Heading("Rules of thumb: when to use which"), o.Parts[0])
-	require.Equal(t, len(o.Parts)-1, len(c.Figures.Rules))
+	require.Len(t, c.Figures.Rules, guiding)
 }
 
 func TestPlateau(t *testing.T) {

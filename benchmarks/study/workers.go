@@ -131,6 +131,9 @@ func workerTrips(c *Context, p sweepPlan, batches []otlpfile.Batch) (*report.Tab
 		}
 	}
 	for _, name := range order {
+		if len(series[name].Points) < min(2, len(p.longTrips)) {
+			continue // a quick report has gzip at one round trip only
+		}
 		chart.Series = append(chart.Series, *series[name])
 	}
 	return t, chart, nil

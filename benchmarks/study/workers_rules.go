@@ -12,7 +12,8 @@ import (
 	"github.com/otelstef/stef/benchmarks/transport"
 )
 
-// rules end the page of the worker sweep: what to use when, from its figures.
+// rules end the page of the worker sweep: what to use when, from its figures. The
+// first ones say most, and are for the guide.
 func (c *Context) rules(p sweepPlan) []string {
 	rules := []string{
 		c.compressRule(p, transport.OTLP), c.compressRule(p, transport.STEF),
@@ -24,6 +25,9 @@ func (c *Context) rules(p sweepPlan) []string {
 	return slices.DeleteFunc(rules, func(rule string) bool { return rule == "" })
 }
 
+// guiding is how many rules go to the guide.
+const guiding = 3
+
 // addRules puts rules onto the page of a study and leaves them for the guide.
 func (c *Context) addRules(o *Outcome, rules []string) {
 	if len(rules) == 0 {
@@ -33,7 +37,7 @@ func (c *Context) addRules(o *Outcome, rules []string) {
 	for _, rule := range rules {
 		o.add(report.Prose("• " + rule))
 	}
-	c.Figures.Rules = append(c.Figures.Rules, rules...)
+	c.Figures.Rules = append(c.Figures.Rules, rules[:min(guiding, len(rules))]...)
 }
 
 // sent returns the figure of the sweep by round trips.
