@@ -100,6 +100,15 @@
 //	number points without value and flag: they come back with the flag
 //	numbers of dropped events and links of spans
 //
-// Losses counts all of this. Schemas cut shorter than the published one lose what
-// their missing fields would hold, which is not counted.
+// Records of other writers may say more than pdata has places for. These are
+// dropped without a word, as they say nothing about the telemetry:
+//
+//	envelopes, and user data of the stream's header
+//	temporality of gauges and summaries
+//	monotonicity of what is no sum, bounds of what is no histogram
+//	exemplars of summaries
+//	whether an id that is not set is absent or all zero, and whether it is text
+//
+// Losses counts what encoders lose. Schemas cut shorter than the published one
+// lose what their missing fields would hold, which is not counted.
 package stefpdata

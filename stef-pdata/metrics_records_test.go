@@ -1,0 +1,142 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefpdata_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+
+	stef "github.com/otelstef/stef/stef-go"
+	"github.com/otelstef/stef/stef-go/otelstef"
+	stefpdata "github.com/otelstef/stef/stef-pdata"
+
+	"github.com/otelstef/stef/internal/teltest"
+)
+
+// Every record of every vector of metrics goes to pdata and comes back as the same
+// record in the published schema, or is reported, except what OTLP has no place
+// for: asOTLP has the list. Of streams made from real telemetry no record is
+// reported.
+func TestRecordsOfTheReferenceToMetrics(t *testing.T) {
+	f := func(pattern string, least int, complete bool) {
+		paths, err := filepath.Glob(filepath.Join(teltest.Golden(t, "edge"), "..", pattern))
+		require.NoError(t, err)
+		require.GreaterOrEqual(t, len(paths), least)
+		for _, path := range paths {
+			t.Run(strings.TrimSuffix(filepath.Base(path), ".stef"), func(t *testing.T) {
+				stream, err := os.ReadFile(path)
+				require.NoError(t, err)
+				r, err := otelstef.NewMetricsReader(bytes.NewReader(stream))
+				if errors.Is(err, stef.ErrLimit) {
+					return // user data that is too long
+				}
+				require.NoError(t, err)
+				mds, rejected := drainRecords(t, r)
+				if complete {
+					require.Empty(t, rejected)
+				}
+				requireSameRecords(t, stream, encodeMetrics(t, mds, stefpdata.Ordered, otelstef.PublishedMetrics()), rejected)
+			})
+		}
+	}
+	f("data/*-otelmetrics.*.stef", 8, true)
+	f("edge/m_*.stef", 50, false)
+}
+
+// drainRecords decodes all that r has, and says which records were reported.
+func drainRecords(t *testing.T, r *otelstef.MetricsReader) (mds []pmetric.Metrics, rejected map[uint64]bool) {
+	d := stefpdata.NewMetricsDecoder(r)
+	rejected = map[uint64]bool{}
+	for {
+		md, err := d.Decode()
+		mds = append(mds, md)
+		var bad stefpdata.RecordErrors
+		switch {
+		case err == nil:
+		case errors.Is(err, io.EOF), errors.Is(err, stef.ErrLimit): // 1024 attributes
+			return mds, rejected
+		case errors.As(err, &bad):
+			for _, e := range bad {
+				for record := e.First; record <= e.Last; record++ {
+					rejected[record] = true
+				}
+			}
+		default:
+			require.NoError(t, err)
+		}
+	}
+}
+
+// requireSameRecords checks that got has the records of want but those left out, in
+// their order. Envelopes are no telemetry and left out of the comparison.
+func requireSameRecords(t *testing.T, want, got []byte, without map[uint64]bool) {
+	t.Helper()
+	a, err := otelstef.NewMetricsReader(bytes.NewReader(want))
+	require.NoError(t, err)
+	b, err := otelstef.NewMetricsReader(bytes.NewReader(got))
+	require.NoError(t, err)
+	wanted := otelstef.NewMetrics()
+	for n := uint64(1); a.Next(); n++ {
+		if without[n] {
+			continue
+		}
+		require.True(t, b.Next(), "record %d", n)
+		wanted.CopyFrom(a.Record())
+		asOTLP(wanted)
+		rec := b.Record()
+		// Not require.True, which makes its arguments each time: there are many records.
+		if !wanted.Resource().Equal(rec.Resource()) || !wanted.Scope().Equal(rec.Scope()) || !wanted.Metric().Equal(rec.Metric()) ||
+			!wanted.Attributes().Equal(rec.Attributes()) || !wanted.Point().Equal(rec.Point()) {
+			require.FailNow(t, "another record", "record %d", n)
+		}
+	}
+	if a.Err() != nil {
+		require.ErrorIs(t, a.Err(), stef.ErrLimit)
+	}
+	require.False(t, b.Next())
+	require.NoError(t, b.Err())
+}
+
+// asOTLP takes from a record what OTLP has no place for, as a conversion does.
+func asOTLP(rec *otelstef.Metrics) {
+	metric := rec.EditMetric()
+	kind := metric.Type()
+	// The reference's unsorted converter leaves values of the metric before.
+	if kind != otelstef.MetricTypeHistogram {
+		metric.HistogramBounds().SetLen(0)
+	}
+	if kind != otelstef.MetricTypeSum {
+		metric.SetMonotonic(false)
+	}
+	if kind == otelstef.MetricTypeGauge || kind == otelstef.MetricTypeSummary {
+		metric.SetAggregationTemporality(0)
+	}
+	point := rec.Point()
+	// An exponential histogram keeps its value rather than the flag that it has none.
+	if kind == otelstef.MetricTypeExpHistogram && point.Value().Type() == otelstef.PointValueTypeNone {
+		point.Value().SetExpHistogram()
+	}
+	// The reference does not leave out ids that are not set, and nor do we for its
+	// readers.
+	for i := range point.Exemplars().Len() {
+		exemplar := point.Exemplars().At(i)
+		if len(exemplar.TraceID()) == 0 {
+			exemplar.SetTraceID(make([]byte, 16))
+		}
+		if len(exemplar.SpanID()) == 0 {
+			exemplar.SetSpanID(make([]byte, 8))
+		}
+	}
+	if kind == otelstef.MetricTypeSummary {
+		point.Exemplars().SetLen(0) // those of the point before
+	}
+}
