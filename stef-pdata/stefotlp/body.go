@@ -76,17 +76,15 @@ func (p *parser) bodyValue(dst *otelstef.BodyValue, c choice, depth int) error {
 }
 
 func (p *parser) bodyArray(dst *otelstef.BodyValue, x extent, depth int) error {
+	first := len(p.inner)
 	n, err := p.arrayLen(x, depth)
 	if err != nil {
 		return err
 	}
 	elements := dst.SetArray()
 	elements.SetLen(n)
-	at := x.from
 	for i := range n {
-		element := p.nextValue(at, x.to)
-		at = element.to
-		c, ok := p.choose(element, choice{})
+		c, ok := p.choose(p.inner[first+i], choice{})
 		if !ok {
 			return errDamaged
 		}
@@ -94,34 +92,68 @@ func (p *parser) bodyArray(dst *otelstef.BodyValue, x extent, depth int) error {
 			return inElement(i, err)
 		}
 	}
+	p.inner = p.inner[:first]
 	return nil
 }
 
 func (p *parser) bodyMap(dst *otelstef.BodyValue, x extent, depth int) error {
+	first := len(p.inner)
 	n, err := p.listLen(x, depth)
 	if err != nil {
 		return err
 	}
 	pairs := dst.SetMap()
 	pairs.SetLen(n)
-	at := x.from
 	for i := range n {
-		pair := p.nextValue(at, x.to)
-		at = pair.to
-		if key, v, ok := p.plainPair(pair); ok && p.b[v.from] == tagString && int(p.b[v.from+1]) == v.to-v.from-2 {
-			pairs.SetString(i, p.again(pairs.Key(i), key), p.again(pairs.Value(i).String(), extent{v.from + 2, v.to}))
-			p.left -= key.to - key.from + v.to - v.from - 2
-			continue
-		}
-		key, c, ok := p.keyValue(pair)
-		if !ok {
-			return errDamaged
-		}
-		pairs.SetKey(i, p.again(pairs.Key(i), key))
-		p.left -= key.to - key.from
-		if err := p.bodyValue(pairs.Value(i), c, depth); err != nil {
-			return p.inPair(key, err)
+		if err := p.bodyPair(pairs, i, p.inner[first+i], depth); err != nil {
+			return err
 		}
 	}
+	p.inner = p.inner[:first]
 	return p.take(0)
+}
+
+// bodyPair sets one pair. What it takes of the item is yet to be looked at.
+func (p *parser) bodyPair(pairs *otelstef.BodyMap, i int, x extent, depth int) error {
+	k := p.maps.find(p, x)
+	if k == nil {
+		return p.newBodyPair(pairs, i, x, depth)
+	}
+	key := k.key()
+	pairs.SetKeyRef(i, key, k.keyRef)
+	p.left -= len(key)
+	switch v := pairs.Value(i); k.tag {
+	case tagString:
+		text := k.text()
+		v.SetStringRef(text, k.textRef())
+		p.left -= len(text)
+	case tagInt:
+		v.SetInt64(int64(k.number))
+	case tagDouble:
+		v.SetFloat64(math.Float64frombits(k.number))
+	case tagBool:
+		v.SetBool(k.number != 0)
+	default:
+		v.SetType(otelstef.BodyValueTypeNone)
+	}
+	return nil
+}
+
+// newBodyPair is bodyPair for a KeyValue that was not seen lately.
+func (p *parser) newBodyPair(pairs *otelstef.BodyMap, i int, x extent, depth int) error {
+	if key, v, ok := p.plainPair(x); ok && p.b[v.from] == tagString && int(p.b[v.from+1]) == v.to-v.from-2 {
+		pairs.SetString(i, p.again(pairs.Key(i), key), p.again(pairs.Value(i).String(), extent{v.from + 2, v.to}))
+		p.left -= key.to - key.from + v.to - v.from - 2
+		return nil
+	}
+	key, c, ok := p.keyValue(x)
+	if !ok {
+		return errDamaged
+	}
+	pairs.SetKey(i, p.again(pairs.Key(i), key))
+	p.left -= key.to - key.from
+	if err := p.bodyValue(pairs.Value(i), c, depth); err != nil {
+		return p.inPair(key, err)
+	}
+	return nil
 }

@@ -19,6 +19,7 @@ func NewLogsEncoder(w *otelstef.LogsWriter) *LogsEncoder {
 	e := &LogsEncoder{w: w, rec: w.Record()}
 	e.kept = logsKept(w.Schema())
 	e.attrs.init(w.TextDict("AttributeKey"), w.TextDict("AnyValueString"))
+	e.maps.init(w.TextDict("BodyKey"), w.TextDict("BodyString"))
 	return e
 }
 

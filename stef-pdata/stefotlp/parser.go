@@ -37,13 +37,15 @@ type parser struct {
 	b     []byte
 	left  int // bytes that the item may still take
 	texts texts
-	attrs seenPairs
+	attrs seenPairs // in attributes
+	maps  seenPairs // in bodies
 
 	held  []heldPair // attributes that the record holds, from the same message
 	fresh []freshPair
 	count int      // attributes of the item at hand
 	pairs []extent // attributes of another message
 	parts []extent // other parts of it, such as exemplars
+	inner []extent // values and pairs of the arrays and maps that the parser is in
 }
 
 // heldPair is an attribute that the record of an item holds, as a field with tag
@@ -97,7 +99,7 @@ func (p *parser) again(was string, x extent) string {
 // begin makes the parser ready for an item.
 func (p *parser) begin() {
 	p.left = MaxItemBytes
-	p.count, p.fresh, p.parts = 0, p.fresh[:0], p.parts[:0]
+	p.count, p.fresh, p.parts, p.inner = 0, p.fresh[:0], p.parts[:0], p.inner[:0]
 }
 
 // itemPair notes the attribute of an item whose field begins at b[at:]. It skips
@@ -204,6 +206,8 @@ func (p *parser) pair(dst *otelstef.Attributes, i int, x extent) error {
 		v.SetFloat64(math.Float64frombits(k.number))
 	case tagBool:
 		v.SetBool(k.number != 0)
+	default:
+		v.SetType(otelstef.AnyValueTypeNone)
 	}
 	if p.left < 0 {
 		return p.take(0)

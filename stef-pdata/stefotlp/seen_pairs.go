@@ -17,16 +17,16 @@ type seenPairs struct {
 	keys, texts *codec.StringDict // of the stream, for keys and values
 }
 
-// seenPair is a KeyValue with a text, a number or a truth value. The references are
+// seenPair is a KeyValue with a text, a number, a truth value or nothing. The references are
 // those of the dictionaries or those that these had before.
 type seenPair struct {
 	bytes  string // of the KeyValue
 	keyRef codec.Ref
 	number uint64 // the reference, if it is text
 
-	keyFrom, keyTo, textFrom, textTo uint8 // in bytes
+	keyFrom, keyTo, textFrom, textTo uint16 // in bytes
 
-	tag    uint8  // of the choice
+	tag    uint8  // of the choice, 0 if there is none
 	missed uint16 // tells what was looked for here last and is not here
 }
 
@@ -36,10 +36,9 @@ func (k *seenPair) textRef() codec.Ref { return codec.Ref(k.number) }
 
 const (
 	seenSlots = 1 << 11
-	// maxSeen is how long a KeyValue may be to be kept. All of its lengths have one byte.
-	maxSeen = 0x7f
-	// minSeen is the length of the shortest KeyValue that plainPair takes.
-	minSeen = 6
+	// minSeen and maxSeen are how long a KeyValue must and may be to be kept.
+	minSeen = 4
+	maxSeen = 1 << 9
 )
 
 // init sets the dictionaries of the stream.
@@ -79,7 +78,7 @@ func (s *seenPairs) find(p *parser, x extent) *seenPair {
 			return nil
 		}
 	}
-	if !s.keys.Holds(k.keyRef) {
+	if !s.keys.Holds(k.keyRef) && k.keyTo-k.keyFrom >= codec.MinEntry {
 		k.keyRef = s.keys.Ref(k.key())
 	}
 	if k.tag == tagString && !s.texts.Holds(k.textRef()) && k.textTo-k.textFrom >= codec.MinEntry {
@@ -88,25 +87,27 @@ func (s *seenPairs) find(p *parser, x extent) *seenPair {
 	return k
 }
 
-// learn makes k the KeyValue in x, unless that is not as plain as most are.
+// learn makes k the KeyValue in x, unless that is damaged or of another kind.
 func (k *seenPair) learn(p *parser, x extent) bool {
-	key, v, ok := p.plainPair(x)
-	if !ok {
+	unknown := p.unknown
+	key, c, ok := p.keyValue(x)
+	if !ok || unknown != p.unknown {
+		p.unknown = unknown
 		return false
 	}
 	learnt := seenPair{
-		tag:     p.b[v.from],
-		keyFrom: uint8(key.from - x.from), keyTo: uint8(key.to - x.from),
+		tag: uint8(c.tag), number: c.number,
+		keyFrom: uint16(key.from - x.from), keyTo: uint16(key.to - x.from),
 	}
-	if learnt.tag == tagString {
-		learnt.textFrom, learnt.textTo = uint8(v.from+2-x.from), uint8(v.to-x.from)
-		ok = int(p.b[v.from+1]) == v.to-v.from-2
-	} else {
-		var c choice
-		c, ok = plainNumber(p.b, v)
-		learnt.number = c.number
+	if key.to == 0 {
+		learnt.keyFrom, learnt.keyTo = 0, 0
 	}
-	if !ok {
+	switch c.tag {
+	case 0, tagInt, tagDouble, tagBool:
+	case tagString:
+		learnt.number = 0
+		learnt.textFrom, learnt.textTo = uint16(c.from-x.from), uint16(c.to-x.from)
+	default:
 		return false
 	}
 	learnt.bytes = string(p.b[x.from:x.to])

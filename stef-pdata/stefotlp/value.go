@@ -126,41 +126,37 @@ func (p *parser) keyValue(x extent) (key extent, c choice, ok bool) {
 	return key, c, at == x.to
 }
 
-// countValues returns how many elements the ArrayValue or KeyValueList in x has,
-// or -1 if it is damaged.
-func (p *parser) countValues(x extent) int {
-	b, at, n := p.b[:x.to], x.from, 0
+// split notes in p.inner where the elements of the ArrayValue or KeyValueList in x
+// are. It returns how many there are, or -1 if it is damaged.
+func (p *parser) split(x extent) int {
+	b, at, before := p.b[:x.to], x.from, len(p.inner)
 	for uint(at) < uint(x.to) {
-		field := at
-		var tag uint64
-		tag, at = strictTag(b, at)
-		switch {
-		case at < 0:
-			return -1
-		case tag == tagValues:
-			n++
-			_, at = run(b, at)
-		default:
-			at = p.stray(b, field, valuesShape)
+		if b[at] != tagValues {
+			at = p.strayValue(b, at)
+			continue
 		}
+		var v extent
+		v.from, v.to = run(b, at+1)
+		p.inner = append(p.inner, v)
+		at = v.to
 	}
 	if at != x.to {
 		return -1
 	}
-	return n
+	return len(p.inner) - before
 }
 
-// nextValue returns the element at or after b[at:] in an ArrayValue or
-// KeyValueList that ends at end and has one there. Its elements are counted.
-func (p *parser) nextValue(at, end int) extent {
-	b := p.b[:end]
-	for {
-		tag, start := varint(b, at)
-		if tag == tagValues {
-			return stretch(b, start)
-		}
-		at = skip(b, start, tag)
+// strayValue skips the field at b[at:] of an ArrayValue or KeyValueList, unless it
+// is an element whose tag has more bytes than it needs.
+func (p *parser) strayValue(b []byte, at int) int {
+	tag, next := firmTag(b, at)
+	if next >= 0 && tag == tagValues {
+		var v extent
+		v.from, v.to = run(b, next)
+		p.inner = append(p.inner, v)
+		return v.to
 	}
+	return p.stray(b, at, valuesShape)
 }
 
 // value gives dst a value that depth arrays and maps enclose.
@@ -191,17 +187,15 @@ func (p *parser) value(dst *otelstef.AnyValue, c choice, depth int) error {
 }
 
 func (p *parser) array(dst *otelstef.AnyValue, x extent, depth int) error {
+	first := len(p.inner)
 	n, err := p.arrayLen(x, depth)
 	if err != nil {
 		return err
 	}
 	elements := dst.SetArray()
 	elements.SetLen(n)
-	at := x.from
 	for i := range n {
-		element := p.nextValue(at, x.to)
-		at = element.to
-		c, ok := p.choose(element, choice{})
+		c, ok := p.choose(p.inner[first+i], choice{})
 		if !ok {
 			return errDamaged
 		}
@@ -209,15 +203,16 @@ func (p *parser) array(dst *otelstef.AnyValue, x extent, depth int) error {
 			return inElement(i, err)
 		}
 	}
+	p.inner = p.inner[:first]
 	return nil
 }
 
-// arrayLen returns how many elements the ArrayValue in x has, and counts them.
+// arrayLen splits the ArrayValue in x and counts its elements.
 func (p *parser) arrayLen(x extent, depth int) (int, error) {
 	if err := p.nested(depth); err != nil {
 		return 0, err
 	}
-	n := p.countValues(x)
+	n := p.split(x)
 	if n < 0 {
 		return 0, errDamaged
 	}
@@ -229,7 +224,7 @@ func (p *parser) listLen(x extent, depth int) (int, error) {
 	if err := p.nested(depth); err != nil {
 		return 0, err
 	}
-	n := p.countValues(x)
+	n := p.split(x)
 	if n < 0 {
 		return 0, errDamaged
 	}
@@ -237,17 +232,15 @@ func (p *parser) listLen(x extent, depth int) (int, error) {
 }
 
 func (p *parser) list(dst *otelstef.AnyValue, x extent, depth int) error {
+	first := len(p.inner)
 	n, err := p.listLen(x, depth)
 	if err != nil {
 		return err
 	}
 	pairs := dst.SetKVList()
 	pairs.SetLen(n)
-	at := x.from
 	for i := range n {
-		pair := p.nextValue(at, x.to)
-		at = pair.to
-		key, c, ok := p.keyValue(pair)
+		key, c, ok := p.keyValue(p.inner[first+i])
 		if !ok {
 			return errDamaged
 		}
@@ -259,6 +252,7 @@ func (p *parser) list(dst *otelstef.AnyValue, x extent, depth int) error {
 			return p.inPair(key, err)
 		}
 	}
+	p.inner = p.inner[:first]
 	return nil
 }
 
