@@ -18,6 +18,9 @@ import (
 //
 // spec: #otlp-logs
 func (e *LogsEncoder) body(dst *otelstef.LogBody, x extent, c choice) error {
+	if c.tag != tagKVList {
+		e.parser.body = e.parser.body[:0]
+	}
 	switch c.tag {
 	case 0:
 		dst.SetType(otelstef.LogBodyTypeNone)
@@ -104,13 +107,51 @@ func (p *parser) bodyMap(dst *otelstef.BodyValue, x extent, depth int) error {
 	}
 	pairs := dst.SetMap()
 	pairs.SetLen(n)
-	for i := range n {
-		if err := p.bodyPair(pairs, i, p.inner[first+i], depth); err != nil {
-			return err
+	if depth == 1 {
+		err = p.outerPairs(pairs, p.inner[first:])
+	} else {
+		for i := range n {
+			if err := p.bodyPair(pairs, i, p.inner[first+i], depth); err != nil {
+				return err
+			}
 		}
+	}
+	if err != nil {
+		return err
 	}
 	p.inner = p.inner[:first]
 	return p.take(0)
+}
+
+// outerPairs sets the pairs of the map that is the body. It skips those that are what
+// the record holds.
+func (p *parser) outerPairs(pairs *otelstef.BodyMap, list []extent) error {
+	held := p.body[:min(len(p.body), len(list))]
+	p.body = p.body[:0] // in case of an error
+	for i, x := range list {
+		if i < len(held) {
+			h := &held[i]
+			if n := x.to - x.from; n == h.to-h.from && n > 0 && string(p.b[x.from:x.to]) == string(p.b[h.from:h.to]) {
+				p.left -= h.cost
+				continue
+			}
+		}
+		before, unknown := p.left, p.unknown
+		if err := p.bodyPair(pairs, i, x, 1); err != nil {
+			return err
+		}
+		h := heldPair{x, before - p.left}
+		if unknown != p.unknown {
+			h.extent = extent{} // so that they are counted again
+		}
+		if i < len(held) {
+			held[i] = h
+		} else {
+			held = append(held, h)
+		}
+	}
+	p.body = held
+	return nil
 }
 
 // bodyPair sets one pair. What it takes of the item is yet to be looked at.

@@ -88,7 +88,7 @@ func (e *encoder) start(b []byte) error {
 			return &WireError{Offset: field, Err: &damage{field, broken}}
 		}
 	}
-	e.b, e.held, e.rejected, e.touchedTo = b, e.held[:0], nil, 0
+	e.b, e.held, e.parser.body, e.rejected, e.touchedTo = b, e.held[:0], e.parser.body[:0], nil, 0
 	if e.resources.full() || e.scopes.full() {
 		e.resources.empty()
 		e.scopes.empty()
@@ -97,11 +97,17 @@ func (e *encoder) start(b []byte) error {
 	return nil
 }
 
+// maxInner is how many places are kept for another message.
+const maxInner = maxKept / 16
+
 const broken = "a field is not all there, or not what it should be"
 
 // finish lets go of the message.
 func (e *encoder) finish(err error) error {
 	e.b = nil
+	if cap(e.inner) > maxInner {
+		e.inner = nil
+	}
 	if err == nil && len(e.rejected) > 0 {
 		return e.rejected
 	}
@@ -354,10 +360,10 @@ func (e *encoder) unusual(x extent, s *shape, f func(x extent) error) error {
 		return &damage{x.from, broken}
 	}
 	b := e.b
-	e.b, e.held = plain, e.held[:0]
+	e.b, e.held, e.parser.body = plain, e.held[:0], e.parser.body[:0]
 	e.begin()
 	err := f(extent{0, len(plain)})
-	e.b, e.held = b, e.held[:0]
+	e.b, e.held, e.parser.body = b, e.held[:0], e.parser.body[:0]
 	return err
 }
 

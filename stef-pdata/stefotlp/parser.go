@@ -41,6 +41,7 @@ type parser struct {
 	maps  seenPairs // in bodies
 
 	held  []heldPair // attributes that the record holds, from the same message
+	body  []heldPair // pairs that the body of the record holds, without tag and length
 	fresh []freshPair
 	count int      // attributes of the item at hand
 	pairs []extent // attributes of another message
