@@ -60,7 +60,8 @@ func NewLogsDecoder(r *otelstef.LogsReader, options ...DecoderOption) *LogsDecod
 // Records that say what OTLP cannot say are left out and reported in
 // RecordErrors; the others are returned with it, and decoding can go on. Any
 // other error ends the stream. If the stream breaks within a frame, the log
-// records before that are returned with the error.
+// records before that are returned with the error, or with RecordErrors and the
+// error comes next.
 func (d *LogsDecoder) Decode() (plog.Logs, error) {
 	ld := plog.NewLogs()
 	if d.err != nil {
@@ -72,6 +73,9 @@ func (d *LogsDecoder) Decode() (plog.Logs, error) {
 		if !d.r.Next() {
 			if d.err = d.r.Err(); d.err == nil {
 				d.err = io.EOF
+			}
+			if len(d.rejected) > 0 {
+				break // the error of the stream is for the next call
 			}
 			return ld, d.err
 		}

@@ -61,7 +61,8 @@ const maxSpent = 256 << 20
 // Records that say what OTLP cannot say are left out and reported in
 // RecordErrors; the points of the others are returned with it, and decoding can
 // go on. Any other error ends the stream. If the stream breaks within a frame,
-// the points before that are returned with the error.
+// the points before that are returned with the error, or with RecordErrors and
+// the error comes next.
 func (d *MetricsDecoder) Decode() (pmetric.Metrics, error) {
 	md := pmetric.NewMetrics()
 	if d.err != nil {
@@ -73,6 +74,9 @@ func (d *MetricsDecoder) Decode() (pmetric.Metrics, error) {
 		if !d.r.Next() {
 			if d.err = d.r.Err(); d.err == nil {
 				d.err = io.EOF
+			}
+			if len(d.rejected) > 0 {
+				break // the error of the stream is for the next call
 			}
 			return md, d.err
 		}

@@ -54,7 +54,8 @@ func NewTracesDecoder(r *otelstef.SpansReader, options ...DecoderOption) *Traces
 // Records that say what OTLP cannot say, such as ids of other lengths, are left
 // out and reported in RecordErrors; the spans of the others are returned with
 // it, and decoding can go on. Any other error ends the stream. If the stream
-// breaks within a frame, the spans before that are returned with the error.
+// breaks within a frame, the spans before that are returned with the error, or
+// with RecordErrors and the error comes next.
 func (d *TracesDecoder) Decode() (ptrace.Traces, error) {
 	td := ptrace.NewTraces()
 	if d.err != nil {
@@ -66,6 +67,9 @@ func (d *TracesDecoder) Decode() (ptrace.Traces, error) {
 		if !d.r.Next() {
 			if d.err = d.r.Err(); d.err == nil {
 				d.err = io.EOF
+			}
+			if len(d.rejected) > 0 {
+				break // the error of the stream is for the next call
 			}
 			return td, d.err
 		}

@@ -100,8 +100,8 @@ func (d *decoder) decode(dst []byte, record, finish func()) ([]byte, error) {
 		d.attributes, d.attributesTag = nil, 0
 	}
 	dst, d.out = d.out, nil
-	if d.err == nil && len(d.rejected) > 0 {
-		return dst, d.rejected
+	if len(d.rejected) > 0 {
+		return dst, d.rejected // an error of the stream is for the next call
 	}
 	return dst, d.err
 }

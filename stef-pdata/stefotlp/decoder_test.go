@@ -5,6 +5,7 @@ package stefotlp_test
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"testing"
 
@@ -91,6 +92,32 @@ func left(t *testing.T, appendOTLP func([]byte) ([]byte, error)) (stefotlp.Recor
 	_, err = appendOTLP(nil)
 	require.ErrorIs(t, err, io.EOF)
 	return left, len(b)
+}
+
+// Records left out before a stream breaks are reported, too, and then the break.
+func TestRecordsBeforeABreak(t *testing.T) {
+	good := func(rec *otelstef.Metrics) { rec.Point().Value().SetInt64(1) }
+	bad := func(rec *otelstef.Metrics) { rec.Point().SetFlags(1 << 32) }
+	stream := metricsRecords(t, good, bad, good, good)
+	broken := 0
+	for at := range stream {
+		damaged := bytes.Clone(stream)
+		damaged[at] ^= 0x10
+		if r, err := otelstef.NewMetricsReader(bytes.NewReader(damaged)); err == nil {
+			signals[0].decoded(t, damaged)
+			d := stefotlp.NewMetricsDecoder(r)
+			_, err := d.AppendOTLP(nil)
+			var left stefotlp.RecordErrors
+			if !errors.As(err, &left) {
+				continue
+			}
+			if _, err := d.AppendOTLP(nil); !errors.Is(err, io.EOF) {
+				require.ErrorIs(t, err, stef.ErrCorrupt)
+				broken++
+			}
+		}
+	}
+	require.Positive(t, broken)
 }
 
 func TestMetricsRecordsThatAreNoOTLP(t *testing.T) {

@@ -32,7 +32,8 @@ func NewMetricsDecoder(r *otelstef.MetricsReader, options ...DecoderOption) *Met
 // Records that say what OTLP cannot say are left out and reported in
 // RecordErrors; the points of the others are appended, and decoding can go on.
 // Any other error ends the stream. If the stream breaks within a frame, the
-// points before that are appended and the error is returned.
+// points before that are appended and the error is returned, or RecordErrors and
+// the error comes next.
 func (d *MetricsDecoder) AppendOTLP(dst []byte) ([]byte, error) {
 	d.metric, d.metricAt = nil, 0
 	return d.decode(dst, d.record, d.finish)
