@@ -33,6 +33,10 @@ func (w *backward) room(n int) []byte {
 func (w *backward) size() int { return len(w.buf) - w.at }
 
 func (w *backward) varint(v uint64) {
+	if v < 0x80 {
+		w.room(1)[0] = byte(v)
+		return
+	}
 	b := w.room(varintLen(v))
 	for i := range b {
 		b[i] = byte(v) | 0x80
@@ -44,8 +48,32 @@ func (w *backward) varint(v uint64) {
 // field writes a tag and the length of all that was written since there were
 // size bytes.
 func (w *backward) field(tag byte, size int) {
-	w.varint(uint64(w.size() - size))
+	n := w.size() - size
+	if n < 0x80 {
+		b := w.room(2)
+		b[0], b[1] = tag, byte(n)
+		return
+	}
+	w.varint(uint64(n))
 	w.room(1)[0] = tag
+}
+
+// text writes a pair whose value is text, if all of its lengths take one byte, as
+// they mostly do.
+func (w *backward) text(key, value string) bool {
+	k, n := 2+len(key), 2+len(value)
+	if k+n >= 0x80-2 || k == 2 {
+		return false
+	}
+	b := w.room(4 + k + n)
+	b[0], b[1] = tagValues, byte(2+k+n)
+	b[2], b[3] = tagKey, byte(len(key))
+	copy(b[4:], key)
+	b = b[2+k:]
+	b[0], b[1] = tagValue, byte(n)
+	b[2], b[3] = tagString, byte(len(value))
+	copy(b[4:], value)
+	return true
 }
 
 func (w *backward) number(tag byte, v uint64) {
@@ -75,18 +103,14 @@ func (w *backward) array(n int, element func(i int)) {
 	w.field(tagArray, size)
 }
 
-func (w *backward) list(n int, key func(i int) string, value func(i int)) {
-	size := w.size()
-	for i := n - 1; i >= 0; i-- {
-		pair := w.size()
-		value(i)
-		w.field(tagValue, pair)
-		if k := key(i); k != "" {
-			writeText(w, tagKey, k)
-		}
-		w.field(tagValues, pair)
+// pair writes the key of a pair whose value was written since there were size bytes,
+// and what goes around both.
+func (w *backward) pair(key string, size int) {
+	w.field(tagValue, size)
+	if key != "" {
+		writeText(w, tagKey, key)
 	}
-	w.field(tagKVList, size)
+	w.field(tagValues, size)
 }
 
 // value writes the field of an AnyValue.
@@ -106,8 +130,15 @@ func (w *backward) value(v *otelstef.AnyValue) {
 		elements := v.Array()
 		w.array(elements.Len(), func(i int) { w.value(elements.At(i)) })
 	case otelstef.AnyValueTypeKVList:
-		pairs := v.KVList()
-		w.list(pairs.Len(), pairs.Key, func(i int) { w.value(pairs.Value(i)) })
+		pairs, size := v.KVList(), w.size()
+		for i := pairs.Len() - 1; i >= 0; i-- {
+			key, v, before := pairs.Key(i), pairs.Value(i), w.size()
+			if v.Type() != otelstef.AnyValueTypeString || !w.text(key, v.String()) {
+				w.value(v)
+				w.pair(key, before)
+			}
+		}
+		w.field(tagKVList, size)
 	}
 }
 
@@ -128,8 +159,15 @@ func (w *backward) body(v *otelstef.BodyValue) {
 		elements := v.Array()
 		w.array(elements.Len(), func(i int) { w.body(elements.At(i)) })
 	case otelstef.BodyValueTypeMap:
-		pairs := v.Map()
-		w.list(pairs.Len(), pairs.Key, func(i int) { w.body(pairs.Value(i)) })
+		pairs, size := v.Map(), w.size()
+		for i := pairs.Len() - 1; i >= 0; i-- {
+			key, v, before := pairs.Key(i), pairs.Value(i), w.size()
+			if v.Type() != otelstef.BodyValueTypeString || !w.text(key, v.String()) {
+				w.body(v)
+				w.pair(key, before)
+			}
+		}
+		w.field(tagKVList, size)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"io"
 	"math"
+	"slices"
 
 	"github.com/otelstef/stef/stef-go/otelstef"
 )
@@ -94,6 +95,9 @@ func (d *decoder) decode(dst []byte, record, finish func()) ([]byte, error) {
 		}
 		d.read++
 		record()
+		if cap(d.out)-len(d.out) < spare {
+			d.grow(len(d.out)-len(dst), n+1)
+		}
 	}
 	finish()
 	if cap(d.attributes) > maxKept {
@@ -104,6 +108,22 @@ func (d *decoder) decode(dst []byte, record, finish func()) ([]byte, error) {
 		return dst, d.rejected // an error of the stream is for the next call
 	}
 	return dst, d.err
+}
+
+// spare is how much room there is for one more item.
+const spare = 4 << 10
+
+// grow makes room for the items that are left of the frame, if they are as large as the
+// n ones that took size bytes. It trusts the frame only so far: the output gets four
+// times as long as it is at most.
+func (d *decoder) grow(size, n int) {
+	left := min(d.r.Buffered(), uint64(d.maxItems-n))
+	if left == 0 {
+		return
+	}
+	most := 3*len(d.out) + 4*spare
+	need := spare + uint64(size/n+1)*min(left, uint64(most))
+	d.out = slices.Grow(d.out, int(min(need+need/8, uint64(most))))
 }
 
 // reject notes that the record just read is left out.

@@ -65,6 +65,9 @@ func checkSpan(s *otelstef.Span) error {
 	if err := fitsSigned32("Span.Status.Code", int64(s.Status().Code())); err != nil {
 		return err
 	}
+	if (s.Flags()|s.DroppedAttributesCount()|s.DroppedEventsCount()|s.DroppedLinksCount())>>32 == 0 {
+		return nil
+	}
 	for _, n := range [...]struct {
 		field string
 		value uint64
