@@ -180,7 +180,7 @@ func proposalSmall(c *Context) (*report.Table, error) {
 func proposalSpeed(c *Context) (*report.Table, error) {
 	t := c.table("proposal-speed", "Time relative to OTLP of the same run, one big batch of hipstershop and hostandcollector",
 		"Below 1 is faster than OTLP. Quoted: "+quotedProposal+" Its figures are at GOMAXPROCS=10, of hipstershop without compression; those of the reference and ours at GOMAXPROCS=1. Also quoted: "+
-			quotedReference+" Our figures need the study speed of a full report, which times whole sets; what was not measured is a dash.")
+			quotedReference+" Our figures need the study speed in the same run; what was not measured is a dash. "+c.extent())
 	ratio := func(name string) report.Column { return report.Column{Name: name, Format: report.Fixed(3)} }
 	t.Columns = append(report.Text("set", "compression", "operation"), ratio("STEF, proposal"), ratio("STEF, reference"), ratio("STEF sorted, here"),
 		ratio("STEF unsorted, reference"), ratio("STEF ordered, here"), ratio("Otel Arrow, proposal"), ratio("Arrow IPC, here"), ratio("Parquet, proposal"), ratio("Parquet ordered, here"))
@@ -206,9 +206,6 @@ func proposalSpeed(c *Context) (*report.Table, error) {
 			return v / nanos[op+"OTLP"]
 		}
 		here := func(format string) float64 {
-			if !c.Full {
-				return math.NaN()
-			}
 			return c.Figures.ratio(set+" metrics", "one", compression, op, format)
 		}
 		t.Add(set, compression, op, quoted("STEF"), figure(row[3]), here("STEF sorted"), figure(row[4]), here("STEF ordered"),
@@ -233,7 +230,7 @@ var proposalStep = map[string]string{
 func proposalSteps(c *Context) (*report.Table, error) {
 	t := c.table("proposal-steps", "Steps of an exporter and a receiver, hipstershop: milliseconds a message",
 		"Quoted: "+quotedProposal+" faster: time of OTLP by time of STEF of the same source. The proposal prints no time for STEF's conversion back, "+
-			"so it is not clear whether its receiver delivers pdata; ours does. Our figures need the study steps in the same run; all batch sizes are in a full report.")
+			"so it is not clear whether its receiver delivers pdata; ours does. Our figures need the study steps in the same run. "+c.extent())
 	ms := func(name string) report.Column { return report.Column{Name: name, Format: report.Fixed(3)} }
 	t.Columns = append(report.Text("step", "batch"), ms("OTLP, proposal"), ms("STEF, proposal"), times("faster"), ms("OTLP, here"), ms("STEF sorted, here"), times("faster"),
 		ms("STEF ordered, here"), times("faster"), ms("Otel Arrow, proposal"), ms("Arrow IPC, here"))

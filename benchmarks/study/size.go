@@ -249,12 +249,8 @@ func sizeSweep(c *Context) (*Outcome, error) {
 
 // sweep returns the sizes of batches that are tried.
 func (c *Context) sweep() []int {
-	switch {
-	case c.Tiny:
+	if c.Tiny {
 		return []int{1024}
-	case c.Full:
-		return []int{128, 1024, 2048, 4096, 16384}
-	default:
-		return []int{128, 1024, 4096}
 	}
+	return []int{128, 1024, 2048, 4096, 16384}
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/otelstef/stef/benchmarks/dataset"
 	"github.com/otelstef/stef/benchmarks/format"
 	"github.com/otelstef/stef/benchmarks/measure"
 	"github.com/otelstef/stef/benchmarks/report"
@@ -145,13 +146,13 @@ func speed(c *Context) (*Outcome, error) {
 		report.Column{Name: "ratio", Format: report.Fixed(3)}, report.Column{Name: "spread", Format: report.Percent},
 		report.Column{Name: "allocs", Format: report.Fixed(2)}, report.Column{Name: "bytes", Format: report.Whole})
 	o := &Outcome{}
-	for _, ref := range c.refs() {
+	for _, ref := range c.speedRefs() {
 		set := c.timed(ref.Load(c.TB))
 		cuts := []*batches{one(set)}
 		switch {
 		case len(set.Parts) > 1 && (c.Full || c.Tiny):
 			cuts = append(cuts, natural(set))
-		case len(set.Parts) > 1:
+		case len(set.Parts) > 1 && ref.Signal != otlpfile.Metrics: // the proposal has metrics in one
 			cuts[0] = natural(set)
 		}
 		for _, b := range cuts {
@@ -170,6 +171,15 @@ func speed(c *Context) (*Outcome, error) {
 	}
 	o.Blocks = map[string]string{"speed": block}
 	return o, nil
+}
+
+// speedRefs are the sets that are timed: a quick report has those of the proposal,
+// all metrics, and one of each other signal.
+func (c *Context) speedRefs() []dataset.Ref {
+	first := c.refs()
+	return slices.DeleteFunc(slices.Clone(c.Refs), func(r dataset.Ref) bool {
+		return r.Signal != otlpfile.Metrics && !slices.ContainsFunc(first, func(f dataset.Ref) bool { return f.Title() == r.Title() })
+	})
 }
 
 // extent says how much of the sets is timed.
