@@ -12,27 +12,27 @@ import (
 
 const builtLogBytes = 256 // what a log record of pdata takes
 
-// checkRecord checks a log record. It returns the text of the body if that is a
+// checkRecord checks a log record. It joins the text of the body if that is a
 // template.
-func (d *LogsDecoder) checkRecord(r *otelstef.LogRecord) (text string, err error) {
+func (d *LogsDecoder) checkRecord(r *otelstef.LogRecord) (text joinedText, err error) {
 	if err := fitsSigned32("Record.SeverityNumber", int64(r.SeverityNumber())); err != nil {
-		return "", err
+		return text, err
 	}
 	if err := fits32("Record.Flags", r.Flags()); err != nil {
-		return "", err
+		return text, err
 	}
 	if err := fits32("Record.DroppedAttributesCount", r.DroppedAttributesCount()); err != nil {
-		return "", err
+		return text, err
 	}
 	if _, ok := traceID(r.TraceID()); !ok {
-		return "", notOTLP("Record.TraceID", "%d bytes are no trace id", len(r.TraceID()))
+		return text, notOTLP("Record.TraceID", "%d bytes are no trace id", len(r.TraceID()))
 	}
 	if _, ok := spanID(r.SpanID()); !ok {
-		return "", notOTLP("Record.SpanID", "%d bytes are no span id", len(r.SpanID()))
+		return text, notOTLP("Record.SpanID", "%d bytes are no span id", len(r.SpanID()))
 	}
 	if t := r.Body().Template(); t != nil {
 		if text, err = d.join(t.Template(), t.Params()); err != nil {
-			return "", inField("Record.Body.Template", err)
+			return text, inField("Record.Body.Template", err)
 		}
 	}
 	return text, nil
@@ -42,8 +42,8 @@ func (d *LogsDecoder) checkRecord(r *otelstef.LogRecord) (text string, err error
 // template.
 //
 // spec: #otlp-logs
-func (d *LogsDecoder) record(dst plog.LogRecord, src *otelstef.LogRecord, text string) {
-	d.spent += builtLogBytes + len(text)
+func (d *LogsDecoder) record(dst plog.LogRecord, src *otelstef.LogRecord, text joinedText) {
+	d.spent += builtLogBytes + text.size()
 	observed := src.ObservedTime()
 	if src.HasObservedDelta() {
 		observed = src.Time() + uint64(src.ObservedDelta())
@@ -67,7 +67,7 @@ func (d *LogsDecoder) record(dst plog.LogRecord, src *otelstef.LogRecord, text s
 	case otelstef.LogBodyTypeString:
 		dst.Body().SetStr(body.String())
 	case otelstef.LogBodyTypeTemplate:
-		dst.Body().SetStr(text)
+		d.give(dst.Body(), text)
 	case otelstef.LogBodyTypeValue:
 		d.body(dst.Body(), body.Value())
 	}

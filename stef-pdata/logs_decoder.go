@@ -69,6 +69,7 @@ func (d *LogsDecoder) Decode() (plog.Logs, error) {
 	}
 	d.group = logGroup{ld: ld}
 	d.rejected, d.spent, d.attrsKnown = nil, 0, false
+	defer d.flush()
 	for n := 0; n < d.maxItems && d.spent < maxSpent && (n == 0 || d.r.Buffered() > 0); n++ {
 		if !d.r.Next() {
 			if d.err = d.r.Err(); d.err == nil {
@@ -101,7 +102,7 @@ func (d *LogsDecoder) add(rec *otelstef.Logs, room int) {
 		d.attrsKnown = false
 	}
 	err := g.fault
-	var text string
+	var text joinedText
 	if err == nil {
 		text, err = d.checkRecord(lr)
 	}

@@ -5,16 +5,35 @@ package stefpdata
 
 import (
 	"fmt"
+	"slices"
 	"strings"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
 
 	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/otelstef"
 )
 
 // joiner puts templates and parameters together. It remembers where the
-// placeholders of some templates are.
+// placeholders of some templates are. Texts go to a buffer, from which bodies get
+// them several at a time, so that they share an allocation.
 type joiner struct {
-	slots []joinSlot // made at the first template
+	slots   []joinSlot // made at the first template
+	last    *joinSlot  // of the last template
+	buffer  []byte
+	waiting []joinedBody
+}
+
+// joinedText is a text, or where it is in the buffer.
+type joinedText struct {
+	text string
+	span
+}
+
+// joinedBody is a body that waits for its text.
+type joinedBody struct {
+	dst pcommon.Value
+	span
 }
 
 type joinSlot struct {
@@ -23,32 +42,69 @@ type joinSlot struct {
 	size     int      // of all pieces
 }
 
-const joinSlots = 64
+const (
+	joinSlots = 64
+	// joinedBytes is how much text shares an allocation. A body that is kept keeps
+	// so much, or itself.
+	joinedBytes = 8 << 10
+)
 
 // join returns the text of a template and parameters.
 //
 // spec: #otlp-logs
-func (j *joiner) join(template string, params *otelstef.BodyParams) (string, error) {
+func (j *joiner) join(template string, params *otelstef.BodyParams) (joinedText, error) {
 	n := params.Len()
-	if n == 0 && strings.IndexByte(template, placeholder) < 0 {
-		return template, nil
-	}
 	slot, found := j.slot(template)
 	if found != n {
-		return "", fmt.Errorf("%w: a template with %d placeholders has %d parameters", ErrRecord, found, n)
+		return joinedText{}, fmt.Errorf("%w: a template with %d placeholders has %d parameters", ErrRecord, found, n)
+	}
+	if n == 0 {
+		return joinedText{text: template}, nil
 	}
 	size := slot.size
 	for i := range n {
 		size += len(params.Value(i))
 	}
-	var text strings.Builder
-	text.Grow(size)
-	for i, piece := range slot.pieces[:n] {
-		text.WriteString(piece)
-		text.WriteString(params.Value(i))
+	if size > MaxItemBytes {
+		return joinedText{}, fmt.Errorf("%w: a body of %d bytes, at most %d", ErrRecord, size, MaxItemBytes)
 	}
-	text.WriteString(slot.pieces[n])
-	return text.String(), nil
+	if len(j.buffer)+size > joinedBytes {
+		j.flush()
+	}
+	text := slices.Grow(j.buffer, size)
+	for i, piece := range slot.pieces[:n] {
+		text = append(text, piece...)
+		text = append(text, params.Value(i)...)
+	}
+	text = append(text, slot.pieces[n]...)
+	from := len(j.buffer)
+	j.buffer = text
+	return joinedText{span: span{uint32(from), uint32(len(text))}}, nil
+}
+
+// size returns the length of the text.
+func (t *joinedText) size() int { return len(t.text) + int(t.to-t.from) }
+
+// give gives a body its text, at the latest at the next flush.
+func (j *joiner) give(dst pcommon.Value, t joinedText) {
+	if t.to == 0 {
+		dst.SetStr(t.text)
+		return
+	}
+	j.waiting = append(j.waiting, joinedBody{dst, t.span})
+}
+
+// flush gives the bodies that wait their texts, and empties the buffer.
+func (j *joiner) flush() {
+	text := string(j.buffer)
+	for _, body := range j.waiting {
+		body.dst.SetStr(text[body.from:body.to])
+	}
+	clear(j.waiting)
+	j.buffer, j.waiting = j.buffer[:0], j.waiting[:0]
+	if cap(j.buffer) > 2*joinedBytes {
+		j.buffer = nil
+	}
 }
 
 // slot returns where the placeholders of a template are, and how many. With more
@@ -56,6 +112,9 @@ func (j *joiner) join(template string, params *otelstef.BodyParams) (string, err
 func (j *joiner) slot(template string) (*joinSlot, int) {
 	if template == "" {
 		return nil, 0
+	}
+	if j.last != nil && j.last.template == template {
+		return j.last, len(j.last.pieces) - 1
 	}
 	if j.slots == nil {
 		j.slots = make([]joinSlot, joinSlots)
@@ -69,5 +128,6 @@ func (j *joiner) slot(template string) (*joinSlot, int) {
 		slot.pieces = strings.Split(template, "\x00")
 		slot.size = len(template) - len(slot.pieces) + 1
 	}
+	j.last = slot
 	return slot, len(slot.pieces) - 1
 }

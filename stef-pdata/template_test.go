@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
 
 	stef "github.com/otelstef/stef/stef-go"
@@ -59,12 +60,20 @@ func joined(t *testing.T, template string, words []string) string {
 		params.SetValue(i, word)
 	}
 	var j joiner
-	text, err := j.join(template, params)
-	require.NoError(t, err)
-	again, err := j.join(template, params)
-	require.NoError(t, err)
+	text, again := joinWith(t, &j, template, params), joinWith(t, &j, template, params)
 	require.Equal(t, text, again)
 	return text
+}
+
+func joinWith(t *testing.T, j *joiner, template string, params *otelstef.BodyParams) string {
+	t.Helper()
+	text, err := j.join(template, params)
+	require.NoError(t, err)
+	body := pcommon.NewValueEmpty()
+	j.give(body, text)
+	j.flush()
+	require.Len(t, body.Str(), text.size())
+	return body.Str()
 }
 
 // A joiner keeps templates apart, and refuses those that parameters do not fit.
@@ -81,10 +90,8 @@ func TestJoiner(t *testing.T) {
 			template.WriteString(piece + "\x00")
 			want.WriteString(piece + params.Value(params.Len()-1))
 		}
-		text, err := j.join(template.String(), params)
-		require.NoError(t, err)
-		require.Equal(t, want.String(), text)
-		_, err = j.join(template.String()+"\x00", params)
+		require.Equal(t, want.String(), joinWith(t, &j, template.String(), params))
+		_, err := j.join(template.String()+"\x00", params)
 		require.ErrorIs(t, err, ErrRecord)
 		params.SetLen(params.Len() + 1)
 		_, err = j.join(template.String(), params)
@@ -93,6 +100,48 @@ func TestJoiner(t *testing.T) {
 	_, err := j.join(strings.Repeat("\x00", 1<<20), otelstef.NewBodyParams())
 	require.ErrorIs(t, err, ErrRecord)
 	require.ErrorContains(t, err, "1048576 placeholders has 0 parameters")
+}
+
+// Bodies that are joined at once are apart, and one that is kept keeps little of
+// the others.
+func TestJoinedBodies(t *testing.T) {
+	var j joiner
+	r := rand.New(rand.NewPCG(5, 6))
+	var bodies []pcommon.Value
+	var want []string
+	for range 2000 {
+		params := otelstef.NewBodyParams()
+		params.SetLen(1)
+		params.SetValue(0, strings.Repeat("7", r.IntN(1<<r.IntN(15))))
+		text, err := j.join("<\x00>", params)
+		require.NoError(t, err)
+		require.LessOrEqual(t, len(j.buffer), max(joinedBytes, text.size()))
+		bodies, want = append(bodies, pcommon.NewValueEmpty()), append(want, "<"+params.Value(0)+">")
+		j.give(bodies[len(bodies)-1], text)
+	}
+	j.flush()
+	require.Empty(t, j.buffer)
+	require.LessOrEqual(t, cap(j.buffer), 2*joinedBytes)
+	for i, body := range bodies {
+		require.Equal(t, want[i], body.Str())
+	}
+	for _, b := range j.waiting[:cap(j.waiting)] {
+		require.Equal(t, joinedBody{}, b)
+	}
+}
+
+// A few bytes of a stream cannot make a body that is far larger than items are.
+func TestJoinedBodiesAreBounded(t *testing.T) {
+	var j joiner
+	params := otelstef.NewBodyParams()
+	params.SetLen(9)
+	for i := range params.Len() {
+		params.SetValue(i, strings.Repeat("7", 1<<20))
+	}
+	_, err := j.join(strings.Repeat("\x00", 9), params)
+	require.ErrorIs(t, err, ErrRecord)
+	require.ErrorContains(t, err, "a body of 9437184 bytes, at most 8388608")
+	require.Empty(t, j.buffer)
 }
 
 // FuzzTemplate: whatever way a text is taken apart, joining gives it back, and a

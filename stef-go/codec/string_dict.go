@@ -175,6 +175,27 @@ func (t *StringTable) Restart() {
 	t.entries = t.entries[:0]
 }
 
+// tableEntries is the memory of tables, which is empty.
+var tableEntries bitio.Memory[string]
+
+// Release empties the table and gives its memory back.
+func (t *StringTable) Release() {
+	t.Restart()
+	tableEntries.Give(t.entries)
+	t.entries = nil
+}
+
+// add makes text the next entry.
+func (t *StringTable) add(text string) {
+	if len(t.entries) == cap(t.entries) {
+		old := t.entries
+		t.entries = append(tableEntries.Take(max(2*cap(old), 16)), old...)
+		clear(old)
+		tableEntries.Give(old)
+	}
+	t.entries = append(t.entries, text)
+}
+
 // Len returns the number of entries.
 func (t *StringTable) Len() int { return len(t.entries) }
 
@@ -196,14 +217,51 @@ func (l *DictLimit) Take(size int) bool {
 }
 
 // StringDictDecoder reads what StringDictEncoder writes. It returns the
-// entries themselves: equal references give the same string.
+// entries themselves: equal references give the same string. Entries that follow
+// each other in a column share a piece of it, so that they take few allocations;
+// clone one to keep it alone.
 type StringDictDecoder struct {
 	bitio.ByteReader
 	table *StringTable
+	piece tablePiece
+}
+
+// tablePiece is a piece of a column that entries share.
+type tablePiece struct {
+	text string
+	from int // where in the column
+	// used is what the entries in the piece count. The next piece is twice as large at
+	// most, so that entries keep little besides them.
+	used int
+}
+
+// maxPiece is the size of the largest piece. Texts of more than a quarter of it
+// have memory of their own.
+const maxPiece = 16 << 10
+
+// cut returns n bytes of the column from at on, which ascends.
+func (p *tablePiece) cut(column []byte, at, n int) string {
+	i := at - p.from
+	if i+n > len(p.text) {
+		size := n
+		if n <= maxPiece/4 {
+			size = max(n, min(2*p.used, maxPiece))
+		}
+		*p = tablePiece{text: string(column[at:min(at+size, len(column))]), from: at}
+		i = 0
+	}
+	p.used += n + EntryOverhead
+	return p.text[i : i+n]
 }
 
 // Init sets the table.
 func (d *StringDictDecoder) Init(table *StringTable) { d.table = table }
+
+// Reset makes d read data.
+func (d *StringDictDecoder) Reset(data []byte) {
+	d.ByteReader.Reset(data)
+	d.piece = tablePiece{}
+}
 
 // Decode returns the next value.
 func (d *StringDictDecoder) Decode() string {
@@ -215,7 +273,7 @@ func (d *StringDictDecoder) Decode() string {
 		u = d.UvarintLong()
 	}
 	if u&1 == 0 {
-		return d.direct(u >> 1)
+		return d.entry(u >> 1)
 	}
 	ref := u >> 1
 	if ref >= uint64(len(d.table.entries)) {
@@ -225,17 +283,18 @@ func (d *StringDictDecoder) Decode() string {
 	return d.table.entries[ref]
 }
 
-func (d *StringDictDecoder) direct(n uint64) string {
-	run, _ := d.Next(n)
+// entry reads a text of n bytes, which is the next entry.
+func (d *StringDictDecoder) entry(n uint64) string {
+	run, at := d.Next(n)
 	if len(run) < MinEntry {
 		return short(run)
 	}
-	text := string(run)
-	if !d.table.limit.Take(len(text) + EntryOverhead) {
+	if !d.table.limit.Take(len(run) + EntryOverhead) {
 		d.Fail(bitio.FaultDictSize)
 		return ""
 	}
-	d.table.entries = append(d.table.entries, text)
+	text := d.piece.cut(d.Buf, at, len(run))
+	d.table.add(text)
 	return text
 }
 

@@ -147,6 +147,11 @@ func (s *ReadStream) Close() {
 	if s.frame != nil {
 		s.frame.Close()
 	}
+	for _, d := range s.dicts {
+		if d, ok := d.(interface{ Release() }); ok {
+			d.Release()
+		}
+	}
 }
 
 // BeginRead makes a record ready to decode, and says whether there is one.

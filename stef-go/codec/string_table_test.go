@@ -1,0 +1,89 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package codec_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/otelstef/stef/stef-go/codec"
+)
+
+// dictColumn returns values as a column with a dictionary of its own.
+func dictColumn(values ...string) []byte {
+	var usage codec.Usage
+	var dict codec.StringDict
+	dict.Init(&usage)
+	var e codec.StringDictEncoder
+	e.Init(&dict)
+	for _, v := range values {
+		e.Encode(v)
+	}
+	return e.Buf
+}
+
+// Entries that follow each other share memory, so that a column full of them
+// takes few allocations. Whatever lies between them is not kept.
+func TestEntriesShareMemory(t *testing.T) {
+	var entries, apart []string
+	for i := range 1000 {
+		entry := fmt.Sprintf("entry %d", i)
+		entries = append(entries, entry)
+		apart = append(apart, entry)
+		for range 500 {
+			apart = append(apart, "x")
+		}
+	}
+	entries = append(entries, strings.Repeat("long", 10_000), "after")
+	limit := codec.DictLimit{Max: 1 << 20}
+	f := func(want int, values ...string) {
+		t.Helper()
+		var table codec.StringTable
+		table.Init(&limit)
+		var d codec.StringDictDecoder
+		d.Init(&table)
+		data := dictColumn(values...)
+		read := func() {
+			limit.Used = 0
+			table.Restart()
+			open(&d, data)
+			for _, v := range values {
+				if d.Decode() != v {
+					t.Fatal("another text")
+				}
+			}
+		}
+		require.LessOrEqual(t, testing.AllocsPerRun(10, read), float64(want))
+		require.True(t, d.Done())
+	}
+	f(20, entries...)
+	f(len(apart), apart...)
+}
+
+// What a table held before it was released cannot be seen in the next.
+func TestReleasedTables(t *testing.T) {
+	limit := codec.DictLimit{Max: 1 << 30}
+	for round := range 3 {
+		var table codec.StringTable
+		table.Init(&limit)
+		var d codec.StringDictDecoder
+		d.Init(&table)
+		var values []string
+		for i := range 10_000 * (3 - round) {
+			values = append(values, fmt.Sprintf("round %d, entry %d", round, i))
+		}
+		open(&d, dictColumn(values...))
+		var read []string
+		for range values {
+			read = append(read, d.Decode())
+		}
+		require.Equal(t, len(values), table.Len())
+		table.Release()
+		require.Zero(t, table.Len())
+		require.Equal(t, values, read)
+	}
+}
