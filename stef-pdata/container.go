@@ -17,6 +17,10 @@ type resourcePool struct {
 	lineup
 	entries []resourceEntry // by id
 	refs    bool            // entity references are kept
+
+	// alike has the last value that came of each hash that is the same in any order
+	// of attributes. Some producers send them in another order each time.
+	alike map[uint64]uint32
 }
 
 type resourceEntry struct {
@@ -25,10 +29,12 @@ type resourceEntry struct {
 	// order of their keys. Entries that differ in nothing else share a value.
 	arrival *otelstef.Attributes
 	as      uint32 // the first entry of that value
+	next    uint32 // the value that is next in alike
 }
 
 func (p *resourcePool) reset() {
 	p.lineup.reset()
+	clear(p.alike)
 	clear(p.entries)
 	p.entries = p.entries[:0]
 }
@@ -44,7 +50,7 @@ func (p *resourcePool) find(c *copier, r pcommon.Resource, url string) (uint32, 
 	}
 	var h hash
 	h.text(url)
-	h.pairs(r.Attributes())
+	h.attributes(r.Attributes())
 	for id := p.byHash[uint64(h)]; id != 0; id = p.chain[id] {
 		if p.same(id, r, url) {
 			p.came(id)
@@ -55,18 +61,30 @@ func (p *resourcePool) find(c *copier, r pcommon.Resource, url string) (uint32, 
 	if err != nil {
 		return 0, err
 	}
-	first := p.byHash[uint64(h)]
-	for first != 0 && !p.entries[first].value.Equal(e.value) {
-		first = p.chain[first]
-	}
 	p.held += MaxItemBytes - c.left
 	id := p.add(h)
-	if e.as = id; first != 0 {
-		e.value, e.as = p.entries[first].value, p.entries[first].as
-	}
+	p.share(&e, id, r.Attributes())
 	p.entries = append(slices.Grow(p.entries, 1)[:id], e)
 	p.came(id)
 	return id, nil
+}
+
+// share gives an entry, which is to be that of id, the value of the first one whose
+// value is the same.
+func (p *resourcePool) share(e *resourceEntry, id uint32, attributes pcommon.Map) {
+	var h hash
+	h.pairs(attributes)
+	for first := p.alike[uint64(h)]; first != 0; first = p.entries[first].next {
+		if known := &p.entries[first]; known.value.Equal(e.value) {
+			e.value, e.as = known.value, first
+			return
+		}
+	}
+	if p.alike == nil {
+		p.alike = map[uint64]uint32{}
+	}
+	e.as, e.next = id, p.alike[uint64(h)]
+	p.alike[uint64(h)] = id
 }
 
 func (p *resourcePool) same(id uint32, r pcommon.Resource, url string) bool {

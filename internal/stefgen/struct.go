@@ -169,6 +169,10 @@ func (p *plan) printSetter(pr *printer, s *schema.Struct, f *field) {
 	if f.present == "" {
 		pr.P("// Set%s sets %s.", f.name, f.name)
 		pr.P("func (s *%s) Set%s(v %s) {", s.Name, f.name, goType(f.t))
+		if f.class == classBytes {
+			pr.P("if stefrt.SetBytes(&s.%s, v) {\ns.node.Mark(%s)\n}\n}", f.priv, f.bit)
+			return
+		}
 		pr.P("if %s {\n%s\ns.node.Mark(%s)\n}\n}", condition, assign(f.t, "s."+f.priv, "v"), f.bit)
 		return
 	}

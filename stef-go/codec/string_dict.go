@@ -129,30 +129,56 @@ func (e *StringDictEncoder) Encode(v string) { e.EncodeRef(v, 0) }
 // EncodeRef is Encode for a text whose reference may be known. It returns the
 // reference that v has from now on.
 func (e *StringDictEncoder) EncodeRef(v string, ref Ref) Ref {
-	u := uint64(ref&(1<<refBits-1))<<1 | 1
-	if d := e.dict; uint64(ref>>refBits) != d.epoch {
-		if len(v) < MinEntry {
-			e.direct(v)
-			return 0
-		}
-		number, hash, ok := d.index.find(v)
-		if !ok {
-			number = d.index.add(v, hash)
-			d.usage.Dict += len(v) + EntryOverhead
-			e.direct(v)
-			return d.made(number)
-		}
-		ref = d.made(number)
-		u = uint64(number)<<1 | 1
+	n := len(e.Buf)
+	if uint64(ref>>refBits) != e.dict.epoch || cap(e.Buf)-n < maxRefBytes {
+		return e.encode(v)
 	}
-	e.Uvarint(u)
+	// Most references take two bytes or less.
+	u := uint32(ref&(1<<refBits-1))<<1 | 1
+	switch {
+	case u < 1<<7:
+		e.Buf = e.Buf[:n+1]
+		e.Buf[n] = byte(u)
+	case u < 1<<14:
+		e.Buf = e.Buf[:n+2]
+		e.Buf[n], e.Buf[n+1] = byte(u)|0x80, byte(u>>7)
+	default:
+		e.Uvarint(uint64(u))
+	}
 	return ref
+}
+
+// maxRefBytes is the room that EncodeRef wants to be there.
+const maxRefBytes = 2
+
+// encode is EncodeRef for a text of which nothing is known.
+func (e *StringDictEncoder) encode(v string) Ref {
+	if len(v) < MinEntry {
+		e.direct(v)
+		return 0
+	}
+	d := e.dict
+	number, hash, ok := d.index.find(v)
+	if !ok {
+		number = d.index.add(v, hash)
+		d.usage.Dict += len(v) + EntryOverhead
+		e.direct(v)
+		return d.made(number)
+	}
+	e.Uvarint(uint64(number)<<1 | 1)
+	return d.made(number)
 }
 
 // direct appends v as it is.
 func (e *StringDictEncoder) direct(v string) {
 	e.dict.usage.Frame += len(v)
 	e.Room(10 + len(v))
+	if len(v) == 1 {
+		n := len(e.Buf)
+		e.Buf = e.Buf[:n+2]
+		e.Buf[n], e.Buf[n+1] = 1<<1, v[0]
+		return
+	}
 	e.Buf = bitio.AppendUvarint(e.Buf, uint64(len(v))<<1)
 	e.Buf = append(e.Buf, v...)
 }

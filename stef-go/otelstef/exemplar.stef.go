@@ -53,8 +53,7 @@ func (s *Exemplar) SpanID() []byte { return s.spanID }
 
 // SetSpanID sets SpanID.
 func (s *Exemplar) SetSpanID(v []byte) {
-	if !bytes.Equal(s.spanID, v) {
-		s.spanID = append(s.spanID[:0], v...)
+	if stefrt.SetBytes(&s.spanID, v) {
 		s.node.Mark(ExemplarFieldSpanID)
 	}
 }
@@ -65,8 +64,7 @@ func (s *Exemplar) TraceID() []byte { return s.traceID }
 
 // SetTraceID sets TraceID.
 func (s *Exemplar) SetTraceID(v []byte) {
-	if !bytes.Equal(s.traceID, v) {
-		s.traceID = append(s.traceID[:0], v...)
+	if stefrt.SetBytes(&s.traceID, v) {
 		s.node.Mark(ExemplarFieldTraceID)
 	}
 }

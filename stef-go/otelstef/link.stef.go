@@ -41,8 +41,7 @@ func (s *Link) TraceID() []byte { return s.traceID }
 
 // SetTraceID sets TraceID.
 func (s *Link) SetTraceID(v []byte) {
-	if !bytes.Equal(s.traceID, v) {
-		s.traceID = append(s.traceID[:0], v...)
+	if stefrt.SetBytes(&s.traceID, v) {
 		s.node.Mark(LinkFieldTraceID)
 	}
 }
@@ -53,8 +52,7 @@ func (s *Link) SpanID() []byte { return s.spanID }
 
 // SetSpanID sets SpanID.
 func (s *Link) SetSpanID(v []byte) {
-	if !bytes.Equal(s.spanID, v) {
-		s.spanID = append(s.spanID[:0], v...)
+	if stefrt.SetBytes(&s.spanID, v) {
 		s.node.Mark(LinkFieldSpanID)
 	}
 }

@@ -142,8 +142,7 @@ func (s *LogRecord) TraceID() []byte { return s.traceID }
 
 // SetTraceID sets TraceID.
 func (s *LogRecord) SetTraceID(v []byte) {
-	if !bytes.Equal(s.traceID, v) {
-		s.traceID = append(s.traceID[:0], v...)
+	if stefrt.SetBytes(&s.traceID, v) {
 		s.node.Mark(LogRecordFieldTraceID)
 	}
 }
@@ -154,8 +153,7 @@ func (s *LogRecord) SpanID() []byte { return s.spanID }
 
 // SetSpanID sets SpanID.
 func (s *LogRecord) SetSpanID(v []byte) {
-	if !bytes.Equal(s.spanID, v) {
-		s.spanID = append(s.spanID[:0], v...)
+	if stefrt.SetBytes(&s.spanID, v) {
 		s.node.Mark(LogRecordFieldSpanID)
 	}
 }

@@ -59,8 +59,7 @@ func (s *Span) TraceID() []byte { return s.traceID }
 
 // SetTraceID sets TraceID.
 func (s *Span) SetTraceID(v []byte) {
-	if !bytes.Equal(s.traceID, v) {
-		s.traceID = append(s.traceID[:0], v...)
+	if stefrt.SetBytes(&s.traceID, v) {
 		s.node.Mark(SpanFieldTraceID)
 	}
 }
@@ -71,8 +70,7 @@ func (s *Span) SpanID() []byte { return s.spanID }
 
 // SetSpanID sets SpanID.
 func (s *Span) SetSpanID(v []byte) {
-	if !bytes.Equal(s.spanID, v) {
-		s.spanID = append(s.spanID[:0], v...)
+	if stefrt.SetBytes(&s.spanID, v) {
 		s.node.Mark(SpanFieldSpanID)
 	}
 }
@@ -94,8 +92,7 @@ func (s *Span) ParentSpanID() []byte { return s.parentSpanID }
 
 // SetParentSpanID sets ParentSpanID.
 func (s *Span) SetParentSpanID(v []byte) {
-	if !bytes.Equal(s.parentSpanID, v) {
-		s.parentSpanID = append(s.parentSpanID[:0], v...)
+	if stefrt.SetBytes(&s.parentSpanID, v) {
 		s.node.Mark(SpanFieldParentSpanID)
 	}
 }

@@ -3,6 +3,8 @@
 
 package stefrt
 
+import "bytes"
+
 // Node holds the marks of one composite value and its place in the record.
 type Node struct {
 	mask   uint64
@@ -165,4 +167,32 @@ func New[T any](init func(v *T, parent *Node, bit uint64)) *T {
 	v := new(T)
 	init(v, nil, 0)
 	return v
+}
+
+// SetBytes makes dst a copy of v and says whether it was another one. Most bytes are
+// ids, which take no call.
+func SetBytes(dst *[]byte, v []byte) bool {
+	old := *dst
+	if len(old) != len(v) {
+		*dst = append(old[:0], v...)
+		return true
+	}
+	switch len(v) {
+	case 8:
+		if [8]byte(old) == [8]byte(v) {
+			return false
+		}
+		*(*[8]byte)(old) = [8]byte(v)
+	case 16:
+		if [16]byte(old) == [16]byte(v) {
+			return false
+		}
+		*(*[16]byte)(old) = [16]byte(v)
+	default:
+		if bytes.Equal(old, v) {
+			return false
+		}
+		copy(old, v)
+	}
+	return true
 }

@@ -4,6 +4,7 @@
 package stefrt_test
 
 import (
+	"bytes"
 	"math/rand/v2"
 	"testing"
 
@@ -165,4 +166,21 @@ func TestOneofWidth(t *testing.T) {
 	f(5, 15, 30)
 	f(8, 127, 254)
 	f(9, 255)
+}
+
+func TestSetBytes(t *testing.T) {
+	var dst []byte
+	for _, n := range []int{0, 1, 8, 16, 8, 7, 0, 40, 40, 16} {
+		for _, last := range []byte{1, 2, 2} {
+			v := bytes.Repeat([]byte{7}, n)
+			if n > 0 {
+				v[n-1] = last
+			}
+			want := !bytes.Equal(dst, v)
+			require.Equal(t, want, stefrt.SetBytes(&dst, v))
+			require.Equal(t, string(v), string(dst))
+			clear(v)
+			require.False(t, n > 0 && bytes.Equal(dst, v), "it is a copy")
+		}
+	}
 }

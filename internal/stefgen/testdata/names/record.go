@@ -311,8 +311,7 @@ func (s *Record) B() []byte { return s.b }
 
 // SetB sets B.
 func (s *Record) SetB(v []byte) {
-	if !bytes.Equal(s.b, v) {
-		s.b = append(s.b[:0], v...)
+	if stefrt.SetBytes(&s.b, v) {
 		s.node.Mark(RecordFieldB)
 	}
 }

@@ -116,8 +116,7 @@ func (s *Plain) Raw() []byte { return s.raw }
 
 // SetRaw sets Raw.
 func (s *Plain) SetRaw(v []byte) {
-	if !bytes.Equal(s.raw, v) {
-		s.raw = append(s.raw[:0], v...)
+	if stefrt.SetBytes(&s.raw, v) {
 		s.node.Mark(PlainFieldRaw)
 	}
 }
@@ -128,8 +127,7 @@ func (s *Plain) Blob() []byte { return s.blob }
 
 // SetBlob sets Blob.
 func (s *Plain) SetBlob(v []byte) {
-	if !bytes.Equal(s.blob, v) {
-		s.blob = append(s.blob[:0], v...)
+	if stefrt.SetBytes(&s.blob, v) {
 		s.node.Mark(PlainFieldBlob)
 	}
 }

@@ -46,8 +46,7 @@ func (s *Inner) Raw() []byte { return s.raw }
 
 // SetRaw sets Raw.
 func (s *Inner) SetRaw(v []byte) {
-	if !bytes.Equal(s.raw, v) {
-		s.raw = append(s.raw[:0], v...)
+	if stefrt.SetBytes(&s.raw, v) {
 		s.node.Mark(InnerFieldRaw)
 	}
 }

@@ -100,8 +100,7 @@ func (s *Outer) Blob() []byte { return s.blob }
 
 // SetBlob sets Blob.
 func (s *Outer) SetBlob(v []byte) {
-	if !bytes.Equal(s.blob, v) {
-		s.blob = append(s.blob[:0], v...)
+	if stefrt.SetBytes(&s.blob, v) {
 		s.node.Mark(OuterFieldBlob)
 	}
 }
