@@ -28,7 +28,7 @@ func (f parquetFormat) Name() string { return "Parquet " + f.order.String() }
 func (f parquetFormat) Setup() string {
 	s := "parquet-go, typed GenericWriter and GenericReader; wide schema with RLE_DICTIONARY, DELTA_BINARY_PACKED and nulls for zeros in the " +
 		"struct tags, data pages v1 (DataPageVersion(1): those of v2 leave levels uncompressed), one row group a file, no page bounds and statistics (SkipPageBounds is per column, " +
-		"DataPageStatistics(false)), pages of 1 MiB (PageBufferSize), writers and readers used again (Reset)"
+		"DataPageStatistics(false)), pages of 1 MiB (PageBufferSize), writers used again (Reset)"
 	if f.order == Sorted {
 		s += "; rows sorted before writing"
 	}

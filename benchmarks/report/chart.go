@@ -5,12 +5,14 @@ package report
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"html"
 	"image/color"
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 
 	"gonum.org/v1/plot"
@@ -109,16 +111,30 @@ func (c *Chart) plot() (*plot.Plot, error) {
 	return p, nil
 }
 
-// ticks are plot's, with labels as people write numbers.
+// ticks are plot's, with labels as people write numbers, and at small ticks, too,
+// where there would be few.
 type ticks struct{}
+
+const fewLabels, manyTicks = 4, 12
 
 func (ticks) Ticks(least, most float64) []plot.Tick {
 	all := plot.DefaultTicks{}.Ticks(least, most)
-	for i := range all {
-		if all[i].Label != "" {
-			all[i].Label = tickLabel(all[i].Value)
+	labels, inside := 0, 0
+	for _, t := range all {
+		if t.Value < least || t.Value > most {
+			continue
+		}
+		inside++
+		if t.Label != "" {
+			labels++
 		}
 	}
+	for i, t := range all {
+		if t.Label != "" || labels < fewLabels && inside <= manyTicks {
+			all[i].Label = tickLabel(t.Value)
+		}
+	}
+	slices.SortFunc(all, func(a, b plot.Tick) int { return cmp.Compare(a.Value, b.Value) })
 	return all
 }
 
@@ -223,7 +239,7 @@ func (c *Chart) SVG() ([]byte, error) {
 		return nil, err
 	}
 	canvas := vgsvg.New(chartWidth, chartHeight)
-	p.Draw(draw.Crop(draw.New(canvas), 0, -margin, margin, -margin/2))
+	p.Draw(draw.Crop(draw.New(canvas), margin/2, -margin, margin, -margin/2))
 	var b bytes.Buffer
 	if _, err := canvas.WriteTo(&b); err != nil {
 		return nil, err
@@ -261,7 +277,7 @@ func (c *Chart) PNG() ([]byte, error) {
 		return nil, err
 	}
 	canvas := vgimg.NewWith(vgimg.UseWH(chartWidth, chartHeight), vgimg.UseDPI(chartDots), vgimg.UseBackgroundColor(color.White))
-	p.Draw(draw.Crop(draw.New(canvas), 0, -margin, margin, -margin/2))
+	p.Draw(draw.Crop(draw.New(canvas), margin/2, -margin, margin, -margin/2))
 	var b bytes.Buffer
 	_, err = vgimg.PngCanvas{Canvas: canvas}.WriteTo(&b)
 	return b.Bytes(), err

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"unicode/utf8"
 )
 
 // Page is what goes into one file of text and one of HTML.
@@ -191,7 +192,12 @@ type tableView struct {
 type cellView struct {
 	Text    string
 	Numeric bool
+	// Long text is broken into lines.
+	Long bool
 }
+
+// longText is how many characters of a cell stay on one line.
+const longText = 60
 
 type chartView struct {
 	Title string
@@ -230,7 +236,7 @@ func (t *Table) view() *tableView {
 	for i, row := range t.cells() {
 		var cells []cellView
 		for j, text := range row {
-			cells = append(cells, cellView{text, t.Columns[j].Format != nil})
+			cells = append(cells, cellView{text, t.Columns[j].Format != nil, utf8.RuneCountInString(text) > longText})
 		}
 		if i == 0 {
 			v.Head = cells

@@ -115,11 +115,30 @@ func TestLogTicks(t *testing.T) {
 	f(1, 1e6, "1", "10", "100", "1,000", "10,000", "100,000", "1,000,000")
 }
 
+// TestTicks checks that an axis has labels enough to read values.
+func TestTicks(t *testing.T) {
+	f := func(least, most float64, want ...string) {
+		t.Helper()
+		var labels []string
+		for _, tick := range (ticks{}).Ticks(least, most) {
+			if tick.Label != "" && tick.Value >= least && tick.Value <= most {
+				labels = append(labels, tick.Label)
+			}
+		}
+		require.Equal(t, want, labels)
+	}
+	f(0, 1.8, "0", "0.4", "0.8", "1.2", "1.6")
+	f(0, 26000, "0", "5,000", "10,000", "15,000", "20,000", "25,000")
+	f(0, 3.7, "0", "1", "2", "3")
+	f(0, 2.6, "0", "0.5", "1", "1.5", "2", "2.5")
+}
+
 func TestWrite(t *testing.T) {
 	dir := t.TempDir()
 	table := sample()
 	table.Bench = []string{"BenchmarkX 1 2 ns/op"}
 	quoted := &Table{Name: "published", Title: "Published", Quoted: "the study.", Columns: Text("a")}
+	quoted.Add(strings.Repeat("long ", 20))
 	page := &Page{Name: "one", Title: "One & only"}
 	page.Add(Heading("Head"), Prose("Some <b>text</b>."), table, quoted)
 	for _, c := range charts() {
@@ -138,6 +157,7 @@ func TestWrite(t *testing.T) {
 		require.Contains(t, html, text)
 	}
 	require.Equal(t, 2, strings.Count(html, "<svg"))
+	require.Equal(t, 1, strings.Count(html, `<td class="long">`))
 	require.Empty(t, Foreign(html))
 	for _, name := range []string{"one.html", "one.txt", "two.html", "two.txt", "sizes.bench.txt"} {
 		for _, line := range env.Lines() {
