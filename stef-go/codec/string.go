@@ -3,7 +3,11 @@
 
 package codec
 
-import "github.com/otelstef/stef/stef-go/bitio"
+import (
+	"unsafe"
+
+	"github.com/otelstef/stef/stef-go/bitio"
+)
 
 // StringEncoder writes the length, zigzagged like every length that a
 // reference could stand in for, and the bytes.
@@ -41,6 +45,14 @@ type StringDecoder struct {
 func (d *StringDecoder) Reset(data []byte) {
 	d.ByteReader.Reset(data)
 	d.column, d.text = data, ""
+}
+
+// Borrow makes the strings of the frame lie in the data instead of in memory of their
+// own, unless the frame has that already. They are good as long as the data is.
+func (d *StringDecoder) Borrow() {
+	if d.text == "" {
+		d.text = unsafe.String(unsafe.SliceData(d.column), len(d.column))
+	}
 }
 
 // Decode returns the next value.

@@ -20,8 +20,13 @@ type LogsDecoder struct {
 // NewLogsDecoder returns a decoder that reads from r, which nothing else may
 // read from.
 func NewLogsDecoder(r *otelstef.LogsReader, options ...DecoderOption) *LogsDecoder {
-	return &LogsDecoder{decoder: newDecoder(r, kept{}, options), records: r}
+	return &LogsDecoder{decoder: newDecoder(borrower{r}, kept{}, options), records: r}
 }
+
+// borrower reads records whose bodies are copied only once, into the message.
+type borrower struct{ *otelstef.LogsReader }
+
+func (b borrower) Next() bool { return b.NextBorrowing() }
 
 // AppendOTLP appends to dst a LogsData message of what is complete. It does for
 // log records what MetricsDecoder.AppendOTLP does for points.
