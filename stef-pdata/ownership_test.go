@@ -261,3 +261,21 @@ func scribbleLogs(ld plog.Logs) {
 		}
 	}
 }
+
+// Batches that nobody may change, as the Collector shares them, are converted as
+// others are: whoever changed them would panic.
+func TestReadOnlyBatches(t *testing.T) {
+	for seed := range uint64(30) {
+		r := newRandom(seed)
+		md, td, ld := r.metrics(), r.traces(), r.logs()
+		for _, mode := range modes {
+			metrics, traces, logs := oneBatch([]pmetric.Metrics{md}), oneTraces([]ptrace.Traces{td}), oneBatchOfLogs([]plog.Logs{ld})
+			metrics.MarkReadOnly()
+			traces.MarkReadOnly()
+			logs.MarkReadOnly()
+			require.Equal(t, encodeMetrics(t, []pmetric.Metrics{md}, mode), encodeMetrics(t, []pmetric.Metrics{metrics}, mode))
+			require.Equal(t, encodeTraces(t, []ptrace.Traces{td}, mode), encodeTraces(t, []ptrace.Traces{traces}, mode))
+			require.Equal(t, encodeLogs(t, []plog.Logs{ld}, mode), encodeLogs(t, []plog.Logs{logs}, mode))
+		}
+	}
+}
