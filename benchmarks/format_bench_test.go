@@ -87,7 +87,7 @@ func BenchmarkSpeed(b *testing.B) {
 					if c != format.None {
 						name = "zstd"
 					}
-					b.Run(path("set", ref.Name, "signal", ref.Signal.String(), "batches", cut.name, "compression", name), func(b *testing.B) {
+					b.Run(path("set", ref.Name, "signal", ref.Signal.String(), "batches", cut.name, "compression", name, "format", f.Name()), func(b *testing.B) {
 						benchmarkSpeed(b, f, c, cut, func() error { return format.Check(f, c, cut.batches, want) })
 					})
 				}
@@ -102,7 +102,7 @@ func benchmarkSpeed(b *testing.B, f format.Format, c format.Compression, cut cut
 	require.NoError(b, err)
 	defer bench.Close()
 	for _, op := range study.Operations {
-		b.Run(path("op", op, "format", f.Name()), func(b *testing.B) {
+		b.Run(path("op", op), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				if err := bench.Run(op); err != nil {
