@@ -5,6 +5,7 @@ package stefpdata
 
 import (
 	"math/bits"
+	"strings"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
@@ -21,6 +22,7 @@ type logWriter struct {
 	// templates takes text bodies apart.
 	templates bool
 	split     splitter
+	own       ownWords
 }
 
 // record sets all of a log record.
@@ -89,13 +91,34 @@ func (w *logWriter) template(dst *otelstef.BodyTemplate, b *splitBody) error {
 	}
 	dst.SetTemplate(b.template)
 	params.SetLen(n)
+	long := len(b.text) > maxHeldBody
 	for i, p := range w.split.params[b.from:b.to] {
 		word := b.text[p.from:p.to]
-		if params.Value(i) != word {
-			params.SetValue(i, w.split.words.own(word))
+		if long && params.Value(i) != word {
+			word = w.own.copy(word)
 		}
+		params.SetValue(i, word)
 	}
 	return nil
+}
+
+// ownWords gives words memory that only such words share. Those of short bodies
+// stay where they are.
+type ownWords struct{ text strings.Builder }
+
+// maxHeldBody is what may stay in memory for a word that a record holds. A record
+// has stef.MaxPairs words at most, each of another body.
+const maxHeldBody = 2 << 10
+
+// copy returns a word in other memory.
+func (w *ownWords) copy(word string) string {
+	if w.text.Cap()-w.text.Len() < len(word) {
+		w.text.Reset()
+		w.text.Grow(maxHeldBody)
+	}
+	from := w.text.Len()
+	w.text.WriteString(word)
+	return w.text.String()[from:]
 }
 
 // observedSizes estimates whether the observed times of log records are smaller

@@ -37,14 +37,15 @@ const (
 // newTextShape returns the shape of a text, of whose memory it keeps nothing.
 func newTextShape(whole []byte, text string, params []span) *textShape {
 	s := &textShape{whole: string(whole), fixed: make([]fixedParam, len(params))}
+	text = strings.Clone(text)
 	for i, p := range params {
-		s.fixed[i] = fixedParam{strings.Clone(text[p.from:p.to]), true}
+		s.fixed[i] = fixedParam{text[p.from:p.to], true}
 	}
 	return s
 }
 
 // size estimates the memory of the shape.
-func (s *textShape) size() int { return 2*len(s.whole) + 64*len(s.fixed) + 128 }
+func (s *textShape) size() int { return 3*len(s.whole) + 64*len(s.fixed) + 128 }
 
 // see looks at a text before it is decided how it is written.
 func (s *textShape) see(text string, params []span) {

@@ -4,8 +4,6 @@
 package stefpdata
 
 import (
-	"strings"
-
 	"go.opentelemetry.io/collector/pdata/pcommon"
 
 	stef "github.com/otelstef/stef/stef-go"
@@ -25,7 +23,6 @@ type splitter struct {
 	bodies  []splitBody
 	params  []span
 	scratch []byte
-	words   wordCache
 }
 
 // splitBody is a body taken apart.
@@ -86,6 +83,7 @@ func (s *splitter) split(text string, t *trial) splitBody {
 		return b
 	}
 	b.to = uint32(len(s.params))
+	t.weigh(text, s.params[from:])
 	if heads[0] != b.shape {
 		heads[0], heads[1] = b.shape, heads[0]
 	}
@@ -170,26 +168,4 @@ func (s *splitter) decide(t *trial) {
 		b.template, params = b.shape.reduce(b.text, params)
 		b.to = b.from + uint32(len(params))
 	}
-}
-
-// wordCache holds words that were parameters, so that dictionaries keep these
-// and not the bodies that they stood in.
-type wordCache struct {
-	words []string // made at the first word
-}
-
-const wordBits = 12
-
-// own returns a word in memory of its own.
-func (c *wordCache) own(word string) string {
-	if c.words == nil {
-		c.words = make([]string, 1<<wordBits)
-	}
-	n := len(word)
-	h := uint32(word[0]) | uint32(word[n/2])<<8 | uint32(word[n*3/4])<<16 | uint32(word[n-1])<<24
-	slot := &c.words[(h^uint32(n)*0x85ebca6b)*0x9e3779b1>>(32-wordBits)]
-	if *slot != word {
-		*slot = strings.Clone(word)
-	}
-	return *slot
 }

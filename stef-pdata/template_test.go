@@ -246,7 +246,10 @@ func templated(t *testing.T, stream []byte) (n int) {
 // Templates are used where they return, in the streams that want them.
 func TestWhenTemplatesAreUsed(t *testing.T) {
 	returning, unique := make([]string, 600), make([]string, 600)
+	accesses, short := make([]string, 600), make([]string, 600)
 	for i := range returning {
+		accesses[i] = fmt.Sprintf("10.1.%d.7 - - [%[1]d/Oct/2025:13:%[1]d] GET /images/%[1]d/photo-%[1]d.jpg 200 https://example.com/galleries/%[1]d/photographs-%[1]d.html", i)
+		short[i] = fmt.Sprintf("%d %d %d", i, i*i, i*i*i)
 		returning[i] = fmt.Sprintf("request %d took %d ms", i, i*i)
 		unique[i] = strings.Repeat("x", i) + fmt.Sprintf(" took %d ms", i)
 	}
@@ -266,6 +269,8 @@ func TestWhenTemplatesAreUsed(t *testing.T) {
 	f(0, stef.None, returning)
 	f(0, stef.Zstd, returning, WithTemplates(TemplatesOff))
 	f(0, stef.Zstd, unique)
+	f(0, stef.Zstd, accesses)
+	f(600, stef.Zstd, short)
 	f(0, stef.None, unique, WithTemplates(TemplatesOn))
 	f(0, stef.Zstd, []string{"a\x001", strings.Repeat("1 ", stef.MaxPairs+1), strings.Repeat("x", maxTemplate+1)})
 }
@@ -368,18 +373,33 @@ func TestContainersOfLogsAreBounded(t *testing.T) {
 	require.Equal(t, n, read)
 }
 
-// Dictionaries keep words, not the bodies they stood in.
-func TestWordCache(t *testing.T) {
-	var c wordCache
-	text := "7 and 7"
-	first, second := c.own(text[:1]), c.own(text[6:])
-	require.Equal(t, "7", first)
-	require.Equal(t, first, second)
-	r := rand.New(rand.NewPCG(1, 2))
-	for range 20_000 {
-		word := fmt.Sprint(r.IntN(5000))
-		require.Equal(t, word, c.own(word))
+// What a record holds of bodies is bounded.
+func TestOwnWords(t *testing.T) {
+	var own ownWords
+	var copies, words []string
+	for i := range 10_000 {
+		word := strings.Repeat(fmt.Sprint(i), 1+i%(maxParam/4))
+		words, copies = append(words, word), append(copies, own.copy(word))
+		require.LessOrEqual(t, own.text.Cap(), maxHeldBody)
 	}
+	require.Equal(t, words, copies)
+
+	long := "took 7 " + strings.Repeat("and more ", maxHeldBody/8)
+	e := splitting(t, long+"1", long+"2", long+"3", long+"4", long+"5")
+	require.Positive(t, e.own.text.Len())
+	e = splitting(t, "took 1", "took 2", "took 3", "took 4", "took 5")
+	require.Zero(t, e.own.text.Len())
+}
+
+// splitting returns an encoder that wrote templates for bodies.
+func splitting(t *testing.T, bodies ...string) *LogsEncoder {
+	t.Helper()
+	w, err := otelstef.NewLogsWriter(new(bytes.Buffer), stef.WithCompression(stef.Zstd))
+	require.NoError(t, err)
+	e := NewLogsEncoder(w)
+	require.NoError(t, e.Encode(logsOf(bodies...)))
+	require.Equal(t, otelstef.LogBodyTypeTemplate, e.rec.Record().Body().Type())
+	return e
 }
 
 // Encoders keep nothing of a batch that could change or stay in memory with it.

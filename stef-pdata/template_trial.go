@@ -9,6 +9,8 @@ package stefpdata
 type trial struct {
 	bodies int // of late
 	fresh  int // with a template not seen before
+	text   int // bytes in them
+	params int // bytes of it that are parameters, with their numbers
 	paused int // containers to come that are not tried
 	pause  int // how long the last pause was
 
@@ -25,8 +27,14 @@ const (
 	// bodiesPerTemplate is how many bodies a template has to serve. With fewer the
 	// streams of real logs were still smaller, but took half as long again to make.
 	bodiesPerTemplate = 4
-	trialMemory       = 4096 // bodies
-	maxPause          = 64
+	// paramBytes is what a parameter takes beside its text. Where parameters are more
+	// than mostShare per cent of texts that have shortBody bytes or more on average,
+	// as in access logs, templates save zstd nothing but make twice the work.
+	paramBytes  = 1
+	mostShare   = 55
+	shortBody   = 100
+	trialMemory = 4096 // bodies
+	maxPause    = 64
 )
 
 // of returns the trial of a resource and scope.
@@ -51,6 +59,14 @@ func (t *trial) count(fresh bool) {
 	}
 }
 
+// weigh counts what of a text would be written besides the template.
+func (t *trial) weigh(text string, params []span) {
+	t.text += len(text)
+	for _, p := range params {
+		t.params += int(p.to-p.from) + paramBytes
+	}
+}
+
 // end ends a container, or a part of one, and says whether its bodies are to have
 // templates. If not, the next ones are left alone for a while, which gets longer:
 // what bodies are like changes rarely.
@@ -59,14 +75,15 @@ func (t *trial) end() bool {
 		t.paused--
 		return false
 	}
-	pays := (t.fresh-newTemplates)*bodiesPerTemplate <= t.bodies
+	returns := (t.fresh-newTemplates)*bodiesPerTemplate <= t.bodies
+	pays := returns && (100*t.params <= mostShare*t.text || t.text < shortBody*t.bodies)
 	switch {
 	case !pays:
 		t.pause = min(2*t.pause+1, maxPause)
 		t.paused = t.pause
-		t.bodies, t.fresh = 0, newTemplates
+		t.bodies, t.fresh, t.text, t.params = 0, newTemplates, 0, 0
 	case t.bodies > trialMemory:
-		t.bodies, t.fresh, t.pause = t.bodies/2, t.fresh/2, 0
+		t.bodies, t.fresh, t.text, t.params, t.pause = t.bodies/2, t.fresh/2, t.text/2, t.params/2, 0
 	}
 	return pays
 }
