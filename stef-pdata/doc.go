@@ -69,7 +69,8 @@
 //
 // Batches are read and never changed. Encoders keep strings of them, as Go
 // strings are immutable, and nothing else. Decoded batches are the caller's;
-// their strings are shared with the reader's dictionaries. Encoders and decoders
+// their strings are shared with the reader's dictionaries and share memory with
+// others of the frame; clone one to keep it alone. Encoders and decoders
 // serve one stream, reuse their memory from batch to batch, and are not safe for
 // use by several goroutines at once. What an encoder remembers is bounded, and
 // forgotten when it is too much.
