@@ -41,11 +41,15 @@ func (w *spanWriter) span(dst *otelstef.Span, s ptrace.Span) error {
 	dst.SetStartTimeUnixNano(uint64(s.StartTimestamp()))
 	dst.SetEndTimeUnixNano(uint64(s.EndTimestamp()))
 	dst.SetDroppedAttributesCount(uint64(s.DroppedAttributesCount()))
-	if err := w.events(dst, s.Events()); err != nil {
-		return err
+	if events := s.Events(); events.Len()|dst.Events().Len() != 0 {
+		if err := w.events(dst, events); err != nil {
+			return err
+		}
 	}
-	if err := w.links(dst, s.Links()); err != nil {
-		return err
+	if links := s.Links(); links.Len()|dst.Links().Len() != 0 {
+		if err := w.links(dst, links); err != nil {
+			return err
+		}
 	}
 	message := s.Status().Message()
 	dst.Status().SetMessage(message)
@@ -100,15 +104,62 @@ func (w *spanWriter) spanID(text *idText, id pcommon.SpanID) []byte {
 	return text[:hex.Encode(text[:], id[:])]
 }
 
-// pairsOf gives dst the attributes of an event or link in the order of the mode.
-func (w *spanWriter) pairsOf(dst *otelstef.Attributes, src pcommon.Map) error {
-	if !w.byKey || src.Len() == 0 {
+// attributesOf gives dst the attributes of a span, event or link in the order of the
+// mode.
+func (w *spanWriter) attributesOf(dst *otelstef.Attributes, src pcommon.Map) error {
+	n := src.Len()
+	if w.byKey && n > 0 {
+		var found sortedPairs
+		w.store.reset()
+		w.keys.find(&found, src, &w.store)
+		return w.placed(dst, src, &found, &w.store)
+	}
+	if n < 2 || n > maxSetKeys || dst.Len() > 0 && dst.Key(0) == firstKey(src) {
 		return w.attributes(dst, src)
 	}
-	var found sortedPairs
-	w.store.reset()
-	w.keys.find(&found, src, &w.store)
-	return w.placed(dst, src, &found, &w.store)
+	return w.otherAttributes(dst, src)
+}
+
+// otherAttributes gives dst attributes that are likely to have nothing in common with
+// those that it has, in the order in which they came.
+func (w *spanWriter) otherAttributes(dst *otelstef.Attributes, src pcommon.Map) error {
+	if err := w.pairs(src.Len()); err != nil {
+		return err
+	}
+	pairs := w.keys.collect(src)
+	dst.SetLen(len(pairs))
+	texts := true
+	for i := range pairs {
+		k, v := &pairs[i].Key, &pairs[i].Value
+		w.left -= len(k.Text) + len(v.Text)
+		dst.SetKeyRef(i, k.Text, k.Ref)
+		if v.Text != "" {
+			dst.Value(i).SetStringRef(v.Text, v.Ref)
+		} else {
+			texts = false
+		}
+	}
+	if texts {
+		return w.take(0)
+	}
+	i := 0
+	for k, v := range src.All() {
+		if pairs[i].Value.Text == "" {
+			if err := w.attributeValue(dst, i, k, v); err != nil {
+				return err
+			}
+		}
+		i++
+	}
+	return w.take(0)
+}
+
+// firstKey returns the first key of m, if it has one.
+func firstKey(m pcommon.Map) string {
+	for k := range m.All() {
+		return k
+	}
+	return ""
 }
 
 // placed gives dst attributes in the order of their keys, as find put them into the
@@ -121,12 +172,8 @@ func (w *spanWriter) placed(dst *otelstef.Attributes, src pcommon.Map, found *so
 	if err := w.pairs(n); err != nil {
 		return err
 	}
-	set.refer(w.keyDict)
 	values := store.values[found.from:][:n]
-	w.left -= set.bytes
-	for i := range values {
-		w.left -= len(values[i])
-	}
+	w.left -= set.bytes + found.bytes
 	if found.texts {
 		dst.SetStrings(set.keys, values)
 		return w.take(0)
@@ -135,7 +182,7 @@ func (w *spanWriter) placed(dst *otelstef.Attributes, src pcommon.Map, found *so
 	i := 0
 	for _, v := range src.All() {
 		place := int(store.places[found.from:][i])
-		if err := w.placedValue(dst, place, &set.keys[place], values[place], v); err != nil {
+		if err := w.placedValue(dst, place, &set.keys[place], &values[place], v); err != nil {
 			return err
 		}
 		i++
@@ -143,10 +190,10 @@ func (w *spanWriter) placed(dst *otelstef.Attributes, src pcommon.Map, found *so
 	return w.take(0)
 }
 
-func (w *spanWriter) placedValue(dst *otelstef.Attributes, place int, key *codec.Text, text string, v pcommon.Value) error {
+func (w *spanWriter) placedValue(dst *otelstef.Attributes, place int, key, text *codec.Text, v pcommon.Value) error {
 	dst.SetKeyRef(place, key.Text, key.Ref)
-	if text != "" {
-		dst.Value(place).SetString(text)
+	if text.Text != "" {
+		dst.Value(place).SetStringRef(text.Text, text.Ref)
 		return nil
 	}
 	return w.attributeValue(dst, place, key.Text, v)
@@ -155,10 +202,6 @@ func (w *spanWriter) placedValue(dst *otelstef.Attributes, place int, key *codec
 func (w *spanWriter) events(dst *otelstef.Span, src ptrace.SpanEventSlice) error {
 	n := src.Len()
 	list := dst.Events()
-	if n == 0 {
-		list.SetLen(0)
-		return nil
-	}
 	if err := w.take(2 * valueBytes * n); err != nil {
 		return inField("events", err)
 	}
@@ -170,7 +213,7 @@ func (w *spanWriter) events(dst *otelstef.Span, src ptrace.SpanEventSlice) error
 		w.left -= len(name)
 		to.SetTimeUnixNano(uint64(from.Timestamp()))
 		to.SetDroppedAttributesCount(uint64(from.DroppedAttributesCount()))
-		if err := w.pairsOf(to.Attributes(), from.Attributes()); err != nil {
+		if err := w.attributesOf(to.Attributes(), from.Attributes()); err != nil {
 			return inField(fmt.Sprintf("events[%d].attributes", i), err)
 		}
 	}
@@ -180,10 +223,6 @@ func (w *spanWriter) events(dst *otelstef.Span, src ptrace.SpanEventSlice) error
 func (w *spanWriter) links(dst *otelstef.Span, src ptrace.SpanLinkSlice) error {
 	n := src.Len()
 	list := dst.Links()
-	if n == 0 {
-		list.SetLen(0)
-		return nil
-	}
 	if err := w.take(2 * valueBytes * n); err != nil {
 		return inField("links", err)
 	}
@@ -198,7 +237,7 @@ func (w *spanWriter) links(dst *otelstef.Span, src ptrace.SpanLinkSlice) error {
 		w.left -= len(state)
 		to.SetFlags(uint64(from.Flags()))
 		to.SetDroppedAttributesCount(uint64(from.DroppedAttributesCount()))
-		if err := w.pairsOf(to.Attributes(), from.Attributes()); err != nil {
+		if err := w.attributesOf(to.Attributes(), from.Attributes()); err != nil {
 			return inField(fmt.Sprintf("links[%d].attributes", i), err)
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.opentelemetry.io/collector/pdata/xpdata"
 
+	"github.com/otelstef/stef/stef-go/codec"
 	"github.com/otelstef/stef/stef-go/idl"
 	"github.com/otelstef/stef/stef-go/otelstef"
 	"github.com/otelstef/stef/stef-go/schema"
@@ -89,7 +90,7 @@ func TestKeySorter(t *testing.T) {
 			continue
 		}
 		var found sortedPairs
-		store := pairStore{make([]string, 1), make([]uint8, 1)}
+		store := pairStore{make([]codec.Text, 1), make([]uint8, 1)}
 		s.find(&found, m, &store)
 		want := slices.Sorted(slices.Values(keys))
 		if distinct := len(slices.Compact(slices.Clone(want))) == len(want); !distinct || len(keys) > maxSetKeys {
@@ -105,9 +106,9 @@ func TestKeySorter(t *testing.T) {
 		for i, key := range keys {
 			place := store.places[1+i]
 			require.Equal(t, key, found.set.keys[place].Text)
-			require.Equal(t, values[i], store.values[1+place])
+			require.Equal(t, values[i], store.values[1+place].Text)
 		}
-		require.LessOrEqual(t, s.numbers.Len(), maxKeys+maxSetKeys)
+		require.LessOrEqual(t, s.Keys(), maxKeys+maxSetKeys)
 	}
 }
 
@@ -181,7 +182,7 @@ func TestPoolsOfTracesAreBounded(t *testing.T) {
 			}
 			require.NoError(t, e.Encode(td))
 			require.LessOrEqual(t, e.resources.size(), maxContainers+1000)
-			require.LessOrEqual(t, e.keys.numbers.Len(), maxKeys+1000)
+			require.LessOrEqual(t, e.keys.Keys(), maxKeys+1000)
 		}
 		require.NoError(t, w.Close())
 		r, err := otelstef.NewSpansReader(&out)

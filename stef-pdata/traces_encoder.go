@@ -34,6 +34,7 @@ func NewTracesEncoder(w *otelstef.SpansWriter, options ...EncoderOption) *Traces
 	}
 	e := &TracesEncoder{w: w, rec: w.Record(), mode: config.mode}
 	e.setDicts(w)
+	e.keys.Init(e.keyDict, e.textDict)
 	e.kept = spanKeptOf(w.Schema())
 	e.byKey = config.mode == Sorted
 	e.resources.refs = e.kept.entityRefs
@@ -122,7 +123,7 @@ func (e *TracesEncoder) writeSpans(spans ptrace.SpanSlice) error {
 	for i := range spans.Len() {
 		span := spans.At(i)
 		e.begin()
-		err := e.attributes(dst.Attributes(), span.Attributes())
+		err := e.attributesOf(dst.Attributes(), span.Attributes())
 		if err != nil {
 			err = inField("attributes", err)
 		} else {

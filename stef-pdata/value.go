@@ -39,6 +39,8 @@ type copier struct {
 	// its record.
 	keyDict, textDict *codec.StringDict
 
+	keys, values []codec.Text // at hand
+
 	left    int // bytes that the item may still take
 	scratch []byte
 }
@@ -57,19 +59,26 @@ func (c *copier) begin() { c.left = MaxItemBytes }
 
 // take counts n bytes of the item.
 func (c *copier) take(n int) error {
-	c.left -= n
-	if c.left < 0 {
-		return fmt.Errorf("%w: an item takes over %d bytes", stef.ErrLimit, MaxItemBytes)
+	if c.left -= n; c.left < 0 {
+		return errTooLarge()
 	}
 	return nil
+}
+
+func errTooLarge() error {
+	return fmt.Errorf("%w: an item takes over %d bytes", stef.ErrLimit, MaxItemBytes)
 }
 
 // pairs counts a map and its keys.
 func (c *copier) pairs(n int) error {
 	if n > stef.MaxPairs {
-		return fmt.Errorf("%w: %d attributes, at most %d", stef.ErrLimit, n, stef.MaxPairs)
+		return errTooMany(n)
 	}
 	return c.take(n * valueBytes)
+}
+
+func errTooMany(n int) error {
+	return fmt.Errorf("%w: %d attributes, at most %d", stef.ErrLimit, n, stef.MaxPairs)
 }
 
 // nested counts a step down.

@@ -193,14 +193,14 @@ func (p *plan) printPairSetters(pr *printer, n string, k, v part) {
 // printTextSetter prints the setter of all pairs for values that are the text f.
 func (p *plan) printTextSetter(pr *printer, n string, f *field) {
 	pr.P("")
-	pr.P("// Set%ss makes m pairs of keys and values, as many as there are keys. It is SetLen", f.name)
-	pr.P("// and Set%s of each pair for who has the references that the dictionary of the", f.name)
-	pr.P("// writer has to the keys.")
-	pr.P("func (m *%s) Set%ss(keys []codec.Text, values []string) {", n, f.name)
+	pr.P("// Set%ss makes m pairs of keys and values, as many as there are of each. It is SetLen", f.name)
+	pr.P("// and Set%s of each pair for who has references of the writer's dictionaries, or 0.", f.name)
+	pr.P("func (m *%s) Set%ss(keys, values []codec.Text) {", n, f.name)
 	pr.P("m.SetLen(len(keys))")
 	pr.P("for i, p := range m.pairs {")
-	pr.P("if k := &keys[i]; k.Ref == 0 || k.Ref != p.keyRef {\nm.SetKeyRef(i, k.Text, k.Ref)\n}")
-	pr.P("p.value.Set%s(values[i])\n}\n}", f.name)
+	pr.P("k, v := &keys[i], &values[i]")
+	pr.P("if k.Ref == 0 || k.Ref != p.keyRef {\nm.SetKeyRef(i, k.Text, k.Ref)\n}")
+	pr.P("p.value.Set%sRef(v.Text, v.Ref)\n}\n}", f.name)
 }
 
 func (p *plan) printMultimapCommon(pr *printer, n string, k, v part) {

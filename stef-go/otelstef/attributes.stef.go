@@ -101,16 +101,16 @@ func (m *Attributes) SetString(i int, key string, value string) {
 	m.pairs[i].value.SetString(value)
 }
 
-// SetStrings makes m pairs of keys and values, as many as there are keys. It is SetLen
-// and SetString of each pair for who has the references that the dictionary of the
-// writer has to the keys.
-func (m *Attributes) SetStrings(keys []codec.Text, values []string) {
+// SetStrings makes m pairs of keys and values, as many as there are of each. It is SetLen
+// and SetString of each pair for who has references of the writer's dictionaries, or 0.
+func (m *Attributes) SetStrings(keys, values []codec.Text) {
 	m.SetLen(len(keys))
 	for i, p := range m.pairs {
-		if k := &keys[i]; k.Ref == 0 || k.Ref != p.keyRef {
+		k, v := &keys[i], &values[i]
+		if k.Ref == 0 || k.Ref != p.keyRef {
 			m.SetKeyRef(i, k.Text, k.Ref)
 		}
-		p.value.SetString(values[i])
+		p.value.SetStringRef(v.Text, v.Ref)
 	}
 }
 

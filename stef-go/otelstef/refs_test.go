@@ -45,7 +45,14 @@ func TestReferences(t *testing.T) {
 			}
 			switch rnd.IntN(3) {
 			case 0:
-				b.Attributes().SetStrings(pairKeys, pairValues)
+				var values []codec.Text
+				for _, v := range pairValues {
+					values = append(values, codec.Text{Text: v})
+					if rnd.IntN(2) == 0 {
+						values[len(values)-1].Ref = texts.Ref(v)
+					}
+				}
+				b.Attributes().SetStrings(pairKeys, values)
 			case 1:
 				b.Attributes().SetLen(n)
 				for i, v := range pairValues {

@@ -107,16 +107,16 @@ func (m *Tags) SetStr(i int, key string, value string) {
 	m.pairs[i].value.SetStr(value)
 }
 
-// SetStrs makes m pairs of keys and values, as many as there are keys. It is SetLen
-// and SetStr of each pair for who has the references that the dictionary of the
-// writer has to the keys.
-func (m *Tags) SetStrs(keys []codec.Text, values []string) {
+// SetStrs makes m pairs of keys and values, as many as there are of each. It is SetLen
+// and SetStr of each pair for who has references of the writer's dictionaries, or 0.
+func (m *Tags) SetStrs(keys, values []codec.Text) {
 	m.SetLen(len(keys))
 	for i, p := range m.pairs {
-		if k := &keys[i]; k.Ref == 0 || k.Ref != p.keyRef {
+		k, v := &keys[i], &values[i]
+		if k.Ref == 0 || k.Ref != p.keyRef {
 			m.SetKeyRef(i, k.Text, k.Ref)
 		}
-		p.value.SetStr(values[i])
+		p.value.SetStrRef(v.Text, v.Ref)
 	}
 }
 
