@@ -11,6 +11,18 @@ type LogsEncoder struct {
 	encoder
 	w   *otelstef.LogsWriter
 	rec *otelstef.Logs
+
+	fields logFields
+}
+
+// logFields are the fields of a LogRecord but for attributes. They are no local
+// variables, since the compiler moves those about for every field of the message.
+type logFields struct {
+	trace, span, severityText, eventName extent
+	time, observed, severity, dropped    uint64
+	flags                                uint32
+	value                                extent // the body
+	body                                 choice // what it is
 }
 
 // NewLogsEncoder returns an encoder that writes to w, which nothing else may
@@ -51,11 +63,8 @@ func (e *LogsEncoder) item(i int, x extent) error {
 //
 // spec: #otlp-logs
 func (e *LogsEncoder) record(x extent) error {
-	var trace, span, severityText, eventName extent
-	var time, observed, severity, dropped uint64
-	var flags uint32
-	var value extent
-	var body choice
+	f := &e.fields
+	*f = logFields{}
 	b, at := e.b[:x.to], x.from
 	for uint(at) < uint(x.to) {
 		field := at
@@ -69,42 +78,42 @@ func (e *LogsEncoder) record(x extent) error {
 				return e.unusual(x, recordShape, e.record)
 			}
 			if tag == 1<<3|wireFixed64 {
-				time = fixed64(b, at)
+				f.time = fixed64(b, at)
 			} else {
-				observed = fixed64(b, at)
+				f.observed = fixed64(b, at)
 			}
 			at += 8
 		case 8<<3 | wireFixed32:
 			if x.to-at < 4 {
 				return e.unusual(x, recordShape, e.record)
 			}
-			flags = fixed32(b, at)
+			f.flags = fixed32(b, at)
 			at += 4
 		case 2<<3 | wireVarint:
-			severity, at = longVarint(b, at)
+			f.severity, at = longVarint(b, at)
 		case 7<<3 | wireVarint:
-			dropped, at = longVarint(b, at)
+			f.dropped, at = longVarint(b, at)
 		case 3<<3 | wireBytes:
-			severityText.from, severityText.to = run(b, at)
-			at = severityText.to
+			f.severityText.from, f.severityText.to = run(b, at)
+			at = f.severityText.to
 		case tagBody:
-			value.from, value.to = run(b, at)
-			if at = value.to; at < 0 {
+			f.value.from, f.value.to = run(b, at)
+			if at = f.value.to; at < 0 {
 				break
 			}
 			var ok bool
-			if body, ok = e.choose(value, body); !ok {
+			if f.body, ok = e.choose(f.value, f.body); !ok {
 				at = -1
 			}
 		case 9<<3 | wireBytes:
-			trace.from, trace.to = run(b, at)
-			at = trace.to
+			f.trace.from, f.trace.to = run(b, at)
+			at = f.trace.to
 		case 10<<3 | wireBytes:
-			span.from, span.to = run(b, at)
-			at = span.to
+			f.span.from, f.span.to = run(b, at)
+			at = f.span.to
 		case 12<<3 | wireBytes:
-			eventName.from, eventName.to = run(b, at)
-			at = eventName.to
+			f.eventName.from, f.eventName.to = run(b, at)
+			at = f.eventName.to
 		default:
 			at = e.stray(b, field, recordShape)
 		}
@@ -113,27 +122,27 @@ func (e *LogsEncoder) record(x extent) error {
 		return e.unusual(x, recordShape, e.record)
 	}
 	dst := e.rec.Record()
-	dst.SetTime(time)
+	dst.SetTime(f.time)
 	dst.UnsetObservedDelta()
-	dst.SetObservedTime(observed)
-	dst.SetSeverityNumber(uint64(int64(int32(severity)))) // OTLP enums are signed
-	dst.SetSeverityText(e.again(dst.SeverityText(), severityText))
-	dst.SetEventName(e.again(dst.EventName(), eventName))
-	if err := e.take(severityText.to - severityText.from + eventName.to - eventName.from); err != nil {
+	dst.SetObservedTime(f.observed)
+	dst.SetSeverityNumber(uint64(int64(int32(f.severity)))) // OTLP enums are signed
+	dst.SetSeverityText(e.again(dst.SeverityText(), f.severityText))
+	dst.SetEventName(e.again(dst.EventName(), f.eventName))
+	if err := e.take(f.severityText.to - f.severityText.from + f.eventName.to - f.eventName.from); err != nil {
 		return inField("severity_text or event_name", err)
 	}
-	id, err := e.id(nil, trace, traceIDBytes, true)
+	id, err := e.id(nil, f.trace, traceIDBytes, true)
 	if err != nil {
 		return inField("trace_id", err)
 	}
 	dst.SetTraceID(id)
-	if id, err = e.id(nil, span, spanIDBytes, true); err != nil {
+	if id, err = e.id(nil, f.span, spanIDBytes, true); err != nil {
 		return inField("span_id", err)
 	}
 	dst.SetSpanID(id)
-	dst.SetFlags(uint64(flags))
-	dst.SetDroppedAttributesCount(uint64(uint32(dropped)))
-	if err := e.body(dst.Body(), value, body); err != nil {
+	dst.SetFlags(uint64(f.flags))
+	dst.SetDroppedAttributesCount(uint64(uint32(f.dropped)))
+	if err := e.body(dst.Body(), f.value, f.body); err != nil {
 		return inField("body", err)
 	}
 	if err := e.itemAttributes(dst.Attributes()); err != nil {

@@ -18,6 +18,14 @@ type TracesEncoder struct {
 
 	links  []extent
 	status []extent
+	fields spanFields
+}
+
+// spanFields are the single fields of a Span; see logFields.
+type spanFields struct {
+	trace, span, parent, state, name                        extent
+	kind, start, stop, dropped, droppedEvents, droppedLinks uint64
+	flags                                                   uint32
 }
 
 // NewTracesEncoder returns an encoder that writes to w, which nothing else may
@@ -55,9 +63,8 @@ func (e *TracesEncoder) item(i int, x extent) error {
 //
 // spec: #otlp-spans
 func (e *TracesEncoder) span(x extent) error {
-	var trace, span, parent, state, name extent
-	var kind, start, stop, dropped, droppedEvents, droppedLinks uint64
-	var flags uint32
+	f := &e.fields
+	*f = spanFields{}
 	e.links, e.status = e.links[:0], e.status[:0]
 	b, at := e.b[:x.to], x.from
 	for uint(at) < uint(x.to) {
@@ -68,42 +75,42 @@ func (e *TracesEncoder) span(x extent) error {
 		case 9<<3 | wireBytes:
 			at = e.itemPair(b, field)
 		case 1<<3 | wireBytes:
-			trace.from, trace.to = run(b, at)
-			at = trace.to
+			f.trace.from, f.trace.to = run(b, at)
+			at = f.trace.to
 		case 2<<3 | wireBytes:
-			span.from, span.to = run(b, at)
-			at = span.to
+			f.span.from, f.span.to = run(b, at)
+			at = f.span.to
 		case 3<<3 | wireBytes:
-			state.from, state.to = run(b, at)
-			at = state.to
+			f.state.from, f.state.to = run(b, at)
+			at = f.state.to
 		case 4<<3 | wireBytes:
-			parent.from, parent.to = run(b, at)
-			at = parent.to
+			f.parent.from, f.parent.to = run(b, at)
+			at = f.parent.to
 		case 5<<3 | wireBytes:
-			name.from, name.to = run(b, at)
-			at = name.to
+			f.name.from, f.name.to = run(b, at)
+			at = f.name.to
 		case 6<<3 | wireVarint:
-			kind, at = longVarint(b, at)
+			f.kind, at = longVarint(b, at)
 		case 7<<3 | wireFixed64, 8<<3 | wireFixed64:
 			if x.to-at < 8 {
 				return e.unusual(x, spanShape, e.span)
 			}
 			if tag == 7<<3|wireFixed64 {
-				start = fixed64(b, at)
+				f.start = fixed64(b, at)
 			} else {
-				stop = fixed64(b, at)
+				f.stop = fixed64(b, at)
 			}
 			at += 8
 		case 10<<3 | wireVarint:
-			dropped, at = longVarint(b, at)
+			f.dropped, at = longVarint(b, at)
 		case 11<<3 | wireBytes:
 			at = collect(&e.parts, b, at)
 		case 12<<3 | wireVarint:
-			droppedEvents, at = longVarint(b, at)
+			f.droppedEvents, at = longVarint(b, at)
 		case 13<<3 | wireBytes:
 			at = collect(&e.links, b, at)
 		case 14<<3 | wireVarint:
-			droppedLinks, at = longVarint(b, at)
+			f.droppedLinks, at = longVarint(b, at)
 		case 15<<3 | wireBytes:
 			if at < x.to && b[at] == 0 { // which is what most of them are
 				at++
@@ -115,7 +122,7 @@ func (e *TracesEncoder) span(x extent) error {
 				at = e.stray(b, field, spanShape)
 				break
 			}
-			flags = fixed32(b, at+1)
+			f.flags = fixed32(b, at+1)
 			at += 5
 		default:
 			at = e.stray(b, field, spanShape)
@@ -130,19 +137,19 @@ func (e *TracesEncoder) span(x extent) error {
 		}
 	}
 	dst := e.rec.Span()
-	if err := e.spanIDs(dst, trace, span, parent); err != nil {
+	if err := e.spanIDs(dst, f.trace, f.span, f.parent); err != nil {
 		return err
 	}
-	dst.SetTraceState(e.again(dst.TraceState(), state))
-	dst.SetFlags(uint64(flags))
-	dst.SetName(e.again(dst.Name(), name))
-	dst.SetKind(otelstef.SpanKind(int64(int32(kind)))) // OTLP enums are signed
-	dst.SetStartTimeUnixNano(start)
-	dst.SetEndTimeUnixNano(stop)
+	dst.SetTraceState(e.again(dst.TraceState(), f.state))
+	dst.SetFlags(uint64(f.flags))
+	dst.SetName(e.again(dst.Name(), f.name))
+	dst.SetKind(otelstef.SpanKind(int64(int32(f.kind)))) // OTLP enums are signed
+	dst.SetStartTimeUnixNano(f.start)
+	dst.SetEndTimeUnixNano(f.stop)
 	if err := e.itemAttributes(dst.Attributes()); err != nil {
 		return inField("attributes", err)
 	}
-	dst.SetDroppedAttributesCount(uint64(uint32(dropped)))
+	dst.SetDroppedAttributesCount(uint64(uint32(f.dropped)))
 	if err := e.events(dst); err != nil {
 		return err
 	}
@@ -150,10 +157,10 @@ func (e *TracesEncoder) span(x extent) error {
 		return err
 	}
 	message := e.setStatus(dst.Status())
-	if err := e.take(name.to - name.from + state.to - state.from + message); err != nil {
+	if err := e.take(f.name.to - f.name.from + f.state.to - f.state.from + message); err != nil {
 		return inField("name, trace_state or status.message", err)
 	}
-	e.dropped(dst, uint32(droppedEvents), uint32(droppedLinks))
+	e.dropped(dst, uint32(f.droppedEvents), uint32(f.droppedLinks))
 	return nil
 }
 
