@@ -183,7 +183,11 @@ func (p *parser) bodyPair(pairs *otelstef.BodyMap, i int, x extent, depth int) e
 // newBodyPair is bodyPair for a KeyValue that was not seen lately.
 func (p *parser) newBodyPair(pairs *otelstef.BodyMap, i int, x extent, depth int) error {
 	if key, v, ok := p.plainPair(x); ok && p.b[v.from] == tagString && int(p.b[v.from+1]) == v.to-v.from-2 {
-		pairs.SetString(i, p.again(pairs.Key(i), key), p.again(pairs.Value(i).String(), extent{v.from + 2, v.to}))
+		value := p.b[v.from+2 : v.to]
+		pairs.SetKey(i, p.again(pairs.Key(i), key))
+		if v := pairs.Value(i); v.Type() != otelstef.BodyValueTypeString || v.String() != string(value) {
+			v.SetString(p.slab.text(value))
+		}
 		p.left -= key.to - key.from + v.to - v.from - 2
 		return nil
 	}

@@ -37,6 +37,7 @@ type parser struct {
 	b     []byte
 	left  int // bytes that the item may still take
 	texts texts
+	slab  slab
 	attrs seenPairs // in attributes
 	maps  seenPairs // in bodies
 
@@ -220,7 +221,11 @@ func (p *parser) pair(dst *otelstef.Attributes, i int, x extent) error {
 func (p *parser) newPair(dst *otelstef.Attributes, i int, x extent) error {
 	key, v, ok := p.plainPair(x)
 	if ok && p.b[v.from] == tagString && int(p.b[v.from+1]) == v.to-v.from-2 {
-		dst.SetString(i, p.again(dst.Key(i), key), p.again(dst.Value(i).String(), extent{v.from + 2, v.to}))
+		value := p.b[v.from+2 : v.to]
+		dst.SetKey(i, p.again(dst.Key(i), key))
+		if v := dst.Value(i); v.Type() != otelstef.AnyValueTypeString || v.String() != string(value) {
+			v.SetString(p.slab.text(value))
+		}
 		return p.take(key.to - key.from + v.to - v.from - 2)
 	}
 	return p.otherPair(dst, i, x, key, v, ok)

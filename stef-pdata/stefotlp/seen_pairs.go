@@ -13,7 +13,7 @@ import (
 // the KeyValue. What is found here needs no check, no strings, and mostly not even a
 // look into the dictionaries.
 type seenPairs struct {
-	slots       []seenPair
+	slots       *[seenSlots]seenPair
 	keys, texts *codec.StringDict // of the stream, for keys and values
 }
 
@@ -44,13 +44,16 @@ const (
 // init sets the dictionaries of the stream.
 func (s *seenPairs) init(keys, texts *codec.StringDict) { s.keys, s.texts = keys, texts }
 
-// slot returns where the KeyValue of b is if it is there, and what tells it from most
-// others that would be there. Its length must be one that is kept.
-func (s *seenPairs) slot(b []byte) (*seenPair, uint16) {
-	if s.slots == nil {
-		s.slots = make([]seenPair, seenSlots)
-	}
+// find returns what is known of the KeyValue in x, or nil.
+func (s *seenPairs) find(p *parser, x extent) *seenPair {
+	b := p.b[x.from:x.to]
 	n := len(b)
+	if n < minSeen || n > maxSeen {
+		return nil
+	}
+	if s.slots == nil {
+		s.slots = new([seenSlots]seenPair)
+	}
 	var head, tail uint64
 	if n >= 8 {
 		head, tail = fixed64(b, 0), fixed64(b, n-8)^fixed64(b, (n-8)/2)<<1
@@ -59,24 +62,9 @@ func (s *seenPairs) slot(b []byte) (*seenPair, uint16) {
 	}
 	hi, lo := bits.Mul64(head^0x9e3779b97f4a7c15, tail^uint64(n)^0xc2b2ae3d27d4eb4f)
 	hash := hi ^ lo
-	return &s.slots[hash%seenSlots], uint16(hash >> 48)
-}
-
-// find returns what is known of the KeyValue in x, or nil.
-func (s *seenPairs) find(p *parser, x extent) *seenPair {
-	b := p.b[x.from:x.to]
-	if len(b) < minSeen || len(b) > maxSeen {
+	k := &s.slots[hash%seenSlots]
+	if k.bytes != string(b) && !k.come(p, x, uint16(hash>>48)) {
 		return nil
-	}
-	k, hash := s.slot(b)
-	if k.bytes != string(b) {
-		if k.missed != hash {
-			k.missed = hash
-			return nil
-		}
-		if !k.learn(p, x) {
-			return nil
-		}
 	}
 	if !s.keys.Holds(k.keyRef) && k.keyTo-k.keyFrom >= codec.MinEntry {
 		k.keyRef = s.keys.Ref(k.key())
@@ -85,6 +73,16 @@ func (s *seenPairs) find(p *parser, x extent) *seenPair {
 		k.number = uint64(s.texts.Ref(k.text()))
 	}
 	return k
+}
+
+// come is called when the KeyValue in x, which hash tells from most others, is not the
+// one of k. It makes it that if it comes for the second time.
+func (k *seenPair) come(p *parser, x extent, hash uint16) bool {
+	if k.missed != hash {
+		k.missed = hash
+		return false
+	}
+	return k.learn(p, x)
 }
 
 // learn makes k the KeyValue in x, unless that is damaged or of another kind.

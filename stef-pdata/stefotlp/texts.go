@@ -3,7 +3,10 @@
 
 package stefotlp
 
-import "math/bits"
+import (
+	"math/bits"
+	"strings"
+)
 
 // texts makes strings of bytes of a message, whose memory is not ours. Records
 // and dictionaries keep the strings they are given, so a text that was seen
@@ -38,3 +41,25 @@ func (t *texts) text(b []byte) string {
 }
 
 func (t *texts) forget() { clear(t[:]) }
+
+// slab makes strings that are not expected to come again, many of which share one
+// allocation. A string that is kept keeps the others.
+type slab struct{ b strings.Builder }
+
+const (
+	slabBytes   = 4 << 10
+	maxSlabText = 256
+)
+
+func (s *slab) text(b []byte) string {
+	if len(b) > maxSlabText {
+		return string(b)
+	}
+	if s.b.Cap()-s.b.Len() < len(b) {
+		s.b.Reset()
+		s.b.Grow(slabBytes)
+	}
+	at := s.b.Len()
+	s.b.Write(b)
+	return s.b.String()[at:]
+}
