@@ -156,6 +156,9 @@ func (p *parser) outerPairs(pairs *otelstef.BodyMap, list []extent) error {
 
 // bodyPair sets one pair. What it takes of the item is yet to be looked at.
 func (p *parser) bodyPair(pairs *otelstef.BodyMap, i int, x extent, depth int) error {
+	if nests(p.b[x.from:x.to]) {
+		return p.newBodyPair(pairs, i, x, depth)
+	}
 	k := p.maps.find(p, x)
 	if k == nil {
 		return p.newBodyPair(pairs, i, x, depth)
@@ -178,6 +181,23 @@ func (p *parser) bodyPair(pairs *otelstef.BodyMap, i int, x extent, depth int) e
 		v.SetType(otelstef.BodyValueTypeNone)
 	}
 	return nil
+}
+
+// nests says whether the value of a KeyValue is an array or map, if that is easy to
+// tell. Those are in no seenPairs.
+func nests(b []byte) bool {
+	if len(b) < 2 || b[0] != tagKey {
+		return false
+	}
+	value := 2 + int(b[1])
+	if value+3 > len(b) || b[value] != tagValue {
+		return false
+	}
+	first := b[value+2]
+	if b[value+1] >= 0x80 { // the length has two bytes, or first is none of a tag's
+		first = b[min(value+3, len(b)-1)]
+	}
+	return first == tagKVList || first == tagArray
 }
 
 // newBodyPair is bodyPair for a KeyValue that was not seen lately.

@@ -28,6 +28,7 @@ type seenPair struct {
 
 	tag    uint8  // of the choice, 0 if there is none
 	missed uint16 // tells what was looked for here last and is not here
+	used   bool   // since then
 }
 
 func (k *seenPair) key() string        { return k.bytes[k.keyFrom:k.keyTo] }
@@ -66,6 +67,7 @@ func (s *seenPairs) find(p *parser, x extent) *seenPair {
 	if k.bytes != string(b) && !k.come(p, x, uint16(hash>>48)) {
 		return nil
 	}
+	k.used = true
 	if !s.keys.Holds(k.keyRef) && k.keyTo-k.keyFrom >= codec.MinEntry {
 		k.keyRef = s.keys.Ref(k.key())
 	}
@@ -76,10 +78,11 @@ func (s *seenPairs) find(p *parser, x extent) *seenPair {
 }
 
 // come is called when the KeyValue in x, which hash tells from most others, is not the
-// one of k. It makes it that if it comes for the second time.
+// one of k. It makes it that if it comes for the second time, and the one of k did not
+// come in between.
 func (k *seenPair) come(p *parser, x extent, hash uint16) bool {
-	if k.missed != hash {
-		k.missed = hash
+	if k.missed != hash || k.used {
+		k.missed, k.used = hash, false
 		return false
 	}
 	return k.learn(p, x)
