@@ -163,23 +163,8 @@ func (p *parser) bodyPair(pairs *otelstef.BodyMap, i int, x extent, depth int) e
 	if k == nil {
 		return p.newBodyPair(pairs, i, x, depth)
 	}
-	key := k.key()
-	pairs.SetKeyRef(i, key, k.keyRef)
-	p.left -= len(key)
-	switch v := pairs.Value(i); k.tag {
-	case tagString:
-		text := k.text()
-		v.SetStringRef(text, k.textRef())
-		p.left -= len(text)
-	case tagInt:
-		v.SetInt64(int64(k.number))
-	case tagDouble:
-		v.SetFloat64(math.Float64frombits(k.number))
-	case tagBool:
-		v.SetBool(k.number != 0)
-	default:
-		v.SetType(otelstef.BodyValueTypeNone)
-	}
+	k.giveBody(pairs, i)
+	p.left -= int(k.cost)
 	return nil
 }
 

@@ -152,15 +152,23 @@ func (p *parser) itemAttributes(dst *otelstef.Attributes) error {
 	if n < len(p.held) {
 		p.held = p.held[:n]
 	}
-	for _, x := range p.fresh {
-		before, unknown := p.left, p.unknown
-		if err := p.pair(dst, x.index, x.extent); err != nil {
-			p.held = p.held[:min(x.index, len(p.held))]
-			return err
-		}
-		h := heldPair{extent{x.start, x.to}, before - p.left}
-		if unknown != p.unknown {
-			h.extent = extent{} // so that they are counted again
+	for j := range p.fresh {
+		x := &p.fresh[j]
+		h := heldPair{extent: extent{x.start, x.to}}
+		if k := p.attrs.find(p, x.extent); k != nil {
+			k.give(dst, x.index)
+			h.cost = int(k.cost)
+			p.left -= h.cost
+		} else {
+			before, unknown := p.left, p.unknown
+			if err := p.newPair(dst, x.index, x.extent); err != nil {
+				p.held = p.held[:min(x.index, len(p.held))]
+				return err
+			}
+			h.cost = before - p.left
+			if unknown != p.unknown {
+				h.extent = extent{} // so that they are counted again
+			}
 		}
 		if x.index < len(p.held) {
 			p.held[x.index] = h
@@ -194,30 +202,11 @@ func (p *parser) pair(dst *otelstef.Attributes, i int, x extent) error {
 	if k == nil {
 		return p.newPair(dst, i, x)
 	}
-	key := k.key()
-	dst.SetKeyRef(i, key, k.keyRef)
-	p.left -= len(key)
-	switch v := dst.Value(i); k.tag {
-	case tagString:
-		text := k.text()
-		v.SetStringRef(text, k.textRef())
-		p.left -= len(text)
-	case tagInt:
-		v.SetInt64(int64(k.number))
-	case tagDouble:
-		v.SetFloat64(math.Float64frombits(k.number))
-	case tagBool:
-		v.SetBool(k.number != 0)
-	default:
-		v.SetType(otelstef.AnyValueTypeNone)
-	}
-	if p.left < 0 {
-		return p.take(0)
-	}
-	return nil
+	k.give(dst, i)
+	return p.take(int(k.cost))
 }
 
-// newPair is pair for a KeyValue that was not seen lately.
+// newPair sets an attribute that was not seen lately, after a check.
 func (p *parser) newPair(dst *otelstef.Attributes, i int, x extent) error {
 	key, v, ok := p.plainPair(x)
 	if ok && p.b[v.from] == tagString && int(p.b[v.from+1]) == v.to-v.from-2 {

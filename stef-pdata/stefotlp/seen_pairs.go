@@ -4,9 +4,11 @@
 package stefotlp
 
 import (
+	"math"
 	"math/bits"
 
 	"github.com/otelstef/stef/stef-go/codec"
+	"github.com/otelstef/stef/stef-go/otelstef"
 )
 
 // seenPairs are attributes that were seen lately and more than once, by the bytes of
@@ -26,6 +28,7 @@ type seenPair struct {
 
 	keyFrom, keyTo, textFrom, textTo uint16 // in bytes
 
+	cost   uint16 // bytes it takes of an item
 	tag    uint8  // of the choice, 0 if there is none
 	missed uint16 // tells what was looked for here last and is not here
 	used   bool   // since then
@@ -77,6 +80,40 @@ func (s *seenPairs) find(p *parser, x extent) *seenPair {
 	return k
 }
 
+// give makes pair i of dst the one of k.
+func (k *seenPair) give(dst *otelstef.Attributes, i int) {
+	dst.SetKeyRef(i, k.key(), k.keyRef)
+	switch v := dst.Value(i); k.tag {
+	case tagString:
+		v.SetStringRef(k.text(), k.textRef())
+	case tagInt:
+		v.SetInt64(int64(k.number))
+	case tagDouble:
+		v.SetFloat64(math.Float64frombits(k.number))
+	case tagBool:
+		v.SetBool(k.number != 0)
+	default:
+		v.SetType(otelstef.AnyValueTypeNone)
+	}
+}
+
+// giveBody is give for pairs of bodies.
+func (k *seenPair) giveBody(dst *otelstef.BodyMap, i int) {
+	dst.SetKeyRef(i, k.key(), k.keyRef)
+	switch v := dst.Value(i); k.tag {
+	case tagString:
+		v.SetStringRef(k.text(), k.textRef())
+	case tagInt:
+		v.SetInt64(int64(k.number))
+	case tagDouble:
+		v.SetFloat64(math.Float64frombits(k.number))
+	case tagBool:
+		v.SetBool(k.number != 0)
+	default:
+		v.SetType(otelstef.BodyValueTypeNone)
+	}
+}
+
 // come is called when the KeyValue in x, which hash tells from most others, is not the
 // one of k. It makes it that if it comes for the second time, and the one of k did not
 // come in between.
@@ -111,6 +148,7 @@ func (k *seenPair) learn(p *parser, x extent) bool {
 	default:
 		return false
 	}
+	learnt.cost = learnt.keyTo - learnt.keyFrom + learnt.textTo - learnt.textFrom
 	learnt.bytes = string(p.b[x.from:x.to])
 	*k = learnt
 	return true
