@@ -44,8 +44,8 @@ type joinSlot struct {
 
 const (
 	joinSlots = 64
-	// joinedBytes is how much text shares an allocation. A body that is kept keeps
-	// so much, or itself.
+	// joinedBytes is how much text shares an allocation, and is kept by a body that is
+	// kept. Bodies of more than a quarter of it have memory of their own.
 	joinedBytes = 8 << 10
 )
 
@@ -68,6 +68,9 @@ func (j *joiner) join(template string, params *otelstef.BodyParams) (joinedText,
 	if size > MaxItemBytes {
 		return joinedText{}, fmt.Errorf("%w: a body of %d bytes, at most %d", ErrRecord, size, MaxItemBytes)
 	}
+	if size > joinedBytes/4 {
+		return joinedText{text: slot.join(params, size)}, nil
+	}
 	if len(j.buffer)+size > joinedBytes {
 		j.flush()
 	}
@@ -80,6 +83,18 @@ func (j *joiner) join(template string, params *otelstef.BodyParams) (joinedText,
 	from := len(j.buffer)
 	j.buffer = text
 	return joinedText{span: span{uint32(from), uint32(len(text))}}, nil
+}
+
+// join returns the text, of so many bytes, in memory of its own.
+func (s *joinSlot) join(params *otelstef.BodyParams, size int) string {
+	var text strings.Builder
+	text.Grow(size)
+	for i, piece := range s.pieces[:params.Len()] {
+		text.WriteString(piece)
+		text.WriteString(params.Value(i))
+	}
+	text.WriteString(s.pieces[params.Len()])
+	return text.String()
 }
 
 // size returns the length of the text.
@@ -102,9 +117,6 @@ func (j *joiner) flush() {
 	}
 	clear(j.waiting)
 	j.buffer, j.waiting = j.buffer[:0], j.waiting[:0]
-	if cap(j.buffer) > 2*joinedBytes {
-		j.buffer = nil
-	}
 }
 
 // slot returns where the placeholders of a template are, and how many. With more
