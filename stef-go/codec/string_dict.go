@@ -117,8 +117,16 @@ func (d *StringDict) made(number uint32) Ref {
 // spec: #string-dict
 type StringDictEncoder struct {
 	bitio.ByteWriter
-	dict *StringDict
+	dict   *StringDict
+	recent *[recentTexts]Text // by length, made at the first long text
 }
+
+// A column remembers some long texts. Templates, for one, are the same string each
+// time, which is found at a look, and others are compared faster than hashed.
+const (
+	recentTexts = 32
+	maxRecent   = 4 << 10 // the length of the longest
+)
 
 // Init sets the dictionary.
 func (e *StringDictEncoder) Init(dict *StringDict) { e.dict = dict }
@@ -158,6 +166,9 @@ func (e *StringDictEncoder) encode(v string) Ref {
 		return 0
 	}
 	d := e.dict
+	if len(v) > shortText && len(v) <= maxRecent {
+		return e.long(v)
+	}
 	number, hash, ok := d.index.find(v)
 	if !ok {
 		number = d.index.add(v, hash)
@@ -167,6 +178,30 @@ func (e *StringDictEncoder) encode(v string) Ref {
 	}
 	e.Uvarint(uint64(number)<<1 | 1)
 	return d.made(number)
+}
+
+// long is encode for texts that may be remembered.
+func (e *StringDictEncoder) long(v string) Ref {
+	d := e.dict
+	if e.recent == nil {
+		e.recent = new([recentTexts]Text)
+	}
+	last := &e.recent[len(v)%recentTexts]
+	if d.Holds(last.Ref) && last.Text == v {
+		e.Uvarint(uint64(last.Ref&(1<<refBits-1))<<1 | 1)
+		return last.Ref
+	}
+	number, hash, ok := d.index.findLong(v)
+	if !ok {
+		number = d.index.add(v, hash)
+		d.usage.Dict += len(v) + EntryOverhead
+		e.direct(v)
+	} else {
+		e.Uvarint(uint64(number)<<1 | 1)
+	}
+	ref := d.made(number)
+	*last = Text{v, ref}
+	return ref
 }
 
 // direct appends v as it is.

@@ -5,11 +5,13 @@ package codec_test
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/otelstef/stef/stef-go/bitio"
 	"github.com/otelstef/stef/stef-go/codec"
 )
 
@@ -62,6 +64,47 @@ func TestEntriesShareMemory(t *testing.T) {
 	}
 	f(20, entries...)
 	f(len(apart), apart...)
+}
+
+// A column remembers long texts until its dictionary begins anew, and tells those of
+// one length apart.
+func TestLongTextsThatReturn(t *testing.T) {
+	var usage codec.Usage
+	var dict codec.StringDict
+	dict.Init(&usage)
+	var e codec.StringDictEncoder
+	e.Init(&dict)
+	limit := codec.DictLimit{Max: 1 << 30}
+	var table codec.StringTable
+	table.Init(&limit)
+	var d codec.StringDictDecoder
+	d.Init(&table)
+	r := rand.New(rand.NewPCG(1, 2))
+	for round := range 20 {
+		var values []string
+		refs := map[string]codec.Ref{}
+		for range 500 {
+			v := fmt.Sprintf("%0*d", 10+r.IntN(40)+5000*r.IntN(2), r.IntN(3))
+			values = append(values, v)
+			ref := e.EncodeRef(v, 0)
+			require.Equal(t, dict.Ref(v), ref)
+			if before, ok := refs[v]; ok {
+				require.Equal(t, before, ref)
+			}
+			refs[v] = ref
+		}
+		fault := open(&d, e.Buf)
+		for _, v := range values {
+			require.Equal(t, v, d.Decode())
+		}
+		require.Equal(t, bitio.FaultNone, fault.Code)
+		require.Equal(t, dict.Len(), table.Len())
+		e.Reset()
+		if round%3 == 0 {
+			dict.Restart()
+			table.Restart()
+		}
+	}
 }
 
 // What a table held before it was released cannot be seen in the next.
