@@ -116,31 +116,62 @@ func TestKeySorter(t *testing.T) {
 func TestTraceTable(t *testing.T) {
 	var table traceTable
 	for range 3 {
-		starts := map[pcommon.TraceID]uint64{}
 		counts := map[pcommon.TraceID]int{}
 		r := rand.New(rand.NewPCG(1, 2))
 		for n := range chunkSpans {
 			x := byte(r.IntN(200))
 			id := pcommon.TraceID{0: x, 8: x, 15: byte(n % 2)} // the halves cancel out
-			start := r.Uint64N(50)
-			if old, ok := starts[id]; ok {
-				starts[id] = min(old, start)
-			} else {
-				starts[id] = start
-			}
 			counts[id]++
-			require.Equal(t, id, table.known[table.find(id, start)].id)
+			require.Equal(t, id, table.known[table.find(id)].id)
 		}
-		require.Len(t, table.known, len(starts))
-		last := traceInfo{}
-		for _, n := range table.sort() {
-			info := table.known[n]
-			require.Equal(t, starts[info.id], info.start)
-			require.Equal(t, counts[info.id], info.spans)
-			require.GreaterOrEqual(t, info.start, last.start)
-			last = info
+		require.Len(t, table.known, len(counts))
+		for _, info := range table.known {
+			require.Equal(t, counts[info.id], int(info.spans))
 		}
 		table.reset()
+	}
+}
+
+// Spans are in the order of their names, if they have few a trace, of the starts of
+// their traces, of their traces, and of their own starts.
+func TestSpanChunkSort(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 3))
+	var c spanChunk
+	var lists keySorter
+	for range 200 {
+		n, traces, times := 1+r.IntN(chunkSpans), 1+r.IntN(300), uint64(1)<<r.IntN(64)
+		starts := map[pcommon.TraceID]uint64{}
+		for i := range n {
+			span := ptrace.NewSpan()
+			span.SetName(fmt.Sprint("name", r.IntN(5)))
+			span.SetTraceID(pcommon.TraceID{1: byte(r.IntN(traces))})
+			span.SetStartTimestamp(pcommon.Timestamp(r.Uint64N(times)))
+			start := uint64(span.StartTimestamp())
+			if old, ok := starts[span.TraceID()]; ok {
+				start = min(start, old)
+			}
+			starts[span.TraceID()] = start
+			c.add(&lists, span, 0, i)
+		}
+		byName := n < sparse*len(starts)
+		keys := c.sort()
+		require.Len(t, keys, n)
+		done := map[uint32]bool{}
+		for i := 1; i < n; i++ {
+			a, b := &c.items[keys[i-1].entry], &c.items[keys[i].entry]
+			order := cmp.Compare(starts[a.TraceID()], starts[b.TraceID()])
+			if a.trace == b.trace {
+				order = cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.index, b.index))
+			}
+			if byName {
+				order = cmp.Or(cmp.Compare(a.name, b.name), order)
+			} else if a.trace != b.trace {
+				require.False(t, done[b.trace], "a trace is in one piece")
+				done[a.trace] = true
+			}
+			require.LessOrEqual(t, order, 0)
+		}
+		c.reset()
 	}
 }
 

@@ -120,7 +120,7 @@ func (c *spanChunk) add(keys *keySorter, span ptrace.Span, list, index int) {
 	c.items = slices.Grow(c.items, 1)[:n+1]
 	x := &c.items[n]
 	x.Span, x.start, x.list, x.index = span, uint64(span.StartTimestamp()), uint32(list), uint32(index)
-	x.trace, x.name = c.traces.find(span.TraceID(), x.start), c.names.id(span.Name())
+	x.trace, x.name = c.traces.find(span.TraceID()), c.names.id(span.Name())
 	if attributes := span.Attributes(); attributes.Len() > 0 {
 		keys.find(&x.attributes, attributes, &c.pairs)
 	}
@@ -144,30 +144,34 @@ func (c *spanChunk) forget() {
 // sort returns the items in order.
 func (c *spanChunk) sort() []sortKey {
 	n := len(c.items)
-	c.keys = slices.Grow(c.keys[:0], n)[:n]
-	order := c.traces.sort()
-	at := 0
-	for _, trace := range order {
-		c.traces.known[trace].at = at
-		at += c.traces.known[trace].spans
+	if n == 0 {
+		return nil
 	}
+	c.keys, c.spare = slices.Grow(c.keys[:0], n)[:n], slices.Grow(c.spare[:0], n)[:n]
+	first, last := c.items[0].start, uint64(0)
 	for i := range c.items {
-		x := &c.items[i]
-		trace := &c.traces.known[x.trace]
-		c.keys[trace.at] = sortKey{x.start, uint32(i)}
+		start := c.items[i].start
+		first, last = min(first, start), max(last, start)
+		c.keys[i] = sortKey{start, uint32(i)}
+	}
+	for i := range c.keys {
+		c.keys[i].key -= first
+	}
+	c.keys, c.spare = sortKeys(c.keys, c.spare, bits.Len64(last-first))
+	// Traces are in the order of their first spans.
+	traces := c.traces.known
+	at := uint32(0)
+	for i := range c.keys {
+		trace := &traces[c.items[c.keys[i].entry].trace]
+		if trace.at == noPlace {
+			trace.at = at
+			at += trace.spans
+		}
+		c.spare[trace.at] = c.keys[i]
 		trace.at++
 	}
-	for _, trace := range order {
-		if t := &c.traces.known[trace]; t.spans > 1 {
-			slices.SortFunc(c.keys[t.at-t.spans:t.at], func(a, b sortKey) int {
-				if c := cmp.Compare(a.key, b.key); c != 0 {
-					return c
-				}
-				return cmp.Compare(a.entry, b.entry)
-			})
-		}
-	}
-	if n < sparse*len(order) {
+	c.keys, c.spare = c.spare, c.keys
+	if n < sparse*len(traces) {
 		c.sortByName()
 	}
 	return c.keys
