@@ -63,8 +63,10 @@ func (s *keySorter) find(found *sortedPairs, m pcommon.Map, store *pairStore) {
 	}
 	from := len(store.values)
 	found.from, found.texts, found.bytes = uint32(from), true, 0
-	store.values = slices.Grow(store.values, n)[:from+n]
-	store.places = slices.Grow(store.places, n)[:from+n]
+	if from+n > cap(store.values) { // twice as many: slices.Grow would add a quarter
+		store.values, store.places = slices.Grow(store.values, from+n), slices.Grow(store.places, from+n)
+	}
+	store.values, store.places = store.values[:from+n], slices.Grow(store.places, n)[:from+n]
 	sorted, places := store.values[from:], store.places[from:]
 	for i := range pairs {
 		p := &pairs[i]
