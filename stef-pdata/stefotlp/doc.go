@@ -66,9 +66,22 @@
 // The encoders parse straight into the record of the writer, and do no work for
 // what repeats: an attribute whose bytes are those of the item before is skipped
 // by comparing them, and a resource, scope or metric that was seen before is found
-// by its bytes and set by pointer. What was found good once is not checked again.
+// by its bytes and set by pointer. Attributes that were seen lately are found by
+// their bytes as well, together with the references that the dictionaries of the
+// stream have to them. What was found good once is not checked again.
 // The decoders append straight from the record, and copy the encoded attributes
-// of the record before where they are unchanged.
+// of the record before where they are unchanged. Text bodies are copied once, from
+// the memory of the reader into the message.
+//
+// # Speed
+//
+// What the two ways take against those by way of pdata depends on the data. To
+// measure it, with nothing else running and one processor:
+//
+//	GOMAXPROCS=1 go test -run '^$' -bench . -benchtime 20x ./stef-pdata/stefotlp
+//
+// Of each set, toOTLP is to be held against unmarshal, and fromOTLP against
+// unmarshalAndConvert.
 //
 // spec: #otlp-mapping
 package stefotlp
