@@ -15,6 +15,7 @@ package study
 import (
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -89,6 +90,7 @@ type Context struct {
 	Figures Figures
 
 	name    string
+	mu      sync.Mutex
 	checked map[string]bool
 	wanted  *canon.Items // what the set that is checked says
 	of      *dataset.Set
@@ -159,18 +161,28 @@ type batches struct {
 
 // check proves once that a format carries the data of batches.
 func (c *Context) check(f format.Format, p format.Compression, b *batches) error {
-	if c.of != b.set {
-		c.of, c.wanted, c.checked = b.set, dataset.Items(b.set.Signal, b.set.Parts), map[string]bool{}
-	}
 	key := fmt.Sprintf("%s/%s/%s", f.Name(), p, b.name)
-	if c.checked[key] {
+	wanted, done := c.toCheck(b.set, key)
+	if done {
 		return nil
 	}
-	if err := format.Check(f, p, b.all, c.wanted); err != nil {
+	if err := format.Check(f, p, b.all, wanted); err != nil {
 		return fmt.Errorf("%s, %s: %w", b.set.Title(), b.name, err)
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.checked[key] = true
 	return nil
+}
+
+// toCheck returns what the set says, and whether the check is done.
+func (c *Context) toCheck(set *dataset.Set, key string) (wanted *canon.Items, done bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.of != set {
+		c.of, c.wanted, c.checked = set, dataset.Items(set.Signal, set.Parts), map[string]bool{}
+	}
+	return c.wanted, c.checked[key]
 }
 
 // checks proves it for sizes: with the own compression where there is one, in a

@@ -4,9 +4,12 @@
 package study
 
 import (
+	"errors"
 	"fmt"
 	"math"
+	"runtime"
 	"slices"
+	"sync"
 
 	"github.com/otelstef/stef/benchmarks/dataset"
 	"github.com/otelstef/stef/benchmarks/format"
@@ -64,6 +67,22 @@ func SizesOf(f format.Format, batches []otlpfile.Batch) (Sizes, error) {
 		sizes[format.Own] += int64(len(message))
 	}
 	return sizes, nil
+}
+
+// inParallel does what is not timed on all processors.
+func inParallel[T, R any](list []T, do func(T) (R, error)) ([]R, error) {
+	results, errs := make([]R, len(list)), make([]error, len(list))
+	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
+	var all sync.WaitGroup
+	for i, v := range list {
+		all.Go(func() {
+			slots <- struct{}{}
+			results[i], errs[i] = do(v)
+			<-slots
+		})
+	}
+	all.Wait()
+	return results, errors.Join(errs...)
 }
 
 // best returns the smaller one of the size with the own compression and with
@@ -156,14 +175,17 @@ func sizes(c *Context, name, title string, formats []format.Format, cut func(*da
 		b := cut(set)
 		var otlp Sizes
 		chart.Labels = append(chart.Labels, ref.Name+"\n"+ref.Signal.String())
-		for _, f := range formats {
+		found, err := inParallel(formats, func(f format.Format) (Sizes, error) {
 			if err := c.checks(f, b); err != nil {
 				return nil, err
 			}
-			s, err := SizesOf(f, b.all)
-			if err != nil {
-				return nil, err
-			}
+			return SizesOf(f, b.all)
+		})
+		if err != nil {
+			return nil, err
+		}
+		for i, f := range formats {
+			s := found[i]
 			if otlp == nil {
 				otlp = s
 			}
@@ -201,6 +223,7 @@ func sizeLines(name string, ref dataset.Ref, f format.Format, s Sizes) []string 
 
 func sizeSweep(c *Context) (*Outcome, error) {
 	o := &Outcome{}
+	formats := slices.DeleteFunc(format.All(), func(f format.Format) bool { return f.Name() == "OTLP/JSON" })
 	for _, ref := range c.refs() {
 		set := ref.Load(c.TB)
 		t := c.table("size-sweep-"+ref.Name+"-"+ref.Signal.String(), "Bytes by size of batches, zstd: "+ref.Title(),
@@ -213,19 +236,19 @@ func sizeSweep(c *Context) (*Outcome, error) {
 		for _, n := range c.sweep() {
 			b := sized(set, n)
 			var otlp Sizes
-			for _, f := range sizeFormats() {
-				if f.Name() == "OTLP/JSON" || f.Name() == "OTLP regrouped" {
-					continue
-				}
+			found, err := inParallel(formats, func(f format.Format) (Sizes, error) {
 				if c.Full || c.Tiny {
 					if err := c.checks(f, b); err != nil {
 						return nil, err
 					}
 				}
-				s, err := SizesOf(f, b.all)
-				if err != nil {
-					return nil, err
-				}
+				return SizesOf(f, b.all)
+			})
+			if err != nil {
+				return nil, err
+			}
+			for i, f := range formats {
+				s := found[i]
 				if otlp == nil {
 					otlp = s
 				}

@@ -187,22 +187,25 @@ func (c *Context) extent() string {
 	if c.Full {
 		return "All of each set is timed."
 	}
-	return "A quick report: of each set, the first 16,384 metrics, spans or log records are timed, and fewer formats. make report-full times all."
+	return "A quick report: of each set, the first 16,384 metrics, spans or log records are timed, and fewer formats, Parquet with one set a signal. make report-full times all."
 }
 
 // quick leaves out of a quick report what takes longest.
-func (c *Context) quick(all []format.Format) []format.Format {
+func (c *Context) quick(all []format.Format, set *dataset.Set) []format.Format {
 	if c.Full || c.Tiny {
 		return all
 	}
-	return slices.DeleteFunc(slices.Clone(all), func(f format.Format) bool { return f.Name() == "OTLP/JSON" || f.Name() == "Parquet sorted" })
+	first := slices.ContainsFunc(c.refs(), func(r dataset.Ref) bool { return r.Title() == set.Title() })
+	return slices.DeleteFunc(slices.Clone(all), func(f format.Format) bool {
+		return f.Name() == "OTLP/JSON" || f.Name() == "Parquet sorted" || !first && f.Name() == "Parquet ordered"
+	})
 }
 
 // speedOf adds the rows of all formats with or without zstd.
 func speedOf(c *Context, t *report.Table, b *batches, zstd bool) error {
 	var ops []measure.Op
 	var names []string
-	for _, f := range c.quick(format.All()) {
+	for _, f := range c.quick(format.All(), b.set) {
 		p := format.None
 		if zstd {
 			p = format.BestZstd(f)
