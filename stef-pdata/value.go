@@ -39,8 +39,6 @@ type copier struct {
 	// its record.
 	keyDict, textDict *codec.StringDict
 
-	keys, values []codec.Text // at hand
-
 	left    int // bytes that the item may still take
 	scratch []byte
 }
