@@ -21,6 +21,7 @@ type resourcePool struct {
 	// alike has the last value that came of each hash that is the same in any order
 	// of attributes. Some producers send them in another order each time.
 	alike map[uint64]uint32
+	spare *otelstef.Resource // was not needed
 }
 
 type resourceEntry struct {
@@ -76,6 +77,9 @@ func (p *resourcePool) share(e *resourceEntry, id uint32, attributes pcommon.Map
 	h.pairs(attributes)
 	for first := p.alike[uint64(h)]; first != 0; first = p.entries[first].next {
 		if known := &p.entries[first]; known.value.Equal(e.value) {
+			if e.arrival != e.value.Attributes() {
+				p.spare = e.value
+			}
 			e.value, e.as = known.value, first
 			return
 		}
@@ -96,7 +100,10 @@ func (p *resourcePool) same(id uint32, r pcommon.Resource, url string) bool {
 }
 
 func (p *resourcePool) make(c *copier, r pcommon.Resource, url string) (resourceEntry, error) {
-	v := otelstef.NewResource()
+	v := p.spare
+	if p.spare = nil; v == nil {
+		v = otelstef.NewResource()
+	}
 	c.begin()
 	v.SetSchemaURL(url)
 	if err := c.take(len(url)); err != nil {

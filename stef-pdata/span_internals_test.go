@@ -136,7 +136,7 @@ func TestTraceTable(t *testing.T) {
 // their traces, of their traces, and of their own starts.
 func TestSpanChunkSort(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 3))
-	var c spanChunk
+	c := spanChunk{names: &names{}}
 	var lists keySorter
 	for range 200 {
 		n, traces, times := 1+r.IntN(chunkSpans), 1+r.IntN(300), uint64(1)<<r.IntN(64)

@@ -19,7 +19,8 @@ type TracesEncoder struct {
 
 	resources resourcePool
 	scopes    scopePool
-	sorter    spanSorter
+	names     names
+	sorter    *spanSorter // while it encodes in the mode Sorted
 
 	at       place
 	rejected ItemErrors
@@ -56,17 +57,31 @@ func (e *TracesEncoder) Encode(td ptrace.Traces) error {
 		e.resources.reset()
 		e.scopes.reset()
 	}
-	err := e.encodeResources(td.ResourceSpans())
-	if e.mode == Sorted && err == nil {
-		err = e.writeSorted()
+	encode := e.encodeResources
+	if e.mode == Sorted {
+		encode = e.encodeSorted
 	}
-	if err != nil {
+	if err := encode(td.ResourceSpans()); err != nil {
 		return err
 	}
 	if len(e.rejected) > 0 {
 		return e.rejected
 	}
 	return nil
+}
+
+// encodeSorted collects spans and writes them.
+func (e *TracesEncoder) encodeSorted(rss ptrace.ResourceSpansSlice) error {
+	e.sorter = spanSorters.Get().(*spanSorter)
+	e.sorter.chunk.names = &e.names
+	err := e.encodeResources(rss)
+	if err == nil {
+		err = e.writeSorted()
+	}
+	e.sorter.reset()
+	spanSorters.Put(e.sorter)
+	e.sorter = nil
+	return err
 }
 
 func (e *TracesEncoder) encodeResources(rss ptrace.ResourceSpansSlice) error {
@@ -141,14 +156,13 @@ func (e *TracesEncoder) writeSpans(spans ptrace.SpanSlice) error {
 
 // writeSorted writes what was collected.
 func (e *TracesEncoder) writeSorted() error {
-	s := &e.sorter
+	s := e.sorter
 	e.resources.rank(e.resources.size(), func(a, b uint32) int {
 		return compareResources(e.resources.entries[a].value, e.resources.entries[b].value)
 	})
 	e.scopes.rank(e.scopes.size(), func(a, b uint32) int {
 		return compareScopes(e.scopes.entries[a].value, e.scopes.entries[b].value)
 	})
-	defer s.reset()
 	s.sort(&e.resources.ranking, &e.scopes.ranking)
 	for _, h := range s.order {
 		home := &s.homes[h]
