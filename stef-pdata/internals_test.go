@@ -17,6 +17,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 
 	"github.com/otelstef/stef/stef-go/idl"
@@ -195,5 +196,31 @@ func TestPoolsAreBounded(t *testing.T) {
 		}
 		require.NoError(t, r.Err())
 		require.Len(t, seen, 5*n)
+	}
+}
+
+// Sets are told apart by any byte of a key, however long it is.
+func TestSetsDifferInKeys(t *testing.T) {
+	for n := range 40 {
+		var p setPool
+		var c copier
+		key := strings.Repeat("k", n)
+		m := pcommon.NewMap()
+		m.PutStr(key, "v")
+		id, err := p.find(&c, m, 0)
+		require.NoError(t, err)
+		i, _, _ := p.differ(id, m)
+		require.Equal(t, -1, i)
+		others := []string{key + "k"}
+		for at := range n {
+			others = append(others, key[:at]+"x"+key[at+1:])
+		}
+		for _, other := range others {
+			m := pcommon.NewMap()
+			m.PutStr(other, "v")
+			i, k, _ := p.differ(id, m)
+			require.Zero(t, i)
+			require.Equal(t, other, k)
+		}
 	}
 }

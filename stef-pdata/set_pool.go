@@ -196,7 +196,14 @@ func (p *setPool) attr(c *copier, v pcommon.Value) (attr, error) {
 func (p *setPool) differ(id uint32, m pcommon.Map) (i int, k string, v pcommon.Value) {
 	set := p.entries[id].arrival
 	for k, v := range m.All() {
-		if i == len(set) || set[i].key != k {
+		if i == len(set) || len(set[i].key) != len(k) {
+			return i, k, v
+		}
+		if n := len(k); n >= 8 && n <= 16 { // the words that most keys are
+			if key := set[i].key; word64(key) != word64(k) || word64(key[n-8:]) != word64(k[n-8:]) {
+				return i, k, v
+			}
+		} else if set[i].key != k {
 			return i, k, v
 		}
 		// Most attributes are text that is not empty, so those go without a call
@@ -231,4 +238,11 @@ func (p *setPool) change(dst *otelstef.Attributes, from, to uint32) {
 			a.write(dst.Value(i))
 		}
 	}
+}
+
+// word64 returns the first 8 bytes as one number.
+func word64(s string) uint64 {
+	s = s[:8]
+	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
+		uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
 }
