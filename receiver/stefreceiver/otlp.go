@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/encoding"
 	"google.golang.org/grpc/mem"
+	"google.golang.org/grpc/status"
 
 	"github.com/otelstef/stef/stef-gogrpc"
 )
@@ -132,13 +133,16 @@ func (p *pipe[T]) decodeOTLP(request *otlpRequest) (batch T, err error) {
 
 // notAdmitted returns the status of a request that could not be admitted.
 func (p *pipe[T]) notAdmitted(ctx context.Context, request *otlpRequest, err error) error {
+	st := unavailable(err.Error(), p.shared.config.RetryAfter)
 	if errors.Is(err, errNoRoom) {
 		p.meter.notAdmitted("otlp")
 	} else {
+		// What the client finds out itself, if its clock is the faster one.
+		st = status.FromContextError(err)
 		err = fmt.Errorf("gave up waiting for admission: %w", err)
 	}
 	body := request.take()
 	defer body.Free()
 	p.refuse(ctx, p.obs.otlp, formatOTLP, p.otlp.count(body.ReadOnlyData()), err)
-	return unavailable(err.Error(), p.shared.config.RetryAfter).Err()
+	return st.Err()
 }
