@@ -202,6 +202,8 @@
 // and the borders between neighbours of equal content, except:
 //
 //	resources, scopes and metrics without items   nothing holds them
+//	keys and texts by reference (key_strindex)    only profiles have the table, and the
+//	                                              interface of pdata does not show them
 //
 // The published schema, that of the reference implementation, also lacks:
 //
