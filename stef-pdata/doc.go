@@ -172,6 +172,13 @@
 //     templates, 45 % is zstd of the bodies.
 //   - Logs with structured bodies without compression: of cloudtrail, half of the time
 //     is looking up and writing the values of maps, most of them ids that never return.
+//   - Metrics back to pdata in small batches: pdata consists of 6.3 objects a point of
+//     hostandcollector (a point, its value, its list of attributes and each of their
+//     values; unmarshal makes 13.7), and half of the time is making and collecting
+//     them. Reading the records takes 30 of some 400 ns.
+//   - Sorted logs without compression, and webnodes in one batch: 30 % is writing, which
+//     here is copying text as marshal does, and the rest has nothing to win from.
+//     Logs are not sorted by default.
 //   - Bodies of templates back to pdata: of k8sapps 15 % is giving records their
 //     parameters, 22 % joining bodies, 28 % memory for what pdata consists of.
 //
