@@ -10,7 +10,8 @@ import (
 )
 
 // StringDict is the writing side of a dictionary of text. All columns that
-// name it share it. It copies what it keeps.
+// name it share it. It copies what it keeps; encoders of its columns keep some texts
+// of 4 KiB or less as they are.
 type StringDict struct {
 	usage *Usage
 	index TextIndex // numbers are references
@@ -161,14 +162,29 @@ const maxRefBytes = 2
 
 // encode is EncodeRef for a text of which nothing is known.
 func (e *StringDictEncoder) encode(v string) Ref {
+	if len(v) <= shortText || len(v) > maxRecent {
+		return e.look(v)
+	}
+	if e.recent == nil {
+		e.recent = new([recentTexts]Text)
+	}
+	last := &e.recent[len(v)%recentTexts]
+	if e.dict.Holds(last.Ref) && last.Text == v {
+		e.Uvarint(uint64(last.Ref&(1<<refBits-1))<<1 | 1)
+		return last.Ref
+	}
+	ref := e.look(v)
+	*last = Text{v, ref}
+	return ref
+}
+
+// look is encode by the dictionary alone, which keeps nothing of v.
+func (e *StringDictEncoder) look(v string) Ref {
 	if len(v) < MinEntry {
 		e.direct(v)
 		return 0
 	}
 	d := e.dict
-	if len(v) > shortText && len(v) <= maxRecent {
-		return e.long(v)
-	}
 	number, hash, ok := d.index.find(v)
 	if !ok {
 		number = d.index.add(v, hash)
@@ -178,30 +194,6 @@ func (e *StringDictEncoder) encode(v string) Ref {
 	}
 	e.Uvarint(uint64(number)<<1 | 1)
 	return d.made(number)
-}
-
-// long is encode for texts that may be remembered.
-func (e *StringDictEncoder) long(v string) Ref {
-	d := e.dict
-	if e.recent == nil {
-		e.recent = new([recentTexts]Text)
-	}
-	last := &e.recent[len(v)%recentTexts]
-	if d.Holds(last.Ref) && last.Text == v {
-		e.Uvarint(uint64(last.Ref&(1<<refBits-1))<<1 | 1)
-		return last.Ref
-	}
-	number, hash, ok := d.index.findLong(v)
-	if !ok {
-		number = d.index.add(v, hash)
-		d.usage.Dict += len(v) + EntryOverhead
-		e.direct(v)
-	} else {
-		e.Uvarint(uint64(number)<<1 | 1)
-	}
-	ref := d.made(number)
-	*last = Text{v, ref}
-	return ref
 }
 
 // direct appends v as it is.

@@ -4,6 +4,7 @@
 package codec_test
 
 import (
+	"bytes"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -390,4 +391,23 @@ func TestDictLimit(t *testing.T) {
 	require.True(t, l.Take(6))
 	require.False(t, l.Take(1))
 	require.False(t, l.Take(0), "over the limit is over the limit")
+}
+
+// TestBytesDictKeepsNothing reuses the memory of the bytes that were written, as
+// callers may.
+func TestBytesDictKeepsNothing(t *testing.T) {
+	for _, n := range []int{2, 8, 16, 17, 100, 5000} {
+		var usage codec.Usage
+		var dict codec.BytesDict
+		dict.Init(&usage)
+		var e codec.BytesDictEncoder
+		e.Init(&dict)
+		v := bytes.Repeat([]byte{'a'}, n)
+		e.Encode(v)
+		for i := range v {
+			v[i] = 'b'
+		}
+		e.Encode(v)
+		require.Equal(t, 2, dict.Len(), n)
+	}
 }
