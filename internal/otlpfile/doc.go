@@ -28,7 +28,9 @@
 // such batches are written to in format otlp is one message again, since
 // protobuf messages with repeated fields may be concatenated.
 //
-// A file that ends inside of something is an error, as is anything else that
-// would lose data without a word: an *Error that tells the part, the line and
-// the byte. Fields unknown to pdata are the exception, as the protocol asks.
+// A truncated file is an error, as is everything else that would lose data
+// silently: an *Error with the part, the line and the byte. Fields unknown to
+// pdata are the exception, as the protocol asks. A JSON file may hold messages of
+// several signals if the reader is opened for one of them WithOtherSignals, which
+// counts the items that it skips.
 package otlpfile

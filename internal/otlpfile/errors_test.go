@@ -127,7 +127,7 @@ func TestErrorText(t *testing.T) {
 	f([]byte(`{"resourceSpans":[]}`), otlpfile.JSON, otlpfile.Logs, otlpfile.ErrSignal,
 		"otlp-json logs message 1, line 1, byte 0: signal: it holds traces")
 	f([]byte(`{"resources":[]}`), otlpfile.JSON, otlpfile.Logs, otlpfile.ErrCorrupt,
-		`otlp-json logs message 1, line 1, byte 0: corrupt: no field resourceLogs; the first is "resources"`)
+		`otlp-json logs message 1, line 1, byte 0: corrupt: no field resourceMetrics, resourceSpans or resourceLogs; the first is "resources"`)
 	f([]byte(`{"resourceLogs":[`+strings.Repeat(" ", 1000)+"]}"), otlpfile.JSON, otlpfile.Logs, otlpfile.ErrTooLarge,
 		"otlp-json logs message 1, line 1, byte 0: over the limit: a message of more than 1000 bytes")
 

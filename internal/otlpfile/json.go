@@ -135,38 +135,34 @@ type errAt struct {
 
 func (e *errAt) Error() string { return e.err.Error() }
 
-// checkJSON finds what pdata would pass over: text that is no JSON behind the
-// part that it reads, a name that is empty, which ends its reading, and a
-// message that is not of the signal, whose fields it would skip.
-func checkJSON(s Signal, text []byte) error {
+// checkJSON returns the signals that a message holds, bit n for signal n, and
+// finds the errors that pdata does not report: invalid JSON after the part that
+// it reads, an empty name, which ends its reading, and a message without any
+// field that it knows.
+func checkJSON(text []byte) (signals uint8, err error) {
 	if !json.Valid(text) {
 		var v json.RawMessage
 		err := json.Unmarshal(text, &v)
 		if e := (*json.SyntaxError)(nil); errors.As(err, &e) {
-			return &errAt{int(e.Offset), corrupt("%v", e)}
+			return 0, &errAt{int(e.Offset), corrupt("%v", e)}
 		}
-		return corrupt("%v", err)
+		return 0, corrupt("%v", err)
 	}
 	names, empty := topNames(text)
 	if empty >= 0 {
-		return &errAt{empty, corrupt("a field without a name")}
+		return 0, &errAt{empty, corrupt("a field without a name")}
 	}
-	for _, name := range names {
-		if slices.Contains(jsonNames[s][:], name) {
-			return nil
-		}
-	}
-	for other := Metrics; other <= Logs; other++ {
+	for s := Metrics; s <= Logs; s++ {
 		for _, name := range names {
-			if slices.Contains(jsonNames[other][:], name) {
-				return fmt.Errorf("%w: it holds %s", ErrSignal, other)
+			if slices.Contains(jsonNames[s][:], name) {
+				signals |= 1 << s
 			}
 		}
 	}
-	if len(names) > 0 {
-		return corrupt("no field %s; the first is %q", jsonNames[s][0], names[0])
+	if signals == 0 && len(names) > 0 {
+		return 0, corrupt("no field resourceMetrics, resourceSpans or resourceLogs; the first is %q", names[0])
 	}
-	return nil
+	return signals, nil
 }
 
 // topNames returns the names of the fields of the outermost object as they are

@@ -30,11 +30,18 @@ func WithMaxPart(n int) ReaderOption { return func(r *Reader) { r.maxPart = n } 
 // a batch of its own.
 func WithBatchSize(n int) ReaderOption { return func(r *Reader) { r.batchSize = n } }
 
+// WithOtherSignals makes the reader skip the JSON messages of other signals, as
+// in a file that the Collector's file exporter writes for several pipelines.
+// Skipped counts their items. Without it such a message is an error.
+func WithOtherSignals() ReaderOption { return func(r *Reader) { r.others = true } }
+
 // A Reader reads batches from a file. It is not for use by several goroutines.
 type Reader struct {
 	format    Format
 	signal    Signal
 	name      string
+	others    bool
+	skipped   [len(signalNames)]uint64
 	maxPart   int
 	batchSize int
 
@@ -139,15 +146,15 @@ func (r *Reader) Next() (Batch, error) {
 }
 
 func (r *Reader) next() (Batch, error) {
-	p, err := r.dec.next()
+	p, err := r.piece()
 	if err == io.EOF {
 		return Batch{}, err
 	}
 	if err != nil {
-		return Batch{}, r.at(p, err)
+		return Batch{}, err
 	}
 	if r.format == JSON {
-		return r.decodeJSON(p)
+		return r.unmarshalJSON(p, r.signal)
 	}
 	if err := r.check(p); err != nil {
 		return Batch{}, err
@@ -158,6 +165,29 @@ func (r *Reader) next() (Batch, error) {
 	}
 	return b, nil
 }
+
+// piece returns the next piece. A piece of JSON is checked.
+func (r *Reader) piece() (piece, error) {
+	for {
+		p, err := r.dec.next()
+		if err == io.EOF {
+			return p, err
+		}
+		if err != nil {
+			return p, r.at(p, err)
+		}
+		if r.format != JSON {
+			return p, nil
+		}
+		wanted, err := r.checkJSON(p)
+		if err != nil || wanted {
+			return p, err
+		}
+	}
+}
+
+// Skipped returns how many items of a signal were skipped, see WithOtherSignals.
+func (r *Reader) Skipped(s Signal) uint64 { return r.skipped[s] }
 
 // check finds what is wrong with a message before pdata reads it, and tells
 // where. A message of another signal may be well-formed, so the first one with
@@ -184,11 +214,32 @@ func (r *Reader) check(p piece) error {
 	return r.at(p, ft.err)
 }
 
-func (r *Reader) decodeJSON(p piece) (Batch, error) {
-	if err := checkJSON(r.signal, p.body); err != nil {
-		return Batch{}, r.jsonError(p, err)
+// checkJSON checks a message and says whether it holds the signal of the reader.
+// It counts the items of the other signals in it, which are skipped.
+func (r *Reader) checkJSON(p piece) (wanted bool, err error) {
+	signals, err := checkJSON(p.body)
+	if err != nil {
+		return false, r.jsonError(p, err)
 	}
-	b, err := unmarshalJSON(r.signal, p.body)
+	for s := Metrics; s <= Logs; s++ {
+		switch {
+		case signals&(1<<s) == 0 || s == r.signal:
+		case !r.others:
+			return false, r.at(p, fmt.Errorf("%w: it holds %s", ErrSignal, s))
+		default:
+			b, err := r.unmarshalJSON(p, s)
+			if err != nil {
+				return false, err
+			}
+			r.skipped[s] += uint64(b.Items())
+		}
+	}
+	// An empty message is one of the signal that is read.
+	return signals == 0 || signals&(1<<r.signal) != 0, nil
+}
+
+func (r *Reader) unmarshalJSON(p piece, s Signal) (Batch, error) {
+	b, err := unmarshalJSON(s, p.body)
 	if err != nil {
 		return Batch{}, r.at(p, fmt.Errorf("%w: %w", ErrCorrupt, err))
 	}

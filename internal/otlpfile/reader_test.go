@@ -225,6 +225,42 @@ func TestJSONLayouts(t *testing.T) {
 	f(one+one+"{}"+many, 1, 1, 0, 1)
 }
 
+// A file of several signals is read as one of them; the items of the others are
+// counted, or are an error.
+func TestMixedSignals(t *testing.T) {
+	metrics := `{"resourceMetrics":[{"scopeMetrics":[{"metrics":[{"name":"m","gauge":{"dataPoints":[{"asInt":"1"},{"asInt":"2"}]}}]}]}]}`
+	spans := `{"resourceSpans":[{"scopeSpans":[{"spans":[{"name":"a"},{"name":"b"},{"name":"c"}]}]}]}`
+	logs := `{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"eventName":"x"}]}]}]}`
+	both := strings.TrimSuffix(spans, "}") + "," + strings.TrimPrefix(logs, "{")
+	text := strings.Join([]string{metrics, spans, "{}", logs, both, spans}, "\n")
+
+	f := func(s otlpfile.Signal, want []int, skipped [4]uint64) {
+		t.Helper()
+		r, err := otlpfile.Open(strings.NewReader(text), otlpfile.JSON, s, otlpfile.WithOtherSignals())
+		require.NoError(t, err)
+		got, err := readAll(r)
+		require.NoError(t, err)
+		var counts []int
+		for _, b := range got {
+			counts = append(counts, b.Items())
+		}
+		require.Equal(t, want, counts)
+		for s := otlpfile.Metrics; s <= otlpfile.Logs; s++ {
+			require.Equal(t, skipped[s], r.Skipped(s), "%s", s)
+		}
+	}
+	f(otlpfile.Metrics, []int{2, 0}, [4]uint64{otlpfile.Traces: 9, otlpfile.Logs: 2})
+	f(otlpfile.Traces, []int{3, 0, 3, 3}, [4]uint64{otlpfile.Metrics: 2, otlpfile.Logs: 2})
+	f(otlpfile.Logs, []int{0, 1, 1}, [4]uint64{otlpfile.Metrics: 2, otlpfile.Traces: 9})
+
+	for _, s := range []otlpfile.Signal{otlpfile.Metrics, otlpfile.Traces} {
+		r, err := otlpfile.Open(strings.NewReader(both+spans), otlpfile.JSON, s)
+		require.NoError(t, err)
+		_, err = readAll(r)
+		require.ErrorIs(t, err, otlpfile.ErrSignal)
+	}
+}
+
 // What the Collector's file exporter writes is read, whatever its names' case.
 func TestSnakeCase(t *testing.T) {
 	r := open(t, []byte(`{"resource_spans":[{"scope_spans":[{"spans":[{"name":"x","start_time_unix_nano":"5"}]}]}]}`))

@@ -4,9 +4,12 @@
 package cli
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"io"
+	"os"
+	"strings"
 	"time"
 
 	"github.com/otelstef/stef/cmd/stef/internal/convert"
@@ -29,9 +32,15 @@ var convertCommand = &command{
   otlp-json   OTLP in JSON, a message a line as the Collector's file exporter
               writes it; line breaks inside of messages are fine in input
 
-What is not said is guessed: the format of IN by its content, that of OUT by the
-end of its name (.stef, .parts, .pb, .json, .jsonl), otherwise stef; the signal by
-content and name of IN.
+Without flags, the content of IN tells its format and signal, and the end of the
+name of OUT tells the format of the output: .stef, .parts, .pb, .json, .jsonl. Other
+names need --to; standard output (-) is stef. An existing OUT needs --force.
+
+A JSON file of several signals, as the file exporter writes it for several
+pipelines, needs --signal, which converts one signal and counts what it skips, or
+{signal} in the name of OUT, which writes one file per signal:
+
+  stef convert all.json out-{signal}.stef
 
 A part in becomes a frame of the stream, or several where it is very large, and a
 frame becomes a part out. From stef to stef records keep their order, frames and
@@ -62,6 +71,7 @@ type conversion struct {
 	signal  *stream.Root
 	root    *stream.Root
 	quiet   bool
+	force   bool
 }
 
 func (c *conversion) define(flags *flag.FlagSet) {
@@ -94,6 +104,7 @@ func (c *conversion) define(flags *flag.FlagSet) {
 	choice(flags, "schema", "schema of OUT, if it is stef (default: full)", &o.Reference,
 		[]string{"full", "reference"}, []bool{false, true})
 	flags.BoolVar(&o.Skip, "skip", false, "leave out items that cannot be converted, and say so, instead of failing")
+	flags.BoolVar(&c.force, "force", false, "overwrite OUT if it exists")
 	flags.BoolVar(&c.quiet, "quiet", false, "print no summary and no progress, only what was lost or left out")
 }
 
@@ -118,15 +129,71 @@ func (c *conversion) run(env *Env, inName, outName string) error {
 	if o.Level != 0 && o.Compression == stef.None {
 		return usagef("--level is for --compression zstd")
 	}
+	if strings.Contains(outName, convert.SignalMark) {
+		return c.each(env, o, inName, outName)
+	}
+	_, err := c.one(env, o, inName, outName, false)
+	return err
+}
+
+// each converts the signals of a file one after another, each to a file of its
+// own, and leaves out those without items.
+func (c *conversion) each(env *Env, o convert.Options, inName, outName string) error {
+	if inName == "-" {
+		return usagef("%s needs a file to read several times, not standard input", convert.SignalMark)
+	}
+	if o.Root != nil {
+		return usagef("--signal and %s do not go together", convert.SignalMark)
+	}
+	in, err := file.Open(inName, nil)
+	if err != nil {
+		return err
+	}
+	format, err := o.Guess(in)
+	in.Close()
+	if err != nil {
+		return err
+	}
+	if format != convert.OTLPJSON {
+		return usagef("%s is for files of several signals, which only otlp-json can be; %s is %s", convert.SignalMark, inName, format)
+	}
+	outOf := func(root *stream.Root) string {
+		return strings.ReplaceAll(outName, convert.SignalMark, root.Signal.String())
+	}
+	for _, root := range stream.Roots() {
+		if err := c.overwrite(outOf(root)); err != nil {
+			return err
+		}
+	}
+	found := false
+	for _, root := range stream.Roots() {
+		o.Root, o.OutName = root, outOf(root)
+		res, err := c.one(env, o, inName, o.OutName, true)
+		if err != nil {
+			return err
+		}
+		found = found || res.Items > 0
+	}
+	if !found {
+		return &file.ContentError{Name: inName, Err: errors.New("the file has no items")}
+	}
+	return nil
+}
+
+// one converts a file. With skipEmpty it makes no output of no items.
+func (c *conversion) one(env *Env, o convert.Options, inName, outName string, skipEmpty bool) (*convert.Result, error) {
+	if err := c.overwrite(outName); err != nil {
+		return nil, err
+	}
 	begin := time.Now()
 	in, err := file.Open(inName, env.Stdin)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer in.Close()
 	out, err := env.Temps.Create(outName, env.Stdout)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer out.Discard()
 	stop := func() {}
@@ -134,18 +201,43 @@ func (c *conversion) run(env *Env, inName, outName string) error {
 		stop = env.progress(in)
 	}
 	res, err := convert.Run(in, out, o)
+	if err == nil && skipEmpty && res.Items+res.Skipped == 0 {
+		stop()
+		return res, nil
+	}
 	if err == nil {
 		err = out.Commit()
 	}
 	stop()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if !c.quiet {
 		summarise(env.Stderr, in, out, res, time.Since(begin))
 	}
+	if !skipEmpty {
+		skippedSignals(env.Stderr, res)
+	}
 	warn(env.Stderr, res)
+	return res, nil
+}
+
+// overwrite refuses to replace a file, unless --force allows it.
+func (c *conversion) overwrite(name string) error {
+	if c.force || name == "-" {
+		return nil
+	}
+	if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() {
+		return usagef("%s exists; --force overwrites it", name)
+	}
 	return nil
+}
+
+// skippedSignals prints what --signal excluded.
+func skippedSignals(w io.Writer, res *convert.Result) {
+	for _, other := range res.Others {
+		fmt.Fprintf(w, "skipped: %s %s, which --signal %s excludes\n", figure.Grouped(other.Items), convert.ItemsOf(other.Signal), res.Root.Signal)
+	}
 }
 
 // summarise prints what was converted. That it cannot be printed is no failure

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 	"testing/iotest"
 
@@ -115,9 +116,10 @@ func TestConvertLeavesNothingHalf(t *testing.T) {
 	}
 	out := filepath.Join(dir, "out.stef")
 	f(cli.ExitData, cut+": otlp-parts logs part ", cut, out)
-	f(cli.ExitData, "unexpected EOF", cut, old)
+	f(cli.ExitData, "unexpected EOF", "--force", cut, old)
+	f(cli.ExitUsage, "old.stef exists; --force overwrites it\nusage: ", recording, old)
 	f(cli.ExitData, "it holds logs", "--signal", "metrics", recording, out)
-	f(cli.ExitData, "it holds logs", "--root", "spans", recording, old)
+	f(cli.ExitData, "it holds logs", "--force", "--root", "spans", recording, old)
 	f(cli.ExitData, "is not the signature", "--from", "stef", recording, out)
 	f(cli.ExitUsage, "there is no reference schema of logs\nusage: ", "--schema", "reference", recording, out)
 	f(cli.ExitUsage, "--schema is for an output of format stef", "--schema", "reference", recording, filepath.Join(dir, "out.json"))
@@ -126,7 +128,45 @@ func TestConvertLeavesNothingHalf(t *testing.T) {
 	f(cli.ExitIO, dir+": read: is a directory", dir, out)
 	f(cli.ExitIO, dir+": is a folder", recording, dir)
 	f(cli.ExitIO, "none/out: open: no such file", recording, filepath.Join(dir, "none", "out"))
+	f(cli.ExitUsage, "x.parquet does not tell the format: say --to stef", recording, filepath.Join(dir, "x.parquet"))
+	f(cli.ExitUsage, "{signal} is for files of several signals, which only otlp-json can be; ", recording, filepath.Join(dir, "{signal}.stef"))
+	f(cli.ExitUsage, "{signal} needs a file", "-", filepath.Join(dir, "{signal}.stef"))
 	f(cli.ExitIO, "old.stef/out: ", recording, filepath.Join(old, "out"))
+}
+
+// A file of several signals becomes a file per signal, or one of a signal and a
+// count of what is not in it.
+func TestConvertSignals(t *testing.T) {
+	dir := t.TempDir()
+	mixed := filepath.Join(dir, "all.json")
+	metrics := `{"resourceMetrics":[{"scopeMetrics":[{"metrics":[{"name":"m","gauge":{"dataPoints":[{"asInt":"1"},{"asInt":"2"}]}}]}]}]}` + "\n"
+	spans := `{"resourceSpans":[{"scopeSpans":[{"spans":[{"name":"a"}]}]}]}` + "\n"
+	require.NoError(t, os.WriteFile(mixed, []byte(metrics+spans+metrics), 0o666))
+	one := filepath.Join(dir, "one.stef")
+	code, _, stderr := run(nil, "convert", mixed, one)
+	require.Equal(t, cli.ExitData, code)
+	require.Contains(t, stderr, "message 2, line 2, byte 121: signal: it holds traces; say --signal metrics to convert these and skip the rest, "+
+		"or put {signal} into the name of OUT for one file per signal\n")
+
+	_, stderr = mustRun(t, nil, "convert", "--signal", "traces", mixed, one)
+	require.Contains(t, stderr, "1 spans in ")
+	require.Contains(t, stderr, "skipped: 4 data points, which --signal traces excludes\n")
+
+	each := filepath.Join(dir, "each-{signal}.stef")
+	_, stderr = mustRun(t, nil, "convert", mixed, each)
+	require.NotContains(t, stderr, "skipped")
+	require.Equal(t, []string{"all.json", "each-metrics.stef", "each-traces.stef", "one.stef"}, list(t, dir))
+	out, _ := mustRun(t, nil, "cat", filepath.Join(dir, "each-metrics.stef"))
+	require.Equal(t, 4, strings.Count(out, "\n"))
+	code, _, stderr = run(nil, "convert", mixed, each)
+	require.Equal(t, cli.ExitUsage, code)
+	require.Contains(t, stderr, "each-metrics.stef exists; --force overwrites it")
+	mustRun(t, nil, "convert", "--force", mixed, each)
+
+	require.NoError(t, os.WriteFile(mixed, []byte("{}\n"), 0o666))
+	code, _, stderr = run(nil, "convert", mixed, filepath.Join(dir, "none-{signal}.stef"))
+	require.Equal(t, cli.ExitData, code)
+	require.Contains(t, stderr, "all.json: the file has no items")
 }
 
 func TestConvertFailingPipes(t *testing.T) {
@@ -159,7 +199,7 @@ func TestDevFull(t *testing.T) {
 		t.Skip("needs the device /dev/full")
 	}
 	_, recording := folder(t)
-	code, _, stderr := run(nil, "convert", recording, device)
+	code, _, stderr := run(nil, "convert", "--to", "stef", recording, device)
 	require.Equal(t, cli.ExitIO, code)
 	require.Contains(t, stderr, device+": write: no space left on device")
 }

@@ -65,8 +65,16 @@ type Result struct {
 	// errors that say why.
 	Skipped uint64
 	Reasons []error
+	// Others are the signals of the input that were skipped.
+	Others []OtherSignal
 	// Losses say what the schema of the output could not hold, in words.
 	Losses []string
+}
+
+// OtherSignal says how many items of a signal were skipped.
+type OtherSignal struct {
+	Signal otlpfile.Signal
+	Items  uint64
 }
 
 // maxReasons bounds Result.Reasons.
@@ -118,16 +126,27 @@ func Run(in *file.Input, out io.Writer, o Options) (*Result, error) {
 	return res, nil
 }
 
+// Guess returns the format of the input: From, or what its content says.
+func (o *Options) Guess(in *file.Input) (Format, error) {
+	if o.From != Unknown {
+		return o.From, nil
+	}
+	head, err := in.Peek(peeked)
+	if err != nil {
+		return Unknown, in.Blame(err)
+	}
+	f := guessInput(in.ContentName(), head)
+	if f == Unknown {
+		return Unknown, &file.ContentError{Name: in.Name, Err: errors.New("the content begins like none of " + FormatNames)}
+	}
+	return f, nil
+}
+
 // formats fills in the formats by content and names.
 func (o *Options) formats(in *file.Input) error {
-	if o.From == Unknown {
-		head, err := in.Peek(peeked)
-		if err != nil {
-			return in.Blame(err)
-		}
-		if o.From = guessInput(in.ContentName(), head); o.From == Unknown {
-			return &file.ContentError{Name: in.Name, Err: errors.New("the content begins like none of " + FormatNames)}
-		}
+	var err error
+	if o.From, err = o.Guess(in); err != nil {
+		return err
 	}
 	if o.To == Unknown {
 		o.To = formatOfName(o.OutName)
@@ -140,6 +159,9 @@ func (o *Options) formats(in *file.Input) error {
 	}
 	if o.From == STEF {
 		return refuse("nothing tells what to convert to: say --to %s", FormatNames)
+	}
+	if o.OutName != "" && o.OutName != "-" {
+		return refuse("the name %s does not tell the format: say --to %s, or end the name in .stef, .parts, .pb or .json", o.OutName, FormatNames)
 	}
 	o.To = STEF
 	return nil

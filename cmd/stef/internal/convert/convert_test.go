@@ -156,7 +156,6 @@ func TestFormatOfNames(t *testing.T) {
 	f(data, "-", convert.STEF, "")
 	f(data, "x.stef", convert.STEF, "")
 	f(data, "x.STEF.gz", convert.STEF, "gzip")
-	f(data, "x.zst", convert.STEF, "zstd")
 	f(data, "x.parts", convert.OTLPParts, "")
 	f(packed, "x.otlp-parts.zst", convert.OTLPParts, "zstd")
 	f(packed, "x.json", convert.OTLPJSON, "")
@@ -179,6 +178,8 @@ func TestUnsupported(t *testing.T) {
 	}
 	f(packed, convert.Options{}, "nothing tells what to convert to: say --to stef, otlp-parts, otlp or otlp-json")
 	f(metrics, convert.Options{OutName: "a.otlp.zst"}, "the name a.otlp.zst does not tell the format: say --to otlp-parts or --to otlp")
+	f(metrics, convert.Options{OutName: "a.parquet"}, "the name a.parquet does not tell the format: "+
+		"say --to stef, otlp-parts, otlp or otlp-json, or end the name in .stef, .parts, .pb or .json")
 	f(logs, convert.Options{To: convert.STEF, Reference: true}, "there is no reference schema of logs")
 	f(recording(t, otlpfile.Logs, 1), convert.Options{Reference: true}, "there is no reference schema of logs")
 	f(packed, convert.Options{To: convert.STEF, Mode: convert.Sorted}, "--mode is for OTLP: from stef to stef records keep their order")

@@ -19,7 +19,11 @@ func open(in *file.Input, o *Options) (*otlpfile.Reader, *Result, error) {
 	if o.Root != nil {
 		wanted = o.Root.Signal
 	}
-	r, err := otlpfile.Open(in, otlpFormats[o.From], wanted, otlpfile.WithName(in.ContentName()))
+	options := []otlpfile.ReaderOption{otlpfile.WithName(in.ContentName())}
+	if wanted != otlpfile.SignalUnknown {
+		options = append(options, otlpfile.WithOtherSignals())
+	}
+	r, err := otlpfile.Open(in, otlpFormats[o.From], wanted, options...)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -48,7 +52,7 @@ func encode(in *file.Input, out io.Writer, o *Options) (*Result, error) {
 			break
 		}
 		if err != nil {
-			return nil, err
+			return nil, mixed(r, err)
 		}
 		res.PartsIn++
 		items += uint64(b.Items())
@@ -61,6 +65,7 @@ func encode(in *file.Input, out io.Writer, o *Options) (*Result, error) {
 	}
 	stats := enc.Stats()
 	res.Items, res.PartsOut, res.Losses = stats.Records, stats.Frames, enc.Losses()
+	res.others(r)
 	return res, res.complete(items)
 }
 
@@ -129,7 +134,7 @@ func rewrite(in *file.Input, out io.Writer, o *Options) (*Result, error) {
 			break
 		}
 		if err != nil {
-			return nil, err
+			return nil, mixed(r, err)
 		}
 		res.Items += uint64(b.Items())
 		res.PartsIn++
@@ -138,8 +143,30 @@ func rewrite(in *file.Input, out io.Writer, o *Options) (*Result, error) {
 			return nil, err
 		}
 	}
+	res.others(r)
 	return res, w.Close()
 }
+
+// others counts the items of other signals that were skipped.
+func (r *Result) others(in *otlpfile.Reader) {
+	for _, root := range stream.Roots() {
+		if n := in.Skipped(root.Signal); n > 0 {
+			r.Others = append(r.Others, OtherSignal{root.Signal, n})
+		}
+	}
+}
+
+// mixed adds to the error of a file of several signals how to convert it.
+func mixed(r *otlpfile.Reader, err error) error {
+	if r.Format() != otlpfile.JSON || !errors.Is(err, otlpfile.ErrSignal) {
+		return err
+	}
+	return fmt.Errorf("%w; say --signal %s to convert these and skip the rest, or put %s into the name of OUT for one file per signal",
+		err, r.Signal(), SignalMark)
+}
+
+// SignalMark stands for the name of the signal in the name of an output.
+const SignalMark = "{signal}"
 
 // take sorts errors of items from others.
 func (r *Result) take(o *Options, err error) error {
