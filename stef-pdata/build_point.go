@@ -53,7 +53,7 @@ func (d *MetricsDecoder) numberPoint(dst pmetric.NumberDataPoint, rec *otelstef.
 //
 // spec: #otlp-metrics
 func (d *MetricsDecoder) flags(p *otelstef.Point) pmetric.DataPointFlags {
-	if !d.kept.flags && p.Value().Type() == otelstef.PointValueTypeNone {
+	if !d.kept.Flags && p.Value().Type() == otelstef.PointValueTypeNone {
 		return pmetric.DefaultDataPointFlags.WithNoRecordedValue(true)
 	}
 	return pmetric.DataPointFlags(p.Flags())

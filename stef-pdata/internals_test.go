@@ -9,8 +9,6 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,56 +18,8 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 
-	"github.com/otelstef/stef/stef-go/idl"
 	"github.com/otelstef/stef/stef-go/otelstef"
-	"github.com/otelstef/stef/stef-go/schema"
-
-	"github.com/otelstef/stef/internal/teltest"
 )
-
-// keptOf reads wire schemas as package schema does, whatever is cut off.
-func TestKeptOf(t *testing.T) {
-	src, err := os.ReadFile(filepath.Join(teltest.Root(t), "stef-spec", "otel.stef"))
-	require.NoError(t, err)
-	parsed, err := idl.Parse("otel.stef", src)
-	require.NoError(t, err)
-	root := parsed.Root("Metrics")
-	full, err := schema.Keep(root, otelstef.MetricsWireSchema())
-	require.NoError(t, err)
-	named := map[string]*schema.Struct{}
-	var structs []*schema.Struct
-	for s := range full {
-		named[s.Name] = s
-		structs = append(structs, s)
-	}
-	slices.SortFunc(structs, func(a, b *schema.Struct) int { return cmp.Compare(a.Name, b.Name) })
-	f := func(kept schema.Kept) {
-		t.Helper()
-		wire := kept.Wire(root)
-		again, err := schema.Keep(root, wire)
-		require.NoError(t, err)
-		want := keptWant{again[named["Point"]] >= 5, again[named["Resource"]] >= 4}
-		require.Equal(t, want, keptWant(keptOf(wire)), "%v", wire)
-	}
-	f(full)
-	r := rand.New(rand.NewPCG(1, 2))
-	for range 2000 {
-		kept := schema.Kept{}
-		for _, s := range structs {
-			kept[s] = full[s]
-			if r.IntN(3) == 0 {
-				kept[s] = r.IntN(full[s] + 1)
-			}
-		}
-		kept[root] = max(kept[root], 1)
-		f(kept)
-	}
-	require.Equal(t, kept{flags: true, entityRefs: true}, keptOf(otelstef.MetricsWireSchema()))
-	require.Equal(t, kept{}, keptOf(otelstef.MetricsBaseSchema()))
-}
-
-// keptWant shows the fields of kept in messages.
-type keptWant kept
 
 // The memory of a large batch is given back when batches are small again.
 func TestMemoryOfLargeBatches(t *testing.T) {

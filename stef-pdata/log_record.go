@@ -11,12 +11,13 @@ import (
 	"go.opentelemetry.io/collector/pdata/plog"
 
 	"github.com/otelstef/stef/stef-go/otelstef"
+	"github.com/otelstef/stef/stef-pdata/internal/features"
 )
 
 // logWriter sets log records from those of pdata.
 type logWriter struct {
 	copier
-	kept logsKept
+	kept features.Set
 	// asDelta writes the observed time as the distance to the time.
 	asDelta bool
 	// templates takes text bodies apart.

@@ -7,6 +7,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/plog"
 
 	"github.com/otelstef/stef/stef-go/otelstef"
+	"github.com/otelstef/stef/stef-pdata/internal/features"
 )
 
 // LogsEncoder writes logs of pdata to a stream. It serves one stream and is not
@@ -37,10 +38,10 @@ func NewLogsEncoder(w *otelstef.LogsWriter, options ...EncoderOption) *LogsEncod
 		option(&config)
 	}
 	e := &LogsEncoder{w: w, rec: w.Record(), mode: config.mode}
-	e.setDicts(w)
-	e.kept = logsKeptOf(w.Schema())
-	e.templates = e.kept.templates && config.templates.use(w.Stats().Compression)
-	e.resources.refs = e.kept.entityRefs
+	e.keyDict, e.textDict = w.Dicts().AttributeKey, w.Dicts().AnyValueString
+	e.kept = features.OfLogs(w.Fields())
+	e.templates = e.kept.Templates && config.templates.use(w.Stats().Compression)
+	e.resources.refs = e.kept.EntityRefs
 	return e
 }
 
@@ -92,7 +93,7 @@ func (e *LogsEncoder) encodeResources(rls plog.ResourceLogsSlice) error {
 			e.reject("resource.", err, recordsIn(rl.ScopeLogs()))
 			continue
 		}
-		if !e.kept.entityRefs {
+		if !e.kept.EntityRefs {
 			e.losses.EntityRefs += countEntityRefs(rl.Resource())
 		}
 		e.sorter.resource = id
@@ -153,7 +154,7 @@ func (e *LogsEncoder) writeRecords(lrs plog.LogRecordSlice) error {
 
 // study decides how the log records from one to another are written.
 func (e *LogsEncoder) study(lrs plog.LogRecordSlice, from, to int) {
-	if e.kept.observedDelta {
+	if e.kept.ObservedDelta {
 		var s observedSizes
 		for i := from; i < to; i++ {
 			s.add(lrs.At(i))

@@ -82,7 +82,7 @@ func (e *LogsEncoder) studyItems(lists []logList) {
 	s.gather(lists)
 	s.sort()
 	e.split.begin()
-	if e.kept.observedDelta {
+	if e.kept.ObservedDelta {
 		var sizes observedSizes
 		for _, k := range s.keys {
 			sizes.add(s.items[k.entry].LogRecord)

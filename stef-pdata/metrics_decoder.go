@@ -9,6 +9,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pmetric"
 
 	"github.com/otelstef/stef/stef-go/otelstef"
+	"github.com/otelstef/stef/stef-pdata/internal/features"
 )
 
 // MetricsDecoder reads a stream of metrics into pdata. It serves one stream and
@@ -16,7 +17,7 @@ import (
 type MetricsDecoder struct {
 	r        *otelstef.MetricsReader
 	maxItems int
-	kept     kept
+	kept     features.Set
 	builder
 
 	group    metricGroup
@@ -47,7 +48,7 @@ func NewMetricsDecoder(r *otelstef.MetricsReader, options ...DecoderOption) *Met
 	for _, option := range options {
 		option(&config)
 	}
-	return &MetricsDecoder{r: r, maxItems: config.maxItems, kept: keptOf(r.Schema())}
+	return &MetricsDecoder{r: r, maxItems: config.maxItems, kept: features.OfMetrics(r.Fields())}
 }
 
 // maxSpent is how many bytes Decode builds before it returns. A short stream can

@@ -7,6 +7,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pmetric"
 
 	"github.com/otelstef/stef/stef-go/otelstef"
+	"github.com/otelstef/stef/stef-pdata/internal/features"
 )
 
 // MetricsEncoder writes metrics of pdata to a stream. It serves one stream and
@@ -37,9 +38,9 @@ func NewMetricsEncoder(w *otelstef.MetricsWriter, options ...EncoderOption) *Met
 		option(&config)
 	}
 	e := &MetricsEncoder{w: w, rec: w.Record(), mode: config.mode}
-	e.kept = keptOf(w.Schema())
+	e.kept = features.OfMetrics(w.Fields())
 	e.byKey = config.mode == Sorted
-	e.resources.refs = e.kept.entityRefs
+	e.resources.refs = e.kept.EntityRefs
 	return e
 }
 
@@ -97,7 +98,7 @@ func (e *MetricsEncoder) encodeResources(rms pmetric.ResourceMetricsSlice) error
 			e.reject("resource.", err, pointsIn(rm.ScopeMetrics()))
 			continue
 		}
-		if !e.kept.entityRefs {
+		if !e.kept.EntityRefs {
 			e.losses.EntityRefs += countEntityRefs(rm.Resource())
 		}
 		e.sorter.now.resource = id

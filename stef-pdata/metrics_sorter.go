@@ -109,7 +109,7 @@ func (e *MetricsEncoder) collectNumbers(ps pmetric.NumberDataPointSlice, context
 			continue
 		}
 		x.start, x.time, x.flags = uint64(p.StartTimestamp()), uint64(p.Timestamp()), uint32(p.Flags())
-		if p.Exemplars().Len() > 0 || x.flags != 0 && !e.kept.flags {
+		if p.Exemplars().Len() > 0 || x.flags != 0 && !e.kept.Flags {
 			e.sorter.later(x, source{at: e.at, typ: otelstef.MetricTypeGauge, number: p})
 			continue
 		}
@@ -120,7 +120,7 @@ func (e *MetricsEncoder) collectNumbers(ps pmetric.NumberDataPointSlice, context
 			x.kind, x.value = entryFloat, math.Float64bits(p.DoubleValue())
 		default:
 			x.kind, x.value = entryNone, 0
-			if !e.kept.flags {
+			if !e.kept.Flags {
 				e.losses.Unvalued++
 			}
 		}
@@ -215,7 +215,7 @@ func (e *MetricsEncoder) point(x *entry) bool {
 	default:
 		point.Value().SetType(otelstef.PointValueTypeNone)
 	}
-	if e.kept.flags {
+	if e.kept.Flags {
 		point.SetFlags(uint64(x.flags))
 	}
 	if point.Exemplars().Len() > 0 {

@@ -10,13 +10,14 @@ import (
 	"go.opentelemetry.io/collector/pdata/pmetric"
 
 	"github.com/otelstef/stef/stef-go/otelstef"
+	"github.com/otelstef/stef/stef-pdata/internal/features"
 )
 
 // pointWriter sets points of records from points of pdata. It counts what the
 // schema cannot carry.
 type pointWriter struct {
 	copier
-	kept
+	kept   features.Set
 	losses Losses
 }
 
@@ -24,7 +25,7 @@ type pointWriter struct {
 //
 // spec: #otlp-metrics
 func (w *pointWriter) flags(dst *otelstef.Point, flags pmetric.DataPointFlags, hasValue bool) (omit bool) {
-	if w.kept.flags {
+	if w.kept.Flags {
 		dst.SetFlags(uint64(flags))
 		return false
 	}
@@ -53,7 +54,7 @@ func (w *pointWriter) number(dst *otelstef.Point, p pmetric.NumberDataPoint) err
 	case typ == pmetric.NumberDataPointValueTypeDouble:
 		dst.Value().SetFloat64(p.DoubleValue())
 	default:
-		if !w.kept.flags {
+		if !w.kept.Flags {
 			w.losses.Unvalued++
 		}
 		dst.Value().SetType(otelstef.PointValueTypeNone)
@@ -94,7 +95,7 @@ func (w *pointWriter) histogram(dst *otelstef.Point, p pmetric.HistogramDataPoin
 func (w *pointWriter) exponential(dst *otelstef.Point, p pmetric.ExponentialHistogramDataPoint) error {
 	dst.SetStartTimestamp(uint64(p.StartTimestamp()))
 	dst.SetTimestamp(uint64(p.Timestamp()))
-	if w.kept.flags {
+	if w.kept.Flags {
 		dst.SetFlags(uint64(p.Flags()))
 	} else if p.Flags() != 0 {
 		w.losses.Flags++
@@ -196,7 +197,7 @@ func (w *pointWriter) exemplar(dst *otelstef.Exemplar, src pmetric.Exemplar) err
 //
 // spec: #otlp-common
 func (w *pointWriter) id(id []byte, unset bool) []byte {
-	if unset && w.kept.flags {
+	if unset && w.kept.Flags {
 		return nil
 	}
 	return id

@@ -12,13 +12,14 @@ import (
 
 	"github.com/otelstef/stef/stef-go/codec"
 	"github.com/otelstef/stef/stef-go/otelstef"
+	"github.com/otelstef/stef/stef-pdata/internal/features"
 )
 
 // spanWriter sets spans of records from spans of pdata. It counts what the
 // schema cannot carry.
 type spanWriter struct {
 	copier
-	kept   spanKept
+	kept   features.Set
 	keys   keySorter
 	store  pairStore // of events and links
 	losses Losses
@@ -64,12 +65,12 @@ func (w *spanWriter) span(dst *otelstef.Span, s ptrace.Span) error {
 // dropped sets the counts of what was dropped, or counts that they are lost.
 func (w *spanWriter) dropped(dst *otelstef.Span, s ptrace.Span) {
 	events, links := s.DroppedEventsCount(), s.DroppedLinksCount()
-	if w.kept.droppedEvents {
+	if w.kept.DroppedEvents {
 		dst.SetDroppedEventsCount(uint64(events))
 	} else if events != 0 {
 		w.losses.DroppedEvents++
 	}
-	if w.kept.droppedLinks {
+	if w.kept.DroppedLinks {
 		dst.SetDroppedLinksCount(uint64(links))
 	} else if links != 0 {
 		w.losses.DroppedLinks++
@@ -87,7 +88,7 @@ func (w *spanWriter) traceID(text *idText, id pcommon.TraceID) []byte {
 	if id == (pcommon.TraceID{}) {
 		return nil
 	}
-	if w.kept.rawIDs {
+	if w.kept.RawIDs {
 		return text[:copy(text[:], id[:])]
 	}
 	return text[:hex.Encode(text[:], id[:])]
@@ -98,7 +99,7 @@ func (w *spanWriter) spanID(text *idText, id pcommon.SpanID) []byte {
 	if id == (pcommon.SpanID{}) {
 		return nil
 	}
-	if w.kept.rawIDs {
+	if w.kept.RawIDs {
 		return text[:copy(text[:], id[:])]
 	}
 	return text[:hex.Encode(text[:], id[:])]

@@ -8,8 +8,6 @@ import (
 	"cmp"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 
@@ -19,50 +17,8 @@ import (
 	"go.opentelemetry.io/collector/pdata/xpdata"
 
 	"github.com/otelstef/stef/stef-go/codec"
-	"github.com/otelstef/stef/stef-go/idl"
 	"github.com/otelstef/stef/stef-go/otelstef"
-	"github.com/otelstef/stef/stef-go/schema"
-
-	"github.com/otelstef/stef/internal/teltest"
 )
-
-// spanKeptOf reads wire schemas as package schema does, whatever is cut off.
-func TestSpanKeptOf(t *testing.T) {
-	src, err := os.ReadFile(filepath.Join(teltest.Root(t), "stef-spec", "otel.stef"))
-	require.NoError(t, err)
-	parsed, err := idl.Parse("otel.stef", src)
-	require.NoError(t, err)
-	root := parsed.Root("Spans")
-	full, err := schema.Keep(root, otelstef.SpansWireSchema())
-	require.NoError(t, err)
-	named := map[string]*schema.Struct{}
-	var structs []*schema.Struct
-	for s := range full {
-		named[s.Name] = s
-		structs = append(structs, s)
-	}
-	slices.SortFunc(structs, func(a, b *schema.Struct) int { return cmp.Compare(a.Name, b.Name) })
-	r := rand.New(rand.NewPCG(1, 2))
-	for range 2000 {
-		kept := schema.Kept{}
-		for _, s := range structs {
-			kept[s] = full[s]
-			if r.IntN(3) == 0 {
-				kept[s] = r.IntN(full[s] + 1)
-			}
-		}
-		kept[root] = max(kept[root], 1)
-		wire := kept.Wire(root)
-		again, err := schema.Keep(root, wire)
-		require.NoError(t, err)
-		fields := again[named["Span"]]
-		require.Equal(t, spanKept{
-			entityRefs: again[named["Resource"]] >= 4, rawIDs: fields > 14, droppedEvents: fields >= 15, droppedLinks: fields >= 16,
-		}, spanKeptOf(wire), "%v", wire)
-	}
-	require.Equal(t, spanKept{true, true, true, true}, spanKeptOf(otelstef.SpansWireSchema()))
-	require.Equal(t, spanKept{}, spanKeptOf(otelstef.SpansBaseSchema()))
-}
 
 // Places are those of a stable sort, whatever came before.
 func TestKeySorter(t *testing.T) {

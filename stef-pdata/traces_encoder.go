@@ -7,6 +7,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/otelstef/stef/stef-go/otelstef"
+	"github.com/otelstef/stef/stef-pdata/internal/features"
 )
 
 // TracesEncoder writes traces of pdata to a stream. It serves one stream and is
@@ -34,11 +35,11 @@ func NewTracesEncoder(w *otelstef.SpansWriter, options ...EncoderOption) *Traces
 		option(&config)
 	}
 	e := &TracesEncoder{w: w, rec: w.Record(), mode: config.mode}
-	e.setDicts(w)
+	e.keyDict, e.textDict = w.Dicts().AttributeKey, w.Dicts().AnyValueString
 	e.keys.Init(e.keyDict, e.textDict)
-	e.kept = spanKeptOf(w.Schema())
+	e.kept = features.OfSpans(w.Fields())
 	e.byKey = config.mode == Sorted
-	e.resources.refs = e.kept.entityRefs
+	e.resources.refs = e.kept.EntityRefs
 	return e
 }
 
@@ -97,7 +98,7 @@ func (e *TracesEncoder) encodeResources(rss ptrace.ResourceSpansSlice) error {
 			e.reject("resource.", err, spansIn(rs.ScopeSpans()))
 			continue
 		}
-		if !e.kept.entityRefs {
+		if !e.kept.EntityRefs {
 			e.losses.EntityRefs += countEntityRefs(rs.Resource())
 		}
 		if err := e.encodeScopes(rs.ScopeSpans(), id); err != nil {

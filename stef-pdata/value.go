@@ -43,15 +43,6 @@ type copier struct {
 	scratch []byte
 }
 
-// textDicts is what the copier needs of a writer.
-type textDicts interface {
-	TextDict(name string) *codec.StringDict
-}
-
-func (c *copier) setDicts(w textDicts) {
-	c.keyDict, c.textDict = w.TextDict("AttributeKey"), w.TextDict("AnyValueString")
-}
-
 // begin starts a new item.
 func (c *copier) begin() { c.left = MaxItemBytes }
 

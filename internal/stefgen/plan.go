@@ -98,6 +98,12 @@ func Generate(s *schema.Schema, options Options) ([]File, error) {
 		}
 	}
 	for _, r := range s.Roots() {
+		if err := add(r.Name+"Fields", func(pr *printer) { p.printFields(pr, r) }); err != nil {
+			return nil, err
+		}
+		if err := add(r.Name+"Dicts", func(pr *printer) { p.printDicts(pr, r) }); err != nil {
+			return nil, err
+		}
 		if err := add(r.Name+"Writer", func(pr *printer) { p.printWriter(pr, r) }); err != nil {
 			return nil, err
 		}

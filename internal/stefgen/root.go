@@ -36,7 +36,7 @@ func (p *plan) printWriter(pr *printer, r *schema.Struct) {
 	pr.P("func %sBaseSchema() schema.WireSchema {\nreturn %s\n}", n, wireLiteral(base))
 	pr.P("")
 	pr.P("// %sWriter writes a stream of %s records, for one goroutine at a time.", n, n)
-	pr.P("type %sWriter struct {\nstefrt.WriteStream\nrecord %s\nencoder %sEncoder\n}", n, n, lower)
+	pr.P("type %sWriter struct {\nstefrt.WriteStream\nrecord %s\nencoder %sEncoder\nfields %sFields\ndicts %sDicts\n}", n, n, lower, n, n)
 	pr.P("")
 	pr.P("// New%sWriter begins a stream; each header and each frame is one Write to w.", n)
 	pr.P("func New%sWriter(w io.Writer, options ...stef.WriterOption) (*%sWriter, error) {", n, n)
@@ -55,6 +55,12 @@ func (p *plan) printWriter(pr *printer, r *schema.Struct) {
 	pr.P("// It keeps its contents from one Write to the next; set what changed.")
 	pr.P("func (w *%sWriter) Record() *%s { return &w.record }", n, n)
 	pr.P("")
+	pr.P("// Fields returns the fields of each type that the schema of the stream has.")
+	pr.P("func (w *%sWriter) Fields() %sFields { return w.fields }", n, n)
+	pr.P("")
+	pr.P("// Dicts returns the dictionaries of text of the stream.")
+	pr.P("func (w *%sWriter) Dicts() %sDicts { return w.dicts }", n, n)
+	pr.P("")
 	pr.P("// Write adds the record to the frame, and ends the frame if it is large enough.")
 	pr.P("// A record that exceeds a limit is refused with ErrLimit, nothing of it is")
 	pr.P("// written, and the writer can go on. After any other error it cannot.")
@@ -68,18 +74,23 @@ func (p *plan) printWriter(pr *printer, r *schema.Struct) {
 // printBuild prints how the encoder or decoder of a root registers itself.
 func (p *plan) printBuild(pr *printer, r *schema.Struct, role string) {
 	x := "x." + private(role)
+	pr.P("build := func(b *stefrt.%sBuilder) {", role)
 	if p.cyclic[r.Name] {
-		pr.P("build := func(b *stefrt.%sBuilder) {\nb.Root(%q, &%s)\n%s.register(b, %q)\n}", role, r.Name, x, x, r.Name)
-		return
+		pr.P("b.Root(%q, &%s)", r.Name, x)
 	}
-	pr.P("build := func(b *stefrt.%sBuilder) { %s.register(b, %q) }", role, x, r.Name)
+	pr.P("%s.register(b, %q)", x, r.Name)
+	pr.P("x.fields.set(&b.Fields)")
+	if role == "Encoder" {
+		pr.P("x.dicts.set(b)")
+	}
+	pr.P("}")
 }
 
 func (p *plan) printReader(pr *printer, r *schema.Struct) {
 	n, lower := r.Name, private(r.Name)
 	pr.P("")
 	pr.P("// %sReader reads a stream of %s records, for one goroutine at a time.", n, n)
-	pr.P("type %sReader struct {\nstefrt.ReadStream\nrecord %s\ndecoder %sDecoder\n}", n, n, lower)
+	pr.P("type %sReader struct {\nstefrt.ReadStream\nrecord %s\ndecoder %sDecoder\nfields %sFields\n}", n, n, lower, n)
 	pr.P("")
 	pr.P("// New%sReader reads the headers of a stream from r.", n)
 	pr.P("func New%sReader(r io.Reader, options ...stef.ReaderOption) (*%sReader, error) {", n, n)
@@ -101,6 +112,9 @@ func (p *plan) printReader(pr *printer, r *schema.Struct) {
 	pr.P("")
 	pr.P("// Record returns the record, always the same one; Next changes it, nobody else may.")
 	pr.P("func (r *%sReader) Record() *%s { return &r.record }", n, n)
+	pr.P("")
+	pr.P("// Fields returns the fields of each type that the schema of the stream has.")
+	pr.P("func (r *%sReader) Fields() %sFields { return r.fields }", n, n)
 	pr.P("")
 	if p.cyclic[n] {
 		pr.P("// Run returns 0: records inside of records share their column, so there is no")

@@ -17,13 +17,17 @@ type LogsReader struct {
 	stefrt.ReadStream
 	record  Logs
 	decoder logsDecoder
+	fields  LogsFields
 }
 
 // NewLogsReader reads the headers of a stream from r.
 func NewLogsReader(r io.Reader, options ...stef.ReaderOption) (*LogsReader, error) {
 	x := new(LogsReader)
 	x.record.init(nil, 0)
-	build := func(b *stefrt.DecoderBuilder) { x.decoder.register(b, "Logs") }
+	build := func(b *stefrt.DecoderBuilder) {
+		x.decoder.register(b, "Logs")
+		x.fields.set(&b.Fields)
+	}
 	if err := stefrt.StartReader(&x.ReadStream, r, LogsBaseSchema(), options, build); err != nil {
 		return nil, err
 	}
@@ -47,6 +51,9 @@ func (r *LogsReader) Next() bool {
 
 // Record returns the record, always the same one; Next changes it, nobody else may.
 func (r *LogsReader) Record() *Logs { return &r.record }
+
+// Fields returns the fields of each type that the schema of the stream has.
+func (r *LogsReader) Fields() LogsFields { return r.fields }
 
 // Run returns how many records from the next one on leave fields, as of Modified, be.
 func (r *LogsReader) Run(fields uint64) int {

@@ -17,13 +17,17 @@ type MetricsReader struct {
 	stefrt.ReadStream
 	record  Metrics
 	decoder metricsDecoder
+	fields  MetricsFields
 }
 
 // NewMetricsReader reads the headers of a stream from r.
 func NewMetricsReader(r io.Reader, options ...stef.ReaderOption) (*MetricsReader, error) {
 	x := new(MetricsReader)
 	x.record.init(nil, 0)
-	build := func(b *stefrt.DecoderBuilder) { x.decoder.register(b, "Metrics") }
+	build := func(b *stefrt.DecoderBuilder) {
+		x.decoder.register(b, "Metrics")
+		x.fields.set(&b.Fields)
+	}
 	if err := stefrt.StartReader(&x.ReadStream, r, MetricsBaseSchema(), options, build); err != nil {
 		return nil, err
 	}
@@ -47,6 +51,9 @@ func (r *MetricsReader) Next() bool {
 
 // Record returns the record, always the same one; Next changes it, nobody else may.
 func (r *MetricsReader) Record() *Metrics { return &r.record }
+
+// Fields returns the fields of each type that the schema of the stream has.
+func (r *MetricsReader) Fields() MetricsFields { return r.fields }
 
 // Run returns how many records from the next one on leave fields, as of Modified, be.
 func (r *MetricsReader) Run(fields uint64) int {

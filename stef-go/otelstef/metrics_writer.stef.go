@@ -31,13 +31,19 @@ type MetricsWriter struct {
 	stefrt.WriteStream
 	record  Metrics
 	encoder metricsEncoder
+	fields  MetricsFields
+	dicts   MetricsDicts
 }
 
 // NewMetricsWriter begins a stream; each header and each frame is one Write to w.
 func NewMetricsWriter(w io.Writer, options ...stef.WriterOption) (*MetricsWriter, error) {
 	x := new(MetricsWriter)
 	x.record.init(nil, 0)
-	build := func(b *stefrt.EncoderBuilder) { x.encoder.register(b, "Metrics") }
+	build := func(b *stefrt.EncoderBuilder) {
+		x.encoder.register(b, "Metrics")
+		x.fields.set(&b.Fields)
+		x.dicts.set(b)
+	}
 	sendAll := func() { x.record.node.SetOversize(true) }
 	if err := stefrt.StartWriter(&x.WriteStream, w, MetricsBaseSchema(), options, build, sendAll); err != nil {
 		return nil, err
@@ -55,6 +61,12 @@ func (w *MetricsWriter) Reset(dst io.Writer) error {
 // Record returns the record to fill, the same one for the life of the writer.
 // It keeps its contents from one Write to the next; set what changed.
 func (w *MetricsWriter) Record() *Metrics { return &w.record }
+
+// Fields returns the fields of each type that the schema of the stream has.
+func (w *MetricsWriter) Fields() MetricsFields { return w.fields }
+
+// Dicts returns the dictionaries of text of the stream.
+func (w *MetricsWriter) Dicts() MetricsDicts { return w.dicts }
 
 // Write adds the record to the frame, and ends the frame if it is large enough.
 // A record that exceeds a limit is refused with ErrLimit, nothing of it is

@@ -27,7 +27,7 @@ func TestReferences(t *testing.T) {
 		require.NoError(t, err)
 		ref, err := otelstef.NewLogsWriter(&refOut, options...)
 		require.NoError(t, err)
-		keys, texts := ref.TextDict("AttributeKey"), ref.TextDict("AnyValueString")
+		keys, texts := ref.Dicts().AttributeKey, ref.Dicts().AnyValueString
 		var stale codec.Ref
 		for range 2000 {
 			a, b := plain.Record().Record(), ref.Record().Record()
@@ -106,7 +106,7 @@ func TestReferencesOfReaders(t *testing.T) {
 	known.Record().EditResource().Attributes().SetLen(1)
 	known.Record().EditResource().Attributes().SetString(0, "key", "other")
 	require.NoError(t, known.Write())
-	number := int64(known.TextDict("AnyValueString").Ref("other"))
+	number := int64(known.Dicts().AnyValueString.Ref("other"))
 	for _, text := range []string{"", "text"} {
 		r := otelstef.NewResource()
 		r.Attributes().SetLen(1)
@@ -127,13 +127,5 @@ func TestReferencesOfReaders(t *testing.T) {
 	}
 	require.NoError(t, r.Err())
 	require.Equal(t, 2, int(known.Stats().Records)-1)
-	require.NotZero(t, known.TextDict("AnyValueString").Ref("text"), "it was written as it is")
-}
-
-func TestTextDict(t *testing.T) {
-	w, err := otelstef.NewSpansWriter(new(bytes.Buffer))
-	require.NoError(t, err)
-	require.NotNil(t, w.TextDict("SpanName"))
-	require.Nil(t, w.TextDict("Resource"), "a dictionary of structs")
-	require.Nil(t, w.TextDict("MetricName"))
+	require.NotZero(t, known.Dicts().AnyValueString.Ref("text"), "it was written as it is")
 }

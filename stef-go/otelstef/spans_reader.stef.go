@@ -17,13 +17,17 @@ type SpansReader struct {
 	stefrt.ReadStream
 	record  Spans
 	decoder spansDecoder
+	fields  SpansFields
 }
 
 // NewSpansReader reads the headers of a stream from r.
 func NewSpansReader(r io.Reader, options ...stef.ReaderOption) (*SpansReader, error) {
 	x := new(SpansReader)
 	x.record.init(nil, 0)
-	build := func(b *stefrt.DecoderBuilder) { x.decoder.register(b, "Spans") }
+	build := func(b *stefrt.DecoderBuilder) {
+		x.decoder.register(b, "Spans")
+		x.fields.set(&b.Fields)
+	}
 	if err := stefrt.StartReader(&x.ReadStream, r, SpansBaseSchema(), options, build); err != nil {
 		return nil, err
 	}
@@ -47,6 +51,9 @@ func (r *SpansReader) Next() bool {
 
 // Record returns the record, always the same one; Next changes it, nobody else may.
 func (r *SpansReader) Record() *Spans { return &r.record }
+
+// Fields returns the fields of each type that the schema of the stream has.
+func (r *SpansReader) Fields() SpansFields { return r.fields }
 
 // Run returns how many records from the next one on leave fields, as of Modified, be.
 func (r *SpansReader) Run(fields uint64) int {

@@ -31,13 +31,19 @@ type SpansWriter struct {
 	stefrt.WriteStream
 	record  Spans
 	encoder spansEncoder
+	fields  SpansFields
+	dicts   SpansDicts
 }
 
 // NewSpansWriter begins a stream; each header and each frame is one Write to w.
 func NewSpansWriter(w io.Writer, options ...stef.WriterOption) (*SpansWriter, error) {
 	x := new(SpansWriter)
 	x.record.init(nil, 0)
-	build := func(b *stefrt.EncoderBuilder) { x.encoder.register(b, "Spans") }
+	build := func(b *stefrt.EncoderBuilder) {
+		x.encoder.register(b, "Spans")
+		x.fields.set(&b.Fields)
+		x.dicts.set(b)
+	}
 	sendAll := func() { x.record.node.SetOversize(true) }
 	if err := stefrt.StartWriter(&x.WriteStream, w, SpansBaseSchema(), options, build, sendAll); err != nil {
 		return nil, err
@@ -55,6 +61,12 @@ func (w *SpansWriter) Reset(dst io.Writer) error {
 // Record returns the record to fill, the same one for the life of the writer.
 // It keeps its contents from one Write to the next; set what changed.
 func (w *SpansWriter) Record() *Spans { return &w.record }
+
+// Fields returns the fields of each type that the schema of the stream has.
+func (w *SpansWriter) Fields() SpansFields { return w.fields }
+
+// Dicts returns the dictionaries of text of the stream.
+func (w *SpansWriter) Dicts() SpansDicts { return w.dicts }
 
 // Write adds the record to the frame, and ends the frame if it is large enough.
 // A record that exceeds a limit is refused with ErrLimit, nothing of it is

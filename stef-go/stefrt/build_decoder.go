@@ -145,10 +145,11 @@ func Leave(alloc *codec.Alloc) { alloc.Depth++ }
 // DecoderBuilder gathers the columns of a reader in the order of the schema.
 // Every decoder registers itself with it once, when the stream begins.
 type DecoderBuilder struct {
-	tree   *column.ReadTree
-	alloc  *codec.Alloc
-	limit  *codec.DictLimit
-	counts counts
+	tree  *column.ReadTree
+	alloc *codec.Alloc
+	limit *codec.DictLimit
+	// Fields has the field counts of the stream.
+	Fields FieldCounts
 	dicts  map[string]any
 	all    []interface{ Restart() }
 	path   map[string]any
@@ -160,7 +161,7 @@ type DecoderField func(b *DecoderBuilder)
 // Struct registers a struct and as many of its fields as the stream has.
 // optional has a bit for every optional field.
 func (b *DecoderBuilder) Struct(name, typ string, d *StructDecoder, optional uint64, fields ...DecoderField) {
-	n := b.counts.of(typ, len(fields))
+	n := b.Fields.of(typ, len(fields))
 	d.Alloc = b.alloc
 	d.Fields = uint(n)
 	d.Optional = uint(bits.OnesCount64(optional & maskOf(n)))
@@ -169,7 +170,7 @@ func (b *DecoderBuilder) Struct(name, typ string, d *StructDecoder, optional uin
 
 // Oneof registers a oneof and as many of its choices as the stream has.
 func (b *DecoderBuilder) Oneof(name, typ string, d *OneofDecoder, choices ...DecoderField) {
-	n := b.counts.of(typ, len(choices))
+	n := b.Fields.of(typ, len(choices))
 	d.Alloc = b.alloc
 	d.Choices, d.Width = uint64(n), OneofWidth(n)
 	b.fields(name, d, choices[:n])

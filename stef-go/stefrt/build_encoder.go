@@ -4,13 +4,10 @@
 package stefrt
 
 import (
-	"fmt"
 	"math/bits"
 
-	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/codec"
 	"github.com/otelstef/stef/stef-go/column"
-	"github.com/otelstef/stef/stef-go/schema"
 )
 
 // StructEncoder is the column of a struct: masks of changed and present fields.
@@ -76,66 +73,13 @@ func (e *MultimapEncoder) Full(n int) {
 	e.Write(uint64(n)<<1 | 1)
 }
 
-// counts hands out the field counts of a wire schema in the order in which
-// structs and oneofs are first met.
-//
-// spec: #evolution
-type counts struct {
-	wire  schema.WireSchema // nil: all fields of everything
-	next  int
-	known map[string]int
-	own   schema.WireSchema // what was handed out
-	err   error
-}
-
-func (c *counts) of(typ string, own int) int {
-	if n, ok := c.known[typ]; ok {
-		return n
-	}
-	n := own
-	if c.wire != nil {
-		switch {
-		case c.next >= len(c.wire):
-			c.fail("has no entry for %s", typ)
-			n = 0
-		case c.wire[c.next] < 0 || c.wire[c.next] > own:
-			c.fail("has %d fields for %s, which has %d here", c.wire[c.next], typ, own)
-			n = 0
-		default:
-			n = c.wire[c.next]
-		}
-		c.next++
-	}
-	if len(c.known) == 0 && n == 0 {
-		c.fail("has no fields for the root %s", typ)
-	}
-	if c.known == nil {
-		c.known = make(map[string]int)
-	}
-	c.known[typ] = n
-	c.own = append(c.own, n)
-	return n
-}
-
-func (c *counts) fail(format string, args ...any) {
-	if c.err == nil {
-		c.err = fmt.Errorf("%w: the wire schema "+format, append([]any{stef.ErrSchema}, args...)...)
-	}
-}
-
-func (c *counts) done() error {
-	if c.wire != nil && c.next < len(c.wire) {
-		c.fail("has %d entries, %d are known here", len(c.wire), c.next)
-	}
-	return c.err
-}
-
 // EncoderBuilder gathers the columns of a writer in the order of the schema.
 // Every encoder registers itself with it once, when the stream begins.
 type EncoderBuilder struct {
-	tree   *column.WriteTree
-	usage  *codec.Usage
-	counts counts
+	tree  *column.WriteTree
+	usage *codec.Usage
+	// Fields has the field counts of the stream.
+	Fields FieldCounts
 	dicts  map[string]any
 	all    []encoderDict
 	path   map[string]any
@@ -147,7 +91,7 @@ type EncoderField func(b *EncoderBuilder)
 // Struct registers a struct and as many of its fields as the stream keeps.
 // optional has a bit for every optional field.
 func (b *EncoderBuilder) Struct(name, typ string, e *StructEncoder, optional uint64, fields ...EncoderField) {
-	n := b.counts.of(typ, len(fields))
+	n := b.Fields.of(typ, len(fields))
 	e.Fields, e.Mask = uint(n), maskOf(n)
 	e.Optional = uint(bits.OnesCount64(optional & e.Mask))
 	e.OptionalMask = maskOf(int(e.Optional))
@@ -156,7 +100,7 @@ func (b *EncoderBuilder) Struct(name, typ string, e *StructEncoder, optional uin
 
 // Oneof registers a oneof and as many of its choices as the stream keeps.
 func (b *EncoderBuilder) Oneof(name, typ string, e *OneofEncoder, choices ...EncoderField) {
-	n := b.counts.of(typ, len(choices))
+	n := b.Fields.of(typ, len(choices))
 	e.Choices, e.Width = uint64(n), OneofWidth(n)
 	b.fields(name, e, choices[:n])
 }
@@ -251,6 +195,13 @@ func EncoderDict[T any](b *EncoderBuilder, name string) *StructDict[T] {
 	return d
 }
 
+// TextDict returns the dictionary of text of that name, or nil if no column of the
+// stream uses it.
+func (b *EncoderBuilder) TextDict(name string) *codec.StringDict {
+	d, _ := b.dicts["text "+name].(*codec.StringDict)
+	return d
+}
+
 // Root makes the root's own encoder that of the records it contains.
 func (b *EncoderBuilder) Root(typ string, e any) { b.path = map[string]any{typ: e} }
 
@@ -271,11 +222,4 @@ func ShareEncoder[E any](b *EncoderBuilder, typ, name string, register func(e *E
 	register(e, b, name)
 	delete(b.path, typ)
 	return e
-}
-
-func maskOf(n int) uint64 {
-	if n >= 64 {
-		return ^uint64(0)
-	}
-	return 1<<n - 1
 }

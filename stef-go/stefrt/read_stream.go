@@ -77,9 +77,9 @@ func (s *ReadStream) begin(r io.Reader) error {
 	}
 	if s.wire == nil || !slices.Equal(wire, s.wire) {
 		s.tree, s.wire = column.ReadTree{}, nil
-		b := DecoderBuilder{tree: &s.tree, alloc: &s.alloc, limit: &s.limit, counts: counts{wire: wire}}
+		b := DecoderBuilder{tree: &s.tree, alloc: &s.alloc, limit: &s.limit, Fields: FieldCounts{wire: wire}}
 		s.build(&b)
-		if err := b.counts.done(); err != nil {
+		if err := b.Fields.done(); err != nil {
 			s.err = s.frame.Error(err)
 			return s.err
 		}

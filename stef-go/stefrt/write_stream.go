@@ -25,7 +25,6 @@ type WriteStream struct {
 	tree   column.WriteTree
 	usage  codec.Usage
 	dicts  []encoderDict
-	named  map[string]any // the same
 	wire   schema.WireSchema
 	header frame.VarHeader
 	hints  *hints
@@ -56,13 +55,13 @@ func StartWriter(s *WriteStream, w io.Writer, base schema.WireSchema, options []
 	if err != nil {
 		return err
 	}
-	b := EncoderBuilder{tree: &s.tree, usage: &s.usage, counts: counts{wire: config.Schema}}
+	b := EncoderBuilder{tree: &s.tree, usage: &s.usage, Fields: FieldCounts{wire: config.Schema}}
 	build(&b)
-	if err := b.counts.done(); err != nil {
+	if err := b.Fields.done(); err != nil {
 		return fmt.Errorf("stef: %w", err)
 	}
-	s.config, s.wire, s.sendAll = config, b.counts.own, sendAll
-	s.dicts, s.named = b.all, b.dicts
+	s.config, s.wire, s.sendAll = config, b.Fields.own, sendAll
+	s.dicts = b.all
 	s.header = frame.VarHeader{UserData: config.UserData}
 	if config.WriteSchema || !slices.Equal(s.wire, base) {
 		s.header.Schema = s.wire
@@ -122,14 +121,6 @@ func (c *chunkWriter) Write(b []byte) (n int, err error) {
 
 // Schema returns the wire schema that the stream is written in.
 func (s *WriteStream) Schema() schema.WireSchema { return slices.Clone(s.wire) }
-
-// TextDict returns the dictionary of text that has the name in the schema, or nil
-// if the stream has none, which knows no references. Who sets the same texts again
-// and again can give the setters the references to them.
-func (s *WriteStream) TextDict(name string) *codec.StringDict {
-	d, _ := s.named["text "+name].(*codec.StringDict)
-	return d
-}
 
 // Stats returns counts of what was written.
 func (s *WriteStream) Stats() stef.WriterStats {

@@ -31,7 +31,7 @@ func (d *MetricsDecoder) point(rec *otelstef.Metrics) {
 //
 // spec: #otlp-metrics
 func (d *MetricsDecoder) flags(p *otelstef.Point) uint64 {
-	if !d.kept.flags && p.Value().Type() == otelstef.PointValueTypeNone {
+	if !d.kept.Flags && p.Value().Type() == otelstef.PointValueTypeNone {
 		return 1
 	}
 	return p.Flags()

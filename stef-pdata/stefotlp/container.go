@@ -9,6 +9,7 @@ import (
 	"fmt"
 
 	"github.com/otelstef/stef/stef-go/otelstef"
+	"github.com/otelstef/stef/stef-pdata/internal/features"
 )
 
 // Tags of the containers of all signals: the message of a signal, ResourceX and
@@ -30,7 +31,7 @@ type encoder struct {
 	resources pool[otelstef.Resource]
 	scopes    pool[otelstef.Scope]
 	key       []byte
-	kept      kept
+	kept      features.Set
 	losses    Losses
 
 	at       place
@@ -191,7 +192,7 @@ func (e *encoder) resource(h home) (*otelstef.Resource, error) {
 			return nil, err
 		}
 		found = e.resources.add(e.key, v)
-		if !e.kept.entityRefs {
+		if !e.kept.EntityRefs {
 			found.lost = len(e.parts)
 		}
 	}
@@ -237,7 +238,7 @@ func (e *encoder) fillResource(v *otelstef.Resource, x, url extent) error {
 	if err := e.attributes(v.Attributes()); err != nil {
 		return inField("attributes", err)
 	}
-	if !e.kept.entityRefs {
+	if !e.kept.EntityRefs {
 		return nil
 	}
 	if err := e.take(len(e.parts) * valueBytes); err != nil {

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/otelstef/stef/stef-go/otelstef"
+	"github.com/otelstef/stef/stef-pdata/internal/features"
 )
 
 // What AppendOTLP appends at most, unless told otherwise.
@@ -51,7 +52,7 @@ type reader interface {
 type decoder struct {
 	r reader
 	decoderConfig
-	kept kept
+	kept features.Set
 	backward
 
 	out      []byte
@@ -70,7 +71,7 @@ type decoder struct {
 	fault      error // why no item can be appended to the containers
 }
 
-func newDecoder(r reader, k kept, options []DecoderOption) decoder {
+func newDecoder(r reader, k features.Set, options []DecoderOption) decoder {
 	config := decoderConfig{maxItems: DefaultMaxItems, maxBytes: DefaultMaxBytes}
 	for _, option := range options {
 		option(&config)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/otelstef/stef/stef-go/otelstef"
+	"github.com/otelstef/stef/stef-pdata/internal/features"
 )
 
 // LogsDecoder reads a stream of logs into OTLP messages. It serves one stream
@@ -20,7 +21,7 @@ type LogsDecoder struct {
 // NewLogsDecoder returns a decoder that reads from r, which nothing else may
 // read from.
 func NewLogsDecoder(r *otelstef.LogsReader, options ...DecoderOption) *LogsDecoder {
-	return &LogsDecoder{decoder: newDecoder(borrower{r}, kept{}, options), records: r}
+	return &LogsDecoder{decoder: newDecoder(borrower{r}, features.Set{}, options), records: r}
 }
 
 // borrower reads records whose bodies are copied only once, into the message.

@@ -3,6 +3,8 @@
 
 package stefotlp
 
+import "github.com/otelstef/stef/stef-pdata/internal/features"
+
 import "github.com/otelstef/stef/stef-go/otelstef"
 
 // LogsEncoder writes OTLP messages of logs to a stream. It serves one stream and
@@ -29,9 +31,9 @@ type logFields struct {
 // write to.
 func NewLogsEncoder(w *otelstef.LogsWriter) *LogsEncoder {
 	e := &LogsEncoder{w: w, rec: w.Record()}
-	e.kept = logsKept(w.Schema())
-	e.attrs.init(w.TextDict("AttributeKey"), w.TextDict("AnyValueString"))
-	e.maps.init(w.TextDict("BodyKey"), w.TextDict("BodyString"))
+	e.kept = features.OfLogs(w.Fields())
+	e.attrs.init(w.Dicts().AttributeKey, w.Dicts().AnyValueString)
+	e.maps.init(w.Dicts().BodyKey, w.Dicts().BodyString)
 	return e
 }
 

@@ -3,6 +3,8 @@
 
 package stefotlp
 
+import "github.com/otelstef/stef/stef-pdata/internal/features"
+
 import "github.com/otelstef/stef/stef-go/otelstef"
 
 // MetricsDecoder reads a stream of metrics into OTLP messages. It serves one
@@ -21,7 +23,7 @@ type MetricsDecoder struct {
 // NewMetricsDecoder returns a decoder that reads from r, which nothing else may
 // read from.
 func NewMetricsDecoder(r *otelstef.MetricsReader, options ...DecoderOption) *MetricsDecoder {
-	return &MetricsDecoder{decoder: newDecoder(r, metricsKept(r.Schema()), options), records: r}
+	return &MetricsDecoder{decoder: newDecoder(r, features.OfMetrics(r.Fields()), options), records: r}
 }
 
 // AppendOTLP appends to dst a MetricsData message of what is complete: the

@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 
 	"github.com/otelstef/stef/stef-go/otelstef"
+	"github.com/otelstef/stef/stef-pdata/internal/features"
 )
 
 // MetricsEncoder writes OTLP messages of metrics to a stream. It serves one
@@ -29,8 +30,8 @@ type MetricsEncoder struct {
 // write to.
 func NewMetricsEncoder(w *otelstef.MetricsWriter) *MetricsEncoder {
 	e := &MetricsEncoder{w: w, rec: w.Record()}
-	e.kept = metricsKept(w.Schema())
-	e.attrs.init(w.TextDict("AttributeKey"), w.TextDict("AnyValueString"))
+	e.kept = features.OfMetrics(w.Fields())
+	e.attrs.init(w.Dicts().AttributeKey, w.Dicts().AnyValueString)
 	return e
 }
 

@@ -105,7 +105,7 @@ func (e *MetricsEncoder) setNumber(start, time, number uint64, flags uint32, typ
 	dst.SetTimestamp(time)
 	if e.flags(dst, flags, typ != otelstef.PointValueTypeNone) {
 		typ = otelstef.PointValueTypeNone
-	} else if typ == otelstef.PointValueTypeNone && !e.kept.flags {
+	} else if typ == otelstef.PointValueTypeNone && !e.kept.Flags {
 		e.losses.Unvalued++
 	}
 	switch typ {
@@ -123,7 +123,7 @@ func (e *MetricsEncoder) setNumber(start, time, number uint64, flags uint32, typ
 //
 // spec: #otlp-metrics
 func (e *MetricsEncoder) flags(dst *otelstef.Point, flags uint32, hasValue bool) (omit bool) {
-	if e.kept.flags {
+	if e.kept.Flags {
 		dst.SetFlags(uint64(flags))
 		return false
 	}
@@ -292,7 +292,7 @@ func (e *MetricsEncoder) exponential(x extent) error {
 	}
 	dst.SetStartTimestamp(start)
 	dst.SetTimestamp(time)
-	if e.kept.flags {
+	if e.kept.Flags {
 		dst.SetFlags(uint64(uint32(flags)))
 	} else if uint32(flags) != 0 {
 		e.losses.Flags++
@@ -496,7 +496,7 @@ var noID [traceIDBytes]byte
 // spec: #otlp-common
 func (e *MetricsEncoder) exemplarID(x extent, n int) ([]byte, error) {
 	id, err := e.id(nil, x, n, true)
-	if len(id) == 0 && !e.kept.flags {
+	if len(id) == 0 && !e.kept.Flags {
 		id = noID[:n]
 	}
 	return id, err

@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"github.com/otelstef/stef/stef-go/otelstef"
+	"github.com/otelstef/stef/stef-pdata/internal/features"
 )
 
 // TracesDecoder reads a stream of spans into OTLP messages. It serves one stream
@@ -20,7 +21,7 @@ type TracesDecoder struct {
 // NewTracesDecoder returns a decoder that reads from r, which nothing else may
 // read from.
 func NewTracesDecoder(r *otelstef.SpansReader, options ...DecoderOption) *TracesDecoder {
-	return &TracesDecoder{decoder: newDecoder(r, kept{}, options), records: r}
+	return &TracesDecoder{decoder: newDecoder(r, features.Set{}, options), records: r}
 }
 
 // AppendOTLP appends to dst a TracesData message of what is complete. It does for

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/otelstef/stef/stef-go/otelstef"
+	"github.com/otelstef/stef/stef-pdata/internal/features"
 )
 
 // TracesEncoder writes OTLP messages of traces to a stream. It serves one stream
@@ -32,8 +33,8 @@ type spanFields struct {
 // write to.
 func NewTracesEncoder(w *otelstef.SpansWriter) *TracesEncoder {
 	e := &TracesEncoder{w: w, rec: w.Record()}
-	e.kept = spansKept(w.Schema())
-	e.attrs.init(w.TextDict("AttributeKey"), w.TextDict("AnyValueString"))
+	e.kept = features.OfSpans(w.Fields())
+	e.attrs.init(w.Dicts().AttributeKey, w.Dicts().AnyValueString)
 	return e
 }
 
@@ -182,16 +183,16 @@ func (e *TracesEncoder) checkParts() error {
 
 func (e *TracesEncoder) spanIDs(dst *otelstef.Span, trace, span, parent extent) error {
 	var text [32]byte
-	id, err := e.id(&text, trace, traceIDBytes, e.kept.rawIDs)
+	id, err := e.id(&text, trace, traceIDBytes, e.kept.RawIDs)
 	if err != nil {
 		return inField("trace_id", err)
 	}
 	dst.SetTraceID(id)
-	if id, err = e.id(&text, span, spanIDBytes, e.kept.rawIDs); err != nil {
+	if id, err = e.id(&text, span, spanIDBytes, e.kept.RawIDs); err != nil {
 		return inField("span_id", err)
 	}
 	dst.SetSpanID(id)
-	if id, err = e.id(&text, parent, spanIDBytes, e.kept.rawIDs); err != nil {
+	if id, err = e.id(&text, parent, spanIDBytes, e.kept.RawIDs); err != nil {
 		return inField("parent_span_id", err)
 	}
 	dst.SetParentSpanID(id)
@@ -200,12 +201,12 @@ func (e *TracesEncoder) spanIDs(dst *otelstef.Span, trace, span, parent extent) 
 
 // dropped sets the counts of what was dropped, or counts that they are lost.
 func (e *TracesEncoder) dropped(dst *otelstef.Span, events, links uint32) {
-	if e.kept.droppedEvents {
+	if e.kept.DroppedEvents {
 		dst.SetDroppedEventsCount(uint64(events))
 	} else if events != 0 {
 		e.losses.DroppedEvents++
 	}
-	if e.kept.droppedLinks {
+	if e.kept.DroppedLinks {
 		dst.SetDroppedLinksCount(uint64(links))
 	} else if links != 0 {
 		e.losses.DroppedLinks++
@@ -326,12 +327,12 @@ func (e *TracesEncoder) link(dst *otelstef.Link, x extent) error {
 		}
 	}
 	var text [32]byte
-	id, err := e.id(&text, trace, traceIDBytes, e.kept.rawIDs)
+	id, err := e.id(&text, trace, traceIDBytes, e.kept.RawIDs)
 	if err != nil {
 		return inField("trace_id", err)
 	}
 	dst.SetTraceID(id)
-	if id, err = e.id(&text, span, spanIDBytes, e.kept.rawIDs); err != nil {
+	if id, err = e.id(&text, span, spanIDBytes, e.kept.RawIDs); err != nil {
 		return inField("span_id", err)
 	}
 	dst.SetSpanID(id)

@@ -31,13 +31,19 @@ type RecordWriter struct {
 	stefrt.WriteStream
 	record  Record
 	encoder recordEncoder
+	fields  RecordFields
+	dicts   RecordDicts
 }
 
 // NewRecordWriter begins a stream; each header and each frame is one Write to w.
 func NewRecordWriter(w io.Writer, options ...stef.WriterOption) (*RecordWriter, error) {
 	x := new(RecordWriter)
 	x.record.init(nil, 0)
-	build := func(b *stefrt.EncoderBuilder) { x.encoder.register(b, "Record") }
+	build := func(b *stefrt.EncoderBuilder) {
+		x.encoder.register(b, "Record")
+		x.fields.set(&b.Fields)
+		x.dicts.set(b)
+	}
 	sendAll := func() { x.record.node.SetOversize(true) }
 	if err := stefrt.StartWriter(&x.WriteStream, w, RecordBaseSchema(), options, build, sendAll); err != nil {
 		return nil, err
@@ -55,6 +61,12 @@ func (w *RecordWriter) Reset(dst io.Writer) error {
 // Record returns the record to fill, the same one for the life of the writer.
 // It keeps its contents from one Write to the next; set what changed.
 func (w *RecordWriter) Record() *Record { return &w.record }
+
+// Fields returns the fields of each type that the schema of the stream has.
+func (w *RecordWriter) Fields() RecordFields { return w.fields }
+
+// Dicts returns the dictionaries of text of the stream.
+func (w *RecordWriter) Dicts() RecordDicts { return w.dicts }
 
 // Write adds the record to the frame, and ends the frame if it is large enough.
 // A record that exceeds a limit is refused with ErrLimit, nothing of it is

@@ -17,6 +17,7 @@ type RecordReader struct {
 	stefrt.ReadStream
 	record  Record
 	decoder recordDecoder
+	fields  RecordFields
 }
 
 // NewRecordReader reads the headers of a stream from r.
@@ -26,6 +27,7 @@ func NewRecordReader(r io.Reader, options ...stef.ReaderOption) (*RecordReader, 
 	build := func(b *stefrt.DecoderBuilder) {
 		b.Root("Record", &x.decoder)
 		x.decoder.register(b, "Record")
+		x.fields.set(&b.Fields)
 	}
 	if err := stefrt.StartReader(&x.ReadStream, r, RecordBaseSchema(), options, build); err != nil {
 		return nil, err
@@ -50,6 +52,9 @@ func (r *RecordReader) Next() bool {
 
 // Record returns the record, always the same one; Next changes it, nobody else may.
 func (r *RecordReader) Record() *Record { return &r.record }
+
+// Fields returns the fields of each type that the schema of the stream has.
+func (r *RecordReader) Fields() RecordFields { return r.fields }
 
 // Run returns 0: records inside of records share their column, so there is no
 // looking ahead to the next one.

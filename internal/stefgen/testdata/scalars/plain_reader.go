@@ -17,13 +17,17 @@ type PlainReader struct {
 	stefrt.ReadStream
 	record  Plain
 	decoder plainDecoder
+	fields  PlainFields
 }
 
 // NewPlainReader reads the headers of a stream from r.
 func NewPlainReader(r io.Reader, options ...stef.ReaderOption) (*PlainReader, error) {
 	x := new(PlainReader)
 	x.record.init(nil, 0)
-	build := func(b *stefrt.DecoderBuilder) { x.decoder.register(b, "Plain") }
+	build := func(b *stefrt.DecoderBuilder) {
+		x.decoder.register(b, "Plain")
+		x.fields.set(&b.Fields)
+	}
 	if err := stefrt.StartReader(&x.ReadStream, r, PlainBaseSchema(), options, build); err != nil {
 		return nil, err
 	}
@@ -47,6 +51,9 @@ func (r *PlainReader) Next() bool {
 
 // Record returns the record, always the same one; Next changes it, nobody else may.
 func (r *PlainReader) Record() *Plain { return &r.record }
+
+// Fields returns the fields of each type that the schema of the stream has.
+func (r *PlainReader) Fields() PlainFields { return r.fields }
 
 // Run returns how many records from the next one on leave fields, as of Modified, be.
 func (r *PlainReader) Run(fields uint64) int {

@@ -17,13 +17,17 @@ type SecondReader struct {
 	stefrt.ReadStream
 	record  Second
 	decoder secondDecoder
+	fields  SecondFields
 }
 
 // NewSecondReader reads the headers of a stream from r.
 func NewSecondReader(r io.Reader, options ...stef.ReaderOption) (*SecondReader, error) {
 	x := new(SecondReader)
 	x.record.init(nil, 0)
-	build := func(b *stefrt.DecoderBuilder) { x.decoder.register(b, "Second") }
+	build := func(b *stefrt.DecoderBuilder) {
+		x.decoder.register(b, "Second")
+		x.fields.set(&b.Fields)
+	}
 	if err := stefrt.StartReader(&x.ReadStream, r, SecondBaseSchema(), options, build); err != nil {
 		return nil, err
 	}
@@ -47,6 +51,9 @@ func (r *SecondReader) Next() bool {
 
 // Record returns the record, always the same one; Next changes it, nobody else may.
 func (r *SecondReader) Record() *Second { return &r.record }
+
+// Fields returns the fields of each type that the schema of the stream has.
+func (r *SecondReader) Fields() SecondFields { return r.fields }
 
 // Run returns how many records from the next one on leave fields, as of Modified, be.
 func (r *SecondReader) Run(fields uint64) int {

@@ -17,13 +17,17 @@ type RecordReader struct {
 	stefrt.ReadStream
 	record  Record
 	decoder recordDecoder
+	fields  RecordFields
 }
 
 // NewRecordReader reads the headers of a stream from r.
 func NewRecordReader(r io.Reader, options ...stef.ReaderOption) (*RecordReader, error) {
 	x := new(RecordReader)
 	x.record.init(nil, 0)
-	build := func(b *stefrt.DecoderBuilder) { x.decoder.register(b, "Record") }
+	build := func(b *stefrt.DecoderBuilder) {
+		x.decoder.register(b, "Record")
+		x.fields.set(&b.Fields)
+	}
 	if err := stefrt.StartReader(&x.ReadStream, r, RecordBaseSchema(), options, build); err != nil {
 		return nil, err
 	}
@@ -47,6 +51,9 @@ func (r *RecordReader) Next() bool {
 
 // Record returns the record, always the same one; Next changes it, nobody else may.
 func (r *RecordReader) Record() *Record { return &r.record }
+
+// Fields returns the fields of each type that the schema of the stream has.
+func (r *RecordReader) Fields() RecordFields { return r.fields }
 
 // Run returns how many records from the next one on leave fields, as of Modified, be.
 func (r *RecordReader) Run(fields uint64) int {

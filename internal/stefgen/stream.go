@@ -1,0 +1,90 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefgen
+
+import "github.com/otelstef/stef/stef-go/schema"
+
+// reached returns the structs and oneofs and the names of the dictionaries of
+// text that a root leads to, in order of the first visit.
+func reached(r *schema.Struct) (structs []*schema.Struct, dicts []string) {
+	seen := map[string]bool{}
+	first := func(name string) bool {
+		if seen[name] {
+			return false
+		}
+		seen[name] = true
+		return true
+	}
+	var visit func(t *schema.Type)
+	visit = func(t *schema.Type) {
+		if t.Kind == schema.KindString && t.Dict != "" && first("dict "+t.Dict) {
+			dicts = append(dicts, t.Dict)
+		}
+		if !t.Kind.Composite() || t.Kind != schema.KindArray && !first(t.Name) {
+			return
+		}
+		if t.Kind == schema.KindStruct || t.Kind == schema.KindOneof {
+			structs = append(structs, t.Struct)
+		}
+		for _, part := range parts(t) {
+			visit(part)
+		}
+	}
+	visit(&schema.Type{Kind: schema.KindStruct, Name: r.Name, Struct: r})
+	return structs, dicts
+}
+
+// printFields prints the types that say what the schema of a stream has.
+func (p *plan) printFields(pr *printer, r *schema.Struct) {
+	n := r.Name
+	structs, _ := reached(r)
+	pr.P("")
+	pr.P("// %sFields says what the schema of a %s stream has: for each struct its", n, n)
+	pr.P("// fields, as bits of Modified, for each oneof the last of its choices. It has 0")
+	pr.P("// for a type that the stream does not use.")
+	pr.P("type %sFields struct {", n)
+	var decls []declaration
+	for _, s := range structs {
+		typ := "uint64"
+		if s.Oneof {
+			typ = s.Name + "Type"
+		}
+		decls = append(decls, declaration{s.Name, typ})
+	}
+	pr.Fields(decls)
+	pr.P("}")
+	pr.P("")
+	pr.P("func (f *%sFields) set(counts *stefrt.FieldCounts) {", n)
+	for _, s := range structs {
+		if s.Oneof {
+			pr.P("f.%s = %sType(counts.Last(%q))", s.Name, s.Name, s.Name)
+		} else {
+			pr.P("f.%s = counts.Mask(%q)", s.Name, s.Name)
+		}
+	}
+	pr.P("}")
+}
+
+// printDicts prints the type of the dictionaries of text of a writer.
+func (p *plan) printDicts(pr *printer, r *schema.Struct) {
+	n := r.Name
+	_, dicts := reached(r)
+	pr.P("")
+	pr.P("// %sDicts are the dictionaries of text of a %s stream. Setters that have a", n, n)
+	pr.P("// reference of one skip the lookup of the text. A dictionary that the schema of the")
+	pr.P("// stream does not use is nil: it has no references.")
+	pr.P("type %sDicts struct {", n)
+	var decls []declaration
+	for _, d := range dicts {
+		decls = append(decls, declaration{exported(d), "*codec.StringDict"})
+	}
+	pr.Fields(decls)
+	pr.P("}")
+	pr.P("")
+	pr.P("func (d *%sDicts) set(b *stefrt.EncoderBuilder) {", n)
+	for _, d := range dicts {
+		pr.P("d.%s = b.TextDict(%q)", exported(d), d)
+	}
+	pr.P("}")
+}

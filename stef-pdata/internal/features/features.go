@@ -1,0 +1,51 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package features tells which parts of OTLP a stream can carry beyond those of
+// the published schema. Encoders report what a stream cannot carry as losses.
+package features
+
+import "github.com/otelstef/stef/stef-go/otelstef"
+
+// Set has what a stream carries.
+type Set struct {
+	EntityRefs    bool // Resource.EntityRefs
+	Flags         bool // Point.Flags
+	RawIDs        bool // ids of spans as bytes: the published schema wants text
+	DroppedEvents bool // Span.DroppedEventsCount
+	DroppedLinks  bool // Span.DroppedLinksCount
+	ObservedDelta bool // LogRecord.ObservedDelta
+	Templates     bool // LogBody.Template, with parameters
+}
+
+// OfMetrics returns the features of a stream of metrics.
+func OfMetrics(f otelstef.MetricsFields) Set {
+	return Set{
+		EntityRefs: f.Resource&otelstef.ResourceFieldEntityRefs != 0,
+		Flags:      f.Point&otelstef.PointFieldFlags != 0,
+	}
+}
+
+// OfSpans returns the features of a stream of spans. A stream with any field of
+// Span that the published schema lacks is none of that schema, so its ids are
+// bytes.
+//
+// spec: #otlp-common
+func OfSpans(f otelstef.SpansFields) Set {
+	return Set{
+		EntityRefs:    f.Resource&otelstef.ResourceFieldEntityRefs != 0,
+		RawIDs:        f.Span&otelstef.SpanFieldDroppedEventsCount != 0,
+		DroppedEvents: f.Span&otelstef.SpanFieldDroppedEventsCount != 0,
+		DroppedLinks:  f.Span&otelstef.SpanFieldDroppedLinksCount != 0,
+	}
+}
+
+// OfLogs returns the features of a stream of logs.
+func OfLogs(f otelstef.LogsFields) Set {
+	return Set{
+		EntityRefs:    f.Resource&otelstef.ResourceFieldEntityRefs != 0,
+		ObservedDelta: f.LogRecord&otelstef.LogRecordFieldObservedDelta != 0,
+		Templates: f.LogBody >= otelstef.LogBodyTypeTemplate &&
+			f.BodyTemplate&otelstef.BodyTemplateFieldParams != 0,
+	}
+}
