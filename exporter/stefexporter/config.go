@@ -99,6 +99,11 @@ type ModeConfig struct {
 	_ struct{}
 }
 
+// of returns the order of the items of a signal.
+func (m *ModeConfig) of(signal string) Mode {
+	return map[string]Mode{"traces": m.Traces, "metrics": m.Metrics, "logs": m.Logs}[signal]
+}
+
 // Mode is the order in which items are written.
 type Mode string
 

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"runtime/debug"
 
+	"github.com/otelstef/stef/internal/signal"
 	stef "github.com/otelstef/stef/stef-go"
 	stefgrpc "github.com/otelstef/stef/stef-gogrpc"
 	stefpdata "github.com/otelstef/stef/stef-pdata"
@@ -27,7 +28,7 @@ type batch[B any] struct {
 // batchWriter writes the batches of one stream. It implements
 // stefgrpc.BatchWriter.
 type batchWriter[B any] struct {
-	encoder   *encoder[B]
+	encoder   *signal.Encoder[B]
 	meter     *frameMeter
 	telemetry *telemetry
 	losses    uint64
@@ -53,13 +54,13 @@ func (w *batchWriter[B]) WriteBatch(b *batch[B]) (last uint64, err error) {
 			err = &panicError{b, p, debug.Stack()}
 		}
 	}()
-	before := w.encoder.stream.Stats().Records
+	before := w.encoder.Writer.Stats().Records
 	b.left = nil
-	if err := w.encoder.encode(b.data); err != nil && !errors.As(err, &b.left) {
+	if err := w.encoder.Encode(b.data); err != nil && !errors.As(err, &b.left) {
 		return before, fmt.Errorf("encoding a batch: %w", err)
 	}
 	w.countLosses()
-	last = w.encoder.stream.Stats().Records
+	last = w.encoder.Writer.Stats().Records
 	if last == before {
 		if b.left == nil {
 			return before, &stefgrpc.BatchError{Err: errNoItems}
@@ -72,19 +73,19 @@ func (w *batchWriter[B]) WriteBatch(b *batch[B]) (last uint64, err error) {
 var errNoItems = errors.New("the batch has no items")
 
 func (w *batchWriter[B]) countLosses() {
-	if total := w.encoder.losses().Total(); total > w.losses {
+	if total := w.encoder.Losses().Total(); total > w.losses {
 		w.telemetry.builder.ExporterStefSchemaLosses.Add(context.Background(), int64(total-w.losses), w.telemetry.plain)
 		w.losses = total
 	}
 }
 
 // Flush sends what was written.
-func (w *batchWriter[B]) Flush() error { return w.encoder.stream.Flush() }
+func (w *batchWriter[B]) Flush() error { return w.encoder.Writer.Flush() }
 
 // Buffered estimates the bytes that wait for Flush by the frames before: sizes
 // of columns are known when a frame ends.
 func (w *batchWriter[B]) Buffered() int {
-	stats := w.encoder.stream.Stats()
+	stats := w.encoder.Writer.Stats()
 	records := stats.Records - stats.Flushed
 	if records == 0 {
 		return 0
@@ -93,7 +94,7 @@ func (w *batchWriter[B]) Buffered() int {
 }
 
 // Close gives back what the writer holds. The stream has ended.
-func (w *batchWriter[B]) Close() error { return w.encoder.stream.Close() }
+func (w *batchWriter[B]) Close() error { return w.encoder.Writer.Close() }
 
 // frameMeter counts the frames on their way to a stream.
 type frameMeter struct {

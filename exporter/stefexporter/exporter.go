@@ -11,6 +11,8 @@ import (
 
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/exporter"
+
+	"github.com/otelstef/stef/internal/signal"
 )
 
 // errShutdown is the end of what was under way when the exporter ended.
@@ -19,7 +21,7 @@ var errShutdown = errors.New("the exporter was shut down before the peer answere
 // stefExporter exports one signal.
 type stefExporter[B any] struct {
 	config    *Config
-	signal    *signal[B]
+	signal    *signal.Descriptor[B]
 	settings  exporter.Settings
 	telemetry *telemetry
 	routes    *routes[B] // nil before start
@@ -35,8 +37,8 @@ type stefExporter[B any] struct {
 	unhook   func() bool   // from the context of Shutdown
 }
 
-func newExporter[B any](c *Config, s *signal[B], settings exporter.Settings) (*stefExporter[B], error) {
-	t, err := newTelemetry(settings.TelemetrySettings, settings.ID, s.name.String())
+func newExporter[B any](c *Config, s *signal.Descriptor[B], settings exporter.Settings) (*stefExporter[B], error) {
+	t, err := newTelemetry(settings.TelemetrySettings, settings.ID, s.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +83,7 @@ func (x *stefExporter[B]) start(ctx context.Context, host component.Host) error 
 
 // push sends a batch and returns when the peer has it.
 func (x *stefExporter[B]) push(ctx context.Context, b B) error {
-	items := x.signal.items(b)
+	items := x.signal.Items(b)
 	if items == 0 {
 		return nil
 	}

@@ -13,6 +13,7 @@ import (
 	"go.opentelemetry.io/collector/exporter/exporterhelper"
 
 	"github.com/otelstef/stef/exporter/stefexporter/internal/metadata"
+	"github.com/otelstef/stef/internal/signal"
 )
 
 // NewFactory returns the factory of the exporter.
@@ -25,7 +26,7 @@ func NewFactory() exporter.Factory {
 }
 
 func createTraces(ctx context.Context, settings exporter.Settings, config component.Config) (exporter.Traces, error) {
-	x, err := newExporter(config.(*Config), &tracesSignal, settings)
+	x, err := newExporter(config.(*Config), signal.Traces, settings)
 	if err != nil {
 		return nil, err
 	}
@@ -40,7 +41,7 @@ func createTraces(ctx context.Context, settings exporter.Settings, config compon
 }
 
 func createMetrics(ctx context.Context, settings exporter.Settings, config component.Config) (exporter.Metrics, error) {
-	x, err := newExporter(config.(*Config), &metricsSignal, settings)
+	x, err := newExporter(config.(*Config), signal.Metrics, settings)
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +56,7 @@ func createMetrics(ctx context.Context, settings exporter.Settings, config compo
 }
 
 func createLogs(ctx context.Context, settings exporter.Settings, config component.Config) (exporter.Logs, error) {
-	x, err := newExporter(config.(*Config), &logsSignal, settings)
+	x, err := newExporter(config.(*Config), signal.Logs, settings)
 	if err != nil {
 		return nil, err
 	}

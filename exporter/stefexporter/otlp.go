@@ -13,6 +13,8 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
+
+	"github.com/otelstef/stef/internal/signal"
 )
 
 // logPeriod is how often the same complaint is logged at most.
@@ -21,7 +23,7 @@ const logPeriod = 10 * time.Second
 // otlpSender makes OTLP requests, several at a time.
 type otlpSender[B any] struct {
 	*site[B]
-	export  exportFunc[B]
+	export  signal.Export[B]
 	options []grpc.CallOption
 	slots   chan struct{} // one for each request under way
 	partial seldom
@@ -32,7 +34,7 @@ func newOTLPSender[B any](x *site[B]) *otlpSender[B] {
 	c := x.config
 	o := &otlpSender[B]{
 		site:    x,
-		export:  x.signal.client(x.conns.otlp),
+		export:  x.signal.OTLP.NewClient(x.conns.otlp),
 		slots:   make(chan struct{}, c.Fallback.MaxConcurrentRequests),
 		partial: seldom{period: logPeriod},
 	}
@@ -46,7 +48,7 @@ func newOTLPSender[B any](x *site[B]) *otlpSender[B] {
 // send makes one request. It returns nil if the peer has taken the batch, even
 // if it does not like all of it.
 func (o *otlpSender[B]) send(ctx context.Context, b B, items int, headers metadata.MD) *failure {
-	size := o.signal.size(b)
+	size := o.signal.Size(b)
 	if most := o.config.Fallback.MaxRequestSizeMiB << 20; size > most {
 		return &failure{reason: dropTooLarge, err: fmt.Errorf("OTLP request of %d bytes, at most %d: "+
 			"lower sending_queue::batch::max_size, or raise otlp_fallback::max_request_size_mib if the peer takes more", size, most)}
@@ -81,11 +83,11 @@ func (o *otlpSender[B]) failed(ctx context.Context, err error) *failure {
 
 // accepted counts what the peer left out of a request that is not to be sent
 // again.
-func (o *otlpSender[B]) accepted(ctx context.Context, p partialSuccess, items int) {
-	rejected := int(min(max(p.rejected, 0), int64(items)))
+func (o *otlpSender[B]) accepted(ctx context.Context, p signal.PartialSuccess, items int) {
+	rejected := int(min(max(p.Rejected, 0), int64(items)))
 	o.telemetry.dropped(ctx, dropPartial, rejected)
 	o.telemetry.delivered(ctx, ProtocolOTLP, items-rejected)
-	if rejected == 0 && p.message == "" {
+	if rejected == 0 && p.Message == "" {
 		return
 	}
 	skipped, ok := o.partial.pass()
@@ -97,7 +99,7 @@ func (o *otlpSender[B]) accepted(ctx context.Context, p partialSuccess, items in
 		text = "The peer rejected part of an OTLP request. It is not sent again."
 	}
 	o.logger.Warn(text, zap.Int("rejected_items", rejected), zap.Int("items", items),
-		zap.String("message", p.message), zap.Int64("not_logged", skipped))
+		zap.String("message", p.Message), zap.Int64("not_logged", skipped))
 }
 
 // outgoing adds headers to what is sent in the name of ctx.

@@ -26,6 +26,7 @@ import (
 	grpcmetadata "google.golang.org/grpc/metadata"
 
 	"github.com/otelstef/stef/exporter/stefexporter/internal/metadata"
+	"github.com/otelstef/stef/internal/signal"
 	"github.com/otelstef/stef/stef-go/otelstef"
 	"github.com/otelstef/stef/stef-go/schema"
 	stefgrpc "github.com/otelstef/stef/stef-gogrpc"
@@ -250,7 +251,7 @@ func (r *rig) send(list ...string) error {
 }
 
 // startSignal starts an exporter without exporterhelper around it.
-func startSignal[B any](t *testing.T, c *Config, s *signal[B]) *stefExporter[B] {
+func startSignal[B any](t *testing.T, c *Config, s *signal.Descriptor[B]) *stefExporter[B] {
 	t.Helper()
 	x, err := newExporter(c, s, exportertest.NewNopSettings(metadata.Type))
 	require.NoError(t, err)

@@ -13,6 +13,7 @@ import (
 	"go.uber.org/zap"
 	"google.golang.org/grpc/codes"
 
+	"github.com/otelstef/stef/internal/signal"
 	stefgrpc "github.com/otelstef/stef/stef-gogrpc"
 )
 
@@ -49,7 +50,7 @@ type route[B any] struct {
 // site is what the routes of an exporter have in common.
 type site[B any] struct {
 	config    *Config
-	signal    *signal[B]
+	signal    *signal.Descriptor[B]
 	conns     *connections
 	telemetry *telemetry
 	logger    *zap.Logger

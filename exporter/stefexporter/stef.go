@@ -16,6 +16,7 @@ import (
 
 	stef "github.com/otelstef/stef/stef-go"
 	stefgrpc "github.com/otelstef/stef/stef-gogrpc"
+	stefpdata "github.com/otelstef/stef/stef-pdata"
 )
 
 // stefSender sends batches over the streams of one session.
@@ -91,15 +92,15 @@ func (s *site[B]) opener(who identity) (func(context.Context) (*stefgrpc.Stream,
 	var turn atomic.Uint32
 	return func(ctx context.Context) (*stefgrpc.Stream, error) {
 		n := turn.Add(1) - 1
-		return clients[int(n)%len(clients)].Open(who.context(ctx), s.signal.root)
+		return clients[int(n)%len(clients)].Open(who.context(ctx), s.signal.Root())
 	}, nil
 }
 
 // newWriter begins a stream.
 func (x *stefSender[B]) newWriter(stream *stefgrpc.Stream) (stefgrpc.BatchWriter[*batch[B]], error) {
 	meter := newFrameMeter(stream, x.telemetry)
-	mode := x.signal.mode(&x.config.Stef.Mode).mode()
-	e, err := x.signal.encoder(meter, mode, append(stream.WriterOptions(), x.writer...))
+	mode := stefpdata.WithMode(x.config.Stef.Mode.of(x.signal.Name).mode())
+	e, err := x.signal.NewEncoder(meter, []stefpdata.EncoderOption{mode}, append(stream.WriterOptions(), x.writer...)...)
 	if err != nil {
 		return nil, err
 	}

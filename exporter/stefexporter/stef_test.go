@@ -23,6 +23,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/otelstef/stef/internal/signal"
 	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/otelstef"
 	"github.com/otelstef/stef/stef-go/schema"
@@ -86,13 +87,12 @@ func TestSTEFUnencodable(t *testing.T) {
 func TestSTEFPanic(t *testing.T) {
 	p := listen(t, &peer{}, "", true, false)
 	c := testConfig(p.addr)
-	hurt := tracesSignal
-	makeEncoder := hurt.encoder
-	hurt.encoder = func(dst io.Writer, mode stefpdata.Mode, options []stef.WriterOption) (*encoder[ptrace.Traces], error) {
-		e, err := makeEncoder(dst, mode, options)
+	hurt := *signal.Traces
+	hurt.NewEncoder = func(dst io.Writer, options []stefpdata.EncoderOption, more ...stef.WriterOption) (*signal.Encoder[ptrace.Traces], error) {
+		e, err := signal.Traces.NewEncoder(dst, options, more...)
 		if err == nil {
-			encode := e.encode
-			e.encode = func(td ptrace.Traces) error {
+			encode := e.Encode
+			e.Encode = func(td ptrace.Traces) error {
 				if names(td)[0] == "bomb" {
 					panic("boom")
 				}

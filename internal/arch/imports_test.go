@@ -46,11 +46,12 @@ stef-pdata/internal/features  -> stef-go/otelstef
 stef-pdata/stefotlp           -> stef-go stef-go/schema stef-go/codec stef-go/otelstef stef-go/stefrt stef-pdata/internal/features
 stef-pdata                    -> stef-go stef-go/codec stef-go/otelstef stef-pdata/internal/features pdata
 exporter/stefexporter/internal/metadatatest -> collector otel testify
-exporter/...                  -> stef-go stef-go/schema stef-go/otelstef stef-gogrpc stef-pdata collector grpc zap otel
+exporter/...                  -> stef-go stef-gogrpc internal/signal stef-pdata collector grpc zap otel
 receiver/stefreceiver/internal/metadatatest -> collector otel testify
-receiver/...                  -> stef-go stef-go/schema stef-go/otelstef stef-gogrpc stef-pdata collector grpc protobuf genproto zap otel
+receiver/...                  -> stef-go stef-gogrpc internal/signal stef-pdata collector grpc protobuf genproto zap otel
 
 internal/stefgen              -> stef-go/schema
+internal/signal               -> stef-go stef-go/schema stef-go/otelstef stef-pdata pdata grpc protobuf
 internal/teltest              -> zstd
 internal/teltest/canon        -> pdata
 internal/otlpfile             -> pdata zstd

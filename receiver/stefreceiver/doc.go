@@ -9,8 +9,8 @@
 //	request of OTLP  -----------> decoder ------------> pipeline
 //
 // A receiver is one gRPC server for all signals of a configuration (shared.go,
-// receiver.go). What differs between the signals is in a pipe (pipe.go), and
-// everything else is written once, over the type of the batch.
+// server.go). A pipe (pipe.go) leads to the pipeline of one signal. The code is
+// written once for all signals, which package internal/signal describes.
 //
 // The handler of a STEF stream (stream.go) decodes in order on its own
 // goroutine, because a batch can only be read after the one before it, and

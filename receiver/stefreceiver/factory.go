@@ -9,7 +9,9 @@ import (
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/consumer"
 	"go.opentelemetry.io/collector/receiver"
+	"go.opentelemetry.io/collector/receiver/receiverhelper"
 
+	"github.com/otelstef/stef/internal/signal"
 	"github.com/otelstef/stef/receiver/stefreceiver/internal/metadata"
 )
 
@@ -25,16 +27,32 @@ func NewFactory() receiver.Factory {
 }
 
 func createTraces(_ context.Context, settings receiver.Settings, config component.Config, next consumer.Traces) (receiver.Traces, error) {
-	return create(tracesSignal, settings, config, next.ConsumeTraces)
+	return create(signal.Traces, tracesOperation, settings, config, next.ConsumeTraces)
 }
 
 func createMetrics(_ context.Context, settings receiver.Settings, config component.Config, next consumer.Metrics) (receiver.Metrics, error) {
-	return create(metricsSignal, settings, config, next.ConsumeMetrics)
+	return create(signal.Metrics, metricsOperation, settings, config, next.ConsumeMetrics)
 }
 
 func createLogs(_ context.Context, settings receiver.Settings, config component.Config, next consumer.Logs) (receiver.Logs, error) {
-	return create(logsSignal, settings, config, next.ConsumeLogs)
+	return create(signal.Logs, logsOperation, settings, config, next.ConsumeLogs)
 }
+
+// The operations of each signal. The Collector has a method for each.
+var (
+	tracesOperation = operation{
+		start: (*receiverhelper.ObsReport).StartTracesOp,
+		end:   (*receiverhelper.ObsReport).EndTracesOp,
+	}
+	metricsOperation = operation{
+		start: (*receiverhelper.ObsReport).StartMetricsOp,
+		end:   (*receiverhelper.ObsReport).EndMetricsOp,
+	}
+	logsOperation = operation{
+		start: (*receiverhelper.ObsReport).StartLogsOp,
+		end:   (*receiverhelper.ObsReport).EndLogsOp,
+	}
+)
 
 // stefReceiver is the component of one signal: one of those that share a server.
 type stefReceiver struct {
@@ -42,14 +60,14 @@ type stefReceiver struct {
 	left   bool
 }
 
-func create[T any](sig *signal[T], settings receiver.Settings, config component.Config,
+func create[T any](sig *signal.Descriptor[T], op operation, settings receiver.Settings, config component.Config,
 	consume func(context.Context, T) error,
 ) (*stefReceiver, error) {
 	s, err := share(config.(*Config), settings)
 	if err != nil {
 		return nil, err
 	}
-	p, err := newPipe(sig, s, settings, consume)
+	p, err := newPipe(sig, op, s, settings, consume)
 	if err != nil {
 		s.leave()
 		return nil, err

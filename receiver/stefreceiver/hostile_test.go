@@ -21,9 +21,11 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/otelstef/stef/internal/signal"
 	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/otelstef"
 	"github.com/otelstef/stef/stef-gogrpc/stefpb"
+	stefpdata "github.com/otelstef/stef/stef-pdata"
 
 	"github.com/otelstef/stef/receiver/stefreceiver/internal/metadata"
 )
@@ -202,30 +204,24 @@ func TestSlowClientHoldsNoPlace(t *testing.T) {
 	require.Equal(t, 3, metrics.DataPointCount())
 }
 
-// panicking is a decoder with a defect, which its second batch brings out.
-type panicking struct {
-	decoder[pmetric.Metrics]
-	batches int
-}
-
-func (p *panicking) Decode() (pmetric.Metrics, error) {
-	if p.batches++; p.batches == 2 {
-		panic("a defect")
-	}
-	return p.decoder.Decode()
-}
-
 // A panic of the decoder costs the stream, after what came before was settled.
 func TestDecoderPanics(t *testing.T) {
 	settings := receivertest.NewNopSettings(metadata.Type)
 	s, err := newShared(testConfig(), settings)
 	require.NoError(t, err)
-	broken := *metricsSignal
-	broken.open = func(src io.Reader, maxItems int, options ...stef.ReaderOption) (reader, decoder[pmetric.Metrics], error) {
-		r, d, err := metricsSignal.open(src, maxItems, options...)
-		return r, &panicking{decoder: d}, err
+	broken := *signal.Metrics
+	broken.NewDecoder = func(src io.Reader, options []stefpdata.DecoderOption, more ...stef.ReaderOption) (*signal.Decoder[pmetric.Metrics], error) {
+		d, err := signal.Metrics.NewDecoder(src, options, more...)
+		decode, batches := d.Decode, 0
+		d.Decode = func() (pmetric.Metrics, error) {
+			if batches++; batches == 2 {
+				panic("a defect")
+			}
+			return decode()
+		}
+		return d, err
 	}
-	p, err := newPipe(&broken, s, settings, consumertest.NewNop().ConsumeMetrics)
+	p, err := newPipe(&broken, metricsOperation, s, settings, consumertest.NewNop().ConsumeMetrics)
 	require.NoError(t, err)
 	data := bytes.Join(chunksOf(t, []pmetric.Metrics{points(3), points(1)}), nil)
 	transport := &fakeTransport{Reader: bytes.NewReader(data), ctx: timeout(t), settled: map[uint64]int{}}
@@ -272,7 +268,7 @@ func FuzzStream(f *testing.F) {
 			c.Limits.MaxFrameMiB, c.Limits.MaxRecordAllocMiB = 1, 1
 		}), settings)
 		require.NoError(t, err)
-		p, err := newPipe(metricsSignal, s, settings, consumertest.NewNop().ConsumeMetrics)
+		p, err := newPipe(signal.Metrics, metricsOperation, s, settings, consumertest.NewNop().ConsumeMetrics)
 		require.NoError(t, err)
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()

@@ -17,6 +17,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/otelstef/stef/internal/fixtures"
+	"github.com/otelstef/stef/internal/signal"
 	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/otelstef"
 	"github.com/otelstef/stef/stef-pdata"
@@ -34,7 +35,7 @@ func heap() int64 {
 // counts. The recordings of this repository say so too.
 func TestMemoryOfBatches(t *testing.T) {
 	t.Run("traces", func(t *testing.T) {
-		testMemory(t, tracesSignal, fixtures.Traces(), func(dst *bytes.Buffer, td ptrace.Traces) error {
+		testMemory(t, signal.Traces, fixtures.Traces(), func(dst *bytes.Buffer, td ptrace.Traces) error {
 			w, err := otelstef.NewSpansWriter(dst, stef.WithCompression(stef.Zstd))
 			require.NoError(t, err)
 			require.NoError(t, stefpdata.NewTracesEncoder(w).Encode(td))
@@ -42,7 +43,7 @@ func TestMemoryOfBatches(t *testing.T) {
 		})
 	})
 	t.Run("metrics", func(t *testing.T) {
-		testMemory(t, metricsSignal, fixtures.Metrics(), func(dst *bytes.Buffer, md pmetric.Metrics) error {
+		testMemory(t, signal.Metrics, fixtures.Metrics(), func(dst *bytes.Buffer, md pmetric.Metrics) error {
 			w, err := otelstef.NewMetricsWriter(dst, stef.WithCompression(stef.Zstd))
 			require.NoError(t, err)
 			require.NoError(t, stefpdata.NewMetricsEncoder(w).Encode(md))
@@ -50,7 +51,7 @@ func TestMemoryOfBatches(t *testing.T) {
 		})
 	})
 	t.Run("logs", func(t *testing.T) {
-		testMemory(t, logsSignal, fixtures.Logs(), func(dst *bytes.Buffer, ld plog.Logs) error {
+		testMemory(t, signal.Logs, fixtures.Logs(), func(dst *bytes.Buffer, ld plog.Logs) error {
 			w, err := otelstef.NewLogsWriter(dst, stef.WithCompression(stef.Zstd))
 			require.NoError(t, err)
 			require.NoError(t, stefpdata.NewLogsEncoder(w).Encode(ld))
@@ -59,11 +60,11 @@ func TestMemoryOfBatches(t *testing.T) {
 	})
 }
 
-func testMemory[T any](t *testing.T, sig *signal[T], file []byte, encode func(*bytes.Buffer, T) error) {
+func testMemory[T any](t *testing.T, sig *signal.Descriptor[T], file []byte, encode func(*bytes.Buffer, T) error) {
 	parts, err := fixtures.Parts(file)
 	require.NoError(t, err)
 	body := bytes.Join(parts, nil) // messages one after another are one message
-	all, err := sig.otlp.decode(body)
+	all, err := sig.Unmarshal(body)
 	require.NoError(t, err)
 	var stream bytes.Buffer
 	require.NoError(t, encode(&stream, all))
@@ -76,20 +77,20 @@ func testMemory[T any](t *testing.T, sig *signal[T], file []byte, encode func(*b
 			keep[i] = decode()
 		}
 		taken := heap() - before
-		require.Equal(t, sig.items(all), sig.items(keep[0]))
+		require.Equal(t, sig.Items(all), sig.Items(keep[0]))
 		runtime.KeepAlive(&keep)
 		return float64(taken) / float64(times*len(body))
 	}
 	fromSTEF := ratio(func() T {
-		r, d, err := sig.open(bytes.NewReader(stream.Bytes()), 1<<20)
+		d, err := sig.NewDecoder(bytes.NewReader(stream.Bytes()), []stefpdata.DecoderOption{stefpdata.WithMaxItems(1 << 20)})
 		require.NoError(t, err)
 		batch, err := d.Decode()
 		require.NoError(t, err)
-		r.Close()
+		d.Reader.Close()
 		return batch
 	})
 	fromOTLP := ratio(func() T {
-		batch, err := sig.otlp.decode(body)
+		batch, err := sig.Unmarshal(body)
 		require.NoError(t, err)
 		return batch
 	})

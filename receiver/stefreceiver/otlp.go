@@ -16,17 +16,10 @@ import (
 	"github.com/otelstef/stef/stef-gogrpc"
 )
 
-// otlpService is the OTLP service of a signal. It is described here and not
-// taken from pdata, because there a request is decoded before anything of ours
-// runs: too early to ask whether there is room for it, and with INTERNAL for
-// requests that are no message, where OTLP asks for INVALID_ARGUMENT.
-type otlpService[T any] struct {
-	name   string
-	decode func([]byte) (T, error)
-	count  func([]byte) int // the items of an encoded request
-}
-
-// otlpRequest is a request as it came.
+// otlpRequest is a request before it is decoded. The services of pdata are not
+// used: they decode a request before any code of this package runs, which is too
+// early to ask for admission, and they answer INTERNAL to requests that are not
+// protobuf, where OTLP asks for INVALID_ARGUMENT.
 type otlpRequest struct{ data mem.BufferSlice }
 
 // take returns the bytes of the request, to be freed, and leaves it empty.
@@ -72,7 +65,7 @@ func (c codec) Unmarshal(data mem.BufferSlice, m any) error {
 
 // register implements outlet.
 func (p *pipe[T]) register(r grpc.ServiceRegistrar) {
-	method := "/" + p.otlp.name + "/Export"
+	method := "/" + p.OTLP.Service + "/Export"
 	export := func(ctx context.Context, request any) (any, error) {
 		if err := p.export(ctx, request.(*otlpRequest)); err != nil {
 			return nil, err
@@ -80,7 +73,7 @@ func (p *pipe[T]) register(r grpc.ServiceRegistrar) {
 		return otlpResponse{}, nil
 	}
 	r.RegisterService(&grpc.ServiceDesc{
-		ServiceName: p.otlp.name,
+		ServiceName: p.OTLP.Service,
 		HandlerType: (*any)(nil),
 		Methods: []grpc.MethodDesc{{
 			MethodName: "Export",
@@ -111,7 +104,7 @@ func (p *pipe[T]) export(ctx context.Context, request *otlpRequest) error {
 		p.refuse(ctx, p.obs.otlp, formatOTLP, 0, err)
 		return undecodable(err).Err()
 	}
-	items := p.items(batch)
+	items := p.Items(batch)
 	if items == 0 {
 		return nil
 	}
@@ -128,7 +121,7 @@ func (p *pipe[T]) decodeOTLP(request *otlpRequest) (batch T, err error) {
 	body := request.take()
 	defer body.Free()
 	defer p.shared.catch(p.meter, "decoder", &err)
-	return p.otlp.decode(body.ReadOnlyData())
+	return p.Unmarshal(body.ReadOnlyData())
 }
 
 // notAdmitted returns the status of a request that could not be admitted.
@@ -143,6 +136,6 @@ func (p *pipe[T]) notAdmitted(ctx context.Context, request *otlpRequest, err err
 	}
 	body := request.take()
 	defer body.Free()
-	p.refuse(ctx, p.obs.otlp, formatOTLP, p.otlp.count(body.ReadOnlyData()), err)
+	p.refuse(ctx, p.obs.otlp, formatOTLP, p.OTLP.Count(body.ReadOnlyData()), err)
 	return st.Err()
 }

@@ -4,7 +4,6 @@
 package stefreceiver
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"strings"
@@ -16,11 +15,9 @@ import (
 	"go.opentelemetry.io/collector/config/configoptional"
 	"go.opentelemetry.io/collector/consumer/consumererror"
 	"go.opentelemetry.io/collector/consumer/consumertest"
-	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/plog/plogotlp"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/pdata/pmetric/pmetricotlp"
-	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.opentelemetry.io/collector/pdata/ptrace/ptraceotlp"
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
@@ -30,6 +27,8 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/types/known/emptypb"
+
+	"github.com/otelstef/stef/internal/signal"
 )
 
 func export(conn *grpc.ClientConn, md pmetric.Metrics, options ...grpc.CallOption) error {
@@ -42,7 +41,7 @@ func export(conn *grpc.ClientConn, md pmetric.Metrics, options ...grpc.CallOptio
 // rawExport calls the service of metrics with any bytes.
 func rawExport(t *testing.T, conn *grpc.ClientConn, body []byte) *status.Status {
 	t.Helper()
-	err := conn.Invoke(timeout(t), "/"+metricsSignal.otlp.name+"/Export", unknownFields(t, body), &emptypb.Empty{})
+	err := conn.Invoke(timeout(t), "/"+signal.Metrics.OTLP.Service+"/Export", unknownFields(t, body), &emptypb.Empty{})
 	return status.Convert(err)
 }
 
@@ -220,55 +219,4 @@ func TestOTLPPipelineKnowsTheClient(t *testing.T) {
 	_, err := pmetricotlp.NewGRPCClient(r.dial()).Export(ctx, pmetricotlp.NewExportRequestFromMetrics(points(1)))
 	require.NoError(t, err)
 	require.Equal(t, []string{"blue"}, (<-infos).Metadata.Get("tenant"))
-}
-
-func TestCountItems(t *testing.T) {
-	md := points(3)
-	ms := md.ResourceMetrics().At(0).ScopeMetrics().At(0).Metrics()
-	ms.AppendEmpty().SetEmptySum().DataPoints().AppendEmpty()
-	ms.AppendEmpty().SetEmptyHistogram().DataPoints().AppendEmpty()
-	ms.AppendEmpty().SetEmptyExponentialHistogram().DataPoints().AppendEmpty()
-	ms.AppendEmpty().SetEmptySummary().DataPoints().AppendEmpty()
-	ms.AppendEmpty().SetName("without points")
-	body, err := pmetricotlp.NewExportRequestFromMetrics(md).MarshalProto()
-	require.NoError(t, err)
-	require.Equal(t, 7, countPoints(body))
-	require.Equal(t, 14, countPoints(bytes.Repeat(body, 2)))
-	for end := range body {
-		require.LessOrEqual(t, countPoints(body[:end]), 7)
-	}
-
-	td := ptrace.NewTraces()
-	for range 3 {
-		spans := td.ResourceSpans().AppendEmpty().ScopeSpans().AppendEmpty().Spans()
-		spans.AppendEmpty().SetName("a")
-		spans.AppendEmpty().Events().AppendEmpty()
-	}
-	body, err = ptraceotlp.NewExportRequestFromTraces(td).MarshalProto()
-	require.NoError(t, err)
-	require.Equal(t, 6, countSpans(body))
-
-	ld := plog.NewLogs()
-	ld.ResourceLogs().AppendEmpty().ScopeLogs().AppendEmpty().LogRecords().AppendEmpty().Body().SetStr("x")
-	body, err = plogotlp.NewExportRequestFromLogs(ld).MarshalProto()
-	require.NoError(t, err)
-	require.Equal(t, 1, countLogRecords(body))
-	require.Zero(t, countLogRecords(nil))
-}
-
-// The count of the items of a request is what decoding it gives.
-func FuzzCountPoints(f *testing.F) {
-	body, err := pmetricotlp.NewExportRequestFromMetrics(points(3)).MarshalProto()
-	require.NoError(f, err)
-	f.Add(body)
-	f.Add([]byte{})
-	f.Fuzz(func(t *testing.T, body []byte) {
-		n := countPoints(body)
-		request := pmetricotlp.NewExportRequest()
-		if request.UnmarshalProto(body) != nil {
-			return
-		}
-		// A metric with data of two types has the later one only.
-		require.GreaterOrEqual(t, n, request.Metrics().DataPointCount())
-	})
 }

@@ -5,14 +5,12 @@ package stefreceiver
 
 import (
 	"context"
-	"io"
 
 	"go.opentelemetry.io/collector/receiver"
 	"go.opentelemetry.io/collector/receiver/receiverhelper"
 	"google.golang.org/grpc"
 
-	stef "github.com/otelstef/stef/stef-go"
-	"github.com/otelstef/stef/stef-go/schema"
+	"github.com/otelstef/stef/internal/signal"
 	"github.com/otelstef/stef/stef-gogrpc"
 )
 
@@ -24,39 +22,16 @@ const (
 	transportOTLP = "grpc"
 )
 
-// reader is a reader of records, as stefc makes them.
-type reader interface {
-	Next() bool
-	Buffered() uint64
-	Stats() stef.ReaderStats
-	Close()
-}
-
-// decoder turns the records of a reader into batches.
-type decoder[T any] interface {
-	Decode() (T, error)
-}
-
-// signal is what the receiver has to know of traces, metrics or logs. T is the
-// type of a batch.
-type signal[T any] struct {
-	name string
-	root *schema.Struct
-
-	// open makes the reader of a stream, and the decoder on it.
-	open  func(src io.Reader, maxItems int, options ...stef.ReaderOption) (reader, decoder[T], error)
-	items func(batch T) int
-	size  func(batch T) int // as OTLP
-
+// operation reports an operation of one signal to the Collector.
+type operation struct {
 	start func(*receiverhelper.ObsReport, context.Context) context.Context
 	end   func(obs *receiverhelper.ObsReport, ctx context.Context, format string, items int, err error)
-
-	otlp otlpService[T]
 }
 
-// pipe leads the batches of one signal to the pipeline.
+// pipe passes the batches of one signal to the pipeline.
 type pipe[T any] struct {
-	*signal[T]
+	*signal.Descriptor[T]
+	operation
 	consume func(ctx context.Context, batch T) error
 	obs     struct{ stef, otlp *receiverhelper.ObsReport }
 	meter   *meter
@@ -71,8 +46,8 @@ type outlet interface {
 	register(r grpc.ServiceRegistrar)
 }
 
-func newPipe[T any](sig *signal[T], s *shared, settings receiver.Settings, consume func(context.Context, T) error) (*pipe[T], error) {
-	p := &pipe[T]{signal: sig, consume: consume, shared: s, meter: newMeter(s.telemetry, sig.name)}
+func newPipe[T any](sig *signal.Descriptor[T], op operation, s *shared, settings receiver.Settings, consume func(context.Context, T) error) (*pipe[T], error) {
+	p := &pipe[T]{Descriptor: sig, operation: op, consume: consume, shared: s, meter: newMeter(s.telemetry, sig.Name)}
 	var err error
 	if p.obs.stef, err = newObsReport(settings, transportSTEF, true); err != nil {
 		return nil, err
@@ -104,7 +79,7 @@ func (p *pipe[T]) refuse(ctx context.Context, obs *receiverhelper.ObsReport, for
 
 // handle implements outlet.
 func (p *pipe[T]) handle(s *stefgrpc.Server) error {
-	return s.Handle(p.root, stefgrpc.HandlerFunc(func(s *stefgrpc.ServerStream) error {
+	return s.Handle(p.Root(), stefgrpc.HandlerFunc(func(s *stefgrpc.ServerStream) error {
 		return newStream(p, s).serve()
 	}))
 }

@@ -13,6 +13,7 @@ import (
 
 	"google.golang.org/grpc/status"
 
+	"github.com/otelstef/stef/internal/signal"
 	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-pdata"
 )
@@ -35,8 +36,8 @@ type stream[T any] struct {
 	*pipe[T]
 	transport transport
 	source    source
-	reader    reader
-	decoder   decoder[T]
+	reader    signal.Reader
+	decoder   *signal.Decoder[T]
 
 	// ctx is what the pipeline gets: the values of the stream, such as who the
 	// client is, but not its end. A client that hangs up does not cancel what it
@@ -105,13 +106,15 @@ func (s *stream[T]) serve() error {
 func (s *stream[T]) decodeAll() (err error) {
 	defer s.shared.catch(s.meter, "decoder", &err)
 	defer s.release()
-	s.reader, s.decoder, err = s.open(&s.source, s.shared.maxItems(), s.shared.readerOptions(s.transport.ReaderOptions())...)
+	options := []stefpdata.DecoderOption{stefpdata.WithMaxItems(s.shared.maxItems())}
+	s.decoder, err = s.NewDecoder(&s.source, options, s.shared.readerOptions(s.transport.ReaderOptions())...)
 	if err != nil {
 		if s.source.delivered == 0 && s.source.err == io.EOF {
 			return nil // opened and closed without a word
 		}
 		return err
 	}
+	s.reader = s.decoder.Reader
 	defer s.reader.Close()
 	for s.failure.Load() == nil {
 		if err := s.admit(); err != nil {
@@ -200,9 +203,9 @@ func (s *stream[T]) next() error {
 
 // account counts a batch, and puts right what it was admitted with.
 func (s *stream[T]) account(b *batch[T], stats stef.ReaderStats) {
-	b.items = s.items(b.data)
+	b.items = s.Items(b.data)
 	wire := stats.Bytes - s.wire
-	size := s.sizer.size(b.items, wire, func() int { return s.size(b.data) })
+	size := s.sizer.size(b.items, wire, func() int { return s.Size(b.data) })
 	b.weight = s.shared.admission.weight(size)
 	change := b.weight
 	if s.decoding {

@@ -1,14 +1,13 @@
 // Copyright The Otel/STEF Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package stefreceiver
+package signal
 
 import "google.golang.org/protobuf/encoding/protowire"
 
-// The items of a request that is refused are counted without decoding it, since
-// it is refused to save just that. Requests of all signals are lists of
-// resources, of which each has scopes, of which each has spans, log records or
-// metrics; metrics have points.
+// A refused request is counted without decoding it, because the refusal saves the
+// memory of decoding. The requests of all signals have the same shape: resources,
+// which have scopes, which have spans, log records or metrics. Metrics have points.
 const (
 	fieldContainers protowire.Number = 1 // of a request, in it: resources
 	fieldScopes     protowire.Number = 2 // of a resource
@@ -16,7 +15,7 @@ const (
 	fieldPoints     protowire.Number = 1 // of the data of a metric
 )
 
-// The fields of a metric that have its data, one for each type.
+// The fields of a metric that have its points, one for each type of metric.
 var fieldsData = [...]protowire.Number{5, 7, 9, 10, 11}
 
 func countSpans(request []byte) int {
@@ -47,8 +46,8 @@ func countMetric(metric []byte) int {
 	return n
 }
 
-// messages calls each with the messages in a field of a message, up to where
-// the message is broken.
+// messages calls each with the messages in a field of a message, up to the first
+// byte that is not protobuf.
 func messages(message []byte, field protowire.Number, each func([]byte)) {
 	for len(message) > 0 {
 		number, kind, n := protowire.ConsumeTag(message)

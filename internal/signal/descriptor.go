@@ -1,0 +1,96 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package signal
+
+import (
+	"context"
+	"io"
+
+	"google.golang.org/grpc"
+
+	stef "github.com/otelstef/stef/stef-go"
+	"github.com/otelstef/stef/stef-go/schema"
+	stefpdata "github.com/otelstef/stef/stef-pdata"
+)
+
+// Descriptor describes one signal. T is the pdata type of its batches.
+type Descriptor[T any] struct {
+	// Name is the name of the signal in configurations and metrics: "traces".
+	Name string
+	// ItemName is what the signal calls its items, in the plural: "spans".
+	ItemName string
+	// Root returns the root struct of the streams. Callers must not change it.
+	Root func() *schema.Struct
+	// Published returns the option that makes a writer use the published schema.
+	// It is nil for a signal that has no published schema.
+	Published func() stef.WriterOption
+
+	// Items returns the number of items in a batch.
+	Items func(T) int
+	// Size returns the size of a batch as OTLP protobuf.
+	Size func(T) int
+	// Marshal and Unmarshal convert between a batch and an OTLP export request.
+	Marshal   func(T) ([]byte, error)
+	Unmarshal func([]byte) (T, error)
+
+	// NewEncoder starts a stream.
+	NewEncoder func(dst io.Writer, options []stefpdata.EncoderOption, more ...stef.WriterOption) (*Encoder[T], error)
+	// NewDecoder reads the headers of a stream.
+	NewDecoder func(src io.Reader, options []stefpdata.DecoderOption, more ...stef.ReaderOption) (*Decoder[T], error)
+
+	OTLP OTLP[T]
+}
+
+// Encoder writes batches to one stream.
+type Encoder[T any] struct {
+	// Encode writes the items of a batch.
+	Encode func(T) error
+	// Losses returns what the schema of the stream could not hold so far.
+	Losses func() stefpdata.Losses
+	// Writer is the writer of the records.
+	Writer Writer
+}
+
+// Writer is what the record writers of all signals have in common.
+type Writer interface {
+	Flush() error
+	Close() error
+	Stats() stef.WriterStats
+}
+
+// Decoder reads batches from one stream.
+type Decoder[T any] struct {
+	// Decode returns the next batch, at most a frame.
+	Decode func() (T, error)
+	// Reader is the reader of the records.
+	Reader Reader
+}
+
+// Reader is what the record readers of all signals have in common.
+type Reader interface {
+	Next() bool
+	Buffered() uint64
+	Stats() stef.ReaderStats
+	Close()
+}
+
+// OTLP is the OTLP service of a signal.
+type OTLP[T any] struct {
+	// Service is the full name of the gRPC service.
+	Service string
+	// Count returns the number of items in an encoded export request, up to the
+	// first byte that is no protobuf.
+	Count func(request []byte) int
+	// NewClient returns the function that sends export requests.
+	NewClient func(*grpc.ClientConn) Export[T]
+}
+
+// Export sends one export request.
+type Export[T any] func(context.Context, T, ...grpc.CallOption) (PartialSuccess, error)
+
+// PartialSuccess is what a server says about a request that it accepted.
+type PartialSuccess struct {
+	Rejected int64
+	Message  string
+}
