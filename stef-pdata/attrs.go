@@ -5,12 +5,12 @@ package stefpdata
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 
 	"github.com/otelstef/stef/stef-go/otelstef"
+	"github.com/otelstef/stef/stef-pdata/internal/mapping"
 )
 
 // attributes gives dst the attributes of src, in the order the mode wants.
@@ -19,7 +19,7 @@ func (c *copier) attributes(dst *otelstef.Attributes, src pcommon.Map) error {
 		return c.attributesByKey(dst, src)
 	}
 	n := src.Len()
-	if err := c.pairs(n); err != nil {
+	if err := c.TakePairs(n); err != nil {
 		return err
 	}
 	dst.SetLen(n)
@@ -41,12 +41,12 @@ func (c *copier) attributes(dst *otelstef.Attributes, src pcommon.Map) error {
 		}
 		i++
 	}
-	return c.take(text)
+	return c.Take(text)
 }
 
 // attribute sets one pair.
 func (c *copier) attribute(dst *otelstef.Attributes, i int, k string, v pcommon.Value) error {
-	c.left -= len(k)
+	c.Left -= len(k)
 	dst.SetKey(i, k)
 	return c.attributeValue(dst, i, k, v)
 }
@@ -57,7 +57,7 @@ func (c *copier) attributeValue(dst *otelstef.Attributes, i int, k string, v pco
 	case pcommon.ValueTypeStr:
 		s := v.Str()
 		dst.Value(i).SetString(s)
-		c.left -= len(s)
+		c.Left -= len(s)
 	case pcommon.ValueTypeInt:
 		dst.Value(i).SetInt64(v.Int())
 	case pcommon.ValueTypeDouble:
@@ -66,11 +66,11 @@ func (c *copier) attributeValue(dst *otelstef.Attributes, i int, k string, v pco
 		dst.Value(i).SetBool(v.Bool())
 	default:
 		if err := c.value(dst.Value(i), v, 0); err != nil {
-			return inField(fmt.Sprintf("[%q]", shorten(k)), err)
+			return mapping.InPair(k, err)
 		}
 	}
-	if c.left < 0 {
-		return c.take(0)
+	if c.Left < 0 {
+		return c.Take(0)
 	}
 	return nil
 }
@@ -90,7 +90,7 @@ func inKeyOrder(m pcommon.Map) bool {
 // attributesByKey is attributes for maps whose keys are in no order. Pairs of
 // equal keys stay in theirs.
 func (c *copier) attributesByKey(dst *otelstef.Attributes, src pcommon.Map) error {
-	if err := c.pairs(src.Len()); err != nil {
+	if err := c.TakePairs(src.Len()); err != nil {
 		return err
 	}
 	type pair struct {

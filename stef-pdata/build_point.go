@@ -158,8 +158,8 @@ func (b *builder) exemplars(dst pmetric.ExemplarSlice, p *otelstef.Point) {
 		case otelstef.ExemplarValueTypeFloat64:
 			to.SetDoubleValue(from.Value().Float64())
 		}
-		trace, _ := traceID(from.TraceID())
-		span, _ := spanID(from.SpanID())
+		trace := traceID(from.TraceID())
+		span := spanID(from.SpanID())
 		to.SetTraceID(trace)
 		to.SetSpanID(span)
 		b.attributes(to.FilteredAttributes(), from.FilteredAttributes())

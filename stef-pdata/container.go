@@ -10,6 +10,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/xpdata/entity"
 
 	"github.com/otelstef/stef/stef-go/otelstef"
+	"github.com/otelstef/stef/stef-pdata/internal/mapping"
 )
 
 // resourcePool holds the resources seen, as values that records can share.
@@ -62,7 +63,7 @@ func (p *resourcePool) find(c *copier, r pcommon.Resource, url string) (uint32, 
 	if err != nil {
 		return 0, err
 	}
-	p.held += MaxItemBytes - c.left
+	p.held += mapping.MaxItemBytes - c.Left
 	id := p.add(h)
 	p.share(&e, id, r.Attributes())
 	p.entries = append(slices.Grow(p.entries, 1)[:id], e)
@@ -104,10 +105,10 @@ func (p *resourcePool) make(c *copier, r pcommon.Resource, url string) (resource
 	if p.spare = nil; v == nil {
 		v = otelstef.NewResource()
 	}
-	c.begin()
+	c.Begin()
 	v.SetSchemaURL(url)
-	if err := c.take(len(url)); err != nil {
-		return resourceEntry{}, inField("schema_url", err)
+	if err := c.Take(len(url)); err != nil {
+		return resourceEntry{}, mapping.InField("schema_url", err)
 	}
 	v.SetDroppedAttributesCount(uint64(r.DroppedAttributesCount()))
 	arrival, err := c.container(v.Attributes(), r.Attributes())
@@ -116,7 +117,7 @@ func (p *resourcePool) make(c *copier, r pcommon.Resource, url string) (resource
 	}
 	if p.refs {
 		if err := c.entityRefs(v, entity.ResourceEntityRefs(r)); err != nil {
-			return resourceEntry{}, inField("entity_refs", err)
+			return resourceEntry{}, mapping.InField("entity_refs", err)
 		}
 	}
 	return resourceEntry{value: v, arrival: arrival}, nil
@@ -126,19 +127,20 @@ func (p *resourcePool) make(c *copier, r pcommon.Resource, url string) (resource
 // came.
 func (c *copier) container(dst *otelstef.Attributes, src pcommon.Map) (arrival *otelstef.Attributes, err error) {
 	if err := c.attributes(dst, src); err != nil {
-		return nil, inField("attributes", err)
+		return nil, mapping.InField("attributes", err)
 	}
 	if sameAttributes(dst, src) {
 		return dst, nil
 	}
 	arrival = otelstef.NewAttributes()
-	asTheyCame := copier{left: MaxItemBytes}
+	asTheyCame := copier{}
+	asTheyCame.Begin()
 	return arrival, asTheyCame.attributes(arrival, src)
 }
 
 func (c *copier) entityRefs(dst *otelstef.Resource, src entity.EntityRefSlice) error {
 	n := src.Len()
-	if err := c.take(n * valueBytes); err != nil {
+	if err := c.Take(n * mapping.ValueBytes); err != nil {
 		return err
 	}
 	dst.EntityRefs().SetLen(n)
@@ -146,10 +148,10 @@ func (c *copier) entityRefs(dst *otelstef.Resource, src entity.EntityRefSlice) e
 		to, from := dst.EntityRefs().At(i), src.At(i)
 		to.SetSchemaURL(from.SchemaUrl())
 		to.SetType(from.Type())
-		c.left -= len(from.SchemaUrl()) + len(from.Type())
+		c.Left -= len(from.SchemaUrl()) + len(from.Type())
 		to.IDKeys().SetValues(c.texts(from.IdKeys()))
 		to.DescriptionKeys().SetValues(c.texts(from.DescriptionKeys()))
-		if err := c.take(0); err != nil {
+		if err := c.Take(0); err != nil {
 			return err
 		}
 	}
@@ -159,7 +161,7 @@ func (c *copier) entityRefs(dst *otelstef.Resource, src entity.EntityRefSlice) e
 func (c *copier) texts(s pcommon.StringSlice) []string {
 	texts := s.AsRaw()
 	for _, t := range texts {
-		c.left -= valueBytes + len(t)
+		c.Left -= mapping.ValueBytes + len(t)
 	}
 	return texts
 }
@@ -231,7 +233,7 @@ func (p *scopePool) find(c *copier, s pcommon.InstrumentationScope, url string) 
 	if err != nil {
 		return 0, err
 	}
-	p.held += MaxItemBytes - c.left
+	p.held += mapping.MaxItemBytes - c.Left
 	id := p.add(h)
 	p.entries = append(slices.Grow(p.entries, 1)[:id], e)
 	p.came(id)
@@ -249,13 +251,13 @@ func (p *scopePool) same(id uint32, s pcommon.InstrumentationScope, url string) 
 
 func (p *scopePool) make(c *copier, s pcommon.InstrumentationScope, url string) (scopeEntry, error) {
 	v := otelstef.NewScope()
-	c.begin()
+	c.Begin()
 	v.SetName(s.Name())
 	v.SetVersion(s.Version())
 	v.SetSchemaURL(url)
 	v.SetDroppedAttributesCount(uint64(s.DroppedAttributesCount()))
-	if err := c.take(len(s.Name()) + len(s.Version()) + len(url)); err != nil {
-		return scopeEntry{}, inField("name, version or schema_url", err)
+	if err := c.Take(len(s.Name()) + len(s.Version()) + len(url)); err != nil {
+		return scopeEntry{}, mapping.InField("name, version or schema_url", err)
 	}
 	arrival, err := c.container(v.Attributes(), s.Attributes())
 	return scopeEntry{v, arrival}, err

@@ -196,7 +196,7 @@
 //
 // An item that exceeds what every reader accepts is left out and reported in
 // ItemErrors with its place, and the others are written: 1023 attributes in a
-// list, MaxDepth arrays and maps in one another, MaxItemBytes.
+// list, MaxDepth arrays and maps in one another, mapping.MaxItemBytes.
 //
 // A record that says what OTLP cannot is left out and reported in RecordErrors
 // with its number, and the others are converted: numbers over 32 bits where OTLP

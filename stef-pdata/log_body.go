@@ -4,12 +4,11 @@
 package stefpdata
 
 import (
-	"fmt"
-
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/xpdata"
 
 	"github.com/otelstef/stef/stef-go/otelstef"
+	"github.com/otelstef/stef/stef-pdata/internal/mapping"
 )
 
 // Structured bodies are values of a type of their own, BodyValue, whose keys and
@@ -21,7 +20,7 @@ func (c *copier) bodyValue(dst *otelstef.BodyValue, v pcommon.Value, depth int) 
 	case pcommon.ValueTypeStr:
 		s := v.Str()
 		dst.SetString(s)
-		return c.take(len(s))
+		return c.Take(len(s))
 	case pcommon.ValueTypeInt:
 		dst.SetInt64(v.Int())
 	case pcommon.ValueTypeDouble:
@@ -30,7 +29,7 @@ func (c *copier) bodyValue(dst *otelstef.BodyValue, v pcommon.Value, depth int) 
 		dst.SetBool(v.Bool())
 	case pcommon.ValueTypeBytes:
 		b := v.Bytes()
-		if err := c.take(b.Len()); err != nil {
+		if err := c.Take(b.Len()); err != nil {
 			return err
 		}
 		dst.SetBytes(c.raw(b))
@@ -46,17 +45,17 @@ func (c *copier) bodyValue(dst *otelstef.BodyValue, v pcommon.Value, depth int) 
 
 func (c *copier) bodyArray(dst *otelstef.BodyValue, src pcommon.Slice, depth int) error {
 	n := src.Len()
-	if err := c.nested(depth); err != nil {
+	if err := mapping.CheckDepth(depth); err != nil {
 		return err
 	}
-	if err := c.take(n * valueBytes); err != nil {
+	if err := c.Take(n * mapping.ValueBytes); err != nil {
 		return err
 	}
 	array := dst.SetArray()
 	array.SetLen(n)
 	for i := range n {
 		if err := c.bodyValue(array.At(i), src.At(i), depth); err != nil {
-			return inField(fmt.Sprintf("[%d]", i), err)
+			return mapping.InElement(i, err)
 		}
 	}
 	return nil
@@ -64,29 +63,29 @@ func (c *copier) bodyArray(dst *otelstef.BodyValue, src pcommon.Slice, depth int
 
 func (c *copier) bodyMap(dst *otelstef.BodyMap, src pcommon.Map, depth int) error {
 	n := src.Len()
-	if err := c.nested(depth); err != nil {
+	if err := mapping.CheckDepth(depth); err != nil {
 		return err
 	}
-	if err := c.pairs(n); err != nil {
+	if err := c.TakePairs(n); err != nil {
 		return err
 	}
 	dst.SetLen(n)
 	i := 0
 	for k, v := range src.All() {
-		c.left -= len(k)
+		c.Left -= len(k)
 		if v.Type() == pcommon.ValueTypeStr {
 			s := v.Str()
-			c.left -= len(s)
+			c.Left -= len(s)
 			dst.SetString(i, k, s)
 		} else {
 			dst.SetKey(i, k)
 			if err := c.bodyValue(dst.Value(i), v, depth); err != nil {
-				return inField(fmt.Sprintf("[%q]", shorten(k)), err)
+				return mapping.InPair(k, err)
 			}
 		}
 		i++
 	}
-	return c.take(0)
+	return c.Take(0)
 }
 
 // body gives dst, which is empty, the value of src.

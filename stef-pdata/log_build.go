@@ -8,6 +8,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/plog"
 
 	"github.com/otelstef/stef/stef-go/otelstef"
+	"github.com/otelstef/stef/stef-pdata/internal/mapping"
 )
 
 const builtLogBytes = 256 // what a log record of pdata takes
@@ -15,24 +16,12 @@ const builtLogBytes = 256 // what a log record of pdata takes
 // checkRecord checks a log record. It joins the text of the body if that is a
 // template.
 func (d *LogsDecoder) checkRecord(r *otelstef.LogRecord) (text joinedText, err error) {
-	if err := fitsSigned32("Record.SeverityNumber", int64(r.SeverityNumber())); err != nil {
+	if err := mapping.CheckLogRecord(r); err != nil {
 		return text, err
-	}
-	if err := fits32("Record.Flags", r.Flags()); err != nil {
-		return text, err
-	}
-	if err := fits32("Record.DroppedAttributesCount", r.DroppedAttributesCount()); err != nil {
-		return text, err
-	}
-	if _, ok := traceID(r.TraceID()); !ok {
-		return text, notOTLP("Record.TraceID", "%d bytes are no trace id", len(r.TraceID()))
-	}
-	if _, ok := spanID(r.SpanID()); !ok {
-		return text, notOTLP("Record.SpanID", "%d bytes are no span id", len(r.SpanID()))
 	}
 	if t := r.Body().Template(); t != nil {
 		if text, err = d.join(t.Template(), t.Params()); err != nil {
-			return text, inField("Record.Body.Template", err)
+			return text, mapping.InField("Record.Body.Template.", err)
 		}
 	}
 	return text, nil
@@ -54,11 +43,11 @@ func (d *LogsDecoder) record(dst plog.LogRecord, src *otelstef.LogRecord, text j
 	dst.SetSeverityText(src.SeverityText())
 	dst.SetEventName(src.EventName())
 	if len(src.TraceID()) > 0 {
-		id, _ := traceID(src.TraceID())
+		id := traceID(src.TraceID())
 		dst.SetTraceID(id)
 	}
 	if len(src.SpanID()) > 0 {
-		id, _ := spanID(src.SpanID())
+		id := spanID(src.SpanID())
 		dst.SetSpanID(id)
 	}
 	dst.SetFlags(plog.LogRecordFlags(src.Flags()))

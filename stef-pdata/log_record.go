@@ -12,6 +12,7 @@ import (
 
 	"github.com/otelstef/stef/stef-go/otelstef"
 	"github.com/otelstef/stef/stef-pdata/internal/features"
+	"github.com/otelstef/stef/stef-pdata/internal/mapping"
 )
 
 // logWriter sets log records from those of pdata.
@@ -41,8 +42,8 @@ func (w *logWriter) record(dst *otelstef.LogRecord, src plog.LogRecord, split in
 	dst.SetSeverityNumber(uint64(int64(src.SeverityNumber())))
 	dst.SetSeverityText(src.SeverityText())
 	dst.SetEventName(src.EventName())
-	if err := w.take(len(src.SeverityText()) + len(src.EventName())); err != nil {
-		return inField("severity_text or event_name", err)
+	if err := w.Take(len(src.SeverityText()) + len(src.EventName())); err != nil {
+		return mapping.InField("severity_text or event_name", err)
 	}
 	if id := src.TraceID(); id == (pcommon.TraceID{}) {
 		dst.SetTraceID(nil)
@@ -57,10 +58,10 @@ func (w *logWriter) record(dst *otelstef.LogRecord, src plog.LogRecord, split in
 	dst.SetFlags(uint64(src.Flags()))
 	dst.SetDroppedAttributesCount(uint64(src.DroppedAttributesCount()))
 	if err := w.body(dst.Body(), src.Body(), split); err != nil {
-		return inField("body", err)
+		return mapping.InField("body", err)
 	}
 	if err := w.attributes(dst.Attributes(), src.Attributes()); err != nil {
-		return inField("attributes", err)
+		return mapping.InField("attributes", err)
 	}
 	return nil
 }
@@ -70,7 +71,7 @@ func (w *logWriter) body(dst *otelstef.LogBody, src pcommon.Value, split int) er
 	case pcommon.ValueTypeEmpty:
 		dst.SetType(otelstef.LogBodyTypeNone)
 	case pcommon.ValueTypeStr:
-		if err := w.take(len(src.Str())); err != nil {
+		if err := w.Take(len(src.Str())); err != nil {
 			return err
 		}
 		if w.templates && w.split.bodies[split].shape != nil {
@@ -87,7 +88,7 @@ func (w *logWriter) body(dst *otelstef.LogBody, src pcommon.Value, split int) er
 func (w *logWriter) template(dst *otelstef.BodyTemplate, b *splitBody) error {
 	params := dst.Params()
 	n := int(b.to - b.from)
-	if err := w.pairs(n); err != nil {
+	if err := w.TakePairs(n); err != nil {
 		return err
 	}
 	dst.SetTemplate(b.template)

@@ -10,6 +10,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/plog"
 
 	"github.com/otelstef/stef/stef-go/otelstef"
+	"github.com/otelstef/stef/stef-pdata/internal/mapping"
 )
 
 // LogsDecoder reads a stream of logs into pdata. It serves one stream and is
@@ -130,9 +131,7 @@ func (g *logGroup) enter(rec *otelstef.Logs) {
 		g.made.scope = false
 	}
 	g.resource, g.scope = resource, scope
-	if g.fault = checkResource(resource); g.fault == nil {
-		g.fault = checkScope(scope)
-	}
+	g.fault = mapping.CheckContainers(resource, scope)
 }
 
 // open makes the containers that are not made yet.
@@ -153,4 +152,4 @@ func (d *LogsDecoder) open(room int) {
 }
 
 // reject notes that the record just read is left out.
-func (d *LogsDecoder) reject(err error) { d.rejected = d.rejected.add(d.read, err) }
+func (d *LogsDecoder) reject(err error) { d.rejected = mapping.AddRecord(d.rejected, d.read, err) }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/otelstef/stef/stef-go/otelstef"
 	"github.com/otelstef/stef/stef-pdata/internal/features"
+	"github.com/otelstef/stef/stef-pdata/internal/mapping"
 )
 
 // LogsEncoder writes logs of pdata to a stream. It serves one stream and is not
@@ -23,7 +24,7 @@ type LogsEncoder struct {
 	scopes    scopePool
 	sorter    logSorter
 
-	at       place
+	at       mapping.Place
 	rejected ItemErrors
 }
 
@@ -83,7 +84,7 @@ func (e *LogsEncoder) trim() {
 func (e *LogsEncoder) encodeResources(rls plog.ResourceLogsSlice) error {
 	for r := range rls.Len() {
 		rl := rls.At(r)
-		e.at = place{r, -1, -1, -1}
+		e.at = mapping.Place{Offset: -1, Resource: r, Scope: -1, Metric: -1, Item: -1}
 		if rl.ScopeLogs().Len() == 0 {
 			e.losses.EmptyContainers++
 			continue
@@ -110,7 +111,7 @@ func (e *LogsEncoder) encodeResources(rls plog.ResourceLogsSlice) error {
 func (e *LogsEncoder) encodeScopes(sls plog.ScopeLogsSlice) error {
 	for s := range sls.Len() {
 		sl := sls.At(s)
-		e.at.scope, e.at.point = s, -1
+		e.at.Scope, e.at.Item = s, -1
 		if sl.LogRecords().Len() == 0 {
 			e.losses.EmptyContainers++
 			continue
@@ -174,9 +175,9 @@ func (e *LogsEncoder) study(lrs plog.LogRecordSlice, from, to int) {
 // write writes log record i of a scope, or notes that it cannot. split is its
 // number in the splitter.
 func (e *LogsEncoder) write(lr plog.LogRecord, i, split int) error {
-	e.begin()
+	e.Begin()
 	if err := e.record(e.rec.Record(), lr, split); err != nil {
-		e.at.point = i
+		e.at.Item = i
 		e.reject("", err, 1)
 		return nil
 	}
@@ -185,7 +186,7 @@ func (e *LogsEncoder) write(lr plog.LogRecord, i, split int) error {
 
 // reject notes that n log records where the encoder is are not written.
 func (e *LogsEncoder) reject(prefix string, err error, n int) {
-	e.rejected = e.rejected.add("record", place{e.at.resource, e.at.scope, -1, e.at.point}, prefix, err, n)
+	e.rejected = mapping.AddItems(e.rejected, e.at, prefix, err, n)
 }
 
 func recordsIn(sls plog.ScopeLogsSlice) int {

@@ -54,11 +54,11 @@ func TestLogRecordsBeyondLimits(t *testing.T) {
 				require.Len(t, errs, 1)
 				require.Equal(t, items, errs.Items())
 				require.Equal(t, field, errs[0].Field)
-				require.Equal(t, []int{at.Resource, at.Scope, -1, at.Point},
-					[]int{errs[0].Resource, errs[0].Scope, errs[0].Metric, errs[0].Point})
+				require.Equal(t, []int{at.Resource, at.Scope, -1, at.Item},
+					[]int{errs[0].Resource, errs[0].Scope, errs[0].Metric, errs[0].Item})
 				require.Contains(t, err.Error(), field)
-				if at.Point >= 0 {
-					require.Contains(t, err.Error(), "resource 0, scope 0, record 1: ")
+				if at.Item >= 0 {
+					require.Contains(t, err.Error(), "resource 0, scope 0, item 1: ")
 				}
 			}
 			require.NoError(t, w.Close())
@@ -69,9 +69,9 @@ func TestLogRecordsBeyondLimits(t *testing.T) {
 			require.Equal(t, 2*(6-items), records)
 		}
 	}
-	resource := stefpdata.ItemError{Scope: -1, Point: -1}
-	scope := stefpdata.ItemError{Point: -1}
-	record := stefpdata.ItemError{Point: 1}
+	resource := stefpdata.ItemError{Scope: -1, Item: -1}
+	scope := stefpdata.ItemError{Item: -1}
+	record := stefpdata.ItemError{Item: 1}
 	for _, spoil := range []struct {
 		path  string
 		spoil func(pcommon.Map)
@@ -117,7 +117,7 @@ func TestPlaceOfBadLogRecord(t *testing.T) {
 		w, err := otelstef.NewLogsWriter(new(bytes.Buffer))
 		require.NoError(t, err)
 		err = stefpdata.NewLogsEncoder(w, stefpdata.WithMode(mode)).Encode(ld)
-		require.ErrorContains(t, err, "1 items were not written, the first: resource 1, scope 0, record 1234: body: ")
+		require.ErrorContains(t, err, "1 items were not written, the first: resource 1, scope 0, item 1234: body: ")
 	}
 }
 
@@ -212,10 +212,10 @@ func TestLogRecordsBeyondOTLP(t *testing.T) {
 			}
 		}
 	}
-	f("Record.Body.Template", template("a \x00 b"))
-	f("Record.Body.Template", template("a \x00 b", "1", "2"))
-	f("Record.Body.Template", template("a", "1"))
-	f("Record.Body.Template", template("\x00\x00\x00", "1", "2"))
+	f("Record.Body.Template.Params", template("a \x00 b"))
+	f("Record.Body.Template.Params", template("a \x00 b", "1", "2"))
+	f("Record.Body.Template.Params", template("a", "1"))
+	f("Record.Body.Template.Params", template("\x00\x00\x00", "1", "2"))
 }
 
 // What other writers may say in other ways is read.

@@ -10,6 +10,8 @@ import (
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
+
+	"github.com/otelstef/stef/stef-pdata/internal/mapping"
 )
 
 // logSorter holds the log records of a batch, to be written by resource and
@@ -31,7 +33,7 @@ type logSorter struct {
 type logList struct {
 	plog.LogRecordSlice
 	resource, scope uint32
-	at              place
+	at              mapping.Place
 }
 
 // logItem is a log record.

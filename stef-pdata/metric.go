@@ -10,6 +10,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pmetric"
 
 	"github.com/otelstef/stef/stef-go/otelstef"
+	"github.com/otelstef/stef/stef-pdata/internal/mapping"
 )
 
 // metricPool holds the metrics seen. A metric of OTLP is a base entry without
@@ -89,7 +90,7 @@ func (p *metricPool) find(c *copier, d *descriptor) (uint32, error) {
 	if err != nil {
 		return 0, err
 	}
-	p.held += MaxItemBytes - c.left
+	p.held += mapping.MaxItemBytes - c.Left
 	id := p.insert(h, e)
 	p.came(id)
 	return id, nil
@@ -115,24 +116,25 @@ func (p *metricPool) same(id uint32, d *descriptor) bool {
 
 func (p *metricPool) make(c *copier, d *descriptor) (metricEntry, error) {
 	v := otelstef.NewMetric()
-	c.begin()
+	c.Begin()
 	v.SetName(d.Name())
 	v.SetDescription(d.Description())
 	v.SetUnit(d.Unit())
-	if err := c.take(len(d.Name()) + len(d.Description()) + len(d.Unit())); err != nil {
-		return metricEntry{}, inField("name, description or unit", err)
+	if err := c.Take(len(d.Name()) + len(d.Description()) + len(d.Unit())); err != nil {
+		return metricEntry{}, mapping.InField("name, description or unit", err)
 	}
 	v.SetType(d.typ)
 	v.SetAggregationTemporality(d.temporality)
 	v.SetMonotonic(d.monotonic)
 	if err := c.attributes(v.Metadata(), d.Metadata()); err != nil {
-		return metricEntry{}, inField("metadata", err)
+		return metricEntry{}, mapping.InField("metadata", err)
 	}
 	if sameAttributes(v.Metadata(), d.Metadata()) {
 		return metricEntry{value: v, metadata: v.Metadata()}, nil
 	}
 	metadata := otelstef.NewAttributes()
-	asTheyCame := copier{left: MaxItemBytes}
+	asTheyCame := copier{}
+	asTheyCame.Begin()
 	return metricEntry{value: v, metadata: metadata}, asTheyCame.attributes(metadata, d.Metadata())
 }
 
@@ -146,9 +148,9 @@ func (p *metricPool) withBounds(base uint32, bounds pcommon.Float64Slice) (uint3
 	if n == 0 {
 		return base, nil
 	}
-	if n > MaxItemBytes/8 {
+	if n > mapping.MaxItemBytes/8 {
 		var c copier
-		return 0, inField("explicit_bounds", c.take(1))
+		return 0, mapping.InField("explicit_bounds", c.Take(1))
 	}
 	h := hash(base)
 	p.spare = p.spare[:0]
@@ -167,7 +169,7 @@ func (p *metricPool) withBounds(base uint32, bounds pcommon.Float64Slice) (uint3
 	v := otelstef.NewMetric()
 	v.CopyFrom(e.value)
 	v.HistogramBounds().SetValues(p.spare)
-	p.held += valueBytes + 8*n
+	p.held += mapping.ValueBytes + 8*n
 	id := p.insert(h, metricEntry{value: v, base: base})
 	p.entries[base].bounds = id
 	return id, nil

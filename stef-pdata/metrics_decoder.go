@@ -10,6 +10,7 @@ import (
 
 	"github.com/otelstef/stef/stef-go/otelstef"
 	"github.com/otelstef/stef/stef-pdata/internal/features"
+	"github.com/otelstef/stef/stef-pdata/internal/mapping"
 )
 
 // MetricsDecoder reads a stream of metrics into pdata. It serves one stream and
@@ -98,7 +99,7 @@ func (d *MetricsDecoder) add(rec *otelstef.Metrics) {
 	}
 	err := g.fault
 	if err == nil {
-		err = checkPoint(rec.Point(), rec.Metric().Type())
+		err = mapping.CheckPoint(rec.Point(), rec.Metric().Type())
 	}
 	if err != nil {
 		d.reject(err)
@@ -124,27 +125,14 @@ func (g *metricGroup) enter(rec *otelstef.Metrics) {
 	if first || scope != g.scope && !scope.Equal(g.scope) {
 		g.made.scope, g.made.metric = false, false
 	}
-	if first || metric != g.metric && !sameDescriptor(metric, g.metric) {
+	if first || metric != g.metric && !mapping.SameDescriptor(metric, g.metric) {
 		g.made.metric = false
 	}
 	g.resource, g.scope, g.metric = resource, scope, metric
-	g.fault = checkResource(resource)
+	g.fault = mapping.CheckContainers(resource, scope)
 	if g.fault == nil {
-		g.fault = checkScope(scope)
+		g.fault = mapping.CheckMetric(metric)
 	}
-	if g.fault == nil {
-		g.fault = checkMetric(metric)
-	}
-}
-
-func sameDescriptor(a, b *otelstef.Metric) bool {
-	return a.Name() == b.Name() &&
-		a.Type() == b.Type() &&
-		a.AggregationTemporality() == b.AggregationTemporality() &&
-		a.Monotonic() == b.Monotonic() &&
-		a.Unit() == b.Unit() &&
-		a.Description() == b.Description() &&
-		a.Metadata().Equal(b.Metadata())
 }
 
 // open makes the containers that are not made yet.
@@ -167,4 +155,4 @@ func (d *MetricsDecoder) open() {
 }
 
 // reject notes that the record just read is left out.
-func (d *MetricsDecoder) reject(err error) { d.rejected = d.rejected.add(d.read, err) }
+func (d *MetricsDecoder) reject(err error) { d.rejected = mapping.AddRecord(d.rejected, d.read, err) }

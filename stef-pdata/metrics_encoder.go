@@ -8,6 +8,7 @@ import (
 
 	"github.com/otelstef/stef/stef-go/otelstef"
 	"github.com/otelstef/stef/stef-pdata/internal/features"
+	"github.com/otelstef/stef/stef-pdata/internal/mapping"
 )
 
 // MetricsEncoder writes metrics of pdata to a stream. It serves one stream and
@@ -23,12 +24,9 @@ type MetricsEncoder struct {
 	metrics   metricPool
 	sorter    sorter
 
-	at       place
+	at       mapping.Place
 	rejected ItemErrors
 }
-
-// place is the indexes of where an encoder is.
-type place struct{ resource, scope, metric, point int }
 
 // NewMetricsEncoder returns an encoder that writes to w, which nothing else may
 // write to. The default mode is Sorted.
@@ -88,7 +86,7 @@ func (e *MetricsEncoder) trim() {
 func (e *MetricsEncoder) encodeResources(rms pmetric.ResourceMetricsSlice) error {
 	for r := range rms.Len() {
 		rm := rms.At(r)
-		e.at = place{r, -1, -1, -1}
+		e.at = mapping.Place{Offset: -1, Resource: r, Scope: -1, Metric: -1, Item: -1}
 		if rm.ScopeMetrics().Len() == 0 {
 			e.losses.EmptyContainers++
 			continue
@@ -115,7 +113,7 @@ func (e *MetricsEncoder) encodeResources(rms pmetric.ResourceMetricsSlice) error
 func (e *MetricsEncoder) encodeScopes(sms pmetric.ScopeMetricsSlice) error {
 	for s := range sms.Len() {
 		sm := sms.At(s)
-		e.at.scope, e.at.metric, e.at.point = s, -1, -1
+		e.at.Scope, e.at.Metric, e.at.Item = s, -1, -1
 		if sm.Metrics().Len() == 0 {
 			e.losses.EmptyContainers++
 			continue
@@ -139,7 +137,7 @@ func (e *MetricsEncoder) encodeScopes(sms pmetric.ScopeMetricsSlice) error {
 func (e *MetricsEncoder) encodeMetrics(ms pmetric.MetricSlice) error {
 	for i := range ms.Len() {
 		m := ms.At(i)
-		e.at.metric, e.at.point = i, -1
+		e.at.Metric, e.at.Item = i, -1
 		d := describe(m)
 		if d.points == 0 {
 			e.losses.EmptyContainers++
@@ -181,9 +179,9 @@ func (e *MetricsEncoder) writeNumbers(ps pmetric.NumberDataPointSlice) error {
 	attributes, point := e.rec.Attributes(), e.rec.Point()
 	for i := range ps.Len() {
 		p := ps.At(i)
-		e.begin()
+		e.Begin()
 		if err := e.attributes(attributes, p.Attributes()); err != nil {
-			e.rejectPoint(i, inField("attributes", err))
+			e.rejectPoint(i, mapping.InField("attributes", err))
 		} else if err := e.number(point, p); err != nil {
 			e.rejectPoint(i, err)
 		} else if err := e.w.Write(); err != nil {
@@ -197,7 +195,7 @@ func (e *MetricsEncoder) writeHistograms(ps pmetric.HistogramDataPointSlice, bas
 	attributes, point := e.rec.Attributes(), e.rec.Point()
 	for i := range ps.Len() {
 		p := ps.At(i)
-		e.begin()
+		e.Begin()
 		id, err := e.metrics.withBounds(base, p.ExplicitBounds())
 		if err != nil {
 			e.rejectPoint(i, err)
@@ -205,7 +203,7 @@ func (e *MetricsEncoder) writeHistograms(ps pmetric.HistogramDataPointSlice, bas
 		}
 		e.rec.SetMetric(e.metrics.entries[id].value)
 		if err := e.attributes(attributes, p.Attributes()); err != nil {
-			e.rejectPoint(i, inField("attributes", err))
+			e.rejectPoint(i, mapping.InField("attributes", err))
 		} else if err := e.histogram(point, p); err != nil {
 			e.rejectPoint(i, err)
 		} else if err := e.w.Write(); err != nil {
@@ -219,9 +217,9 @@ func (e *MetricsEncoder) writeExponentials(ps pmetric.ExponentialHistogramDataPo
 	attributes, point := e.rec.Attributes(), e.rec.Point()
 	for i := range ps.Len() {
 		p := ps.At(i)
-		e.begin()
+		e.Begin()
 		if err := e.attributes(attributes, p.Attributes()); err != nil {
-			e.rejectPoint(i, inField("attributes", err))
+			e.rejectPoint(i, mapping.InField("attributes", err))
 		} else if err := e.exponential(point, p); err != nil {
 			e.rejectPoint(i, err)
 		} else if err := e.w.Write(); err != nil {
@@ -235,9 +233,9 @@ func (e *MetricsEncoder) writeSummaries(ps pmetric.SummaryDataPointSlice) error 
 	attributes, point := e.rec.Attributes(), e.rec.Point()
 	for i := range ps.Len() {
 		p := ps.At(i)
-		e.begin()
+		e.Begin()
 		if err := e.attributes(attributes, p.Attributes()); err != nil {
-			e.rejectPoint(i, inField("attributes", err))
+			e.rejectPoint(i, mapping.InField("attributes", err))
 		} else if err := e.summary(point, p); err != nil {
 			e.rejectPoint(i, err)
 		} else if err := e.w.Write(); err != nil {
@@ -249,11 +247,11 @@ func (e *MetricsEncoder) writeSummaries(ps pmetric.SummaryDataPointSlice) error 
 
 // rejectPoint notes a point that is not written.
 func (e *MetricsEncoder) rejectPoint(i int, err error) {
-	e.at.point = i
+	e.at.Item = i
 	e.reject("", err, 1)
 }
 
 // reject notes that n points where the encoder is are not written.
 func (e *MetricsEncoder) reject(prefix string, err error, n int) {
-	e.rejected = e.rejected.add("point", e.at, prefix, err, n)
+	e.rejected = mapping.AddItems(e.rejected, e.at, prefix, err, n)
 }

@@ -74,8 +74,8 @@ func TestItemsBeyondLimits(t *testing.T) {
 				require.Len(t, errs, 1)
 				require.Equal(t, items, errs.Items())
 				require.Equal(t, field, errs[0].Field)
-				require.Equal(t, []int{at.Resource, at.Scope, at.Metric, at.Point},
-					[]int{errs[0].Resource, errs[0].Scope, errs[0].Metric, errs[0].Point})
+				require.Equal(t, []int{at.Resource, at.Scope, at.Metric, at.Item},
+					[]int{errs[0].Resource, errs[0].Scope, errs[0].Metric, errs[0].Item})
 				require.Contains(t, err.Error(), field)
 			}
 			require.NoError(t, w.Close())
@@ -86,10 +86,10 @@ func TestItemsBeyondLimits(t *testing.T) {
 			require.Equal(t, 2*left, points)
 		}
 	}
-	resource := stefpdata.ItemError{Resource: 0, Scope: -1, Metric: -1, Point: -1}
-	scope := stefpdata.ItemError{Resource: 0, Scope: 0, Metric: -1, Point: -1}
-	metric := stefpdata.ItemError{Resource: 0, Scope: 0, Metric: 0, Point: -1}
-	point := stefpdata.ItemError{Resource: 0, Scope: 0, Metric: 0, Point: 1}
+	resource := stefpdata.ItemError{Resource: 0, Scope: -1, Metric: -1, Item: -1}
+	scope := stefpdata.ItemError{Resource: 0, Scope: 0, Metric: -1, Item: -1}
+	metric := stefpdata.ItemError{Resource: 0, Scope: 0, Metric: 0, Item: -1}
+	point := stefpdata.ItemError{Resource: 0, Scope: 0, Metric: 0, Item: 1}
 	for _, spoil := range []struct {
 		path  string
 		spoil func(pcommon.Map)

@@ -11,6 +11,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pmetric"
 
 	"github.com/otelstef/stef/stef-go/otelstef"
+	"github.com/otelstef/stef/stef-pdata/internal/mapping"
 )
 
 // sorter collects the points of a batch, to be written in another order.
@@ -48,7 +49,7 @@ const (
 
 // source is a point that is read from pdata when it is written.
 type source struct {
-	at          place
+	at          mapping.Place
 	number      pmetric.NumberDataPoint
 	histogram   pmetric.HistogramDataPoint
 	exponential pmetric.ExponentialHistogramDataPoint
@@ -135,7 +136,7 @@ func (e *MetricsEncoder) entry(i int, m pcommon.Map, context uint32) *entry {
 		e.rejectPoint(i, err)
 		return nil
 	}
-	e.at.point = i
+	e.at.Item = i
 	n := len(s.entries)
 	s.entries = s.entries[:n+1]
 	x := &s.entries[n]
@@ -197,7 +198,7 @@ func (e *MetricsEncoder) point(x *entry) bool {
 	point := e.rec.Point()
 	if x.kind == entrySource {
 		src := &e.sorter.sources[x.value]
-		e.begin()
+		e.Begin()
 		if err := e.source(point, src); err != nil {
 			e.at = src.at
 			e.reject("", err, 1)

@@ -3,9 +3,7 @@
 
 package stefpdata
 
-import (
-	"fmt"
-)
+import "fmt"
 
 // Mode says in which order items are written.
 type Mode uint8

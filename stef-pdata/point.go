@@ -11,6 +11,7 @@ import (
 
 	"github.com/otelstef/stef/stef-go/otelstef"
 	"github.com/otelstef/stef/stef-pdata/internal/features"
+	"github.com/otelstef/stef/stef-pdata/internal/mapping"
 )
 
 // pointWriter sets points of records from points of pdata. It counts what the
@@ -77,8 +78,8 @@ func (w *pointWriter) histogram(dst *otelstef.Point, p pmetric.HistogramDataPoin
 	h.SetOptionalMin(p.Min(), p.HasMin())
 	h.SetOptionalMax(p.Max(), p.HasMax())
 	counts := h.BucketCounts()
-	if err := w.take(8 * buckets.Len()); err != nil {
-		return inField("bucket_counts", err)
+	if err := w.Take(8 * buckets.Len()); err != nil {
+		return mapping.InField("bucket_counts", err)
 	}
 	counts.SetLen(buckets.Len())
 	for i := range buckets.Len() {
@@ -109,10 +110,10 @@ func (w *pointWriter) exponential(dst *otelstef.Point, p pmetric.ExponentialHist
 	h.SetZeroCount(p.ZeroCount())
 	h.SetZeroThreshold(p.ZeroThreshold())
 	if err := w.buckets(h.PositiveBuckets(), p.Positive()); err != nil {
-		return inField("positive.bucket_counts", err)
+		return mapping.InField("positive.bucket_counts", err)
 	}
 	if err := w.buckets(h.NegativeBuckets(), p.Negative()); err != nil {
-		return inField("negative.bucket_counts", err)
+		return mapping.InField("negative.bucket_counts", err)
 	}
 	return w.exemplars(dst, p.Exemplars())
 }
@@ -120,7 +121,7 @@ func (w *pointWriter) exponential(dst *otelstef.Point, p pmetric.ExponentialHist
 func (w *pointWriter) buckets(dst *otelstef.ExpHistogramBuckets, src pmetric.ExponentialHistogramDataPointBuckets) error {
 	dst.SetOffset(int64(src.Offset()))
 	from, to := src.BucketCounts(), dst.BucketCounts()
-	if err := w.take(8 * from.Len()); err != nil {
+	if err := w.Take(8 * from.Len()); err != nil {
 		return err
 	}
 	to.SetLen(from.Len())
@@ -143,8 +144,8 @@ func (w *pointWriter) summary(dst *otelstef.Point, p pmetric.SummaryDataPoint) e
 	s := dst.Value().SetSummary()
 	s.SetCount(p.Count())
 	s.SetSum(p.Sum())
-	if err := w.take(valueBytes * quantiles.Len()); err != nil {
-		return inField("quantile_values", err)
+	if err := w.Take(mapping.ValueBytes * quantiles.Len()); err != nil {
+		return mapping.InField("quantile_values", err)
 	}
 	s.QuantileValues().SetLen(quantiles.Len())
 	for i := range quantiles.Len() {
@@ -164,13 +165,13 @@ func (w *pointWriter) exemplars(dst *otelstef.Point, src pmetric.ExemplarSlice) 
 		}
 		return nil
 	}
-	if err := w.take(2 * valueBytes * n); err != nil {
-		return inField("exemplars", err)
+	if err := w.Take(mapping.PartBytes * n); err != nil {
+		return mapping.InField("exemplars", err)
 	}
 	list.SetLen(n)
 	for i := range n {
 		if err := w.exemplar(list.At(i), src.At(i)); err != nil {
-			return inField(fmt.Sprintf("exemplars[%d].filtered_attributes", i), err)
+			return mapping.InField(fmt.Sprintf("exemplars[%d].filtered_attributes", i), err)
 		}
 	}
 	return nil

@@ -6,13 +6,13 @@ package stefpdata
 import (
 	"cmp"
 	"encoding/binary"
-	"fmt"
 	"math"
 	"slices"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 
 	"github.com/otelstef/stef/stef-go/otelstef"
+	"github.com/otelstef/stef/stef-pdata/internal/mapping"
 )
 
 // setPool holds the attribute sets of points seen.
@@ -109,24 +109,24 @@ func (p *setPool) search(c *copier, m pcommon.Map) (uint32, error) {
 
 func (p *setPool) make(c *copier, m pcommon.Map) (attrSet, error) {
 	n := m.Len()
-	c.begin()
-	if err := c.pairs(n); err != nil {
-		return attrSet{}, inField("attributes", err)
+	c.Begin()
+	if err := c.TakePairs(n); err != nil {
+		return attrSet{}, mapping.InField("attributes", err)
 	}
 	pairs := make([]attr, 0, n)
 	for k, v := range m.All() {
-		c.left -= len(k)
+		c.Left -= len(k)
 		a, err := p.attr(c, v)
 		if err != nil {
-			return attrSet{}, inField(fmt.Sprintf("attributes[%q]", shorten(k)), err)
+			return attrSet{}, mapping.InField("attributes", mapping.InPair(k, err))
 		}
 		a.key = p.share(k).string
 		pairs = append(pairs, a)
 	}
-	if err := c.take(0); err != nil {
-		return attrSet{}, inField("attributes", err)
+	if err := c.Take(0); err != nil {
+		return attrSet{}, mapping.InField("attributes", err)
 	}
-	p.held += MaxItemBytes - c.left
+	p.held += mapping.MaxItemBytes - c.Left
 	set := attrSet{arrival: pairs, byKey: pairs}
 	byName := func(a, b attr) int { return cmp.Compare(a.key, b.key) }
 	if !slices.IsSortedFunc(pairs, byName) {
@@ -173,7 +173,7 @@ func (p *setPool) attr(c *copier, v pcommon.Value) (attr, error) {
 		return attr{}, nil
 	case pcommon.ValueTypeStr:
 		t := p.share(v.Str())
-		c.left -= len(t.string)
+		c.Left -= len(t.string)
 		return attr{typ: otelstef.AnyValueTypeString, text: t.string, num: uint64(t.number)}, nil
 	case pcommon.ValueTypeInt:
 		return attr{typ: otelstef.AnyValueTypeInt64, num: uint64(v.Int())}, nil

@@ -4,7 +4,6 @@
 package stefpdata
 
 import (
-	"encoding/hex"
 	"fmt"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -13,6 +12,7 @@ import (
 	"github.com/otelstef/stef/stef-go/codec"
 	"github.com/otelstef/stef/stef-go/otelstef"
 	"github.com/otelstef/stef/stef-pdata/internal/features"
+	"github.com/otelstef/stef/stef-pdata/internal/mapping"
 )
 
 // spanWriter sets spans of records from spans of pdata. It counts what the
@@ -30,7 +30,7 @@ type spanWriter struct {
 //
 // spec: #otlp-spans
 func (w *spanWriter) span(dst *otelstef.Span, s ptrace.Span) error {
-	var text idText
+	var text mapping.IDText
 	dst.SetTraceID(w.traceID(&text, s.TraceID()))
 	dst.SetSpanID(w.spanID(&text, s.SpanID()))
 	dst.SetParentSpanID(w.spanID(&text, s.ParentSpanID()))
@@ -55,8 +55,8 @@ func (w *spanWriter) span(dst *otelstef.Span, s ptrace.Span) error {
 	message := s.Status().Message()
 	dst.Status().SetMessage(message)
 	dst.Status().SetCode(uint64(int64(s.Status().Code())))
-	if err := w.take(len(name) + len(state) + len(message)); err != nil {
-		return inField("name, trace_state or status.message", err)
+	if err := w.Take(len(name) + len(state) + len(message)); err != nil {
+		return mapping.InField("name, trace_state or status.message", err)
 	}
 	w.dropped(dst, s)
 	return nil
@@ -77,32 +77,14 @@ func (w *spanWriter) dropped(dst *otelstef.Span, s ptrace.Span) {
 	}
 }
 
-// idText has room for an id as text.
-type idText [32]byte
-
-// traceID returns what the stream holds of an id: raw, or as lower-case
-// hexadecimal text. Unset ids are empty.
-//
-// spec: #otlp-common
-func (w *spanWriter) traceID(text *idText, id pcommon.TraceID) []byte {
-	if id == (pcommon.TraceID{}) {
-		return nil
-	}
-	if w.kept.RawIDs {
-		return text[:copy(text[:], id[:])]
-	}
-	return text[:hex.Encode(text[:], id[:])]
+// traceID returns what the stream holds of an id, in the memory of text.
+func (w *spanWriter) traceID(text *mapping.IDText, id pcommon.TraceID) []byte {
+	return mapping.EncodeID(text, id[:], w.kept.RawIDs)
 }
 
 // spanID is traceID for span ids.
-func (w *spanWriter) spanID(text *idText, id pcommon.SpanID) []byte {
-	if id == (pcommon.SpanID{}) {
-		return nil
-	}
-	if w.kept.RawIDs {
-		return text[:copy(text[:], id[:])]
-	}
-	return text[:hex.Encode(text[:], id[:])]
+func (w *spanWriter) spanID(text *mapping.IDText, id pcommon.SpanID) []byte {
+	return mapping.EncodeID(text, id[:], w.kept.RawIDs)
 }
 
 // attributesOf gives dst the attributes of a span, event or link in the order of the
@@ -124,7 +106,7 @@ func (w *spanWriter) attributesOf(dst *otelstef.Attributes, src pcommon.Map) err
 // otherAttributes gives dst attributes that are likely to have nothing in common with
 // those that it has, in the order in which they came.
 func (w *spanWriter) otherAttributes(dst *otelstef.Attributes, src pcommon.Map) error {
-	if err := w.pairs(src.Len()); err != nil {
+	if err := w.TakePairs(src.Len()); err != nil {
 		return err
 	}
 	pairs := w.keys.collect(src)
@@ -132,7 +114,7 @@ func (w *spanWriter) otherAttributes(dst *otelstef.Attributes, src pcommon.Map) 
 	texts := true
 	for i := range pairs {
 		k, v := &pairs[i].Key, &pairs[i].Value
-		w.left -= len(k.Text) + len(v.Text)
+		w.Left -= len(k.Text) + len(v.Text)
 		dst.SetKeyRef(i, k.Text, k.Ref)
 		if v.Text != "" {
 			dst.Value(i).SetStringRef(v.Text, v.Ref)
@@ -141,7 +123,7 @@ func (w *spanWriter) otherAttributes(dst *otelstef.Attributes, src pcommon.Map) 
 		}
 	}
 	if texts {
-		return w.take(0)
+		return w.Take(0)
 	}
 	i := 0
 	for k, v := range src.All() {
@@ -152,7 +134,7 @@ func (w *spanWriter) otherAttributes(dst *otelstef.Attributes, src pcommon.Map) 
 		}
 		i++
 	}
-	return w.take(0)
+	return w.Take(0)
 }
 
 // firstKey returns the first key of m, if it has one.
@@ -170,14 +152,14 @@ func (w *spanWriter) placed(dst *otelstef.Attributes, src pcommon.Map, found *so
 	if set == nil {
 		return w.attributesByKey(dst, src)
 	}
-	if err := w.pairs(n); err != nil {
+	if err := w.TakePairs(n); err != nil {
 		return err
 	}
 	values := store.values[found.from:][:n]
-	w.left -= set.bytes + found.bytes
+	w.Left -= set.bytes + found.bytes
 	if found.texts {
 		dst.SetStrings(set.keys, values)
-		return w.take(0)
+		return w.Take(0)
 	}
 	dst.SetLen(n)
 	i := 0
@@ -188,7 +170,7 @@ func (w *spanWriter) placed(dst *otelstef.Attributes, src pcommon.Map, found *so
 		}
 		i++
 	}
-	return w.take(0)
+	return w.Take(0)
 }
 
 func (w *spanWriter) placedValue(dst *otelstef.Attributes, place int, key, text *codec.Text, v pcommon.Value) error {
@@ -203,19 +185,19 @@ func (w *spanWriter) placedValue(dst *otelstef.Attributes, place int, key, text 
 func (w *spanWriter) events(dst *otelstef.Span, src ptrace.SpanEventSlice) error {
 	n := src.Len()
 	list := dst.Events()
-	if err := w.take(2 * valueBytes * n); err != nil {
-		return inField("events", err)
+	if err := w.Take(mapping.PartBytes * n); err != nil {
+		return mapping.InField("events", err)
 	}
 	list.SetLen(n)
 	for i := range n {
 		from, to := src.At(i), list.At(i)
 		name := from.Name()
 		to.SetName(name)
-		w.left -= len(name)
+		w.Left -= len(name)
 		to.SetTimeUnixNano(uint64(from.Timestamp()))
 		to.SetDroppedAttributesCount(uint64(from.DroppedAttributesCount()))
 		if err := w.attributesOf(to.Attributes(), from.Attributes()); err != nil {
-			return inField(fmt.Sprintf("events[%d].attributes", i), err)
+			return mapping.InField(fmt.Sprintf("events[%d].attributes", i), err)
 		}
 	}
 	return nil
@@ -224,22 +206,22 @@ func (w *spanWriter) events(dst *otelstef.Span, src ptrace.SpanEventSlice) error
 func (w *spanWriter) links(dst *otelstef.Span, src ptrace.SpanLinkSlice) error {
 	n := src.Len()
 	list := dst.Links()
-	if err := w.take(2 * valueBytes * n); err != nil {
-		return inField("links", err)
+	if err := w.Take(mapping.PartBytes * n); err != nil {
+		return mapping.InField("links", err)
 	}
 	list.SetLen(n)
-	var text idText
+	var text mapping.IDText
 	for i := range n {
 		from, to := src.At(i), list.At(i)
 		to.SetTraceID(w.traceID(&text, from.TraceID()))
 		to.SetSpanID(w.spanID(&text, from.SpanID()))
 		state := from.TraceState().AsRaw()
 		to.SetTraceState(state)
-		w.left -= len(state)
+		w.Left -= len(state)
 		to.SetFlags(uint64(from.Flags()))
 		to.SetDroppedAttributesCount(uint64(from.DroppedAttributesCount()))
 		if err := w.attributesOf(to.Attributes(), from.Attributes()); err != nil {
-			return inField(fmt.Sprintf("links[%d].attributes", i), err)
+			return mapping.InField(fmt.Sprintf("links[%d].attributes", i), err)
 		}
 	}
 	return nil

@@ -4,9 +4,6 @@
 package stefpdata
 
 import (
-	"fmt"
-	"math"
-
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
@@ -18,72 +15,6 @@ const (
 	builtEventBytes = 160 // what an event or link takes
 )
 
-// checkSpan checks the numbers and ids of a span.
-//
-// spec: #otlp-common
-func checkSpan(s *otelstef.Span) error {
-	if err := checkIDs(s.TraceID(), s.SpanID()); err != nil {
-		return inField("Span.", err)
-	}
-	if _, ok := spanID(s.ParentSpanID()); !ok {
-		return notOTLP("Span.ParentSpanID", "%d bytes are no span id", len(s.ParentSpanID()))
-	}
-	if err := fitsSigned32("Span.Kind", int64(s.Kind())); err != nil {
-		return err
-	}
-	if err := fitsSigned32("Span.Status.Code", int64(s.Status().Code())); err != nil {
-		return err
-	}
-	if s.Flags()|s.DroppedAttributesCount()|s.DroppedEventsCount()|s.DroppedLinksCount() > math.MaxUint32 {
-		return checkSpanNumbers(s)
-	}
-	for i := range s.Events().Len() {
-		if n := s.Events().At(i).DroppedAttributesCount(); n > math.MaxUint32 {
-			return fits32(fmt.Sprintf("Span.Events[%d].DroppedAttributesCount", i), n)
-		}
-	}
-	for i := range s.Links().Len() {
-		if err := checkLink(s.Links().At(i)); err != nil {
-			return inField(fmt.Sprintf("Span.Links[%d].", i), err)
-		}
-	}
-	return nil
-}
-
-// checkSpanNumbers names the number that is too large.
-func checkSpanNumbers(s *otelstef.Span) error {
-	if err := fits32("Span.Flags", s.Flags()); err != nil {
-		return err
-	}
-	if err := fits32("Span.DroppedAttributesCount", s.DroppedAttributesCount()); err != nil {
-		return err
-	}
-	if err := fits32("Span.DroppedEventsCount", s.DroppedEventsCount()); err != nil {
-		return err
-	}
-	return fits32("Span.DroppedLinksCount", s.DroppedLinksCount())
-}
-
-func checkLink(l *otelstef.Link) error {
-	if err := checkIDs(l.TraceID(), l.SpanID()); err != nil {
-		return err
-	}
-	if err := fits32("Flags", l.Flags()); err != nil {
-		return err
-	}
-	return fits32("DroppedAttributesCount", l.DroppedAttributesCount())
-}
-
-func checkIDs(trace, span []byte) error {
-	if _, ok := traceID(trace); !ok {
-		return notOTLP("TraceID", "%d bytes are no trace id", len(trace))
-	}
-	if _, ok := spanID(span); !ok {
-		return notOTLP("SpanID", "%d bytes are no span id", len(span))
-	}
-	return nil
-}
-
 // spanBuilder builds spans of pdata from records.
 type spanBuilder struct {
 	builder
@@ -94,9 +25,9 @@ type spanBuilder struct {
 // spec: #otlp-spans
 func (b *spanBuilder) span(dst ptrace.Span, src *otelstef.Span) {
 	b.spent += builtSpanBytes
-	trace, _ := traceID(src.TraceID())
-	span, _ := spanID(src.SpanID())
-	parent, _ := spanID(src.ParentSpanID())
+	trace := traceID(src.TraceID())
+	span := spanID(src.SpanID())
+	parent := spanID(src.ParentSpanID())
 	dst.SetTraceID(trace)
 	dst.SetSpanID(span)
 	dst.SetParentSpanID(parent)
@@ -143,8 +74,8 @@ func (b *spanBuilder) links(dst ptrace.SpanLinkSlice, span *otelstef.Span) {
 	dst.EnsureCapacity(n)
 	for i := range n {
 		from, to := list.At(i), dst.AppendEmpty()
-		trace, _ := traceID(from.TraceID())
-		span, _ := spanID(from.SpanID())
+		trace := traceID(from.TraceID())
+		span := spanID(from.SpanID())
 		to.SetTraceID(trace)
 		to.SetSpanID(span)
 		to.TraceState().FromRaw(from.TraceState())

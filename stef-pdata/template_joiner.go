@@ -4,7 +4,6 @@
 package stefpdata
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -12,6 +11,7 @@ import (
 
 	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/otelstef"
+	"github.com/otelstef/stef/stef-pdata/internal/mapping"
 )
 
 // joiner puts templates and parameters together. It remembers where the
@@ -39,7 +39,6 @@ type joinedBody struct {
 type joinSlot struct {
 	template string
 	pieces   []string // between the placeholders
-	size     int      // of all pieces
 }
 
 const (
@@ -54,19 +53,13 @@ const (
 // spec: #otlp-logs
 func (j *joiner) join(template string, params *otelstef.BodyParams) (joinedText, error) {
 	n := params.Len()
-	slot, found := j.slot(template)
-	if found != n {
-		return joinedText{}, fmt.Errorf("%w: a template with %d placeholders has %d parameters", ErrRecord, found, n)
+	slot, places := j.slot(template)
+	size, err := mapping.CheckTemplate(template, places, params)
+	if err != nil {
+		return joinedText{}, err
 	}
 	if n == 0 {
 		return joinedText{text: template}, nil
-	}
-	size := slot.size
-	for i := range n {
-		size += len(params.Value(i))
-	}
-	if size > MaxItemBytes {
-		return joinedText{}, fmt.Errorf("%w: a body of %d bytes, at most %d", ErrRecord, size, MaxItemBytes)
 	}
 	if size > joinedBytes/4 {
 		return joinedText{text: slot.join(params, size)}, nil
@@ -138,7 +131,6 @@ func (j *joiner) slot(template string) (*joinSlot, int) {
 		}
 		slot.template = template
 		slot.pieces = strings.Split(template, "\x00")
-		slot.size = len(template) - len(slot.pieces) + 1
 	}
 	j.last = slot
 	return slot, len(slot.pieces) - 1

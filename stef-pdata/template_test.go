@@ -99,7 +99,7 @@ func TestJoiner(t *testing.T) {
 	}
 	_, err := j.join(strings.Repeat("\x00", 1<<20), otelstef.NewBodyParams())
 	require.ErrorIs(t, err, ErrRecord)
-	require.ErrorContains(t, err, "1048576 placeholders has 0 parameters")
+	require.ErrorContains(t, err, "0 parameters for 1048576 places")
 }
 
 // Bodies that are joined at once are apart, and one that is kept keeps little of

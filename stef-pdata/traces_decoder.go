@@ -9,6 +9,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/otelstef/stef/stef-go/otelstef"
+	"github.com/otelstef/stef/stef-pdata/internal/mapping"
 )
 
 // TracesDecoder reads a stream of spans into pdata. It serves one stream and is
@@ -90,10 +91,10 @@ func (d *TracesDecoder) add(rec *otelstef.Spans) {
 	}
 	err := g.fault
 	if err == nil {
-		err = checkSpan(rec.Span())
+		err = mapping.CheckSpan(rec.Span())
 	}
 	if err != nil {
-		d.rejected = d.rejected.add(d.read, err)
+		d.rejected = mapping.AddRecord(d.rejected, d.read, err)
 		return
 	}
 	if !g.made.scope {
@@ -114,9 +115,7 @@ func (g *spanContainers) enter(rec *otelstef.Spans) {
 		g.made.scope = false
 	}
 	g.resource, g.scope = resource, scope
-	if g.fault = checkResource(resource); g.fault == nil {
-		g.fault = checkScope(scope)
-	}
+	g.fault = mapping.CheckContainers(resource, scope)
 }
 
 // open makes the containers that are not made yet.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/otelstef/stef/stef-go/otelstef"
 	"github.com/otelstef/stef/stef-pdata/internal/features"
+	"github.com/otelstef/stef/stef-pdata/internal/mapping"
 )
 
 // TracesEncoder writes traces of pdata to a stream. It serves one stream and is
@@ -23,7 +24,7 @@ type TracesEncoder struct {
 	names     names
 	sorter    *spanSorter // while it encodes in the mode Sorted
 
-	at       place
+	at       mapping.Place
 	rejected ItemErrors
 }
 
@@ -88,7 +89,7 @@ func (e *TracesEncoder) encodeSorted(rss ptrace.ResourceSpansSlice) error {
 func (e *TracesEncoder) encodeResources(rss ptrace.ResourceSpansSlice) error {
 	for r := range rss.Len() {
 		rs := rss.At(r)
-		e.at = place{r, -1, -1, -1}
+		e.at = mapping.Place{Offset: -1, Resource: r, Scope: -1, Metric: -1, Item: -1}
 		if rs.ScopeSpans().Len() == 0 {
 			e.losses.EmptyContainers++
 			continue
@@ -111,7 +112,7 @@ func (e *TracesEncoder) encodeResources(rss ptrace.ResourceSpansSlice) error {
 func (e *TracesEncoder) encodeScopes(sss ptrace.ScopeSpansSlice, resource uint32) error {
 	for s := range sss.Len() {
 		ss := sss.At(s)
-		e.at.scope, e.at.point = s, -1
+		e.at.Scope, e.at.Item = s, -1
 		if ss.Spans().Len() == 0 {
 			e.losses.EmptyContainers++
 			continue
@@ -138,15 +139,15 @@ func (e *TracesEncoder) writeSpans(spans ptrace.SpanSlice) error {
 	dst := e.rec.Span()
 	for i := range spans.Len() {
 		span := spans.At(i)
-		e.begin()
+		e.Begin()
 		err := e.attributesOf(dst.Attributes(), span.Attributes())
 		if err != nil {
-			err = inField("attributes", err)
+			err = mapping.InField("attributes", err)
 		} else {
 			err = e.span(dst, span)
 		}
 		if err != nil {
-			e.at.point = i
+			e.at.Item = i
 			e.reject("", err, 1)
 		} else if err := e.w.Write(); err != nil {
 			return err
@@ -198,16 +199,16 @@ func (e *TracesEncoder) writeChunk(home *spanHome) error {
 	dst := e.rec.Span()
 	for _, key := range chunk.sort() {
 		item := &chunk.items[key.entry]
-		e.begin()
+		e.Begin()
 		err := e.spanPairs(dst.Attributes(), item)
 		if err != nil {
-			err = inField("attributes", err)
+			err = mapping.InField("attributes", err)
 		} else {
 			err = e.span(dst, item.Span)
 		}
 		if err != nil {
 			e.at = home.lists[item.list].at
-			e.at.point = int(item.index)
+			e.at.Item = int(item.index)
 			e.reject("", err, 1)
 		} else if err := e.w.Write(); err != nil {
 			return err
@@ -227,7 +228,7 @@ func (e *TracesEncoder) spanPairs(dst *otelstef.Attributes, item *spanItem) erro
 
 // reject notes that n spans where the encoder is are not written.
 func (e *TracesEncoder) reject(prefix string, err error, n int) {
-	e.rejected = e.rejected.add("span", e.at, prefix, err, n)
+	e.rejected = mapping.AddItems(e.rejected, e.at, prefix, err, n)
 }
 
 func spansIn(sss ptrace.ScopeSpansSlice) int {

@@ -52,10 +52,10 @@ func TestSpansBeyondLimits(t *testing.T) {
 				require.Len(t, errs, 1)
 				require.Equal(t, items, errs.Items())
 				require.Equal(t, field, errs[0].Field)
-				require.Equal(t, []int{at.Resource, at.Scope, -1, at.Point},
-					[]int{errs[0].Resource, errs[0].Scope, errs[0].Metric, errs[0].Point})
+				require.Equal(t, []int{at.Resource, at.Scope, -1, at.Item},
+					[]int{errs[0].Resource, errs[0].Scope, errs[0].Metric, errs[0].Item})
 				require.Contains(t, err.Error(), field)
-				require.Equal(t, at.Point >= 0, strings.Contains(err.Error(), "span 1"))
+				require.Equal(t, at.Item >= 0, strings.Contains(err.Error(), "item 1"))
 			}
 			require.NoError(t, w.Close())
 			for _, td := range decodeTraces(t, out.Bytes()) {
@@ -63,9 +63,9 @@ func TestSpansBeyondLimits(t *testing.T) {
 			}
 		}
 	}
-	resource := stefpdata.ItemError{Resource: 0, Scope: -1, Point: -1}
-	scope := stefpdata.ItemError{Resource: 0, Scope: 0, Point: -1}
-	span := stefpdata.ItemError{Resource: 0, Scope: 0, Point: 1}
+	resource := stefpdata.ItemError{Resource: 0, Scope: -1, Item: -1}
+	scope := stefpdata.ItemError{Resource: 0, Scope: 0, Item: -1}
+	span := stefpdata.ItemError{Resource: 0, Scope: 0, Item: 1}
 	rs := func(td ptrace.Traces) ptrace.ResourceSpans { return td.ResourceSpans().At(0) }
 	one := func(td ptrace.Traces) ptrace.Span { return rs(td).ScopeSpans().At(0).Spans().At(1) }
 	for _, spoil := range []struct {

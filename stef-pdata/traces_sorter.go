@@ -10,6 +10,8 @@ import (
 	"sync"
 
 	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/otelstef/stef/stef-pdata/internal/mapping"
 )
 
 // spanSorter holds the spans of a batch by resource and scope. Within these they
@@ -43,7 +45,7 @@ type spanHome struct {
 // spanList is the spans of one container.
 type spanList struct {
 	ptrace.SpanSlice
-	at place
+	at mapping.Place
 }
 
 // add adds the spans of a container.

@@ -4,34 +4,16 @@
 package stefpdata
 
 import (
-	"fmt"
-
 	"go.opentelemetry.io/collector/pdata/pcommon"
 
-	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/codec"
 	"github.com/otelstef/stef/stef-go/otelstef"
+	"github.com/otelstef/stef/stef-pdata/internal/mapping"
 )
-
-// What an item may hold. Readers bound the memory and the nesting of a record,
-// and a record beyond their bounds would end the stream, so such items are not
-// written in the first place.
-//
-// spec: #limits
-const (
-	// MaxDepth is how deep arrays and maps of an attribute value may nest.
-	MaxDepth = 200
-	// MaxItemBytes is the most bytes that a resource, a scope, a metric, a point,
-	// a span or a log record may take, counting the bytes of text and of bytes
-	// values, 8 for each bucket, bound and quantile, 256 for each attribute and
-	// nested value, and 512 for each exemplar, event and link.
-	MaxItemBytes = 8 << 20
-)
-
-const valueBytes = 256 // what an attribute or nested value counts
 
 // copier copies values of pdata into records, within the limits of an item.
 type copier struct {
+	mapping.Budget
 	// byKey puts the attributes of an item in the order of their keys.
 	byKey bool
 
@@ -39,43 +21,7 @@ type copier struct {
 	// its record.
 	keyDict, textDict *codec.StringDict
 
-	left    int // bytes that the item may still take
 	scratch []byte
-}
-
-// begin starts a new item.
-func (c *copier) begin() { c.left = MaxItemBytes }
-
-// take counts n bytes of the item.
-func (c *copier) take(n int) error {
-	if c.left -= n; c.left < 0 {
-		return errTooLarge()
-	}
-	return nil
-}
-
-func errTooLarge() error {
-	return fmt.Errorf("%w: an item takes over %d bytes", stef.ErrLimit, MaxItemBytes)
-}
-
-// pairs counts a map and its keys.
-func (c *copier) pairs(n int) error {
-	if n > stef.MaxPairs {
-		return errTooMany(n)
-	}
-	return c.take(n * valueBytes)
-}
-
-func errTooMany(n int) error {
-	return fmt.Errorf("%w: %d attributes, at most %d", stef.ErrLimit, n, stef.MaxPairs)
-}
-
-// nested counts a step down.
-func (c *copier) nested(depth int) error {
-	if depth > MaxDepth {
-		return fmt.Errorf("%w: arrays and maps are nested over %d deep", stef.ErrLimit, MaxDepth)
-	}
-	return nil
 }
 
 // value gives dst the value of v, which depth arrays and maps enclose.
@@ -84,7 +30,7 @@ func (c *copier) value(dst *otelstef.AnyValue, v pcommon.Value, depth int) error
 	case pcommon.ValueTypeStr:
 		s := v.Str()
 		dst.SetString(s)
-		return c.take(len(s))
+		return c.Take(len(s))
 	case pcommon.ValueTypeInt:
 		dst.SetInt64(v.Int())
 	case pcommon.ValueTypeDouble:
@@ -93,7 +39,7 @@ func (c *copier) value(dst *otelstef.AnyValue, v pcommon.Value, depth int) error
 		dst.SetBool(v.Bool())
 	case pcommon.ValueTypeBytes:
 		b := v.Bytes()
-		if err := c.take(b.Len()); err != nil {
+		if err := c.Take(b.Len()); err != nil {
 			return err
 		}
 		dst.SetBytes(c.raw(b))
@@ -118,17 +64,17 @@ func (c *copier) raw(b pcommon.ByteSlice) []byte {
 
 func (c *copier) array(dst *otelstef.AnyValue, src pcommon.Slice, depth int) error {
 	n := src.Len()
-	if err := c.nested(depth); err != nil {
+	if err := mapping.CheckDepth(depth); err != nil {
 		return err
 	}
-	if err := c.take(n * valueBytes); err != nil {
+	if err := c.Take(n * mapping.ValueBytes); err != nil {
 		return err
 	}
 	array := dst.SetArray()
 	array.SetLen(n)
 	for i := range n {
 		if err := c.value(array.At(i), src.At(i), depth); err != nil {
-			return inField(fmt.Sprintf("[%d]", i), err)
+			return mapping.InElement(i, err)
 		}
 	}
 	return nil
@@ -136,21 +82,21 @@ func (c *copier) array(dst *otelstef.AnyValue, src pcommon.Slice, depth int) err
 
 func (c *copier) list(dst *otelstef.KeyValueList, src pcommon.Map, depth int) error {
 	n := src.Len()
-	if err := c.nested(depth); err != nil {
+	if err := mapping.CheckDepth(depth); err != nil {
 		return err
 	}
-	if err := c.pairs(n); err != nil {
+	if err := c.TakePairs(n); err != nil {
 		return err
 	}
 	dst.SetLen(n)
 	i := 0
 	for k, v := range src.All() {
 		dst.SetKey(i, k)
-		if err := c.take(len(k)); err != nil {
+		if err := c.Take(len(k)); err != nil {
 			return err
 		}
 		if err := c.value(dst.Value(i), v, depth); err != nil {
-			return inField(fmt.Sprintf("[%q]", shorten(k)), err)
+			return mapping.InPair(k, err)
 		}
 		i++
 	}

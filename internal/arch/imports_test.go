@@ -43,8 +43,9 @@ stef-go/steftest              -> stef-go stef-go/schema stef-go/bitio stef-go/co
 stef-gogrpc/stefpb            -> protobuf grpc
 stef-gogrpc                   -> stef-go stef-go/schema stef-gogrpc/stefpb protobuf grpc genproto
 stef-pdata/internal/features  -> stef-go/otelstef
-stef-pdata/stefotlp           -> stef-go stef-go/schema stef-go/codec stef-go/otelstef stef-go/stefrt stef-pdata/internal/features
-stef-pdata                    -> stef-go stef-go/codec stef-go/otelstef stef-pdata/internal/features pdata
+stef-pdata/internal/mapping   -> stef-go stef-go/otelstef
+stef-pdata/stefotlp           -> stef-go stef-go/codec stef-go/otelstef stef-pdata/internal/features stef-pdata/internal/mapping
+stef-pdata                    -> stef-go stef-go/codec stef-go/otelstef stef-pdata/internal/features stef-pdata/internal/mapping pdata
 exporter/stefexporter/internal/metadatatest -> collector otel testify
 exporter/...                  -> stef-go stef-gogrpc internal/signal stef-pdata collector grpc zap otel
 receiver/stefreceiver/internal/metadatatest -> collector otel testify

@@ -5,7 +5,6 @@ package stefotlp
 
 import (
 	"encoding/binary"
-	"fmt"
 	"math"
 	"slices"
 
@@ -40,6 +39,10 @@ func (d *MetricsDecoder) flags(p *otelstef.Point) uint64 {
 func (d *MetricsDecoder) number(rec *otelstef.Metrics) {
 	attributes := d.encoded(7<<3|wireBytes, rec.Attributes())
 	p := rec.Point()
+	d.exemplars = d.exemplars[:0]
+	if p.Exemplars().Len() > 0 { // their length is part of that of the point
+		d.exemplars = d.appendExemplars(d.exemplars, 5<<3|wireBytes, p)
+	}
 	start, time, flags := p.StartTimestamp(), p.Timestamp(), d.flags(p)
 	n := len(attributes) + len(d.exemplars)
 	if start != 0 {
@@ -108,7 +111,7 @@ func (d *MetricsDecoder) histogram(rec *otelstef.Metrics) {
 			dst = binary.LittleEndian.AppendUint64(dst, math.Float64bits(bound))
 		}
 	}
-	dst = append(dst, d.exemplars...)
+	dst = d.appendExemplars(dst, 8<<3|wireBytes, p)
 	dst = appendNumber(dst, 10<<3|wireVarint, d.flags(p))
 	d.out = end(dst, at, roomItem)
 }
@@ -127,7 +130,7 @@ func (d *MetricsDecoder) exponential(rec *otelstef.Metrics) {
 		dst = appendOptional(dst, 13<<3|wireFixed64, h.Max(), h.HasMax())
 		dst = appendTime(dst, 14<<3|wireFixed64, math.Float64bits(h.ZeroThreshold()))
 	}
-	dst = append(dst, d.exemplars...)
+	dst = d.appendExemplars(dst, 11<<3|wireBytes, p)
 	dst = appendNumber(dst, 10<<3|wireVarint, d.flags(p))
 	d.out = end(dst, at, roomItem)
 }
@@ -171,39 +174,21 @@ func (d *MetricsDecoder) summary(rec *otelstef.Metrics) {
 	d.out = end(dst, at, roomItem)
 }
 
-// appendExemplars appends the exemplars of a point to d.exemplars. Summaries have
-// none, so those of a summary are only looked at.
-func (d *MetricsDecoder) appendExemplars(typ otelstef.MetricType, p *otelstef.Point) error {
-	tag := byte(5<<3 | wireBytes)
-	switch typ {
-	case otelstef.MetricTypeHistogram:
-		tag = 8<<3 | wireBytes
-	case otelstef.MetricTypeExpHistogram:
-		tag = 11<<3 | wireBytes
-	}
-	dst := d.exemplars
+// appendExemplars appends the exemplars of a point as fields of a tag.
+func (d *MetricsDecoder) appendExemplars(dst []byte, tag byte, p *otelstef.Point) []byte {
 	for i := range p.Exemplars().Len() {
-		x := p.Exemplars().At(i)
-		grown, at := begin(dst, tag, roomPart)
-		dst = appendTime(grown, 2<<3|wireFixed64, x.Timestamp())
+		x, at := p.Exemplars().At(i), 0
+		dst, at = begin(dst, tag, roomPart)
+		dst = appendTime(dst, 2<<3|wireFixed64, x.Timestamp())
 		switch v := x.Value(); v.Type() {
 		case otelstef.ExemplarValueTypeFloat64:
 			dst = appendFixed64(dst, 3<<3|wireFixed64, math.Float64bits(v.Float64()))
 		case otelstef.ExemplarValueTypeInt64:
 			dst = appendFixed64(dst, 6<<3|wireFixed64, uint64(v.Int64()))
 		}
-		var err error
-		if dst, err = appendID(dst, 4<<3|wireBytes, x.SpanID(), spanIDBytes, "SpanID"); err == nil {
-			dst, err = appendID(dst, 5<<3|wireBytes, x.TraceID(), traceIDBytes, "TraceID")
-		}
-		if err != nil {
-			return inField(fmt.Sprintf("Point.Exemplars[%d].", i), err)
-		}
+		dst = appendIDs(dst, 5<<3|wireBytes, x.TraceID(), 4<<3|wireBytes, x.SpanID())
 		dst = d.appendAttributes(dst, 7<<3|wireBytes, x.FilteredAttributes())
 		dst = end(dst, at, roomPart)
 	}
-	if typ != otelstef.MetricTypeSummary {
-		d.exemplars = dst
-	}
-	return nil
+	return dst
 }

@@ -3,7 +3,11 @@
 
 package stefotlp
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/otelstef/stef/stef-pdata/internal/mapping"
+)
 
 // checker looks through a part of a message before it is parsed, so that what
 // parses it need not look for damage. Each part is checked when its turn comes,
@@ -55,7 +59,7 @@ func (c *checker) check(b []byte, x extent, s *shape) error {
 		}
 		path += c.path[i]
 	}
-	return &fieldError{path, &damage{c.at, c.reason}}
+	return mapping.InField(path, &damage{c.at, c.reason})
 }
 
 func (c *checker) fail(at int, reason string) bool {

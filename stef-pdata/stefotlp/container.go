@@ -5,11 +5,11 @@ package stefotlp
 
 import (
 	"encoding/binary"
-	"encoding/hex"
 	"fmt"
 
 	"github.com/otelstef/stef/stef-go/otelstef"
 	"github.com/otelstef/stef/stef-pdata/internal/features"
+	"github.com/otelstef/stef/stef-pdata/internal/mapping"
 )
 
 // Tags of the containers of all signals: the message of a signal, ResourceX and
@@ -22,9 +22,6 @@ const (
 	tagSchemaURL = 3<<3 | wireBytes // in either
 )
 
-// place is where an encoder is in a message.
-type place struct{ offset, resource, scope, metric, item int }
-
 // encoder is what the encoders of all signals have in common.
 type encoder struct {
 	parser
@@ -34,7 +31,7 @@ type encoder struct {
 	kept      features.Set
 	losses    Losses
 
-	at       place
+	at       mapping.Place
 	rejected ItemErrors
 
 	touchedTo int  // where what is in the cache ends
@@ -203,7 +200,7 @@ func (e *encoder) resource(h home) (*otelstef.Resource, error) {
 // inKey calls f while the key is the message.
 func (e *encoder) inKey(f func() error) error {
 	b := e.b
-	e.b, e.left = e.key, MaxItemBytes
+	e.b, e.Left = e.key, MaxItemBytes
 	err := f()
 	e.b = b
 	return err
@@ -214,8 +211,8 @@ func (e *encoder) fillResource(v *otelstef.Resource, x, url extent) error {
 		return err
 	}
 	v.SetSchemaURL(e.text(url))
-	if err := e.take(url.to - url.from); err != nil {
-		return inField("schema_url", err)
+	if err := e.Take(url.to - url.from); err != nil {
+		return mapping.InField("schema_url", err)
 	}
 	e.pairs, e.parts = e.pairs[:0], e.parts[:0]
 	b := e.b[:x.to]
@@ -236,18 +233,18 @@ func (e *encoder) fillResource(v *otelstef.Resource, x, url extent) error {
 		}
 	}
 	if err := e.attributes(v.Attributes()); err != nil {
-		return inField("attributes", err)
+		return mapping.InField("attributes", err)
 	}
 	if !e.kept.EntityRefs {
 		return nil
 	}
-	if err := e.take(len(e.parts) * valueBytes); err != nil {
-		return inField("entity_refs", err)
+	if err := e.Take(len(e.parts) * mapping.ValueBytes); err != nil {
+		return mapping.InField("entity_refs", err)
 	}
 	v.EntityRefs().SetLen(len(e.parts))
 	for i, part := range e.parts {
 		if err := e.entityRef(v.EntityRefs().At(i), part); err != nil {
-			return inField(fmt.Sprintf("entity_refs[%d]", i), err)
+			return mapping.InField(fmt.Sprintf("entity_refs[%d]", i), err)
 		}
 	}
 	return nil
@@ -271,20 +268,20 @@ func (e *encoder) entityRef(v *otelstef.EntityRef, x extent) error {
 		}
 		from, to := run(b, start)
 		text := func() string { return e.text(extent{from, to}) }
-		e.left -= to - from
+		e.Left -= to - from
 		switch tag >> 3 {
 		case 1:
 			v.SetSchemaURL(text())
 		case 2:
 			v.SetType(text())
 		case 3:
-			e.left -= valueBytes
+			e.Left -= mapping.ValueBytes
 			v.IDKeys().Append(text())
 		case 4:
-			e.left -= valueBytes
+			e.Left -= mapping.ValueBytes
 			v.DescriptionKeys().Append(text())
 		}
-		if err := e.take(0); err != nil {
+		if err := e.Take(0); err != nil {
 			return err
 		}
 	}
@@ -335,11 +332,11 @@ func (e *encoder) fillScope(v *otelstef.Scope, x, url extent) error {
 			at = skip(b, at, tag)
 		}
 	}
-	if err := e.take(texts); err != nil {
-		return inField("name, version or schema_url", err)
+	if err := e.Take(texts); err != nil {
+		return mapping.InField("name, version or schema_url", err)
 	}
 	if err := e.attributes(v.Attributes()); err != nil {
-		return inField("attributes", err)
+		return mapping.InField("attributes", err)
 	}
 	return nil
 }
@@ -369,53 +366,36 @@ func (e *encoder) unusual(x extent, s *shape, f func(x extent) error) error {
 }
 
 // id returns what the record has for an id of n bytes. It is raw, or
-// hexadecimal text that is put into the buffer, and empty if it is unset.
+// hexadecimal text in the memory of text, and empty if it is unset.
 //
 // spec: #otlp-common
-func (e *encoder) id(text *[32]byte, x extent, n int, raw bool) ([]byte, error) {
+func (e *encoder) id(text *mapping.IDText, x extent, n int, raw bool) ([]byte, error) {
 	id := e.b[x.from:x.to]
 	switch {
 	case len(id) == 0:
 		return nil, nil
 	case len(id) != n:
 		return nil, fmt.Errorf("%w: %d bytes instead of %d", ErrID, len(id), n)
-	case zero(id):
+	case mapping.Unset(id):
 		e.losses.ZeroIDs++
 		return nil, nil
 	case raw:
 		return id, nil
 	}
-	return text[:hex.Encode(text[:], id)], nil
+	return mapping.EncodeID(text, id, false), nil
 }
 
-// The lengths of ids.
-const (
-	traceIDBytes = 16
-	spanIDBytes  = 8
-)
-
-func zero(id []byte) bool {
-	for _, c := range id {
-		if c != 0 {
-			return false
-		}
-	}
-	return true
-}
-
-// reject notes that n items where the encoder is are not written.
+// reject notes that n items at the place of the encoder are not written. A
+// damaged container is noted even if no items of it are known.
 func (e *encoder) reject(prefix string, err error, n int) {
-	path, inner := split(err)
-	offset := e.at.offset
+	at := e.at
+	_, inner := mapping.Split(err)
 	damage, damaged := inner.(*damage)
 	if n == 0 && !damaged {
 		return
 	}
 	if damaged && prefix == "" {
-		offset = damage.at
+		at.Offset = damage.at
 	}
-	e.rejected = append(e.rejected, &ItemError{
-		Offset: offset, Resource: e.at.resource, Scope: e.at.scope, Metric: e.at.metric, Item: e.at.item,
-		Items: n, Field: prefix + path, Err: inner,
-	})
+	e.rejected = mapping.AddItems(e.rejected, at, prefix, err, n)
 }

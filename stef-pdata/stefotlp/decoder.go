@@ -4,13 +4,12 @@
 package stefotlp
 
 import (
-	"encoding/hex"
 	"io"
-	"math"
 	"slices"
 
 	"github.com/otelstef/stef/stef-go/otelstef"
 	"github.com/otelstef/stef/stef-pdata/internal/features"
+	"github.com/otelstef/stef/stef-pdata/internal/mapping"
 )
 
 // What AppendOTLP appends at most, unless told otherwise.
@@ -128,17 +127,7 @@ func (d *decoder) grow(size, n int) {
 }
 
 // reject notes that the record just read is left out.
-func (d *decoder) reject(err error) {
-	field, inner := split(err)
-	if n := len(d.rejected); n > 0 {
-		last := d.rejected[n-1]
-		if last.Last == d.read-1 && last.Field == field && last.Err.Error() == inner.Error() {
-			last.Last = d.read
-			return
-		}
-	}
-	d.rejected = append(d.rejected, &RecordError{First: d.read, Last: d.read, Field: field, Err: inner})
-}
+func (d *decoder) reject(err error) { d.rejected = mapping.AddRecord(d.rejected, d.read, err) }
 
 // enter takes the containers of a record and ends the messages of those that it
 // is not in. Containers of equal content are the same.
@@ -150,10 +139,7 @@ func (d *decoder) enter(resource *otelstef.Resource, scope *otelstef.Scope) {
 		d.endScope()
 	}
 	d.resource, d.scope = resource, scope
-	d.fault = fits32("Resource.DroppedAttributesCount", resource.DroppedAttributesCount())
-	if d.fault == nil {
-		d.fault = fits32("Scope.DroppedAttributesCount", scope.DroppedAttributesCount())
-	}
+	d.fault = mapping.CheckContainers(resource, scope)
 }
 
 // open begins the messages of the containers that have none.
@@ -166,15 +152,6 @@ func (d *decoder) open() {
 		d.out, d.scopeAt = begin(d.out, tagScopes, roomContainer)
 		d.out = d.appendScope(d.out, d.scope)
 	}
-}
-
-// mark is a place in the output, to go back to.
-type mark struct{ length, resourceAt, scopeAt int }
-
-func (d *decoder) mark() mark { return mark{len(d.out), d.resourceAt, d.scopeAt} }
-
-func (d *decoder) backTo(m mark) {
-	d.out, d.resourceAt, d.scopeAt = d.out[:m.length], m.resourceAt, m.scopeAt
 }
 
 func (d *decoder) endScope() {
@@ -235,40 +212,23 @@ func (d *decoder) encoded(tag byte, m *otelstef.Attributes) []byte {
 // before.
 func (d *decoder) changed() { d.attributesTag = 0 }
 
-// appendID appends an id of n bytes: raw or as hexadecimal text, unless it is
-// unset. The field names it in the error.
+// appendID appends an id of n bytes that was checked, unless it is unset.
 //
 // spec: #otlp-common
-func appendID(dst []byte, tag byte, id []byte, n int, field string) ([]byte, error) {
-	switch len(id) {
-	case 0:
-		return dst, nil
-	case n:
-	case 2 * n:
-		var raw [traceIDBytes]byte
-		if _, err := hex.Decode(raw[:], id); err != nil {
-			return dst, notOTLP(field, "the text is no id")
-		}
+func appendID(dst []byte, tag byte, id []byte, n int) []byte {
+	var raw [mapping.TraceIDBytes]byte
+	if len(id) != n {
+		mapping.DecodeID(raw[:n], id)
 		id = raw[:n]
-	default:
-		return dst, notOTLP(field, "%d bytes are no id", len(id))
 	}
-	if zero(id) {
-		return dst, nil
+	if mapping.Unset(id) {
+		return dst
 	}
-	return append(append(dst, tag, byte(n)), id...), nil
+	return append(append(dst, tag, byte(n)), id...)
 }
 
-func fits32(field string, v uint64) error {
-	if v > math.MaxUint32 {
-		return notOTLP(field, "%d is over 32 bits", v)
-	}
-	return nil
-}
-
-func fitsSigned32(field string, v int64) error {
-	if v < math.MinInt32 || v > math.MaxInt32 {
-		return notOTLP(field, "%d is over 32 bits", v)
-	}
-	return nil
+// appendIDs appends a trace id and a span id that were checked.
+func appendIDs(dst []byte, traceTag byte, trace []byte, spanTag byte, span []byte) []byte {
+	dst = appendID(dst, traceTag, trace, mapping.TraceIDBytes)
+	return appendID(dst, spanTag, span, mapping.SpanIDBytes)
 }

@@ -132,7 +132,7 @@ func TestMetricsRecordsThatAreNoOTLP(t *testing.T) {
 			require.Equal(t, uint64(2), errs.Records())
 			require.Equal(t, []uint64{2, 3}, []uint64{errs[0].First, errs[0].Last})
 			require.Equal(t, field, errs[0].Field)
-			require.Contains(t, errs.Error(), "2 records were left out, the first: records 2 to 3: "+field)
+			require.Contains(t, errs.Error(), "2 records were not converted, the first: records 2 to 3: "+field)
 			require.NotZero(t, n)
 			sameMetricsDecoded(t, stream)
 

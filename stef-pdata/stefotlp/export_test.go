@@ -7,6 +7,8 @@ import (
 	"encoding/binary"
 	"math"
 	"math/rand/v2"
+
+	"github.com/otelstef/stef/stef-pdata/internal/mapping"
 )
 
 // RandomMessage returns a random OTLP message of a signal. It says whatever OTLP
@@ -203,9 +205,9 @@ func (g *generator) content(name string) []byte {
 		}
 		return g.message(pairShape, 0)
 	case "trace_id":
-		return g.id(traceIDBytes)
+		return g.id(mapping.TraceIDBytes)
 	case "span_id", "parent_span_id":
-		return g.id(spanIDBytes)
+		return g.id(mapping.SpanIDBytes)
 	}
 	texts := []string{"", "a", "text", "\xff\x00", "a text that is longer than others are"}
 	b := []byte(texts[g.rng.IntN(len(texts))])

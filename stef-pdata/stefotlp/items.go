@@ -3,7 +3,10 @@
 
 package stefotlp
 
-import "github.com/otelstef/stef/stef-go/otelstef"
+import (
+	"github.com/otelstef/stef/stef-go/otelstef"
+	"github.com/otelstef/stef/stef-pdata/internal/mapping"
+)
 
 // containersOf is where records of spans and logs hold their containers.
 type containersOf interface {
@@ -15,14 +18,14 @@ type containersOf interface {
 // its containers.
 func (e *encoder) items(rec containersOf, item func(i int, x extent) error) error {
 	return e.each(extent{0, len(e.b)}, tagResources, func(i int, x extent) error {
-		e.at = place{x.from, i, -1, -1, -1}
+		e.at = mapping.Place{Offset: x.from, Resource: i, Scope: -1, Metric: -1, Item: -1}
 		resource := e.enterResource(x, e.itemsIn)
 		if resource == nil {
 			return nil
 		}
 		rec.SetResource(resource)
 		return e.each(x, tagScopes, func(i int, x extent) error {
-			e.at = place{x.from, e.at.resource, i, -1, -1}
+			e.at = mapping.Place{Offset: x.from, Resource: e.at.Resource, Scope: i, Metric: -1, Item: -1}
 			scope := e.enterScope(x, e.itemsIn)
 			if scope == nil {
 				return nil

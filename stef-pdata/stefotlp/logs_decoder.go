@@ -9,6 +9,7 @@ import (
 
 	"github.com/otelstef/stef/stef-go/otelstef"
 	"github.com/otelstef/stef/stef-pdata/internal/features"
+	"github.com/otelstef/stef/stef-pdata/internal/mapping"
 )
 
 // LogsDecoder reads a stream of logs into OTLP messages. It serves one stream
@@ -47,36 +48,28 @@ func (d *LogsDecoder) record() {
 	}
 	err := d.fault
 	if err == nil {
-		err = checkLogRecord(r)
+		err = mapping.CheckLogRecord(r)
+	}
+	joined := 0 // length of the body if it is a template
+	if t := r.Body().Template(); err == nil && t != nil {
+		joined, err = mapping.CheckTemplate(t.Template(), strings.Count(t.Template(), "\x00"), t.Params())
+		if err != nil {
+			err = mapping.InField("Record.Body.Template.", err)
+		}
 	}
 	if err != nil {
 		d.reject(err)
 		return
 	}
-	before := d.mark()
 	d.open()
-	if err := d.logRecord(r); err != nil {
-		d.backTo(before)
-		d.reject(inField("Record.", err))
-	}
+	d.logRecord(r, joined)
 }
 
-// checkLogRecord checks the numbers of a log record.
-func checkLogRecord(r *otelstef.LogRecord) error {
-	if err := fitsSigned32("Record.SeverityNumber", int64(r.SeverityNumber())); err != nil {
-		return err
-	}
-	if err := fits32("Record.Flags", r.Flags()); err != nil {
-		return err
-	}
-	return fits32("Record.DroppedAttributesCount", r.DroppedAttributesCount())
-}
-
-// logRecord appends a log record that was checked. If an id or a template is
-// bad, what it appended is to be dropped.
+// logRecord appends a log record that was checked. The body has joined bytes if
+// it is a template.
 //
 // spec: #otlp-logs
-func (d *LogsDecoder) logRecord(r *otelstef.LogRecord) error {
+func (d *LogsDecoder) logRecord(r *otelstef.LogRecord, joined int) {
 	attributes := d.encoded(6<<3|wireBytes, r.Attributes())
 	dst, at := begin(d.out, tagItems, roomItem)
 	observed := r.ObservedTime()
@@ -87,59 +80,43 @@ func (d *LogsDecoder) logRecord(r *otelstef.LogRecord) error {
 	dst = appendTime(dst, 11<<3|wireFixed64, observed)
 	dst = appendNumber(dst, 2<<3|wireVarint, r.SeverityNumber())
 	dst = appendString(dst, 3<<3|wireBytes, r.SeverityText())
-	dst, err := d.appendBody(dst, r.Body())
-	if err != nil {
-		return err
-	}
+	dst = d.appendBody(dst, r.Body(), joined)
 	dst = append(dst, attributes...)
 	dst = appendNumber(dst, 7<<3|wireVarint, r.DroppedAttributesCount())
 	if flags := r.Flags(); flags != 0 {
 		dst = binary.LittleEndian.AppendUint32(append(dst, 8<<3|wireFixed32), uint32(flags))
 	}
-	if dst, err = appendID(dst, 9<<3|wireBytes, r.TraceID(), traceIDBytes, "TraceID"); err != nil {
-		return err
-	}
-	if dst, err = appendID(dst, 10<<3|wireBytes, r.SpanID(), spanIDBytes, "SpanID"); err != nil {
-		return err
-	}
+	dst = appendIDs(dst, 9<<3|wireBytes, r.TraceID(), 10<<3|wireBytes, r.SpanID())
 	dst = appendString(dst, 12<<3|wireBytes, r.EventName())
 	d.out = end(dst, at, roomItem)
-	return nil
 }
 
 const tagBody = 5<<3 | wireBytes
 
-func (d *LogsDecoder) appendBody(dst []byte, body *otelstef.LogBody) ([]byte, error) {
+func (d *LogsDecoder) appendBody(dst []byte, body *otelstef.LogBody, joined int) []byte {
 	switch body.Type() {
 	case otelstef.LogBodyTypeString:
 		s := body.String()
 		dst = appendVarint(append(dst, tagBody), uint64(1+varintLen(uint64(len(s)))+len(s)))
-		return appendText(dst, tagString, s), nil
+		return appendText(dst, tagString, s)
 	case otelstef.LogBodyTypeTemplate:
-		return d.appendTemplate(dst, body.Template())
+		return appendTemplate(dst, body.Template(), joined)
 	case otelstef.LogBodyTypeValue:
-		return d.message(dst, tagBody, func() { d.body(body.Value()) }), nil
+		return d.message(dst, tagBody, func() { d.body(body.Value()) })
 	}
-	return dst, nil
+	return dst
 }
 
-// appendTemplate appends the text of a template with its parameters.
-func (d *LogsDecoder) appendTemplate(dst []byte, t *otelstef.BodyTemplate) ([]byte, error) {
+// appendTemplate appends the text, of size bytes, of a template with its
+// parameters.
+func appendTemplate(dst []byte, t *otelstef.BodyTemplate, size int) []byte {
 	template, params := t.Template(), t.Params()
-	n := strings.Count(template, "\x00")
-	if n != params.Len() {
-		return dst, notOTLP("Body.Template.Params", "%d parameters for %d places", params.Len(), n)
-	}
-	size := len(template) - n
-	for i := range n {
-		size += len(params.Value(i))
-	}
 	dst = appendVarint(append(dst, tagBody), uint64(1+varintLen(uint64(size))+size))
 	dst = appendVarint(append(dst, tagString), uint64(size))
-	for i := range n {
+	for i := range params.Len() {
 		before, after, _ := strings.Cut(template, "\x00")
 		dst = append(append(dst, before...), params.Value(i)...)
 		template = after
 	}
-	return append(dst, template...), nil
+	return append(dst, template...)
 }

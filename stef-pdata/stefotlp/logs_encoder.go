@@ -3,9 +3,11 @@
 
 package stefotlp
 
-import "github.com/otelstef/stef/stef-pdata/internal/features"
-
-import "github.com/otelstef/stef/stef-go/otelstef"
+import (
+	"github.com/otelstef/stef/stef-go/otelstef"
+	"github.com/otelstef/stef/stef-pdata/internal/features"
+	"github.com/otelstef/stef/stef-pdata/internal/mapping"
+)
 
 // LogsEncoder writes OTLP messages of logs to a stream. It serves one stream and
 // is not safe for use by several goroutines at once.
@@ -53,7 +55,7 @@ func (e *LogsEncoder) EncodeOTLP(b []byte) error {
 func (e *LogsEncoder) item(i int, x extent) error {
 	e.begin()
 	if err := e.record(x); err != nil {
-		e.at.offset, e.at.item = x.from, i
+		e.at.Offset, e.at.Item = x.from, i
 		e.reject("", err, 1)
 		return nil
 	}
@@ -130,25 +132,25 @@ func (e *LogsEncoder) record(x extent) error {
 	dst.SetSeverityNumber(uint64(int64(int32(f.severity)))) // OTLP enums are signed
 	dst.SetSeverityText(e.again(dst.SeverityText(), f.severityText))
 	dst.SetEventName(e.again(dst.EventName(), f.eventName))
-	if err := e.take(f.severityText.to - f.severityText.from + f.eventName.to - f.eventName.from); err != nil {
-		return inField("severity_text or event_name", err)
+	if err := e.Take(f.severityText.to - f.severityText.from + f.eventName.to - f.eventName.from); err != nil {
+		return mapping.InField("severity_text or event_name", err)
 	}
-	id, err := e.id(nil, f.trace, traceIDBytes, true)
+	id, err := e.id(nil, f.trace, mapping.TraceIDBytes, true)
 	if err != nil {
-		return inField("trace_id", err)
+		return mapping.InField("trace_id", err)
 	}
 	dst.SetTraceID(id)
-	if id, err = e.id(nil, f.span, spanIDBytes, true); err != nil {
-		return inField("span_id", err)
+	if id, err = e.id(nil, f.span, mapping.SpanIDBytes, true); err != nil {
+		return mapping.InField("span_id", err)
 	}
 	dst.SetSpanID(id)
 	dst.SetFlags(uint64(f.flags))
 	dst.SetDroppedAttributesCount(uint64(uint32(f.dropped)))
 	if err := e.body(dst.Body(), f.value, f.body); err != nil {
-		return inField("body", err)
+		return mapping.InField("body", err)
 	}
 	if err := e.itemAttributes(dst.Attributes()); err != nil {
-		return inField("attributes", err)
+		return mapping.InField("attributes", err)
 	}
 	return nil
 }

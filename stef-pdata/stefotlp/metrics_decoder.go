@@ -3,9 +3,11 @@
 
 package stefotlp
 
-import "github.com/otelstef/stef/stef-pdata/internal/features"
-
-import "github.com/otelstef/stef/stef-go/otelstef"
+import (
+	"github.com/otelstef/stef/stef-go/otelstef"
+	"github.com/otelstef/stef/stef-pdata/internal/features"
+	"github.com/otelstef/stef/stef-pdata/internal/mapping"
+)
 
 // MetricsDecoder reads a stream of metrics into OTLP messages. It serves one
 // stream and is not safe for use by several goroutines at once.
@@ -71,10 +73,7 @@ func (d *MetricsDecoder) record() {
 		err = d.metricFault
 	}
 	if err == nil {
-		err = checkPoint(rec.Point(), rec.Metric().Type())
-	}
-	if d.exemplars = d.exemplars[:0]; err == nil && rec.Point().Exemplars().Len() > 0 {
-		err = d.appendExemplars(rec.Metric().Type(), rec.Point())
+		err = mapping.CheckPoint(rec.Point(), rec.Metric().Type())
 	}
 	if err != nil {
 		d.reject(err)
@@ -96,7 +95,7 @@ func (d *MetricsDecoder) enterMetric(rec *otelstef.Metrics) {
 	same := d.metric != nil &&
 		(rec.Resource() == d.resource || rec.Resource().Equal(d.resource)) &&
 		(rec.Scope() == d.scope || rec.Scope().Equal(d.scope)) &&
-		(metric == d.metric || sameDescriptor(metric, d.metric))
+		(metric == d.metric || mapping.SameDescriptor(metric, d.metric))
 	if !same {
 		d.endMetric()
 	}
@@ -104,22 +103,7 @@ func (d *MetricsDecoder) enterMetric(rec *otelstef.Metrics) {
 		d.enter(rec.Resource(), rec.Scope())
 	}
 	d.metric = metric
-	d.metricFault = nil
-	if metric.Type() > otelstef.MetricTypeSummary {
-		d.metricFault = notOTLP("Metric.Type", "%d is no type of metric", uint64(metric.Type()))
-	} else {
-		d.metricFault = fitsSigned32("Metric.AggregationTemporality", int64(metric.AggregationTemporality()))
-	}
-}
-
-func sameDescriptor(a, b *otelstef.Metric) bool {
-	return a.Name() == b.Name() &&
-		a.Type() == b.Type() &&
-		a.AggregationTemporality() == b.AggregationTemporality() &&
-		a.Monotonic() == b.Monotonic() &&
-		a.Unit() == b.Unit() &&
-		a.Description() == b.Description() &&
-		a.Metadata().Equal(b.Metadata())
+	d.metricFault = mapping.CheckMetric(metric)
 }
 
 // The tag of the data of a metric, by type.
@@ -143,42 +127,4 @@ func (d *MetricsDecoder) beginMetric(m *otelstef.Metric) {
 		dst = appendNumber(dst, tagMonotonic, boolBit(m.Monotonic()))
 	}
 	d.out = dst
-}
-
-// checkPoint checks a point of a metric of the type, but for its exemplars.
-func checkPoint(p *otelstef.Point, typ otelstef.MetricType) error {
-	v := p.Value()
-	fits := false
-	switch v.Type() {
-	case otelstef.PointValueTypeNone:
-		fits = true
-	case otelstef.PointValueTypeInt64, otelstef.PointValueTypeFloat64:
-		fits = typ == otelstef.MetricTypeGauge || typ == otelstef.MetricTypeSum
-	case otelstef.PointValueTypeHistogram:
-		fits = typ == otelstef.MetricTypeHistogram
-	case otelstef.PointValueTypeSummary:
-		fits = typ == otelstef.MetricTypeSummary
-	case otelstef.PointValueTypeExpHistogram:
-		fits = typ == otelstef.MetricTypeExpHistogram
-		if err := checkExponential(v.ExpHistogram()); err != nil {
-			return err
-		}
-	}
-	if !fits {
-		return notOTLP("Point.Value", "choice %d does not suit a metric of type %v", v.Type(), typ)
-	}
-	if p.Flags() != 0 {
-		return fits32("Point.Flags", p.Flags())
-	}
-	return nil
-}
-
-func checkExponential(h *otelstef.ExpHistogramValue) error {
-	if err := fitsSigned32("Point.Value.ExpHistogram.Scale", h.Scale()); err != nil {
-		return err
-	}
-	if err := fitsSigned32("Point.Value.ExpHistogram.PositiveBuckets.Offset", h.PositiveBuckets().Offset()); err != nil {
-		return err
-	}
-	return fitsSigned32("Point.Value.ExpHistogram.NegativeBuckets.Offset", h.NegativeBuckets().Offset())
 }

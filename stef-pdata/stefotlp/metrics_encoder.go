@@ -8,6 +8,7 @@ import (
 
 	"github.com/otelstef/stef/stef-go/otelstef"
 	"github.com/otelstef/stef/stef-pdata/internal/features"
+	"github.com/otelstef/stef/stef-pdata/internal/mapping"
 )
 
 // MetricsEncoder writes OTLP messages of metrics to a stream. It serves one
@@ -55,7 +56,7 @@ func (e *MetricsEncoder) EncodeOTLP(b []byte) error {
 }
 
 func (e *MetricsEncoder) resourceMetrics(i int, x extent) error {
-	e.at = place{x.from, i, -1, -1, -1}
+	e.at = mapping.Place{Offset: x.from, Resource: i, Scope: -1, Metric: -1, Item: -1}
 	resource := e.enterResource(x, e.pointsIn)
 	if resource == nil {
 		return nil
@@ -65,7 +66,7 @@ func (e *MetricsEncoder) resourceMetrics(i int, x extent) error {
 }
 
 func (e *MetricsEncoder) scopeMetrics(i int, x extent) error {
-	e.at = place{x.from, e.at.resource, i, -1, -1}
+	e.at = mapping.Place{Offset: x.from, Resource: e.at.Resource, Scope: i, Metric: -1, Item: -1}
 	scope := e.enterScope(x, e.pointsIn)
 	if scope == nil {
 		return nil
@@ -173,7 +174,7 @@ func (e *MetricsEncoder) describeField(d *description, b []byte, at int, s *shap
 }
 
 func (e *MetricsEncoder) metric(i int, x extent) error {
-	e.at.offset, e.at.metric, e.at.item = x.from, i, -1
+	e.at.Offset, e.at.Metric, e.at.Item = x.from, i, -1
 	d, err := e.describe(x)
 	if err != nil {
 		e.reject("", err, d.points)
@@ -240,11 +241,11 @@ func (e *MetricsEncoder) fillMetric(v *otelstef.Metric, d *description, length i
 	v.SetName(e.text(texts[0]))
 	v.SetDescription(e.text(texts[1]))
 	v.SetUnit(e.text(texts[2]))
-	if err := e.take(len(v.Name()) + len(v.Description()) + len(v.Unit())); err != nil {
-		return inField("name, description or unit", err)
+	if err := e.Take(len(v.Name()) + len(v.Description()) + len(v.Unit())); err != nil {
+		return mapping.InField("name, description or unit", err)
 	}
 	if err := e.attributes(v.Metadata()); err != nil {
-		return inField("metadata", err)
+		return mapping.InField("metadata", err)
 	}
 	return nil
 }
@@ -261,7 +262,7 @@ func (e *MetricsEncoder) points(d *description) error {
 		x := stretch(b, start)
 		at = x.to
 		if err := e.point(d.kind, x); err != nil {
-			e.at.offset, e.at.item = x.from, item
+			e.at.Offset, e.at.Item = x.from, item
 			e.reject("", err, 1)
 		} else if err := e.w.Write(); err != nil {
 			return err
@@ -296,8 +297,8 @@ func (e *MetricsEncoder) withBounds(bounds []byte) error {
 		e.rec.SetMetric(base.bound.value)
 		return nil
 	case len(bounds) > MaxItemBytes:
-		e.left = 0
-		return inField("explicit_bounds", e.take(1))
+		e.Left = 0
+		return mapping.InField("explicit_bounds", e.Take(1))
 	}
 	e.key = binary.LittleEndian.AppendUint64(e.key[:0], uint64(base.number))
 	e.key = append(e.key, bounds...)

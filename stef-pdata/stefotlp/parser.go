@@ -7,35 +7,18 @@ import (
 	"fmt"
 	"math"
 
-	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/otelstef"
+	"github.com/otelstef/stef/stef-pdata/internal/mapping"
 )
 
-// What an item may hold. Readers bound the memory and the nesting of a record,
-// and a record beyond their bounds would end the stream, so such items are not
-// written in the first place. The numbers are those of package stefpdata.
-//
-// spec: #limits
-const (
-	// MaxDepth is how deep arrays and maps of a value may nest.
-	MaxDepth = 200
-	// MaxItemBytes is the most bytes that a resource, a scope, a metric or an
-	// item may take, counting the bytes of text and of bytes values, 8 for each
-	// bucket, bound and quantile, and 256 for each attribute and nested value.
-	MaxItemBytes = 8 << 20
-)
-
-const (
-	valueBytes      = 256 // what an attribute or nested value counts
-	maxMessageBytes = math.MaxInt32
-)
+const maxMessageBytes = math.MaxInt32
 
 // parser sets values of records from a message, within the limits of an item.
 // Where the wire can say a thing in several ways it takes what pdata takes.
 type parser struct {
 	checker
+	mapping.Budget
 	b     []byte
-	left  int // bytes that the item may still take
 	texts texts
 	slab  slab
 	attrs seenPairs // in attributes
@@ -64,30 +47,6 @@ type freshPair struct {
 	extent
 }
 
-// take counts n bytes of the item.
-func (p *parser) take(n int) error {
-	p.left -= n
-	if p.left < 0 {
-		return fmt.Errorf("%w: an item takes over %d bytes", stef.ErrLimit, MaxItemBytes)
-	}
-	return nil
-}
-
-// room counts a map and its pairs.
-func (p *parser) room(pairs int) error {
-	if pairs > stef.MaxPairs {
-		return fmt.Errorf("%w: %d attributes, at most %d", stef.ErrLimit, pairs, stef.MaxPairs)
-	}
-	return p.take(pairs * valueBytes)
-}
-
-func (p *parser) nested(depth int) error {
-	if depth > MaxDepth {
-		return fmt.Errorf("%w: arrays and maps are nested over %d deep", stef.ErrLimit, MaxDepth)
-	}
-	return nil
-}
-
 func (p *parser) text(x extent) string { return p.texts.text(p.b[x.from:x.to]) }
 
 // again returns was if it is the text, and otherwise the text.
@@ -100,7 +59,7 @@ func (p *parser) again(was string, x extent) string {
 
 // begin makes the parser ready for an item.
 func (p *parser) begin() {
-	p.left = MaxItemBytes
+	p.Budget.Begin()
 	p.count, p.fresh, p.parts, p.inner = 0, p.fresh[:0], p.parts[:0], p.inner[:0]
 }
 
@@ -116,7 +75,7 @@ func (p *parser) itemPair(b []byte, at int) int {
 		if n == 0 || n > len(b)-at || string(b[at:at+n]) != string(p.b[h.from:h.to]) {
 			break
 		}
-		p.left -= h.cost
+		p.Left -= h.cost
 		at += n
 	}
 	if i > p.count {
@@ -145,7 +104,7 @@ func (p *parser) itemPair(b []byte, at int) int {
 // itemAttributes gives the record of an item its attributes.
 func (p *parser) itemAttributes(dst *otelstef.Attributes) error {
 	n := p.count
-	if err := p.room(n); err != nil {
+	if err := p.TakePairs(n); err != nil {
 		return err
 	}
 	dst.SetLen(n)
@@ -158,14 +117,14 @@ func (p *parser) itemAttributes(dst *otelstef.Attributes) error {
 		if k := p.attrs.find(p, x.extent); k != nil {
 			k.give(dst, x.index)
 			h.cost = int(k.cost)
-			p.left -= h.cost
+			p.Left -= h.cost
 		} else {
-			before, unknown := p.left, p.unknown
+			before, unknown := p.Left, p.unknown
 			if err := p.newPair(dst, x.index, x.extent); err != nil {
 				p.held = p.held[:min(x.index, len(p.held))]
 				return err
 			}
-			h.cost = before - p.left
+			h.cost = before - p.Left
 			if unknown != p.unknown {
 				h.extent = extent{} // so that they are counted again
 			}
@@ -176,15 +135,15 @@ func (p *parser) itemAttributes(dst *otelstef.Attributes) error {
 			p.held = append(p.held, h)
 		}
 	}
-	if p.left < 0 {
-		return p.take(0)
+	if p.Left < 0 {
+		return p.Take(0)
 	}
 	return nil
 }
 
 // attributes gives dst the attributes in p.pairs.
 func (p *parser) attributes(dst *otelstef.Attributes) error {
-	if err := p.room(len(p.pairs)); err != nil {
+	if err := p.TakePairs(len(p.pairs)); err != nil {
 		return err
 	}
 	dst.SetLen(len(p.pairs))
@@ -203,7 +162,7 @@ func (p *parser) pair(dst *otelstef.Attributes, i int, x extent) error {
 		return p.newPair(dst, i, x)
 	}
 	k.give(dst, i)
-	return p.take(int(k.cost))
+	return p.Take(int(k.cost))
 }
 
 // newPair sets an attribute that was not seen lately, after a check.
@@ -215,7 +174,7 @@ func (p *parser) newPair(dst *otelstef.Attributes, i int, x extent) error {
 		if v := dst.Value(i); v.Type() != otelstef.AnyValueTypeString || v.String() != string(value) {
 			v.SetString(p.slab.text(value))
 		}
-		return p.take(key.to - key.from + v.to - v.from - 2)
+		return p.Take(key.to - key.from + v.to - v.from - 2)
 	}
 	return p.otherPair(dst, i, x, key, v, ok)
 }
@@ -232,7 +191,7 @@ func (p *parser) otherPair(dst *otelstef.Attributes, i int, x, key, v extent, pl
 		}
 	}
 	k := p.again(dst.Key(i), key)
-	p.left -= len(k)
+	p.Left -= len(k)
 	switch c.tag {
 	case tagInt:
 		dst.SetInt64(i, k, int64(c.number))
@@ -248,7 +207,7 @@ func (p *parser) otherPair(dst *otelstef.Attributes, i int, x, key, v extent, pl
 			return p.inPair(key, err)
 		}
 	}
-	return p.take(0)
+	return p.Take(0)
 }
 
 // damagedPair returns the error for an attribute that is damaged.
@@ -257,7 +216,7 @@ func (p *parser) damagedPair(i int, x extent) error {
 	if err == nil {
 		err = &damage{x.from, broken}
 	}
-	return inField(fmt.Sprintf("[%d].", i), err)
+	return mapping.InField(fmt.Sprintf("[%d].", i), err)
 }
 
 // plainPair returns where the key and the AnyValue of a KeyValue are that is as

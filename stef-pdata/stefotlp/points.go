@@ -8,6 +8,7 @@ import (
 	"math"
 
 	"github.com/otelstef/stef/stef-go/otelstef"
+	"github.com/otelstef/stef/stef-pdata/internal/mapping"
 )
 
 func float64At(b []byte, at int) float64 { return math.Float64frombits(fixed64(b, at)) }
@@ -98,7 +99,7 @@ func (e *MetricsEncoder) unusualNumber(x extent) error {
 // setNumber sets the record of a number point.
 func (e *MetricsEncoder) setNumber(start, time, number uint64, flags uint32, typ otelstef.PointValueType) error {
 	if err := e.itemAttributes(e.rec.Attributes()); err != nil {
-		return inField("attributes", err)
+		return mapping.InField("attributes", err)
 	}
 	dst := e.rec.Point()
 	dst.SetStartTimestamp(start)
@@ -208,7 +209,7 @@ func (e *MetricsEncoder) histogram(x extent) error {
 		return err
 	}
 	if err := e.itemAttributes(e.rec.Attributes()); err != nil {
-		return inField("attributes", err)
+		return mapping.InField("attributes", err)
 	}
 	dst := e.rec.Point()
 	dst.SetStartTimestamp(start)
@@ -223,8 +224,8 @@ func (e *MetricsEncoder) histogram(x extent) error {
 	h.SetOptionalSum(sum.number, sum.there)
 	h.SetOptionalMin(least.number, least.there)
 	h.SetOptionalMax(most.number, most.there)
-	if err := e.take(len(buckets)); err != nil {
-		return inField("bucket_counts", err)
+	if err := e.Take(len(buckets)); err != nil {
+		return mapping.InField("bucket_counts", err)
 	}
 	counts := h.BucketCounts()
 	counts.SetLen(len(buckets) / 8)
@@ -288,7 +289,7 @@ func (e *MetricsEncoder) exponential(x extent) error {
 		}
 	}
 	if err := e.itemAttributes(e.rec.Attributes()); err != nil {
-		return inField("attributes", err)
+		return mapping.InField("attributes", err)
 	}
 	dst.SetStartTimestamp(start)
 	dst.SetTimestamp(time)
@@ -305,10 +306,10 @@ func (e *MetricsEncoder) exponential(x extent) error {
 	h.SetZeroCount(zeroCount)
 	h.SetZeroThreshold(zeroThreshold)
 	if err := e.buckets(h.PositiveBuckets(), e.positive); err != nil {
-		return inField("positive.bucket_counts", err)
+		return mapping.InField("positive.bucket_counts", err)
 	}
 	if err := e.buckets(h.NegativeBuckets(), e.negative); err != nil {
-		return inField("negative.bucket_counts", err)
+		return mapping.InField("negative.bucket_counts", err)
 	}
 	return e.exemplars(dst)
 }
@@ -341,7 +342,7 @@ func (e *MetricsEncoder) buckets(dst *otelstef.ExpHistogramBuckets, pieces []ext
 		}
 	}
 	dst.SetOffset(int64(offset))
-	if err := e.take(8 * len(e.counts)); err != nil {
+	if err := e.Take(8 * len(e.counts)); err != nil {
 		return err
 	}
 	dst.BucketCounts().SetValues(e.counts)
@@ -379,7 +380,7 @@ func (e *MetricsEncoder) summary(x extent) error {
 		}
 	}
 	if err := e.itemAttributes(e.rec.Attributes()); err != nil {
-		return inField("attributes", err)
+		return mapping.InField("attributes", err)
 	}
 	dst := e.rec.Point()
 	dst.SetStartTimestamp(start)
@@ -393,8 +394,8 @@ func (e *MetricsEncoder) summary(x extent) error {
 	s := dst.Value().SetSummary()
 	s.SetCount(count)
 	s.SetSum(sum)
-	if err := e.take(valueBytes * len(e.parts)); err != nil {
-		return inField("quantile_values", err)
+	if err := e.Take(mapping.ValueBytes * len(e.parts)); err != nil {
+		return mapping.InField("quantile_values", err)
 	}
 	s.QuantileValues().SetLen(len(e.parts))
 	for i, x := range e.parts {
@@ -428,13 +429,13 @@ func (e *MetricsEncoder) exemplars(dst *otelstef.Point) error {
 		list.SetLen(0)
 		return nil
 	}
-	if err := e.take(2 * valueBytes * n); err != nil {
-		return inField("exemplars", err)
+	if err := e.Take(mapping.PartBytes * n); err != nil {
+		return mapping.InField("exemplars", err)
 	}
 	list.SetLen(n)
 	for i, x := range e.parts {
 		if err := e.exemplar(list.At(i), x); err != nil {
-			return inField(fmt.Sprintf("exemplars[%d].", i), err)
+			return mapping.InField(fmt.Sprintf("exemplars[%d].", i), err)
 		}
 	}
 	return nil
@@ -473,22 +474,22 @@ func (e *MetricsEncoder) exemplar(dst *otelstef.Exemplar, x extent) error {
 	default:
 		dst.Value().SetType(otelstef.ExemplarValueTypeNone)
 	}
-	id, err := e.exemplarID(span, spanIDBytes)
+	id, err := e.exemplarID(span, mapping.SpanIDBytes)
 	if err != nil {
-		return inField("span_id", err)
+		return mapping.InField("span_id", err)
 	}
 	dst.SetSpanID(id)
-	if id, err = e.exemplarID(trace, traceIDBytes); err != nil {
-		return inField("trace_id", err)
+	if id, err = e.exemplarID(trace, mapping.TraceIDBytes); err != nil {
+		return mapping.InField("trace_id", err)
 	}
 	dst.SetTraceID(id)
 	if err := e.attributes(dst.FilteredAttributes()); err != nil {
-		return inField("filtered_attributes", err)
+		return mapping.InField("filtered_attributes", err)
 	}
 	return nil
 }
 
-var noID [traceIDBytes]byte
+var noID [mapping.TraceIDBytes]byte
 
 // exemplarID is id for exemplars. Readers of the published schema need all of
 // an id even if it is unset.

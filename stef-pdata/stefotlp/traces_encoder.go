@@ -8,6 +8,7 @@ import (
 
 	"github.com/otelstef/stef/stef-go/otelstef"
 	"github.com/otelstef/stef/stef-pdata/internal/features"
+	"github.com/otelstef/stef/stef-pdata/internal/mapping"
 )
 
 // TracesEncoder writes OTLP messages of traces to a stream. It serves one stream
@@ -52,7 +53,7 @@ func (e *TracesEncoder) EncodeOTLP(b []byte) error {
 func (e *TracesEncoder) item(i int, x extent) error {
 	e.begin()
 	if err := e.span(x); err != nil {
-		e.at.offset, e.at.item = x.from, i
+		e.at.Offset, e.at.Item = x.from, i
 		e.reject("", err, 1)
 		return nil
 	}
@@ -148,7 +149,7 @@ func (e *TracesEncoder) span(x extent) error {
 	dst.SetStartTimeUnixNano(f.start)
 	dst.SetEndTimeUnixNano(f.stop)
 	if err := e.itemAttributes(dst.Attributes()); err != nil {
-		return inField("attributes", err)
+		return mapping.InField("attributes", err)
 	}
 	dst.SetDroppedAttributesCount(uint64(uint32(f.dropped)))
 	if err := e.events(dst); err != nil {
@@ -158,8 +159,8 @@ func (e *TracesEncoder) span(x extent) error {
 		return err
 	}
 	message := e.setStatus(dst.Status())
-	if err := e.take(f.name.to - f.name.from + f.state.to - f.state.from + message); err != nil {
-		return inField("name, trace_state or status.message", err)
+	if err := e.Take(f.name.to - f.name.from + f.state.to - f.state.from + message); err != nil {
+		return mapping.InField("name, trace_state or status.message", err)
 	}
 	e.dropped(dst, uint32(f.droppedEvents), uint32(f.droppedLinks))
 	return nil
@@ -174,7 +175,7 @@ func (e *TracesEncoder) checkParts() error {
 	}{{"events", e.parts, eventShape}, {"links", e.links, linkShape}, {"status", e.status, statusShape}} {
 		for _, x := range parts.list {
 			if err := e.check(e.b, x, parts.shape); err != nil {
-				return inField(parts.name+".", err)
+				return mapping.InField(parts.name+".", err)
 			}
 		}
 	}
@@ -182,18 +183,18 @@ func (e *TracesEncoder) checkParts() error {
 }
 
 func (e *TracesEncoder) spanIDs(dst *otelstef.Span, trace, span, parent extent) error {
-	var text [32]byte
-	id, err := e.id(&text, trace, traceIDBytes, e.kept.RawIDs)
+	var text mapping.IDText
+	id, err := e.id(&text, trace, mapping.TraceIDBytes, e.kept.RawIDs)
 	if err != nil {
-		return inField("trace_id", err)
+		return mapping.InField("trace_id", err)
 	}
 	dst.SetTraceID(id)
-	if id, err = e.id(&text, span, spanIDBytes, e.kept.RawIDs); err != nil {
-		return inField("span_id", err)
+	if id, err = e.id(&text, span, mapping.SpanIDBytes, e.kept.RawIDs); err != nil {
+		return mapping.InField("span_id", err)
 	}
 	dst.SetSpanID(id)
-	if id, err = e.id(&text, parent, spanIDBytes, e.kept.RawIDs); err != nil {
-		return inField("parent_span_id", err)
+	if id, err = e.id(&text, parent, mapping.SpanIDBytes, e.kept.RawIDs); err != nil {
+		return mapping.InField("parent_span_id", err)
 	}
 	dst.SetParentSpanID(id)
 	return nil
@@ -244,13 +245,13 @@ func (e *TracesEncoder) events(dst *otelstef.Span) error {
 		list.SetLen(0)
 		return nil
 	}
-	if err := e.take(2 * valueBytes * n); err != nil {
-		return inField("events", err)
+	if err := e.Take(mapping.PartBytes * n); err != nil {
+		return mapping.InField("events", err)
 	}
 	list.SetLen(n)
 	for i, x := range e.parts {
 		if err := e.event(list.At(i), x); err != nil {
-			return inField(fmt.Sprintf("events[%d].attributes", i), err)
+			return mapping.InField(fmt.Sprintf("events[%d].attributes", i), err)
 		}
 	}
 	return nil
@@ -276,7 +277,7 @@ func (e *TracesEncoder) event(dst *otelstef.Event, x extent) error {
 		}
 	}
 	dst.SetName(e.again(dst.Name(), name))
-	e.left -= name.to - name.from
+	e.Left -= name.to - name.from
 	dst.SetTimeUnixNano(time)
 	dst.SetDroppedAttributesCount(uint64(uint32(dropped)))
 	return e.attributes(dst.Attributes())
@@ -290,13 +291,13 @@ func (e *TracesEncoder) spanLinks(dst *otelstef.Span) error {
 		list.SetLen(0)
 		return nil
 	}
-	if err := e.take(2 * valueBytes * n); err != nil {
-		return inField("links", err)
+	if err := e.Take(mapping.PartBytes * n); err != nil {
+		return mapping.InField("links", err)
 	}
 	list.SetLen(n)
 	for i, x := range e.links {
 		if err := e.link(list.At(i), x); err != nil {
-			return inField(fmt.Sprintf("links[%d].", i), err)
+			return mapping.InField(fmt.Sprintf("links[%d].", i), err)
 		}
 	}
 	return nil
@@ -326,22 +327,22 @@ func (e *TracesEncoder) link(dst *otelstef.Link, x extent) error {
 			flags = fixed32(b, field)
 		}
 	}
-	var text [32]byte
-	id, err := e.id(&text, trace, traceIDBytes, e.kept.RawIDs)
+	var text mapping.IDText
+	id, err := e.id(&text, trace, mapping.TraceIDBytes, e.kept.RawIDs)
 	if err != nil {
-		return inField("trace_id", err)
+		return mapping.InField("trace_id", err)
 	}
 	dst.SetTraceID(id)
-	if id, err = e.id(&text, span, spanIDBytes, e.kept.RawIDs); err != nil {
-		return inField("span_id", err)
+	if id, err = e.id(&text, span, mapping.SpanIDBytes, e.kept.RawIDs); err != nil {
+		return mapping.InField("span_id", err)
 	}
 	dst.SetSpanID(id)
 	dst.SetTraceState(e.again(dst.TraceState(), state))
-	e.left -= state.to - state.from
+	e.Left -= state.to - state.from
 	dst.SetFlags(uint64(flags))
 	dst.SetDroppedAttributesCount(uint64(uint32(dropped)))
 	if err := e.attributes(dst.Attributes()); err != nil {
-		return inField("attributes", err)
+		return mapping.InField("attributes", err)
 	}
 	return nil
 }

@@ -5,10 +5,10 @@ package stefotlp
 
 import (
 	"errors"
-	"fmt"
 	"math"
 
 	"github.com/otelstef/stef/stef-go/otelstef"
+	"github.com/otelstef/stef/stef-pdata/internal/mapping"
 )
 
 // The tags of the choices of an AnyValue.
@@ -164,7 +164,7 @@ func (p *parser) value(dst *otelstef.AnyValue, c choice, depth int) error {
 	switch c.tag {
 	case tagString:
 		dst.SetString(p.again(dst.String(), c.extent))
-		return p.take(c.to - c.from)
+		return p.Take(c.to - c.from)
 	case tagInt:
 		dst.SetInt64(int64(c.number))
 	case tagDouble:
@@ -172,7 +172,7 @@ func (p *parser) value(dst *otelstef.AnyValue, c choice, depth int) error {
 	case tagBool:
 		dst.SetBool(c.number != 0)
 	case tagBytes:
-		if err := p.take(c.to - c.from); err != nil {
+		if err := p.Take(c.to - c.from); err != nil {
 			return err
 		}
 		dst.SetBytes(p.b[c.from:c.to])
@@ -209,26 +209,26 @@ func (p *parser) array(dst *otelstef.AnyValue, x extent, depth int) error {
 
 // arrayLen splits the ArrayValue in x and counts its elements.
 func (p *parser) arrayLen(x extent, depth int) (int, error) {
-	if err := p.nested(depth); err != nil {
+	if err := mapping.CheckDepth(depth); err != nil {
 		return 0, err
 	}
 	n := p.split(x)
 	if n < 0 {
 		return 0, errDamaged
 	}
-	return n, p.take(n * valueBytes)
+	return n, p.Take(n * mapping.ValueBytes)
 }
 
 // listLen is arrayLen for a KeyValueList.
 func (p *parser) listLen(x extent, depth int) (int, error) {
-	if err := p.nested(depth); err != nil {
+	if err := mapping.CheckDepth(depth); err != nil {
 		return 0, err
 	}
 	n := p.split(x)
 	if n < 0 {
 		return 0, errDamaged
 	}
-	return n, p.room(n)
+	return n, p.TakePairs(n)
 }
 
 func (p *parser) list(dst *otelstef.AnyValue, x extent, depth int) error {
@@ -245,7 +245,7 @@ func (p *parser) list(dst *otelstef.AnyValue, x extent, depth int) error {
 			return errDamaged
 		}
 		pairs.SetKey(i, p.again(pairs.Key(i), key))
-		if err := p.take(key.to - key.from); err != nil {
+		if err := p.Take(key.to - key.from); err != nil {
 			return err
 		}
 		if err := p.value(pairs.Value(i), c, depth); err != nil {
@@ -262,12 +262,12 @@ func inElement(i int, err error) error {
 	if err == errDamaged {
 		return err
 	}
-	return inField(fmt.Sprintf("[%d]", i), err)
+	return mapping.InElement(i, err)
 }
 
 func (p *parser) inPair(key extent, err error) error {
 	if err == errDamaged {
 		return err
 	}
-	return inField(fmt.Sprintf("[%q]", shorten(p.b[key.from:key.to])), err)
+	return mapping.InPair(p.b[key.from:key.to], err)
 }

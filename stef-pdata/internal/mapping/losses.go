@@ -1,19 +1,21 @@
 // Copyright The Otel/STEF Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package stefotlp
+package mapping
 
-// Losses counts what a stream does not carry of messages. In the full schema
-// only the first three can be other than 0.
+// Losses counts what a stream does not carry of the items written to it. In the
+// full schema only the first three can be other than 0.
 //
 // spec: #losses
 type Losses struct {
 	// EmptyContainers are resources, scopes and metrics without items.
 	EmptyContainers uint64
-	// UnknownFields are fields that are not in the OTLP that this package knows.
+	// UnknownFields are fields of messages that the mapping does not know, among
+	// them keys and texts by reference (key_strindex, string_value_strindex).
+	// Pdata does not show such fields, so encoders of pdata do not count them.
 	UnknownFields uint64
-	// ZeroIDs are ids of the right length that are all zeros, which is what
-	// unset ids are taken for.
+	// ZeroIDs are ids in messages that consist of zeros. They come back unset,
+	// which means the same. Pdata does not tell the two apart.
 	ZeroIDs uint64
 	// EntityRefs are entity references of resources.
 	EntityRefs uint64
@@ -24,9 +26,10 @@ type Losses struct {
 	// Unvalued are number points without a value and without that flag, which
 	// come back with it.
 	Unvalued uint64
-	// DroppedEvents and DroppedLinks are spans whose number of dropped events or
-	// links was not sent.
-	DroppedEvents, DroppedLinks uint64
+	// DroppedEvents are spans whose number of dropped events was not 0.
+	DroppedEvents uint64
+	// DroppedLinks are spans whose number of dropped links was not 0.
+	DroppedLinks uint64
 }
 
 // Total returns the sum of the counts.

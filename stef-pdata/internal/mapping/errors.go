@@ -1,0 +1,201 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package mapping
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+var (
+	// ErrRecord is a record with content that OTLP cannot express. A RecordError
+	// wraps it.
+	ErrRecord = errors.New("record does not fit OTLP")
+	// ErrDamaged is a message, or an item, that is not valid protobuf of its
+	// signal. An ItemError wraps it.
+	ErrDamaged = errors.New("damaged message")
+	// ErrID is an id of another length than OTLP allows. An ItemError wraps it.
+	ErrID = errors.New("id of wrong length")
+)
+
+// ItemError is an item, or a container with all its items, that was not written.
+type ItemError struct {
+	// Resource, Scope, Metric and Item are the indexes that lead to the item: a
+	// point, span or log record. An index is -1 if the error is of a container
+	// above it, or if the signal has no such level.
+	Resource, Scope, Metric, Item int
+	// Offset is where the item, the container or the damaged field begins in the
+	// message, or -1 if the item is not part of a message.
+	Offset int
+	// Items is how many items were left out. Damaged containers may hide some.
+	Items int
+	// Field is the path of the bad field, from the item or container down.
+	Field string
+	// Err is the reason. It wraps stef.ErrLimit, ErrDamaged or ErrID.
+	Err error
+}
+
+// Error describes the item and the reason.
+func (e *ItemError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "resource %d", e.Resource)
+	for _, step := range []struct {
+		name  string
+		index int
+	}{{"scope", e.Scope}, {"metric", e.Metric}, {"item", e.Item}} {
+		if step.index >= 0 {
+			fmt.Fprintf(&b, ", %s %d", step.name, step.index)
+		}
+	}
+	if e.Offset >= 0 {
+		fmt.Fprintf(&b, " at byte %d", e.Offset)
+	}
+	fmt.Fprintf(&b, ": %s: %v", e.Field, e.Err)
+	return b.String()
+}
+
+// Unwrap returns the reason.
+func (e *ItemError) Unwrap() error { return e.Err }
+
+// ItemErrors are the items of one call that were not written. All others were.
+type ItemErrors []*ItemError
+
+// Place is where an encoder is in its input.
+type Place struct{ Offset, Resource, Scope, Metric, Item int }
+
+// AddItems appends that n items at a place are left out. Prefix is put before
+// the path that err names.
+func AddItems(list ItemErrors, at Place, prefix string, err error, n int) ItemErrors {
+	path, inner := Split(err)
+	return append(list, &ItemError{
+		Resource: at.Resource, Scope: at.Scope, Metric: at.Metric, Item: at.Item, Offset: at.Offset,
+		Items: n, Field: prefix + path, Err: inner,
+	})
+}
+
+// Items returns how many items were left out.
+func (e ItemErrors) Items() int {
+	n := 0
+	for _, item := range e {
+		n += item.Items
+	}
+	return n
+}
+
+// Error describes the first item and counts the others.
+func (e ItemErrors) Error() string {
+	return fmt.Sprintf("stef: %d items were not written, the first: %v", e.Items(), e[0])
+}
+
+// Unwrap returns the errors.
+func (e ItemErrors) Unwrap() []error { return unwrap(e) }
+
+// RecordError is a range of records that were not converted, all for the same
+// reason.
+type RecordError struct {
+	// First and Last are the numbers of the records in the stream, from 1.
+	First, Last uint64
+	// Field is the path of the bad field, from the root down.
+	Field string
+	// Err is the reason. It wraps ErrRecord.
+	Err error
+}
+
+// Error describes the records and the reason.
+func (e *RecordError) Error() string {
+	if e.First == e.Last {
+		return fmt.Sprintf("record %d: %s: %v", e.First, e.Field, e.Err)
+	}
+	return fmt.Sprintf("records %d to %d: %s: %v", e.First, e.Last, e.Field, e.Err)
+}
+
+// Unwrap returns the reason.
+func (e *RecordError) Unwrap() error { return e.Err }
+
+// RecordErrors are the records of one call that were not converted. All others
+// were.
+type RecordErrors []*RecordError
+
+// AddRecord appends that a record is left out. The record joins the last range
+// if it follows it and has the same reason.
+func AddRecord(list RecordErrors, record uint64, err error) RecordErrors {
+	field, inner := Split(err)
+	if n := len(list); n > 0 {
+		last := list[n-1]
+		if last.Last == record-1 && last.Field == field && last.Err.Error() == inner.Error() {
+			last.Last = record
+			return list
+		}
+	}
+	return append(list, &RecordError{First: record, Last: record, Field: field, Err: inner})
+}
+
+// Records returns how many records were left out.
+func (e RecordErrors) Records() uint64 {
+	n := uint64(0)
+	for _, r := range e {
+		n += r.Last - r.First + 1
+	}
+	return n
+}
+
+// Error describes the first range and counts the others.
+func (e RecordErrors) Error() string {
+	return fmt.Sprintf("stef: %d records were not converted, the first: %v", e.Records(), e[0])
+}
+
+// Unwrap returns the errors.
+func (e RecordErrors) Unwrap() []error { return unwrap(e) }
+
+func unwrap[E error](list []E) []error {
+	errs := make([]error, len(list))
+	for i, e := range list {
+		errs[i] = e
+	}
+	return errs
+}
+
+// fieldError is an error in a field.
+type fieldError struct {
+	path string
+	err  error
+}
+
+func (e *fieldError) Error() string { return e.path + ": " + e.err.Error() }
+func (e *fieldError) Unwrap() error { return e.err }
+
+// InField puts a name before the path of an error.
+func InField(name string, err error) error {
+	var inner *fieldError
+	if errors.As(err, &inner) {
+		return &fieldError{name + inner.path, inner.err}
+	}
+	return &fieldError{name, err}
+}
+
+// InElement is InField for element i of an array.
+func InElement(i int, err error) error { return InField(fmt.Sprintf("[%d]", i), err) }
+
+// InPair is InField for the value of a key, which it shortens.
+func InPair[T string | []byte](key T, err error) error {
+	return InField(fmt.Sprintf("[%q]", key[:min(len(key), maxKey)]), err)
+}
+
+// maxKey is how many bytes of a key an error shows.
+const maxKey = 60
+
+// Split returns the path of an error and the error in it.
+func Split(err error) (path string, inner error) {
+	var f *fieldError
+	if errors.As(err, &f) {
+		return f.path, f.err
+	}
+	return "", err
+}
+
+// NotOTLP returns an error for a field of a record that OTLP cannot express.
+func NotOTLP(field, format string, args ...any) error {
+	return &fieldError{field, fmt.Errorf("%w: %s", ErrRecord, fmt.Sprintf(format, args...))}
+}

@@ -1,0 +1,73 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package mapping
+
+import "encoding/hex"
+
+// The lengths of ids.
+const (
+	TraceIDBytes = 16
+	SpanIDBytes  = 8
+)
+
+// IDText has room for an id as text.
+type IDText [2 * TraceIDBytes]byte
+
+// EncodeID returns what a stream holds of an id: the id, or lower-case
+// hexadecimal text, in the memory of text. Unset ids are empty.
+//
+// spec: #otlp-common
+func EncodeID(text *IDText, id []byte, raw bool) []byte {
+	if Unset(id) {
+		return nil
+	}
+	if raw {
+		return text[:copy(text[:], id)]
+	}
+	return text[:hex.Encode(text[:], id)]
+}
+
+// Unset reports whether an id consists of zeros.
+func Unset(id []byte) bool {
+	for _, c := range id {
+		if c != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// DecodeID sets dst, which is zero and as long as the id, to an id that a
+// stream holds raw, as hexadecimal text, or unset. It reports whether that is
+// an id.
+//
+// spec: #otlp-common
+func DecodeID(dst, id []byte) bool {
+	switch len(id) {
+	case 0:
+	case len(dst):
+		copy(dst, id)
+	case 2 * len(dst):
+		_, err := hex.Decode(dst, id)
+		return err == nil
+	default:
+		return false
+	}
+	return true
+}
+
+// CheckID checks an id that is n bytes long in OTLP.
+func CheckID(field string, id []byte, n int) error {
+	switch len(id) {
+	case 0, n:
+		return nil
+	case 2 * n:
+		var raw [TraceIDBytes]byte
+		if _, err := hex.Decode(raw[:], id); err == nil {
+			return nil
+		}
+		return NotOTLP(field, "%q is not an id", id)
+	}
+	return NotOTLP(field, "%d bytes are not an id, which has %d", len(id), n)
+}

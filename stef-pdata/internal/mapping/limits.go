@@ -1,0 +1,72 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package mapping
+
+import (
+	"fmt"
+
+	stef "github.com/otelstef/stef/stef-go"
+)
+
+// What an item may hold. Readers bound the memory and the nesting of a record.
+// A record beyond these bounds would end the stream, so encoders leave such
+// items out.
+//
+// spec: #limits
+const (
+	// MaxDepth is how deep arrays and maps of a value may nest.
+	MaxDepth = 200
+	// MaxItemBytes is the most bytes that a container or an item may take. Text
+	// and bytes values count their bytes, buckets and bounds BucketBytes each,
+	// attributes, nested values and quantiles ValueBytes each, exemplars, events
+	// and links PartBytes each.
+	MaxItemBytes = 8 << 20
+
+	ValueBytes  = 256
+	BucketBytes = 8
+	PartBytes   = 512
+)
+
+// Budget counts the bytes that an item may still take.
+type Budget struct {
+	// Left is negative if the item is too large. Callers may subtract from it
+	// and check later, by Take(0).
+	Left int
+}
+
+// Begin starts a new item.
+func (b *Budget) Begin() { b.Left = MaxItemBytes }
+
+// Take counts n bytes.
+func (b *Budget) Take(n int) error {
+	if b.Left -= n; b.Left < 0 {
+		return TooLarge()
+	}
+	return nil
+}
+
+// TakePairs counts a map of n pairs, without keys and values.
+func (b *Budget) TakePairs(n int) error {
+	if n > stef.MaxPairs {
+		return tooManyPairs(n)
+	}
+	return b.Take(n * ValueBytes)
+}
+
+// TooLarge returns the error for an item over MaxItemBytes.
+func TooLarge() error {
+	return fmt.Errorf("%w: an item takes over %d bytes", stef.ErrLimit, MaxItemBytes)
+}
+
+func tooManyPairs(n int) error {
+	return fmt.Errorf("%w: %d attributes, at most %d", stef.ErrLimit, n, stef.MaxPairs)
+}
+
+// CheckDepth checks the depth of an array or map; that of an attribute's value is 1.
+func CheckDepth(depth int) error {
+	if depth > MaxDepth {
+		return fmt.Errorf("%w: arrays and maps are nested over %d deep", stef.ErrLimit, MaxDepth)
+	}
+	return nil
+}

@@ -1,0 +1,105 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package mapping
+
+import (
+	"bytes"
+	"encoding/hex"
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	stef "github.com/otelstef/stef/stef-go"
+	"github.com/otelstef/stef/stef-go/otelstef"
+)
+
+// What EncodeID returns is an id for CheckID, and DecodeID returns the id.
+func TestIDs(t *testing.T) {
+	for _, n := range []int{SpanIDBytes, TraceIDBytes} {
+		for _, id := range [][]byte{make([]byte, n), bytes.Repeat([]byte{0xa5}, n)} {
+			for _, raw := range []bool{true, false} {
+				var text IDText
+				held := EncodeID(&text, id, raw)
+				switch {
+				case Unset(id):
+					require.Empty(t, held)
+				case raw:
+					require.Equal(t, id, held)
+				default:
+					require.Equal(t, hex.EncodeToString(id), string(held))
+				}
+				require.NoError(t, CheckID("ID", held, n))
+				got := make([]byte, n)
+				require.True(t, DecodeID(got, held))
+				require.Equal(t, id, got)
+			}
+		}
+		for _, bad := range []string{"x", string(bytes.Repeat([]byte("x"), 2*n)), string(make([]byte, n+1))} {
+			require.False(t, DecodeID(make([]byte, n), []byte(bad)))
+			err := CheckID("ID", []byte(bad), n)
+			require.ErrorIs(t, err, ErrRecord)
+			path, _ := Split(err)
+			require.Equal(t, "ID", path)
+		}
+	}
+}
+
+func TestBudget(t *testing.T) {
+	var b Budget
+	b.Begin()
+	require.NoError(t, b.Take(MaxItemBytes))
+	require.ErrorIs(t, b.Take(1), stef.ErrLimit)
+	b.Begin()
+	require.NoError(t, b.TakePairs(stef.MaxPairs))
+	require.Equal(t, MaxItemBytes-stef.MaxPairs*ValueBytes, b.Left)
+	require.ErrorIs(t, b.TakePairs(stef.MaxPairs+1), stef.ErrLimit)
+	require.NoError(t, CheckDepth(MaxDepth))
+	require.ErrorIs(t, CheckDepth(MaxDepth+1), stef.ErrLimit)
+}
+
+// Paths of errors grow from the inside, and long keys are cut.
+func TestPaths(t *testing.T) {
+	reason := errors.New("reason")
+	err := InField("attributes", InPair(string(bytes.Repeat([]byte("k"), 100)), InElement(3, reason)))
+	path, inner := Split(err)
+	require.Equal(t, `attributes["`+string(bytes.Repeat([]byte("k"), 60))+`"][3]`, path)
+	require.Equal(t, reason, inner)
+	require.ErrorIs(t, err, reason)
+
+	items := AddItems(nil, Place{Offset: -1, Resource: 1, Scope: 2, Metric: -1, Item: 3}, "body", InField(".x", reason), 2)
+	require.EqualError(t, items, "stef: 2 items were not written, the first: resource 1, scope 2, item 3: body.x: reason")
+	items = AddItems(items, Place{Offset: 7, Resource: 1, Scope: -1, Metric: -1, Item: -1}, "", InField("x", reason), 5)
+	require.Equal(t, 7, items.Items())
+	require.EqualError(t, items[1], "resource 1 at byte 7: x: reason")
+	require.ErrorIs(t, items, reason)
+}
+
+// Records that follow each other and have the same reason are one range.
+func TestRecordRanges(t *testing.T) {
+	var list RecordErrors
+	for _, n := range []uint64{1, 2, 4, 5, 6} {
+		list = AddRecord(list, n, NotOTLP("F", "why"))
+	}
+	list = AddRecord(list, 7, NotOTLP("G", "why"))
+	require.Len(t, list, 3)
+	require.Equal(t, uint64(6), list.Records())
+	require.EqualError(t, list, "stef: 6 records were not converted, the first: records 1 to 2: F: record does not fit OTLP: why")
+	require.EqualError(t, list[2], "record 7: G: record does not fit OTLP: why")
+	require.ErrorIs(t, list, ErrRecord)
+}
+
+func TestCheckTemplate(t *testing.T) {
+	params := otelstef.NewBodyParams()
+	params.SetLen(2)
+	params.SetValue(0, "ab")
+	size, err := CheckTemplate("x\x00y\x00", 2, params)
+	require.NoError(t, err)
+	require.Equal(t, len("xaby"), size)
+	_, err = CheckTemplate("x\x00y", 1, params)
+	require.ErrorIs(t, err, ErrRecord)
+	params.SetValue(1, string(make([]byte, MaxItemBytes)))
+	_, err = CheckTemplate("x\x00y\x00", 2, params)
+	require.ErrorContains(t, err, "a body of 8388612 bytes")
+}
