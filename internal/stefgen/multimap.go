@@ -101,7 +101,7 @@ func (p *plan) printMultimapAccess(pr *printer, n string, k, v part) {
 	pr.P("// SetLen makes m n pairs long. New pairs have initial keys and values.")
 	pr.P("func (m *%s) SetLen(n int) {", n)
 	pr.P("old := len(m.pairs)")
-	pr.P("if n == old {\nreturn\n}")
+	pr.P("if n == old {\nreturn\n}\nstefrt.NotNegative(n)")
 	pr.P("m.grow(n)")
 	pr.P("for i := old; i < n; i++ {")
 	pr.P("p := m.pairs[i]")
@@ -146,7 +146,7 @@ func (p *plan) printPart(pr *printer, n string, part part) {
 	switch part.class {
 	case classNode:
 		pr.P("// %s returns the %s of pair i. It panics if i is not below Len.", part.name, part.priv)
-		pr.P("func (m *%s) %s(i int) %s { return &m.pairs[i].%s }", n, part.name, getterType(part.t), part.priv)
+		pr.P("func (m *%s) %s(i int) %s { return %s }", n, part.name, getterType(part.t), view(part.t, "&m.pairs[i]."+part.priv))
 		return
 	case classBytes:
 		pr.P("// %s returns the %s of pair i, which belongs to m. It panics if i is not", part.name, part.priv)

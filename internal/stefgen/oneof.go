@@ -202,13 +202,13 @@ func (p *plan) printChoice(pr *printer, n string, f *field) {
 	pr.P("func (v *%s) %s() %s {", n, f.name, getterType(f.t))
 	result := fromSlot(f.t, slot(f, "v"))
 	if f.class == classNode {
-		result = "&" + slot(f, "v")
+		result = view(f.t, "&"+slot(f, "v"))
 	}
 	pr.P("if v.typ != %s {\nreturn %s\n}\nreturn %s\n}", f.bit, otherwise, result)
 	if f.class == classNode {
 		pr.P("")
 		pr.P("// Set%s sets the choice to %s, as SetType does, and returns its value.", f.name, f.name)
-		pr.P("func (v *%s) Set%s() %s {\nv.SetType(%s)\nreturn &%s\n}", n, f.name, getterType(f.t), f.bit, slot(f, "v"))
+		pr.P("func (v *%s) Set%s() %s {\nv.SetType(%s)\nreturn %s\n}", n, f.name, getterType(f.t), f.bit, view(f.t, "&"+slot(f, "v")))
 		return
 	}
 	pr.P("")
@@ -278,7 +278,7 @@ func (p *plan) printOneofCommon(pr *printer, n string, fields []*field, num, str
 	for _, f := range fields {
 		pr.P("case %s:", f.bit)
 		if f.class == classNode {
-			pr.P("v.Set%s().CopyFrom(&%s)", f.name, slot(f, "src"))
+			pr.P("v.Set%s().CopyFrom(%s)", f.name, view(f.t, "&"+slot(f, "src")))
 		} else {
 			pr.P("v.Set%s(%s)", f.name, fromSlot(f.t, slot(f, "src")))
 		}

@@ -58,6 +58,7 @@ var imports = map[string]string{
 	"math":    `"math"`,
 	"stef":    `stef "github.com/otelstef/stef/stef-go"`,
 	"codec":   `"github.com/otelstef/stef/stef-go/codec"`,
+	"list":    `"github.com/otelstef/stef/stef-go/list"`,
 	"idl":     `"github.com/otelstef/stef/stef-go/idl"`,
 	"schema":  `"github.com/otelstef/stef/stef-go/schema"`,
 	"stefrt":  `"github.com/otelstef/stef/stef-go/stefrt"`,

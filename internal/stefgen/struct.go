@@ -128,9 +128,9 @@ func (p *plan) printAccessors(pr *printer, s *schema.Struct, f *field) {
 	switch {
 	case f.class == classNode && f.lazy:
 		pr.P("// It is nil until it was first present.")
-		pr.P("func (s *%s) %s() %s { return s.%s }", s.Name, f.name, getterType(f.t), f.priv)
+		pr.P("func (s *%s) %s() %s { return %s }", s.Name, f.name, getterType(f.t), view(f.t, "s."+f.priv))
 	case f.class == classNode:
-		pr.P("func (s *%s) %s() %s { return &s.%s }", s.Name, f.name, getterType(f.t), f.priv)
+		pr.P("func (s *%s) %s() %s { return %s }", s.Name, f.name, getterType(f.t), view(f.t, "&s."+f.priv))
 	case f.class == classBytes:
 		pr.P("// It belongs to the record; copy it to keep it.")
 		pr.P("func (s *%s) %s() []byte { return s.%s }", s.Name, f.name, f.priv)
@@ -198,7 +198,7 @@ func (p *plan) printAdder(pr *printer, s *schema.Struct, f *field) {
 	}
 	pr.P("if s.sentPresent&(%s) != 0 {\ns.%s.Reset()\n} else {\ns.%s.%s()\n}", f.present, f.priv, f.priv, method(f.t, "Clear"))
 	pr.P("s.present |= %s\ns.node.Mark(%s)\n}", f.present, f.bit)
-	pr.P("return %s\n}", f.ref("s"))
+	pr.P("return %s\n}", view(f.t, f.ref("s")))
 }
 
 // printSharedSetter prints the setters of a dictionary struct.

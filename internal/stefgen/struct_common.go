@@ -121,7 +121,7 @@ func (p *plan) printCopy(pr *printer, f *field) {
 		if f.lazy {
 			src = "src." + f.priv
 		}
-		pr.P("if src.Has%s() {\ns.Add%s().CopyFrom(%s)\n} else {\ns.Unset%s()\n}", f.name, f.name, src, f.name)
+		pr.P("if src.Has%s() {\ns.Add%s().CopyFrom(%s)\n} else {\ns.Unset%s()\n}", f.name, f.name, view(f.t, src), f.name)
 	case f.class == classNode:
 		pr.P("s.%s.CopyFrom(&src.%s)", f.priv, f.priv)
 	case f.class == classShared:
@@ -148,7 +148,7 @@ func (p *plan) printCopyAbsent(pr *printer, f *field) {
 	var statement string
 	switch {
 	case f.lazy:
-		statement = fmt.Sprintf("if src.%s != nil {\ns.Add%s().CopyFrom(src.%s)\ns.Unset%s()\n}", f.priv, f.name, f.priv, f.name)
+		statement = fmt.Sprintf("if src.%s != nil {\ns.Add%s().CopyFrom(%s)\ns.Unset%s()\n}", f.priv, f.name, view(f.t, "src."+f.priv), f.name)
 	case f.class == classNode:
 		statement = fmt.Sprintf("s.%s.CopyFrom(&src.%s)", f.priv, f.priv)
 	case f.class == classShared:

@@ -249,12 +249,37 @@ func size(t *schema.Type, v string) string {
 	return ""
 }
 
-// getterType returns the type a getter returns.
+// getterType returns the type a getter returns. Arrays are returned as types of
+// package list, which have no methods that are for generated code only.
 func getterType(t *schema.Type) string {
-	if classOf(t) == classNode {
+	switch {
+	case t.Kind == schema.KindArray:
+		return "*" + listType(t.Elem)
+	case classOf(t) == classNode:
 		return "*" + goType(t)
 	}
 	return goType(t)
+}
+
+func listType(elem *schema.Type) string {
+	switch {
+	case elem.Kind.Composite():
+		return "list.Of[" + elem.Name + "]"
+	case elem.Kind == schema.KindFloat64:
+		return "list.Floats"
+	case elem.Kind == schema.KindBytes:
+		return "list.Bytes"
+	}
+	return "list.Values[" + scalar(elem.Kind) + "]"
+}
+
+// view returns the expression that a getter of a node returns: ptr points to the
+// node.
+func view(t *schema.Type, ptr string) string {
+	if t.Kind == schema.KindArray {
+		return fmt.Sprintf("(%s)(%s)", getterType(t), ptr)
+	}
+	return ptr
 }
 
 // initStatement returns the statement that places a node in its parent.

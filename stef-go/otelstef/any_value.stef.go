@@ -10,6 +10,7 @@ import (
 	"math"
 
 	"github.com/otelstef/stef/stef-go/codec"
+	"github.com/otelstef/stef/stef-go/list"
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
@@ -177,17 +178,17 @@ func (v *AnyValue) SetFloat64(x float64) {
 }
 
 // Array is a list of values.
-func (v *AnyValue) Array() *stefrt.Array[AnyValue] {
+func (v *AnyValue) Array() *list.Of[AnyValue] {
 	if v.typ != AnyValueTypeArray {
 		return nil
 	}
-	return &v.box.array
+	return (*list.Of[AnyValue])(&v.box.array)
 }
 
 // SetArray sets the choice to Array, as SetType does, and returns its value.
-func (v *AnyValue) SetArray() *stefrt.Array[AnyValue] {
+func (v *AnyValue) SetArray() *list.Of[AnyValue] {
 	v.SetType(AnyValueTypeArray)
-	return &v.box.array
+	return (*list.Of[AnyValue])(&v.box.array)
 }
 
 // KVList is a nested list of keys and values.
@@ -248,7 +249,7 @@ func (v *AnyValue) CopyFrom(src *AnyValue) {
 	case AnyValueTypeFloat64:
 		v.SetFloat64(math.Float64frombits(src.num))
 	case AnyValueTypeArray:
-		v.SetArray().CopyFrom(&src.box.array)
+		v.SetArray().CopyFrom((*list.Of[AnyValue])(&src.box.array))
 	case AnyValueTypeKVList:
 		v.SetKVList().CopyFrom(&src.box.kvList)
 	case AnyValueTypeBytes:

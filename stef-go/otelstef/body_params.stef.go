@@ -44,6 +44,7 @@ func (m *BodyParams) SetLen(n int) {
 	if n == old {
 		return
 	}
+	stefrt.NotNegative(n)
 	m.grow(n)
 	for i := old; i < n; i++ {
 		p := m.pairs[i]

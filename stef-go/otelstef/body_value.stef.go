@@ -10,6 +10,7 @@ import (
 	"math"
 
 	"github.com/otelstef/stef/stef-go/codec"
+	"github.com/otelstef/stef/stef-go/list"
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
@@ -177,17 +178,17 @@ func (v *BodyValue) SetFloat64(x float64) {
 }
 
 // Array is a list of values.
-func (v *BodyValue) Array() *stefrt.Array[BodyValue] {
+func (v *BodyValue) Array() *list.Of[BodyValue] {
 	if v.typ != BodyValueTypeArray {
 		return nil
 	}
-	return &v.box.array
+	return (*list.Of[BodyValue])(&v.box.array)
 }
 
 // SetArray sets the choice to Array, as SetType does, and returns its value.
-func (v *BodyValue) SetArray() *stefrt.Array[BodyValue] {
+func (v *BodyValue) SetArray() *list.Of[BodyValue] {
 	v.SetType(BodyValueTypeArray)
-	return &v.box.array
+	return (*list.Of[BodyValue])(&v.box.array)
 }
 
 // Map is a nested list of keys and values.
@@ -248,7 +249,7 @@ func (v *BodyValue) CopyFrom(src *BodyValue) {
 	case BodyValueTypeFloat64:
 		v.SetFloat64(math.Float64frombits(src.num))
 	case BodyValueTypeArray:
-		v.SetArray().CopyFrom(&src.box.array)
+		v.SetArray().CopyFrom((*list.Of[BodyValue])(&src.box.array))
 	case BodyValueTypeMap:
 		v.SetMap().CopyFrom(&src.box.mapField)
 	case BodyValueTypeBytes:

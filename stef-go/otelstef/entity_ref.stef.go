@@ -7,6 +7,7 @@ package otelstef
 
 import (
 	"github.com/otelstef/stef/stef-go/codec"
+	"github.com/otelstef/stef/stef-go/list"
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
@@ -51,10 +52,12 @@ func (s *EntityRef) SetType(v string) {
 }
 
 // IDKeys are the resource attributes that identify the entity.
-func (s *EntityRef) IDKeys() *stefrt.Scalars[string] { return &s.idKeys }
+func (s *EntityRef) IDKeys() *list.Values[string] { return (*list.Values[string])(&s.idKeys) }
 
 // DescriptionKeys are the resource attributes that describe the entity.
-func (s *EntityRef) DescriptionKeys() *stefrt.Scalars[string] { return &s.descriptionKeys }
+func (s *EntityRef) DescriptionKeys() *list.Values[string] {
+	return (*list.Values[string])(&s.descriptionKeys)
+}
 
 // Modified returns the fields that changed; see package stef.
 func (s *EntityRef) Modified() uint64 { return s.node.Modified() }

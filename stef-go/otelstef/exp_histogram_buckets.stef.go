@@ -7,6 +7,7 @@ package otelstef
 
 import (
 	"github.com/otelstef/stef/stef-go/codec"
+	"github.com/otelstef/stef/stef-go/list"
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
@@ -38,7 +39,9 @@ func (s *ExpHistogramBuckets) SetOffset(v int64) {
 }
 
 // BucketCounts are the counts of the buckets.
-func (s *ExpHistogramBuckets) BucketCounts() *stefrt.Scalars[uint64] { return &s.bucketCounts }
+func (s *ExpHistogramBuckets) BucketCounts() *list.Values[uint64] {
+	return (*list.Values[uint64])(&s.bucketCounts)
+}
 
 // Modified returns the fields that changed; see package stef.
 func (s *ExpHistogramBuckets) Modified() uint64 { return s.node.Modified() }

@@ -7,6 +7,7 @@ package otelstef
 
 import (
 	"github.com/otelstef/stef/stef-go/codec"
+	"github.com/otelstef/stef/stef-go/list"
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
@@ -140,7 +141,9 @@ func (s *HistogramValue) UnsetMax() {
 }
 
 // BucketCounts are the counts of the buckets.
-func (s *HistogramValue) BucketCounts() *stefrt.Scalars[uint64] { return &s.bucketCounts }
+func (s *HistogramValue) BucketCounts() *list.Values[uint64] {
+	return (*list.Values[uint64])(&s.bucketCounts)
+}
 
 // Modified returns the fields that changed; see package stef.
 func (s *HistogramValue) Modified() uint64 { return s.node.Modified() }

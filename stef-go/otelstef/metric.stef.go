@@ -6,6 +6,7 @@
 package otelstef
 
 import (
+	"github.com/otelstef/stef/stef-go/list"
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
@@ -84,7 +85,7 @@ func (s *Metric) SetType(v MetricType) {
 func (s *Metric) Metadata() *Attributes { return &s.metadata }
 
 // HistogramBounds are the explicit bounds of the points of a histogram.
-func (s *Metric) HistogramBounds() *stefrt.Float64s { return &s.histogramBounds }
+func (s *Metric) HistogramBounds() *list.Floats { return (*list.Floats)(&s.histogramBounds) }
 
 // AggregationTemporality applies to sums and histograms.
 func (s *Metric) AggregationTemporality() AggregationTemporality { return s.aggregationTemporality }

@@ -7,6 +7,7 @@ package otelstef
 
 import (
 	"github.com/otelstef/stef/stef-go/codec"
+	"github.com/otelstef/stef/stef-go/list"
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
@@ -58,7 +59,7 @@ func (s *Point) SetTimestamp(v uint64) {
 func (s *Point) Value() *PointValue { return &s.value }
 
 // Exemplars are sample measurements.
-func (s *Point) Exemplars() *stefrt.Array[Exemplar] { return &s.exemplars }
+func (s *Point) Exemplars() *list.Of[Exemplar] { return (*list.Of[Exemplar])(&s.exemplars) }
 
 // Flags are the OTLP data point flags. Appended to the published schema.
 func (s *Point) Flags() uint64 { return s.flags }

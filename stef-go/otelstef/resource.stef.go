@@ -7,6 +7,7 @@ package otelstef
 
 import (
 	"github.com/otelstef/stef/stef-go/codec"
+	"github.com/otelstef/stef/stef-go/list"
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
@@ -58,7 +59,7 @@ func (s *Resource) SetDroppedAttributesCount(v uint64) {
 
 // EntityRefs are the entities the resource refers to. Appended to the
 // published schema.
-func (s *Resource) EntityRefs() *stefrt.Array[EntityRef] { return &s.entityRefs }
+func (s *Resource) EntityRefs() *list.Of[EntityRef] { return (*list.Of[EntityRef])(&s.entityRefs) }
 
 // Modified returns the fields that changed; see package stef.
 func (s *Resource) Modified() uint64 { return s.node.Modified() }

@@ -8,6 +8,7 @@ package otelstef
 import (
 	"bytes"
 
+	"github.com/otelstef/stef/stef-go/list"
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
@@ -167,10 +168,10 @@ func (s *Span) SetDroppedAttributesCount(v uint64) {
 }
 
 // Events happened during the span.
-func (s *Span) Events() *stefrt.Array[Event] { return &s.events }
+func (s *Span) Events() *list.Of[Event] { return (*list.Of[Event])(&s.events) }
 
 // Links point to other spans.
-func (s *Span) Links() *stefrt.Array[Link] { return &s.links }
+func (s *Span) Links() *list.Of[Link] { return (*list.Of[Link])(&s.links) }
 
 // Status is the outcome.
 func (s *Span) Status() *SpanStatus { return &s.status }

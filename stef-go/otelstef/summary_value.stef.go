@@ -7,6 +7,7 @@ package otelstef
 
 import (
 	"github.com/otelstef/stef/stef-go/codec"
+	"github.com/otelstef/stef/stef-go/list"
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
@@ -51,7 +52,9 @@ func (s *SummaryValue) SetSum(v float64) {
 }
 
 // QuantileValues are the quantiles, in the producer's order.
-func (s *SummaryValue) QuantileValues() *stefrt.Array[QuantileValue] { return &s.quantileValues }
+func (s *SummaryValue) QuantileValues() *list.Of[QuantileValue] {
+	return (*list.Of[QuantileValue])(&s.quantileValues)
+}
 
 // Modified returns the fields that changed; see package stef.
 func (s *SummaryValue) Modified() uint64 { return s.node.Modified() }

@@ -54,10 +54,11 @@ func (a *Array[T]) SetLen(n int) {
 	if n == a.n {
 		return
 	}
+	NotNegative(n)
 	a.reserve(n)
 	for i := a.n; i < n; i++ {
-		// An element that is at the reader has to be brought to the initial
-		// value there too; one that is not begins with it.
+		// An element that the reader holds must become initial there too. One
+		// that it does not hold begins with the initial value.
 		if i < a.sent {
 			a.kind.Reset(a.elems[i])
 		} else {
@@ -72,6 +73,15 @@ func (a *Array[T]) SetLen(n int) {
 func (a *Array[T]) Append() *T {
 	a.SetLen(a.n + 1)
 	return a.elems[a.n-1]
+}
+
+// Delete deletes the elements from i up to but not including j.
+func (a *Array[T]) Delete(i, j int) {
+	_ = a.elems[:a.n][i:j]
+	for k, v := range a.elems[j:a.n] {
+		a.kind.CopyFrom(a.elems[i+k], v)
+	}
+	a.SetLen(a.n - (j - i))
 }
 
 // CopyFrom makes the array equal to src.

@@ -3,9 +3,14 @@
 
 // Package stefrt is the runtime of the code that stefc generates: the marks of
 // what changed in a record, arrays, struct dictionaries, and the engines that
-// turn records into frames and back. Only generated code should import it;
-// what users need of it (the methods of arrays, of writers and readers) they
-// reach through generated types.
+// turn records into frames and back.
+//
+// Only generated code and packages of this module may import it. It is not
+// internal because generated code lives in the modules of its users; its API may
+// change in any release together with stefc. Its types have methods that break a
+// stream when they are called at the wrong time. Users never need them: generated
+// types return views with safe methods only (package list), and writers and
+// readers promote safe methods only.
 //
 // How generated code and this package divide the work:
 //

@@ -3,7 +3,10 @@
 
 package stefrt
 
-import "bytes"
+import (
+	"bytes"
+	"fmt"
+)
 
 // Node holds the marks of one composite value and its place in the record.
 type Node struct {
@@ -145,6 +148,13 @@ func (c *Check) Saw(pairs int) { c.Pairs = max(c.Pairs, pairs) }
 //
 // spec: #limits
 const PairSize = 64
+
+// NotNegative panics if a length is negative.
+func NotNegative(n int) {
+	if n < 0 {
+		panic(fmt.Sprintf("stef: SetLen(%d): a length cannot be negative", n))
+	}
+}
 
 // BoolBits returns 1 for true and 0 for false.
 func BoolBits(v bool) uint64 {

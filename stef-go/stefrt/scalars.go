@@ -32,6 +32,7 @@ func (a *Scalars[T]) Values() []T { return a.v }
 // SetLen makes the array n long. New elements are zero.
 func (a *Scalars[T]) SetLen(n int) {
 	if old := len(a.v); n != old {
+		NotNegative(n)
 		a.v = slices.Grow(a.v[:min(n, old)], max(n-old, 0))[:n]
 		clear(a.v[min(n, old):])
 		a.node.Mark(1)
@@ -50,6 +51,14 @@ func (a *Scalars[T]) Set(i int, v T) {
 func (a *Scalars[T]) Append(v T) {
 	a.v = append(a.v, v)
 	a.node.Mark(1)
+}
+
+// Delete deletes the elements from i up to but not including j.
+func (a *Scalars[T]) Delete(i, j int) {
+	if _ = a.v[i:j]; i != j {
+		a.v = slices.Delete(a.v, i, j)
+		a.node.Mark(1)
+	}
 }
 
 // SetValues makes the array a copy of v.
@@ -143,6 +152,7 @@ func (a *Float64s) Values() []float64 { return a.v }
 // SetLen makes the array n long. New elements are zero.
 func (a *Float64s) SetLen(n int) {
 	if old := len(a.v); n != old {
+		NotNegative(n)
 		a.v = slices.Grow(a.v[:min(n, old)], max(n-old, 0))[:n]
 		clear(a.v[min(n, old):])
 		a.node.Mark(1)
@@ -161,6 +171,14 @@ func (a *Float64s) Set(i int, v float64) {
 func (a *Float64s) Append(v float64) {
 	a.v = append(a.v, v)
 	a.node.Mark(1)
+}
+
+// Delete deletes the elements from i up to but not including j.
+func (a *Float64s) Delete(i, j int) {
+	if _ = a.v[i:j]; i != j {
+		a.v = slices.Delete(a.v, i, j)
+		a.node.Mark(1)
+	}
 }
 
 // SetValues makes the array a copy of v.
@@ -237,6 +255,7 @@ func (a *ByteRuns) At(i int) []byte { return a.v[i] }
 // SetLen makes the array n long. New elements are empty.
 func (a *ByteRuns) SetLen(n int) {
 	if old := len(a.v); n != old {
+		NotNegative(n)
 		a.v = slices.Grow(a.v[:min(n, old)], max(n-old, 0))[:n]
 		for i := old; i < n; i++ {
 			a.v[i] = a.v[i][:0]
@@ -257,6 +276,15 @@ func (a *ByteRuns) Set(i int, v []byte) {
 func (a *ByteRuns) Append(v []byte) {
 	a.SetLen(len(a.v) + 1)
 	a.Set(len(a.v)-1, v)
+}
+
+// Delete deletes the elements from i up to but not including j.
+func (a *ByteRuns) Delete(i, j int) {
+	_ = a.v[i:j]
+	for k, v := range a.v[j:] {
+		a.Set(i+k, v)
+	}
+	a.SetLen(len(a.v) - (j - i))
 }
 
 // CopyFrom makes the array equal to src.

@@ -10,6 +10,7 @@ import (
 	"math"
 
 	"github.com/otelstef/stef/stef-go/codec"
+	"github.com/otelstef/stef/stef-go/list"
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
@@ -396,87 +397,87 @@ func (v *Any) SetTags() *Tags {
 }
 
 // Points returns the field.
-func (v *Any) Points() *stefrt.Array[Point] {
+func (v *Any) Points() *list.Of[Point] {
 	if v.typ != AnyTypePoints {
 		return nil
 	}
-	return &v.box.points
+	return (*list.Of[Point])(&v.box.points)
 }
 
 // SetPoints sets the choice to Points, as SetType does, and returns its value.
-func (v *Any) SetPoints() *stefrt.Array[Point] {
+func (v *Any) SetPoints() *list.Of[Point] {
 	v.SetType(AnyTypePoints)
-	return &v.box.points
+	return (*list.Of[Point])(&v.box.points)
 }
 
 // Longs returns the field.
-func (v *Any) Longs() *stefrt.Scalars[int64] {
+func (v *Any) Longs() *list.Values[int64] {
 	if v.typ != AnyTypeLongs {
 		return nil
 	}
-	return &v.box.longs
+	return (*list.Values[int64])(&v.box.longs)
 }
 
 // SetLongs sets the choice to Longs, as SetType does, and returns its value.
-func (v *Any) SetLongs() *stefrt.Scalars[int64] {
+func (v *Any) SetLongs() *list.Values[int64] {
 	v.SetType(AnyTypeLongs)
-	return &v.box.longs
+	return (*list.Values[int64])(&v.box.longs)
 }
 
 // Doubles returns the field.
-func (v *Any) Doubles() *stefrt.Float64s {
+func (v *Any) Doubles() *list.Floats {
 	if v.typ != AnyTypeDoubles {
 		return nil
 	}
-	return &v.box.doubles
+	return (*list.Floats)(&v.box.doubles)
 }
 
 // SetDoubles sets the choice to Doubles, as SetType does, and returns its value.
-func (v *Any) SetDoubles() *stefrt.Float64s {
+func (v *Any) SetDoubles() *list.Floats {
 	v.SetType(AnyTypeDoubles)
-	return &v.box.doubles
+	return (*list.Floats)(&v.box.doubles)
 }
 
 // Raws returns the field.
-func (v *Any) Raws() *stefrt.ByteRuns {
+func (v *Any) Raws() *list.Bytes {
 	if v.typ != AnyTypeRaws {
 		return nil
 	}
-	return &v.box.raws
+	return (*list.Bytes)(&v.box.raws)
 }
 
 // SetRaws sets the choice to Raws, as SetType does, and returns its value.
-func (v *Any) SetRaws() *stefrt.ByteRuns {
+func (v *Any) SetRaws() *list.Bytes {
 	v.SetType(AnyTypeRaws)
-	return &v.box.raws
+	return (*list.Bytes)(&v.box.raws)
 }
 
 // Ones returns the field.
-func (v *Any) Ones() *stefrt.Array[One] {
+func (v *Any) Ones() *list.Of[One] {
 	if v.typ != AnyTypeOnes {
 		return nil
 	}
-	return &v.box.ones
+	return (*list.Of[One])(&v.box.ones)
 }
 
 // SetOnes sets the choice to Ones, as SetType does, and returns its value.
-func (v *Any) SetOnes() *stefrt.Array[One] {
+func (v *Any) SetOnes() *list.Of[One] {
 	v.SetType(AnyTypeOnes)
-	return &v.box.ones
+	return (*list.Of[One])(&v.box.ones)
 }
 
 // TagLists returns the field.
-func (v *Any) TagLists() *stefrt.Array[Tags] {
+func (v *Any) TagLists() *list.Of[Tags] {
 	if v.typ != AnyTypeTagLists {
 		return nil
 	}
-	return &v.box.tagLists
+	return (*list.Of[Tags])(&v.box.tagLists)
 }
 
 // SetTagLists sets the choice to TagLists, as SetType does, and returns its value.
-func (v *Any) SetTagLists() *stefrt.Array[Tags] {
+func (v *Any) SetTagLists() *list.Of[Tags] {
 	v.SetType(AnyTypeTagLists)
-	return &v.box.tagLists
+	return (*list.Of[Tags])(&v.box.tagLists)
 }
 
 func (v *Any) init(parent *stefrt.Node, bit uint64) { v.node.Init(parent, bit) }
@@ -521,17 +522,17 @@ func (v *Any) CopyFrom(src *Any) {
 	case AnyTypeTags:
 		v.SetTags().CopyFrom(&src.box.tags)
 	case AnyTypePoints:
-		v.SetPoints().CopyFrom(&src.box.points)
+		v.SetPoints().CopyFrom((*list.Of[Point])(&src.box.points))
 	case AnyTypeLongs:
-		v.SetLongs().CopyFrom(&src.box.longs)
+		v.SetLongs().CopyFrom((*list.Values[int64])(&src.box.longs))
 	case AnyTypeDoubles:
-		v.SetDoubles().CopyFrom(&src.box.doubles)
+		v.SetDoubles().CopyFrom((*list.Floats)(&src.box.doubles))
 	case AnyTypeRaws:
-		v.SetRaws().CopyFrom(&src.box.raws)
+		v.SetRaws().CopyFrom((*list.Bytes)(&src.box.raws))
 	case AnyTypeOnes:
-		v.SetOnes().CopyFrom(&src.box.ones)
+		v.SetOnes().CopyFrom((*list.Of[One])(&src.box.ones))
 	case AnyTypeTagLists:
-		v.SetTagLists().CopyFrom(&src.box.tagLists)
+		v.SetTagLists().CopyFrom((*list.Of[Tags])(&src.box.tagLists))
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"unsafe"
 
 	"github.com/otelstef/stef/stef-go/codec"
+	"github.com/otelstef/stef/stef-go/list"
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
@@ -119,17 +120,17 @@ func (v *Boxed) SetB() *Point {
 }
 
 // C returns the field.
-func (v *Boxed) C() *stefrt.Scalars[uint64] {
+func (v *Boxed) C() *list.Values[uint64] {
 	if v.typ != BoxedTypeC {
 		return nil
 	}
-	return &v.box.c
+	return (*list.Values[uint64])(&v.box.c)
 }
 
 // SetC sets the choice to C, as SetType does, and returns its value.
-func (v *Boxed) SetC() *stefrt.Scalars[uint64] {
+func (v *Boxed) SetC() *list.Values[uint64] {
 	v.SetType(BoxedTypeC)
-	return &v.box.c
+	return (*list.Values[uint64])(&v.box.c)
 }
 
 func (v *Boxed) init(parent *stefrt.Node, bit uint64) { v.node.Init(parent, bit) }
@@ -153,7 +154,7 @@ func (v *Boxed) CopyFrom(src *Boxed) {
 	case BoxedTypeB:
 		v.SetB().CopyFrom(&src.box.b)
 	case BoxedTypeC:
-		v.SetC().CopyFrom(&src.box.c)
+		v.SetC().CopyFrom((*list.Values[uint64])(&src.box.c))
 	}
 }
 

@@ -6,6 +6,7 @@
 package choices
 
 import (
+	"github.com/otelstef/stef/stef-go/list"
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
@@ -70,7 +71,7 @@ func (s *Record) EditShared() *Shared {
 }
 
 // List returns the field.
-func (s *Record) List() *stefrt.Array[Any] { return &s.list }
+func (s *Record) List() *list.Of[Any] { return (*list.Of[Any])(&s.list) }
 
 // One returns the field.
 func (s *Record) One() *One { return &s.one }

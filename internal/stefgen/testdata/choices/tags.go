@@ -42,6 +42,7 @@ func (m *Tags) SetLen(n int) {
 	if n == old {
 		return
 	}
+	stefrt.NotNegative(n)
 	m.grow(n)
 	for i := old; i < n; i++ {
 		p := m.pairs[i]

@@ -7,6 +7,7 @@ package empty
 
 import (
 	"github.com/otelstef/stef/stef-go/codec"
+	"github.com/otelstef/stef/stef-go/list"
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
@@ -109,10 +110,10 @@ func (s *Record) UnsetMaybeNothing() {
 }
 
 // Empties returns the field.
-func (s *Record) Empties() *stefrt.Array[Empty] { return &s.empties }
+func (s *Record) Empties() *list.Of[Empty] { return (*list.Of[Empty])(&s.empties) }
 
 // Nothings returns the field.
-func (s *Record) Nothings() *stefrt.Array[Nothing] { return &s.nothings }
+func (s *Record) Nothings() *list.Of[Nothing] { return (*list.Of[Nothing])(&s.nothings) }
 
 // Choice returns the field.
 func (s *Record) Choice() *Choice { return &s.choice }

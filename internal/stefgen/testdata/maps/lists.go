@@ -11,6 +11,7 @@ import (
 
 	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/codec"
+	"github.com/otelstef/stef/stef-go/list"
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
@@ -41,6 +42,7 @@ func (m *Lists) SetLen(n int) {
 	if n == old {
 		return
 	}
+	stefrt.NotNegative(n)
 	m.grow(n)
 	for i := old; i < n; i++ {
 		p := m.pairs[i]
@@ -77,10 +79,10 @@ func (m *Lists) grow(n int) {
 }
 
 // Key returns the key of pair i. It panics if i is not below Len.
-func (m *Lists) Key(i int) *stefrt.Scalars[uint64] { return &m.pairs[i].key }
+func (m *Lists) Key(i int) *list.Values[uint64] { return (*list.Values[uint64])(&m.pairs[i].key) }
 
 // Value returns the value of pair i. It panics if i is not below Len.
-func (m *Lists) Value(i int) *stefrt.Array[Point] { return &m.pairs[i].value }
+func (m *Lists) Value(i int) *list.Of[Point] { return (*list.Of[Point])(&m.pairs[i].value) }
 
 func (m *Lists) init(parent *stefrt.Node, bit uint64) { m.node.Init(parent, bit) }
 

@@ -6,6 +6,7 @@
 package maps
 
 import (
+	"github.com/otelstef/stef/stef-go/list"
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
@@ -114,7 +115,7 @@ func (s *Record) EditShared() *Shared {
 }
 
 // List returns the field.
-func (s *Record) List() *stefrt.Array[Words] { return &s.list }
+func (s *Record) List() *list.Of[Words] { return (*list.Of[Words])(&s.list) }
 
 // Modified returns the fields that changed; see package stef.
 func (s *Record) Modified() uint64 { return s.node.Modified() }

@@ -41,6 +41,7 @@ func (m *Uints) SetLen(n int) {
 	if n == old {
 		return
 	}
+	stefrt.NotNegative(n)
 	m.grow(n)
 	for i := old; i < n; i++ {
 		p := m.pairs[i]

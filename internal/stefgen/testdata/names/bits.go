@@ -10,6 +10,7 @@ import (
 	"unsafe"
 
 	"github.com/otelstef/stef/stef-go/codec"
+	"github.com/otelstef/stef/stef-go/list"
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
@@ -115,17 +116,17 @@ func (v *Bits) SetOpen(x []byte) {
 }
 
 // Size returns the field.
-func (v *Bits) Size() *stefrt.Scalars[uint64] {
+func (v *Bits) Size() *list.Values[uint64] {
 	if v.typ != BitsTypeSize {
 		return nil
 	}
-	return &v.box.sizeField
+	return (*list.Values[uint64])(&v.box.sizeField)
 }
 
 // SetSize sets the choice to Size, as SetType does, and returns its value.
-func (v *Bits) SetSize() *stefrt.Scalars[uint64] {
+func (v *Bits) SetSize() *list.Values[uint64] {
 	v.SetType(BitsTypeSize)
-	return &v.box.sizeField
+	return (*list.Values[uint64])(&v.box.sizeField)
 }
 
 func (v *Bits) init(parent *stefrt.Node, bit uint64) { v.node.Init(parent, bit) }
@@ -150,7 +151,7 @@ func (v *Bits) CopyFrom(src *Bits) {
 	case BitsTypeOpen:
 		v.SetOpen(src.box.openField)
 	case BitsTypeSize:
-		v.SetSize().CopyFrom(&src.box.sizeField)
+		v.SetSize().CopyFrom((*list.Values[uint64])(&src.box.sizeField))
 	}
 }
 

@@ -7,6 +7,7 @@ package names
 
 import (
 	"github.com/otelstef/stef/stef-go/codec"
+	"github.com/otelstef/stef/stef-go/list"
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
@@ -27,7 +28,7 @@ const (
 func NewBox() *Box { return stefrt.New((*Box).init) }
 
 // Values returns the field.
-func (s *Box) Values() *stefrt.Scalars[uint64] { return &s.values }
+func (s *Box) Values() *list.Values[uint64] { return (*list.Values[uint64])(&s.values) }
 
 // Len returns the field.
 func (s *Box) Len() *Tags { return &s.len }

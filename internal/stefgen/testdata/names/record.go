@@ -8,6 +8,7 @@ package names
 import (
 	"bytes"
 
+	"github.com/otelstef/stef/stef-go/list"
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
@@ -303,7 +304,7 @@ func (s *Record) UnsetWas() {
 func (s *Record) E() *Box { return &s.e }
 
 // D returns the field.
-func (s *Record) D() *stefrt.Array[Box] { return &s.d }
+func (s *Record) D() *list.Of[Box] { return (*list.Of[Box])(&s.d) }
 
 // B returns the field.
 // It belongs to the record; copy it to keep it.

@@ -6,6 +6,7 @@
 package names
 
 import (
+	"github.com/otelstef/stef/stef-go/list"
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
@@ -81,7 +82,7 @@ func (s *Slot) SetFreeze(v string) {
 }
 
 // Clean returns the field.
-func (s *Slot) Clean() *stefrt.Scalars[string] { return &s.cleanField }
+func (s *Slot) Clean() *list.Values[string] { return (*list.Values[string])(&s.cleanField) }
 
 // MarkDiff returns the field.
 func (s *Slot) MarkDiff() uint64 { return s.markDiffField }

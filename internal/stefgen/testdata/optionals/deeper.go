@@ -7,6 +7,7 @@ package optionals
 
 import (
 	"github.com/otelstef/stef/stef-go/codec"
+	"github.com/otelstef/stef/stef-go/list"
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
@@ -63,7 +64,7 @@ func (s *Deeper) UnsetC() {
 }
 
 // D returns the field.
-func (s *Deeper) D() *stefrt.Scalars[string] { return &s.d }
+func (s *Deeper) D() *list.Values[string] { return (*list.Values[string])(&s.d) }
 
 // E returns the field.
 // It must not be changed once it is shared: see EditE and SetE.

@@ -6,6 +6,7 @@
 package optionals
 
 import (
+	"github.com/otelstef/stef/stef-go/list"
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
@@ -156,14 +157,14 @@ func (s *Record) UnsetTags() {
 }
 
 // Inners returns the field.
-func (s *Record) Inners() *stefrt.Array[Inner] { return &s.inners }
+func (s *Record) Inners() *list.Of[Inner] { return (*list.Of[Inner])(&s.inners) }
 
 // HasInners says whether Inners is present.
 func (s *Record) HasInners() bool { return s.present&(1<<3) != 0 }
 
 // AddInners makes Inners present, with the initial value if it was absent, and
 // returns it.
-func (s *Record) AddInners() *stefrt.Array[Inner] {
+func (s *Record) AddInners() *list.Of[Inner] {
 	if s.present&(1<<3) == 0 {
 		if s.sentPresent&(1<<3) != 0 {
 			s.inners.Reset()
@@ -173,7 +174,7 @@ func (s *Record) AddInners() *stefrt.Array[Inner] {
 		s.present |= 1 << 3
 		s.node.Mark(RecordFieldInners)
 	}
-	return &s.inners
+	return (*list.Of[Inner])(&s.inners)
 }
 
 // UnsetInners makes Inners absent.
@@ -185,14 +186,14 @@ func (s *Record) UnsetInners() {
 }
 
 // Numbers returns the field.
-func (s *Record) Numbers() *stefrt.Scalars[uint64] { return &s.numbers }
+func (s *Record) Numbers() *list.Values[uint64] { return (*list.Values[uint64])(&s.numbers) }
 
 // HasNumbers says whether Numbers is present.
 func (s *Record) HasNumbers() bool { return s.present&(1<<4) != 0 }
 
 // AddNumbers makes Numbers present, with the initial value if it was absent, and
 // returns it.
-func (s *Record) AddNumbers() *stefrt.Scalars[uint64] {
+func (s *Record) AddNumbers() *list.Values[uint64] {
 	if s.present&(1<<4) == 0 {
 		if s.sentPresent&(1<<4) != 0 {
 			s.numbers.Reset()
@@ -202,7 +203,7 @@ func (s *Record) AddNumbers() *stefrt.Scalars[uint64] {
 		s.present |= 1 << 4
 		s.node.Mark(RecordFieldNumbers)
 	}
-	return &s.numbers
+	return (*list.Values[uint64])(&s.numbers)
 }
 
 // UnsetNumbers makes Numbers absent.
@@ -214,14 +215,14 @@ func (s *Record) UnsetNumbers() {
 }
 
 // Choices returns the field.
-func (s *Record) Choices() *stefrt.Array[Choice] { return &s.choices }
+func (s *Record) Choices() *list.Of[Choice] { return (*list.Of[Choice])(&s.choices) }
 
 // HasChoices says whether Choices is present.
 func (s *Record) HasChoices() bool { return s.present&(1<<5) != 0 }
 
 // AddChoices makes Choices present, with the initial value if it was absent, and
 // returns it.
-func (s *Record) AddChoices() *stefrt.Array[Choice] {
+func (s *Record) AddChoices() *list.Of[Choice] {
 	if s.present&(1<<5) == 0 {
 		if s.sentPresent&(1<<5) != 0 {
 			s.choices.Reset()
@@ -231,7 +232,7 @@ func (s *Record) AddChoices() *stefrt.Array[Choice] {
 		s.present |= 1 << 5
 		s.node.Mark(RecordFieldChoices)
 	}
-	return &s.choices
+	return (*list.Of[Choice])(&s.choices)
 }
 
 // UnsetChoices makes Choices absent.
@@ -243,14 +244,14 @@ func (s *Record) UnsetChoices() {
 }
 
 // TagLists returns the field.
-func (s *Record) TagLists() *stefrt.Array[Tags] { return &s.tagLists }
+func (s *Record) TagLists() *list.Of[Tags] { return (*list.Of[Tags])(&s.tagLists) }
 
 // HasTagLists says whether TagLists is present.
 func (s *Record) HasTagLists() bool { return s.present&(1<<6) != 0 }
 
 // AddTagLists makes TagLists present, with the initial value if it was absent, and
 // returns it.
-func (s *Record) AddTagLists() *stefrt.Array[Tags] {
+func (s *Record) AddTagLists() *list.Of[Tags] {
 	if s.present&(1<<6) == 0 {
 		if s.sentPresent&(1<<6) != 0 {
 			s.tagLists.Reset()
@@ -260,7 +261,7 @@ func (s *Record) AddTagLists() *stefrt.Array[Tags] {
 		s.present |= 1 << 6
 		s.node.Mark(RecordFieldTagLists)
 	}
-	return &s.tagLists
+	return (*list.Of[Tags])(&s.tagLists)
 }
 
 // UnsetTagLists makes TagLists absent.
@@ -387,14 +388,14 @@ func (s *Record) UnsetTree() {
 
 // Forest returns the field.
 // It is nil until it was first present.
-func (s *Record) Forest() *stefrt.Array[Tree] { return s.forest }
+func (s *Record) Forest() *list.Of[Tree] { return (*list.Of[Tree])(s.forest) }
 
 // HasForest says whether Forest is present.
 func (s *Record) HasForest() bool { return s.present&(1<<10) != 0 }
 
 // AddForest makes Forest present, with the initial value if it was absent, and
 // returns it.
-func (s *Record) AddForest() *stefrt.Array[Tree] {
+func (s *Record) AddForest() *list.Of[Tree] {
 	if s.present&(1<<10) == 0 {
 		if s.forest == nil {
 			s.forest = new(stefrt.Array[Tree])
@@ -408,7 +409,7 @@ func (s *Record) AddForest() *stefrt.Array[Tree] {
 		s.present |= 1 << 10
 		s.node.Mark(RecordFieldForest)
 	}
-	return s.forest
+	return (*list.Of[Tree])(s.forest)
 }
 
 // UnsetForest makes Forest absent.
@@ -476,22 +477,22 @@ func (s *Record) CopyFrom(src *Record) {
 		s.UnsetTags()
 	}
 	if src.HasInners() {
-		s.AddInners().CopyFrom(&src.inners)
+		s.AddInners().CopyFrom((*list.Of[Inner])(&src.inners))
 	} else {
 		s.UnsetInners()
 	}
 	if src.HasNumbers() {
-		s.AddNumbers().CopyFrom(&src.numbers)
+		s.AddNumbers().CopyFrom((*list.Values[uint64])(&src.numbers))
 	} else {
 		s.UnsetNumbers()
 	}
 	if src.HasChoices() {
-		s.AddChoices().CopyFrom(&src.choices)
+		s.AddChoices().CopyFrom((*list.Of[Choice])(&src.choices))
 	} else {
 		s.UnsetChoices()
 	}
 	if src.HasTagLists() {
-		s.AddTagLists().CopyFrom(&src.tagLists)
+		s.AddTagLists().CopyFrom((*list.Of[Tags])(&src.tagLists))
 	} else {
 		s.UnsetTagLists()
 	}
@@ -515,7 +516,7 @@ func (s *Record) CopyFrom(src *Record) {
 		s.UnsetTree()
 	}
 	if src.HasForest() {
-		s.AddForest().CopyFrom(src.forest)
+		s.AddForest().CopyFrom((*list.Of[Tree])(src.forest))
 	} else {
 		s.UnsetForest()
 	}

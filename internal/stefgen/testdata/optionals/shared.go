@@ -6,6 +6,7 @@
 package optionals
 
 import (
+	"github.com/otelstef/stef/stef-go/list"
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
@@ -166,14 +167,14 @@ func (s *Shared) UnsetInner() {
 }
 
 // L returns the field.
-func (s *Shared) L() *stefrt.Scalars[uint64] { return &s.l }
+func (s *Shared) L() *list.Values[uint64] { return (*list.Values[uint64])(&s.l) }
 
 // HasL says whether L is present.
 func (s *Shared) HasL() bool { return s.present&(1<<4) != 0 }
 
 // AddL makes L present, with the initial value if it was absent, and
 // returns it.
-func (s *Shared) AddL() *stefrt.Scalars[uint64] {
+func (s *Shared) AddL() *list.Values[uint64] {
 	if s.present&(1<<4) == 0 {
 		if s.sentPresent&(1<<4) != 0 {
 			s.l.Reset()
@@ -183,7 +184,7 @@ func (s *Shared) AddL() *stefrt.Scalars[uint64] {
 		s.present |= 1 << 4
 		s.node.Mark(SharedFieldL)
 	}
-	return &s.l
+	return (*list.Values[uint64])(&s.l)
 }
 
 // UnsetL makes L absent.
@@ -309,7 +310,7 @@ func (s *Shared) CopyFrom(src *Shared) {
 		s.inner.CopyFrom(&src.inner)
 	}
 	if src.HasL() {
-		s.AddL().CopyFrom(&src.l)
+		s.AddL().CopyFrom((*list.Values[uint64])(&src.l))
 	} else {
 		s.UnsetL()
 	}

@@ -6,6 +6,7 @@
 package optionals
 
 import (
+	"github.com/otelstef/stef/stef-go/list"
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
@@ -101,14 +102,14 @@ func (s *Tree) UnsetLeft() {
 
 // Kids returns the field.
 // It is nil until it was first present.
-func (s *Tree) Kids() *stefrt.Array[Tree] { return s.kids }
+func (s *Tree) Kids() *list.Of[Tree] { return (*list.Of[Tree])(s.kids) }
 
 // HasKids says whether Kids is present.
 func (s *Tree) HasKids() bool { return s.present&(1<<2) != 0 }
 
 // AddKids makes Kids present, with the initial value if it was absent, and
 // returns it.
-func (s *Tree) AddKids() *stefrt.Array[Tree] {
+func (s *Tree) AddKids() *list.Of[Tree] {
 	if s.present&(1<<2) == 0 {
 		if s.kids == nil {
 			s.kids = new(stefrt.Array[Tree])
@@ -122,7 +123,7 @@ func (s *Tree) AddKids() *stefrt.Array[Tree] {
 		s.present |= 1 << 2
 		s.node.Mark(TreeFieldKids)
 	}
-	return s.kids
+	return (*list.Of[Tree])(s.kids)
 }
 
 // UnsetKids makes Kids absent.
@@ -231,7 +232,7 @@ func (s *Tree) CopyFrom(src *Tree) {
 		s.UnsetLeft()
 	}
 	if src.HasKids() {
-		s.AddKids().CopyFrom(src.kids)
+		s.AddKids().CopyFrom((*list.Of[Tree])(src.kids))
 	} else {
 		s.UnsetKids()
 	}

@@ -40,6 +40,7 @@ func (m *Group) SetLen(n int) {
 	if n == old {
 		return
 	}
+	stefrt.NotNegative(n)
 	m.grow(n)
 	for i := old; i < n; i++ {
 		p := m.pairs[i]

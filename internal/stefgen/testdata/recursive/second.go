@@ -7,6 +7,7 @@ package recursive
 
 import (
 	"github.com/otelstef/stef/stef-go/codec"
+	"github.com/otelstef/stef/stef-go/list"
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
@@ -40,7 +41,7 @@ func (s *Second) SetS(v string) {
 }
 
 // Firsts returns the field.
-func (s *Second) Firsts() *stefrt.Array[First] { return &s.firsts }
+func (s *Second) Firsts() *list.Of[First] { return (*list.Of[First])(&s.firsts) }
 
 // ByFirst returns the field.
 func (s *Second) ByFirst() *ByFirst { return &s.byFirst }

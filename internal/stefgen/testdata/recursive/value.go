@@ -9,6 +9,7 @@ import (
 	"math"
 
 	"github.com/otelstef/stef/stef-go/codec"
+	"github.com/otelstef/stef/stef-go/list"
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
@@ -115,17 +116,17 @@ func (v *Value) SetObject() *Object {
 }
 
 // List returns the field.
-func (v *Value) List() *stefrt.Array[Value] {
+func (v *Value) List() *list.Of[Value] {
 	if v.typ != ValueTypeList {
 		return nil
 	}
-	return &v.box.list
+	return (*list.Of[Value])(&v.box.list)
 }
 
 // SetList sets the choice to List, as SetType does, and returns its value.
-func (v *Value) SetList() *stefrt.Array[Value] {
+func (v *Value) SetList() *list.Of[Value] {
 	v.SetType(ValueTypeList)
-	return &v.box.list
+	return (*list.Of[Value])(&v.box.list)
 }
 
 // String returns the field.
@@ -222,7 +223,7 @@ func (v *Value) CopyFrom(src *Value) {
 	case ValueTypeObject:
 		v.SetObject().CopyFrom(&src.box.object)
 	case ValueTypeList:
-		v.SetList().CopyFrom(&src.box.list)
+		v.SetList().CopyFrom((*list.Of[Value])(&src.box.list))
 	case ValueTypeString:
 		v.SetString(src.str)
 	case ValueTypeNumber:

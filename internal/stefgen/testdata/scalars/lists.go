@@ -6,6 +6,7 @@
 package scalars
 
 import (
+	"github.com/otelstef/stef/stef-go/list"
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
@@ -48,41 +49,41 @@ const (
 func NewLists() *Lists { return stefrt.New((*Lists).init) }
 
 // Flags returns the field.
-func (s *Lists) Flags() *stefrt.Scalars[bool] { return &s.flags }
+func (s *Lists) Flags() *list.Values[bool] { return (*list.Values[bool])(&s.flags) }
 
 // Signed returns the field.
-func (s *Lists) Signed() *stefrt.Scalars[int64] { return &s.signed }
+func (s *Lists) Signed() *list.Values[int64] { return (*list.Values[int64])(&s.signed) }
 
 // Counts returns the field.
-func (s *Lists) Counts() *stefrt.Scalars[uint64] { return &s.counts }
+func (s *Lists) Counts() *list.Values[uint64] { return (*list.Values[uint64])(&s.counts) }
 
 // Ratios returns the field.
-func (s *Lists) Ratios() *stefrt.Float64s { return &s.ratios }
+func (s *Lists) Ratios() *list.Floats { return (*list.Floats)(&s.ratios) }
 
 // Texts returns the field.
-func (s *Lists) Texts() *stefrt.Scalars[string] { return &s.texts }
+func (s *Lists) Texts() *list.Values[string] { return (*list.Values[string])(&s.texts) }
 
 // Words returns the field.
-func (s *Lists) Words() *stefrt.Scalars[string] { return &s.words }
+func (s *Lists) Words() *list.Values[string] { return (*list.Values[string])(&s.words) }
 
 // Raws returns the field.
-func (s *Lists) Raws() *stefrt.ByteRuns { return &s.raws }
+func (s *Lists) Raws() *list.Bytes { return (*list.Bytes)(&s.raws) }
 
 // Blobs returns the field.
-func (s *Lists) Blobs() *stefrt.ByteRuns { return &s.blobs }
+func (s *Lists) Blobs() *list.Bytes { return (*list.Bytes)(&s.blobs) }
 
 // Colors returns the field.
-func (s *Lists) Colors() *stefrt.Scalars[uint64] { return &s.colors }
+func (s *Lists) Colors() *list.Values[uint64] { return (*list.Values[uint64])(&s.colors) }
 
 // MaybeFlags returns the field.
-func (s *Lists) MaybeFlags() *stefrt.Scalars[bool] { return &s.maybeFlags }
+func (s *Lists) MaybeFlags() *list.Values[bool] { return (*list.Values[bool])(&s.maybeFlags) }
 
 // HasMaybeFlags says whether MaybeFlags is present.
 func (s *Lists) HasMaybeFlags() bool { return s.present&(1<<0) != 0 }
 
 // AddMaybeFlags makes MaybeFlags present, with the initial value if it was absent, and
 // returns it.
-func (s *Lists) AddMaybeFlags() *stefrt.Scalars[bool] {
+func (s *Lists) AddMaybeFlags() *list.Values[bool] {
 	if s.present&(1<<0) == 0 {
 		if s.sentPresent&(1<<0) != 0 {
 			s.maybeFlags.Reset()
@@ -92,7 +93,7 @@ func (s *Lists) AddMaybeFlags() *stefrt.Scalars[bool] {
 		s.present |= 1 << 0
 		s.node.Mark(ListsFieldMaybeFlags)
 	}
-	return &s.maybeFlags
+	return (*list.Values[bool])(&s.maybeFlags)
 }
 
 // UnsetMaybeFlags makes MaybeFlags absent.
@@ -104,14 +105,14 @@ func (s *Lists) UnsetMaybeFlags() {
 }
 
 // MaybeWords returns the field.
-func (s *Lists) MaybeWords() *stefrt.Scalars[string] { return &s.maybeWords }
+func (s *Lists) MaybeWords() *list.Values[string] { return (*list.Values[string])(&s.maybeWords) }
 
 // HasMaybeWords says whether MaybeWords is present.
 func (s *Lists) HasMaybeWords() bool { return s.present&(1<<1) != 0 }
 
 // AddMaybeWords makes MaybeWords present, with the initial value if it was absent, and
 // returns it.
-func (s *Lists) AddMaybeWords() *stefrt.Scalars[string] {
+func (s *Lists) AddMaybeWords() *list.Values[string] {
 	if s.present&(1<<1) == 0 {
 		if s.sentPresent&(1<<1) != 0 {
 			s.maybeWords.Reset()
@@ -121,7 +122,7 @@ func (s *Lists) AddMaybeWords() *stefrt.Scalars[string] {
 		s.present |= 1 << 1
 		s.node.Mark(ListsFieldMaybeWords)
 	}
-	return &s.maybeWords
+	return (*list.Values[string])(&s.maybeWords)
 }
 
 // UnsetMaybeWords makes MaybeWords absent.
@@ -133,14 +134,14 @@ func (s *Lists) UnsetMaybeWords() {
 }
 
 // MaybeBlobs returns the field.
-func (s *Lists) MaybeBlobs() *stefrt.ByteRuns { return &s.maybeBlobs }
+func (s *Lists) MaybeBlobs() *list.Bytes { return (*list.Bytes)(&s.maybeBlobs) }
 
 // HasMaybeBlobs says whether MaybeBlobs is present.
 func (s *Lists) HasMaybeBlobs() bool { return s.present&(1<<2) != 0 }
 
 // AddMaybeBlobs makes MaybeBlobs present, with the initial value if it was absent, and
 // returns it.
-func (s *Lists) AddMaybeBlobs() *stefrt.ByteRuns {
+func (s *Lists) AddMaybeBlobs() *list.Bytes {
 	if s.present&(1<<2) == 0 {
 		if s.sentPresent&(1<<2) != 0 {
 			s.maybeBlobs.Reset()
@@ -150,7 +151,7 @@ func (s *Lists) AddMaybeBlobs() *stefrt.ByteRuns {
 		s.present |= 1 << 2
 		s.node.Mark(ListsFieldMaybeBlobs)
 	}
-	return &s.maybeBlobs
+	return (*list.Bytes)(&s.maybeBlobs)
 }
 
 // UnsetMaybeBlobs makes MaybeBlobs absent.
@@ -162,14 +163,14 @@ func (s *Lists) UnsetMaybeBlobs() {
 }
 
 // MaybeRatios returns the field.
-func (s *Lists) MaybeRatios() *stefrt.Float64s { return &s.maybeRatios }
+func (s *Lists) MaybeRatios() *list.Floats { return (*list.Floats)(&s.maybeRatios) }
 
 // HasMaybeRatios says whether MaybeRatios is present.
 func (s *Lists) HasMaybeRatios() bool { return s.present&(1<<3) != 0 }
 
 // AddMaybeRatios makes MaybeRatios present, with the initial value if it was absent, and
 // returns it.
-func (s *Lists) AddMaybeRatios() *stefrt.Float64s {
+func (s *Lists) AddMaybeRatios() *list.Floats {
 	if s.present&(1<<3) == 0 {
 		if s.sentPresent&(1<<3) != 0 {
 			s.maybeRatios.Reset()
@@ -179,7 +180,7 @@ func (s *Lists) AddMaybeRatios() *stefrt.Float64s {
 		s.present |= 1 << 3
 		s.node.Mark(ListsFieldMaybeRatios)
 	}
-	return &s.maybeRatios
+	return (*list.Floats)(&s.maybeRatios)
 }
 
 // UnsetMaybeRatios makes MaybeRatios absent.
@@ -246,22 +247,22 @@ func (s *Lists) CopyFrom(src *Lists) {
 	s.blobs.CopyFrom(&src.blobs)
 	s.colors.CopyFrom(&src.colors)
 	if src.HasMaybeFlags() {
-		s.AddMaybeFlags().CopyFrom(&src.maybeFlags)
+		s.AddMaybeFlags().CopyFrom((*list.Values[bool])(&src.maybeFlags))
 	} else {
 		s.UnsetMaybeFlags()
 	}
 	if src.HasMaybeWords() {
-		s.AddMaybeWords().CopyFrom(&src.maybeWords)
+		s.AddMaybeWords().CopyFrom((*list.Values[string])(&src.maybeWords))
 	} else {
 		s.UnsetMaybeWords()
 	}
 	if src.HasMaybeBlobs() {
-		s.AddMaybeBlobs().CopyFrom(&src.maybeBlobs)
+		s.AddMaybeBlobs().CopyFrom((*list.Bytes)(&src.maybeBlobs))
 	} else {
 		s.UnsetMaybeBlobs()
 	}
 	if src.HasMaybeRatios() {
-		s.AddMaybeRatios().CopyFrom(&src.maybeRatios)
+		s.AddMaybeRatios().CopyFrom((*list.Floats)(&src.maybeRatios))
 	} else {
 		s.UnsetMaybeRatios()
 	}

@@ -9,6 +9,7 @@ import (
 	"bytes"
 
 	"github.com/otelstef/stef/stef-go/codec"
+	"github.com/otelstef/stef/stef-go/list"
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
@@ -92,7 +93,7 @@ func (s *Outer) EditOther() *Middle {
 }
 
 // Words returns the field.
-func (s *Outer) Words() *stefrt.Scalars[string] { return &s.words }
+func (s *Outer) Words() *list.Values[string] { return (*list.Values[string])(&s.words) }
 
 // Blob returns the field.
 // It belongs to the record; copy it to keep it.

@@ -7,6 +7,7 @@ package shared
 
 import (
 	"github.com/otelstef/stef/stef-go/codec"
+	"github.com/otelstef/stef/stef-go/list"
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
@@ -63,7 +64,7 @@ func (s *Plain) SetFlag(v bool) {
 }
 
 // Flags returns the field.
-func (s *Plain) Flags() *stefrt.Scalars[bool] { return &s.flags }
+func (s *Plain) Flags() *list.Values[bool] { return (*list.Values[bool])(&s.flags) }
 
 // Modified returns the fields that changed; see package stef.
 func (s *Plain) Modified() uint64 { return s.node.Modified() }

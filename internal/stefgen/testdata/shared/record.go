@@ -6,6 +6,7 @@
 package shared
 
 import (
+	"github.com/otelstef/stef/stef-go/list"
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
@@ -133,7 +134,7 @@ func (s *Record) EditInner() *Inner {
 }
 
 // Holders returns the field.
-func (s *Record) Holders() *stefrt.Array[Holder] { return &s.holders }
+func (s *Record) Holders() *list.Of[Holder] { return (*list.Of[Holder])(&s.holders) }
 
 // Choice returns the field.
 func (s *Record) Choice() *Choice { return &s.choice }

@@ -1,0 +1,183 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package list
+
+import (
+	"iter"
+	"slices"
+
+	"github.com/otelstef/stef/stef-go/stefrt"
+)
+
+// Of is an array of structs, oneofs or multimaps. Elements never move, so the
+// pointer to an element stays valid; what it points to is reset when the array
+// shrinks below it and grows again.
+type Of[T any] stefrt.Array[T]
+
+func (a *Of[T]) array() *stefrt.Array[T] { return (*stefrt.Array[T])(a) }
+
+// Len returns the number of elements.
+func (a *Of[T]) Len() int { return a.array().Len() }
+
+// At returns element i, to read or to change it.
+func (a *Of[T]) At(i int) *T { return a.array().At(i) }
+
+// All returns an iterator over the indexes and elements.
+func (a *Of[T]) All() iter.Seq2[int, *T] {
+	return func(yield func(int, *T) bool) {
+		for i := range a.Len() {
+			if !yield(i, a.At(i)) {
+				return
+			}
+		}
+	}
+}
+
+// SetLen makes the array n long. New elements have the initial value.
+func (a *Of[T]) SetLen(n int) { a.array().SetLen(n) }
+
+// Append makes the array one longer and returns the new element.
+func (a *Of[T]) Append() *T { return a.array().Append() }
+
+// Delete deletes the elements from i up to but not including j. Those behind
+// them are copied to the front.
+func (a *Of[T]) Delete(i, j int) { a.array().Delete(i, j) }
+
+// CopyFrom makes the array equal to src.
+func (a *Of[T]) CopyFrom(src *Of[T]) { a.array().CopyFrom(src.array()) }
+
+// Equal says whether both arrays have equal elements in the same order.
+func (a *Of[T]) Equal(o *Of[T]) bool { return a.array().Equal(o.array()) }
+
+// Reset makes the array empty.
+func (a *Of[T]) Reset() { a.array().Reset() }
+
+// Values is an array of booleans, integers, enums or text.
+type Values[T comparable] stefrt.Scalars[T]
+
+func (a *Values[T]) array() *stefrt.Scalars[T] { return (*stefrt.Scalars[T])(a) }
+
+// Len returns the number of elements.
+func (a *Values[T]) Len() int { return a.array().Len() }
+
+// At returns element i.
+func (a *Values[T]) At(i int) T { return a.array().At(i) }
+
+// All returns an iterator over the indexes and elements.
+func (a *Values[T]) All() iter.Seq2[int, T] { return slices.All(a.Values()) }
+
+// Values returns the elements, which belong to the array: read them only, and
+// not after its next change.
+func (a *Values[T]) Values() []T { return a.array().Values() }
+
+// SetLen makes the array n long. New elements are zero.
+func (a *Values[T]) SetLen(n int) { a.array().SetLen(n) }
+
+// Set changes element i.
+func (a *Values[T]) Set(i int, v T) { a.array().Set(i, v) }
+
+// Append adds an element at the end.
+func (a *Values[T]) Append(v T) { a.array().Append(v) }
+
+// Delete deletes the elements from i up to but not including j.
+func (a *Values[T]) Delete(i, j int) { a.array().Delete(i, j) }
+
+// SetValues makes the array a copy of v.
+func (a *Values[T]) SetValues(v []T) { a.array().SetValues(v) }
+
+// CopyFrom makes the array equal to src.
+func (a *Values[T]) CopyFrom(src *Values[T]) { a.array().CopyFrom(src.array()) }
+
+// Equal says whether both arrays have the same elements.
+func (a *Values[T]) Equal(o *Values[T]) bool { return a.array().Equal(o.array()) }
+
+// Reset makes the array empty.
+func (a *Values[T]) Reset() { a.array().Reset() }
+
+// Floats is an array of floats. It compares them bit by bit: it tells -0 from +0
+// and one NaN from another.
+type Floats stefrt.Float64s
+
+func (a *Floats) array() *stefrt.Float64s { return (*stefrt.Float64s)(a) }
+
+// Len returns the number of elements.
+func (a *Floats) Len() int { return a.array().Len() }
+
+// At returns element i.
+func (a *Floats) At(i int) float64 { return a.array().At(i) }
+
+// All returns an iterator over the indexes and elements.
+func (a *Floats) All() iter.Seq2[int, float64] { return slices.All(a.Values()) }
+
+// Values returns the elements, which belong to the array: read them only, and
+// not after its next change.
+func (a *Floats) Values() []float64 { return a.array().Values() }
+
+// SetLen makes the array n long. New elements are zero.
+func (a *Floats) SetLen(n int) { a.array().SetLen(n) }
+
+// Set changes element i.
+func (a *Floats) Set(i int, v float64) { a.array().Set(i, v) }
+
+// Append adds an element at the end.
+func (a *Floats) Append(v float64) { a.array().Append(v) }
+
+// Delete deletes the elements from i up to but not including j.
+func (a *Floats) Delete(i, j int) { a.array().Delete(i, j) }
+
+// SetValues makes the array a copy of v.
+func (a *Floats) SetValues(v []float64) { a.array().SetValues(v) }
+
+// CopyFrom makes the array equal to src.
+func (a *Floats) CopyFrom(src *Floats) { a.array().CopyFrom(src.array()) }
+
+// Equal says whether both arrays have the same elements.
+func (a *Floats) Equal(o *Floats) bool { return a.array().Equal(o.array()) }
+
+// Reset makes the array empty.
+func (a *Floats) Reset() { a.array().Reset() }
+
+// Bytes is an array of bytes values. It copies what it is given.
+type Bytes stefrt.ByteRuns
+
+func (a *Bytes) array() *stefrt.ByteRuns { return (*stefrt.ByteRuns)(a) }
+
+// Len returns the number of elements.
+func (a *Bytes) Len() int { return a.array().Len() }
+
+// At returns element i, which belongs to the array: read it only, and not after
+// the next change.
+func (a *Bytes) At(i int) []byte { return a.array().At(i) }
+
+// All returns an iterator over the indexes and elements.
+func (a *Bytes) All() iter.Seq2[int, []byte] {
+	return func(yield func(int, []byte) bool) {
+		for i := range a.Len() {
+			if !yield(i, a.At(i)) {
+				return
+			}
+		}
+	}
+}
+
+// SetLen makes the array n long. New elements are empty.
+func (a *Bytes) SetLen(n int) { a.array().SetLen(n) }
+
+// Set changes element i to a copy of v.
+func (a *Bytes) Set(i int, v []byte) { a.array().Set(i, v) }
+
+// Append adds a copy of v at the end.
+func (a *Bytes) Append(v []byte) { a.array().Append(v) }
+
+// Delete deletes the elements from i up to but not including j.
+func (a *Bytes) Delete(i, j int) { a.array().Delete(i, j) }
+
+// CopyFrom makes the array equal to src.
+func (a *Bytes) CopyFrom(src *Bytes) { a.array().CopyFrom(src.array()) }
+
+// Equal says whether both arrays have the same elements.
+func (a *Bytes) Equal(o *Bytes) bool { return a.array().Equal(o.array()) }
+
+// Reset makes the array empty.
+func (a *Bytes) Reset() { a.array().Reset() }

@@ -1,0 +1,121 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package otelstef_test
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/otelstef/stef/stef-go/list"
+	"github.com/otelstef/stef/stef-go/otelstef"
+)
+
+// Lists have no method that could drop a change mark: the runtime has those.
+func TestListsAreSafe(t *testing.T) {
+	f := func(l any, extra ...string) {
+		t.Helper()
+		var names []string
+		typ := reflect.TypeOf(l)
+		for i := range typ.NumMethod() {
+			names = append(names, typ.Method(i).Name)
+		}
+		want := append([]string{"All", "Append", "At", "CopyFrom", "Delete", "Equal", "Len", "Reset", "SetLen"}, extra...)
+		require.ElementsMatch(t, want, names)
+	}
+	f(new(list.Of[otelstef.Exemplar]))
+	f(new(list.Values[uint64]), "Set", "Values", "SetValues")
+	f(new(list.Floats), "Set", "Values", "SetValues")
+	f(new(list.Bytes), "Set")
+}
+
+// What is deleted, appended and set between two writes is what a reader reads.
+func TestListChanges(t *testing.T) {
+	var out bytes.Buffer
+	w, err := otelstef.NewSpansWriter(&out)
+	require.NoError(t, err)
+	rnd := rand.New(rand.NewPCG(3, 4))
+	var want [][]string
+	var now []string
+	for i := range 500 {
+		events := w.Record().Span().Events()
+		for range rnd.IntN(4) {
+			switch rnd.IntN(3) {
+			case 0:
+				name := fmt.Sprint("event", i)
+				events.Append().SetName(name)
+				now = append(now, name)
+			case 1:
+				from := rnd.IntN(len(now) + 1)
+				to := from + rnd.IntN(len(now)-from+1)
+				events.Delete(from, to)
+				now = append(append([]string{}, now[:from]...), now[to:]...)
+			default:
+				if n := rnd.IntN(5); n < len(now) {
+					events.SetLen(n)
+					now = now[:n:n]
+				}
+			}
+		}
+		require.NoError(t, w.Write())
+		want = append(want, append([]string{}, now...))
+	}
+	require.NoError(t, w.Close())
+	r, err := otelstef.NewSpansReader(&out)
+	require.NoError(t, err)
+	var got [][]string
+	for r.Next() {
+		names := []string{}
+		for i, e := range r.Record().Span().Events().All() {
+			require.Same(t, r.Record().Span().Events().At(i), e)
+			names = append(names, e.Name())
+		}
+		got = append(got, names)
+	}
+	require.NoError(t, r.Err())
+	require.Equal(t, want, got)
+}
+
+// A change of a list of plain values is written, and no change is not.
+func TestValueListChanges(t *testing.T) {
+	w, err := otelstef.NewMetricsWriter(new(bytes.Buffer))
+	require.NoError(t, err)
+	m, h := w.Record().EditMetric(), w.Record().Point().Value().SetHistogram()
+	h.BucketCounts().SetValues([]uint64{1, 2, 3, 4})
+	m.HistogramBounds().SetValues([]float64{0.5, 1, 2})
+	require.NoError(t, w.Write())
+
+	h, m = w.Record().Point().Value().Histogram(), w.Record().EditMetric()
+	h.BucketCounts().Delete(1, 1)
+	m.HistogramBounds().Delete(3, 3)
+	require.Zero(t, h.Modified()&otelstef.HistogramValueFieldBucketCounts)
+	require.Zero(t, m.Modified())
+	h.BucketCounts().Delete(1, 3)
+	m.HistogramBounds().Delete(0, 1)
+	require.NotZero(t, h.Modified()&otelstef.HistogramValueFieldBucketCounts)
+	require.NotZero(t, m.Modified()&otelstef.MetricFieldHistogramBounds)
+	require.Equal(t, []uint64{1, 4}, h.BucketCounts().Values())
+	require.Equal(t, []float64{1, 2}, m.HistogramBounds().Values())
+	for i, v := range h.BucketCounts().All() {
+		require.Equal(t, h.BucketCounts().At(i), v)
+	}
+}
+
+// Lengths and ranges out of bounds panic where they are given, with the value.
+func TestListPanics(t *testing.T) {
+	s := otelstef.NewSpan()
+	require.PanicsWithValue(t, "stef: SetLen(-1): a length cannot be negative", func() { s.Events().SetLen(-1) })
+	require.PanicsWithValue(t, "stef: SetLen(-2): a length cannot be negative", func() { s.Attributes().SetLen(-2) })
+	require.Panics(t, func() { s.Events().Delete(0, 1) })
+	require.Panics(t, func() { s.Events().Delete(1, 0) })
+	require.Panics(t, func() { s.Events().At(0) })
+	m := otelstef.NewMetric()
+	require.PanicsWithValue(t, "stef: SetLen(-3): a length cannot be negative", func() { m.HistogramBounds().SetLen(-3) })
+	require.Panics(t, func() { m.HistogramBounds().Delete(0, 1) })
+	require.Zero(t, s.Events().Len())
+}
