@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -146,20 +147,24 @@ func toOneof(s *schema.Struct, held *dynamic.Oneof, v any) (any, error) {
 	return nil, fmt.Errorf("%v: %s has no such choice", v, s.Name)
 }
 
-func toArray(t *schema.Type, v any) (any, error) {
-	list, ok := v.([]any)
-	if many, repeated := v.(map[string]any); repeated {
-		n, err := strconv.Atoi(fmt.Sprint(many["repeat"]))
-		if err != nil {
-			return nil, err
-		}
-		list, ok = make([]any, n), true
-		for i := range list {
-			list[i] = many["value"]
-		}
+// toList returns the elements of an array or the pairs of a multimap, which may
+// be given as one that is repeated.
+func toList(v any) ([]any, error) {
+	if list, ok := v.([]any); ok {
+		return list, nil
 	}
-	if !ok {
-		return nil, fmt.Errorf("%v is no array", v)
+	many, _ := v.(map[string]any)
+	n, err := strconv.Atoi(fmt.Sprint(many["repeat"]))
+	if err != nil || len(many) != 2 {
+		return nil, fmt.Errorf("%v is no list", v)
+	}
+	return slices.Repeat([]any{many["value"]}, n), nil
+}
+
+func toArray(t *schema.Type, v any) (any, error) {
+	list, err := toList(v)
+	if err != nil {
+		return nil, err
 	}
 	out := &dynamic.Array{}
 	for _, given := range list {
@@ -173,9 +178,9 @@ func toArray(t *schema.Type, v any) (any, error) {
 }
 
 func toMultimap(m *schema.Multimap, v any) (any, error) {
-	list, ok := v.([]any)
-	if !ok {
-		return nil, fmt.Errorf("%v is no array of pairs", v)
+	list, err := toList(v)
+	if err != nil {
+		return nil, err
 	}
 	out := &dynamic.Multimap{}
 	for _, given := range list {

@@ -20,6 +20,7 @@ import (
 	"github.com/otelstef/stef/stef-go/dynamic"
 	"github.com/otelstef/stef/stef-go/idl"
 	"github.com/otelstef/stef/stef-go/schema"
+	"github.com/otelstef/stef/stef-go/steftest"
 	spec "github.com/otelstef/stef/stef-spec"
 )
 
@@ -34,8 +35,7 @@ func TestExamples(t *testing.T) {
 	text := spec.Specification
 	names := map[string]bool{}
 	// From the last to the first, so that the offsets of those to come stay.
-	for i := len(found) - 1; i >= 0; i-- {
-		b := found[i]
+	for _, b := range slices.Backward(found) {
 		e, err := parseExample(b)
 		require.NoError(t, err, "example in line %d", b.line)
 		require.False(t, names[e.name], "two examples have the name %q", e.name)
@@ -69,8 +69,11 @@ func (e *example) run(t *testing.T) []shownPart {
 	require.NotNil(t, root)
 	opts, wire, err := e.writerOptions()
 	require.NoError(t, err)
+	var read []dynamic.ReaderOption
 	if wire == nil {
 		wire = schema.WireOf(root)
+	} else {
+		read = append(read, dynamic.WithAssumedWire(wire))
 	}
 	kept, err := schema.Keep(root, wire)
 	require.NoError(t, err)
@@ -85,17 +88,38 @@ func (e *example) run(t *testing.T) []shownPart {
 	parts, err := split(stream.Bytes(), schema.Columns(root, kept))
 	require.NoError(t, err)
 
-	r, err := dynamic.NewReader(bytes.NewReader(stream.Bytes()), root)
+	r, err := dynamic.NewReader(bytes.NewReader(stream.Bytes()), root, read...)
 	require.NoError(t, err)
 	rootType := &schema.Type{Kind: schema.KindStruct, Name: root.Name, Struct: root}
+	var lines string
 	for i, want := range records {
 		got, err := r.Read()
 		require.NoError(t, err, "record %d", i+1)
 		require.True(t, dynamic.Equal(keptOnly(rootType, kept, want), got), "record %d is read as %v", i+1, got)
+		lines += string(appendLine(t, nil, root, got))
 	}
 	_, err = r.Read()
-	require.ErrorIs(t, err, io.EOF)
+	refused, isRefused := e.option("refused")
+	if isRefused {
+		require.ErrorContains(t, err, strings.Join(refused, " "))
+	} else {
+		require.ErrorIs(t, err, io.EOF)
+	}
+	if spec.OTelSchema == e.schema {
+		e.readGenerated(t, root, stream.Bytes(), lines, isRefused)
+	}
 	return parts
+}
+
+// readGenerated reads the stream with the generated code of the root.
+func (e *example) readGenerated(t *testing.T, root *schema.Struct, stream []byte, want string, refused bool) {
+	t.Helper()
+	var got []byte
+	err := vectorRoots[root.Name].read(stream, func(rec any) {
+		got = appendLine(t, got, root, steftest.Value(rec, root, nil))
+	})
+	require.Equal(t, refused, err != nil, "the generated reader ends with %v", err)
+	require.Equal(t, want, string(got), "as the generated code reads it")
 }
 
 // write writes the records of e and returns them.
@@ -162,7 +186,18 @@ func exampleNamed(t *testing.T, name string) *example {
 // given says that the bytes of e are not what the writer makes: it has no
 // option for them.
 func (e *example) given() bool {
-	return slices.ContainsFunc(e.options, func(words []string) bool { return words[0] == "given" })
+	_, given := e.option("given")
+	return given
+}
+
+// option returns the words behind the name of an option.
+func (e *example) option(name string) (words []string, found bool) {
+	for _, words := range e.options {
+		if words[0] == name {
+			return words[1:], true
+		}
+	}
+	return nil, false
 }
 
 // stream returns the bytes shown.
@@ -183,6 +218,7 @@ func (e *example) writerOptions() (opts []dynamic.WriterOption, wire schema.Wire
 		name, args := words[0], words[1:]
 		switch {
 		case name == "given" && len(args) == 0:
+		case name == "refused" && len(args) > 0 && e.given():
 		case name == "zstd" && len(args) == 0:
 			opts = append(opts, dynamic.WithCompression(dynamic.CompressionZstd))
 		case name == "wire-schema" && len(args) == 0:
@@ -194,6 +230,11 @@ func (e *example) writerOptions() (opts []dynamic.WriterOption, wire schema.Wire
 				return nil, nil, err
 			}
 			opts = append(opts, dynamic.WithWire(wire), dynamic.WithRecordedWire())
+		case name == "assumed":
+			if wire, err = numbers(args); err != nil {
+				return nil, nil, err
+			}
+			opts = append(opts, dynamic.WithWire(wire))
 		case name == "frame-bytes", name == "dict-bytes":
 			n, err := numbers(args)
 			if err != nil || len(n) != 1 {

@@ -7,6 +7,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"math"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -131,4 +133,42 @@ func TestCanonicalJSON(t *testing.T) {
 	found := blocks("stef-json")
 	require.Len(t, found, 1)
 	require.Equal(t, s.text.String(), found[0].text())
+}
+
+// floatLines are the lines of the table of floats: bits and text.
+func floatLines() [][2]string {
+	var lines [][2]string
+	for _, b := range blocks("stef-floats") {
+		for line := range strings.Lines(b.text()) {
+			bits, text, _ := strings.Cut(strings.TrimSpace(line), " ")
+			lines = append(lines, [2]string{bits, text})
+		}
+	}
+	return lines
+}
+
+func floatBits() []uint64 {
+	var list []uint64
+	for _, line := range floatLines() {
+		bits, err := strconv.ParseUint(line[0], 16, 64)
+		if err != nil {
+			panic(err)
+		}
+		list = append(list, bits)
+	}
+	return list
+}
+
+// TestFloatTexts holds the table of floats to what is printed.
+func TestFloatTexts(t *testing.T) {
+	root := &schema.Struct{Name: "Root", Fields: []*schema.Field{{Name: "F", Type: schema.Type{Kind: schema.KindFloat64}}}}
+	lines := floatLines()
+	require.Len(t, lines, 16)
+	for i, line := range lines {
+		rec := dynamic.NewStruct(root)
+		rec.Fields[0] = math.Float64frombits(floatBits()[i])
+		got, err := dynamic.AppendJSON(nil, root, nil, rec)
+		require.NoError(t, err)
+		require.Equal(t, fmt.Sprintf(`{"f":{"v":"%s","bits":"%s"}}`, line[1], line[0]), string(got))
+	}
 }

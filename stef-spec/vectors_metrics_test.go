@@ -82,6 +82,11 @@ func metricsPointVectors() []vector {
 				s.write(func(rec *otelstef.Metrics) { rec.Point().Value().SetFloat64(f) })
 			}
 		}),
+		metricsVector("float_texts", "the texts of floats in canonical JSON: borders of the form with an exponent.", nil, func(s *metrics) {
+			for _, bits := range floatBits() {
+				s.write(func(rec *otelstef.Metrics) { rec.Point().Value().SetFloat64(math.Float64frombits(bits)) })
+			}
+		}),
 		metricsVector("histogram", "histograms: bounds in the metric, optional sum, minimum and maximum, buckets that grow.", options{withHeader}, func(s *metrics) {
 			s.write(func(rec *otelstef.Metrics) {
 				describe(rec, "duration", "ms", otelstef.MetricTypeHistogram)

@@ -81,6 +81,8 @@ var (
 	metricsRoot = newVectorRoot(otelstef.MetricsRoot, otelstef.MetricsBaseSchema(), otelstef.NewMetricsReader)
 	spansRoot   = newVectorRoot(otelstef.SpansRoot, otelstef.SpansBaseSchema(), otelstef.NewSpansReader)
 	logsRoot    = newVectorRoot(otelstef.LogsRoot, otelstef.LogsBaseSchema(), otelstef.NewLogsReader)
+
+	vectorRoots = map[string]*vectorRoot{metricsRoot.name: metricsRoot, spansRoot.name: spansRoot, logsRoot.name: logsRoot}
 )
 
 // recordWriter is what generated writers of records R have in common.
