@@ -7,6 +7,7 @@ import (
 	"bufio"
 	"flag"
 
+	"github.com/otelstef/stef/cmd/stef/internal/convert"
 	"github.com/otelstef/stef/cmd/stef/internal/file"
 	"github.com/otelstef/stef/cmd/stef/internal/plainjson"
 	"github.com/otelstef/stef/cmd/stef/internal/stream"
@@ -18,7 +19,11 @@ var catCommand = &command{
 	usage:   "cat [FLAG]... FILE...",
 	summary: "print the records of a stream as JSON, one a line",
 	help: `Prints the records of STEF streams as JSON, one a line. Fields have the names of
-the schema in snake case; what is absent, zero or empty is left out.
+the schema in snake case; fields that are absent, zero or empty are omitted. Files
+of OTLP are printed as records as well, in the order of the file.
+
+A stream does not hold the names and types of its fields. Records of a schema of
+your own need --schema FILE.stef.
 
 With --canonical nothing is left out and nothing is lost. Equal records, and only
 equal records, have equal lines:
@@ -41,13 +46,16 @@ stream in the full schema can be compared with one in the reference's; of logs
 all fields.
 `,
 	define: func(flags *flag.FlagSet) func(*Env, []string) error {
-		c := &cat{}
-		rootFlag(flags, &c.root)
+		c := &cat{opener: opener{otlp: true}}
+		c.define(flags)
 		flags.BoolVar(&c.canonical, "canonical", false, "print canonical JSON")
 		flags.Uint64Var(&c.limit, "n", 0, "`N` print the first records only")
 		return func(env *Env, args []string) error {
 			if len(args) == 0 {
 				return usagef("FILE is missing")
+			}
+			if err := c.prepare(); err != nil {
+				return err
 			}
 			for _, name := range args {
 				if err := c.file(env, name); err != nil {
@@ -60,28 +68,33 @@ all fields.
 }
 
 type cat struct {
-	root      *stream.Root
+	opener
 	canonical bool
 	limit     uint64
 }
 
 // file prints a file. Records before an error are printed.
 func (c *cat) file(env *Env, name string) error {
-	in, root, src, err := openStream(env, name, c.root)
+	in, err := c.open(env, name, convert.Options{Mode: convert.Ordered})
 	if err != nil {
 		return err
 	}
 	defer in.Close()
 	out := bufio.NewWriterSize(file.Standard(env.Stdout), 64<<10)
-	r, err := root.Records(src)
+	r, err := in.root.Records(in.src)
 	if err != nil {
-		return in.Blame(err)
+		return in.blame(err)
 	}
-	err = c.records(out, r, root)
+	err = c.records(out, r, in.root)
 	if e := out.Flush(); e != nil {
 		return e
 	}
-	return in.Blame(err)
+	if err == nil && r.Err() == nil && c.limit == 0 {
+		if res := in.summary(); res != nil {
+			skippedSignals(env.Stderr, res)
+		}
+	}
+	return in.blame(err)
 }
 
 func (c *cat) records(out *bufio.Writer, r *dynamic.Reader, root *stream.Root) (err error) {

@@ -13,7 +13,7 @@ import (
 
 // commands are in the order of stef help.
 func commands() []*command {
-	return []*command{convertCommand, catCommand, statCommand, inspectCommand, demoCommand, versionCommand, helpCommand}
+	return []*command{convertCommand, catCommand, statCommand, inspectCommand, repairCommand, demoCommand, versionCommand, helpCommand}
 }
 
 func commandOf(name string) *command {

@@ -8,7 +8,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"time"
 
@@ -227,7 +226,7 @@ func (c *conversion) overwrite(name string) error {
 	if c.force || name == "-" {
 		return nil
 	}
-	if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() {
+	if exists(name) {
 		return usagef("%s exists; --force overwrites it", name)
 	}
 	return nil

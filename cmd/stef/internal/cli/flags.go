@@ -6,10 +6,8 @@ package cli
 import (
 	"flag"
 	"fmt"
-	"io"
 	"strings"
 
-	"github.com/otelstef/stef/cmd/stef/internal/file"
 	"github.com/otelstef/stef/cmd/stef/internal/stream"
 )
 
@@ -34,22 +32,4 @@ func choice[T any](flags *flag.FlagSet, name, usage string, to *T, names []strin
 		}
 		return fmt.Errorf("it is one of %s", strings.Join(names, ", "))
 	})
-}
-
-// openStream opens a stream of records. A nil root is found out.
-func openStream(env *Env, name string, root *stream.Root) (*file.Input, *stream.Root, io.Reader, error) {
-	in, err := file.Open(name, env.Stdin)
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	if root != nil {
-		return in, root, in, nil
-	}
-	root, src, err := stream.Recognise(in)
-	if err != nil {
-		err = in.Blame(err)
-		in.Close()
-		return nil, nil, nil, err
-	}
-	return in, root, src, nil
 }

@@ -7,8 +7,8 @@ import (
 	"bufio"
 	"flag"
 
+	"github.com/otelstef/stef/cmd/stef/internal/convert"
 	"github.com/otelstef/stef/cmd/stef/internal/file"
-	"github.com/otelstef/stef/cmd/stef/internal/stream"
 	"github.com/otelstef/stef/stef-go/annotate"
 )
 
@@ -27,23 +27,26 @@ of a compressed frame. r1 is the first record. Of a damaged stream it prints wha
 comes before the damage.
 `,
 	define: func(flags *flag.FlagSet) func(*Env, []string) error {
-		var root *stream.Root
-		rootFlag(flags, &root)
+		o := &opener{}
+		o.define(flags)
 		return func(env *Env, args []string) error {
 			if err := files(args, "FILE"); err != nil {
 				return err
 			}
-			in, root, src, err := openStream(env, args[0], root)
+			if err := o.prepare(); err != nil {
+				return err
+			}
+			in, err := o.open(env, args[0], convert.Options{})
 			if err != nil {
 				return err
 			}
 			defer in.Close()
 			out := bufio.NewWriterSize(file.Standard(env.Stdout), 64<<10)
-			err = annotate.Stream(out, src, root.Struct, annotate.WithAssumedWire(root.Base))
+			err = annotate.Stream(out, in.src, in.root.Struct, annotate.WithAssumedWire(in.root.Base))
 			if e := out.Flush(); e != nil {
 				return e
 			}
-			return in.Blame(err)
+			return in.blame(err)
 		}
 	},
 }

@@ -5,11 +5,14 @@ package cli
 
 import (
 	"bufio"
+	"errors"
 	"flag"
+	"fmt"
 
+	"github.com/otelstef/stef/cmd/stef/internal/convert"
 	"github.com/otelstef/stef/cmd/stef/internal/file"
 	"github.com/otelstef/stef/cmd/stef/internal/stat"
-	"github.com/otelstef/stef/cmd/stef/internal/stream"
+	stef "github.com/otelstef/stef/stef-go"
 )
 
 var statCommand = &command{
@@ -25,36 +28,64 @@ when they are compressed by themselves in pieces of up to 1 MiB. Their sum is no
 the size of the file: columns may repeat each other, which they cannot use alone,
 and in the file each frame has costs of its own.
 
+Of a file of OTLP it reports on the stream that stef convert makes of it. Of a
+stream that is cut or damaged it reports on the whole frames before that, says how
+much is lost and exits with 1; stef repair writes these frames to a file.
+
 Of a dictionary it tells how many entries were sent, how many it had at most, the
 bytes of their texts, and how often an entry was sent by its number. A record
 that repeats the value of the one before it needs no reference, and counts none.
 `,
 	define: func(flags *flag.FlagSet) func(*Env, []string) error {
-		var root *stream.Root
+		in := &opener{otlp: true}
+		in.define(flags)
 		var o stat.Options
-		rootFlag(flags, &root)
+		flags.BoolVar(&o.JSON, "json", false, "print the report as JSON")
 		flags.BoolVar(&o.All, "all", false, "list columns without bytes, too")
 		flags.BoolVar(&o.Frames, "frames", false, "list the frames")
 		return func(env *Env, args []string) error {
 			if err := files(args, "FILE"); err != nil {
 				return err
 			}
-			in, root, src, err := openStream(env, args[0], root)
-			if err != nil {
+			if err := in.prepare(); err != nil {
 				return err
 			}
-			defer in.Close()
-			stop := env.progress(in)
-			report, err := stat.Measure(src, root)
-			stop()
-			if err != nil {
-				return in.Blame(err)
-			}
-			out := bufio.NewWriter(file.Standard(env.Stdout))
-			if err := report.Print(out, o); err != nil {
-				return err
-			}
-			return out.Flush()
+			return report(env, in, args[0], o)
 		}
 	},
+}
+
+// report prints the report of a file. That of a damaged stream is printed, too:
+// it is of the frames before the damage.
+func report(env *Env, o *opener, name string, options stat.Options) error {
+	in, err := o.open(env, name, convert.Options{Compression: stef.Zstd})
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	stop := env.progress(in.Input)
+	rep, err := stat.Measure(in.src, in.root)
+	stop()
+	if err != nil {
+		return in.blame(err)
+	}
+	if rep.Whole.Damage != nil {
+		err = in.blame(rep.Whole.Damage)
+		var failed *file.Error
+		if in.converted != nil || errors.As(err, &failed) {
+			return err
+		}
+		err = fmt.Errorf("%w\n%s", err, lossOf(in.Name, &rep.Whole))
+	} else if res := in.summary(); res != nil {
+		rep.Source = res.From.String()
+		skippedSignals(env.Stderr, res)
+	}
+	out := bufio.NewWriter(file.Standard(env.Stdout))
+	if err := rep.Print(out, options); err != nil {
+		return err
+	}
+	if err := out.Flush(); err != nil {
+		return err
+	}
+	return err
 }

@@ -38,6 +38,7 @@ type dicts struct {
 	// text has the dictionary of each column of texts, or nil.
 	text  []*Dict
 	found []*place
+	saved []Dict
 }
 
 // place is where records hold a struct that has a dictionary.
@@ -100,6 +101,25 @@ func (p *place) in(rec *dynamic.Struct) *dynamic.Struct {
 	}
 	return rec
 }
+
+// save keeps the counts, for restore to forget a frame that is not whole.
+func (d *dicts) save() {
+	d.saved = d.saved[:0]
+	for _, dict := range d.list {
+		d.saved = append(d.saved, *dict)
+	}
+}
+
+// restore sets the counts to those at the last save, unless commit was called
+// since.
+func (d *dicts) restore() {
+	for i := range d.saved {
+		*d.list[i] = d.saved[i]
+	}
+}
+
+// commit keeps the counts as they are.
+func (d *dicts) commit() { d.saved = d.saved[:0] }
 
 // restart empties the dictionaries.
 func (d *dicts) restart() {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/otelstef/stef/cmd/stef/internal/stream"
 	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/dynamic"
 )
@@ -18,10 +19,12 @@ const alonePiece = stef.DefaultWindowBytes
 
 // meter adds up frames.
 type meter struct {
-	report *Report
-	tap    *tap
-	zstd   inflater
-	dicts  *dicts
+	report  *Report
+	tap     *stream.Tap
+	whole   stream.Counter
+	zstd    inflater
+	pending pending
+	dicts   *dicts
 	// pieces are the bytes of each column that were not compressed yet.
 	pieces  [][]byte
 	alone   *zstd.Encoder
@@ -42,11 +45,12 @@ func (m *meter) begin(r *dynamic.Reader) error {
 
 	f := &r.Header().Frame
 	m.report.FixedHeader = f.Offset
-	head, content, err := m.tap.frame(f, r.Header().Compression)
+	head, content, err := m.tap.Frame(f, r.Header().Compression)
 	if err != nil {
 		return err
 	}
 	m.report.VarHeader = int64(len(head) + len(content))
+	m.whole.Begin(r.Header(), m.report.FixedHeader+m.report.VarHeader)
 	if r.Header().Compression == dynamic.CompressionZstd {
 		if _, err := m.zstd.content(content, f.UncompressedSize, true); err != nil {
 			return err
@@ -56,15 +60,24 @@ func (m *meter) begin(r *dynamic.Reader) error {
 	return err
 }
 
-// frame measures a frame, before its records are decoded.
+// pending is a frame of which the records are being decoded. It counts once all
+// of them are.
+type pending struct {
+	frame   *dynamic.Frame
+	head    int
+	packed  int
+	content []byte
+}
+
+// frame takes note of a frame before its records are decoded.
 func (m *meter) frame(f *dynamic.Frame) {
 	if m.err == nil {
-		m.err = m.add(f)
+		m.err = m.begun(f)
 	}
 }
 
-func (m *meter) add(f *dynamic.Frame) error {
-	head, packed, err := m.tap.frame(f, m.report.Header.Compression)
+func (m *meter) begun(f *dynamic.Frame) error {
+	head, packed, err := m.tap.Frame(f, m.report.Header.Compression)
 	if err != nil {
 		return err
 	}
@@ -75,10 +88,31 @@ func (m *meter) add(f *dynamic.Frame) error {
 			return err
 		}
 	}
-	r := m.report
-	r.Frames = append(r.Frames, Frame{f.Offset, f.Flags, f.Records, f.UncompressedSize, len(packed)})
-	r.Heads += int64(len(head))
-	r.Packed += int64(len(packed))
+	m.pending = pending{f, len(head), len(packed), append(m.pending.content[:0], content...)}
+	m.dicts.save()
+	if f.Flags&dynamic.RestartDictionaries != 0 {
+		m.dicts.restart()
+	}
+	if m.whole.Frame(f.Offset+int64(len(head)+len(packed)), f.Records) {
+		m.add()
+	}
+	return nil
+}
+
+// record measures a record, and its frame if it is the last of it.
+func (m *meter) record(rec *dynamic.Struct) {
+	m.dicts.structs(rec)
+	if m.whole.Record() {
+		m.add()
+	}
+}
+
+// add adds the pending frame to the report.
+func (m *meter) add() {
+	r, f := m.report, m.pending.frame
+	r.Frames = append(r.Frames, Frame{f.Offset, f.Flags, f.Records, f.UncompressedSize, m.pending.packed})
+	r.Heads += int64(m.pending.head)
+	r.Packed += int64(m.pending.packed)
 	r.Sizes += int64(f.SizesSize)
 	columns := 0
 	for _, c := range f.Columns {
@@ -88,17 +122,14 @@ func (m *meter) add(f *dynamic.Frame) error {
 	before := f.UncompressedSize - columns
 	r.Counts += int64(before - f.SizesSize)
 
-	if f.Flags&dynamic.RestartDictionaries != 0 {
-		m.dicts.restart()
-	}
-	rest := bytes.NewBuffer(content[before:])
+	rest := bytes.NewBuffer(m.pending.content[before:])
 	for i, c := range f.Columns {
 		data := rest.Next(c.Size)
 		r.Columns[i].Plain += int64(len(data))
 		m.dicts.texts(i, data)
 		m.compress(i, data)
 	}
-	return nil
+	m.dicts.commit()
 }
 
 // compress compresses full pieces of a column.

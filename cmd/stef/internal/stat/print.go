@@ -22,10 +22,15 @@ type Options struct {
 	All bool
 	// Frames prints a line for each frame.
 	Frames bool
+	// JSON prints all of the report as JSON.
+	JSON bool
 }
 
 // Print writes a report as text.
 func (r *Report) Print(w io.Writer, o Options) error {
+	if o.JSON {
+		return r.printJSON(w)
+	}
 	p := &page{w: w, names: len("numbers of records")}
 	for _, c := range r.Columns {
 		if c.Plain > 0 || o.All {
@@ -44,6 +49,9 @@ func (r *Report) Print(w io.Writer, o Options) error {
 
 func (r *Report) overview(p *page) {
 	h := &r.Header
+	if r.Source != "" {
+		p.line("source       %s, as the stream that stef convert makes of it", r.Source)
+	}
 	p.line("root         %s, %s", r.Root.Struct.Name, r.schema())
 	p.line("compression  %s", h.Compression)
 	for _, key := range slices.Sorted(maps.Keys(h.UserData)) {
@@ -51,6 +59,9 @@ func (r *Report) overview(p *page) {
 	}
 	p.line("records      %s", figure.Grouped(r.Records))
 	p.line("frames       %s%s", figure.Grouped(len(r.Frames)), r.recordsPerFrame())
+	if r.Whole.Damage != nil {
+		p.line("damaged      the %s bytes from byte %d on are lost", figure.Grouped(r.Whole.Lost), r.Size)
+	}
 	p.line("restarts     dictionaries %d, compression %d, codecs %d", r.Restarts(dynamic.RestartDictionaries),
 		r.Restarts(dynamic.RestartCompression), r.Restarts(dynamic.RestartCodecs))
 }

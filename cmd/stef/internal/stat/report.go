@@ -30,6 +30,11 @@ type Report struct {
 	Counts, Sizes, Packed int64
 	Columns               []*Column
 	Dicts                 []*Dict
+	// Whole says how much of the stream the report is of: its whole frames, up to
+	// the end or to the damage.
+	Whole stream.Whole
+	// Source is the format of the file if the stream was made of OTLP, or "".
+	Source string
 }
 
 // Frame is one frame of data.
@@ -77,9 +82,11 @@ func (r *Report) Restarts(flag dynamic.Flags) int {
 	return n
 }
 
-// Measure reads a stream to its end.
+// Measure reads a stream to its end, or to the first frame that is damaged: then
+// the report, of the frames before, says so. The errors it returns are those of
+// the headers and of the source.
 func Measure(src io.Reader, root *stream.Root) (*Report, error) {
-	m := &meter{report: &Report{Root: root}, tap: &tap{src: src}}
+	m := &meter{report: &Report{Root: root}, tap: stream.NewTap(src)}
 	r, err := root.Records(m.tap, dynamic.WithFrameFunc(m.frame))
 	if err != nil {
 		return nil, err
@@ -88,16 +95,20 @@ func Measure(src io.Reader, root *stream.Root) (*Report, error) {
 		return nil, err
 	}
 	for r.Next() {
-		m.dicts.structs(r.Record())
-	}
-	if err := r.Err(); err != nil {
-		return nil, err
+		m.record(r.Record())
 	}
 	if m.err != nil {
 		return nil, m.err
 	}
+	if err := m.whole.End(r.Err(), m.tap); err != nil {
+		return nil, err
+	}
+	if r.Err() != nil {
+		m.dicts.restore()
+	}
 	m.end()
-	m.report.Size, m.report.Records = m.tap.end(), r.Records()
+	w := m.whole.Whole
+	m.report.Size, m.report.Records, m.report.Whole = w.Bytes, w.Records, w
 	return m.report, nil
 }
 

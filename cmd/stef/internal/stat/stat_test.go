@@ -197,19 +197,34 @@ func TestReferenceStreams(t *testing.T) {
 	}
 }
 
-// The report is of a sound stream or there is none.
+// The report of a stream that is cut is that of its whole frames.
 func TestDamaged(t *testing.T) {
 	data := sample(t, stef.WithCompression(stef.Zstd))
 	root := stream.Roots()[0]
+	var border *stat.Report // that of the last border between frames
 	borders := 0
 	for n := range data {
 		r, err := stat.Measure(bytes.NewReader(data[:n]), root)
-		if err == nil {
+		if err != nil {
+			require.ErrorIs(t, err, dynamic.ErrCorrupt)
+			require.Nil(t, border) // only the headers
+			continue
+		}
+		if r.Whole.Damage == nil {
 			requireSums(t, r, int64(n))
+			require.Len(t, r.Frames, borders)
+			border = r
 			borders++
 			continue
 		}
-		require.ErrorIs(t, err, dynamic.ErrCorrupt)
+		requireSums(t, r, border.Size)
+		require.Equal(t, int64(n)-border.Size, r.Whole.Lost)
+		require.True(t, r.Whole.Cut)
+		require.ErrorIs(t, r.Whole.Damage, dynamic.ErrCorrupt)
+		whole := *r
+		whole.Whole = border.Whole
+		require.Equal(t, print(t, border, stat.Options{All: true}), print(t, &whole, stat.Options{All: true}))
+		require.Contains(t, print(t, r, stat.Options{}), "damaged      the ")
 	}
 	require.Equal(t, 4, borders) // after the headers and all frames but the last
 	failure := errors.New("the disk is gone")

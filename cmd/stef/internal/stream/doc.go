@@ -1,11 +1,13 @@
 // Copyright The Otel/STEF Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package stream opens STEF streams of OpenTelemetry records whose root is not
-// known: a stream does not name it.
+// Package stream opens STEF streams whose root is not known: a stream does not
+// name it. The roots are those of OpenTelemetry, or those of a schema that the
+// user gives to Load.
 //
-//	root, src, err := stream.Recognise(src)
+//	root, src, err := stream.Roots().Recognise(src)
 //	r, err := root.Records(src)
 //
-// A Root has what the commands need to know of a kind of record.
+// A Root describes a kind of record. A Tap keeps the bytes of the frame that is
+// being read. Keep copies the whole frames of a damaged stream.
 package stream

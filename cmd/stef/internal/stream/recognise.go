@@ -24,25 +24,28 @@ const maxLook = 8
 // ErrRoot is the error of a stream whose root cannot be told.
 var ErrRoot = errors.New("cannot tell which records the stream holds")
 
-// Recognise finds out what root the records of a stream are of, and returns a
-// reader of the whole stream in place of src. It goes by
+// Recognise finds the root of an OpenTelemetry stream, see List.Recognise.
+func Recognise(src io.Reader) (*Root, io.Reader, error) { return Roots().Recognise(src) }
+
+// Recognise finds which of the roots the records of a stream are of, and returns
+// a reader of the whole stream in place of src. It decides by
 //
-//  1. the schema the stream announces, which fits one root only,
+//  1. the schema that the stream announces, if it fits one root only,
 //  2. the user data, if UserDataKey is there,
-//  3. the data: the first frame decodes without any error as one root only;
-//     where it does as several, as may very short ones, the next frames as well.
+//  3. the data: the first frame decodes without any error as one root only. If
+//     it decodes as several, as very short frames may, the next frames decide.
 //
-// A stream without records holds whatever fits, so the first that does. A
-// damaged one is of the root that alone got as far as a record, if there is
-// one: reading it as that will tell the damage.
-func Recognise(src io.Reader) (*Root, io.Reader, error) {
-	p := prefix{src: bufio.NewReaderSize(src, 64<<10)}
+// A stream without records is of the first root that fits. A damaged stream is of
+// the root that alone decodes as far as a record, if there is one: reading the
+// stream as that root reports the damage.
+func (roots List) Recognise(src io.Reader) (*Root, io.Reader, error) {
+	p := prefix{src: bufio.NewReaderSize(src, 64<<10), roots: roots}
 	zstd := p.headers()
 	all := func() io.Reader { return io.MultiReader(bytes.NewReader(p.seen), p.src) }
 	if p.failed != nil {
 		return nil, nil, p.failed
 	}
-	left, errs := p.fitting(Roots())
+	left, errs := p.fitting(roots)
 	if named := p.named(left); named != nil {
 		return named, all(), nil
 	}
@@ -56,10 +59,10 @@ func Recognise(src io.Reader) (*Root, io.Reader, error) {
 	case len(left) == 1:
 		return left[0], all(), nil
 	case len(left) == 0:
-		if root := furthest(errs); root != nil {
+		if root := roots.furthest(errs); root != nil {
 			return root, all(), nil
 		}
-		return nil, nil, noneFits(errs)
+		return nil, nil, roots.noneFits(errs)
 	case p.records == 0:
 		return left[0], all(), nil
 	}
@@ -69,6 +72,7 @@ func Recognise(src io.Reader) (*Root, io.Reader, error) {
 // prefix is the beginning of a stream, up to the end of a frame.
 type prefix struct {
 	src     *bufio.Reader
+	roots   List
 	seen    []byte
 	records uint64
 	// failed is the error of the source. That it ended is none: reading the
@@ -78,8 +82,8 @@ type prefix struct {
 
 // fitting returns those roots as which the prefix decodes, and the errors of
 // the others.
-func (p *prefix) fitting(candidates []*Root) ([]*Root, map[*Root]error) {
-	var left []*Root
+func (p *prefix) fitting(candidates List) (List, map[*Root]error) {
+	var left List
 	errs := map[*Root]error{}
 	p.records = 0
 	for _, root := range candidates {
@@ -100,7 +104,7 @@ func (p *prefix) fitting(candidates []*Root) ([]*Root, map[*Root]error) {
 }
 
 // named returns the root that the user data name, if it is among candidates.
-func (p *prefix) named(candidates []*Root) *Root {
+func (p *prefix) named(candidates List) *Root {
 	for _, root := range candidates {
 		r, err := root.Records(bytes.NewReader(p.seen))
 		if err != nil {
@@ -114,9 +118,9 @@ func (p *prefix) named(candidates []*Root) *Root {
 }
 
 // furthest returns the only root that got as far as a record.
-func furthest(errs map[*Root]error) *Root {
+func (roots List) furthest(errs map[*Root]error) *Root {
 	var found *Root
-	for _, root := range Roots() {
+	for _, root := range roots {
 		var at *dynamic.Error
 		if !errors.As(errs[root], &at) || at.Record == 0 {
 			continue
@@ -129,13 +133,13 @@ func furthest(errs map[*Root]error) *Root {
 	return found
 }
 
-// noneFits puts the errors of all roots together, or takes one where they are
-// the same and so have nothing to do with the root.
-func noneFits(errs map[*Root]error) error {
-	first := errs[Roots()[0]]
-	same := first != nil
+// noneFits joins the errors of all roots. If they are all the same they have
+// nothing to do with the root, and one is enough.
+func (roots List) noneFits(errs map[*Root]error) error {
+	first := errs[roots[0]]
+	same := first != nil && (len(roots) > 1 || !errors.Is(first, dynamic.ErrSchema))
 	var all []string
-	for _, root := range Roots() {
+	for _, root := range roots {
 		if err := errs[root]; err != nil {
 			same = same && err.Error() == first.Error()
 			all = append(all, fmt.Sprintf("as %s: %v", root.Name, err))
@@ -147,7 +151,7 @@ func noneFits(errs map[*Root]error) error {
 	return fmt.Errorf("%w: %s", ErrRoot, strings.Join(all, "; "))
 }
 
-func list(roots []*Root) string {
+func list(roots List) string {
 	var names []string
 	for _, r := range roots {
 		names = append(names, r.Name)

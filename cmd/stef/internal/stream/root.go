@@ -21,7 +21,8 @@ import (
 
 // Root is a kind of record.
 type Root struct {
-	// Name is what commands call it: metrics, spans or logs.
+	// Name is what commands call it: metrics, spans or logs, and the name of the
+	// root struct for a root of another schema.
 	Name string
 	// Struct is the root struct.
 	Struct *schema.Struct
@@ -31,19 +32,39 @@ type Root struct {
 	// Published says which fields are in the published schema, that of the
 	// reference implementation. It is nil if there is none.
 	Published schema.Kept
-	// Signal is the telemetry the records hold.
+	// Signal is the telemetry the records hold, SignalUnknown for the records of
+	// another schema.
 	Signal otlpfile.Signal
 }
 
-// Roots returns all roots, always in the same order.
-func Roots() []*Root { return roots() }
+// List is the roots that a stream may be of.
+type List []*Root
 
-var roots = sync.OnceValue(func() []*Root {
+// Load returns the roots of a schema of the user.
+func Load(name string, text []byte) (List, error) {
+	s, err := idl.Parse(name, text)
+	if err != nil {
+		return nil, err
+	}
+	var list List
+	for _, r := range s.Roots() {
+		list = append(list, &Root{Name: r.Name, Struct: r, Base: schema.WireOf(r)})
+	}
+	if len(list) == 0 {
+		return nil, fmt.Errorf("%s: no struct is marked root", name)
+	}
+	return list, nil
+}
+
+// Roots returns the roots of OpenTelemetry, always in the same order.
+func Roots() List { return roots() }
+
+var roots = sync.OnceValue(func() List {
 	s, err := idl.Parse("otel.stef", []byte(spec.OTelSchema))
 	if err != nil {
 		panic(err) // the schema is part of the program
 	}
-	list := []*Root{
+	list := List{
 		{Name: "metrics", Struct: s.Root(otelstef.MetricsRoot), Base: otelstef.MetricsBaseSchema(), Signal: otlpfile.Metrics},
 		{Name: "spans", Struct: s.Root(otelstef.SpansRoot), Base: otelstef.SpansBaseSchema(), Signal: otlpfile.Traces},
 		{Name: "logs", Struct: s.Root(otelstef.LogsRoot), Base: otelstef.LogsBaseSchema(), Signal: otlpfile.Logs},
@@ -59,14 +80,18 @@ var roots = sync.OnceValue(func() []*Root {
 // ErrName is the error of a name that no root has.
 var ErrName = errors.New("no such root")
 
-// ParseRoot returns the root of a name; traces is one for spans.
-func ParseRoot(name string) (*Root, error) {
-	for _, r := range Roots() {
-		if name == r.Name || name == r.Signal.String() {
+// ParseRoot returns the OpenTelemetry root of a name.
+func ParseRoot(name string) (*Root, error) { return Roots().Parse(name) }
+
+// Parse returns the root of a name, in any case. The name of a signal is one of
+// its root, so traces stands for spans.
+func (roots List) Parse(name string) (*Root, error) {
+	for _, r := range roots {
+		if strings.EqualFold(name, r.Name) || r.Signal != otlpfile.SignalUnknown && name == r.Signal.String() {
 			return r, nil
 		}
 	}
-	return nil, fmt.Errorf("%w: %q; there are %s", ErrName, name, Names())
+	return nil, fmt.Errorf("%w: %q; there are %s", ErrName, name, roots.Names())
 }
 
 // RootOf returns the root of a signal.
@@ -80,9 +105,9 @@ func RootOf(s otlpfile.Signal) *Root {
 }
 
 // Names lists the names of the roots.
-func Names() string {
+func (roots List) Names() string {
 	var names []string
-	for _, r := range Roots() {
+	for _, r := range roots {
 		names = append(names, r.Name)
 	}
 	return strings.Join(names, ", ")

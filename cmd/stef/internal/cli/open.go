@@ -1,0 +1,190 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"github.com/otelstef/stef/cmd/stef/internal/convert"
+	"github.com/otelstef/stef/cmd/stef/internal/file"
+	"github.com/otelstef/stef/cmd/stef/internal/stream"
+	"github.com/otelstef/stef/stef-go/dynamic"
+	"github.com/otelstef/stef/stef-go/idl"
+)
+
+// maxSchema bounds the size of a schema file, as the compiler does.
+const maxSchema = idl.MaxSourceSize
+
+// opener opens the streams of a command. Its flags say what is in them.
+type opener struct {
+	root   string
+	schema string
+	// otlp also opens files of OTLP, as the stream that convert makes of them.
+	otlp bool
+
+	roots stream.List
+	only  *stream.Root
+}
+
+func (o *opener) define(flags *flag.FlagSet) {
+	flags.StringVar(&o.root, "root", "", "`metrics|spans|logs` what the records of a stream are, or the name of a root struct of --schema\n"+
+		"(default: the schema that the stream announces decides, then its user data,\n"+
+		"then the root as which its first frame decodes)")
+	flags.StringVar(&o.schema, "schema", "", "`FILE.stef` the schema of the records, if they are not of OpenTelemetry")
+	if o.otlp {
+		flags.StringVar(&o.root, "signal", "", "`metrics|traces|logs` the same as --root; of a JSON file of several signals, the one to read")
+	}
+}
+
+// prepare reads the flags.
+func (o *opener) prepare() error {
+	o.roots = stream.Roots()
+	if o.schema != "" {
+		text, err := readSchema(o.schema)
+		if err != nil {
+			return err
+		}
+		if o.roots, err = stream.Load(o.schema, text); err != nil {
+			return &file.ContentError{Name: o.schema, Err: err}
+		}
+	}
+	if o.root == "" {
+		return nil
+	}
+	var err error
+	if o.only, err = o.roots.Parse(o.root); err != nil {
+		return usagef("invalid value %q for --root: %v", o.root, err)
+	}
+	return nil
+}
+
+func readSchema(name string) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, &file.Error{Name: name, Err: err}
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxSchema+1))
+	if err != nil {
+		return nil, &file.Error{Name: name, Err: err}
+	}
+	return text, nil
+}
+
+// opened is an open stream. Close it, and pass the errors that reading it returns
+// to blame.
+type opened struct {
+	*file.Input
+	root *stream.Root
+	src  io.Reader
+	o    *opener
+	// converted is what became of a file of OTLP, of which src is the stream.
+	converted *conversionOf
+}
+
+// conversionOf is a conversion that runs while its output is read.
+type conversionOf struct {
+	out  *io.PipeReader
+	done chan struct{}
+	res  *convert.Result
+	err  error
+}
+
+// open opens a stream, prepare having been called.
+func (o *opener) open(env *Env, name string, options convert.Options) (*opened, error) {
+	in, err := file.Open(name, env.Stdin)
+	if err != nil {
+		return nil, err
+	}
+	s := &opened{Input: in, src: in, o: o, root: o.only}
+	if err := s.begin(options); err != nil {
+		err = s.blame(err)
+		s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *opened) begin(options convert.Options) error {
+	if s.o.otlp && s.o.schema == "" {
+		// An error here is left to the reader of streams.
+		format, err := options.Guess(s.Input)
+		if err == nil && format != convert.STEF {
+			s.convert(options)
+		}
+	}
+	if s.root != nil {
+		return nil
+	}
+	var err error
+	s.root, s.src, err = s.o.roots.Recognise(s.src)
+	return err
+}
+
+// convert makes a stream of a file of OTLP while it is read.
+func (s *opened) convert(options convert.Options) {
+	options.To, options.Root = convert.STEF, s.root
+	r, w := io.Pipe()
+	c := &conversionOf{out: r, done: make(chan struct{})}
+	go func() {
+		defer close(c.done)
+		c.res, c.err = convert.Run(s.Input, w, options)
+		w.CloseWithError(c.err)
+	}()
+	s.converted, s.src = c, r
+}
+
+// errStopped ends a conversion whose output nobody reads any more.
+var errStopped = errors.New("no more records are wanted")
+
+// blame names the file in an error of reading it, and says what to do where the
+// schema may be another one.
+func (s *opened) blame(err error) error {
+	if c := s.converted; c != nil && err != nil {
+		c.out.CloseWithError(errStopped)
+		if <-c.done; c.err != nil && !errors.Is(c.err, errStopped) {
+			return c.err
+		}
+	}
+	if err == nil {
+		return nil
+	}
+	bad := errors.Is(err, dynamic.ErrSchema) || errors.Is(err, stream.ErrRoot)
+	switch {
+	case bad && s.o.schema == "":
+		err = fmt.Errorf("%w; if the records are of a schema of your own, pass it: --schema FILE.stef", err)
+	case bad:
+		err = fmt.Errorf("%w; the schema is that of %s", err, s.o.schema)
+	}
+	return s.Blame(err)
+}
+
+// Close ends the reading.
+func (s *opened) Close() {
+	if s.converted != nil {
+		s.converted.out.CloseWithError(errStopped)
+		<-s.converted.done
+	}
+	s.Input.Close()
+}
+
+// summary is what a conversion of OTLP did, or nil.
+func (s *opened) summary() *convert.Result {
+	if s.converted == nil {
+		return nil
+	}
+	<-s.converted.done
+	return s.converted.res
+}
+
+// exists says whether there is a regular file of a name.
+func exists(name string) bool {
+	info, err := os.Stat(name)
+	return !errors.Is(err, fs.ErrNotExist) && err == nil && info.Mode().IsRegular()
+}

@@ -1,0 +1,211 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cli_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/otelstef/stef/cmd/stef/internal/cli"
+	"github.com/otelstef/stef/internal/fixtures"
+	"github.com/otelstef/stef/stef-go/dynamic"
+	"github.com/otelstef/stef/stef-go/idl"
+)
+
+const shopSchema = `package shop
+
+struct Order root {
+  ID uint64
+  Customer string dict(Customer)
+  Items []Item
+}
+
+struct Item { Name string dict(Item) Count uint64 }
+
+struct Visit root {
+  Page string
+  Seconds float64
+  Ok bool
+}
+`
+
+// orders writes a stream of orders.
+func orders(t *testing.T, options ...dynamic.WriterOption) []byte {
+	t.Helper()
+	s, err := idl.Parse("shop.stef", []byte(shopSchema))
+	require.NoError(t, err)
+	root := s.Root("Order")
+	var buf bytes.Buffer
+	w, err := dynamic.NewWriter(&buf, root, options...)
+	require.NoError(t, err)
+	for i := range 3 {
+		rec := dynamic.NewStruct(root)
+		rec.Fields[0], rec.Fields[1] = uint64(i+1), "Ada"
+		item := dynamic.NewStruct(s.Structs[1])
+		item.Fields[0], item.Fields[1] = "tea", uint64(2)
+		rec.Fields[2] = &dynamic.Array{Elems: []any{item}}
+		require.NoError(t, w.Write(rec))
+	}
+	require.NoError(t, w.Close())
+	return buf.Bytes()
+}
+
+// Streams of a schema of one's own are read with that schema.
+func TestOwnSchema(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "shop.stef")
+	require.NoError(t, os.WriteFile(path, []byte(shopSchema), 0o666))
+	for _, options := range [][]dynamic.WriterOption{nil, {dynamic.WithRecordedWire(), dynamic.WithCompression(dynamic.CompressionZstd)}} {
+		data := orders(t, options...)
+		for _, more := range [][]string{{"--schema", path}, {"--schema", path, "--root", "Order"}, {"--schema=" + path, "--root=order"}} {
+			out, stderr := mustRun(t, data, append([]string{"cat", "-"}, more...)...)
+			require.Empty(t, stderr)
+			require.Equal(t, `{"id":1,"customer":"Ada","items":[{"name":"tea","count":2}]}`, strings.SplitAfter(out, "\n")[0][:60])
+			require.Equal(t, 3, strings.Count(out, "\n"))
+			out, _ = mustRun(t, data, append([]string{"stat", "-"}, more...)...)
+			require.Contains(t, out, "root         Order, full schema, ")
+			require.Contains(t, out, "Order.Items[].Name")
+			out, _ = mustRun(t, data, append([]string{"inspect", "-"}, more...)...)
+			require.Contains(t, out, `"Ada", becomes Customer[0]`)
+		}
+		for _, command := range []string{"cat", "stat", "inspect"} {
+			code, _, stderr := run(data, command, "-")
+			require.Equal(t, cli.ExitData, code)
+			require.Contains(t, stderr, "pass it: --schema FILE.stef\n", command)
+			code, _, stderr = run(data, command, "--schema", path, "--root", "Visit", "-")
+			require.Equal(t, cli.ExitData, code)
+			if options != nil {
+				require.Contains(t, stderr, "; the schema is that of "+path)
+			}
+			code, _, stderr = run(data, command, "--schema", path, "--root", "spans", "-")
+			require.Equal(t, cli.ExitUsage, code)
+			require.Contains(t, stderr, `no such root: "spans"; there are Order, Visit`)
+		}
+	}
+	bad := filepath.Join(t.TempDir(), "bad.stef")
+	require.NoError(t, os.WriteFile(bad, []byte("package a\nstruct A root { X timestamp }\n"), 0o666))
+	code, _, stderr := run(nil, "cat", "--schema", bad, "-")
+	require.Equal(t, cli.ExitData, code)
+	require.Contains(t, stderr, "bad.stef:2:")
+	code, _, _ = run(nil, "cat", "--schema", filepath.Join(t.TempDir(), "none"), "-")
+	require.Equal(t, cli.ExitIO, code)
+}
+
+// Cat and stat read OTLP as the stream that convert makes of it.
+func TestOTLPFiles(t *testing.T) {
+	dir, recording := folder(t)
+	streamed := filepath.Join(dir, "x.stef")
+	plain := filepath.Join(dir, "plain.stef")
+	mustRun(t, nil, "convert", recording, streamed)
+	mustRun(t, nil, "convert", "--compression", "none", recording, plain)
+	want, _ := mustRun(t, nil, "cat", plain)
+	got, stderr := mustRun(t, nil, "cat", recording)
+	require.Empty(t, stderr)
+	require.True(t, want == got)
+	first, _ := mustRun(t, nil, "cat", "-n", "2", recording)
+	require.Equal(t, strings.Join(strings.SplitAfter(want, "\n")[:2], ""), first)
+
+	want, _ = mustRun(t, nil, "stat", streamed)
+	got, _ = mustRun(t, nil, "stat", recording)
+	require.Equal(t, "source       otlp-parts, as the stream that stef convert makes of it\n"+want, got)
+
+	mixed := `{"resourceSpans":[{"scopeSpans":[{"spans":[{"name":"a"}]}]}]}` + "\n" + `{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"eventName":"x"}]}]}]}`
+	code, _, stderr := run([]byte(mixed), "cat", "-")
+	require.Equal(t, cli.ExitData, code)
+	require.Contains(t, stderr, "say --signal traces")
+	out, stderr := mustRun(t, []byte(mixed), "cat", "--signal", "logs", "-")
+	require.Contains(t, out, `"event_name":"x"`)
+	require.Equal(t, "skipped: 1 spans, which --signal logs excludes\n", stderr)
+
+	cut := filepath.Join(dir, "cut.zst")
+	require.NoError(t, os.WriteFile(cut, fixtures.Logs()[:20_000], 0o666))
+	for _, command := range []string{"cat", "stat"} {
+		code, _, stderr = run(nil, command, cut)
+		require.Equal(t, cli.ExitData, code)
+		require.Contains(t, stderr, "unexpected EOF")
+	}
+}
+
+// frames is a stream of logs in several frames, and where they end.
+func frames(t *testing.T) (data []byte, ends []int) {
+	t.Helper()
+	dir := t.TempDir()
+	in, out := filepath.Join(dir, fixtures.LogsName), filepath.Join(dir, "x.stef")
+	require.NoError(t, os.WriteFile(in, fixtures.Logs(), 0o666))
+	mustRun(t, nil, "convert", "--quiet", in, out)
+	data, err := os.ReadFile(out)
+	require.NoError(t, err)
+	var report struct {
+		Frames []struct{ Offset int }
+	}
+	text, _ := mustRun(t, nil, "stat", "--json", out)
+	require.NoError(t, json.Unmarshal([]byte(text), &report))
+	for _, f := range report.Frames {
+		ends = append(ends, f.Offset)
+	}
+	return data, append(ends, len(data))
+}
+
+// Of a stream that is cut anywhere, repair keeps the whole frames and stat
+// reports on them.
+func TestRepair(t *testing.T) {
+	data, ends := frames(t)
+	dir := t.TempDir()
+	in, out := filepath.Join(dir, "in.stef"), filepath.Join(dir, "out.stef")
+	f := func(content []byte, keep, whole int, want string) {
+		t.Helper()
+		require.NoError(t, os.WriteFile(in, content, 0o666))
+		_, stderr := mustRun(t, nil, "repair", "--force", in, out)
+		require.Contains(t, stderr, want)
+		kept, err := os.ReadFile(out)
+		require.NoError(t, err)
+		require.True(t, bytes.Equal(content[:keep], kept), "%d bytes, not %d", len(kept), keep)
+		mustRun(t, nil, "cat", out)
+
+		code, stdout, stderr := run(nil, "stat", "--json", in)
+		var report struct {
+			Records uint64
+			Bytes   struct{ Stream int }
+			Frames  []any
+			Damage  *struct {
+				Cut  bool
+				Lost int `json:"lost_bytes"`
+			}
+		}
+		require.NoError(t, json.Unmarshal([]byte(stdout), &report))
+		require.Len(t, report.Frames, whole)
+		require.Equal(t, keep, report.Bytes.Stream)
+		if keep == len(content) {
+			require.Zero(t, code)
+			require.Nil(t, report.Damage)
+			return
+		}
+		require.Equal(t, cli.ExitData, code)
+		require.Contains(t, stderr, want)
+		require.Equal(t, len(content)-keep, report.Damage.Lost)
+	}
+	f(data, len(data), 120, ": 120 whole frames with 2,446 records in ")
+	for _, i := range []int{0, 1, 60, 119} {
+		f(data[:ends[i]], ends[i], i, "nothing is lost")
+		for _, cut := range []int{ends[i] + 1, (ends[i] + ends[i+1]) / 2, ends[i+1] - 1} {
+			f(data[:cut], ends[i], i, "lost: the frame that was being written when the file was cut, ")
+		}
+	}
+	damaged := bytes.Clone(data)
+	damaged[ends[10]+2] ^= 0x55
+	f(damaged, ends[10], 10, "bytes after them\n")
+
+	// Headers that are cut leave nothing to keep.
+	code, _, stderr := run(data[:5], "repair", "-", "-")
+	require.Equal(t, cli.ExitData, code)
+	require.Contains(t, stderr, "standard input: offset ")
+	code, _, stderr = run(data, "repair", "-", out)
+	require.Equal(t, cli.ExitUsage, code)
+	require.Contains(t, stderr, "exists; --force overwrites it")
+}

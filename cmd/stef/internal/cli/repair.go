@@ -1,0 +1,91 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+
+	"github.com/otelstef/stef/cmd/stef/internal/convert"
+	"github.com/otelstef/stef/cmd/stef/internal/figure"
+	"github.com/otelstef/stef/cmd/stef/internal/file"
+	"github.com/otelstef/stef/cmd/stef/internal/stream"
+)
+
+var repairCommand = &command{
+	name:    "repair",
+	usage:   "repair [FLAG]... IN OUT",
+	summary: "copy the whole frames of a cut or damaged stream",
+	help: `Copies the headers and the whole frames of a STEF stream, byte for byte, up to the
+end or to the first frame that is cut or damaged, and prints what is lost. OUT is
+then a stream that every reader reads to its end. Of an undamaged stream OUT is a
+copy.
+
+A program that is killed while it writes a stream leaves a last frame that is cut.
+All records of the frames before it are there.
+`,
+	define: func(flags *flag.FlagSet) func(*Env, []string) error {
+		o := &opener{}
+		o.define(flags)
+		force := flags.Bool("force", false, "overwrite OUT if it exists")
+		return func(env *Env, args []string) error {
+			if err := files(args, "IN", "OUT"); err != nil {
+				return err
+			}
+			if err := o.prepare(); err != nil {
+				return err
+			}
+			if !*force && args[1] != "-" && exists(args[1]) {
+				return usagef("%s exists; --force overwrites it", args[1])
+			}
+			return repair(env, o, args[0], args[1])
+		}
+	},
+}
+
+func repair(env *Env, o *opener, inName, outName string) error {
+	in, err := o.open(env, inName, convert.Options{})
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := env.Temps.Create(outName, env.Stdout)
+	if err != nil {
+		return err
+	}
+	defer out.Discard()
+	stop := env.progress(in.Input)
+	whole, err := stream.Keep(out, in.src, in.root)
+	stop()
+	if err != nil {
+		return in.blame(err)
+	}
+	if whole.Damage != nil {
+		var failed *file.Error
+		if err := in.Blame(whole.Damage); errors.As(err, &failed) {
+			return err
+		}
+	}
+	if err := out.Commit(); err != nil {
+		return err
+	}
+	if whole.Damage != nil {
+		fmt.Fprintf(env.Stderr, "%s: %s\n", in.Name, message(whole.Damage))
+	}
+	fmt.Fprintln(env.Stderr, lossOf(in.Name, whole))
+	return nil
+}
+
+// lossOf says in words what of a stream is whole and what is lost.
+func lossOf(name string, w *stream.Whole) string {
+	whole := fmt.Sprintf("%s: %s whole frames with %s records in %s bytes", name, figure.Grouped(w.Frames), figure.Grouped(w.Records), figure.Grouped(w.Bytes))
+	switch {
+	case w.Damage == nil:
+		return whole + "; nothing is lost"
+	case w.Cut:
+		return fmt.Sprintf("%s; lost: the frame that was being written when the file was cut, %s bytes of it", whole, figure.Grouped(w.Lost))
+	}
+	return fmt.Sprintf("%s; lost: the %s bytes after them", whole, figure.Grouped(w.Lost))
+}

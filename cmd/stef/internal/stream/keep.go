@@ -1,0 +1,116 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stream
+
+import (
+	"errors"
+	"io"
+
+	"github.com/otelstef/stef/stef-go/dynamic"
+)
+
+// Whole counts the whole frames at the beginning of a stream: those of which
+// every record decodes.
+type Whole struct {
+	Frames  int
+	Records uint64
+	// Bytes is the size of the headers and these frames.
+	Bytes int64
+	// Damage is why the stream ends there, nil if that is its end. Lost is how
+	// many bytes follow.
+	Damage error
+	Lost   int64
+	// Cut says that the stream ends inside of the frame that follows, as after a
+	// crash of its writer, and is not damaged in any other way.
+	Cut bool
+}
+
+// frameEnd is a frame whose records are being read.
+type frameEnd struct {
+	end           int64
+	records, left uint64
+}
+
+// Counter finds out which frames are whole while a reader reads their records:
+// call Frame when a frame begins and Record after each record.
+type Counter struct {
+	Whole
+	last        frameEnd
+	compression dynamic.Compression
+}
+
+// Begin takes note of the headers and of their end.
+func (c *Counter) Begin(h *dynamic.Header, end int64) { c.Bytes, c.compression = end, h.Compression }
+
+// Frame takes note of a frame, of which the records follow, and of its end. It
+// says whether the frame is whole already, as one without records is.
+func (c *Counter) Frame(end int64, records uint64) bool {
+	c.last = frameEnd{end, records, records}
+	return c.whole()
+}
+
+// Record takes note of a record and says whether its frame is whole with it.
+func (c *Counter) Record() bool {
+	c.last.left--
+	return c.whole()
+}
+
+func (c *Counter) whole() bool {
+	if c.last.left > 0 {
+		return false
+	}
+	c.Frames++
+	c.Records += c.last.records
+	c.Bytes = c.last.end
+	return true
+}
+
+// End takes note of the error that ended the reading, which may be nil, and
+// counts the bytes that are lost. It returns the error of a source that failed,
+// which is no damage of the stream.
+func (c *Counter) End(damage error, tap *Tap) error {
+	if damage == nil {
+		return nil
+	}
+	next := tap.announced(c.Bytes, c.compression)
+	size, err := tap.Size()
+	c.Damage, c.Lost, c.Cut = damage, size-c.Bytes, next > size
+	return err
+}
+
+// Keep copies the headers and the whole frames of a stream, byte for byte. A
+// stream whose headers are damaged has nothing to keep and is an error.
+func Keep(dst io.Writer, src io.Reader, root *Root) (*Whole, error) {
+	tap := NewTap(src)
+	c := &Counter{}
+	var failed error
+	keep := func(whole bool) {
+		if whole && failed == nil {
+			_, failed = dst.Write(tap.take(c.Bytes))
+		}
+	}
+	compression := dynamic.CompressionNone
+	end := func(f *dynamic.Frame) int64 {
+		head, content, err := tap.find(f, compression)
+		failed = errors.Join(failed, err)
+		return f.Offset + int64(len(head)+len(content))
+	}
+	r, err := root.Records(tap, dynamic.WithFrameFunc(func(f *dynamic.Frame) { keep(c.Frame(end(f), f.Records)) }))
+	if err != nil {
+		return nil, err
+	}
+	compression = r.Header().Compression
+	c.Begin(r.Header(), end(&r.Header().Frame))
+	keep(true)
+	for failed == nil && r.Next() {
+		keep(c.Record())
+	}
+	if failed == nil {
+		failed = c.End(r.Err(), tap)
+	}
+	if failed != nil {
+		return nil, failed
+	}
+	return &c.Whole, nil
+}

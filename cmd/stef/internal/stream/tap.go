@@ -1,0 +1,113 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stream
+
+import (
+	"encoding/binary"
+	"errors"
+	"io"
+	"math"
+
+	"github.com/otelstef/stef/stef-go/dynamic"
+)
+
+// Tap keeps the bytes that a reader of records reads from it, from the frame
+// that was asked for last. The reader of records reports where frames begin; Tap
+// returns their bytes.
+type Tap struct {
+	src  io.Reader
+	kept []byte
+	// base is the offset in the stream of the first byte kept.
+	base int64
+}
+
+// NewTap returns a tap that reads from src.
+func NewTap(src io.Reader) *Tap { return &Tap{src: src} }
+
+// Read reads from the source.
+func (t *Tap) Read(b []byte) (int, error) {
+	n, err := t.src.Read(b)
+	t.kept = append(t.kept, b[:n]...)
+	return n, err
+}
+
+// End is the offset behind the last byte that was read.
+func (t *Tap) End() int64 { return t.base + int64(len(t.kept)) }
+
+var errLost = errors.New("a frame is not where it was read")
+
+// Size reads the rest of the source, without keeping it, and returns how many
+// bytes there were in all. That the source ends within a compressed file is no
+// error.
+func (t *Tap) Size() (int64, error) {
+	n, err := io.Copy(io.Discard, t.src)
+	t.base += int64(len(t.kept)) + n
+	t.kept = nil
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		err = nil
+	}
+	return t.base, err
+}
+
+// Frame returns the head and the compressed content of a frame, and drops the
+// bytes before it. The slices are valid until the next read.
+//
+// spec: #frame
+func (t *Tap) Frame(f *dynamic.Frame, c dynamic.Compression) (head, content []byte, err error) {
+	head, content, err = t.find(f, c)
+	if err == nil {
+		t.take(f.Offset)
+	}
+	return head, content, err
+}
+
+// find is Frame without dropping anything.
+func (t *Tap) find(f *dynamic.Frame, c dynamic.Compression) (head, content []byte, err error) {
+	kept, n, _ := t.head(f.Offset, c)
+	if n == 0 || len(kept)-n < f.CompressedSize {
+		return nil, nil, errLost
+	}
+	return kept[:n], kept[n : n+f.CompressedSize], nil
+}
+
+// head returns the bytes from an offset on and, of the frame that begins there,
+// the size of the head, 0 if it is not complete, and of the content.
+func (t *Tap) head(offset int64, c dynamic.Compression) (kept []byte, head int, content uint64) {
+	skip := offset - t.base
+	if skip < 0 || skip > int64(len(t.kept)) {
+		return nil, 0, 0
+	}
+	kept = t.kept[skip:]
+	numbers := 1
+	if c == dynamic.CompressionZstd {
+		numbers = 2
+	}
+	head = 1
+	for range numbers {
+		v, size := binary.Uvarint(kept[min(head, len(kept)):])
+		if size <= 0 {
+			return kept, 0, 0
+		}
+		content, head = v, head+size
+	}
+	return kept, head, content
+}
+
+// announced returns the offset at which the frame at an offset says it ends, or
+// the largest one if its head is cut.
+func (t *Tap) announced(offset int64, c dynamic.Compression) int64 {
+	_, head, content := t.head(offset, c)
+	if head == 0 || content > maxFrame {
+		return math.MaxInt64
+	}
+	return offset + int64(head) + int64(content)
+}
+
+// take returns the bytes before an offset and drops them.
+func (t *Tap) take(end int64) []byte {
+	n := end - t.base
+	b := t.kept[:n]
+	t.kept, t.base = t.kept[n:], end
+	return b
+}
