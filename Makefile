@@ -34,7 +34,7 @@ TELTEST := github.com/otelstef/stef/internal/teltest
 USERS := $(GO) list -test -f '{{$$p := .ForTest}}{{range .Deps}}{{if eq . "$(TELTEST)"}}{{println $$p}}{{end}}{{end}}' ./...
 
 .DEFAULT_GOAL := help
-.PHONY: help build test test-real test-long test-faults race fuzz bench benchstat report report-full guard lint generate check-generate vectors demo demo-serve demo-files collector test-collector
+.PHONY: help build test test-real test-long test-faults race fuzz bench benchstat report report-full guard lint generate check-generate vectors test-kafka demo demo-serve demo-files collector test-collector
 
 help: ## Print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -87,11 +87,13 @@ METADATA := '*/generated_*_test.go' '*/documentation.md' '*/internal/metadata/*'
 
 generate: ## Generate the records, the messages of the transport, and the metadata of the components
 	$(GO) generate ./stef-go/otelstef ./stef-gogrpc/stefpb ./exporter/... ./receiver/...
+	cd extension/stefencodingextension && $(GO) generate ./...
 
 check-generate: ## Fail where generated code is not what its source gives
 	$(GO) test -count=1 -run '^TestGeneratedIsCurrent$$' ./internal/arch ./stef-gogrpc/stefpb
 	cd tools/protogen && $(GO) test -count=1 -run '^TestGeneratedIsCurrent$$' .
 	$(GO) generate ./exporter/... ./receiver/...
+	cd extension/stefencodingextension && $(GO) generate ./...
 	git diff --exit-code -- $(METADATA)
 
 vectors: ## Write the annotated vectors of the specification again
@@ -114,3 +116,7 @@ collector: ## Build the distribution, a Collector with STEF: bin/otelcol-stef
 test-collector: collector ## Test processes of the distribution, under load and faults (E2E=regexp, STEF_LONG=1 at full length)
 	cd tools/telemetrygen && $(GO) build -o $(CURDIR)/bin/telemetrygen github.com/open-telemetry/opentelemetry-collector-contrib/cmd/telemetrygen
 	STEF_OTELCOL=$(CURDIR)/bin/otelcol-stef STEF_TELEMETRYGEN=$(CURDIR)/bin/telemetrygen $(GO) test -count=1 -timeout 60m $(if $(E2E),'-run=$(E2E)') ./internal/e2e
+
+test-kafka: ## Test the encoding extension with a Kafka broker from Maven Central (needs Java and Maven; KAFKA_ITEMS=200000)
+	mvn -q -f tools/kafka/pom.xml dependency:copy-dependencies -DoutputDirectory=$(CURDIR)/.tmp/kafka
+	cd internal/enginetest && STEF_KAFKA_LIB=$(CURDIR)/.tmp/kafka STEF_KAFKA_ITEMS=$(or $(KAFKA_ITEMS),200000) $(GO) test -count=1 -v -timeout 20m -run '^TestKafka' .

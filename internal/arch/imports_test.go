@@ -52,6 +52,10 @@ exporter/...                  -> stef-go stef-gogrpc internal/signal stef-pdata 
 receiver/stefreceiver/internal/metadatatest -> collector otel testify
 receiver/...                  -> stef-go stef-gogrpc internal/signal stef-pdata collector grpc protobuf genproto zap otel
 
+extension/stefencodingextension/internal/metadatatest -> collector otel testify
+extension/...                 -> stef-go stef-go/otelstef stef-pdata collector otel zap contribencoding
+
+internal/enginetest           ->
 internal/stefgen              -> stef-go/schema
 internal/signal               -> stef-go stef-go/schema stef-go/otelstef stef-pdata pdata grpc protobuf
 internal/teltest              -> zstd
@@ -109,8 +113,10 @@ var nicknames = map[string]string{
 	"pdata":     "go.opentelemetry.io/collector/pdata",
 	"collector": "go.opentelemetry.io/collector",
 	"zap":       "go.uber.org/zap",
-	"otel":      "go.opentelemetry.io/otel",
-	"testify":   "github.com/stretchr/testify",
+
+	"contribencoding": "github.com/open-telemetry/opentelemetry-collector-contrib/extension/encoding",
+	"otel":            "go.opentelemetry.io/otel",
+	"testify":         "github.com/stretchr/testify",
 }
 
 // rule is one line of a table.

@@ -1,0 +1,198 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefencodingextension
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	stef "github.com/otelstef/stef/stef-go"
+	stefpdata "github.com/otelstef/stef/stef-pdata"
+)
+
+// codec marshals and unmarshals the messages of one signal. It is safe for use
+// by several goroutines at once.
+type codec[B any] struct {
+	*signal[B]
+	config    *Config
+	telemetry *telemetry
+	writing   []stef.WriterOption
+	encoding  []stefpdata.EncoderOption
+	reading   []stef.ReaderOption
+
+	writers sync.Pool // of *messageWriter
+	readers sync.Pool // of recordReader
+}
+
+// messageWriter writes one message after another into its buffer.
+type messageWriter struct {
+	buf    bytes.Buffer
+	stream recordWriter
+}
+
+// What a pooled writer or reader may retain from a message. One large message
+// must not hold its memory for the life of the extension.
+const (
+	maxPooledBuffer = 4 << 20
+	maxPooledDict   = 4 << 20
+)
+
+// errNoReference refuses to marshal logs in the reference schema.
+var errNoReference = errors.New("the reference schema has no logs: set schema to full, or use another encoding for logs")
+
+func newCodec[B any](s *signal[B], c *Config, t *telemetry) (*codec[B], error) {
+	level, err := stef.ParseLevel(c.CompressionLevel)
+	if err != nil {
+		return nil, err
+	}
+	compression := stef.Zstd
+	if c.Compression == stef.None.String() {
+		compression = stef.None
+	}
+	x := &codec[B]{
+		signal:    s,
+		config:    c,
+		telemetry: t,
+		writing:   []stef.WriterOption{stef.WithCompression(compression), stef.WithLevel(level)},
+		encoding: []stefpdata.EncoderOption{
+			stefpdata.WithMode(s.mode(&c.Mode).mode()),
+			stefpdata.WithTemplates(c.Templates.templates()),
+		},
+		reading: []stef.ReaderOption{stef.WithLimits(stef.Limits{
+			FrameBytes:  c.Limits.MaxFrameMiB * mib,
+			RecordBytes: c.Limits.MaxRecordAllocMiB * mib,
+			DictBytes:   c.Limits.MaxDictMiB * mib,
+		})},
+	}
+	if c.Schema == SchemaReference && s.reference != nil {
+		x.writing = append(x.writing, s.reference())
+	}
+	return x, nil
+}
+
+// marshal returns a message with the items of batch, which it does not change.
+// Items that exceed a limit of the format are left out, counted and logged;
+// if there are no others, that is the error.
+func (x *codec[B]) marshal(batch B) ([]byte, error) {
+	if x.config.Schema == SchemaReference && x.reference == nil {
+		return nil, errNoReference
+	}
+	w, err := x.writer()
+	if err != nil {
+		return nil, err
+	}
+	var bad stefpdata.ItemErrors
+	// The encoder is new with each message: what it learned from the messages
+	// before must not change the bytes of this one.
+	encode := x.newEncoder(w.stream, x.encoding...)
+	if err := encode(batch); err != nil && !errors.As(err, &bad) {
+		return nil, fmt.Errorf("marshaling %s: %w", x.name, err)
+	}
+	if err := w.stream.Flush(); err != nil {
+		return nil, fmt.Errorf("marshaling %s: %w", x.name, err)
+	}
+	if bad != nil {
+		x.telemetry.dropped(x.name, bad.Items(), reasonLimit, bad)
+		if w.stream.Stats().Records == 0 {
+			return nil, fmt.Errorf("marshaling %s: %w", x.name, bad)
+		}
+	}
+	message := bytes.Clone(w.buf.Bytes())
+	x.telemetry.marshaled(x.name, len(message))
+	if w.buf.Cap() <= maxPooledBuffer && w.stream.Stats().DictBytes <= maxPooledDict {
+		x.writers.Put(w)
+	}
+	return message, nil
+}
+
+// writer returns a writer at the start of a message.
+func (x *codec[B]) writer() (*messageWriter, error) {
+	if w, ok := x.writers.Get().(*messageWriter); ok {
+		w.buf.Reset()
+		return w, w.stream.Reset(&w.buf)
+	}
+	w := new(messageWriter)
+	var err error
+	w.stream, err = x.newWriter(&w.buf, x.writing...)
+	return w, err
+}
+
+// unmarshal returns the items of a message. Records that are not valid OTLP
+// are left out, counted and logged; if there are no others, that is the error.
+// Every error is permanent: the same bytes fail again.
+func (x *codec[B]) unmarshal(message []byte) (B, error) {
+	batch, err := x.decode(message)
+	if err != nil {
+		return x.newBatch(), x.telemetry.refused(x.name, x.explain(message, err))
+	}
+	x.telemetry.unmarshaled(x.name, len(message))
+	return batch, nil
+}
+
+func (x *codec[B]) decode(message []byte) (B, error) {
+	all := x.newBatch()
+	if len(message) > x.config.Limits.MaxMessageMiB*mib {
+		return all, fmt.Errorf("%w: the message has %d bytes, max_message_mib allows %d MiB", stef.ErrLimit, len(message), x.config.Limits.MaxMessageMiB)
+	}
+	r, err := x.reader(bytes.NewReader(message))
+	if err != nil {
+		return all, err
+	}
+	defer x.release(r)
+	next := x.newDecoder(r)
+	var bad stefpdata.RecordErrors
+	decoded := 0
+	for {
+		batch, err := next()
+		var some stefpdata.RecordErrors
+		switch {
+		case errors.As(err, &some):
+			bad = append(bad, some...)
+		case errors.Is(err, io.EOF):
+			return x.complete(all, bad)
+		case err != nil:
+			return all, err
+		}
+		if decoded += x.size(batch); decoded > x.config.Limits.MaxDecodedMiB*mib {
+			return all, fmt.Errorf("%w: a message of %d bytes decodes to more than max_decoded_mib allows, %d MiB of OTLP",
+				stef.ErrLimit, len(message), x.config.Limits.MaxDecodedMiB)
+		}
+		x.moveTo(batch, all)
+	}
+}
+
+// complete reports the records that were left out of a whole message.
+func (x *codec[B]) complete(all B, bad stefpdata.RecordErrors) (B, error) {
+	if bad == nil {
+		return all, nil
+	}
+	if x.items(all) == 0 {
+		return all, bad
+	}
+	x.telemetry.dropped(x.name, int(bad.Records()), reasonCorrupt, bad)
+	return all, nil
+}
+
+// reader returns a reader of src, which is at the start of a message.
+func (x *codec[B]) reader(src io.Reader) (recordReader, error) {
+	if r, ok := x.readers.Get().(recordReader); ok {
+		if err := r.Reset(src); err != nil {
+			x.readers.Put(r)
+			return nil, err
+		}
+		return r, nil
+	}
+	return x.newReader(src, x.reading...)
+}
+
+func (x *codec[B]) release(r recordReader) {
+	small := r.Stats().DictBytes <= maxPooledDict
+	r.Close()
+	if small {
+		x.readers.Put(r)
+	}
+}

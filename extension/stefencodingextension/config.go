@@ -1,0 +1,197 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefencodingextension
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/confmap"
+
+	stef "github.com/otelstef/stef/stef-go"
+	stefpdata "github.com/otelstef/stef/stef-pdata"
+)
+
+const mib = 1 << 20
+
+// Config is the configuration of the extension. README.md has every key with
+// its default.
+type Config struct {
+	// Schema is the form of the records: full or reference.
+	Schema Schema `mapstructure:"schema"`
+	// Compression is zstd or none.
+	Compression string `mapstructure:"compression"`
+	// CompressionLevel is fastest, default, better or best.
+	CompressionLevel string `mapstructure:"compression_level"`
+	// Mode is the order in which items are written.
+	Mode ModeConfig `mapstructure:"mode"`
+	// Templates says whether text bodies of logs are split into templates.
+	Templates Templates `mapstructure:"templates"`
+	// Limits bound what a message may demand when it is unmarshaled.
+	Limits LimitsConfig `mapstructure:"limits"`
+
+	_ struct{}
+}
+
+// Schema is the form of the records of a message.
+type Schema string
+
+// The schemas.
+const (
+	// SchemaFull carries everything that OTLP has.
+	SchemaFull Schema = "full"
+	// SchemaReference is that of the reference implementation, for readers that
+	// have no other. It has no logs.
+	SchemaReference Schema = "reference"
+)
+
+// ModeConfig has the order of items of each signal: sorted or ordered.
+type ModeConfig struct {
+	Traces  Mode `mapstructure:"traces"`
+	Metrics Mode `mapstructure:"metrics"`
+	Logs    Mode `mapstructure:"logs"`
+
+	_ struct{}
+}
+
+// Mode is the order in which items are written.
+type Mode string
+
+// The modes.
+const (
+	// ModeSorted writes items in the order that makes messages small.
+	ModeSorted Mode = "sorted"
+	// ModeOrdered keeps their order.
+	ModeOrdered Mode = "ordered"
+)
+
+// UnmarshalText sets one mode for all signals.
+func (m *ModeConfig) UnmarshalText(text []byte) error {
+	all := Mode(text)
+	*m = ModeConfig{Traces: all, Metrics: all, Logs: all}
+	return nil
+}
+
+// Templates says whether text bodies of logs are split into templates.
+type Templates string
+
+// The choices of Templates.
+const (
+	// TemplatesAuto splits bodies in compressed messages.
+	TemplatesAuto Templates = "auto"
+	// TemplatesOn splits bodies in any message.
+	TemplatesOn Templates = "on"
+	// TemplatesOff writes bodies whole.
+	TemplatesOff Templates = "off"
+)
+
+// LimitsConfig bounds what a message may demand when it is unmarshaled.
+type LimitsConfig struct {
+	// MaxMessageMiB bounds a message as it arrives.
+	MaxMessageMiB int `mapstructure:"max_message_mib"`
+	// MaxFrameMiB bounds a frame of a message after decompression.
+	MaxFrameMiB int `mapstructure:"max_frame_mib"`
+	// MaxRecordAllocMiB bounds the memory that one record may allocate.
+	MaxRecordAllocMiB int `mapstructure:"max_record_alloc_mib"`
+	// MaxDictMiB bounds the dictionaries of a message.
+	MaxDictMiB int `mapstructure:"max_dict_mib"`
+	// MaxDecodedMiB bounds what a message decodes to, as OTLP.
+	MaxDecodedMiB int `mapstructure:"max_decoded_mib"`
+
+	_ struct{}
+}
+
+var (
+	_ confmap.Validator = (*Config)(nil)
+	_ confmap.Validator = (*LimitsConfig)(nil)
+)
+
+func createDefaultConfig() component.Config {
+	return &Config{
+		Schema:           SchemaFull,
+		Compression:      stef.Zstd.String(),
+		CompressionLevel: stef.LevelDefault.String(),
+		Mode:             ModeConfig{Traces: ModeSorted, Metrics: ModeSorted, Logs: ModeOrdered},
+		Templates:        TemplatesAuto,
+		Limits: LimitsConfig{
+			MaxMessageMiB:     64,
+			MaxFrameMiB:       32,
+			MaxRecordAllocMiB: 16,
+			MaxDictMiB:        64,
+			MaxDecodedMiB:     256,
+		},
+	}
+}
+
+// Validate reports every mistake in the configuration.
+func (c *Config) Validate() error {
+	return errors.Join(
+		oneOf("schema", c.Schema, SchemaFull, SchemaReference),
+		oneOf("compression", c.Compression, stef.Zstd.String(), stef.None.String()),
+		oneOf("compression_level", c.CompressionLevel,
+			stef.LevelFastest.String(), stef.LevelDefault.String(), stef.LevelBetter.String(), stef.LevelBest.String()),
+		oneOf("mode::traces", c.Mode.Traces, ModeSorted, ModeOrdered),
+		oneOf("mode::metrics", c.Mode.Metrics, ModeSorted, ModeOrdered),
+		oneOf("mode::logs", c.Mode.Logs, ModeSorted, ModeOrdered),
+		oneOf("templates", c.Templates, TemplatesAuto, TemplatesOn, TemplatesOff),
+	)
+}
+
+// Validate reports every limit that is out of range.
+func (c *LimitsConfig) Validate() error {
+	const formatMiB = stef.MaxFrameBytes / mib
+	return errors.Join(
+		between("max_message_mib", c.MaxMessageMiB, maxMiB, "the default is 64"),
+		between("max_frame_mib", c.MaxFrameMiB, formatMiB, fmt.Sprintf("the format allows no frame above %d, the default is 32", formatMiB)),
+		between("max_record_alloc_mib", c.MaxRecordAllocMiB, maxMiB, "the default is 16"),
+		between("max_dict_mib", c.MaxDictMiB, maxMiB, "the default is 64"),
+		between("max_decoded_mib", c.MaxDecodedMiB, maxMiB, "the default is 256"),
+	)
+}
+
+// maxMiB bounds sizes that are kept in an int of 32 bits.
+const maxMiB = math.MaxInt32 / mib
+
+func between(key string, value, most int, hint string) error {
+	if value < 1 || value > most {
+		return fmt.Errorf("%s is %d, set it to a number from 1 to %d (%s)", key, value, most, hint)
+	}
+	return nil
+}
+
+func oneOf[T ~string](key string, value T, allowed ...T) error {
+	text := ""
+	for i, a := range allowed {
+		if value == a {
+			return nil
+		}
+		switch {
+		case i == len(allowed)-1:
+			text += " or "
+		case i > 0:
+			text += ", "
+		}
+		text += string(a)
+	}
+	return fmt.Errorf("%s is %q, set it to %s", key, string(value), text)
+}
+
+func (m Mode) mode() stefpdata.Mode {
+	if m == ModeOrdered {
+		return stefpdata.Ordered
+	}
+	return stefpdata.Sorted
+}
+
+func (t Templates) templates() stefpdata.Templates {
+	switch t {
+	case TemplatesOn:
+		return stefpdata.TemplatesOn
+	case TemplatesOff:
+		return stefpdata.TemplatesOff
+	}
+	return stefpdata.TemplatesAuto
+}

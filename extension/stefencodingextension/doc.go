@@ -1,0 +1,23 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package stefencodingextension is a Collector extension that marshals traces,
+// metrics and logs to STEF messages and unmarshals them. Components that name
+// an encoding extension (Kafka, files, object storage) carry STEF with it.
+//
+// A message is one complete STEF stream: it decodes on its own, because
+// partitions are rebalanced and objects are listed in any order. Writers,
+// encoders and readers are reset for the next message, not rebuilt.
+//
+//	config.go    options, defaults, validation
+//	factory.go   the factory for the Collector
+//	extension.go the extension: one codec per signal, lifecycle
+//	codec.go     marshal and unmarshal messages of one signal
+//	signals.go   what is special to traces, metrics and logs
+//	stream.go    decoders that read one batch after another from a stream
+//	errors.go    what is wrong with a message, and what to do about it
+//
+// README.md describes the options and which component gives what.
+package stefencodingextension
+
+//go:generate go tool -modfile=../../tools/components/go.mod mdatagen metadata.yaml

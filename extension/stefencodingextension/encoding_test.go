@@ -1,0 +1,249 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefencodingextension
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/consumer/consumererror"
+	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/otelstef/stef/internal/teltest/canon"
+	stef "github.com/otelstef/stef/stef-go"
+)
+
+// items compares items whatever the order of their attributes: mode sorted
+// changes it.
+var items = canon.Options{SortAttributes: true}
+
+// configs are configurations that lose nothing of what the recordings hold.
+var configs = []string{
+	"{}",
+	"{compression: none}",
+	"{compression_level: best, mode: ordered, templates: off}",
+	"{mode: sorted, templates: on, compression: none}",
+}
+
+func TestRoundTrip(t *testing.T) {
+	for _, config := range configs {
+		t.Run(config, func(t *testing.T) {
+			e := newEncoding(t, config)
+			for i, td := range recordedTraces(t) {
+				message, err := e.MarshalTraces(td)
+				require.NoError(t, err)
+				got, err := e.UnmarshalTraces(message)
+				require.NoError(t, err)
+				require.Empty(t, canon.Diff(items.Traces(td), items.Traces(got)), "message %d", i)
+			}
+			for i, md := range recordedMetrics(t) {
+				message, err := e.MarshalMetrics(md)
+				require.NoError(t, err)
+				got, err := e.UnmarshalMetrics(message)
+				require.NoError(t, err)
+				require.Empty(t, canon.Diff(items.Metrics(md), items.Metrics(got)), "message %d", i)
+			}
+			for i, ld := range recordedLogs(t) {
+				message, err := e.MarshalLogs(ld)
+				require.NoError(t, err)
+				got, err := e.UnmarshalLogs(message)
+				require.NoError(t, err)
+				require.Empty(t, canon.Diff(items.Logs(ld), items.Logs(got)), "message %d", i)
+			}
+		})
+	}
+}
+
+// TestSameBytes: the bytes of a message do not depend on the messages before.
+func TestSameBytes(t *testing.T) {
+	used := newEncoding(t, "{}")
+	for i, td := range recordedTraces(t) {
+		want, err := newEncoding(t, "{}").MarshalTraces(td)
+		require.NoError(t, err)
+		got, err := used.MarshalTraces(td)
+		require.NoError(t, err)
+		require.Equal(t, want, got, "message %d of traces", i)
+	}
+	for i, md := range recordedMetrics(t) {
+		want, err := newEncoding(t, "{}").MarshalMetrics(md)
+		require.NoError(t, err)
+		got, err := used.MarshalMetrics(md)
+		require.NoError(t, err)
+		require.Equal(t, want, got, "message %d of metrics", i)
+	}
+	for i, ld := range recordedLogs(t) {
+		want, err := newEncoding(t, "{}").MarshalLogs(ld)
+		require.NoError(t, err)
+		got, err := used.MarshalLogs(ld)
+		require.NoError(t, err)
+		require.Equal(t, want, got, "message %d of logs", i)
+	}
+}
+
+// TestConcurrent: 64 goroutines use one extension for all signals.
+func TestConcurrent(t *testing.T) {
+	e := newEncoding(t, "{}")
+	tds, mds, lds := recordedTraces(t), recordedMetrics(t), recordedLogs(t)
+	work := func(n int) error {
+		td, md, ld := tds[n%len(tds)], mds[n%len(mds)], lds[n%len(lds)]
+		message, err := e.MarshalTraces(td)
+		if err != nil {
+			return err
+		}
+		gotTraces, err := e.UnmarshalTraces(message)
+		if err != nil {
+			return err
+		}
+		if message, err = e.MarshalMetrics(md); err != nil {
+			return err
+		}
+		gotMetrics, err := e.UnmarshalMetrics(message)
+		if err != nil {
+			return err
+		}
+		if message, err = e.MarshalLogs(ld); err != nil {
+			return err
+		}
+		gotLogs, err := e.UnmarshalLogs(message)
+		if err != nil {
+			return err
+		}
+		diff := canon.Diff(items.Traces(td), items.Traces(gotTraces)) +
+			canon.Diff(items.Metrics(md), items.Metrics(gotMetrics)) +
+			canon.Diff(items.Logs(ld), items.Logs(gotLogs))
+		if diff != "" {
+			return fmt.Errorf("message %d: %s", n, diff)
+		}
+		return nil
+	}
+	var group sync.WaitGroup
+	errs := make([]error, 64)
+	for g := range errs {
+		group.Go(func() {
+			for n := 0; n < 5 && errs[g] == nil; n++ {
+				errs[g] = work(5*g + n)
+			}
+		})
+	}
+	group.Wait()
+	for _, err := range errs {
+		require.NoError(t, err)
+	}
+}
+
+// TestCutMessage: a message that lost its end is refused, whatever is missing.
+func TestCutMessage(t *testing.T) {
+	for _, config := range []string{"{}", "{compression: none}"} {
+		e := newEncoding(t, config)
+		ld := recordedLogs(t)[0]
+		message, err := e.MarshalLogs(ld)
+		require.NoError(t, err)
+		for n := range message {
+			got, err := e.UnmarshalLogs(message[:n])
+			if err == nil {
+				// A stream may end after its headers: it has no records.
+				require.Zero(t, got.LogRecordCount(), "cut at byte %d", n)
+				continue
+			}
+			require.True(t, consumererror.IsPermanent(err), "cut at byte %d", n)
+		}
+	}
+}
+
+func TestMistakes(t *testing.T) {
+	e := newEncoding(t, "{}")
+	refused := func(message []byte, kind error, text string) {
+		t.Helper()
+		_, err := e.UnmarshalMetrics(message)
+		require.ErrorIs(t, err, kind)
+		require.ErrorContains(t, err, text)
+		require.True(t, consumererror.IsPermanent(err))
+	}
+	refused(nil, ErrFormat, "it is empty")
+	otlp, err := (&pmetric.ProtoMarshaler{}).MarshalMetrics(recordedMetrics(t)[0])
+	require.NoError(t, err)
+	refused(otlp, ErrFormat, "set the encoding that its sender uses, such as otlp_proto")
+	refused([]byte(`{"resourceMetrics":[]}`), ErrFormat, "it begins with 7b 22 72 65")
+	traces, err := e.MarshalTraces(recordedTraces(t)[0])
+	require.NoError(t, err)
+	refused(traces, ErrSignal, "traces, not metrics; use one topic or path for each signal")
+	logs, err := e.MarshalLogs(recordedLogs(t)[0])
+	require.NoError(t, err)
+	refused(logs, ErrSignal, "logs, not metrics")
+	metrics, err := e.MarshalMetrics(recordedMetrics(t)[0])
+	require.NoError(t, err)
+	refused(metrics[:len(metrics)/2], stef.ErrCorrupt, "unmarshaling metrics from")
+	newer := append([]byte{}, metrics...)
+	newer[5] = 1
+	refused(newer, stef.ErrVersion, "version")
+
+	_, err = newEncoding(t, "{schema: reference}").MarshalLogs(recordedLogs(t)[0])
+	require.ErrorIs(t, err, errNoReference)
+}
+
+// TestReferenceSchema: messages in the reference schema announce none and still
+// read to the same items.
+func TestReferenceSchema(t *testing.T) {
+	e := newEncoding(t, "{schema: reference}")
+	for _, md := range recordedMetrics(t)[:3] {
+		message, err := e.MarshalMetrics(md)
+		require.NoError(t, err)
+		got, err := e.UnmarshalMetrics(message)
+		require.NoError(t, err)
+		require.Equal(t, md.DataPointCount(), got.DataPointCount())
+	}
+	td := recordedTraces(t)[0]
+	message, err := e.MarshalTraces(td)
+	require.NoError(t, err)
+	got, err := e.UnmarshalTraces(message)
+	require.NoError(t, err)
+	require.Equal(t, td.SpanCount(), got.SpanCount())
+}
+
+// TestDecodedLimit: what a message decodes to is bounded as OTLP, since a few
+// bytes can repeat a large value very often.
+func TestDecodedLimit(t *testing.T) {
+	ld := plog.NewLogs()
+	records := ld.ResourceLogs().AppendEmpty().ScopeLogs().AppendEmpty().LogRecords()
+	text := strings.Repeat("x", 1<<20)
+	for range 8 {
+		records.AppendEmpty().Body().SetStr(text)
+	}
+	message, err := newEncoding(t, "{}").MarshalLogs(ld)
+	require.NoError(t, err)
+	require.Less(t, len(message), 4<<10)
+	_, err = newEncoding(t, "{limits: {max_decoded_mib: 4}}").UnmarshalLogs(message)
+	require.ErrorIs(t, err, stef.ErrLimit)
+	require.ErrorContains(t, err, "max_decoded_mib")
+	got, err := newEncoding(t, "{limits: {max_decoded_mib: 9}}").UnmarshalLogs(message)
+	require.NoError(t, err)
+	require.Equal(t, 8, got.LogRecordCount())
+}
+
+// TestUnencodableItems: items over a limit of the format are left out, and the
+// message has the others.
+func TestUnencodableItems(t *testing.T) {
+	td := ptrace.NewTraces()
+	spans := td.ResourceSpans().AppendEmpty().ScopeSpans().AppendEmpty().Spans()
+	spans.AppendEmpty().SetName("good")
+	bad := spans.AppendEmpty()
+	for i := range stef.MaxPairs + 1 {
+		bad.Attributes().PutInt(fmt.Sprint(i), 1)
+	}
+	e := newEncoding(t, "{}")
+	message, err := e.MarshalTraces(td)
+	require.NoError(t, err)
+	got, err := e.UnmarshalTraces(message)
+	require.NoError(t, err)
+	require.Equal(t, 1, got.SpanCount())
+
+	spans.RemoveIf(func(s ptrace.Span) bool { return s.Name() == "good" })
+	_, err = e.MarshalTraces(td)
+	require.ErrorIs(t, err, stef.ErrLimit)
+}

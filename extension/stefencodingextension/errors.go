@@ -1,0 +1,98 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefencodingextension
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+
+	stef "github.com/otelstef/stef/stef-go"
+)
+
+// The errors of a message, for errors.Is, beside those of package stef.
+var (
+	// ErrFormat is a message that is no STEF stream.
+	ErrFormat = errors.New("the message is not STEF")
+	// ErrSignal is a message of another signal.
+	ErrSignal = errors.New("the message carries another signal")
+)
+
+// The reasons that telemetry counts.
+const (
+	reasonFormat  = "format"
+	reasonSignal  = "signal"
+	reasonLimit   = "limit"
+	reasonSchema  = "schema"
+	reasonVersion = "version"
+	reasonCorrupt = "corrupt"
+)
+
+func reasonOf(err error) string {
+	for _, r := range []struct {
+		kind error
+		name string
+	}{
+		{ErrFormat, reasonFormat}, {ErrSignal, reasonSignal}, {stef.ErrLimit, reasonLimit},
+		{stef.ErrSchema, reasonSchema}, {stef.ErrVersion, reasonVersion},
+	} {
+		if errors.Is(err, r.kind) {
+			return r.name
+		}
+	}
+	return reasonCorrupt
+}
+
+// signature is how every STEF stream begins.
+const signature = "STEF"
+
+// explain says what is wrong with a message that does not decode, and what to
+// do about it.
+func (x *codec[B]) explain(message []byte, err error) error {
+	head := message[:min(len(message), len(signature))]
+	switch {
+	case len(message) == 0:
+		return fmt.Errorf("%w: it is empty; send STEF with the same encoding extension, or remove empty messages", ErrFormat)
+	case string(head) != signature[:len(head)]:
+		return fmt.Errorf("%w: it begins with % x; set the encoding that its sender uses, such as otlp_proto, or send STEF", ErrFormat, head)
+	}
+	if other := x.signalOf(message); other != "" && other != x.name {
+		return fmt.Errorf("%w: %s, not %s; use one topic or path for each signal: %w", ErrSignal, other, x.name, err)
+	}
+	return fmt.Errorf("unmarshaling %s from %d bytes of STEF: %w", x.name, len(message), err)
+}
+
+// signalOf returns the signal that the message can be read as, or "" if that is
+// none or several: a stream does not name its signal, but its schema and its
+// columns rarely fit another.
+func (x *codec[B]) signalOf(message []byte) string {
+	found := ""
+	for _, s := range []struct {
+		name      string
+		newReader func(io.Reader, ...stef.ReaderOption) (recordReader, error)
+	}{
+		{tracesSignal.name, tracesSignal.newReader},
+		{metricsSignal.name, metricsSignal.newReader},
+		{logsSignal.name, logsSignal.newReader},
+	} {
+		r, err := s.newReader(bytes.NewReader(message), x.reading...)
+		if err != nil {
+			continue
+		}
+		for n := 0; n < maxProbed && r.Next(); n++ {
+		}
+		if r.Err() == nil {
+			if found != "" {
+				return ""
+			}
+			found = s.name
+		}
+		r.Close()
+	}
+	return found
+}
+
+// maxProbed bounds the records that signalOf reads.
+const maxProbed = 1000

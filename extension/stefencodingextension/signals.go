@@ -1,0 +1,116 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefencodingextension
+
+import (
+	"io"
+
+	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	stef "github.com/otelstef/stef/stef-go"
+	"github.com/otelstef/stef/stef-go/otelstef"
+	stefpdata "github.com/otelstef/stef/stef-pdata"
+)
+
+// signal is what is special to traces, metrics or logs. B is a batch.
+type signal[B any] struct {
+	name string
+	mode func(*ModeConfig) Mode
+	// reference is the option of a writer of the reference schema, nil if that
+	// schema does not have the signal.
+	reference func() stef.WriterOption
+
+	newBatch func() B
+	items    func(B) int
+	size     func(B) int // as OTLP
+	moveTo   func(src, dst B)
+
+	newWriter  func(dst io.Writer, options ...stef.WriterOption) (recordWriter, error)
+	newEncoder func(w recordWriter, options ...stefpdata.EncoderOption) func(B) error
+	newReader  func(src io.Reader, options ...stef.ReaderOption) (recordReader, error)
+	newDecoder func(r recordReader, options ...stefpdata.DecoderOption) func() (B, error)
+}
+
+// recordWriter is what the writers of all signals have in common.
+type recordWriter interface {
+	Reset(dst io.Writer) error
+	Flush() error
+	Stats() stef.WriterStats
+}
+
+// recordReader is what the readers of all signals have in common.
+type recordReader interface {
+	Reset(src io.Reader) error
+	Next() bool
+	Err() error
+	Stats() stef.ReaderStats
+	Close()
+}
+
+var tracesSignal = &signal[ptrace.Traces]{
+	name:      "traces",
+	mode:      func(m *ModeConfig) Mode { return m.Traces },
+	reference: otelstef.PublishedSpans,
+	newBatch:  ptrace.NewTraces,
+	items:     ptrace.Traces.SpanCount,
+	size:      (&ptrace.ProtoMarshaler{}).TracesSize,
+	moveTo:    func(src, dst ptrace.Traces) { src.ResourceSpans().MoveAndAppendTo(dst.ResourceSpans()) },
+	newWriter: func(dst io.Writer, options ...stef.WriterOption) (recordWriter, error) {
+		return otelstef.NewSpansWriter(dst, options...)
+	},
+	newEncoder: func(w recordWriter, options ...stefpdata.EncoderOption) func(ptrace.Traces) error {
+		return stefpdata.NewTracesEncoder(w.(*otelstef.SpansWriter), options...).Encode
+	},
+	newReader: func(src io.Reader, options ...stef.ReaderOption) (recordReader, error) {
+		return otelstef.NewSpansReader(src, options...)
+	},
+	newDecoder: func(r recordReader, options ...stefpdata.DecoderOption) func() (ptrace.Traces, error) {
+		return stefpdata.NewTracesDecoder(r.(*otelstef.SpansReader), options...).Decode
+	},
+}
+
+var metricsSignal = &signal[pmetric.Metrics]{
+	name:      "metrics",
+	mode:      func(m *ModeConfig) Mode { return m.Metrics },
+	reference: otelstef.PublishedMetrics,
+	newBatch:  pmetric.NewMetrics,
+	items:     pmetric.Metrics.DataPointCount,
+	size:      (&pmetric.ProtoMarshaler{}).MetricsSize,
+	moveTo:    func(src, dst pmetric.Metrics) { src.ResourceMetrics().MoveAndAppendTo(dst.ResourceMetrics()) },
+	newWriter: func(dst io.Writer, options ...stef.WriterOption) (recordWriter, error) {
+		return otelstef.NewMetricsWriter(dst, options...)
+	},
+	newEncoder: func(w recordWriter, options ...stefpdata.EncoderOption) func(pmetric.Metrics) error {
+		return stefpdata.NewMetricsEncoder(w.(*otelstef.MetricsWriter), options...).Encode
+	},
+	newReader: func(src io.Reader, options ...stef.ReaderOption) (recordReader, error) {
+		return otelstef.NewMetricsReader(src, options...)
+	},
+	newDecoder: func(r recordReader, options ...stefpdata.DecoderOption) func() (pmetric.Metrics, error) {
+		return stefpdata.NewMetricsDecoder(r.(*otelstef.MetricsReader), options...).Decode
+	},
+}
+
+var logsSignal = &signal[plog.Logs]{
+	name:     "logs",
+	mode:     func(m *ModeConfig) Mode { return m.Logs },
+	newBatch: plog.NewLogs,
+	items:    plog.Logs.LogRecordCount,
+	size:     (&plog.ProtoMarshaler{}).LogsSize,
+	moveTo:   func(src, dst plog.Logs) { src.ResourceLogs().MoveAndAppendTo(dst.ResourceLogs()) },
+	newWriter: func(dst io.Writer, options ...stef.WriterOption) (recordWriter, error) {
+		return otelstef.NewLogsWriter(dst, options...)
+	},
+	newEncoder: func(w recordWriter, options ...stefpdata.EncoderOption) func(plog.Logs) error {
+		return stefpdata.NewLogsEncoder(w.(*otelstef.LogsWriter), options...).Encode
+	},
+	newReader: func(src io.Reader, options ...stef.ReaderOption) (recordReader, error) {
+		return otelstef.NewLogsReader(src, options...)
+	},
+	newDecoder: func(r recordReader, options ...stefpdata.DecoderOption) func() (plog.Logs, error) {
+		return stefpdata.NewLogsDecoder(r.(*otelstef.LogsReader), options...).Decode
+	},
+}

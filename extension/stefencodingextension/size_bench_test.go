@@ -1,0 +1,277 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefencodingextension
+
+import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"io"
+	"testing"
+
+	"github.com/klauspost/compress/snappy"
+	"github.com/klauspost/compress/zstd"
+	"github.com/pierrec/lz4/v4"
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/otelstef/stef/internal/fixtures"
+	"github.com/otelstef/stef/internal/teltest"
+)
+
+// messageItems are the sizes of messages that are measured.
+var messageItems = []int{1, 10, 100, 1000, 8192}
+
+// source is a recording to cut into messages.
+type source struct {
+	name  string
+	parts [][]byte
+	cut   func(tb testing.TB, parts [][]byte, items int) []message
+}
+
+// message is one batch in the ways it can be marshaled.
+type message struct {
+	items int
+	stef  func(e *stefEncoding) ([]byte, error)
+	back  func(e *stefEncoding, b []byte) (int, error)
+	otlp  func() ([]byte, error)
+}
+
+// maxMessages is how many messages of a size are measured, spread over the
+// recording.
+const maxMessages = 50
+
+// pick returns at most maxMessages of a list, evenly spread.
+func pick[B any](list []B) []B {
+	var picked []B
+	n := min(len(list), maxMessages)
+	for i := range n {
+		picked = append(picked, list[i*len(list)/n])
+	}
+	return picked
+}
+
+func traceMessages(tb testing.TB, parts [][]byte, n int) (list []message) {
+	for _, td := range pick(cutTraces(unmarshalAll(tb, parts, (&ptrace.ProtoUnmarshaler{}).UnmarshalTraces), n)) {
+		list = append(list, message{
+			items: td.SpanCount(),
+			stef:  func(e *stefEncoding) ([]byte, error) { return e.MarshalTraces(td) },
+			back: func(e *stefEncoding, b []byte) (int, error) {
+				td, err := e.UnmarshalTraces(b)
+				return td.SpanCount(), err
+			},
+			otlp: func() ([]byte, error) { return (&ptrace.ProtoMarshaler{}).MarshalTraces(td) },
+		})
+	}
+	return list
+}
+
+func metricMessages(tb testing.TB, parts [][]byte, n int) (list []message) {
+	for _, md := range pick(cutMetrics(unmarshalAll(tb, parts, (&pmetric.ProtoUnmarshaler{}).UnmarshalMetrics), n)) {
+		list = append(list, message{
+			items: md.DataPointCount(),
+			stef:  func(e *stefEncoding) ([]byte, error) { return e.MarshalMetrics(md) },
+			back: func(e *stefEncoding, b []byte) (int, error) {
+				md, err := e.UnmarshalMetrics(b)
+				return md.DataPointCount(), err
+			},
+			otlp: func() ([]byte, error) { return (&pmetric.ProtoMarshaler{}).MarshalMetrics(md) },
+		})
+	}
+	return list
+}
+
+func logMessages(tb testing.TB, parts [][]byte, n int) (list []message) {
+	for _, ld := range pick(cutLogs(unmarshalAll(tb, parts, (&plog.ProtoUnmarshaler{}).UnmarshalLogs), n)) {
+		list = append(list, message{
+			items: ld.LogRecordCount(),
+			stef:  func(e *stefEncoding) ([]byte, error) { return e.MarshalLogs(ld) },
+			back: func(e *stefEncoding, b []byte) (int, error) {
+				ld, err := e.UnmarshalLogs(b)
+				return ld.LogRecordCount(), err
+			},
+			otlp: func() ([]byte, error) { return (&plog.ProtoMarshaler{}).MarshalLogs(ld) },
+		})
+	}
+	return list
+}
+
+// recordings are those of the repository.
+func recordings(tb testing.TB) []source {
+	return []source{
+		{"traces", partsOf(tb, fixtures.Traces()), traceMessages},
+		{"metrics", partsOf(tb, fixtures.Metrics()), metricMessages},
+		{"logs", partsOf(tb, fixtures.Logs()), logMessages},
+	}
+}
+
+// largeSets are the recordings with the large real sets, if those are here.
+func largeSets(tb testing.TB) []source {
+	list := recordings(tb)
+	for _, s := range []struct {
+		folder string
+		cut    func(testing.TB, [][]byte, int) []message
+		names  []string
+	}{
+		{"traces", traceMessages, []string{"hipstershop-oteltraces"}},
+		{"metrics", metricMessages, []string{"hipstershop-otelmetrics", "hostandcollector-otelmetrics"}},
+		{"logs", logMessages, []string{"kafka-otellogs", "webnodes-otellogs", "cloudtrail-otellogs", "astronomy-otellogs", "k8sapps-otellogs"}},
+	} {
+		for _, name := range s.names {
+			path := teltest.Data(tb, s.folder, name+".zst")
+			list = append(list, source{name, teltest.Parts(tb, path), s.cut})
+		}
+	}
+	return list
+}
+
+// compressors are those of a Kafka producer.
+var compressors = []struct {
+	name     string
+	compress func(tb testing.TB, b []byte) int
+}{
+	{"none", func(_ testing.TB, b []byte) int { return len(b) }},
+	{"zstd", func(tb testing.TB, b []byte) int {
+		z, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
+		require.NoError(tb, err)
+		defer z.Close()
+		return len(z.EncodeAll(b, nil))
+	}},
+	{"gzip", func(tb testing.TB, b []byte) int {
+		return compressed(tb, b, func(w io.Writer) io.WriteCloser { return gzip.NewWriter(w) })
+	}},
+	{"snappy", func(_ testing.TB, b []byte) int { return len(snappy.Encode(nil, b)) }},
+	{"lz4", func(tb testing.TB, b []byte) int {
+		return compressed(tb, b, func(w io.Writer) io.WriteCloser { return lz4.NewWriter(w) })
+	}},
+}
+
+func compressed(tb testing.TB, b []byte, newWriter func(io.Writer) io.WriteCloser) int {
+	var out bytes.Buffer
+	w := newWriter(&out)
+	_, err := w.Write(b)
+	require.NoError(tb, err)
+	require.NoError(tb, w.Close())
+	return out.Len()
+}
+
+// BenchmarkSize reports the bytes of an item in messages of a number of items,
+// for STEF and for otlp_proto behind the compressions of a producer.
+func BenchmarkSize(b *testing.B) { benchmarkSize(b, recordings(b)) }
+
+// BenchmarkSizeLarge is BenchmarkSize with the large real sets.
+func BenchmarkSizeLarge(b *testing.B) { benchmarkSize(b, largeSets(b)) }
+
+func benchmarkSize(b *testing.B, sources []source) {
+	e := newEncoding(b, "{}")
+	for _, s := range sources {
+		for _, n := range messageItems {
+			messages := s.cut(b, s.parts, n)
+			if messages[0].items < n {
+				continue // the recording is smaller
+			}
+			items := 0
+			for _, m := range messages {
+				items += m.items
+			}
+			report := func(name string, bytes int) {
+				b.Run(fmt.Sprintf("set=%s/items=%d/as=%s", s.name, n, name), func(b *testing.B) {
+					for b.Loop() {
+					}
+					b.ReportMetric(float64(bytes)/float64(items), "B/item")
+					b.ReportMetric(0, "ns/op")
+				})
+			}
+			total := 0
+			for _, m := range messages {
+				out, err := m.stef(e)
+				require.NoError(b, err)
+				got, err := m.back(e, out)
+				require.NoError(b, err)
+				require.Equal(b, m.items, got)
+				total += len(out)
+			}
+			report("stef", total)
+			for _, c := range compressors {
+				total = 0
+				for _, m := range messages {
+					out, err := m.otlp()
+					require.NoError(b, err)
+					total += c.compress(b, out)
+				}
+				report("otlp-"+c.name, total)
+			}
+		}
+	}
+}
+
+// TestSmallerThanOTLP: from 100 items on, a message is smaller than otlp_proto
+// under any compression of a producer, and from 10 on under zstd.
+func TestSmallerThanOTLP(t *testing.T) {
+	e := newEncoding(t, "{}")
+	for _, s := range recordings(t) {
+		for _, n := range []int{10, 100, 1000} {
+			ours, theirs := 0, make([]int, len(compressors))
+			for _, m := range s.cut(t, s.parts, n) {
+				out, err := m.stef(e)
+				require.NoError(t, err)
+				ours += len(out)
+				otlp, err := m.otlp()
+				require.NoError(t, err)
+				for i, c := range compressors {
+					theirs[i] += c.compress(t, otlp)
+				}
+			}
+			for i, c := range compressors {
+				require.Less(t, ours, theirs[i], "%s, %d items a message, %s", s.name, n, c.name)
+			}
+		}
+	}
+}
+
+// BenchmarkMarshal takes the time and memory of marshaling messages.
+func BenchmarkMarshal(b *testing.B) {
+	e := newEncoding(b, "{}")
+	benchmarkMessages(b, "stef", func(m *message) func() error {
+		return func() error { _, err := m.stef(e); return err }
+	})
+	benchmarkMessages(b, "otlp", func(m *message) func() error {
+		return func() error { _, err := m.otlp(); return err }
+	})
+}
+
+// BenchmarkUnmarshal takes the time and memory of unmarshaling messages.
+func BenchmarkUnmarshal(b *testing.B) {
+	e := newEncoding(b, "{}")
+	benchmarkMessages(b, "stef", func(m *message) func() error {
+		out, err := m.stef(e)
+		require.NoError(b, err)
+		return func() error { _, err := m.back(e, out); return err }
+	})
+}
+
+func benchmarkMessages(b *testing.B, as string, prepare func(m *message) func() error) {
+	for _, s := range recordings(b) {
+		for _, n := range messageItems {
+			messages := s.cut(b, s.parts, n)
+			work := make([]func() error, len(messages))
+			for i := range messages {
+				work[i] = prepare(&messages[i])
+			}
+			b.Run(fmt.Sprintf("set=%s/items=%d/as=%s", s.name, n, as), func(b *testing.B) {
+				b.ReportAllocs()
+				items := 0
+				for i := 0; b.Loop(); i++ {
+					if err := work[i%len(work)](); err != nil {
+						b.Fatal(err)
+					}
+					items += messages[i%len(work)].items
+				}
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(items), "ns/item")
+			})
+		}
+	}
+}

@@ -1,0 +1,123 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefencodingextension
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/open-telemetry/opentelemetry-collector-contrib/extension/encoding"
+	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+
+	stefpdata "github.com/otelstef/stef/stef-pdata"
+)
+
+// streamDecoder reads one batch after another from a STEF stream of any length.
+type streamDecoder[B any] struct {
+	codec  *codec[B]
+	reader recordReader
+	next   func() (B, error)
+	offset uint64 // records before the next batch
+	err    error
+}
+
+// newStreamDecoder returns a decoder that reads from src, after the records
+// that options skip. A batch ends with a frame, or earlier at FlushItems. A
+// frame is never joined with the next one, so FlushBytes has no effect.
+func newStreamDecoder[B any](x *codec[B], src io.Reader, options []encoding.DecoderOption) (*streamDecoder[B], error) {
+	o := encoding.NewDecoderOptions(options...)
+	if o.Offset < 0 {
+		return nil, fmt.Errorf("offset is %d, set it to a number of records, 0 or more", o.Offset)
+	}
+	r, err := x.newReader(bufio.NewReader(src), x.reading...)
+	if err != nil {
+		return nil, x.telemetry.refused(x.name, fmt.Errorf("reading a stream of %s: %w", x.name, err))
+	}
+	for n := int64(0); n < o.Offset; n++ {
+		if !r.Next() {
+			err := fmt.Errorf("reading a stream of %s: it ends after %d records, before the offset %d", x.name, n, o.Offset)
+			return nil, errors.Join(err, r.Err())
+		}
+	}
+	items := stefpdata.DefaultMaxItems
+	if o.FlushItems > 0 {
+		items = int(min(o.FlushItems, stefpdata.DefaultMaxItems))
+	}
+	return &streamDecoder[B]{
+		codec:  x,
+		reader: r,
+		next:   x.newDecoder(r, stefpdata.WithMaxItems(items)),
+		offset: uint64(o.Offset),
+	}, nil
+}
+
+// decode returns the next batch that is not empty, or io.EOF. Any other error
+// is permanent and ends the stream; batches before it are complete.
+func (d *streamDecoder[B]) decode() (B, error) {
+	for d.err == nil {
+		batch, err := d.next()
+		var bad stefpdata.RecordErrors
+		switch {
+		case errors.As(err, &bad):
+			d.codec.telemetry.dropped(d.codec.name, int(bad.Records()), reasonCorrupt, bad)
+		case errors.Is(err, io.EOF):
+			d.err = io.EOF
+		case err != nil:
+			d.err = d.codec.telemetry.refused(d.codec.name,
+				fmt.Errorf("reading a stream of %s after record %d: %w", d.codec.name, d.offset, err))
+		}
+		if d.err == nil {
+			d.offset = d.reader.Stats().Records
+			if d.codec.items(batch) > 0 {
+				return batch, nil
+			}
+			continue
+		}
+		d.reader.Close()
+		if n := d.codec.items(batch); n > 0 {
+			// What precedes the damage is valid; the error is for the next call.
+			d.offset += uint64(n)
+			return batch, nil
+		}
+	}
+	return d.codec.newBatch(), d.err
+}
+
+// Offset returns how many records of the stream were decoded.
+func (d *streamDecoder[B]) Offset() int64 { return int64(d.offset) }
+
+type metricsStream struct {
+	*streamDecoder[pmetric.Metrics]
+}
+
+// DecodeMetrics returns the next batch, or io.EOF.
+func (s metricsStream) DecodeMetrics() (pmetric.Metrics, error) { return s.decode() }
+
+type logsStream struct{ *streamDecoder[plog.Logs] }
+
+// DecodeLogs returns the next batch, or io.EOF.
+func (s logsStream) DecodeLogs() (plog.Logs, error) { return s.decode() }
+
+// NewMetricsDecoder returns a decoder of a STEF stream of metrics. Its offsets
+// count records.
+func (e *stefEncoding) NewMetricsDecoder(src io.Reader, options ...encoding.DecoderOption) (encoding.MetricsDecoder, error) {
+	d, err := newStreamDecoder(e.metrics, src, options)
+	if err != nil {
+		return nil, err
+	}
+	return metricsStream{d}, nil
+}
+
+// NewLogsDecoder returns a decoder of a STEF stream of logs. Its offsets count
+// records.
+func (e *stefEncoding) NewLogsDecoder(src io.Reader, options ...encoding.DecoderOption) (encoding.LogsDecoder, error) {
+	d, err := newStreamDecoder(e.logs, src, options)
+	if err != nil {
+		return nil, err
+	}
+	return logsStream{d}, nil
+}

@@ -1,0 +1,125 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefencodingextension
+
+import (
+	"bytes"
+	"io"
+	"testing"
+
+	"github.com/open-telemetry/opentelemetry-collector-contrib/extension/encoding"
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/consumer/consumererror"
+	"go.opentelemetry.io/collector/pdata/plog"
+
+	"github.com/otelstef/stef/internal/teltest/canon"
+	stef "github.com/otelstef/stef/stef-go"
+	"github.com/otelstef/stef/stef-go/otelstef"
+	stefpdata "github.com/otelstef/stef/stef-pdata"
+)
+
+// logsFile returns a stream with a frame for each recorded batch.
+func logsFile(t testing.TB) (file []byte, batches []plog.Logs) {
+	t.Helper()
+	var buf bytes.Buffer
+	w, err := otelstef.NewLogsWriter(&buf, stef.WithCompression(stef.Zstd))
+	require.NoError(t, err)
+	e := stefpdata.NewLogsEncoder(w)
+	batches = recordedLogs(t)
+	for _, ld := range batches {
+		require.NoError(t, e.Encode(ld))
+		require.NoError(t, w.Flush())
+	}
+	require.NoError(t, w.Close())
+	return buf.Bytes(), batches
+}
+
+func TestStreamDecoder(t *testing.T) {
+	file, batches := logsFile(t)
+	e := newEncoding(t, "{}")
+	d, err := e.NewLogsDecoder(bytes.NewReader(file))
+	require.NoError(t, err)
+	records := int64(0)
+	for _, want := range batches {
+		require.Equal(t, records, d.Offset())
+		got, err := d.DecodeLogs()
+		require.NoError(t, err)
+		require.Empty(t, canon.Diff(canon.Logs(want), canon.Logs(got)))
+		records += int64(want.LogRecordCount())
+	}
+	for range 2 {
+		_, err = d.DecodeLogs()
+		require.Equal(t, io.EOF, err)
+	}
+	require.Equal(t, records, d.Offset())
+}
+
+// TestStreamDecoderResumes: from any offset on, a new decoder returns what
+// follows, and batches are as small as is asked.
+func TestStreamDecoderResumes(t *testing.T) {
+	file, batches := logsFile(t)
+	all := plog.NewLogs()
+	for _, ld := range batches {
+		ld.ResourceLogs().MoveAndAppendTo(all.ResourceLogs())
+	}
+	total := int64(all.LogRecordCount())
+	e := newEncoding(t, "{}")
+	got, offset := plog.NewLogs(), int64(0)
+	for offset < total {
+		d, err := e.NewLogsDecoder(bytes.NewReader(file), encoding.WithOffset(offset), encoding.WithFlushItems(97))
+		require.NoError(t, err)
+		for range 3 {
+			ld, err := d.DecodeLogs()
+			if err == io.EOF {
+				break
+			}
+			require.NoError(t, err)
+			require.LessOrEqual(t, ld.LogRecordCount(), 97)
+			ld.ResourceLogs().MoveAndAppendTo(got.ResourceLogs())
+		}
+		require.Equal(t, int64(got.LogRecordCount()), d.Offset())
+		offset = d.Offset()
+	}
+	require.Empty(t, canon.Diff(canon.Logs(all), canon.Logs(got)))
+
+	_, err := e.NewLogsDecoder(bytes.NewReader(file), encoding.WithOffset(total+1))
+	require.ErrorContains(t, err, "before the offset")
+	_, err = e.NewLogsDecoder(bytes.NewReader(file), encoding.WithOffset(-1))
+	require.ErrorContains(t, err, "0 or more")
+}
+
+// TestStreamDecoderOfCutFile: all whole frames of a cut file are returned, then
+// the error.
+func TestStreamDecoderOfCutFile(t *testing.T) {
+	file, batches := logsFile(t)
+	e := newEncoding(t, "{}")
+	d, err := e.NewLogsDecoder(bytes.NewReader(file[:len(file)-1]))
+	require.NoError(t, err)
+	for range len(batches) - 1 {
+		_, err = d.DecodeLogs()
+		require.NoError(t, err)
+	}
+	for range 2 {
+		_, err = d.DecodeLogs()
+		require.ErrorIs(t, err, stef.ErrCorrupt)
+		require.True(t, consumererror.IsPermanent(err))
+	}
+}
+
+func TestMetricsStreamDecoder(t *testing.T) {
+	e := newEncoding(t, "{}")
+	md := recordedMetrics(t)[0]
+	message, err := e.MarshalMetrics(md)
+	require.NoError(t, err)
+	d, err := e.NewMetricsDecoder(bytes.NewReader(message), encoding.WithFlushItems(0))
+	require.NoError(t, err)
+	got, err := d.DecodeMetrics()
+	require.NoError(t, err)
+	require.Empty(t, canon.Diff(canon.Metrics(md), canon.Metrics(got)))
+	_, err = d.DecodeMetrics()
+	require.Equal(t, io.EOF, err)
+
+	_, err = e.NewMetricsDecoder(bytes.NewReader([]byte("no stream")))
+	require.ErrorIs(t, err, stef.ErrCorrupt)
+}

@@ -1,0 +1,78 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefencodingextension
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/consumer/consumererror"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+	"go.uber.org/zap"
+
+	"github.com/otelstef/stef/extension/stefencodingextension/internal/metadata"
+)
+
+// telemetry counts messages, and logs what was refused at most once in logPeriod.
+type telemetry struct {
+	builder *metadata.TelemetryBuilder
+	logger  *zap.Logger
+	logged  atomic.Int64 // when, in Unix nanoseconds
+}
+
+const logPeriod = 10 * time.Second
+
+func newTelemetry(settings component.TelemetrySettings) (*telemetry, error) {
+	b, err := metadata.NewTelemetryBuilder(settings)
+	return &telemetry{builder: b, logger: settings.Logger}, err
+}
+
+func (t *telemetry) shutdown() { t.builder.Shutdown() }
+
+func attributes(pairs ...string) metric.MeasurementOption {
+	list := make([]attribute.KeyValue, 0, len(pairs)/2)
+	for i := 0; i < len(pairs); i += 2 {
+		list = append(list, attribute.String(pairs[i], pairs[i+1]))
+	}
+	return metric.WithAttributeSet(attribute.NewSet(list...))
+}
+
+func (t *telemetry) marshaled(signal string, bytes int) {
+	at := attributes("signal", signal)
+	t.builder.ExtensionStefEncodingMarshaledMessages.Add(context.Background(), 1, at)
+	t.builder.ExtensionStefEncodingMarshaledBytes.Add(context.Background(), int64(bytes), at)
+}
+
+func (t *telemetry) unmarshaled(signal string, bytes int) {
+	at := attributes("signal", signal)
+	t.builder.ExtensionStefEncodingUnmarshaledMessages.Add(context.Background(), 1, at)
+	t.builder.ExtensionStefEncodingUnmarshaledBytes.Add(context.Background(), int64(bytes), at)
+}
+
+// dropped counts items that are left out while the rest of a message is kept.
+func (t *telemetry) dropped(signal string, items int, reason string, why error) {
+	t.builder.ExtensionStefEncodingItemsDropped.Add(context.Background(), int64(items), attributes("signal", signal, "reason", reason))
+	if t.mayLog() {
+		t.logger.Warn("Items are left out of a message; the rest of it is delivered.",
+			zap.String("signal", signal), zap.Int("items", items), zap.Error(why))
+	}
+}
+
+// refused counts a message that does not decode and returns the error as a
+// permanent one: the same bytes fail again, so nobody should retry.
+func (t *telemetry) refused(signal string, err error) error {
+	t.builder.ExtensionStefEncodingMessagesRefused.Add(context.Background(), 1, attributes("signal", signal, "reason", reasonOf(err)))
+	if t.mayLog() {
+		t.logger.Warn("A message is refused.", zap.String("signal", signal), zap.Error(err))
+	}
+	return consumererror.NewPermanent(err)
+}
+
+func (t *telemetry) mayLog() bool {
+	now, last := time.Now().UnixNano(), t.logged.Load()
+	return now-last >= int64(logPeriod) && t.logged.CompareAndSwap(last, now)
+}

@@ -1,0 +1,273 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package enginetest
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/open-telemetry/opentelemetry-collector-contrib/exporter/kafkaexporter"
+	"github.com/open-telemetry/opentelemetry-collector-contrib/receiver/kafkareceiver"
+	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+	"go.opentelemetry.io/collector/receiver/receivertest"
+
+	"github.com/otelstef/stef/internal/fixtures"
+)
+
+// kafkaBroker is a Kafka broker in a process of its own, in KRaft mode.
+type kafkaBroker struct {
+	lib, dir, address string
+	process           *exec.Cmd
+	cpu               time.Duration // of processes that ended
+}
+
+// newBroker starts the broker whose jars are in the folder that STEF_KAFKA_LIB
+// names, which make test-kafka fetches.
+func newBroker(t *testing.T) *kafkaBroker {
+	t.Helper()
+	lib := os.Getenv("STEF_KAFKA_LIB")
+	if lib == "" {
+		t.Skip("needs a Kafka broker: make test-kafka fetches one and runs this test")
+	}
+	b := &kafkaBroker{lib: lib, dir: t.TempDir(), address: freeAddress(t)}
+	properties := fmt.Sprintf(`process.roles=broker,controller
+node.id=1
+controller.quorum.voters=1@%[2]s
+listeners=PLAINTEXT://%[1]s,CONTROLLER://%[2]s
+advertised.listeners=PLAINTEXT://%[1]s
+controller.listener.names=CONTROLLER
+listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT
+log.dirs=%[3]s/log
+num.partitions=%[4]d
+offsets.topic.replication.factor=1
+offsets.topic.num.partitions=1
+transaction.state.log.replication.factor=1
+transaction.state.log.min.isr=1
+group.initial.rebalance.delay.ms=0
+`, b.address, freeAddress(t), b.dir, partitions)
+	require.NoError(t, os.WriteFile(filepath.Join(b.dir, "server.properties"), []byte(properties), 0o600))
+	format := b.java("kafka.tools.StorageTool", "format", "-t", "MkU3OEVBNTcwNTJENDM2Qk", "-c", filepath.Join(b.dir, "server.properties"))
+	out, err := format.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	b.start(t)
+	t.Cleanup(func() { b.kill(t) })
+	return b
+}
+
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer l.Close()
+	return l.Addr().String()
+}
+
+func (b *kafkaBroker) java(class string, args ...string) *exec.Cmd {
+	options := []string{"-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", filepath.Join(b.lib, "*"), class}
+	return exec.Command("java", append(options, args...)...)
+}
+
+// start starts the broker and waits until it answers.
+func (b *kafkaBroker) start(t *testing.T) {
+	t.Helper()
+	b.process = b.java("kafka.Kafka", filepath.Join(b.dir, "server.properties"))
+	require.NoError(t, b.process.Start())
+	require.Eventually(t, func() bool {
+		client, err := kgo.NewClient(kgo.SeedBrokers(b.address))
+		if err != nil {
+			return false
+		}
+		defer client.Close()
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		return client.Ping(ctx) == nil
+	}, 90*time.Second, 200*time.Millisecond, "the broker does not answer")
+}
+
+// kill ends the broker as kill -9 does.
+func (b *kafkaBroker) kill(t *testing.T) {
+	t.Helper()
+	if b.process == nil {
+		return
+	}
+	require.NoError(t, b.process.Process.Signal(syscall.SIGKILL))
+	_ = b.process.Wait() // it says that it was killed
+	b.cpu += b.process.ProcessState.UserTime() + b.process.ProcessState.SystemTime()
+	b.process = nil
+}
+
+// bytes is how large the segments of a topic are.
+func (b *kafkaBroker) bytes(t *testing.T, topic string) (total int64) {
+	t.Helper()
+	segments, err := filepath.Glob(filepath.Join(b.dir, "log", topic+"-*", "*.log"))
+	require.NoError(t, err)
+	for _, name := range segments {
+		info, err := os.Stat(name)
+		if err == nil {
+			total += info.Size()
+		} else {
+			require.ErrorIs(t, err, fs.ErrNotExist)
+		}
+	}
+	return total
+}
+
+// TestKafkaBrokerKilled is TestKafka with a real broker, which is killed and
+// restarted while items are sent: what the exporter acknowledged arrives.
+func TestKafkaBrokerKilled(t *testing.T) {
+	b := newBroker(t)
+	t.Setenv("STEF_KAFKA", b.address)
+	names, n := topics(t), total(t)
+	h, group := newHost(t), names["logs"]
+	ledgers := newLedgers()
+	first := startConsumers(t, h, receiverConfig(t, b.address, names, group), ledgers)
+	second := startConsumers(t, h, receiverConfig(t, b.address, names, group), ledgers)
+
+	p := startProducers(t, h, exporterConfig(t, b.address, names, "stef_encoding"))
+	restarted := make(chan struct{})
+	for sent := 0; sent < n; sent += batchItems {
+		switch sent {
+		case n / 3 / batchItems * batchItems:
+			b.kill(t)
+			go func() {
+				defer close(restarted)
+				time.Sleep(time.Second)
+				b.start(t)
+			}()
+		case 2 * n / 3 / batchItems * batchItems:
+			first.stop(t)
+			first = startConsumers(t, h, receiverConfig(t, b.address, names, group), ledgers)
+		}
+		p.send(t, sent, min(batchItems, n-sent))
+	}
+	<-restarted
+	requireAll(t, ledgers, n)
+	first.stop(t)
+	second.stop(t)
+	p.stop(t)
+}
+
+// TestKafkaCost sends the recordings of the repository through a broker, as
+// STEF and as otlp_proto under the producer's zstd, and prints the bytes on the
+// broker's disk and the CPU of the three parties. Exporter, broker and receiver
+// run one after another.
+func TestKafkaCost(t *testing.T) {
+	newBroker(t).kill(t) // skips where there is none
+	for _, way := range []struct{ encoding, compression string }{{"stef_encoding", "none"}, {"otlp_proto", "zstd"}} {
+		t.Run(way.encoding, func(t *testing.T) {
+			b := newBroker(t)
+			names, h := topics(t), newHost(t)
+			before := processCPU(t)
+			items := produceRecordings(t, h, configure(t, kafkaexporter.NewFactory().CreateDefaultConfig(), fmt.Sprintf(`
+brokers: [%q]
+logs: {topic: %s, encoding: %s}
+traces: {topic: %s, encoding: %s}
+metrics: {topic: %s, encoding: %s}
+producer: {compression: %s, allow_auto_topic_creation: true}
+sending_queue: {enabled: false}
+`, b.address, names["logs"], way.encoding, names["traces"], way.encoding, names["metrics"], way.encoding, way.compression)))
+			producer := processCPU(t) - before
+
+			before = processCPU(t)
+			consumeAll(t, h, b, names, way.encoding, items)
+			consumer := processCPU(t) - before
+			for _, signal := range []string{"traces", "metrics", "logs"} {
+				t.Logf("%s, %s: %.1f bytes an item on the disk of the broker, %d items", way.encoding, signal,
+					float64(b.bytes(t, names[signal]))/float64(items[signal]), items[signal])
+			}
+			b.kill(t)
+			all := float64(items["traces"] + items["metrics"] + items["logs"])
+			t.Logf("%s: CPU of an item: producer %.2f µs, consumer %.2f µs, broker with its start %.2f µs", way.encoding,
+				float64(producer.Microseconds())/all, float64(consumer.Microseconds())/all, float64(b.cpu.Microseconds())/all)
+		})
+	}
+}
+
+// rounds is how often TestKafkaCost sends the recordings. Messages decode on
+// their own, so nothing gets smaller by being sent again.
+const rounds = 5
+
+func produceRecordings(t *testing.T, h host, config component.Config) map[string]int {
+	t.Helper()
+	items, p := map[string]int{}, startProducers(t, h, config)
+	defer p.stop(t)
+	each := func(file []byte, send func(part []byte)) {
+		parts, err := fixtures.Parts(file)
+		require.NoError(t, err)
+		for range rounds {
+			for _, part := range parts {
+				send(part)
+			}
+		}
+	}
+	each(fixtures.Logs(), func(part []byte) {
+		ld, err := (&plog.ProtoUnmarshaler{}).UnmarshalLogs(part)
+		require.NoError(t, err)
+		items["logs"] += ld.LogRecordCount()
+		require.NoError(t, p.logs.ConsumeLogs(t.Context(), ld))
+	})
+	each(fixtures.Traces(), func(part []byte) {
+		td, err := (&ptrace.ProtoUnmarshaler{}).UnmarshalTraces(part)
+		require.NoError(t, err)
+		items["traces"] += td.SpanCount()
+		require.NoError(t, p.traces.ConsumeTraces(t.Context(), td))
+	})
+	each(fixtures.Metrics(), func(part []byte) {
+		md, err := (&pmetric.ProtoUnmarshaler{}).UnmarshalMetrics(part)
+		require.NoError(t, err)
+		items["metrics"] += md.DataPointCount()
+		require.NoError(t, p.metrics.ConsumeMetrics(t.Context(), md))
+	})
+	return items
+}
+
+// consumeAll reads the topics to their end.
+func consumeAll(t *testing.T, h host, b *kafkaBroker, names map[string]string, encoding string, items map[string]int) {
+	t.Helper()
+	f := kafkareceiver.NewFactory()
+	config := configure(t, f.CreateDefaultConfig(), fmt.Sprintf(`
+brokers: [%q]
+group_id: %s
+initial_offset: earliest
+logs: {topics: [%s], encoding: %s}
+traces: {topics: [%s], encoding: %s}
+metrics: {topics: [%s], encoding: %s}
+`, b.address, names["logs"], names["logs"], encoding, names["traces"], encoding, names["metrics"], encoding))
+	got := newCounter(t)
+	settings := receivertest.NewNopSettings(f.Type())
+	logs, err := f.CreateLogs(t.Context(), settings, config, got.logs)
+	require.NoError(t, err)
+	traces, err := f.CreateTraces(t.Context(), settings, config, got.traces)
+	require.NoError(t, err)
+	metrics, err := f.CreateMetrics(t.Context(), settings, config, got.metrics)
+	require.NoError(t, err)
+	all := consumers{logs, traces, metrics}
+	for _, c := range all {
+		require.NoError(t, c.Start(context.Background(), h))
+	}
+	want := int64(items["logs"] + items["traces"] + items["metrics"])
+	require.Eventually(t, func() bool { return got.items.Load() == want }, time.Minute, 20*time.Millisecond)
+	all.stop(t)
+}
+
+// processCPU is the CPU time of this process.
+func processCPU(t *testing.T) time.Duration {
+	t.Helper()
+	var usage syscall.Rusage
+	require.NoError(t, syscall.Getrusage(syscall.RUSAGE_SELF, &usage))
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+}

@@ -1,0 +1,120 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package enginetest
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/johannesboyne/gofakes3"
+	"github.com/johannesboyne/gofakes3/backend/s3mem"
+	"github.com/open-telemetry/opentelemetry-collector-contrib/exporter/awss3exporter"
+	"github.com/open-telemetry/opentelemetry-collector-contrib/exporter/fileexporter"
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/exporter/exportertest"
+	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+)
+
+// What the extension is to components.
+type (
+	marshalLogs   interface{ plog.Marshaler }
+	marshalTraces interface{ ptrace.Marshaler }
+)
+
+// TestFileExporter writes messages to a file, which the file exporter puts
+// behind their lengths, and reads them back; a file that lost its end has all
+// messages before that.
+func TestFileExporter(t *testing.T) {
+	h, path := newHost(t), filepath.Join(t.TempDir(), "logs.stef")
+	f := fileexporter.NewFactory()
+	config := configure(t, f.CreateDefaultConfig(), fmt.Sprintf("{path: %q, format: proto, encoding: stef_encoding}", path))
+	logs, err := f.CreateLogs(t.Context(), exportertest.NewNopSettings(f.Type()), config)
+	require.NoError(t, err)
+	require.NoError(t, logs.Start(t.Context(), h))
+	const batches, size = 20, 300
+	for i := range batches {
+		require.NoError(t, logs.ConsumeLogs(t.Context(), numberedLogs(i*size, size)))
+	}
+	require.NoError(t, logs.Shutdown(context.Background()))
+	file, err := os.ReadFile(path)
+	require.NoError(t, err)
+
+	unmarshaler := h[component.MustNewID("stef_encoding")].(plog.Unmarshaler)
+	read := func(file []byte) (items int) {
+		l := newLedger()
+		for len(file) >= 4 {
+			length := int(binary.BigEndian.Uint32(file))
+			if len(file) < 4+length {
+				break
+			}
+			ld, err := unmarshaler.UnmarshalLogs(file[4 : 4+length])
+			require.NoError(t, err)
+			require.NoError(t, l.logs(t).ConsumeLogs(t.Context(), ld))
+			file = file[4+length:]
+		}
+		distinct, duplicates := l.distinct()
+		require.Zero(t, duplicates)
+		return distinct
+	}
+	require.Equal(t, batches*size, read(file))
+	last := 0
+	for cut := range len(file) {
+		got := read(file[:cut])
+		require.GreaterOrEqual(t, got, last)
+		require.Zero(t, got%size)
+		last = got
+	}
+	require.Equal(t, (batches-1)*size, last)
+}
+
+// TestS3Exporter writes messages to a bucket of a server in this process, and
+// reads each object back.
+func TestS3Exporter(t *testing.T) {
+	backend := s3mem.New()
+	require.NoError(t, backend.CreateBucket("telemetry"))
+	server := httptest.NewServer(gofakes3.New(backend).Server())
+	defer server.Close()
+	t.Setenv("AWS_ACCESS_KEY_ID", "key")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "secret")
+
+	h, f := newHost(t), awss3exporter.NewFactory()
+	config := configure(t, f.CreateDefaultConfig(), fmt.Sprintf(`
+encoding: stef_encoding
+encoding_file_extension: stef
+sending_queue: {enabled: false}
+s3uploader: {region: us-east-1, s3_bucket: telemetry, s3_prefix: traces, endpoint: %q, s3_force_path_style: true, disable_ssl: true}
+`, server.URL))
+	traces, err := f.CreateTraces(t.Context(), exportertest.NewNopSettings(f.Type()), config)
+	require.NoError(t, err)
+	require.NoError(t, traces.Start(t.Context(), h))
+	const batches, size = 5, 200
+	for i := range batches {
+		require.NoError(t, traces.ConsumeTraces(t.Context(), numberedTraces(i*size, size)))
+	}
+	require.NoError(t, traces.Shutdown(context.Background()))
+
+	objects, err := backend.ListBucket("telemetry", nil, gofakes3.ListBucketPage{})
+	require.NoError(t, err)
+	require.Len(t, objects.Contents, batches)
+	l := newLedger()
+	for _, entry := range objects.Contents {
+		require.Equal(t, ".stef", filepath.Ext(entry.Key))
+		object, err := backend.GetObject("telemetry", entry.Key, nil)
+		require.NoError(t, err)
+		message, err := io.ReadAll(object.Contents)
+		require.NoError(t, err)
+		td, err := h[component.MustNewID("stef_encoding")].(ptrace.Unmarshaler).UnmarshalTraces(message)
+		require.NoError(t, err)
+		require.NoError(t, l.traces(t).ConsumeTraces(t.Context(), td))
+	}
+	require.Zero(t, l.missing(batches*size))
+}

@@ -1,0 +1,261 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package enginetest
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/open-telemetry/opentelemetry-collector-contrib/exporter/kafkaexporter"
+	"github.com/open-telemetry/opentelemetry-collector-contrib/receiver/kafkareceiver"
+	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/exporter"
+	"go.opentelemetry.io/collector/exporter/exportertest"
+	"go.opentelemetry.io/collector/receiver/receivertest"
+)
+
+// partitions of each topic.
+const partitions = 6
+
+// topics are those of a test, one for each signal.
+func topics(t *testing.T) map[string]string {
+	base := strings.NewReplacer("/", "-", "_", "-").Replace(strings.ToLower(t.Name())) + strconv.FormatInt(time.Now().UnixNano(), 36)
+	return map[string]string{"logs": base + "-logs", "traces": base + "-traces", "metrics": base + "-metrics"}
+}
+
+// broker returns the address of a Kafka broker: the one of the environment
+// variable STEF_KAFKA, or one inside of this process.
+func broker(t *testing.T, topics map[string]string) string {
+	t.Helper()
+	if address := os.Getenv("STEF_KAFKA"); address != "" {
+		return address // it creates topics by itself
+	}
+	names := make([]string, 0, len(topics))
+	for _, name := range topics {
+		names = append(names, name)
+	}
+	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(partitions, names...))
+	require.NoError(t, err)
+	t.Cleanup(cluster.Close)
+	return cluster.ListenAddrs()[0]
+}
+
+// total is how many items of each signal the tests send.
+func total(t *testing.T) int {
+	text := os.Getenv("STEF_KAFKA_ITEMS")
+	if text == "" {
+		return 20_000
+	}
+	n, err := strconv.Atoi(text)
+	require.NoError(t, err)
+	return n
+}
+
+const batchItems = 500
+
+// exporterConfig is that of a Kafka exporter. Messages are compressed inside.
+func exporterConfig(t *testing.T, address string, topics map[string]string, encoding string) component.Config {
+	return configure(t, kafkaexporter.NewFactory().CreateDefaultConfig(), fmt.Sprintf(`
+brokers: [%q]
+logs: {topic: %s, encoding: %s}
+traces: {topic: %s, encoding: %s}
+metrics: {topic: %s, encoding: %s}
+producer: {compression: none, allow_auto_topic_creation: true}
+sending_queue: {enabled: false}
+`, address, topics["logs"], encoding, topics["traces"], encoding, topics["metrics"], encoding))
+}
+
+func receiverConfig(t *testing.T, address string, topics map[string]string, group string) component.Config {
+	return configure(t, kafkareceiver.NewFactory().CreateDefaultConfig(), fmt.Sprintf(`
+brokers: [%q]
+group_id: %s
+initial_offset: earliest
+session_timeout: 10s
+heartbeat_interval: 500ms
+autocommit: {interval: 100ms}
+message_marking: {after: true, on_permanent_error: true}
+metadata: {refresh_interval: 5s}
+logs: {topics: [%s], encoding: stef_encoding}
+traces: {topics: [%s], encoding: stef_encoding}
+metrics: {topics: [%s], encoding: stef_encoding}
+`, address, group, topics["logs"], topics["traces"], topics["metrics"]))
+}
+
+// producers are an exporter of each signal.
+type producers struct {
+	logs    exporter.Logs
+	traces  exporter.Traces
+	metrics exporter.Metrics
+}
+
+func startProducers(t *testing.T, h host, config component.Config) *producers {
+	t.Helper()
+	f, p := kafkaexporter.NewFactory(), new(producers)
+	settings := exportertest.NewNopSettings(f.Type())
+	var err error
+	p.logs, err = f.CreateLogs(t.Context(), settings, config)
+	require.NoError(t, err)
+	p.traces, err = f.CreateTraces(t.Context(), settings, config)
+	require.NoError(t, err)
+	p.metrics, err = f.CreateMetrics(t.Context(), settings, config)
+	require.NoError(t, err)
+	for _, c := range []component.Component{p.logs, p.traces, p.metrics} {
+		require.NoError(t, c.Start(t.Context(), h))
+	}
+	return p
+}
+
+// send sends n items of each signal, numbered from first on. They are
+// acknowledged when it returns.
+func (p *producers) send(t *testing.T, first, n int) {
+	t.Helper()
+	require.NoError(t, p.logs.ConsumeLogs(t.Context(), numberedLogs(first, n)))
+	require.NoError(t, p.traces.ConsumeTraces(t.Context(), numberedTraces(first, n)))
+	require.NoError(t, p.metrics.ConsumeMetrics(t.Context(), numberedMetrics(first, n)))
+}
+
+func (p *producers) stop(t *testing.T) {
+	t.Helper()
+	for _, c := range []component.Component{p.logs, p.traces, p.metrics} {
+		require.NoError(t, c.Shutdown(context.Background()))
+	}
+}
+
+func newLedgers() map[string]*ledger {
+	return map[string]*ledger{"logs": newLedger(), "traces": newLedger(), "metrics": newLedger()}
+}
+
+// requireAll waits until items 0 to n-1 of each signal have arrived.
+func requireAll(t *testing.T, ledgers map[string]*ledger, n int) {
+	t.Helper()
+	for name, l := range ledgers {
+		require.Eventually(t, func() bool {
+			distinct, _ := l.distinct()
+			return distinct == n
+		}, 2*time.Minute, 50*time.Millisecond, "%s: items are missing", name)
+		require.Zero(t, l.missing(n))
+		_, duplicates := l.distinct()
+		t.Logf("%s: %d items arrived, none is missing, %d arrived twice", name, n, duplicates)
+	}
+}
+
+// consumers are a receiver of each signal, which share a group with others.
+type consumers []component.Component
+
+func startConsumers(t *testing.T, h host, config component.Config, to map[string]*ledger) consumers {
+	t.Helper()
+	f := kafkareceiver.NewFactory()
+	settings := receivertest.NewNopSettings(f.Type())
+	logs, err := f.CreateLogs(t.Context(), settings, config, to["logs"].logs(t))
+	require.NoError(t, err)
+	traces, err := f.CreateTraces(t.Context(), settings, config, to["traces"].traces(t))
+	require.NoError(t, err)
+	metrics, err := f.CreateMetrics(t.Context(), settings, config, to["metrics"].metrics(t))
+	require.NoError(t, err)
+	all := consumers{logs, traces, metrics}
+	for _, c := range all {
+		require.NoError(t, c.Start(context.Background(), h))
+	}
+	return all
+}
+
+func (c consumers) stop(t *testing.T) {
+	t.Helper()
+	for _, one := range c {
+		require.NoError(t, one.Shutdown(context.Background()))
+	}
+}
+
+// TestKafka sends numbered items of all signals through a topic for each, while
+// consumers of one group leave and join. Every item arrives; what arrives twice
+// was being consumed when its partition moved.
+func TestKafka(t *testing.T) {
+	names, n := topics(t), total(t)
+	address, h := broker(t, names), newHost(t)
+	ledgers := newLedgers()
+	group := names["logs"]
+	first := startConsumers(t, h, receiverConfig(t, address, names, group), ledgers)
+
+	p := startProducers(t, h, exporterConfig(t, address, names, "stef_encoding"))
+	var second consumers
+	for sent := 0; sent < n; sent += batchItems {
+		switch sent {
+		case n / 4 / batchItems * batchItems:
+			second = startConsumers(t, h, receiverConfig(t, address, names, group), ledgers)
+		case n / 2 / batchItems * batchItems:
+			first.stop(t)
+		case 3 * n / 4 / batchItems * batchItems:
+			first = startConsumers(t, h, receiverConfig(t, address, names, group), ledgers)
+		}
+		p.send(t, sent, min(batchItems, n-sent))
+	}
+	requireAll(t, ledgers, n)
+	first.stop(t)
+	second.stop(t)
+	p.stop(t)
+}
+
+// TestKafkaBadMessages: messages that do not decode are passed over, and those
+// behind them arrive.
+func TestKafkaBadMessages(t *testing.T) {
+	names := topics(t)
+	address, h := broker(t, names), newHost(t)
+	client, err := kgo.NewClient(kgo.SeedBrokers(address), kgo.AllowAutoTopicCreation())
+	require.NoError(t, err)
+	defer client.Close()
+	produce := func(value []byte) {
+		t.Helper()
+		record := &kgo.Record{Topic: names["logs"], Value: value}
+		require.NoError(t, client.ProduceSync(t.Context(), record).FirstErr())
+	}
+	good := func(first, n int) []byte {
+		e := h[component.MustNewID("stef_encoding")].(interface {
+			marshalLogs
+			marshalTraces
+		})
+		message, err := e.MarshalLogs(numberedLogs(first, n))
+		require.NoError(t, err)
+		return message
+	}
+	traces, err := h[component.MustNewID("stef_encoding")].(marshalTraces).MarshalTraces(numberedTraces(0, 3))
+	require.NoError(t, err)
+
+	produce(good(0, 100))
+	produce([]byte(`{"resourceLogs":[]}`)) // another format
+	produce(traces)                        // another signal in the same topic
+	whole := good(0, 100)
+	produce(whole[:len(whole)/2]) // cut off
+	produce(good(100, 100))
+
+	ledgers := newLedgers()
+	c := startConsumers(t, h, receiverConfig(t, address, names, names["logs"]), ledgers)
+	require.Eventually(t, func() bool {
+		distinct, _ := ledgers["logs"].distinct()
+		return distinct == 200
+	}, 60*time.Second, 50*time.Millisecond)
+	_, duplicates := ledgers["logs"].distinct()
+	require.Zero(t, duplicates)
+	c.stop(t)
+}
+
+// TestKafkaWithoutExtension: an encoding that no extension has is an error at
+// start that names it.
+func TestKafkaWithoutExtension(t *testing.T) {
+	names := topics(t)
+	address := broker(t, names)
+	f := kafkaexporter.NewFactory()
+	logs, err := f.CreateLogs(t.Context(), exportertest.NewNopSettings(f.Type()), exporterConfig(t, address, names, "stef_encoding"))
+	require.NoError(t, err)
+	err = logs.Start(t.Context(), host{})
+	require.ErrorContains(t, err, "stef_encoding")
+	require.NoError(t, logs.Shutdown(context.Background()))
+}
