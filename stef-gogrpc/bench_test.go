@@ -91,7 +91,7 @@ var acknowledge = stefgrpc.HandlerFunc(func(s *stefgrpc.ServerStream) error {
 	defer r.Close()
 	for r.Next() {
 		if r.Buffered() == 0 {
-			s.Ack(r.Stats().Records)
+			s.AckUpTo(r.Stats().Records)
 		}
 	}
 	return r.Err()

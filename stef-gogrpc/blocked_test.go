@@ -45,7 +45,7 @@ func newBlocked(t *testing.T, room bool, c endsConfig) *blockedEnds {
 	}, c)
 	var options []stefgrpc.ClientOption
 	if room {
-		options = append(options, stefgrpc.WithMaxUnacked(blockedChunk, 0))
+		options = append(options, stefgrpc.WithMaxUnackedBytes(blockedChunk))
 	}
 	client, err := stefgrpc.NewClient(b.conn, options...)
 	require.NoError(t, err)
@@ -82,7 +82,7 @@ func TestBlockedWriterEnds(t *testing.T) {
 		}},
 		{name: "the server acknowledges what was not sent", kind: stefgrpc.KindProtocol, bringAbout: func(b *blockedEnds) {
 			b.handler <- func(s *stefgrpc.ServerStream) error {
-				s.Ack(1 << 40)
+				s.AckUpTo(1 << 40)
 				<-s.Context().Done()
 				return s.Context().Err()
 			}
@@ -99,7 +99,7 @@ func TestBlockedWriterEnds(t *testing.T) {
 		{name: "the server crashes", kind: stefgrpc.KindUnavailable, bringAbout: func(b *blockedEnds) { b.grpc.Stop() }},
 		{name: "the connection is cut", kind: stefgrpc.KindUnavailable, bringAbout: func(b *blockedEnds) { b.net.Cut() }},
 		{name: "the connection is closed", kind: stefgrpc.KindCanceled, bringAbout: func(b *blockedEnds) { _ = b.conn.Close() }},
-		{name: "the connection is too old", kind: stefgrpc.KindUnavailable, bringAbout: func(*blockedEnds) { time.Sleep(time.Minute) },
+		{name: "the connection is too old", kind: stefgrpc.KindClosed, bringAbout: func(*blockedEnds) { time.Sleep(time.Minute) },
 			grpc: []grpc.ServerOption{grpc.KeepaliveParams(keepalive.ServerParameters{
 				MaxConnectionAge: 30 * time.Second, MaxConnectionAgeGrace: time.Second})}},
 		{name: "Close", kind: stefgrpc.KindCanceled, bringAbout: func(b *blockedEnds) { _ = b.stream.Close() }},

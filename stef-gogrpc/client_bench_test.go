@@ -21,7 +21,7 @@ import (
 func BenchmarkMessageSize(b *testing.B) {
 	for _, size := range []int{16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20} {
 		b.Run(fmt.Sprintf("size=%dk", size>>10), func(b *testing.B) {
-			s := benchStream(b, WithMaxMessageSize(size))
+			s := benchStream(b, WithMaxMessageBytes(size))
 			chunk := make([]byte, 3_900_000)
 			b.SetBytes(int64(len(chunk)))
 			b.ReportAllocs()

@@ -181,10 +181,10 @@ func TestRecordsToPlainServer(t *testing.T) {
 	}
 	f("plain", nil)
 	f("zstd", nil, stef.WithCompression(stef.Zstd))
-	f("split", []ClientOption{WithMaxMessageSize(20)})
-	f("gzip by gRPC", []ClientOption{WithCallOptions(grpc.UseCompressor(gzip.Name)), WithMaxMessageSize(64)})
-	f("one chunk at a time", []ClientOption{WithMaxUnacked(1, 0)})
-	f("few records at a time", []ClientOption{WithMaxUnacked(1<<20, 60)})
+	f("split", []ClientOption{WithMaxMessageBytes(20)})
+	f("gzip by gRPC", []ClientOption{WithCallOptions(grpc.UseCompressor(gzip.Name)), WithMaxMessageBytes(64)})
+	f("one chunk at a time", []ClientOption{WithMaxUnackedBytes(1)})
+	f("few records at a time", []ClientOption{WithMaxUnackedBytes(1 << 20), WithMaxUnackedRecords(60)})
 }
 
 // TestLargeChunk: a chunk far beyond what gRPC receives in one message.
@@ -312,7 +312,7 @@ func TestConnectionLost(t *testing.T) {
 	conn, g := clientEnds(t, func(stream grpc.ServerStream) error {
 		return gather(stream, func([]byte, int) error { return nil })
 	})
-	s := openMetrics(t, conn, WithMaxUnacked(10, 0))
+	s := openMetrics(t, conn, WithMaxUnackedBytes(10))
 	_, err := s.WriteRecords(make([]byte, 100), 10)
 	require.NoError(t, err)
 	errs := make(chan error, 3)
@@ -412,7 +412,7 @@ func TestManyWaiters(t *testing.T) {
 			return stream.SendMsg(ackOf(n, IDRange{n, n}))
 		})
 	})
-	client, err := NewClient(conn, WithMaxUnacked(1000, 20))
+	client, err := NewClient(conn, WithMaxUnackedBytes(1000), WithMaxUnackedRecords(20))
 	require.NoError(t, err)
 	var told idRanges
 	s, err := client.Open(within(t), otelstef.MetricsSchema(), OnResponse(func(r Response) {
@@ -462,7 +462,7 @@ func TestCloseAnyTime(t *testing.T) {
 		})
 	})
 	for i := range 40 {
-		s := openMetrics(t, conn, WithMaxUnacked(5000, 0))
+		s := openMetrics(t, conn, WithMaxUnackedBytes(5000))
 		var wg sync.WaitGroup
 		wg.Go(func() {
 			for id := uint64(1); ; id++ {
@@ -521,7 +521,7 @@ func TestWriteContext(t *testing.T) {
 	for i := range 400 {
 		hook = func() {}
 		if s == nil {
-			s = openMetrics(t, hooked{conn, &hook}, WithMaxMessageSize(100))
+			s = openMetrics(t, hooked{conn, &hook}, WithMaxMessageBytes(100))
 		}
 		ctx, cancel := context.WithCancel(context.Background())
 		if i%2 == 0 { // any moment
@@ -572,14 +572,14 @@ func TestOptions(t *testing.T) {
 		_, err := NewClient(conn, option)
 		require.Error(t, err)
 	}
-	f(WithMaxMessageSize(15))
-	f(WithMaxUnacked(0, 1))
+	f(WithMaxMessageBytes(15))
+	f(WithMaxUnackedBytes(0))
 	f(WithHandshakeTimeout(0))
-	f(WithDictSize(0))
+	f(WithDictBytes(0))
 	_, err := NewClient(nil)
 	require.Error(t, err)
 
-	client, err := NewClient(conn, WithMaxMessageSize(16), WithMaxUnacked(1, 0))
+	client, err := NewClient(conn, WithMaxMessageBytes(16), WithMaxUnackedBytes(1))
 	require.NoError(t, err)
 	_, err = client.Open(within(t), nil)
 	require.Equal(t, KindInvalid, FromStatus(err).Kind)

@@ -102,7 +102,7 @@ func decoding(saw chan<- served) stefgrpc.HandlerFunc {
 		for r.Next() {
 			result.records++
 			if r.Buffered() == 0 {
-				s.Ack(result.records)
+				s.AckUpTo(result.records)
 			}
 		}
 		return r.Err()
@@ -136,7 +136,7 @@ func serveRootsWith(t testing.TB, h stefgrpc.Handler, wire func(root string) sch
 		_ = s.Shutdown(within(t, time.Second))
 		stats := s.Stats()
 		require.Zero(t, stats.Streams)
-		require.Zero(t, stats.Buffered)
+		require.Zero(t, stats.BufferedBytes)
 	})
 	return conn, s
 }
@@ -152,12 +152,12 @@ func TestCompatClientConversation(t *testing.T) {
 			if string(head) != "STEF\x02\x00\x00" {
 				return status.Errorf(codes.DataLoss, "got %q", head)
 			}
-			s.Finished(3, 300)
+			s.Ack(3, 300)
 			s.Reject(1, 2)
 			_, err := io.Copy(io.Discard, s)
 			return err
 		})
-		conn, _ := serveRootsWith(t, handler, publishedWire, []stefgrpc.ServerOption{stefgrpc.WithDictLimit(1000)}, options...)
+		conn, _ := serveRootsWith(t, handler, publishedWire, []stefgrpc.ServerOption{stefgrpc.WithMaxDictBytes(1000)}, options...)
 		c := call(t, conn)
 		c.say(fromHex(t, "0a090a074d657472696373"))
 		message, err := c.hear()
@@ -212,7 +212,7 @@ func TestCompatClientStreams(t *testing.T) {
 		saw := make(chan served, 1)
 		conn := serveRoots(t, decoding(saw), publishedWire, options...)
 		for _, s := range samples {
-			capabilities := capabilitiesMessage(number(nil, 2, stefgrpc.DefaultDictLimit), publishedWire(s.root))
+			capabilities := capabilitiesMessage(number(nil, 2, stefgrpc.DefaultMaxDictBytes), publishedWire(s.root))
 			acked := converse(t, conn, s.root, capabilities, wholeChunks(t, s.bytes))
 			got := <-saw
 			require.True(t, bytes.Equal(s.bytes, got.bytes), s.name)
@@ -240,7 +240,7 @@ func TestCompatClientCuts(t *testing.T) {
 			saw := make(chan served, 1)
 			conn := serveRoots(t, decoding(saw), publishedWire, grpc.ForceServerCodecV2(stefgrpc.Codec()))
 			for _, s := range ownSamples(t)[:10] {
-				capabilities := capabilitiesMessage(number(nil, 2, stefgrpc.DefaultDictLimit), publishedWire(s.root))
+				capabilities := capabilitiesMessage(number(nil, 2, stefgrpc.DefaultMaxDictBytes), publishedWire(s.root))
 				acked := converse(t, conn, s.root, capabilities, cut(t, s.bytes))
 				got := <-saw
 				require.True(t, bytes.Equal(s.bytes, got.bytes), s.name)
@@ -286,7 +286,7 @@ func TestCompatClientNewer(t *testing.T) {
 
 	stream := writeDynamic(t, rootOf("Metrics"), 3)
 	acked := converse(t, conn, "Metrics",
-		capabilitiesMessage(number(nil, 2, stefgrpc.DefaultDictLimit), publishedWire("Metrics")), wholeChunks(t, stream))
+		capabilitiesMessage(number(nil, 2, stefgrpc.DefaultMaxDictBytes), publishedWire("Metrics")), wholeChunks(t, stream))
 	require.Equal(t, uint64(3), acked)
 	require.Equal(t, otelstef.MetricsWireSchema(), (<-saw).wire)
 

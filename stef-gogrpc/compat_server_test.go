@@ -388,7 +388,7 @@ func TestCompatServerLargeFrames(t *testing.T) {
 			}
 			chunks = append(chunks, chunk)
 		}
-	}, stefgrpc.WithMaxMessageSize(largest))
+	}, stefgrpc.WithMaxMessageBytes(largest))
 	s := openMetrics(t, client)
 	w, err := otelstef.NewMetricsWriter(s, s.WriterOptions()...)
 	require.NoError(t, err)

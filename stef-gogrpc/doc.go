@@ -61,7 +61,7 @@
 // # Limits
 //
 // What a client has sent and the server has not acknowledged is bounded by
-// WithMaxUnacked: at the bound, writes wait. A write also waits while the
+// WithMaxUnackedBytes: at the bound, writes wait. A write also waits while the
 // server does not read, by gRPC's flow control. Both kinds of waiting end with
 // the stream, and with a context where one is given. What a server says is
 // bounded as well: by the receive limit of the connection, in what is remembered

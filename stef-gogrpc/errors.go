@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
@@ -41,8 +42,8 @@ const (
 	// KindCanceled is an end by this end's own wish: Close, or a context.
 	KindCanceled
 	// KindClosed is a stream that ended in order, but not with everything
-	// acknowledged: the peer ends streams from time to time, or CloseSend was
-	// called before.
+	// acknowledged: the peer ends streams or connections from time to time, or
+	// CloseSend was called before.
 	KindClosed
 	// KindAuth is missing or bad credentials.
 	KindAuth
@@ -160,13 +161,28 @@ func FromStatus(err error) *Error {
 	if st, ok := status.FromError(err); ok {
 		e.RetryDelay, e.HasRetryInfo = retryInfo(st)
 	}
-	switch Reason(err) { // tells more than the code
-	case ReasonReconnect:
+	switch reason := Reason(err); { // tells more than the code
+	case reason == ReasonReconnect, reason == "" && goneAway(e):
 		e.Kind = KindClosed
-	case ReasonSchema:
+	case reason == ReasonSchema:
 		e.Kind = KindIncompatible
+	case reason == "" && streamReset(e):
+		e.Kind = KindUnavailable
 	}
 	return e
+}
+
+// goneAway reports whether the connection was told to go away before it broke:
+// the server, or a proxy, ends connections in order. streamReset reports whether
+// a stream was reset between the ends; proxies do that with codes that would be
+// final in a status. gRPC tells both in the text of the status only, so this is
+// the one place where text decides.
+func goneAway(e *Error) bool {
+	return e.Code == codes.Unavailable && strings.Contains(e.Err.Error(), "received prior goaway: code: NO_ERROR")
+}
+
+func streamReset(e *Error) bool {
+	return e.Code == codes.Internal && strings.Contains(e.Err.Error(), "RST_STREAM")
 }
 
 func statusCode(err error) codes.Code {

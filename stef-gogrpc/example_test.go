@@ -87,7 +87,7 @@ func serveExample() (address string, stop func()) {
 			if r.Record().Metric().Name() == "" {
 				s.Reject(id, id)
 			} else {
-				s.Ack(id)
+				s.AckUpTo(id)
 			}
 		}
 		return r.Err()

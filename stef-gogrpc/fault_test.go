@@ -123,7 +123,7 @@ func (b *backend) leave() {
 	b.crash()
 	stats := b.server.Stats()
 	require.Zero(b.t, stats.Streams)
-	require.Zero(b.t, stats.Buffered)
+	require.Zero(b.t, stats.BufferedBytes)
 }
 
 // outcome is what became of one Send.
@@ -193,9 +193,9 @@ func (p faultPlan) run(t *testing.T, faults *netfault.Faults, listen func() (net
 }
 
 func (r *faultRun) newSession(conn *grpc.ClientConn) *stefgrpc.Session[numbers] {
-	client, err := stefgrpc.NewClient(conn, stefgrpc.WithHandshakeTimeout(500*time.Millisecond), stefgrpc.WithMaxMessageSize(500))
+	client, err := stefgrpc.NewClient(conn, stefgrpc.WithHandshakeTimeout(500*time.Millisecond), stefgrpc.WithMaxMessageBytes(500))
 	require.NoError(r.t, err)
-	config := stefgrpc.DefaultSessionConfig()
+	config := stefgrpc.SessionConfig{}
 	config.Streams = r.plan.streams
 	config.MaxLifetime = r.plan.life
 	config.Jitter = 0.5

@@ -203,9 +203,9 @@ var hostileHandlers = []stefgrpc.HandlerFunc{
 			case 0:
 				s.Reject(id, id)
 			case 1:
-				s.Finished(id, id)
+				s.Ack(id, id)
 			default:
-				s.Ack(id)
+				s.AckUpTo(id)
 			}
 		}
 		return r.Err()
@@ -227,7 +227,7 @@ var hostileHandlers = []stefgrpc.HandlerFunc{
 			n, err := s.Read(p)
 			if n > 0 {
 				s.Reject(uint64(p[0]), uint64(p[n-1]))
-				s.Finished(uint64(p[n-1])<<60, 1<<63)
+				s.Ack(uint64(p[n-1])<<60, 1<<63)
 			}
 			if err == io.EOF {
 				return nil
@@ -254,13 +254,13 @@ func FuzzServer(f *testing.F) {
 // playServer uses the real clock: a zstd decoder that was made on a fake one
 // cannot be used on another, and readers share them.
 func playServer(t *testing.T, input []byte) {
-	server, err := stefgrpc.NewServer(stefgrpc.WithMaxChunk(hostileChunk), stefgrpc.WithMaxBuffered(hostileBuffered), stefgrpc.WithDictLimit(1<<16))
+	server, err := stefgrpc.NewServer(stefgrpc.WithMaxChunkBytes(hostileChunk), stefgrpc.WithMaxBufferedBytes(hostileBuffered), stefgrpc.WithMaxDictBytes(1<<16))
 	require.NoError(t, err)
 	s := script{input}
 	handler := hostileHandlers[int(s.byte())%len(hostileHandlers)]
 	require.NoError(t, server.Handle(otelstef.LogsSchema(), stefgrpc.HandlerFunc(func(s *stefgrpc.ServerStream) error {
 		err := handler(s)
-		require.LessOrEqual(t, server.Stats().Buffered, int64(hostileBuffered))
+		require.LessOrEqual(t, server.Stats().BufferedBytes, int64(hostileBuffered))
 		return err
 	})))
 	var c catcher
@@ -286,8 +286,8 @@ func playServer(t *testing.T, input []byte) {
 	}
 	stats := server.Stats()
 	require.Zero(t, stats.Panics)
-	require.Zero(t, stats.Buffered)
-	require.LessOrEqual(t, int64(stats.Bytes), peer.received)
+	require.Zero(t, stats.BufferedBytes)
+	require.LessOrEqual(t, int64(stats.ReceivedBytes), peer.received)
 }
 
 // --- a hostile server
@@ -399,7 +399,7 @@ func playClient(t *testing.T, input []byte) {
 	s := script{input}
 	way := s.byte()
 	peer := &hostileServer{t: t, script: s}
-	client, err := stefgrpc.NewClient(peer, stefgrpc.WithMaxUnacked(hostileUnacked, 1000), stefgrpc.WithMaxMessageSize(200))
+	client, err := stefgrpc.NewClient(peer, stefgrpc.WithMaxUnackedBytes(hostileUnacked), stefgrpc.WithMaxUnackedRecords(1000), stefgrpc.WithMaxMessageBytes(200))
 	require.NoError(t, err)
 	responses, last := 0, uint64(0)
 	stream, err := client.Open(t.Context(), otelstef.LogsSchema(), stefgrpc.OnResponse(func(r stefgrpc.Response) {

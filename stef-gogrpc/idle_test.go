@@ -82,7 +82,7 @@ func idleHandler(frames *atomic.Int64) stefgrpc.Handler {
 		defer r.Close()
 		for r.Next() {
 			if r.Buffered() == 0 {
-				s.Ack(r.Stats().Records)
+				s.AckUpTo(r.Stats().Records)
 				frames.Add(1)
 			}
 		}

@@ -5,7 +5,6 @@ package stefgrpc
 
 import (
 	"fmt"
-	"math"
 	"slices"
 )
 
@@ -89,21 +88,33 @@ func (l *sendLedger) receive(r Response) (news Response, ok bool, err error) {
 	return Response{Acked: l.acked, Rejected: bad}, progress || len(bad) > 0, nil
 }
 
-// reject adds to the bad ids and returns those that are new. Each record counts
-// once: ids that were acknowledged before, and so dealt with, are left out, and
-// so are ids that were not sent.
+// reject adds to the bad ids and returns those that are new, so that each record
+// counts once. Ids that were not sent are left out.
+//
+// The published receiver does two things that a ledger has to tell apart. It
+// begins a range one record too low, at the last one it acknowledged: a range
+// that ends above the acknowledged id therefore counts from there. And it
+// acknowledges past records that it reports bad later: a range that ends at or
+// below the acknowledged id counts as a whole.
 func (l *sendLedger) reject(ranges []IDRange) idRanges {
-	if len(ranges) == 0 || l.acked == math.MaxUint64 {
+	if len(ranges) == 0 {
 		return nil
 	}
 	bad := make([]IDRange, len(ranges))
 	for i, r := range ranges {
-		bad[i] = IDRange{max(r.From, l.acked+1), min(r.To, l.sent)}
+		bad[i] = IDRange{max(r.From, 1), min(r.To, l.sent)}
+		if bad[i].To > l.acked {
+			bad[i].From = max(bad[i].From, l.acked+1)
+		}
 	}
-	open := l.rejected.above(l.acked)
-	news := normalize(bad).without(l.rejected[open:])
-	// A range before those that are open may end where a new one begins.
-	at := max(0, open-1)
+	news := normalize(bad)
+	if len(news) == 0 {
+		return nil
+	}
+	near := l.rejected.above(news[0].From - 1)
+	news = news.without(l.rejected[near:])
+	// The range before may end where a new one begins.
+	at := max(0, near-1)
 	tail := normalize(slices.Concat(l.rejected[at:], news))
 	l.rejected = append(l.rejected[:at], tail...)
 	if over := len(l.rejected) - maxRejected; over > 0 {

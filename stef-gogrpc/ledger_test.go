@@ -155,10 +155,15 @@ func TestSendLedgerRejected(t *testing.T) {
 	}
 	f(nil, Response{Acked: 5})
 	f(idRanges{{2, 5}}, Response{Acked: 5, Rejected: []IDRange{{2, 5}}})
-	f(idRanges{{1, 5}}, Response{Acked: 5, Rejected: []IDRange{{0, 5}}})           // no record has the id 0
-	f(idRanges{{90, 100}}, Response{Acked: 100, Rejected: []IDRange{{90, maxID}}}) // nor one that was not sent
-	f(nil, Response{Acked: 100, Rejected: []IDRange{{101, 200}, {7, 3}, {}}})      //
-	f(idRanges{{2, 3}}, Response{Acked: 3, Rejected: []IDRange{{2, 3}}}, Response{Acked: 9, Rejected: []IDRange{{1, 3}}})
+	f(idRanges{{1, 5}}, Response{Acked: 5, Rejected: []IDRange{{0, 5}}})                     // no record has the id 0
+	f(idRanges{{90, 100}}, Response{Acked: 100, Rejected: []IDRange{{90, maxID}}})           // nor one that was not sent
+	f(nil, Response{Acked: 100, Rejected: []IDRange{{101, 200}, {7, 3}, {}}})                //
+	f(idRanges{{4, 9}}, Response{Acked: 3}, Response{Acked: 9, Rejected: []IDRange{{3, 9}}}) // one too low
+	// Reported after they were acknowledged, and once.
+	f(idRanges{{1, 3}}, Response{Acked: 3, Rejected: []IDRange{{2, 3}}}, Response{Acked: 9, Rejected: []IDRange{{1, 3}}})
+	f(idRanges{{2, 3}}, Response{Acked: 3}, Response{Acked: 3, Rejected: []IDRange{{2, 3}}}, Response{Acked: 9, Rejected: []IDRange{{2, 3}}})
+	f(idRanges{{1, 2}, {5, 9}}, Response{Acked: 5, Rejected: []IDRange{{5, 5}}}, Response{Acked: 9, Rejected: []IDRange{{1, 2}, {6, 9}}})
+	f(idRanges{{100, 100}}, Response{Acked: 100}, Response{Rejected: []IDRange{{100, maxID}}})
 	f(idRanges{{2, 9}}, Response{Acked: 3, Rejected: []IDRange{{2, 3}}}, Response{Acked: 9, Rejected: []IDRange{{3, 9}}})
 	f(idRanges{{2, 9}}, Response{Acked: 1, Rejected: []IDRange{{4, 7}}}, Response{Acked: 9, Rejected: []IDRange{{2, 9}}})
 	f(idRanges{{2, 2}, {4, 4}, {6, 6}}, Response{Acked: 9, Rejected: []IDRange{{6, 6}, {4, 4}, {2, 2}, {4, 4}}})

@@ -173,14 +173,14 @@ func (s *sink) serve(ss *stefgrpc.ServerStream, random *rand.Rand, temperOf func
 		frame = frame[:0]
 		if t.late == 0 {
 			s.finish(ss, list, last)
-			ss.Ack(last)
+			ss.AckUpTo(last)
 			continue
 		}
 		pause := time.Duration(random.Int64N(int64(t.late)))
 		workers.Go(func() {
 			time.Sleep(pause)
 			s.finish(ss, list, last)
-			ss.Finished(last-uint64(len(list))+1, last)
+			ss.Ack(last-uint64(len(list))+1, last)
 		})
 	}
 	if err := reader.Err(); err != nil {

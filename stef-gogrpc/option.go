@@ -42,11 +42,11 @@ type clientConfig struct {
 // ClientOption changes how a client opens streams.
 type ClientOption func(*clientConfig) error
 
-// WithMaxMessageSize sets the greatest size of a message in bytes, at least 16.
+// WithMaxMessageBytes sets the greatest size of a message in bytes, at least 16.
 // Larger chunks are split over several messages. Default
 // DefaultMaxMessageBytes. A server cannot say what it receives; by gRPC's
 // default it is 4 MiB.
-func WithMaxMessageSize(bytes int) ClientOption {
+func WithMaxMessageBytes(bytes int) ClientOption {
 	return func(c *clientConfig) error {
 		if bytes < minMessageBytes {
 			return fmt.Errorf("stefgrpc: message size of %d bytes is below %d", bytes, minMessageBytes)
@@ -56,16 +56,25 @@ func WithMaxMessageSize(bytes int) ClientOption {
 	}
 }
 
-// WithMaxUnacked bounds what a stream has sent and the server has not
-// acknowledged, in bytes and in records; 0 records is no bound on records. A
-// write waits as long as a bound is reached, so a stream exceeds it by one chunk
-// at most. Default DefaultMaxUnackedBytes and no bound on records.
-func WithMaxUnacked(bytes int, records uint64) ClientOption {
+// WithMaxUnackedBytes bounds the bytes that a stream has sent and the server has
+// not acknowledged. Writes wait at the bound, so a stream exceeds it by one chunk
+// at most. A Session has a bound of its own, SessionConfig.MaxUnackedBytes, and
+// ignores this one. Default DefaultMaxUnackedBytes.
+func WithMaxUnackedBytes(n int) ClientOption {
 	return func(c *clientConfig) error {
-		if bytes < 1 {
-			return fmt.Errorf("stefgrpc: bound of %d unacknowledged bytes is not positive", bytes)
+		if n < 1 {
+			return fmt.Errorf("stefgrpc: bound of %d unacknowledged bytes is not positive", n)
 		}
-		c.maxUnackedBytes, c.maxUnacked = int64(bytes), records
+		c.maxUnackedBytes = int64(n)
+		return nil
+	}
+}
+
+// WithMaxUnackedRecords is WithMaxUnackedBytes in records. 0, the default, sets
+// no bound.
+func WithMaxUnackedRecords(n uint64) ClientOption {
+	return func(c *clientConfig) error {
+		c.maxUnacked = n
 		return nil
 	}
 }
@@ -92,12 +101,12 @@ func WithHandshakeTimeout(d time.Duration) ClientOption {
 	}
 }
 
-// WithDictSize sets the size of the dictionaries in bytes at which a writer
+// WithDictBytes sets the size of the dictionaries in bytes at which a writer
 // begins them anew (stef.WithDictSize), unless the server names a lower one.
 // Default stef.DefaultDictBytes.
 //
 // spec: #dict-limit
-func WithDictSize(bytes int) ClientOption {
+func WithDictBytes(bytes int) ClientOption {
 	return func(c *clientConfig) error {
 		if bytes < 1 {
 			return fmt.Errorf("stefgrpc: dictionary size of %d bytes is not positive", bytes)
@@ -132,7 +141,9 @@ type OpenOption func(*openConfig) error
 
 // OnResponse sets what is called with each response of the server that says
 // something new. The ids in Rejected are those that no earlier response
-// reported, in ascending order; the slice is the callee's. Calls come one at a
+// reported, in ascending order; the slice is the callee's. Ids at or below the
+// Acked of an earlier response are too late: the server acknowledged those
+// records and reported them bad afterwards. Calls come one at a
 // time, in order, from the goroutine that reads the stream, the last one before
 // Done is closed. They must not block, since nothing is received meanwhile, and
 // so not call what waits for the stream.

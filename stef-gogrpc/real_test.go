@@ -51,9 +51,9 @@ func TestConnectionAgeOverTCP(t *testing.T) {
 	client, err := stefgrpc.NewClient(conn)
 	require.NoError(t, err)
 
-	config := stefgrpc.DefaultSessionConfig()
+	config := stefgrpc.SessionConfig{}
 	config.Streams = 4 // as often as a batch may move
-	config.MaxLifetime = 0
+	config.MaxLifetime = -1
 	config.FlushInterval = time.Millisecond
 	session, err := stefgrpc.NewSession(
 		func(ctx context.Context) (*stefgrpc.Stream, error) { return client.Open(ctx, otelstef.LogsSchema()) },
@@ -115,7 +115,7 @@ func TestKeepalive(t *testing.T) {
 		})
 		client, err := stefgrpc.NewClient(e.conn)
 		require.NoError(t, err)
-		config := stefgrpc.DefaultSessionConfig()
+		config := stefgrpc.SessionConfig{}
 		config.AckTimeout, config.MaxLifetime = time.Hour, 0
 		session, err := stefgrpc.NewSession(
 			func(ctx context.Context) (*stefgrpc.Stream, error) { return client.Open(ctx, otelstef.MetricsSchema()) },
@@ -177,7 +177,7 @@ func TestNobodyReads(t *testing.T) {
 				for s.Context().Err() == nil && id < 100_000 { // far more than the window of the client
 					id += 2
 					s.Reject(id-1, id-1)
-					s.Ack(id)
+					s.AckUpTo(id)
 					if id%1000 == 0 {
 						time.Sleep(time.Millisecond)
 					}
@@ -204,13 +204,13 @@ func TestNobodyReads(t *testing.T) {
 				require.Fail(t, "the server reads")
 			default:
 			}
-			require.LessOrEqual(t, e.server.Stats().Buffered, int64(1<<18))
+			require.LessOrEqual(t, e.server.Stats().BufferedBytes, int64(1<<18))
 			end(e, c, read)
 			time.Sleep(11 * time.Second)
 			synctest.Wait()
 			<-written
 			require.Zero(t, e.server.Stats().Streams)
-			require.Zero(t, e.server.Stats().Buffered)
+			require.Zero(t, e.server.Stats().BufferedBytes)
 		})
 	}
 	f("the client reads", func(_ *ends, c *referenceClient, read chan struct{}) {

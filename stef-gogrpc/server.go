@@ -30,7 +30,7 @@ import (
 //		for r.Next() {
 //			use(r.Record())
 //			if r.Buffered() == 0 {
-//				s.Ack(r.Stats().Records)
+//				s.AckUpTo(r.Stats().Records)
 //			}
 //		}
 //		return r.Err()
@@ -264,13 +264,13 @@ type ServerStats struct {
 	Refused uint64
 	// Panics is the number of handlers that panicked.
 	Panics uint64
-	// Chunks and Bytes are what was received.
-	Chunks, Bytes uint64
-	// Buffered is what was received and not yet read by a handler, in bytes, a
-	// message counting until its last byte is read. Waiting is the number of
+	// Chunks and ReceivedBytes are what was received.
+	Chunks, ReceivedBytes uint64
+	// BufferedBytes is what was received and not yet read by a handler; a
+	// message counts until its last byte is read. Waiting is the number of
 	// streams that wait for that to become less.
-	Buffered int64
-	Waiting  int
+	BufferedBytes int64
+	Waiting       int
 }
 
 // Stats returns the counts at this moment.
@@ -279,13 +279,13 @@ func (s *Server) Stats() ServerStats {
 	streams := len(s.streams)
 	s.mu.Unlock()
 	stats := ServerStats{
-		Streams: streams,
-		Opened:  s.opened.Load(),
-		Refused: s.refused.Load(),
-		Panics:  s.panics.Load(),
-		Chunks:  s.chunks.Load(),
-		Bytes:   s.bytes.Load(),
+		Streams:       streams,
+		Opened:        s.opened.Load(),
+		Refused:       s.refused.Load(),
+		Panics:        s.panics.Load(),
+		Chunks:        s.chunks.Load(),
+		ReceivedBytes: s.bytes.Load(),
 	}
-	stats.Buffered, stats.Waiting = s.budget.state()
+	stats.BufferedBytes, stats.Waiting = s.budget.state()
 	return stats
 }

@@ -27,7 +27,7 @@ func TestServerDictLimit(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			saw := make(chan served, 1)
 			conn, _ := serveRootsWith(t, decoding(saw), publishedWire,
-				[]stefgrpc.ServerOption{stefgrpc.WithDictLimit(limit)}, grpc.ForceServerCodecV2(stefgrpc.Codec()))
+				[]stefgrpc.ServerOption{stefgrpc.WithMaxDictBytes(limit)}, grpc.ForceServerCodecV2(stefgrpc.Codec()))
 			client, err := stefgrpc.NewClient(conn)
 			require.NoError(t, err)
 			s := openMetrics(t, client)

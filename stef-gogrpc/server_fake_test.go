@@ -193,7 +193,7 @@ func serving(t testing.TB, h HandlerFunc, options ...ServerOption) *Server {
 	t.Cleanup(func() {
 		stats := s.Stats()
 		require.Zero(t, stats.Streams, "streams are left")
-		require.Zero(t, stats.Buffered, "bytes are left")
+		require.Zero(t, stats.BufferedBytes, "bytes are left")
 		require.Zero(t, stats.Waiting)
 	})
 	return s

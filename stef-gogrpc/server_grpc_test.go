@@ -75,7 +75,7 @@ func newEnds(t testing.TB, h stefgrpc.HandlerFunc, c endsConfig) *ends {
 		require.NoError(t, e.server.Shutdown(within(t, time.Second)))
 		stats := e.server.Stats()
 		require.Zero(t, stats.Streams)
-		require.Zero(t, stats.Buffered)
+		require.Zero(t, stats.BufferedBytes)
 	})
 	return e
 }
@@ -108,7 +108,7 @@ func echo(s *stefgrpc.ServerStream) error {
 			return err
 		}
 		total += uint64(n)
-		s.Ack(total)
+		s.AckUpTo(total)
 	}
 }
 
@@ -315,7 +315,7 @@ func TestServerShutdownOverGRPC(t *testing.T) {
 	inBubble(t, "in order", func(t *testing.T) {
 		e := newEnds(t, func(s *stefgrpc.ServerStream) error {
 			err := drain(s)
-			s.Ack(7)
+			s.AckUpTo(7)
 			return err
 		}, endsConfig{})
 		c := e.open(t)
@@ -341,7 +341,7 @@ func TestServerShutdownOverGRPC(t *testing.T) {
 		e := newEnds(t, func(s *stefgrpc.ServerStream) error {
 			for id := uint64(2); ; id += 2 { // more than the window takes
 				s.Reject(id, id)
-				s.Ack(id)
+				s.AckUpTo(id)
 				if s.Context().Err() != nil || id > 100_000 {
 					return drain(s)
 				}
@@ -406,7 +406,7 @@ func TestServerExample(t *testing.T) {
 			defer r.Close()
 			for r.Next() {
 				if r.Buffered() == 0 {
-					s.Ack(r.Stats().Records)
+					s.AckUpTo(r.Stats().Records)
 				}
 			}
 			return r.Err()

@@ -30,7 +30,7 @@ func TestStopReading(t *testing.T) {
 						n, err := s.Read(p)
 						if err != nil {
 							require.Equal(t, io.EOF, err)
-							s.Ack(7)
+							s.AckUpTo(7)
 							return status.Error(codes.Unavailable, "full")
 						}
 						got += string(p[:n])

@@ -15,10 +15,10 @@ import (
 
 // Defaults of a server.
 const (
-	DefaultMaxChunk    = 16 << 20
-	DefaultMaxBuffered = 512 << 20
-	DefaultAckInterval = 10 * time.Millisecond
-	DefaultDictLimit   = 64 << 20
+	DefaultMaxChunkBytes    = 16 << 20
+	DefaultMaxBufferedBytes = 512 << 20
+	DefaultAckInterval      = 10 * time.Millisecond
+	DefaultMaxDictBytes     = 64 << 20
 )
 
 // serverConfig is what the options of a server come to.
@@ -34,10 +34,10 @@ type serverConfig struct {
 
 func newServerConfig(options []ServerOption) (serverConfig, error) {
 	c := serverConfig{
-		maxChunk:    DefaultMaxChunk,
-		maxBuffered: DefaultMaxBuffered,
+		maxChunk:    DefaultMaxChunkBytes,
+		maxBuffered: DefaultMaxBufferedBytes,
 		ackInterval: DefaultAckInterval,
-		dictLimit:   DefaultDictLimit,
+		dictLimit:   DefaultMaxDictBytes,
 		onPanic:     logPanic,
 	}
 	for _, option := range options {
@@ -51,14 +51,14 @@ func newServerConfig(options []ServerOption) (serverConfig, error) {
 // ServerOption changes what a server allows and when it speaks.
 type ServerOption func(*serverConfig) error
 
-// WithMaxChunk sets the greatest size of a chunk, a header or a frame, in the
+// WithMaxChunkBytes sets the greatest size of a chunk, a header or a frame, in the
 // bytes that are sent. A stream with a greater one ends with RESOURCE_EXHAUSTED
-// as soon as the message that exceeds it is here. Default DefaultMaxChunk, four
+// as soon as the message that exceeds it is here. Default DefaultMaxChunkBytes, four
 // times what writers make by default.
-func WithMaxChunk(bytes int) ServerOption {
+func WithMaxChunkBytes(bytes int) ServerOption {
 	return func(c *serverConfig) error {
 		c.maxChunk = int64(bytes)
-		return atLeast("WithMaxChunk", bytes, 1)
+		return atLeast("WithMaxChunkBytes", bytes, 1)
 	}
 }
 
@@ -72,16 +72,16 @@ func WithMaxStreams(n int) ServerOption {
 	}
 }
 
-// WithMaxBuffered bounds the bytes that were received on all streams together
+// WithMaxBufferedBytes bounds the bytes that were received on all streams together
 // and not yet read by their handlers. Where there is no room, streams wait until
 // others have been read, and in the end their clients do; each waiting stream
 // holds one message beyond the bound, and what gRPC's flow control lets in. A
 // message that is greater than the bound ends its stream with
-// RESOURCE_EXHAUSTED. Default DefaultMaxBuffered.
-func WithMaxBuffered(bytes int) ServerOption {
+// RESOURCE_EXHAUSTED. Default DefaultMaxBufferedBytes.
+func WithMaxBufferedBytes(bytes int) ServerOption {
 	return func(c *serverConfig) error {
 		c.maxBuffered = int64(bytes)
-		return atLeast("WithMaxBuffered", bytes, 1)
+		return atLeast("WithMaxBufferedBytes", bytes, 1)
 	}
 }
 
@@ -97,19 +97,19 @@ func WithAckInterval(d time.Duration) ServerOption {
 	}
 }
 
-// WithDictLimit sets the bytes of dictionaries at which clients have to begin
+// WithMaxDictBytes sets the bytes of dictionaries at which clients have to begin
 // them anew. The readers of ServerStream.ReaderOptions hold them to it, with
-// slack. 0 names no limit, and readers have their own. Default DefaultDictLimit.
+// slack. 0 names no limit, and readers have their own. Default DefaultMaxDictBytes.
 //
 // spec: #dict-limit
-func WithDictLimit(bytes int) ServerOption {
+func WithMaxDictBytes(bytes int) ServerOption {
 	return func(c *serverConfig) error {
 		c.dictLimit = bytes
-		if err := atLeast("WithDictLimit", bytes, 0); err != nil {
+		if err := atLeast("WithMaxDictBytes", bytes, 0); err != nil {
 			return err
 		}
 		if bytes > maxDictLimit {
-			return fmt.Errorf("stefgrpc: WithDictLimit(%d), at most %d", bytes, maxDictLimit)
+			return fmt.Errorf("stefgrpc: WithMaxDictBytes(%d), at most %d", bytes, maxDictLimit)
 		}
 		return nil
 	}

@@ -23,18 +23,18 @@ func TestServerOptions(t *testing.T) {
 		}
 		require.ErrorContains(t, err, want)
 	}
-	f("", WithMaxChunk(1))
-	f("WithMaxChunk(0)", WithMaxChunk(0))
+	f("", WithMaxChunkBytes(1))
+	f("WithMaxChunkBytes(0)", WithMaxChunkBytes(0))
 	f("", WithMaxStreams(0))
 	f("WithMaxStreams(-1)", WithMaxStreams(-1))
-	f("", WithMaxBuffered(1))
-	f("WithMaxBuffered(0)", WithMaxBuffered(0))
+	f("", WithMaxBufferedBytes(1))
+	f("WithMaxBufferedBytes(0)", WithMaxBufferedBytes(0))
 	f("", WithAckInterval(0))
 	f("WithAckInterval(-1ns)", WithAckInterval(-1))
-	f("", WithDictLimit(0))
-	f("", WithDictLimit(maxDictLimit))
-	f("WithDictLimit(-1)", WithDictLimit(-1))
-	f("WithDictLimit(274877906945)", WithDictLimit(maxDictLimit+1))
+	f("", WithMaxDictBytes(0))
+	f("", WithMaxDictBytes(maxDictLimit))
+	f("WithMaxDictBytes(-1)", WithMaxDictBytes(-1))
+	f("WithMaxDictBytes(274877906945)", WithMaxDictBytes(maxDictLimit+1))
 	f("", WithMaxStreamLifetime(0))
 	f("WithMaxStreamLifetime(-1ns)", WithMaxStreamLifetime(-1))
 	f("OnPanic", OnPanic(nil))
@@ -42,7 +42,7 @@ func TestServerOptions(t *testing.T) {
 
 func TestReaderOptions(t *testing.T) {
 	require.Empty(t, readerOptions(0))
-	for _, limit := range []int{1, DefaultDictLimit, maxDictLimit} {
+	for _, limit := range []int{1, DefaultMaxDictBytes, maxDictLimit} {
 		c, err := stef.NewReaderConfig(readerOptions(limit)...)
 		require.NoError(t, err)
 		want := stef.DefaultLimits()

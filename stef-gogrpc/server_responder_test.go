@@ -43,15 +43,15 @@ func TestServerCoalescesResponses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAccounts(t, WithAckInterval(10*time.Millisecond))
 		a.require(t)
-		a.stream.Ack(1)
+		a.stream.AckUpTo(1)
 		a.require(t, Response{Acked: 1}) // at once after a pause
 
-		a.stream.Ack(2)
+		a.stream.AckUpTo(2)
 		a.stream.Reject(4, 4)
-		a.stream.Finished(3, 3)
+		a.stream.Ack(3, 3)
 		a.stream.Reject(7, 9)
 		time.Sleep(9 * time.Millisecond)
-		a.stream.Finished(6, 6)
+		a.stream.Ack(6, 6)
 		a.require(t, Response{Acked: 1})
 		require.Equal(t, uint64(4), a.stream.LastAcked())
 		time.Sleep(time.Millisecond)
@@ -59,18 +59,18 @@ func TestServerCoalescesResponses(t *testing.T) {
 		a.require(t, Response{Acked: 1}, second)
 
 		time.Sleep(time.Hour)
-		a.stream.Ack(3) // nothing new
+		a.stream.AckUpTo(3) // nothing new
 		a.require(t, Response{Acked: 1}, second)
-		a.stream.Finished(5, 5)
+		a.stream.Ack(5, 5)
 		third := Response{Acked: 9, Rejected: []IDRange{{7, 9}}}
 		a.require(t, Response{Acked: 1}, second, third)
 
-		a.stream.Ack(10)
-		a.stream.Ack(20)
+		a.stream.AckUpTo(10)
+		a.stream.AckUpTo(20)
 		a.end <- nil
 		requireStatus(t, a.peer.status(t), codes.OK, "")
 		a.require(t, Response{Acked: 1}, second, third, Response{Acked: 20})
-		a.stream.Ack(30) // too late
+		a.stream.AckUpTo(30) // too late
 		time.Sleep(time.Hour)
 		require.Len(t, a.peer.responses(), 4)
 	})
@@ -81,7 +81,7 @@ func TestServerRespondsAtOnce(t *testing.T) {
 		a := newAccounts(t, WithAckInterval(0))
 		var want []Response
 		for id := range uint64(5) {
-			a.stream.Ack(id + 1)
+			a.stream.AckUpTo(id + 1)
 			want = append(want, Response{Acked: id + 1})
 			a.require(t, want...)
 		}
@@ -96,11 +96,11 @@ func TestServerFlushesAtTheEnd(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				a := newAccounts(t)
-				a.stream.Ack(1)
+				a.stream.AckUpTo(1)
 				synctest.Wait()
-				a.stream.Ack(7)
+				a.stream.AckUpTo(7)
 				a.stream.Reject(8, 8)
-				a.stream.Finished(10, 10) // 9 is not finished
+				a.stream.Ack(10, 10) // 9 is not finished
 				before(a)
 				a.end <- err
 				requireStatus(t, a.peer.status(t), code, "")
@@ -125,7 +125,7 @@ func TestServerClientThatReadsNothing(t *testing.T) {
 		a := newAccounts(t)
 		resume := a.peer.stopReading()
 		for id := range uint64(1000) {
-			a.stream.Ack(id + 1) // does not block
+			a.stream.AckUpTo(id + 1) // does not block
 			time.Sleep(time.Millisecond)
 		}
 		a.require(t)
@@ -135,7 +135,7 @@ func TestServerClientThatReadsNothing(t *testing.T) {
 		a.require(t, Response{Acked: 1}, Response{Acked: 1000})
 
 		a.peer.stopReading()
-		a.stream.Ack(2000)
+		a.stream.AckUpTo(2000)
 		start := time.Now()
 		a.end <- nil
 		time.Sleep(finalResponses - time.Millisecond)
@@ -148,7 +148,7 @@ func TestServerClientThatReadsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // and then goes away
 		a := newAccounts(t)
 		a.peer.stopReading()
-		a.stream.Ack(1)
+		a.stream.AckUpTo(1)
 		a.end <- nil
 		synctest.Wait()
 		start := time.Now()
@@ -170,7 +170,7 @@ func TestServerRefusesToRememberTooMuch(t *testing.T) {
 				for range 1000 {
 					last += 2
 					s.Reject(last, last)
-					s.Ack(last)
+					s.AckUpTo(last)
 				}
 			}
 		})
@@ -191,12 +191,12 @@ func TestServerSendsManyRangesInParts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const n = 3*maxResponseRanges + 1
 		a := newAccounts(t, WithAckInterval(time.Hour))
-		a.stream.Ack(1)
+		a.stream.AckUpTo(1)
 		synctest.Wait()
 		for id := range uint64(n) {
 			a.stream.Reject(2*id+2, 2*id+2)
 		}
-		a.stream.Ack(2 * n)
+		a.stream.AckUpTo(2 * n)
 		a.end <- nil
 		requireStatus(t, a.peer.status(t), codes.OK, "")
 		responses := a.peer.responses()[1:]
@@ -243,7 +243,7 @@ func TestServerFinishedOutOfOrder(t *testing.T) {
 					if i%5 == 0 {
 						a.stream.Reject(from, from+size-1)
 					} else {
-						a.stream.Finished(from, from+size-1)
+						a.stream.Ack(from, from+size-1)
 					}
 				}
 			})
@@ -271,7 +271,7 @@ func TestServerIdleStreamHasNoTimer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAccounts(t)
 		require.Nil(t, a.stream.responses.timer)
-		a.stream.Ack(1)
+		a.stream.AckUpTo(1)
 		a.require(t, Response{Acked: 1})
 		require.Nil(t, a.stream.responses.timer)
 		a.end <- nil

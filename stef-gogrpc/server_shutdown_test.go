@@ -100,7 +100,7 @@ func TestShutdownWaitsForAcknowledgements(t *testing.T) {
 			err := readAll(s)
 			require.NoError(t, s.Context().Err())
 			time.Sleep(time.Second) // the consumers
-			s.Ack(42)
+			s.AckUpTo(42)
 			return err
 		})
 		p := open(t, s, "Metrics")
@@ -119,7 +119,7 @@ func TestShutdownAtItsDeadline(t *testing.T) {
 	f := func(name string, after time.Duration, h HandlerFunc, before func(p *scripted)) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := serving(t, h, WithMaxBuffered(3))
+				s := serving(t, h, WithMaxBufferedBytes(3))
 				p := open(t, s, "Metrics")
 				before(p)
 				synctest.Wait()
@@ -142,7 +142,7 @@ func TestShutdownAtItsDeadline(t *testing.T) {
 	f("a stream that waits for room", 0, wait, func(p *scripted) { p.data(true, "abc"); p.data(true, "d") })
 	f("a client that reads nothing", lastMoment, func(s *ServerStream) error {
 		_, _ = s.Read(make([]byte, 10))
-		s.Ack(1)
+		s.AckUpTo(1)
 		return readAll(s)
 	}, func(p *scripted) { p.stopReading(); p.data(true, "abc") })
 }
@@ -195,7 +195,7 @@ func TestMaxStreamLifetime(t *testing.T) {
 			return func(s *ServerStream) error {
 				p, readErr := io.ReadAll(s)
 				*got = string(p)
-				s.Ack(1)
+				s.AckUpTo(1)
 				return errors.Join(err, readErr)
 			}
 		}
@@ -249,11 +249,11 @@ func TestShutdownAtItsDeadlineTellsWhatWasAcknowledged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := serving(t, func(s *ServerStream) error {
 			time.Sleep(time.Second)
-			s.Ack(1)
+			s.AckUpTo(1)
 			time.Sleep(time.Second)
-			s.Ack(2) // within the interval
+			s.AckUpTo(2) // within the interval
 			<-s.Context().Done()
-			s.Ack(3)
+			s.AckUpTo(3)
 			return s.Context().Err()
 		}, WithAckInterval(time.Hour))
 		p := open(t, s, "Metrics")

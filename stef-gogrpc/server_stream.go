@@ -172,20 +172,20 @@ func (s *ServerStream) ctxError() error {
 	return FromStatus(s.ctx.Err())
 }
 
-// Ack says that all records up to id are accepted, but for those that were
+// AckUpTo accepts all records up to id, id included, except those that were
 // rejected.
-func (s *ServerStream) Ack(id uint64) {
+func (s *ServerStream) AckUpTo(id uint64) {
 	s.responses.note(func(l *recvLedger) { l.ack(id) })
 }
 
-// Finished says that the records from from to to, both included, are accepted,
-// while some before them may not be finished yet.
-func (s *ServerStream) Finished(from, to uint64) {
+// Ack accepts the records from from to to, both included. Use it when records
+// before them are not finished yet.
+func (s *ServerStream) Ack(from, to uint64) {
 	s.responses.note(func(l *recvLedger) { l.finish(IDRange{from, to}) })
 }
 
-// Reject says that the records from from to to, both included, can never be
-// accepted. The client must not send them again. They are finished by that.
+// Reject reports the records from from to to, both included, as bad: the server
+// can never accept them, and the client must not send them again.
 func (s *ServerStream) Reject(from, to uint64) {
 	s.responses.note(func(l *recvLedger) { l.reject(IDRange{from, to}) })
 }

@@ -89,8 +89,8 @@ func TestServerCapabilities(t *testing.T) {
 		})
 	}
 	f("default", capabilities{maxDictBytes: 64 << 20, schema: []byte{1, 2}}, nil)
-	f("a limit", capabilities{maxDictBytes: 1000, schema: []byte{1, 2}}, []ServerOption{WithDictLimit(1000)})
-	f("no limit", capabilities{schema: []byte{1, 2}}, []ServerOption{WithDictLimit(0)})
+	f("a limit", capabilities{maxDictBytes: 1000, schema: []byte{1, 2}}, []ServerOption{WithMaxDictBytes(1000)})
+	f("no limit", capabilities{schema: []byte{1, 2}}, []ServerOption{WithMaxDictBytes(0)})
 	f("older", capabilities{maxDictBytes: 64 << 20, schema: []byte{1, 1}}, nil,
 		WithAdvertisedSchema(schema.WireSchema{1}))
 }
@@ -140,7 +140,7 @@ func TestServerRead(t *testing.T) {
 				p.halfClose()
 				requireStatus(t, p.status(t), codes.OK, "")
 				require.Equal(t, want, reads)
-				require.Equal(t, uint64(len(strings.Join(want, ""))), s.Stats().Bytes)
+				require.Equal(t, uint64(len(strings.Join(want, ""))), s.Stats().ReceivedBytes)
 			})
 		})
 	}
@@ -198,15 +198,15 @@ func TestServerRefuses(t *testing.T) {
 	f("chunk", codes.ResourceExhausted, "chunk of 11 bytes or more, at most 10", func(p *scripted) {
 		p.data(true, "0123456789")
 		p.data(true, "0123456789", "0")
-	}, WithMaxChunk(10))
+	}, WithMaxChunkBytes(10))
 	f("chunk in many messages", codes.ResourceExhausted, "chunk of 12 bytes", func(p *scripted) {
 		for range 20 {
 			p.data(false, "abc")
 		}
-	}, WithMaxChunk(10))
+	}, WithMaxChunkBytes(10))
 	f("message beyond the server", codes.ResourceExhausted, "at most 10 fit the server", func(p *scripted) {
 		p.data(true, "0123456789", "0")
-	}, WithMaxBuffered(10))
+	}, WithMaxBufferedBytes(10))
 	f("gRPC's own limit", codes.ResourceExhausted, "larger than max", func(p *scripted) {
 		p.toward <- status.Error(codes.ResourceExhausted, "grpc: received message larger than max (5 vs. 4)")
 	})
@@ -254,7 +254,7 @@ func TestServerHandlerPanics(t *testing.T) {
 		var root string
 		s := serving(t, func(s *ServerStream) error {
 			_, _ = s.Read(make([]byte, 2))
-			s.Ack(1)
+			s.AckUpTo(1)
 			panic("secret")
 		}, OnPanic(func(s *ServerStream, v any, trace []byte) {
 			value, stack, root = v, trace, s.Root().Name
@@ -308,12 +308,12 @@ func TestServerBoundsBufferedBytes(t *testing.T) {
 				}
 			}
 			return nil
-		}, WithMaxBuffered(10))
+		}, WithMaxBufferedBytes(10))
 		p := open(t, s, "Metrics")
 		state := func(buffered int64, waiting int) {
 			t.Helper()
 			synctest.Wait()
-			require.Equal(t, buffered, s.Stats().Buffered)
+			require.Equal(t, buffered, s.Stats().BufferedBytes)
 			require.Equal(t, waiting, s.Stats().Waiting)
 		}
 		state(0, 0)

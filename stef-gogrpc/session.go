@@ -48,7 +48,7 @@ type NewBatchWriter[B any] func(stream *Stream) (BatchWriter[B], error)
 //
 // Per stream, a session keeps the batches that are not answered, at most
 // MaxUnackedBatches, and one that waits to be encoded; what is encoded of them
-// is with the stream, bounded by WithMaxUnacked of the client, and with the
+// is with the stream, bounded by WithMaxUnackedBytes of the client, and with the
 // writer, bounded by its frame size. Everything else is a few words per call
 // of Send that has not returned. A batch is let go when its Send returns.
 type Session[B any] struct {
@@ -103,10 +103,10 @@ func startSession[B any](
 	if err := config.Validate(); err != nil {
 		return nil, err
 	}
-	s := &Session[B]{config: config, open: open, newWriter: newWriter, finished: make(chan struct{})}
+	s := &Session[B]{config: config.withDefaults(), open: open, newWriter: newWriter, finished: make(chan struct{})}
 	s.opening, s.stop = context.WithCancel(context.Background())
 	s.jobs.New = func() any { return &job[B]{result: make(chan error, 1)} }
-	for i := range config.Streams {
+	for i := range s.config.Streams {
 		s.slots = append(s.slots, newSlot(s, i))
 	}
 	s.group.Add(len(s.slots))

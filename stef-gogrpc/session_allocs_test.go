@@ -23,7 +23,7 @@ type echo struct {
 	done       chan struct{}
 }
 
-func (e *echo) observe(f func(Response)) { e.tell = f }
+func (e *echo) adopt(f func(Response))   { e.tell = f }
 func (e *echo) sentAtMost() uint64       { return e.sent }
 func (e *echo) Unacked() (int64, uint64) { return 0, 0 }
 func (e *echo) CloseSend() error         { return e.Close() }
@@ -41,8 +41,8 @@ func (e *echo) Flush() error {
 
 func echoSession(t testing.TB) *Session[int] {
 	before := goleak.IgnoreCurrent()
-	config := DefaultSessionConfig()
-	config.FlushInterval = 0
+	config := SessionConfig{}
+	config.FlushInterval = -1
 	s, err := startSession(
 		func(context.Context) (sessionStream, error) { return &echo{done: make(chan struct{})}, nil },
 		func(s sessionStream) (BatchWriter[int], error) { return s.(*echo), nil }, config)

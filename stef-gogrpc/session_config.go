@@ -4,78 +4,86 @@
 package stefgrpc
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"time"
 )
 
-// SessionConfig says how a session keeps its streams. Start from
-// DefaultSessionConfig and change what differs: zero often means without.
+// SessionConfig says how a session keeps its streams. The zero value of every
+// field means its default. Where a field can be switched off, a negative value
+// does that.
 type SessionConfig struct {
 	// Streams is how many streams are kept open side by side. A load balancer
 	// chooses a destination per stream, so traffic is even only where there are
 	// as many streams as destinations, or streams are replaced now and then.
-	// Each has dictionaries of its own: more streams mean more bytes.
+	// Each has dictionaries of its own: more streams mean more bytes. Default 1.
 	Streams int
 
 	// MaxLifetime is the age at which a stream is replaced: the new one is open
-	// before the old one takes no more. It should be well inside the life of
-	// tokens and below the maximum connection age of servers, since a stream
-	// keeps the credentials and the connection it was opened with. 0 keeps
-	// streams for as long as they last.
+	// before the old one takes no more batches. It should be well inside the
+	// life of tokens and below the maximum connection age of servers, since a
+	// stream keeps the credentials and the connection it was opened with.
+	// Default 5 minutes; negative: streams are not replaced for their age.
 	MaxLifetime time.Duration
-	// Jitter shortens every life by a random part of up to so much, 0 to 1.
+	// Jitter shortens every life by a random part of up to this fraction, 0 to
+	// 1. Default 0.1; negative: none.
 	Jitter float64
 
 	// FlushInterval is how long encoded batches may wait for more to join their
-	// frame. 0 flushes as soon as no batch waits to be encoded.
+	// frame. Default 50 ms; negative: a frame ends as soon as no batch waits to
+	// be encoded.
 	FlushInterval time.Duration
-	// FlushBytes ends the wait when so many bytes are buffered. 0 leaves it to
-	// FlushInterval and the frame size of the writer.
+	// FlushBytes ends the wait when so many bytes are buffered. Default 1 MiB;
+	// negative: only FlushInterval and the frame size of the writer end it.
 	FlushBytes int
-	// Senders is how many calls of Send there are at a time, at most. When so
-	// many wait for the same frame, nobody is left to join it, and it is flushed:
-	// few callers with small batches are not held up. 0 is not known.
+	// Senders is the greatest number of calls of Send at a time. When so many
+	// wait for the same frame, no further batch can join it, and it is flushed:
+	// few callers with small batches are not held up. Default 0, which is not
+	// known.
 	Senders int
 
 	// MaxUnackedBatches and MaxUnackedBytes bound what one stream has taken and
 	// the destination has not answered; Send waits at the bound. The bytes are
-	// counted as encoded, and one batch may exceed them. 0 bytes is no bound.
+	// counted as encoded, and one batch may exceed them. They replace the bounds
+	// of WithMaxUnackedBytes and WithMaxUnackedRecords, which a session's streams
+	// do not have. Defaults 128 and 64 MiB; negative bytes: no bound.
 	MaxUnackedBatches int
 	MaxUnackedBytes   int64
 
 	// AckTimeout is how long a stream that has unanswered batches may go without
 	// an acknowledgement, counted from the oldest of them at the earliest. Then
-	// it is replaced and its batches are handed back. A destination that is slow
-	// and goes on is given time; how long a batch waits for it is for the context
-	// of Send to say. AckTimeout also bounds how much longer than its context a
-	// Send can take.
+	// it is replaced and its batches are handed back. A slow destination that
+	// makes progress is not cut off; the context of Send bounds how long a batch
+	// waits for it. AckTimeout also bounds how much longer than its context a
+	// Send can take. Default 15 s.
 	AckTimeout time.Duration
 	// DrainTimeout bounds Shutdown if its context does not, and how long a
-	// stream that owes nothing may take to end after it was half-closed.
+	// stream without unanswered batches may take to end after it was
+	// half-closed. Default 5 s.
 	DrainTimeout time.Duration
 
-	// Backoff is the wait between attempts to open a stream. What a server asks
-	// for (RetryInfo) is waited for, too, up to five minutes.
+	// Backoff is the wait between attempts to open a stream. A wait that the
+	// server asks for (RetryInfo) is honoured, too, up to five minutes.
 	Backoff Backoff
 	// Probe is how long a session waits after a refusal that waiting seldom
-	// cures (unimplemented, incompatible, bad credentials) until it asks again;
-	// Send fails at once meanwhile. 0 asks only when the method Probe is called.
+	// cures (unimplemented, incompatible, bad credentials) until it tries again;
+	// Send fails at once meanwhile. Default 1 minute; negative: it tries again
+	// only when the method Probe is called.
 	Probe time.Duration
 
-	// Rand returns numbers in [0,1) and is safe for concurrent use. nil is the
+	// Rand returns numbers in [0,1) and is safe for concurrent use. Default the
 	// generator of math/rand/v2; tests that must repeat set their own.
 	Rand func() float64
-	// Events is called with everything that happens, from several goroutines
-	// at a time and never with a lock held. It must be quick: streams wait. nil
-	// is nobody.
-	Events func(Event)
+	// Events are called with what happens.
+	Events SessionEvents
 }
 
-// Backoff is an exponential wait: Initial after the first failure, Multiplier
-// times as long after each further one, at most Max. Jitter changes each by a
-// random part of up to so much in both directions, 0 to 1.
+// Backoff is an exponential wait: Initial after the first failure (default 100
+// ms), Multiplier times as long after each further one (default 1.6), at most
+// Max (default 10 s). Jitter changes each by a random part of up to this
+// fraction in both directions, 0 to 1 (default 0.2; negative: none).
 type Backoff struct {
 	Initial    time.Duration
 	Max        time.Duration
@@ -83,41 +91,37 @@ type Backoff struct {
 	Jitter     float64
 }
 
-// DefaultSessionConfig returns the defaults: one stream that lives five minutes
-// less up to a tenth, frames of 50 ms or 1 MiB, 128 batches and 64 MiB
-// unacknowledged, 15 s for an acknowledgement, 5 s to drain, 100 ms to 10 s
-// between attempts, and a minute after a refusal.
-func DefaultSessionConfig() SessionConfig {
-	return SessionConfig{
-		Streams:           1,
-		MaxLifetime:       5 * time.Minute,
-		Jitter:            0.1,
-		FlushInterval:     50 * time.Millisecond,
-		FlushBytes:        1 << 20,
-		MaxUnackedBatches: 128,
-		MaxUnackedBytes:   64 << 20,
-		AckTimeout:        15 * time.Second,
-		DrainTimeout:      5 * time.Second,
-		Backoff:           Backoff{Initial: 100 * time.Millisecond, Max: 10 * time.Second, Multiplier: 1.6, Jitter: 0.2},
-		Probe:             time.Minute,
-	}
+// withDefaults returns c with a default for every field that is zero.
+func (c SessionConfig) withDefaults() SessionConfig {
+	c.Streams = cmp.Or(c.Streams, 1)
+	c.MaxLifetime = cmp.Or(c.MaxLifetime, 5*time.Minute)
+	c.Jitter = cmp.Or(c.Jitter, 0.1)
+	c.FlushInterval = cmp.Or(c.FlushInterval, 50*time.Millisecond)
+	c.FlushBytes = cmp.Or(c.FlushBytes, 1<<20)
+	c.MaxUnackedBatches = cmp.Or(c.MaxUnackedBatches, 128)
+	c.MaxUnackedBytes = cmp.Or(c.MaxUnackedBytes, 64<<20)
+	c.AckTimeout = cmp.Or(c.AckTimeout, 15*time.Second)
+	c.DrainTimeout = cmp.Or(c.DrainTimeout, 5*time.Second)
+	c.Backoff.Initial = cmp.Or(c.Backoff.Initial, 100*time.Millisecond)
+	c.Backoff.Max = cmp.Or(c.Backoff.Max, max(c.Backoff.Initial, 10*time.Second))
+	c.Backoff.Multiplier = cmp.Or(c.Backoff.Multiplier, 1.6)
+	c.Backoff.Jitter = cmp.Or(c.Backoff.Jitter, 0.2)
+	c.Probe = cmp.Or(c.Probe, time.Minute)
+	return c
 }
 
 // The greatest number of streams of a session, a guard against slips.
 const maxSessionStreams = 1024
 
 // Validate reports the first setting that makes no sense.
-func (c *SessionConfig) Validate() error {
+func (c SessionConfig) Validate() error {
+	c = c.withDefaults()
 	durations := []struct {
-		name  string
-		value time.Duration
-		least time.Duration
+		name         string
+		value, least time.Duration
 	}{
-		{"MaxLifetime", c.MaxLifetime, 0},
-		{"FlushInterval", c.FlushInterval, 0},
 		{"AckTimeout", c.AckTimeout, 1},
 		{"DrainTimeout", c.DrainTimeout, 1},
-		{"Probe", c.Probe, 0},
 		{"Backoff.Initial", c.Backoff.Initial, 1},
 		{"Backoff.Max", c.Backoff.Max, c.Backoff.Initial},
 	}
@@ -130,14 +134,12 @@ func (c *SessionConfig) Validate() error {
 		name               string
 		value, least, most float64
 	}{
-		{"Jitter", c.Jitter, 0, 1},
-		{"Backoff.Jitter", c.Backoff.Jitter, 0, 1},
+		{"Jitter", c.Jitter, math.Inf(-1), 1},
+		{"Backoff.Jitter", c.Backoff.Jitter, math.Inf(-1), 1},
 		{"Backoff.Multiplier", c.Backoff.Multiplier, 1, 1000},
 		{"Streams", float64(c.Streams), 1, maxSessionStreams},
 		{"Senders", float64(c.Senders), 0, math.MaxInt},
 		{"MaxUnackedBatches", float64(c.MaxUnackedBatches), 1, math.MaxInt32},
-		{"MaxUnackedBytes", float64(c.MaxUnackedBytes), 0, math.MaxInt64},
-		{"FlushBytes", float64(c.FlushBytes), 0, math.MaxInt64},
 	}
 	for _, f := range fractions {
 		if !(f.value >= f.least && f.value <= f.most) {
@@ -160,14 +162,14 @@ func (c *SessionConfig) random() float64 {
 // destination was lost, would all be replaced at the same time for ever:
 // so those live the shorter the lower the number of their slot.
 func (c *SessionConfig) lifetime(slot int, regular bool) time.Duration {
-	if c.MaxLifetime == 0 {
+	if c.MaxLifetime < 0 {
 		return 0
 	}
 	life := float64(c.MaxLifetime)
 	if !regular {
 		life *= float64(slot+1) / float64(c.Streams)
 	}
-	return max(1, time.Duration(life*(1-c.Jitter*c.random())))
+	return max(1, time.Duration(life*(1-max(0, c.Jitter)*c.random())))
 }
 
 // The most that is waited because a server asked for it.
@@ -184,12 +186,13 @@ type retries struct {
 func (r *retries) next(cause *Error) time.Duration {
 	b := &r.config.Backoff
 	delay := min(float64(b.Max), float64(b.Initial)*math.Pow(b.Multiplier, float64(r.failures)))
-	delay *= 1 + b.Jitter*(2*r.config.random()-1)
+	jitter := max(0, b.Jitter)
+	delay *= 1 + jitter*(2*r.config.random()-1)
 	r.failures++
 	r.delay = max(1, time.Duration(min(delay, float64(b.Max))))
 	if cause != nil && cause.HasRetryInfo && cause.RetryDelay > 0 {
 		asked := min(cause.RetryDelay, maxRetryDelay)
-		r.delay = max(r.delay, asked+time.Duration(float64(asked)*b.Jitter*r.config.random()))
+		r.delay = max(r.delay, asked+time.Duration(float64(asked)*jitter*r.config.random()))
 	}
 	return r.delay
 }

@@ -15,7 +15,7 @@ import (
 type settlement[B any] struct {
 	job   *job[B] // nil: an event only
 	err   error
-	event Event
+	event event
 }
 
 // outbox collects what has happened while the lock is held. The room in it
@@ -36,11 +36,9 @@ func (o *outbox[B]) add(x settlement[B]) {
 }
 
 // note adds an event.
-func (o *outbox[B]) note(s *Session[B], slot int, e Event) {
-	if s.config.Events != nil {
-		e.Stream = slot
-		o.add(settlement[B]{event: e})
-	}
+func (o *outbox[B]) note(s *Session[B], slot int, e event) {
+	e.stream = slot
+	o.add(settlement[B]{event: e})
 }
 
 // deliver tells it all, events first: who has a result finds them counted.
@@ -54,9 +52,7 @@ func (o *outbox[B]) deliver(s *Session[B]) {
 }
 
 func (x *settlement[B]) tell(s *Session[B]) {
-	if s.config.Events != nil {
-		s.config.Events(x.event)
-	}
+	s.config.Events.call(&x.event)
 	if x.job != nil {
 		x.job.result <- x.err
 	}
@@ -127,29 +123,29 @@ func (s *Session[B]) hopeless() *Error {
 }
 
 // settle decides how a batch ends.
-func (s *Session[B]) settle(j *job[B], l *lane[B], err error, e Event, out *outbox[B]) {
+func (s *Session[B]) settle(j *job[B], l *lane[B], err error, e event, out *outbox[B]) {
 	j.settled = true
 	var none B
 	j.batch = none
-	if e.Stream = -1; l != nil {
-		e.Stream = l.slot
+	if e.stream = -1; l != nil {
+		e.stream = l.slot
 	}
-	switch e.Type {
-	case EventAcknowledged:
+	switch e.kind {
+	case eventAcknowledged:
 		s.counters.Acknowledged++
-	case EventRejected:
+	case eventRejected:
 		s.counters.Rejected++
-		s.counters.RejectedRecords += e.Records
-	case EventBatchError:
+		s.counters.RejectedRecords += e.records
+	case eventBatchError:
 		s.counters.BatchErrors++
-	case EventHandedBack:
+	case eventHandedBack:
 		s.counters.HandedBack++
 	}
 	out.add(settlement[B]{job: j, err: err, event: e})
 }
 
 func (s *Session[B]) handBack(j *job[B], l *lane[B], err *UnsentError, out *outbox[B]) {
-	s.settle(j, l, err, Event{Type: EventHandedBack, Err: err}, out)
+	s.settle(j, l, err, event{kind: eventHandedBack, err: err}, out)
 }
 
 // takeBack hands back a batch that a stream has or had, with what is known of
@@ -170,16 +166,16 @@ func (s *Session[B]) takeBack(j *job[B], l *lane[B], cause *Error, maybe bool, o
 
 // acknowledge settles a batch of which every record is answered.
 func (s *Session[B]) acknowledge(j *job[B], l *lane[B], a answer, out *outbox[B]) {
-	e := Event{Type: EventAcknowledged, Bytes: j.bytes, Duration: time.Since(j.since)}
+	e := event{kind: eventAcknowledged, bytes: j.bytes, duration: time.Since(j.since)}
 	if j.last != 0 {
-		e.Records = j.last - j.first + 1
+		e.records = j.last - j.first + 1
 	}
 	if a.bad == 0 {
 		s.settle(j, l, nil, e, out)
 		return
 	}
 	err := &RejectedError{Ranges: a.rejected, Records: a.bad}
-	e.Type, e.Records, e.Err = EventRejected, a.bad, err
+	e.kind, e.records, e.err = eventRejected, a.bad, err
 	s.settle(j, l, err, e, out)
 }
 
@@ -202,7 +198,7 @@ func (s *Session[B]) orphan(l *lane[B], j *job[B], out *outbox[B]) {
 		j.moves++
 		j.sent = j.sent || sent
 		s.counters.Redispatched++
-		out.note(s, l.slot, Event{Type: EventRedispatched, Bytes: j.bytes})
+		out.note(s, l.slot, event{kind: eventRedispatched, bytes: j.bytes})
 		s.requeue(j)
 		return
 	}
@@ -243,9 +239,9 @@ func (s *Session[B]) ended(l *lane[B], cause *Error, sent uint64, out *outbox[B]
 	s.settleOwed(l, out)
 
 	s.counters.Closed[l.reason]++
-	e := Event{Type: EventClosed, Reason: l.reason, Duration: time.Since(l.opened)}
+	e := event{kind: eventClosed, reason: l.reason, duration: time.Since(l.opened)}
 	if !l.inOrder {
-		e.Err, s.lastErr = cause, cause
+		e.err, s.lastErr = cause, cause
 	}
 	out.note(s, l.slot, e)
 	l.letGo()

@@ -21,7 +21,7 @@ import (
 // once, each with what is known of it.
 func TestSessionStreamLost(t *testing.T) {
 	bubble(t, "everything it had was sent", func(t *testing.T, r *rig) {
-		r.config.FlushInterval = 0
+		r.config.FlushInterval = -1
 		r.start()
 		began := time.Now()
 		a, b, c, d := r.send(load{}), r.send(load{}), r.send(load{}), r.send(load{})
@@ -98,7 +98,7 @@ func TestSessionStreamLost(t *testing.T) {
 		r.stop()
 	})
 	bubble(t, "the writer notices first", func(t *testing.T, r *rig) {
-		r.config.FlushInterval = 0
+		r.config.FlushInterval = -1
 		r.start()
 		a := r.send(load{})
 		s := r.stream(0)
@@ -124,7 +124,7 @@ func TestSessionStreamLost(t *testing.T) {
 		r.stop()
 	})
 	bubble(t, "the writer notices, the end does not come", func(t *testing.T, r *rig) {
-		r.config.FlushInterval = 0
+		r.config.FlushInterval = -1
 		r.start()
 		a := r.send(load{})
 		r.stream(0).writer.flushed = FromStatus(unavailable())
@@ -135,7 +135,7 @@ func TestSessionStreamLost(t *testing.T) {
 		r.stop()
 	})
 	bubble(t, "for good", func(t *testing.T, r *rig) {
-		r.config.FlushInterval = 0
+		r.config.FlushInterval = -1
 		r.start()
 		a := r.send(load{})
 		r.stream(0).end(errorf(KindInvalid, "nonsense in frame 3"))
@@ -151,7 +151,7 @@ func TestSessionInOrderEnd(t *testing.T) {
 		`closing transport due to: connection error: desc = "error reading from server: EOF", received prior goaway: code: NO_ERROR, debug data: "max_age"`)
 	for name, end := range map[string]error{"ok": nil, "closed": errorf(KindClosed, "reopen"), "goaway": FromStatus(goaway), "reconnect": FromStatus(errReconnect)} {
 		bubble(t, name, func(t *testing.T, r *rig) {
-			r.config.FlushInterval = 0
+			r.config.FlushInterval = -1
 			r.start()
 			time.Sleep(time.Minute)
 			a, b, c, d := r.send(load{id: 1}), r.send(load{id: 2}), r.send(load{id: 3}), r.send(load{id: 4})
@@ -171,7 +171,7 @@ func TestSessionInOrderEnd(t *testing.T) {
 		})
 	}
 	bubble(t, "noticed by a write first", func(t *testing.T, r *rig) {
-		r.config.FlushInterval = 0
+		r.config.FlushInterval = -1
 		r.start()
 		time.Sleep(time.Minute)
 		s := r.stream(0)
@@ -188,7 +188,7 @@ func TestSessionInOrderEnd(t *testing.T) {
 		r.stop()
 	})
 	bubble(t, "the caller has given up by then", func(t *testing.T, r *rig) {
-		r.config.FlushInterval = 0
+		r.config.FlushInterval = -1
 		r.start()
 		time.Sleep(time.Minute)
 		a := r.send(load{})
@@ -223,7 +223,7 @@ func KindOf(end error) Kind {
 
 func TestSessionAckTimeout(t *testing.T) {
 	bubble(t, "from the oldest, while there is one", func(t *testing.T, r *rig) {
-		r.config.MaxLifetime = 0
+		r.config.MaxLifetime = -1
 		r.start()
 		time.Sleep(10 * r.config.AckTimeout)
 		synctest.Wait()
@@ -254,8 +254,8 @@ func TestSessionAckTimeout(t *testing.T) {
 	// A slow destination slows the sender: replacing its stream would only make
 	// it do the same work again.
 	bubble(t, "not of one that is slow", func(t *testing.T, r *rig) {
-		r.config.MaxLifetime = 0
-		r.config.FlushInterval = 0
+		r.config.MaxLifetime = -1
+		r.config.FlushInterval = -1
 		r.start()
 		var calls []*call
 		for range 20 {
@@ -283,7 +283,7 @@ func TestSessionAckTimeout(t *testing.T) {
 	})
 	// What a caller has given up is not waited for because others get on.
 	bubble(t, "of a batch that the network does not take", func(t *testing.T, r *rig) {
-		r.config.FlushInterval = 0
+		r.config.FlushInterval = -1
 		r.start()
 		a, b := r.send(load{}), r.send(load{})
 		r.stream(0).block()
@@ -339,7 +339,7 @@ func TestSessionBackoff(t *testing.T) {
 				synctest.Wait()
 			}
 			require.Equal(t, wants, r.attemptList())
-			require.Equal(t, len(errs), r.count(EventOpenFailed))
+			require.Equal(t, len(errs), r.count(eventOpenFailed))
 			time.Sleep(time.Second)
 			r.stream(0).ackAll()
 			a.ok() // waited all the time
@@ -377,7 +377,7 @@ func TestSessionBackoff(t *testing.T) {
 			}
 			return nil
 		}
-		r.config.MaxLifetime = 0
+		r.config.MaxLifetime = -1
 		r.start()
 		r.stream(0).end(lost)
 		time.Sleep(time.Hour)
@@ -390,7 +390,7 @@ func TestSessionBackoff(t *testing.T) {
 		r.stop()
 	})
 	bubble(t, "does not grow over streams that carried something", func(t *testing.T, r *rig) {
-		r.config.FlushInterval = 0
+		r.config.FlushInterval = -1
 		r.onOpen = func(_ context.Context, _ int, s *fakeStream) error {
 			s.tell(func(f frame) {
 				s.respond(f.last)
@@ -510,7 +510,7 @@ func TestSessionRefused(t *testing.T) {
 		r.stop()
 	})
 	bubble(t, "and never asked again by itself", func(t *testing.T, r *rig) {
-		r.config.Probe = 0
+		r.config.Probe = -1
 		r.config.Streams = 2
 		refuse(r, errorf(KindUnimplemented, "no"), 2)
 		r.start()
@@ -530,7 +530,7 @@ func TestSessionRefused(t *testing.T) {
 			}
 			return nil
 		}
-		r.config.FlushInterval = 0
+		r.config.FlushInterval = -1
 		r.start()
 		a := r.send(load{})
 		r.stream(0).ackAll()
@@ -576,8 +576,8 @@ func TestSessionRefused(t *testing.T) {
 		synctest.Wait()
 		var kinds []Kind
 		for _, e := range r.eventList() {
-			if e.Type == EventOpenFailed {
-				kinds = append(kinds, FromStatus(e.Err).Kind)
+			if e.kind == eventOpenFailed {
+				kinds = append(kinds, FromStatus(e.err).Kind)
 			}
 		}
 		require.Equal(t, []Kind{KindUnknown, KindUnavailable, KindLimit, KindUnavailable}, kinds)

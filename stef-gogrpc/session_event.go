@@ -4,60 +4,111 @@
 package stefgrpc
 
 import (
+	"errors"
 	"fmt"
 	"time"
 )
 
-// EventType says what happened in a session.
-type EventType uint8
-
-// The events, with the fields that are set beside Stream.
-const (
-	// EventOpened is a stream that is live. Duration: opening took so long.
-	EventOpened EventType = iota + 1
-	// EventOpenFailed is an attempt that failed. Err; Duration: the next one
-	// comes after so long, 0 if not by itself.
-	EventOpenFailed
-	// EventDraining is a stream that takes no more batches and waits for what
-	// it owes. Reason.
-	EventDraining
-	// EventClosed is a stream that has ended. Reason; Err, if there was one;
-	// Duration: its age.
-	EventClosed
-	// EventAcknowledged is a batch that arrived whole. Records, Bytes;
-	// Duration: it was encoded so long ago.
-	EventAcknowledged
-	// EventRejected is a batch that arrived but for some bad records. Records:
-	// how many are bad; Bytes and Duration as above; Err is a *RejectedError.
-	EventRejected
-	// EventBatchError is a batch that could not be encoded. Err.
-	EventBatchError
-	// EventRedispatched is an encoded batch that its stream, which has ended,
-	// was not answered, and that another stream is to send. Bytes.
-	EventRedispatched
-	// EventHandedBack is a batch that its caller has again. Err is an
-	// *UnsentError; Stream is -1 if no stream had it.
-	EventHandedBack
-)
-
-var eventTypes = [...]string{
-	EventOpened:       "opened",
-	EventOpenFailed:   "open failed",
-	EventDraining:     "draining",
-	EventClosed:       "closed",
-	EventAcknowledged: "acknowledged",
-	EventRejected:     "rejected",
-	EventBatchError:   "batch error",
-	EventRedispatched: "redispatched",
-	EventHandedBack:   "handed back",
+// SessionEvents are functions that a session calls with what happens in it, for
+// logs and metrics. A nil function is skipped. They are called from several
+// goroutines at a time, never with a lock held, and before the Send that the
+// event is about returns. They must be quick: streams wait for them.
+//
+// stream is the number of the place of a stream in the session, from 0.
+type SessionEvents struct {
+	// StreamOpened reports a stream that takes batches now. Opening it took so
+	// long.
+	StreamOpened func(stream int, took time.Duration)
+	// OpenFailed reports a failed attempt to open a stream, and the time until
+	// the next one. 0 means that there is none before Probe is called.
+	OpenFailed func(stream int, err *Error, retryIn time.Duration)
+	// StreamDraining reports a stream that takes no more batches and waits for
+	// the acknowledgements of those it took.
+	StreamDraining func(stream int, reason CloseReason)
+	// StreamClosed reports a stream that has ended at the given age. err is nil
+	// after an end in order.
+	StreamClosed func(stream int, reason CloseReason, age time.Duration, err *Error)
+	// BatchAcknowledged reports a batch that was delivered.
+	BatchAcknowledged func(stream int, batch BatchInfo)
+	// BatchRejected reports a batch that was delivered except the records in
+	// err.
+	BatchRejected func(stream int, batch BatchInfo, err *RejectedError)
+	// BatchUnencodable reports a batch that could not be encoded.
+	BatchUnencodable func(stream int, err *BatchError)
+	// BatchRedispatched reports an encoded batch of so many bytes that another
+	// stream has to send, because its own ended without answering it.
+	BatchRedispatched func(stream int, bytes int64)
+	// BatchHandedBack reports a batch that was returned to its caller. stream is
+	// -1 if no stream had it.
+	BatchHandedBack func(stream int, err *UnsentError)
+	// LateRejection reports records that the destination had acknowledged and
+	// reported bad afterwards. The Send of their batch may have returned nil, so
+	// this is all that is ever known of them: they are lost.
+	LateRejection func(stream int, records uint64)
 }
 
-// String returns the name of t in lower case.
-func (t EventType) String() string {
-	if int(t) < len(eventTypes) && t > 0 {
-		return eventTypes[t]
+// BatchInfo describes a batch that was answered.
+type BatchInfo struct {
+	Records uint64
+	Bytes   int64         // encoded, estimated
+	Latency time.Duration // since it was encoded
+}
+
+// call calls the function for an event.
+func (f *SessionEvents) call(e *event) {
+	info := BatchInfo{Records: e.records, Bytes: e.bytes, Latency: e.duration}
+	switch {
+	case e.kind == eventOpened && f.StreamOpened != nil:
+		f.StreamOpened(e.stream, e.duration)
+	case e.kind == eventOpenFailed && f.OpenFailed != nil:
+		f.OpenFailed(e.stream, FromStatus(e.err), e.duration)
+	case e.kind == eventDraining && f.StreamDraining != nil:
+		f.StreamDraining(e.stream, e.reason)
+	case e.kind == eventClosed && f.StreamClosed != nil:
+		f.StreamClosed(e.stream, e.reason, e.duration, FromStatus(e.err))
+	case e.kind == eventAcknowledged && f.BatchAcknowledged != nil:
+		f.BatchAcknowledged(e.stream, info)
+	case e.kind == eventRejected && f.BatchRejected != nil:
+		f.BatchRejected(e.stream, info, e.err.(*RejectedError))
+	case e.kind == eventBatchError && f.BatchUnencodable != nil:
+		var bad *BatchError
+		errors.As(e.err, &bad)
+		f.BatchUnencodable(e.stream, bad)
+	case e.kind == eventRedispatched && f.BatchRedispatched != nil:
+		f.BatchRedispatched(e.stream, e.bytes)
+	case e.kind == eventHandedBack && f.BatchHandedBack != nil:
+		f.BatchHandedBack(e.stream, e.err.(*UnsentError))
+	case e.kind == eventLateRejection && f.LateRejection != nil:
+		f.LateRejection(e.stream, e.records)
 	}
-	return fmt.Sprintf("event %d", uint8(t))
+}
+
+// eventKind says what happened in a session.
+type eventKind uint8
+
+const (
+	eventOpened eventKind = iota + 1
+	eventOpenFailed
+	eventDraining
+	eventClosed
+	eventAcknowledged
+	eventRejected
+	eventBatchError
+	eventRedispatched
+	eventHandedBack
+	eventLateRejection
+)
+
+// event is a call of a function of SessionEvents that waits for the lock to be
+// released.
+type event struct {
+	kind     eventKind
+	stream   int
+	reason   CloseReason
+	err      error
+	duration time.Duration
+	records  uint64
+	bytes    int64
 }
 
 // CloseReason says why a stream was closed.
@@ -98,17 +149,6 @@ func (r CloseReason) String() string {
 	return fmt.Sprintf("close reason %d", uint8(r))
 }
 
-// Event is something that happened in a session, for logs and metrics.
-type Event struct {
-	Type     EventType
-	Stream   int // the number of the slot, from 0
-	Reason   CloseReason
-	Err      error
-	Duration time.Duration
-	Records  uint64
-	Bytes    int64
-}
-
 // SessionState is what a session is at one moment, and what it has come to.
 type SessionState struct {
 	// Connecting, Live and Draining are streams that are being opened or waited
@@ -132,6 +172,8 @@ type SessionState struct {
 	Acknowledged, Rejected, BatchErrors, HandedBack uint64
 	// Redispatched counts how often a batch was moved to another stream.
 	Redispatched uint64
-	// RejectedRecords counts the records that were reported bad.
-	RejectedRecords uint64
+	// RejectedRecords counts the records that were reported bad before they were
+	// acknowledged, LateRejectedRecords those after, see
+	// SessionEvents.LateRejection.
+	RejectedRecords, LateRejectedRecords uint64
 }

@@ -74,7 +74,7 @@ func ExampleSession() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	config := stefgrpc.DefaultSessionConfig()
+	config := stefgrpc.SessionConfig{}
 	config.Streams = 2
 	session, err := stefgrpc.NewSession(func(ctx context.Context) (*stefgrpc.Stream, error) {
 		return client.Open(ctx, otelstef.MetricsSchema())

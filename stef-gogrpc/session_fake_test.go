@@ -63,7 +63,7 @@ func newFakeStream(number int) *fakeStream {
 	return &fakeStream{number: number, done: make(chan struct{})}
 }
 
-func (s *fakeStream) observe(f func(Response)) { s.observer = f }
+func (s *fakeStream) adopt(f func(Response)) { s.observer = f }
 
 func (s *fakeStream) Sent() uint64 {
 	s.mu.Lock()
@@ -316,7 +316,7 @@ type rig struct {
 	streams  []*fakeStream
 	attempts []time.Duration // when streams were opened or not, since the start
 	began    time.Time
-	events   []Event
+	events   []event
 
 	// Set before start.
 	config SessionConfig
@@ -328,14 +328,14 @@ type rig struct {
 
 // newRig is a rig whose session does nothing by chance.
 func newRig(t *testing.T) *rig {
-	r := &rig{t: t, config: DefaultSessionConfig(), began: time.Now()}
-	r.config.Jitter, r.config.Backoff.Jitter = 0, 0
+	r := &rig{t: t, config: SessionConfig{}.withDefaults(), began: time.Now()}
+	r.config.Jitter, r.config.Backoff.Jitter = -1, -1
 	r.config.Rand = func() float64 { return 0.5 }
-	r.config.Events = func(e Event) {
+	r.config.Events = record(func(e event) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.events = append(r.events, e)
-	}
+	})
 	return r
 }
 
@@ -404,10 +404,10 @@ func (r *rig) clean() {
 		require.True(r.t, s.over(), "stream %d was left open", s.number)
 	}
 	for _, e := range r.eventList() {
-		switch e.Type {
-		case EventOpened:
+		switch e.kind {
+		case eventOpened:
 			opened++
-		case EventClosed:
+		case eventClosed:
 			closed++
 		}
 	}
@@ -428,7 +428,7 @@ func (r *rig) streamList() []*fakeStream {
 	return slices.Clone(r.streams)
 }
 
-func (r *rig) eventList() []Event {
+func (r *rig) eventList() []event {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.events)
@@ -441,9 +441,9 @@ func (r *rig) attemptList() []time.Duration {
 }
 
 // count counts the events of a type.
-func (r *rig) count(t EventType) (n int) {
+func (r *rig) count(t eventKind) (n int) {
 	for _, e := range r.eventList() {
-		if e.Type == t {
+		if e.kind == t {
 			n++
 		}
 	}
@@ -549,3 +549,53 @@ func frames(s *fakeStream) (text []string) {
 	}
 	return text
 }
+
+// record returns callbacks that all call f.
+func record(f func(event)) SessionEvents {
+	batch := func(kind eventKind, stream int, b BatchInfo, err error) {
+		f(event{kind: kind, stream: stream, records: b.Records, bytes: b.Bytes, duration: b.Latency, err: err})
+	}
+	return SessionEvents{
+		StreamOpened: func(stream int, took time.Duration) {
+			f(event{kind: eventOpened, stream: stream, duration: took})
+		},
+		OpenFailed: func(stream int, err *Error, retryIn time.Duration) {
+			f(event{kind: eventOpenFailed, stream: stream, err: err, duration: retryIn})
+		},
+		StreamDraining: func(stream int, reason CloseReason) {
+			f(event{kind: eventDraining, stream: stream, reason: reason})
+		},
+		StreamClosed: func(stream int, reason CloseReason, age time.Duration, err *Error) {
+			e := event{kind: eventClosed, stream: stream, reason: reason, duration: age}
+			if err != nil {
+				e.err = err
+			}
+			f(e)
+		},
+		BatchAcknowledged: func(stream int, b BatchInfo) { batch(eventAcknowledged, stream, b, nil) },
+		BatchRejected: func(stream int, b BatchInfo, err *RejectedError) {
+			batch(eventRejected, stream, b, err)
+		},
+		BatchUnencodable:  func(stream int, err *BatchError) { f(event{kind: eventBatchError, stream: stream, err: err}) },
+		BatchRedispatched: func(stream int, bytes int64) { f(event{kind: eventRedispatched, stream: stream, bytes: bytes}) },
+		BatchHandedBack:   func(stream int, err *UnsentError) { f(event{kind: eventHandedBack, stream: stream, err: err}) },
+		LateRejection: func(stream int, records uint64) {
+			f(event{kind: eventLateRejection, stream: stream, records: records})
+		},
+	}
+}
+
+var eventNames = [...]string{
+	eventOpened:        "opened",
+	eventOpenFailed:    "open failed",
+	eventDraining:      "draining",
+	eventClosed:        "closed",
+	eventAcknowledged:  "acknowledged",
+	eventRejected:      "rejected",
+	eventBatchError:    "batch error",
+	eventRedispatched:  "redispatched",
+	eventHandedBack:    "handed back",
+	eventLateRejection: "late rejection",
+}
+
+func (k eventKind) String() string { return eventNames[k] }

@@ -104,7 +104,7 @@ func (x *site) take(s *stefgrpc.ServerStream) error {
 			s.Reject(id, id)
 			return
 		}
-		s.Ack(id)
+		s.AckUpTo(id)
 	})
 }
 
@@ -176,7 +176,7 @@ func TestSessionReplacesStreamsUnderLoad(t *testing.T) {
 		x := newSite(t)
 		_, register := x.stef(x.take)
 		x.serve(register)
-		config := stefgrpc.DefaultSessionConfig()
+		config := stefgrpc.SessionConfig{}
 		config.Streams = 3
 		config.MaxLifetime = 200 * time.Millisecond
 		config.MaxUnackedBatches = 20
@@ -225,9 +225,9 @@ func TestSessionServerLeaves(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				x := newSite(t)
-				config := stefgrpc.DefaultSessionConfig()
+				config := stefgrpc.SessionConfig{}
 				config.Streams = 2
-				config.MaxLifetime = 0
+				config.MaxLifetime = -1
 				var group sync.WaitGroup
 				streams := leave(x)
 				session, stop := x.session(config)
@@ -295,7 +295,7 @@ func (x *site) late(s *stefgrpc.ServerStream) error {
 		group.Go(func() {
 			select {
 			case <-time.After(time.Second):
-				s.Finished(first, id)
+				s.Ack(first, id)
 			case <-s.Context().Done():
 			}
 		})
@@ -309,7 +309,7 @@ func TestSessionServerCrashes(t *testing.T) {
 		x := newSite(t)
 		_, register := x.stef(x.late)
 		g := x.serve(register)
-		session, stop := x.session(stefgrpc.DefaultSessionConfig())
+		session, stop := x.session(stefgrpc.SessionConfig{})
 		done := make(chan error)
 		began := time.Now()
 		go func() { done <- session.Send(patience(time.Minute), times{1, 9}) }()
@@ -338,7 +338,7 @@ func TestSessionServerRefuses(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				x := newSite(t)
 				old := x.serve(register)
-				session, stop := x.session(stefgrpc.DefaultSessionConfig())
+				session, stop := x.session(stefgrpc.SessionConfig{})
 				for range 2 {
 					began := time.Now()
 					err := session.Send(patience(time.Minute), times{1, 9})
@@ -374,12 +374,12 @@ func TestSessionServerDoesNotRead(t *testing.T) {
 		_, register := x.stef(func(s *stefgrpc.ServerStream) error {
 			<-s.Context().Done()
 			return s.Context().Err()
-		}, stefgrpc.WithMaxChunk(1<<20))
+		}, stefgrpc.WithMaxChunkBytes(1<<20))
 		x.serve(register)
-		config := stefgrpc.DefaultSessionConfig()
+		config := stefgrpc.SessionConfig{}
 		config.MaxUnackedBatches = 10
 		config.AckTimeout = time.Hour
-		session, stop := x.session(config, stefgrpc.WithMaxUnacked(10000, 0))
+		session, stop := x.session(config, stefgrpc.WithMaxUnackedBytes(10000))
 		var group sync.WaitGroup
 		var handedBack atomic.Int64
 		for c := range uint64(50) {

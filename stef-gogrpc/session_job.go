@@ -88,16 +88,20 @@ func (l *jobList[B]) remove(j *job[B]) {
 // is bounded by the records that are waiting, whatever a server says.
 type badRecords struct{ ids idRanges }
 
-// add merges what a server reports. It forgets ids up to and with done.
-func (b *badRecords) add(reported []IDRange, done uint64) {
+// add merges the ids that a server reports for the first time, and returns how
+// many of them are not above done. Their batches are settled, so those are too
+// late.
+func (b *badRecords) add(reported []IDRange, done uint64) (late uint64) {
 	if len(reported) == 0 {
-		return
+		return 0
 	}
 	for _, r := range reported {
+		late += IDRange{r.From, min(r.To, done)}.Len()
 		r.From = max(r.From, done+1)
 		b.ids = append(b.ids, r)
 	}
 	b.ids = normalize(b.ids)
+	return late
 }
 
 // forget drops ids up to and with done.

@@ -6,6 +6,7 @@ package stefgrpc
 import (
 	"io"
 	"math"
+	"reflect"
 	"testing"
 	"time"
 
@@ -53,36 +54,41 @@ func TestBadRecords(t *testing.T) {
 func TestSessionConfig(t *testing.T) {
 	f := func(want string, change func(*SessionConfig)) {
 		t.Helper()
-		c := DefaultSessionConfig()
+		c := SessionConfig{}
 		change(&c)
 		_, err := startSession[load](nil, nil, c)
 		require.ErrorContains(t, err, want)
 	}
-	f("Streams is 0", func(c *SessionConfig) { c.Streams = 0 })
+	f("Streams is -1", func(c *SessionConfig) { c.Streams = -1 })
 	f("Streams is 1025", func(c *SessionConfig) { c.Streams = 1025 })
-	f("MaxLifetime is -1ns", func(c *SessionConfig) { c.MaxLifetime = -1 })
 	f("Jitter is 1.5", func(c *SessionConfig) { c.Jitter = 1.5 })
 	f("Jitter is NaN", func(c *SessionConfig) { c.Jitter = math.NaN() })
-	f("FlushInterval", func(c *SessionConfig) { c.FlushInterval = -1 })
-	f("FlushBytes", func(c *SessionConfig) { c.FlushBytes = -1 })
 	f("Senders", func(c *SessionConfig) { c.Senders = -1 })
-	f("MaxUnackedBatches", func(c *SessionConfig) { c.MaxUnackedBatches = 0 })
-	f("MaxUnackedBytes", func(c *SessionConfig) { c.MaxUnackedBytes = -1 })
-	f("AckTimeout", func(c *SessionConfig) { c.AckTimeout = 0 })
-	f("DrainTimeout", func(c *SessionConfig) { c.DrainTimeout = 0 })
-	f("Probe", func(c *SessionConfig) { c.Probe = -1 })
-	f("Backoff.Initial", func(c *SessionConfig) { c.Backoff.Initial = 0 })
+	f("MaxUnackedBatches", func(c *SessionConfig) { c.MaxUnackedBatches = -1 })
+	f("AckTimeout", func(c *SessionConfig) { c.AckTimeout = -1 })
+	f("DrainTimeout", func(c *SessionConfig) { c.DrainTimeout = -1 })
+	f("Backoff.Initial", func(c *SessionConfig) { c.Backoff.Initial = -1 })
 	f("Backoff.Max is 1ms, at least 100ms", func(c *SessionConfig) { c.Backoff.Max = time.Millisecond })
 	f("Backoff.Multiplier", func(c *SessionConfig) { c.Backoff.Multiplier = 0.5 })
 	f("Backoff.Jitter", func(c *SessionConfig) { c.Backoff.Jitter = 2 })
-	c := DefaultSessionConfig()
-	require.NoError(t, c.Validate())
+
+	require.NoError(t, SessionConfig{}.Validate())
+	defaults := SessionConfig{}.withDefaults()
+	require.Equal(t, defaults, defaults.withDefaults())
+	for field, value := range reflect.ValueOf(defaults).Fields() {
+		switch field.Name {
+		case "Senders", "Rand", "Events":
+		default:
+			require.False(t, value.IsZero(), "%s has no default", field.Name)
+		}
+	}
+	off := SessionConfig{MaxLifetime: -1, Jitter: -1, FlushInterval: -1, FlushBytes: -1, MaxUnackedBytes: -1, Probe: -1,
+		Backoff: Backoff{Jitter: -1}}
+	require.NoError(t, off.Validate())
+	require.Zero(t, off.lifetime(0, true))
 }
 
 func TestSessionNames(t *testing.T) {
-	require.Equal(t, "handed back", EventHandedBack.String())
-	require.Equal(t, "event 0", EventType(0).String())
-	require.Equal(t, "event 99", EventType(99).String())
 	require.Equal(t, "ack timeout", CloseAckTimeout.String())
 	require.Equal(t, "close reason 99", CloseReason(99).String())
 	require.Equal(t, "stefgrpc: batch cannot be encoded: EOF", (&BatchError{io.EOF}).Error())

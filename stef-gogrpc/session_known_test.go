@@ -22,7 +22,7 @@ import (
 // Without it the caller would send again what was reported bad.
 func TestSessionHandsBackWhatIsKnown(t *testing.T) {
 	bubble(t, "the caller gives up", func(t *testing.T, r *rig) {
-		r.config.FlushInterval = 0
+		r.config.FlushInterval = -1
 		r.start()
 		a, b := r.send(load{}), r.send(load{})
 		r.stream(0).respond(13, IDRange{12, 12}, IDRange{15, 16})
@@ -36,7 +36,7 @@ func TestSessionHandsBackWhatIsKnown(t *testing.T) {
 		r.stop()
 	})
 	bubble(t, "the caller gives up when all is answered", func(t *testing.T, r *rig) {
-		r.config.FlushInterval = 0
+		r.config.FlushInterval = -1
 		r.start()
 		a, b := r.send(load{}), r.send(load{})
 		r.stream(0).respond(5, IDRange{11, 20}) // b is answered, a is before it
@@ -67,7 +67,7 @@ func TestSessionHandsBackWhatIsKnown(t *testing.T) {
 	bubble(t, "the writer fails within the batch", func(t *testing.T, r *rig) {
 		for name, cause := range map[string]error{"by itself": errors.New("out of its mind"), "with the stream": unavailable()} {
 			r := newRig(t)
-			r.config.FlushInterval = 0
+			r.config.FlushInterval = -1
 			r.start()
 			s := r.stream(0)
 			a := r.send(load{})
@@ -96,7 +96,7 @@ func TestSessionHandsBackWhatIsKnown(t *testing.T) {
 func TestSessionDraining(t *testing.T) {
 	bubble(t, "is given nothing", func(t *testing.T, r *rig) {
 		r.config.MaxLifetime = 10 * time.Second
-		r.config.FlushInterval = 0
+		r.config.FlushInterval = -1
 		r.start()
 		r.stream(0).deafen()
 		time.Sleep(11 * time.Second)
@@ -129,7 +129,7 @@ func TestSessionDraining(t *testing.T) {
 	})
 	bubble(t, "ends for good", func(t *testing.T, r *rig) {
 		r.config.MaxLifetime = 10 * time.Second
-		r.config.FlushInterval = 0
+		r.config.FlushInterval = -1
 		r.start()
 		time.Sleep(9 * time.Second)
 		a := r.send(load{})
@@ -148,7 +148,7 @@ func TestSessionDraining(t *testing.T) {
 func TestSessionAckTimeoutUnsent(t *testing.T) {
 	bubble(t, "", func(t *testing.T, r *rig) {
 		r.config.FlushInterval = time.Hour
-		r.config.MaxLifetime = 0
+		r.config.MaxLifetime = -1
 		r.start()
 		a := r.send(load{})
 		time.Sleep(r.config.AckTimeout)
@@ -213,7 +213,7 @@ func TestSessionUncounted(t *testing.T) {
 		session, err := NewSession(
 			func(ctx context.Context) (*Stream, error) { return client.Open(ctx, otelstef.LogsSchema()) },
 			func(s *Stream) (BatchWriter[uint64], error) { return &uncountedWriter{stream: s}, nil },
-			DefaultSessionConfig())
+			SessionConfig{})
 		require.NoError(t, err)
 		result := make(chan error, 2)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

@@ -73,7 +73,7 @@ func (l *lane[B]) ready() bool {
 
 func (l *lane[B]) roomy() bool {
 	c := &l.session.config
-	return l.batches() < c.MaxUnackedBatches && (c.MaxUnackedBytes == 0 || l.bytes < c.MaxUnackedBytes)
+	return l.batches() < c.MaxUnackedBatches && (c.MaxUnackedBytes < 0 || l.bytes < c.MaxUnackedBytes)
 }
 
 // respond takes what the server says.
@@ -85,7 +85,10 @@ func (l *lane[B]) respond(r Response) {
 		if r.Acked > l.acked {
 			l.acked, l.answered = r.Acked, time.Now()
 		}
-		l.bad.add(r.Rejected, l.done)
+		if late := l.bad.add(r.Rejected, l.done); late > 0 {
+			s.counters.LateRejectedRecords += late
+			out.note(s, l.slot, event{kind: eventLateRejection, records: late})
+		}
 		l.resolve(&out)
 		s.fill(&out)
 	}
@@ -116,7 +119,7 @@ func (l *lane[B]) retire(reason CloseReason, out *outbox[B]) {
 	if l.state == laneLive {
 		l.withdraw()
 		l.reason = reason
-		out.note(l.session, l.slot, Event{Type: EventDraining, Reason: reason})
+		out.note(l.session, l.slot, event{kind: eventDraining, reason: reason})
 	}
 }
 

@@ -51,7 +51,7 @@ func (l *lane[B]) untilFlush(idle bool) (wait time.Duration, due bool) {
 	if l.full || c.FlushBytes > 0 && l.writer.Buffered() >= c.FlushBytes {
 		return 0, true
 	}
-	if c.FlushInterval == 0 {
+	if c.FlushInterval < 0 {
 		return time.Hour, idle
 	}
 	if idle && l.alone() {
@@ -96,7 +96,7 @@ func (l *lane[B]) encode(j *job[B]) bool {
 	case permanent:
 		l.drop(j)
 		l.last = max(l.last, last)
-		s.settle(j, l, err, Event{Type: EventBatchError, Err: err}, &out)
+		s.settle(j, l, err, event{kind: eventBatchError, err: err}, &out)
 	case err != nil:
 		l.broken(j, err, sent, &out)
 	case last == l.last:

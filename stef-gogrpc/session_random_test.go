@@ -279,7 +279,7 @@ func (w *world) caller(number, batches int) (list []ending) {
 }
 
 // judge holds how a batch ended against what its destination has seen.
-func (w *world) judge(o ending) (kind EventType) {
+func (w *world) judge(o ending) (kind eventKind) {
 	accepted, seen := w.accepted[o.id], w.seen[o.id]
 	if len(seen) > 1+w.rig.config.Streams {
 		w.problem("batch %d was sent on %d streams", o.id, len(seen))
@@ -291,16 +291,16 @@ func (w *world) judge(o ending) (kind EventType) {
 	from := uint64(0) // records from here on may be anywhere
 	switch {
 	case o.err == nil:
-		kind, from = EventAcknowledged, o.records
+		kind, from = eventAcknowledged, o.records
 	case errors.As(o.err, &rejected):
-		kind, from, ranges = EventRejected, o.records, rejected.Ranges
+		kind, from, ranges = eventRejected, o.records, rejected.Ranges
 	case errors.As(o.err, &bad):
 		if o.load.err == nil {
 			w.problem("batch %d was in order", o.id)
 		}
-		return EventBatchError
+		return eventBatchError
 	case errors.As(o.err, &unsent):
-		kind, from, ranges = EventHandedBack, unsent.Acknowledged, unsent.Rejected
+		kind, from, ranges = eventHandedBack, unsent.Acknowledged, unsent.Rejected
 		if !unsent.MaybeDelivered && len(seen) > 0 && o.load.err == nil {
 			w.problem("batch %d was sent, and handed back as not sent: %v", o.id, o.err)
 		}
@@ -387,7 +387,7 @@ func randomSession(t *testing.T, seed uint64) {
 	w.mu.Unlock()
 	group.Wait()
 
-	sums := map[EventType]int{}
+	sums := map[eventKind]int{}
 	for _, list := range endings {
 		for _, o := range list {
 			sums[w.judge(o)]++
@@ -395,13 +395,13 @@ func randomSession(t *testing.T, seed uint64) {
 	}
 	require.Empty(t, w.problems)
 	state := r.session.State()
-	require.Equal(t, callers*batches, sums[EventAcknowledged]+sums[EventRejected]+sums[EventBatchError]+sums[EventHandedBack])
-	for kind, n := range map[EventType]uint64{
-		EventAcknowledged: state.Acknowledged, EventRejected: state.Rejected, EventBatchError: state.BatchErrors,
-		EventHandedBack: state.HandedBack, EventRedispatched: state.Redispatched, EventOpened: state.Opened,
+	require.Equal(t, callers*batches, sums[eventAcknowledged]+sums[eventRejected]+sums[eventBatchError]+sums[eventHandedBack])
+	for kind, n := range map[eventKind]uint64{
+		eventAcknowledged: state.Acknowledged, eventRejected: state.Rejected, eventBatchError: state.BatchErrors,
+		eventHandedBack: state.HandedBack, eventRedispatched: state.Redispatched, eventOpened: state.Opened,
 	} {
 		require.EqualValues(t, n, r.count(kind), "%v", kind)
-		if kind != EventRedispatched && kind != EventOpened {
+		if kind != eventRedispatched && kind != eventOpened {
 			require.EqualValues(t, n, sums[kind], "%v", kind)
 		}
 	}

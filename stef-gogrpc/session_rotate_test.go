@@ -66,7 +66,7 @@ func TestSessionRotation(t *testing.T) {
 		require.EqualValues(t, 59, r.session.State().Closed[CloseRotated])
 	})
 	bubble(t, "off", func(t *testing.T, r *rig) {
-		r.config.MaxLifetime = 0
+		r.config.MaxLifetime = -1
 		r.start()
 		time.Sleep(24 * time.Hour)
 		synctest.Wait()
@@ -75,7 +75,7 @@ func TestSessionRotation(t *testing.T) {
 	})
 	bubble(t, "to a server that cannot be had", func(t *testing.T, r *rig) {
 		r.config.MaxLifetime = time.Minute
-		r.config.FlushInterval = 0
+		r.config.FlushInterval = -1
 		r.onOpen = func(_ context.Context, n int, _ *fakeStream) error {
 			if n > 0 && n < 4 {
 				return unavailable()
@@ -97,7 +97,7 @@ func TestSessionRotation(t *testing.T) {
 	})
 	bubble(t, "of a stream that dies while it drains", func(t *testing.T, r *rig) {
 		r.config.MaxLifetime = 10 * time.Second
-		r.config.FlushInterval = 0
+		r.config.FlushInterval = -1
 		r.start()
 		time.Sleep(9 * time.Second)
 		a := r.send(load{id: 1})
@@ -126,7 +126,7 @@ func TestSessionRotation(t *testing.T) {
 	})
 	bubble(t, "of a stream that does not end after its last answer", func(t *testing.T, r *rig) {
 		r.config.MaxLifetime = 10 * time.Second
-		r.config.FlushInterval = 0
+		r.config.FlushInterval = -1
 		r.start()
 		time.Sleep(9 * time.Second)
 		a := r.send(load{})
@@ -141,7 +141,7 @@ func TestSessionRotation(t *testing.T) {
 	})
 	bubble(t, "moves what waits for a stuck stream", func(t *testing.T, r *rig) {
 		r.config.MaxLifetime = 10 * time.Second
-		r.config.FlushInterval = 0
+		r.config.FlushInterval = -1
 		r.start()
 		time.Sleep(5 * time.Second)
 		r.stream(0).block()
@@ -219,8 +219,8 @@ func TestSessionDispatch(t *testing.T) {
 	// start opens n streams.
 	start := func(r *rig, n int) {
 		r.config.Streams = n
-		r.config.MaxLifetime = 0
-		r.config.FlushInterval = 0
+		r.config.MaxLifetime = -1
+		r.config.FlushInterval = -1
 		r.start()
 		require.Equal(r.t, n, r.session.State().Live)
 	}
@@ -322,12 +322,12 @@ func TestSessionEvents(t *testing.T) {
 	bubble(t, "", func(t *testing.T, r *rig) {
 		var mu sync.Mutex
 		var lines []string
-		r.config.Events = func(e Event) {
+		r.config.Events = record(func(e event) {
 			r.session.State() // may be called: no lock is held
 			mu.Lock()
 			defer mu.Unlock()
-			lines = append(lines, fmt.Sprintf("%d %v %v records=%d bytes=%d %v err=%v", e.Stream, e.Type, e.Reason, e.Records, e.Bytes, e.Duration, e.Err != nil))
-		}
+			lines = append(lines, fmt.Sprintf("%d %v %v records=%d bytes=%d %v err=%v", e.stream, e.kind, e.reason, e.records, e.bytes, e.duration, e.err != nil))
+		})
 		opened := make(chan struct{})
 		r.onOpen = func(_ context.Context, n int, _ *fakeStream) error {
 			<-opened

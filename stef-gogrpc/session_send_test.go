@@ -47,7 +47,7 @@ func TestSessionFlush(t *testing.T) {
 		r.stop()
 	})
 	bubble(t, "at once", func(t *testing.T, r *rig) {
-		r.config.FlushInterval = 0
+		r.config.FlushInterval = -1
 		r.start()
 		r.send(load{id: 1, slow: time.Second}) // the others arrive meanwhile
 		for id := range 4 {
@@ -127,7 +127,7 @@ func TestSessionFlush(t *testing.T) {
 
 func TestSessionAcks(t *testing.T) {
 	bubble(t, "coalesced, doubled, backwards", func(t *testing.T, r *rig) {
-		r.config.FlushInterval = 0
+		r.config.FlushInterval = -1
 		r.start()
 		a, b, c := r.send(load{}), r.send(load{}), r.send(load{})
 		s := r.stream(0)
@@ -186,7 +186,7 @@ func TestSessionRejections(t *testing.T) {
 		t.Helper()
 		synctest.Test(t, func(t *testing.T) {
 			r := newRig(t)
-			r.config.FlushInterval = 0
+			r.config.FlushInterval = -1
 			r.start()
 			var calls []*call
 			for range wants {
@@ -282,7 +282,7 @@ func TestSessionBounds(t *testing.T) {
 
 func TestSessionBatchError(t *testing.T) {
 	bubble(t, "leaves the stream usable", func(t *testing.T, r *rig) {
-		r.config.FlushInterval = 0
+		r.config.FlushInterval = -1
 		r.start()
 		poison := errors.New("poison")
 		a := r.send(load{})
@@ -309,10 +309,10 @@ func TestSessionBatchError(t *testing.T) {
 
 func TestSessionEncoderFails(t *testing.T) {
 	bubble(t, "in a batch", func(t *testing.T, r *rig) {
-		r.config.FlushInterval = 0
+		r.config.FlushInterval = -1
 		r.start()
 		a := r.send(load{id: 1})
-		r.config.FlushInterval = 0
+		r.config.FlushInterval = -1
 		b := r.send(load{id: 2, err: errors.New("out of its mind")})
 		e := b.unsent(KindUnknown)
 		require.False(t, e.Cause.Retryable())
@@ -342,7 +342,7 @@ func TestSessionEncoderFails(t *testing.T) {
 		r.stop()
 	})
 	bubble(t, "to count", func(t *testing.T, r *rig) {
-		r.config.FlushInterval = 0
+		r.config.FlushInterval = -1
 		r.start()
 		a := r.send(load{id: 1})
 		b := r.send(load{id: 2, last: 3, cut: true})
@@ -382,7 +382,7 @@ func TestSessionCallerGivesUp(t *testing.T) {
 		c.unsent(KindClosed)
 	})
 	bubble(t, "in the inbox and in the encoder", func(t *testing.T, r *rig) {
-		r.config.FlushInterval = 0
+		r.config.FlushInterval = -1
 		r.start()
 		a := r.send(load{id: 1, slow: time.Second})
 		b := r.send(load{id: 2})
@@ -404,7 +404,7 @@ func TestSessionCallerGivesUp(t *testing.T) {
 	// The defect this keeps away: acknowledgements nobody waits for block those
 	// that somebody does.
 	bubble(t, "encoded, many of them", func(t *testing.T, r *rig) {
-		r.config.FlushInterval = 0
+		r.config.FlushInterval = -1
 		r.start()
 		for range 10 {
 			canceled(t, r.send(load{}), true)
@@ -440,6 +440,37 @@ func TestSessionCallerGivesUp(t *testing.T) {
 		require.ErrorAs(t, err, &e)
 		require.True(t, e.Cause.Retryable())
 		require.Contains(t, e.Error(), "sent, not acknowledged")
+		r.stop()
+	})
+}
+
+// TestSessionLateRejection: a destination that acknowledges records and reports
+// them bad afterwards loses them, and the caller of Send was told otherwise. The
+// session counts them, each once.
+func TestSessionLateRejection(t *testing.T) {
+	bubble(t, "", func(t *testing.T, r *rig) {
+		r.config.FlushInterval = -1
+		r.start()
+		first, second := r.send(load{}), r.send(load{}) // records 1 to 10 and 11 to 20
+		r.stream(0).respond(15)
+		first.ok()
+		r.stream(0).respond(15, IDRange{3, 5})   // first has returned nil
+		r.stream(0).respond(15, IDRange{12, 13}) // second waits, and can be told
+		r.stream(0).respond(20, IDRange{10, 10}, IDRange{18, 18})
+		require.True(t, second.returned())
+		var bad *RejectedError
+		require.ErrorAs(t, second.err, &bad)
+		require.Equal(t, []IDRange{{2, 3}, {8, 8}}, bad.Ranges)
+		state := r.session.State()
+		require.EqualValues(t, 4, state.LateRejectedRecords)
+		require.EqualValues(t, 3, state.RejectedRecords)
+		var late []uint64
+		for _, e := range r.eventList() {
+			if e.kind == eventLateRejection {
+				late = append(late, e.records)
+			}
+		}
+		require.Equal(t, []uint64{3, 1}, late)
 		r.stop()
 	})
 }

@@ -74,7 +74,7 @@ func TestSessionShutdown(t *testing.T) {
 	})
 	bubble(t, "refused", func(t *testing.T, r *rig) {
 		r.onOpen = func(context.Context, int, *fakeStream) error { return errorf(KindAuth, "no") }
-		r.config.Probe = 0
+		r.config.Probe = -1
 		r.start()
 		took, err := r.shutdown(time.Second)
 		require.NoError(t, err)
@@ -147,7 +147,7 @@ func TestSessionShutdown(t *testing.T) {
 	})
 	bubble(t, "while a stream is replaced", func(t *testing.T, r *rig) {
 		r.config.MaxLifetime = 10 * time.Second
-		r.config.FlushInterval = 0
+		r.config.FlushInterval = -1
 		r.start()
 		time.Sleep(9 * time.Second)
 		a := r.send(load{})
@@ -164,8 +164,8 @@ func TestSessionShutdown(t *testing.T) {
 	bubble(t, "while streams die", func(t *testing.T, r *rig) {
 		r.config.Streams = 2
 		r.config.MaxUnackedBatches = 1
-		r.config.FlushInterval = 0
-		r.config.MaxLifetime = 0
+		r.config.FlushInterval = -1
+		r.config.MaxLifetime = -1
 		r.start()
 		a, b, c := r.send(load{id: 1}), r.send(load{id: 2}), r.send(load{id: 3})
 		time.AfterFunc(100*time.Millisecond, func() { r.stream(0).end(unavailable()) })

@@ -113,7 +113,7 @@ func (t *slot[B]) connect() (*lane[B], *Error) {
 		poke:    make(chan struct{}, 1),
 		gone:    make(chan struct{}),
 	}
-	stream.observe(l.respond)
+	stream.adopt(l.respond)
 	// Headers are written in here, to a server that may not read.
 	guard := time.AfterFunc(s.config.AckTimeout, func() { _ = stream.Close() })
 	unhook := context.AfterFunc(s.opening, func() { _ = stream.Close() })
@@ -160,7 +160,7 @@ func (t *slot[B]) install(next, current *lane[B]) (regular bool) {
 	s.lanes = append(s.lanes, next)
 	s.live++
 	s.counters.Opened++
-	out.note(s, t.number, Event{Type: EventOpened, Duration: next.opened.Sub(next.began)})
+	out.note(s, t.number, event{kind: eventOpened, duration: next.opened.Sub(next.began)})
 	if current != nil {
 		regular = current.state == laneLive
 		current.retire(CloseRotated, &out)
@@ -214,13 +214,13 @@ func (t *slot[B]) failed(err *Error) time.Duration {
 	s.lastErr, s.refused = err, nil
 	if refusal(err) {
 		s.refused = err
-		if s.live == 0 && s.config.Probe == 0 {
+		if s.live == 0 && s.config.Probe < 0 {
 			wait = 0
 		} else if s.live == 0 {
 			wait = max(wait, s.config.Probe)
 		}
 	}
-	out.note(s, t.number, Event{Type: EventOpenFailed, Err: err, Duration: wait})
+	out.note(s, t.number, event{kind: eventOpenFailed, err: err, duration: wait})
 	s.fill(&out)
 	s.mu.Unlock()
 	out.deliver(s)

@@ -7,9 +7,10 @@ import "math"
 
 // sessionStream is what a session uses of a Stream.
 type sessionStream interface {
-	// observe sets what is called with each response, in order and never after
-	// Done is closed. It is called before anything is written.
-	observe(f func(Response))
+	// adopt sets the function that is called with each response, in order and
+	// never after Done is closed, and lifts the stream's own bounds of what is
+	// unacknowledged. It is called before anything is written.
+	adopt(onResponse func(Response))
 	// sentAtMost returns the id of the last record that may have been sent.
 	sentAtMost() uint64
 	Unacked() (bytes int64, records uint64)
@@ -30,10 +31,12 @@ func (s *Stream) sentAtMost() uint64 {
 	return s.ledger.sent
 }
 
-// observe sets what is called with each response besides what OnResponse set.
-func (s *Stream) observe(f func(Response)) {
+// adopt makes the stream part of a session, which bounds what is unacknowledged
+// by itself. f is called with each response besides the function of OnResponse.
+func (s *Stream) adopt(f func(Response)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.unbounded = true
 	before := s.onResponse
 	s.onResponse = func(r Response) {
 		if before != nil {

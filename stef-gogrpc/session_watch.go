@@ -5,7 +5,6 @@ package stefgrpc
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -73,15 +72,6 @@ func (l *lane[B]) end() {
 	out.deliver(s)
 }
 
-// endedInOrder says whether a stream ended because the server wanted it to, and
-// not because of what it was sent. That a connection was told to go away before
-// it broke is something gRPC tells nowhere but in the text.
-func endedInOrder(err *Error) bool {
-	switch {
-	case err == nil, err.Kind == KindClosed:
-		return true
-	case err.Code != codes.Unavailable:
-		return false
-	}
-	return Reason(err) == ReasonReconnect || strings.Contains(err.Error(), "received prior goaway: code: NO_ERROR")
-}
+// endedInOrder reports whether a stream ended because the server wanted it to,
+// and not because of what it was sent.
+func endedInOrder(err *Error) bool { return err == nil || err.Kind == KindClosed }

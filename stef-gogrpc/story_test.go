@@ -215,12 +215,12 @@ func (s *story) open(line string, words []string) {
 		name, value, _ := strings.Cut(word, "=")
 		switch name {
 		case "message":
-			options = append(options, WithMaxMessageSize(int(s.number(value))))
+			options = append(options, WithMaxMessageBytes(int(s.number(value))))
 		case "unacked":
 			bytes, records, _ := strings.Cut(value, ",")
-			options = append(options, WithMaxUnacked(int(s.number(bytes)), s.number(records)))
+			options = append(options, WithMaxUnackedBytes(int(s.number(bytes))), WithMaxUnackedRecords(s.number(records)))
 		case "dict":
-			options = append(options, WithDictSize(int(s.number(value))))
+			options = append(options, WithDictBytes(int(s.number(value))))
 		case "within":
 			timeout = s.duration(value)
 		default:

@@ -53,6 +53,7 @@ type Stream struct {
 	waiters    []*ackWaiter  // in order of their ids
 	room       chan struct{} // made by who waits for room, closed when there is some
 	halfClosed bool
+	unbounded  bool   // a session bounds what is unacknowledged
 	cause      *Error // why this end ended the stream, if it did
 	closed     bool   // Close did
 
@@ -106,7 +107,7 @@ func (s *Stream) Peer() *peer.Peer { return s.peer }
 
 // Write sends a chunk of records whose ids are not known, as writers do that do
 // not know stef.RecordWriter. Such records are not counted by Sent, Unacked and
-// the bounds of WithMaxUnacked; an acknowledgement of any id is believed.
+// the bounds of WithMaxUnackedBytes; an acknowledgement of any id is believed.
 func (s *Stream) Write(chunk []byte) (int, error) {
 	return s.write(context.Background(), chunk, func(l *sendLedger) error {
 		l.sendUncounted()
@@ -115,7 +116,7 @@ func (s *Stream) Write(chunk []byte) (int, error) {
 }
 
 // WriteRecords sends a chunk, the last record of which is last; for the headers
-// of a stream that is 0. It waits while the bounds of WithMaxUnacked are
+// of a stream that is 0. It waits while the bounds of WithMaxUnackedBytes are
 // reached, and while gRPC's flow control holds it up. The end of the stream
 // ends the waiting, as do Close and, before the chunk is begun, CloseSend.
 //
@@ -219,7 +220,7 @@ func (s *Stream) writable() error {
 	return nil
 }
 
-// AwaitRoom waits until the bounds of WithMaxUnacked let a chunk be written. A
+// AwaitRoom waits until the bounds of WithMaxUnackedBytes let a chunk be written. A
 // STEF writer that is used after it does not wait for acknowledgements, as long
 // as what it is given makes one chunk.
 func (s *Stream) AwaitRoom(ctx context.Context) error {
@@ -249,6 +250,9 @@ func (s *Stream) AwaitRoom(ctx context.Context) error {
 // needs mu.
 func (s *Stream) hasRoom() bool {
 	bytes, records, chunks := s.ledger.unacked()
+	if s.unbounded {
+		return chunks < maxChunks
+	}
 	return bytes < s.config.maxUnackedBytes && chunks < maxChunks &&
 		(s.config.maxUnacked == 0 || records < s.config.maxUnacked)
 }
@@ -286,7 +290,8 @@ func (s *Stream) Unacked() (bytes int64, records uint64) {
 }
 
 // Rejected returns the ids that the server reported bad, in ascending order.
-// They must not be sent again. Of more than 65,536 ranges the first ones are
+// They must not be sent again. A server may report ids that it has acknowledged
+// before; they are included. Of more than 65,536 ranges the first ones are
 // forgotten; OnResponse is told all.
 func (s *Stream) Rejected() []IDRange {
 	s.mu.Lock()

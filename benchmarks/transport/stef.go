@@ -117,7 +117,7 @@ func (r *run) receive(signal otlpfile.Signal, s *stefgrpc.ServerStream) error {
 		if err != nil {
 			return err
 		}
-		s.Ack(d.last())
+		s.AckUpTo(d.last())
 	}
 }
 

@@ -11,6 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/component/componenttest"
 	"go.opentelemetry.io/collector/confmap"
+
+	stefgrpc "github.com/otelstef/stef/stef-gogrpc"
 )
 
 // FuzzConfig reads any text as a configuration: it is refused, or everything
@@ -38,7 +40,7 @@ func FuzzConfig(f *testing.F) {
 		if conf.Unmarshal(c) != nil || confmap.Validate(c) != nil {
 			return
 		}
-		s := sessionConfig(c, nil)
+		s := sessionConfig(c, stefgrpc.SessionEvents{})
 		require.NoError(t, s.Validate())
 		require.NoError(t, componenttest.CheckConfigStruct(c))
 	})

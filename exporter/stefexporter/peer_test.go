@@ -149,7 +149,7 @@ func (p *peer) take(s *stefgrpc.ServerStream) error {
 		p.mu.Lock()
 		p.bySTEF = append(p.bySTEF, names(td)...)
 		p.mu.Unlock()
-		s.Ack(r.Stats().Records)
+		s.AckUpTo(r.Stats().Records)
 	}
 }
 

@@ -70,7 +70,7 @@ func (s *site[B]) open(who identity) (*route[B], error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	var err error
-	x.stef, err = newSTEFSender(s, who, x.watch)
+	x.stef, err = newSTEFSender(s, who, streamWatcher{opened: x.opened, openFailed: x.openFailed, lost: x.lost})
 	return x, err
 }
 
@@ -121,20 +121,6 @@ func (x *route[B]) lastResort(ctx context.Context) bool {
 	return !x.fallen.Load()
 }
 
-// watch follows what happens to streams.
-func (x *route[B]) watch(e stefgrpc.Event) {
-	switch e.Type {
-	case stefgrpc.EventOpened:
-		x.opened()
-	case stefgrpc.EventOpenFailed:
-		x.openFailed(e)
-	case stefgrpc.EventClosed:
-		if e.Err != nil && e.Reason != stefgrpc.CloseShutdown {
-			x.lost(e.Err)
-		}
-	}
-}
-
 func (x *route[B]) opened() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -150,29 +136,30 @@ func (x *route[B]) opened() {
 	x.health.good("A STEF stream is open.")
 }
 
-func (x *route[B]) openFailed(e stefgrpc.Event) {
+// openFailed follows a failed attempt. retryIn is 0 if the session waits to be
+// asked.
+func (x *route[B]) openFailed(err *stefgrpc.Error, retryIn time.Duration) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.attempted()
 	if x.ended {
 		return
 	}
-	kind := stefgrpc.FromStatus(e.Err).Kind
-	if e.Duration == 0 && x.timer == nil {
+	if retryIn == 0 && x.timer == nil {
 		pause := x.config.Fallback.ProbeInterval
-		if kind == stefgrpc.KindAuth {
+		if err.Kind == stefgrpc.KindAuth {
 			pause = credentialsPause
 		}
 		x.timer = time.AfterFunc(pause, x.ask)
 	}
 	switch {
 	case x.stef.session.State().Live > 0:
-	case kind == stefgrpc.KindIncompatible && x.otlp == nil:
-		x.health.broken(e.Err)
-	case withoutSTEF(e.Err) && x.otlp != nil, x.fallen.Load():
+	case err.Kind == stefgrpc.KindIncompatible && x.otlp == nil:
+		x.health.broken(err)
+	case withoutSTEF(err) && x.otlp != nil, x.fallen.Load():
 		// OTLP will tell how things are.
 	default:
-		x.health.bad(e.Err)
+		x.health.bad(err)
 	}
 }
 

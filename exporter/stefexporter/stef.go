@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.uber.org/zap"
@@ -25,11 +26,19 @@ type stefSender[B any] struct {
 	session *stefgrpc.Session[*batch[B]]
 	writer  []stef.WriterOption
 	bad     seldom
+	late    seldom // log lines about late rejections
+}
+
+// streamWatcher is told what happens to the streams of a session.
+type streamWatcher struct {
+	opened     func()
+	openFailed func(err *stefgrpc.Error, retryIn time.Duration)
+	lost       func(err error)
 }
 
 // newSTEFSender starts a session. who is sent with every stream; watch is told
-// what happens.
-func newSTEFSender[B any](s *site[B], who identity, watch func(stefgrpc.Event)) (*stefSender[B], error) {
+// what happens to streams.
+func newSTEFSender[B any](s *site[B], who identity, watch streamWatcher) (*stefSender[B], error) {
 	level, err := stef.ParseLevel(s.config.Stef.CompressionLevel)
 	if err != nil {
 		return nil, err
@@ -37,6 +46,7 @@ func newSTEFSender[B any](s *site[B], who identity, watch func(stefgrpc.Event)) 
 	x := &stefSender[B]{
 		site: s,
 		bad:  seldom{period: logPeriod},
+		late: seldom{period: logPeriod},
 		writer: []stef.WriterOption{
 			stef.WithCompression(s.config.streamCompression()),
 			stef.WithLevel(level),
@@ -47,31 +57,38 @@ func newSTEFSender[B any](s *site[B], who identity, watch func(stefgrpc.Event)) 
 	if err != nil {
 		return nil, err
 	}
-	x.session, err = stefgrpc.NewSession(open, x.newWriter, sessionConfig(s.config, func(e stefgrpc.Event) {
-		x.count(e)
-		watch(e)
-	}))
+	x.session, err = stefgrpc.NewSession(open, x.newWriter, sessionConfig(s.config, x.events(watch)))
 	return x, err
 }
 
 // sessionConfig translates the configuration. The session asks a peer that has
 // refused again only when it is told to.
-func sessionConfig(c *Config, events func(stefgrpc.Event)) stefgrpc.SessionConfig {
-	s := stefgrpc.DefaultSessionConfig()
-	s.Streams = c.Stef.NumStreams
-	s.MaxLifetime = c.Stef.MaxStreamLifetime
-	s.FlushInterval = c.Stef.FlushInterval
-	s.FlushBytes = 0 // The writer ends frames that are large enough.
+func sessionConfig(c *Config, events stefgrpc.SessionEvents) stefgrpc.SessionConfig {
+	s := stefgrpc.SessionConfig{
+		Streams:           c.Stef.NumStreams,
+		MaxLifetime:       orOff(c.Stef.MaxStreamLifetime),
+		FlushInterval:     orOff(c.Stef.FlushInterval),
+		FlushBytes:        -1, // The writer ends frames that are large enough.
+		MaxUnackedBatches: c.Stef.MaxUnackedBatches,
+		MaxUnackedBytes:   int64(c.Stef.MaxUnackedMiB) << 20,
+		AckTimeout:        c.TimeoutConfig.Timeout,
+		DrainTimeout:      c.Stef.ShutdownDrainTimeout,
+		Probe:             -1,
+		Events:            events,
+	}
 	if c.QueueConfig.HasValue() {
 		s.Senders = c.QueueConfig.Get().NumConsumers
 	}
-	s.MaxUnackedBatches = c.Stef.MaxUnackedBatches
-	s.MaxUnackedBytes = int64(c.Stef.MaxUnackedMiB) << 20
-	s.AckTimeout = c.TimeoutConfig.Timeout
-	s.DrainTimeout = c.Stef.ShutdownDrainTimeout
-	s.Probe = 0
-	s.Events = events
 	return s
+}
+
+// orOff translates a setting whose zero switches it off, which a session says
+// with a negative value.
+func orOff(d time.Duration) time.Duration {
+	if d == 0 {
+		return -1
+	}
+	return d
 }
 
 // opener returns what opens streams, on the connections in turn.
@@ -81,9 +98,8 @@ func (s *site[B]) opener(who identity) (func(context.Context) (*stefgrpc.Stream,
 	for i, conn := range s.conns.stef {
 		var err error
 		clients[i], err = stefgrpc.NewClient(conn,
-			stefgrpc.WithMaxMessageSize(c.Stef.MaxMessageSizeKiB<<10),
-			stefgrpc.WithMaxUnacked(c.Stef.MaxUnackedMiB<<20, 0),
-			stefgrpc.WithDictSize(c.Stef.MaxDictMiB<<20),
+			stefgrpc.WithMaxMessageBytes(c.Stef.MaxMessageSizeKiB<<10),
+			stefgrpc.WithDictBytes(c.Stef.MaxDictMiB<<20),
 			stefgrpc.WithHandshakeTimeout(c.TimeoutConfig.Timeout))
 		if err != nil {
 			return nil, err
@@ -165,25 +181,48 @@ func (x *stefSender[B]) complain(text string, dropped, items int, why error) {
 	}
 }
 
-// count counts what happens in the session.
-func (x *stefSender[B]) count(e stefgrpc.Event) {
+// events counts what happens in the session, and tells watch.
+func (x *stefSender[B]) events(watch streamWatcher) stefgrpc.SessionEvents {
 	ctx := context.Background()
 	t := x.telemetry
-	switch e.Type {
-	case stefgrpc.EventOpened:
-		t.builder.ExporterStefStreamsOpened.Add(ctx, 1, t.plain)
-	case stefgrpc.EventClosed:
-		t.builder.ExporterStefStreamsClosed.Add(ctx, 1, t.with(reasonOf(e.Reason)))
-		x.logger.Debug("A STEF stream ended.", zap.Stringer("reason", e.Reason), zap.Duration("age", e.Duration), zap.Error(e.Err))
-	case stefgrpc.EventAcknowledged, stefgrpc.EventRejected:
-		t.builder.ExporterStefAckLatency.Record(ctx, e.Duration.Seconds(), t.plain)
-		if e.Type == stefgrpc.EventRejected {
-			t.builder.ExporterStefRecordsRejected.Add(ctx, int64(e.Records), t.plain)
-		}
-	case stefgrpc.EventRedispatched:
-		t.builder.ExporterStefRetriesInternal.Add(ctx, 1, t.plain)
-	case stefgrpc.EventOpenFailed:
-		x.logger.Debug("A STEF stream could not be opened.", zap.Error(e.Err), zap.Duration("next_attempt_in", e.Duration))
+	acknowledged := func(batch stefgrpc.BatchInfo) {
+		t.builder.ExporterStefAckLatency.Record(ctx, batch.Latency.Seconds(), t.plain)
+	}
+	return stefgrpc.SessionEvents{
+		StreamOpened: func(int, time.Duration) {
+			t.builder.ExporterStefStreamsOpened.Add(ctx, 1, t.plain)
+			watch.opened()
+		},
+		OpenFailed: func(_ int, err *stefgrpc.Error, retryIn time.Duration) {
+			x.logger.Debug("A STEF stream could not be opened.", zap.Error(err), zap.Duration("next_attempt_in", retryIn))
+			watch.openFailed(err, retryIn)
+		},
+		StreamClosed: func(_ int, reason stefgrpc.CloseReason, age time.Duration, err *stefgrpc.Error) {
+			t.builder.ExporterStefStreamsClosed.Add(ctx, 1, t.with(reasonOf(reason)))
+			if err == nil {
+				x.logger.Debug("A STEF stream ended.", zap.Stringer("reason", reason), zap.Duration("age", age))
+				return
+			}
+			x.logger.Debug("A STEF stream ended.", zap.Stringer("reason", reason), zap.Duration("age", age), zap.Error(err))
+			if reason != stefgrpc.CloseShutdown {
+				watch.lost(err)
+			}
+		},
+		BatchAcknowledged: func(_ int, batch stefgrpc.BatchInfo) { acknowledged(batch) },
+		BatchRejected: func(_ int, batch stefgrpc.BatchInfo, _ *stefgrpc.RejectedError) {
+			acknowledged(batch)
+			t.builder.ExporterStefRecordsRejected.Add(ctx, int64(batch.Records), t.plain)
+		},
+		BatchRedispatched: func(int, int64) {
+			t.builder.ExporterStefRetriesInternal.Add(ctx, 1, t.plain)
+		},
+		LateRejection: func(stream int, records uint64) {
+			t.builder.ExporterStefRecordsRejectedLate.Add(ctx, int64(records), t.plain)
+			if skipped, ok := x.late.pass(); ok {
+				x.logger.Warn("The peer rejected records that it had acknowledged before. They were counted as delivered and are lost.",
+					zap.Uint64("records", records), zap.Int("stream", stream), zap.Int64("not_logged", skipped))
+			}
+		},
 	}
 }
 

@@ -48,7 +48,7 @@ func TestSTEFRejected(t *testing.T) {
 				return err
 			}
 			s.Reject(before+1, min(before+2, r.Stats().Records))
-			s.Ack(r.Stats().Records)
+			s.AckUpTo(r.Stats().Records)
 		}
 	}}
 	listen(t, p, "", true, false)
@@ -64,6 +64,38 @@ func TestSTEFRejected(t *testing.T) {
 	require.Equal(t, map[string]int64{"stef": 3}, counted(t, x, "items_delivered", "protocol"))
 	require.Equal(t, map[string]int64{"": 4}, counted(t, x, "records_rejected", ""))
 	require.Empty(t, counted(t, x, "failed_attempts", "code"))
+}
+
+// TestSTEFLateRejection has a peer that acknowledges records and reports them as
+// bad afterwards. Their batch was counted as delivered; that they are lost is
+// counted and logged.
+func TestSTEFLateRejection(t *testing.T) {
+	p := &peer{onStream: func(s *stefgrpc.ServerStream) error {
+		r, err := otelstef.NewSpansReader(s, s.ReaderOptions()...)
+		if err != nil {
+			return err
+		}
+		d := stefpdata.NewTracesDecoder(r)
+		for {
+			if _, err := d.Decode(); errors.Is(err, io.EOF) {
+				return nil
+			} else if err != nil {
+				return err
+			}
+			s.AckUpTo(r.Stats().Records)
+			time.Sleep(50 * time.Millisecond) // the acknowledgement is sent
+			s.Reject(2, 4)
+		}
+	}}
+	listen(t, p, "", true, false)
+	x := start(t, testConfig(p.addr))
+	require.NoError(t, x.send("a", "b", "c", "d", "e"))
+	require.Eventually(t, func() bool {
+		return counted(t, x, "records_rejected_late", "")[""] == 3
+	}, 10*time.Second, 10*time.Millisecond)
+	require.Empty(t, counted(t, x, "records_rejected", ""))
+	require.Equal(t, map[string]int64{"stef": 5}, counted(t, x, "items_delivered", "protocol"))
+	require.NoError(t, x.send("f"))
 }
 
 // TestSTEFUnencodable has items beyond what the format holds. The others of the

@@ -16,22 +16,6 @@ import (
 	stefgrpc "github.com/otelstef/stef/stef-gogrpc"
 )
 
-// retryable is the table of OTLP: it says whether data may be sent again after
-// a request or a stream ended with a status.
-//
-// RESOURCE_EXHAUSTED is temporary only where the peer says how long; without
-// RetryInfo it may as well be a batch that is too large for ever. There is an
-// option for peers that leave RetryInfo out.
-func retryable(code codes.Code, hasRetryInfo, retryExhausted bool) bool {
-	switch code {
-	case codes.Canceled, codes.DeadlineExceeded, codes.Aborted, codes.OutOfRange, codes.Unavailable, codes.DataLoss:
-		return true
-	case codes.ResourceExhausted:
-		return hasRetryInfo || retryExhausted
-	}
-	return false
-}
-
 // verdict is what a failure means for the batch.
 type verdict struct {
 	retry bool
@@ -39,27 +23,23 @@ type verdict struct {
 	code  codes.Code
 }
 
-// judge is the verdict on a failed request.
+// judge is the verdict on a failed request. retryExhausted is for peers that
+// leave RetryInfo out of a RESOURCE_EXHAUSTED that is temporary.
 func judge(err error, retryExhausted bool) verdict {
 	e := stefgrpc.FromStatus(err)
 	return verdict{
-		retry: retryable(e.Code, e.HasRetryInfo, retryExhausted),
+		retry: e.Retryable() || retryExhausted && e.Code == codes.ResourceExhausted,
 		delay: e.RetryDelay,
 		code:  e.Code,
 	}
 }
 
 // judgeStream is the verdict on the batches of a stream that ended. What went
-// wrong between the ends, not at the peer's wish, is cured by another stream:
-// proxies reset streams with codes that would be final in an answer.
+// wrong between the ends, not at the peer's wish, is cured by another stream.
 func judgeStream(err error, retryExhausted bool) verdict {
 	v := judge(err, retryExhausted)
-	e := stefgrpc.FromStatus(err)
-	switch e.Kind {
+	switch stefgrpc.FromStatus(err).Kind {
 	case stefgrpc.KindUnavailable, stefgrpc.KindClosed, stefgrpc.KindCanceled, stefgrpc.KindProtocol:
-		v.retry = true
-	}
-	if e.Code == codes.Internal && strings.Contains(e.Error(), "RST_STREAM") {
 		v.retry = true
 	}
 	return v

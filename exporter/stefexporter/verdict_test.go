@@ -42,10 +42,13 @@ func TestRetryable(t *testing.T) {
 		codes.DataLoss:           true,
 		codes.Unauthenticated:    false,
 	} {
-		require.Equal(t, want, retryable(code, false, false), code)
+		retry := func(info, retryExhausted bool) bool {
+			return judge(&stefgrpc.Error{Code: code, HasRetryInfo: info}, retryExhausted).retry
+		}
+		require.Equal(t, want, retry(false, false), code)
 		exhausted := code == codes.ResourceExhausted
-		require.Equal(t, want || exhausted, retryable(code, true, false), code)
-		require.Equal(t, want || exhausted, retryable(code, false, true), code)
+		require.Equal(t, want || exhausted, retry(true, false), code)
+		require.Equal(t, want || exhausted, retry(false, true), code)
 		require.NotContains(t, codeName(code), "CODE_")
 	}
 	require.Len(t, codeNames, 17)

@@ -66,7 +66,7 @@ func (s *stream[T]) take(b batch[T], begin time.Time) {
 	}
 	if err == nil {
 		b.good(func(from, to uint64) {
-			s.transport.Finished(from, to)
+			s.transport.Ack(from, to)
 			s.count(-int64(to - from + 1))
 		})
 		return

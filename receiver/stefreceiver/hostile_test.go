@@ -245,8 +245,8 @@ type fakeTransport struct {
 func (f *fakeTransport) Context() context.Context           { return f.ctx }
 func (f *fakeTransport) ReaderOptions() []stef.ReaderOption { return nil }
 func (f *fakeTransport) StopReading()                       {}
-func (f *fakeTransport) Reject(from, to uint64)             { f.Finished(from, to) }
-func (f *fakeTransport) Finished(from, to uint64) {
+func (f *fakeTransport) Reject(from, to uint64)             { f.Ack(from, to) }
+func (f *fakeTransport) Ack(from, to uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for id := from; id <= to; id++ {

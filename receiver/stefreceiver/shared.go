@@ -111,10 +111,10 @@ func (s *shared) add(o outlet) {
 func (s *shared) newTransport() (*stefgrpc.Server, error) {
 	limits := &s.config.Limits
 	transport, err := stefgrpc.NewServer(
-		stefgrpc.WithMaxChunk(limits.MaxChunkMiB*mib),
-		stefgrpc.WithMaxBuffered(limits.MemoryLimitMiB*mib),
+		stefgrpc.WithMaxChunkBytes(limits.MaxChunkMiB*mib),
+		stefgrpc.WithMaxBufferedBytes(limits.MemoryLimitMiB*mib),
 		stefgrpc.WithMaxStreams(limits.MaxStreams),
-		stefgrpc.WithDictLimit(limits.MaxDictMiBPerStream*mib),
+		stefgrpc.WithMaxDictBytes(limits.MaxDictMiBPerStream*mib),
 		stefgrpc.WithAckInterval(s.config.AckInterval),
 		stefgrpc.WithMaxStreamLifetime(s.config.MaxStreamLifetime),
 	)
@@ -196,7 +196,7 @@ func (s *shared) observe(transport *stefgrpc.Server) error {
 			return nil
 		}),
 		s.telemetry.RegisterReceiverStefBufferedBytesCallback(func(_ context.Context, o metric.Int64Observer) error {
-			o.Observe(transport.Stats().Buffered)
+			o.Observe(transport.Stats().BufferedBytes)
 			return nil
 		}),
 	)

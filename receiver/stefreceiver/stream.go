@@ -24,7 +24,7 @@ type transport interface {
 	Context() context.Context
 	ReaderOptions() []stef.ReaderOption
 	// Finished and Reject settle records.
-	Finished(from, to uint64)
+	Ack(from, to uint64)
 	Reject(from, to uint64)
 	// StopReading makes Read return soon.
 	StopReading()

@@ -122,7 +122,7 @@ func (r *rig) requireIdle() {
 		require.Zero(t, waiting)
 		require.Empty(t, r.shared.decoding)
 		stats := r.shared.server.stef.Stats()
-		require.Zero(t, stats.Buffered)
+		require.Zero(t, stats.BufferedBytes)
 	}, 5*time.Second, time.Millisecond)
 }
 

@@ -25,31 +25,32 @@ func Tracer(settings component.TelemetrySettings) trace.Tracer {
 // TelemetryBuilder provides an interface for components to report telemetry
 // as defined in metadata and user config.
 type TelemetryBuilder struct {
-	meter                        metric.Meter
-	mu                           sync.Mutex
-	registrations                []metric.Registration
-	ExporterStefAckLatency       metric.Float64Histogram
-	ExporterStefBytesCompressed  metric.Int64Counter
-	ExporterStefBytesEncoded     metric.Int64Counter
-	ExporterStefCompressionRatio metric.Float64ObservableGauge
-	ExporterStefDictResets       metric.Int64Counter
-	ExporterStefDowngrades       metric.Int64Counter
-	ExporterStefDroppedItems     metric.Int64Counter
-	ExporterStefFailedAttempts   metric.Int64Counter
-	ExporterStefFrameSize        metric.Int64Histogram
-	ExporterStefFramesSent       metric.Int64Counter
-	ExporterStefItemsDelivered   metric.Int64Counter
-	ExporterStefOtlpBytes        metric.Int64Counter
-	ExporterStefOtlpInFlight     metric.Int64ObservableGauge
-	ExporterStefRecordsRejected  metric.Int64Counter
-	ExporterStefRetriesInternal  metric.Int64Counter
-	ExporterStefSchemaLosses     metric.Int64Counter
-	ExporterStefStreamsActive    metric.Int64ObservableGauge
-	ExporterStefStreamsClosed    metric.Int64Counter
-	ExporterStefStreamsOpened    metric.Int64Counter
-	ExporterStefUnackedBatches   metric.Int64ObservableGauge
-	ExporterStefUnackedBytes     metric.Int64ObservableGauge
-	ExporterStefUpgrades         metric.Int64Counter
+	meter                           metric.Meter
+	mu                              sync.Mutex
+	registrations                   []metric.Registration
+	ExporterStefAckLatency          metric.Float64Histogram
+	ExporterStefBytesCompressed     metric.Int64Counter
+	ExporterStefBytesEncoded        metric.Int64Counter
+	ExporterStefCompressionRatio    metric.Float64ObservableGauge
+	ExporterStefDictResets          metric.Int64Counter
+	ExporterStefDowngrades          metric.Int64Counter
+	ExporterStefDroppedItems        metric.Int64Counter
+	ExporterStefFailedAttempts      metric.Int64Counter
+	ExporterStefFrameSize           metric.Int64Histogram
+	ExporterStefFramesSent          metric.Int64Counter
+	ExporterStefItemsDelivered      metric.Int64Counter
+	ExporterStefOtlpBytes           metric.Int64Counter
+	ExporterStefOtlpInFlight        metric.Int64ObservableGauge
+	ExporterStefRecordsRejected     metric.Int64Counter
+	ExporterStefRecordsRejectedLate metric.Int64Counter
+	ExporterStefRetriesInternal     metric.Int64Counter
+	ExporterStefSchemaLosses        metric.Int64Counter
+	ExporterStefStreamsActive       metric.Int64ObservableGauge
+	ExporterStefStreamsClosed       metric.Int64Counter
+	ExporterStefStreamsOpened       metric.Int64Counter
+	ExporterStefUnackedBatches      metric.Int64ObservableGauge
+	ExporterStefUnackedBytes        metric.Int64ObservableGauge
+	ExporterStefUpgrades            metric.Int64Counter
 }
 
 // TelemetryBuilderOption applies changes to default builder.
@@ -259,6 +260,12 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	builder.ExporterStefRecordsRejected, err = builder.meter.Int64Counter(
 		"otelcol_exporter_stef_records_rejected",
 		metric.WithDescription("Records that the peer reported as bad. [Development]"),
+		metric.WithUnit("{records}"),
+	)
+	errs = errors.Join(errs, err)
+	builder.ExporterStefRecordsRejectedLate, err = builder.meter.Int64Counter(
+		"otelcol_exporter_stef_records_rejected_late",
+		metric.WithDescription("Records that the peer acknowledged and reported as bad afterwards. They are lost, and were counted as delivered. [Development]"),
 		metric.WithUnit("{records}"),
 	)
 	errs = errors.Join(errs, err)

@@ -52,6 +52,7 @@ func TestSetupTelemetry(t *testing.T) {
 	tb.ExporterStefItemsDelivered.Add(context.Background(), 1)
 	tb.ExporterStefOtlpBytes.Add(context.Background(), 1)
 	tb.ExporterStefRecordsRejected.Add(context.Background(), 1)
+	tb.ExporterStefRecordsRejectedLate.Add(context.Background(), 1)
 	tb.ExporterStefRetriesInternal.Add(context.Background(), 1)
 	tb.ExporterStefSchemaLosses.Add(context.Background(), 1)
 	tb.ExporterStefStreamsClosed.Add(context.Background(), 1)
@@ -97,6 +98,9 @@ func TestSetupTelemetry(t *testing.T) {
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualExporterStefRecordsRejected(t, testTel,
+		[]metricdata.DataPoint[int64]{{Value: 1}},
+		metricdatatest.IgnoreTimestamp())
+	AssertEqualExporterStefRecordsRejectedLate(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualExporterStefRetriesInternal(t, testTel,
