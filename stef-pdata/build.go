@@ -12,13 +12,15 @@ import (
 
 // builder builds values of pdata from records.
 type builder struct {
-	// spent estimates the bytes that were built, beyond text, which is shared
-	// with the reader.
-	spent int
+	batchBudget
 	pairs xpdata.MapBuilder
 }
 
-const builtValueBytes = 64 // what an attribute or nested value of pdata takes
+// Bytes of pdata without text. Each is more than the same thing takes as OTLP.
+const (
+	builtValueBytes     = 64  // an attribute or nested value
+	builtContainerBytes = 192 // a resource, scope or metric
+)
 
 // attributes gives dst, which is empty, the pairs of src.
 func (b *builder) attributes(dst pcommon.Map, src *otelstef.Attributes) {
@@ -29,7 +31,7 @@ func (b *builder) attributes(dst pcommon.Map, src *otelstef.Attributes) {
 	b.spent += n * builtValueBytes
 	b.pairs.EnsureCapacity(n)
 	for i := range n {
-		b.value(b.pairs.AppendEmpty(src.Key(i)), src.Value(i))
+		b.value(b.pairs.AppendEmpty(b.text(src.Key(i))), src.Value(i))
 	}
 	b.pairs.UnsafeIntoMap(dst)
 }
@@ -38,7 +40,7 @@ func (b *builder) attributes(dst pcommon.Map, src *otelstef.Attributes) {
 func (b *builder) value(dst pcommon.Value, src *otelstef.AnyValue) {
 	switch src.Type() {
 	case otelstef.AnyValueTypeString:
-		dst.SetStr(src.String())
+		dst.SetStr(b.text(src.String()))
 	case otelstef.AnyValueTypeInt64:
 		dst.SetInt(src.Int64())
 	case otelstef.AnyValueTypeFloat64:
@@ -74,7 +76,7 @@ func (b *builder) list(dst pcommon.Map, src *otelstef.KeyValueList) {
 	var pairs xpdata.MapBuilder
 	pairs.EnsureCapacity(n)
 	for i := range n {
-		b.value(pairs.AppendEmpty(src.Key(i)), src.Value(i))
+		b.value(pairs.AppendEmpty(b.text(src.Key(i))), src.Value(i))
 	}
 	pairs.UnsafeIntoMap(dst)
 }

@@ -25,6 +25,7 @@ func spanID(b []byte) (id pcommon.SpanID) {
 }
 
 func (b *builder) resource(dst pcommon.Resource, src *otelstef.Resource) {
+	b.spent += builtContainerBytes
 	b.attributes(dst.Attributes(), src.Attributes())
 	dst.SetDroppedAttributesCount(uint32(src.DroppedAttributesCount()))
 	refs := src.EntityRefs()
@@ -35,17 +36,25 @@ func (b *builder) resource(dst pcommon.Resource, src *otelstef.Resource) {
 	to.EnsureCapacity(refs.Len())
 	for i := range refs.Len() {
 		from, ref := refs.At(i), to.AppendEmpty()
-		ref.SetSchemaUrl(from.SchemaURL())
-		ref.SetType(from.Type())
-		ref.IdKeys().FromRaw(from.IDKeys().Values())
-		ref.DescriptionKeys().FromRaw(from.DescriptionKeys().Values())
-		b.spent += builtValueBytes * (1 + from.IDKeys().Len() + from.DescriptionKeys().Len())
+		ref.SetSchemaUrl(b.text(from.SchemaURL()))
+		ref.SetType(b.text(from.Type()))
+		b.texts(ref.IdKeys(), from.IDKeys().Values())
+		b.texts(ref.DescriptionKeys(), from.DescriptionKeys().Values())
+		b.spent += builtValueBytes
+	}
+}
+
+func (b *builder) texts(dst pcommon.StringSlice, src []string) {
+	dst.FromRaw(src)
+	for _, text := range src {
+		b.spent += builtValueBytes + len(text)
 	}
 }
 
 func (b *builder) scope(dst pcommon.InstrumentationScope, src *otelstef.Scope) {
-	dst.SetName(src.Name())
-	dst.SetVersion(src.Version())
+	b.spent += builtContainerBytes
+	dst.SetName(b.text(src.Name()))
+	dst.SetVersion(b.text(src.Version()))
 	b.attributes(dst.Attributes(), src.Attributes())
 	dst.SetDroppedAttributesCount(uint32(src.DroppedAttributesCount()))
 }
@@ -61,9 +70,9 @@ type points struct {
 
 // metric fills dst and returns its points, with room for n.
 func (b *builder) metric(dst pmetric.Metric, src *otelstef.Metric, n int) points {
-	dst.SetName(src.Name())
-	dst.SetDescription(src.Description())
-	dst.SetUnit(src.Unit())
+	dst.SetName(b.text(src.Name()))
+	dst.SetDescription(b.text(src.Description()))
+	dst.SetUnit(b.text(src.Unit()))
 	b.attributes(dst.Metadata(), src.Metadata())
 	temporality := pmetric.AggregationTemporality(src.AggregationTemporality())
 	p := points{typ: src.Type()}

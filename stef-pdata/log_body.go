@@ -92,7 +92,7 @@ func (c *copier) bodyMap(dst *otelstef.BodyMap, src pcommon.Map, depth int) erro
 func (b *builder) body(dst pcommon.Value, src *otelstef.BodyValue) {
 	switch src.Type() {
 	case otelstef.BodyValueTypeString:
-		dst.SetStr(src.String())
+		dst.SetStr(b.text(src.String()))
 	case otelstef.BodyValueTypeInt64:
 		dst.SetInt(src.Int64())
 	case otelstef.BodyValueTypeFloat64:
@@ -128,7 +128,7 @@ func (b *builder) bodyMap(dst pcommon.Map, src *otelstef.BodyMap) {
 	var pairs xpdata.MapBuilder
 	pairs.EnsureCapacity(n)
 	for i := range n {
-		b.body(pairs.AppendEmpty(src.Key(i)), src.Value(i))
+		b.body(pairs.AppendEmpty(b.text(src.Key(i))), src.Value(i))
 	}
 	pairs.UnsafeIntoMap(dst)
 }

@@ -40,8 +40,8 @@ func (d *LogsDecoder) record(dst plog.LogRecord, src *otelstef.LogRecord, text j
 	dst.SetTimestamp(pcommon.Timestamp(src.Time()))
 	dst.SetObservedTimestamp(pcommon.Timestamp(observed))
 	dst.SetSeverityNumber(plog.SeverityNumber(int32(src.SeverityNumber())))
-	dst.SetSeverityText(src.SeverityText())
-	dst.SetEventName(src.EventName())
+	dst.SetSeverityText(d.text(src.SeverityText()))
+	dst.SetEventName(d.text(src.EventName()))
 	if len(src.TraceID()) > 0 {
 		id := traceID(src.TraceID())
 		dst.SetTraceID(id)
@@ -54,7 +54,7 @@ func (d *LogsDecoder) record(dst plog.LogRecord, src *otelstef.LogRecord, text j
 	dst.SetDroppedAttributesCount(uint32(src.DroppedAttributesCount()))
 	switch body := src.Body(); body.Type() {
 	case otelstef.LogBodyTypeString:
-		dst.Body().SetStr(body.String())
+		dst.Body().SetStr(d.text(body.String()))
 	case otelstef.LogBodyTypeTemplate:
 		d.give(dst.Body(), text)
 	case otelstef.LogBodyTypeValue:
@@ -63,9 +63,10 @@ func (d *LogsDecoder) record(dst plog.LogRecord, src *otelstef.LogRecord, text j
 	attrs := dst.Attributes()
 	if d.attrsKnown {
 		d.attrs.CopyTo(attrs)
-		d.spent += attrs.Len() * builtValueBytes
+		d.spent += d.attrsBytes
 		return
 	}
+	before := d.spent
 	d.attributes(attrs, src.Attributes())
-	d.attrs, d.attrsKnown = attrs, true
+	d.attrs, d.attrsKnown, d.attrsBytes = attrs, true, d.spent-before
 }

@@ -25,6 +25,7 @@ type LogsDecoder struct {
 	// attrs are attributes built from those of the last record, if known.
 	attrs      pcommon.Map
 	attrsKnown bool
+	attrsBytes int // what they count
 
 	read     uint64 // records read of the stream
 	rejected RecordErrors
@@ -47,15 +48,14 @@ type logGroup struct {
 // NewLogsDecoder returns a decoder that reads from r, which nothing else may
 // read from.
 func NewLogsDecoder(r *otelstef.LogsReader, options ...DecoderOption) *LogsDecoder {
-	config := decoderConfig{maxItems: DefaultMaxItems}
-	for _, option := range options {
-		option(&config)
-	}
-	return &LogsDecoder{r: r, maxItems: config.maxItems}
+	config := newDecoderConfig(options)
+	d := &LogsDecoder{r: r, maxItems: config.maxItems}
+	d.max = config.maxBytes
+	return d
 }
 
 // Decode returns what is complete: the log records that are left of the frame,
-// or of the next frame, up to the limit of items. At the end of the stream it
+// or of the next frame, up to the limits of items and bytes. At the end of the stream it
 // returns io.EOF.
 //
 // Records that say what OTLP cannot say are left out and reported in
@@ -71,7 +71,7 @@ func (d *LogsDecoder) Decode() (plog.Logs, error) {
 	d.group = logGroup{ld: ld}
 	d.rejected, d.spent, d.attrsKnown = nil, 0, false
 	defer d.flush()
-	for n := 0; n < d.maxItems && d.spent < maxSpent && (n == 0 || d.r.Buffered() > 0); n++ {
+	for n := 0; n < d.maxItems && (n == 0 || d.r.Buffered() > 0 && !d.full(n, d.r.DictBytes())); n++ {
 		if !d.r.Next() {
 			if d.err = d.r.Err(); d.err == nil {
 				d.err = io.EOF
@@ -82,12 +82,17 @@ func (d *LogsDecoder) Decode() (plog.Logs, error) {
 			return ld, d.err
 		}
 		d.read++
+		before := d.spent
 		d.add(d.r.Record(), d.maxItems-n)
+		if d.err = d.check(d.read, before); d.err != nil {
+			d.dropLast()
+			break
+		}
 	}
 	if len(d.rejected) > 0 {
 		return ld, d.rejected
 	}
-	return ld, nil
+	return ld, d.err
 }
 
 // add adds the log record of a record. room is how many may follow, it included.
@@ -140,16 +145,29 @@ func (d *LogsDecoder) open(room int) {
 	g := &d.group
 	if !g.made.resource {
 		g.rl = g.ld.ResourceLogs().AppendEmpty()
-		g.rl.SetSchemaUrl(g.resource.SchemaURL())
+		g.rl.SetSchemaUrl(d.text(g.resource.SchemaURL()))
 		d.resource(g.rl.Resource(), g.resource)
 	}
 	g.sl = g.rl.ScopeLogs().AppendEmpty()
-	g.sl.SetSchemaUrl(g.scope.SchemaURL())
+	g.sl.SetSchemaUrl(d.text(g.scope.SchemaURL()))
 	d.scope(g.sl.Scope(), g.scope)
 	g.sl.LogRecords().EnsureCapacity(min(1+d.r.Run(container), room))
 	g.made.resource, g.made.scope = true, true
-	d.spent += builtLogBytes
 }
 
 // reject notes that the record just read is left out.
 func (d *LogsDecoder) reject(err error) { d.rejected = mapping.AddRecord(d.rejected, d.read, err) }
+
+// dropLast removes the last log record, and the containers that have no other.
+func (d *LogsDecoder) dropLast() {
+	d.flush()
+	g := &d.group
+	records := g.sl.LogRecords()
+	dropLast(records.Len(), records.RemoveIf)
+	if scopes := g.rl.ScopeLogs(); records.Len() == 0 {
+		dropLast(scopes.Len(), scopes.RemoveIf)
+	}
+	if resources := g.ld.ResourceLogs(); g.rl.ScopeLogs().Len() == 0 {
+		dropLast(resources.Len(), resources.RemoveIf)
+	}
+}

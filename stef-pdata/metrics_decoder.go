@@ -45,19 +45,14 @@ type metricGroup struct {
 // NewMetricsDecoder returns a decoder that reads from r, which nothing else may
 // read from.
 func NewMetricsDecoder(r *otelstef.MetricsReader, options ...DecoderOption) *MetricsDecoder {
-	config := decoderConfig{maxItems: DefaultMaxItems}
-	for _, option := range options {
-		option(&config)
-	}
-	return &MetricsDecoder{r: r, maxItems: config.maxItems, kept: features.OfMetrics(r.Fields())}
+	config := newDecoderConfig(options)
+	d := &MetricsDecoder{r: r, maxItems: config.maxItems, kept: features.OfMetrics(r.Fields())}
+	d.max = config.maxBytes
+	return d
 }
 
-// maxSpent is how many bytes Decode builds before it returns. A short stream can
-// repeat a large value very often.
-const maxSpent = 256 << 20
-
 // Decode returns what is complete: the points of the records that are left of
-// the frame, or of the next frame, up to the limit of items. At the end of the
+// the frame, or of the next frame, up to the limits of items and bytes. At the end of the
 // stream it returns io.EOF.
 //
 // Records that say what OTLP cannot say are left out and reported in
@@ -72,7 +67,7 @@ func (d *MetricsDecoder) Decode() (pmetric.Metrics, error) {
 	}
 	d.group = metricGroup{md: md}
 	d.rejected, d.spent = nil, 0
-	for n := 0; n < d.maxItems && d.spent < maxSpent && (n == 0 || d.r.Buffered() > 0); n++ {
+	for n := 0; n < d.maxItems && (n == 0 || d.r.Buffered() > 0 && !d.full(n, d.r.DictBytes())); n++ {
 		if !d.r.Next() {
 			if d.err = d.r.Err(); d.err == nil {
 				d.err = io.EOF
@@ -83,12 +78,17 @@ func (d *MetricsDecoder) Decode() (pmetric.Metrics, error) {
 			return md, d.err
 		}
 		d.read++
+		before := d.spent
 		d.add(d.r.Record())
+		if d.err = d.check(d.read, before); d.err != nil {
+			d.dropLast()
+			break
+		}
 	}
 	if len(d.rejected) > 0 {
 		return md, d.rejected
 	}
-	return md, nil
+	return md, d.err
 }
 
 // add adds the point of a record.
@@ -141,17 +141,58 @@ func (d *MetricsDecoder) open() {
 	g := &d.group
 	if !g.made.resource {
 		g.rm = g.md.ResourceMetrics().AppendEmpty()
-		g.rm.SetSchemaUrl(g.resource.SchemaURL())
+		g.rm.SetSchemaUrl(d.text(g.resource.SchemaURL()))
 		d.resource(g.rm.Resource(), g.resource)
 	}
 	if !g.made.scope {
 		g.sm = g.rm.ScopeMetrics().AppendEmpty()
-		g.sm.SetSchemaUrl(g.scope.SchemaURL())
+		g.sm.SetSchemaUrl(d.text(g.scope.SchemaURL()))
 		d.scope(g.sm.Scope(), g.scope)
 	}
 	d.points = d.metric(g.sm.Metrics().AppendEmpty(), g.metric, min(1+d.r.Run(container), d.maxItems))
 	g.made.resource, g.made.scope, g.made.metric = true, true, true
-	d.spent += builtPointBytes
+	d.spent += builtContainerBytes
+}
+
+// dropLast removes the last point, and the containers that have no other.
+func (d *MetricsDecoder) dropLast() {
+	switch p := &d.points; p.typ {
+	case otelstef.MetricTypeGauge, otelstef.MetricTypeSum:
+		dropLast(p.number.Len(), p.number.RemoveIf)
+	case otelstef.MetricTypeHistogram:
+		dropLast(p.histogram.Len(), p.histogram.RemoveIf)
+	case otelstef.MetricTypeExpHistogram:
+		dropLast(p.exponential.Len(), p.exponential.RemoveIf)
+	case otelstef.MetricTypeSummary:
+		dropLast(p.summary.Len(), p.summary.RemoveIf)
+	}
+	g := &d.group
+	metrics := g.sm.Metrics()
+	metrics.RemoveIf(func(m pmetric.Metric) bool { return pointsOf(m) == 0 })
+	if metrics.Len() == 0 {
+		scopes := g.rm.ScopeMetrics()
+		dropLast(scopes.Len(), scopes.RemoveIf)
+	}
+	if resources := g.md.ResourceMetrics(); g.rm.ScopeMetrics().Len() == 0 {
+		dropLast(resources.Len(), resources.RemoveIf)
+	}
+}
+
+// pointsOf returns the number of points of a metric.
+func pointsOf(m pmetric.Metric) int {
+	switch m.Type() {
+	case pmetric.MetricTypeGauge:
+		return m.Gauge().DataPoints().Len()
+	case pmetric.MetricTypeSum:
+		return m.Sum().DataPoints().Len()
+	case pmetric.MetricTypeHistogram:
+		return m.Histogram().DataPoints().Len()
+	case pmetric.MetricTypeExponentialHistogram:
+		return m.ExponentialHistogram().DataPoints().Len()
+	case pmetric.MetricTypeSummary:
+		return m.Summary().DataPoints().Len()
+	}
+	return 0
 }
 
 // reject notes that the record just read is left out.

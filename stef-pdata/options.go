@@ -46,8 +46,20 @@ func WithMode(mode Mode) EncoderOption {
 // unless told otherwise.
 const DefaultMaxItems = 1 << 17
 
+// DefaultMaxBytes is the size that a decoder gives batches at most, unless
+// WithMaxBytes says otherwise.
+const DefaultMaxBytes = 256 << 20
+
 type decoderConfig struct {
-	maxItems int
+	maxItems, maxBytes int
+}
+
+func newDecoderConfig(options []DecoderOption) decoderConfig {
+	c := decoderConfig{maxItems: DefaultMaxItems, maxBytes: DefaultMaxBytes}
+	for _, option := range options {
+		option(&c)
+	}
+	return c
 }
 
 // DecoderOption changes how a decoder works.
@@ -57,4 +69,16 @@ type DecoderOption func(*decoderConfig)
 // DefaultMaxItems. A number below 1 is taken as 1.
 func WithMaxItems(n int) DecoderOption {
 	return func(c *decoderConfig) { c.maxItems = max(n, 1) }
+}
+
+// WithMaxBytes bounds the size of the batches that Decode returns. A batch ends
+// with the record that reaches n bytes. The bytes are an upper estimate of both
+// the size of the batch as OTLP and the memory that it takes; text counts each
+// time it is used, although equal texts of a batch share their memory. Default
+// DefaultMaxBytes. A number below 1 is taken as 1.
+//
+// A record that is larger than 32 MiB by the same estimate ends the stream with
+// an error that wraps stef.ErrLimit.
+func WithMaxBytes(n int) DecoderOption {
+	return func(c *decoderConfig) { c.maxBytes = max(n, 1) }
 }

@@ -31,9 +31,9 @@ func (b *spanBuilder) span(dst ptrace.Span, src *otelstef.Span) {
 	dst.SetTraceID(trace)
 	dst.SetSpanID(span)
 	dst.SetParentSpanID(parent)
-	dst.TraceState().FromRaw(src.TraceState())
+	dst.TraceState().FromRaw(b.text(src.TraceState()))
 	dst.SetFlags(uint32(src.Flags()))
-	dst.SetName(src.Name())
+	dst.SetName(b.text(src.Name()))
 	dst.SetKind(ptrace.SpanKind(src.Kind()))
 	dst.SetStartTimestamp(pcommon.Timestamp(src.StartTimeUnixNano()))
 	dst.SetEndTimestamp(pcommon.Timestamp(src.EndTimeUnixNano()))
@@ -43,7 +43,7 @@ func (b *spanBuilder) span(dst ptrace.Span, src *otelstef.Span) {
 	b.links(dst.Links(), src)
 	dst.SetDroppedEventsCount(uint32(src.DroppedEventsCount()))
 	dst.SetDroppedLinksCount(uint32(src.DroppedLinksCount()))
-	dst.Status().SetMessage(src.Status().Message())
+	dst.Status().SetMessage(b.text(src.Status().Message()))
 	dst.Status().SetCode(ptrace.StatusCode(src.Status().Code()))
 }
 
@@ -57,7 +57,7 @@ func (b *spanBuilder) events(dst ptrace.SpanEventSlice, span *otelstef.Span) {
 	dst.EnsureCapacity(n)
 	for i := range n {
 		from, to := list.At(i), dst.AppendEmpty()
-		to.SetName(from.Name())
+		to.SetName(b.text(from.Name()))
 		to.SetTimestamp(pcommon.Timestamp(from.TimeUnixNano()))
 		b.attributes(to.Attributes(), from.Attributes())
 		to.SetDroppedAttributesCount(uint32(from.DroppedAttributesCount()))
@@ -78,7 +78,7 @@ func (b *spanBuilder) links(dst ptrace.SpanLinkSlice, span *otelstef.Span) {
 		span := spanID(from.SpanID())
 		to.SetTraceID(trace)
 		to.SetSpanID(span)
-		to.TraceState().FromRaw(from.TraceState())
+		to.TraceState().FromRaw(b.text(from.TraceState()))
 		to.SetFlags(uint32(from.Flags()))
 		b.attributes(to.Attributes(), from.Attributes())
 		to.SetDroppedAttributesCount(uint32(from.DroppedAttributesCount()))

@@ -41,15 +41,14 @@ type spanContainers struct {
 // NewTracesDecoder returns a decoder that reads from r, which nothing else may
 // read from.
 func NewTracesDecoder(r *otelstef.SpansReader, options ...DecoderOption) *TracesDecoder {
-	config := decoderConfig{maxItems: DefaultMaxItems}
-	for _, option := range options {
-		option(&config)
-	}
-	return &TracesDecoder{r: r, maxItems: config.maxItems}
+	config := newDecoderConfig(options)
+	d := &TracesDecoder{r: r, maxItems: config.maxItems}
+	d.max = config.maxBytes
+	return d
 }
 
 // Decode returns what is complete: the spans of the records that are left of
-// the frame, or of the next frame, up to the limit of items. At the end of the
+// the frame, or of the next frame, up to the limits of items and bytes. At the end of the
 // stream it returns io.EOF.
 //
 // Records that say what OTLP cannot say, such as ids of other lengths, are left
@@ -64,7 +63,7 @@ func (d *TracesDecoder) Decode() (ptrace.Traces, error) {
 	}
 	d.group = spanContainers{td: td}
 	d.rejected, d.spent = nil, 0
-	for n := 0; n < d.maxItems && d.spent < maxSpent && (n == 0 || d.r.Buffered() > 0); n++ {
+	for n := 0; n < d.maxItems && (n == 0 || d.r.Buffered() > 0 && !d.full(n, d.r.DictBytes())); n++ {
 		if !d.r.Next() {
 			if d.err = d.r.Err(); d.err == nil {
 				d.err = io.EOF
@@ -75,12 +74,17 @@ func (d *TracesDecoder) Decode() (ptrace.Traces, error) {
 			return td, d.err
 		}
 		d.read++
+		before := d.spent
 		d.add(d.r.Record())
+		if d.err = d.check(d.read, before); d.err != nil {
+			d.dropLast()
+			break
+		}
 	}
 	if len(d.rejected) > 0 {
 		return td, d.rejected
 	}
-	return td, nil
+	return td, d.err
 }
 
 // add adds the span of a record.
@@ -123,14 +127,26 @@ func (d *TracesDecoder) open() {
 	g := &d.group
 	if !g.made.resource {
 		g.rs = g.td.ResourceSpans().AppendEmpty()
-		g.rs.SetSchemaUrl(g.resource.SchemaURL())
+		g.rs.SetSchemaUrl(d.text(g.resource.SchemaURL()))
 		d.resource(g.rs.Resource(), g.resource)
 	}
 	ss := g.rs.ScopeSpans().AppendEmpty()
-	ss.SetSchemaUrl(g.scope.SchemaURL())
+	ss.SetSchemaUrl(d.text(g.scope.SchemaURL()))
 	d.scope(ss.Scope(), g.scope)
 	g.spans = ss.Spans()
 	more := d.r.Run(otelstef.SpansFieldResource | otelstef.SpansFieldScope)
 	g.spans.EnsureCapacity(min(1+more, d.maxItems))
 	g.made.resource, g.made.scope = true, true
+}
+
+// dropLast removes the last span, and the containers that have no other.
+func (d *TracesDecoder) dropLast() {
+	g := &d.group
+	dropLast(g.spans.Len(), g.spans.RemoveIf)
+	if scopes := g.rs.ScopeSpans(); g.spans.Len() == 0 {
+		dropLast(scopes.Len(), scopes.RemoveIf)
+	}
+	if resources := g.td.ResourceSpans(); g.rs.ScopeSpans().Len() == 0 {
+		dropLast(resources.Len(), resources.RemoveIf)
+	}
 }

@@ -119,6 +119,9 @@ func (s *ReadStream) Stats() stef.ReaderStats {
 	}
 }
 
+// DictBytes returns the memory of the dictionaries, as Stats does.
+func (s *ReadStream) DictBytes() int { return s.limit.Used }
+
 // Run returns how many of the records that follow in the frame have none of
 // fields changed, by looking ahead in the column of the root.
 func Run(s *ReadStream, root *StructDecoder, fields uint64) int {
