@@ -61,6 +61,7 @@ internal/signal               -> stef-go stef-go/schema stef-go/otelstef stef-pd
 internal/teltest              -> zstd
 internal/teltest/canon        -> pdata
 internal/otlpfile             -> pdata zstd
+internal/replay               -> internal/otlpfile internal/signal stef-go stef-gogrpc stef-pdata pdata grpc
 internal/netfault             ->
 internal/arch                 ->
 internal/pairtest             ->

@@ -108,6 +108,14 @@ func (w *Writer) write(b Batch) error {
 	return err
 }
 
+// Flush passes what was written on to the writer below, or to the compression.
+func (w *Writer) Flush() error {
+	if w.err == nil {
+		w.err = w.out.Flush()
+	}
+	return w.err
+}
+
 // Close ends the file and its compression. It does not close the writer below.
 // A second Close does nothing.
 func (w *Writer) Close() error {

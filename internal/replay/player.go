@@ -1,0 +1,201 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package replay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+
+	"github.com/otelstef/stef/internal/otlpfile"
+)
+
+// Original is the pace of the recording: a batch is sent when the latest time in
+// it has come, counted from the first batch.
+const Original = -1
+
+// Source is a recording that can be read several times.
+type Source func() iter.Seq2[otlpfile.Batch, error]
+
+// Player sends recordings. Send must be set.
+type Player struct {
+	// Send sends a batch and returns when it is delivered.
+	Send func(context.Context, otlpfile.Batch) error
+	// Pace is how many items are sent each second, over all sources. 0 sends as
+	// fast as Send delivers, Original at the pace of the recording.
+	Pace float64
+	// InFlight is how many batches of one source are sent at a time. With 0 it is
+	// 1 for metrics, whose points must stay in order, and 4 for others.
+	InFlight int
+	// Rounds is how often the recordings are sent, 0 for once. Each round after
+	// the first has new ids and later times than the one before.
+	Rounds int
+	// Change is made to every round.
+	Change Change
+	// Now shifts all times so that the recordings begin when Play is called.
+	Now bool
+}
+
+// Counts says what a player sent.
+type Counts struct {
+	Batches, Items uint64
+}
+
+// Play sends recordings, each in its order and all at the same time, until they
+// end, ctx ends or an error.
+func (p *Player) Play(ctx context.Context, sources ...Source) (Counts, error) {
+	first, last, err := span(sources)
+	if err != nil {
+		return Counts{}, err
+	}
+	change := p.Change
+	if p.Now && first != 0 {
+		change.Shift += time.Since(first.AsTime())
+	}
+	var counts Counts
+	for round := range max(p.Rounds, 1) {
+		r := &playing{Player: p, change: change, first: first, begin: time.Now()}
+		if round > 0 {
+			// A second between the rounds, as between two exports.
+			r.change.Shift += time.Duration(round) * (time.Duration(last-first) + time.Second)
+			r.change.IDs = mix(change.IDs + uint64(round))
+		}
+		err = r.play(ctx, sources)
+		counts.Batches += r.batches.Load()
+		counts.Items += r.items.Load()
+		if err != nil {
+			break
+		}
+	}
+	return counts, err
+}
+
+// span returns the earliest and the latest time of the recordings.
+func span(sources []Source) (first, last pcommon.Timestamp, err error) {
+	for _, s := range sources {
+		for b, err := range s() {
+			if err != nil {
+				return 0, 0, err
+			}
+			f, l := Times(b)
+			if f != 0 && (first == 0 || f < first) {
+				first = f
+			}
+			last = max(last, l)
+		}
+	}
+	return first, last, nil
+}
+
+// playing is one round of a player.
+type playing struct {
+	*Player
+	change Change
+	first  pcommon.Timestamp
+	begin  time.Time
+
+	batches, items atomic.Uint64
+	sent           atomic.Uint64 // items, for the pace
+}
+
+func (r *playing) play(ctx context.Context, sources []Source) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var group sync.WaitGroup
+	for _, s := range sources {
+		group.Go(func() {
+			if err := r.source(ctx, s); err != nil {
+				cancel(err)
+			}
+		})
+	}
+	group.Wait()
+	return context.Cause(ctx)
+}
+
+// source sends the batches of one recording.
+func (r *playing) source(ctx context.Context, s Source) error {
+	var group sync.WaitGroup
+	defer group.Wait()
+	var failed atomic.Pointer[error]
+	slots := chan struct{}(nil)
+	for b, err := range s() {
+		if err != nil {
+			return err
+		}
+		if slots == nil {
+			slots = make(chan struct{}, r.inFlight(b.Signal))
+		}
+		if err := r.wait(ctx, b); err != nil {
+			return err
+		}
+		b.OTLP = nil // memory of the source
+		r.change.Apply(&b)
+		slots <- struct{}{}
+		if e := failed.Load(); e != nil {
+			return *e
+		}
+		number := r.batches.Add(1)
+		group.Go(func() {
+			defer func() { <-slots }()
+			if err := r.Send(ctx, b); err != nil {
+				err = fmt.Errorf("batch %d: %w", number, err)
+				failed.CompareAndSwap(nil, &err)
+				return
+			}
+			r.items.Add(uint64(b.Items()))
+		})
+	}
+	group.Wait()
+	if e := failed.Load(); e != nil {
+		return *e
+	}
+	return nil
+}
+
+func (r *playing) inFlight(s otlpfile.Signal) int {
+	switch {
+	case r.InFlight > 0:
+		return r.InFlight
+	case s == otlpfile.Metrics:
+		return 1
+	}
+	return 4
+}
+
+// wait waits until a batch is due.
+func (r *playing) wait(ctx context.Context, b otlpfile.Batch) error {
+	var due time.Duration
+	switch {
+	case r.Pace == Original:
+		if _, last := Times(b); last > r.first {
+			due = time.Duration(last - r.first)
+		}
+	case r.Pace > 0:
+		before := r.sent.Add(uint64(b.Items())) - uint64(b.Items())
+		due = time.Duration(float64(before) / r.Pace * float64(time.Second))
+	}
+	left := time.Until(r.begin.Add(due))
+	if left <= 0 {
+		return context.Cause(ctx)
+	}
+	timer := time.NewTimer(left)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// ErrStopped is the cause with which callers cancel the context of Play to end it
+// early.
+var ErrStopped = errors.New("stopped")

@@ -1,0 +1,136 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package replay
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/encoding"
+	"google.golang.org/grpc/mem"
+	"google.golang.org/grpc/status"
+
+	"github.com/otelstef/stef/internal/otlpfile"
+	"github.com/otelstef/stef/internal/signal"
+	stefgrpc "github.com/otelstef/stef/stef-gogrpc"
+	stefpdata "github.com/otelstef/stef/stef-pdata"
+)
+
+// Sink takes the batches that arrive. It is called from several goroutines at a
+// time. A batch is acknowledged when it returns nil; after an error its sender
+// is told to send it again.
+type Sink func(otlpfile.Batch) error
+
+// Options are the options that a gRPC server needs for Register.
+func Options() []grpc.ServerOption {
+	return []grpc.ServerOption{grpc.ForceServerCodecV2(codec{stefgrpc.Codec()}), grpc.MaxRecvMsgSize(64 << 20)}
+}
+
+// Register makes a gRPC server receive STEF streams and OTLP requests of all
+// signals. Shut the STEF server that it returns down before the gRPC server.
+func Register(r grpc.ServiceRegistrar, sink Sink) (*stefgrpc.Server, error) {
+	server, err := stefgrpc.NewServer()
+	if err != nil {
+		return nil, err
+	}
+	err = errors.Join(
+		receive(r, server, signal.Metrics, func(b pmetric.Metrics) error { return sink(otlpfile.MetricsBatch(b)) }),
+		receive(r, server, signal.Traces, func(b ptrace.Traces) error { return sink(otlpfile.TracesBatch(b)) }),
+		receive(r, server, signal.Logs, func(b plog.Logs) error { return sink(otlpfile.LogsBatch(b)) }),
+	)
+	if err != nil {
+		return nil, err
+	}
+	server.Register(r)
+	return server, nil
+}
+
+func receive[T any](r grpc.ServiceRegistrar, server *stefgrpc.Server, d *signal.Descriptor[T], sink func(T) error) error {
+	r.RegisterService(&grpc.ServiceDesc{
+		ServiceName: d.OTLP.Service,
+		HandlerType: (*any)(nil),
+		Methods: []grpc.MethodDesc{{
+			MethodName: "Export",
+			Handler: func(_ any, _ context.Context, decode func(any) error, _ grpc.UnaryServerInterceptor) (any, error) {
+				var request request
+				if err := decode(&request); err != nil {
+					return nil, err
+				}
+				batch, err := d.Unmarshal(request)
+				if err != nil {
+					return nil, status.Error(codes.InvalidArgument, err.Error())
+				}
+				return response{}, refused(sink(batch))
+			},
+		}},
+	}, nil)
+	return server.Handle(d.Root(), stefgrpc.HandlerFunc(func(s *stefgrpc.ServerStream) error {
+		decoder, err := d.NewDecoder(s, nil, s.ReaderOptions()...)
+		if err != nil {
+			return err
+		}
+		defer decoder.Reader.Close()
+		for {
+			batch, err := decoder.Decode()
+			if err == io.EOF {
+				return nil
+			}
+			var bad stefpdata.RecordErrors
+			if err != nil && !errors.As(err, &bad) {
+				return err
+			}
+			for _, e := range bad {
+				s.Reject(e.First, e.Last)
+			}
+			if d.Items(batch) > 0 {
+				if err := refused(sink(batch)); err != nil {
+					return err
+				}
+			}
+			s.AckUpTo(decoder.Reader.Stats().Records)
+		}
+	}))
+}
+
+// refused makes an error of a sink one that the sender retries.
+func refused(err error) error {
+	if err == nil {
+		return nil
+	}
+	return status.Error(codes.Unavailable, err.Error())
+}
+
+// request is an OTLP request as bytes, response the answer to one that was
+// accepted: an empty message.
+type (
+	request  []byte
+	response struct{}
+)
+
+// codec passes the messages of OTLP as bytes and leaves the others to the codec
+// of the STEF transport.
+type codec struct{ encoding.CodecV2 }
+
+// Marshal implements encoding.CodecV2.
+func (c codec) Marshal(m any) (mem.BufferSlice, error) {
+	if _, ok := m.(response); ok {
+		return nil, nil
+	}
+	return c.CodecV2.Marshal(m)
+}
+
+// Unmarshal implements encoding.CodecV2.
+func (c codec) Unmarshal(data mem.BufferSlice, m any) error {
+	if r, ok := m.(*request); ok {
+		*r = data.Materialize()
+		return nil
+	}
+	return c.CodecV2.Unmarshal(data, m)
+}

@@ -1,0 +1,320 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package replay_test
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"net"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/otelstef/stef/internal/fixtures"
+	"github.com/otelstef/stef/internal/otlpfile"
+	"github.com/otelstef/stef/internal/replay"
+	"github.com/otelstef/stef/internal/teltest/canon"
+	stef "github.com/otelstef/stef/stef-go"
+)
+
+// batches returns the first batches of a recording.
+func batches(t *testing.T, s otlpfile.Signal, n int) []otlpfile.Batch {
+	t.Helper()
+	file := map[otlpfile.Signal]func() []byte{otlpfile.Metrics: fixtures.Metrics, otlpfile.Traces: fixtures.Traces, otlpfile.Logs: fixtures.Logs}[s]()
+	parts, err := fixtures.Parts(file)
+	require.NoError(t, err)
+	var list []otlpfile.Batch
+	for _, p := range parts[:n] {
+		var b otlpfile.Batch
+		switch s {
+		case otlpfile.Metrics:
+			md, err := (&pmetric.ProtoUnmarshaler{}).UnmarshalMetrics(p)
+			require.NoError(t, err)
+			b = otlpfile.MetricsBatch(md)
+		case otlpfile.Traces:
+			td, err := (&ptrace.ProtoUnmarshaler{}).UnmarshalTraces(p)
+			require.NoError(t, err)
+			b = otlpfile.TracesBatch(td)
+		default:
+			ld, err := (&plog.ProtoUnmarshaler{}).UnmarshalLogs(p)
+			require.NoError(t, err)
+			b = otlpfile.LogsBatch(ld)
+		}
+		list = append(list, b)
+	}
+	return list
+}
+
+// source yields fresh copies of the batches each time.
+func source(t *testing.T, s otlpfile.Signal, n int) replay.Source {
+	return func() iter.Seq2[otlpfile.Batch, error] {
+		return func(yield func(otlpfile.Batch, error) bool) {
+			for _, b := range batches(t, s, n) {
+				if !yield(b, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// sink collects what arrives.
+type sink struct {
+	mu      sync.Mutex
+	metrics []pmetric.Metrics
+	traces  []ptrace.Traces
+	logs    []plog.Logs
+	refuse  int // so many batches
+}
+
+func (s *sink) take(b otlpfile.Batch) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.refuse > 0 {
+		s.refuse--
+		return errors.New("not now")
+	}
+	switch b.Signal {
+	case otlpfile.Metrics:
+		s.metrics = append(s.metrics, b.Metrics)
+	case otlpfile.Traces:
+		s.traces = append(s.traces, b.Traces)
+	case otlpfile.Logs:
+		s.logs = append(s.logs, b.Logs)
+	}
+	return nil
+}
+
+// serve starts an endpoint and returns a connection to it.
+func serve(t *testing.T, s *sink) *grpc.ClientConn {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	g := grpc.NewServer(replay.Options()...)
+	server, err := replay.Register(g, s.take)
+	require.NoError(t, err)
+	served := make(chan error, 1)
+	go func() { served <- g.Serve(listener) }()
+	conn, err := grpc.NewClient(listener.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		require.NoError(t, conn.Close())
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		require.NoError(t, server.Shutdown(ctx))
+		g.Stop()
+		require.NoError(t, <-served)
+	})
+	return conn
+}
+
+// Everything that is sent arrives, over both protocols, also what an endpoint
+// refuses at first.
+func TestSendAndReceive(t *testing.T) {
+	senders := map[string]func(*grpc.ClientConn) *replay.Sender{
+		"otlp":      func(c *grpc.ClientConn) *replay.Sender { return replay.NewOTLPSender(c, "") },
+		"otlp gzip": func(c *grpc.ClientConn) *replay.Sender { return replay.NewOTLPSender(c, "gzip") },
+		"stef": func(c *grpc.ClientConn) *replay.Sender {
+			s, err := replay.NewSTEFSender(c, stef.Zstd)
+			require.NoError(t, err)
+			return s
+		},
+	}
+	const n = 20
+	for name, newSender := range senders {
+		t.Run(name, func(t *testing.T) {
+			s := &sink{refuse: 2}
+			sender := newSender(serve(t, s))
+			p := replay.Player{Send: sender.Send}
+			counts, err := p.Play(t.Context(), source(t, otlpfile.Metrics, n), source(t, otlpfile.Traces, n), source(t, otlpfile.Logs, n))
+			require.NoError(t, err)
+			require.NoError(t, sender.Close(t.Context()))
+			require.EqualValues(t, 3*n, counts.Batches)
+			require.Zero(t, sender.Rejected())
+
+			var md []pmetric.Metrics
+			var td []ptrace.Traces
+			var ld []plog.Logs
+			for i := range n {
+				md = append(md, batches(t, otlpfile.Metrics, n)[i].Metrics)
+				td = append(td, batches(t, otlpfile.Traces, n)[i].Traces)
+				ld = append(ld, batches(t, otlpfile.Logs, n)[i].Logs)
+			}
+			o := canon.Options{SortAttributes: true}
+			want, got := o.Metrics(md...), o.Metrics(s.metrics...)
+			require.Empty(t, canon.Diff(want, got))
+			require.EqualValues(t, counts.Items, want.Len()+o.Traces(td...).Len()+o.Logs(ld...).Len())
+			require.Empty(t, canon.Diff(o.Traces(td...), o.Traces(s.traces...)))
+			require.Empty(t, canon.Diff(o.Logs(ld...), o.Logs(s.logs...)))
+		})
+	}
+}
+
+// A sender that never succeeds ends the replay with the reason.
+func TestPlayFails(t *testing.T) {
+	failure := errors.New("gone")
+	p := replay.Player{Send: func(context.Context, otlpfile.Batch) error { return failure }}
+	_, err := p.Play(t.Context(), source(t, otlpfile.Logs, 10))
+	require.ErrorIs(t, err, failure)
+	require.ErrorContains(t, err, "batch ")
+
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(replay.ErrStopped)
+	p = replay.Player{Send: func(ctx context.Context, _ otlpfile.Batch) error { return ctx.Err() }, Pace: 1}
+	_, err = p.Play(ctx, source(t, otlpfile.Logs, 10))
+	require.ErrorIs(t, err, replay.ErrStopped)
+
+	broken := func() iter.Seq2[otlpfile.Batch, error] {
+		return func(yield func(otlpfile.Batch, error) bool) { yield(otlpfile.Batch{}, failure) }
+	}
+	_, err = (&replay.Player{}).Play(t.Context(), broken)
+	require.ErrorIs(t, err, failure)
+}
+
+// The pace is that of the recording or a number of items each second.
+func TestPace(t *testing.T) {
+	start := time.Unix(1_700_000_000, 0)
+	recording := func() iter.Seq2[otlpfile.Batch, error] {
+		return func(yield func(otlpfile.Batch, error) bool) {
+			for i := range 5 {
+				ld := plog.NewLogs()
+				r := ld.ResourceLogs().AppendEmpty().ScopeLogs().AppendEmpty().LogRecords().AppendEmpty()
+				r.SetTimestamp(pcommon.NewTimestampFromTime(start.Add(time.Duration(i) * 50 * time.Millisecond)))
+				if !yield(otlpfile.LogsBatch(ld), nil) {
+					return
+				}
+			}
+		}
+	}
+	for _, pace := range []float64{replay.Original, 20} {
+		var last time.Duration
+		begin := time.Now()
+		p := replay.Player{Pace: pace, InFlight: 1, Now: true, Send: func(_ context.Context, b otlpfile.Batch) error {
+			last = time.Since(begin)
+			at := b.Logs.ResourceLogs().At(0).ScopeLogs().At(0).LogRecords().At(0).Timestamp().AsTime()
+			require.WithinDuration(t, time.Now(), at, 10*time.Second)
+			return nil
+		}}
+		_, err := p.Play(t.Context(), recording)
+		require.NoError(t, err)
+		require.GreaterOrEqual(t, last, 190*time.Millisecond)
+	}
+}
+
+// Rounds have ids and times that no round before had, and what belongs together
+// stays together.
+func TestRounds(t *testing.T) {
+	seen := map[pcommon.SpanID]bool{}
+	var spans, orphans, original int
+	var latest, earliest pcommon.Timestamp
+	ends := map[int]pcommon.Timestamp{}
+	round := 0
+	n := len(batches(t, otlpfile.Traces, 30))
+	sent := 0
+	p := replay.Player{InFlight: 1, Rounds: 3, Send: func(_ context.Context, b otlpfile.Batch) error {
+		if sent%n == 0 {
+			round++
+			if round > 1 {
+				first, _ := replay.Times(b)
+				earliest = first
+				require.Greater(t, earliest+pcommon.Timestamp(time.Minute), latest)
+			}
+		}
+		sent++
+		for _, rs := range b.Traces.ResourceSpans().All() {
+			for _, ss := range rs.ScopeSpans().All() {
+				for _, s := range ss.Spans().All() {
+					require.False(t, seen[s.SpanID()])
+					seen[s.SpanID()] = true
+					spans++
+					if !s.ParentSpanID().IsEmpty() {
+						orphans++
+					}
+					latest = max(latest, s.EndTimestamp())
+					ends[round] = max(ends[round], s.EndTimestamp())
+				}
+			}
+		}
+		return nil
+	}}
+	_, err := p.Play(t.Context(), source(t, otlpfile.Traces, 30))
+	require.NoError(t, err)
+	require.Equal(t, 3, round)
+	require.Less(t, ends[1], ends[2])
+	require.Less(t, ends[2], ends[3])
+	original = spans / 3
+	require.Equal(t, 3*original, spans)
+	require.NotZero(t, orphans)
+}
+
+// A change keeps the relations between items and is the same for the same seed.
+func TestChange(t *testing.T) {
+	b := batches(t, otlpfile.Traces, 1)[0]
+	before := ptrace.NewTraces()
+	b.Traces.CopyTo(before)
+	replay.Change{Shift: time.Hour, IDs: 7}.Apply(&b)
+	ids := map[pcommon.SpanID]pcommon.SpanID{}
+	each := func(f func(old, now ptrace.Span)) {
+		for i, rs := range before.ResourceSpans().All() {
+			for j, ss := range rs.ScopeSpans().All() {
+				for k, s := range ss.Spans().All() {
+					f(s, b.Traces.ResourceSpans().At(i).ScopeSpans().At(j).Spans().At(k))
+				}
+			}
+		}
+	}
+	each(func(old, now ptrace.Span) {
+		require.NotEqual(t, old.SpanID(), now.SpanID())
+		require.NotEqual(t, old.TraceID(), now.TraceID())
+		require.Equal(t, old.StartTimestamp()+3600e9, now.StartTimestamp())
+		require.Equal(t, old.EndTimestamp()+3600e9, now.EndTimestamp())
+		ids[old.SpanID()] = now.SpanID()
+	})
+	each(func(old, now ptrace.Span) {
+		require.Equal(t, old.ParentSpanID().IsEmpty(), now.ParentSpanID().IsEmpty())
+		if id, ok := ids[old.ParentSpanID()]; ok {
+			require.Equal(t, id, now.ParentSpanID())
+		}
+	})
+	again := otlpfile.TracesBatch(before)
+	replay.Change{Shift: time.Hour, IDs: 7}.Apply(&again)
+	require.Empty(t, canon.DiffOrderedTraces(b.Traces, again.Traces))
+
+	// All kinds of points have their times shifted, unset ones stay unset.
+	md := pmetric.NewMetrics()
+	ms := md.ResourceMetrics().AppendEmpty().ScopeMetrics().AppendEmpty().Metrics()
+	h := ms.AppendEmpty().SetEmptyHistogram().DataPoints().AppendEmpty()
+	h.SetTimestamp(5)
+	e := h.Exemplars().AppendEmpty()
+	e.SetTimestamp(4)
+	e.SetTraceID(pcommon.TraceID{1})
+	x := ms.AppendEmpty().SetEmptyExponentialHistogram().DataPoints().AppendEmpty()
+	x.SetStartTimestamp(6)
+	s := ms.AppendEmpty().SetEmptySummary().DataPoints().AppendEmpty()
+	s.SetTimestamp(7)
+	g := ms.AppendEmpty().SetEmptyGauge().DataPoints().AppendEmpty()
+	g.SetTimestamp(8)
+	m := otlpfile.MetricsBatch(md)
+	first, last := replay.Times(m)
+	require.EqualValues(t, 4, first)
+	require.EqualValues(t, 8, last)
+	replay.Change{Shift: 100, IDs: 1}.Apply(&m)
+	require.EqualValues(t, 105, h.Timestamp())
+	require.Zero(t, h.StartTimestamp())
+	require.EqualValues(t, 104, e.Timestamp())
+	require.NotEqual(t, pcommon.TraceID{1}, e.TraceID())
+	require.True(t, e.SpanID().IsEmpty())
+	require.EqualValues(t, 106, x.StartTimestamp())
+	require.EqualValues(t, 107, s.Timestamp())
+	require.EqualValues(t, 108, g.Timestamp())
+}

@@ -1,0 +1,195 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package replay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	_ "google.golang.org/grpc/encoding/gzip" // a compression of OTLP requests
+	"google.golang.org/grpc/status"
+
+	"github.com/otelstef/stef/internal/otlpfile"
+	"github.com/otelstef/stef/internal/signal"
+	stef "github.com/otelstef/stef/stef-go"
+	stefgrpc "github.com/otelstef/stef/stef-gogrpc"
+	stefpdata "github.com/otelstef/stef/stef-pdata"
+)
+
+// Sender sends batches over a connection. Send is safe for concurrent use.
+type Sender struct {
+	metrics *lane[pmetric.Metrics]
+	traces  *lane[ptrace.Traces]
+	logs    *lane[plog.Logs]
+
+	rejected atomic.Uint64
+}
+
+// lane is the way of one signal.
+type lane[T any] struct {
+	send  func(context.Context, T) (rejected uint64, err error)
+	close func(context.Context) error
+}
+
+// NewOTLPSender returns a sender of OTLP export requests. Compression is that of
+// gRPC, "gzip" or "".
+func NewOTLPSender(conn *grpc.ClientConn, compression string) *Sender {
+	var options []grpc.CallOption
+	if compression != "" {
+		options = append(options, grpc.UseCompressor(compression))
+	}
+	return &Sender{
+		metrics: otlpLane(conn, signal.Metrics, options),
+		traces:  otlpLane(conn, signal.Traces, options),
+		logs:    otlpLane(conn, signal.Logs, options),
+	}
+}
+
+func otlpLane[T any](conn *grpc.ClientConn, d *signal.Descriptor[T], options []grpc.CallOption) *lane[T] {
+	export := d.OTLP.NewClient(conn)
+	return &lane[T]{
+		send: func(ctx context.Context, batch T) (rejected uint64, err error) {
+			err = retry(ctx, func() (bool, error) {
+				partial, err := export(ctx, batch, options...)
+				rejected = uint64(max(partial.Rejected, 0))
+				return status.Code(err) == codes.Unavailable || status.Code(err) == codes.ResourceExhausted, err
+			})
+			return rejected, err
+		},
+		close: func(context.Context) error { return nil },
+	}
+}
+
+// NewSTEFSender returns a sender of STEF streams, one for each signal.
+func NewSTEFSender(conn *grpc.ClientConn, compression stef.Compression) (*Sender, error) {
+	client, err := stefgrpc.NewClient(conn)
+	if err != nil {
+		return nil, err
+	}
+	return &Sender{
+		metrics: stefLane(client, signal.Metrics, compression),
+		traces:  stefLane(client, signal.Traces, compression),
+		logs:    stefLane(client, signal.Logs, compression),
+	}, nil
+}
+
+func stefLane[T any](client *stefgrpc.Client, d *signal.Descriptor[T], compression stef.Compression) *lane[T] {
+	// A session opens a stream at once, so one is made for the first batch.
+	var session *stefgrpc.Session[T]
+	start := sync.OnceValue(func() (err error) {
+		// A batch is flushed at once: the pace is that of the player.
+		config := stefgrpc.SessionConfig{FlushInterval: -1}
+		session, err = stefgrpc.NewSession(func(ctx context.Context) (*stefgrpc.Stream, error) {
+			return client.Open(ctx, d.Root())
+		}, func(s *stefgrpc.Stream) (stefgrpc.BatchWriter[T], error) {
+			e, err := d.NewEncoder(s, nil, append(s.WriterOptions(), stef.WithCompression(compression))...)
+			return &batchWriter[T]{encoder: e}, err
+		}, config)
+		return err
+	})
+	return &lane[T]{
+		send: func(ctx context.Context, batch T) (rejected uint64, err error) {
+			if d.Items(batch) == 0 {
+				return 0, nil
+			}
+			if err := start(); err != nil {
+				return 0, err
+			}
+			err = retry(ctx, func() (bool, error) {
+				err := session.Send(ctx, batch)
+				var bad *stefgrpc.RejectedError
+				if errors.As(err, &bad) {
+					rejected, err = bad.Records, nil
+				}
+				var unsent *stefgrpc.UnsentError
+				return errors.As(err, &unsent) && unsent.Cause.Retryable(), err
+			})
+			return rejected, err
+		},
+		close: func(ctx context.Context) error {
+			if session == nil {
+				return nil
+			}
+			return session.Shutdown(ctx)
+		},
+	}
+}
+
+// attempts is how often a batch is sent that the endpoint cannot accept yet.
+const attempts = 8
+
+// retry calls send until it succeeds, fails for good, or failed too often.
+func retry(ctx context.Context, send func() (again bool, err error)) error {
+	wait := 100 * time.Millisecond
+	for try := 1; ; try++ {
+		again, err := send()
+		if err == nil || !again || try == attempts || ctx.Err() != nil {
+			return err
+		}
+		select {
+		case <-time.After(wait):
+			wait *= 2
+		case <-ctx.Done():
+			return err
+		}
+	}
+}
+
+// Send sends a batch and returns when it is acknowledged.
+func (s *Sender) Send(ctx context.Context, b otlpfile.Batch) error {
+	var rejected uint64
+	var err error
+	switch b.Signal {
+	case otlpfile.Metrics:
+		rejected, err = s.metrics.send(ctx, b.Metrics)
+	case otlpfile.Traces:
+		rejected, err = s.traces.send(ctx, b.Traces)
+	case otlpfile.Logs:
+		rejected, err = s.logs.send(ctx, b.Logs)
+	default:
+		err = fmt.Errorf("a batch of signal %s", b.Signal)
+	}
+	s.rejected.Add(rejected)
+	return err
+}
+
+// Rejected is how many items the endpoint rejected for good.
+func (s *Sender) Rejected() uint64 { return s.rejected.Load() }
+
+// Close ends the streams, after everything is acknowledged.
+func (s *Sender) Close(ctx context.Context) error {
+	return errors.Join(s.metrics.close(ctx), s.traces.close(ctx), s.logs.close(ctx))
+}
+
+// batchWriter writes batches to a stream.
+type batchWriter[T any] struct{ encoder *signal.Encoder[T] }
+
+// WriteBatch implements stefgrpc.BatchWriter.
+func (w *batchWriter[T]) WriteBatch(batch T) (last uint64, err error) {
+	err = w.encoder.Encode(batch)
+	last = w.encoder.Writer.Stats().Records
+	var items stefpdata.ItemErrors
+	if errors.As(err, &items) {
+		err = &stefgrpc.BatchError{Err: err}
+	}
+	return last, err
+}
+
+// Flush implements stefgrpc.BatchWriter.
+func (w *batchWriter[T]) Flush() error { return w.encoder.Writer.Flush() }
+
+// Buffered implements stefgrpc.BatchWriter.
+func (w *batchWriter[T]) Buffered() int {
+	s := w.encoder.Writer.Stats()
+	return int(s.Records - s.Flushed)
+}
