@@ -38,4 +38,7 @@ type ReaderStats struct {
 	// DictBytes is the memory of the dictionaries, by the accounting of the
 	// specification.
 	DictBytes int
+	// HeldBytes estimates the memory that the reader holds between two frames:
+	// the dictionaries, the buffers of the last frame, and with zstd the window.
+	HeldBytes int
 }

@@ -116,6 +116,7 @@ func (s *ReadStream) Stats() stef.ReaderStats {
 		FrameFlags:  s.flags,
 		Compression: s.frame.Compression(),
 		DictBytes:   s.limit.Used,
+		HeldBytes:   s.limit.Used + s.frame.Held(),
 	}
 }
 

@@ -32,6 +32,7 @@ type Reader struct {
 	header      VarHeader
 
 	zstd    *zstd.Decoder // nil until the first frame with data
+	window  int           // of the zstd data
 	input   zstdInput
 	payload []byte
 	coded   []byte
@@ -193,6 +194,7 @@ func (r *Reader) decompress(flags stef.FrameFlags, size int) error {
 			return err
 		}
 		r.input.reset()
+		r.setWindow(r.headerCoded)
 		if !restart {
 			r.input.add(r.headerCoded)
 			if err := r.decode(r.zstd, r.headerSize); err != nil {
@@ -209,8 +211,39 @@ func (r *Reader) decompress(flags stef.FrameFlags, size int) error {
 			return err
 		}
 	}
+	if restart {
+		r.setWindow(r.coded)
+	}
 	r.input.add(r.coded)
 	return r.decode(r.zstd, size)
+}
+
+// setWindow notes the window that the first zstd frame in coded asks for. If the
+// header cannot tell, it takes the largest window that is allowed.
+func (r *Reader) setWindow(coded []byte) {
+	r.window = r.limits.WindowBytes
+	var h zstd.Header
+	if h.Decode(coded) == nil && !h.Skippable {
+		size := h.WindowSize
+		if h.SingleSegment {
+			size = h.FrameContentSize
+		}
+		r.window = int(min(size, uint64(r.limits.WindowBytes)))
+	}
+}
+
+// zstdState is what a zstd decoder takes besides its window: blocks, literals,
+// sequences and tables.
+const zstdState = 448 << 10
+
+// Held returns the memory that the reader holds between two frames: its buffers,
+// and the zstd decoder.
+func (r *Reader) Held() int {
+	n := cap(r.payload) + cap(r.coded) + len(r.headerCoded)
+	if r.zstd != nil {
+		n += r.window + zstdState
+	}
+	return n
 }
 
 // readFrame reads a frame: flags and sizes, and the content into coded if it
