@@ -19,7 +19,6 @@ import (
 	"github.com/open-telemetry/opentelemetry-collector-contrib/receiver/kafkareceiver"
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kgo"
-	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/pdata/ptrace"
@@ -133,9 +132,9 @@ func TestKafkaBrokerKilled(t *testing.T) {
 	t.Setenv("STEF_KAFKA", b.address)
 	names, n := topics(t), total(t)
 	h, group := newHost(t), names["logs"]
-	ledgers := newLedgers()
-	first := startConsumers(t, h, receiverConfig(t, b.address, names, group), ledgers)
-	second := startConsumers(t, h, receiverConfig(t, b.address, names, group), ledgers)
+	to := newSink(t)
+	first := startConsumers(t, h, receiverConfig(t, b.address, names, group), to)
+	second := startConsumers(t, h, receiverConfig(t, b.address, names, group), to)
 
 	p := startProducers(t, h, exporterConfig(t, b.address, names, "stef_encoding"))
 	restarted := make(chan struct{})
@@ -150,12 +149,12 @@ func TestKafkaBrokerKilled(t *testing.T) {
 			}()
 		case 2 * n / 3 / batchItems * batchItems:
 			first.stop(t)
-			first = startConsumers(t, h, receiverConfig(t, b.address, names, group), ledgers)
+			first = startConsumers(t, h, receiverConfig(t, b.address, names, group), to)
 		}
 		p.send(t, sent, min(batchItems, n-sent))
 	}
 	<-restarted
-	requireAll(t, ledgers, n)
+	requireAll(t, to.ledgers, n)
 	first.stop(t)
 	second.stop(t)
 	p.stop(t)
@@ -172,7 +171,7 @@ func TestKafkaCost(t *testing.T) {
 			b := newBroker(t)
 			names, h := topics(t), newHost(t)
 			before := processCPU(t)
-			items := produceRecordings(t, h, configure(t, kafkaexporter.NewFactory().CreateDefaultConfig(), fmt.Sprintf(`
+			p := startProducers(t, h, configure(t, kafkaexporter.NewFactory().CreateDefaultConfig(), fmt.Sprintf(`
 brokers: [%q]
 logs: {topic: %s, encoding: %s}
 traces: {topic: %s, encoding: %s}
@@ -180,6 +179,8 @@ metrics: {topic: %s, encoding: %s}
 producer: {compression: %s, allow_auto_topic_creation: true}
 sending_queue: {enabled: false}
 `, b.address, names["logs"], way.encoding, names["traces"], way.encoding, names["metrics"], way.encoding, way.compression)))
+			items := p.sendRecordings(t, rounds)
+			p.stop(t)
 			producer := processCPU(t) - before
 
 			before = processCPU(t)
@@ -201,10 +202,11 @@ sending_queue: {enabled: false}
 // their own, so nothing gets smaller by being sent again.
 const rounds = 5
 
-func produceRecordings(t *testing.T, h host, config component.Config) map[string]int {
+// sendRecordings sends the recordings of the repository, in the batches in which
+// they were recorded, and returns the items of each signal.
+func (p *producers) sendRecordings(t *testing.T, rounds int) map[string]int {
 	t.Helper()
-	items, p := map[string]int{}, startProducers(t, h, config)
-	defer p.stop(t)
+	items := map[string]int{}
 	each := func(file []byte, send func(part []byte)) {
 		parts, err := fixtures.Parts(file)
 		require.NoError(t, err)

@@ -8,6 +8,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -48,32 +49,110 @@ func TestFileExporter(t *testing.T) {
 	file, err := os.ReadFile(path)
 	require.NoError(t, err)
 
-	unmarshaler := h[component.MustNewID("stef_encoding")].(plog.Unmarshaler)
 	read := func(file []byte) (items int) {
 		l := newLedger()
-		for len(file) >= 4 {
-			length := int(binary.BigEndian.Uint32(file))
-			if len(file) < 4+length {
-				break
-			}
-			ld, err := unmarshaler.UnmarshalLogs(file[4 : 4+length])
-			require.NoError(t, err)
-			require.NoError(t, l.logs(t).ConsumeLogs(t.Context(), ld))
-			file = file[4+length:]
-		}
+		readMessages(t, h, file, l)
 		distinct, duplicates := l.distinct()
 		require.Zero(t, duplicates)
 		return distinct
 	}
 	require.Equal(t, batches*size, read(file))
 	last := 0
-	for cut := range len(file) {
+	for cut := 0; cut < len(file); cut += 41 {
 		got := read(file[:cut])
 		require.GreaterOrEqual(t, got, last)
 		require.Zero(t, got%size)
 		last = got
 	}
 	require.Equal(t, (batches-1)*size, last)
+}
+
+// readMessages reads a file of the file exporter: each message stands behind
+// its length. It stops where the file was cut.
+func readMessages(t *testing.T, h host, file []byte, to *ledger) {
+	t.Helper()
+	unmarshaler := h[component.MustNewID("stef_encoding")].(plog.Unmarshaler)
+	for len(file) >= 4 {
+		length := int(binary.BigEndian.Uint32(file))
+		if len(file) < 4+length {
+			return
+		}
+		ld, err := unmarshaler.UnmarshalLogs(file[4 : 4+length])
+		require.NoError(t, err)
+		require.NoError(t, to.logs(t).ConsumeLogs(t.Context(), ld))
+		file = file[4+length:]
+	}
+}
+
+// TestFileExporterRotates: messages are never split between files, so each file
+// of a rotation can be read, and all together have every item once.
+func TestFileExporterRotates(t *testing.T) {
+	h, dir := newHost(t), t.TempDir()
+	f := fileexporter.NewFactory()
+	config := configure(t, f.CreateDefaultConfig(), fmt.Sprintf(
+		"{path: %q, format: proto, encoding: stef_encoding, rotation: {max_megabytes: 1, max_backups: 100}}", filepath.Join(dir, "logs.stef")))
+	logs, err := f.CreateLogs(t.Context(), exportertest.NewNopSettings(f.Type()), config)
+	require.NoError(t, err)
+	require.NoError(t, logs.Start(t.Context(), h))
+	const batches, size = 400, 20
+	noise := rand.New(rand.NewPCG(1, 2))
+	for i := range batches {
+		ld := numberedLogs(i*size, size)
+		for _, r := range ld.ResourceLogs().At(0).ScopeLogs().At(0).LogRecords().All() {
+			incompressible := make([]byte, 400)
+			for k := range incompressible {
+				incompressible[k] = byte(noise.Uint32())
+			}
+			r.Body().SetEmptyBytes().FromRaw(incompressible)
+		}
+		require.NoError(t, logs.ConsumeLogs(t.Context(), ld))
+	}
+	require.NoError(t, logs.Shutdown(context.Background()))
+	files, err := filepath.Glob(filepath.Join(dir, "*.stef"))
+	require.NoError(t, err)
+	require.Greater(t, len(files), 2)
+	l := newLedger()
+	for _, name := range files {
+		file, err := os.ReadFile(name)
+		require.NoError(t, err)
+		readMessages(t, h, file, l)
+	}
+	_, duplicates := l.distinct()
+	require.Zero(t, duplicates)
+	require.Zero(t, l.missing(batches*size))
+}
+
+// TestFileSizes prints how large the recordings are in files of the file
+// exporter: as STEF, as OTLP protobuf and as OTLP JSON, the latter two under the
+// exporter's zstd, which compresses each message on its own too.
+func TestFileSizes(t *testing.T) {
+	for _, format := range []string{
+		"format: proto, encoding: stef_encoding",
+		"format: proto, compression: zstd",
+		"format: json, compression: zstd",
+		"format: json",
+	} {
+		h, f, dir := newHost(t), fileexporter.NewFactory(), t.TempDir()
+		p, settings := new(producers), exportertest.NewNopSettings(f.Type())
+		config := func(signal string) component.Config {
+			return configure(t, f.CreateDefaultConfig(), fmt.Sprintf("{path: %q, %s}", filepath.Join(dir, signal), format))
+		}
+		var err error
+		p.logs, err = f.CreateLogs(t.Context(), settings, config("logs"))
+		require.NoError(t, err)
+		p.traces, err = f.CreateTraces(t.Context(), settings, config("traces"))
+		require.NoError(t, err)
+		p.metrics, err = f.CreateMetrics(t.Context(), settings, config("metrics"))
+		require.NoError(t, err)
+		p.start(t, h)
+		items := p.sendRecordings(t, 1)
+		p.stop(t)
+		for _, signal := range []string{"traces", "metrics", "logs"} {
+			info, err := os.Stat(filepath.Join(dir, signal))
+			require.NoError(t, err)
+			t.Logf("%-40s %-8s %7.1f bytes an item, %d items", format, signal, float64(info.Size())/float64(items[signal]), items[signal])
+		}
+	}
 }
 
 // TestS3Exporter writes messages to a bucket of a server in this process, and

@@ -108,10 +108,15 @@ func startProducers(t *testing.T, h host, config component.Config) *producers {
 	require.NoError(t, err)
 	p.metrics, err = f.CreateMetrics(t.Context(), settings, config)
 	require.NoError(t, err)
+	p.start(t, h)
+	return p
+}
+
+func (p *producers) start(t *testing.T, h host) {
+	t.Helper()
 	for _, c := range []component.Component{p.logs, p.traces, p.metrics} {
 		require.NoError(t, c.Start(t.Context(), h))
 	}
-	return p
 }
 
 // send sends n items of each signal, numbered from first on. They are
@@ -151,15 +156,15 @@ func requireAll(t *testing.T, ledgers map[string]*ledger, n int) {
 // consumers are a receiver of each signal, which share a group with others.
 type consumers []component.Component
 
-func startConsumers(t *testing.T, h host, config component.Config, to map[string]*ledger) consumers {
+func startConsumers(t *testing.T, h host, config component.Config, to *sink) consumers {
 	t.Helper()
 	f := kafkareceiver.NewFactory()
 	settings := receivertest.NewNopSettings(f.Type())
-	logs, err := f.CreateLogs(t.Context(), settings, config, to["logs"].logs(t))
+	logs, err := f.CreateLogs(t.Context(), settings, config, to.logs)
 	require.NoError(t, err)
-	traces, err := f.CreateTraces(t.Context(), settings, config, to["traces"].traces(t))
+	traces, err := f.CreateTraces(t.Context(), settings, config, to.traces)
 	require.NoError(t, err)
-	metrics, err := f.CreateMetrics(t.Context(), settings, config, to["metrics"].metrics(t))
+	metrics, err := f.CreateMetrics(t.Context(), settings, config, to.metrics)
 	require.NoError(t, err)
 	all := consumers{logs, traces, metrics}
 	for _, c := range all {
@@ -175,30 +180,30 @@ func (c consumers) stop(t *testing.T) {
 	}
 }
 
-// TestKafka sends numbered items of all signals through a topic for each, while
-// consumers of one group leave and join. Every item arrives; what arrives twice
+// TestKafka sends numbered items of all signals through a topic for each, and
+// from there over STEF to a sink, while consumers of one group leave and join. Every item arrives; what arrives twice
 // was being consumed when its partition moved.
 func TestKafka(t *testing.T) {
 	names, n := topics(t), total(t)
 	address, h := broker(t, names), newHost(t)
-	ledgers := newLedgers()
+	to := newSink(t)
 	group := names["logs"]
-	first := startConsumers(t, h, receiverConfig(t, address, names, group), ledgers)
+	first := startConsumers(t, h, receiverConfig(t, address, names, group), to)
 
 	p := startProducers(t, h, exporterConfig(t, address, names, "stef_encoding"))
 	var second consumers
 	for sent := 0; sent < n; sent += batchItems {
 		switch sent {
 		case n / 4 / batchItems * batchItems:
-			second = startConsumers(t, h, receiverConfig(t, address, names, group), ledgers)
+			second = startConsumers(t, h, receiverConfig(t, address, names, group), to)
 		case n / 2 / batchItems * batchItems:
 			first.stop(t)
 		case 3 * n / 4 / batchItems * batchItems:
-			first = startConsumers(t, h, receiverConfig(t, address, names, group), ledgers)
+			first = startConsumers(t, h, receiverConfig(t, address, names, group), to)
 		}
 		p.send(t, sent, min(batchItems, n-sent))
 	}
-	requireAll(t, ledgers, n)
+	requireAll(t, to.ledgers, n)
 	first.stop(t)
 	second.stop(t)
 	p.stop(t)
@@ -236,13 +241,13 @@ func TestKafkaBadMessages(t *testing.T) {
 	produce(whole[:len(whole)/2]) // cut off
 	produce(good(100, 100))
 
-	ledgers := newLedgers()
-	c := startConsumers(t, h, receiverConfig(t, address, names, names["logs"]), ledgers)
+	to := newSink(t)
+	c := startConsumers(t, h, receiverConfig(t, address, names, names["logs"]), to)
 	require.Eventually(t, func() bool {
-		distinct, _ := ledgers["logs"].distinct()
+		distinct, _ := to.ledgers["logs"].distinct()
 		return distinct == 200
 	}, 60*time.Second, 50*time.Millisecond)
-	_, duplicates := ledgers["logs"].distinct()
+	_, duplicates := to.ledgers["logs"].distinct()
 	require.Zero(t, duplicates)
 	c.stop(t)
 }
