@@ -34,7 +34,7 @@ TELTEST := github.com/otelstef/stef/internal/teltest
 USERS := $(GO) list -test -f '{{$$p := .ForTest}}{{range .Deps}}{{if eq . "$(TELTEST)"}}{{println $$p}}{{end}}{{end}}' ./...
 
 .DEFAULT_GOAL := help
-.PHONY: help build test test-real test-long test-faults race fuzz bench benchstat report report-full guard lint generate check-generate vectors test-kafka demo demo-serve demo-files collector test-collector
+.PHONY: help build test test-real test-long test-faults race fuzz bench benchstat report report-full guard lint docs cross vulncheck licences generate check-generate vectors test-kafka demo demo-serve demo-files collector test-collector
 
 help: ## Print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -81,6 +81,25 @@ guard: ## Compare the work tree with a revision (BASE=main) and name what got sl
 lint: ## Check format, go vet and staticcheck in every module
 	@files=$$(gofmt -l $$(find . -name '*.go' -not -path './.tmp/*')); if [ -n "$$files" ]; then echo "gofmt would change:"; echo "$$files"; exit 1; fi
 	$(call each,$(MODULES),$(GO) vet ./... && $(TOOL) staticcheck ./...)
+
+docs: ## Run or check each code block of the READMEs and pages, and print how
+	$(GO) test -count=1 -v -run '^TestPages$$' ./internal/docs | grep -v '^=== '
+
+# Platforms that no test of this machine runs on: they compile, tests included.
+# The unit tests of the core also run as 386 on an amd64 machine with Linux.
+CROSS ?= linux/arm64 linux/386 darwin/arm64 windows/amd64
+CORE := ./stef-go/... ./stef-spec/...
+
+cross: ## Compile and vet for other platforms (CROSS=os/arch...); run the core's tests as 386
+	@set -e; for p in $(CROSS); do echo "-- $$p"; GOOS=$${p%/*} GOARCH=$${p#*/} CGO_ENABLED=0 $(GO) vet ./...; done
+	@case "$$($(GO) env GOHOSTOS)/$$($(GO) env GOHOSTARCH)" in linux/amd64) echo "-- tests as linux/386"; GOARCH=386 CGO_ENABLED=0 $(GO) test -short $(CORE) ;; esac
+
+# Without the network govulncheck needs a copy of the database: VULNDB=file:///...
+vulncheck: ## Look for known vulnerabilities in what the code calls (VULNDB=URL of the database)
+	$(call each,$(MODULES),$(TOOL) govulncheck $(if $(VULNDB),-db $(VULNDB)) ./...)
+
+licences: ## List the licence of each module that the code is built from; fail for an unknown one
+	@tools/licences.sh
 
 # What mdatagen makes of the metadata of a component.
 METADATA := '*/generated_*_test.go' '*/documentation.md' '*/internal/metadata/*' '*/internal/metadatatest/*'

@@ -4,9 +4,12 @@
 package stefencodingextension
 
 import (
+	"os"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/confmap"
 )
 
 func TestConfig(t *testing.T) {
@@ -31,4 +34,22 @@ func TestConfig(t *testing.T) {
 	wrong("{limits: {max_frame_mib: 65}}", "max_frame_mib is 65, set it to a number from 1 to 64")
 	wrong("{limits: {max_decoded_mib: 0}}", "max_decoded_mib is 0")
 	wrong("{levle: best}", "levle")
+}
+
+// TestReadmeConfigurations loads the configurations of the README.
+func TestReadmeConfigurations(t *testing.T) {
+	readme, err := os.ReadFile("README.md")
+	require.NoError(t, err)
+	blocks := strings.Split(string(readme), "```yaml\n")[1:]
+	require.NotEmpty(t, blocks)
+	for _, block := range blocks {
+		text, _, _ := strings.Cut(block, "```")
+		retrieved, err := confmap.NewRetrievedFromYAML([]byte(text))
+		require.NoError(t, err)
+		all, err := retrieved.AsConf()
+		require.NoError(t, err)
+		own, err := all.Sub("extensions::stef_encoding")
+		require.NoError(t, err)
+		require.NoError(t, own.Unmarshal(createDefaultConfig()), text)
+	}
 }

@@ -64,6 +64,7 @@ internal/otlpfile             -> pdata zstd
 internal/replay               -> internal/otlpfile internal/signal stef-go stef-gogrpc stef-pdata pdata grpc
 internal/netfault             ->
 internal/arch                 ->
+internal/docs                 ->
 internal/pairtest             ->
 internal/pairbench            ->
 internal/e2e                  ->
