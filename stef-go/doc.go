@@ -62,8 +62,8 @@
 //
 // # Streams
 //
-// Records go out in frames. A frame ends when it has the size WithFrameSize
-// set, when the dictionaries have grown to the size WithDictSize set, and at
+// Records go out in frames. A frame ends when it has the size WithFrameBytes
+// set, when the dictionaries have grown to the size WithDictBytes set, and at
 // Flush; everything up to it can then be read. The destination gets every
 // header and every frame in one Write. Readers deliver the records of complete
 // frames only; a stream may end before any frame, and ends in an error within

@@ -3,7 +3,12 @@
 
 package stef
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+
+	"github.com/otelstef/stef/stef-go/internal/config"
+)
 
 // Limits bound what a reader accepts, so that a hostile stream can neither
 // exhaust memory nor the stack. A stream beyond a limit ends in an error that
@@ -50,7 +55,7 @@ const (
 	MaxUserDataBytes = 256
 )
 
-// DefaultLimits are the limits of a reader that is given none.
+// DefaultLimits returns the limits of a reader that was made without WithLimits.
 func DefaultLimits() Limits {
 	return Limits{
 		HeaderBytes: MaxHeaderBytes,
@@ -62,27 +67,30 @@ func DefaultLimits() Limits {
 	}
 }
 
-func (l Limits) withDefaults() (Limits, error) {
-	d := DefaultLimits()
+// maxMemoryBytes bounds limits of memory: 1 TiB, or what an int holds.
+const maxMemoryBytes = min(1<<40, math.MaxInt)
+
+// apply sets the fields of c that are not 0 in l.
+func (l Limits) apply(c *config.Reader) error {
 	for _, f := range []struct {
-		name     string
-		value    *int
-		fallback int
-		max      int
+		name  string
+		value int
+		dst   *int
+		max   int
 	}{
-		{"HeaderBytes", &l.HeaderBytes, d.HeaderBytes, MaxHeaderBytes},
-		{"FrameBytes", &l.FrameBytes, d.FrameBytes, MaxFrameBytes},
-		{"DictBytes", &l.DictBytes, d.DictBytes, 1 << 40},
-		{"RecordBytes", &l.RecordBytes, d.RecordBytes, 1 << 40},
-		{"Depth", &l.Depth, d.Depth, 100_000},
-		{"WindowBytes", &l.WindowBytes, d.WindowBytes, 512 << 20},
+		{"HeaderBytes", l.HeaderBytes, &c.HeaderBytes, MaxHeaderBytes},
+		{"FrameBytes", l.FrameBytes, &c.FrameBytes, MaxFrameBytes},
+		{"DictBytes", l.DictBytes, &c.DictBytes, maxMemoryBytes},
+		{"RecordBytes", l.RecordBytes, &c.RecordBytes, maxMemoryBytes},
+		{"Depth", l.Depth, &c.Depth, 100_000},
+		{"WindowBytes", l.WindowBytes, &c.WindowBytes, 512 << 20},
 	} {
-		if *f.value == 0 {
-			*f.value = f.fallback
+		if f.value < 0 || f.value > f.max {
+			return fmt.Errorf("stef: WithLimits: %s is %d, not between 1 and %d, or 0 for the default", f.name, f.value, f.max)
 		}
-		if *f.value < 0 || *f.value > f.max {
-			return l, fmt.Errorf("stef: limit %s is %d, not between 1 and %d", f.name, *f.value, f.max)
+		if f.value != 0 {
+			*f.dst = f.value
 		}
 	}
-	return l, nil
+	return nil
 }

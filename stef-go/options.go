@@ -7,25 +7,12 @@ import (
 	"fmt"
 	"maps"
 
+	"github.com/otelstef/stef/stef-go/internal/config"
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// WriterConfig is what the options of a writer come to. Writers made by stefc
-// use it; other code sets options.
-type WriterConfig struct {
-	Compression Compression
-	Level       Level
-	WindowBytes int
-	FrameBytes  int
-	DictBytes   int
-	Restart     FrameFlags
-	Schema      schema.WireSchema // nil is the writer's own, whole
-	WriteSchema bool
-	UserData    map[string]string
-}
-
 // WriterOption changes how a writer writes.
-type WriterOption func(*WriterConfig) error
+type WriterOption func(*config.Writer) error
 
 // Defaults of a writer.
 const (
@@ -39,30 +26,14 @@ const (
 	DefaultWindowBytes = 1 << 20
 )
 
-// NewWriterConfig applies options to the defaults.
-func NewWriterConfig(options ...WriterOption) (WriterConfig, error) {
-	c := WriterConfig{
-		Level:       LevelDefault,
-		WindowBytes: DefaultWindowBytes,
-		FrameBytes:  DefaultFrameBytes,
-		DictBytes:   DefaultDictBytes,
-	}
-	for _, option := range options {
-		if err := option(&c); err != nil {
-			return c, err
-		}
-	}
-	return c, nil
-}
-
 // WithCompression sets how frames are compressed. Default None. It reaches the
 // wire.
 func WithCompression(compression Compression) WriterOption {
-	return func(c *WriterConfig) error {
+	return func(c *config.Writer) error {
 		if compression > Zstd {
-			return fmt.Errorf("stef: compression %d is not known", compression)
+			return fmt.Errorf("stef: WithCompression(%d): unknown compression", compression)
 		}
-		c.Compression = compression
+		c.Compression = uint8(compression)
 		return nil
 	}
 }
@@ -70,48 +41,48 @@ func WithCompression(compression Compression) WriterOption {
 // WithLevel sets how hard zstd tries. Default LevelDefault. It does not reach
 // the wire.
 func WithLevel(level Level) WriterOption {
-	return func(c *WriterConfig) error {
+	return func(c *config.Writer) error {
 		if level < LevelFastest || level > LevelBest {
-			return fmt.Errorf("stef: compression level %d is not known", level)
+			return fmt.Errorf("stef: WithLevel(%d): unknown level", level)
 		}
-		c.Level = level
+		c.Level = uint8(level)
 		return nil
 	}
 }
 
-// WithWindow sets the zstd window in bytes, a power of two from 1 KiB to
+// WithWindowBytes sets the zstd window in bytes, a power of two from 1 KiB to
 // 8 MiB: how far back repetition is found, and most of the memory of a writer
 // and of the readers of its stream. Default DefaultWindowBytes.
-func WithWindow(bytes int) WriterOption {
-	return func(c *WriterConfig) error {
+func WithWindowBytes(bytes int) WriterOption {
+	return func(c *config.Writer) error {
 		if bytes < 1<<10 || bytes > 8<<20 || bytes&(bytes-1) != 0 {
-			return fmt.Errorf("stef: window of %d bytes is not a power of two from 1 KiB to 8 MiB", bytes)
+			return fmt.Errorf("stef: WithWindowBytes(%d): not a power of two from 1 KiB to 8 MiB", bytes)
 		}
 		c.WindowBytes = bytes
 		return nil
 	}
 }
 
-// WithFrameSize sets the uncompressed bytes at which a frame ends by itself,
+// WithFrameBytes sets the uncompressed bytes at which a frame ends by itself,
 // from 1 to 64 MiB less 1 MiB. Default DefaultFrameBytes. A frame holds whole
-// records, so it can be larger by the record that reached the size.
-func WithFrameSize(bytes int) WriterOption {
-	return func(c *WriterConfig) error {
+// records, so it can be larger by the record that reached the limit.
+func WithFrameBytes(bytes int) WriterOption {
+	return func(c *config.Writer) error {
 		if bytes < 1 || bytes > MaxFrameBytes-1<<20 {
-			return fmt.Errorf("stef: frame size of %d bytes is not between 1 and %d", bytes, MaxFrameBytes-1<<20)
+			return fmt.Errorf("stef: WithFrameBytes(%d): not between 1 and %d", bytes, MaxFrameBytes-1<<20)
 		}
 		c.FrameBytes = bytes
 		return nil
 	}
 }
 
-// WithDictSize sets the memory of all dictionaries together, in bytes by the
+// WithDictBytes sets the memory of all dictionaries together, in bytes by the
 // accounting of the specification, at which they are emptied and begun anew.
 // Default DefaultDictBytes. A receiver may advertise a limit of its own.
-func WithDictSize(bytes int) WriterOption {
-	return func(c *WriterConfig) error {
+func WithDictBytes(bytes int) WriterOption {
+	return func(c *config.Writer) error {
 		if bytes < 1 {
-			return fmt.Errorf("stef: dictionary size of %d bytes is not positive", bytes)
+			return fmt.Errorf("stef: WithDictBytes(%d): not positive", bytes)
 		}
 		c.DictBytes = bytes
 		return nil
@@ -122,11 +93,11 @@ func WithDictSize(bytes int) WriterOption {
 // nothing. With all flags (RestartCompression counts only where there is
 // compression) every frame can be decoded on its own.
 func WithRestart(flags FrameFlags) WriterOption {
-	return func(c *WriterConfig) error {
+	return func(c *config.Writer) error {
 		if !flags.Valid() {
-			return fmt.Errorf("stef: frame flags %#x are not known", uint8(flags))
+			return fmt.Errorf("stef: WithRestart(%#x): unknown flags", uint8(flags))
 		}
-		c.Restart = flags
+		c.Restart = uint8(flags)
 		return nil
 	}
 }
@@ -135,7 +106,7 @@ func WithRestart(flags FrameFlags) WriterOption {
 // beyond it are left out. It must be a cut of the writer's
 // own, or making the writer fails with ErrSchema. Default the whole schema.
 func WithSchema(wire schema.WireSchema) WriterOption {
-	return func(c *WriterConfig) error {
+	return func(c *config.Writer) error {
 		c.Schema = append(schema.WireSchema(nil), wire...)
 		return nil
 	}
@@ -145,7 +116,7 @@ func WithSchema(wire schema.WireSchema) WriterOption {
 // header in any case. Without it a writer announces its schema only if that is
 // not the one which streams that announce nothing are taken to be in.
 func WithSchemaHeader() WriterOption {
-	return func(c *WriterConfig) error {
+	return func(c *config.Writer) error {
 		c.WriteSchema = true
 		return nil
 	}
@@ -155,13 +126,13 @@ func WithSchemaHeader() WriterOption {
 // most MaxUserDataBytes a key and a value. They are written in the order of
 // their keys. Default none.
 func WithUserData(pairs map[string]string) WriterOption {
-	return func(c *WriterConfig) error {
+	return func(c *config.Writer) error {
 		if len(pairs) > MaxUserData {
-			return fmt.Errorf("stef: %d pairs of user data are over the limit of %d", len(pairs), MaxUserData)
+			return fmt.Errorf("stef: WithUserData: %d pairs, at most %d", len(pairs), MaxUserData)
 		}
 		for k, v := range pairs {
 			if len(k) > MaxUserDataBytes || len(v) > MaxUserDataBytes {
-				return fmt.Errorf("stef: user data %.32q has a key or value over %d bytes", k, MaxUserDataBytes)
+				return fmt.Errorf("stef: WithUserData: the key or the value of %.32q has more than %d bytes", k, MaxUserDataBytes)
 			}
 		}
 		c.UserData = maps.Clone(pairs)
@@ -169,30 +140,11 @@ func WithUserData(pairs map[string]string) WriterOption {
 	}
 }
 
-// ReaderConfig is what the options of a reader come to. Readers made by stefc
-// use it; other code sets options.
-type ReaderConfig struct {
-	Limits Limits
-}
-
 // ReaderOption changes how a reader reads.
-type ReaderOption func(*ReaderConfig) error
+type ReaderOption func(*config.Reader) error
 
-// NewReaderConfig applies options to the defaults.
-func NewReaderConfig(options ...ReaderOption) (ReaderConfig, error) {
-	c := ReaderConfig{Limits: DefaultLimits()}
-	for _, option := range options {
-		if err := option(&c); err != nil {
-			return c, err
-		}
-	}
-	return c, nil
-}
-
-// WithLimits bounds what the reader accepts. Default DefaultLimits.
+// WithLimits bounds what the reader accepts. A field that is 0 keeps what an
+// option before this one set, or takes its default, that of DefaultLimits.
 func WithLimits(limits Limits) ReaderOption {
-	return func(c *ReaderConfig) (err error) {
-		c.Limits, err = limits.withDefaults()
-		return err
-	}
+	return func(c *config.Reader) error { return limits.apply(c) }
 }

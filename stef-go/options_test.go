@@ -13,15 +13,17 @@ import (
 	"github.com/stretchr/testify/require"
 
 	stef "github.com/otelstef/stef/stef-go"
+	"github.com/otelstef/stef/stef-go/internal/config"
+	"github.com/otelstef/stef/stef-go/internal/frame"
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
 func TestWriterDefaults(t *testing.T) {
-	c, err := stef.NewWriterConfig()
+	c, err := frame.WriterConfig(nil)
 	require.NoError(t, err)
-	require.Equal(t, stef.WriterConfig{
-		Compression: stef.None,
-		Level:       stef.LevelDefault,
+	require.Equal(t, config.Writer{
+		Compression: uint8(stef.None),
+		Level:       uint8(stef.LevelDefault),
 		WindowBytes: stef.DefaultWindowBytes,
 		FrameBytes:  stef.DefaultFrameBytes,
 		DictBytes:   stef.DefaultDictBytes,
@@ -32,15 +34,15 @@ func TestWriterDefaults(t *testing.T) {
 }
 
 func TestWriterOptions(t *testing.T) {
-	c, err := stef.NewWriterConfig(
-		stef.WithCompression(stef.Zstd), stef.WithLevel(stef.LevelBest), stef.WithWindow(1<<16),
-		stef.WithFrameSize(1000), stef.WithDictSize(2000), stef.WithRestart(stef.RestartAll),
+	c, err := frame.WriterConfig([]stef.WriterOption{
+		stef.WithCompression(stef.Zstd), stef.WithLevel(stef.LevelBest), stef.WithWindowBytes(1 << 16),
+		stef.WithFrameBytes(1000), stef.WithDictBytes(2000), stef.WithRestart(stef.RestartAll),
 		stef.WithSchema(schema.WireSchema{1, 2}), stef.WithSchemaHeader(), stef.WithUserData(map[string]string{"k": "v"}),
-	)
+	})
 	require.NoError(t, err)
-	require.Equal(t, stef.WriterConfig{
-		Compression: stef.Zstd, Level: stef.LevelBest, WindowBytes: 1 << 16,
-		FrameBytes: 1000, DictBytes: 2000, Restart: stef.RestartAll,
+	require.Equal(t, config.Writer{
+		Compression: uint8(stef.Zstd), Level: uint8(stef.LevelBest), WindowBytes: 1 << 16,
+		FrameBytes: 1000, DictBytes: 2000, Restart: uint8(stef.RestartAll),
 		Schema: schema.WireSchema{1, 2}, WriteSchema: true, UserData: map[string]string{"k": "v"},
 	}, c)
 }
@@ -48,7 +50,7 @@ func TestWriterOptions(t *testing.T) {
 func TestWriterOptionErrors(t *testing.T) {
 	f := func(want string, option stef.WriterOption) {
 		t.Helper()
-		_, err := stef.NewWriterConfig(stef.WithFrameSize(100), option)
+		_, err := frame.WriterConfig([]stef.WriterOption{stef.WithFrameBytes(100), option})
 		if want == "" {
 			require.NoError(t, err)
 			return
@@ -56,33 +58,33 @@ func TestWriterOptionErrors(t *testing.T) {
 		require.EqualError(t, err, "stef: "+want)
 	}
 	f("", stef.WithCompression(stef.None))
-	f("compression 2 is not known", stef.WithCompression(2))
+	f("WithCompression(2): unknown compression", stef.WithCompression(2))
 
-	f("compression level 0 is not known", stef.WithLevel(0))
+	f("WithLevel(0): unknown level", stef.WithLevel(0))
 	f("", stef.WithLevel(stef.LevelFastest))
-	f("compression level 5 is not known", stef.WithLevel(5))
+	f("WithLevel(5): unknown level", stef.WithLevel(5))
 
-	f("", stef.WithWindow(1<<10))
-	f("", stef.WithWindow(8<<20))
+	f("", stef.WithWindowBytes(1<<10))
+	f("", stef.WithWindowBytes(8<<20))
 	for _, window := range []int{-1024, 0, 512, 1000, 1<<10 + 1, 16 << 20} {
-		f(fmt.Sprintf("window of %d bytes is not a power of two from 1 KiB to 8 MiB", window), stef.WithWindow(window))
+		f(fmt.Sprintf("WithWindowBytes(%d): not a power of two from 1 KiB to 8 MiB", window), stef.WithWindowBytes(window))
 	}
 
 	const most = stef.MaxFrameBytes - 1<<20
-	f("", stef.WithFrameSize(1))
-	f("", stef.WithFrameSize(most))
+	f("", stef.WithFrameBytes(1))
+	f("", stef.WithFrameBytes(most))
 	for _, size := range []int{-1, 0, most + 1} {
-		f(fmt.Sprintf("frame size of %d bytes is not between 1 and %d", size, most), stef.WithFrameSize(size))
+		f(fmt.Sprintf("WithFrameBytes(%d): not between 1 and %d", size, most), stef.WithFrameBytes(size))
 	}
 
-	f("", stef.WithDictSize(1))
-	f("", stef.WithDictSize(math.MaxInt))
-	f("dictionary size of 0 bytes is not positive", stef.WithDictSize(0))
-	f("dictionary size of -1 bytes is not positive", stef.WithDictSize(-1))
+	f("", stef.WithDictBytes(1))
+	f("", stef.WithDictBytes(math.MaxInt))
+	f("WithDictBytes(0): not positive", stef.WithDictBytes(0))
+	f("WithDictBytes(-1): not positive", stef.WithDictBytes(-1))
 
 	f("", stef.WithRestart(0))
 	f("", stef.WithRestart(stef.RestartAll))
-	f("frame flags 0x8 are not known", stef.WithRestart(8))
+	f("WithRestart(0x8): unknown flags", stef.WithRestart(8))
 
 	pairs := map[string]string{}
 	for i := range stef.MaxUserData {
@@ -90,19 +92,19 @@ func TestWriterOptionErrors(t *testing.T) {
 	}
 	f("", stef.WithUserData(pairs))
 	pairs["one more"] = ""
-	f("1025 pairs of user data are over the limit of 1024", stef.WithUserData(pairs))
+	f("WithUserData: 1025 pairs, at most 1024", stef.WithUserData(pairs))
 	long := strings.Repeat("x", stef.MaxUserDataBytes)
 	f("", stef.WithUserData(map[string]string{long: long}))
 	f("", stef.WithUserData(nil))
-	f(`user data "key" has a key or value over 256 bytes`, stef.WithUserData(map[string]string{"key": long + "x"}))
-	f(`user data "`+long[:32]+`" has a key or value over 256 bytes`, stef.WithUserData(map[string]string{long + "x": ""}))
+	f(`WithUserData: the key or the value of "key" has more than 256 bytes`, stef.WithUserData(map[string]string{"key": long + "x"}))
+	f(`WithUserData: the key or the value of "`+long[:32]+`" has more than 256 bytes`, stef.WithUserData(map[string]string{long + "x": ""}))
 }
 
 // TestOptionsCopy: what is given to an option can be changed afterwards.
 func TestOptionsCopy(t *testing.T) {
 	wire, pairs := schema.WireSchema{1}, map[string]string{"k": "v"}
 	options := []stef.WriterOption{stef.WithSchema(wire), stef.WithUserData(pairs)}
-	c, err := stef.NewWriterConfig(options...)
+	c, err := frame.WriterConfig(options)
 	require.NoError(t, err)
 	wire[0], pairs["k"] = 9, "w"
 	require.Equal(t, schema.WireSchema{1}, c.Schema)
@@ -110,16 +112,29 @@ func TestOptionsCopy(t *testing.T) {
 }
 
 func TestReaderOptions(t *testing.T) {
-	c, err := stef.NewReaderConfig()
-	require.NoError(t, err)
-	require.Equal(t, stef.DefaultLimits(), c.Limits)
+	f := func(want stef.Limits, options ...stef.ReaderOption) {
+		t.Helper()
+		limits, err := frame.ReaderLimits(options)
+		require.NoError(t, err)
+		require.Equal(t, want, limits)
+	}
+	f(stef.DefaultLimits())
+	f(stef.DefaultLimits(), stef.WithLimits(stef.Limits{}))
 
-	// A field of 0 takes its default.
-	c, err = stef.NewReaderConfig(stef.WithLimits(stef.Limits{Depth: 7}))
-	require.NoError(t, err)
+	// A field of 0 keeps what was set before, or takes its default.
 	want := stef.DefaultLimits()
 	want.Depth = 7
-	require.Equal(t, want, c.Limits)
+	f(want, stef.WithLimits(stef.Limits{Depth: 7}))
+	f(want, stef.WithLimits(stef.Limits{Depth: 9}), stef.WithLimits(stef.Limits{Depth: 7}))
+	want.DictBytes = 1000
+	f(want, stef.WithLimits(stef.Limits{DictBytes: 1000}), stef.WithLimits(stef.Limits{Depth: 7}))
+}
+
+func TestNilOptions(t *testing.T) {
+	_, err := frame.WriterConfig([]stef.WriterOption{stef.WithFrameBytes(100), nil})
+	require.EqualError(t, err, "stef: an option is nil")
+	_, err = frame.ReaderLimits([]stef.ReaderOption{nil})
+	require.EqualError(t, err, "stef: an option is nil")
 }
 
 func TestLimits(t *testing.T) {
@@ -128,20 +143,21 @@ func TestLimits(t *testing.T) {
 		for _, n := range []int{1, most} {
 			var l stef.Limits
 			set(&l, n)
-			_, err := stef.NewReaderConfig(stef.WithLimits(l))
+			_, err := frame.ReaderLimits([]stef.ReaderOption{stef.WithLimits(l)})
 			require.NoError(t, err)
 		}
 		for _, n := range []int{-1, most + 1} {
 			var l stef.Limits
 			set(&l, n)
-			_, err := stef.NewReaderConfig(stef.WithLimits(l))
-			require.EqualError(t, err, fmt.Sprintf("stef: limit %s is %d, not between 1 and %d", name, n, most))
+			_, err := frame.ReaderLimits([]stef.ReaderOption{stef.WithLimits(l)})
+			require.EqualError(t, err, fmt.Sprintf("stef: WithLimits: %s is %d, not between 1 and %d, or 0 for the default", name, n, most))
 		}
 	}
+	const terabyte = min(1<<40, math.MaxInt) // an int holds less on 32 bits
 	f("HeaderBytes", stef.MaxHeaderBytes, func(l *stef.Limits, n int) { l.HeaderBytes = n })
 	f("FrameBytes", stef.MaxFrameBytes, func(l *stef.Limits, n int) { l.FrameBytes = n })
-	f("DictBytes", 1<<40, func(l *stef.Limits, n int) { l.DictBytes = n })
-	f("RecordBytes", 1<<40, func(l *stef.Limits, n int) { l.RecordBytes = n })
+	f("DictBytes", terabyte, func(l *stef.Limits, n int) { l.DictBytes = n })
+	f("RecordBytes", terabyte, func(l *stef.Limits, n int) { l.RecordBytes = n })
 	f("Depth", 100_000, func(l *stef.Limits, n int) { l.Depth = n })
 	f("WindowBytes", 512<<20, func(l *stef.Limits, n int) { l.WindowBytes = n })
 }

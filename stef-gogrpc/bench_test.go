@@ -158,7 +158,7 @@ func (l load) run(b testing.TB) result {
 	x := newBench(b, l.trip, l.window, acknowledge)
 	senders := make([]*sender, l.streams)
 	for i := range senders {
-		senders[i] = x.open(b, i, stef.WithFrameSize(8<<20))
+		senders[i] = x.open(b, i, stef.WithFrameBytes(8<<20))
 	}
 	ctx, cancel := context.WithCancel(b.Context())
 	var work sync.WaitGroup

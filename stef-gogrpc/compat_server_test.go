@@ -23,6 +23,7 @@ import (
 	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/otelstef"
 	"github.com/otelstef/stef/stef-go/schema"
+	"github.com/otelstef/stef/stef-go/steftest"
 	stefgrpc "github.com/otelstef/stef/stef-gogrpc"
 )
 
@@ -251,8 +252,7 @@ func TestCompatServerDictLimits(t *testing.T) {
 				_, err := s.hear()
 				return err
 			})
-			c, err := stef.NewWriterConfig(openMetrics(t, client).WriterOptions()...)
-			require.NoError(t, err)
+			c := steftest.WriterConfig(t, openMetrics(t, client).WriterOptions()...)
 			require.Equal(t, want, c.DictBytes)
 		})
 	}

@@ -221,7 +221,7 @@ func (r *faultRun) newSession(conn *grpc.ClientConn) *stefgrpc.Session[numbers] 
 		x := w.(*numberWriter)
 		var err error
 		// Frames so small that batches are answered in parts.
-		x.w, err = otelstef.NewLogsWriter(s, append(s.WriterOptions(), stef.WithFrameSize(100))...)
+		x.w, err = otelstef.NewLogsWriter(s, append(s.WriterOptions(), stef.WithFrameBytes(100))...)
 		return x, err
 	}
 	session, err := stefgrpc.NewSession(open, write, config)

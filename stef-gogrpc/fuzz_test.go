@@ -425,7 +425,7 @@ func playClient(t *testing.T, input []byte) {
 
 // talk uses a stream as a sender does, and ends it in one of four ways.
 func talk(t *testing.T, stream *stefgrpc.Stream, way byte) {
-	w, err := otelstef.NewLogsWriter(stream, append(stream.WriterOptions(), stef.WithFrameSize(1000))...)
+	w, err := otelstef.NewLogsWriter(stream, append(stream.WriterOptions(), stef.WithFrameBytes(1000))...)
 	for n := uint64(1); err == nil && n <= 2000; n++ {
 		fillNumber(w.Record().Record(), n)
 		w.Record().Record().SetSpanID(bytes.Repeat([]byte{byte(n), byte(n >> 8)}, 4))

@@ -53,10 +53,10 @@ var idleCases = []idleCase{
 	{"opened", func(testing.TB) [][]byte { return nil }, idleStreams, 100 << 20 / idleStreams},
 	{"records", func(tb testing.TB) [][]byte { return idleChunks(tb) }, idleStreams, 32 << 10},
 	{"zstd-64KiB", func(tb testing.TB) [][]byte {
-		return idleChunks(tb, stef.WithCompression(stef.Zstd), stef.WithWindow(64<<10))
+		return idleChunks(tb, stef.WithCompression(stef.Zstd), stef.WithWindowBytes(64<<10))
 	}, idleStreams / 10, 600 << 10},
 	{"zstd-1MiB", func(tb testing.TB) [][]byte {
-		return idleChunks(tb, stef.WithCompression(stef.Zstd), stef.WithWindow(1<<20))
+		return idleChunks(tb, stef.WithCompression(stef.Zstd), stef.WithWindowBytes(1<<20))
 	}, idleStreams / 10, 1600 << 10},
 }
 

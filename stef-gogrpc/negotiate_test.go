@@ -15,6 +15,7 @@ import (
 	"github.com/otelstef/stef/stef-go/dynamic"
 	"github.com/otelstef/stef/stef-go/otelstef"
 	"github.com/otelstef/stef/stef-go/schema"
+	"github.com/otelstef/stef/stef-go/steftest"
 )
 
 // TestAgree has a server of each kind say what it reads, and read what a client
@@ -115,8 +116,7 @@ func TestAgreeDictionaries(t *testing.T) {
 		t.Helper()
 		a, err := agree(otelstef.MetricsSchema(), own, &capabilities{schema: b, maxDictBytes: server})
 		require.NoError(t, err)
-		config, err := stef.NewWriterConfig(a.writerOptions()...)
-		require.NoError(t, err)
+		config := steftest.WriterConfig(t, a.writerOptions()...)
 		require.Equal(t, wants, config.DictBytes)
 	}
 	f(1000, 1000, 0)

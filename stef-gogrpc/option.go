@@ -102,7 +102,7 @@ func WithHandshakeTimeout(d time.Duration) ClientOption {
 }
 
 // WithDictBytes sets the size of the dictionaries in bytes at which a writer
-// begins them anew (stef.WithDictSize), unless the server names a lower one.
+// begins them anew (stef.WithDictBytes), unless the server names a lower one.
 // Default stef.DefaultDictBytes.
 //
 // spec: #dict-limit

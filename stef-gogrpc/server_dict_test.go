@@ -33,7 +33,7 @@ func TestServerDictLimit(t *testing.T) {
 			s := openMetrics(t, client)
 			options := s.WriterOptions()
 			if dictBytes > 0 {
-				options = append(options, stef.WithDictSize(dictBytes))
+				options = append(options, stef.WithDictBytes(dictBytes))
 			}
 			w, err := otelstef.NewMetricsWriter(s, options...)
 			require.NoError(t, err)

@@ -11,6 +11,7 @@ import (
 
 	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/schema"
+	"github.com/otelstef/stef/stef-go/steftest"
 )
 
 func TestServerOptions(t *testing.T) {
@@ -43,11 +44,10 @@ func TestServerOptions(t *testing.T) {
 func TestReaderOptions(t *testing.T) {
 	require.Empty(t, readerOptions(0))
 	for _, limit := range []int{1, DefaultMaxDictBytes, maxDictLimit} {
-		c, err := stef.NewReaderConfig(readerOptions(limit)...)
-		require.NoError(t, err)
+		limits := steftest.ReaderLimits(t, readerOptions(limit)...)
 		want := stef.DefaultLimits()
 		want.DictBytes = 2*limit + want.RecordBytes
-		require.Equal(t, want, c.Limits)
+		require.Equal(t, want, limits)
 	}
 }
 

@@ -67,7 +67,7 @@ func (s *ServerStream) Root() *schema.Struct { return s.root.root }
 // hold the client to the dictionary limit it was told: a reader counts up to
 // twice that and what one record may add, because a client notices the limit
 // only after the record that reached it, and may count without the fields it
-// does not know. Options given later, such as WithLimits, replace these.
+// does not know. A later WithLimits that sets DictBytes replaces this limit.
 //
 // spec: #dict-limit
 func (s *ServerStream) ReaderOptions() []stef.ReaderOption {
@@ -78,9 +78,9 @@ func readerOptions(dictLimit int) []stef.ReaderOption {
 	if dictLimit == 0 {
 		return nil
 	}
-	limits := stef.DefaultLimits()
-	limits.DictBytes = 2*dictLimit + limits.RecordBytes
-	return []stef.ReaderOption{stef.WithLimits(limits)}
+	return []stef.ReaderOption{stef.WithLimits(stef.Limits{
+		DictBytes: 2*dictLimit + stef.DefaultLimits().RecordBytes,
+	})}
 }
 
 // Read reads bytes of the STEF stream. It returns what has come as soon as

@@ -24,9 +24,9 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/durationpb"
 
-	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/otelstef"
 	"github.com/otelstef/stef/stef-go/schema"
+	"github.com/otelstef/stef/stef-go/steftest"
 	"github.com/otelstef/stef/stef-gogrpc/stefpb"
 )
 
@@ -237,8 +237,7 @@ func (s *story) open(line string, words []string) {
 			return outcome(err)
 		}
 		s.stream = stream
-		config, err := stef.NewWriterConfig(stream.WriterOptions()...)
-		require.NoError(s.t, err)
+		config := steftest.WriterConfig(s.t, stream.WriterOptions()...)
 		require.True(s.t, config.WriteSchema)
 		writes := stream.Schema()
 		if config.Schema != nil {

@@ -20,9 +20,9 @@ func TestRandomLogsComeBack(t *testing.T) {
 	streams := [][]stef.WriterOption{
 		nil,
 		{stef.WithCompression(stef.Zstd)},
-		{stef.WithFrameSize(300), stef.WithCompression(stef.Zstd)},
-		{stef.WithFrameSize(1), stef.WithRestart(stef.RestartDictionaries | stef.RestartCodecs)},
-		{stef.WithDictSize(2000), stef.WithFrameSize(5000)},
+		{stef.WithFrameBytes(300), stef.WithCompression(stef.Zstd)},
+		{stef.WithFrameBytes(1), stef.WithRestart(stef.RestartDictionaries | stef.RestartCodecs)},
+		{stef.WithDictBytes(2000), stef.WithFrameBytes(5000)},
 	}
 	templates := []stefpdata.Templates{stefpdata.TemplatesOn, stefpdata.TemplatesOff, stefpdata.TemplatesAuto}
 	for seed := range uint64(60) {

@@ -66,8 +66,8 @@ func TestRandomMetricsComeBack(t *testing.T) {
 		options := []stef.WriterOption{
 			stef.WithCompression(pick(r, stef.None, stef.Zstd)),
 			stef.WithRestart(pick(r, stef.FrameFlags(0), stef.RestartDictionaries, stef.RestartDictionaries|stef.RestartCodecs|stef.RestartCompression)),
-			stef.WithFrameSize(pick(r, 1, 500, stef.DefaultFrameBytes)),
-			stef.WithDictSize(pick(r, 1, 5000, stef.DefaultDictBytes)),
+			stef.WithFrameBytes(pick(r, 1, 500, stef.DefaultFrameBytes)),
+			stef.WithDictBytes(pick(r, 1, 5000, stef.DefaultDictBytes)),
 		}
 		for _, mode := range modes {
 			stream := encodeMetrics(t, mds, mode, options...)

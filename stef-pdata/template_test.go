@@ -309,7 +309,7 @@ func TestTemplateTrials(t *testing.T) {
 func TestTemplateMemoryIsBounded(t *testing.T) {
 	const dictBytes = 1 << 20
 	r := rand.New(rand.NewPCG(1, 1))
-	w, err := otelstef.NewLogsWriter(new(bytes.Buffer), stef.WithCompression(stef.Zstd), stef.WithDictSize(dictBytes))
+	w, err := otelstef.NewLogsWriter(new(bytes.Buffer), stef.WithCompression(stef.Zstd), stef.WithDictBytes(dictBytes))
 	require.NoError(t, err)
 	e := NewLogsEncoder(w)
 	trials, shapes := 0, 0

@@ -25,7 +25,7 @@ func TestRandomTracesComeBack(t *testing.T) {
 		for _, mode := range modes {
 			requireSameTraces(t, mode, tds, decodeTraces(t, encodeTraces(t, tds, mode)))
 			requireSameTraces(t, mode, tds, decodeTraces(t,
-				encodeTraces(t, tds, mode, stef.WithCompression(stef.Zstd), stef.WithFrameSize(300), stef.WithDictSize(1000),
+				encodeTraces(t, tds, mode, stef.WithCompression(stef.Zstd), stef.WithFrameBytes(300), stef.WithDictBytes(1000),
 					stef.WithRestart(stef.RestartAll), stef.WithSchemaHeader()),
 				stefpdata.WithMaxItems(3)))
 		}

@@ -260,7 +260,7 @@ func metricsDictionaryVectors() []vector {
 			s.write(func(rec *otelstef.Metrics) { rec.EditResource().SetDroppedAttributesCount(1) })
 		}),
 		metricsVector("dictionary_limit", "dictionaries that reach a limit of 700 bytes and are restarted.",
-			options{withHeader, {"WithDictSize(700)", stef.WithDictSize(700)}}, func(s *metrics) {
+			options{withHeader, {"WithDictBytes(700)", stef.WithDictBytes(700)}}, func(s *metrics) {
 				for i := range 6 {
 					s.write(func(rec *otelstef.Metrics) {
 						rec.EditMetric().SetName(fmt.Sprint("metric.", i%3))

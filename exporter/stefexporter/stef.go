@@ -50,7 +50,7 @@ func newSTEFSender[B any](s *site[B], who identity, watch streamWatcher) (*stefS
 		writer: []stef.WriterOption{
 			stef.WithCompression(s.config.streamCompression()),
 			stef.WithLevel(level),
-			stef.WithFrameSize(s.config.Stef.MaxFrameSizeKiB << 10),
+			stef.WithFrameBytes(s.config.Stef.MaxFrameSizeKiB << 10),
 		},
 	}
 	open, err := s.opener(who)

@@ -31,15 +31,16 @@ stef-go/bitio                 ->
 stef-go/schema                ->
 stef-go/idl                   -> stef-go/schema
 stef-go/column                -> stef-go/bitio
-stef-go                       -> stef-go/schema
+stef-go/internal/config       -> stef-go/schema
+stef-go                       -> stef-go/schema stef-go/internal/config
 stef-go/codec                 -> stef-go/bitio stef-go/column
-stef-go/internal/frame        -> stef-go stef-go/schema stef-go/bitio stef-go/column zstd
-stef-go/stefrt                -> stef-go stef-go/schema stef-go/bitio stef-go/codec stef-go/column stef-go/internal/frame
+stef-go/internal/frame        -> stef-go stef-go/internal/config stef-go/schema stef-go/bitio stef-go/column zstd
+stef-go/stefrt                -> stef-go stef-go/schema stef-go/bitio stef-go/codec stef-go/column stef-go/internal/config stef-go/internal/frame
 stef-go/list                  -> stef-go/stefrt
 stef-go/dynamic               -> stef-go/schema zstd
 stef-go/annotate              -> stef-go/schema stef-go/dynamic
 stef-go/otelstef              -> stef-go stef-go/schema stef-go/idl stef-go/bitio stef-go/codec stef-go/stefrt stef-go/list
-stef-go/steftest              -> stef-go stef-go/schema stef-go/bitio stef-go/codec stef-go/column stef-go/stefrt stef-go/dynamic
+stef-go/steftest              -> stef-go stef-go/schema stef-go/bitio stef-go/codec stef-go/column stef-go/stefrt stef-go/dynamic stef-go/internal/config stef-go/internal/frame testify
 
 stef-gogrpc/stefpb            -> protobuf grpc
 stef-gogrpc                   -> stef-go stef-go/schema stef-gogrpc/stefpb protobuf grpc genproto

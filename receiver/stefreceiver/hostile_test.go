@@ -143,7 +143,7 @@ func TestLimits(t *testing.T) {
 	}
 	f("dictionaries", "dictionaries need too much memory", func(l *LimitsConfig) {
 		l.MaxDictMiBPerStream, l.MaxChunkMiB, l.MaxFrameMiB, l.MemoryLimitMiB = 1, 64, 64, 64
-	}, many, zip, stef.WithDictSize(256<<20))
+	}, many, zip, stef.WithDictBytes(256<<20))
 }
 
 // nested returns a batch with a point that has many values in one another.

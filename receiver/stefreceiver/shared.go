@@ -10,6 +10,7 @@ import (
 	"math"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"sync"
 
 	"go.opentelemetry.io/collector/receiver"
@@ -135,17 +136,13 @@ func (s *shared) register(g *grpc.Server, transport *stefgrpc.Server) {
 	}
 }
 
-// readerOptions adds the configured limits to the options of a stream, of which
-// the limit of dictionaries stays.
+// readerOptions adds the configured limits to the options of a stream. The limit
+// of dictionaries stays that of the stream.
 func (s *shared) readerOptions(options []stef.ReaderOption) []stef.ReaderOption {
-	limits := stef.Limits{
+	return append(slices.Clip(options), stef.WithLimits(stef.Limits{
 		FrameBytes:  s.config.Limits.MaxFrameMiB * mib,
 		RecordBytes: s.config.Limits.MaxRecordAllocMiB * mib,
-	}
-	if config, err := stef.NewReaderConfig(options...); err == nil {
-		limits.DictBytes = config.Limits.DictBytes
-	}
-	return []stef.ReaderOption{stef.WithLimits(limits)}
+	}))
 }
 
 // maxItems is how many items a batch has at most.

@@ -124,7 +124,7 @@ func TestRestartPoints(t *testing.T) {
 	recs := read(t, root, metricsStream(t, 1, count))
 	require.Len(t, recs, count)
 	for _, limit := range []int{1, 500, 1000, 2345, 5000, 10_000, 40_000} {
-		generated := metricsStream(t, 1, count, stef.WithDictSize(limit))
+		generated := metricsStream(t, 1, count, stef.WithDictBytes(limit))
 		own := write(t, root, recs, false, dynamic.WithDictBytes(limit))
 		want := frameFacts(t, root, generated)
 		require.Greater(t, len(want), 1)

@@ -139,7 +139,7 @@ func TestHugeRecord(t *testing.T) {
 // TestReaderLimits reads a stream with each limit just below what it takes.
 func TestReaderLimits(t *testing.T) {
 	var out bytes.Buffer
-	w, err := otelstef.NewMetricsWriter(&out, stef.WithCompression(stef.Zstd), stef.WithWindow(64<<10),
+	w, err := otelstef.NewMetricsWriter(&out, stef.WithCompression(stef.Zstd), stef.WithWindowBytes(64<<10),
 		stef.WithUserData(map[string]string{"key": strings.Repeat("v", 200)}))
 	require.NoError(t, err)
 	rec := w.Record()
@@ -222,11 +222,11 @@ func TestOptionErrors(t *testing.T) {
 	f(stef.WithCompression(2), nil)
 	f(stef.WithLevel(0), nil)
 	f(stef.WithLevel(stef.LevelBest+1), nil)
-	f(stef.WithWindow(1000), nil)
-	f(stef.WithWindow(16<<20), nil)
-	f(stef.WithFrameSize(0), nil)
-	f(stef.WithFrameSize(64<<20), nil)
-	f(stef.WithDictSize(-1), nil)
+	f(stef.WithWindowBytes(1000), nil)
+	f(stef.WithWindowBytes(16<<20), nil)
+	f(stef.WithFrameBytes(0), nil)
+	f(stef.WithFrameBytes(64<<20), nil)
+	f(stef.WithDictBytes(-1), nil)
 	f(stef.WithRestart(8), nil)
 	f(stef.WithUserData(map[string]string{strings.Repeat("k", 257): ""}), nil)
 	f(stef.WithUserData(map[string]string{"": strings.Repeat("v", 257)}), nil)

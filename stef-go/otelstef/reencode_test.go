@@ -88,7 +88,7 @@ func reencode(t *testing.T, root *steftest.Root, v vector, stream []byte) []byte
 	require.NoError(t, r.Err())
 	options := []stef.WriterOption{
 		stef.WithCompression(r.Stats().Compression), stef.WithUserData(r.UserData()), stef.WithSchema(r.Schema()),
-		stef.WithRestart(flags), stef.WithFrameSize(32 << 20), stef.WithDictSize(32 << 20),
+		stef.WithRestart(flags), stef.WithFrameBytes(32 << 20), stef.WithDictBytes(32 << 20),
 	}
 	if v.HasSchema {
 		options = append(options, stef.WithSchemaHeader())

@@ -90,9 +90,9 @@ func TestReferences(t *testing.T) {
 		require.Equal(t, plainOut.Bytes(), refOut.Bytes())
 	}
 	f()
-	f(stef.WithDictSize(500))
+	f(stef.WithDictBytes(500))
 	f(stef.WithRestart(stef.RestartDictionaries))
-	f(stef.WithRestart(stef.RestartDictionaries|stef.RestartCodecs), stef.WithDictSize(300))
+	f(stef.WithRestart(stef.RestartDictionaries|stef.RestartCodecs), stef.WithDictBytes(300))
 }
 
 // TestReferencesOfReaders: what a reader gives on holds no reference of its own,

@@ -111,7 +111,7 @@ func TestSameBytes(t *testing.T) {
 		recs := steftest.Records(7, root.Schema, 50, steftest.Shape{})
 		var first []byte
 		for i := range 5 {
-			stream, err := root.Write(recs, stef.WithUserData(user), stef.WithCompression(stef.Zstd), stef.WithDictSize(2000))
+			stream, err := root.Write(recs, stef.WithUserData(user), stef.WithCompression(stef.Zstd), stef.WithDictBytes(2000))
 			require.NoError(t, err)
 			if i == 0 {
 				first = stream
@@ -124,7 +124,7 @@ func TestSameBytes(t *testing.T) {
 // TestResetWriter writes a stream with a writer that has written another one,
 // and was left in some state.
 func TestResetWriter(t *testing.T) {
-	options := []stef.WriterOption{stef.WithCompression(stef.Zstd), stef.WithRestart(stef.RestartAll), stef.WithFrameSize(500)}
+	options := []stef.WriterOption{stef.WithCompression(stef.Zstd), stef.WithRestart(stef.RestartAll), stef.WithFrameBytes(500)}
 	fill := metricsFill()
 	write := func(w *otelstef.MetricsWriter, from int) {
 		t.Helper()
@@ -189,7 +189,7 @@ func TestFrameSize(t *testing.T) {
 	for _, size := range []int{1, 1000, 10_000, 100_000} {
 		for _, l := range lives {
 			var out chunks
-			w, fill, err := l.open(&out, stef.WithFrameSize(size))
+			w, fill, err := l.open(&out, stef.WithFrameBytes(size))
 			require.NoError(t, err)
 			for i := range 4000 {
 				fill(i % cycle)
@@ -212,7 +212,7 @@ func TestFrameSize(t *testing.T) {
 // TestDictSize checks when dictionaries are begun anew.
 func TestDictSize(t *testing.T) {
 	var out bytes.Buffer
-	w, err := otelstef.NewMetricsWriter(&out, stef.WithDictSize(20_000))
+	w, err := otelstef.NewMetricsWriter(&out, stef.WithDictBytes(20_000))
 	require.NoError(t, err)
 	for i := range 2000 {
 		w.Record().EditMetric().SetName(words("name %d")[i%vocabulary] + hosts[i/vocabulary%vocabulary])

@@ -45,21 +45,29 @@ type ReadStream struct {
 // themselves. base is the schema that streams without an announced one are in.
 func StartReader(s *ReadStream, r io.Reader, base schema.WireSchema, options []stef.ReaderOption,
 	build func(b *DecoderBuilder)) error {
-	config, err := stef.NewReaderConfig(options...)
+	if r == nil {
+		return errNilSource
+	}
+	limits, err := frame.ReaderLimits(options)
 	if err != nil {
 		return err
 	}
-	s.limits, s.base, s.build = config.Limits, base, build
+	s.limits, s.base, s.build = limits, base, build
 	return s.begin(r)
 }
 
 // ResetReader begins to read another stream with the same options and the
 // memory of the last one.
 func ResetReader(s *ReadStream, r io.Reader) error {
+	if r == nil {
+		return errNilSource
+	}
 	s.Close()
 	s.left, s.records, s.flags, s.err, s.ended = 0, 0, 0, nil, false
 	return s.begin(r)
 }
+
+var errNilSource = errors.New("stef: the source is nil")
 
 func (s *ReadStream) begin(r io.Reader) error {
 	s.ended = true // until all went well

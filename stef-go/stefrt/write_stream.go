@@ -12,6 +12,7 @@ import (
 	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/codec"
 	"github.com/otelstef/stef/stef-go/column"
+	"github.com/otelstef/stef/stef-go/internal/config"
 	"github.com/otelstef/stef/stef-go/internal/frame"
 	"github.com/otelstef/stef/stef-go/schema"
 )
@@ -20,7 +21,7 @@ import (
 // it, and its methods are theirs; what only they call are functions. It is not
 // safe for use by several goroutines at once.
 type WriteStream struct {
-	config stef.WriterConfig
+	config config.Writer
 	frame  *frame.Writer
 	tree   column.WriteTree
 	usage  codec.Usage
@@ -51,7 +52,10 @@ const valueRoom = 10
 // an announced one are in.
 func StartWriter(s *WriteStream, w io.Writer, base schema.WireSchema, options []stef.WriterOption,
 	build func(b *EncoderBuilder), sendAll func()) error {
-	config, err := stef.NewWriterConfig(options...)
+	if w == nil {
+		return errNilDestination
+	}
+	config, err := frame.WriterConfig(options)
 	if err != nil {
 		return err
 	}
@@ -73,6 +77,9 @@ func StartWriter(s *WriteStream, w io.Writer, base schema.WireSchema, options []
 // ResetWriter begins another stream with the same options and the memory of
 // the last one, of which what was not flushed is dropped.
 func ResetWriter(s *WriteStream, w io.Writer) error {
+	if w == nil {
+		return errNilDestination
+	}
 	if s.frame != nil {
 		s.frame.Close()
 	}
@@ -85,6 +92,11 @@ func ResetWriter(s *WriteStream, w io.Writer) error {
 	s.flags, s.pending, s.written, s.bytes, s.frames, s.err = 0, 0, 0, 0, 0, nil
 	return s.begin(w)
 }
+
+var errNilDestination = errors.New("stef: the destination is nil")
+
+// restart returns the flags of frames that the options ask for.
+func (s *WriteStream) restart() stef.FrameFlags { return stef.FrameFlags(s.config.Restart) }
 
 // begin writes the headers.
 func (s *WriteStream) begin(w io.Writer) error {
@@ -129,7 +141,7 @@ func (s *WriteStream) Stats() stef.WriterStats {
 		Flushed:     s.written,
 		Frames:      s.frames,
 		Bytes:       s.bytes,
-		Compression: s.config.Compression,
+		Compression: stef.Compression(s.config.Compression),
 		DictBytes:   s.usage.Dict,
 	}
 }
@@ -167,11 +179,11 @@ func (s *WriteStream) check() error {
 		return s.err
 	}
 	if s.usage.Dict >= s.config.DictBytes {
-		return s.endFrame(s.config.Restart | stef.RestartDictionaries)
+		return s.endFrame(s.restart() | stef.RestartDictionaries)
 	}
 	size := s.tree.Size()
 	if size >= s.config.FrameBytes {
-		return s.endFrame(s.config.Restart)
+		return s.endFrame(s.restart())
 	}
 	s.nextCheck(size)
 	return nil
@@ -196,7 +208,7 @@ func (s *WriteStream) Flush() error {
 	if s.pending == 0 {
 		return nil
 	}
-	return s.endFrame(s.config.Restart)
+	return s.endFrame(s.restart())
 }
 
 // endFrame writes the frame; next are the flags of the one after it.
@@ -235,7 +247,7 @@ func (s *WriteStream) endFrame(next stef.FrameFlags) error {
 // provided that its first record sends everything.
 func (s *WriteStream) alone(flags stef.FrameFlags) bool {
 	need := stef.RestartDictionaries | stef.RestartCodecs
-	if s.config.Compression != stef.None {
+	if stef.Compression(s.config.Compression) != stef.None {
 		need |= stef.RestartCompression
 	}
 	return flags&need == need

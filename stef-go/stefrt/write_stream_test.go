@@ -57,7 +57,7 @@ func sizeAndRecords(frame []byte) (size, records int) {
 // 24, so the second reaches the limit and ends the frame.
 func TestDictSize(t *testing.T) {
 	var dst chunks
-	w, err := scalars.NewPlainWriter(&dst, stef.WithDictSize(48))
+	w, err := scalars.NewPlainWriter(&dst, stef.WithDictBytes(48))
 	require.NoError(t, err)
 	for _, word := range []string{"aaaaaaaa", "bbbbbbbb", "aaaaaaaa", "cc", "cc"} {
 		w.Record().SetWord(word)
@@ -122,7 +122,7 @@ func TestFrameSize(t *testing.T) {
 		largest := 0
 		sizes := func(limit, records int) (frames [][]byte) {
 			var dst chunks
-			w, err := scalars.NewPlainWriter(&dst, stef.WithFrameSize(limit))
+			w, err := scalars.NewPlainWriter(&dst, stef.WithFrameBytes(limit))
 			require.NoError(t, err)
 			for i := range records {
 				fill(w.Record(), i)
@@ -168,7 +168,7 @@ func fillLists(rnd *rand.Rand, l *scalars.Lists) {
 
 // TestTinyLimits: with limits of 1 every record is a frame of its own.
 func TestTinyLimits(t *testing.T) {
-	for _, option := range []stef.WriterOption{stef.WithFrameSize(1), stef.WithDictSize(1)} {
+	for _, option := range []stef.WriterOption{stef.WithFrameBytes(1), stef.WithDictBytes(1)} {
 		var dst chunks
 		w, err := scalars.NewPlainWriter(&dst, option)
 		require.NoError(t, err)
@@ -364,7 +364,7 @@ func TestAnnouncedSchema(t *testing.T) {
 // TestWriterReset writes the same stream twice with one writer.
 func TestWriterReset(t *testing.T) {
 	var first, second chunks
-	w, err := scalars.NewPlainWriter(&first, stef.WithCompression(stef.Zstd), stef.WithDictSize(200))
+	w, err := scalars.NewPlainWriter(&first, stef.WithCompression(stef.Zstd), stef.WithDictBytes(200))
 	require.NoError(t, err)
 	write := func() {
 		for i := range 50 {
@@ -398,7 +398,7 @@ func (r *recordSink) WriteRecords(chunk []byte, last uint64) (int, error) {
 // that any other destination gets.
 func TestRecordWriter(t *testing.T) {
 	write := func(dst io.Writer) {
-		w, err := scalars.NewPlainWriter(dst, stef.WithDictSize(48))
+		w, err := scalars.NewPlainWriter(dst, stef.WithDictBytes(48))
 		require.NoError(t, err)
 		for _, word := range []string{"aaaaaaaa", "bbbbbbbb", "aaaaaaaa", "cc", "cc"} {
 			w.Record().SetWord(word)

@@ -56,14 +56,14 @@ func (s setting) String() string {
 // generated returns the setting as options of a generated writer.
 func (s setting) generated() []stef.WriterOption {
 	options := []stef.WriterOption{
-		stef.WithCompression(s.compression), stef.WithLevel(s.level), stef.WithWindow(s.window),
+		stef.WithCompression(s.compression), stef.WithLevel(s.level), stef.WithWindowBytes(s.window),
 		stef.WithRestart(s.restart), stef.WithUserData(s.userData),
 	}
 	if s.frame > 0 {
-		options = append(options, stef.WithFrameSize(s.frame))
+		options = append(options, stef.WithFrameBytes(s.frame))
 	}
 	if s.dict > 0 {
-		options = append(options, stef.WithDictSize(s.dict))
+		options = append(options, stef.WithDictBytes(s.dict))
 	}
 	if s.wire != nil {
 		options = append(options, stef.WithSchema(s.wire))

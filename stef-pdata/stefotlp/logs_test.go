@@ -124,7 +124,7 @@ func TestLogsAsPdataDoes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			requireLogs(t, parts, stef.WithCompression(stef.Zstd))
 
-			got := decodeLogs(t, encodeLogs(t, joined(parts), stef.WithFrameSize(1<<16)), stefotlp.WithMaxItems(100))
+			got := decodeLogs(t, encodeLogs(t, joined(parts), stef.WithFrameBytes(1<<16)), stefotlp.WithMaxItems(100))
 			require.Empty(t, canon.DiffOrderedLogs(oneLogs(unmarshalLogs(t, parts)), oneLogs(unmarshalLogs(t, got))))
 		})
 	}

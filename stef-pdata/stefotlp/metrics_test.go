@@ -78,7 +78,7 @@ func TestMetricsAsPdataDoes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			requireMetrics(t, parts)
 			requireMetrics(t, parts, otelstef.PublishedMetrics(), stef.WithCompression(stef.Zstd))
-			requireMetrics(t, joined(parts), stef.WithFrameSize(1<<16))
+			requireMetrics(t, joined(parts), stef.WithFrameBytes(1<<16))
 
 			got := decodeMetrics(t, encodeMetrics(t, parts), stefotlp.WithMaxItems(1000))
 			require.Empty(t, canon.DiffOrderedMetrics(

@@ -29,7 +29,7 @@ func TestRandomMessages(t *testing.T) {
 			for seed := range rounds {
 				b := stefotlp.RandomMessage(rand.New(rand.NewPCG(seed, 1)), s.name)
 				require.NoError(t, s.unmarshal(b), "seed %d", seed)
-				for _, options := range [][]stef.WriterOption{nil, {s.published}, {stef.WithFrameSize(500)}} {
+				for _, options := range [][]stef.WriterOption{nil, {s.published}, {stef.WithFrameBytes(500)}} {
 					want, err := s.encodePdata(t, b, options...)
 					require.NoError(t, err, "seed %d", seed)
 					got, err := s.encode(t, b, options...)

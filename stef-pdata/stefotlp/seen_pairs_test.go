@@ -96,8 +96,8 @@ func TestPairsThatRepeat(t *testing.T) {
 		requireLogs(t, repeatingLogs(t, seed), options...)
 	}
 	f(1)
-	f(2, stef.WithDictSize(10_000))
-	f(3, stef.WithDictSize(1000), stef.WithFrameSize(3000))
+	f(2, stef.WithDictBytes(10_000))
+	f(3, stef.WithDictBytes(1000), stef.WithFrameBytes(3000))
 }
 
 // Records that are refused leave nothing behind that the next one would be taken to

@@ -100,7 +100,7 @@ func TestTracesAsPdataDoes(t *testing.T) {
 			requireTraces(t, parts)
 			requireTraces(t, parts, otelstef.PublishedSpans(), stef.WithCompression(stef.Zstd))
 
-			got := decodeTraces(t, encodeTraces(t, joined(parts), stef.WithFrameSize(1<<16)), stefotlp.WithMaxItems(1000))
+			got := decodeTraces(t, encodeTraces(t, joined(parts), stef.WithFrameBytes(1<<16)), stefotlp.WithMaxItems(1000))
 			require.Empty(t, canon.DiffOrderedTraces(
 				oneTraces(unmarshalTraces(t, parts)), oneTraces(unmarshalTraces(t, got))))
 		})

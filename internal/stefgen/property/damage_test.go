@@ -24,7 +24,7 @@ func TestDamaged(t *testing.T) {
 		for seed := range seeds() {
 			rnd := rand.New(rand.NewPCG(seed, 99))
 			recs := steftest.Records(seed, r.Schema, 8, steftest.Shape{Depth: 5, Wide: -1})
-			whole, err := r.Write(recs, stef.WithFrameSize(1+rnd.IntN(2000)), stef.WithDictSize(1+rnd.IntN(2000)),
+			whole, err := r.Write(recs, stef.WithFrameBytes(1+rnd.IntN(2000)), stef.WithDictBytes(1+rnd.IntN(2000)),
 				stef.WithRestart(stef.FrameFlags(rnd.IntN(8))))
 			require.NoError(t, err)
 			for range 40 {

@@ -13,6 +13,7 @@ import (
 	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/bitio"
 	"github.com/otelstef/stef/stef-go/column"
+	"github.com/otelstef/stef/stef-go/internal/config"
 )
 
 // headRoom is the longest head of a frame: flags and two sizes below 2^28.
@@ -37,8 +38,8 @@ type Writer struct {
 }
 
 // NewWriter writes the fixed header and the variable header.
-func NewWriter(dst io.Writer, c *stef.WriterConfig, header *VarHeader) (*Writer, error) {
-	w := &Writer{dst: dst, compression: c.Compression, setting: encoderSetting{c.Level, c.WindowBytes}}
+func NewWriter(dst io.Writer, c *config.Writer, header *VarHeader) (*Writer, error) {
+	w := &Writer{dst: dst, compression: stef.Compression(c.Compression), setting: encoderSetting{stef.Level(c.Level), c.WindowBytes}}
 	content, err := header.Append(nil)
 	if err != nil {
 		return nil, err
@@ -46,7 +47,7 @@ func NewWriter(dst io.Writer, c *stef.WriterConfig, header *VarHeader) (*Writer,
 	if len(content) > stef.MaxHeaderBytes {
 		return nil, fmt.Errorf("%w: variable header of %d bytes, at most %d", stef.ErrLimit, len(content), stef.MaxHeaderBytes)
 	}
-	if err := w.write(appendFixedHeader(nil, c.Compression)); err != nil {
+	if err := w.write(appendFixedHeader(nil, w.compression)); err != nil {
 		return nil, err
 	}
 	w.out = append(w.out[:0], make([]byte, headRoom)...)

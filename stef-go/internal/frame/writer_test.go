@@ -17,6 +17,7 @@ import (
 	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/codec"
 	"github.com/otelstef/stef/stef-go/column"
+	conf "github.com/otelstef/stef/stef-go/internal/config"
 	"github.com/otelstef/stef/stef-go/internal/frame"
 )
 
@@ -28,9 +29,9 @@ func (c *chunks) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-func config(t testing.TB, options ...stef.WriterOption) *stef.WriterConfig {
+func config(t testing.TB, options ...stef.WriterOption) *conf.Writer {
 	t.Helper()
-	c, err := stef.NewWriterConfig(options...)
+	c, err := frame.WriterConfig(options)
 	require.NoError(t, err)
 	return &c
 }
@@ -159,7 +160,7 @@ func TestWriterAndReader(t *testing.T) {
 	for range 60 {
 		compression := stef.Compression(rnd.IntN(2))
 		options := []stef.WriterOption{
-			stef.WithCompression(compression), stef.WithLevel(stef.Level(1 + rnd.IntN(4))), stef.WithWindow(1 << (10 + rnd.IntN(8))),
+			stef.WithCompression(compression), stef.WithLevel(stef.Level(1 + rnd.IntN(4))), stef.WithWindowBytes(1 << (10 + rnd.IntN(8))),
 		}
 		var dst chunks
 		w, err := frame.NewWriter(&dst, config(t, options...), new(frame.VarHeader))

@@ -1,0 +1,54 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package frame
+
+import (
+	"cmp"
+	"errors"
+
+	stef "github.com/otelstef/stef/stef-go"
+	"github.com/otelstef/stef/stef-go/internal/config"
+)
+
+var errNilOption = errors.New("stef: an option is nil")
+
+// WriterConfig applies options to the defaults of a writer.
+func WriterConfig(options []stef.WriterOption) (config.Writer, error) {
+	var c config.Writer
+	for _, option := range options {
+		if option == nil {
+			return c, errNilOption
+		}
+		if err := option(&c); err != nil {
+			return c, err
+		}
+	}
+	c.Level = cmp.Or(c.Level, uint8(stef.LevelDefault))
+	c.WindowBytes = cmp.Or(c.WindowBytes, stef.DefaultWindowBytes)
+	c.FrameBytes = cmp.Or(c.FrameBytes, stef.DefaultFrameBytes)
+	c.DictBytes = cmp.Or(c.DictBytes, stef.DefaultDictBytes)
+	return c, nil
+}
+
+// ReaderLimits applies options to the default limits of a reader.
+func ReaderLimits(options []stef.ReaderOption) (stef.Limits, error) {
+	var c config.Reader
+	for _, option := range options {
+		if option == nil {
+			return stef.Limits{}, errNilOption
+		}
+		if err := option(&c); err != nil {
+			return stef.Limits{}, err
+		}
+	}
+	d := stef.DefaultLimits()
+	return stef.Limits{
+		HeaderBytes: cmp.Or(c.HeaderBytes, d.HeaderBytes),
+		FrameBytes:  cmp.Or(c.FrameBytes, d.FrameBytes),
+		DictBytes:   cmp.Or(c.DictBytes, d.DictBytes),
+		RecordBytes: cmp.Or(c.RecordBytes, d.RecordBytes),
+		Depth:       cmp.Or(c.Depth, d.Depth),
+		WindowBytes: cmp.Or(c.WindowBytes, d.WindowBytes),
+	}, nil
+}
