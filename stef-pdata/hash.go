@@ -8,6 +8,8 @@ import (
 	"math"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
+
+	"github.com/otelstef/stef/stef-go/codec"
 )
 
 // hash gathers the hash of a value, seeded anew in every process so that
@@ -18,7 +20,7 @@ type hash uint64
 var hashSeed = maphash.MakeSeed()
 
 func (h *hash) number(v uint64) {
-	x := (uint64(*h) ^ v) * 0x9e3779b97f4a7c15
+	x := (uint64(*h) ^ v) * codec.GoldenRatio
 	*h = hash(x ^ x>>29)
 }
 

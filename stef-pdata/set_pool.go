@@ -11,6 +11,7 @@ import (
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 
+	"github.com/otelstef/stef/stef-go/codec"
 	"github.com/otelstef/stef/stef-go/otelstef"
 	"github.com/otelstef/stef/stef-pdata/internal/mapping"
 )
@@ -86,7 +87,7 @@ func (p *setPool) find(c *copier, m pcommon.Map, context uint32) (uint32, error)
 
 // slot returns where the set is that followed a set in some way.
 func (p *setPool) slot(set, way uint32) *uint32 {
-	h := (uint64(set)<<32 | uint64(way)) * 0x9e3779b97f4a7c15
+	h := (uint64(set)<<32 | uint64(way)) * codec.GoldenRatio
 	return &p.recall[(h^h>>32)&uint64(len(p.recall)-1)]
 }
 

@@ -9,7 +9,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
-	"github.com/otelstef/stef/stef-go/codec"
+	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/otelstef"
 	"github.com/otelstef/stef/stef-pdata/internal/features"
 	"github.com/otelstef/stef/stef-pdata/internal/mapping"
@@ -173,7 +173,7 @@ func (w *spanWriter) placed(dst *otelstef.Attributes, src pcommon.Map, found *so
 	return w.Take(0)
 }
 
-func (w *spanWriter) placedValue(dst *otelstef.Attributes, place int, key, text *codec.Text, v pcommon.Value) error {
+func (w *spanWriter) placedValue(dst *otelstef.Attributes, place int, key, text *stef.Text, v pcommon.Value) error {
 	dst.SetKeyRef(place, key.Text, key.Ref)
 	if text.Text != "" {
 		dst.Value(place).SetStringRef(text.Text, text.Ref)

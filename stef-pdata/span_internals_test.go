@@ -16,7 +16,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.opentelemetry.io/collector/pdata/xpdata"
 
-	"github.com/otelstef/stef/stef-go/codec"
+	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/otelstef"
 )
 
@@ -46,7 +46,7 @@ func TestKeySorter(t *testing.T) {
 			continue
 		}
 		var found sortedPairs
-		store := pairStore{make([]codec.Text, 1), make([]uint8, 1)}
+		store := pairStore{make([]stef.Text, 1), make([]uint8, 1)}
 		s.find(&found, m, &store)
 		want := slices.Sorted(slices.Values(keys))
 		if distinct := len(slices.Compact(slices.Clone(want))) == len(want); !distinct || len(keys) > maxSetKeys {

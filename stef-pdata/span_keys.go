@@ -9,23 +9,25 @@ import (
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 
+	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/codec"
+	"github.com/otelstef/stef/stef-pdata/internal/intern"
 )
 
 // keySorter finds where attributes go in the order of their keys. Some producers send
 // them in another order each time. The keys are few even so, and so are the sets of
 // them: each key has a number, and each set knows where a number goes.
 type keySorter struct {
-	codec.PairCache
+	intern.PairCache
 	sets  [256]*keySet
-	pairs []codec.Pair // at hand, as they came
+	pairs []intern.Pair // at hand, as they came
 }
 
 // keySet is a set of keys.
 type keySet struct {
-	keys  []codec.Text // in order
-	place []uint8      // by number: where the key goes, counted from 1
-	bytes int          // of the keys
+	keys  []stef.Text // in order
+	place []uint8     // by number: where the key goes, counted from 1
+	bytes int         // of the keys
 }
 
 const (
@@ -43,8 +45,8 @@ type sortedPairs struct {
 
 // pairStore holds attributes between the time they are found and written.
 type pairStore struct {
-	values []codec.Text // in the order of keys; "" may be no text
-	places []uint8      // in the order in which they came
+	values []stef.Text // in the order of keys; "" may be no text
+	places []uint8     // in the order in which they came
 }
 
 func (p *pairStore) reset() { p.values, p.places = p.values[:0], p.places[:0] }
@@ -84,9 +86,9 @@ func (s *keySorter) find(found *sortedPairs, m pcommon.Map, store *pairStore) {
 }
 
 // collect returns the pairs of m.
-func (s *keySorter) collect(m pcommon.Map) []codec.Pair {
+func (s *keySorter) collect(m pcommon.Map) []intern.Pair {
 	if s.pairs == nil {
-		s.pairs = make([]codec.Pair, maxSetKeys)
+		s.pairs = make([]intern.Pair, maxSetKeys)
 	}
 	if s.Keys() > maxKeys {
 		s.forget()
@@ -102,10 +104,10 @@ func (s *keySorter) collect(m pcommon.Map) []codec.Pair {
 }
 
 // setOf returns the set of the keys of pairs, or nil if one is there twice.
-func (s *keySorter) setOf(pairs []codec.Pair) *keySet {
+func (s *keySorter) setOf(pairs []intern.Pair) *keySet {
 	sum := uint64(0)
 	for i := range pairs {
-		sum += uint64(pairs[i].Number+1) * 0x9e3779b97f4a7c15
+		sum += uint64(pairs[i].Number+1) * codec.GoldenRatio
 	}
 	slot := &s.sets[sum>>56]
 	if *slot == nil || !(*slot).fits(pairs) {
@@ -134,7 +136,7 @@ func hintOf(text string) uint8 {
 }
 
 // fits says whether the keys of pairs are all of the set, each once.
-func (s *keySet) fits(pairs []codec.Pair) bool {
+func (s *keySet) fits(pairs []intern.Pair) bool {
 	if len(pairs) != len(s.keys) {
 		return false
 	}
@@ -149,10 +151,10 @@ func (s *keySet) fits(pairs []codec.Pair) bool {
 	return seen == 1<<len(pairs)-1
 }
 
-func makeSet(pairs []codec.Pair) *keySet {
+func makeSet(pairs []intern.Pair) *keySet {
 	set := &keySet{}
 	pairs = slices.Clone(pairs)
-	slices.SortFunc(pairs, func(a, b codec.Pair) int { return cmp.Compare(a.Key.Text, b.Key.Text) })
+	slices.SortFunc(pairs, func(a, b intern.Pair) int { return cmp.Compare(a.Key.Text, b.Key.Text) })
 	for i := range pairs {
 		p := &pairs[i]
 		if missing := int(p.Number) + 1 - len(set.place); missing > 0 {

@@ -7,6 +7,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 
 	stef "github.com/otelstef/stef/stef-go"
+	"github.com/otelstef/stef/stef-go/codec"
 )
 
 // splitter takes text bodies apart and decides which of them are written so.
@@ -121,7 +122,7 @@ func headOf(text string, t *trial) uint32 {
 	const highNibbles = 0xf0f0f0f0f0f0f0f0
 	h := t.seed
 	for i := 0; i+8 <= len(text) && i < 48; i += 8 {
-		h = (h ^ eightBytes(text, i)&highNibbles) * 0x9e3779b97f4a7c15
+		h = (h ^ eightBytes(text, i)&highNibbles) * codec.GoldenRatio
 		h ^= h >> 32
 	}
 	return uint32(h) % headCount

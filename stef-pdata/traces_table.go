@@ -7,6 +7,8 @@ import (
 	"encoding/binary"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
+
+	"github.com/otelstef/stef/stef-go/codec"
 )
 
 // traceTable numbers the traces of a chunk. It is small enough to stay in the
@@ -43,7 +45,7 @@ func (t *traceTable) find(id pcommon.TraceID) uint32 {
 func (t *traceTable) search(id pcommon.TraceID) uint32 {
 	// Ids are random, or half of them is.
 	x := binary.LittleEndian.Uint64(id[:8]) ^ binary.LittleEndian.Uint64(id[8:])
-	for slot := x * 0x9e3779b97f4a7c15 >> 32; ; slot++ {
+	for slot := x * codec.GoldenRatio >> 32; ; slot++ {
 		at := &t.slots[slot%uint64(len(t.slots))]
 		if *at == 0 {
 			t.known = append(t.known, traceInfo{id: id, at: noPlace})

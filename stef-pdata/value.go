@@ -6,7 +6,7 @@ package stefpdata
 import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 
-	"github.com/otelstef/stef/stef-go/codec"
+	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/otelstef"
 	"github.com/otelstef/stef/stef-pdata/internal/mapping"
 )
@@ -19,7 +19,7 @@ type copier struct {
 
 	// keyDict and textDict are the dictionaries of the stream, for what becomes part of
 	// its record.
-	keyDict, textDict *codec.StringDict
+	keyDict, textDict *stef.TextDict
 
 	scratch []byte
 }

@@ -32,7 +32,7 @@ stef-go/schema                ->
 stef-go/idl                   -> stef-go/schema
 stef-go/column                -> stef-go/bitio
 stef-go/internal/config       -> stef-go/schema
-stef-go                       -> stef-go/schema stef-go/internal/config
+stef-go                       -> stef-go/schema stef-go/internal/config stef-go/codec
 stef-go/codec                 -> stef-go/bitio stef-go/column
 stef-go/internal/frame        -> stef-go stef-go/internal/config stef-go/schema stef-go/bitio stef-go/column zstd
 stef-go/stefrt                -> stef-go stef-go/schema stef-go/bitio stef-go/codec stef-go/column stef-go/internal/config stef-go/internal/frame
@@ -40,14 +40,15 @@ stef-go/list                  -> stef-go/stefrt
 stef-go/dynamic               -> stef-go/schema zstd
 stef-go/annotate              -> stef-go/schema stef-go/dynamic
 stef-go/otelstef              -> stef-go stef-go/schema stef-go/idl stef-go/bitio stef-go/codec stef-go/stefrt stef-go/list
-stef-go/steftest              -> stef-go stef-go/schema stef-go/bitio stef-go/codec stef-go/column stef-go/stefrt stef-go/dynamic stef-go/internal/config stef-go/internal/frame testify
+stef-go/steftest              -> stef-go stef-go/schema stef-go/bitio stef-go/codec stef-go/column stef-go/stefrt stef-go/dynamic stef-go/internal/config stef-go/internal/frame
 
 stef-gogrpc/stefpb            -> protobuf grpc
 stef-gogrpc                   -> stef-go stef-go/schema stef-gogrpc/stefpb protobuf grpc genproto
 stef-pdata/internal/features  -> stef-go/otelstef
+stef-pdata/internal/intern    -> stef-go stef-go/codec
 stef-pdata/internal/mapping   -> stef-go stef-go/otelstef
 stef-pdata/stefotlp           -> stef-go stef-go/codec stef-go/otelstef stef-pdata/internal/features stef-pdata/internal/mapping
-stef-pdata                    -> stef-go stef-go/codec stef-go/otelstef stef-pdata/internal/features stef-pdata/internal/mapping pdata
+stef-pdata                    -> stef-go stef-go/codec stef-go/otelstef stef-pdata/internal/features stef-pdata/internal/intern stef-pdata/internal/mapping pdata
 exporter/stefexporter/internal/metadatatest -> collector otel testify
 exporter/...                  -> stef-go stef-gogrpc internal/signal stef-pdata collector grpc zap otel
 receiver/stefreceiver/internal/metadatatest -> collector otel testify

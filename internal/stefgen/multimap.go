@@ -57,7 +57,7 @@ func (p *plan) printMultimap(pr *printer, m *schema.Multimap) {
 	for _, part := range []part{k, v} {
 		pr.P("%s %s", part.priv, goType(part.t))
 		if part.ref() {
-			pr.P("%sRef codec.Ref // 0 if it is not known", part.priv)
+			pr.P("%sRef stef.TextRef // 0 if it is not known", part.priv)
 		}
 	}
 	pr.P("}")
@@ -162,7 +162,7 @@ func (p *plan) printPart(pr *printer, n string, part part) {
 		pr.P("func (m *%s) Set%s(i int, %s string) { m.Set%sRef(i, %s, 0) }", n, part.name, part.priv, part.name, part.priv)
 		pr.P("")
 		pr.P("// Set%sRef is Set%s with the reference of the writer's dictionary to it, or 0.", part.name, part.name)
-		pr.P("func (m *%s) Set%sRef(i int, %s string, ref codec.Ref) {", n, part.name, part.priv)
+		pr.P("func (m *%s) Set%sRef(i int, %s string, ref stef.TextRef) {", n, part.name, part.priv)
 		pr.P("p := m.pairs[i]")
 		pr.P("if codec.SameText(%s, %sRef, %s, ref) {\nif ref != 0 {\n%sRef = ref\n}\nreturn\n}", x, x, part.priv, x)
 		pr.P("%s, %sRef = %s, ref\nm.node.Mark(%s)\n}", x, x, part.priv, part.bit)
@@ -195,7 +195,7 @@ func (p *plan) printTextSetter(pr *printer, n string, f *field) {
 	pr.P("")
 	pr.P("// Set%ss makes m pairs of keys and values, as many as there are of each. It is SetLen", f.name)
 	pr.P("// and Set%s of each pair for who has references of the writer's dictionaries, or 0.", f.name)
-	pr.P("func (m *%s) Set%ss(keys, values []codec.Text) {", n, f.name)
+	pr.P("func (m *%s) Set%ss(keys, values []stef.Text) {", n, f.name)
 	pr.P("m.SetLen(len(keys))")
 	pr.P("for i, p := range m.pairs {")
 	pr.P("k, v := &keys[i], &values[i]")

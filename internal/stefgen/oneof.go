@@ -217,8 +217,8 @@ func (p *plan) printChoice(pr *printer, n string, f *field) {
 		pr.P("func (v *%s) Set%s(x string) { v.Set%sRef(x, 0) }", n, f.name, f.name)
 		pr.P("")
 		pr.P("// Set%sRef is Set%s with the reference of the writer's dictionary to it, or 0.", f.name, f.name)
-		pr.P("func (v *%s) Set%sRef(x string, ref codec.Ref) {", n, f.name)
-		pr.P("if v.typ == %s && codec.SameText(v.str, codec.Ref(v.num), x, ref) {", f.bit)
+		pr.P("func (v *%s) Set%sRef(x string, ref stef.TextRef) {", n, f.name)
+		pr.P("if v.typ == %s && codec.SameText(v.str, stef.TextRef(v.num), x, ref) {", f.bit)
 		pr.P("if ref != 0 {\nv.num = uint64(ref)\n}\nreturn\n}")
 		pr.P("v.typ = %s\nv.str, v.num = x, uint64(ref)\nv.node.Mark(1)\n}", f.bit)
 		return
@@ -380,7 +380,7 @@ func (p *plan) printOneofEncoder(pr *printer, s *schema.Struct, fields []*field)
 	pr.P("e.head.Write(uint64(typ), e.head.Width)")
 	eachChoice(pr, "typ", fields, func(f *field) string {
 		if inDict(f.t) {
-			return fmt.Sprintf("v.num = uint64(e.%s.EncodeRef(v.str, codec.Ref(v.num)))", f.priv)
+			return fmt.Sprintf("v.num = uint64(e.%s.EncodeRef(v.str, stef.TextRef(v.num)))", f.priv)
 		}
 		return encode(f.t, "e."+f.priv, fromSlotEncode(f))
 	})

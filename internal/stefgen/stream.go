@@ -77,7 +77,7 @@ func (p *plan) printDicts(pr *printer, r *schema.Struct) {
 	pr.P("type %sDicts struct {", n)
 	var decls []declaration
 	for _, d := range dicts {
-		decls = append(decls, declaration{exported(d), "*codec.StringDict"})
+		decls = append(decls, declaration{exported(d), "*stef.TextDict"})
 	}
 	pr.Fields(decls)
 	pr.P("}")

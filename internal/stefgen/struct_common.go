@@ -308,6 +308,7 @@ func (p *plan) printSharing(pr *printer, s *schema.Struct, fields []*field) {
 	pr.P("")
 	pr.P("// share returns s made shared, or a shared copy if s is part of a record.")
 	pr.P("func (s *%s) share(user *stefrt.Node) *%s {", s.Name, s.Name)
+	pr.P("stefrt.NotNil(s == nil, %q)", s.Name)
 	pr.P("if s.node.Frozen() {\nif s.node.Oversize() {\nuser.SetOversize(true)\n}\nreturn s\n}")
 	pr.P("v := s")
 	pr.P("if !s.node.Free() {\nv = New%s()\nv.CopyFrom(s)\n}", s.Name)

@@ -92,6 +92,23 @@ func (d *StringDict) refOf(v string) Ref {
 // Holds says whether ref is to an entry of d.
 func (d *StringDict) Holds(ref Ref) bool { return d != nil && uint64(ref>>refBits) == d.epoch }
 
+// Is says whether ref is the reference to v.
+func (d *StringDict) Is(ref Ref, v string) bool {
+	if !d.Holds(ref) {
+		return false
+	}
+	return d.index.Is(uint32(ref&(1<<refBits-1)), v)
+}
+
+// Epoch returns a number that changes with every restart of d and that no other
+// dictionary has. It is 0 for a nil d.
+func (d *StringDict) Epoch() uint64 {
+	if d == nil {
+		return 0
+	}
+	return d.epoch
+}
+
 // SameText says whether two texts are the same, if their references are known, by
 // these.
 func SameText(a string, aRef Ref, b string, bRef Ref) bool {

@@ -17,8 +17,23 @@ var hashKeys = func() (keys [2]uint64) {
 	return keys
 }()
 
-// shortText is the length of the longest text that two words hold.
-const shortText = 16
+// GoldenRatio is 2^64 divided by the golden ratio: the multiplier of Fibonacci
+// hashing, which spreads neighbouring numbers over the high bits of the product.
+const GoldenRatio = 0x9e3779b97f4a7c15
+
+// ShortText is the length of the longest text that two words hold.
+const ShortText = 16
+
+const shortText = ShortText
+
+// Words returns two words of a text, which tell a text of ShortText bytes or less
+// from all others of its length.
+func Words(v string) (a, b uint64) {
+	if n := len(v); n >= 8 {
+		return word64(v), word64(v[n-8:])
+	}
+	return words(v)
+}
 
 // words returns a text of shortText bytes or less as numbers, which tell it from
 // all others of its length.

@@ -154,6 +154,18 @@ func (x *TextIndex) find(v string) (number, hash uint32, ok bool) {
 	return 0, hash, false
 }
 
+// Is says whether v is the text of a number.
+func (x *TextIndex) Is(number uint32, v string) bool {
+	if len(v) > shortText {
+		return x.is(number, v)
+	}
+	if uint(number) >= uint(len(x.entries)) {
+		return false
+	}
+	a, b := words(v)
+	return x.entries[number] == textEntry{a, b, len(v)}
+}
+
 // is says whether v, which is long, is the text of a number.
 func (x *TextIndex) is(number uint32, v string) bool {
 	if uint(number) >= uint(len(x.entries)) {

@@ -193,3 +193,25 @@ func BenchmarkStringDict(b *testing.B) {
 		})
 	}
 }
+
+// A reference is to a text only until the dictionary is restarted.
+func TestStringDictIs(t *testing.T) {
+	e := newDictEncoders()
+	long := strings.Repeat("long text ", 5)
+	for _, v := range []string{"short", long} {
+		require.False(t, e.textDict.Is(0, v))
+		e.encode(0, v)
+		ref := e.textDict.Ref(v)
+		require.True(t, e.textDict.Is(ref, v))
+		require.False(t, e.textDict.Is(ref, v+"x"))
+		require.False(t, e.textDict.Is(ref, "other"))
+		require.False(t, e.textDict.Is(ref+5, v))
+	}
+	ref, epoch := e.textDict.Ref("short"), e.textDict.Epoch()
+	e.textDict.Restart()
+	require.NotEqual(t, epoch, e.textDict.Epoch())
+	require.False(t, e.textDict.Is(ref, "short"))
+	var none *codec.StringDict
+	require.False(t, none.Is(ref, "short"))
+	require.Zero(t, none.Epoch())
+}

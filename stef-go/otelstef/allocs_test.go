@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	stef "github.com/otelstef/stef/stef-go"
+	"github.com/otelstef/stef/stef-go/codec"
 	"github.com/otelstef/stef/stef-go/otelstef"
 )
 
@@ -93,7 +94,7 @@ func metricsFill() func(rec *otelstef.Metrics, i int) {
 			x.SetTimestamp(p.Timestamp() - 5)
 			x.Value().SetFloat64(float64(i))
 			var id [16]byte
-			binary.BigEndian.PutUint64(id[:], uint64(i)*0x9e3779b97f4a7c15)
+			binary.BigEndian.PutUint64(id[:], uint64(i)*codec.GoldenRatio)
 			x.SetTraceID(id[:])
 			x.SetSpanID(id[:8])
 		}
@@ -138,7 +139,7 @@ func spansFill() func(rec *otelstef.Spans, i int) {
 		rec.SetScope(scopes[i/80%3])
 		s := rec.Span()
 		var id [16]byte
-		binary.BigEndian.PutUint64(id[:], uint64(i/4)*0x9e3779b97f4a7c15)
+		binary.BigEndian.PutUint64(id[:], uint64(i/4)*codec.GoldenRatio)
 		binary.BigEndian.PutUint64(id[8:], uint64(i)*0xbf58476d1ce4e5b9)
 		s.SetTraceID(id[:])
 		s.SetParentSpanID(s.SpanID())
@@ -182,7 +183,7 @@ func logsFill() func(rec *otelstef.Logs, i int) {
 		l.SetSeverityNumber(uint64(9 + i%4*4))
 		l.SetSeverityText(hosts[i%4])
 		var id [16]byte
-		binary.BigEndian.PutUint64(id[:], uint64(i%10)*0x9e3779b97f4a7c15)
+		binary.BigEndian.PutUint64(id[:], uint64(i%10)*codec.GoldenRatio)
 		l.SetTraceID(id[:])
 		switch i / 8 % 3 {
 		case 0:

@@ -9,6 +9,7 @@ import (
 	"math"
 	"unsafe"
 
+	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/codec"
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
@@ -50,7 +51,7 @@ func (e *anyValueEncoder) Encode(v *AnyValue) {
 	e.head.Write(uint64(typ), e.head.Width)
 	switch typ {
 	case AnyValueTypeString:
-		v.num = uint64(e.string.EncodeRef(v.str, codec.Ref(v.num)))
+		v.num = uint64(e.string.EncodeRef(v.str, stef.TextRef(v.num)))
 	case AnyValueTypeBool:
 		e.bool.Encode(v.num != 0)
 	case AnyValueTypeInt64:

@@ -26,7 +26,7 @@ type Attributes struct {
 
 type attributesPair struct {
 	key    string
-	keyRef codec.Ref // 0 if it is not known
+	keyRef stef.TextRef // 0 if it is not known
 	value  AnyValue
 }
 
@@ -81,7 +81,7 @@ func (m *Attributes) Key(i int) string { return m.pairs[i].key }
 func (m *Attributes) SetKey(i int, key string) { m.SetKeyRef(i, key, 0) }
 
 // SetKeyRef is SetKey with the reference of the writer's dictionary to it, or 0.
-func (m *Attributes) SetKeyRef(i int, key string, ref codec.Ref) {
+func (m *Attributes) SetKeyRef(i int, key string, ref stef.TextRef) {
 	p := m.pairs[i]
 	if codec.SameText(p.key, p.keyRef, key, ref) {
 		if ref != 0 {
@@ -104,7 +104,7 @@ func (m *Attributes) SetString(i int, key string, value string) {
 
 // SetStrings makes m pairs of keys and values, as many as there are of each. It is SetLen
 // and SetString of each pair for who has references of the writer's dictionaries, or 0.
-func (m *Attributes) SetStrings(keys, values []codec.Text) {
+func (m *Attributes) SetStrings(keys, values []stef.Text) {
 	m.SetLen(len(keys))
 	for i, p := range m.pairs {
 		k, v := &keys[i], &values[i]

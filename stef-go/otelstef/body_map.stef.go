@@ -26,7 +26,7 @@ type BodyMap struct {
 
 type bodyMapPair struct {
 	key    string
-	keyRef codec.Ref // 0 if it is not known
+	keyRef stef.TextRef // 0 if it is not known
 	value  BodyValue
 }
 
@@ -81,7 +81,7 @@ func (m *BodyMap) Key(i int) string { return m.pairs[i].key }
 func (m *BodyMap) SetKey(i int, key string) { m.SetKeyRef(i, key, 0) }
 
 // SetKeyRef is SetKey with the reference of the writer's dictionary to it, or 0.
-func (m *BodyMap) SetKeyRef(i int, key string, ref codec.Ref) {
+func (m *BodyMap) SetKeyRef(i int, key string, ref stef.TextRef) {
 	p := m.pairs[i]
 	if codec.SameText(p.key, p.keyRef, key, ref) {
 		if ref != 0 {
@@ -104,7 +104,7 @@ func (m *BodyMap) SetString(i int, key string, value string) {
 
 // SetStrings makes m pairs of keys and values, as many as there are of each. It is SetLen
 // and SetString of each pair for who has references of the writer's dictionaries, or 0.
-func (m *BodyMap) SetStrings(keys, values []codec.Text) {
+func (m *BodyMap) SetStrings(keys, values []stef.Text) {
 	m.SetLen(len(keys))
 	for i, p := range m.pairs {
 		k, v := &keys[i], &values[i]

@@ -29,7 +29,7 @@ type BodyParams struct {
 type bodyParamsPair struct {
 	key      bool
 	value    string
-	valueRef codec.Ref // 0 if it is not known
+	valueRef stef.TextRef // 0 if it is not known
 }
 
 // NewBodyParams returns an empty value that is part of no record.
@@ -90,7 +90,7 @@ func (m *BodyParams) Value(i int) string { return m.pairs[i].value }
 func (m *BodyParams) SetValue(i int, value string) { m.SetValueRef(i, value, 0) }
 
 // SetValueRef is SetValue with the reference of the writer's dictionary to it, or 0.
-func (m *BodyParams) SetValueRef(i int, value string, ref codec.Ref) {
+func (m *BodyParams) SetValueRef(i int, value string, ref stef.TextRef) {
 	p := m.pairs[i]
 	if codec.SameText(p.value, p.valueRef, value, ref) {
 		if ref != 0 {

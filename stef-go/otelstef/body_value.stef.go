@@ -9,6 +9,7 @@ import (
 	"bytes"
 	"math"
 
+	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/codec"
 	"github.com/otelstef/stef/stef-go/list"
 	"github.com/otelstef/stef/stef-go/stefrt"
@@ -111,8 +112,8 @@ func (v *BodyValue) String() string {
 func (v *BodyValue) SetString(x string) { v.SetStringRef(x, 0) }
 
 // SetStringRef is SetString with the reference of the writer's dictionary to it, or 0.
-func (v *BodyValue) SetStringRef(x string, ref codec.Ref) {
-	if v.typ == BodyValueTypeString && codec.SameText(v.str, codec.Ref(v.num), x, ref) {
+func (v *BodyValue) SetStringRef(x string, ref stef.TextRef) {
+	if v.typ == BodyValueTypeString && codec.SameText(v.str, stef.TextRef(v.num), x, ref) {
 		if ref != 0 {
 			v.num = uint64(ref)
 		}

@@ -177,6 +177,7 @@ func (s *Metric) freeze() {
 
 // share returns s made shared, or a shared copy if s is part of a record.
 func (s *Metric) share(user *stefrt.Node) *Metric {
+	stefrt.NotNil(s == nil, "Metric")
 	if s.node.Frozen() {
 		if s.node.Oversize() {
 			user.SetOversize(true)

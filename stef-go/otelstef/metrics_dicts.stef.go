@@ -6,7 +6,7 @@
 package otelstef
 
 import (
-	"github.com/otelstef/stef/stef-go/codec"
+	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
@@ -14,7 +14,7 @@ import (
 // reference of one skip the lookup of the text. A dictionary that the schema of the
 // stream does not use is nil: it has no references.
 type MetricsDicts struct {
-	MetricName, MetricDescription, MetricUnit, AttributeKey, AnyValueString, SchemaURL, EntityType, ScopeName, ScopeVersion *codec.StringDict
+	MetricName, MetricDescription, MetricUnit, AttributeKey, AnyValueString, SchemaURL, EntityType, ScopeName, ScopeVersion *stef.TextDict
 }
 
 func (d *MetricsDicts) set(b *stefrt.EncoderBuilder) {

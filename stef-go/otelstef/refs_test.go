@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	stef "github.com/otelstef/stef/stef-go"
-	"github.com/otelstef/stef/stef-go/codec"
 	"github.com/otelstef/stef/stef-go/otelstef"
 )
 
@@ -28,15 +27,15 @@ func TestReferences(t *testing.T) {
 		ref, err := otelstef.NewLogsWriter(&refOut, options...)
 		require.NoError(t, err)
 		keys, texts := ref.Dicts().AttributeKey, ref.Dicts().AnyValueString
-		var stale codec.Ref
+		var stale stef.TextRef
 		for range 2000 {
 			a, b := plain.Record().Record(), ref.Record().Record()
 			n := rnd.IntN(5)
-			var pairKeys []codec.Text
+			var pairKeys []stef.Text
 			var pairValues []string
 			for range n {
 				key := fmt.Sprint("key", rnd.IntN(6))
-				pairKeys = append(pairKeys, codec.Text{Text: key, Ref: keys.Ref(key)})
+				pairKeys = append(pairKeys, stef.Text{Text: key, Ref: keys.Ref(key)})
 				pairValues = append(pairValues, fmt.Sprint(rnd.IntN(30)))
 			}
 			a.Attributes().SetLen(n)
@@ -45,9 +44,9 @@ func TestReferences(t *testing.T) {
 			}
 			switch rnd.IntN(3) {
 			case 0:
-				var values []codec.Text
+				var values []stef.Text
 				for _, v := range pairValues {
-					values = append(values, codec.Text{Text: v})
+					values = append(values, stef.Text{Text: v})
 					if rnd.IntN(2) == 0 {
 						values[len(values)-1].Ref = texts.Ref(v)
 					}

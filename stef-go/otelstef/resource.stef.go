@@ -121,6 +121,7 @@ func (s *Resource) freeze() {
 
 // share returns s made shared, or a shared copy if s is part of a record.
 func (s *Resource) share(user *stefrt.Node) *Resource {
+	stefrt.NotNil(s == nil, "Resource")
 	if s.node.Frozen() {
 		if s.node.Oversize() {
 			user.SetOversize(true)

@@ -137,6 +137,7 @@ func (s *Scope) freeze() {
 
 // share returns s made shared, or a shared copy if s is part of a record.
 func (s *Scope) share(user *stefrt.Node) *Scope {
+	stefrt.NotNil(s == nil, "Scope")
 	if s.node.Frozen() {
 		if s.node.Oversize() {
 			user.SetOversize(true)

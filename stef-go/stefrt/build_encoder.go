@@ -6,6 +6,7 @@ package stefrt
 import (
 	"math/bits"
 
+	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/codec"
 	"github.com/otelstef/stef/stef-go/column"
 )
@@ -197,9 +198,9 @@ func EncoderDict[T any](b *EncoderBuilder, name string) *StructDict[T] {
 
 // TextDict returns the dictionary of text of that name, or nil if no column of the
 // stream uses it.
-func (b *EncoderBuilder) TextDict(name string) *codec.StringDict {
+func (b *EncoderBuilder) TextDict(name string) *stef.TextDict {
 	d, _ := b.dicts["text "+name].(*codec.StringDict)
-	return d
+	return (*stef.TextDict)(d)
 }
 
 // Root makes the root's own encoder that of the records it contains.

@@ -140,7 +140,7 @@ var hashSeed = maphash.MakeSeed()
 
 // Uint64 adds an integer.
 func (h *Hash) Uint64(v uint64) {
-	h.sum = (h.sum ^ v) * 0x9e3779b97f4a7c15
+	h.sum = (h.sum ^ v) * codec.GoldenRatio
 	h.sum ^= h.sum >> 29
 }
 

@@ -152,8 +152,21 @@ const PairSize = 64
 // NotNegative panics if a length is negative.
 func NotNegative(n int) {
 	if n < 0 {
-		panic(fmt.Sprintf("stef: SetLen(%d): a length cannot be negative", n))
+		negative(n)
 	}
+}
+
+func negative(n int) { panic(fmt.Sprintf("stef: SetLen(%d): a length cannot be negative", n)) }
+
+// NotNil panics if a shared value of a type is nil.
+func NotNil(isNil bool, typ string) {
+	if isNil {
+		nilValue(typ)
+	}
+}
+
+func nilValue(typ string) {
+	panic(fmt.Sprintf("stef: a shared %s cannot be nil; use New%s for an empty one", typ, typ))
 }
 
 // BoolBits returns 1 for true and 0 for false.

@@ -6,8 +6,6 @@ package steftest
 import (
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
 	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/internal/config"
 	"github.com/otelstef/stef/stef-go/internal/frame"
@@ -18,7 +16,9 @@ import (
 func WriterConfig(t testing.TB, options ...stef.WriterOption) config.Writer {
 	t.Helper()
 	c, err := frame.WriterConfig(options)
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	return c
 }
 
@@ -27,6 +27,8 @@ func WriterConfig(t testing.TB, options ...stef.WriterOption) config.Writer {
 func ReaderLimits(t testing.TB, options ...stef.ReaderOption) stef.Limits {
 	t.Helper()
 	limits, err := frame.ReaderLimits(options)
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	return limits
 }

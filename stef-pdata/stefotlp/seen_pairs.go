@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/bits"
 
+	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/codec"
 	"github.com/otelstef/stef/stef-go/otelstef"
 )
@@ -16,14 +17,14 @@ import (
 // look into the dictionaries.
 type seenPairs struct {
 	slots       *[seenSlots]seenPair
-	keys, texts *codec.StringDict // of the stream, for keys and values
+	keys, texts *stef.TextDict // of the stream, for keys and values
 }
 
 // seenPair is a KeyValue with a text, a number, a truth value or nothing. The references are
 // those of the dictionaries or those that these had before.
 type seenPair struct {
 	bytes  string // of the KeyValue
-	keyRef codec.Ref
+	keyRef stef.TextRef
 	number uint64 // the reference, if it is text
 
 	keyFrom, keyTo, textFrom, textTo uint16 // in bytes
@@ -34,9 +35,9 @@ type seenPair struct {
 	used   bool   // since then
 }
 
-func (k *seenPair) key() string        { return k.bytes[k.keyFrom:k.keyTo] }
-func (k *seenPair) text() string       { return k.bytes[k.textFrom:k.textTo] }
-func (k *seenPair) textRef() codec.Ref { return codec.Ref(k.number) }
+func (k *seenPair) key() string           { return k.bytes[k.keyFrom:k.keyTo] }
+func (k *seenPair) text() string          { return k.bytes[k.textFrom:k.textTo] }
+func (k *seenPair) textRef() stef.TextRef { return stef.TextRef(k.number) }
 
 const (
 	seenSlots = 1 << 11
@@ -46,7 +47,7 @@ const (
 )
 
 // init sets the dictionaries of the stream.
-func (s *seenPairs) init(keys, texts *codec.StringDict) { s.keys, s.texts = keys, texts }
+func (s *seenPairs) init(keys, texts *stef.TextDict) { s.keys, s.texts = keys, texts }
 
 // find returns what is known of the KeyValue in x, or nil.
 func (s *seenPairs) find(p *parser, x extent) *seenPair {
@@ -64,7 +65,7 @@ func (s *seenPairs) find(p *parser, x extent) *seenPair {
 	} else {
 		head, tail = uint64(fixed32(b, 0)), uint64(fixed32(b, n-4))
 	}
-	hi, lo := bits.Mul64(head^0x9e3779b97f4a7c15, tail^uint64(n)^0xc2b2ae3d27d4eb4f)
+	hi, lo := bits.Mul64(head^codec.GoldenRatio, tail^uint64(n)^0xc2b2ae3d27d4eb4f)
 	hash := hi ^ lo
 	k := &s.slots[hash%seenSlots]
 	if k.bytes != string(b) && !k.come(p, x, uint16(hash>>48)) {

@@ -6,6 +6,8 @@ package stefotlp
 import (
 	"math/bits"
 	"strings"
+
+	"github.com/otelstef/stef/stef-go/codec"
 )
 
 // texts makes strings of bytes of a message, whose memory is not ours. Records
@@ -32,7 +34,7 @@ func (t *texts) text(b []byte) string {
 			head = head<<8 | uint64(c)
 		}
 	}
-	hi, lo := bits.Mul64(head^0x9e3779b97f4a7c15, tail^uint64(n)^0xc2b2ae3d27d4eb4f)
+	hi, lo := bits.Mul64(head^codec.GoldenRatio, tail^uint64(n)^0xc2b2ae3d27d4eb4f)
 	s := &t[(hi^lo)%uint64(len(t))]
 	if *s != string(b) {
 		*s = string(b)

@@ -9,6 +9,7 @@ import (
 	"bytes"
 	"math"
 
+	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/codec"
 	"github.com/otelstef/stef/stef-go/list"
 	"github.com/otelstef/stef/stef-go/stefrt"
@@ -288,8 +289,8 @@ func (v *Any) Word() string {
 func (v *Any) SetWord(x string) { v.SetWordRef(x, 0) }
 
 // SetWordRef is SetWord with the reference of the writer's dictionary to it, or 0.
-func (v *Any) SetWordRef(x string, ref codec.Ref) {
-	if v.typ == AnyTypeWord && codec.SameText(v.str, codec.Ref(v.num), x, ref) {
+func (v *Any) SetWordRef(x string, ref stef.TextRef) {
+	if v.typ == AnyTypeWord && codec.SameText(v.str, stef.TextRef(v.num), x, ref) {
 		if ref != 0 {
 			v.num = uint64(ref)
 		}

@@ -9,6 +9,7 @@ import (
 	"bytes"
 	"unsafe"
 
+	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/codec"
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
@@ -113,8 +114,8 @@ func (v *Any2) Str() string {
 func (v *Any2) SetStr(x string) { v.SetStrRef(x, 0) }
 
 // SetStrRef is SetStr with the reference of the writer's dictionary to it, or 0.
-func (v *Any2) SetStrRef(x string, ref codec.Ref) {
-	if v.typ == Any2TypeStr && codec.SameText(v.str, codec.Ref(v.num), x, ref) {
+func (v *Any2) SetStrRef(x string, ref stef.TextRef) {
+	if v.typ == Any2TypeStr && codec.SameText(v.str, stef.TextRef(v.num), x, ref) {
 		if ref != 0 {
 			v.num = uint64(ref)
 		}
@@ -297,7 +298,7 @@ func (e *any2Encoder) Encode(v *Any2) {
 	case Any2TypeInt:
 		e.int.Encode(int64(v.num))
 	case Any2TypeStr:
-		v.num = uint64(e.strField.EncodeRef(v.str, codec.Ref(v.num)))
+		v.num = uint64(e.strField.EncodeRef(v.str, stef.TextRef(v.num)))
 	case Any2TypeRaw:
 		e.raw.Encode(v.box.raw)
 	case Any2TypePoint:

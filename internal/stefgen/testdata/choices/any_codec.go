@@ -9,6 +9,7 @@ import (
 	"math"
 	"unsafe"
 
+	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/codec"
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
@@ -78,7 +79,7 @@ func (e *anyEncoder) Encode(v *Any) {
 	case AnyTypeText:
 		e.text.Encode(v.str)
 	case AnyTypeWord:
-		v.num = uint64(e.word.EncodeRef(v.str, codec.Ref(v.num)))
+		v.num = uint64(e.word.EncodeRef(v.str, stef.TextRef(v.num)))
 	case AnyTypeRaw:
 		e.raw.Encode(v.box.raw)
 	case AnyTypeBlob:

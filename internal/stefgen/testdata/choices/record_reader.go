@@ -36,8 +36,11 @@ func NewRecordReader(r io.Reader, options ...stef.ReaderOption) (*RecordReader, 
 
 // Reset begins to read another stream with the same options and memory.
 func (r *RecordReader) Reset(src io.Reader) error {
+	if err := stefrt.ResetReader(&r.ReadStream, src); err != nil {
+		return err
+	}
 	r.record.clear()
-	return stefrt.ResetReader(&r.ReadStream, src)
+	return nil
 }
 
 // Next reads the next record; false is the end or an error, and Err tells which.

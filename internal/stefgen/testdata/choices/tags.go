@@ -26,7 +26,7 @@ type Tags struct {
 
 type tagsPair struct {
 	key    string
-	keyRef codec.Ref // 0 if it is not known
+	keyRef stef.TextRef // 0 if it is not known
 	value  Any2
 }
 
@@ -81,7 +81,7 @@ func (m *Tags) Key(i int) string { return m.pairs[i].key }
 func (m *Tags) SetKey(i int, key string) { m.SetKeyRef(i, key, 0) }
 
 // SetKeyRef is SetKey with the reference of the writer's dictionary to it, or 0.
-func (m *Tags) SetKeyRef(i int, key string, ref codec.Ref) {
+func (m *Tags) SetKeyRef(i int, key string, ref stef.TextRef) {
 	p := m.pairs[i]
 	if codec.SameText(p.key, p.keyRef, key, ref) {
 		if ref != 0 {
@@ -110,7 +110,7 @@ func (m *Tags) SetStr(i int, key string, value string) {
 
 // SetStrs makes m pairs of keys and values, as many as there are of each. It is SetLen
 // and SetStr of each pair for who has references of the writer's dictionaries, or 0.
-func (m *Tags) SetStrs(keys, values []codec.Text) {
+func (m *Tags) SetStrs(keys, values []stef.Text) {
 	m.SetLen(len(keys))
 	for i, p := range m.pairs {
 		k, v := &keys[i], &values[i]

@@ -6,6 +6,7 @@
 package choices
 
 import (
+	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/codec"
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
@@ -77,8 +78,8 @@ func (v *Texts) B() string {
 func (v *Texts) SetB(x string) { v.SetBRef(x, 0) }
 
 // SetBRef is SetB with the reference of the writer's dictionary to it, or 0.
-func (v *Texts) SetBRef(x string, ref codec.Ref) {
-	if v.typ == TextsTypeB && codec.SameText(v.str, codec.Ref(v.num), x, ref) {
+func (v *Texts) SetBRef(x string, ref stef.TextRef) {
+	if v.typ == TextsTypeB && codec.SameText(v.str, stef.TextRef(v.num), x, ref) {
 		if ref != 0 {
 			v.num = uint64(ref)
 		}
@@ -155,7 +156,7 @@ func (e *textsEncoder) Encode(v *Texts) {
 	case TextsTypeA:
 		e.a.Encode(v.str)
 	case TextsTypeB:
-		v.num = uint64(e.b.EncodeRef(v.str, codec.Ref(v.num)))
+		v.num = uint64(e.b.EncodeRef(v.str, stef.TextRef(v.num)))
 	}
 }
 

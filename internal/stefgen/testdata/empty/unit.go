@@ -52,6 +52,7 @@ func (s *Unit) freeze() {
 
 // share returns s made shared, or a shared copy if s is part of a record.
 func (s *Unit) share(user *stefrt.Node) *Unit {
+	stefrt.NotNil(s == nil, "Unit")
 	if s.node.Frozen() {
 		if s.node.Oversize() {
 			user.SetOversize(true)

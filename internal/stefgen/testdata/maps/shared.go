@@ -142,6 +142,7 @@ func (s *Shared) freeze() {
 
 // share returns s made shared, or a shared copy if s is part of a record.
 func (s *Shared) share(user *stefrt.Node) *Shared {
+	stefrt.NotNil(s == nil, "Shared")
 	if s.node.Frozen() {
 		if s.node.Oversize() {
 			user.SetOversize(true)

@@ -26,9 +26,9 @@ type Words struct {
 
 type wordsPair struct {
 	key      string
-	keyRef   codec.Ref // 0 if it is not known
+	keyRef   stef.TextRef // 0 if it is not known
 	value    string
-	valueRef codec.Ref // 0 if it is not known
+	valueRef stef.TextRef // 0 if it is not known
 }
 
 // NewWords returns an empty value that is part of no record.
@@ -78,7 +78,7 @@ func (m *Words) Key(i int) string { return m.pairs[i].key }
 func (m *Words) SetKey(i int, key string) { m.SetKeyRef(i, key, 0) }
 
 // SetKeyRef is SetKey with the reference of the writer's dictionary to it, or 0.
-func (m *Words) SetKeyRef(i int, key string, ref codec.Ref) {
+func (m *Words) SetKeyRef(i int, key string, ref stef.TextRef) {
 	p := m.pairs[i]
 	if codec.SameText(p.key, p.keyRef, key, ref) {
 		if ref != 0 {
@@ -97,7 +97,7 @@ func (m *Words) Value(i int) string { return m.pairs[i].value }
 func (m *Words) SetValue(i int, value string) { m.SetValueRef(i, value, 0) }
 
 // SetValueRef is SetValue with the reference of the writer's dictionary to it, or 0.
-func (m *Words) SetValueRef(i int, value string, ref codec.Ref) {
+func (m *Words) SetValueRef(i int, value string, ref stef.TextRef) {
 	p := m.pairs[i]
 	if codec.SameText(p.value, p.valueRef, value, ref) {
 		if ref != 0 {

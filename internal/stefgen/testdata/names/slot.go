@@ -207,6 +207,7 @@ func (s *Slot) freeze() {
 
 // share returns s made shared, or a shared copy if s is part of a record.
 func (s *Slot) share(user *stefrt.Node) *Slot {
+	stefrt.NotNil(s == nil, "Slot")
 	if s.node.Frozen() {
 		if s.node.Oversize() {
 			user.SetOversize(true)

@@ -119,6 +119,7 @@ func (s *Sub) freeze() {
 
 // share returns s made shared, or a shared copy if s is part of a record.
 func (s *Sub) share(user *stefrt.Node) *Sub {
+	stefrt.NotNil(s == nil, "Sub")
 	if s.node.Frozen() {
 		if s.node.Oversize() {
 			user.SetOversize(true)

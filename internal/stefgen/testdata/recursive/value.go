@@ -8,6 +8,7 @@ package recursive
 import (
 	"math"
 
+	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/codec"
 	"github.com/otelstef/stef/stef-go/list"
 	"github.com/otelstef/stef/stef-go/stefrt"
@@ -141,8 +142,8 @@ func (v *Value) String() string {
 func (v *Value) SetString(x string) { v.SetStringRef(x, 0) }
 
 // SetStringRef is SetString with the reference of the writer's dictionary to it, or 0.
-func (v *Value) SetStringRef(x string, ref codec.Ref) {
-	if v.typ == ValueTypeString && codec.SameText(v.str, codec.Ref(v.num), x, ref) {
+func (v *Value) SetStringRef(x string, ref stef.TextRef) {
+	if v.typ == ValueTypeString && codec.SameText(v.str, stef.TextRef(v.num), x, ref) {
 		if ref != 0 {
 			v.num = uint64(ref)
 		}

@@ -9,6 +9,7 @@ import (
 	"math"
 	"unsafe"
 
+	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/codec"
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
@@ -52,7 +53,7 @@ func (e *valueEncoder) Encode(v *Value) {
 	case ValueTypeList:
 		e.list.Encode(&v.box.list)
 	case ValueTypeString:
-		v.num = uint64(e.string.EncodeRef(v.str, codec.Ref(v.num)))
+		v.num = uint64(e.string.EncodeRef(v.str, stef.TextRef(v.num)))
 	case ValueTypeNumber:
 		e.number.Encode(math.Float64frombits(v.num))
 	case ValueTypeFlag:

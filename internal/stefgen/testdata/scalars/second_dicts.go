@@ -6,7 +6,7 @@
 package scalars
 
 import (
-	"github.com/otelstef/stef/stef-go/codec"
+	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
@@ -14,7 +14,7 @@ import (
 // reference of one skip the lookup of the text. A dictionary that the schema of the
 // stream does not use is nil: it has no references.
 type SecondDicts struct {
-	Words *codec.StringDict
+	Words *stef.TextDict
 }
 
 func (d *SecondDicts) set(b *stefrt.EncoderBuilder) { d.Words = b.TextDict("Words") }

@@ -93,6 +93,7 @@ func (s *Inner) freeze() {
 
 // share returns s made shared, or a shared copy if s is part of a record.
 func (s *Inner) share(user *stefrt.Node) *Inner {
+	stefrt.NotNil(s == nil, "Inner")
 	if s.node.Frozen() {
 		if s.node.Oversize() {
 			user.SetOversize(true)

@@ -139,6 +139,7 @@ func (s *Middle) freeze() {
 
 // share returns s made shared, or a shared copy if s is part of a record.
 func (s *Middle) share(user *stefrt.Node) *Middle {
+	stefrt.NotNil(s == nil, "Middle")
 	if s.node.Frozen() {
 		if s.node.Oversize() {
 			user.SetOversize(true)

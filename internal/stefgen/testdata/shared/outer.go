@@ -202,6 +202,7 @@ func (s *Outer) freeze() {
 
 // share returns s made shared, or a shared copy if s is part of a record.
 func (s *Outer) share(user *stefrt.Node) *Outer {
+	stefrt.NotNil(s == nil, "Outer")
 	if s.node.Frozen() {
 		if s.node.Oversize() {
 			user.SetOversize(true)

@@ -6,7 +6,7 @@
 package shared
 
 import (
-	"github.com/otelstef/stef/stef-go/codec"
+	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
@@ -14,7 +14,7 @@ import (
 // reference of one skip the lookup of the text. A dictionary that the schema of the
 // stream does not use is nil: it has no references.
 type RecordDicts struct {
-	Words *codec.StringDict
+	Words *stef.TextDict
 }
 
 func (d *RecordDicts) set(b *stefrt.EncoderBuilder) { d.Words = b.TextDict("Words") }

@@ -53,9 +53,12 @@ func NewRecordWriter(w io.Writer, options ...stef.WriterOption) (*RecordWriter, 
 
 // Reset begins another stream with the same options; what was not flushed is lost.
 func (w *RecordWriter) Reset(dst io.Writer) error {
+	if err := stefrt.ResetWriter(&w.WriteStream, dst); err != nil {
+		return err
+	}
 	w.record.init(nil, 0)
 	w.record.clear()
-	return stefrt.ResetWriter(&w.WriteStream, dst)
+	return nil
 }
 
 // Record returns the record to fill, the same one for the life of the writer.

@@ -2497,6 +2497,7 @@ func (s *Maybe) freeze() {
 
 // share returns s made shared, or a shared copy if s is part of a record.
 func (s *Maybe) share(user *stefrt.Node) *Maybe {
+	stefrt.NotNil(s == nil, "Maybe")
 	if s.node.Frozen() {
 		if s.node.Oversize() {
 			user.SetOversize(true)

@@ -1,7 +1,7 @@
 // Copyright The Otel/STEF Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package codec_test
+package intern
 
 import (
 	"math/rand/v2"
@@ -10,18 +10,49 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/codec"
 )
 
-// Pairs have the references that the dictionaries tell, whatever these go through, and
+// dictionary is a dictionary with a column that adds to it.
+type dictionary struct {
+	usage  codec.Usage
+	dict   codec.StringDict
+	column codec.StringDictEncoder
+}
+
+func newDictionary() *dictionary {
+	d := new(dictionary)
+	d.dict.Init(&d.usage)
+	d.column.Init(&d.dict)
+	return d
+}
+
+func (d *dictionary) view() *stef.TextDict { return (*stef.TextDict)(&d.dict) }
+
+// someText returns one of a few texts, which differ only in single bytes and in
+// length: most have the same first and last bytes.
+func someText(rnd *rand.Rand) string {
+	n := rnd.IntN(40)
+	if rnd.IntN(50) == 0 {
+		n = 200 + rnd.IntN(200)
+	}
+	b := []byte(strings.Repeat("a", n))
+	if n > 0 {
+		b[rnd.IntN(n)] = "ab"[rnd.IntN(2)]
+	}
+	return string(b)
+}
+
+// Pairs have the references of the dictionaries, whatever is added or restarted, and
 // keys have numbers of their own.
 func TestPairCache(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(8, 8))
-	keys, values := newDictEncoders(), newDictEncoders()
-	var c codec.PairCache
-	c.Init(&keys.textDict, &values.textDict)
+	keys, values := newDictionary(), newDictionary()
+	var c PairCache
+	c.Init(keys.view(), values.view())
 	numbers, names := map[string]uint32{}, map[uint32]string{}
-	pairs := make([]codec.Pair, 7)
+	pairs := make([]Pair, 7)
 	for round := range 6000 {
 		for i := range pairs {
 			p := &pairs[i]
@@ -30,13 +61,13 @@ func TestPairCache(t *testing.T) {
 			if rnd.IntN(3) > 0 {
 				p.Key.Text, p.Value.Text = "key", strings.Repeat("v", rnd.IntN(40))
 			}
-			p.Key.Ref, p.Value.Ref = codec.Ref(rnd.Uint64()), codec.Ref(rnd.Uint64())
+			p.Key.Ref, p.Value.Ref = stef.TextRef(rnd.Uint64()), stef.TextRef(rnd.Uint64())
 		}
 		c.Resolve(pairs)
 		for _, p := range pairs {
-			require.Equal(t, keys.textDict.Ref(p.Key.Text), p.Key.Ref)
+			require.Equal(t, keys.dict.Ref(p.Key.Text), p.Key.Ref)
 			if len(p.Value.Text) <= 256 {
-				require.Equal(t, values.textDict.Ref(p.Value.Text), p.Value.Ref, "%q", p.Value.Text)
+				require.Equal(t, values.dict.Ref(p.Value.Text), p.Value.Ref, "%q", p.Value.Text)
 			} else {
 				require.Zero(t, p.Value.Ref)
 			}
@@ -48,15 +79,15 @@ func TestPairCache(t *testing.T) {
 			}
 		}
 		for _, p := range pairs[:rnd.IntN(3)] {
-			keys.encode(0, p.Key.Text)
-			values.encode(1, p.Value.Text)
+			keys.column.Encode(p.Key.Text)
+			values.column.Encode(p.Value.Text)
 		}
 		require.Equal(t, len(numbers), c.Keys())
 		switch {
 		case round%900 == 899:
-			keys.restart()
+			keys.dict.Restart()
 		case round%1000 == 999:
-			values.restart()
+			values.dict.Restart()
 		case round%1100 == 1099:
 			c.Forget()
 			clear(numbers)
@@ -67,14 +98,14 @@ func TestPairCache(t *testing.T) {
 
 // Streams may have none of the dictionaries.
 func TestPairCacheOfNothing(t *testing.T) {
-	e := newDictEncoders()
-	e.encode(0, "text")
-	f := func(keys, values *codec.StringDict) {
+	e := newDictionary()
+	e.column.Encode("text")
+	f := func(keys, values *stef.TextDict) {
 		t.Helper()
-		var c codec.PairCache
+		var c PairCache
 		c.Init(keys, values)
 		for range 3 {
-			pairs := []codec.Pair{{Key: codec.Text{Text: "text"}, Value: codec.Text{Text: "text"}}, {}, {Key: codec.Text{Text: "k"}}}
+			pairs := []Pair{{Key: stef.Text{Text: "text"}, Value: stef.Text{Text: "text"}}, {}, {Key: stef.Text{Text: "k"}}}
 			c.Resolve(pairs)
 			require.Equal(t, keys.Ref("text"), pairs[0].Key.Ref)
 			require.Equal(t, values.Ref("text"), pairs[0].Value.Ref)
@@ -82,7 +113,7 @@ func TestPairCacheOfNothing(t *testing.T) {
 		}
 	}
 	f(nil, nil)
-	f(&e.textDict, nil)
-	f(nil, &e.textDict)
-	f(&e.textDict, &e.textDict)
+	f(e.view(), nil)
+	f(nil, e.view())
+	f(e.view(), e.view())
 }

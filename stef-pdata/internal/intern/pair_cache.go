@@ -1,0 +1,127 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package intern finds the references of texts in the dictionaries of a stream, with
+// less work than a lookup of each.
+package intern
+
+import (
+	stef "github.com/otelstef/stef/stef-go"
+	"github.com/otelstef/stef/stef-go/codec"
+)
+
+// PairCache looks up the references of key-value pairs. One hash and one comparison
+// find both references of a pair that was seen before. The result is that of two
+// lookups in the dictionaries, which serve every miss.
+//
+// The cache is direct-mapped: each pair has one slot, which holds the last pair that
+// hashed to it. So its size is fixed, and no input makes it slow.
+type PairCache struct {
+	keys, values *stef.TextDict
+	// epochs are those of the dictionaries that the slots refer to.
+	epochs  [2]uint64
+	slots   *[1 << pairBits]pairSlot
+	numbers codec.TextIndex // of keys
+}
+
+// Pair is a key and a value.
+type Pair struct {
+	Key, Value stef.Text
+	// Number is that of the key among all keys since Forget.
+	Number uint32
+}
+
+// pairSlot is a pair: the words and the lengths of both texts, and the result. It
+// fills a cache line.
+type pairSlot struct {
+	key0, key1, value0, value1 uint64
+	lengths                    uint64
+	key, value                 stef.TextRef
+	number                     uint64 // counted from 1
+}
+
+const (
+	pairBits = 11
+	// longLengths are the bits of lengths that are set only if a text may be longer
+	// than its words.
+	longLengths = ^uint64((codec.ShortText-1)<<32 | codec.ShortText - 1)
+	// maxValue is the length of the longest value to look up. Longer ones seldom
+	// recur.
+	maxValue = 256
+)
+
+// Odd multipliers with well mixed bits, for hashes.
+const (
+	prime1 = 0xc2b2ae3d27d4eb4f
+	prime2 = 0x165667b19e3779f9
+	prime3 = 0xd6e8feb86659fd93
+)
+
+// Init sets the dictionaries, which may be nil.
+func (c *PairCache) Init(keys, values *stef.TextDict) { c.keys, c.values = keys, values }
+
+// Keys returns how many keys have a number.
+func (c *PairCache) Keys() int { return c.numbers.Len() }
+
+// Forget drops all numbers.
+func (c *PairCache) Forget() {
+	c.numbers.Release()
+	if c.slots != nil {
+		clear(c.slots[:])
+	}
+}
+
+// Resolve sets the numbers and the references of pairs. A reference is 0 if the text
+// is not in its dictionary or is a value of more than 256 bytes.
+func (c *PairCache) Resolve(pairs []Pair) {
+	if c.slots == nil || c.epochs != [2]uint64{c.keys.Epoch(), c.values.Epoch()} {
+		c.begin()
+	}
+	slots := c.slots
+	for i := range pairs {
+		p := &pairs[i]
+		key, value := p.Key.Text, p.Value.Text
+		key0, key1 := codec.Words(key)
+		value0, value1 := codec.Words(value)
+		lengths := uint64(len(key))<<32 | uint64(len(value))
+		h := (key0 ^ value1*codec.GoldenRatio) * prime1
+		h ^= (value0 ^ key1*prime2) * prime3
+		s := &slots[(h^h>>32)*codec.GoldenRatio>>(64-pairBits)]
+		if (s.key0^key0)|(s.key1^key1)|(s.value0^value0)|(s.value1^value1)|(s.lengths^lengths) != 0 ||
+			s.number == 0 || lengths&longLengths != 0 && !c.same(s, key, value) {
+			c.miss(p, s, &pairSlot{key0: key0, key1: key1, value0: value0, value1: value1, lengths: lengths})
+			continue
+		}
+		p.Key.Ref, p.Value.Ref, p.Number = s.key, s.value, uint32(s.number-1)
+	}
+}
+
+// begin drops the slots, which refer to dictionaries before their restart.
+func (c *PairCache) begin() {
+	if c.slots == nil {
+		c.slots = new([1 << pairBits]pairSlot)
+	}
+	clear(c.slots[:])
+	c.epochs = [2]uint64{c.keys.Epoch(), c.values.Epoch()}
+}
+
+// same says whether two texts, at least one of which is long, are those of a slot
+// with the same words.
+func (c *PairCache) same(s *pairSlot, key, value string) bool {
+	return (len(key) <= codec.ShortText || c.keys.Is(s.key, key)) &&
+		(len(value) <= codec.ShortText || c.values.Is(s.value, value))
+}
+
+// miss looks a pair up in the dictionaries. The slot keeps it only if all of it is
+// known: a pair that occurs once is not worth a slot.
+func (c *PairCache) miss(p *Pair, slot, found *pairSlot) {
+	p.Number, _ = c.numbers.Number(p.Key.Text)
+	p.Key.Ref, p.Value.Ref = c.keys.Ref(p.Key.Text), 0
+	if len(p.Value.Text) <= maxValue {
+		p.Value.Ref = c.values.Ref(p.Value.Text)
+	}
+	if (p.Key.Ref != 0 || len(p.Key.Text) < codec.MinEntry) && (p.Value.Ref != 0 || len(p.Value.Text) < codec.MinEntry) {
+		found.key, found.value, found.number = p.Key.Ref, p.Value.Ref, uint64(p.Number)+1
+		*slot = *found
+	}
+}
