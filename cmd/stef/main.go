@@ -24,20 +24,23 @@ import (
 
 func main() {
 	temps := new(file.Temps)
-	// A command may hang in a read, so it cannot be asked to stop.
-	stop := make(chan os.Signal, 1)
+	interrupt := new(cli.Interrupt)
+	stop := make(chan os.Signal, 2)
 	signal.Notify(stop, os.Interrupt, syscall.SIGTERM)
 	go func() {
-		<-stop
+		// Most commands may hang in a read and cannot be asked to end.
+		for <-stop; interrupt.Deliver(); <-stop {
+		}
 		temps.Remove()
 		os.Exit(cli.ExitInterrupted)
 	}()
 	os.Exit(cli.Run(os.Args[1:], cli.Env{
-		Stdin:    os.Stdin,
-		Stdout:   os.Stdout,
-		Stderr:   os.Stderr,
-		Temps:    temps,
-		Terminal: terminal(os.Stderr),
+		Stdin:     os.Stdin,
+		Stdout:    os.Stdout,
+		Stderr:    os.Stderr,
+		Temps:     temps,
+		Interrupt: interrupt,
+		Terminal:  terminal(os.Stderr),
 	}))
 }
 

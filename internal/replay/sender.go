@@ -28,6 +28,10 @@ import (
 
 // Sender sends batches over a connection. Send is safe for concurrent use.
 type Sender struct {
+	// Retries is how often a batch is sent again that the endpoint cannot accept
+	// yet. Set it before the first Send.
+	Retries int
+
 	metrics *lane[pmetric.Metrics]
 	traces  *lane[ptrace.Traces]
 	logs    *lane[plog.Logs]
@@ -37,7 +41,7 @@ type Sender struct {
 
 // lane is the way of one signal.
 type lane[T any] struct {
-	send  func(context.Context, T) (rejected uint64, err error)
+	send  func(ctx context.Context, batch T, retries int) (rejected uint64, err error)
 	close func(context.Context) error
 }
 
@@ -49,6 +53,7 @@ func NewOTLPSender(conn *grpc.ClientConn, compression string) *Sender {
 		options = append(options, grpc.UseCompressor(compression))
 	}
 	return &Sender{
+		Retries: DefaultRetries,
 		metrics: otlpLane(conn, signal.Metrics, options),
 		traces:  otlpLane(conn, signal.Traces, options),
 		logs:    otlpLane(conn, signal.Logs, options),
@@ -58,8 +63,8 @@ func NewOTLPSender(conn *grpc.ClientConn, compression string) *Sender {
 func otlpLane[T any](conn *grpc.ClientConn, d *signal.Descriptor[T], options []grpc.CallOption) *lane[T] {
 	export := d.OTLP.NewClient(conn)
 	return &lane[T]{
-		send: func(ctx context.Context, batch T) (rejected uint64, err error) {
-			err = retry(ctx, func() (bool, error) {
+		send: func(ctx context.Context, batch T, retries int) (rejected uint64, err error) {
+			err = retry(ctx, retries, func() (bool, error) {
 				partial, err := export(ctx, batch, options...)
 				rejected = uint64(max(partial.Rejected, 0))
 				return status.Code(err) == codes.Unavailable || status.Code(err) == codes.ResourceExhausted, err
@@ -77,6 +82,7 @@ func NewSTEFSender(conn *grpc.ClientConn, compression stef.Compression) (*Sender
 		return nil, err
 	}
 	return &Sender{
+		Retries: DefaultRetries,
 		metrics: stefLane(client, signal.Metrics, compression),
 		traces:  stefLane(client, signal.Traces, compression),
 		logs:    stefLane(client, signal.Logs, compression),
@@ -98,14 +104,14 @@ func stefLane[T any](client *stefgrpc.Client, d *signal.Descriptor[T], compressi
 		return err
 	})
 	return &lane[T]{
-		send: func(ctx context.Context, batch T) (rejected uint64, err error) {
+		send: func(ctx context.Context, batch T, retries int) (rejected uint64, err error) {
 			if d.Items(batch) == 0 {
 				return 0, nil
 			}
 			if err := start(); err != nil {
 				return 0, err
 			}
-			err = retry(ctx, func() (bool, error) {
+			err = retry(ctx, retries, func() (bool, error) {
 				err := session.Send(ctx, batch)
 				var bad *stefgrpc.RejectedError
 				if errors.As(err, &bad) {
@@ -125,15 +131,16 @@ func stefLane[T any](client *stefgrpc.Client, d *signal.Descriptor[T], compressi
 	}
 }
 
-// attempts is how often a batch is sent that the endpoint cannot accept yet.
-const attempts = 8
+// DefaultRetries is the default of Sender.Retries. The waits between them double,
+// from 100 ms to 6.4 s.
+const DefaultRetries = 7
 
 // retry calls send until it succeeds, fails for good, or failed too often.
-func retry(ctx context.Context, send func() (again bool, err error)) error {
+func retry(ctx context.Context, retries int, send func() (again bool, err error)) error {
 	wait := 100 * time.Millisecond
-	for try := 1; ; try++ {
+	for try := 0; ; try++ {
 		again, err := send()
-		if err == nil || !again || try == attempts || ctx.Err() != nil {
+		if err == nil || !again || try == retries || ctx.Err() != nil {
 			return err
 		}
 		select {
@@ -151,11 +158,11 @@ func (s *Sender) Send(ctx context.Context, b otlpfile.Batch) error {
 	var err error
 	switch b.Signal {
 	case otlpfile.Metrics:
-		rejected, err = s.metrics.send(ctx, b.Metrics)
+		rejected, err = s.metrics.send(ctx, b.Metrics, s.Retries)
 	case otlpfile.Traces:
-		rejected, err = s.traces.send(ctx, b.Traces)
+		rejected, err = s.traces.send(ctx, b.Traces, s.Retries)
 	case otlpfile.Logs:
-		rejected, err = s.logs.send(ctx, b.Logs)
+		rejected, err = s.logs.send(ctx, b.Logs, s.Retries)
 	default:
 		err = fmt.Errorf("a batch of signal %s", b.Signal)
 	}

@@ -67,7 +67,7 @@ func story(t *testing.T, name string, lines ...string) {
 }
 
 func TestHelp(t *testing.T) {
-	story(t, "help.txt", "help", "help convert", "help cat", "help stat", "help inspect", "help demo", "help version", "help help")
+	story(t, "help.txt", "help", "help convert", "help cat", "help stat", "help inspect", "help repair", "help record", "help replay", "help demo", "help completion", "help version", "help help")
 	want, _ := mustRun(t, nil, "help")
 	for _, other := range []string{"-h", "--help", "-help"} {
 		got, _ := mustRun(t, nil, other)

@@ -13,7 +13,7 @@ import (
 
 // commands are in the order of stef help.
 func commands() []*command {
-	return []*command{convertCommand, catCommand, statCommand, inspectCommand, repairCommand, demoCommand, versionCommand, helpCommand}
+	return []*command{convertCommand, catCommand, statCommand, inspectCommand, repairCommand, recordCommand, replayCommand, demoCommand, completionCommand, versionCommand, helpCommand}
 }
 
 func commandOf(name string) *command {
@@ -30,7 +30,7 @@ func overview() string {
 	var b strings.Builder
 	b.WriteString("Stef converts telemetry between OTLP and STEF, and looks into STEF streams.\n\nusage: stef COMMAND [FLAG]... [FILE]...\n\n")
 	for _, c := range commands() {
-		fmt.Fprintf(&b, "  %-9s %s\n", c.name, c.summary)
+		fmt.Fprintf(&b, "  %-10s %s\n", c.name, c.summary)
 	}
 	b.WriteString(`
 Stef help COMMAND tells more. A file named - is standard input or output. Input

@@ -32,6 +32,10 @@ type Env struct {
 	// Terminal says that Stderr is one, which gets progress bars.
 	Terminal bool
 
+	// Interrupt has a value when the process is asked to end. Commands that can
+	// end in order take it; nil never has one.
+	Interrupt *Interrupt
+
 	// progressAfter is how long a command runs before it shows progress.
 	progressAfter time.Duration
 }
@@ -79,6 +83,8 @@ func (env *Env) report(c *command, err error) int {
 		return ExitUsage
 	case errors.As(err, &failed):
 		return ExitIO
+	case errors.Is(err, errInterrupted):
+		return ExitInterrupted
 	}
 	return ExitData
 }

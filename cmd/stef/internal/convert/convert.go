@@ -101,7 +101,7 @@ func Run(in *file.Input, out io.Writer, o Options) (*Result, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	packed := &packer{w: out, compression: otlpfile.CompressionOf(o.OutName)}
+	packed := newPacker(out, o.OutName)
 	var res *Result
 	var err error
 	switch {
@@ -148,6 +148,11 @@ func (o *Options) formats(in *file.Input) error {
 	if o.From, err = o.Guess(in); err != nil {
 		return err
 	}
+	return o.output()
+}
+
+// output fills in the format of the output by its name.
+func (o *Options) output() error {
 	if o.To == Unknown {
 		o.To = formatOfName(o.OutName)
 	}

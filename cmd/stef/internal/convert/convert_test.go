@@ -273,7 +273,7 @@ func TestSkip(t *testing.T) {
 	_, _, err = run(data, convert.Options{})
 	require.ErrorIs(t, err, stef.ErrLimit)
 	require.ErrorContains(t, err, "standard input: part 1: ")
-	require.ErrorContains(t, err, "point 1: ")
+	require.ErrorContains(t, err, "item 1: ")
 
 	packed, res := mustRun(t, data, convert.Options{Skip: true})
 	require.EqualValues(t, 2, res.Items)

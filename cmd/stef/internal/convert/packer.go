@@ -21,6 +21,11 @@ type packer struct {
 	err         error
 }
 
+// newPacker returns a packer for an output of a name.
+func newPacker(w io.Writer, name string) *packer {
+	return &packer{w: w, compression: otlpfile.CompressionOf(name)}
+}
+
 // Write writes content.
 func (p *packer) Write(b []byte) (int, error) {
 	if p.err != nil {

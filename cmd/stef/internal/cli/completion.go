@@ -1,0 +1,132 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"flag"
+	"fmt"
+	"strings"
+)
+
+var completionCommand = &command{
+	name:    "completion",
+	usage:   "completion bash|zsh|fish",
+	summary: "print a script that completes command lines in a shell",
+	help: `Prints a script for a shell that completes commands, flags, and the values of flags
+that have a few:
+
+  bash   source <(stef completion bash)
+  zsh    source <(stef completion zsh)
+  fish   stef completion fish | source
+`,
+}
+
+// The script lists the commands, which refer to this one.
+func init() {
+	completionCommand.define = func(*flag.FlagSet) func(*Env, []string) error {
+		return func(env *Env, args []string) error {
+			if err := files(args, "SHELL"); err != nil {
+				return err
+			}
+			switch args[0] {
+			case "bash":
+				return write(env.Stdout, bashCompletion())
+			case "zsh":
+				return write(env.Stdout, "autoload -U +X bashcompinit && bashcompinit\n"+bashCompletion())
+			case "fish":
+				return write(env.Stdout, fishCompletion())
+			}
+			return usagef("%q is none of bash, zsh and fish", args[0])
+		}
+	}
+}
+
+// flagInfo is a flag as completion sees it.
+type flagInfo struct {
+	name   string
+	values []string // if there are a few
+	value  bool     // whether it has one
+	usage  string
+}
+
+func (c *command) completed() []flagInfo {
+	var list []flagInfo
+	flags, _ := c.flags()
+	flags.VisitAll(func(f *flag.Flag) {
+		info := flagInfo{name: "--" + f.Name, usage: f.Usage}
+		if len(f.Name) == 1 {
+			info.name = "-" + f.Name
+		}
+		if rest, ok := strings.CutPrefix(f.Usage, "`"); ok {
+			var value string
+			value, info.usage, _ = strings.Cut(rest, "` ")
+			info.value = true
+			if strings.Contains(value, "|") {
+				info.values = strings.Split(value, "|")
+			}
+		}
+		info.usage, _, _ = strings.Cut(info.usage, "\n")
+		list = append(list, info)
+	})
+	return list
+}
+
+// bashCompletion completes by the command, which is the second word, and by the
+// word before.
+func bashCompletion() string {
+	var b strings.Builder
+	b.WriteString("_stef() {\n  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} words=\n" +
+		"  if [ \"$COMP_CWORD\" = 1 ]; then\n    words=\"")
+	for i, c := range commands() {
+		if i > 0 {
+			b.WriteByte(' ')
+		}
+		b.WriteString(c.name)
+	}
+	b.WriteString("\"\n  else\n    case \"${COMP_WORDS[1]} $before\" in\n")
+	for _, c := range commands() {
+		for _, f := range c.completed() {
+			if f.values != nil {
+				fmt.Fprintf(&b, "    \"%s %s\") words=\"%s\" ;;\n", c.name, f.name, strings.Join(f.values, " "))
+			}
+		}
+	}
+	b.WriteString("    *) if [[ $word == -* ]]; then\n      case ${COMP_WORDS[1]} in\n")
+	for _, c := range commands() {
+		var names []string
+		for _, f := range c.completed() {
+			names = append(names, f.name)
+		}
+		if names != nil {
+			fmt.Fprintf(&b, "      %s) words=\"%s\" ;;\n", c.name, strings.Join(names, " "))
+		}
+	}
+	b.WriteString("      esac\n    fi ;;\n    esac\n  fi\n  COMPREPLY=($(compgen -W \"$words\" -- \"$word\"))\n}\n" +
+		"complete -o default -F _stef stef\n")
+	return b.String()
+}
+
+func fishCompletion() string {
+	quote := func(s string) string { return "'" + strings.NewReplacer(`\`, `\\`, "'", `\'`).Replace(s) + "'" }
+	var b strings.Builder
+	for _, c := range commands() {
+		fmt.Fprintf(&b, "complete -c stef -n __fish_use_subcommand -a %s -d %s\n", c.name, quote(c.summary))
+		for _, f := range c.completed() {
+			fmt.Fprintf(&b, "complete -c stef -n '__fish_seen_subcommand_from %s' ", c.name)
+			if name, long := strings.CutPrefix(f.name, "--"); long {
+				fmt.Fprintf(&b, "-l %s", name)
+			} else {
+				fmt.Fprintf(&b, "-s %s", strings.TrimPrefix(f.name, "-"))
+			}
+			switch {
+			case f.values != nil:
+				fmt.Fprintf(&b, " -x -a %s", quote(strings.Join(f.values, " ")))
+			case f.value:
+				b.WriteString(" -r")
+			}
+			fmt.Fprintf(&b, " -d %s\n", quote(f.usage))
+		}
+	}
+	return b.String()
+}

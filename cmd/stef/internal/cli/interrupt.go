@@ -1,0 +1,51 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"errors"
+	"sync"
+)
+
+// Interrupt passes interrupts of the process to the command that runs, if that
+// can end in order. The zero value is ready for use.
+type Interrupt struct {
+	mu  sync.Mutex
+	end context.CancelCauseFunc
+}
+
+var errInterrupted = errors.New("interrupted")
+
+// Deliver asks the command to end. It returns false if the command cannot, or was
+// asked before: then the process must end it.
+func (i *Interrupt) Deliver() bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.end == nil {
+		return false
+	}
+	i.end(errInterrupted)
+	i.end = nil
+	return true
+}
+
+// interruptible returns a context that ends with the first interrupt. Call stop
+// when the command does not watch it any more.
+func (env *Env) interruptible() (ctx context.Context, stop func()) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	i := env.Interrupt
+	if i == nil {
+		return ctx, func() { cancel(nil) }
+	}
+	i.mu.Lock()
+	i.end = cancel
+	i.mu.Unlock()
+	return ctx, func() {
+		i.mu.Lock()
+		i.end = nil
+		i.mu.Unlock()
+		cancel(nil)
+	}
+}

@@ -1,0 +1,264 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"net"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/otelstef/stef/cmd/stef/internal/convert"
+	"github.com/otelstef/stef/cmd/stef/internal/figure"
+	"github.com/otelstef/stef/cmd/stef/internal/file"
+	"github.com/otelstef/stef/cmd/stef/internal/stream"
+	"github.com/otelstef/stef/internal/otlpfile"
+	"github.com/otelstef/stef/internal/replay"
+)
+
+var recordCommand = &command{
+	name:    "record",
+	usage:   "record [FLAG]... OUT",
+	summary: "write the telemetry that arrives over STEF or OTLP to files",
+	help: `Listens for STEF and for OTLP/gRPC at one address and writes what arrives to files,
+one for each signal: {signal} in the name of OUT is replaced by its name. The end of
+the name tells the format, as for stef convert. A file is created when its signal
+arrives.
+
+It records until it is interrupted, or as long as --for says, or until --items items
+have arrived.
+
+Every batch is written to its file before it is acknowledged, as a frame or part of
+its own. A process that is killed leaves files that are whole up to their last
+frame (stef repair). --sync says how often files are also synced to the disk, so
+that they survive a crash of the machine.
+
+  stef record --listen localhost:4317 'telemetry-{signal}.stef'
+`,
+	define: func(flags *flag.FlagSet) func(*Env, []string) error {
+		c := &recorder{}
+		flags.StringVar(&c.listen, "listen", "localhost:4317", "`HOST:PORT` where to listen (default: localhost:4317)")
+		flags.DurationVar(&c.during, "for", 0, "`DURATION` end after that, such as 10m")
+		flags.Uint64Var(&c.items, "items", 0, "`N` end when so many items have arrived")
+		flags.DurationVar(&c.sync, "sync", time.Second, "`DURATION` how often files are synced to the disk; 0 does it before each\nacknowledgement (default: 1s)")
+		flags.BoolVar(&c.force, "force", false, "overwrite files that exist")
+		return func(env *Env, args []string) error {
+			if err := files(args, "OUT"); err != nil {
+				return err
+			}
+			return c.run(env, args[0])
+		}
+	},
+}
+
+// recorder is the command with its flags.
+type recorder struct {
+	listen string
+	during time.Duration
+	items  uint64
+	sync   time.Duration
+	force  bool
+	out    string
+	end    context.CancelCauseFunc
+
+	mu      sync.Mutex
+	tapes   map[otlpfile.Signal]*tape
+	arrived uint64
+	failed  error
+}
+
+// tape is the file of one signal.
+type tape struct {
+	name  string
+	file  *os.File
+	w     *convert.BatchWriter
+	items uint64
+	dirty bool
+}
+
+var errEnough = errors.New("enough")
+
+func (c *recorder) run(env *Env, out string) error {
+	if !strings.Contains(out, convert.SignalMark) {
+		return usagef("the name %s has no %s, which is needed to tell the files of the signals apart", out, convert.SignalMark)
+	}
+	c.out, c.tapes = out, map[otlpfile.Signal]*tape{}
+	for _, root := range stream.Roots() {
+		if name := c.name(root.Signal); !c.force && exists(name) {
+			return usagef("%s exists; --force overwrites it", name)
+		}
+	}
+	// A name that tells no format is refused before anything arrives.
+	if err := convert.CheckName(out); err != nil {
+		return err
+	}
+	ctx, stop := env.interruptible()
+	defer stop()
+	if c.during > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, c.during, errEnough)
+		defer cancel()
+	}
+	ctx, c.end = context.WithCancelCause(ctx)
+	defer c.end(nil)
+	listener, err := net.Listen("tcp", c.listen)
+	if err != nil {
+		return &file.Error{Name: c.listen, Err: err}
+	}
+	g := grpc.NewServer(replay.Options()...)
+	server, err := replay.Register(g, c.take)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(env.Stderr, "listening for STEF and OTLP at %s; interrupt to end\n", listener.Addr())
+	served := make(chan error, 1)
+	go func() { served <- g.Serve(listener) }()
+	c.untilEnd(ctx, served)
+	closing, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	_ = server.Shutdown(closing) // streams that do not end in time are cut
+	g.Stop()
+	if err := c.close(); err != nil {
+		return err
+	}
+	c.summarise(env)
+	return nil
+}
+
+// untilEnd syncs files until the recording ends.
+func (c *recorder) untilEnd(ctx context.Context, served <-chan error) {
+	every := c.sync
+	if every <= 0 {
+		every = time.Hour // every batch is synced anyway
+	}
+	ticker := time.NewTicker(every)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case err := <-served:
+			c.fail(err)
+			return
+		case <-ticker.C:
+			c.syncAll()
+		}
+	}
+}
+
+func (c *recorder) name(s otlpfile.Signal) string {
+	return strings.ReplaceAll(c.out, convert.SignalMark, s.String())
+}
+
+// take writes a batch.
+func (c *recorder) take(b otlpfile.Batch) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.failed != nil {
+		return c.failed
+	}
+	if c.items > 0 && c.arrived >= c.items {
+		return errEnough
+	}
+	if err := c.write(b); err != nil {
+		c.failed = err
+		c.end(err)
+		return err
+	}
+	c.arrived += uint64(b.Items())
+	if c.items > 0 && c.arrived >= c.items {
+		c.end(errEnough)
+	}
+	return nil
+}
+
+func (c *recorder) write(b otlpfile.Batch) error {
+	t := c.tapes[b.Signal]
+	if t == nil {
+		t = &tape{name: c.name(b.Signal)}
+		var err error
+		if t.file, err = os.Create(t.name); err != nil {
+			return &file.Error{Name: t.name, Err: err}
+		}
+		c.tapes[b.Signal] = t
+		if t.w, err = convert.NewBatchWriter(t.file, t.name, b.Signal); err != nil {
+			return &file.Error{Name: t.name, Err: err}
+		}
+	}
+	if err := t.w.Write(b); err != nil {
+		return &file.Error{Name: t.name, Err: err}
+	}
+	t.items += uint64(b.Items())
+	t.dirty = true
+	if c.sync <= 0 {
+		return t.sync()
+	}
+	return nil
+}
+
+func (t *tape) sync() error {
+	if !t.dirty {
+		return nil
+	}
+	t.dirty = false
+	if err := t.file.Sync(); err != nil {
+		return &file.Error{Name: t.name, Err: err}
+	}
+	return nil
+}
+
+func (c *recorder) syncAll() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, t := range c.tapes {
+		if err := t.sync(); err != nil && c.failed == nil {
+			c.failed = err
+			c.end(err)
+		}
+	}
+}
+
+func (c *recorder) fail(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.failed == nil {
+		c.failed = err
+	}
+}
+
+// close ends the files.
+func (c *recorder) close() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	err := c.failed
+	for _, t := range c.tapes {
+		for _, end := range []func() error{t.w.Close, t.file.Sync, t.file.Close} {
+			if e := end(); e != nil && err == nil {
+				err = &file.Error{Name: t.name, Err: e}
+			}
+		}
+	}
+	return err
+}
+
+func (c *recorder) summarise(env *Env) {
+	if len(c.tapes) == 0 {
+		fmt.Fprintln(env.Stderr, "nothing arrived")
+	}
+	for _, root := range stream.Roots() {
+		if t := c.tapes[root.Signal]; t != nil {
+			fmt.Fprintf(env.Stderr, "%s: %s %s\n", t.name, figure.Grouped(t.items-t.w.Skipped), convert.ItemsOf(root.Signal))
+			if t.w.Skipped > 0 {
+				fmt.Fprintf(env.Stderr, "left out: %s %s that the format cannot hold\n", figure.Grouped(t.w.Skipped), convert.ItemsOf(root.Signal))
+			}
+		}
+	}
+}

@@ -1,0 +1,152 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cli_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/otelstef/stef/cmd/stef/internal/cli"
+	"github.com/otelstef/stef/internal/fixtures"
+)
+
+// freeAddress returns an address of the loopback interface that is not in use.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// lockedBuffer is output that a test reads while it is written.
+type lockedBuffer struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.String()
+}
+
+// recording runs stef record until stop is called, which returns its exit code
+// and what it printed.
+func recording(t *testing.T, args ...string) (address string, interrupt *cli.Interrupt, wait func() (int, string)) {
+	t.Helper()
+	address, interrupt = freeAddress(t), new(cli.Interrupt)
+	var errs lockedBuffer
+	code := make(chan int, 1)
+	go func() {
+		code <- cli.Run(append([]string{"record", "--listen", address}, args...), cli.Env{Stdout: &bytes.Buffer{}, Stderr: &errs, Interrupt: interrupt})
+	}()
+	require.Eventually(t, func() bool { return strings.Contains(errs.String(), "listening") }, 10*time.Second, time.Millisecond)
+	return address, interrupt, func() (int, string) { return <-code, errs.String() }
+}
+
+// What is replayed over either protocol is recorded in every format, item by
+// item.
+func TestRecordAndReplay(t *testing.T) {
+	dir := t.TempDir()
+	for name, data := range map[string][]byte{fixtures.LogsName: fixtures.Logs(), fixtures.TracesName: fixtures.Traces(), fixtures.MetricsName: fixtures.Metrics()} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), data, 0o666))
+	}
+	logsFile, traces, metrics := filepath.Join(dir, fixtures.LogsName), filepath.Join(dir, fixtures.TracesName), filepath.Join(dir, fixtures.MetricsName)
+	tracesSTEF := filepath.Join(dir, "traces.stef")
+	mustRun(t, nil, "convert", "--mode", "ordered", traces, tracesSTEF)
+
+	// items are the records of a file in any order, with their attributes in any
+	// order: batches are sent side by side, and STEF sorts.
+	items := func(name string) map[string]int {
+		out, _ := mustRun(t, nil, "cat", name)
+		lines := map[string]int{}
+		for l := range strings.Lines(out) {
+			var v any
+			d := json.NewDecoder(strings.NewReader(l))
+			d.UseNumber()
+			require.NoError(t, d.Decode(&v))
+			sorted, err := json.Marshal(v)
+			require.NoError(t, err)
+			lines[string(sorted)]++
+		}
+		return lines
+	}
+	f := func(end string, args ...string) {
+		t.Helper()
+		out := filepath.Join(t.TempDir(), "rec-{signal}"+end)
+		address, interrupt, wait := recording(t, out)
+		_, stderr := mustRun(t, nil, append([]string{"replay", "--rate", "max", "--endpoint", address, logsFile, tracesSTEF}, args...)...)
+		require.Regexp(t, `^sent [0-9,]+ items in \d+ batches to `+address+` over `, stderr)
+		require.True(t, interrupt.Deliver())
+		code, stderr := wait()
+		require.Zero(t, code, stderr)
+		require.Contains(t, stderr, "rec-logs"+end+": 2,446 log records\n")
+		require.NotContains(t, stderr, "metrics")
+		require.True(t, maps.Equal(items(tracesSTEF), items(strings.ReplaceAll(out, "{signal}", "traces"))))
+		require.True(t, maps.Equal(items(logsFile), items(strings.ReplaceAll(out, "{signal}", "logs"))))
+	}
+	f(".json", "--protocol", "otlp")
+	f(".parts.zst", "--protocol", "otlp", "--compression", "none")
+	f(".parts", "--protocol", "stef")
+	f(".pb", "--protocol", "stef", "--compression", "none")
+
+	// A recording in STEF keeps order and items; it ends after some items.
+	out := filepath.Join(dir, "rec-{signal}.stef")
+	address, _, wait := recording(t, "--items", "1000", "--sync", "0", out)
+	code, _, _ := run(nil, "replay", "--rate", "max", "--retries", "0", "--endpoint", address, metrics)
+	require.Equal(t, cli.ExitIO, code) // the endpoint ends before the recording
+	code, stderr := wait()
+	require.Zero(t, code, stderr)
+	got, _ := mustRun(t, nil, "cat", filepath.Join(dir, "rec-metrics.stef"))
+	want, _ := mustRun(t, nil, "cat", metrics)
+	require.GreaterOrEqual(t, strings.Count(got, "\n"), 1000)
+	require.True(t, strings.HasPrefix(want, got))
+
+	code, _, stderr = run(nil, "record", out)
+	require.Equal(t, cli.ExitUsage, code)
+	require.Contains(t, stderr, "rec-metrics.stef exists; --force overwrites it")
+}
+
+func TestRecordAndReplayRefuse(t *testing.T) {
+	dir, recorded := folder(t)
+	f := func(code int, want string, args ...string) {
+		t.Helper()
+		got, _, stderr := run(nil, args...)
+		require.Equal(t, code, got, stderr)
+		require.Contains(t, stderr, want)
+	}
+	f(cli.ExitUsage, "the name x.stef has no {signal}", "record", "x.stef")
+	f(cli.ExitUsage, "does not tell the format", "record", filepath.Join(dir, "{signal}.dat"))
+	f(cli.ExitIO, "999999", "record", "--listen", "localhost:999999", filepath.Join(dir, "{signal}.stef"))
+	f(cli.ExitUsage, "standard input can be read once only", "replay", "-")
+	f(cli.ExitUsage, "FILE is missing", "replay")
+	f(cli.ExitUsage, "it is original, max or a number above 0", "replay", "--rate", "-1", recorded)
+	f(cli.ExitUsage, "--rounds is at least 1", "replay", "--rounds", "0", recorded)
+	f(cli.ExitUsage, "--compression zstd is for --protocol stef", "replay", "--compression", "zstd", recorded)
+	f(cli.ExitIO, "none: open: no such file", "replay", filepath.Join(dir, "none"))
+	f(cli.ExitIO, "stef replay: 127.0.0.1:1: batch ", "replay", "--retries", "0", "--rate", "max", "--endpoint", "127.0.0.1:1", recorded)
+
+	address, _, wait := recording(t, "--for", "10ms", filepath.Join(dir, "rec-{signal}.stef"))
+	require.NotEmpty(t, address)
+	code, stderr := wait()
+	require.Zero(t, code)
+	require.Contains(t, stderr, "nothing arrived\n")
+}

@@ -1,0 +1,223 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"flag"
+	"fmt"
+	"iter"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/otelstef/stef/cmd/stef/internal/convert"
+	"github.com/otelstef/stef/cmd/stef/internal/figure"
+	"github.com/otelstef/stef/cmd/stef/internal/file"
+	"github.com/otelstef/stef/cmd/stef/internal/stream"
+	"github.com/otelstef/stef/internal/otlpfile"
+	"github.com/otelstef/stef/internal/replay"
+	stef "github.com/otelstef/stef/stef-go"
+)
+
+var replayCommand = &command{
+	name:    "replay",
+	usage:   "replay [FLAG]... FILE...",
+	summary: "send files to an endpoint, over STEF or OTLP",
+	help: `Sends the telemetry of files, STEF or OTLP, to a gRPC endpoint: all files at the
+same time, each in its order. The files are read twice, so they cannot be standard
+input.
+
+The pace is that of the recording: a batch is sent when the latest time in it has
+come, counted from the first. --rate sets another pace.
+
+A recording that is sent again as it is repeats its ids and times, which no sender
+does. --new-ids and --now change them; later rounds of --rounds do it always.
+
+  stef replay --endpoint localhost:4320 --protocol stef metrics.stef traces.stef
+  stef replay --endpoint localhost:4317 --rate max --rounds 10 logs.json
+`,
+	define: func(flags *flag.FlagSet) func(*Env, []string) error {
+		c := &replayer{pace: replay.Original}
+		c.define(flags)
+		return func(env *Env, args []string) error {
+			if len(args) == 0 {
+				return usagef("FILE is missing")
+			}
+			for _, name := range args {
+				if name == "-" {
+					return usagef("replay reads files twice, and standard input can be read once only")
+				}
+			}
+			return c.run(env, args)
+		}
+	},
+}
+
+// replayer is the command with its flags.
+type replayer struct {
+	endpoint, protocol, compression string
+	tls                             bool
+	ca                              string
+	pace                            float64
+	rounds, inFlight, retries       int
+	newIDs, now                     bool
+	signal                          *stream.Root
+}
+
+func (c *replayer) define(flags *flag.FlagSet) {
+	flags.StringVar(&c.endpoint, "endpoint", "localhost:4317", "`HOST:PORT` where to send (default: localhost:4317)")
+	choice(flags, "protocol", "what the endpoint understands (default: otlp)", &c.protocol, []string{"otlp", "stef"}, []string{"otlp", "stef"})
+	choice(flags, "compression", "compression on the wire: gzip for otlp, zstd for stef\n(default: gzip for otlp, zstd for stef)",
+		&c.compression, []string{"none", "gzip", "zstd"}, []string{"none", "gzip", "zstd"})
+	flags.BoolVar(&c.tls, "tls", false, "use TLS, with the certificate authorities of the system")
+	flags.StringVar(&c.ca, "ca", "", "`FILE.pem` use TLS, with these certificate authorities")
+	flags.Func("rate", "`original|max|N` the pace of the recording, as fast as the endpoint accepts, or N\n"+
+		"items a second over all files (default: original)", func(s string) (err error) {
+		switch s {
+		case "original":
+			c.pace = replay.Original
+		case "max":
+			c.pace = 0
+		default:
+			if c.pace, err = strconv.ParseFloat(s, 64); err != nil || !(c.pace > 0) {
+				return errors.New("it is original, max or a number above 0")
+			}
+		}
+		return nil
+	})
+	flags.IntVar(&c.rounds, "rounds", 1, "`N` send the files so often; each later round has new ids and later times")
+	flags.IntVar(&c.inFlight, "in-flight", 0, "`N` batches of a file that may be sent at a time (default: 1 for metrics,\nwhose points must stay in order, and 4 for others)")
+	flags.IntVar(&c.retries, "retries", replay.DefaultRetries, "`N` send a batch again so often if the endpoint cannot accept it yet (default: 7)")
+	flags.BoolVar(&c.newIDs, "new-ids", false, "replace the ids of traces and spans; those that were equal stay equal")
+	flags.BoolVar(&c.now, "now", false, "shift all times so that the recording begins now")
+	flags.Func("signal", "`metrics|traces|logs` of a JSON file of several signals, the one to send", func(name string) error {
+		s, err := otlpfile.ParseSignal(name)
+		c.signal = stream.RootOf(s)
+		return err
+	})
+}
+
+func (c *replayer) run(env *Env, names []string) error {
+	if c.rounds < 1 || c.inFlight < 0 || c.retries < 0 {
+		return usagef("--rounds is at least 1, --in-flight and --retries at least 0")
+	}
+	conn, sender, err := c.connect()
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	sender.Retries = c.retries
+	p := &replay.Player{Send: sender.Send, Pace: c.pace, InFlight: c.inFlight, Rounds: c.rounds, Now: c.now}
+	if c.newIDs {
+		p.Change.IDs = rand.Uint64() | 1
+	}
+	var sources []replay.Source
+	for _, name := range names {
+		sources = append(sources, c.source(name))
+	}
+	ctx, stop := env.interruptible()
+	defer stop()
+	begin := time.Now()
+	counts, err := p.Play(ctx, sources...)
+	took := time.Since(begin)
+	closing, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	if e := sender.Close(closing); err == nil {
+		err = e
+	}
+	fmt.Fprintf(env.Stderr, "sent %s items in %s batches to %s over %s in %s: %s items a second\n", figure.Grouped(counts.Items),
+		figure.Grouped(counts.Batches), c.endpoint, c.protocol, figure.Seconds(took), figure.Grouped(uint64(float64(counts.Items)/max(took.Seconds(), 1e-9))))
+	if n := sender.Rejected(); n > 0 {
+		fmt.Fprintf(env.Stderr, "the endpoint rejected %s of them for good\n", figure.Grouped(n))
+	}
+	return sendError(c.endpoint, err)
+}
+
+// sendError names the endpoint in an error of sending; errors of files and
+// interrupts stay what they are.
+func sendError(endpoint string, err error) error {
+	var bad *file.ContentError
+	var failed *file.Error
+	if err == nil || errors.Is(err, errInterrupted) || errors.As(err, &bad) || errors.As(err, &failed) || errors.Is(err, convert.ErrUnsupported) {
+		return err
+	}
+	return &file.Error{Name: endpoint, Err: err}
+}
+
+func (c *replayer) connect() (*grpc.ClientConn, *replay.Sender, error) {
+	c.protocol = orDefault(c.protocol, "otlp")
+	switch {
+	case c.protocol == "otlp" && c.compression == "zstd":
+		return nil, nil, usagef("--compression zstd is for --protocol stef")
+	case c.protocol == "stef" && c.compression == "gzip":
+		return nil, nil, usagef("--compression gzip is for --protocol otlp")
+	}
+	creds := insecure.NewCredentials()
+	if c.tls || c.ca != "" {
+		config := &tls.Config{}
+		if c.ca != "" {
+			pem, err := os.ReadFile(c.ca)
+			if err != nil {
+				return nil, nil, &file.Error{Name: c.ca, Err: err}
+			}
+			config.RootCAs = x509.NewCertPool()
+			if !config.RootCAs.AppendCertsFromPEM(pem) {
+				return nil, nil, &file.ContentError{Name: c.ca, Err: errors.New("there is no certificate in it")}
+			}
+		}
+		creds = credentials.NewTLS(config)
+	}
+	conn, err := grpc.NewClient(c.endpoint, grpc.WithTransportCredentials(creds))
+	if err != nil {
+		return nil, nil, usagef("--endpoint %s: %v", c.endpoint, err)
+	}
+	if c.protocol == "otlp" {
+		compression := orDefault(c.compression, "gzip")
+		if compression == "none" {
+			compression = ""
+		}
+		return conn, replay.NewOTLPSender(conn, compression), nil
+	}
+	compression := stef.Zstd
+	if c.compression == "none" {
+		compression = stef.None
+	}
+	sender, err := replay.NewSTEFSender(conn, compression)
+	if err != nil {
+		conn.Close()
+		return nil, nil, err
+	}
+	return conn, sender, nil
+}
+
+func orDefault(s, otherwise string) string {
+	if s == "" {
+		return otherwise
+	}
+	return s
+}
+
+// source reads a file each time it is asked for.
+func (c *replayer) source(name string) replay.Source {
+	return func() iter.Seq2[otlpfile.Batch, error] {
+		return func(yield func(otlpfile.Batch, error) bool) {
+			in, err := file.Open(name, nil)
+			if err != nil {
+				yield(otlpfile.Batch{}, err)
+				return
+			}
+			defer in.Close()
+			convert.Batches(in, c.signal)(yield)
+		}
+	}
+}

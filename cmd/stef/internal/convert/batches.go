@@ -1,0 +1,134 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package convert
+
+import (
+	"errors"
+	"io"
+	"iter"
+
+	"github.com/otelstef/stef/cmd/stef/internal/file"
+	"github.com/otelstef/stef/cmd/stef/internal/stream"
+	"github.com/otelstef/stef/internal/otlpfile"
+	stef "github.com/otelstef/stef/stef-go"
+)
+
+// Batches yields the batches of a file of STEF or OTLP. An error ends it, and
+// names the file.
+func Batches(in *file.Input, root *stream.Root) iter.Seq2[otlpfile.Batch, error] {
+	return func(yield func(otlpfile.Batch, error) bool) {
+		next, end, err := batches(in, root)
+		if err != nil {
+			yield(otlpfile.Batch{}, in.Blame(err))
+			return
+		}
+		defer end()
+		for {
+			b, err := next()
+			if err == io.EOF {
+				return
+			}
+			if !yield(b, in.Blame(err)) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+func batches(in *file.Input, root *stream.Root) (next func() (otlpfile.Batch, error), end func(), err error) {
+	o := &Options{Root: root}
+	if o.From, err = o.Guess(in); err != nil {
+		return nil, nil, err
+	}
+	if o.From != STEF {
+		r, _, err := open(in, o)
+		if err != nil {
+			return nil, nil, err
+		}
+		return func() (otlpfile.Batch, error) {
+			b, err := r.Next()
+			if err != nil && err != io.EOF {
+				err = mixed(r, err)
+			}
+			return b, err
+		}, r.Close, nil
+	}
+	found, src, err := recognise(in, o)
+	if err != nil {
+		return nil, nil, err
+	}
+	dec, err := signals[found.Signal].decoder(src)
+	if err != nil {
+		return nil, nil, err
+	}
+	return dec.Decode, func() {}, nil
+}
+
+// CheckName refuses the name of an output that does not tell its format.
+func CheckName(name string) error {
+	o := Options{From: OTLP, OutName: name}
+	return o.output()
+}
+
+// BatchWriter writes batches of one signal to a file.
+type BatchWriter struct {
+	// Skipped counts the items that the format cannot hold.
+	Skipped uint64
+
+	write func(otlpfile.Batch) error
+	flush func() error
+	close func() error
+	out   *packer
+}
+
+// NewBatchWriter begins a file whose name tells its format and compression.
+func NewBatchWriter(out io.Writer, name string, signal otlpfile.Signal) (*BatchWriter, error) {
+	o := &Options{From: OTLP, OutName: name, Compression: stef.Zstd}
+	if err := o.output(); err != nil {
+		return nil, err
+	}
+	w := &BatchWriter{out: newPacker(out, name)}
+	if o.To != STEF {
+		f, err := otlpfile.NewWriter(w.out, otlpFormats[o.To], signal)
+		if err != nil {
+			return nil, err
+		}
+		w.write, w.flush, w.close = f.Write, f.Flush, f.Close
+		return w, nil
+	}
+	opts, err := o.writerOptions(signal)
+	if err != nil {
+		return nil, err
+	}
+	enc, err := signals[signal].encoder(w.out, Ordered, opts)
+	if err != nil {
+		return nil, err
+	}
+	w.write, w.flush, w.close = enc.Encode, func() error { return nil }, enc.Close
+	return w, nil
+}
+
+// Write writes a batch and passes it on to the file: a reader of the file as it
+// is then finds the batch. Only compression of the whole file, as a name that
+// ends in .zst or .gz asks for, may hold it back.
+func (w *BatchWriter) Write(b otlpfile.Batch) error {
+	err := w.write(b)
+	var items *skipped
+	if errors.As(err, &items) {
+		w.Skipped += items.items
+		err = nil
+	}
+	if err != nil {
+		return err
+	}
+	return w.flush()
+}
+
+// Close ends the file.
+func (w *BatchWriter) Close() error {
+	if err := w.close(); err != nil {
+		return err
+	}
+	return w.out.Close()
+}
