@@ -67,14 +67,26 @@
 // bounded as well: by the receive limit of the connection, in what is remembered
 // (see Stream.Rejected), and in time (WithHandshakeTimeout).
 //
-// A server bounds the bytes of a chunk, of all chunks, the number of streams
-// and their dictionaries; see ServerOption.
+// A server bounds the bytes of a chunk, the bytes of all chunks, the number of
+// streams, their dictionaries, and the time it waits for a client: for the first
+// message, for the header, for the rest of a chunk, and between two chunks. See
+// ServerOption; ServerStats counts the streams that a limit ended.
 //
 // # Errors
 //
-// Every error that comes from the peer is an *Error. Its Kind says what to do,
-// its Code is the gRPC status, RetryDelay what the peer asked for. Waiting that
-// a context ended returns an error that wraps the context's.
+// Callers decide by the type of an error and by Error.Kind, never by its text:
+//
+//	*Error            from a peer, or about one; Kind says what to do, Code is the
+//	                  gRPC status, RetryDelay the delay that the peer asked for
+//	*UnsentError      Session.Send: the batch is the caller's again; wraps an *Error
+//	*RejectedError    Session.Send: delivered except some records
+//	*BatchError       Session.Send: the batch cannot be encoded
+//	ErrSessionClosed  wrapped in an *UnsentError after Session.Shutdown
+//	a context's error wrapped where a context ended the waiting
+//
+// Errors about options and configurations, and of Handle, are plain: they are
+// mistakes of the program. Error.Retryable is the retry table of OTLP, the only
+// one; the exporter uses it, too.
 //
 // # How the package is built
 //

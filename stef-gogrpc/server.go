@@ -53,7 +53,9 @@ type Server struct {
 	budget   budget
 	stopping chan struct{} // closed by Shutdown
 
-	chunks, bytes, opened, refused, panics atomic.Uint64
+	chunks, bytes, opened, refused, panics, evicted atomic.Uint64
+	handshaking                                     atomic.Int64
+	timeouts                                        [limitIdle + 1]atomic.Uint64
 
 	mu         sync.Mutex
 	roots      map[string]*servedRoot
@@ -76,14 +78,16 @@ func NewServer(options ...ServerOption) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Server{
+	s := &Server{
 		config:   config,
 		budget:   budget{max: config.maxBuffered},
 		stopping: make(chan struct{}),
 		roots:    map[string]*servedRoot{},
 		streams:  map[*ServerStream]struct{}{},
 		idle:     make(chan struct{}),
-	}, nil
+	}
+	s.budget.relieve = s.evict
+	return s, nil
 }
 
 // Handle sets the handler for streams of a root. It must be called before
@@ -180,7 +184,7 @@ func (s *Server) admit(stream grpc.ServerStream) (*ServerStream, error) {
 	case s.config.maxStreams > 0 && len(s.streams) >= s.config.maxStreams:
 		return nil, errBusy
 	}
-	st := &ServerStream{server: s, grpc: stream, inbound: make(chan inbound), halted: make(chan struct{})}
+	st := &ServerStream{server: s, grpc: stream, inbound: make(chan inbound), halted: make(chan struct{}), idled: make(chan struct{})}
 	st.ctx, st.cancel = context.WithCancelCause(stream.Context())
 	st.responses = responder{
 		send: st.send, interval: s.config.ackInterval, hold: st.begin, done: st.end,
@@ -188,11 +192,38 @@ func (s *Server) admit(stream grpc.ServerStream) (*ServerStream, error) {
 	st.begin()
 	s.streams[st] = struct{}{}
 	s.opened.Add(1)
+	s.handshaking.Add(1)
 	return st, nil
+}
+
+// evict ends the stream that holds most of the bytes of unfinished chunks, of
+// those whose clients have not sent more for a while. It is called while these
+// bytes keep others waiting.
+func (s *Server) evict() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	latest := time.Now().Add(-pressure).UnixNano()
+	var greediest *ServerStream
+	for st := range s.streams {
+		since := st.idleSince.Load()
+		if since == 0 || since > latest || st.ctx.Err() != nil || st.held.Load() == 0 {
+			continue
+		}
+		if greediest == nil || st.held.Load() > greediest.held.Load() {
+			greediest = st
+		}
+	}
+	if greediest != nil {
+		s.evicted.Add(1)
+		greediest.cancel(crowded("the server needs the memory that an unfinished chunk of this stream holds"))
+	}
 }
 
 // gone is called when no goroutine uses a stream any more.
 func (s *Server) gone(st *ServerStream) {
+	if !st.begun {
+		s.handshaking.Add(-1)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.streams, st)
@@ -257,8 +288,9 @@ func (s *Server) cancelStreams() int {
 // ServerStats are counts of what a server does.
 type ServerStats struct {
 	// Streams is the number of streams now, Opened of those ever taken.
-	Streams int
-	Opened  uint64
+	// Handshaking is how many of Streams have not sent their first message.
+	Streams, Handshaking int
+	Opened               uint64
 	// Refused is the number of streams that ended before a handler had them:
 	// too many, an unknown root, a bad first message, or while the server ends.
 	Refused uint64
@@ -266,8 +298,16 @@ type ServerStats struct {
 	Panics uint64
 	// Chunks and ReceivedBytes are what was received.
 	Chunks, ReceivedBytes uint64
-	// BufferedBytes is what was received and not yet read by a handler; a
-	// message counts until its last byte is read. Waiting is the number of
+	// Streams that ended because their clients took too long: to send the first
+	// message, to send the header, to finish a chunk. IdleEnds are streams that
+	// ended in order because they were idle.
+	FirstMessageTimeouts, HeaderTimeouts, ChunkTimeouts, IdleEnds uint64
+	// Evicted is the number of streams that ended because their unfinished
+	// chunks held the memory that others needed.
+	Evicted uint64
+	// BufferedBytes is what was received and not yet read by a handler, and what
+	// was read of unfinished chunks; a message counts until its last byte is
+	// read, and a chunk that has several until its last message is. Waiting is the number of
 	// streams that wait for that to become less.
 	BufferedBytes int64
 	Waiting       int
@@ -279,12 +319,18 @@ func (s *Server) Stats() ServerStats {
 	streams := len(s.streams)
 	s.mu.Unlock()
 	stats := ServerStats{
-		Streams:       streams,
-		Opened:        s.opened.Load(),
-		Refused:       s.refused.Load(),
-		Panics:        s.panics.Load(),
-		Chunks:        s.chunks.Load(),
-		ReceivedBytes: s.bytes.Load(),
+		Streams:              streams,
+		Handshaking:          int(s.handshaking.Load()),
+		FirstMessageTimeouts: s.timeouts[limitFirstMessage].Load(),
+		HeaderTimeouts:       s.timeouts[limitHeader].Load(),
+		ChunkTimeouts:        s.timeouts[limitChunk].Load(),
+		IdleEnds:             s.timeouts[limitIdle].Load(),
+		Evicted:              s.evicted.Load(),
+		Opened:               s.opened.Load(),
+		Refused:              s.refused.Load(),
+		Panics:               s.panics.Load(),
+		Chunks:               s.chunks.Load(),
+		ReceivedBytes:        s.bytes.Load(),
 	}
 	stats.BufferedBytes, stats.Waiting = s.budget.state()
 	return stats

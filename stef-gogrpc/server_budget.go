@@ -7,18 +7,26 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 )
 
-// budget counts the bytes that were received and not yet read, over all streams
-// of a server, and makes those wait that would exceed the bound. Whoever waits
-// holds nothing that others wait for: what a stream has taken is given back when
-// its handler reads on, which needs nothing more to be taken.
+// budget counts the bytes that were received and not yet read, and those that
+// were read of unfinished chunks, over all streams of a server. A claim that
+// exceeds the bound waits.
+//
+// Bytes that a handler can still read become free by its reading. Bytes of an
+// unfinished chunk are held until its client finishes it, so enough of them
+// would block the server. If they are what fills the budget, relieve ends the
+// stream that holds most.
 type budget struct {
-	max int64
+	max     int64
+	relieve func() // nil: never
 
-	mu    sync.Mutex
-	used  int64
-	queue []*claim // in the order of arrival, so that large ones get their turn
+	mu      sync.Mutex
+	used    int64
+	held    int64    // of those, bytes of unfinished chunks that were read
+	queue   []*claim // in the order of arrival, so that large ones get their turn
+	waiting int64    // bytes in the queue
 }
 
 // claim is one that waits.
@@ -27,8 +35,13 @@ type claim struct {
 	granted chan struct{}
 }
 
+// pressure is how long a claim waits before a stream is ended for it, and how
+// long the client of that stream must have sent nothing.
+const pressure = time.Second
+
 // take counts n bytes, as soon as there is room for them. The error is that of
-// the context, or of KindLimit where there can never be room.
+// the context, or of KindLimit where there can never be room, or where as many
+// bytes wait already as the budget has.
 func (b *budget) take(ctx context.Context, n int64) error {
 	if n > b.max {
 		return errorf(KindLimit, "message with %d bytes of data, at most %d fit the server", n, b.max)
@@ -39,17 +52,54 @@ func (b *budget) take(ctx context.Context, n int64) error {
 		b.mu.Unlock()
 		return nil
 	}
+	if b.waiting > b.max {
+		b.mu.Unlock()
+		return crowded("the server has no room for the data it was sent")
+	}
 	c := &claim{bytes: n, granted: make(chan struct{})}
 	b.queue = append(b.queue, c)
+	b.waiting += n
 	b.mu.Unlock()
 
-	select {
-	case <-c.granted:
-		return nil
-	case <-ctx.Done():
-		b.withdraw(c)
-		return ctx.Err()
+	patience := time.NewTicker(pressure)
+	defer patience.Stop()
+	for {
+		select {
+		case <-c.granted:
+			return nil
+		case <-ctx.Done():
+			b.withdraw(c)
+			return ctx.Err()
+		case <-patience.C:
+			if b.relieve != nil && b.blockedBy(c) {
+				b.relieve()
+			}
+		}
 	}
+}
+
+// blockedBy reports whether c is the next claim and unfinished chunks are what
+// it waits for.
+func (b *budget) blockedBy(c *claim) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.queue) > 0 && b.queue[0] == c && (b.held > b.max/2 || b.held == b.used)
+}
+
+// hold notes that n of the bytes were read and belong to an unfinished chunk.
+func (b *budget) hold(n int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.held += n
+}
+
+// release gives n bytes back that were held.
+func (b *budget) release(n int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.held -= n
+	b.used -= n
+	b.grant()
 }
 
 // give gives n bytes back.
@@ -66,6 +116,7 @@ func (b *budget) withdraw(c *claim) {
 	defer b.mu.Unlock()
 	if i := slices.Index(b.queue, c); i >= 0 {
 		b.queue = slices.Delete(b.queue, i, i+1)
+		b.waiting -= c.bytes
 	} else {
 		b.used -= c.bytes
 	}
@@ -75,6 +126,7 @@ func (b *budget) withdraw(c *claim) {
 func (b *budget) grant() {
 	for len(b.queue) > 0 && b.used+b.queue[0].bytes <= b.max {
 		b.used += b.queue[0].bytes
+		b.waiting -= b.queue[0].bytes
 		close(b.queue[0].granted)
 		b.queue = slices.Delete(b.queue, 0, 1)
 	}

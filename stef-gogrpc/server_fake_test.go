@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc/codes"
@@ -209,4 +210,10 @@ func requireStatus(t testing.TB, st *status.Status, code codes.Code, reason stri
 	t.Helper()
 	require.Equal(t, code, st.Code(), st.Message())
 	require.Equal(t, reason, Reason(st.Err()))
+}
+
+// untimed is an option for tests in which clients are slow on purpose.
+func untimed(c *serverConfig) error {
+	c.timeouts = [limitIdle + 1]time.Duration{}
+	return nil
 }

@@ -19,6 +19,11 @@ const (
 	DefaultMaxBufferedBytes = 512 << 20
 	DefaultAckInterval      = 10 * time.Millisecond
 	DefaultMaxDictBytes     = 64 << 20
+
+	DefaultFirstMessageTimeout = 10 * time.Second
+	DefaultHeaderTimeout       = time.Minute
+	DefaultChunkTimeout        = 2 * time.Minute
+	DefaultIdleTimeout         = 10 * time.Minute
 )
 
 // serverConfig is what the options of a server come to.
@@ -29,6 +34,7 @@ type serverConfig struct {
 	ackInterval time.Duration
 	dictLimit   int
 	lifetime    time.Duration
+	timeouts    [limitIdle + 1]time.Duration // 0: none
 	onPanic     func(*ServerStream, any, []byte)
 }
 
@@ -38,7 +44,13 @@ func newServerConfig(options []ServerOption) (serverConfig, error) {
 		maxBuffered: DefaultMaxBufferedBytes,
 		ackInterval: DefaultAckInterval,
 		dictLimit:   DefaultMaxDictBytes,
-		onPanic:     logPanic,
+		timeouts: [...]time.Duration{
+			limitFirstMessage: DefaultFirstMessageTimeout,
+			limitHeader:       DefaultHeaderTimeout,
+			limitChunk:        DefaultChunkTimeout,
+			limitIdle:         DefaultIdleTimeout,
+		},
+		onPanic: logPanic,
 	}
 	for _, option := range options {
 		if err := option(&c); err != nil {
@@ -72,12 +84,17 @@ func WithMaxStreams(n int) ServerOption {
 	}
 }
 
-// WithMaxBufferedBytes bounds the bytes that were received on all streams together
-// and not yet read by their handlers. Where there is no room, streams wait until
-// others have been read, and in the end their clients do; each waiting stream
-// holds one message beyond the bound, and what gRPC's flow control lets in. A
-// message that is greater than the bound ends its stream with
-// RESOURCE_EXHAUSTED. Default DefaultMaxBufferedBytes.
+// WithMaxBufferedBytes bounds the bytes that were received on all streams
+// together and not yet read by their handlers, and the bytes of unfinished
+// chunks. Where there is no room, streams wait until others have been read, and
+// in the end their clients do. Messages that wait are kept beyond the bound, up
+// to the same number of bytes; further ones end their stream with
+// RESOURCE_EXHAUSTED and a delay. A message that is greater than the bound ends
+// its stream with RESOURCE_EXHAUSTED.
+//
+// If unfinished chunks fill the room, the stream that holds most and whose
+// client has sent nothing for a second ends, also with RESOURCE_EXHAUSTED and a
+// delay. Default DefaultMaxBufferedBytes.
 func WithMaxBufferedBytes(bytes int) ServerOption {
 	return func(c *serverConfig) error {
 		c.maxBuffered = int64(bytes)
@@ -127,6 +144,45 @@ func WithMaxStreamLifetime(d time.Duration) ServerOption {
 	return func(c *serverConfig) error {
 		c.lifetime = d
 		return notNegative("WithMaxStreamLifetime", d)
+	}
+}
+
+// WithFirstMessageTimeout bounds the time that a client may take to name its root
+// after it has opened a stream. Only time in which the server waits for the
+// client counts, here and for the other timeouts. The stream ends with
+// DEADLINE_EXCEEDED, and ServerStats counts it. 0 sets no bound. Default
+// DefaultFirstMessageTimeout.
+func WithFirstMessageTimeout(d time.Duration) ServerOption {
+	return timeoutOption("WithFirstMessageTimeout", limitFirstMessage, d)
+}
+
+// WithHeaderTimeout is the same for the time from the first message to the end
+// of the first chunk, which is the header of the stream. Default
+// DefaultHeaderTimeout.
+func WithHeaderTimeout(d time.Duration) ServerOption {
+	return timeoutOption("WithHeaderTimeout", limitHeader, d)
+}
+
+// WithChunkTimeout is the same for the time from the first byte of a chunk to
+// its last. Default DefaultChunkTimeout.
+func WithChunkTimeout(d time.Duration) ServerOption {
+	return timeoutOption("WithChunkTimeout", limitChunk, d)
+}
+
+// WithIdleTimeout makes a stream end in order, with OK, when its client sends
+// nothing for that long between two chunks. A client that has more to send opens
+// a new stream; what the old one held, such as dictionaries and the state of the
+// compression, is released. Connections without streams are for the gRPC server
+// to close (keepalive.ServerParameters.MaxConnectionIdle). 0 sets no bound.
+// Default DefaultIdleTimeout.
+func WithIdleTimeout(d time.Duration) ServerOption {
+	return timeoutOption("WithIdleTimeout", limitIdle, d)
+}
+
+func timeoutOption(option string, limit clockLimit, d time.Duration) ServerOption {
+	return func(c *serverConfig) error {
+		c.timeouts[limit] = d
+		return notNegative(option, d)
 	}
 }
 

@@ -5,6 +5,7 @@ package stefgrpc
 
 import (
 	"io"
+	"time"
 
 	"google.golang.org/grpc/codes"
 )
@@ -45,14 +46,38 @@ func (in *inbound) free(b *budget) {
 	}
 }
 
+// consumed frees a message that was read to its end. Its bytes stay in the
+// budget until the chunk is finished: the reader holds them.
+func (s *ServerStream) consumed() {
+	in, b := &s.current, &s.server.budget
+	if in.message.endOfChunk {
+		in.free(b)
+		s.releaseChunk()
+		return
+	}
+	b.hold(in.size)
+	s.held.Add(in.size)
+	in.size = 0
+	in.free(b)
+}
+
+// releaseChunk gives back what an unfinished chunk holds.
+func (s *ServerStream) releaseChunk() {
+	if held := s.held.Swap(0); held > 0 {
+		s.server.budget.release(held)
+	}
+}
+
 // receive takes messages from gRPC and hands them to Read, one ahead. It has a
 // goroutine of its own because nothing ends gRPC's RecvMsg but the end of the
-// stream, and a stream has to stop being read while acknowledgements go out.
+// stream, and a stream has to stop being read while acknowledgements are sent.
 func (s *ServerStream) receive() {
 	defer s.end()
 	var rules inboundRules
+	clock := newClock(s)
+	defer clock.stop()
 	for {
-		in := s.receiveOne(&rules)
+		in := s.receiveOne(&rules, clock)
 		last := in.err != nil
 		select {
 		case s.inbound <- in:
@@ -67,8 +92,11 @@ func (s *ServerStream) receive() {
 }
 
 // receiveOne returns the next message, counted, or an error.
-func (s *ServerStream) receiveOne(rules *inboundRules) (in inbound) {
-	if err := s.grpc.RecvMsg(&in.message); err != nil {
+func (s *ServerStream) receiveOne(rules *inboundRules, clock *clock) (in inbound) {
+	clock.start(rules)
+	err := s.grpc.RecvMsg(&in.message)
+	clock.pause()
+	if err != nil {
 		in.free(&s.server.budget)
 		if err != io.EOF {
 			err = FromStatus(err)
@@ -76,9 +104,16 @@ func (s *ServerStream) receiveOne(rules *inboundRules) (in inbound) {
 		return inbound{err: err}
 	}
 	size := int64(in.message.received.Len())
-	err := rules.check(&in.message, size, s.server.config.maxChunk)
+	first := !rules.begun
+	err = rules.check(&in.message, size, s.server.config.maxChunk)
+	if err == nil && first {
+		s.server.handshaking.Add(-1)
+		s.begun = true
+	}
 	if err == nil && size > 0 {
+		s.idleSince.Store(time.Now().UnixNano())
 		err = s.server.budget.take(s.ctx, size)
+		s.idleSince.Store(0)
 	}
 	if err != nil {
 		in.free(&s.server.budget)
@@ -94,8 +129,10 @@ func (s *ServerStream) receiveOne(rules *inboundRules) (in inbound) {
 
 // inboundRules are the rules of the messages of a client.
 type inboundRules struct {
-	begun bool
-	chunk int64 // bytes of the unfinished chunk
+	begun  bool
+	header bool  // the first chunk is here
+	within bool  // a chunk has begun and not ended
+	chunk  int64 // bytes of it
 }
 
 func (r *inboundRules) check(m *clientMessage, size, maxChunk int64) error {
@@ -114,8 +151,9 @@ func (r *inboundRules) check(m *clientMessage, size, maxChunk int64) error {
 	if r.chunk > maxChunk {
 		return errorf(KindLimit, "chunk of %d bytes or more, at most %d", r.chunk, maxChunk)
 	}
+	r.within = r.within || size > 0
 	if m.endOfChunk {
-		r.chunk = 0
+		r.chunk, r.within, r.header = 0, false, true
 	}
 	return nil
 }

@@ -41,7 +41,7 @@ func (a *accounts) require(t testing.TB, want ...Response) {
 
 func TestServerCoalescesResponses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := newAccounts(t, WithAckInterval(10*time.Millisecond))
+		a := newAccounts(t, WithAckInterval(10*time.Millisecond), WithHeaderTimeout(0))
 		a.require(t)
 		a.stream.AckUpTo(1)
 		a.require(t, Response{Acked: 1}) // at once after a pause

@@ -182,7 +182,7 @@ func TestMaxStreamLifetime(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var got string
-				s := serving(t, h(&got), WithMaxStreamLifetime(time.Minute))
+				s := serving(t, h(&got), WithMaxStreamLifetime(time.Minute), untimed)
 				p := open(t, s, "Metrics")
 				play(p)
 				requireStatus(t, p.status(t), code, "")
@@ -236,7 +236,7 @@ func TestMaxStreamLifetime(t *testing.T) {
 
 func TestMaxStreamLifetimeBeforeTheFirstMessage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := serving(t, readAll, WithMaxStreamLifetime(time.Minute))
+		s := serving(t, readAll, WithMaxStreamLifetime(time.Minute), untimed)
 		p := play(t, s)
 		time.Sleep(time.Minute)
 		requireStatus(t, p.status(t), codes.OK, "")
@@ -255,7 +255,7 @@ func TestShutdownAtItsDeadlineTellsWhatWasAcknowledged(t *testing.T) {
 			<-s.Context().Done()
 			s.AckUpTo(3)
 			return s.Context().Err()
-		}, WithAckInterval(time.Hour))
+		}, WithAckInterval(time.Hour), untimed)
 		p := open(t, s, "Metrics")
 		start := time.Now()
 		require.ErrorIs(t, <-shutdown(s, time.Minute), context.DeadlineExceeded)

@@ -79,6 +79,11 @@ var (
 	errPanicked = status.Error(codes.Internal, "the handler of the server panicked")
 )
 
+// crowded is the error of a stream that ends because the server lacks memory.
+func crowded(reason string) *Error {
+	return &Error{Kind: KindLimit, Code: codes.ResourceExhausted, HasRetryInfo: true, RetryDelay: busyDelay, Err: errors.New(reason)}
+}
+
 func errUnknownRoot(name string) error {
 	const longest = 64
 	if len(name) > longest {
@@ -117,6 +122,7 @@ type stopReason uint8
 const (
 	stopNone     stopReason = iota
 	stopLifetime            // it is old
+	stopIdle                // nothing was sent for too long
 	stopShutdown            // the server ends
 )
 
@@ -127,7 +133,11 @@ func (s *ServerStream) status(err error, told bool) error {
 	// chunk was a frame, and as a cut in any other case, such as between the
 	// headers. Neither is the client's fault.
 	stopped := s.stopped != stopNone && errors.Is(err, io.ErrUnexpectedEOF)
+	var cause *Error // of the end of the context, if the server ended it for the client's doing
+	errors.As(context.Cause(s.ctx), &cause)
 	switch {
+	case cause != nil && (err == nil || errors.Is(err, context.Canceled)):
+		return cause.GRPCStatus().Err()
 	case s.killed() && (err == nil || stopped || errors.Is(err, context.Canceled)):
 		return errCutShort
 	case err == nil && s.readErr != nil && s.readErr != io.EOF:

@@ -35,9 +35,15 @@ type ServerStream struct {
 
 	inbound chan inbound  // from receive to Read
 	expired chan struct{} // closed at the end of the lifetime; nil: there is none
+	idled   chan struct{} // closed when the client has sent nothing for too long
 	halted  chan struct{} // closed by StopReading
 	halt    sync.Once
+	idle    sync.Once    // closes idled
 	parts   atomic.Int32 // goroutines that use the stream
+
+	begun     bool         // the first message is here; of the receiving goroutine
+	held      atomic.Int64 // bytes of the unfinished chunk that were read
+	idleSince atomic.Int64 // when the wait for more of it began, 0: does not wait
 
 	// Of the handler's goroutine.
 	current inbound
@@ -94,7 +100,7 @@ func (s *ServerStream) Read(p []byte) (int, error) {
 	for {
 		if n := s.current.read(p); n > 0 {
 			if len(s.current.message.received) == 0 {
-				s.current.free(&s.server.budget)
+				s.consumed()
 			}
 			return n, nil
 		}
@@ -115,13 +121,16 @@ func (s *ServerStream) StopReading() {
 
 // next makes the next message the current one.
 func (s *ServerStream) next() error {
+	if s.current.message.endOfChunk { // a flag without bytes
+		s.releaseChunk()
+	}
 	s.current.free(&s.server.budget)
 	if s.responses.overfull() {
 		return errorf(KindLimit, "over %d ranges of records are finished that the client was not told of", maxUntold)
 	}
-	var stopping, expired <-chan struct{}
+	var stopping, expired, idled <-chan struct{}
 	if !s.within {
-		stopping, expired = s.server.stopping, s.expired
+		stopping, expired, idled = s.server.stopping, s.expired, s.idled
 	}
 	select { // what ends the stream goes before what has come
 	case <-s.ctx.Done():
@@ -130,6 +139,8 @@ func (s *ServerStream) next() error {
 		return s.stop(stopShutdown)
 	case <-expired:
 		return s.stop(stopLifetime)
+	case <-idled:
+		return s.stop(stopIdle)
 	case <-s.halted:
 		return io.EOF
 	default:
@@ -141,6 +152,8 @@ func (s *ServerStream) next() error {
 		return s.stop(stopShutdown)
 	case <-expired:
 		return s.stop(stopLifetime)
+	case <-idled:
+		return s.stop(stopIdle)
 	case <-s.halted:
 		return io.EOF
 	case in := <-s.inbound:
@@ -169,7 +182,7 @@ func (s *ServerStream) ctxError() error {
 	if s.killed() {
 		return FromStatus(errCutShort)
 	}
-	return FromStatus(s.ctx.Err())
+	return FromStatus(context.Cause(s.ctx))
 }
 
 // AckUpTo accepts all records up to id, id included, except those that were
@@ -273,4 +286,5 @@ func (s *ServerStream) finish() (told bool) {
 func (s *ServerStream) release() {
 	s.cancel(nil)
 	s.current.free(&s.server.budget)
+	s.releaseChunk()
 }

@@ -317,10 +317,10 @@ func TestServerBoundsBufferedBytes(t *testing.T) {
 			require.Equal(t, waiting, s.Stats().Waiting)
 		}
 		state(0, 0)
-		p.data(false, "01234")
+		p.data(true, "01234")
 		state(5, 0) // one message ahead of the handler
-		p.data(false, "567")
-		p.data(false, "89abcdef")
+		p.data(true, "567")
+		p.data(true, "89abcdef")
 		state(5, 0) // and no more
 		read <- 1
 		state(8, 0) // a message counts until it is read

@@ -188,18 +188,20 @@ func TestCapabilities(t *testing.T) {
 }
 
 // A client that sends half a frame and then nothing holds no place, and others
-// are served.
+// are served. The bytes it holds are counted.
 func TestSlowClientHoldsNoPlace(t *testing.T) {
 	to, _, metrics, _ := everything()
 	r := startRig(t, testConfig(func(c *Config) { c.Admission = AdmissionConfig{RequestLimitMiB: 1} }), to)
 	good := chunksOf(t, []pmetric.Metrics{points(5)})
-	for range 2 * cap(r.shared.decoding) {
+	half := len(good[2]) / 2
+	clients := 2 * cap(r.shared.decoding)
+	for range clients {
 		p := rawOpen(t, r, "Metrics")
 		p.data(good[0], true)
 		p.data(good[1], true)
-		p.data(good[2][:len(good[2])/2], false)
+		p.data(good[2][:half], false)
 	}
-	r.requireIdle()
+	r.requireBuffered(int64(clients * half))
 	require.NoError(t, metricKind.mustOpen(t, r.dial()).deliver(points(3)))
 	require.Equal(t, 3, metrics.DataPointCount())
 }

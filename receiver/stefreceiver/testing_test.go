@@ -116,13 +116,20 @@ func (r *rig) stop(ctx context.Context) error {
 // requireIdle checks that nothing is admitted, waiting or buffered.
 func (r *rig) requireIdle() {
 	r.t.Helper()
+	r.requireBuffered(0)
+}
+
+// requireBuffered checks that nothing is admitted or waiting, and how much the
+// transport holds.
+func (r *rig) requireBuffered(n int64) {
+	r.t.Helper()
 	require.EventuallyWithT(r.t, func(t *assert.CollectT) {
 		inFlight, waiting := r.shared.admission.state()
 		require.Zero(t, inFlight)
 		require.Zero(t, waiting)
 		require.Empty(t, r.shared.decoding)
 		stats := r.shared.server.stef.Stats()
-		require.Zero(t, stats.BufferedBytes)
+		require.Equal(t, n, stats.BufferedBytes)
 	}, 5*time.Second, time.Millisecond)
 }
 

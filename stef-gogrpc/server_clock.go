@@ -1,0 +1,113 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefgrpc
+
+import (
+	"fmt"
+	"time"
+
+	"google.golang.org/grpc/codes"
+)
+
+// A clock limits how long a stream may wait for its client. Only time in which
+// the server waits counts, so a slow handler costs a client nothing. It belongs
+// to the goroutine that receives.
+type clock struct {
+	stream *ServerStream
+	timer  *time.Timer // for limit; nil: it has none
+	limit  clockLimit
+	began  time.Time
+	spent  time.Duration // of the limit, before began
+}
+
+// clockLimit is what a clock waits for.
+type clockLimit uint8
+
+const (
+	limitNone clockLimit = iota
+	limitFirstMessage
+	limitHeader
+	limitChunk
+	limitIdle
+)
+
+func newClock(s *ServerStream) *clock { return &clock{stream: s} }
+
+// limitOf returns the limit that applies before the next message.
+func limitOf(r *inboundRules) clockLimit {
+	switch {
+	case !r.begun:
+		return limitFirstMessage
+	case !r.header:
+		return limitHeader
+	case r.within:
+		return limitChunk
+	}
+	return limitIdle
+}
+
+// start begins to wait for a message.
+func (c *clock) start(rules *inboundRules) {
+	limit := limitOf(rules)
+	if limit != c.limit {
+		c.timer = nil
+	}
+	if limit != c.limit || limit == limitIdle {
+		c.limit, c.spent = limit, 0
+	}
+	c.began = time.Now()
+	if rules.within {
+		c.stream.idleSince.Store(c.began.UnixNano())
+	}
+	most := c.stream.server.config.timeouts[limit]
+	if most == 0 {
+		return
+	}
+	// What was spent before may be more than a limit allows.
+	wait := max(0, most-c.spent)
+	if c.timer == nil {
+		c.timer = time.AfterFunc(wait, func() { c.stream.overdue(limit) })
+		return
+	}
+	c.timer.Reset(wait)
+}
+
+// pause ends the waiting.
+func (c *clock) pause() {
+	c.stream.idleSince.Store(0)
+	if c.timer != nil {
+		c.timer.Stop()
+	}
+	c.spent += time.Since(c.began)
+}
+
+func (c *clock) stop() {
+	if c.timer != nil {
+		c.timer.Stop()
+	}
+}
+
+// overdue ends a stream whose client has used up a limit: in order between two
+// chunks, with an error before and within one.
+func (s *ServerStream) overdue(limit clockLimit) {
+	if limit == limitIdle {
+		s.idle.Do(func() {
+			s.server.timeouts[limit].Add(1)
+			close(s.idled)
+		})
+		return
+	}
+	s.server.timeouts[limit].Add(1)
+	most := s.server.config.timeouts[limit]
+	e := &Error{Kind: KindLimit, Code: codes.DeadlineExceeded}
+	switch limit {
+	case limitFirstMessage:
+		e.Err = fmt.Errorf("the client sent no first message within %v", most)
+	case limitHeader:
+		e.Err = fmt.Errorf("the client sent no STEF header within %v", most)
+	case limitChunk:
+		e.Err = fmt.Errorf("the client left a chunk unfinished for %v", most)
+	}
+	s.cancel(e)
+}
