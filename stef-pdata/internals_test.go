@@ -5,20 +5,17 @@ package stefpdata
 
 import (
 	"bytes"
-	"cmp"
 	"fmt"
 	"io"
-	"math/rand/v2"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 
 	"github.com/otelstef/stef/stef-go/otelstef"
+	"github.com/otelstef/stef/stef-pdata/internal/intern"
 )
 
 // The memory of a large batch is given back when batches are small again.
@@ -59,54 +56,11 @@ func TestPoolsAreBoundedByBytes(t *testing.T) {
 		p.Attributes().PutStr("p", large+strconv.Itoa(i))
 		p.ExplicitBounds().FromRaw(make([]float64, 100_000+i))
 		require.NoError(t, e.Encode(md))
-		for _, held := range []int{e.resources.held, e.scopes.held, e.metrics.held, e.sorter.sets.held} {
-			require.LessOrEqual(t, held, maxHeldBytes+MaxItemBytes)
+		for _, held := range []int{e.resources.HeldBytes, e.scopes.HeldBytes, e.metrics.HeldBytes, e.sorter.sets.HeldBytes} {
+			require.LessOrEqual(t, held, intern.MaxHeldBytes+MaxItemBytes)
 		}
-		require.NotZero(t, e.sorter.sets.held)
-		require.NotZero(t, e.resources.held)
-	}
-}
-
-// Ranks follow values, whenever and in whatever order ids come.
-func TestRanking(t *testing.T) {
-	r := rand.New(rand.NewPCG(3, 4))
-	for range 200 {
-		var ranks ranking
-		values := []int{-1} // by id
-		for range 1 + r.IntN(5) {
-			for range r.IntN(30) {
-				values = append(values, r.IntN(20))
-			}
-			ranks.rank(len(values)-1, func(a, b uint32) int { return cmp.Compare(values[a], values[b]) })
-			require.Len(t, ranks.order, len(values)-1)
-			for i := 1; i < len(values); i++ {
-				require.NotZero(t, ranks.ranks[i])
-				require.LessOrEqual(t, ranks.ranks[i], ranks.top)
-				for j := 1; j < len(values); j++ {
-					require.Equal(t, cmp.Compare(values[i], values[j]), cmp.Compare(ranks.ranks[i], ranks.ranks[j]))
-				}
-			}
-		}
-	}
-}
-
-func TestSortKeys(t *testing.T) {
-	r := rand.New(rand.NewPCG(5, 6))
-	var spare []sortKey
-	for range 200 {
-		width := r.IntN(65)
-		keys := make([]sortKey, r.IntN(2000))
-		for i := range keys {
-			key := r.Uint64()
-			if r.IntN(2) == 0 {
-				key %= 1 << r.IntN(64)
-			}
-			keys[i] = sortKey{key & (uint64(1)<<width - 1), uint32(i)}
-		}
-		want := slices.Clone(keys)
-		slices.SortStableFunc(want, func(a, b sortKey) int { return cmp.Compare(a.key, b.key) })
-		keys, spare = sortKeys(keys, spare, width)
-		require.Equal(t, want, keys)
+		require.NotZero(t, e.sorter.sets.HeldBytes)
+		require.NotZero(t, e.resources.HeldBytes)
 	}
 }
 
@@ -119,7 +73,7 @@ func TestPoolsAreBounded(t *testing.T) {
 		require.NoError(t, err)
 		e := NewMetricsEncoder(w, WithMode(mode))
 		n := 0
-		for range 2*maxContainers/1000 + 2 {
+		for range 2*intern.MaxContainers/1000 + 2 {
 			md := pmetric.NewMetrics()
 			for range 1000 {
 				n++
@@ -133,8 +87,8 @@ func TestPoolsAreBounded(t *testing.T) {
 				}
 			}
 			require.NoError(t, e.Encode(md))
-			require.LessOrEqual(t, e.resources.size(), maxContainers+1000)
-			require.LessOrEqual(t, e.sorter.sets.size(), maxSets+5000)
+			require.LessOrEqual(t, e.resources.Size(), intern.MaxContainers+1000)
+			require.LessOrEqual(t, e.sorter.sets.Size(), intern.MaxSets+5000)
 		}
 		require.NoError(t, w.Close())
 		r, err := otelstef.NewMetricsReader(&out)
@@ -146,31 +100,5 @@ func TestPoolsAreBounded(t *testing.T) {
 		}
 		require.NoError(t, r.Err())
 		require.Len(t, seen, 5*n)
-	}
-}
-
-// Sets are told apart by any byte of a key, however long it is.
-func TestSetsDifferInKeys(t *testing.T) {
-	for n := range 40 {
-		var p setPool
-		var c copier
-		key := strings.Repeat("k", n)
-		m := pcommon.NewMap()
-		m.PutStr(key, "v")
-		id, err := p.find(&c, m, 0)
-		require.NoError(t, err)
-		i, _, _ := p.differ(id, m)
-		require.Equal(t, -1, i)
-		others := []string{key + "k"}
-		for at := range n {
-			others = append(others, key[:at]+"x"+key[at+1:])
-		}
-		for _, other := range others {
-			m := pcommon.NewMap()
-			m.PutStr(other, "v")
-			i, k, _ := p.differ(id, m)
-			require.Zero(t, i)
-			require.Equal(t, other, k)
-		}
 	}
 }

@@ -8,24 +8,18 @@ import (
 
 	"github.com/otelstef/stef/stef-go/otelstef"
 	"github.com/otelstef/stef/stef-pdata/internal/features"
-	"github.com/otelstef/stef/stef-pdata/internal/mapping"
+	"github.com/otelstef/stef/stef-pdata/internal/items"
 )
 
 // LogsEncoder writes logs of pdata to a stream. It serves one stream and is not
 // safe for use by several goroutines at once.
 type LogsEncoder struct {
-	w    *otelstef.LogsWriter
-	rec  *otelstef.Logs
-	mode Mode
-	logWriter
-	losses Losses
+	encoder
+	w   *otelstef.LogsWriter
+	rec *otelstef.Logs
 
-	resources resourcePool
-	scopes    scopePool
-	sorter    logSorter
-
-	at       mapping.Place
-	rejected ItemErrors
+	write  items.Logs
+	sorter logSorter
 }
 
 // NewLogsEncoder returns an encoder that writes to w, which nothing else may
@@ -38,11 +32,9 @@ func NewLogsEncoder(w *otelstef.LogsWriter, options ...EncoderOption) *LogsEncod
 	for _, option := range options {
 		option(&config)
 	}
-	e := &LogsEncoder{w: w, rec: w.Record(), mode: config.mode}
-	e.keyDict, e.textDict = w.Dicts().AttributeKey, w.Dicts().AnyValueString
-	e.kept = features.OfLogs(w.Fields())
-	e.templates = e.kept.Templates && config.templates.use(w.Stats().Compression)
-	e.resources.refs = e.kept.EntityRefs
+	e := &LogsEncoder{w: w, rec: w.Record()}
+	e.init(config.mode, features.OfLogs(w.Fields()))
+	e.write.Init(w.Dicts(), e.features.Templates && config.templates.use(w.Stats().Compression))
 	return e
 }
 
@@ -56,52 +48,30 @@ func (e *LogsEncoder) Losses() Losses { return e.losses }
 // while the others are written. Any other error is that of the writer, and
 // neither can go on after it.
 func (e *LogsEncoder) Encode(ld plog.Logs) error {
-	e.rejected = nil
-	e.trim()
+	if e.begin() {
+		e.write.Split.ForgetContainers() // their ids will be those of others
+	}
 	err := e.encodeResources(ld.ResourceLogs())
 	if e.mode == Sorted && err == nil {
 		err = e.writeSorted()
 	}
-	e.split.begin() // keeps nothing of ld
-	if err != nil {
-		return err
-	}
-	if len(e.rejected) > 0 {
-		return e.rejected
-	}
-	return nil
-}
-
-// trim empties pools that have grown too large.
-func (e *LogsEncoder) trim() {
-	if e.resources.size() > maxContainers || e.scopes.size() > maxContainers {
-		e.resources.reset()
-		e.scopes.reset()
-		clear(e.split.trials) // their numbers will be those of others
-	}
+	e.write.Split.Begin() // keeps nothing of ld
+	return e.end(err)
 }
 
 func (e *LogsEncoder) encodeResources(rls plog.ResourceLogsSlice) error {
-	for r := range rls.Len() {
-		rl := rls.At(r)
-		e.at = mapping.Place{Offset: -1, Resource: r, Scope: -1, Metric: -1, Item: -1}
-		if rl.ScopeLogs().Len() == 0 {
-			e.losses.EmptyContainers++
+	for i := range rls.Len() {
+		rl := rls.At(i)
+		scopes := rl.ScopeLogs()
+		id, ok := e.enterResource(&e.write.Copier, i, rl.Resource(), rl.SchemaUrl(), scopes.Len(), func() int { return recordsIn(scopes) })
+		if !ok {
 			continue
-		}
-		id, err := e.resources.find(&e.copier, rl.Resource(), rl.SchemaUrl())
-		if err != nil {
-			e.reject("resource.", err, recordsIn(rl.ScopeLogs()))
-			continue
-		}
-		if !e.kept.EntityRefs {
-			e.losses.EntityRefs += countEntityRefs(rl.Resource())
 		}
 		e.sorter.resource = id
 		if e.mode == Ordered {
-			e.rec.SetResource(e.resources.entries[id].value)
+			e.rec.SetResource(e.resources.Value(id))
 		}
-		if err := e.encodeScopes(rl.ScopeLogs()); err != nil {
+		if err := e.encodeScopes(scopes); err != nil {
 			return err
 		}
 	}
@@ -109,25 +79,20 @@ func (e *LogsEncoder) encodeResources(rls plog.ResourceLogsSlice) error {
 }
 
 func (e *LogsEncoder) encodeScopes(sls plog.ScopeLogsSlice) error {
-	for s := range sls.Len() {
-		sl := sls.At(s)
-		e.at.Scope, e.at.Item = s, -1
-		if sl.LogRecords().Len() == 0 {
-			e.losses.EmptyContainers++
-			continue
-		}
-		id, err := e.scopes.find(&e.copier, sl.Scope(), sl.SchemaUrl())
-		if err != nil {
-			e.reject("scope.", err, sl.LogRecords().Len())
+	for i := range sls.Len() {
+		sl := sls.At(i)
+		records := sl.LogRecords()
+		id, ok := e.enterScope(&e.write.Copier, i, sl.Scope(), sl.SchemaUrl(), records.Len(), records.Len)
+		if !ok {
 			continue
 		}
 		e.sorter.scope = id
 		if e.mode == Sorted {
-			e.collect(sl.LogRecords())
+			e.collect(records)
 			continue
 		}
-		e.rec.SetScope(e.scopes.entries[id].value)
-		if err := e.writeRecords(sl.LogRecords()); err != nil {
+		e.rec.SetScope(e.scopes.Value(id))
+		if err := e.writeRecords(records); err != nil {
 			return err
 		}
 	}
@@ -142,10 +107,10 @@ const chunk = 512
 func (e *LogsEncoder) writeRecords(lrs plog.LogRecordSlice) error {
 	for from := 0; from < lrs.Len(); from += chunk {
 		to := min(from+chunk, lrs.Len())
-		e.split.begin()
+		e.write.Split.Begin()
 		e.study(lrs, from, to)
 		for i := from; i < to; i++ {
-			if err := e.write(lrs.At(i), i, i-from); err != nil {
+			if err := e.writeRecord(lrs.At(i), i, i-from); err != nil {
 				return err
 			}
 		}
@@ -155,38 +120,32 @@ func (e *LogsEncoder) writeRecords(lrs plog.LogRecordSlice) error {
 
 // study decides how the log records from one to another are written.
 func (e *LogsEncoder) study(lrs plog.LogRecordSlice, from, to int) {
-	if e.kept.ObservedDelta {
-		var s observedSizes
+	if e.features.ObservedDelta {
+		var s items.ObservedSizes
 		for i := from; i < to; i++ {
-			s.add(lrs.At(i))
+			s.Add(lrs.At(i))
 		}
-		e.asDelta = s.deltaIsSmaller()
+		e.write.AsDelta = s.DeltaIsSmaller()
 	}
-	if !e.templates {
+	if !e.write.Templates {
 		return
 	}
-	t := e.split.of(e.sorter.resource, e.sorter.scope)
+	t := e.write.Split.Trial(e.sorter.resource, e.sorter.scope)
 	for i := from; i < to; i++ {
-		e.split.add(lrs.At(i).Body(), t)
+		e.write.Split.Add(lrs.At(i).Body(), t)
 	}
-	e.split.decide(t)
+	e.write.Split.Decide(t)
 }
 
-// write writes log record i of a scope, or notes that it cannot. split is its
+// writeRecord writes log record i of a scope, or notes that it cannot. split is its
 // number in the splitter.
-func (e *LogsEncoder) write(lr plog.LogRecord, i, split int) error {
-	e.Begin()
-	if err := e.record(e.rec.Record(), lr, split); err != nil {
-		e.at.Item = i
-		e.reject("", err, 1)
+func (e *LogsEncoder) writeRecord(lr plog.LogRecord, i, split int) error {
+	e.write.Begin()
+	if err := e.write.Record(e.rec.Record(), lr, split); err != nil {
+		e.rejectItem(i, err)
 		return nil
 	}
 	return e.w.Write()
-}
-
-// reject notes that n log records where the encoder is are not written.
-func (e *LogsEncoder) reject(prefix string, err error, n int) {
-	e.rejected = mapping.AddItems(e.rejected, e.at, prefix, err, n)
 }
 
 func recordsIn(sls plog.ScopeLogsSlice) int {

@@ -8,10 +8,12 @@ import (
 	"math/bits"
 	"slices"
 
-	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
 
+	"github.com/otelstef/stef/stef-pdata/internal/intern"
+	"github.com/otelstef/stef/stef-pdata/internal/items"
 	"github.com/otelstef/stef/stef-pdata/internal/mapping"
+	"github.com/otelstef/stef/stef-pdata/internal/order"
 )
 
 // logSorter holds the log records of a batch, to be written by resource and
@@ -23,10 +25,10 @@ type logSorter struct {
 
 	lists  []logList
 	items  []logItem
-	keys   []sortKey
-	spare  []sortKey
-	events names
-	sets   keyLists
+	keys   []order.Key
+	spare  []order.Key
+	events intern.Names
+	sets   intern.KeyLists
 }
 
 // logList is the log records of a container.
@@ -47,7 +49,7 @@ type logItem struct {
 // collect adds the log records of a container.
 func (e *LogsEncoder) collect(lrs plog.LogRecordSlice) {
 	s := &e.sorter
-	s.lists = append(s.lists, logList{lrs, e.resources.entries[s.resource].as, s.scope, e.at})
+	s.lists = append(s.lists, logList{lrs, e.resources.First(s.resource), s.scope, e.at})
 }
 
 // writeSorted writes what was collected.
@@ -60,13 +62,13 @@ func (e *LogsEncoder) writeSorted() error {
 		for to < len(s.lists) && s.lists[to].resource == first.resource && s.lists[to].scope == first.scope {
 			to++
 		}
-		e.rec.SetResource(e.resources.entries[first.resource].value)
-		e.rec.SetScope(e.scopes.entries[first.scope].value)
+		e.rec.SetResource(e.resources.Value(first.resource))
+		e.rec.SetScope(e.scopes.Value(first.scope))
 		e.studyItems(s.lists[from:to])
 		for body, k := range s.keys {
-			x := &s.items[k.entry]
+			x := &s.items[k.Item]
 			e.at = s.lists[from:to][x.list].at
-			if err := e.write(x.LogRecord, x.index, body); err != nil {
+			if err := e.writeRecord(x.LogRecord, x.index, body); err != nil {
 				return err
 			}
 		}
@@ -83,36 +85,32 @@ func (e *LogsEncoder) studyItems(lists []logList) {
 	s := &e.sorter
 	s.gather(lists)
 	s.sort()
-	e.split.begin()
-	if e.kept.ObservedDelta {
-		var sizes observedSizes
+	e.write.Split.Begin()
+	if e.features.ObservedDelta {
+		var sizes items.ObservedSizes
 		for _, k := range s.keys {
-			sizes.add(s.items[k.entry].LogRecord)
+			sizes.Add(s.items[k.Item].LogRecord)
 		}
-		e.asDelta = sizes.deltaIsSmaller()
+		e.write.AsDelta = sizes.DeltaIsSmaller()
 	}
-	if !e.templates {
+	if !e.write.Templates {
 		return
 	}
-	t := e.split.of(lists[0].resource, lists[0].scope)
+	t := e.write.Split.Trial(lists[0].resource, lists[0].scope)
 	for _, k := range s.keys {
-		e.split.add(s.items[k.entry].Body(), t)
+		e.write.Split.Add(s.items[k.Item].Body(), t)
 	}
-	e.split.decide(t)
+	e.write.Split.Decide(t)
 }
 
 // sortLists puts the lists in the order of resource and scope.
 func (e *LogsEncoder) sortLists() {
-	e.resources.rank(e.resources.size(), func(a, b uint32) int {
-		return compareResources(e.resources.entries[a].value, e.resources.entries[b].value)
-	})
-	e.scopes.rank(e.scopes.size(), func(a, b uint32) int {
-		return compareScopes(e.scopes.entries[a].value, e.scopes.entries[b].value)
-	})
+	e.resources.RankByValue()
+	e.scopes.RankByValue()
 	slices.SortStableFunc(e.sorter.lists, func(a, b logList) int {
 		return cmp.Or(
-			cmp.Compare(e.resources.ranks[a.resource], e.resources.ranks[b.resource]),
-			cmp.Compare(e.scopes.ranks[a.scope], e.scopes.ranks[b.scope]),
+			cmp.Compare(e.resources.Ranks[a.resource], e.resources.Ranks[b.resource]),
+			cmp.Compare(e.scopes.Ranks[a.scope], e.scopes.Ranks[b.scope]),
 		)
 	})
 }
@@ -125,8 +123,8 @@ func (s *logSorter) gather(lists []logList) {
 		for i := range list.Len() {
 			lr := list.At(i)
 			s.items = append(s.items, logItem{
-				LogRecord: lr, event: s.events.id(lr.EventName()),
-				set: s.sets.id(lr.Attributes()), list: uint32(l), index: i,
+				LogRecord: lr, event: s.events.ID(lr.EventName()),
+				set: s.sets.ID(lr.Attributes()), list: uint32(l), index: i,
 			})
 		}
 	}
@@ -138,44 +136,14 @@ func (s *logSorter) sort() {
 	event, set := uint32(0), uint32(0)
 	for i := range s.items {
 		x := &s.items[i]
-		s.keys = append(s.keys, sortKey{uint64(x.Timestamp()), uint32(i)})
+		s.keys = append(s.keys, order.Key{Key: uint64(x.Timestamp()), Item: uint32(i)})
 		event, set = max(event, x.event), max(set, x.set)
 	}
-	s.keys, s.spare = sortKeys(s.keys, s.spare, 64)
+	s.keys, s.spare = order.Sort(s.keys, s.spare, 64)
 	setBits := bits.Len32(set)
 	for i := range s.keys {
-		x := &s.items[s.keys[i].entry]
-		s.keys[i].key = uint64(x.set) | uint64(x.event)<<setBits
+		x := &s.items[s.keys[i].Item]
+		s.keys[i].Key = uint64(x.set) | uint64(x.event)<<setBits
 	}
-	s.keys, s.spare = sortKeys(s.keys, s.spare, setBits+bits.Len32(event))
-}
-
-// keyLists numbers the lists of keys that maps have, as they come.
-type keyLists struct {
-	ids     map[string]uint32
-	scratch []byte
-}
-
-// maxKeyLists is how many lists have a number. All others share one.
-const maxKeyLists = 1 << 12
-
-func (k *keyLists) id(m pcommon.Map) uint32 {
-	k.scratch = k.scratch[:0]
-	for key := range m.All() {
-		k.scratch = append(k.scratch, key...)
-		k.scratch = append(k.scratch, 0)
-	}
-	id, ok := k.ids[string(k.scratch)]
-	if ok {
-		return id
-	}
-	if k.ids == nil {
-		k.ids = map[string]uint32{}
-	}
-	if len(k.ids) == maxKeyLists {
-		return maxKeyLists
-	}
-	id = uint32(len(k.ids)) + 1
-	k.ids[string(k.scratch)] = id
-	return id
+	s.keys, s.spare = order.Sort(s.keys, s.spare, setBits+bits.Len32(event))
 }

@@ -8,24 +8,21 @@ import (
 
 	"github.com/otelstef/stef/stef-go/otelstef"
 	"github.com/otelstef/stef/stef-pdata/internal/features"
+	"github.com/otelstef/stef/stef-pdata/internal/intern"
+	"github.com/otelstef/stef/stef-pdata/internal/items"
 	"github.com/otelstef/stef/stef-pdata/internal/mapping"
 )
 
 // MetricsEncoder writes metrics of pdata to a stream. It serves one stream and
 // is not safe for use by several goroutines at once.
 type MetricsEncoder struct {
-	w    *otelstef.MetricsWriter
-	rec  *otelstef.Metrics
-	mode Mode
-	pointWriter
+	encoder
+	w   *otelstef.MetricsWriter
+	rec *otelstef.Metrics
 
-	resources resourcePool
-	scopes    scopePool
-	metrics   metricPool
-	sorter    sorter
-
-	at       mapping.Place
-	rejected ItemErrors
+	write   items.Points
+	metrics intern.Metrics
+	sorter  sorter
 }
 
 // NewMetricsEncoder returns an encoder that writes to w, which nothing else may
@@ -35,10 +32,10 @@ func NewMetricsEncoder(w *otelstef.MetricsWriter, options ...EncoderOption) *Met
 	for _, option := range options {
 		option(&config)
 	}
-	e := &MetricsEncoder{w: w, rec: w.Record(), mode: config.mode}
-	e.kept = features.OfMetrics(w.Fields())
-	e.byKey = config.mode == Sorted
-	e.resources.refs = e.kept.EntityRefs
+	e := &MetricsEncoder{w: w, rec: w.Record()}
+	e.init(config.mode, features.OfMetrics(w.Fields()))
+	e.write.Init(e.features, &e.losses)
+	e.write.ByKey = config.mode == Sorted
 	return e
 }
 
@@ -52,7 +49,6 @@ func (e *MetricsEncoder) Losses() Losses { return e.losses }
 // others are written. Any other error is that of the writer, and neither can go
 // on after it.
 func (e *MetricsEncoder) Encode(md pmetric.Metrics) error {
-	e.rejected = nil
 	e.trim()
 	if e.mode == Sorted && e.sorter.entries == nil {
 		e.sorter.entries = make([]entry, 0, md.DataPointCount())
@@ -61,49 +57,33 @@ func (e *MetricsEncoder) Encode(md pmetric.Metrics) error {
 	if e.mode == Sorted && err == nil {
 		err = e.writeSorted()
 	}
-	if err != nil {
-		return err
-	}
-	if len(e.rejected) > 0 {
-		return e.rejected
-	}
-	return nil
+	return e.end(err)
 }
 
 // trim empties pools that have grown too large.
 func (e *MetricsEncoder) trim() {
-	if e.resources.full(maxContainers) || e.scopes.full(maxContainers) || e.metrics.full(maxContainers) {
-		e.resources.reset()
-		e.scopes.reset()
-		e.metrics.reset()
+	if emptied := e.begin(); emptied || e.metrics.Full(intern.MaxContainers) {
+		e.metrics.Reset()
 	}
-	if s := &e.sorter.sets; s.full(maxSets) {
-		s.reset()
+	if s := &e.sorter.sets; s.Full(intern.MaxSets) {
+		s.Reset()
 		e.sorter.written = 0
 	}
 }
 
 func (e *MetricsEncoder) encodeResources(rms pmetric.ResourceMetricsSlice) error {
-	for r := range rms.Len() {
-		rm := rms.At(r)
-		e.at = mapping.Place{Offset: -1, Resource: r, Scope: -1, Metric: -1, Item: -1}
-		if rm.ScopeMetrics().Len() == 0 {
-			e.losses.EmptyContainers++
+	for i := range rms.Len() {
+		rm := rms.At(i)
+		scopes := rm.ScopeMetrics()
+		id, ok := e.enterResource(&e.write.Copier, i, rm.Resource(), rm.SchemaUrl(), scopes.Len(), func() int { return pointsIn(scopes) })
+		if !ok {
 			continue
-		}
-		id, err := e.resources.find(&e.copier, rm.Resource(), rm.SchemaUrl())
-		if err != nil {
-			e.reject("resource.", err, pointsIn(rm.ScopeMetrics()))
-			continue
-		}
-		if !e.kept.EntityRefs {
-			e.losses.EntityRefs += countEntityRefs(rm.Resource())
 		}
 		e.sorter.now.resource = id
 		if e.mode == Ordered {
-			e.rec.SetResource(e.resources.entries[id].value)
+			e.rec.SetResource(e.resources.Value(id))
 		}
-		if err := e.encodeScopes(rm.ScopeMetrics()); err != nil {
+		if err := e.encodeScopes(scopes); err != nil {
 			return err
 		}
 	}
@@ -111,23 +91,18 @@ func (e *MetricsEncoder) encodeResources(rms pmetric.ResourceMetricsSlice) error
 }
 
 func (e *MetricsEncoder) encodeScopes(sms pmetric.ScopeMetricsSlice) error {
-	for s := range sms.Len() {
-		sm := sms.At(s)
-		e.at.Scope, e.at.Metric, e.at.Item = s, -1, -1
-		if sm.Metrics().Len() == 0 {
-			e.losses.EmptyContainers++
-			continue
-		}
-		id, err := e.scopes.find(&e.copier, sm.Scope(), sm.SchemaUrl())
-		if err != nil {
-			e.reject("scope.", err, pointsInScope(sm))
+	for i := range sms.Len() {
+		sm := sms.At(i)
+		metrics := sm.Metrics()
+		id, ok := e.enterScope(&e.write.Copier, i, sm.Scope(), sm.SchemaUrl(), metrics.Len(), func() int { return pointsInScope(sm) })
+		if !ok {
 			continue
 		}
 		e.sorter.now.scope = id
 		if e.mode == Ordered {
-			e.rec.SetScope(e.scopes.entries[id].value)
+			e.rec.SetScope(e.scopes.Value(id))
 		}
-		if err := e.encodeMetrics(sm.Metrics()); err != nil {
+		if err := e.encodeMetrics(metrics); err != nil {
 			return err
 		}
 	}
@@ -138,21 +113,21 @@ func (e *MetricsEncoder) encodeMetrics(ms pmetric.MetricSlice) error {
 	for i := range ms.Len() {
 		m := ms.At(i)
 		e.at.Metric, e.at.Item = i, -1
-		d := describe(m)
-		if d.points == 0 {
+		d := intern.Describe(m)
+		if d.Points == 0 {
 			e.losses.EmptyContainers++
 			continue
 		}
-		id, err := e.metrics.find(&e.copier, &d)
+		id, err := e.metrics.Find(&e.write.Copier, &d)
 		if err != nil {
-			e.reject("", err, d.points)
+			e.reject("", err, d.Points)
 			continue
 		}
 		if e.mode == Sorted {
 			e.collect(&d, id)
 			continue
 		}
-		e.rec.SetMetric(e.metrics.entries[id].value)
+		e.rec.SetMetric(e.metrics.Value(id))
 		if err := e.writePoints(m, id); err != nil {
 			return err
 		}
@@ -179,11 +154,11 @@ func (e *MetricsEncoder) writeNumbers(ps pmetric.NumberDataPointSlice) error {
 	attributes, point := e.rec.Attributes(), e.rec.Point()
 	for i := range ps.Len() {
 		p := ps.At(i)
-		e.Begin()
-		if err := e.attributes(attributes, p.Attributes()); err != nil {
-			e.rejectPoint(i, mapping.InField("attributes", err))
-		} else if err := e.number(point, p); err != nil {
-			e.rejectPoint(i, err)
+		e.write.Begin()
+		if err := e.write.Attributes(attributes, p.Attributes()); err != nil {
+			e.rejectItem(i, mapping.InField("attributes", err))
+		} else if err := e.write.Number(point, p); err != nil {
+			e.rejectItem(i, err)
 		} else if err := e.w.Write(); err != nil {
 			return err
 		}
@@ -195,17 +170,17 @@ func (e *MetricsEncoder) writeHistograms(ps pmetric.HistogramDataPointSlice, bas
 	attributes, point := e.rec.Attributes(), e.rec.Point()
 	for i := range ps.Len() {
 		p := ps.At(i)
-		e.Begin()
-		id, err := e.metrics.withBounds(base, p.ExplicitBounds())
+		e.write.Begin()
+		id, err := e.metrics.WithBounds(base, p.ExplicitBounds())
 		if err != nil {
-			e.rejectPoint(i, err)
+			e.rejectItem(i, err)
 			continue
 		}
-		e.rec.SetMetric(e.metrics.entries[id].value)
-		if err := e.attributes(attributes, p.Attributes()); err != nil {
-			e.rejectPoint(i, mapping.InField("attributes", err))
-		} else if err := e.histogram(point, p); err != nil {
-			e.rejectPoint(i, err)
+		e.rec.SetMetric(e.metrics.Value(id))
+		if err := e.write.Attributes(attributes, p.Attributes()); err != nil {
+			e.rejectItem(i, mapping.InField("attributes", err))
+		} else if err := e.write.Histogram(point, p); err != nil {
+			e.rejectItem(i, err)
 		} else if err := e.w.Write(); err != nil {
 			return err
 		}
@@ -217,11 +192,11 @@ func (e *MetricsEncoder) writeExponentials(ps pmetric.ExponentialHistogramDataPo
 	attributes, point := e.rec.Attributes(), e.rec.Point()
 	for i := range ps.Len() {
 		p := ps.At(i)
-		e.Begin()
-		if err := e.attributes(attributes, p.Attributes()); err != nil {
-			e.rejectPoint(i, mapping.InField("attributes", err))
-		} else if err := e.exponential(point, p); err != nil {
-			e.rejectPoint(i, err)
+		e.write.Begin()
+		if err := e.write.Attributes(attributes, p.Attributes()); err != nil {
+			e.rejectItem(i, mapping.InField("attributes", err))
+		} else if err := e.write.Exponential(point, p); err != nil {
+			e.rejectItem(i, err)
 		} else if err := e.w.Write(); err != nil {
 			return err
 		}
@@ -233,11 +208,11 @@ func (e *MetricsEncoder) writeSummaries(ps pmetric.SummaryDataPointSlice) error 
 	attributes, point := e.rec.Attributes(), e.rec.Point()
 	for i := range ps.Len() {
 		p := ps.At(i)
-		e.Begin()
-		if err := e.attributes(attributes, p.Attributes()); err != nil {
-			e.rejectPoint(i, mapping.InField("attributes", err))
-		} else if err := e.summary(point, p); err != nil {
-			e.rejectPoint(i, err)
+		e.write.Begin()
+		if err := e.write.Attributes(attributes, p.Attributes()); err != nil {
+			e.rejectItem(i, mapping.InField("attributes", err))
+		} else if err := e.write.Summary(point, p); err != nil {
+			e.rejectItem(i, err)
 		} else if err := e.w.Write(); err != nil {
 			return err
 		}
@@ -245,13 +220,18 @@ func (e *MetricsEncoder) writeSummaries(ps pmetric.SummaryDataPointSlice) error 
 	return nil
 }
 
-// rejectPoint notes a point that is not written.
-func (e *MetricsEncoder) rejectPoint(i int, err error) {
-	e.at.Item = i
-	e.reject("", err, 1)
+func pointsIn(sms pmetric.ScopeMetricsSlice) int {
+	n := 0
+	for i := range sms.Len() {
+		n += pointsInScope(sms.At(i))
+	}
+	return n
 }
 
-// reject notes that n points where the encoder is are not written.
-func (e *MetricsEncoder) reject(prefix string, err error, n int) {
-	e.rejected = mapping.AddItems(e.rejected, e.at, prefix, err, n)
+func pointsInScope(sm pmetric.ScopeMetrics) int {
+	n := 0
+	for i := range sm.Metrics().Len() {
+		n += intern.Describe(sm.Metrics().At(i)).Points
+	}
+	return n
 }

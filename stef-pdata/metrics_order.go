@@ -7,23 +7,16 @@ import (
 	"cmp"
 	"math/bits"
 	"slices"
+
+	"github.com/otelstef/stef/stef-pdata/internal/order"
 )
 
 // rank ranks all ids by value.
 func (e *MetricsEncoder) rank() {
-	e.metrics.rank(e.metrics.size(), func(a, b uint32) int {
-		return compareMetrics(e.metrics.entries[a].value, e.metrics.entries[b].value)
-	})
-	e.resources.rank(e.resources.size(), func(a, b uint32) int {
-		return compareResources(e.resources.entries[a].value, e.resources.entries[b].value)
-	})
-	e.scopes.rank(e.scopes.size(), func(a, b uint32) int {
-		return compareScopes(e.scopes.entries[a].value, e.scopes.entries[b].value)
-	})
-	sets := &e.sorter.sets
-	sets.rank(sets.size(), func(a, b uint32) int {
-		return compareSets(sets.entries[a].byKey, sets.entries[b].byKey)
-	})
+	e.metrics.RankByValue()
+	e.resources.RankByValue()
+	e.scopes.RankByValue()
+	e.sorter.sets.RankByValue()
 }
 
 // sort fills keys with the entries in order: by metric, attributes, start time,
@@ -35,18 +28,18 @@ func (e *MetricsEncoder) rank() {
 func (e *MetricsEncoder) sort() {
 	e.rank()
 	s := &e.sorter
-	scopeBits := bits.Len32(e.scopes.top)
-	pairBits := scopeBits + bits.Len32(e.resources.top)
-	setBits := pairBits + bits.Len32(s.sets.top)
+	scopeBits := bits.Len32(e.scopes.Top)
+	pairBits := scopeBits + bits.Len32(e.resources.Top)
+	setBits := pairBits + bits.Len32(s.sets.Top)
 	s.keys = slices.Grow(s.keys[:0], len(s.entries))[:len(s.entries)]
 	for i := range s.entries {
 		x := &s.entries[i]
-		s.keys[i] = sortKey{uint64(e.scopes.ranks[x.scope]) |
-			uint64(e.resources.ranks[x.resource])<<scopeBits |
-			uint64(s.sets.ranks[x.set])<<pairBits |
-			uint64(e.metrics.ranks[x.metric])<<setBits, uint32(i)}
+		s.keys[i] = order.Key{Key: uint64(e.scopes.Ranks[x.scope]) |
+			uint64(e.resources.Ranks[x.resource])<<scopeBits |
+			uint64(s.sets.Ranks[x.set])<<pairBits |
+			uint64(e.metrics.Ranks[x.metric])<<setBits, Item: uint32(i)}
 	}
-	s.keys, s.spare = sortKeys(s.keys, s.spare, setBits+bits.Len32(e.metrics.top))
+	s.keys, s.spare = order.Sort(s.keys, s.spare, setBits+bits.Len32(e.metrics.Top))
 	if series := s.sortRuns(pairBits); 4*len(s.keys) < 5*series {
 		s.sortByTime()
 	}
@@ -56,25 +49,25 @@ func (e *MetricsEncoder) sort() {
 // of a key do not tell apart, by start time, then by what is left of the key
 // and by time. It returns the number of different keys.
 func (s *sorter) sortRuns(lower int) (series int) {
-	order := func(a, b sortKey) int {
-		x, y := &s.entries[a.entry], &s.entries[b.entry]
+	order := func(a, b order.Key) int {
+		x, y := &s.entries[a.Item], &s.entries[b.Item]
 		if c := cmp.Compare(x.start, y.start); c != 0 {
 			return c
 		}
-		if c := cmp.Compare(a.key, b.key); c != 0 {
+		if c := cmp.Compare(a.Key, b.Key); c != 0 {
 			return c
 		}
 		if c := cmp.Compare(x.time, y.time); c != 0 {
 			return c
 		}
-		return cmp.Compare(a.entry, b.entry)
+		return cmp.Compare(a.Item, b.Item)
 	}
 	for from := 0; from < len(s.keys); {
 		ordered := true
 		series++
 		to := from + 1
-		for ; to < len(s.keys) && s.keys[to].key>>lower == s.keys[from].key>>lower; to++ {
-			if s.keys[to].key != s.keys[to-1].key {
+		for ; to < len(s.keys) && s.keys[to].Key>>lower == s.keys[from].Key>>lower; to++ {
+			if s.keys[to].Key != s.keys[to-1].Key {
 				series++
 			}
 			ordered = ordered && order(s.keys[to-1], s.keys[to]) <= 0
@@ -90,13 +83,13 @@ func (s *sorter) sortRuns(lower int) (series int) {
 // sortByTime puts keys in the order of time; those of the same time stay in
 // theirs. A batch mostly has few times.
 func (s *sorter) sortByTime() {
-	var times [fewTimes]uint64
+	var times [order.FewTimes]uint64
 	n, at := 0, 0
 	for i := range s.keys {
-		time := s.entries[s.keys[i].entry].time
+		time := s.entries[s.keys[i].Item].time
 		if n == 0 || times[at] != time {
 			at = slices.Index(times[:n], time)
-			if at < 0 && n == fewTimes {
+			if at < 0 && n == order.FewTimes {
 				s.sortByManyTimes()
 				return
 			}
@@ -106,25 +99,22 @@ func (s *sorter) sortByTime() {
 				n++
 			}
 		}
-		s.keys[i].key = uint64(at)
+		s.keys[i].Key = uint64(at)
 	}
-	var order [fewTimes]sortKey
+	var byTime [order.FewTimes]order.Key
 	for i := range n {
-		order[i] = sortKey{times[i], uint32(i)}
+		byTime[i] = order.Key{Key: times[i], Item: uint32(i)}
 	}
-	slices.SortFunc(order[:n], func(a, b sortKey) int { return cmp.Compare(a.key, b.key) })
-	var ranks [fewTimes]uint64
-	for rank, x := range order[:n] {
-		ranks[x.entry] = uint64(rank)
+	slices.SortFunc(byTime[:n], func(a, b order.Key) int { return cmp.Compare(a.Key, b.Key) })
+	var ranks [order.FewTimes]uint64
+	for rank, x := range byTime[:n] {
+		ranks[x.Item] = uint64(rank)
 	}
 	for i := range s.keys {
-		s.keys[i].key = ranks[s.keys[i].key]
+		s.keys[i].Key = ranks[s.keys[i].Key]
 	}
-	s.keys, s.spare = sortDigit(s.keys, s.spare)
+	s.keys, s.spare = order.SortDigit(s.keys, s.spare)
 }
-
-// fewTimes is how many times have numbers of their own.
-const fewTimes = 32
 
 func (s *sorter) sortByManyTimes() {
 	first, last := ^uint64(0), uint64(0)
@@ -132,7 +122,7 @@ func (s *sorter) sortByManyTimes() {
 		first, last = min(first, s.entries[i].time), max(last, s.entries[i].time)
 	}
 	for i := range s.keys {
-		s.keys[i].key = s.entries[s.keys[i].entry].time - first
+		s.keys[i].Key = s.entries[s.keys[i].Item].time - first
 	}
-	s.keys, s.spare = sortKeys(s.keys, s.spare, bits.Len64(last-first))
+	s.keys, s.spare = order.Sort(s.keys, s.spare, bits.Len64(last-first))
 }

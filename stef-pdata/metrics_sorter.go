@@ -11,17 +11,19 @@ import (
 	"go.opentelemetry.io/collector/pdata/pmetric"
 
 	"github.com/otelstef/stef/stef-go/otelstef"
+	"github.com/otelstef/stef/stef-pdata/internal/intern"
 	"github.com/otelstef/stef/stef-pdata/internal/mapping"
+	"github.com/otelstef/stef/stef-pdata/internal/order"
 )
 
 // sorter collects the points of a batch, to be written in another order.
 type sorter struct {
-	sets    setPool
+	sets    intern.Sets
 	written uint32 // the set that the record has
 	now     ids
 	entries []entry
-	keys    []sortKey
-	spare   []sortKey
+	keys    []order.Key
+	spare   []order.Key
 	sources []source
 }
 
@@ -58,12 +60,12 @@ type source struct {
 }
 
 // collect adds the points of a metric.
-func (e *MetricsEncoder) collect(d *descriptor, id uint32) {
+func (e *MetricsEncoder) collect(d *intern.Descriptor, id uint32) {
 	s := &e.sorter
 	s.now.metric = id
-	s.entries = slices.Grow(s.entries, d.points)
+	s.entries = slices.Grow(s.entries, d.Points)
 	context := id << 12 // of the attribute set of the first point
-	switch d.typ {
+	switch d.Typ {
 	case otelstef.MetricTypeGauge:
 		e.collectNumbers(d.Gauge().DataPoints(), context)
 	case otelstef.MetricTypeSum:
@@ -74,14 +76,14 @@ func (e *MetricsEncoder) collect(d *descriptor, id uint32) {
 		for i, p := range d.ExponentialHistogram().DataPoints().All() {
 			if x := e.entry(i, p.Attributes(), context); x != nil {
 				x.start, x.time = uint64(p.StartTimestamp()), uint64(p.Timestamp())
-				s.later(x, source{at: e.at, typ: d.typ, exponential: p})
+				s.later(x, source{at: e.at, typ: d.Typ, exponential: p})
 			}
 		}
 	case otelstef.MetricTypeSummary:
 		for i, p := range d.Summary().DataPoints().All() {
 			if x := e.entry(i, p.Attributes(), context); x != nil {
 				x.start, x.time = uint64(p.StartTimestamp()), uint64(p.Timestamp())
-				s.later(x, source{at: e.at, typ: d.typ, summary: p})
+				s.later(x, source{at: e.at, typ: d.Typ, summary: p})
 			}
 		}
 	}
@@ -89,9 +91,9 @@ func (e *MetricsEncoder) collect(d *descriptor, id uint32) {
 
 func (e *MetricsEncoder) collectHistograms(ps pmetric.HistogramDataPointSlice, base, context uint32) {
 	for i, p := range ps.All() {
-		variant, err := e.metrics.withBounds(base, p.ExplicitBounds())
+		variant, err := e.metrics.WithBounds(base, p.ExplicitBounds())
 		if err != nil {
-			e.rejectPoint(i, err)
+			e.rejectItem(i, err)
 			continue
 		}
 		e.sorter.now.metric = variant
@@ -110,7 +112,7 @@ func (e *MetricsEncoder) collectNumbers(ps pmetric.NumberDataPointSlice, context
 			continue
 		}
 		x.start, x.time, x.flags = uint64(p.StartTimestamp()), uint64(p.Timestamp()), uint32(p.Flags())
-		if p.Exemplars().Len() > 0 || x.flags != 0 && !e.kept.Flags {
+		if p.Exemplars().Len() > 0 || x.flags != 0 && !e.features.Flags {
 			e.sorter.later(x, source{at: e.at, typ: otelstef.MetricTypeGauge, number: p})
 			continue
 		}
@@ -121,7 +123,7 @@ func (e *MetricsEncoder) collectNumbers(ps pmetric.NumberDataPointSlice, context
 			x.kind, x.value = entryFloat, math.Float64bits(p.DoubleValue())
 		default:
 			x.kind, x.value = entryNone, 0
-			if !e.kept.Flags {
+			if !e.features.Flags {
 				e.losses.Unvalued++
 			}
 		}
@@ -131,9 +133,9 @@ func (e *MetricsEncoder) collectNumbers(ps pmetric.NumberDataPointSlice, context
 // entry adds an entry for point i of the metric, or reports its attributes.
 func (e *MetricsEncoder) entry(i int, m pcommon.Map, context uint32) *entry {
 	s := &e.sorter
-	id, err := s.sets.find(&e.copier, m, context+uint32(i))
+	id, err := s.sets.Find(&e.write.Copier, m, context+uint32(i))
 	if err != nil {
-		e.rejectPoint(i, err)
+		e.rejectItem(i, err)
 		return nil
 	}
 	e.at.Item = i
@@ -157,18 +159,18 @@ func (e *MetricsEncoder) writeSorted() error {
 	e.sort()
 	var now ids
 	for _, k := range s.keys {
-		x := &s.entries[k.entry]
+		x := &s.entries[k.Item]
 		if x.metric != now.metric {
-			e.rec.SetMetric(e.metrics.entries[x.metric].value)
+			e.rec.SetMetric(e.metrics.Value(x.metric))
 		}
 		if x.resource != now.resource {
-			e.rec.SetResource(e.resources.entries[x.resource].value)
+			e.rec.SetResource(e.resources.Value(x.resource))
 		}
 		if x.scope != now.scope {
-			e.rec.SetScope(e.scopes.entries[x.scope].value)
+			e.rec.SetScope(e.scopes.Value(x.scope))
 		}
 		if x.set != s.written {
-			s.sets.change(e.rec.Attributes(), s.written, x.set)
+			s.sets.Change(e.rec.Attributes(), s.written, x.set)
 			s.written = x.set
 		}
 		now = x.ids
@@ -198,7 +200,7 @@ func (e *MetricsEncoder) point(x *entry) bool {
 	point := e.rec.Point()
 	if x.kind == entrySource {
 		src := &e.sorter.sources[x.value]
-		e.Begin()
+		e.write.Begin()
 		if err := e.source(point, src); err != nil {
 			e.at = src.at
 			e.reject("", err, 1)
@@ -216,7 +218,7 @@ func (e *MetricsEncoder) point(x *entry) bool {
 	default:
 		point.Value().SetType(otelstef.PointValueTypeNone)
 	}
-	if e.kept.Flags {
+	if e.features.Flags {
 		point.SetFlags(uint64(x.flags))
 	}
 	if point.Exemplars().Len() > 0 {
@@ -228,11 +230,11 @@ func (e *MetricsEncoder) point(x *entry) bool {
 func (e *MetricsEncoder) source(point *otelstef.Point, src *source) error {
 	switch src.typ {
 	case otelstef.MetricTypeHistogram:
-		return e.histogram(point, src.histogram)
+		return e.write.Histogram(point, src.histogram)
 	case otelstef.MetricTypeExpHistogram:
-		return e.exponential(point, src.exponential)
+		return e.write.Exponential(point, src.exponential)
 	case otelstef.MetricTypeSummary:
-		return e.summary(point, src.summary)
+		return e.write.Summary(point, src.summary)
 	}
-	return e.number(point, src.number)
+	return e.write.Number(point, src.number)
 }

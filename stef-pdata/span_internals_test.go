@@ -8,94 +8,25 @@ import (
 	"cmp"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
-	"go.opentelemetry.io/collector/pdata/xpdata"
 
-	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/otelstef"
+	"github.com/otelstef/stef/stef-pdata/internal/intern"
+	"github.com/otelstef/stef/stef-pdata/internal/order"
 )
-
-// Places are those of a stable sort, whatever came before.
-func TestKeySorter(t *testing.T) {
-	r := rand.New(rand.NewPCG(1, 2))
-	var s keySorter
-	for n := range 20_000 {
-		m := pcommon.NewMap()
-		var b xpdata.MapBuilder
-		var keys, values []string
-		size := r.IntN(6)
-		if n%1000 == 0 {
-			size = 62 + r.IntN(5)
-		}
-		for range size {
-			key := fmt.Sprint("key", r.IntN(8))
-			if size > 8 || n%50 == 0 {
-				key = fmt.Sprint("k", r.IntN(20_000))
-			}
-			value := fmt.Sprint("value", r.IntN(8))
-			keys, values = append(keys, key), append(values, value)
-			b.AppendEmpty(key).SetStr(value)
-		}
-		b.UnsafeIntoMap(m)
-		if len(keys) == 0 {
-			continue
-		}
-		var found sortedPairs
-		store := pairStore{make([]stef.Text, 1), make([]uint8, 1)}
-		s.find(&found, m, &store)
-		want := slices.Sorted(slices.Values(keys))
-		if distinct := len(slices.Compact(slices.Clone(want))) == len(want); !distinct || len(keys) > maxSetKeys {
-			require.Nil(t, found.set)
-			require.Len(t, store.values, 1)
-			continue
-		}
-		for i, key := range want {
-			require.Equal(t, key, found.set.keys[i].Text)
-		}
-		require.Equal(t, uint32(1), found.from)
-		require.Len(t, store.values, 1+len(keys))
-		for i, key := range keys {
-			place := store.places[1+i]
-			require.Equal(t, key, found.set.keys[place].Text)
-			require.Equal(t, values[i], store.values[1+place].Text)
-		}
-		require.LessOrEqual(t, s.Keys(), maxKeys+maxSetKeys)
-	}
-}
-
-// The table tells traces apart even if their ids are made to collide.
-func TestTraceTable(t *testing.T) {
-	var table traceTable
-	for range 3 {
-		counts := map[pcommon.TraceID]int{}
-		r := rand.New(rand.NewPCG(1, 2))
-		for n := range chunkSpans {
-			x := byte(r.IntN(200))
-			id := pcommon.TraceID{0: x, 8: x, 15: byte(n % 2)} // the halves cancel out
-			counts[id]++
-			require.Equal(t, id, table.known[table.find(id)].id)
-		}
-		require.Len(t, table.known, len(counts))
-		for _, info := range table.known {
-			require.Equal(t, counts[info.id], int(info.spans))
-		}
-		table.reset()
-	}
-}
 
 // Spans are in the order of their names, if they have few a trace, of the starts of
 // their traces, of their traces, and of their own starts.
 func TestSpanChunkSort(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 3))
-	c := spanChunk{names: &names{}}
-	var lists keySorter
+	c := spanChunk{names: &intern.Names{}}
+	var lists intern.KeySorter
 	for range 200 {
-		n, traces, times := 1+r.IntN(chunkSpans), 1+r.IntN(300), uint64(1)<<r.IntN(64)
+		n, traces, times := 1+r.IntN(order.ChunkSpans), 1+r.IntN(300), uint64(1)<<r.IntN(64)
 		starts := map[pcommon.TraceID]uint64{}
 		for i := range n {
 			span := ptrace.NewSpan()
@@ -114,7 +45,7 @@ func TestSpanChunkSort(t *testing.T) {
 		require.Len(t, keys, n)
 		done := map[uint32]bool{}
 		for i := 1; i < n; i++ {
-			a, b := &c.items[keys[i-1].entry], &c.items[keys[i].entry]
+			a, b := &c.items[keys[i-1].Item], &c.items[keys[i].Item]
 			order := cmp.Compare(starts[a.TraceID()], starts[b.TraceID()])
 			if a.trace == b.trace {
 				order = cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.index, b.index))
@@ -131,23 +62,6 @@ func TestSpanChunkSort(t *testing.T) {
 	}
 }
 
-// Names have one number each, as long as there are any left.
-func TestNames(t *testing.T) {
-	var n names
-	seen := map[uint32]string{}
-	for i := range maxNames + 100 {
-		name := fmt.Sprint("name", i)
-		id := n.id(name)
-		require.Equal(t, id, n.id(name))
-		require.LessOrEqual(t, id, uint32(maxNames))
-		if i < maxNames {
-			require.Empty(t, seen[id])
-			seen[id] = name
-		}
-	}
-	require.Equal(t, uint32(1), n.id("name0"))
-}
-
 // Pools do not grow with the life of an encoder, and emptying them changes
 // nothing that is written.
 func TestPoolsOfTracesAreBounded(t *testing.T) {
@@ -157,7 +71,7 @@ func TestPoolsOfTracesAreBounded(t *testing.T) {
 		require.NoError(t, err)
 		e := NewTracesEncoder(w, WithMode(mode))
 		n := int64(0)
-		for range 2*maxContainers/1000 + 2 {
+		for range 2*intern.MaxContainers/1000 + 2 {
 			td := ptrace.NewTraces()
 			for range 1000 {
 				n++
@@ -168,8 +82,8 @@ func TestPoolsOfTracesAreBounded(t *testing.T) {
 				span.Attributes().PutInt(fmt.Sprint("n", n), n)
 			}
 			require.NoError(t, e.Encode(td))
-			require.LessOrEqual(t, e.resources.size(), maxContainers+1000)
-			require.LessOrEqual(t, e.keys.Keys(), maxKeys+1000)
+			require.LessOrEqual(t, e.resources.Size(), intern.MaxContainers+1000)
+			require.LessOrEqual(t, e.write.Keys.Keys(), intern.MaxKeys+1000)
 		}
 		require.NoError(t, w.Close())
 		r, err := otelstef.NewSpansReader(&out)

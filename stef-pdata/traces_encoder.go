@@ -8,24 +8,22 @@ import (
 
 	"github.com/otelstef/stef/stef-go/otelstef"
 	"github.com/otelstef/stef/stef-pdata/internal/features"
+	"github.com/otelstef/stef/stef-pdata/internal/intern"
+	"github.com/otelstef/stef/stef-pdata/internal/items"
 	"github.com/otelstef/stef/stef-pdata/internal/mapping"
+	"github.com/otelstef/stef/stef-pdata/internal/order"
 )
 
 // TracesEncoder writes traces of pdata to a stream. It serves one stream and is
 // not safe for use by several goroutines at once.
 type TracesEncoder struct {
-	w    *otelstef.SpansWriter
-	rec  *otelstef.Spans
-	mode Mode
-	spanWriter
+	encoder
+	w   *otelstef.SpansWriter
+	rec *otelstef.Spans
 
-	resources resourcePool
-	scopes    scopePool
-	names     names
-	sorter    *spanSorter // while it encodes in the mode Sorted
-
-	at       mapping.Place
-	rejected ItemErrors
+	write  items.Spans
+	names  intern.Names
+	sorter *spanSorter // while it encodes in the mode Sorted
 }
 
 // NewTracesEncoder returns an encoder that writes to w, which nothing else may
@@ -35,12 +33,10 @@ func NewTracesEncoder(w *otelstef.SpansWriter, options ...EncoderOption) *Traces
 	for _, option := range options {
 		option(&config)
 	}
-	e := &TracesEncoder{w: w, rec: w.Record(), mode: config.mode}
-	e.keyDict, e.textDict = w.Dicts().AttributeKey, w.Dicts().AnyValueString
-	e.keys.Init(e.keyDict, e.textDict)
-	e.kept = features.OfSpans(w.Fields())
-	e.byKey = config.mode == Sorted
-	e.resources.refs = e.kept.EntityRefs
+	e := &TracesEncoder{w: w, rec: w.Record()}
+	e.init(config.mode, features.OfSpans(w.Fields()))
+	e.write.Init(w.Dicts(), e.features, &e.losses)
+	e.write.ByKey = config.mode == Sorted
 	return e
 }
 
@@ -54,22 +50,11 @@ func (e *TracesEncoder) Losses() Losses { return e.losses }
 // others are written. Any other error is that of the writer, and neither can go
 // on after it.
 func (e *TracesEncoder) Encode(td ptrace.Traces) error {
-	e.rejected = nil
-	if e.resources.full(maxContainers) || e.scopes.full(maxContainers) {
-		e.resources.reset()
-		e.scopes.reset()
-	}
-	encode := e.encodeResources
+	e.begin()
 	if e.mode == Sorted {
-		encode = e.encodeSorted
+		return e.end(e.encodeSorted(td.ResourceSpans()))
 	}
-	if err := encode(td.ResourceSpans()); err != nil {
-		return err
-	}
-	if len(e.rejected) > 0 {
-		return e.rejected
-	}
-	return nil
+	return e.end(e.encodeResources(td.ResourceSpans()))
 }
 
 // encodeSorted collects spans and writes them.
@@ -87,22 +72,14 @@ func (e *TracesEncoder) encodeSorted(rss ptrace.ResourceSpansSlice) error {
 }
 
 func (e *TracesEncoder) encodeResources(rss ptrace.ResourceSpansSlice) error {
-	for r := range rss.Len() {
-		rs := rss.At(r)
-		e.at = mapping.Place{Offset: -1, Resource: r, Scope: -1, Metric: -1, Item: -1}
-		if rs.ScopeSpans().Len() == 0 {
-			e.losses.EmptyContainers++
+	for i := range rss.Len() {
+		rs := rss.At(i)
+		scopes := rs.ScopeSpans()
+		id, ok := e.enterResource(&e.write.Copier, i, rs.Resource(), rs.SchemaUrl(), scopes.Len(), func() int { return spansIn(scopes) })
+		if !ok {
 			continue
 		}
-		id, err := e.resources.find(&e.copier, rs.Resource(), rs.SchemaUrl())
-		if err != nil {
-			e.reject("resource.", err, spansIn(rs.ScopeSpans()))
-			continue
-		}
-		if !e.kept.EntityRefs {
-			e.losses.EntityRefs += countEntityRefs(rs.Resource())
-		}
-		if err := e.encodeScopes(rs.ScopeSpans(), id); err != nil {
+		if err := e.encodeScopes(scopes, id); err != nil {
 			return err
 		}
 	}
@@ -110,25 +87,20 @@ func (e *TracesEncoder) encodeResources(rss ptrace.ResourceSpansSlice) error {
 }
 
 func (e *TracesEncoder) encodeScopes(sss ptrace.ScopeSpansSlice, resource uint32) error {
-	for s := range sss.Len() {
-		ss := sss.At(s)
-		e.at.Scope, e.at.Item = s, -1
-		if ss.Spans().Len() == 0 {
-			e.losses.EmptyContainers++
-			continue
-		}
-		id, err := e.scopes.find(&e.copier, ss.Scope(), ss.SchemaUrl())
-		if err != nil {
-			e.reject("scope.", err, ss.Spans().Len())
+	for i := range sss.Len() {
+		ss := sss.At(i)
+		spans := ss.Spans()
+		id, ok := e.enterScope(&e.write.Copier, i, ss.Scope(), ss.SchemaUrl(), spans.Len(), spans.Len)
+		if !ok {
 			continue
 		}
 		if e.mode == Sorted {
-			e.sorter.add(e.resources.entries[resource].as, id, spanList{ss.Spans(), e.at})
+			e.sorter.add(e.resources.First(resource), id, spanList{spans, e.at})
 			continue
 		}
-		e.rec.SetResource(e.resources.entries[resource].value)
-		e.rec.SetScope(e.scopes.entries[id].value)
-		if err := e.writeSpans(ss.Spans()); err != nil {
+		e.rec.SetResource(e.resources.Value(resource))
+		e.rec.SetScope(e.scopes.Value(id))
+		if err := e.writeSpans(spans); err != nil {
 			return err
 		}
 	}
@@ -139,16 +111,15 @@ func (e *TracesEncoder) writeSpans(spans ptrace.SpanSlice) error {
 	dst := e.rec.Span()
 	for i := range spans.Len() {
 		span := spans.At(i)
-		e.Begin()
-		err := e.attributesOf(dst.Attributes(), span.Attributes())
+		e.write.Begin()
+		err := e.write.AttributesOf(dst.Attributes(), span.Attributes())
 		if err != nil {
 			err = mapping.InField("attributes", err)
 		} else {
-			err = e.span(dst, span)
+			err = e.write.Span(dst, span)
 		}
 		if err != nil {
-			e.at.Item = i
-			e.reject("", err, 1)
+			e.rejectItem(i, err)
 		} else if err := e.w.Write(); err != nil {
 			return err
 		}
@@ -159,17 +130,13 @@ func (e *TracesEncoder) writeSpans(spans ptrace.SpanSlice) error {
 // writeSorted writes what was collected.
 func (e *TracesEncoder) writeSorted() error {
 	s := e.sorter
-	e.resources.rank(e.resources.size(), func(a, b uint32) int {
-		return compareResources(e.resources.entries[a].value, e.resources.entries[b].value)
-	})
-	e.scopes.rank(e.scopes.size(), func(a, b uint32) int {
-		return compareScopes(e.scopes.entries[a].value, e.scopes.entries[b].value)
-	})
-	s.sort(&e.resources.ranking, &e.scopes.ranking)
+	e.resources.RankByValue()
+	e.scopes.RankByValue()
+	s.sort(&e.resources.Ranking, &e.scopes.Ranking)
 	for _, h := range s.order {
 		home := &s.homes[h]
-		e.rec.SetResource(e.resources.entries[home.resource].value)
-		e.rec.SetScope(e.scopes.entries[home.scope].value)
+		e.rec.SetResource(e.resources.Value(home.resource))
+		e.rec.SetScope(e.scopes.Value(home.scope))
 		if err := e.writeHome(home); err != nil {
 			return err
 		}
@@ -182,8 +149,8 @@ func (e *TracesEncoder) writeHome(home *spanHome) error {
 	chunk := &e.sorter.chunk
 	for l, list := range home.lists {
 		for i := range list.Len() {
-			chunk.add(&e.keys, list.At(i), l, i)
-			if len(chunk.items) == chunkSpans {
+			chunk.add(&e.write.Keys, list.At(i), l, i)
+			if len(chunk.items) == order.ChunkSpans {
 				if err := e.writeChunk(home); err != nil {
 					return err
 				}
@@ -198,18 +165,17 @@ func (e *TracesEncoder) writeChunk(home *spanHome) error {
 	defer chunk.reset()
 	dst := e.rec.Span()
 	for _, key := range chunk.sort() {
-		item := &chunk.items[key.entry]
-		e.Begin()
+		item := &chunk.items[key.Item]
+		e.write.Begin()
 		err := e.spanPairs(dst.Attributes(), item)
 		if err != nil {
 			err = mapping.InField("attributes", err)
 		} else {
-			err = e.span(dst, item.Span)
+			err = e.write.Span(dst, item.Span)
 		}
 		if err != nil {
 			e.at = home.lists[item.list].at
-			e.at.Item = int(item.index)
-			e.reject("", err, 1)
+			e.rejectItem(int(item.index), err)
 		} else if err := e.w.Write(); err != nil {
 			return err
 		}
@@ -220,15 +186,10 @@ func (e *TracesEncoder) writeChunk(home *spanHome) error {
 // spanPairs gives dst the attributes of an item.
 func (e *TracesEncoder) spanPairs(dst *otelstef.Attributes, item *spanItem) error {
 	if src := item.Attributes(); src.Len() > 0 {
-		return e.placed(dst, src, &item.attributes, &e.sorter.chunk.pairs)
+		return e.write.Placed(dst, src, &item.attributes, &e.sorter.chunk.pairs)
 	}
 	dst.SetLen(0)
 	return nil
-}
-
-// reject notes that n spans where the encoder is are not written.
-func (e *TracesEncoder) reject(prefix string, err error, n int) {
-	e.rejected = mapping.AddItems(e.rejected, e.at, prefix, err, n)
 }
 
 func spansIn(sss ptrace.ScopeSpansSlice) int {

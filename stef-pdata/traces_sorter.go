@@ -11,7 +11,9 @@ import (
 
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
+	"github.com/otelstef/stef/stef-pdata/internal/intern"
 	"github.com/otelstef/stef/stef-pdata/internal/mapping"
+	"github.com/otelstef/stef/stef-pdata/internal/order"
 )
 
 // spanSorter holds the spans of a batch by resource and scope. Within these they
@@ -75,7 +77,7 @@ func (s *spanSorter) reset() {
 }
 
 // sort puts the homes in order.
-func (s *spanSorter) sort(resources, scopes *ranking) {
+func (s *spanSorter) sort(resources, scopes *order.Ranking) {
 	s.order = s.order[:0]
 	for i := range s.homes {
 		s.order = append(s.order, uint32(i))
@@ -83,17 +85,14 @@ func (s *spanSorter) sort(resources, scopes *ranking) {
 	slices.SortFunc(s.order, func(a, b uint32) int {
 		x, y := &s.homes[a], &s.homes[b]
 		return cmp.Or(
-			cmp.Compare(resources.ranks[x.resource], resources.ranks[y.resource]),
-			cmp.Compare(scopes.ranks[x.scope], scopes.ranks[y.scope]),
+			cmp.Compare(resources.Ranks[x.resource], resources.Ranks[y.resource]),
+			cmp.Compare(scopes.Ranks[x.scope], scopes.Ranks[y.scope]),
 			cmp.Compare(a, b),
 		)
 	})
 }
 
 const (
-	// chunkSpans is how many spans a chunk has at most: no more than the cache
-	// of a core holds. Four times as many took 15 % longer and gave 1 % less.
-	chunkSpans = 1 << 9
 	// sparse is how many spans a trace has to have in a chunk, on average, to be
 	// kept together. Of 1 to 5 it gave the smallest streams.
 	sparse = 3
@@ -102,11 +101,11 @@ const (
 // spanChunk is spans to be sorted.
 type spanChunk struct {
 	items  []spanItem
-	keys   []sortKey
-	spare  []sortKey
-	traces traceTable
-	names  *names // of the stream
-	pairs  pairStore
+	keys   []order.Key
+	spare  []order.Key
+	traces order.TraceTable
+	names  *intern.Names // of the stream
+	pairs  intern.PairStore
 	most   int // pairs that there were at once
 }
 
@@ -116,38 +115,38 @@ type spanItem struct {
 	start       uint64
 	list, index uint32 // where it is in its home
 	trace, name uint32
-	attributes  sortedPairs
+	attributes  intern.SortedPairs
 }
 
 // add adds a span.
-func (c *spanChunk) add(keys *keySorter, span ptrace.Span, list, index int) {
+func (c *spanChunk) add(keys *intern.KeySorter, span ptrace.Span, list, index int) {
 	n := len(c.items)
 	c.items = slices.Grow(c.items, 1)[:n+1]
 	x := &c.items[n]
 	x.Span, x.start, x.list, x.index = span, uint64(span.StartTimestamp()), uint32(list), uint32(index)
-	x.trace, x.name = c.traces.find(span.TraceID()), c.names.id(span.Name())
+	x.trace, x.name = c.traces.Find(span.TraceID()), c.names.ID(span.Name())
 	if attributes := span.Attributes(); attributes.Len() > 0 {
-		keys.find(&x.attributes, attributes, &c.pairs)
+		keys.Find(&x.attributes, attributes, &c.pairs)
 	}
 }
 
 // reset begins the next chunk.
 func (c *spanChunk) reset() {
 	clear(c.items)
-	c.most = max(c.most, len(c.pairs.values))
+	c.most = max(c.most, len(c.pairs.Values))
 	c.items = c.items[:0]
-	c.pairs.reset()
-	c.traces.reset()
+	c.pairs.Reset()
+	c.traces.Reset()
 }
 
 // forget drops what is left of all chunks.
 func (c *spanChunk) forget() {
-	clear(c.pairs.values[:c.most])
+	clear(c.pairs.Values[:c.most])
 	c.most, c.names = 0, nil
 }
 
 // sort returns the items in order.
-func (c *spanChunk) sort() []sortKey {
+func (c *spanChunk) sort() []order.Key {
 	n := len(c.items)
 	if n == 0 {
 		return nil
@@ -157,23 +156,23 @@ func (c *spanChunk) sort() []sortKey {
 	for i := range c.items {
 		start := c.items[i].start
 		first, last = min(first, start), max(last, start)
-		c.keys[i] = sortKey{start, uint32(i)}
+		c.keys[i] = order.Key{Key: start, Item: uint32(i)}
 	}
 	for i := range c.keys {
-		c.keys[i].key -= first
+		c.keys[i].Key -= first
 	}
-	c.keys, c.spare = sortKeys(c.keys, c.spare, bits.Len64(last-first))
+	c.keys, c.spare = order.Sort(c.keys, c.spare, bits.Len64(last-first))
 	// Traces are in the order of their first spans.
-	traces := c.traces.known
+	traces := c.traces.Known
 	at := uint32(0)
 	for i := range c.keys {
-		trace := &traces[c.items[c.keys[i].entry].trace]
-		if trace.at == noPlace {
-			trace.at = at
-			at += trace.spans
+		trace := &traces[c.items[c.keys[i].Item].trace]
+		if trace.At == order.NoPlace {
+			trace.At = at
+			at += trace.Spans
 		}
-		c.spare[trace.at] = c.keys[i]
-		trace.at++
+		c.spare[trace.At] = c.keys[i]
+		trace.At++
 	}
 	c.keys, c.spare = c.spare, c.keys
 	if n < sparse*len(traces) {
@@ -186,7 +185,7 @@ func (c *spanChunk) sort() []sortKey {
 // in theirs.
 func (c *spanChunk) sortByName() {
 	for i := range c.keys {
-		c.keys[i].key = uint64(c.items[c.keys[i].entry].name)
+		c.keys[i].Key = uint64(c.items[c.keys[i].Item].name)
 	}
-	c.keys, c.spare = sortKeys(c.keys, c.spare, bits.Len(maxNames))
+	c.keys, c.spare = order.Sort(c.keys, c.spare, bits.Len(intern.MaxNames))
 }

@@ -45,10 +45,15 @@ stef-go/steftest              -> stef-go stef-go/schema stef-go/bitio stef-go/co
 stef-gogrpc/stefpb            -> protobuf grpc
 stef-gogrpc                   -> stef-go stef-go/schema stef-gogrpc/stefpb protobuf grpc genproto
 stef-pdata/internal/features  -> stef-go/otelstef
-stef-pdata/internal/intern    -> stef-go stef-go/codec
 stef-pdata/internal/mapping   -> stef-go stef-go/otelstef
 stef-pdata/stefotlp           -> stef-go stef-go/codec stef-go/otelstef stef-pdata/internal/features stef-pdata/internal/mapping
-stef-pdata                    -> stef-go stef-go/codec stef-go/otelstef stef-pdata/internal/features stef-pdata/internal/intern stef-pdata/internal/mapping pdata
+stef-pdata/internal/values     -> stef-go stef-go/otelstef stef-pdata/internal/mapping pdata
+stef-pdata/internal/order      -> stef-go/codec stef-go/otelstef pdata
+stef-pdata/internal/intern     -> stef-go stef-go/codec stef-go/otelstef stef-pdata/internal/mapping stef-pdata/internal/order stef-pdata/internal/values pdata
+stef-pdata/internal/template   -> stef-go stef-go/codec stef-go/otelstef stef-pdata/internal/mapping pdata
+stef-pdata/internal/items      -> stef-go stef-go/otelstef stef-pdata/internal/features stef-pdata/internal/mapping stef-pdata/internal/values stef-pdata/internal/intern stef-pdata/internal/template pdata
+stef-pdata/internal/build      -> stef-go/otelstef stef-pdata/internal/features stef-pdata/internal/mapping stef-pdata/internal/template pdata
+stef-pdata                    -> stef-go stef-go/otelstef stef-pdata/internal/... pdata
 exporter/stefexporter/internal/metadatatest -> collector otel testify
 exporter/...                  -> stef-go stef-gogrpc internal/signal stef-pdata collector grpc zap otel
 receiver/stefreceiver/internal/metadatatest -> collector otel testify

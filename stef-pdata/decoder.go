@@ -1,0 +1,83 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefpdata
+
+import (
+	"io"
+
+	"github.com/otelstef/stef/stef-go/otelstef"
+	"github.com/otelstef/stef/stef-pdata/internal/build"
+	"github.com/otelstef/stef/stef-pdata/internal/mapping"
+)
+
+// reader is what decoders need of the readers of all signals.
+type reader interface {
+	Next() bool
+	Err() error
+	Buffered() uint64
+	DictBytes() int
+}
+
+// decoder is what the decoders of all signals have in common.
+type decoder struct {
+	r        reader
+	maxItems int
+	read     uint64 // records read of the stream
+	rejected RecordErrors
+	err      error // that ended the stream
+
+	// The containers of the last record, and whether the batch has them. A
+	// container enters the batch with its first item.
+	resource    *otelstef.Resource
+	scope       *otelstef.Scope
+	hasResource bool
+	hasScope    bool
+	fault       error // why the containers cannot be in OTLP
+}
+
+// decode adds records to the batch up to the end of the frame or a limit. Add
+// adds the record that was read, after which there is room for so many items, it
+// included. dropLast removes the item that was added last.
+func (d *decoder) decode(b *build.Budget, add func(room int), dropLast func()) error {
+	d.resource, d.scope, d.hasResource, d.hasScope = nil, nil, false, false
+	d.rejected, b.Spent = nil, 0
+	for n := 0; n < d.maxItems && (n == 0 || d.r.Buffered() > 0 && !b.Full(n, d.r.DictBytes())); n++ {
+		if !d.r.Next() {
+			if d.err = d.r.Err(); d.err == nil {
+				d.err = io.EOF
+			}
+			break
+		}
+		d.read++
+		before := b.Spent
+		add(d.maxItems - n)
+		if d.err = b.Check(d.read, before); d.err != nil {
+			dropLast()
+			break
+		}
+	}
+	if len(d.rejected) > 0 {
+		return d.rejected // an error of the stream is for the next call
+	}
+	return d.err
+}
+
+// enter notes the containers of a record. Containers of equal content are the
+// same.
+//
+// spec: #otlp-mapping
+func (d *decoder) enter(resource *otelstef.Resource, scope *otelstef.Scope) {
+	first := d.resource == nil
+	if first || resource != d.resource && !resource.Equal(d.resource) {
+		d.hasResource, d.hasScope = false, false
+	}
+	if first || scope != d.scope && !scope.Equal(d.scope) {
+		d.hasScope = false
+	}
+	d.resource, d.scope = resource, scope
+	d.fault = mapping.CheckContainers(resource, scope)
+}
+
+// reject notes that the record just read is left out.
+func (d *decoder) reject(err error) { d.rejected = mapping.AddRecord(d.rejected, d.read, err) }

@@ -1,0 +1,99 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefpdata
+
+import (
+	"go.opentelemetry.io/collector/pdata/pcommon"
+
+	"github.com/otelstef/stef/stef-pdata/internal/features"
+	"github.com/otelstef/stef/stef-pdata/internal/intern"
+	"github.com/otelstef/stef/stef-pdata/internal/mapping"
+	"github.com/otelstef/stef/stef-pdata/internal/values"
+)
+
+// encoder is what the encoders of all signals have in common.
+type encoder struct {
+	mode     Mode
+	features features.Set
+
+	resources intern.Resources
+	scopes    intern.Scopes
+
+	losses   Losses
+	at       mapping.Place
+	rejected ItemErrors
+}
+
+func (e *encoder) init(mode Mode, f features.Set) {
+	e.mode, e.features = mode, f
+	e.resources.KeepEntityRefs = f.EntityRefs
+}
+
+// begin makes the encoder ready for a batch. It reports whether it emptied the
+// pools of containers because they had grown too large.
+func (e *encoder) begin() (emptied bool) {
+	e.rejected = nil
+	emptied = e.resources.Full(intern.MaxContainers) || e.scopes.Full(intern.MaxContainers)
+	if emptied {
+		e.resources.Reset()
+		e.scopes.Reset()
+	}
+	return emptied
+}
+
+// end returns the result of a batch.
+func (e *encoder) end(err error) error {
+	if err == nil && len(e.rejected) > 0 {
+		return e.rejected
+	}
+	return err
+}
+
+// enterResource returns the id of resource i of the batch. It reports false for
+// a resource that has no scopes or cannot be written; items counts its items.
+func (e *encoder) enterResource(c *values.Copier, i int, r pcommon.Resource, url string, scopes int, items func() int) (id uint32, ok bool) {
+	e.at = mapping.Place{Offset: -1, Resource: i, Scope: -1, Metric: -1, Item: -1}
+	if scopes == 0 {
+		e.losses.EmptyContainers++
+		return 0, false
+	}
+	id, err := e.resources.Find(c, r, url)
+	if err != nil {
+		e.reject("resource.", err, items())
+		return 0, false
+	}
+	if !e.features.EntityRefs {
+		e.losses.EntityRefs += values.CountEntityRefs(r)
+	}
+	return id, true
+}
+
+// enterScope is enterResource for scope i of the resource, which has so many
+// metrics, spans or log records.
+func (e *encoder) enterScope(c *values.Copier, i int, s pcommon.InstrumentationScope, url string, n int, items func() int) (id uint32, ok bool) {
+	e.at.Scope, e.at.Metric, e.at.Item = i, -1, -1
+	if n == 0 {
+		e.losses.EmptyContainers++
+		return 0, false
+	}
+	id, err := e.scopes.Find(c, s, url)
+	if err != nil {
+		e.reject("scope.", err, items())
+		return 0, false
+	}
+	return id, true
+}
+
+// rejectItem notes that item i of the container is not written.
+func (e *encoder) rejectItem(i int, err error) {
+	e.at.Item = i
+	e.reject("", err, 1)
+}
+
+// reject notes that n items at the place of the encoder are not written.
+func (e *encoder) reject(prefix string, err error, n int) {
+	if n > 0 {
+		e.rejected = mapping.AddItems(e.rejected, e.at, prefix, err, n)
+	}
+}

@@ -1,0 +1,82 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package build
+
+import (
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/xpdata"
+
+	"github.com/otelstef/stef/stef-go/otelstef"
+)
+
+// Builder builds values of pdata from records.
+type Builder struct {
+	Budget
+	pairs xpdata.MapBuilder
+}
+
+// Bytes of pdata without text. Each is more than the same thing takes as OTLP.
+const (
+	builtValueBytes     = 64  // an attribute or nested value
+	builtContainerBytes = 192 // a resource, scope or metric
+)
+
+// attributes gives dst, which is empty, the pairs of src.
+func (b *Builder) attributes(dst pcommon.Map, src *otelstef.Attributes) {
+	n := src.Len()
+	if n == 0 {
+		return
+	}
+	b.Spent += n * builtValueBytes
+	b.pairs.EnsureCapacity(n)
+	for i := range n {
+		b.value(b.pairs.AppendEmpty(b.Text(src.Key(i))), src.Value(i))
+	}
+	b.pairs.UnsafeIntoMap(dst)
+}
+
+// value gives dst, which is empty, the value of src.
+func (b *Builder) value(dst pcommon.Value, src *otelstef.AnyValue) {
+	switch src.Type() {
+	case otelstef.AnyValueTypeString:
+		dst.SetStr(b.Text(src.String()))
+	case otelstef.AnyValueTypeInt64:
+		dst.SetInt(src.Int64())
+	case otelstef.AnyValueTypeFloat64:
+		dst.SetDouble(src.Float64())
+	case otelstef.AnyValueTypeBool:
+		dst.SetBool(src.Bool())
+	case otelstef.AnyValueTypeBytes:
+		b.Spent += len(src.Bytes())
+		dst.SetEmptyBytes().FromRaw(src.Bytes())
+	case otelstef.AnyValueTypeArray:
+		b.array(dst.SetEmptySlice(), src)
+	case otelstef.AnyValueTypeKVList:
+		b.list(dst.SetEmptyMap(), src.KVList())
+	}
+}
+
+func (b *Builder) array(dst pcommon.Slice, src *otelstef.AnyValue) {
+	elements := src.Array()
+	n := elements.Len()
+	b.Spent += n * builtValueBytes
+	dst.EnsureCapacity(n)
+	for i := range n {
+		b.value(dst.AppendEmpty(), elements.At(i))
+	}
+}
+
+func (b *Builder) list(dst pcommon.Map, src *otelstef.KeyValueList) {
+	n := src.Len()
+	if n == 0 {
+		return
+	}
+	b.Spent += n * builtValueBytes
+	var pairs xpdata.MapBuilder
+	pairs.EnsureCapacity(n)
+	for i := range n {
+		b.value(pairs.AppendEmpty(b.Text(src.Key(i))), src.Value(i))
+	}
+	pairs.UnsafeIntoMap(dst)
+}

@@ -1,0 +1,84 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package build
+
+import (
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/plog"
+
+	"github.com/otelstef/stef/stef-go/otelstef"
+	"github.com/otelstef/stef/stef-pdata/internal/mapping"
+	"github.com/otelstef/stef/stef-pdata/internal/template"
+)
+
+const builtLogBytes = 256 // what a log record of pdata takes
+
+// Logs builds log records of pdata.
+type Logs struct {
+	Builder
+	template.Joiner
+
+	// SameAttributes is set if the record has the attributes of the last one built.
+	SameAttributes bool
+	built          pcommon.Map
+	builtBytes     int
+}
+
+// CheckRecord checks a log record. It joins the text of the body if that is a
+// template.
+func (b *Logs) CheckRecord(r *otelstef.LogRecord) (text template.Text, err error) {
+	if err := mapping.CheckLogRecord(r); err != nil {
+		return text, err
+	}
+	if t := r.Body().Template(); t != nil {
+		if text, err = b.Join(t.Template(), t.Params()); err != nil {
+			return text, mapping.InField("Record.Body.Template.", err)
+		}
+	}
+	return text, nil
+}
+
+// Record fills a log record, which is empty. text is the body if src has a
+// template.
+//
+// spec: #otlp-logs
+func (b *Logs) Record(dst plog.LogRecord, src *otelstef.LogRecord, text template.Text) {
+	b.Spent += builtLogBytes + text.Len()
+	observed := src.ObservedTime()
+	if src.HasObservedDelta() {
+		observed = src.Time() + uint64(src.ObservedDelta())
+	}
+	dst.SetTimestamp(pcommon.Timestamp(src.Time()))
+	dst.SetObservedTimestamp(pcommon.Timestamp(observed))
+	dst.SetSeverityNumber(plog.SeverityNumber(int32(src.SeverityNumber())))
+	dst.SetSeverityText(b.Text(src.SeverityText()))
+	dst.SetEventName(b.Text(src.EventName()))
+	if len(src.TraceID()) > 0 {
+		id := traceID(src.TraceID())
+		dst.SetTraceID(id)
+	}
+	if len(src.SpanID()) > 0 {
+		id := spanID(src.SpanID())
+		dst.SetSpanID(id)
+	}
+	dst.SetFlags(plog.LogRecordFlags(src.Flags()))
+	dst.SetDroppedAttributesCount(uint32(src.DroppedAttributesCount()))
+	switch body := src.Body(); body.Type() {
+	case otelstef.LogBodyTypeString:
+		dst.Body().SetStr(b.Text(body.String()))
+	case otelstef.LogBodyTypeTemplate:
+		b.Set(dst.Body(), text)
+	case otelstef.LogBodyTypeValue:
+		b.body(dst.Body(), body.Value())
+	}
+	attrs := dst.Attributes()
+	if b.SameAttributes {
+		b.built.CopyTo(attrs)
+		b.Spent += b.builtBytes
+		return
+	}
+	before := b.Spent
+	b.attributes(attrs, src.Attributes())
+	b.built, b.builtBytes, b.SameAttributes = attrs, b.Spent-before, true
+}

@@ -1,0 +1,243 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package build
+
+import (
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+
+	"github.com/otelstef/stef/stef-go/otelstef"
+	"github.com/otelstef/stef/stef-pdata/internal/features"
+)
+
+// Metrics builds metrics of pdata. It has the points of the metric at hand, in
+// the slice of its type.
+type Metrics struct {
+	Builder
+	Features features.Set
+
+	typ         otelstef.MetricType
+	number      pmetric.NumberDataPointSlice
+	histogram   pmetric.HistogramDataPointSlice
+	exponential pmetric.ExponentialHistogramDataPointSlice
+	summary     pmetric.SummaryDataPointSlice
+}
+
+// Metric fills dst, whose points follow; it has room for n of them.
+func (b *Metrics) Metric(dst pmetric.Metric, src *otelstef.Metric, n int) {
+	dst.SetName(b.Text(src.Name()))
+	dst.SetDescription(b.Text(src.Description()))
+	dst.SetUnit(b.Text(src.Unit()))
+	b.attributes(dst.Metadata(), src.Metadata())
+	b.Spent += builtContainerBytes
+	temporality := pmetric.AggregationTemporality(src.AggregationTemporality())
+	b.typ = src.Type()
+	switch b.typ {
+	case otelstef.MetricTypeGauge:
+		b.number = dst.SetEmptyGauge().DataPoints()
+		b.number.EnsureCapacity(n)
+	case otelstef.MetricTypeSum:
+		sum := dst.SetEmptySum()
+		sum.SetAggregationTemporality(temporality)
+		sum.SetIsMonotonic(src.Monotonic())
+		b.number = sum.DataPoints()
+		b.number.EnsureCapacity(n)
+	case otelstef.MetricTypeHistogram:
+		histogram := dst.SetEmptyHistogram()
+		histogram.SetAggregationTemporality(temporality)
+		b.histogram = histogram.DataPoints()
+		b.histogram.EnsureCapacity(n)
+	case otelstef.MetricTypeExpHistogram:
+		histogram := dst.SetEmptyExponentialHistogram()
+		histogram.SetAggregationTemporality(temporality)
+		b.exponential = histogram.DataPoints()
+		b.exponential.EnsureCapacity(n)
+	case otelstef.MetricTypeSummary:
+		b.summary = dst.SetEmptySummary().DataPoints()
+		b.summary.EnsureCapacity(n)
+	}
+}
+
+// PointCount returns the number of points of the metric.
+func (b *Metrics) PointCount() int {
+	switch b.typ {
+	case otelstef.MetricTypeHistogram:
+		return b.histogram.Len()
+	case otelstef.MetricTypeExpHistogram:
+		return b.exponential.Len()
+	case otelstef.MetricTypeSummary:
+		return b.summary.Len()
+	}
+	return b.number.Len()
+}
+
+// DropLastPoint removes the last point of the metric.
+func (b *Metrics) DropLastPoint() {
+	switch b.typ {
+	case otelstef.MetricTypeHistogram:
+		DropLast(b.histogram.Len(), b.histogram.RemoveIf)
+	case otelstef.MetricTypeExpHistogram:
+		DropLast(b.exponential.Len(), b.exponential.RemoveIf)
+	case otelstef.MetricTypeSummary:
+		DropLast(b.summary.Len(), b.summary.RemoveIf)
+	default:
+		DropLast(b.number.Len(), b.number.RemoveIf)
+	}
+}
+
+// builtPointBytes is what a point of pdata takes, without what it refers to.
+const builtPointBytes = 192
+
+// Point appends the point of a record, which is checked.
+func (b *Metrics) Point(rec *otelstef.Metrics) {
+	b.Spent += builtPointBytes
+	switch b.typ {
+	case otelstef.MetricTypeGauge, otelstef.MetricTypeSum:
+		b.numberPoint(b.number.AppendEmpty(), rec)
+	case otelstef.MetricTypeHistogram:
+		b.histogramPoint(b.histogram.AppendEmpty(), rec)
+	case otelstef.MetricTypeExpHistogram:
+		b.exponentialPoint(b.exponential.AppendEmpty(), rec)
+	case otelstef.MetricTypeSummary:
+		b.summaryPoint(b.summary.AppendEmpty(), rec)
+	}
+}
+
+func (b *Metrics) numberPoint(dst pmetric.NumberDataPoint, rec *otelstef.Metrics) {
+	b.attributes(dst.Attributes(), rec.Attributes())
+	p := rec.Point()
+	dst.SetStartTimestamp(pcommon.Timestamp(p.StartTimestamp()))
+	dst.SetTimestamp(pcommon.Timestamp(p.Timestamp()))
+	v := p.Value()
+	switch v.Type() {
+	case otelstef.PointValueTypeInt64:
+		dst.SetIntValue(v.Int64())
+	case otelstef.PointValueTypeFloat64:
+		dst.SetDoubleValue(v.Float64())
+	}
+	if flags := b.flags(p); flags != 0 {
+		dst.SetFlags(flags)
+	}
+	if p.Exemplars().Len() > 0 {
+		b.exemplars(dst.Exemplars(), p)
+	}
+}
+
+// flags returns the flags of a point. Where the schema has none, a missing
+// value stands for "no recorded value".
+//
+// spec: #otlp-metrics
+func (b *Metrics) flags(p *otelstef.Point) pmetric.DataPointFlags {
+	if !b.Features.Flags && p.Value().Type() == otelstef.PointValueTypeNone {
+		return pmetric.DefaultDataPointFlags.WithNoRecordedValue(true)
+	}
+	return pmetric.DataPointFlags(p.Flags())
+}
+
+func (b *Metrics) histogramPoint(dst pmetric.HistogramDataPoint, rec *otelstef.Metrics) {
+	b.attributes(dst.Attributes(), rec.Attributes())
+	p := rec.Point()
+	dst.SetStartTimestamp(pcommon.Timestamp(p.StartTimestamp()))
+	dst.SetTimestamp(pcommon.Timestamp(p.Timestamp()))
+	dst.SetFlags(b.flags(p))
+	if bounds := rec.Metric().HistogramBounds().Values(); len(bounds) > 0 {
+		b.Spent += 8 * len(bounds)
+		dst.ExplicitBounds().FromRaw(bounds)
+	}
+	if h := p.Value().Histogram(); h != nil {
+		dst.SetCount(uint64(h.Count()))
+		if h.HasSum() {
+			dst.SetSum(h.Sum())
+		}
+		if h.HasMin() {
+			dst.SetMin(h.Min())
+		}
+		if h.HasMax() {
+			dst.SetMax(h.Max())
+		}
+		b.Spent += 8 * h.BucketCounts().Len()
+		dst.BucketCounts().FromRaw(h.BucketCounts().Values())
+	}
+	b.exemplars(dst.Exemplars(), p)
+}
+
+func (b *Metrics) exponentialPoint(dst pmetric.ExponentialHistogramDataPoint, rec *otelstef.Metrics) {
+	b.attributes(dst.Attributes(), rec.Attributes())
+	p := rec.Point()
+	dst.SetStartTimestamp(pcommon.Timestamp(p.StartTimestamp()))
+	dst.SetTimestamp(pcommon.Timestamp(p.Timestamp()))
+	dst.SetFlags(b.flags(p))
+	if h := p.Value().ExpHistogram(); h != nil {
+		dst.SetCount(h.Count())
+		if h.HasSum() {
+			dst.SetSum(h.Sum())
+		}
+		if h.HasMin() {
+			dst.SetMin(h.Min())
+		}
+		if h.HasMax() {
+			dst.SetMax(h.Max())
+		}
+		dst.SetScale(int32(h.Scale()))
+		dst.SetZeroCount(h.ZeroCount())
+		dst.SetZeroThreshold(h.ZeroThreshold())
+		b.buckets(dst.Positive(), h.PositiveBuckets())
+		b.buckets(dst.Negative(), h.NegativeBuckets())
+	}
+	b.exemplars(dst.Exemplars(), p)
+}
+
+func (b *Metrics) buckets(dst pmetric.ExponentialHistogramDataPointBuckets, src *otelstef.ExpHistogramBuckets) {
+	dst.SetOffset(int32(src.Offset()))
+	b.Spent += 8 * src.BucketCounts().Len()
+	dst.BucketCounts().FromRaw(src.BucketCounts().Values())
+}
+
+func (b *Metrics) summaryPoint(dst pmetric.SummaryDataPoint, rec *otelstef.Metrics) {
+	b.attributes(dst.Attributes(), rec.Attributes())
+	p := rec.Point()
+	dst.SetStartTimestamp(pcommon.Timestamp(p.StartTimestamp()))
+	dst.SetTimestamp(pcommon.Timestamp(p.Timestamp()))
+	dst.SetFlags(b.flags(p))
+	s := p.Value().Summary()
+	if s == nil {
+		return
+	}
+	dst.SetCount(s.Count())
+	dst.SetSum(s.Sum())
+	n := s.QuantileValues().Len()
+	b.Spent += builtValueBytes * n
+	quantiles := dst.QuantileValues()
+	quantiles.EnsureCapacity(n)
+	for i := range n {
+		from, to := s.QuantileValues().At(i), quantiles.AppendEmpty()
+		to.SetQuantile(from.Quantile())
+		to.SetValue(from.Value())
+	}
+}
+
+func (b *Metrics) exemplars(dst pmetric.ExemplarSlice, p *otelstef.Point) {
+	list := p.Exemplars()
+	n := list.Len()
+	if n == 0 {
+		return
+	}
+	b.Spent += 2 * builtValueBytes * n
+	dst.EnsureCapacity(n)
+	for i := range n {
+		from, to := list.At(i), dst.AppendEmpty()
+		to.SetTimestamp(pcommon.Timestamp(from.Timestamp()))
+		switch from.Value().Type() {
+		case otelstef.ExemplarValueTypeInt64:
+			to.SetIntValue(from.Value().Int64())
+		case otelstef.ExemplarValueTypeFloat64:
+			to.SetDoubleValue(from.Value().Float64())
+		}
+		trace := traceID(from.TraceID())
+		span := spanID(from.SpanID())
+		to.SetTraceID(trace)
+		to.SetSpanID(span)
+		b.attributes(to.FilteredAttributes(), from.FilteredAttributes())
+	}
+}

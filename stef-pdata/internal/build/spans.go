@@ -1,0 +1,86 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package build
+
+import (
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/otelstef/stef/stef-go/otelstef"
+)
+
+const (
+	builtSpanBytes  = 384 // what a span of pdata takes
+	builtEventBytes = 160 // what an event or link takes
+)
+
+// Spans builds spans of pdata from records.
+type Spans struct {
+	Builder
+}
+
+// Span gives dst, which is empty, what a span says that was checked.
+//
+// spec: #otlp-spans
+func (b *Spans) Span(dst ptrace.Span, src *otelstef.Span) {
+	b.Spent += builtSpanBytes
+	trace := traceID(src.TraceID())
+	span := spanID(src.SpanID())
+	parent := spanID(src.ParentSpanID())
+	dst.SetTraceID(trace)
+	dst.SetSpanID(span)
+	dst.SetParentSpanID(parent)
+	dst.TraceState().FromRaw(b.Text(src.TraceState()))
+	dst.SetFlags(uint32(src.Flags()))
+	dst.SetName(b.Text(src.Name()))
+	dst.SetKind(ptrace.SpanKind(src.Kind()))
+	dst.SetStartTimestamp(pcommon.Timestamp(src.StartTimeUnixNano()))
+	dst.SetEndTimestamp(pcommon.Timestamp(src.EndTimeUnixNano()))
+	b.attributes(dst.Attributes(), src.Attributes())
+	dst.SetDroppedAttributesCount(uint32(src.DroppedAttributesCount()))
+	b.events(dst.Events(), src)
+	b.links(dst.Links(), src)
+	dst.SetDroppedEventsCount(uint32(src.DroppedEventsCount()))
+	dst.SetDroppedLinksCount(uint32(src.DroppedLinksCount()))
+	dst.Status().SetMessage(b.Text(src.Status().Message()))
+	dst.Status().SetCode(ptrace.StatusCode(src.Status().Code()))
+}
+
+func (b *Spans) events(dst ptrace.SpanEventSlice, span *otelstef.Span) {
+	list := span.Events()
+	n := list.Len()
+	if n == 0 {
+		return
+	}
+	b.Spent += n * builtEventBytes
+	dst.EnsureCapacity(n)
+	for i := range n {
+		from, to := list.At(i), dst.AppendEmpty()
+		to.SetName(b.Text(from.Name()))
+		to.SetTimestamp(pcommon.Timestamp(from.TimeUnixNano()))
+		b.attributes(to.Attributes(), from.Attributes())
+		to.SetDroppedAttributesCount(uint32(from.DroppedAttributesCount()))
+	}
+}
+
+func (b *Spans) links(dst ptrace.SpanLinkSlice, span *otelstef.Span) {
+	list := span.Links()
+	n := list.Len()
+	if n == 0 {
+		return
+	}
+	b.Spent += n * builtEventBytes
+	dst.EnsureCapacity(n)
+	for i := range n {
+		from, to := list.At(i), dst.AppendEmpty()
+		trace := traceID(from.TraceID())
+		span := spanID(from.SpanID())
+		to.SetTraceID(trace)
+		to.SetSpanID(span)
+		to.TraceState().FromRaw(b.Text(from.TraceState()))
+		to.SetFlags(uint32(from.Flags()))
+		b.attributes(to.Attributes(), from.Attributes())
+		to.SetDroppedAttributesCount(uint32(from.DroppedAttributesCount()))
+	}
+}

@@ -1,0 +1,217 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package intern
+
+import (
+	"slices"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/xpdata/entity"
+
+	"github.com/otelstef/stef/stef-go/otelstef"
+	"github.com/otelstef/stef/stef-pdata/internal/mapping"
+	"github.com/otelstef/stef/stef-pdata/internal/order"
+	"github.com/otelstef/stef/stef-pdata/internal/values"
+)
+
+// Resources holds the resources seen, as values that records can share.
+type Resources struct {
+	predictionIndex
+	entries        []resourceEntry // by id
+	KeepEntityRefs bool            // entity references are kept
+
+	// alike has the last value that came of each hash that is the same in any order
+	// of attributes. Some producers send them in another order each time.
+	alike map[uint64]uint32
+	spare *otelstef.Resource // was not needed
+}
+
+type resourceEntry struct {
+	value *otelstef.Resource
+	// arrival are the attributes as they came, which value may have in the
+	// order of their keys. entries that differ in nothing else share a value.
+	arrival *otelstef.Attributes
+	first   uint32 // the first entry of that value
+	next    uint32 // the value that is next in alike
+}
+
+// Value returns the value of an id.
+func (p *Resources) Value(id uint32) *otelstef.Resource { return p.entries[id].value }
+
+// First returns the first id that has the value of an id.
+func (p *Resources) First(id uint32) uint32 { return p.entries[id].first }
+
+// RankByValue ranks all ids.
+func (p *Resources) RankByValue() {
+	p.Rank(p.Size(), func(a, b uint32) int { return order.CompareResources(p.entries[a].value, p.entries[b].value) })
+}
+
+// Reset empties the pool.
+func (p *Resources) Reset() {
+	p.predictionIndex.reset()
+	clear(p.alike)
+	clear(p.entries)
+	p.entries = p.entries[:0]
+}
+
+// Find returns the id of a resource, which it adds if it is new.
+func (p *Resources) Find(c *values.Copier, r pcommon.Resource, url string) (uint32, error) {
+	if p.last != 0 && p.same(p.last, r, url) {
+		return p.last, nil
+	}
+	if id := p.predict(); id != 0 && p.same(id, r, url) {
+		p.observe(id)
+		return id, nil
+	}
+	var h hash
+	h.text(url)
+	h.attributes(r.Attributes())
+	for id := p.byHash[uint64(h)]; id != 0; id = p.chain[id] {
+		if p.same(id, r, url) {
+			p.observe(id)
+			return id, nil
+		}
+	}
+	e, err := p.make(c, r, url)
+	if err != nil {
+		return 0, err
+	}
+	p.HeldBytes += mapping.MaxItemBytes - c.Left
+	id := p.add(h)
+	p.share(&e, id, r.Attributes())
+	p.entries = append(slices.Grow(p.entries, 1)[:id], e)
+	p.observe(id)
+	return id, nil
+}
+
+// share gives an entry, which is to be that of id, the value of the first one whose
+// Value is the same.
+func (p *Resources) share(e *resourceEntry, id uint32, attributes pcommon.Map) {
+	var h hash
+	h.pairs(attributes)
+	for first := p.alike[uint64(h)]; first != 0; first = p.entries[first].next {
+		if known := &p.entries[first]; known.value.Equal(e.value) {
+			if e.arrival != e.value.Attributes() {
+				p.spare = e.value
+			}
+			e.value, e.first = known.value, first
+			return
+		}
+	}
+	if p.alike == nil {
+		p.alike = map[uint64]uint32{}
+	}
+	e.first, e.next = id, p.alike[uint64(h)]
+	p.alike[uint64(h)] = id
+}
+
+func (p *Resources) same(id uint32, r pcommon.Resource, url string) bool {
+	e := &p.entries[id]
+	return e.value.SchemaURL() == url &&
+		e.value.DroppedAttributesCount() == uint64(r.DroppedAttributesCount()) &&
+		values.SameAttributes(e.arrival, r.Attributes()) &&
+		(!p.KeepEntityRefs || values.SameEntityRefs(e.value, entity.ResourceEntityRefs(r)))
+}
+
+func (p *Resources) make(c *values.Copier, r pcommon.Resource, url string) (resourceEntry, error) {
+	v := p.spare
+	if p.spare = nil; v == nil {
+		v = otelstef.NewResource()
+	}
+	c.Begin()
+	v.SetSchemaURL(url)
+	if err := c.Take(len(url)); err != nil {
+		return resourceEntry{}, mapping.InField("schema_url", err)
+	}
+	v.SetDroppedAttributesCount(uint64(r.DroppedAttributesCount()))
+	arrival, err := c.Container(v.Attributes(), r.Attributes())
+	if err != nil {
+		return resourceEntry{}, err
+	}
+	if p.KeepEntityRefs {
+		if err := c.EntityRefs(v, entity.ResourceEntityRefs(r)); err != nil {
+			return resourceEntry{}, mapping.InField("entity_refs", err)
+		}
+	}
+	return resourceEntry{value: v, arrival: arrival}, nil
+}
+
+// Scopes holds the scopes seen.
+type Scopes struct {
+	predictionIndex
+	entries []scopeEntry
+}
+
+type scopeEntry struct {
+	value   *otelstef.Scope
+	arrival *otelstef.Attributes
+}
+
+// Value returns the value of an id.
+func (p *Scopes) Value(id uint32) *otelstef.Scope { return p.entries[id].value }
+
+// RankByValue ranks all ids.
+func (p *Scopes) RankByValue() {
+	p.Rank(p.Size(), func(a, b uint32) int { return order.CompareScopes(p.entries[a].value, p.entries[b].value) })
+}
+
+// Reset empties the pool.
+func (p *Scopes) Reset() {
+	p.predictionIndex.reset()
+	clear(p.entries)
+	p.entries = p.entries[:0]
+}
+
+// Find returns the id of a scope, which it adds if it is new.
+func (p *Scopes) Find(c *values.Copier, s pcommon.InstrumentationScope, url string) (uint32, error) {
+	if p.last != 0 && p.same(p.last, s, url) {
+		return p.last, nil
+	}
+	if id := p.predict(); id != 0 && p.same(id, s, url) {
+		p.observe(id)
+		return id, nil
+	}
+	var h hash
+	h.text(s.Name())
+	h.text(s.Version())
+	h.attributes(s.Attributes())
+	for id := p.byHash[uint64(h)]; id != 0; id = p.chain[id] {
+		if p.same(id, s, url) {
+			p.observe(id)
+			return id, nil
+		}
+	}
+	e, err := p.make(c, s, url)
+	if err != nil {
+		return 0, err
+	}
+	p.HeldBytes += mapping.MaxItemBytes - c.Left
+	id := p.add(h)
+	p.entries = append(slices.Grow(p.entries, 1)[:id], e)
+	p.observe(id)
+	return id, nil
+}
+
+func (p *Scopes) same(id uint32, s pcommon.InstrumentationScope, url string) bool {
+	e := &p.entries[id]
+	return e.value.Name() == s.Name() &&
+		e.value.Version() == s.Version() &&
+		e.value.SchemaURL() == url &&
+		e.value.DroppedAttributesCount() == uint64(s.DroppedAttributesCount()) &&
+		values.SameAttributes(e.arrival, s.Attributes())
+}
+
+func (p *Scopes) make(c *values.Copier, s pcommon.InstrumentationScope, url string) (scopeEntry, error) {
+	v := otelstef.NewScope()
+	c.Begin()
+	v.SetName(s.Name())
+	v.SetVersion(s.Version())
+	v.SetSchemaURL(url)
+	v.SetDroppedAttributesCount(uint64(s.DroppedAttributesCount()))
+	if err := c.Take(len(s.Name()) + len(s.Version()) + len(url)); err != nil {
+		return scopeEntry{}, mapping.InField("name, version or schema_url", err)
+	}
+	arrival, err := c.Container(v.Attributes(), s.Attributes())
+	return scopeEntry{v, arrival}, err
+}

@@ -1,0 +1,86 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package intern
+
+import "github.com/otelstef/stef/stef-pdata/internal/order"
+
+// index finds ids by hash. Ids count from 1; 0 is none.
+type index struct {
+	byHash    map[uint64]uint32
+	chain     []uint32 // by id: the next id of the same hash
+	HeldBytes int      // bytes of all that has an id, as items count them
+}
+
+// What pools may hold before they are emptied, so that an encoder needs no
+// more memory however long it lives.
+const (
+	MaxContainers = 1 << 14
+	MaxSets       = 1 << 16
+	MaxHeldBytes  = 16 << 20
+)
+
+// Full says whether it is time to empty the pool, which may have so many ids.
+func (x *index) Full(most int) bool { return x.Size() > most || x.HeldBytes > MaxHeldBytes }
+
+func (x *index) reset() {
+	clear(x.byHash)
+	x.chain, x.HeldBytes = x.chain[:0], 0
+}
+
+// add makes room for the next id, which it returns.
+func (x *index) add(h hash) uint32 {
+	if len(x.chain) == 0 {
+		x.chain = append(x.chain, 0)
+		if x.byHash == nil {
+			x.byHash = map[uint64]uint32{}
+		}
+	}
+	id := uint32(len(x.chain))
+	x.chain = append(x.chain, x.byHash[uint64(h)])
+	x.byHash[uint64(h)] = id
+	return id
+}
+
+// Size returns how many ids there are.
+func (x *index) Size() int { return max(len(x.chain)-1, 0) }
+
+// predictionIndex is what pools of containers have in common: an index, the order of the
+// ids by value, and what to expect next.
+type predictionIndex struct {
+	index
+	follow []uint32 // by id: the id that came after it last time
+	last   uint32
+	order.Ranking
+}
+
+func (l *predictionIndex) reset() {
+	l.index.reset()
+	l.follow, l.last = l.follow[:0], 0
+	l.Ranking.Reset()
+}
+
+// predict returns the id that is likely to come, or 0.
+func (l *predictionIndex) predict() uint32 {
+	if int(l.last) < len(l.follow) {
+		return l.follow[l.last]
+	}
+	return 0
+}
+
+// observe notes what came after the last one.
+func (l *predictionIndex) observe(id uint32) {
+	if id != l.last {
+		l.follow[l.last] = id
+		l.last = id
+	}
+}
+
+// add makes room for the next id, which it returns.
+func (l *predictionIndex) add(h hash) uint32 {
+	id := l.index.add(h)
+	for len(l.follow) <= int(id) {
+		l.follow = append(l.follow, 0)
+	}
+	return id
+}

@@ -1,0 +1,110 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package intern
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/xpdata"
+
+	stef "github.com/otelstef/stef/stef-go"
+	"github.com/otelstef/stef/stef-pdata/internal/values"
+)
+
+// Sets are told apart by any byte of a key, however long it is.
+func TestSetsDifferInKeys(t *testing.T) {
+	for n := range 40 {
+		var p Sets
+		var c values.Copier
+		key := strings.Repeat("k", n)
+		m := pcommon.NewMap()
+		m.PutStr(key, "v")
+		id, err := p.Find(&c, m, 0)
+		require.NoError(t, err)
+		i, _, _ := p.differ(id, m)
+		require.Equal(t, -1, i)
+		others := []string{key + "k"}
+		for at := range n {
+			others = append(others, key[:at]+"x"+key[at+1:])
+		}
+		for _, other := range others {
+			m := pcommon.NewMap()
+			m.PutStr(other, "v")
+			i, k, _ := p.differ(id, m)
+			require.Zero(t, i)
+			require.Equal(t, other, k)
+		}
+	}
+}
+
+// Places are those of a stable sort, whatever came before.
+func TestKeySorter(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	var s KeySorter
+	for n := range 20_000 {
+		m := pcommon.NewMap()
+		var b xpdata.MapBuilder
+		var keys, values []string
+		size := r.IntN(6)
+		if n%1000 == 0 {
+			size = 62 + r.IntN(5)
+		}
+		for range size {
+			key := fmt.Sprint("key", r.IntN(8))
+			if size > 8 || n%50 == 0 {
+				key = fmt.Sprint("k", r.IntN(20_000))
+			}
+			value := fmt.Sprint("value", r.IntN(8))
+			keys, values = append(keys, key), append(values, value)
+			b.AppendEmpty(key).SetStr(value)
+		}
+		b.UnsafeIntoMap(m)
+		if len(keys) == 0 {
+			continue
+		}
+		var found SortedPairs
+		store := PairStore{make([]stef.Text, 1), make([]uint8, 1)}
+		s.Find(&found, m, &store)
+		want := slices.Sorted(slices.Values(keys))
+		if distinct := len(slices.Compact(slices.Clone(want))) == len(want); !distinct || len(keys) > MaxSetKeys {
+			require.Nil(t, found.Set)
+			require.Len(t, store.Values, 1)
+			continue
+		}
+		for i, key := range want {
+			require.Equal(t, key, found.Set.Keys[i].Text)
+		}
+		require.Equal(t, uint32(1), found.From)
+		require.Len(t, store.Values, 1+len(keys))
+		for i, key := range keys {
+			place := store.Places[1+i]
+			require.Equal(t, key, found.Set.Keys[place].Text)
+			require.Equal(t, values[i], store.Values[1+place].Text)
+		}
+		require.LessOrEqual(t, s.Keys(), MaxKeys+MaxSetKeys)
+	}
+}
+
+// Names have one number each, as long as there are any left.
+func TestNames(t *testing.T) {
+	var n Names
+	seen := map[uint32]string{}
+	for i := range MaxNames + 100 {
+		name := fmt.Sprint("name", i)
+		id := n.ID(name)
+		require.Equal(t, id, n.ID(name))
+		require.LessOrEqual(t, id, uint32(MaxNames))
+		if i < MaxNames {
+			require.Empty(t, seen[id])
+			seen[id] = name
+		}
+	}
+	require.Equal(t, uint32(1), n.ID("name0"))
+}

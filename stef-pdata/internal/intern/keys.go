@@ -1,0 +1,170 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package intern
+
+import (
+	"cmp"
+	"slices"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+
+	stef "github.com/otelstef/stef/stef-go"
+	"github.com/otelstef/stef/stef-go/codec"
+)
+
+// KeySorter finds where attributes go in the order of their keys. Some producers send
+// them in another order each time. The keys are few even so, and so are the sets of
+// them: each key has a number, and each set knows where a number goes.
+type KeySorter struct {
+	PairCache
+	sets  [256]*keySet
+	pairs []Pair // at hand, as they came
+}
+
+// keySet is a set of keys.
+type keySet struct {
+	Keys  []stef.Text // in order
+	place []uint8     // by number: where the key goes, counted from 1
+	Bytes int         // of the keys
+}
+
+const (
+	MaxKeys    = 1 << 12 // that have numbers
+	MaxSetKeys = 64
+)
+
+// SortedPairs are the attributes of a span, event or link.
+type SortedPairs struct {
+	Set   *keySet // nil if the keys are no set, or too large a one
+	Texts bool    // all values are text that is not empty
+	From  uint32  // where they are in the store
+	Bytes int     // of values that are text
+}
+
+// PairStore holds attributes between the time they are found and written.
+type PairStore struct {
+	Values []stef.Text // in the order of keys; "" may be no text
+	Places []uint8     // in the order in which they came
+}
+
+func (p *PairStore) Reset() { p.Values, p.Places = p.Values[:0], p.Places[:0] }
+
+// Find puts the pairs of m, which is not empty, into the store. It reads all that
+// writing will need of m, in the order in which it most likely lies in memory.
+func (s *KeySorter) Find(found *SortedPairs, m pcommon.Map, store *PairStore) {
+	n := m.Len()
+	if n > MaxSetKeys {
+		found.Set = nil
+		return
+	}
+	pairs := s.Collect(m)
+	if found.Set = s.setOf(pairs); found.Set == nil {
+		return
+	}
+	from := len(store.Values)
+	found.From, found.Texts, found.Bytes = uint32(from), true, 0
+	if from+n > cap(store.Values) { // twice as many: slices.Grow would add a quarter
+		store.Values, store.Places = slices.Grow(store.Values, from+n), slices.Grow(store.Places, from+n)
+	}
+	store.Values, store.Places = store.Values[:from+n], slices.Grow(store.Places, n)[:from+n]
+	sorted, places := store.Values[from:], store.Places[from:]
+	for i := range pairs {
+		p := &pairs[i]
+		place := found.Set.place[p.Number] - 1
+		places[i] = place
+		sorted[place] = p.Value
+		if p.Value.Text == "" {
+			found.Texts = false
+		}
+		found.Bytes += len(p.Value.Text)
+		if key := &found.Set.Keys[place]; key.Ref != p.Key.Ref {
+			key.Ref = p.Key.Ref
+		}
+	}
+}
+
+// Collect returns the pairs of m.
+func (s *KeySorter) Collect(m pcommon.Map) []Pair {
+	if s.pairs == nil {
+		s.pairs = make([]Pair, MaxSetKeys)
+	}
+	if s.Keys() > MaxKeys {
+		s.forget()
+	}
+	i := 0
+	for k, v := range m.All() {
+		p := &s.pairs[i]
+		p.Key.Text, p.Value.Text = k, v.Str()
+		i++
+	}
+	s.Resolve(s.pairs[:i])
+	return s.pairs[:i]
+}
+
+// setOf returns the set of the keys of pairs, or nil if one is there twice.
+func (s *KeySorter) setOf(pairs []Pair) *keySet {
+	sum := uint64(0)
+	for i := range pairs {
+		sum += uint64(pairs[i].Number+1) * codec.GoldenRatio
+	}
+	slot := &s.sets[sum>>56]
+	if *slot == nil || !(*slot).fits(pairs) {
+		if set := makeSet(pairs); set == nil {
+			return nil
+		} else {
+			*slot = set
+		}
+	}
+	return *slot
+}
+
+// forget drops all keys.
+func (s *KeySorter) forget() {
+	s.Forget()
+	clear(s.sets[:])
+}
+
+// hintOf tells texts apart, for a cache.
+func hintOf(text string) uint8 {
+	n := len(text)
+	if n == 0 {
+		return 0
+	}
+	return uint8(n*31) ^ text[n-1] ^ text[n/2]<<3 ^ text[n/4]<<5
+}
+
+// fits says whether the keys of pairs are all of the set, each once.
+func (s *keySet) fits(pairs []Pair) bool {
+	if len(pairs) != len(s.Keys) {
+		return false
+	}
+	seen := uint64(0)
+	for i := range pairs {
+		n := pairs[i].Number
+		if uint(n) >= uint(len(s.place)) {
+			return false
+		}
+		seen |= uint64(1) << (s.place[n] - 1) // 0 if there is no place
+	}
+	return seen == 1<<len(pairs)-1
+}
+
+func makeSet(pairs []Pair) *keySet {
+	set := &keySet{}
+	pairs = slices.Clone(pairs)
+	slices.SortFunc(pairs, func(a, b Pair) int { return cmp.Compare(a.Key.Text, b.Key.Text) })
+	for i := range pairs {
+		p := &pairs[i]
+		if missing := int(p.Number) + 1 - len(set.place); missing > 0 {
+			set.place = append(set.place, make([]uint8, missing)...)
+		}
+		if set.place[p.Number] != 0 {
+			return nil // a key that is there twice
+		}
+		set.place[p.Number] = uint8(i) + 1
+		set.Keys = append(set.Keys, p.Key)
+		set.Bytes += len(p.Key.Text)
+	}
+	return set
+}

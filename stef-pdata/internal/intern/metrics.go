@@ -1,0 +1,199 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package intern
+
+import (
+	"slices"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+
+	"github.com/otelstef/stef/stef-go/otelstef"
+	"github.com/otelstef/stef/stef-pdata/internal/mapping"
+	"github.com/otelstef/stef/stef-pdata/internal/order"
+	"github.com/otelstef/stef/stef-pdata/internal/values"
+)
+
+// Metrics holds the metrics seen. A metric of OTLP is a base entry without
+// bounds; each list of bounds that its histograms come with is a variant.
+//
+// spec: #otlp-metrics
+type Metrics struct {
+	predictionIndex
+	entries []metricEntry // by id
+	spare   []float64
+}
+
+type metricEntry struct {
+	value   *otelstef.Metric
+	arrival *otelstef.Attributes // First they came
+	base    uint32               // 0 for a base
+	bounds  uint32               // of a base: the variant used last
+}
+
+// Descriptor is what identifies a metric, apart from bounds.
+type Descriptor struct {
+	pmetric.Metric
+	Typ         otelstef.MetricType
+	temporality otelstef.AggregationTemporality
+	monotonic   bool
+	Points      int
+}
+
+// Describe returns the descriptor of m. A metric without a type has no points.
+func Describe(m pmetric.Metric) Descriptor {
+	d := Descriptor{Metric: m}
+	var temporality pmetric.AggregationTemporality
+	switch m.Type() {
+	case pmetric.MetricTypeGauge:
+		d.Points = m.Gauge().DataPoints().Len()
+	case pmetric.MetricTypeSum:
+		sum := m.Sum()
+		d.Typ, d.Points = otelstef.MetricTypeSum, sum.DataPoints().Len()
+		d.monotonic, temporality = sum.IsMonotonic(), sum.AggregationTemporality()
+	case pmetric.MetricTypeHistogram:
+		histogram := m.Histogram()
+		d.Typ, d.Points = otelstef.MetricTypeHistogram, histogram.DataPoints().Len()
+		temporality = histogram.AggregationTemporality()
+	case pmetric.MetricTypeExponentialHistogram:
+		histogram := m.ExponentialHistogram()
+		d.Typ, d.Points = otelstef.MetricTypeExpHistogram, histogram.DataPoints().Len()
+		temporality = histogram.AggregationTemporality()
+	case pmetric.MetricTypeSummary:
+		d.Typ, d.Points = otelstef.MetricTypeSummary, m.Summary().DataPoints().Len()
+	}
+	// OTLP enums are signed.
+	d.temporality = otelstef.AggregationTemporality(int64(temporality))
+	return d
+}
+
+// Value returns the value of an id.
+func (p *Metrics) Value(id uint32) *otelstef.Metric { return p.entries[id].value }
+
+// RankByValue ranks all ids.
+func (p *Metrics) RankByValue() {
+	p.Rank(p.Size(), func(a, b uint32) int { return order.CompareMetrics(p.entries[a].value, p.entries[b].value) })
+}
+
+// Reset empties the pool.
+func (p *Metrics) Reset() {
+	p.predictionIndex.reset()
+	clear(p.entries)
+	p.entries = p.entries[:0]
+}
+
+// Find returns the id of a metric without bounds, which it adds if it is new.
+func (p *Metrics) Find(c *values.Copier, d *Descriptor) (uint32, error) {
+	if id := p.predict(); id != 0 && p.same(id, d) {
+		p.observe(id)
+		return id, nil
+	}
+	var h hash
+	h.text(d.Name())
+	for id := p.byHash[uint64(h)]; id != 0; id = p.chain[id] {
+		if p.same(id, d) {
+			p.observe(id)
+			return id, nil
+		}
+	}
+	e, err := p.make(c, d)
+	if err != nil {
+		return 0, err
+	}
+	p.HeldBytes += mapping.MaxItemBytes - c.Left
+	id := p.insert(h, e)
+	p.observe(id)
+	return id, nil
+}
+
+func (p *Metrics) insert(h hash, e metricEntry) uint32 {
+	id := p.add(h)
+	p.entries = append(slices.Grow(p.entries, 1)[:id], e)
+	return id
+}
+
+func (p *Metrics) same(id uint32, d *Descriptor) bool {
+	e := &p.entries[id]
+	return e.base == 0 &&
+		e.value.Name() == d.Name() &&
+		e.value.Type() == d.Typ &&
+		e.value.AggregationTemporality() == d.temporality &&
+		e.value.Monotonic() == d.monotonic &&
+		e.value.Unit() == d.Unit() &&
+		e.value.Description() == d.Description() &&
+		values.SameAttributes(e.arrival, d.Metadata())
+}
+
+func (p *Metrics) make(c *values.Copier, d *Descriptor) (metricEntry, error) {
+	v := otelstef.NewMetric()
+	c.Begin()
+	v.SetName(d.Name())
+	v.SetDescription(d.Description())
+	v.SetUnit(d.Unit())
+	if err := c.Take(len(d.Name()) + len(d.Description()) + len(d.Unit())); err != nil {
+		return metricEntry{}, mapping.InField("name, description or unit", err)
+	}
+	v.SetType(d.Typ)
+	v.SetAggregationTemporality(d.temporality)
+	v.SetMonotonic(d.monotonic)
+	if err := c.Attributes(v.Metadata(), d.Metadata()); err != nil {
+		return metricEntry{}, mapping.InField("metadata", err)
+	}
+	if values.SameAttributes(v.Metadata(), d.Metadata()) {
+		return metricEntry{value: v, arrival: v.Metadata()}, nil
+	}
+	metadata := otelstef.NewAttributes()
+	asTheyCame := values.Copier{}
+	asTheyCame.Begin()
+	return metricEntry{value: v, arrival: metadata}, asTheyCame.Attributes(metadata, d.Metadata())
+}
+
+// WithBounds returns the id of the variant of a base that has the bounds.
+func (p *Metrics) WithBounds(base uint32, bounds pcommon.Float64Slice) (uint32, error) {
+	e := &p.entries[base]
+	if id := e.bounds; id != 0 && sameFloats(p.entries[id].value.HistogramBounds().Values(), bounds) {
+		return id, nil
+	}
+	n := bounds.Len()
+	if n == 0 {
+		return base, nil
+	}
+	if n > mapping.MaxItemBytes/8 {
+		var c values.Copier
+		return 0, mapping.InField("explicit_bounds", c.Take(1))
+	}
+	h := hash(base)
+	p.spare = p.spare[:0]
+	for i := range n {
+		b := bounds.At(i)
+		p.spare = append(p.spare, b)
+		h.float(b)
+	}
+	for id := p.byHash[uint64(h)]; id != 0; id = p.chain[id] {
+		v := &p.entries[id]
+		if v.base == base && slices.EqualFunc(v.value.HistogramBounds().Values(), p.spare, values.SameFloat) {
+			e.bounds = id
+			return id, nil
+		}
+	}
+	v := otelstef.NewMetric()
+	v.CopyFrom(e.value)
+	v.HistogramBounds().SetValues(p.spare)
+	p.HeldBytes += mapping.ValueBytes + 8*n
+	id := p.insert(h, metricEntry{value: v, base: base})
+	p.entries[base].bounds = id
+	return id, nil
+}
+
+func sameFloats(a []float64, b pcommon.Float64Slice) bool {
+	if len(a) != b.Len() {
+		return false
+	}
+	for i, x := range a {
+		if !values.SameFloat(x, b.At(i)) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,257 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package intern
+
+import (
+	"cmp"
+	"encoding/binary"
+	"math"
+	"slices"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+
+	"github.com/otelstef/stef/stef-go/codec"
+	"github.com/otelstef/stef/stef-go/otelstef"
+	"github.com/otelstef/stef/stef-pdata/internal/mapping"
+	"github.com/otelstef/stef/stef-pdata/internal/order"
+	"github.com/otelstef/stef/stef-pdata/internal/values"
+)
+
+// Sets holds the attribute sets of points seen.
+type Sets struct {
+	index
+	order.Ranking
+	entries []attrSet // by id
+	texts   map[string]text
+	shapes  map[string]uint32 // by the numbers of the keys
+	scratch []byte
+
+	// recall has the set that came last in each context, as far as contexts
+	// do not fall together, which costs time and nothing else.
+	recall []uint32
+	last   uint32
+}
+
+// text is a string that all sets share.
+type text struct {
+	string
+	number uint32
+}
+
+// RankByValue ranks all ids.
+func (p *Sets) RankByValue() {
+	p.Rank(p.Size(), func(a, b uint32) int { return compareSets(p.entries[a].byKey, p.entries[b].byKey) })
+}
+
+// Reset empties the pool.
+func (p *Sets) Reset() {
+	p.index.reset()
+	p.Ranking.Reset()
+	clear(p.entries)
+	clear(p.texts)
+	clear(p.shapes)
+	clear(p.recall)
+	p.entries, p.last = p.entries[:0], 0
+}
+
+const maxRecall = 1 << 16
+
+// Find returns the id of a set, which it adds if it is new. After the same set in
+// the same context the same one is expected as the last time; if one attribute is
+// another, the set that it led to the last time.
+func (p *Sets) Find(c *values.Copier, m pcommon.Map, context uint32) (uint32, error) {
+	if len(p.recall) <= min(16*len(p.entries), maxRecall) {
+		p.recall = make([]uint32, max(1<<13, 2*len(p.recall)))
+	}
+	expected := p.slot(p.last, context)
+	if *expected != 0 {
+		i, k, v := p.differ(*expected, m)
+		if i < 0 {
+			p.last = *expected
+			return p.last, nil
+		}
+		var h hash
+		h.text(k)
+		h.value(v)
+		expected = p.slot(*expected, uint32(i)<<20^uint32(h))
+		if id := *expected; id != 0 {
+			if i, _, _ := p.differ(id, m); i < 0 {
+				*p.slot(p.last, context) = id
+				p.last = id
+				return id, nil
+			}
+		}
+	}
+	id, err := p.search(c, m)
+	if err != nil {
+		return 0, err
+	}
+	*expected = id
+	*p.slot(p.last, context) = id
+	p.last = id
+	return id, nil
+}
+
+// slot returns where the set is that followed a set in some way.
+func (p *Sets) slot(set, way uint32) *uint32 {
+	h := (uint64(set)<<32 | uint64(way)) * codec.GoldenRatio
+	return &p.recall[(h^h>>32)&uint64(len(p.recall)-1)]
+}
+
+func (p *Sets) search(c *values.Copier, m pcommon.Map) (uint32, error) {
+	var h hash
+	h.attributes(m)
+	for id := p.byHash[uint64(h)]; id != 0; id = p.chain[id] {
+		if i, _, _ := p.differ(id, m); i < 0 {
+			return id, nil
+		}
+	}
+	set, err := p.make(c, m)
+	if err != nil {
+		return 0, err
+	}
+	id := p.add(h)
+	p.entries = append(slices.Grow(p.entries, 1)[:id], set)
+	return id, nil
+}
+
+func (p *Sets) make(c *values.Copier, m pcommon.Map) (attrSet, error) {
+	n := m.Len()
+	c.Begin()
+	if err := c.TakePairs(n); err != nil {
+		return attrSet{}, mapping.InField("attributes", err)
+	}
+	pairs := make([]attr, 0, n)
+	for k, v := range m.All() {
+		c.Left -= len(k)
+		a, err := p.attr(c, v)
+		if err != nil {
+			return attrSet{}, mapping.InField("attributes", mapping.InPair(k, err))
+		}
+		a.key = p.share(k).string
+		pairs = append(pairs, a)
+	}
+	if err := c.Take(0); err != nil {
+		return attrSet{}, mapping.InField("attributes", err)
+	}
+	p.HeldBytes += mapping.MaxItemBytes - c.Left
+	set := attrSet{arrival: pairs, byKey: pairs}
+	byName := func(a, b attr) int { return cmp.Compare(a.key, b.key) }
+	if !slices.IsSortedFunc(pairs, byName) {
+		set.byKey = slices.Clone(pairs)
+		slices.SortStableFunc(set.byKey, byName)
+	}
+	set.shape = p.shape(set.byKey)
+	return set, nil
+}
+
+// share returns a string that all equal ones share.
+func (p *Sets) share(s string) text {
+	t, ok := p.texts[s]
+	if !ok {
+		if p.texts == nil {
+			p.texts = map[string]text{}
+		}
+		t = text{s, uint32(len(p.texts))}
+		p.texts[s] = t
+	}
+	return t
+}
+
+func (p *Sets) shape(set []attr) uint32 {
+	p.scratch = p.scratch[:0]
+	for i := range set {
+		p.scratch = binary.LittleEndian.AppendUint32(p.scratch, p.share(set[i].key).number)
+	}
+	id, ok := p.shapes[string(p.scratch)]
+	if !ok {
+		if p.shapes == nil {
+			p.shapes = map[string]uint32{}
+		}
+		id = uint32(len(p.shapes) + 1)
+		p.shapes[string(p.scratch)] = id
+	}
+	return id
+}
+
+// attr returns an attribute without its key.
+func (p *Sets) attr(c *values.Copier, v pcommon.Value) (attr, error) {
+	switch v.Type() {
+	case pcommon.ValueTypeEmpty:
+		return attr{}, nil
+	case pcommon.ValueTypeStr:
+		t := p.share(v.Str())
+		c.Left -= len(t.string)
+		return attr{typ: otelstef.AnyValueTypeString, text: t.string, num: uint64(t.number)}, nil
+	case pcommon.ValueTypeInt:
+		return attr{typ: otelstef.AnyValueTypeInt64, num: uint64(v.Int())}, nil
+	case pcommon.ValueTypeDouble:
+		return attr{typ: otelstef.AnyValueTypeFloat64, num: math.Float64bits(v.Double())}, nil
+	case pcommon.ValueTypeBool:
+		a := attr{typ: otelstef.AnyValueTypeBool}
+		if v.Bool() {
+			a.num = 1
+		}
+		return a, nil
+	}
+	deep := otelstef.NewAnyValue()
+	err := c.Value(deep, v, 0)
+	return attr{typ: deep.Type(), deep: deep}, err
+}
+
+// differ returns the first attribute of m that a set has not at that place, or -1.
+// If m is the shorter one that is the end of it.
+func (p *Sets) differ(id uint32, m pcommon.Map) (i int, k string, v pcommon.Value) {
+	set := p.entries[id].arrival
+	for k, v := range m.All() {
+		if i == len(set) || len(set[i].key) != len(k) {
+			return i, k, v
+		}
+		if n := len(k); n >= 8 && n <= 16 { // the words that most keys are
+			if key := set[i].key; word64(key) != word64(k) || word64(key[n-8:]) != word64(k[n-8:]) {
+				return i, k, v
+			}
+		} else if set[i].key != k {
+			return i, k, v
+		}
+		// Most attributes are text that is not empty, so those go without a call
+		// and without a look at the type.
+		if a := &set[i]; a.typ == otelstef.AnyValueTypeString && a.text != "" {
+			if a.text != v.Str() {
+				return i, k, v
+			}
+		} else if !a.holds(v) {
+			return i, k, v
+		}
+		i++
+	}
+	if i < len(set) {
+		return i, "", empty
+	}
+	return -1, "", empty
+}
+
+var empty = pcommon.NewValueEmpty()
+
+// Change makes dst, which has the attributes of one set, those of another.
+func (p *Sets) Change(dst *otelstef.Attributes, from, to uint32) {
+	set := &p.entries[to]
+	if from == 0 || p.entries[from].shape != set.shape {
+		writeSet(dst, set.byKey)
+		return
+	}
+	held := p.entries[from].byKey
+	for i := range set.byKey {
+		if a, b := &set.byKey[i], &held[i]; a.num != b.num || a.typ != b.typ || a.deep != b.deep {
+			a.write(dst.Value(i))
+		}
+	}
+}
+
+// word64 returns the first 8 bytes as one number.
+func word64(s string) uint64 {
+	s = s[:8]
+	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
+		uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
+}

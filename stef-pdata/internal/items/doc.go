@@ -1,0 +1,8 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package items copies points, spans and log records of pdata into records, and
+// counts what the schema of the stream cannot carry.
+//
+// spec: #otlp-mapping
+package items

@@ -1,0 +1,237 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package items
+
+import (
+	"fmt"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	stef "github.com/otelstef/stef/stef-go"
+	"github.com/otelstef/stef/stef-go/otelstef"
+	"github.com/otelstef/stef/stef-pdata/internal/features"
+	"github.com/otelstef/stef/stef-pdata/internal/intern"
+	"github.com/otelstef/stef/stef-pdata/internal/mapping"
+	"github.com/otelstef/stef/stef-pdata/internal/values"
+)
+
+// Spans sets spans of records from spans of pdata. It counts what the
+// schema cannot carry.
+type Spans struct {
+	values.Copier
+	features features.Set
+	Keys     intern.KeySorter
+	store    intern.PairStore // of events and links
+	losses   *mapping.Losses
+}
+
+// Init sets the dictionaries and features of the stream and where to count losses.
+func (w *Spans) Init(dicts otelstef.SpansDicts, f features.Set, losses *mapping.Losses) {
+	w.features, w.losses = f, losses
+	w.KeyDict, w.TextDict = dicts.AttributeKey, dicts.AnyValueString
+	w.Keys.Init(w.KeyDict, w.TextDict)
+}
+
+// Span sets all of a span but its attributes. Every field is set, so what is left of a span that
+// was refused on the way does no harm.
+//
+// spec: #otlp-spans
+func (w *Spans) Span(dst *otelstef.Span, s ptrace.Span) error {
+	var text mapping.IDText
+	dst.SetTraceID(w.traceID(&text, s.TraceID()))
+	dst.SetSpanID(w.spanID(&text, s.SpanID()))
+	dst.SetParentSpanID(w.spanID(&text, s.ParentSpanID()))
+	name, state := s.Name(), s.TraceState().AsRaw()
+	dst.SetTraceState(state)
+	dst.SetFlags(uint64(s.Flags()))
+	dst.SetName(name)
+	dst.SetKind(otelstef.SpanKind(int64(s.Kind()))) // OTLP enums are signed
+	dst.SetStartTimeUnixNano(uint64(s.StartTimestamp()))
+	dst.SetEndTimeUnixNano(uint64(s.EndTimestamp()))
+	dst.SetDroppedAttributesCount(uint64(s.DroppedAttributesCount()))
+	if events := s.Events(); events.Len()|dst.Events().Len() != 0 {
+		if err := w.events(dst, events); err != nil {
+			return err
+		}
+	}
+	if links := s.Links(); links.Len()|dst.Links().Len() != 0 {
+		if err := w.links(dst, links); err != nil {
+			return err
+		}
+	}
+	message := s.Status().Message()
+	dst.Status().SetMessage(message)
+	dst.Status().SetCode(uint64(int64(s.Status().Code())))
+	if err := w.Take(len(name) + len(state) + len(message)); err != nil {
+		return mapping.InField("name, trace_state or status.message", err)
+	}
+	w.dropped(dst, s)
+	return nil
+}
+
+// dropped sets the counts of what was dropped, or counts that they are lost.
+func (w *Spans) dropped(dst *otelstef.Span, s ptrace.Span) {
+	events, links := s.DroppedEventsCount(), s.DroppedLinksCount()
+	if w.features.DroppedEvents {
+		dst.SetDroppedEventsCount(uint64(events))
+	} else if events != 0 {
+		w.losses.DroppedEvents++
+	}
+	if w.features.DroppedLinks {
+		dst.SetDroppedLinksCount(uint64(links))
+	} else if links != 0 {
+		w.losses.DroppedLinks++
+	}
+}
+
+// traceID returns what the stream holds of an id, in the memory of text.
+func (w *Spans) traceID(text *mapping.IDText, id pcommon.TraceID) []byte {
+	return mapping.EncodeID(text, id[:], w.features.RawIDs)
+}
+
+// spanID is traceID for span ids.
+func (w *Spans) spanID(text *mapping.IDText, id pcommon.SpanID) []byte {
+	return mapping.EncodeID(text, id[:], w.features.RawIDs)
+}
+
+// AttributesOf gives dst the attributes of a span, event or link in the order of the
+// mode.
+func (w *Spans) AttributesOf(dst *otelstef.Attributes, src pcommon.Map) error {
+	n := src.Len()
+	if w.ByKey && n > 0 {
+		var found intern.SortedPairs
+		w.store.Reset()
+		w.Keys.Find(&found, src, &w.store)
+		return w.Placed(dst, src, &found, &w.store)
+	}
+	if n < 2 || n > intern.MaxSetKeys || dst.Len() > 0 && dst.Key(0) == firstKey(src) {
+		return w.Attributes(dst, src)
+	}
+	return w.otherAttributes(dst, src)
+}
+
+// otherAttributes gives dst attributes that are likely to have nothing in common with
+// those that it has, in the order in which they came.
+func (w *Spans) otherAttributes(dst *otelstef.Attributes, src pcommon.Map) error {
+	if err := w.TakePairs(src.Len()); err != nil {
+		return err
+	}
+	pairs := w.Keys.Collect(src)
+	dst.SetLen(len(pairs))
+	texts := true
+	for i := range pairs {
+		k, v := &pairs[i].Key, &pairs[i].Value
+		w.Left -= len(k.Text) + len(v.Text)
+		dst.SetKeyRef(i, k.Text, k.Ref)
+		if v.Text != "" {
+			dst.Value(i).SetStringRef(v.Text, v.Ref)
+		} else {
+			texts = false
+		}
+	}
+	if texts {
+		return w.Take(0)
+	}
+	i := 0
+	for k, v := range src.All() {
+		if pairs[i].Value.Text == "" {
+			if err := w.AttributeValue(dst, i, k, v); err != nil {
+				return err
+			}
+		}
+		i++
+	}
+	return w.Take(0)
+}
+
+// firstKey returns the first key of m, if it has one.
+func firstKey(m pcommon.Map) string {
+	for k := range m.All() {
+		return k
+	}
+	return ""
+}
+
+// Placed gives dst attributes in the order of their keys, as find put them into the
+// store.
+func (w *Spans) Placed(dst *otelstef.Attributes, src pcommon.Map, found *intern.SortedPairs, store *intern.PairStore) error {
+	n, set := src.Len(), found.Set
+	if set == nil {
+		return w.AttributesByKey(dst, src)
+	}
+	if err := w.TakePairs(n); err != nil {
+		return err
+	}
+	values := store.Values[found.From:][:n]
+	w.Left -= set.Bytes + found.Bytes
+	if found.Texts {
+		dst.SetStrings(set.Keys, values)
+		return w.Take(0)
+	}
+	dst.SetLen(n)
+	i := 0
+	for _, v := range src.All() {
+		place := int(store.Places[found.From:][i])
+		if err := w.placedValue(dst, place, &set.Keys[place], &values[place], v); err != nil {
+			return err
+		}
+		i++
+	}
+	return w.Take(0)
+}
+
+func (w *Spans) placedValue(dst *otelstef.Attributes, place int, key, text *stef.Text, v pcommon.Value) error {
+	dst.SetKeyRef(place, key.Text, key.Ref)
+	if text.Text != "" {
+		dst.Value(place).SetStringRef(text.Text, text.Ref)
+		return nil
+	}
+	return w.AttributeValue(dst, place, key.Text, v)
+}
+
+func (w *Spans) events(dst *otelstef.Span, src ptrace.SpanEventSlice) error {
+	n := src.Len()
+	list := dst.Events()
+	if err := w.Take(mapping.PartBytes * n); err != nil {
+		return mapping.InField("events", err)
+	}
+	list.SetLen(n)
+	for i := range n {
+		from, to := src.At(i), list.At(i)
+		name := from.Name()
+		to.SetName(name)
+		w.Left -= len(name)
+		to.SetTimeUnixNano(uint64(from.Timestamp()))
+		to.SetDroppedAttributesCount(uint64(from.DroppedAttributesCount()))
+		if err := w.AttributesOf(to.Attributes(), from.Attributes()); err != nil {
+			return mapping.InField(fmt.Sprintf("events[%d].attributes", i), err)
+		}
+	}
+	return nil
+}
+
+func (w *Spans) links(dst *otelstef.Span, src ptrace.SpanLinkSlice) error {
+	n := src.Len()
+	list := dst.Links()
+	if err := w.Take(mapping.PartBytes * n); err != nil {
+		return mapping.InField("links", err)
+	}
+	list.SetLen(n)
+	var text mapping.IDText
+	for i := range n {
+		from, to := src.At(i), list.At(i)
+		to.SetTraceID(w.traceID(&text, from.TraceID()))
+		to.SetSpanID(w.spanID(&text, from.SpanID()))
+		state := from.TraceState().AsRaw()
+		to.SetTraceState(state)
+		w.Left -= len(state)
+		to.SetFlags(uint64(from.Flags()))
+		to.SetDroppedAttributesCount(uint64(from.DroppedAttributesCount()))
+		if err := w.AttributesOf(to.Attributes(), from.Attributes()); err != nil {
+			return mapping.InField(fmt.Sprintf("links[%d].attributes", i), err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,168 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package order
+
+import (
+	"bytes"
+	"cmp"
+	"math"
+
+	"github.com/otelstef/stef/stef-go/otelstef"
+)
+
+// The order of values, by which sorted streams are sorted. Structs go field by
+// field, text by bytes, arrays by length and then by element, multimaps by keys,
+// then by length, then by values, oneofs by choice and then by value.
+//
+// Numbers that compare as equal without being so go by their bits, so that
+// only values that are the same compare as equal.
+
+func CompareValues(a, b *otelstef.AnyValue) int {
+	if c := cmp.Compare(a.Type(), b.Type()); c != 0 {
+		return c
+	}
+	switch a.Type() {
+	case otelstef.AnyValueTypeString:
+		return cmp.Compare(a.String(), b.String())
+	case otelstef.AnyValueTypeBool:
+		return bools(a.Bool(), b.Bool())
+	case otelstef.AnyValueTypeInt64:
+		return cmp.Compare(a.Int64(), b.Int64())
+	case otelstef.AnyValueTypeFloat64:
+		return CompareFloats(a.Float64(), b.Float64())
+	case otelstef.AnyValueTypeArray:
+		x, y := a.Array(), b.Array()
+		if c := cmp.Compare(x.Len(), y.Len()); c != 0 {
+			return c
+		}
+		for i := range x.Len() {
+			if c := CompareValues(x.At(i), y.At(i)); c != 0 {
+				return c
+			}
+		}
+	case otelstef.AnyValueTypeKVList:
+		return CompareLists(a.KVList(), b.KVList())
+	case otelstef.AnyValueTypeBytes:
+		return bytes.Compare(a.Bytes(), b.Bytes())
+	}
+	return 0
+}
+
+// list is what multimaps of values have in common.
+type list interface {
+	Len() int
+	Key(i int) string
+	Value(i int) *otelstef.AnyValue
+}
+
+func CompareLists(a, b list) int {
+	n := min(a.Len(), b.Len())
+	for i := range n {
+		if c := cmp.Compare(a.Key(i), b.Key(i)); c != 0 {
+			return c
+		}
+	}
+	if c := cmp.Compare(a.Len(), b.Len()); c != 0 {
+		return c
+	}
+	for i := range n {
+		if c := CompareValues(a.Value(i), b.Value(i)); c != 0 {
+			return c
+		}
+	}
+	return 0
+}
+
+func bools(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	}
+	return 1
+}
+
+func CompareFloats(a, b float64) int {
+	if c := cmp.Compare(a, b); c != 0 {
+		return c
+	}
+	return cmp.Compare(math.Float64bits(a), math.Float64bits(b))
+}
+
+func CompareMetrics(a, b *otelstef.Metric) int {
+	if c := cmp.Compare(a.Name(), b.Name()); c != 0 {
+		return c
+	}
+	if c := cmp.Compare(a.Description(), b.Description()); c != 0 {
+		return c
+	}
+	if c := cmp.Or(cmp.Compare(a.Unit(), b.Unit()), cmp.Compare(a.Type(), b.Type())); c != 0 {
+		return c
+	}
+	if c := CompareLists(a.Metadata(), b.Metadata()); c != 0 {
+		return c
+	}
+	x, y := a.HistogramBounds().Values(), b.HistogramBounds().Values()
+	if c := cmp.Compare(len(x), len(y)); c != 0 {
+		return c
+	}
+	for i := range x {
+		if c := CompareFloats(x[i], y[i]); c != 0 {
+			return c
+		}
+	}
+	return cmp.Or(
+		cmp.Compare(a.AggregationTemporality(), b.AggregationTemporality()),
+		bools(a.Monotonic(), b.Monotonic()),
+	)
+}
+
+func CompareResources(a, b *otelstef.Resource) int {
+	if c := cmp.Or(
+		cmp.Compare(a.SchemaURL(), b.SchemaURL()),
+		CompareLists(a.Attributes(), b.Attributes()),
+		cmp.Compare(a.DroppedAttributesCount(), b.DroppedAttributesCount()),
+		cmp.Compare(a.EntityRefs().Len(), b.EntityRefs().Len()),
+	); c != 0 {
+		return c
+	}
+	for i := range a.EntityRefs().Len() {
+		if c := compareEntityRefs(a.EntityRefs().At(i), b.EntityRefs().At(i)); c != 0 {
+			return c
+		}
+	}
+	return 0
+}
+
+func compareEntityRefs(a, b *otelstef.EntityRef) int {
+	return cmp.Or(
+		cmp.Compare(a.SchemaURL(), b.SchemaURL()),
+		cmp.Compare(a.Type(), b.Type()),
+		compareTexts(a.IDKeys().Values(), b.IDKeys().Values()),
+		compareTexts(a.DescriptionKeys().Values(), b.DescriptionKeys().Values()),
+	)
+}
+
+func compareTexts(a, b []string) int {
+	if c := cmp.Compare(len(a), len(b)); c != 0 {
+		return c
+	}
+	for i := range a {
+		if c := cmp.Compare(a[i], b[i]); c != 0 {
+			return c
+		}
+	}
+	return 0
+}
+
+func CompareScopes(a, b *otelstef.Scope) int {
+	return cmp.Or(
+		cmp.Compare(a.Name(), b.Name()),
+		cmp.Compare(a.Version(), b.Version()),
+		cmp.Compare(a.SchemaURL(), b.SchemaURL()),
+		CompareLists(a.Attributes(), b.Attributes()),
+		cmp.Compare(a.DroppedAttributesCount(), b.DroppedAttributesCount()),
+	)
+}

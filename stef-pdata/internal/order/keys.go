@@ -1,0 +1,119 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package order
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Key is what an entry is sorted by, its ranks packed into one number.
+type Key struct {
+	Key  uint64
+	Item uint32
+}
+
+const (
+	// A pass of the radix sort looks at so many bits, fewer if there are not
+	// many keys.
+	keyDigitBits   = 11
+	shortDigitBits = 9
+	manyKeys       = 1 << 12
+	// Fewer keys are sorted by comparison.
+	fewBits = 6
+	fewKeys = 1 << fewBits
+)
+
+// Sort puts keys, which have no bits above width, in order; those that are
+// equal stay in theirs. It returns the keys in one of the two slices and the
+// other one.
+func Sort(keys, spare []Key, width int) (sorted, other []Key) {
+	if inOrder(keys) {
+		return keys, spare
+	}
+	spare = slices.Grow(spare[:0], len(keys))[:len(keys)]
+	if len(keys) < fewKeys {
+		if width+fewBits > 64 {
+			slices.SortStableFunc(keys, func(a, b Key) int { return cmp.Compare(a.Key, b.Key) })
+			return keys, spare
+		}
+		sortFew(keys, spare)
+		return spare, keys
+	}
+	digit := keyDigitBits
+	if len(keys) < manyKeys {
+		digit = shortDigitBits
+	}
+	passes := (width + digit - 1) / digit
+	digit = (width + passes - 1) / passes
+	var counts [1 << keyDigitBits]uint32
+	for shift := 0; shift < width; shift += digit {
+		starts := counts[:1<<digit]
+		clear(starts)
+		mask := uint64(len(starts) - 1)
+		for i := range keys {
+			starts[keys[i].Key>>shift&mask]++
+		}
+		if starts[keys[0].Key>>shift&mask] == uint32(len(keys)) {
+			continue // the digit is the same everywhere
+		}
+		next := uint32(0)
+		for i, n := range starts {
+			starts[i] = next
+			next += n
+		}
+		for i := range keys {
+			at := &starts[keys[i].Key>>shift&mask]
+			spare[*at] = keys[i]
+			*at++
+		}
+		keys, spare = spare, keys
+	}
+	return keys, spare
+}
+
+func inOrder(keys []Key) bool {
+	for i := 1; i < len(keys); i++ {
+		if keys[i].Key < keys[i-1].Key {
+			return false
+		}
+	}
+	return true
+}
+
+// sortFew puts keys into sorted in order. It compares numbers that hold a key and
+// its place.
+func sortFew(keys, sorted []Key) {
+	var packed [fewKeys]uint64
+	for i := range keys {
+		packed[i] = keys[i].Key<<fewBits | uint64(i)
+	}
+	slices.Sort(packed[:len(keys)])
+	for i, p := range packed[:len(keys)] {
+		sorted[i] = keys[p%fewKeys]
+	}
+}
+
+// FewTimes is how many times a batch may have to be sorted by the number of the time.
+const FewTimes = 32
+
+// SortDigit is Sort for keys below FewTimes.
+func SortDigit(keys, spare []Key) (sorted, other []Key) {
+	var starts [FewTimes]uint32
+	for i := range keys {
+		starts[keys[i].Key]++
+	}
+	next := uint32(0)
+	for i, n := range starts {
+		starts[i] = next
+		next += n
+	}
+	spare = slices.Grow(spare[:0], len(keys))[:len(keys)]
+	for i := range keys {
+		at := &starts[keys[i].Key]
+		spare[*at] = keys[i]
+		*at++
+	}
+	return spare, keys
+}

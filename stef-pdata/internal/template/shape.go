@@ -1,0 +1,149 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package template
+
+import "strings"
+
+// textShape is what texts with the same template have in common. Of the words with
+// digits some are the same in all of them, such as versions; once enough texts
+// were seen, these become part of the template.
+type textShape struct {
+	whole string // the template with a placeholder for every parameter
+	seen  int    // texts since the template was learned
+
+	fixed   []fixedParam
+	learned string   // the template without the fixed parameters, "" at first
+	pieces  []string // Of learned, between the parameters
+	misses  int      // texts since then that it did not fit
+
+	next *textShape // the shape of the text that came after one of this last time
+}
+
+// fixedParam is a parameter that had one value in all texts so far.
+type fixedParam struct {
+	value string
+	holds bool
+}
+
+// What it takes to learn a template, by measured sizes: as many texts at first,
+// and one miss of so many later.
+const (
+	learnAfter  = 4
+	allowMisses = 4
+	missShare   = 8
+)
+
+// newTextShape returns the shape of a text, of whose memory it keeps nothing.
+func newTextShape(whole []byte, text string, params []Span) *textShape {
+	s := &textShape{whole: string(whole), fixed: make([]fixedParam, len(params))}
+	text = strings.Clone(text)
+	for i, p := range params {
+		s.fixed[i] = fixedParam{text[p.From:p.To], true}
+	}
+	return s
+}
+
+// size estimates the memory of the shape.
+func (s *textShape) size() int { return 3*len(s.whole) + 64*len(s.fixed) + 128 }
+
+// see looks at a text before it is decided how it is written.
+func (s *textShape) see(text string, params []Span) {
+	s.seen++
+	if s.learned == "" {
+		s.compare(text, params)
+	}
+}
+
+// compare gives up fixed parameters that differ in a text.
+func (s *textShape) compare(text string, params []Span) {
+	for i, p := range params {
+		if f := &s.fixed[i]; f.holds && f.value != text[p.From:p.To] {
+			f.holds = false
+		}
+	}
+}
+
+// fits says whether all fixed parameters hold in a text.
+func (s *textShape) fits(text string, params []Span) bool {
+	for i, p := range params {
+		if f := &s.fixed[i]; f.holds && f.value != text[p.From:p.To] {
+			return false
+		}
+	}
+	return true
+}
+
+// reduce returns the template to write a text with, and its parameters, in the
+// memory of params.
+func (s *textShape) reduce(text string, params []Span) (string, []Span) {
+	if s.learned == "" {
+		if s.seen < learnAfter {
+			return s.whole, params
+		}
+		s.learn()
+	}
+	if !s.fits(text, params) {
+		s.misses++
+		if s.misses <= allowMisses || s.misses*missShare <= s.seen {
+			return s.whole, params
+		}
+		s.compare(text, params)
+		s.learn()
+	}
+	kept := params[:0]
+	for i, p := range params {
+		if !s.fixed[i].holds {
+			kept = append(kept, p)
+		}
+	}
+	return s.learned, kept
+}
+
+// learn puts the fixed parameters into the template.
+func (s *textShape) learn() {
+	var b strings.Builder
+	rest := s.whole
+	for _, f := range s.fixed {
+		at := strings.IndexByte(rest, placeholder)
+		b.WriteString(rest[:at])
+		if f.holds {
+			b.WriteString(f.value)
+		} else {
+			b.WriteByte(placeholder)
+		}
+		rest = rest[at+1:]
+	}
+	b.WriteString(rest)
+	s.learned = b.String()
+	s.pieces = strings.Split(s.learned, "\x00")
+	s.seen, s.misses = 0, 0
+}
+
+// match appends the parameters of a text that fits the learned template. It is
+// much cheaper than splitText, which would mostly find the same.
+func (s *textShape) match(text string, params []Span) ([]Span, bool) {
+	if s.learned == "" {
+		return params, false
+	}
+	last := len(s.pieces) - 1
+	i := 0
+	for _, piece := range s.pieces[:last] {
+		if !strings.HasPrefix(text[i:], piece) {
+			return params, false
+		}
+		from := i + len(piece)
+		i = from
+		for i < len(text) && byteKinds[text[i]] != 0 {
+			i++
+		}
+		for i > from && byteKinds[text[i-1]]&notAtEnd != 0 {
+			i--
+		}
+		if i == from || i-from > maxParam {
+			return params, false
+		}
+		params = append(params, Span{uint32(from), uint32(i)})
+	}
+	return params, text[i:] == s.pieces[last]
+}

@@ -1,0 +1,88 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package values
+
+import (
+	"go.opentelemetry.io/collector/pdata/pcommon"
+
+	"github.com/otelstef/stef/stef-go/otelstef"
+	"github.com/otelstef/stef/stef-pdata/internal/mapping"
+)
+
+// Structured bodies are values of a type of their own, BodyValue, whose keys and
+// texts have dictionaries. This file is value.go for them, both ways.
+
+// BodyValue gives dst the value of v, which depth arrays and maps enclose.
+func (c *Copier) BodyValue(dst *otelstef.BodyValue, v pcommon.Value, depth int) error {
+	switch v.Type() {
+	case pcommon.ValueTypeStr:
+		s := v.Str()
+		dst.SetString(s)
+		return c.Take(len(s))
+	case pcommon.ValueTypeInt:
+		dst.SetInt64(v.Int())
+	case pcommon.ValueTypeDouble:
+		dst.SetFloat64(v.Double())
+	case pcommon.ValueTypeBool:
+		dst.SetBool(v.Bool())
+	case pcommon.ValueTypeBytes:
+		b := v.Bytes()
+		if err := c.Take(b.Len()); err != nil {
+			return err
+		}
+		dst.SetBytes(c.bytesOf(b))
+	case pcommon.ValueTypeSlice:
+		return c.bodyArray(dst, v.Slice(), depth+1)
+	case pcommon.ValueTypeMap:
+		return c.bodyMap(dst.SetMap(), v.Map(), depth+1)
+	default:
+		dst.SetType(otelstef.BodyValueTypeNone)
+	}
+	return nil
+}
+
+func (c *Copier) bodyArray(dst *otelstef.BodyValue, src pcommon.Slice, depth int) error {
+	n := src.Len()
+	if err := mapping.CheckDepth(depth); err != nil {
+		return err
+	}
+	if err := c.Take(n * mapping.ValueBytes); err != nil {
+		return err
+	}
+	array := dst.SetArray()
+	array.SetLen(n)
+	for i := range n {
+		if err := c.BodyValue(array.At(i), src.At(i), depth); err != nil {
+			return mapping.InElement(i, err)
+		}
+	}
+	return nil
+}
+
+func (c *Copier) bodyMap(dst *otelstef.BodyMap, src pcommon.Map, depth int) error {
+	n := src.Len()
+	if err := mapping.CheckDepth(depth); err != nil {
+		return err
+	}
+	if err := c.TakePairs(n); err != nil {
+		return err
+	}
+	dst.SetLen(n)
+	i := 0
+	for k, v := range src.All() {
+		c.Left -= len(k)
+		if v.Type() == pcommon.ValueTypeStr {
+			s := v.Str()
+			c.Left -= len(s)
+			dst.SetString(i, k, s)
+		} else {
+			dst.SetKey(i, k)
+			if err := c.BodyValue(dst.Value(i), v, depth); err != nil {
+				return mapping.InPair(k, err)
+			}
+		}
+		i++
+	}
+	return c.Take(0)
+}
