@@ -34,7 +34,7 @@ TELTEST := github.com/otelstef/stef/internal/teltest
 USERS := $(GO) list -test -f '{{$$p := .ForTest}}{{range .Deps}}{{if eq . "$(TELTEST)"}}{{println $$p}}{{end}}{{end}}' ./...
 
 .DEFAULT_GOAL := help
-.PHONY: help build test test-real test-long test-faults race fuzz bench benchstat report report-full guard lint docs cross vulncheck licences generate check-generate vectors test-kafka demo demo-serve demo-files collector test-collector
+.PHONY: help build test test-real test-long test-faults race fuzz bench benchstat report report-full guard lint docs cross vulncheck licences generate check-generate vectors test-kafka deployment demo demo-serve demo-files collector test-collector
 
 help: ## Print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -139,3 +139,7 @@ test-collector: collector ## Test processes of the distribution, under load and 
 test-kafka: ## Test the encoding extension with a Kafka broker from Maven Central (needs Java and Maven; KAFKA_ITEMS=200000)
 	mvn -q -f tools/kafka/pom.xml dependency:copy-dependencies -DoutputDirectory=$(CURDIR)/.tmp/kafka
 	cd internal/enginetest && STEF_KAFKA_LIB=$(CURDIR)/.tmp/kafka STEF_KAFKA_ITEMS=$(or $(KAFKA_ITEMS),200000) $(GO) test -count=1 -v -timeout 20m -run '^TestKafka' .
+
+deployment: ## Run agents, gateways, a Kafka broker, consumers and a backend as processes, and print what each costs (needs Java and Maven)
+	mvn -q -f tools/kafka/pom.xml dependency:copy-dependencies -DoutputDirectory=$(CURDIR)/.tmp/kafka
+	cd internal/enginetest && STEF_KAFKA_LIB=$(CURDIR)/.tmp/kafka STEF_KAFKA_ITEMS=$(or $(KAFKA_ITEMS),200000) $(GO) test -count=1 -v -timeout 20m -run '^TestDeployment$$' .

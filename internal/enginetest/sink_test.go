@@ -25,12 +25,13 @@ type sink struct {
 	traces  exporter.Traces
 	metrics exporter.Metrics
 	ledgers map[string]*ledger
+	address string // of the receiver
 }
 
 func newSink(t *testing.T) *sink {
 	t.Helper()
-	s := &sink{ledgers: newLedgers()}
 	address := freeAddress(t)
+	s := &sink{ledgers: newLedgers(), address: address}
 
 	rf := stefreceiver.NewFactory()
 	settings := receivertest.NewNopSettings(rf.Type())

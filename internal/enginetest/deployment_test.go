@@ -1,0 +1,203 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package enginetest
+
+import (
+	"fmt"
+	"net"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/johannesboyne/gofakes3"
+	"github.com/johannesboyne/gofakes3/backend/s3mem"
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/exporter/exportertest"
+
+	"github.com/otelstef/stef/exporter/stefexporter"
+)
+
+// examples is where the configurations of the extension are.
+const examples = "../../extension/stefencodingextension/examples"
+
+// collectorBinary builds the Collector of the deployment.
+func collectorBinary(t *testing.T) string {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("builds a Collector of 100 MB")
+	}
+	binary := filepath.Join(t.TempDir(), "collector")
+	out, err := exec.Command("go", "build", "-o", binary, "./collector").CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	return binary
+}
+
+// process is a Collector in a process of its own.
+type process struct {
+	name    string
+	command *exec.Cmd
+	log     string
+	ended   <-chan struct{}
+}
+
+// start runs an example until its address, if it has one, accepts connections.
+func start(t *testing.T, binary, example, address string, env ...string) *process {
+	t.Helper()
+	p := &process{name: example, command: exec.Command(binary, "--config", filepath.Join(examples, example+".yaml"))}
+	p.command.Env = append(os.Environ(), env...)
+	p.log = filepath.Join(t.TempDir(), "log")
+	log, err := os.Create(p.log)
+	require.NoError(t, err)
+	defer log.Close()
+	p.command.Stderr = log
+	require.NoError(t, p.command.Start())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = p.command.Wait() // ProcessState has what it says
+	}()
+	p.ended = ended
+	t.Cleanup(func() {
+		_ = p.command.Process.Kill() // an error says that it has ended
+		<-p.ended
+		if t.Failed() {
+			text, _ := os.ReadFile(p.log)
+			t.Logf("%s: %s", p.name, text)
+		}
+	})
+	if address != "" {
+		require.Eventually(t, func() bool {
+			select {
+			case <-p.ended:
+				require.FailNow(t, "the Collector ended", example)
+			default:
+			}
+			conn, err := net.Dial("tcp", address)
+			if err == nil {
+				conn.Close()
+			}
+			return err == nil
+		}, time.Minute, 50*time.Millisecond, "%s does not listen", example)
+	}
+	return p
+}
+
+// stop ends a process in order, and prints its CPU and memory.
+func (p *process) stop(t *testing.T, items int) {
+	t.Helper()
+	require.NoError(t, p.command.Process.Signal(syscall.SIGTERM))
+	<-p.ended
+	state := p.command.ProcessState
+	require.True(t, state.Success(), "%s: %v", p.name, state)
+	cpu := state.UserTime() + state.SystemTime()
+	t.Logf("%-8s %5.2f s of CPU, %.2f µs an item, %d MiB at most", p.name, cpu.Seconds(),
+		float64(cpu.Microseconds())/float64(items), state.SysUsage().(*syscall.Rusage).Maxrss>>10)
+}
+
+// TestExamples validates every example.
+func TestExamples(t *testing.T) {
+	binary := collectorBinary(t)
+	files, err := filepath.Glob(examples + "/*.yaml")
+	require.NoError(t, err)
+	require.Len(t, files, 4)
+	for _, file := range files {
+		command := exec.Command(binary, "validate", "--config", file)
+		command.Env = append(os.Environ(), "S3=http://localhost:1", "ARCHIVE="+t.TempDir())
+		out, err := command.CombinedOutput()
+		require.NoError(t, err, "%s: %s", file, out)
+	}
+}
+
+// TestArchive runs the example of an archive.
+func TestArchive(t *testing.T) {
+	backend := s3mem.New()
+	require.NoError(t, backend.CreateBucket("telemetry"))
+	server := httptest.NewServer(gofakes3.New(backend).Server())
+	defer server.Close()
+	dir, address := t.TempDir(), freeAddress(t)
+	p := start(t, collectorBinary(t), "archive", address, "GATEWAY="+address, "ARCHIVE="+dir, "S3="+server.URL,
+		"AWS_ACCESS_KEY_ID=key", "AWS_SECRET_ACCESS_KEY=secret")
+	from := startSenders(t, address)
+	require.NoError(t, from.logs.ConsumeLogs(t.Context(), numberedLogs(0, 1000)))
+	require.NoError(t, from.traces.ConsumeTraces(t.Context(), numberedTraces(0, 1000)))
+	from.stop(t)
+	p.stop(t, 2000)
+	objects, err := backend.ListBucket("telemetry", nil, gofakes3.ListBucketPage{})
+	require.NoError(t, err)
+	require.NotEmpty(t, objects.Contents)
+	file, err := os.ReadFile(filepath.Join(dir, "logs.stef"))
+	require.NoError(t, err)
+	l := newLedger()
+	readMessages(t, newHost(t), file, l)
+	require.Zero(t, l.missing(1000))
+}
+
+// startSenders returns STEF exporters that send to an address.
+func startSenders(t *testing.T, address string) *producers {
+	t.Helper()
+	f, p := stefexporter.NewFactory(), new(producers)
+	settings := exportertest.NewNopSettings(f.Type())
+	config := configure(t, f.CreateDefaultConfig(), fmt.Sprintf(
+		"{endpoint: %q, tls: {insecure: true}, sending_queue: {enabled: false}, stef: {flush_interval: 5ms}}", address))
+	var err error
+	p.logs, err = f.CreateLogs(t.Context(), settings, config)
+	require.NoError(t, err)
+	p.traces, err = f.CreateTraces(t.Context(), settings, config)
+	require.NoError(t, err)
+	p.metrics, err = f.CreateMetrics(t.Context(), settings, config)
+	require.NoError(t, err)
+	p.start(t, newHost(t))
+	return p
+}
+
+// TestDeployment runs the reference deployment in small, each part a process:
+// two agents, two gateways, a broker, two consumers of one group. One consumer
+// is killed and replaced in the middle. Everything sent arrives at the backend.
+func TestDeployment(t *testing.T) {
+	b := newBroker(t)
+	binary, n, to := collectorBinary(t), total(t), newSink(t)
+	topic := "otel" + fmt.Sprint(time.Now().UnixNano())
+	common := []string{"KAFKA=" + b.address, "TOPIC=" + topic, "GROUP=" + topic, "BACKEND=" + to.address}
+
+	var processes []*process
+	var from []*producers
+	for range 2 {
+		gateway, agent := freeAddress(t), freeAddress(t)
+		processes = append(processes,
+			start(t, binary, "gateway", gateway, append(common, "GATEWAY="+gateway)...),
+			start(t, binary, "agent", agent, append(common, "GATEWAY="+gateway, "AGENT="+agent)...))
+		from = append(from, startSenders(t, agent))
+	}
+	consumer := func() *process { return start(t, binary, "consumer", "", common...) }
+	killed := consumer()
+	processes = append(processes, consumer())
+
+	began := time.Now()
+	for sent, round := 0, 0; sent < n; sent, round = sent+batchItems, round+1 {
+		if sent == n/2/batchItems*batchItems {
+			require.NoError(t, killed.command.Process.Kill())
+			<-killed.ended
+			processes = append(processes, consumer())
+		}
+		from[round%len(from)].send(t, sent, min(batchItems, n-sent))
+	}
+	accepted := time.Since(began)
+	requireAll(t, to.ledgers, n)
+	for _, p := range from {
+		p.stop(t)
+	}
+	t.Logf("%d items of three signals were accepted in %.1f s and had all arrived after %.1f s", 3*n, accepted.Seconds(), time.Since(began).Seconds())
+	for _, signal := range []string{"traces", "metrics", "logs"} {
+		t.Logf("%s: %.2f bytes an item on the disk of the broker", signal, float64(b.bytes(t, topic+"-"+signal))/float64(n))
+	}
+	for i := len(processes) - 1; i >= 0; i-- {
+		processes[i].stop(t, 3*n)
+	}
+	b.kill(t)
+	t.Logf("broker   %5.2f s of CPU", b.cpu.Seconds())
+}
