@@ -63,6 +63,7 @@ extension/stefencodingextension/internal/metadatatest -> collector otel testify
 extension/...                 -> stef-go stef-go/otelstef stef-pdata collector otel zap contribencoding
 
 internal/enginetest           ->
+internal/enginetest/collector -> *
 internal/stefgen              -> stef-go/schema
 internal/signal               -> stef-go stef-go/schema stef-go/otelstef stef-pdata pdata grpc protobuf
 internal/teltest              -> zstd
