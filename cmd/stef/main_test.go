@@ -18,12 +18,17 @@ import (
 	"github.com/otelstef/stef/internal/fixtures"
 )
 
-// asProgram makes the test binary run main instead of tests.
+// asProgram makes the test binary run main instead of tests, or crashWriter with
+// the path that is its value.
 const asProgram = "STEF_TEST_MAIN"
 
 func TestMain(m *testing.M) {
-	if os.Getenv(asProgram) != "" {
+	switch as := os.Getenv(asProgram); as {
+	case "":
+	case "1":
 		main()
+	default:
+		crashWriter(as)
 	}
 	os.Exit(m.Run())
 }

@@ -1,0 +1,225 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build unix
+
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/plog"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/otelstef/stef/internal/otlpfile"
+	"github.com/otelstef/stef/internal/replay"
+	stef "github.com/otelstef/stef/stef-go"
+	"github.com/otelstef/stef/stef-go/otelstef"
+)
+
+// crashWriter is the program that TestCrash kills: it writes logs to a file until
+// it dies, in small writes, so that it dies inside of a frame. After each frame
+// it prints how many records are in the file.
+func crashWriter(path string) {
+	err := func() error {
+		f, err := os.Create(path)
+		if err != nil {
+			return err
+		}
+		w, err := otelstef.NewLogsWriter(pieces{f}, stef.WithCompression(stef.Zstd), stef.WithSchemaHeader())
+		if err != nil {
+			return err
+		}
+		for n := uint64(1); ; n++ {
+			w.Record().Record().SetTime(n)
+			w.Record().Record().Body().SetString(fmt.Sprintf("record %d %x", n, rand.Uint64()))
+			if err := w.Write(); err != nil {
+				return err
+			}
+			if n%50 == 0 {
+				if err := w.Flush(); err != nil {
+					return err
+				}
+				fmt.Println(n)
+			}
+		}
+	}()
+	fmt.Fprintln(os.Stderr, err)
+	os.Exit(1)
+}
+
+// pieces writes 64 bytes at a time.
+type pieces struct{ f *os.File }
+
+func (p pieces) Write(b []byte) (n int, err error) {
+	for len(b) > 0 && err == nil {
+		var m int
+		m, err = p.f.Write(b[:min(64, len(b))])
+		n, b = n+m, b[m:]
+	}
+	return n, err
+}
+
+// kills is how often the tests kill a program, at a random instant each.
+func kills() int {
+	if os.Getenv("STEF_LONG") != "" {
+		return 200
+	}
+	return 10
+}
+
+// whole is what stef stat and stef repair find in a file after a crash.
+type whole struct {
+	Records uint64
+	Bytes   struct{ Stream int64 }
+	Damage  *struct {
+		Cut  bool
+		Lost int64 `json:"lost_bytes"`
+	}
+}
+
+// afterCrash checks that a file reads up to its last whole frame and says that it
+// is cut where it is.
+func afterCrash(t *testing.T, path string) whole {
+	t.Helper()
+	out, err := program(t, "stat", "--json", path).Output()
+	var report whole
+	require.NoError(t, json.Unmarshal(out, &report), "%s", out)
+	info, e := os.Stat(path)
+	require.NoError(t, e)
+	if report.Damage == nil {
+		require.NoError(t, err)
+		require.Equal(t, info.Size(), report.Bytes.Stream)
+		return report
+	}
+	var exit *exec.ExitError
+	require.ErrorAs(t, err, &exit)
+	require.Equal(t, 1, exit.ExitCode())
+	require.True(t, report.Damage.Cut)
+	require.Equal(t, info.Size(), report.Bytes.Stream+report.Damage.Lost)
+	require.Contains(t, string(exit.Stderr), "lost: the frame that was being written when the file was cut, ")
+
+	repaired := filepath.Join(t.TempDir(), "repaired.stef")
+	require.NoError(t, program(t, "repair", path, repaired).Run())
+	out, err = program(t, "cat", repaired).Output()
+	require.NoError(t, err)
+	require.EqualValues(t, report.Records, strings.Count(string(out), "\n"))
+	return report
+}
+
+// A program that is killed while it writes a stream leaves a file that reads up
+// to its last whole frame, with everything that was flushed before.
+func TestCrash(t *testing.T) {
+	cut, records := 0, uint64(0)
+	for range kills() {
+		path := filepath.Join(t.TempDir(), "x.stef")
+		cmd := program(t)
+		cmd.Env = append(cmd.Env, asProgram+"="+path)
+		out, err := cmd.StdoutPipe()
+		require.NoError(t, err)
+		require.NoError(t, cmd.Start())
+		timer := time.AfterFunc(20*time.Millisecond+rand.N(60*time.Millisecond), func() { _ = cmd.Process.Kill() })
+		var flushed uint64
+		for lines := bufio.NewScanner(out); lines.Scan(); {
+			if n, err := strconv.ParseUint(lines.Text(), 10, 64); err == nil {
+				flushed = n
+			}
+		}
+		require.Error(t, cmd.Wait())
+		timer.Stop()
+		if info, err := os.Stat(path); err != nil || info.Size() < 64 {
+			continue // killed before the headers were complete
+		}
+		report := afterCrash(t, path)
+		require.GreaterOrEqual(t, report.Records, flushed)
+		records += report.Records
+		if report.Damage != nil {
+			cut++
+		}
+	}
+	t.Logf("%d kills: %d files were cut inside of a frame, %d records were read", kills(), cut, records)
+	require.NotZero(t, records)
+}
+
+// A recording that is killed has every batch that was acknowledged.
+func TestCrashOfRecording(t *testing.T) {
+	acknowledged, read := uint64(0), uint64(0)
+	for range max(kills()/5, 3) {
+		dir := t.TempDir()
+		address := freeAddress(t)
+		cmd := program(t, "record", "--listen", address, filepath.Join(dir, "{signal}.stef"))
+		require.NoError(t, cmd.Start())
+		conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
+		require.NoError(t, err)
+		sender, err := replay.NewSTEFSender(conn, stef.Zstd)
+		require.NoError(t, err)
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		var acked atomic.Uint64
+		var kill *time.Timer
+		p := replay.Player{InFlight: 1, Send: func(ctx context.Context, b otlpfile.Batch) error {
+			sender.Retries = 5
+			if acked.Load() > 0 {
+				sender.Retries = 0 // it is listening, so a refusal is its death
+			}
+			if err := sender.Send(ctx, b); err != nil {
+				return err
+			}
+			if acked.Add(uint64(b.Items())) == uint64(b.Items()) {
+				kill = time.AfterFunc(rand.N(100*time.Millisecond), func() { _ = cmd.Process.Kill(); cancel() })
+			}
+			return nil
+		}}
+		_, err = p.Play(ctx, endless)
+		require.Error(t, err)
+		require.NotNil(t, kill, "nothing was acknowledged: %v", err)
+		require.Error(t, cmd.Wait())
+		require.NoError(t, conn.Close())
+		report := afterCrash(t, filepath.Join(dir, "logs.stef"))
+		require.GreaterOrEqual(t, report.Records, acked.Load())
+		acknowledged += acked.Load()
+		read += report.Records
+	}
+	t.Logf("%d records were acknowledged, %d were read", acknowledged, read)
+}
+
+// endless is a recording of many batches.
+func endless() iter.Seq2[otlpfile.Batch, error] {
+	return func(yield func(otlpfile.Batch, error) bool) {
+		for i := range 20_000 {
+			ld := plog.NewLogs()
+			records := ld.ResourceLogs().AppendEmpty().ScopeLogs().AppendEmpty().LogRecords()
+			for j := range 20 {
+				r := records.AppendEmpty()
+				r.SetTimestamp(1)
+				r.Body().SetStr(fmt.Sprintf("%d %d", i, j))
+			}
+			if !yield(otlpfile.LogsBatch(ld), nil) {
+				return
+			}
+		}
+	}
+}
+
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer l.Close()
+	return l.Addr().String()
+}
