@@ -39,10 +39,10 @@ stef-go/stefrt                -> stef-go stef-go/schema stef-go/bitio stef-go/co
 stef-go/list                  -> stef-go/stefrt
 stef-go/dynamic               -> stef-go/schema zstd
 stef-go/annotate              -> stef-go/schema stef-go/dynamic
-stef-go/otelstef              -> stef-go stef-go/schema stef-go/idl stef-go/bitio stef-go/codec stef-go/stefrt stef-go/list
-stef-go/steftest              -> stef-go stef-go/schema stef-go/bitio stef-go/codec stef-go/column stef-go/stefrt stef-go/dynamic stef-go/internal/config stef-go/internal/frame
+stef-go/otelstef              -> stef-go stef-go/schema stef-go/idl stef-go/codec stef-go/stefrt stef-go/list
+stef-go/steftest              -> stef-go stef-go/schema stef-go/dynamic stef-go/internal/config stef-go/internal/frame
 
-stef-gogrpc/stefpb            -> protobuf grpc
+stef-gogrpc/stefpb            -> protobuf
 stef-gogrpc                   -> stef-go stef-go/schema stef-gogrpc/stefpb protobuf grpc genproto
 stef-pdata/internal/features  -> stef-go/otelstef
 stef-pdata/internal/mapping   -> stef-go stef-go/otelstef
@@ -90,6 +90,7 @@ const reach = `
 stef-spec     ->
 stef-go/...   -> zstd
 cmd/stefc     ->
+stef-gogrpc   -> zstd grpc protobuf genproto
 stef-pdata    -> zstd pdata
 `
 
@@ -246,6 +247,39 @@ func imports(packs map[string]*pack, direct, reach, never []rule) []string {
 	return problems
 }
 
+// unused reports rules without a package, and names in rules that no package
+// imports.
+func unused(packs map[string]*pack, direct []rule) []string {
+	var problems []string
+	made := map[string]bool{}
+	for dir, p := range packs {
+		at := slices.IndexFunc(direct, func(r rule) bool { return fits(dir, r.pattern) })
+		if at < 0 {
+			continue
+		}
+		made[direct[at].pattern] = true
+		for _, name := range p.imports {
+			for _, allowed := range direct[at].names {
+				if fits(name, allowed) {
+					made[direct[at].pattern+" "+allowed] = true
+				}
+			}
+		}
+	}
+	for _, r := range direct {
+		if !made[r.pattern] {
+			problems = append(problems, r.pattern+": a rule without a package")
+			continue
+		}
+		for _, allowed := range r.names {
+			if allowed != "*" && !made[r.pattern+" "+allowed] {
+				problems = append(problems, fmt.Sprintf("%s: may import %s, and does not; take it out of the table", r.pattern, allowed))
+			}
+		}
+	}
+	return problems
+}
+
 // reached maps everything a package depends on to one that imports it.
 func reached(packs map[string]*pack, dir string) map[string]string {
 	via := map[string]string{}
@@ -285,6 +319,8 @@ func TestImports(t *testing.T) {
 	none(t, imports(packages(t, repo(t)), rules(direct), rules(reach), rules(never)))
 }
 
+func TestImportsAreMade(t *testing.T) { none(t, unused(packages(t, repo(t)), rules(direct))) }
+
 func TestDocs(t *testing.T) { none(t, docs(packages(t, repo(t)))) }
 
 func TestImportsBite(t *testing.T) {
@@ -311,6 +347,17 @@ func TestImportsBite(t *testing.T) {
 	f([]string{"d: depends on github.com/klauspost/compress/zstd by way of a"}, "d ->", "",
 		"d/d.go", ours("a"), "a/a.go", `"github.com/klauspost/compress/zstd"`)
 	f([]string{"d: never on b, here by way of a"}, "", "d -> b/...", "d/d.go", ours("a"), "a/a.go", ours("b"), "b/b.go", "")
+}
+
+func TestImportsAreMadeBites(t *testing.T) {
+	f := func(wants []string, direct string, pairs ...string) {
+		t.Helper()
+		require.Equal(t, wants, unused(packages(t, sample(t, pairs...)), rules(direct)))
+	}
+	code := "package a\n\nimport \"" + module + "/b\"\n"
+	f(nil, "a -> b\nb/... -> *\n", "a/a.go", code, "b/c/c.go", "package c\n")
+	f([]string{"a: may import zstd, and does not; take it out of the table"}, "a -> b zstd\n", "a/a.go", code)
+	f([]string{"c: a rule without a package"}, "a -> b\nc -> b\n", "a/a.go", code)
 }
 
 func TestDocsBite(t *testing.T) {
