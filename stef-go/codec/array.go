@@ -4,6 +4,9 @@
 package codec
 
 import (
+	"math"
+	"math/bits"
+
 	"github.com/otelstef/stef/stef-go/bitio"
 	"github.com/otelstef/stef/stef-go/column"
 )
@@ -71,7 +74,7 @@ func (d *ArrayDecoder[T, D, P]) Decode(dst []T) []T {
 		return dst[:0]
 	}
 	if n > uint64(cap(dst)) {
-		if !d.alloc.Take(int(n) * 16) {
+		if !d.alloc.TakeEach(int(n), 16) {
 			d.Length.Fail(bitio.FaultRecordSize)
 			return dst[:0]
 		}
@@ -113,7 +116,7 @@ func (d *BytesArrayDecoder[D, P]) Decode(dst [][]byte) [][]byte {
 		return dst[:0]
 	}
 	if n > uint64(cap(dst)) {
-		if !d.alloc.Take(int(n) * 40) {
+		if !d.alloc.TakeEach(int(n), 40) {
 			d.Length.Fail(bitio.FaultRecordSize)
 			return dst[:0]
 		}
@@ -139,8 +142,19 @@ type Alloc struct {
 	Depth int
 }
 
+// TakeEach counts n values of size bytes each and says whether they are within the
+// limit. A product that no int holds is not.
+func (a *Alloc) TakeEach(n, size int) bool {
+	high, low := bits.Mul64(uint64(n), uint64(size))
+	return high == 0 && low <= math.MaxInt && a.Take(int(low))
+}
+
 // Take counts n bytes and says whether they are within the limit.
 func (a *Alloc) Take(n int) bool {
+	if n > a.Left {
+		a.Left = -1 // nothing more for this record, even where an int is short
+		return false
+	}
 	a.Left -= n
-	return a.Left >= 0
+	return true
 }

@@ -5,6 +5,7 @@ package codec_test
 
 import (
 	"fmt"
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -134,7 +135,7 @@ func TestArrayRefuses(t *testing.T) {
 		require.Empty(t, got)
 		require.Equal(t, 1, cap(got), "nothing is allocated for what is refused")
 	}
-	const much = 1 << 40
+	const much = math.MaxInt32
 	f(bitio.FaultEnd, "", "", much)
 	f(bitio.FaultBadCode, "00", "", much)
 	f(bitio.FaultElements, "50", "", much)

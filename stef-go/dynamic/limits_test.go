@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 
@@ -229,7 +230,7 @@ func TestDictReferencesAreShared(t *testing.T) {
 	// By the estimate the record is as large as if it were not shared.
 	_, err := failure(t, root, stream)
 	require.ErrorIs(t, err, dynamic.ErrLimit)
-	recs := read(t, root, stream, dynamic.WithMaxRecordBytes(1<<40))
+	recs := read(t, root, stream, dynamic.WithMaxRecordBytes(math.MaxInt))
 	require.Len(t, recs[0].Fields[0].(*dynamic.Array).Elems, count)
 	require.Less(t, peak(), uint64(64<<20))
 }

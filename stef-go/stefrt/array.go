@@ -138,7 +138,7 @@ func (a *Array[T]) BeginEncode() int {
 func (a *Array[T]) BeginDecode(n int, alloc *codec.Alloc) bool {
 	if n > len(a.elems) {
 		var t T
-		if n > 1<<30 || !alloc.Take((n-len(a.elems))*int(unsafe.Sizeof(t)+8)) {
+		if !alloc.TakeEach(n-len(a.elems), int(unsafe.Sizeof(t)+8)) {
 			return false
 		}
 		a.reserve(n)

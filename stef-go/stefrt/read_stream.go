@@ -35,6 +35,9 @@ type ReadStream struct {
 	base   schema.WireSchema
 	build  func(b *DecoderBuilder)
 
+	runs   [4]run // that Run found in the frame
+	looked uint64 // records that Run looked at
+
 	left    uint64 // records not yet read of the frame
 	records uint64 // records read of the stream
 	err     error
@@ -64,6 +67,7 @@ func ResetReader(s *ReadStream, r io.Reader) error {
 	}
 	s.Close()
 	s.left, s.records, s.flags, s.err, s.ended = 0, 0, 0, nil, false
+	s.runs, s.looked = [4]run{}, 0
 	return s.begin(r)
 }
 
@@ -132,20 +136,38 @@ func (s *ReadStream) Stats() stef.ReaderStats {
 func (s *ReadStream) DictBytes() int { return s.limit.Used }
 
 // Run returns how many of the records that follow in the frame have none of
-// fields changed, by looking ahead in the column of the root.
+// fields changed, by looking ahead in the column of the root. It remembers where
+// runs end: asked again for the same fields inside of a run, it does not look again.
+// So a frame costs a time in proportion to its records, however often it is asked.
 func Run(s *ReadStream, root *StructDecoder, fields uint64) int {
+	at := 0 // where to remember the run: in place of one of the same fields or of the oldest
+	for i, run := range s.runs {
+		if run.fields == fields && run.end > s.records {
+			return int(run.end - s.records)
+		}
+		if run.fields == fields || s.runs[at].fields != fields && run.end < s.runs[at].end {
+			at = i
+		}
+	}
 	ahead := root.BitReader
 	ahead.Attach(nil, 0)
-	n := 0
-	for left := s.left; left > 0 && ahead.Left() >= int(root.Fields+root.Optional); left-- {
+	n := uint64(0)
+	for ; n < s.left && ahead.Left() >= int(root.Fields+root.Optional); n++ {
 		mask := ahead.Read(root.Fields)
 		ahead.Read(root.Optional)
 		if mask&fields != 0 {
 			break
 		}
-		n++
 	}
-	return n
+	s.looked += n + 1
+	s.runs[at] = run{fields, s.records + n}
+	return int(n)
+}
+
+// run is a run of records that do not change fields.
+type run struct {
+	fields uint64
+	end    uint64 // the number of its last record in the stream, counted from 1
 }
 
 // Err returns the error that ended the stream, or nil if it ended cleanly, at
@@ -213,7 +235,7 @@ func (s *ReadStream) nextFrame() bool {
 		if records > uint64(root.Left())/uint64(root.Fields+root.Optional) {
 			return s.fail(0, 0, fmt.Errorf("%w: %d records in %d bits", stef.ErrCorrupt, records, root.Left()))
 		}
-		s.flags = flags
+		s.flags, s.runs = flags, [4]run{}
 		if flags&stef.RestartDictionaries != 0 {
 			for _, d := range s.dicts {
 				d.Restart()
