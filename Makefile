@@ -22,6 +22,8 @@ COUNT ?= 1
 FUZZTIME ?= 30s
 RACE ?= ./...
 SEED ?= 1
+RECORD_TIME ?= 12m
+RECORD_OUT ?= $(CURDIR)/internal/fixtures/recordings
 E2E ?=
 BASE ?= main
 
@@ -34,7 +36,7 @@ TELTEST := github.com/otelstef/stef/internal/teltest
 USERS := $(GO) list -test -f '{{$$p := .ForTest}}{{range .Deps}}{{if eq . "$(TELTEST)"}}{{println $$p}}{{end}}{{end}}' ./...
 
 .DEFAULT_GOAL := help
-.PHONY: help build test test-real test-long test-faults race fuzz bench benchstat report report-full guard lint docs cross vulncheck licences generate check-generate vectors test-kafka deployment demo demo-serve demo-files collector test-collector
+.PHONY: help build test test-real test-long test-faults race fuzz bench benchstat report report-full guard record lint docs cross vulncheck licences generate check-generate vectors test-kafka deployment demo demo-serve demo-files collector test-collector
 
 help: ## Print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -77,6 +79,9 @@ report-full: ## The same with all sets, sizes and rounds (hours; leave the machi
 
 guard: ## Compare the work tree with a revision (BASE=main) and name what got slower or larger
 	cd benchmarks && $(GO) run ./guard -base $(BASE)
+
+record: collector ## Record telemetry of programs in five languages (RECORD_TIME=12m RECORD_OUT=folder)
+	cd $(RECORD) && PATH="$(CURDIR)/bin:$$PATH" $(GO) run -trimpath . -programs go,node,python,java,collector -for $(RECORD_TIME) -visits 0.35 -metrics-every 10s -out $(RECORD_OUT)
 
 lint: ## Check format, go vet and staticcheck in every module
 	@files=$$(gofmt -l $$(find . -name '*.go' -not -path './.tmp/*')); if [ -n "$$files" ]; then echo "gofmt would change:"; echo "$$files"; exit 1; fi

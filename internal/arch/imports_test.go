@@ -74,9 +74,9 @@ internal/netfault             ->
 internal/arch                 ->
 internal/docs                 ->
 internal/pairtest             ->
-internal/pairbench            ->
 internal/e2e                  ->
 internal/fixtures/record/...  -> *
+internal/fixtures/recordings  -> internal/fixtures
 internal/fixtures             -> zstd
 cmd/stefc                     -> stef-go/schema stef-go/idl internal/stefgen
 cmd/...                       -> *
