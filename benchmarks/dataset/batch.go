@@ -129,3 +129,8 @@ func Items(signal otlpfile.Signal, batches []otlpfile.Batch) *canon.Items {
 		return o.Logs(lds...)
 	}
 }
+
+// Signals returns the signals in the order of tables.
+func Signals() []otlpfile.Signal {
+	return []otlpfile.Signal{otlpfile.Metrics, otlpfile.Traces, otlpfile.Logs}
+}

@@ -1,18 +1,20 @@
 // Copyright The Otel/STEF Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package dataset has the telemetry that benchmarks run on: the large real sets
-// where they are found, else the recordings that come with the repository, and
-// made-up batches of the shapes that published measurements used.
+// Package dataset loads the telemetry that benchmarks run on: the recordings of
+// the repository, the large real sets where they are found, and made-up batches
+// (Spans, Logs, Shape).
 //
 //	for _, ref := range dataset.Refs(tb) {
 //		set := ref.Load(tb)
-//		... set.Parts, set.Whole(), set.Batches(1024)
+//		... set.Parts, set.Whole(), set.Batches(1024), set.Halves()
 //	}
 package dataset
 
 import (
+	"flag"
 	"fmt"
+	"hash/fnv"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -21,15 +23,16 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/otelstef/stef/internal/fixtures"
+	"github.com/otelstef/stef/internal/fixtures/recordings"
 	"github.com/otelstef/stef/internal/otlpfile"
 	"github.com/otelstef/stef/internal/teltest"
 )
 
-// Ref names a set without having read it: sets are large, and few are needed at
-// a time.
+// Ref names a set without reading it.
 type Ref struct {
-	Name    string
-	Signal  otlpfile.Signal
+	Name   string
+	Signal otlpfile.Signal
+	// Bundled is true for sets that come with the repository.
 	Bundled bool
 	parts   func(tb testing.TB) [][]byte
 }
@@ -46,25 +49,39 @@ type Set struct {
 
 var signals = []struct {
 	signal  otlpfile.Signal
-	folder  string
 	bundled func() []byte
 }{
-	{otlpfile.Metrics, "metrics", fixtures.Metrics},
-	{otlpfile.Traces, "traces", fixtures.Traces},
-	{otlpfile.Logs, "logs", fixtures.Logs},
+	{otlpfile.Metrics, fixtures.Metrics},
+	{otlpfile.Traces, fixtures.Traces},
+	{otlpfile.Logs, fixtures.Logs},
 }
 
-// Refs returns the sets there are, metrics before traces before logs.
+// Refs returns all sets, metrics before traces before logs; in each signal the
+// large real sets, if they are found, before the recordings of the repository.
 func Refs(tb testing.TB) []Ref {
 	tb.Helper()
-	dir := folder(tb)
+	large, recorded := Large(tb), Recorded()
 	var refs []Ref
 	for _, s := range signals {
-		if dir == "" {
-			refs = append(refs, bundled(s.signal, s.bundled))
-			continue
+		for _, ref := range slices.Concat(large, recorded) {
+			if ref.Signal == s.signal {
+				refs = append(refs, ref)
+			}
 		}
-		paths, err := filepath.Glob(filepath.Join(dir, s.folder, "*.zst"))
+	}
+	return refs
+}
+
+// Large returns the large real sets, or none if they are not found.
+func Large(tb testing.TB) []Ref {
+	tb.Helper()
+	dir := folder(tb)
+	if dir == "" {
+		return nil
+	}
+	var refs []Ref
+	for _, s := range signals {
+		paths, err := filepath.Glob(filepath.Join(dir, s.signal.String(), "*.zst"))
 		require.NoError(tb, err)
 		slices.Sort(paths)
 		for _, path := range paths {
@@ -75,22 +92,44 @@ func Refs(tb testing.TB) []Ref {
 	return refs
 }
 
-// Bundled returns the recordings that come with the repository.
-func Bundled() []Ref {
+// Recorded returns the recordings of the repository that are long enough for a
+// steady state.
+func Recorded() []Ref {
 	var refs []Ref
 	for _, s := range signals {
-		refs = append(refs, bundled(s.signal, s.bundled))
+		for _, r := range recordings.All() {
+			if r.Signal == s.signal.String() {
+				refs = append(refs, Ref{r.Program, s.signal, true, loader(r.Parts)})
+			}
+		}
 	}
 	return refs
 }
 
-func bundled(signal otlpfile.Signal, file func() []byte) Ref {
-	return Ref{"recorded", signal, true, func(tb testing.TB) [][]byte {
+// Bundled returns the short recordings of the repository, one a signal, for tests.
+func Bundled() []Ref {
+	var refs []Ref
+	for _, s := range signals {
+		refs = append(refs, Ref{"shop", s.signal, true, loader(func() ([][]byte, error) { return fixtures.Parts(s.bundled()) })})
+	}
+	return refs
+}
+
+func loader(parts func() ([][]byte, error)) func(testing.TB) [][]byte {
+	return func(tb testing.TB) [][]byte {
 		tb.Helper()
-		parts, err := fixtures.Parts(file())
+		all, err := parts()
 		require.NoError(tb, err)
-		return parts
-	}}
+		return all
+	}
+}
+
+// Reporting reports whether the set is for reporting only: nobody tunes the
+// product with it. A hash of the name decides, so it is about half of all sets.
+func (r Ref) Reporting() bool {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(r.Title())) // a hash takes everything
+	return h.Sum32()>>7&1 == 1
 }
 
 // FirstOf returns the first set of each signal.
@@ -140,22 +179,63 @@ func (s *Set) Whole() otlpfile.Batch {
 	return Join(s.Parts...)
 }
 
-// noted is a testing.TB that takes down why a test would be skipped.
+// Halves returns the first half of the parts, which warms a stream up, and the
+// second half, which the stream has not seen. A set of one part has no halves:
+// ok is false.
+func (s *Set) Halves() (warm, fresh []otlpfile.Batch, ok bool) {
+	middle := len(s.Parts) / 2
+	return s.Parts[:middle], s.Parts[middle:], middle > 0
+}
+
+// Line says which data a benchmark runs on. It is the first line of the output of
+// every benchmark.
+func Line(refs []Ref) string {
+	var large, recorded, reporting []string
+	for _, r := range refs {
+		if r.Bundled {
+			recorded = append(recorded, r.Title())
+		} else {
+			large = append(large, r.Title())
+		}
+		if r.Reporting() {
+			reporting = append(reporting, r.Title())
+		}
+	}
+	line := "recordings of the repository: " + strings.Join(recorded, ", ")
+	if len(large) > 0 {
+		line += "; large real sets, which are not in the repository: " + strings.Join(large, ", ")
+	} else {
+		line += "; the large real sets are not here (STEF_DATA names their folder)"
+	}
+	return line + "; for reporting only: " + strings.Join(reporting, ", ")
+}
+
+// noted is a testing.TB that records the reason for a skip.
 type noted struct {
 	testing.TB
 	why string
 }
 
 func (n *noted) Skipf(format string, args ...any) { n.why = fmt.Sprintf(format, args...) }
+func (n *noted) Helper()                          {}
 
 // folder returns where the large sets are, or "" where they are not.
 func folder(tb testing.TB) string {
-	tb.Helper()
 	n := &noted{TB: tb}
 	dir := teltest.Data(n)
 	if n.why != "" {
-		tb.Logf("%s; these are the bundled recordings", n.why)
 		return ""
 	}
 	return dir
+}
+
+// Main runs the tests of a package. It prints Line first if benchmarks run.
+func Main(m *testing.M) int {
+	if !flag.Parsed() {
+		flag.Parse()
+	}
+	if f := flag.Lookup("test.bench"); f != nil && f.Value.String() != "" {
+		fmt.Println("data: " + Line(Refs(&noted{})))
+	}
+	return m.Run()
 }

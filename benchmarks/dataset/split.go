@@ -12,18 +12,30 @@ import (
 )
 
 // Batches returns the content of the set in batches of n metrics, spans or log
-// records each, in order; the last one may be smaller. Containers that are cut
-// are in both batches.
-func (s *Set) Batches(n int) []otlpfile.Batch {
-	c := &cutter{signal: s.Signal, most: n}
-	for _, part := range s.Parts {
-		switch s.Signal {
+// records each, in order; the last one may be smaller. A container that is cut is
+// in both batches.
+func (s *Set) Batches(n int) []otlpfile.Batch { return cut(s.Signal, s.Parts, n, false) }
+
+// ItemBatches is like Batches, but counts data points of metrics, as the batch
+// processor of the Collector does.
+func (s *Set) ItemBatches(n int) []otlpfile.Batch { return cut(s.Signal, s.Parts, n, true) }
+
+func cut(signal otlpfile.Signal, parts []otlpfile.Batch, n int, points bool) []otlpfile.Batch {
+	c := &cutter{signal: signal, most: n, points: points}
+	for _, part := range parts {
+		switch signal {
 		case otlpfile.Metrics:
-			c.metrics(part.Metrics)
+			for _, rm := range part.Metrics.ResourceMetrics().All() {
+				c.metrics(rm)
+			}
 		case otlpfile.Traces:
-			c.traces(part.Traces)
+			for _, rs := range part.Traces.ResourceSpans().All() {
+				c.spans(rs)
+			}
 		case otlpfile.Logs:
-			c.logs(part.Logs)
+			for _, rl := range part.Logs.ResourceLogs().All() {
+				c.logs(rl)
+			}
 		}
 	}
 	return c.batches
@@ -50,97 +62,160 @@ func (s *Set) Head(n int) *Set {
 type cutter struct {
 	signal  otlpfile.Signal
 	most    int
+	points  bool // count data points, not metrics
 	batches []otlpfile.Batch
-	units   int // in the last batch
+	count   int // in the last batch
 }
 
-// take says that one more unit comes, and whether it begins a batch.
-func (c *cutter) take() (fresh bool) {
-	if len(c.batches) == 0 || c.units == c.most {
+// next makes room for one more item and reports whether that begins a batch.
+func (c *cutter) next() (fresh bool) {
+	if len(c.batches) == 0 || c.count == c.most {
 		c.batches = append(c.batches, New(c.signal))
-		c.units = 0
+		c.count = 0
 		fresh = true
 	}
-	c.units++
+	c.count++
 	return fresh
 }
 
 func (c *cutter) last() otlpfile.Batch { return c.batches[len(c.batches)-1] }
 
-func (c *cutter) metrics(md pmetric.Metrics) {
-	for _, rm := range md.ResourceMetrics().All() {
-		var to pmetric.ResourceMetrics
-		begun := false
-		for _, sm := range rm.ScopeMetrics().All() {
-			var into pmetric.ScopeMetrics
-			scoped := false
-			for _, m := range sm.Metrics().All() {
-				fresh := c.take()
-				if fresh || !begun {
-					to = c.last().Metrics.ResourceMetrics().AppendEmpty()
-					rm.Resource().CopyTo(to.Resource())
-					to.SetSchemaUrl(rm.SchemaUrl())
+func (c *cutter) metrics(rm pmetric.ResourceMetrics) {
+	var resource pmetric.ResourceMetrics
+	var scope pmetric.ScopeMetrics
+	var add func(i int)
+	inResource := false
+	for _, sm := range rm.ScopeMetrics().All() {
+		inScope := false
+		for _, m := range sm.Metrics().All() {
+			inMetric := false
+			points, open := pointsOf(m)
+			for i := range max(points, 1) {
+				if (i == 0 || c.points) && c.next() {
+					inResource, inScope, inMetric = false, false, false
 				}
-				if fresh || !scoped {
-					into = to.ScopeMetrics().AppendEmpty()
-					sm.Scope().CopyTo(into.Scope())
-					into.SetSchemaUrl(sm.SchemaUrl())
+				if !inResource {
+					resource = c.last().Metrics.ResourceMetrics().AppendEmpty()
+					rm.Resource().CopyTo(resource.Resource())
+					resource.SetSchemaUrl(rm.SchemaUrl())
 				}
-				begun, scoped = true, true
-				m.CopyTo(into.Metrics().AppendEmpty())
+				if !inScope {
+					scope = resource.ScopeMetrics().AppendEmpty()
+					sm.Scope().CopyTo(scope.Scope())
+					scope.SetSchemaUrl(sm.SchemaUrl())
+				}
+				inResource, inScope = true, true
+				if !c.points {
+					m.CopyTo(scope.Metrics().AppendEmpty())
+					break
+				}
+				if !inMetric {
+					to := scope.Metrics().AppendEmpty()
+					to.SetName(m.Name())
+					to.SetDescription(m.Description())
+					to.SetUnit(m.Unit())
+					m.Metadata().CopyTo(to.Metadata())
+					add = open(to)
+				}
+				inMetric = true
+				if i < points {
+					add(i)
+				}
 			}
 		}
 	}
 }
 
-func (c *cutter) traces(td ptrace.Traces) {
-	for _, rs := range td.ResourceSpans().All() {
-		var to ptrace.ResourceSpans
-		begun := false
-		for _, ss := range rs.ScopeSpans().All() {
-			var into ptrace.ScopeSpans
-			scoped := false
-			for _, span := range ss.Spans().All() {
-				fresh := c.take()
-				if fresh || !begun {
-					to = c.last().Traces.ResourceSpans().AppendEmpty()
-					rs.Resource().CopyTo(to.Resource())
-					to.SetSchemaUrl(rs.SchemaUrl())
-				}
-				if fresh || !scoped {
-					into = to.ScopeSpans().AppendEmpty()
-					ss.Scope().CopyTo(into.Scope())
-					into.SetSchemaUrl(ss.SchemaUrl())
-				}
-				begun, scoped = true, true
-				span.CopyTo(into.Spans().AppendEmpty())
+// pointsOf counts the points of a metric. open gives another metric the same type,
+// and add copies a point to it.
+func pointsOf(m pmetric.Metric) (points int, open func(to pmetric.Metric) (add func(i int))) {
+	switch m.Type() {
+	case pmetric.MetricTypeGauge:
+		from := m.Gauge().DataPoints()
+		return from.Len(), func(to pmetric.Metric) func(i int) {
+			into := to.SetEmptyGauge().DataPoints()
+			return func(i int) { from.At(i).CopyTo(into.AppendEmpty()) }
+		}
+	case pmetric.MetricTypeSum:
+		from := m.Sum().DataPoints()
+		return from.Len(), func(to pmetric.Metric) func(i int) {
+			sum := to.SetEmptySum()
+			sum.SetIsMonotonic(m.Sum().IsMonotonic())
+			sum.SetAggregationTemporality(m.Sum().AggregationTemporality())
+			return func(i int) { from.At(i).CopyTo(sum.DataPoints().AppendEmpty()) }
+		}
+	case pmetric.MetricTypeHistogram:
+		from := m.Histogram().DataPoints()
+		return from.Len(), func(to pmetric.Metric) func(i int) {
+			histogram := to.SetEmptyHistogram()
+			histogram.SetAggregationTemporality(m.Histogram().AggregationTemporality())
+			return func(i int) { from.At(i).CopyTo(histogram.DataPoints().AppendEmpty()) }
+		}
+	case pmetric.MetricTypeExponentialHistogram:
+		from := m.ExponentialHistogram().DataPoints()
+		return from.Len(), func(to pmetric.Metric) func(i int) {
+			histogram := to.SetEmptyExponentialHistogram()
+			histogram.SetAggregationTemporality(m.ExponentialHistogram().AggregationTemporality())
+			return func(i int) { from.At(i).CopyTo(histogram.DataPoints().AppendEmpty()) }
+		}
+	case pmetric.MetricTypeSummary:
+		from := m.Summary().DataPoints()
+		return from.Len(), func(to pmetric.Metric) func(i int) {
+			into := to.SetEmptySummary().DataPoints()
+			return func(i int) { from.At(i).CopyTo(into.AppendEmpty()) }
+		}
+	}
+	return 0, func(pmetric.Metric) func(int) { return nil }
+}
+
+func (c *cutter) spans(rs ptrace.ResourceSpans) {
+	var resource ptrace.ResourceSpans
+	var scope ptrace.ScopeSpans
+	inResource := false
+	for _, ss := range rs.ScopeSpans().All() {
+		inScope := false
+		for _, span := range ss.Spans().All() {
+			if c.next() {
+				inResource, inScope = false, false
 			}
+			if !inResource {
+				resource = c.last().Traces.ResourceSpans().AppendEmpty()
+				rs.Resource().CopyTo(resource.Resource())
+				resource.SetSchemaUrl(rs.SchemaUrl())
+			}
+			if !inScope {
+				scope = resource.ScopeSpans().AppendEmpty()
+				ss.Scope().CopyTo(scope.Scope())
+				scope.SetSchemaUrl(ss.SchemaUrl())
+			}
+			inResource, inScope = true, true
+			span.CopyTo(scope.Spans().AppendEmpty())
 		}
 	}
 }
 
-func (c *cutter) logs(ld plog.Logs) {
-	for _, rl := range ld.ResourceLogs().All() {
-		var to plog.ResourceLogs
-		begun := false
-		for _, sl := range rl.ScopeLogs().All() {
-			var into plog.ScopeLogs
-			scoped := false
-			for _, lr := range sl.LogRecords().All() {
-				fresh := c.take()
-				if fresh || !begun {
-					to = c.last().Logs.ResourceLogs().AppendEmpty()
-					rl.Resource().CopyTo(to.Resource())
-					to.SetSchemaUrl(rl.SchemaUrl())
-				}
-				if fresh || !scoped {
-					into = to.ScopeLogs().AppendEmpty()
-					sl.Scope().CopyTo(into.Scope())
-					into.SetSchemaUrl(sl.SchemaUrl())
-				}
-				begun, scoped = true, true
-				lr.CopyTo(into.LogRecords().AppendEmpty())
+func (c *cutter) logs(rl plog.ResourceLogs) {
+	var resource plog.ResourceLogs
+	var scope plog.ScopeLogs
+	inResource := false
+	for _, sl := range rl.ScopeLogs().All() {
+		inScope := false
+		for _, record := range sl.LogRecords().All() {
+			if c.next() {
+				inResource, inScope = false, false
 			}
+			if !inResource {
+				resource = c.last().Logs.ResourceLogs().AppendEmpty()
+				rl.Resource().CopyTo(resource.Resource())
+				resource.SetSchemaUrl(rl.SchemaUrl())
+			}
+			if !inScope {
+				scope = resource.ScopeLogs().AppendEmpty()
+				sl.Scope().CopyTo(scope.Scope())
+				scope.SetSchemaUrl(sl.SchemaUrl())
+			}
+			inResource, inScope = true, true
+			record.CopyTo(scope.LogRecords().AppendEmpty())
 		}
 	}
 }

@@ -1,7 +1,7 @@
 // Copyright The Otel/STEF Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package pairbench
+package pair
 
 import (
 	"flag"
@@ -13,24 +13,25 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"go.opentelemetry.io/collector/pdata/plog"
-	"go.opentelemetry.io/collector/pdata/pmetric"
-	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.uber.org/goleak"
 
+	"github.com/otelstef/stef/benchmarks/dataset"
 	"github.com/otelstef/stef/internal/otlpfile"
 	"github.com/otelstef/stef/internal/teltest/canon"
 )
 
-// only leaves variants out, for profiles of the heap, which have no tags.
+// only selects variants, for heap profiles, which have no labels.
 var only = flag.String("variants", "", "measure the variants whose names contain this")
 
+var results Results
+
 func TestMain(m *testing.M) {
-	flag.Parse()
-	variants = slices.DeleteFunc(variants, func(v variant) bool { return !strings.Contains(v.name, *only) })
-	code := m.Run()
-	if len(results) > 0 {
-		printTable(os.Stdout)
+	code := dataset.Main(m)
+	if len(results.all) > 0 && *only == "" {
+		fmt.Printf("\n%s\n\n", Note())
+		_ = results.Table().WriteMarkdown(os.Stdout)
+		fmt.Println()
+		_ = results.Summary().WriteMarkdown(os.Stdout)
 	}
 	if err := goleak.Find(); code == 0 && err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -39,47 +40,38 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// BenchmarkPair measures, in each round, every variant once.
+// BenchmarkPair measures every variant once in each round.
 func BenchmarkPair(b *testing.B) {
-	for _, s := range sets(b) {
-		b.Run(s.String(), func(b *testing.B) {
-			batches := s.batches(b)
-			check(b, s.signal, batches)
-			r := resultOf(s)
-			b.ResetTimer()
-			for b.Loop() {
-				for i := range variants {
-					v := variants[(i+r.rounds)%len(variants)]
-					r.merge(v, round(b, v, s.signal, batches))
+	variants := slices.DeleteFunc(slices.Clone(Variants), func(v Variant) bool { return !strings.Contains(v.Name, *only) })
+	for _, ref := range dataset.Refs(b) {
+		var batches []otlpfile.Batch
+		for _, age := range Ages {
+			b.Run(fmt.Sprintf("set=%s/signal=%s/age=%s", ref.Name, ref.Signal, strings.Fields(string(age))[0]), func(b *testing.B) {
+				if batches == nil {
+					batches = Batches(ref.Load(b))
+					check(b, ref.Signal, batches)
 				}
-				r.rounds++
-			}
-			report(b, r)
-		})
-	}
-}
-
-// report reports the best rounds so far.
-func report(b *testing.B, r *result) {
-	b.Helper()
-	b.ReportMetric(0, "ns/op") // of all variants and what is between them
-	for _, v := range variants {
-		c := r.best[v]
-		b.ReportMetric(c.nsPerItem(), v.name+"-cpu-ns/item")
-		b.ReportMetric(c.wirePerItem(), v.name+"-B/item")
-		b.ReportMetric(c.allocsPerItem(), v.name+"-allocs/item")
-		if v != stefZstd && r.complete() {
-			b.ReportMetric(r.speed(v), "speed/"+v.name)
-			b.ReportMetric(r.size(v), "size/"+v.name)
+				r := results.Of(ref, age)
+				b.ResetTimer()
+				for b.Loop() {
+					r.Measure(variants, func(v Variant) Cost { return Round(b, v, age, ref.Signal, batches) })
+				}
+				b.ReportMetric(0, "ns/op") // of all variants and of what is between them
+				for _, v := range variants {
+					b.ReportMetric(r.median(v, Cost.PerItem), v.Name+"-cpu-ns/item")
+					b.ReportMetric(r.median(v, Cost.WirePerItem), v.Name+"-B/item")
+					b.ReportMetric(r.median(v, Cost.AllocsPerItem), v.Name+"-allocs/item")
+				}
+			})
 		}
 	}
 }
 
-// check requires that what arrives by each variant is what was sent.
+// check requires that each variant delivers what was sent.
 func check(tb testing.TB, signal otlpfile.Signal, batches []otlpfile.Batch) {
 	tb.Helper()
-	want := content(signal, batches)
-	for _, v := range variants {
+	want := dataset.Items(signal, batches)
+	for _, v := range Variants {
 		var mu sync.Mutex
 		var got []otlpfile.Batch
 		p := startPair(tb, v, signal, func(b otlpfile.Batch) {
@@ -89,70 +81,24 @@ func check(tb testing.TB, signal otlpfile.Signal, batches []otlpfile.Batch) {
 		})
 		p.sendAll(tb, batches...)
 		p.stop(tb)
-		require.Empty(tb, canon.Diff(want, content(signal, got)), v.name)
+		require.Empty(tb, canon.Diff(want, dataset.Items(signal, got)), v.Name)
 	}
 }
 
-// content returns what batches say, whatever the order of items and attributes.
-func content(signal otlpfile.Signal, batches []otlpfile.Batch) *canon.Items {
-	o := canon.Options{SortAttributes: true}
-	switch signal {
-	case otlpfile.Metrics:
-		var mds []pmetric.Metrics
-		for _, b := range batches {
-			mds = append(mds, b.Metrics)
-		}
-		return o.Metrics(mds...)
-	case otlpfile.Traces:
-		var tds []ptrace.Traces
-		for _, b := range batches {
-			tds = append(tds, b.Traces)
-		}
-		return o.Traces(tds...)
-	default:
-		var lds []plog.Logs
-		for _, b := range batches {
-			lds = append(lds, b.Logs)
-		}
-		return o.Logs(lds...)
-	}
-}
-
-// TestPair is the content and the size of the bundled sets. They are one batch
-// each, and full of random ids, so STEF gains less than with the large sets.
-// Speed is for the benchmark.
+// TestPair checks content and size with the short recordings. Speed is for the
+// benchmark.
 func TestPair(t *testing.T) {
 	most := map[otlpfile.Signal]float64{otlpfile.Metrics: 0.72, otlpfile.Traces: 0.82, otlpfile.Logs: 0.82}
-	for _, s := range bundled() {
-		batches := s.batches(t)
-		check(t, s.signal, batches)
-		r := newResult(s)
-		for _, v := range variants {
-			r.merge(v, pass(t, v, s.signal, batches))
-		}
-		require.Less(t, r.size(otlpZstd), most[s.signal], "%v", s)
-		require.Less(t, r.size(otlpGzip), most[s.signal], "%v", s)
-	}
-}
-
-func TestCutter(t *testing.T) {
-	f := func(most int) {
-		t.Helper()
-		for _, s := range bundled() {
-			var whole, cut cutter
-			whole.signal, whole.most = s.signal, 1<<30
-			cut.signal, cut.most = s.signal, most
-			for _, part := range s.parts(t) {
-				require.NoError(t, whole.add(part))
-				require.NoError(t, cut.add(part))
-			}
-			for _, b := range cut.batches[:len(cut.batches)-1] {
-				require.Equal(t, most, b.Items())
-			}
-			require.LessOrEqual(t, cut.batches[len(cut.batches)-1].Items(), most)
-			require.Empty(t, canon.Diff(content(s.signal, whole.batches), content(s.signal, cut.batches)))
+	var rs Results
+	for _, ref := range dataset.Bundled() {
+		batches := Batches(ref.Load(t))
+		check(t, ref.Signal, batches)
+		for _, age := range Ages {
+			r := rs.Of(ref, age)
+			r.Measure(Variants, func(v Variant) Cost { return Pass(t, v, age, ref.Signal, batches) })
+			require.Less(t, r.Size(OTLP), map[bool]float64{true: 1, false: most[ref.Signal]}[age == First], "%s, %s", ref.Title(), age)
 		}
 	}
-	f(1000)
-	f(17)
+	require.Len(t, rs.Table().Rows, 9)
+	require.Len(t, rs.Summary().Rows, 18, "all of the repository, and those for reporting")
 }

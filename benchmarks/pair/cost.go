@@ -1,7 +1,7 @@
 // Copyright The Otel/STEF Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package pairbench
+package pair
 
 import (
 	"context"
@@ -10,109 +10,137 @@ import (
 	"testing"
 	"time"
 
+	"github.com/otelstef/stef/benchmarks/dataset"
+	"github.com/otelstef/stef/benchmarks/measure"
 	"github.com/otelstef/stef/internal/otlpfile"
 )
 
-// A round has so many items at least, and so many collections of garbage: one
-// more or less makes a difference. A set that is small for that is sent several
-// times, each time by a new pair.
+// An Age is what a stream has seen before the batches that are measured.
+type Age string
+
 const (
-	roundItems       = 50_000
-	roundCollections = 3
-	roundPasses      = 20 // at most
+	// First measures the first batch of a stream: batches from all over the set,
+	// each in a stream of its own.
+	First Age = "first batch"
+	// Steady sends the first half of the set and measures the second half.
+	Steady Age = "steady"
+	// Repeated sends the second half of the set and measures the same batches
+	// again. No real sender repeats itself, so this is an upper bound.
+	Repeated Age = "repeated (bound)"
 )
 
-// cost is what it takes to bring items from one end to the other.
-type cost struct {
-	passes, items  int
-	cpu            time.Duration
-	sent, received int64 // bytes, as the exporter sees it
-	allocs, heap   uint64
-	collections    uint32
+// Ages are all of them.
+var Ages = []Age{First, Steady, Repeated}
+
+const (
+	// maxBatch is the size of a batch of the batch processor in items. A smaller
+	// set has at least minBatches batches.
+	maxBatch   = 8192
+	minBatches = 16
+	// A round has at least roundItems items or roundPasses passes.
+	roundItems  = 20_000
+	roundPasses = 8
+	// firsts is the number of streams in a pass over first batches.
+	firsts = 4
+)
+
+// Batches cuts a set into batches as the batch processor does.
+func Batches(set *dataset.Set) []otlpfile.Batch {
+	return set.ItemBatches(max(1, min(maxBatch, set.Items/minBatches)))
 }
 
-func (c *cost) enough() bool {
-	return c.items >= roundItems && (c.collections >= roundCollections || c.passes >= roundPasses)
+// Cost is what it takes to move items from one end to the other.
+type Cost struct {
+	Passes, Items int
+	CPU           time.Duration
+	// Sent and Received are bytes on the wire, seen by the exporter.
+	Sent, Received int64
+	Allocs         uint64
 }
 
-func (c *cost) add(d cost) {
-	c.passes += d.passes
-	c.items += d.items
-	c.cpu += d.cpu
-	c.sent += d.sent
-	c.received += d.received
-	c.allocs += d.allocs
-	c.heap += d.heap
-	c.collections += d.collections
+func (c *Cost) add(d Cost) {
+	c.Passes += d.Passes
+	c.Items += d.Items
+	c.CPU += d.CPU
+	c.Sent += d.Sent
+	c.Received += d.Received
+	c.Allocs += d.Allocs
 }
 
-// once is the cost of one pass.
-func (c cost) once() cost {
-	n := c.passes
-	return cost{1, c.items / n, c.cpu / time.Duration(n), c.sent / int64(n), c.received / int64(n), c.allocs / uint64(n), c.heap / uint64(n), c.collections / uint32(n)}
-}
+// PerItem returns the CPU time of an item in nanoseconds.
+func (c Cost) PerItem() float64 { return float64(c.CPU) / float64(c.Items) }
 
-func (c cost) nsPerItem() float64     { return float64(c.cpu) / float64(c.items) }
-func (c cost) itemsPerSec() float64   { return float64(c.items) / c.cpu.Seconds() }
-func (c cost) wirePerItem() float64   { return float64(c.sent+c.received) / float64(c.items) }
-func (c cost) backPerItem() float64   { return float64(c.received) / float64(c.items) }
-func (c cost) allocsPerItem() float64 { return float64(c.allocs) / float64(c.items) }
-func (c cost) heapPerItem() float64   { return float64(c.heap) / float64(c.items) }
+// WirePerItem returns the bytes on the wire of an item, both ways.
+func (c Cost) WirePerItem() float64 { return float64(c.Sent+c.Received) / float64(c.Items) }
 
-// round sends a set by a variant, often enough to be measured. It begins with no
-// garbage, and collections come when they come: they are part of what it costs. A
-// profile can be focused on the variant, by a tag of this name.
-func round(tb testing.TB, v variant, signal otlpfile.Signal, batches []otlpfile.Batch) cost {
+// AllocsPerItem returns the allocations of an item.
+func (c Cost) AllocsPerItem() float64 { return float64(c.Allocs) / float64(c.Items) }
+
+// Round measures a variant at an age, several times if the set is small. It begins
+// without garbage. Profiles have a label with the name of the variant.
+func Round(tb testing.TB, v Variant, age Age, signal otlpfile.Signal, batches []otlpfile.Batch) Cost {
 	tb.Helper()
-	var total cost
-	runtime.GC()
-	pprof.Do(context.Background(), pprof.Labels("variant", v.name), func(context.Context) {
-		for !total.enough() {
-			total.add(pass(tb, v, signal, batches))
+	var total Cost
+	pprof.Do(context.Background(), pprof.Labels("variant", v.Name), func(context.Context) {
+		for total.Items < roundItems && total.Passes < roundPasses {
+			total.add(Pass(tb, v, age, signal, batches))
 		}
 	})
 	return total
 }
 
-// pass sends a set once.
-func pass(tb testing.TB, v variant, signal otlpfile.Signal, batches []otlpfile.Batch) cost {
+// Pass measures a variant at an age once.
+func Pass(tb testing.TB, v Variant, age Age, signal otlpfile.Signal, batches []otlpfile.Batch) Cost {
+	tb.Helper()
+	middle := len(batches) / 2
+	switch age {
+	case First:
+		total := Cost{Passes: 1}
+		for i := range firsts {
+			cost := stream(tb, v, signal, nil, batches[i*len(batches)/firsts:][:1])
+			cost.Passes = 0
+			total.add(cost)
+		}
+		return total
+	case Steady:
+		return stream(tb, v, signal, batches[:middle], batches[middle:])
+	default:
+		return stream(tb, v, signal, batches[middle:], batches[middle:])
+	}
+}
+
+// stream starts a pair, sends warm, and measures fresh. The first batch of all has
+// one item: it opens the connection and the stream.
+func stream(tb testing.TB, v Variant, signal otlpfile.Signal, warm, fresh []otlpfile.Batch) Cost {
 	tb.Helper()
 	p := startPair(tb, v, signal, nil)
 	defer p.stop(tb)
 	p.sendAll(tb, single(signal))
-	warm := p.arrived.Load()
-	before := p.now()
-	p.sendAll(tb, batches...)
+	p.sendAll(tb, warm...)
+	runtime.GC()
+	arrived, before := p.arrived.Load(), p.now()
+	p.sendAll(tb, fresh...)
 	after := p.now()
-	return cost{
-		passes:      1,
-		items:       int(p.arrived.Load() - warm),
-		cpu:         after.cpu - before.cpu,
-		sent:        after.sent - before.sent,
-		received:    after.received - before.received,
-		allocs:      after.allocs - before.allocs,
-		heap:        after.heap - before.heap,
-		collections: after.collections - before.collections,
+	return Cost{
+		Passes:   1,
+		Items:    int(p.arrived.Load() - arrived),
+		CPU:      after.CPU - before.CPU,
+		Sent:     after.Sent - before.Sent,
+		Received: after.Received - before.Received,
+		Allocs:   after.Allocs - before.Allocs,
 	}
 }
 
-// now returns what was spent so far, by the process or by the pair.
-func (p *pair) now() cost {
+// now returns what the process and the pair have used so far.
+func (p *pair) now() Cost {
 	var stats runtime.MemStats
 	runtime.ReadMemStats(&stats)
-	return cost{
-		cpu:         cpuTime(),
-		sent:        p.network.sent.Load(),
-		received:    p.network.received.Load(),
-		allocs:      stats.Mallocs,
-		heap:        stats.TotalAlloc,
-		collections: stats.NumGC,
-	}
+	return Cost{CPU: measure.CPU(), Sent: p.network.sent.Load(), Received: p.network.received.Load(), Allocs: stats.Mallocs}
 }
 
-// single returns a batch of one item that is like nothing else.
+// single returns a batch of one item that has nothing in common with a set.
 func single(signal otlpfile.Signal) otlpfile.Batch {
-	b := empty(signal)
+	b := dataset.New(signal)
 	switch signal {
 	case otlpfile.Metrics:
 		b.Metrics.ResourceMetrics().AppendEmpty().ScopeMetrics().AppendEmpty().Metrics().AppendEmpty().

@@ -1,7 +1,7 @@
 // Copyright The Otel/STEF Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package pairbench
+package pair
 
 import (
 	"context"
@@ -13,18 +13,18 @@ import (
 	"google.golang.org/grpc"
 )
 
-// meterID is the middleware that the exporter is configured with.
+// meterID names the wire meter in the configuration of the exporter.
 var meterID = component.MustNewID("wire_meter")
 
-// wireMeter counts the bytes of connections, all that TCP carries. It comes to
-// the exporter as a middleware, and changes nothing else.
+// wireMeter counts the bytes of TCP connections. The exporter uses it as a
+// middleware.
 type wireMeter struct {
 	component.StartFunc
 	component.ShutdownFunc
 	sent, received atomic.Int64
 }
 
-// GetGRPCClientOptions makes it a middleware of gRPC clients.
+// GetGRPCClientOptions implements a middleware of gRPC clients.
 func (m *wireMeter) GetGRPCClientOptions(context.Context) ([]grpc.DialOption, error) {
 	dial := func(ctx context.Context, address string) (net.Conn, error) {
 		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
@@ -36,7 +36,7 @@ func (m *wireMeter) GetGRPCClientOptions(context.Context) ([]grpc.DialOption, er
 	return []grpc.DialOption{grpc.WithContextDialer(dial)}, nil
 }
 
-// meteredConn is still a TCP connection to who looks for one.
+// meteredConn embeds the TCP connection, so that gRPC can use its methods.
 type meteredConn struct {
 	*net.TCPConn
 	meter *wireMeter

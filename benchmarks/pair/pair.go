@@ -1,7 +1,7 @@
 // Copyright The Otel/STEF Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package pairbench
+package pair
 
 import (
 	"context"
@@ -28,28 +28,29 @@ import (
 	"github.com/otelstef/stef/receiver/stefreceiver"
 )
 
-// variant is one way for batches to go.
-type variant struct {
-	name        string
+// A Variant is a protocol with a compression.
+type Variant struct {
+	Name        string
 	protocol    stefexporter.Protocol
 	compression configcompression.Type
 }
 
+// The variants.
 var (
-	stefZstd = variant{"STEF+zstd", stefexporter.ProtocolSTEF, configcompression.TypeZstd}
-	otlpZstd = variant{"OTLP+zstd", stefexporter.ProtocolOTLP, configcompression.TypeZstd}
-	otlpGzip = variant{"OTLP+gzip", stefexporter.ProtocolOTLP, configcompression.TypeGzip}
+	STEF     = Variant{"STEF+zstd", stefexporter.ProtocolSTEF, configcompression.TypeZstd}
+	OTLP     = Variant{"OTLP+zstd", stefexporter.ProtocolOTLP, configcompression.TypeZstd}
+	OTLPGzip = Variant{"OTLP+gzip", stefexporter.ProtocolOTLP, configcompression.TypeGzip}
 
-	variants = []variant{stefZstd, otlpZstd, otlpGzip}
+	Variants = []Variant{STEF, OTLP, OTLPGzip}
 )
 
-// senders is how many batches are under way at a time. The queue has as many
-// consumers by default.
+// senders is the number of batches under way at a time. The queue has as many
+// consumers.
 const senders = 16
 
-// exporterConfig is the default but for what has to be, and that the queue tells
-// the sender of a batch what became of it.
-func (v variant) exporterConfig(address string) *stefexporter.Config {
+// exporterConfig is the default configuration, except that the queue returns the
+// result of a batch to its sender.
+func (v Variant) exporterConfig(address string) *stefexporter.Config {
 	c := stefexporter.NewFactory().CreateDefaultConfig().(*stefexporter.Config)
 	c.ClientConfig.Endpoint = address
 	c.ClientConfig.TLS.Insecure = true
@@ -65,7 +66,7 @@ func (v variant) exporterConfig(address string) *stefexporter.Config {
 	return c
 }
 
-// pair is an exporter and a receiver that were started.
+// pair is a started exporter with a started receiver.
 type pair struct {
 	signal  otlpfile.Signal
 	network wireMeter
@@ -79,8 +80,8 @@ type pair struct {
 	receiver component.Component
 }
 
-// startPair starts both ends. consume, if it is not nil, gets what arrives.
-func startPair(tb testing.TB, v variant, signal otlpfile.Signal, consume func(otlpfile.Batch)) *pair {
+// startPair starts both ends. consume receives what arrives, unless it is nil.
+func startPair(tb testing.TB, v Variant, signal otlpfile.Signal, consume func(otlpfile.Batch)) *pair {
 	tb.Helper()
 	p := &pair{signal: signal, consume: consume}
 	address := freeAddress(tb)
@@ -131,7 +132,7 @@ func (p *pair) newReceiver(config *stefreceiver.Config) (component.Component, er
 	switch p.signal {
 	case otlpfile.Metrics:
 		next, err := consumer.NewMetrics(func(_ context.Context, md pmetric.Metrics) error {
-			return p.take(otlpfile.MetricsBatch(md))
+			return p.arrive(otlpfile.MetricsBatch(md))
 		})
 		if err != nil {
 			return nil, err
@@ -139,7 +140,7 @@ func (p *pair) newReceiver(config *stefreceiver.Config) (component.Component, er
 		return factory.CreateMetrics(context.Background(), settings, config, next)
 	case otlpfile.Traces:
 		next, err := consumer.NewTraces(func(_ context.Context, td ptrace.Traces) error {
-			return p.take(otlpfile.TracesBatch(td))
+			return p.arrive(otlpfile.TracesBatch(td))
 		})
 		if err != nil {
 			return nil, err
@@ -147,7 +148,7 @@ func (p *pair) newReceiver(config *stefreceiver.Config) (component.Component, er
 		return factory.CreateTraces(context.Background(), settings, config, next)
 	default:
 		next, err := consumer.NewLogs(func(_ context.Context, ld plog.Logs) error {
-			return p.take(otlpfile.LogsBatch(ld))
+			return p.arrive(otlpfile.LogsBatch(ld))
 		})
 		if err != nil {
 			return nil, err
@@ -156,8 +157,8 @@ func (p *pair) newReceiver(config *stefreceiver.Config) (component.Component, er
 	}
 }
 
-// take is the end of the way of a batch.
-func (p *pair) take(b otlpfile.Batch) error {
+// arrive is the consumer behind the receiver.
+func (p *pair) arrive(b otlpfile.Batch) error {
 	if p.consume != nil {
 		p.consume(b)
 	}
@@ -165,7 +166,7 @@ func (p *pair) take(b otlpfile.Batch) error {
 	return nil
 }
 
-// send returns when a batch has arrived and the exporter knows.
+// send returns after the exporter has the acknowledgement of the batch.
 func (p *pair) send(b otlpfile.Batch) error {
 	switch p.signal {
 	case otlpfile.Metrics:
@@ -177,8 +178,7 @@ func (p *pair) send(b otlpfile.Batch) error {
 	}
 }
 
-// sendAll sends batches, as many at a time as there are senders, and requires
-// that all of it arrives.
+// sendAll sends batches on all senders and requires that every item arrives.
 func (p *pair) sendAll(tb testing.TB, batches ...otlpfile.Batch) {
 	tb.Helper()
 	before, items := p.arrived.Load(), 0

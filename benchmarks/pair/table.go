@@ -1,110 +1,149 @@
 // Copyright The Otel/STEF Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package pairbench
+package pair
 
 import (
+	"cmp"
 	"fmt"
-	"io"
-	"runtime"
 	"slices"
-	"strings"
+
+	"github.com/otelstef/stef/benchmarks/dataset"
+	"github.com/otelstef/stef/benchmarks/measure"
+	"github.com/otelstef/stef/benchmarks/report"
 )
 
-// result is the best round of each variant with a set.
-type result struct {
-	set    string
-	procs  int
-	rounds int
-	best   map[variant]cost
+// A Result has the rounds of a set at an age.
+type Result struct {
+	Ref    dataset.Ref
+	Age    Age
+	Rounds map[Variant][]Cost
 }
 
-func newResult(s set) *result {
-	return &result{set: s.String(), procs: runtime.GOMAXPROCS(0), best: map[variant]cost{}}
+// Results are those of a run.
+type Results struct {
+	all []*Result
 }
 
-// merge takes the cost of a round in: of its mean pass.
-func (r *result) merge(v variant, c cost) {
-	c = c.once()
-	best, ok := r.best[v]
-	if !ok {
-		best = c
-	}
-	best.cpu = min(best.cpu, c.cpu)
-	best.sent = min(best.sent, c.sent)
-	best.received = min(best.received, c.received)
-	best.allocs = min(best.allocs, c.allocs)
-	best.heap = min(best.heap, c.heap)
-	r.best[v] = best
-}
-
-// complete says whether there is something to compare.
-func (r *result) complete() bool { return len(r.best) == 3 }
-
-// speed is how many times the items of another variant one processor second
-// brings to the other end by STEF.
-func (r *result) speed(than variant) float64 {
-	return r.best[than].nsPerItem() / r.best[stefZstd].nsPerItem()
-}
-
-// size is the bytes on the wire by those of another variant.
-func (r *result) size(than variant) float64 {
-	return r.best[stefZstd].wirePerItem() / r.best[than].wirePerItem()
-}
-
-// results are those of all benchmarks of this run.
-var results []*result
-
-// resultOf returns the result of a set with the processors of the moment.
-func resultOf(s set) *result {
-	fresh := newResult(s)
-	for _, r := range results {
-		if r.set == fresh.set && r.procs == fresh.procs {
+// Of returns the result of a set at an age.
+func (rs *Results) Of(ref dataset.Ref, age Age) *Result {
+	for _, r := range rs.all {
+		if r.Ref.Title() == ref.Title() && r.Age == age {
 			return r
 		}
 	}
-	results = append(results, fresh)
-	return fresh
+	r := &Result{ref, age, map[Variant][]Cost{}}
+	rs.all = append(rs.all, r)
+	return r
 }
 
-// totals returns the results of signals: each set once.
-func totals() []*result {
-	var list []*result
-	for _, r := range results {
-		signal, _, _ := strings.Cut(r.set, "/")
-		name := signal + ", all sets"
-		i := slices.IndexFunc(list, func(t *result) bool { return t.set == name && t.procs == r.procs })
-		if i < 0 {
-			i = len(list)
-			list = append(list, &result{set: name, procs: r.procs, rounds: r.rounds, best: map[variant]cost{}})
-		}
-		for v, c := range r.best {
-			sum := list[i].best[v]
-			sum.add(c)
-			list[i].best[v] = sum
-		}
+// Measure adds a round of each variant, beginning with another one each time.
+func (r *Result) Measure(variants []Variant, round func(Variant) Cost) {
+	n := len(r.Rounds[variants[0]])
+	for i := range variants {
+		v := variants[(i+n)%len(variants)]
+		r.Rounds[v] = append(r.Rounds[v], round(v))
 	}
-	return list
 }
 
-// printTable writes the results as Markdown.
-func printTable(w io.Writer) {
-	fmt.Fprintf(w, "\nBatches of %d items, %d at a time, CPU of both ends, bytes both ways, best rounds.\n\n", batchItems, senders)
-	row(w, "set", "procs", "rounds", "variant", "items/CPU s", "CPU ns/item", "B/item", "B/item back", "allocs/item", "heap B/item", "STEF speed", "STEF size")
-	row(w, slices.Repeat([]string{"---"}, 12)...)
-	for _, r := range slices.Concat(results, totals()) {
-		for _, v := range variants {
-			c := r.best[v]
-			cells := []string{r.set, fmt.Sprint(r.procs), fmt.Sprint(r.rounds), v.name,
-				fmt.Sprintf("%.0f", c.itemsPerSec()), fmt.Sprintf("%.0f", c.nsPerItem()),
-				fmt.Sprintf("%.2f", c.wirePerItem()), fmt.Sprintf("%.3f", c.backPerItem()),
-				fmt.Sprintf("%.2f", c.allocsPerItem()), fmt.Sprintf("%.0f", c.heapPerItem()), "", ""}
-			if v != stefZstd && r.complete() {
-				cells[10], cells[11] = fmt.Sprintf("%.2f", r.speed(v)), fmt.Sprintf("%.3f", r.size(v))
+func (r *Result) median(v Variant, of func(Cost) float64) float64 {
+	var values []float64
+	for _, c := range r.Rounds[v] {
+		values = append(values, of(c))
+	}
+	return measure.Median(values)
+}
+
+// Speed returns how many times as many items a CPU second of STEF moves: the median
+// of the ratios within a round.
+func (r *Result) Speed(than Variant) float64 {
+	var ratios []float64
+	for i := range min(len(r.Rounds[STEF]), len(r.Rounds[than])) {
+		ratios = append(ratios, r.Rounds[than][i].PerItem()/r.Rounds[STEF][i].PerItem())
+	}
+	return measure.Median(ratios)
+}
+
+// Size returns the bytes on the wire relative to another variant.
+func (r *Result) Size(than Variant) float64 {
+	return r.median(STEF, Cost.WirePerItem) / r.median(than, Cost.WirePerItem)
+}
+
+// Table returns a row for each set and age.
+func (rs *Results) Table() *report.Table {
+	t := &report.Table{Name: "pair", Title: "Exporter and receiver, set by set"}
+	t.Columns = append(report.Text("set", "age of the stream"),
+		report.Column{Name: "STEF ns/item", Format: report.Significant(3)}, report.Column{Name: "OTLP ns/item", Format: report.Significant(3)},
+		report.Column{Name: "speed, zstd", Format: report.Fixed(2)}, report.Column{Name: "speed, gzip", Format: report.Fixed(2)},
+		report.Column{Name: "STEF B/item", Format: report.Fixed(2)}, report.Column{Name: "OTLP B/item", Format: report.Fixed(2)},
+		report.Column{Name: "bytes, zstd", Format: report.Fixed(2)}, report.Column{Name: "bytes, gzip", Format: report.Fixed(2)})
+	for _, r := range rs.all {
+		t.Add(Label(r.Ref), string(r.Age), r.median(STEF, Cost.PerItem), r.median(OTLP, Cost.PerItem), r.Speed(OTLP), r.Speed(OTLPGzip),
+			r.median(STEF, Cost.WirePerItem), r.median(OTLP, Cost.WirePerItem), r.Size(OTLP), r.Size(OTLPGzip))
+	}
+	return t
+}
+
+// Label names a set and marks the reporting half.
+func Label(ref dataset.Ref) string {
+	if ref.Reporting() {
+		return ref.Title() + " (R)"
+	}
+	return ref.Title()
+}
+
+// groups are the sets that a summary is about.
+var groups = []struct {
+	name string
+	has  func(dataset.Ref) bool
+}{
+	{"recordings of the repository", func(r dataset.Ref) bool { return r.Bundled }},
+	{"of these, for reporting only", func(r dataset.Ref) bool { return r.Bundled && r.Reporting() }},
+	{"large sets, not in the repository", func(r dataset.Ref) bool { return !r.Bundled }},
+}
+
+// Summary returns a row for each signal, age and group of sets. Over all sets: items
+// per CPU second if each set has the same number of items.
+func (rs *Results) Summary() *report.Table {
+	t := &report.Table{Name: "pair-summary", Title: "Exporter and receiver, both ends"}
+	t.Columns = append(report.Text("signal", "age of the stream", "sets"), report.Column{Name: "of them", Format: report.Whole},
+		report.Column{Name: "items/CPU s, STEF", Format: report.Whole}, report.Column{Name: "OTLP", Format: report.Whole},
+		report.Column{Name: "speed", Format: report.Fixed(2)}, report.Column{Name: "worst", Format: report.Fixed(2)},
+		report.Column{Name: "B/item, STEF", Format: report.Fixed(2)}, report.Column{Name: "OTLP ", Format: report.Fixed(2)},
+		report.Column{Name: "bytes", Format: report.Fixed(2)}, report.Column{Name: "worst ", Format: report.Fixed(2)})
+	for _, g := range groups {
+		for _, signal := range dataset.Signals() {
+			for _, age := range Ages {
+				var in []*Result
+				for _, r := range rs.all {
+					if r.Ref.Signal == signal && r.Age == age && g.has(r.Ref) {
+						in = append(in, r)
+					}
+				}
+				if len(in) == 0 {
+					continue
+				}
+				mean := func(v Variant, of func(Cost) float64) float64 {
+					sum := 0.0
+					for _, r := range in {
+						sum += r.median(v, of)
+					}
+					return sum / float64(len(in))
+				}
+				stef, otlp := mean(STEF, Cost.PerItem), mean(OTLP, Cost.PerItem)
+				small, large := mean(STEF, Cost.WirePerItem), mean(OTLP, Cost.WirePerItem)
+				slow := slices.MinFunc(in, func(a, b *Result) int { return cmp.Compare(a.Speed(OTLP), b.Speed(OTLP)) })
+				big := slices.MaxFunc(in, func(a, b *Result) int { return cmp.Compare(a.Size(OTLP), b.Size(OTLP)) })
+				t.Add(signal.String(), string(age), g.name, len(in), 1e9/stef, 1e9/otlp, otlp/stef, slow.Speed(OTLP), small, large, small/large, big.Size(OTLP))
 			}
-			row(w, cells...)
 		}
 	}
+	return t
 }
 
-func row(w io.Writer, cells ...string) { fmt.Fprintf(w, "| %s |\n", strings.Join(cells, " | ")) }
+// Note says how the tables were measured.
+func Note() string {
+	return fmt.Sprintf("From pdata to pdata through the exporter, gRPC over loopback and the receiver in one process; CPU of the process, so of both ends, the kernel and the garbage collector; "+
+		"bytes on the TCP connection, both ways. Batches of %d items, fewer in sets that would have less than %d batches; %d batches at a time. "+
+		"speed: items per CPU second by those of OTLP with the same (zstd) or gzip compression, above 1 STEF is faster. bytes: below 1 STEF is smaller. (R): for reporting only.", maxBatch, minBatches, senders)
+}
