@@ -42,10 +42,10 @@ type meteredConn struct {
 	meter *wireMeter
 }
 
+// Write counts first: the answer to the last bytes can arrive before Write returns.
 func (c *meteredConn) Write(p []byte) (int, error) {
-	n, err := c.TCPConn.Write(p)
-	c.meter.sent.Add(int64(n))
-	return n, err
+	c.meter.sent.Add(int64(len(p)))
+	return c.TCPConn.Write(p)
 }
 
 func (c *meteredConn) Read(p []byte) (int, error) {
