@@ -37,11 +37,11 @@ func (d *MetricsDecoder) flags(p *otelstef.Point) uint64 {
 }
 
 func (d *MetricsDecoder) number(rec *otelstef.Metrics) {
-	attributes := d.encoded(7<<3|wireBytes, rec.Attributes())
+	attributes := d.encoded(tagNumberAttributes, rec.Attributes())
 	p := rec.Point()
 	d.exemplars = d.exemplars[:0]
 	if p.Exemplars().Len() > 0 { // their length is part of that of the point
-		d.exemplars = d.appendExemplars(d.exemplars, 5<<3|wireBytes, p)
+		d.exemplars = d.appendExemplars(d.exemplars, tagNumberExemplar, p)
 	}
 	start, time, flags := p.StartTimestamp(), p.Timestamp(), d.flags(p)
 	n := len(attributes) + len(d.exemplars)
@@ -63,15 +63,15 @@ func (d *MetricsDecoder) number(rec *otelstef.Metrics) {
 	dst = appendTime(dst, tagTime, time)
 	switch v.Type() {
 	case otelstef.PointValueTypeFloat64:
-		dst = appendFixed64(dst, 4<<3|wireFixed64, math.Float64bits(v.Float64()))
+		dst = appendFixed64(dst, tagNumberDouble, math.Float64bits(v.Float64()))
 	case otelstef.PointValueTypeInt64:
-		dst = appendFixed64(dst, 6<<3|wireFixed64, uint64(v.Int64()))
+		dst = appendFixed64(dst, tagNumberInt, uint64(v.Int64()))
 	}
 	if len(d.exemplars) > 0 {
 		dst = append(dst, d.exemplars...)
 	}
 	dst = append(dst, attributes...)
-	d.out = appendNumber(dst, 8<<3|wireVarint, flags)
+	d.out = appendNumber(dst, tagNumberFlags, flags)
 }
 
 // beginPoint appends what all other points begin with.
@@ -91,47 +91,47 @@ func appendOptional(dst []byte, tag byte, v float64, there bool) []byte {
 }
 
 func (d *MetricsDecoder) histogram(rec *otelstef.Metrics) {
-	dst, at := d.beginPoint(rec, 9<<3|wireBytes)
+	dst, at := d.beginPoint(rec, tagHistogramAttributes)
 	p := rec.Point()
 	if h := p.Value().Histogram(); h != nil {
-		dst = appendTime(dst, 4<<3|wireFixed64, uint64(h.Count()))
-		dst = appendOptional(dst, 5<<3|wireFixed64, h.Sum(), h.HasSum())
-		dst = appendOptional(dst, 11<<3|wireFixed64, h.Min(), h.HasMin())
-		dst = appendOptional(dst, 12<<3|wireFixed64, h.Max(), h.HasMax())
+		dst = appendTime(dst, tagHistogramCount, uint64(h.Count()))
+		dst = appendOptional(dst, tagHistogramSum, h.Sum(), h.HasSum())
+		dst = appendOptional(dst, tagHistogramMin, h.Min(), h.HasMin())
+		dst = appendOptional(dst, tagHistogramMax, h.Max(), h.HasMax())
 		if counts := h.BucketCounts().Values(); len(counts) > 0 {
-			dst = appendVarint(append(dst, 6<<3|wireBytes), uint64(8*len(counts)))
+			dst = appendVarint(append(dst, tagHistogramBucketCounts), uint64(8*len(counts)))
 			for _, n := range counts {
 				dst = binary.LittleEndian.AppendUint64(dst, n)
 			}
 		}
 	}
 	if bounds := rec.Metric().HistogramBounds().Values(); len(bounds) > 0 {
-		dst = appendVarint(append(dst, 7<<3|wireBytes), uint64(8*len(bounds)))
+		dst = appendVarint(append(dst, tagHistogramBounds), uint64(8*len(bounds)))
 		for _, bound := range bounds {
 			dst = binary.LittleEndian.AppendUint64(dst, math.Float64bits(bound))
 		}
 	}
-	dst = d.appendExemplars(dst, 8<<3|wireBytes, p)
-	dst = appendNumber(dst, 10<<3|wireVarint, d.flags(p))
+	dst = d.appendExemplars(dst, tagHistogramExemplar, p)
+	dst = appendNumber(dst, tagHistogramFlags, d.flags(p))
 	d.out = end(dst, at, roomItem)
 }
 
 func (d *MetricsDecoder) exponential(rec *otelstef.Metrics) {
-	dst, at := d.beginPoint(rec, 1<<3|wireBytes)
+	dst, at := d.beginPoint(rec, tagExponentialAttributes)
 	p := rec.Point()
 	if h := p.Value().ExpHistogram(); h != nil {
-		dst = appendTime(dst, 4<<3|wireFixed64, h.Count())
-		dst = appendOptional(dst, 5<<3|wireFixed64, h.Sum(), h.HasSum())
-		dst = appendNumber(dst, 6<<3|wireVarint, zigzag(h.Scale()))
-		dst = appendTime(dst, 7<<3|wireFixed64, h.ZeroCount())
-		dst = appendBuckets(dst, 8<<3|wireBytes, h.PositiveBuckets())
-		dst = appendBuckets(dst, 9<<3|wireBytes, h.NegativeBuckets())
-		dst = appendOptional(dst, 12<<3|wireFixed64, h.Min(), h.HasMin())
-		dst = appendOptional(dst, 13<<3|wireFixed64, h.Max(), h.HasMax())
-		dst = appendTime(dst, 14<<3|wireFixed64, math.Float64bits(h.ZeroThreshold()))
+		dst = appendTime(dst, tagExponentialCount, h.Count())
+		dst = appendOptional(dst, tagExponentialSum, h.Sum(), h.HasSum())
+		dst = appendNumber(dst, tagExponentialScale, zigzag(h.Scale()))
+		dst = appendTime(dst, tagExponentialZeroCount, h.ZeroCount())
+		dst = appendBuckets(dst, tagExponentialPositive, h.PositiveBuckets())
+		dst = appendBuckets(dst, tagExponentialNegative, h.NegativeBuckets())
+		dst = appendOptional(dst, tagExponentialMin, h.Min(), h.HasMin())
+		dst = appendOptional(dst, tagExponentialMax, h.Max(), h.HasMax())
+		dst = appendTime(dst, tagExponentialZeroThreshold, math.Float64bits(h.ZeroThreshold()))
 	}
-	dst = d.appendExemplars(dst, 11<<3|wireBytes, p)
-	dst = appendNumber(dst, 10<<3|wireVarint, d.flags(p))
+	dst = d.appendExemplars(dst, tagExponentialExemplar, p)
+	dst = appendNumber(dst, tagExponentialFlags, d.flags(p))
 	d.out = end(dst, at, roomItem)
 }
 
@@ -144,10 +144,10 @@ func appendBuckets(dst []byte, tag byte, buckets *otelstef.ExpHistogramBuckets) 
 		return dst
 	}
 	dst, at := begin(dst, tag, roomPart)
-	dst = appendNumber(dst, 1<<3|wireVarint, zigzag(buckets.Offset()))
+	dst = appendNumber(dst, tagBucketsOffset, zigzag(buckets.Offset()))
 	if len(counts) > 0 {
 		var countsAt int
-		dst, countsAt = begin(dst, 2<<3|wireBytes, roomPart)
+		dst, countsAt = begin(dst, tagBucketsCounts, roomPart)
 		for _, n := range counts {
 			dst = appendVarint(dst, n)
 		}
@@ -157,20 +157,20 @@ func appendBuckets(dst []byte, tag byte, buckets *otelstef.ExpHistogramBuckets) 
 }
 
 func (d *MetricsDecoder) summary(rec *otelstef.Metrics) {
-	dst, at := d.beginPoint(rec, 7<<3|wireBytes)
+	dst, at := d.beginPoint(rec, tagSummaryAttributes)
 	p := rec.Point()
 	if s := p.Value().Summary(); s != nil {
-		dst = appendTime(dst, 4<<3|wireFixed64, s.Count())
-		dst = appendTime(dst, 5<<3|wireFixed64, math.Float64bits(s.Sum()))
+		dst = appendTime(dst, tagSummaryCount, s.Count())
+		dst = appendTime(dst, tagSummarySum, math.Float64bits(s.Sum()))
 		for i := range s.QuantileValues().Len() {
 			q, quantileAt := s.QuantileValues().At(i), 0
-			dst, quantileAt = begin(dst, 6<<3|wireBytes, roomPart)
-			dst = appendTime(dst, 1<<3|wireFixed64, math.Float64bits(q.Quantile()))
-			dst = appendTime(dst, 2<<3|wireFixed64, math.Float64bits(q.Value()))
+			dst, quantileAt = begin(dst, tagSummaryQuantile, roomPart)
+			dst = appendTime(dst, tagQuantileQuantile, math.Float64bits(q.Quantile()))
+			dst = appendTime(dst, tagQuantileValue, math.Float64bits(q.Value()))
 			dst = end(dst, quantileAt, roomPart)
 		}
 	}
-	dst = appendNumber(dst, 8<<3|wireVarint, d.flags(p))
+	dst = appendNumber(dst, tagSummaryFlags, d.flags(p))
 	d.out = end(dst, at, roomItem)
 }
 
@@ -179,15 +179,15 @@ func (d *MetricsDecoder) appendExemplars(dst []byte, tag byte, p *otelstef.Point
 	for i := range p.Exemplars().Len() {
 		x, at := p.Exemplars().At(i), 0
 		dst, at = begin(dst, tag, roomPart)
-		dst = appendTime(dst, 2<<3|wireFixed64, x.Timestamp())
+		dst = appendTime(dst, tagExemplarTime, x.Timestamp())
 		switch v := x.Value(); v.Type() {
 		case otelstef.ExemplarValueTypeFloat64:
-			dst = appendFixed64(dst, 3<<3|wireFixed64, math.Float64bits(v.Float64()))
+			dst = appendFixed64(dst, tagExemplarDouble, math.Float64bits(v.Float64()))
 		case otelstef.ExemplarValueTypeInt64:
-			dst = appendFixed64(dst, 6<<3|wireFixed64, uint64(v.Int64()))
+			dst = appendFixed64(dst, tagExemplarInt, uint64(v.Int64()))
 		}
-		dst = appendIDs(dst, 5<<3|wireBytes, x.TraceID(), 4<<3|wireBytes, x.SpanID())
-		dst = d.appendAttributes(dst, 7<<3|wireBytes, x.FilteredAttributes())
+		dst = appendIDs(dst, tagExemplarTraceID, x.TraceID(), tagExemplarSpanID, x.SpanID())
+		dst = d.appendAttributes(dst, tagExemplarAttributes, x.FilteredAttributes())
 		dst = end(dst, at, roomPart)
 	}
 	return dst

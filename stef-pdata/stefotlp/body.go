@@ -27,7 +27,7 @@ func (e *LogsEncoder) body(dst *otelstef.LogBody, x extent, c choice) error {
 		dst.SetType(otelstef.LogBodyTypeNone)
 		return nil
 	case tagString:
-		if err := e.Take(c.to - c.from); err != nil {
+		if err := e.budget.Take(c.to - c.from); err != nil {
 			return err
 		}
 		b := e.b[c.from:c.to]
@@ -57,7 +57,7 @@ func (p *parser) bodyValue(dst *otelstef.BodyValue, c choice, depth int) error {
 	switch c.tag {
 	case tagString:
 		dst.SetString(p.again(dst.String(), c.extent))
-		return p.Take(c.to - c.from)
+		return p.budget.Take(c.to - c.from)
 	case tagInt:
 		dst.SetInt64(int64(c.number))
 	case tagDouble:
@@ -65,7 +65,7 @@ func (p *parser) bodyValue(dst *otelstef.BodyValue, c choice, depth int) error {
 	case tagBool:
 		dst.SetBool(c.number != 0)
 	case tagBytes:
-		if err := p.Take(c.to - c.from); err != nil {
+		if err := p.budget.Take(c.to - c.from); err != nil {
 			return err
 		}
 		dst.SetBytes(p.b[c.from:c.to])
@@ -121,7 +121,7 @@ func (p *parser) bodyMap(dst *otelstef.BodyValue, x extent, depth int) error {
 		return err
 	}
 	p.inner = p.inner[:first]
-	return p.Take(0)
+	return p.budget.Take(0)
 }
 
 // outerPairs sets the pairs of the map that is the body. It skips those that are what
@@ -133,15 +133,15 @@ func (p *parser) outerPairs(pairs *otelstef.BodyMap, list []extent) error {
 		if i < len(held) {
 			h := &held[i]
 			if n := x.to - x.from; n == h.to-h.from && n > 0 && string(p.b[x.from:x.to]) == string(p.b[h.from:h.to]) {
-				p.Left -= h.cost
+				p.budget.Left -= h.cost
 				continue
 			}
 		}
-		before, unknown := p.Left, p.unknown
+		before, unknown := p.budget.Left, p.unknown
 		if err := p.bodyPair(pairs, i, x, 1); err != nil {
 			return err
 		}
-		h := heldPair{x, before - p.Left}
+		h := heldPair{x, before - p.budget.Left}
 		if unknown != p.unknown {
 			h.extent = extent{} // so that they are counted again
 		}
@@ -165,7 +165,7 @@ func (p *parser) bodyPair(pairs *otelstef.BodyMap, i int, x extent, depth int) e
 		return p.newBodyPair(pairs, i, x, depth)
 	}
 	k.giveBody(pairs, i)
-	p.Left -= int(k.cost)
+	p.budget.Left -= int(k.cost)
 	return nil
 }
 
@@ -194,7 +194,7 @@ func (p *parser) newBodyPair(pairs *otelstef.BodyMap, i int, x extent, depth int
 		if v := pairs.Value(i); v.Type() != otelstef.BodyValueTypeString || v.String() != string(value) {
 			v.SetString(p.slab.text(value))
 		}
-		p.Left -= key.to - key.from + v.to - v.from - 2
+		p.budget.Left -= key.to - key.from + v.to - v.from - 2
 		return nil
 	}
 	key, c, ok := p.keyValue(x)
@@ -202,7 +202,7 @@ func (p *parser) newBodyPair(pairs *otelstef.BodyMap, i int, x extent, depth int
 		return errDamaged
 	}
 	pairs.SetKey(i, p.again(pairs.Key(i), key))
-	p.Left -= key.to - key.from
+	p.budget.Left -= key.to - key.from
 	if err := p.bodyValue(pairs.Value(i), c, depth); err != nil {
 		return p.inPair(key, err)
 	}

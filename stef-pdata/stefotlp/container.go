@@ -12,16 +12,6 @@ import (
 	"github.com/otelstef/stef/stef-pdata/internal/mapping"
 )
 
-// Tags of the containers of all signals: the message of a signal, ResourceX and
-// ScopeX.
-const (
-	tagResources = 1<<3 | wireBytes // in the message of a signal
-	tagScopes    = 2<<3 | wireBytes // in a ResourceX
-	tagItems     = 2<<3 | wireBytes // in a ScopeX
-	tagContainer = 1<<3 | wireBytes // the Resource or InstrumentationScope in either
-	tagSchemaURL = 3<<3 | wireBytes // in either
-)
-
 // encoder is what the encoders of all signals have in common.
 type encoder struct {
 	parser
@@ -200,7 +190,7 @@ func (e *encoder) resource(h home) (*otelstef.Resource, error) {
 // inKey calls f while the key is the message.
 func (e *encoder) inKey(f func() error) error {
 	b := e.b
-	e.b, e.Left = e.key, MaxItemBytes
+	e.b, e.budget.Left = e.key, MaxItemBytes
 	err := f()
 	e.b = b
 	return err
@@ -211,7 +201,7 @@ func (e *encoder) fillResource(v *otelstef.Resource, x, url extent) error {
 		return err
 	}
 	v.SetSchemaURL(e.text(url))
-	if err := e.Take(url.to - url.from); err != nil {
+	if err := e.budget.Take(url.to - url.from); err != nil {
 		return mapping.InField("schema_url", err)
 	}
 	e.pairs, e.parts = e.pairs[:0], e.parts[:0]
@@ -220,13 +210,13 @@ func (e *encoder) fillResource(v *otelstef.Resource, x, url extent) error {
 		var tag uint64
 		tag, at = varint(b, at)
 		switch tag {
-		case 1<<3 | wireBytes:
+		case tagResourceAttributes:
 			at = collect(&e.pairs, b, at)
-		case 2<<3 | wireVarint:
+		case tagResourceDroppedAttributes:
 			var n uint64
 			n, at = varint(b, at)
 			v.SetDroppedAttributesCount(uint64(uint32(n)))
-		case 3<<3 | wireBytes:
+		case tagResourceEntityRef:
 			at = collect(&e.parts, b, at)
 		default:
 			at = skip(b, at, tag)
@@ -238,7 +228,7 @@ func (e *encoder) fillResource(v *otelstef.Resource, x, url extent) error {
 	if !e.kept.EntityRefs {
 		return nil
 	}
-	if err := e.Take(len(e.parts) * mapping.ValueBytes); err != nil {
+	if err := e.budget.Take(len(e.parts) * mapping.ValueBytes); err != nil {
 		return mapping.InField("entity_refs", err)
 	}
 	v.EntityRefs().SetLen(len(e.parts))
@@ -268,20 +258,20 @@ func (e *encoder) entityRef(v *otelstef.EntityRef, x extent) error {
 		}
 		from, to := run(b, start)
 		text := func() string { return e.text(extent{from, to}) }
-		e.Left -= to - from
-		switch tag >> 3 {
-		case 1:
+		e.budget.Left -= to - from
+		switch tag {
+		case tagEntityRefSchemaURL:
 			v.SetSchemaURL(text())
-		case 2:
+		case tagEntityRefType:
 			v.SetType(text())
-		case 3:
-			e.Left -= mapping.ValueBytes
+		case tagEntityRefIDKey:
+			e.budget.Left -= mapping.ValueBytes
 			v.IDKeys().Append(text())
-		case 4:
-			e.Left -= mapping.ValueBytes
+		case tagEntityRefDescriptionKey:
+			e.budget.Left -= mapping.ValueBytes
 			v.DescriptionKeys().Append(text())
 		}
-		if err := e.Take(0); err != nil {
+		if err := e.budget.Take(0); err != nil {
 			return err
 		}
 	}
@@ -312,7 +302,7 @@ func (e *encoder) fillScope(v *otelstef.Scope, x, url extent) error {
 		var tag uint64
 		tag, at = varint(b, at)
 		switch tag {
-		case 1<<3 | wireBytes, 2<<3 | wireBytes:
+		case tagScopeName, tagScopeVersion:
 			var text extent
 			text.from, text.to = run(b, at)
 			at = text.to
@@ -322,9 +312,9 @@ func (e *encoder) fillScope(v *otelstef.Scope, x, url extent) error {
 			} else {
 				v.SetVersion(e.text(text))
 			}
-		case 3<<3 | wireBytes:
+		case tagScopeAttributes:
 			at = collect(&e.pairs, b, at)
-		case 4<<3 | wireVarint:
+		case tagScopeDroppedAttributes:
 			var n uint64
 			n, at = varint(b, at)
 			v.SetDroppedAttributesCount(uint64(uint32(n)))
@@ -332,7 +322,7 @@ func (e *encoder) fillScope(v *otelstef.Scope, x, url extent) error {
 			at = skip(b, at, tag)
 		}
 	}
-	if err := e.Take(texts); err != nil {
+	if err := e.budget.Take(texts); err != nil {
 		return mapping.InField("name, version or schema_url", err)
 	}
 	if err := e.attributes(v.Attributes()); err != nil {

@@ -171,18 +171,18 @@ func (d *decoder) endResource() {
 
 func (d *decoder) appendResource(dst []byte, r *otelstef.Resource) []byte {
 	dst, at := begin(dst, tagContainer, roomItem)
-	dst = d.appendAttributes(dst, 1<<3|wireBytes, r.Attributes())
-	dst = appendNumber(dst, 2<<3|wireVarint, r.DroppedAttributesCount())
+	dst = d.appendAttributes(dst, tagResourceAttributes, r.Attributes())
+	dst = appendNumber(dst, tagResourceDroppedAttributes, r.DroppedAttributesCount())
 	for i := range r.EntityRefs().Len() {
 		ref, refAt := r.EntityRefs().At(i), 0
-		dst, refAt = begin(dst, 3<<3|wireBytes, roomPart)
-		dst = appendString(dst, 1<<3|wireBytes, ref.SchemaURL())
-		dst = appendString(dst, 2<<3|wireBytes, ref.Type())
+		dst, refAt = begin(dst, tagResourceEntityRef, roomPart)
+		dst = appendString(dst, tagEntityRefSchemaURL, ref.SchemaURL())
+		dst = appendString(dst, tagEntityRefType, ref.Type())
 		for _, key := range ref.IDKeys().Values() {
-			dst = appendText(dst, 3<<3|wireBytes, key)
+			dst = appendText(dst, tagEntityRefIDKey, key)
 		}
 		for _, key := range ref.DescriptionKeys().Values() {
-			dst = appendText(dst, 4<<3|wireBytes, key)
+			dst = appendText(dst, tagEntityRefDescriptionKey, key)
 		}
 		dst = end(dst, refAt, roomPart)
 	}
@@ -191,10 +191,10 @@ func (d *decoder) appendResource(dst []byte, r *otelstef.Resource) []byte {
 
 func (d *decoder) appendScope(dst []byte, s *otelstef.Scope) []byte {
 	dst, at := begin(dst, tagContainer, roomPart)
-	dst = appendString(dst, 1<<3|wireBytes, s.Name())
-	dst = appendString(dst, 2<<3|wireBytes, s.Version())
-	dst = d.appendAttributes(dst, 3<<3|wireBytes, s.Attributes())
-	dst = appendNumber(dst, 4<<3|wireVarint, s.DroppedAttributesCount())
+	dst = appendString(dst, tagScopeName, s.Name())
+	dst = appendString(dst, tagScopeVersion, s.Version())
+	dst = d.appendAttributes(dst, tagScopeAttributes, s.Attributes())
+	dst = appendNumber(dst, tagScopeDroppedAttributes, s.DroppedAttributesCount())
 	return appendString(end(dst, at, roomPart), tagSchemaURL, s.SchemaURL())
 }
 

@@ -70,39 +70,37 @@ func (d *LogsDecoder) record() {
 //
 // spec: #otlp-logs
 func (d *LogsDecoder) logRecord(r *otelstef.LogRecord, joined int) {
-	attributes := d.encoded(6<<3|wireBytes, r.Attributes())
+	attributes := d.encoded(tagRecordAttributes, r.Attributes())
 	dst, at := begin(d.out, tagItems, roomItem)
 	observed := r.ObservedTime()
 	if r.HasObservedDelta() {
 		observed = r.Time() + uint64(r.ObservedDelta())
 	}
-	dst = appendTime(dst, 1<<3|wireFixed64, r.Time())
-	dst = appendTime(dst, 11<<3|wireFixed64, observed)
-	dst = appendNumber(dst, 2<<3|wireVarint, r.SeverityNumber())
-	dst = appendString(dst, 3<<3|wireBytes, r.SeverityText())
+	dst = appendTime(dst, tagRecordTime, r.Time())
+	dst = appendTime(dst, tagRecordObservedTime, observed)
+	dst = appendNumber(dst, tagRecordSeverity, r.SeverityNumber())
+	dst = appendString(dst, tagRecordSeverityText, r.SeverityText())
 	dst = d.appendBody(dst, r.Body(), joined)
 	dst = append(dst, attributes...)
-	dst = appendNumber(dst, 7<<3|wireVarint, r.DroppedAttributesCount())
+	dst = appendNumber(dst, tagRecordDroppedAttributes, r.DroppedAttributesCount())
 	if flags := r.Flags(); flags != 0 {
-		dst = binary.LittleEndian.AppendUint32(append(dst, 8<<3|wireFixed32), uint32(flags))
+		dst = binary.LittleEndian.AppendUint32(append(dst, tagRecordFlags), uint32(flags))
 	}
-	dst = appendIDs(dst, 9<<3|wireBytes, r.TraceID(), 10<<3|wireBytes, r.SpanID())
-	dst = appendString(dst, 12<<3|wireBytes, r.EventName())
+	dst = appendIDs(dst, tagRecordTraceID, r.TraceID(), tagRecordSpanID, r.SpanID())
+	dst = appendString(dst, tagRecordEventName, r.EventName())
 	d.out = end(dst, at, roomItem)
 }
-
-const tagBody = 5<<3 | wireBytes
 
 func (d *LogsDecoder) appendBody(dst []byte, body *otelstef.LogBody, joined int) []byte {
 	switch body.Type() {
 	case otelstef.LogBodyTypeString:
 		s := body.String()
-		dst = appendVarint(append(dst, tagBody), uint64(1+varintLen(uint64(len(s)))+len(s)))
+		dst = appendVarint(append(dst, tagRecordBody), uint64(1+varintLen(uint64(len(s)))+len(s)))
 		return appendText(dst, tagString, s)
 	case otelstef.LogBodyTypeTemplate:
 		return appendTemplate(dst, body.Template(), joined)
 	case otelstef.LogBodyTypeValue:
-		return d.message(dst, tagBody, func() { d.body(body.Value()) })
+		return d.message(dst, tagRecordBody, func() { d.body(body.Value()) })
 	}
 	return dst
 }
@@ -111,7 +109,7 @@ func (d *LogsDecoder) appendBody(dst []byte, body *otelstef.LogBody, joined int)
 // parameters.
 func appendTemplate(dst []byte, t *otelstef.BodyTemplate, size int) []byte {
 	template, params := t.Template(), t.Params()
-	dst = appendVarint(append(dst, tagBody), uint64(1+varintLen(uint64(size))+size))
+	dst = appendVarint(append(dst, tagRecordBody), uint64(1+varintLen(uint64(size))+size))
 	dst = appendVarint(append(dst, tagString), uint64(size))
 	for i := range params.Len() {
 		before, after, _ := strings.Cut(template, "\x00")

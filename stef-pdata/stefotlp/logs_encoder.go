@@ -63,10 +63,19 @@ func (e *LogsEncoder) item(i int, x extent) error {
 }
 
 // record sets the log record from the LogRecord in x, which it checks on the way.
-// The observed time goes out as it is and a text body without a template.
+// The observed time is written as it is and a text body without a template.
 //
 // spec: #otlp-logs
 func (e *LogsEncoder) record(x extent) error {
+	if !e.parse(x) {
+		return e.unusual(x, recordShape, e.record)
+	}
+	return e.set(e.rec.Record())
+}
+
+// parse fills e.fields from the LogRecord in x. It reports false for a log record
+// that is damaged or has tags in more bytes than they need.
+func (e *LogsEncoder) parse(x extent) bool {
 	f := &e.fields
 	*f = logFields{}
 	b, at := e.b[:x.to], x.from
@@ -75,32 +84,32 @@ func (e *LogsEncoder) record(x extent) error {
 		tag := b[at]
 		at++
 		switch tag {
-		case 6<<3 | wireBytes:
+		case tagRecordAttributes:
 			at = e.itemPair(b, field)
-		case 1<<3 | wireFixed64, 11<<3 | wireFixed64:
+		case tagRecordTime, tagRecordObservedTime:
 			if x.to-at < 8 {
-				return e.unusual(x, recordShape, e.record)
+				return false
 			}
-			if tag == 1<<3|wireFixed64 {
+			if tag == tagRecordTime {
 				f.time = fixed64(b, at)
 			} else {
 				f.observed = fixed64(b, at)
 			}
 			at += 8
-		case 8<<3 | wireFixed32:
+		case tagRecordFlags:
 			if x.to-at < 4 {
-				return e.unusual(x, recordShape, e.record)
+				return false
 			}
 			f.flags = fixed32(b, at)
 			at += 4
-		case 2<<3 | wireVarint:
+		case tagRecordSeverity:
 			f.severity, at = longVarint(b, at)
-		case 7<<3 | wireVarint:
+		case tagRecordDroppedAttributes:
 			f.dropped, at = longVarint(b, at)
-		case 3<<3 | wireBytes:
+		case tagRecordSeverityText:
 			f.severityText.from, f.severityText.to = run(b, at)
 			at = f.severityText.to
-		case tagBody:
+		case tagRecordBody:
 			f.value.from, f.value.to = run(b, at)
 			if at = f.value.to; at < 0 {
 				break
@@ -109,30 +118,32 @@ func (e *LogsEncoder) record(x extent) error {
 			if f.body, ok = e.choose(f.value, f.body); !ok {
 				at = -1
 			}
-		case 9<<3 | wireBytes:
+		case tagRecordTraceID:
 			f.trace.from, f.trace.to = run(b, at)
 			at = f.trace.to
-		case 10<<3 | wireBytes:
+		case tagRecordSpanID:
 			f.span.from, f.span.to = run(b, at)
 			at = f.span.to
-		case 12<<3 | wireBytes:
+		case tagRecordEventName:
 			f.eventName.from, f.eventName.to = run(b, at)
 			at = f.eventName.to
 		default:
 			at = e.stray(b, field, recordShape)
 		}
 	}
-	if at != x.to {
-		return e.unusual(x, recordShape, e.record)
-	}
-	dst := e.rec.Record()
+	return at == x.to
+}
+
+// set sets the log record from the fields that were parsed.
+func (e *LogsEncoder) set(dst *otelstef.LogRecord) error {
+	f := &e.fields
 	dst.SetTime(f.time)
 	dst.UnsetObservedDelta()
 	dst.SetObservedTime(f.observed)
 	dst.SetSeverityNumber(uint64(int64(int32(f.severity)))) // OTLP enums are signed
 	dst.SetSeverityText(e.again(dst.SeverityText(), f.severityText))
 	dst.SetEventName(e.again(dst.EventName(), f.eventName))
-	if err := e.Take(f.severityText.to - f.severityText.from + f.eventName.to - f.eventName.from); err != nil {
+	if err := e.budget.Take(f.severityText.to - f.severityText.from + f.eventName.to - f.eventName.from); err != nil {
 		return mapping.InField("severity_text or event_name", err)
 	}
 	id, err := e.id(nil, f.trace, mapping.TraceIDBytes, true)

@@ -113,9 +113,9 @@ var dataTags = [...]byte{tagGauge, tagSum, tagHistogram, tagExponential, tagSumm
 func (d *MetricsDecoder) beginMetric(m *otelstef.Metric) {
 	dst, at := begin(d.out, tagItems, roomContainer)
 	d.metricAt = at
-	dst = appendString(dst, 1<<3|wireBytes, m.Name())
-	dst = appendString(dst, 2<<3|wireBytes, m.Description())
-	dst = appendString(dst, 3<<3|wireBytes, m.Unit())
+	dst = appendString(dst, tagMetricName, m.Name())
+	dst = appendString(dst, tagMetricDescription, m.Description())
+	dst = appendString(dst, tagMetricUnit, m.Unit())
 	dst = d.appendAttributes(dst, tagMetadata, m.Metadata())
 	typ := m.Type()
 	dst, d.dataAt = begin(dst, dataTags[typ], roomContainer)

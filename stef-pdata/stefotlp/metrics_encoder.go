@@ -88,20 +88,6 @@ func (e *MetricsEncoder) pointsIn(x extent) (n int) {
 	return n
 }
 
-// The tags of a Metric.
-const (
-	tagGauge       = 5<<3 | wireBytes
-	tagSum         = 7<<3 | wireBytes
-	tagHistogram   = 9<<3 | wireBytes
-	tagExponential = 10<<3 | wireBytes
-	tagSummary     = 11<<3 | wireBytes
-	tagMetadata    = 12<<3 | wireBytes
-
-	tagPoint       = 1<<3 | wireBytes  // in all of them
-	tagTemporality = 2<<3 | wireVarint // in sums and histograms
-	tagMonotonic   = 3<<3 | wireVarint // in sums
-)
-
 // description is what a Metric says but for what stands in its key.
 type description struct {
 	kind        uint64 // the tag of the data, or 0
@@ -228,7 +214,7 @@ func (e *MetricsEncoder) fillMetric(v *otelstef.Metric, d *description, length i
 		var tag uint64
 		tag, at = varint(e.b, at)
 		switch tag {
-		case 1<<3 | wireBytes, 2<<3 | wireBytes, 3<<3 | wireBytes:
+		case tagMetricName, tagMetricDescription, tagMetricUnit:
 			text := &texts[tag>>3-1]
 			text.from, text.to = run(e.b, at)
 			at = text.to
@@ -241,7 +227,7 @@ func (e *MetricsEncoder) fillMetric(v *otelstef.Metric, d *description, length i
 	v.SetName(e.text(texts[0]))
 	v.SetDescription(e.text(texts[1]))
 	v.SetUnit(e.text(texts[2]))
-	if err := e.Take(len(v.Name()) + len(v.Description()) + len(v.Unit())); err != nil {
+	if err := e.budget.Take(len(v.Name()) + len(v.Description()) + len(v.Unit())); err != nil {
 		return mapping.InField("name, description or unit", err)
 	}
 	if err := e.attributes(v.Metadata()); err != nil {
@@ -297,8 +283,8 @@ func (e *MetricsEncoder) withBounds(bounds []byte) error {
 		e.rec.SetMetric(base.bound.value)
 		return nil
 	case len(bounds) > MaxItemBytes:
-		e.Left = 0
-		return mapping.InField("explicit_bounds", e.Take(1))
+		e.budget.Left = 0
+		return mapping.InField("explicit_bounds", e.budget.Take(1))
 	}
 	e.key = binary.LittleEndian.AppendUint64(e.key[:0], uint64(base.number))
 	e.key = append(e.key, bounds...)

@@ -17,12 +17,12 @@ const maxMessageBytes = math.MaxInt32
 // Where the wire can say a thing in several ways it takes what pdata takes.
 type parser struct {
 	checker
-	mapping.Budget
-	b     []byte
-	texts texts
-	slab  slab
-	attrs seenPairs // in attributes
-	maps  seenPairs // in bodies
+	budget mapping.Budget
+	b      []byte
+	texts  texts
+	slab   slab
+	attrs  seenPairs // in attributes
+	maps   seenPairs // in bodies
 
 	held  []heldPair // attributes that the record holds, from the same message
 	body  []heldPair // pairs that the body of the record holds, without tag and length
@@ -59,7 +59,7 @@ func (p *parser) again(was string, x extent) string {
 
 // begin makes the parser ready for an item.
 func (p *parser) begin() {
-	p.Budget.Begin()
+	p.budget.Begin()
 	p.count, p.fresh, p.parts, p.inner = 0, p.fresh[:0], p.parts[:0], p.inner[:0]
 }
 
@@ -75,7 +75,7 @@ func (p *parser) itemPair(b []byte, at int) int {
 		if n == 0 || n > len(b)-at || string(b[at:at+n]) != string(p.b[h.from:h.to]) {
 			break
 		}
-		p.Left -= h.cost
+		p.budget.Left -= h.cost
 		at += n
 	}
 	if i > p.count {
@@ -104,7 +104,7 @@ func (p *parser) itemPair(b []byte, at int) int {
 // itemAttributes gives the record of an item its attributes.
 func (p *parser) itemAttributes(dst *otelstef.Attributes) error {
 	n := p.count
-	if err := p.TakePairs(n); err != nil {
+	if err := p.budget.TakePairs(n); err != nil {
 		return err
 	}
 	dst.SetLen(n)
@@ -117,14 +117,14 @@ func (p *parser) itemAttributes(dst *otelstef.Attributes) error {
 		if k := p.attrs.find(p, x.extent); k != nil {
 			k.give(dst, x.index)
 			h.cost = int(k.cost)
-			p.Left -= h.cost
+			p.budget.Left -= h.cost
 		} else {
-			before, unknown := p.Left, p.unknown
+			before, unknown := p.budget.Left, p.unknown
 			if err := p.newPair(dst, x.index, x.extent); err != nil {
 				p.held = p.held[:min(x.index, len(p.held))]
 				return err
 			}
-			h.cost = before - p.Left
+			h.cost = before - p.budget.Left
 			if unknown != p.unknown {
 				h.extent = extent{} // so that they are counted again
 			}
@@ -135,15 +135,15 @@ func (p *parser) itemAttributes(dst *otelstef.Attributes) error {
 			p.held = append(p.held, h)
 		}
 	}
-	if p.Left < 0 {
-		return p.Take(0)
+	if p.budget.Left < 0 {
+		return p.budget.Take(0)
 	}
 	return nil
 }
 
 // attributes gives dst the attributes in p.pairs.
 func (p *parser) attributes(dst *otelstef.Attributes) error {
-	if err := p.TakePairs(len(p.pairs)); err != nil {
+	if err := p.budget.TakePairs(len(p.pairs)); err != nil {
 		return err
 	}
 	dst.SetLen(len(p.pairs))
@@ -162,7 +162,7 @@ func (p *parser) pair(dst *otelstef.Attributes, i int, x extent) error {
 		return p.newPair(dst, i, x)
 	}
 	k.give(dst, i)
-	return p.Take(int(k.cost))
+	return p.budget.Take(int(k.cost))
 }
 
 // newPair sets an attribute that was not seen lately, after a check.
@@ -174,7 +174,7 @@ func (p *parser) newPair(dst *otelstef.Attributes, i int, x extent) error {
 		if v := dst.Value(i); v.Type() != otelstef.AnyValueTypeString || v.String() != string(value) {
 			v.SetString(p.slab.text(value))
 		}
-		return p.Take(key.to - key.from + v.to - v.from - 2)
+		return p.budget.Take(key.to - key.from + v.to - v.from - 2)
 	}
 	return p.otherPair(dst, i, x, key, v, ok)
 }
@@ -191,7 +191,7 @@ func (p *parser) otherPair(dst *otelstef.Attributes, i int, x, key, v extent, pl
 		}
 	}
 	k := p.again(dst.Key(i), key)
-	p.Left -= len(k)
+	p.budget.Left -= len(k)
 	switch c.tag {
 	case tagInt:
 		dst.SetInt64(i, k, int64(c.number))
@@ -207,7 +207,7 @@ func (p *parser) otherPair(dst *otelstef.Attributes, i int, x, key, v extent, pl
 			return p.inPair(key, err)
 		}
 	}
-	return p.Take(0)
+	return p.budget.Take(0)
 }
 
 // damagedPair returns the error for an attribute that is damaged.

@@ -13,12 +13,6 @@ import (
 
 func float64At(b []byte, at int) float64 { return math.Float64frombits(fixed64(b, at)) }
 
-// Tags that all points have in common.
-const (
-	tagStart = 2<<3 | wireFixed64
-	tagTime  = 3<<3 | wireFixed64
-)
-
 // number sets the record from the NumberDataPoint in x. Most points are these, so
 // they are checked while they are parsed.
 //
@@ -32,9 +26,9 @@ func (e *MetricsEncoder) number(x extent) error {
 		tag := b[at]
 		at++
 		switch tag {
-		case 7<<3 | wireBytes:
+		case tagNumberAttributes:
 			at = e.itemPair(b, field)
-		case tagStart, tagTime, 4<<3 | wireFixed64, 6<<3 | wireFixed64:
+		case tagStart, tagTime, tagNumberDouble, tagNumberInt:
 			if x.to-at < 8 {
 				return e.check(e.b, x, numberShape)
 			}
@@ -45,12 +39,12 @@ func (e *MetricsEncoder) number(x extent) error {
 				start = v
 			case tagTime:
 				time = v
-			case 4<<3 | wireFixed64:
+			case tagNumberDouble:
 				number, typ = v, otelstef.PointValueTypeFloat64
 			default:
 				number, typ = v, otelstef.PointValueTypeInt64
 			}
-		case 8<<3 | wireVarint:
+		case tagNumberFlags:
 			flags, at = longVarint(b, at)
 		default:
 			return e.unusualNumber(x)
@@ -73,7 +67,7 @@ func (e *MetricsEncoder) unusualNumber(x extent) error {
 	b := e.b[:x.to]
 	for at := x.from; at < x.to; {
 		tag, field := varint(b, at)
-		if tag == 7<<3|wireBytes {
+		if tag == tagNumberAttributes {
 			at = e.itemPair(b, at)
 			continue
 		}
@@ -83,13 +77,13 @@ func (e *MetricsEncoder) unusualNumber(x extent) error {
 			start = fixed64(b, field)
 		case tagTime:
 			time = fixed64(b, field)
-		case 4<<3 | wireFixed64:
+		case tagNumberDouble:
 			number, typ = fixed64(b, field), otelstef.PointValueTypeFloat64
-		case 6<<3 | wireFixed64:
+		case tagNumberInt:
 			number, typ = fixed64(b, field), otelstef.PointValueTypeInt64
-		case 8<<3 | wireVarint:
+		case tagNumberFlags:
 			flags, _ = varint(b, field)
-		case 5<<3 | wireBytes:
+		case tagNumberExemplar:
 			e.parts = append(e.parts, stretch(b, field))
 		}
 	}
@@ -174,16 +168,16 @@ func (e *MetricsEncoder) histogram(x extent) error {
 		tag, at = varint(b, at)
 		field := at
 		switch tag {
-		case 9<<3 | wireBytes:
+		case tagHistogramAttributes:
 			at = e.itemPair(b, pair)
 			continue
-		case 8<<3 | wireBytes:
+		case tagHistogramExemplar:
 			at = collect(&e.parts, b, at)
 			continue
-		case 6<<3 | wireBytes, 6<<3 | wireFixed64:
+		case tagHistogramBucketCounts, tagHistogramBucketCount:
 			buckets, at = runs(buckets, b, at, tag)
 			continue
-		case 7<<3 | wireBytes, 7<<3 | wireFixed64:
+		case tagHistogramBounds, tagHistogramBound:
 			bounds, at = runs(bounds, b, at, tag)
 			continue
 		}
@@ -193,15 +187,15 @@ func (e *MetricsEncoder) histogram(x extent) error {
 			start = fixed64(b, field)
 		case tagTime:
 			time = fixed64(b, field)
-		case 4<<3 | wireFixed64:
+		case tagHistogramCount:
 			count = fixed64(b, field)
-		case 5<<3 | wireFixed64:
+		case tagHistogramSum:
 			sum = optionalAt(b, field)
-		case 10<<3 | wireVarint:
+		case tagHistogramFlags:
 			flags, _ = varint(b, field)
-		case 11<<3 | wireFixed64:
+		case tagHistogramMin:
 			least = optionalAt(b, field)
-		case 12<<3 | wireFixed64:
+		case tagHistogramMax:
 			most = optionalAt(b, field)
 		}
 	}
@@ -224,7 +218,7 @@ func (e *MetricsEncoder) histogram(x extent) error {
 	h.SetOptionalSum(sum.number, sum.there)
 	h.SetOptionalMin(least.number, least.there)
 	h.SetOptionalMax(most.number, most.there)
-	if err := e.Take(len(buckets)); err != nil {
+	if err := e.budget.Take(len(buckets)); err != nil {
 		return mapping.InField("bucket_counts", err)
 	}
 	counts := h.BucketCounts()
@@ -254,7 +248,7 @@ func (e *MetricsEncoder) exponential(x extent) error {
 	b := e.b[:x.to]
 	for at := x.from; at < x.to; {
 		tag, field := varint(b, at)
-		if tag == 1<<3|wireBytes {
+		if tag == tagExponentialAttributes {
 			at = e.itemPair(b, at)
 			continue
 		}
@@ -264,27 +258,27 @@ func (e *MetricsEncoder) exponential(x extent) error {
 			start = fixed64(b, field)
 		case tagTime:
 			time = fixed64(b, field)
-		case 4<<3 | wireFixed64:
+		case tagExponentialCount:
 			count = fixed64(b, field)
-		case 5<<3 | wireFixed64:
+		case tagExponentialSum:
 			sum = optionalAt(b, field)
-		case 6<<3 | wireVarint:
+		case tagExponentialScale:
 			scale, _ = varint(b, field)
-		case 7<<3 | wireFixed64:
+		case tagExponentialZeroCount:
 			zeroCount = fixed64(b, field)
-		case 8<<3 | wireBytes:
+		case tagExponentialPositive:
 			collect(&e.positive, b, field)
-		case 9<<3 | wireBytes:
+		case tagExponentialNegative:
 			collect(&e.negative, b, field)
-		case 10<<3 | wireVarint:
+		case tagExponentialFlags:
 			flags, _ = varint(b, field)
-		case 11<<3 | wireBytes:
+		case tagExponentialExemplar:
 			collect(&e.parts, b, field)
-		case 12<<3 | wireFixed64:
+		case tagExponentialMin:
 			least = optionalAt(b, field)
-		case 13<<3 | wireFixed64:
+		case tagExponentialMax:
 			most = optionalAt(b, field)
-		case 14<<3 | wireFixed64:
+		case tagExponentialZeroThreshold:
 			zeroThreshold = float64At(b, field)
 		}
 	}
@@ -324,13 +318,13 @@ func (e *MetricsEncoder) buckets(dst *otelstef.ExpHistogramBuckets, pieces []ext
 			var tag uint64
 			tag, at = varint(b, at)
 			switch tag {
-			case 1<<3 | wireVarint:
+			case tagBucketsOffset:
 				n, at = varint(b, at)
 				offset = zigzag32(n)
-			case 2<<3 | wireVarint:
+			case tagBucketsCount:
 				n, at = varint(b, at)
 				e.counts = append(e.counts, n)
-			case 2<<3 | wireBytes:
+			case tagBucketsCounts:
 				var to int
 				for at, to = run(b, at); at < to; {
 					n, at = varint(b, at)
@@ -342,7 +336,7 @@ func (e *MetricsEncoder) buckets(dst *otelstef.ExpHistogramBuckets, pieces []ext
 		}
 	}
 	dst.SetOffset(int64(offset))
-	if err := e.Take(8 * len(e.counts)); err != nil {
+	if err := e.budget.Take(8 * len(e.counts)); err != nil {
 		return err
 	}
 	dst.BucketCounts().SetValues(e.counts)
@@ -359,7 +353,7 @@ func (e *MetricsEncoder) summary(x extent) error {
 	b := e.b[:x.to]
 	for at := x.from; at < x.to; {
 		tag, field := varint(b, at)
-		if tag == 7<<3|wireBytes {
+		if tag == tagSummaryAttributes {
 			at = e.itemPair(b, at)
 			continue
 		}
@@ -369,13 +363,13 @@ func (e *MetricsEncoder) summary(x extent) error {
 			start = fixed64(b, field)
 		case tagTime:
 			time = fixed64(b, field)
-		case 4<<3 | wireFixed64:
+		case tagSummaryCount:
 			count = fixed64(b, field)
-		case 5<<3 | wireFixed64:
+		case tagSummarySum:
 			sum = float64At(b, field)
-		case 6<<3 | wireBytes:
+		case tagSummaryQuantile:
 			collect(&e.parts, b, field)
-		case 8<<3 | wireVarint:
+		case tagSummaryFlags:
 			flags, _ = varint(b, field)
 		}
 	}
@@ -394,7 +388,7 @@ func (e *MetricsEncoder) summary(x extent) error {
 	s := dst.Value().SetSummary()
 	s.SetCount(count)
 	s.SetSum(sum)
-	if err := e.Take(mapping.ValueBytes * len(e.parts)); err != nil {
+	if err := e.budget.Take(mapping.ValueBytes * len(e.parts)); err != nil {
 		return mapping.InField("quantile_values", err)
 	}
 	s.QuantileValues().SetLen(len(e.parts))
@@ -411,9 +405,9 @@ func (e *MetricsEncoder) quantile(dst *otelstef.QuantileValue, x extent) {
 		tag, field := varint(b, at)
 		at = skip(b, field, tag)
 		switch tag {
-		case 1<<3 | wireFixed64:
+		case tagQuantileQuantile:
 			quantile = float64At(b, field)
-		case 2<<3 | wireFixed64:
+		case tagQuantileValue:
 			value = float64At(b, field)
 		}
 	}
@@ -429,7 +423,7 @@ func (e *MetricsEncoder) exemplars(dst *otelstef.Point) error {
 		list.SetLen(0)
 		return nil
 	}
-	if err := e.Take(mapping.PartBytes * n); err != nil {
+	if err := e.budget.Take(mapping.PartBytes * n); err != nil {
 		return mapping.InField("exemplars", err)
 	}
 	list.SetLen(n)
@@ -451,17 +445,17 @@ func (e *MetricsEncoder) exemplar(dst *otelstef.Exemplar, x extent) error {
 		tag, field := varint(b, at)
 		at = skip(b, field, tag)
 		switch tag {
-		case 2<<3 | wireFixed64:
+		case tagExemplarTime:
 			time = fixed64(b, field)
-		case 3<<3 | wireFixed64:
+		case tagExemplarDouble:
 			number, typ = fixed64(b, field), otelstef.ExemplarValueTypeFloat64
-		case 6<<3 | wireFixed64:
+		case tagExemplarInt:
 			number, typ = fixed64(b, field), otelstef.ExemplarValueTypeInt64
-		case 4<<3 | wireBytes:
+		case tagExemplarSpanID:
 			span.from, span.to = run(b, field)
-		case 5<<3 | wireBytes:
+		case tagExemplarTraceID:
 			trace.from, trace.to = run(b, field)
-		case 7<<3 | wireBytes:
+		case tagExemplarAttributes:
 			collect(&e.pairs, b, field)
 		}
 	}

@@ -56,30 +56,30 @@ func (d *TracesDecoder) record() {
 //
 // spec: #otlp-spans
 func (d *TracesDecoder) span(s *otelstef.Span) {
-	attributes := d.encoded(9<<3|wireBytes, s.Attributes())
+	attributes := d.encoded(tagSpanAttributes, s.Attributes())
 	dst, at := begin(d.out, tagItems, roomItem)
-	dst = appendIDs(dst, 1<<3|wireBytes, s.TraceID(), 2<<3|wireBytes, s.SpanID())
-	dst = appendString(dst, 3<<3|wireBytes, s.TraceState())
-	dst = appendID(dst, 4<<3|wireBytes, s.ParentSpanID(), mapping.SpanIDBytes)
-	dst = appendString(dst, 5<<3|wireBytes, s.Name())
-	dst = appendNumber(dst, 6<<3|wireVarint, uint64(s.Kind()))
-	dst = appendTime(dst, 7<<3|wireFixed64, s.StartTimeUnixNano())
-	dst = appendTime(dst, 8<<3|wireFixed64, s.EndTimeUnixNano())
+	dst = appendIDs(dst, tagSpanTraceID, s.TraceID(), tagSpanSpanID, s.SpanID())
+	dst = appendString(dst, tagSpanTraceState, s.TraceState())
+	dst = appendID(dst, tagSpanParentSpanID, s.ParentSpanID(), mapping.SpanIDBytes)
+	dst = appendString(dst, tagSpanName, s.Name())
+	dst = appendNumber(dst, tagSpanKind, uint64(s.Kind()))
+	dst = appendTime(dst, tagSpanStartTime, s.StartTimeUnixNano())
+	dst = appendTime(dst, tagSpanEndTime, s.EndTimeUnixNano())
 	dst = append(dst, attributes...)
-	dst = appendNumber(dst, 10<<3|wireVarint, s.DroppedAttributesCount())
+	dst = appendNumber(dst, tagSpanDroppedAttributes, s.DroppedAttributesCount())
 	for i := range s.Events().Len() {
 		dst = d.appendEvent(dst, s.Events().At(i))
 	}
-	dst = appendNumber(dst, 12<<3|wireVarint, s.DroppedEventsCount())
+	dst = appendNumber(dst, tagSpanDroppedEvents, s.DroppedEventsCount())
 	for i := range s.Links().Len() {
 		dst = d.appendLink(dst, s.Links().At(i))
 	}
-	dst = appendNumber(dst, 14<<3|wireVarint, s.DroppedLinksCount())
+	dst = appendNumber(dst, tagSpanDroppedLinks, s.DroppedLinksCount())
 	if status := s.Status(); status.Code() != 0 || status.Message() != "" {
 		var statusAt int
-		dst, statusAt = begin(dst, 15<<3|wireBytes, roomPart)
-		dst = appendString(dst, 2<<3|wireBytes, status.Message())
-		dst = appendNumber(dst, 3<<3|wireVarint, status.Code())
+		dst, statusAt = begin(dst, tagSpanStatus, roomPart)
+		dst = appendString(dst, tagStatusMessage, status.Message())
+		dst = appendNumber(dst, tagStatusCode, status.Code())
 		dst = end(dst, statusAt, roomPart)
 	}
 	if flags := s.Flags(); flags != 0 {
@@ -88,27 +88,23 @@ func (d *TracesDecoder) span(s *otelstef.Span) {
 	d.out = end(dst, at, roomItem)
 }
 
-// spanFlagsTag is the tag of the flags of a span, the only one of two bytes, as
-// it is on the wire, with the first byte last.
-const spanFlagsTag = (16<<3|wireFixed32)&0x7f | 0x80 | 1<<8
-
 func (d *TracesDecoder) appendEvent(dst []byte, e *otelstef.Event) []byte {
-	dst, at := begin(dst, 11<<3|wireBytes, roomPart)
-	dst = appendTime(dst, 1<<3|wireFixed64, e.TimeUnixNano())
-	dst = appendString(dst, 2<<3|wireBytes, e.Name())
-	dst = d.appendAttributes(dst, 3<<3|wireBytes, e.Attributes())
-	dst = appendNumber(dst, 4<<3|wireVarint, e.DroppedAttributesCount())
+	dst, at := begin(dst, tagSpanEvent, roomPart)
+	dst = appendTime(dst, tagEventTime, e.TimeUnixNano())
+	dst = appendString(dst, tagEventName, e.Name())
+	dst = d.appendAttributes(dst, tagEventAttributes, e.Attributes())
+	dst = appendNumber(dst, tagEventDroppedAttributes, e.DroppedAttributesCount())
 	return end(dst, at, roomPart)
 }
 
 func (d *TracesDecoder) appendLink(dst []byte, l *otelstef.Link) []byte {
-	dst, at := begin(dst, 13<<3|wireBytes, roomPart)
-	dst = appendIDs(dst, 1<<3|wireBytes, l.TraceID(), 2<<3|wireBytes, l.SpanID())
-	dst = appendString(dst, 3<<3|wireBytes, l.TraceState())
-	dst = d.appendAttributes(dst, 4<<3|wireBytes, l.Attributes())
-	dst = appendNumber(dst, 5<<3|wireVarint, l.DroppedAttributesCount())
+	dst, at := begin(dst, tagSpanLink, roomPart)
+	dst = appendIDs(dst, tagLinkTraceID, l.TraceID(), tagLinkSpanID, l.SpanID())
+	dst = appendString(dst, tagLinkTraceState, l.TraceState())
+	dst = d.appendAttributes(dst, tagLinkAttributes, l.Attributes())
+	dst = appendNumber(dst, tagLinkDroppedAttributes, l.DroppedAttributesCount())
 	if flags := l.Flags(); flags != 0 {
-		dst = binary.LittleEndian.AppendUint32(append(dst, 6<<3|wireFixed32), uint32(flags))
+		dst = binary.LittleEndian.AppendUint32(append(dst, tagLinkFlags), uint32(flags))
 	}
 	return end(dst, at, roomPart)
 }

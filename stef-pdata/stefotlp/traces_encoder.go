@@ -65,6 +65,21 @@ func (e *TracesEncoder) item(i int, x extent) error {
 //
 // spec: #otlp-spans
 func (e *TracesEncoder) span(x extent) error {
+	if !e.parse(x) {
+		return e.unusual(x, spanShape, e.span)
+	}
+	if len(e.parts)+len(e.links)+len(e.status) > 0 {
+		if err := e.checkParts(); err != nil {
+			return err
+		}
+	}
+	return e.set(e.rec.Span())
+}
+
+// parse fills e.fields, e.parts, e.links and e.status from the Span in x. It
+// reports false for a span that is damaged or has tags in more bytes than they
+// need.
+func (e *TracesEncoder) parse(x extent) bool {
 	f := &e.fields
 	*f = spanFields{}
 	e.links, e.status = e.links[:0], e.status[:0]
@@ -74,46 +89,46 @@ func (e *TracesEncoder) span(x extent) error {
 		tag := b[at]
 		at++
 		switch tag {
-		case 9<<3 | wireBytes:
+		case tagSpanAttributes:
 			at = e.itemPair(b, field)
-		case 1<<3 | wireBytes:
+		case tagSpanTraceID:
 			f.trace.from, f.trace.to = run(b, at)
 			at = f.trace.to
-		case 2<<3 | wireBytes:
+		case tagSpanSpanID:
 			f.span.from, f.span.to = run(b, at)
 			at = f.span.to
-		case 3<<3 | wireBytes:
+		case tagSpanTraceState:
 			f.state.from, f.state.to = run(b, at)
 			at = f.state.to
-		case 4<<3 | wireBytes:
+		case tagSpanParentSpanID:
 			f.parent.from, f.parent.to = run(b, at)
 			at = f.parent.to
-		case 5<<3 | wireBytes:
+		case tagSpanName:
 			f.name.from, f.name.to = run(b, at)
 			at = f.name.to
-		case 6<<3 | wireVarint:
+		case tagSpanKind:
 			f.kind, at = longVarint(b, at)
-		case 7<<3 | wireFixed64, 8<<3 | wireFixed64:
+		case tagSpanStartTime, tagSpanEndTime:
 			if x.to-at < 8 {
-				return e.unusual(x, spanShape, e.span)
+				return false
 			}
-			if tag == 7<<3|wireFixed64 {
+			if tag == tagSpanStartTime {
 				f.start = fixed64(b, at)
 			} else {
 				f.stop = fixed64(b, at)
 			}
 			at += 8
-		case 10<<3 | wireVarint:
+		case tagSpanDroppedAttributes:
 			f.dropped, at = longVarint(b, at)
-		case 11<<3 | wireBytes:
+		case tagSpanEvent:
 			at = collect(&e.parts, b, at)
-		case 12<<3 | wireVarint:
+		case tagSpanDroppedEvents:
 			f.droppedEvents, at = longVarint(b, at)
-		case 13<<3 | wireBytes:
+		case tagSpanLink:
 			at = collect(&e.links, b, at)
-		case 14<<3 | wireVarint:
+		case tagSpanDroppedLinks:
 			f.droppedLinks, at = longVarint(b, at)
-		case 15<<3 | wireBytes:
+		case tagSpanStatus:
 			if at < x.to && b[at] == 0 { // which is what most of them are
 				at++
 				break
@@ -130,15 +145,12 @@ func (e *TracesEncoder) span(x extent) error {
 			at = e.stray(b, field, spanShape)
 		}
 	}
-	if at != x.to {
-		return e.unusual(x, spanShape, e.span)
-	}
-	if len(e.parts)+len(e.links)+len(e.status) > 0 {
-		if err := e.checkParts(); err != nil {
-			return err
-		}
-	}
-	dst := e.rec.Span()
+	return at == x.to
+}
+
+// set sets the span from the fields that were parsed.
+func (e *TracesEncoder) set(dst *otelstef.Span) error {
+	f := &e.fields
 	if err := e.spanIDs(dst, f.trace, f.span, f.parent); err != nil {
 		return err
 	}
@@ -159,7 +171,7 @@ func (e *TracesEncoder) span(x extent) error {
 		return err
 	}
 	message := e.setStatus(dst.Status())
-	if err := e.Take(f.name.to - f.name.from + f.state.to - f.state.from + message); err != nil {
+	if err := e.budget.Take(f.name.to - f.name.from + f.state.to - f.state.from + message); err != nil {
 		return mapping.InField("name, trace_state or status.message", err)
 	}
 	e.dropped(dst, uint32(f.droppedEvents), uint32(f.droppedLinks))
@@ -225,9 +237,9 @@ func (e *TracesEncoder) setStatus(dst *otelstef.SpanStatus) int {
 			tag, field := varint(b, at)
 			at = skip(b, field, tag)
 			switch tag {
-			case 2<<3 | wireBytes:
+			case tagStatusMessage:
 				message = stretch(b, field)
-			case 3<<3 | wireVarint:
+			case tagStatusCode:
 				code, _ = varint(b, field)
 			}
 		}
@@ -245,7 +257,7 @@ func (e *TracesEncoder) events(dst *otelstef.Span) error {
 		list.SetLen(0)
 		return nil
 	}
-	if err := e.Take(mapping.PartBytes * n); err != nil {
+	if err := e.budget.Take(mapping.PartBytes * n); err != nil {
 		return mapping.InField("events", err)
 	}
 	list.SetLen(n)
@@ -266,18 +278,18 @@ func (e *TracesEncoder) event(dst *otelstef.Event, x extent) error {
 		tag, field := varint(b, at)
 		at = skip(b, field, tag)
 		switch tag {
-		case 1<<3 | wireFixed64:
+		case tagEventTime:
 			time = fixed64(b, field)
-		case 2<<3 | wireBytes:
+		case tagEventName:
 			name = stretch(b, field)
-		case 3<<3 | wireBytes:
+		case tagEventAttributes:
 			e.pairs = append(e.pairs, stretch(b, field))
-		case 4<<3 | wireVarint:
+		case tagEventDroppedAttributes:
 			dropped, _ = varint(b, field)
 		}
 	}
 	dst.SetName(e.again(dst.Name(), name))
-	e.Left -= name.to - name.from
+	e.budget.Left -= name.to - name.from
 	dst.SetTimeUnixNano(time)
 	dst.SetDroppedAttributesCount(uint64(uint32(dropped)))
 	return e.attributes(dst.Attributes())
@@ -291,7 +303,7 @@ func (e *TracesEncoder) spanLinks(dst *otelstef.Span) error {
 		list.SetLen(0)
 		return nil
 	}
-	if err := e.Take(mapping.PartBytes * n); err != nil {
+	if err := e.budget.Take(mapping.PartBytes * n); err != nil {
 		return mapping.InField("links", err)
 	}
 	list.SetLen(n)
@@ -313,17 +325,17 @@ func (e *TracesEncoder) link(dst *otelstef.Link, x extent) error {
 		tag, field := varint(b, at)
 		at = skip(b, field, tag)
 		switch tag {
-		case 1<<3 | wireBytes:
+		case tagLinkTraceID:
 			trace = stretch(b, field)
-		case 2<<3 | wireBytes:
+		case tagLinkSpanID:
 			span = stretch(b, field)
-		case 3<<3 | wireBytes:
+		case tagLinkTraceState:
 			state = stretch(b, field)
-		case 4<<3 | wireBytes:
+		case tagLinkAttributes:
 			e.pairs = append(e.pairs, stretch(b, field))
-		case 5<<3 | wireVarint:
+		case tagLinkDroppedAttributes:
 			dropped, _ = varint(b, field)
-		case 6<<3 | wireFixed32:
+		case tagLinkFlags:
 			flags = fixed32(b, field)
 		}
 	}
@@ -338,7 +350,7 @@ func (e *TracesEncoder) link(dst *otelstef.Link, x extent) error {
 	}
 	dst.SetSpanID(id)
 	dst.SetTraceState(e.again(dst.TraceState(), state))
-	e.Left -= state.to - state.from
+	e.budget.Left -= state.to - state.from
 	dst.SetFlags(uint64(flags))
 	dst.SetDroppedAttributesCount(uint64(uint32(dropped)))
 	if err := e.attributes(dst.Attributes()); err != nil {

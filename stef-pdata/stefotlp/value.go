@@ -11,28 +11,6 @@ import (
 	"github.com/otelstef/stef/stef-pdata/internal/mapping"
 )
 
-// The tags of the choices of an AnyValue.
-const (
-	tagString = 1<<3 | wireBytes
-	tagBool   = 2<<3 | wireVarint
-	tagInt    = 3<<3 | wireVarint
-	tagDouble = 4<<3 | wireFixed64
-	tagArray  = 5<<3 | wireBytes
-	tagKVList = 6<<3 | wireBytes
-	tagBytes  = 7<<3 | wireBytes
-
-	tagStrindex = 8<<3 | wireVarint
-)
-
-// Tags of messages that hold values.
-const (
-	tagKey    = 1<<3 | wireBytes // KeyValue
-	tagValue  = 2<<3 | wireBytes
-	tagValues = 1<<3 | wireBytes // ArrayValue, KeyValueList
-
-	tagKeyStrindex = 3<<3 | wireVarint
-)
-
 // choice is what an AnyValue holds. Tag 0 is nothing.
 type choice struct {
 	tag    uint64
@@ -164,7 +142,7 @@ func (p *parser) value(dst *otelstef.AnyValue, c choice, depth int) error {
 	switch c.tag {
 	case tagString:
 		dst.SetString(p.again(dst.String(), c.extent))
-		return p.Take(c.to - c.from)
+		return p.budget.Take(c.to - c.from)
 	case tagInt:
 		dst.SetInt64(int64(c.number))
 	case tagDouble:
@@ -172,7 +150,7 @@ func (p *parser) value(dst *otelstef.AnyValue, c choice, depth int) error {
 	case tagBool:
 		dst.SetBool(c.number != 0)
 	case tagBytes:
-		if err := p.Take(c.to - c.from); err != nil {
+		if err := p.budget.Take(c.to - c.from); err != nil {
 			return err
 		}
 		dst.SetBytes(p.b[c.from:c.to])
@@ -216,7 +194,7 @@ func (p *parser) arrayLen(x extent, depth int) (int, error) {
 	if n < 0 {
 		return 0, errDamaged
 	}
-	return n, p.Take(n * mapping.ValueBytes)
+	return n, p.budget.Take(n * mapping.ValueBytes)
 }
 
 // listLen is arrayLen for a KeyValueList.
@@ -228,7 +206,7 @@ func (p *parser) listLen(x extent, depth int) (int, error) {
 	if n < 0 {
 		return 0, errDamaged
 	}
-	return n, p.TakePairs(n)
+	return n, p.budget.TakePairs(n)
 }
 
 func (p *parser) list(dst *otelstef.AnyValue, x extent, depth int) error {
@@ -245,7 +223,7 @@ func (p *parser) list(dst *otelstef.AnyValue, x extent, depth int) error {
 			return errDamaged
 		}
 		pairs.SetKey(i, p.again(pairs.Key(i), key))
-		if err := p.Take(key.to - key.from); err != nil {
+		if err := p.budget.Take(key.to - key.from); err != nil {
 			return err
 		}
 		if err := p.value(pairs.Value(i), c, depth); err != nil {
