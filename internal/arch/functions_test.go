@@ -22,8 +22,6 @@ const maxFunction = 80
 var longFunctions = map[string]string{
 	"internal/stefgen.printStructCommon": "text of one generated method after another",
 	"internal/stefgen.printStructShared": "text of one generated method after another",
-	"stef-pdata/stefotlp.record":         "one case for each field of the message",
-	"stef-pdata/stefotlp.span":           "one case for each field of the message",
 }
 
 // product says whether a file is source of a product package, written by hand.
