@@ -64,7 +64,7 @@ func newBench(b testing.TB, trip time.Duration, w window, handler stefgrpc.Handl
 	x.server, err = stefgrpc.NewServer()
 	require.NoError(b, err)
 	require.NoError(b, x.server.Handle(otelstef.LogsSchema(), handler))
-	x.grpc = grpc.NewServer(append(w.server(), grpc.ForceServerCodecV2(stefgrpc.Codec()))...)
+	x.grpc = grpc.NewServer(w.server()...)
 	x.server.Register(x.grpc)
 	l, err := x.network.Listen()
 	require.NoError(b, err)

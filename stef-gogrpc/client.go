@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/otelstef/stef/stef-go/schema"
+	"github.com/otelstef/stef/stef-gogrpc/internal/wire"
 )
 
 // Client opens streams on a connection. It has no state of its own, and is safe
@@ -59,7 +60,7 @@ func (c *Client) Open(ctx context.Context, root *schema.Struct, options ...OpenO
 	defer done()
 	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(opening, cancel)
-	s, err := c.shake(life, root)
+	s, err := c.handshake(life, root)
 	if !stop() {
 		err = c.late(ctx, err)
 	}
@@ -84,29 +85,29 @@ func (c *Client) late(ctx context.Context, err error) error {
 	return e
 }
 
-// shake goes through the handshake.
-func (c *Client) shake(ctx context.Context, root *schema.Struct) (*Stream, error) {
+// handshake opens the stream and agrees on a schema.
+func (c *Client) handshake(ctx context.Context, root *schema.Struct) (*Stream, error) {
 	stream, err := c.conn.NewStream(ctx, &streamDesc, StreamMethod, c.config.callOptions...)
 	if err != nil {
 		return nil, FromStatus(err)
 	}
 	// An error of EOF says that the server ended the stream; RecvMsg knows why.
-	err = stream.SendMsg(&clientMessage{first: true, root: root.Name})
+	err = stream.SendMsg((&wire.ClientMessage{First: true, Root: root.Name}).Proto())
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, FromStatus(err)
 	}
-	var answer serverMessage
+	var answer wire.Received
 	switch err := stream.RecvMsg(&answer); {
 	case errors.Is(err, io.EOF):
 		return nil, errorf(KindProtocol, "the server ended the stream without an answer")
 	case err != nil:
 		return nil, FromStatus(err)
-	case answer.damaged != nil:
-		return nil, errorf(KindProtocol, "the server's first answer: %w", answer.damaged)
-	case answer.capabilities == nil:
+	case answer.Damaged != nil:
+		return nil, errorf(KindProtocol, "the server's first answer: %w", answer.Damaged)
+	case answer.Message.Capabilities == nil:
 		return nil, errorf(KindProtocol, "the server's first answer is something else than its capabilities")
 	}
-	agreed, err := agree(root, c.config.dictBytes, answer.capabilities)
+	agreed, err := agree(root, c.config.dictBytes, answer.Message.Capabilities)
 	if err != nil {
 		return nil, err
 	}

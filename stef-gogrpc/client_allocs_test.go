@@ -19,6 +19,7 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	"github.com/otelstef/stef/stef-go/otelstef"
+	"github.com/otelstef/stef/stef-gogrpc/internal/wire"
 )
 
 // sink is a stream of gRPC that encodes what it is given, as gRPC does, and
@@ -46,8 +47,8 @@ func TestAllocations(t *testing.T) {
 		t.Helper()
 		config, err := newClientConfig(nil)
 		require.NoError(t, err)
-		s := newStream(&sink{Codec()}, otelstef.MetricsSchema(), agreement{}, &config)
-		answer := serverMessage{response: new(Response)}
+		s := newStream(&sink{wire.ClientCodec()}, otelstef.MetricsSchema(), agreement{}, &config)
+		answer := response(Response{})
 		chunk := make([]byte, n)
 		id := uint64(0)
 		got := testing.AllocsPerRun(200, func() {
@@ -55,8 +56,8 @@ func TestAllocations(t *testing.T) {
 			if _, err := s.WriteRecords(chunk, id); err != nil {
 				t.Fatal(err)
 			}
-			answer.response.Acked = id
-			if err := s.respond(&answer); err != nil {
+			answer.Message.Response.Acked = id
+			if err := s.respond(answer); err != nil {
 				t.Fatal(err)
 			}
 		})
@@ -69,48 +70,13 @@ func TestAllocations(t *testing.T) {
 	f(1_000_000, 1)
 }
 
-// TestAllocationsOfMessages are those of the codec alone.
-func TestAllocationsOfMessages(t *testing.T) {
-	c := Codec()
-	f := func(most float64, m any) {
-		t.Helper()
-		require.LessOrEqual(t, testing.AllocsPerRun(200, func() {
-			data, err := c.Marshal(m)
-			if err != nil {
-				t.Fatal(err)
-			}
-			data.Free()
-		}), most)
-	}
-	f(1, &clientMessage{bytes: make([]byte, 100_000), endOfChunk: true})
-	f(3, &serverMessage{response: &Response{Acked: 1 << 40}})
-
-	data, err := c.Marshal(&clientMessage{bytes: make([]byte, 100_000), endOfChunk: true})
-	require.NoError(t, err)
-	var in clientMessage
-	require.LessOrEqual(t, testing.AllocsPerRun(200, func() {
-		if err := c.Unmarshal(data, &in); err != nil {
-			t.Fatal(err)
-		}
-		in.free()
-	}), 2.0)
-	ack, err := c.Marshal(&serverMessage{response: &Response{Acked: 1 << 40}})
-	require.NoError(t, err)
-	var answer serverMessage
-	require.LessOrEqual(t, testing.AllocsPerRun(200, func() {
-		if err := c.Unmarshal(ack, &answer); err != nil {
-			t.Fatal(err)
-		}
-	}), 2.0)
-}
-
 var marshaled mem.BufferSlice
 
 func BenchmarkMarshalChunk(b *testing.B) {
 	for _, n := range []int{200, 20_000, 1_000_000} {
 		b.Run(byteCount(n), func(b *testing.B) {
-			c := Codec()
-			m := &clientMessage{bytes: make([]byte, n), endOfChunk: true}
+			c := wire.ClientCodec()
+			m := (&wire.ClientMessage{Bytes: make([]byte, n), EndOfChunk: true}).Proto()
 			b.SetBytes(int64(n))
 			b.ReportAllocs()
 			for b.Loop() {

@@ -13,6 +13,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/otelstef/stef/stef-gogrpc/internal/wire"
+	"github.com/otelstef/stef/stef-gogrpc/stefpb"
 )
 
 // BenchmarkMessageSize is behind DefaultMaxMessageBytes: chunks of 3.9 MB, as
@@ -40,7 +43,7 @@ func BenchmarkMessageSize(b *testing.B) {
 func benchStream(b *testing.B, options ...ClientOption) *Stream {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(b, err)
-	g := grpc.NewServer(grpc.ForceServerCodecV2(Codec()))
+	g := grpc.NewServer()
 	plainServer{drop}.register(g)
 	go func() { _ = g.Serve(listener) }()
 	b.Cleanup(g.Stop)
@@ -55,18 +58,16 @@ func drop(stream grpc.ServerStream) error {
 		return err
 	}
 	for acked := uint64(0); ; {
-		var m clientMessage
+		var m stefpb.STEFClientMessage
 		if err := stream.RecvMsg(&m); err != nil {
 			if errors.Is(err, io.EOF) {
 				return nil
 			}
 			return err
 		}
-		end := m.endOfChunk
-		m.free()
-		if end {
+		if m.IsEndOfChunk {
 			acked++
-			if err := stream.SendMsg(&serverMessage{response: &Response{Acked: acked}}); err != nil {
+			if err := stream.SendMsg(wire.ServerMessage{Response: &Response{Acked: acked}}.Proto()); err != nil {
 				return err
 			}
 		}

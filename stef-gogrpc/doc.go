@@ -50,10 +50,8 @@
 //
 // # Ownership
 //
-// A chunk that is given to Stream.WriteRecords is copied once, into buffers of
-// gRPC, and is the caller's again when the call returns. A server with Codec
-// keeps gRPC's buffers until the handler has read them, which is the second
-// copy.
+// A chunk that is passed to Stream.WriteRecords is copied, and is the caller's
+// again when the call returns.
 //
 // Connections, gRPC servers and contexts are the caller's. A Stream holds one
 // goroutine until it ends: by Close, by the server, or with the connection.
@@ -90,8 +88,8 @@
 //
 // # How the package is built
 //
-//	ledger, ranges                 what each end knows about records; pure state
-//	message, message_…             the messages of the wire, by hand
+//	internal/ledger                what each end knows about records; pure state
+//	internal/wire                  the messages of the protocol
 //	negotiate, split               schema and limits; chunks and messages
 //	client, stream, stream_end     the sending end of one stream
 //	server, server_…, handler      the receiving end

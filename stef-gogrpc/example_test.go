@@ -99,7 +99,7 @@ func serveExample() (address string, stop func()) {
 	if err != nil {
 		log.Fatal(err)
 	}
-	g := grpc.NewServer(grpc.ForceServerCodecV2(stefgrpc.Codec()))
+	g := grpc.NewServer()
 	server.Register(g)
 	go func() { _ = g.Serve(listener) }()
 	return listener.Addr().String(), g.Stop
@@ -142,7 +142,6 @@ func Example_mutualTLS() {
 			ClientCAs:    pool,
 			ClientAuth:   tls.RequireAndVerifyClientCert,
 		})),
-		grpc.ForceServerCodecV2(stefgrpc.Codec()),
 	)
 }
 

@@ -98,7 +98,7 @@ func (b *backend) start() {
 	require.NoError(b.t, server.Handle(otelstef.LogsSchema(), handler))
 	l, err := b.listen()
 	require.NoError(b.t, err)
-	b.server, b.grpc = server, grpc.NewServer(grpc.ForceServerCodecV2(stefgrpc.Codec()))
+	b.server, b.grpc = server, grpc.NewServer()
 	server.Register(b.grpc)
 	b.served = make(chan struct{})
 	go func(g *grpc.Server, served chan struct{}) {

@@ -24,6 +24,7 @@ import (
 	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/otelstef"
 	stefgrpc "github.com/otelstef/stef/stef-gogrpc"
+	"github.com/otelstef/stef/stef-gogrpc/internal/wire"
 	"github.com/otelstef/stef/stef-gogrpc/stefpb"
 )
 
@@ -112,7 +113,7 @@ func (e event) perform(ctx context.Context, m any) (bool, error) {
 			return false, end(ctx)
 		}
 	}
-	if err := stefgrpc.Codec().Unmarshal(mem.BufferSlice{mem.SliceBuffer(e.bytes)}, m); err != nil {
+	if err := wire.ClientCodec().Unmarshal(mem.BufferSlice{mem.SliceBuffer(e.bytes)}, m); err != nil {
 		return false, status.Error(codes.Internal, err.Error())
 	}
 	return true, nil
@@ -138,7 +139,7 @@ type hostileClient struct {
 func (c *hostileClient) Context() context.Context { return c.ctx }
 
 func (c *hostileClient) SendMsg(m any) error {
-	b, err := stefgrpc.Codec().Marshal(m)
+	b, err := wire.ClientCodec().Marshal(m)
 	require.NoError(c.t, err)
 	require.NoError(c.t, proto.Unmarshal(b.Materialize(), new(stefpb.STEFServerMessage)))
 	if c.ctx.Err() != nil {
@@ -321,7 +322,7 @@ func (s *hostileServer) CloseSend() error             { s.closed = true; return 
 
 func (s *hostileServer) SendMsg(m any) error {
 	require.False(s.t, s.closed, "a message after the end")
-	b, err := stefgrpc.Codec().Marshal(m)
+	b, err := wire.ClientCodec().Marshal(m)
 	require.NoError(s.t, err)
 	require.NoError(s.t, proto.Unmarshal(b.Materialize(), new(stefpb.STEFClientMessage)))
 	if s.ctx.Err() != nil {

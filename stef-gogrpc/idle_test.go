@@ -139,7 +139,7 @@ func idleMemory(tb testing.TB, c idleCase, streams int, ours bool) float64 {
 	var frames atomic.Int64
 	server := grpc.NewServer()
 	if ours {
-		server = grpc.NewServer(grpc.ForceServerCodecV2(stefgrpc.Codec()))
+		server = grpc.NewServer()
 		s, err := stefgrpc.NewServer()
 		require.NoError(tb, err)
 		require.NoError(tb, s.Handle(otelstef.LogsSchema(), idleHandler(&frames)))

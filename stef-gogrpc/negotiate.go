@@ -8,6 +8,7 @@ import (
 
 	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/schema"
+	"github.com/otelstef/stef/stef-gogrpc/internal/wire"
 )
 
 // agreement is what the two ends of a stream have agreed on.
@@ -21,30 +22,30 @@ type agreement struct {
 // said about itself. dictBytes is the client's own limit.
 //
 // spec: #schema-decision
-func agree(root *schema.Struct, dictBytes int, server *capabilities) (agreement, error) {
-	if len(server.schema) == 0 {
+func agree(root *schema.Struct, dictBytes int, server *wire.Capabilities) (agreement, error) {
+	if len(server.Schema) == 0 {
 		return agreement{}, errorf(KindProtocol, "the server has sent no schema")
 	}
-	wire, rest, err := schema.ParseWire(server.schema)
+	theirs, rest, err := schema.ParseWire(server.Schema)
 	if err != nil {
 		return agreement{}, errorf(KindProtocol, "the schema of the server: %w", err)
 	}
 	if len(rest) > 0 {
 		return agreement{}, errorf(KindProtocol, "the schema of the server: %d bytes follow its end", len(rest))
 	}
-	a := agreement{compat: schema.Compare(root, wire), dictBytes: dictBytes}
+	a := agreement{compat: schema.Compare(root, theirs), dictBytes: dictBytes}
 	switch a.compat {
 	case schema.Exact, schema.Newer:
 		a.wire = schema.WireOf(root)
 	case schema.Older:
-		a.wire = wire
+		a.wire = theirs
 	default:
-		_, err := schema.Keep(root, wire)
+		_, err := schema.Keep(root, theirs)
 		return agreement{}, errorf(KindIncompatible,
 			"neither this end nor the server can read the other's schema of %s: %w", root.Name, err)
 	}
 	// spec: #dict-limit
-	if n := server.maxDictBytes; n > 0 && n < uint64(dictBytes) {
+	if n := server.MaxDictBytes; n > 0 && n < uint64(dictBytes) {
 		a.dictBytes = int(n)
 	}
 	return a, nil

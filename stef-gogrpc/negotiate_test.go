@@ -16,6 +16,7 @@ import (
 	"github.com/otelstef/stef/stef-go/otelstef"
 	"github.com/otelstef/stef/stef-go/schema"
 	"github.com/otelstef/stef/stef-go/steftest"
+	"github.com/otelstef/stef/stef-gogrpc/internal/wire"
 )
 
 // TestAgree has a server of each kind say what it reads, and read what a client
@@ -28,7 +29,7 @@ func TestAgree(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b, err := schema.WireOf(server).AppendBinary(nil)
 			require.NoError(t, err)
-			a, err := agree(client, 1000, &capabilities{schema: b})
+			a, err := agree(client, 1000, &wire.Capabilities{Schema: b})
 			if wants == schema.Incompatible {
 				var e *Error
 				require.True(t, errors.As(err, &e))
@@ -69,7 +70,7 @@ func TestAgree(t *testing.T) {
 func TestAgreePublished(t *testing.T) {
 	b, err := otelstef.SpansBaseSchema().AppendBinary(nil)
 	require.NoError(t, err)
-	a, err := agree(otelstef.SpansSchema(), 1000, &capabilities{schema: b})
+	a, err := agree(otelstef.SpansSchema(), 1000, &wire.Capabilities{Schema: b})
 	require.NoError(t, err)
 	require.Equal(t, schema.Older, a.compat)
 	var out bytes.Buffer
@@ -88,7 +89,7 @@ func TestAgreePublished(t *testing.T) {
 func TestAgreeBadSchema(t *testing.T) {
 	f := func(wants string, b []byte) {
 		t.Helper()
-		_, err := agree(otelstef.MetricsSchema(), 1000, &capabilities{schema: b})
+		_, err := agree(otelstef.MetricsSchema(), 1000, &wire.Capabilities{Schema: b})
 		var e *Error
 		require.True(t, errors.As(err, &e))
 		require.Equal(t, KindProtocol, e.Kind)
@@ -114,7 +115,7 @@ func TestAgreeDictionaries(t *testing.T) {
 	require.NoError(t, err)
 	f := func(wants, own int, server uint64) {
 		t.Helper()
-		a, err := agree(otelstef.MetricsSchema(), own, &capabilities{schema: b, maxDictBytes: server})
+		a, err := agree(otelstef.MetricsSchema(), own, &wire.Capabilities{Schema: b, MaxDictBytes: server})
 		require.NoError(t, err)
 		config := steftest.WriterConfig(t, a.writerOptions()...)
 		require.Equal(t, wants, config.DictBytes)

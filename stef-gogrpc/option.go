@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc"
 
 	stef "github.com/otelstef/stef/stef-go"
+	"github.com/otelstef/stef/stef-gogrpc/internal/wire"
 )
 
 // Defaults of a client.
@@ -128,7 +129,7 @@ func newClientConfig(options []ClientOption) (clientConfig, error) {
 			return c, err
 		}
 	}
-	c.callOptions = append(slices.Clip(c.callOptions), grpc.ForceCodecV2(Codec()))
+	c.callOptions = append(slices.Clip(c.callOptions), grpc.ForceCodecV2(wire.ClientCodec()))
 	return c, nil
 }
 

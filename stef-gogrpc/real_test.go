@@ -39,7 +39,7 @@ func TestConnectionAgeOverTCP(t *testing.T) {
 	require.NoError(t, err)
 	late := func() temper { return temper{late: 5 * time.Millisecond} }
 	require.NoError(t, server.Handle(otelstef.LogsSchema(), x.handler(1, late)))
-	g := grpc.NewServer(grpc.ForceServerCodecV2(stefgrpc.Codec()), grpc.KeepaliveParams(keepalive.ServerParameters{
+	g := grpc.NewServer(grpc.KeepaliveParams(keepalive.ServerParameters{
 		MaxConnectionAge: 200 * time.Millisecond, MaxConnectionAgeGrace: 50 * time.Millisecond}))
 	server.Register(g)
 	l, err := net.Listen("tcp", "127.0.0.1:0")

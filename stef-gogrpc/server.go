@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/otelstef/stef/stef-go/schema"
+	"github.com/otelstef/stef/stef-gogrpc/internal/wire"
 )
 
 // Server receives STEF streams. It is made, given a handler for each root, and
@@ -35,7 +36,7 @@ import (
 //		}
 //		return r.Err()
 //	}))
-//	g := grpc.NewServer(grpc.ForceServerCodecV2(stefgrpc.Codec()))
+//	g := grpc.NewServer()
 //	server.Register(g)
 //	err = g.Serve(listener)
 //
@@ -45,9 +46,8 @@ import (
 // # Cost
 //
 // A stream has two goroutines, the handler's and one that receives; a third
-// runs while a response goes out. Nothing else is allocated for a stream until
-// it is needed. Received bytes stay in gRPC's buffers until they are copied to
-// where the handler reads them.
+// runs while a response is sent. Nothing else is allocated for a stream until it
+// is needed.
 type Server struct {
 	config   serverConfig
 	budget   budget
@@ -69,7 +69,7 @@ type Server struct {
 type servedRoot struct {
 	root         *schema.Struct
 	handler      Handler
-	capabilities capabilities
+	capabilities wire.Capabilities
 }
 
 // NewServer returns a server without handlers.
@@ -103,14 +103,14 @@ func (s *Server) Handle(root *schema.Struct, h Handler, options ...HandleOption)
 			return err
 		}
 	}
-	wire := config.wire
-	if wire == nil {
-		wire = schema.WireOf(root)
+	own := config.wire
+	if own == nil {
+		own = schema.WireOf(root)
 	}
-	if _, err := schema.Keep(root, wire); err != nil {
+	if _, err := schema.Keep(root, own); err != nil {
 		return fmt.Errorf("stefgrpc: advertised schema of %s: %w", root.Name, err)
 	}
-	advertised, err := wire.AppendBinary(nil)
+	advertised, err := own.AppendBinary(nil)
 	if err != nil {
 		return fmt.Errorf("stefgrpc: advertised schema of %s: %w", root.Name, err)
 	}
@@ -126,9 +126,9 @@ func (s *Server) Handle(root *schema.Struct, h Handler, options ...HandleOption)
 	s.roots[root.Name] = &servedRoot{
 		root:    root,
 		handler: h,
-		capabilities: capabilities{
-			maxDictBytes: uint64(s.config.dictLimit),
-			schema:       advertised,
+		capabilities: wire.Capabilities{
+			MaxDictBytes: uint64(s.config.dictLimit),
+			Schema:       advertised,
 		},
 	}
 	return nil

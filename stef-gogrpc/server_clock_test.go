@@ -14,6 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/otelstef/stef/stef-gogrpc/internal/wire"
 )
 
 // timed plays a client against a server with short limits, and returns how the
@@ -46,7 +48,7 @@ func TestServerTimeouts(t *testing.T) {
 			require.Equal(t, wants, stats)
 		})
 	}
-	begin := func(p *scripted) { p.toward <- &clientMessage{first: true, root: "Metrics"} }
+	begin := func(p *scripted) { p.toward <- &wire.ClientMessage{First: true, Root: "Metrics"} }
 
 	f("no first message", codes.DeadlineExceeded, "no first message within 1s", time.Second, ServerStats{FirstMessageTimeouts: 1},
 		func(t *testing.T, s *Server, _ *scripted) {
@@ -107,7 +109,7 @@ func TestServerTimeoutsAreTheClients(t *testing.T) {
 		}
 	}
 	st, took, _ := timed(t, slow, func(_ *testing.T, _ *Server, p *scripted) {
-		p.toward <- &clientMessage{first: true, root: "Metrics"}
+		p.toward <- &wire.ClientMessage{First: true, Root: "Metrics"}
 		p.data(false, "he")
 		p.data(true, "ader")
 		for range 5 {
@@ -126,7 +128,7 @@ func TestServerTimeoutOptions(t *testing.T) {
 		s := serving(t, readAll, WithFirstMessageTimeout(0), WithHeaderTimeout(0), WithChunkTimeout(0), WithIdleTimeout(0))
 		p := play(t, s)
 		time.Sleep(time.Hour)
-		p.toward <- &clientMessage{first: true, root: "Metrics"}
+		p.toward <- &wire.ClientMessage{First: true, Root: "Metrics"}
 		time.Sleep(time.Hour)
 		p.data(true, "header")
 		time.Sleep(time.Hour)

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 
 	stef "github.com/otelstef/stef/stef-go"
@@ -27,7 +26,7 @@ func TestServerDictLimit(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			saw := make(chan served, 1)
 			conn, _ := serveRootsWith(t, decoding(saw), publishedWire,
-				[]stefgrpc.ServerOption{stefgrpc.WithMaxDictBytes(limit)}, grpc.ForceServerCodecV2(stefgrpc.Codec()))
+				[]stefgrpc.ServerOption{stefgrpc.WithMaxDictBytes(limit)})
 			client, err := stefgrpc.NewClient(conn)
 			require.NoError(t, err)
 			s := openMetrics(t, client)

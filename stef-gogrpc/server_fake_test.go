@@ -6,6 +6,7 @@ package stefgrpc
 import (
 	"context"
 	"io"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -13,24 +14,24 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/mem"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/otelstef/stef/stef-go/schema"
+	"github.com/otelstef/stef/stef-gogrpc/internal/wire"
+	"github.com/otelstef/stef/stef-gogrpc/stefpb"
 )
 
 // scripted is the gRPC side of one stream of a server, played by a test.
 type scripted struct {
 	ctx    context.Context
 	cancel context.CancelFunc
-	toward chan any // *clientMessage or error
+	toward chan any // *wire.ClientMessage or error
 	stalled
 	mu   sync.Mutex
-	sent []*serverMessage
+	sent []*wire.ServerMessage
 	end  chan error // of the stream handler
-	// buffers that the server received, and gave back
-	buffers, freed int
 }
 
 // stalled makes SendMsg wait, as a client does that does not read.
@@ -56,35 +57,19 @@ func play(t testing.TB, s *Server) *scripted {
 func open(t testing.TB, s *Server, root string) *scripted {
 	t.Helper()
 	p := play(t, s)
-	p.toward <- &clientMessage{first: true, root: root}
+	p.toward <- &wire.ClientMessage{First: true, Root: root}
 	synctest.Wait()
 	require.Len(t, p.messages(), 1)
-	require.NotNil(t, p.messages()[0].capabilities)
+	require.NotNil(t, p.messages()[0].Capabilities)
 	return p
 }
 
-// data sends bytes, in a buffer per element.
+// data sends bytes in one message.
 func (p *scripted) data(endOfChunk bool, parts ...string) {
-	m := &clientMessage{endOfChunk: endOfChunk}
-	for _, part := range parts {
-		m.received = append(m.received, &counted{SliceBuffer: []byte(part), p: p})
-	}
-	p.toward <- m
+	p.toward <- &wire.ClientMessage{EndOfChunk: endOfChunk, Bytes: []byte(strings.Join(parts, ""))}
 }
 
-// counted is a buffer that notices when it is given back.
-type counted struct {
-	mem.SliceBuffer
-	p *scripted
-}
-
-func (c *counted) Free() {
-	c.p.mu.Lock()
-	defer c.p.mu.Unlock()
-	c.p.freed++
-}
-
-func (p *scripted) messages() []*serverMessage {
+func (p *scripted) messages() []*wire.ServerMessage {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.sent
@@ -93,8 +78,8 @@ func (p *scripted) messages() []*serverMessage {
 func (p *scripted) responses() []Response {
 	var list []Response
 	for _, m := range p.messages() {
-		if m.response != nil {
-			list = append(list, *m.response)
+		if m.Response != nil {
+			list = append(list, *m.Response)
 		}
 	}
 	return list
@@ -107,9 +92,6 @@ func (p *scripted) status(t testing.TB) *status.Status {
 	select {
 	case err := <-p.end:
 		synctest.Wait() // for the server's goroutines
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		require.Equal(t, p.buffers, p.freed, "buffers freed")
 		st, ok := status.FromError(err)
 		require.True(t, ok, "%v", err)
 		return st
@@ -139,10 +121,7 @@ func (p *scripted) RecvMsg(m any) error {
 		if err, ok := got.(error); ok {
 			return err
 		}
-		*m.(*clientMessage) = *got.(*clientMessage)
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.buffers += len(got.(*clientMessage).received)
+		proto.Merge(m.(*stefpb.STEFClientMessage), got.(*wire.ClientMessage).Proto())
 		return nil
 	case <-p.ctx.Done():
 		return status.FromContextError(p.ctx.Err()).Err()
@@ -165,7 +144,8 @@ func (p *scripted) SendMsg(m any) error {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.sent = append(p.sent, m.(*serverMessage))
+	message := wire.ParseServer(m.(*stefpb.STEFServerMessage))
+	p.sent = append(p.sent, &message)
 	return nil
 }
 

@@ -54,7 +54,7 @@ func newEnds(t testing.TB, h stefgrpc.HandlerFunc, c endsConfig) *ends {
 		e.served <- err
 		return err
 	})))
-	e.grpc = grpc.NewServer(append(c.grpc, grpc.ForceServerCodecV2(stefgrpc.Codec()), grpc.WaitForHandlers(true))...)
+	e.grpc = grpc.NewServer(append(c.grpc, grpc.WaitForHandlers(true))...)
 	e.server.Register(e.grpc)
 	e.net, err = netfault.NewMemory(netfault.Link{RoundTrip: 2 * time.Millisecond})
 	require.NoError(t, err)

@@ -43,7 +43,7 @@ func TestStopReading(t *testing.T) {
 				requireStatus(t, p.status(t), codes.Unavailable, "")
 				require.Equal(t, want, got)
 				last := p.messages()[len(p.messages())-1]
-				require.Equal(t, &Response{Acked: 7}, last.response)
+				require.Equal(t, &Response{Acked: 7}, last.Response)
 			})
 		})
 	}

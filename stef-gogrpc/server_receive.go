@@ -8,38 +8,30 @@ import (
 	"time"
 
 	"google.golang.org/grpc/codes"
+
+	"github.com/otelstef/stef/stef-gogrpc/internal/wire"
+	"github.com/otelstef/stef/stef-gogrpc/stefpb"
 )
 
 // inbound is a message that was received, or the reason why there is none. Its
-// bytes are in gRPC's own buffers until they are read, and in the budget of the
-// server. Whoever has it frees it, in a deferred call.
+// bytes are in the budget of the server until they are read. The code that has
+// it frees it, in a deferred call.
 type inbound struct {
-	message clientMessage
-	offset  int   // into the first buffer
+	message wire.ClientMessage
 	size    int64 // bytes in the budget
 	err     error
 }
 
 // read copies what there is to p.
 func (in *inbound) read(p []byte) int {
-	n := 0
-	for n < len(p) && len(in.message.received) > 0 {
-		buffer := in.message.received[0]
-		data := buffer.ReadOnlyData()
-		k := copy(p[n:], data[in.offset:])
-		n += k
-		in.offset += k
-		if in.offset == len(data) {
-			buffer.Free()
-			in.message.received, in.offset = in.message.received[1:], 0
-		}
-	}
+	n := copy(p, in.message.Bytes)
+	in.message.Bytes = in.message.Bytes[n:]
 	return n
 }
 
 // free gives everything back that in holds. It may be called again.
 func (in *inbound) free(b *budget) {
-	in.message.free()
+	in.message = wire.ClientMessage{}
 	if in.size > 0 {
 		b.give(in.size)
 		in.size = 0
@@ -50,7 +42,7 @@ func (in *inbound) free(b *budget) {
 // budget until the chunk is finished: the reader holds them.
 func (s *ServerStream) consumed() {
 	in, b := &s.current, &s.server.budget
-	if in.message.endOfChunk {
+	if in.message.EndOfChunk {
 		in.free(b)
 		s.releaseChunk()
 		return
@@ -94,16 +86,17 @@ func (s *ServerStream) receive() {
 // receiveOne returns the next message, counted, or an error.
 func (s *ServerStream) receiveOne(rules *inboundRules, clock *clock) (in inbound) {
 	clock.start(rules)
-	err := s.grpc.RecvMsg(&in.message)
+	var received stefpb.STEFClientMessage
+	err := s.grpc.RecvMsg(&received)
 	clock.pause()
 	if err != nil {
-		in.free(&s.server.budget)
 		if err != io.EOF {
 			err = FromStatus(err)
 		}
 		return inbound{err: err}
 	}
-	size := int64(in.message.received.Len())
+	in.message = wire.ParseClient(&received)
+	size := int64(len(in.message.Bytes))
 	first := !rules.begun
 	err = rules.check(&in.message, size, s.server.config.maxChunk)
 	if err == nil && first {
@@ -121,7 +114,7 @@ func (s *ServerStream) receiveOne(rules *inboundRules, clock *clock) (in inbound
 	}
 	in.size = size
 	s.server.bytes.Add(uint64(size))
-	if in.message.endOfChunk {
+	if in.message.EndOfChunk {
 		s.server.chunks.Add(1)
 	}
 	return in
@@ -135,16 +128,16 @@ type inboundRules struct {
 	chunk  int64 // bytes of it
 }
 
-func (r *inboundRules) check(m *clientMessage, size, maxChunk int64) error {
+func (r *inboundRules) check(m *wire.ClientMessage, size, maxChunk int64) error {
 	switch {
-	case !r.begun && (!m.first || m.root == ""):
+	case !r.begun && (!m.First || m.Root == ""):
 		return invalid("the first message does not name a root struct")
-	case !r.begun && (size > 0 || m.endOfChunk):
+	case !r.begun && (size > 0 || m.EndOfChunk):
 		return invalid("the first message has data")
 	case !r.begun:
 		r.begun = true
 		return nil
-	case m.first:
+	case m.First:
 		return invalid("a root struct is named again within the stream")
 	}
 	r.chunk += size
@@ -152,7 +145,7 @@ func (r *inboundRules) check(m *clientMessage, size, maxChunk int64) error {
 		return errorf(KindLimit, "chunk of %d bytes or more, at most %d", r.chunk, maxChunk)
 	}
 	r.within = r.within || size > 0
-	if m.endOfChunk {
+	if m.EndOfChunk {
 		r.chunk, r.within, r.header = 0, false, true
 	}
 	return nil

@@ -6,6 +6,8 @@ package stefgrpc
 import (
 	"sync"
 	"time"
+
+	"github.com/otelstef/stef/stef-gogrpc/internal/ledger"
 )
 
 // responder sends what a handler says about records. It coalesces: there is at
@@ -19,7 +21,7 @@ type responder struct {
 	hold, done func()
 
 	mu     sync.Mutex
-	ledger recvLedger
+	ledger ledger.Receiver
 	last   time.Time   // when the last response went out
 	timer  *time.Timer // nil until it was needed
 	state  responderState
@@ -39,7 +41,7 @@ const (
 
 // note changes the ledger and sees to it that the change is sent. After close
 // it does nothing.
-func (r *responder) note(change func(*recvLedger)) {
+func (r *responder) note(change func(*ledger.Receiver)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
@@ -53,14 +55,14 @@ func (r *responder) note(change func(*recvLedger)) {
 func (r *responder) acked() uint64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.ledger.acked()
+	return r.ledger.Acked()
 }
 
 // told says whether everything has been sent.
 func (r *responder) told() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.state == respondIdle && r.err == nil && !r.ledger.pending()
+	return r.state == respondIdle && r.err == nil && !r.ledger.Pending()
 }
 
 // maxUntold bounds what a responder remembers for a client that does not read
@@ -71,11 +73,11 @@ const maxUntold = 1 << 16
 func (r *responder) overfull() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.ledger.ranges() > maxUntold
+	return r.ledger.Ranges() > maxUntold
 }
 
 func (r *responder) schedule() {
-	if r.state != respondIdle || r.err != nil || !r.ledger.pending() {
+	if r.state != respondIdle || r.err != nil || !r.ledger.Pending() {
 		return
 	}
 	var wait time.Duration
@@ -115,7 +117,7 @@ func (r *responder) run() {
 	defer r.done()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if response, ok := r.ledger.take(); ok {
+	if response, ok := r.ledger.Take(); ok {
 		r.mu.Unlock()
 		err := r.send(response)
 		r.mu.Lock()

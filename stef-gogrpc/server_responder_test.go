@@ -12,6 +12,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc/codes"
+
+	"github.com/otelstef/stef/stef-gogrpc/internal/ledger"
 )
 
 // accounts hands a test the stream of a handler that waits for the test to end
@@ -55,14 +57,14 @@ func TestServerCoalescesResponses(t *testing.T) {
 		a.require(t, Response{Acked: 1})
 		require.Equal(t, uint64(4), a.stream.LastAcked())
 		time.Sleep(time.Millisecond)
-		second := Response{Acked: 4, Rejected: []IDRange{{4, 4}}}
+		second := Response{Acked: 4, Rejected: []IDRange{{From: 4, To: 4}}}
 		a.require(t, Response{Acked: 1}, second)
 
 		time.Sleep(time.Hour)
 		a.stream.AckUpTo(3) // nothing new
 		a.require(t, Response{Acked: 1}, second)
 		a.stream.Ack(5, 5)
-		third := Response{Acked: 9, Rejected: []IDRange{{7, 9}}}
+		third := Response{Acked: 9, Rejected: []IDRange{{From: 7, To: 9}}}
 		a.require(t, Response{Acked: 1}, second, third)
 
 		a.stream.AckUpTo(10)
@@ -104,7 +106,7 @@ func TestServerFlushesAtTheEnd(t *testing.T) {
 				before(a)
 				a.end <- err
 				requireStatus(t, a.peer.status(t), code, "")
-				a.require(t, Response{Acked: 1}, Response{Acked: 8, Rejected: []IDRange{{8, 8}}})
+				a.require(t, Response{Acked: 1}, Response{Acked: 8, Rejected: []IDRange{{From: 8, To: 8}}})
 			})
 		})
 	}
@@ -189,7 +191,7 @@ func TestServerRefusesToRememberTooMuch(t *testing.T) {
 // Many ranges go out as several responses, all of them at the end.
 func TestServerSendsManyRangesInParts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const n = 3*maxResponseRanges + 1
+		const n = 3*4096 + 1
 		a := newAccounts(t, WithAckInterval(time.Hour))
 		a.stream.AckUpTo(1)
 		synctest.Wait()
@@ -219,7 +221,7 @@ func TestResponderGivesUp(t *testing.T) {
 			return io.ErrClosedPipe
 		}}
 		for id := range uint64(5) {
-			r.note(func(l *recvLedger) { l.ack(id + 1) })
+			r.note(func(l *ledger.Receiver) { l.Ack(id + 1) })
 			synctest.Wait()
 		}
 		<-r.close()

@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	stef "github.com/otelstef/stef/stef-go"
+	"github.com/otelstef/stef/stef-gogrpc/internal/wire"
 )
 
 // shutdown starts Shutdown and returns what it returns.
@@ -60,7 +61,7 @@ func TestShutdownInEachState(t *testing.T) {
 		})
 	}
 	nothing := func(*scripted) {}
-	first := func(p *scripted) { p.toward <- &clientMessage{first: true, root: "Metrics"} }
+	first := func(p *scripted) { p.toward <- &wire.ClientMessage{First: true, Root: "Metrics"} }
 	f("before the first message", codes.Unavailable, ReasonReconnect, readAll, nothing, nothing)
 	f("idle", codes.Unavailable, ReasonReconnect, readAll, first, nothing)
 	f("between chunks", codes.Unavailable, ReasonReconnect, readAll, func(p *scripted) {

@@ -15,6 +15,8 @@ import (
 
 	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/schema"
+	"github.com/otelstef/stef/stef-gogrpc/internal/ledger"
+	"github.com/otelstef/stef/stef-gogrpc/internal/wire"
 )
 
 // ServerStream is a stream as its handler sees it: the bytes of a STEF stream to
@@ -99,7 +101,7 @@ func (s *ServerStream) Read(p []byte) (int, error) {
 	}
 	for {
 		if n := s.current.read(p); n > 0 {
-			if len(s.current.message.received) == 0 {
+			if len(s.current.message.Bytes) == 0 {
 				s.consumed()
 			}
 			return n, nil
@@ -121,7 +123,7 @@ func (s *ServerStream) StopReading() {
 
 // next makes the next message the current one.
 func (s *ServerStream) next() error {
-	if s.current.message.endOfChunk { // a flag without bytes
+	if s.current.message.EndOfChunk { // a flag without bytes
 		s.releaseChunk()
 	}
 	s.current.free(&s.server.budget)
@@ -161,8 +163,8 @@ func (s *ServerStream) next() error {
 			return in.err
 		}
 		s.current = in
-		if in.size > 0 || in.message.endOfChunk {
-			s.within = !in.message.endOfChunk
+		if in.size > 0 || in.message.EndOfChunk {
+			s.within = !in.message.EndOfChunk
 		}
 		return nil
 	}
@@ -188,19 +190,19 @@ func (s *ServerStream) ctxError() error {
 // AckUpTo accepts all records up to id, id included, except those that were
 // rejected.
 func (s *ServerStream) AckUpTo(id uint64) {
-	s.responses.note(func(l *recvLedger) { l.ack(id) })
+	s.responses.note(func(l *ledger.Receiver) { l.Ack(id) })
 }
 
 // Ack accepts the records from from to to, both included. Use it when records
 // before them are not finished yet.
 func (s *ServerStream) Ack(from, to uint64) {
-	s.responses.note(func(l *recvLedger) { l.finish(IDRange{from, to}) })
+	s.responses.note(func(l *ledger.Receiver) { l.Finish(IDRange{From: from, To: to}) })
 }
 
 // Reject reports the records from from to to, both included, as bad: the server
 // can never accept them, and the client must not send them again.
 func (s *ServerStream) Reject(from, to uint64) {
-	s.responses.note(func(l *recvLedger) { l.reject(IDRange{from, to}) })
+	s.responses.note(func(l *ledger.Receiver) { l.Reject(IDRange{From: from, To: to}) })
 }
 
 // LastAcked returns the id up to which all records are finished.
@@ -218,7 +220,7 @@ func (s *ServerStream) end() {
 
 // send sends a response.
 func (s *ServerStream) send(r Response) error {
-	return s.grpc.SendMsg(&serverMessage{response: &r})
+	return s.grpc.SendMsg(wire.ServerMessage{Response: &r}.Proto())
 }
 
 // handshake returns the root that the client asked for, or nil and the status
@@ -235,12 +237,12 @@ func (s *ServerStream) handshake() (*servedRoot, error) {
 	case err != nil:
 		return nil, statusOf(err)
 	}
-	name := s.current.message.root
+	name := s.current.message.Root
 	root := s.server.root(name)
 	if root == nil {
 		return nil, errUnknownRoot(name)
 	}
-	if err := s.grpc.SendMsg(&serverMessage{capabilities: &root.capabilities}); err != nil {
+	if err := s.grpc.SendMsg(wire.ServerMessage{Capabilities: &root.capabilities}.Proto()); err != nil {
 		return nil, err
 	}
 	return root, nil

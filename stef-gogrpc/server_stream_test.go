@@ -20,10 +20,11 @@ import (
 
 	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/schema"
+	"github.com/otelstef/stef/stef-gogrpc/internal/wire"
 )
 
 func TestServerHandshake(t *testing.T) {
-	f := func(name string, first *clientMessage, code codes.Code, reason string) {
+	f := func(name string, first *wire.ClientMessage, code codes.Code, reason string) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := serving(t, readAll)
@@ -41,13 +42,13 @@ func TestServerHandshake(t *testing.T) {
 			})
 		})
 	}
-	f("served", &clientMessage{first: true, root: "Metrics"}, codes.OK, "")
-	f("other root", &clientMessage{first: true, root: "Logs"}, codes.Unimplemented, ReasonUnknownRoot)
-	f("case matters", &clientMessage{first: true, root: "metrics"}, codes.Unimplemented, ReasonUnknownRoot)
-	f("no name", &clientMessage{first: true}, codes.InvalidArgument, "")
-	f("no first message", &clientMessage{endOfChunk: true}, codes.InvalidArgument, "")
-	f("empty message", &clientMessage{}, codes.InvalidArgument, "")
-	f("flag in the first message", &clientMessage{first: true, root: "Metrics", endOfChunk: true}, codes.InvalidArgument, "")
+	f("served", &wire.ClientMessage{First: true, Root: "Metrics"}, codes.OK, "")
+	f("other root", &wire.ClientMessage{First: true, Root: "Logs"}, codes.Unimplemented, ReasonUnknownRoot)
+	f("case matters", &wire.ClientMessage{First: true, Root: "metrics"}, codes.Unimplemented, ReasonUnknownRoot)
+	f("no name", &wire.ClientMessage{First: true}, codes.InvalidArgument, "")
+	f("no first message", &wire.ClientMessage{EndOfChunk: true}, codes.InvalidArgument, "")
+	f("empty message", &wire.ClientMessage{}, codes.InvalidArgument, "")
+	f("flag in the first message", &wire.ClientMessage{First: true, Root: "Metrics", EndOfChunk: true}, codes.InvalidArgument, "")
 }
 
 func TestServerHandshakeEnds(t *testing.T) {
@@ -59,7 +60,7 @@ func TestServerHandshakeEnds(t *testing.T) {
 		requireStatus(t, st, codes.InvalidArgument, "")
 
 		p = play(t, s)
-		p.toward <- &clientMessage{first: true, root: strings.Repeat("é", 1000)}
+		p.toward <- &wire.ClientMessage{First: true, Root: strings.Repeat("é", 1000)}
 		st = p.status(t)
 		requireStatus(t, st, codes.Unimplemented, ReasonUnknownRoot)
 		require.Less(t, len(st.Message()), 400, "a name of the client is in the status")
@@ -75,23 +76,23 @@ func TestServerHandshakeEnds(t *testing.T) {
 }
 
 func TestServerCapabilities(t *testing.T) {
-	f := func(name string, want capabilities, options []ServerOption, handle ...HandleOption) {
+	f := func(name string, want wire.Capabilities, options []ServerOption, handle ...HandleOption) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s, err := NewServer(options...)
 				require.NoError(t, err)
 				require.NoError(t, s.Handle(small("Metrics"), HandlerFunc(readAll), handle...))
 				p := open(t, s, "Metrics")
-				require.Equal(t, want, *p.messages()[0].capabilities)
+				require.Equal(t, want, *p.messages()[0].Capabilities)
 				p.halfClose()
 				requireStatus(t, p.status(t), codes.OK, "")
 			})
 		})
 	}
-	f("default", capabilities{maxDictBytes: 64 << 20, schema: []byte{1, 2}}, nil)
-	f("a limit", capabilities{maxDictBytes: 1000, schema: []byte{1, 2}}, []ServerOption{WithMaxDictBytes(1000)})
-	f("no limit", capabilities{schema: []byte{1, 2}}, []ServerOption{WithMaxDictBytes(0)})
-	f("older", capabilities{maxDictBytes: 64 << 20, schema: []byte{1, 1}}, nil,
+	f("default", wire.Capabilities{MaxDictBytes: 64 << 20, Schema: []byte{1, 2}}, nil)
+	f("a limit", wire.Capabilities{MaxDictBytes: 1000, Schema: []byte{1, 2}}, []ServerOption{WithMaxDictBytes(1000)})
+	f("no limit", wire.Capabilities{Schema: []byte{1, 2}}, []ServerOption{WithMaxDictBytes(0)})
+	f("older", wire.Capabilities{MaxDictBytes: 64 << 20, Schema: []byte{1, 1}}, nil,
 		WithAdvertisedSchema(schema.WireSchema{1}))
 }
 
@@ -193,7 +194,7 @@ func TestServerRefuses(t *testing.T) {
 		})
 	}
 	f("root twice", codes.InvalidArgument, "again", func(p *scripted) {
-		p.toward <- &clientMessage{first: true, root: "Metrics"}
+		p.toward <- &wire.ClientMessage{First: true, Root: "Metrics"}
 	})
 	f("chunk", codes.ResourceExhausted, "chunk of 11 bytes or more, at most 10", func(p *scripted) {
 		p.data(true, "0123456789")

@@ -13,17 +13,24 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+
+	"github.com/otelstef/stef/stef-gogrpc/internal/ledger"
 )
 
 // echo is a stream, with its writer, that acknowledges at once and allocates
 // nothing.
 type echo struct {
-	tell       func(Response)
+	tell       func(ledger.News)
 	last, sent uint64
 	done       chan struct{}
 }
 
-func (e *echo) adopt(f func(Response))   { e.tell = f }
+func (e *echo) adopt(f func(ledger.News)) { e.tell = f }
+func (e *echo) through() uint64           { return e.sent }
+func (e *echo) answer(first, last uint64) ledger.Answer {
+	return ledger.Answer{Acknowledged: last - first + 1, Whole: true}
+}
+func (e *echo) settle(uint64)            {}
 func (e *echo) sentAtMost() uint64       { return e.sent }
 func (e *echo) Unacked() (int64, uint64) { return 0, 0 }
 func (e *echo) CloseSend() error         { return e.Close() }
@@ -35,7 +42,7 @@ func (e *echo) WriteBatch(int) (uint64, error) { e.last++; return e.last, nil }
 func (e *echo) Buffered() int                  { return int(e.last - e.sent) }
 func (e *echo) Flush() error {
 	e.sent = e.last
-	e.tell(Response{Acked: e.sent})
+	e.tell(ledger.News{Response: Response{Acked: e.sent}, Progress: true})
 	return nil
 }
 

@@ -6,6 +6,8 @@ package stefgrpc
 import (
 	"slices"
 	"time"
+
+	"github.com/otelstef/stef/stef-gogrpc/internal/ledger"
 )
 
 // This file is the session as seen with its lock held: which stream gets which
@@ -151,31 +153,31 @@ func (s *Session[B]) handBack(j *job[B], l *lane[B], err *UnsentError, out *outb
 // takeBack hands back a batch that a stream has or had, with what is known of
 // its records: the caller must not send again what was reported bad.
 func (s *Session[B]) takeBack(j *job[B], l *lane[B], cause *Error, maybe bool, out *outbox[B]) {
-	a := l.bad.answerTo(j.first, j.last, l.acked)
-	if a.whole {
+	a := l.stream.answer(j.first, j.last)
+	if a.Whole {
 		s.acknowledge(j, l, a, out)
 		return
 	}
 	s.handBack(j, l, &UnsentError{
 		Cause:          cause,
 		MaybeDelivered: maybe,
-		Acknowledged:   a.acknowledged,
-		Rejected:       a.rejected,
+		Acknowledged:   a.Acknowledged,
+		Rejected:       a.Rejected,
 	}, out)
 }
 
 // acknowledge settles a batch of which every record is answered.
-func (s *Session[B]) acknowledge(j *job[B], l *lane[B], a answer, out *outbox[B]) {
+func (s *Session[B]) acknowledge(j *job[B], l *lane[B], a ledger.Answer, out *outbox[B]) {
 	e := event{kind: eventAcknowledged, bytes: j.bytes, duration: time.Since(j.since)}
 	if j.last != 0 {
 		e.records = j.last - j.first + 1
 	}
-	if a.bad == 0 {
+	if a.Bad == 0 {
 		s.settle(j, l, nil, e, out)
 		return
 	}
-	err := &RejectedError{Ranges: a.rejected, Records: a.bad}
-	e.kind, e.records, e.err = eventRejected, a.bad, err
+	err := &RejectedError{Ranges: a.Rejected, Records: a.Bad}
+	e.kind, e.records, e.err = eventRejected, a.Bad, err
 	s.settle(j, l, err, e, out)
 }
 
@@ -191,9 +193,9 @@ func (s *Session[B]) orphan(l *lane[B], j *job[B], out *outbox[B]) {
 	if j.settled {
 		return
 	}
-	a := l.bad.answerTo(j.first, j.last, l.acked)
+	a := l.stream.answer(j.first, j.last)
 	sent := j.first <= l.endSent
-	again := (l.inOrder || !sent) && a.acknowledged == 0 && a.bad == 0 && j.moves < s.config.Streams
+	again := (l.inOrder || !sent) && a.Acknowledged == 0 && a.Bad == 0 && j.moves < s.config.Streams
 	if again && j.ctx.Err() == nil && s.hopeless() == nil {
 		j.moves++
 		j.sent = j.sent || sent

@@ -15,6 +15,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc/codes"
+
+	"github.com/otelstef/stef/stef-gogrpc/internal/ledger"
 )
 
 // load is a batch of the tests: so many records, and what its encoding does.
@@ -43,7 +45,8 @@ type fakeStream struct {
 	writer *fakeWriter
 
 	mu        sync.Mutex
-	observer  func(Response)
+	observer  func(ledger.News)
+	ledger    ledger.Sender
 	frames    []frame // all that were sent
 	sent      uint64
 	acked     uint64
@@ -63,7 +66,28 @@ func newFakeStream(number int) *fakeStream {
 	return &fakeStream{number: number, done: make(chan struct{})}
 }
 
-func (s *fakeStream) adopt(f func(Response)) { s.observer = f }
+func (s *fakeStream) adopt(f func(ledger.News)) {
+	s.observer = f
+	s.ledger.Hold()
+}
+
+func (s *fakeStream) through() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.ledger.Through()
+}
+
+func (s *fakeStream) answer(first, last uint64) ledger.Answer {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.ledger.Answer(first, last)
+}
+
+func (s *fakeStream) settle(id uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ledger.Settle(id)
+}
 
 func (s *fakeStream) Sent() uint64 {
 	s.mu.Lock()
@@ -141,11 +165,18 @@ func (s *fakeStream) respond(acked uint64, rejected ...IDRange) bool {
 			}
 		}
 	}
-	s.mu.Unlock()
 	if ended {
+		s.mu.Unlock()
 		return false
 	}
-	s.observer(Response{Acked: acked, Rejected: rejected})
+	news, ok, err := s.ledger.Receive(Response{Acked: acked, Rejected: rejected})
+	s.mu.Unlock()
+	if err != nil {
+		panic(err)
+	}
+	if ok {
+		s.observer(news)
+	}
 	s.settled()
 	return true
 }
@@ -220,6 +251,9 @@ func (s *fakeStream) send(f frame) error {
 	}
 	s.frames = append(s.frames, f)
 	s.sent = max(s.sent, f.last)
+	if err := s.ledger.Send(s.sent, int(f.bytes)); err != nil {
+		panic(err)
+	}
 	s.unacked += f.bytes
 	tell := s.onFrame
 	s.mu.Unlock()

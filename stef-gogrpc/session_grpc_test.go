@@ -80,7 +80,7 @@ func (x *site) serve(register func(*grpc.Server), options ...grpc.ServerOption) 
 	x.mu.Lock()
 	x.listener = listener
 	x.mu.Unlock()
-	g := grpc.NewServer(append(options, grpc.ForceServerCodecV2(stefgrpc.Codec()))...)
+	g := grpc.NewServer(options...)
 	register(g)
 	x.mu.Lock()
 	x.servers = append(x.servers, g)

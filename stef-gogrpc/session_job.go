@@ -5,8 +5,6 @@ package stefgrpc
 
 import (
 	"context"
-	"math"
-	"slices"
 	"time"
 )
 
@@ -82,78 +80,4 @@ func (l *jobList[B]) remove(j *job[B]) {
 	}
 	j.prev, j.next = nil, nil
 	l.len--
-}
-
-// badRecords are the ids reported bad that still concern a batch. Their number
-// is bounded by the records that are waiting, whatever a server says.
-type badRecords struct{ ids idRanges }
-
-// add merges the ids that a server reports for the first time, and returns how
-// many of them are not above done. Their batches are settled, so those are too
-// late.
-func (b *badRecords) add(reported []IDRange, done uint64) (late uint64) {
-	if len(reported) == 0 {
-		return 0
-	}
-	for _, r := range reported {
-		late += IDRange{r.From, min(r.To, done)}.Len()
-		r.From = max(r.From, done+1)
-		b.ids = append(b.ids, r)
-	}
-	b.ids = normalize(b.ids)
-	return late
-}
-
-// forget drops ids up to and with done.
-func (b *badRecords) forget(done uint64) {
-	b.ids = slices.Delete(b.ids, 0, b.ids.above(done))
-	if len(b.ids) > 0 {
-		b.ids[0].From = max(b.ids[0].From, done+1)
-	}
-}
-
-// after returns the id up to which all records are answered, if those up to
-// acked are.
-func (b badRecords) after(acked uint64) uint64 {
-	for _, r := range b.ids {
-		if r.From > acked+1 {
-			break
-		}
-		acked = max(acked, r.To)
-	}
-	return acked
-}
-
-// answer is what is known about the records of one batch.
-type answer struct {
-	acknowledged uint64    // records from the start that are acknowledged, or bad
-	rejected     []IDRange // relative to the batch
-	bad          uint64    // how many those are
-	whole        bool      // nothing is missing
-}
-
-// answerTo looks up the records first to last; last is 0 while it is not known.
-func (b badRecords) answerTo(first, last, acked uint64) answer {
-	var a answer
-	end := last
-	if last == 0 {
-		end = math.MaxUint64
-	}
-	if acked >= first {
-		a.acknowledged = min(acked, end) - first + 1
-	}
-	missing := end - first + 1 - a.acknowledged
-	for _, r := range b.ids {
-		from, to := max(r.From, first), min(r.To, end)
-		if from > to {
-			continue
-		}
-		a.rejected = append(a.rejected, IDRange{From: from - first + 1, To: to - first + 1})
-		a.bad += to - from + 1
-		if from = max(from, acked+1); from <= to {
-			missing -= to - from + 1
-		}
-	}
-	a.whole = last != 0 && missing == 0
-	return a
 }

@@ -25,13 +25,13 @@ func TestSessionHandsBackWhatIsKnown(t *testing.T) {
 		r.config.FlushInterval = -1
 		r.start()
 		a, b := r.send(load{}), r.send(load{})
-		r.stream(0).respond(13, IDRange{12, 12}, IDRange{15, 16})
+		r.stream(0).respond(13, IDRange{From: 12, To: 12}, IDRange{From: 15, To: 16})
 		a.ok()
 		b.cancel()
 		e := b.unsent(KindCanceled)
 		require.True(t, e.MaybeDelivered)
 		require.EqualValues(t, 3, e.Acknowledged)
-		require.Equal(t, []IDRange{{2, 2}, {5, 6}}, e.Rejected)
+		require.Equal(t, []IDRange{{From: 2, To: 2}, {From: 5, To: 6}}, e.Rejected)
 		r.stream(0).ackAll()
 		r.stop()
 	})
@@ -39,13 +39,13 @@ func TestSessionHandsBackWhatIsKnown(t *testing.T) {
 		r.config.FlushInterval = -1
 		r.start()
 		a, b := r.send(load{}), r.send(load{})
-		r.stream(0).respond(5, IDRange{11, 20}) // b is answered, a is before it
+		r.stream(0).respond(5, IDRange{From: 11, To: 20}) // b is answered, a is before it
 		b.waits()
 		b.cancel()
 		var rejected *RejectedError
 		require.True(t, b.returned())
 		require.ErrorAs(t, b.err, &rejected)
-		require.Equal(t, []IDRange{{1, 10}}, rejected.Ranges)
+		require.Equal(t, []IDRange{{From: 1, To: 10}}, rejected.Ranges)
 		r.stream(0).respond(20)
 		a.ok()
 		state := r.session.State()
@@ -57,11 +57,11 @@ func TestSessionHandsBackWhatIsKnown(t *testing.T) {
 	bubble(t, "the caller has given up when the batch is encoded", func(t *testing.T, r *rig) {
 		r.start()
 		s := r.stream(0)
-		s.tell(func(f frame) { s.respond(0, IDRange{f.last, f.last}) })
+		s.tell(func(f frame) { s.respond(0, IDRange{From: f.last, To: f.last}) })
 		a := r.send(load{cut: true, slow: time.Second})
 		a.cancel()
 		time.Sleep(time.Second)
-		require.Equal(t, []IDRange{{1, 1}}, a.unsent(KindCanceled).Rejected)
+		require.Equal(t, []IDRange{{From: 1, To: 1}}, a.unsent(KindCanceled).Rejected)
 		r.stop()
 	})
 	bubble(t, "the writer fails within the batch", func(t *testing.T, r *rig) {
@@ -72,7 +72,7 @@ func TestSessionHandsBackWhatIsKnown(t *testing.T) {
 			s := r.stream(0)
 			a := r.send(load{})
 			s.tell(func(f frame) {
-				s.respond(11, IDRange{11, 11})
+				s.respond(11, IDRange{From: 11, To: 11})
 				s.writer.fails = cause
 			})
 			b := r.send(load{cut: true, slow: time.Second})
@@ -85,7 +85,7 @@ func TestSessionHandsBackWhatIsKnown(t *testing.T) {
 			}
 			e := b.unsent(kind)
 			require.EqualValues(t, 1, e.Acknowledged, name)
-			require.Equal(t, []IDRange{{1, 1}}, e.Rejected, name)
+			require.Equal(t, []IDRange{{From: 1, To: 1}}, e.Rejected, name)
 			r.stop()
 		}
 	})

@@ -3,7 +3,11 @@
 
 package stefgrpc
 
-import "time"
+import (
+	"time"
+
+	"github.com/otelstef/stef/stef-gogrpc/internal/ledger"
+)
 
 type laneState uint8
 
@@ -38,17 +42,15 @@ type lane[B any] struct {
 	inbox    *job[B]
 	pending  jobList[B] // in the order of their ids; only the last may be incomplete
 	bytes    int64      // of pending
-	acked    uint64
-	done     uint64 // ids up to here belong to batches that are settled
-	left     uint64 // ids up to here are in frames that have ended
-	rush     bool   // nobody is left to join the frame
-	bad      badRecords
-	answered time.Time // when an acknowledgement last went further
-	turn     uint64    // when it was last given a batch, in batches of the session
-	quiet    time.Time // when it began to drain, or was last answered since
-	endCause *Error    // once ended
-	inOrder  bool      // once ended: what is unacknowledged may be sent again
-	endSent  uint64    // once ended: ids up to here were sent, at least in part
+	done     uint64     // ids up to here belong to batches that are settled
+	left     uint64     // ids up to here are in frames that have ended
+	rush     bool       // nobody is left to join the frame
+	answered time.Time  // when an acknowledgement last went further
+	turn     uint64     // when it was last given a batch, in batches of the session
+	quiet    time.Time  // when it began to drain, or was last answered since
+	endCause *Error     // once ended
+	inOrder  bool       // once ended: what is unacknowledged may be sent again
+	endSent  uint64     // once ended: ids up to here were sent, at least in part
 
 	// The owner's.
 	last  uint64 // id of the last record encoded
@@ -77,17 +79,17 @@ func (l *lane[B]) roomy() bool {
 }
 
 // respond takes what the server says.
-func (l *lane[B]) respond(r Response) {
+func (l *lane[B]) respond(news ledger.News) {
 	s := l.session
 	var out outbox[B]
 	s.mu.Lock()
 	if l.state != laneEnded {
-		if r.Acked > l.acked {
-			l.acked, l.answered = r.Acked, time.Now()
+		if news.Progress {
+			l.answered = time.Now()
 		}
-		if late := l.bad.add(r.Rejected, l.done); late > 0 {
-			s.counters.LateRejectedRecords += late
-			out.note(s, l.slot, event{kind: eventLateRejection, records: late})
+		if news.Late > 0 {
+			s.counters.LateRejectedRecords += news.Late
+			out.note(s, l.slot, event{kind: eventLateRejection, records: news.Late})
 		}
 		l.resolve(&out)
 		s.fill(&out)
@@ -98,17 +100,19 @@ func (l *lane[B]) respond(r Response) {
 
 // resolve settles the batches that are answered, in order.
 func (l *lane[B]) resolve(out *outbox[B]) {
-	s := l.session
-	acked := l.bad.after(l.acked)
-	for j := l.pending.head; j != nil && j.last != 0 && j.last <= acked; j = l.pending.head {
+	s, before := l.session, l.done
+	through := l.stream.through()
+	for j := l.pending.head; j != nil && j.last != 0 && j.last <= through; j = l.pending.head {
 		l.drop(j)
 		l.done = j.last
 		if !j.settled {
-			s.acknowledge(j, l, l.bad.answerTo(j.first, j.last, acked), out)
+			s.acknowledge(j, l, l.stream.answer(j.first, j.last), out)
 		}
 		l.quiet = time.Now()
 	}
-	l.bad.forget(l.done)
+	if l.done > before {
+		l.stream.settle(l.done)
+	}
 	if l.state == laneDraining && l.pending.len == 0 {
 		signal(l.poke)
 	}

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"google.golang.org/grpc/codes"
+
+	"github.com/otelstef/stef/stef-gogrpc/internal/ledger"
 )
 
 // own is the owner.
@@ -101,7 +103,7 @@ func (l *lane[B]) encode(j *job[B]) bool {
 		l.broken(j, err, sent, &out)
 	case last == l.last:
 		l.drop(j)
-		s.acknowledge(j, l, answer{}, &out)
+		s.acknowledge(j, l, ledger.Answer{}, &out)
 	default:
 		l.last = last
 		j.last, j.bytes, j.place = last, size, inPending

@@ -171,7 +171,7 @@ func (sv *server) take(f frame) {
 func (sv *server) answer(acked uint64) {
 	var ranges []IDRange
 	for _, x := range sv.unsaid {
-		ranges = append(ranges, IDRange{x.id, x.id})
+		ranges = append(ranges, IDRange{From: x.id, To: x.id})
 	}
 	sv.random.Shuffle(len(ranges), func(i, j int) { ranges[i], ranges[j] = ranges[j], ranges[i] })
 	if !sv.respond(acked, ranges...) {

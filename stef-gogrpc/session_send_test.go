@@ -210,27 +210,26 @@ func TestSessionRejections(t *testing.T) {
 				require.Contains(t, e.Error(), "rejected")
 			}
 			require.Equal(t, sum, r.session.State().RejectedRecords)
-			require.Empty(t, r.session.lanes[0].bad.ids, "forgotten with the batches")
 			r.stop()
 		})
 	}
 	ids := func(list ...uint64) (ranges []IDRange) {
 		for i := 0; i < len(list); i += 2 {
-			ranges = append(ranges, IDRange{list[i], list[i+1]})
+			ranges = append(ranges, IDRange{From: list[i], To: list[i+1]})
 		}
 		return ranges
 	}
 	none := told{}
 
-	f([]Response{{20, ids(11, 13)}}, none, told{ids(1, 3), 3})
-	f([]Response{{20, ids(8, 12)}}, told{ids(8, 10), 3}, told{ids(1, 2), 2})
-	f([]Response{{30, ids(29, 30, 2, 2, 4, 5, 5, 7)}}, told{ids(2, 2, 4, 7), 5}, none, told{ids(9, 10), 2})
-	f([]Response{{0, ids(5, 6)}, {0, ids(12, 12)}, {20, nil}}, told{ids(5, 6), 2}, told{ids(2, 2), 1})
-	f([]Response{{10, nil}, {20, ids(10, 12)}}, none, told{ids(1, 2), 2}) // reaches back, as some do
-	f([]Response{{0, ids(1, 10)}, {20, nil}}, told{ids(1, 10), 10}, none)
-	f([]Response{{4, ids(5, 20)}}, told{ids(5, 10), 6}, told{ids(1, 10), 10}) // all is answered
-	f([]Response{{10, ids(7, 3, 0, 0)}}, none)
-	f([]Response{{10, ids(0, 1)}}, told{ids(1, 1), 1})
+	f([]Response{{Acked: 20, Rejected: ids(11, 13)}}, none, told{ids(1, 3), 3})
+	f([]Response{{Acked: 20, Rejected: ids(8, 12)}}, told{ids(8, 10), 3}, told{ids(1, 2), 2})
+	f([]Response{{Acked: 30, Rejected: ids(29, 30, 2, 2, 4, 5, 5, 7)}}, told{ids(2, 2, 4, 7), 5}, none, told{ids(9, 10), 2})
+	f([]Response{{Acked: 0, Rejected: ids(5, 6)}, {Acked: 0, Rejected: ids(12, 12)}, {Acked: 20, Rejected: nil}}, told{ids(5, 6), 2}, told{ids(2, 2), 1})
+	f([]Response{{Acked: 10, Rejected: nil}, {Acked: 20, Rejected: ids(10, 12)}}, none, told{ids(1, 2), 2}) // reaches back, as some do
+	f([]Response{{Acked: 0, Rejected: ids(1, 10)}, {Acked: 20, Rejected: nil}}, told{ids(1, 10), 10}, none)
+	f([]Response{{Acked: 4, Rejected: ids(5, 20)}}, told{ids(5, 10), 6}, told{ids(1, 10), 10}) // all is answered
+	f([]Response{{Acked: 10, Rejected: ids(7, 3, 0, 0)}}, none)
+	f([]Response{{Acked: 10, Rejected: ids(0, 1)}}, told{ids(1, 1), 1})
 }
 
 func TestSessionBounds(t *testing.T) {
@@ -295,12 +294,12 @@ func TestSessionBatchError(t *testing.T) {
 		c := r.send(load{err: &BatchError{Err: poison}, written: 4})
 		require.True(t, c.returned())
 		d := r.send(load{})
-		r.stream(0).respond(24, IDRange{15, 15})
+		r.stream(0).respond(24, IDRange{From: 15, To: 15})
 		a.ok()
 		var rejected *RejectedError
 		require.True(t, d.returned())
 		require.ErrorAs(t, d.err, &rejected)
-		require.Equal(t, []IDRange{{1, 1}}, rejected.Ranges)
+		require.Equal(t, []IDRange{{From: 1, To: 1}}, rejected.Ranges)
 		require.EqualValues(t, 2, r.session.State().BatchErrors)
 		require.EqualValues(t, 1, r.session.State().Opened)
 		r.stop()
@@ -454,13 +453,13 @@ func TestSessionLateRejection(t *testing.T) {
 		first, second := r.send(load{}), r.send(load{}) // records 1 to 10 and 11 to 20
 		r.stream(0).respond(15)
 		first.ok()
-		r.stream(0).respond(15, IDRange{3, 5})   // first has returned nil
-		r.stream(0).respond(15, IDRange{12, 13}) // second waits, and can be told
-		r.stream(0).respond(20, IDRange{10, 10}, IDRange{18, 18})
+		r.stream(0).respond(15, IDRange{From: 3, To: 5})   // first has returned nil
+		r.stream(0).respond(15, IDRange{From: 12, To: 13}) // second waits, and can be told
+		r.stream(0).respond(20, IDRange{From: 10, To: 10}, IDRange{From: 18, To: 18})
 		require.True(t, second.returned())
 		var bad *RejectedError
 		require.ErrorAs(t, second.err, &bad)
-		require.Equal(t, []IDRange{{2, 3}, {8, 8}}, bad.Ranges)
+		require.Equal(t, []IDRange{{From: 2, To: 3}, {From: 8, To: 8}}, bad.Ranges)
 		state := r.session.State()
 		require.EqualValues(t, 4, state.LateRejectedRecords)
 		require.EqualValues(t, 3, state.RejectedRecords)

@@ -3,14 +3,23 @@
 
 package stefgrpc
 
-import "math"
+import (
+	"math"
+
+	"github.com/otelstef/stef/stef-gogrpc/internal/ledger"
+)
 
 // sessionStream is what a session uses of a Stream.
 type sessionStream interface {
-	// adopt sets the function that is called with each response, in order and
-	// never after Done is closed, and lifts the stream's own bounds of what is
+	// adopt sets the function that is called with the news of each response, in
+	// order and never after Done is closed, makes the stream keep its answers
+	// until they are settled, and lifts its own bounds of what is
 	// unacknowledged. It is called before anything is written.
-	adopt(onResponse func(Response))
+	adopt(onNews func(ledger.News))
+	// through, answer and settle are those of the stream's ledger.
+	through() uint64
+	answer(first, last uint64) ledger.Answer
+	settle(id uint64)
 	// sentAtMost returns the id of the last record that may have been sent.
 	sentAtMost() uint64
 	Unacked() (bytes int64, records uint64)
@@ -20,28 +29,38 @@ type sessionStream interface {
 	Err() error
 }
 
+func (s *Stream) adopt(onNews func(ledger.News)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.adopted = onNews
+	s.ledger.Hold()
+}
+
+func (s *Stream) through() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.ledger.Through()
+}
+
+func (s *Stream) answer(first, last uint64) ledger.Answer {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.ledger.Answer(first, last)
+}
+
+func (s *Stream) settle(id uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ledger.Settle(id)
+}
+
 // sentAtMost is Sent, or all there may be where chunks were written whose
 // records nobody counted.
 func (s *Stream) sentAtMost() uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.ledger.uncounted {
+	if s.ledger.Uncounted() {
 		return math.MaxUint64
 	}
-	return s.ledger.sent
-}
-
-// adopt makes the stream part of a session, which bounds what is unacknowledged
-// by itself. f is called with each response besides the function of OnResponse.
-func (s *Stream) adopt(f func(Response)) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.unbounded = true
-	before := s.onResponse
-	s.onResponse = func(r Response) {
-		if before != nil {
-			before(r)
-		}
-		f(r)
-	}
+	return s.ledger.Sent()
 }

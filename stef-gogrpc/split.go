@@ -3,6 +3,8 @@
 
 package stefgrpc
 
+import "github.com/otelstef/stef/stef-gogrpc/stefpb"
+
 // maxEnvelope is the most that a message has beside its bytes: a tag and a
 // length of up to five bytes before them, the flag after them.
 const maxEnvelope = 8
@@ -12,15 +14,15 @@ const maxEnvelope = 8
 // one after the other; the chunk is not kept.
 //
 // spec: #grpc-bytes
-func split(chunk []byte, maxBytes int, m *clientMessage, send func(any) error) (n int, err error) {
+func split(chunk []byte, maxBytes int, m *stefpb.STEFClientMessage, send func(any) error) (n int, err error) {
 	most := maxBytes - maxEnvelope
 	for n < len(chunk) && err == nil {
 		end := min(n+most, len(chunk))
-		*m = clientMessage{bytes: chunk[n:end], endOfChunk: end == len(chunk)}
+		m.StefBytes, m.IsEndOfChunk = chunk[n:end], end == len(chunk)
 		if err = send(m); err == nil {
 			n = end
 		}
 	}
-	*m = clientMessage{}
+	m.StefBytes = nil
 	return n, err
 }

@@ -268,7 +268,7 @@ func (s *story) serve(verb string, words []string) {
 		var bad []IDRange
 		for _, word := range words[1:] {
 			from, to, _ := strings.Cut(word, "-")
-			bad = append(bad, IDRange{s.number(from), s.number(to)})
+			bad = append(bad, IDRange{From: s.number(from), To: s.number(to)})
 		}
 		s.server.say(ackOf(s.number(words[0]), bad...))
 	case "says": // a message without content

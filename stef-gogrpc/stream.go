@@ -17,6 +17,8 @@ import (
 
 	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/schema"
+	"github.com/otelstef/stef/stef-gogrpc/internal/ledger"
+	"github.com/otelstef/stef/stef-gogrpc/stefpb"
 )
 
 // maxChunks bounds the unacknowledged chunks, so that many tiny ones do not need
@@ -42,18 +44,18 @@ type Stream struct {
 	peer   *peer.Peer
 
 	onResponse func(Response)
+	adopted    func(ledger.News) // of the session that has the stream, or nil
 
 	// sending is held by who sends: gRPC wants one at a time. message belongs
 	// to the holder.
 	sending chan struct{}
-	message clientMessage
+	message stefpb.STEFClientMessage
 
 	mu         sync.Mutex
-	ledger     sendLedger
+	ledger     ledger.Sender
 	waiters    []*ackWaiter  // in order of their ids
 	room       chan struct{} // made by who waits for room, closed when there is some
 	halfClosed bool
-	unbounded  bool   // a session bounds what is unacknowledged
 	cause      *Error // why this end ended the stream, if it did
 	closed     bool   // Close did
 
@@ -109,8 +111,8 @@ func (s *Stream) Peer() *peer.Peer { return s.peer }
 // not know stef.RecordWriter. Such records are not counted by Sent, Unacked and
 // the bounds of WithMaxUnackedBytes; an acknowledgement of any id is believed.
 func (s *Stream) Write(chunk []byte) (int, error) {
-	return s.write(context.Background(), chunk, func(l *sendLedger) error {
-		l.sendUncounted()
+	return s.write(context.Background(), chunk, func(l *ledger.Sender) error {
+		l.SendUncounted()
 		return nil
 	})
 }
@@ -131,10 +133,10 @@ func (s *Stream) WriteRecords(chunk []byte, last uint64) (int, error) {
 // and the stream is as before; a STEF writer is not, so use AwaitRoom to keep one
 // usable. If ctx ends later, half a chunk is sent and the stream ends.
 func (s *Stream) WriteContext(ctx context.Context, chunk []byte, last uint64) (int, error) {
-	return s.write(ctx, chunk, func(l *sendLedger) error { return l.send(last, len(chunk)) })
+	return s.write(ctx, chunk, func(l *ledger.Sender) error { return l.Send(last, len(chunk)) })
 }
 
-func (s *Stream) write(ctx context.Context, chunk []byte, count func(*sendLedger) error) (int, error) {
+func (s *Stream) write(ctx context.Context, chunk []byte, count func(*ledger.Sender) error) (int, error) {
 	if len(chunk) == 0 {
 		return 0, nil
 	}
@@ -249,8 +251,8 @@ func (s *Stream) AwaitRoom(ctx context.Context) error {
 // hasRoom says whether nothing that was sent stops more from being sent. It
 // needs mu.
 func (s *Stream) hasRoom() bool {
-	bytes, records, chunks := s.ledger.unacked()
-	if s.unbounded {
+	bytes, records, chunks := s.ledger.Unacked()
+	if s.adopted != nil { // its session bounds what is unacknowledged
 		return chunks < maxChunks
 	}
 	return bytes < s.config.maxUnackedBytes && chunks < maxChunks &&
@@ -270,14 +272,14 @@ func (s *Stream) wakeWriters() {
 func (s *Stream) Acked() uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.ledger.acked
+	return s.ledger.Acked()
 }
 
 // Sent returns the id of the last record that was sent, or is being sent.
 func (s *Stream) Sent() uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.ledger.sent
+	return s.ledger.Sent()
 }
 
 // Unacked returns what was sent and not acknowledged. The bytes are those of
@@ -285,7 +287,7 @@ func (s *Stream) Sent() uint64 {
 func (s *Stream) Unacked() (bytes int64, records uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	bytes, records, _ = s.ledger.unacked()
+	bytes, records, _ = s.ledger.Unacked()
 	return bytes, records
 }
 
@@ -296,7 +298,7 @@ func (s *Stream) Unacked() (bytes int64, records uint64) {
 func (s *Stream) Rejected() []IDRange {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.Clone(s.ledger.rejected)
+	return slices.Clone(s.ledger.Rejected())
 }
 
 // AwaitAck waits until a record is acknowledged, be it accepted or reported bad,
@@ -305,7 +307,7 @@ func (s *Stream) Rejected() []IDRange {
 // KindClosed. If ctx ends, the error wraps that of ctx.
 func (s *Stream) AwaitAck(ctx context.Context, id uint64) error {
 	s.mu.Lock()
-	if id <= s.ledger.acked {
+	if id <= s.ledger.Acked() {
 		s.mu.Unlock()
 		return nil
 	}
@@ -350,7 +352,7 @@ func (s *Stream) forget(w *ackWaiter) {
 // wakeWaiters tells those who wait for an id that is acknowledged. It needs mu.
 func (s *Stream) wakeWaiters() {
 	n := 0
-	for n < len(s.waiters) && s.waiters[n].id <= s.ledger.acked {
+	for n < len(s.waiters) && s.waiters[n].id <= s.ledger.Acked() {
 		close(s.waiters[n].acked)
 		n++
 	}

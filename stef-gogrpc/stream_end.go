@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"github.com/otelstef/stef/stef-gogrpc/internal/wire"
 )
 
 // The second half of Stream: what it receives, and how it ends. One goroutine
@@ -17,7 +19,7 @@ import (
 func (s *Stream) receive() {
 	defer s.cancel()
 	for {
-		var m serverMessage
+		var m wire.Received
 		if err := s.stream.RecvMsg(&m); err != nil {
 			s.finish(err)
 			return
@@ -29,11 +31,11 @@ func (s *Stream) receive() {
 }
 
 // respond takes a message of the server.
-func (s *Stream) respond(m *serverMessage) error {
-	if m.damaged != nil {
-		return errorf(KindProtocol, "what the server has sent: %w", m.damaged)
+func (s *Stream) respond(m *wire.Received) error {
+	if m.Damaged != nil {
+		return errorf(KindProtocol, "what the server has sent: %w", m.Damaged)
 	}
-	if m.response == nil {
+	if m.Message.Response == nil {
 		return errorf(KindProtocol, "the server has sent something else than a response")
 	}
 	s.mu.Lock()
@@ -41,19 +43,25 @@ func (s *Stream) respond(m *serverMessage) error {
 		s.mu.Unlock()
 		return nil
 	}
-	news, ok, err := s.ledger.receive(*m.response)
+	news, ok, err := s.ledger.Receive(*m.Message.Response)
 	if ok {
 		s.wakeWaiters()
 		if s.hasRoom() {
 			s.wakeWriters()
 		}
 	}
-	tell := s.onResponse
+	tell, session := s.onResponse, s.adopted
 	s.mu.Unlock()
 	if ok && tell != nil {
-		tell(news)
+		tell(news.Response)
 	}
-	return err
+	if ok && session != nil {
+		session(news)
+	}
+	if err != nil {
+		return errorf(KindProtocol, "%w", err)
+	}
+	return nil
 }
 
 // finish notes that the stream is over. err is the end of it as gRPC tells it.
@@ -67,9 +75,9 @@ func (s *Stream) finish(err error) {
 // reason returns what the stream ended with, in view of what this end did. It
 // needs mu.
 func (s *Stream) reason(err error) error {
-	_, records, _ := s.ledger.unacked()
+	_, records, _ := s.ledger.Unacked()
 	switch {
-	case s.closed && records == 0 && !s.ledger.uncounted:
+	case s.closed && records == 0 && !s.ledger.Uncounted():
 		return nil
 	case s.cause != nil:
 		return s.where(s.cause, records)
@@ -87,7 +95,7 @@ func (s *Stream) where(e *Error, records uint64) *Error {
 	if s.peer != nil && s.peer.Addr != nil {
 		to = " to " + s.peer.Addr.String()
 	}
-	return e.at("stream of %s%s, records up to %d acknowledged, %d not", s.root.Name, to, s.ledger.acked, records)
+	return e.at("stream of %s%s, records up to %d acknowledged, %d not", s.root.Name, to, s.ledger.Acked(), records)
 }
 
 // end ends the stream for a reason of this end. The first reason counts, and

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/otelstef/stef/stef-go/otelstef"
+	"github.com/otelstef/stef/stef-gogrpc/internal/wire"
 )
 
 // bareStream is a stream without a peer.
@@ -24,10 +25,10 @@ func TestManyTinyChunks(t *testing.T) {
 	s := bareStream()
 	for id := range uint64(maxChunks) {
 		require.True(t, s.hasRoom())
-		require.NoError(t, s.ledger.send(id+1, 1))
+		require.NoError(t, s.ledger.Send(id+1, 1))
 	}
 	require.False(t, s.hasRoom())
-	require.NoError(t, s.respond(&serverMessage{response: &Response{Acked: 1}}))
+	require.NoError(t, s.respond(response(Response{Acked: 1})))
 	require.True(t, s.hasRoom())
 }
 
@@ -35,11 +36,15 @@ func TestManyTinyChunks(t *testing.T) {
 // is believed, although it may have said more before it learns of the end.
 func TestNothingBelievedAfterAnError(t *testing.T) {
 	s := bareStream()
-	require.NoError(t, s.ledger.send(10, 1))
-	err := s.respond(&serverMessage{response: &Response{Acked: 11}})
+	require.NoError(t, s.ledger.Send(10, 1))
+	err := s.respond(response(Response{Acked: 11}))
 	require.Equal(t, KindProtocol, FromStatus(err).Kind)
 	s.end(FromStatus(err))
-	require.NoError(t, s.respond(&serverMessage{response: &Response{Acked: 10, Rejected: []IDRange{{3, 3}}}}))
+	require.NoError(t, s.respond(response(Response{Acked: 10, Rejected: []IDRange{{From: 3, To: 3}}})))
 	require.Zero(t, s.Acked())
 	require.Empty(t, s.Rejected())
+}
+
+func response(r Response) *wire.Received {
+	return &wire.Received{Message: wire.ServerMessage{Response: &r}}
 }

@@ -39,7 +39,7 @@ func (r *run) serveSTEF(signal otlpfile.Signal, options []grpc.ServerOption) (*g
 	if err := server.Handle(root(signal), stefgrpc.HandlerFunc(func(s *stefgrpc.ServerStream) error { return r.receive(signal, s) })); err != nil {
 		return nil, err
 	}
-	s := grpc.NewServer(append(options, grpc.ForceServerCodecV2(stefgrpc.Codec()))...)
+	s := grpc.NewServer(options...)
 	server.Register(s)
 	return s, nil
 }

@@ -43,7 +43,9 @@ stef-go/otelstef              -> stef-go stef-go/schema stef-go/idl stef-go/code
 stef-go/steftest              -> stef-go stef-go/schema stef-go/dynamic stef-go/internal/config stef-go/internal/frame
 
 stef-gogrpc/stefpb            -> protobuf
-stef-gogrpc                   -> stef-go stef-go/schema stef-gogrpc/stefpb protobuf grpc genproto
+stef-gogrpc/internal/wire     -> stef-gogrpc/stefpb grpc
+stef-gogrpc/internal/ledger   -> stef-gogrpc/internal/wire
+stef-gogrpc                   -> stef-go stef-go/schema stef-gogrpc/stefpb stef-gogrpc/internal/ledger stef-gogrpc/internal/wire protobuf grpc genproto
 stef-pdata/internal/features  -> stef-go/otelstef
 stef-pdata/internal/mapping   -> stef-go stef-go/otelstef
 stef-pdata/stefotlp           -> stef-go stef-go/codec stef-go/otelstef stef-pdata/internal/features stef-pdata/internal/mapping

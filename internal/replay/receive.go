@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/encoding"
+	"google.golang.org/grpc/encoding/proto"
 	"google.golang.org/grpc/mem"
 	"google.golang.org/grpc/status"
 
@@ -30,7 +31,7 @@ type Sink func(otlpfile.Batch) error
 
 // Options are the options that a gRPC server needs for Register.
 func Options() []grpc.ServerOption {
-	return []grpc.ServerOption{grpc.ForceServerCodecV2(codec{stefgrpc.Codec()}), grpc.MaxRecvMsgSize(64 << 20)}
+	return []grpc.ServerOption{grpc.ForceServerCodecV2(codec{encoding.GetCodecV2(proto.Name)}), grpc.MaxRecvMsgSize(64 << 20)}
 }
 
 // Register makes a gRPC server receive STEF streams and OTLP requests of all

@@ -10,10 +10,9 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/encoding"
+	"google.golang.org/grpc/encoding/proto"
 	"google.golang.org/grpc/mem"
 	"google.golang.org/grpc/status"
-
-	"github.com/otelstef/stef/stef-gogrpc"
 )
 
 // otlpRequest is a request before it is decoded. The services of pdata are not
@@ -40,10 +39,10 @@ func (r *otlpRequest) free() {
 type otlpResponse struct{}
 
 // codec passes the messages of OTLP as bytes, and leaves all others to the codec
-// of the STEF transport.
+// of protobuf.
 type codec struct{ encoding.CodecV2 }
 
-func newCodec() encoding.CodecV2 { return codec{stefgrpc.Codec()} }
+func newCodec() encoding.CodecV2 { return codec{encoding.GetCodecV2(proto.Name)} }
 
 // Marshal implements encoding.CodecV2.
 func (c codec) Marshal(m any) (mem.BufferSlice, error) {

@@ -1,10 +1,9 @@
 // Copyright The Otel/STEF Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package stefpb has the messages of STEF over gRPC as protobuf types, for
-// tests and for programs that speak the protocol without package stefgrpc.
-// Package stefgrpc itself reads and writes the messages by hand, because it
-// saves copies of the data, and is tested against these types.
+// Package stefpb has the messages of STEF over gRPC as protobuf types, as
+// package stefgrpc sends them, and for programs that speak the protocol without
+// it.
 //
 // The names are registered under the proto package otelstef.destination.v1,
 // which does not show on the wire, so that a program can link other

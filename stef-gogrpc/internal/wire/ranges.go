@@ -1,7 +1,7 @@
 // Copyright The Otel/STEF Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package stefgrpc
+package wire
 
 import (
 	"cmp"
@@ -20,15 +20,15 @@ func (r IDRange) Len() uint64 {
 	return r.To - r.From + 1
 }
 
-// idRanges is a set of ids as ranges in ascending order. They neither overlap
+// Ranges is a set of ids as ranges in ascending order. They neither overlap
 // nor touch, so a set has one form only.
-type idRanges []IDRange
+type Ranges []IDRange
 
 // touches says whether b, which begins no earlier than a, leaves no gap to it.
 func touches(a, b IDRange) bool { return a.To == math.MaxUint64 || b.From <= a.To+1 }
 
-// normalize makes a set of any ranges, in place.
-func normalize(list []IDRange) idRanges {
+// Normalize makes a set of any ranges, in place.
+func Normalize(list []IDRange) Ranges {
 	list = slices.DeleteFunc(list, func(r IDRange) bool { return r.From > r.To })
 	slices.SortFunc(list, func(a, b IDRange) int { return cmp.Compare(a.From, b.From) })
 	set := list[:0]
@@ -42,8 +42,8 @@ func normalize(list []IDRange) idRanges {
 	return set
 }
 
-// add puts a range in.
-func (s *idRanges) add(r IDRange) {
+// Add adds a range.
+func (s *Ranges) Add(r IDRange) {
 	if r.From > r.To {
 		return
 	}
@@ -64,8 +64,8 @@ func (s *idRanges) add(r IDRange) {
 	*s = slices.Replace(set, at, end, r)
 }
 
-// above returns the index of the first range that has an id greater than id.
-func (s idRanges) above(id uint64) int {
+// Above returns the index of the first range that has an id greater than id.
+func (s Ranges) Above(id uint64) int {
 	at, _ := slices.BinarySearchFunc(s, id, func(x IDRange, id uint64) int {
 		if x.To <= id {
 			return -1
@@ -75,9 +75,9 @@ func (s idRanges) above(id uint64) int {
 	return at
 }
 
-// without returns the ids of s that are not in other.
-func (s idRanges) without(other idRanges) idRanges {
-	var out idRanges
+// Without returns the ids of s that are not in other.
+func (s Ranges) Without(other Ranges) Ranges {
+	var out Ranges
 	for _, r := range s {
 		for len(other) > 0 && other[0].To < r.From {
 			other = other[1:]

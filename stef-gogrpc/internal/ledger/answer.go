@@ -1,0 +1,68 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package ledger
+
+import (
+	"math"
+
+	"github.com/otelstef/stef/stef-gogrpc/internal/wire"
+)
+
+// Answer is what is known about a range of records.
+type Answer struct {
+	Acknowledged uint64         // records from the start that are acknowledged, or bad
+	Rejected     []wire.IDRange // relative to the range, from 1
+	Bad          uint64         // how many those are
+	Whole        bool           // every record is answered
+}
+
+// Hold makes the ledger keep all bad ids until they are settled.
+func (l *Sender) Hold() { l.held = true }
+
+// Settle notes that nobody asks for ids up to this one any more. What a server
+// reports bad of them is late.
+func (l *Sender) Settle(id uint64) {
+	l.settled = max(l.settled, id)
+	l.forget()
+}
+
+// Through returns the id up to which all records are answered: acknowledged, or
+// reported bad without a gap behind those.
+func (l *Sender) Through() uint64 {
+	through := l.acked
+	for _, r := range l.rejected[l.rejected.Above(through):] {
+		if r.From > through+1 {
+			break
+		}
+		through = max(through, r.To)
+	}
+	return through
+}
+
+// Answer returns what is known about the records first to last; last is 0 while
+// it is not known.
+func (l *Sender) Answer(first, last uint64) Answer {
+	var a Answer
+	end := last
+	if last == 0 {
+		end = math.MaxUint64
+	}
+	if l.acked >= first {
+		a.Acknowledged = min(l.acked, end) - first + 1
+	}
+	missing := end - first + 1 - a.Acknowledged
+	for _, r := range l.rejected[l.rejected.Above(first-1):] {
+		if r.From > end {
+			break
+		}
+		from, to := max(r.From, first), min(r.To, end)
+		a.Rejected = append(a.Rejected, wire.IDRange{From: from - first + 1, To: to - first + 1})
+		a.Bad += to - from + 1
+		if from = max(from, l.acked+1); from <= to {
+			missing -= to - from + 1
+		}
+	}
+	a.Whole = last != 0 && missing == 0
+	return a
+}

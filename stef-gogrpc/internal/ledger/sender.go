@@ -1,0 +1,167 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package ledger
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/otelstef/stef/stef-gogrpc/internal/wire"
+)
+
+// maxRejected is how many ranges of bad ids a sender remembers, besides those
+// that somebody still has to ask for.
+const maxRejected = 1 << 16
+
+// Sender is the account of a sender: which records it sent, and what it was
+// told about them. Whatever a server says, the ledger stays as large as what is
+// not acknowledged and maxRejected allow.
+type Sender struct {
+	// chunks from head on are sent and not acknowledged, in order.
+	chunks []sentChunk
+	head   int
+	bytes  int64 // in those chunks
+
+	sent, acked uint64
+	// uncounted says that chunks were sent whose records nobody counted, so
+	// that nobody knows which ids are too high.
+	uncounted bool
+	rejected  wire.Ranges
+
+	// held says that Answer will be asked for all ids above settled.
+	held    bool
+	settled uint64
+}
+
+// News is what is new in a response.
+type News struct {
+	wire.Response
+	// Progress reports that Acked is higher than before.
+	Progress bool
+	// Late is how many of the rejected ids were settled before, see Settle.
+	Late uint64
+}
+
+type sentChunk struct {
+	last  uint64
+	bytes int
+}
+
+// Send notes a chunk that ends with record last.
+func (l *Sender) Send(last uint64, bytes int) error {
+	if last < l.sent {
+		return fmt.Errorf("stefgrpc: a chunk ends with record %d, an earlier one with record %d", last, l.sent)
+	}
+	l.sent = last
+	if last <= l.acked {
+		return nil // headers, or a frame without records: nobody acknowledges it
+	}
+	l.bytes += int64(bytes)
+	if n := len(l.chunks); n > l.head && l.chunks[n-1].last == last {
+		l.chunks[n-1].bytes += bytes
+		return nil
+	}
+	l.chunks = append(l.chunks, sentChunk{last, bytes})
+	return nil
+}
+
+// SendUncounted notes a chunk of records whose number is not known.
+func (l *Sender) SendUncounted() { l.uncounted = true }
+
+// Receive books a response and returns what is new in it, ok if anything is. The
+// error is that of a server that acknowledges what was not sent.
+//
+// spec: #record-ids
+func (l *Sender) Receive(r wire.Response) (news News, ok bool, err error) {
+	if r.Acked > l.sent {
+		if !l.uncounted {
+			return News{}, false, fmt.Errorf("the server acknowledges record %d, and %d were sent", r.Acked, l.sent)
+		}
+		l.sent = r.Acked
+	}
+	bad := l.reject(r.Rejected)
+	if news.Progress = r.Acked > l.acked; news.Progress {
+		l.acked = r.Acked
+		l.settle()
+	}
+	news.Acked, news.Rejected = l.acked, bad
+	for _, x := range bad {
+		news.Late += wire.IDRange{From: x.From, To: min(x.To, l.settled)}.Len()
+	}
+	return news, news.Progress || len(bad) > 0, nil
+}
+
+// reject adds to the bad ids and returns those that are new, so that each record
+// counts once. Ids that were not sent are left out.
+//
+// The published receiver does two things that a ledger has to tell apart. It
+// begins a range one record too low, at the last one it acknowledged: a range
+// that ends above the acknowledged id therefore counts from there. And it
+// acknowledges past records that it reports bad later: a range that ends at or
+// below the acknowledged id counts as a whole.
+func (l *Sender) reject(ranges []wire.IDRange) wire.Ranges {
+	if len(ranges) == 0 {
+		return nil
+	}
+	bad := make([]wire.IDRange, len(ranges))
+	for i, r := range ranges {
+		bad[i] = wire.IDRange{From: max(r.From, 1), To: min(r.To, l.sent)}
+		if bad[i].To > l.acked {
+			bad[i].From = max(bad[i].From, l.acked+1)
+		}
+	}
+	news := wire.Normalize(bad)
+	if len(news) == 0 {
+		return nil
+	}
+	near := l.rejected.Above(news[0].From - 1)
+	news = news.Without(l.rejected[near:])
+	// The range before may end where a new one begins.
+	at := max(0, near-1)
+	tail := wire.Normalize(slices.Concat(l.rejected[at:], news))
+	l.rejected = append(l.rejected[:at], tail...)
+	l.forget()
+	return news
+}
+
+// forget drops the first ranges of bad ids if there are too many.
+func (l *Sender) forget() {
+	over := len(l.rejected) - maxRejected
+	if l.held {
+		over = min(over, l.rejected.Above(l.settled))
+	}
+	if over > 0 {
+		l.rejected = slices.Delete(l.rejected, 0, over)
+	}
+}
+
+// settle forgets the chunks that are acknowledged to their end.
+func (l *Sender) settle() {
+	for l.head < len(l.chunks) && l.chunks[l.head].last <= l.acked {
+		l.bytes -= int64(l.chunks[l.head].bytes)
+		l.head++
+	}
+	if l.head > len(l.chunks)/2 {
+		l.chunks = slices.Delete(l.chunks, 0, l.head)
+		l.head = 0
+	}
+}
+
+// Unacked returns what was sent and not acknowledged. A chunk counts until its
+// last record is acknowledged.
+func (l *Sender) Unacked() (bytes int64, records uint64, chunks int) {
+	return l.bytes, l.sent - l.acked, len(l.chunks) - l.head
+}
+
+// Sent returns the id of the last record that was sent, or is being sent.
+func (l *Sender) Sent() uint64 { return l.sent }
+
+// Acked returns the id up to which all records are acknowledged.
+func (l *Sender) Acked() uint64 { return l.acked }
+
+// Uncounted reports whether SendUncounted was called.
+func (l *Sender) Uncounted() bool { return l.uncounted }
+
+// Rejected returns the bad ids. The slice is the ledger's.
+func (l *Sender) Rejected() wire.Ranges { return l.rejected }

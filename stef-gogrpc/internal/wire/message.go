@@ -1,0 +1,98 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package wire has the messages of the protocol as package stefgrpc uses them,
+// and their translation from and to protobuf (package stefpb).
+package wire
+
+import "github.com/otelstef/stef/stef-gogrpc/stefpb"
+
+// ClientMessage is a message from a client to a server.
+//
+// spec: #grpc-service
+type ClientMessage struct {
+	// First reports that the message has first_message, with Root in it.
+	First bool
+	Root  string
+	// Bytes are the next bytes of the STEF stream.
+	Bytes      []byte
+	EndOfChunk bool
+}
+
+// Proto returns m as a protobuf message, which refers to m.Bytes.
+func (m *ClientMessage) Proto() *stefpb.STEFClientMessage {
+	p := &stefpb.STEFClientMessage{StefBytes: m.Bytes, IsEndOfChunk: m.EndOfChunk}
+	if m.First {
+		p.FirstMessage = &stefpb.STEFClientFirstMessage{RootStructName: m.Root}
+	}
+	return p
+}
+
+// ParseClient is the inverse of ClientMessage.Proto.
+func ParseClient(p *stefpb.STEFClientMessage) ClientMessage {
+	return ClientMessage{
+		First:      p.FirstMessage != nil,
+		Root:       p.GetFirstMessage().GetRootStructName(),
+		Bytes:      p.GetStefBytes(),
+		EndOfChunk: p.GetIsEndOfChunk(),
+	}
+}
+
+// ServerMessage is a message from a server to a client. At most one of its parts
+// is set.
+//
+// spec: #grpc-service
+type ServerMessage struct {
+	Capabilities *Capabilities
+	Response     *Response
+}
+
+// Capabilities is what a server says about itself, before anything else.
+type Capabilities struct {
+	MaxDictBytes uint64 // 0: none named
+	Schema       []byte
+}
+
+// Response is what a server says about the records it was sent.
+//
+// spec: #record-ids
+type Response struct {
+	// Acked is the id up to which all records are accepted or rejected.
+	Acked uint64
+	// Rejected are the ids of records that can never be accepted.
+	Rejected []IDRange
+}
+
+// Proto returns m as a protobuf message.
+func (m ServerMessage) Proto() *stefpb.STEFServerMessage {
+	switch {
+	case m.Capabilities != nil:
+		c := &stefpb.STEFDestinationCapabilities{Schema: m.Capabilities.Schema}
+		if n := m.Capabilities.MaxDictBytes; n > 0 {
+			c.DictionaryLimits = &stefpb.STEFDictionaryLimits{MaxDictBytes: n}
+		}
+		return &stefpb.STEFServerMessage{Content: &stefpb.STEFServerMessage_Capabilities{Capabilities: c}}
+	case m.Response != nil:
+		r := &stefpb.STEFDataResponse{AckRecordId: m.Response.Acked}
+		for _, bad := range m.Response.Rejected {
+			r.BadDataRecordIdRanges = append(r.BadDataRecordIdRanges, &stefpb.STEFIDRange{FromId: bad.From, ToId: bad.To})
+		}
+		return &stefpb.STEFServerMessage{Content: &stefpb.STEFServerMessage_Response{Response: r}}
+	}
+	return new(stefpb.STEFServerMessage)
+}
+
+// ParseServer is the inverse of ServerMessage.Proto.
+func ParseServer(p *stefpb.STEFServerMessage) ServerMessage {
+	var m ServerMessage
+	if c := p.GetCapabilities(); c != nil {
+		m.Capabilities = &Capabilities{MaxDictBytes: c.GetDictionaryLimits().GetMaxDictBytes(), Schema: c.GetSchema()}
+	}
+	if r := p.GetResponse(); r != nil {
+		m.Response = &Response{Acked: r.GetAckRecordId()}
+		for _, bad := range r.GetBadDataRecordIdRanges() {
+			m.Response.Rejected = append(m.Response.Rejected, IDRange{From: bad.GetFromId(), To: bad.GetToId()})
+		}
+	}
+	return m
+}
