@@ -130,7 +130,7 @@ demo-serve: ## Leave the agent and the backend of the demo running for your OTLP
 	@$(GO) run ./cmd/stefdemo -serve
 
 demo-files: ## Convert the recorded telemetry to files and back, and compare
-	@$(GO) run ./cmd/stef demo
+	@$(GO) run ./cmd/stefdemo -files
 
 collector: ## Build the distribution, a Collector with STEF: bin/otelcol-stef
 	@mkdir -p .tmp/otelcol-stef bin

@@ -7,7 +7,6 @@
 //	stef cat metrics.stef
 //	stef stat metrics.stef
 //	stef inspect metrics.stef
-//	stef demo
 //
 // Stef help lists the commands, stef help COMMAND explains one. README.md has
 // the whole story.

@@ -1,17 +1,27 @@
 // Copyright The Otel/STEF Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Stefdemo runs the main job of STEF on this machine: an agent Collector that
-// takes OTLP and sends STEF, and a backend Collector that takes STEF, both
-// inside of this process, with recorded telemetry of real programs sent through
-// them. It prints what arrived and what it took, beside the same path with OTLP
-// under zstd.
+// Stefdemo shows what STEF does, with recorded telemetry of real programs.
 //
-//	stefdemo [-rounds n] [-serve]
+//	stefdemo [-rounds n]
+//	stefdemo -serve
+//	stefdemo -files [-dir folder]
 //
-// With -serve it leaves the pair running, for an OTLP client of one's own, until
-// it is interrupted. Exit codes: 0 done, 1 something did not arrive or failed, 2
-// the flags are wrong.
+// Without flags it runs an agent Collector that receives OTLP and sends STEF, and
+// a backend Collector that receives STEF, both in this process. It sends the
+// recordings through them and prints what arrived, the bytes between them and the
+// CPU, beside the same path with OTLP and zstd: of the first half of each
+// recording, with which a stream begins, and of the second half.
+//
+// With -rounds the second half is sent several times. Later rounds have new ids
+// and times, but the values and texts of the first, which compresses better than
+// new telemetry does.
+//
+// With -serve it leaves the pair running for your own OTLP client until it is
+// interrupted. With -files it writes the recordings to STEF files, reads them
+// back and compares.
+//
+// Exit codes: 0 done, 1 something did not arrive or failed, 2 the flags are wrong.
 package main
 
 import (
@@ -31,10 +41,12 @@ func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 func run(args []string, stdout, stderr io.Writer) int {
 	flags := flag.NewFlagSet("stefdemo", flag.ContinueOnError)
 	flags.SetOutput(stderr)
-	rounds := flags.Int("rounds", 3, "how often the recordings are sent, each time later by an hour of their clock")
-	serve := flags.Bool("serve", false, "leave agent and backend running for an OTLP client of one's own")
-	otlp := flags.String("otlp", "localhost:4317", "with -serve: where the agent takes OTLP/gRPC")
-	stef := flags.String("stef", "localhost:4320", "with -serve: where the backend takes STEF")
+	rounds := flags.Int("rounds", 1, "how often the second half of the recordings is sent; later rounds have new ids and times")
+	serve := flags.Bool("serve", false, "leave agent and backend running for your own OTLP client")
+	otlp := flags.String("otlp", "localhost:4317", "with -serve: where the agent receives OTLP/gRPC")
+	stef := flags.String("stef", "localhost:4320", "with -serve: where the backend receives STEF")
+	toFiles := flags.Bool("files", false, "write the recordings to STEF files, read them back and compare")
+	dir := flags.String("dir", "", "with -files: the folder in which the files are kept")
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			return 0
@@ -48,9 +60,12 @@ func run(args []string, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	var err error
-	if *serve {
+	switch {
+	case *serve:
 		err = serveUntil(ctx, stdout, *otlp, *stef)
-	} else {
+	case *toFiles:
+		err = files(stdout, *dir)
+	default:
 		err = compare(ctx, stdout, *rounds)
 	}
 	if err != nil {
@@ -65,16 +80,16 @@ func compare(ctx context.Context, out io.Writer, rounds int) error {
 	var recordings [len(signals)]*recording
 	for s := range signals {
 		var err error
-		if recordings[s], err = load(kind(s), rounds); err != nil {
+		if recordings[s], err = load(kind(s)); err != nil {
 			return err
 		}
 	}
-	fmt.Fprintf(out, "OTLP client -> agent Collector -> backend Collector, %d rounds of recorded telemetry\n\n", rounds)
-	stef, err := measure(ctx, "stef", &recordings)
+	fmt.Fprint(out, "OTLP client -> agent Collector -> backend Collector, recorded telemetry\n\n")
+	stef, err := measure(ctx, "stef", &recordings, rounds)
 	if err != nil {
 		return err
 	}
-	otlp, err := measure(ctx, "otlp", &recordings)
+	otlp, err := measure(ctx, "otlp", &recordings, rounds)
 	if err != nil {
 		return err
 	}
@@ -87,7 +102,7 @@ func serveUntil(ctx context.Context, out io.Writer, otlp, stef string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "The agent takes OTLP/gRPC at %s and sends STEF to the backend at %s.\n", otlp, stef)
+	fmt.Fprintf(out, "The agent receives OTLP/gRPC at %s and sends STEF to the backend at %s.\n", otlp, stef)
 	fmt.Fprintln(out, "Set OTEL_EXPORTER_OTLP_ENDPOINT, or send to it with any OTLP/gRPC client. Interrupt to end.")
 	tick := time.NewTicker(2 * time.Second)
 	defer tick.Stop()

@@ -6,6 +6,8 @@ package main
 import (
 	"bytes"
 	"context"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -16,25 +18,52 @@ import (
 
 func TestRun(t *testing.T) {
 	var out, errs bytes.Buffer
-	require.Equal(t, 0, run([]string{"-rounds", "1"}, &out, &errs), "%s", &errs)
+	require.Equal(t, 0, run([]string{"-rounds", "2"}, &out, &errs), "%s", &errs)
 	require.Empty(t, errs.String())
 	for _, s := range signals {
-		line := lineOf(out.String(), s.name)
-		require.Contains(t, line, "equal")
-		require.NotContains(t, line, "NOT")
-		fields := strings.Fields(line)
-		require.NotEqual(t, "0", fields[1], "items sent")
-		require.Equal(t, fields[1], fields[2], "items received")
+		lines := linesOf(out.String(), s.name)
+		require.Len(t, lines, 2) // the start and the rest
+		for _, line := range lines {
+			require.Contains(t, line, "equal")
+			require.NotContains(t, line, "NOT")
+			fields := strings.Fields(line)
+			require.NotEqual(t, "0", fields[1], "items sent")
+			require.Equal(t, fields[1], fields[2], "items received")
+		}
 	}
 }
 
-func lineOf(text, first string) string {
+func linesOf(text, first string) (lines []string) {
 	for line := range strings.Lines(text) {
 		if fields := strings.Fields(line); len(fields) > 0 && fields[0] == first {
-			return line
+			lines = append(lines, line)
 		}
 	}
-	return ""
+	return lines
+}
+
+// The recordings come back from files as they were.
+func TestFiles(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "new")
+	var out, errs bytes.Buffer
+	require.Equal(t, 0, run([]string{"-files", "-dir", dir}, &out, &errs), "%s", &errs)
+	require.Empty(t, errs.String())
+	for _, want := range []string{"5181 data points", "6341 spans", "2446 log records", "Every item came back as it was."} {
+		require.Contains(t, out.String(), want)
+	}
+	require.Equal(t, 12, strings.Count(out.String(), "  same\n"))
+	require.Contains(t, out.String(), "stef stat "+filepath.Join(dir, "logs.sorted.zstd.stef"))
+	require.FileExists(t, filepath.Join(dir, "logs.sorted.zstd.stef"))
+
+	t.Setenv("TMPDIR", t.TempDir())
+	require.Equal(t, 0, run([]string{"-files"}, &out, &errs))
+	entries, err := os.ReadDir(os.TempDir())
+	require.NoError(t, err)
+	require.Empty(t, entries)
+
+	file := filepath.Join(dir, "logs.sorted.zstd.stef")
+	require.Equal(t, 1, run([]string{"-files", "-dir", file}, &out, &errs))
+	require.Contains(t, errs.String(), file)
 }
 
 func TestRunRefusesBadFlags(t *testing.T) {
@@ -47,16 +76,16 @@ func TestRunRefusesBadFlags(t *testing.T) {
 
 // TestReportFails: a demo that loses something does not end as if all were well.
 func TestReportFails(t *testing.T) {
-	var whole [len(signals)]cost
+	var whole [len(signals)]costs
 	for s := range whole {
-		whole[s] = cost{sent: 10, received: 10, bytes: 5}
+		whole[s].steady = cost{sent: 10, received: 10, bytes: 5}
 	}
 	require.NoError(t, report(&bytes.Buffer{}, whole, whole))
 	less := whole
-	less[traces].received = 9
+	less[traces].steady.received = 9
 	var out bytes.Buffer
 	require.ErrorContains(t, report(&out, less, whole), "traces: sent 10, received 9 over STEF and 10 over OTLP")
-	require.Contains(t, lineOf(out.String(), "traces"), "NOT EQUAL")
+	require.Contains(t, linesOf(out.String(), "traces")[1], "NOT EQUAL")
 }
 
 // locked is output that a test reads while it is written.
@@ -87,9 +116,9 @@ func TestServe(t *testing.T) {
 	served := make(chan error, 1)
 	go func() { served <- serveUntil(ctx, &out, otlp, stef) }()
 	require.Eventually(t, func() bool { return strings.Contains(out.String(), otlp) }, 20*time.Second, 10*time.Millisecond)
-	r, err := load(logs, 1)
+	r, err := load(logs)
 	require.NoError(t, err)
-	require.NoError(t, r.send(ctx, otlp, 2))
+	require.NoError(t, r.send(ctx, otlp, 1))
 	require.Eventually(t, func() bool { return strings.Contains(out.String(), "arrived:") }, 20*time.Second, 50*time.Millisecond)
 	cancel()
 	require.NoError(t, <-served)

@@ -55,7 +55,7 @@ func (p *pair) counts() (items [len(signals)]int64) {
 // bytes returns what went over the network so far, both ways.
 func (p *pair) bytes() int64 { return p.network.Bytes(netfault.Both) }
 
-// cost is what a signal took on a path.
+// cost is what a part of a recording took on a path.
 type cost struct {
 	sent, received int64
 	bytes          int64
@@ -63,68 +63,96 @@ type cost struct {
 	hasCPU         bool
 }
 
-// arrival is how long what was acknowledged may take to arrive.
+// costs are those of the two parts of a recording.
+type costs struct{ start, steady cost }
+
+// all adds the parts up.
+func (c costs) all() (sent, received int64) {
+	return c.start.sent + c.steady.sent, c.start.received + c.steady.received
+}
+
+// arrival is how long an acknowledged item may take to arrive.
 const arrival = 30 * time.Second
 
-// measure sends the recordings over a pair that speaks a protocol.
-func measure(ctx context.Context, protocol string, recordings *[len(signals)]*recording) (costs [len(signals)]cost, err error) {
+// measure sends the recordings over a pair that speaks a protocol: the first half
+// of each, which begins the streams, and then the other half, rounds times.
+func measure(ctx context.Context, protocol string, recordings *[len(signals)]*recording, rounds int) (all [len(signals)]costs, err error) {
 	entry, err := freeAddress()
 	if err != nil {
-		return costs, err
+		return all, err
 	}
 	exit, err := freeAddress()
 	if err != nil {
-		return costs, err
+		return all, err
 	}
 	p, err := startPair(protocol, entry, exit)
 	if err != nil {
-		return costs, err
+		return all, err
 	}
 	defer func() { err = errors.Join(err, p.stop()) }()
 	for s, r := range recordings {
-		runtime.GC()
-		bytes := p.bytes()
-		cpu, _ := cpuTime()
-		if err := r.send(ctx, entry, workers[s]); err != nil {
-			return costs, fmt.Errorf("%s over %s: %w", signals[s].name, protocol, err)
+		start, steady := r.halves()
+		if all[s].start, err = p.measure(ctx, kind(s), start, 1); err == nil {
+			all[s].steady, err = p.measure(ctx, kind(s), steady, rounds)
 		}
-		for end := time.Now().Add(arrival); p.counts()[s] < int64(r.items) && time.Now().Before(end); {
-			time.Sleep(5 * time.Millisecond)
+		if err != nil {
+			return all, fmt.Errorf("%s over %s: %w", signals[s].name, protocol, err)
 		}
-		after, ok := cpuTime()
-		costs[s] = cost{int64(r.items), p.counts()[s], p.bytes() - bytes, after - cpu, ok}
 	}
-	return costs, nil
+	return all, nil
+}
+
+// measure sends a part of a recording.
+func (p *pair) measure(ctx context.Context, s kind, r *recording, rounds int) (cost, error) {
+	runtime.GC()
+	sent := int64(r.items * rounds)
+	bytes, before := p.bytes(), p.counts()[s]
+	cpu, _ := cpuTime()
+	if err := r.send(ctx, p.entry, rounds); err != nil {
+		return cost{}, err
+	}
+	for end := time.Now().Add(arrival); p.counts()[s]-before < sent && time.Now().Before(end); {
+		time.Sleep(5 * time.Millisecond)
+	}
+	after, ok := cpuTime()
+	return cost{sent, p.counts()[s] - before, p.bytes() - bytes, after - cpu, ok}, nil
 }
 
 // report prints both paths side by side, and fails if something is missing.
-func report(out io.Writer, stef, otlp [len(signals)]cost) error {
-	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "signal\tsent\treceived\t\tSTEF bytes\tOTLP+zstd bytes\tratio\tSTEF CPU\tOTLP CPU\tratio\t")
+func report(out io.Writer, stef, otlp [len(signals)]costs) error {
 	var wrong []string
+	for _, part := range []struct {
+		title string
+		of    func(costs) cost
+	}{
+		{"The first half of each recording, with which the streams begin:", func(c costs) cost { return c.start }},
+		{"The second half, which the dictionaries and the compressor have been prepared for:", func(c costs) cost { return c.steady }},
+	} {
+		fmt.Fprintln(out, part.title)
+		t := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+		fmt.Fprintln(t, "signal\tsent\treceived\t\tSTEF bytes\tOTLP+zstd bytes\tratio\tSTEF CPU\tOTLP CPU\tratio\t")
+		for s, name := range signals {
+			row(t, name.name, part.of(stef[s]), part.of(otlp[s]))
+		}
+		if err := t.Flush(); err != nil {
+			return err
+		}
+		fmt.Fprintln(out)
+	}
 	for s, name := range signals {
-		a, b := stef[s], otlp[s]
-		verdict := "equal"
-		if a.sent != a.received || b.sent != b.received {
-			verdict = "NOT EQUAL"
-			wrong = append(wrong, fmt.Sprintf("%s: sent %d, received %d over STEF and %d over OTLP", name.name, a.sent, a.received, b.received))
+		sent, received := stef[s].all()
+		sentOTLP, receivedOTLP := otlp[s].all()
+		if sent != received || sentOTLP != receivedOTLP {
+			wrong = append(wrong, fmt.Sprintf("%s: sent %d, received %d over STEF and %d over OTLP", name.name, sent, received, receivedOTLP))
 		}
-		cpu := "n/a\tn/a\tn/a"
-		if a.hasCPU && b.cpu > 0 {
-			cpu = fmt.Sprintf("%v\t%v\t%.2f", a.cpu.Round(time.Millisecond), b.cpu.Round(time.Millisecond), float64(a.cpu)/float64(b.cpu))
-		}
-		fmt.Fprintf(t, "%s\t%d\t%d\t%s\t%d\t%d\t%.2f\t%s\t\n", name.name, a.sent, a.received, verdict,
-			a.bytes, b.bytes, float64(a.bytes)/float64(b.bytes), cpu)
 	}
-	if err := t.Flush(); err != nil {
-		return err
-	}
-	fmt.Fprint(out, `
-Items are metric points, spans and log records. Bytes are all that went between
+	fmt.Fprint(out, `Items are data points, spans and log records. Bytes are all that went between
 agent and backend, both ways, acknowledgements and HTTP/2 included. CPU is that
-of client, agent and backend, which share this process.
+of client, agent and backend, which share this process. The recordings are short:
+benchmarks/README.md has figures of longer ones.
 
 What to look at next:
+  make demo-files       the same recordings as files, there and back
   make demo-serve       leave the pair running for an OTLP client of your own
   make collector        build a Collector with STEF, configured as in cmd/otelcol-stef/examples
   exporter/stefexporter/README.md and receiver/stefreceiver/README.md: every option
@@ -134,4 +162,18 @@ What to look at next:
 		return errors.New(strings.Join(wrong, "; "))
 	}
 	return nil
+}
+
+// row prints the costs of a signal on both paths.
+func row(out io.Writer, name string, stef, otlp cost) {
+	verdict := "equal"
+	if stef.sent != stef.received || otlp.sent != otlp.received {
+		verdict = "NOT EQUAL"
+	}
+	cpu := "n/a\tn/a\tn/a"
+	if stef.hasCPU && otlp.cpu > 0 {
+		cpu = fmt.Sprintf("%v\t%v\t%.2f", stef.cpu.Round(time.Millisecond), otlp.cpu.Round(time.Millisecond), float64(stef.cpu)/float64(otlp.cpu))
+	}
+	fmt.Fprintf(out, "%s\t%d\t%d\t%s\t%d\t%d\t%.2f\t%s\t\n", name, stef.sent, stef.received, verdict,
+		stef.bytes, otlp.bytes, float64(stef.bytes)/float64(otlp.bytes), cpu)
 }

@@ -51,15 +51,19 @@ type Counts struct {
 // Play sends recordings, each in its order and all at the same time, until they
 // end, ctx ends or an error.
 func (p *Player) Play(ctx context.Context, sources ...Source) (Counts, error) {
-	first, last, err := span(sources)
-	if err != nil {
-		return Counts{}, err
+	var first, last pcommon.Timestamp
+	if p.Pace == Original || p.Now || p.Rounds > 1 {
+		var err error
+		if first, last, err = span(sources); err != nil {
+			return Counts{}, err
+		}
 	}
 	change := p.Change
 	if p.Now && first != 0 {
 		change.Shift += time.Since(first.AsTime())
 	}
 	var counts Counts
+	var err error
 	for round := range max(p.Rounds, 1) {
 		r := &playing{Player: p, change: change, first: first, begin: time.Now()}
 		if round > 0 {

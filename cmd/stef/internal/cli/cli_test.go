@@ -67,7 +67,7 @@ func story(t *testing.T, name string, lines ...string) {
 }
 
 func TestHelp(t *testing.T) {
-	story(t, "help.txt", "help", "help convert", "help cat", "help stat", "help inspect", "help repair", "help record", "help replay", "help demo", "help completion", "help version", "help help")
+	story(t, "help.txt", "help", "help convert", "help cat", "help stat", "help inspect", "help repair", "help record", "help replay", "help completion", "help version", "help help")
 	want, _ := mustRun(t, nil, "help")
 	for _, other := range []string{"-h", "--help", "-help"} {
 		got, _ := mustRun(t, nil, other)
@@ -81,7 +81,7 @@ func TestHelp(t *testing.T) {
 func TestUsageErrors(t *testing.T) {
 	story(t, "usage.txt", "", "dog", "help dog", "help cat dog", "version 1",
 		"cat", "cat --root dogs x", "cat -n x y", "cat --canonical=x y", "cat --dog x", "cat x --root", "cat -=x",
-		"stat", "stat a b", "inspect", "inspect a b", "demo x",
+		"stat", "stat a b", "inspect", "inspect a b",
 		"convert", "convert a", "convert a b c", "convert --from x a b", "convert --to x a b",
 		"convert --signal profiles a b", "convert --root profiles a b", "convert --mode x a b",
 		"convert --compression gzip a b", "convert --level 3 a b", "convert --schema old a b",

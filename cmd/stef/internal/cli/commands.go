@@ -13,7 +13,7 @@ import (
 
 // commands are in the order of stef help.
 func commands() []*command {
-	return []*command{convertCommand, catCommand, statCommand, inspectCommand, repairCommand, recordCommand, replayCommand, demoCommand, completionCommand, versionCommand, helpCommand}
+	return []*command{convertCommand, catCommand, statCommand, inspectCommand, repairCommand, recordCommand, replayCommand, completionCommand, versionCommand, helpCommand}
 }
 
 func commandOf(name string) *command {

@@ -14,7 +14,6 @@ import (
 
 	"github.com/otelstef/stef/cmd/stef/internal/convert"
 	"github.com/otelstef/stef/cmd/stef/internal/file"
-	"github.com/otelstef/stef/cmd/stef/internal/same"
 	"github.com/otelstef/stef/internal/teltest"
 	stef "github.com/otelstef/stef/stef-go"
 )
@@ -39,14 +38,10 @@ func TestRealFilesThereAndBack(t *testing.T) {
 				require.Zero(t, res.Skipped)
 				back, _ := mustRun(t, packed, convert.Options{To: convert.OTLPParts})
 				sorted := mode == convert.Sorted
-				want, _ := itemsOf(t, plain, sorted)
-				got, _ := itemsOf(t, back, sorted)
-				require.Equal(t, want.Len(), res.Items)
-				onlyWant, onlyGot := same.Items(want, got)
-				require.Zero(t, onlyWant+onlyGot)
-				if !sorted {
-					require.True(t, same.Order(want, got))
-				}
+				want, _ := itemsOf(t, plain)
+				got, _ := itemsOf(t, back)
+				require.EqualValues(t, want.count(), res.Items)
+				requireSame(t, want, got, sorted)
 			}
 		})
 	}
