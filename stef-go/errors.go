@@ -22,6 +22,9 @@ var (
 	// ErrVersion is a stream of a format version or a compression that this
 	// package does not know.
 	ErrVersion = errors.New("unsupported version")
+	// ErrZstdDict is a stream that needs a zstd dictionary which the reader does
+	// not hold: see WithZstdDicts.
+	ErrZstdDict = errors.New("missing zstd dictionary")
 	// ErrClosed is a write to a closed writer.
 	ErrClosed = errors.New("writer is closed")
 )
@@ -40,8 +43,8 @@ type FormatError struct {
 	// Column is the path of the column, from the root down, or "" if the error
 	// belongs to none.
 	Column string
-	// Err is the error. It wraps ErrCorrupt, ErrLimit, ErrSchema, ErrVersion or
-	// the error of the source.
+	// Err is the error. It wraps ErrCorrupt, ErrLimit, ErrSchema, ErrVersion,
+	// ErrZstdDict or the error of the source.
 	Err error
 }
 

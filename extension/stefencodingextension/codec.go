@@ -44,7 +44,7 @@ const (
 // errNoReference refuses to marshal logs in the reference schema.
 var errNoReference = errors.New("the reference schema has no logs: set schema to full, or use another encoding for logs")
 
-func newCodec[B any](s *signal[B], c *Config, t *telemetry) (*codec[B], error) {
+func newCodec[B any](s *signal[B], c *Config, dicts []*stef.ZstdDict, t *telemetry) (*codec[B], error) {
 	level, err := stef.ParseLevel(c.CompressionLevel)
 	if err != nil {
 		return nil, err
@@ -66,7 +66,10 @@ func newCodec[B any](s *signal[B], c *Config, t *telemetry) (*codec[B], error) {
 			FrameBytes:  c.Limits.MaxFrameMiB * mib,
 			RecordBytes: c.Limits.MaxRecordAllocMiB * mib,
 			DictBytes:   c.Limits.MaxDictMiB * mib,
-		})},
+		}), stef.WithZstdDicts(dicts...)},
+	}
+	if c.Dictionary != "" {
+		x.writing = append(x.writing, stef.WithZstdDict(dicts[0]))
 	}
 	if c.Schema == SchemaReference && s.reference != nil {
 		x.writing = append(x.writing, s.reference())

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
 
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/confmap"
@@ -30,6 +31,12 @@ type Config struct {
 	Mode ModeConfig `mapstructure:"mode"`
 	// Templates says whether text bodies of logs are split into templates.
 	Templates Templates `mapstructure:"templates"`
+	// Dictionary is a file whose content zstd refers to, in messages that are
+	// marshaled and in messages that are unmarshaled.
+	Dictionary string `mapstructure:"dictionary"`
+	// ReadDictionaries are files that messages to unmarshal may refer to beside
+	// Dictionary, such as the one before it.
+	ReadDictionaries []string `mapstructure:"read_dictionaries"`
 	// Limits bound what a message may demand when it is unmarshaled.
 	Limits LimitsConfig `mapstructure:"limits"`
 
@@ -129,6 +136,7 @@ func createDefaultConfig() component.Config {
 // Validate reports every mistake in the configuration.
 func (c *Config) Validate() error {
 	return errors.Join(
+		c.validateDictionaries(),
 		oneOf("schema", c.Schema, SchemaFull, SchemaReference),
 		oneOf("compression", c.Compression, stef.Zstd.String(), stef.None.String()),
 		oneOf("compression_level", c.CompressionLevel,
@@ -138,6 +146,52 @@ func (c *Config) Validate() error {
 		oneOf("mode::logs", c.Mode.Logs, ModeSorted, ModeOrdered),
 		oneOf("templates", c.Templates, TemplatesAuto, TemplatesOn, TemplatesOff),
 	)
+}
+
+// maxReadDictionaries are as many as a reader holds beside Dictionary.
+const maxReadDictionaries = 3
+
+func (c *Config) validateDictionaries() error {
+	if len(c.ReadDictionaries) > maxReadDictionaries {
+		return fmt.Errorf("read_dictionaries has %d files, at most %d are allowed", len(c.ReadDictionaries), maxReadDictionaries)
+	}
+	if c.Dictionary != "" && c.Compression == stef.None.String() {
+		return errors.New("dictionary has no effect with compression none: remove it, or set compression to zstd")
+	}
+	return nil
+}
+
+// dictionaries reads all dictionaries, Dictionary first.
+func (c *Config) dictionaries() ([]*stef.ZstdDict, error) {
+	var list []*stef.ZstdDict
+	if c.Dictionary != "" {
+		d, err := dictionary("dictionary", c.Dictionary)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, d)
+	}
+	for _, path := range c.ReadDictionaries {
+		d, err := dictionary("read_dictionaries", path)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, d)
+	}
+	return list, nil
+}
+
+// dictionary reads the content of a dictionary.
+func dictionary(key, path string) (*stef.ZstdDict, error) {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", key, err)
+	}
+	d, err := stef.NewZstdDict(content)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %s: %w", key, path, err)
+	}
+	return d, nil
 }
 
 // Validate reports every limit that is out of range.

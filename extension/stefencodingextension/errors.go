@@ -27,6 +27,7 @@ const (
 	reasonLimit   = "limit"
 	reasonSchema  = "schema"
 	reasonVersion = "version"
+	reasonDict    = "dictionary"
 	reasonCorrupt = "corrupt"
 )
 
@@ -36,7 +37,7 @@ func reasonOf(err error) string {
 		name string
 	}{
 		{ErrFormat, reasonFormat}, {ErrSignal, reasonSignal}, {stef.ErrLimit, reasonLimit},
-		{stef.ErrSchema, reasonSchema}, {stef.ErrVersion, reasonVersion},
+		{stef.ErrSchema, reasonSchema}, {stef.ErrVersion, reasonVersion}, {stef.ErrZstdDict, reasonDict},
 	} {
 		if errors.Is(err, r.kind) {
 			return r.name
@@ -57,6 +58,9 @@ func (x *codec[B]) explain(message []byte, err error) error {
 		return fmt.Errorf("%w: it is empty; send STEF with the same encoding extension, or remove empty messages", ErrFormat)
 	case string(head) != signature[:len(head)]:
 		return fmt.Errorf("%w: it begins with % x; set the encoding that its sender uses, such as otlp_proto, or send STEF", ErrFormat, head)
+	}
+	if errors.Is(err, stef.ErrZstdDict) {
+		return fmt.Errorf("unmarshaling %s: %w; set dictionary or read_dictionaries to the file that the sender has as dictionary", x.name, stef.ErrZstdDict)
 	}
 	if other := x.signalOf(message); other != "" && other != x.name {
 		return fmt.Errorf("%w: %s, not %s; use one topic or path for each signal: %w", ErrSignal, other, x.name, err)

@@ -38,14 +38,18 @@ func newExtension(c *Config, settings extension.Settings) (*stefEncoding, error)
 	if err != nil {
 		return nil, err
 	}
+	dicts, err := c.dictionaries()
+	if err != nil {
+		return nil, err
+	}
 	e := &stefEncoding{telemetry: t}
-	if e.traces, err = newCodec(tracesSignal, c, t); err != nil {
+	if e.traces, err = newCodec(tracesSignal, c, dicts, t); err != nil {
 		return nil, err
 	}
-	if e.metrics, err = newCodec(metricsSignal, c, t); err != nil {
+	if e.metrics, err = newCodec(metricsSignal, c, dicts, t); err != nil {
 		return nil, err
 	}
-	e.logs, err = newCodec(logsSignal, c, t)
+	e.logs, err = newCodec(logsSignal, c, dicts, t)
 	return e, err
 }
 

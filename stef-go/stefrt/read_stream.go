@@ -14,6 +14,7 @@ import (
 	"github.com/otelstef/stef/stef-go/bitio"
 	"github.com/otelstef/stef/stef-go/codec"
 	"github.com/otelstef/stef/stef-go/column"
+	"github.com/otelstef/stef/stef-go/internal/config"
 	"github.com/otelstef/stef/stef-go/internal/frame"
 	"github.com/otelstef/stef/stef-go/schema"
 )
@@ -32,8 +33,10 @@ type ReadStream struct {
 	flags stef.FrameFlags
 
 	limits stef.Limits
-	base   schema.WireSchema
-	build  func(b *DecoderBuilder)
+	// zstdDicts are those that streams may refer to.
+	zstdDicts config.ZstdDicts
+	base      schema.WireSchema
+	build     func(b *DecoderBuilder)
 
 	runs   [4]run // that Run found in the frame
 	looked uint64 // records that Run looked at
@@ -51,11 +54,11 @@ func StartReader(s *ReadStream, r io.Reader, base schema.WireSchema, options []s
 	if r == nil {
 		return errNilSource
 	}
-	limits, err := frame.ReaderLimits(options)
+	limits, dicts, err := frame.ReaderConfig(options)
 	if err != nil {
 		return err
 	}
-	s.limits, s.base, s.build = limits, base, build
+	s.limits, s.zstdDicts, s.base, s.build = limits, dicts, base, build
 	return s.begin(r)
 }
 
@@ -75,7 +78,7 @@ var errNilSource = errors.New("stef: the source is nil")
 
 func (s *ReadStream) begin(r io.Reader) error {
 	s.ended = true // until all went well
-	f, err := frame.NewReader(r, s.limits)
+	f, err := frame.NewReader(r, s.limits, s.zstdDicts[:]...)
 	if err != nil {
 		s.frame, s.err = new(frame.Reader), err
 		return err

@@ -19,9 +19,11 @@ type Writer struct {
 	Schema      schema.WireSchema // nil is the writer's own, whole
 	WriteSchema bool
 	UserData    map[string]string
+	ZstdDict    *ZstdDict // nil is none
 }
 
-// Reader has the settings of a reader: the fields of stef.Limits.
+// Reader has the settings of a reader: the fields of stef.Limits, and the
+// dictionaries that it holds.
 type Reader struct {
 	HeaderBytes int
 	FrameBytes  int
@@ -29,4 +31,18 @@ type Reader struct {
 	RecordBytes int
 	Depth       int
 	WindowBytes int
+	ZstdDicts   ZstdDicts
+}
+
+// MaxZstdDicts is how many dictionaries a reader may hold.
+const MaxZstdDicts = 4
+
+// ZstdDicts are the dictionaries of a reader, nil behind the last. An array, not
+// a slice, because pools of decoders are keyed by it.
+type ZstdDicts [MaxZstdDicts]*ZstdDict
+
+// ZstdDict is the content of a stef.ZstdDict.
+type ZstdDict struct {
+	ID      uint32
+	Content []byte
 }

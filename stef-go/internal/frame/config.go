@@ -31,15 +31,16 @@ func WriterConfig(options []stef.WriterOption) (config.Writer, error) {
 	return c, nil
 }
 
-// ReaderLimits applies options to the default limits of a reader.
-func ReaderLimits(options []stef.ReaderOption) (stef.Limits, error) {
+// ReaderConfig applies options to the default limits of a reader, and returns the
+// zstd dictionaries that it holds.
+func ReaderConfig(options []stef.ReaderOption) (stef.Limits, config.ZstdDicts, error) {
 	var c config.Reader
 	for _, option := range options {
 		if option == nil {
-			return stef.Limits{}, errNilOption
+			return stef.Limits{}, c.ZstdDicts, errNilOption
 		}
 		if err := option(&c); err != nil {
-			return stef.Limits{}, err
+			return stef.Limits{}, c.ZstdDicts, err
 		}
 	}
 	d := stef.DefaultLimits()
@@ -50,5 +51,11 @@ func ReaderLimits(options []stef.ReaderOption) (stef.Limits, error) {
 		RecordBytes: cmp.Or(c.RecordBytes, d.RecordBytes),
 		Depth:       cmp.Or(c.Depth, d.Depth),
 		WindowBytes: cmp.Or(c.WindowBytes, d.WindowBytes),
-	}, nil
+	}, c.ZstdDicts, nil
+}
+
+// ReaderLimits is ReaderConfig without the dictionaries.
+func ReaderLimits(options []stef.ReaderOption) (stef.Limits, error) {
+	limits, _, err := ReaderConfig(options)
+	return limits, err
 }

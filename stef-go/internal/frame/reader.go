@@ -14,6 +14,7 @@ import (
 
 	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/bitio"
+	"github.com/otelstef/stef/stef-go/internal/config"
 )
 
 // readBuffer is enough for heads and small frames; large frames go around it.
@@ -28,6 +29,7 @@ const readStep = 4 << 20
 type Reader struct {
 	src         *bufio.Reader
 	limits      stef.Limits
+	setting     decoderSetting
 	compression stef.Compression
 	header      VarHeader
 
@@ -46,9 +48,16 @@ type Reader struct {
 	frame  int
 }
 
-// NewReader reads the fixed header and the variable header.
-func NewReader(src io.Reader, limits stef.Limits) (*Reader, error) {
-	r := &Reader{src: bufio.NewReaderSize(&steady{src: src}, readBuffer), limits: limits, frame: -1}
+// NewReader reads the fixed header and the variable header. The zstd of the
+// stream may refer to dicts, of which there are at most config.MaxZstdDicts.
+func NewReader(src io.Reader, limits stef.Limits, dicts ...*config.ZstdDict) (*Reader, error) {
+	r := &Reader{
+		src:     bufio.NewReaderSize(&steady{src: src}, readBuffer),
+		limits:  limits,
+		setting: decoderSetting{window: limits.WindowBytes},
+		frame:   -1,
+	}
+	copy(r.setting.dicts[:], dicts)
 	if err := r.readFixedHeader(); err != nil {
 		return nil, r.Error(err)
 	}
@@ -133,13 +142,13 @@ func (r *Reader) readVarHeader() error {
 	if r.compression == stef.Zstd {
 		// The decoder is not kept: the stream may idle from here. The first
 		// data frame begins with these bytes again if it continues them.
-		d, err := newDecoder(&r.input, r.limits.WindowBytes)
+		d, err := r.setting.decoder(&r.input)
 		if err != nil {
 			return err
 		}
 		r.input.add(r.coded)
 		err = r.decode(d, size)
-		releaseDecoder(d, r.limits.WindowBytes)
+		r.setting.release(d)
 		if err != nil {
 			return err
 		}
@@ -190,7 +199,7 @@ func (r *Reader) decompress(flags stef.FrameFlags, size int) error {
 	var err error
 	switch {
 	case r.zstd == nil:
-		if r.zstd, err = newDecoder(&r.input, r.limits.WindowBytes); err != nil {
+		if r.zstd, err = r.setting.decoder(&r.input); err != nil {
 			return err
 		}
 		r.input.reset()
@@ -352,6 +361,9 @@ func zstdError(err error, got, want int) error {
 	if errors.Is(err, zstd.ErrWindowSizeExceeded) || errors.Is(err, zstd.ErrDecoderSizeExceeded) {
 		kind = stef.ErrLimit
 	}
+	if errors.Is(err, zstd.ErrUnknownDictionary) {
+		return fmt.Errorf("%w: the reader has to be told the one that the writer uses", stef.ErrZstdDict)
+	}
 	return fmt.Errorf("%w: zstd gave %d of %d bytes: %w", kind, got, want, err)
 }
 
@@ -406,7 +418,7 @@ func (r *Reader) Close() {
 	releaseBuffer(r.payload)
 	r.payload, r.coded = nil, nil
 	if r.zstd != nil {
-		releaseDecoder(r.zstd, r.limits.WindowBytes)
+		r.setting.release(r.zstd)
 		r.zstd = nil
 	}
 }

@@ -39,7 +39,7 @@ type Writer struct {
 
 // NewWriter writes the fixed header and the variable header.
 func NewWriter(dst io.Writer, c *config.Writer, header *VarHeader) (*Writer, error) {
-	w := &Writer{dst: dst, compression: stef.Compression(c.Compression), setting: encoderSetting{stef.Level(c.Level), c.WindowBytes}}
+	w := &Writer{dst: dst, compression: stef.Compression(c.Compression), setting: encoderSetting{stef.Level(c.Level), c.WindowBytes, c.ZstdDict}}
 	content, err := header.Append(nil)
 	if err != nil {
 		return nil, err

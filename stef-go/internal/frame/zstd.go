@@ -10,6 +10,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	stef "github.com/otelstef/stef/stef-go"
+	"github.com/otelstef/stef/stef-go/internal/config"
 )
 
 // Encoders hold megabytes, so an idle stream has none, a stream takes one from
@@ -20,6 +21,7 @@ var encoderPools sync.Map // encoderSetting -> *sync.Pool
 type encoderSetting struct {
 	level  stef.Level
 	window int
+	dict   *config.ZstdDict
 }
 
 func (s encoderSetting) pool() *sync.Pool {
@@ -42,8 +44,12 @@ func (s encoderSetting) encoder(w io.Writer) (*zstd.Encoder, error) {
 		stef.LevelBetter:  zstd.SpeedBetterCompression,
 		stef.LevelBest:    zstd.SpeedBestCompression,
 	}[s.level]
-	return zstd.NewWriter(w, zstd.WithEncoderLevel(level), zstd.WithWindowSize(s.window),
-		zstd.WithEncoderConcurrency(1), zstd.WithLowerEncoderMem(true), zstd.WithEncoderCRC(false))
+	options := []zstd.EOption{zstd.WithEncoderLevel(level), zstd.WithWindowSize(s.window),
+		zstd.WithEncoderConcurrency(1), zstd.WithLowerEncoderMem(true), zstd.WithEncoderCRC(false)}
+	if s.dict != nil {
+		options = append(options, zstd.WithEncoderDictRaw(s.dict.ID, s.dict.Content))
+	}
+	return zstd.NewWriter(w, options...)
 }
 
 func (s encoderSetting) release(e *zstd.Encoder) {
@@ -51,19 +57,25 @@ func (s encoderSetting) release(e *zstd.Encoder) {
 	s.pool().Put(e)
 }
 
-// Decoders are pooled too, per window limit.
-var decoderPools sync.Map // int -> *sync.Pool
+// Decoders are pooled too.
+var decoderPools sync.Map // decoderSetting -> *sync.Pool
 
-func decoderPool(window int) *sync.Pool {
-	p, ok := decoderPools.Load(window)
+type decoderSetting struct {
+	window int // the largest that is allowed
+	dicts  config.ZstdDicts
+}
+
+func (s decoderSetting) pool() *sync.Pool {
+	p, ok := decoderPools.Load(s)
 	if !ok {
-		p, _ = decoderPools.LoadOrStore(window, new(sync.Pool))
+		p, _ = decoderPools.LoadOrStore(s, new(sync.Pool))
 	}
 	return p.(*sync.Pool)
 }
 
-func newDecoder(r io.Reader, window int) (*zstd.Decoder, error) {
-	if d, ok := decoderPool(window).Get().(*zstd.Decoder); ok {
+// decoder takes a decoder that reads a new zstd stream from r.
+func (s decoderSetting) decoder(r io.Reader) (*zstd.Decoder, error) {
+	if d, ok := s.pool().Get().(*zstd.Decoder); ok {
 		if err := d.Reset(r); err != nil {
 			return nil, err
 		}
@@ -71,12 +83,18 @@ func newDecoder(r io.Reader, window int) (*zstd.Decoder, error) {
 	}
 	// Concurrency 1 makes the decoder synchronous: it reads no block before
 	// it is asked for its bytes, and the stream never ends its last block.
-	return zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
-		zstd.WithDecoderMaxWindow(uint64(window)), zstd.WithDecoderMaxMemory(uint64(stef.MaxFrameBytes)*2))
+	options := []zstd.DOption{zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
+		zstd.WithDecoderMaxWindow(uint64(s.window)), zstd.WithDecoderMaxMemory(uint64(stef.MaxFrameBytes) * 2)}
+	for _, d := range s.dicts {
+		if d != nil {
+			options = append(options, zstd.WithDecoderDictRaw(d.ID, d.Content))
+		}
+	}
+	return zstd.NewReader(r, options...)
 }
 
-func releaseDecoder(d *zstd.Decoder, window int) {
+func (s decoderSetting) release(d *zstd.Decoder) {
 	if d.Reset(nil) == nil {
-		decoderPool(window).Put(d)
+		s.pool().Put(d)
 	}
 }

@@ -1,0 +1,74 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stef
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+
+	"github.com/otelstef/stef/stef-go/internal/config"
+)
+
+// MaxZstdDictBytes is the most content of a ZstdDict.
+const MaxZstdDictBytes = 1 << 20
+
+// ZstdDict is text that both ends of a stream hold beforehand, so that zstd
+// refers to it instead of sending it. It makes short streams smaller, such as
+// messages that decode on their own; long ones hardly gain.
+//
+// Good content is what the streams are likely to hold: the bytes of an
+// uncompressed stream of typical records. The most frequent text stands at the
+// end. A ZstdDict is immutable and safe for use by several goroutines at once;
+// create it once, because encoders and decoders are pooled by its pointer.
+//
+// spec: #compression
+type ZstdDict struct{ dict config.ZstdDict }
+
+// NewZstdDict returns a dictionary with a copy of content, at least 8 and at most
+// MaxZstdDictBytes bytes.
+func NewZstdDict(content []byte) (*ZstdDict, error) {
+	if len(content) < 8 || len(content) > MaxZstdDictBytes {
+		return nil, fmt.Errorf("stef: NewZstdDict: content of %d bytes, from 8 to %d are allowed", len(content), MaxZstdDictBytes)
+	}
+	// RFC 8878 keeps ids below 32768 and from 2^31 on for registered dictionaries.
+	const first, end = 1 << 15, 1 << 31
+	sum := sha256.Sum256(content)
+	id := first + binary.LittleEndian.Uint32(sum[:])%(end-first)
+	return &ZstdDict{config.ZstdDict{ID: id, Content: append([]byte(nil), content...)}}, nil
+}
+
+// ID returns the number by which streams name the dictionary. It is made of the
+// hash of the content, so equal contents have equal ids.
+func (d *ZstdDict) ID() uint32 { return d.dict.ID }
+
+// WithZstdDict lets zstd refer to a dictionary, which readers of the stream have
+// to hold. Default none. It has no effect without compression.
+func WithZstdDict(dict *ZstdDict) WriterOption {
+	return func(c *config.Writer) error {
+		if dict == nil {
+			return fmt.Errorf("stef: WithZstdDict(nil)")
+		}
+		c.ZstdDict = &dict.dict
+		return nil
+	}
+}
+
+// WithZstdDicts tells a reader the dictionaries that it may need, at most 4. A
+// stream that needs another one fails with ErrZstdDict. Default none.
+func WithZstdDicts(dicts ...*ZstdDict) ReaderOption {
+	return func(c *config.Reader) error {
+		if len(dicts) > config.MaxZstdDicts {
+			return fmt.Errorf("stef: WithZstdDicts: %d dictionaries, at most %d", len(dicts), config.MaxZstdDicts)
+		}
+		c.ZstdDicts = config.ZstdDicts{}
+		for i, d := range dicts {
+			if d == nil {
+				return fmt.Errorf("stef: WithZstdDicts: dictionary %d is nil", i+1)
+			}
+			c.ZstdDicts[i] = &d.dict
+		}
+		return nil
+	}
+}
