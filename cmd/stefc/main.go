@@ -4,7 +4,7 @@
 // Stefc is the STEF schema compiler: it reads a .stef file and writes Go code
 // that encodes and decodes its records.
 //
-//	stefc [-out dir] [-package name] [-base Root=N,N,...]... file.stef
+//	stefc [-out dir] [-package name] [-base Root=N,N,...]... [-form more.stef] file.stef
 //
 // It writes one file a type, named after it with the ending .stef.go, removes
 // files of that ending that an earlier run made and this one did not, leaves
@@ -46,6 +46,7 @@ func run(args []string, stderr io.Writer) int {
 	pkg := flags.String("package", "", "Go package `name`; default the last part of the schema's package")
 	base := baseFlag{}
 	flags.Var(base, "base", "wire schema of streams that announce none, as `Root=N,N,...`; default the whole schema")
+	more := flags.String("form", "", "schema `file` that goes on where the other ends, with fields of another form of its records")
 	flags.Usage = func() {
 		fmt.Fprintln(stderr, "usage: stefc [flags] file.stef")
 		flags.PrintDefaults()
@@ -70,7 +71,14 @@ func run(args []string, stderr io.Writer) int {
 		fmt.Fprintln(stderr, "stefc:", err)
 		return exitIO
 	}
-	files, code := compile(path, src, stefgen.Options{Package: *pkg, Source: filepath.Base(path), Base: base}, stderr)
+	options := stefgen.Options{Package: *pkg, Source: filepath.Base(path), Base: base}
+	if *more != "" {
+		var code int
+		if options.Form, code = parse(*more, stderr); code != 0 {
+			return code
+		}
+	}
+	files, code := compile(path, src, options, stderr)
 	if code != 0 {
 		return code
 	}
@@ -103,6 +111,21 @@ func (b baseFlag) Set(v string) error {
 		b[root] = append(b[root], int(n))
 	}
 	return nil
+}
+
+// parse reads a schema, or says why not and returns the exit code for that.
+func parse(path string, stderr io.Writer) (*schema.Schema, int) {
+	src, err := os.ReadFile(path)
+	if err != nil {
+		fmt.Fprintln(stderr, "stefc:", err)
+		return nil, exitIO
+	}
+	s, err := idl.Parse(path, src)
+	if err != nil {
+		report(stderr, path, src, err)
+		return nil, exitSchema
+	}
+	return s, 0
 }
 
 // compile turns the text of a schema into files, or says why not and returns

@@ -19,6 +19,12 @@ type Options struct {
 	// Base gives, by root name, the wire schema that streams without an
 	// announced schema are in. A root that is not listed has its own.
 	Base map[string]schema.WireSchema
+	// Form goes on where the schema ends, if its records have another form on the
+	// wire: with fields that no records are read by. Writers leave them out unless
+	// told otherwise. What brings records into the form is written by hand, in the
+	// same package: for a root Record the types recordWriterForm and
+	// recordReaderForm.
+	Form *schema.Schema
 }
 
 // File is one generated file.
@@ -30,7 +36,8 @@ type File struct {
 // plan is what the printing of all files needs to know of the schema.
 type plan struct {
 	options Options
-	schema  *schema.Schema
+	schema  *schema.Schema // with what Form adds
+	plain   *schema.Schema // without
 	// In order of first visit from the roots.
 	structs   []*schema.Struct // structs and oneofs
 	multimaps []*schema.Multimap
@@ -44,7 +51,10 @@ type plan struct {
 
 // Generate makes the files for a schema.
 func Generate(s *schema.Schema, options Options) ([]File, error) {
-	p := &plan{options: options, schema: s, cyclic: map[string]bool{}, shared: map[string]bool{}}
+	p := &plan{options: options, schema: s, plain: s, cyclic: map[string]bool{}, shared: map[string]bool{}}
+	if options.Form != nil {
+		p.schema = schema.Extend(s, options.Form)
+	}
 	if p.options.Package == "" {
 		p.options.Package = lastPart(s.Package)
 	}

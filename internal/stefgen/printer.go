@@ -26,6 +26,13 @@ func (p *printer) P(line string, args ...any) {
 	p.body.WriteByte('\n')
 }
 
+// If prints a line if the condition holds.
+func (p *printer) If(condition bool, line string, args ...any) {
+	if condition {
+		p.P(line, args...)
+	}
+}
+
 // Doc prints a comment that begins with the name it is about.
 func (p *printer) Doc(text string) {
 	for _, line := range strings.Split(strings.TrimSpace(text), "\n") {

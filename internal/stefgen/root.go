@@ -18,9 +18,22 @@ func wireLiteral(w schema.WireSchema) string {
 	return "schema.WireSchema{" + strings.Join(parts, ", ") + "}"
 }
 
+// formed says whether the records of a root have another form on the wire.
+func (p *plan) formed(r *schema.Struct) bool {
+	return p.options.Form != nil && p.options.Form.Root(r.Name) != nil
+}
+
 func (p *plan) printWriter(pr *printer, r *schema.Struct) {
 	n, lower := r.Name, private(r.Name)
 	own := schema.WireOf(r)
+	form := p.formed(r)
+	if form {
+		pr.P("// %sCompactSchema returns the wire schema of %s in the compact form, which is the whole", n, n)
+		pr.P("// schema of the file.")
+		pr.P("func %sCompactSchema() schema.WireSchema {\nreturn %s\n}", n, wireLiteral(own))
+		pr.P("")
+		own = schema.WireOf(p.plain.Root(n))
+	}
 	base, ok := p.options.Base[n]
 	if !ok {
 		base = own
@@ -36,21 +49,27 @@ func (p *plan) printWriter(pr *printer, r *schema.Struct) {
 	pr.P("func %sBaseSchema() schema.WireSchema {\nreturn %s\n}", n, wireLiteral(base))
 	pr.P("")
 	pr.P("// %sWriter writes a stream of %s records, for one goroutine at a time.", n, n)
-	pr.P("type %sWriter struct {\nstefrt.WriteStream\nrecord %s\nencoder %sEncoder\nfields %sFields\ndicts %sDicts\n}", n, n, lower, n, n)
+	pr.P("type %sWriter struct {\nstefrt.WriteStream\nrecord %s\nencoder %sEncoder\nfields %sFields\ndicts %sDicts", n, n, lower, n, n)
+	pr.If(form, "form %sWriterForm", lower)
+	pr.P("}")
 	pr.P("")
 	pr.P("// New%sWriter begins a stream; each header and each frame is one Write to w.", n)
 	pr.P("func New%sWriter(w io.Writer, options ...stef.WriterOption) (*%sWriter, error) {", n, n)
 	pr.P("x := new(%sWriter)", n)
 	pr.P("x.record.init(nil, 0)")
 	p.printBuild(pr, r, "Encoder")
+	pr.If(form, "options = append([]stef.WriterOption{stef.WithSchema(%sWireSchema())}, options...)", n)
 	pr.P("sendAll := func() { x.record.node.SetOversize(true) }")
 	pr.P("if err := stefrt.StartWriter(&x.WriteStream, w, %sBaseSchema(), options, build, sendAll); err != nil {\nreturn nil, err\n}", n)
+	pr.If(form, "x.form.start(x)")
 	pr.P("return x, nil\n}")
 	pr.P("")
 	pr.P("// Reset begins another stream with the same options; what was not flushed is lost.")
 	pr.P("func (w *%sWriter) Reset(dst io.Writer) error {", n)
 	pr.P("if err := stefrt.ResetWriter(&w.WriteStream, dst); err != nil {\nreturn err\n}")
-	pr.P("w.record.init(nil, 0)\nw.record.clear()\nreturn nil\n}")
+	pr.P("w.record.init(nil, 0)\nw.record.clear()")
+	pr.If(form, "w.form.reset()")
+	pr.P("return nil\n}")
 	pr.P("")
 	pr.P("// Record returns the record to fill, the same one for the life of the writer.")
 	pr.P("// It keeps its contents from one Write to the next; set what changed.")
@@ -67,7 +86,10 @@ func (p *plan) printWriter(pr *printer, r *schema.Struct) {
 	pr.P("// written, and the writer can go on. After any other error it cannot.")
 	pr.P("func (w *%sWriter) Write() error {", n)
 	pr.P("if w.record.node.Oversize() {")
-	pr.P("if err := stefrt.CheckRecord(&w.WriteStream, &w.record.node, w.record.markAll); err != nil {\nreturn err\n}\n}")
+	pr.P("if err := stefrt.CheckRecord(&w.WriteStream, &w.record.node, w.record.markAll); err != nil {\nreturn err\n}")
+	pr.If(form, "w.form.sendAll()")
+	pr.P("}")
+	pr.If(form, "if w.form.on {\nw.form.encode(w)\nreturn stefrt.EndRecord(&w.WriteStream)\n}")
 	pr.P("w.encoder.Encode(&w.record)")
 	pr.P("return stefrt.EndRecord(&w.WriteStream)\n}")
 }
@@ -91,7 +113,10 @@ func (p *plan) printReader(pr *printer, r *schema.Struct) {
 	n, lower := r.Name, private(r.Name)
 	pr.P("")
 	pr.P("// %sReader reads a stream of %s records, for one goroutine at a time.", n, n)
-	pr.P("type %sReader struct {\nstefrt.ReadStream\nrecord %s\ndecoder %sDecoder\nfields %sFields\n}", n, n, lower, n)
+	pr.P("type %sReader struct {\nstefrt.ReadStream\nrecord %s\ndecoder %sDecoder\nfields %sFields", n, n, lower, n)
+	form := p.formed(r)
+	pr.If(form, "form %sReaderForm", lower)
+	pr.P("}")
 	pr.P("")
 	pr.P("// New%sReader reads the headers of a stream from r.", n)
 	pr.P("func New%sReader(r io.Reader, options ...stef.ReaderOption) (*%sReader, error) {", n, n)
@@ -99,16 +124,20 @@ func (p *plan) printReader(pr *printer, r *schema.Struct) {
 	pr.P("x.record.init(nil, 0)")
 	p.printBuild(pr, r, "Decoder")
 	pr.P("if err := stefrt.StartReader(&x.ReadStream, r, %sBaseSchema(), options, build); err != nil {\nreturn nil, err\n}", n)
+	pr.If(form, "x.form.start(x)")
 	pr.P("return x, nil\n}")
 	pr.P("")
 	pr.P("// Reset begins to read another stream with the same options and memory.")
 	pr.P("func (r *%sReader) Reset(src io.Reader) error {", n)
 	pr.P("if err := stefrt.ResetReader(&r.ReadStream, src); err != nil {\nreturn err\n}")
-	pr.P("r.record.clear()\nreturn nil\n}")
+	pr.P("r.record.clear()")
+	pr.If(form, "r.form.start(r)")
+	pr.P("return nil\n}")
 	pr.P("")
 	pr.P("// Next reads the next record; false is the end or an error, and Err tells which.")
 	pr.P("func (r *%sReader) Next() bool {", n)
 	pr.P("if !stefrt.BeginRead(&r.ReadStream) {\nreturn false\n}")
+	pr.If(form, "if r.form.on {\nr.form.decode(r)\nreturn stefrt.EndRead(&r.ReadStream)\n}")
 	pr.P("r.decoder.Decode(&r.record)")
 	pr.P("return stefrt.EndRead(&r.ReadStream)\n}")
 	pr.P("")

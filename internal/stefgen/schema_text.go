@@ -17,12 +17,26 @@ func (p *plan) printSchema(pr *printer) {
 		pr.P("")
 		pr.P("// %sSchema returns the schema of %s, whole: shared, not to be changed.", r.Name, r.Name)
 		pr.P("func %sSchema() *schema.Struct { return parsedSchema().Root(%q) }", r.Name, r.Name)
+		if p.formed(r) {
+			pr.P("")
+			pr.P("// %sCompactRoot returns the schema of %s with the fields of the compact form: shared,", r.Name, r.Name)
+			pr.P("// not to be changed.")
+			pr.P("func %sCompactRoot() *schema.Struct { return parsedForm().Root(%q) }", r.Name, r.Name)
+		}
 	}
 	pr.P("")
 	pr.P("var parsedSchema = sync.OnceValue(func() *schema.Schema { return idl.MustParse(%q, schemaText) })", p.options.Source)
 	pr.P("")
 	pr.P("// schemaText is the schema without its comments, a type a line.")
-	pr.P("const schemaText = `%s`", bare(schema.Print(p.schema)))
+	pr.P("const schemaText = `%s`", bare(schema.Print(p.plain)))
+	if p.options.Form != nil {
+		pr.P("")
+		pr.P("var parsedForm = sync.OnceValue(func() *schema.Schema {")
+		pr.P("return schema.Extend(parsedSchema(), idl.MustParse(%q, formText))\n})", p.options.Source)
+		pr.P("")
+		pr.P("// formText is what the compact form adds.")
+		pr.P("const formText = `%s`", bare(schema.Print(p.options.Form)))
+	}
 }
 
 // bare removes comments and puts every type on one line.

@@ -45,6 +45,8 @@ const (
 	FaultRecordSize
 	// FaultDictSize is a dictionary that needs more memory than the limit.
 	FaultDictSize
+	// FaultForm is a record in the compact form that stands for none.
+	FaultForm
 )
 
 // Fault is the first failure of the readers that share it. Its zero value is

@@ -21,6 +21,10 @@ func (r *LogsReader) NextBorrowing() bool {
 		return false
 	}
 	r.decoder.record.body.string.Borrow()
-	r.decoder.Decode(&r.record)
+	if r.form.on {
+		r.form.decode(r)
+	} else {
+		r.decoder.Decode(&r.record)
+	}
 	return stefrt.EndRead(&r.ReadStream)
 }

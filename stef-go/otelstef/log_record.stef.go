@@ -8,24 +8,23 @@ package otelstef
 import (
 	"bytes"
 
-	"github.com/otelstef/stef/stef-go/codec"
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
 // LogRecord is an OTLP LogRecord.
 type LogRecord struct {
-	node                    stefrt.Node
-	present                 uint64 // a bit for every optional field
-	sentPresent             uint64
-	time, observedTime      uint64
-	observedDelta           int64
-	severityNumber          uint64
-	severityText, eventName string
-	traceID, spanID         []byte
-	flags                   uint64
-	body                    LogBody
-	attributes              Attributes
-	droppedAttributesCount  uint64
+	node                                                              stefrt.Node
+	present                                                           uint64 // a bit for every optional field
+	sentPresent                                                       uint64
+	time, observedTime                                                uint64
+	observedDelta                                                     int64
+	severityNumber                                                    uint64
+	severityText, eventName                                           string
+	traceID, spanID                                                   []byte
+	flags                                                             uint64
+	body                                                              LogBody
+	attributes                                                        Attributes
+	droppedAttributesCount, compactTime, compactObserved, compactForm uint64
 }
 
 // The fields of LogRecord, as bits of Modified.
@@ -42,6 +41,9 @@ const (
 	LogRecordFieldBody
 	LogRecordFieldAttributes
 	LogRecordFieldDroppedAttributesCount
+	LogRecordFieldCompactTime
+	LogRecordFieldCompactObserved
+	LogRecordFieldCompactForm
 )
 
 // NewLogRecord returns an initial value that is part of no record.
@@ -186,6 +188,39 @@ func (s *LogRecord) SetDroppedAttributesCount(v uint64) {
 	}
 }
 
+// CompactTime is how the time differs.
+func (s *LogRecord) CompactTime() uint64 { return s.compactTime }
+
+// SetCompactTime sets CompactTime.
+func (s *LogRecord) SetCompactTime(v uint64) {
+	if s.compactTime != v {
+		s.compactTime = v
+		s.node.Mark(LogRecordFieldCompactTime)
+	}
+}
+
+// CompactObserved is how the observed time differs.
+func (s *LogRecord) CompactObserved() uint64 { return s.compactObserved }
+
+// SetCompactObserved sets CompactObserved.
+func (s *LogRecord) SetCompactObserved(v uint64) {
+	if s.compactObserved != v {
+		s.compactObserved = v
+		s.node.Mark(LogRecordFieldCompactObserved)
+	}
+}
+
+// CompactForm says which ids the record has.
+func (s *LogRecord) CompactForm() uint64 { return s.compactForm }
+
+// SetCompactForm sets CompactForm.
+func (s *LogRecord) SetCompactForm(v uint64) {
+	if s.compactForm != v {
+		s.compactForm = v
+		s.node.Mark(LogRecordFieldCompactForm)
+	}
+}
+
 // Modified returns the fields that changed; see package stef.
 func (s *LogRecord) Modified() uint64 { return s.node.Modified() }
 
@@ -199,7 +234,7 @@ func (s *LogRecord) init(parent *stefrt.Node, bit uint64) {
 func (s *LogRecord) clear() {
 	s.node.SetModified(0)
 	s.present, s.sentPresent = 0, 0
-	s.time, s.observedTime, s.observedDelta, s.severityNumber, s.severityText, s.eventName, s.traceID, s.spanID, s.flags, s.droppedAttributesCount = 0, 0, 0, 0, "", "", s.traceID[:0], s.spanID[:0], 0, 0
+	s.time, s.observedTime, s.observedDelta, s.severityNumber, s.severityText, s.eventName, s.traceID, s.spanID, s.flags, s.droppedAttributesCount, s.compactTime, s.compactObserved, s.compactForm = 0, 0, 0, 0, "", "", s.traceID[:0], s.spanID[:0], 0, 0, 0, 0, 0
 	s.body.clear()
 	s.attributes.clear()
 }
@@ -223,6 +258,9 @@ func (s *LogRecord) CopyFrom(src *LogRecord) {
 	s.body.CopyFrom(&src.body)
 	s.attributes.CopyFrom(&src.attributes)
 	s.SetDroppedAttributesCount(src.droppedAttributesCount)
+	s.SetCompactTime(src.compactTime)
+	s.SetCompactObserved(src.compactObserved)
+	s.SetCompactForm(src.compactForm)
 }
 
 // Equal says whether s and o have the same value; floats are compared bit by bit.
@@ -239,159 +277,15 @@ func (s *LogRecord) Equal(o *LogRecord) bool {
 		s.flags == o.flags &&
 		s.body.Equal(&o.body) &&
 		s.attributes.Equal(&o.attributes) &&
-		s.droppedAttributesCount == o.droppedAttributesCount
+		s.droppedAttributesCount == o.droppedAttributesCount &&
+		s.compactTime == o.compactTime &&
+		s.compactObserved == o.compactObserved &&
+		s.compactForm == o.compactForm
 }
 
 // markAll marks all of s as changed.
 func (s *LogRecord) markAll(c *stefrt.Check) {
-	s.node.SetModified(^uint64(0) >> 52)
+	s.node.SetModified(^uint64(0) >> 49)
 	s.body.markAll(c)
 	s.attributes.markAll(c)
-}
-
-type logRecordEncoder struct {
-	head                    stefrt.StructEncoder
-	time, observedTime      codec.Uint64Encoder
-	observedDelta           codec.Int64Encoder
-	severityNumber          codec.Uint64Encoder
-	severityText, eventName codec.StringDictEncoder
-	traceID                 codec.BytesDictEncoder
-	spanID                  codec.BytesEncoder
-	flags                   codec.Uint64Encoder
-	body                    logBodyEncoder
-	attributes              attributesEncoder
-	droppedAttributesCount  codec.Uint64Encoder
-}
-
-func (e *logRecordEncoder) register(b *stefrt.EncoderBuilder, name string) {
-	b.Struct(name, "LogRecord", &e.head, 1<<2,
-		stefrt.PrimitiveEncoder("Time", &e.time, ""),
-		stefrt.PrimitiveEncoder("ObservedTime", &e.observedTime, ""),
-		stefrt.PrimitiveEncoder("ObservedDelta", &e.observedDelta, ""),
-		stefrt.PrimitiveEncoder("SeverityNumber", &e.severityNumber, ""),
-		stefrt.PrimitiveEncoder("SeverityText", &e.severityText, "SeverityText"),
-		stefrt.PrimitiveEncoder("EventName", &e.eventName, "EventName"),
-		stefrt.PrimitiveEncoder("TraceID", &e.traceID, "LogTraceID"),
-		stefrt.PrimitiveEncoder("SpanID", &e.spanID, ""),
-		stefrt.PrimitiveEncoder("Flags", &e.flags, ""),
-		stefrt.EncoderOf("Body", e.body.register),
-		stefrt.EncoderOf("Attributes", e.attributes.register),
-		stefrt.PrimitiveEncoder("DroppedAttributesCount", &e.droppedAttributesCount, ""),
-	)
-}
-
-func (e *logRecordEncoder) Encode(s *LogRecord) {
-	mask := s.node.Take() & e.head.Mask
-	e.head.Write(mask, e.head.Fields)
-	s.sentPresent = s.present & e.head.OptionalMask
-	e.head.Write(s.sentPresent, e.head.Optional)
-	if mask&LogRecordFieldTime != 0 {
-		e.time.Encode(s.time)
-	}
-	if mask&LogRecordFieldObservedTime != 0 {
-		e.observedTime.Encode(s.observedTime)
-	}
-	if mask&LogRecordFieldObservedDelta != 0 && s.present&(1<<0) != 0 {
-		e.observedDelta.Encode(s.observedDelta)
-	}
-	if mask&LogRecordFieldSeverityNumber != 0 {
-		e.severityNumber.Encode(s.severityNumber)
-	}
-	if mask&LogRecordFieldSeverityText != 0 {
-		e.severityText.Encode(s.severityText)
-	}
-	if mask&LogRecordFieldEventName != 0 {
-		e.eventName.Encode(s.eventName)
-	}
-	if mask&LogRecordFieldTraceID != 0 {
-		e.traceID.Encode(s.traceID)
-	}
-	if mask&LogRecordFieldSpanID != 0 {
-		e.spanID.Encode(s.spanID)
-	}
-	if mask&LogRecordFieldFlags != 0 {
-		e.flags.Encode(s.flags)
-	}
-	if mask&LogRecordFieldBody != 0 {
-		e.body.Encode(&s.body)
-	}
-	if mask&LogRecordFieldAttributes != 0 {
-		e.attributes.Encode(&s.attributes)
-	}
-	if mask&LogRecordFieldDroppedAttributesCount != 0 {
-		e.droppedAttributesCount.Encode(s.droppedAttributesCount)
-	}
-}
-
-type logRecordDecoder struct {
-	head                    stefrt.StructDecoder
-	time, observedTime      codec.Uint64Decoder
-	observedDelta           codec.Int64Decoder
-	severityNumber          codec.Uint64Decoder
-	severityText, eventName codec.StringDictDecoder
-	traceID                 codec.BytesDictDecoder
-	spanID                  codec.BytesDecoder
-	flags                   codec.Uint64Decoder
-	body                    logBodyDecoder
-	attributes              attributesDecoder
-	droppedAttributesCount  codec.Uint64Decoder
-}
-
-func (d *logRecordDecoder) register(b *stefrt.DecoderBuilder, name string) {
-	b.Struct(name, "LogRecord", &d.head, 1<<2,
-		stefrt.PrimitiveDecoder("Time", &d.time, ""),
-		stefrt.PrimitiveDecoder("ObservedTime", &d.observedTime, ""),
-		stefrt.PrimitiveDecoder("ObservedDelta", &d.observedDelta, ""),
-		stefrt.PrimitiveDecoder("SeverityNumber", &d.severityNumber, ""),
-		stefrt.PrimitiveDecoder("SeverityText", &d.severityText, "SeverityText"),
-		stefrt.PrimitiveDecoder("EventName", &d.eventName, "EventName"),
-		stefrt.PrimitiveDecoder("TraceID", &d.traceID, "LogTraceID"),
-		stefrt.PrimitiveDecoder("SpanID", &d.spanID, ""),
-		stefrt.PrimitiveDecoder("Flags", &d.flags, ""),
-		stefrt.DecoderOf("Body", d.body.register),
-		stefrt.DecoderOf("Attributes", d.attributes.register),
-		stefrt.PrimitiveDecoder("DroppedAttributesCount", &d.droppedAttributesCount, ""),
-	)
-}
-
-func (d *logRecordDecoder) Decode(s *LogRecord) {
-	mask := d.head.Read(d.head.Fields)
-	s.node.SetModified(mask)
-	s.present = d.head.Read(d.head.Optional)
-	if mask&LogRecordFieldTime != 0 {
-		s.time = d.time.Decode()
-	}
-	if mask&LogRecordFieldObservedTime != 0 {
-		s.observedTime = d.observedTime.Decode()
-	}
-	if mask&LogRecordFieldObservedDelta != 0 && s.present&(1<<0) != 0 {
-		s.observedDelta = d.observedDelta.Decode()
-	}
-	if mask&LogRecordFieldSeverityNumber != 0 {
-		s.severityNumber = d.severityNumber.Decode()
-	}
-	if mask&LogRecordFieldSeverityText != 0 {
-		s.severityText = d.severityText.Decode()
-	}
-	if mask&LogRecordFieldEventName != 0 {
-		s.eventName = d.eventName.Decode()
-	}
-	if mask&LogRecordFieldTraceID != 0 {
-		s.traceID = d.traceID.Decode(s.traceID[:0])
-	}
-	if mask&LogRecordFieldSpanID != 0 {
-		s.spanID = d.spanID.Decode(s.spanID[:0])
-	}
-	if mask&LogRecordFieldFlags != 0 {
-		s.flags = d.flags.Decode()
-	}
-	if mask&LogRecordFieldBody != 0 {
-		d.body.Decode(&s.body)
-	}
-	if mask&LogRecordFieldAttributes != 0 {
-		d.attributes.Decode(&s.attributes)
-	}
-	if mask&LogRecordFieldDroppedAttributesCount != 0 {
-		s.droppedAttributesCount = d.droppedAttributesCount.Decode()
-	}
 }

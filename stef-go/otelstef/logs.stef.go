@@ -6,6 +6,7 @@
 package otelstef
 
 import (
+	"github.com/otelstef/stef/stef-go/codec"
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
@@ -16,6 +17,9 @@ type Logs struct {
 	resource, resourceSent *Resource
 	scope, scopeSent       *Scope
 	record                 LogRecord
+	compact                CompactLog
+	trace, known           uint64
+	id                     float64
 }
 
 // The fields of Logs, as bits of Modified.
@@ -24,6 +28,10 @@ const (
 	LogsFieldResource
 	LogsFieldScope
 	LogsFieldRecord
+	LogsFieldCompact
+	LogsFieldTrace
+	LogsFieldKnown
+	LogsFieldID
 )
 
 // NewLogs returns an initial value that is part of no record.
@@ -81,6 +89,42 @@ func (s *Logs) EditScope() *Scope {
 // Record is the log record itself.
 func (s *Logs) Record() *LogRecord { return &s.record }
 
+// Compact holds new trace ids.
+func (s *Logs) Compact() *CompactLog { return &s.compact }
+
+// Trace tells the trace among those sent before.
+func (s *Logs) Trace() uint64 { return s.trace }
+
+// SetTrace sets Trace.
+func (s *Logs) SetTrace(v uint64) {
+	if s.trace != v {
+		s.trace = v
+		s.node.Mark(LogsFieldTrace)
+	}
+}
+
+// Known tells the id of the span among those sent before.
+func (s *Logs) Known() uint64 { return s.known }
+
+// SetKnown sets Known.
+func (s *Logs) SetKnown(v uint64) {
+	if s.known != v {
+		s.known = v
+		s.node.Mark(LogsFieldKnown)
+	}
+}
+
+// ID is the bits of the id of a span that was not sent before.
+func (s *Logs) ID() float64 { return s.id }
+
+// SetID sets ID.
+func (s *Logs) SetID(v float64) {
+	if !stefrt.SameFloat(s.id, v) {
+		s.id = v
+		s.node.Mark(LogsFieldID)
+	}
+}
+
 // Modified returns the fields that changed; see package stef.
 func (s *Logs) Modified() uint64 { return s.node.Modified() }
 
@@ -92,17 +136,20 @@ func (s *Logs) init(parent *stefrt.Node, bit uint64) {
 	s.scope, s.scopeSent = NewScope(), initialScope
 	s.scope.node.Init(&s.node, LogsFieldScope)
 	s.record.init(&s.node, LogsFieldRecord)
+	s.compact.init(&s.node, LogsFieldCompact)
 }
 
 // clear gives s the initial value, without marks.
 func (s *Logs) clear() {
 	s.node.SetModified(0)
+	s.trace, s.known, s.id = 0, 0, 0
 	s.envelope.clear()
 	s.resource, s.resourceSent = NewResource(), initialResource
 	s.resource.node.Init(&s.node, LogsFieldResource)
 	s.scope, s.scopeSent = NewScope(), initialScope
 	s.scope.node.Init(&s.node, LogsFieldScope)
 	s.record.clear()
+	s.compact.clear()
 }
 
 var initialLogs = NewLogs()
@@ -124,6 +171,10 @@ func (s *Logs) CopyFrom(src *Logs) {
 		s.EditScope().CopyFrom(src.scope)
 	}
 	s.record.CopyFrom(&src.record)
+	s.compact.CopyFrom(&src.compact)
+	s.SetTrace(src.trace)
+	s.SetKnown(src.known)
+	s.SetID(src.id)
 }
 
 // Equal says whether s and o have the same value; floats are compared bit by bit.
@@ -131,12 +182,16 @@ func (s *Logs) Equal(o *Logs) bool {
 	return s.envelope.Equal(&o.envelope) &&
 		(s.resource == o.resource || s.resource.Equal(o.resource)) &&
 		(s.scope == o.scope || s.scope.Equal(o.scope)) &&
-		s.record.Equal(&o.record)
+		s.record.Equal(&o.record) &&
+		s.compact.Equal(&o.compact) &&
+		s.trace == o.trace &&
+		s.known == o.known &&
+		stefrt.SameFloat(s.id, o.id)
 }
 
 // markAll marks all of s as changed.
 func (s *Logs) markAll(c *stefrt.Check) {
-	s.node.SetModified(^uint64(0) >> 60)
+	s.node.SetModified(^uint64(0) >> 56)
 	s.envelope.markAll(c)
 	s.resourceSent = nil
 	if c.Shared {
@@ -149,14 +204,18 @@ func (s *Logs) markAll(c *stefrt.Check) {
 		s.scope.clean()
 	}
 	s.record.markAll(c)
+	s.compact.markAll(c)
 }
 
 type logsEncoder struct {
-	head     stefrt.StructEncoder
-	envelope envelopeEncoder
-	resource resourceEncoder
-	scope    scopeEncoder
-	record   logRecordEncoder
+	head         stefrt.StructEncoder
+	envelope     envelopeEncoder
+	resource     resourceEncoder
+	scope        scopeEncoder
+	record       logRecordEncoder
+	compact      compactLogEncoder
+	trace, known codec.Uint64Encoder
+	id           codec.Float64Encoder
 }
 
 func (e *logsEncoder) register(b *stefrt.EncoderBuilder, name string) {
@@ -165,6 +224,10 @@ func (e *logsEncoder) register(b *stefrt.EncoderBuilder, name string) {
 		stefrt.EncoderOf("Resource", e.resource.register),
 		stefrt.EncoderOf("Scope", e.scope.register),
 		stefrt.EncoderOf("Record", e.record.register),
+		stefrt.EncoderOf("Compact", e.compact.register),
+		stefrt.PrimitiveEncoder("Trace", &e.trace, ""),
+		stefrt.PrimitiveEncoder("Known", &e.known, ""),
+		stefrt.PrimitiveEncoder("ID", &e.id, ""),
 	)
 }
 
@@ -183,14 +246,29 @@ func (e *logsEncoder) Encode(s *Logs) {
 	if mask&LogsFieldRecord != 0 {
 		e.record.Encode(&s.record)
 	}
+	if mask&LogsFieldCompact != 0 {
+		e.compact.Encode(&s.compact)
+	}
+	if mask&LogsFieldTrace != 0 {
+		e.trace.Encode(s.trace)
+	}
+	if mask&LogsFieldKnown != 0 {
+		e.known.Encode(s.known)
+	}
+	if mask&LogsFieldID != 0 {
+		e.id.Encode(s.id)
+	}
 }
 
 type logsDecoder struct {
-	head     stefrt.StructDecoder
-	envelope envelopeDecoder
-	resource resourceDecoder
-	scope    scopeDecoder
-	record   logRecordDecoder
+	head         stefrt.StructDecoder
+	envelope     envelopeDecoder
+	resource     resourceDecoder
+	scope        scopeDecoder
+	record       logRecordDecoder
+	compact      compactLogDecoder
+	trace, known codec.Uint64Decoder
+	id           codec.Float64Decoder
 }
 
 func (d *logsDecoder) register(b *stefrt.DecoderBuilder, name string) {
@@ -199,6 +277,10 @@ func (d *logsDecoder) register(b *stefrt.DecoderBuilder, name string) {
 		stefrt.DecoderOf("Resource", d.resource.register),
 		stefrt.DecoderOf("Scope", d.scope.register),
 		stefrt.DecoderOf("Record", d.record.register),
+		stefrt.DecoderOf("Compact", d.compact.register),
+		stefrt.PrimitiveDecoder("Trace", &d.trace, ""),
+		stefrt.PrimitiveDecoder("Known", &d.known, ""),
+		stefrt.PrimitiveDecoder("ID", &d.id, ""),
 	)
 }
 
@@ -216,5 +298,17 @@ func (d *logsDecoder) Decode(s *Logs) {
 	}
 	if mask&LogsFieldRecord != 0 {
 		d.record.Decode(&s.record)
+	}
+	if mask&LogsFieldCompact != 0 {
+		d.compact.Decode(&s.compact)
+	}
+	if mask&LogsFieldTrace != 0 {
+		s.trace = d.trace.Decode()
+	}
+	if mask&LogsFieldKnown != 0 {
+		s.known = d.known.Decode()
+	}
+	if mask&LogsFieldID != 0 {
+		s.id = d.id.Decode()
 	}
 }

@@ -18,6 +18,7 @@ type LogsReader struct {
 	record  Logs
 	decoder logsDecoder
 	fields  LogsFields
+	form    logsReaderForm
 }
 
 // NewLogsReader reads the headers of a stream from r.
@@ -31,6 +32,7 @@ func NewLogsReader(r io.Reader, options ...stef.ReaderOption) (*LogsReader, erro
 	if err := stefrt.StartReader(&x.ReadStream, r, LogsBaseSchema(), options, build); err != nil {
 		return nil, err
 	}
+	x.form.start(x)
 	return x, nil
 }
 
@@ -40,6 +42,7 @@ func (r *LogsReader) Reset(src io.Reader) error {
 		return err
 	}
 	r.record.clear()
+	r.form.start(r)
 	return nil
 }
 
@@ -47,6 +50,10 @@ func (r *LogsReader) Reset(src io.Reader) error {
 func (r *LogsReader) Next() bool {
 	if !stefrt.BeginRead(&r.ReadStream) {
 		return false
+	}
+	if r.form.on {
+		r.form.decode(r)
+		return stefrt.EndRead(&r.ReadStream)
 	}
 	r.decoder.Decode(&r.record)
 	return stefrt.EndRead(&r.ReadStream)

@@ -13,6 +13,12 @@ import (
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
+// LogsCompactSchema returns the wire schema of Logs in the compact form, which is the whole
+// schema of the file.
+func LogsCompactSchema() schema.WireSchema {
+	return schema.WireSchema{4, 1, 4, 7, 4, 5, 12, 3, 7, 2}
+}
+
 // LogsRoot is the name of the root struct of Logs streams.
 const LogsRoot = "Logs"
 
@@ -33,6 +39,7 @@ type LogsWriter struct {
 	encoder logsEncoder
 	fields  LogsFields
 	dicts   LogsDicts
+	form    logsWriterForm
 }
 
 // NewLogsWriter begins a stream; each header and each frame is one Write to w.
@@ -44,10 +51,12 @@ func NewLogsWriter(w io.Writer, options ...stef.WriterOption) (*LogsWriter, erro
 		x.fields.set(&b.Fields)
 		x.dicts.set(b)
 	}
+	options = append([]stef.WriterOption{stef.WithSchema(LogsWireSchema())}, options...)
 	sendAll := func() { x.record.node.SetOversize(true) }
 	if err := stefrt.StartWriter(&x.WriteStream, w, LogsBaseSchema(), options, build, sendAll); err != nil {
 		return nil, err
 	}
+	x.form.start(x)
 	return x, nil
 }
 
@@ -58,6 +67,7 @@ func (w *LogsWriter) Reset(dst io.Writer) error {
 	}
 	w.record.init(nil, 0)
 	w.record.clear()
+	w.form.reset()
 	return nil
 }
 
@@ -79,6 +89,11 @@ func (w *LogsWriter) Write() error {
 		if err := stefrt.CheckRecord(&w.WriteStream, &w.record.node, w.record.markAll); err != nil {
 			return err
 		}
+		w.form.sendAll()
+	}
+	if w.form.on {
+		w.form.encode(w)
+		return stefrt.EndRecord(&w.WriteStream)
 	}
 	w.encoder.Encode(&w.record)
 	return stefrt.EndRecord(&w.WriteStream)

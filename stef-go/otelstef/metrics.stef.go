@@ -6,6 +6,7 @@
 package otelstef
 
 import (
+	"github.com/otelstef/stef/stef-go/codec"
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
@@ -18,6 +19,8 @@ type Metrics struct {
 	scope, scopeSent       *Scope
 	attributes             Attributes
 	point                  Point
+	compact                CompactPoint
+	number                 uint64
 }
 
 // The fields of Metrics, as bits of Modified.
@@ -28,6 +31,8 @@ const (
 	MetricsFieldScope
 	MetricsFieldAttributes
 	MetricsFieldPoint
+	MetricsFieldCompact
+	MetricsFieldNumber
 )
 
 // NewMetrics returns an initial value that is part of no record.
@@ -111,6 +116,21 @@ func (s *Metrics) Attributes() *Attributes { return &s.attributes }
 // Point holds times, value and exemplars.
 func (s *Metrics) Point() *Point { return &s.point }
 
+// Compact is how times and value differ.
+func (s *Metrics) Compact() *CompactPoint { return &s.compact }
+
+// Number is how an integer or a decimal differs. It stands here because it changes
+// most, and makes the mask of a record a byte.
+func (s *Metrics) Number() uint64 { return s.number }
+
+// SetNumber sets Number.
+func (s *Metrics) SetNumber(v uint64) {
+	if s.number != v {
+		s.number = v
+		s.node.Mark(MetricsFieldNumber)
+	}
+}
+
 // Modified returns the fields that changed; see package stef.
 func (s *Metrics) Modified() uint64 { return s.node.Modified() }
 
@@ -125,11 +145,13 @@ func (s *Metrics) init(parent *stefrt.Node, bit uint64) {
 	s.scope.node.Init(&s.node, MetricsFieldScope)
 	s.attributes.init(&s.node, MetricsFieldAttributes)
 	s.point.init(&s.node, MetricsFieldPoint)
+	s.compact.init(&s.node, MetricsFieldCompact)
 }
 
 // clear gives s the initial value, without marks.
 func (s *Metrics) clear() {
 	s.node.SetModified(0)
+	s.number = 0
 	s.envelope.clear()
 	s.metric, s.metricSent = NewMetric(), initialMetric
 	s.metric.node.Init(&s.node, MetricsFieldMetric)
@@ -139,6 +161,7 @@ func (s *Metrics) clear() {
 	s.scope.node.Init(&s.node, MetricsFieldScope)
 	s.attributes.clear()
 	s.point.clear()
+	s.compact.clear()
 }
 
 var initialMetrics = NewMetrics()
@@ -166,6 +189,8 @@ func (s *Metrics) CopyFrom(src *Metrics) {
 	}
 	s.attributes.CopyFrom(&src.attributes)
 	s.point.CopyFrom(&src.point)
+	s.compact.CopyFrom(&src.compact)
+	s.SetNumber(src.number)
 }
 
 // Equal says whether s and o have the same value; floats are compared bit by bit.
@@ -175,12 +200,14 @@ func (s *Metrics) Equal(o *Metrics) bool {
 		(s.resource == o.resource || s.resource.Equal(o.resource)) &&
 		(s.scope == o.scope || s.scope.Equal(o.scope)) &&
 		s.attributes.Equal(&o.attributes) &&
-		s.point.Equal(&o.point)
+		s.point.Equal(&o.point) &&
+		s.compact.Equal(&o.compact) &&
+		s.number == o.number
 }
 
 // markAll marks all of s as changed.
 func (s *Metrics) markAll(c *stefrt.Check) {
-	s.node.SetModified(^uint64(0) >> 58)
+	s.node.SetModified(^uint64(0) >> 56)
 	s.envelope.markAll(c)
 	s.metricSent = nil
 	if c.Shared {
@@ -199,6 +226,7 @@ func (s *Metrics) markAll(c *stefrt.Check) {
 	}
 	s.attributes.markAll(c)
 	s.point.markAll(c)
+	s.compact.markAll(c)
 }
 
 type metricsEncoder struct {
@@ -209,6 +237,8 @@ type metricsEncoder struct {
 	scope      scopeEncoder
 	attributes attributesEncoder
 	point      pointEncoder
+	compact    compactPointEncoder
+	number     codec.Uint64Encoder
 }
 
 func (e *metricsEncoder) register(b *stefrt.EncoderBuilder, name string) {
@@ -219,6 +249,8 @@ func (e *metricsEncoder) register(b *stefrt.EncoderBuilder, name string) {
 		stefrt.EncoderOf("Scope", e.scope.register),
 		stefrt.EncoderOf("Attributes", e.attributes.register),
 		stefrt.EncoderOf("Point", e.point.register),
+		stefrt.EncoderOf("Compact", e.compact.register),
+		stefrt.PrimitiveEncoder("Number", &e.number, ""),
 	)
 }
 
@@ -243,6 +275,12 @@ func (e *metricsEncoder) Encode(s *Metrics) {
 	if mask&MetricsFieldPoint != 0 {
 		e.point.Encode(&s.point)
 	}
+	if mask&MetricsFieldCompact != 0 {
+		e.compact.Encode(&s.compact)
+	}
+	if mask&MetricsFieldNumber != 0 {
+		e.number.Encode(s.number)
+	}
 }
 
 type metricsDecoder struct {
@@ -253,6 +291,8 @@ type metricsDecoder struct {
 	scope      scopeDecoder
 	attributes attributesDecoder
 	point      pointDecoder
+	compact    compactPointDecoder
+	number     codec.Uint64Decoder
 }
 
 func (d *metricsDecoder) register(b *stefrt.DecoderBuilder, name string) {
@@ -263,6 +303,8 @@ func (d *metricsDecoder) register(b *stefrt.DecoderBuilder, name string) {
 		stefrt.DecoderOf("Scope", d.scope.register),
 		stefrt.DecoderOf("Attributes", d.attributes.register),
 		stefrt.DecoderOf("Point", d.point.register),
+		stefrt.DecoderOf("Compact", d.compact.register),
+		stefrt.PrimitiveDecoder("Number", &d.number, ""),
 	)
 }
 
@@ -286,5 +328,11 @@ func (d *metricsDecoder) Decode(s *Metrics) {
 	}
 	if mask&MetricsFieldPoint != 0 {
 		d.point.Decode(&s.point)
+	}
+	if mask&MetricsFieldCompact != 0 {
+		d.compact.Decode(&s.compact)
+	}
+	if mask&MetricsFieldNumber != 0 {
+		s.number = d.number.Decode()
 	}
 }

@@ -18,6 +18,7 @@ type MetricsReader struct {
 	record  Metrics
 	decoder metricsDecoder
 	fields  MetricsFields
+	form    metricsReaderForm
 }
 
 // NewMetricsReader reads the headers of a stream from r.
@@ -31,6 +32,7 @@ func NewMetricsReader(r io.Reader, options ...stef.ReaderOption) (*MetricsReader
 	if err := stefrt.StartReader(&x.ReadStream, r, MetricsBaseSchema(), options, build); err != nil {
 		return nil, err
 	}
+	x.form.start(x)
 	return x, nil
 }
 
@@ -40,6 +42,7 @@ func (r *MetricsReader) Reset(src io.Reader) error {
 		return err
 	}
 	r.record.clear()
+	r.form.start(r)
 	return nil
 }
 
@@ -47,6 +50,10 @@ func (r *MetricsReader) Reset(src io.Reader) error {
 func (r *MetricsReader) Next() bool {
 	if !stefrt.BeginRead(&r.ReadStream) {
 		return false
+	}
+	if r.form.on {
+		r.form.decode(r)
+		return stefrt.EndRead(&r.ReadStream)
 	}
 	r.decoder.Decode(&r.record)
 	return stefrt.EndRead(&r.ReadStream)

@@ -13,6 +13,12 @@ import (
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
+// MetricsCompactSchema returns the wire schema of Metrics in the compact form, which is the whole
+// schema of the file.
+func MetricsCompactSchema() schema.WireSchema {
+	return schema.WireSchema{6, 1, 8, 7, 4, 4, 5, 5, 5, 5, 9, 2, 3, 2, 5, 2}
+}
+
 // MetricsRoot is the name of the root struct of Metrics streams.
 const MetricsRoot = "Metrics"
 
@@ -33,6 +39,7 @@ type MetricsWriter struct {
 	encoder metricsEncoder
 	fields  MetricsFields
 	dicts   MetricsDicts
+	form    metricsWriterForm
 }
 
 // NewMetricsWriter begins a stream; each header and each frame is one Write to w.
@@ -44,10 +51,12 @@ func NewMetricsWriter(w io.Writer, options ...stef.WriterOption) (*MetricsWriter
 		x.fields.set(&b.Fields)
 		x.dicts.set(b)
 	}
+	options = append([]stef.WriterOption{stef.WithSchema(MetricsWireSchema())}, options...)
 	sendAll := func() { x.record.node.SetOversize(true) }
 	if err := stefrt.StartWriter(&x.WriteStream, w, MetricsBaseSchema(), options, build, sendAll); err != nil {
 		return nil, err
 	}
+	x.form.start(x)
 	return x, nil
 }
 
@@ -58,6 +67,7 @@ func (w *MetricsWriter) Reset(dst io.Writer) error {
 	}
 	w.record.init(nil, 0)
 	w.record.clear()
+	w.form.reset()
 	return nil
 }
 
@@ -79,6 +89,11 @@ func (w *MetricsWriter) Write() error {
 		if err := stefrt.CheckRecord(&w.WriteStream, &w.record.node, w.record.markAll); err != nil {
 			return err
 		}
+		w.form.sendAll()
+	}
+	if w.form.on {
+		w.form.encode(w)
+		return stefrt.EndRecord(&w.WriteStream)
 	}
 	w.encoder.Encode(&w.record)
 	return stefrt.EndRecord(&w.WriteStream)

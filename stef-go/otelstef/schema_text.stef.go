@@ -15,11 +15,23 @@ import (
 // MetricsSchema returns the schema of Metrics, whole: shared, not to be changed.
 func MetricsSchema() *schema.Struct { return parsedSchema().Root("Metrics") }
 
+// MetricsCompactRoot returns the schema of Metrics with the fields of the compact form: shared,
+// not to be changed.
+func MetricsCompactRoot() *schema.Struct { return parsedForm().Root("Metrics") }
+
 // SpansSchema returns the schema of Spans, whole: shared, not to be changed.
 func SpansSchema() *schema.Struct { return parsedSchema().Root("Spans") }
 
+// SpansCompactRoot returns the schema of Spans with the fields of the compact form: shared,
+// not to be changed.
+func SpansCompactRoot() *schema.Struct { return parsedForm().Root("Spans") }
+
 // LogsSchema returns the schema of Logs, whole: shared, not to be changed.
 func LogsSchema() *schema.Struct { return parsedSchema().Root("Logs") }
+
+// LogsCompactRoot returns the schema of Logs with the fields of the compact form: shared,
+// not to be changed.
+func LogsCompactRoot() *schema.Struct { return parsedForm().Root("Logs") }
 
 var parsedSchema = sync.OnceValue(func() *schema.Schema { return idl.MustParse("otel.stef", schemaText) })
 
@@ -59,3 +71,17 @@ oneof BodyValue { String string dict(BodyString) Bool bool Int64 int64 Float64 f
 multimap BodyMap { key string dict(BodyKey) value BodyValue }
 struct BodyTemplate { Template string dict(BodyTemplate) Params BodyParams }
 multimap BodyParams { key bool value string dict(AnyValueString) }`
+
+var parsedForm = sync.OnceValue(func() *schema.Schema {
+	return schema.Extend(parsedSchema(), idl.MustParse("otel.stef", formText))
+})
+
+// formText is what the compact form adds.
+const formText = `package otel.stef
+struct Metrics root { Compact CompactPoint Number uint64 }
+struct CompactPoint { Time uint64 Start uint64 Form uint64 Bits float64 Words []uint64 Floats []float64 }
+struct Spans root { Compact CompactSpan ID float64 Start uint64 Duration uint64 }
+struct CompactSpan { Trace uint64 TraceHigh float64 TraceLow float64 Known uint64 Parent uint64 ParentID float64 Times []uint64 Apart bool }
+struct Logs root { Compact CompactLog Trace uint64 Known uint64 ID float64 }
+struct LogRecord { CompactTime uint64 CompactObserved uint64 CompactForm uint64 }
+struct CompactLog { TraceHigh float64 TraceLow float64 }`

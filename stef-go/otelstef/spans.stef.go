@@ -6,6 +6,7 @@
 package otelstef
 
 import (
+	"github.com/otelstef/stef/stef-go/codec"
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
@@ -16,6 +17,9 @@ type Spans struct {
 	resource, resourceSent *Resource
 	scope, scopeSent       *Scope
 	span                   Span
+	compact                CompactSpan
+	id                     float64
+	start, duration        uint64
 }
 
 // The fields of Spans, as bits of Modified.
@@ -24,6 +28,10 @@ const (
 	SpansFieldResource
 	SpansFieldScope
 	SpansFieldSpan
+	SpansFieldCompact
+	SpansFieldID
+	SpansFieldStart
+	SpansFieldDuration
 )
 
 // NewSpans returns an initial value that is part of no record.
@@ -81,6 +89,43 @@ func (s *Spans) EditScope() *Scope {
 // Span is the span itself.
 func (s *Spans) Span() *Span { return &s.span }
 
+// Compact tells trace and parent, and holds the times of events.
+func (s *Spans) Compact() *CompactSpan { return &s.compact }
+
+// ID is the bits of an id that was not sent before. This and the fields after it
+// stand here because they change most, and make the mask of a record a byte.
+func (s *Spans) ID() float64 { return s.id }
+
+// SetID sets ID.
+func (s *Spans) SetID(v float64) {
+	if !stefrt.SameFloat(s.id, v) {
+		s.id = v
+		s.node.Mark(SpansFieldID)
+	}
+}
+
+// Start is how the start differs.
+func (s *Spans) Start() uint64 { return s.start }
+
+// SetStart sets Start.
+func (s *Spans) SetStart(v uint64) {
+	if s.start != v {
+		s.start = v
+		s.node.Mark(SpansFieldStart)
+	}
+}
+
+// Duration tells the end.
+func (s *Spans) Duration() uint64 { return s.duration }
+
+// SetDuration sets Duration.
+func (s *Spans) SetDuration(v uint64) {
+	if s.duration != v {
+		s.duration = v
+		s.node.Mark(SpansFieldDuration)
+	}
+}
+
 // Modified returns the fields that changed; see package stef.
 func (s *Spans) Modified() uint64 { return s.node.Modified() }
 
@@ -92,17 +137,20 @@ func (s *Spans) init(parent *stefrt.Node, bit uint64) {
 	s.scope, s.scopeSent = NewScope(), initialScope
 	s.scope.node.Init(&s.node, SpansFieldScope)
 	s.span.init(&s.node, SpansFieldSpan)
+	s.compact.init(&s.node, SpansFieldCompact)
 }
 
 // clear gives s the initial value, without marks.
 func (s *Spans) clear() {
 	s.node.SetModified(0)
+	s.id, s.start, s.duration = 0, 0, 0
 	s.envelope.clear()
 	s.resource, s.resourceSent = NewResource(), initialResource
 	s.resource.node.Init(&s.node, SpansFieldResource)
 	s.scope, s.scopeSent = NewScope(), initialScope
 	s.scope.node.Init(&s.node, SpansFieldScope)
 	s.span.clear()
+	s.compact.clear()
 }
 
 var initialSpans = NewSpans()
@@ -124,6 +172,10 @@ func (s *Spans) CopyFrom(src *Spans) {
 		s.EditScope().CopyFrom(src.scope)
 	}
 	s.span.CopyFrom(&src.span)
+	s.compact.CopyFrom(&src.compact)
+	s.SetID(src.id)
+	s.SetStart(src.start)
+	s.SetDuration(src.duration)
 }
 
 // Equal says whether s and o have the same value; floats are compared bit by bit.
@@ -131,12 +183,16 @@ func (s *Spans) Equal(o *Spans) bool {
 	return s.envelope.Equal(&o.envelope) &&
 		(s.resource == o.resource || s.resource.Equal(o.resource)) &&
 		(s.scope == o.scope || s.scope.Equal(o.scope)) &&
-		s.span.Equal(&o.span)
+		s.span.Equal(&o.span) &&
+		s.compact.Equal(&o.compact) &&
+		stefrt.SameFloat(s.id, o.id) &&
+		s.start == o.start &&
+		s.duration == o.duration
 }
 
 // markAll marks all of s as changed.
 func (s *Spans) markAll(c *stefrt.Check) {
-	s.node.SetModified(^uint64(0) >> 60)
+	s.node.SetModified(^uint64(0) >> 56)
 	s.envelope.markAll(c)
 	s.resourceSent = nil
 	if c.Shared {
@@ -149,14 +205,18 @@ func (s *Spans) markAll(c *stefrt.Check) {
 		s.scope.clean()
 	}
 	s.span.markAll(c)
+	s.compact.markAll(c)
 }
 
 type spansEncoder struct {
-	head     stefrt.StructEncoder
-	envelope envelopeEncoder
-	resource resourceEncoder
-	scope    scopeEncoder
-	span     spanEncoder
+	head            stefrt.StructEncoder
+	envelope        envelopeEncoder
+	resource        resourceEncoder
+	scope           scopeEncoder
+	span            spanEncoder
+	compact         compactSpanEncoder
+	id              codec.Float64Encoder
+	start, duration codec.Uint64Encoder
 }
 
 func (e *spansEncoder) register(b *stefrt.EncoderBuilder, name string) {
@@ -165,6 +225,10 @@ func (e *spansEncoder) register(b *stefrt.EncoderBuilder, name string) {
 		stefrt.EncoderOf("Resource", e.resource.register),
 		stefrt.EncoderOf("Scope", e.scope.register),
 		stefrt.EncoderOf("Span", e.span.register),
+		stefrt.EncoderOf("Compact", e.compact.register),
+		stefrt.PrimitiveEncoder("ID", &e.id, ""),
+		stefrt.PrimitiveEncoder("Start", &e.start, ""),
+		stefrt.PrimitiveEncoder("Duration", &e.duration, ""),
 	)
 }
 
@@ -183,14 +247,29 @@ func (e *spansEncoder) Encode(s *Spans) {
 	if mask&SpansFieldSpan != 0 {
 		e.span.Encode(&s.span)
 	}
+	if mask&SpansFieldCompact != 0 {
+		e.compact.Encode(&s.compact)
+	}
+	if mask&SpansFieldID != 0 {
+		e.id.Encode(s.id)
+	}
+	if mask&SpansFieldStart != 0 {
+		e.start.Encode(s.start)
+	}
+	if mask&SpansFieldDuration != 0 {
+		e.duration.Encode(s.duration)
+	}
 }
 
 type spansDecoder struct {
-	head     stefrt.StructDecoder
-	envelope envelopeDecoder
-	resource resourceDecoder
-	scope    scopeDecoder
-	span     spanDecoder
+	head            stefrt.StructDecoder
+	envelope        envelopeDecoder
+	resource        resourceDecoder
+	scope           scopeDecoder
+	span            spanDecoder
+	compact         compactSpanDecoder
+	id              codec.Float64Decoder
+	start, duration codec.Uint64Decoder
 }
 
 func (d *spansDecoder) register(b *stefrt.DecoderBuilder, name string) {
@@ -199,6 +278,10 @@ func (d *spansDecoder) register(b *stefrt.DecoderBuilder, name string) {
 		stefrt.DecoderOf("Resource", d.resource.register),
 		stefrt.DecoderOf("Scope", d.scope.register),
 		stefrt.DecoderOf("Span", d.span.register),
+		stefrt.DecoderOf("Compact", d.compact.register),
+		stefrt.PrimitiveDecoder("ID", &d.id, ""),
+		stefrt.PrimitiveDecoder("Start", &d.start, ""),
+		stefrt.PrimitiveDecoder("Duration", &d.duration, ""),
 	)
 }
 
@@ -216,5 +299,17 @@ func (d *spansDecoder) Decode(s *Spans) {
 	}
 	if mask&SpansFieldSpan != 0 {
 		d.span.Decode(&s.span)
+	}
+	if mask&SpansFieldCompact != 0 {
+		d.compact.Decode(&s.compact)
+	}
+	if mask&SpansFieldID != 0 {
+		s.id = d.id.Decode()
+	}
+	if mask&SpansFieldStart != 0 {
+		s.start = d.start.Decode()
+	}
+	if mask&SpansFieldDuration != 0 {
+		s.duration = d.duration.Decode()
 	}
 }

@@ -13,6 +13,12 @@ import (
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
+// SpansCompactSchema returns the wire schema of Spans in the compact form, which is the whole
+// schema of the file.
+func SpansCompactSchema() schema.WireSchema {
+	return schema.WireSchema{4, 1, 4, 7, 4, 5, 16, 4, 6, 2}
+}
+
 // SpansRoot is the name of the root struct of Spans streams.
 const SpansRoot = "Spans"
 
@@ -33,6 +39,7 @@ type SpansWriter struct {
 	encoder spansEncoder
 	fields  SpansFields
 	dicts   SpansDicts
+	form    spansWriterForm
 }
 
 // NewSpansWriter begins a stream; each header and each frame is one Write to w.
@@ -44,10 +51,12 @@ func NewSpansWriter(w io.Writer, options ...stef.WriterOption) (*SpansWriter, er
 		x.fields.set(&b.Fields)
 		x.dicts.set(b)
 	}
+	options = append([]stef.WriterOption{stef.WithSchema(SpansWireSchema())}, options...)
 	sendAll := func() { x.record.node.SetOversize(true) }
 	if err := stefrt.StartWriter(&x.WriteStream, w, SpansBaseSchema(), options, build, sendAll); err != nil {
 		return nil, err
 	}
+	x.form.start(x)
 	return x, nil
 }
 
@@ -58,6 +67,7 @@ func (w *SpansWriter) Reset(dst io.Writer) error {
 	}
 	w.record.init(nil, 0)
 	w.record.clear()
+	w.form.reset()
 	return nil
 }
 
@@ -79,6 +89,11 @@ func (w *SpansWriter) Write() error {
 		if err := stefrt.CheckRecord(&w.WriteStream, &w.record.node, w.record.markAll); err != nil {
 			return err
 		}
+		w.form.sendAll()
+	}
+	if w.form.on {
+		w.form.encode(w)
+		return stefrt.EndRecord(&w.WriteStream)
 	}
 	w.encoder.Encode(&w.record)
 	return stefrt.EndRecord(&w.WriteStream)

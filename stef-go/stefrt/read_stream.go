@@ -210,6 +210,16 @@ func EndRead(s *ReadStream) bool {
 	return s.endFrame()
 }
 
+// AtReadRestart makes f forget whenever the dictionaries of the stream do.
+func AtReadRestart(s *ReadStream, f interface{ Restart() }) {
+	if !slices.Contains(s.dicts, f) {
+		s.dicts = append(s.dicts, f)
+	}
+}
+
+// Faulty says whether the record being decoded is not sound.
+func Faulty(s *ReadStream) bool { return s.fault.Code != bitio.FaultNone }
+
 // nextFrame reads frames until one has records.
 //
 // spec: #state
@@ -309,6 +319,8 @@ func faultError(code bitio.FaultCode) error {
 		what = "a multimap changes a pair that it has not"
 	case bitio.FaultElements:
 		what = "an array is longer than its data"
+	case bitio.FaultForm:
+		what = "a record in the compact form stands for none"
 	case bitio.FaultPairs:
 		kind, what = stef.ErrLimit, fmt.Sprintf("a multimap has more than %d pairs", stef.MaxPairs)
 	case bitio.FaultDepth:

@@ -162,6 +162,14 @@ func CheckRecord(s *WriteStream, top *Node, markAll func(*Check)) error {
 	return nil
 }
 
+// AtRestart makes f forget whenever the dictionaries of the stream do.
+func AtRestart(s *WriteStream, f interface {
+	Restart()
+	Release()
+}) {
+	s.dicts = append(s.dicts, f)
+}
+
 // EndRecord counts a record that was encoded and ends the frame if it is time.
 func EndRecord(s *WriteStream) error {
 	s.pending++

@@ -1,0 +1,50 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package compact
+
+import "math"
+
+// maxExponent is the most decimals that a decimal has.
+const maxExponent = 12
+
+var powers = [maxExponent + 1]float64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12}
+
+// maxMantissa bounds mantissas to integers that doubles have all of.
+const maxMantissa = 1 << 53
+
+// toDecimal returns the integer that f is when its point moves e places to the
+// right, if fromDecimal gives f back bit for bit.
+//
+// spec: #compact-decimal
+func toDecimal(f float64, e uint) (m int64, ok bool) {
+	x := f * powers[e]
+	if !(x > -maxMantissa && x < maxMantissa) {
+		return 0, false
+	}
+	m = int64(x)
+	if r := x - float64(m); r > 0.5 {
+		m++
+	} else if r < -0.5 {
+		m--
+	}
+	return m, math.Float64bits(fromDecimal(m, e)) == math.Float64bits(f)
+}
+
+// fromDecimal undoes toDecimal: a division, which IEEE 754 rounds correctly.
+func fromDecimal(m int64, e uint) float64 { return float64(m) / powers[e] }
+
+// rescale returns the mantissa of about the same value with another exponent, or
+// 0 if it is out of bounds.
+func rescale(m int64, from, to uint) int64 {
+	for ; from < to; from++ {
+		if m > maxMantissa/10 || m < -maxMantissa/10 {
+			return 0
+		}
+		m *= 10
+	}
+	for ; from > to; from-- {
+		m /= 10
+	}
+	return m
+}

@@ -1,0 +1,171 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package compact
+
+import "math/bits"
+
+// Log is the ids and times of a log record.
+type Log struct {
+	Time, Observed uint64
+	IDs            uint64 // one of the below
+	High, Low      uint64
+	ID             uint64
+}
+
+// What ids a log record has. Ids of other lengths are left to the fields of the
+// record.
+const (
+	NoIDs = iota
+	TraceAndSpan
+	OnlyTrace
+	OtherIDs
+)
+
+// LogFields are the fields of the compact form of a log record.
+type LogFields struct {
+	Time, Observed, Trace, High, Low, Known, ID uint64
+	// FarTime and FarObserved say that a time is in the field of the record.
+	FarTime, FarObserved bool
+}
+
+// Logs is the state of a stream of log records. Both ends have the same.
+type Logs struct {
+	ids                    Spans
+	time, observed         Residual
+	timeUnit, observedUnit habitUnit
+
+	lastTime, lastObserved uint64
+	delay                  uint64 // from time to observed
+	follows                int    // how much better the time tells the observed time
+}
+
+// Reset forgets all.
+func (s *Logs) Reset() {
+	s.ids.Reset()
+	s.time.Reset()
+	s.observed.Reset()
+	s.timeUnit, s.observedUnit = habitUnit{}, habitUnit{}
+	s.lastTime, s.lastObserved, s.delay, s.follows = 0, 0, 0, 0
+}
+
+// expect returns the two predictions of the observed time, the better one first.
+func (s *Logs) expect(time uint64) (better, other uint64) {
+	if s.follows > 0 {
+		return time + s.delay, s.lastObserved
+	}
+	return s.lastObserved, time + s.delay
+}
+
+// Put fills fields with how x differs, and remembers it.
+//
+// spec: #compact-logs
+func (s *Logs) Put(x *Log, f *LogFields) {
+	f.FarTime, f.FarObserved = false, false
+	code, ok := uint64(codeOther), true
+	if x.Time != 0 || s.lastTime == 0 {
+		code, ok = s.timeUnit.put(x.Time - s.lastTime)
+	}
+	f.FarTime = !ok
+	f.Time = s.time.Put(code)
+	better, other := s.expect(x.Time)
+	code, ok = uint64(codeOther), true
+	if x.Observed == better || x.Observed != other {
+		code, ok = s.observedUnit.put(x.Observed - better)
+	}
+	f.FarObserved = !ok
+	f.Observed = s.observed.Put(code)
+	s.learn(x, better, other)
+	if x.IDs == TraceAndSpan || x.IDs == OnlyTrace {
+		s.putIDs(x, f)
+	}
+}
+
+func (s *Logs) putIDs(x *Log, f *LogFields) {
+	g := SpanFields{Trace: f.Trace, High: f.High, Low: f.Low}
+	ids := &s.ids
+	ids.begin("")
+	t := ids.putTrace(&Span{High: x.High, Low: x.Low}, &g)
+	f.Trace, f.High, f.Low = g.Trace, g.High, g.Low
+	if x.IDs == OnlyTrace {
+		return
+	}
+	number := ids.last - 1
+	n, ok := ids.byID.find(x.ID, uint64(number), func(n uint32) bool {
+		return ids.ids[n].id == x.ID && ids.ids[n].trace == number
+	})
+	code := uint64(0)
+	if ok {
+		code = ids.distance(t, n)
+	} else {
+		f.ID = x.ID
+		ids.byID.add(x.ID, uint64(number), ids.add(number, x.ID))
+	}
+	f.Known = ids.known.Put(code)
+}
+
+// Take fills x with the log record that fields stand for, and remembers it. The kind
+// of ids is known; so are times that are far.
+func (s *Logs) Take(f *LogFields, x *Log) bool {
+	switch code := s.time.Take(f.Time); code {
+	case codeFar:
+	case codeOther:
+		x.Time = 0
+	default:
+		x.Time = s.lastTime + s.timeUnit.take(code)
+	}
+	better, other := s.expect(x.Time)
+	switch code := s.observed.Take(f.Observed); code {
+	case codeFar:
+	case codeOther:
+		x.Observed = other
+	default:
+		x.Observed = better + s.observedUnit.take(code)
+	}
+	s.learn(x, better, other)
+	if x.IDs == TraceAndSpan || x.IDs == OnlyTrace {
+		return s.takeIDs(f, x)
+	}
+	return true
+}
+
+func (s *Logs) takeIDs(f *LogFields, x *Log) bool {
+	ids := &s.ids
+	ids.begin("")
+	span := Span{}
+	t := ids.takeTrace(&SpanFields{Trace: f.Trace, High: f.High, Low: f.Low}, &span)
+	if t == nil {
+		return false
+	}
+	x.High, x.Low = t.high, t.low
+	if x.IDs == OnlyTrace {
+		return true
+	}
+	code := ids.known.Take(f.Known)
+	if code == 0 {
+		x.ID = f.ID
+		ids.add(ids.last-1, x.ID)
+		return true
+	}
+	n, ok := ids.at(t, code)
+	if !ok {
+		return false
+	}
+	x.ID = ids.ids[n].id
+	return true
+}
+
+// learn remembers the times of a log record.
+func (s *Logs) learn(x *Log, better, other uint64) {
+	if x.Time != 0 || s.lastTime == 0 {
+		s.timeUnit.learn(x.Time - s.lastTime)
+		s.lastTime = x.Time
+	}
+	if x.Observed == better || x.Observed != other {
+		s.observedUnit.learn(x.Observed - better)
+	}
+	apart := bits.Len64(zigzag(x.Observed - s.lastObserved))
+	after := bits.Len64(zigzag(x.Observed - x.Time - s.delay))
+	s.follows += apart - after - s.follows/16
+	s.lastObserved, s.delay = x.Observed, x.Observed-x.Time
+}

@@ -1,0 +1,131 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package compact
+
+// Codes of differences of times that stand for something else. All others have
+// four or more as their magnitude.
+const (
+	codeSame  = 0 // as predicted
+	codeOther = 1 // as the other prediction says
+	codeFar   = 2 // the time itself is a word at the end of the words
+	codeThird = 3 // as a third prediction says
+)
+
+// putUnit returns the code of a difference of times: its number of the coarsest
+// unit of 1, 1e3, 1e6 and 1e9 ns that divides it, times four, plus the number of
+// the unit, with the sign of the difference. It says no if there is no code: for
+// zero and where the number has no room.
+//
+// spec: #compact-unit
+func putUnit(x uint64) (code uint64, ok bool) {
+	negative := int64(x) < 0
+	if negative {
+		x = -x
+	}
+	c := uint64(0)
+	for c < 3 && x%1000 == 0 {
+		x /= 1000
+		c++
+	}
+	if x-1 >= 1<<60 {
+		return 0, false
+	}
+	x = x<<2 | c
+	if negative {
+		x = -x
+	}
+	return x, true
+}
+
+var units = [4]uint64{1, 1e3, 1e6, 1e9}
+
+// takeUnit undoes putUnit, in wrapping arithmetic.
+func takeUnit(code uint64) uint64 {
+	if int64(code) < 0 {
+		code = -code
+		return -(code >> 2 * units[code&3])
+	}
+	return code >> 2 * units[code&3]
+}
+
+// habitUnit is the unit that differences had of late. After a run of them in one unit
+// codes need not tell it.
+type habitUnit struct {
+	unit uint8
+	run  uint8
+}
+
+// sureRun is how long a run has to be.
+const sureRun = 16
+
+// put is putUnit with the unit that is known, if one is.
+func (h *habitUnit) put(x uint64) (code uint64, ok bool) {
+	if h.run < sureRun {
+		if x == 0 {
+			return codeSame, true
+		}
+		if code, ok = putUnit(x); !ok {
+			code = codeFar
+		}
+		return code, ok
+	}
+	negative := int64(x) < 0
+	if negative {
+		x = -x
+	}
+	u := units[h.unit]
+	q := x / u
+	if q*u != x || q >= 1<<61 {
+		return codeFar, false
+	}
+	switch {
+	case q == 0:
+		return codeSame, true
+	case negative:
+		return -q, true
+	}
+	return q + codeFar, true
+}
+
+// take undoes put.
+func (h *habitUnit) take(code uint64) uint64 {
+	switch {
+	case code == codeSame:
+		return 0
+	case h.run < sureRun:
+		return takeUnit(code)
+	case int64(code) < 0:
+		return code * units[h.unit]
+	}
+	return (code - codeFar) * units[h.unit]
+}
+
+// learn remembers the unit of a difference.
+func (h *habitUnit) learn(x uint64) {
+	if x == 0 {
+		return
+	}
+	if int64(x) < 0 {
+		x = -x
+	}
+	if h.run >= sureRun {
+		// What is no multiple of the unit was sent whole.
+		if x%units[h.unit] == 0 {
+			return
+		}
+	}
+	unit := uint8(0)
+	for unit < 2 && x%1000 == 0 {
+		x /= 1000
+		unit++
+	}
+	if unit == h.unit && h.run < sureRun {
+		h.run++
+	} else if unit != h.unit {
+		h.unit, h.run = unit, 1
+	}
+}
+
+func zigzag(x uint64) uint64   { return x<<1 ^ uint64(int64(x)>>63) }
+func unzigzag(x uint64) uint64 { return x>>1 ^ -(x & 1) }

@@ -1,0 +1,297 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package otelstef
+
+import (
+	"encoding/binary"
+	"math"
+
+	"github.com/otelstef/stef/stef-go/bitio"
+	"github.com/otelstef/stef/stef-go/internal/compact"
+	"github.com/otelstef/stef/stef-go/stefrt"
+)
+
+// logsForm is what both ends of a stream of log records in the compact form have.
+type logsForm struct {
+	on     bool
+	wire   CompactLog // what the reader holds
+	held   heldLog    // so does it this
+	logs   compact.Logs
+	log    compact.Log
+	fields compact.LogFields
+}
+
+// heldLog is fields that are part of the form without being of CompactLog.
+type heldLog struct{ time, observed, ids, trace, known, id uint64 }
+
+const (
+	compactLogs   = LogsFieldCompact | LogsFieldTrace | LogsFieldKnown | LogsFieldID
+	compactLog    = CompactLogFieldTraceHigh | CompactLogFieldTraceLow
+	compactRecord = LogRecordFieldCompactTime | LogRecordFieldCompactObserved | LogRecordFieldCompactForm
+	logIDs        = LogRecordFieldTraceID | LogRecordFieldSpanID
+	logTimes      = LogRecordFieldTime | LogRecordFieldObservedTime | LogRecordFieldObservedDelta
+)
+
+func (f *logsForm) begin(fields LogsFields) {
+	f.wire.init(nil, 0)
+	f.wire.clear()
+	f.held = heldLog{}
+	f.on = fields.Logs&compactLogs == compactLogs && fields.CompactLog&compactLog == compactLog &&
+		fields.LogRecord&compactRecord == compactRecord
+}
+
+// Restart forgets what the stream has said.
+func (f *logsForm) Restart() { f.logs.Reset() }
+
+// Release forgets, and gives memory back.
+func (f *logsForm) Release() { f.logs = compact.Logs{} }
+
+// logsWriterForm brings log records into the compact form.
+type logsWriterForm struct {
+	logsForm
+	all bool // send all
+}
+
+func (f *logsWriterForm) start(w *LogsWriter) {
+	f.begin(w.fields)
+	if f.on {
+		w.encoder.record.head.Mask &^= logIDs | logTimes
+		stefrt.AtRestart(&w.WriteStream, f)
+	}
+}
+
+func (f *logsWriterForm) reset() {
+	f.wire.clear()
+	f.held, f.all = heldLog{}, false
+}
+
+func (f *logsWriterForm) sendAll() {
+	f.wire.markAll(new(stefrt.Check))
+	f.all = true
+}
+
+// encode writes the record.
+func (f *logsWriterForm) encode(w *LogsWriter) {
+	s, e := &w.record, &w.encoder
+	mask := s.node.Take() & e.head.Mask &^ (compactLogs | LogsFieldRecord)
+	if mask&LogsFieldEnvelope != 0 {
+		e.envelope.Encode(&s.envelope)
+	}
+	if mask&LogsFieldResource != 0 {
+		s.resourceSent = e.resource.Encode(s.resource, s.resourceSent)
+	}
+	if mask&LogsFieldScope != 0 {
+		s.scopeSent = e.scope.Encode(s.scope, s.scopeSent)
+	}
+	was := f.held
+	plain := f.put(&s.record)
+	if f.all {
+		was = heldLog{^f.held.time, ^f.held.observed, ^f.held.ids, ^f.held.trace, ^f.held.known, ^f.held.id}
+		f.all = false
+	}
+	mask |= f.encodeRecord(e, &s.record, was, plain)
+	f.wire.SetTraceHigh(math.Float64frombits(f.fields.High))
+	f.wire.SetTraceLow(math.Float64frombits(f.fields.Low))
+	if f.wire.node.Modified() != 0 {
+		mask |= LogsFieldCompact
+		e.compact.Encode(&f.wire)
+	}
+	if f.held.trace != was.trace {
+		mask |= LogsFieldTrace
+		e.trace.Encode(f.held.trace)
+	}
+	if f.held.known != was.known {
+		mask |= LogsFieldKnown
+		e.known.Encode(f.held.known)
+	}
+	if f.held.id != was.id {
+		mask |= LogsFieldID
+		e.id.Encode(math.Float64frombits(f.held.id))
+	}
+	e.head.Write(mask, e.head.Fields)
+}
+
+// put finds out what to send of a record, and returns which of its own fields.
+func (f *logsWriterForm) put(src *LogRecord) (plain uint64) {
+	x := &f.log
+	x.Time, x.Observed = src.time, src.observedTime
+	if src.HasObservedDelta() {
+		x.Observed = src.time + uint64(src.ObservedDelta())
+	}
+	trace, span := src.traceID, src.spanID
+	switch {
+	case len(trace) == 0 && len(span) == 0:
+		x.IDs = compact.NoIDs
+	case len(trace) == 16 && (len(span) == 8 || len(span) == 0):
+		x.High, x.Low = binary.BigEndian.Uint64(trace), binary.BigEndian.Uint64(trace[8:])
+		x.IDs = compact.OnlyTrace
+		if len(span) == 8 {
+			x.IDs = compact.TraceAndSpan
+			x.ID = binary.BigEndian.Uint64(span)
+		}
+	default:
+		x.IDs = compact.OtherIDs
+		plain |= logIDs
+	}
+	f.logs.Put(x, &f.fields)
+	if f.fields.FarTime {
+		plain |= LogRecordFieldTime
+	}
+	if f.fields.FarObserved {
+		plain |= LogRecordFieldObservedTime
+	}
+	g := &f.fields
+	f.held = heldLog{g.Time, g.Observed, x.IDs, g.Trace, g.Known, g.ID}
+	return plain
+}
+
+// encodeRecord writes the log record, for which it holds the fields of the form for
+// as long as that takes.
+func (f *logsWriterForm) encodeRecord(e *logsEncoder, s *LogRecord, was heldLog, plain uint64) (mask uint64) {
+	marks := plain | stefrt.If(f.held.time != was.time, LogRecordFieldCompactTime) |
+		stefrt.If(f.held.observed != was.observed, LogRecordFieldCompactObserved) |
+		stefrt.If(f.held.ids != was.ids, LogRecordFieldCompactForm)
+	modified := s.node.Modified()&e.record.head.Mask | marks
+	s.node.SetModified(modified)
+	if modified == 0 {
+		return 0
+	}
+	// Sent in any case, as readers keep nothing of them.
+	whole := e.record.head.Mask
+	e.record.head.Mask |= plain
+	observed, delta, has := s.observedTime, s.ObservedDelta(), s.HasObservedDelta()
+	if has {
+		s.observedTime = f.log.Observed
+		s.UnsetObservedDelta()
+	}
+	s.compactTime, s.compactObserved, s.compactForm = f.held.time, f.held.observed, f.held.ids
+	s.node.SetModified(modified)
+	e.record.Encode(s)
+	s.compactTime, s.compactObserved, s.compactForm = 0, 0, 0
+	if has {
+		s.observedTime = observed
+		s.SetObservedDelta(delta)
+	}
+	s.node.SetModified(0)
+	e.record.head.Mask = whole
+	return LogsFieldRecord
+}
+
+// logsReaderForm brings log records back from the compact form.
+type logsReaderForm struct {
+	logsForm
+	sent struct { // as they were sent
+		time, observed uint64
+		trace, span    []byte
+	}
+}
+
+func (f *logsReaderForm) start(r *LogsReader) {
+	f.begin(r.fields)
+	f.Restart()
+	f.sent.time, f.sent.observed, f.sent.trace, f.sent.span = 0, 0, nil, nil
+	if f.on {
+		stefrt.AtReadRestart(&r.ReadStream, f)
+	}
+}
+
+// decode reads the record.
+func (f *logsReaderForm) decode(r *LogsReader) {
+	s, d := &r.record, &r.decoder
+	mask := d.head.Read(d.head.Fields)
+	if mask&LogsFieldEnvelope != 0 {
+		d.envelope.Decode(&s.envelope)
+	}
+	if mask&LogsFieldResource != 0 {
+		s.resource = d.resource.Decode(s.resource)
+	}
+	if mask&LogsFieldScope != 0 {
+		s.scope = d.scope.Decode(s.scope)
+	}
+	s.record.node.SetModified(0)
+	if mask&LogsFieldRecord != 0 {
+		f.decodeRecord(d, &s.record)
+	}
+	if mask&LogsFieldCompact != 0 {
+		d.compact.Decode(&f.wire)
+	}
+	if mask&LogsFieldTrace != 0 {
+		f.held.trace = d.trace.Decode()
+	}
+	if mask&LogsFieldKnown != 0 {
+		f.held.known = d.known.Decode()
+	}
+	if mask&LogsFieldID != 0 {
+		f.held.id = math.Float64bits(d.id.Decode())
+	}
+	s.node.SetModified(mask &^ compactLogs)
+	if stefrt.Faulty(&r.ReadStream) {
+		return
+	}
+	if !f.undo(&s.record) {
+		d.head.Fail(bitio.FaultForm)
+	}
+}
+
+// decodeRecord reads the log record and takes the fields of the form out of it.
+func (f *logsReaderForm) decodeRecord(d *logsDecoder, s *LogRecord) {
+	d.record.Decode(s)
+	changed := s.node.Modified()
+	if changed&LogRecordFieldCompactTime != 0 {
+		f.held.time = s.compactTime
+	}
+	if changed&LogRecordFieldCompactObserved != 0 {
+		f.held.observed = s.compactObserved
+	}
+	if changed&LogRecordFieldCompactForm != 0 {
+		f.held.ids = s.compactForm
+	}
+	s.compactTime, s.compactObserved, s.compactForm = 0, 0, 0
+	if changed&LogRecordFieldTime != 0 {
+		f.sent.time = s.time
+	}
+	if changed&LogRecordFieldObservedTime != 0 {
+		f.sent.observed = s.observedTime
+	}
+	if changed&LogRecordFieldTraceID != 0 {
+		f.sent.trace = append(f.sent.trace[:0], s.traceID...)
+	}
+	if changed&LogRecordFieldSpanID != 0 {
+		f.sent.span = append(f.sent.span[:0], s.spanID...)
+	}
+	s.node.SetModified(changed &^ compactRecord)
+}
+
+// undo sets the ids and times of a log record.
+func (f *logsReaderForm) undo(dst *LogRecord) bool {
+	x, in, h := &f.log, &f.fields, &f.held
+	*in = compact.LogFields{Time: h.time, Observed: h.observed, Trace: h.trace, Known: h.known, ID: h.id,
+		High: math.Float64bits(f.wire.traceHigh), Low: math.Float64bits(f.wire.traceLow)}
+	x.Time, x.Observed, x.IDs = f.sent.time, f.sent.observed, h.ids
+	if x.IDs > compact.OtherIDs || !f.logs.Take(in, x) {
+		return false
+	}
+	dst.SetTime(x.Time)
+	dst.SetObservedTime(x.Observed)
+	var id [16]byte
+	binary.BigEndian.PutUint64(id[:], x.High)
+	binary.BigEndian.PutUint64(id[8:], x.Low)
+	switch x.IDs {
+	case compact.NoIDs:
+		dst.SetTraceID(nil)
+		dst.SetSpanID(nil)
+	case compact.OtherIDs:
+		dst.SetTraceID(f.sent.trace)
+		dst.SetSpanID(f.sent.span)
+	default:
+		dst.SetTraceID(id[:])
+		n := 0
+		if x.IDs == compact.TraceAndSpan {
+			n = 8
+		}
+		binary.BigEndian.PutUint64(id[:], x.ID)
+		dst.SetSpanID(id[:n])
+	}
+	return true
+}

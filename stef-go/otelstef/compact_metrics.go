@@ -1,0 +1,382 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package otelstef
+
+import (
+	"math"
+	"unsafe"
+
+	"github.com/otelstef/stef/stef-go/bitio"
+	"github.com/otelstef/stef/stef-go/internal/compact"
+	"github.com/otelstef/stef/stef-go/stefrt"
+)
+
+// metricsForm is what both ends of a stream of metrics in the compact form have.
+type metricsForm struct {
+	on     bool
+	wire   CompactPoint // what the reader holds
+	number uint64
+	index  seriesIndex
+	points compact.Points
+	point  compact.Point
+	fields compact.Fields
+}
+
+const (
+	pointPlain   = PointFieldExemplars | PointFieldFlags
+	compactPoint = CompactPointFieldTime | CompactPointFieldStart | CompactPointFieldForm |
+		CompactPointFieldBits | CompactPointFieldWords | CompactPointFieldFloats
+)
+
+// Restart forgets what the stream has said.
+func (f *metricsForm) Restart() {
+	f.index.forget()
+	f.points.Reset()
+}
+
+func (f *metricsForm) Release() {
+	f.Restart()
+	f.index = seriesIndex{}
+}
+
+// metricsWriterForm brings metrics into the compact form.
+type metricsWriterForm struct {
+	metricsForm
+	all bool // send Number in any case
+}
+
+func (f *metricsWriterForm) start(w *MetricsWriter) {
+	f.wire.init(nil, 0)
+	f.index.own = true
+	f.on = w.fields.Metrics&MetricsFieldNumber != 0 && w.fields.CompactPoint&compactPoint == compactPoint
+	if f.on {
+		w.encoder.point.head.Mask &= pointPlain
+		stefrt.AtRestart(&w.WriteStream, f)
+	}
+}
+
+func (f *metricsWriterForm) reset() {
+	f.wire.clear()
+	f.number, f.all = 0, false
+}
+
+func (f *metricsWriterForm) sendAll() {
+	f.wire.markAll(new(stefrt.Check))
+	f.all = true
+}
+
+// encode writes the record. What the form says comes last, as it depends on the rest.
+func (f *metricsWriterForm) encode(w *MetricsWriter) {
+	s, e := &w.record, &w.encoder
+	mask := s.node.Take() & e.head.Mask &^ (MetricsFieldPoint | MetricsFieldCompact | MetricsFieldNumber)
+	if mask&MetricsFieldEnvelope != 0 {
+		e.envelope.Encode(&s.envelope)
+	}
+	if mask&MetricsFieldMetric != 0 {
+		s.metricSent = e.metric.Encode(s.metric, s.metricSent)
+	}
+	if mask&MetricsFieldResource != 0 {
+		s.resourceSent = e.resource.Encode(s.resource, s.resourceSent)
+	}
+	if mask&MetricsFieldScope != 0 {
+		s.scopeSent = e.scope.Encode(s.scope, s.scopeSent)
+	}
+	if mask&MetricsFieldAttributes != 0 {
+		e.attributes.Encode(&s.attributes)
+	}
+	if s.point.node.Modified()&e.point.head.Mask != 0 {
+		mask |= MetricsFieldPoint
+		e.point.Encode(&s.point)
+	} else {
+		s.point.node.SetModified(0)
+		s.point.value.node.SetModified(0)
+	}
+	var c container
+	if ref, ok := e.metric.dict.Known(&s.metricSent.slot); ok {
+		c.metric = ref
+	}
+	if ref, ok := e.resource.dict.Known(&s.resourceSent.slot); ok {
+		c.resource = ref
+	}
+	if ref, ok := e.scope.dict.Known(&s.scopeSent.slot); ok {
+		c.scope = ref
+	}
+	x := f.index.find(c, &s.attributes, mask&MetricsFieldAttributes != 0)
+	f.take(&s.point)
+	f.index.words += f.points.Put(&x.Series, &f.point, &f.fields)
+	f.set()
+	if f.wire.node.Modified() != 0 {
+		mask |= MetricsFieldCompact
+		e.compact.Encode(&f.wire)
+	}
+	if f.number != f.fields.Number || f.all {
+		mask |= MetricsFieldNumber
+		f.number, f.all = f.fields.Number, false
+		e.number.Encode(f.number)
+	}
+	e.head.Write(mask, e.head.Fields)
+}
+
+// set gives wire the fields.
+func (f *metricsWriterForm) set() {
+	w, x := &f.wire, &f.fields
+	w.SetTime(x.Time)
+	w.SetStart(x.Start)
+	w.SetForm(x.Form)
+	w.SetBits(math.Float64frombits(x.Bits))
+	w.words.SetValues(x.Words)
+	if len(x.Floats)|w.floats.Len() != 0 {
+		w.floats.SetLen(len(x.Floats))
+		for i, v := range x.Floats {
+			w.floats.Set(i, math.Float64frombits(v))
+		}
+	}
+}
+
+// take reads a point of a record.
+func (f *metricsForm) take(src *Point) {
+	p := &f.point
+	p.Start, p.Time = src.startTimestamp, src.timestamp
+	p.Words, p.Floats = p.Words[:0], p.Floats[:0]
+	v := &src.value
+	switch v.typ {
+	case PointValueTypeInt64:
+		p.Kind, p.Scalar = compact.Int, v.num
+	case PointValueTypeFloat64:
+		p.Kind, p.Scalar = compact.Double, v.num
+	case PointValueTypeHistogram:
+		f.takeHistogram(&v.box.histogram)
+	case PointValueTypeExpHistogram:
+		f.takeExponential(&v.box.expHistogram)
+	case PointValueTypeSummary:
+		f.takeSummary(&v.box.summary)
+	default:
+		p.Kind, p.Scalar = compact.None, 0
+	}
+}
+
+func total(counts []uint64) (n uint64) {
+	for _, c := range counts {
+		n += c
+	}
+	return n
+}
+
+func presence(sum, least, most bool) uint64 {
+	return stefrt.BoolBits(sum) | stefrt.BoolBits(least)<<1 | stefrt.BoolBits(most)<<2
+}
+
+func (f *metricsForm) takeHistogram(h *HistogramValue) {
+	p := &f.point
+	counts := h.bucketCounts.Values()
+	p.Kind, p.Scalar = compact.Histogram, math.Float64bits(h.Sum())
+	p.Words = append(p.Words, presence(h.HasSum(), h.HasMin(), h.HasMax()), uint64(h.count)-total(counts))
+	p.Words = append(p.Words, counts...)
+	p.Floats = append(p.Floats, math.Float64bits(h.Min()), math.Float64bits(h.Max()))
+}
+
+func (f *metricsForm) takeExponential(h *ExpHistogramValue) {
+	p := &f.point
+	above, below := h.positiveBuckets.bucketCounts.Values(), h.negativeBuckets.bucketCounts.Values()
+	p.Kind, p.Scalar = compact.Exponential, math.Float64bits(h.Sum())
+	p.Words = append(p.Words, presence(h.HasSum(), h.HasMin(), h.HasMax()),
+		h.count-h.zeroCount-total(above)-total(below), uint64(h.scale), h.zeroCount,
+		uint64(h.positiveBuckets.offset), uint64(h.negativeBuckets.offset), uint64(len(below)))
+	p.Words = append(append(p.Words, below...), above...)
+	p.Floats = append(p.Floats, math.Float64bits(h.Min()), math.Float64bits(h.Max()), math.Float64bits(h.zeroThreshold))
+}
+
+func (f *metricsForm) takeSummary(s *SummaryValue) {
+	p := &f.point
+	p.Kind, p.Scalar = compact.Summary, math.Float64bits(s.sum)
+	p.Words = append(p.Words, s.count)
+	p.Floats = append(p.Floats, 0)
+	for i := range s.quantileValues.Len() {
+		q := s.quantileValues.At(i)
+		p.Floats = append(p.Floats, math.Float64bits(q.quantile), math.Float64bits(q.value))
+	}
+}
+
+// metricsReaderForm brings metrics back from the compact form.
+type metricsReaderForm struct {
+	metricsForm
+	held   [3]any // of the record when all was forgotten: nothing else may come to lie there
+	reader *MetricsReader
+}
+
+func (f *metricsReaderForm) start(r *MetricsReader) {
+	f.wire.init(nil, 0)
+	f.wire.clear()
+	f.number = 0
+	f.Restart()
+	f.on = r.fields.Metrics&MetricsFieldNumber != 0 && r.fields.CompactPoint&compactPoint == compactPoint
+	f.reader = r
+	if f.on {
+		stefrt.AtReadRestart(&r.ReadStream, f)
+	}
+}
+
+// Restart forgets what the stream has said.
+func (f *metricsReaderForm) Restart() {
+	f.metricsForm.Restart()
+	if f.reader != nil {
+		s := &f.reader.record
+		f.held = [3]any{s.metric, s.resource, s.scope}
+	}
+}
+
+// decode reads the record.
+func (f *metricsReaderForm) decode(r *MetricsReader) {
+	s, d := &r.record, &r.decoder
+	mask := d.head.Read(d.head.Fields)
+	if mask&MetricsFieldEnvelope != 0 {
+		d.envelope.Decode(&s.envelope)
+	}
+	if mask&MetricsFieldMetric != 0 {
+		s.metric = d.metric.Decode(s.metric)
+	}
+	if mask&MetricsFieldResource != 0 {
+		s.resource = d.resource.Decode(s.resource)
+	}
+	if mask&MetricsFieldScope != 0 {
+		s.scope = d.scope.Decode(s.scope)
+	}
+	if mask&MetricsFieldAttributes != 0 {
+		d.attributes.Decode(&s.attributes)
+	}
+	s.point.node.SetModified(0)
+	if mask&MetricsFieldPoint != 0 {
+		d.point.Decode(&s.point)
+	}
+	w := &f.wire
+	if mask&MetricsFieldCompact != 0 {
+		d.compact.Decode(w)
+	}
+	if mask&MetricsFieldNumber != 0 {
+		f.number = d.number.Decode()
+	}
+	s.node.SetModified(mask &^ (MetricsFieldCompact | MetricsFieldNumber))
+	if stefrt.Faulty(&r.ReadStream) {
+		return
+	}
+	c := container{
+		uint64(uintptr(unsafe.Pointer(s.metric))),
+		uint64(uintptr(unsafe.Pointer(s.resource))),
+		uint64(uintptr(unsafe.Pointer(s.scope))),
+	}
+	x := f.index.find(c, &s.attributes, mask&MetricsFieldAttributes != 0)
+	in := &f.fields
+	in.Time, in.Start, in.Form, in.Number, in.Bits = w.time, w.start, w.form, f.number, math.Float64bits(w.bits)
+	in.Words = w.words.Values()
+	in.Floats = in.Floats[:0]
+	for _, v := range w.floats.Values() {
+		in.Floats = append(in.Floats, math.Float64bits(v))
+	}
+	words, ok := f.points.Take(&x.Series, in, &f.point)
+	f.index.words += words
+	if !ok || !f.give(&s.point) {
+		d.head.Fail(bitio.FaultForm)
+	}
+}
+
+// give sets the point of a record.
+func (f *metricsReaderForm) give(dst *Point) bool {
+	p := &f.point
+	dst.SetStartTimestamp(p.Start)
+	dst.SetTimestamp(p.Time)
+	v := &dst.value
+	v.unmark()
+	switch p.Kind {
+	case compact.Int:
+		v.SetInt64(int64(p.Scalar))
+	case compact.Double:
+		v.SetFloat64(math.Float64frombits(p.Scalar))
+	case compact.Histogram:
+		return f.giveHistogram(v.SetHistogram())
+	case compact.Exponential:
+		return f.giveExponential(v.SetExpHistogram())
+	case compact.Summary:
+		return f.giveSummary(v.SetSummary())
+	default:
+		v.SetType(PointValueTypeNone)
+	}
+	return true
+}
+
+// unmark clears the marks of the record before, so that new ones reach the top.
+func (v *PointValue) unmark() {
+	v.node.SetModified(0)
+	switch v.typ {
+	case PointValueTypeHistogram:
+		h := &v.box.histogram
+		h.node.SetModified(0)
+		h.bucketCounts.Encoding()
+	case PointValueTypeExpHistogram:
+		h := &v.box.expHistogram
+		h.node.SetModified(0)
+		h.positiveBuckets.node.SetModified(0)
+		h.positiveBuckets.bucketCounts.Encoding()
+		h.negativeBuckets.node.SetModified(0)
+		h.negativeBuckets.bucketCounts.Encoding()
+	case PointValueTypeSummary:
+		s := &v.box.summary
+		s.node.SetModified(0)
+		for i := range s.quantileValues.BeginEncode() {
+			s.quantileValues.At(i).node.SetModified(0)
+		}
+	}
+}
+
+func (f *metricsReaderForm) giveHistogram(h *HistogramValue) bool {
+	p := &f.point
+	if len(p.Words) < 2 || len(p.Floats) != 2 {
+		return false
+	}
+	counts := p.Words[2:]
+	h.SetCount(int64(p.Words[1] + total(counts)))
+	h.SetOptionalSum(math.Float64frombits(p.Scalar), p.Words[0]&1 != 0)
+	h.SetOptionalMin(math.Float64frombits(p.Floats[0]), p.Words[0]&2 != 0)
+	h.SetOptionalMax(math.Float64frombits(p.Floats[1]), p.Words[0]&4 != 0)
+	h.bucketCounts.SetValues(counts)
+	return true
+}
+
+func (f *metricsReaderForm) giveExponential(h *ExpHistogramValue) bool {
+	p := &f.point
+	const head = 7
+	if len(p.Words) < head || len(p.Floats) != 3 || p.Words[6] > uint64(len(p.Words)-head) {
+		return false
+	}
+	counts := p.Words[head:]
+	below, above := counts[:p.Words[6]], counts[p.Words[6]:]
+	h.SetCount(p.Words[1] + p.Words[3] + total(counts))
+	h.SetOptionalSum(math.Float64frombits(p.Scalar), p.Words[0]&1 != 0)
+	h.SetOptionalMin(math.Float64frombits(p.Floats[0]), p.Words[0]&2 != 0)
+	h.SetOptionalMax(math.Float64frombits(p.Floats[1]), p.Words[0]&4 != 0)
+	h.SetScale(int64(p.Words[2]))
+	h.SetZeroCount(p.Words[3])
+	h.SetZeroThreshold(math.Float64frombits(p.Floats[2]))
+	h.positiveBuckets.SetOffset(int64(p.Words[4]))
+	h.negativeBuckets.SetOffset(int64(p.Words[5]))
+	h.positiveBuckets.bucketCounts.SetValues(above)
+	h.negativeBuckets.bucketCounts.SetValues(below)
+	return true
+}
+
+func (f *metricsReaderForm) giveSummary(s *SummaryValue) bool {
+	p := &f.point
+	if len(p.Words) != 1 || len(p.Floats)%2 != 1 {
+		return false
+	}
+	s.SetCount(p.Words[0])
+	s.SetSum(math.Float64frombits(p.Scalar))
+	quantiles := p.Floats[1:]
+	s.quantileValues.SetLen(len(quantiles) / 2)
+	for i := range s.quantileValues.Len() {
+		q := s.quantileValues.At(i)
+		q.SetQuantile(math.Float64frombits(quantiles[2*i]))
+		q.SetValue(math.Float64frombits(quantiles[2*i+1]))
+	}
+	return true
+}

@@ -1,0 +1,280 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package otelstef
+
+import (
+	"encoding/binary"
+	"math"
+	"strings"
+
+	"github.com/otelstef/stef/stef-go/bitio"
+	"github.com/otelstef/stef/stef-go/internal/compact"
+	"github.com/otelstef/stef/stef-go/stefrt"
+)
+
+// spansForm is what both ends of a stream of spans in the compact form have.
+type spansForm struct {
+	on        bool
+	wire      CompactSpan // what the reader holds
+	id        uint64      // so do these, of the root
+	start     uint64
+	duration  uint64
+	spans     compact.Spans
+	span      compact.Span
+	fields    compact.SpanFields
+	lastNamed string
+}
+
+const (
+	compactSpan = CompactSpanFieldTrace | CompactSpanFieldTraceHigh | CompactSpanFieldTraceLow | CompactSpanFieldKnown |
+		CompactSpanFieldParent | CompactSpanFieldParentID | CompactSpanFieldTimes | CompactSpanFieldApart
+	compactSpans = SpansFieldCompact | SpansFieldID | SpansFieldStart | SpansFieldDuration
+	spanIDs      = SpanFieldTraceID | SpanFieldSpanID | SpanFieldParentSpanID
+	spanTimes    = SpanFieldStartTimeUnixNano | SpanFieldEndTimeUnixNano
+)
+
+func (f *spansForm) begin(fields SpansFields) {
+	f.wire.init(nil, 0)
+	f.wire.clear()
+	f.id, f.start, f.duration = 0, 0, 0
+	f.on = fields.Spans&compactSpans == compactSpans && fields.CompactSpan&compactSpan == compactSpan
+}
+
+// Restart forgets what the stream has said.
+func (f *spansForm) Restart() { f.spans.Reset() }
+
+// Release forgets, and gives memory back.
+func (f *spansForm) Release() { f.spans = compact.Spans{} }
+
+// spansWriterForm brings spans into the compact form.
+type spansWriterForm struct {
+	spansForm
+	all bool // send all that stands in the root
+}
+
+func (f *spansWriterForm) start(w *SpansWriter) {
+	f.begin(w.fields)
+	if f.on {
+		w.encoder.span.head.Mask &^= spanIDs | spanTimes
+		w.encoder.span.events.elem.head.Mask &^= EventFieldTimeUnixNano
+		stefrt.AtRestart(&w.WriteStream, f)
+	}
+}
+
+func (f *spansWriterForm) reset() {
+	f.wire.clear()
+	f.id, f.spansForm.start, f.duration, f.all = 0, 0, 0, false
+}
+
+func (f *spansWriterForm) sendAll() {
+	f.wire.markAll(new(stefrt.Check))
+	f.all = true
+}
+
+// encode writes the record.
+func (f *spansWriterForm) encode(w *SpansWriter) {
+	s, e := &w.record, &w.encoder
+	mask := s.node.Take() & e.head.Mask &^ (compactSpans | SpansFieldSpan)
+	if mask&SpansFieldEnvelope != 0 {
+		e.envelope.Encode(&s.envelope)
+	}
+	if mask&SpansFieldResource != 0 {
+		s.resourceSent = e.resource.Encode(s.resource, s.resourceSent)
+	}
+	if mask&SpansFieldScope != 0 {
+		s.scopeSent = e.scope.Encode(s.scope, s.scopeSent)
+	}
+	f.take(&s.span)
+	if f.span.Apart {
+		// Sent in any case, as readers keep nothing of them.
+		s.span.node.Mark(spanIDs)
+		e.span.head.Mask |= spanIDs
+	}
+	if s.span.node.Modified()&e.span.head.Mask != 0 {
+		mask |= SpansFieldSpan
+		e.span.Encode(&s.span)
+	} else {
+		s.span.node.SetModified(0)
+	}
+	if f.span.Apart {
+		e.span.head.Mask &^= spanIDs
+	}
+	f.spans.Put(&f.span, &f.fields)
+	mask |= f.set(e)
+	e.head.Write(mask, e.head.Fields)
+}
+
+// set gives wire the fields, and writes them.
+func (f *spansWriterForm) set(e *spansEncoder) (mask uint64) {
+	w, x := &f.wire, &f.fields
+	w.SetTrace(x.Trace)
+	w.SetTraceHigh(math.Float64frombits(x.High))
+	w.SetTraceLow(math.Float64frombits(x.Low))
+	w.SetKnown(x.Known)
+	w.SetParent(x.Parent)
+	w.SetParentID(math.Float64frombits(x.ParentID))
+	w.times.SetValues(x.Times)
+	w.SetApart(f.span.Apart)
+	if w.node.Modified() != 0 {
+		mask |= SpansFieldCompact
+		e.compact.Encode(w)
+	}
+	if f.id != x.ID || f.all {
+		f.id = x.ID
+		mask |= SpansFieldID
+		e.id.Encode(math.Float64frombits(f.id))
+	}
+	if f.spansForm.start != x.Start || f.all {
+		f.spansForm.start = x.Start
+		mask |= SpansFieldStart
+		e.start.Encode(x.Start)
+	}
+	if f.duration != x.Duration || f.all {
+		f.duration = x.Duration
+		mask |= SpansFieldDuration
+		e.duration.Encode(x.Duration)
+	}
+	f.all = false
+	return mask
+}
+
+// take reads the span of a record.
+func (f *spansForm) take(src *Span) {
+	x := &f.span
+	x.Start, x.End = src.startTimeUnixNano, src.endTimeUnixNano
+	if f.lastNamed != src.name {
+		f.lastNamed = src.name
+		x.Name = strings.Clone(src.name)
+	}
+	x.Times = x.Times[:0]
+	for i := range src.events.Len() {
+		x.Times = append(x.Times, src.events.At(i).timeUnixNano)
+	}
+	parent := src.parentSpanID
+	x.Apart = len(src.traceID) != 16 || len(src.spanID) != 8 || len(parent) != 8 && len(parent) != 0
+	if x.Apart {
+		return
+	}
+	x.High, x.Low = binary.BigEndian.Uint64(src.traceID), binary.BigEndian.Uint64(src.traceID[8:])
+	x.ID = binary.BigEndian.Uint64(src.spanID)
+	if x.HasParent = len(parent) > 0; x.HasParent {
+		x.Parent = binary.BigEndian.Uint64(parent)
+	}
+}
+
+// spansReaderForm brings spans back from the compact form.
+type spansReaderForm struct {
+	spansForm
+	held [3][]byte // ids as they were sent
+}
+
+func (f *spansReaderForm) start(r *SpansReader) {
+	f.begin(r.fields)
+	f.Restart()
+	for i := range f.held {
+		f.held[i] = f.held[i][:0]
+	}
+	if f.on {
+		stefrt.AtReadRestart(&r.ReadStream, f)
+	}
+}
+
+// decode reads the record.
+func (f *spansReaderForm) decode(r *SpansReader) {
+	s, d := &r.record, &r.decoder
+	mask := d.head.Read(d.head.Fields)
+	if mask&SpansFieldEnvelope != 0 {
+		d.envelope.Decode(&s.envelope)
+	}
+	if mask&SpansFieldResource != 0 {
+		s.resource = d.resource.Decode(s.resource)
+	}
+	if mask&SpansFieldScope != 0 {
+		s.scope = d.scope.Decode(s.scope)
+	}
+	s.span.node.SetModified(0)
+	if mask&SpansFieldSpan != 0 {
+		d.span.Decode(&s.span)
+	}
+	if mask&SpansFieldCompact != 0 {
+		d.compact.Decode(&f.wire)
+	}
+	if mask&SpansFieldID != 0 {
+		f.id = math.Float64bits(d.id.Decode())
+	}
+	if mask&SpansFieldStart != 0 {
+		f.spansForm.start = d.start.Decode()
+	}
+	if mask&SpansFieldDuration != 0 {
+		f.duration = d.duration.Decode()
+	}
+	s.node.SetModified(mask &^ compactSpans)
+	if stefrt.Faulty(&r.ReadStream) {
+		return
+	}
+	if !f.undo(&s.span) {
+		d.head.Fail(bitio.FaultForm)
+	}
+}
+
+// undo sets the ids and times of a span.
+func (f *spansReaderForm) undo(dst *Span) bool {
+	changed := dst.node.Modified()
+	if changed&spanIDs != 0 {
+		f.keep(dst, changed)
+	}
+	n := dst.events.BeginEncode() // which clears its mark
+	if changed&SpanFieldEvents == 0 {
+		for i := range n {
+			dst.events.At(i).node.SetModified(0)
+		}
+	}
+	w, in, x := &f.wire, &f.fields, &f.span
+	in.Trace, in.High, in.Low = w.trace, math.Float64bits(w.traceHigh), math.Float64bits(w.traceLow)
+	in.Known, in.ID, in.Parent, in.ParentID = w.known, f.id, w.parent, math.Float64bits(w.parentID)
+	in.Start, in.Duration, in.Times = f.spansForm.start, f.duration, w.times.Values()
+	x.Name, x.Apart = dst.name, w.apart
+	if cap(x.Times) < n {
+		x.Times = make([]uint64, n)
+	}
+	x.Times = x.Times[:n]
+	if !f.spans.Take(in, x) {
+		return false
+	}
+	dst.SetStartTimeUnixNano(x.Start)
+	dst.SetEndTimeUnixNano(x.End)
+	for i, time := range x.Times {
+		dst.events.At(i).SetTimeUnixNano(time)
+	}
+	if x.Apart {
+		dst.SetTraceID(f.held[0])
+		dst.SetSpanID(f.held[1])
+		dst.SetParentSpanID(f.held[2])
+		return true
+	}
+	var id [16]byte
+	binary.BigEndian.PutUint64(id[:], x.High)
+	binary.BigEndian.PutUint64(id[8:], x.Low)
+	dst.SetTraceID(id[:])
+	binary.BigEndian.PutUint64(id[:], x.ID)
+	dst.SetSpanID(id[:8])
+	parent := id[:0]
+	if x.HasParent {
+		parent = binary.BigEndian.AppendUint64(parent, x.Parent)
+	}
+	dst.SetParentSpanID(parent)
+	return true
+}
+
+// keep keeps ids that were sent, as undo writes over those of the record.
+func (f *spansReaderForm) keep(s *Span, changed uint64) {
+	for i, x := range []struct {
+		field uint64
+		id    []byte
+	}{{SpanFieldTraceID, s.traceID}, {SpanFieldSpanID, s.spanID}, {SpanFieldParentSpanID, s.parentSpanID}} {
+		if changed&x.field != 0 {
+			f.held[i] = append(f.held[i][:0], x.id...)
+		}
+	}
+}

@@ -1,0 +1,231 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package otelstef_test
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	stef "github.com/otelstef/stef/stef-go"
+	"github.com/otelstef/stef/stef-go/dynamic"
+	"github.com/otelstef/stef/stef-go/otelstef"
+	"github.com/otelstef/stef/stef-go/schema"
+	"github.com/otelstef/stef/stef-go/steftest"
+)
+
+// compactForm is a root in the compact form.
+type compactForm struct {
+	*steftest.Root
+	option stef.WriterOption
+	// plain brings a record of the full schema to what comes back of it.
+	plain func(*dynamic.Struct)
+}
+
+func eachForm(t *testing.T, f func(t *testing.T, r compactForm)) {
+	t.Run("metrics", func(t *testing.T) { f(t, compactForm{metricsRoot(t), otelstef.CompactMetrics(), nil}) })
+	t.Run("spans", func(t *testing.T) { f(t, compactForm{spansRoot(t), otelstef.CompactSpans(), nil}) })
+	t.Run("logs", func(t *testing.T) { f(t, compactForm{logsRoot(t), otelstef.CompactLogs(), observed}) })
+}
+
+// observed makes an observed time of an observed delta.
+func observed(rec *dynamic.Struct) {
+	log := otelstef.NewLogs()
+	root := logRoot
+	steftest.Set(log, root, rec)
+	if r := log.Record(); r.HasObservedDelta() {
+		r.SetObservedTime(r.Time() + uint64(r.ObservedDelta()))
+		r.SetObservedDelta(0)
+		r.UnsetObservedDelta()
+	}
+	*rec = *steftest.Value(log, root, nil)
+}
+
+var logRoot *schema.Struct
+
+func randomOptions(r *rand.Rand) (options []stef.WriterOption) {
+	options = append(options, stef.WithCompression(stef.Compression(r.IntN(2))))
+	if r.IntN(2) == 0 {
+		options = append(options, stef.WithRestart(stef.FrameFlags(r.IntN(int(stef.RestartAll)+1))))
+	}
+	if r.IntN(2) == 0 {
+		options = append(options, stef.WithFrameBytes(1+r.IntN(400)))
+	}
+	if r.IntN(2) == 0 {
+		options = append(options, stef.WithDictBytes(1+r.IntN(4000)))
+	}
+	return options
+}
+
+// write writes records, flushing now and then, and returns what was written at each
+// flush.
+func (c compactForm) write(t *testing.T, r *rand.Rand, recs []*dynamic.Struct, options ...stef.WriterOption) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	w, err := c.NewWriter(&out, append(slices.Clone(options), c.option)...)
+	require.NoError(t, err)
+	for i, rec := range recs {
+		if i == 0 || rec != recs[i-1] || r.IntN(2) == 0 {
+			steftest.Set(w.Record(), c.Schema, rec)
+		}
+		require.NoError(t, w.Write())
+		require.Empty(t, steftest.Diff(c.Schema, rec, steftest.Value(w.Record(), c.Schema, nil)), "writing changes record %d", i)
+		if r.IntN(8) == 0 {
+			require.NoError(t, w.Flush())
+		}
+	}
+	require.NoError(t, w.Close())
+	return out.Bytes()
+}
+
+func (c compactForm) requireRead(t *testing.T, src io.Reader, want []*dynamic.Struct, note string) {
+	t.Helper()
+	d, err := c.NewReader(src)
+	require.NoError(t, err, note)
+	follower := steftest.NewFollower(c.Schema, nil)
+	for i, rec := range want {
+		require.True(t, d.Next(), "%s: record %d: %v", note, i, d.Err())
+		value := steftest.Value(d.Record(), c.Schema, nil)
+		require.Empty(t, steftest.Diff(c.Schema, rec, value), "%s: record %d", note, i)
+		require.Empty(t, steftest.Diff(c.Schema, value, follower.Next(d.Record())), "%s: record %d by its marks", note, i)
+	}
+	require.False(t, d.Next(), note)
+	require.NoError(t, d.Err(), note)
+}
+
+func (c compactForm) records(seed uint64, n int) []*dynamic.Struct {
+	logRoot = c.Schema
+	recs := steftest.Records(seed, c.Schema, n, steftest.Shape{})
+	if c.plain != nil {
+		for i, rec := range recs {
+			if i == 0 || rec != recs[i-1] {
+				c.plain(rec)
+			}
+		}
+	}
+	return recs
+}
+
+// What is read in the compact form is what was written, through any framing,
+// compression and restart.
+func TestCompactRoundTrip(t *testing.T) {
+	eachForm(t, func(t *testing.T, c compactForm) {
+		for seed := range seeds(120) {
+			r := rand.New(rand.NewPCG(seed, 1))
+			recs := c.records(seed, 1+r.IntN(60))
+			c.requireRead(t, bytes.NewReader(c.write(t, r, recs, randomOptions(r)...)), recs, fmt.Sprint("seed ", seed))
+		}
+	})
+}
+
+// cut keeps each Write by itself.
+type cut [][]byte
+
+func (c *cut) Write(b []byte) (int, error) {
+	*c = append(*c, bytes.Clone(b))
+	return len(b), nil
+}
+
+// Frames that restart everything are read by themselves in the compact form, too.
+func TestCompactSelfContained(t *testing.T) {
+	eachForm(t, func(t *testing.T, c compactForm) {
+		for seed := range seeds(40) {
+			r := rand.New(rand.NewPCG(seed, 2))
+			recs := c.records(seed, 30)
+			var out cut
+			w, err := c.NewWriter(&out, c.option, stef.WithRestart(stef.RestartAll), stef.WithCompression(stef.Compression(r.IntN(2))))
+			require.NoError(t, err)
+			ends := []int{0, 0}
+			for i, rec := range recs {
+				steftest.Set(w.Record(), c.Schema, rec)
+				require.NoError(t, w.Write())
+				if r.IntN(6) == 0 || i == len(recs)-1 {
+					require.NoError(t, w.Flush())
+					ends = append(ends, i+1)
+				}
+			}
+			require.NoError(t, w.Close())
+			require.Len(t, out, len(ends))
+			head := slices.Concat(out[0], out[1])
+			for i := 2; i < len(out); i++ {
+				c.requireRead(t, bytes.NewReader(slices.Concat(head, out[i])), recs[ends[i-1]:ends[i]], fmt.Sprintf("seed %d, frame %d alone", seed, i-1))
+			}
+		}
+	})
+}
+
+// The same records make the same bytes.
+func TestCompactIsDeterministic(t *testing.T) {
+	eachForm(t, func(t *testing.T, c compactForm) {
+		for seed := range seeds(20) {
+			recs := c.records(seed, 40)
+			one := c.write(t, rand.New(rand.NewPCG(seed, 3)), recs)
+			require.Equal(t, one, c.write(t, rand.New(rand.NewPCG(seed, 3)), recs))
+		}
+	})
+}
+
+// A writer and a reader that are reset begin anew.
+func TestCompactReset(t *testing.T) {
+	var out bytes.Buffer
+	w, err := otelstef.NewMetricsWriter(&out, otelstef.CompactMetrics())
+	require.NoError(t, err)
+	var first []byte
+	var r *otelstef.MetricsReader
+	for round := range 3 {
+		w.Record().EditMetric().SetName("m")
+		for i := range 10 {
+			w.Record().Point().SetTimestamp(uint64(1000 + 10*i))
+			w.Record().Point().Value().SetInt64(int64(i * i))
+			require.NoError(t, w.Write())
+		}
+		require.NoError(t, w.Flush())
+		if round == 0 {
+			first = bytes.Clone(out.Bytes())
+			r, err = otelstef.NewMetricsReader(bytes.NewReader(first))
+			require.NoError(t, err)
+		} else {
+			require.Equal(t, first, out.Bytes())
+			require.NoError(t, r.Reset(bytes.NewReader(first)))
+		}
+		for i := range 10 {
+			require.True(t, r.Next())
+			require.Equal(t, uint64(1000+10*i), r.Record().Point().Timestamp())
+			require.Equal(t, int64(i*i), r.Record().Point().Value().Int64())
+		}
+		require.False(t, r.Next())
+		require.NoError(t, r.Err())
+		out.Reset()
+		require.NoError(t, w.Reset(&out))
+	}
+}
+
+// Damaged streams end with an error that says where, or with records; nothing else.
+func TestCompactDamage(t *testing.T) {
+	eachForm(t, func(t *testing.T, c compactForm) {
+		for seed := range seeds(30) {
+			r := rand.New(rand.NewPCG(seed, 5))
+			stream := c.write(t, r, c.records(seed, 30))
+			for range 40 {
+				bad := bytes.Clone(stream)
+				bad[r.IntN(len(bad))] ^= 1 << r.IntN(8)
+				d, err := c.NewReader(bytes.NewReader(bad[:len(bad)-r.IntN(2)*r.IntN(len(bad))]))
+				for err == nil && d.Next() {
+					_ = d.Record()
+				}
+				if err == nil {
+					err = d.Err()
+				}
+				if err != nil {
+					requireTyped(t, err)
+				}
+			}
+		}
+	})
+}

@@ -1,0 +1,65 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package schema
+
+// Extend returns a schema that goes on where base ends: structs and oneofs of more
+// that base has too append their fields and choices, all others are added. Neither
+// is changed, and base's part of the result shares nothing with it. Multimaps and
+// enums are those of base.
+//
+// spec: #evolution
+func Extend(base, more *Schema) *Schema {
+	x := extender{structs: map[string]*Struct{}, maps: map[string]*Multimap{}}
+	whole := &Schema{Package: base.Package, Doc: base.Doc, Enums: base.Enums}
+	for _, list := range [][]*Struct{base.Structs, more.Structs} {
+		for _, s := range list {
+			if x.structs[s.Name] == nil {
+				copied := *s
+				copied.Fields = nil
+				x.structs[s.Name] = &copied
+				whole.Structs = append(whole.Structs, &copied)
+			}
+		}
+	}
+	for _, m := range base.Multimaps {
+		copied := *m
+		x.maps[m.Name] = &copied
+		whole.Multimaps = append(whole.Multimaps, &copied)
+	}
+	for _, list := range [][]*Struct{base.Structs, more.Structs} {
+		for _, s := range list {
+			grown := x.structs[s.Name]
+			for _, f := range s.Fields {
+				field := *f
+				field.Type = x.typeOf(&f.Type)
+				grown.Fields = append(grown.Fields, &field)
+			}
+		}
+	}
+	for _, m := range whole.Multimaps {
+		m.Key, m.Value = x.typeOf(&m.Key), x.typeOf(&m.Value)
+	}
+	return whole
+}
+
+// extender finds the grown types by name.
+type extender struct {
+	structs map[string]*Struct
+	maps    map[string]*Multimap
+}
+
+func (x *extender) typeOf(t *Type) Type {
+	grown := *t
+	if t.Struct != nil {
+		grown.Struct = x.structs[t.Struct.Name]
+	}
+	if t.Multimap != nil {
+		grown.Multimap = x.maps[t.Multimap.Name]
+	}
+	if t.Elem != nil {
+		elem := x.typeOf(t.Elem)
+		grown.Elem = &elem
+	}
+	return grown
+}
