@@ -53,7 +53,8 @@ type plan struct {
 func Generate(s *schema.Schema, options Options) ([]File, error) {
 	p := &plan{options: options, schema: s, plain: s, cyclic: map[string]bool{}, shared: map[string]bool{}}
 	if options.Form != nil {
-		p.schema = schema.Extend(s, options.Form)
+		s = schema.Extend(s, options.Form)
+		p.schema = s
 	}
 	if p.options.Package == "" {
 		p.options.Package = lastPart(s.Package)

@@ -18,7 +18,7 @@ type LogsFields struct {
 	EntityRef, Scope, LogRecord uint64
 	LogBody                     LogBodyType
 	BodyValue                   BodyValueType
-	BodyTemplate                uint64
+	BodyTemplate, CompactLog    uint64
 }
 
 func (f *LogsFields) set(counts *stefrt.FieldCounts) {
@@ -32,4 +32,5 @@ func (f *LogsFields) set(counts *stefrt.FieldCounts) {
 	f.LogBody = LogBodyType(counts.Last("LogBody"))
 	f.BodyValue = BodyValueType(counts.Last("BodyValue"))
 	f.BodyTemplate = counts.Mask("BodyTemplate")
+	f.CompactLog = counts.Mask("CompactLog")
 }

@@ -19,6 +19,7 @@ type MetricsFields struct {
 	PointValue                                                                                    PointValueType
 	HistogramValue, ExpHistogramValue, ExpHistogramBuckets, SummaryValue, QuantileValue, Exemplar uint64
 	ExemplarValue                                                                                 ExemplarValueType
+	CompactPoint                                                                                  uint64
 }
 
 func (f *MetricsFields) set(counts *stefrt.FieldCounts) {
@@ -38,4 +39,5 @@ func (f *MetricsFields) set(counts *stefrt.FieldCounts) {
 	f.QuantileValue = counts.Mask("QuantileValue")
 	f.Exemplar = counts.Mask("Exemplar")
 	f.ExemplarValue = ExemplarValueType(counts.Last("ExemplarValue"))
+	f.CompactPoint = counts.Mask("CompactPoint")
 }

@@ -13,9 +13,9 @@ import (
 // fields, as bits of Modified, for each oneof the last of its choices. It has 0
 // for a type that the stream does not use.
 type SpansFields struct {
-	Spans, Envelope, Resource                       uint64
-	AnyValue                                        AnyValueType
-	EntityRef, Scope, Span, Event, Link, SpanStatus uint64
+	Spans, Envelope, Resource                                    uint64
+	AnyValue                                                     AnyValueType
+	EntityRef, Scope, Span, Event, Link, SpanStatus, CompactSpan uint64
 }
 
 func (f *SpansFields) set(counts *stefrt.FieldCounts) {
@@ -29,4 +29,5 @@ func (f *SpansFields) set(counts *stefrt.FieldCounts) {
 	f.Event = counts.Mask("Event")
 	f.Link = counts.Mask("Link")
 	f.SpanStatus = counts.Mask("SpanStatus")
+	f.CompactSpan = counts.Mask("CompactSpan")
 }

@@ -16,7 +16,7 @@ import (
 // SpansCompactSchema returns the wire schema of Spans in the compact form, which is the whole
 // schema of the file.
 func SpansCompactSchema() schema.WireSchema {
-	return schema.WireSchema{4, 1, 4, 7, 4, 5, 16, 4, 6, 2}
+	return schema.WireSchema{8, 1, 4, 7, 4, 5, 16, 4, 6, 2, 8}
 }
 
 // SpansRoot is the name of the root struct of Spans streams.

@@ -22,11 +22,11 @@ func toDecimal(f float64, e uint) (m int64, ok bool) {
 	if !(x > -maxMantissa && x < maxMantissa) {
 		return 0, false
 	}
-	m = int64(x)
-	if r := x - float64(m); r > 0.5 {
-		m++
-	} else if r < -0.5 {
-		m--
+	m = int64(math.RoundToEven(x))
+	// The product is off by half a unit in the last place at most, so that most
+	// doubles need no division to see that they do not fit.
+	if r := math.Abs(x - float64(m)); r > math.Abs(x)*0x1p-51 {
+		return 0, false
 	}
 	return m, math.Float64bits(fromDecimal(m, e)) == math.Float64bits(f)
 }

@@ -96,7 +96,6 @@ type Points struct {
 		known       bool
 		form        form
 		tick        uint32
-		number      int64
 		bits        uint64
 	}
 	first     uint64 // time of the last point that was the first of its series
@@ -336,11 +335,10 @@ func (s *Points) choose(x *Series, p *Point) (form, int64) {
 
 // learn remembers a point.
 func (s *Points) learn(x *Series, p *Point, now form, m int64) (words int) {
-	better, _, own := s.times(x)
+	_, _, own := s.times(x)
 	if own != s.last.time {
 		s.series = p.Time == own
 	}
-	_ = better
 	if x.points == 0 {
 		s.first = p.Time
 		s.last.known = false
