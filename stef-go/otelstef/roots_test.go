@@ -49,18 +49,24 @@ var constructors = []any{
 }
 
 func metricsRoot(tb testing.TB) *steftest.Root {
-	return steftest.NewRoot(otelSchema(tb).Root("Metrics"), otelstef.MetricsBaseSchema(),
+	root := steftest.NewRoot(otelSchema(tb).Root("Metrics"), otelstef.MetricsBaseSchema(),
 		otelstef.NewMetricsWriter, otelstef.NewMetricsReader, constructors...)
+	root.Known = otelstef.MetricsCompactSchema()
+	return root
 }
 
 func spansRoot(tb testing.TB) *steftest.Root {
-	return steftest.NewRoot(otelSchema(tb).Root("Spans"), otelstef.SpansBaseSchema(),
+	root := steftest.NewRoot(otelSchema(tb).Root("Spans"), otelstef.SpansBaseSchema(),
 		otelstef.NewSpansWriter, otelstef.NewSpansReader, constructors...)
+	root.Known = otelstef.SpansCompactSchema()
+	return root
 }
 
 func logsRoot(tb testing.TB) *steftest.Root {
-	return steftest.NewRoot(otelSchema(tb).Root("Logs"), nil,
+	root := steftest.NewRoot(otelSchema(tb).Root("Logs"), nil,
 		otelstef.NewLogsWriter, otelstef.NewLogsReader, constructors...)
+	root.Known = otelstef.LogsCompactSchema()
+	return root
 }
 
 // eachRoot runs a test for every root.

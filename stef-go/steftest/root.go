@@ -43,6 +43,9 @@ type Root struct {
 	Schema *schema.Struct
 	// Base is the wire schema of streams that announce none.
 	Base schema.WireSchema
+	// Known is the wire schema of all that the generated code knows, if that is more
+	// than Schema.
+	Known schema.WireSchema
 	// NewWriter and NewReader are those of the generated code, with records
 	// as any.
 	NewWriter func(io.Writer, ...stef.WriterOption) (Writer[any], error)
