@@ -7,7 +7,6 @@ import (
 	"encoding/binary"
 	"math"
 
-	"github.com/otelstef/stef/stef-go/bitio"
 	"github.com/otelstef/stef/stef-go/internal/compact"
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
@@ -230,7 +229,7 @@ func (f *logsReaderForm) decode(r *LogsReader) {
 		return
 	}
 	if !f.undo(&s.record) {
-		d.head.Fail(bitio.FaultForm)
+		d.head.NoSuchForm()
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"math"
 	"unsafe"
 
-	"github.com/otelstef/stef/stef-go/bitio"
 	"github.com/otelstef/stef/stef-go/internal/compact"
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
@@ -276,7 +275,7 @@ func (f *metricsReaderForm) decode(r *MetricsReader) {
 	words, ok := f.points.Take(&x.Series, in, &f.point)
 	f.index.words += words
 	if !ok || !f.give(&s.point) {
-		d.head.Fail(bitio.FaultForm)
+		d.head.NoSuchForm()
 	}
 }
 

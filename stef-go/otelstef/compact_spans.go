@@ -8,7 +8,6 @@ import (
 	"math"
 	"strings"
 
-	"github.com/otelstef/stef/stef-go/bitio"
 	"github.com/otelstef/stef/stef-go/internal/compact"
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
@@ -214,7 +213,7 @@ func (f *spansReaderForm) decode(r *SpansReader) {
 		return
 	}
 	if !f.undo(&s.span) {
-		d.head.Fail(bitio.FaultForm)
+		d.head.NoSuchForm()
 	}
 }
 

@@ -24,6 +24,9 @@ type StructDecoder struct {
 	Alloc    *codec.Alloc
 }
 
+// NoSuchForm latches that a record in the compact form stands for none.
+func (d *StructDecoder) NoSuchForm() { d.Fail(bitio.FaultForm) }
+
 // Room returns how many more values there can be data for.
 func (d *StructDecoder) Room() int {
 	if d.Fields == 0 {
