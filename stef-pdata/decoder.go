@@ -24,6 +24,7 @@ type decoder struct {
 	r        reader
 	maxItems int
 	read     uint64 // records read of the stream
+	size     int    // of the last batch, as BatchBytes says
 	rejected RecordErrors
 	err      error // that ended the stream
 
@@ -57,11 +58,16 @@ func (d *decoder) decode(b *build.Budget, add func(room int), dropLast func()) e
 			break
 		}
 	}
+	d.size = b.Spent
 	if len(d.rejected) > 0 {
 		return d.rejected // an error of the stream is for the next call
 	}
 	return d.err
 }
+
+// BatchBytes estimates from above the size as OTLP, and the memory, of the batch
+// that Decode returned last.
+func (d *decoder) BatchBytes() int { return d.size }
 
 // enter notes the containers of a record. Containers of equal content are the
 // same.

@@ -63,6 +63,9 @@ type Writer interface {
 type Decoder[T any] struct {
 	// Decode returns the next batch, at most a frame.
 	Decode func() (T, error)
+	// BatchBytes estimates from above the size as OTLP, and the memory, of the last
+	// batch.
+	BatchBytes func() int
 	// Reader is the reader of the records.
 	Reader Reader
 }

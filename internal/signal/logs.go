@@ -45,7 +45,8 @@ var Logs = &Descriptor[plog.Logs]{
 		if err != nil {
 			return nil, err
 		}
-		return &Decoder[plog.Logs]{stefpdata.NewLogsDecoder(r, options...).Decode, r}, nil
+		d := stefpdata.NewLogsDecoder(r, options...)
+		return &Decoder[plog.Logs]{d.Decode, d.BatchBytes, r}, nil
 	},
 	OTLP: OTLP[plog.Logs]{
 		Service: "opentelemetry.proto.collector.logs.v1.LogsService",

@@ -46,7 +46,8 @@ var Metrics = &Descriptor[pmetric.Metrics]{
 		if err != nil {
 			return nil, err
 		}
-		return &Decoder[pmetric.Metrics]{stefpdata.NewMetricsDecoder(r, options...).Decode, r}, nil
+		d := stefpdata.NewMetricsDecoder(r, options...)
+		return &Decoder[pmetric.Metrics]{d.Decode, d.BatchBytes, r}, nil
 	},
 	OTLP: OTLP[pmetric.Metrics]{
 		Service: "opentelemetry.proto.collector.metrics.v1.MetricsService",

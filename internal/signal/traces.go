@@ -46,7 +46,8 @@ var Traces = &Descriptor[ptrace.Traces]{
 		if err != nil {
 			return nil, err
 		}
-		return &Decoder[ptrace.Traces]{stefpdata.NewTracesDecoder(r, options...).Decode, r}, nil
+		d := stefpdata.NewTracesDecoder(r, options...)
+		return &Decoder[ptrace.Traces]{d.Decode, d.BatchBytes, r}, nil
 	},
 	OTLP: OTLP[ptrace.Traces]{
 		Service: "opentelemetry.proto.collector.trace.v1.TraceService",

@@ -37,7 +37,7 @@ func (s *stream[T]) hand(b batch[T]) {
 	case <-s.going.Done():
 		// Whoever sent this will send it again: it was not acknowledged, and
 		// cannot be any more.
-		s.shared.admission.add(-b.weight)
+		s.core.admission.release(&s.party.admission, b.weight)
 		s.refuse(s.ctx, s.obs.stef, formatSTEF, b.items, errEnding)
 		return
 	}
@@ -45,7 +45,7 @@ func (s *stream[T]) hand(b batch[T]) {
 	go func() {
 		defer s.running.Done()
 		defer func() { <-s.slots }()
-		defer s.shared.admission.add(-b.weight)
+		defer s.core.admission.release(&s.party.admission, b.weight)
 		s.take(b, begin)
 	}()
 }
@@ -71,7 +71,7 @@ func (s *stream[T]) take(b batch[T], begin time.Time) {
 		})
 		return
 	}
-	why := refusalOf(err, s.shared.config.RetryAfter)
+	why := refusalOf(err, s.core.config.RetryAfter)
 	if !why.permanent {
 		s.fail(failure{b.from, why.status})
 		return

@@ -39,6 +39,10 @@ type Config struct {
 	// batch of each frame.
 	MaxBatchItems int `mapstructure:"max_batch_items"`
 
+	// MaxBatchMiB is how large a batch of a stream is at most as OTLP. A record that
+	// is larger is a batch of its own.
+	MaxBatchMiB int `mapstructure:"max_batch_mib"`
+
 	// RetryAfter is how long clients are asked to wait when data is refused for
 	// the moment. 0 lets them come back at once.
 	RetryAfter time.Duration `mapstructure:"retry_after"`
@@ -77,6 +81,10 @@ type LimitsConfig struct {
 	MaxDictMiBPerStream int `mapstructure:"max_dict_mib_per_stream"`
 	// MaxStreams bounds the streams of all clients together. 0 is no bound.
 	MaxStreams int `mapstructure:"max_streams"`
+	// StreamMemoryLimitMiB bounds the memory that all streams hold between batches,
+	// beyond 3 MiB of each: dictionaries, the buffers of the last frame, windows of
+	// zstd. When it is exceeded, the stream that holds most is ended in order.
+	StreamMemoryLimitMiB int `mapstructure:"stream_memory_limit_mib"`
 	// MemoryLimitMiB bounds the bytes that were received on all streams and not
 	// yet decoded.
 	MemoryLimitMiB int `mapstructure:"memory_limit_mib"`
@@ -119,14 +127,16 @@ func createDefaultConfig() component.Config {
 		AckInterval:        10 * time.Millisecond,
 		ConsumersPerStream: 4,
 		MaxBatchItems:      8192,
+		MaxBatchMiB:        8,
 		RetryAfter:         5 * time.Second,
 		ShutdownTimeout:    5 * time.Second,
 		Limits: LimitsConfig{
-			MaxChunkMiB:         16,
-			MaxFrameMiB:         32,
-			MaxRecordAllocMiB:   16,
-			MaxDictMiBPerStream: 64,
-			MemoryLimitMiB:      512,
+			MaxChunkMiB:          16,
+			MaxFrameMiB:          32,
+			MaxRecordAllocMiB:    16,
+			MaxDictMiBPerStream:  64,
+			StreamMemoryLimitMiB: 512,
+			MemoryLimitMiB:       512,
 		},
 		Admission: AdmissionConfig{RequestLimitMiB: 128, WaitingLimitMiB: 32},
 		OTLP:      configoptional.Some(OTLPConfig{}),
@@ -143,6 +153,7 @@ func (c *Config) Validate() error {
 		duration("ack_interval", c.AckInterval, 0, "0 acknowledges at once, the default is 10ms"),
 		atLeast("consumers_per_stream", c.ConsumersPerStream, 1, "1 hands batches on one after another, the default is 4"),
 		atLeast("max_batch_items", c.MaxBatchItems, 0, "0 makes a batch of each frame, the default is 8192"),
+		between("max_batch_mib", c.MaxBatchMiB, 1, maxMiB, "the default is 8"),
 		duration("retry_after", c.RetryAfter, 0, "0 lets clients come back at once, the default is 5s"),
 		lifetime(c.MaxStreamLifetime),
 		duration("shutdown_timeout", c.ShutdownTimeout, time.Nanosecond, "without time to wait, data that is in the receiver would be cut off; the default is 5s"),
@@ -158,6 +169,7 @@ func (c *LimitsConfig) Validate() error {
 		between("max_frame_mib", c.MaxFrameMiB, 1, formatMiB, fmt.Sprintf("the format allows no frame above %d, the default is 32", formatMiB)),
 		between("max_record_alloc_mib", c.MaxRecordAllocMiB, 1, maxMiB, "the default is 16"),
 		between("max_dict_mib_per_stream", c.MaxDictMiBPerStream, 1, maxMiB/4, "the default is 64; clients send dictionaries anew when they reach it"),
+		between("stream_memory_limit_mib", c.StreamMemoryLimitMiB, 1, math.MaxInt/mib, "the default is 512"),
 		atLeast("max_streams", c.MaxStreams, 0, "0 is no bound"),
 		between("memory_limit_mib", c.MemoryLimitMiB, 1, math.MaxInt/mib, "the default is 512"),
 	}

@@ -57,11 +57,13 @@ func TestConfigAll(t *testing.T) {
 	require.Equal(t, 20*time.Millisecond, c.AckInterval)
 	require.Equal(t, 2, c.ConsumersPerStream)
 	require.Equal(t, 1000, c.MaxBatchItems)
+	require.Equal(t, 4, c.MaxBatchMiB)
 	require.Equal(t, time.Second, c.RetryAfter)
 	require.Equal(t, 3*time.Minute, c.MaxStreamLifetime)
 	require.Equal(t, 7*time.Second, c.ShutdownTimeout)
 	require.Equal(t, LimitsConfig{
-		MaxChunkMiB: 8, MaxFrameMiB: 24, MaxRecordAllocMiB: 4, MaxDictMiBPerStream: 16, MaxStreams: 1000, MemoryLimitMiB: 256,
+		MaxChunkMiB: 8, MaxFrameMiB: 24, MaxRecordAllocMiB: 4, MaxDictMiBPerStream: 16, MaxStreams: 1000,
+		StreamMemoryLimitMiB: 128, MemoryLimitMiB: 256,
 	}, c.Limits)
 	require.Equal(t, AdmissionConfig{RequestLimitMiB: 64, WaitingLimitMiB: 8}, c.Admission)
 	require.False(t, c.OTLP.HasValue())

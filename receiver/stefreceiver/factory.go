@@ -67,7 +67,7 @@ func create[T any](sig *signal.Descriptor[T], op operation, settings receiver.Se
 	if err != nil {
 		return nil, err
 	}
-	p, err := newPipe(sig, op, s, settings, consume)
+	p, err := newPipe(sig, op, s.core, settings, consume)
 	if err != nil {
 		s.leave()
 		return nil, err

@@ -194,7 +194,7 @@ func TestSlowClientHoldsNoPlace(t *testing.T) {
 	r := startRig(t, testConfig(func(c *Config) { c.Admission = AdmissionConfig{RequestLimitMiB: 1} }), to)
 	good := chunksOf(t, []pmetric.Metrics{points(5)})
 	half := len(good[2]) / 2
-	clients := 2 * cap(r.shared.decoding)
+	clients := int(2 * decodingPlaces())
 	for range clients {
 		p := rawOpen(t, r, "Metrics")
 		p.data(good[0], true)
@@ -223,7 +223,7 @@ func TestDecoderPanics(t *testing.T) {
 		}
 		return d, err
 	}
-	p, err := newPipe(&broken, metricsOperation, s, settings, consumertest.NewNop().ConsumeMetrics)
+	p, err := newPipe(&broken, metricsOperation, s.core, settings, consumertest.NewNop().ConsumeMetrics)
 	require.NoError(t, err)
 	data := bytes.Join(chunksOf(t, []pmetric.Metrics{points(3), points(1)}), nil)
 	transport := &fakeTransport{Reader: bytes.NewReader(data), ctx: timeout(t), settled: map[uint64]int{}}
@@ -233,7 +233,8 @@ func TestDecoderPanics(t *testing.T) {
 	require.Equal(t, map[uint64]int{1: 1, 2: 1, 3: 1}, transport.settled)
 	inFlight, _ := s.admission.state()
 	require.Zero(t, inFlight)
-	require.Empty(t, s.decoding)
+	decoding, _ := s.decoding.state()
+	require.Zero(t, decoding)
 }
 
 // fakeTransport is a stream whose bytes are all there.
@@ -270,7 +271,7 @@ func FuzzStream(f *testing.F) {
 			c.Limits.MaxFrameMiB, c.Limits.MaxRecordAllocMiB = 1, 1
 		}), settings)
 		require.NoError(t, err)
-		p, err := newPipe(signal.Metrics, metricsOperation, s, settings, consumertest.NewNop().ConsumeMetrics)
+		p, err := newPipe(signal.Metrics, metricsOperation, s.core, settings, consumertest.NewNop().ConsumeMetrics)
 		require.NoError(t, err)
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
@@ -283,7 +284,8 @@ func FuzzStream(f *testing.F) {
 		inFlight, waiting := s.admission.state()
 		require.Zero(t, inFlight)
 		require.Zero(t, waiting)
-		require.Empty(t, s.decoding)
+		decoding, _ := s.decoding.state()
+		require.Zero(t, decoding)
 		require.Zero(t, st.unacked.Load())
 		require.Len(t, transport.settled, int(st.records))
 		for id, n := range transport.settled {

@@ -20,6 +20,7 @@ const (
 	endServer   = "server"   // it is old, or the receiver ends
 	endLost     = "lost"     // the client is gone
 	endRefused  = "refused"  // the pipeline is full for the moment
+	endMemory   = "memory"   // it held more than other streams when all held too much
 	endPressure = "pressure" // too much waits for admission
 	endInvalid  = "invalid"  // the stream cannot be decoded
 	endLimit    = "limit"    // the stream exceeds a limit
@@ -50,7 +51,7 @@ func newMeter(telemetry *metadata.TelemetryBuilder, signal string) *meter {
 	return &meter{
 		telemetry: telemetry,
 		signal:    metric.WithAttributeSet(attribute.NewSet(attribute.String("signal", signal))),
-		reasons: with("reason", endClosed, endServer, endLost, endRefused, endPressure, endInvalid, endLimit, endPanic,
+		reasons: with("reason", endClosed, endServer, endLost, endRefused, endMemory, endPressure, endInvalid, endLimit, endPanic,
 			badForPipeline, badForOTLP),
 		protocols: with("protocol", "stef", "otlp"),
 	}

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/encoding"
 	"google.golang.org/grpc/encoding/proto"
 	"google.golang.org/grpc/mem"
@@ -62,42 +61,16 @@ func (c codec) Unmarshal(data mem.BufferSlice, m any) error {
 	return c.CodecV2.Unmarshal(data, m)
 }
 
-// register implements outlet.
-func (p *pipe[T]) register(r grpc.ServiceRegistrar) {
-	method := "/" + p.OTLP.Service + "/Export"
-	export := func(ctx context.Context, request any) (any, error) {
-		if err := p.export(ctx, request.(*otlpRequest)); err != nil {
-			return nil, err
-		}
-		return otlpResponse{}, nil
-	}
-	r.RegisterService(&grpc.ServiceDesc{
-		ServiceName: p.OTLP.Service,
-		HandlerType: (*any)(nil),
-		Methods: []grpc.MethodDesc{{
-			MethodName: "Export",
-			Handler: func(_ any, ctx context.Context, decode func(any) error, intercept grpc.UnaryServerInterceptor) (any, error) {
-				request := &otlpRequest{}
-				if err := decode(request); err != nil {
-					return nil, err
-				}
-				defer request.free()
-				if intercept == nil {
-					return export(ctx, request)
-				}
-				return intercept(ctx, request, &grpc.UnaryServerInfo{FullMethod: method}, export)
-			},
-		}},
-	}, struct{}{})
-}
-
 // export takes a request to the pipeline. The error is a status.
 func (p *pipe[T]) export(ctx context.Context, request *otlpRequest) error {
-	weight := p.shared.admission.weight(int64(request.data.Len()))
-	if err := p.shared.admission.acquire(ctx, weight); err != nil {
+	who, leave := p.core.parties.join(ctx)
+	defer leave()
+	admission := &p.core.admission
+	weight := admission.weight(int64(request.data.Len()))
+	if err := admission.acquire(ctx, &who.admission, weight); err != nil {
 		return p.notAdmitted(ctx, request, err)
 	}
-	defer p.shared.admission.add(-weight)
+	defer admission.release(&who.admission, weight)
 	batch, err := p.decodeOTLP(request)
 	if err != nil {
 		p.refuse(ctx, p.obs.otlp, formatOTLP, 0, err)
@@ -111,7 +84,7 @@ func (p *pipe[T]) export(ctx context.Context, request *otlpRequest) error {
 	err = p.give(ctx, batch)
 	p.end(p.obs.otlp, ctx, formatOTLP, items, err)
 	if err != nil {
-		return refusalOf(err, p.shared.config.RetryAfter).status.Err()
+		return refusalOf(err, p.core.config.RetryAfter).status.Err()
 	}
 	return nil
 }
@@ -119,13 +92,13 @@ func (p *pipe[T]) export(ctx context.Context, request *otlpRequest) error {
 func (p *pipe[T]) decodeOTLP(request *otlpRequest) (batch T, err error) {
 	body := request.take()
 	defer body.Free()
-	defer p.shared.catch(p.meter, "decoder", &err)
+	defer p.core.catch(p.meter, "decoder", &err)
 	return p.Unmarshal(body.ReadOnlyData())
 }
 
 // notAdmitted returns the status of a request that could not be admitted.
 func (p *pipe[T]) notAdmitted(ctx context.Context, request *otlpRequest, err error) error {
-	st := unavailable(err.Error(), p.shared.config.RetryAfter)
+	st := unavailable(err.Error(), p.core.config.RetryAfter)
 	if errors.Is(err, errNoRoom) {
 		p.meter.notAdmitted("otlp")
 	} else {

@@ -185,7 +185,8 @@ func TestOTLPUnderPressure(t *testing.T) {
 func TestOTLPGivesUpWaiting(t *testing.T) {
 	r := startRig(t, testConfig(func(c *Config) { c.Admission = AdmissionConfig{RequestLimitMiB: 1, WaitingLimitMiB: 1} }),
 		sinks{metrics: consumertest.NewNop()})
-	r.shared.admission.add(mib)
+	other := &account{}
+	r.shared.admission.adjust(other, mib)
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Millisecond)
 	defer cancel()
 	_, err := pmetricotlp.NewGRPCClient(r.dial()).Export(ctx, pmetricotlp.NewExportRequestFromMetrics(points(5)))
@@ -193,7 +194,7 @@ func TestOTLPGivesUpWaiting(t *testing.T) {
 	require.Eventually(t, func() bool {
 		return sumOf(t, r.telemetry, "otelcol_receiver_refused_metric_points", "transport", "grpc") == 5
 	}, 5*time.Second, time.Millisecond)
-	r.shared.admission.add(-mib)
+	r.shared.admission.release(other, mib)
 	r.requireIdle()
 }
 

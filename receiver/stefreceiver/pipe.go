@@ -6,12 +6,9 @@ package stefreceiver
 import (
 	"context"
 
+	"github.com/otelstef/stef/internal/signal"
 	"go.opentelemetry.io/collector/receiver"
 	"go.opentelemetry.io/collector/receiver/receiverhelper"
-	"google.golang.org/grpc"
-
-	"github.com/otelstef/stef/internal/signal"
-	"github.com/otelstef/stef/stef-gogrpc"
 )
 
 // The formats and transports that the Collector's own metrics and spans name.
@@ -35,19 +32,11 @@ type pipe[T any] struct {
 	consume func(ctx context.Context, batch T) error
 	obs     struct{ stef, otlp *receiverhelper.ObsReport }
 	meter   *meter
-	shared  *shared
+	core    *core
 }
 
-// outlet is a pipe without the type of its batches.
-type outlet interface {
-	// handle makes the pipe the handler of the streams of its root.
-	handle(s *stefgrpc.Server) error
-	// register makes the pipe the OTLP service of its signal.
-	register(r grpc.ServiceRegistrar)
-}
-
-func newPipe[T any](sig *signal.Descriptor[T], op operation, s *shared, settings receiver.Settings, consume func(context.Context, T) error) (*pipe[T], error) {
-	p := &pipe[T]{Descriptor: sig, operation: op, consume: consume, shared: s, meter: newMeter(s.telemetry, sig.Name)}
+func newPipe[T any](sig *signal.Descriptor[T], op operation, c *core, settings receiver.Settings, consume func(context.Context, T) error) (*pipe[T], error) {
+	p := &pipe[T]{Descriptor: sig, operation: op, consume: consume, core: c, meter: newMeter(c.telemetry, sig.Name)}
 	var err error
 	if p.obs.stef, err = newObsReport(settings, transportSTEF, true); err != nil {
 		return nil, err
@@ -68,18 +57,11 @@ func newObsReport(settings receiver.Settings, transport string, longLived bool) 
 // give gives a batch to the pipeline. A panic there costs the batch, and not
 // the Collector.
 func (p *pipe[T]) give(ctx context.Context, batch T) (err error) {
-	defer p.shared.catch(p.meter, "pipeline", &err)
+	defer p.core.catch(p.meter, "pipeline", &err)
 	return p.consume(ctx, batch)
 }
 
 // refuse reports items that were received and did not reach the pipeline.
 func (p *pipe[T]) refuse(ctx context.Context, obs *receiverhelper.ObsReport, format string, items int, err error) {
 	p.end(obs, p.start(obs, ctx), format, items, err)
-}
-
-// handle implements outlet.
-func (p *pipe[T]) handle(s *stefgrpc.Server) error {
-	return s.Handle(p.Root(), stefgrpc.HandlerFunc(func(s *stefgrpc.ServerStream) error {
-		return newStream(p, s).serve()
-	}))
 }

@@ -4,6 +4,7 @@
 package stefreceiver
 
 import (
+	"context"
 	"io"
 	"testing"
 
@@ -32,8 +33,13 @@ type raw struct {
 
 func rawOpen(t testing.TB, r *rig, root string) *raw {
 	t.Helper()
+	return rawOpenOn(t, r.dial(), timeout(t), root)
+}
+
+func rawOpenOn(t testing.TB, conn *grpc.ClientConn, ctx context.Context, root string) *raw {
+	t.Helper()
 	desc := &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}
-	stream, err := r.dial().NewStream(timeout(t), desc, stefgrpc.StreamMethod)
+	stream, err := conn.NewStream(ctx, desc, stefgrpc.StreamMethod)
 	require.NoError(t, err)
 	p := &raw{t: t, stream: stream}
 	err = stream.SendMsg(&stefpb.STEFClientMessage{
@@ -70,18 +76,25 @@ func (p *raw) awaitAck(id uint64) uint64 {
 	}
 }
 
+// receive reads a response, or returns how the stream ended.
+func (p *raw) receive() (end *status.Status, ok bool) {
+	var m stefpb.STEFServerMessage
+	switch err := p.stream.RecvMsg(&m); {
+	case err == io.EOF:
+		return status.New(codes.OK, ""), false
+	case err != nil:
+		return status.Convert(err), false
+	}
+	p.acked = max(p.acked, m.GetResponse().GetAckRecordId())
+	return nil, true
+}
+
 // endAcked returns how the stream ended, and what was acknowledged until then.
 func (p *raw) endAcked() (uint64, *status.Status) {
 	for {
-		var m stefpb.STEFServerMessage
-		err := p.stream.RecvMsg(&m)
-		switch {
-		case err == io.EOF:
-			return p.acked, status.New(codes.OK, "")
-		case err != nil:
-			return p.acked, status.Convert(err)
+		if end, ok := p.receive(); !ok {
+			return p.acked, end
 		}
-		p.acked = max(p.acked, m.GetResponse().GetAckRecordId())
 	}
 }
 

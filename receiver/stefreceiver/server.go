@@ -31,7 +31,6 @@ type server struct {
 	stef     *stefgrpc.Server
 	serving  sync.WaitGroup
 	startErr error
-	stopping chan struct{} // closed at the beginning of the shutdown
 }
 
 // hardGrace is how long the pipeline may take to return once it was told that
@@ -71,7 +70,6 @@ func (s *shared) listen(ctx context.Context, host component.Host) error {
 		return errors.Join(err, listener.Close())
 	}
 	srv.grpc, srv.stef, srv.address = g, transport, listener.Addr()
-	srv.stopping = make(chan struct{})
 	s.logger.Info("Starting the STEF server", zap.Stringer("endpoint", srv.address), zap.Bool("otlp", s.config.OTLP.HasValue()))
 	srv.serving.Go(func() {
 		if err := g.Serve(listener); err != nil && !errors.Is(err, grpc.ErrServerStopped) {
@@ -96,7 +94,7 @@ func (s *shared) shutdown(ctx context.Context) error {
 	if srv.grpc == nil {
 		return nil
 	}
-	close(srv.stopping)
+	close(s.stopping)
 	return s.drain(ctx)
 }
 
@@ -149,16 +147,6 @@ func (s *shared) halt(ended <-chan struct{}) bool {
 		s.server.serving.Wait()
 		return true
 	case <-grace.C:
-		return false
-	}
-}
-
-// ending says whether the server is being shut down.
-func (s *server) ending() bool {
-	select {
-	case <-s.stopping:
-		return true
-	default:
 		return false
 	}
 }

@@ -7,45 +7,27 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
-	"runtime"
-	"runtime/debug"
-	"slices"
 	"sync"
 
 	"go.opentelemetry.io/collector/receiver"
 	"go.opentelemetry.io/otel/metric"
-	"go.uber.org/zap"
 	"google.golang.org/grpc"
 
-	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-gogrpc"
-
-	"github.com/otelstef/stef/receiver/stefreceiver/internal/metadata"
 )
 
-// shared is what the pipes of one configuration have in common. It lasts from
-// the creation of the first component of the configuration to the shutdown of
-// the last; the server is there while one of them is started (server.go).
+// shared is what the components of one configuration share: its core, and the
+// server with a handler for each signal. It exists from the creation of the first
+// component of the configuration to the shutdown of the last one. The server runs
+// while one of the components is started (server.go).
 type shared struct {
-	config    *Config
-	logger    *zap.Logger
-	settings  receiver.Settings
-	telemetry *metadata.TelemetryBuilder
-	admission admission
-	// decoding has a place for each batch that may be decoded at a time. To
-	// decode takes a processor and can make much of few bytes, so it is no use
-	// to have many streams do it at once.
-	decoding chan struct{}
+	*core
+	settings receiver.Settings
 	server   server
 
-	// hard ends when a shutdown has no more time.
-	hard     context.Context
-	hardStop context.CancelCauseFunc
-
-	mu      sync.Mutex
-	outlets []outlet
-	refs    int // components created and not shut down
+	mu       sync.Mutex
+	handlers []handler
+	refs     int // components created and not shut down
 }
 
 // instances has the shared part of every configuration that is in use.
@@ -82,33 +64,21 @@ func (s *shared) leave() {
 }
 
 func newShared(config *Config, settings receiver.Settings) (*shared, error) {
-	telemetry, err := metadata.NewTelemetryBuilder(settings.TelemetrySettings)
+	c, err := newCore(config, settings)
 	if err != nil {
 		return nil, err
 	}
-	s := &shared{
-		config:    config,
-		logger:    settings.Logger,
-		settings:  settings,
-		telemetry: telemetry,
-		admission: admission{
-			limit:        int64(config.Admission.RequestLimitMiB) * mib,
-			waitingLimit: int64(config.Admission.WaitingLimitMiB) * mib,
-		},
-		decoding: make(chan struct{}, max(4, 2*runtime.GOMAXPROCS(0))),
-	}
-	s.hard, s.hardStop = context.WithCancelCause(context.Background())
-	return s, nil
+	return &shared{core: c, settings: settings}, nil
 }
 
-// add takes a pipe in. It must be called before the server starts.
-func (s *shared) add(o outlet) {
+// add adds the handler of a signal. It must be called before the server starts.
+func (s *shared) add(h handler) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.outlets = append(s.outlets, o)
+	s.handlers = append(s.handlers, h)
 }
 
-// newTransport returns the STEF server with the pipes as handlers.
+// newTransport returns the STEF server with its handlers.
 func (s *shared) newTransport() (*stefgrpc.Server, error) {
 	limits := &s.config.Limits
 	transport, err := stefgrpc.NewServer(
@@ -119,64 +89,21 @@ func (s *shared) newTransport() (*stefgrpc.Server, error) {
 		stefgrpc.WithAckInterval(s.config.AckInterval),
 		stefgrpc.WithMaxStreamLifetime(s.config.MaxStreamLifetime),
 	)
-	for i := 0; err == nil && i < len(s.outlets); i++ {
-		err = s.outlets[i].handle(transport)
+	for i := 0; err == nil && i < len(s.handlers); i++ {
+		err = s.handlers[i].handle(transport)
 	}
 	return transport, err
 }
 
-// register adds the services of all pipes to a gRPC server.
+// register adds the services of all signals to a gRPC server.
 func (s *shared) register(g *grpc.Server, transport *stefgrpc.Server) {
 	transport.Register(g)
 	if !s.config.OTLP.HasValue() {
 		return
 	}
-	for _, o := range s.outlets {
-		o.register(g)
+	for _, h := range s.handlers {
+		h.register(g)
 	}
-}
-
-// readerOptions adds the configured limits to the options of a stream. The limit
-// of dictionaries stays that of the stream.
-func (s *shared) readerOptions(options []stef.ReaderOption) []stef.ReaderOption {
-	return append(slices.Clip(options), stef.WithLimits(stef.Limits{
-		FrameBytes:  s.config.Limits.MaxFrameMiB * mib,
-		RecordBytes: s.config.Limits.MaxRecordAllocMiB * mib,
-	}))
-}
-
-// maxItems is how many items a batch has at most.
-func (s *shared) maxItems() int {
-	if n := s.config.MaxBatchItems; n > 0 {
-		return n
-	}
-	return math.MaxInt
-}
-
-var errNoTime = errors.New("the receiver is ending and has no more time")
-
-// outlive returns a context with the values of ctx, but with an end of its own:
-// that of the time of a shutdown.
-func (s *shared) outlive(ctx context.Context) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
-	stop := context.AfterFunc(s.hard, func() { cancel(errNoTime) })
-	return ctx, func() {
-		stop()
-		cancel(nil)
-	}
-}
-
-// catch turns a panic of what it is deferred in into an error. It is deferred at
-// the edges: around the decoders, which see bytes of others, and the pipeline.
-func (s *shared) catch(m *meter, what string, err *error) {
-	value := recover()
-	if value == nil {
-		return
-	}
-	m.panicked()
-	s.logger.Error("Panic while data was received, the data is rejected",
-		zap.String("in", what), zap.Any("panic", value), zap.ByteString("stack", debug.Stack()))
-	*err = panicked(what, value)
 }
 
 // observe makes the state of the admission and the transport metrics.
@@ -190,6 +117,10 @@ func (s *shared) observe(transport *stefgrpc.Server) error {
 		s.telemetry.RegisterReceiverStefAdmissionWaitingBytesCallback(func(_ context.Context, o metric.Int64Observer) error {
 			_, waiting := s.admission.state()
 			o.Observe(waiting)
+			return nil
+		}),
+		s.telemetry.RegisterReceiverStefStreamMemoryBytesCallback(func(_ context.Context, o metric.Int64Observer) error {
+			o.Observe(s.memory.bytes())
 			return nil
 		}),
 		s.telemetry.RegisterReceiverStefBufferedBytesCallback(func(_ context.Context, o metric.Int64Observer) error {

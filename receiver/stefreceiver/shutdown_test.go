@@ -140,7 +140,7 @@ func TestShutdownOutOfTime(t *testing.T) {
 	f("stream that waits for admission", func(c *Config) { c.Admission.RequestLimitMiB = 1 }, untilTold, func(t *testing.T, r *rig) {
 		for range 2 {
 			s := metricKind.mustOpen(t, r.dial())
-			_, err := s.send(points(1))
+			_, err := s.send(largePoint())
 			require.NoError(t, err)
 		}
 		require.Eventually(t, func() bool { _, waiting := r.shared.admission.state(); return waiting > 0 }, 5*time.Second, time.Millisecond)

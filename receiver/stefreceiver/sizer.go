@@ -3,38 +3,39 @@
 
 package stefreceiver
 
-// sizer knows how large the batches of a stream are as OTLP. To measure a batch
-// takes up to a tenth of the time that it takes to decode it, so only some are
-// measured, and the others are taken to be like them.
+// sizer tells how large the batches of a stream are as OTLP. Measuring a batch
+// takes up to a tenth of the time of decoding it, so only some are measured. The
+// size of the others follows from the decoder's estimate, which is too high by a
+// factor that hardly changes.
 type sizer struct {
-	batches  int
-	perItem  float64 // bytes of OTLP, in the batch measured last
-	wireItem float64 // bytes sent, in that batch
-	last     int64   // size of the last batch
+	batches int
+	ratio   float64 // size by estimate, in the batch that was measured last
+	last    int64   // weight of the last batch
 }
 
 const (
-	sizerPeriod = 8       // one batch in so many is measured
-	sizerGrowth = 1.5     // more sent for an item is another kind of data
-	sizerFirst  = 1 << 20 // what the first batch is expected to be
+	// sizerPeriod is how many batches there are to one that is measured.
+	sizerPeriod = 8
+	// memoryPerOTLP is how many bytes of memory admission allows for each byte that
+	// it counts. Ordinary batches take less; a batch that takes more counts by its
+	// memory.
+	memoryPerOTLP = 3
 )
 
-func newSizer() sizer { return sizer{last: sizerFirst} }
-
-// expected is how large the next batch is expected to be.
-func (z *sizer) expected() int64 { return z.last }
-
-// size returns the size of a batch, which was sent in wire bytes. exact measures
-// it.
-func (z *sizer) size(items int, wire int64, exact func() int) int64 {
-	if items == 0 {
+// size returns the size of a batch as OTLP. exact measures it.
+func (z *sizer) size(estimate int64, exact func() int) int64 {
+	if estimate == 0 {
 		return 0
 	}
-	wireItem := float64(wire) / float64(items)
-	if z.batches%sizerPeriod == 0 || wireItem > sizerGrowth*z.wireItem {
-		z.perItem, z.wireItem = float64(exact())/float64(items), wireItem
+	if z.batches%sizerPeriod == 0 {
+		z.ratio = float64(exact()) / float64(estimate)
 	}
 	z.batches++
-	z.last = int64(z.perItem * float64(items))
+	return int64(z.ratio * float64(estimate))
+}
+
+// weight returns what admission counts for a batch.
+func (z *sizer) weight(size, estimate int64) int64 {
+	z.last = max(size, estimate/memoryPerOTLP)
 	return z.last
 }

@@ -3,24 +3,29 @@
 
 package stefreceiver
 
-import "io"
+import (
+	"encoding/binary"
+	"io"
 
-// source is the bytes of a stream as its reader gets them. It lets the handler
-// wait for the first bytes of a frame before it asks to be admitted, and makes
-// it let go of what it was given whenever the client keeps it waiting.
+	stef "github.com/otelstef/stef/stef-go"
+)
+
+// source passes the bytes of a stream to its reader. The handler waits here for
+// the first bytes of a frame before it asks for admission, and releases what it
+// was admitted with whenever the client makes it wait within a frame.
 type source struct {
 	from io.Reader
-	// pause is called before a read that may wait, and resume after it.
+	// pause is called before each read that may wait, and resume after it.
 	pause, resume func()
 
-	delivered int64  // bytes that the reader got
-	pending   []byte // read and not yet delivered
-	err       error  // of from, to come after pending
+	delivered int64  // bytes that the reader has received
+	pending   []byte // received and not yet delivered
+	err       error  // of from, for when pending is delivered
 	buffer    [512]byte
 }
 
-// await waits until there is something to deliver, and says whether there is.
-// If not, Read returns the reason.
+// await waits for bytes, and reports whether there are any. If not, Read returns
+// the reason.
 func (s *source) await() bool {
 	for len(s.pending) == 0 && s.err == nil {
 		var n int
@@ -28,6 +33,21 @@ func (s *source) await() bool {
 		s.pending = s.buffer[:n]
 	}
 	return len(s.pending) > 0
+}
+
+// frameSize returns the size that the frame states which the pending bytes begin
+// with, before compression. It returns 0 if they are too few.
+//
+// spec: #frame
+func (s *source) frameSize() int64 {
+	if len(s.pending) < 2 {
+		return 0
+	}
+	size, n := binary.Uvarint(s.pending[1:])
+	if n <= 0 || size > stef.MaxFrameBytes {
+		return 0
+	}
+	return int64(size)
 }
 
 // Read implements io.Reader.

@@ -23,37 +23,42 @@ type transport interface {
 	io.Reader
 	Context() context.Context
 	ReaderOptions() []stef.ReaderOption
-	// Finished and Reject settle records.
+	// Ack and Reject settle records.
 	Ack(from, to uint64)
 	Reject(from, to uint64)
 	// StopReading makes Read return soon.
 	StopReading()
 }
 
-// stream takes the batches of one STEF stream to the pipeline. Its methods are
-// of the goroutine of the handler unless they say otherwise.
+// stream passes the batches of one STEF stream to the pipeline. Its methods are
+// for the goroutine of the handler unless they say otherwise.
 type stream[T any] struct {
 	*pipe[T]
 	transport transport
 	source    source
 	reader    signal.Reader
 	decoder   *signal.Decoder[T]
+	party     *party
+	memory    *streamShare
 
-	// ctx is what the pipeline gets: the values of the stream, such as who the
-	// client is, but not its end. A client that hangs up does not cancel what it
-	// sent before.
+	// ctx is the context for the pipeline: it has the values of the stream, such as
+	// the identity of the client, but not its end. A client that hangs up does not
+	// cancel what it sent before.
 	ctx context.Context
-	// going ends with the stream, and as soon as it fails.
+	// going ends with the stream, and as soon as it fails or has to end.
 	going context.Context
 	stop  context.CancelFunc
 
 	slots    chan struct{} // of batches the pipeline may have at a time
 	running  sync.WaitGroup
-	failure  atomic.Pointer[failure] // why the stream ends before its end
+	failure  atomic.Pointer[failure] // why the stream ends early
+	evicted  atomic.Bool             // it ends because it holds too much
 	unacked  atomic.Int64            // records decoded and not settled
-	decoding bool                    // admitted, by held bytes
-	paused   bool                    // would be, but for a client that is slow
+	decoding bool                    // it has a place to decode, and held bytes
+	paused   bool                    // it had, and waits for the client
 	held     int64
+	kept     int64 // memory of the reader after the last batch
+	mark     int64 // bytes delivered at that time
 
 	begun   time.Time
 	records uint64 // decoded
@@ -72,19 +77,21 @@ func newStream[T any](p *pipe[T], t transport) *stream[T] {
 	s := &stream[T]{
 		pipe:      p,
 		transport: t,
-		slots:     make(chan struct{}, p.shared.config.ConsumersPerStream),
+		slots:     make(chan struct{}, p.core.config.ConsumersPerStream),
 		begun:     time.Now(),
-		sizer:     newSizer(),
 	}
 	s.source = source{from: t, pause: s.pause, resume: s.resume}
 	return s
 }
 
-// serve returns how the stream ends. By then all batches of it are settled, or
-// will be sent again.
+// serve returns how the stream ends. By then all its batches are settled, or will
+// be sent again.
 func (s *stream[T]) serve() error {
 	s.meter.opened()
-	ctx, cancel := s.shared.outlive(s.transport.Context())
+	var leave func()
+	s.party, leave = s.core.parties.join(s.transport.Context())
+	defer leave()
+	ctx, cancel := s.core.outlive(s.transport.Context())
 	defer cancel()
 	s.ctx = ctx
 	s.going, s.stop = context.WithCancel(s.transport.Context())
@@ -94,6 +101,8 @@ func (s *stream[T]) serve() error {
 	s.running.Wait()
 	if failure := s.failure.Load(); failure != nil {
 		err = failure.status.Err()
+	} else if s.evicted.Load() {
+		err = nil
 	}
 	s.meter.unacked(-s.unacked.Load())
 	s.meter.dictionaries(-s.dict, false)
@@ -101,22 +110,39 @@ func (s *stream[T]) serve() error {
 	return err
 }
 
+// evict makes the stream end in order, because it holds more than others. It is
+// safe for concurrent use.
+func (s *stream[T]) evict() {
+	s.evicted.Store(true)
+	s.stop()
+	s.transport.StopReading()
+}
+
 // decodeAll decodes batch after batch and hands them over, to the end of the
 // stream or the first failure.
 func (s *stream[T]) decodeAll() (err error) {
-	defer s.shared.catch(s.meter, "decoder", &err)
+	s.memory = s.core.memory.join(s.evict)
+	defer s.core.memory.leave(s.memory)
+	defer s.core.catch(s.meter, "decoder", &err)
 	defer s.release()
-	options := []stefpdata.DecoderOption{stefpdata.WithMaxItems(s.shared.maxItems())}
-	s.decoder, err = s.NewDecoder(&s.source, options, s.shared.readerOptions(s.transport.ReaderOptions())...)
+	if err := s.core.memory.wait(s.going); err != nil {
+		return err
+	}
+	options := []stefpdata.DecoderOption{
+		stefpdata.WithMaxItems(s.core.maxItems()),
+		stefpdata.WithMaxBytes(s.core.config.MaxBatchMiB * mib),
+	}
+	s.decoder, err = s.NewDecoder(&s.source, options, s.core.readerOptions(s.transport.ReaderOptions())...)
 	if err != nil {
 		if s.source.delivered == 0 && s.source.err == io.EOF {
-			return nil // opened and closed without a word
+			return nil // opened and closed without data
 		}
 		return err
 	}
 	s.reader = s.decoder.Reader
 	defer s.reader.Close()
-	for s.failure.Load() == nil {
+	s.keep(s.reader.Stats())
+	for s.failure.Load() == nil && !s.evicted.Load() {
 		if err := s.admit(); err != nil {
 			return err
 		}
@@ -130,20 +156,39 @@ func (s *stream[T]) decodeAll() (err error) {
 	return nil
 }
 
+// keep notes what the reader holds now that a batch is decoded.
+func (s *stream[T]) keep(stats stef.ReaderStats) {
+	s.kept, s.mark = int64(stats.HeldBytes), s.source.delivered
+	s.core.memory.set(s.memory, s.kept)
+}
+
 // admit waits for the next batch to begin, and then until there is room for it.
 // At the end of the stream it admits nothing.
 func (s *stream[T]) admit() error {
-	ahead := s.reader.Buffered() > 0 || s.source.delivered > s.reader.Stats().Bytes
-	if !ahead && !s.source.await() {
-		return nil
+	expected := s.sizer.last
+	if s.reader.Buffered() == 0 && s.source.delivered == s.reader.Stats().Bytes {
+		if !s.source.await() {
+			return nil
+		}
+		if expected == 0 {
+			expected = s.source.frameSize()
+		}
 	}
-	weight := s.shared.admission.weight(s.sizer.expected())
-	err := s.shared.admission.acquire(s.going, weight)
+	if err := s.core.memory.wait(s.going); err != nil {
+		return err
+	}
+	// A stream that waits for a place holds only what it received. So the place
+	// is first, and few streams wait for admission at a time.
+	if err := s.core.decoding.acquire(s.going, &s.party.decoding, 1); err != nil {
+		return err
+	}
+	weight := s.core.admission.weight(expected)
+	err := s.core.admission.acquire(s.going, &s.party.admission, weight)
 	if err == nil {
 		s.held, s.decoding = weight, true
-		s.shared.decoding <- struct{}{}
 		return nil
 	}
+	defer s.core.decoding.release(&s.party.decoding, 1)
 	if !errors.Is(err, errNoRoom) {
 		return err
 	}
@@ -155,32 +200,42 @@ func (s *stream[T]) admit() error {
 	}
 	s.meter.notAdmitted("stef")
 	s.refuse(s.ctx, s.obs.stef, formatSTEF, items, err)
-	return unavailable(err.Error(), s.shared.config.RetryAfter).Err()
+	return unavailable(err.Error(), s.core.config.RetryAfter).Err()
 }
 
-// pause gives back what the stream was given to decode, for as long as the
-// client keeps it waiting within a frame. A client cannot hold a place by
-// sending half of something.
+// partialFrame is what a reader may have allocated for a frame before its bytes
+// are there.
+const partialFrame = 4 * mib
+
+// pause releases what the stream was admitted with while the client makes it wait
+// within a frame. A client cannot hold a place by sending half of a frame.
 func (s *stream[T]) pause() {
+	if received := s.source.delivered - s.mark; received > 0 {
+		s.core.memory.set(s.memory, s.kept+partialFrame+2*received)
+	}
 	s.paused = s.decoding
 	s.release()
 }
 
 // resume takes it again. It does not wait for admission a second time.
 func (s *stream[T]) resume() {
-	if s.paused {
-		s.paused, s.decoding = false, true
-		s.shared.admission.add(s.held)
-		s.shared.decoding <- struct{}{}
+	if !s.paused {
+		return
 	}
+	s.paused = false
+	if s.core.decoding.acquire(s.going, &s.party.decoding, 1) != nil {
+		return // the next read returns the reason
+	}
+	s.decoding = true
+	s.core.admission.retake(&s.party.admission, s.held)
 }
 
-// release gives back what is held to decode.
+// release releases what is held to decode.
 func (s *stream[T]) release() {
 	if s.decoding {
 		s.decoding = false
-		<-s.shared.decoding
-		s.shared.admission.add(-s.held)
+		s.core.decoding.release(&s.party.decoding, 1)
+		s.core.admission.release(&s.party.admission, s.held)
 	}
 }
 
@@ -201,24 +256,26 @@ func (s *stream[T]) next() error {
 	return err
 }
 
-// account counts a batch, and puts right what it was admitted with.
+// account counts a batch, and corrects what it was admitted with.
 func (s *stream[T]) account(b *batch[T], stats stef.ReaderStats) {
 	b.items = s.Items(b.data)
 	wire := stats.Bytes - s.wire
-	size := s.sizer.size(b.items, wire, func() int { return s.Size(b.data) })
-	b.weight = s.shared.admission.weight(size)
+	estimate := int64(s.decoder.BatchBytes())
+	size := s.sizer.size(estimate, func() int { return s.Size(b.data) })
+	b.weight = s.core.admission.weight(s.sizer.weight(size, estimate))
 	change := b.weight
 	if s.decoding {
 		s.decoding = false
-		<-s.shared.decoding
+		s.core.decoding.release(&s.party.decoding, 1)
 		change -= s.held
 	}
-	s.shared.admission.add(change)
+	s.core.admission.adjust(&s.party.admission, change)
 
 	s.meter.received(wire, size)
 	s.meter.dictionaries(int64(stats.DictBytes)-s.dict, int64(stats.DictBytes) < s.dict)
 	s.count(int64(stats.Records - s.records))
 	s.records, s.wire, s.dict = stats.Records, stats.Bytes, int64(stats.DictBytes)
+	s.keep(stats)
 }
 
 // count counts records that are not settled. It is safe for concurrent use.

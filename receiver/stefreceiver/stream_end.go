@@ -24,9 +24,9 @@ func (s *stream[T]) ended(err error) {
 	}
 	switch reason {
 	case endInvalid, endLimit, endPanic:
-		s.shared.logger.Warn("A STEF stream ended with an error", fields...)
+		s.core.logger.Warn("A STEF stream ended with an error", fields...)
 	default:
-		s.shared.logger.Debug("A STEF stream ended", fields...)
+		s.core.logger.Debug("A STEF stream ended", fields...)
 	}
 }
 
@@ -34,7 +34,9 @@ func (s *stream[T]) endReason(err error) string {
 	switch {
 	case s.failure.Load() != nil:
 		return endRefused
-	case s.shared.server.ending():
+	case s.evicted.Load():
+		return endMemory
+	case s.core.ending():
 		return endServer
 	case err == nil && s.old():
 		return endServer
@@ -60,6 +62,6 @@ func (s *stream[T]) endReason(err error) string {
 
 // old says whether the transport may have ended the stream for its age.
 func (s *stream[T]) old() bool {
-	most := s.shared.config.MaxStreamLifetime
+	most := s.core.config.MaxStreamLifetime
 	return most > 0 && time.Since(s.begun) >= most
 }

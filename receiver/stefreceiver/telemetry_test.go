@@ -106,22 +106,20 @@ func TestTracesOfBothFormats(t *testing.T) {
 }
 
 func TestSizer(t *testing.T) {
-	z := newSizer()
-	require.EqualValues(t, sizerFirst, z.expected())
+	z := sizer{}
 	measured := 0
-	size := func(items int, wire int64) int64 {
-		return z.size(items, wire, func() int { measured++; return 100 * items })
+	size := func(estimate int64) int64 {
+		return z.size(estimate, func() int { measured++; return int(estimate / 2) })
 	}
-	require.Zero(t, size(0, 10))
+	require.Zero(t, size(0))
+	require.Zero(t, measured)
 	for range sizerPeriod {
-		require.EqualValues(t, 1000, size(10, 50))
+		require.EqualValues(t, 1000, size(2000))
 	}
 	require.Equal(t, 1, measured)
-	require.EqualValues(t, 2000, size(20, 100))
+	require.EqualValues(t, 2000, size(4000))
 	require.Equal(t, 2, measured, "one in so many")
-	require.EqualValues(t, 2000, z.expected())
-	size(20, 100)
-	require.Equal(t, 2, measured)
-	size(20, 1000)
-	require.Equal(t, 3, measured, "another kind of data")
+	require.EqualValues(t, 2000, z.weight(2000, 4000))
+	require.EqualValues(t, 2000, z.last)
+	require.EqualValues(t, 3000, z.weight(100, 9000), "little as OTLP, but much memory")
 }

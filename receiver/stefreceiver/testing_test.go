@@ -5,6 +5,7 @@ package stefreceiver
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -127,7 +128,9 @@ func (r *rig) requireBuffered(n int64) {
 		inFlight, waiting := r.shared.admission.state()
 		require.Zero(t, inFlight)
 		require.Zero(t, waiting)
-		require.Empty(t, r.shared.decoding)
+		decoding, queued := r.shared.decoding.state()
+		require.Zero(t, decoding)
+		require.Zero(t, queued)
 		stats := r.shared.server.stef.Stats()
 		require.Equal(t, n, stats.BufferedBytes)
 	}, 5*time.Second, time.Millisecond)
@@ -256,6 +259,13 @@ func points(n int) pmetric.Metrics {
 		dp.SetIntValue(int64(i))
 		dp.SetTimestamp(1)
 	}
+	return md
+}
+
+// largePoint returns a batch of one point that takes all of a small admission.
+func largePoint() pmetric.Metrics {
+	md := points(1)
+	md.ResourceMetrics().At(0).Resource().Attributes().PutStr("large", strings.Repeat("x", 2*mib))
 	return md
 }
 

@@ -39,6 +39,7 @@ type TelemetryBuilder struct {
 	ReceiverStefDictResets             metric.Int64Counter
 	ReceiverStefPanics                 metric.Int64Counter
 	ReceiverStefRejectedRecords        metric.Int64Counter
+	ReceiverStefStreamMemoryBytes      metric.Int64ObservableUpDownCounter
 	ReceiverStefStreams                metric.Int64UpDownCounter
 	ReceiverStefStreamsEnded           metric.Int64Counter
 	ReceiverStefUnackedRecords         metric.Int64UpDownCounter
@@ -92,6 +93,21 @@ func (builder *TelemetryBuilder) RegisterReceiverStefBufferedBytesCallback(cb me
 		cb(ctx, &observerInt64{inst: builder.ReceiverStefBufferedBytes, obs: o})
 		return nil
 	}, builder.ReceiverStefBufferedBytes)
+	if err != nil {
+		return err
+	}
+	builder.mu.Lock()
+	defer builder.mu.Unlock()
+	builder.registrations = append(builder.registrations, reg)
+	return nil
+}
+
+// RegisterReceiverStefStreamMemoryBytesCallback sets callback for observable ReceiverStefStreamMemoryBytes metric.
+func (builder *TelemetryBuilder) RegisterReceiverStefStreamMemoryBytesCallback(cb metric.Int64Callback) error {
+	reg, err := builder.meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
+		cb(ctx, &observerInt64{inst: builder.ReceiverStefStreamMemoryBytes, obs: o})
+		return nil
+	}, builder.ReceiverStefStreamMemoryBytes)
 	if err != nil {
 		return err
 	}
@@ -194,6 +210,12 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 		"otelcol_receiver_stef_rejected_records",
 		metric.WithDescription("Records of STEF streams reported bad to the client, which does not send them again. [Alpha]"),
 		metric.WithUnit("{records}"),
+	)
+	errs = errors.Join(errs, err)
+	builder.ReceiverStefStreamMemoryBytes, err = builder.meter.Int64ObservableUpDownCounter(
+		"otelcol_receiver_stef_stream_memory_bytes",
+		metric.WithDescription("Memory that STEF streams hold between batches beyond 3 MiB each, which limits.stream_memory_limit_mib bounds. [Alpha]"),
+		metric.WithUnit("By"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ReceiverStefStreams, err = builder.meter.Int64UpDownCounter(

@@ -1,0 +1,121 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefreceiver
+
+import (
+	"context"
+	"errors"
+	"math"
+	"runtime"
+	"runtime/debug"
+	"slices"
+
+	"go.opentelemetry.io/collector/receiver"
+	"go.uber.org/zap"
+
+	stef "github.com/otelstef/stef/stef-go"
+
+	"github.com/otelstef/stef/receiver/stefreceiver/internal/metadata"
+)
+
+// core is what streams and requests of all signals use together: the
+// configuration, the limits, and the end of the receiver.
+type core struct {
+	config    *Config
+	logger    *zap.Logger
+	telemetry *metadata.TelemetryBuilder
+
+	parties parties
+	// admission bounds decoded telemetry, in bytes of OTLP.
+	admission gate
+	// decoding has a place for each batch that may be decoded at a time. Decoding
+	// needs a processor and can turn few bytes into many, so more streams at a time
+	// would take more memory and be no faster.
+	decoding gate
+	memory   streamMemory
+
+	// stopping is closed at the beginning of the shutdown.
+	stopping chan struct{}
+	// hard ends when a shutdown has no more time.
+	hard     context.Context
+	hardStop context.CancelCauseFunc
+}
+
+func newCore(config *Config, settings receiver.Settings) (*core, error) {
+	telemetry, err := metadata.NewTelemetryBuilder(settings.TelemetrySettings)
+	if err != nil {
+		return nil, err
+	}
+	c := &core{
+		config:    config,
+		logger:    settings.Logger,
+		telemetry: telemetry,
+		parties:   parties{of: map[string]*party{}},
+		admission: newGate(int64(config.Admission.RequestLimitMiB)*mib, int64(config.Admission.WaitingLimitMiB)*mib),
+		decoding:  newGate(decodingPlaces(), math.MaxInt64),
+		memory: streamMemory{
+			limit:   int64(config.Limits.StreamMemoryLimitMiB) * mib,
+			streams: map[*streamShare]struct{}{},
+		},
+		stopping: make(chan struct{}),
+	}
+	c.hard, c.hardStop = context.WithCancelCause(context.Background())
+	return c, nil
+}
+
+// decodingPlaces is how many batches are decoded at a time.
+func decodingPlaces() int64 { return int64(max(4, 2*runtime.GOMAXPROCS(0))) }
+
+// ending reports whether the receiver is being shut down.
+func (c *core) ending() bool {
+	select {
+	case <-c.stopping:
+		return true
+	default:
+		return false
+	}
+}
+
+// readerOptions adds the configured limits to the options of a stream. The limit
+// of dictionaries stays that of the stream.
+func (c *core) readerOptions(options []stef.ReaderOption) []stef.ReaderOption {
+	return append(slices.Clip(options), stef.WithLimits(stef.Limits{
+		FrameBytes:  c.config.Limits.MaxFrameMiB * mib,
+		RecordBytes: c.config.Limits.MaxRecordAllocMiB * mib,
+	}))
+}
+
+// maxItems is how many items a batch has at most.
+func (c *core) maxItems() int {
+	if n := c.config.MaxBatchItems; n > 0 {
+		return n
+	}
+	return math.MaxInt
+}
+
+var errNoTime = errors.New("the receiver is ending and has no more time")
+
+// outlive returns a context with the values of ctx, but with an end of its own:
+// that of the time of a shutdown.
+func (c *core) outlive(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(c.hard, func() { cancel(errNoTime) })
+	return ctx, func() {
+		stop()
+		cancel(nil)
+	}
+}
+
+// catch turns a panic of the function that it is deferred in into an error. It is
+// deferred around the decoders, which read bytes of others, and the pipeline.
+func (c *core) catch(m *meter, what string, err *error) {
+	value := recover()
+	if value == nil {
+		return
+	}
+	m.panicked()
+	c.logger.Error("Panic while data was received, the data is rejected",
+		zap.String("in", what), zap.Any("panic", value), zap.ByteString("stack", debug.Stack()))
+	*err = panicked(what, value)
+}

@@ -1,0 +1,238 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefreceiver
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+)
+
+// errNoRoom is the refusal of a request that would have to wait while too much
+// waits already.
+var errNoRoom = errors.New("too much data waits to be processed")
+
+// gate shares a resource between clients: the bytes of decoded telemetry, or the
+// places of those that decode. A request that does not fit waits. A request that
+// would make too much wait is refused.
+//
+// Waiting requests are admitted by start-time fair queueing: each client has a
+// virtual time that advances by what it was admitted with, and the request with
+// the earliest start is next. Among requests of equal start the last one is next:
+// under lasting pressure late requests still have time to be served, while the
+// oldest are about to be given up by their clients.
+//
+// A client cannot use more than three quarters of the resource, so that there is
+// always room for another one. While there are others, its share is a quarter: the
+// processors are not fair to few small batches among many large ones.
+type gate struct {
+	limit        int64 // 0: everything is admitted
+	waitingLimit int64
+
+	mu      sync.Mutex
+	inUse   int64
+	waiting int64
+	now     int64     // virtual time
+	room    []*waiter // in the order of arrival
+	recent  [2]visit  // of different clients, the last one first
+}
+
+// visit is the last request of a client.
+type visit struct {
+	account *account
+	at      time.Time
+}
+
+// presence is how long a client counts as present after a request.
+const presence = time.Second
+
+// account is what a gate knows of one client.
+type account struct {
+	inUse, waiting int64
+	finish         int64 // virtual time after all requests of the client
+}
+
+// waiter is a request that waits.
+type waiter struct {
+	account  *account
+	n, start int64
+	admitted chan struct{}
+}
+
+func newGate(limit, waitingLimit int64) gate {
+	return gate{limit: limit, waitingLimit: waitingLimit}
+}
+
+// weight returns the weight of n: a request that is larger than the limit is
+// admitted alone, rather than never.
+func (g *gate) weight(n int64) int64 {
+	if g.limit > 0 {
+		n = min(n, g.limit)
+	}
+	return n
+}
+
+// acquire admits n, a weight. It waits if it must, and returns errNoRoom or the
+// error of the context if nothing was admitted.
+func (g *gate) acquire(ctx context.Context, a *account, n int64) error {
+	w := g.enter(a, n)
+	switch {
+	case w == nil:
+		return nil
+	case w.admitted == nil:
+		return errNoRoom
+	}
+	select {
+	case <-w.admitted:
+		return nil
+	case <-ctx.Done():
+		g.leave(w)
+		return ctx.Err()
+	}
+}
+
+// enter admits n and returns nil, or returns a waiter, which may not wait if it
+// has no channel.
+func (g *gate) enter(a *account, n int64) *waiter {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.visited(a)
+	start := max(a.finish, g.now)
+	if g.fits(n) && g.within(a, n) && !g.overtakes(start) {
+		g.take(a, start, n)
+		return nil
+	}
+	w := &waiter{account: a, n: n, start: start}
+	if g.waiting+n > g.waitingLimit || a.waiting > 0 && a.waiting+n > g.waitingLimit-g.waitingLimit/4 {
+		return w
+	}
+	w.admitted = make(chan struct{})
+	a.finish = start + n
+	a.waiting += n
+	g.waiting += n
+	g.room = append(g.room, w)
+	return w
+}
+
+// overtakes reports whether a waiter that its share lets in has an earlier start.
+func (g *gate) overtakes(start int64) bool {
+	w := g.next()
+	return w != nil && w.start < start
+}
+
+// leave ends a wait, or returns what was admitted in the meantime.
+func (g *gate) leave(w *waiter) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if i := slices.Index(g.room, w); i >= 0 {
+		g.remove(i)
+	} else {
+		g.inUse -= w.n
+		w.account.inUse -= w.n
+	}
+	g.admit()
+}
+
+// adjust changes what a client was admitted with by n, whether it fits or not.
+func (g *gate) adjust(a *account, n int64) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	a.finish += n
+	g.add(a, n)
+}
+
+// retake takes n again that was admitted and released before.
+func (g *gate) retake(a *account, n int64) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.add(a, n)
+}
+
+// release returns n of what a client was admitted with.
+func (g *gate) release(a *account, n int64) { g.retake(a, -n) }
+
+func (g *gate) add(a *account, n int64) {
+	g.inUse += n
+	a.inUse += n
+	if n < 0 {
+		g.admit()
+	}
+}
+
+// admit ends the waits that can end.
+func (g *gate) admit() {
+	for {
+		w := g.next()
+		if w == nil || !g.fits(w.n) {
+			return
+		}
+		g.remove(slices.Index(g.room, w))
+		g.take(w.account, w.start, w.n)
+		close(w.admitted)
+	}
+}
+
+// next returns the waiter that is next, nil if there is none that its share lets
+// in.
+func (g *gate) next() *waiter {
+	var best *waiter
+	for _, w := range g.room {
+		if g.within(w.account, w.n) && (best == nil || w.start <= best.start) {
+			best = w
+		}
+	}
+	return best
+}
+
+func (g *gate) remove(i int) {
+	w := g.room[i]
+	g.room = slices.Delete(g.room, i, i+1)
+	g.waiting -= w.n
+	w.account.waiting -= w.n
+}
+
+func (g *gate) take(a *account, start, n int64) {
+	g.now = max(g.now, start)
+	a.finish = max(a.finish, start+n)
+	a.inUse += n
+	g.inUse += n
+}
+
+func (g *gate) fits(n int64) bool { return g.limit == 0 || g.inUse+n <= g.limit }
+
+func (g *gate) within(a *account, n int64) bool {
+	if g.limit == 0 || a.inUse <= 0 {
+		return true
+	}
+	share := g.limit - g.limit/4
+	if g.contended(a) {
+		share = max(g.limit/4, 1)
+	}
+	return a.inUse+n <= share
+}
+
+func (g *gate) visited(a *account) {
+	if g.recent[0].account != a {
+		g.recent[1] = g.recent[0]
+	}
+	g.recent[0] = visit{a, time.Now()}
+}
+
+// contended reports whether there are other clients than a.
+func (g *gate) contended(a *account) bool {
+	other := &g.recent[0]
+	if other.account == a {
+		other = &g.recent[1]
+	}
+	return other.account != nil && time.Since(other.at) < presence
+}
+
+// state returns what is in use and what waits.
+func (g *gate) state() (inUse, waiting int64) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.inUse, g.waiting
+}

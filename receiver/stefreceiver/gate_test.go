@@ -1,0 +1,249 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefreceiver
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func requireState(t *testing.T, g *gate, inFlight, waiting int64) {
+	t.Helper()
+	gotFlight, gotWaiting := g.state()
+	require.Equal(t, inFlight, gotFlight, "in flight")
+	require.Equal(t, waiting, gotWaiting, "waiting")
+}
+
+func TestGateLastIsFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGate(10, 100)
+		ctx := context.Background()
+		require.NoError(t, g.acquire(ctx, new(account), 10))
+		order := make(chan int, 3)
+		for i := range 3 {
+			go func() {
+				if g.acquire(ctx, new(account), 10) == nil {
+					order <- i
+				}
+			}()
+			synctest.Wait()
+		}
+		requireState(t, &g, 10, 30)
+		for _, want := range []int{2, 1, 0} {
+			g.release(new(account), 10)
+			synctest.Wait()
+			require.Equal(t, want, <-order)
+			requireState(t, &g, 10, int64(10*want))
+		}
+		g.release(new(account), 10)
+		requireState(t, &g, 0, 0)
+	})
+}
+
+func TestGateRefuses(t *testing.T) {
+	f := func(name string, limit, waitingLimit, n int64, want error) {
+		t.Run(name, func(t *testing.T) {
+			g := newGate(limit, waitingLimit)
+			g.adjust(new(account), limit)
+			ctx, cancel := context.WithCancel(context.Background())
+			cancel()
+			require.ErrorIs(t, g.acquire(ctx, new(account), g.weight(n)), want)
+			requireState(t, &g, limit, 0)
+		})
+	}
+	f("no room", 10, 0, 1, errNoRoom)
+	f("too large for the room", 10, 5, 6, errNoRoom)
+	f("larger than everything", 10, 9, 11, errNoRoom)
+	f("room, but no time", 10, 5, 5, context.Canceled)
+	f("larger than everything, with room", 10, 10, 11, context.Canceled)
+}
+
+func TestGateWithoutLimit(t *testing.T) {
+	g := newGate(0, 0)
+	require.NoError(t, g.acquire(context.Background(), new(account), g.weight(1<<40)))
+	require.NoError(t, g.acquire(context.Background(), new(account), g.weight(1<<40)))
+	requireState(t, &g, 1<<41, 0)
+}
+
+func TestGateOfMoreThanEverything(t *testing.T) {
+	g := newGate(10, 10)
+	n := g.weight(1000)
+	require.NoError(t, g.acquire(context.Background(), new(account), n))
+	requireState(t, &g, 10, 0)
+	g.release(new(account), n)
+	requireState(t, &g, 0, 0)
+}
+
+func TestGateIsPutRight(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGate(10, 10)
+		require.NoError(t, g.acquire(context.Background(), new(account), 2))
+		g.adjust(new(account), 20) // it was larger than expected
+		requireState(t, &g, 22, 0)
+		admitted := make(chan error, 1)
+		go func() { admitted <- g.acquire(context.Background(), new(account), 1) }()
+		synctest.Wait()
+		requireState(t, &g, 22, 1)
+		g.release(new(account), 13)
+		require.NoError(t, <-admitted)
+		requireState(t, &g, 10, 0)
+	})
+}
+
+// Whoever gives up while being admitted must not take the bytes along.
+func TestGateReturnsToZero(t *testing.T) {
+	g := newGate(64, 256)
+	var wg sync.WaitGroup
+	admitted, refused, gaveUp := make(chan int, 100), make(chan int, 100), make(chan int, 100)
+	for seed := range uint64(16) {
+		wg.Go(func() {
+			random, mine := rand.New(rand.NewPCG(seed, 1)), new(account)
+			var yes, no, late int
+			for range 500 {
+				ctx, cancel := context.WithTimeout(context.Background(), time.Duration(random.IntN(100))*time.Microsecond)
+				n := g.weight(1 + random.Int64N(100))
+				switch err := g.acquire(ctx, mine, n); {
+				case err == nil:
+					yes++
+					if random.IntN(4) == 0 {
+						time.Sleep(time.Duration(random.IntN(100)) * time.Microsecond)
+					}
+					g.release(mine, n)
+				case errors.Is(err, errNoRoom):
+					no++
+				default:
+					late++
+				}
+				cancel()
+			}
+			admitted <- yes
+			refused <- no
+			gaveUp <- late
+		})
+	}
+	wg.Wait()
+	requireState(t, &g, 0, 0)
+	require.Empty(t, g.room)
+	sum := func(c chan int) (n int) {
+		for range 16 {
+			n += <-c
+		}
+		return n
+	}
+	yes, no, late := sum(admitted), sum(refused), sum(gaveUp)
+	t.Logf("%d admitted, %d refused, %d gave up", yes, no, late)
+	require.Equal(t, 16*500, yes+no+late)
+	require.NotZero(t, yes)
+	require.NotZero(t, late)
+}
+
+// TestGateIsFair has a client with many requests and one with few. The few do not
+// wait for the many.
+func TestGateIsFair(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGate(12, 1000)
+		greedy, modest := new(account), new(account)
+		ctx := context.Background()
+		order := make(chan string, 100)
+		enter := func(name string, a *account, n int64) {
+			go func() {
+				if g.acquire(ctx, a, n) == nil {
+					order <- name
+				}
+			}()
+			synctest.Wait()
+		}
+		for range 10 {
+			enter("greedy", greedy, 3)
+		}
+		require.Len(t, order, 3, "a client has three quarters at most")
+		enter("modest", modest, 3)
+		require.Len(t, order, 4, "there is room for another client")
+		for range 4 {
+			<-order
+		}
+		release := func(a *account, want ...string) {
+			t.Helper()
+			g.release(a, 3)
+			synctest.Wait()
+			require.Len(t, order, len(want))
+			for _, name := range want {
+				require.Equal(t, name, <-order)
+			}
+		}
+		release(greedy)
+		release(greedy)
+		release(greedy, "greedy") // it has a quarter while there are others
+		release(greedy, "greedy")
+		enter("modest", modest, 3)
+		require.Empty(t, order, "it has its quarter")
+		release(modest, "modest")
+		release(modest)
+
+		time.Sleep(2 * presence)
+		release(greedy, "greedy", "greedy", "greedy")
+		release(greedy, "greedy")
+		release(greedy, "greedy")
+		release(greedy)
+		release(greedy)
+		release(greedy)
+		requireState(t, &g, 0, 0)
+	})
+}
+
+// TestGateOrder has a client that was admitted with much and one that was not.
+// The second one is next.
+func TestGateOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGate(8, 100)
+		before, after, full := new(account), new(account), new(account)
+		ctx := context.Background()
+		require.NoError(t, g.acquire(ctx, before, 2))
+		g.adjust(before, 10) // it was larger than expected
+		g.release(before, 12)
+		g.adjust(full, 8)
+		order := make(chan string, 2)
+		for name, a := range map[string]*account{"before": before, "after": after} {
+			go func() {
+				if g.acquire(ctx, a, 2) == nil {
+					order <- name
+				}
+			}()
+		}
+		synctest.Wait()
+		g.release(full, 2)
+		synctest.Wait()
+		require.Equal(t, "after", <-order)
+		g.release(full, 6)
+		require.Equal(t, "before", <-order)
+	})
+}
+
+// TestGateWaitingShare keeps room to wait for other clients.
+func TestGateWaitingShare(t *testing.T) {
+	g := newGate(4, 8)
+	g.adjust(new(account), 4)
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
+	defer cancel()
+	greedy := new(account)
+	var group sync.WaitGroup
+	refused := make(chan error, 8)
+	for range 8 {
+		group.Go(func() {
+			if err := g.acquire(ctx, greedy, 1); errors.Is(err, errNoRoom) {
+				refused <- err
+			}
+		})
+	}
+	require.Eventually(t, func() bool { return len(refused) == 2 }, time.Second, time.Millisecond)
+	require.ErrorIs(t, g.acquire(ctx, new(account), 2), context.DeadlineExceeded)
+	group.Wait()
+}

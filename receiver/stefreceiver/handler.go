@@ -1,0 +1,57 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefreceiver
+
+import (
+	"context"
+
+	"google.golang.org/grpc"
+
+	"github.com/otelstef/stef/stef-gogrpc"
+)
+
+// handler serves both protocols of a signal. It is a pipe without the type of its
+// batches.
+type handler interface {
+	// handle makes the pipe serve the streams of its root.
+	handle(s *stefgrpc.Server) error
+	// register makes the pipe serve OTLP.
+	register(r grpc.ServiceRegistrar)
+}
+
+// handle implements handler.
+func (p *pipe[T]) handle(s *stefgrpc.Server) error {
+	return s.Handle(p.Root(), stefgrpc.HandlerFunc(func(s *stefgrpc.ServerStream) error {
+		return newStream(p, s).serve()
+	}))
+}
+
+// register implements handler.
+func (p *pipe[T]) register(r grpc.ServiceRegistrar) {
+	method := "/" + p.OTLP.Service + "/Export"
+	export := func(ctx context.Context, request any) (any, error) {
+		if err := p.export(ctx, request.(*otlpRequest)); err != nil {
+			return nil, err
+		}
+		return otlpResponse{}, nil
+	}
+	r.RegisterService(&grpc.ServiceDesc{
+		ServiceName: p.OTLP.Service,
+		HandlerType: (*any)(nil),
+		Methods: []grpc.MethodDesc{{
+			MethodName: "Export",
+			Handler: func(_ any, ctx context.Context, decode func(any) error, intercept grpc.UnaryServerInterceptor) (any, error) {
+				request := &otlpRequest{}
+				if err := decode(request); err != nil {
+					return nil, err
+				}
+				defer request.free()
+				if intercept == nil {
+					return export(ctx, request)
+				}
+				return intercept(ctx, request, &grpc.UnaryServerInfo{FullMethod: method}, export)
+			},
+		}},
+	}, struct{}{})
+}

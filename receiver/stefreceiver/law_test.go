@@ -1,0 +1,311 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefreceiver
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+	"google.golang.org/grpc/codes"
+
+	stef "github.com/otelstef/stef/stef-go"
+	"github.com/otelstef/stef/stef-go/otelstef"
+)
+
+// These tests attack a receiver that has the default configuration. README.md
+// states the bounds that they check.
+
+// attack is the chunks of a hostile stream: headers first, then a frame each.
+func attack(t testing.TB, frames int, write func(frame int, w *otelstef.MetricsWriter)) chunkList {
+	t.Helper()
+	var chunks chunkList
+	w, err := otelstef.NewMetricsWriter(&chunks, stef.WithCompression(stef.Zstd),
+		stef.WithDictBytes(1<<30), stef.WithFrameBytes(31<<20))
+	require.NoError(t, err)
+	for i := range frames {
+		write(i, w)
+		require.NoError(t, w.Flush())
+	}
+	size := 0
+	for _, chunk := range chunks {
+		size += len(chunk)
+	}
+	t.Logf("the attack is %d bytes", size)
+	return chunks
+}
+
+func pointOf(w *otelstef.MetricsWriter, i int) *otelstef.Metrics {
+	rec := w.Record()
+	rec.Metric().SetName("m")
+	rec.Metric().SetType(otelstef.MetricTypeGauge)
+	rec.Point().SetTimestamp(uint64(i))
+	rec.Point().Value().SetInt64(1)
+	return rec
+}
+
+// sharedTextAttack has one text of 7 MiB in 8,192 records.
+func sharedTextAttack(t testing.TB) chunkList {
+	text := strings.Repeat("x", 7<<20)
+	return attack(t, 1, func(_ int, w *otelstef.MetricsWriter) {
+		attrs := pointOf(w, 0).Attributes()
+		attrs.SetLen(1)
+		attrs.SetString(0, "text", text)
+		for i := range 8192 {
+			pointOf(w, i)
+			require.NoError(t, w.Write())
+		}
+	})
+}
+
+// attributesAttack has 1,000 attributes in 8,000 records.
+func attributesAttack(t testing.TB) chunkList {
+	return attack(t, 1, func(_ int, w *otelstef.MetricsWriter) {
+		attrs := pointOf(w, 0).Attributes()
+		attrs.SetLen(1000)
+		for k := range 1000 {
+			attrs.SetKey(k, "")
+			attrs.Value(k).SetInt64(0)
+		}
+		for range 8000 {
+			require.NoError(t, w.Write())
+		}
+	})
+}
+
+// dictionaryAttack has 150 texts of 1 MiB, which stay in the dictionary.
+func dictionaryAttack(t testing.TB) chunkList {
+	return attack(t, 15, func(frame int, w *otelstef.MetricsWriter) {
+		attrs := pointOf(w, frame).Attributes()
+		attrs.SetLen(1)
+		for i := range 10 {
+			attrs.SetString(0, "text", strings.Repeat(fmt.Sprintf("%04d", 10*frame+i), mib/4))
+			require.NoError(t, w.Write())
+		}
+	})
+}
+
+// peakHeap runs f and returns the largest heap seen meanwhile, beyond that before.
+func peakHeap(f func()) int64 {
+	defer debug.SetGCPercent(debug.SetGCPercent(20))
+	runtime.GC()
+	debug.FreeOSMemory()
+	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+	read := func() int64 {
+		metrics.Read(sample)
+		return int64(sample[0].Value.Uint64())
+	}
+	before, most := read(), int64(0)
+	done, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		for {
+			select {
+			case <-done:
+				return
+			case <-time.After(time.Millisecond):
+				most = max(most, read()-before)
+			}
+		}
+	}()
+	f()
+	close(done)
+	<-stopped
+	return most
+}
+
+// launch sends an attack on n streams at once, and returns when the server has
+// ended them all or acknowledged all records, or when the time is over.
+func launch(t testing.TB, r *rig, n int, chunks chunkList, records uint64, patience time.Duration) {
+	var group sync.WaitGroup
+	for range n {
+		p := rawOpen(t, r, "Metrics")
+		group.Go(func() {
+			for _, chunk := range chunks {
+				p.data(chunk, true)
+			}
+		})
+		group.Go(func() {
+			ended := make(chan struct{})
+			go func() {
+				defer close(ended)
+				for p.acked < records {
+					if _, ok := p.receive(); !ok {
+						return
+					}
+				}
+			}()
+			select {
+			case <-ended:
+			case <-time.After(patience):
+			}
+		})
+	}
+	group.Wait()
+}
+
+// bounds of the default configuration, as README.md states them.
+const (
+	maxBatchOTLP   = (8 + 32) * mib
+	maxStreamBytes = 512 * mib
+)
+
+// TestSharedText: a batch is bounded by what it is as OTLP, not by its memory.
+func TestSharedText(t *testing.T) {
+	const records = 8192
+	chunks := sharedTextAttack(t)
+	var largest, got atomic.Int64
+	var marshalled atomic.Int32
+	r := startRig(t, testConfig(), sinks{metrics: acting(t, func(_ context.Context, md pmetric.Metrics) error {
+		size := int64((&pmetric.ProtoMarshaler{}).MetricsSize(md))
+		for old := largest.Load(); size > old && !largest.CompareAndSwap(old, size); old = largest.Load() {
+		}
+		if size <= maxBatchOTLP && marshalled.Add(1) < 100 { // as an exporter does
+			_, _ = (&pmetric.ProtoMarshaler{}).MarshalMetrics(md)
+		}
+		got.Add(int64(md.DataPointCount()))
+		return nil
+	})})
+	heap := peakHeap(func() { launch(t, r, 1, chunks, records, time.Minute) })
+	t.Logf("largest batch %d MiB as OTLP, heap %d MiB", largest.Load()/mib, heap/mib)
+	require.EqualValues(t, records, got.Load())
+	require.LessOrEqual(t, largest.Load(), int64(maxBatchOTLP))
+	require.Less(t, heap, int64(512*mib))
+}
+
+// TestManyAttributes: streams that decode for the first time are admitted with
+// what they decode to.
+func TestManyAttributes(t *testing.T) {
+	chunks := attributesAttack(t)
+	r := startRig(t, testConfig(), sinks{metrics: acting(t, func(context.Context, pmetric.Metrics) error {
+		time.Sleep(100 * time.Millisecond)
+		return nil
+	})})
+	heap := peakHeap(func() { launch(t, r, 24, chunks, 8000, 3*time.Second) })
+	t.Logf("heap %d MiB", heap/mib)
+	require.Less(t, heap, int64(768*mib))
+}
+
+// TestDictionariesTogether: dictionaries of all streams have a sum.
+func TestDictionariesTogether(t *testing.T) {
+	chunks := dictionaryAttack(t)
+	r := startRig(t, testConfig(), sinks{metrics: acting(t, func(context.Context, pmetric.Metrics) error { return nil })})
+	var heap int64
+	peak := peakHeap(func() {
+		launch(t, r, 24, chunks, 150, 20*time.Second)
+		runtime.GC()
+		var stats runtime.MemStats
+		runtime.ReadMemStats(&stats)
+		heap = int64(stats.HeapAlloc)
+	})
+	t.Logf("heap %d MiB at most, %d MiB at the end", peak/mib, heap/mib)
+	require.Less(t, heap, int64(maxStreamBytes+512*mib))
+	require.Less(t, peak, int64(2048*mib))
+}
+
+// TestManySmallStreams: a fleet that starts at once gets in, also while others keep
+// the decoders busy.
+func TestManySmallStreams(t *testing.T) {
+	const streams, points3 = 1000, 3
+	var got atomic.Int64
+	r := startRig(t, testConfig(), sinks{metrics: acting(t, func(_ context.Context, md pmetric.Metrics) error {
+		if n := md.DataPointCount(); n == points3 {
+			got.Add(int64(n))
+		}
+		return nil
+	})})
+	chunks := chunksOf(t, []pmetric.Metrics{points(points3)})
+	busy := attributesAttack(t)
+	opened := make([]*raw, streams)
+	for i := range opened {
+		opened[i] = rawOpen(t, r, "Metrics")
+	}
+	var group sync.WaitGroup
+	group.Go(func() { launch(t, r, 8, busy, 8000, 2*time.Second) })
+	refused := map[codes.Code]int{}
+	var mu sync.Mutex
+	for _, p := range opened {
+		group.Go(func() {
+			for _, chunk := range chunks {
+				p.data(chunk, true)
+			}
+			for p.acked < points3 {
+				if st, ok := p.receive(); !ok {
+					mu.Lock()
+					refused[st.Code()]++
+					mu.Unlock()
+					return
+				}
+			}
+		})
+	}
+	group.Wait()
+	require.Empty(t, refused)
+	require.EqualValues(t, points3*streams, got.Load())
+}
+
+// TestHonestBesideHostile: honest clients keep their latency.
+func TestHonestBesideHostile(t *testing.T) {
+	measure := func(hostile chunkList) (median, p99 time.Duration) {
+		r := startRig(t, testConfig(func(c *Config) { c.AckInterval = 10 * time.Millisecond }),
+			sinks{metrics: acting(t, func(_ context.Context, md pmetric.Metrics) error {
+				_, err := (&pmetric.ProtoMarshaler{}).MarshalMetrics(md)
+				return err
+			})})
+		ctx, cancel := context.WithCancel(context.Background())
+		var group sync.WaitGroup
+		if hostile != nil {
+			conn := r.dial()
+			for range 24 {
+				group.Go(func() {
+					for ctx.Err() == nil {
+						p := rawOpenOn(t, conn, ctx, "Metrics")
+						for _, chunk := range hostile {
+							p.data(chunk, true)
+						}
+						for ctx.Err() == nil {
+							if _, ok := p.receive(); !ok {
+								break
+							}
+							if p.acked >= 8000 {
+								break
+							}
+						}
+					}
+				})
+			}
+			time.Sleep(500 * time.Millisecond)
+		}
+		s := metricKind.mustOpen(t, r.dial())
+		var took []time.Duration
+		for range 100 {
+			begin := time.Now()
+			require.NoError(t, s.deliver(points(100)))
+			took = append(took, time.Since(begin))
+			time.Sleep(5 * time.Millisecond)
+		}
+		cancel()
+		group.Wait()
+		slices.Sort(took)
+		return took[len(took)/2], took[len(took)*99/100]
+	}
+	median, p99 := measure(nil)
+	t.Logf("alone: median %v, p99 %v", median, p99)
+	for name, chunks := range map[string]chunkList{"shared text": sharedTextAttack(t), "attributes": attributesAttack(t)} {
+		besideMedian, besideP99 := measure(chunks)
+		t.Logf("beside %s: median %v, p99 %v, %.1f times", name, besideMedian, besideP99, float64(besideP99)/float64(p99))
+		// The factor is 3 on a quiet machine, which tests do not have.
+		require.Less(t, besideP99, 3*p99+500*time.Millisecond)
+	}
+}

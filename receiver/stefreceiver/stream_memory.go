@@ -1,0 +1,117 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefreceiver
+
+import (
+	"context"
+	"sync"
+)
+
+// streamMemory bounds the memory that all streams together hold between batches:
+// dictionaries, the buffers of the last frame, windows of zstd. When it is
+// exceeded, the stream that holds most has to end. Its client opens another one,
+// which begins with empty dictionaries.
+type streamMemory struct {
+	limit int64
+
+	mu      sync.Mutex
+	held    int64 // beyond the allowance of each stream
+	ending  int64 // of that, by streams that were told to end
+	streams map[*streamShare]struct{}
+	freed   chan struct{} // closed when there is room again; nil: nobody waits
+}
+
+// streamAllowance is what a stream holds without being counted: the decoder of an
+// ordinary zstd window, frames of ordinary size, and a small dictionary. A fleet
+// of any size that sends ordinary data does not reach the limit.
+const streamAllowance = 3 * mib
+
+// streamShare is what one stream holds.
+type streamShare struct {
+	held   int64 // beyond the allowance
+	end    func()
+	ending bool
+}
+
+// join adds a stream. end is called if it has to end, at most once, and must not
+// call back.
+func (m *streamMemory) join(end func()) *streamShare {
+	s := &streamShare{end: end}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.streams[s] = struct{}{}
+	return s
+}
+
+// leave removes a stream that holds nothing any more.
+func (m *streamMemory) leave(s *streamShare) {
+	m.set(s, 0)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.streams, s) // it holds nothing that m.ending counts
+}
+
+// set notes what a stream holds in all.
+func (m *streamMemory) set(s *streamShare, bytes int64) {
+	bytes = max(0, bytes-streamAllowance)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	change := bytes - s.held
+	if change == 0 {
+		return
+	}
+	s.held = bytes
+	m.held += change
+	if s.ending {
+		m.ending += change
+	}
+	for m.held-m.ending > m.limit {
+		m.endGreediest()
+	}
+	if m.freed != nil && m.held <= m.limit {
+		close(m.freed)
+		m.freed = nil
+	}
+}
+
+// endGreediest tells the stream that holds most to end.
+func (m *streamMemory) endGreediest() {
+	var most *streamShare
+	for s := range m.streams {
+		if !s.ending && (most == nil || s.held > most.held) {
+			most = s
+		}
+	}
+	most.ending = true
+	m.ending += most.held
+	most.end()
+}
+
+// wait returns when the streams are within the limit, or with the error of ctx.
+func (m *streamMemory) wait(ctx context.Context) error {
+	for {
+		m.mu.Lock()
+		if m.held <= m.limit {
+			m.mu.Unlock()
+			return nil
+		}
+		if m.freed == nil {
+			m.freed = make(chan struct{})
+		}
+		freed := m.freed
+		m.mu.Unlock()
+		select {
+		case <-freed:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// bytes returns what the streams hold beyond their allowance.
+func (m *streamMemory) bytes() int64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.held
+}
