@@ -36,7 +36,8 @@ TELTEST := github.com/otelstef/stef/internal/teltest
 USERS := $(GO) list -test -f '{{$$p := .ForTest}}{{range .Deps}}{{if eq . "$(TELTEST)"}}{{println $$p}}{{end}}{{end}}' ./...
 
 .DEFAULT_GOAL := help
-.PHONY: help build test test-real test-long test-faults race fuzz bench benchstat report report-full guard record lint docs cross vulncheck licences generate check-generate vectors test-kafka deployment demo demo-serve demo-files collector test-collector
+# Every target with a description is no file.
+.PHONY: $(shell sed -n 's/^\([a-z-]*\):.*\#\#.*/\1/p' $(firstword $(MAKEFILE_LIST)))
 
 help: ## Print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -89,6 +90,11 @@ lint: ## Check format, go vet and staticcheck in every module
 
 docs: ## Run or check each code block of the READMEs and pages, and print how
 	$(GO) test -count=1 -v -run '^TestPages$$' ./internal/docs | grep -v '^=== '
+
+walks: ## Count the functions that run on the walks of docs/architecture.md (VERBOSE=-v names them)
+	@mkdir -p .tmp/covered
+	$(GO) build -cover -covermode=atomic -coverpkg=./... -o .tmp/walks ./internal/walks
+	@GOCOVERDIR=.tmp/covered .tmp/walks $(VERBOSE)
 
 # Platforms that no test of this machine runs on: they compile, tests included.
 # The unit tests of the core also run as 386 on an amd64 machine with Linux.

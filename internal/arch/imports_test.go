@@ -76,6 +76,7 @@ internal/replay               -> internal/otlpfile internal/signal stef-go stef-
 internal/netfault             ->
 internal/arch                 ->
 internal/docs                 ->
+internal/walks                -> stef-go stef-go/otelstef stef-pdata exporter/stefexporter receiver/stefreceiver collector pdata
 internal/pairtest             ->
 internal/e2e                  ->
 internal/fixtures/record/...  -> *
