@@ -28,7 +28,7 @@ enum Color { Red = 1 }
 
 // shopFiles are what is made of shop.
 var shopFiles = []string{
-	"color.stef.go", "item.stef.go", "order.stef.go", "order_reader.stef.go", "order_writer.stef.go",
+	"color.stef.go", "item.stef.go", "order.stef.go", "order_dicts.stef.go", "order_fields.stef.go", "order_reader.stef.go", "order_writer.stef.go",
 	"schema_text.stef.go",
 }
 
@@ -191,7 +191,7 @@ func TestRunRemovesWhatIsStale(t *testing.T) {
 	require.Equal(t, 0, code, stderr)
 	require.ElementsMatch(t, []string{
 		"folder.stef.go", "own.go", "own.stef.go", "shop.stef",
-		"order.stef.go", "order_reader.stef.go", "order_writer.stef.go", "schema_text.stef.go",
+		"order.stef.go", "order_dicts.stef.go", "order_fields.stef.go", "order_reader.stef.go", "order_writer.stef.go", "schema_text.stef.go",
 	}, list(t, dir))
 }
 
@@ -202,7 +202,7 @@ func TestRunInOddFolders(t *testing.T) {
 	require.NoError(t, os.WriteFile("shop.stef", []byte("package shop\nstruct Order root { ID uint64 }\n"), 0o644))
 	code, stderr = again("-out", "a[b", "shop.stef")
 	require.Equal(t, 0, code, stderr)
-	require.Equal(t, []string{"order.stef.go", "order_reader.stef.go", "order_writer.stef.go", "schema_text.stef.go"}, list(t, "a[b"))
+	require.Equal(t, []string{"order.stef.go", "order_dicts.stef.go", "order_fields.stef.go", "order_reader.stef.go", "order_writer.stef.go", "schema_text.stef.go"}, list(t, "a[b"))
 }
 
 // TestRunLeavesNoHalfFiles: a file that cannot be put under its name, here
