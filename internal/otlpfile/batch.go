@@ -18,10 +18,10 @@ type Batch struct {
 	Traces  ptrace.Traces
 	Logs    plog.Logs
 
-	// OTLP is the protobuf message as it stood in the file, nil where the file
-	// had none (JSON). A Reader uses its memory again at the next call of Next;
-	// pdata has copies. A Writer takes it in place of pdata where it is set, so
-	// who changes pdata sets it to nil.
+	// OTLP is the protobuf message as it is in the file, nil if the file has none
+	// (JSON). A Reader reuses its memory at the next call of Next; pdata has
+	// copies. A Writer writes it in place of pdata if it is set, so set it to nil
+	// after changing pdata. See also WithoutPdata.
 	OTLP []byte
 }
 

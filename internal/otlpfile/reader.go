@@ -35,12 +35,18 @@ func WithBatchSize(n int) ReaderOption { return func(r *Reader) { r.batchSize = 
 // Skipped counts their items. Without it such a message is an error.
 func WithOtherSignals() ReaderOption { return func(r *Reader) { r.others = true } }
 
+// WithoutPdata calls a function with the signal. If it returns true, the batches of
+// formats Parts and Proto have OTLP only and no pdata, which saves the time to
+// build it. The bytes are checked as ever. JSON always has pdata.
+func WithoutPdata(of func(Signal) bool) ReaderOption { return func(r *Reader) { r.bytesOnly = of } }
+
 // A Reader reads batches from a file. It is not for use by several goroutines.
 type Reader struct {
 	format    Format
 	signal    Signal
 	name      string
 	others    bool
+	bytesOnly func(Signal) bool
 	skipped   [len(signalNames)]uint64
 	maxPart   int
 	batchSize int
@@ -158,6 +164,9 @@ func (r *Reader) next() (Batch, error) {
 	}
 	if err := r.check(p); err != nil {
 		return Batch{}, err
+	}
+	if r.bytesOnly != nil && r.bytesOnly(r.signal) {
+		return Batch{Signal: r.signal, OTLP: p.body}, nil
 	}
 	b, err := unmarshal(r.signal, p.body)
 	if err != nil {

@@ -58,7 +58,7 @@ func batches(in *file.Input, root *stream.Root) (next func() (otlpfile.Batch, er
 	if err != nil {
 		return nil, nil, err
 	}
-	dec, err := signals[found.Signal].decoder(src)
+	dec, err := conversions[found.Signal].decoder(src)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -101,7 +101,7 @@ func NewBatchWriter(out io.Writer, name string, signal otlpfile.Signal) (*BatchW
 	if err != nil {
 		return nil, err
 	}
-	enc, err := signals[signal].encoder(w.out, Ordered, opts)
+	enc, err := conversions[signal].encoder(w.out, Ordered, opts)
 	if err != nil {
 		return nil, err
 	}

@@ -11,15 +11,16 @@ import (
 	"github.com/otelstef/stef/cmd/stef/internal/file"
 	"github.com/otelstef/stef/cmd/stef/internal/stream"
 	"github.com/otelstef/stef/internal/otlpfile"
+	stef "github.com/otelstef/stef/stef-go"
 )
 
 // open begins to read OTLP.
-func open(in *file.Input, o *Options) (*otlpfile.Reader, *Result, error) {
+func open(in *file.Input, o *Options, more ...otlpfile.ReaderOption) (*otlpfile.Reader, *Result, error) {
 	wanted := otlpfile.SignalUnknown
 	if o.Root != nil {
 		wanted = o.Root.Signal
 	}
-	options := []otlpfile.ReaderOption{otlpfile.WithName(in.ContentName())}
+	options := append(more, otlpfile.WithName(in.ContentName()))
 	if wanted != otlpfile.SignalUnknown {
 		options = append(options, otlpfile.WithOtherSignals())
 	}
@@ -32,7 +33,7 @@ func open(in *file.Input, o *Options) (*otlpfile.Reader, *Result, error) {
 
 // encode turns OTLP into STEF.
 func encode(in *file.Input, out io.Writer, o *Options) (*Result, error) {
-	r, res, err := open(in, o)
+	r, res, err := open(in, o, otlpfile.WithoutPdata(o.bytesOnly))
 	if err != nil {
 		return nil, err
 	}
@@ -41,7 +42,7 @@ func encode(in *file.Input, out io.Writer, o *Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	enc, err := signals[r.Signal()].encoder(out, o.Mode.of(r.Signal()), opts)
+	enc, count, err := o.encoder(r.Signal(), out, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +56,7 @@ func encode(in *file.Input, out io.Writer, o *Options) (*Result, error) {
 			return nil, mixed(r, err)
 		}
 		res.PartsIn++
-		items += uint64(b.Items())
+		items += uint64(count(b))
 		if err := res.take(o, enc.Encode(b)); err != nil {
 			return nil, fmt.Errorf("%s %d: %w", partNoun(o.From), res.PartsIn, err)
 		}
@@ -67,6 +68,25 @@ func encode(in *file.Input, out io.Writer, o *Options) (*Result, error) {
 	res.Items, res.PartsOut, res.Losses = stats.Records, stats.Frames, enc.Losses()
 	res.others(r)
 	return res, res.complete(items)
+}
+
+// bytesOnly says whether a signal is converted from its bytes: in the order of the
+// input. JSON has no such bytes. Logs are not: their bodies become templates, which
+// is smaller, and package stefotlp has none.
+func (o *Options) bytesOnly(s otlpfile.Signal) bool {
+	return o.From != OTLPJSON && o.Mode.of(s) == Ordered && s != otlpfile.Logs
+}
+
+// encoder returns an encoder for a signal, and a function that counts the items of
+// its batches.
+func (o *Options) encoder(s otlpfile.Signal, out io.Writer, opts []stef.WriterOption) (encoder, func(otlpfile.Batch) int, error) {
+	c := conversions[s]
+	if o.bytesOnly(s) {
+		enc, err := c.ofBytes(out, opts)
+		return enc, func(b otlpfile.Batch) int { return c.count(b.OTLP) }, err
+	}
+	enc, err := c.encoder(out, o.Mode.of(s), opts)
+	return enc, otlpfile.Batch.Items, err
 }
 
 // complete checks, whatever the encoders and decoders did, that no item got lost
@@ -84,7 +104,12 @@ func decode(in *file.Input, out io.Writer, o *Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	dec, err := signals[root.Signal].decoder(src)
+	c := conversions[root.Signal]
+	newDecoder, count := c.decoder, otlpfile.Batch.Items
+	if o.To != OTLPJSON {
+		newDecoder, count = c.toBytes, func(b otlpfile.Batch) int { return c.count(b.OTLP) }
+	}
+	dec, err := newDecoder(src)
 	if err != nil {
 		return nil, err
 	}
@@ -101,10 +126,11 @@ func decode(in *file.Input, out io.Writer, o *Options) (*Result, error) {
 		if err := res.take(o, err); err != nil {
 			return nil, err
 		}
-		if b.Items() == 0 {
+		items := count(b)
+		if items == 0 {
 			continue
 		}
-		res.Items += uint64(b.Items())
+		res.Items += uint64(items)
 		res.PartsOut++
 		if err := w.Write(b); err != nil {
 			return nil, err

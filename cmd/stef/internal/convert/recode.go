@@ -32,7 +32,7 @@ func recode(in *file.Input, out io.Writer, o *Options) (*Result, error) {
 		return nil, err
 	}
 	res := &Result{From: o.From, To: o.To, Root: root}
-	return res, signals[root.Signal].recode(src, out, o, res)
+	return res, conversions[root.Signal].recode(src, out, o, res)
 }
 
 // reader and writer are the generated readers and writers of records R.
