@@ -15,6 +15,7 @@ import (
 	"go.opentelemetry.io/collector/confmap"
 
 	stef "github.com/otelstef/stef/stef-go"
+	"github.com/otelstef/stef/stef-gogrpc"
 )
 
 const mib = 1 << 20
@@ -62,6 +63,9 @@ type Config struct {
 	// the pipeline.
 	Admission AdmissionConfig `mapstructure:"admission"`
 
+	// Timeouts bound how long clients of STEF streams may make the receiver wait.
+	Timeouts TimeoutsConfig `mapstructure:"timeouts"`
+
 	// OTLP serves plain OTLP over gRPC on the same port. It is on by default.
 	OTLP configoptional.Optional[OTLPConfig] `mapstructure:"otlp"`
 
@@ -105,6 +109,32 @@ type AdmissionConfig struct {
 	_ struct{}
 }
 
+// TimeoutsConfig bounds how long clients of STEF streams may make the receiver
+// wait. Time in which the receiver itself is busy does not count. 0 is no bound.
+type TimeoutsConfig struct {
+	// FirstMessage is the time from opening a stream to naming its signal.
+	FirstMessage time.Duration `mapstructure:"first_message"`
+	// Header is the time from there to the end of the headers.
+	Header time.Duration `mapstructure:"header"`
+	// Chunk is the time from the first byte of a frame to its last.
+	Chunk time.Duration `mapstructure:"chunk"`
+	// Idle is the time without data after which a stream is ended in order, so that
+	// it holds no memory. Its client opens a new one when it has data.
+	Idle time.Duration `mapstructure:"idle"`
+
+	_ struct{}
+}
+
+// Validate says what is wrong with the timeouts.
+func (c *TimeoutsConfig) Validate() error {
+	return errors.Join(
+		duration("first_message", c.FirstMessage, 0, "0 is no bound, the default is 10s"),
+		duration("header", c.Header, 0, "0 is no bound, the default is 1m"),
+		duration("chunk", c.Chunk, 0, "0 is no bound, the default is 2m"),
+		duration("idle", c.Idle, 0, "0 is no bound, the default is 10m"),
+	)
+}
+
 // OTLPConfig is the configuration of plain OTLP. It has no options of its own.
 type OTLPConfig struct {
 	_ struct{}
@@ -139,7 +169,13 @@ func createDefaultConfig() component.Config {
 			MemoryLimitMiB:       512,
 		},
 		Admission: AdmissionConfig{RequestLimitMiB: 128, WaitingLimitMiB: 32},
-		OTLP:      configoptional.Some(OTLPConfig{}),
+		Timeouts: TimeoutsConfig{
+			FirstMessage: stefgrpc.DefaultFirstMessageTimeout,
+			Header:       stefgrpc.DefaultHeaderTimeout,
+			Chunk:        stefgrpc.DefaultChunkTimeout,
+			Idle:         stefgrpc.DefaultIdleTimeout,
+		},
+		OTLP: configoptional.Some(OTLPConfig{}),
 	}
 }
 

@@ -66,6 +66,9 @@ func TestConfigAll(t *testing.T) {
 		StreamMemoryLimitMiB: 128, MemoryLimitMiB: 256,
 	}, c.Limits)
 	require.Equal(t, AdmissionConfig{RequestLimitMiB: 64, WaitingLimitMiB: 8}, c.Admission)
+	require.Equal(t, TimeoutsConfig{
+		FirstMessage: time.Second, Header: 2 * time.Second, Chunk: 3 * time.Second, Idle: 4 * time.Second,
+	}, c.Timeouts)
 	require.False(t, c.OTLP.HasValue())
 }
 

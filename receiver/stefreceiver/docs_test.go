@@ -51,7 +51,7 @@ func TestDocumentation(t *testing.T) {
 		}
 		require.Contains(t, string(readme), "| `"+path+"` |")
 	})
-	require.Equal(t, 17, n)
+	require.Equal(t, 21, n)
 }
 
 // The examples of the README are configurations that load.

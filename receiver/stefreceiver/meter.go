@@ -7,6 +7,7 @@ import (
 	"context"
 	"time"
 
+	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
@@ -19,6 +20,7 @@ const (
 	endClosed   = "closed"   // by the client, in order
 	endServer   = "server"   // it is old, or the receiver ends
 	endLost     = "lost"     // the client is gone
+	endTimeout  = "timeout"  // the client took too long
 	endRefused  = "refused"  // the pipeline is full for the moment
 	endMemory   = "memory"   // it held more than other streams when all held too much
 	endPressure = "pressure" // too much waits for admission
@@ -39,19 +41,19 @@ type meter struct {
 	protocols map[string]metric.MeasurementOption // with the signal
 }
 
-func newMeter(telemetry *metadata.TelemetryBuilder, signal string) *meter {
+func newMeter(telemetry *metadata.TelemetryBuilder, receiver component.ID, signal string) *meter {
+	own := []attribute.KeyValue{attribute.String("receiver", receiver.String()), attribute.String("signal", signal)}
 	with := func(key string, values ...string) map[string]metric.MeasurementOption {
 		options := map[string]metric.MeasurementOption{}
 		for _, value := range values {
-			options[value] = metric.WithAttributeSet(attribute.NewSet(
-				attribute.String("signal", signal), attribute.String(key, value)))
+			options[value] = metric.WithAttributeSet(attribute.NewSet(append(own, attribute.String(key, value))...))
 		}
 		return options
 	}
 	return &meter{
 		telemetry: telemetry,
-		signal:    metric.WithAttributeSet(attribute.NewSet(attribute.String("signal", signal))),
-		reasons: with("reason", endClosed, endServer, endLost, endRefused, endMemory, endPressure, endInvalid, endLimit, endPanic,
+		signal:    metric.WithAttributeSet(attribute.NewSet(own...)),
+		reasons: with("reason", endClosed, endServer, endLost, endTimeout, endRefused, endMemory, endPressure, endInvalid, endLimit, endPanic,
 			badForPipeline, badForOTLP),
 		protocols: with("protocol", "stef", "otlp"),
 	}
@@ -59,20 +61,20 @@ func newMeter(telemetry *metadata.TelemetryBuilder, signal string) *meter {
 
 // opened counts a stream that is open until ended counts it again.
 func (m *meter) opened() {
-	m.telemetry.ReceiverStefStreams.Add(context.Background(), 1, m.signal)
+	m.telemetry.ReceiverStefStreamsActive.Add(context.Background(), 1, m.signal)
 }
 
 func (m *meter) ended(reason string) {
-	m.telemetry.ReceiverStefStreams.Add(context.Background(), -1, m.signal)
-	m.telemetry.ReceiverStefStreamsEnded.Add(context.Background(), 1, m.reasons[reason])
+	m.telemetry.ReceiverStefStreamsActive.Add(context.Background(), -1, m.signal)
+	m.telemetry.ReceiverStefStreamsClosed.Add(context.Background(), 1, m.reasons[reason])
 }
 
 // received counts a batch.
 func (m *meter) received(wire, decoded int64) {
 	ctx := context.Background()
 	m.telemetry.ReceiverStefBatches.Add(ctx, 1, m.signal)
-	m.telemetry.ReceiverStefWireBytes.Add(ctx, wire, m.signal)
-	m.telemetry.ReceiverStefDecodedBytes.Add(ctx, decoded, m.signal)
+	m.telemetry.ReceiverStefBytesCompressed.Add(ctx, wire, m.signal)
+	m.telemetry.ReceiverStefBytesDecoded.Add(ctx, decoded, m.signal)
 }
 
 // dictionaries counts a change of the memory of dictionaries, and whether they
@@ -98,7 +100,7 @@ func (m *meter) consumed(took time.Duration) {
 }
 
 func (m *meter) rejected(records uint64, reason string) {
-	m.telemetry.ReceiverStefRejectedRecords.Add(context.Background(), int64(records), m.reasons[reason])
+	m.telemetry.ReceiverStefRecordsRejected.Add(context.Background(), int64(records), m.reasons[reason])
 }
 
 func (m *meter) notAdmitted(protocol string) {

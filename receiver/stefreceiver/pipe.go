@@ -36,7 +36,7 @@ type pipe[T any] struct {
 }
 
 func newPipe[T any](sig *signal.Descriptor[T], op operation, c *core, settings receiver.Settings, consume func(context.Context, T) error) (*pipe[T], error) {
-	p := &pipe[T]{Descriptor: sig, operation: op, consume: consume, core: c, meter: newMeter(c.telemetry, sig.Name)}
+	p := &pipe[T]{Descriptor: sig, operation: op, consume: consume, core: c, meter: newMeter(c.telemetry, settings.ID, sig.Name)}
 	var err error
 	if p.obs.stef, err = newObsReport(settings, transportSTEF, true); err != nil {
 		return nil, err

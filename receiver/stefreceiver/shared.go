@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"go.opentelemetry.io/collector/receiver"
+	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 	"google.golang.org/grpc"
 
@@ -88,6 +89,10 @@ func (s *shared) newTransport() (*stefgrpc.Server, error) {
 		stefgrpc.WithMaxDictBytes(limits.MaxDictMiBPerStream*mib),
 		stefgrpc.WithAckInterval(s.config.AckInterval),
 		stefgrpc.WithMaxStreamLifetime(s.config.MaxStreamLifetime),
+		stefgrpc.WithFirstMessageTimeout(s.config.Timeouts.FirstMessage),
+		stefgrpc.WithHeaderTimeout(s.config.Timeouts.Header),
+		stefgrpc.WithChunkTimeout(s.config.Timeouts.Chunk),
+		stefgrpc.WithIdleTimeout(s.config.Timeouts.Idle),
 	)
 	for i := 0; err == nil && i < len(s.handlers); i++ {
 		err = s.handlers[i].handle(transport)
@@ -106,27 +111,29 @@ func (s *shared) register(g *grpc.Server, transport *stefgrpc.Server) {
 	}
 }
 
-// observe makes the state of the admission and the transport metrics.
+// observe makes the state of the limits and of the transport metrics.
 func (s *shared) observe(transport *stefgrpc.Server) error {
+	own := metric.WithAttributes(attribute.String("receiver", s.settings.ID.String()))
+	observe := func(register func(metric.Int64Callback) error, value func() int64) error {
+		return register(func(_ context.Context, o metric.Int64Observer) error {
+			o.Observe(value(), own)
+			return nil
+		})
+	}
+	t := s.telemetry
 	return errors.Join(
-		s.telemetry.RegisterReceiverStefAdmissionInFlightBytesCallback(func(_ context.Context, o metric.Int64Observer) error {
+		observe(t.RegisterReceiverStefAdmissionInFlightBytesCallback, func() int64 {
 			inFlight, _ := s.admission.state()
-			o.Observe(inFlight)
-			return nil
+			return inFlight
 		}),
-		s.telemetry.RegisterReceiverStefAdmissionWaitingBytesCallback(func(_ context.Context, o metric.Int64Observer) error {
+		observe(t.RegisterReceiverStefAdmissionWaitingBytesCallback, func() int64 {
 			_, waiting := s.admission.state()
-			o.Observe(waiting)
-			return nil
+			return waiting
 		}),
-		s.telemetry.RegisterReceiverStefStreamMemoryBytesCallback(func(_ context.Context, o metric.Int64Observer) error {
-			o.Observe(s.memory.bytes())
-			return nil
-		}),
-		s.telemetry.RegisterReceiverStefBufferedBytesCallback(func(_ context.Context, o metric.Int64Observer) error {
-			o.Observe(transport.Stats().BufferedBytes)
-			return nil
-		}),
+		observe(t.RegisterReceiverStefStreamMemoryBytesCallback, s.memory.bytes),
+		observe(t.RegisterReceiverStefBufferedBytesCallback, func() int64 { return transport.Stats().BufferedBytes }),
+		observe(t.RegisterReceiverStefStreamsHandshakingCallback, func() int64 { return int64(transport.Stats().Handshaking) }),
+		observe(t.RegisterReceiverStefStreamsRefusedCallback, func() int64 { return int64(transport.Stats().Refused) }),
 	)
 }
 

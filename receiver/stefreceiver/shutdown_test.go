@@ -255,6 +255,6 @@ func TestMaxStreamLifetime(t *testing.T) {
 	require.EqualValues(t, s.stream.Acked(), metrics.DataPointCount())
 	require.LessOrEqual(t, int(s.stream.Acked()), sent+1)
 	require.Eventually(t, func() bool {
-		return sumOf(t, r.telemetry, "otelcol_receiver_stef_streams_ended", "reason", endServer) == 1
+		return sumOf(t, r.telemetry, "otelcol_receiver_stef_streams_closed", "reason", endServer) == 1
 	}, 5*time.Second, time.Millisecond)
 }

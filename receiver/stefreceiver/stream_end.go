@@ -52,7 +52,9 @@ func (s *stream[T]) endReason(err error) string {
 	switch stefgrpc.FromStatus(err).Code {
 	case codes.ResourceExhausted:
 		return endLimit
-	case codes.Unavailable, codes.Canceled, codes.DeadlineExceeded:
+	case codes.DeadlineExceeded:
+		return endTimeout
+	case codes.Unavailable, codes.Canceled:
 		return endLost
 	case codes.Internal:
 		return endPanic

@@ -20,7 +20,7 @@ import (
 )
 
 func dataPoint(value int64, attributes ...string) []metricdata.DataPoint[int64] {
-	var set []attribute.KeyValue
+	set := []attribute.KeyValue{attribute.String("receiver", "stef")}
 	for i := 0; i < len(attributes); i += 2 {
 		set = append(set, attribute.String(attributes[i], attributes[i+1]))
 	}
@@ -47,12 +47,12 @@ func TestTelemetryOfStreams(t *testing.T) {
 	require.Eventually(t, func() bool {
 		return sumOf(t, tt, "otelcol_receiver_stef_unacked_records", "signal", "metrics") == 0
 	}, 5*time.Second, time.Millisecond)
-	metadatatest.AssertEqualReceiverStefStreams(t, tt, dataPoint(1, "signal", "metrics"), ignore)
+	metadatatest.AssertEqualReceiverStefStreamsActive(t, tt, dataPoint(1, "signal", "metrics"), ignore)
 	metadatatest.AssertEqualReceiverStefBatches(t, tt, dataPoint(4, "signal", "metrics"), ignore)
-	metadatatest.AssertEqualReceiverStefRejectedRecords(t, tt, dataPoint(2, "signal", "metrics", "reason", badForPipeline), ignore)
+	metadatatest.AssertEqualReceiverStefRecordsRejected(t, tt, dataPoint(2, "signal", "metrics", "reason", badForPipeline), ignore)
 	metadatatest.AssertEqualReceiverStefUnackedRecords(t, tt, dataPoint(0, "signal", "metrics"), ignore)
-	wire := sumOf(t, tt, "otelcol_receiver_stef_wire_bytes", "signal", "metrics")
-	decoded := sumOf(t, tt, "otelcol_receiver_stef_decoded_bytes", "signal", "metrics")
+	wire := sumOf(t, tt, "otelcol_receiver_stef_bytes_compressed", "signal", "metrics")
+	decoded := sumOf(t, tt, "otelcol_receiver_stef_bytes_decoded", "signal", "metrics")
 	require.Positive(t, wire)
 	require.Greater(t, decoded, 3*wire)
 	require.Positive(t, sumOf(t, tt, "otelcol_receiver_stef_dict_bytes", "signal", "metrics"))
@@ -63,10 +63,10 @@ func TestTelemetryOfStreams(t *testing.T) {
 	require.NoError(t, err)
 	require.Error(t, endOf(t, s.stream))
 	require.Eventually(t, func() bool {
-		return sumOf(t, tt, "otelcol_receiver_stef_streams_ended", "reason", endRefused) == 1
+		return sumOf(t, tt, "otelcol_receiver_stef_streams_closed", "reason", endRefused) == 1
 	}, 5*time.Second, time.Millisecond)
-	metadatatest.AssertEqualReceiverStefStreams(t, tt, dataPoint(0, "signal", "metrics"), ignore)
-	metadatatest.AssertEqualReceiverStefStreamsEnded(t, tt, dataPoint(1, "signal", "metrics", "reason", endRefused), ignore)
+	metadatatest.AssertEqualReceiverStefStreamsActive(t, tt, dataPoint(0, "signal", "metrics"), ignore)
+	metadatatest.AssertEqualReceiverStefStreamsClosed(t, tt, dataPoint(1, "signal", "metrics", "reason", endRefused), ignore)
 	metadatatest.AssertEqualReceiverStefDictBytes(t, tt, dataPoint(0, "signal", "metrics"), ignore)
 	metadatatest.AssertEqualReceiverStefUnackedRecords(t, tt, dataPoint(0, "signal", "metrics"), ignore)
 	metadatatest.AssertEqualReceiverStefAdmissionInFlightBytes(t, tt, dataPoint(0), ignore)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/component/componenttest"
 	"go.opentelemetry.io/collector/consumer"
 	"go.opentelemetry.io/collector/consumer/consumertest"
@@ -63,6 +64,7 @@ func startRig(t testing.TB, config *Config, to sinks) *rig {
 	t.Helper()
 	r := &rig{t: t, config: config, telemetry: componenttest.NewTelemetry()}
 	settings := receivertest.NewNopSettings(metadata.Type)
+	settings.ID = component.NewID(metadata.Type)
 	settings.TelemetrySettings = r.telemetry.NewTelemetrySettings()
 	factory, ctx := NewFactory(), context.Background()
 	add := func(part receiver.Traces, err error) {

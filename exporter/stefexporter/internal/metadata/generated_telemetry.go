@@ -179,141 +179,141 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	var err, errs error
 	builder.ExporterStefAckLatency, err = builder.meter.Float64Histogram(
 		"otelcol_exporter_stef_ack_latency",
-		metric.WithDescription("Time from handing a batch to a stream until its acknowledgement. [Development]"),
+		metric.WithDescription("Time from handing a batch to a stream until its acknowledgement. [Alpha]"),
 		metric.WithUnit("s"),
 		metric.WithExplicitBucketBoundaries([]float64{0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15, 30, 60}...),
 	)
 	errs = errors.Join(errs, err)
 	builder.ExporterStefBytesCompressed, err = builder.meter.Int64Counter(
 		"otelcol_exporter_stef_bytes_compressed",
-		metric.WithDescription("Bytes of frames as they were sent, after compression. [Development]"),
+		metric.WithDescription("Bytes of frames as they were sent, after compression. [Alpha]"),
 		metric.WithUnit("By"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ExporterStefBytesEncoded, err = builder.meter.Int64Counter(
 		"otelcol_exporter_stef_bytes_encoded",
-		metric.WithDescription("Bytes of frames before compression. [Development]"),
+		metric.WithDescription("Bytes of frames before compression. [Alpha]"),
 		metric.WithUnit("By"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ExporterStefCompressionRatio, err = builder.meter.Float64ObservableGauge(
 		"otelcol_exporter_stef_compression_ratio",
-		metric.WithDescription("Bytes of frames before compression by bytes after it, since the start. [Development]"),
+		metric.WithDescription("Bytes of frames before compression by bytes after it, since the start. [Alpha]"),
 		metric.WithUnit("1"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ExporterStefDictResets, err = builder.meter.Int64Counter(
 		"otelcol_exporter_stef_dict_resets",
-		metric.WithDescription("Times that the dictionaries of a stream were full and begun anew. [Development]"),
+		metric.WithDescription("Times that the dictionaries of a stream were full and begun anew. [Alpha]"),
 		metric.WithUnit("{resets}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ExporterStefDowngrades, err = builder.meter.Int64Counter(
 		"otelcol_exporter_stef_downgrades",
-		metric.WithDescription("Times that the exporter fell back from STEF to OTLP because the peer has no STEF. [Development]"),
+		metric.WithDescription("Times that the exporter fell back from STEF to OTLP because the peer has no STEF. [Alpha]"),
 		metric.WithUnit("{downgrades}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ExporterStefDroppedItems, err = builder.meter.Int64Counter(
 		"otelcol_exporter_stef_dropped_items",
-		metric.WithDescription("Items that will never be delivered, counted once each, by reason. Failed attempts that are retried are not in here. [Development]"),
+		metric.WithDescription("Items that will never be delivered, counted once each, by reason. Failed attempts that are retried are not in here. [Alpha]"),
 		metric.WithUnit("{items}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ExporterStefFailedAttempts, err = builder.meter.Int64Counter(
 		"otelcol_exporter_stef_failed_attempts",
-		metric.WithDescription("Attempts to send a batch that failed, by protocol and status code, whether they are retried or not. [Development]"),
+		metric.WithDescription("Attempts to send a batch that failed, by protocol and status code, whether they are retried or not. [Alpha]"),
 		metric.WithUnit("{attempts}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ExporterStefFrameSize, err = builder.meter.Int64Histogram(
 		"otelcol_exporter_stef_frame_size",
-		metric.WithDescription("Sizes of frames as they were sent. [Development]"),
+		metric.WithDescription("Sizes of frames as they were sent. [Alpha]"),
 		metric.WithUnit("By"),
 		metric.WithExplicitBucketBoundaries([]float64{256, 1024, 4096, 16384, 65536, 131072, 262144, 524288, 1.048576e+06, 4.194304e+06}...),
 	)
 	errs = errors.Join(errs, err)
 	builder.ExporterStefFramesSent, err = builder.meter.Int64Counter(
 		"otelcol_exporter_stef_frames_sent",
-		metric.WithDescription("Frames handed to streams. [Development]"),
+		metric.WithDescription("Frames handed to streams. [Alpha]"),
 		metric.WithUnit("{frames}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ExporterStefItemsDelivered, err = builder.meter.Int64Counter(
 		"otelcol_exporter_stef_items_delivered",
-		metric.WithDescription("Items that the peer has acknowledged or accepted, by protocol. [Development]"),
+		metric.WithDescription("Items that the peer has acknowledged or accepted, by protocol. [Alpha]"),
 		metric.WithUnit("{items}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ExporterStefOtlpBytes, err = builder.meter.Int64Counter(
 		"otelcol_exporter_stef_otlp_bytes",
-		metric.WithDescription("Bytes of OTLP requests before compression. [Development]"),
+		metric.WithDescription("Bytes of OTLP requests before compression. [Alpha]"),
 		metric.WithUnit("By"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ExporterStefOtlpInFlight, err = builder.meter.Int64ObservableGauge(
 		"otelcol_exporter_stef_otlp_in_flight",
-		metric.WithDescription("OTLP requests that wait for their answer. [Development]"),
+		metric.WithDescription("OTLP requests that wait for their answer. [Alpha]"),
 		metric.WithUnit("{requests}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ExporterStefRecordsRejected, err = builder.meter.Int64Counter(
 		"otelcol_exporter_stef_records_rejected",
-		metric.WithDescription("Records that the peer reported as bad. [Development]"),
+		metric.WithDescription("Records that the peer reported as bad. [Alpha]"),
 		metric.WithUnit("{records}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ExporterStefRecordsRejectedLate, err = builder.meter.Int64Counter(
 		"otelcol_exporter_stef_records_rejected_late",
-		metric.WithDescription("Records that the peer acknowledged and reported as bad afterwards. They are lost, and were counted as delivered. [Development]"),
+		metric.WithDescription("Records that the peer acknowledged and reported as bad afterwards. They are lost, and were counted as delivered. [Alpha]"),
 		metric.WithUnit("{records}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ExporterStefRetriesInternal, err = builder.meter.Int64Counter(
 		"otelcol_exporter_stef_retries_internal",
-		metric.WithDescription("Batches that were moved to another stream because theirs was replaced. [Development]"),
+		metric.WithDescription("Batches that were moved to another stream because theirs was replaced. [Alpha]"),
 		metric.WithUnit("{batches}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ExporterStefSchemaLosses, err = builder.meter.Int64Counter(
 		"otelcol_exporter_stef_schema_losses",
-		metric.WithDescription("Values that the schema of the peer has no place for. [Development]"),
+		metric.WithDescription("Values that the schema of the peer has no place for. [Alpha]"),
 		metric.WithUnit("{values}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ExporterStefStreamsActive, err = builder.meter.Int64ObservableGauge(
 		"otelcol_exporter_stef_streams_active",
-		metric.WithDescription("Streams by state. [Development]"),
+		metric.WithDescription("Streams by state. [Alpha]"),
 		metric.WithUnit("{streams}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ExporterStefStreamsClosed, err = builder.meter.Int64Counter(
 		"otelcol_exporter_stef_streams_closed",
-		metric.WithDescription("Streams that ended, by reason. [Development]"),
+		metric.WithDescription("Streams that ended, by reason. [Alpha]"),
 		metric.WithUnit("{streams}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ExporterStefStreamsOpened, err = builder.meter.Int64Counter(
 		"otelcol_exporter_stef_streams_opened",
-		metric.WithDescription("Streams that were opened. [Development]"),
+		metric.WithDescription("Streams that were opened. [Alpha]"),
 		metric.WithUnit("{streams}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ExporterStefUnackedBatches, err = builder.meter.Int64ObservableGauge(
 		"otelcol_exporter_stef_unacked_batches",
-		metric.WithDescription("Batches that were handed to streams and are not acknowledged. [Development]"),
+		metric.WithDescription("Batches that were handed to streams and are not acknowledged. [Alpha]"),
 		metric.WithUnit("{batches}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ExporterStefUnackedBytes, err = builder.meter.Int64ObservableGauge(
 		"otelcol_exporter_stef_unacked_bytes",
-		metric.WithDescription("Bytes that were sent and are not acknowledged. [Development]"),
+		metric.WithDescription("Bytes that were sent and are not acknowledged. [Alpha]"),
 		metric.WithUnit("By"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ExporterStefUpgrades, err = builder.meter.Int64Counter(
 		"otelcol_exporter_stef_upgrades",
-		metric.WithDescription("Times that the exporter returned from OTLP to STEF because the peer has learned it. [Development]"),
+		metric.WithDescription("Times that the exporter returned from OTLP to STEF because the peer has learned it. [Alpha]"),
 		metric.WithUnit("{upgrades}"),
 	)
 	errs = errors.Join(errs, err)

@@ -24,7 +24,7 @@ func NewSettings(tt *componenttest.Telemetry) exporter.Settings {
 func AssertEqualExporterStefAckLatency(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.HistogramDataPoint[float64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_exporter_stef_ack_latency",
-		Description: "Time from handing a batch to a stream until its acknowledgement. [Development]",
+		Description: "Time from handing a batch to a stream until its acknowledgement. [Alpha]",
 		Unit:        "s",
 		Data: metricdata.Histogram[float64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -39,7 +39,7 @@ func AssertEqualExporterStefAckLatency(t *testing.T, tt *componenttest.Telemetry
 func AssertEqualExporterStefBytesCompressed(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_exporter_stef_bytes_compressed",
-		Description: "Bytes of frames as they were sent, after compression. [Development]",
+		Description: "Bytes of frames as they were sent, after compression. [Alpha]",
 		Unit:        "By",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -55,7 +55,7 @@ func AssertEqualExporterStefBytesCompressed(t *testing.T, tt *componenttest.Tele
 func AssertEqualExporterStefBytesEncoded(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_exporter_stef_bytes_encoded",
-		Description: "Bytes of frames before compression. [Development]",
+		Description: "Bytes of frames before compression. [Alpha]",
 		Unit:        "By",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -71,7 +71,7 @@ func AssertEqualExporterStefBytesEncoded(t *testing.T, tt *componenttest.Telemet
 func AssertEqualExporterStefCompressionRatio(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[float64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_exporter_stef_compression_ratio",
-		Description: "Bytes of frames before compression by bytes after it, since the start. [Development]",
+		Description: "Bytes of frames before compression by bytes after it, since the start. [Alpha]",
 		Unit:        "1",
 		Data: metricdata.Gauge[float64]{
 			DataPoints: dps,
@@ -85,7 +85,7 @@ func AssertEqualExporterStefCompressionRatio(t *testing.T, tt *componenttest.Tel
 func AssertEqualExporterStefDictResets(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_exporter_stef_dict_resets",
-		Description: "Times that the dictionaries of a stream were full and begun anew. [Development]",
+		Description: "Times that the dictionaries of a stream were full and begun anew. [Alpha]",
 		Unit:        "{resets}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -101,7 +101,7 @@ func AssertEqualExporterStefDictResets(t *testing.T, tt *componenttest.Telemetry
 func AssertEqualExporterStefDowngrades(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_exporter_stef_downgrades",
-		Description: "Times that the exporter fell back from STEF to OTLP because the peer has no STEF. [Development]",
+		Description: "Times that the exporter fell back from STEF to OTLP because the peer has no STEF. [Alpha]",
 		Unit:        "{downgrades}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -117,7 +117,7 @@ func AssertEqualExporterStefDowngrades(t *testing.T, tt *componenttest.Telemetry
 func AssertEqualExporterStefDroppedItems(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_exporter_stef_dropped_items",
-		Description: "Items that will never be delivered, counted once each, by reason. Failed attempts that are retried are not in here. [Development]",
+		Description: "Items that will never be delivered, counted once each, by reason. Failed attempts that are retried are not in here. [Alpha]",
 		Unit:        "{items}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -133,7 +133,7 @@ func AssertEqualExporterStefDroppedItems(t *testing.T, tt *componenttest.Telemet
 func AssertEqualExporterStefFailedAttempts(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_exporter_stef_failed_attempts",
-		Description: "Attempts to send a batch that failed, by protocol and status code, whether they are retried or not. [Development]",
+		Description: "Attempts to send a batch that failed, by protocol and status code, whether they are retried or not. [Alpha]",
 		Unit:        "{attempts}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -149,7 +149,7 @@ func AssertEqualExporterStefFailedAttempts(t *testing.T, tt *componenttest.Telem
 func AssertEqualExporterStefFrameSize(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.HistogramDataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_exporter_stef_frame_size",
-		Description: "Sizes of frames as they were sent. [Development]",
+		Description: "Sizes of frames as they were sent. [Alpha]",
 		Unit:        "By",
 		Data: metricdata.Histogram[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -164,7 +164,7 @@ func AssertEqualExporterStefFrameSize(t *testing.T, tt *componenttest.Telemetry,
 func AssertEqualExporterStefFramesSent(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_exporter_stef_frames_sent",
-		Description: "Frames handed to streams. [Development]",
+		Description: "Frames handed to streams. [Alpha]",
 		Unit:        "{frames}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -180,7 +180,7 @@ func AssertEqualExporterStefFramesSent(t *testing.T, tt *componenttest.Telemetry
 func AssertEqualExporterStefItemsDelivered(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_exporter_stef_items_delivered",
-		Description: "Items that the peer has acknowledged or accepted, by protocol. [Development]",
+		Description: "Items that the peer has acknowledged or accepted, by protocol. [Alpha]",
 		Unit:        "{items}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -196,7 +196,7 @@ func AssertEqualExporterStefItemsDelivered(t *testing.T, tt *componenttest.Telem
 func AssertEqualExporterStefOtlpBytes(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_exporter_stef_otlp_bytes",
-		Description: "Bytes of OTLP requests before compression. [Development]",
+		Description: "Bytes of OTLP requests before compression. [Alpha]",
 		Unit:        "By",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -212,7 +212,7 @@ func AssertEqualExporterStefOtlpBytes(t *testing.T, tt *componenttest.Telemetry,
 func AssertEqualExporterStefOtlpInFlight(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_exporter_stef_otlp_in_flight",
-		Description: "OTLP requests that wait for their answer. [Development]",
+		Description: "OTLP requests that wait for their answer. [Alpha]",
 		Unit:        "{requests}",
 		Data: metricdata.Gauge[int64]{
 			DataPoints: dps,
@@ -226,7 +226,7 @@ func AssertEqualExporterStefOtlpInFlight(t *testing.T, tt *componenttest.Telemet
 func AssertEqualExporterStefRecordsRejected(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_exporter_stef_records_rejected",
-		Description: "Records that the peer reported as bad. [Development]",
+		Description: "Records that the peer reported as bad. [Alpha]",
 		Unit:        "{records}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -242,7 +242,7 @@ func AssertEqualExporterStefRecordsRejected(t *testing.T, tt *componenttest.Tele
 func AssertEqualExporterStefRecordsRejectedLate(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_exporter_stef_records_rejected_late",
-		Description: "Records that the peer acknowledged and reported as bad afterwards. They are lost, and were counted as delivered. [Development]",
+		Description: "Records that the peer acknowledged and reported as bad afterwards. They are lost, and were counted as delivered. [Alpha]",
 		Unit:        "{records}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -258,7 +258,7 @@ func AssertEqualExporterStefRecordsRejectedLate(t *testing.T, tt *componenttest.
 func AssertEqualExporterStefRetriesInternal(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_exporter_stef_retries_internal",
-		Description: "Batches that were moved to another stream because theirs was replaced. [Development]",
+		Description: "Batches that were moved to another stream because theirs was replaced. [Alpha]",
 		Unit:        "{batches}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -274,7 +274,7 @@ func AssertEqualExporterStefRetriesInternal(t *testing.T, tt *componenttest.Tele
 func AssertEqualExporterStefSchemaLosses(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_exporter_stef_schema_losses",
-		Description: "Values that the schema of the peer has no place for. [Development]",
+		Description: "Values that the schema of the peer has no place for. [Alpha]",
 		Unit:        "{values}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -290,7 +290,7 @@ func AssertEqualExporterStefSchemaLosses(t *testing.T, tt *componenttest.Telemet
 func AssertEqualExporterStefStreamsActive(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_exporter_stef_streams_active",
-		Description: "Streams by state. [Development]",
+		Description: "Streams by state. [Alpha]",
 		Unit:        "{streams}",
 		Data: metricdata.Gauge[int64]{
 			DataPoints: dps,
@@ -304,7 +304,7 @@ func AssertEqualExporterStefStreamsActive(t *testing.T, tt *componenttest.Teleme
 func AssertEqualExporterStefStreamsClosed(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_exporter_stef_streams_closed",
-		Description: "Streams that ended, by reason. [Development]",
+		Description: "Streams that ended, by reason. [Alpha]",
 		Unit:        "{streams}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -320,7 +320,7 @@ func AssertEqualExporterStefStreamsClosed(t *testing.T, tt *componenttest.Teleme
 func AssertEqualExporterStefStreamsOpened(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_exporter_stef_streams_opened",
-		Description: "Streams that were opened. [Development]",
+		Description: "Streams that were opened. [Alpha]",
 		Unit:        "{streams}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -336,7 +336,7 @@ func AssertEqualExporterStefStreamsOpened(t *testing.T, tt *componenttest.Teleme
 func AssertEqualExporterStefUnackedBatches(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_exporter_stef_unacked_batches",
-		Description: "Batches that were handed to streams and are not acknowledged. [Development]",
+		Description: "Batches that were handed to streams and are not acknowledged. [Alpha]",
 		Unit:        "{batches}",
 		Data: metricdata.Gauge[int64]{
 			DataPoints: dps,
@@ -350,7 +350,7 @@ func AssertEqualExporterStefUnackedBatches(t *testing.T, tt *componenttest.Telem
 func AssertEqualExporterStefUnackedBytes(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_exporter_stef_unacked_bytes",
-		Description: "Bytes that were sent and are not acknowledged. [Development]",
+		Description: "Bytes that were sent and are not acknowledged. [Alpha]",
 		Unit:        "By",
 		Data: metricdata.Gauge[int64]{
 			DataPoints: dps,
@@ -364,7 +364,7 @@ func AssertEqualExporterStefUnackedBytes(t *testing.T, tt *componenttest.Telemet
 func AssertEqualExporterStefUpgrades(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_exporter_stef_upgrades",
-		Description: "Times that the exporter returned from OTLP to STEF because the peer has learned it. [Development]",
+		Description: "Times that the exporter returned from OTLP to STEF because the peer has learned it. [Alpha]",
 		Unit:        "{upgrades}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,

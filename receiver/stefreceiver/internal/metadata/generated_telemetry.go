@@ -33,17 +33,19 @@ type TelemetryBuilder struct {
 	ReceiverStefAdmissionWaitingBytes  metric.Int64ObservableUpDownCounter
 	ReceiverStefBatches                metric.Int64Counter
 	ReceiverStefBufferedBytes          metric.Int64ObservableUpDownCounter
+	ReceiverStefBytesCompressed        metric.Int64Counter
+	ReceiverStefBytesDecoded           metric.Int64Counter
 	ReceiverStefConsumeDuration        metric.Float64Histogram
-	ReceiverStefDecodedBytes           metric.Int64Counter
 	ReceiverStefDictBytes              metric.Int64UpDownCounter
 	ReceiverStefDictResets             metric.Int64Counter
 	ReceiverStefPanics                 metric.Int64Counter
-	ReceiverStefRejectedRecords        metric.Int64Counter
+	ReceiverStefRecordsRejected        metric.Int64Counter
 	ReceiverStefStreamMemoryBytes      metric.Int64ObservableUpDownCounter
-	ReceiverStefStreams                metric.Int64UpDownCounter
-	ReceiverStefStreamsEnded           metric.Int64Counter
+	ReceiverStefStreamsActive          metric.Int64UpDownCounter
+	ReceiverStefStreamsClosed          metric.Int64Counter
+	ReceiverStefStreamsHandshaking     metric.Int64ObservableUpDownCounter
+	ReceiverStefStreamsRefused         metric.Int64ObservableCounter
 	ReceiverStefUnackedRecords         metric.Int64UpDownCounter
-	ReceiverStefWireBytes              metric.Int64Counter
 }
 
 // TelemetryBuilderOption applies changes to default builder.
@@ -117,6 +119,36 @@ func (builder *TelemetryBuilder) RegisterReceiverStefStreamMemoryBytesCallback(c
 	return nil
 }
 
+// RegisterReceiverStefStreamsHandshakingCallback sets callback for observable ReceiverStefStreamsHandshaking metric.
+func (builder *TelemetryBuilder) RegisterReceiverStefStreamsHandshakingCallback(cb metric.Int64Callback) error {
+	reg, err := builder.meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
+		cb(ctx, &observerInt64{inst: builder.ReceiverStefStreamsHandshaking, obs: o})
+		return nil
+	}, builder.ReceiverStefStreamsHandshaking)
+	if err != nil {
+		return err
+	}
+	builder.mu.Lock()
+	defer builder.mu.Unlock()
+	builder.registrations = append(builder.registrations, reg)
+	return nil
+}
+
+// RegisterReceiverStefStreamsRefusedCallback sets callback for observable ReceiverStefStreamsRefused metric.
+func (builder *TelemetryBuilder) RegisterReceiverStefStreamsRefusedCallback(cb metric.Int64Callback) error {
+	reg, err := builder.meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
+		cb(ctx, &observerInt64{inst: builder.ReceiverStefStreamsRefused, obs: o})
+		return nil
+	}, builder.ReceiverStefStreamsRefused)
+	if err != nil {
+		return err
+	}
+	builder.mu.Lock()
+	defer builder.mu.Unlock()
+	builder.registrations = append(builder.registrations, reg)
+	return nil
+}
+
 type observerInt64 struct {
 	embedded.Int64Observer
 	inst metric.Int64Observable
@@ -175,17 +207,23 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 		metric.WithUnit("By"),
 	)
 	errs = errors.Join(errs, err)
+	builder.ReceiverStefBytesCompressed, err = builder.meter.Int64Counter(
+		"otelcol_receiver_stef_bytes_compressed",
+		metric.WithDescription("Bytes of STEF streams as they were sent, headers included. [Alpha]"),
+		metric.WithUnit("By"),
+	)
+	errs = errors.Join(errs, err)
+	builder.ReceiverStefBytesDecoded, err = builder.meter.Int64Counter(
+		"otelcol_receiver_stef_bytes_decoded",
+		metric.WithDescription("Size of the batches of STEF streams as uncompressed OTLP, measured on a sample. Divided by the wire bytes it is the ratio of compression. [Alpha]"),
+		metric.WithUnit("By"),
+	)
+	errs = errors.Join(errs, err)
 	builder.ReceiverStefConsumeDuration, err = builder.meter.Float64Histogram(
 		"otelcol_receiver_stef_consume_duration",
 		metric.WithDescription("Time from a decoded batch of a STEF stream to the answer of the pipeline, with the wait for a free consumer. [Alpha]"),
 		metric.WithUnit("s"),
 		metric.WithExplicitBucketBoundaries([]float64{0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10}...),
-	)
-	errs = errors.Join(errs, err)
-	builder.ReceiverStefDecodedBytes, err = builder.meter.Int64Counter(
-		"otelcol_receiver_stef_decoded_bytes",
-		metric.WithDescription("Size of the batches of STEF streams as uncompressed OTLP, measured on a sample. Divided by the wire bytes it is the ratio of compression. [Alpha]"),
-		metric.WithUnit("By"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ReceiverStefDictBytes, err = builder.meter.Int64UpDownCounter(
@@ -206,8 +244,8 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 		metric.WithUnit("{panics}"),
 	)
 	errs = errors.Join(errs, err)
-	builder.ReceiverStefRejectedRecords, err = builder.meter.Int64Counter(
-		"otelcol_receiver_stef_rejected_records",
+	builder.ReceiverStefRecordsRejected, err = builder.meter.Int64Counter(
+		"otelcol_receiver_stef_records_rejected",
 		metric.WithDescription("Records of STEF streams reported bad to the client, which does not send them again. [Alpha]"),
 		metric.WithUnit("{records}"),
 	)
@@ -218,15 +256,27 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 		metric.WithUnit("By"),
 	)
 	errs = errors.Join(errs, err)
-	builder.ReceiverStefStreams, err = builder.meter.Int64UpDownCounter(
-		"otelcol_receiver_stef_streams",
+	builder.ReceiverStefStreamsActive, err = builder.meter.Int64UpDownCounter(
+		"otelcol_receiver_stef_streams_active",
 		metric.WithDescription("STEF streams that are open. [Alpha]"),
 		metric.WithUnit("{streams}"),
 	)
 	errs = errors.Join(errs, err)
-	builder.ReceiverStefStreamsEnded, err = builder.meter.Int64Counter(
-		"otelcol_receiver_stef_streams_ended",
+	builder.ReceiverStefStreamsClosed, err = builder.meter.Int64Counter(
+		"otelcol_receiver_stef_streams_closed",
 		metric.WithDescription("STEF streams that ended, by reason. [Alpha]"),
+		metric.WithUnit("{streams}"),
+	)
+	errs = errors.Join(errs, err)
+	builder.ReceiverStefStreamsHandshaking, err = builder.meter.Int64ObservableUpDownCounter(
+		"otelcol_receiver_stef_streams_handshaking",
+		metric.WithDescription("Connections to the STEF service whose client has not yet named a signal. They are not among the active streams. [Alpha]"),
+		metric.WithUnit("{streams}"),
+	)
+	errs = errors.Join(errs, err)
+	builder.ReceiverStefStreamsRefused, err = builder.meter.Int64ObservableCounter(
+		"otelcol_receiver_stef_streams_refused",
+		metric.WithDescription("Streams that ended before they carried a signal, because there were too many, their signal has no pipeline, or their client sent no valid first message in time. [Alpha]"),
 		metric.WithUnit("{streams}"),
 	)
 	errs = errors.Join(errs, err)
@@ -234,12 +284,6 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 		"otelcol_receiver_stef_unacked_records",
 		metric.WithDescription("Records decoded and not yet acknowledged. [Alpha]"),
 		metric.WithUnit("{records}"),
-	)
-	errs = errors.Join(errs, err)
-	builder.ReceiverStefWireBytes, err = builder.meter.Int64Counter(
-		"otelcol_receiver_stef_wire_bytes",
-		metric.WithDescription("Bytes of STEF streams as they were sent, headers included. [Alpha]"),
-		metric.WithUnit("By"),
 	)
 	errs = errors.Join(errs, err)
 	return &builder, errs

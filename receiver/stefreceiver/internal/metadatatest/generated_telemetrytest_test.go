@@ -36,18 +36,26 @@ func TestSetupTelemetry(t *testing.T) {
 		observer.Observe(1)
 		return nil
 	}))
+	require.NoError(t, tb.RegisterReceiverStefStreamsHandshakingCallback(func(_ context.Context, observer metric.Int64Observer) error {
+		observer.Observe(1)
+		return nil
+	}))
+	require.NoError(t, tb.RegisterReceiverStefStreamsRefusedCallback(func(_ context.Context, observer metric.Int64Observer) error {
+		observer.Observe(1)
+		return nil
+	}))
 	tb.ReceiverStefAdmissionRefused.Add(context.Background(), 1)
 	tb.ReceiverStefBatches.Add(context.Background(), 1)
+	tb.ReceiverStefBytesCompressed.Add(context.Background(), 1)
+	tb.ReceiverStefBytesDecoded.Add(context.Background(), 1)
 	tb.ReceiverStefConsumeDuration.Record(context.Background(), 1)
-	tb.ReceiverStefDecodedBytes.Add(context.Background(), 1)
 	tb.ReceiverStefDictBytes.Add(context.Background(), 1)
 	tb.ReceiverStefDictResets.Add(context.Background(), 1)
 	tb.ReceiverStefPanics.Add(context.Background(), 1)
-	tb.ReceiverStefRejectedRecords.Add(context.Background(), 1)
-	tb.ReceiverStefStreams.Add(context.Background(), 1)
-	tb.ReceiverStefStreamsEnded.Add(context.Background(), 1)
+	tb.ReceiverStefRecordsRejected.Add(context.Background(), 1)
+	tb.ReceiverStefStreamsActive.Add(context.Background(), 1)
+	tb.ReceiverStefStreamsClosed.Add(context.Background(), 1)
 	tb.ReceiverStefUnackedRecords.Add(context.Background(), 1)
-	tb.ReceiverStefWireBytes.Add(context.Background(), 1)
 	AssertEqualReceiverStefAdmissionInFlightBytes(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
@@ -63,11 +71,14 @@ func TestSetupTelemetry(t *testing.T) {
 	AssertEqualReceiverStefBufferedBytes(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
+	AssertEqualReceiverStefBytesCompressed(t, testTel,
+		[]metricdata.DataPoint[int64]{{Value: 1}},
+		metricdatatest.IgnoreTimestamp())
+	AssertEqualReceiverStefBytesDecoded(t, testTel,
+		[]metricdata.DataPoint[int64]{{Value: 1}},
+		metricdatatest.IgnoreTimestamp())
 	AssertEqualReceiverStefConsumeDuration(t, testTel,
 		[]metricdata.HistogramDataPoint[float64]{{}}, metricdatatest.IgnoreValue(),
-		metricdatatest.IgnoreTimestamp())
-	AssertEqualReceiverStefDecodedBytes(t, testTel,
-		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualReceiverStefDictBytes(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
@@ -78,22 +89,25 @@ func TestSetupTelemetry(t *testing.T) {
 	AssertEqualReceiverStefPanics(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
-	AssertEqualReceiverStefRejectedRecords(t, testTel,
+	AssertEqualReceiverStefRecordsRejected(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualReceiverStefStreamMemoryBytes(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
-	AssertEqualReceiverStefStreams(t, testTel,
+	AssertEqualReceiverStefStreamsActive(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
-	AssertEqualReceiverStefStreamsEnded(t, testTel,
+	AssertEqualReceiverStefStreamsClosed(t, testTel,
+		[]metricdata.DataPoint[int64]{{Value: 1}},
+		metricdatatest.IgnoreTimestamp())
+	AssertEqualReceiverStefStreamsHandshaking(t, testTel,
+		[]metricdata.DataPoint[int64]{{Value: 1}},
+		metricdatatest.IgnoreTimestamp())
+	AssertEqualReceiverStefStreamsRefused(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualReceiverStefUnackedRecords(t, testTel,
-		[]metricdata.DataPoint[int64]{{Value: 1}},
-		metricdatatest.IgnoreTimestamp())
-	AssertEqualReceiverStefWireBytes(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 
