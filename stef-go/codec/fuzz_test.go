@@ -18,7 +18,7 @@ import (
 const maxFuzz = 1 << 12
 
 // words cuts data into numbers of 8 bytes.
-func words(data []byte) []uint64 {
+func Words(data []byte) []uint64 {
 	var out []uint64
 	for ; len(data) >= 8; data = data[8:] {
 		out = append(out, binary.LittleEndian.Uint64(data))
@@ -59,7 +59,7 @@ func FuzzInts(f *testing.F) {
 		requireInts(t, e.AppendTo(nil), values)
 
 		e = codec.Uint64Encoder{}
-		values = words(data)
+		values = Words(data)
 		for _, v := range values {
 			e.Encode(v)
 		}
@@ -98,7 +98,7 @@ func FuzzFloats(f *testing.F) {
 		requireFloats(t, encoded, values)
 
 		values = nil
-		for _, w := range words(data) {
+		for _, w := range Words(data) {
 			values = append(values, math.Float64frombits(w))
 		}
 		encoded, _ = encodeFloats(values)

@@ -26,21 +26,12 @@ const ShortText = 16
 
 const shortText = ShortText
 
-// Words returns two words of a text, which tell a text of ShortText bytes or less
-// from all others of its length.
-func Words(v string) (a, b uint64) {
-	if n := len(v); n >= 8 {
-		return word64(v), word64(v[n-8:])
-	}
-	return words(v)
-}
-
-// words returns a text of shortText bytes or less as numbers, which tell it from
+// Words returns two words of a text. They tell a text of ShortText bytes or less from
 // all others of its length.
-func words(v string) (a, b uint64) {
+func Words(v string) (a, b uint64) {
 	switch n := len(v); {
 	case n >= 8:
-		return word64(v), word64(v[n-8:])
+		return Word64(v), Word64(v[n-8:])
 	case n >= 4:
 		return word32(v), word32(v[n-4:])
 	case n > 0:
@@ -61,9 +52,9 @@ func hashLong(v string) uint32 {
 	n := len(v)
 	h := hashKeys[1] ^ uint64(n)
 	for rest := v; len(rest) > 16; rest = rest[16:] {
-		h = fold(word64(rest)^hashKeys[0], word64(rest[8:])^h)
+		h = fold(Word64(rest)^hashKeys[0], Word64(rest[8:])^h)
 	}
-	return uint32(fold(word64(v[n-16:])^hashKeys[0], word64(v[n-8:])^h))
+	return uint32(fold(Word64(v[n-16:])^hashKeys[0], Word64(v[n-8:])^h))
 }
 
 func fold(a, b uint64) uint64 {
@@ -71,8 +62,8 @@ func fold(a, b uint64) uint64 {
 	return high ^ low
 }
 
-// word64 returns the first 8 bytes as one number.
-func word64(s string) uint64 {
+// Word64 returns the first 8 bytes as one number.
+func Word64(s string) uint64 {
 	s = s[:8]
 	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
 		uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56

@@ -87,7 +87,7 @@ func (x *TextIndex) resolve(texts []Text, base, none Ref) {
 			long = true // no call in this loop: it would cost all others a third
 			continue
 		case n >= 8:
-			a, b = word64(t.Text), word64(t.Text[n-8:])
+			a, b = Word64(t.Text), Word64(t.Text[n-8:])
 		case n >= 4:
 			a, b = word32(t.Text), word32(t.Text[n-4:])
 		case n > 0:
@@ -138,7 +138,7 @@ func (x *TextIndex) find(v string) (number, hash uint32, ok bool) {
 	if len(v) > shortText {
 		return x.findLong(v)
 	}
-	a, b := words(v)
+	a, b := Words(v)
 	hash = hashWords(a, b, len(v))
 	slots := x.slots
 	for at := int(hash) & (len(slots) - 1); uint(at) < uint(len(slots)); at = (at + 1) & (len(slots) - 1) {
@@ -162,7 +162,7 @@ func (x *TextIndex) Is(number uint32, v string) bool {
 	if uint(number) >= uint(len(x.entries)) {
 		return false
 	}
-	a, b := words(v)
+	a, b := Words(v)
 	return x.entries[number] == textEntry{a, b, len(v)}
 }
 
@@ -199,7 +199,7 @@ func (x *TextIndex) add(v string, hash uint32) (number uint32) {
 		x.text = room(&indexTexts, x.text, len(v))
 		x.text = append(x.text, v...)
 	} else {
-		e.a, e.b = words(v)
+		e.a, e.b = Words(v)
 	}
 	number = uint32(len(x.entries))
 	x.entries = append(room(&indexEntries, x.entries, 1), e)

@@ -81,8 +81,18 @@ func (c *PairCache) Resolve(pairs []Pair) {
 	for i := range pairs {
 		p := &pairs[i]
 		key, value := p.Key.Text, p.Value.Text
-		key0, key1 := codec.Words(key)
-		value0, value1 := codec.Words(value)
+		// Most texts have 8 bytes or more; Words would be a call.
+		var key0, key1, value0, value1 uint64
+		if len(key) >= 8 {
+			key0, key1 = codec.Word64(key), codec.Word64(key[len(key)-8:])
+		} else {
+			key0, key1 = codec.Words(key)
+		}
+		if len(value) >= 8 {
+			value0, value1 = codec.Word64(value), codec.Word64(value[len(value)-8:])
+		} else {
+			value0, value1 = codec.Words(value)
+		}
 		lengths := uint64(len(key))<<32 | uint64(len(value))
 		h := (key0 ^ value1*codec.GoldenRatio) * prime1
 		h ^= (value0 ^ key1*prime2) * prime3
