@@ -26,15 +26,15 @@ func prefixed(typ, name, doc string) string {
 	return typ + exported(name) + ": " + doc
 }
 
-// getterDoc returns the comment of a getter: the schema's, if it begins with
-// the name.
-func getterDoc(name, doc string) string {
+// getterDoc returns the comment of the getter of a field: the schema's, if it begins
+// with the name of the field.
+func getterDoc(getter, name, doc string) string {
 	doc = strings.TrimSpace(doc)
 	if doc == "" {
-		return exported(name) + " returns the field."
+		return getter + " returns the field."
 	}
-	if rest, ok := strings.CutPrefix(doc, name+" "); ok {
-		return exported(name) + " " + rest
+	if rest, ok := strings.CutPrefix(doc, name+" "); ok && getter == exported(name) {
+		return getter + " " + rest
 	}
-	return exported(name) + " returns the field: " + doc
+	return getter + " returns the field: " + doc
 }

@@ -72,6 +72,8 @@ func (p *plan) printMultimap(pr *printer, m *schema.Multimap) {
 		pr.P("// Set sets pair i. It panics if i is not below Len.")
 		pr.P("func (m *%s) Set(i int, key %s, value %s) {\nm.SetKey(i, key)\nm.SetValue(i, value)\n}", n, goType(k.t), goType(v.t))
 	}
+	p.printMultimapLookup(pr, n, k, v)
+	p.printMultimapText(pr, n, k, v)
 	p.printMultimapCommon(pr, n, k, v)
 	if p.shared[n] {
 		p.printMultimapShared(pr, n, k, v)

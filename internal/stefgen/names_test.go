@@ -104,9 +104,9 @@ func TestDocs(t *testing.T) {
 	f(prefixed("Color", "red", "red is warm."), "ColorRed is warm.")
 	f(prefixed("Color", "red", "Warm."), "ColorRed: Warm.")
 	f(prefixed("Color", "red", "reddish."), "ColorRed: reddish.")
-	f(getterDoc("name", ""), "Name returns the field.")
-	f(getterDoc("name", "name is what it says."), "Name is what it says.")
-	f(getterDoc("name", "What it says."), "Name returns the field: What it says.")
+	f(getterDoc("Name", "name", ""), "Name returns the field.")
+	f(getterDoc("Name", "name", "name is what it says."), "Name is what it says.")
+	f(getterDoc("Name", "name", "What it says."), "Name returns the field: What it says.")
 }
 
 // TestInternalNamesAreAllListed looks at what is generated for every fixture:

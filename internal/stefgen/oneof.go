@@ -112,6 +112,7 @@ func (p *plan) printOneof(pr *printer, s *schema.Struct) {
 	pr.P("// New%s returns a %s without a value that is part of no record.", n, n)
 	pr.P("func New%s() *%s { return stefrt.New((*%s).init) }", n, n, n)
 	p.printOneofAccess(pr, n, fields, box)
+	p.printOneofText(pr, n, fields)
 	p.printOneofCommon(pr, n, fields, num, str)
 	if p.shared[n] {
 		p.printOneofShared(pr, n, fields)
@@ -194,12 +195,12 @@ func (p *plan) printChoiceInit(pr *printer, fields []*field) {
 
 func (p *plan) printChoice(pr *printer, n string, f *field) {
 	pr.P("")
-	pr.Doc(getterDoc(f.Name, f.Doc))
+	pr.Doc(getterDoc(getter(f), f.Name, f.Doc))
 	otherwise := map[class]string{classNode: "nil", classBytes: "nil"}[f.class]
 	if otherwise == "" {
 		otherwise = zero(f.t, "")
 	}
-	pr.P("func (v *%s) %s() %s {", n, f.name, getterType(f.t))
+	pr.P("func (v *%s) %s() %s {", n, getter(f), getterType(f.t))
 	result := fromSlot(f.t, slot(f, "v"))
 	if f.class == classNode {
 		result = view(f.t, "&"+slot(f, "v"))

@@ -61,6 +61,7 @@ func (p *printer) Fields(fields []declaration) {
 var imports = map[string]string{
 	"bytes":   `"bytes"`,
 	"io":      `"io"`,
+	"iter":    `"iter"`,
 	"bits":    `"math/bits"`,
 	"math":    `"math"`,
 	"stef":    `stef "github.com/otelstef/stef/stef-go"`,

@@ -108,6 +108,7 @@ func (p *plan) printStruct(pr *printer, s *schema.Struct) {
 	for _, f := range fields {
 		p.printAccessors(pr, s, f)
 	}
+	p.printStructText(pr, s, fields)
 	p.printStructCommon(pr, s, fields)
 	if p.shared[s.Name] {
 		p.printStructShared(pr, s, fields)
@@ -124,21 +125,21 @@ func (p *plan) printStructCodec(pr *printer, s *schema.Struct) {
 // printAccessors prints the getter and the setters of a field.
 func (p *plan) printAccessors(pr *printer, s *schema.Struct, f *field) {
 	pr.P("")
-	pr.Doc(getterDoc(f.Name, f.Doc))
+	pr.Doc(getterDoc(getter(f), f.Name, f.Doc))
 	switch {
 	case f.class == classNode && f.lazy:
 		pr.P("// It is nil until it was first present.")
-		pr.P("func (s *%s) %s() %s { return %s }", s.Name, f.name, getterType(f.t), view(f.t, "s."+f.priv))
+		pr.P("func (s *%s) %s() %s { return %s }", s.Name, getter(f), getterType(f.t), view(f.t, "s."+f.priv))
 	case f.class == classNode:
-		pr.P("func (s *%s) %s() %s { return %s }", s.Name, f.name, getterType(f.t), view(f.t, "&s."+f.priv))
+		pr.P("func (s *%s) %s() %s { return %s }", s.Name, getter(f), getterType(f.t), view(f.t, "&s."+f.priv))
 	case f.class == classBytes:
 		pr.P("// It belongs to the record; copy it to keep it.")
-		pr.P("func (s *%s) %s() []byte { return s.%s }", s.Name, f.name, f.priv)
+		pr.P("func (s *%s) %s() []byte { return s.%s }", s.Name, getter(f), f.priv)
 	case f.class == classShared:
 		pr.P("// It must not be changed once it is shared: see Edit%s and Set%s.", f.name, f.name)
-		pr.P("func (s *%s) %s() %s { return s.%s }", s.Name, f.name, getterType(f.t), f.priv)
+		pr.P("func (s *%s) %s() %s { return s.%s }", s.Name, getter(f), getterType(f.t), f.priv)
 	default:
-		pr.P("func (s *%s) %s() %s { return s.%s }", s.Name, f.name, getterType(f.t), f.priv)
+		pr.P("func (s *%s) %s() %s { return s.%s }", s.Name, getter(f), getterType(f.t), f.priv)
 	}
 	if f.present != "" {
 		pr.P("")

@@ -100,8 +100,8 @@ func (v *AnyValue) open() {
 	v.box.kvList.init(&v.node, 1)
 }
 
-// String is text; OTLP wants UTF-8, the format does not check it.
-func (v *AnyValue) String() string {
+// Str returns the field: String is text; OTLP wants UTF-8, the format does not check it.
+func (v *AnyValue) Str() string {
 	if v.typ != AnyValueTypeString {
 		return ""
 	}
@@ -221,6 +221,47 @@ func (v *AnyValue) SetBytes(x []byte) {
 		v.typ = AnyValueTypeBytes
 		v.box.bytes = append(v.box.bytes[:0], x...)
 		v.node.Mark(1)
+	}
+}
+
+// String returns the value as people write it: text as it is, bytes as base64,
+// composite values as JSON. It is empty without a value.
+func (v *AnyValue) String() string {
+	switch v.typ {
+	case AnyValueTypeNone:
+		return ""
+	case AnyValueTypeString:
+		return v.str
+	case AnyValueTypeBool:
+		return stefrt.Plain(v.num != 0)
+	case AnyValueTypeInt64:
+		return stefrt.Plain(int64(v.num))
+	case AnyValueTypeFloat64:
+		return stefrt.Plain(math.Float64frombits(v.num))
+	case AnyValueTypeBytes:
+		return stefrt.Plain(v.box.bytes)
+	}
+	return stefrt.StringOf(v.json)
+}
+
+func (v *AnyValue) json(j *stefrt.JSON) {
+	switch v.typ {
+	case AnyValueTypeString:
+		j.Any(v.str)
+	case AnyValueTypeBool:
+		j.Any(v.num != 0)
+	case AnyValueTypeInt64:
+		j.Any(int64(v.num))
+	case AnyValueTypeFloat64:
+		j.Any(math.Float64frombits(v.num))
+	case AnyValueTypeArray:
+		stefrt.PrintArray(j, &v.box.array, (*AnyValue).json)
+	case AnyValueTypeKVList:
+		v.box.kvList.json(j)
+	case AnyValueTypeBytes:
+		j.Any(v.box.bytes)
+	default:
+		j.Null()
 	}
 }
 

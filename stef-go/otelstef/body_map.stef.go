@@ -6,11 +6,13 @@
 package otelstef
 
 import (
+	"iter"
 	"math/bits"
 	"unsafe"
 
 	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/codec"
+	"github.com/otelstef/stef/stef-go/list"
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
@@ -137,6 +139,79 @@ func (m *BodyMap) SetFloat64(i int, key string, value float64) {
 func (m *BodyMap) SetBytes(i int, key string, value []byte) {
 	m.SetKey(i, key)
 	m.pairs[i].value.SetBytes(value)
+}
+
+// All returns an iterator over the keys and values.
+func (m *BodyMap) All() iter.Seq2[string, *BodyValue] {
+	return func(yield func(string, *BodyValue) bool) {
+		for _, p := range m.pairs {
+			if !yield(p.key, &p.value) {
+				return
+			}
+		}
+	}
+}
+
+// Get returns the value of the first pair with that key, or nil if there is none.
+func (m *BodyMap) Get(key string) *BodyValue {
+	for _, p := range m.pairs {
+		if p.key == key {
+			return &p.value
+		}
+	}
+	return nil
+}
+
+// Append adds a pair with that key and an initial value, and returns the value.
+func (m *BodyMap) Append(key string) *BodyValue {
+	i := len(m.pairs)
+	m.SetLen(i + 1)
+	m.SetKey(i, key)
+	return m.Value(i)
+}
+
+// Delete deletes the pairs from i up to but not including j. Those behind them are
+// copied to the front.
+func (m *BodyMap) Delete(i, j int) {
+	_ = m.pairs[i:j]
+	for to, p := range m.pairs[j:] {
+		m.SetKey(i+to, p.key)
+		m.pairs[i+to].value.CopyFrom(&p.value)
+	}
+	m.SetLen(len(m.pairs) - (j - i))
+}
+
+// AppendString adds a pair with that key and value.
+func (m *BodyMap) AppendString(key string, value string) { m.Append(key).SetString(value) }
+
+// AppendBool adds a pair with that key and value.
+func (m *BodyMap) AppendBool(key string, value bool) { m.Append(key).SetBool(value) }
+
+// AppendInt64 adds a pair with that key and value.
+func (m *BodyMap) AppendInt64(key string, value int64) { m.Append(key).SetInt64(value) }
+
+// AppendFloat64 adds a pair with that key and value.
+func (m *BodyMap) AppendFloat64(key string, value float64) { m.Append(key).SetFloat64(value) }
+
+// AppendArray adds a pair with that key and returns its value.
+func (m *BodyMap) AppendArray(key string) *list.Of[BodyValue] { return m.Append(key).SetArray() }
+
+// AppendMap adds a pair with that key and returns its value.
+func (m *BodyMap) AppendMap(key string) *BodyMap { return m.Append(key).SetMap() }
+
+// AppendBytes adds a pair with that key and value.
+func (m *BodyMap) AppendBytes(key string, value []byte) { m.Append(key).SetBytes(value) }
+
+// String returns m as JSON, for people to read.
+func (m *BodyMap) String() string { return stefrt.StringOf(m.json) }
+
+func (m *BodyMap) json(j *stefrt.JSON) {
+	j.Open('{')
+	for _, p := range m.pairs {
+		j.Field(p.key)
+		p.value.json(j)
+	}
+	j.Close('}')
 }
 
 func (m *BodyMap) init(parent *stefrt.Node, bit uint64) { m.node.Init(parent, bit) }

@@ -6,6 +6,7 @@
 package otelstef
 
 import (
+	"iter"
 	"math/bits"
 	"unsafe"
 
@@ -106,6 +107,62 @@ func (m *BodyParams) SetValueRef(i int, value string, ref stef.TextRef) {
 func (m *BodyParams) Set(i int, key bool, value string) {
 	m.SetKey(i, key)
 	m.SetValue(i, value)
+}
+
+// All returns an iterator over the keys and values.
+func (m *BodyParams) All() iter.Seq2[bool, string] {
+	return func(yield func(bool, string) bool) {
+		for _, p := range m.pairs {
+			if !yield(p.key, p.value) {
+				return
+			}
+		}
+	}
+}
+
+// Get returns the value of the first pair with that key, and whether there is one.
+func (m *BodyParams) Get(key bool) (value string, ok bool) {
+	for _, p := range m.pairs {
+		if p.key == key {
+			return p.value, true
+		}
+	}
+	return value, false
+}
+
+// Append adds a pair.
+func (m *BodyParams) Append(key bool, value string) {
+	i := len(m.pairs)
+	m.SetLen(i + 1)
+	m.Set(i, key, value)
+}
+
+// Delete deletes the pairs from i up to but not including j. Those behind them are
+// copied to the front.
+func (m *BodyParams) Delete(i, j int) {
+	_ = m.pairs[i:j]
+	for to, p := range m.pairs[j:] {
+		m.SetKey(i+to, p.key)
+		m.SetValue(i+to, p.value)
+	}
+	m.SetLen(len(m.pairs) - (j - i))
+}
+
+// String returns m as JSON, for people to read.
+func (m *BodyParams) String() string { return stefrt.StringOf(m.json) }
+
+func (m *BodyParams) json(j *stefrt.JSON) {
+	j.Open('[')
+	for _, p := range m.pairs {
+		j.Item()
+		j.Open('[')
+		j.Item()
+		j.Any(p.key)
+		j.Item()
+		j.Any(p.value)
+		j.Close(']')
+	}
+	j.Close(']')
 }
 
 func (m *BodyParams) init(parent *stefrt.Node, bit uint64) { m.node.Init(parent, bit) }

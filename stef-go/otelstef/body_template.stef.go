@@ -41,6 +41,16 @@ func (s *BodyTemplate) SetTemplate(v string) {
 // Params are the parameters in order.
 func (s *BodyTemplate) Params() *BodyParams { return &s.params }
 
+// String returns s as JSON, for people to read.
+func (s *BodyTemplate) String() string { return stefrt.StringOf(s.json) }
+
+func (s *BodyTemplate) json(j *stefrt.JSON) {
+	j.Open('{')
+	j.Field("Template").Any(s.template)
+	s.params.json(j.Field("Params"))
+	j.Close('}')
+}
+
 // Modified returns the fields that changed; see package stef.
 func (s *BodyTemplate) Modified() uint64 { return s.node.Modified() }
 

@@ -100,8 +100,8 @@ func (v *BodyValue) open() {
 	v.box.mapField.init(&v.node, 1)
 }
 
-// String is text.
-func (v *BodyValue) String() string {
+// Str returns the field: String is text.
+func (v *BodyValue) Str() string {
 	if v.typ != BodyValueTypeString {
 		return ""
 	}
@@ -221,6 +221,47 @@ func (v *BodyValue) SetBytes(x []byte) {
 		v.typ = BodyValueTypeBytes
 		v.box.bytes = append(v.box.bytes[:0], x...)
 		v.node.Mark(1)
+	}
+}
+
+// String returns the value as people write it: text as it is, bytes as base64,
+// composite values as JSON. It is empty without a value.
+func (v *BodyValue) String() string {
+	switch v.typ {
+	case BodyValueTypeNone:
+		return ""
+	case BodyValueTypeString:
+		return v.str
+	case BodyValueTypeBool:
+		return stefrt.Plain(v.num != 0)
+	case BodyValueTypeInt64:
+		return stefrt.Plain(int64(v.num))
+	case BodyValueTypeFloat64:
+		return stefrt.Plain(math.Float64frombits(v.num))
+	case BodyValueTypeBytes:
+		return stefrt.Plain(v.box.bytes)
+	}
+	return stefrt.StringOf(v.json)
+}
+
+func (v *BodyValue) json(j *stefrt.JSON) {
+	switch v.typ {
+	case BodyValueTypeString:
+		j.Any(v.str)
+	case BodyValueTypeBool:
+		j.Any(v.num != 0)
+	case BodyValueTypeInt64:
+		j.Any(int64(v.num))
+	case BodyValueTypeFloat64:
+		j.Any(math.Float64frombits(v.num))
+	case BodyValueTypeArray:
+		stefrt.PrintArray(j, &v.box.array, (*BodyValue).json)
+	case BodyValueTypeMap:
+		v.box.mapField.json(j)
+	case BodyValueTypeBytes:
+		j.Any(v.box.bytes)
+	default:
+		j.Null()
 	}
 }
 

@@ -47,6 +47,16 @@ func (s *CompactLog) SetTraceLow(v float64) {
 	}
 }
 
+// String returns s as JSON, for people to read.
+func (s *CompactLog) String() string { return stefrt.StringOf(s.json) }
+
+func (s *CompactLog) json(j *stefrt.JSON) {
+	j.Open('{')
+	j.Field("TraceHigh").Any(s.traceHigh)
+	j.Field("TraceLow").Any(s.traceLow)
+	j.Close('}')
+}
+
 // Modified returns the fields that changed; see package stef.
 func (s *CompactLog) Modified() uint64 { return s.node.Modified() }
 

@@ -83,6 +83,20 @@ func (s *CompactPoint) Words() *list.Values[uint64] { return (*list.Values[uint6
 // Floats are the bits in which the doubles of a histogram or summary differ.
 func (s *CompactPoint) Floats() *list.Floats { return (*list.Floats)(&s.floats) }
 
+// String returns s as JSON, for people to read.
+func (s *CompactPoint) String() string { return stefrt.StringOf(s.json) }
+
+func (s *CompactPoint) json(j *stefrt.JSON) {
+	j.Open('{')
+	j.Field("Time").Any(s.time)
+	j.Field("Start").Any(s.start)
+	j.Field("Form").Any(s.form)
+	j.Field("Bits").Any(s.bits)
+	j.Field("Words").Any(s.words.Values())
+	j.Field("Floats").Any(s.floats.Values())
+	j.Close('}')
+}
+
 // Modified returns the fields that changed; see package stef.
 func (s *CompactPoint) Modified() uint64 { return s.node.Modified() }
 

@@ -118,6 +118,22 @@ func (s *CompactSpan) SetApart(v bool) {
 	}
 }
 
+// String returns s as JSON, for people to read.
+func (s *CompactSpan) String() string { return stefrt.StringOf(s.json) }
+
+func (s *CompactSpan) json(j *stefrt.JSON) {
+	j.Open('{')
+	j.Field("Trace").Any(s.trace)
+	j.Field("TraceHigh").Any(s.traceHigh)
+	j.Field("TraceLow").Any(s.traceLow)
+	j.Field("Known").Any(s.known)
+	j.Field("Parent").Any(s.parent)
+	j.Field("ParentID").Any(s.parentID)
+	j.Field("Times").Any(s.times.Values())
+	j.Field("Apart").Any(s.apart)
+	j.Close('}')
+}
+
 // Modified returns the fields that changed; see package stef.
 func (s *CompactSpan) Modified() uint64 { return s.node.Modified() }
 

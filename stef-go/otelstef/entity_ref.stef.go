@@ -59,6 +59,18 @@ func (s *EntityRef) DescriptionKeys() *list.Values[string] {
 	return (*list.Values[string])(&s.descriptionKeys)
 }
 
+// String returns s as JSON, for people to read.
+func (s *EntityRef) String() string { return stefrt.StringOf(s.json) }
+
+func (s *EntityRef) json(j *stefrt.JSON) {
+	j.Open('{')
+	j.Field("SchemaURL").Any(s.schemaURL)
+	j.Field("Type").Any(s.typeField)
+	j.Field("IDKeys").Any(s.idKeys.Values())
+	j.Field("DescriptionKeys").Any(s.descriptionKeys.Values())
+	j.Close('}')
+}
+
 // Modified returns the fields that changed; see package stef.
 func (s *EntityRef) Modified() uint64 { return s.node.Modified() }
 

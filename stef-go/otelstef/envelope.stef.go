@@ -27,6 +27,15 @@ func NewEnvelope() *Envelope { return stefrt.New((*Envelope).init) }
 // Attributes are free for the sender and the receiver to agree on.
 func (s *Envelope) Attributes() *EnvelopeAttributes { return &s.attributes }
 
+// String returns s as JSON, for people to read.
+func (s *Envelope) String() string { return stefrt.StringOf(s.json) }
+
+func (s *Envelope) json(j *stefrt.JSON) {
+	j.Open('{')
+	s.attributes.json(j.Field("Attributes"))
+	j.Close('}')
+}
+
 // Modified returns the fields that changed; see package stef.
 func (s *Envelope) Modified() uint64 { return s.node.Modified() }
 

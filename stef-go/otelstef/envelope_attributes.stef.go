@@ -7,6 +7,7 @@ package otelstef
 
 import (
 	"bytes"
+	"iter"
 	"math/bits"
 	"unsafe"
 
@@ -97,6 +98,57 @@ func (m *EnvelopeAttributes) SetValue(i int, value []byte) {
 func (m *EnvelopeAttributes) Set(i int, key string, value []byte) {
 	m.SetKey(i, key)
 	m.SetValue(i, value)
+}
+
+// All returns an iterator over the keys and values.
+func (m *EnvelopeAttributes) All() iter.Seq2[string, []byte] {
+	return func(yield func(string, []byte) bool) {
+		for _, p := range m.pairs {
+			if !yield(p.key, p.value) {
+				return
+			}
+		}
+	}
+}
+
+// Get returns the value of the first pair with that key, and whether there is one.
+func (m *EnvelopeAttributes) Get(key string) (value []byte, ok bool) {
+	for _, p := range m.pairs {
+		if p.key == key {
+			return p.value, true
+		}
+	}
+	return value, false
+}
+
+// Append adds a pair.
+func (m *EnvelopeAttributes) Append(key string, value []byte) {
+	i := len(m.pairs)
+	m.SetLen(i + 1)
+	m.Set(i, key, value)
+}
+
+// Delete deletes the pairs from i up to but not including j. Those behind them are
+// copied to the front.
+func (m *EnvelopeAttributes) Delete(i, j int) {
+	_ = m.pairs[i:j]
+	for to, p := range m.pairs[j:] {
+		m.SetKey(i+to, p.key)
+		m.SetValue(i+to, p.value)
+	}
+	m.SetLen(len(m.pairs) - (j - i))
+}
+
+// String returns m as JSON, for people to read.
+func (m *EnvelopeAttributes) String() string { return stefrt.StringOf(m.json) }
+
+func (m *EnvelopeAttributes) json(j *stefrt.JSON) {
+	j.Open('{')
+	for _, p := range m.pairs {
+		j.Field(p.key)
+		j.Any(p.value)
+	}
+	j.Close('}')
 }
 
 func (m *EnvelopeAttributes) init(parent *stefrt.Node, bit uint64) { m.node.Init(parent, bit) }

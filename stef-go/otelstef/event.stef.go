@@ -66,6 +66,18 @@ func (s *Event) SetDroppedAttributesCount(v uint64) {
 	}
 }
 
+// String returns s as JSON, for people to read.
+func (s *Event) String() string { return stefrt.StringOf(s.json) }
+
+func (s *Event) json(j *stefrt.JSON) {
+	j.Open('{')
+	j.Field("Name").Any(s.name)
+	j.Field("TimeUnixNano").Any(s.timeUnixNano)
+	s.attributes.json(j.Field("Attributes"))
+	j.Field("DroppedAttributesCount").Any(s.droppedAttributesCount)
+	j.Close('}')
+}
+
 // Modified returns the fields that changed; see package stef.
 func (s *Event) Modified() uint64 { return s.node.Modified() }
 

@@ -43,7 +43,7 @@ func Example() {
 	}
 	for r.Next() {
 		rec := r.Record()
-		fmt.Println(rec.Metric().Name(), rec.Attributes().Value(0).String(), rec.Point().Value().Int64())
+		fmt.Println(rec.Metric().Name(), rec.Attributes().Value(0).Str(), rec.Point().Value().Int64())
 	}
 	if err := r.Err(); err != nil {
 		log.Fatal(err)
@@ -91,9 +91,9 @@ func Example_shared() {
 		// Marked is what is not as in the record before, so a backend looks a
 		// resource up only when it has to.
 		if r.Record().Modified()&otelstef.LogsFieldResource != 0 {
-			fmt.Println(r.Record().Resource().Attributes().Value(0).String() + ":")
+			fmt.Println(r.Record().Resource().Attributes().Value(0).Str() + ":")
 		}
-		fmt.Println("-", r.Record().Record().Body().String())
+		fmt.Println("-", r.Record().Record().Body().Str())
 	}
 	// Output:
 	// frontend:

@@ -72,6 +72,19 @@ func (s *Exemplar) SetTraceID(v []byte) {
 // FilteredAttributes are those the aggregation dropped.
 func (s *Exemplar) FilteredAttributes() *Attributes { return &s.filteredAttributes }
 
+// String returns s as JSON, for people to read.
+func (s *Exemplar) String() string { return stefrt.StringOf(s.json) }
+
+func (s *Exemplar) json(j *stefrt.JSON) {
+	j.Open('{')
+	j.Field("Timestamp").Any(s.timestamp)
+	s.value.json(j.Field("Value"))
+	j.Field("SpanID").Any(s.spanID)
+	j.Field("TraceID").Any(s.traceID)
+	s.filteredAttributes.json(j.Field("FilteredAttributes"))
+	j.Close('}')
+}
+
 // Modified returns the fields that changed; see package stef.
 func (s *Exemplar) Modified() uint64 { return s.node.Modified() }
 

@@ -84,6 +84,31 @@ func (v *ExemplarValue) SetFloat64(x float64) {
 	}
 }
 
+// String returns the value as people write it: text as it is, bytes as base64,
+// composite values as JSON. It is empty without a value.
+func (v *ExemplarValue) String() string {
+	switch v.typ {
+	case ExemplarValueTypeNone:
+		return ""
+	case ExemplarValueTypeInt64:
+		return stefrt.Plain(int64(v.num))
+	case ExemplarValueTypeFloat64:
+		return stefrt.Plain(math.Float64frombits(v.num))
+	}
+	return stefrt.StringOf(v.json)
+}
+
+func (v *ExemplarValue) json(j *stefrt.JSON) {
+	switch v.typ {
+	case ExemplarValueTypeInt64:
+		j.Any(int64(v.num))
+	case ExemplarValueTypeFloat64:
+		j.Any(math.Float64frombits(v.num))
+	default:
+		j.Null()
+	}
+}
+
 func (v *ExemplarValue) init(parent *stefrt.Node, bit uint64) { v.node.Init(parent, bit) }
 
 // clear gives v the initial value, without marks.

@@ -43,6 +43,16 @@ func (s *ExpHistogramBuckets) BucketCounts() *list.Values[uint64] {
 	return (*list.Values[uint64])(&s.bucketCounts)
 }
 
+// String returns s as JSON, for people to read.
+func (s *ExpHistogramBuckets) String() string { return stefrt.StringOf(s.json) }
+
+func (s *ExpHistogramBuckets) json(j *stefrt.JSON) {
+	j.Open('{')
+	j.Field("Offset").Any(s.offset)
+	j.Field("BucketCounts").Any(s.bucketCounts.Values())
+	j.Close('}')
+}
+
 // Modified returns the fields that changed; see package stef.
 func (s *ExpHistogramBuckets) Modified() uint64 { return s.node.Modified() }
 

@@ -185,6 +185,29 @@ func (s *ExpHistogramValue) SetZeroThreshold(v float64) {
 	}
 }
 
+// String returns s as JSON, for people to read.
+func (s *ExpHistogramValue) String() string { return stefrt.StringOf(s.json) }
+
+func (s *ExpHistogramValue) json(j *stefrt.JSON) {
+	j.Open('{')
+	j.Field("Count").Any(s.count)
+	if s.present&(1<<0) != 0 {
+		j.Field("Sum").Any(s.sum)
+	}
+	if s.present&(1<<1) != 0 {
+		j.Field("Min").Any(s.min)
+	}
+	if s.present&(1<<2) != 0 {
+		j.Field("Max").Any(s.max)
+	}
+	j.Field("Scale").Any(s.scale)
+	j.Field("ZeroCount").Any(s.zeroCount)
+	s.positiveBuckets.json(j.Field("PositiveBuckets"))
+	s.negativeBuckets.json(j.Field("NegativeBuckets"))
+	j.Field("ZeroThreshold").Any(s.zeroThreshold)
+	j.Close('}')
+}
+
 // Modified returns the fields that changed; see package stef.
 func (s *ExpHistogramValue) Modified() uint64 { return s.node.Modified() }
 

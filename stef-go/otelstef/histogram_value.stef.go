@@ -145,6 +145,25 @@ func (s *HistogramValue) BucketCounts() *list.Values[uint64] {
 	return (*list.Values[uint64])(&s.bucketCounts)
 }
 
+// String returns s as JSON, for people to read.
+func (s *HistogramValue) String() string { return stefrt.StringOf(s.json) }
+
+func (s *HistogramValue) json(j *stefrt.JSON) {
+	j.Open('{')
+	j.Field("Count").Any(s.count)
+	if s.present&(1<<0) != 0 {
+		j.Field("Sum").Any(s.sum)
+	}
+	if s.present&(1<<1) != 0 {
+		j.Field("Min").Any(s.min)
+	}
+	if s.present&(1<<2) != 0 {
+		j.Field("Max").Any(s.max)
+	}
+	j.Field("BucketCounts").Any(s.bucketCounts.Values())
+	j.Close('}')
+}
+
 // Modified returns the fields that changed; see package stef.
 func (s *HistogramValue) Modified() uint64 { return s.node.Modified() }
 

@@ -6,11 +6,13 @@
 package otelstef
 
 import (
+	"iter"
 	"math/bits"
 	"unsafe"
 
 	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/codec"
+	"github.com/otelstef/stef/stef-go/list"
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
@@ -115,6 +117,79 @@ func (m *KeyValueList) SetFloat64(i int, key string, value float64) {
 func (m *KeyValueList) SetBytes(i int, key string, value []byte) {
 	m.SetKey(i, key)
 	m.pairs[i].value.SetBytes(value)
+}
+
+// All returns an iterator over the keys and values.
+func (m *KeyValueList) All() iter.Seq2[string, *AnyValue] {
+	return func(yield func(string, *AnyValue) bool) {
+		for _, p := range m.pairs {
+			if !yield(p.key, &p.value) {
+				return
+			}
+		}
+	}
+}
+
+// Get returns the value of the first pair with that key, or nil if there is none.
+func (m *KeyValueList) Get(key string) *AnyValue {
+	for _, p := range m.pairs {
+		if p.key == key {
+			return &p.value
+		}
+	}
+	return nil
+}
+
+// Append adds a pair with that key and an initial value, and returns the value.
+func (m *KeyValueList) Append(key string) *AnyValue {
+	i := len(m.pairs)
+	m.SetLen(i + 1)
+	m.SetKey(i, key)
+	return m.Value(i)
+}
+
+// Delete deletes the pairs from i up to but not including j. Those behind them are
+// copied to the front.
+func (m *KeyValueList) Delete(i, j int) {
+	_ = m.pairs[i:j]
+	for to, p := range m.pairs[j:] {
+		m.SetKey(i+to, p.key)
+		m.pairs[i+to].value.CopyFrom(&p.value)
+	}
+	m.SetLen(len(m.pairs) - (j - i))
+}
+
+// AppendString adds a pair with that key and value.
+func (m *KeyValueList) AppendString(key string, value string) { m.Append(key).SetString(value) }
+
+// AppendBool adds a pair with that key and value.
+func (m *KeyValueList) AppendBool(key string, value bool) { m.Append(key).SetBool(value) }
+
+// AppendInt64 adds a pair with that key and value.
+func (m *KeyValueList) AppendInt64(key string, value int64) { m.Append(key).SetInt64(value) }
+
+// AppendFloat64 adds a pair with that key and value.
+func (m *KeyValueList) AppendFloat64(key string, value float64) { m.Append(key).SetFloat64(value) }
+
+// AppendArray adds a pair with that key and returns its value.
+func (m *KeyValueList) AppendArray(key string) *list.Of[AnyValue] { return m.Append(key).SetArray() }
+
+// AppendKVList adds a pair with that key and returns its value.
+func (m *KeyValueList) AppendKVList(key string) *KeyValueList { return m.Append(key).SetKVList() }
+
+// AppendBytes adds a pair with that key and value.
+func (m *KeyValueList) AppendBytes(key string, value []byte) { m.Append(key).SetBytes(value) }
+
+// String returns m as JSON, for people to read.
+func (m *KeyValueList) String() string { return stefrt.StringOf(m.json) }
+
+func (m *KeyValueList) json(j *stefrt.JSON) {
+	j.Open('{')
+	for _, p := range m.pairs {
+		j.Field(p.key)
+		p.value.json(j)
+	}
+	j.Close('}')
 }
 
 func (m *KeyValueList) init(parent *stefrt.Node, bit uint64) { m.node.Init(parent, bit) }

@@ -93,6 +93,20 @@ func (s *Link) SetDroppedAttributesCount(v uint64) {
 	}
 }
 
+// String returns s as JSON, for people to read.
+func (s *Link) String() string { return stefrt.StringOf(s.json) }
+
+func (s *Link) json(j *stefrt.JSON) {
+	j.Open('{')
+	j.Field("TraceID").Any(s.traceID)
+	j.Field("SpanID").Any(s.spanID)
+	j.Field("TraceState").Any(s.traceState)
+	j.Field("Flags").Any(s.flags)
+	s.attributes.json(j.Field("Attributes"))
+	j.Field("DroppedAttributesCount").Any(s.droppedAttributesCount)
+	j.Close('}')
+}
+
 // Modified returns the fields that changed; see package stef.
 func (s *Link) Modified() uint64 { return s.node.Modified() }
 

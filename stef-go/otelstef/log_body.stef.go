@@ -84,9 +84,9 @@ func (v *LogBody) open() {
 	v.box.template.init(&v.node, 1)
 }
 
-// String is a text body as it is. No dictionary: bodies rarely repeat, and
+// Str returns the field: String is a text body as it is. No dictionary: bodies rarely repeat, and
 // the same body again costs nothing.
-func (v *LogBody) String() string {
+func (v *LogBody) Str() string {
 	if v.typ != LogBodyTypeString {
 		return ""
 	}
@@ -128,6 +128,31 @@ func (v *LogBody) Template() *BodyTemplate {
 func (v *LogBody) SetTemplate() *BodyTemplate {
 	v.SetType(LogBodyTypeTemplate)
 	return &v.box.template
+}
+
+// String returns the value as people write it: text as it is, bytes as base64,
+// composite values as JSON. It is empty without a value.
+func (v *LogBody) String() string {
+	switch v.typ {
+	case LogBodyTypeNone:
+		return ""
+	case LogBodyTypeString:
+		return v.str
+	}
+	return stefrt.StringOf(v.json)
+}
+
+func (v *LogBody) json(j *stefrt.JSON) {
+	switch v.typ {
+	case LogBodyTypeString:
+		j.Any(v.str)
+	case LogBodyTypeValue:
+		v.box.value.json(j)
+	case LogBodyTypeTemplate:
+		v.box.template.json(j)
+	default:
+		j.Null()
+	}
 }
 
 func (v *LogBody) init(parent *stefrt.Node, bit uint64) { v.node.Init(parent, bit) }

@@ -221,6 +221,31 @@ func (s *LogRecord) SetCompactForm(v uint64) {
 	}
 }
 
+// String returns s as JSON, for people to read.
+func (s *LogRecord) String() string { return stefrt.StringOf(s.json) }
+
+func (s *LogRecord) json(j *stefrt.JSON) {
+	j.Open('{')
+	j.Field("Time").Any(s.time)
+	j.Field("ObservedTime").Any(s.observedTime)
+	if s.present&(1<<0) != 0 {
+		j.Field("ObservedDelta").Any(s.observedDelta)
+	}
+	j.Field("SeverityNumber").Any(s.severityNumber)
+	j.Field("SeverityText").Any(s.severityText)
+	j.Field("EventName").Any(s.eventName)
+	j.Field("TraceID").Any(s.traceID)
+	j.Field("SpanID").Any(s.spanID)
+	j.Field("Flags").Any(s.flags)
+	s.body.json(j.Field("Body"))
+	s.attributes.json(j.Field("Attributes"))
+	j.Field("DroppedAttributesCount").Any(s.droppedAttributesCount)
+	j.Field("CompactTime").Any(s.compactTime)
+	j.Field("CompactObserved").Any(s.compactObserved)
+	j.Field("CompactForm").Any(s.compactForm)
+	j.Close('}')
+}
+
 // Modified returns the fields that changed; see package stef.
 func (s *LogRecord) Modified() uint64 { return s.node.Modified() }
 

@@ -125,6 +125,22 @@ func (s *Logs) SetID(v float64) {
 	}
 }
 
+// String returns s as JSON, for people to read.
+func (s *Logs) String() string { return stefrt.StringOf(s.json) }
+
+func (s *Logs) json(j *stefrt.JSON) {
+	j.Open('{')
+	s.envelope.json(j.Field("Envelope"))
+	s.resource.json(j.Field("Resource"))
+	s.scope.json(j.Field("Scope"))
+	s.record.json(j.Field("Record"))
+	s.compact.json(j.Field("Compact"))
+	j.Field("Trace").Any(s.trace)
+	j.Field("Known").Any(s.known)
+	j.Field("ID").Any(s.id)
+	j.Close('}')
+}
+
 // Modified returns the fields that changed; see package stef.
 func (s *Logs) Modified() uint64 { return s.node.Modified() }
 

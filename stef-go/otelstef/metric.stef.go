@@ -109,6 +109,22 @@ func (s *Metric) SetMonotonic(v bool) {
 	}
 }
 
+// String returns s as JSON, for people to read.
+func (s *Metric) String() string { return stefrt.StringOf(s.json) }
+
+func (s *Metric) json(j *stefrt.JSON) {
+	j.Open('{')
+	j.Field("Name").Any(s.name)
+	j.Field("Description").Any(s.description)
+	j.Field("Unit").Any(s.unit)
+	j.Field("Type").Text(s.typeField.String())
+	s.metadata.json(j.Field("Metadata"))
+	j.Field("HistogramBounds").Any(s.histogramBounds.Values())
+	j.Field("AggregationTemporality").Text(s.aggregationTemporality.String())
+	j.Field("Monotonic").Any(s.monotonic)
+	j.Close('}')
+}
+
 // Modified returns the fields that changed; see package stef.
 func (s *Metric) Modified() uint64 { return s.node.Modified() }
 

@@ -131,6 +131,22 @@ func (s *Metrics) SetNumber(v uint64) {
 	}
 }
 
+// String returns s as JSON, for people to read.
+func (s *Metrics) String() string { return stefrt.StringOf(s.json) }
+
+func (s *Metrics) json(j *stefrt.JSON) {
+	j.Open('{')
+	s.envelope.json(j.Field("Envelope"))
+	s.metric.json(j.Field("Metric"))
+	s.resource.json(j.Field("Resource"))
+	s.scope.json(j.Field("Scope"))
+	s.attributes.json(j.Field("Attributes"))
+	s.point.json(j.Field("Point"))
+	s.compact.json(j.Field("Compact"))
+	j.Field("Number").Any(s.number)
+	j.Close('}')
+}
+
 // Modified returns the fields that changed; see package stef.
 func (s *Metrics) Modified() uint64 { return s.node.Modified() }
 

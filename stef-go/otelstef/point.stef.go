@@ -72,6 +72,19 @@ func (s *Point) SetFlags(v uint64) {
 	}
 }
 
+// String returns s as JSON, for people to read.
+func (s *Point) String() string { return stefrt.StringOf(s.json) }
+
+func (s *Point) json(j *stefrt.JSON) {
+	j.Open('{')
+	j.Field("StartTimestamp").Any(s.startTimestamp)
+	j.Field("Timestamp").Any(s.timestamp)
+	s.value.json(j.Field("Value"))
+	stefrt.PrintArray(j.Field("Exemplars"), &s.exemplars, (*Exemplar).json)
+	j.Field("Flags").Any(s.flags)
+	j.Close('}')
+}
+
 // Modified returns the fields that changed; see package stef.
 func (s *Point) Modified() uint64 { return s.node.Modified() }
 

@@ -175,6 +175,37 @@ func (v *PointValue) SetSummary() *SummaryValue {
 	return &v.box.summary
 }
 
+// String returns the value as people write it: text as it is, bytes as base64,
+// composite values as JSON. It is empty without a value.
+func (v *PointValue) String() string {
+	switch v.typ {
+	case PointValueTypeNone:
+		return ""
+	case PointValueTypeInt64:
+		return stefrt.Plain(int64(v.num))
+	case PointValueTypeFloat64:
+		return stefrt.Plain(math.Float64frombits(v.num))
+	}
+	return stefrt.StringOf(v.json)
+}
+
+func (v *PointValue) json(j *stefrt.JSON) {
+	switch v.typ {
+	case PointValueTypeInt64:
+		j.Any(int64(v.num))
+	case PointValueTypeFloat64:
+		j.Any(math.Float64frombits(v.num))
+	case PointValueTypeHistogram:
+		v.box.histogram.json(j)
+	case PointValueTypeExpHistogram:
+		v.box.expHistogram.json(j)
+	case PointValueTypeSummary:
+		v.box.summary.json(j)
+	default:
+		j.Null()
+	}
+}
+
 func (v *PointValue) init(parent *stefrt.Node, bit uint64) { v.node.Init(parent, bit) }
 
 // clear gives v the initial value, without marks.

@@ -47,6 +47,16 @@ func (s *QuantileValue) SetValue(v float64) {
 	}
 }
 
+// String returns s as JSON, for people to read.
+func (s *QuantileValue) String() string { return stefrt.StringOf(s.json) }
+
+func (s *QuantileValue) json(j *stefrt.JSON) {
+	j.Open('{')
+	j.Field("Quantile").Any(s.quantile)
+	j.Field("Value").Any(s.value)
+	j.Close('}')
+}
+
 // Modified returns the fields that changed; see package stef.
 func (s *QuantileValue) Modified() uint64 { return s.node.Modified() }
 

@@ -61,6 +61,18 @@ func (s *Resource) SetDroppedAttributesCount(v uint64) {
 // published schema.
 func (s *Resource) EntityRefs() *list.Of[EntityRef] { return (*list.Of[EntityRef])(&s.entityRefs) }
 
+// String returns s as JSON, for people to read.
+func (s *Resource) String() string { return stefrt.StringOf(s.json) }
+
+func (s *Resource) json(j *stefrt.JSON) {
+	j.Open('{')
+	j.Field("SchemaURL").Any(s.schemaURL)
+	s.attributes.json(j.Field("Attributes"))
+	j.Field("DroppedAttributesCount").Any(s.droppedAttributesCount)
+	stefrt.PrintArray(j.Field("EntityRefs"), &s.entityRefs, (*EntityRef).json)
+	j.Close('}')
+}
+
 // Modified returns the fields that changed; see package stef.
 func (s *Resource) Modified() uint64 { return s.node.Modified() }
 

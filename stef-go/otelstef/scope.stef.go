@@ -79,6 +79,19 @@ func (s *Scope) SetDroppedAttributesCount(v uint64) {
 	}
 }
 
+// String returns s as JSON, for people to read.
+func (s *Scope) String() string { return stefrt.StringOf(s.json) }
+
+func (s *Scope) json(j *stefrt.JSON) {
+	j.Open('{')
+	j.Field("Name").Any(s.name)
+	j.Field("Version").Any(s.version)
+	j.Field("SchemaURL").Any(s.schemaURL)
+	s.attributes.json(j.Field("Attributes"))
+	j.Field("DroppedAttributesCount").Any(s.droppedAttributesCount)
+	j.Close('}')
+}
+
 // Modified returns the fields that changed; see package stef.
 func (s *Scope) Modified() uint64 { return s.node.Modified() }
 

@@ -101,7 +101,7 @@ func TestSetSharedMarks(t *testing.T) {
 		attrs := r.Record().Resource().Attributes()
 		name := ""
 		if attrs.Len() > 0 {
-			name = attrs.Value(0).String()
+			name = attrs.Value(0).Str()
 		}
 		names = append(names, name+r.Record().Resource().SchemaURL())
 	}
@@ -140,7 +140,7 @@ func TestSharedBySeveralWriters(t *testing.T) {
 		var names []string
 		seen := map[*otelstef.Resource]bool{}
 		for r.Next() {
-			names = append(names, r.Record().Resource().Attributes().Value(0).String())
+			names = append(names, r.Record().Resource().Attributes().Value(0).Str())
 			seen[r.Record().Resource()] = true
 		}
 		require.NoError(t, r.Err())

@@ -200,6 +200,30 @@ func (s *Span) SetDroppedLinksCount(v uint64) {
 	}
 }
 
+// String returns s as JSON, for people to read.
+func (s *Span) String() string { return stefrt.StringOf(s.json) }
+
+func (s *Span) json(j *stefrt.JSON) {
+	j.Open('{')
+	j.Field("TraceID").Any(s.traceID)
+	j.Field("SpanID").Any(s.spanID)
+	j.Field("TraceState").Any(s.traceState)
+	j.Field("ParentSpanID").Any(s.parentSpanID)
+	j.Field("Flags").Any(s.flags)
+	j.Field("Name").Any(s.name)
+	j.Field("Kind").Text(s.kind.String())
+	j.Field("StartTimeUnixNano").Any(s.startTimeUnixNano)
+	j.Field("EndTimeUnixNano").Any(s.endTimeUnixNano)
+	s.attributes.json(j.Field("Attributes"))
+	j.Field("DroppedAttributesCount").Any(s.droppedAttributesCount)
+	stefrt.PrintArray(j.Field("Events"), &s.events, (*Event).json)
+	stefrt.PrintArray(j.Field("Links"), &s.links, (*Link).json)
+	s.status.json(j.Field("Status"))
+	j.Field("DroppedEventsCount").Any(s.droppedEventsCount)
+	j.Field("DroppedLinksCount").Any(s.droppedLinksCount)
+	j.Close('}')
+}
+
 // Modified returns the fields that changed; see package stef.
 func (s *Span) Modified() uint64 { return s.node.Modified() }
 

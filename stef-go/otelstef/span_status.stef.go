@@ -48,6 +48,16 @@ func (s *SpanStatus) SetCode(v uint64) {
 	}
 }
 
+// String returns s as JSON, for people to read.
+func (s *SpanStatus) String() string { return stefrt.StringOf(s.json) }
+
+func (s *SpanStatus) json(j *stefrt.JSON) {
+	j.Open('{')
+	j.Field("Message").Any(s.message)
+	j.Field("Code").Any(s.code)
+	j.Close('}')
+}
+
 // Modified returns the fields that changed; see package stef.
 func (s *SpanStatus) Modified() uint64 { return s.node.Modified() }
 

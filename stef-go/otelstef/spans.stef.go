@@ -126,6 +126,22 @@ func (s *Spans) SetDuration(v uint64) {
 	}
 }
 
+// String returns s as JSON, for people to read.
+func (s *Spans) String() string { return stefrt.StringOf(s.json) }
+
+func (s *Spans) json(j *stefrt.JSON) {
+	j.Open('{')
+	s.envelope.json(j.Field("Envelope"))
+	s.resource.json(j.Field("Resource"))
+	s.scope.json(j.Field("Scope"))
+	s.span.json(j.Field("Span"))
+	s.compact.json(j.Field("Compact"))
+	j.Field("ID").Any(s.id)
+	j.Field("Start").Any(s.start)
+	j.Field("Duration").Any(s.duration)
+	j.Close('}')
+}
+
 // Modified returns the fields that changed; see package stef.
 func (s *Spans) Modified() uint64 { return s.node.Modified() }
 

@@ -56,6 +56,17 @@ func (s *SummaryValue) QuantileValues() *list.Of[QuantileValue] {
 	return (*list.Of[QuantileValue])(&s.quantileValues)
 }
 
+// String returns s as JSON, for people to read.
+func (s *SummaryValue) String() string { return stefrt.StringOf(s.json) }
+
+func (s *SummaryValue) json(j *stefrt.JSON) {
+	j.Open('{')
+	j.Field("Count").Any(s.count)
+	j.Field("Sum").Any(s.sum)
+	stefrt.PrintArray(j.Field("QuantileValues"), &s.quantileValues, (*QuantileValue).json)
+	j.Close('}')
+}
+
 // Modified returns the fields that changed; see package stef.
 func (s *SummaryValue) Modified() uint64 { return s.node.Modified() }
 

@@ -40,6 +40,9 @@ func methodIndex(v reflect.Value, name string) int {
 // Arguments are converted to what the method takes: enums have types of their
 // own.
 func call(v reflect.Value, name string, args ...any) reflect.Value {
+	if name == "String" {
+		name = "Str" // String prints a value
+	}
 	i := methodIndex(v, name)
 	if i < 0 {
 		panic(fmt.Sprintf("steftest: %s has no method %s; it is not made of this schema", v.Type(), name))

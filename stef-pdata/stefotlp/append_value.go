@@ -117,7 +117,7 @@ func (w *backward) pair(key string, size int) {
 func (w *backward) value(v *otelstef.AnyValue) {
 	switch v.Type() {
 	case otelstef.AnyValueTypeString:
-		writeText(w, tagString, v.String())
+		writeText(w, tagString, v.Str())
 	case otelstef.AnyValueTypeBool:
 		w.number(tagBool, boolBit(v.Bool()))
 	case otelstef.AnyValueTypeInt64:
@@ -133,7 +133,7 @@ func (w *backward) value(v *otelstef.AnyValue) {
 		pairs, size := v.KVList(), w.size()
 		for i := pairs.Len() - 1; i >= 0; i-- {
 			key, v, before := pairs.Key(i), pairs.Value(i), w.size()
-			if v.Type() != otelstef.AnyValueTypeString || !w.text(key, v.String()) {
+			if v.Type() != otelstef.AnyValueTypeString || !w.text(key, v.Str()) {
 				w.value(v)
 				w.pair(key, before)
 			}
@@ -146,7 +146,7 @@ func (w *backward) value(v *otelstef.AnyValue) {
 func (w *backward) body(v *otelstef.BodyValue) {
 	switch v.Type() {
 	case otelstef.BodyValueTypeString:
-		writeText(w, tagString, v.String())
+		writeText(w, tagString, v.Str())
 	case otelstef.BodyValueTypeBool:
 		w.number(tagBool, boolBit(v.Bool()))
 	case otelstef.BodyValueTypeInt64:
@@ -162,7 +162,7 @@ func (w *backward) body(v *otelstef.BodyValue) {
 		pairs, size := v.Map(), w.size()
 		for i := pairs.Len() - 1; i >= 0; i-- {
 			key, v, before := pairs.Key(i), pairs.Value(i), w.size()
-			if v.Type() != otelstef.BodyValueTypeString || !w.text(key, v.String()) {
+			if v.Type() != otelstef.BodyValueTypeString || !w.text(key, v.Str()) {
 				w.body(v)
 				w.pair(key, before)
 			}
@@ -208,7 +208,7 @@ func (w *backward) appendPair(dst []byte, tag byte, key string, v *otelstef.AnyV
 	k := textLen(key)
 	switch v.Type() {
 	case otelstef.AnyValueTypeString:
-		s := v.String()
+		s := v.Str()
 		n := 1 + varintLen(uint64(len(s))) + len(s)
 		pair := k + 1 + varintLen(uint64(n)) + n
 		if pair < 0x80 {

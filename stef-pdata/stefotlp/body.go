@@ -56,7 +56,7 @@ func (e *LogsEncoder) letGo() {
 func (p *parser) bodyValue(dst *otelstef.BodyValue, c choice, depth int) error {
 	switch c.tag {
 	case tagString:
-		dst.SetString(p.again(dst.String(), c.extent))
+		dst.SetString(p.again(dst.Str(), c.extent))
 		return p.budget.Take(c.to - c.from)
 	case tagInt:
 		dst.SetInt64(int64(c.number))
@@ -191,7 +191,7 @@ func (p *parser) newBodyPair(pairs *otelstef.BodyMap, i int, x extent, depth int
 	if key, v, ok := p.plainPair(x); ok && p.b[v.from] == tagString && int(p.b[v.from+1]) == v.to-v.from-2 {
 		value := p.b[v.from+2 : v.to]
 		pairs.SetKey(i, p.again(pairs.Key(i), key))
-		if v := pairs.Value(i); v.Type() != otelstef.BodyValueTypeString || v.String() != string(value) {
+		if v := pairs.Value(i); v.Type() != otelstef.BodyValueTypeString || v.Str() != string(value) {
 			v.SetString(p.slab.text(value))
 		}
 		p.budget.Left -= key.to - key.from + v.to - v.from - 2

@@ -94,7 +94,7 @@ func (d *LogsDecoder) logRecord(r *otelstef.LogRecord, joined int) {
 func (d *LogsDecoder) appendBody(dst []byte, body *otelstef.LogBody, joined int) []byte {
 	switch body.Type() {
 	case otelstef.LogBodyTypeString:
-		s := body.String()
+		s := body.Str()
 		dst = appendVarint(append(dst, tagRecordBody), uint64(1+varintLen(uint64(len(s)))+len(s)))
 		return appendText(dst, tagString, s)
 	case otelstef.LogBodyTypeTemplate:

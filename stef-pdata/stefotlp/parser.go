@@ -171,7 +171,7 @@ func (p *parser) newPair(dst *otelstef.Attributes, i int, x extent) error {
 	if ok && p.b[v.from] == tagString && int(p.b[v.from+1]) == v.to-v.from-2 {
 		value := p.b[v.from+2 : v.to]
 		dst.SetKey(i, p.again(dst.Key(i), key))
-		if v := dst.Value(i); v.Type() != otelstef.AnyValueTypeString || v.String() != string(value) {
+		if v := dst.Value(i); v.Type() != otelstef.AnyValueTypeString || v.Str() != string(value) {
 			v.SetString(p.slab.text(value))
 		}
 		return p.budget.Take(key.to - key.from + v.to - v.from - 2)

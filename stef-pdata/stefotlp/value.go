@@ -141,7 +141,7 @@ func (p *parser) strayValue(b []byte, at int) int {
 func (p *parser) value(dst *otelstef.AnyValue, c choice, depth int) error {
 	switch c.tag {
 	case tagString:
-		dst.SetString(p.again(dst.String(), c.extent))
+		dst.SetString(p.again(dst.Str(), c.extent))
 		return p.budget.Take(c.to - c.from)
 	case tagInt:
 		dst.SetInt64(int64(c.number))

@@ -14,7 +14,7 @@ import (
 func (b *Builder) body(dst pcommon.Value, src *otelstef.BodyValue) {
 	switch src.Type() {
 	case otelstef.BodyValueTypeString:
-		dst.SetStr(b.Text(src.String()))
+		dst.SetStr(b.Text(src.Str()))
 	case otelstef.BodyValueTypeInt64:
 		dst.SetInt(src.Int64())
 	case otelstef.BodyValueTypeFloat64:

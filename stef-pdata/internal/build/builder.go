@@ -40,7 +40,7 @@ func (b *Builder) attributes(dst pcommon.Map, src *otelstef.Attributes) {
 func (b *Builder) value(dst pcommon.Value, src *otelstef.AnyValue) {
 	switch src.Type() {
 	case otelstef.AnyValueTypeString:
-		dst.SetStr(b.Text(src.String()))
+		dst.SetStr(b.Text(src.Str()))
 	case otelstef.AnyValueTypeInt64:
 		dst.SetInt(src.Int64())
 	case otelstef.AnyValueTypeFloat64:

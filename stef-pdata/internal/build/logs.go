@@ -66,7 +66,7 @@ func (b *Logs) Record(dst plog.LogRecord, src *otelstef.LogRecord, text template
 	dst.SetDroppedAttributesCount(uint32(src.DroppedAttributesCount()))
 	switch body := src.Body(); body.Type() {
 	case otelstef.LogBodyTypeString:
-		dst.Body().SetStr(b.Text(body.String()))
+		dst.Body().SetStr(b.Text(body.Str()))
 	case otelstef.LogBodyTypeTemplate:
 		b.Set(dst.Body(), text)
 	case otelstef.LogBodyTypeValue:

@@ -24,7 +24,7 @@ func CompareValues(a, b *otelstef.AnyValue) int {
 	}
 	switch a.Type() {
 	case otelstef.AnyValueTypeString:
-		return cmp.Compare(a.String(), b.String())
+		return cmp.Compare(a.Str(), b.Str())
 	case otelstef.AnyValueTypeBool:
 		return bools(a.Bool(), b.Bool())
 	case otelstef.AnyValueTypeInt64:

@@ -109,7 +109,7 @@ func (c *Copier) list(dst *otelstef.KeyValueList, src pcommon.Map, depth int) er
 func SameValue(a *otelstef.AnyValue, v pcommon.Value) bool {
 	switch a.Type() {
 	case otelstef.AnyValueTypeString:
-		return v.Type() == pcommon.ValueTypeStr && v.Str() == a.String()
+		return v.Type() == pcommon.ValueTypeStr && v.Str() == a.Str()
 	case otelstef.AnyValueTypeInt64:
 		return v.Type() == pcommon.ValueTypeInt && v.Int() == a.Int64()
 	case otelstef.AnyValueTypeFloat64:

@@ -481,6 +481,77 @@ func (v *Any) SetTagLists() *list.Of[Tags] {
 	return (*list.Of[Tags])(&v.box.tagLists)
 }
 
+// String returns the value as people write it: text as it is, bytes as base64,
+// composite values as JSON. It is empty without a value.
+func (v *Any) String() string {
+	switch v.typ {
+	case AnyTypeNone:
+		return ""
+	case AnyTypeFlag:
+		return stefrt.Plain(v.num != 0)
+	case AnyTypeSigned:
+		return stefrt.Plain(int64(v.num))
+	case AnyTypeCount:
+		return stefrt.Plain(v.num)
+	case AnyTypeRatio:
+		return stefrt.Plain(math.Float64frombits(v.num))
+	case AnyTypeText:
+		return v.str
+	case AnyTypeWord:
+		return v.str
+	case AnyTypeRaw:
+		return stefrt.Plain(v.box.raw)
+	case AnyTypeBlob:
+		return stefrt.Plain(v.box.blob)
+	case AnyTypeColor:
+		return Color(v.num).String()
+	}
+	return stefrt.StringOf(v.json)
+}
+
+func (v *Any) json(j *stefrt.JSON) {
+	switch v.typ {
+	case AnyTypeFlag:
+		j.Any(v.num != 0)
+	case AnyTypeSigned:
+		j.Any(int64(v.num))
+	case AnyTypeCount:
+		j.Any(v.num)
+	case AnyTypeRatio:
+		j.Any(math.Float64frombits(v.num))
+	case AnyTypeText:
+		j.Any(v.str)
+	case AnyTypeWord:
+		j.Any(v.str)
+	case AnyTypeRaw:
+		j.Any(v.box.raw)
+	case AnyTypeBlob:
+		j.Any(v.box.blob)
+	case AnyTypeColor:
+		j.Text(Color(v.num).String())
+	case AnyTypePoint:
+		v.box.point.json(j)
+	case AnyTypeNested:
+		v.box.nested.json(j)
+	case AnyTypeTags:
+		v.box.tags.json(j)
+	case AnyTypePoints:
+		stefrt.PrintArray(j, &v.box.points, (*Point).json)
+	case AnyTypeLongs:
+		j.Any(v.box.longs.Values())
+	case AnyTypeDoubles:
+		j.Any(v.box.doubles.Values())
+	case AnyTypeRaws:
+		j.Any(v.box.raws.Decoding())
+	case AnyTypeOnes:
+		stefrt.PrintArray(j, &v.box.ones, (*One).json)
+	case AnyTypeTagLists:
+		stefrt.PrintArray(j, &v.box.tagLists, (*Tags).json)
+	default:
+		j.Null()
+	}
+}
+
 func (v *Any) init(parent *stefrt.Node, bit uint64) { v.node.Init(parent, bit) }
 
 // clear gives v the initial value, without marks.

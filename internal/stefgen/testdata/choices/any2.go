@@ -158,6 +158,37 @@ func (v *Any2) SetPoint() *Point {
 	return &v.box.point
 }
 
+// String returns the value as people write it: text as it is, bytes as base64,
+// composite values as JSON. It is empty without a value.
+func (v *Any2) String() string {
+	switch v.typ {
+	case Any2TypeNone:
+		return ""
+	case Any2TypeInt:
+		return stefrt.Plain(int64(v.num))
+	case Any2TypeStr:
+		return v.str
+	case Any2TypeRaw:
+		return stefrt.Plain(v.box.raw)
+	}
+	return stefrt.StringOf(v.json)
+}
+
+func (v *Any2) json(j *stefrt.JSON) {
+	switch v.typ {
+	case Any2TypeInt:
+		j.Any(int64(v.num))
+	case Any2TypeStr:
+		j.Any(v.str)
+	case Any2TypeRaw:
+		j.Any(v.box.raw)
+	case Any2TypePoint:
+		v.box.point.json(j)
+	default:
+		j.Null()
+	}
+}
+
 func (v *Any2) init(parent *stefrt.Node, bit uint64) { v.node.Init(parent, bit) }
 
 // clear gives v the initial value, without marks.

@@ -133,6 +133,31 @@ func (v *Boxed) SetC() *list.Values[uint64] {
 	return (*list.Values[uint64])(&v.box.c)
 }
 
+// String returns the value as people write it: text as it is, bytes as base64,
+// composite values as JSON. It is empty without a value.
+func (v *Boxed) String() string {
+	switch v.typ {
+	case BoxedTypeNone:
+		return ""
+	case BoxedTypeA:
+		return stefrt.Plain(v.box.a)
+	}
+	return stefrt.StringOf(v.json)
+}
+
+func (v *Boxed) json(j *stefrt.JSON) {
+	switch v.typ {
+	case BoxedTypeA:
+		j.Any(v.box.a)
+	case BoxedTypeB:
+		v.box.b.json(j)
+	case BoxedTypeC:
+		j.Any(v.box.c.Values())
+	default:
+		j.Null()
+	}
+}
+
 func (v *Boxed) init(parent *stefrt.Node, bit uint64) { v.node.Init(parent, bit) }
 
 // clear gives v the initial value, without marks.

@@ -143,6 +143,43 @@ func (v *Numbers) SetC(x Color) {
 	}
 }
 
+// String returns the value as people write it: text as it is, bytes as base64,
+// composite values as JSON. It is empty without a value.
+func (v *Numbers) String() string {
+	switch v.typ {
+	case NumbersTypeNone:
+		return ""
+	case NumbersTypeU:
+		return stefrt.Plain(v.num)
+	case NumbersTypeI:
+		return stefrt.Plain(int64(v.num))
+	case NumbersTypeF:
+		return stefrt.Plain(math.Float64frombits(v.num))
+	case NumbersTypeB:
+		return stefrt.Plain(v.num != 0)
+	case NumbersTypeC:
+		return Color(v.num).String()
+	}
+	return stefrt.StringOf(v.json)
+}
+
+func (v *Numbers) json(j *stefrt.JSON) {
+	switch v.typ {
+	case NumbersTypeU:
+		j.Any(v.num)
+	case NumbersTypeI:
+		j.Any(int64(v.num))
+	case NumbersTypeF:
+		j.Any(math.Float64frombits(v.num))
+	case NumbersTypeB:
+		j.Any(v.num != 0)
+	case NumbersTypeC:
+		j.Text(Color(v.num).String())
+	default:
+		j.Null()
+	}
+}
+
 func (v *Numbers) init(parent *stefrt.Node, bit uint64) { v.node.Init(parent, bit) }
 
 // clear gives v the initial value, without marks.

@@ -61,6 +61,27 @@ func (v *One) SetA(x uint64) {
 	}
 }
 
+// String returns the value as people write it: text as it is, bytes as base64,
+// composite values as JSON. It is empty without a value.
+func (v *One) String() string {
+	switch v.typ {
+	case OneTypeNone:
+		return ""
+	case OneTypeA:
+		return stefrt.Plain(v.num)
+	}
+	return stefrt.StringOf(v.json)
+}
+
+func (v *One) json(j *stefrt.JSON) {
+	switch v.typ {
+	case OneTypeA:
+		j.Any(v.num)
+	default:
+		j.Null()
+	}
+}
+
 func (v *One) init(parent *stefrt.Node, bit uint64) { v.node.Init(parent, bit) }
 
 // clear gives v the initial value, without marks.

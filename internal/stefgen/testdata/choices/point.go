@@ -83,6 +83,19 @@ func (s *Point) SetName(v string) {
 	}
 }
 
+// String returns s as JSON, for people to read.
+func (s *Point) String() string { return stefrt.StringOf(s.json) }
+
+func (s *Point) json(j *stefrt.JSON) {
+	j.Open('{')
+	j.Field("X").Any(s.x)
+	if s.present&(1<<0) != 0 {
+		j.Field("Y").Any(s.y)
+	}
+	j.Field("Name").Any(s.name)
+	j.Close('}')
+}
+
 // Modified returns the fields that changed; see package stef.
 func (s *Point) Modified() uint64 { return s.node.Modified() }
 

@@ -91,6 +91,24 @@ func (s *Record) Texts() *Texts { return &s.texts }
 // Boxed returns the field.
 func (s *Record) Boxed() *Boxed { return &s.boxed }
 
+// String returns s as JSON, for people to read.
+func (s *Record) String() string { return stefrt.StringOf(s.json) }
+
+func (s *Record) json(j *stefrt.JSON) {
+	j.Open('{')
+	s.any.json(j.Field("Any"))
+	s.again.json(j.Field("Again"))
+	s.shared.json(j.Field("Shared"))
+	stefrt.PrintArray(j.Field("List"), &s.list, (*Any).json)
+	s.one.json(j.Field("One"))
+	s.three.json(j.Field("Three"))
+	s.seven.json(j.Field("Seven"))
+	s.numbers.json(j.Field("Numbers"))
+	s.texts.json(j.Field("Texts"))
+	s.boxed.json(j.Field("Boxed"))
+	j.Close('}')
+}
+
 // Modified returns the fields that changed; see package stef.
 func (s *Record) Modified() uint64 { return s.node.Modified() }
 

@@ -209,6 +209,49 @@ func (v *Seven) SetG() *Point {
 	return &v.box.g
 }
 
+// String returns the value as people write it: text as it is, bytes as base64,
+// composite values as JSON. It is empty without a value.
+func (v *Seven) String() string {
+	switch v.typ {
+	case SevenTypeNone:
+		return ""
+	case SevenTypeA:
+		return stefrt.Plain(v.num)
+	case SevenTypeB:
+		return stefrt.Plain(v.num)
+	case SevenTypeC:
+		return v.str
+	case SevenTypeD:
+		return v.str
+	case SevenTypeE:
+		return stefrt.Plain(v.box.e)
+	case SevenTypeF:
+		return stefrt.Plain(v.box.f)
+	}
+	return stefrt.StringOf(v.json)
+}
+
+func (v *Seven) json(j *stefrt.JSON) {
+	switch v.typ {
+	case SevenTypeA:
+		j.Any(v.num)
+	case SevenTypeB:
+		j.Any(v.num)
+	case SevenTypeC:
+		j.Any(v.str)
+	case SevenTypeD:
+		j.Any(v.str)
+	case SevenTypeE:
+		j.Any(v.box.e)
+	case SevenTypeF:
+		j.Any(v.box.f)
+	case SevenTypeG:
+		v.box.g.json(j)
+	default:
+		j.Null()
+	}
+}
+
 func (v *Seven) init(parent *stefrt.Node, bit uint64) { v.node.Init(parent, bit) }
 
 // clear gives v the initial value, without marks.

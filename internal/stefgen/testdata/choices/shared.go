@@ -46,6 +46,17 @@ func (s *Shared) SetN(v uint64) {
 	}
 }
 
+// String returns s as JSON, for people to read.
+func (s *Shared) String() string { return stefrt.StringOf(s.json) }
+
+func (s *Shared) json(j *stefrt.JSON) {
+	j.Open('{')
+	s.any.json(j.Field("Any"))
+	s.numbers.json(j.Field("Numbers"))
+	j.Field("N").Any(s.n)
+	j.Close('}')
+}
+
 // Modified returns the fields that changed; see package stef.
 func (s *Shared) Modified() uint64 { return s.node.Modified() }
 

@@ -6,8 +6,7 @@
 package choices
 
 import (
-	"math/bits"
-	"unsafe"
+	"iter"
 
 	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/codec"
@@ -127,6 +126,70 @@ func (m *Tags) SetRaw(i int, key string, value []byte) {
 	m.pairs[i].value.SetRaw(value)
 }
 
+// All returns an iterator over the keys and values.
+func (m *Tags) All() iter.Seq2[string, *Any2] {
+	return func(yield func(string, *Any2) bool) {
+		for _, p := range m.pairs {
+			if !yield(p.key, &p.value) {
+				return
+			}
+		}
+	}
+}
+
+// Get returns the value of the first pair with that key, or nil if there is none.
+func (m *Tags) Get(key string) *Any2 {
+	for _, p := range m.pairs {
+		if p.key == key {
+			return &p.value
+		}
+	}
+	return nil
+}
+
+// Append adds a pair with that key and an initial value, and returns the value.
+func (m *Tags) Append(key string) *Any2 {
+	i := len(m.pairs)
+	m.SetLen(i + 1)
+	m.SetKey(i, key)
+	return m.Value(i)
+}
+
+// Delete deletes the pairs from i up to but not including j. Those behind them are
+// copied to the front.
+func (m *Tags) Delete(i, j int) {
+	_ = m.pairs[i:j]
+	for to, p := range m.pairs[j:] {
+		m.SetKey(i+to, p.key)
+		m.pairs[i+to].value.CopyFrom(&p.value)
+	}
+	m.SetLen(len(m.pairs) - (j - i))
+}
+
+// AppendInt adds a pair with that key and value.
+func (m *Tags) AppendInt(key string, value int64) { m.Append(key).SetInt(value) }
+
+// AppendStr adds a pair with that key and value.
+func (m *Tags) AppendStr(key string, value string) { m.Append(key).SetStr(value) }
+
+// AppendRaw adds a pair with that key and value.
+func (m *Tags) AppendRaw(key string, value []byte) { m.Append(key).SetRaw(value) }
+
+// AppendPoint adds a pair with that key and returns its value.
+func (m *Tags) AppendPoint(key string) *Point { return m.Append(key).SetPoint() }
+
+// String returns m as JSON, for people to read.
+func (m *Tags) String() string { return stefrt.StringOf(m.json) }
+
+func (m *Tags) json(j *stefrt.JSON) {
+	j.Open('{')
+	for _, p := range m.pairs {
+		j.Field(p.key)
+		p.value.json(j)
+	}
+	j.Close('}')
+}
+
 func (m *Tags) init(parent *stefrt.Node, bit uint64) { m.node.Init(parent, bit) }
 
 // clear makes m empty, without marks.
@@ -217,135 +280,4 @@ func (m *Tags) size() int {
 		n += 16 + len(p.key) + p.value.size()
 	}
 	return n
-}
-
-type tagsEncoder struct {
-	head  stefrt.MultimapEncoder
-	key   codec.StringDictEncoder
-	value any2Encoder
-}
-
-func (e *tagsEncoder) register(b *stefrt.EncoderBuilder, name string) {
-	b.Multimap(name, &e.head,
-		stefrt.PrimitiveEncoder("key", &e.key, "Words"),
-		stefrt.EncoderOf("value", e.value.register),
-	)
-}
-
-func (e *tagsEncoder) Encode(m *Tags) {
-	changed := m.node.Take()
-	pairs := m.pairs
-	if changed&stefrt.FullBit == 0 && uint(len(pairs)-1) < stefrt.MaxValueBits {
-		changed &= 1<<len(pairs) - 1
-		e.head.Write(changed << 1)
-		for ; changed != 0; changed &= changed - 1 {
-			e.value.Encode(&pairs[bits.TrailingZeros64(changed)].value)
-		}
-		return
-	}
-	m.sent = len(pairs)
-	e.head.Full(len(pairs))
-	for _, p := range pairs {
-		p.keyRef = e.key.EncodeRef(p.key, p.keyRef)
-		e.value.Encode(&p.value)
-	}
-}
-
-type tagsDecoder struct {
-	head  stefrt.MultimapDecoder
-	key   codec.StringDictDecoder
-	value any2Decoder
-}
-
-func (d *tagsDecoder) register(b *stefrt.DecoderBuilder, name string) {
-	b.Multimap(name, &d.head,
-		stefrt.PrimitiveDecoder("key", &d.key, "Words"),
-		stefrt.DecoderOf("value", d.value.register),
-	)
-}
-
-func (d *tagsDecoder) Decode(m *Tags) {
-	h := d.head.Uvarint()
-	if h&1 == 0 {
-		changed := h >> 1
-		m.node.SetModified(changed)
-		if bits.Len64(changed) > len(m.pairs) {
-			d.head.NoSuchPair()
-			return
-		}
-		for ; changed != 0; changed &= changed - 1 {
-			p := m.pairs[bits.TrailingZeros64(changed)]
-			d.value.Decode(&p.value)
-		}
-		return
-	}
-	m.node.SetModified(stefrt.FullBit)
-	if !d.resize(m, h) {
-		return
-	}
-	for _, p := range m.pairs {
-		p.key = d.key.Decode()
-		p.keyRef = 0
-		d.value.Decode(&p.value)
-	}
-}
-
-// resize makes m as long as the header says, if that is within the limits.
-func (d *tagsDecoder) resize(m *Tags, h uint64) bool {
-	old := len(m.pairs)
-	n, ok := d.head.Pairs(h, cap(m.pairs), int(unsafe.Sizeof(tagsPair{})))
-	m.grow(n)
-	for i := old; i < n; i++ {
-		m.pairs[i].value.clear()
-	}
-	return ok
-}
-
-// tagsElem is what arrays need to know of Tags, set at start-up.
-var tagsElem stefrt.Elem[Tags]
-
-func init() {
-	tagsElem = stefrt.Elem[Tags]{
-		Init: (*Tags).init, Clear: (*Tags).clear, Reset: (*Tags).Reset,
-		CopyFrom: (*Tags).CopyFrom, Equal: (*Tags).Equal, MarkAll: (*Tags).markAll,
-		Clean: (*Tags).clean, Hash: (*Tags).hash, Size: (*Tags).size,
-		MarkDiff: func(v, held *Tags) { v.markDiff(held) },
-	}
-}
-
-type tagsArrayEncoder struct {
-	length stefrt.LengthEncoder
-	elem   tagsEncoder
-}
-
-func (e *tagsArrayEncoder) register(b *stefrt.EncoderBuilder, name string) {
-	b.Array(name, &e.length, stefrt.EncoderOf("[]", e.elem.register))
-}
-
-type tagsArrayDecoder struct {
-	length stefrt.LengthDecoder
-	elem   tagsDecoder
-}
-
-func (d *tagsArrayDecoder) register(b *stefrt.DecoderBuilder, name string) {
-	b.Array(name, &d.length, stefrt.DecoderOf("[]", d.elem.register))
-}
-
-func (e *tagsArrayEncoder) Encode(a *stefrt.Array[Tags]) {
-	n := a.BeginEncode()
-	e.length.Encode(n)
-	for i := range n {
-		e.elem.Encode(a.At(i))
-	}
-}
-
-func (d *tagsArrayDecoder) Decode(a *stefrt.Array[Tags]) {
-	n := d.length.Decode(d.elem.head.Room())
-	if !a.BeginDecode(n, d.length.Alloc) {
-		d.length.TooLarge()
-		return
-	}
-	for i := range n {
-		d.elem.Decode(a.At(i))
-	}
 }

@@ -90,6 +90,31 @@ func (v *Texts) SetBRef(x string, ref stef.TextRef) {
 	v.node.Mark(1)
 }
 
+// String returns the value as people write it: text as it is, bytes as base64,
+// composite values as JSON. It is empty without a value.
+func (v *Texts) String() string {
+	switch v.typ {
+	case TextsTypeNone:
+		return ""
+	case TextsTypeA:
+		return v.str
+	case TextsTypeB:
+		return v.str
+	}
+	return stefrt.StringOf(v.json)
+}
+
+func (v *Texts) json(j *stefrt.JSON) {
+	switch v.typ {
+	case TextsTypeA:
+		j.Any(v.str)
+	case TextsTypeB:
+		j.Any(v.str)
+	default:
+		j.Null()
+	}
+}
+
 func (v *Texts) init(parent *stefrt.Node, bit uint64) { v.node.Init(parent, bit) }
 
 // clear gives v the initial value, without marks.

@@ -124,6 +124,33 @@ func (v *Three) SetC() *Point {
 	return &v.box.c
 }
 
+// String returns the value as people write it: text as it is, bytes as base64,
+// composite values as JSON. It is empty without a value.
+func (v *Three) String() string {
+	switch v.typ {
+	case ThreeTypeNone:
+		return ""
+	case ThreeTypeA:
+		return stefrt.Plain(v.num)
+	case ThreeTypeB:
+		return v.str
+	}
+	return stefrt.StringOf(v.json)
+}
+
+func (v *Three) json(j *stefrt.JSON) {
+	switch v.typ {
+	case ThreeTypeA:
+		j.Any(v.num)
+	case ThreeTypeB:
+		j.Any(v.str)
+	case ThreeTypeC:
+		v.box.c.json(j)
+	default:
+		j.Null()
+	}
+}
+
 func (v *Three) init(parent *stefrt.Node, bit uint64) { v.node.Init(parent, bit) }
 
 // clear gives v the initial value, without marks.

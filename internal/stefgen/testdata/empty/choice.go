@@ -106,6 +106,27 @@ func (v *Choice) SetNothing() *Nothing {
 	return &v.box.nothing
 }
 
+// String returns the value as people write it: text as it is, bytes as base64,
+// composite values as JSON. It is empty without a value.
+func (v *Choice) String() string {
+	switch v.typ {
+	case ChoiceTypeNone:
+		return ""
+	}
+	return stefrt.StringOf(v.json)
+}
+
+func (v *Choice) json(j *stefrt.JSON) {
+	switch v.typ {
+	case ChoiceTypeEmpty:
+		v.box.empty.json(j)
+	case ChoiceTypeNothing:
+		v.box.nothing.json(j)
+	default:
+		j.Null()
+	}
+}
+
 func (v *Choice) init(parent *stefrt.Node, bit uint64) { v.node.Init(parent, bit) }
 
 // clear gives v the initial value, without marks.

@@ -17,6 +17,14 @@ type Empty struct {
 // NewEmpty returns an initial value that is part of no record.
 func NewEmpty() *Empty { return stefrt.New((*Empty).init) }
 
+// String returns s as JSON, for people to read.
+func (s *Empty) String() string { return stefrt.StringOf(s.json) }
+
+func (s *Empty) json(j *stefrt.JSON) {
+	j.Open('{')
+	j.Close('}')
+}
+
 // Modified returns the fields that changed; see package stef.
 func (s *Empty) Modified() uint64 { return s.node.Modified() }
 

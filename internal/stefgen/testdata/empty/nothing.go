@@ -39,6 +39,23 @@ func (v *Nothing) SetType(typ NothingType) {
 	v.node.Mark(1)
 }
 
+// String returns the value as people write it: text as it is, bytes as base64,
+// composite values as JSON. It is empty without a value.
+func (v *Nothing) String() string {
+	switch v.typ {
+	case NothingTypeNone:
+		return ""
+	}
+	return stefrt.StringOf(v.json)
+}
+
+func (v *Nothing) json(j *stefrt.JSON) {
+	switch v.typ {
+	default:
+		j.Null()
+	}
+}
+
 func (v *Nothing) init(parent *stefrt.Node, bit uint64) { v.node.Init(parent, bit) }
 
 // clear gives v the initial value, without marks.

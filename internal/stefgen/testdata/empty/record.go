@@ -6,7 +6,6 @@
 package empty
 
 import (
-	"github.com/otelstef/stef/stef-go/codec"
 	"github.com/otelstef/stef/stef-go/list"
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
@@ -155,6 +154,28 @@ func (s *Record) SetLevel(v Level) {
 	}
 }
 
+// String returns s as JSON, for people to read.
+func (s *Record) String() string { return stefrt.StringOf(s.json) }
+
+func (s *Record) json(j *stefrt.JSON) {
+	j.Open('{')
+	s.empty.json(j.Field("Empty"))
+	s.nothing.json(j.Field("Nothing"))
+	if s.present&(1<<0) != 0 {
+		s.maybe.json(j.Field("Maybe"))
+	}
+	if s.present&(1<<1) != 0 {
+		s.maybeNothing.json(j.Field("MaybeNothing"))
+	}
+	stefrt.PrintArray(j.Field("Empties"), &s.empties, (*Empty).json)
+	stefrt.PrintArray(j.Field("Nothings"), &s.nothings, (*Nothing).json)
+	s.choice.json(j.Field("Choice"))
+	s.tags.json(j.Field("Tags"))
+	s.unit.json(j.Field("Unit"))
+	j.Field("Level").Any(uint64(s.level))
+	j.Close('}')
+}
+
 // Modified returns the fields that changed; see package stef.
 func (s *Record) Modified() uint64 { return s.node.Modified() }
 
@@ -254,143 +275,5 @@ func (s *Record) markAll(c *stefrt.Check) {
 	if c.Shared {
 		s.unit.markAll(c)
 		s.unit.clean()
-	}
-}
-
-type recordEncoder struct {
-	head         stefrt.StructEncoder
-	empty        emptyEncoder
-	nothing      nothingEncoder
-	maybe        emptyEncoder
-	maybeNothing nothingEncoder
-	empties      emptyArrayEncoder
-	nothings     nothingArrayEncoder
-	choice       choiceEncoder
-	tags         tagsEncoder
-	unit         unitEncoder
-	level        codec.Uint64Encoder
-}
-
-func (e *recordEncoder) register(b *stefrt.EncoderBuilder, name string) {
-	b.Struct(name, "Record", &e.head, 1<<2|1<<3,
-		stefrt.EncoderOf("Empty", e.empty.register),
-		stefrt.EncoderOf("Nothing", e.nothing.register),
-		stefrt.EncoderOf("Maybe", e.maybe.register),
-		stefrt.EncoderOf("MaybeNothing", e.maybeNothing.register),
-		stefrt.EncoderOf("Empties", e.empties.register),
-		stefrt.EncoderOf("Nothings", e.nothings.register),
-		stefrt.EncoderOf("Choice", e.choice.register),
-		stefrt.EncoderOf("Tags", e.tags.register),
-		stefrt.EncoderOf("Unit", e.unit.register),
-		stefrt.PrimitiveEncoder("Level", &e.level, ""),
-	)
-}
-
-func (e *recordEncoder) Encode(s *Record) {
-	mask := s.node.Take() & e.head.Mask
-	e.head.Write(mask, e.head.Fields)
-	s.sentPresent = s.present & e.head.OptionalMask
-	e.head.Write(s.sentPresent, e.head.Optional)
-	if mask&RecordFieldEmpty != 0 {
-		e.empty.Encode(&s.empty)
-	}
-	if mask&RecordFieldNothing != 0 {
-		e.nothing.Encode(&s.nothing)
-	}
-	if mask&RecordFieldMaybe != 0 && s.present&(1<<0) != 0 {
-		e.maybe.Encode(&s.maybe)
-	}
-	if mask&RecordFieldMaybeNothing != 0 && s.present&(1<<1) != 0 {
-		e.maybeNothing.Encode(&s.maybeNothing)
-	}
-	if mask&RecordFieldEmpties != 0 {
-		e.empties.Encode(&s.empties)
-	}
-	if mask&RecordFieldNothings != 0 {
-		e.nothings.Encode(&s.nothings)
-	}
-	if mask&RecordFieldChoice != 0 {
-		e.choice.Encode(&s.choice)
-	}
-	if mask&RecordFieldTags != 0 {
-		e.tags.Encode(&s.tags)
-	}
-	if mask&RecordFieldUnit != 0 {
-		s.unitSent = e.unit.Encode(s.unit, s.unitSent)
-	}
-	if mask&RecordFieldLevel != 0 {
-		e.level.Encode(uint64(s.level))
-	}
-}
-
-type recordDecoder struct {
-	head         stefrt.StructDecoder
-	empty        emptyDecoder
-	nothing      nothingDecoder
-	maybe        emptyDecoder
-	maybeNothing nothingDecoder
-	empties      emptyArrayDecoder
-	nothings     nothingArrayDecoder
-	choice       choiceDecoder
-	tags         tagsDecoder
-	unit         unitDecoder
-	level        codec.Uint64Decoder
-}
-
-func (d *recordDecoder) register(b *stefrt.DecoderBuilder, name string) {
-	b.Struct(name, "Record", &d.head, 1<<2|1<<3,
-		stefrt.DecoderOf("Empty", d.empty.register),
-		stefrt.DecoderOf("Nothing", d.nothing.register),
-		stefrt.DecoderOf("Maybe", d.maybe.register),
-		stefrt.DecoderOf("MaybeNothing", d.maybeNothing.register),
-		stefrt.DecoderOf("Empties", d.empties.register),
-		stefrt.DecoderOf("Nothings", d.nothings.register),
-		stefrt.DecoderOf("Choice", d.choice.register),
-		stefrt.DecoderOf("Tags", d.tags.register),
-		stefrt.DecoderOf("Unit", d.unit.register),
-		stefrt.PrimitiveDecoder("Level", &d.level, ""),
-	)
-}
-
-func (d *recordDecoder) Decode(s *Record) {
-	mask := d.head.Read(d.head.Fields)
-	s.node.SetModified(mask)
-	was := s.present
-	s.present = d.head.Read(d.head.Optional)
-	if mask&RecordFieldEmpty != 0 {
-		d.empty.Decode(&s.empty)
-	}
-	if mask&RecordFieldNothing != 0 {
-		d.nothing.Decode(&s.nothing)
-	}
-	if mask&RecordFieldMaybe != 0 && s.present&(1<<0) != 0 {
-		if was&(1<<0) == 0 {
-			s.maybe.clear()
-		}
-		d.maybe.Decode(&s.maybe)
-	}
-	if mask&RecordFieldMaybeNothing != 0 && s.present&(1<<1) != 0 {
-		if was&(1<<1) == 0 {
-			s.maybeNothing.clear()
-		}
-		d.maybeNothing.Decode(&s.maybeNothing)
-	}
-	if mask&RecordFieldEmpties != 0 {
-		d.empties.Decode(&s.empties)
-	}
-	if mask&RecordFieldNothings != 0 {
-		d.nothings.Decode(&s.nothings)
-	}
-	if mask&RecordFieldChoice != 0 {
-		d.choice.Decode(&s.choice)
-	}
-	if mask&RecordFieldTags != 0 {
-		d.tags.Decode(&s.tags)
-	}
-	if mask&RecordFieldUnit != 0 {
-		s.unit = d.unit.Decode(s.unit)
-	}
-	if mask&RecordFieldLevel != 0 {
-		s.level = Level(d.level.Decode())
 	}
 }

@@ -18,6 +18,14 @@ type Unit struct {
 // NewUnit returns an initial value that is part of no record.
 func NewUnit() *Unit { return stefrt.New((*Unit).init) }
 
+// String returns s as JSON, for people to read.
+func (s *Unit) String() string { return stefrt.StringOf(s.json) }
+
+func (s *Unit) json(j *stefrt.JSON) {
+	j.Open('{')
+	j.Close('}')
+}
+
 // Modified returns the fields that changed; see package stef.
 func (s *Unit) Modified() uint64 { return s.node.Modified() }
 

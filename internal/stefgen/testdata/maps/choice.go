@@ -149,6 +149,35 @@ func (v *Choice) SetM() *Ints {
 	return &v.box.m
 }
 
+// String returns the value as people write it: text as it is, bytes as base64,
+// composite values as JSON. It is empty without a value.
+func (v *Choice) String() string {
+	switch v.typ {
+	case ChoiceTypeNone:
+		return ""
+	case ChoiceTypeN:
+		return stefrt.Plain(v.num)
+	case ChoiceTypeS:
+		return v.str
+	}
+	return stefrt.StringOf(v.json)
+}
+
+func (v *Choice) json(j *stefrt.JSON) {
+	switch v.typ {
+	case ChoiceTypeN:
+		j.Any(v.num)
+	case ChoiceTypeS:
+		j.Any(v.str)
+	case ChoiceTypeP:
+		v.box.p.json(j)
+	case ChoiceTypeM:
+		v.box.m.json(j)
+	default:
+		j.Null()
+	}
+}
+
 func (v *Choice) init(parent *stefrt.Node, bit uint64) { v.node.Init(parent, bit) }
 
 // clear gives v the initial value, without marks.

@@ -6,6 +6,7 @@
 package maps
 
 import (
+	"iter"
 	"math/bits"
 	"unsafe"
 
@@ -95,6 +96,62 @@ func (m *Colors) SetValue(i int, value Color) {
 func (m *Colors) Set(i int, key Color, value Color) {
 	m.SetKey(i, key)
 	m.SetValue(i, value)
+}
+
+// All returns an iterator over the keys and values.
+func (m *Colors) All() iter.Seq2[Color, Color] {
+	return func(yield func(Color, Color) bool) {
+		for _, p := range m.pairs {
+			if !yield(p.key, p.value) {
+				return
+			}
+		}
+	}
+}
+
+// Get returns the value of the first pair with that key, and whether there is one.
+func (m *Colors) Get(key Color) (value Color, ok bool) {
+	for _, p := range m.pairs {
+		if p.key == key {
+			return p.value, true
+		}
+	}
+	return value, false
+}
+
+// Append adds a pair.
+func (m *Colors) Append(key Color, value Color) {
+	i := len(m.pairs)
+	m.SetLen(i + 1)
+	m.Set(i, key, value)
+}
+
+// Delete deletes the pairs from i up to but not including j. Those behind them are
+// copied to the front.
+func (m *Colors) Delete(i, j int) {
+	_ = m.pairs[i:j]
+	for to, p := range m.pairs[j:] {
+		m.SetKey(i+to, p.key)
+		m.SetValue(i+to, p.value)
+	}
+	m.SetLen(len(m.pairs) - (j - i))
+}
+
+// String returns m as JSON, for people to read.
+func (m *Colors) String() string { return stefrt.StringOf(m.json) }
+
+func (m *Colors) json(j *stefrt.JSON) {
+	j.Open('[')
+	for _, p := range m.pairs {
+		j.Item()
+		j.Open('[')
+		j.Item()
+		j.Text(p.key.String())
+		j.Item()
+		j.Text(p.value.String())
+		j.Close(']')
+	}
+	j.Close(']')
 }
 
 func (m *Colors) init(parent *stefrt.Node, bit uint64) { m.node.Init(parent, bit) }

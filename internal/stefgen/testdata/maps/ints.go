@@ -6,6 +6,7 @@
 package maps
 
 import (
+	"iter"
 	"math/bits"
 	"unsafe"
 
@@ -95,6 +96,62 @@ func (m *Ints) SetValue(i int, value int64) {
 func (m *Ints) Set(i int, key int64, value int64) {
 	m.SetKey(i, key)
 	m.SetValue(i, value)
+}
+
+// All returns an iterator over the keys and values.
+func (m *Ints) All() iter.Seq2[int64, int64] {
+	return func(yield func(int64, int64) bool) {
+		for _, p := range m.pairs {
+			if !yield(p.key, p.value) {
+				return
+			}
+		}
+	}
+}
+
+// Get returns the value of the first pair with that key, and whether there is one.
+func (m *Ints) Get(key int64) (value int64, ok bool) {
+	for _, p := range m.pairs {
+		if p.key == key {
+			return p.value, true
+		}
+	}
+	return value, false
+}
+
+// Append adds a pair.
+func (m *Ints) Append(key int64, value int64) {
+	i := len(m.pairs)
+	m.SetLen(i + 1)
+	m.Set(i, key, value)
+}
+
+// Delete deletes the pairs from i up to but not including j. Those behind them are
+// copied to the front.
+func (m *Ints) Delete(i, j int) {
+	_ = m.pairs[i:j]
+	for to, p := range m.pairs[j:] {
+		m.SetKey(i+to, p.key)
+		m.SetValue(i+to, p.value)
+	}
+	m.SetLen(len(m.pairs) - (j - i))
+}
+
+// String returns m as JSON, for people to read.
+func (m *Ints) String() string { return stefrt.StringOf(m.json) }
+
+func (m *Ints) json(j *stefrt.JSON) {
+	j.Open('[')
+	for _, p := range m.pairs {
+		j.Item()
+		j.Open('[')
+		j.Item()
+		j.Any(p.key)
+		j.Item()
+		j.Any(p.value)
+		j.Close(']')
+	}
+	j.Close(']')
 }
 
 func (m *Ints) init(parent *stefrt.Node, bit uint64) { m.node.Init(parent, bit) }

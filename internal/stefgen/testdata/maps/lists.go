@@ -84,6 +84,34 @@ func (m *Lists) Key(i int) *list.Values[uint64] { return (*list.Values[uint64])(
 // Value returns the value of pair i. It panics if i is not below Len.
 func (m *Lists) Value(i int) *list.Of[Point] { return (*list.Of[Point])(&m.pairs[i].value) }
 
+// Delete deletes the pairs from i up to but not including j. Those behind them are
+// copied to the front.
+func (m *Lists) Delete(i, j int) {
+	_ = m.pairs[i:j]
+	for to, p := range m.pairs[j:] {
+		m.pairs[i+to].key.CopyFrom(&p.key)
+		m.pairs[i+to].value.CopyFrom(&p.value)
+	}
+	m.SetLen(len(m.pairs) - (j - i))
+}
+
+// String returns m as JSON, for people to read.
+func (m *Lists) String() string { return stefrt.StringOf(m.json) }
+
+func (m *Lists) json(j *stefrt.JSON) {
+	j.Open('[')
+	for _, p := range m.pairs {
+		j.Item()
+		j.Open('[')
+		j.Item()
+		j.Any(p.key.Values())
+		j.Item()
+		stefrt.PrintArray(j, &p.value, (*Point).json)
+		j.Close(']')
+	}
+	j.Close(']')
+}
+
 func (m *Lists) init(parent *stefrt.Node, bit uint64) { m.node.Init(parent, bit) }
 
 // clear makes m empty, without marks.

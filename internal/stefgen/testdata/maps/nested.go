@@ -82,6 +82,34 @@ func (m *Nested) Key(i int) *Words { return &m.pairs[i].key }
 // Value returns the value of pair i. It panics if i is not below Len.
 func (m *Nested) Value(i int) *Words { return &m.pairs[i].value }
 
+// Delete deletes the pairs from i up to but not including j. Those behind them are
+// copied to the front.
+func (m *Nested) Delete(i, j int) {
+	_ = m.pairs[i:j]
+	for to, p := range m.pairs[j:] {
+		m.pairs[i+to].key.CopyFrom(&p.key)
+		m.pairs[i+to].value.CopyFrom(&p.value)
+	}
+	m.SetLen(len(m.pairs) - (j - i))
+}
+
+// String returns m as JSON, for people to read.
+func (m *Nested) String() string { return stefrt.StringOf(m.json) }
+
+func (m *Nested) json(j *stefrt.JSON) {
+	j.Open('[')
+	for _, p := range m.pairs {
+		j.Item()
+		j.Open('[')
+		j.Item()
+		p.key.json(j)
+		j.Item()
+		p.value.json(j)
+		j.Close(']')
+	}
+	j.Close(']')
+}
+
 func (m *Nested) init(parent *stefrt.Node, bit uint64) { m.node.Init(parent, bit) }
 
 // clear makes m empty, without marks.

@@ -71,6 +71,18 @@ func (s *Point) UnsetY() {
 	}
 }
 
+// String returns s as JSON, for people to read.
+func (s *Point) String() string { return stefrt.StringOf(s.json) }
+
+func (s *Point) json(j *stefrt.JSON) {
+	j.Open('{')
+	j.Field("X").Any(s.x)
+	if s.present&(1<<0) != 0 {
+		j.Field("Y").Any(s.y)
+	}
+	j.Close('}')
+}
+
 // Modified returns the fields that changed; see package stef.
 func (s *Point) Modified() uint64 { return s.node.Modified() }
 

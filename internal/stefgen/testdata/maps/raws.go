@@ -100,6 +100,34 @@ func (m *Raws) Set(i int, key []byte, value []byte) {
 	m.SetValue(i, value)
 }
 
+// Delete deletes the pairs from i up to but not including j. Those behind them are
+// copied to the front.
+func (m *Raws) Delete(i, j int) {
+	_ = m.pairs[i:j]
+	for to, p := range m.pairs[j:] {
+		m.SetKey(i+to, p.key)
+		m.SetValue(i+to, p.value)
+	}
+	m.SetLen(len(m.pairs) - (j - i))
+}
+
+// String returns m as JSON, for people to read.
+func (m *Raws) String() string { return stefrt.StringOf(m.json) }
+
+func (m *Raws) json(j *stefrt.JSON) {
+	j.Open('[')
+	for _, p := range m.pairs {
+		j.Item()
+		j.Open('[')
+		j.Item()
+		j.Any(p.key)
+		j.Item()
+		j.Any(p.value)
+		j.Close(']')
+	}
+	j.Close(']')
+}
+
 func (m *Raws) init(parent *stefrt.Node, bit uint64) { m.node.Init(parent, bit) }
 
 // clear makes m empty, without marks.

@@ -117,6 +117,29 @@ func (s *Record) EditShared() *Shared {
 // List returns the field.
 func (s *Record) List() *list.Of[Words] { return (*list.Of[Words])(&s.list) }
 
+// String returns s as JSON, for people to read.
+func (s *Record) String() string { return stefrt.StringOf(s.json) }
+
+func (s *Record) json(j *stefrt.JSON) {
+	j.Open('{')
+	s.bools.json(j.Field("Bools"))
+	s.ints.json(j.Field("Ints"))
+	s.uints.json(j.Field("Uints"))
+	s.floats.json(j.Field("Floats"))
+	s.texts.json(j.Field("Texts"))
+	s.words.json(j.Field("Words"))
+	s.raws.json(j.Field("Raws"))
+	s.blobs.json(j.Field("Blobs"))
+	s.colors.json(j.Field("Colors"))
+	s.structs.json(j.Field("Structs"))
+	s.oneofs.json(j.Field("Oneofs"))
+	s.nested.json(j.Field("Nested"))
+	s.lists.json(j.Field("Lists"))
+	s.shared.json(j.Field("Shared"))
+	stefrt.PrintArray(j.Field("List"), &s.list, (*Words).json)
+	j.Close('}')
+}
+
 // Modified returns the fields that changed; see package stef.
 func (s *Record) Modified() uint64 { return s.node.Modified() }
 

@@ -57,6 +57,21 @@ func (s *Shared) Nested() *Nested { return &s.nested }
 // Lists returns the field.
 func (s *Shared) Lists() *Lists { return &s.lists }
 
+// String returns s as JSON, for people to read.
+func (s *Shared) String() string { return stefrt.StringOf(s.json) }
+
+func (s *Shared) json(j *stefrt.JSON) {
+	j.Open('{')
+	s.words.json(j.Field("Words"))
+	s.floats.json(j.Field("Floats"))
+	s.raws.json(j.Field("Raws"))
+	s.structs.json(j.Field("Structs"))
+	s.oneofs.json(j.Field("Oneofs"))
+	s.nested.json(j.Field("Nested"))
+	s.lists.json(j.Field("Lists"))
+	j.Close('}')
+}
+
 // Modified returns the fields that changed; see package stef.
 func (s *Shared) Modified() uint64 { return s.node.Modified() }
 

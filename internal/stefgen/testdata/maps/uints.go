@@ -6,6 +6,7 @@
 package maps
 
 import (
+	"iter"
 	"math/bits"
 	"unsafe"
 
@@ -95,6 +96,62 @@ func (m *Uints) SetValue(i int, value uint64) {
 func (m *Uints) Set(i int, key uint64, value uint64) {
 	m.SetKey(i, key)
 	m.SetValue(i, value)
+}
+
+// All returns an iterator over the keys and values.
+func (m *Uints) All() iter.Seq2[uint64, uint64] {
+	return func(yield func(uint64, uint64) bool) {
+		for _, p := range m.pairs {
+			if !yield(p.key, p.value) {
+				return
+			}
+		}
+	}
+}
+
+// Get returns the value of the first pair with that key, and whether there is one.
+func (m *Uints) Get(key uint64) (value uint64, ok bool) {
+	for _, p := range m.pairs {
+		if p.key == key {
+			return p.value, true
+		}
+	}
+	return value, false
+}
+
+// Append adds a pair.
+func (m *Uints) Append(key uint64, value uint64) {
+	i := len(m.pairs)
+	m.SetLen(i + 1)
+	m.Set(i, key, value)
+}
+
+// Delete deletes the pairs from i up to but not including j. Those behind them are
+// copied to the front.
+func (m *Uints) Delete(i, j int) {
+	_ = m.pairs[i:j]
+	for to, p := range m.pairs[j:] {
+		m.SetKey(i+to, p.key)
+		m.SetValue(i+to, p.value)
+	}
+	m.SetLen(len(m.pairs) - (j - i))
+}
+
+// String returns m as JSON, for people to read.
+func (m *Uints) String() string { return stefrt.StringOf(m.json) }
+
+func (m *Uints) json(j *stefrt.JSON) {
+	j.Open('[')
+	for _, p := range m.pairs {
+		j.Item()
+		j.Open('[')
+		j.Item()
+		j.Any(p.key)
+		j.Item()
+		j.Any(p.value)
+		j.Close(']')
+	}
+	j.Close(']')
 }
 
 func (m *Uints) init(parent *stefrt.Node, bit uint64) { m.node.Init(parent, bit) }

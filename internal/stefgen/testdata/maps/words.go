@@ -6,6 +6,7 @@
 package maps
 
 import (
+	"iter"
 	"math/bits"
 	"unsafe"
 
@@ -113,6 +114,57 @@ func (m *Words) SetValueRef(i int, value string, ref stef.TextRef) {
 func (m *Words) Set(i int, key string, value string) {
 	m.SetKey(i, key)
 	m.SetValue(i, value)
+}
+
+// All returns an iterator over the keys and values.
+func (m *Words) All() iter.Seq2[string, string] {
+	return func(yield func(string, string) bool) {
+		for _, p := range m.pairs {
+			if !yield(p.key, p.value) {
+				return
+			}
+		}
+	}
+}
+
+// Get returns the value of the first pair with that key, and whether there is one.
+func (m *Words) Get(key string) (value string, ok bool) {
+	for _, p := range m.pairs {
+		if p.key == key {
+			return p.value, true
+		}
+	}
+	return value, false
+}
+
+// Append adds a pair.
+func (m *Words) Append(key string, value string) {
+	i := len(m.pairs)
+	m.SetLen(i + 1)
+	m.Set(i, key, value)
+}
+
+// Delete deletes the pairs from i up to but not including j. Those behind them are
+// copied to the front.
+func (m *Words) Delete(i, j int) {
+	_ = m.pairs[i:j]
+	for to, p := range m.pairs[j:] {
+		m.SetKey(i+to, p.key)
+		m.SetValue(i+to, p.value)
+	}
+	m.SetLen(len(m.pairs) - (j - i))
+}
+
+// String returns m as JSON, for people to read.
+func (m *Words) String() string { return stefrt.StringOf(m.json) }
+
+func (m *Words) json(j *stefrt.JSON) {
+	j.Open('{')
+	for _, p := range m.pairs {
+		j.Field(p.key)
+		j.Any(p.value)
+	}
+	j.Close('}')
 }
 
 func (m *Words) init(parent *stefrt.Node, bit uint64) { m.node.Init(parent, bit) }

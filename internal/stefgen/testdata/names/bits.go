@@ -129,6 +129,33 @@ func (v *Bits) SetSize() *list.Values[uint64] {
 	return (*list.Values[uint64])(&v.box.sizeField)
 }
 
+// String returns the value as people write it: text as it is, bytes as base64,
+// composite values as JSON. It is empty without a value.
+func (v *Bits) String() string {
+	switch v.typ {
+	case BitsTypeNone:
+		return ""
+	case BitsTypeStefrt:
+		return v.str
+	case BitsTypeOpen:
+		return stefrt.Plain(v.box.openField)
+	}
+	return stefrt.StringOf(v.json)
+}
+
+func (v *Bits) json(j *stefrt.JSON) {
+	switch v.typ {
+	case BitsTypeStefrt:
+		j.Any(v.str)
+	case BitsTypeOpen:
+		j.Any(v.box.openField)
+	case BitsTypeSize:
+		j.Any(v.box.sizeField.Values())
+	default:
+		j.Null()
+	}
+}
+
 func (v *Bits) init(parent *stefrt.Node, bit uint64) { v.node.Init(parent, bit) }
 
 // clear gives v the initial value, without marks.

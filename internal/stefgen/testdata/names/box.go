@@ -33,6 +33,16 @@ func (s *Box) Values() *list.Values[uint64] { return (*list.Values[uint64])(&s.v
 // Len returns the field.
 func (s *Box) Len() *Tags { return &s.len }
 
+// String returns s as JSON, for people to read.
+func (s *Box) String() string { return stefrt.StringOf(s.json) }
+
+func (s *Box) json(j *stefrt.JSON) {
+	j.Open('{')
+	j.Field("Values").Any(s.values.Values())
+	s.len.json(j.Field("Len"))
+	j.Close('}')
+}
+
 // Modified returns the fields that changed; see package stef.
 func (s *Box) Modified() uint64 { return s.node.Modified() }
 

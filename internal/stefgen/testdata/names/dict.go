@@ -228,6 +228,53 @@ func (v *Dict) SetV(x uint64) {
 	}
 }
 
+// String returns the value as people write it: text as it is, bytes as base64,
+// composite values as JSON. It is empty without a value.
+func (v *Dict) String() string {
+	switch v.typ {
+	case DictTypeNone:
+		return ""
+	case DictTypeNode:
+		return stefrt.Plain(v.num)
+	case DictTypeTyp:
+		return v.str
+	case DictTypeSent:
+		return stefrt.Plain(v.box.sentField)
+	case DictTypeStr:
+		return stefrt.Plain(v.num)
+	case DictTypeBox:
+		return v.str
+	case DictTypeKey:
+		return stefrt.Plain(v.box.key)
+	case DictTypeV:
+		return stefrt.Plain(v.num)
+	}
+	return stefrt.StringOf(v.json)
+}
+
+func (v *Dict) json(j *stefrt.JSON) {
+	switch v.typ {
+	case DictTypeNode:
+		j.Any(v.num)
+	case DictTypeTyp:
+		j.Any(v.str)
+	case DictTypeSent:
+		j.Any(v.box.sentField)
+	case DictTypeNum:
+		v.box.numField.json(j)
+	case DictTypeStr:
+		j.Any(v.num)
+	case DictTypeBox:
+		j.Any(v.str)
+	case DictTypeKey:
+		j.Any(v.box.key)
+	case DictTypeV:
+		j.Any(v.num)
+	default:
+		j.Null()
+	}
+}
+
 func (v *Dict) init(parent *stefrt.Node, bit uint64) { v.node.Init(parent, bit) }
 
 // clear gives v the initial value, without marks.

@@ -82,6 +82,19 @@ func (s *Head) UnsetOptional() {
 	}
 }
 
+// String returns s as JSON, for people to read.
+func (s *Head) String() string { return stefrt.StringOf(s.json) }
+
+func (s *Head) json(j *stefrt.JSON) {
+	j.Open('{')
+	j.Field("Head").Any(s.headField)
+	j.Field("Present").Any(s.presentField)
+	if s.present&(1<<0) != 0 {
+		j.Field("Optional").Any(s.optional)
+	}
+	j.Close('}')
+}
+
 // Modified returns the fields that changed; see package stef.
 func (s *Head) Modified() uint64 { return s.node.Modified() }
 

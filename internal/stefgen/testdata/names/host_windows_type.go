@@ -35,6 +35,15 @@ func (s *HostWindows) SetArm64(v uint64) {
 	}
 }
 
+// String returns s as JSON, for people to read.
+func (s *HostWindows) String() string { return stefrt.StringOf(s.json) }
+
+func (s *HostWindows) json(j *stefrt.JSON) {
+	j.Open('{')
+	j.Field("Arm64").Any(s.arm64)
+	j.Close('}')
+}
+
 // Modified returns the fields that changed; see package stef.
 func (s *HostWindows) Modified() uint64 { return s.node.Modified() }
 

@@ -35,6 +35,15 @@ func (s *Inner) SetN(v uint64) {
 	}
 }
 
+// String returns s as JSON, for people to read.
+func (s *Inner) String() string { return stefrt.StringOf(s.json) }
+
+func (s *Inner) json(j *stefrt.JSON) {
+	j.Open('{')
+	j.Field("N").Any(s.n)
+	j.Close('}')
+}
+
 // Modified returns the fields that changed; see package stef.
 func (s *Inner) Modified() uint64 { return s.node.Modified() }
 

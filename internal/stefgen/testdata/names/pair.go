@@ -124,6 +124,35 @@ func (v *Pair) SetQ(x []byte) {
 	}
 }
 
+// String returns the value as people write it: text as it is, bytes as base64,
+// composite values as JSON. It is empty without a value.
+func (v *Pair) String() string {
+	switch v.typ {
+	case PairTypeNone:
+		return ""
+	case PairTypeText:
+		return v.str
+	case PairTypeP:
+		return stefrt.Plain(v.num)
+	case PairTypeQ:
+		return stefrt.Plain(v.box.q)
+	}
+	return stefrt.StringOf(v.json)
+}
+
+func (v *Pair) json(j *stefrt.JSON) {
+	switch v.typ {
+	case PairTypeText:
+		j.Any(v.str)
+	case PairTypeP:
+		j.Any(v.num)
+	case PairTypeQ:
+		j.Any(v.box.q)
+	default:
+		j.Null()
+	}
+}
+
 func (v *Pair) init(parent *stefrt.Node, bit uint64) { v.node.Init(parent, bit) }
 
 // clear gives v the initial value, without marks.

@@ -213,8 +213,8 @@ func (s *Record) SetRange(v string) {
 	}
 }
 
-// String returns the field.
-func (s *Record) String() string { return s.string }
+// Str returns the field.
+func (s *Record) Str() string { return s.string }
 
 // SetString sets String.
 func (s *Record) SetString(v string) {
@@ -483,6 +483,55 @@ func (s *Record) SetRegister(v uint64) {
 
 // HostWindows returns the field.
 func (s *Record) HostWindows() *HostWindows { return &s.hostWindows }
+
+// String returns s as JSON, for people to read.
+func (s *Record) String() string { return stefrt.StringOf(s.json) }
+
+func (s *Record) json(j *stefrt.JSON) {
+	j.Open('{')
+	j.Field("Node").Any(s.nodeField)
+	if s.present&(1<<0) != 0 {
+		j.Field("Present").Any(s.presentField)
+	}
+	if s.present&(1<<1) != 0 {
+		j.Field("SentPresent").Any(s.sentPresentField)
+	}
+	s.slotField.json(j.Field("Slot"))
+	s.headField.json(j.Field("Head"))
+	s.dictField.json(j.Field("Dict"))
+	j.Field("Type").Any(s.typeField)
+	j.Field("func").Any(s.funcField)
+	j.Field("range").Any(s.rangeField)
+	j.Field("String").Any(s.string)
+	j.Field("Len").Any(s.len)
+	j.Field("s").Any(s.s)
+	j.Field("v").Any(s.v)
+	j.Field("mask").Any(s.mask)
+	if s.present&(1<<2) != 0 {
+		j.Field("was").Any(s.was)
+	}
+	s.e.json(j.Field("e"))
+	stefrt.PrintArray(j.Field("d"), &s.d, (*Box).json)
+	j.Field("b").Any(s.b)
+	j.Field("TraceID").Any(s.traceID)
+	j.Field("IDKeys").Any(s.idKeys)
+	j.Field("URL").Any(s.url)
+	j.Field("HTTPServer").Any(s.httpServer)
+	j.Field("ABC").Any(s.abc)
+	j.Field("x_y").Any(s.x_y)
+	j.Field("Über").Any(s.über)
+	if s.present&(1<<3) != 0 {
+		s.record.json(j.Field("Record"))
+	}
+	s.stef.json(j.Field("Stef"))
+	j.Field("Size").Any(s.sizeField)
+	j.Field("Hash").Any(s.hashField)
+	j.Field("Init").Any(s.initField)
+	j.Field("Clear").Any(s.clearField)
+	j.Field("Register").Any(s.registerField)
+	s.hostWindows.json(j.Field("HostWindows"))
+	j.Close('}')
+}
 
 // Modified returns the fields that changed; see package stef.
 func (s *Record) Modified() uint64 { return s.node.Modified() }

@@ -138,6 +138,24 @@ func (s *Slot) UnsetNode() {
 	}
 }
 
+// String returns s as JSON, for people to read.
+func (s *Slot) String() string { return stefrt.StringOf(s.json) }
+
+func (s *Slot) json(j *stefrt.JSON) {
+	j.Open('{')
+	j.Field("Slot").Any(s.slotField)
+	j.Field("Size").Any(s.sizeField)
+	j.Field("Hash").Any(s.hashField)
+	j.Field("Freeze").Any(s.freezeField)
+	j.Field("Clean").Any(s.cleanField.Values())
+	j.Field("MarkDiff").Any(s.markDiffField)
+	j.Field("Dict").Any(s.dictField)
+	if s.present&(1<<0) != 0 {
+		j.Field("Node").Any(s.nodeField)
+	}
+	j.Close('}')
+}
+
 // Modified returns the fields that changed; see package stef.
 func (s *Slot) Modified() uint64 { return s.node.Modified() }
 

@@ -40,6 +40,16 @@ func (s *Stef) SetCodec(v uint64) {
 	}
 }
 
+// String returns s as JSON, for people to read.
+func (s *Stef) String() string { return stefrt.StringOf(s.json) }
+
+func (s *Stef) json(j *stefrt.JSON) {
+	j.Open('{')
+	s.bits.json(j.Field("Bits"))
+	j.Field("Codec").Any(s.codec)
+	j.Close('}')
+}
+
 // Modified returns the fields that changed; see package stef.
 func (s *Stef) Modified() uint64 { return s.node.Modified() }
 

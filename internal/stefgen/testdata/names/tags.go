@@ -6,6 +6,7 @@
 package names
 
 import (
+	"iter"
 	"math/bits"
 	"unsafe"
 
@@ -103,6 +104,67 @@ func (m *Tags) SetP(i int, key string, value uint64) {
 func (m *Tags) SetQ(i int, key string, value []byte) {
 	m.SetKey(i, key)
 	m.pairs[i].value.SetQ(value)
+}
+
+// All returns an iterator over the keys and values.
+func (m *Tags) All() iter.Seq2[string, *Pair] {
+	return func(yield func(string, *Pair) bool) {
+		for _, p := range m.pairs {
+			if !yield(p.key, &p.value) {
+				return
+			}
+		}
+	}
+}
+
+// Get returns the value of the first pair with that key, or nil if there is none.
+func (m *Tags) Get(key string) *Pair {
+	for _, p := range m.pairs {
+		if p.key == key {
+			return &p.value
+		}
+	}
+	return nil
+}
+
+// Append adds a pair with that key and an initial value, and returns the value.
+func (m *Tags) Append(key string) *Pair {
+	i := len(m.pairs)
+	m.SetLen(i + 1)
+	m.SetKey(i, key)
+	return m.Value(i)
+}
+
+// Delete deletes the pairs from i up to but not including j. Those behind them are
+// copied to the front.
+func (m *Tags) Delete(i, j int) {
+	_ = m.pairs[i:j]
+	for to, p := range m.pairs[j:] {
+		m.SetKey(i+to, p.key)
+		m.pairs[i+to].value.CopyFrom(&p.value)
+	}
+	m.SetLen(len(m.pairs) - (j - i))
+}
+
+// AppendText adds a pair with that key and value.
+func (m *Tags) AppendText(key string, value string) { m.Append(key).SetText(value) }
+
+// AppendP adds a pair with that key and value.
+func (m *Tags) AppendP(key string, value uint64) { m.Append(key).SetP(value) }
+
+// AppendQ adds a pair with that key and value.
+func (m *Tags) AppendQ(key string, value []byte) { m.Append(key).SetQ(value) }
+
+// String returns m as JSON, for people to read.
+func (m *Tags) String() string { return stefrt.StringOf(m.json) }
+
+func (m *Tags) json(j *stefrt.JSON) {
+	j.Open('{')
+	for _, p := range m.pairs {
+		j.Field(p.key)
+		p.value.json(j)
+	}
+	j.Close('}')
 }
 
 func (m *Tags) init(parent *stefrt.Node, bit uint64) { m.node.Init(parent, bit) }

@@ -103,6 +103,29 @@ func (v *Branch) SetTree() *Tree {
 	return &v.box.tree
 }
 
+// String returns the value as people write it: text as it is, bytes as base64,
+// composite values as JSON. It is empty without a value.
+func (v *Branch) String() string {
+	switch v.typ {
+	case BranchTypeNone:
+		return ""
+	case BranchTypeLeaf:
+		return stefrt.Plain(v.num)
+	}
+	return stefrt.StringOf(v.json)
+}
+
+func (v *Branch) json(j *stefrt.JSON) {
+	switch v.typ {
+	case BranchTypeLeaf:
+		j.Any(v.num)
+	case BranchTypeTree:
+		v.box.tree.json(j)
+	default:
+		j.Null()
+	}
+}
+
 func (v *Branch) init(parent *stefrt.Node, bit uint64) { v.node.Init(parent, bit) }
 
 // clear gives v the initial value, without marks.

@@ -125,6 +125,33 @@ func (v *Choice) SetInner() *Inner {
 	return &v.box.inner
 }
 
+// String returns the value as people write it: text as it is, bytes as base64,
+// composite values as JSON. It is empty without a value.
+func (v *Choice) String() string {
+	switch v.typ {
+	case ChoiceTypeNone:
+		return ""
+	case ChoiceTypeNumber:
+		return stefrt.Plain(int64(v.num))
+	case ChoiceTypeText:
+		return v.str
+	}
+	return stefrt.StringOf(v.json)
+}
+
+func (v *Choice) json(j *stefrt.JSON) {
+	switch v.typ {
+	case ChoiceTypeNumber:
+		j.Any(int64(v.num))
+	case ChoiceTypeText:
+		j.Any(v.str)
+	case ChoiceTypeInner:
+		v.box.inner.json(j)
+	default:
+		j.Null()
+	}
+}
+
 func (v *Choice) init(parent *stefrt.Node, bit uint64) { v.node.Init(parent, bit) }
 
 // clear gives v the initial value, without marks.

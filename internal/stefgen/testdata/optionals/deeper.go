@@ -112,6 +112,21 @@ func (s *Deeper) UnsetE() {
 	}
 }
 
+// String returns s as JSON, for people to read.
+func (s *Deeper) String() string { return stefrt.StringOf(s.json) }
+
+func (s *Deeper) json(j *stefrt.JSON) {
+	j.Open('{')
+	if s.present&(1<<0) != 0 {
+		j.Field("C").Any(s.c)
+	}
+	j.Field("D").Any(s.d.Values())
+	if s.present&(1<<1) != 0 {
+		s.e.json(j.Field("E"))
+	}
+	j.Close('}')
+}
+
 // Modified returns the fields that changed; see package stef.
 func (s *Deeper) Modified() uint64 { return s.node.Modified() }
 

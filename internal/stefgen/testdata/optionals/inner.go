@@ -109,6 +109,21 @@ func (s *Inner) UnsetDeeper() {
 	}
 }
 
+// String returns s as JSON, for people to read.
+func (s *Inner) String() string { return stefrt.StringOf(s.json) }
+
+func (s *Inner) json(j *stefrt.JSON) {
+	j.Open('{')
+	j.Field("A").Any(s.a)
+	if s.present&(1<<0) != 0 {
+		j.Field("B").Any(s.b)
+	}
+	if s.present&(1<<1) != 0 {
+		s.deeper.json(j.Field("Deeper"))
+	}
+	j.Close('}')
+}
+
 // Modified returns the fields that changed; see package stef.
 func (s *Inner) Modified() uint64 { return s.node.Modified() }
 

@@ -95,6 +95,20 @@ func (s *Inner2) UnsetY() {
 	}
 }
 
+// String returns s as JSON, for people to read.
+func (s *Inner2) String() string { return stefrt.StringOf(s.json) }
+
+func (s *Inner2) json(j *stefrt.JSON) {
+	j.Open('{')
+	if s.present&(1<<0) != 0 {
+		j.Field("X").Any(s.x)
+	}
+	if s.present&(1<<1) != 0 {
+		j.Field("Y").Any(s.y)
+	}
+	j.Close('}')
+}
+
 // Modified returns the fields that changed; see package stef.
 func (s *Inner2) Modified() uint64 { return s.node.Modified() }
 

@@ -420,6 +420,48 @@ func (s *Record) UnsetForest() {
 	}
 }
 
+// String returns s as JSON, for people to read.
+func (s *Record) String() string { return stefrt.StringOf(s.json) }
+
+func (s *Record) json(j *stefrt.JSON) {
+	j.Open('{')
+	j.Field("ID").Any(s.id)
+	if s.present&(1<<0) != 0 {
+		s.inner.json(j.Field("Inner"))
+	}
+	if s.present&(1<<1) != 0 {
+		s.choice.json(j.Field("Choice"))
+	}
+	if s.present&(1<<2) != 0 {
+		s.tags.json(j.Field("Tags"))
+	}
+	if s.present&(1<<3) != 0 {
+		stefrt.PrintArray(j.Field("Inners"), &s.inners, (*Inner).json)
+	}
+	if s.present&(1<<4) != 0 {
+		j.Field("Numbers").Any(s.numbers.Values())
+	}
+	if s.present&(1<<5) != 0 {
+		stefrt.PrintArray(j.Field("Choices"), &s.choices, (*Choice).json)
+	}
+	if s.present&(1<<6) != 0 {
+		stefrt.PrintArray(j.Field("TagLists"), &s.tagLists, (*Tags).json)
+	}
+	if s.present&(1<<7) != 0 {
+		s.chain.json(j.Field("Chain"))
+	}
+	if s.present&(1<<8) != 0 {
+		s.shared.json(j.Field("Shared"))
+	}
+	if s.present&(1<<9) != 0 {
+		s.tree.json(j.Field("Tree"))
+	}
+	if s.present&(1<<10) != 0 {
+		stefrt.PrintArray(j.Field("Forest"), s.forest, (*Tree).json)
+	}
+	j.Close('}')
+}
+
 // Modified returns the fields that changed; see package stef.
 func (s *Record) Modified() uint64 { return s.node.Modified() }
 

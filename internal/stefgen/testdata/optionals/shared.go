@@ -252,6 +252,33 @@ func (s *Shared) SetP(v uint64) {
 	}
 }
 
+// String returns s as JSON, for people to read.
+func (s *Shared) String() string { return stefrt.StringOf(s.json) }
+
+func (s *Shared) json(j *stefrt.JSON) {
+	j.Open('{')
+	if s.present&(1<<0) != 0 {
+		j.Field("N").Any(s.n)
+	}
+	if s.present&(1<<1) != 0 {
+		j.Field("S").Any(s.s)
+	}
+	if s.present&(1<<2) != 0 {
+		s.m.json(j.Field("M"))
+	}
+	if s.present&(1<<3) != 0 {
+		s.inner.json(j.Field("Inner"))
+	}
+	if s.present&(1<<4) != 0 {
+		j.Field("L").Any(s.l.Values())
+	}
+	if s.present&(1<<5) != 0 {
+		s.sub.json(j.Field("Sub"))
+	}
+	j.Field("P").Any(s.p)
+	j.Close('}')
+}
+
 // Modified returns the fields that changed; see package stef.
 func (s *Shared) Modified() uint64 { return s.node.Modified() }
 

@@ -72,6 +72,18 @@ func (s *Sub) SetW(v string) {
 	}
 }
 
+// String returns s as JSON, for people to read.
+func (s *Sub) String() string { return stefrt.StringOf(s.json) }
+
+func (s *Sub) json(j *stefrt.JSON) {
+	j.Open('{')
+	if s.present&(1<<0) != 0 {
+		j.Field("V").Any(s.v)
+	}
+	j.Field("W").Any(s.w)
+	j.Close('}')
+}
+
 // Modified returns the fields that changed; see package stef.
 func (s *Sub) Modified() uint64 { return s.node.Modified() }
 

@@ -202,6 +202,29 @@ func (s *Tree) UnsetByName() {
 	}
 }
 
+// String returns s as JSON, for people to read.
+func (s *Tree) String() string { return stefrt.StringOf(s.json) }
+
+func (s *Tree) json(j *stefrt.JSON) {
+	j.Open('{')
+	if s.present&(1<<0) != 0 {
+		j.Field("Name").Any(s.name)
+	}
+	if s.present&(1<<1) != 0 {
+		s.left.json(j.Field("Left"))
+	}
+	if s.present&(1<<2) != 0 {
+		stefrt.PrintArray(j.Field("Kids"), s.kids, (*Tree).json)
+	}
+	if s.present&(1<<3) != 0 {
+		s.branch.json(j.Field("Branch"))
+	}
+	if s.present&(1<<4) != 0 {
+		s.byName.json(j.Field("ByName"))
+	}
+	j.Close('}')
+}
+
 // Modified returns the fields that changed; see package stef.
 func (s *Tree) Modified() uint64 { return s.node.Modified() }
 

@@ -63,6 +63,18 @@ func (s *Box) UnsetNote() {
 	}
 }
 
+// String returns s as JSON, for people to read.
+func (s *Box) String() string { return stefrt.StringOf(s.json) }
+
+func (s *Box) json(j *stefrt.JSON) {
+	j.Open('{')
+	s.value.json(j.Field("Value"))
+	if s.present&(1<<0) != 0 {
+		j.Field("Note").Any(s.note)
+	}
+	j.Close('}')
+}
+
 // Modified returns the fields that changed; see package stef.
 func (s *Box) Modified() uint64 { return s.node.Modified() }
 

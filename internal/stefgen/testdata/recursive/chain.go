@@ -75,6 +75,18 @@ func (s *Chain) UnsetNext() {
 	}
 }
 
+// String returns s as JSON, for people to read.
+func (s *Chain) String() string { return stefrt.StringOf(s.json) }
+
+func (s *Chain) json(j *stefrt.JSON) {
+	j.Open('{')
+	j.Field("N").Any(s.n)
+	if s.present&(1<<0) != 0 {
+		s.next.json(j.Field("Next"))
+	}
+	j.Close('}')
+}
+
 // Modified returns the fields that changed; see package stef.
 func (s *Chain) Modified() uint64 { return s.node.Modified() }
 

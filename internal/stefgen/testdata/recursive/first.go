@@ -75,6 +75,18 @@ func (s *First) UnsetSecond() {
 	}
 }
 
+// String returns s as JSON, for people to read.
+func (s *First) String() string { return stefrt.StringOf(s.json) }
+
+func (s *First) json(j *stefrt.JSON) {
+	j.Open('{')
+	j.Field("N").Any(s.n)
+	if s.present&(1<<0) != 0 {
+		s.second.json(j.Field("Second"))
+	}
+	j.Close('}')
+}
+
 // Modified returns the fields that changed; see package stef.
 func (s *First) Modified() uint64 { return s.node.Modified() }
 

@@ -103,6 +103,29 @@ func (v *Key) SetInner() *Key {
 	return &v.box.inner
 }
 
+// String returns the value as people write it: text as it is, bytes as base64,
+// composite values as JSON. It is empty without a value.
+func (v *Key) String() string {
+	switch v.typ {
+	case KeyTypeNone:
+		return ""
+	case KeyTypeName:
+		return v.str
+	}
+	return stefrt.StringOf(v.json)
+}
+
+func (v *Key) json(j *stefrt.JSON) {
+	switch v.typ {
+	case KeyTypeName:
+		j.Any(v.str)
+	case KeyTypeInner:
+		v.box.inner.json(j)
+	default:
+		j.Null()
+	}
+}
+
 func (v *Key) init(parent *stefrt.Node, bit uint64) { v.node.Init(parent, bit) }
 
 // clear gives v the initial value, without marks.

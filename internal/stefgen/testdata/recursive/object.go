@@ -6,11 +6,13 @@
 package recursive
 
 import (
+	"iter"
 	"math/bits"
 	"unsafe"
 
 	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/codec"
+	"github.com/otelstef/stef/stef-go/list"
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
@@ -125,6 +127,76 @@ func (m *Object) SetNumber(i int, key string, value float64) {
 func (m *Object) SetFlag(i int, key string, value bool) {
 	m.SetKey(i, key)
 	m.pairs[i].value.SetFlag(value)
+}
+
+// All returns an iterator over the keys and values.
+func (m *Object) All() iter.Seq2[string, *Value] {
+	return func(yield func(string, *Value) bool) {
+		for _, p := range m.pairs {
+			if !yield(p.key, &p.value) {
+				return
+			}
+		}
+	}
+}
+
+// Get returns the value of the first pair with that key, or nil if there is none.
+func (m *Object) Get(key string) *Value {
+	for _, p := range m.pairs {
+		if p.key == key {
+			return &p.value
+		}
+	}
+	return nil
+}
+
+// Append adds a pair with that key and an initial value, and returns the value.
+func (m *Object) Append(key string) *Value {
+	i := len(m.pairs)
+	m.SetLen(i + 1)
+	m.SetKey(i, key)
+	return m.Value(i)
+}
+
+// Delete deletes the pairs from i up to but not including j. Those behind them are
+// copied to the front.
+func (m *Object) Delete(i, j int) {
+	_ = m.pairs[i:j]
+	for to, p := range m.pairs[j:] {
+		m.SetKey(i+to, p.key)
+		m.pairs[i+to].value.CopyFrom(&p.value)
+	}
+	m.SetLen(len(m.pairs) - (j - i))
+}
+
+// AppendObject adds a pair with that key and returns its value.
+func (m *Object) AppendObject(key string) *Object { return m.Append(key).SetObject() }
+
+// AppendList adds a pair with that key and returns its value.
+func (m *Object) AppendList(key string) *list.Of[Value] { return m.Append(key).SetList() }
+
+// AppendString adds a pair with that key and value.
+func (m *Object) AppendString(key string, value string) { m.Append(key).SetString(value) }
+
+// AppendNumber adds a pair with that key and value.
+func (m *Object) AppendNumber(key string, value float64) { m.Append(key).SetNumber(value) }
+
+// AppendFlag adds a pair with that key and value.
+func (m *Object) AppendFlag(key string, value bool) { m.Append(key).SetFlag(value) }
+
+// AppendSelf adds a pair with that key and returns its value.
+func (m *Object) AppendSelf(key string) *Box { return m.Append(key).SetSelf() }
+
+// String returns m as JSON, for people to read.
+func (m *Object) String() string { return stefrt.StringOf(m.json) }
+
+func (m *Object) json(j *stefrt.JSON) {
+	j.Open('{')
+	for _, p := range m.pairs {
+		j.Field(p.key)
+		p.value.json(j)
+	}
+	j.Close('}')
 }
 
 func (m *Object) init(parent *stefrt.Node, bit uint64) { m.node.Init(parent, bit) }

@@ -111,6 +111,23 @@ func (s *Record) UnsetParent() {
 // Group returns the field.
 func (s *Record) Group() *Group { return &s.group }
 
+// String returns s as JSON, for people to read.
+func (s *Record) String() string { return stefrt.StringOf(s.json) }
+
+func (s *Record) json(j *stefrt.JSON) {
+	j.Open('{')
+	s.value.json(j.Field("Value"))
+	s.chain.json(j.Field("Chain"))
+	s.mutual.json(j.Field("Mutual"))
+	s.again.json(j.Field("Again"))
+	s.shared.json(j.Field("Shared"))
+	if s.present&(1<<0) != 0 {
+		s.parent.json(j.Field("Parent"))
+	}
+	s.group.json(j.Field("Group"))
+	j.Close('}')
+}
+
 // Modified returns the fields that changed; see package stef.
 func (s *Record) Modified() uint64 { return s.node.Modified() }
 

@@ -46,6 +46,17 @@ func (s *Second) Firsts() *list.Of[First] { return (*list.Of[First])(&s.firsts) 
 // ByFirst returns the field.
 func (s *Second) ByFirst() *ByFirst { return &s.byFirst }
 
+// String returns s as JSON, for people to read.
+func (s *Second) String() string { return stefrt.StringOf(s.json) }
+
+func (s *Second) json(j *stefrt.JSON) {
+	j.Open('{')
+	j.Field("S").Any(s.s)
+	stefrt.PrintArray(j.Field("Firsts"), &s.firsts, (*First).json)
+	s.byFirst.json(j.Field("ByFirst"))
+	j.Close('}')
+}
+
 // Modified returns the fields that changed; see package stef.
 func (s *Second) Modified() uint64 { return s.node.Modified() }
 

@@ -37,6 +37,17 @@ func (s *Shared) Chain() *Chain { return &s.chain }
 // Mutual returns the field.
 func (s *Shared) Mutual() *First { return &s.mutual }
 
+// String returns s as JSON, for people to read.
+func (s *Shared) String() string { return stefrt.StringOf(s.json) }
+
+func (s *Shared) json(j *stefrt.JSON) {
+	j.Open('{')
+	s.value.json(j.Field("Value"))
+	s.chain.json(j.Field("Chain"))
+	s.mutual.json(j.Field("Mutual"))
+	j.Close('}')
+}
+
 // Modified returns the fields that changed; see package stef.
 func (s *Shared) Modified() uint64 { return s.node.Modified() }
 

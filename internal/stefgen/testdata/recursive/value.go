@@ -130,8 +130,8 @@ func (v *Value) SetList() *list.Of[Value] {
 	return (*list.Of[Value])(&v.box.list)
 }
 
-// String returns the field.
-func (v *Value) String() string {
+// Str returns the field.
+func (v *Value) Str() string {
 	if v.typ != ValueTypeString {
 		return ""
 	}
@@ -202,6 +202,41 @@ func (v *Value) Self() *Box {
 func (v *Value) SetSelf() *Box {
 	v.SetType(ValueTypeSelf)
 	return &v.box.self
+}
+
+// String returns the value as people write it: text as it is, bytes as base64,
+// composite values as JSON. It is empty without a value.
+func (v *Value) String() string {
+	switch v.typ {
+	case ValueTypeNone:
+		return ""
+	case ValueTypeString:
+		return v.str
+	case ValueTypeNumber:
+		return stefrt.Plain(math.Float64frombits(v.num))
+	case ValueTypeFlag:
+		return stefrt.Plain(v.num != 0)
+	}
+	return stefrt.StringOf(v.json)
+}
+
+func (v *Value) json(j *stefrt.JSON) {
+	switch v.typ {
+	case ValueTypeObject:
+		v.box.object.json(j)
+	case ValueTypeList:
+		stefrt.PrintArray(j, &v.box.list, (*Value).json)
+	case ValueTypeString:
+		j.Any(v.str)
+	case ValueTypeNumber:
+		j.Any(math.Float64frombits(v.num))
+	case ValueTypeFlag:
+		j.Any(v.num != 0)
+	case ValueTypeSelf:
+		v.box.self.json(j)
+	default:
+		j.Null()
+	}
 }
 
 func (v *Value) init(parent *stefrt.Node, bit uint64) { v.node.Init(parent, bit) }

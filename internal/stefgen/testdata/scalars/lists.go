@@ -191,6 +191,35 @@ func (s *Lists) UnsetMaybeRatios() {
 	}
 }
 
+// String returns s as JSON, for people to read.
+func (s *Lists) String() string { return stefrt.StringOf(s.json) }
+
+func (s *Lists) json(j *stefrt.JSON) {
+	j.Open('{')
+	j.Field("Flags").Any(s.flags.Values())
+	j.Field("Signed").Any(s.signed.Values())
+	j.Field("Counts").Any(s.counts.Values())
+	j.Field("Ratios").Any(s.ratios.Values())
+	j.Field("Texts").Any(s.texts.Values())
+	j.Field("Words").Any(s.words.Values())
+	j.Field("Raws").Any(s.raws.Decoding())
+	j.Field("Blobs").Any(s.blobs.Decoding())
+	j.Field("Colors").Any(s.colors.Values())
+	if s.present&(1<<0) != 0 {
+		j.Field("MaybeFlags").Any(s.maybeFlags.Values())
+	}
+	if s.present&(1<<1) != 0 {
+		j.Field("MaybeWords").Any(s.maybeWords.Values())
+	}
+	if s.present&(1<<2) != 0 {
+		j.Field("MaybeBlobs").Any(s.maybeBlobs.Decoding())
+	}
+	if s.present&(1<<3) != 0 {
+		j.Field("MaybeRatios").Any(s.maybeRatios.Values())
+	}
+	j.Close('}')
+}
+
 // Modified returns the fields that changed; see package stef.
 func (s *Lists) Modified() uint64 { return s.node.Modified() }
 

@@ -331,6 +331,41 @@ func (s *Maybe) UnsetColor() {
 	}
 }
 
+// String returns s as JSON, for people to read.
+func (s *Maybe) String() string { return stefrt.StringOf(s.json) }
+
+func (s *Maybe) json(j *stefrt.JSON) {
+	j.Open('{')
+	if s.present&(1<<0) != 0 {
+		j.Field("Flag").Any(s.flag)
+	}
+	if s.present&(1<<1) != 0 {
+		j.Field("Signed").Any(s.signed)
+	}
+	if s.present&(1<<2) != 0 {
+		j.Field("Count").Any(s.count)
+	}
+	if s.present&(1<<3) != 0 {
+		j.Field("Ratio").Any(s.ratio)
+	}
+	if s.present&(1<<4) != 0 {
+		j.Field("Text").Any(s.text)
+	}
+	if s.present&(1<<5) != 0 {
+		j.Field("Word").Any(s.word)
+	}
+	if s.present&(1<<6) != 0 {
+		j.Field("Raw").Any(s.raw)
+	}
+	if s.present&(1<<7) != 0 {
+		j.Field("Blob").Any(s.blob)
+	}
+	if s.present&(1<<8) != 0 {
+		j.Field("Color").Text(s.color.String())
+	}
+	j.Close('}')
+}
+
 // Modified returns the fields that changed; see package stef.
 func (s *Maybe) Modified() uint64 { return s.node.Modified() }
 

@@ -149,6 +149,25 @@ func (s *Plain) Maybe() *Maybe { return &s.maybe }
 // Lists returns the field.
 func (s *Plain) Lists() *Lists { return &s.lists }
 
+// String returns s as JSON, for people to read.
+func (s *Plain) String() string { return stefrt.StringOf(s.json) }
+
+func (s *Plain) json(j *stefrt.JSON) {
+	j.Open('{')
+	j.Field("Flag").Any(s.flag)
+	j.Field("Signed").Any(s.signed)
+	j.Field("Count").Any(s.count)
+	j.Field("Ratio").Any(s.ratio)
+	j.Field("Text").Any(s.text)
+	j.Field("Word").Any(s.word)
+	j.Field("Raw").Any(s.raw)
+	j.Field("Blob").Any(s.blob)
+	j.Field("Color").Text(s.color.String())
+	s.maybe.json(j.Field("Maybe"))
+	s.lists.json(j.Field("Lists"))
+	j.Close('}')
+}
+
 // Modified returns the fields that changed; see package stef.
 func (s *Plain) Modified() uint64 { return s.node.Modified() }
 

@@ -53,6 +53,17 @@ func (s *Second) SetColor(v Color) {
 	}
 }
 
+// String returns s as JSON, for people to read.
+func (s *Second) String() string { return stefrt.StringOf(s.json) }
+
+func (s *Second) json(j *stefrt.JSON) {
+	j.Open('{')
+	j.Field("Word").Any(s.word)
+	s.maybe.json(j.Field("Maybe"))
+	j.Field("Color").Text(s.color.String())
+	j.Close('}')
+}
+
 // Modified returns the fields that changed; see package stef.
 func (s *Second) Modified() uint64 { return s.node.Modified() }
 

@@ -103,6 +103,29 @@ func (v *Choice) SetHolder() *Holder {
 	return &v.box.holder
 }
 
+// String returns the value as people write it: text as it is, bytes as base64,
+// composite values as JSON. It is empty without a value.
+func (v *Choice) String() string {
+	switch v.typ {
+	case ChoiceTypeNone:
+		return ""
+	case ChoiceTypeN:
+		return stefrt.Plain(v.num)
+	}
+	return stefrt.StringOf(v.json)
+}
+
+func (v *Choice) json(j *stefrt.JSON) {
+	switch v.typ {
+	case ChoiceTypeN:
+		j.Any(v.num)
+	case ChoiceTypeHolder:
+		v.box.holder.json(j)
+	default:
+		j.Null()
+	}
+}
+
 func (v *Choice) init(parent *stefrt.Node, bit uint64) { v.node.Init(parent, bit) }
 
 // clear gives v the initial value, without marks.

@@ -110,6 +110,19 @@ func (s *Holder) UnsetOuter() {
 	}
 }
 
+// String returns s as JSON, for people to read.
+func (s *Holder) String() string { return stefrt.StringOf(s.json) }
+
+func (s *Holder) json(j *stefrt.JSON) {
+	j.Open('{')
+	s.inner.json(j.Field("Inner"))
+	j.Field("N").Any(s.n)
+	if s.present&(1<<0) != 0 {
+		s.outer.json(j.Field("Outer"))
+	}
+	j.Close('}')
+}
+
 // Modified returns the fields that changed; see package stef.
 func (s *Holder) Modified() uint64 { return s.node.Modified() }
 

@@ -51,6 +51,16 @@ func (s *Inner) SetRaw(v []byte) {
 	}
 }
 
+// String returns s as JSON, for people to read.
+func (s *Inner) String() string { return stefrt.StringOf(s.json) }
+
+func (s *Inner) json(j *stefrt.JSON) {
+	j.Open('{')
+	j.Field("S").Any(s.s)
+	j.Field("Raw").Any(s.raw)
+	j.Close('}')
+}
+
 // Modified returns the fields that changed; see package stef.
 func (s *Inner) Modified() uint64 { return s.node.Modified() }
 

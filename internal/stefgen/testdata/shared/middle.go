@@ -66,6 +66,17 @@ func (s *Middle) SetRatio(v float64) {
 // Holder returns the field.
 func (s *Middle) Holder() *Plain { return &s.holder }
 
+// String returns s as JSON, for people to read.
+func (s *Middle) String() string { return stefrt.StringOf(s.json) }
+
+func (s *Middle) json(j *stefrt.JSON) {
+	j.Open('{')
+	s.inner.json(j.Field("Inner"))
+	j.Field("Ratio").Any(s.ratio)
+	s.holder.json(j.Field("Holder"))
+	j.Close('}')
+}
+
 // Modified returns the fields that changed; see package stef.
 func (s *Middle) Modified() uint64 { return s.node.Modified() }
 

@@ -8,7 +8,6 @@ package shared
 import (
 	"bytes"
 
-	"github.com/otelstef/stef/stef-go/codec"
 	"github.com/otelstef/stef/stef-go/list"
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
@@ -104,6 +103,19 @@ func (s *Outer) SetBlob(v []byte) {
 	if stefrt.SetBytes(&s.blob, v) {
 		s.node.Mark(OuterFieldBlob)
 	}
+}
+
+// String returns s as JSON, for people to read.
+func (s *Outer) String() string { return stefrt.StringOf(s.json) }
+
+func (s *Outer) json(j *stefrt.JSON) {
+	j.Open('{')
+	j.Field("N").Any(s.n)
+	s.middle.json(j.Field("Middle"))
+	s.other.json(j.Field("Other"))
+	j.Field("Words").Any(s.words.Values())
+	j.Field("Blob").Any(s.blob)
+	j.Close('}')
 }
 
 // Modified returns the fields that changed; see package stef.
@@ -259,137 +271,4 @@ func (s *Outer) hash(h *stefrt.Hash) {
 func (s *Outer) size() int {
 	n := 8 + s.middle.size() + s.other.size() + s.words.Size() + 16 + len(s.blob)
 	return n
-}
-
-type outerEncoder struct {
-	head          stefrt.StructEncoder
-	dict          *stefrt.StructDict[Outer]
-	n             codec.Uint64Encoder
-	middle, other middleEncoder
-	words         codec.ArrayEncoder[string, codec.StringDictEncoder, *codec.StringDictEncoder]
-	blob          codec.BytesDictEncoder
-}
-
-func (e *outerEncoder) register(b *stefrt.EncoderBuilder, name string) {
-	e.dict = stefrt.EncoderDict[Outer](b, "Outer")
-	b.Struct(name, "Outer", &e.head, 0,
-		stefrt.PrimitiveEncoder("N", &e.n, ""),
-		stefrt.EncoderOf("Middle", e.middle.register),
-		stefrt.EncoderOf("Other", e.other.register),
-		stefrt.PrimitivesEncoder("Words", &e.words, "Words"),
-		stefrt.PrimitiveEncoder("Blob", &e.blob, "Blobs"),
-	)
-}
-
-// Encode writes v, or a reference to an equal value written before, and
-// returns the shared value that the reader holds from then on. held is what it
-// held before, nil if that is not to be relied on.
-func (e *outerEncoder) Encode(v, held *Outer) *Outer {
-	if ref, ok := e.dict.Known(&v.slot); ok {
-		e.head.Reference(ref)
-		return v
-	}
-	entry, ref, sum := e.dict.Find(v, (*Outer).hash, (*Outer).Equal)
-	if entry != nil {
-		e.head.Reference(ref)
-		if v.node.Frozen() {
-			e.dict.Remember(&v.slot, ref)
-		} else {
-			v.clean()
-		}
-		return entry
-	}
-	if !v.node.Frozen() {
-		private := v
-		v = NewOuter()
-		v.CopyFrom(private)
-		v.freeze()
-		private.clean()
-	}
-	if held != nil {
-		v.markDiff(held)
-	} else {
-		v.markAll(new(stefrt.Check))
-	}
-	e.head.Write(1, 1)
-	e.encodeFields(v)
-	e.dict.Remember(&v.slot, e.dict.Insert(sum, v, v.size()))
-	return v
-}
-
-func (e *outerEncoder) encodeFields(s *Outer) {
-	mask := s.node.Take() & e.head.Mask
-	e.head.Write(mask, e.head.Fields)
-	if mask&OuterFieldN != 0 {
-		e.n.Encode(s.n)
-	}
-	if mask&OuterFieldMiddle != 0 {
-		s.middleSent = e.middle.Encode(s.middle, s.middleSent)
-	}
-	if mask&OuterFieldOther != 0 {
-		s.otherSent = e.other.Encode(s.other, s.otherSent)
-	}
-	if mask&OuterFieldWords != 0 {
-		e.words.Encode(s.words.Encoding())
-	}
-	if mask&OuterFieldBlob != 0 {
-		e.blob.Encode(s.blob)
-	}
-}
-
-type outerDecoder struct {
-	head          stefrt.StructDecoder
-	dict          *stefrt.StructTable[Outer]
-	n             codec.Uint64Decoder
-	middle, other middleDecoder
-	words         codec.ArrayDecoder[string, codec.StringDictDecoder, *codec.StringDictDecoder]
-	blob          codec.BytesDictDecoder
-}
-
-func (d *outerDecoder) register(b *stefrt.DecoderBuilder, name string) {
-	d.dict = stefrt.DecoderTable[Outer](b, "Outer")
-	b.Struct(name, "Outer", &d.head, 0,
-		stefrt.PrimitiveDecoder("N", &d.n, ""),
-		stefrt.DecoderOf("Middle", d.middle.register),
-		stefrt.DecoderOf("Other", d.other.register),
-		stefrt.PrimitivesDecoder("Words", &d.words, "Words"),
-		stefrt.PrimitiveDecoder("Blob", &d.blob, "Blobs"),
-	)
-}
-
-// Decode returns a value of the dictionary, which may be new. held is the value
-// until now.
-func (d *outerDecoder) Decode(held *Outer) *Outer {
-	if d.head.Read(1) == 0 {
-		if entry := d.dict.Entry(&d.head.BitsIn); entry != nil {
-			return entry
-		}
-		return held
-	}
-	s := NewOuter()
-	s.CopyFrom(held)
-	d.decodeFields(s)
-	s.freeze()
-	d.dict.Append(&d.head.BitsIn, s, s.size())
-	return s
-}
-
-func (d *outerDecoder) decodeFields(s *Outer) {
-	mask := d.head.Read(d.head.Fields)
-	s.node.SetModified(mask)
-	if mask&OuterFieldN != 0 {
-		s.n = d.n.Decode()
-	}
-	if mask&OuterFieldMiddle != 0 {
-		s.middle = d.middle.Decode(s.middle)
-	}
-	if mask&OuterFieldOther != 0 {
-		s.other = d.other.Decode(s.other)
-	}
-	if mask&OuterFieldWords != 0 {
-		s.words.Decoded(d.words.Decode(s.words.Encoding()))
-	}
-	if mask&OuterFieldBlob != 0 {
-		s.blob = d.blob.Decode(s.blob[:0])
-	}
 }

@@ -66,6 +66,17 @@ func (s *Plain) SetFlag(v bool) {
 // Flags returns the field.
 func (s *Plain) Flags() *list.Values[bool] { return (*list.Values[bool])(&s.flags) }
 
+// String returns s as JSON, for people to read.
+func (s *Plain) String() string { return stefrt.StringOf(s.json) }
+
+func (s *Plain) json(j *stefrt.JSON) {
+	j.Open('{')
+	s.inner.json(j.Field("Inner"))
+	j.Field("Flag").Any(s.flag)
+	j.Field("Flags").Any(s.flags.Values())
+	j.Close('}')
+}
+
 // Modified returns the fields that changed; see package stef.
 func (s *Plain) Modified() uint64 { return s.node.Modified() }
 

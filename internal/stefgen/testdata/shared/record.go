@@ -217,6 +217,27 @@ func (s *Record) UnsetHolder() {
 	}
 }
 
+// String returns s as JSON, for people to read.
+func (s *Record) String() string { return stefrt.StringOf(s.json) }
+
+func (s *Record) json(j *stefrt.JSON) {
+	j.Open('{')
+	s.outer.json(j.Field("Outer"))
+	s.twin.json(j.Field("Twin"))
+	s.middle.json(j.Field("Middle"))
+	s.inner.json(j.Field("Inner"))
+	stefrt.PrintArray(j.Field("Holders"), &s.holders, (*Holder).json)
+	s.choice.json(j.Field("Choice"))
+	s.tags.json(j.Field("Tags"))
+	if s.present&(1<<0) != 0 {
+		s.maybe.json(j.Field("Maybe"))
+	}
+	if s.present&(1<<1) != 0 {
+		s.holder.json(j.Field("Holder"))
+	}
+	j.Close('}')
+}
+
 // Modified returns the fields that changed; see package stef.
 func (s *Record) Modified() uint64 { return s.node.Modified() }
 

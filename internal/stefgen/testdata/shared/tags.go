@@ -6,6 +6,7 @@
 package shared
 
 import (
+	"iter"
 	"math/bits"
 	"unsafe"
 
@@ -86,6 +87,58 @@ func (m *Tags) SetKey(i int, key string) {
 
 // Value returns the value of pair i. It panics if i is not below Len.
 func (m *Tags) Value(i int) *Holder { return &m.pairs[i].value }
+
+// All returns an iterator over the keys and values.
+func (m *Tags) All() iter.Seq2[string, *Holder] {
+	return func(yield func(string, *Holder) bool) {
+		for _, p := range m.pairs {
+			if !yield(p.key, &p.value) {
+				return
+			}
+		}
+	}
+}
+
+// Get returns the value of the first pair with that key, or nil if there is none.
+func (m *Tags) Get(key string) *Holder {
+	for _, p := range m.pairs {
+		if p.key == key {
+			return &p.value
+		}
+	}
+	return nil
+}
+
+// Append adds a pair with that key and an initial value, and returns the value.
+func (m *Tags) Append(key string) *Holder {
+	i := len(m.pairs)
+	m.SetLen(i + 1)
+	m.SetKey(i, key)
+	return m.Value(i)
+}
+
+// Delete deletes the pairs from i up to but not including j. Those behind them are
+// copied to the front.
+func (m *Tags) Delete(i, j int) {
+	_ = m.pairs[i:j]
+	for to, p := range m.pairs[j:] {
+		m.SetKey(i+to, p.key)
+		m.pairs[i+to].value.CopyFrom(&p.value)
+	}
+	m.SetLen(len(m.pairs) - (j - i))
+}
+
+// String returns m as JSON, for people to read.
+func (m *Tags) String() string { return stefrt.StringOf(m.json) }
+
+func (m *Tags) json(j *stefrt.JSON) {
+	j.Open('{')
+	for _, p := range m.pairs {
+		j.Field(p.key)
+		p.value.json(j)
+	}
+	j.Close('}')
+}
 
 func (m *Tags) init(parent *stefrt.Node, bit uint64) { m.node.Init(parent, bit) }
 

@@ -2137,6 +2137,206 @@ func (s *Maybe) UnsetF63() {
 	}
 }
 
+// String returns s as JSON, for people to read.
+func (s *Maybe) String() string { return stefrt.StringOf(s.json) }
+
+func (s *Maybe) json(j *stefrt.JSON) {
+	j.Open('{')
+	if s.present&(1<<0) != 0 {
+		j.Field("F0").Any(s.f0)
+	}
+	if s.present&(1<<1) != 0 {
+		j.Field("F1").Any(s.f1)
+	}
+	if s.present&(1<<2) != 0 {
+		j.Field("F2").Any(s.f2)
+	}
+	if s.present&(1<<3) != 0 {
+		j.Field("F3").Any(s.f3)
+	}
+	if s.present&(1<<4) != 0 {
+		j.Field("F4").Any(s.f4)
+	}
+	if s.present&(1<<5) != 0 {
+		j.Field("F5").Any(s.f5)
+	}
+	if s.present&(1<<6) != 0 {
+		j.Field("F6").Any(s.f6)
+	}
+	if s.present&(1<<7) != 0 {
+		j.Field("F7").Any(s.f7)
+	}
+	if s.present&(1<<8) != 0 {
+		j.Field("F8").Any(s.f8)
+	}
+	if s.present&(1<<9) != 0 {
+		j.Field("F9").Any(s.f9)
+	}
+	if s.present&(1<<10) != 0 {
+		j.Field("F10").Any(s.f10)
+	}
+	if s.present&(1<<11) != 0 {
+		j.Field("F11").Any(s.f11)
+	}
+	if s.present&(1<<12) != 0 {
+		j.Field("F12").Any(s.f12)
+	}
+	if s.present&(1<<13) != 0 {
+		j.Field("F13").Any(s.f13)
+	}
+	if s.present&(1<<14) != 0 {
+		j.Field("F14").Any(s.f14)
+	}
+	if s.present&(1<<15) != 0 {
+		j.Field("F15").Any(s.f15)
+	}
+	if s.present&(1<<16) != 0 {
+		j.Field("F16").Any(s.f16)
+	}
+	if s.present&(1<<17) != 0 {
+		j.Field("F17").Any(s.f17)
+	}
+	if s.present&(1<<18) != 0 {
+		j.Field("F18").Any(s.f18)
+	}
+	if s.present&(1<<19) != 0 {
+		j.Field("F19").Any(s.f19)
+	}
+	if s.present&(1<<20) != 0 {
+		j.Field("F20").Any(s.f20)
+	}
+	if s.present&(1<<21) != 0 {
+		j.Field("F21").Any(s.f21)
+	}
+	if s.present&(1<<22) != 0 {
+		j.Field("F22").Any(s.f22)
+	}
+	if s.present&(1<<23) != 0 {
+		j.Field("F23").Any(s.f23)
+	}
+	if s.present&(1<<24) != 0 {
+		j.Field("F24").Any(s.f24)
+	}
+	if s.present&(1<<25) != 0 {
+		j.Field("F25").Any(s.f25)
+	}
+	if s.present&(1<<26) != 0 {
+		j.Field("F26").Any(s.f26)
+	}
+	if s.present&(1<<27) != 0 {
+		j.Field("F27").Any(s.f27)
+	}
+	if s.present&(1<<28) != 0 {
+		j.Field("F28").Any(s.f28)
+	}
+	if s.present&(1<<29) != 0 {
+		j.Field("F29").Any(s.f29)
+	}
+	if s.present&(1<<30) != 0 {
+		j.Field("F30").Any(s.f30)
+	}
+	if s.present&(1<<31) != 0 {
+		j.Field("F31").Any(s.f31)
+	}
+	if s.present&(1<<32) != 0 {
+		j.Field("F32").Any(s.f32)
+	}
+	if s.present&(1<<33) != 0 {
+		j.Field("F33").Any(s.f33)
+	}
+	if s.present&(1<<34) != 0 {
+		j.Field("F34").Any(s.f34)
+	}
+	if s.present&(1<<35) != 0 {
+		j.Field("F35").Any(s.f35)
+	}
+	if s.present&(1<<36) != 0 {
+		j.Field("F36").Any(s.f36)
+	}
+	if s.present&(1<<37) != 0 {
+		j.Field("F37").Any(s.f37)
+	}
+	if s.present&(1<<38) != 0 {
+		j.Field("F38").Any(s.f38)
+	}
+	if s.present&(1<<39) != 0 {
+		j.Field("F39").Any(s.f39)
+	}
+	if s.present&(1<<40) != 0 {
+		j.Field("F40").Any(s.f40)
+	}
+	if s.present&(1<<41) != 0 {
+		j.Field("F41").Any(s.f41)
+	}
+	if s.present&(1<<42) != 0 {
+		j.Field("F42").Any(s.f42)
+	}
+	if s.present&(1<<43) != 0 {
+		j.Field("F43").Any(s.f43)
+	}
+	if s.present&(1<<44) != 0 {
+		j.Field("F44").Any(s.f44)
+	}
+	if s.present&(1<<45) != 0 {
+		j.Field("F45").Any(s.f45)
+	}
+	if s.present&(1<<46) != 0 {
+		j.Field("F46").Any(s.f46)
+	}
+	if s.present&(1<<47) != 0 {
+		j.Field("F47").Any(s.f47)
+	}
+	if s.present&(1<<48) != 0 {
+		j.Field("F48").Any(s.f48)
+	}
+	if s.present&(1<<49) != 0 {
+		j.Field("F49").Any(s.f49)
+	}
+	if s.present&(1<<50) != 0 {
+		j.Field("F50").Any(s.f50)
+	}
+	if s.present&(1<<51) != 0 {
+		j.Field("F51").Any(s.f51)
+	}
+	if s.present&(1<<52) != 0 {
+		j.Field("F52").Any(s.f52)
+	}
+	if s.present&(1<<53) != 0 {
+		j.Field("F53").Any(s.f53)
+	}
+	if s.present&(1<<54) != 0 {
+		j.Field("F54").Any(s.f54)
+	}
+	if s.present&(1<<55) != 0 {
+		j.Field("F55").Any(s.f55)
+	}
+	if s.present&(1<<56) != 0 {
+		j.Field("F56").Any(s.f56)
+	}
+	if s.present&(1<<57) != 0 {
+		j.Field("F57").Any(s.f57)
+	}
+	if s.present&(1<<58) != 0 {
+		j.Field("F58").Any(s.f58)
+	}
+	if s.present&(1<<59) != 0 {
+		j.Field("F59").Any(s.f59)
+	}
+	if s.present&(1<<60) != 0 {
+		j.Field("F60").Any(s.f60)
+	}
+	if s.present&(1<<61) != 0 {
+		j.Field("F61").Any(s.f61)
+	}
+	if s.present&(1<<62) != 0 {
+		j.Field("F62").Any(s.f62)
+	}
+	if s.present&(1<<63) != 0 {
+		j.Field("F63").Any(s.f63)
+	}
+	j.Close('}')
+}
+
 // Modified returns the fields that changed; see package stef.
 func (s *Maybe) Modified() uint64 { return s.node.Modified() }
 

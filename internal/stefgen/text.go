@@ -1,0 +1,164 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefgen
+
+import (
+	"fmt"
+
+	"github.com/otelstef/stef/stef-go/schema"
+)
+
+// getter returns the name of the getter of a field. That of a field String is Str:
+// String is the method that prints a value.
+func getter(f *field) string {
+	if f.name == "String" {
+		return "Str"
+	}
+	return f.name
+}
+
+// printJSONOf returns the statement that prints v as JSON; on is the expression of
+// the printer.
+func printJSONOf(t *schema.Type, on, v, ref string) string {
+	switch {
+	case t.Kind == schema.KindEnum && len(t.Enum.Values) > 0:
+		return fmt.Sprintf("%s.Text(%s.String())", on, v)
+	case t.Kind == schema.KindEnum:
+		return fmt.Sprintf("%s.Any(uint64(%s))", on, v)
+	case t.Kind == schema.KindArray && t.Elem.Kind.Composite():
+		return fmt.Sprintf("stefrt.PrintArray(%s, %s, (*%s).json)", on, ref, t.Elem.Name)
+	case t.Kind == schema.KindArray && t.Elem.Kind == schema.KindBytes:
+		return fmt.Sprintf("%s.Any(%s.Decoding())", on, v)
+	case t.Kind == schema.KindArray:
+		return fmt.Sprintf("%s.Any(%s.Values())", on, v)
+	case t.Kind.Composite():
+		return fmt.Sprintf("%s.json(%s)", v, on)
+	}
+	return fmt.Sprintf("%s.Any(%s)", on, v)
+}
+
+func (p *plan) printStructText(pr *printer, s *schema.Struct, fields []*field) {
+	pr.P("")
+	pr.P("// String returns s as JSON, for people to read.")
+	pr.P("func (s *%s) String() string { return stefrt.StringOf(s.json) }", s.Name)
+	pr.P("")
+	pr.P("func (s *%s) json(j *stefrt.JSON) {", s.Name)
+	pr.P("j.Open('{')")
+	for _, f := range fields {
+		guarded(pr, f, "s", printJSONOf(f.t, fmt.Sprintf("j.Field(%q)", f.Name), "s."+f.priv, f.ref("s")))
+	}
+	pr.P("j.Close('}')\n}")
+}
+
+func (p *plan) printOneofText(pr *printer, n string, fields []*field) {
+	pr.P("")
+	pr.P("// String returns the value as people write it: text as it is, bytes as base64,")
+	pr.P("// composite values as JSON. It is empty without a value.")
+	pr.P("func (v *%s) String() string {", n)
+	pr.P("switch v.typ {\ncase %sTypeNone:\nreturn \"\"", n)
+	for _, f := range fields {
+		if f.class == classNode {
+			continue
+		}
+		x := fromSlot(f.t, slot(f, "v"))
+		switch {
+		case f.t.Kind == schema.KindString:
+		case f.t.Kind == schema.KindEnum && len(f.t.Enum.Values) > 0:
+			x += ".String()"
+		case f.t.Kind == schema.KindEnum:
+			x = fmt.Sprintf("stefrt.Plain(uint64(%s))", x)
+		default:
+			x = fmt.Sprintf("stefrt.Plain(%s)", x)
+		}
+		pr.P("case %s:\nreturn %s", f.bit, x)
+	}
+	pr.P("}\nreturn stefrt.StringOf(v.json)\n}")
+	pr.P("")
+	pr.P("func (v *%s) json(j *stefrt.JSON) {", n)
+	pr.P("switch v.typ {")
+	for _, f := range fields {
+		x := slot(f, "v")
+		if f.class != classNode {
+			x = fromSlot(f.t, x)
+		}
+		pr.P("case %s:\n%s", f.bit, printJSONOf(f.t, "j", x, "&"+x))
+	}
+	pr.P("default:\nj.Null()\n}\n}")
+}
+
+// printMultimapText prints a multimap as an object if its keys are text, or else as
+// an array of pairs.
+func (p *plan) printMultimapText(pr *printer, n string, k, v part) {
+	pr.P("")
+	pr.P("// String returns m as JSON, for people to read.")
+	pr.P("func (m *%s) String() string { return stefrt.StringOf(m.json) }", n)
+	pr.P("")
+	pr.P("func (m *%s) json(j *stefrt.JSON) {", n)
+	value := printJSONOf(v.t, "j", "p."+v.priv, "&p."+v.priv)
+	if k.t.Kind == schema.KindString {
+		pr.P("j.Open('{')\nfor _, p := range m.pairs {\nj.Field(p.%s)\n%s\n}\nj.Close('}')\n}", k.priv, value)
+		return
+	}
+	pr.P("j.Open('[')\nfor _, p := range m.pairs {\nj.Item()\nj.Open('[')\nj.Item()\n%s\nj.Item()\n%s\nj.Close(']')\n}\nj.Close(']')\n}",
+		printJSONOf(k.t, "j", "p."+k.priv, "&p."+k.priv), value)
+}
+
+// printMultimapLookup prints what makes, finds and deletes pairs by key.
+func (p *plan) printMultimapLookup(pr *printer, n string, k, v part) {
+	result, ref := goType(v.t), "p."+v.priv
+	if v.class == classNode {
+		result, ref = getterType(v.t), view(v.t, "&p."+v.priv)
+	}
+	if k.class == classScalar {
+		pr.P("")
+		pr.P("// All returns an iterator over the keys and values.")
+		pr.P("func (m *%s) All() iter.Seq2[%s, %s] {", n, goType(k.t), result)
+		pr.P("return func(yield func(%s, %s) bool) {", goType(k.t), result)
+		pr.P("for _, p := range m.pairs {\nif !yield(p.key, %s) {\nreturn\n}\n}\n}\n}", ref)
+		pr.P("")
+		if v.class == classNode {
+			pr.P("// Get returns the value of the first pair with that key, or nil if there is none.")
+			pr.P("func (m *%s) Get(key %s) %s {", n, goType(k.t), result)
+			pr.P("for _, p := range m.pairs {\nif %s {\nreturn %s\n}\n}\nreturn nil\n}", same(k.t, "p.key", "key"), ref)
+			pr.P("")
+			pr.P("// Append adds a pair with that key and an initial value, and returns the value.")
+			pr.P("func (m *%s) Append(key %s) %s {", n, goType(k.t), result)
+			pr.P("i := len(m.pairs)\nm.SetLen(i + 1)\nm.SetKey(i, key)\nreturn m.Value(i)\n}")
+		} else {
+			pr.P("// Get returns the value of the first pair with that key, and whether there is one.")
+			pr.P("func (m *%s) Get(key %s) (value %s, ok bool) {", n, goType(k.t), result)
+			pr.P("for _, p := range m.pairs {\nif %s {\nreturn p.value, true\n}\n}\nreturn value, false\n}", same(k.t, "p.key", "key"))
+			pr.P("")
+			pr.P("// Append adds a pair.")
+			pr.P("func (m *%s) Append(key %s, value %s) {", n, goType(k.t), result)
+			pr.P("i := len(m.pairs)\nm.SetLen(i + 1)\nm.Set(i, key, value)\n}")
+		}
+	}
+	pr.P("")
+	pr.P("// Delete deletes the pairs from i up to but not including j. Those behind them are")
+	pr.P("// copied to the front.")
+	pr.P("func (m *%s) Delete(i, j int) {", n)
+	pr.P("_ = m.pairs[i:j]")
+	pr.P("for to, p := range m.pairs[j:] {")
+	for _, part := range []part{k, v} {
+		if part.class == classNode {
+			pr.P("m.pairs[i+to].%s.CopyFrom(&p.%s)", part.priv, part.priv)
+		} else {
+			pr.P("m.Set%s(i+to, p.%s)", part.name, part.priv)
+		}
+	}
+	pr.P("}\nm.SetLen(len(m.pairs) - (j - i))\n}")
+	if k.class == classScalar && v.t.Kind == schema.KindOneof {
+		for _, f := range p.fieldsOf(v.t.Struct) {
+			pr.P("")
+			if f.class == classNode {
+				pr.P("// Append%s adds a pair with that key and returns its value.", f.name)
+				pr.P("func (m *%s) Append%s(key %s) %s { return m.Append(key).Set%s() }", n, f.name, goType(k.t), getterType(f.t), f.name)
+				continue
+			}
+			pr.P("// Append%s adds a pair with that key and value.", f.name)
+			pr.P("func (m *%s) Append%s(key %s, value %s) { m.Append(key).Set%s(value) }", n, f.name, goType(k.t), goType(f.t), f.name)
+		}
+	}
+}

@@ -1,0 +1,127 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package otelstef_test
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/otelstef/stef/stef-go/otelstef"
+)
+
+func someAttributes() *otelstef.Attributes {
+	m := otelstef.NewAttributes()
+	m.AppendString("text", `a "b"`)
+	m.AppendBool("yes", true)
+	m.AppendInt64("n", -5)
+	m.AppendFloat64("f", 1.5)
+	m.AppendBytes("raw", []byte{1, 2, 255})
+	m.AppendArray("list").Append().SetString("x")
+	m.AppendKVList("map").AppendInt64("inner", 7)
+	m.Append("nothing")
+	return m
+}
+
+// Values print as people write them, as AsString of pdata does.
+func TestValueText(t *testing.T) {
+	m := someAttributes()
+	f := func(key, want string) {
+		t.Helper()
+		require.Equal(t, want, m.Get(key).String())
+		require.Equal(t, want, fmt.Sprint(m.Get(key)))
+	}
+	f("text", `a "b"`)
+	f("yes", "true")
+	f("n", "-5")
+	f("f", "1.5")
+	f("raw", "AQL/")
+	f("list", `["x"]`)
+	f("map", `{"inner":7}`)
+	f("nothing", "")
+	require.Equal(t, `{"text":"a \"b\"","yes":true,"n":-5,"f":1.5,"raw":"AQL/","list":["x"],"map":{"inner":7},"nothing":null}`, m.String())
+
+	m.Get("list").SetFloat64(math.Inf(-1))
+	m.Get("map").SetArray().Append().SetFloat64(math.NaN())
+	f("list", "-Inf")
+	f("map", `["NaN"]`)
+	require.Empty(t, m.Get("n").Str(), "the accessor of text returns text only")
+	require.Equal(t, `a "b"`, m.Get("text").Str())
+
+	v := otelstef.NewPointValue()
+	v.SetInt64(3)
+	require.Equal(t, "3", v.String())
+	v.SetHistogram().SetSum(2)
+	v.Histogram().BucketCounts().SetValues([]uint64{1, 2})
+	require.Equal(t, `{"Count":0,"Sum":2,"BucketCounts":[1,2]}`, v.String())
+	metric := otelstef.NewMetric()
+	metric.SetType(otelstef.MetricTypeSum)
+	require.Contains(t, metric.String(), `"Type":"Sum"`)
+}
+
+func TestAttributesByKey(t *testing.T) {
+	m := someAttributes()
+	m.AppendString("text", "again")
+	require.Equal(t, `a "b"`, m.Get("text").Str(), "the first one")
+	require.Nil(t, m.Get("absent"))
+	var keys []string
+	for k, v := range m.All() {
+		require.Same(t, m.Value(len(keys)), v)
+		keys = append(keys, k)
+	}
+	require.Equal(t, []string{"text", "yes", "n", "f", "raw", "list", "map", "nothing", "text"}, keys)
+	for range m.All() {
+		break
+	}
+	m.Delete(1, 7)
+	require.Equal(t, `{"text":"a \"b\"","nothing":null,"text":"again"}`, m.String())
+	m.Delete(0, 0)
+	require.Equal(t, 3, m.Len())
+	require.Panics(t, func() { m.Delete(2, 4) })
+	m.Delete(0, 3)
+	require.Zero(t, m.Len())
+
+	e := otelstef.NewEnvelopeAttributes()
+	e.Append("k", []byte("v"))
+	v, ok := e.Get("k")
+	require.True(t, ok)
+	require.Equal(t, []byte("v"), v)
+	_, ok = e.Get("other")
+	require.False(t, ok)
+}
+
+// What is appended and deleted between two writes is what a reader reads.
+func TestAttributeChanges(t *testing.T) {
+	var out bytes.Buffer
+	w, err := otelstef.NewSpansWriter(&out)
+	require.NoError(t, err)
+	var want []string
+	attrs := w.Record().Span().Attributes()
+	for i := range 200 {
+		switch {
+		case i%7 == 3 && attrs.Len() > 3:
+			attrs.Delete(1, 3)
+		case i%50 == 49:
+			attrs.Reset()
+		case i%3 == 0:
+			attrs.AppendArray(fmt.Sprint("list", i)).Append().SetInt64(int64(i))
+		default:
+			attrs.AppendString(fmt.Sprint("key", i%11), fmt.Sprint(i%5))
+		}
+		require.NoError(t, w.Write())
+		want = append(want, attrs.String())
+	}
+	require.NoError(t, w.Close())
+	r, err := otelstef.NewSpansReader(&out)
+	require.NoError(t, err)
+	for _, text := range want {
+		require.True(t, r.Next())
+		require.Equal(t, text, r.Record().Span().Attributes().String())
+	}
+	require.False(t, r.Next())
+	require.NoError(t, r.Err())
+}

@@ -1,0 +1,138 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefrt
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"math"
+	"strconv"
+	"unicode/utf8"
+)
+
+// JSON prints a value for people: the String methods of generated types use it.
+// Bytes are base64. Floats that JSON cannot express, and text that is not UTF-8,
+// are printed as near as possible.
+type JSON struct {
+	out   []byte
+	first bool // nothing was printed since the last Open
+}
+
+// StringOf returns what print prints.
+func StringOf(print func(j *JSON)) string {
+	var j JSON
+	print(&j)
+	return string(j.out)
+}
+
+// Open begins an object or array.
+func (j *JSON) Open(bracket byte) {
+	j.out = append(j.out, bracket)
+	j.first = true
+}
+
+// Close ends it.
+func (j *JSON) Close(bracket byte) {
+	j.out = append(j.out, bracket)
+	j.first = false
+}
+
+// Item separates an element of an array from the one before it.
+func (j *JSON) Item() {
+	if !j.first {
+		j.out = append(j.out, ',')
+	}
+	j.first = false
+}
+
+// Field begins a field of an object.
+func (j *JSON) Field(name string) *JSON {
+	j.Item()
+	j.Text(name)
+	j.out = append(j.out, ':')
+	return j
+}
+
+// Null prints the absence of a value.
+func (j *JSON) Null() { j.out = append(j.out, "null"...) }
+
+// Text prints text in quotes.
+func (j *JSON) Text(v string) {
+	b, err := json.Marshal(v)
+	if err != nil || !utf8.ValidString(v) {
+		b = strconv.AppendQuote(nil, v)
+	}
+	j.out = append(j.out, b...)
+}
+
+// Any prints a primitive value or an array of them.
+func (j *JSON) Any(v any) {
+	switch v := v.(type) {
+	case string:
+		j.Text(v)
+	case []byte:
+		j.out = append(base64.StdEncoding.AppendEncode(append(j.out, '"'), v), '"')
+	case []bool:
+		printEach(j, v)
+	case []int64:
+		printEach(j, v)
+	case []uint64:
+		printEach(j, v)
+	case []float64:
+		printEach(j, v)
+	case []string:
+		printEach(j, v)
+	case [][]byte:
+		printEach(j, v)
+	case float64:
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			j.Text(Plain(v))
+			return
+		}
+		j.out = append(j.out, Plain(v)...)
+	default:
+		j.out = append(j.out, Plain(v)...)
+	}
+}
+
+func printEach[T any](j *JSON, values []T) {
+	j.Open('[')
+	for _, v := range values {
+		j.Item()
+		j.Any(v)
+	}
+	j.Close(']')
+}
+
+// PrintArray prints an array of composite values.
+func PrintArray[T any](j *JSON, a *Array[T], print func(v *T, j *JSON)) {
+	j.Open('[')
+	for i := range a.Len() {
+		j.Item()
+		print(a.At(i), j)
+	}
+	j.Close(']')
+}
+
+// Plain returns a primitive value as people write it, without quotes.
+func Plain(v any) string {
+	switch v := v.(type) {
+	case bool:
+		return strconv.FormatBool(v)
+	case int64:
+		return strconv.FormatInt(v, 10)
+	case uint64:
+		return strconv.FormatUint(v, 10)
+	case string:
+		return v
+	case []byte:
+		return base64.StdEncoding.EncodeToString(v)
+	case float64:
+		if b, err := json.Marshal(v); err == nil {
+			return string(b)
+		}
+		return strconv.FormatFloat(v, 'g', -1, 64)
+	}
+	return ""
+}
