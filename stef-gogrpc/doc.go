@@ -88,12 +88,21 @@
 //
 // # How the package is built
 //
-//	internal/ledger                what each end knows about records; pure state
-//	internal/wire                  the messages of the protocol
-//	negotiate, split               schema and limits; chunks and messages
-//	client, stream, stream_end     the sending end of one stream
-//	server, server_…, handler      the receiving end
-//	session, session_…             the life of a sender
+//	internal/wire       the messages of the protocol
+//	internal/ledger     what each end knows about records; pure state
+//	internal/session    the life of a sender; pure state
+//	client, negotiate   opening a stream
+//	stream, stream_end  the sending end of one stream
+//	session             façade of the machine: Send, Shutdown, State
+//	session_opener      a goroutine per place of a stream: opens and replaces it
+//	session_sender      two goroutines per stream: encode and send; watch
+//	session_decide      carries out what the machine decides
+//	server, server_…    the receiving end
 //
-// testdata has conversations of the protocol as text, which the tests play.
+// A push passes Session.Send, Machine.Submit, sender.encode, the batch writer,
+// Stream.WriteRecords; its acknowledgement passes Stream.respond, ledger.Sender,
+// sender.answered, Machine.Answered and Session.settle.
+//
+// testdata, here and in internal/session, has conversations as text, which the
+// tests play.
 package stefgrpc

@@ -116,7 +116,7 @@ func TestKeepalive(t *testing.T) {
 		client, err := stefgrpc.NewClient(e.conn)
 		require.NoError(t, err)
 		config := stefgrpc.SessionConfig{}
-		config.AckTimeout, config.MaxLifetime = time.Hour, 0
+		config.AckTimeout, config.MaxLifetime, config.IdleTimeout = time.Hour, -1, -1
 		session, err := stefgrpc.NewSession(
 			func(ctx context.Context) (*stefgrpc.Stream, error) { return client.Open(ctx, otelstef.MetricsSchema()) },
 			func(s *stefgrpc.Stream) (stefgrpc.BatchWriter[uint64], error) {

@@ -7,7 +7,10 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
+
+	"github.com/otelstef/stef/stef-gogrpc/internal/session"
 )
 
 // BatchWriter encodes batches into the stream it was made for. A session uses
@@ -55,23 +58,17 @@ type Session[B any] struct {
 	config    SessionConfig
 	open      func(ctx context.Context) (sessionStream, error)
 	newWriter func(sessionStream) (BatchWriter[B], error)
-	slots     []*slot[B]
+	openers   []*opener[B]
 	jobs      sync.Pool       // of *job[B]
 	opening   context.Context // ends when no more streams are to be opened
 	stop      context.CancelFunc
 	group     sync.WaitGroup // of all goroutines
 	finished  chan struct{}  // closed when they have returned
 
-	mu       sync.Mutex
-	closing  bool
-	forced   bool // Shutdown waits for nothing any more
-	queue    jobList[B]
-	lanes    []*lane[B] // all that have not ended
-	live     int        // of those
-	turn     uint64
-	refused  *Error // the last attempt to open a stream said so
-	lastErr  *Error
-	counters SessionState // the sums only
+	lastErr atomic.Pointer[Error]
+
+	mu      sync.Mutex
+	machine *session.Machine
 }
 
 // NewSession starts a session. Streams are opened at once, and again when they
@@ -105,13 +102,25 @@ func startSession[B any](
 	}
 	s := &Session[B]{config: config.withDefaults(), open: open, newWriter: newWriter, finished: make(chan struct{})}
 	s.opening, s.stop = context.WithCancel(context.Background())
-	s.jobs.New = func() any { return &job[B]{result: make(chan error, 1)} }
+	s.jobs.New = func() any { return newJob[B]() }
+	c := &s.config
+	s.machine = session.New(session.Config{
+		Streams:           c.Streams,
+		Senders:           c.Senders,
+		MaxUnackedBatches: c.MaxUnackedBatches,
+		MaxUnackedBytes:   c.MaxUnackedBytes,
+		FlushInterval:     c.FlushInterval,
+		FlushBytes:        c.FlushBytes,
+		AckTimeout:        c.AckTimeout,
+		DrainTimeout:      c.DrainTimeout,
+		IdleTimeout:       c.IdleTimeout,
+	})
 	for i := range s.config.Streams {
-		s.slots = append(s.slots, newSlot(s, i))
+		s.openers = append(s.openers, newOpener(s, i))
 	}
-	s.group.Add(len(s.slots))
-	for _, t := range s.slots {
-		go t.run()
+	s.group.Add(len(s.openers))
+	for _, o := range s.openers {
+		go o.run()
 	}
 	go func() {
 		s.group.Wait()
@@ -138,84 +147,70 @@ func startSession[B any](
 func (s *Session[B]) Send(ctx context.Context, batch B) error {
 	j := s.jobs.Get().(*job[B])
 	j.batch, j.ctx = batch, ctx
-	var out outbox[B]
+	var out session.Decisions
 	s.mu.Lock()
-	switch {
-	case s.closing:
-		s.handBack(j, nil, &UnsentError{Cause: shutDown()}, &out)
-	case ctx.Err() != nil:
-		s.handBack(j, nil, &UnsentError{Cause: gaveUp(ctx)}, &out)
-	default:
-		s.queue.pushBack(j)
-		s.fill(&out)
-	}
+	now := time.Now()
+	s.machine.Submit(&j.Batch, ctx.Err() != nil, now, &out)
 	s.mu.Unlock()
-	out.deliver(s)
+	s.carryOut(&out)
 
 	select {
 	case err := <-j.result:
-		*j = job[B]{result: j.result}
+		j.reset()
 		s.jobs.Put(j)
 		return err
 	case <-ctx.Done():
 	}
-	s.abandon(j)
-	return <-j.result
-}
-
-// abandon takes a batch back whose caller has given up, as soon as nobody
-// reads it. What is encoded of it stays where it is.
-func (s *Session[B]) abandon(j *job[B]) {
-	var out outbox[B]
+	var more session.Decisions
 	s.mu.Lock()
-	cause := gaveUp(j.ctx)
-	switch {
-	case j.settled:
-	case j.place == inQueue:
-		s.queue.remove(j)
-		s.handBack(j, nil, &UnsentError{Cause: cause, MaybeDelivered: j.sent}, &out)
-	case j.place == inInbox:
-		j.lane.inbox = nil
-		s.handBack(j, nil, &UnsentError{Cause: cause, MaybeDelivered: j.sent}, &out)
-	case j.place == inPending:
-		s.takeBack(j, j.lane, cause, true, &out)
-	default:
-		j.gaveUp = true
-		signal(j.lane.poke)
-	}
-	s.fill(&out)
+	s.machine.GiveUp(&j.Batch, time.Now(), &more)
 	s.mu.Unlock()
-	out.deliver(s)
+	s.carryOut(&more)
+	return <-j.result
 }
 
 // Probe makes the session try again at once to open streams it waits with. It
 // is for callers that have reason to think a refusal is over.
 func (s *Session[B]) Probe() {
-	for _, t := range s.slots {
-		signal(t.kick)
+	for _, o := range s.openers {
+		signal(o.probe)
 	}
 }
 
 // State returns the state of the session.
 func (s *Session[B]) State() SessionState {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	state := s.counters
-	state.Live = s.live
-	state.Waiting = s.queue.len
-	state.LastError = s.lastErr
-	if s.live == 0 {
-		state.Refused = s.refused
+	st := s.machine.Status()
+	s.mu.Unlock()
+	state := SessionState{
+		Live:           st.Live,
+		Draining:       st.Draining,
+		Waiting:        st.Waiting,
+		UnackedBatches: st.UnackedBatches,
+		UnackedBytes:   st.UnackedBytes,
+		LastError:      s.lastErr.Load(),
+
+		Opened:       st.Opened,
+		Closed:       st.Closed,
+		Acknowledged: st.Acknowledged,
+		Rejected:     st.Rejected,
+		BatchErrors:  st.Unencodable,
+		HandedBack:   st.HandedBack,
+		Redispatched: st.Redispatched,
+
+		RejectedRecords:     st.RejectedRecords,
+		LateRejectedRecords: st.LateRecords,
 	}
-	if !s.closing {
-		state.Connecting = max(0, s.config.Streams-s.live)
+	if st.Refused != nil {
+		state.Refused = FromStatus(st.Refused.Err)
 	}
-	for _, l := range s.lanes {
-		if l.state == laneDraining {
-			state.Draining++
+	if !st.Closing {
+		for _, o := range s.openers {
+			if o.sleeping.Load() {
+				state.Idle++
+			}
 		}
-		state.UnackedBatches += l.batches()
-		state.UnackedBytes += l.bytes
+		state.Connecting = max(0, s.config.Streams-st.Live-state.Idle)
 	}
 	return state
 }
@@ -265,32 +260,23 @@ func (s *Session[B]) Shutdown(ctx context.Context) error {
 // beginShutdown returns how many batches were handed back before.
 func (s *Session[B]) beginShutdown() uint64 {
 	s.stop()
-	var out outbox[B]
+	var out session.Decisions
 	s.mu.Lock()
-	before := s.counters.HandedBack
-	s.closing = true
-	s.fill(&out)
+	before := s.machine.Status().HandedBack
+	s.machine.Shutdown(time.Now(), &out)
 	s.mu.Unlock()
-	out.deliver(s)
+	s.carryOut(&out)
 	return before
 }
 
 // force closes all streams.
 func (s *Session[B]) force() {
-	var out outbox[B]
+	var out session.Decisions
 	s.mu.Lock()
-	s.forced = true
-	lanes := append([]*lane[B](nil), s.lanes...)
-	for _, l := range lanes {
-		l.retire(CloseShutdown, &out)
-		if l.fault == nil {
-			l.fault = shutDown()
-		}
-	}
-	s.fill(&out)
+	streams := s.machine.Force(time.Now(), &out)
 	s.mu.Unlock()
-	out.deliver(s)
-	for _, l := range lanes {
-		_ = l.stream.Close() // the watchers see what comes of it
+	s.carryOut(&out)
+	for _, stream := range streams {
+		_ = stream.Owner.(*sender[B]).stream.Close() // watch sees the outcome
 	}
 }

@@ -64,6 +64,12 @@ type SessionConfig struct {
 	// half-closed. Default 5 s.
 	DrainTimeout time.Duration
 
+	// IdleTimeout ends a stream in order when nothing was sent on it for that
+	// long, which releases its dictionaries and the state of its compression at
+	// both ends. The next batch opens a stream. Default 30 s; negative: streams
+	// stay open.
+	IdleTimeout time.Duration
+
 	// Backoff is the wait between attempts to open a stream. A wait that the
 	// server asks for (RetryInfo) is honoured, too, up to five minutes.
 	Backoff Backoff
@@ -102,6 +108,7 @@ func (c SessionConfig) withDefaults() SessionConfig {
 	c.MaxUnackedBytes = cmp.Or(c.MaxUnackedBytes, 64<<20)
 	c.AckTimeout = cmp.Or(c.AckTimeout, 15*time.Second)
 	c.DrainTimeout = cmp.Or(c.DrainTimeout, 5*time.Second)
+	c.IdleTimeout = cmp.Or(c.IdleTimeout, 30*time.Second)
 	c.Backoff.Initial = cmp.Or(c.Backoff.Initial, 100*time.Millisecond)
 	c.Backoff.Max = cmp.Or(c.Backoff.Max, max(c.Backoff.Initial, 10*time.Second))
 	c.Backoff.Multiplier = cmp.Or(c.Backoff.Multiplier, 1.6)

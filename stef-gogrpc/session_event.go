@@ -130,6 +130,8 @@ const (
 	CloseEncoder
 	// CloseShutdown: the session was shut down.
 	CloseShutdown
+	// CloseIdle: nothing was sent for IdleTimeout.
+	CloseIdle
 )
 
 var closeReasons = [...]string{
@@ -139,6 +141,7 @@ var closeReasons = [...]string{
 	CloseAckTimeout: "ack timeout",
 	CloseEncoder:    "encoder",
 	CloseShutdown:   "shutdown",
+	CloseIdle:       "idle",
 }
 
 // String returns the name of r in lower case.
@@ -152,8 +155,9 @@ func (r CloseReason) String() string {
 // SessionState is what a session is at one moment, and what it has come to.
 type SessionState struct {
 	// Connecting, Live and Draining are streams that are being opened or waited
-	// for, that take batches, and that wait for what they are owed.
-	Connecting, Live, Draining int
+	// for, that take batches, and that wait for their acknowledgements. Idle is how
+	// many were closed because nothing was sent; the next batch opens them.
+	Connecting, Live, Draining, Idle int
 	// Waiting is how many batches no stream has taken yet.
 	Waiting int
 	// UnackedBatches and UnackedBytes is what streams have taken and the
@@ -167,7 +171,7 @@ type SessionState struct {
 
 	// Opened and Closed count streams, Closed by its reasons.
 	Opened uint64
-	Closed [CloseShutdown + 1]uint64
+	Closed [CloseIdle + 1]uint64
 	// Batches by how they ended, each counted once.
 	Acknowledged, Rejected, BatchErrors, HandedBack uint64
 	// Redispatched counts how often a batch was moved to another stream.

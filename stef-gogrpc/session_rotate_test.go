@@ -368,3 +368,51 @@ func TestSessionEvents(t *testing.T) {
 		}, lines)
 	})
 }
+
+// TestSessionIdle: a stream that has nothing to send ends in order, and the next
+// batch opens one.
+func TestSessionIdle(t *testing.T) {
+	bubble(t, "", func(t *testing.T, r *rig) {
+		r.config.Streams = 2
+		r.config.FlushInterval = -1
+		r.config.IdleTimeout = 30 * time.Second
+		r.start()
+		time.Sleep(5 * time.Second)
+		first := r.send(load{})
+		r.stream(0).ackAll()
+		first.ok()
+		time.Sleep(29 * time.Second)
+		require.Equal(t, 1, r.session.State().Idle, "the stream that was never used")
+		time.Sleep(2 * time.Second)
+		state := r.session.State()
+		require.Equal(t, 2, state.Idle)
+		require.Zero(t, state.Connecting+state.Live+state.Draining)
+		require.EqualValues(t, 2, state.Closed[CloseIdle])
+		require.Nil(t, state.LastError)
+		require.Len(t, r.streamList(), 2)
+
+		time.Sleep(time.Hour)
+		require.Len(t, r.streamList(), 2, "nothing is opened without need")
+		second := r.send(load{})
+		require.Len(t, r.streamList(), 4)
+		require.Zero(t, r.session.State().Idle)
+		for _, s := range r.streamList()[2:] {
+			s.ackAll()
+		}
+		second.ok()
+		time.Sleep(time.Minute)
+		require.Equal(t, 2, r.session.State().Idle)
+		r.stop()
+	})
+	bubble(t, "a slow destination is not idle", func(t *testing.T, r *rig) {
+		r.config.FlushInterval = -1
+		r.config.IdleTimeout = time.Second
+		r.start()
+		c := r.send(load{})
+		time.Sleep(10 * time.Second)
+		c.waits()
+		r.stream(0).ackAll()
+		c.ok()
+		r.stop()
+	})
+}

@@ -8,45 +8,50 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc/codes"
 
 	stef "github.com/otelstef/stef/stef-go"
+	"github.com/otelstef/stef/stef-gogrpc/internal/session"
 )
 
-// slot keeps one live stream: it opens one, and the next one when that is old
-// or gone. It is one goroutine.
-type slot[B any] struct {
-	session *Session[B]
-	number  int
-	retries retries
-	kick    chan struct{} // try now
-	once    sync.Once
-	tried   chan struct{} // closed after the first attempt
+// opener keeps one live stream: it opens one, and the next one when that is old
+// or has ended. It is one goroutine.
+type opener[B any] struct {
+	session  *Session[B]
+	number   int
+	retries  retries
+	probe    chan struct{} // try now
+	demand   chan struct{} // a batch waits for a stream
+	sleeping atomic.Bool   // waits for demand
+	once     sync.Once
+	tried    chan struct{} // closed after the first attempt
 }
 
 // openStagger is how long a slot waits, at first, for the attempt of the one
 // before it. Load balancers spread streams that are opened one after another.
 const openStagger = time.Second
 
-func newSlot[B any](s *Session[B], number int) *slot[B] {
-	return &slot[B]{
+func newOpener[B any](s *Session[B], number int) *opener[B] {
+	return &opener[B]{
 		session: s,
 		number:  number,
 		retries: retries{config: &s.config},
-		kick:    make(chan struct{}, 1),
+		probe:   make(chan struct{}, 1),
+		demand:  make(chan struct{}, 1),
 		tried:   make(chan struct{}),
 	}
 }
 
-func (t *slot[B]) run() {
+func (t *opener[B]) run() {
 	defer t.session.group.Done()
 	defer t.first()
 	if !t.begin() {
 		return
 	}
-	var current *lane[B]
+	var current *sender[B]
 	for {
 		next, err := t.connect()
 		if t.session.opening.Err() != nil && next == nil {
@@ -70,24 +75,26 @@ func (t *slot[B]) run() {
 		if expired {
 			continue
 		}
-		if wait := t.afterEnd(current); wait > 0 && !t.pause(wait) {
+		wait, idle := t.afterEnd(current)
+		current = nil // an idle place holds nothing of its last stream
+		if idle && !t.sleep() || wait > 0 && !t.pause(wait) {
 			return
 		}
 	}
 }
 
 // first tells the next slot that it is its turn.
-func (t *slot[B]) first() { t.once.Do(func() { close(t.tried) }) }
+func (t *opener[B]) first() { t.once.Do(func() { close(t.tried) }) }
 
 // begin waits for the turn of the slot and reports whether it comes.
-func (t *slot[B]) begin() bool {
+func (t *opener[B]) begin() bool {
 	if t.number == 0 {
 		return true
 	}
 	timer := time.NewTimer(time.Duration(t.number) * openStagger)
 	defer timer.Stop()
 	select {
-	case <-t.session.slots[t.number-1].tried:
+	case <-t.session.openers[t.number-1].tried:
 	case <-timer.C:
 	case <-t.session.opening.Done():
 		return false
@@ -96,24 +103,16 @@ func (t *slot[B]) begin() bool {
 }
 
 // connect opens a stream and makes its writer.
-func (t *slot[B]) connect() (*lane[B], *Error) {
+func (t *opener[B]) connect() (*sender[B], *Error) {
 	s := t.session
-	t.forgetKick() // what it asks for is done now
+	t.forgetProbe() // what it asks for is done now
 	began := time.Now()
 	stream, err := s.open(s.opening)
 	if err != nil {
 		return nil, FromStatus(err)
 	}
-	l := &lane[B]{
-		session: s,
-		slot:    t.number,
-		stream:  stream,
-		began:   began,
-		wake:    make(chan struct{}, 1),
-		poke:    make(chan struct{}, 1),
-		gone:    make(chan struct{}),
-	}
-	stream.adopt(l.respond)
+	l := newSender(s, t.number, stream, began)
+	stream.adopt(l.answered)
 	// Headers are written in here, to a server that may not read.
 	guard := time.AfterFunc(s.config.AckTimeout, func() { _ = stream.Close() })
 	unhook := context.AfterFunc(s.opening, func() { _ = stream.Close() })
@@ -149,34 +148,29 @@ func writerError(err error, end *Error) *Error {
 	return &Error{Kind: KindUnknown, Code: codes.Internal, Err: fmt.Errorf("batch writer: %w", err)}
 }
 
-// install makes a stream live and lets go of the one before. It reports whether
+// install makes a stream live and retires the one before. It reports whether
 // that was live until now.
-func (t *slot[B]) install(next, current *lane[B]) (regular bool) {
+func (t *opener[B]) install(next, current *sender[B]) (regular bool) {
 	s := t.session
-	var out outbox[B]
-	s.mu.Lock()
-	next.opened = time.Now()
-	next.state = laneLive
-	s.lanes = append(s.lanes, next)
-	s.live++
-	s.counters.Opened++
-	out.note(s, t.number, event{kind: eventOpened, duration: next.opened.Sub(next.began)})
+	now := time.Now()
+	var previous *session.Stream
 	if current != nil {
-		regular = current.state == laneLive
-		current.retire(CloseRotated, &out)
+		previous = current.state
 	}
-	if s.refused != nil {
-		s.refused = nil
-		for _, other := range s.slots {
-			signal(other.kick)
+	var out session.Decisions
+	s.mu.Lock()
+	refused := s.machine.Refused()
+	regular, forced := s.machine.Opened(next.state, previous, now, &out)
+	s.mu.Unlock()
+	s.config.Events.call(&event{kind: eventOpened, stream: t.number, duration: now.Sub(next.began)})
+	if refused {
+		for _, other := range s.openers {
+			signal(other.probe)
 		}
 	}
-	s.fill(&out)
-	forced := s.forced
-	s.mu.Unlock()
-	out.deliver(s)
+	s.carryOut(&out)
 	s.group.Add(2)
-	go next.own()
+	go next.send()
 	go next.watch()
 	if forced {
 		_ = next.stream.Close()
@@ -186,7 +180,7 @@ func (t *slot[B]) install(next, current *lane[B]) (regular bool) {
 
 // hold waits until a stream is as old as it may get (expired) or has to be
 // replaced for another reason. ok is false at the end of the session.
-func (t *slot[B]) hold(l *lane[B], regular bool) (expired, ok bool) {
+func (t *opener[B]) hold(l *sender[B], regular bool) (expired, ok bool) {
 	var expiry <-chan time.Time
 	if life := t.session.config.lifetime(t.number, regular); life > 0 {
 		timer := time.NewTimer(life)
@@ -194,10 +188,10 @@ func (t *slot[B]) hold(l *lane[B], regular bool) (expired, ok bool) {
 		expiry = timer.C
 	}
 	select {
-	case <-l.gone:
+	case <-l.replace:
 		return false, true
 	case <-expiry:
-		t.retries.lived(time.Since(l.opened))
+		t.retries.lived(l.state.Age(time.Now()))
 		return true, true
 	case <-t.session.opening.Done():
 		return false, false
@@ -206,57 +200,90 @@ func (t *slot[B]) hold(l *lane[B], regular bool) (expired, ok bool) {
 
 // failed notes a failed attempt and returns the time until the next, 0 if it
 // has to be asked for.
-func (t *slot[B]) failed(err *Error) time.Duration {
+func (t *opener[B]) failed(err *Error) time.Duration {
 	s := t.session
 	wait := t.retries.next(err)
-	var out outbox[B]
-	s.mu.Lock()
-	s.lastErr, s.refused = err, nil
+	var refused *session.Fault
 	if refusal(err) {
-		s.refused = err
-		if s.live == 0 && s.config.Probe < 0 {
-			wait = 0
-		} else if s.live == 0 {
-			wait = max(wait, s.config.Probe)
-		}
+		refused = faultOf(err)
 	}
-	out.note(s, t.number, event{kind: eventOpenFailed, err: err, duration: wait})
-	s.fill(&out)
+	s.lastErr.Store(err)
+	var out session.Decisions
+	s.mu.Lock()
+	live := s.machine.OpenFailed(refused, time.Now(), &out)
 	s.mu.Unlock()
-	out.deliver(s)
+	switch {
+	case refused == nil || live > 0:
+	case s.config.Probe < 0:
+		wait = 0
+	default:
+		wait = max(wait, s.config.Probe)
+	}
+	s.config.Events.call(&event{kind: eventOpenFailed, stream: t.number, err: err, duration: wait})
+	s.carryOut(&out)
 	return wait
 }
 
 // afterEnd returns how long to wait after the end of a stream before the next
-// is opened. Streams that a server ends in order are replaced at once.
-func (t *slot[B]) afterEnd(l *lane[B]) time.Duration {
+// is opened, and whether to wait for a batch first. Streams that a server ends
+// in order are replaced at once.
+func (t *opener[B]) afterEnd(l *sender[B]) (wait time.Duration, idle bool) {
 	s := t.session
-	t.forgetKick() // the stream was live then
+	t.forgetProbe() // the stream was live then
 	s.mu.Lock()
-	cause, inOrder, worked := l.endCause, l.inOrder, l.done > 0
-	age := time.Since(l.opened)
+	end := l.state.Outcome()
+	age := l.state.Age(time.Now())
 	s.mu.Unlock()
-	if worked || cause != nil && cause.HasRetryInfo {
-		// Servers end streams over single batches, too, and who names a delay
+	var cause *Error
+	if end.Cause != nil {
+		cause = s.cause(end.Cause, nil)
+	}
+	if end.Worked || cause != nil && cause.HasRetryInfo {
+		// Servers end streams over single batches, too, and one that names a delay
 		// wants no other.
 		t.retries.failures = 0
 	}
-	if t.retries.lived(age) && inOrder && (cause == nil || cause.RetryDelay == 0) {
-		return 0
+	if t.retries.lived(age) && end.InOrder && (cause == nil || cause.RetryDelay == 0) {
+		return 0, end.Idle
 	}
-	return t.retries.next(cause)
+	return t.retries.next(cause), end.Idle
 }
 
-func (t *slot[B]) forgetKick() {
+// sleep waits until a batch is to be sent, and reports whether the session goes
+// on.
+func (t *opener[B]) sleep() bool {
+	s := t.session
+	t.sleeping.Store(true)
+	defer t.sleeping.Store(false)
 	select {
-	case <-t.kick:
+	case <-t.demand: // of a batch that another stream took
+	default:
+	}
+	s.mu.Lock()
+	may := s.machine.Sleep()
+	s.mu.Unlock()
+	if !may {
+		return true
+	}
+	select {
+	case <-t.demand:
+	case <-t.probe:
+	case <-s.opening.Done():
+		return false
+	}
+	return true
+}
+
+func (t *opener[B]) forgetProbe() {
+	select {
+	case <-t.probe:
 	default:
 	}
 }
 
 // pause waits, for as long as it takes if wait is 0, and reports whether the
 // session goes on.
-func (t *slot[B]) pause(wait time.Duration) bool {
+func (t *opener[B]) pause(wait time.Duration) bool {
 	var over <-chan time.Time
 	if wait > 0 {
 		timer := time.NewTimer(wait)
@@ -265,7 +292,7 @@ func (t *slot[B]) pause(wait time.Duration) bool {
 	}
 	select {
 	case <-over:
-	case <-t.kick:
+	case <-t.probe:
 	case <-t.session.opening.Done():
 		return false
 	}

@@ -1,0 +1,170 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package session
+
+import (
+	"slices"
+	"time"
+
+	"github.com/otelstef/stef/stef-gogrpc/internal/ledger"
+)
+
+// Answered takes what the server says about the records of a stream.
+func (m *Machine) Answered(s *Stream, news ledger.News, now time.Time, out *Decisions) {
+	if s.state == Ended {
+		return
+	}
+	if news.Progress {
+		s.answered = now
+	}
+	if news.Late > 0 {
+		m.counts.LateRecords += news.Late
+		out.add(Decision{Kind: Late, Stream: s, Records: news.Late})
+	}
+	m.resolve(s, now, out)
+	m.fill(now, out)
+}
+
+// resolve settles the batches that are answered, in order.
+func (m *Machine) resolve(s *Stream, now time.Time, out *Decisions) {
+	before, through := s.settled, s.answers.Through()
+	for b := s.pending.head; b != nil && b.last != 0 && b.last <= through; b = s.pending.head {
+		s.drop(b)
+		s.settled = b.last
+		if !b.settled {
+			m.deliver(b, s, s.answers.Answer(b.first, b.last), now, out)
+		}
+		s.quiet = now
+	}
+	if s.settled > before {
+		s.answers.Settle(s.settled)
+	}
+	if s.state == IsDraining && s.pending.len == 0 {
+		out.add(Decision{Kind: WakeWatcher, Stream: s})
+	}
+}
+
+// Overdue returns how long the watcher of a stream may sleep; 0 or less if the
+// stream has to be closed.
+func (m *Machine) Overdue(s *Stream, now time.Time, out *Decisions) time.Duration {
+	c := &m.config
+	switch head := s.pending.head; {
+	case head != nil && !s.failed:
+		waits := head.since
+		if s.answered.After(waits) {
+			waits = s.answered // slow is not stuck
+		}
+		if last := s.pending.tail; last.gaveUp && last.place == inEncoder && last.since.Before(waits) {
+			waits = last.since // only the end of the stream ends the encoding
+		}
+		wait := c.AckTimeout - now.Sub(waits)
+		if wait <= 0 && s.fault == nil {
+			s.reason = CloseAckTimeout
+			s.fault = &Fault{Class: AckTimeout}
+		}
+		return wait
+	case s.state == IsDraining:
+		return c.DrainTimeout - now.Sub(s.quiet)
+	case s.state == Live && c.IdleTimeout >= 0:
+		return min(c.AckTimeout, m.idleFor(s, now, out))
+	}
+	return c.AckTimeout
+}
+
+// idleFor retires a stream that had nothing to do for IdleTimeout, and returns
+// the time until then. A stream that is retired is asked about again.
+func (m *Machine) idleFor(s *Stream, now time.Time, out *Decisions) time.Duration {
+	since := s.opened
+	if s.quiet.After(since) {
+		since = s.quiet
+	}
+	if s.inbox != nil {
+		return m.config.IdleTimeout
+	}
+	if wait := m.config.IdleTimeout - now.Sub(since); wait > 0 {
+		return wait
+	}
+	m.retire(s, CloseIdle, now, out)
+	return m.config.DrainTimeout
+}
+
+// Over is how a stream has ended, as the driver sees it.
+type Over struct {
+	Cause  *Fault // nil: in order, with everything acknowledged
+	SentTo uint64 // the id of the last record that may have been sent
+}
+
+// Ended settles what a stream still owes.
+func (m *Machine) Ended(s *Stream, end Over, now time.Time, out *Decisions) {
+	cause := end.Cause
+	drained := s.state == IsDraining && !s.failed
+	if s.state == Live {
+		m.live--
+	}
+	s.state, s.sentTo = Ended, end.SentTo
+	m.streams = slices.DeleteFunc(m.streams, func(x *Stream) bool { return x == s })
+
+	s.inOrder = orderly(cause)
+	found := s.failed && cause == nil && orderly(s.fault) // by a write, and it was no fault
+	if !found && s.fault != nil && (cause == nil || cause.Class == Canceled) {
+		// The end was this end's doing, for a reason of its own.
+		cause, s.inOrder = s.fault, false
+	}
+	if cause == nil {
+		cause = &Fault{Class: Unanswered}
+	}
+	if s.reason == 0 {
+		if s.reason = CloseLost; s.inOrder {
+			s.reason = CloseByServer
+		}
+	}
+	s.end = cause
+	if drained && (cause.Class == Unavailable || cause.Class == AckTimeout || cause.Class == Canceled) {
+		s.inOrder = true
+	}
+	m.settleOwed(s, now, out)
+
+	m.counts.Closed[s.reason]++
+	d := Decision{Kind: Closed, Stream: s, Reason: s.reason, Latency: now.Sub(s.opened)}
+	if !s.inOrder {
+		d.Fault = cause
+	}
+	out.add(d)
+	m.replace(s, out)
+	out.add(Decision{Kind: WakeSender, Stream: s})
+	m.fill(now, out)
+}
+
+func orderly(f *Fault) bool { return f == nil || f.Class == Orderly }
+
+// settleOwed goes from the youngest batch to the oldest, so that those that go
+// back to the queue stay in order.
+func (m *Machine) settleOwed(s *Stream, now time.Time, out *Decisions) {
+	if b := s.inbox; b != nil {
+		s.inbox = nil
+		m.requeue(b)
+	}
+	for b := s.pending.tail; b != nil; {
+		prev := b.prev
+		if b.place != inEncoder {
+			s.pending.remove(b)
+			m.orphan(s, b, now, out)
+		}
+		b = prev
+	}
+	s.bytes = 0
+}
+
+// Outcome is how a stream ended, for what opens the next one.
+type Outcome struct {
+	Cause   *Fault
+	InOrder bool
+	Worked  bool // some of its batches were settled
+	Idle    bool // it was closed because nothing was sent
+}
+
+// Outcome returns how a stream ended.
+func (s *Stream) Outcome() Outcome {
+	return Outcome{Cause: s.end, InOrder: s.inOrder, Worked: s.settled > 0, Idle: s.reason == CloseIdle}
+}

@@ -1,0 +1,81 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package session
+
+import "time"
+
+// place says where a batch is.
+type place uint8
+
+const (
+	inQueue   place = iota // no stream has it
+	inInbox                // of a stream, not looked at
+	inEncoder              // it is being encoded for a stream
+	inPending              // encoded, waits for its acknowledgement
+)
+
+// Batch is a batch on its way through the machine. All fields but Owner are the
+// machine's.
+type Batch struct {
+	// Owner is what the driver knows the batch by.
+	Owner any
+
+	prev, next *Batch // of the list it is in
+	place      place
+	stream     *Stream // that has it, nil while it is in the queue
+	settled    bool    // the result was decided; a pending batch may outlive it
+	gaveUp     bool    // the caller gave up while the batch was being encoded
+
+	first, last uint64 // ids of its records; last is 0 until all are encoded
+	bytes       int64
+	since       time.Time // when encoding began
+	moves       int       // how often it was encoded and taken back
+	sent        bool      // by one of those streams
+}
+
+// Reset makes a batch that was settled as good as new.
+func (b *Batch) Reset() { *b = Batch{Owner: b.Owner} }
+
+// list is a list of batches, linked through them: moving one costs no memory.
+type list struct {
+	head, tail *Batch
+	len        int
+}
+
+func (l *list) pushBack(b *Batch) {
+	b.prev, b.next = l.tail, nil
+	if l.tail == nil {
+		l.head = b
+	} else {
+		l.tail.next = b
+	}
+	l.tail = b
+	l.len++
+}
+
+func (l *list) pushFront(b *Batch) {
+	b.prev, b.next = nil, l.head
+	if l.head == nil {
+		l.tail = b
+	} else {
+		l.head.prev = b
+	}
+	l.head = b
+	l.len++
+}
+
+func (l *list) remove(b *Batch) {
+	if b.prev == nil {
+		l.head = b.next
+	} else {
+		b.prev.next = b.next
+	}
+	if b.next == nil {
+		l.tail = b.prev
+	} else {
+		b.next.prev = b.prev
+	}
+	b.prev, b.next = nil, nil
+	l.len--
+}

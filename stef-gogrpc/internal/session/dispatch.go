@@ -1,0 +1,191 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package session
+
+import (
+	"time"
+
+	"github.com/otelstef/stef/stef-gogrpc/internal/ledger"
+)
+
+// fill gives waiting batches to streams. It is called after every change.
+func (m *Machine) fill(now time.Time, out *Decisions) {
+	for m.queue.len > 0 {
+		s := m.best()
+		if s == nil {
+			break
+		}
+		b := m.queue.head
+		m.queue.remove(b)
+		m.turn++
+		s.inbox, s.turn = b, m.turn
+		b.stream, b.place = s, inInbox
+		out.add(Decision{Kind: WakeSender, Stream: s})
+	}
+	if cause := m.hopeless(); cause != nil {
+		for m.queue.len > 0 {
+			b := m.queue.head
+			m.queue.remove(b)
+			m.end(b, Decision{Kind: HandedBack, Fault: cause, Maybe: b.sent}, out)
+		}
+	}
+	if m.queue.len > 0 && m.dormant {
+		m.dormant = false
+		out.add(Decision{Kind: Open})
+	}
+	if m.closing && m.queue.len == 0 {
+		for _, s := range m.streams {
+			if s.inbox == nil { // else Take leads here soon
+				m.retire(s, CloseShutdown, now, out)
+			}
+		}
+	}
+}
+
+// best returns the stream to give the next batch to: of those that are ready
+// the one with the fewest unacknowledged bytes, then batches, then the one that
+// was given its last batch the longest ago. nil is none.
+func (m *Machine) best() *Stream {
+	var best *Stream
+	for _, s := range m.streams {
+		if !m.ready(s) {
+			continue
+		}
+		switch {
+		case best == nil, s.bytes < best.bytes:
+		case s.bytes > best.bytes:
+			continue
+		case s.pending.len > best.pending.len:
+			continue
+		case s.pending.len == best.pending.len && s.turn >= best.turn:
+			continue
+		}
+		best = s
+	}
+	return best
+}
+
+// ready reports whether a stream can be given a batch: it is live, below its
+// bounds, and has not one waiting already. A stream whose sender waits for the
+// network fills its inbox and is then left alone.
+func (m *Machine) ready(s *Stream) bool {
+	return s.state == Live && s.inbox == nil && m.roomy(s)
+}
+
+func (m *Machine) roomy(s *Stream) bool {
+	c := &m.config
+	return s.batches() < c.MaxUnackedBatches && (c.MaxUnackedBytes < 0 || s.bytes < c.MaxUnackedBytes)
+}
+
+// hopeless returns why batches are not to wait for a stream, nil if they are.
+func (m *Machine) hopeless() *Fault {
+	switch {
+	case m.closing && m.live == 0:
+		return &Fault{Class: ShutDown}
+	case m.live == 0:
+		return m.refused
+	}
+	return nil
+}
+
+// end decides how a batch ends.
+func (m *Machine) end(b *Batch, d Decision, out *Decisions) {
+	b.settled = true
+	d.Batch = b
+	switch {
+	case d.Kind == Delivered && d.Answer.Bad == 0:
+		m.counts.Acknowledged++
+	case d.Kind == Delivered:
+		m.counts.Rejected++
+		m.counts.RejectedRecords += d.Answer.Bad
+	case d.Kind == Unencodable:
+		m.counts.Unencodable++
+	case d.Kind == HandedBack:
+		m.counts.HandedBack++
+	}
+	out.add(d)
+}
+
+func (m *Machine) handBack(b *Batch, s *Stream, cause *Fault, out *Decisions) {
+	m.end(b, Decision{Kind: HandedBack, Stream: s, Fault: cause, Maybe: b.sent}, out)
+}
+
+// takeBack hands back a batch that a stream has or had, with what is known of
+// its records: the caller must not send again what was reported bad.
+func (m *Machine) takeBack(b *Batch, s *Stream, cause *Fault, maybe bool, now time.Time, out *Decisions) {
+	a := s.answers.Answer(b.first, b.last)
+	if a.Whole {
+		m.deliver(b, s, a, now, out)
+		return
+	}
+	m.end(b, Decision{Kind: HandedBack, Stream: s, Fault: cause, Maybe: maybe, Answer: a}, out)
+}
+
+// deliver settles a batch of which every record is answered.
+func (m *Machine) deliver(b *Batch, s *Stream, a ledger.Answer, now time.Time, out *Decisions) {
+	d := Decision{Kind: Delivered, Stream: s, Answer: a, Bytes: b.bytes, Latency: now.Sub(b.since)}
+	if b.last != 0 {
+		d.Records = b.last - b.first + 1
+	}
+	m.end(b, d, out)
+}
+
+// requeue puts a batch that was taken from a stream before all others.
+func (m *Machine) requeue(b *Batch) {
+	b.place, b.stream = inQueue, nil
+	b.first, b.last, b.bytes = 0, 0, 0
+	m.queue.pushFront(b)
+}
+
+// orphan decides about a batch that its stream, which has ended, still owes.
+func (m *Machine) orphan(s *Stream, b *Batch, now time.Time, out *Decisions) {
+	if b.settled {
+		return
+	}
+	a := s.answers.Answer(b.first, b.last)
+	sent := b.first <= s.sentTo
+	again := (s.inOrder || !sent) && a.Acknowledged == 0 && a.Bad == 0 && b.moves < m.config.Streams
+	if again && !b.gaveUp && m.hopeless() == nil {
+		out.add(Decision{Kind: Redispatched, Stream: s, Bytes: b.bytes})
+		b.moves++
+		b.sent = b.sent || sent
+		m.counts.Redispatched++
+		m.requeue(b)
+		return
+	}
+	cause := s.end
+	if b.gaveUp {
+		cause = &Fault{Class: GaveUp}
+	}
+	m.takeBack(b, s, cause, sent || b.sent, now, out)
+}
+
+// retire makes a live stream take no more batches, and wait for the answers it
+// is owed.
+func (m *Machine) retire(s *Stream, reason CloseReason, now time.Time, out *Decisions) {
+	if s.state == Live {
+		m.withdraw(s, now, out)
+		s.reason = reason
+		out.add(Decision{Kind: Draining, Stream: s, Reason: reason})
+	}
+}
+
+func (m *Machine) withdraw(s *Stream, now time.Time, out *Decisions) {
+	s.state, s.quiet = IsDraining, now
+	m.live--
+	if b := s.inbox; b != nil {
+		s.inbox = nil
+		m.requeue(b)
+	}
+	out.add(Decision{Kind: WakeSender, Stream: s})
+	out.add(Decision{Kind: WakeWatcher, Stream: s})
+}
+
+// replace asks for another stream in place of one, once.
+func (m *Machine) replace(s *Stream, out *Decisions) {
+	if !s.replaced {
+		s.replaced = true
+		out.add(Decision{Kind: Replace, Stream: s})
+	}
+}

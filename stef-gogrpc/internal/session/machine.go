@@ -1,0 +1,171 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package session
+
+import "time"
+
+// Config says how a machine decides; see stefgrpc.SessionConfig. A negative
+// duration or bound is none.
+type Config struct {
+	Streams           int
+	Senders           int
+	MaxUnackedBatches int
+	MaxUnackedBytes   int64
+	FlushInterval     time.Duration
+	FlushBytes        int
+	AckTimeout        time.Duration
+	DrainTimeout      time.Duration
+	IdleTimeout       time.Duration
+}
+
+// Machine is the state of a session. Its methods are for one goroutine at a
+// time; the decisions they add are to be carried out afterwards, in order.
+type Machine struct {
+	config  Config
+	queue   list
+	streams []*Stream // all that have not ended
+	live    int       // of those
+	turn    uint64
+	closing bool
+	forced  bool
+	dormant bool   // a place waits for a batch before it opens a stream again
+	refused *Fault // the last attempt to open a stream said so
+	counts  Counts
+}
+
+// New returns a machine without streams.
+func New(config Config) *Machine { return &Machine{config: config} }
+
+// Counts is what has happened in a session.
+type Counts struct {
+	Opened       uint64
+	Closed       [CloseIdle + 1]uint64
+	Acknowledged uint64 // batches
+	Rejected     uint64 // batches
+	Unencodable  uint64 // batches
+	HandedBack   uint64 // batches
+	Redispatched uint64
+
+	RejectedRecords, LateRecords uint64
+}
+
+// Status is the state of a session at one moment.
+type Status struct {
+	Live, Draining, Waiting, UnackedBatches int
+	UnackedBytes                            int64
+	Closing                                 bool
+	Refused                                 *Fault // set while batches do not wait for a stream
+	Counts
+}
+
+// Status returns the state of the session.
+func (m *Machine) Status() Status {
+	st := Status{Live: m.live, Waiting: m.queue.len, Closing: m.closing, Counts: m.counts}
+	if m.live == 0 {
+		st.Refused = m.refused
+	}
+	for _, s := range m.streams {
+		if s.state == IsDraining {
+			st.Draining++
+		}
+		st.UnackedBatches += s.batches()
+		st.UnackedBytes += s.bytes
+	}
+	return st
+}
+
+// Submit takes a batch to be sent, unless its caller has given up already.
+func (m *Machine) Submit(b *Batch, gaveUp bool, now time.Time, out *Decisions) {
+	switch {
+	case m.closing:
+		m.handBack(b, nil, &Fault{Class: ShutDown}, out)
+		return
+	case gaveUp:
+		m.handBack(b, nil, &Fault{Class: GaveUp}, out)
+		return
+	}
+	m.queue.pushBack(b)
+	m.fill(now, out)
+}
+
+// GiveUp takes a batch back whose caller has given up, as soon as it is not
+// being encoded. What is encoded of it stays where it is.
+func (m *Machine) GiveUp(b *Batch, now time.Time, out *Decisions) {
+	gaveUp := &Fault{Class: GaveUp}
+	switch {
+	case b.settled:
+	case b.place == inQueue:
+		m.queue.remove(b)
+		m.handBack(b, nil, gaveUp, out)
+	case b.place == inInbox:
+		b.stream.inbox = nil
+		m.handBack(b, nil, gaveUp, out)
+	case b.place == inPending:
+		m.takeBack(b, b.stream, gaveUp, true, now, out)
+	default:
+		b.gaveUp = true
+		out.add(Decision{Kind: WakeWatcher, Stream: b.stream})
+	}
+	m.fill(now, out)
+}
+
+// Opened makes a stream live and retires the one that it replaces, if any. It
+// reports whether that was live until now, and whether the new one is to be
+// closed at once.
+func (m *Machine) Opened(s, previous *Stream, now time.Time, out *Decisions) (regular, forced bool) {
+	s.opened, s.state = now, Live
+	m.streams = append(m.streams, s)
+	m.live++
+	m.counts.Opened++
+	if previous != nil {
+		regular = previous.state == Live
+		m.retire(previous, CloseRotated, now, out)
+	}
+	m.refused = nil
+	m.fill(now, out)
+	return regular, m.forced
+}
+
+// Refused reports whether the last attempt to open a stream was refused.
+func (m *Machine) Refused() bool { return m.refused != nil }
+
+// OpenFailed notes a failed attempt to open a stream, and returns the number of
+// live ones. refusal is set if waiting seldom cures the reason; batches do not
+// wait then if there is no live stream.
+func (m *Machine) OpenFailed(refusal *Fault, now time.Time, out *Decisions) (live int) {
+	m.refused = refusal
+	m.fill(now, out)
+	return m.live
+}
+
+// Shutdown makes the session take no more batches, send those it has, and retire
+// its streams.
+func (m *Machine) Shutdown(now time.Time, out *Decisions) {
+	m.closing = true
+	m.fill(now, out)
+}
+
+// Force makes the session wait for nothing. It returns the streams to close.
+func (m *Machine) Force(now time.Time, out *Decisions) []*Stream {
+	m.forced = true
+	streams := append([]*Stream(nil), m.streams...)
+	for _, s := range streams {
+		m.retire(s, CloseShutdown, now, out)
+		if s.fault == nil {
+			s.fault = &Fault{Class: ShutDown}
+		}
+	}
+	m.fill(now, out)
+	return streams
+}
+
+// Sleep reports whether a place may wait for the decision Open before it opens a
+// stream again, because nothing is to be sent.
+func (m *Machine) Sleep() bool {
+	if m.queue.len > 0 {
+		return false
+	}
+	m.dormant = true
+	return true
+}

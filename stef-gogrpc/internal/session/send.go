@@ -1,0 +1,181 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package session
+
+import (
+	"math"
+	"time"
+
+	"github.com/otelstef/stef/stef-gogrpc/internal/ledger"
+)
+
+// Take moves the batch that waits for a stream to its sender, which encodes it
+// and calls Encoded. nil is none.
+func (m *Machine) Take(s *Stream, now time.Time, out *Decisions) (*Batch, State) {
+	b := s.inbox
+	if b != nil {
+		s.inbox = nil
+		b.place = inEncoder
+		b.since = now
+		b.first, b.last = s.last+1, 0
+		s.pending.pushBack(b)
+		m.fill(now, out)
+	}
+	return b, s.state
+}
+
+// Encoding is what became of a batch, or of the end of a frame.
+type Encoding struct {
+	// Last is the id of the last record that was encoded, Bytes their size.
+	Last  uint64
+	Bytes int64
+	// SentTo is the id of the last record that may have been sent.
+	SentTo uint64
+	// Buffered is how many bytes wait for the end of the frame.
+	Buffered int
+	// Unencodable is why the batch alone is at fault.
+	Unencodable error
+	// Lost is why the stream cannot be written to any more: it has ended, and
+	// the reason is about to be known.
+	Lost *Fault
+	// Broken is why the encoder cannot be used any more.
+	Broken *Fault
+}
+
+// Encoded notes that a batch was encoded, or could not be.
+func (m *Machine) Encoded(s *Stream, b *Batch, e Encoding, now time.Time, out *Decisions) {
+	sent := e.SentTo > s.last
+	s.flushedTo = e.SentTo
+	if s.dirty.IsZero() && e.Buffered > 0 {
+		s.dirty = now
+	} else if e.Buffered == 0 {
+		s.dirty = time.Time{}
+	}
+	switch {
+	case e.Unencodable != nil:
+		s.drop(b)
+		s.last = max(s.last, e.Last)
+		m.end(b, Decision{Kind: Unencodable, Stream: s, Fault: &Fault{Err: e.Unencodable}}, out)
+	case e.Lost != nil:
+		// A part of the batch may be sent: it shares the fate of the others.
+		m.lost(s, b, e.Lost, sent, now, out)
+	case e.Broken != nil:
+		s.drop(b)
+		m.takeBack(b, s, e.Broken, sent || b.sent, now, out)
+		m.broken(s, now, out)
+	case e.Last == s.last:
+		s.drop(b)
+		m.deliver(b, s, ledger.Answer{}, now, out)
+	default:
+		s.last = e.Last
+		b.last, b.bytes, b.place = e.Last, e.Bytes, inPending
+		s.bytes += e.Bytes
+		m.encoded(s, b, now, out)
+	}
+	s.full = s.inbox == nil && !m.roomy(s)
+	m.fill(now, out)
+}
+
+// encoded settles what happened to a batch while it was being encoded.
+func (m *Machine) encoded(s *Stream, b *Batch, now time.Time, out *Decisions) {
+	if s.state == Ended {
+		s.pending.remove(b)
+		m.orphan(s, b, now, out)
+		return
+	}
+	m.resolve(s, now, out) // the server may have been faster
+	if b.gaveUp && !b.settled {
+		m.takeBack(b, s, &Fault{Class: GaveUp}, true, now, out)
+	}
+}
+
+// lost deals with the batch, if there is one, in which a stream was found ended.
+func (m *Machine) lost(s *Stream, b *Batch, why *Fault, sent bool, now time.Time, out *Decisions) {
+	switch {
+	case b == nil:
+	case s.state == Ended:
+		s.pending.remove(b)
+		m.orphan(s, b, now, out)
+	default:
+		b.place = inPending
+		if b.gaveUp {
+			m.takeBack(b, s, &Fault{Class: GaveUp}, sent || b.sent, now, out)
+		}
+	}
+	if s.state == Live {
+		m.withdraw(s, now, out)
+		s.failed = true
+	}
+	if s.state == IsDraining && s.fault == nil {
+		s.fault = why
+	}
+}
+
+// broken retires a stream whose encoder cannot be used any more.
+func (m *Machine) broken(s *Stream, now time.Time, out *Decisions) {
+	m.retire(s, CloseEncoder, now, out)
+	m.replace(s, out)
+}
+
+// FlushIn reports whether the frame of a stream is to be ended now, and
+// otherwise how long its sender may sleep. idle is when it has no batch to
+// encode, buffered how many bytes the frame has.
+func (m *Machine) FlushIn(s *Stream, idle bool, buffered int, now time.Time, out *Decisions) (wait time.Duration, due bool) {
+	c := &m.config
+	if s.dirty.IsZero() {
+		return math.MaxInt64, false
+	}
+	if s.full || c.FlushBytes > 0 && buffered >= c.FlushBytes {
+		return 0, true
+	}
+	if c.FlushInterval < 0 {
+		return math.MaxInt64, idle
+	}
+	if idle && m.alone(s, out) {
+		return 0, true
+	}
+	wait = c.FlushInterval - now.Sub(s.dirty)
+	return wait, wait <= 0
+}
+
+// alone reports whether no further batch can join the frame, because all who
+// call Send wait for this one, or for those of the other streams, which then
+// need not wait either.
+func (m *Machine) alone(s *Stream, out *Decisions) bool {
+	if m.config.Senders == 0 || s.rush {
+		return s.rush
+	}
+	n := 0
+	for _, o := range m.streams {
+		n += o.joined()
+	}
+	if n < m.config.Senders {
+		return false
+	}
+	for _, o := range m.streams {
+		if o.rush = o.joined() > 0; o != s {
+			out.add(Decision{Kind: WakeSender, Stream: o})
+		}
+	}
+	return true
+}
+
+// Flushed notes that the frame of a stream has ended, or could not be.
+func (m *Machine) Flushed(s *Stream, e Encoding, now time.Time, out *Decisions) {
+	s.dirty, s.full = time.Time{}, false
+	switch {
+	case e.Lost != nil:
+		m.lost(s, nil, e.Lost, false, now, out)
+	case e.Broken != nil:
+		m.broken(s, now, out)
+	default:
+		s.flushedTo, s.rush = s.last, false
+		return
+	}
+	m.fill(now, out)
+}
+
+// Dirty reports whether there is something to flush. It is for the goroutine
+// that encodes.
+func (s *Stream) Dirty() bool { return !s.dirty.IsZero() }

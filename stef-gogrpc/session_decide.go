@@ -1,0 +1,168 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefgrpc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"google.golang.org/grpc/codes"
+
+	"github.com/otelstef/stef/stef-gogrpc/internal/session"
+)
+
+// job is a batch and its call of Send.
+type job[B any] struct {
+	session.Batch
+	batch  B
+	ctx    context.Context
+	result chan error // has room for the one result
+}
+
+func newJob[B any]() *job[B] {
+	j := &job[B]{result: make(chan error, 1)}
+	j.Owner = j
+	return j
+}
+
+// reset makes a job whose Send returns ready for the next one.
+func (j *job[B]) reset() {
+	var none B
+	j.Batch.Reset()
+	j.batch, j.ctx = none, nil
+}
+
+// carryOut does what the machine decided, in order: events precede results, so
+// counters are current when Send returns. No lock is held.
+func (s *Session[B]) carryOut(out *session.Decisions) {
+	for i := range out.Len() {
+		d := out.At(i)
+		switch d.Kind {
+		case session.WakeSender:
+			signal(d.Stream.Owner.(*sender[B]).wake)
+		case session.WakeWatcher:
+			signal(d.Stream.Owner.(*sender[B]).check)
+		case session.Replace:
+			close(d.Stream.Owner.(*sender[B]).replace)
+		case session.Open:
+			for _, o := range s.openers {
+				signal(o.demand)
+			}
+		case session.Delivered, session.Unencodable, session.HandedBack:
+			s.settle(d)
+		default:
+			s.report(d)
+		}
+	}
+}
+
+// settle ends a batch.
+func (s *Session[B]) settle(d *session.Decision) {
+	j := d.Batch.Owner.(*job[B])
+	stream := -1
+	if d.Stream != nil {
+		stream = d.Stream.Slot()
+	}
+	e := event{stream: stream, records: d.Records, bytes: d.Bytes, duration: d.Latency}
+	switch {
+	case d.Kind == session.Delivered && d.Answer.Bad == 0:
+		e.kind = eventAcknowledged
+	case d.Kind == session.Delivered:
+		e.kind, e.records = eventRejected, d.Answer.Bad
+		e.err = &RejectedError{Ranges: d.Answer.Rejected, Records: d.Answer.Bad}
+	case d.Kind == session.Unencodable:
+		e.kind, e.err = eventBatchError, d.Fault.Err
+	default:
+		e.kind = eventHandedBack
+		e.err = &UnsentError{
+			Cause:          s.cause(d.Fault, j.ctx),
+			MaybeDelivered: d.Maybe,
+			Acknowledged:   d.Answer.Acknowledged,
+			Rejected:       d.Answer.Rejected,
+		}
+	}
+	s.config.Events.call(&e)
+	var none B
+	j.batch = none
+	j.result <- e.err
+}
+
+// report tells what happened to a stream.
+func (s *Session[B]) report(d *session.Decision) {
+	e := event{stream: d.Stream.Slot(), reason: CloseReason(d.Reason), records: d.Records, bytes: d.Bytes, duration: d.Latency}
+	switch d.Kind {
+	case session.Draining:
+		e.kind = eventDraining
+	case session.Closed:
+		e.kind = eventClosed
+		if d.Fault != nil {
+			cause := s.cause(d.Fault, nil)
+			s.lastErr.Store(cause)
+			e.err = cause
+		}
+	case session.Redispatched:
+		e.kind = eventRedispatched
+	case session.Late:
+		e.kind = eventLateRejection
+	}
+	s.config.Events.call(&e)
+}
+
+// faultOf classifies an error for the machine, nil for nil.
+func faultOf(err *Error) *session.Fault {
+	if err == nil {
+		return nil
+	}
+	f := &session.Fault{Err: err}
+	switch err.Kind {
+	case KindClosed:
+		f.Class = session.Orderly
+	case KindCanceled:
+		f.Class = session.Canceled
+	case KindUnavailable:
+		f.Class = session.Unavailable
+	}
+	return f
+}
+
+// cause is the inverse of faultOf. ctx is that of the batch, if it is about one.
+func (s *Session[B]) cause(f *session.Fault, ctx context.Context) *Error {
+	switch f.Class {
+	case session.AckTimeout:
+		return &Error{Kind: KindUnavailable, Code: codes.DeadlineExceeded,
+			Err: fmt.Errorf("no acknowledgement for %v", s.config.AckTimeout)}
+	case session.ShutDown:
+		return shutDown()
+	case session.GaveUp:
+		return gaveUp(ctx)
+	case session.Unanswered:
+		return errorf(KindClosed, "the stream has ended without acknowledging all it was sent")
+	}
+	return FromStatus(f.Err)
+}
+
+// encodingFault says what an error of a batch writer means for its stream.
+func encodingFault(err error) (unencodable error, lost, broken *session.Fault) {
+	if err == nil {
+		return nil, nil, nil
+	}
+	var bad *BatchError
+	var gone *Error
+	switch {
+	case errors.As(err, &bad):
+		return err, nil, nil
+	case errors.As(err, &gone):
+		return nil, faultOf(gone), nil
+	}
+	return nil, nil, faultOf(&Error{Kind: KindUnknown, Code: codes.Internal, Err: fmt.Errorf("batch writer: %w", err)})
+}
+
+// signal wakes a goroutine, now or when it next looks.
+func signal(ch chan struct{}) {
+	select {
+	case ch <- struct{}{}:
+	default:
+	}
+}

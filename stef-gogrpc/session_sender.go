@@ -1,0 +1,208 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefgrpc
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/otelstef/stef/stef-gogrpc/internal/ledger"
+	"github.com/otelstef/stef/stef-gogrpc/internal/session"
+)
+
+// sender drives one stream of a session. One goroutine alone uses the writer and
+// writes to the stream (send), another waits for the end and for what is overdue
+// (watch); responses arrive on the stream's own goroutine (answered).
+type sender[B any] struct {
+	session *Session[B]
+	state   *session.Stream
+	stream  sessionStream
+	writer  BatchWriter[B]
+	began   time.Time     // when opening began
+	wake    chan struct{} // for send: there is something to do
+	check   chan struct{} // for watch: what it waits for has changed
+	replace chan struct{} // closed when another stream should be opened
+}
+
+func newSender[B any](s *Session[B], slot int, stream sessionStream, began time.Time) *sender[B] {
+	x := &sender[B]{
+		session: s,
+		stream:  stream,
+		began:   began,
+		wake:    make(chan struct{}, 1),
+		check:   make(chan struct{}, 1),
+		replace: make(chan struct{}),
+	}
+	x.state = session.NewStream(x, slot, answers{stream})
+	return x
+}
+
+// answers is the ledger of a stream, for the machine.
+type answers struct{ stream sessionStream }
+
+func (a answers) Through() uint64                         { return a.stream.through() }
+func (a answers) Answer(first, last uint64) ledger.Answer { return a.stream.answer(first, last) }
+func (a answers) Settle(id uint64)                        { a.stream.settle(id) }
+
+// answered takes what the server says.
+func (x *sender[B]) answered(news ledger.News) {
+	s := x.session
+	var out session.Decisions
+	s.mu.Lock()
+	s.machine.Answered(x.state, news, time.Now(), &out)
+	s.mu.Unlock()
+	s.carryOut(&out)
+}
+
+// send encodes batches and ends frames, until the stream takes no more.
+func (x *sender[B]) send() {
+	defer x.session.group.Done()
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	for {
+		b, state := x.take()
+		if b == nil && state != session.Live {
+			x.leave(state)
+			return
+		}
+		if b != nil && !x.encode(b) {
+			return
+		}
+		wait, due := x.flushIn(b == nil)
+		switch {
+		case due:
+			if !x.flush() {
+				return
+			}
+		case b == nil:
+			timer.Reset(wait)
+			select {
+			case <-x.wake:
+			case <-timer.C:
+			}
+		}
+	}
+}
+
+func (x *sender[B]) take() (*session.Batch, session.State) {
+	s := x.session
+	var out session.Decisions
+	s.mu.Lock()
+	b, state := s.machine.Take(x.state, time.Now(), &out)
+	s.mu.Unlock()
+	s.carryOut(&out)
+	return b, state
+}
+
+// encode encodes a batch and reports whether send can go on.
+func (x *sender[B]) encode(b *session.Batch) bool {
+	s := x.session
+	e, err := x.write(b.Owner.(*job[B]).batch)
+	e.Unencodable, e.Lost, e.Broken = encodingFault(err)
+	e.SentTo = x.stream.sentAtMost()
+	var out session.Decisions
+	s.mu.Lock()
+	s.machine.Encoded(x.state, b, e, time.Now(), &out)
+	s.mu.Unlock()
+	s.carryOut(&out)
+	return x.goesOn(e)
+}
+
+// write encodes a batch, and guesses its size. A frame that was cut in between
+// has left the buffer, compressed, and may be acknowledged by now: the greater
+// of two counts is the better guess.
+func (x *sender[B]) write(batch B) (e session.Encoding, err error) {
+	unacked, _ := x.stream.Unacked()
+	buffered := int64(x.writer.Buffered())
+	if e.Last, err = x.writer.WriteBatch(batch); err == nil && e.Last < x.state.Last() {
+		err = fmt.Errorf("record ids went back from %d to %d", x.state.Last(), e.Last)
+	}
+	e.Buffered = x.writer.Buffered()
+	after := int64(e.Buffered)
+	later, _ := x.stream.Unacked()
+	e.Bytes = max(0, after-buffered, later+after-unacked-buffered)
+	return e, err
+}
+
+// goesOn reports whether a stream can be written to after an encoding. What was
+// sent in good order before an encoder failed can still be acknowledged.
+func (x *sender[B]) goesOn(e session.Encoding) bool {
+	if e.Broken != nil {
+		_ = x.stream.CloseSend() // watch sees the outcome
+	}
+	return e.Broken == nil && e.Lost == nil
+}
+
+func (x *sender[B]) flushIn(idle bool) (wait time.Duration, due bool) {
+	s := x.session
+	var out session.Decisions
+	buffered := x.writer.Buffered()
+	s.mu.Lock()
+	wait, due = s.machine.FlushIn(x.state, idle, buffered, time.Now(), &out)
+	s.mu.Unlock()
+	s.carryOut(&out)
+	return wait, due
+}
+
+// flush ends the frame and reports whether send can go on.
+func (x *sender[B]) flush() bool {
+	s := x.session
+	var e session.Encoding
+	err := x.writer.Flush()
+	if e.Unencodable, e.Lost, e.Broken = encodingFault(err); e.Unencodable != nil {
+		e.Broken = faultOf(FromStatus(err)) // there is no batch to blame
+	}
+	var out session.Decisions
+	s.mu.Lock()
+	s.machine.Flushed(x.state, e, time.Now(), &out)
+	s.mu.Unlock()
+	s.carryOut(&out)
+	return x.goesOn(e)
+}
+
+// leave ends the sender's part of a stream in good order.
+func (x *sender[B]) leave(state session.State) {
+	if state == session.Ended || x.state.Dirty() && !x.flush() {
+		return
+	}
+	_ = x.stream.CloseSend() // watch sees the outcome
+}
+
+// watch waits for the end of the stream, and closes it when it is overdue.
+func (x *sender[B]) watch() {
+	s := x.session
+	defer s.group.Done()
+	timer := time.NewTimer(x.overdue())
+	defer timer.Stop()
+	for {
+		select {
+		case <-x.stream.Done():
+			end := session.Over{Cause: faultOf(FromStatus(x.stream.Err())), SentTo: x.stream.sentAtMost()}
+			var out session.Decisions
+			s.mu.Lock()
+			s.machine.Ended(x.state, end, time.Now(), &out)
+			s.mu.Unlock()
+			s.carryOut(&out)
+			return
+		case <-x.check:
+		case <-timer.C:
+		}
+		wait := x.overdue()
+		if wait <= 0 {
+			_ = x.stream.Close() // Done follows
+			wait = time.Hour
+		}
+		timer.Reset(wait)
+	}
+}
+
+func (x *sender[B]) overdue() time.Duration {
+	s := x.session
+	var out session.Decisions
+	s.mu.Lock()
+	wait := s.machine.Overdue(x.state, time.Now(), &out)
+	s.mu.Unlock()
+	s.carryOut(&out)
+	return wait
+}
