@@ -17,6 +17,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/otelstef/stef/internal/fixtures"
+	"github.com/otelstef/stef/internal/fixtures/recordings"
 	"github.com/otelstef/stef/internal/otlpfile"
 	"github.com/otelstef/stef/internal/replay"
 	"github.com/otelstef/stef/internal/signal"
@@ -31,16 +32,15 @@ const (
 	logs
 )
 
-// signals describes the signals: their names, and the recording of each.
+// signals describes the signals: their names, and the short recording of each.
 var signals = [...]struct {
 	name, item string
 	signal     otlpfile.Signal
-	file       string
-	data       func() []byte
+	short      func() []byte
 }{
-	metrics: {signal.Metrics.Name, signal.Metrics.ItemName, otlpfile.Metrics, fixtures.MetricsName, fixtures.Metrics},
-	traces:  {signal.Traces.Name, signal.Traces.ItemName, otlpfile.Traces, fixtures.TracesName, fixtures.Traces},
-	logs:    {signal.Logs.Name, signal.Logs.ItemName, otlpfile.Logs, fixtures.LogsName, fixtures.Logs},
+	metrics: {signal.Metrics.Name, signal.Metrics.ItemName, otlpfile.Metrics, fixtures.Metrics},
+	traces:  {signal.Traces.Name, signal.Traces.ItemName, otlpfile.Traces, fixtures.Traces},
+	logs:    {signal.Logs.Name, signal.Logs.ItemName, otlpfile.Logs, fixtures.Logs},
 }
 
 // recording is real telemetry of one signal.
@@ -49,9 +49,14 @@ type recording struct {
 	batches []otlpfile.Batch
 }
 
-// load returns the bundled recording of a signal.
-func load(s kind) (*recording, error) {
-	r, err := otlpfile.Open(bytes.NewReader(signals[s].data()), otlpfile.FormatUnknown, signals[s].signal)
+// long returns a recording of 12 minutes, that of the Go services.
+func (s kind) long() []byte {
+	return recordings.Recording{Program: "go", Signal: signals[s].name}.File()
+}
+
+// load reads a recording of a signal.
+func load(s kind, file []byte) (*recording, error) {
+	r, err := otlpfile.Open(bytes.NewReader(file), otlpfile.FormatUnknown, signals[s].signal)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", signals[s].name, err)
 	}

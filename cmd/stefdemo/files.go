@@ -79,7 +79,7 @@ type filesDemo struct {
 // compression, and compares what comes back.
 func tripsOf[T any](f *filesDemo, s kind, d *signal.Descriptor[T], of func(otlpfile.Batch) T, merge func(canon.Options, ...T) T,
 	diff func(o canon.Options, want, got []T) string, diffOrdered func(want, got T) string) error {
-	r, err := load(s)
+	r, err := load(s, signals[s].short())
 	if err != nil {
 		return err
 	}

@@ -80,11 +80,11 @@ func compare(ctx context.Context, out io.Writer, rounds int) error {
 	var recordings [len(signals)]*recording
 	for s := range signals {
 		var err error
-		if recordings[s], err = load(kind(s)); err != nil {
+		if recordings[s], err = load(kind(s), kind(s).long()); err != nil {
 			return err
 		}
 	}
-	fmt.Fprint(out, "OTLP client -> agent Collector -> backend Collector, recorded telemetry\n\n")
+	fmt.Fprint(out, "OTLP client -> agent Collector -> backend Collector, 12 minutes of recorded telemetry of Go services\n\n")
 	stef, err := measure(ctx, "stef", &recordings, rounds)
 	if err != nil {
 		return err

@@ -148,11 +148,11 @@ func report(out io.Writer, stef, otlp [len(signals)]costs) error {
 	}
 	fmt.Fprint(out, `Items are data points, spans and log records. Bytes are all that went between
 agent and backend, both ways, acknowledgements and HTTP/2 included. CPU is that
-of client, agent and backend, which share this process. The recordings are short:
-benchmarks/README.md has figures of longer ones.
+of client, agent and backend, which share this process. benchmarks/README.md has
+figures of more recordings.
 
 What to look at next:
-  make demo-files       the same recordings as files, there and back
+  make demo-files       short recordings as files, there and back
   make demo-serve       leave the pair running for an OTLP client of your own
   make collector        build a Collector with STEF, configured as in cmd/otelcol-stef/examples
   exporter/stefexporter/README.md and receiver/stefreceiver/README.md: every option

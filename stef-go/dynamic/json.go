@@ -59,7 +59,7 @@ func (p *jsonPrinter) value(t *schema.Type, v any) {
 	case string:
 		p.text(v)
 	case []byte:
-		p.quoted(hex.AppendEncode(nil, v))
+		p.dst = appendHex(p.dst, v)
 	default:
 		p.composite(t, v)
 	}
@@ -152,25 +152,35 @@ func (p *jsonPrinter) array(t *schema.Type, v *Array) {
 	p.dst = append(p.dst, ']')
 }
 
-func (p *jsonPrinter) text(s string) {
+func (p *jsonPrinter) text(s string) { p.dst = appendText(p.dst, s, false) }
+
+// appendText appends a JSON string. With short escapes, line breaks and tabs are
+// \n and \t; canonical JSON has \u000a and \u0009.
+func appendText(dst []byte, s string, short bool) []byte {
 	if !utf8.ValidString(s) {
-		p.dst = append(p.dst, `{"invalid_utf8_hex":`...)
-		p.quoted(hex.AppendEncode(nil, []byte(s)))
-		p.dst = append(p.dst, '}')
-		return
+		dst = append(dst, `{"invalid_utf8_hex":`...)
+		return append(appendHex(dst, []byte(s)), '}')
 	}
-	p.dst = append(p.dst, '"')
+	dst = append(dst, '"')
 	for i := range len(s) {
 		switch c := s[i]; {
 		case c == '"' || c == '\\':
-			p.dst = append(p.dst, '\\', c)
+			dst = append(dst, '\\', c)
+		case short && c == '\n':
+			dst = append(dst, `\n`...)
+		case short && c == '\t':
+			dst = append(dst, `\t`...)
 		case c < 0x20:
-			p.dst = fmt.Appendf(p.dst, `\u%04x`, c)
+			dst = fmt.Appendf(dst, `\u%04x`, c)
 		default:
-			p.dst = append(p.dst, c)
+			dst = append(dst, c)
 		}
 	}
-	p.dst = append(p.dst, '"')
+	return append(dst, '"')
+}
+
+func appendHex(dst, b []byte) []byte {
+	return append(hex.AppendEncode(append(dst, '"'), b), '"')
 }
 
 // snakeCase turns the name of a field into its name in JSON: HistogramBounds

@@ -9,7 +9,6 @@ import (
 
 	"github.com/otelstef/stef/cmd/stef/internal/convert"
 	"github.com/otelstef/stef/cmd/stef/internal/file"
-	"github.com/otelstef/stef/cmd/stef/internal/plainjson"
 	"github.com/otelstef/stef/cmd/stef/internal/stream"
 	"github.com/otelstef/stef/stef-go/dynamic"
 )
@@ -103,7 +102,7 @@ func (c *cat) records(out *bufio.Writer, r *dynamic.Reader, root *stream.Root) (
 		if c.canonical {
 			line, err = dynamic.AppendJSON(line[:0], root.Struct, root.Published, r.Record())
 		} else {
-			line = plainjson.Append(line[:0], root.Struct, r.Record())
+			line = dynamic.AppendPlainJSON(line[:0], root.Struct, r.Record())
 		}
 		if err != nil {
 			return err

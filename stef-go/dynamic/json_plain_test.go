@@ -1,25 +1,21 @@
 // Copyright The Otel/STEF Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package plainjson_test
+package dynamic_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"math"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/otelstef/stef/cmd/stef/internal/plainjson"
-	"github.com/otelstef/stef/cmd/stef/internal/stream"
 	"github.com/otelstef/stef/stef-go/dynamic"
 	"github.com/otelstef/stef/stef-go/idl"
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-const sample = `package sample
+const plainSchema = `package sample
 enum Kind { Gauge = 0 Sum = 7 }
 enum State { Unspecified = 0 On = 1 }
 oneof Any { String string Bool bool Int64 int64 Float64 float64 Array []Any KVList Map Bytes bytes }
@@ -32,15 +28,15 @@ struct Top root {
 }
 `
 
-func top(t *testing.T) *schema.Struct {
+func plainRoot(t *testing.T) *schema.Struct {
 	t.Helper()
-	s, err := idl.Parse("sample.stef", []byte(sample))
+	s, err := idl.Parse("sample.stef", []byte(plainSchema))
 	require.NoError(t, err)
 	return s.Root("Top")
 }
 
-func TestAppend(t *testing.T) {
-	root := top(t)
+func TestPlainJSON(t *testing.T) {
+	root := plainRoot(t)
 	f := func(want string, fields ...any) {
 		t.Helper()
 		rec := dynamic.NewStruct(root)
@@ -53,7 +49,7 @@ func TestAppend(t *testing.T) {
 			}
 			require.True(t, found, "%v", fields[i])
 		}
-		got := plainjson.Append([]byte("before "), root, rec)
+		got := dynamic.AppendPlainJSON([]byte("before "), root, rec)
 		require.Equal(t, "before "+want, string(got))
 		require.True(t, json.Valid([]byte(want)), want)
 	}
@@ -110,57 +106,4 @@ func TestAppend(t *testing.T) {
 	f(`{"kind":"Gauge","map":[[{"invalid_utf8_hex":"ff"},1]]}`, "Map", pairs("\xff", oneof(3, int64(1))))
 	f(`{"kind":"Gauge","flags":[[false,"x"],[false,"y"]]}`, "Flags", pairs(false, "x", false, "y"))
 	f(`{"kind":"Gauge","list":[1,0,2]}`, "List", &dynamic.Array{Elems: []any{uint64(1), uint64(0), uint64(2)}})
-}
-
-// Fields have the names they have in canonical JSON.
-func TestNames(t *testing.T) {
-	for _, root := range append([]*schema.Struct{top(t)}, stream.Roots()[0].Struct, stream.Roots()[1].Struct, stream.Roots()[2].Struct) {
-		seen := map[*schema.Struct]bool{}
-		var visit func(typ *schema.Type)
-		visit = func(typ *schema.Type) {
-			switch {
-			case typ.Elem != nil:
-				visit(typ.Elem)
-			case typ.Multimap != nil:
-				visit(&typ.Multimap.Key)
-				visit(&typ.Multimap.Value)
-			case typ.Struct != nil && !seen[typ.Struct]:
-				seen[typ.Struct] = true
-				names(t, typ.Struct)
-				for _, f := range typ.Struct.Fields {
-					visit(&f.Type)
-				}
-			}
-		}
-		visit(&schema.Type{Kind: schema.KindStruct, Struct: root})
-		require.Greater(t, len(seen), 2)
-	}
-}
-
-// names compares the names of the fields of s, or of its choices as those of a
-// struct.
-func names(t *testing.T, s *schema.Struct) {
-	t.Helper()
-	flat := &schema.Struct{Name: s.Name}
-	for _, f := range s.Fields {
-		flat.Fields = append(flat.Fields, &schema.Field{Name: f.Name, Type: schema.Type{Kind: schema.KindBool}})
-	}
-	line, err := dynamic.AppendJSON(nil, flat, nil, dynamic.NewStruct(flat))
-	require.NoError(t, err)
-	var want []string
-	dec := json.NewDecoder(bytes.NewReader(line))
-	for {
-		token, err := dec.Token()
-		if err != nil {
-			break
-		}
-		if name, ok := token.(string); ok {
-			want = append(want, name)
-		}
-	}
-	var got []string
-	for _, f := range s.Fields {
-		got = append(got, plainjson.Name(f.Name))
-	}
-	require.Equal(t, strings.Join(want, " "), strings.Join(got, " "))
 }

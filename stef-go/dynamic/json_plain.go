@@ -1,0 +1,208 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package dynamic
+
+import (
+	"math"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/otelstef/stef/stef-go/schema"
+)
+
+// AppendPlainJSON appends the JSON of rec, a record of root that a Reader read, to
+// dst: short, for people and for tools such as jq. Use AppendJSON if nothing may
+// be lost, such as the type of a number.
+//
+//	struct    an object of the fields that are set, by the names that they have
+//	          in canonical JSON; fields that are absent, zero or empty are omitted
+//	oneof     the value of its choice; null if there is none
+//	multimap  an object; a list of [key, value] if keys repeat or are no strings
+//	array     a list
+//	integer   a number, however long
+//	enum      the name, or the number if it has none; omitted if the name is
+//	          Unspecified
+//	float64   a number with a point or an exponent; "NaN", "+Inf", "-Inf"
+//	string    a string; {"invalid_utf8_hex":HEX} if it is not UTF-8
+//	bytes     {"bytes":HEX} as the choice of a oneof, otherwise a string of
+//	          lower-case hexadecimal digits; ids that are such text already, as
+//	          in the published schema, are printed as they are
+func AppendPlainJSON(dst []byte, root *schema.Struct, rec *Struct) []byte {
+	return plainStruct(dst, root, rec)
+}
+
+func plainStruct(dst []byte, s *schema.Struct, v *Struct) []byte {
+	dst = append(dst, '{')
+	first := true
+	for i, f := range s.Fields {
+		if !v.Present[i] || !f.Optional && plainEmpty(&f.Type, v.Fields[i]) {
+			continue
+		}
+		if !first {
+			dst = append(dst, ',')
+		}
+		first = false
+		dst = append(append(append(dst, '"'), snakeCase(f.Name)...), '"', ':')
+		if b, ok := v.Fields[i].([]byte); ok && strings.HasSuffix(f.Name, "ID") && hexadecimal(b) {
+			dst = appendText(dst, string(b), true)
+			continue
+		}
+		dst = plainValue(dst, &f.Type, v.Fields[i])
+	}
+	return append(dst, '}')
+}
+
+// plainEmpty says whether a value is initial and says nothing by that, as a kind of
+// metric does.
+func plainEmpty(t *schema.Type, v any) bool {
+	switch v := v.(type) {
+	case bool:
+		return !v
+	case int64:
+		return v == 0
+	case uint64:
+		return v == 0 && (t.Enum == nil || nameOf(t.Enum, 0) == "" || nameOf(t.Enum, 0) == "Unspecified")
+	case float64:
+		return math.Float64bits(v) == 0
+	case string:
+		return v == ""
+	case []byte:
+		return len(v) == 0
+	case *Struct:
+		for i, f := range t.Struct.Fields {
+			if v.Present[i] && (f.Optional || !plainEmpty(&f.Type, v.Fields[i])) {
+				return false
+			}
+		}
+		return true
+	case *Oneof:
+		return v.Choice == 0
+	case *Multimap:
+		return len(v.Pairs) == 0
+	case *Array:
+		return len(v.Elems) == 0
+	}
+	return false
+}
+
+// hexadecimal says whether an id is the text of one.
+func hexadecimal(b []byte) bool {
+	if len(b) != 16 && len(b) != 32 {
+		return false
+	}
+	for _, c := range b {
+		if !('0' <= c && c <= '9' || 'a' <= c && c <= 'f') {
+			return false
+		}
+	}
+	return true
+}
+
+func plainValue(dst []byte, t *schema.Type, v any) []byte {
+	switch v := v.(type) {
+	case bool:
+		return strconv.AppendBool(dst, v)
+	case int64:
+		return strconv.AppendInt(dst, v, 10)
+	case uint64:
+		return plainUint(dst, t, v)
+	case float64:
+		return plainFloat(dst, v)
+	case string:
+		return appendText(dst, v, true)
+	case []byte:
+		return appendHex(dst, v)
+	case *Struct:
+		return plainStruct(dst, t.Struct, v)
+	case *Oneof:
+		return plainOneof(dst, t.Struct, v)
+	case *Multimap:
+		return plainMultimap(dst, t.Multimap, v)
+	case *Array:
+		dst = append(dst, '[')
+		for i, e := range v.Elems {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = plainValue(dst, t.Elem, e)
+		}
+		return append(dst, ']')
+	}
+	return append(dst, "null"...)
+}
+
+func plainUint(dst []byte, t *schema.Type, v uint64) []byte {
+	if t.Enum != nil {
+		if name := nameOf(t.Enum, v); name != "" {
+			return appendText(dst, name, true)
+		}
+	}
+	return strconv.AppendUint(dst, v, 10)
+}
+
+// nameOf returns the name of a value, or "".
+func nameOf(e *schema.Enum, value uint64) string {
+	for _, v := range e.Values {
+		if v.Value == value {
+			return v.Name
+		}
+	}
+	return ""
+}
+
+func plainFloat(dst []byte, v float64) []byte {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return appendText(dst, strconv.FormatFloat(v, 'g', -1, 64), true)
+	}
+	text := strconv.FormatFloat(v, 'g', -1, 64)
+	dst = append(dst, text...)
+	if !strings.ContainsAny(text, ".e") {
+		dst = append(dst, ".0"...)
+	}
+	return dst
+}
+
+func plainOneof(dst []byte, s *schema.Struct, v *Oneof) []byte {
+	if v.Choice == 0 {
+		return append(dst, "null"...)
+	}
+	f := s.Fields[v.Choice-1]
+	if b, ok := v.Value.([]byte); ok {
+		dst = append(dst, `{"bytes":`...)
+		return append(appendHex(dst, b), '}')
+	}
+	return plainValue(dst, &f.Type, v.Value)
+}
+
+func plainMultimap(dst []byte, m *schema.Multimap, v *Multimap) []byte {
+	object := m.Key.Kind == schema.KindString
+	seen := make(map[any]bool, len(v.Pairs))
+	for _, p := range v.Pairs {
+		key, _ := p.Key.(string)
+		object = object && !seen[key] && utf8.ValidString(key)
+		seen[key] = true
+	}
+	begin, between, end := "[", ",", "]"
+	if object {
+		begin, between, end = "", ":", ""
+	}
+	dst = append(dst, "[{"[btoi(object)])
+	for i, p := range v.Pairs {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(dst, begin...)
+		dst = append(plainValue(dst, &m.Key, p.Key), between...)
+		dst = append(plainValue(dst, &m.Value, p.Value), end...)
+	}
+	return append(dst, "]}"[btoi(object)])
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
