@@ -55,9 +55,7 @@ func agree(root *schema.Struct, dictBytes int, server *wire.Capabilities) (agree
 // in any case, which is allowed where both ends have the same one and tells
 // whoever records the stream what it is in.
 func (a *agreement) writerOptions() []stef.WriterOption {
-	options := []stef.WriterOption{stef.WithSchemaHeader(), stef.WithDictBytes(a.dictBytes)}
-	if a.compat == schema.Older {
-		options = append(options, stef.WithSchema(slices.Clone(a.wire)))
+	return []stef.WriterOption{
+		stef.WithSchemaHeader(), stef.WithDictBytes(a.dictBytes), stef.WithSchema(slices.Clone(a.wire)),
 	}
-	return options
 }

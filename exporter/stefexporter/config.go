@@ -13,6 +13,7 @@ import (
 	"go.opentelemetry.io/collector/config/configretry"
 	"go.opentelemetry.io/collector/exporter/exporterhelper"
 
+	"github.com/otelstef/stef/internal/signal"
 	stef "github.com/otelstef/stef/stef-go"
 	stefpdata "github.com/otelstef/stef/stef-pdata"
 )
@@ -65,6 +66,9 @@ type StefConfig struct {
 	Compression configcompression.Type `mapstructure:"compression"`
 	// CompressionLevel is fastest, default, better or best.
 	CompressionLevel string `mapstructure:"compression_level"`
+	// Schema is compact, full or reference: the newest schema to write in. A peer
+	// that has an older one gets streams in its own.
+	Schema signal.Schema `mapstructure:"schema"`
 	// Mode is the order in which items are written.
 	Mode ModeConfig `mapstructure:"mode"`
 	// MaxStreamLifetime is after how long a stream is replaced, 0 for never.
@@ -184,6 +188,7 @@ func defaultStefConfig() StefConfig {
 		NumStreams:           defaultStreams,
 		Connections:          1,
 		CompressionLevel:     stef.LevelDefault.String(),
+		Schema:               signal.Compact,
 		Mode:                 ModeConfig{Traces: ModeSorted, Metrics: ModeSorted, Logs: ModeOrdered},
 		MaxStreamLifetime:    5 * time.Minute,
 		FlushInterval:        defaultFlushInterval,

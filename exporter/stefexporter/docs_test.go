@@ -69,7 +69,7 @@ func TestOptionsAreDocumented(t *testing.T) {
 		n++
 		documented(path, key, value)
 	})
-	require.Equal(t, 27, n)
+	require.Equal(t, 28, n)
 }
 
 // TestExamples reads the examples of the README.

@@ -108,7 +108,7 @@ func (s *site[B]) opener(who identity) (func(context.Context) (*stefgrpc.Stream,
 	var turn atomic.Uint32
 	return func(ctx context.Context) (*stefgrpc.Stream, error) {
 		n := turn.Add(1) - 1
-		return clients[int(n)%len(clients)].Open(who.context(ctx), s.signal.Root())
+		return clients[int(n)%len(clients)].Open(who.context(ctx), s.signal.RootIn(c.Stef.Schema))
 	}, nil
 }
 

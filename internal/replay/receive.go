@@ -72,7 +72,7 @@ func receive[T any](r grpc.ServiceRegistrar, server *stefgrpc.Server, d *signal.
 			},
 		}},
 	}, nil)
-	return server.Handle(d.Root(), stefgrpc.HandlerFunc(func(s *stefgrpc.ServerStream) error {
+	return server.Handle(d.Compact(), stefgrpc.HandlerFunc(func(s *stefgrpc.ServerStream) error {
 		decoder, err := d.NewDecoder(s, nil, s.ReaderOptions()...)
 		if err != nil {
 			return err

@@ -96,7 +96,7 @@ func stefLane[T any](client *stefgrpc.Client, d *signal.Descriptor[T], compressi
 		// A batch is flushed at once: the pace is that of the player.
 		config := stefgrpc.SessionConfig{FlushInterval: -1}
 		session, err = stefgrpc.NewSession(func(ctx context.Context) (*stefgrpc.Stream, error) {
-			return client.Open(ctx, d.Root())
+			return client.Open(ctx, d.Compact())
 		}, func(s *stefgrpc.Stream) (stefgrpc.BatchWriter[T], error) {
 			e, err := d.NewEncoder(s, nil, append(s.WriterOptions(), stef.WithCompression(compression))...)
 			return &batchWriter[T]{encoder: e}, err

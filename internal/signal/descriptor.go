@@ -20,8 +20,12 @@ type Descriptor[T any] struct {
 	Name string
 	// ItemName is what the signal calls its items, in the plural: "spans".
 	ItemName string
-	// Root returns the root struct of the streams. Callers must not change it.
+	// Root returns the root struct of records, the full schema. Callers must not
+	// change it.
 	Root func() *schema.Struct
+	// Compact returns the root struct of streams in the compact form, which has the
+	// fields of the form after those of records. Callers must not change it.
+	Compact func() *schema.Struct
 	// Published returns the option that makes a writer use the published schema.
 	// It is nil for a signal that has no published schema.
 	Published func() stef.WriterOption

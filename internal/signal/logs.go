@@ -21,6 +21,7 @@ var Logs = &Descriptor[plog.Logs]{
 	Name:     "logs",
 	ItemName: "log records",
 	Root:     otelstef.LogsSchema,
+	Compact:  otelstef.LogsCompactRoot,
 
 	Items: plog.Logs.LogRecordCount,
 	Size:  new(plog.ProtoMarshaler).LogsSize,

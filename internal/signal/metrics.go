@@ -21,6 +21,7 @@ var Metrics = &Descriptor[pmetric.Metrics]{
 	Name:      "metrics",
 	ItemName:  "data points",
 	Root:      otelstef.MetricsSchema,
+	Compact:   otelstef.MetricsCompactRoot,
 	Published: otelstef.PublishedMetrics,
 
 	Items: pmetric.Metrics.DataPointCount,

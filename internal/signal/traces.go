@@ -21,6 +21,7 @@ var Traces = &Descriptor[ptrace.Traces]{
 	Name:      "traces",
 	ItemName:  "spans",
 	Root:      otelstef.SpansSchema,
+	Compact:   otelstef.SpansCompactRoot,
 	Published: otelstef.PublishedSpans,
 
 	Items: ptrace.Traces.SpanCount,

@@ -22,7 +22,7 @@ type handler interface {
 
 // handle implements handler.
 func (p *pipe[T]) handle(s *stefgrpc.Server) error {
-	return s.Handle(p.Root(), stefgrpc.HandlerFunc(func(s *stefgrpc.ServerStream) error {
+	return s.Handle(p.Compact(), stefgrpc.HandlerFunc(func(s *stefgrpc.ServerStream) error {
 		return newStream(p, s).serve()
 	}))
 }

@@ -182,7 +182,7 @@ func TestCapabilities(t *testing.T) {
 	r := startRig(t, testConfig(func(c *Config) { c.Limits.MaxDictMiBPerStream = 3 }), sinks{metrics: consumertest.NewNop()})
 	p := rawOpen(t, r, "Metrics")
 	require.EqualValues(t, 3*mib, p.capabilities.GetDictionaryLimits().GetMaxDictBytes())
-	wire, err := otelstef.MetricsWireSchema().AppendBinary(nil)
+	wire, err := otelstef.MetricsCompactSchema().AppendBinary(nil)
 	require.NoError(t, err)
 	require.Equal(t, wire, p.capabilities.GetSchema())
 }

@@ -1,0 +1,140 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefgrpc_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+
+	"github.com/otelstef/stef/stef-go/otelstef"
+	"github.com/otelstef/stef/stef-go/schema"
+	"github.com/otelstef/stef/stef-gogrpc"
+)
+
+// formRoots are the roots of a signal from the newest schema to the oldest.
+func formRoots(t *testing.T, compact, full *schema.Struct, published schema.WireSchema) []*schema.Struct {
+	t.Helper()
+	oldest, err := schema.Cut(full, published)
+	require.NoError(t, err)
+	return []*schema.Struct{compact, full, oldest}
+}
+
+// Whatever schemas sender and receiver have, the stream is in the older one, and the
+// records arrive that were sent.
+func TestAllPairsOfSchemas(t *testing.T) {
+	names := []string{"compact", "full", "reference"}
+	metrics := formRoots(t, otelstef.MetricsCompactRoot(), otelstef.MetricsSchema(), otelstef.MetricsBaseSchema())
+	spans := formRoots(t, otelstef.SpansCompactRoot(), otelstef.SpansSchema(), otelstef.SpansBaseSchema())
+	for sender := range names {
+		for receiver := range names {
+			t.Run(fmt.Sprintf("%s to %s", names[sender], names[receiver]), func(t *testing.T) {
+				agreed := max(sender, receiver)
+				sendMetrics(t, metrics[sender], metrics[receiver], schema.WireOf(metrics[agreed]))
+				sendSpans(t, spans[sender], spans[receiver], schema.WireOf(spans[agreed]))
+			})
+		}
+	}
+}
+
+// open connects a client to a server whose handler is h.
+func open(t *testing.T, sender, receiver *schema.Struct, h stefgrpc.HandlerFunc) *stefgrpc.Stream {
+	t.Helper()
+	server, err := stefgrpc.NewServer()
+	require.NoError(t, err)
+	require.NoError(t, server.Handle(receiver, h))
+	g := grpc.NewServer()
+	server.Register(g)
+	client, err := stefgrpc.NewClient(serveGRPC(t, g))
+	require.NoError(t, err)
+	s, err := client.Open(within(t, 10*time.Second), sender)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+func setPoint(rec *otelstef.Metrics, i int) {
+	rec.EditMetric().SetName(fmt.Sprint("m", i%3))
+	rec.Point().SetTimestamp(uint64(1_000_000_000 * i))
+	if i%3 == 0 {
+		rec.Point().Value().SetFloat64(float64(i) / 4)
+	} else {
+		rec.Point().Value().SetInt64(int64(i * i))
+	}
+}
+
+func sendMetrics(t *testing.T, sender, receiver *schema.Struct, want schema.WireSchema) {
+	const n = 50
+	s := open(t, sender, receiver, func(s *stefgrpc.ServerStream) error {
+		r, err := otelstef.NewMetricsReader(s, s.ReaderOptions()...)
+		if err != nil {
+			return err
+		}
+		defer r.Close()
+		expected := otelstef.NewMetrics()
+		for i := 0; r.Next(); i++ {
+			setPoint(expected, i)
+			if !expected.Equal(r.Record()) {
+				return fmt.Errorf("point %d is another one", i)
+			}
+			s.AckUpTo(r.Stats().Records)
+		}
+		return r.Err()
+	})
+	w, err := otelstef.NewMetricsWriter(s, s.WriterOptions()...)
+	require.NoError(t, err)
+	require.Equal(t, want, w.Schema())
+	for i := range n {
+		setPoint(w.Record(), i)
+		require.NoError(t, w.Write())
+		if i%7 == 0 {
+			require.NoError(t, w.Flush())
+		}
+	}
+	require.NoError(t, w.Flush())
+	require.NoError(t, s.AwaitAll(within(t, 10*time.Second)))
+	require.NoError(t, s.Drain(within(t, 10*time.Second)))
+}
+
+func setSpan(rec *otelstef.Spans, i int) {
+	span := rec.Span()
+	span.SetTraceID([]byte(fmt.Sprintf("trace%011d", i/5)))
+	span.SetSpanID([]byte(fmt.Sprintf("span%04d", i)))
+	span.SetParentSpanID([]byte(fmt.Sprintf("span%04d", i/2)))
+	span.SetStartTimeUnixNano(uint64(1_000_000 * i))
+	span.SetEndTimeUnixNano(uint64(1_000_000*i + 1_500))
+}
+
+func sendSpans(t *testing.T, sender, receiver *schema.Struct, want schema.WireSchema) {
+	const n = 50
+	s := open(t, sender, receiver, func(s *stefgrpc.ServerStream) error {
+		r, err := otelstef.NewSpansReader(s, s.ReaderOptions()...)
+		if err != nil {
+			return err
+		}
+		defer r.Close()
+		expected := otelstef.NewSpans()
+		for i := 0; r.Next(); i++ {
+			setSpan(expected, i)
+			if !expected.Equal(r.Record()) {
+				return fmt.Errorf("span %d is another one", i)
+			}
+			s.AckUpTo(r.Stats().Records)
+		}
+		return r.Err()
+	})
+	w, err := otelstef.NewSpansWriter(s, s.WriterOptions()...)
+	require.NoError(t, err)
+	require.Equal(t, want, w.Schema())
+	for i := range n {
+		setSpan(w.Record(), i)
+		require.NoError(t, w.Write())
+	}
+	require.NoError(t, w.Flush())
+	require.NoError(t, s.AwaitAll(within(t, 10*time.Second)))
+	require.NoError(t, s.Drain(within(t, 10*time.Second)))
+}
