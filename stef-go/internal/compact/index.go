@@ -8,62 +8,51 @@ import (
 	"math/bits"
 )
 
-// index finds numbers by pairs of integers. Only writers have one.
+// index finds numbers by the hash of what they are numbers of. Only writers have one.
+// It decides nothing but speed: who looks compares what it finds.
 type index struct {
-	slots []uint32 // numbers, plus one
-	keys  []uint64 // hashes, by number
+	slots []slot
+	used  int
 	seed  uint64
 }
 
-func (x *index) hash(a, b uint64) uint64 {
+// slot is a hash and a number plus one, or 0.
+type slot struct{ hash, number uint32 }
+
+// hash mixes two integers with a seed of this process, so that nobody can make
+// values that collide.
+func (x *index) hash(a, b uint64) uint32 {
 	if x.seed == 0 {
 		x.seed = maphash.String(maphash.MakeSeed(), "") | 1
 	}
-	high, low := bits.Mul64(a^x.seed, 0x9e3779b97f4a7c15)
-	h := high ^ low ^ b*0xd6e8feb86659fd93
-	high, low = bits.Mul64(h, x.seed)
-	return high ^ low
+	high, low := bits.Mul64(a^x.seed, 0x9e3779b97f4a7c15^b<<1)
+	return uint32((high ^ low) * 0xd6e8feb86659fd93 >> 32)
 }
 
-// find returns the number of a pair of which fits says so.
-func (x *index) find(a, b uint64, fits func(n uint32) bool) (uint32, bool) {
-	if len(x.slots) == 0 {
-		return 0, false
-	}
-	h := x.hash(a, b)
-	mask := uint64(len(x.slots) - 1)
-	for i := h & mask; x.slots[i] > 0; i = (i + 1) & mask {
-		if n := x.slots[i] - 1; x.keys[n] == h && fits(n) {
-			return n, true
+// add adds a number.
+func (x *index) add(hash, number uint32) {
+	if x.used++; 2*x.used > len(x.slots) {
+		old := x.slots
+		x.slots = make([]slot, max(64, 4*len(old)))
+		for _, s := range old {
+			if s.number > 0 {
+				x.put(s)
+			}
 		}
 	}
-	return 0, false
+	x.put(slot{hash, number + 1})
 }
 
-// add gives a pair the next number.
-func (x *index) add(a, b uint64, n uint32) {
-	h := x.hash(a, b)
-	x.keys = append(x.keys, h)
-	if 2*len(x.keys) > len(x.slots) {
-		x.slots = make([]uint32, max(64, 2*len(x.slots)))
-		for n, h := range x.keys {
-			x.put(h, uint32(n))
-		}
-		return
-	}
-	x.put(h, n)
-}
-
-func (x *index) put(h uint64, n uint32) {
-	mask := uint64(len(x.slots) - 1)
-	i := h & mask
-	for x.slots[i] > 0 {
+func (x *index) put(s slot) {
+	mask := len(x.slots) - 1
+	i := int(s.hash) & mask
+	for x.slots[i].number > 0 {
 		i = (i + 1) & mask
 	}
-	x.slots[i] = n + 1
+	x.slots[i] = s
 }
 
 func (x *index) reset() {
 	clear(x.slots)
-	x.keys = x.keys[:0]
+	x.used = 0
 }

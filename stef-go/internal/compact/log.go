@@ -91,15 +91,14 @@ func (s *Logs) putIDs(x *Log, f *LogFields) {
 		return
 	}
 	number := ids.last - 1
-	n, ok := ids.byID.find(x.ID, uint64(number), func(n uint32) bool {
-		return ids.ids[n].id == x.ID && ids.ids[n].trace == number
-	})
+	hash := ids.byID.hash(x.ID, uint64(number))
+	n, ok := ids.findID(hash, x.ID, number)
 	code := uint64(0)
 	if ok {
 		code = ids.distance(t, n)
 	} else {
 		f.ID = x.ID
-		ids.byID.add(x.ID, uint64(number), ids.add(number, x.ID))
+		ids.byID.add(hash, ids.add(number, x.ID))
 	}
 	f.Known = ids.known.Put(code)
 }

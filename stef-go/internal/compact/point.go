@@ -255,7 +255,7 @@ func (s *Points) Put(x *Series, p *Point, f *Fields) (words int) {
 	}
 	f.Bits = s.bits
 	s.putWords(x, p, far[:nfar], f)
-	return s.learn(x, p, now, m)
+	return s.learn(x, p, now, m, own)
 }
 
 func (s *Points) putWords(x *Series, p *Point, far []uint64, f *Fields) {
@@ -334,8 +334,7 @@ func (s *Points) choose(x *Series, p *Point) (form, int64) {
 }
 
 // learn remembers a point.
-func (s *Points) learn(x *Series, p *Point, now form, m int64) (words int) {
-	_, _, own := s.times(x)
+func (s *Points) learn(x *Series, p *Point, now form, m int64, own uint64) (words int) {
 	if own != s.last.time {
 		s.series = p.Time == own
 	}
@@ -449,7 +448,7 @@ func (s *Points) Take(x *Series, f *Fields, p *Point) (words int, ok bool) {
 	default:
 		p.Start = p.Time + takeUnit(startCode)
 	}
-	return s.learn(x, p, now, m), true
+	return s.learn(x, p, now, m, own), true
 }
 
 // takeWords undoes putWords.

@@ -162,6 +162,42 @@ func (s *Spans) add(number uint32, id uint64) uint32 {
 	return n
 }
 
+// findID finds an id of a trace.
+func (s *Spans) findID(hash uint32, id uint64, number uint32) (uint32, bool) {
+	slots := s.byID.slots
+	if len(slots) == 0 {
+		return 0, false
+	}
+	mask := len(slots) - 1
+	for i := int(hash) & mask; slots[i].number > 0; i = (i + 1) & mask {
+		if slots[i].hash == hash {
+			n := slots[i].number - 1
+			if x := &s.ids[n]; x.id == id && x.trace == number {
+				return n, true
+			}
+		}
+	}
+	return 0, false
+}
+
+// findTrace finds a trace.
+func (s *Spans) findTrace(hash uint32, high, low uint64) (uint32, bool) {
+	slots := s.byTrace.slots
+	if len(slots) == 0 {
+		return 0, false
+	}
+	mask := len(slots) - 1
+	for i := int(hash) & mask; slots[i].number > 0; i = (i + 1) & mask {
+		if slots[i].hash == hash {
+			n := slots[i].number - 1
+			if t := &s.traces[n]; t.low == low && t.high == high {
+				return n, true
+			}
+		}
+	}
+	return 0, false
+}
+
 // enter makes a trace the last one.
 func (s *Spans) enter(number uint32) *trace {
 	if s.last > 0 {
@@ -212,32 +248,29 @@ func (s *Spans) Put(x *Span, f *SpanFields) {
 		number := s.last - 1
 		code := uint64(parentNone)
 		if x.HasParent {
-			if n, ok := s.byID.find(x.Parent, uint64(number), func(n uint32) bool {
-				return s.ids[n].id == x.Parent && s.ids[n].trace == number
-			}); ok {
+			hash := s.byID.hash(x.Parent, uint64(number))
+			if n, ok := s.findID(hash, x.Parent, number); ok {
 				parent = n + 1
 				code = parentNew + s.distance(t, n)
 			} else {
 				code = parentNew
 				f.ParentID = x.Parent
-				n := s.add(number, x.Parent)
-				s.byID.add(x.Parent, uint64(number), n)
+				s.byID.add(hash, s.add(number, x.Parent))
 			}
 		}
 		f.Parent = s.parent.Put(code - h.parent)
 		h.parent = code
 		base := s.base(t, parent)
 		s.putTimes(x, base, f)
-		n, ok := s.byID.find(x.ID, uint64(number), func(n uint32) bool {
-			return s.ids[n].id == x.ID && s.ids[n].trace == number
-		})
+		hash := s.byID.hash(x.ID, uint64(number))
+		n, ok := s.findID(hash, x.ID, number)
 		code = 0
 		if ok {
 			code = s.distance(t, n)
 		} else {
 			f.ID = x.ID
 			n = s.add(number, x.ID)
-			s.byID.add(x.ID, uint64(number), n)
+			s.byID.add(hash, n)
 		}
 		f.Known = s.known.Put(code - h.known)
 		h.known = code
@@ -256,15 +289,14 @@ func (s *Spans) putTrace(x *Span, f *SpanFields) *trace {
 			return t
 		}
 	}
-	n, ok := s.byTrace.find(x.Low, x.High, func(n uint32) bool {
-		return s.traces[n].low == x.Low && s.traces[n].high == x.High
-	})
+	hash := s.byTrace.hash(x.Low, x.High)
+	n, ok := s.findTrace(hash, x.High, x.Low)
 	if !ok {
 		f.Trace = s.trace.Put(traceNew)
 		f.High, f.Low = x.High, x.Low
 		n = uint32(len(s.traces))
 		s.traces = append(s.traces, trace{high: x.High, low: x.Low})
-		s.byTrace.add(x.Low, x.High, n)
+		s.byTrace.add(hash, n)
 		return s.enter(n)
 	}
 	code := uint64(traceNext)
