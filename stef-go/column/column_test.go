@@ -196,6 +196,7 @@ func TestEachStopsAtAnError(t *testing.T) {
 	tree, _ := writeTree("R", "A", "B")
 	stop := errors.New("stop")
 	visits := 0
+	tree.AppendSizes(nil)
 	require.ErrorIs(t, tree.Each(func(column.Writer, int) error {
 		visits++
 		return stop
@@ -359,4 +360,53 @@ func FuzzSplit(f *testing.F) {
 		require.LessOrEqual(t, len(again), len(data), "sizes can be in longer classes than they need")
 		require.Equal(t, string(data[len(data)-size:]), string(again[len(again)-size:]))
 	})
+}
+
+type bitColumn struct{ bitio.BitReader }
+
+func (*bitColumn) Restart() {}
+
+// A column is empty in a frame that has no data for it, whatever it had before and
+// even if it was read beyond its end.
+func TestColumnsAreEmptiedBetweenFrames(t *testing.T) {
+	var tree column.ReadTree
+	var a, b bitColumn
+	tree.Open("R", new(bitColumn))
+	tree.Add("A", &a)
+	tree.Add("B", &b)
+	tree.Close()
+	tree.Attach()
+	frame := func(sizes ...uint64) []byte {
+		var table bitio.BitWriter
+		data := []byte{}
+		for _, size := range sizes {
+			table.WriteCompact(size)
+			for range size {
+				data = append(data, 0)
+			}
+		}
+		return append(table.AppendTo(bitio.AppendUvarint(nil, uint64(table.Len()))), data...)
+	}
+	split := func(sizes ...uint64) {
+		t.Helper()
+		_, err := tree.Split(frame(sizes...))
+		require.NoError(t, err)
+	}
+	split(1, 1, 1)
+	require.Equal(t, 8, a.Left())
+	split(1, 0, 1)
+	require.Zero(t, a.Left())
+	require.Equal(t, 8, b.Left())
+	a.Grant(5)
+	a.Read(3)
+	require.True(t, a.Short())
+	split(1, 0, 0)
+	require.Zero(t, a.Left())
+	require.False(t, a.Short())
+	require.Zero(t, b.Left())
+	_, err := tree.Split([]byte{1})
+	require.Error(t, err)
+	split(0)
+	require.Zero(t, a.Left())
+	require.Zero(t, b.Left())
 }

@@ -27,6 +27,12 @@ type ReadTree struct {
 	Tree[Reader]
 	fault     bitio.Fault
 	sizeFault bitio.Fault // of the size table of the frame
+
+	// full are the columns that may have data of the last frame; the others are
+	// empty. Most columns of small frames are.
+	full, stale []int32
+	frames      uint64
+	lacking     []int32 // columns that may be read beyond their end
 }
 
 // Errors of Split and Finish.
@@ -39,8 +45,25 @@ var (
 
 // Attach gives every column its number and the Fault of the tree.
 func (t *ReadTree) Attach() {
+	if n := len(t.nodes); cap(t.lacking) < n {
+		room := make([]int32, 3*n)
+		t.full, t.stale, t.lacking = room[:0:n], room[n:n:2*n], room[2*n:2*n]
+	}
+	t.lacking = t.lacking[:0]
 	for n := range t.nodes {
 		t.nodes[n].codec.Attach(&t.fault, n)
+		if _, ok := t.nodes[n].codec.(shorter); ok {
+			t.lacking = append(t.lacking, int32(n))
+		}
+	}
+	t.allFull()
+}
+
+// allFull notes that any column may have data.
+func (t *ReadTree) allFull() {
+	t.full = t.full[:0]
+	for n := range t.nodes {
+		t.full = append(t.full, int32(n))
 	}
 }
 
@@ -61,23 +84,45 @@ func (t *ReadTree) Split(payload []byte) (column int, err error) {
 	table.Attach(&t.sizeFault, 0)
 	table.Reset(payload[n : n+int(tableSize)])
 	data := payload[n+int(tableSize):]
-	empty := 0 // columns before this one belong to an empty subtree
-	for n := range t.nodes {
-		var size uint64
-		if n >= empty {
-			size = table.ReadCompact()
-			if size == 0 {
-				empty = t.nodes[n].end
-			}
+	t.frames++
+	t.full, t.stale = t.stale[:0], t.full
+	if n, err := t.split(&table, data); err != nil {
+		t.allFull()
+		return n, err
+	}
+	for _, n := range t.stale {
+		if node := &t.nodes[n]; node.frame != t.frames {
+			node.codec.Reset(nil)
 		}
+	}
+	for _, n := range t.lacking { // an empty column may have been read nevertheless
+		if node := &t.nodes[n]; node.frame != t.frames && node.codec.(shorter).Short() {
+			node.codec.Reset(nil)
+		}
+	}
+	return 0, nil
+}
+
+// split gives data to the columns that the size table has a size for.
+func (t *ReadTree) split(table *bitio.BitReader, data []byte) (column int, err error) {
+	for n := 0; n < len(t.nodes); {
+		node := &t.nodes[n]
+		size := table.ReadCompact()
 		if t.sizeFault.Code != bitio.FaultNone {
 			return n, ErrSizeTable
+		}
+		if size == 0 {
+			n = node.end
+			continue
 		}
 		if size > uint64(len(data)) {
 			return n, ErrSizes
 		}
-		t.nodes[n].codec.Reset(data[:size:size])
+		node.codec.Reset(data[:size:size])
+		node.frame = t.frames
+		t.full = append(t.full, int32(n))
 		data = data[size:]
+		n++
 	}
 	if !table.Done() {
 		return -1, ErrSizeTable
@@ -92,17 +137,20 @@ func (t *ReadTree) Split(payload []byte) (column int, err error) {
 // the number of the first column that has data left. Where a oneof column was
 // short, others can have data left that it would have led to.
 func (t *ReadTree) Finish() (column int, err error) {
-	for n := range t.nodes {
+	for _, n := range t.full {
 		if !t.nodes[n].codec.Done() && !t.short() {
-			return n, ErrUnread
+			return int(n), ErrUnread
 		}
 	}
 	return 0, nil
 }
 
+// shorter is a column that may lack bits at its end.
+type shorter interface{ Short() bool }
+
 func (t *ReadTree) short() bool {
-	for n := range t.nodes {
-		if c, ok := t.nodes[n].codec.(interface{ Short() bool }); ok && c.Short() {
+	for _, n := range t.lacking {
+		if t.nodes[n].codec.(shorter).Short() {
 			return true
 		}
 	}

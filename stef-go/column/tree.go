@@ -25,8 +25,9 @@ type Tree[C any] struct {
 type node[C any] struct {
 	codec  C
 	name   string
-	parent int // -1 for the root
-	end    int // the first node after the subtree
+	parent int    // -1 for the root
+	end    int    // the first node after the subtree
+	frame  uint64 // of a column being read: the last frame with data for it
 }
 
 // Add appends a column without children and returns its number.

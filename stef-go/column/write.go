@@ -25,6 +25,14 @@ type Writer interface {
 type WriteTree struct {
 	Tree[Writer]
 	sizes bitio.BitWriter
+	full  []fullColumn // those of the frame, since AppendSizes
+	data  int          // their bytes
+}
+
+// fullColumn is a column that has data.
+type fullColumn struct {
+	Writer
+	size int
 }
 
 // AppendSizes appends the size table to dst, with its own size in front, and
@@ -34,36 +42,44 @@ type WriteTree struct {
 // spec: #column-omission
 func (t *WriteTree) AppendSizes(dst []byte) (out []byte, data int) {
 	t.sizes.Reset()
-	t.walk(func(_ int, w Writer, size int) {
+	t.full = t.full[:0]
+	for n := 0; n < len(t.nodes); {
+		node := &t.nodes[n]
+		size := node.codec.Len()
 		t.sizes.WriteCompact(uint64(size))
+		if size == 0 {
+			n = node.end
+			continue
+		}
+		t.full = append(t.full, fullColumn{node.codec, size})
 		data += size
-	})
+		n++
+	}
+	t.data = data
 	dst = bitio.AppendUvarint(dst, uint64(t.sizes.Len()))
 	return t.sizes.AppendTo(dst), data
 }
 
-// Each calls visit with every column that has data, in order.
+// Each calls visit with every column that had data at AppendSizes, in order.
 func (t *WriteTree) Each(visit func(w Writer, size int) error) error {
-	var err error
-	t.walk(func(_ int, w Writer, size int) {
-		if size > 0 && err == nil {
-			err = visit(w, size)
-		}
-	})
-	return err
-}
-
-func (t *WriteTree) walk(visit func(n int, w Writer, size int)) {
-	for n := 0; n < len(t.nodes); {
-		size := t.nodes[n].codec.Len()
-		visit(n, t.nodes[n].codec, size)
-		if size == 0 {
-			n = t.nodes[n].end
-		} else {
-			n++
+	for _, c := range t.full {
+		if err := visit(c.Writer, c.size); err != nil {
+			return err
 		}
 	}
+	return nil
 }
+
+// EndFrame empties the columns that had data at AppendSizes. The others are
+// empty: most columns of small frames are.
+func (t *WriteTree) EndFrame() {
+	for _, c := range t.full {
+		c.Reset()
+	}
+}
+
+// FrameData returns the bytes of all columns at AppendSizes.
+func (t *WriteTree) FrameData() int { return t.data }
 
 // Sizes returns the bytes of each column, in the memory of dst.
 func (t *WriteTree) Sizes(dst []int) []int {

@@ -37,7 +37,7 @@ func (h *hints) expect(t *column.WriteTree) {
 }
 
 func (h *hints) saw(t *column.WriteTree) {
-	if t.Size() < largeFrame {
+	if t.FrameData() < largeFrame {
 		return
 	}
 	h.mu.Lock()

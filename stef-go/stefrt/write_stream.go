@@ -230,7 +230,7 @@ func (s *WriteStream) endFrame(next stef.FrameFlags) error {
 		return s.err
 	}
 	s.hints.saw(&s.tree)
-	s.tree.Reset()
+	s.tree.EndFrame()
 	s.written += s.pending
 	s.pending = 0
 	s.frames++
