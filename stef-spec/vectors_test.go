@@ -140,6 +140,8 @@ func spansVector(name, about string, options []vectorOption, run func(s *script[
 }
 
 func logsVector(name, about string, options []vectorOption, run func(s *script[*otelstef.Logs])) vector {
+	// The schema of the vectors stays when Logs grows.
+	options = append([]vectorOption{{"WithSchema(LogsBaseSchema())", stef.WithSchema(otelstef.LogsBaseSchema())}}, options...)
 	return newVector(logsRoot, otelstef.NewLogsWriter, "logs_"+name, about, options, run)
 }
 

@@ -63,7 +63,7 @@ func spansRoot(tb testing.TB) *steftest.Root {
 }
 
 func logsRoot(tb testing.TB) *steftest.Root {
-	root := steftest.NewRoot(otelSchema(tb).Root("Logs"), nil,
+	root := steftest.NewRoot(otelSchema(tb).Root("Logs"), otelstef.LogsBaseSchema(),
 		otelstef.NewLogsWriter, otelstef.NewLogsReader, constructors...)
 	root.Known = otelstef.LogsCompactSchema()
 	return root

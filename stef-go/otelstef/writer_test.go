@@ -262,6 +262,8 @@ func TestAnnouncedSchemas(t *testing.T) {
 	f(spansRoot(t), otelstef.SpansWireSchema(), true)
 	f(spansRoot(t), otelstef.SpansBaseSchema(), false, otelstef.PublishedSpans())
 	f(spansRoot(t), otelstef.SpansBaseSchema(), true, otelstef.PublishedSpans(), stef.WithSchemaHeader())
-	f(logsRoot(t), otelstef.LogsWireSchema(), false)
+	base := stef.WithSchema(otelstef.LogsBaseSchema())
+	f(logsRoot(t), otelstef.LogsBaseSchema(), false, base)
+	f(logsRoot(t), otelstef.LogsBaseSchema(), true, base, stef.WithSchemaHeader())
 	f(logsRoot(t), otelstef.LogsWireSchema(), true, stef.WithSchemaHeader())
 }

@@ -135,7 +135,7 @@ func TestOwnStreams(t *testing.T) {
 
 func TestNoRecordsIsAnyRoot(t *testing.T) {
 	for _, p := range []stef.Compression{stef.None, stef.Zstd} {
-		root, err := recognised(t, written(t, "logs", 0, stef.WithCompression(p)))
+		root, err := recognised(t, written(t, "logs", 0, stef.WithSchema(otelstef.LogsBaseSchema()), stef.WithCompression(p)))
 		require.NoError(t, err)
 		require.Equal(t, "metrics", root)
 	}
