@@ -187,6 +187,7 @@ func defaultStefConfig() StefConfig {
 	return StefConfig{
 		NumStreams:           defaultStreams,
 		Connections:          1,
+		Compression:          compressionZstd,
 		CompressionLevel:     stef.LevelDefault.String(),
 		Schema:               signal.Compact,
 		Mode:                 ModeConfig{Traces: ModeSorted, Metrics: ModeSorted, Logs: ModeOrdered},
@@ -213,11 +214,7 @@ func defaultOTLPConfig() OTLPConfig {
 
 // streamCompression is how frames are compressed.
 func (c *Config) streamCompression() stef.Compression {
-	name := c.Stef.Compression
-	if c.ClientConfig.Compression != "" {
-		name = c.ClientConfig.Compression
-	}
-	if name == compressionNone {
+	if c.Stef.Compression == compressionNone {
 		return stef.None
 	}
 	return stef.Zstd

@@ -101,6 +101,7 @@ func TestConfigDependents(t *testing.T) {
 	c, err = load(t, "{endpoint: 'localhost:4320', compression: none}")
 	require.NoError(t, err)
 	require.Equal(t, stef.None, c.streamCompression())
+	require.Equal(t, compressionNone, c.Stef.Compression, "what is printed is what is in force")
 
 	c, err = load(t, "{endpoint: 'localhost:4320', stef: {mode: ordered}}")
 	require.NoError(t, err)
@@ -138,6 +139,12 @@ func TestConfigMistakes(t *testing.T) {
 	f(endpoint+"timeout: 0s", "timeout is 0")
 	f(endpoint+"timeout: -1s", "timeout")
 	f(endpoint+"timeout: soon", "'timeout'", "invalid duration")
+	f(endpoint+"timeout: 15", "timeout is 15ns: write it with a unit, such as 15s or 15ms")
+	f(endpoint+"retry_on_failure: {initial_interval: 5}", "retry_on_failure::initial_interval is 5ns: write it with a unit")
+	f(endpoint+"stef: {flush_interval: 50}", "flush_interval is 50ns: write it with a unit")
+	f("endpoint: localhost:99999", `endpoint is "localhost:99999": set the port to a number from 1 to 65535`)
+	f("endpoint: dns:///backend:0", "set the port to a number from 1 to 65535")
+	f(endpoint+"otlp_fallback: {endpoint: 'a:70000'}", `otlp_fallback: endpoint is "a:70000": set the port`)
 
 	// Unknown keys.
 	f(endpoint+"num_streams: 3", `unknown key "num_streams": write it as "stef::num_streams"`)
@@ -154,9 +161,7 @@ func TestConfigMistakes(t *testing.T) {
 	f(endpoint+"protocol: grpc", `protocol is "grpc": set it to auto, stef or otlp`)
 	f(endpoint+"compression: gzip", `compression is "gzip"`, "set compression to zstd or none", "set otlp_fallback::compression to gzip")
 	f(endpoint+"compression: brotli", "unsupported compression type", "brotli")
-	f(endpoint+"compression: zstd\nstef: {compression: zstd}",
-		"compression is set at both levels", "remove one")
-	f(endpoint+"compression: none\nstef: {compression: zstd}", "compression is set at both levels")
+	f(endpoint+"compression: none\nstef: {compression: zstd}", "compression is set at both levels", "remove one")
 	f(endpoint+"compression: zstd\nprotocol: otlp", "set otlp_fallback::compression instead")
 	f(endpoint+"stef: {compression: gzip}", `stef: compression is "gzip": set it to zstd or none`)
 	f(endpoint+"stef: {compression_level: 19}", "compression_level")
@@ -198,12 +203,4 @@ endpoint: localhost:4320
 metadata_keys: [Tenant]
 sending_queue: {batch: {partition: {metadata_keys: [tenant]}}}`)
 	require.NoError(t, err)
-}
-
-func TestEdits(t *testing.T) {
-	require.Equal(t, 0, edits("abc", "abc"))
-	require.Equal(t, 1, edits("abc", "abcd"))
-	require.Equal(t, 1, edits("abc", "ac"))
-	require.Equal(t, 3, edits("", "abc"))
-	require.Equal(t, 3, edits("kitten", "sitting"))
 }

@@ -8,6 +8,8 @@ import (
 
 	"go.opentelemetry.io/collector/confmap"
 	"go.opentelemetry.io/collector/exporter/exporterhelper"
+
+	"github.com/otelstef/stef/internal/confkeys"
 )
 
 var (
@@ -15,14 +17,26 @@ var (
 	_ confmap.Validator   = (*Config)(nil)
 )
 
+// sections are the parts of the configuration whose keys are ours.
+var sections = []confkeys.Section{
+	confkeys.Of[Config](""),
+	confkeys.Of[StefConfig]("stef"),
+	confkeys.Of[ModeConfig]("stef::mode"),
+	confkeys.Of[OTLPConfig]("otlp_fallback"),
+}
+
 // Unmarshal reads the configuration. Keys that do not exist are reported with
 // the ones that may have been meant.
 func (c *Config) Unmarshal(conf *confmap.Conf) error {
-	if errs := unknownKeys(conf.ToStringMap()); len(errs) > 0 {
+	if errs := confkeys.Unknown(conf.ToStringMap(), nil, sections...); len(errs) > 0 {
 		return errors.Join(errs...)
 	}
 	if err := conf.Unmarshal(c); err != nil {
 		return err
+	}
+	// The two places say the same, so that the printed configuration shows it.
+	if top := c.ClientConfig.Compression; !conf.IsSet("stef::compression") && (top == compressionNone || top == compressionZstd) {
+		c.Stef.Compression = top
 	}
 	if !c.QueueConfig.HasValue() {
 		return nil

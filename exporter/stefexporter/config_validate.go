@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -40,6 +41,9 @@ func (c *Config) Validate() error {
 	return errors.Join(
 		c.validateEndpoint(),
 		c.validateTimeout(),
+		withUnit("retry_on_failure::initial_interval", c.RetryConfig.InitialInterval),
+		withUnit("retry_on_failure::max_interval", c.RetryConfig.MaxInterval),
+		withUnit("retry_on_failure::max_elapsed_time", c.RetryConfig.MaxElapsedTime),
 		c.validateProtocol(),
 		c.validateCompression(),
 		c.validateMetadata(),
@@ -51,6 +55,15 @@ func (c *Config) validateEndpoint() error {
 	if strings.TrimSpace(c.ClientConfig.Endpoint) == "" {
 		return errors.New(`endpoint is missing: set it to host:port of a STEF or OTLP/gRPC receiver, such as "backend:4320"`)
 	}
+	return validatePort("endpoint", c.ClientConfig.Endpoint)
+}
+
+// validatePort finds ports that no address has, in any form of an endpoint.
+func validatePort(key, endpoint string) error {
+	text := endpoint[strings.LastIndexByte(endpoint, ':')+1:]
+	if port, err := strconv.ParseUint(strings.TrimRight(text, "/"), 10, 64); err == nil && (port == 0 || port > 65535) {
+		return fmt.Errorf("%s is %q: set the port to a number from 1 to 65535, such as 4320", key, endpoint)
+	}
 	return nil
 }
 
@@ -58,7 +71,8 @@ func (c *Config) validateTimeout() error {
 	if c.TimeoutConfig.Timeout == 0 {
 		return errors.New("timeout is 0, so a batch could wait for its acknowledgement forever: set a duration above 0, such as 15s")
 	}
-	return nil // The section itself refuses durations below 0.
+	// The section itself refuses durations below 0.
+	return withUnit("timeout", c.TimeoutConfig.Timeout)
 }
 
 func (c *Config) validateProtocol() error {
@@ -83,7 +97,7 @@ func (c *Config) validateCompression() error {
 	case top != compressionNone && top != compressionZstd:
 		return fmt.Errorf("compression is %q, but streams are compressed inside of STEF, and gRPC messages are not compressed again: "+
 			"set compression to zstd or none; for OTLP requests set otlp_fallback::compression to %s", top, top)
-	case inner != "":
+	case inner != top:
 		return fmt.Errorf("compression is set at both levels, to %q at the top level and to %q in stef: "+
 			"both mean the compression inside of STEF; remove one", top, inner)
 	case c.Protocol == ProtocolOTLP:
@@ -188,6 +202,7 @@ func (c *OTLPConfig) Validate() error {
 	return errors.Join(
 		compressionErr,
 		endpointErr,
+		validatePort("endpoint", c.Endpoint),
 		between("max_concurrent_requests", c.MaxConcurrentRequests, 1, 1<<16),
 		between("max_request_size_mib", c.MaxRequestSizeMiB, 1, 1<<10),
 		duration("probe_interval", c.ProbeInterval, minProbe, 24*time.Hour),
@@ -202,13 +217,28 @@ func between(key string, value, low, high int) error {
 }
 
 func duration(key string, value, low, high time.Duration) error {
+	if err := withUnit(key, value); err != nil {
+		return err
+	}
 	if value < low || value > high {
 		return fmt.Errorf("%s is %s: set it to a duration from %s to %s", key, value, low, high)
 	}
 	return nil
 }
 
+// withUnit finds durations that were written without a unit, which the Collector
+// reads as nanoseconds.
+func withUnit(key string, value time.Duration) error {
+	if value > 0 && value < time.Microsecond {
+		return fmt.Errorf("%s is %s: write it with a unit, such as %ds or %dms", key, value, value, value)
+	}
+	return nil
+}
+
 func lifetime(d time.Duration) error {
+	if err := withUnit("max_stream_lifetime", d); err != nil {
+		return err
+	}
 	if d != 0 && d < minLifetime {
 		return fmt.Errorf("max_stream_lifetime is %s: set it to 0 for no limit, or to %s or more", d, minLifetime)
 	}

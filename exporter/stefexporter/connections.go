@@ -33,7 +33,7 @@ func connect(ctx context.Context, c *Config, host component.Host, settings expor
 		conn, err := own.ToClientConn(ctx, host.GetExtensions(), settings.TelemetrySettings,
 			configgrpc.WithGrpcDialOption(grpc.WithUserAgent(agent)))
 		if err != nil {
-			return nil, errors.Join(hinted(err), x.close())
+			return nil, errors.Join(c.explain(err), x.close())
 		}
 		x.all = append(x.all, conn)
 		return conn, nil

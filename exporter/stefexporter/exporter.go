@@ -61,7 +61,7 @@ func (x *stefExporter[B]) start(ctx context.Context, host component.Host) error 
 		conns:     conns,
 		telemetry: x.telemetry,
 		logger:    x.settings.Logger,
-		health:    newHealth(host, x.settings.Logger),
+		health:    newHealth(x.config, host, x.settings.Logger),
 	}
 	x.routes = &routes[B]{
 		identities: newIdentities(x.config.MetadataKeys),
@@ -99,7 +99,7 @@ func (x *stefExporter[B]) push(ctx context.Context, b B) error {
 		return nil
 	}
 	x.telemetry.dropped(ctx, x.dropReason(f), items)
-	return f.asError()
+	return f.asError(x.config)
 }
 
 // dropReason says why nobody will send the batch again, "" if somebody may.

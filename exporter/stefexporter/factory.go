@@ -5,12 +5,14 @@ package stefexporter
 
 import (
 	"context"
+	"errors"
 	"sync"
 
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/consumer"
 	"go.opentelemetry.io/collector/exporter"
 	"go.opentelemetry.io/collector/exporter/exporterhelper"
+	"go.opentelemetry.io/collector/exporter/xexporter"
 
 	"github.com/otelstef/stef/exporter/stefexporter/internal/metadata"
 	"github.com/otelstef/stef/internal/signal"
@@ -18,11 +20,19 @@ import (
 
 // NewFactory returns the factory of the exporter.
 func NewFactory() exporter.Factory {
-	return exporter.NewFactory(metadata.Type, createDefaultConfig,
-		exporter.WithTraces(createTraces, metadata.TracesStability),
-		exporter.WithMetrics(createMetrics, metadata.MetricsStability),
-		exporter.WithLogs(createLogs, metadata.LogsStability),
+	return xexporter.NewFactory(metadata.Type, createDefaultConfig,
+		xexporter.WithTraces(createTraces, metadata.TracesStability),
+		xexporter.WithMetrics(createMetrics, metadata.MetricsStability),
+		xexporter.WithLogs(createLogs, metadata.LogsStability),
+		xexporter.WithProfiles(createProfiles, component.StabilityLevelUndefined),
 	)
+}
+
+var errProfiles = errors.New("STEF has no profiles yet: send them with the otlp exporter")
+
+// createProfiles says what to use instead.
+func createProfiles(context.Context, exporter.Settings, component.Config) (xexporter.Profiles, error) {
+	return nil, errProfiles
 }
 
 func createTraces(ctx context.Context, settings exporter.Settings, config component.Config) (exporter.Traces, error) {

@@ -5,6 +5,7 @@ package stefexporter
 
 import (
 	"sync"
+	"time"
 
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/component/componentstatus"
@@ -15,9 +16,13 @@ import (
 // between, something is wrong: one is a peer that restarts.
 const failuresUntilBad = 2
 
+// firstWord is how long a peer may take to answer before the log says so.
+const firstWord = 3 * time.Second
+
 // health tells the Collector how the exporter is, and the log when that
 // changes.
 type health struct {
+	config *Config
 	host   component.Host
 	logger *zap.Logger
 
@@ -26,8 +31,8 @@ type health struct {
 	status   componentstatus.Status
 }
 
-func newHealth(host component.Host, logger *zap.Logger) *health {
-	return &health{host: host, logger: logger, status: componentstatus.StatusStarting}
+func newHealth(c *Config, host component.Host, logger *zap.Logger) *health {
+	return &health{config: c, host: host, logger: logger, status: componentstatus.StatusStarting}
 }
 
 // good notes that data get through.
@@ -47,9 +52,20 @@ func (h *health) bad(err error) {
 	defer h.mu.Unlock()
 	h.failures++
 	if h.failures >= failuresUntilBad && h.change(componentstatus.StatusRecoverableError) {
-		err = hinted(err)
+		err = h.config.explain(plain(err))
 		h.logger.Warn("Nothing can be sent at present.", zap.Error(err))
 		componentstatus.ReportStatus(h.host, componentstatus.NewRecoverableErrorEvent(err))
+	}
+}
+
+// slow notes that nothing got through since the start, and that nothing failed
+// either.
+func (h *health) slow() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.status == componentstatus.StatusStarting {
+		h.logger.Warn("No stream is open yet. Batches wait until the peer answers.",
+			zap.String("endpoint", h.config.ClientConfig.Endpoint), zap.Duration("waiting", firstWord))
 	}
 }
 
@@ -58,7 +74,7 @@ func (h *health) broken(err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.change(componentstatus.StatusPermanentError) {
-		err = hinted(err)
+		err = h.config.explain(plain(err))
 		h.logger.Error("Nothing can be sent to this peer.", zap.Error(err))
 		componentstatus.ReportStatus(h.host, componentstatus.NewPermanentErrorEvent(err))
 	}

@@ -78,7 +78,7 @@ func (o *otlpSender[B]) failed(ctx context.Context, err error) *failure {
 	if ctx.Err() == nil || v.code == codes.DeadlineExceeded {
 		o.health.bad(err)
 	}
-	return &failure{verdict: v, reason: dropPermanent, err: fmt.Errorf("OTLP request: %w", err)}
+	return &failure{verdict: v, reason: dropPermanent, err: fmt.Errorf(otlpFailed+"%w", plain(err))}
 }
 
 // accepted counts what the peer left out of a request that is not to be sent

@@ -212,7 +212,7 @@ func TestOTLPHealth(t *testing.T) {
 		require.Error(t, x.send("b"))
 		return x.host.last().Status() == componentstatus.StatusRecoverableError
 	}, 5*time.Second, 10*time.Millisecond)
-	require.ErrorContains(t, x.host.last().Err(), "nothing listens at endpoint")
+	require.ErrorContains(t, x.host.last().Err(), "nothing listens there")
 	listen(t, &peer{}, p.addr, false, true)
 	require.Eventually(t, func() bool { return x.send("c") == nil }, 10*time.Second, 50*time.Millisecond)
 	require.Equal(t, componentstatus.StatusOK, x.host.last().Status())

@@ -44,6 +44,7 @@ type route[B any] struct {
 	mu      sync.Mutex
 	ended   bool
 	timer   *time.Timer   // until streams are asked for, nil if none
+	silence *time.Timer   // until the log says that the peer does not answer
 	attempt chan struct{} // closed after the next attempt to open a stream
 }
 
@@ -71,6 +72,7 @@ func (s *site[B]) open(who identity) (*route[B], error) {
 	defer x.mu.Unlock()
 	var err error
 	x.stef, err = newSTEFSender(s, who, streamWatcher{opened: x.opened, openFailed: x.openFailed, lost: x.lost})
+	x.silence = time.AfterFunc(firstWord, s.health.slow)
 	return x, err
 }
 
@@ -192,6 +194,9 @@ func (x *route[B]) ask() {
 func (x *route[B]) shutdown(ctx context.Context) error {
 	x.mu.Lock()
 	x.ended = true
+	if x.silence != nil {
+		x.silence.Stop()
+	}
 	if x.timer != nil {
 		x.timer.Stop()
 		x.timer = nil

@@ -148,7 +148,8 @@ func (x *stefSender[B]) send(ctx context.Context, data B, items int) *failure {
 	}
 	x.telemetry.failed(ctx, ProtocolSTEF, v.code)
 	if state := x.session.State(); ctx.Err() != nil && state.Live == 0 && state.LastError != nil {
-		err = fmt.Errorf("%w; no stream could be opened: %w", err, hinted(state.LastError))
+		err = fmt.Errorf("no STEF stream to %s: %w", x.config.ClientConfig.Endpoint, plain(state.LastError))
+		return &failure{verdict: v, reason: dropPermanent, err: err}
 	}
 	return &failure{verdict: v, reason: dropPermanent, err: fmt.Errorf("STEF stream: %w", err)}
 }

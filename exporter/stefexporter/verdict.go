@@ -6,6 +6,7 @@ package stefexporter
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"time"
 
@@ -54,9 +55,9 @@ type failure struct {
 	err    error
 }
 
-// asError returns what exporterhelper is to know.
-func (f *failure) asError() error {
-	err := hinted(f.err)
+// asError converts the failure for exporterhelper.
+func (f *failure) asError(c *Config) error {
+	err := c.explain(f.err)
 	switch {
 	case !f.retry:
 		return consumererror.NewPermanent(err)
@@ -104,26 +105,67 @@ var hints = []struct{ text, hint string }{
 	{"certificate required", "the peer wants a client certificate: set tls::cert_file and tls::key_file"},
 	{"bad certificate", "the peer does not accept the client certificate: check tls::cert_file and tls::key_file"},
 	{"error reading server preface", "the peer may expect TLS: configure tls, or remove tls::insecure"},
-	{"no such host", "the host in endpoint is not known: check its name"},
-	{"connection refused", "nothing listens at endpoint: check host and port, 4320 is usual for STEF and 4317 for OTLP"},
-	{"name resolver error", "the host in endpoint cannot be resolved: check its name"},
+	{"no such host", "the host is not known: check its name"},
+	{"connection refused", "nothing listens there: check host and port, 4320 is usual for STEF and 4317 for OTLP"},
+	{"name resolver error", "the host cannot be resolved: check its name"},
+	{"no children to pick from", "the host cannot be resolved, or has no address: check its name"},
 }
 
-// hinted adds to an error what to do about it, where that is known.
-func hinted(err error) error {
+// explain adds to an error where it happened and what to do about it, if that is
+// known.
+func (c *Config) explain(err error) error {
 	text := err.Error()
-	for _, h := range hints {
-		if strings.Contains(text, h.hint) {
+	endpoint := c.ClientConfig.Endpoint
+	if c.Fallback.Endpoint != "" && strings.HasPrefix(text, otlpFailed) {
+		endpoint = c.Fallback.Endpoint
+	}
+	add := func(hint string) error {
+		if strings.Contains(text, hint) {
 			return err
 		}
+		return fmt.Errorf("%w (endpoint %s: %s)", err, endpoint, hint)
+	}
+	for _, h := range hints {
 		if strings.Contains(text, h.text) {
-			return fmt.Errorf("%w (%s)", err, h.hint)
+			return add(h.hint)
 		}
 	}
-	if e := stefgrpc.FromStatus(err); e.Kind == stefgrpc.KindUnimplemented {
-		return fmt.Errorf("%w (the peer does not speak what is configured: check endpoint, or set protocol to auto)", err)
+	if stefgrpc.FromStatus(err).Kind != stefgrpc.KindUnimplemented {
+		return err
 	}
-	return err
+	switch c.Protocol {
+	case ProtocolSTEF:
+		return add("the peer has no STEF for this signal: check the endpoint, or set protocol to auto, which sends OTLP then")
+	case ProtocolOTLP:
+		return add("the peer has no OTLP over gRPC for this signal: check the endpoint, 4317 is usual for OTLP and 4318 is OTLP over HTTP")
+	}
+	return add("the peer has neither STEF nor OTLP over gRPC for this signal: check the endpoint, and that the peer has a pipeline for the signal")
+}
+
+// otlpFailed begins the errors of OTLP requests.
+const otlpFailed = "OTLP request: "
+
+// plainError is an error in fewer words.
+type plainError struct {
+	text string
+	err  error
+}
+
+// Error implements error.
+func (e *plainError) Error() string { return e.text }
+
+// Unwrap returns the error in all its words.
+func (e *plainError) Unwrap() error { return e.err }
+
+var (
+	grpcPrefix      = regexp.MustCompile(`stefgrpc: |rpc error: code = \w+ desc = |transport: Error while dialing: |transport: authentication handshake failed: |name resolver error: `)
+	connectionError = regexp.MustCompile(`connection error: desc = "((?:[^"\\]|\\.)*)"`)
+)
+
+// plain removes what gRPC puts around the cause of an error.
+func plain(err error) error {
+	text := connectionError.ReplaceAllString(grpcPrefix.ReplaceAllString(err.Error(), ""), "$1")
+	return &plainError{text: strings.ReplaceAll(text, `\"`, `"`), err: err}
 }
 
 // withoutSTEF says whether a failure is the peer's word that it cannot take

@@ -101,24 +101,58 @@ func TestJudgeStream(t *testing.T) {
 
 func TestFailureAsError(t *testing.T) {
 	plain := errors.New("plain")
-	require.True(t, consumererror.IsPermanent((&failure{err: plain}).asError()))
-	retry := (&failure{verdict: verdict{retry: true}, err: plain}).asError()
+	require.True(t, consumererror.IsPermanent((&failure{err: plain}).asError(createDefaultConfig().(*Config))))
+	retry := (&failure{verdict: verdict{retry: true}, err: plain}).asError(createDefaultConfig().(*Config))
 	require.False(t, consumererror.IsPermanent(retry))
 	require.Equal(t, plain, retry)
-	throttle := (&failure{verdict: verdict{retry: true, delay: time.Minute}, err: plain}).asError()
+	throttle := (&failure{verdict: verdict{retry: true, delay: time.Minute}, err: plain}).asError(createDefaultConfig().(*Config))
 	require.ErrorContains(t, throttle, "Throttle (1m0s)")
 	require.ErrorIs(t, throttle, plain)
 }
 
-func TestHints(t *testing.T) {
+func TestExplain(t *testing.T) {
+	c := createDefaultConfig().(*Config)
+	c.ClientConfig.Endpoint = "backend:4320"
 	f := func(text, want string) {
 		t.Helper()
 		err := errors.New(text)
-		require.ErrorIs(t, hinted(err), err)
-		require.ErrorContains(t, hinted(err), want)
+		require.ErrorIs(t, c.explain(err), err)
+		require.ErrorContains(t, c.explain(err), want)
+		require.ErrorContains(t, c.explain(err), "endpoint backend:4320: ")
+		require.Equal(t, c.explain(err), c.explain(c.explain(err)), "once")
 	}
 	f("tls: first record does not look like a TLS handshake", "set tls::insecure to true")
 	f("x509: certificate signed by unknown authority", "tls::ca_file")
-	f("dial tcp 127.0.0.1:1: connect: connection refused", "nothing listens at endpoint")
-	require.Equal(t, "odd", hinted(errors.New("odd")).Error())
+	f("dial tcp 127.0.0.1:1: connect: connection refused", "nothing listens there")
+	f("no children to pick from", "the host cannot be resolved")
+	require.Equal(t, "odd", c.explain(errors.New("odd")).Error())
+
+	c.Fallback.Endpoint = "backend:4317"
+	require.ErrorContains(t, c.explain(errors.New(otlpFailed+"connection refused")), "endpoint backend:4317: ")
+
+	unimplemented := status.Error(codes.Unimplemented, "unknown service")
+	for protocol, want := range map[Protocol]string{
+		ProtocolAuto: "neither STEF nor OTLP",
+		ProtocolSTEF: "set protocol to auto",
+		ProtocolOTLP: "the peer has no OTLP over gRPC",
+	} {
+		c.Protocol = protocol
+		require.ErrorContains(t, c.explain(unimplemented), want)
+	}
+	c.Protocol = ProtocolAuto
+	require.NotContains(t, c.explain(unimplemented).Error(), "set protocol", "it is set already")
+}
+
+func TestPlain(t *testing.T) {
+	f := func(text, want string) {
+		t.Helper()
+		err := errors.New(text)
+		require.EqualError(t, plain(err), want)
+		require.ErrorIs(t, plain(err), err)
+	}
+	f("odd", "odd")
+	f(`stefgrpc: unavailable: rpc error: code = Unavailable desc = connection error: desc = "transport: Error while dialing: dial tcp 127.0.0.1:1: connect: connection refused"`,
+		"unavailable: dial tcp 127.0.0.1:1: connect: connection refused")
+	f(`rpc error: code = Unavailable desc = connection error: desc = "transport: authentication handshake failed: tls: \"x\" is bad"; more`,
+		`tls: "x" is bad; more`)
 }

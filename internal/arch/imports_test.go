@@ -59,9 +59,9 @@ stef-pdata/internal/items      -> stef-go stef-go/otelstef stef-pdata/internal/f
 stef-pdata/internal/build      -> stef-go stef-go/otelstef stef-pdata/internal/features stef-pdata/internal/mapping stef-pdata/internal/template pdata
 stef-pdata                    -> stef-go stef-go/otelstef stef-pdata/internal/... pdata
 exporter/stefexporter/internal/metadatatest -> collector otel testify
-exporter/...                  -> stef-go stef-gogrpc internal/signal stef-pdata collector grpc zap otel
+exporter/...                  -> stef-go stef-gogrpc internal/signal internal/confkeys stef-pdata collector grpc zap otel
 receiver/stefreceiver/internal/metadatatest -> collector otel testify
-receiver/...                  -> stef-go stef-gogrpc internal/signal stef-pdata collector grpc protobuf genproto zap otel
+receiver/...                  -> stef-go stef-gogrpc internal/signal internal/confkeys stef-pdata collector grpc protobuf genproto zap otel
 
 extension/stefencodingextension/internal/metadatatest -> collector otel testify
 extension/...                 -> stef-go stef-go/otelstef stef-pdata collector otel zap contribencoding
@@ -69,6 +69,7 @@ extension/...                 -> stef-go stef-go/otelstef stef-pdata collector o
 internal/enginetest           ->
 internal/enginetest/collector -> *
 internal/stefgen              -> stef-go/schema
+internal/confkeys             ->
 internal/signal               -> stef-go stef-go/schema stef-go/otelstef stef-pdata pdata grpc protobuf
 internal/teltest              -> zstd
 internal/teltest/canon        -> pdata

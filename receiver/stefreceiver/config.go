@@ -7,12 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strconv"
+	"strings"
 	"time"
 
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/config/configgrpc"
 	"go.opentelemetry.io/collector/config/configoptional"
-	"go.opentelemetry.io/collector/confmap"
 
 	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-gogrpc"
@@ -140,8 +141,6 @@ type OTLPConfig struct {
 	_ struct{}
 }
 
-var _ confmap.Validator = (*Config)(nil)
-
 func createDefaultConfig() component.Config {
 	server := configgrpc.NewDefaultServerConfig()
 	server.NetAddr.Endpoint = "localhost:4320"
@@ -185,6 +184,7 @@ func (c *Config) Validate() error {
 	if c.ServerConfig.NetAddr.Endpoint == "" {
 		errs = append(errs, errors.New(`endpoint is missing: set the address to listen on, such as "localhost:4320", or "0.0.0.0:4320" for all interfaces`))
 	}
+	errs = append(errs, port(c.ServerConfig.NetAddr.Endpoint))
 	errs = append(errs,
 		duration("ack_interval", c.AckInterval, 0, "0 acknowledges at once, the default is 10ms"),
 		atLeast("consumers_per_stream", c.ConsumersPerStream, 1, "1 hands batches on one after another, the default is 4"),
@@ -243,6 +243,8 @@ func between(key string, value, least, most int, hint string) error {
 
 func duration(key string, value, least time.Duration, hint string) error {
 	switch {
+	case value > 0 && value < time.Microsecond:
+		return fmt.Errorf("%s is %v, write it with a unit, such as %ds or %dms (%s)", key, value, value, value, hint)
 	case value >= least:
 		return nil
 	case least == 0:
@@ -253,6 +255,15 @@ func duration(key string, value, least time.Duration, hint string) error {
 
 // shortestLifetime keeps streams from being little else than handshakes.
 const shortestLifetime = time.Second
+
+// port finds ports that no address has. 0 is any free port.
+func port(endpoint string) error {
+	text := endpoint[strings.LastIndexByte(endpoint, ':')+1:]
+	if port, err := strconv.ParseUint(text, 10, 64); err == nil && port > 65535 {
+		return fmt.Errorf("endpoint is %q, set the port to a number up to 65535, such as 4320", endpoint)
+	}
+	return nil
+}
 
 func lifetime(d time.Duration) error {
 	if d != 0 && d < shortestLifetime {

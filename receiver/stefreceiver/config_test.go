@@ -125,6 +125,8 @@ func TestConfigMistakes(t *testing.T) {
 	f(nil, "endpoint", "is missing")
 	f("64MiB", "max_recv_msg_size_mib", "int")
 	f(-1, "max_recv_msg_size_mib", "between 1 and")
+	f(15, "retry_after", "retry_after is 15ns, write it with a unit, such as 15s or 15ms")
+	f("localhost:99999", "endpoint", "set the port to a number up to 65535")
 	f("quic", "transport", `unsupported transport type "quic"`)
 	f("soon", "ack_interval", "invalid duration")
 	f("-1s", "ack_interval", "is -1s", "set it to 0 or a positive duration", "10ms")
@@ -142,10 +144,10 @@ func TestConfigMistakes(t *testing.T) {
 	f(15, "limits::memory_limit_mib", "one chunk would not fit", "max_chunk_mib is 16", "raise memory_limit_mib or lower max_chunk_mib")
 	f(-1, "admission::request_limit_mib", "set it to a number from 0 to")
 	f(-1, "admission::waiting_limit_mib", "set it to a number from 0 to")
-	f("zstd", "compression", "invalid keys: compression")
-	f("5s", "timeout", "invalid keys: timeout")
-	f(1, "limits::max_chunk_size_mib", "invalid keys: max_chunk_size_mib")
-	f(map[string]any{"grpc": nil}, "protocols", "invalid keys: protocols")
+	f("zstd", "compression", `unknown key "compression": remove it, the keys at the top level are ack_interval`)
+	f("5s", "timeout", `unknown key "timeout": did you mean "timeouts"?`)
+	f(1, "limits::max_chunk_size_mib", `did you mean "limits::max_chunk_mib"?`)
+	f(map[string]any{"grpc": nil}, "protocols", "write the keys of protocols::grpc", "at the top level")
 }
 
 func TestConfigMistakesTogether(t *testing.T) {

@@ -5,11 +5,14 @@ package stefreceiver
 
 import (
 	"context"
+	"errors"
 
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/consumer"
+	"go.opentelemetry.io/collector/consumer/xconsumer"
 	"go.opentelemetry.io/collector/receiver"
 	"go.opentelemetry.io/collector/receiver/receiverhelper"
+	"go.opentelemetry.io/collector/receiver/xreceiver"
 
 	"github.com/otelstef/stef/internal/signal"
 	"github.com/otelstef/stef/receiver/stefreceiver/internal/metadata"
@@ -17,13 +20,21 @@ import (
 
 // NewFactory returns the factory of the receiver.
 func NewFactory() receiver.Factory {
-	return receiver.NewFactory(
+	return xreceiver.NewFactory(
 		metadata.Type,
 		createDefaultConfig,
-		receiver.WithTraces(createTraces, metadata.TracesStability),
-		receiver.WithMetrics(createMetrics, metadata.MetricsStability),
-		receiver.WithLogs(createLogs, metadata.LogsStability),
+		xreceiver.WithTraces(createTraces, metadata.TracesStability),
+		xreceiver.WithMetrics(createMetrics, metadata.MetricsStability),
+		xreceiver.WithLogs(createLogs, metadata.LogsStability),
+		xreceiver.WithProfiles(createProfiles, component.StabilityLevelUndefined),
 	)
+}
+
+var errProfiles = errors.New("STEF has no profiles yet: receive them with the otlp receiver, on another port")
+
+// createProfiles says what to use instead.
+func createProfiles(context.Context, receiver.Settings, component.Config, xconsumer.Profiles) (xreceiver.Profiles, error) {
+	return nil, errProfiles
 }
 
 func createTraces(_ context.Context, settings receiver.Settings, config component.Config, next consumer.Traces) (receiver.Traces, error) {

@@ -1,7 +1,9 @@
 // Copyright The Otel/STEF Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package stefexporter
+// Package confkeys reports keys of a configuration that do not exist, with the
+// keys that may have been meant.
+package confkeys
 
 import (
 	"fmt"
@@ -11,17 +13,16 @@ import (
 	"strings"
 )
 
-// sections are the parts of the configuration whose keys are ours, by path.
-// Other parts report their unknown keys themselves.
-var sections = []struct {
+// Section is a part of a configuration whose keys are those of a struct. Other
+// parts report their unknown keys themselves.
+type Section struct {
 	path string
 	keys []string
-}{
-	{"", keysOf(reflect.TypeFor[Config]())},
-	{"stef", keysOf(reflect.TypeFor[StefConfig]())},
-	{"stef::mode", keysOf(reflect.TypeFor[ModeConfig]())},
-	{"otlp_fallback", keysOf(reflect.TypeFor[OTLPConfig]())},
 }
+
+// Of returns the section at a path, such as "limits" or "stef::mode", "" for the
+// whole configuration. T is the struct that it is read into.
+func Of[T any](path string) Section { return Section{path, keysOf(reflect.TypeFor[T]())} }
 
 func keysOf(t reflect.Type) []string {
 	var keys []string
@@ -39,8 +40,9 @@ func keysOf(t reflect.Type) []string {
 	return keys
 }
 
-// unknownKeys returns an error for every key that does not exist.
-func unknownKeys(conf map[string]any) []error {
+// Unknown returns an error for every key that does not exist in any section. hints
+// say what to write for keys that people are likely to write, by path.
+func Unknown(conf map[string]any, hints map[string]string, sections ...Section) []error {
 	var errs []error
 	for _, section := range sections {
 		values, ok := sub(conf, section.path)
@@ -48,9 +50,14 @@ func unknownKeys(conf map[string]any) []error {
 			continue
 		}
 		for _, key := range slices.Sorted(maps.Keys(values)) {
-			if !slices.Contains(section.keys, key) {
-				errs = append(errs, unknownKey(section.path, section.keys, key))
+			if slices.Contains(section.keys, key) {
+				continue
 			}
+			err := unknownKey(sections, section, key)
+			if hint := hints[join(section.path, key)]; hint != "" {
+				err = fmt.Errorf("unknown key %q: %s", join(section.path, key), hint)
+			}
+			errs = append(errs, err)
 		}
 	}
 	return errs
@@ -70,7 +77,8 @@ func sub(conf map[string]any, path string) (map[string]any, bool) {
 	return conf, true
 }
 
-func unknownKey(path string, keys []string, key string) error {
+func unknownKey(sections []Section, in Section, key string) error {
+	path, keys := in.path, in.keys
 	at := join(path, key)
 	for _, section := range sections {
 		if section.path != path && slices.Contains(section.keys, key) {

@@ -1,0 +1,52 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package confkeys
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+type outer struct {
+	Squashed squashed `mapstructure:",squash"`
+	Inner    inner    `mapstructure:"inner"`
+	Timeout  int      `mapstructure:"timeout"`
+}
+
+type squashed struct {
+	Endpoint string `mapstructure:"endpoint"`
+}
+
+type inner struct {
+	Streams int `mapstructure:"num_streams"`
+}
+
+func TestUnknown(t *testing.T) {
+	f := func(want string, conf map[string]any) {
+		t.Helper()
+		err := errors.Join(Unknown(conf, map[string]string{"protocols": "write its keys here"}, Of[outer](""), Of[inner]("inner"))...)
+		if want == "" {
+			require.NoError(t, err)
+			return
+		}
+		require.EqualError(t, err, want)
+	}
+	f("", map[string]any{"endpoint": "a:1", "timeout": 1, "inner": map[string]any{"num_streams": 1}})
+	f(`unknown key "endpont": did you mean "endpoint"?`, map[string]any{"endpont": "a:1"})
+	f(`unknown key "num_streams": write it as "inner::num_streams"`, map[string]any{"num_streams": 1})
+	f(`unknown key "inner::x": remove it, the keys in inner are num_streams`, map[string]any{"inner": map[string]any{"x": 1}})
+	f(`unknown key "wings": remove it, the keys at the top level are endpoint, inner, timeout`, map[string]any{"wings": 1})
+	f(`unknown key "protocols": write its keys here`, map[string]any{"protocols": nil})
+	f("", map[string]any{"inner": "not a map"})
+}
+
+func TestEdits(t *testing.T) {
+	require.Equal(t, 0, edits("abc", "abc"))
+	require.Equal(t, 1, edits("abc", "abcd"))
+	require.Equal(t, 1, edits("abc", "ac"))
+	require.Equal(t, 3, edits("", "abc"))
+	require.Equal(t, 3, edits("kitten", "sitting"))
+}

@@ -1,0 +1,41 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefreceiver
+
+import (
+	"errors"
+
+	"go.opentelemetry.io/collector/confmap"
+
+	"github.com/otelstef/stef/internal/confkeys"
+)
+
+var (
+	_ confmap.Unmarshaler = (*Config)(nil)
+	_ confmap.Validator   = (*Config)(nil)
+)
+
+// sections are the parts of the configuration whose keys are ours.
+var sections = []confkeys.Section{
+	confkeys.Of[Config](""),
+	confkeys.Of[LimitsConfig]("limits"),
+	confkeys.Of[AdmissionConfig]("admission"),
+	confkeys.Of[TimeoutsConfig]("timeouts"),
+}
+
+// keyHints say what to write for keys of the OTLP receiver.
+var keyHints = map[string]string{
+	"protocols": "this receiver serves STEF and OTLP over gRPC on one address: write the keys of protocols::grpc, such as endpoint, at the top level; for OTLP over HTTP add the otlp receiver",
+	"grpc":      "write its keys, such as endpoint, at the top level",
+	"http":      "this receiver has no HTTP: add the otlp receiver",
+}
+
+// Unmarshal reads the configuration. Keys that do not exist are reported with
+// the ones that may have been meant.
+func (c *Config) Unmarshal(conf *confmap.Conf) error {
+	if errs := confkeys.Unknown(conf.ToStringMap(), keyHints, sections...); len(errs) > 0 {
+		return errors.Join(errs...)
+	}
+	return conf.Unmarshal(c)
+}
