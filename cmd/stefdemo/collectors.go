@@ -21,8 +21,8 @@ import (
 	"github.com/otelstef/stef/receiver/stefreceiver"
 )
 
-// agentConfig is an agent: plain OTLP/gRPC in, by the endpoint that also takes
-// STEF, and STEF or OTLP out.
+// agentConfig is an agent. It receives OTLP/gRPC, at the endpoint that also
+// receives STEF, and sends STEF or OTLP.
 const agentConfig = `
 receivers:
   stef:

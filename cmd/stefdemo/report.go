@@ -21,7 +21,7 @@ type pair struct {
 	agent, backend *collector
 	network        *netfault.Proxy
 	count          *counter
-	entry          string // where the agent takes OTLP
+	entry          string // where the agent receives OTLP
 }
 
 // startPair starts a pair whose agent speaks a protocol to the backend.
@@ -40,7 +40,7 @@ func startPair(protocol, entry, exit string) (*pair, error) {
 	return p, nil
 }
 
-// stop ends the agent first, so that it can deliver what it has.
+// stop ends the agent first, so that it can deliver what it holds.
 func (p *pair) stop() error {
 	return errors.Join(p.agent.stop(), p.backend.stop(), p.network.Close())
 }

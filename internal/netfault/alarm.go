@@ -33,7 +33,7 @@ func fakeClock() bool {
 	return time.Now().Year() < 2020
 }
 
-// spin waits out a wait that is too short for an alarm.
+// spin busy-waits for a time that is too short for an alarm.
 func spin(until time.Time) {
 	for time.Until(until) > 0 {
 		runtime.Gosched()

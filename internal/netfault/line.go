@@ -191,7 +191,7 @@ func (l *line) Write(p []byte, limit *deadline) (int, error) {
 	}
 }
 
-// put takes as much of p as the window lets in.
+// put enqueues as much of p as the window allows.
 func (l *line) put(p []byte) (int, error) {
 	told := l.back.ended()
 	l.mu.Lock()
@@ -305,7 +305,7 @@ func (l *line) killAfter(n int64) {
 	l.poke()
 }
 
-// closeRead is the reader leaving: what is under way and what comes is lost.
+// closeRead closes the reading end: bytes under way and later bytes are lost.
 func (l *line) closeRead(err error) {
 	l.mu.Lock()
 	if l.deaf == nil {

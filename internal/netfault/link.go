@@ -30,7 +30,7 @@ type Link struct {
 	// link with a rate holds what the rate delivers in the time under way and
 	// 50 ms more where that is less.
 	Window int
-	// Seed is where everything drawn at random comes from.
+	// Seed is the seed of everything random.
 	Seed uint64
 }
 

@@ -31,8 +31,8 @@ func NewMemory(link Link) (*Memory, error) {
 	return &Memory{Faults: f}, nil
 }
 
-// Listen takes the address, which is free at first and again after the listener
-// was closed: a server that comes back listens anew.
+// Listen listens at the address, which is free at first and again after the
+// listener was closed, so a server can restart.
 func (m *Memory) Listen() (net.Listener, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

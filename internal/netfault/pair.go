@@ -65,7 +65,7 @@ func (p *pair) cut(err error) {
 	}
 }
 
-// closeEnd notes that one end is closed; with both, the connection is no more.
+// closeEnd notes that one end is closed; when both are, the connection ends.
 func (p *pair) closeEnd() {
 	p.mu.Lock()
 	p.ends++
@@ -117,7 +117,7 @@ func (p *pair) fill(out *line, socket net.Conn) {
 	for {
 		n, err := socket.Read(block[:])
 		if n > 0 {
-			// A line nobody reads any more takes and drops, so that an end
+			// A line without a reader drops what it is given, so that an end
 			// in order is still noticed.
 			if _, err := out.Write(block[:n], nil); err != nil && !errors.Is(err, syscall.EPIPE) {
 				return
@@ -134,7 +134,7 @@ func (p *pair) fill(out *line, socket net.Conn) {
 	}
 }
 
-// drain moves what comes out of a line to the socket.
+// drain copies the output of a line to the socket.
 func (p *pair) drain(in *line, socket net.Conn) {
 	block := blockPool.Get().(*[blockSize]byte)
 	defer blockPool.Put(block)

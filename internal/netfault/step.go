@@ -48,7 +48,7 @@ type Step struct {
 	Bytes     int64         // of a kill; per second of a rate
 }
 
-// String returns the step as it is told in a log: "stall up for 30ms".
+// String returns the step as text for a log: "stall up for 30ms".
 func (s Step) String() string {
 	text := s.Kind.String()
 	if s.Direction != 0 {

@@ -11,7 +11,7 @@
 //	otlp-json   JSON messages, one or several, as the Collector's file exporter
 //	            writes them one per line; line breaks inside one are fine too
 //
-// Any of them may lie under zstd or gzip. A reader recognises compression by its
+// Any of them may be compressed with zstd or gzip. A reader recognises this by its
 // magic number, and format and signal by content where they are not given:
 //
 //	r, err := otlpfile.Open(f, otlpfile.FormatUnknown, otlpfile.SignalUnknown, otlpfile.WithName(path))

@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// Causes that callers tell apart. A file that ends too early has the cause
+// Causes that callers distinguish. A file that ends too early has the cause
 // io.ErrUnexpectedEOF. Everything but ErrRead is about the content of the file.
 var (
-	// ErrCorrupt: the content is no OTLP of the format and signal.
+	// ErrCorrupt: the content is not OTLP of the format and signal.
 	ErrCorrupt = errors.New("corrupt")
 	// ErrTooLarge: a part is over the limit of the reader, or values are nested
 	// too deeply.

@@ -23,7 +23,7 @@ const (
 
 var formatNames = [...]string{"unknown", "otlp-parts", "otlp", "otlp-json"}
 
-// String returns the name that ParseFormat takes.
+// String returns the name that ParseFormat accepts.
 func (f Format) String() string {
 	if int(f) < len(formatNames) {
 		return formatNames[f]
@@ -54,7 +54,7 @@ const (
 
 var signalNames = [...]string{"unknown", "metrics", "traces", "logs"}
 
-// String returns the name that ParseSignal takes.
+// String returns the name that ParseSignal accepts.
 func (s Signal) String() string {
 	if int(s) < len(signalNames) {
 		return signalNames[s]
@@ -72,7 +72,7 @@ func ParseSignal(name string) (Signal, error) {
 	return SignalUnknown, fmt.Errorf("otlpfile: %q is no signal: want metrics, traces or logs", name)
 }
 
-// A Compression is what a file lies under.
+// A Compression is how a file is compressed.
 type Compression uint8
 
 // Compressions.

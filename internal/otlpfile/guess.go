@@ -103,7 +103,7 @@ func signalOfContent(f Format, head []byte, strict bool) Signal {
 	return SignalUnknown
 }
 
-// signalOfParts takes together what the parts in the head tell.
+// signalOfParts returns the signal that fits all parts in the head.
 func signalOfParts(head []byte, strict bool) Signal {
 	fits := allSignals
 	for len(head) > 4 {
@@ -150,7 +150,7 @@ var jsonNames = [...][2]string{
 	Logs:    {"resourceLogs", "resource_logs"},
 }
 
-// signalOfJSON takes the name that stands first.
+// signalOfJSON returns the signal of the field that stands first.
 func signalOfJSON(head []byte) Signal {
 	found, at := SignalUnknown, len(head)
 	for s := Metrics; s <= Logs; s++ {
@@ -163,7 +163,7 @@ func signalOfJSON(head []byte) Signal {
 	return found
 }
 
-// firstVisible is the first byte that is no white space of JSON.
+// firstVisible returns the first byte that is not white space in JSON.
 func firstVisible(b []byte) byte {
 	b = bytes.TrimLeft(b, " \t\r\n")
 	if len(b) == 0 {

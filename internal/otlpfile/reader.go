@@ -17,7 +17,7 @@ const (
 // A ReaderOption is a setting of Open.
 type ReaderOption func(*Reader)
 
-// WithName gives Open the name of the file. It helps to guess, and a name that
+// WithName sets the name of the file. It helps to guess, and a name that
 // ends in .zst or .gz makes a file without content an error.
 func WithName(name string) ReaderOption { return func(r *Reader) { r.name = name } }
 
@@ -57,12 +57,12 @@ type Reader struct {
 	latest error
 }
 
-// A decoder takes a file apart. At the end it returns io.EOF.
+// A decoder cuts a file into pieces. At the end it returns io.EOF.
 type decoder interface {
 	next() (piece, error)
 }
 
-// A piece is the bytes of one batch and where they stood. The bytes are valid
+// A piece is the bytes of one batch and their place. The bytes are valid
 // until the next piece is taken.
 type piece struct {
 	body   []byte
@@ -131,10 +131,10 @@ func (r *Reader) Format() Format { return r.format }
 // Signal returns the signal, guessed or not.
 func (r *Reader) Signal() Signal { return r.signal }
 
-// Compression returns what the file lies under.
+// Compression returns how the file is compressed.
 func (r *Reader) Compression() Compression { return r.src.compression }
 
-// Close gives back the memory of the decompressor. It does not close the file.
+// Close releases the memory of the decompressor. It does not close the file.
 func (r *Reader) Close() { r.src.closer() }
 
 // Next returns the next batch, and io.EOF after the last. Any other error is an

@@ -87,7 +87,7 @@ func (s *source) peek(n int) ([]byte, error) {
 	return head, err
 }
 
-// skip takes n bytes that were peeked at.
+// skip consumes n bytes that were peeked at.
 func (s *source) skip(n int) {
 	n, _ = s.Discard(n)
 	s.offset += int64(n)

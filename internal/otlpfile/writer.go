@@ -19,7 +19,7 @@ import (
 type WriterOption func(*Writer)
 
 // WithCompression lays the file under a compression, by default None. For a
-// file with a name CompressionOf tells which.
+// file with a name CompressionOf returns it.
 func WithCompression(c Compression) WriterOption { return func(w *Writer) { w.compression = c } }
 
 // A Writer writes batches to a file. It is not for use by several goroutines.

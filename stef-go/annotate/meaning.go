@@ -27,7 +27,7 @@ func fieldText(d dynamic.TraceField) string {
 	}
 }
 
-// isRest says whether a detail is no value but what is left between values.
+// isRest says whether a detail is not a value but bits between values.
 func isRest(detail any) bool {
 	switch detail.(type) {
 	case dynamic.TracePadding, dynamic.TraceUnread:

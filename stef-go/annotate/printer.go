@@ -149,7 +149,7 @@ func (p *printer) endFrame() {
 	p.columns, p.text = nil, nil
 }
 
-// finish prints what is left and the error of the stream, if there is one.
+// finish prints the remaining lines and the error of the stream, if there is one.
 func (p *printer) finish(err error) error {
 	p.endFrame()
 	if err != nil {

@@ -141,7 +141,7 @@ type byteReader struct {
 
 func (r *byteReader) left() int { return len(r.data) - r.n }
 
-// take reads count bytes. They are part of the column: copy what is kept.
+// take reads count bytes. They are memory of the column: copy them to keep them.
 func (r *byteReader) take(count uint64, what string) ([]byte, error) {
 	if count > uint64(r.left()) {
 		return nil, cutOff(what)

@@ -52,7 +52,7 @@ type column struct {
 	byteOut []byte
 }
 
-// isBits tells columns of bits from columns of bytes.
+// isBits says whether the column consists of bits, not of bytes.
 //
 // spec: #data-frame
 func (c *column) isBits() bool {

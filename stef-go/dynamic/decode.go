@@ -31,7 +31,7 @@ type decoder struct {
 	maxBytes  int
 	allocated int
 	depth     int
-	// trace takes the events, if anybody wants them. For them, index has the
+	// trace receives the events, if it is set. For them, index has the
 	// places in the arrays and multimaps around, and code is the number that
 	// the last text began with.
 	trace *tracer

@@ -27,16 +27,16 @@
 //
 // From the schema grows a tree of columns (column.go). Each column has a run of
 // bits or bytes in every frame. Decoding a record is a descent through the
-// columns, with the value the previous record had at the same place in hand
-// (decode.go); encoding is the same descent, comparing with that value
-// (encode.go). What only frames know, sizes, flags and compression, is in
+// columns, which knows the value that the previous record had at the same place
+// (decode.go). Encoding is the same descent and compares with that value
+// (encode.go). Sizes, flags and compression, which belong to frames, are in
 // frame.go, header.go and zstd.go.
 //
 // # Looking at bytes
 //
-// WithFrameFunc tells how large the columns of each frame are, WithTrace tells
-// of every element of a stream, which bits it takes and what they mean. Package
-// annotate prints that.
+// WithFrameFunc reports how large the columns of each frame are. WithTrace reports
+// every element of a stream with its bits and what they mean; package annotate
+// prints that.
 //
 // # Limits
 //

@@ -70,8 +70,8 @@ func cutOff(what string) error {
 	return fmt.Errorf("%w: %s: %w", ErrCorrupt, what, io.ErrUnexpectedEOF)
 }
 
-// sourceError tells the end of the source inside of what from a failure of the
-// source.
+// sourceError distinguishes a source that ends inside of what from one that
+// fails.
 func sourceError(err error, what string) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return cutOff(what)

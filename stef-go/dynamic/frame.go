@@ -74,14 +74,14 @@ type Frame struct {
 type Column struct {
 	// Path names the column, such as "Metrics.Point.Exemplars[].Value.Int64".
 	Path string
-	// Bits tells columns of bits from columns of bytes.
+	// Bits says whether the column consists of bits, not of bytes.
 	Bits bool
 	// Offset counts from the start of the content of the frame, uncompressed.
 	// Size is in bytes.
 	Offset, Size int
 }
 
-// readFrameHeader reads what comes before the content of a frame. The error is
+// readFrameHeader reads the header of a frame, before its content. The error is
 // io.EOF exactly if the stream ends where a frame could begin.
 //
 // spec: #frame
@@ -177,7 +177,7 @@ func (t *columns) split(content []byte, f *Frame) error {
 	return nil
 }
 
-// empty takes the runs of all columns away.
+// empty removes the runs of all columns.
 func (t *columns) empty() {
 	for _, c := range t.all {
 		c.bitIn, c.byteIn = bitReader{}, byteReader{}

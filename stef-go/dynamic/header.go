@@ -42,7 +42,7 @@ type Header struct {
 	Compression Compression
 	// Wire is the wire schema the stream records, nil if it records none.
 	Wire schema.WireSchema
-	// UserData are the keys and values the writer left.
+	// UserData are the keys and values that the writer set.
 	UserData map[string]string
 	// Frame describes the frame that holds all of these but Compression. Its
 	// Index is 0, and it has neither records nor columns.

@@ -21,8 +21,8 @@ type Reader struct {
 	onFrame func(*Frame)
 	trace   *tracer
 
-	// frame is the last frame begun and left the number of its records that are
-	// still to come.
+	// frame is the last frame begun, and left is how many of its records were not
+	// read yet.
 	frame   Frame
 	left    uint64
 	current *Struct
@@ -65,7 +65,7 @@ func NewReader(src io.Reader, root *schema.Struct, opts ...ReaderOption) (*Reade
 	return r, nil
 }
 
-// readHeaders reads what comes before the data frames. The offset is that of
+// readHeaders reads the headers, before the data frames. The offset is that of
 // the header an error is in.
 func (r *Reader) readHeaders() (offset int64, err error) {
 	if r.header.Compression, err = readFixedHeader(r.src, r.trace); err != nil {

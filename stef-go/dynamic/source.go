@@ -31,7 +31,7 @@ func (s *source) ReadByte() (byte, error) {
 	return b, err
 }
 
-// maxEmpty is how often a source may give nothing before it counts as failed:
+// maxEmpty is how often a source may return nothing before it counts as failed:
 // as often as bufio has it.
 const maxEmpty = 100
 

@@ -47,7 +47,7 @@ type (
 	TraceWire struct{ Fields uint64 }
 	// TraceSize is the size of a column in the size table.
 	TraceSize struct{ Size uint64 }
-	// TraceFrame comes when the size table of a frame is read.
+	// TraceFrame is sent when the size table of a frame was read.
 	TraceFrame struct{ Frame *Frame }
 	// TracePadding fills the last byte of bits.
 	TracePadding struct{}
@@ -90,7 +90,7 @@ type (
 		Ref   uint64
 		Value *Struct
 	}
-	// TraceEntry comes when a struct in full is complete and makes an entry. It
+	// TraceEntry is sent when a struct in full is complete and makes an entry. It
 	// has no bits.
 	TraceEntry struct {
 		Ref   uint64
@@ -110,7 +110,7 @@ type (
 type tracer struct {
 	f   func(*Event)
 	src *source
-	// What the events have in common that come next.
+	// What the next events have in common.
 	frame   int
 	record  uint64
 	base    int64 // offset of the payload

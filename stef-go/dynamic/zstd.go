@@ -127,7 +127,7 @@ func (z *inflater) close() {
 	}
 }
 
-// kind gives an error of the decoder its kind; a failure of the source has none.
+// kind wraps an error of the decoder in its kind; a failure of the source has none.
 func (z *inflater) kind(err error) error {
 	switch {
 	case z.in.err != nil, errors.Is(err, ErrCorrupt):

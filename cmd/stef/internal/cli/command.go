@@ -64,7 +64,7 @@ func (c *command) flags() (*flag.FlagSet, func(*Env, []string) error) {
 	return flags, c.define(flags)
 }
 
-// parse takes flags before, between and after the other arguments, and none
+// parse accepts flags before, between and after the other arguments, and none
 // after "--".
 func parse(flags *flag.FlagSet, args []string) ([]string, error) {
 	var rest []string

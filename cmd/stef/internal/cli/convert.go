@@ -239,8 +239,8 @@ func skippedSignals(w io.Writer, res *convert.Result) {
 	}
 }
 
-// summarise prints what was converted. That it cannot be printed is no failure
-// of the conversion.
+// summarise prints what was converted. A failure to print it does not fail the
+// conversion.
 func summarise(w io.Writer, in *file.Input, out *file.Output, res *convert.Result, took time.Duration) {
 	packed := ""
 	if in.Packed != "" {

@@ -90,7 +90,7 @@ func (env *Env) report(c *command, err error) int {
 }
 
 // message is the text of an error without the names of packages, which mean
-// nothing to who uses the program.
+// nothing to users of the program.
 func message(err error) string {
 	text := err.Error()
 	for _, name := range []string{"otlpfile: ", "stefpdata: ", "stef: ", "annotate: "} {

@@ -15,8 +15,8 @@ import (
 	stef "github.com/otelstef/stef/stef-go"
 )
 
-// ErrUnsupported is a conversion that there is not, or that needs to be told
-// more. It is about what was asked for, not about a file.
+// ErrUnsupported is a conversion that does not exist or that needs more flags. It
+// is about the command line, not about a file.
 var ErrUnsupported = errors.New("unsupported")
 
 // unsupported is an error whose text is about the request alone.
@@ -61,8 +61,8 @@ type Result struct {
 	Items uint64
 	// PartsIn and PartsOut are parts of OTLP or frames of STEF.
 	PartsIn, PartsOut int
-	// Skipped are the items that were left out, and Reasons the first few of the
-	// errors that say why.
+	// Skipped counts the items that were omitted, and Reasons are the first few of
+	// the errors that say why.
 	Skipped uint64
 	Reasons []error
 	// Others are the signals of the input that were skipped.
@@ -80,8 +80,8 @@ type OtherSignal struct {
 // maxReasons bounds Result.Reasons.
 const maxReasons = 5
 
-// skip counts items that cannot be converted, or returns the error if they are
-// not to be left out.
+// skip counts items that cannot be converted. It returns the error if Options.Skip
+// is not set.
 func (r *Result) skip(o *Options, items uint64, err error) error {
 	if !o.Skip {
 		return err

@@ -47,8 +47,8 @@ func ParseFormat(name string) (Format, error) {
 // peeked is how much of the content guessInput wants to see.
 const peeked = 64 << 10
 
-// guessInput tells the format by the content, and of a file without content by
-// its name.
+// guessInput returns the format of the content, or that of the name if there is no
+// content.
 func guessInput(name string, head []byte) Format {
 	if bytes.HasPrefix(head, []byte("STEF")) || len(head) == 0 && formatOfName(name) == STEF {
 		return STEF
@@ -56,7 +56,7 @@ func guessInput(name string, head []byte) Format {
 	return ours(otlpfile.GuessFormat(name, head))
 }
 
-// formatOfName tells the format of an output by its name.
+// formatOfName returns the format that the name of an output ends in.
 func formatOfName(name string) Format {
 	name = unpackedName(name)
 	if strings.HasSuffix(strings.ToLower(name), ".stef") {
@@ -74,7 +74,7 @@ func ours(f otlpfile.Format) Format {
 	return Unknown
 }
 
-// unpackedName cuts the end off a name that tells its compression.
+// unpackedName removes the end of a name that names its compression.
 func unpackedName(name string) string {
 	for _, end := range []string{".zst", ".zstd", ".gz"} {
 		if base, ok := strings.CutSuffix(name, end); ok {

@@ -194,7 +194,7 @@ func mixed(r *otlpfile.Reader, err error) error {
 // SignalMark stands for the name of the signal in the name of an output.
 const SignalMark = "{signal}"
 
-// take sorts errors of items from others.
+// take counts the items of an error of single items, and returns other errors.
 func (r *Result) take(o *Options, err error) error {
 	var items *skipped
 	if errors.As(err, &items) {

@@ -57,7 +57,7 @@ func (d *batchDecoder) Decode() (otlpfile.Batch, error) {
 
 func (d *batchDecoder) Stats() stef.ReaderStats { return d.stats() }
 
-// skippedItems tells errors of single items from others.
+// skippedItems makes errors of single items of the kind skipped.
 func skippedItems(err error) error {
 	var items stefpdata.ItemErrors
 	if errors.As(err, &items) {

@@ -16,8 +16,8 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// recognise finds the root of a stream, or takes the one that was asked for:
-// whoever asks may know better than the data can tell.
+// recognise finds the root of a stream, or returns the one that was asked for:
+// the caller may know more than the data show.
 func recognise(in *file.Input, o *Options) (*stream.Root, io.Reader, error) {
 	if o.Root != nil {
 		return o.Root, in, nil

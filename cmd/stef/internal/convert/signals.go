@@ -125,7 +125,7 @@ func (o *Options) writerOptions(s otlpfile.Signal, more ...stef.WriterOption) ([
 		opts = append(opts, stef.WithLevel(o.Level))
 	}
 	if !o.Reference {
-		// Announced, so that whoever reads the file need not guess its root.
+		// Announced, so that readers of the file need not guess its root.
 		return append(opts, stef.WithSchemaHeader()), nil
 	}
 	if published[s] == nil {

@@ -32,7 +32,7 @@ func Seconds(d time.Duration) string {
 	return fmt.Sprintf("%.2f s", d.Seconds())
 }
 
-// Percent writes a part of a whole, or nothing where there is no whole.
+// Percent writes a part of a whole in percent, or nothing if the whole is 0.
 func Percent(part, whole int64) string {
 	if whole == 0 {
 		return ""

@@ -28,7 +28,7 @@ type Input struct {
 	Name string
 	// Size is the number of bytes of the file, or -1 if it is not known.
 	Size int64
-	// Packed is "zstd" or "gzip" if the file lies under it, or "".
+	// Packed is "zstd" or "gzip" if the file is compressed, or "".
 	Packed string
 
 	raw      source
@@ -139,7 +139,7 @@ func (in *Input) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Peek returns the first bytes of what is left of the content, n or all there
+// Peek returns the next bytes of the content without reading them, n or all there
 // are. n is at most 64 KiB.
 func (in *Input) Peek(n int) ([]byte, error) {
 	head, err := in.content.Peek(n)

@@ -27,7 +27,7 @@ func (t *Temps) Remove() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for path := range t.paths {
-		_ = os.RemoveAll(path) // nothing is left to be done about it
+		_ = os.RemoveAll(path) // the process ends, so nobody could handle the error
 	}
 	t.paths = nil
 }
@@ -59,7 +59,7 @@ func (t *Temps) remove(path string) {
 	_ = os.Remove(path)
 }
 
-// rename gives a file its name for good.
+// rename renames a temporary file to its final name.
 func (t *Temps) rename(path, name string) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -89,7 +89,7 @@ type Output struct {
 // Standard is an output that is there already: standard output, as w.
 func Standard(w io.Writer) *Output { return &Output{Name: "standard output", w: w} }
 
-// Create begins a file, or takes stdout for the name "-". The file is written
+// Create begins a file, or uses stdout for the name "-". The file is written
 // under another name in the same folder until Commit. What is no regular file,
 // such as a pipe or a device, is written directly.
 func (t *Temps) Create(name string, stdout io.Writer) (*Output, error) {
@@ -198,7 +198,7 @@ func (o *Output) Commit() error {
 	return nil
 }
 
-// Discard gives the file up. After Commit it does nothing.
+// Discard removes the file. After Commit it does nothing.
 func (o *Output) Discard() {
 	if o.file == nil {
 		return

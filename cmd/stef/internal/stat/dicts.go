@@ -87,7 +87,7 @@ func (d *dicts) places(s *schema.Struct, path []int) {
 	}
 }
 
-// begin takes the value that records have before the first one is read.
+// begin notes the value that records have before the first one is read.
 func (d *dicts) begin(initial *dynamic.Struct) {
 	for _, p := range d.found {
 		p.last = p.in(initial)

@@ -118,7 +118,7 @@ func (m *meter) add() {
 	for _, c := range f.Columns {
 		columns += c.Size
 	}
-	// What is left is the number of records and the size of the sizes.
+	// The remaining bytes are the number of records and the size of the sizes.
 	before := f.UncompressedSize - columns
 	r.Counts += int64(before - f.SizesSize)
 
@@ -146,7 +146,7 @@ func (m *meter) piece(i, n int) {
 	m.pieces[i] = append(m.pieces[i][:0], m.pieces[i][n:]...)
 }
 
-// end compresses what is left.
+// end compresses the last piece of each column.
 func (m *meter) end() {
 	for i := range m.pieces {
 		if n := len(m.pieces[i]); n > 0 {

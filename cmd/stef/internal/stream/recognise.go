@@ -21,7 +21,7 @@ const UserDataKey = "stef.root"
 // maxLook bounds how many data frames Recognise looks at.
 const maxLook = 8
 
-// ErrRoot is the error of a stream whose root cannot be told.
+// ErrRoot is the error of a stream of which the root cannot be found.
 var ErrRoot = errors.New("cannot tell which records the stream holds")
 
 // Recognise finds the root of an OpenTelemetry stream, see List.Recognise.
@@ -159,8 +159,8 @@ func list(roots List) string {
 	return strings.Join(names, " and as ")
 }
 
-// The limits of the format, beyond which the prefix is not read. The readers
-// report what is wrong.
+// The limits of the format. A prefix over them is not read; the readers of records
+// report the error.
 //
 // spec: #limits
 const (
@@ -213,7 +213,7 @@ func (p *prefix) uvarint() (v uint64, ok bool) {
 	return 0, false
 }
 
-// take reads n bytes, or what there is of them.
+// take reads n bytes, or fewer at the end of the source.
 func (p *prefix) take(n int) bool {
 	buf := bytes.NewBuffer(p.seen)
 	got, err := io.CopyN(buf, p.src, int64(n))
