@@ -1,8 +1,14 @@
 // Copyright The Otel/STEF Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package benchmarks compares STEF with OTLP on size, speed and memory. All of
-// it is benchmarks: run `go test -bench .` here. They run on the real sets
-// where those are found, else on the recordings that come with the repository,
-// and check what they decode before they time it.
+// Package benchmarks measures STEF beside OTLP, Otel Arrow, Arrow IPC, Parquet and
+// the reference implementation of STEF: size, speed, memory and transport. README.md
+// has the results and says how they are measured.
+//
+//	go test -run '^$' -bench .                          // every benchmark
+//	go test -run '^TestReport$' . -v -report again      // the report: make report
+//
+// Benchmarks run on the recordings of the repository, and on the large real sets if
+// those are found. The first line of the output says which. What is timed is decoded
+// and compared first.
 package benchmarks

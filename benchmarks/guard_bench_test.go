@@ -41,3 +41,33 @@ func BenchmarkGuard(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkGuardAges is what make guard compares besides: exporters and receivers of
+// the recordings at the start of a stream and in its steady state.
+func BenchmarkGuardAges(b *testing.B) {
+	for _, ref := range dataset.Recorded() {
+		set := ref.Load(b).HeadItems(4096)
+		for _, f := range []format.Format{format.OTLP(), format.STEF(format.Ordered), format.STEF(format.Sorted)} {
+			for _, age := range []study.Age{study.First, study.Steady} {
+				aged, err := study.NewAged(f, format.BestZstd(f), age, set)
+				require.NoError(b, err)
+				for _, name := range []string{study.SerializeFromPdata, study.DeserializeToPdata} {
+					op := aged.Op(name)
+					b.Run(path("set", ref.Name, "signal", ref.Signal.String(), "age", string(age), "format", f.Name(), "op", name), func(b *testing.B) {
+						b.ReportAllocs()
+						for b.Loop() {
+							if op.Before != nil {
+								b.StopTimer()
+								require.NoError(b, op.Before())
+								b.StartTimer()
+							}
+							require.NoError(b, op.Run())
+						}
+						b.ReportMetric(float64(aged.Bytes())/float64(aged.Items()), "B/item")
+					})
+				}
+				aged.Close()
+			}
+		}
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -22,13 +23,20 @@ var (
 	fullFlag  = flag.Bool("full", false, "measure all sets, more and longer")
 )
 
-const readme = "README.md"
+const (
+	readme = "README.md"
+	// published is the folder of the report in the repository.
+	published = "results"
+)
 
 // TestReport writes the report: make report. Each study is a subtest, so one
 // table can be made again alone.
 func TestReport(t *testing.T) {
 	if *reportDir == "" {
 		t.Skip("the report is written by make report")
+	}
+	if part := strings.Contains(flag.Lookup("test.run").Value.String(), "/"); part && filepath.Clean(*reportDir) == published {
+		t.Fatalf("a part of the report would replace the published one: choose another folder than -report %s", published)
 	}
 	c := &study.Context{TB: t, Full: *fullFlag, Refs: dataset.Refs(t)}
 	command := "make report"
@@ -40,6 +48,10 @@ func TestReport(t *testing.T) {
 	t.Logf("written: %s", strings.TrimSuffix(*reportDir, "/")+"/index.html")
 	if !whole {
 		t.Log("only a part was measured, so the README stays as it is")
+		return
+	}
+	if filepath.Clean(*reportDir) != published {
+		t.Logf("%s is not the published folder, so the README stays as it is", *reportDir)
 		return
 	}
 	text, err := os.ReadFile(readme)

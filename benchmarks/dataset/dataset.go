@@ -157,6 +157,14 @@ func (r Ref) First(n int) Ref {
 // Title names the set and its signal.
 func (r Ref) Title() string { return fmt.Sprintf("%s %s", r.Name, r.Signal) }
 
+// Label is Title with a mark for the reporting half.
+func (r Ref) Label() string {
+	if r.Reporting() {
+		return r.Title() + " (R)"
+	}
+	return r.Title()
+}
+
 // Load reads the set.
 func (r Ref) Load(tb testing.TB) *Set {
 	tb.Helper()

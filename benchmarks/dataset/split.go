@@ -58,6 +58,24 @@ func (s *Set) Head(n int) *Set {
 	return head
 }
 
+// HeadItems returns the first n data points, spans or log records of the set, in the
+// same parts. The last part may be cut.
+func (s *Set) HeadItems(n int) *Set {
+	head := &Set{Ref: s.Ref}
+	for _, part := range s.Parts {
+		if n <= 0 {
+			break
+		}
+		if part.Items() > n {
+			part = cut(s.Signal, []otlpfile.Batch{part}, n, true)[0]
+		}
+		n -= part.Items()
+		head.Parts = append(head.Parts, part)
+		head.Items += part.Items()
+	}
+	return head
+}
+
 // cutter fills batches.
 type cutter struct {
 	signal  otlpfile.Signal

@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/s2"
 	"github.com/klauspost/compress/zstd"
 )
 
@@ -28,7 +29,17 @@ const (
 	Zstd       Compression = "zstd"
 	ZstdStream Compression = "zstd-stream"
 	Own        Compression = "own"
+	// Snappy and the other levels of zstd are for the frontier.
+	Snappy      Compression = "snappy"
+	ZstdFastest Compression = "zstd-fastest"
+	ZstdBetter  Compression = "zstd-better"
+	ZstdBest    Compression = "zstd-best"
 )
+
+// levels of zstd by message.
+var levels = map[Compression]zstd.EncoderLevel{
+	ZstdFastest: zstd.SpeedFastest, Zstd: zstd.SpeedDefault, ZstdBetter: zstd.SpeedBetterCompression, ZstdBest: zstd.SpeedBestCompression,
+}
 
 // Compressions returns what a format can be combined with.
 func Compressions(f Format) []Compression {
@@ -39,10 +50,14 @@ func Compressions(f Format) []Compression {
 	return all
 }
 
-// BestZstd returns zstd as a format does best with it: its own, but for Arrow,
-// whose buffers are many and small and compress better together.
+// BestZstd returns zstd as a format does best with it: its own, but for
+// Arrow, whose buffers are many and small and compress better together.
 func BestZstd(f Format) Compression {
-	if _, ok := f.(arrowFormat); ok || f.Own() == "" {
+	switch f.(type) {
+	case arrowFormat, otelArrow:
+		return Zstd
+	}
+	if f.Own() == "" {
 		return Zstd
 	}
 	return Own
@@ -75,8 +90,10 @@ func (c Compression) NewCompressor() (Compressor, error) {
 		return same{}, nil
 	case Gzip:
 		return &gzipEnd{w: gzip.NewWriter(nil)}, nil
-	case Zstd:
-		enc, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
+	case Snappy:
+		return &snappyEnd{}, nil
+	case Zstd, ZstdFastest, ZstdBetter, ZstdBest:
+		enc, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(levels[c]))
 		return &zstdEnd{enc: enc}, err
 	case ZstdStream:
 		z := &zstdStreamWriter{}
@@ -94,7 +111,9 @@ func (c Compression) NewDecompressor() (Decompressor, error) {
 		return same{}, nil
 	case Gzip:
 		return &gzipEnd{}, nil
-	case Zstd:
+	case Snappy:
+		return &snappyEnd{}, nil
+	case Zstd, ZstdFastest, ZstdBetter, ZstdBest:
 		dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1))
 		return &zstdEnd{dec: dec}, err
 	case ZstdStream:
@@ -108,6 +127,22 @@ type same struct{}
 func (same) Begin()                                   {}
 func (same) Compress(message []byte) ([]byte, error)  { return message, nil }
 func (same) Decompress(packed []byte) ([]byte, error) { return packed, nil }
+
+// snappyEnd writes blocks of snappy, as the Collector's codec for gRPC does within
+// its frames.
+type snappyEnd struct{ out []byte }
+
+func (z *snappyEnd) Begin() {}
+
+func (z *snappyEnd) Compress(message []byte) ([]byte, error) {
+	z.out = s2.EncodeSnappy(z.out[:cap(z.out)], message)
+	return z.out, nil
+}
+
+func (z *snappyEnd) Decompress(packed []byte) (_ []byte, err error) {
+	z.out, err = s2.Decode(z.out[:cap(z.out)], packed)
+	return z.out, err
+}
 
 type gzipEnd struct {
 	w   *gzip.Writer

@@ -74,6 +74,18 @@ func All() []Format {
 	return []Format{OTLP(), OTLPJSON(), STEF(Ordered), STEF(Sorted), Parquet(Ordered), Parquet(Sorted), Arrow()}
 }
 
+// For returns All and the rivals that have the signal: Otel Arrow and the reference
+// implementation of STEF.
+func For(signal otlpfile.Signal) []Format {
+	all := append(All(), OtelArrow())
+	for _, order := range []Order{Ordered, Sorted} {
+		if f := (reference{order}); f.Carries(signal) {
+			all = append(all, f)
+		}
+	}
+	return all
+}
+
 // Order is the order of items in a stream.
 type Order bool
 

@@ -20,9 +20,18 @@ import (
 )
 
 // STEF is one stream for all batches, in the full schema, a flush after each.
-func STEF(order Order) Format { return stefFormat{order} }
+func STEF(order Order) Format { return stefFormat{order: order} }
 
-type stefFormat struct{ order Order }
+// STEFAt is STEF with a level of zstd, and with or without templates of logs.
+func STEFAt(order Order, level stef.Level, templates stefpdata.Templates) Format {
+	return stefFormat{order, []stef.WriterOption{stef.WithLevel(level)}, []stefpdata.EncoderOption{stefpdata.WithTemplates(templates)}}
+}
+
+type stefFormat struct {
+	order   Order
+	writer  []stef.WriterOption
+	encoder []stefpdata.EncoderOption
+}
 
 func (f stefFormat) Name() string { return "STEF " + f.order.String() }
 
@@ -36,17 +45,19 @@ func (stefFormat) Own() string {
 func (stefFormat) Drops() string  { return "resources, scopes and metrics without items" }
 func (stefFormat) Stateful() bool { return true }
 
-func (f stefFormat) mode() stefpdata.EncoderOption {
+func (f stefFormat) options() []stefpdata.EncoderOption {
+	mode := stefpdata.Ordered
 	if f.order == Sorted {
-		return stefpdata.WithMode(stefpdata.Sorted)
+		mode = stefpdata.Sorted
 	}
-	return stefpdata.WithMode(stefpdata.Ordered)
+	return append([]stefpdata.EncoderOption{stefpdata.WithMode(mode)}, f.encoder...)
 }
 
 func (f stefFormat) NewEncoder(signal otlpfile.Signal, own bool) (Encoder, error) {
 	var options []stef.WriterOption
 	if own {
 		options = append(options, stef.WithCompression(stef.Zstd))
+		options = append(options, f.writer...)
 	}
 	out := new(bytes.Buffer)
 	switch signal {
@@ -55,7 +66,7 @@ func (f stefFormat) NewEncoder(signal otlpfile.Signal, own bool) (Encoder, error
 		if err != nil {
 			return nil, err
 		}
-		e := stefpdata.NewMetricsEncoder(w, f.mode())
+		e := stefpdata.NewMetricsEncoder(w, f.options()...)
 		return &stefEncoder[*metricGroups]{f: f, out: out, w: w, prepare: prepareMetrics,
 			encode: func(b otlpfile.Batch) error { return e.Encode(b.Metrics) },
 			write:  func(g *metricGroups) error { return g.write(w) }}, nil
@@ -64,7 +75,7 @@ func (f stefFormat) NewEncoder(signal otlpfile.Signal, own bool) (Encoder, error
 		if err != nil {
 			return nil, err
 		}
-		e := stefpdata.NewTracesEncoder(w, f.mode())
+		e := stefpdata.NewTracesEncoder(w, f.options()...)
 		return &stefEncoder[[]*otelstef.Spans]{f: f, out: out, w: w, prepare: prepareSpans,
 			encode: func(b otlpfile.Batch) error { return e.Encode(b.Traces) },
 			write:  func(records []*otelstef.Spans) error { return writeSpans(w, records) }}, nil
@@ -73,7 +84,7 @@ func (f stefFormat) NewEncoder(signal otlpfile.Signal, own bool) (Encoder, error
 		if err != nil {
 			return nil, err
 		}
-		e := stefpdata.NewLogsEncoder(w, f.mode())
+		e := stefpdata.NewLogsEncoder(w, f.options()...)
 		return &stefEncoder[[]*otelstef.Logs]{f: f, out: out, w: w, prepare: prepareLogs,
 			encode: func(b otlpfile.Batch) error { return e.Encode(b.Logs) },
 			write:  func(records []*otelstef.Logs) error { return writeLogs(w, records) }}, nil

@@ -43,7 +43,7 @@ func guard(args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("guard", flag.ContinueOnError)
 	base := flags.String("base", "main", "the `revision` to compare with")
 	rounds := flags.Int("rounds", 10, "turns of each side")
-	bench := flags.String("bench", "^BenchmarkGuard$", "benchmarks to run")
+	bench := flags.String("bench", "^BenchmarkGuard", "benchmarks to run")
 	turn := flags.String("benchtime", "20ms", "time of a benchmark in a turn")
 	threshold := flags.Float64("threshold", 5, "per cent by which time may be worse")
 	if err := flags.Parse(args); err != nil {

@@ -23,6 +23,8 @@ type Op struct {
 	// Items is how many items one run is about.
 	Items int
 	Run   func() error
+	// Before prepares a run and is not measured. It may be nil.
+	Before func() error
 }
 
 // Config says how much to measure.
@@ -61,11 +63,11 @@ func Interleave(c Config, ops []Op) ([]Result, error) {
 		// how long.
 		var took time.Duration
 		for range 2 {
-			begin := time.Now()
-			if err := op.Run(); err != nil {
+			turn, err := take(op, 1)
+			if err != nil {
 				return nil, fmt.Errorf("%s: %w", op.Name, err)
 			}
-			took = time.Since(begin)
+			took = time.Duration(turn.Nanos)
 			if took > max(c.Turn, 50*time.Millisecond) {
 				break
 			}
@@ -87,7 +89,29 @@ func Interleave(c Config, ops []Op) ([]Result, error) {
 	return results, nil
 }
 
-func take(op Op, runs int) (Turn, error) {
+func take(op Op, runs int) (turn Turn, err error) {
+	if op.Before == nil {
+		turn, err = timed(op, runs)
+	} else {
+		for range runs {
+			if err := op.Before(); err != nil {
+				return turn, err
+			}
+			once, err := timed(op, 1)
+			if err != nil {
+				return turn, err
+			}
+			turn.Nanos += once.Nanos
+			turn.Allocs += once.Allocs
+			turn.Bytes += once.Bytes
+		}
+	}
+	n := float64(runs)
+	return Turn{runs, turn.Nanos / n, turn.Allocs / n, turn.Bytes / n}, err
+}
+
+// timed measures runs in a row, after a garbage collection, and returns their sum.
+func timed(op Op, runs int) (Turn, error) {
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
@@ -99,8 +123,7 @@ func take(op Op, runs int) (Turn, error) {
 	}
 	took := time.Since(begin)
 	runtime.ReadMemStats(&after)
-	n := float64(runs)
-	return Turn{runs, float64(took.Nanoseconds()) / n, float64(after.Mallocs-before.Mallocs) / n, float64(after.TotalAlloc-before.TotalAlloc) / n}, nil
+	return Turn{runs, float64(took.Nanoseconds()), float64(after.Mallocs - before.Mallocs), float64(after.TotalAlloc - before.TotalAlloc)}, nil
 }
 
 func (r Result) nanos() []float64 {

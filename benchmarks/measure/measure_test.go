@@ -35,7 +35,7 @@ func TestInterleave(t *testing.T) {
 	procs := runtime.GOMAXPROCS(0)
 	var order []string
 	op := func(name string, work func()) Op {
-		return Op{name, 2, func() error { order = append(order, name); work(); return nil }}
+		return Op{Name: name, Items: 2, Run: func() error { order = append(order, name); work(); return nil }}
 	}
 	results, err := Interleave(Config{Rounds: 3, Procs: 1}, []Op{
 		op("a", func() { time.Sleep(time.Millisecond) }),
@@ -51,7 +51,7 @@ func TestInterleave(t *testing.T) {
 	require.InDelta(t, 1<<19, bytes, 1<<14)
 
 	broken := errors.New("broken")
-	_, err = Interleave(Config{Rounds: 1}, []Op{{"a", 1, func() error { return broken }}})
+	_, err = Interleave(Config{Rounds: 1}, []Op{{Name: "a", Items: 1, Run: func() error { return broken }}})
 	require.ErrorIs(t, err, broken)
 }
 
@@ -64,4 +64,17 @@ func TestCPU(t *testing.T) {
 		sink = make([]byte, 1<<20)
 	}
 	require.Greater(t, CPU(), begin)
+}
+
+// TestBefore checks that what comes before a run is not measured.
+func TestBefore(t *testing.T) {
+	prepared := 0
+	results, err := Interleave(Config{Rounds: 2, Turn: time.Millisecond, Procs: 1}, []Op{{
+		Name: "a", Items: 1,
+		Before: func() error { prepared++; time.Sleep(20 * time.Millisecond); return nil },
+		Run:    func() error { time.Sleep(time.Millisecond); return nil },
+	}})
+	require.NoError(t, err)
+	require.Less(t, results[0].Median(), 15e6)
+	require.GreaterOrEqual(t, prepared, 4)
 }

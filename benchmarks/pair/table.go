@@ -78,18 +78,10 @@ func (rs *Results) Table() *report.Table {
 		report.Column{Name: "STEF B/item", Format: report.Fixed(2)}, report.Column{Name: "OTLP B/item", Format: report.Fixed(2)},
 		report.Column{Name: "bytes, zstd", Format: report.Fixed(2)}, report.Column{Name: "bytes, gzip", Format: report.Fixed(2)})
 	for _, r := range rs.all {
-		t.Add(Label(r.Ref), string(r.Age), r.median(STEF, Cost.PerItem), r.median(OTLP, Cost.PerItem), r.Speed(OTLP), r.Speed(OTLPGzip),
+		t.Add(r.Ref.Label(), string(r.Age), r.median(STEF, Cost.PerItem), r.median(OTLP, Cost.PerItem), r.Speed(OTLP), r.Speed(OTLPGzip),
 			r.median(STEF, Cost.WirePerItem), r.median(OTLP, Cost.WirePerItem), r.Size(OTLP), r.Size(OTLPGzip))
 	}
 	return t
-}
-
-// Label names a set and marks the reporting half.
-func Label(ref dataset.Ref) string {
-	if ref.Reporting() {
-		return ref.Title() + " (R)"
-	}
-	return ref.Title()
 }
 
 // groups are the sets that a summary is about.

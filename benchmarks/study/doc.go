@@ -41,6 +41,7 @@ type Page struct{ Name, Title string }
 // Pages are the pages of the report, in order.
 var Pages = []Page{
 	{"index", "Otel/STEF beside other formats"},
+	{"data", "The formats and the data"},
 	{"size", "Size"},
 	{"speed", "Speed"},
 	{"transport", "Transport"},
@@ -52,12 +53,15 @@ var Pages = []Page{
 // All returns the studies. What one finds out can be used by later ones.
 func All() []Study {
 	return []Study{
-		{"formats", "index", formats},
+		{"frontier", "index", frontier},
+		{"formats", "data", formats},
 		{"size-big", "size", sizeBig},
 		{"size-parts", "size", sizeParts},
 		{"size-sweep", "size", sizeSweep},
 		{"columns", "size", columns},
 		{"speed", "speed", speed},
+		{"ages", "speed", ages},
+		{"shapes", "speed", shapes},
 		{"steps", "speed", steps},
 		{"proposal", "proposal", proposal},
 		{"latency", "otep-0035", latency},
@@ -102,13 +106,14 @@ func (c *Context) Start(s Study) { c.name = s.Name }
 // Command is what makes the tables of the present study again.
 func (c *Context) Command() string { return c.CommandOf(c.name) }
 
-// CommandOf is what runs some studies.
+// CommandOf is what runs some studies. It writes into another folder than the
+// published one.
 func (c *Context) CommandOf(names ...string) string {
 	choice := strings.Join(names, "|")
 	if len(names) != 1 {
 		choice = "(" + choice + ")"
 	}
-	command := fmt.Sprintf("cd benchmarks && go test -count=1 -timeout 2h -run '^TestReport$/^%s$' . -report results", choice)
+	command := fmt.Sprintf("cd benchmarks && go test -count=1 -timeout 2h -run '^TestReport$/^%s$' . -report again", choice)
 	if c.Full {
 		command += " -full"
 	}

@@ -22,6 +22,9 @@ type Figures struct {
 	Sweeps []SweepFigure
 	Steps  []StepFigure
 	Runs   []RunFigure
+	Ages   []AgeFigure
+	// Frontier are the points of all signals.
+	Frontier []FrontierPoint
 	// Rules are sentences that other pages made of their figures.
 	Rules []string
 }
@@ -103,9 +106,19 @@ func picture(chart *report.Chart) string {
 	return fmt.Sprintf("\n![%s](results/%s.png)\n", chart.Title, chart.Name)
 }
 
+// shownFormats are the formats in charts and in the tables of the README.
+var shownFormats = []string{"STEF sorted", "STEF ordered", "STEF reference ordered", "Otel Arrow", "Arrow IPC", "Parquet sorted"}
+
+// markdown returns a table for the README.
+func markdown(t *report.Table) string {
+	var b strings.Builder
+	_ = t.WriteMarkdown(&b) // a strings.Builder takes everything
+	return b.String()
+}
+
 // sizeBlock is the table of sizes for the README.
 func (f *Figures) sizeBlock(study string, from *report.Table) string {
-	shown := []string{"STEF sorted", "STEF ordered", "Parquet sorted", "Arrow IPC", "OTLP regrouped"}
+	shown := shownFormats
 	t := &report.Table{Columns: append(report.Text("set"), report.Column{Name: "OTLP, B/item", Format: report.Fixed(1)})}
 	for _, name := range shown {
 		t.Columns = append(t.Columns, report.Column{Name: name, Format: report.Fixed(3)})
@@ -124,7 +137,10 @@ func (f *Figures) sizeBlock(study string, from *report.Table) string {
 		}
 		title := s.Ref.Title()
 		if seen[title] == nil {
-			seen[title] = []any{title, items[title], math.NaN(), math.NaN(), math.NaN(), math.NaN(), math.NaN()}
+			seen[title] = []any{title, items[title]}
+			for range shown {
+				seen[title] = append(seen[title], math.NaN())
+			}
 			order = append(order, title)
 		}
 		if at := slices.Index(shown, s.Format); at >= 0 {
@@ -134,9 +150,7 @@ func (f *Figures) sizeBlock(study string, from *report.Table) string {
 	for _, title := range order {
 		t.Add(seen[title]...)
 	}
-	var b strings.Builder
-	_ = t.WriteMarkdown(&b) // a strings.Builder takes everything
-	return b.String()
+	return markdown(t)
 }
 
 // speedBlock is the table of times for the README: what a Collector does, with zstd.
@@ -166,9 +180,7 @@ func (f *Figures) speedBlock() string {
 	for _, key := range order {
 		t.Add(rows[key]...)
 	}
-	var b strings.Builder
-	_ = t.WriteMarkdown(&b) // a strings.Builder takes everything
-	return b.String()
+	return markdown(t)
 }
 
 // speedCharts are bars of ns per item for what exporters and receivers do.

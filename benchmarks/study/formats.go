@@ -6,13 +6,14 @@ package study
 import (
 	"github.com/otelstef/stef/benchmarks/dataset"
 	"github.com/otelstef/stef/benchmarks/report"
+	"github.com/otelstef/stef/internal/otlpfile"
 )
 
 // formats says what is compared and on what.
 func formats(c *Context) (*Outcome, error) {
 	t := c.table("formats", "The formats and how they are set up")
 	t.Columns = report.Text("format", "set up", "own compression", "does not carry")
-	for _, f := range sizeFormats() {
+	for _, f := range sizeFormats(otlpfile.Metrics) {
 		own, drops := f.Own(), f.Drops()
 		if own == "" {
 			own = "none"
@@ -27,18 +28,13 @@ func formats(c *Context) (*Outcome, error) {
 		report.Column{Name: "OTLP bytes", Format: report.Whole}, report.Column{Name: "B/item", Format: report.Fixed(1)})
 	for _, ref := range c.Refs {
 		set := ref.Load(c.TB)
-		sets.Add(ref.Title(), len(set.Parts), set.Items, set.Bytes, float64(set.Bytes)/float64(set.Items))
+		sets.Add(ref.Label(), len(set.Parts), set.Items, set.Bytes, float64(set.Bytes)/float64(set.Items))
 	}
 	o := &Outcome{}
-	o.add(report.Heading("What is compared"), report.Prose("Items are data points of metrics, spans and log records. Otel Arrow could not be built here; "+
-		"its figures are on the page of the STEF proposal, quoted and marked. Arrow IPC in our tables is a columnar schema of our own."), t, sets)
+	o.add(report.Heading("What is compared"), report.Prose("Items are data points of metrics, spans and log records. (R) marks the sets for reporting only: "+
+		"a hash of the name picks them, and nobody tunes the product with them. Arrow IPC is a columnar schema of our own; Otel Arrow is the protocol of that name."), t, sets)
 	return o, nil
 }
 
 // DataLine says in a line which telemetry is there.
-func DataLine(refs []dataset.Ref) string {
-	if len(refs) > 0 && refs[0].Bundled {
-		return "the recordings bundled with the repository, which are small: large sets were not found (see STEF_DATA in benchmarks/README.md)"
-	}
-	return "the large real sets, see the table of sets"
-}
+func DataLine(refs []dataset.Ref) string { return dataset.Line(refs) }

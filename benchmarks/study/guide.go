@@ -184,7 +184,5 @@ func (f *Figures) transportBlock() string {
 			t.Add(millis(r.RoundTrip), r.way(), r.PerSecond, r.PerCPUSecond, r.PerBatch)
 		}
 	}
-	var b strings.Builder
-	_ = t.WriteMarkdown(&b) // a strings.Builder takes everything
-	return b.String()
+	return markdown(t)
 }

@@ -133,8 +133,8 @@ func (e regroupedEncoder) Encode(b otlpfile.Batch) ([]byte, error) {
 }
 
 // sizeFormats are the formats in tables of sizes.
-func sizeFormats() []format.Format {
-	all := format.All()
+func sizeFormats(signal otlpfile.Signal) []format.Format {
+	all := format.For(signal)
 	return append([]format.Format{all[0], regrouped{format.OTLP()}}, all[1:]...)
 }
 
@@ -154,17 +154,18 @@ var sizeColumns = append(report.Text("set", "format"),
 	report.Column{Name: "carries"})
 
 func sizeBig(c *Context) (*Outcome, error) {
-	return sizes(c, "size-big", "Bytes of one big batch", sizeFormats(), one,
-		"All batches of a set as one message.")
+	return sizes(c, "size-big", "Bytes of one big batch", sizeFormats, one,
+		"All batches of a set as one message. Otel Arrow is missing where a batch has more than 65,535 groups of attributes: it cannot encode them.")
 }
 
 func sizeParts(c *Context) (*Outcome, error) {
-	return sizes(c, "size-parts", "Bytes of natural batches", c.small(sizeFormats()), natural,
+	small := func(signal otlpfile.Signal) []format.Format { return c.small(sizeFormats(signal)) }
+	return sizes(c, "size-parts", "Bytes of natural batches", small, natural,
 		"The batches in which the telemetry reached a Collector, each one message; STEF and Arrow IPC are one stream. The sets hipstershop are one batch by nature.")
 }
 
 // sizes makes a table and a chart of sizes.
-func sizes(c *Context, name, title string, formats []format.Format, cut func(*dataset.Set) *batches, note string) (*Outcome, error) {
+func sizes(c *Context, name, title string, formatsOf func(otlpfile.Signal) []format.Format, cut func(*dataset.Set) *batches, note string) (*Outcome, error) {
 	t := c.table(name, title, note, "Compression: "+format.Describe(),
 		"ratio: bytes of OTLP by bytes of the format, uncompressed. zstd ratio and zstd B/item: the same with zstd, the smaller one of own and of zstd by message. carries: every format was decoded and compared with the batches item by item.")
 	t.Columns = sizeColumns
@@ -173,19 +174,24 @@ func sizes(c *Context, name, title string, formats []format.Format, cut func(*da
 	for _, ref := range c.Refs {
 		set := ref.Load(c.TB)
 		b := cut(set)
+		formats := formatsOf(ref.Signal)
 		var otlp Sizes
 		chart.Labels = append(chart.Labels, ref.Name+"\n"+ref.Signal.String())
 		found, err := inParallel(formats, func(f format.Format) (Sizes, error) {
 			if err := c.checks(f, b); err != nil {
-				return nil, err
+				return nil, unlessTooLarge(err)
 			}
-			return SizesOf(f, b.all)
+			s, err := SizesOf(f, b.all)
+			return s, unlessTooLarge(err)
 		})
 		if err != nil {
 			return nil, err
 		}
 		for i, f := range formats {
 			s := found[i]
+			if s == nil {
+				continue
+			}
 			if otlp == nil {
 				otlp = s
 			}
@@ -194,15 +200,31 @@ func sizes(c *Context, name, title string, formats []format.Format, cut func(*da
 				s.of(format.Gzip), s.of(format.Zstd), s.of(format.ZstdStream), s.of(format.Own),
 				float64(otlp.best())/float64(s.best()), float64(s.best())/items, carries(f))
 			t.Bench = append(t.Bench, sizeLines(name, ref, f, s)...)
+			for len(bars[f.Name()]) < len(chart.Labels)-1 {
+				bars[f.Name()] = append(bars[f.Name()], math.NaN()) // a set of a signal that the format does not have
+			}
 			bars[f.Name()] = append(bars[f.Name()], float64(s.best())/float64(otlp.best()))
 			c.Figures.size(name, ref, f, s, otlp)
 		}
 	}
-	for _, f := range formats[1:] {
-		chart.Series = append(chart.Series, report.Bars(f.Name(), bars[f.Name()]...))
+	for _, name := range shownFormats {
+		if values := bars[name]; values != nil {
+			for len(values) < len(chart.Labels) {
+				values = append(values, math.NaN())
+			}
+			chart.Series = append(chart.Series, report.Bars(name, values...))
+		}
 	}
 	block := c.Figures.sizeBlock(name, t) + picture(chart)
 	return &Outcome{Parts: []report.Part{t, chart}, Blocks: map[string]string{name: block}}, nil
+}
+
+// unlessTooLarge leaves out what Otel Arrow cannot encode.
+func unlessTooLarge(err error) error {
+	if errors.Is(err, format.ErrTooLarge) {
+		return nil
+	}
+	return err
 }
 
 func carries(f format.Format) string {

@@ -1,0 +1,217 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package study
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/otelstef/stef/benchmarks/dataset"
+	"github.com/otelstef/stef/benchmarks/format"
+	"github.com/otelstef/stef/benchmarks/measure"
+	"github.com/otelstef/stef/benchmarks/report"
+	"github.com/otelstef/stef/internal/otlpfile"
+	stef "github.com/otelstef/stef/stef-go"
+	stefpdata "github.com/otelstef/stef/stef-pdata"
+)
+
+// choice is a point of the frontier: a format with its settings.
+type choice struct {
+	family, name string
+	f            format.Format
+	c            format.Compression
+}
+
+func (x choice) ours() bool {
+	return strings.HasPrefix(x.family, "STEF") && !strings.Contains(x.family, "reference")
+}
+
+// choices are the points of a signal. The first one is what the others are
+// relative to.
+func choices(signal otlpfile.Signal) []choice {
+	var all []choice
+	for _, c := range []format.Compression{format.Zstd, format.None, format.Snappy, format.Gzip, format.ZstdFastest, format.ZstdBetter, format.ZstdBest} {
+		all = append(all, choice{"OTLP", "OTLP " + string(c), format.OTLP(), c})
+	}
+	for _, c := range []format.Compression{format.None, format.Zstd, format.Own} {
+		all = append(all, choice{"Otel Arrow", "Otel Arrow " + string(c), format.OtelArrow(), c})
+	}
+	if signal == otlpfile.Metrics { // it has no way from spans to pdata
+		for _, c := range []format.Compression{format.None, format.Own} {
+			all = append(all, choice{"STEF reference", "STEF reference ordered " + string(c), format.Reference(format.Ordered), c})
+		}
+	}
+	templates := []stefpdata.Templates{stefpdata.TemplatesOff}
+	if signal == otlpfile.Logs {
+		templates = append(templates, stefpdata.TemplatesOn)
+	}
+	for _, order := range []format.Order{format.Ordered, format.Sorted} {
+		for _, t := range templates {
+			family := "STEF " + order.String()
+			if t == stefpdata.TemplatesOn {
+				family += ", templates"
+			}
+			all = append(all, choice{family, family + " none", format.STEFAt(order, stef.LevelDefault, t), format.None})
+			for level := stef.LevelFastest; level <= stef.LevelBest; level++ {
+				all = append(all, choice{family, family + " zstd " + level.String(), format.STEFAt(order, level, t), format.Own})
+			}
+		}
+	}
+	return all
+}
+
+// FrontierPoint is a choice on the sets of a signal: bytes and CPU time of both
+// ends, relative to OTLP with zstd, geometric means over the sets.
+type FrontierPoint struct {
+	Signal       otlpfile.Signal
+	Family, Name string
+	Ours         bool
+	Bytes, CPU   float64
+}
+
+// frontier measures every choice in the steady state of the sets for reporting.
+func frontier(c *Context) (*Outcome, error) {
+	o := &Outcome{Blocks: map[string]string{}}
+	var block strings.Builder
+	for _, signal := range dataset.Signals() {
+		points, sets, err := frontierOf(c, signal)
+		if err != nil {
+			return nil, err
+		}
+		if len(sets) == 0 {
+			continue
+		}
+		t, chart := frontierTable(c, signal, points, sets), frontierChart(signal, points)
+		c.Figures.Frontier = append(c.Figures.Frontier, points...)
+		o.add(chart, t)
+		block.WriteString(picture(chart))
+	}
+	o.Blocks["frontier"] = block.String() + "\n" + frontierRule(c.Figures.Frontier)
+	return o, nil
+}
+
+func frontierOf(c *Context, signal otlpfile.Signal) (points []FrontierPoint, sets []string, err error) {
+	all := choices(signal)
+	for _, x := range all {
+		points = append(points, FrontierPoint{signal, x.family, x.name, x.ours(), 1, 1})
+	}
+	for _, ref := range c.Refs {
+		if ref.Signal != signal || !ref.Reporting() && !c.Tiny {
+			continue
+		}
+		set := c.aged(ref)
+		sets = append(sets, ref.Label())
+		bytes, cpu, err := frontierPoints(c, all, set)
+		if err != nil {
+			return nil, nil, fmt.Errorf("%s: %w", ref.Title(), err)
+		}
+		for i := range points {
+			points[i].Bytes *= bytes[i]
+			points[i].CPU *= cpu[i]
+		}
+	}
+	for i := range points {
+		points[i].Bytes = math.Pow(points[i].Bytes, 1/float64(len(sets)))
+		points[i].CPU = math.Pow(points[i].CPU, 1/float64(len(sets)))
+	}
+	return points, sets, nil
+}
+
+// frontierPoints returns bytes and CPU time of a set relative to the first choice.
+func frontierPoints(c *Context, all []choice, set *dataset.Set) (bytes, cpu []float64, err error) {
+	var ops []measure.Op
+	for _, x := range all {
+		a, err := NewAged(x.f, x.c, Steady, set)
+		if err != nil {
+			return nil, nil, fmt.Errorf("%s: %w", x.name, err)
+		}
+		defer a.Close()
+		bytes = append(bytes, float64(a.Bytes()))
+		ops = append(ops, a.Op(SerializeFromPdata), a.Op(DeserializeToPdata))
+	}
+	config := c.timing()
+	config.Turn, config.Rounds = 0, min(config.Rounds, 2) // many choices, and some take long
+	results, err := measure.Interleave(config, ops)
+	if err != nil {
+		return nil, nil, err
+	}
+	base := bytes[0]
+	both := func(i int) float64 { return results[2*i].Median() + results[2*i+1].Median() }
+	for i := range all {
+		bytes[i] /= base
+		cpu = append(cpu, both(i)/both(0))
+	}
+	return bytes, cpu, nil
+}
+
+func frontierTable(c *Context, signal otlpfile.Signal, points []FrontierPoint, sets []string) *report.Table {
+	t := c.table("frontier-"+signal.String(), "Bytes and CPU of both ends: "+signal.String(),
+		"Relative to OTLP with zstd per message at its default level; geometric means over "+strings.Join(sets, ", ")+". CPU: pdata to bytes and bytes to pdata, compression included, GOMAXPROCS=1, steady state. "+
+			"better STEF: a setting of STEF that is both smaller and faster.")
+	t.Columns = append(report.Text("choice"), report.Column{Name: "bytes", Format: report.Fixed(3)}, report.Column{Name: "CPU", Format: report.Fixed(2)}, report.Column{Name: "better STEF"})
+	for _, p := range points {
+		t.Add(p.Name, p.Bytes, p.CPU, p.beatenBy(points))
+	}
+	return t
+}
+
+// beatenBy names a choice of ours that is smaller and faster, or says that there
+// is none.
+func (p FrontierPoint) beatenBy(points []FrontierPoint) string {
+	if p.Ours {
+		return ""
+	}
+	best := slices.Clone(points)
+	best = slices.DeleteFunc(best, func(q FrontierPoint) bool {
+		return !q.Ours || q.Signal != p.Signal || q.Bytes > p.Bytes || q.CPU > p.CPU
+	})
+	if len(best) == 0 {
+		return "none"
+	}
+	return slices.MinFunc(best, func(a, b FrontierPoint) int { return cmpFloat(a.Bytes*a.CPU, b.Bytes*b.CPU) }).Name
+}
+
+func cmpFloat(a, b float64) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}
+
+// frontierChart has a line for each family, from its smallest to its fastest point.
+func frontierChart(signal otlpfile.Signal, points []FrontierPoint) *report.Chart {
+	chart := &report.Chart{Name: "frontier-" + signal.String(), Title: "Bytes against CPU of both ends, " + signal.String() + ", relative to OTLP with zstd",
+		X: "CPU time of both ends", Y: "bytes", LogX: true, LogY: true, Picture: true}
+	for _, p := range points {
+		i := slices.IndexFunc(chart.Series, func(s report.Series) bool { return s.Name == p.Family })
+		if i < 0 {
+			i = len(chart.Series)
+			chart.Series = append(chart.Series, report.Series{Name: p.Family})
+		}
+		chart.Series[i].Points = append(chart.Series[i].Points, report.Point{X: p.CPU, Y: p.Bytes})
+	}
+	for _, s := range chart.Series {
+		slices.SortFunc(s.Points, func(a, b report.Point) int { return cmpFloat(a.X, b.X) })
+	}
+	return chart
+}
+
+// frontierRule names the choices of others that no setting of STEF beats.
+func frontierRule(points []FrontierPoint) string {
+	var left []string
+	for _, p := range points {
+		if !p.Ours && p.beatenBy(points) == "none" {
+			left = append(left, fmt.Sprintf("%s (%s: %.2f of the bytes, %.2f of the CPU)", p.Name, p.Signal, p.Bytes, p.CPU))
+		}
+	}
+	if len(left) == 0 {
+		return "For every choice of OTLP, Otel Arrow and the reference implementation, a setting of STEF is both smaller and faster, on the sets for reporting."
+	}
+	return "No setting of STEF is both smaller and faster, on the sets for reporting, than: " + strings.Join(left, "; ") + "."
+}
