@@ -11,11 +11,11 @@ import (
 	"github.com/otelstef/stef/stef-pdata/internal/mapping"
 )
 
-// body gives dst the body of a log record, c, which is what x holds. A text goes out as it
-// is: taking texts apart into templates takes longer than all the rest.
+// body gives dst the body of a log record, c, which is what x holds. A text is written as
+// it is: splitting texts into templates takes longer than everything else.
 //
-// Such a text is not copied before it is copied into the stream. The record has
-// to let go of it before the message ends; see letGo.
+// Such a text is not copied before it is copied into the stream. The record must
+// release it before the message ends; see releaseBody.
 //
 // spec: #otlp-logs
 func (e *LogsEncoder) body(dst *otelstef.LogBody, x extent, c choice) error {
@@ -44,9 +44,9 @@ func (e *LogsEncoder) body(dst *otelstef.LogBody, x extent, c choice) error {
 	return err
 }
 
-// letGo takes a text out of the record that is in the memory of the message.
+// releaseBody removes a text from the record that is in the memory of the message.
 // Bodies are in no dictionary, so nothing else holds it.
-func (e *LogsEncoder) letGo() {
+func (e *LogsEncoder) releaseBody() {
 	if body := e.rec.Record().Body(); body.Type() == otelstef.LogBodyTypeString {
 		body.SetType(otelstef.LogBodyTypeNone)
 	}
@@ -164,7 +164,7 @@ func (p *parser) bodyPair(pairs *otelstef.BodyMap, i int, x extent, depth int) e
 	if k == nil {
 		return p.newBodyPair(pairs, i, x, depth)
 	}
-	k.giveBody(pairs, i)
+	k.setBody(pairs, i)
 	p.budget.Left -= int(k.cost)
 	return nil
 }

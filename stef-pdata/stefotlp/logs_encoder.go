@@ -47,7 +47,7 @@ func (e *LogsEncoder) EncodeOTLP(b []byte) error {
 		return err
 	}
 	err := e.items(e.rec, e.item)
-	e.letGo()
+	e.releaseBody()
 	return e.finish(err)
 }
 

@@ -115,7 +115,7 @@ func (p *parser) itemAttributes(dst *otelstef.Attributes) error {
 		x := &p.fresh[j]
 		h := heldPair{extent: extent{x.start, x.to}}
 		if k := p.attrs.find(p, x.extent); k != nil {
-			k.give(dst, x.index)
+			k.set(dst, x.index)
 			h.cost = int(k.cost)
 			p.budget.Left -= h.cost
 		} else {
@@ -161,7 +161,7 @@ func (p *parser) pair(dst *otelstef.Attributes, i int, x extent) error {
 	if k == nil {
 		return p.newPair(dst, i, x)
 	}
-	k.give(dst, i)
+	k.set(dst, i)
 	return p.budget.Take(int(k.cost))
 }
 

@@ -45,12 +45,12 @@ func (p *pool[T]) find(key []byte) *pooled[T] {
 	}
 	e := p.byKey[string(key)]
 	if e != nil {
-		p.came(e)
+		p.observe(e)
 	}
 	return e
 }
 
-func (p *pool[T]) came(e *pooled[T]) {
+func (p *pool[T]) observe(e *pooled[T]) {
 	if p.last != nil {
 		p.last.follow = e
 	}
@@ -65,7 +65,7 @@ func (p *pool[T]) add(key []byte, value *T) *pooled[T] {
 	e := &pooled[T]{key: string(key), value: value, number: len(p.byKey)}
 	p.byKey[e.key] = e
 	p.bytes += len(key)
-	p.came(e)
+	p.observe(e)
 	return e
 }
 

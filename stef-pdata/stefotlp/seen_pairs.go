@@ -12,9 +12,9 @@ import (
 	"github.com/otelstef/stef/stef-go/otelstef"
 )
 
-// seenPairs are attributes that were seen lately and more than once, by the bytes of
-// the KeyValue. What is found here needs no check, no strings, and mostly not even a
-// look into the dictionaries.
+// seenPairs caches attributes that were seen lately and more than once, by the bytes
+// of the KeyValue. A hit needs no check, no string, and mostly no lookup in the
+// dictionaries.
 type seenPairs struct {
 	slots       *[seenSlots]seenPair
 	keys, texts *stef.TextDict // of the stream, for keys and values
@@ -68,7 +68,7 @@ func (s *seenPairs) find(p *parser, x extent) *seenPair {
 	hi, lo := bits.Mul64(head^codec.GoldenRatio, tail^uint64(n)^0xc2b2ae3d27d4eb4f)
 	hash := hi ^ lo
 	k := &s.slots[hash%seenSlots]
-	if k.bytes != string(b) && !k.come(p, x, uint16(hash>>48)) {
+	if k.bytes != string(b) && !k.onMiss(p, x, uint16(hash>>48)) {
 		return nil
 	}
 	k.used = true
@@ -81,8 +81,8 @@ func (s *seenPairs) find(p *parser, x extent) *seenPair {
 	return k
 }
 
-// give makes pair i of dst the one of k.
-func (k *seenPair) give(dst *otelstef.Attributes, i int) {
+// set sets pair i of dst to the one of k.
+func (k *seenPair) set(dst *otelstef.Attributes, i int) {
 	dst.SetKeyRef(i, k.key(), k.keyRef)
 	switch v := dst.Value(i); k.tag {
 	case tagString:
@@ -98,8 +98,8 @@ func (k *seenPair) give(dst *otelstef.Attributes, i int) {
 	}
 }
 
-// giveBody is give for pairs of bodies.
-func (k *seenPair) giveBody(dst *otelstef.BodyMap, i int) {
+// setBody is set for pairs of bodies.
+func (k *seenPair) setBody(dst *otelstef.BodyMap, i int) {
 	dst.SetKeyRef(i, k.key(), k.keyRef)
 	switch v := dst.Value(i); k.tag {
 	case tagString:
@@ -115,10 +115,9 @@ func (k *seenPair) giveBody(dst *otelstef.BodyMap, i int) {
 	}
 }
 
-// come is called when the KeyValue in x, which hash tells from most others, is not the
-// one of k. It makes it that if it comes for the second time, and the one of k did not
-// come in between.
-func (k *seenPair) come(p *parser, x extent, hash uint16) bool {
+// onMiss handles a KeyValue in x that is not the one of k. It replaces the one of k on
+// the second miss in a row with the same hash.
+func (k *seenPair) onMiss(p *parser, x extent, hash uint16) bool {
 	if k.missed != hash || k.used {
 		k.missed, k.used = hash, false
 		return false

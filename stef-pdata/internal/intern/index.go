@@ -20,7 +20,7 @@ const (
 	MaxHeldBytes  = 16 << 20
 )
 
-// Full says whether it is time to empty the pool, which may have so many ids.
+// Full reports whether the pool has more than so many ids or too many bytes.
 func (x *index) Full(most int) bool { return x.Size() > most || x.HeldBytes > MaxHeldBytes }
 
 func (x *index) reset() {
@@ -45,11 +45,11 @@ func (x *index) add(h hash) uint32 {
 // Size returns how many ids there are.
 func (x *index) Size() int { return max(len(x.chain)-1, 0) }
 
-// predictionIndex is what pools of containers have in common: an index, the order of the
-// ids by value, and what to expect next.
+// predictionIndex is what pools of containers have in common: an index, the order of
+// the ids by value, and a prediction of the next id.
 type predictionIndex struct {
 	index
-	follow []uint32 // by id: the id that came after it last time
+	follow []uint32 // by id: the id that followed it last time
 	last   uint32
 	order.Ranking
 }
@@ -60,7 +60,7 @@ func (l *predictionIndex) reset() {
 	l.Ranking.Reset()
 }
 
-// predict returns the id that is likely to come, or 0.
+// predict returns the id that is likely to be next, or 0.
 func (l *predictionIndex) predict() uint32 {
 	if int(l.last) < len(l.follow) {
 		return l.follow[l.last]
@@ -68,7 +68,7 @@ func (l *predictionIndex) predict() uint32 {
 	return 0
 }
 
-// observe notes what came after the last one.
+// observe notes which id followed the last one.
 func (l *predictionIndex) observe(id uint32) {
 	if id != l.last {
 		l.follow[l.last] = id

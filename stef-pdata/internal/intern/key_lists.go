@@ -14,6 +14,7 @@ type KeyLists struct {
 // maxKeyLists is how many lists have a number. All others share one.
 const maxKeyLists = 1 << 12
 
+// ID returns the number of the list of keys of m.
 func (k *KeyLists) ID(m pcommon.Map) uint32 {
 	k.scratch = k.scratch[:0]
 	for key := range m.All() {

@@ -48,6 +48,7 @@ type PairStore struct {
 	Places []uint8     // in the order in which they came
 }
 
+// Reset empties the store.
 func (p *PairStore) Reset() { p.Values, p.Places = p.Values[:0], p.Places[:0] }
 
 // Find puts the pairs of m, which is not empty, into the store. It reads all that

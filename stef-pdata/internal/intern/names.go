@@ -16,6 +16,7 @@ type Names struct {
 // MaxNames is how many names have a number. All others share one.
 const MaxNames = 1 << 14
 
+// ID returns the number of a name.
 func (n *Names) ID(name string) uint32 {
 	slot := &n.cache[hintOf(name)]
 	if slot.id != 0 && slot.name == name {

@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// Key is what an entry is sorted by, its ranks packed into one number.
+// Key is the ranks of an item, packed into one number to sort by.
 type Key struct {
 	Key  uint64
 	Item uint32
@@ -25,9 +25,8 @@ const (
 	fewKeys = 1 << fewBits
 )
 
-// Sort puts keys, which have no bits above width, in order; those that are
-// equal stay in theirs. It returns the keys in one of the two slices and the
-// other one.
+// Sort sorts keys, which have no bits above width; equal keys keep their order.
+// It returns the keys in one of the two slices, and the other slice.
 func Sort(keys, spare []Key, width int) (sorted, other []Key) {
 	if inOrder(keys) {
 		return keys, spare
@@ -95,7 +94,7 @@ func sortFew(keys, sorted []Key) {
 	}
 }
 
-// FewTimes is how many times a batch may have to be sorted by the number of the time.
+// FewTimes is the most different times of a batch that SortDigit sorts by.
 const FewTimes = 32
 
 // SortDigit is Sort for keys below FewTimes.

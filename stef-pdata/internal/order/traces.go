@@ -30,6 +30,7 @@ type traceInfo struct {
 	At    uint32 // where its next span goes
 }
 
+// NoPlace is the place of a trace that has none yet.
 const NoPlace = ^uint32(0)
 
 func (t *TraceTable) Reset() {

@@ -19,8 +19,8 @@ type Copier struct {
 	// ByKey puts the attributes of an item in the order of their keys.
 	ByKey bool
 
-	// KeyDict and textDict are the dictionaries of the stream, for what becomes part of
-	// its record.
+	// KeyDict and TextDict are the dictionaries of the stream. They are nil in
+	// copiers that do not write into its record.
 	KeyDict, TextDict *stef.TextDict
 
 	scratch []byte
