@@ -199,6 +199,22 @@ func value(t *testing.T, telemetry *componenttest.Telemetry, name string) int64 
 	return total
 }
 
+// valueOf is value for the points that have an attribute reason.
+func valueOf(t *testing.T, telemetry *componenttest.Telemetry, name, reason string) int64 {
+	t.Helper()
+	m, err := telemetry.GetMetric(name)
+	if err != nil {
+		return 0
+	}
+	var total int64
+	for _, p := range m.Data.(metricdata.Sum[int64]).DataPoints {
+		if v, ok := p.Attributes.Value("reason"); ok && v.AsString() == reason {
+			total += p.Value
+		}
+	}
+	return total
+}
+
 // settled waits until nothing is under way at either end.
 func settled[T any](t *testing.T, x *exporterEnd[T], r *receiverEnd) {
 	t.Helper()

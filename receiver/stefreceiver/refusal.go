@@ -14,6 +14,8 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/protoadapt"
 	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/otelstef/stef/stef-gogrpc"
 )
 
 // refusal is why data was not accepted, as its sender is told. Both protocols
@@ -94,6 +96,11 @@ func retryInfo(st *status.Status) (time.Duration, bool) {
 func unavailable(message string, after time.Duration) *status.Status {
 	return detailed(codes.Unavailable, message, &errdetails.RetryInfo{RetryDelay: durationpb.New(after)})
 }
+
+// errHeldMost ends a stream in order that held more memory than others. Its client
+// opens another one at once.
+var errHeldMost = detailed(codes.Unavailable, "the streams of this receiver hold too much memory, this one most: open it anew",
+	&errdetails.ErrorInfo{Reason: stefgrpc.ReasonReconnect, Domain: stefgrpc.ReasonDomain}).Err()
 
 // undecodable is the status of a request that is no message.
 func undecodable(err error) *status.Status {

@@ -59,6 +59,7 @@ type stream[T any] struct {
 	held     int64
 	kept     int64 // memory of the reader after the last batch
 	mark     int64 // bytes delivered at that time
+	claimed  int64 // memory for a frame that is taken before its bytes are there
 
 	begun   time.Time
 	records uint64 // decoded
@@ -102,7 +103,7 @@ func (s *stream[T]) serve() error {
 	if failure := s.failure.Load(); failure != nil {
 		err = failure.status.Err()
 	} else if s.evicted.Load() {
-		err = nil
+		err = errHeldMost
 	}
 	s.meter.unacked(-s.unacked.Load())
 	s.meter.dictionaries(-s.dict, false)
@@ -166,12 +167,16 @@ func (s *stream[T]) keep(stats stef.ReaderStats) {
 // At the end of the stream it admits nothing.
 func (s *stream[T]) admit() error {
 	expected := s.sizer.last
+	s.claimed = partialFrame
 	if s.reader.Buffered() == 0 && s.source.delivered == s.reader.Stats().Bytes {
 		if !s.source.await() {
 			return nil
 		}
-		if expected == 0 {
-			expected = s.source.frameSize()
+		if size := s.source.frameSize(); size > 0 {
+			s.claimed = min(size, partialFrame)
+			if expected == 0 {
+				expected = size
+			}
 		}
 	}
 	if err := s.core.memory.wait(s.going); err != nil {
@@ -203,15 +208,15 @@ func (s *stream[T]) admit() error {
 	return unavailable(err.Error(), s.core.config.RetryAfter).Err()
 }
 
-// partialFrame is what a reader may have allocated for a frame before its bytes
-// are there.
+// partialFrame is the most that a reader allocates for a frame before its bytes are
+// there.
 const partialFrame = 4 * mib
 
 // pause releases what the stream was admitted with while the client makes it wait
 // within a frame. A client cannot hold a place by sending half of a frame.
 func (s *stream[T]) pause() {
 	if received := s.source.delivered - s.mark; received > 0 {
-		s.core.memory.set(s.memory, s.kept+partialFrame+2*received)
+		s.core.memory.set(s.memory, s.kept+s.claimed+2*received)
 	}
 	s.paused = s.decoding
 	s.release()
