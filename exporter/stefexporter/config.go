@@ -73,6 +73,9 @@ type StefConfig struct {
 	Mode ModeConfig `mapstructure:"mode"`
 	// MaxStreamLifetime is after how long a stream is replaced, 0 for never.
 	MaxStreamLifetime time.Duration `mapstructure:"max_stream_lifetime"`
+	// IdleTimeout is how long a stream stays open while nothing is sent, 0 for as
+	// long as it lives.
+	IdleTimeout time.Duration `mapstructure:"idle_timeout"`
 	// FlushInterval is how long a batch waits for others to share its frame.
 	FlushInterval time.Duration `mapstructure:"flush_interval"`
 	// MaxFrameSizeKiB is the uncompressed size at which a frame is sent.
@@ -192,6 +195,7 @@ func defaultStefConfig() StefConfig {
 		Schema:               signal.Compact,
 		Mode:                 ModeConfig{Traces: ModeSorted, Metrics: ModeSorted, Logs: ModeOrdered},
 		MaxStreamLifetime:    5 * time.Minute,
+		IdleTimeout:          30 * time.Second,
 		FlushInterval:        defaultFlushInterval,
 		MaxFrameSizeKiB:      1024,
 		MaxMessageSizeKiB:    3072,

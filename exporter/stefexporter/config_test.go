@@ -179,6 +179,7 @@ func TestConfigMistakes(t *testing.T) {
 	f(endpoint+"stef: {max_unacked_batches: 0}", "max_unacked_batches is 0")
 	f(endpoint+"stef: {max_unacked_mib: -1}", "max_unacked_mib is -1")
 	f(endpoint+"stef: {max_dict_mib: 0}", "max_dict_mib is 0")
+	f(endpoint+"stef: {idle_timeout: 10ms}", "idle_timeout is 10ms: set it to 0 for no limit, or to 1s or more")
 	f(endpoint+"stef: {max_stream_lifetime: 10ms}", "max_stream_lifetime is 10ms: set it to 0 for no limit, or to 1s or more")
 	f(endpoint+"stef: {flush_interval: 1m}", "flush_interval is 1m0s: set it to a duration from 0s to 10s")
 	f(endpoint+"stef: {shutdown_drain_timeout: 0s}", "shutdown_drain_timeout is 0s")

@@ -157,7 +157,8 @@ func (c *StefConfig) Validate() error {
 		between("connections", c.Connections, 1, maxConnections),
 		c.validateConnections(),
 		levelErr,
-		lifetime(c.MaxStreamLifetime),
+		lifetime("max_stream_lifetime", c.MaxStreamLifetime),
+		lifetime("idle_timeout", c.IdleTimeout),
 		duration("flush_interval", c.FlushInterval, 0, maxFlush),
 		between("max_frame_size_kib", c.MaxFrameSizeKiB, minFrameKiB, maxFrameKiB),
 		between("max_message_size_kib", c.MaxMessageSizeKiB, minMessageKiB, maxMessageKiB),
@@ -235,12 +236,12 @@ func withUnit(key string, value time.Duration) error {
 	return nil
 }
 
-func lifetime(d time.Duration) error {
-	if err := withUnit("max_stream_lifetime", d); err != nil {
+func lifetime(key string, d time.Duration) error {
+	if err := withUnit(key, d); err != nil {
 		return err
 	}
 	if d != 0 && d < minLifetime {
-		return fmt.Errorf("max_stream_lifetime is %s: set it to 0 for no limit, or to %s or more", d, minLifetime)
+		return fmt.Errorf("%s is %s: set it to 0 for no limit, or to %s or more", key, d, minLifetime)
 	}
 	return nil
 }

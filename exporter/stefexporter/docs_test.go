@@ -71,7 +71,7 @@ func TestOptionsAreDocumented(t *testing.T) {
 		n++
 		documented(path, key, value)
 	})
-	require.Equal(t, 28, n)
+	require.Equal(t, 29, n)
 }
 
 // TestExamples reads the examples of the README.

@@ -67,6 +67,7 @@ func sessionConfig(c *Config, events stefgrpc.SessionEvents) stefgrpc.SessionCon
 	s := stefgrpc.SessionConfig{
 		Streams:           c.Stef.NumStreams,
 		MaxLifetime:       orOff(c.Stef.MaxStreamLifetime),
+		IdleTimeout:       orOff(c.Stef.IdleTimeout),
 		FlushInterval:     orOff(c.Stef.FlushInterval),
 		FlushBytes:        -1, // The writer ends frames that are large enough.
 		MaxUnackedBatches: c.Stef.MaxUnackedBatches,

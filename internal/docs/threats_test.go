@@ -30,6 +30,7 @@ var notALimit = map[string]bool{
 	"shutdown_timeout":                       true, // time of our own
 	"stef::shutdown_drain_timeout":           true,
 	"stef::max_stream_lifetime":              true, // moves load
+	"stef::idle_timeout":                     true, // saves memory
 	"stef::max_frame_size_kib":               true, // what we write
 	"otlp_fallback::max_concurrent_requests": true,
 	"otlp_fallback::max_request_size_mib":    true,
