@@ -71,7 +71,10 @@ func newCodec[B any](s *signal[B], c *Config, dicts []*stef.ZstdDict, t *telemet
 	if c.Dictionary != "" {
 		x.writing = append(x.writing, stef.WithZstdDict(dicts[0]))
 	}
-	if c.Schema == SchemaReference && s.reference != nil {
+	switch {
+	case c.Schema == SchemaCompact:
+		x.writing = append(x.writing, s.compact())
+	case c.Schema == SchemaReference && s.reference != nil:
 		x.writing = append(x.writing, s.reference())
 	}
 	return x, nil

@@ -21,7 +21,7 @@ const mib = 1 << 20
 // Config is the configuration of the extension. README.md has every key with
 // its default.
 type Config struct {
-	// Schema is the form of the records: full or reference.
+	// Schema is the form of the records: compact, full or reference.
 	Schema Schema `mapstructure:"schema"`
 	// Compression is zstd or none.
 	Compression string `mapstructure:"compression"`
@@ -48,6 +48,9 @@ type Schema string
 
 // The schemas.
 const (
+	// SchemaCompact is the full schema in the compact form, for readers of this
+	// repository.
+	SchemaCompact Schema = "compact"
 	// SchemaFull carries everything that OTLP has.
 	SchemaFull Schema = "full"
 	// SchemaReference is that of the reference implementation, for readers that
@@ -118,7 +121,7 @@ var (
 
 func createDefaultConfig() component.Config {
 	return &Config{
-		Schema:           SchemaFull,
+		Schema:           SchemaCompact,
 		Compression:      stef.Zstd.String(),
 		CompressionLevel: stef.LevelDefault.String(),
 		Mode:             ModeConfig{Traces: ModeSorted, Metrics: ModeSorted, Logs: ModeOrdered},
@@ -137,7 +140,7 @@ func createDefaultConfig() component.Config {
 func (c *Config) Validate() error {
 	return errors.Join(
 		c.validateDictionaries(),
-		oneOf("schema", c.Schema, SchemaFull, SchemaReference),
+		oneOf("schema", c.Schema, SchemaCompact, SchemaFull, SchemaReference),
 		oneOf("compression", c.Compression, stef.Zstd.String(), stef.None.String()),
 		oneOf("compression_level", c.CompressionLevel,
 			stef.LevelFastest.String(), stef.LevelDefault.String(), stef.LevelBetter.String(), stef.LevelBest.String()),

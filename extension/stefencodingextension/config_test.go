@@ -26,7 +26,7 @@ func TestConfig(t *testing.T) {
 		_, err := load(t, text)
 		require.ErrorContains(t, err, want)
 	}
-	wrong("{schema: old}", `schema is "old", set it to full or reference`)
+	wrong("{schema: old}", `schema is "old", set it to compact, full or reference`)
 	wrong("{compression: gzip}", `compression is "gzip", set it to zstd or none`)
 	wrong("{compression_level: hard}", `compression_level is "hard", set it to fastest, default, better or best`)
 	wrong("{mode: {logs: random}}", `mode::logs is "random", set it to sorted or ordered`)

@@ -27,6 +27,8 @@ var items = canon.Options{SortAttributes: true}
 var configs = []string{
 	"{}",
 	"{compression: none}",
+	"{schema: compact}",
+	"{schema: full}",
 	"{compression_level: best, mode: ordered, templates: off}",
 	"{mode: sorted, templates: on, compression: none}",
 }

@@ -20,8 +20,8 @@ type signal[B any] struct {
 	name string
 	mode func(*ModeConfig) Mode
 	// reference is the option of a writer of the reference schema, nil if that
-	// schema does not have the signal.
-	reference func() stef.WriterOption
+	// schema does not have the signal. compact is that of the compact form.
+	reference, compact func() stef.WriterOption
 
 	newBatch func() B
 	items    func(B) int
@@ -54,6 +54,7 @@ var tracesSignal = &signal[ptrace.Traces]{
 	name:      "traces",
 	mode:      func(m *ModeConfig) Mode { return m.Traces },
 	reference: otelstef.PublishedSpans,
+	compact:   otelstef.CompactSpans,
 	newBatch:  ptrace.NewTraces,
 	items:     ptrace.Traces.SpanCount,
 	size:      (&ptrace.ProtoMarshaler{}).TracesSize,
@@ -76,6 +77,7 @@ var metricsSignal = &signal[pmetric.Metrics]{
 	name:      "metrics",
 	mode:      func(m *ModeConfig) Mode { return m.Metrics },
 	reference: otelstef.PublishedMetrics,
+	compact:   otelstef.CompactMetrics,
 	newBatch:  pmetric.NewMetrics,
 	items:     pmetric.Metrics.DataPointCount,
 	size:      (&pmetric.ProtoMarshaler{}).MetricsSize,
@@ -97,6 +99,7 @@ var metricsSignal = &signal[pmetric.Metrics]{
 var logsSignal = &signal[plog.Logs]{
 	name:     "logs",
 	mode:     func(m *ModeConfig) Mode { return m.Logs },
+	compact:  otelstef.CompactLogs,
 	newBatch: plog.NewLogs,
 	items:    plog.Logs.LogRecordCount,
 	size:     (&plog.ProtoMarshaler{}).LogsSize,

@@ -166,7 +166,7 @@ func BenchmarkSize(b *testing.B) { benchmarkSize(b, recordings(b)) }
 func BenchmarkSizeLarge(b *testing.B) { benchmarkSize(b, largeSets(b)) }
 
 func benchmarkSize(b *testing.B, sources []source) {
-	e := newEncoding(b, "{}")
+	e, compact := newEncoding(b, "{}"), newEncoding(b, "{schema: compact}")
 	for _, s := range sources {
 		for _, n := range messageItems {
 			messages := s.cut(b, s.parts, n)
@@ -186,15 +186,18 @@ func benchmarkSize(b *testing.B, sources []source) {
 				})
 			}
 			total := 0
-			for _, m := range messages {
-				out, err := m.stef(e)
-				require.NoError(b, err)
-				got, err := m.back(e, out)
-				require.NoError(b, err)
-				require.Equal(b, m.items, got)
-				total += len(out)
+			for name, e := range map[string]*stefEncoding{"stef": e, "stef-compact": compact} {
+				total = 0
+				for _, m := range messages {
+					out, err := m.stef(e)
+					require.NoError(b, err)
+					got, err := m.back(e, out)
+					require.NoError(b, err)
+					require.Equal(b, m.items, got)
+					total += len(out)
+				}
+				report(name, total)
 			}
-			report("stef", total)
 			for _, c := range compressors {
 				total = 0
 				for _, m := range messages {
