@@ -5,6 +5,7 @@
 // that encodes and decodes its records.
 //
 //	stefc [-out dir] [-package name] [-base Root=N,N,...]... [-form more.stef] file.stef
+//	stefc -version
 //
 // It writes one file a type, named after it with the ending .stef.go, removes
 // files of that ending that an earlier run made and this one did not, leaves
@@ -22,6 +23,8 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"runtime"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -30,6 +33,14 @@ import (
 	"github.com/otelstef/stef/stef-go/idl"
 	"github.com/otelstef/stef/stef-go/schema"
 )
+
+// module returns the version of the module that the go command recorded.
+func module() string {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	return "(devel)"
+}
 
 const (
 	exitSchema = 1
@@ -47,6 +58,7 @@ func run(args []string, stderr io.Writer) int {
 	base := baseFlag{}
 	flags.Var(base, "base", "wire schema of streams that announce none, as `Root=N,N,...`; default the whole schema")
 	more := flags.String("form", "", "schema `file` that goes on where the other ends, with fields of another form of its records")
+	version := flags.Bool("version", false, "print the version and end")
 	flags.Usage = func() {
 		fmt.Fprintln(stderr, "usage: stefc [flags] file.stef")
 		flags.PrintDefaults()
@@ -56,6 +68,10 @@ func run(args []string, stderr io.Writer) int {
 			return 0
 		}
 		return exitUsage
+	}
+	if *version {
+		fmt.Fprintf(stderr, "stefc %s, %s %s/%s\n", module(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+		return 0
 	}
 	if flags.NArg() != 1 {
 		flags.Usage()

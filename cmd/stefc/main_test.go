@@ -218,3 +218,9 @@ func TestRunLeavesNoHalfFiles(t *testing.T) {
 		require.NotContains(t, name, ".tmp")
 	}
 }
+
+func TestVersion(t *testing.T) {
+	var out bytes.Buffer
+	require.Zero(t, run([]string{"-version"}, &out))
+	require.Regexp(t, `^stefc \S+, go\S+ \S+/\S+\n$`, out.String())
+}
