@@ -154,7 +154,8 @@ var sizeColumns = append(report.Text("set", "format"),
 	report.Column{Name: "carries"})
 
 func sizeBig(c *Context) (*Outcome, error) {
-	return sizes(c, "size-big", "Bytes of one big batch", sizeFormats, one,
+	small := func(signal otlpfile.Signal) []format.Format { return c.small(sizeFormats(signal)) }
+	return sizes(c, "size-big", "Bytes of one big batch", small, one,
 		"All batches of a set as one message. Otel Arrow is missing where a batch has more than 65,535 groups of attributes: it cannot encode them.")
 }
 
