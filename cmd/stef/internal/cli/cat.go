@@ -80,7 +80,7 @@ func (c *cat) file(env *Env, name string) error {
 	}
 	defer in.Close()
 	out := bufio.NewWriterSize(file.Standard(env.Stdout), 64<<10)
-	r, err := in.root.Records(in.src)
+	r, err := in.root.PlainRecords(in.src)
 	if err != nil {
 		return in.blame(err)
 	}

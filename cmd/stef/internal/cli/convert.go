@@ -45,7 +45,9 @@ A part in becomes a frame of the stream, or several where it is very large, and 
 frame becomes a part out. From stef to stef records keep their order, frames and
 user data; this changes the compression or the schema.
 
-The reference schema, that of the reference implementation of STEF, lacks entity
+The compact schema, the default, sends times, values and ids as differences from what
+the stream has said before. Its records are those of the full schema, which other
+tools may need. The reference schema, that of the reference implementation of STEF, lacks entity
 references, point flags but "no recorded value", and counts of dropped events and
 links. What it cannot keep is counted and printed.
 
@@ -100,8 +102,8 @@ func (c *conversion) define(flags *flag.FlagSet) {
 	choice(flags, "level", "level of zstd (default: default)", &o.Level,
 		[]string{"fastest", "default", "better", "best"},
 		[]stef.Level{stef.LevelFastest, stef.LevelDefault, stef.LevelBetter, stef.LevelBest})
-	choice(flags, "schema", "schema of OUT, if it is stef (default: full)", &o.Reference,
-		[]string{"full", "reference"}, []bool{false, true})
+	choice(flags, "schema", "schema of OUT, if it is stef (default: compact)", &o.Schema,
+		[]string{"compact", "full", "reference"}, []convert.Schema{convert.Compact, convert.Full, convert.Reference})
 	flags.BoolVar(&o.Skip, "skip", false, "leave out items that cannot be converted, and say so, instead of failing")
 	flags.BoolVar(&c.force, "force", false, "overwrite OUT if it exists")
 	flags.BoolVar(&c.quiet, "quiet", false, "print no summary and no progress, only what was lost or left out")

@@ -42,7 +42,7 @@ comes before the damage.
 			}
 			defer in.Close()
 			out := bufio.NewWriterSize(file.Standard(env.Stdout), 64<<10)
-			err = annotate.Stream(out, in.src, in.root.Struct, annotate.WithAssumedWire(in.root.Base))
+			err = annotate.Stream(out, in.src, in.root.Wire, annotate.WithAssumedWire(in.root.Base))
 			if e := out.Flush(); e != nil {
 				return e
 			}

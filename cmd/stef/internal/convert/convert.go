@@ -42,9 +42,8 @@ type Options struct {
 	// Compression and Level are those of a stream.
 	Compression stef.Compression
 	Level       stef.Level
-	// Reference writes a stream in the published schema, which the reference
-	// implementation reads, instead of the full one.
-	Reference bool
+	// Schema is that of a stream.
+	Schema Schema
 	// StreamFlags are the flags given that mean something for streams only, as
 	// they are called on the command line.
 	StreamFlags []string
@@ -182,3 +181,16 @@ func (o *Options) check() error {
 	}
 	return nil
 }
+
+// Schema is the schema of a stream.
+type Schema uint8
+
+// The schemas.
+const (
+	// Compact is the full schema in the compact form. It is the default.
+	Compact Schema = iota
+	// Full is the schema of records.
+	Full
+	// Reference is the published schema, which the reference implementation reads.
+	Reference
+)

@@ -212,8 +212,8 @@ func TestUnsupported(t *testing.T) {
 	f(metrics, convert.Options{OutName: "a.otlp.zst"}, "the name a.otlp.zst does not tell the format: say --to otlp-parts or --to otlp")
 	f(metrics, convert.Options{OutName: "a.parquet"}, "the name a.parquet does not tell the format: "+
 		"say --to stef, otlp-parts, otlp or otlp-json, or end the name in .stef, .parts, .pb or .json")
-	f(logs, convert.Options{To: convert.STEF, Reference: true}, "there is no reference schema of logs")
-	f(recording(t, otlpfile.Logs, 1), convert.Options{Reference: true}, "there is no reference schema of logs")
+	f(logs, convert.Options{To: convert.STEF, Schema: convert.Reference}, "there is no reference schema of logs")
+	f(recording(t, otlpfile.Logs, 1), convert.Options{Schema: convert.Reference}, "there is no reference schema of logs")
 	f(packed, convert.Options{To: convert.STEF, Mode: convert.Sorted}, "--mode is for OTLP: from stef to stef records keep their order")
 	f(packed, convert.Options{To: convert.OTLP, StreamFlags: []string{"--level"}}, "--level is for an output of format stef, and this is otlp")
 }
@@ -330,9 +330,9 @@ func TestLosses(t *testing.T) {
 	_, res := mustRun(t, body, convert.Options{})
 	require.Equal(t, []string{"1 resources, scopes or metrics without items"}, res.Losses)
 	full, _ := mustRun(t, body, convert.Options{})
-	_, res = mustRun(t, body, convert.Options{Reference: true})
+	_, res = mustRun(t, body, convert.Options{Schema: convert.Reference})
 	require.Equal(t, "values of 1 points that were flagged as not recorded", res.Losses[len(res.Losses)-1])
-	_, res = mustRun(t, full, convert.Options{To: convert.STEF, Reference: true})
+	_, res = mustRun(t, full, convert.Options{To: convert.STEF, Schema: convert.Reference})
 	require.Equal(t, []string{"values of 1 points that were flagged as not recorded"}, res.Losses)
 }
 

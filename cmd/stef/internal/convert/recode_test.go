@@ -28,7 +28,7 @@ import (
 // lines reads a stream as canonical JSON of the kept fields.
 func lines(t *testing.T, data []byte, root *stream.Root, kept schema.Kept) ([]string, *dynamic.Reader) {
 	t.Helper()
-	r, err := root.Records(bytes.NewReader(data))
+	r, err := root.PlainRecords(bytes.NewReader(data))
 	require.NoError(t, err)
 	list := []string{}
 	for r.Next() {
@@ -50,11 +50,13 @@ func TestRecompress(t *testing.T) {
 		require.Equal(t, res.PartsIn, res.PartsOut)
 		require.Empty(t, res.Losses)
 		want, _ := lines(t, plain, root, nil)
-		got, r := lines(t, packed, root, nil)
+		got, _ := lines(t, packed, root, nil)
 		require.Equal(t, want, got)
 		require.EqualValues(t, len(want), res.Items)
+		r, err := root.Records(bytes.NewReader(packed))
+		require.NoError(t, err)
 		require.Equal(t, dynamic.CompressionZstd, r.Header().Compression)
-		require.Equal(t, schema.WireOf(root.Struct), r.Header().Wire)
+		require.Equal(t, schema.WireOf(root.Wire), r.Header().Wire)
 		again, _ := mustRun(t, packed, convert.Options{To: convert.STEF})
 		require.True(t, bytes.Equal(plain, again), "not the bytes it came from")
 	}
@@ -66,7 +68,7 @@ func TestReferenceAndBack(t *testing.T) {
 	for _, signal := range signals[:2] {
 		full, res := mustRun(t, recording(t, signal, 15), convert.Options{})
 		root := res.Root
-		published, _ := mustRun(t, full, convert.Options{To: convert.STEF, Reference: true})
+		published, _ := mustRun(t, full, convert.Options{To: convert.STEF, Schema: convert.Reference})
 		_, r := lines(t, published, root, nil)
 		require.Nil(t, r.Header().Wire)
 		again, _ := mustRun(t, published, convert.Options{To: convert.STEF})
@@ -74,7 +76,7 @@ func TestReferenceAndBack(t *testing.T) {
 		got, _ := lines(t, again, root, root.Published)
 		require.Equal(t, want, got)
 		// Converting OTLP gives the same records right away.
-		direct, _ := mustRun(t, recording(t, signal, 15), convert.Options{Reference: true})
+		direct, _ := mustRun(t, recording(t, signal, 15), convert.Options{Schema: convert.Reference})
 		want, _ = lines(t, direct, root, nil)
 		got, _ = lines(t, published, root, nil)
 		require.Equal(t, want, got)
@@ -105,7 +107,7 @@ func TestReferenceStreams(t *testing.T) {
 		require.NoError(t, err)
 		root, err := stream.ParseRoot(v.Root)
 		require.NoError(t, err)
-		out, res, err := run(data, convert.Options{To: convert.STEF, Root: root, Reference: true})
+		out, res, err := run(data, convert.Options{To: convert.STEF, Root: root, Schema: convert.Reference})
 		if err != nil {
 			// These announce another schema, so their records are looked into, and
 			// hold an id that is none.
@@ -154,7 +156,7 @@ func TestFlags(t *testing.T) {
 			m.Point().SetFlags(flags)
 			m.Point().Value().SetType(value)
 		})
-		published, res := mustRun(t, full, convert.Options{To: convert.STEF, Reference: true})
+		published, res := mustRun(t, full, convert.Options{To: convert.STEF, Schema: convert.Reference})
 		if losses == nil {
 			require.Empty(t, res.Losses)
 		} else {
@@ -187,7 +189,7 @@ func TestExemplarIDs(t *testing.T) {
 	}
 	f := func(trace, span []byte, wantTrace, wantSpan []byte) {
 		t.Helper()
-		published, _ := mustRun(t, metricsOf(t, build(trace, span)), convert.Options{To: convert.STEF, Reference: true})
+		published, _ := mustRun(t, metricsOf(t, build(trace, span)), convert.Options{To: convert.STEF, Schema: convert.Reference})
 		e := metricOf(t, published).Point().Exemplars().At(0)
 		require.Equal(t, wantTrace, e.TraceID())
 		require.Equal(t, wantSpan, e.SpanID())
@@ -200,9 +202,9 @@ func TestExemplarIDs(t *testing.T) {
 	f(trace, span, trace, span)
 	f(nil, nil, make([]byte, 16), make([]byte, 8))
 	bad := metricsOf(t, build([]byte("abc"), nil))
-	_, _, err := run(bad, convert.Options{To: convert.STEF, Reference: true})
+	_, _, err := run(bad, convert.Options{To: convert.STEF, Schema: convert.Reference})
 	require.EqualError(t, err, "standard input: record 1: exemplar 0: a trace id of 3 bytes")
-	_, res := mustRun(t, bad, convert.Options{To: convert.STEF, Reference: true, Skip: true})
+	_, res := mustRun(t, bad, convert.Options{To: convert.STEF, Schema: convert.Reference, Skip: true})
 	require.EqualValues(t, 1, res.Skipped)
 	require.Zero(t, res.Items)
 }
@@ -240,7 +242,7 @@ func TestSpanIDs(t *testing.T) {
 	root := stream.RootOf(otlpfile.Traces)
 
 	full := build(trace, span)
-	published, res := mustRun(t, full, convert.Options{To: convert.STEF, Reference: true})
+	published, res := mustRun(t, full, convert.Options{To: convert.STEF, Schema: convert.Reference})
 	require.Equal(t, []string{"entity references of 1 spans", "counts of dropped events and links of 1 spans"}, res.Losses)
 	check(published, traceText, spanText)
 	back, res := mustRun(t, published, convert.Options{To: convert.STEF, Root: root})
@@ -248,14 +250,14 @@ func TestSpanIDs(t *testing.T) {
 	check(back, trace, span)
 
 	zeros := strings.Repeat("\x00", 16)
-	unset, _ := mustRun(t, build(zeros, zeros[:8]), convert.Options{To: convert.STEF, Reference: true})
+	unset, _ := mustRun(t, build(zeros, zeros[:8]), convert.Options{To: convert.STEF, Schema: convert.Reference})
 	check(unset, "", "")
 	mixed, _ := mustRun(t, build(trace, spanText, otelstef.PublishedSpans()), convert.Options{To: convert.STEF, Root: root})
 	check(mixed, trace, span)
 
 	bad := func(trace, span, want string) {
 		t.Helper()
-		_, _, err := run(build(trace, span), convert.Options{To: convert.STEF, Reference: true})
+		_, _, err := run(build(trace, span), convert.Options{To: convert.STEF, Schema: convert.Reference})
 		require.EqualError(t, err, "standard input: record 1: "+want)
 	}
 	bad("x", span, "a trace id of 1 bytes")

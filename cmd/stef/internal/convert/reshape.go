@@ -23,13 +23,17 @@ const noRecordedValue = 1
 // beyond says whether a stream of a wire schema keeps fields of a struct that
 // the published schema has not.
 func beyond(root *stream.Root, wire schema.WireSchema, name string) (bool, error) {
-	kept, err := schema.Keep(root.Struct, wire)
+	kept, err := schema.Keep(root.Wire, wire)
 	if err != nil {
 		return false, err
 	}
+	published := map[string]int{}
+	for s, n := range root.Published {
+		published[s.Name] = n
+	}
 	for s, n := range kept {
 		if s.Name == name {
-			return n > root.Published.Of(s), nil
+			return n > published[name], nil
 		}
 	}
 	return false, nil

@@ -14,6 +14,7 @@ import (
 	"github.com/otelstef/stef/internal/otlpfile"
 	"github.com/otelstef/stef/internal/signal"
 	stef "github.com/otelstef/stef/stef-go"
+	"github.com/otelstef/stef/stef-go/otelstef"
 	stefpdata "github.com/otelstef/stef/stef-pdata"
 )
 
@@ -25,6 +26,13 @@ var conversions = map[otlpfile.Signal]conversion{
 		func(b otlpfile.Batch) ptrace.Traces { return b.Traces }, otlpfile.TracesBatch),
 	otlpfile.Logs: conversionOf(signal.Logs, recodeLogs, logsOfBytes, logsToBytes,
 		func(b otlpfile.Batch) plog.Logs { return b.Logs }, otlpfile.LogsBatch),
+}
+
+// compact make writers write in the compact form.
+var compact = map[otlpfile.Signal]func() stef.WriterOption{
+	otlpfile.Metrics: otelstef.CompactMetrics,
+	otlpfile.Traces:  otelstef.CompactSpans,
+	otlpfile.Logs:    otelstef.CompactLogs,
 }
 
 // published make writers write the published schema, if there is one.
@@ -124,7 +132,10 @@ func (o *Options) writerOptions(s otlpfile.Signal, more ...stef.WriterOption) ([
 	if o.Level != 0 {
 		opts = append(opts, stef.WithLevel(o.Level))
 	}
-	if !o.Reference {
+	switch o.Schema {
+	case Compact:
+		return append(opts, compact[s]()), nil
+	case Full:
 		// Announced, so that readers of the file need not guess its root.
 		return append(opts, stef.WithSchemaHeader()), nil
 	}

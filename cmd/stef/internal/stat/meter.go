@@ -40,7 +40,7 @@ func (m *meter) begin(r *dynamic.Reader) error {
 		m.report.Columns = append(m.report.Columns, &Column{Path: c.Path(), Type: c.Type.String()})
 	}
 	m.pieces = make([][]byte, len(columns))
-	m.dicts = newDicts(m.report.Root.Struct, columns)
+	m.dicts = newDicts(m.report.Root.Wire, columns)
 	m.dicts.begin(r.Record())
 
 	f := &r.Header().Frame

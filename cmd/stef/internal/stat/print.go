@@ -74,6 +74,8 @@ func (r *Report) schema() string {
 	}
 	name := "another schema"
 	switch {
+	case slices.Equal(wire, schema.WireOf(r.Root.Wire)) && r.Root.Wire != r.Root.Struct:
+		name = "compact schema"
 	case slices.Equal(wire, schema.WireOf(r.Root.Struct)):
 		name = "full schema"
 	case r.Root.Published != nil && slices.Equal(wire, r.Root.Base):

@@ -114,7 +114,7 @@ func Measure(src io.Reader, root *stream.Root) (*Report, error) {
 
 // tree returns the columns of the stream in the order of its frames.
 func tree(root *stream.Root, kept schema.Kept) []*schema.Column {
-	return schema.Columns(root.Struct, kept)
+	return schema.Columns(root.Wire, kept)
 }
 
 // sorted orders columns by what they take, larger first.

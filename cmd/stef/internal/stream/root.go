@@ -26,6 +26,9 @@ type Root struct {
 	Name string
 	// Struct is the root struct.
 	Struct *schema.Struct
+	// Wire is the root struct with the fields that only streams in the compact form
+	// have. For a root of another schema it is Struct.
+	Wire *schema.Struct
 	// Base is the schema of streams that announce none: the published schema
 	// where there is one.
 	Base schema.WireSchema
@@ -35,6 +38,8 @@ type Root struct {
 	// Signal is the telemetry the records hold, SignalUnknown for the records of
 	// another schema.
 	Signal otlpfile.Signal
+
+	plain func(in io.Reader, out io.Writer) error // copies a stream into the full schema
 }
 
 // List is the roots that a stream may be of.
@@ -48,7 +53,7 @@ func Load(name string, text []byte) (List, error) {
 	}
 	var list List
 	for _, r := range s.Roots() {
-		list = append(list, &Root{Name: r.Name, Struct: r, Base: schema.WireOf(r)})
+		list = append(list, &Root{Name: r.Name, Struct: r, Wire: r, Base: schema.WireOf(r)})
 	}
 	if len(list) == 0 {
 		return nil, fmt.Errorf("%s: no struct is marked root", name)
@@ -69,6 +74,9 @@ var roots = sync.OnceValue(func() List {
 		{Name: "spans", Struct: s.Root(otelstef.SpansRoot), Base: otelstef.SpansBaseSchema(), Signal: otlpfile.Traces},
 		{Name: "logs", Struct: s.Root(otelstef.LogsRoot), Base: otelstef.LogsBaseSchema(), Signal: otlpfile.Logs},
 	}
+	list[0].Wire, list[0].plain = otelstef.MetricsCompactRoot(), plainMetrics
+	list[1].Wire, list[1].plain = otelstef.SpansCompactRoot(), plainSpans
+	list[2].Wire, list[2].plain = otelstef.LogsCompactRoot(), plainLogs
 	for _, r := range list[:2] {
 		if r.Published, err = schema.Keep(r.Struct, r.Base); err != nil {
 			panic(err)
@@ -115,5 +123,5 @@ func (roots List) Names() string {
 
 // Records reads the records of a stream.
 func (r *Root) Records(src io.Reader, opts ...dynamic.ReaderOption) (*dynamic.Reader, error) {
-	return dynamic.NewReader(src, r.Struct, append(opts, dynamic.WithAssumedWire(r.Base))...)
+	return dynamic.NewReader(src, r.Wire, append(opts, dynamic.WithAssumedWire(r.Base))...)
 }
