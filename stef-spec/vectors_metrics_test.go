@@ -279,7 +279,7 @@ func threeFrames(s *metrics) {
 				describe(rec, "queue.length", "{item}", otelstef.MetricTypeGauge)
 			}
 			setAttributes(rec.Attributes(), "queue", []string{"mail", "bills"}[i%2], "shard", i%4)
-			rec.Point().SetTimestamp(uint64(start + 10*second*i))
+			rec.Point().SetTimestamp(start + 10*second*uint64(i))
 			rec.Point().Value().SetInt64(int64(i * i))
 		})
 		if i%2 == 1 {
