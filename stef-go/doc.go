@@ -9,7 +9,7 @@
 //
 //	w, err := otelstef.NewMetricsWriter(file, stef.WithCompression(stef.Zstd))
 //	rec := w.Record()                       // owned by w
-//	rec.Metric().SetName("http.requests")
+//	rec.EditMetric().SetName("http.requests")
 //	rec.Point().SetTimestamp(now)
 //	rec.Point().Value().SetInt64(1)
 //	err = w.Write()                         // and so on: set what changes, Write
@@ -55,10 +55,10 @@
 // last is no change at all, and setting one that was written before takes no
 // look at its contents. A value that is part of another record, and so neither
 // free nor shared, is copied. EditF returns a value that can be changed, as a
-// copy if the present one is shared; F alone is enough as long as SetF was not
-// used. The dictionary struct in a reader's record is shared: it can be kept,
+// copy if the present one is shared: call EditF to change a value and F to read it. The dictionary struct in a reader's record is shared: it can be kept,
 // and set in a writer's record. A shared value can be set in the records of
-// several writers, but not of writers used by different goroutines.
+// several writers, but not of writers used by different goroutines: a value remembers
+// its reference in the last dictionary, so that would be a data race.
 //
 // # Streams
 //
@@ -71,10 +71,31 @@
 //
 // Writers and readers can write and read in an older schema (WithSchema), and
 // readers refuse a newer one. A writer refuses a record with a multimap that is
-// too long for the format, but not one that nests deeper than the Depth a reader
-// allows; who writes data of unknown depth has to look. All readers are strict and bounded by Limits, and
+// too long for the format or with more text than a frame holds, and can go on. It does
+// not refuse one that nests deeper than the Depth of readers: check the depth before
+// writing untrusted data. All readers are strict and bounded by Limits, and
 // say where a stream is wrong (FormatError). Nothing here starts goroutines,
 // logs, or panics on what it reads.
+//
+// # Iteration, errors and zero values
+//
+// One rule each, followed by all packages of this module that read or write records:
+//
+//   - Iterate over a stream with Next until it returns false, then ask Err. It is nil
+//     at a clean end. Records that Next returned before an error are good. bufio.Scanner
+//     and arrow-go's array.RecordReader work like this. parquet-go fills a slice and
+//     returns io.EOF with the last rows; here a record is one value that changes in
+//     place, so there is no slice to fill.
+//   - Iterate over what a record contains with All, or by Len and an index.
+//   - A function that writes returns one error. After ErrLimit of a record the writer
+//     goes on; after any other error it returns that error again. klauspost/compress/zstd
+//     behaves the same with errors of the destination.
+//   - Options are functions named With, as in zstd and arrow-go; parquet-go has structs
+//     and functions. An option that is out of range or nil is an error of the
+//     constructor, never a panic. A field of a struct that is 0 takes its default.
+//   - Numbers of bytes end in Bytes: DictBytes, WithDictBytes, Limits.DictBytes.
+//   - What the caller can only do wrong in its own code panics, as in slices: an index
+//     out of range, a negative length, a nil shared value, a change of a shared value.
 //
 // # How the code is built
 //

@@ -4,7 +4,7 @@
 // Stefc is the STEF schema compiler: it reads a .stef file and writes Go code
 // that encodes and decodes its records.
 //
-//	stefc [-out dir] [-package name] [-base Root=N,N,...]... [-form more.stef] file.stef
+//	stefc [-out dir] [-package name] [-base Root=N,N,...]... [-form more.stef] [-header file] file.stef
 //	stefc -version
 //
 // It writes one file a type, named after it with the ending .stef.go, removes
@@ -59,6 +59,7 @@ func run(args []string, stderr io.Writer) int {
 	flags.Var(base, "base", "wire schema of streams that announce none, as `Root=N,N,...`; default the whole schema")
 	more := flags.String("form", "", "schema `file` that goes on where the other ends, with fields of another form of its records")
 	version := flags.Bool("version", false, "print the version and end")
+	header := flags.String("header", "", "text `file` with the licence text for the top of each file; default none")
 	flags.Usage = func() {
 		fmt.Fprintln(stderr, "usage: stefc [flags] file.stef")
 		flags.PrintDefaults()
@@ -88,6 +89,14 @@ func run(args []string, stderr io.Writer) int {
 		return exitIO
 	}
 	options := stefgen.Options{Package: *pkg, Source: filepath.Base(path), Base: base}
+	if *header != "" {
+		text, err := os.ReadFile(*header)
+		if err != nil {
+			fmt.Fprintln(stderr, "stefc:", err)
+			return exitIO
+		}
+		options.Header = string(text)
+	}
 	if *more != "" {
 		var code int
 		if options.Form, code = parse(*more, stderr); code != 0 {

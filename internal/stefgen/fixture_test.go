@@ -27,6 +27,9 @@ var fixtures = []string{
 	"scalars", "optionals", "choices", "maps", "recursive", "shared", "empty", "wide", "names",
 }
 
+// header is the licence text of this repository.
+const header = "Copyright The Otel/STEF Authors\nSPDX-License-Identifier: Apache-2.0"
+
 // base are the wire schemas that streams of a fixture without a schema are in.
 var base = map[string]map[string]schema.WireSchema{
 	"scalars": {"Second": {2, 4}},
@@ -54,7 +57,7 @@ func load(t testing.TB, fixture string) *schema.Schema {
 
 func generate(t testing.TB, fixture string) []stefgen.File {
 	t.Helper()
-	files, err := stefgen.Generate(load(t, fixture), stefgen.Options{Source: "schema.stef", Base: base[fixture]})
+	files, err := stefgen.Generate(load(t, fixture), stefgen.Options{Source: "schema.stef", Header: header, Base: base[fixture]})
 	require.NoError(t, err)
 	return files
 }

@@ -167,12 +167,12 @@ func (p *plan) printPart(pr *printer, n string, part part) {
 		pr.P("func (m *%s) Set%sRef(i int, %s string, ref stef.TextRef) {", n, part.name, part.priv)
 		pr.P("p := m.pairs[i]")
 		pr.P("if codec.SameText(%s, %sRef, %s, ref) {\nif ref != 0 {\n%sRef = ref\n}\nreturn\n}", x, x, part.priv, x)
-		pr.P("%s, %sRef = %s, ref\nm.node.Mark(%s)\n}", x, x, part.priv, part.bit)
+		pr.P("%s, %sRef = %s, ref\n%sm.node.Mark(%s)\n}", x, x, part.priv, large(part.t, "m.node", part.priv), part.bit)
 		return
 	}
 	pr.P("func (m *%s) Set%s(i int, %s %s) {", n, part.name, part.priv, goType(part.t))
 	pr.P("p := m.pairs[i]")
-	pr.P("if %s {\n%s\nm.node.Mark(%s)\n}\n}", different(part.t, x, part.priv), assign(part.t, x, part.priv), part.bit)
+	pr.P("if %s {\n%s\n%sm.node.Mark(%s)\n}\n}", different(part.t, x, part.priv), assign(part.t, x, part.priv), large(part.t, "m.node", part.priv), part.bit)
 }
 
 // printPairSetters prints one setter for key and value together for each
@@ -240,7 +240,12 @@ func (p *plan) printMultimapCommon(pr *printer, n string, k, v part) {
 	pr.P("// markAll marks all of m as changed.")
 	pr.P("func (m *%s) markAll(c *stefrt.Check) {", n)
 	pr.P("c.Saw(len(m.pairs))")
-	pr.P("m.node.SetModified(stefrt.FullBit)")
+	pr.P("c.Mark(&m.node, stefrt.FullBit)")
+	for _, part := range parts {
+		if hasText(part.t) {
+			pr.P("for _, p := range m.pairs {\nc.Text += len(p.%s)\n}", part.priv)
+		}
+	}
 	p.eachNodePart(pr, parts, func(part part, x string) string { return fmt.Sprintf("%s.%s(c)", x, method(part.t, "MarkAll")) })
 	pr.P("}")
 }

@@ -221,13 +221,13 @@ func (p *plan) printChoice(pr *printer, n string, f *field) {
 		pr.P("func (v *%s) Set%sRef(x string, ref stef.TextRef) {", n, f.name)
 		pr.P("if v.typ == %s && codec.SameText(v.str, stef.TextRef(v.num), x, ref) {", f.bit)
 		pr.P("if ref != 0 {\nv.num = uint64(ref)\n}\nreturn\n}")
-		pr.P("v.typ = %s\nv.str, v.num = x, uint64(ref)\nv.node.Mark(1)\n}", f.bit)
+		pr.P("v.typ = %s\nv.str, v.num = x, uint64(ref)\n%sv.node.Mark(1)\n}", f.bit, large(f.t, "v.node", "x"))
 		return
 	}
 	pr.P("func (v *%s) Set%s(x %s) {", n, f.name, goType(f.t))
 	if f.class == classBytes {
 		pr.P("if v.typ != %s || !bytes.Equal(%s, x) {", f.bit, slot(f, "v"))
-		pr.P("v.open()\nv.typ = %s\n%s = append(%s[:0], x...)\nv.node.Mark(1)\n}\n}", f.bit, slot(f, "v"), slot(f, "v"))
+		pr.P("v.open()\nv.typ = %s\n%s = append(%s[:0], x...)\n%sv.node.Mark(1)\n}\n}", f.bit, slot(f, "v"), slot(f, "v"), large(f.t, "v.node", "x"))
 		return
 	}
 	x := toSlot(f.t, "x")
@@ -236,7 +236,7 @@ func (p *plan) printChoice(pr *printer, n string, f *field) {
 		x = "b"
 	}
 	pr.P("if v.typ != %s || %s != %s {", f.bit, slot(f, "v"), x)
-	pr.P("v.typ = %s\n%s = %s\nv.node.Mark(1)\n}\n}", f.bit, slot(f, "v"), x)
+	pr.P("v.typ = %s\n%s = %s\n%sv.node.Mark(1)\n}\n}", f.bit, slot(f, "v"), x, large(f.t, "v.node", x))
 }
 
 // eachChoice prints a switch over the choices of v for which the statement is
@@ -309,10 +309,13 @@ func (p *plan) printOneofCommon(pr *printer, n string, fields []*field, num, str
 	pr.P("")
 	pr.P("// markAll marks all of v as changed.")
 	pr.P("func (v *%s) markAll(c *stefrt.Check) {", n)
-	pr.P("v.node.SetModified(1)")
+	pr.P("c.Mark(&v.node, 1)")
 	eachChoice(pr, "v.typ", fields, func(f *field) string {
 		if f.class == classNode {
 			return fmt.Sprintf("%s.%s(c)", slot(f, "v"), method(f.t, "MarkAll"))
+		}
+		if hasText(f.t) {
+			return fmt.Sprintf("c.Text += len(%s)", slot(f, "v"))
 		}
 		return ""
 	})

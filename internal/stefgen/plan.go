@@ -14,6 +14,8 @@ import (
 type Options struct {
 	// Package is the Go package name; "" takes the last part of the schema's.
 	Package string
+	// Header is the licence text above the code of each file; "" is none.
+	Header string
 	// Source is the name of the schema file, for the header of the files.
 	Source string
 	// Base gives, by root name, the wire schema that streams without an
@@ -139,7 +141,7 @@ func (p *plan) print(name string, parts []func(*printer)) (File, error) {
 	for _, print := range parts {
 		print(&pr)
 	}
-	content, err := pr.File(p.options.Package, p.options.Source)
+	content, err := pr.File(p.options.Package, p.options.Source, p.options.Header)
 	if err != nil {
 		return File{}, fmt.Errorf("%s: %w", name, err)
 	}

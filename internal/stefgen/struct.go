@@ -171,16 +171,16 @@ func (p *plan) printSetter(pr *printer, s *schema.Struct, f *field) {
 		pr.P("// Set%s sets %s.", f.name, f.name)
 		pr.P("func (s *%s) Set%s(v %s) {", s.Name, f.name, goType(f.t))
 		if f.class == classBytes {
-			pr.P("if stefrt.SetBytes(&s.%s, v) {\ns.node.Mark(%s)\n}\n}", f.priv, f.bit)
+			pr.P("if stefrt.SetBytes(&s.%s, v) {\n%ss.node.Mark(%s)\n}\n}", f.priv, large(f.t, "s.node", "v"), f.bit)
 			return
 		}
-		pr.P("if %s {\n%s\ns.node.Mark(%s)\n}\n}", condition, assign(f.t, "s."+f.priv, "v"), f.bit)
+		pr.P("if %s {\n%s\n%ss.node.Mark(%s)\n}\n}", condition, assign(f.t, "s."+f.priv, "v"), large(f.t, "s.node", "v"), f.bit)
 		return
 	}
 	pr.P("// Set%s makes %s present and sets it.", f.name, f.name)
 	pr.P("func (s *%s) Set%s(v %s) {", s.Name, f.name, goType(f.t))
 	pr.P("if s.present&(%s) == 0 || %s {", f.present, condition)
-	pr.P("s.present |= %s\n%s\ns.node.Mark(%s)\n}\n}", f.present, assign(f.t, "s."+f.priv, "v"), f.bit)
+	pr.P("s.present |= %s\n%s\n%ss.node.Mark(%s)\n}\n}", f.present, assign(f.t, "s."+f.priv, "v"), large(f.t, "s.node", "v"), f.bit)
 	pr.P("")
 	pr.P("// SetOptional%s sets %s, or makes it absent if present is false.", f.name, f.name)
 	pr.P("func (s *%s) SetOptional%s(v %s, present bool) {", s.Name, f.name, goType(f.t))
@@ -211,6 +211,7 @@ func (p *plan) printSharedSetter(pr *printer, s *schema.Struct, f *field) {
 	}
 	pr.P("")
 	pr.P("// Set%s sets %s to a value that is from then on shared; see package stef.", f.name, f.name)
+	pr.P("// Writers of different goroutines must not share a value: give each its own.")
 	pr.P("func (s *%s) Set%s(v *%s) {", s.Name, f.name, f.t.Name)
 	pr.P("%sif v == s.%s {\nreturn\n}", add, f.priv)
 	pr.P("s.%s = v.share(&s.node)", f.priv)

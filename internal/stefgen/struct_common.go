@@ -101,14 +101,24 @@ func (p *plan) printStructCommon(pr *printer, s *schema.Struct, fields []*field)
 	if n := len(fields); n > 0 {
 		mask = fmt.Sprintf("^uint64(0) >> %d", 64-n)
 	}
-	pr.P("s.node.SetModified(%s)", mask)
+	pr.P("c.Mark(&s.node, %s)", mask)
+	var texts []string
+	for _, f := range fields {
+		if hasText(f.t) {
+			texts = append(texts, fmt.Sprintf("len(s.%s)", f.priv))
+		}
+	}
+	if texts != nil {
+		pr.P("c.Text += %s", strings.Join(texts, " + "))
+	}
 	for _, f := range fields {
 		switch f.class {
 		case classNode:
 			guarded(pr, f, "s", fmt.Sprintf("s.%s.%s(c)", f.priv, method(f.t, "MarkAll")))
 		case classShared:
-			pr.P("s.%sSent = nil", f.priv)
-			pr.P("if c.Shared {\ns.%s.markAll(c)\ns.%s.clean()\n}", f.priv, f.priv)
+			pr.P("if c.Shared {\ns.%s.markAll(c)\n}", f.priv)
+			pr.P("if !c.Measure {\ns.%sSent = nil\n}", f.priv)
+			pr.P("if c.Shared && !c.Measure {\ns.%s.clean()\n}", f.priv)
 		}
 	}
 	pr.P("}")
@@ -309,10 +319,10 @@ func (p *plan) printSharing(pr *printer, s *schema.Struct, fields []*field) {
 	pr.P("// share returns s made shared, or a shared copy if s is part of a record.")
 	pr.P("func (s *%s) share(user *stefrt.Node) *%s {", s.Name, s.Name)
 	pr.P("stefrt.NotNil(s == nil, %q)", s.Name)
-	pr.P("if s.node.Frozen() {\nif s.node.Oversize() {\nuser.SetOversize(true)\n}\nreturn s\n}")
+	pr.P("if s.node.Frozen() {\nuser.Inherit(&s.node)\nreturn s\n}")
 	pr.P("v := s")
 	pr.P("if !s.node.Free() {\nv = New%s()\nv.CopyFrom(s)\n}", s.Name)
-	pr.P("if v.node.Oversize() {\nuser.SetOversize(true)\n}")
+	pr.P("user.Inherit(&v.node)")
 	pr.P("v.freeze()\nreturn v\n}")
 	pr.P("")
 	pr.P("// edit returns s, or if it is shared a copy that is part of a record.")

@@ -289,3 +289,15 @@ func initStatement(t *schema.Type, v, parent, bit string) string {
 	}
 	return fmt.Sprintf("%s.%s(%s, %s)", v, method(t, "Init"), parent, bit)
 }
+
+// hasText says whether values have a length that can make a record too large.
+func hasText(t *schema.Type) bool { return t.Kind == schema.KindString || t.Kind == schema.KindBytes }
+
+// large returns the statement that asks for a check of the record if the text v is
+// long, "" for types of a fixed size.
+func large(t *schema.Type, node, v string) string {
+	if !hasText(t) {
+		return ""
+	}
+	return fmt.Sprintf("if len(%s) >= stefrt.LargeText {\n%s.SetLarge()\n}\n", v, node)
+}

@@ -121,6 +121,9 @@ func (v *AnyValue) SetStringRef(x string, ref stef.TextRef) {
 	}
 	v.typ = AnyValueTypeString
 	v.str, v.num = x, uint64(ref)
+	if len(x) >= stefrt.LargeText {
+		v.node.SetLarge()
+	}
 	v.node.Mark(1)
 }
 
@@ -220,6 +223,9 @@ func (v *AnyValue) SetBytes(x []byte) {
 		v.open()
 		v.typ = AnyValueTypeBytes
 		v.box.bytes = append(v.box.bytes[:0], x...)
+		if len(x) >= stefrt.LargeText {
+			v.node.SetLarge()
+		}
 		v.node.Mark(1)
 	}
 }
@@ -319,12 +325,16 @@ func (v *AnyValue) Equal(o *AnyValue) bool {
 
 // markAll marks all of v as changed.
 func (v *AnyValue) markAll(c *stefrt.Check) {
-	v.node.SetModified(1)
+	c.Mark(&v.node, 1)
 	switch v.typ {
+	case AnyValueTypeString:
+		c.Text += len(v.str)
 	case AnyValueTypeArray:
 		v.box.array.MarkAll(c)
 	case AnyValueTypeKVList:
 		v.box.kvList.markAll(c)
+	case AnyValueTypeBytes:
+		c.Text += len(v.box.bytes)
 	}
 }
 

@@ -92,6 +92,9 @@ func (m *Attributes) SetKeyRef(i int, key string, ref stef.TextRef) {
 		return
 	}
 	p.key, p.keyRef = key, ref
+	if len(key) >= stefrt.LargeText {
+		m.node.SetLarge()
+	}
 	m.node.Mark(stefrt.FullBit)
 }
 
@@ -252,7 +255,10 @@ func (m *Attributes) Equal(o *Attributes) bool {
 // markAll marks all of m as changed.
 func (m *Attributes) markAll(c *stefrt.Check) {
 	c.Saw(len(m.pairs))
-	m.node.SetModified(stefrt.FullBit)
+	c.Mark(&m.node, stefrt.FullBit)
+	for _, p := range m.pairs {
+		c.Text += len(p.key)
+	}
 	for _, p := range m.pairs {
 		p.value.markAll(c)
 	}

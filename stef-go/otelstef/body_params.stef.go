@@ -100,6 +100,9 @@ func (m *BodyParams) SetValueRef(i int, value string, ref stef.TextRef) {
 		return
 	}
 	p.value, p.valueRef = value, ref
+	if len(value) >= stefrt.LargeText {
+		m.node.SetLarge()
+	}
 	m.node.Mark(stefrt.PairBit(i))
 }
 
@@ -203,7 +206,10 @@ func (m *BodyParams) Equal(o *BodyParams) bool {
 // markAll marks all of m as changed.
 func (m *BodyParams) markAll(c *stefrt.Check) {
 	c.Saw(len(m.pairs))
-	m.node.SetModified(stefrt.FullBit)
+	c.Mark(&m.node, stefrt.FullBit)
+	for _, p := range m.pairs {
+		c.Text += len(p.value)
+	}
 }
 
 type bodyParamsEncoder struct {

@@ -34,6 +34,9 @@ func (s *BodyTemplate) Template() string { return s.template }
 func (s *BodyTemplate) SetTemplate(v string) {
 	if s.template != v {
 		s.template = v
+		if len(v) >= stefrt.LargeText {
+			s.node.SetLarge()
+		}
 		s.node.Mark(BodyTemplateFieldTemplate)
 	}
 }
@@ -85,7 +88,8 @@ func (s *BodyTemplate) Equal(o *BodyTemplate) bool {
 
 // markAll marks all of s as changed.
 func (s *BodyTemplate) markAll(c *stefrt.Check) {
-	s.node.SetModified(^uint64(0) >> 62)
+	c.Mark(&s.node, ^uint64(0)>>62)
+	c.Text += len(s.template)
 	s.params.markAll(c)
 }
 

@@ -121,6 +121,9 @@ func (v *BodyValue) SetStringRef(x string, ref stef.TextRef) {
 	}
 	v.typ = BodyValueTypeString
 	v.str, v.num = x, uint64(ref)
+	if len(x) >= stefrt.LargeText {
+		v.node.SetLarge()
+	}
 	v.node.Mark(1)
 }
 
@@ -220,6 +223,9 @@ func (v *BodyValue) SetBytes(x []byte) {
 		v.open()
 		v.typ = BodyValueTypeBytes
 		v.box.bytes = append(v.box.bytes[:0], x...)
+		if len(x) >= stefrt.LargeText {
+			v.node.SetLarge()
+		}
 		v.node.Mark(1)
 	}
 }
@@ -319,11 +325,15 @@ func (v *BodyValue) Equal(o *BodyValue) bool {
 
 // markAll marks all of v as changed.
 func (v *BodyValue) markAll(c *stefrt.Check) {
-	v.node.SetModified(1)
+	c.Mark(&v.node, 1)
 	switch v.typ {
+	case BodyValueTypeString:
+		c.Text += len(v.str)
 	case BodyValueTypeArray:
 		v.box.array.MarkAll(c)
 	case BodyValueTypeMap:
 		v.box.mapField.markAll(c)
+	case BodyValueTypeBytes:
+		c.Text += len(v.box.bytes)
 	}
 }

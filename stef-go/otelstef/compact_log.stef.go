@@ -86,7 +86,7 @@ func (s *CompactLog) Equal(o *CompactLog) bool {
 }
 
 // markAll marks all of s as changed.
-func (s *CompactLog) markAll(c *stefrt.Check) { s.node.SetModified(^uint64(0) >> 62) }
+func (s *CompactLog) markAll(c *stefrt.Check) { c.Mark(&s.node, ^uint64(0)>>62) }
 
 type compactLogEncoder struct {
 	head                stefrt.StructEncoder

@@ -141,7 +141,7 @@ func (s *CompactPoint) Equal(o *CompactPoint) bool {
 
 // markAll marks all of s as changed.
 func (s *CompactPoint) markAll(c *stefrt.Check) {
-	s.node.SetModified(^uint64(0) >> 58)
+	c.Mark(&s.node, ^uint64(0)>>58)
 	s.words.MarkAll(c)
 	s.floats.MarkAll(c)
 }

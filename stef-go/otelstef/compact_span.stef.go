@@ -180,7 +180,7 @@ func (s *CompactSpan) Equal(o *CompactSpan) bool {
 
 // markAll marks all of s as changed.
 func (s *CompactSpan) markAll(c *stefrt.Check) {
-	s.node.SetModified(^uint64(0) >> 56)
+	c.Mark(&s.node, ^uint64(0)>>56)
 	s.times.MarkAll(c)
 }
 

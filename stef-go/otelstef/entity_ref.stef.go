@@ -36,6 +36,9 @@ func (s *EntityRef) SchemaURL() string { return s.schemaURL }
 func (s *EntityRef) SetSchemaURL(v string) {
 	if s.schemaURL != v {
 		s.schemaURL = v
+		if len(v) >= stefrt.LargeText {
+			s.node.SetLarge()
+		}
 		s.node.Mark(EntityRefFieldSchemaURL)
 	}
 }
@@ -47,6 +50,9 @@ func (s *EntityRef) Type() string { return s.typeField }
 func (s *EntityRef) SetType(v string) {
 	if s.typeField != v {
 		s.typeField = v
+		if len(v) >= stefrt.LargeText {
+			s.node.SetLarge()
+		}
 		s.node.Mark(EntityRefFieldType)
 	}
 }
@@ -111,7 +117,8 @@ func (s *EntityRef) Equal(o *EntityRef) bool {
 
 // markAll marks all of s as changed.
 func (s *EntityRef) markAll(c *stefrt.Check) {
-	s.node.SetModified(^uint64(0) >> 60)
+	c.Mark(&s.node, ^uint64(0)>>60)
+	c.Text += len(s.schemaURL) + len(s.typeField)
 	s.idKeys.MarkAll(c)
 	s.descriptionKeys.MarkAll(c)
 }

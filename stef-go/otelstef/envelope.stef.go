@@ -63,7 +63,7 @@ func (s *Envelope) Equal(o *Envelope) bool { return s.attributes.Equal(&o.attrib
 
 // markAll marks all of s as changed.
 func (s *Envelope) markAll(c *stefrt.Check) {
-	s.node.SetModified(^uint64(0) >> 63)
+	c.Mark(&s.node, ^uint64(0)>>63)
 	s.attributes.markAll(c)
 }
 

@@ -77,6 +77,9 @@ func (m *EnvelopeAttributes) SetKey(i int, key string) {
 	p := m.pairs[i]
 	if p.key != key {
 		p.key = key
+		if len(key) >= stefrt.LargeText {
+			m.node.SetLarge()
+		}
 		m.node.Mark(stefrt.FullBit)
 	}
 }
@@ -90,6 +93,9 @@ func (m *EnvelopeAttributes) SetValue(i int, value []byte) {
 	p := m.pairs[i]
 	if !bytes.Equal(p.value, value) {
 		p.value = append(p.value[:0], value...)
+		if len(value) >= stefrt.LargeText {
+			m.node.SetLarge()
+		}
 		m.node.Mark(stefrt.PairBit(i))
 	}
 }
@@ -189,7 +195,13 @@ func (m *EnvelopeAttributes) Equal(o *EnvelopeAttributes) bool {
 // markAll marks all of m as changed.
 func (m *EnvelopeAttributes) markAll(c *stefrt.Check) {
 	c.Saw(len(m.pairs))
-	m.node.SetModified(stefrt.FullBit)
+	c.Mark(&m.node, stefrt.FullBit)
+	for _, p := range m.pairs {
+		c.Text += len(p.key)
+	}
+	for _, p := range m.pairs {
+		c.Text += len(p.value)
+	}
 }
 
 type envelopeAttributesEncoder struct {

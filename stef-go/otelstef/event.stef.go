@@ -37,6 +37,9 @@ func (s *Event) Name() string { return s.name }
 func (s *Event) SetName(v string) {
 	if s.name != v {
 		s.name = v
+		if len(v) >= stefrt.LargeText {
+			s.node.SetLarge()
+		}
 		s.node.Mark(EventFieldName)
 	}
 }
@@ -116,7 +119,8 @@ func (s *Event) Equal(o *Event) bool {
 
 // markAll marks all of s as changed.
 func (s *Event) markAll(c *stefrt.Check) {
-	s.node.SetModified(^uint64(0) >> 60)
+	c.Mark(&s.node, ^uint64(0)>>60)
+	c.Text += len(s.name)
 	s.attributes.markAll(c)
 }
 

@@ -21,9 +21,9 @@ func Example() {
 		log.Fatal(err)
 	}
 	rec := w.Record()
-	rec.Metric().SetName("http.server.requests")
-	rec.Metric().SetType(otelstef.MetricTypeSum)
-	rec.Metric().SetMonotonic(true)
+	rec.EditMetric().SetName("http.server.requests")
+	rec.EditMetric().SetType(otelstef.MetricTypeSum)
+	rec.EditMetric().SetMonotonic(true)
 	rec.Attributes().SetLen(1)
 	for i, route := range []string{"/login", "/cart", "/cart"} {
 		rec.Attributes().SetString(0, "http.route", route)

@@ -54,6 +54,9 @@ func (s *Exemplar) SpanID() []byte { return s.spanID }
 // SetSpanID sets SpanID.
 func (s *Exemplar) SetSpanID(v []byte) {
 	if stefrt.SetBytes(&s.spanID, v) {
+		if len(v) >= stefrt.LargeText {
+			s.node.SetLarge()
+		}
 		s.node.Mark(ExemplarFieldSpanID)
 	}
 }
@@ -65,6 +68,9 @@ func (s *Exemplar) TraceID() []byte { return s.traceID }
 // SetTraceID sets TraceID.
 func (s *Exemplar) SetTraceID(v []byte) {
 	if stefrt.SetBytes(&s.traceID, v) {
+		if len(v) >= stefrt.LargeText {
+			s.node.SetLarge()
+		}
 		s.node.Mark(ExemplarFieldTraceID)
 	}
 }
@@ -127,7 +133,8 @@ func (s *Exemplar) Equal(o *Exemplar) bool {
 
 // markAll marks all of s as changed.
 func (s *Exemplar) markAll(c *stefrt.Check) {
-	s.node.SetModified(^uint64(0) >> 59)
+	c.Mark(&s.node, ^uint64(0)>>59)
+	c.Text += len(s.spanID) + len(s.traceID)
 	s.value.markAll(c)
 	s.filteredAttributes.markAll(c)
 }

@@ -141,7 +141,7 @@ func (v *ExemplarValue) Equal(o *ExemplarValue) bool {
 }
 
 // markAll marks all of v as changed.
-func (v *ExemplarValue) markAll(c *stefrt.Check) { v.node.SetModified(1) }
+func (v *ExemplarValue) markAll(c *stefrt.Check) { c.Mark(&v.node, 1) }
 
 type exemplarValueEncoder struct {
 	head    stefrt.OneofEncoder

@@ -87,7 +87,7 @@ func (s *ExpHistogramBuckets) Equal(o *ExpHistogramBuckets) bool {
 
 // markAll marks all of s as changed.
 func (s *ExpHistogramBuckets) markAll(c *stefrt.Check) {
-	s.node.SetModified(^uint64(0) >> 62)
+	c.Mark(&s.node, ^uint64(0)>>62)
 	s.bucketCounts.MarkAll(c)
 }
 

@@ -260,7 +260,7 @@ func (s *ExpHistogramValue) Equal(o *ExpHistogramValue) bool {
 
 // markAll marks all of s as changed.
 func (s *ExpHistogramValue) markAll(c *stefrt.Check) {
-	s.node.SetModified(^uint64(0) >> 55)
+	c.Mark(&s.node, ^uint64(0)>>55)
 	s.positiveBuckets.markAll(c)
 	s.negativeBuckets.markAll(c)
 }

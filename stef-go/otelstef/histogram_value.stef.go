@@ -206,7 +206,7 @@ func (s *HistogramValue) Equal(o *HistogramValue) bool {
 
 // markAll marks all of s as changed.
 func (s *HistogramValue) markAll(c *stefrt.Check) {
-	s.node.SetModified(^uint64(0) >> 59)
+	c.Mark(&s.node, ^uint64(0)>>59)
 	s.bucketCounts.MarkAll(c)
 }
 

@@ -82,6 +82,9 @@ func (m *KeyValueList) SetKey(i int, key string) {
 	p := m.pairs[i]
 	if p.key != key {
 		p.key = key
+		if len(key) >= stefrt.LargeText {
+			m.node.SetLarge()
+		}
 		m.node.Mark(stefrt.FullBit)
 	}
 }
@@ -230,7 +233,10 @@ func (m *KeyValueList) Equal(o *KeyValueList) bool {
 // markAll marks all of m as changed.
 func (m *KeyValueList) markAll(c *stefrt.Check) {
 	c.Saw(len(m.pairs))
-	m.node.SetModified(stefrt.FullBit)
+	c.Mark(&m.node, stefrt.FullBit)
+	for _, p := range m.pairs {
+		c.Text += len(p.key)
+	}
 	for _, p := range m.pairs {
 		p.value.markAll(c)
 	}

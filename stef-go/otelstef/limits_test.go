@@ -115,25 +115,77 @@ func TestWidestMultimap(t *testing.T) {
 	require.True(t, r.Record().Attributes().Equal(w.Record().Attributes()))
 }
 
-// TestHugeRecord writes a record that no frame can hold. The writer is at its
-// end then, and says so each time.
+// TestHugeRecord writes a record that no frame can hold: it is refused, and what was
+// written before and after it is read.
 func TestHugeRecord(t *testing.T) {
+	huge := strings.Repeat("x", 70<<20)
+	f := func(name string, set, fix func(r *otelstef.Metrics)) {
+		t.Run(name, func(t *testing.T) {
+			var out bytes.Buffer
+			w, err := otelstef.NewMetricsWriter(&out)
+			require.NoError(t, err)
+			var want []uint64
+			write := func(n uint64) {
+				t.Helper()
+				number(w.Record(), n)
+				require.NoError(t, w.Write())
+				want = append(want, n)
+			}
+			for i := range 100 {
+				write(uint64(i + 1))
+			}
+			set(w.Record())
+			require.ErrorIs(t, w.Write(), stef.ErrLimit)
+			require.ErrorIs(t, w.Write(), stef.ErrLimit, "it is still too large")
+			require.Equal(t, uint64(100), w.Stats().Records)
+			fix(w.Record())
+			write(101)
+			require.NoError(t, w.Flush())
+			write(102)
+			require.NoError(t, w.Close())
+			require.Equal(t, want, timestamps(t, out.Bytes()))
+		})
+	}
+	f("text", func(r *otelstef.Metrics) { r.EditMetric().SetDescription(huge) },
+		func(r *otelstef.Metrics) { r.EditMetric().SetDescription("") })
+	f("value", func(r *otelstef.Metrics) { r.Attributes().AppendString("k", huge) },
+		func(r *otelstef.Metrics) { r.Attributes().Reset() })
+	f("key", func(r *otelstef.Metrics) { r.Attributes().AppendString(huge, "v") },
+		func(r *otelstef.Metrics) { r.Attributes().Reset() })
+	f("bytes", func(r *otelstef.Metrics) { r.Point().Exemplars().Append().SetSpanID([]byte(huge)) },
+		func(r *otelstef.Metrics) { r.Point().Exemplars().Reset() })
+	f("many", func(r *otelstef.Metrics) {
+		for i := range 100 {
+			r.Attributes().AppendString("k", huge[:1<<20-i])
+		}
+	}, func(r *otelstef.Metrics) { r.Attributes().Reset() })
+	f("shared", func(r *otelstef.Metrics) {
+		resource := otelstef.NewResource()
+		resource.Attributes().AppendString("k", huge)
+		r.SetResource(resource)
+	}, func(r *otelstef.Metrics) { r.SetResource(otelstef.NewResource()) })
+}
+
+// A record that fits into a frame only alone gets one of its own.
+func TestLargeRecords(t *testing.T) {
 	var out bytes.Buffer
-	w, err := otelstef.NewMetricsWriter(&out)
+	w, err := otelstef.NewLogsWriter(&out, stef.WithFrameBytes(stef.MaxFrameBytes-1<<20))
 	require.NoError(t, err)
-	number(w.Record(), 1)
-	require.NoError(t, w.Write())
-	require.NoError(t, w.Flush())
-	size := out.Len()
-	w.Record().EditMetric().SetDescription(strings.Repeat("x", stef.MaxFrameBytes))
-	require.ErrorIs(t, w.Write(), stef.ErrLimit)
-	require.ErrorIs(t, w.Write(), stef.ErrLimit)
-	require.ErrorIs(t, w.Flush(), stef.ErrLimit)
-	require.ErrorIs(t, w.Close(), stef.ErrLimit)
-	require.ErrorIs(t, w.Write(), stef.ErrClosed)
-	require.Equal(t, size, out.Len())
-	require.Equal(t, uint64(1), w.Stats().Flushed)
-	require.Equal(t, []uint64{1}, timestamps(t, out.Bytes()))
+	large := strings.Repeat("x", 40<<20)
+	for i := range 3 {
+		w.Record().Record().Body().SetString(large[i:])
+		require.NoError(t, w.Write())
+	}
+	require.NoError(t, w.Close())
+	require.Equal(t, 3, w.Stats().Frames)
+	r, err := otelstef.NewLogsReader(&out)
+	require.NoError(t, err)
+	for i := range 3 {
+		require.True(t, r.Next(), "%v", r.Err())
+		require.Len(t, r.Record().Record().Body().Str(), len(large)-i)
+	}
+	require.False(t, r.Next())
+	require.NoError(t, r.Err())
 }
 
 // TestReaderLimits reads a stream with each limit just below what it takes.

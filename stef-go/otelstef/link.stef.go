@@ -42,6 +42,9 @@ func (s *Link) TraceID() []byte { return s.traceID }
 // SetTraceID sets TraceID.
 func (s *Link) SetTraceID(v []byte) {
 	if stefrt.SetBytes(&s.traceID, v) {
+		if len(v) >= stefrt.LargeText {
+			s.node.SetLarge()
+		}
 		s.node.Mark(LinkFieldTraceID)
 	}
 }
@@ -53,6 +56,9 @@ func (s *Link) SpanID() []byte { return s.spanID }
 // SetSpanID sets SpanID.
 func (s *Link) SetSpanID(v []byte) {
 	if stefrt.SetBytes(&s.spanID, v) {
+		if len(v) >= stefrt.LargeText {
+			s.node.SetLarge()
+		}
 		s.node.Mark(LinkFieldSpanID)
 	}
 }
@@ -64,6 +70,9 @@ func (s *Link) TraceState() string { return s.traceState }
 func (s *Link) SetTraceState(v string) {
 	if s.traceState != v {
 		s.traceState = v
+		if len(v) >= stefrt.LargeText {
+			s.node.SetLarge()
+		}
 		s.node.Mark(LinkFieldTraceState)
 	}
 }
@@ -149,7 +158,8 @@ func (s *Link) Equal(o *Link) bool {
 
 // markAll marks all of s as changed.
 func (s *Link) markAll(c *stefrt.Check) {
-	s.node.SetModified(^uint64(0) >> 58)
+	c.Mark(&s.node, ^uint64(0)>>58)
+	c.Text += len(s.traceID) + len(s.spanID) + len(s.traceState)
 	s.attributes.markAll(c)
 }
 

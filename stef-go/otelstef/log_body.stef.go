@@ -98,6 +98,9 @@ func (v *LogBody) SetString(x string) {
 	if v.typ != LogBodyTypeString || v.str != x {
 		v.typ = LogBodyTypeString
 		v.str = x
+		if len(x) >= stefrt.LargeText {
+			v.node.SetLarge()
+		}
 		v.node.Mark(1)
 	}
 }
@@ -199,8 +202,10 @@ func (v *LogBody) Equal(o *LogBody) bool {
 
 // markAll marks all of v as changed.
 func (v *LogBody) markAll(c *stefrt.Check) {
-	v.node.SetModified(1)
+	c.Mark(&v.node, 1)
 	switch v.typ {
+	case LogBodyTypeString:
+		c.Text += len(v.str)
 	case LogBodyTypeValue:
 		v.box.value.markAll(c)
 	case LogBodyTypeTemplate:

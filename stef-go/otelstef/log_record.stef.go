@@ -123,6 +123,9 @@ func (s *LogRecord) SeverityText() string { return s.severityText }
 func (s *LogRecord) SetSeverityText(v string) {
 	if s.severityText != v {
 		s.severityText = v
+		if len(v) >= stefrt.LargeText {
+			s.node.SetLarge()
+		}
 		s.node.Mark(LogRecordFieldSeverityText)
 	}
 }
@@ -134,6 +137,9 @@ func (s *LogRecord) EventName() string { return s.eventName }
 func (s *LogRecord) SetEventName(v string) {
 	if s.eventName != v {
 		s.eventName = v
+		if len(v) >= stefrt.LargeText {
+			s.node.SetLarge()
+		}
 		s.node.Mark(LogRecordFieldEventName)
 	}
 }
@@ -145,6 +151,9 @@ func (s *LogRecord) TraceID() []byte { return s.traceID }
 // SetTraceID sets TraceID.
 func (s *LogRecord) SetTraceID(v []byte) {
 	if stefrt.SetBytes(&s.traceID, v) {
+		if len(v) >= stefrt.LargeText {
+			s.node.SetLarge()
+		}
 		s.node.Mark(LogRecordFieldTraceID)
 	}
 }
@@ -156,6 +165,9 @@ func (s *LogRecord) SpanID() []byte { return s.spanID }
 // SetSpanID sets SpanID.
 func (s *LogRecord) SetSpanID(v []byte) {
 	if stefrt.SetBytes(&s.spanID, v) {
+		if len(v) >= stefrt.LargeText {
+			s.node.SetLarge()
+		}
 		s.node.Mark(LogRecordFieldSpanID)
 	}
 }
@@ -310,7 +322,8 @@ func (s *LogRecord) Equal(o *LogRecord) bool {
 
 // markAll marks all of s as changed.
 func (s *LogRecord) markAll(c *stefrt.Check) {
-	s.node.SetModified(^uint64(0) >> 49)
+	c.Mark(&s.node, ^uint64(0)>>49)
+	c.Text += len(s.severityText) + len(s.eventName) + len(s.traceID) + len(s.spanID)
 	s.body.markAll(c)
 	s.attributes.markAll(c)
 }

@@ -45,6 +45,7 @@ func (s *Logs) Envelope() *Envelope { return &s.envelope }
 func (s *Logs) Resource() *Resource { return s.resource }
 
 // SetResource sets Resource to a value that is from then on shared; see package stef.
+// Writers of different goroutines must not share a value: give each its own.
 func (s *Logs) SetResource(v *Resource) {
 	if v == s.resource {
 		return
@@ -68,6 +69,7 @@ func (s *Logs) EditResource() *Resource {
 func (s *Logs) Scope() *Scope { return s.scope }
 
 // SetScope sets Scope to a value that is from then on shared; see package stef.
+// Writers of different goroutines must not share a value: give each its own.
 func (s *Logs) SetScope(v *Scope) {
 	if v == s.scope {
 		return
@@ -207,16 +209,24 @@ func (s *Logs) Equal(o *Logs) bool {
 
 // markAll marks all of s as changed.
 func (s *Logs) markAll(c *stefrt.Check) {
-	s.node.SetModified(^uint64(0) >> 56)
+	c.Mark(&s.node, ^uint64(0)>>56)
 	s.envelope.markAll(c)
-	s.resourceSent = nil
 	if c.Shared {
 		s.resource.markAll(c)
+	}
+	if !c.Measure {
+		s.resourceSent = nil
+	}
+	if c.Shared && !c.Measure {
 		s.resource.clean()
 	}
-	s.scopeSent = nil
 	if c.Shared {
 		s.scope.markAll(c)
+	}
+	if !c.Measure {
+		s.scopeSent = nil
+	}
+	if c.Shared && !c.Measure {
 		s.scope.clean()
 	}
 	s.record.markAll(c)

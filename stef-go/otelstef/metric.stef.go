@@ -44,6 +44,9 @@ func (s *Metric) Name() string { return s.name }
 func (s *Metric) SetName(v string) {
 	if s.name != v {
 		s.name = v
+		if len(v) >= stefrt.LargeText {
+			s.node.SetLarge()
+		}
 		s.node.Mark(MetricFieldName)
 	}
 }
@@ -55,6 +58,9 @@ func (s *Metric) Description() string { return s.description }
 func (s *Metric) SetDescription(v string) {
 	if s.description != v {
 		s.description = v
+		if len(v) >= stefrt.LargeText {
+			s.node.SetLarge()
+		}
 		s.node.Mark(MetricFieldDescription)
 	}
 }
@@ -66,6 +72,9 @@ func (s *Metric) Unit() string { return s.unit }
 func (s *Metric) SetUnit(v string) {
 	if s.unit != v {
 		s.unit = v
+		if len(v) >= stefrt.LargeText {
+			s.node.SetLarge()
+		}
 		s.node.Mark(MetricFieldUnit)
 	}
 }
@@ -173,7 +182,8 @@ func (s *Metric) Equal(o *Metric) bool {
 
 // markAll marks all of s as changed.
 func (s *Metric) markAll(c *stefrt.Check) {
-	s.node.SetModified(^uint64(0) >> 56)
+	c.Mark(&s.node, ^uint64(0)>>56)
+	c.Text += len(s.name) + len(s.description) + len(s.unit)
 	s.metadata.markAll(c)
 	s.histogramBounds.MarkAll(c)
 }
@@ -195,9 +205,7 @@ func (s *Metric) freeze() {
 func (s *Metric) share(user *stefrt.Node) *Metric {
 	stefrt.NotNil(s == nil, "Metric")
 	if s.node.Frozen() {
-		if s.node.Oversize() {
-			user.SetOversize(true)
-		}
+		user.Inherit(&s.node)
 		return s
 	}
 	v := s
@@ -205,9 +213,7 @@ func (s *Metric) share(user *stefrt.Node) *Metric {
 		v = NewMetric()
 		v.CopyFrom(s)
 	}
-	if v.node.Oversize() {
-		user.SetOversize(true)
-	}
+	user.Inherit(&v.node)
 	v.freeze()
 	return v
 }

@@ -46,6 +46,7 @@ func (s *Metrics) Envelope() *Envelope { return &s.envelope }
 func (s *Metrics) Metric() *Metric { return s.metric }
 
 // SetMetric sets Metric to a value that is from then on shared; see package stef.
+// Writers of different goroutines must not share a value: give each its own.
 func (s *Metrics) SetMetric(v *Metric) {
 	if v == s.metric {
 		return
@@ -69,6 +70,7 @@ func (s *Metrics) EditMetric() *Metric {
 func (s *Metrics) Resource() *Resource { return s.resource }
 
 // SetResource sets Resource to a value that is from then on shared; see package stef.
+// Writers of different goroutines must not share a value: give each its own.
 func (s *Metrics) SetResource(v *Resource) {
 	if v == s.resource {
 		return
@@ -92,6 +94,7 @@ func (s *Metrics) EditResource() *Resource {
 func (s *Metrics) Scope() *Scope { return s.scope }
 
 // SetScope sets Scope to a value that is from then on shared; see package stef.
+// Writers of different goroutines must not share a value: give each its own.
 func (s *Metrics) SetScope(v *Scope) {
 	if v == s.scope {
 		return
@@ -223,21 +226,33 @@ func (s *Metrics) Equal(o *Metrics) bool {
 
 // markAll marks all of s as changed.
 func (s *Metrics) markAll(c *stefrt.Check) {
-	s.node.SetModified(^uint64(0) >> 56)
+	c.Mark(&s.node, ^uint64(0)>>56)
 	s.envelope.markAll(c)
-	s.metricSent = nil
 	if c.Shared {
 		s.metric.markAll(c)
+	}
+	if !c.Measure {
+		s.metricSent = nil
+	}
+	if c.Shared && !c.Measure {
 		s.metric.clean()
 	}
-	s.resourceSent = nil
 	if c.Shared {
 		s.resource.markAll(c)
+	}
+	if !c.Measure {
+		s.resourceSent = nil
+	}
+	if c.Shared && !c.Measure {
 		s.resource.clean()
 	}
-	s.scopeSent = nil
 	if c.Shared {
 		s.scope.markAll(c)
+	}
+	if !c.Measure {
+		s.scopeSent = nil
+	}
+	if c.Shared && !c.Measure {
 		s.scope.clean()
 	}
 	s.attributes.markAll(c)

@@ -127,7 +127,7 @@ func (s *Point) Equal(o *Point) bool {
 
 // markAll marks all of s as changed.
 func (s *Point) markAll(c *stefrt.Check) {
-	s.node.SetModified(^uint64(0) >> 59)
+	c.Mark(&s.node, ^uint64(0)>>59)
 	s.value.markAll(c)
 	s.exemplars.MarkAll(c)
 }

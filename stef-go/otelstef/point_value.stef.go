@@ -253,7 +253,7 @@ func (v *PointValue) Equal(o *PointValue) bool {
 
 // markAll marks all of v as changed.
 func (v *PointValue) markAll(c *stefrt.Check) {
-	v.node.SetModified(1)
+	c.Mark(&v.node, 1)
 	switch v.typ {
 	case PointValueTypeHistogram:
 		v.box.histogram.markAll(c)

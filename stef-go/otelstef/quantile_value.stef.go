@@ -86,7 +86,7 @@ func (s *QuantileValue) Equal(o *QuantileValue) bool {
 }
 
 // markAll marks all of s as changed.
-func (s *QuantileValue) markAll(c *stefrt.Check) { s.node.SetModified(^uint64(0) >> 62) }
+func (s *QuantileValue) markAll(c *stefrt.Check) { c.Mark(&s.node, ^uint64(0)>>62) }
 
 type quantileValueEncoder struct {
 	head            stefrt.StructEncoder

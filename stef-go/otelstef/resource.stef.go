@@ -39,6 +39,9 @@ func (s *Resource) SchemaURL() string { return s.schemaURL }
 func (s *Resource) SetSchemaURL(v string) {
 	if s.schemaURL != v {
 		s.schemaURL = v
+		if len(v) >= stefrt.LargeText {
+			s.node.SetLarge()
+		}
 		s.node.Mark(ResourceFieldSchemaURL)
 	}
 }
@@ -113,7 +116,8 @@ func (s *Resource) Equal(o *Resource) bool {
 
 // markAll marks all of s as changed.
 func (s *Resource) markAll(c *stefrt.Check) {
-	s.node.SetModified(^uint64(0) >> 60)
+	c.Mark(&s.node, ^uint64(0)>>60)
+	c.Text += len(s.schemaURL)
 	s.attributes.markAll(c)
 	s.entityRefs.MarkAll(c)
 }
@@ -135,9 +139,7 @@ func (s *Resource) freeze() {
 func (s *Resource) share(user *stefrt.Node) *Resource {
 	stefrt.NotNil(s == nil, "Resource")
 	if s.node.Frozen() {
-		if s.node.Oversize() {
-			user.SetOversize(true)
-		}
+		user.Inherit(&s.node)
 		return s
 	}
 	v := s
@@ -145,9 +147,7 @@ func (s *Resource) share(user *stefrt.Node) *Resource {
 		v = NewResource()
 		v.CopyFrom(s)
 	}
-	if v.node.Oversize() {
-		user.SetOversize(true)
-	}
+	user.Inherit(&v.node)
 	v.freeze()
 	return v
 }
@@ -291,8 +291,12 @@ func (d *resourceDecoder) Decode(held *Resource) *Resource {
 	s := NewResource()
 	s.CopyFrom(held)
 	d.decodeFields(s)
+	size := s.size()
+	if size >= stefrt.LargeText {
+		s.node.SetLarge()
+	}
 	s.freeze()
-	d.dict.Append(&d.head.BitsIn, s, s.size())
+	d.dict.Append(&d.head.BitsIn, s, size)
 	return s
 }
 

@@ -39,6 +39,9 @@ func (s *Scope) Name() string { return s.name }
 func (s *Scope) SetName(v string) {
 	if s.name != v {
 		s.name = v
+		if len(v) >= stefrt.LargeText {
+			s.node.SetLarge()
+		}
 		s.node.Mark(ScopeFieldName)
 	}
 }
@@ -50,6 +53,9 @@ func (s *Scope) Version() string { return s.version }
 func (s *Scope) SetVersion(v string) {
 	if s.version != v {
 		s.version = v
+		if len(v) >= stefrt.LargeText {
+			s.node.SetLarge()
+		}
 		s.node.Mark(ScopeFieldVersion)
 	}
 }
@@ -61,6 +67,9 @@ func (s *Scope) SchemaURL() string { return s.schemaURL }
 func (s *Scope) SetSchemaURL(v string) {
 	if s.schemaURL != v {
 		s.schemaURL = v
+		if len(v) >= stefrt.LargeText {
+			s.node.SetLarge()
+		}
 		s.node.Mark(ScopeFieldSchemaURL)
 	}
 }
@@ -132,7 +141,8 @@ func (s *Scope) Equal(o *Scope) bool {
 
 // markAll marks all of s as changed.
 func (s *Scope) markAll(c *stefrt.Check) {
-	s.node.SetModified(^uint64(0) >> 59)
+	c.Mark(&s.node, ^uint64(0)>>59)
+	c.Text += len(s.name) + len(s.version) + len(s.schemaURL)
 	s.attributes.markAll(c)
 }
 
@@ -152,9 +162,7 @@ func (s *Scope) freeze() {
 func (s *Scope) share(user *stefrt.Node) *Scope {
 	stefrt.NotNil(s == nil, "Scope")
 	if s.node.Frozen() {
-		if s.node.Oversize() {
-			user.SetOversize(true)
-		}
+		user.Inherit(&s.node)
 		return s
 	}
 	v := s
@@ -162,9 +170,7 @@ func (s *Scope) share(user *stefrt.Node) *Scope {
 		v = NewScope()
 		v.CopyFrom(s)
 	}
-	if v.node.Oversize() {
-		user.SetOversize(true)
-	}
+	user.Inherit(&v.node)
 	v.freeze()
 	return v
 }
@@ -313,8 +319,12 @@ func (d *scopeDecoder) Decode(held *Scope) *Scope {
 	s := NewScope()
 	s.CopyFrom(held)
 	d.decodeFields(s)
+	size := s.size()
+	if size >= stefrt.LargeText {
+		s.node.SetLarge()
+	}
 	s.freeze()
-	d.dict.Append(&d.head.BitsIn, s, s.size())
+	d.dict.Append(&d.head.BitsIn, s, size)
 	return s
 }
 

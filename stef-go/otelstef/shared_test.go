@@ -5,7 +5,11 @@ package otelstef_test
 
 import (
 	"bytes"
+	"io"
 	"math"
+	"os"
+	"os/exec"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -280,4 +284,39 @@ func TestFloatsByTheirBits(t *testing.T) {
 		have = append(have, math.Float64bits(r.Record().Point().Value().Float64()))
 	}
 	require.Equal(t, want, have)
+}
+
+// A value must not be shared by writers of different goroutines. The race detector
+// sees who does: this test runs itself under it and expects the report.
+func TestSharedAcrossGoroutines(t *testing.T) {
+	if os.Getenv("STEF_RACE_CHILD") != "" {
+		r := otelstef.NewResource()
+		r.Attributes().AppendString("service.name", "frontend")
+		var wg sync.WaitGroup
+		for range 2 {
+			wg.Go(func() {
+				w, err := otelstef.NewMetricsWriter(io.Discard)
+				if err != nil {
+					panic(err)
+				}
+				for range 100 {
+					w.Record().SetResource(r)
+					_ = w.Write()
+					w.Record().SetResource(otelstef.NewResource())
+					_ = w.Write()
+				}
+			})
+		}
+		wg.Wait()
+		return
+	}
+	if !raceEnabled {
+		t.Log("not under the race detector: run with -race")
+		return
+	}
+	cmd := exec.Command(os.Args[0], "-test.run=^TestSharedAcrossGoroutines$")
+	cmd.Env = append(os.Environ(), "STEF_RACE_CHILD=1")
+	out, err := cmd.CombinedOutput()
+	require.Error(t, err)
+	require.Contains(t, string(out), "DATA RACE")
 }

@@ -61,6 +61,9 @@ func (s *Span) TraceID() []byte { return s.traceID }
 // SetTraceID sets TraceID.
 func (s *Span) SetTraceID(v []byte) {
 	if stefrt.SetBytes(&s.traceID, v) {
+		if len(v) >= stefrt.LargeText {
+			s.node.SetLarge()
+		}
 		s.node.Mark(SpanFieldTraceID)
 	}
 }
@@ -72,6 +75,9 @@ func (s *Span) SpanID() []byte { return s.spanID }
 // SetSpanID sets SpanID.
 func (s *Span) SetSpanID(v []byte) {
 	if stefrt.SetBytes(&s.spanID, v) {
+		if len(v) >= stefrt.LargeText {
+			s.node.SetLarge()
+		}
 		s.node.Mark(SpanFieldSpanID)
 	}
 }
@@ -83,6 +89,9 @@ func (s *Span) TraceState() string { return s.traceState }
 func (s *Span) SetTraceState(v string) {
 	if s.traceState != v {
 		s.traceState = v
+		if len(v) >= stefrt.LargeText {
+			s.node.SetLarge()
+		}
 		s.node.Mark(SpanFieldTraceState)
 	}
 }
@@ -94,6 +103,9 @@ func (s *Span) ParentSpanID() []byte { return s.parentSpanID }
 // SetParentSpanID sets ParentSpanID.
 func (s *Span) SetParentSpanID(v []byte) {
 	if stefrt.SetBytes(&s.parentSpanID, v) {
+		if len(v) >= stefrt.LargeText {
+			s.node.SetLarge()
+		}
 		s.node.Mark(SpanFieldParentSpanID)
 	}
 }
@@ -116,6 +128,9 @@ func (s *Span) Name() string { return s.name }
 func (s *Span) SetName(v string) {
 	if s.name != v {
 		s.name = v
+		if len(v) >= stefrt.LargeText {
+			s.node.SetLarge()
+		}
 		s.node.Mark(SpanFieldName)
 	}
 }
@@ -292,7 +307,8 @@ func (s *Span) Equal(o *Span) bool {
 
 // markAll marks all of s as changed.
 func (s *Span) markAll(c *stefrt.Check) {
-	s.node.SetModified(^uint64(0) >> 48)
+	c.Mark(&s.node, ^uint64(0)>>48)
+	c.Text += len(s.traceID) + len(s.spanID) + len(s.traceState) + len(s.parentSpanID) + len(s.name)
 	s.attributes.markAll(c)
 	s.events.MarkAll(c)
 	s.links.MarkAll(c)

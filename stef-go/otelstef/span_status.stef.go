@@ -33,6 +33,9 @@ func (s *SpanStatus) Message() string { return s.message }
 func (s *SpanStatus) SetMessage(v string) {
 	if s.message != v {
 		s.message = v
+		if len(v) >= stefrt.LargeText {
+			s.node.SetLarge()
+		}
 		s.node.Mark(SpanStatusFieldMessage)
 	}
 }
@@ -87,7 +90,10 @@ func (s *SpanStatus) Equal(o *SpanStatus) bool {
 }
 
 // markAll marks all of s as changed.
-func (s *SpanStatus) markAll(c *stefrt.Check) { s.node.SetModified(^uint64(0) >> 62) }
+func (s *SpanStatus) markAll(c *stefrt.Check) {
+	c.Mark(&s.node, ^uint64(0)>>62)
+	c.Text += len(s.message)
+}
 
 type spanStatusEncoder struct {
 	head    stefrt.StructEncoder

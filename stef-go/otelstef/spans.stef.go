@@ -45,6 +45,7 @@ func (s *Spans) Envelope() *Envelope { return &s.envelope }
 func (s *Spans) Resource() *Resource { return s.resource }
 
 // SetResource sets Resource to a value that is from then on shared; see package stef.
+// Writers of different goroutines must not share a value: give each its own.
 func (s *Spans) SetResource(v *Resource) {
 	if v == s.resource {
 		return
@@ -68,6 +69,7 @@ func (s *Spans) EditResource() *Resource {
 func (s *Spans) Scope() *Scope { return s.scope }
 
 // SetScope sets Scope to a value that is from then on shared; see package stef.
+// Writers of different goroutines must not share a value: give each its own.
 func (s *Spans) SetScope(v *Scope) {
 	if v == s.scope {
 		return
@@ -208,16 +210,24 @@ func (s *Spans) Equal(o *Spans) bool {
 
 // markAll marks all of s as changed.
 func (s *Spans) markAll(c *stefrt.Check) {
-	s.node.SetModified(^uint64(0) >> 56)
+	c.Mark(&s.node, ^uint64(0)>>56)
 	s.envelope.markAll(c)
-	s.resourceSent = nil
 	if c.Shared {
 		s.resource.markAll(c)
+	}
+	if !c.Measure {
+		s.resourceSent = nil
+	}
+	if c.Shared && !c.Measure {
 		s.resource.clean()
 	}
-	s.scopeSent = nil
 	if c.Shared {
 		s.scope.markAll(c)
+	}
+	if !c.Measure {
+		s.scopeSent = nil
+	}
+	if c.Shared && !c.Measure {
 		s.scope.clean()
 	}
 	s.span.markAll(c)

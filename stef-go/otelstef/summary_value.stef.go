@@ -103,7 +103,7 @@ func (s *SummaryValue) Equal(o *SummaryValue) bool {
 
 // markAll marks all of s as changed.
 func (s *SummaryValue) markAll(c *stefrt.Check) {
-	s.node.SetModified(^uint64(0) >> 61)
+	c.Mark(&s.node, ^uint64(0)>>61)
 	s.quantileValues.MarkAll(c)
 }
 

@@ -152,7 +152,7 @@ func (a *Array[T]) BeginDecode(n int, alloc *codec.Alloc) bool {
 
 // MarkAll marks the array and all in it. For generated code.
 func (a *Array[T]) MarkAll(c *Check) {
-	a.node.mask = 1
+	c.Mark(&a.node, 1)
 	for _, v := range a.elems[:a.n] {
 		a.kind.MarkAll(v, c)
 	}

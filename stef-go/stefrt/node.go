@@ -34,10 +34,15 @@ func PairBit(i int) uint64 {
 	return FullBit
 }
 
-// oversize at the top of a record says that a multimap of it has, or had, more
-// pairs than the format allows, or that all of it has to be sent, so that Write
-// must go through it before it encodes.
-const oversize = 1
+// Flags at the top of a record, or of a value that is not part of one. They make
+// Write check the record before it encodes.
+const (
+	// oversize says that a multimap has, or had, more pairs than the format allows,
+	// or that all of the record has to be sent.
+	oversize = 1
+	// hasLarge says that a text of LargeText bytes or more was set.
+	hasLarge = 2
+)
 
 // frozen is the parent of values that are shared and must not change.
 var frozen Node
@@ -115,15 +120,23 @@ func (n *Node) Detach() (attach func()) {
 // Oversize says that the record, or the record that shares this value, has to
 // be checked before it is encoded.
 func (n *Node) Oversize() bool {
-	return n.bit == oversize && (n.parent == nil || n.parent == &frozen)
+	return n.bit&(oversize|hasLarge) != 0 && (n.parent == nil || n.parent == &frozen)
+}
+
+// top returns the node of the record that n is part of, or nil if that is shared.
+func (n *Node) top() *Node {
+	for n.parent != nil {
+		if n.parent == &frozen {
+			return nil
+		}
+		n = n.parent
+	}
+	return n
 }
 
 // SetOversize sets or clears what Oversize tells, from any value of a record.
 func (n *Node) SetOversize(over bool) {
-	for n.parent != nil && n.parent != &frozen {
-		n = n.parent
-	}
-	if n.parent == nil {
+	if n = n.top(); n != nil {
 		n.bit = 0
 		if over {
 			n.bit = oversize
@@ -131,13 +144,41 @@ func (n *Node) SetOversize(over bool) {
 	}
 }
 
+// SetLarge makes Write check the length of all text in the record.
+func (n *Node) SetLarge() {
+	if n = n.top(); n != nil {
+		n.bit |= hasLarge
+	}
+}
+
+// Inherit makes Write check the record because of a value that is shared with it or
+// is about to be.
+func (n *Node) Inherit(shared *Node) {
+	if shared.bit != 0 {
+		if n = n.top(); n != nil {
+			n.bit |= shared.bit
+		}
+	}
+}
+
 // Check walks a record to mark all of it, and on the way looks for multimaps
 // that are too long.
 type Check struct {
+	// Measure makes the walk leave the marks as they are.
+	Measure bool
 	// Shared makes the walk enter the values of dictionary structs as well.
 	Shared bool
 	// Pairs is the length of the longest multimap found.
 	Pairs int
+	// Text is the number of bytes of text and bytes values.
+	Text int
+}
+
+// Mark sets the marks of a value.
+func (c *Check) Mark(n *Node, mask uint64) {
+	if !c.Measure {
+		n.mask = mask
+	}
 }
 
 // Saw counts a multimap.
@@ -148,6 +189,10 @@ func (c *Check) Saw(pairs int) { c.Pairs = max(c.Pairs, pairs) }
 //
 // spec: #limits
 const PairSize = 64
+
+// LargeText is the length from which setters ask Write to check the record: shorter
+// text cannot make a record too large for a frame unless there are a thousand.
+const LargeText = 64 << 10
 
 // NotNegative panics if a length is negative.
 func NotNegative(n int) {

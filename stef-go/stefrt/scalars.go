@@ -92,7 +92,14 @@ func (a *Scalars[T]) Encoding() []T {
 func (a *Scalars[T]) Decoded(v []T) { a.v = v }
 
 // MarkAll marks the array. For generated code.
-func (a *Scalars[T]) MarkAll(*Check) { a.node.mask = 1 }
+func (a *Scalars[T]) MarkAll(c *Check) {
+	c.Mark(&a.node, 1)
+	if texts, ok := any(a.v).([]string); ok {
+		for _, v := range texts {
+			c.Text += len(v)
+		}
+	}
+}
 
 // Clean clears the mark. For generated code.
 func (a *Scalars[T]) Clean() { a.node.mask = 0 }
@@ -212,7 +219,7 @@ func (a *Float64s) Encoding() []float64 {
 func (a *Float64s) Decoded(v []float64) { a.v = v }
 
 // MarkAll marks the array. For generated code.
-func (a *Float64s) MarkAll(*Check) { a.node.mask = 1 }
+func (a *Float64s) MarkAll(c *Check) { c.Mark(&a.node, 1) }
 
 // Clean clears the mark. For generated code.
 func (a *Float64s) Clean() { a.node.mask = 0 }
@@ -319,7 +326,12 @@ func (a *ByteRuns) Decoding() [][]byte { return a.v }
 func (a *ByteRuns) Decoded(v [][]byte) { a.v = v }
 
 // MarkAll marks the array. For generated code.
-func (a *ByteRuns) MarkAll(*Check) { a.node.mask = 1 }
+func (a *ByteRuns) MarkAll(c *Check) {
+	c.Mark(&a.node, 1)
+	for _, v := range a.v {
+		c.Text += len(v)
+	}
+}
 
 // Clean clears the mark. For generated code.
 func (a *ByteRuns) Clean() { a.node.mask = 0 }

@@ -97,7 +97,7 @@ func testScalars[A any, P primitives[A, V], V any](t *testing.T, zero, x, y V) {
 	a.Append(x)
 	change(false, a.Clear)
 	is()
-	a.MarkAll(nil)
+	a.MarkAll(new(stefrt.Check))
 	a.Append(x) // nothing is marked twice, which Clean shows
 	change(true, func() { a.Append(y) })
 }

@@ -146,21 +146,31 @@ func (s *WriteStream) Stats() stef.WriterStats {
 	}
 }
 
-// CheckRecord says whether a record that is marked as oversize may be encoded,
-// and marks all of it as changed.
+// CheckRecord says whether a record for which Oversize is true may be encoded. It
+// marks all of the record as changed unless only its text is to be measured.
 func CheckRecord(s *WriteStream, top *Node, markAll func(*Check)) error {
 	if s.err != nil {
 		return s.err
 	}
-	c := Check{Shared: true}
+	c := Check{Shared: true, Measure: top.bit&oversize == 0}
 	markAll(&c)
 	if c.Pairs > stef.MaxPairs {
 		return fmt.Errorf("stef: record %d: %w: a multimap of %d pairs, at most %d",
 			s.written+s.pending+1, stef.ErrLimit, c.Pairs, stef.MaxPairs)
 	}
+	if c.Text > maxRecordText {
+		return fmt.Errorf("stef: record %d: %w: %d bytes of text, at most %d",
+			s.written+s.pending+1, stef.ErrLimit, c.Text, maxRecordText)
+	}
 	top.SetOversize(false)
+	if s.pending > 0 && s.tree.Size()+c.Text > maxRecordText {
+		return s.endFrame(s.restart()) // the record has a frame of its own
+	}
 	return nil
 }
+
+// maxRecordText leaves room in a frame for what a record has besides text.
+const maxRecordText = stef.MaxFrameBytes - 1<<20
 
 // AtRestart makes f forget whenever the dictionaries of the stream do.
 func AtRestart(s *WriteStream, f interface {

@@ -273,6 +273,9 @@ func (v *Any) SetText(x string) {
 	if v.typ != AnyTypeText || v.str != x {
 		v.typ = AnyTypeText
 		v.str = x
+		if len(x) >= stefrt.LargeText {
+			v.node.SetLarge()
+		}
 		v.node.Mark(1)
 	}
 }
@@ -298,6 +301,9 @@ func (v *Any) SetWordRef(x string, ref stef.TextRef) {
 	}
 	v.typ = AnyTypeWord
 	v.str, v.num = x, uint64(ref)
+	if len(x) >= stefrt.LargeText {
+		v.node.SetLarge()
+	}
 	v.node.Mark(1)
 }
 
@@ -315,6 +321,9 @@ func (v *Any) SetRaw(x []byte) {
 		v.open()
 		v.typ = AnyTypeRaw
 		v.box.raw = append(v.box.raw[:0], x...)
+		if len(x) >= stefrt.LargeText {
+			v.node.SetLarge()
+		}
 		v.node.Mark(1)
 	}
 }
@@ -333,6 +342,9 @@ func (v *Any) SetBlob(x []byte) {
 		v.open()
 		v.typ = AnyTypeBlob
 		v.box.blob = append(v.box.blob[:0], x...)
+		if len(x) >= stefrt.LargeText {
+			v.node.SetLarge()
+		}
 		v.node.Mark(1)
 	}
 }
@@ -646,8 +658,16 @@ func (v *Any) Equal(o *Any) bool {
 
 // markAll marks all of v as changed.
 func (v *Any) markAll(c *stefrt.Check) {
-	v.node.SetModified(1)
+	c.Mark(&v.node, 1)
 	switch v.typ {
+	case AnyTypeText:
+		c.Text += len(v.str)
+	case AnyTypeWord:
+		c.Text += len(v.str)
+	case AnyTypeRaw:
+		c.Text += len(v.box.raw)
+	case AnyTypeBlob:
+		c.Text += len(v.box.blob)
 	case AnyTypePoint:
 		v.box.point.markAll(c)
 	case AnyTypeNested:

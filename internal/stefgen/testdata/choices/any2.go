@@ -7,7 +7,6 @@ package choices
 
 import (
 	"bytes"
-	"unsafe"
 
 	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/codec"
@@ -123,6 +122,9 @@ func (v *Any2) SetStrRef(x string, ref stef.TextRef) {
 	}
 	v.typ = Any2TypeStr
 	v.str, v.num = x, uint64(ref)
+	if len(x) >= stefrt.LargeText {
+		v.node.SetLarge()
+	}
 	v.node.Mark(1)
 }
 
@@ -140,6 +142,9 @@ func (v *Any2) SetRaw(x []byte) {
 		v.open()
 		v.typ = Any2TypeRaw
 		v.box.raw = append(v.box.raw[:0], x...)
+		if len(x) >= stefrt.LargeText {
+			v.node.SetLarge()
+		}
 		v.node.Mark(1)
 	}
 }
@@ -235,8 +240,12 @@ func (v *Any2) Equal(o *Any2) bool {
 
 // markAll marks all of v as changed.
 func (v *Any2) markAll(c *stefrt.Check) {
-	v.node.SetModified(1)
+	c.Mark(&v.node, 1)
 	switch v.typ {
+	case Any2TypeStr:
+		c.Text += len(v.str)
+	case Any2TypeRaw:
+		c.Text += len(v.box.raw)
 	case Any2TypePoint:
 		v.box.point.markAll(c)
 	}
@@ -298,97 +307,4 @@ func (v *Any2) size() int {
 		return 8 + v.box.point.size()
 	}
 	return 8
-}
-
-type any2Encoder struct {
-	head     stefrt.OneofEncoder
-	int      codec.Int64Encoder
-	strField codec.StringDictEncoder
-	raw      codec.BytesEncoder
-	point    pointEncoder
-}
-
-func (e *any2Encoder) register(b *stefrt.EncoderBuilder, name string) {
-	b.Oneof(name, "Any2", &e.head,
-		stefrt.PrimitiveEncoder("Int", &e.int, ""),
-		stefrt.PrimitiveEncoder("Str", &e.strField, "Words"),
-		stefrt.PrimitiveEncoder("Raw", &e.raw, ""),
-		stefrt.EncoderOf("Point", e.point.register),
-	)
-}
-
-func (e *any2Encoder) Encode(v *Any2) {
-	v.node.SetModified(0)
-	typ := v.typ
-	if uint64(typ) > e.head.Choices {
-		typ = Any2TypeNone // the stream's schema has no such choice
-	}
-	v.sent = typ
-	e.head.Write(uint64(typ), e.head.Width)
-	switch typ {
-	case Any2TypeInt:
-		e.int.Encode(int64(v.num))
-	case Any2TypeStr:
-		v.num = uint64(e.strField.EncodeRef(v.str, stef.TextRef(v.num)))
-	case Any2TypeRaw:
-		e.raw.Encode(v.box.raw)
-	case Any2TypePoint:
-		e.point.Encode(&v.box.point)
-	}
-}
-
-type any2Decoder struct {
-	head     stefrt.OneofDecoder
-	int      codec.Int64Decoder
-	strField codec.StringDictDecoder
-	raw      codec.BytesDecoder
-	point    pointDecoder
-}
-
-func (d *any2Decoder) register(b *stefrt.DecoderBuilder, name string) {
-	b.Oneof(name, "Any2", &d.head,
-		stefrt.PrimitiveDecoder("Int", &d.int, ""),
-		stefrt.PrimitiveDecoder("Str", &d.strField, "Words"),
-		stefrt.PrimitiveDecoder("Raw", &d.raw, ""),
-		stefrt.DecoderOf("Point", d.point.register),
-	)
-}
-
-func (d *any2Decoder) Decode(v *Any2) {
-	typ := Any2Type(d.head.Read(d.head.Width))
-	if uint64(typ) > d.head.Choices {
-		d.head.NoSuchChoice()
-		return
-	}
-	switch typ {
-	case Any2TypeInt:
-		v.num = uint64(d.int.Decode())
-	case Any2TypeStr:
-		v.str, v.num = d.strField.Decode(), 0
-	case Any2TypeRaw:
-		if !d.open(v) {
-			return
-		}
-		v.box.raw = d.raw.Decode(v.box.raw[:0])
-	case Any2TypePoint:
-		if !d.open(v) {
-			return
-		}
-		if v.typ != typ {
-			v.box.point.clear()
-		}
-		d.point.Decode(&v.box.point)
-	}
-	v.typ = typ
-}
-
-// open makes the box of v, if the record may still take memory.
-func (d *any2Decoder) open(v *Any2) bool {
-	if v.box == nil {
-		if !stefrt.Take(d.head.Alloc, &d.head, int(unsafe.Sizeof(any2Box{}))) {
-			return false
-		}
-		v.open()
-	}
-	return true
 }

@@ -101,6 +101,9 @@ func (v *Boxed) SetA(x []byte) {
 		v.open()
 		v.typ = BoxedTypeA
 		v.box.a = append(v.box.a[:0], x...)
+		if len(x) >= stefrt.LargeText {
+			v.node.SetLarge()
+		}
 		v.node.Mark(1)
 	}
 }
@@ -201,8 +204,10 @@ func (v *Boxed) Equal(o *Boxed) bool {
 
 // markAll marks all of v as changed.
 func (v *Boxed) markAll(c *stefrt.Check) {
-	v.node.SetModified(1)
+	c.Mark(&v.node, 1)
 	switch v.typ {
+	case BoxedTypeA:
+		c.Text += len(v.box.a)
 	case BoxedTypeB:
 		v.box.b.markAll(c)
 	case BoxedTypeC:

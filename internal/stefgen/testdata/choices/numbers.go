@@ -218,7 +218,7 @@ func (v *Numbers) Equal(o *Numbers) bool {
 }
 
 // markAll marks all of v as changed.
-func (v *Numbers) markAll(c *stefrt.Check) { v.node.SetModified(1) }
+func (v *Numbers) markAll(c *stefrt.Check) { c.Mark(&v.node, 1) }
 
 // clean clears all marks in v.
 func (v *Numbers) clean() { v.node.SetModified(0) }

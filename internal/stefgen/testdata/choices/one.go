@@ -112,7 +112,7 @@ func (v *One) Equal(o *One) bool {
 }
 
 // markAll marks all of v as changed.
-func (v *One) markAll(c *stefrt.Check) { v.node.SetModified(1) }
+func (v *One) markAll(c *stefrt.Check) { c.Mark(&v.node, 1) }
 
 // clean clears all marks in v.
 func (v *One) clean() { v.node.SetModified(0) }

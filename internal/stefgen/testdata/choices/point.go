@@ -79,6 +79,9 @@ func (s *Point) Name() string { return s.name }
 func (s *Point) SetName(v string) {
 	if s.name != v {
 		s.name = v
+		if len(v) >= stefrt.LargeText {
+			s.node.SetLarge()
+		}
 		s.node.Mark(PointFieldName)
 	}
 }
@@ -132,7 +135,10 @@ func (s *Point) Equal(o *Point) bool {
 }
 
 // markAll marks all of s as changed.
-func (s *Point) markAll(c *stefrt.Check) { s.node.SetModified(^uint64(0) >> 61) }
+func (s *Point) markAll(c *stefrt.Check) {
+	c.Mark(&s.node, ^uint64(0)>>61)
+	c.Text += len(s.name)
+}
 
 // clean clears all marks in s.
 func (s *Point) clean() { s.node.SetModified(0) }

@@ -52,6 +52,7 @@ func (s *Record) Again() *Any { return &s.again }
 func (s *Record) Shared() *Shared { return s.shared }
 
 // SetShared sets Shared to a value that is from then on shared; see package stef.
+// Writers of different goroutines must not share a value: give each its own.
 func (s *Record) SetShared(v *Shared) {
 	if v == s.shared {
 		return
@@ -182,12 +183,16 @@ func (s *Record) Equal(o *Record) bool {
 
 // markAll marks all of s as changed.
 func (s *Record) markAll(c *stefrt.Check) {
-	s.node.SetModified(^uint64(0) >> 54)
+	c.Mark(&s.node, ^uint64(0)>>54)
 	s.any.markAll(c)
 	s.again.markAll(c)
-	s.sharedSent = nil
 	if c.Shared {
 		s.shared.markAll(c)
+	}
+	if !c.Measure {
+		s.sharedSent = nil
+	}
+	if c.Shared && !c.Measure {
 		s.shared.clean()
 	}
 	s.list.MarkAll(c)

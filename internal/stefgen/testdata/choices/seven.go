@@ -138,6 +138,9 @@ func (v *Seven) SetC(x string) {
 	if v.typ != SevenTypeC || v.str != x {
 		v.typ = SevenTypeC
 		v.str = x
+		if len(x) >= stefrt.LargeText {
+			v.node.SetLarge()
+		}
 		v.node.Mark(1)
 	}
 }
@@ -155,6 +158,9 @@ func (v *Seven) SetD(x string) {
 	if v.typ != SevenTypeD || v.str != x {
 		v.typ = SevenTypeD
 		v.str = x
+		if len(x) >= stefrt.LargeText {
+			v.node.SetLarge()
+		}
 		v.node.Mark(1)
 	}
 }
@@ -173,6 +179,9 @@ func (v *Seven) SetE(x []byte) {
 		v.open()
 		v.typ = SevenTypeE
 		v.box.e = append(v.box.e[:0], x...)
+		if len(x) >= stefrt.LargeText {
+			v.node.SetLarge()
+		}
 		v.node.Mark(1)
 	}
 }
@@ -191,6 +200,9 @@ func (v *Seven) SetF(x []byte) {
 		v.open()
 		v.typ = SevenTypeF
 		v.box.f = append(v.box.f[:0], x...)
+		if len(x) >= stefrt.LargeText {
+			v.node.SetLarge()
+		}
 		v.node.Mark(1)
 	}
 }
@@ -308,8 +320,16 @@ func (v *Seven) Equal(o *Seven) bool {
 
 // markAll marks all of v as changed.
 func (v *Seven) markAll(c *stefrt.Check) {
-	v.node.SetModified(1)
+	c.Mark(&v.node, 1)
 	switch v.typ {
+	case SevenTypeC:
+		c.Text += len(v.str)
+	case SevenTypeD:
+		c.Text += len(v.str)
+	case SevenTypeE:
+		c.Text += len(v.box.e)
+	case SevenTypeF:
+		c.Text += len(v.box.f)
 	case SevenTypeG:
 		v.box.g.markAll(c)
 	}

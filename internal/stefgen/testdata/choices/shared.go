@@ -95,7 +95,7 @@ func (s *Shared) Equal(o *Shared) bool {
 
 // markAll marks all of s as changed.
 func (s *Shared) markAll(c *stefrt.Check) {
-	s.node.SetModified(^uint64(0) >> 61)
+	c.Mark(&s.node, ^uint64(0)>>61)
 	s.any.markAll(c)
 	s.numbers.markAll(c)
 }
@@ -117,9 +117,7 @@ func (s *Shared) freeze() {
 func (s *Shared) share(user *stefrt.Node) *Shared {
 	stefrt.NotNil(s == nil, "Shared")
 	if s.node.Frozen() {
-		if s.node.Oversize() {
-			user.SetOversize(true)
-		}
+		user.Inherit(&s.node)
 		return s
 	}
 	v := s
@@ -127,9 +125,7 @@ func (s *Shared) share(user *stefrt.Node) *Shared {
 		v = NewShared()
 		v.CopyFrom(s)
 	}
-	if v.node.Oversize() {
-		user.SetOversize(true)
-	}
+	user.Inherit(&v.node)
 	v.freeze()
 	return v
 }
@@ -264,8 +260,12 @@ func (d *sharedDecoder) Decode(held *Shared) *Shared {
 	s := NewShared()
 	s.CopyFrom(held)
 	d.decodeFields(s)
+	size := s.size()
+	if size >= stefrt.LargeText {
+		s.node.SetLarge()
+	}
 	s.freeze()
-	d.dict.Append(&d.head.BitsIn, s, s.size())
+	d.dict.Append(&d.head.BitsIn, s, size)
 	return s
 }
 

@@ -89,6 +89,9 @@ func (m *Tags) SetKeyRef(i int, key string, ref stef.TextRef) {
 		return
 	}
 	p.key, p.keyRef = key, ref
+	if len(key) >= stefrt.LargeText {
+		m.node.SetLarge()
+	}
 	m.node.Mark(stefrt.FullBit)
 }
 
@@ -228,7 +231,10 @@ func (m *Tags) Equal(o *Tags) bool {
 // markAll marks all of m as changed.
 func (m *Tags) markAll(c *stefrt.Check) {
 	c.Saw(len(m.pairs))
-	m.node.SetModified(stefrt.FullBit)
+	c.Mark(&m.node, stefrt.FullBit)
+	for _, p := range m.pairs {
+		c.Text += len(p.key)
+	}
 	for _, p := range m.pairs {
 		p.value.markAll(c)
 	}

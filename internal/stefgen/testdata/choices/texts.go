@@ -62,6 +62,9 @@ func (v *Texts) SetA(x string) {
 	if v.typ != TextsTypeA || v.str != x {
 		v.typ = TextsTypeA
 		v.str = x
+		if len(x) >= stefrt.LargeText {
+			v.node.SetLarge()
+		}
 		v.node.Mark(1)
 	}
 }
@@ -87,6 +90,9 @@ func (v *Texts) SetBRef(x string, ref stef.TextRef) {
 	}
 	v.typ = TextsTypeB
 	v.str, v.num = x, uint64(ref)
+	if len(x) >= stefrt.LargeText {
+		v.node.SetLarge()
+	}
 	v.node.Mark(1)
 }
 
@@ -154,7 +160,15 @@ func (v *Texts) Equal(o *Texts) bool {
 }
 
 // markAll marks all of v as changed.
-func (v *Texts) markAll(c *stefrt.Check) { v.node.SetModified(1) }
+func (v *Texts) markAll(c *stefrt.Check) {
+	c.Mark(&v.node, 1)
+	switch v.typ {
+	case TextsTypeA:
+		c.Text += len(v.str)
+	case TextsTypeB:
+		c.Text += len(v.str)
+	}
+}
 
 type textsEncoder struct {
 	head stefrt.OneofEncoder

@@ -106,6 +106,9 @@ func (v *Three) SetB(x string) {
 	if v.typ != ThreeTypeB || v.str != x {
 		v.typ = ThreeTypeB
 		v.str = x
+		if len(x) >= stefrt.LargeText {
+			v.node.SetLarge()
+		}
 		v.node.Mark(1)
 	}
 }
@@ -193,8 +196,10 @@ func (v *Three) Equal(o *Three) bool {
 
 // markAll marks all of v as changed.
 func (v *Three) markAll(c *stefrt.Check) {
-	v.node.SetModified(1)
+	c.Mark(&v.node, 1)
 	switch v.typ {
+	case ThreeTypeB:
+		c.Text += len(v.str)
 	case ThreeTypeC:
 		v.box.c.markAll(c)
 	}

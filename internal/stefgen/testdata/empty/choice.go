@@ -166,7 +166,7 @@ func (v *Choice) Equal(o *Choice) bool {
 
 // markAll marks all of v as changed.
 func (v *Choice) markAll(c *stefrt.Check) {
-	v.node.SetModified(1)
+	c.Mark(&v.node, 1)
 	switch v.typ {
 	case ChoiceTypeEmpty:
 		v.box.empty.markAll(c)

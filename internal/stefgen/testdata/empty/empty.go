@@ -46,7 +46,7 @@ func (s *Empty) CopyFrom(src *Empty) {
 func (s *Empty) Equal(o *Empty) bool { return true }
 
 // markAll marks all of s as changed.
-func (s *Empty) markAll(c *stefrt.Check) { s.node.SetModified(0) }
+func (s *Empty) markAll(c *stefrt.Check) { c.Mark(&s.node, 0) }
 
 type emptyEncoder struct {
 	head stefrt.StructEncoder

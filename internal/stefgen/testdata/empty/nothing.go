@@ -84,7 +84,7 @@ func (v *Nothing) Equal(o *Nothing) bool {
 }
 
 // markAll marks all of v as changed.
-func (v *Nothing) markAll(c *stefrt.Check) { v.node.SetModified(1) }
+func (v *Nothing) markAll(c *stefrt.Check) { c.Mark(&v.node, 1) }
 
 type nothingEncoder struct {
 	head stefrt.OneofEncoder

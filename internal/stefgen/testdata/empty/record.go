@@ -125,6 +125,7 @@ func (s *Record) Tags() *Tags { return &s.tags }
 func (s *Record) Unit() *Unit { return s.unit }
 
 // SetUnit sets Unit to a value that is from then on shared; see package stef.
+// Writers of different goroutines must not share a value: give each its own.
 func (s *Record) SetUnit(v *Unit) {
 	if v == s.unit {
 		return
@@ -258,7 +259,7 @@ func (s *Record) Equal(o *Record) bool {
 
 // markAll marks all of s as changed.
 func (s *Record) markAll(c *stefrt.Check) {
-	s.node.SetModified(^uint64(0) >> 54)
+	c.Mark(&s.node, ^uint64(0)>>54)
 	s.empty.markAll(c)
 	s.nothing.markAll(c)
 	if s.present&(1<<0) != 0 {
@@ -271,9 +272,13 @@ func (s *Record) markAll(c *stefrt.Check) {
 	s.nothings.MarkAll(c)
 	s.choice.markAll(c)
 	s.tags.markAll(c)
-	s.unitSent = nil
 	if c.Shared {
 		s.unit.markAll(c)
+	}
+	if !c.Measure {
+		s.unitSent = nil
+	}
+	if c.Shared && !c.Measure {
 		s.unit.clean()
 	}
 }

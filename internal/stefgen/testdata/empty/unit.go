@@ -47,7 +47,7 @@ func (s *Unit) CopyFrom(src *Unit) {
 func (s *Unit) Equal(o *Unit) bool { return true }
 
 // markAll marks all of s as changed.
-func (s *Unit) markAll(c *stefrt.Check) { s.node.SetModified(0) }
+func (s *Unit) markAll(c *stefrt.Check) { c.Mark(&s.node, 0) }
 
 // clean clears all marks in s.
 func (s *Unit) clean() { s.node.SetModified(0) }
@@ -62,9 +62,7 @@ func (s *Unit) freeze() {
 func (s *Unit) share(user *stefrt.Node) *Unit {
 	stefrt.NotNil(s == nil, "Unit")
 	if s.node.Frozen() {
-		if s.node.Oversize() {
-			user.SetOversize(true)
-		}
+		user.Inherit(&s.node)
 		return s
 	}
 	v := s
@@ -72,9 +70,7 @@ func (s *Unit) share(user *stefrt.Node) *Unit {
 		v = NewUnit()
 		v.CopyFrom(s)
 	}
-	if v.node.Oversize() {
-		user.SetOversize(true)
-	}
+	user.Inherit(&v.node)
 	v.freeze()
 	return v
 }
@@ -177,8 +173,12 @@ func (d *unitDecoder) Decode(held *Unit) *Unit {
 	s := NewUnit()
 	s.CopyFrom(held)
 	d.decodeFields(s)
+	size := s.size()
+	if size >= stefrt.LargeText {
+		s.node.SetLarge()
+	}
 	s.freeze()
-	d.dict.Append(&d.head.BitsIn, s, s.size())
+	d.dict.Append(&d.head.BitsIn, s, size)
 	return s
 }
 

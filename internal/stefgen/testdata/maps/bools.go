@@ -192,7 +192,7 @@ func (m *Bools) Equal(o *Bools) bool {
 // markAll marks all of m as changed.
 func (m *Bools) markAll(c *stefrt.Check) {
 	c.Saw(len(m.pairs))
-	m.node.SetModified(stefrt.FullBit)
+	c.Mark(&m.node, stefrt.FullBit)
 }
 
 type boolsEncoder struct {

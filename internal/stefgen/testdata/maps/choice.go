@@ -6,9 +6,6 @@
 package maps
 
 import (
-	"unsafe"
-
-	"github.com/otelstef/stef/stef-go/codec"
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
@@ -117,6 +114,9 @@ func (v *Choice) SetS(x string) {
 	if v.typ != ChoiceTypeS || v.str != x {
 		v.typ = ChoiceTypeS
 		v.str = x
+		if len(x) >= stefrt.LargeText {
+			v.node.SetLarge()
+		}
 		v.node.Mark(1)
 	}
 }
@@ -224,8 +224,10 @@ func (v *Choice) Equal(o *Choice) bool {
 
 // markAll marks all of v as changed.
 func (v *Choice) markAll(c *stefrt.Check) {
-	v.node.SetModified(1)
+	c.Mark(&v.node, 1)
 	switch v.typ {
+	case ChoiceTypeS:
+		c.Text += len(v.str)
 	case ChoiceTypeP:
 		v.box.p.markAll(c)
 	case ChoiceTypeM:
@@ -297,100 +299,4 @@ func (v *Choice) size() int {
 		return 8 + v.box.m.size()
 	}
 	return 8
-}
-
-type choiceEncoder struct {
-	head stefrt.OneofEncoder
-	n    codec.Uint64Encoder
-	s    codec.StringEncoder
-	p    pointEncoder
-	m    intsEncoder
-}
-
-func (e *choiceEncoder) register(b *stefrt.EncoderBuilder, name string) {
-	b.Oneof(name, "Choice", &e.head,
-		stefrt.PrimitiveEncoder("N", &e.n, ""),
-		stefrt.PrimitiveEncoder("S", &e.s, ""),
-		stefrt.EncoderOf("P", e.p.register),
-		stefrt.EncoderOf("M", e.m.register),
-	)
-}
-
-func (e *choiceEncoder) Encode(v *Choice) {
-	v.node.SetModified(0)
-	typ := v.typ
-	if uint64(typ) > e.head.Choices {
-		typ = ChoiceTypeNone // the stream's schema has no such choice
-	}
-	v.sent = typ
-	e.head.Write(uint64(typ), e.head.Width)
-	switch typ {
-	case ChoiceTypeN:
-		e.n.Encode(v.num)
-	case ChoiceTypeS:
-		e.s.Encode(v.str)
-	case ChoiceTypeP:
-		e.p.Encode(&v.box.p)
-	case ChoiceTypeM:
-		e.m.Encode(&v.box.m)
-	}
-}
-
-type choiceDecoder struct {
-	head stefrt.OneofDecoder
-	n    codec.Uint64Decoder
-	s    codec.StringDecoder
-	p    pointDecoder
-	m    intsDecoder
-}
-
-func (d *choiceDecoder) register(b *stefrt.DecoderBuilder, name string) {
-	b.Oneof(name, "Choice", &d.head,
-		stefrt.PrimitiveDecoder("N", &d.n, ""),
-		stefrt.PrimitiveDecoder("S", &d.s, ""),
-		stefrt.DecoderOf("P", d.p.register),
-		stefrt.DecoderOf("M", d.m.register),
-	)
-}
-
-func (d *choiceDecoder) Decode(v *Choice) {
-	typ := ChoiceType(d.head.Read(d.head.Width))
-	if uint64(typ) > d.head.Choices {
-		d.head.NoSuchChoice()
-		return
-	}
-	switch typ {
-	case ChoiceTypeN:
-		v.num = d.n.Decode()
-	case ChoiceTypeS:
-		v.str = d.s.Decode()
-	case ChoiceTypeP:
-		if !d.open(v) {
-			return
-		}
-		if v.typ != typ {
-			v.box.p.clear()
-		}
-		d.p.Decode(&v.box.p)
-	case ChoiceTypeM:
-		if !d.open(v) {
-			return
-		}
-		if v.typ != typ {
-			v.box.m.clear()
-		}
-		d.m.Decode(&v.box.m)
-	}
-	v.typ = typ
-}
-
-// open makes the box of v, if the record may still take memory.
-func (d *choiceDecoder) open(v *Choice) bool {
-	if v.box == nil {
-		if !stefrt.Take(d.head.Alloc, &d.head, int(unsafe.Sizeof(choiceBox{}))) {
-			return false
-		}
-		v.open()
-	}
-	return true
 }

@@ -192,7 +192,7 @@ func (m *Colors) Equal(o *Colors) bool {
 // markAll marks all of m as changed.
 func (m *Colors) markAll(c *stefrt.Check) {
 	c.Saw(len(m.pairs))
-	m.node.SetModified(stefrt.FullBit)
+	c.Mark(&m.node, stefrt.FullBit)
 }
 
 type colorsEncoder struct {

@@ -192,7 +192,7 @@ func (m *Floats) Equal(o *Floats) bool {
 // markAll marks all of m as changed.
 func (m *Floats) markAll(c *stefrt.Check) {
 	c.Saw(len(m.pairs))
-	m.node.SetModified(stefrt.FullBit)
+	c.Mark(&m.node, stefrt.FullBit)
 }
 
 // clean clears all marks in m.

@@ -150,7 +150,7 @@ func (m *Lists) Equal(o *Lists) bool {
 // markAll marks all of m as changed.
 func (m *Lists) markAll(c *stefrt.Check) {
 	c.Saw(len(m.pairs))
-	m.node.SetModified(stefrt.FullBit)
+	c.Mark(&m.node, stefrt.FullBit)
 	for _, p := range m.pairs {
 		p.key.MarkAll(c)
 		p.value.MarkAll(c)

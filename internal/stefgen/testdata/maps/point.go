@@ -50,6 +50,9 @@ func (s *Point) SetY(v string) {
 	if s.present&(1<<0) == 0 || s.y != v {
 		s.present |= 1 << 0
 		s.y = v
+		if len(v) >= stefrt.LargeText {
+			s.node.SetLarge()
+		}
 		s.node.Mark(PointFieldY)
 	}
 }
@@ -117,7 +120,10 @@ func (s *Point) Equal(o *Point) bool {
 }
 
 // markAll marks all of s as changed.
-func (s *Point) markAll(c *stefrt.Check) { s.node.SetModified(^uint64(0) >> 62) }
+func (s *Point) markAll(c *stefrt.Check) {
+	c.Mark(&s.node, ^uint64(0)>>62)
+	c.Text += len(s.y)
+}
 
 // clean clears all marks in s.
 func (s *Point) clean() { s.node.SetModified(0) }

@@ -77,6 +77,9 @@ func (m *Raws) SetKey(i int, key []byte) {
 	p := m.pairs[i]
 	if !bytes.Equal(p.key, key) {
 		p.key = append(p.key[:0], key...)
+		if len(key) >= stefrt.LargeText {
+			m.node.SetLarge()
+		}
 		m.node.Mark(stefrt.FullBit)
 	}
 }
@@ -90,6 +93,9 @@ func (m *Raws) SetValue(i int, value []byte) {
 	p := m.pairs[i]
 	if !bytes.Equal(p.value, value) {
 		p.value = append(p.value[:0], value...)
+		if len(value) >= stefrt.LargeText {
+			m.node.SetLarge()
+		}
 		m.node.Mark(stefrt.PairBit(i))
 	}
 }
@@ -166,7 +172,13 @@ func (m *Raws) Equal(o *Raws) bool {
 // markAll marks all of m as changed.
 func (m *Raws) markAll(c *stefrt.Check) {
 	c.Saw(len(m.pairs))
-	m.node.SetModified(stefrt.FullBit)
+	c.Mark(&m.node, stefrt.FullBit)
+	for _, p := range m.pairs {
+		c.Text += len(p.key)
+	}
+	for _, p := range m.pairs {
+		c.Text += len(p.value)
+	}
 }
 
 // clean clears all marks in m.

@@ -96,6 +96,7 @@ func (s *Record) Lists() *Lists { return &s.lists }
 func (s *Record) Shared() *Shared { return s.shared }
 
 // SetShared sets Shared to a value that is from then on shared; see package stef.
+// Writers of different goroutines must not share a value: give each its own.
 func (s *Record) SetShared(v *Shared) {
 	if v == s.shared {
 		return
@@ -233,7 +234,7 @@ func (s *Record) Equal(o *Record) bool {
 
 // markAll marks all of s as changed.
 func (s *Record) markAll(c *stefrt.Check) {
-	s.node.SetModified(^uint64(0) >> 49)
+	c.Mark(&s.node, ^uint64(0)>>49)
 	s.bools.markAll(c)
 	s.ints.markAll(c)
 	s.uints.markAll(c)
@@ -247,9 +248,13 @@ func (s *Record) markAll(c *stefrt.Check) {
 	s.oneofs.markAll(c)
 	s.nested.markAll(c)
 	s.lists.markAll(c)
-	s.sharedSent = nil
 	if c.Shared {
 		s.shared.markAll(c)
+	}
+	if !c.Measure {
+		s.sharedSent = nil
+	}
+	if c.Shared && !c.Measure {
 		s.shared.clean()
 	}
 	s.list.MarkAll(c)

@@ -127,7 +127,7 @@ func (s *Shared) Equal(o *Shared) bool {
 
 // markAll marks all of s as changed.
 func (s *Shared) markAll(c *stefrt.Check) {
-	s.node.SetModified(^uint64(0) >> 57)
+	c.Mark(&s.node, ^uint64(0)>>57)
 	s.words.markAll(c)
 	s.floats.markAll(c)
 	s.raws.markAll(c)
@@ -159,9 +159,7 @@ func (s *Shared) freeze() {
 func (s *Shared) share(user *stefrt.Node) *Shared {
 	stefrt.NotNil(s == nil, "Shared")
 	if s.node.Frozen() {
-		if s.node.Oversize() {
-			user.SetOversize(true)
-		}
+		user.Inherit(&s.node)
 		return s
 	}
 	v := s
@@ -169,9 +167,7 @@ func (s *Shared) share(user *stefrt.Node) *Shared {
 		v = NewShared()
 		v.CopyFrom(s)
 	}
-	if v.node.Oversize() {
-		user.SetOversize(true)
-	}
+	user.Inherit(&v.node)
 	v.freeze()
 	return v
 }
@@ -342,8 +338,12 @@ func (d *sharedDecoder) Decode(held *Shared) *Shared {
 	s := NewShared()
 	s.CopyFrom(held)
 	d.decodeFields(s)
+	size := s.size()
+	if size >= stefrt.LargeText {
+		s.node.SetLarge()
+	}
 	s.freeze()
-	d.dict.Append(&d.head.BitsIn, s, s.size())
+	d.dict.Append(&d.head.BitsIn, s, size)
 	return s
 }
 

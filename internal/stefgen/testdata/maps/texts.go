@@ -76,6 +76,9 @@ func (m *Texts) SetKey(i int, key string) {
 	p := m.pairs[i]
 	if p.key != key {
 		p.key = key
+		if len(key) >= stefrt.LargeText {
+			m.node.SetLarge()
+		}
 		m.node.Mark(stefrt.FullBit)
 	}
 }
@@ -88,6 +91,9 @@ func (m *Texts) SetValue(i int, value string) {
 	p := m.pairs[i]
 	if p.value != value {
 		p.value = value
+		if len(value) >= stefrt.LargeText {
+			m.node.SetLarge()
+		}
 		m.node.Mark(stefrt.PairBit(i))
 	}
 }
@@ -187,7 +193,13 @@ func (m *Texts) Equal(o *Texts) bool {
 // markAll marks all of m as changed.
 func (m *Texts) markAll(c *stefrt.Check) {
 	c.Saw(len(m.pairs))
-	m.node.SetModified(stefrt.FullBit)
+	c.Mark(&m.node, stefrt.FullBit)
+	for _, p := range m.pairs {
+		c.Text += len(p.key)
+	}
+	for _, p := range m.pairs {
+		c.Text += len(p.value)
+	}
 }
 
 type textsEncoder struct {

@@ -192,7 +192,7 @@ func (m *Uints) Equal(o *Uints) bool {
 // markAll marks all of m as changed.
 func (m *Uints) markAll(c *stefrt.Check) {
 	c.Saw(len(m.pairs))
-	m.node.SetModified(stefrt.FullBit)
+	c.Mark(&m.node, stefrt.FullBit)
 }
 
 type uintsEncoder struct {

@@ -88,6 +88,9 @@ func (m *Words) SetKeyRef(i int, key string, ref stef.TextRef) {
 		return
 	}
 	p.key, p.keyRef = key, ref
+	if len(key) >= stefrt.LargeText {
+		m.node.SetLarge()
+	}
 	m.node.Mark(stefrt.FullBit)
 }
 
@@ -107,6 +110,9 @@ func (m *Words) SetValueRef(i int, value string, ref stef.TextRef) {
 		return
 	}
 	p.value, p.valueRef = value, ref
+	if len(value) >= stefrt.LargeText {
+		m.node.SetLarge()
+	}
 	m.node.Mark(stefrt.PairBit(i))
 }
 
@@ -205,7 +211,13 @@ func (m *Words) Equal(o *Words) bool {
 // markAll marks all of m as changed.
 func (m *Words) markAll(c *stefrt.Check) {
 	c.Saw(len(m.pairs))
-	m.node.SetModified(stefrt.FullBit)
+	c.Mark(&m.node, stefrt.FullBit)
+	for _, p := range m.pairs {
+		c.Text += len(p.key)
+	}
+	for _, p := range m.pairs {
+		c.Text += len(p.value)
+	}
 }
 
 // clean clears all marks in m.

@@ -93,6 +93,9 @@ func (v *Bits) SetStefrt(x string) {
 	if v.typ != BitsTypeStefrt || v.str != x {
 		v.typ = BitsTypeStefrt
 		v.str = x
+		if len(x) >= stefrt.LargeText {
+			v.node.SetLarge()
+		}
 		v.node.Mark(1)
 	}
 }
@@ -111,6 +114,9 @@ func (v *Bits) SetOpen(x []byte) {
 		v.open()
 		v.typ = BitsTypeOpen
 		v.box.openField = append(v.box.openField[:0], x...)
+		if len(x) >= stefrt.LargeText {
+			v.node.SetLarge()
+		}
 		v.node.Mark(1)
 	}
 }
@@ -200,8 +206,12 @@ func (v *Bits) Equal(o *Bits) bool {
 
 // markAll marks all of v as changed.
 func (v *Bits) markAll(c *stefrt.Check) {
-	v.node.SetModified(1)
+	c.Mark(&v.node, 1)
 	switch v.typ {
+	case BitsTypeStefrt:
+		c.Text += len(v.str)
+	case BitsTypeOpen:
+		c.Text += len(v.box.openField)
 	case BitsTypeSize:
 		v.box.sizeField.MarkAll(c)
 	}

@@ -78,7 +78,7 @@ func (s *Box) Equal(o *Box) bool {
 
 // markAll marks all of s as changed.
 func (s *Box) markAll(c *stefrt.Check) {
-	s.node.SetModified(^uint64(0) >> 62)
+	c.Mark(&s.node, ^uint64(0)>>62)
 	s.values.MarkAll(c)
 	s.len.markAll(c)
 }

@@ -123,6 +123,9 @@ func (v *Dict) SetTyp(x string) {
 	if v.typ != DictTypeTyp || v.str != x {
 		v.typ = DictTypeTyp
 		v.str = x
+		if len(x) >= stefrt.LargeText {
+			v.node.SetLarge()
+		}
 		v.node.Mark(1)
 	}
 }
@@ -141,6 +144,9 @@ func (v *Dict) SetSent(x []byte) {
 		v.open()
 		v.typ = DictTypeSent
 		v.box.sentField = append(v.box.sentField[:0], x...)
+		if len(x) >= stefrt.LargeText {
+			v.node.SetLarge()
+		}
 		v.node.Mark(1)
 	}
 }
@@ -189,6 +195,9 @@ func (v *Dict) SetBox(x string) {
 	if v.typ != DictTypeBox || v.str != x {
 		v.typ = DictTypeBox
 		v.str = x
+		if len(x) >= stefrt.LargeText {
+			v.node.SetLarge()
+		}
 		v.node.Mark(1)
 	}
 }
@@ -207,6 +216,9 @@ func (v *Dict) SetKey(x []byte) {
 		v.open()
 		v.typ = DictTypeKey
 		v.box.key = append(v.box.key[:0], x...)
+		if len(x) >= stefrt.LargeText {
+			v.node.SetLarge()
+		}
 		v.node.Mark(1)
 	}
 }
@@ -333,9 +345,17 @@ func (v *Dict) Equal(o *Dict) bool {
 
 // markAll marks all of v as changed.
 func (v *Dict) markAll(c *stefrt.Check) {
-	v.node.SetModified(1)
+	c.Mark(&v.node, 1)
 	switch v.typ {
+	case DictTypeTyp:
+		c.Text += len(v.str)
+	case DictTypeSent:
+		c.Text += len(v.box.sentField)
 	case DictTypeNum:
 		v.box.numField.markAll(c)
+	case DictTypeBox:
+		c.Text += len(v.str)
+	case DictTypeKey:
+		c.Text += len(v.box.key)
 	}
 }

@@ -128,7 +128,7 @@ func (s *Head) Equal(o *Head) bool {
 }
 
 // markAll marks all of s as changed.
-func (s *Head) markAll(c *stefrt.Check) { s.node.SetModified(^uint64(0) >> 61) }
+func (s *Head) markAll(c *stefrt.Check) { c.Mark(&s.node, ^uint64(0)>>61) }
 
 type headEncoder struct {
 	head                              stefrt.StructEncoder

@@ -67,7 +67,7 @@ func (s *HostWindows) CopyFrom(src *HostWindows) { s.SetArm64(src.arm64) }
 func (s *HostWindows) Equal(o *HostWindows) bool { return s.arm64 == o.arm64 }
 
 // markAll marks all of s as changed.
-func (s *HostWindows) markAll(c *stefrt.Check) { s.node.SetModified(^uint64(0) >> 63) }
+func (s *HostWindows) markAll(c *stefrt.Check) { c.Mark(&s.node, ^uint64(0)>>63) }
 
 type hostWindowsEncoder struct {
 	head  stefrt.StructEncoder

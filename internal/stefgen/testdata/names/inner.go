@@ -67,7 +67,7 @@ func (s *Inner) CopyFrom(src *Inner) { s.SetN(src.n) }
 func (s *Inner) Equal(o *Inner) bool { return s.n == o.n }
 
 // markAll marks all of s as changed.
-func (s *Inner) markAll(c *stefrt.Check) { s.node.SetModified(^uint64(0) >> 63) }
+func (s *Inner) markAll(c *stefrt.Check) { c.Mark(&s.node, ^uint64(0)>>63) }
 
 type innerEncoder struct {
 	head stefrt.StructEncoder

@@ -85,6 +85,9 @@ func (v *Pair) SetText(x string) {
 	if v.typ != PairTypeText || v.str != x {
 		v.typ = PairTypeText
 		v.str = x
+		if len(x) >= stefrt.LargeText {
+			v.node.SetLarge()
+		}
 		v.node.Mark(1)
 	}
 }
@@ -120,6 +123,9 @@ func (v *Pair) SetQ(x []byte) {
 		v.open()
 		v.typ = PairTypeQ
 		v.box.q = append(v.box.q[:0], x...)
+		if len(x) >= stefrt.LargeText {
+			v.node.SetLarge()
+		}
 		v.node.Mark(1)
 	}
 }
@@ -194,7 +200,15 @@ func (v *Pair) Equal(o *Pair) bool {
 }
 
 // markAll marks all of v as changed.
-func (v *Pair) markAll(c *stefrt.Check) { v.node.SetModified(1) }
+func (v *Pair) markAll(c *stefrt.Check) {
+	c.Mark(&v.node, 1)
+	switch v.typ {
+	case PairTypeText:
+		c.Text += len(v.str)
+	case PairTypeQ:
+		c.Text += len(v.box.q)
+	}
+}
 
 type pairEncoder struct {
 	head stefrt.OneofEncoder

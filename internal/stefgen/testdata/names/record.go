@@ -156,6 +156,7 @@ func (s *Record) UnsetSentPresent() {
 func (s *Record) Slot() *Slot { return s.slotField }
 
 // SetSlot sets Slot to a value that is from then on shared; see package stef.
+// Writers of different goroutines must not share a value: give each its own.
 func (s *Record) SetSlot(v *Slot) {
 	if v == s.slotField {
 		return
@@ -209,6 +210,9 @@ func (s *Record) Range() string { return s.rangeField }
 func (s *Record) SetRange(v string) {
 	if s.rangeField != v {
 		s.rangeField = v
+		if len(v) >= stefrt.LargeText {
+			s.node.SetLarge()
+		}
 		s.node.Mark(RecordFieldRange)
 	}
 }
@@ -220,6 +224,9 @@ func (s *Record) Str() string { return s.string }
 func (s *Record) SetString(v string) {
 	if s.string != v {
 		s.string = v
+		if len(v) >= stefrt.LargeText {
+			s.node.SetLarge()
+		}
 		s.node.Mark(RecordFieldString)
 	}
 }
@@ -313,6 +320,9 @@ func (s *Record) B() []byte { return s.b }
 // SetB sets B.
 func (s *Record) SetB(v []byte) {
 	if stefrt.SetBytes(&s.b, v) {
+		if len(v) >= stefrt.LargeText {
+			s.node.SetLarge()
+		}
 		s.node.Mark(RecordFieldB)
 	}
 }
@@ -346,6 +356,9 @@ func (s *Record) URL() string { return s.url }
 func (s *Record) SetURL(v string) {
 	if s.url != v {
 		s.url = v
+		if len(v) >= stefrt.LargeText {
+			s.node.SetLarge()
+		}
 		s.node.Mark(RecordFieldURL)
 	}
 }
@@ -357,6 +370,9 @@ func (s *Record) HTTPServer() string { return s.httpServer }
 func (s *Record) SetHTTPServer(v string) {
 	if s.httpServer != v {
 		s.httpServer = v
+		if len(v) >= stefrt.LargeText {
+			s.node.SetLarge()
+		}
 		s.node.Mark(RecordFieldHTTPServer)
 	}
 }
@@ -655,10 +671,15 @@ func (s *Record) Equal(o *Record) bool {
 
 // markAll marks all of s as changed.
 func (s *Record) markAll(c *stefrt.Check) {
-	s.node.SetModified(^uint64(0) >> 31)
-	s.slotFieldSent = nil
+	c.Mark(&s.node, ^uint64(0)>>31)
+	c.Text += len(s.rangeField) + len(s.string) + len(s.b) + len(s.url) + len(s.httpServer)
 	if c.Shared {
 		s.slotField.markAll(c)
+	}
+	if !c.Measure {
+		s.slotFieldSent = nil
+	}
+	if c.Shared && !c.Measure {
 		s.slotField.clean()
 	}
 	s.headField.markAll(c)

@@ -55,6 +55,9 @@ func (s *Slot) Size() string { return s.sizeField }
 func (s *Slot) SetSize(v string) {
 	if s.sizeField != v {
 		s.sizeField = v
+		if len(v) >= stefrt.LargeText {
+			s.node.SetLarge()
+		}
 		s.node.Mark(SlotFieldSize)
 	}
 }
@@ -66,6 +69,9 @@ func (s *Slot) Hash() string { return s.hashField }
 func (s *Slot) SetHash(v string) {
 	if s.hashField != v {
 		s.hashField = v
+		if len(v) >= stefrt.LargeText {
+			s.node.SetLarge()
+		}
 		s.node.Mark(SlotFieldHash)
 	}
 }
@@ -77,6 +83,9 @@ func (s *Slot) Freeze() string { return s.freezeField }
 func (s *Slot) SetFreeze(v string) {
 	if s.freezeField != v {
 		s.freezeField = v
+		if len(v) >= stefrt.LargeText {
+			s.node.SetLarge()
+		}
 		s.node.Mark(SlotFieldFreeze)
 	}
 }
@@ -207,7 +216,8 @@ func (s *Slot) Equal(o *Slot) bool {
 
 // markAll marks all of s as changed.
 func (s *Slot) markAll(c *stefrt.Check) {
-	s.node.SetModified(^uint64(0) >> 56)
+	c.Mark(&s.node, ^uint64(0)>>56)
+	c.Text += len(s.sizeField) + len(s.hashField) + len(s.freezeField)
 	s.cleanField.MarkAll(c)
 }
 
@@ -227,9 +237,7 @@ func (s *Slot) freeze() {
 func (s *Slot) share(user *stefrt.Node) *Slot {
 	stefrt.NotNil(s == nil, "Slot")
 	if s.node.Frozen() {
-		if s.node.Oversize() {
-			user.SetOversize(true)
-		}
+		user.Inherit(&s.node)
 		return s
 	}
 	v := s
@@ -237,9 +245,7 @@ func (s *Slot) share(user *stefrt.Node) *Slot {
 		v = NewSlot()
 		v.CopyFrom(s)
 	}
-	if v.node.Oversize() {
-		user.SetOversize(true)
-	}
+	user.Inherit(&v.node)
 	v.freeze()
 	return v
 }

@@ -84,7 +84,7 @@ func (s *Stef) Equal(o *Stef) bool {
 
 // markAll marks all of s as changed.
 func (s *Stef) markAll(c *stefrt.Check) {
-	s.node.SetModified(^uint64(0) >> 62)
+	c.Mark(&s.node, ^uint64(0)>>62)
 	s.bits.markAll(c)
 }
 

@@ -163,7 +163,7 @@ func (v *Branch) Equal(o *Branch) bool {
 
 // markAll marks all of v as changed.
 func (v *Branch) markAll(c *stefrt.Check) {
-	v.node.SetModified(1)
+	c.Mark(&v.node, 1)
 	switch v.typ {
 	case BranchTypeTree:
 		v.box.tree.markAll(c)

@@ -107,6 +107,9 @@ func (v *Choice) SetText(x string) {
 	if v.typ != ChoiceTypeText || v.str != x {
 		v.typ = ChoiceTypeText
 		v.str = x
+		if len(x) >= stefrt.LargeText {
+			v.node.SetLarge()
+		}
 		v.node.Mark(1)
 	}
 }
@@ -194,8 +197,10 @@ func (v *Choice) Equal(o *Choice) bool {
 
 // markAll marks all of v as changed.
 func (v *Choice) markAll(c *stefrt.Check) {
-	v.node.SetModified(1)
+	c.Mark(&v.node, 1)
 	switch v.typ {
+	case ChoiceTypeText:
+		c.Text += len(v.str)
 	case ChoiceTypeInner:
 		v.box.inner.markAll(c)
 	}

@@ -74,6 +74,7 @@ func (s *Deeper) E() *Shared { return s.e }
 func (s *Deeper) HasE() bool { return s.present&(1<<1) != 0 }
 
 // SetE sets E to a value that is from then on shared; see package stef.
+// Writers of different goroutines must not share a value: give each its own.
 func (s *Deeper) SetE(v *Shared) {
 	if s.present&(1<<1) == 0 {
 		s.present |= 1 << 1
@@ -185,11 +186,15 @@ func (s *Deeper) Equal(o *Deeper) bool {
 
 // markAll marks all of s as changed.
 func (s *Deeper) markAll(c *stefrt.Check) {
-	s.node.SetModified(^uint64(0) >> 61)
+	c.Mark(&s.node, ^uint64(0)>>61)
 	s.d.MarkAll(c)
-	s.eSent = nil
 	if c.Shared {
 		s.e.markAll(c)
+	}
+	if !c.Measure {
+		s.eSent = nil
+	}
+	if c.Shared && !c.Measure {
 		s.e.clean()
 	}
 }

@@ -54,6 +54,9 @@ func (s *Inner) SetB(v string) {
 	if s.present&(1<<0) == 0 || s.b != v {
 		s.present |= 1 << 0
 		s.b = v
+		if len(v) >= stefrt.LargeText {
+			s.node.SetLarge()
+		}
 		s.node.Mark(InnerFieldB)
 	}
 }
@@ -172,7 +175,8 @@ func (s *Inner) Equal(o *Inner) bool {
 
 // markAll marks all of s as changed.
 func (s *Inner) markAll(c *stefrt.Check) {
-	s.node.SetModified(^uint64(0) >> 61)
+	c.Mark(&s.node, ^uint64(0)>>61)
+	c.Text += len(s.b)
 	if s.present&(1<<1) != 0 {
 		s.deeper.markAll(c)
 	}

@@ -74,6 +74,9 @@ func (s *Inner2) SetY(v []byte) {
 	if s.present&(1<<1) == 0 || !bytes.Equal(s.y, v) {
 		s.present |= 1 << 1
 		s.y = append(s.y[:0], v...)
+		if len(v) >= stefrt.LargeText {
+			s.node.SetLarge()
+		}
 		s.node.Mark(Inner2FieldY)
 	}
 }
@@ -146,7 +149,10 @@ func (s *Inner2) Equal(o *Inner2) bool {
 }
 
 // markAll marks all of s as changed.
-func (s *Inner2) markAll(c *stefrt.Check) { s.node.SetModified(^uint64(0) >> 62) }
+func (s *Inner2) markAll(c *stefrt.Check) {
+	c.Mark(&s.node, ^uint64(0)>>62)
+	c.Text += len(s.y)
+}
 
 // clean clears all marks in s.
 func (s *Inner2) clean() { s.node.SetModified(0) }

@@ -314,6 +314,7 @@ func (s *Record) Shared() *Shared { return s.shared }
 func (s *Record) HasShared() bool { return s.present&(1<<8) != 0 }
 
 // SetShared sets Shared to a value that is from then on shared; see package stef.
+// Writers of different goroutines must not share a value: give each its own.
 func (s *Record) SetShared(v *Shared) {
 	if s.present&(1<<8) == 0 {
 		s.present |= 1 << 8
@@ -583,7 +584,7 @@ func (s *Record) Equal(o *Record) bool {
 
 // markAll marks all of s as changed.
 func (s *Record) markAll(c *stefrt.Check) {
-	s.node.SetModified(^uint64(0) >> 52)
+	c.Mark(&s.node, ^uint64(0)>>52)
 	if s.present&(1<<0) != 0 {
 		s.inner.markAll(c)
 	}
@@ -608,9 +609,13 @@ func (s *Record) markAll(c *stefrt.Check) {
 	if s.present&(1<<7) != 0 {
 		s.chain.markAll(c)
 	}
-	s.sharedSent = nil
 	if c.Shared {
 		s.shared.markAll(c)
+	}
+	if !c.Measure {
+		s.sharedSent = nil
+	}
+	if c.Shared && !c.Measure {
 		s.shared.clean()
 	}
 	if s.present&(1<<9) != 0 {

@@ -82,6 +82,9 @@ func (s *Shared) SetS(v string) {
 	if s.present&(1<<1) == 0 || s.s != v {
 		s.present |= 1 << 1
 		s.s = v
+		if len(v) >= stefrt.LargeText {
+			s.node.SetLarge()
+		}
 		s.node.Mark(SharedFieldS)
 	}
 }
@@ -203,6 +206,7 @@ func (s *Shared) Sub() *Sub { return s.sub }
 func (s *Shared) HasSub() bool { return s.present&(1<<5) != 0 }
 
 // SetSub sets Sub to a value that is from then on shared; see package stef.
+// Writers of different goroutines must not share a value: give each its own.
 func (s *Shared) SetSub(v *Sub) {
 	if s.present&(1<<5) == 0 {
 		s.present |= 1 << 5
@@ -375,7 +379,8 @@ func (s *Shared) Equal(o *Shared) bool {
 
 // markAll marks all of s as changed.
 func (s *Shared) markAll(c *stefrt.Check) {
-	s.node.SetModified(^uint64(0) >> 57)
+	c.Mark(&s.node, ^uint64(0)>>57)
+	c.Text += len(s.s)
 	if s.present&(1<<2) != 0 {
 		s.m.markAll(c)
 	}
@@ -385,9 +390,13 @@ func (s *Shared) markAll(c *stefrt.Check) {
 	if s.present&(1<<4) != 0 {
 		s.l.MarkAll(c)
 	}
-	s.subSent = nil
 	if c.Shared {
 		s.sub.markAll(c)
+	}
+	if !c.Measure {
+		s.subSent = nil
+	}
+	if c.Shared && !c.Measure {
 		s.sub.clean()
 	}
 }
@@ -422,9 +431,7 @@ func (s *Shared) freeze() {
 func (s *Shared) share(user *stefrt.Node) *Shared {
 	stefrt.NotNil(s == nil, "Shared")
 	if s.node.Frozen() {
-		if s.node.Oversize() {
-			user.SetOversize(true)
-		}
+		user.Inherit(&s.node)
 		return s
 	}
 	v := s
@@ -432,9 +439,7 @@ func (s *Shared) share(user *stefrt.Node) *Shared {
 		v = NewShared()
 		v.CopyFrom(s)
 	}
-	if v.node.Oversize() {
-		user.SetOversize(true)
-	}
+	user.Inherit(&v.node)
 	v.freeze()
 	return v
 }

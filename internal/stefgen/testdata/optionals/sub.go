@@ -68,6 +68,9 @@ func (s *Sub) W() string { return s.w }
 func (s *Sub) SetW(v string) {
 	if s.w != v {
 		s.w = v
+		if len(v) >= stefrt.LargeText {
+			s.node.SetLarge()
+		}
 		s.node.Mark(SubFieldW)
 	}
 }
@@ -118,7 +121,10 @@ func (s *Sub) Equal(o *Sub) bool {
 }
 
 // markAll marks all of s as changed.
-func (s *Sub) markAll(c *stefrt.Check) { s.node.SetModified(^uint64(0) >> 62) }
+func (s *Sub) markAll(c *stefrt.Check) {
+	c.Mark(&s.node, ^uint64(0)>>62)
+	c.Text += len(s.w)
+}
 
 // clean clears all marks in s.
 func (s *Sub) clean() { s.node.SetModified(0) }
@@ -133,9 +139,7 @@ func (s *Sub) freeze() {
 func (s *Sub) share(user *stefrt.Node) *Sub {
 	stefrt.NotNil(s == nil, "Sub")
 	if s.node.Frozen() {
-		if s.node.Oversize() {
-			user.SetOversize(true)
-		}
+		user.Inherit(&s.node)
 		return s
 	}
 	v := s
@@ -143,9 +147,7 @@ func (s *Sub) share(user *stefrt.Node) *Sub {
 		v = NewSub()
 		v.CopyFrom(s)
 	}
-	if v.node.Oversize() {
-		user.SetOversize(true)
-	}
+	user.Inherit(&v.node)
 	v.freeze()
 	return v
 }
@@ -281,8 +283,12 @@ func (d *subDecoder) Decode(held *Sub) *Sub {
 	s := NewSub()
 	s.CopyFrom(held)
 	d.decodeFields(s)
+	size := s.size()
+	if size >= stefrt.LargeText {
+		s.node.SetLarge()
+	}
 	s.freeze()
-	d.dict.Append(&d.head.BitsIn, s, s.size())
+	d.dict.Append(&d.head.BitsIn, s, size)
 	return s
 }
 

@@ -81,6 +81,9 @@ func (m *Tags) SetKey(i int, key string) {
 	p := m.pairs[i]
 	if p.key != key {
 		p.key = key
+		if len(key) >= stefrt.LargeText {
+			m.node.SetLarge()
+		}
 		m.node.Mark(stefrt.FullBit)
 	}
 }
@@ -178,7 +181,10 @@ func (m *Tags) Equal(o *Tags) bool {
 // markAll marks all of m as changed.
 func (m *Tags) markAll(c *stefrt.Check) {
 	c.Saw(len(m.pairs))
-	m.node.SetModified(stefrt.FullBit)
+	c.Mark(&m.node, stefrt.FullBit)
+	for _, p := range m.pairs {
+		c.Text += len(p.key)
+	}
 	for _, p := range m.pairs {
 		p.value.markAll(c)
 	}

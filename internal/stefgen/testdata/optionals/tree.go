@@ -45,6 +45,9 @@ func (s *Tree) SetName(v string) {
 	if s.present&(1<<0) == 0 || s.name != v {
 		s.present |= 1 << 0
 		s.name = v
+		if len(v) >= stefrt.LargeText {
+			s.node.SetLarge()
+		}
 		s.node.Mark(TreeFieldName)
 	}
 }
@@ -283,7 +286,8 @@ func (s *Tree) Equal(o *Tree) bool {
 
 // markAll marks all of s as changed.
 func (s *Tree) markAll(c *stefrt.Check) {
-	s.node.SetModified(^uint64(0) >> 59)
+	c.Mark(&s.node, ^uint64(0)>>59)
+	c.Text += len(s.name)
 	if s.present&(1<<1) != 0 {
 		s.left.markAll(c)
 	}

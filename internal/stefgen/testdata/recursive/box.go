@@ -42,6 +42,9 @@ func (s *Box) SetNote(v string) {
 	if s.present&(1<<0) == 0 || s.note != v {
 		s.present |= 1 << 0
 		s.note = v
+		if len(v) >= stefrt.LargeText {
+			s.node.SetLarge()
+		}
 		s.node.Mark(BoxFieldNote)
 	}
 }
@@ -114,7 +117,8 @@ func (s *Box) Equal(o *Box) bool {
 
 // markAll marks all of s as changed.
 func (s *Box) markAll(c *stefrt.Check) {
-	s.node.SetModified(^uint64(0) >> 62)
+	c.Mark(&s.node, ^uint64(0)>>62)
+	c.Text += len(s.note)
 	s.value.markAll(c)
 }
 

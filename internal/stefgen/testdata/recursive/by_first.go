@@ -148,7 +148,7 @@ func (m *ByFirst) Equal(o *ByFirst) bool {
 // markAll marks all of m as changed.
 func (m *ByFirst) markAll(c *stefrt.Check) {
 	c.Saw(len(m.pairs))
-	m.node.SetModified(stefrt.FullBit)
+	c.Mark(&m.node, stefrt.FullBit)
 	for _, p := range m.pairs {
 		p.key.markAll(c)
 		p.value.markAll(c)

@@ -130,7 +130,7 @@ func (s *Chain) Equal(o *Chain) bool {
 
 // markAll marks all of s as changed.
 func (s *Chain) markAll(c *stefrt.Check) {
-	s.node.SetModified(^uint64(0) >> 62)
+	c.Mark(&s.node, ^uint64(0)>>62)
 	if s.present&(1<<0) != 0 {
 		s.next.markAll(c)
 	}

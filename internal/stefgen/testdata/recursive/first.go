@@ -130,7 +130,7 @@ func (s *First) Equal(o *First) bool {
 
 // markAll marks all of s as changed.
 func (s *First) markAll(c *stefrt.Check) {
-	s.node.SetModified(^uint64(0) >> 62)
+	c.Mark(&s.node, ^uint64(0)>>62)
 	if s.present&(1<<0) != 0 {
 		s.second.markAll(c)
 	}

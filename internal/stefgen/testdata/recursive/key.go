@@ -85,6 +85,9 @@ func (v *Key) SetName(x string) {
 	if v.typ != KeyTypeName || v.str != x {
 		v.typ = KeyTypeName
 		v.str = x
+		if len(x) >= stefrt.LargeText {
+			v.node.SetLarge()
+		}
 		v.node.Mark(1)
 	}
 }
@@ -166,8 +169,10 @@ func (v *Key) Equal(o *Key) bool {
 
 // markAll marks all of v as changed.
 func (v *Key) markAll(c *stefrt.Check) {
-	v.node.SetModified(1)
+	c.Mark(&v.node, 1)
 	switch v.typ {
+	case KeyTypeName:
+		c.Text += len(v.str)
 	case KeyTypeInner:
 		v.box.inner.markAll(c)
 	}

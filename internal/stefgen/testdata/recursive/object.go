@@ -92,6 +92,9 @@ func (m *Object) SetKeyRef(i int, key string, ref stef.TextRef) {
 		return
 	}
 	p.key, p.keyRef = key, ref
+	if len(key) >= stefrt.LargeText {
+		m.node.SetLarge()
+	}
 	m.node.Mark(stefrt.FullBit)
 }
 
@@ -237,7 +240,10 @@ func (m *Object) Equal(o *Object) bool {
 // markAll marks all of m as changed.
 func (m *Object) markAll(c *stefrt.Check) {
 	c.Saw(len(m.pairs))
-	m.node.SetModified(stefrt.FullBit)
+	c.Mark(&m.node, stefrt.FullBit)
+	for _, p := range m.pairs {
+		c.Text += len(p.key)
+	}
 	for _, p := range m.pairs {
 		p.value.markAll(c)
 	}

@@ -56,6 +56,7 @@ func (s *Record) Again() *Value { return &s.again }
 func (s *Record) Shared() *Shared { return s.shared }
 
 // SetShared sets Shared to a value that is from then on shared; see package stef.
+// Writers of different goroutines must not share a value: give each its own.
 func (s *Record) SetShared(v *Shared) {
 	if v == s.shared {
 		return
@@ -194,14 +195,18 @@ func (s *Record) Equal(o *Record) bool {
 
 // markAll marks all of s as changed.
 func (s *Record) markAll(c *stefrt.Check) {
-	s.node.SetModified(^uint64(0) >> 57)
+	c.Mark(&s.node, ^uint64(0)>>57)
 	s.value.markAll(c)
 	s.chain.markAll(c)
 	s.mutual.markAll(c)
 	s.again.markAll(c)
-	s.sharedSent = nil
 	if c.Shared {
 		s.shared.markAll(c)
+	}
+	if !c.Measure {
+		s.sharedSent = nil
+	}
+	if c.Shared && !c.Measure {
 		s.shared.clean()
 	}
 	if s.present&(1<<0) != 0 {

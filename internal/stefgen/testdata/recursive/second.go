@@ -36,6 +36,9 @@ func (s *Second) S() string { return s.s }
 func (s *Second) SetS(v string) {
 	if s.s != v {
 		s.s = v
+		if len(v) >= stefrt.LargeText {
+			s.node.SetLarge()
+		}
 		s.node.Mark(SecondFieldS)
 	}
 }
@@ -95,7 +98,8 @@ func (s *Second) Equal(o *Second) bool {
 
 // markAll marks all of s as changed.
 func (s *Second) markAll(c *stefrt.Check) {
-	s.node.SetModified(^uint64(0) >> 61)
+	c.Mark(&s.node, ^uint64(0)>>61)
+	c.Text += len(s.s)
 	s.firsts.MarkAll(c)
 	s.byFirst.markAll(c)
 }

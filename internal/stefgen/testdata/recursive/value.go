@@ -151,6 +151,9 @@ func (v *Value) SetStringRef(x string, ref stef.TextRef) {
 	}
 	v.typ = ValueTypeString
 	v.str, v.num = x, uint64(ref)
+	if len(x) >= stefrt.LargeText {
+		v.node.SetLarge()
+	}
 	v.node.Mark(1)
 }
 
@@ -291,12 +294,14 @@ func (v *Value) Equal(o *Value) bool {
 
 // markAll marks all of v as changed.
 func (v *Value) markAll(c *stefrt.Check) {
-	v.node.SetModified(1)
+	c.Mark(&v.node, 1)
 	switch v.typ {
 	case ValueTypeObject:
 		v.box.object.markAll(c)
 	case ValueTypeList:
 		v.box.list.MarkAll(c)
+	case ValueTypeString:
+		c.Text += len(v.str)
 	case ValueTypeSelf:
 		v.box.self.markAll(c)
 	}

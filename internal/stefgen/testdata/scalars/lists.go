@@ -317,7 +317,7 @@ func (s *Lists) Equal(o *Lists) bool {
 
 // markAll marks all of s as changed.
 func (s *Lists) markAll(c *stefrt.Check) {
-	s.node.SetModified(^uint64(0) >> 51)
+	c.Mark(&s.node, ^uint64(0)>>51)
 	s.flags.MarkAll(c)
 	s.signed.MarkAll(c)
 	s.counts.MarkAll(c)

@@ -180,6 +180,9 @@ func (s *Maybe) SetText(v string) {
 	if s.present&(1<<4) == 0 || s.text != v {
 		s.present |= 1 << 4
 		s.text = v
+		if len(v) >= stefrt.LargeText {
+			s.node.SetLarge()
+		}
 		s.node.Mark(MaybeFieldText)
 	}
 }
@@ -212,6 +215,9 @@ func (s *Maybe) SetWord(v string) {
 	if s.present&(1<<5) == 0 || s.word != v {
 		s.present |= 1 << 5
 		s.word = v
+		if len(v) >= stefrt.LargeText {
+			s.node.SetLarge()
+		}
 		s.node.Mark(MaybeFieldWord)
 	}
 }
@@ -245,6 +251,9 @@ func (s *Maybe) SetRaw(v []byte) {
 	if s.present&(1<<6) == 0 || !bytes.Equal(s.raw, v) {
 		s.present |= 1 << 6
 		s.raw = append(s.raw[:0], v...)
+		if len(v) >= stefrt.LargeText {
+			s.node.SetLarge()
+		}
 		s.node.Mark(MaybeFieldRaw)
 	}
 }
@@ -278,6 +287,9 @@ func (s *Maybe) SetBlob(v []byte) {
 	if s.present&(1<<7) == 0 || !bytes.Equal(s.blob, v) {
 		s.present |= 1 << 7
 		s.blob = append(s.blob[:0], v...)
+		if len(v) >= stefrt.LargeText {
+			s.node.SetLarge()
+		}
 		s.node.Mark(MaybeFieldBlob)
 	}
 }
@@ -411,4 +423,7 @@ func (s *Maybe) Equal(o *Maybe) bool {
 }
 
 // markAll marks all of s as changed.
-func (s *Maybe) markAll(c *stefrt.Check) { s.node.SetModified(^uint64(0) >> 55) }
+func (s *Maybe) markAll(c *stefrt.Check) {
+	c.Mark(&s.node, ^uint64(0)>>55)
+	c.Text += len(s.text) + len(s.word) + len(s.raw) + len(s.blob)
+}

@@ -95,6 +95,9 @@ func (s *Plain) Text() string { return s.text }
 func (s *Plain) SetText(v string) {
 	if s.text != v {
 		s.text = v
+		if len(v) >= stefrt.LargeText {
+			s.node.SetLarge()
+		}
 		s.node.Mark(PlainFieldText)
 	}
 }
@@ -106,6 +109,9 @@ func (s *Plain) Word() string { return s.word }
 func (s *Plain) SetWord(v string) {
 	if s.word != v {
 		s.word = v
+		if len(v) >= stefrt.LargeText {
+			s.node.SetLarge()
+		}
 		s.node.Mark(PlainFieldWord)
 	}
 }
@@ -117,6 +123,9 @@ func (s *Plain) Raw() []byte { return s.raw }
 // SetRaw sets Raw.
 func (s *Plain) SetRaw(v []byte) {
 	if stefrt.SetBytes(&s.raw, v) {
+		if len(v) >= stefrt.LargeText {
+			s.node.SetLarge()
+		}
 		s.node.Mark(PlainFieldRaw)
 	}
 }
@@ -128,6 +137,9 @@ func (s *Plain) Blob() []byte { return s.blob }
 // SetBlob sets Blob.
 func (s *Plain) SetBlob(v []byte) {
 	if stefrt.SetBytes(&s.blob, v) {
+		if len(v) >= stefrt.LargeText {
+			s.node.SetLarge()
+		}
 		s.node.Mark(PlainFieldBlob)
 	}
 }
@@ -222,7 +234,8 @@ func (s *Plain) Equal(o *Plain) bool {
 
 // markAll marks all of s as changed.
 func (s *Plain) markAll(c *stefrt.Check) {
-	s.node.SetModified(^uint64(0) >> 53)
+	c.Mark(&s.node, ^uint64(0)>>53)
+	c.Text += len(s.text) + len(s.word) + len(s.raw) + len(s.blob)
 	s.maybe.markAll(c)
 	s.lists.markAll(c)
 }

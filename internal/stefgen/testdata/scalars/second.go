@@ -35,6 +35,9 @@ func (s *Second) Word() string { return s.word }
 func (s *Second) SetWord(v string) {
 	if s.word != v {
 		s.word = v
+		if len(v) >= stefrt.LargeText {
+			s.node.SetLarge()
+		}
 		s.node.Mark(SecondFieldWord)
 	}
 }
@@ -100,7 +103,8 @@ func (s *Second) Equal(o *Second) bool {
 
 // markAll marks all of s as changed.
 func (s *Second) markAll(c *stefrt.Check) {
-	s.node.SetModified(^uint64(0) >> 61)
+	c.Mark(&s.node, ^uint64(0)>>61)
+	c.Text += len(s.word)
 	s.maybe.markAll(c)
 }
 

@@ -35,6 +35,7 @@ func NewHolder() *Holder { return stefrt.New((*Holder).init) }
 func (s *Holder) Inner() *Inner { return s.inner }
 
 // SetInner sets Inner to a value that is from then on shared; see package stef.
+// Writers of different goroutines must not share a value: give each its own.
 func (s *Holder) SetInner(v *Inner) {
 	if v == s.inner {
 		return
@@ -72,6 +73,7 @@ func (s *Holder) Outer() *Outer { return s.outer }
 func (s *Holder) HasOuter() bool { return s.present&(1<<0) != 0 }
 
 // SetOuter sets Outer to a value that is from then on shared; see package stef.
+// Writers of different goroutines must not share a value: give each its own.
 func (s *Holder) SetOuter(v *Outer) {
 	if s.present&(1<<0) == 0 {
 		s.present |= 1 << 0
@@ -179,15 +181,23 @@ func (s *Holder) Equal(o *Holder) bool {
 
 // markAll marks all of s as changed.
 func (s *Holder) markAll(c *stefrt.Check) {
-	s.node.SetModified(^uint64(0) >> 61)
-	s.innerSent = nil
+	c.Mark(&s.node, ^uint64(0)>>61)
 	if c.Shared {
 		s.inner.markAll(c)
+	}
+	if !c.Measure {
+		s.innerSent = nil
+	}
+	if c.Shared && !c.Measure {
 		s.inner.clean()
 	}
-	s.outerSent = nil
 	if c.Shared {
 		s.outer.markAll(c)
+	}
+	if !c.Measure {
+		s.outerSent = nil
+	}
+	if c.Shared && !c.Measure {
 		s.outer.clean()
 	}
 }

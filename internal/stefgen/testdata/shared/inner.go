@@ -36,6 +36,9 @@ func (s *Inner) S() string { return s.s }
 func (s *Inner) SetS(v string) {
 	if s.s != v {
 		s.s = v
+		if len(v) >= stefrt.LargeText {
+			s.node.SetLarge()
+		}
 		s.node.Mark(InnerFieldS)
 	}
 }
@@ -47,6 +50,9 @@ func (s *Inner) Raw() []byte { return s.raw }
 // SetRaw sets Raw.
 func (s *Inner) SetRaw(v []byte) {
 	if stefrt.SetBytes(&s.raw, v) {
+		if len(v) >= stefrt.LargeText {
+			s.node.SetLarge()
+		}
 		s.node.Mark(InnerFieldRaw)
 	}
 }
@@ -90,7 +96,10 @@ func (s *Inner) Equal(o *Inner) bool {
 }
 
 // markAll marks all of s as changed.
-func (s *Inner) markAll(c *stefrt.Check) { s.node.SetModified(^uint64(0) >> 62) }
+func (s *Inner) markAll(c *stefrt.Check) {
+	c.Mark(&s.node, ^uint64(0)>>62)
+	c.Text += len(s.s) + len(s.raw)
+}
 
 // clean clears all marks in s.
 func (s *Inner) clean() { s.node.SetModified(0) }
@@ -105,9 +114,7 @@ func (s *Inner) freeze() {
 func (s *Inner) share(user *stefrt.Node) *Inner {
 	stefrt.NotNil(s == nil, "Inner")
 	if s.node.Frozen() {
-		if s.node.Oversize() {
-			user.SetOversize(true)
-		}
+		user.Inherit(&s.node)
 		return s
 	}
 	v := s
@@ -115,9 +122,7 @@ func (s *Inner) share(user *stefrt.Node) *Inner {
 		v = NewInner()
 		v.CopyFrom(s)
 	}
-	if v.node.Oversize() {
-		user.SetOversize(true)
-	}
+	user.Inherit(&v.node)
 	v.freeze()
 	return v
 }
@@ -243,8 +248,12 @@ func (d *innerDecoder) Decode(held *Inner) *Inner {
 	s := NewInner()
 	s.CopyFrom(held)
 	d.decodeFields(s)
+	size := s.size()
+	if size >= stefrt.LargeText {
+		s.node.SetLarge()
+	}
 	s.freeze()
-	d.dict.Append(&d.head.BitsIn, s, s.size())
+	d.dict.Append(&d.head.BitsIn, s, size)
 	return s
 }
 

@@ -34,6 +34,7 @@ func NewMiddle() *Middle { return stefrt.New((*Middle).init) }
 func (s *Middle) Inner() *Inner { return s.inner }
 
 // SetInner sets Inner to a value that is from then on shared; see package stef.
+// Writers of different goroutines must not share a value: give each its own.
 func (s *Middle) SetInner(v *Inner) {
 	if v == s.inner {
 		return
@@ -121,10 +122,14 @@ func (s *Middle) Equal(o *Middle) bool {
 
 // markAll marks all of s as changed.
 func (s *Middle) markAll(c *stefrt.Check) {
-	s.node.SetModified(^uint64(0) >> 61)
-	s.innerSent = nil
+	c.Mark(&s.node, ^uint64(0)>>61)
 	if c.Shared {
 		s.inner.markAll(c)
+	}
+	if !c.Measure {
+		s.innerSent = nil
+	}
+	if c.Shared && !c.Measure {
 		s.inner.clean()
 	}
 	s.holder.markAll(c)
@@ -152,9 +157,7 @@ func (s *Middle) freeze() {
 func (s *Middle) share(user *stefrt.Node) *Middle {
 	stefrt.NotNil(s == nil, "Middle")
 	if s.node.Frozen() {
-		if s.node.Oversize() {
-			user.SetOversize(true)
-		}
+		user.Inherit(&s.node)
 		return s
 	}
 	v := s
@@ -162,9 +165,7 @@ func (s *Middle) share(user *stefrt.Node) *Middle {
 		v = NewMiddle()
 		v.CopyFrom(s)
 	}
-	if v.node.Oversize() {
-		user.SetOversize(true)
-	}
+	user.Inherit(&v.node)
 	v.freeze()
 	return v
 }
@@ -300,8 +301,12 @@ func (d *middleDecoder) Decode(held *Middle) *Middle {
 	s := NewMiddle()
 	s.CopyFrom(held)
 	d.decodeFields(s)
+	size := s.size()
+	if size >= stefrt.LargeText {
+		s.node.SetLarge()
+	}
 	s.freeze()
-	d.dict.Append(&d.head.BitsIn, s, s.size())
+	d.dict.Append(&d.head.BitsIn, s, size)
 	return s
 }
 

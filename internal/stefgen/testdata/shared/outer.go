@@ -50,6 +50,7 @@ func (s *Outer) SetN(v uint64) {
 func (s *Outer) Middle() *Middle { return s.middle }
 
 // SetMiddle sets Middle to a value that is from then on shared; see package stef.
+// Writers of different goroutines must not share a value: give each its own.
 func (s *Outer) SetMiddle(v *Middle) {
 	if v == s.middle {
 		return
@@ -73,6 +74,7 @@ func (s *Outer) EditMiddle() *Middle {
 func (s *Outer) Other() *Middle { return s.other }
 
 // SetOther sets Other to a value that is from then on shared; see package stef.
+// Writers of different goroutines must not share a value: give each its own.
 func (s *Outer) SetOther(v *Middle) {
 	if v == s.other {
 		return
@@ -101,6 +103,9 @@ func (s *Outer) Blob() []byte { return s.blob }
 // SetBlob sets Blob.
 func (s *Outer) SetBlob(v []byte) {
 	if stefrt.SetBytes(&s.blob, v) {
+		if len(v) >= stefrt.LargeText {
+			s.node.SetLarge()
+		}
 		s.node.Mark(OuterFieldBlob)
 	}
 }
@@ -174,15 +179,24 @@ func (s *Outer) Equal(o *Outer) bool {
 
 // markAll marks all of s as changed.
 func (s *Outer) markAll(c *stefrt.Check) {
-	s.node.SetModified(^uint64(0) >> 59)
-	s.middleSent = nil
+	c.Mark(&s.node, ^uint64(0)>>59)
+	c.Text += len(s.blob)
 	if c.Shared {
 		s.middle.markAll(c)
+	}
+	if !c.Measure {
+		s.middleSent = nil
+	}
+	if c.Shared && !c.Measure {
 		s.middle.clean()
 	}
-	s.otherSent = nil
 	if c.Shared {
 		s.other.markAll(c)
+	}
+	if !c.Measure {
+		s.otherSent = nil
+	}
+	if c.Shared && !c.Measure {
 		s.other.clean()
 	}
 	s.words.MarkAll(c)
@@ -216,9 +230,7 @@ func (s *Outer) freeze() {
 func (s *Outer) share(user *stefrt.Node) *Outer {
 	stefrt.NotNil(s == nil, "Outer")
 	if s.node.Frozen() {
-		if s.node.Oversize() {
-			user.SetOversize(true)
-		}
+		user.Inherit(&s.node)
 		return s
 	}
 	v := s
@@ -226,9 +238,7 @@ func (s *Outer) share(user *stefrt.Node) *Outer {
 		v = NewOuter()
 		v.CopyFrom(s)
 	}
-	if v.node.Oversize() {
-		user.SetOversize(true)
-	}
+	user.Inherit(&v.node)
 	v.freeze()
 	return v
 }

@@ -118,8 +118,12 @@ func (d *outerDecoder) Decode(held *Outer) *Outer {
 	s := NewOuter()
 	s.CopyFrom(held)
 	d.decodeFields(s)
+	size := s.size()
+	if size >= stefrt.LargeText {
+		s.node.SetLarge()
+	}
 	s.freeze()
-	d.dict.Append(&d.head.BitsIn, s, s.size())
+	d.dict.Append(&d.head.BitsIn, s, size)
 	return s
 }
 

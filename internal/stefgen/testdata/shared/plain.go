@@ -34,6 +34,7 @@ func NewPlain() *Plain { return stefrt.New((*Plain).init) }
 func (s *Plain) Inner() *Inner { return s.inner }
 
 // SetInner sets Inner to a value that is from then on shared; see package stef.
+// Writers of different goroutines must not share a value: give each its own.
 func (s *Plain) SetInner(v *Inner) {
 	if v == s.inner {
 		return
@@ -121,10 +122,14 @@ func (s *Plain) Equal(o *Plain) bool {
 
 // markAll marks all of s as changed.
 func (s *Plain) markAll(c *stefrt.Check) {
-	s.node.SetModified(^uint64(0) >> 61)
-	s.innerSent = nil
+	c.Mark(&s.node, ^uint64(0)>>61)
 	if c.Shared {
 		s.inner.markAll(c)
+	}
+	if !c.Measure {
+		s.innerSent = nil
+	}
+	if c.Shared && !c.Measure {
 		s.inner.clean()
 	}
 	s.flags.MarkAll(c)

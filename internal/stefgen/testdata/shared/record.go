@@ -46,6 +46,7 @@ func NewRecord() *Record { return stefrt.New((*Record).init) }
 func (s *Record) Outer() *Outer { return s.outer }
 
 // SetOuter sets Outer to a value that is from then on shared; see package stef.
+// Writers of different goroutines must not share a value: give each its own.
 func (s *Record) SetOuter(v *Outer) {
 	if v == s.outer {
 		return
@@ -69,6 +70,7 @@ func (s *Record) EditOuter() *Outer {
 func (s *Record) Twin() *Outer { return s.twin }
 
 // SetTwin sets Twin to a value that is from then on shared; see package stef.
+// Writers of different goroutines must not share a value: give each its own.
 func (s *Record) SetTwin(v *Outer) {
 	if v == s.twin {
 		return
@@ -92,6 +94,7 @@ func (s *Record) EditTwin() *Outer {
 func (s *Record) Middle() *Middle { return s.middle }
 
 // SetMiddle sets Middle to a value that is from then on shared; see package stef.
+// Writers of different goroutines must not share a value: give each its own.
 func (s *Record) SetMiddle(v *Middle) {
 	if v == s.middle {
 		return
@@ -115,6 +118,7 @@ func (s *Record) EditMiddle() *Middle {
 func (s *Record) Inner() *Inner { return s.inner }
 
 // SetInner sets Inner to a value that is from then on shared; see package stef.
+// Writers of different goroutines must not share a value: give each its own.
 func (s *Record) SetInner(v *Inner) {
 	if v == s.inner {
 		return
@@ -150,6 +154,7 @@ func (s *Record) Maybe() *Outer { return s.maybe }
 func (s *Record) HasMaybe() bool { return s.present&(1<<0) != 0 }
 
 // SetMaybe sets Maybe to a value that is from then on shared; see package stef.
+// Writers of different goroutines must not share a value: give each its own.
 func (s *Record) SetMaybe(v *Outer) {
 	if s.present&(1<<0) == 0 {
 		s.present |= 1 << 0
@@ -341,33 +346,53 @@ func (s *Record) Equal(o *Record) bool {
 
 // markAll marks all of s as changed.
 func (s *Record) markAll(c *stefrt.Check) {
-	s.node.SetModified(^uint64(0) >> 55)
-	s.outerSent = nil
+	c.Mark(&s.node, ^uint64(0)>>55)
 	if c.Shared {
 		s.outer.markAll(c)
+	}
+	if !c.Measure {
+		s.outerSent = nil
+	}
+	if c.Shared && !c.Measure {
 		s.outer.clean()
 	}
-	s.twinSent = nil
 	if c.Shared {
 		s.twin.markAll(c)
+	}
+	if !c.Measure {
+		s.twinSent = nil
+	}
+	if c.Shared && !c.Measure {
 		s.twin.clean()
 	}
-	s.middleSent = nil
 	if c.Shared {
 		s.middle.markAll(c)
+	}
+	if !c.Measure {
+		s.middleSent = nil
+	}
+	if c.Shared && !c.Measure {
 		s.middle.clean()
 	}
-	s.innerSent = nil
 	if c.Shared {
 		s.inner.markAll(c)
+	}
+	if !c.Measure {
+		s.innerSent = nil
+	}
+	if c.Shared && !c.Measure {
 		s.inner.clean()
 	}
 	s.holders.MarkAll(c)
 	s.choice.markAll(c)
 	s.tags.markAll(c)
-	s.maybeSent = nil
 	if c.Shared {
 		s.maybe.markAll(c)
+	}
+	if !c.Measure {
+		s.maybeSent = nil
+	}
+	if c.Shared && !c.Measure {
 		s.maybe.clean()
 	}
 	if s.present&(1<<1) != 0 {

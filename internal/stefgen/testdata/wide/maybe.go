@@ -2684,7 +2684,7 @@ func (s *Maybe) Equal(o *Maybe) bool {
 }
 
 // markAll marks all of s as changed.
-func (s *Maybe) markAll(c *stefrt.Check) { s.node.SetModified(^uint64(0) >> 0) }
+func (s *Maybe) markAll(c *stefrt.Check) { c.Mark(&s.node, ^uint64(0)>>0) }
 
 // clean clears all marks in s.
 func (s *Maybe) clean() { s.node.SetModified(0) }
@@ -2699,9 +2699,7 @@ func (s *Maybe) freeze() {
 func (s *Maybe) share(user *stefrt.Node) *Maybe {
 	stefrt.NotNil(s == nil, "Maybe")
 	if s.node.Frozen() {
-		if s.node.Oversize() {
-			user.SetOversize(true)
-		}
+		user.Inherit(&s.node)
 		return s
 	}
 	v := s
@@ -2709,9 +2707,7 @@ func (s *Maybe) share(user *stefrt.Node) *Maybe {
 		v = NewMaybe()
 		v.CopyFrom(s)
 	}
-	if v.node.Oversize() {
-		user.SetOversize(true)
-	}
+	user.Inherit(&v.node)
 	v.freeze()
 	return v
 }

@@ -775,6 +775,7 @@ func (s *Record) SetF61(v bool) {
 func (s *Record) Maybe() *Maybe { return s.maybe }
 
 // SetMaybe sets Maybe to a value that is from then on shared; see package stef.
+// Writers of different goroutines must not share a value: give each its own.
 func (s *Record) SetMaybe(v *Maybe) {
 	if v == s.maybe {
 		return
@@ -1040,10 +1041,14 @@ func (s *Record) Equal(o *Record) bool {
 
 // markAll marks all of s as changed.
 func (s *Record) markAll(c *stefrt.Check) {
-	s.node.SetModified(^uint64(0) >> 0)
-	s.maybeSent = nil
+	c.Mark(&s.node, ^uint64(0)>>0)
 	if c.Shared {
 		s.maybe.markAll(c)
+	}
+	if !c.Measure {
+		s.maybeSent = nil
+	}
+	if c.Shared && !c.Measure {
 		s.maybe.clean()
 	}
 }
