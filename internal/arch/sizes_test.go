@@ -20,7 +20,7 @@ import (
 const (
 	maxHandwritten = 600
 	maxTest        = 900
-	maxGenerated   = 400
+	maxGenerated   = 450
 	maxType        = 700 // what is generated of one type of a schema: record and codec
 	maxTemplate    = 80
 	maxIfDepth     = 2 // {{if}} inside {{if}}
