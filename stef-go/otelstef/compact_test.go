@@ -28,10 +28,22 @@ type compactForm struct {
 	plain func(*dynamic.Struct)
 }
 
+func compactMetrics(t testing.TB) compactForm {
+	return compactForm{metricsRoot(t), otelstef.CompactMetrics(), nil}
+}
+
+func compactSpans(t testing.TB) compactForm {
+	return compactForm{spansRoot(t), otelstef.CompactSpans(), nil}
+}
+
+func compactLogs(t testing.TB) compactForm {
+	return compactForm{logsRoot(t), otelstef.CompactLogs(), observed}
+}
+
 func eachForm(t *testing.T, f func(t *testing.T, r compactForm)) {
-	t.Run("metrics", func(t *testing.T) { f(t, compactForm{metricsRoot(t), otelstef.CompactMetrics(), nil}) })
-	t.Run("spans", func(t *testing.T) { f(t, compactForm{spansRoot(t), otelstef.CompactSpans(), nil}) })
-	t.Run("logs", func(t *testing.T) { f(t, compactForm{logsRoot(t), otelstef.CompactLogs(), observed}) })
+	t.Run("metrics", func(t *testing.T) { f(t, compactMetrics(t)) })
+	t.Run("spans", func(t *testing.T) { f(t, compactSpans(t)) })
+	t.Run("logs", func(t *testing.T) { f(t, compactLogs(t)) })
 }
 
 // observed makes an observed time of an observed delta.
@@ -65,7 +77,7 @@ func randomOptions(r *rand.Rand) (options []stef.WriterOption) {
 
 // write writes records, flushing now and then, and returns what was written at each
 // flush.
-func (c compactForm) write(t *testing.T, r *rand.Rand, recs []*dynamic.Struct, options ...stef.WriterOption) []byte {
+func (c compactForm) write(t testing.TB, r *rand.Rand, recs []*dynamic.Struct, options ...stef.WriterOption) []byte {
 	t.Helper()
 	var out bytes.Buffer
 	w, err := c.NewWriter(&out, append(slices.Clone(options), c.option)...)
@@ -84,7 +96,7 @@ func (c compactForm) write(t *testing.T, r *rand.Rand, recs []*dynamic.Struct, o
 	return out.Bytes()
 }
 
-func (c compactForm) requireRead(t *testing.T, src io.Reader, want []*dynamic.Struct, note string) {
+func (c compactForm) requireRead(t testing.TB, src io.Reader, want []*dynamic.Struct, note string) {
 	t.Helper()
 	d, err := c.NewReader(src)
 	require.NoError(t, err, note)

@@ -102,7 +102,7 @@ func requireTyped(tb testing.TB, err error) {
 	tb.Helper()
 	var e *stef.FormatError
 	require.ErrorAs(tb, err, &e)
-	for _, kind := range []error{stef.ErrCorrupt, stef.ErrLimit, stef.ErrSchema, stef.ErrVersion} {
+	for _, kind := range []error{stef.ErrCorrupt, stef.ErrLimit, stef.ErrSchema, stef.ErrVersion, stef.ErrZstdDict} {
 		if errors.Is(err, kind) {
 			return
 		}
