@@ -11,7 +11,7 @@ import (
 	"github.com/otelstef/stef/stef-pdata/internal/mapping"
 )
 
-// reader is what decoders need of the readers of all signals.
+// reader is the part of the readers of all signals that decoders use.
 type reader interface {
 	Next() bool
 	Err() error
@@ -19,27 +19,27 @@ type reader interface {
 	DictBytes() int
 }
 
-// decoder is what the decoders of all signals have in common.
+// decoder holds the state that the decoders of all signals share.
 type decoder struct {
 	r        reader
 	maxItems int
 	read     uint64 // records read of the stream
-	size     int    // of the last batch, as BatchBytes says
+	size     int    // of the last batch; see BatchBytes
 	rejected RecordErrors
-	err      error // that ended the stream
+	err      error // the error that ended the stream
 
-	// The containers of the last record, and whether the batch has them. A
-	// container enters the batch with its first item.
+	// The containers of the last record, and whether the batch contains them. A
+	// container is added to the batch with its first item.
 	resource    *otelstef.Resource
 	scope       *otelstef.Scope
 	hasResource bool
 	hasScope    bool
-	fault       error // why the containers cannot be in OTLP
+	fault       error // why OTLP cannot express the containers
 }
 
-// decode adds records to the batch up to the end of the frame or a limit. Add
-// adds the record that was read, after which there is room for so many items, it
-// included. dropLast removes the item that was added last.
+// decode adds records to the batch up to the end of the frame or a limit. add adds
+// the current record; room is how many items the batch may still take, including this
+// one. dropLast removes the last added item.
 func (d *decoder) decode(b *build.Budget, add func(room int), dropLast func()) error {
 	d.resource, d.scope, d.hasResource, d.hasScope = nil, nil, false, false
 	d.rejected, b.Spent = nil, 0
@@ -60,17 +60,17 @@ func (d *decoder) decode(b *build.Budget, add func(room int), dropLast func()) e
 	}
 	d.size = b.Spent
 	if len(d.rejected) > 0 {
-		return d.rejected // an error of the stream is for the next call
+		return d.rejected // the next call returns an error of the stream
 	}
 	return d.err
 }
 
-// BatchBytes estimates from above the size as OTLP, and the memory, of the batch
-// that Decode returned last.
+// BatchBytes returns an upper estimate of both the OTLP size and the memory of the
+// batch that Decode returned last.
 func (d *decoder) BatchBytes() int { return d.size }
 
-// enter notes the containers of a record. Containers of equal content are the
-// same.
+// enter records the containers of the current record. Containers of equal content
+// count as the same.
 //
 // spec: #otlp-mapping
 func (d *decoder) enter(resource *otelstef.Resource, scope *otelstef.Scope) {

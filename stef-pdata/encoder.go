@@ -12,7 +12,7 @@ import (
 	"github.com/otelstef/stef/stef-pdata/internal/values"
 )
 
-// encoder is what the encoders of all signals have in common.
+// encoder holds the state that the encoders of all signals share.
 type encoder struct {
 	mode     Mode
 	features features.Set
@@ -50,8 +50,8 @@ func (e *encoder) end(err error) error {
 	return err
 }
 
-// enterResource returns the id of resource i of the batch. It reports false for
-// a resource that has no scopes or cannot be written; items counts its items.
+// enterResource returns the id of resource i of the batch. It returns false for a
+// resource that has no scopes or cannot be written; items counts its items.
 func (e *encoder) enterResource(c *values.Copier, i int, r pcommon.Resource, url string, scopes int, items func() int) (id uint32, ok bool) {
 	e.at = mapping.Place{Offset: -1, Resource: i, Scope: -1, Metric: -1, Item: -1}
 	if scopes == 0 {
@@ -69,8 +69,8 @@ func (e *encoder) enterResource(c *values.Copier, i int, r pcommon.Resource, url
 	return id, true
 }
 
-// enterScope is enterResource for scope i of the resource, which has so many
-// metrics, spans or log records.
+// enterScope is enterResource for scope i of the resource. n is how many metrics,
+// spans or log records the scope has.
 func (e *encoder) enterScope(c *values.Copier, i int, s pcommon.InstrumentationScope, url string, n int, items func() int) (id uint32, ok bool) {
 	e.at.Scope, e.at.Metric, e.at.Item = i, -1, -1
 	if n == 0 {
@@ -91,7 +91,7 @@ func (e *encoder) rejectItem(i int, err error) {
 	e.reject("", err, 1)
 }
 
-// reject notes that n items at the place of the encoder are not written.
+// reject notes that n items at the current place of the encoder are not written.
 func (e *encoder) reject(prefix string, err error, n int) {
 	if n > 0 {
 		e.rejected = mapping.AddItems(e.rejected, e.at, prefix, err, n)

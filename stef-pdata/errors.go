@@ -12,19 +12,18 @@ import "github.com/otelstef/stef/stef-pdata/internal/mapping"
 var ErrRecord = mapping.ErrRecord
 
 type (
-	// ItemError is an item of pdata, or a container with all its items, that was
-	// not written. Resource, Scope, Metric and Item are the indexes that lead to
-	// it, Items is how many items were left out, Field is the path of the bad
-	// field, and Err, which wraps stef.ErrLimit, is the reason. An index is -1 if
-	// the error is of a container above it, or if the signal has no such level.
-	// Offset is -1.
+	// ItemError is an item of pdata, or a container with all its items, that was not
+	// written. Resource, Scope, Metric and Item are the indexes of its place. An
+	// index is -1 if the error concerns a container above that level, or if the
+	// signal has no such level. Items is how many items were left out. Field is the
+	// path of the bad field. Err is the reason and wraps stef.ErrLimit. Offset is -1.
 	ItemError = mapping.ItemError
 	// ItemErrors are the items of a batch that were not written; all others were.
 	// Items returns their number.
 	ItemErrors = mapping.ItemErrors
-	// RecordError is a range of records that were not converted. First and Last
-	// are their numbers in the stream, from 1, Field is the path of the bad field,
-	// and Err, which wraps ErrRecord, is the reason.
+	// RecordError is a range of records that were not converted. First and Last are
+	// their numbers in the stream, counted from 1. Field is the path of the bad
+	// field. Err is the reason and wraps ErrRecord.
 	RecordError = mapping.RecordError
 	// RecordErrors are the records that were not converted; all others were.
 	// Records returns their number.
@@ -35,7 +34,7 @@ type (
 	Losses = mapping.Losses
 )
 
-// What an item may hold.
+// Limits of an item.
 const (
 	// MaxDepth is how deep arrays and maps of an attribute value may nest.
 	MaxDepth = mapping.MaxDepth

@@ -22,8 +22,7 @@ type LogsDecoder struct {
 	logs       plog.LogRecordSlice
 }
 
-// NewLogsDecoder returns a decoder that reads from r, which nothing else may
-// read from.
+// NewLogsDecoder returns a decoder that reads from r. Nothing else may read from r.
 func NewLogsDecoder(r *otelstef.LogsReader, options ...DecoderOption) *LogsDecoder {
 	config := newDecoderConfig(options)
 	d := &LogsDecoder{records: r}
@@ -31,8 +30,8 @@ func NewLogsDecoder(r *otelstef.LogsReader, options ...DecoderOption) *LogsDecod
 	return d
 }
 
-// Decode returns the log records of the next records of the stream. It does for
-// log records what TracesDecoder.Decode does for spans.
+// Decode returns the log records of the next records of the stream. It handles log
+// records as TracesDecoder.Decode handles spans.
 func (d *LogsDecoder) Decode() (plog.Logs, error) {
 	d.batch = plog.NewLogs()
 	if d.err != nil {
@@ -44,14 +43,14 @@ func (d *LogsDecoder) Decode() (plog.Logs, error) {
 	return d.batch, err
 }
 
-// add adds the log record of the record that was read.
+// add adds the log record of the current record.
 func (d *LogsDecoder) add(room int) {
 	rec := d.records.Record()
 	if rec.Scope() != d.scope || rec.Resource() != d.resource {
 		d.enter(rec.Resource(), rec.Scope())
 	}
 	lr := rec.Record()
-	// What Modified says of a value that was not modified is of an earlier record.
+	// If a value was not modified, its Modified method describes an earlier record.
 	modified := rec.Modified()&otelstef.LogsFieldRecord != 0
 	if modified && lr.Modified()&otelstef.LogRecordFieldAttributes != 0 {
 		d.build.SameAttributes = false
@@ -87,7 +86,7 @@ func (d *LogsDecoder) open(room int) {
 	d.hasResource, d.hasScope = true, true
 }
 
-// dropLast removes the last log record, and the containers that have no other.
+// dropLast removes the last log record, and its containers if they have no other.
 func (d *LogsDecoder) dropLast() {
 	d.build.Flush()
 	build.DropLast(d.logs.Len(), d.logs.RemoveIf)

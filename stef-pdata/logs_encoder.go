@@ -22,11 +22,11 @@ type LogsEncoder struct {
 	sorter logSorter
 }
 
-// NewLogsEncoder returns an encoder that writes to w, which nothing else may
-// write to. The default mode is Ordered. The mode Sorted puts log records in the
-// order of resource, scope, event name, keys of attributes, and time. That makes
-// streams smaller, but the order of arrival cannot be had back: log records of
-// one time are common. Attributes stay in their order in both modes.
+// NewLogsEncoder returns an encoder that writes to w. Nothing else may write to w.
+// The default mode is Ordered. The mode Sorted sorts log records by resource, scope,
+// event name, keys of attributes, and time. This makes streams smaller, but the order
+// of arrival cannot be recovered, because log records with equal times are common.
+// Attributes keep their order in both modes.
 func NewLogsEncoder(w *otelstef.LogsWriter, options ...EncoderOption) *LogsEncoder {
 	config := encoderConfig{mode: Ordered}
 	for _, option := range options {
@@ -41,21 +41,21 @@ func NewLogsEncoder(w *otelstef.LogsWriter, options ...EncoderOption) *LogsEncod
 // Losses returns what the schema of the stream could not carry so far.
 func (e *LogsEncoder) Losses() Losses { return e.losses }
 
-// Encode writes all log records of ld, which it does not change. It does not
-// flush the writer.
+// Encode writes all log records of ld and does not change ld. It does not flush the
+// writer.
 //
-// Log records that exceed a limit are left out and reported in ItemErrors,
-// while the others are written. Any other error is that of the writer, and
-// neither can go on after it.
+// Log records that exceed a limit are left out and reported in ItemErrors; the others
+// are written. Any other error comes from the writer, and neither the encoder nor the
+// writer can continue after it.
 func (e *LogsEncoder) Encode(ld plog.Logs) error {
 	if e.begin() {
-		e.write.Split.ForgetContainers() // their ids will be those of others
+		e.write.Split.ForgetContainers() // their ids will be assigned to others
 	}
 	err := e.encodeResources(ld.ResourceLogs())
 	if e.mode == Sorted && err == nil {
 		err = e.writeSorted()
 	}
-	e.write.Split.Begin() // keeps nothing of ld
+	e.write.Split.Begin() // so that nothing of ld is kept
 	return e.end(err)
 }
 
@@ -99,8 +99,8 @@ func (e *LogsEncoder) encodeScopes(sls plog.ScopeLogsSlice) error {
 	return nil
 }
 
-// chunk is how many log records are looked at before they are written. They
-// stay in the cache of the processor in between.
+// chunk is how many log records are examined before they are written. They stay in
+// the processor cache in between.
 const chunk = 512
 
 // writeRecords writes log records in their order.
@@ -118,7 +118,7 @@ func (e *LogsEncoder) writeRecords(lrs plog.LogRecordSlice) error {
 	return nil
 }
 
-// study decides how the log records from one to another are written.
+// study decides how the log records of the range [from, to) are written.
 func (e *LogsEncoder) study(lrs plog.LogRecordSlice, from, to int) {
 	if e.features.ObservedDelta {
 		var s items.ObservedSizes
@@ -137,7 +137,7 @@ func (e *LogsEncoder) study(lrs plog.LogRecordSlice, from, to int) {
 	e.write.Split.Decide(t)
 }
 
-// writeRecord writes log record i of a scope, or notes that it cannot. split is its
+// writeRecord writes log record i of a scope, or reports why it cannot. split is its
 // number in the splitter.
 func (e *LogsEncoder) writeRecord(lr plog.LogRecord, i, split int) error {
 	e.write.Begin()

@@ -16,12 +16,12 @@ import (
 	"github.com/otelstef/stef/stef-pdata/internal/order"
 )
 
-// logSorter holds the log records of a batch, to be written by resource and
-// scope, and within these by event name, by the keys of the attributes and by
-// time. Records that follow each other then differ in values only. By template
-// before the time most real sets got larger.
+// logSorter holds the log records of a batch. They are written by resource and scope,
+// and within these by event name, by the keys of the attributes and by time. Adjacent
+// records then differ in values only. Sorting by template before time made most real
+// data sets larger.
 type logSorter struct {
-	resource, scope uint32 // where the encoder is
+	resource, scope uint32 // the current ids of the encoder
 
 	lists  []logList
 	items  []logItem
@@ -80,7 +80,7 @@ func (e *LogsEncoder) writeSorted() error {
 	return nil
 }
 
-// studyItems lists the log records of lists, and decides how they are written.
+// studyItems lists the log records of lists and decides how they are written.
 func (e *LogsEncoder) studyItems(lists []logList) {
 	s := &e.sorter
 	s.gather(lists)
@@ -103,7 +103,7 @@ func (e *LogsEncoder) studyItems(lists []logList) {
 	e.write.Split.Decide(t)
 }
 
-// sortLists puts the lists in the order of resource and scope.
+// sortLists sorts the lists by resource and scope.
 func (e *LogsEncoder) sortLists() {
 	e.resources.RankByValue()
 	e.scopes.RankByValue()
@@ -130,7 +130,7 @@ func (s *logSorter) gather(lists []logList) {
 	}
 }
 
-// sort fills keys with the items in order.
+// sort fills keys with the sorted items.
 func (s *logSorter) sort() {
 	s.keys = s.keys[:0]
 	event, set := uint32(0), uint32(0)

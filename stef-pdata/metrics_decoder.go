@@ -28,8 +28,8 @@ type MetricsDecoder struct {
 	metricFault error
 }
 
-// NewMetricsDecoder returns a decoder that reads from r, which nothing else may
-// read from.
+// NewMetricsDecoder returns a decoder that reads from r. Nothing else may read from
+// r.
 func NewMetricsDecoder(r *otelstef.MetricsReader, options ...DecoderOption) *MetricsDecoder {
 	config := newDecoderConfig(options)
 	d := &MetricsDecoder{records: r}
@@ -38,8 +38,8 @@ func NewMetricsDecoder(r *otelstef.MetricsReader, options ...DecoderOption) *Met
 	return d
 }
 
-// Decode returns the points of the next records of the stream. It does for points
-// what TracesDecoder.Decode does for spans.
+// Decode returns the points of the next records of the stream. It handles points as
+// TracesDecoder.Decode handles spans.
 func (d *MetricsDecoder) Decode() (pmetric.Metrics, error) {
 	d.batch = pmetric.NewMetrics()
 	if d.err != nil {
@@ -50,7 +50,7 @@ func (d *MetricsDecoder) Decode() (pmetric.Metrics, error) {
 	return d.batch, err
 }
 
-// add adds the point of the record that was read.
+// add adds the point of the current record.
 func (d *MetricsDecoder) add(room int) {
 	rec := d.records.Record()
 	if rec.Metric() != d.metric || rec.Scope() != d.scope || rec.Resource() != d.resource {
@@ -73,8 +73,8 @@ func (d *MetricsDecoder) add(room int) {
 	d.build.Point(rec)
 }
 
-// enterMetric is enter with the metric. Metrics that differ only in their bounds
-// are the same.
+// enterMetric calls enter and records the metric. Metrics that differ only in their
+// bounds count as the same.
 //
 // spec: #otlp-metrics
 func (d *MetricsDecoder) enterMetric(rec *otelstef.Metrics) {
@@ -103,7 +103,7 @@ func (d *MetricsDecoder) open(room int) {
 	d.hasResource, d.hasScope, d.hasMetric = true, true, true
 }
 
-// dropLast removes the last point, and the containers that have no other.
+// dropLast removes the last point, and its containers if they have no other.
 func (d *MetricsDecoder) dropLast() {
 	d.build.DropLastPoint()
 	metrics := d.inScope.Metrics()

@@ -25,8 +25,8 @@ type MetricsEncoder struct {
 	sorter  sorter
 }
 
-// NewMetricsEncoder returns an encoder that writes to w, which nothing else may
-// write to. The default mode is Sorted.
+// NewMetricsEncoder returns an encoder that writes to w. Nothing else may write to w.
+// The default mode is Sorted.
 func NewMetricsEncoder(w *otelstef.MetricsWriter, options ...EncoderOption) *MetricsEncoder {
 	config := encoderConfig{mode: Sorted}
 	for _, option := range options {
@@ -42,12 +42,12 @@ func NewMetricsEncoder(w *otelstef.MetricsWriter, options ...EncoderOption) *Met
 // Losses returns what the schema of the stream could not carry so far.
 func (e *MetricsEncoder) Losses() Losses { return e.losses }
 
-// Encode writes all points of md, which it does not change. It does not flush
-// the writer.
+// Encode writes all points of md and does not change md. It does not flush the
+// writer.
 //
-// Points that exceed a limit are left out and reported in ItemErrors, while the
-// others are written. Any other error is that of the writer, and neither can go
-// on after it.
+// Points that exceed a limit are left out and reported in ItemErrors; the others are
+// written. Any other error comes from the writer, and neither the encoder nor the
+// writer can continue after it.
 func (e *MetricsEncoder) Encode(md pmetric.Metrics) error {
 	e.trim()
 	if e.mode == Sorted && e.sorter.entries == nil {

@@ -19,11 +19,11 @@ func (e *MetricsEncoder) rank() {
 	e.sorter.sets.RankByValue()
 }
 
-// sort fills keys with the entries in order: by metric, attributes, start time,
-// resource, scope and time. Where hardly any series has several points, time
-// comes first of all.
+// sort fills keys with the sorted entries: by metric, attributes, start time,
+// resource, scope and time. If hardly any series has several points, entries are
+// sorted by time first.
 //
-// Ranks follow values, so the order is that of the batch before, and columns
+// Ranks follow values, so the order is the same as in the previous batch, and columns
 // repeat from frame to frame.
 func (e *MetricsEncoder) sort() {
 	e.rank()
@@ -45,9 +45,9 @@ func (e *MetricsEncoder) sort() {
 	}
 }
 
-// sortRuns sorts the points of equal metric and attributes, which the lower bits
-// of a key do not tell apart, by start time, then by what is left of the key
-// and by time. It returns the number of different keys.
+// sortRuns sorts points of equal metric and attributes: by start time, then by the
+// lower bits of the key, then by time. Their keys differ in the lower bits only. It
+// returns the number of different keys.
 func (s *sorter) sortRuns(lower int) (series int) {
 	order := func(a, b order.Key) int {
 		x, y := &s.entries[a.Item], &s.entries[b.Item]
@@ -80,8 +80,8 @@ func (s *sorter) sortRuns(lower int) (series int) {
 	return series
 }
 
-// sortByTime puts keys in the order of time; those of the same time stay in
-// theirs. A batch mostly has few times.
+// sortByTime sorts keys by time; keys of equal time keep their order. A batch usually
+// has few different times.
 func (s *sorter) sortByTime() {
 	var times [order.FewTimes]uint64
 	n, at := 0, 0

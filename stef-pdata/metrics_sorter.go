@@ -16,10 +16,10 @@ import (
 	"github.com/otelstef/stef/stef-pdata/internal/order"
 )
 
-// sorter collects the points of a batch, to be written in another order.
+// sorter collects the points of a batch, which are written in another order.
 type sorter struct {
 	sets    intern.Sets
-	written uint32 // the set that the record has
+	written uint32 // the attribute set in the record
 	now     ids
 	entries []entry
 	keys    []order.Key
@@ -27,11 +27,11 @@ type sorter struct {
 	sources []source
 }
 
-// ids are the ids of what an entry belongs to.
+// ids are the ids of the metric, containers and attribute set of an entry.
 type ids struct{ metric, resource, scope, set uint32 }
 
-// entry is a point. It holds the value of simple number points and the index
-// of the source of all others.
+// entry is a point. It holds the value of a simple number point, and the index of the
+// source of any other point.
 type entry struct {
 	ids
 	start, time uint64
@@ -130,7 +130,8 @@ func (e *MetricsEncoder) collectNumbers(ps pmetric.NumberDataPointSlice, context
 	}
 }
 
-// entry adds an entry for point i of the metric, or reports its attributes.
+// entry adds an entry for point i of the metric, or reports why its attributes cannot
+// be written.
 func (e *MetricsEncoder) entry(i int, m pcommon.Map, context uint32) *entry {
 	s := &e.sorter
 	id, err := s.sets.Find(&e.write.Copier, m, context+uint32(i))
@@ -147,7 +148,7 @@ func (e *MetricsEncoder) entry(i int, m pcommon.Map, context uint32) *entry {
 	return x
 }
 
-// later makes an entry one that is read when it is written.
+// later makes x an entry whose point is read when it is written.
 func (s *sorter) later(x *entry, src source) {
 	x.kind, x.value = entrySource, uint64(len(s.sources))
 	s.sources = append(s.sources, src)
@@ -185,8 +186,8 @@ func (e *MetricsEncoder) writeSorted() error {
 	return nil
 }
 
-// end forgets the batch. It keeps the memory for the next one, unless a much
-// larger batch than this one left it behind.
+// end discards the batch. It keeps the memory for the next batch, unless a much
+// larger batch than this one allocated it.
 func (s *sorter) end() {
 	clear(s.sources)
 	if c := cap(s.entries); c > 1<<15 && len(s.entries) < c/8 {
@@ -195,7 +196,7 @@ func (s *sorter) end() {
 	s.entries, s.sources = s.entries[:0], s.sources[:0]
 }
 
-// point sets the point of an entry, or reports it.
+// point sets the point of an entry, or reports why it cannot.
 func (e *MetricsEncoder) point(x *entry) bool {
 	point := e.rec.Point()
 	if x.kind == entrySource {

@@ -5,16 +5,16 @@ package stefpdata
 
 import "fmt"
 
-// Mode says in which order items are written.
+// Mode is the order in which items are written.
 type Mode uint8
 
 // The modes.
 const (
-	// Sorted puts items in the order that makes the stream small, and the
-	// attributes of all but values in the order of their keys. It is the default
-	// of metrics and traces.
+	// Sorted puts items in the order that makes the stream small, and sorts
+	// attributes by key, except those within values. It is the default for metrics
+	// and traces.
 	Sorted Mode = iota
-	// Ordered keeps the order in which items and attributes come.
+	// Ordered keeps the original order of items and attributes.
 	Ordered
 )
 
@@ -42,12 +42,12 @@ func WithMode(mode Mode) EncoderOption {
 	return func(c *encoderConfig) { c.mode = mode }
 }
 
-// DefaultMaxItems is how many items a decoder puts into one batch at most,
-// unless told otherwise.
+// DefaultMaxItems is the default maximum number of items that a decoder puts into one
+// batch. WithMaxItems changes it.
 const DefaultMaxItems = 1 << 17
 
-// DefaultMaxBytes is the size that a decoder gives batches at most, unless
-// WithMaxBytes says otherwise.
+// DefaultMaxBytes is the default maximum size of a decoded batch. WithMaxBytes
+// changes it.
 const DefaultMaxBytes = 256 << 20
 
 type decoderConfig struct {
@@ -65,17 +65,17 @@ func newDecoderConfig(options []DecoderOption) decoderConfig {
 // DecoderOption changes how a decoder works.
 type DecoderOption func(*decoderConfig)
 
-// WithMaxItems sets how many items Decode puts into one batch at most. Default
-// DefaultMaxItems. A number below 1 is taken as 1.
+// WithMaxItems sets the maximum number of items that Decode puts into one batch. The
+// default is DefaultMaxItems. A number below 1 counts as 1.
 func WithMaxItems(n int) DecoderOption {
 	return func(c *decoderConfig) { c.maxItems = max(n, 1) }
 }
 
-// WithMaxBytes bounds the size of the batches that Decode returns. A batch ends
-// with the record that reaches n bytes. The bytes are an upper estimate of both
-// the size of the batch as OTLP and the memory that it takes; text counts each
-// time it is used, although equal texts of a batch share their memory. Default
-// DefaultMaxBytes. A number below 1 is taken as 1.
+// WithMaxBytes limits the size of the batches that Decode returns. A batch ends with
+// the record that reaches n bytes. The size is an upper estimate of both the OTLP
+// size of the batch and its memory. Each use of a text counts, although equal texts
+// of a batch share their memory. The default is DefaultMaxBytes. A number below 1
+// counts as 1.
 //
 // A record that is larger than 32 MiB by the same estimate ends the stream with
 // an error that wraps stef.ErrLimit.

@@ -23,8 +23,7 @@ type TracesDecoder struct {
 	spans      ptrace.SpanSlice
 }
 
-// NewTracesDecoder returns a decoder that reads from r, which nothing else may
-// read from.
+// NewTracesDecoder returns a decoder that reads from r. Nothing else may read from r.
 func NewTracesDecoder(r *otelstef.SpansReader, options ...DecoderOption) *TracesDecoder {
 	config := newDecoderConfig(options)
 	d := &TracesDecoder{records: r}
@@ -32,15 +31,15 @@ func NewTracesDecoder(r *otelstef.SpansReader, options ...DecoderOption) *Traces
 	return d
 }
 
-// Decode returns the spans of the next records: those left in the frame, or those
-// of the next frame, up to the limits of items and bytes. At the end of the stream
-// it returns io.EOF.
+// Decode returns the spans of the next records: the remaining records of the frame,
+// or those of the next frame, up to the limits of items and bytes. At the end of the
+// stream it returns io.EOF.
 //
-// Records that OTLP cannot express, such as those with ids of other lengths, are
-// left out and reported in RecordErrors; the spans of the others are returned with
-// it, and decoding can go on. Any other error ends the stream. If the stream
-// breaks within a frame, the spans before that are returned with the error, or
-// with RecordErrors, and the error comes with the next call.
+// Records that OTLP cannot express, such as those with ids of other lengths, are left
+// out and reported in RecordErrors; the spans of the other records are returned with
+// it, and decoding can continue. Any other error ends the stream. If the stream
+// breaks within a frame, Decode returns the spans before the break and the error. If
+// it has to return RecordErrors, the next call returns the error.
 func (d *TracesDecoder) Decode() (ptrace.Traces, error) {
 	d.batch = ptrace.NewTraces()
 	if d.err != nil {
@@ -50,7 +49,7 @@ func (d *TracesDecoder) Decode() (ptrace.Traces, error) {
 	return d.batch, err
 }
 
-// add adds the span of the record that was read.
+// add adds the span of the current record.
 func (d *TracesDecoder) add(room int) {
 	rec := d.records.Record()
 	if rec.Scope() != d.scope || rec.Resource() != d.resource {
@@ -86,7 +85,7 @@ func (d *TracesDecoder) open(room int) {
 	d.hasResource, d.hasScope = true, true
 }
 
-// dropLast removes the last span, and the containers that have no other.
+// dropLast removes the last span, and its containers if they have no other.
 func (d *TracesDecoder) dropLast() {
 	build.DropLast(d.spans.Len(), d.spans.RemoveIf)
 	if scopes := d.inResource.ScopeSpans(); d.spans.Len() == 0 {

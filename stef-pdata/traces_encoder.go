@@ -23,11 +23,11 @@ type TracesEncoder struct {
 
 	write  items.Spans
 	names  intern.Names
-	sorter *spanSorter // while it encodes in the mode Sorted
+	sorter *spanSorter // set while encoding in the mode Sorted
 }
 
-// NewTracesEncoder returns an encoder that writes to w, which nothing else may
-// write to. The default mode is Sorted.
+// NewTracesEncoder returns an encoder that writes to w. Nothing else may write to w.
+// The default mode is Sorted.
 func NewTracesEncoder(w *otelstef.SpansWriter, options ...EncoderOption) *TracesEncoder {
 	config := encoderConfig{mode: Sorted}
 	for _, option := range options {
@@ -43,12 +43,11 @@ func NewTracesEncoder(w *otelstef.SpansWriter, options ...EncoderOption) *Traces
 // Losses returns what the schema of the stream could not carry so far.
 func (e *TracesEncoder) Losses() Losses { return e.losses }
 
-// Encode writes all spans of td, which it does not change. It does not flush the
-// writer.
+// Encode writes all spans of td and does not change td. It does not flush the writer.
 //
-// Spans that exceed a limit are left out and reported in ItemErrors, while the
-// others are written. Any other error is that of the writer, and neither can go
-// on after it.
+// Spans that exceed a limit are left out and reported in ItemErrors; the others are
+// written. Any other error comes from the writer, and neither the encoder nor the
+// writer can continue after it.
 func (e *TracesEncoder) Encode(td ptrace.Traces) error {
 	e.begin()
 	if e.mode == Sorted {
@@ -183,7 +182,7 @@ func (e *TracesEncoder) writeChunk(home *spanHome) error {
 	return nil
 }
 
-// spanPairs gives dst the attributes of an item.
+// spanPairs sets dst to the attributes of an item.
 func (e *TracesEncoder) spanPairs(dst *otelstef.Attributes, item *spanItem) error {
 	if src := item.Attributes(); src.Len() > 0 {
 		return e.write.Placed(dst, src, &item.attributes, &e.sorter.chunk.pairs)

@@ -16,16 +16,14 @@ import (
 	"github.com/otelstef/stef/stef-pdata/internal/order"
 )
 
-// spanSorter holds the spans of a batch by resource and scope. Within these they
-// are written in chunks, each in the order of trace and start time. Traces are in
-// the order in which they begin, so that both times and ids run along. Where
-// traces have few spans in a chunk there are no ids to save by keeping traces
-// together, and the name comes before the trace, so that spans follow each other
-// that have the same attributes.
+// spanSorter holds the spans of a batch by resource and scope. Within these, spans
+// are written in chunks, and each chunk is sorted by trace and start time. Traces are
+// in the order in which they begin, so that both times and ids are in runs. If traces
+// have few spans in a chunk, keeping traces together saves no ids. The name is then
+// compared before the trace, so that spans with the same attributes are adjacent.
 //
-// Chunks, because in the memory of a large batch everything is far apart: a chunk
-// is read in the order in which it lies there, and written while it is in the
-// cache.
+// Spans are sorted in chunks because the data of a large batch is scattered in
+// memory. A chunk is read in its memory order and written while it is in the cache.
 type spanSorter struct {
 	homes []spanHome
 	homed map[[2]uint32]uint32 // by resource and scope
@@ -33,9 +31,9 @@ type spanSorter struct {
 	chunk spanChunk
 }
 
-// spanSorters have the memory of encoders that do not sort at the moment, for those
-// that do: it is several times what else an encoder has. Nothing that they hold has a
-// part in the order.
+// spanSorters caches the memory of encoders that are not sorting, for encoders that
+// are: it is several times the other memory of an encoder. Its content does not
+// affect the order.
 var spanSorters = sync.Pool{New: func() any { return &spanSorter{homed: map[[2]uint32]uint32{}} }}
 
 // spanHome is a scope of a resource.
@@ -93,12 +91,12 @@ func (s *spanSorter) sort(resources, scopes *order.Ranking) {
 }
 
 const (
-	// sparse is how many spans a trace has to have in a chunk, on average, to be
-	// kept together. Of 1 to 5 it gave the smallest streams.
+	// sparse is how many spans a trace must have in a chunk, on average, to be kept
+	// together. Of the values 1 to 5, this one gave the smallest streams.
 	sparse = 3
 )
 
-// spanChunk is spans to be sorted.
+// spanChunk holds spans to be sorted.
 type spanChunk struct {
 	items  []spanItem
 	keys   []order.Key
@@ -106,7 +104,7 @@ type spanChunk struct {
 	traces order.TraceTable
 	names  *intern.Names // of the stream
 	pairs  intern.PairStore
-	most   int // pairs that there were at once
+	most   int // the most pairs stored at once
 }
 
 // spanItem is a span.
@@ -139,13 +137,13 @@ func (c *spanChunk) reset() {
 	c.traces.Reset()
 }
 
-// forget drops what is left of all chunks.
+// forget releases what the chunks referred to.
 func (c *spanChunk) forget() {
 	clear(c.pairs.Values[:c.most])
 	c.most, c.names = 0, nil
 }
 
-// sort returns the items in order.
+// sort returns the sorted items.
 func (c *spanChunk) sort() []order.Key {
 	n := len(c.items)
 	if n == 0 {
@@ -181,8 +179,7 @@ func (c *spanChunk) sort() []order.Key {
 	return c.keys
 }
 
-// sortByName puts the items in the order of their names. Those of one name stay
-// in theirs.
+// sortByName sorts the items by name. Items of equal name keep their order.
 func (c *spanChunk) sortByName() {
 	for i := range c.keys {
 		c.keys[i].Key = uint64(c.items[c.keys[i].Item].name)
