@@ -11,11 +11,12 @@ import (
 	"github.com/otelstef/stef/stef-pdata/internal/mapping"
 )
 
-// body gives dst the body of a log record, c, which is what x holds. A text is written as
-// it is: splitting texts into templates takes longer than everything else.
+// body sets dst to the body of a log record. c is the content of the AnyValue in x. A
+// text is written as it is: splitting texts into templates takes longer than
+// everything else.
 //
-// Such a text is not copied before it is copied into the stream. The record must
-// release it before the message ends; see releaseBody.
+// Such a text is copied only once, into the stream. The record must release it before
+// the message ends; see releaseBody.
 //
 // spec: #otlp-logs
 func (e *LogsEncoder) body(dst *otelstef.LogBody, x extent, c choice) error {
@@ -44,8 +45,8 @@ func (e *LogsEncoder) body(dst *otelstef.LogBody, x extent, c choice) error {
 	return err
 }
 
-// releaseBody removes a text from the record that is in the memory of the message.
-// Bodies are in no dictionary, so nothing else holds it.
+// releaseBody removes a text in the memory of the message from the record. Bodies are
+// in no dictionary, so nothing else refers to it.
 func (e *LogsEncoder) releaseBody() {
 	if body := e.rec.Record().Body(); body.Type() == otelstef.LogBodyTypeString {
 		body.SetType(otelstef.LogBodyTypeNone)
@@ -124,11 +125,11 @@ func (p *parser) bodyMap(dst *otelstef.BodyValue, x extent, depth int) error {
 	return p.budget.Take(0)
 }
 
-// outerPairs sets the pairs of the map that is the body. It skips those that are what
-// the record holds.
+// outerPairs sets the pairs of the map that is the body. It skips pairs that the
+// record already holds.
 func (p *parser) outerPairs(pairs *otelstef.BodyMap, list []extent) error {
 	held := p.body[:min(len(p.body), len(list))]
-	p.body = p.body[:0] // in case of an error
+	p.body = p.body[:0] // an error leaves no held pairs
 	for i, x := range list {
 		if i < len(held) {
 			h := &held[i]
@@ -143,7 +144,7 @@ func (p *parser) outerPairs(pairs *otelstef.BodyMap, list []extent) error {
 		}
 		h := heldPair{x, before - p.budget.Left}
 		if unknown != p.unknown {
-			h.extent = extent{} // so that they are counted again
+			h.extent = extent{} // count unknown fields in it each time
 		}
 		if i < len(held) {
 			held[i] = h
@@ -155,7 +156,7 @@ func (p *parser) outerPairs(pairs *otelstef.BodyMap, list []extent) error {
 	return nil
 }
 
-// bodyPair sets one pair. What it takes of the item is yet to be looked at.
+// bodyPair sets one pair. Whether the item has room for it is checked later.
 func (p *parser) bodyPair(pairs *otelstef.BodyMap, i int, x extent, depth int) error {
 	if nests(p.b[x.from:x.to]) {
 		return p.newBodyPair(pairs, i, x, depth)
@@ -170,7 +171,7 @@ func (p *parser) bodyPair(pairs *otelstef.BodyMap, i int, x extent, depth int) e
 }
 
 // nests says whether the value of a KeyValue is an array or map, if that is easy to
-// tell. Those are in no seenPairs.
+// determine. seenPairs does not cache those.
 func nests(b []byte) bool {
 	if len(b) < 2 || b[0] != tagKey {
 		return false
@@ -180,13 +181,13 @@ func nests(b []byte) bool {
 		return false
 	}
 	first := b[value+2]
-	if b[value+1] >= 0x80 { // the length has two bytes, or first is none of a tag's
+	if b[value+1] >= 0x80 { // the length has two bytes; if it has more, first is no tag
 		first = b[min(value+3, len(b)-1)]
 	}
 	return first == tagKVList || first == tagArray
 }
 
-// newBodyPair is bodyPair for a KeyValue that was not seen lately.
+// newBodyPair is bodyPair for a KeyValue that is not in the cache.
 func (p *parser) newBodyPair(pairs *otelstef.BodyMap, i int, x extent, depth int) error {
 	if key, v, ok := p.plainPair(x); ok && p.b[v.from] == tagString && int(p.b[v.from+1]) == v.to-v.from-2 {
 		value := p.b[v.from+2 : v.to]

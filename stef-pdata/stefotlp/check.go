@@ -9,10 +9,9 @@ import (
 	"github.com/otelstef/stef/stef-pdata/internal/mapping"
 )
 
-// checker looks through a part of a message before it is parsed, so that what
-// parses it need not look for damage. Each part is checked when its turn comes,
-// while it is in the cache of the processor, and not at all if the same bytes
-// have been found good before.
+// checker validates a part of a message before it is parsed, so that the parser need
+// not check for damage. Each part is checked just before it is parsed, while it is in
+// the processor cache. Bytes that passed a check before are not checked again.
 type checker struct {
 	unknown uint64 // fields that OTLP did not have when this was written
 
@@ -24,29 +23,29 @@ type checker struct {
 // extent is a range of a message.
 type extent struct{ from, to int }
 
-// What a field of a known message must be.
+// Requirements for a field of a known message.
 const (
 	actUnknown = iota
 	actWrong   // a known field with a wire type it cannot have
 	actFixed64
 	actVarint
 	actFixed32
-	actBytes   // text, or what is checked when its turn comes
+	actBytes   // text, or content that is checked later
 	actMessage // a message
-	actNested  // a message that counts as a step down
+	actNested  // a message that adds a level of nesting
 	actRuns    // packed fixed64
 	actRun     // packed varints
-	actIgnored // a varint that is no use
+	actIgnored // a varint that is not used
 )
 
-// shape is what a message may hold.
+// shape is the set of fields that a message may have.
 type shape struct {
 	acts  [136]uint8 // by tag
 	subs  [17]*shape // by field number
 	names [17]string
 }
 
-// check looks through the message in x.
+// check validates the message in x.
 func (c *checker) check(b []byte, x extent, s *shape) error {
 	c.path = c.path[:0]
 	if c.message(s, b[:x.to], x.from, 0) {
@@ -67,7 +66,8 @@ func (c *checker) fail(at int, reason string) bool {
 	return false
 }
 
-// message checks the message at b[at:], which depth arrays and maps enclose.
+// message checks the message at b[at:]. depth is the number of arrays and maps around
+// it.
 func (c *checker) message(s *shape, b []byte, at, depth int) bool {
 	for at < len(b) {
 		start := at
@@ -114,7 +114,7 @@ func (c *checker) message(s *shape, b []byte, at, depth int) bool {
 	return true
 }
 
-// stranger skips a field that is not known or has a wire type it cannot have.
+// stranger skips a field that is unknown or has a wrong wire type.
 func (c *checker) stranger(b []byte, at int, tag uint64, act uint8) int {
 	if act == actWrong || tag>>3 == 0 {
 		return -1
@@ -123,13 +123,13 @@ func (c *checker) stranger(b []byte, at int, tag uint64, act uint8) int {
 	return skip(b, at, tag)
 }
 
-// content checks what a field with a length has.
+// content checks the content of a field that has a length.
 func (c *checker) content(s *shape, act uint8, b []byte, from, depth int) bool {
 	switch act {
 	case actMessage:
 		return c.message(s, b, from, depth)
 	case actNested:
-		// Deeper than that an item is refused without another look.
+		// An item that is nested deeper is rejected without further checks.
 		return depth >= MaxDepth || c.message(s, b, from, depth+1)
 	case actRuns:
 		return (len(b)-from)%8 == 0 || c.fail(from, "packed numbers have a length that is no multiple of 8")

@@ -12,7 +12,7 @@ import (
 	"github.com/otelstef/stef/stef-pdata/internal/mapping"
 )
 
-// encoder is what the encoders of all signals have in common.
+// encoder holds the state that the encoders of all signals share.
 type encoder struct {
 	parser
 	resources pool[otelstef.Resource]
@@ -24,12 +24,12 @@ type encoder struct {
 	at       mapping.Place
 	rejected ItemErrors
 
-	touchedTo int  // where what is in the cache ends
-	touched   byte // of what was read only for the cache
+	touchedTo int  // the end of the bytes that are in the cache
+	touched   byte // sum of the bytes that were read only to fill the cache
 }
 
-// touch reads a byte of each line of the cache that x has, so that what comes next
-// finds it there: to go from item to item is to wait for memory at each of them.
+// touch reads one byte of each cache line of x, to load x into the cache before it is
+// parsed. Without it, parsing waits for memory at each item.
 func (e *encoder) touch(x extent) {
 	if x.to-x.from > maxTouched || x.to <= e.touchedTo {
 		return
@@ -42,18 +42,18 @@ func (e *encoder) touch(x extent) {
 	e.touched += sum
 }
 
-// maxTouched is how many bytes stay in the cache, along with all the rest.
+// maxTouched is how many bytes stay in the cache together with all other data.
 const maxTouched = 256 << 10
 
-// Losses returns what the stream does not carry of the messages so far.
+// Losses returns the content of the messages that the stream does not carry so far.
 func (e *encoder) Losses() Losses {
 	losses := e.losses
 	losses.UnknownFields = e.unknown
 	return losses
 }
 
-// start makes the encoder ready for a message, after it went from resource to
-// resource to see that all are there.
+// start prepares the encoder for a message, after it has gone through all resources
+// to verify that they are complete.
 func (e *encoder) start(b []byte) error {
 	if len(b) > maxMessageBytes {
 		return &WireError{Err: fmt.Errorf("%w: %d bytes", errTooLong, len(b))}
@@ -85,12 +85,12 @@ func (e *encoder) start(b []byte) error {
 	return nil
 }
 
-// maxInner is how many places are kept for another message.
+// maxInner is how many extents are kept for the next message.
 const maxInner = maxKept / 16
 
 const broken = "a field is not all there, or not what it should be"
 
-// finish lets go of the message.
+// finish releases the message.
 func (e *encoder) finish(err error) error {
 	e.b = nil
 	if cap(e.inner) > maxInner {
@@ -102,7 +102,7 @@ func (e *encoder) finish(err error) error {
 	return err
 }
 
-// each calls f for every field of a tag in x, which was checked.
+// each calls f for every field of a tag in x, which is already checked.
 func (e *encoder) each(x extent, want uint64, f func(i int, sub extent) error) error {
 	b, i := e.b[:x.to], 0
 	for at := x.from; at < x.to; {
@@ -121,16 +121,16 @@ func (e *encoder) each(x extent, want uint64, f func(i int, sub extent) error) e
 	return nil
 }
 
-// home is what a ResourceX or ScopeX says beside its items.
+// home is the content of a ResourceX or ScopeX except its items.
 type home struct {
 	container extent // in e.key
 	url       extent // in e.key
 	items     int    // how many ScopeX or items it has
 }
 
-// identify checks the ResourceX or ScopeX in x and puts what identifies it into
-// e.key: the Resource or InstrumentationScope, and the schema URL. A message that
-// comes in pieces is the same as the pieces in one.
+// identify checks the ResourceX or ScopeX in x and writes its identity into e.key:
+// the Resource or InstrumentationScope, and the schema URL. A message in several
+// pieces has the same identity as the merged message.
 func (e *encoder) identify(x extent) (h home, err error) {
 	e.touch(x)
 	b := e.b[:x.to]
@@ -187,7 +187,7 @@ func (e *encoder) resource(h home) (*otelstef.Resource, error) {
 	return found.value, nil
 }
 
-// inKey calls f while the key is the message.
+// inKey calls f with the key as the message.
 func (e *encoder) inKey(f func() error) error {
 	b := e.b
 	e.b, e.budget.Left = e.key, MaxItemBytes
@@ -240,8 +240,8 @@ func (e *encoder) fillResource(v *otelstef.Resource, x, url extent) error {
 	return nil
 }
 
-// collect notes where the message whose length is at b[at:] is. It returns the
-// offset behind it.
+// collect appends the extent of the message whose length is at b[at:] to the list. It
+// returns the offset behind it.
 func collect(list *[]extent, b []byte, at int) int {
 	from, to := run(b, at)
 	*list = append(*list, extent{from, to})
@@ -331,9 +331,9 @@ func (e *encoder) fillScope(v *otelstef.Scope, x, url extent) error {
 	return nil
 }
 
-// unusual sets a record from the item in x when f, which takes items as they come
-// nearly always, stumbled over it: it is damaged, or some of its tags have more
-// bytes than they need.
+// unusual sets a record from the item in x after f failed on it. f handles the usual
+// encoding. Either the item is damaged, or some of its tags have more bytes than
+// necessary.
 func (e *encoder) unusual(x extent, s *shape, f func(x extent) error) error {
 	if err := e.check(e.b, x, s); err != nil {
 		return err
@@ -355,8 +355,8 @@ func (e *encoder) unusual(x extent, s *shape, f func(x extent) error) error {
 	return err
 }
 
-// id returns what the record has for an id of n bytes. It is raw, or
-// hexadecimal text in the memory of text, and empty if it is unset.
+// id returns the form in which the record holds an id of n bytes: raw, or hexadecimal
+// text in the memory of text. The result is empty if the id is unset.
 //
 // spec: #otlp-common
 func (e *encoder) id(text *mapping.IDText, x extent, n int, raw bool) ([]byte, error) {

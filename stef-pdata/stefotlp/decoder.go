@@ -12,11 +12,11 @@ import (
 	"github.com/otelstef/stef/stef-pdata/internal/mapping"
 )
 
-// What AppendOTLP appends at most, unless told otherwise.
+// Default limits of AppendOTLP.
 const (
-	// DefaultMaxItems is the number of items.
+	// DefaultMaxItems is the default maximum number of items.
 	DefaultMaxItems = 1 << 17
-	// DefaultMaxBytes is the number of bytes.
+	// DefaultMaxBytes is the default number of bytes.
 	DefaultMaxBytes = 256 << 20
 )
 
@@ -27,27 +27,28 @@ type decoderConfig struct {
 // DecoderOption changes how a decoder works.
 type DecoderOption func(*decoderConfig)
 
-// WithMaxItems sets how many items AppendOTLP appends at most. Default
-// DefaultMaxItems. A number below 1 is taken as 1.
+// WithMaxItems sets the maximum number of items that AppendOTLP appends. The default
+// is DefaultMaxItems. A number below 1 counts as 1.
 func WithMaxItems(n int) DecoderOption {
 	return func(c *decoderConfig) { c.maxItems = max(n, 1) }
 }
 
-// WithMaxBytes sets how many bytes AppendOTLP appends before it stops: at least
-// one item, and the item that reaches the number is still appended. Default
-// DefaultMaxBytes; a short stream can repeat a large value very often.
+// WithMaxBytes sets the number of bytes after which AppendOTLP stops. It appends at
+// least one item, and completes the item that reaches the number. The default is
+// DefaultMaxBytes. The limit is necessary because a short stream can repeat a large
+// value very often.
 func WithMaxBytes(n int) DecoderOption {
 	return func(c *decoderConfig) { c.maxBytes = n }
 }
 
-// reader is what decoders need of the readers of all signals.
+// reader is the part of the readers of all signals that decoders use.
 type reader interface {
 	Next() bool
 	Err() error
 	Buffered() uint64
 }
 
-// decoder is what the decoders of all signals have in common.
+// decoder holds the state that the decoders of all signals share.
 type decoder struct {
 	r reader
 	decoderConfig
@@ -57,15 +58,16 @@ type decoder struct {
 	out      []byte
 	read     uint64 // records read of the stream
 	rejected RecordErrors
-	err      error // that ended the stream
+	err      error // the error that ended the stream
 
-	// attributes are those of the record before, as fields of a tag; 0 is none.
+	// attributes are the encoded attributes of the previous record, as fields of
+	// attributesTag. The tag is 0 if there are none.
 	attributes    []byte
 	attributesTag byte
 
-	resource   *otelstef.Resource // of the record before
+	resource   *otelstef.Resource // of the previous record
 	scope      *otelstef.Scope
-	resourceAt int // where the message of the ResourceX begins, 0 if there is none
+	resourceAt int // where the message of the ResourceX begins, 0 if none is open
 	scopeAt    int
 	fault      error // why no item can be appended to the containers
 }
@@ -78,8 +80,8 @@ func newDecoder(r reader, k features.Set, options []DecoderOption) decoder {
 	return decoder{r: r, decoderConfig: config, kept: k}
 }
 
-// decode appends what is complete. Record is called for every record, and finish
-// to end the containers.
+// decode appends the remaining records of the frame, or those of the next frame, up
+// to the limits. It calls record for every record, and finish to end the containers.
 func (d *decoder) decode(dst []byte, record, finish func()) ([]byte, error) {
 	if d.err != nil {
 		return dst, d.err
@@ -110,12 +112,12 @@ func (d *decoder) decode(dst []byte, record, finish func()) ([]byte, error) {
 	return dst, d.err
 }
 
-// spare is how much room there is for one more item.
+// spare is the space reserved for one more item.
 const spare = 4 << 10
 
-// grow makes room for the items that are left of the frame, if they are as large as the
-// n ones that took size bytes. It trusts the frame only so far: the output gets four
-// times as long as it is at most.
+// grow reserves space for the remaining items of the frame, assuming that they are as
+// large as the n items that took size bytes. It trusts the frame only within limits:
+// the output grows to at most four times its length.
 func (d *decoder) grow(size, n int) {
 	left := min(d.r.Buffered(), uint64(d.maxItems-n))
 	if left == 0 {
@@ -129,8 +131,9 @@ func (d *decoder) grow(size, n int) {
 // reject notes that the record just read is left out.
 func (d *decoder) reject(err error) { d.rejected = mapping.AddRecord(d.rejected, d.read, err) }
 
-// enter takes the containers of a record and ends the messages of those that it
-// is not in. Containers of equal content are the same.
+// enter records the containers of the current record, and ends the messages of
+// containers that the record is not in. Containers of equal content count as the
+// same.
 func (d *decoder) enter(resource *otelstef.Resource, scope *otelstef.Scope) {
 	first := d.resource == nil
 	if first || resource != d.resource && !resource.Equal(d.resource) {
@@ -198,8 +201,8 @@ func (d *decoder) appendScope(dst []byte, s *otelstef.Scope) []byte {
 	return appendString(end(dst, at, roomPart), tagSchemaURL, s.SchemaURL())
 }
 
-// encoded returns the attributes of an item as fields of a tag. They are those of
-// the record before if changed is false.
+// encoded returns the attributes of an item as fields of a tag. It reuses the encoded
+// attributes of the previous record unless changed was called.
 func (d *decoder) encoded(tag byte, m *otelstef.Attributes) []byte {
 	if d.attributesTag != tag {
 		d.attributes = d.appendAttributes(d.attributes[:0], tag, m)
@@ -208,8 +211,8 @@ func (d *decoder) encoded(tag byte, m *otelstef.Attributes) []byte {
 	return d.attributes
 }
 
-// changed notes that the attributes of the record may not be those of the record
-// before.
+// changed notes that the attributes of the record may differ from those of the
+// previous record.
 func (d *decoder) changed() { d.attributesTag = 0 }
 
 // appendID appends an id of n bytes that was checked, unless it is unset.

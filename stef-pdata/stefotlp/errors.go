@@ -26,32 +26,32 @@ var (
 )
 
 type (
-	// ItemError is an item of a message, or a container with all its items, that
-	// was not written. Resource, Scope, Metric and Item are the indexes that lead
-	// to it, Offset is where it, or the damaged field in it, begins in the message,
-	// Items is how many items were left out, as far as the damage lets them be
-	// counted, Field is the path of the bad field, and Err, which wraps ErrDamaged,
-	// ErrID or stef.ErrLimit, is the reason. An index is -1 if the error is of a
-	// container above it, or if the signal has no such level.
+	// ItemError is an item of a message, or a container with all its items, that was
+	// not written. Resource, Scope, Metric and Item are the indexes of its place. An
+	// index is -1 if the error concerns a container above that level, or if the
+	// signal has no such level. Offset is where it, or the damaged field in it,
+	// begins in the message. Items is how many items were left out, as far as the
+	// damage allows counting them. Field is the path of the bad field. Err is the
+	// reason and wraps ErrDamaged, ErrID or stef.ErrLimit.
 	ItemError = mapping.ItemError
 	// ItemErrors are the items of a message that were not written; all others
 	// were. Items returns their number.
 	ItemErrors = mapping.ItemErrors
-	// RecordError is a range of records that were not converted. First and Last
-	// are their numbers in the stream, from 1, Field is the path of the bad field,
-	// and Err, which wraps ErrRecord, is the reason.
+	// RecordError is a range of records that were not converted. First and Last are
+	// their numbers in the stream, counted from 1. Field is the path of the bad
+	// field. Err is the reason and wraps ErrRecord.
 	RecordError = mapping.RecordError
 	// RecordErrors are the records that were not converted; all others were.
 	// Records returns their number.
 	RecordErrors = mapping.RecordErrors
 
-	// Losses counts what a stream does not carry of messages. In the full schema
-	// only EmptyContainers, UnknownFields and ZeroIDs can be other than 0. Total
-	// returns the sum.
+	// Losses counts the content of messages that a stream does not carry. In the full
+	// schema only EmptyContainers, UnknownFields and ZeroIDs can be other than 0.
+	// Total returns the sum.
 	Losses = mapping.Losses
 )
 
-// What an item may hold.
+// Limits of an item.
 const (
 	// MaxDepth is how deep arrays and maps of a value may nest.
 	MaxDepth = mapping.MaxDepth
@@ -62,8 +62,8 @@ const (
 	MaxItemBytes = mapping.MaxItemBytes
 )
 
-// WireError is a message of which nothing was written, because it is too long or
-// its containers are damaged.
+// WireError reports a message of which nothing was written, because the message is
+// too long or its containers are damaged.
 type WireError struct {
 	// Offset is where the bad field begins in the message.
 	Offset int
@@ -77,7 +77,7 @@ func (e *WireError) Error() string { return fmt.Sprintf("stefotlp: at byte %d: %
 // Unwrap returns the reason.
 func (e *WireError) Unwrap() error { return e.Err }
 
-// damage is where and why bytes are no message.
+// damage says where and why bytes are not a valid message.
 type damage struct {
 	at     int
 	reason string

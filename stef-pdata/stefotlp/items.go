@@ -8,14 +8,14 @@ import (
 	"github.com/otelstef/stef/stef-pdata/internal/mapping"
 )
 
-// containersOf is where records of spans and logs hold their containers.
+// containersOf is the part of span and log records that holds the containers.
 type containersOf interface {
 	SetResource(*otelstef.Resource)
 	SetScope(*otelstef.Scope)
 }
 
-// items calls item for each span or log record of the message, after it gave rec
-// its containers.
+// items calls item for each span or log record of the message, after setting the
+// containers of rec.
 func (e *encoder) items(rec containersOf, item func(i int, x extent) error) error {
 	return e.each(extent{0, len(e.b)}, tagResources, func(i int, x extent) error {
 		e.at = mapping.Place{Offset: x.from, Resource: i, Scope: -1, Metric: -1, Item: -1}
@@ -36,8 +36,8 @@ func (e *encoder) items(rec containersOf, item func(i int, x extent) error) erro
 	})
 }
 
-// enterResource returns the resource of the ResourceX in x, or nil if there is
-// nothing to be written of it. The items of a ScopeX are counted by count.
+// enterResource returns the resource of the ResourceX in x, or nil if it has nothing
+// to write. count counts the items of a ScopeX.
 func (e *encoder) enterResource(x extent, count func(scope extent) int) *otelstef.Resource {
 	h, err := e.identify(x)
 	if err != nil {

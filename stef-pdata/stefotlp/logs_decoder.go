@@ -19,8 +19,7 @@ type LogsDecoder struct {
 	records *otelstef.LogsReader
 }
 
-// NewLogsDecoder returns a decoder that reads from r, which nothing else may
-// read from.
+// NewLogsDecoder returns a decoder that reads from r. Nothing else may read from r.
 func NewLogsDecoder(r *otelstef.LogsReader, options ...DecoderOption) *LogsDecoder {
 	return &LogsDecoder{decoder: newDecoder(borrower{r}, features.Set{}, options), records: r}
 }
@@ -30,13 +29,13 @@ type borrower struct{ *otelstef.LogsReader }
 
 func (b borrower) Next() bool { return b.NextBorrowing() }
 
-// AppendOTLP appends to dst a LogsData message of what is complete. It does for
-// log records what MetricsDecoder.AppendOTLP does for points.
+// AppendOTLP appends to dst a LogsData message of the next records. It handles log
+// records as MetricsDecoder.AppendOTLP handles points.
 func (d *LogsDecoder) AppendOTLP(dst []byte) ([]byte, error) {
 	return d.decode(dst, d.record, d.endResource)
 }
 
-// record appends the log record of the record.
+// record appends the log record of the current record.
 func (d *LogsDecoder) record() {
 	rec := d.records.Record()
 	r := rec.Record()
@@ -65,8 +64,8 @@ func (d *LogsDecoder) record() {
 	d.logRecord(r, joined)
 }
 
-// logRecord appends a log record that was checked. The body has joined bytes if
-// it is a template.
+// logRecord appends a log record that is already checked. joined is the length of the
+// body if it is a template.
 //
 // spec: #otlp-logs
 func (d *LogsDecoder) logRecord(r *otelstef.LogRecord, joined int) {
@@ -105,8 +104,8 @@ func (d *LogsDecoder) appendBody(dst []byte, body *otelstef.LogBody, joined int)
 	return dst
 }
 
-// appendTemplate appends the text, of size bytes, of a template with its
-// parameters.
+// appendTemplate appends the text of a template with its parameters. size is the
+// length of the text.
 func appendTemplate(dst []byte, t *otelstef.BodyTemplate, size int) []byte {
 	template, params := t.Template(), t.Params()
 	dst = appendVarint(append(dst, tagRecordBody), uint64(1+varintLen(uint64(size))+size))

@@ -19,8 +19,8 @@ type LogsEncoder struct {
 	fields logFields
 }
 
-// logFields are the fields of a LogRecord but for attributes. They are no local
-// variables, since the compiler moves those about for every field of the message.
+// logFields are the fields of a LogRecord except attributes. They are not local
+// variables, because the compiler would spill those at every field of the message.
 type logFields struct {
 	trace, span, severityText, eventName extent
 	time, observed, severity, dropped    uint64
@@ -29,8 +29,7 @@ type logFields struct {
 	body                                 choice // what it is
 }
 
-// NewLogsEncoder returns an encoder that writes to w, which nothing else may
-// write to.
+// NewLogsEncoder returns an encoder that writes to w. Nothing else may write to w.
 func NewLogsEncoder(w *otelstef.LogsWriter) *LogsEncoder {
 	e := &LogsEncoder{w: w, rec: w.Record()}
 	e.kept = features.OfLogs(w.Fields())
@@ -41,7 +40,7 @@ func NewLogsEncoder(w *otelstef.LogsWriter) *LogsEncoder {
 
 // EncodeOTLP writes all log records of b, a LogsData or ExportLogsServiceRequest
 // message, in their order. It does not flush the writer, and keeps no reference
-// to b. Its errors are as those of MetricsEncoder.EncodeOTLP.
+// to b. It returns the same kinds of errors as MetricsEncoder.EncodeOTLP.
 func (e *LogsEncoder) EncodeOTLP(b []byte) error {
 	if err := e.start(b); err != nil {
 		return err
@@ -62,8 +61,8 @@ func (e *LogsEncoder) item(i int, x extent) error {
 	return e.w.Write()
 }
 
-// record sets the log record from the LogRecord in x, which it checks on the way.
-// The observed time is written as it is and a text body without a template.
+// record parses, checks and sets the log record from the LogRecord in x. The observed
+// time is written as it is, and a text body without a template.
 //
 // spec: #otlp-logs
 func (e *LogsEncoder) record(x extent) error {
@@ -73,8 +72,8 @@ func (e *LogsEncoder) record(x extent) error {
 	return e.set(e.rec.Record())
 }
 
-// parse fills e.fields from the LogRecord in x. It reports false for a log record
-// that is damaged or has tags in more bytes than they need.
+// parse fills e.fields from the LogRecord in x. It returns false for a log record
+// that is damaged or has tags in more bytes than necessary.
 func (e *LogsEncoder) parse(x extent) bool {
 	f := &e.fields
 	*f = logFields{}
@@ -134,7 +133,7 @@ func (e *LogsEncoder) parse(x extent) bool {
 	return at == x.to
 }
 
-// set sets the log record from the fields that were parsed.
+// set sets the log record from the parsed fields.
 func (e *LogsEncoder) set(dst *otelstef.LogRecord) error {
 	f := &e.fields
 	dst.SetTime(f.time)

@@ -15,29 +15,29 @@ type MetricsDecoder struct {
 	decoder
 	records *otelstef.MetricsReader
 
-	metric      *otelstef.Metric // of the record before
-	metricAt    int              // where its message begins, 0 if there is none
+	metric      *otelstef.Metric // of the previous record
+	metricAt    int              // where its message begins, 0 if none is open
 	dataAt      int              // where the message of its data begins
 	metricFault error
 	exemplars   []byte
 }
 
-// NewMetricsDecoder returns a decoder that reads from r, which nothing else may
-// read from.
+// NewMetricsDecoder returns a decoder that reads from r. Nothing else may read from
+// r.
 func NewMetricsDecoder(r *otelstef.MetricsReader, options ...DecoderOption) *MetricsDecoder {
 	return &MetricsDecoder{decoder: newDecoder(r, features.OfMetrics(r.Fields()), options), records: r}
 }
 
-// AppendOTLP appends to dst a MetricsData message of what is complete: the
-// points of the records that are left of the frame, or of the next frame, up to
-// the limits. At the end of the stream it appends nothing and returns io.EOF.
-// The bytes are also an ExportMetricsServiceRequest.
+// AppendOTLP appends to dst a MetricsData message with the points of the next
+// records: the remaining records of the frame, or those of the next frame, up to the
+// limits. At the end of the stream it appends nothing and returns io.EOF. The bytes
+// are also an ExportMetricsServiceRequest.
 //
-// Records that say what OTLP cannot say are left out and reported in
-// RecordErrors; the points of the others are appended, and decoding can go on.
-// Any other error ends the stream. If the stream breaks within a frame, the
-// points before that are appended and the error is returned, or RecordErrors and
-// the error comes next.
+// Records that OTLP cannot express are left out and reported in RecordErrors; the
+// points of the other records are appended, and decoding can continue. Any other
+// error ends the stream. If the stream breaks within a frame, AppendOTLP appends the
+// points before the break and returns the error. If it has to return RecordErrors,
+// the next call returns the error.
 func (d *MetricsDecoder) AppendOTLP(dst []byte) ([]byte, error) {
 	d.metric, d.metricAt = nil, 0
 	return d.decode(dst, d.record, d.finish)
@@ -59,7 +59,7 @@ func (d *MetricsDecoder) endMetric() {
 	}
 }
 
-// record appends the point of the record.
+// record appends the point of the current record.
 func (d *MetricsDecoder) record() {
 	rec := d.records.Record()
 	if rec.Modified()&otelstef.MetricsFieldAttributes != 0 {
@@ -86,8 +86,8 @@ func (d *MetricsDecoder) record() {
 	d.point(rec)
 }
 
-// enterMetric is enter with the metric. Metrics that differ in nothing but
-// their bounds are the same.
+// enterMetric calls enter and records the metric. Metrics that differ only in their
+// bounds count as the same.
 //
 // spec: #otlp-metrics
 func (d *MetricsDecoder) enterMetric(rec *otelstef.Metrics) {

@@ -27,8 +27,7 @@ type MetricsEncoder struct {
 	floats             []float64
 }
 
-// NewMetricsEncoder returns an encoder that writes to w, which nothing else may
-// write to.
+// NewMetricsEncoder returns an encoder that writes to w. Nothing else may write to w.
 func NewMetricsEncoder(w *otelstef.MetricsWriter) *MetricsEncoder {
 	e := &MetricsEncoder{w: w, rec: w.Record()}
 	e.kept = features.OfMetrics(w.Fields())
@@ -40,10 +39,11 @@ func NewMetricsEncoder(w *otelstef.MetricsWriter) *MetricsEncoder {
 // message, in their order. It does not flush the writer, and keeps no reference
 // to b.
 //
-// Of a message whose containers are damaged nothing is written, and the error is
-// a *WireError. Points that are damaged, exceed a limit or have an id of a wrong
-// length are left out and reported in ItemErrors, while the others are written.
-// Any other error is that of the writer, and neither can go on after it.
+// If the containers of a message are damaged, nothing of it is written, and the error
+// is a *WireError. Points that are damaged, exceed a limit or have an id of a wrong
+// length are left out and reported in ItemErrors; the others are written. Any other
+// error comes from the writer, and neither the encoder nor the writer can continue
+// after it.
 func (e *MetricsEncoder) EncodeOTLP(b []byte) error {
 	if err := e.start(b); err != nil {
 		return err
@@ -88,7 +88,7 @@ func (e *MetricsEncoder) pointsIn(x extent) (n int) {
 	return n
 }
 
-// description is what a Metric says but for what stands in its key.
+// description is the content of a Metric except the fields in its key.
 type description struct {
 	kind        uint64 // the tag of the data, or 0
 	data        extent
@@ -97,8 +97,8 @@ type description struct {
 	monotonic   bool
 }
 
-// describe checks the Metric in x, but for what is in its points, and returns the
-// description. What identifies the metric is put into e.key.
+// describe checks the Metric in x, except the content of its points, and returns the
+// description. It writes the fields that identify the metric into e.key.
 func (e *MetricsEncoder) describe(x extent) (d description, err error) {
 	e.key = e.key[:0]
 	if err := e.check(e.b, x, metricShape); err != nil {
@@ -134,7 +134,7 @@ func (e *MetricsEncoder) describe(x extent) (d description, err error) {
 	return d, nil
 }
 
-// describeField takes a field of the data that is no point. It returns the offset
+// describeField handles a field of the data other than a point. It returns the offset
 // behind it.
 func (e *MetricsEncoder) describeField(d *description, b []byte, at int, s *shape) (int, error) {
 	tag, start := firmTag(b, at)
@@ -149,7 +149,7 @@ func (e *MetricsEncoder) describeField(d *description, b []byte, at int, s *shap
 		return -1, err
 	}
 	switch n, _ := longVarint(b, start); {
-	case tag == tagPoint: // with a tag in more bytes than it needs
+	case tag == tagPoint: // with a tag in more bytes than necessary
 		d.points++
 	case tag == tagTemporality && d.kind != tagGauge && d.kind != tagSummary:
 		d.temporality = int32(n)
@@ -271,7 +271,7 @@ func (e *MetricsEncoder) point(kind uint64, x extent) error {
 	return e.number(x)
 }
 
-// withBounds sets the metric of the record to that with the bounds, which are
+// withBounds sets the metric of the record to the variant with the bounds, which are
 // the bytes of float64 numbers.
 func (e *MetricsEncoder) withBounds(bounds []byte) error {
 	base := e.base

@@ -41,7 +41,7 @@ func NewTracesEncoder(w *otelstef.SpansWriter) *TracesEncoder {
 
 // EncodeOTLP writes all spans of b, a TracesData or ExportTraceServiceRequest
 // message, in their order. It does not flush the writer, and keeps no reference
-// to b. Its errors are as those of MetricsEncoder.EncodeOTLP.
+// to b. It returns the same kinds of errors as MetricsEncoder.EncodeOTLP.
 func (e *TracesEncoder) EncodeOTLP(b []byte) error {
 	if err := e.start(b); err != nil {
 		return err
