@@ -11,7 +11,7 @@ import (
 	"github.com/otelstef/stef/stef-go/otelstef"
 )
 
-// point appends the point of a record that was checked.
+// point appends the point of a record that is already checked.
 func (d *MetricsDecoder) point(rec *otelstef.Metrics) {
 	switch rec.Metric().Type() {
 	case otelstef.MetricTypeHistogram:
@@ -25,8 +25,8 @@ func (d *MetricsDecoder) point(rec *otelstef.Metrics) {
 	}
 }
 
-// flags returns the flags of a point. Where the schema has none, a missing
-// value stands for "no recorded value".
+// flags returns the flags of a point. If the schema has no flags, a missing value
+// means "no recorded value".
 //
 // spec: #otlp-metrics
 func (d *MetricsDecoder) flags(p *otelstef.Point) uint64 {
@@ -40,7 +40,7 @@ func (d *MetricsDecoder) number(rec *otelstef.Metrics) {
 	attributes := d.encoded(tagNumberAttributes, rec.Attributes())
 	p := rec.Point()
 	d.exemplars = d.exemplars[:0]
-	if p.Exemplars().Len() > 0 { // their length is part of that of the point
+	if p.Exemplars().Len() > 0 { // the length of the point includes their length
 		d.exemplars = d.appendExemplars(d.exemplars, tagNumberExemplar, p)
 	}
 	start, time, flags := p.StartTimestamp(), p.Timestamp(), d.flags(p)
@@ -74,7 +74,7 @@ func (d *MetricsDecoder) number(rec *otelstef.Metrics) {
 	d.out = appendNumber(dst, tagNumberFlags, flags)
 }
 
-// beginPoint appends what all other points begin with.
+// beginPoint appends the fields with which all other points begin.
 func (d *MetricsDecoder) beginPoint(rec *otelstef.Metrics, attributesTag byte) (dst []byte, at int) {
 	attributes := d.encoded(attributesTag, rec.Attributes())
 	dst, at = begin(d.out, tagPoint, roomItem)

@@ -10,15 +10,15 @@ import (
 	"github.com/otelstef/stef/stef-go/otelstef"
 )
 
-// backward writes a message from its end to its beginning, so that each length
-// is known when it is written. Nested values are written so: a room for the
-// length would have to be moved once for every value around it.
+// backward writes a message from its end to its beginning, so that each length is
+// known when it is written. It is used for nested values: if space for the length
+// were reserved instead, the content would move once for every enclosing value.
 type backward struct {
 	buf []byte
 	at  int // where the message begins
 }
 
-// room makes room for n bytes before what is written and returns it.
+// room reserves n bytes before the written bytes and returns them.
 func (w *backward) room(n int) []byte {
 	if n > w.at {
 		grown := make([]byte, max(2*len(w.buf), len(w.buf)+n, 512))
@@ -45,8 +45,8 @@ func (w *backward) varint(v uint64) {
 	b[len(b)-1] &= 0x7f
 }
 
-// field writes a tag and the length of all that was written since there were
-// size bytes.
+// field writes a tag and the length of everything written since the size was size
+// bytes.
 func (w *backward) field(tag byte, size int) {
 	n := w.size() - size
 	if n < 0x80 {
@@ -58,8 +58,8 @@ func (w *backward) field(tag byte, size int) {
 	w.room(1)[0] = tag
 }
 
-// text writes a pair whose value is text, if all of its lengths take one byte, as
-// they mostly do.
+// text writes a pair with a text value, if all of its lengths take one byte, which is
+// the usual case.
 func (w *backward) text(key, value string) bool {
 	k, n := 2+len(key), 2+len(value)
 	if k+n >= 0x80-2 || k == 2 {
@@ -103,8 +103,8 @@ func (w *backward) array(n int, element func(i int)) {
 	w.field(tagArray, size)
 }
 
-// pair writes the key of a pair whose value was written since there were size bytes,
-// and what goes around both.
+// pair writes the key and the enclosing tags and lengths of a pair whose value was
+// written since the size was size bytes.
 func (w *backward) pair(key string, size int) {
 	w.field(tagValue, size)
 	if key != "" {
@@ -182,7 +182,7 @@ func boolBit(v bool) uint64 {
 	return 0
 }
 
-// maxKept is how large a buffer may be to be kept for later.
+// maxKept is the size up to which a buffer is kept for reuse.
 const maxKept = 1 << 20
 
 // message appends a field that holds the AnyValue that f writes.
@@ -212,7 +212,7 @@ func (w *backward) appendPair(dst []byte, tag byte, key string, v *otelstef.AnyV
 		n := 1 + varintLen(uint64(len(s))) + len(s)
 		pair := k + 1 + varintLen(uint64(n)) + n
 		if pair < 0x80 {
-			// All of the lengths take one byte, as they mostly do.
+			// All lengths take one byte, which is the usual case.
 			dst = append(dst, tag, byte(pair))
 			if k > 0 {
 				dst = append(append(dst, tagKey, byte(len(key))), key...)
@@ -244,7 +244,7 @@ func (w *backward) appendPair(dst []byte, tag byte, key string, v *otelstef.AnyV
 	})
 }
 
-// textLen returns how many bytes appendString appends.
+// textLen returns the number of bytes that appendString appends.
 func textLen(s string) int {
 	if s == "" {
 		return 0
@@ -252,7 +252,7 @@ func textLen(s string) int {
 	return 1 + varintLen(uint64(len(s))) + len(s)
 }
 
-// appendPairHead appends a KeyValue up to its value, of which n bytes follow.
+// appendPairHead appends a KeyValue up to its value, which has n bytes.
 func appendPairHead(dst []byte, tag byte, pair int, key string, n int) []byte {
 	dst = appendVarint(append(dst, tag), uint64(pair))
 	dst = appendString(dst, tagKey, key)

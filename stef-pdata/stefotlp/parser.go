@@ -13,8 +13,8 @@ import (
 
 const maxMessageBytes = math.MaxInt32
 
-// parser sets values of records from a message, within the limits of an item.
-// Where the wire can say a thing in several ways it takes what pdata takes.
+// parser sets values of records from a message, within the limits of an item. If the
+// wire format allows several encodings, it accepts those that pdata accepts.
 type parser struct {
 	checker
 	budget mapping.Budget
@@ -24,23 +24,22 @@ type parser struct {
 	attrs  seenPairs // in attributes
 	maps   seenPairs // in bodies
 
-	held  []heldPair // attributes that the record holds, from the same message
-	body  []heldPair // pairs that the body of the record holds, without tag and length
+	held  []heldPair // attributes in the record, from the same message
+	body  []heldPair // pairs in the body of the record, without tag and length
 	fresh []freshPair
-	count int      // attributes of the item at hand
+	count int      // attributes of the current item
 	pairs []extent // attributes of another message
-	parts []extent // other parts of it, such as exemplars
-	inner []extent // values and pairs of the arrays and maps that the parser is in
+	parts []extent // other parts of the item, such as exemplars
+	inner []extent // values and pairs of the arrays and maps being parsed
 }
 
-// heldPair is an attribute that the record of an item holds, as a field with tag
-// and length.
+// heldPair is an attribute in the record of an item, as a field with tag and length.
 type heldPair struct {
 	extent
 	cost int // bytes it takes of the item
 }
 
-// freshPair is an attribute that the record of an item does not hold.
+// freshPair is an attribute that is not yet in the record of an item.
 type freshPair struct {
 	index int
 	start int // where the field begins
@@ -49,7 +48,7 @@ type freshPair struct {
 
 func (p *parser) text(x extent) string { return p.texts.text(p.b[x.from:x.to]) }
 
-// again returns was if it is the text, and otherwise the text.
+// again returns was if it equals the text, and otherwise the text.
 func (p *parser) again(was string, x extent) string {
 	if b := p.b[x.from:x.to]; was != string(b) {
 		return p.texts.text(b)
@@ -57,16 +56,16 @@ func (p *parser) again(was string, x extent) string {
 	return was
 }
 
-// begin makes the parser ready for an item.
+// begin prepares the parser for an item.
 func (p *parser) begin() {
 	p.budget.Begin()
 	p.count, p.fresh, p.parts, p.inner = 0, p.fresh[:0], p.parts[:0], p.inner[:0]
 }
 
-// itemPair notes the attribute of an item whose field begins at b[at:]. It skips
-// attributes that the record holds: those that have the same bytes as in the
-// item before cost no more than that look. It returns the offset behind them, or
-// -1 if the attribute is not all there.
+// itemPair records the attribute of an item whose field begins at b[at:]. It skips
+// attributes that the record already holds: if their bytes are the same as in the
+// previous item, one comparison is enough. It returns the offset behind them, or -1
+// if the attribute is truncated.
 func (p *parser) itemPair(b []byte, at int) int {
 	i := p.count
 	for ; i < len(p.held); i++ {
@@ -84,7 +83,7 @@ func (p *parser) itemPair(b []byte, at int) int {
 	}
 	p.count++
 	from := at + 1
-	for b[from-1] >= 0x80 { // a tag in more bytes than it needs
+	for b[from-1] >= 0x80 { // a tag in more bytes than necessary
 		from++
 	}
 	var to int
@@ -101,7 +100,7 @@ func (p *parser) itemPair(b []byte, at int) int {
 	return to
 }
 
-// itemAttributes gives the record of an item its attributes.
+// itemAttributes sets the attributes in the record of an item.
 func (p *parser) itemAttributes(dst *otelstef.Attributes) error {
 	n := p.count
 	if err := p.budget.TakePairs(n); err != nil {
@@ -141,7 +140,7 @@ func (p *parser) itemAttributes(dst *otelstef.Attributes) error {
 	return nil
 }
 
-// attributes gives dst the attributes in p.pairs.
+// attributes sets dst to the attributes in p.pairs.
 func (p *parser) attributes(dst *otelstef.Attributes) error {
 	if err := p.budget.TakePairs(len(p.pairs)); err != nil {
 		return err
@@ -155,7 +154,7 @@ func (p *parser) attributes(dst *otelstef.Attributes) error {
 	return nil
 }
 
-// pair sets one attribute, after a check.
+// pair checks and sets one attribute.
 func (p *parser) pair(dst *otelstef.Attributes, i int, x extent) error {
 	k := p.attrs.find(p, x)
 	if k == nil {
@@ -165,7 +164,7 @@ func (p *parser) pair(dst *otelstef.Attributes, i int, x extent) error {
 	return p.budget.Take(int(k.cost))
 }
 
-// newPair sets an attribute that was not seen lately, after a check.
+// newPair checks and sets an attribute that is not in the cache.
 func (p *parser) newPair(dst *otelstef.Attributes, i int, x extent) error {
 	key, v, ok := p.plainPair(x)
 	if ok && p.b[v.from] == tagString && int(p.b[v.from+1]) == v.to-v.from-2 {
@@ -179,7 +178,7 @@ func (p *parser) newPair(dst *otelstef.Attributes, i int, x extent) error {
 	return p.otherPair(dst, i, x, key, v, ok)
 }
 
-// otherPair sets an attribute that is no text, or not as plain as most are.
+// otherPair sets an attribute that is not text or has an unusual encoding.
 func (p *parser) otherPair(dst *otelstef.Attributes, i int, x, key, v extent, plain bool) error {
 	var c choice
 	if plain {
@@ -219,10 +218,10 @@ func (p *parser) damagedPair(i int, x extent) error {
 	return mapping.InField(fmt.Sprintf("[%d].", i), err)
 }
 
-// plainPair returns where the key and the AnyValue of a KeyValue are that is as
-// nearly all are: both fields once, in either order, with lengths of one byte and
-// a value of two bytes or more. Such a KeyValue needs no other check but that of
-// its value.
+// plainPair returns where the key and the AnyValue of a KeyValue are. It is the fast
+// path for the usual encoding: both fields once, in either order, with lengths of one
+// byte and a value of two bytes or more. For such a KeyValue, only the value needs
+// another check.
 func (p *parser) plainPair(x extent) (key, value extent, ok bool) {
 	b := p.b[x.from:x.to]
 	if len(b) < 6 || len(b) > 0x7f {
@@ -245,8 +244,8 @@ func (p *parser) plainPair(x extent) (key, value extent, ok bool) {
 	return extent{x.from + keyAt + 2, x.from + keyEnd}, extent{x.from + valueAt + 2, x.from + valueEnd}, true
 }
 
-// plainNumber returns what the AnyValue in x, of two bytes or more, holds if that
-// is one field that is a number or a truth value.
+// plainNumber returns the content of the AnyValue in x, which has two bytes or more,
+// if it is one field with a number or a bool.
 func plainNumber(b []byte, x extent) (c choice, ok bool) {
 	c.tag = uint64(b[x.from])
 	switch at := x.from + 1; c.tag {
@@ -263,8 +262,8 @@ func plainNumber(b []byte, x extent) (c choice, ok bool) {
 	return c, false
 }
 
-// stray skips the field at b[at:], with a tag that none of the fields has that an
-// item is made of. It returns the offset behind it, or -1 if it is damaged.
+// stray skips the field at b[at:], whose tag is unknown. It returns the offset behind
+// it, or -1 if it is damaged.
 func (p *parser) stray(b []byte, at int, s *shape) int {
 	tag, next := firmTag(b, at)
 	if next < 0 || tag < uint64(len(s.acts)) && s.acts[tag] != actUnknown {

@@ -13,8 +13,8 @@ import (
 
 func float64At(b []byte, at int) float64 { return math.Float64frombits(fixed64(b, at)) }
 
-// number sets the record from the NumberDataPoint in x. Most points are these, so
-// they are checked while they are parsed.
+// number sets the record from the NumberDataPoint in x. Most points are of this type,
+// so they are checked while they are parsed.
 //
 // spec: #otlp-metrics
 func (e *MetricsEncoder) number(x extent) error {
@@ -114,7 +114,7 @@ func (e *MetricsEncoder) setNumber(start, time, number uint64, flags uint32, typ
 	return e.exemplars(dst)
 }
 
-// flags sets the flags and says whether the value is left out for them.
+// flags sets the flags and reports whether the value is omitted because of them.
 //
 // spec: #otlp-metrics
 func (e *MetricsEncoder) flags(dst *otelstef.Point, flags uint32, hasValue bool) (omit bool) {
@@ -143,8 +143,8 @@ type optional struct {
 
 func optionalAt(b []byte, at int) optional { return optional{float64At(b, at), true} }
 
-// runs adds to the bytes of fixed64 numbers what a field has of them. Like
-// pdata, a packed field replaces what came before.
+// runs adds the fixed64 numbers of a field to their bytes. As in pdata, a packed
+// field replaces all earlier numbers.
 func runs(have []byte, b []byte, at int, tag uint64) (bytes []byte, next int) {
 	if tag&7 == wireBytes {
 		from, to := run(b, at)
@@ -229,9 +229,9 @@ func (e *MetricsEncoder) histogram(x extent) error {
 	return e.exemplars(dst)
 }
 
-// exponential sets the record from the ExponentialHistogramDataPoint in x. In
-// the published schema it loses the flag rather than the value, since readers of
-// that schema expect a value here.
+// exponential sets the record from the ExponentialHistogramDataPoint in x. In the
+// published schema it omits the flag instead of the value, because readers of that
+// schema expect a value here.
 //
 // spec: #interop-otlp
 func (e *MetricsEncoder) exponential(x extent) error {
@@ -308,7 +308,7 @@ func (e *MetricsEncoder) exponential(x extent) error {
 	return e.exemplars(dst)
 }
 
-// buckets sets buckets from a message that may come in pieces.
+// buckets sets buckets from a message that may consist of several pieces.
 func (e *MetricsEncoder) buckets(dst *otelstef.ExpHistogramBuckets, pieces []extent) error {
 	offset, n := int32(0), uint64(0)
 	e.counts = e.counts[:0]
@@ -485,8 +485,8 @@ func (e *MetricsEncoder) exemplar(dst *otelstef.Exemplar, x extent) error {
 
 var noID [mapping.TraceIDBytes]byte
 
-// exemplarID is id for exemplars. Readers of the published schema need all of
-// an id even if it is unset.
+// exemplarID is id for exemplars. Readers of the published schema need the full id
+// even if it is unset.
 //
 // spec: #otlp-common
 func (e *MetricsEncoder) exemplarID(x extent, n int) ([]byte, error) {

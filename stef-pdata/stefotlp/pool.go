@@ -3,9 +3,9 @@
 
 package stefotlp
 
-// pool holds resources, scopes or metrics seen before, as values that records
-// share, by the bytes they come in. Values that come in different bytes and are
-// equal nevertheless are found to be equal by the dictionary of the writer.
+// pool caches resources, scopes or metrics seen before, as values that records share,
+// by their encoded bytes. If equal values have different bytes, the dictionary of the
+// writer finds that they are equal.
 type pool[T any] struct {
 	byKey map[string]*pooled[T]
 	last  *pooled[T]
@@ -15,24 +15,24 @@ type pool[T any] struct {
 type pooled[T any] struct {
 	key    string
 	value  *T
-	follow *pooled[T] // what came after it last time
+	follow *pooled[T] // the entry that followed it last time
 
 	lost int // entity references of a resource that the stream does not carry
 
 	// Of metrics:
 	number int        // of the metric in its pool
-	bounds string     // the bounds that its points came with last, as bytes
+	bounds string     // the last bounds of its points, as bytes
 	bound  *pooled[T] // the variant of the metric with those bounds
 }
 
-// What a pool may hold before it is emptied, so that an encoder needs no more
-// memory however long it lives.
+// Limits of a pool. A pool is emptied when it exceeds them, so that the memory of an
+// encoder is bounded.
 const (
 	maxPooled      = 1 << 14
 	maxPooledBytes = 16 << 20
 )
 
-// find returns what came in the bytes of key, or nil.
+// find returns the value with the encoded bytes of key, or nil.
 func (p *pool[T]) find(key []byte) *pooled[T] {
 	if last := p.last; last != nil {
 		if last.key == string(key) {
@@ -57,7 +57,7 @@ func (p *pool[T]) observe(e *pooled[T]) {
 	p.last = e
 }
 
-// add notes the value that came in the bytes of key.
+// add adds the value with the encoded bytes of key.
 func (p *pool[T]) add(key []byte, value *T) *pooled[T] {
 	if p.byKey == nil {
 		p.byKey = map[string]*pooled[T]{}

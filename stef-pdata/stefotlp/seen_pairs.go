@@ -12,16 +12,16 @@ import (
 	"github.com/otelstef/stef/stef-go/otelstef"
 )
 
-// seenPairs caches attributes that were seen lately and more than once, by the bytes
-// of the KeyValue. A hit needs no check, no string, and mostly no lookup in the
+// seenPairs caches attributes that recently occurred more than once, by the bytes of
+// the KeyValue. A hit needs no check and no string, and usually no lookup in the
 // dictionaries.
 type seenPairs struct {
 	slots       *[seenSlots]seenPair
 	keys, texts *stef.TextDict // of the stream, for keys and values
 }
 
-// seenPair is a KeyValue with a text, a number, a truth value or nothing. The references are
-// those of the dictionaries or those that these had before.
+// seenPair is a KeyValue with a text, a number, a bool or no value. The references
+// belong to the current or an earlier state of the dictionaries.
 type seenPair struct {
 	bytes  string // of the KeyValue
 	keyRef stef.TextRef
@@ -29,10 +29,10 @@ type seenPair struct {
 
 	keyFrom, keyTo, textFrom, textTo uint16 // in bytes
 
-	cost   uint16 // bytes it takes of an item
+	cost   uint16 // bytes it uses of the limit of an item
 	tag    uint8  // of the choice, 0 if there is none
-	missed uint16 // tells what was looked for here last and is not here
-	used   bool   // since then
+	missed uint16 // hash bits of the last miss
+	used   bool   // whether there was a hit since that miss
 }
 
 func (k *seenPair) key() string           { return k.bytes[k.keyFrom:k.keyTo] }
@@ -41,7 +41,8 @@ func (k *seenPair) textRef() stef.TextRef { return stef.TextRef(k.number) }
 
 const (
 	seenSlots = 1 << 11
-	// minSeen and maxSeen are how long a KeyValue must and may be to be kept.
+	// minSeen and maxSeen are the lengths of the shortest and longest KeyValue to
+	// cache.
 	minSeen = 4
 	maxSeen = 1 << 9
 )
@@ -49,7 +50,7 @@ const (
 // init sets the dictionaries of the stream.
 func (s *seenPairs) init(keys, texts *stef.TextDict) { s.keys, s.texts = keys, texts }
 
-// find returns what is known of the KeyValue in x, or nil.
+// find returns the cached entry of the KeyValue in x, or nil.
 func (s *seenPairs) find(p *parser, x extent) *seenPair {
 	b := p.b[x.from:x.to]
 	n := len(b)
@@ -81,7 +82,7 @@ func (s *seenPairs) find(p *parser, x extent) *seenPair {
 	return k
 }
 
-// set sets pair i of dst to the one of k.
+// set sets pair i of dst to the KeyValue of k.
 func (k *seenPair) set(dst *otelstef.Attributes, i int) {
 	dst.SetKeyRef(i, k.key(), k.keyRef)
 	switch v := dst.Value(i); k.tag {
@@ -98,7 +99,7 @@ func (k *seenPair) set(dst *otelstef.Attributes, i int) {
 	}
 }
 
-// setBody is set for pairs of bodies.
+// setBody does the same as set for pairs of bodies.
 func (k *seenPair) setBody(dst *otelstef.BodyMap, i int) {
 	dst.SetKeyRef(i, k.key(), k.keyRef)
 	switch v := dst.Value(i); k.tag {
@@ -115,8 +116,8 @@ func (k *seenPair) setBody(dst *otelstef.BodyMap, i int) {
 	}
 }
 
-// onMiss handles a KeyValue in x that is not the one of k. It replaces the one of k on
-// the second miss in a row with the same hash.
+// onMiss handles a KeyValue in x that differs from the one in k. It replaces the
+// KeyValue in k on the second miss in a row with the same hash.
 func (k *seenPair) onMiss(p *parser, x extent, hash uint16) bool {
 	if k.missed != hash || k.used {
 		k.missed, k.used = hash, false
@@ -125,7 +126,7 @@ func (k *seenPair) onMiss(p *parser, x extent, hash uint16) bool {
 	return k.learn(p, x)
 }
 
-// learn makes k the KeyValue in x, unless that is damaged or of another kind.
+// learn sets k to the KeyValue in x, unless that is damaged or of another kind.
 func (k *seenPair) learn(p *parser, x extent) bool {
 	unknown := p.unknown
 	key, c, ok := p.keyValue(x)

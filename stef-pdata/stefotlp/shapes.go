@@ -43,8 +43,8 @@ func (s *shape) with(fields ...field) *shape {
 	return s
 }
 
-// The shapes of what is checked at one go. Attributes are bytes in all of them
-// but their own, pairShape.
+// The shapes of messages that are checked in one pass. Attributes are bytes in all of
+// them except in their own shape, pairShape.
 var (
 	pairShape, valueShape = valueShapes()
 	valuesShape           = newShape(field{1, actBytes, "values", nil})

@@ -10,12 +10,12 @@ import (
 	"github.com/otelstef/stef/stef-go/codec"
 )
 
-// texts makes strings of bytes of a message, whose memory is not ours. Records
-// and dictionaries keep the strings they are given, so a text that was seen
-// lately is given out again instead of being allocated.
+// texts makes strings from bytes of a message, whose memory belongs to the caller.
+// Records and dictionaries keep these strings, so a recently seen text is reused
+// instead of allocated.
 type texts [1 << 11]string
 
-// maxText is how long texts are kept at most.
+// maxText is the length of the longest text to cache.
 const maxText = 128
 
 func (t *texts) text(b []byte) string {
@@ -44,8 +44,8 @@ func (t *texts) text(b []byte) string {
 
 func (t *texts) forget() { clear(t[:]) }
 
-// slab makes strings that are not expected to come again, many of which share one
-// allocation. A string that is kept keeps the others.
+// slab makes strings that are not expected to repeat. Many of them share one
+// allocation, so a string that is kept keeps the others in memory.
 type slab struct{ b strings.Builder }
 
 const (

@@ -18,19 +18,18 @@ type TracesDecoder struct {
 	records *otelstef.SpansReader
 }
 
-// NewTracesDecoder returns a decoder that reads from r, which nothing else may
-// read from.
+// NewTracesDecoder returns a decoder that reads from r. Nothing else may read from r.
 func NewTracesDecoder(r *otelstef.SpansReader, options ...DecoderOption) *TracesDecoder {
 	return &TracesDecoder{decoder: newDecoder(r, features.Set{}, options), records: r}
 }
 
-// AppendOTLP appends to dst a TracesData message of what is complete. It does for
-// spans what MetricsDecoder.AppendOTLP does for points.
+// AppendOTLP appends to dst a TracesData message of the next records. It handles
+// spans as MetricsDecoder.AppendOTLP handles points.
 func (d *TracesDecoder) AppendOTLP(dst []byte) ([]byte, error) {
 	return d.decode(dst, d.record, d.endResource)
 }
 
-// record appends the span of the record.
+// record appends the span of the current record.
 func (d *TracesDecoder) record() {
 	rec := d.records.Record()
 	s := rec.Span()
@@ -52,7 +51,7 @@ func (d *TracesDecoder) record() {
 	d.span(s)
 }
 
-// span appends a span that was checked.
+// span appends a span that is already checked.
 //
 // spec: #otlp-spans
 func (d *TracesDecoder) span(s *otelstef.Span) {

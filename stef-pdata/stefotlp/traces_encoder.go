@@ -30,8 +30,7 @@ type spanFields struct {
 	flags                                                   uint32
 }
 
-// NewTracesEncoder returns an encoder that writes to w, which nothing else may
-// write to.
+// NewTracesEncoder returns an encoder that writes to w. Nothing else may write to w.
 func NewTracesEncoder(w *otelstef.SpansWriter) *TracesEncoder {
 	e := &TracesEncoder{w: w, rec: w.Record()}
 	e.kept = features.OfSpans(w.Fields())
@@ -60,8 +59,8 @@ func (e *TracesEncoder) item(i int, x extent) error {
 	return e.w.Write()
 }
 
-// span sets the span from the Span in x, which it checks on the way. Every field
-// is set, so what is left of a span that was refused on the way does no harm.
+// span parses, checks and sets the span from the Span in x. It sets every field, so
+// it overwrites anything from a span that was rejected halfway.
 //
 // spec: #otlp-spans
 func (e *TracesEncoder) span(x extent) error {
@@ -76,9 +75,8 @@ func (e *TracesEncoder) span(x extent) error {
 	return e.set(e.rec.Span())
 }
 
-// parse fills e.fields, e.parts, e.links and e.status from the Span in x. It
-// reports false for a span that is damaged or has tags in more bytes than they
-// need.
+// parse fills e.fields, e.parts, e.links and e.status from the Span in x. It returns
+// false for a span that is damaged or has tags in more bytes than necessary.
 func (e *TracesEncoder) parse(x extent) bool {
 	f := &e.fields
 	*f = spanFields{}
@@ -129,7 +127,7 @@ func (e *TracesEncoder) parse(x extent) bool {
 		case tagSpanDroppedLinks:
 			f.droppedLinks, at = longVarint(b, at)
 		case tagSpanStatus:
-			if at < x.to && b[at] == 0 { // which is what most of them are
+			if at < x.to && b[at] == 0 { // the usual case
 				at++
 				break
 			}
@@ -148,7 +146,7 @@ func (e *TracesEncoder) parse(x extent) bool {
 	return at == x.to
 }
 
-// set sets the span from the fields that were parsed.
+// set sets the span from the parsed fields.
 func (e *TracesEncoder) set(dst *otelstef.Span) error {
 	f := &e.fields
 	if err := e.spanIDs(dst, f.trace, f.span, f.parent); err != nil {
@@ -178,7 +176,7 @@ func (e *TracesEncoder) set(dst *otelstef.Span) error {
 	return nil
 }
 
-// checkParts checks the messages in a span but for its attributes.
+// checkParts checks the messages in a span except its attributes.
 func (e *TracesEncoder) checkParts() error {
 	for _, parts := range [...]struct {
 		name  string
@@ -212,7 +210,7 @@ func (e *TracesEncoder) spanIDs(dst *otelstef.Span, trace, span, parent extent) 
 	return nil
 }
 
-// dropped sets the counts of what was dropped, or counts that they are lost.
+// dropped sets the counts of dropped events and links, or counts them as losses.
 func (e *TracesEncoder) dropped(dst *otelstef.Span, events, links uint32) {
 	if e.kept.DroppedEvents {
 		dst.SetDroppedEventsCount(uint64(events))
@@ -226,8 +224,8 @@ func (e *TracesEncoder) dropped(dst *otelstef.Span, events, links uint32) {
 	}
 }
 
-// setStatus sets a status from messages that are the pieces of one, and returns
-// the bytes of its text.
+// setStatus sets a status from messages that are the pieces of one, and returns the
+// number of bytes of its text.
 func (e *TracesEncoder) setStatus(dst *otelstef.SpanStatus) int {
 	var message extent
 	var code uint64

@@ -11,19 +11,18 @@ import (
 	"github.com/otelstef/stef/stef-pdata/internal/mapping"
 )
 
-// choice is what an AnyValue holds. Tag 0 is nothing.
+// choice is the content of an AnyValue. Tag 0 means no content.
 type choice struct {
 	tag    uint64
 	number uint64 // bool, int, double
 	extent        // others
 }
 
-// errDamaged is a value that is no message. What parses values only notices that;
-// its callers have the checker find out where and why.
+// errDamaged marks a value that is not a valid message. The parsers of values only
+// detect the damage; their callers run the checker to find the place and the reason.
 var errDamaged = errors.New("damaged value")
 
-// strictTag is firmTag for the loops that everything goes through: nearly all
-// tags have one byte.
+// strictTag is firmTag for hot loops: nearly all tags have one byte.
 func strictTag(b []byte, at int) (tag uint64, next int) {
 	if c := b[at]; c >= 1<<3 && c < 0x80 {
 		return uint64(c), at + 1
@@ -31,8 +30,8 @@ func strictTag(b []byte, at int) (tag uint64, next int) {
 	return firmTag(b, at)
 }
 
-// choose returns what the AnyValue in x holds: the last of its fields, or if it
-// has none what was there before. ok is false if it is damaged.
+// choose returns the content of the AnyValue in x: the last of its fields, or c if it
+// has no field. ok is false if it is damaged.
 func (p *parser) choose(x extent, c choice) (_ choice, ok bool) {
 	b, at := p.b[:x.to], x.from
 	for uint(at) < uint(x.to) {
@@ -61,7 +60,7 @@ func (p *parser) choose(x extent, c choice) (_ choice, ok bool) {
 			c.number = fixed64(b, at)
 			at += 8
 		case tagStrindex:
-			c.tag = 0 // a text that only profiles can look up
+			c.tag = 0 // a text by reference, which only profiles can resolve
 			p.unknown++
 			at = skip(b, at, tag)
 		default:
@@ -104,8 +103,8 @@ func (p *parser) keyValue(x extent) (key extent, c choice, ok bool) {
 	return key, c, at == x.to
 }
 
-// split notes in p.inner where the elements of the ArrayValue or KeyValueList in x
-// are. It returns how many there are, or -1 if it is damaged.
+// split appends the places of the elements of the ArrayValue or KeyValueList in x to
+// p.inner. It returns the number of elements, or -1 if x is damaged.
 func (p *parser) split(x extent) int {
 	b, at, before := p.b[:x.to], x.from, len(p.inner)
 	for uint(at) < uint(x.to) {
@@ -124,8 +123,8 @@ func (p *parser) split(x extent) int {
 	return len(p.inner) - before
 }
 
-// strayValue skips the field at b[at:] of an ArrayValue or KeyValueList, unless it
-// is an element whose tag has more bytes than it needs.
+// strayValue skips the field at b[at:] of an ArrayValue or KeyValueList, unless it is
+// an element whose tag has more bytes than necessary.
 func (p *parser) strayValue(b []byte, at int) int {
 	tag, next := firmTag(b, at)
 	if next >= 0 && tag == tagValues {
@@ -137,7 +136,7 @@ func (p *parser) strayValue(b []byte, at int) int {
 	return p.stray(b, at, valuesShape)
 }
 
-// value gives dst a value that depth arrays and maps enclose.
+// value sets dst to a value. depth is the number of arrays and maps around it.
 func (p *parser) value(dst *otelstef.AnyValue, c choice, depth int) error {
 	switch c.tag {
 	case tagString:
@@ -234,8 +233,7 @@ func (p *parser) list(dst *otelstef.AnyValue, x extent, depth int) error {
 	return nil
 }
 
-// inElement and inPair put the place in an array or list before the path of an
-// error.
+// inElement and inPair prefix the path of an error with a place in an array or list.
 func inElement(i int, err error) error {
 	if err == errDamaged {
 		return err

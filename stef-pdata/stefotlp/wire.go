@@ -21,8 +21,8 @@ const (
 // maxTag is the largest tag: field numbers have 29 bits.
 const maxTag = 1<<32 - 1
 
-// varint reads the varint at b[at:] of a message that was checked. It is too
-// large to be inlined, so where it counts the first two lines stand in its place.
+// varint reads the varint at b[at:] of a message that is already checked. It is too
+// large to be inlined, so hot code repeats its first two lines.
 func varint(b []byte, at int) (uint64, int) {
 	if b[at] < 0x80 {
 		return uint64(b[at]), at + 1
@@ -63,8 +63,8 @@ func firmTag(b []byte, at int) (tag uint64, next int) {
 	return tag, next
 }
 
-// run reads the length at b[at:] and returns where the bytes begin and end, or
-// -1 if they are not all there.
+// run reads the length at b[at:] and returns where the bytes begin and end, or -1 if
+// they are truncated.
 func run(b []byte, at int) (from, to int) {
 	if at < len(b) && b[at] < 0x80 && int(b[at]) < len(b)-at {
 		return at + 1, at + 1 + int(b[at])
@@ -76,7 +76,7 @@ func run(b []byte, at int) (from, to int) {
 	return from, from + int(n)
 }
 
-// stretch is run for a message that was checked.
+// stretch is run for a message that is already checked.
 func stretch(b []byte, at int) extent {
 	n := uint64(b[at])
 	if at++; n >= 0x80 {
@@ -88,8 +88,8 @@ func stretch(b []byte, at int) extent {
 func fixed64(b []byte, at int) uint64 { return binary.LittleEndian.Uint64(b[at:]) }
 func fixed32(b []byte, at int) uint32 { return binary.LittleEndian.Uint32(b[at:]) }
 
-// skip returns the offset behind the field of a tag whose content is at b[at:],
-// or -1 if it is not all there or has no wire type.
+// skip returns the offset behind the field of a tag whose content is at b[at:], or -1
+// if the field is truncated or has no valid wire type.
 func skip(b []byte, at int, tag uint64) int {
 	switch tag & 7 {
 	case wireVarint:
@@ -146,7 +146,7 @@ func skipGroup(b []byte, at int, tag uint64) int {
 // zigzag32 decodes a sint32.
 func zigzag32(v uint64) int32 { return int32(uint32(v>>1)) ^ -int32(v&1) }
 
-// varintLen returns how many bytes the varint of v has.
+// varintLen returns the number of bytes of the varint of v.
 func varintLen(v uint64) int { return (bits.Len64(v|1) + 6) / 7 }
 
 func appendVarint(dst []byte, v uint64) []byte {
@@ -195,10 +195,9 @@ func appendString(dst []byte, tag byte, v string) []byte {
 	return appendText(dst, tag, v)
 }
 
-// Rooms are how many bytes are kept free for the length of a message that is
-// not known before it is written. A length that is shorter than its room is
-// padded, which protobuf allows; only for rooms of one byte the message moves
-// instead.
+// Rooms are the bytes reserved for the length of a message when it is not known
+// before the message is written. A length that is shorter than its room is padded,
+// which protobuf allows. Only with rooms of one byte, the message is moved instead.
 const (
 	roomPart      = 1 // messages in items
 	roomItem      = 2
@@ -207,14 +206,14 @@ const (
 
 var noRoom [roomContainer]byte
 
-// begin appends a tag and room for a length. It returns where the message
+// begin appends a tag and reserves room for a length. It returns where the message
 // begins.
 func begin(dst []byte, tag byte, room int) (grown []byte, at int) {
 	dst = append(append(dst, tag), noRoom[:room]...)
 	return dst, len(dst)
 }
 
-// end puts the length of the message that began at a place into its room.
+// end writes the length of the message that began at a place into its room.
 func end(dst []byte, at, room int) []byte {
 	n := len(dst) - at
 	need := varintLen(uint64(n))
