@@ -10,7 +10,7 @@ import (
 	"github.com/otelstef/stef/stef-go/otelstef"
 )
 
-// body gives dst, which is empty, the value of src.
+// body sets dst, which is empty, to the value of src.
 func (b *Builder) body(dst pcommon.Value, src *otelstef.BodyValue) {
 	switch src.Type() {
 	case otelstef.BodyValueTypeString:

@@ -10,24 +10,25 @@ import (
 	"github.com/otelstef/stef/stef-pdata/internal/mapping"
 )
 
-// Budget bounds what a decoder puts into one batch. A short stream can refer to a
-// large text many times: its memory is shared, but the batch as OTLP repeats it.
+// Budget limits the size of one decoded batch. A short stream can refer to a large
+// text many times: its memory is shared, but the batch as OTLP repeats it.
 type Budget struct {
-	// Spent is an upper estimate of both the size of the batch as OTLP and of its
-	// memory. Text counts each time it is used.
+	// Spent is an upper estimate of both the OTLP size and the memory of the batch.
+	// Each use of a text counts.
 	Spent int
-	// Max is the bytes of a batch.
+	// Max is the maximum number of bytes of a batch.
 	Max  int
 	dict int // bytes of the dictionaries at the first record of the batch
 }
 
-// maxRecordBytes is what one record may add to a batch, with the containers that
-// it opens. Encoders refuse items and containers of over mapping.MaxItemBytes.
+// maxRecordBytes is how much one record may add to a batch, including the containers
+// that it opens. Encoders reject items and containers of more than
+// mapping.MaxItemBytes.
 const maxRecordBytes = 4 * mapping.MaxItemBytes
 
-// Full reports whether a batch must end before the record that follows record n.
-// dict is the size of the dictionaries: what the batch adds to them counts, since
-// records can add to them what is no part of the batch.
+// Full reports whether a batch must end before the record that follows record n. dict
+// is the size of the dictionaries. Their growth during the batch counts, because
+// records can add entries that are not part of the batch.
 func (b *Budget) Full(n, dict int) bool {
 	if n <= 1 || dict < b.dict {
 		b.dict = dict
@@ -35,8 +36,8 @@ func (b *Budget) Full(n, dict int) bool {
 	return b.Spent+dict-b.dict >= b.Max
 }
 
-// Check returns an error if the record that was just added to the batch is too
-// large. before is what was spent before it.
+// Check returns an error if the record that was just added to the batch is too large.
+// before is the value of Spent before that record.
 func (b *Budget) Check(record uint64, before int) error {
 	if n := b.Spent - before; n > maxRecordBytes {
 		return fmt.Errorf("stefpdata: %w: record %d is about %d bytes as OTLP, at most %d", stef.ErrLimit, record, n, maxRecordBytes)

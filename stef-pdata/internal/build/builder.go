@@ -10,7 +10,7 @@ import (
 	"github.com/otelstef/stef/stef-go/otelstef"
 )
 
-// Builder builds values of pdata from records.
+// Builder builds pdata values from records.
 type Builder struct {
 	Budget
 	pairs xpdata.MapBuilder
@@ -22,7 +22,7 @@ const (
 	builtContainerBytes = 192 // a resource, scope or metric
 )
 
-// attributes gives dst, which is empty, the pairs of src.
+// attributes sets dst, which is empty, to the pairs of src.
 func (b *Builder) attributes(dst pcommon.Map, src *otelstef.Attributes) {
 	n := src.Len()
 	if n == 0 {
@@ -36,7 +36,7 @@ func (b *Builder) attributes(dst pcommon.Map, src *otelstef.Attributes) {
 	b.pairs.UnsafeIntoMap(dst)
 }
 
-// value gives dst, which is empty, the value of src.
+// value sets dst, which is empty, to the value of src.
 func (b *Builder) value(dst pcommon.Value, src *otelstef.AnyValue) {
 	switch src.Type() {
 	case otelstef.AnyValueTypeString:

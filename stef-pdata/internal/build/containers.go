@@ -11,7 +11,7 @@ import (
 	"github.com/otelstef/stef/stef-pdata/internal/mapping"
 )
 
-// traceID returns the id that b holds, which was checked.
+// traceID returns the id in b, which is already checked.
 func traceID(b []byte) (id pcommon.TraceID) {
 	mapping.DecodeID(id[:], b)
 	return id
@@ -23,7 +23,7 @@ func spanID(b []byte) (id pcommon.SpanID) {
 	return id
 }
 
-// Resource sets dst, which is empty, to a resource that was checked.
+// Resource sets dst, which is empty, to a resource that is already checked.
 func (b *Builder) Resource(dst pcommon.Resource, src *otelstef.Resource) {
 	b.Spent += builtContainerBytes
 	b.attributes(dst.Attributes(), src.Attributes())
@@ -51,7 +51,7 @@ func (b *Builder) texts(dst pcommon.StringSlice, src []string) {
 	}
 }
 
-// Scope sets dst, which is empty, to a scope that was checked.
+// Scope sets dst, which is empty, to a scope that is already checked.
 func (b *Builder) Scope(dst pcommon.InstrumentationScope, src *otelstef.Scope) {
 	b.Spent += builtContainerBytes
 	dst.SetName(b.Text(src.Name()))

@@ -19,14 +19,14 @@ type Logs struct {
 	Builder
 	template.Joiner
 
-	// SameAttributes is set if the record has the attributes of the last one built.
+	// SameAttributes is set if the record has the same attributes as the last one
+	// built.
 	SameAttributes bool
 	built          pcommon.Map
 	builtBytes     int
 }
 
-// CheckRecord checks a log record. It joins the text of the body if that is a
-// template.
+// CheckRecord checks a log record. If the body is a template, it joins the text.
 func (b *Logs) CheckRecord(r *otelstef.LogRecord) (text template.Text, err error) {
 	if err := mapping.CheckLogRecord(r); err != nil {
 		return text, err
@@ -39,7 +39,7 @@ func (b *Logs) CheckRecord(r *otelstef.LogRecord) (text template.Text, err error
 	return text, nil
 }
 
-// Record fills a log record, which is empty. text is the body if src has a
+// Record fills a log record, which is empty. text is the body if the body of src is a
 // template.
 //
 // spec: #otlp-logs

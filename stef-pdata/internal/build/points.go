@@ -11,8 +11,8 @@ import (
 	"github.com/otelstef/stef/stef-pdata/internal/features"
 )
 
-// Metrics builds metrics of pdata. It has the points of the metric at hand, in
-// the slice of its type.
+// Metrics builds pdata metrics. It holds the points of the current metric in the
+// slice of its type.
 type Metrics struct {
 	Builder
 	Features features.Set
@@ -24,7 +24,7 @@ type Metrics struct {
 	summary     pmetric.SummaryDataPointSlice
 }
 
-// Metric fills dst, whose points follow; it has room for n of them.
+// Metric fills dst without points, and reserves space for n of them.
 func (b *Metrics) Metric(dst pmetric.Metric, src *otelstef.Metric, n int) {
 	dst.SetName(b.Text(src.Name()))
 	dst.SetDescription(b.Text(src.Description()))
@@ -86,10 +86,10 @@ func (b *Metrics) DropLastPoint() {
 	}
 }
 
-// builtPointBytes is what a point of pdata takes, without what it refers to.
+// builtPointBytes is the size of a pdata point without the values it refers to.
 const builtPointBytes = 192
 
-// Point appends the point of a record, which is checked.
+// Point appends the point of a record, which is already checked.
 func (b *Metrics) Point(rec *otelstef.Metrics) {
 	b.Spent += builtPointBytes
 	switch b.typ {
@@ -124,8 +124,8 @@ func (b *Metrics) numberPoint(dst pmetric.NumberDataPoint, rec *otelstef.Metrics
 	}
 }
 
-// flags returns the flags of a point. Where the schema has none, a missing
-// value stands for "no recorded value".
+// flags returns the flags of a point. If the schema has no flags, a missing value
+// means "no recorded value".
 //
 // spec: #otlp-metrics
 func (b *Metrics) flags(p *otelstef.Point) pmetric.DataPointFlags {

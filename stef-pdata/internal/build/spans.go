@@ -15,12 +15,12 @@ const (
 	builtEventBytes = 160 // what an event or link takes
 )
 
-// Spans builds spans of pdata from records.
+// Spans builds pdata spans from records.
 type Spans struct {
 	Builder
 }
 
-// Span gives dst, which is empty, what a span says that was checked.
+// Span sets dst, which is empty, to a span that is already checked.
 //
 // spec: #otlp-spans
 func (b *Spans) Span(dst ptrace.Span, src *otelstef.Span) {

@@ -1,13 +1,14 @@
 // Copyright The Otel/STEF Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package features tells which parts of OTLP a stream can carry beyond those of
-// the published schema. Encoders report what a stream cannot carry as losses.
+// Package features determines which parts of OTLP a stream can carry beyond those of
+// the published schema. Encoders report the content that a stream cannot carry as
+// losses.
 package features
 
 import "github.com/otelstef/stef/stef-go/otelstef"
 
-// Set has what a stream carries.
+// Set is the features that a stream carries.
 type Set struct {
 	EntityRefs    bool // Resource.EntityRefs
 	Flags         bool // Point.Flags
@@ -26,8 +27,8 @@ func OfMetrics(f otelstef.MetricsFields) Set {
 	}
 }
 
-// OfSpans returns the features of a stream of spans. A stream with any field of
-// Span that the published schema lacks is none of that schema, so its ids are
+// OfSpans returns the features of a stream of spans. If a stream has any field of
+// Span that the published schema lacks, it does not use that schema, so its ids are
 // bytes.
 //
 // spec: #otlp-common

@@ -15,25 +15,25 @@ import (
 	"github.com/otelstef/stef/stef-pdata/internal/values"
 )
 
-// Resources holds the resources seen, as values that records can share.
+// Resources caches resources as values that records can share.
 type Resources struct {
 	predictionIndex
 	entries        []resourceEntry // by id
 	KeepEntityRefs bool            // entity references are kept
 
-	// alike has the last value that came of each hash that is the same in any order
-	// of attributes. Some producers send them in another order each time.
+	// alike maps a hash that ignores the order of attributes to the last value with
+	// that hash. Some producers send the attributes in a different order each time.
 	alike map[uint64]uint32
-	spare *otelstef.Resource // was not needed
+	spare *otelstef.Resource // unused, for the next new resource
 }
 
 type resourceEntry struct {
 	value *otelstef.Resource
-	// arrival are the attributes as they came, which value may have in the
-	// order of their keys. entries that differ in nothing else share a value.
+	// arrival is the attributes in their original order; value may have them in the
+	// order of their keys. Entries that differ only in this order share a value.
 	arrival *otelstef.Attributes
 	first   uint32 // the first entry of that value
-	next    uint32 // the value that is next in alike
+	next    uint32 // the next value with the same hash in alike
 }
 
 // Value returns the value of an id.
@@ -55,7 +55,7 @@ func (p *Resources) Reset() {
 	p.entries = p.entries[:0]
 }
 
-// Find returns the id of a resource, which it adds if it is new.
+// Find returns the id of a resource. It adds the resource if it is new.
 func (p *Resources) Find(c *values.Copier, r pcommon.Resource, url string) (uint32, error) {
 	if p.last != 0 && p.same(p.last, r, url) {
 		return p.last, nil
@@ -85,8 +85,8 @@ func (p *Resources) Find(c *values.Copier, r pcommon.Resource, url string) (uint
 	return id, nil
 }
 
-// share gives an entry, which is to be that of id, the value of the first one whose
-// Value is the same.
+// share sets the value of e to that of the first entry with an equal value. id is the
+// id that e will have.
 func (p *Resources) share(e *resourceEntry, id uint32, attributes pcommon.Map) {
 	var h hash
 	h.pairs(attributes)
@@ -137,7 +137,7 @@ func (p *Resources) make(c *values.Copier, r pcommon.Resource, url string) (reso
 	return resourceEntry{value: v, arrival: arrival}, nil
 }
 
-// Scopes holds the scopes seen.
+// Scopes caches scopes.
 type Scopes struct {
 	predictionIndex
 	entries []scopeEntry
@@ -163,7 +163,7 @@ func (p *Scopes) Reset() {
 	p.entries = p.entries[:0]
 }
 
-// Find returns the id of a scope, which it adds if it is new.
+// Find returns the id of a scope. It adds the scope if it is new.
 func (p *Scopes) Find(c *values.Copier, s pcommon.InstrumentationScope, url string) (uint32, error) {
 	if p.last != 0 && p.same(p.last, s, url) {
 		return p.last, nil

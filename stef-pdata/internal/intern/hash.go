@@ -12,9 +12,9 @@ import (
 	"github.com/otelstef/stef/stef-go/codec"
 )
 
-// hash gathers the hash of a value, seeded anew in every process so that
-// nobody can make values that collide. Values of equal hash are compared, so it
-// decides nothing but speed.
+// hash computes the hash of a value. Its seed differs in every process, so that an
+// attacker cannot construct values that collide. Values of equal hash are compared,
+// so the hash affects only speed.
 type hash uint64
 
 var hashSeed = maphash.MakeSeed()
@@ -36,7 +36,7 @@ func (h *hash) attributes(m pcommon.Map) {
 	}
 }
 
-// pairs is attributes for maps that are the same in any order.
+// pairs is attributes for maps whose order does not matter.
 func (h *hash) pairs(m pcommon.Map) {
 	sum := uint64(m.Len())
 	for k, v := range m.All() {

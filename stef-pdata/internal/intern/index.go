@@ -5,22 +5,22 @@ package intern
 
 import "github.com/otelstef/stef/stef-pdata/internal/order"
 
-// index finds ids by hash. Ids count from 1; 0 is none.
+// index finds ids by hash. Ids count from 1; 0 means none.
 type index struct {
 	byHash    map[uint64]uint32
 	chain     []uint32 // by id: the next id of the same hash
-	HeldBytes int      // bytes of all that has an id, as items count them
+	HeldBytes int      // bytes of all content that has an id, as items count them
 }
 
-// What pools may hold before they are emptied, so that an encoder needs no
-// more memory however long it lives.
+// Limits of a pool. A pool is emptied when it exceeds them, so that the memory of an
+// encoder is bounded.
 const (
 	MaxContainers = 1 << 14
 	MaxSets       = 1 << 16
 	MaxHeldBytes  = 16 << 20
 )
 
-// Full reports whether the pool has more than so many ids or too many bytes.
+// Full reports whether the pool has more than most ids or too many bytes.
 func (x *index) Full(most int) bool { return x.Size() > most || x.HeldBytes > MaxHeldBytes }
 
 func (x *index) reset() {
@@ -28,7 +28,7 @@ func (x *index) reset() {
 	x.chain, x.HeldBytes = x.chain[:0], 0
 }
 
-// add makes room for the next id, which it returns.
+// add adds the next id and returns it.
 func (x *index) add(h hash) uint32 {
 	if len(x.chain) == 0 {
 		x.chain = append(x.chain, 0)
@@ -45,7 +45,7 @@ func (x *index) add(h hash) uint32 {
 // Size returns how many ids there are.
 func (x *index) Size() int { return max(len(x.chain)-1, 0) }
 
-// predictionIndex is what pools of containers have in common: an index, the order of
+// predictionIndex is the part that pools of containers share: an index, the order of
 // the ids by value, and a prediction of the next id.
 type predictionIndex struct {
 	index
@@ -68,7 +68,7 @@ func (l *predictionIndex) predict() uint32 {
 	return 0
 }
 
-// observe notes which id followed the last one.
+// observe records that id followed the last one.
 func (l *predictionIndex) observe(id uint32) {
 	if id != l.last {
 		l.follow[l.last] = id
@@ -76,7 +76,7 @@ func (l *predictionIndex) observe(id uint32) {
 	}
 }
 
-// add makes room for the next id, which it returns.
+// add adds the next id and returns it.
 func (l *predictionIndex) add(h hash) uint32 {
 	id := l.index.add(h)
 	for len(l.follow) <= int(id) {

@@ -5,13 +5,13 @@ package intern
 
 import "go.opentelemetry.io/collector/pdata/pcommon"
 
-// KeyLists numbers the lists of keys that maps have, as they come.
+// KeyLists numbers the key lists of maps in the order of first use.
 type KeyLists struct {
 	ids     map[string]uint32
 	scratch []byte
 }
 
-// maxKeyLists is how many lists have a number. All others share one.
+// maxKeyLists is how many lists have a number of their own. All others share one.
 const maxKeyLists = 1 << 12
 
 // ID returns the number of the list of keys of m.

@@ -13,13 +13,14 @@ import (
 	"github.com/otelstef/stef/stef-go/codec"
 )
 
-// KeySorter finds where attributes go in the order of their keys. Some producers send
-// them in another order each time. The keys are few even so, and so are the sets of
-// them: each key has a number, and each set knows where a number goes.
+// KeySorter finds the places of attributes in the order of their keys. Some producers
+// send the attributes in a different order each time. There are few different keys
+// and few different sets of keys: each key has a number, and each set stores the
+// place of each number.
 type KeySorter struct {
 	PairCache
 	sets  [256]*keySet
-	pairs []Pair // at hand, as they came
+	pairs []Pair // current pairs, in their original order
 }
 
 // keySet is a set of keys.
@@ -34,25 +35,25 @@ const (
 	MaxSetKeys = 64
 )
 
-// SortedPairs are the attributes of a span, event or link.
+// SortedPairs is the attributes of a span, event or link.
 type SortedPairs struct {
-	Set   *keySet // nil if the keys are no set, or too large a one
+	Set   *keySet // nil if a key occurs twice or the set is too large
 	Texts bool    // all values are text that is not empty
 	From  uint32  // where they are in the store
 	Bytes int     // of values that are text
 }
 
-// PairStore holds attributes between the time they are found and written.
+// PairStore holds attributes from the time they are found until they are written.
 type PairStore struct {
-	Values []stef.Text // in the order of keys; "" may be no text
-	Places []uint8     // in the order in which they came
+	Values []stef.Text // in the order of keys; "" may be a value other than text
+	Places []uint8     // in the original order
 }
 
 // Reset empties the store.
 func (p *PairStore) Reset() { p.Values, p.Places = p.Values[:0], p.Places[:0] }
 
-// Find puts the pairs of m, which is not empty, into the store. It reads all that
-// writing will need of m, in the order in which it most likely lies in memory.
+// Find adds the pairs of m, which is not empty, to the store. It reads everything of
+// m that writing needs, in the order in which m most likely is in memory.
 func (s *KeySorter) Find(found *SortedPairs, m pcommon.Map, store *PairStore) {
 	n := m.Len()
 	if n > MaxSetKeys {
@@ -103,7 +104,7 @@ func (s *KeySorter) Collect(m pcommon.Map) []Pair {
 	return s.pairs[:i]
 }
 
-// setOf returns the set of the keys of pairs, or nil if one is there twice.
+// setOf returns the set of the keys of pairs, or nil if a key occurs twice.
 func (s *KeySorter) setOf(pairs []Pair) *keySet {
 	sum := uint64(0)
 	for i := range pairs {
@@ -126,7 +127,7 @@ func (s *KeySorter) forget() {
 	clear(s.sets[:])
 }
 
-// hintOf tells texts apart, for a cache.
+// hintOf returns bits that distinguish texts, for a cache.
 func hintOf(text string) uint8 {
 	n := len(text)
 	if n == 0 {
@@ -135,7 +136,7 @@ func hintOf(text string) uint8 {
 	return uint8(n*31) ^ text[n-1] ^ text[n/2]<<3 ^ text[n/4]<<5
 }
 
-// fits says whether the keys of pairs are all of the set, each once.
+// fits reports whether pairs have all keys of the set, each once.
 func (s *keySet) fits(pairs []Pair) bool {
 	if len(pairs) != len(s.Keys) {
 		return false
@@ -161,7 +162,7 @@ func makeSet(pairs []Pair) *keySet {
 			set.place = append(set.place, make([]uint8, missing)...)
 		}
 		if set.place[p.Number] != 0 {
-			return nil // a key that is there twice
+			return nil // a key that occurs twice
 		}
 		set.place[p.Number] = uint8(i) + 1
 		set.Keys = append(set.Keys, p.Key)

@@ -15,8 +15,8 @@ import (
 	"github.com/otelstef/stef/stef-pdata/internal/values"
 )
 
-// Metrics holds the metrics seen. A metric of OTLP is a base entry without
-// bounds; each list of bounds that its histograms come with is a variant.
+// Metrics caches metrics. A metric of OTLP is a base entry without bounds; each list
+// of bounds of its histograms is a variant.
 //
 // spec: #otlp-metrics
 type Metrics struct {
@@ -27,12 +27,12 @@ type Metrics struct {
 
 type metricEntry struct {
 	value   *otelstef.Metric
-	arrival *otelstef.Attributes // First they came
+	arrival *otelstef.Attributes // attributes in their original order
 	base    uint32               // 0 for a base
 	bounds  uint32               // of a base: the variant used last
 }
 
-// Descriptor is what identifies a metric, apart from bounds.
+// Descriptor is the identity of a metric, apart from bounds.
 type Descriptor struct {
 	pmetric.Metric
 	Typ         otelstef.MetricType
@@ -83,7 +83,7 @@ func (p *Metrics) Reset() {
 	p.entries = p.entries[:0]
 }
 
-// Find returns the id of a metric without bounds, which it adds if it is new.
+// Find returns the id of a metric without bounds. It adds the metric if it is new.
 func (p *Metrics) Find(c *values.Copier, d *Descriptor) (uint32, error) {
 	if id := p.predict(); id != 0 && p.same(id, d) {
 		p.observe(id)

@@ -3,17 +3,17 @@
 
 package intern
 
-// Names numbers the names of spans as they come. It outlives the batch, so that
-// the order of names stays the same.
+// Names numbers the names of spans in the order of first use. It is kept across
+// batches, so that the order of names stays the same.
 type Names struct {
 	ids   map[string]uint32
-	cache [256]struct { // of what ids holds
+	cache [256]struct { // of the content of ids
 		name string
 		id   uint32
 	}
 }
 
-// MaxNames is how many names have a number. All others share one.
+// MaxNames is how many names have a number of their own. All others share one.
 const MaxNames = 1 << 14
 
 // ID returns the number of a name.

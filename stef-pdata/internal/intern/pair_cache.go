@@ -1,8 +1,8 @@
 // Copyright The Otel/STEF Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package intern finds the references of texts in the dictionaries of a stream, with
-// less work than a lookup of each.
+// Package intern looks up the references of texts in the dictionaries of a stream,
+// with less work than a lookup of each text.
 package intern
 
 import (
@@ -11,14 +11,14 @@ import (
 )
 
 // PairCache looks up the references of key-value pairs. One hash and one comparison
-// find both references of a pair that was seen before. The result is that of two
-// lookups in the dictionaries, which serve every miss.
+// find both references of a pair that was seen before. The result is the same as that
+// of two lookups in the dictionaries, which handle every miss.
 //
-// The cache is direct-mapped: each pair has one slot, which holds the last pair that
-// hashed to it. So its size is fixed, and no input makes it slow.
+// The cache is direct-mapped: each pair has one slot, which holds the last pair with
+// the same slot. So its size is fixed, and no input makes it slow.
 type PairCache struct {
 	keys, values *stef.TextDict
-	// epochs are those of the dictionaries that the slots refer to.
+	// epochs are those of the dictionaries to which the slots refer.
 	epochs  [2]uint64
 	slots   *[1 << pairBits]pairSlot
 	numbers codec.TextIndex // of keys
@@ -27,7 +27,7 @@ type PairCache struct {
 // Pair is a key and a value.
 type Pair struct {
 	Key, Value stef.Text
-	// Number is that of the key among all keys since Forget.
+	// Number is the number of the key among all keys since Forget.
 	Number uint32
 }
 
@@ -81,7 +81,7 @@ func (c *PairCache) Resolve(pairs []Pair) {
 	for i := range pairs {
 		p := &pairs[i]
 		key, value := p.Key.Text, p.Value.Text
-		// Most texts have 8 bytes or more; Words would be a call.
+		// Most texts have 8 bytes or more. For these, Words would cost a call.
 		var key0, key1, value0, value1 uint64
 		if len(key) >= 8 {
 			key0, key1 = codec.Word64(key), codec.Word64(key[len(key)-8:])
@@ -106,7 +106,7 @@ func (c *PairCache) Resolve(pairs []Pair) {
 	}
 }
 
-// begin drops the slots, which refer to dictionaries before their restart.
+// begin clears the slots, because they refer to the dictionaries before a restart.
 func (c *PairCache) begin() {
 	if c.slots == nil {
 		c.slots = new([1 << pairBits]pairSlot)
@@ -115,15 +115,15 @@ func (c *PairCache) begin() {
 	c.epochs = [2]uint64{c.keys.Epoch(), c.values.Epoch()}
 }
 
-// same says whether two texts, at least one of which is long, are those of a slot
-// with the same words.
+// same reports whether two texts are equal to those of a slot with the same words. At
+// least one of the texts is long.
 func (c *PairCache) same(s *pairSlot, key, value string) bool {
 	return (len(key) <= codec.ShortText || c.keys.Is(s.key, key)) &&
 		(len(value) <= codec.ShortText || c.values.Is(s.value, value))
 }
 
-// miss looks a pair up in the dictionaries. The slot keeps it only if all of it is
-// known: a pair that occurs once is not worth a slot.
+// miss looks up a pair in the dictionaries. The slot stores the pair only if both
+// texts are known: a pair that occurs once is not worth a slot.
 func (c *PairCache) miss(p *Pair, slot, found *pairSlot) {
 	p.Number, _ = c.numbers.Number(p.Key.Text)
 	p.Key.Ref, p.Value.Ref = c.keys.Ref(p.Key.Text), 0

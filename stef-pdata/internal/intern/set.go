@@ -14,15 +14,15 @@ import (
 	"github.com/otelstef/stef/stef-pdata/internal/values"
 )
 
-// attrSet is the attributes of a point, as they came and by key. In sets whose
-// keys ascend both are the same slice.
+// attrSet is the attributes of a point, in their original order and by key. If the
+// keys ascend, both are the same slice.
 type attrSet struct {
 	arrival, byKey []attr
 	shape          uint32 // sets of one shape have the same keys in byKey
 }
 
-// attr is one attribute. Two of a pool with the same typ, num and deep have the
-// same value.
+// attr is one attribute. Two attributes of a pool with the same typ, num and deep
+// have the same value.
 type attr struct {
 	key  string
 	text string             // of String
@@ -85,7 +85,7 @@ func compareAttrs(a, b *attr) int {
 	return order.CompareValues(a.deep, b.deep)
 }
 
-// writeSet gives dst the attributes of a set.
+// writeSet sets dst to the attributes of a set.
 func writeSet(dst *otelstef.Attributes, set []attr) {
 	dst.SetLen(len(set))
 	for i := range set {
@@ -99,7 +99,7 @@ func writeSet(dst *otelstef.Attributes, set []attr) {
 	}
 }
 
-// write gives dst the value of the attribute.
+// write sets dst to the value of the attribute.
 func (a *attr) write(dst *otelstef.AnyValue) {
 	switch a.typ {
 	case otelstef.AnyValueTypeNone:

@@ -18,7 +18,7 @@ import (
 	"github.com/otelstef/stef/stef-pdata/internal/values"
 )
 
-// Sets holds the attribute sets of points seen.
+// Sets caches the attribute sets of points.
 type Sets struct {
 	index
 	order.Ranking
@@ -27,8 +27,8 @@ type Sets struct {
 	shapes  map[string]uint32 // by the numbers of the keys
 	scratch []byte
 
-	// recall has the set that came last in each context, as far as contexts
-	// do not fall together, which costs time and nothing else.
+	// recall holds the set that was last used in each context. Different contexts may
+	// share a slot; such collisions only cost time.
 	recall []uint32
 	last   uint32
 }
@@ -57,9 +57,9 @@ func (p *Sets) Reset() {
 
 const maxRecall = 1 << 16
 
-// Find returns the id of a set, which it adds if it is new. After the same set in
-// the same context the same one is expected as the last time; if one attribute is
-// another, the set that it led to the last time.
+// Find returns the id of a set, and adds the set if it is new. It first compares with
+// the set that followed the same set in the same context last time. If one attribute
+// differs, it compares with the set that this difference led to last time.
 func (p *Sets) Find(c *values.Copier, m pcommon.Map, context uint32) (uint32, error) {
 	if len(p.recall) <= min(16*len(p.entries), maxRecall) {
 		p.recall = make([]uint32, max(1<<13, 2*len(p.recall)))
@@ -93,7 +93,7 @@ func (p *Sets) Find(c *values.Copier, m pcommon.Map, context uint32) (uint32, er
 	return id, nil
 }
 
-// slot returns where the set is that followed a set in some way.
+// slot returns the slot of the set that followed a set in a given way.
 func (p *Sets) slot(set, way uint32) *uint32 {
 	h := (uint64(set)<<32 | uint64(way)) * codec.GoldenRatio
 	return &p.recall[(h^h>>32)&uint64(len(p.recall)-1)]
@@ -146,7 +146,7 @@ func (p *Sets) make(c *values.Copier, m pcommon.Map) (attrSet, error) {
 	return set, nil
 }
 
-// share returns a string that all equal ones share.
+// share returns a string that is shared by all equal strings.
 func (p *Sets) share(s string) text {
 	t, ok := p.texts[s]
 	if !ok {
@@ -200,23 +200,23 @@ func (p *Sets) attr(c *values.Copier, v pcommon.Value) (attr, error) {
 	return attr{typ: deep.Type(), deep: deep}, err
 }
 
-// differ returns the first attribute of m that a set has not at that place, or -1.
-// If m is the shorter one that is the end of it.
+// differ returns the index of the first attribute of m that differs from a set, or
+// -1. If m is equal but shorter, i is the length of m.
 func (p *Sets) differ(id uint32, m pcommon.Map) (i int, k string, v pcommon.Value) {
 	set := p.entries[id].arrival
 	for k, v := range m.All() {
 		if i == len(set) || len(set[i].key) != len(k) {
 			return i, k, v
 		}
-		if n := len(k); n >= 8 && n <= 16 { // the words that most keys are
+		if n := len(k); n >= 8 && n <= 16 { // nearly all keys fit two words
 			if key := set[i].key; word64(key) != word64(k) || word64(key[n-8:]) != word64(k[n-8:]) {
 				return i, k, v
 			}
 		} else if set[i].key != k {
 			return i, k, v
 		}
-		// Most attributes are text that is not empty, so those go without a call
-		// and without a look at the type.
+		// Most attributes are text that is not empty, so those are compared without a
+		// call and without checking the type.
 		if a := &set[i]; a.typ == otelstef.AnyValueTypeString && a.text != "" {
 			if a.text != v.Str() {
 				return i, k, v
@@ -234,7 +234,7 @@ func (p *Sets) differ(id uint32, m pcommon.Map) (i int, k string, v pcommon.Valu
 
 var empty = pcommon.NewValueEmpty()
 
-// Change makes dst, which has the attributes of one set, those of another.
+// Change changes dst from the attributes of one set to those of another.
 func (p *Sets) Change(dst *otelstef.Attributes, from, to uint32) {
 	set := &p.entries[to]
 	if from == 0 || p.entries[from].shape != set.shape {

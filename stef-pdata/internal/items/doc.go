@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package items copies points, spans and log records of pdata into records, and
-// counts what the schema of the stream cannot carry.
+// counts the content that the schema of the stream cannot carry.
 //
 // spec: #otlp-mapping
 package items

@@ -20,7 +20,7 @@ type Logs struct {
 	values.Copier
 	// AsDelta writes the observed time as the distance to the time.
 	AsDelta bool
-	// Templates takes text bodies apart.
+	// Templates splits text bodies into templates and parameters.
 	Templates bool
 	Split     template.Splitter
 	own       template.OwnWords
@@ -112,9 +112,9 @@ func (w *Logs) template(dst *otelstef.BodyTemplate, b *template.Body) error {
 	return nil
 }
 
-// ObservedSizes estimates whether the observed times of log records are smaller
-// as distances to their times: those of a poll are alike, those of an SDK follow
-// the time.
+// ObservedSizes estimates whether the observed times of log records are smaller as
+// distances to their times. Observed times of a poll are alike; those of an SDK
+// follow the time.
 type ObservedSizes struct{ absolute, delta differences }
 
 func (s *ObservedSizes) Add(lr plog.LogRecord) {
@@ -125,8 +125,8 @@ func (s *ObservedSizes) Add(lr plog.LogRecord) {
 
 func (s *ObservedSizes) DeltaIsSmaller() bool { return s.delta.size < s.absolute.size }
 
-// differences estimates the size of a column of numbers, of which only those
-// that differ from the one before are written.
+// differences estimates the size of a column of numbers. Only numbers that differ
+// from the previous one are written.
 type differences struct {
 	value, delta uint64
 	size         int // in bits

@@ -15,7 +15,7 @@ import (
 	"github.com/otelstef/stef/stef-pdata/internal/values"
 )
 
-// Points sets points of records from points of pdata. It counts what the
+// Points sets points of records from points of pdata. It counts the content that the
 // schema cannot carry.
 type Points struct {
 	values.Copier
@@ -26,7 +26,7 @@ type Points struct {
 // Init sets the features of the stream and where to count losses.
 func (w *Points) Init(f features.Set, losses *mapping.Losses) { w.features, w.losses = f, losses }
 
-// flags sets the flags and says whether the value is left out for them.
+// flags sets the flags and reports whether the value is omitted because of them.
 //
 // spec: #otlp-metrics
 func (w *Points) flags(dst *otelstef.Point, flags pmetric.DataPointFlags, hasValue bool) (omit bool) {
@@ -46,7 +46,7 @@ func (w *Points) flags(dst *otelstef.Point, flags pmetric.DataPointFlags, hasVal
 	return flags.NoRecordedValue()
 }
 
-// Number sets all of a number point but its attributes.
+// Number sets all fields of a number point except its attributes.
 func (w *Points) Number(dst *otelstef.Point, p pmetric.NumberDataPoint) error {
 	dst.SetStartTimestamp(uint64(p.StartTimestamp()))
 	dst.SetTimestamp(uint64(p.Timestamp()))
@@ -92,8 +92,8 @@ func (w *Points) Histogram(dst *otelstef.Point, p pmetric.HistogramDataPoint) er
 	return w.exemplars(dst, p.Exemplars())
 }
 
-// Exponential sets all of an exponential histogram point but its attributes.
-// In the published schema it loses the flag rather than the value, since
+// Exponential sets all fields of an exponential histogram point except its
+// attributes. In the published schema it omits the flag instead of the value, because
 // readers of that schema expect a value here.
 //
 // spec: #interop-otlp
@@ -197,8 +197,8 @@ func (w *Points) exemplar(dst *otelstef.Exemplar, src pmetric.Exemplar) error {
 	return w.Attributes(dst.FilteredAttributes(), src.FilteredAttributes())
 }
 
-// id returns what an exemplar holds of an id. Readers of the published schema
-// need all of it even if it is unset.
+// id returns the form in which an exemplar holds an id. Readers of the published
+// schema need the full id even if it is unset.
 //
 // spec: #otlp-common
 func (w *Points) id(id []byte, unset bool) []byte {

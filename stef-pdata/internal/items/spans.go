@@ -17,7 +17,7 @@ import (
 	"github.com/otelstef/stef/stef-pdata/internal/values"
 )
 
-// Spans sets spans of records from spans of pdata. It counts what the
+// Spans sets spans of records from spans of pdata. It counts the content that the
 // schema cannot carry.
 type Spans struct {
 	values.Copier
@@ -34,8 +34,8 @@ func (w *Spans) Init(dicts otelstef.SpansDicts, f features.Set, losses *mapping.
 	w.Keys.Init(w.KeyDict, w.TextDict)
 }
 
-// Span sets all of a span but its attributes. Every field is set, so what is left of a span that
-// was refused on the way does no harm.
+// Span sets all fields of a span except its attributes. It sets every field, so it
+// overwrites anything from a span that was rejected halfway.
 //
 // spec: #otlp-spans
 func (w *Spans) Span(dst *otelstef.Span, s ptrace.Span) error {
@@ -71,7 +71,7 @@ func (w *Spans) Span(dst *otelstef.Span, s ptrace.Span) error {
 	return nil
 }
 
-// dropped sets the counts of what was dropped, or counts that they are lost.
+// dropped sets the counts of dropped events and links, or counts them as losses.
 func (w *Spans) dropped(dst *otelstef.Span, s ptrace.Span) {
 	events, links := s.DroppedEventsCount(), s.DroppedLinksCount()
 	if w.features.DroppedEvents {
@@ -86,7 +86,7 @@ func (w *Spans) dropped(dst *otelstef.Span, s ptrace.Span) {
 	}
 }
 
-// traceID returns what the stream holds of an id, in the memory of text.
+// traceID returns the form in which the stream holds an id, in the memory of text.
 func (w *Spans) traceID(text *mapping.IDText, id pcommon.TraceID) []byte {
 	return mapping.EncodeID(text, id[:], w.features.RawIDs)
 }
@@ -96,8 +96,8 @@ func (w *Spans) spanID(text *mapping.IDText, id pcommon.SpanID) []byte {
 	return mapping.EncodeID(text, id[:], w.features.RawIDs)
 }
 
-// AttributesOf gives dst the attributes of a span, event or link in the order of the
-// mode.
+// AttributesOf sets dst to the attributes of a span, event or link in the order of
+// the mode.
 func (w *Spans) AttributesOf(dst *otelstef.Attributes, src pcommon.Map) error {
 	n := src.Len()
 	if w.ByKey && n > 0 {
@@ -112,8 +112,8 @@ func (w *Spans) AttributesOf(dst *otelstef.Attributes, src pcommon.Map) error {
 	return w.otherAttributes(dst, src)
 }
 
-// otherAttributes gives dst attributes that are likely to have nothing in common with
-// those that it has, in the order in which they came.
+// otherAttributes sets dst to attributes that probably have nothing in common with
+// its current ones, in their original order.
 func (w *Spans) otherAttributes(dst *otelstef.Attributes, src pcommon.Map) error {
 	if err := w.TakePairs(src.Len()); err != nil {
 		return err
@@ -154,8 +154,8 @@ func firstKey(m pcommon.Map) string {
 	return ""
 }
 
-// Placed gives dst attributes in the order of their keys, as find put them into the
-// store.
+// Placed sets dst to attributes in the order of their keys, as KeySorter.Find added
+// them to the store.
 func (w *Spans) Placed(dst *otelstef.Attributes, src pcommon.Map, found *intern.SortedPairs, store *intern.PairStore) error {
 	n, set := src.Len(), found.Set
 	if set == nil {

@@ -45,8 +45,8 @@ func CheckMetric(m *otelstef.Metric) error {
 	return FitsSigned32("Metric.AggregationTemporality", int64(m.AggregationTemporality()))
 }
 
-// SameDescriptor reports whether two metrics are one in OTLP: equal in all but
-// the bounds of histograms.
+// SameDescriptor reports whether two metrics are the same metric in OTLP: all their
+// fields are equal except the bounds of histograms.
 //
 // spec: #otlp-metrics
 func SameDescriptor(a, b *otelstef.Metric) bool {
@@ -152,7 +152,7 @@ func CheckSpan(s *otelstef.Span) error {
 	return nil
 }
 
-// checkSpanNumbers names the number that is too large.
+// checkSpanNumbers returns an error for the number that is too large.
 func checkSpanNumbers(s *otelstef.Span) error {
 	if err := Fits32("Span.Flags", s.Flags()); err != nil {
 		return err
@@ -176,7 +176,7 @@ func checkLink(l *otelstef.Link) error {
 	return Fits32("DroppedAttributesCount", l.DroppedAttributesCount())
 }
 
-// CheckLogRecord checks a log record but for a template in its body.
+// CheckLogRecord checks a log record except a template in its body.
 func CheckLogRecord(r *otelstef.LogRecord) error {
 	if err := FitsSigned32("Record.SeverityNumber", int64(r.SeverityNumber())); err != nil {
 		return err
@@ -193,8 +193,8 @@ func CheckLogRecord(r *otelstef.LogRecord) error {
 	return CheckID("Record.SpanID", r.SpanID(), SpanIDBytes)
 }
 
-// CheckTemplate checks the parameters of a template that has so many places for
-// them, and returns the length of the joined text.
+// CheckTemplate checks the parameters of a template and returns the length of the
+// joined text. places is the number of placeholders of the template.
 //
 // spec: #otlp-logs
 func CheckTemplate(template string, places int, params *otelstef.BodyParams) (size int, err error) {

@@ -22,9 +22,9 @@ var (
 
 // ItemError is an item, or a container with all its items, that was not written.
 type ItemError struct {
-	// Resource, Scope, Metric and Item are the indexes that lead to the item: a
-	// point, span or log record. An index is -1 if the error is of a container
-	// above it, or if the signal has no such level.
+	// Resource, Scope, Metric and Item are the indexes of the place of the item: a
+	// point, span or log record. An index is -1 if the error concerns a container
+	// above that level, or if the signal has no such level.
 	Resource, Scope, Metric, Item int
 	// Offset is where the item, the container or the damaged field begins in the
 	// message, or -1 if the item is not part of a message.
@@ -62,11 +62,11 @@ func (e *ItemError) Unwrap() error { return e.Err }
 // ItemErrors are the items of one call that were not written. All others were.
 type ItemErrors []*ItemError
 
-// Place is where an encoder is in its input.
+// Place is the position of an encoder in its input.
 type Place struct{ Offset, Resource, Scope, Metric, Item int }
 
-// AddItems appends that n items at a place are left out. Prefix is put before
-// the path that err names.
+// AddItems adds an error for n omitted items at a place. prefix is put before the
+// path of err.
 func AddItems(list ItemErrors, at Place, prefix string, err error, n int) ItemErrors {
 	path, inner := Split(err)
 	return append(list, &ItemError{
@@ -118,8 +118,8 @@ func (e *RecordError) Unwrap() error { return e.Err }
 // were.
 type RecordErrors []*RecordError
 
-// AddRecord appends that a record is left out. The record joins the last range
-// if it follows it and has the same reason.
+// AddRecord adds an error for an omitted record. If the record follows the last range
+// and has the same reason, it extends that range.
 func AddRecord(list RecordErrors, record uint64, err error) RecordErrors {
 	field, inner := Split(err)
 	if n := len(list); n > 0 {
@@ -166,7 +166,7 @@ type fieldError struct {
 func (e *fieldError) Error() string { return e.path + ": " + e.err.Error() }
 func (e *fieldError) Unwrap() error { return e.err }
 
-// InField puts a name before the path of an error.
+// InField prefixes the path of an error with a name.
 func InField(name string, err error) error {
 	var inner *fieldError
 	if errors.As(err, &inner) {
@@ -178,12 +178,12 @@ func InField(name string, err error) error {
 // InElement is InField for element i of an array.
 func InElement(i int, err error) error { return InField(fmt.Sprintf("[%d]", i), err) }
 
-// InPair is InField for the value of a key, which it shortens.
+// InPair is InField for the value of a key. It shortens the key.
 func InPair[T string | []byte](key T, err error) error {
 	return InField(fmt.Sprintf("[%q]", key[:min(len(key), maxKey)]), err)
 }
 
-// maxKey is how many bytes of a key an error shows.
+// maxKey is the number of bytes of a key that an error shows.
 const maxKey = 60
 
 // Split returns the path of an error and the error in it.

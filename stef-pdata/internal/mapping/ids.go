@@ -11,10 +11,10 @@ const (
 	SpanIDBytes  = 8
 )
 
-// IDText has room for an id as text.
+// IDText is the memory for an id as text.
 type IDText [2 * TraceIDBytes]byte
 
-// EncodeID returns what a stream holds of an id: the id, or lower-case
+// EncodeID returns the form in which a stream holds an id: the id, or lower-case
 // hexadecimal text, in the memory of text. Unset ids are empty.
 //
 // spec: #otlp-common
@@ -38,9 +38,9 @@ func Unset(id []byte) bool {
 	return true
 }
 
-// DecodeID sets dst, which is zero and as long as the id, to an id that a
-// stream holds raw, as hexadecimal text, or unset. It reports whether that is
-// an id.
+// DecodeID sets dst to an id that a stream holds raw, as hexadecimal text, or unset.
+// dst must be zero and have the length of the id. DecodeID returns false if that is
+// not an id.
 //
 // spec: #otlp-common
 func DecodeID(dst, id []byte) bool {
@@ -57,7 +57,7 @@ func DecodeID(dst, id []byte) bool {
 	return true
 }
 
-// CheckID checks an id that is n bytes long in OTLP.
+// CheckID checks an id that has n bytes in OTLP.
 func CheckID(field string, id []byte, n int) error {
 	switch len(id) {
 	case 0, n:

@@ -9,9 +9,8 @@ import (
 	stef "github.com/otelstef/stef/stef-go"
 )
 
-// What an item may hold. Readers bound the memory and the nesting of a record.
-// A record beyond these bounds would end the stream, so encoders leave such
-// items out.
+// Limits of an item. Readers bound the memory and the nesting of a record. A record
+// beyond these bounds would end the stream, so encoders omit such items.
 //
 // spec: #limits
 const (
@@ -28,7 +27,7 @@ const (
 	PartBytes   = 512
 )
 
-// Budget counts the bytes that an item may still take.
+// Budget counts the bytes that an item may still use.
 type Budget struct {
 	// Left is negative if the item is too large. Callers may subtract from it
 	// and check later, by Take(0).
@@ -63,7 +62,8 @@ func tooManyPairs(n int) error {
 	return fmt.Errorf("%w: %d attributes, at most %d", stef.ErrLimit, n, stef.MaxPairs)
 }
 
-// CheckDepth checks the depth of an array or map; that of an attribute's value is 1.
+// CheckDepth checks the depth of an array or map. The value of an attribute has depth
+// 1.
 func CheckDepth(depth int) error {
 	if depth > MaxDepth {
 		return fmt.Errorf("%w: arrays and maps are nested over %d deep", stef.ErrLimit, MaxDepth)

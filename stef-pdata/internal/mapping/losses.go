@@ -3,19 +3,19 @@
 
 package mapping
 
-// Losses counts what a stream does not carry of the items written to it. In the
+// Losses counts the content of written items that a stream does not carry. In the
 // full schema only the first three can be other than 0.
 //
 // spec: #losses
 type Losses struct {
 	// EmptyContainers are resources, scopes and metrics without items.
 	EmptyContainers uint64
-	// UnknownFields are fields of messages that the mapping does not know, among
-	// them keys and texts by reference (key_strindex, string_value_strindex).
-	// Pdata does not show such fields, so encoders of pdata do not count them.
+	// UnknownFields are fields of messages that the mapping does not know, including
+	// keys and texts by reference (key_strindex, string_value_strindex). Pdata does
+	// not expose such fields, so encoders of pdata do not count them.
 	UnknownFields uint64
-	// ZeroIDs are ids in messages that consist of zeros. They come back unset,
-	// which means the same. Pdata does not tell the two apart.
+	// ZeroIDs are ids in messages that consist of zeros. They are decoded as unset,
+	// which means the same. Pdata does not distinguish the two.
 	ZeroIDs uint64
 	// EntityRefs are entity references of resources.
 	EntityRefs uint64
@@ -23,8 +23,8 @@ type Losses struct {
 	Flags uint64
 	// Values are points with the flag "no recorded value" that had a value.
 	Values uint64
-	// Unvalued are number points without a value and without that flag, which
-	// come back with it.
+	// Unvalued are number points without a value and without that flag. They are
+	// decoded with the flag.
 	Unvalued uint64
 	// DroppedEvents are spans whose number of dropped events was not 0.
 	DroppedEvents uint64

@@ -11,12 +11,12 @@ import (
 	"github.com/otelstef/stef/stef-go/otelstef"
 )
 
-// The order of values, by which sorted streams are sorted. Structs go field by
-// field, text by bytes, arrays by length and then by element, multimaps by keys,
-// then by length, then by values, oneofs by choice and then by value.
+// The order of values, by which sorted streams are sorted. Structs are compared by
+// field, text by bytes, arrays by length and then by element, multimaps by keys, then
+// by length, then by values, oneofs by choice and then by value.
 //
-// Numbers that compare as equal without being so go by their bits, so that
-// only values that are the same compare as equal.
+// Different numbers that compare as equal are ordered by their bits, so that only
+// identical values compare as equal.
 
 func CompareValues(a, b *otelstef.AnyValue) int {
 	if c := cmp.Compare(a.Type(), b.Type()); c != 0 {
@@ -49,7 +49,7 @@ func CompareValues(a, b *otelstef.AnyValue) int {
 	return 0
 }
 
-// list is what multimaps of values have in common.
+// list is the common interface of multimaps of values.
 type list interface {
 	Len() int
 	Key(i int) string

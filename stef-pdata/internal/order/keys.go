@@ -8,14 +8,14 @@ import (
 	"slices"
 )
 
-// Key is the ranks of an item, packed into one number to sort by.
+// Key is the ranks of an item, packed into one number for sorting.
 type Key struct {
 	Key  uint64
 	Item uint32
 }
 
 const (
-	// A pass of the radix sort looks at so many bits, fewer if there are not
+	// A pass of the radix sort processes this many bits, or fewer if there are not
 	// many keys.
 	keyDigitBits   = 11
 	shortDigitBits = 9
@@ -25,8 +25,8 @@ const (
 	fewKeys = 1 << fewBits
 )
 
-// Sort sorts keys, which have no bits above width; equal keys keep their order.
-// It returns the keys in one of the two slices, and the other slice.
+// Sort sorts keys, which have no bits above width; equal keys keep their order. It
+// returns the sorted keys in one of the two slices, and the other slice.
 func Sort(keys, spare []Key, width int) (sorted, other []Key) {
 	if inOrder(keys) {
 		return keys, spare
@@ -55,7 +55,7 @@ func Sort(keys, spare []Key, width int) (sorted, other []Key) {
 			starts[keys[i].Key>>shift&mask]++
 		}
 		if starts[keys[0].Key>>shift&mask] == uint32(len(keys)) {
-			continue // the digit is the same everywhere
+			continue // the digit is the same in all keys
 		}
 		next := uint32(0)
 		for i, n := range starts {
@@ -81,8 +81,8 @@ func inOrder(keys []Key) bool {
 	return true
 }
 
-// sortFew puts keys into sorted in order. It compares numbers that hold a key and
-// its place.
+// sortFew writes keys into sorted in order. It compares numbers that contain a key
+// and its place.
 func sortFew(keys, sorted []Key) {
 	var packed [fewKeys]uint64
 	for i := range keys {
@@ -94,7 +94,8 @@ func sortFew(keys, sorted []Key) {
 	}
 }
 
-// FewTimes is the most different times of a batch that SortDigit sorts by.
+// FewTimes is the largest number of different times in a batch that SortDigit
+// handles.
 const FewTimes = 32
 
 // SortDigit is Sort for keys below FewTimes.

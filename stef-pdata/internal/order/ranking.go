@@ -19,7 +19,7 @@ type Ranking struct {
 
 func (r *Ranking) Reset() { r.order, r.Ranks, r.Top = r.order[:0], r.Ranks[:0], 0 }
 
-// Rank ranks the ids up to n, of which it may know some.
+// Rank ranks the ids up to n. It may already know the ranks of some.
 func (r *Ranking) Rank(n int, compare func(a, b uint32) int) {
 	if len(r.order) == n {
 		return
@@ -33,7 +33,7 @@ func (r *Ranking) Rank(n int, compare func(a, b uint32) int) {
 	merged := r.spare[:0]
 	ranks := append(r.Ranks[:len(r.Ranks):len(r.Ranks)], make([]uint32, n+1-len(r.Ranks))...)
 	rank := uint32(0)
-	// place gives an id the next rank, or that of the one before it.
+	// place assigns to an id the next rank, or the rank of the id before it.
 	place := func(id uint32, tie bool) {
 		if !tie || len(merged) == 0 {
 			rank++

@@ -11,26 +11,26 @@ import (
 	"github.com/otelstef/stef/stef-go/codec"
 )
 
-// ChunkSpans is how many spans a chunk has at most: no more than the cache of a
-// core holds. Four times as many took 15 % longer and gave 1 % less.
+// ChunkSpans is the maximum number of spans in a chunk, so that a chunk fits the
+// cache of a core. Four times as many took 15 % longer and gave 1 % less.
 const ChunkSpans = 1 << 9
 
-// TraceTable numbers the traces of a chunk. It is small enough to stay in the
-// cache, and so small that crafted ids, all in one place of it, do no harm.
+// TraceTable numbers the traces of a chunk. It is small enough to stay in the cache.
+// It is also so small that crafted ids that all collide do no harm.
 type TraceTable struct {
 	Known []traceInfo
 	slots [2 * ChunkSpans]uint16 // numbers, counted from 1
 	last  uint32
 }
 
-// traceInfo is what the order needs to know of a trace.
+// traceInfo is the data of a trace that sorting needs.
 type traceInfo struct {
 	id    pcommon.TraceID
 	Spans uint32
-	At    uint32 // where its next span goes
+	At    uint32 // the place of its next span
 }
 
-// NoPlace is the place of a trace that has none yet.
+// NoPlace means that a trace has no place yet.
 const NoPlace = ^uint32(0)
 
 func (t *TraceTable) Reset() {
@@ -38,7 +38,7 @@ func (t *TraceTable) Reset() {
 	clear(t.slots[:])
 }
 
-// Find returns the number of a trace that has one more span.
+// Find returns the number of a trace and counts one more span of it.
 func (t *TraceTable) Find(id pcommon.TraceID) uint32 {
 	if len(t.Known) == 0 || t.Known[t.last].id != id {
 		t.last = t.search(id)
@@ -48,7 +48,7 @@ func (t *TraceTable) Find(id pcommon.TraceID) uint32 {
 }
 
 func (t *TraceTable) search(id pcommon.TraceID) uint32 {
-	// Ids are random, or half of them is.
+	// Ids are random, or at least half of each id is.
 	x := binary.LittleEndian.Uint64(id[:8]) ^ binary.LittleEndian.Uint64(id[8:])
 	for slot := x * codec.GoldenRatio >> 32; ; slot++ {
 		at := &t.slots[slot%uint64(len(t.slots))]

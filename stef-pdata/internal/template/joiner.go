@@ -14,9 +14,9 @@ import (
 	"github.com/otelstef/stef/stef-pdata/internal/mapping"
 )
 
-// Joiner puts templates and parameters together. It remembers where the
-// placeholders of some templates are. Texts go to a buffer, from which bodies get
-// them several at a time, so that they share an allocation.
+// Joiner joins templates and parameters. It caches the places of the placeholders of
+// some templates. Texts are written to a buffer and assigned to bodies in groups, so
+// that several texts share an allocation.
 type Joiner struct {
 	slots   []joinSlot // made at the first template
 	last    *joinSlot  // Of the last template
@@ -24,13 +24,13 @@ type Joiner struct {
 	waiting []joinedBody
 }
 
-// Text is a text, or where it is in the buffer.
+// Text is a text, or its place in the buffer.
 type Text struct {
 	text string
 	Span
 }
 
-// joinedBody is a body that waits for its text.
+// joinedBody is a body whose text is still in the buffer.
 type joinedBody struct {
 	dst pcommon.Value
 	Span
@@ -43,8 +43,9 @@ type joinSlot struct {
 
 const (
 	joinSlots = 64
-	// joinedBytes is how much text shares an allocation, and is kept by a body that is
-	// kept. Bodies of more than a quarter of it have memory of their own.
+	// joinedBytes is the size of the text that shares an allocation. A body that is
+	// kept keeps all of it in memory. Bodies larger than a quarter of it have their
+	// own memory.
 	joinedBytes = 8 << 10
 )
 
@@ -78,7 +79,7 @@ func (j *Joiner) Join(template string, params *otelstef.BodyParams) (Text, error
 	return Text{Span: Span{uint32(from), uint32(len(text))}}, nil
 }
 
-// Join returns the text, of so many bytes, in memory of its own.
+// join returns the text, which has size bytes, in its own memory.
 func (s *joinSlot) join(params *otelstef.BodyParams, size int) string {
 	var text strings.Builder
 	text.Grow(size)
@@ -93,7 +94,7 @@ func (s *joinSlot) join(params *otelstef.BodyParams, size int) string {
 // Len returns the length of the text.
 func (t *Text) Len() int { return len(t.text) + int(t.To-t.From) }
 
-// Set gives a body its text, at the latest at the next flush.
+// Set sets a body to its text, at the latest at the next flush.
 func (j *Joiner) Set(dst pcommon.Value, t Text) {
 	if t.To == 0 {
 		dst.SetStr(t.text)
@@ -102,7 +103,7 @@ func (j *Joiner) Set(dst pcommon.Value, t Text) {
 	j.waiting = append(j.waiting, joinedBody{dst, t.Span})
 }
 
-// Flush gives the bodies that wait their texts, and empties the buffer.
+// Flush sets all bodies in the buffer to their texts, and empties the buffer.
 func (j *Joiner) Flush() {
 	text := string(j.buffer)
 	for _, body := range j.waiting {
@@ -112,8 +113,8 @@ func (j *Joiner) Flush() {
 	j.buffer, j.waiting = j.buffer[:0], j.waiting[:0]
 }
 
-// slot returns where the placeholders of a template are, and how many. With more
-// than parameters can be it returns the number only.
+// slot returns the pieces of a template and its number of placeholders. If there are
+// more placeholders than parameters can exist, it returns the number only.
 func (j *Joiner) slot(template string) (*joinSlot, int) {
 	if template == "" {
 		return nil, 0

@@ -5,15 +5,15 @@ package template
 
 import "strings"
 
-// OwnWords gives words memory that only such words share. Those of short bodies
-// stay where they are.
+// OwnWords copies words into memory that only such words share. Words of short bodies
+// are not copied.
 type OwnWords struct{ text strings.Builder }
 
-// MaxHeldBody is what may stay in memory for a word that a record holds. A record
-// has stef.MaxPairs words at most, each of another body.
+// MaxHeldBody is the size of the longest body that a word in a record may keep in
+// memory. A record has at most stef.MaxPairs words, each of another body.
 const MaxHeldBody = 2 << 10
 
-// Copy returns a word in other memory.
+// Copy returns a copy of a word in separate memory.
 func (w *OwnWords) Copy(word string) string {
 	if w.text.Cap()-w.text.Len() < len(word) {
 		w.text.Reset()

@@ -5,9 +5,9 @@ package template
 
 import "strings"
 
-// textShape is what texts with the same template have in common. Of the words with
-// digits some are the same in all of them, such as versions; once enough texts
-// were seen, these become part of the template.
+// textShape is the common part of texts with the same template. Some of the words
+// with digits are the same in all texts, such as versions. After enough texts, these
+// words become part of the template.
 type textShape struct {
 	whole string // the template with a placeholder for every parameter
 	seen  int    // texts since the template was learned
@@ -15,26 +15,26 @@ type textShape struct {
 	fixed   []fixedParam
 	learned string   // the template without the fixed parameters, "" at first
 	pieces  []string // Of learned, between the parameters
-	misses  int      // texts since then that it did not fit
+	misses  int      // texts since then that did not match it
 
-	next *textShape // the shape of the text that came after one of this last time
+	next *textShape // the shape of the text that followed one of this shape last time
 }
 
-// fixedParam is a parameter that had one value in all texts so far.
+// fixedParam is a parameter that had the same value in all texts so far.
 type fixedParam struct {
 	value string
 	holds bool
 }
 
-// What it takes to learn a template, by measured sizes: as many texts at first,
-// and one miss of so many later.
+// Conditions to learn a template, chosen by measured sizes: the number of texts at
+// first, and the share of misses later.
 const (
 	learnAfter  = 4
 	allowMisses = 4
 	missShare   = 8
 )
 
-// newTextShape returns the shape of a text, of whose memory it keeps nothing.
+// newTextShape returns the shape of a text. It keeps no memory of the text.
 func newTextShape(whole []byte, text string, params []Span) *textShape {
 	s := &textShape{whole: string(whole), fixed: make([]fixedParam, len(params))}
 	text = strings.Clone(text)
@@ -47,7 +47,7 @@ func newTextShape(whole []byte, text string, params []Span) *textShape {
 // size estimates the memory of the shape.
 func (s *textShape) size() int { return 3*len(s.whole) + 64*len(s.fixed) + 128 }
 
-// see looks at a text before it is decided how it is written.
+// see examines a text before the decision how to write it.
 func (s *textShape) see(text string, params []Span) {
 	s.seen++
 	if s.learned == "" {
@@ -55,7 +55,7 @@ func (s *textShape) see(text string, params []Span) {
 	}
 }
 
-// compare gives up fixed parameters that differ in a text.
+// compare drops fixed parameters that differ in a text.
 func (s *textShape) compare(text string, params []Span) {
 	for i, p := range params {
 		if f := &s.fixed[i]; f.holds && f.value != text[p.From:p.To] {
@@ -64,7 +64,7 @@ func (s *textShape) compare(text string, params []Span) {
 	}
 }
 
-// fits says whether all fixed parameters hold in a text.
+// fits reports whether a text has the values of all fixed parameters.
 func (s *textShape) fits(text string, params []Span) bool {
 	for i, p := range params {
 		if f := &s.fixed[i]; f.holds && f.value != text[p.From:p.To] {
@@ -74,7 +74,7 @@ func (s *textShape) fits(text string, params []Span) bool {
 	return true
 }
 
-// reduce returns the template to write a text with, and its parameters, in the
+// reduce returns the template with which to write a text, and its parameters, in the
 // memory of params.
 func (s *textShape) reduce(text string, params []Span) (string, []Span) {
 	if s.learned == "" {
@@ -120,8 +120,8 @@ func (s *textShape) learn() {
 	s.seen, s.misses = 0, 0
 }
 
-// match appends the parameters of a text that fits the learned template. It is
-// much cheaper than splitText, which would mostly find the same.
+// match appends the parameters of a text that fits the learned template. It is much
+// cheaper than splitText, and usually finds the same.
 func (s *textShape) match(text string, params []Span) ([]Span, bool) {
 	if s.learned == "" {
 		return params, false

@@ -10,15 +10,15 @@ import (
 	"github.com/otelstef/stef/stef-go/codec"
 )
 
-// Splitter takes text bodies apart and decides which of them are written so.
-// All bodies of a container are added before the decision.
+// Splitter splits text bodies and decides which of them are written as templates. All
+// bodies of a container are added before the decision.
 type Splitter struct {
 	shapes map[string]*textShape // by whole
 	size   int                   // Of the shapes
 	trials map[trialKey]*trial
 
-	// heads are the shapes that texts had last which began alike, once there
-	// are texts.
+	// heads are the last two shapes of texts with the same beginning. It is allocated
+	// at the first text.
 	heads [][2]*textShape
 
 	bodies  []Body
@@ -26,15 +26,15 @@ type Splitter struct {
 	scratch []byte
 }
 
-// Body is a body taken apart.
+// Body is a body that is split into a template and parameters.
 type Body struct {
 	Text     string
-	shape    *textShape // nil if it goes out as it is
-	Template string     // "" until it is decided
+	shape    *textShape // nil if the body is written as it is
+	Template string     // "" until the decision
 	from, to uint32     // its parameters
 }
 
-// What a splitter may remember before it forgets everything.
+// Limits of a splitter. When it exceeds them, it drops its cached content.
 const (
 	maxTextShapes     = 1 << 14
 	maxTextShapeBytes = 4 << 20
@@ -54,11 +54,11 @@ func (s *Splitter) Body(i int) *Body {
 // Params returns where the parameters of a body are in its text.
 func (s *Splitter) Params(b *Body) []Span { return s.params[b.from:b.to] }
 
-// ForgetContainers drops what is known of resources and scopes, whose ids will be
-// those of others.
+// ForgetContainers drops the data about resources and scopes, because their ids will
+// be assigned to others.
 func (s *Splitter) ForgetContainers() { clear(s.trials) }
 
-// Begin forgets the bodies.
+// Begin drops the bodies.
 func (s *Splitter) Begin() {
 	clear(s.bodies)
 	s.bodies, s.params = s.bodies[:0], s.params[:0]
@@ -67,7 +67,7 @@ func (s *Splitter) Begin() {
 		clear(s.heads)
 		s.size = 0
 		for _, t := range s.trials {
-			t.last = nil // or old shapes would stay, and what came after them
+			t.last = nil // otherwise old shapes and their followers would stay in memory
 		}
 	}
 	if len(s.trials) > maxTrials {
@@ -75,7 +75,7 @@ func (s *Splitter) Begin() {
 	}
 }
 
-// Add takes the next body apart, if t says so.
+// Add adds the next body, and splits it if t allows that.
 func (s *Splitter) Add(body pcommon.Value, t *trial) {
 	b := Body{}
 	if t.paused == 0 && body.Type() == pcommon.ValueTypeStr {
@@ -110,9 +110,9 @@ func (s *Splitter) split(text string, t *trial) Body {
 	return b
 }
 
-// likely returns a shape whose learned template fits a text, and appends the
-// parameters, if one of the likely ones does: the last that began alike, the
-// one before, and what followed the last one.
+// likely tries three likely shapes: the last shape of a text with the same beginning,
+// the one before it, and the shape that followed the last one. If the learned
+// template of one fits the text, it appends the parameters and returns the shape.
 func (s *Splitter) likely(text string, heads *[2]*textShape, last *textShape) *textShape {
 	from := len(s.params)
 	next := heads[1]
@@ -132,7 +132,7 @@ func (s *Splitter) likely(text string, heads *[2]*textShape, last *textShape) *t
 	return nil
 }
 
-// headOf tells texts apart by how they begin, with all digits taken as one.
+// headOf hashes the beginning of a text; all digits count as the same.
 func headOf(text string, t *trial) uint32 {
 	const highNibbles = 0xf0f0f0f0f0f0f0f0
 	h := t.seed
@@ -143,8 +143,8 @@ func headOf(text string, t *trial) uint32 {
 	return uint32(h) % headCount
 }
 
-// find returns the shape of a text, which it adds if it is new, and appends the
-// parameters. It returns nil for texts that have none.
+// find returns the shape of a text, and appends the parameters. It adds the shape if
+// it is new. It returns nil for texts without parameters.
 func (s *Splitter) find(text string, t *trial) *textShape {
 	from := len(s.params)
 	template, params, ok := Split(s.scratch[:0], s.params, text)
@@ -169,7 +169,7 @@ func (s *Splitter) find(text string, t *trial) *textShape {
 	return shape
 }
 
-// Decide decides about the bodies, which t was about.
+// Decide decides how the bodies of trial t are written.
 func (s *Splitter) Decide(t *trial) {
 	pays := t.end()
 	for i := range s.bodies {

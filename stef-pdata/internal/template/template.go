@@ -11,15 +11,15 @@ import (
 // A text body may be written as a template and parameters: lines of one shape
 // then share the template, and only the parameters that differ are written.
 //
-// A parameter is a word with a digit in it: a number, an address, a version, a
-// path, most ids and times. In the template each leaves a placeholder.
+// A parameter is a word that contains a digit: a number, an address, a version, a
+// path, most ids and times. The template has a placeholder for each parameter.
 //
 // spec: #otlp-logs
 
 const placeholder = 0x00
 
-// maxParam is the length of the longest word that is taken for a parameter. What
-// is longer is data, which does not repeat and would only fill the dictionary.
+// maxParam is the length of the longest word that counts as a parameter. Longer words
+// are data, which does not repeat and would only fill the dictionary.
 const maxParam = 128
 
 // Span is a part of a text.
@@ -27,12 +27,12 @@ type Span struct{ From, To uint32 }
 
 // Kinds of bytes, as bits.
 const (
-	inWord   = 1 << iota // may stand in a word
-	notAtEnd             // but not end it
+	inWord   = 1 << iota // may be part of a word
+	notAtEnd             // but not its last byte
 )
 
-// byteKinds was chosen by size: commas and equals signs make parameters of lists
-// and pairs, slashes of paths and dates, the others of queries.
+// byteKinds was chosen by size: commas and equals signs create parameters for lists
+// and pairs, slashes for paths and dates, the others for queries.
 var byteKinds = func() (kinds [256]byte) {
 	for c := range kinds {
 		switch {
@@ -49,13 +49,13 @@ var byteKinds = func() (kinds [256]byte) {
 	return kinds
 }()
 
-// Split appends the template of a text to template and its parameters to
-// params. It reports false for texts that can have no template.
+// Split appends the template of a text to template and its parameters to params. It
+// returns false for texts that cannot have a template.
 func Split(template []byte, params []Span, text string) ([]byte, []Span, bool) {
 	if strings.IndexByte(text, placeholder) >= 0 {
 		return template, params, false
 	}
-	literal := 0 // where the text begins that is not in template yet
+	literal := 0 // where the text that is not yet in template begins
 	for i := nextDigit(text, 0); i < len(text); i = nextDigit(text, i) {
 		from := i
 		for from > literal && byteKinds[text[from-1]] != 0 {
@@ -78,8 +78,9 @@ func Split(template []byte, params []Span, text string) ([]byte, []Span, bool) {
 	return append(template, text[literal:]...), params, true
 }
 
-// nextDigit returns where the first digit is from i on, or the length of the
-// text. It looks at eight bytes at once: most of a text is no digit.
+// nextDigit returns the offset of the first digit from i on, or the length of the
+// text. It processes eight bytes at once, because most bytes of a text are not
+// digits.
 func nextDigit(text string, i int) int {
 	const (
 		ones  = 0x0101010101010101
@@ -100,7 +101,7 @@ func nextDigit(text string, i int) int {
 	return i
 }
 
-// eightBytes returns the bytes of a text from i on, the first one lowest.
+// eightBytes returns the bytes of a text from i on; the first one is the lowest.
 func eightBytes(text string, i int) uint64 {
 	s := text[i : i+8]
 	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |

@@ -3,33 +3,34 @@
 
 package template
 
-// trial is whether templates pay for the bodies of one resource and scope. They
-// do if the same ones return: a new template is sent whole and fills the
-// dictionary, one that was sent costs a number.
+// trial measures whether templates make the bodies of one resource and scope smaller.
+// They do if the same templates recur: a new template is sent whole and fills the
+// dictionary, and a known template costs only a number.
 type trial struct {
-	bodies int // Of late
+	bodies int // recently counted
 	fresh  int // with a template not seen before
-	text   int // bytes in them
-	params int // bytes of it that are parameters, with their numbers
-	paused int // containers to come that are not tried
+	text   int // their bytes
+	params int // how many of these are parameters, with their numbers
+	paused int // how many more containers are not tried
 	pause  int // how long the last pause was
 
 	last *textShape // Of the last body
-	seed uint64     // for headOf: each resource has bodies of its own
+	seed uint64     // for headOf: each resource has its own bodies
 }
 
 // trialKey is a resource and a scope.
 type trialKey struct{ resource, scope uint32 }
 
 const (
-	// newTemplates may be new whatever the share, so that a start is no failure.
+	// newTemplates is how many templates may be new regardless of the share, so that
+	// the start of a stream does not count as a failure.
 	newTemplates = 64
-	// bodiesPerTemplate is how many bodies a template has to serve. With fewer the
+	// bodiesPerTemplate is the minimum number of bodies per template. With fewer,
 	// streams of real logs were still smaller, but took half as long again to make.
 	bodiesPerTemplate = 4
-	// paramBytes is what a parameter takes beside its text. Where parameters are more
-	// than mostShare per cent of texts that have shortBody bytes or more on average,
-	// as in access logs, templates save zstd nothing but make twice the work.
+	// paramBytes is the size of a parameter in addition to its text. If parameters
+	// are more than mostShare per cent of texts with an average of shortBody bytes or
+	// more, as in access logs, templates save zstd nothing but double the work.
 	paramBytes  = 1
 	mostShare   = 55
 	shortBody   = 100
@@ -59,7 +60,7 @@ func (t *trial) count(fresh bool) {
 	}
 }
 
-// weigh counts what of a text would be written besides the template.
+// weigh counts the bytes of a text that would be written besides the template.
 func (t *trial) weigh(text string, params []Span) {
 	t.text += len(text)
 	for _, p := range params {
@@ -67,9 +68,9 @@ func (t *trial) weigh(text string, params []Span) {
 	}
 }
 
-// end ends a container, or a part of one, and says whether its bodies are to have
-// templates. If not, the next ones are left alone for a while, which gets longer:
-// what bodies are like changes rarely.
+// end ends a container, or a part of one, and reports whether its bodies are written
+// as templates. If not, templates are not tried for the next containers. This pause
+// gets longer each time, because the kind of bodies rarely changes.
 func (t *trial) end() bool {
 	if t.paused > 0 {
 		t.paused--

@@ -13,7 +13,7 @@ import (
 	"github.com/otelstef/stef/stef-pdata/internal/mapping"
 )
 
-// Attributes gives dst the attributes of src, in the order the mode wants.
+// Attributes sets dst to the attributes of src, in the order of the mode.
 func (c *Copier) Attributes(dst *otelstef.Attributes, src pcommon.Map) error {
 	if c.ByKey && !inKeyOrder(src) {
 		return c.AttributesByKey(dst, src)
@@ -25,9 +25,9 @@ func (c *Copier) Attributes(dst *otelstef.Attributes, src pcommon.Map) error {
 	dst.SetLen(n)
 	i, text := 0, 0
 	for k, v := range src.All() {
-		// Most attributes are text that is not empty, so those go without a call
-		// and without a look at the type. After the same key the value is mostly the
-		// same too.
+		// Most attributes are text that is not empty, so those are handled without a
+		// call and without checking the type. If the key is the same as before, the
+		// value usually is too.
 		if s := v.Str(); s != "" {
 			if dst.Key(i) == k {
 				dst.Value(i).SetString(s)
@@ -51,7 +51,7 @@ func (c *Copier) attribute(dst *otelstef.Attributes, i int, k string, v pcommon.
 	return c.AttributeValue(dst, i, k, v)
 }
 
-// AttributeValue sets the value of a pair that has its key.
+// AttributeValue sets the value of a pair whose key is already set.
 func (c *Copier) AttributeValue(dst *otelstef.Attributes, i int, k string, v pcommon.Value) error {
 	switch v.Type() {
 	case pcommon.ValueTypeStr:
@@ -75,7 +75,7 @@ func (c *Copier) AttributeValue(dst *otelstef.Attributes, i int, k string, v pco
 	return nil
 }
 
-// inKeyOrder says whether the keys of m ascend.
+// inKeyOrder reports whether the keys of m ascend.
 func inKeyOrder(m pcommon.Map) bool {
 	last := ""
 	for k := range m.All() {
@@ -87,8 +87,8 @@ func inKeyOrder(m pcommon.Map) bool {
 	return true
 }
 
-// AttributesByKey is attributes for maps whose keys are in no order. Pairs of
-// equal keys stay in theirs.
+// AttributesByKey is attributes for maps whose keys are not sorted. Pairs of equal
+// keys keep their order.
 func (c *Copier) AttributesByKey(dst *otelstef.Attributes, src pcommon.Map) error {
 	if err := c.TakePairs(src.Len()); err != nil {
 		return err
@@ -111,7 +111,7 @@ func (c *Copier) AttributesByKey(dst *otelstef.Attributes, src pcommon.Map) erro
 	return nil
 }
 
-// SameAttributes says whether a holds the attributes of m in the same order.
+// SameAttributes reports whether a holds the attributes of m in the same order.
 func SameAttributes(a *otelstef.Attributes, m pcommon.Map) bool {
 	if a.Len() != m.Len() {
 		return false

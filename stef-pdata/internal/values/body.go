@@ -10,10 +10,11 @@ import (
 	"github.com/otelstef/stef/stef-pdata/internal/mapping"
 )
 
-// Structured bodies are values of a type of their own, BodyValue, whose keys and
-// texts have dictionaries. This file is value.go for them, both ways.
+// Structured bodies are values of their own type, BodyValue, whose keys and texts
+// have dictionaries. This file does for them what value.go does, in both directions.
 
-// BodyValue gives dst the value of v, which depth arrays and maps enclose.
+// BodyValue sets dst to the value of v. depth is the number of arrays and maps around
+// it.
 func (c *Copier) BodyValue(dst *otelstef.BodyValue, v pcommon.Value, depth int) error {
 	switch v.Type() {
 	case pcommon.ValueTypeStr:

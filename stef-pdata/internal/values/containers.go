@@ -11,8 +11,8 @@ import (
 	"github.com/otelstef/stef/stef-pdata/internal/mapping"
 )
 
-// Container gives dst the attributes of a container and returns them as they
-// came.
+// Container sets dst to the attributes of a container and returns them in their
+// original order.
 func (c *Copier) Container(dst *otelstef.Attributes, src pcommon.Map) (arrival *otelstef.Attributes, err error) {
 	if err := c.Attributes(dst, src); err != nil {
 		return nil, mapping.InField("attributes", err)

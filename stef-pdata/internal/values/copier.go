@@ -16,17 +16,17 @@ import (
 // Copier copies values of pdata into records, within the limits of an item.
 type Copier struct {
 	mapping.Budget
-	// ByKey puts the attributes of an item in the order of their keys.
+	// ByKey sorts the attributes of an item by their keys.
 	ByKey bool
 
 	// KeyDict and TextDict are the dictionaries of the stream. They are nil in
-	// copiers that do not write into its record.
+	// copiers that do not write into the record of the stream.
 	KeyDict, TextDict *stef.TextDict
 
 	scratch []byte
 }
 
-// Value gives dst the value of v, which depth arrays and maps enclose.
+// Value sets dst to the value of v. depth is the number of arrays and maps around it.
 func (c *Copier) Value(dst *otelstef.AnyValue, v pcommon.Value, depth int) error {
 	switch v.Type() {
 	case pcommon.ValueTypeStr:
@@ -55,7 +55,7 @@ func (c *Copier) Value(dst *otelstef.AnyValue, v pcommon.Value, depth int) error
 	return nil
 }
 
-// bytesOf returns the bytes of b until the next call.
+// bytesOf returns the bytes of b, valid until the next call.
 func (c *Copier) bytesOf(b pcommon.ByteSlice) []byte {
 	c.scratch = c.scratch[:0]
 	for i := range b.Len() {
@@ -105,7 +105,7 @@ func (c *Copier) list(dst *otelstef.KeyValueList, src pcommon.Map, depth int) er
 	return nil
 }
 
-// SameValue says whether a holds v.
+// SameValue reports whether a holds v.
 func SameValue(a *otelstef.AnyValue, v pcommon.Value) bool {
 	switch a.Type() {
 	case otelstef.AnyValueTypeString:
