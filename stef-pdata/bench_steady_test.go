@@ -20,9 +20,9 @@ import (
 	"github.com/otelstef/stef/internal/teltest"
 )
 
-// The benchmarks of steady state use recordings that no design decision was made
-// with. The first half of a recording warms a stream up, and only the second half,
-// which the stream has not seen, is measured:
+// The benchmarks of steady state use recordings on which no design decision was
+// based. The first half of a recording warms up a stream. Only the second half, which
+// is new to the stream, is measured:
 //
 //	set=S/zstd=Z/to=otlp             marshal
 //	set=S/zstd=Z/to=stef/mode=M      Encode and Flush

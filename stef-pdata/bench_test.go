@@ -21,29 +21,30 @@ import (
 	stefpdata "github.com/otelstef/stef/stef-pdata"
 )
 
-// The benchmarks of all signals run OTLP and STEF on the same batches in the
-// same way, and those of STEF report besides what share of OTLP's time they took:
+// The benchmarks of all signals run OTLP and STEF on the same batches in the same
+// way. Those of STEF also report their time as a share of the time of OTLP:
 //
 //	set=S/batch=B/zstd=Z/to=otlp                      marshal
 //	set=S/batch=B/zstd=Z/to=stef/mode=M/warm=W        Encode and Flush
 //	set=S/batch=B/zstd=Z/from=otlp                    unmarshal
 //	set=S/batch=B/zstd=Z/from=stef/mode=M             Decode
 //
-// Batches are the parts of a set, each a frame, or all of it in one. A warm
-// encoder knows all that comes; a cold one begins a stream each time.
+// Batches are the parts of a set, each in its own frame, or the whole set in one. A
+// warm encoder has already seen all content; a cold one starts a new stream each
+// time.
 //
-// The share of the garbage collector depends on how much else lives in the heap:
+// The share of the garbage collector depends on the size of the other live heap:
 // plain benchmarks collect every few operations, a busy Collector rarely does.
-// STEF_BALLAST is how many MiB live besides.
+// STEF_BALLAST is the size of additional live heap in MiB.
 
-// signal is what the benchmarks need to know of metrics, traces or logs.
+// signal is the part of metrics, traces or logs that the benchmarks need.
 type signal[T any] struct {
 	marshal   func(T) ([]byte, error)
 	unmarshal func([]byte) (T, error)
 	items     func(T) int
 	// encoder begins a stream.
 	encoder func(dst io.Writer, mode stefpdata.Mode, options ...stef.WriterOption) (streamEncoder[T], error)
-	// decode reads a stream to its end and returns what ended it.
+	// decode reads a stream to its end and returns the error that ended it.
 	decode func(stream io.Reader) error
 	modes  []stefpdata.Mode
 }
@@ -83,8 +84,8 @@ func eachBatching[T any](b *testing.B, s signal[T], name string, parts []T, one 
 	b.Run("set="+name+"/batch=one", func(b *testing.B) { run(b, benchSet[T]{s, all, items}) })
 }
 
-// measure runs op, which makes or reads so many bytes, and reports what an item
-// takes. otlp is what it takes in OTLP, or 0 if this is OTLP.
+// measure runs op, which writes or reads the returned number of bytes, and reports
+// the time per item. otlp is the time in OTLP, or 0 if this is OTLP.
 func (s *benchSet[T]) measure(b *testing.B, otlp float64, op func() (bytes int)) (perItem float64) {
 	size := 0
 	b.ReportAllocs()
@@ -108,7 +109,7 @@ func compressionOf(compressed bool) stef.WriterOption {
 	return stef.WithCompression(stef.None)
 }
 
-// runs are what a benchmark measured each time that it was repeated.
+// runs are the results of the repetitions of a benchmark.
 type runs []float64
 
 func (r *runs) add(measured float64) { *r = append(*r, measured) }

@@ -156,8 +156,8 @@ var budgetLogs = budgetCase[plog.Logs]{
 	parse: new(plog.ProtoUnmarshaler).UnmarshalLogs,
 }
 
-// TestMaxBytes has records that share a text. Each batch keeps the limit as OTLP,
-// where the text is repeated, and no record is lost.
+// TestMaxBytes uses records that share a text. Each batch is within the limit as
+// OTLP, where the text is repeated, and no record is lost.
 func TestMaxBytes(t *testing.T) {
 	t.Run("traces", func(t *testing.T) { testMaxBytes(t, &budgetTraces) })
 	t.Run("metrics", func(t *testing.T) { testMaxBytes(t, &budgetMetrics) })
@@ -196,8 +196,8 @@ func testMaxBytes[T any](t *testing.T, c *budgetCase[T]) {
 	}
 }
 
-// TestHugeRecord has a record with a text in so many attributes that OTLP takes
-// more than a record may. The records before it are returned.
+// TestHugeRecord uses a record with a text in so many attributes that its size as
+// OTLP exceeds the limit of a record. The records before it are returned.
 func TestHugeRecord(t *testing.T) {
 	t.Run("traces", func(t *testing.T) { testHugeRecord(t, &budgetTraces) })
 	t.Run("metrics", func(t *testing.T) { testHugeRecord(t, &budgetMetrics) })
@@ -206,7 +206,7 @@ func TestHugeRecord(t *testing.T) {
 
 func testHugeRecord[T any](t *testing.T, c *budgetCase[T]) {
 	text := strings.Repeat("x", 80<<10)
-	// The encoder of batches refuses such a record, the writer of records does not.
+	// The batch encoder rejects such a record, the record writer does not.
 	write := func(keys int) *bytes.Buffer {
 		var stream bytes.Buffer
 		attrs, w := c.record(&stream)

@@ -18,7 +18,7 @@ import (
 	"github.com/otelstef/stef/stef-pdata/internal/intern"
 )
 
-// The memory of a large batch is given back when batches are small again.
+// The memory of a large batch is released when batches are small again.
 func TestMemoryOfLargeBatches(t *testing.T) {
 	w, err := otelstef.NewMetricsWriter(io.Discard)
 	require.NoError(t, err)
@@ -64,8 +64,8 @@ func TestPoolsAreBoundedByBytes(t *testing.T) {
 	}
 }
 
-// Pools do not grow with the life of an encoder, and emptying them changes
-// nothing that is written.
+// Pools do not grow over the life of an encoder, and emptying them does not change
+// the output.
 func TestPoolsAreBounded(t *testing.T) {
 	for _, mode := range []Mode{Sorted, Ordered} {
 		var out bytes.Buffer

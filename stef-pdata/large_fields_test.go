@@ -20,10 +20,11 @@ import (
 	stefpdata "github.com/otelstef/stef/stef-pdata"
 )
 
-// large is a text that no record has room for.
+// large is a text that exceeds the limit of a record.
 var large = strings.Repeat("x", stefpdata.MaxItemBytes+1)
 
-// spoilResource has what can be too large in a resource, and spoilScope in a scope.
+// spoilResource has the fields that can be too large in a resource, and spoilScope
+// those in a scope.
 var (
 	spoilResource = map[string]func(pcommon.Resource){
 		"entity type":   func(r pcommon.Resource) { entity.ResourceEntityRefs(r).AppendEmpty().SetType(large) },
@@ -44,8 +45,8 @@ var (
 	}
 )
 
-// reported checks that an encoder left out so many items of four, and that the
-// others arrive at a reader with default limits.
+// reported checks that an encoder left out the given number of items of four, and
+// that a reader with default limits receives the others.
 func reported(t *testing.T, err error, left int, arrived func() int) {
 	t.Helper()
 	var errs stefpdata.ItemErrors
@@ -59,7 +60,7 @@ func reported(t *testing.T, err error, left int, arrived func() int) {
 	require.Equal(t, 4-left, arrived())
 }
 
-// Whatever field of metrics is too large is reported, and the rest goes on.
+// Any field of metrics that is too large is reported, and the rest is written.
 func TestLargeFieldsOfMetrics(t *testing.T) {
 	f := func(name string, left int, spoil func(pmetric.ResourceMetrics, pmetric.ScopeMetrics, pmetric.Metric)) {
 		for _, mode := range modes {
@@ -102,7 +103,7 @@ func TestLargeFieldsOfMetrics(t *testing.T) {
 	})
 }
 
-// Whatever field of traces is too large is reported, and the rest goes on.
+// Any field of traces that is too large is reported, and the rest is written.
 func TestLargeFieldsOfTraces(t *testing.T) {
 	f := func(name string, left int, spoil func(ptrace.ResourceSpans, ptrace.ScopeSpans, ptrace.Span)) {
 		for _, mode := range modes {
@@ -147,7 +148,7 @@ func TestLargeFieldsOfTraces(t *testing.T) {
 	})
 }
 
-// Whatever field of logs is too large is reported, and the rest goes on.
+// Any field of logs that is too large is reported, and the rest is written.
 func TestLargeFieldsOfLogs(t *testing.T) {
 	f := func(name string, left int, spoil func(plog.ResourceLogs, plog.ScopeLogs)) {
 		for _, mode := range modes {

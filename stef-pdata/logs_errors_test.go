@@ -102,8 +102,8 @@ func TestLogRecordsBeyondLimits(t *testing.T) {
 	f("severity_text or event_name", 1, record, func(sl plog.ScopeLogs, _ plog.Logs) { sl.LogRecords().At(1).SetSeverityText(large) })
 }
 
-// A bad log record is named by its own place, however far in and in whatever
-// order it was to be written.
+// The error for a bad log record has its original place, regardless of its position
+// and of the write order.
 func TestPlaceOfBadLogRecord(t *testing.T) {
 	for _, mode := range modes {
 		ld := plog.NewLogs()
@@ -121,7 +121,7 @@ func TestPlaceOfBadLogRecord(t *testing.T) {
 	}
 }
 
-// Bodies just within the limits come back by readers with default limits.
+// Readers with default limits read bodies that are just within the limits.
 func TestBodiesAtLimits(t *testing.T) {
 	f := func(fill func(pcommon.Value)) {
 		t.Helper()
@@ -150,7 +150,7 @@ func TestBodiesAtLimits(t *testing.T) {
 	})
 }
 
-// Records that say what OTLP cannot say are reported, and the others go on.
+// Records that OTLP cannot express are reported, and the others are converted.
 func TestLogRecordsBeyondOTLP(t *testing.T) {
 	f := func(field string, spoil func(*otelstef.Logs)) {
 		t.Helper()
@@ -218,7 +218,7 @@ func TestLogRecordsBeyondOTLP(t *testing.T) {
 	f("Record.Body.Template.Params", template("\x00\x00\x00", "1", "2"))
 }
 
-// What other writers may say in other ways is read.
+// Records in the other forms that other writers may use are read.
 func TestLogsOfOtherWriters(t *testing.T) {
 	var out bytes.Buffer
 	w, err := otelstef.NewLogsWriter(&out)
@@ -249,7 +249,8 @@ func TestLogsOfOtherWriters(t *testing.T) {
 	require.Equal(t, "no digit, a\x00", lrs.At(2).Body().Str())
 }
 
-// A stream that breaks gives the log records before the break and then its error.
+// If a stream breaks, the log records before the break are returned, and then the
+// error.
 func TestBrokenStreamToLogs(t *testing.T) {
 	lds := recordedLogs(t)[:3]
 	stream := encodeLogs(t, lds, stefpdata.Ordered)

@@ -16,7 +16,7 @@ import (
 	stefpdata "github.com/otelstef/stef/stef-pdata"
 )
 
-// FuzzOTLPLogs takes OTLP through both modes.
+// FuzzOTLPLogs converts OTLP in both modes.
 func FuzzOTLPLogs(f *testing.F) {
 	for seed := range uint64(20) {
 		data, err := (&plog.ProtoMarshaler{}).MarshalLogs(fewLogs(seed))
@@ -48,7 +48,7 @@ func FuzzOTLPLogs(f *testing.F) {
 	})
 }
 
-// FuzzLogsStream takes streams to pdata and back.
+// FuzzLogsStream converts streams to pdata and back.
 func FuzzLogsStream(f *testing.F) {
 	for seed := range uint64(20) {
 		f.Add(encodeLogs(f, []plog.Logs{fewLogs(seed)}, stefpdata.Ordered))

@@ -15,7 +15,8 @@ import (
 	stefpdata "github.com/otelstef/stef/stef-pdata"
 )
 
-// Whatever logs say comes back, over several batches, cut into any frames.
+// All content of logs survives the round trip, over several batches and in any
+// frames.
 func TestRandomLogsComeBack(t *testing.T) {
 	streams := [][]stef.WriterOption{
 		nil,
@@ -70,8 +71,8 @@ func TestLogStreamsAreDetermined(t *testing.T) {
 	}
 }
 
-// Decode returns what is complete and no more items than it was told, and puts
-// records of one resource and scope into one container.
+// Decode returns the available items, but no more than the limit, and puts records of
+// one resource and scope into one container.
 func TestDecodeLogsInBatches(t *testing.T) {
 	ld := plog.NewLogs()
 	for range 2 {
@@ -97,7 +98,8 @@ func TestDecodeLogsInBatches(t *testing.T) {
 	f(9, 9, 1, 9, 1)
 }
 
-// Sorted logs are in the order of event, keys and time, and otherwise as they came.
+// Sorted logs are in the order of event, keys and time, and otherwise in their
+// original order.
 func TestOrderOfSortedLogs(t *testing.T) {
 	ld := plog.NewLogs()
 	lrs := ld.ResourceLogs().AppendEmpty().ScopeLogs().AppendEmpty().LogRecords()
@@ -119,7 +121,7 @@ func TestOrderOfSortedLogs(t *testing.T) {
 	require.Equal(t, []int64{4, 0, 6, 2, 5, 1, 3}, got)
 }
 
-// What was decoded belongs to the caller, who may change it.
+// Callers own decoded batches and may change them.
 func TestDecodedLogsAreTheCallers(t *testing.T) {
 	ld := plog.NewLogs()
 	lrs := ld.ResourceLogs().AppendEmpty().ScopeLogs().AppendEmpty().LogRecords()
@@ -139,7 +141,7 @@ func TestDecodedLogsAreTheCallers(t *testing.T) {
 	}
 }
 
-// Observed times take the smaller of their two forms.
+// Observed times are written in the smaller of their two forms.
 func TestObservedTimes(t *testing.T) {
 	f := func(delta bool, observed func(i int, time uint64) uint64) {
 		t.Helper()
@@ -166,7 +168,7 @@ func TestObservedTimes(t *testing.T) {
 	f(false, func(i int, time uint64) uint64 { return 0 })
 }
 
-// Losses tell what did not go out.
+// Losses counts the content that was not written.
 func TestLossesOfLogs(t *testing.T) {
 	ld := plog.NewLogs()
 	ld.ResourceLogs().AppendEmpty()

@@ -12,7 +12,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/plog"
 )
 
-// logs makes logs that reach every field and its edges.
+// logs returns logs that cover every field and its edge cases.
 func (r random) logs() plog.Logs {
 	ld := plog.NewLogs()
 	for range r.IntN(4) {
@@ -70,8 +70,8 @@ func (r random) logRecord(lr plog.LogRecord, follows bool) {
 	}
 }
 
-// line makes a line of a log: of a few shapes, with parameters that stay the same
-// for long or change.
+// line returns a line of a log. It has one of a few shapes, with parameters that
+// rarely change or often do.
 func (r random) line() string {
 	n := func() int { return pick(r, 0, 7, 7, 42, r.IntN(1000)) }
 	switch r.IntN(9) {
@@ -95,8 +95,8 @@ func (r random) line() string {
 	return fmt.Sprintf("größe=%d µ%d\n-%d- \xff%d", n(), n(), n(), n())
 }
 
-// scatterLogs returns the log records of ld in random order, each in containers of
-// its own.
+// scatterLogs returns the log records of ld in random order, each in its own
+// containers.
 func (r random) scatterLogs(ld plog.Logs) plog.Logs {
 	var single []plog.Logs
 	for _, rl := range ld.ResourceLogs().All() {

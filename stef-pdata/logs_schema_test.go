@@ -16,7 +16,7 @@ import (
 	"github.com/otelstef/stef/internal/teltest/canon"
 )
 
-// A stream whose schema has no templates carries bodies as text, and nothing is lost.
+// A stream whose schema has no templates carries bodies as text without loss.
 func TestLogsWithoutTemplates(t *testing.T) {
 	root := otelstef.LogsSchema()
 	kept, err := schema.Keep(root, otelstef.LogsWireSchema())

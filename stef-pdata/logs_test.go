@@ -15,7 +15,7 @@ import (
 	stefpdata "github.com/otelstef/stef/stef-pdata"
 )
 
-// What comes back from a stream is what went in.
+// The output of a round trip equals the input.
 func TestRealLogsComeBack(t *testing.T) {
 	f := func(name string, lds []plog.Logs, mode stefpdata.Mode, compression stef.Compression, options ...stefpdata.DecoderOption) {
 		t.Run(fmt.Sprint(name, "/", mode, "/", compression), func(t *testing.T) {
@@ -39,9 +39,8 @@ func TestRealLogsComeBack(t *testing.T) {
 	})
 }
 
-// Streams of real logs, with a frame for each part, are no larger than these
-// shares of the parts compressed each on its own, in order of arrival, and smaller
-// when they are sorted.
+// Streams of real logs in order of arrival, with a frame for each part, are no larger
+// than these shares of the separately compressed parts. Sorted streams are smaller.
 func TestSizesOfLogs(t *testing.T) {
 	z, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedDefault), zstd.WithEncoderConcurrency(1))
 	require.NoError(t, err)

@@ -71,7 +71,7 @@ func encodeLogs(tb testing.TB, lds []plog.Logs, mode stefpdata.Mode, options ...
 	return out.Bytes()
 }
 
-// decodeLogs reads a whole stream, in as many batches as Decode makes of it.
+// decodeLogs reads a whole stream, in as many batches as Decode returns.
 func decodeLogs(tb testing.TB, stream []byte, options ...stefpdata.DecoderOption) (lds []plog.Logs) {
 	tb.Helper()
 	r, err := otelstef.NewLogsReader(bytes.NewReader(stream))
@@ -88,7 +88,7 @@ func decodeLogs(tb testing.TB, stream []byte, options ...stefpdata.DecoderOption
 	}
 }
 
-// requireSameLogs checks that logs came back as the mode promises.
+// requireSameLogs checks that logs survived the round trip as the mode promises.
 func requireSameLogs(tb testing.TB, mode stefpdata.Mode, want, got []plog.Logs) {
 	tb.Helper()
 	if mode == stefpdata.Ordered {

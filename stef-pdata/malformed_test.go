@@ -23,8 +23,8 @@ import (
 	"github.com/otelstef/stef/internal/teltest"
 )
 
-// Damaged and hostile streams end in an error of the stream, or in its end. Each
-// record before it became an item or was reported.
+// Damaged and hostile streams end with an error of the stream, or with its end. Each
+// record before that became an item or was reported.
 func TestMalformedVectorsToPdata(t *testing.T) {
 	paths, err := filepath.Glob(filepath.Join(teltest.Golden(t, "malformed"), "*.stef"))
 	require.NoError(t, err)
@@ -38,7 +38,7 @@ func TestMalformedVectorsToPdata(t *testing.T) {
 	}
 }
 
-// The same is true wherever a bit of a stream flips.
+// The same is true after any bit of a stream is flipped.
 func TestFlippedBitsToPdata(t *testing.T) {
 	for _, stream := range [][]byte{
 		encodeMetrics(t, recordedMetrics(t)[5:7], stefpdata.Sorted),
@@ -53,7 +53,7 @@ func TestFlippedBitsToPdata(t *testing.T) {
 	}
 }
 
-// decodeAnything decodes a stream as if it was of each signal.
+// decodeAnything decodes a stream as a stream of each signal.
 func decodeAnything(t *testing.T, stream []byte) {
 	t.Helper()
 	if r, err := otelstef.NewMetricsReader(bytes.NewReader(stream)); err == nil {

@@ -21,7 +21,7 @@ import (
 	stefpdata "github.com/otelstef/stef/stef-pdata"
 )
 
-// deep makes v a value in depth arrays.
+// deep sets v to a value in depth arrays.
 func deep(v pcommon.Value, depth int) {
 	for range depth {
 		v = v.SetEmptySlice().AppendEmpty()
@@ -122,7 +122,7 @@ func TestItemsBeyondLimits(t *testing.T) {
 	})
 }
 
-// What is just within the limits comes back by readers with default limits.
+// Readers with default limits read items that are just within the limits.
 func TestItemsAtLimits(t *testing.T) {
 	f := func(fill func(pcommon.Map)) {
 		md, m := threePoints()
@@ -153,7 +153,7 @@ func TestItemsAtLimits(t *testing.T) {
 	})
 }
 
-// Records that say what OTLP cannot say are reported, and the others go on.
+// Records that OTLP cannot express are reported, and the others are converted.
 func TestRecordsBeyondOTLP(t *testing.T) {
 	f := func(field string, spoil func(*otelstef.Metrics)) {
 		t.Helper()
@@ -238,7 +238,7 @@ func TestExemplarIDsAsText(t *testing.T) {
 	require.True(t, es.At(1).SpanID().IsEmpty())
 }
 
-// A stream that breaks gives the points before the break and then its error.
+// If a stream breaks, the points before the break are returned, and then the error.
 func TestBrokenStreamToMetrics(t *testing.T) {
 	mds := recordedMetrics(t)[:3]
 	stream := encodeMetrics(t, mds, stefpdata.Ordered)

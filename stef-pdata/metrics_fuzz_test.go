@@ -16,7 +16,7 @@ import (
 	stefpdata "github.com/otelstef/stef/stef-pdata"
 )
 
-// FuzzOTLPMetrics takes OTLP through both modes.
+// FuzzOTLPMetrics converts OTLP in both modes.
 func FuzzOTLPMetrics(f *testing.F) {
 	for seed := range uint64(20) {
 		data, err := (&pmetric.ProtoMarshaler{}).MarshalMetrics(newRandom(seed).metrics())
@@ -48,7 +48,7 @@ func FuzzOTLPMetrics(f *testing.F) {
 	})
 }
 
-// FuzzMetricsStream takes streams to pdata and back.
+// FuzzMetricsStream converts streams to pdata and back.
 func FuzzMetricsStream(f *testing.F) {
 	for seed := range uint64(20) {
 		f.Add(encodeMetrics(f, []pmetric.Metrics{newRandom(seed).metrics()}, stefpdata.Ordered))

@@ -23,8 +23,8 @@ import (
 	"github.com/otelstef/stef/internal/teltest/canon"
 )
 
-// Sorted streams of ours hold the records of the reference's: the same points
-// with the same attributes in the same order.
+// Our sorted streams contain the same records as those of the reference: the same
+// points with the same attributes in the same order.
 func TestSortedRecordsAreTheReferences(t *testing.T) {
 	f := func(vector, set string) {
 		stream, err := os.ReadFile(teltest.Golden(t, "data", vector))
@@ -36,7 +36,8 @@ func TestSortedRecordsAreTheReferences(t *testing.T) {
 	f("hostandcollector-otelmetrics.parts.sorted.zstd.stef", hostandcollector)
 }
 
-// Unsorted streams of the reference are the input, point by point in its order.
+// Unsorted streams of the reference equal the input, point by point in the same
+// order.
 func TestUnsortedRecordsOfTheReference(t *testing.T) {
 	f := func(vector, set string) {
 		stream, err := os.ReadFile(teltest.Golden(t, "data", vector))
@@ -47,8 +48,8 @@ func TestUnsortedRecordsOfTheReference(t *testing.T) {
 	f("hostandcollector-otelmetrics.one.unsorted.zstd.stef", hostandcollector)
 }
 
-// The small vectors hold whatever a record can hold. Each record becomes a point
-// or is reported, and what became points makes the same points once more.
+// The small vectors cover everything that a record can hold. Each record becomes a
+// point or is reported, and converting these points again gives the same points.
 func TestVectorsToMetrics(t *testing.T) {
 	paths, err := filepath.Glob(filepath.Join(teltest.Golden(t, "edge"), "m_*.stef"))
 	require.NoError(t, err)
@@ -71,7 +72,7 @@ func TestVectorsToMetrics(t *testing.T) {
 	}
 }
 
-// drain decodes all that r has, and checks that nothing is unaccounted for.
+// drain decodes all content of r, and checks that every record is accounted for.
 func drain(t *testing.T, r *otelstef.MetricsReader) (mds []pmetric.Metrics) {
 	d := stefpdata.NewMetricsDecoder(r)
 	points, rejected := 0, uint64(0)

@@ -16,8 +16,8 @@ import (
 	stefpdata "github.com/otelstef/stef/stef-pdata"
 )
 
-// In the published schema exactly that is lost which the package says, and all
-// of it is counted.
+// In the published schema exactly the losses in the package doc occur, and all of
+// them are counted.
 func TestLossesOfPublishedMetrics(t *testing.T) {
 	for seed := range uint64(200) {
 		md := newRandom(seed).metrics()
@@ -38,7 +38,7 @@ func TestLossesOfPublishedMetrics(t *testing.T) {
 	}
 }
 
-// The full schema loses containers without items and nothing else.
+// The full schema loses only containers without items.
 func TestLossesOfFullMetrics(t *testing.T) {
 	for seed := range uint64(50) {
 		md := newRandom(seed).metrics()
@@ -52,7 +52,8 @@ func TestLossesOfFullMetrics(t *testing.T) {
 	}
 }
 
-// lose takes from md what the published schema cannot carry, and counts it.
+// lose removes from md the content that the published schema cannot carry, and counts
+// it.
 func lose(md pmetric.Metrics) stefpdata.Losses {
 	losses := stefpdata.Losses{EmptyContainers: countEmpty(md)}
 	for _, rm := range md.ResourceMetrics().All() {
@@ -139,7 +140,7 @@ func losePoints(m pmetric.Metric, losses *stefpdata.Losses) {
 	}
 }
 
-// countEmpty counts containers without items, those in empty ones left out.
+// countEmpty counts containers without items, except those in empty containers.
 func countEmpty(md pmetric.Metrics) uint64 {
 	n := uint64(0)
 	for _, rm := range md.ResourceMetrics().All() {

@@ -13,13 +13,13 @@ import (
 	"go.opentelemetry.io/collector/pdata/xpdata/entity"
 )
 
-// random makes metrics that reach every field and its edges. It draws from
-// small sets, so that whatever can repeat does.
+// random generates metrics that cover every field and its edge cases. It draws from
+// small sets, so that all content can repeat.
 type random struct{ *rand.Rand }
 
 func newRandom(seed uint64) random { return random{rand.New(rand.NewPCG(seed, 0))} }
 
-// one says yes once in n times.
+// one returns true once in n times.
 func (r random) one(n int) bool { return r.IntN(n) == 0 }
 
 func pick[T any](r random, values ...T) T { return values[r.IntN(len(values))] }
@@ -46,7 +46,7 @@ func (r random) time() pcommon.Timestamp {
 	return pick[pcommon.Timestamp](r, 0, 1, math.MaxUint64, pcommon.Timestamp(1_700_000_000_000_000_000+r.Int64N(1000)*1_000_000))
 }
 
-// attributes fills m. Keys may repeat and are in no order.
+// attributes fills m. Keys may repeat and are not sorted.
 func (r random) attributes(m pcommon.Map) {
 	if r.one(4) {
 		return
@@ -272,8 +272,7 @@ func (r random) exemplars(es pmetric.ExemplarSlice) {
 	}
 }
 
-// scatter returns the points of md in random order, each in containers of its
-// own.
+// scatter returns the points of md in random order, each in its own containers.
 func (r random) scatter(md pmetric.Metrics) pmetric.Metrics {
 	var single []pmetric.Metrics
 	add := func(rm pmetric.ResourceMetrics, sm pmetric.ScopeMetrics, m pmetric.Metric, keep func(pmetric.Metric)) {

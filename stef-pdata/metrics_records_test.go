@@ -22,9 +22,9 @@ import (
 	"github.com/otelstef/stef/internal/teltest"
 )
 
-// Every record of every vector of metrics goes to pdata and comes back as the same
-// record in the published schema, or is reported, except what OTLP has no place
-// for: asOTLP has the list. Of streams made from real telemetry no record is
+// Every record of every metrics vector is converted to pdata and back to the same
+// record in the published schema, or is reported. The exception is content that OTLP
+// cannot express, which asOTLP lists. In streams of real telemetry no record is
 // reported.
 func TestRecordsOfTheReferenceToMetrics(t *testing.T) {
 	f := func(pattern string, least int, complete bool) {
@@ -52,7 +52,7 @@ func TestRecordsOfTheReferenceToMetrics(t *testing.T) {
 	f("edge/m_*.stef", 50, false)
 }
 
-// drainRecords decodes all that r has, and says which records were reported.
+// drainRecords decodes all content of r, and returns which records were reported.
 func drainRecords(t *testing.T, r *otelstef.MetricsReader) (mds []pmetric.Metrics, rejected map[uint64]bool) {
 	d := stefpdata.NewMetricsDecoder(r)
 	rejected = map[uint64]bool{}
@@ -76,8 +76,8 @@ func drainRecords(t *testing.T, r *otelstef.MetricsReader) (mds []pmetric.Metric
 	}
 }
 
-// requireSameRecords checks that got has the records of want but those left out, in
-// their order. Envelopes are no telemetry and left out of the comparison.
+// requireSameRecords checks that got has the records of want except the omitted ones,
+// in the same order. Envelopes are not telemetry and are not compared.
 func requireSameRecords(t *testing.T, want, got []byte, without map[uint64]bool) {
 	t.Helper()
 	a, err := otelstef.NewMetricsReader(bytes.NewReader(want))
@@ -93,7 +93,8 @@ func requireSameRecords(t *testing.T, want, got []byte, without map[uint64]bool)
 		wanted.CopyFrom(a.Record())
 		asOTLP(wanted)
 		rec := b.Record()
-		// Not require.True, which makes its arguments each time: there are many records.
+		// require.True is not used here: it evaluates its arguments each time, and
+		// there are many records.
 		if !wanted.Resource().Equal(rec.Resource()) || !wanted.Scope().Equal(rec.Scope()) || !wanted.Metric().Equal(rec.Metric()) ||
 			!wanted.Attributes().Equal(rec.Attributes()) || !wanted.Point().Equal(rec.Point()) {
 			require.FailNow(t, "another record", "record %d", n)
@@ -106,11 +107,12 @@ func requireSameRecords(t *testing.T, want, got []byte, without map[uint64]bool)
 	require.NoError(t, b.Err())
 }
 
-// asOTLP takes from a record what OTLP has no place for, as a conversion does.
+// asOTLP removes from a record the content that OTLP cannot express, as a conversion
+// does.
 func asOTLP(rec *otelstef.Metrics) {
 	metric := rec.EditMetric()
 	kind := metric.Type()
-	// The reference's unsorted converter leaves values of the metric before.
+	// The unsorted converter of the reference keeps values of the previous metric.
 	if kind != otelstef.MetricTypeHistogram {
 		metric.HistogramBounds().SetLen(0)
 	}
@@ -121,12 +123,11 @@ func asOTLP(rec *otelstef.Metrics) {
 		metric.SetAggregationTemporality(0)
 	}
 	point := rec.Point()
-	// An exponential histogram keeps its value rather than the flag that it has none.
+	// An exponential histogram keeps its value instead of the flag that it has none.
 	if kind == otelstef.MetricTypeExpHistogram && point.Value().Type() == otelstef.PointValueTypeNone {
 		point.Value().SetExpHistogram()
 	}
-	// The reference does not leave out ids that are not set, and nor do we for its
-	// readers.
+	// The reference writes ids that are not set, and so do we, for its readers.
 	for i := range point.Exemplars().Len() {
 		exemplar := point.Exemplars().At(i)
 		if len(exemplar.TraceID()) == 0 {
@@ -137,6 +138,6 @@ func asOTLP(rec *otelstef.Metrics) {
 		}
 	}
 	if kind == otelstef.MetricTypeSummary {
-		point.Exemplars().SetLen(0) // those of the point before
+		point.Exemplars().SetLen(0) // exemplars of the previous point
 	}
 }

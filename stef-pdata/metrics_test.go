@@ -21,7 +21,7 @@ import (
 
 var modes = []stefpdata.Mode{stefpdata.Sorted, stefpdata.Ordered}
 
-// What comes back from a stream is what went in, and that is left as it was.
+// The output of a round trip equals the input, and the input is not changed.
 func TestRealMetricsComeBack(t *testing.T) {
 	f := func(name string, mds []pmetric.Metrics, mode stefpdata.Mode, options ...stef.WriterOption) {
 		t.Run(fmt.Sprint(name, "/", mode), func(t *testing.T) {
@@ -55,7 +55,7 @@ func marshalAll(tb testing.TB, mds []pmetric.Metrics) (sum [sha256.Size]byte) {
 	return sum
 }
 
-// Whatever pdata can say comes back, through any framing and compression.
+// All content of pdata survives the round trip, with any framing and compression.
 func TestRandomMetricsComeBack(t *testing.T) {
 	for seed := range uint64(300) {
 		r := newRandom(seed)
@@ -81,7 +81,7 @@ func TestRandomMetricsComeBack(t *testing.T) {
 	}
 }
 
-// What is sorted is in one order, however it came and whatever came before.
+// The sorted order does not depend on the input order or on earlier batches.
 func TestSortedOrderIsByValue(t *testing.T) {
 	for seed := range uint64(100) {
 		r := newRandom(seed)
@@ -101,7 +101,7 @@ func TestSortedOrderIsByValue(t *testing.T) {
 	}
 }
 
-// stamp gives every point a time of its own, so that no two points are equal.
+// stamp gives every point its own time, so that no two points are equal.
 func stamp(md pmetric.Metrics) {
 	now := pcommon.Timestamp(0)
 	eachPoint(md, func(p interface{ SetTimestamp(pcommon.Timestamp) }) {
@@ -142,7 +142,7 @@ func eachPoint(md pmetric.Metrics, visit func(p interface{ SetTimestamp(pcommon.
 	}
 }
 
-// A steady stream of what is known allocates nothing.
+// A steady stream of known content allocates nothing.
 func TestSteadyEncodeAllocatesNothing(t *testing.T) {
 	md := oneBatch(recordedMetrics(t))
 	for _, mode := range modes {
@@ -155,7 +155,7 @@ func TestSteadyEncodeAllocatesNothing(t *testing.T) {
 	}
 }
 
-// Decode keeps to its bound and gives every point once.
+// Decode respects its limit and returns every point once.
 func TestMaxItemsOfMetrics(t *testing.T) {
 	mds := recordedMetrics(t)
 	stream := encodeMetrics(t, []pmetric.Metrics{oneBatch(mds)}, stefpdata.Ordered)

@@ -21,8 +21,9 @@ import (
 	"github.com/otelstef/stef/internal/teltest/canon"
 )
 
-// Encoders keep no reference to a batch: it may be written over when Encode has
-// returned, before the flush, and what follows is compared with what it was.
+// Encoders keep no reference to a batch. After Encode returns, the batch may be
+// overwritten, even before the flush. Later batches are compared with the original
+// content.
 func TestEncodersKeepNoReference(t *testing.T) {
 	for seed := range uint64(60) {
 		r := newRandom(seed)
@@ -71,8 +72,8 @@ func TestEncodersKeepNoReference(t *testing.T) {
 	}
 }
 
-// What a decoder returns is the caller's: written over, it changes nothing of what
-// comes next, even where that repeats it.
+// Callers own decoded batches. Overwriting one does not change later batches, even if
+// they repeat its content.
 func TestDecodersKeepNoReference(t *testing.T) {
 	for seed := range uint64(60) {
 		r := newRandom(seed)
@@ -108,7 +109,7 @@ func TestDecodersKeepNoReference(t *testing.T) {
 	}
 }
 
-// takeAll decodes to the end and takes what it gets each time.
+// takeAll decodes to the end and calls take for each result.
 func takeAll[P any](t *testing.T, decode func() (P, error), take func(P) P) (all []P) {
 	t.Helper()
 	for {
@@ -121,7 +122,7 @@ func takeAll[P any](t *testing.T, decode func() (P, error), take func(P) P) (all
 	}
 }
 
-// TestScribbling checks that items are not as they were afterwards.
+// TestScribbling checks that scribbling changes items.
 func TestScribbling(t *testing.T) {
 	mds, tds, lds := recordedMetrics(t)[:9], recordedTraces(t)[:9], recordedLogs(t)[:9]
 	md, td, ld := oneBatch(mds), oneTraces(tds), oneBatchOfLogs(lds)
@@ -133,8 +134,8 @@ func TestScribbling(t *testing.T) {
 	require.NotEmpty(t, canon.Diff(canon.Logs(lds...), canon.Logs(ld)))
 }
 
-// scribble changes values where they are, so that whoever shares their memory has
-// other ones.
+// scribble changes values in place, so that everything that shares their memory sees
+// other values.
 func scribble(m pcommon.Map) {
 	for _, v := range m.All() {
 		scribbleValue(v)
@@ -262,8 +263,8 @@ func scribbleLogs(ld plog.Logs) {
 	}
 }
 
-// Batches that nobody may change, as the Collector shares them, are converted as
-// others are: whoever changed them would panic.
+// Batches that are read-only, as the Collector shares them, are converted like
+// others: changing them would panic.
 func TestReadOnlyBatches(t *testing.T) {
 	for seed := range uint64(30) {
 		r := newRandom(seed)

@@ -13,8 +13,8 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// otlpFields are the fields of OTLP's messages by number, but those of deprecated
-// and profiles' use. Those that are messages are named.
+// otlpFields are the fields of the OTLP messages by number, except deprecated fields
+// and those for profiles. Fields that are messages are named.
 var otlpFields = map[string]map[protowire.Number]string{
 	"KeyValue":     {1: "", 2: "AnyValue"},
 	"AnyValue":     {1: "", 2: "", 3: "", 4: "", 5: "ArrayValue", 6: "KeyValueList", 7: ""},
@@ -57,8 +57,8 @@ var otlpFields = map[string]map[protowire.Number]string{
 	"LogRecord":    {1: "", 2: "", 3: "", 5: "AnyValue", 6: "KeyValue", 7: "", 8: "", 9: "", 10: "", 11: "", 12: ""},
 }
 
-// TestRandomReachesEveryField checks that what the property tests are made of has
-// every field of OTLP, so that none of them goes untested.
+// TestRandomReachesEveryField checks that the input of the property tests has every
+// field of OTLP, so that each of them is tested.
 func TestRandomReachesEveryField(t *testing.T) {
 	type field struct {
 		message string

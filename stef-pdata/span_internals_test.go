@@ -19,8 +19,8 @@ import (
 	"github.com/otelstef/stef/stef-pdata/internal/order"
 )
 
-// Spans are in the order of their names, if they have few a trace, of the starts of
-// their traces, of their traces, and of their own starts.
+// Spans are ordered by name if traces have few spans, then by the starts of their
+// traces, by trace, and by their own starts.
 func TestSpanChunkSort(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 3))
 	c := spanChunk{names: &intern.Names{}}
@@ -62,8 +62,8 @@ func TestSpanChunkSort(t *testing.T) {
 	}
 }
 
-// Pools do not grow with the life of an encoder, and emptying them changes
-// nothing that is written.
+// Pools do not grow over the life of an encoder, and emptying them does not change
+// the output.
 func TestPoolsOfTracesAreBounded(t *testing.T) {
 	for _, mode := range []Mode{Sorted, Ordered} {
 		var out bytes.Buffer

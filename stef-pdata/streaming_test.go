@@ -18,7 +18,7 @@ import (
 	stefpdata "github.com/otelstef/stef/stef-pdata"
 )
 
-// Decode returns what has arrived, and does not wait for what follows a frame.
+// Decode returns the available items, and does not wait for data after a frame.
 func TestDecodeDoesNotWait(t *testing.T) {
 	for _, options := range [][]stef.WriterOption{nil, {stef.WithCompression(stef.Zstd)}} {
 		mds, tds, lds := recordedMetrics(t)[5:8], recordedTraces(t)[5:8], recordedLogs(t)[5:8]
@@ -80,8 +80,8 @@ func TestDecodeDoesNotWait(t *testing.T) {
 	}
 }
 
-// link is a connection with nothing to wait for: whoever reads when nothing is
-// there gets an error, where others would hang.
+// link is a connection that never blocks: reading when no data is available returns
+// an error, where other connections would hang.
 type link struct {
 	bytes.Buffer
 	waited int

@@ -28,7 +28,7 @@ func logsOf(bodies ...string) plog.Logs {
 	return ld
 }
 
-// templated counts the bodies that went out as templates.
+// templated counts the bodies that were written as templates.
 func templated(t *testing.T, stream []byte) (n int) {
 	t.Helper()
 	r, err := otelstef.NewLogsReader(bytes.NewReader(stream))
@@ -42,7 +42,7 @@ func templated(t *testing.T, stream []byte) (n int) {
 	return n
 }
 
-// Templates are used where they return, in the streams that want them.
+// Templates are used if they recur, in the streams that enable them.
 func TestWhenTemplatesAreUsed(t *testing.T) {
 	returning, unique := make([]string, 600), make([]string, 600)
 	accesses, short := make([]string, 600), make([]string, 600)
@@ -74,8 +74,8 @@ func TestWhenTemplatesAreUsed(t *testing.T) {
 	f(0, stef.Zstd, []string{"a\x001", strings.Repeat("1 ", stef.MaxPairs+1), strings.Repeat("x", template.MaxTemplate+1)})
 }
 
-// The containers that an encoder remembers are bounded, and forgetting them
-// changes nothing that is written.
+// The containers in the memory of an encoder are bounded, and dropping them does not
+// change the output.
 func TestContainersOfLogsAreBounded(t *testing.T) {
 	var out bytes.Buffer
 	w, err := otelstef.NewLogsWriter(&out)
@@ -107,7 +107,8 @@ func TestContainersOfLogsAreBounded(t *testing.T) {
 	require.Equal(t, n, read)
 }
 
-// An encoder keeps nothing of a batch, which could change or stay in memory with it.
+// An encoder keeps nothing of a batch, because that could change or keep the batch in
+// memory.
 func TestSorterForgets(t *testing.T) {
 	w, err := otelstef.NewLogsWriter(new(bytes.Buffer), stef.WithCompression(stef.Zstd))
 	require.NoError(t, err)

@@ -74,7 +74,7 @@ func encodeMetrics(tb testing.TB, mds []pmetric.Metrics, mode stefpdata.Mode, op
 	return out.Bytes()
 }
 
-// decodeMetrics reads a whole stream, in as many batches as Decode makes of it.
+// decodeMetrics reads a whole stream, in as many batches as Decode returns.
 func decodeMetrics(tb testing.TB, stream []byte, options ...stefpdata.DecoderOption) (mds []pmetric.Metrics) {
 	tb.Helper()
 	r, err := otelstef.NewMetricsReader(bytes.NewReader(stream))
@@ -91,7 +91,7 @@ func decodeMetrics(tb testing.TB, stream []byte, options ...stefpdata.DecoderOpt
 	}
 }
 
-// sorted is the comparison of what the sorted mode keeps.
+// sorted compares only the content that the sorted mode keeps.
 var sorted = canon.Options{SortAttributes: true}
 
 // requireSame checks that metrics came back as the mode promises.
@@ -104,8 +104,8 @@ func requireSame(tb testing.TB, mode stefpdata.Mode, want, got []pmetric.Metrics
 	require.Empty(tb, canon.Diff(sorted.Metrics(want...), sorted.Metrics(got...)))
 }
 
-// byReference says whether telemetry, as JSON, has keys or texts by reference, which
-// only profiles may have. The interface of pdata neither shows nor sets them, so they
+// byReference reports whether telemetry, as JSON, has keys or texts by reference.
+// Only profiles may have these. The pdata API neither exposes nor sets them, so they
 // are lost, as the package doc says.
 func byReference(text []byte) bool {
 	return bytes.Contains(text, []byte(`"keyStrindex":`)) || bytes.Contains(text, []byte(`"stringValueStrindex":`))

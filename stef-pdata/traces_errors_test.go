@@ -101,7 +101,7 @@ func TestSpansBeyondLimits(t *testing.T) {
 	})
 }
 
-// What is just within the limits comes back by readers with default limits.
+// Readers with default limits read spans that are just within the limits.
 func TestSpansAtLimits(t *testing.T) {
 	f := func(fill func(ptrace.Span)) {
 		t.Helper()
@@ -135,7 +135,7 @@ func TestSpansAtLimits(t *testing.T) {
 	f(func(s ptrace.Span) { deep(s.Events().AppendEmpty().Attributes().PutEmpty("deep"), stefpdata.MaxDepth) })
 }
 
-// Records that say what OTLP cannot say are reported, and the others go on.
+// Records that OTLP cannot express are reported, and the others are converted.
 func TestSpanRecordsBeyondOTLP(t *testing.T) {
 	f := func(field string, spoil func(*otelstef.Spans)) {
 		t.Helper()
@@ -197,7 +197,7 @@ func TestSpanRecordsBeyondOTLP(t *testing.T) {
 	f("Span.Links[0].DroppedAttributesCount", func(s *otelstef.Spans) { link(s).SetDroppedAttributesCount(1 << 32) })
 }
 
-// A stream that breaks gives the spans before the break and then its error.
+// If a stream breaks, the spans before the break are returned, and then the error.
 func TestBrokenStreamToTraces(t *testing.T) {
 	tds := recordedTraces(t)[:3]
 	stream := encodeTraces(t, tds, stefpdata.Ordered)

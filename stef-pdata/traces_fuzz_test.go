@@ -16,7 +16,7 @@ import (
 	stefpdata "github.com/otelstef/stef/stef-pdata"
 )
 
-// FuzzOTLPTraces takes OTLP through both modes.
+// FuzzOTLPTraces converts OTLP in both modes.
 func FuzzOTLPTraces(f *testing.F) {
 	for seed := range uint64(20) {
 		data, err := (&ptrace.ProtoMarshaler{}).MarshalTraces(newRandom(seed).traces())
@@ -48,7 +48,7 @@ func FuzzOTLPTraces(f *testing.F) {
 	})
 }
 
-// FuzzTracesStream takes streams to pdata and back.
+// FuzzTracesStream converts streams to pdata and back.
 func FuzzTracesStream(f *testing.F) {
 	for seed := range uint64(20) {
 		f.Add(encodeTraces(f, []ptrace.Traces{newRandom(seed).traces()}, stefpdata.Ordered))

@@ -22,8 +22,9 @@ import (
 	"github.com/otelstef/stef/internal/teltest"
 )
 
-// What the reference wrote of the real set is the real set, and its records come
-// back from pdata as they were, in the published schema.
+// The stream that the reference wrote of the real set equals the real set. Its
+// records survive the conversion to pdata and back unchanged, in the published
+// schema.
 func TestRecordsOfTheReferenceToTraces(t *testing.T) {
 	f := func(vector string, mode stefpdata.Mode) {
 		stream, err := os.ReadFile(teltest.Golden(t, "data", vector))
@@ -37,8 +38,8 @@ func TestRecordsOfTheReferenceToTraces(t *testing.T) {
 	f("hipstershop-oteltraces.parts.sorted.zstd.stef", stefpdata.Sorted)
 }
 
-// The small vectors hold whatever a record can hold. Each record becomes a span
-// or is reported, and what became spans makes the same records once more.
+// The small vectors cover everything that a record can hold. Each record becomes a
+// span or is reported, and converting these spans again gives the same records.
 func TestVectorsToTraces(t *testing.T) {
 	paths, err := filepath.Glob(filepath.Join(teltest.Golden(t, "edge"), "s_*.stef"))
 	require.NoError(t, err)
@@ -58,7 +59,8 @@ func TestVectorsToTraces(t *testing.T) {
 	}
 }
 
-// drainTraces decodes all that r has, and checks that nothing is unaccounted for.
+// drainTraces decodes all content of r, and checks that every record is accounted
+// for.
 func drainTraces(t *testing.T, r *otelstef.SpansReader) (tds []ptrace.Traces, rejected map[uint64]bool) {
 	d := stefpdata.NewTracesDecoder(r)
 	spans := 0
@@ -87,9 +89,9 @@ func drainTraces(t *testing.T, r *otelstef.SpansReader) (tds []ptrace.Traces, re
 	}
 }
 
-// requireSameSpans checks that got has the records of want but those left out.
-// Envelopes are no telemetry and left out of the comparison, and some vectors have
-// raw ids, which go out as text in the published schema.
+// requireSameSpans checks that got has the records of want except the omitted ones.
+// Envelopes are not telemetry and are not compared. Some vectors have raw ids, which
+// are written as text in the published schema.
 func requireSameSpans(t *testing.T, want, got []byte, without map[uint64]bool) {
 	t.Helper()
 	a, err := otelstef.NewSpansReader(bytes.NewReader(want))

@@ -16,8 +16,8 @@ import (
 	stefpdata "github.com/otelstef/stef/stef-pdata"
 )
 
-// Whatever traces can hold comes back, batch after batch, whatever the frames,
-// and is left as it was.
+// All content of traces survives the round trip, over several batches and in any
+// frames, and the input is not changed.
 func TestRandomTracesComeBack(t *testing.T) {
 	f := func(tds []ptrace.Traces) {
 		t.Helper()
@@ -97,8 +97,8 @@ func TestSortedResourcesInAnyOrder(t *testing.T) {
 	require.Equal(t, 4, got[0].ResourceSpans().Len())
 }
 
-// In the published schema exactly that is lost which the package says, and all
-// of it is counted.
+// In the published schema exactly the losses in the package doc occur, and all of
+// them are counted.
 func TestLossesOfTraces(t *testing.T) {
 	f := func(td ptrace.Traces, mode stefpdata.Mode, lose func(ptrace.Traces) stefpdata.Losses, options ...stef.WriterOption) {
 		t.Helper()
@@ -123,7 +123,8 @@ func TestLossesOfTraces(t *testing.T) {
 	}
 }
 
-// loseTraces takes from td what the published schema cannot carry, and counts it.
+// loseTraces removes from td the content that the published schema cannot carry, and
+// counts it.
 func loseTraces(td ptrace.Traces) stefpdata.Losses {
 	losses := stefpdata.Losses{EmptyContainers: emptyTraces(td)}
 	for _, rs := range td.ResourceSpans().All() {
@@ -148,7 +149,7 @@ func loseTraces(td ptrace.Traces) stefpdata.Losses {
 	return losses
 }
 
-// emptyTraces counts containers without spans, those in empty ones left out.
+// emptyTraces counts containers without spans, except those in empty containers.
 func emptyTraces(td ptrace.Traces) (n uint64) {
 	for _, rs := range td.ResourceSpans().All() {
 		if rs.ScopeSpans().Len() == 0 {
@@ -193,7 +194,7 @@ func TestIDsOnTheWire(t *testing.T) {
 	f([3]string{"ab00000000000000000000000000000f", "cd0000000000000e", "0100000000000000"}, set, otelstef.PublishedSpans())
 }
 
-// An encoder that has seen all needs no more memory.
+// An encoder that has seen all content needs no more memory.
 func TestSteadyEncodeOfTracesAllocatesNothing(t *testing.T) {
 	td := oneTraces(recordedTraces(t)[:20])
 	for _, mode := range modes {

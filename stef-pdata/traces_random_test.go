@@ -10,7 +10,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 )
 
-// traces makes traces that reach every field and its edges.
+// traces returns traces that cover every field and its edge cases.
 func (r random) traces() ptrace.Traces {
 	td := ptrace.NewTraces()
 	for range r.IntN(4) {
@@ -32,7 +32,7 @@ func (r random) traces() ptrace.Traces {
 	return td
 }
 
-// manySpans makes traces that fill several chunks of a sorted stream.
+// manySpans returns traces that fill several chunks of a sorted stream.
 func (r random) manySpans() ptrace.Traces {
 	td := ptrace.NewTraces()
 	for range 3 {
@@ -90,7 +90,7 @@ func (r random) span(s ptrace.Span) {
 	}
 }
 
-// spanAttributes are random ones, or the same keys in another order each time.
+// spanAttributes are random ones, or the same keys in a different order each time.
 func (r random) spanAttributes(m pcommon.Map) {
 	if r.one(2) {
 		r.attributes(m)

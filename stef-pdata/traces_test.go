@@ -71,7 +71,7 @@ func encodeTraces(tb testing.TB, tds []ptrace.Traces, mode stefpdata.Mode, optio
 	return out.Bytes()
 }
 
-// decodeTraces reads a whole stream, in as many batches as Decode makes of it.
+// decodeTraces reads a whole stream, in as many batches as Decode returns.
 func decodeTraces(tb testing.TB, stream []byte, options ...stefpdata.DecoderOption) (tds []ptrace.Traces) {
 	tb.Helper()
 	r, err := otelstef.NewSpansReader(bytes.NewReader(stream))
@@ -88,7 +88,7 @@ func decodeTraces(tb testing.TB, stream []byte, options ...stefpdata.DecoderOpti
 	}
 }
 
-// requireSameTraces checks that traces came back as the mode promises.
+// requireSameTraces checks that traces survived the round trip as the mode promises.
 func requireSameTraces(tb testing.TB, mode stefpdata.Mode, want, got []ptrace.Traces) {
 	tb.Helper()
 	if mode == stefpdata.Ordered {
@@ -98,7 +98,7 @@ func requireSameTraces(tb testing.TB, mode stefpdata.Mode, want, got []ptrace.Tr
 	require.Empty(tb, canon.Diff(sorted.Traces(want...), sorted.Traces(got...)))
 }
 
-// What comes back from a stream is what went in.
+// The output of a round trip equals the input.
 func TestRealTracesComeBack(t *testing.T) {
 	f := func(name string, tds []ptrace.Traces) {
 		for _, mode := range modes {
@@ -116,8 +116,8 @@ func TestRealTracesComeBack(t *testing.T) {
 	t.Run("real", func(t *testing.T) { f(hipstershopTraces, realTraces(t, hipstershopTraces)) })
 }
 
-// The sizes of the real set in the default mode, with one frame per part. Reading
-// the log with -v gives the table of the package documentation.
+// The sizes of the real set in the default mode, with one frame per part. Reading the
+// log with -v gives the table of the package documentation.
 func TestTracesSizes(t *testing.T) {
 	tds := realTraces(t, hipstershopTraces)
 	f := func(name string, want int, options ...stef.WriterOption) int {

@@ -20,9 +20,9 @@ import (
 	"github.com/otelstef/stef/stef-pdata/stefotlp"
 )
 
-// measure runs the operations on a real set: to OTLP beside pdata's unmarshal,
-// from OTLP beside unmarshal and convert. Encoders and writers are warm, readers
-// are new for each round.
+// measure runs the operations on a real set. The conversion to OTLP is compared with
+// the unmarshalling of pdata, and the conversion from OTLP with unmarshalling and
+// conversion. Encoders and writers are warm, readers are new for each round.
 func measure(b *testing.B, set string, parts [][]byte, items int, operations map[string]func()) {
 	size := 0
 	for _, part := range parts {

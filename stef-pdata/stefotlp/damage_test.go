@@ -52,7 +52,7 @@ func inScope(items ...[]byte) []byte {
 	return field(1, field(1, field(1, attribute("k", "v"))), field(2, append([][]byte{scope}, list...)...))
 }
 
-// Of a message whose resources are not all there, nothing is written.
+// If the resources of a message are truncated, nothing of it is written.
 func TestWireErrors(t *testing.T) {
 	good := inScope(gauge(point()))
 	f := func(b []byte, offset int) {
@@ -79,7 +79,7 @@ func TestWireErrors(t *testing.T) {
 	f(append(bytes.Clone(good), 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1), len(good))
 }
 
-// What is damaged further inside is left out, and the rest is written.
+// Items with damage further inside are left out, and the rest is written.
 func TestDamagedItems(t *testing.T) {
 	f := func(name, path string, items int, bad []byte) {
 		t.Run(name, func(t *testing.T) {
@@ -102,7 +102,7 @@ func TestDamagedItems(t *testing.T) {
 			require.Error(t, signals[0].unmarshal(b))
 		})
 	}
-	cut := field(7)[:1] // the tag of attributes, and no length
+	cut := field(7)[:1] // the tag of attributes without a length
 	f("point", "attributes", 1, inScope(gauge(point(), field(1, cut))))
 	f("point, fixed64", "as_int", 1, inScope(gauge(point(), field(1, text("\x31123")))))
 	f("point, wrong wire type", "as_int", 1, inScope(gauge(field(1, text("\x30\x01")))))
@@ -166,8 +166,9 @@ func TestDamagedSpansAndLogs(t *testing.T) {
 	f(logs, "trace_id", text("\x4a\x05"))
 }
 
-// A cut or changed message is refused by both paths or by none, but for what only
-// pdata refuses (groups) and what it does not look at (tags of over 32 bits).
+// A truncated or changed message is rejected by both paths or by none. The exceptions
+// are groups, which only pdata rejects, and tags of over 32 bits, which pdata does
+// not check.
 func TestMutations(t *testing.T) {
 	for _, s := range signals {
 		t.Run(s.name, func(t *testing.T) {
@@ -199,7 +200,7 @@ func TestMutations(t *testing.T) {
 	}
 }
 
-// compare requires both paths to do the same with a message, if both take it.
+// compare requires both paths to do the same with a message that both accept.
 func compare(tb testing.TB, s signal, b []byte) {
 	got, err := s.encode(tb, b)
 	if s.unmarshal(b) != nil {

@@ -47,7 +47,7 @@ func TestMaxItems(t *testing.T) {
 	f(-1, 1)
 }
 
-// A stream that breaks off within a frame gives what came before that.
+// If a stream breaks within a frame, the content before the break is returned.
 func TestBrokenStream(t *testing.T) {
 	stream := encodeTraces(t, fixture(t, fixtures.Traces()))
 	r, err := otelstef.NewSpansReader(bytes.NewReader(stream[:len(stream)-1]))
@@ -81,8 +81,8 @@ func metricsRecords(t *testing.T, change ...func(*otelstef.Metrics)) []byte {
 	return out.Bytes()
 }
 
-// left returns the records that a decoder leaves out, and how many bytes it
-// appends for the others.
+// left returns the records that a decoder omits, and how many bytes it appends for
+// the others.
 func left(t *testing.T, appendOTLP func([]byte) ([]byte, error)) (stefotlp.RecordErrors, int) {
 	t.Helper()
 	b, err := appendOTLP(nil)
@@ -94,7 +94,7 @@ func left(t *testing.T, appendOTLP func([]byte) ([]byte, error)) (stefotlp.Recor
 	return left, len(b)
 }
 
-// Records left out before a stream breaks are reported, too, and then the break.
+// Records omitted before a stream breaks are also reported, and then the break.
 func TestRecordsBeforeABreak(t *testing.T) {
 	good := func(rec *otelstef.Metrics) { rec.Point().Value().SetInt64(1) }
 	bad := func(rec *otelstef.Metrics) { rec.Point().SetFlags(1 << 32) }
@@ -136,7 +136,7 @@ func TestMetricsRecordsThatAreNoOTLP(t *testing.T) {
 			require.NotZero(t, n)
 			sameMetricsDecoded(t, stream)
 
-			// Alone it leaves no containers.
+			// On its own, the record leaves no containers.
 			r, err = otelstef.NewMetricsReader(bytes.NewReader(metricsRecords(t, change)))
 			require.NoError(t, err)
 			errs, n = left(t, stefotlp.NewMetricsDecoder(r).AppendOTLP)
@@ -238,8 +238,8 @@ func TestLogRecordsThatAreNoOTLP(t *testing.T) {
 	f("Record.Body.Template.Params", func(r *otelstef.LogRecord) { r.Body().SetTemplate().Params().SetLen(1) })
 }
 
-// Equal containers that come as several values are one, and bounds are no part of
-// a metric.
+// Equal containers in different values are the same, and bounds are not part of a
+// metric.
 func TestEqualContainersAreOne(t *testing.T) {
 	var change []func(*otelstef.Metrics)
 	for i := range 4 {

@@ -11,10 +11,10 @@ import (
 	"github.com/otelstef/stef/stef-pdata/internal/mapping"
 )
 
-// RandomMessage returns a random OTLP message of a signal. It says whatever OTLP
-// can say, in whatever way protobuf lets it be said: fields in any order, single
-// fields several times, numbers in more bytes than they need, packed and not,
-// unknown fields between the known ones.
+// RandomMessage returns a random OTLP message of a signal. It covers all content of
+// OTLP and all its encodings in protobuf: fields in any order, single fields several
+// times, numbers in more bytes than necessary, packed and not, unknown fields between
+// the known ones.
 func RandomMessage(rng *rand.Rand, signal string) []byte {
 	g := generator{rng: rng}
 	var items field
@@ -53,7 +53,7 @@ type generator struct{ rng *rand.Rand }
 
 func (g *generator) oneIn(n int) bool { return g.rng.IntN(n) == 0 }
 
-// lists are the fields that several values of are no rarity.
+// lists are the fields that usually have several values.
 var lists = map[string]bool{
 	"resources": true, "scopes": true, "metrics": true, "spans": true, "log_records": true,
 	"data_points": true, "exemplars": true, "attributes": true, "metadata": true, "filtered_attributes": true,
@@ -61,7 +61,7 @@ var lists = map[string]bool{
 	"values": true, "quantile_values": true,
 }
 
-// message returns a random message, which depth arrays and maps enclose.
+// message returns a random message. depth is the number of arrays and maps around it.
 func (g *generator) message(s *shape, depth int) []byte {
 	var parts [][]byte
 	for number, name := range s.names {
@@ -110,7 +110,7 @@ func (g *generator) stranger() []byte {
 	return append(appendVarint(nil, number<<3|wireBytes), 3, 'a', 'b', 'c')
 }
 
-// varint appends a number, now and then in more bytes than it needs.
+// varint appends a number, sometimes in more bytes than necessary.
 func (g *generator) varint(dst []byte, v uint64) []byte {
 	dst = appendVarint(dst, v)
 	if v < 1<<21 && g.oneIn(40) {
@@ -196,7 +196,7 @@ func (g *generator) numbers(number int, act uint8) []byte {
 	return b
 }
 
-// content returns what a field of bytes of the name holds.
+// content returns the content of a field of bytes with the name.
 func (g *generator) content(name string) []byte {
 	switch name {
 	case "attributes", "metadata", "filtered_attributes":

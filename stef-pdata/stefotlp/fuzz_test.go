@@ -23,7 +23,7 @@ func fuzzMessages(f *testing.F, s signal) {
 	f.Fuzz(func(t *testing.T, b []byte) { compare(t, s, b) })
 }
 
-// What both paths take, they write and read alike.
+// Both paths write and read the messages that both accept in the same way.
 func FuzzMetricsOTLP(f *testing.F) { fuzzMessages(f, signals[0]) }
 func FuzzTracesOTLP(f *testing.F)  { fuzzMessages(f, signals[1]) }
 func FuzzLogsOTLP(f *testing.F)    { fuzzMessages(f, signals[2]) }
@@ -41,7 +41,7 @@ func fuzzStreams[R any](f *testing.F, s signal, open func(io.Reader) (R, error))
 	})
 }
 
-// Both paths read alike what a stream holds.
+// Both paths read the same content from a stream.
 func FuzzMetricsStream(f *testing.F) {
 	fuzzStreams(f, signals[0], func(r io.Reader) (*otelstef.MetricsReader, error) { return otelstef.NewMetricsReader(r) })
 }

@@ -23,7 +23,7 @@ import (
 	"github.com/otelstef/stef/internal/fixtures"
 )
 
-// fill is something to do to attributes.
+// fill is a change to attributes.
 type fill func(pcommon.Map)
 
 func pairs(n int) fill {
@@ -56,8 +56,7 @@ func bulk(n int) fill {
 	return func(m pcommon.Map) { m.PutStr("key", strings.Repeat("x", n)) }
 }
 
-// message returns a message of three items, of which the second is filled in the
-// part of it that is named.
+// message returns a message of three items. f fills the named part of the second one.
 func message(tb testing.TB, signal, part string, f fill) []byte {
 	tb.Helper()
 	var b []byte
@@ -116,8 +115,7 @@ func message(tb testing.TB, signal, part string, f fill) []byte {
 	return b
 }
 
-// What exceeds a limit is left out by both paths for the same reason, and the
-// rest is written.
+// Both paths omit items that exceed a limit, for the same reason, and write the rest.
 func TestLimits(t *testing.T) {
 	parts := map[string][]string{
 		"metrics": {"resource", "scope", "metric", "item", "exemplar"},
@@ -160,7 +158,7 @@ func TestLimits(t *testing.T) {
 }
 
 func TestIDs(t *testing.T) {
-	// For each signal the part of an item that has an id of some bytes.
+	// For each signal, the part of an item with an id of the given bytes.
 	makers := map[string]func(id []byte) []byte{
 		"metrics/trace": func(id []byte) []byte { return gauge(point(field(5, field(5, id)))) },
 		"metrics/span":  func(id []byte) []byte { return gauge(point(field(5, field(4, id)))) },
@@ -246,7 +244,7 @@ func TestLosses(t *testing.T) {
 	require.Equal(t, stefotlp.Losses{DroppedEvents: 2, DroppedLinks: 1}, e.Losses())
 }
 
-// Encoders keep nothing of a message: it may be written over when they are done.
+// Encoders keep nothing of a message: it may be overwritten after they return.
 func TestMessagesAreNotKept(t *testing.T) {
 	f := func(file []byte, want []byte, encode func([]byte) error, flush func() error, out *bytes.Buffer) {
 		t.Helper()

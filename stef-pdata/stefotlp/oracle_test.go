@@ -22,20 +22,20 @@ import (
 	"github.com/otelstef/stef/internal/teltest/canon"
 )
 
-// A signal is both paths of a signal: the direct one, and the one by way of pdata
-// that it is held against.
+// signal is both paths of a signal: the direct one, and the one through pdata, with
+// which it is compared.
 type signal struct {
 	name      string
 	published stef.WriterOption
-	// encode writes a message to a stream of its own.
+	// encode writes a message to its own stream.
 	encode func(tb testing.TB, message []byte, options ...stef.WriterOption) (stream []byte, err error)
-	// unmarshal says whether pdata takes the message.
+	// unmarshal reports whether pdata accepts the message.
 	unmarshal func(message []byte) error
-	// encodePdata is encode by way of pdata, which takes the message.
+	// encodePdata is encode through pdata, which must accept the message.
 	encodePdata func(tb testing.TB, message []byte, options ...stef.WriterOption) (stream []byte, err error)
 	// records requires two streams to have equal records.
 	records func(tb testing.TB, want, got []byte)
-	// decoded requires both paths to read the same of a stream.
+	// decoded requires both paths to read the same content from a stream.
 	decoded func(tb testing.TB, stream []byte)
 }
 
@@ -183,14 +183,14 @@ func sameLogsDecoded(tb testing.TB, stream []byte) {
 	same(tb, pdata.Decode, direct.AppendOTLP, (&plog.ProtoUnmarshaler{}).UnmarshalLogs, canon.DiffOrderedLogs)
 }
 
-// Bounds of what is read of one stream: a short one can hold very many records.
+// Limits on reading one stream, because a short stream can contain very many records.
 const (
 	maxItems = 1000
 	maxCalls = 200
 )
 
-// same requires two decoders to make the same of the stream they read, call by
-// call, and to leave out the same records.
+// same requires two decoders of the same stream to return the same results, call by
+// call, and to omit the same records.
 func same[T any](tb testing.TB, decode func() (T, error), appendOTLP func([]byte) ([]byte, error),
 	unmarshal func([]byte) (T, error), diff func(want, got T) string) {
 	for range maxCalls {

@@ -17,8 +17,8 @@ import (
 	"github.com/otelstef/stef/internal/teltest"
 )
 
-// Whatever OTLP says, and however protobuf says it, both paths write the same
-// records, and read the same of them.
+// For any OTLP content in any protobuf encoding, both paths write the same records,
+// and read the same content from them.
 func TestRandomMessages(t *testing.T) {
 	rounds := uint64(400)
 	if testing.Short() {
@@ -43,7 +43,8 @@ func TestRandomMessages(t *testing.T) {
 	}
 }
 
-// The small vectors hold whatever a record can hold, also what OTLP cannot say.
+// The small vectors cover everything that a record can hold, including content that
+// OTLP cannot express.
 func TestVectors(t *testing.T) {
 	f := func(pattern string, s signal) {
 		paths, err := filepath.Glob(filepath.Join(teltest.Golden(t, "edge"), pattern))

@@ -19,7 +19,7 @@ import (
 	"github.com/otelstef/stef/stef-pdata/stefotlp"
 )
 
-// repeatedPair gives m one of very many pairs, of which some come much more often
+// repeatedPair adds to m one of very many pairs. Some of them occur much more often
 // than others.
 func repeatedPair(rng *rand.Rand, m pcommon.Map, depth int) {
 	n := int(rng.ExpFloat64() * 300)
@@ -55,8 +55,8 @@ func repeatedPair(rng *rand.Rand, m pcommon.Map, depth int) {
 	}
 }
 
-// repeatingLogs returns messages whose records have attributes and bodies of pairs
-// that come again.
+// repeatingLogs returns messages whose records have attributes and bodies with
+// repeating pairs.
 func repeatingLogs(tb testing.TB, seed uint64) (parts [][]byte) {
 	rng := rand.New(rand.NewPCG(seed, 7))
 	for range 15 {
@@ -88,8 +88,8 @@ func repeatingLogs(tb testing.TB, seed uint64) (parts [][]byte) {
 	return parts
 }
 
-// Pairs that come again are found by their bytes, and their references are those of
-// dictionaries that are restarted now and then.
+// Repeating pairs are found by their bytes, and their references belong to
+// dictionaries that are sometimes restarted.
 func TestPairsThatRepeat(t *testing.T) {
 	f := func(seed uint64, options ...stef.WriterOption) {
 		t.Helper()
@@ -100,8 +100,7 @@ func TestPairsThatRepeat(t *testing.T) {
 	f(3, stef.WithDictBytes(1000), stef.WithFrameBytes(3000))
 }
 
-// Records that are refused leave nothing behind that the next one would be taken to
-// have in common with it.
+// Rejected records leave no state that the next record would appear to share.
 func TestPairsAfterRefusal(t *testing.T) {
 	good := repeatingLogs(t, 4)
 	bad := make([][]byte, len(good))

@@ -33,8 +33,7 @@ func real(tb testing.TB, signal, name string) [][]byte {
 	return teltest.Parts(tb, teltest.Data(tb, signal, name+".zst"))
 }
 
-// joined returns the messages as one, which protobuf makes of them when they
-// stand one behind another.
+// joined returns the concatenation of the messages, which is one message in protobuf.
 func joined(parts [][]byte) [][]byte { return [][]byte{bytes.Join(parts, nil)} }
 
 // encodeMetrics writes a stream with a frame for each message.
@@ -52,7 +51,7 @@ func encodeMetrics(tb testing.TB, parts [][]byte, options ...stef.WriterOption) 
 	return out.Bytes()
 }
 
-// decodeMetrics reads a stream, in as many messages as AppendOTLP makes of it.
+// decodeMetrics reads a stream into as many messages as AppendOTLP returns.
 func decodeMetrics(tb testing.TB, stream []byte, options ...stefotlp.DecoderOption) [][]byte {
 	tb.Helper()
 	r, err := otelstef.NewMetricsReader(bytes.NewReader(stream))
@@ -60,7 +59,7 @@ func decodeMetrics(tb testing.TB, stream []byte, options ...stefotlp.DecoderOpti
 	return messages(tb, stefotlp.NewMetricsDecoder(r, options...).AppendOTLP)
 }
 
-// messages collects what a decoder makes of a stream.
+// messages collects the messages that a decoder returns for a stream.
 func messages(tb testing.TB, appendOTLP func([]byte) ([]byte, error)) (parts [][]byte) {
 	tb.Helper()
 	prefix := []byte("prefix")

@@ -18,7 +18,7 @@ import (
 	"github.com/otelstef/stef/stef-pdata/internal/values"
 )
 
-// Sets are told apart by any byte of a key, however long it is.
+// Sets are different if any byte of a key differs, however long the key is.
 func TestSetsDifferInKeys(t *testing.T) {
 	for n := range 40 {
 		var p Sets
@@ -44,7 +44,7 @@ func TestSetsDifferInKeys(t *testing.T) {
 	}
 }
 
-// Places are those of a stable sort, whatever came before.
+// Places are those of a stable sort, regardless of earlier maps.
 func TestKeySorter(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	var s KeySorter
@@ -92,7 +92,7 @@ func TestKeySorter(t *testing.T) {
 	}
 }
 
-// Names have one number each, as long as there are any left.
+// Each name has its own number, as long as numbers are available.
 func TestNames(t *testing.T) {
 	var n Names
 	seen := map[uint32]string{}

@@ -44,8 +44,8 @@ func someText(rnd *rand.Rand) string {
 	return string(b)
 }
 
-// Pairs have the references of the dictionaries, whatever is added or restarted, and
-// keys have numbers of their own.
+// Pairs have the references of the dictionaries, regardless of additions and
+// restarts, and each key has its own number.
 func TestPairCache(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(8, 8))
 	keys, values := newDictionary(), newDictionary()
@@ -56,7 +56,7 @@ func TestPairCache(t *testing.T) {
 	for round := range 6000 {
 		for i := range pairs {
 			p := &pairs[i]
-			// Most come again, and are long or short alike.
+			// Most repeat, and are long or short alike.
 			p.Key.Text, p.Value.Text = someText(rnd), someText(rnd)
 			if rnd.IntN(3) > 0 {
 				p.Key.Text, p.Value.Text = "key", strings.Repeat("v", rnd.IntN(40))
@@ -96,7 +96,7 @@ func TestPairCache(t *testing.T) {
 	}
 }
 
-// Streams may have none of the dictionaries.
+// Streams may lack any of the dictionaries.
 func TestPairCacheOfNothing(t *testing.T) {
 	e := newDictionary()
 	e.column.Encode("text")

@@ -15,7 +15,7 @@ import (
 	"github.com/otelstef/stef/stef-go/otelstef"
 )
 
-// What EncodeID returns is an id for CheckID, and DecodeID returns the id.
+// CheckID accepts the result of EncodeID, and DecodeID returns the original id.
 func TestIDs(t *testing.T) {
 	for _, n := range []int{SpanIDBytes, TraceIDBytes} {
 		for _, id := range [][]byte{make([]byte, n), bytes.Repeat([]byte{0xa5}, n)} {
@@ -59,7 +59,7 @@ func TestBudget(t *testing.T) {
 	require.ErrorIs(t, CheckDepth(MaxDepth+1), stef.ErrLimit)
 }
 
-// Paths of errors grow from the inside, and long keys are cut.
+// Paths of errors grow from the inside, and long keys are truncated.
 func TestPaths(t *testing.T) {
 	reason := errors.New("reason")
 	err := InField("attributes", InPair(string(bytes.Repeat([]byte("k"), 100)), InElement(3, reason)))
@@ -76,7 +76,7 @@ func TestPaths(t *testing.T) {
 	require.ErrorIs(t, items, reason)
 }
 
-// Records that follow each other and have the same reason are one range.
+// Adjacent records with the same reason form one range.
 func TestRecordRanges(t *testing.T) {
 	var list RecordErrors
 	for _, n := range []uint64{1, 2, 4, 5, 6} {

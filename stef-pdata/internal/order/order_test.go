@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Ranks follow values, whenever and in whatever order ids come.
+// Ranks follow values, regardless of the time and order in which ids are added.
 func TestRanking(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for range 200 {

@@ -11,7 +11,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 )
 
-// The table tells traces apart even if their ids are made to collide.
+// The table distinguishes traces even if their ids are made to collide.
 func TestTraceTable(t *testing.T) {
 	var table TraceTable
 	for range 3 {

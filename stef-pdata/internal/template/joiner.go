@@ -19,7 +19,7 @@ import (
 // that several texts share an allocation.
 type Joiner struct {
 	slots   []joinSlot // made at the first template
-	last    *joinSlot  // Of the last template
+	last    *joinSlot  // of the last template
 	buffer  []byte
 	waiting []joinedBody
 }

@@ -14,7 +14,7 @@ type textShape struct {
 
 	fixed   []fixedParam
 	learned string   // the template without the fixed parameters, "" at first
-	pieces  []string // Of learned, between the parameters
+	pieces  []string // of learned, between the parameters
 	misses  int      // texts since then that did not match it
 
 	next *textShape // the shape of the text that followed one of this shape last time

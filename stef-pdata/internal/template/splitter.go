@@ -14,7 +14,7 @@ import (
 // bodies of a container are added before the decision.
 type Splitter struct {
 	shapes map[string]*textShape // by whole
-	size   int                   // Of the shapes
+	size   int                   // of the shapes
 	trials map[trialKey]*trial
 
 	// heads are the last two shapes of texts with the same beginning. It is allocated
@@ -67,7 +67,7 @@ func (s *Splitter) Begin() {
 		clear(s.heads)
 		s.size = 0
 		for _, t := range s.trials {
-			t.last = nil // otherwise old shapes and their followers would stay in memory
+			t.last = nil // otherwise old shapes and their followers would stay
 		}
 	}
 	if len(s.trials) > maxTrials {

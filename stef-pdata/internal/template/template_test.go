@@ -50,7 +50,7 @@ func TestSplitText(t *testing.T) {
 	require.False(t, ok)
 }
 
-// joined puts a template and its parameters together.
+// joined joins a template and its parameters.
 func joined(t *testing.T, template string, words []string) string {
 	t.Helper()
 	params := otelstef.NewBodyParams()
@@ -75,7 +75,8 @@ func joinWith(t *testing.T, j *Joiner, template string, params *otelstef.BodyPar
 	return body.Str()
 }
 
-// A joiner keeps templates apart, and refuses those that parameters do not fit.
+// A joiner distinguishes templates, and rejects those that do not match the
+// parameters.
 func TestJoiner(t *testing.T) {
 	var j Joiner
 	r := rand.New(rand.NewPCG(3, 4))
@@ -101,8 +102,8 @@ func TestJoiner(t *testing.T) {
 	require.ErrorContains(t, err, "0 parameters for 1048576 places")
 }
 
-// Bodies that are joined at once are apart, and one that is kept keeps little of
-// the others.
+// Bodies that are joined in one group are separate, and a body that is kept keeps
+// little memory of the others.
 func TestJoinedBodies(t *testing.T) {
 	var j Joiner
 	r := rand.New(rand.NewPCG(5, 6))
@@ -129,7 +130,7 @@ func TestJoinedBodies(t *testing.T) {
 	}
 }
 
-// A few bytes of a stream cannot make a body that is far larger than items are.
+// A few bytes of a stream cannot create a body that is far larger than items are.
 func TestJoinedBodiesAreBounded(t *testing.T) {
 	var j Joiner
 	params := otelstef.NewBodyParams()
@@ -143,8 +144,8 @@ func TestJoinedBodiesAreBounded(t *testing.T) {
 	require.Empty(t, j.buffer)
 }
 
-// FuzzTemplate: whatever way a text is taken apart, joining gives it back, and a
-// learned template finds what the first look found.
+// FuzzTemplate: joining a split text always restores it, and a learned template finds
+// the same parameters as the first split.
 func FuzzTemplate(f *testing.F) {
 	for _, text := range []string{"", "1", "user 7, v1.2.", "a\x001", "0.5,0.7, -1-", "größe7 7ß", strings.Repeat("1 ", 2000)} {
 		f.Add(text, text+"2")
@@ -236,8 +237,8 @@ func addAll(s *Splitter, resource, scope uint32, bodies ...string) (templates in
 	return templates
 }
 
-// Where templates do not return, bodies are taken apart ever more rarely, but again
-// and again.
+// If templates do not recur, bodies are split less and less often, but never stop
+// being tried.
 func TestTrials(t *testing.T) {
 	var s Splitter
 	n, looks := 0, 0
@@ -261,7 +262,7 @@ func TestTrials(t *testing.T) {
 	require.Positive(t, templates)
 }
 
-// What a splitter remembers is bounded.
+// The memory of a splitter is bounded.
 func TestMemoryIsBounded(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	var s Splitter
@@ -284,7 +285,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	require.Greater(t, bytes, maxTextShapeBytes-60*1024)
 }
 
-// Words of long bodies get memory of their own, of which little is kept.
+// Words of long bodies get their own memory, and little of it is kept.
 func TestOwnWords(t *testing.T) {
 	var own OwnWords
 	var copies, words []string
@@ -296,7 +297,7 @@ func TestOwnWords(t *testing.T) {
 	require.Equal(t, words, copies)
 }
 
-// A splitter keeps nothing of bodies after the next begin.
+// A splitter keeps nothing of bodies after the next Begin.
 func TestSplitterForgets(t *testing.T) {
 	var s Splitter
 	require.Equal(t, 3, addAll(&s, 1, 1, "a 1", "a 2", "a 3"))

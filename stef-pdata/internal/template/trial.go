@@ -14,7 +14,7 @@ type trial struct {
 	paused int // how many more containers are not tried
 	pause  int // how long the last pause was
 
-	last *textShape // Of the last body
+	last *textShape // of the last body
 	seed uint64     // for headOf: each resource has its own bodies
 }
 
