@@ -56,9 +56,9 @@
 //
 // # Limits
 //
-// An item that exceeds the limits that every reader accepts is left out and reported
-// in ItemErrors with its place; the other items are written. The limits are 1023
-// attributes in a list, MaxDepth nested arrays and maps, and MaxItemBytes.
+// Every reader accepts items within these limits: 1023 attributes in a list, MaxDepth
+// nested arrays and maps, and MaxItemBytes. An item that exceeds a limit is left out
+// and reported in ItemErrors with its place; the other items are written.
 //
 // A record with content that OTLP cannot express is left out and reported in
 // RecordErrors with its number; the other records are converted. This concerns

@@ -29,7 +29,7 @@ type (
 	// ItemError is an item of a message, or a container with all its items, that was
 	// not written. Resource, Scope, Metric and Item are the indexes of its place. An
 	// index is -1 if the error concerns a container above that level, or if the
-	// signal has no such level. Offset is where it, or the damaged field in it,
+	// signal has no such level. Offset is where the item, or the damaged field in it,
 	// begins in the message. Items is how many items were left out, as far as the
 	// damage allows counting them. Field is the path of the bad field. Err is the
 	// reason and wraps ErrDamaged, ErrID or stef.ErrLimit.
