@@ -8,18 +8,18 @@ import (
 	"time"
 )
 
-// spinBelow is where yielding in a loop costs no more than arming a timer, being
-// put to sleep and being woken (measured: about 9 µs of CPU for the timer).
+// spinBelow is the wait below which a loop of yields costs no more CPU than a
+// timer with its sleep and wakeup (measured: about 9 µs of CPU for the timer).
 const spinBelow = 12 * time.Microsecond
 
 // alarm wakes one waiter at a time.
 type alarm interface {
 	set(d time.Duration)
-	fired() <-chan time.Time // may also deliver for a time set before
+	fired() <-chan time.Time // may also deliver for a time set earlier
 	stop()
 }
 
-// newAlarm returns the most precise alarm of the clock in use.
+// newAlarm returns the most precise alarm for the clock in use.
 func newAlarm() alarm {
 	if fakeClock() {
 		return newTimerAlarm()
@@ -27,20 +27,21 @@ func newAlarm() alarm {
 	return newPreciseAlarm()
 }
 
-// fakeClock says whether the clock is that of a testing/synctest bubble, which
-// begins at midnight UTC 2000-01-01 and is not known to the kernel.
+// fakeClock reports whether the clock is that of a testing/synctest bubble.
+// That clock begins at midnight UTC 2000-01-01, and the kernel does not know
+// it.
 func fakeClock() bool {
 	return time.Now().Year() < 2020
 }
 
-// spin busy-waits for a time that is too short for an alarm.
+// spin busy-waits for a time too short for an alarm.
 func spin(until time.Time) {
 	for time.Until(until) > 0 {
 		runtime.Gosched()
 	}
 }
 
-// timerAlarm is an alarm on the clock of the runtime.
+// timerAlarm is an alarm on the runtime's clock.
 type timerAlarm struct{ timer *time.Timer }
 
 func newTimerAlarm() alarm {

@@ -12,9 +12,9 @@ import (
 
 const clockMonotonic = 1
 
-// kernelAlarm is a timer of the kernel that the runtime waits for as it waits
-// for a socket. The runtime's own timers are rounded up to a millisecond while
-// the process is idle.
+// kernelAlarm is a kernel timer. The runtime waits for it as it waits for a
+// socket. The runtime's own timers are rounded up to a millisecond while the
+// process is idle.
 type kernelAlarm struct {
 	file    *os.File
 	raw     syscall.RawConn
@@ -42,8 +42,8 @@ func newPreciseAlarm() alarm {
 	return a
 }
 
-// forward turns readability of the timer into a value of the channel until the
-// timer is closed.
+// forward sends a value to the channel whenever the timer is readable, until
+// the timer is closed.
 func (a *kernelAlarm) forward() {
 	var count [8]byte
 	for {
@@ -57,8 +57,8 @@ func (a *kernelAlarm) forward() {
 	}
 }
 
-// set arms the timer; on a stopped one it does nothing, where the bare number of
-// the file might already be somebody else's.
+// set arms the timer. On a stopped timer it does nothing: its file descriptor
+// may already belong to another file.
 func (a *kernelAlarm) set(d time.Duration) {
 	a.setting.value = syscall.NsecToTimespec(max(1, d.Nanoseconds()))
 	_ = a.raw.Control(a.arm)

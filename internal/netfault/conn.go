@@ -11,14 +11,14 @@ import (
 	"time"
 )
 
-// address names one end of a connection inside the process.
+// address names one end of an in-process connection.
 type address string
 
 func (a address) Network() string { return network }
 func (a address) String() string  { return string(a) }
 
-// Conn is an end of a connection that is held by the process. It also closes one
-// way, as a TCP connection does.
+// Conn is an end of an in-process connection. Like a TCP connection, it can
+// also close one direction only.
 type Conn struct {
 	pair          *pair
 	in, out       *line
@@ -38,20 +38,20 @@ func (p *pair) acceptor() *Conn {
 
 func (p *pair) address() net.Addr { return address(fmt.Sprintf("memory:%d", p.number)) }
 
-// Read returns bytes whose time has come, waiting for the first.
+// Read returns the bytes that have arrived. It waits for the first one.
 func (c *Conn) Read(p []byte) (int, error) { return c.in.Read(p, &c.readLimit) }
 
-// Write puts bytes on their way and waits only while the window is full.
+// Write sends bytes and blocks only while the window is full.
 func (c *Conn) Write(p []byte) (int, error) { return c.out.Write(p, &c.writeLimit) }
 
-// CloseWrite ends the own direction in order; reading goes on.
+// CloseWrite closes the own direction in order; reading continues.
 func (c *Conn) CloseWrite() error {
 	c.out.finish(io.EOF)
 	return nil
 }
 
-// Close ends the own direction in order, after what is under way, and reading at
-// once.
+// Close closes the own direction in order, after the bytes under way, and stops
+// reading immediately.
 func (c *Conn) Close() error {
 	c.once.Do(func() {
 		c.out.finish(io.EOF)

@@ -8,13 +8,13 @@ import (
 	"net"
 )
 
-// Dialer stretches the connections of another dialer.
+// Dialer adds a link to the connections of another dialer.
 type Dialer struct {
 	*Faults
 	dial func(ctx context.Context, address string) (net.Conn, error)
 }
 
-// NewDialer makes a dialer of another one, of TCP when that is nil.
+// NewDialer wraps a dialer, or dials TCP if it is nil.
 func NewDialer(link Link, dial func(ctx context.Context, address string) (net.Conn, error)) (*Dialer, error) {
 	f, err := newFaults(link)
 	if err != nil {
@@ -46,7 +46,7 @@ func (d *Dialer) Dial(ctx context.Context, address string) (net.Conn, error) {
 	return p.dialer(socket.LocalAddr(), socket.RemoteAddr()), nil
 }
 
-// Close cuts all connections; nothing can be opened any more.
+// Close cuts all connections; later dials fail.
 func (d *Dialer) Close() error {
 	d.end()
 	return nil

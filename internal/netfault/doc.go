@@ -5,7 +5,8 @@
 // benchmarks: connections with a round trip of a chosen length, and knobs that
 // cut, refuse, stall, delay, slow, half-close and kill them while they run.
 //
-// There are three ways in, all with the same [Link] and the same [Faults]:
+// There are three ways to use it, all with the same [Link] and the same
+// [Faults]:
 //
 //   - [NewMemory]: listeners and dialers inside the process, without ports. It
 //     works with testing/synctest, where all waiting is done on the fake clock.

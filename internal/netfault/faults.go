@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// knobs is what all lines of one direction look at.
+// knobs are the settings that all lines of one direction read.
 type knobs struct {
 	window  int
 	base    time.Duration // of the link, one way
@@ -25,9 +25,9 @@ type knobs struct {
 	delivered, held, lost atomic.Int64
 }
 
-// Faults are the knobs of a network and what it counts. A change takes effect at
-// once, on the connections that are open as on later ones. All methods are safe
-// for concurrent use.
+// Faults are the knobs and counters of a network. A change takes effect
+// immediately, on open connections and on later ones. All methods are safe for
+// concurrent use.
 type Faults struct {
 	link     Link
 	up, down knobs
@@ -37,12 +37,12 @@ type Faults struct {
 	refuse  bool
 	ended   bool
 	opened  int
-	kills   [2]span // of up and down
+	kills   [2]span // for up and down
 	open    map[*pair]struct{}
-	changed chan struct{} // closed when something a dialer may wait for changed
+	changed chan struct{} // closed when a setting that a dialer may wait for changed
 }
 
-// span is a range of byte counts to draw from; none when max is 0.
+// span is a range of byte counts to draw from; it is empty if max is 0.
 type span struct{ min, max int64 }
 
 func newFaults(link Link) (*Faults, error) {
@@ -75,7 +75,7 @@ func (f *Faults) knobs(d Direction) []*knobs {
 	return list
 }
 
-// each runs do on the open connections, in no order.
+// each calls do for every open connection, in no order.
 func (f *Faults) each(do func(*pair)) int {
 	f.mu.Lock()
 	close(f.changed)
@@ -91,15 +91,15 @@ func (f *Faults) each(do func(*pair)) int {
 	return len(pairs)
 }
 
-// Cut ends all open connections at once, as a router that forgot them would:
-// both ends get an error, what was under way is lost. It returns how many there
-// were.
+// Cut ends all open connections immediately, as a router that lost its state
+// would: both ends get an error, and bytes under way are lost. It returns the
+// number of connections cut.
 func (f *Faults) Cut() int {
 	return f.each(func(p *pair) { p.cut(opError("read", syscall.ECONNRESET)) })
 }
 
-// Refuse makes opening connections fail, or work again. A proxy accepts and then
-// resets, as its port stays open.
+// Refuse makes opening connections fail, or work again. A proxy accepts a
+// connection and then resets it, because its port stays open.
 func (f *Faults) Refuse(on bool) {
 	f.mu.Lock()
 	f.refuse = on
@@ -107,9 +107,9 @@ func (f *Faults) Refuse(on bool) {
 	f.each((*pair).poke)
 }
 
-// Stall holds back everything in a direction. The ends notice nothing but
-// silence; writers wait once the window is full. Connections are not opened
-// while either direction is stalled.
+// Stall holds back everything in a direction. The ends notice only silence;
+// writers wait once the window is full. No connection is opened while either
+// direction is stalled.
 func (f *Faults) Stall(d Direction) { f.stall(d, true) }
 
 // Resume ends a stall.
@@ -122,16 +122,16 @@ func (f *Faults) stall(d Direction, on bool) {
 	f.each((*pair).poke)
 }
 
-// Delay makes bytes written from now on take longer by extra than the link says;
-// 0 ends it.
+// Delay adds extra to the link's latency for bytes written from now on; 0 ends
+// it.
 func (f *Faults) Delay(d Direction, extra time.Duration) {
 	for _, k := range f.knobs(d) {
 		k.delay.Store(int64(k.base + max(0, extra)))
 	}
 }
 
-// Rate bounds the bytes per second of every connection in a direction; 0 goes
-// back to what the link says.
+// Rate bounds the bytes per second of every connection in a direction; 0
+// restores the rate of the link.
 func (f *Faults) Rate(d Direction, bytesPerSecond int64) {
 	if bytesPerSecond <= 0 {
 		bytesPerSecond = f.link.BytesPerSecond
@@ -143,7 +143,7 @@ func (f *Faults) Rate(d Direction, bytesPerSecond int64) {
 }
 
 // HalfClose ends a direction of all open connections: its reader gets io.EOF
-// after what is under way, and what its writer still writes goes nowhere.
+// after the bytes under way, and later bytes from its writer are discarded.
 func (f *Faults) HalfClose(d Direction) int {
 	return f.each(func(p *pair) {
 		for _, l := range p.lines(d) {
@@ -152,8 +152,8 @@ func (f *Faults) HalfClose(d Direction) int {
 	})
 }
 
-// KillAfter cuts every open connection when n more bytes of a direction have
-// been read: exactly these are.
+// KillAfter cuts every open connection when exactly n more bytes of a direction
+// have been read.
 func (f *Faults) KillAfter(d Direction, n int64) int {
 	return f.each(func(p *pair) {
 		for _, l := range p.lines(d) {
@@ -162,8 +162,8 @@ func (f *Faults) KillAfter(d Direction, n int64) int {
 	})
 }
 
-// KillEach does the same to every connection opened from now on, at a number of
-// bytes drawn between least and most for each. A most of 0 ends it.
+// KillEach cuts every connection opened from now on after a number of bytes
+// that is drawn for each between least and most. A most of 0 ends it.
 func (f *Faults) KillEach(d Direction, least, most int64) error {
 	if least < 0 || most < least {
 		return fmt.Errorf("netfault: kill after %d to %d bytes", least, most)
@@ -179,7 +179,7 @@ func (f *Faults) KillEach(d Direction, least, most int64) error {
 	return nil
 }
 
-// Clear ends every fault that lasts.
+// Clear ends every lasting fault.
 func (f *Faults) Clear() {
 	f.Refuse(false)
 	f.Delay(Both, 0)
@@ -202,17 +202,17 @@ func (f *Faults) Opened() int {
 	return f.opened
 }
 
-// Bytes counts what was read in a direction, over all connections ever.
+// Bytes counts the bytes read in a direction, over all connections ever opened.
 func (f *Faults) Bytes(d Direction) int64 {
 	return f.sum(d, func(k *knobs) int64 { return k.delivered.Load() })
 }
 
-// Held counts what was written in a direction and not read yet.
+// Held counts the bytes written in a direction and not read yet.
 func (f *Faults) Held(d Direction) int64 {
 	return f.sum(d, func(k *knobs) int64 { return k.held.Load() })
 }
 
-// Lost counts what was written in a direction and never will be read.
+// Lost counts the bytes written in a direction that will never be read.
 func (f *Faults) Lost(d Direction) int64 {
 	return f.sum(d, func(k *knobs) int64 { return k.lost.Load() })
 }
@@ -225,7 +225,8 @@ func (f *Faults) sum(d Direction, of func(*knobs) int64) int64 {
 	return n
 }
 
-// draw returns the byte count at which the next connection dies in a direction.
+// draw returns the byte count at which the next connection is cut, for a
+// direction.
 func (f *Faults) draw(s span) int64 {
 	if s.max == 0 {
 		return -1
@@ -233,7 +234,7 @@ func (f *Faults) draw(s span) int64 {
 	return s.min + f.random.Int64N(s.max-s.min+1)
 }
 
-// connect opens a connection, at once.
+// connect opens a connection immediately.
 func (f *Faults) connect() (*pair, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -252,7 +253,7 @@ func (f *Faults) connect() (*pair, error) {
 	return p, nil
 }
 
-// end refuses from now on and cuts what is open.
+// end refuses new connections and cuts the open ones.
 func (f *Faults) end() {
 	f.mu.Lock()
 	f.ended = true

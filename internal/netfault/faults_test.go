@@ -19,7 +19,7 @@ import (
 	"golang.org/x/net/nettest"
 )
 
-// TestConnContract runs the tests every net.Conn of the standard library passes.
+// TestConnContract runs the standard library's tests for a net.Conn.
 func TestConnContract(t *testing.T) {
 	f := func(name string, link Link) {
 		t.Helper()
@@ -71,7 +71,7 @@ func TestStallHoldsAndResumes(t *testing.T) {
 		read(t, server, "held")
 		require.Equal(t, time.Minute, time.Since(begin))
 
-		// Nothing is opened either; giving up is possible.
+		// A dial during the stall blocks too; its context can cancel it.
 		m.Stall(Down)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
@@ -230,7 +230,7 @@ func TestCloseEndsInOrder(t *testing.T) {
 		time.Sleep(5 * time.Millisecond)
 		require.NoError(t, client.Close())
 		read(t, server, "bye")
-		write(t, server, "in vain") // nobody has told the server
+		write(t, server, "in vain") // the server does not know of the cut yet
 		begin := time.Now()
 		_, err := server.Read(make([]byte, 1))
 		require.Equal(t, io.EOF, err)
@@ -246,7 +246,7 @@ func TestCloseEndsInOrder(t *testing.T) {
 	})
 }
 
-// echo serves TCP connections by sending back what they sent.
+// echo serves TCP connections by returning the bytes it receives.
 func echo(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -267,8 +267,8 @@ func echo(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// overTCP runs a test through a proxy and through a dialer, whose connections
-// go to real sockets.
+// overTCP runs a test through a proxy and through a dialer. Both connect to
+// real sockets.
 func overTCP(t *testing.T, link Link, test func(t *testing.T, f *Faults, c net.Conn)) {
 	t.Helper()
 	target := echo(t)
@@ -309,7 +309,7 @@ func TestTCPLatencyAndCounts(t *testing.T) {
 		for range 20 {
 			read(t, c, "0123456789")
 		}
-		// Twenty round trips one after another would be 600 ms.
+		// Twenty round trips in sequence would be 600 ms.
 		require.Greater(t, time.Since(begin), 30*time.Millisecond)
 		require.Less(t, time.Since(begin), 300*time.Millisecond)
 		require.EqualValues(t, 204, f.Bytes(Up))
@@ -392,7 +392,7 @@ func TestStepsAreRepeatableAndPrint(t *testing.T) {
 	require.Equal(t, "Direction(8)", Direction(8).String())
 }
 
-// Whatever a step did, the network is as before once it is over.
+// After any step the network is as it was before.
 func TestStepsLeaveNothingBehind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, err := NewMemory(Link{RoundTrip: time.Millisecond})

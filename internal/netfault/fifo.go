@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// blockSize is what the readers and writers of HTTP/2 connections use as well.
+// blockSize is the block size that HTTP/2 readers and writers use too.
 const blockSize = 32 << 10
 
 var blockPool = sync.Pool{New: func() any { return new([blockSize]byte) }}
 
-// fifo holds bytes and, apart from them, when they may be read.
+// fifo holds bytes and, separately, the times from which they may be read.
 type fifo struct {
 	blocks []*[blockSize]byte
 	head   int // first byte of blocks[0] not yet read
@@ -22,7 +22,7 @@ type fifo struct {
 }
 
 // mark says that the bytes up to end, counted from the first byte ever written,
-// may be read from due on. Both grow from mark to mark.
+// may be read from due on. Both increase from mark to mark.
 type mark struct {
 	end int64
 	due time.Time
@@ -66,7 +66,7 @@ func (f *fifo) dropBlock() {
 	}
 }
 
-// mark notes that everything written so far up to end is due then.
+// mark records that all bytes written up to end are due at that time.
 func (f *fifo) mark(end int64, due time.Time) {
 	if n := len(f.marks); n > 0 && f.marks[n-1].due.Equal(due) {
 		f.marks[n-1].end = end
@@ -75,8 +75,8 @@ func (f *fifo) mark(end int64, due time.Time) {
 	f.marks = append(f.marks, mark{end, due})
 }
 
-// due returns how many bytes may be read now when read of them were already,
-// and otherwise the time of the next one.
+// due returns how many bytes may be read now, given that read bytes were read
+// before. If there are none, it returns the time of the next one.
 func (f *fifo) due(read int64, now time.Time) (ready int64, next time.Time) {
 	for len(f.marks) > 0 && f.marks[0].end <= read {
 		f.marks = f.marks[1:]

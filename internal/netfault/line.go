@@ -13,12 +13,12 @@ import (
 	"time"
 )
 
-// minWindow keeps a slow link from waiting between single packets.
+// minWindow keeps a slow link from blocking between single packets.
 const minWindow = 64 << 10
 
-// Bytes written in quick succession arrive in steps of at most this, as from a
-// network card that raises one interrupt for many packets; a reader that is
-// woken for each of them costs more than all else here.
+// Bytes written in quick succession arrive in steps of at most this length, as
+// from a network card that raises one interrupt for many packets. Waking the
+// reader for each packet would dominate the cost.
 const maxStep = 100 * time.Microsecond
 
 // line is one direction of one connection.
@@ -30,25 +30,25 @@ type line struct {
 	reading, writing sync.Mutex // one reader and one writer at a time
 	readable         signal
 	writable         signal
-	alarm            alarm // of the reader, made when it is first needed
+	alarm            alarm // of the reader, created on first use
 
 	mu         sync.Mutex
 	fifo       fifo
 	random     *rand.Rand
 	written    int64
 	read       int64
-	departs    time.Time // when what was written so far has left at the rate
+	departs    time.Time // when the bytes written so far have left at the rate
 	due        time.Time // of the byte written last
 	end        error     // what the reader gets after the last byte
-	endDue     time.Time // when it gets there
-	err        error     // the connection was cut: what both get at once
-	deaf       error     // the reader closed: what it gets from then on
-	vanish     bool      // half-closed by a fault: writing succeeds and goes nowhere
+	endDue     time.Time // when the reader gets it
+	err        error     // the connection was cut: the error for both ends, immediately
+	deaf       error     // the reader closed: the error it gets from then on
+	vanish     bool      // half-closed by a fault: writes succeed and are discarded
 	killAt     int64     // cut when this many bytes were read; negative: never
 	alarmEnded bool
 }
 
-// signal wakes one goroutine, now or when it next waits.
+// signal wakes one goroutine, now or at its next wait.
 type signal chan struct{}
 
 func (s signal) wake() {
@@ -65,13 +65,13 @@ func newLine(k *knobs, r *rand.Rand, kill int64, cut func(error)) *line {
 	}
 }
 
-// poke makes both ends look at the line and its knobs again.
+// poke makes both ends check the line and its knobs again.
 func (l *line) poke() {
 	l.readable.wake()
 	l.writable.wake()
 }
 
-// Read waits for bytes whose time has come.
+// Read waits for bytes that have arrived.
 func (l *line) Read(p []byte, limit *deadline) (int, error) {
 	l.reading.Lock()
 	defer l.reading.Unlock()
@@ -90,7 +90,8 @@ func (l *line) Read(p []byte, limit *deadline) (int, error) {
 	}
 }
 
-// await waits for news, for the limit and, unless it is zero, for a time.
+// await waits for a signal, for the deadline and, unless it is zero, for a
+// time.
 func (l *line) await(next time.Time, limit *deadline) {
 	var fired <-chan time.Time
 	if !next.IsZero() {
@@ -125,8 +126,8 @@ func (l *line) ownAlarm() alarm {
 	return l.alarm
 }
 
-// take moves what may be read now to p; where that is nothing, next is when to
-// look again, or zero when there is nothing under way.
+// take moves the bytes that may be read now to p. If there are none, next is
+// the time to check again, or zero if no bytes are under way.
 func (l *line) take(p []byte) (n int, next time.Time, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -170,7 +171,7 @@ func (l *line) take(p []byte) (n int, next time.Time, err error) {
 	return n, next, nil
 }
 
-// Write puts all of p on its way, waiting while the window is full.
+// Write sends all of p and blocks while the window is full.
 func (l *line) Write(p []byte, limit *deadline) (int, error) {
 	l.writing.Lock()
 	defer l.writing.Unlock()
@@ -220,14 +221,14 @@ func (l *line) put(p []byte) (int, error) {
 	l.fifo.write(p[:n])
 	l.schedule(n, rate, delay)
 	l.knobs.held.Add(int64(n))
-	// A reader that waits for bytes written before will look by itself.
+	// A reader that waits for earlier bytes checks without a signal.
 	if idle {
 		l.readable.wake()
 	}
 	return n, nil
 }
 
-// schedule decides when the n bytes just written may be read.
+// schedule decides when the n bytes just written can be read.
 func (l *line) schedule(n int, rate int64, delay time.Duration) {
 	now := time.Now()
 	if jitter := l.knobs.jitter.Load(); jitter > 0 {
@@ -254,7 +255,7 @@ func (l *line) schedule(n int, rate int64, delay time.Duration) {
 	if l.departs.Before(now) {
 		l.departs = now
 	}
-	// Bytes leave one after another; a millisecond's worth is one step.
+	// Bytes leave in sequence; one step is a millisecond's worth.
 	for size := max(1, int(rate/1000)); n > 0; n -= size {
 		size := min(n, size)
 		l.departs = l.departs.Add(time.Duration(float64(size) / float64(rate) * float64(time.Second)))
@@ -276,17 +277,17 @@ func (l *line) finish(err error) {
 	l.poke()
 }
 
-// ended says whether word of the end has arrived. An end that closed is noticed
-// by the writer of the other direction only then, as it is with TCP, and by the
-// reader of this one at the same time: a connection on which writing fails while
-// reading waits is nothing programs are prepared for.
+// ended reports whether the end of the stream has arrived. The writer of the
+// other direction notices a closed end only then, as with TCP, and the reader
+// of this direction at the same time: programs are not prepared for a
+// connection where writing fails while reading still waits.
 func (l *line) ended() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.end != nil && l.fifo.size == 0 && !l.knobs.stalled.Load() && !l.endDue.After(time.Now())
 }
 
-// halfClose ends the line behind the writer's back.
+// halfClose ends the line without the writer noticing.
 func (l *line) halfClose() {
 	l.mu.Lock()
 	l.vanish = true
@@ -297,7 +298,7 @@ func (l *line) halfClose() {
 	l.poke()
 }
 
-// killAfter cuts the connection when n more bytes were read.
+// killAfter cuts the connection when n more bytes have been read.
 func (l *line) killAfter(n int64) {
 	l.mu.Lock()
 	l.killAt = l.read + n
@@ -316,7 +317,7 @@ func (l *line) closeRead(err error) {
 	l.poke()
 }
 
-// abort is the connection being cut.
+// abort ends the line because the connection was cut.
 func (l *line) abort(err error) {
 	l.mu.Lock()
 	if l.err == nil {
@@ -327,8 +328,8 @@ func (l *line) abort(err error) {
 	l.poke()
 }
 
-// drop loses what is under way, on a line that nobody will read any more. The
-// caller holds the mutex.
+// drop discards the bytes under way on a line without a reader. The caller
+// holds the mutex.
 func (l *line) drop() {
 	l.knobs.lost.Add(int64(l.fifo.size))
 	l.knobs.held.Add(-int64(l.fifo.size))

@@ -13,22 +13,23 @@ import (
 // 200 ms it lets 160 MiB/s pass each way.
 const DefaultWindow = 16 << 20
 
-// Link says how connections are while nothing is wrong. The zero value is as
+// Link describes the connections while no fault is active. The zero value is as
 // fast as the machine.
 type Link struct {
-	// RoundTrip is the time from a request to its answer when both ends take
-	// none; half of it is spent each way. Opening a connection takes one.
+	// RoundTrip is the time from a request to its answer if neither end needs
+	// time; half of it is spent each way. Opening a connection needs one round
+	// trip.
 	RoundTrip time.Duration
-	// Jitter is the longest time a byte may be late beyond that, each way. Later
-	// bytes wait for a late one.
+	// Jitter is the longest extra delay of a byte, each way. Later bytes wait
+	// for a late one.
 	Jitter time.Duration
 	// BytesPerSecond is the rate of each direction of each connection; 0 means
-	// no bound.
+	// unlimited.
 	BytesPerSecond int64
 	// Window bounds the bytes of one direction of one connection that are
-	// written and not yet read; writers wait at the bound. 0 is DefaultWindow. A
-	// link with a rate holds what the rate delivers in the time under way and
-	// 50 ms more where that is less.
+	// written and not yet read; writers wait at the bound. 0 is DefaultWindow.
+	// On a link with a rate, the bound is what the rate delivers in the time
+	// under way plus 50 ms, if that is less than Window.
 	Window int
 	// Seed is the seed of everything random.
 	Seed uint64

@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// ends opens a connection of a network inside the process.
+// ends opens a connection of an in-process network.
 func ends(t *testing.T, link Link) (m *Memory, client, server net.Conn) {
 	t.Helper()
 	m, err := NewMemory(link)
@@ -55,7 +55,7 @@ func TestLatencyIsADelayLine(t *testing.T) {
 		require.Equal(t, 200*time.Millisecond, time.Since(begin), "opening takes a round trip")
 
 		// A hundred writes one millisecond apart arrive one millisecond apart:
-		// none waits for another.
+		// no write waits for another.
 		begin = time.Now()
 		go func() {
 			for range 100 {
@@ -92,7 +92,7 @@ func TestRateDelaysWhatLeavesLater(t *testing.T) {
 	})
 }
 
-// A sender that waits for a full window gets window per round trip one way.
+// A sender that waits for a full window sends one window per round trip.
 func TestWindowBoundsWhatIsUnderWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, client, server := ends(t, Link{RoundTrip: 100 * time.Millisecond, Window: 1000})
@@ -139,9 +139,9 @@ func TestJitterKeepsOrderAndSeed(t *testing.T) {
 	require.Less(t, one[49], 60*time.Millisecond)
 }
 
-// The real clock: a round trip is as long as it says, to a small part of a
-// millisecond. What a busy machine adds is not the link's fault, so the better
-// half of the trips has to be.
+// The real clock: a round trip lasts as long as the link says, within a small
+// part of a millisecond. A busy machine adds delays that are not the link's
+// fault, so only the better half of the trips must meet it.
 func TestRoundTripIsPrecise(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("the timers of the runtime are all there is")
@@ -165,8 +165,7 @@ func TestRoundTripIsPrecise(t *testing.T) {
 	f(200*time.Millisecond, 4)
 }
 
-// lateness returns by how much n round trips took longer than they should, in
-// order.
+// lateness returns the delay of n round trips beyond the expected time, sorted.
 func lateness(t *testing.T, trip time.Duration, n int) (late []time.Duration) {
 	t.Helper()
 	_, client, server := ends(t, Link{RoundTrip: trip})
@@ -199,7 +198,7 @@ func TestLinkErrors(t *testing.T) {
 	f(Link{Window: -1})
 }
 
-// BenchmarkLine moves bytes one way as fast as they go.
+// BenchmarkLine moves bytes one way at full speed.
 func BenchmarkLine(b *testing.B) {
 	for _, trip := range []time.Duration{0, 20 * time.Microsecond, 2 * time.Millisecond, 200 * time.Millisecond} {
 		b.Run(trip.String(), func(b *testing.B) {
