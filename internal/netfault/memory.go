@@ -22,7 +22,7 @@ type Memory struct {
 	listener *listener
 }
 
-// NewMemory makes a network that nobody listens on yet.
+// NewMemory makes a network without a listener.
 func NewMemory(link Link) (*Memory, error) {
 	f, err := newFaults(link)
 	if err != nil {
@@ -31,8 +31,8 @@ func NewMemory(link Link) (*Memory, error) {
 	return &Memory{Faults: f}, nil
 }
 
-// Listen listens at the address, which is free at first and again after the
-// listener was closed, so a server can restart.
+// Listen listens at the address. The address is free at first, and again after
+// the listener is closed, so a server can restart.
 func (m *Memory) Listen() (net.Listener, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -43,8 +43,8 @@ func (m *Memory) Listen() (net.Listener, error) {
 	return m.listener, nil
 }
 
-// Dial opens a connection to the listener of the moment. The address is not
-// looked at; it makes Dial fit grpc.WithContextDialer.
+// Dial opens a connection to the current listener. It ignores the address,
+// which only makes Dial fit grpc.WithContextDialer.
 func (m *Memory) Dial(ctx context.Context, _ string) (net.Conn, error) {
 	if err := m.shake(ctx); err != nil {
 		return nil, opError("dial", err)
@@ -71,8 +71,7 @@ func (m *Memory) Dial(ctx context.Context, _ string) (net.Conn, error) {
 	return nil, opError("dial", err)
 }
 
-// Close closes the listener and cuts all connections; nothing can be opened any
-// more.
+// Close closes the listener and cuts all connections; later dials fail.
 func (m *Memory) Close() error {
 	m.mu.Lock()
 	l := m.listener
@@ -105,7 +104,7 @@ func (l *listener) Accept() (net.Conn, error) {
 	}
 }
 
-// Close frees the address. Connections that were accepted live on.
+// Close frees the address. Accepted connections stay open.
 func (l *listener) Close() error {
 	l.once.Do(func() {
 		l.memory.mu.Lock()

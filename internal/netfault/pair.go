@@ -44,7 +44,7 @@ func (p *pair) poke() {
 	p.down.poke()
 }
 
-// cut ends both directions at once.
+// cut ends both directions immediately.
 func (p *pair) cut(err error) {
 	p.mu.Lock()
 	first := p.err == nil
@@ -65,7 +65,7 @@ func (p *pair) cut(err error) {
 	}
 }
 
-// closeEnd notes that one end is closed; when both are, the connection ends.
+// closeEnd records that one end is closed; when both are, the connection ends.
 func (p *pair) closeEnd() {
 	p.mu.Lock()
 	p.ends++
@@ -82,7 +82,7 @@ func (p *pair) forget() {
 	p.faults.mu.Unlock()
 }
 
-// atCut runs reset when the connection is cut, which may have happened.
+// atCut runs reset when the connection is cut, or now if it is cut already.
 func (p *pair) atCut(reset func()) {
 	p.mu.Lock()
 	dead := p.err != nil
@@ -95,8 +95,9 @@ func (p *pair) atCut(reset func()) {
 	}
 }
 
-// attach puts a socket at one end: what it sends goes into out, what comes from
-// in goes to it. It returns when both are at their end.
+// attach connects a socket to one end: bytes from the socket are written to
+// out, bytes from in are written to the socket. It returns when both directions
+// have ended.
 func (p *pair) attach(socket net.Conn, in, out *line) {
 	p.atCut(func() { reset(socket) })
 	done := make(chan struct{})
@@ -110,15 +111,15 @@ func (p *pair) attach(socket net.Conn, in, out *line) {
 	p.closeEnd()
 }
 
-// fill moves what the socket sends into a line.
+// fill copies the bytes from the socket into a line.
 func (p *pair) fill(out *line, socket net.Conn) {
 	block := blockPool.Get().(*[blockSize]byte)
 	defer blockPool.Put(block)
 	for {
 		n, err := socket.Read(block[:])
 		if n > 0 {
-			// A line without a reader drops what it is given, so that an end
-			// in order is still noticed.
+			// A line without a reader discards its input, so that an end in
+			// order is still noticed.
 			if _, err := out.Write(block[:n], nil); err != nil && !errors.Is(err, syscall.EPIPE) {
 				return
 			}
@@ -161,7 +162,8 @@ func (p *pair) drain(in *line, socket net.Conn) {
 	}
 }
 
-// reset closes a socket so that its peer sees an error, not an end in order.
+// reset closes a socket so that its peer gets an error instead of an end in
+// order.
 func reset(socket net.Conn) {
 	if s, ok := socket.(interface{ SetLinger(int) error }); ok {
 		_ = s.SetLinger(0)
@@ -169,8 +171,8 @@ func reset(socket net.Conn) {
 	socket.Close()
 }
 
-// shake waits as long as opening a connection takes: for one round trip, and
-// while either direction is stalled.
+// shake waits for the time that opening a connection needs: one round trip, and
+// longer while either direction is stalled.
 func (f *Faults) shake(ctx context.Context) error {
 	trip := time.Duration(f.up.delay.Load() + f.down.delay.Load())
 	if trip > 0 {

@@ -9,7 +9,7 @@ import (
 	"sync"
 )
 
-// Proxy is a network between TCP clients and the TCP address they want.
+// Proxy is a network between TCP clients and their TCP target.
 type Proxy struct {
 	*Faults
 	target   string
@@ -19,8 +19,8 @@ type Proxy struct {
 	running  sync.WaitGroup
 }
 
-// NewProxy listens on a free port of the loopback interface and passes every
-// connection on to the target.
+// NewProxy listens on a free port of the loopback interface and forwards every
+// connection to the target.
 func NewProxy(link Link, target string) (*Proxy, error) {
 	f, err := newFaults(link)
 	if err != nil {
@@ -36,10 +36,10 @@ func NewProxy(link Link, target string) (*Proxy, error) {
 	return p, nil
 }
 
-// Addr is where clients dial.
+// Addr is the address that clients dial.
 func (p *Proxy) Addr() string { return p.listener.Addr().String() }
 
-// Close stops listening, cuts all connections and waits until they are gone.
+// Close stops listening, cuts all connections and waits until they have ended.
 func (p *Proxy) Close() error {
 	err := p.listener.Close()
 	p.cancel()

@@ -33,13 +33,13 @@ func (k Kind) String() string {
 	return fmt.Sprintf("Kind(%d)", uint8(k))
 }
 
-// Breaks says whether connections may end by a step of this kind. The others
-// only try patience.
+// Breaks reports whether connections may end by a step of this kind. The other
+// kinds only cause delays.
 func (k Kind) Breaks() bool {
 	return k == KindCut || k == KindHalfClose || k == KindKill || k == KindRefuse
 }
 
-// Step is one thing that goes wrong. Fields a kind does not need are zero.
+// Step is one fault. Fields that its kind does not need are zero.
 type Step struct {
 	Kind      Kind
 	Direction Direction
@@ -68,8 +68,8 @@ func (s Step) String() string {
 	return text
 }
 
-// Random draws a step. The longest time it lasts, the most it delays and the
-// latest byte it kills at are bounded by the arguments.
+// Random draws a step. The arguments bound how long the step lasts, how much it
+// delays and after how many bytes it kills.
 func Random(r *rand.Rand, longest time.Duration, lastByte int64) Step {
 	s := Step{Kind: Kind(r.IntN(int(kinds)))}
 	if s.Kind != KindCut && s.Kind != KindRefuse {
@@ -84,8 +84,8 @@ func Random(r *rand.Rand, longest time.Duration, lastByte int64) Step {
 	case KindDelay:
 		s.For, s.Extra = span(), span()
 	case KindRate:
-		// From a tenth of the last byte to ten times as much each second: a rate
-		// at which something still moves while it lasts.
+		// The rate is between a tenth of the last byte and ten times as much
+		// per second, so that some bytes still move while it lasts.
 		s.For, s.Bytes = span(), max(1, lastByte/10+r.Int64N(10*max(1, lastByte)))
 	case KindKill:
 		s.Bytes = r.Int64N(max(0, lastByte) + 1)
@@ -93,8 +93,8 @@ func Random(r *rand.Rand, longest time.Duration, lastByte int64) Step {
 	return s
 }
 
-// Apply does the step. One that lasts is over when Apply returns, also when ctx
-// ends early.
+// Apply does the step. For a lasting step, Apply returns when the step is over,
+// or earlier when ctx ends.
 func (f *Faults) Apply(ctx context.Context, s Step) error {
 	switch s.Kind {
 	case KindCut:

@@ -11,17 +11,18 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 )
 
-// A Batch is the telemetry of one part; Signal says which of the three it has.
+// A Batch is the telemetry of one part. Signal says which of the three it
+// holds.
 type Batch struct {
 	Signal  Signal
 	Metrics pmetric.Metrics
 	Traces  ptrace.Traces
 	Logs    plog.Logs
 
-	// OTLP is the protobuf message as it is in the file, nil if the file has none
-	// (JSON). A Reader reuses its memory at the next call of Next; pdata has
-	// copies. A Writer writes it in place of pdata if it is set, so set it to nil
-	// after changing pdata. See also WithoutPdata.
+	// OTLP is the protobuf message as it is in the file, nil if the file is
+	// JSON. A Reader reuses its memory at the next call of Next; pdata has
+	// copies. A Writer writes OTLP instead of pdata if it is set, so set it to
+	// nil after changing pdata. See also WithoutPdata.
 	OTLP []byte
 }
 
@@ -47,7 +48,8 @@ func (b Batch) Items() int {
 	return 0
 }
 
-// marshal returns the protobuf message: the one of the file or one made of pdata.
+// marshal returns the protobuf message: that of the file, or one built from
+// pdata.
 func (b Batch) marshal() ([]byte, error) {
 	if b.OTLP != nil {
 		return b.OTLP, nil
@@ -75,7 +77,7 @@ func (b Batch) marshalJSON() ([]byte, error) {
 	return nil, fmt.Errorf("%w of the batch is not set", ErrSignal)
 }
 
-// unmarshal makes a batch of a protobuf message, which it keeps.
+// unmarshal builds a batch from a protobuf message and keeps the message.
 func unmarshal(s Signal, otlp []byte) (b Batch, err error) {
 	b = Batch{Signal: s, OTLP: otlp}
 	switch s {

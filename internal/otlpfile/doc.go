@@ -11,8 +11,9 @@
 //	otlp-json   JSON messages, one or several, as the Collector's file exporter
 //	            writes them one per line; line breaks inside one are fine too
 //
-// Any of them may be compressed with zstd or gzip. A reader recognises this by its
-// magic number, and format and signal by content where they are not given:
+// Any of them may be compressed with zstd or gzip. A reader recognises the
+// compression by its magic number. It recognises format and signal by content
+// unless they are given:
 //
 //	r, err := otlpfile.Open(f, otlpfile.FormatUnknown, otlpfile.SignalUnknown, otlpfile.WithName(path))
 //	for {
@@ -23,14 +24,14 @@
 //		// b.Metrics, b.Traces or b.Logs, as r.Signal() says
 //	}
 //
-// A Batch is a part, a JSON message or, of a file that is one message, as many
-// entries as fit the batch size: such a file may be larger than memory. What
-// such batches are written to in format otlp is one message again, since
-// protobuf messages with repeated fields may be concatenated.
+// A Batch is a part or a JSON message. A file that is one message is split into
+// batches of as many entries as fit the batch size, so such a file may be
+// larger than memory. Written in format otlp, these batches form one message
+// again, since protobuf messages with repeated fields may be concatenated.
 //
-// A truncated file is an error, as is everything else that would lose data
-// silently: an *Error with the part, the line and the byte. Fields unknown to
-// pdata are the exception, as the protocol asks. A JSON file may hold messages of
-// several signals if the reader is opened for one of them WithOtherSignals, which
-// counts the items that it skips.
+// A truncated file is an error, as is any other damage that would silently lose
+// data: an *Error with the part, the line and the byte. Fields unknown to pdata
+// are the exception, as the protocol requires. A JSON file may hold messages of
+// several signals if the reader is opened for one of them WithOtherSignals. The
+// reader then counts the items that it skips.
 package otlpfile

@@ -9,31 +9,32 @@ import (
 	"strings"
 )
 
-// Causes that callers distinguish. A file that ends too early has the cause
-// io.ErrUnexpectedEOF. Everything but ErrRead is about the content of the file.
+// Causes that callers distinguish. A truncated file has the cause
+// io.ErrUnexpectedEOF. Every cause except ErrRead is about the content of the
+// file.
 var (
-	// ErrCorrupt: the content is not OTLP of the format and signal.
+	// ErrCorrupt: the content is not valid OTLP of the format and signal.
 	ErrCorrupt = errors.New("corrupt")
 	// ErrTooLarge: a part is over the limit of the reader, or values are nested
 	// too deeply.
 	ErrTooLarge = errors.New("over the limit")
-	// ErrFormat: the format is not known and cannot be guessed.
+	// ErrFormat: the format is unknown and cannot be guessed.
 	ErrFormat = errors.New("unknown format")
-	// ErrSignal: the signal is not known and cannot be guessed, or it is another
-	// one than was asked for.
+	// ErrSignal: the signal is unknown and cannot be guessed, or it is not the
+	// requested one.
 	ErrSignal = errors.New("signal")
 	// ErrRead: the source failed, not its content.
 	ErrRead = errors.New("cannot read")
 )
 
-// An Error says where in a file reading failed. The fields that do not apply
-// are zero.
+// An Error says where in a file reading failed. Fields that do not apply are
+// zero.
 type Error struct {
 	Format Format
 	Signal Signal
 	Part   int   // the number of the part, JSON message or top-level entry, from 1
 	Line   int   // the line of JSON, from 1
-	Offset int64 // bytes before the place, in the content without its compression
+	Offset int64 // bytes before the error, in the uncompressed content
 	Err    error
 }
 

@@ -23,8 +23,8 @@ import (
 	"github.com/otelstef/stef/internal/otlpfile"
 )
 
-// A file that is cut anywhere gives the batches before the cut and an error,
-// but where the cut is between two parts, entries or messages.
+// A file truncated anywhere yields the batches before the cut and an error,
+// except when the cut is between two parts, entries or messages.
 func TestTruncated(t *testing.T) {
 	logs, err := readAll(open(t, fixtures.Logs()))
 	require.NoError(t, err)
@@ -70,7 +70,7 @@ func TestTruncated(t *testing.T) {
 	}
 }
 
-// Errors tell the format, the signal, the part, the line and the byte.
+// Errors state the format, the signal, the part, the line and the byte.
 func TestErrorText(t *testing.T) {
 	part := func(body ...byte) []byte {
 		return append(binary.BigEndian.AppendUint32(nil, uint32(len(body))), body...)
@@ -139,7 +139,7 @@ func TestErrorText(t *testing.T) {
 		"otlp-parts logs byte 0: 3 bytes that begin a compressed file: unexpected EOF")
 }
 
-// A type error inside of JSON is pdata's to find; where it is, is told.
+// pdata detects a type error inside JSON; the error states its place.
 func TestBadJSONValue(t *testing.T) {
 	text := "{}\n" + `{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"timeUnixNano":"soon"}]}]}]}`
 	r, err := otlpfile.Open(strings.NewReader(text), otlpfile.JSON, otlpfile.Logs)
@@ -151,8 +151,8 @@ func TestBadJSONValue(t *testing.T) {
 	require.Equal(t, [3]int{2, 2, 3}, [3]int{e.Part, e.Line, int(e.Offset)})
 }
 
-// A file of one signal is not read as another one, even where its bytes would
-// pass as such.
+// A file of one signal is not read as another one, even if its bytes would be
+// valid as such.
 func TestWrongSignal(t *testing.T) {
 	for signal, file := range files {
 		batches, err := readAll(open(t, file))
@@ -173,7 +173,8 @@ func TestWrongSignal(t *testing.T) {
 	}
 }
 
-// Values may be nested, but not so deeply that reading them exhausts the stack.
+// Values may be nested, but only to a depth that cannot exhaust the stack of a
+// reader.
 func TestNesting(t *testing.T) {
 	build := func(levels int) otlpfile.Batch {
 		ld := plog.NewLogs()
@@ -207,8 +208,8 @@ func TestNesting(t *testing.T) {
 	}
 }
 
-// Parts that are larger than memory should hold are refused before they are
-// read, and a length is not believed before its bytes are there.
+// Parts over the memory limit are refused before they are read, and no memory
+// is reserved for a claimed length before its bytes arrive.
 func TestLimits(t *testing.T) {
 	traces, err := readAll(open(t, fixtures.Traces()))
 	require.NoError(t, err)
@@ -241,7 +242,8 @@ func TestLimits(t *testing.T) {
 	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(16<<20), "of the claimed 268 million bytes")
 }
 
-// Damage under a compression is the file's fault, not the source's.
+// Damage inside a compressed file is reported as bad content, not as a failed
+// source.
 func TestDamagedCompression(t *testing.T) {
 	file := bytes.Clone(fixtures.Logs())
 	file[len(file)/2] ^= 0xff
@@ -256,7 +258,7 @@ func TestDamagedCompression(t *testing.T) {
 	_, err = otlpfile.Open(bytes.NewReader(zipped), otlpfile.JSON, otlpfile.Logs)
 	require.ErrorIs(t, err, otlpfile.ErrCorrupt)
 
-	// A window that would take 512 MiB.
+	// A window that would need 512 MiB.
 	var out bytes.Buffer
 	z, err := zstd.NewWriter(&out, zstd.WithWindowSize(zstd.MaxWindowSize), zstd.WithSingleSegment(false))
 	require.NoError(t, err)
@@ -299,7 +301,8 @@ func (w *brokenWriter) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// A failure to write is told once by Write or Close and stays.
+// Write or Close reports a write failure. A second Close returns nil, and later
+// Writes fail.
 func TestWriterErrors(t *testing.T) {
 	traces, err := readAll(open(t, fixtures.Traces()))
 	require.NoError(t, err)

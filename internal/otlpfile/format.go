@@ -10,10 +10,10 @@ import (
 	"strings"
 )
 
-// A Format is how OTLP messages lie in a file.
+// A Format is the layout of OTLP messages in a file.
 type Format uint8
 
-// Formats. FormatUnknown asks Open to guess.
+// The formats. FormatUnknown makes Open guess.
 const (
 	FormatUnknown Format = iota
 	Parts
@@ -31,7 +31,7 @@ func (f Format) String() string {
 	return fmt.Sprintf("Format(%d)", uint8(f))
 }
 
-// ParseFormat returns the format of a name: otlp-parts, otlp or otlp-json.
+// ParseFormat returns the format with a name: otlp-parts, otlp or otlp-json.
 func ParseFormat(name string) (Format, error) {
 	for f := Parts; f <= JSON; f++ {
 		if name == f.String() {
@@ -41,10 +41,10 @@ func ParseFormat(name string) (Format, error) {
 	return FormatUnknown, fmt.Errorf("otlpfile: %q is no format: want otlp-parts, otlp or otlp-json", name)
 }
 
-// A Signal is what kind of telemetry a file holds.
+// A Signal is the kind of telemetry in a file.
 type Signal uint8
 
-// Signals. SignalUnknown asks Open to guess.
+// The signals. SignalUnknown makes Open guess.
 const (
 	SignalUnknown Signal = iota
 	Metrics
@@ -62,7 +62,7 @@ func (s Signal) String() string {
 	return fmt.Sprintf("Signal(%d)", uint8(s))
 }
 
-// ParseSignal returns the signal of a name: metrics, traces or logs.
+// ParseSignal returns the signal with a name: metrics, traces or logs.
 func ParseSignal(name string) (Signal, error) {
 	for s := Metrics; s <= Logs; s++ {
 		if name == s.String() {
@@ -72,10 +72,10 @@ func ParseSignal(name string) (Signal, error) {
 	return SignalUnknown, fmt.Errorf("otlpfile: %q is no signal: want metrics, traces or logs", name)
 }
 
-// A Compression is how a file is compressed.
+// A Compression is the compression of a file.
 type Compression uint8
 
-// Compressions.
+// The compressions.
 const (
 	None Compression = iota
 	Zstd
@@ -92,8 +92,8 @@ func (c Compression) String() string {
 	return fmt.Sprintf("Compression(%d)", uint8(c))
 }
 
-// CompressionOf returns the compression that the end of a file name asks for:
-// Zstd for .zst and .zstd, Gzip for .gz, None for others.
+// CompressionOf returns the compression that a file name implies: Zstd for .zst
+// and .zstd, Gzip for .gz, None for others.
 func CompressionOf(name string) Compression {
 	switch strings.ToLower(filepath.Ext(name)) {
 	case ".zst", ".zstd":
@@ -104,8 +104,8 @@ func CompressionOf(name string) Compression {
 	return None
 }
 
-// baseName is the last element of a path in lower case without the ending that
-// tells the compression. Both kinds of slash separate, wherever this runs.
+// baseName is the last element of a path in lower case, without the suffix of
+// the compression. Both kinds of slash are separators, on every platform.
 func baseName(name string) string {
 	base := strings.ToLower(path.Base(filepath.ToSlash(strings.ReplaceAll(name, `\`, "/"))))
 	if CompressionOf(base) != None {

@@ -33,13 +33,13 @@ func smallest(f *testing.F, signal otlpfile.Signal) otlpfile.Batch {
 	return best
 }
 
-// limited keeps what a fuzzed file may take small.
+// limited bounds the memory that a fuzzed file may use.
 func limited(file []byte, format otlpfile.Format, signal otlpfile.Signal) (*otlpfile.Reader, error) {
 	return otlpfile.Open(bytes.NewReader(file), format, signal, otlpfile.WithMaxPart(1<<20), otlpfile.WithBatchSize(1<<16))
 }
 
-// Whatever bytes there are, reading ends without a panic, and what was read can
-// be written and read again.
+// For any bytes, reading ends without a panic, and the batches that were read
+// can be written and read again.
 func FuzzOpen(f *testing.F) {
 	for signal := otlpfile.Metrics; signal <= otlpfile.Logs; signal++ {
 		batch := smallest(f, signal)
@@ -77,7 +77,7 @@ func FuzzOpen(f *testing.F) {
 	})
 }
 
-// A message is read as one part and as one file, with the same outcome.
+// A message read as one part and as one file has the same outcome.
 func FuzzMessage(f *testing.F) {
 	for signal := otlpfile.Metrics; signal <= otlpfile.Logs; signal++ {
 		f.Add(smallest(f, signal).OTLP, uint8(signal))
@@ -106,7 +106,7 @@ func FuzzMessage(f *testing.F) {
 	})
 }
 
-// JSON is cut into messages in the same way however its bytes arrive.
+// JSON is split into the same messages regardless of how its bytes arrive.
 func FuzzJSON(f *testing.F) {
 	for signal := otlpfile.Metrics; signal <= otlpfile.Logs; signal++ {
 		var out bytes.Buffer

@@ -9,20 +9,20 @@ import (
 	"strings"
 )
 
-// headSize is how much of a file Open looks at to guess.
+// headSize is the number of bytes that Open examines to guess.
 const headSize = 64 << 10
 
-// GuessFormat tells the format by the first bytes of the content (without its
-// compression), and of a file without content by the end of its name. It
-// returns FormatUnknown where neither tells. Name may be empty.
+// GuessFormat guesses the format from the first bytes of the uncompressed
+// content. If the content is empty, it guesses from the end of the file name.
+// It returns FormatUnknown if neither decides. Name may be empty.
 func GuessFormat(name string, head []byte) Format {
 	c := firstVisible(head)
 	if len(head) == 0 || c == 0 && len(bytes.TrimSpace(head)) == 0 {
 		return formatOfName(name)
 	}
-	// A message begins with field 1 and a length. The same byte at the start of a
-	// part would make it larger than 160 MiB; in JSON it is a line break, and the
-	// length may look like a brace, so the bytes behind it decide.
+	// A message begins with field 1 and a length. At the start of a part the
+	// same byte would mean a size above 160 MiB; in JSON it is a line break,
+	// and the length may look like a brace, so the bytes after it decide.
 	message := head[0] == 1<<3|wireLen
 	if c == '{' && !(message && fitting(head, true) != 0) {
 		return JSON
@@ -57,14 +57,15 @@ func formatOfName(name string) Format {
 	return FormatUnknown
 }
 
-// GuessSignal tells the signal by the first bytes of content of a format, and
-// where they fit more than one signal by a name such as host-metrics.zst. It
-// returns SignalUnknown where neither tells. Name may be empty.
+// GuessSignal guesses the signal from the first bytes of content in a format.
+// If they fit more than one signal, it uses a name such as host-metrics.zst. It
+// returns SignalUnknown if neither decides. Name may be empty.
 func GuessSignal(name string, f Format, head []byte) Signal {
 	if s := signalOfContent(f, head, true); s != SignalUnknown {
 		return s
 	}
-	// A newer version of the protocol may have fields that are not known here.
+	// A newer version of the protocol may have fields that this code does not
+	// know.
 	if s := signalOfContent(f, head, false); s != SignalUnknown {
 		return s
 	}
@@ -122,7 +123,7 @@ func signalOfParts(head []byte, strict bool) Signal {
 // allSignals is the set of signals; bit n stands for signal n.
 const allSignals uint8 = 1<<Metrics | 1<<Traces | 1<<Logs
 
-// fitting returns the signals whose shape the head of a message has.
+// fitting returns the signals whose message shape fits the head.
 func fitting(head []byte, strict bool) uint8 {
 	var fits uint8
 	for s := Metrics; s <= Logs; s++ {
@@ -143,14 +144,14 @@ func theOne(fits uint8) Signal {
 	return SignalUnknown
 }
 
-// Names of the field that holds everything, in the two spellings of JSON.
+// Names of the field that holds all content, in the two spellings of JSON.
 var jsonNames = [...][2]string{
 	Metrics: {"resourceMetrics", "resource_metrics"},
 	Traces:  {"resourceSpans", "resource_spans"},
 	Logs:    {"resourceLogs", "resource_logs"},
 }
 
-// signalOfJSON returns the signal of the field that stands first.
+// signalOfJSON returns the signal of the first field.
 func signalOfJSON(head []byte) Signal {
 	found, at := SignalUnknown, len(head)
 	for s := Metrics; s <= Logs; s++ {

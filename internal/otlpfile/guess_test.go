@@ -43,8 +43,8 @@ func TestGuessFormat(t *testing.T) {
 	f("json/a", "", otlpfile.FormatUnknown)
 }
 
-// A message whose first entry has 123 bytes begins like JSON: a line break and
-// a brace.
+// A message whose first entry has 123 bytes begins like JSON: with a line break
+// and a brace.
 func TestGuessFormatBrace(t *testing.T) {
 	for n := range 200 {
 		ld := plog.NewLogs()
@@ -85,7 +85,7 @@ func TestGuessSignal(t *testing.T) {
 		return b
 	}
 
-	// One field may tell.
+	// One field may be enough to decide.
 	f("", otlpfile.Proto, metric(func(m pmetric.Metric) { m.SetName("up") }), otlpfile.Metrics)
 	f("", otlpfile.Proto, metric(func(m pmetric.Metric) {
 		// As long as the ids of a span.
@@ -97,7 +97,7 @@ func TestGuessSignal(t *testing.T) {
 	f("", otlpfile.Proto, record(func(r plog.LogRecord) { r.SetTimestamp(1) }), otlpfile.Logs)
 	f("", otlpfile.Proto, record(func(r plog.LogRecord) { r.SetSeverityNumber(1) }), otlpfile.Logs)
 
-	// Nothing in the items tells: the name does, if it is of one signal.
+	// The items do not decide: the name does, if it names one signal.
 	nothing := []byte{0x0a, 2, 0x12, 0}
 	f("", otlpfile.Proto, nothing, otlpfile.SignalUnknown)
 	f("a/hostmetrics.otlp.zst", otlpfile.Proto, nothing, otlpfile.Metrics)
@@ -107,24 +107,24 @@ func TestGuessSignal(t *testing.T) {
 	f("APP-LOGS.json", otlpfile.JSON, nil, otlpfile.Logs)
 	f("metrics-and-logs", otlpfile.Proto, nothing, otlpfile.SignalUnknown)
 
-	// The content counts more than the name.
+	// The content has priority over the name.
 	f("metrics", otlpfile.Proto, record(func(r plog.LogRecord) { r.SetTimestamp(1) }), otlpfile.Logs)
 	f("metrics", otlpfile.JSON, []byte(`{"resourceSpans":[]}`), otlpfile.Traces)
 	f("", otlpfile.JSON, []byte(`{}`), otlpfile.SignalUnknown)
 	f("", otlpfile.FormatUnknown, []byte(`{"resourceSpans":[]}`), otlpfile.SignalUnknown)
 
-	// A field of tomorrow does not hide what today's fields tell.
+	// A field of a newer protocol version does not hide the known fields.
 	f("", otlpfile.Proto, append(record(func(r plog.LogRecord) { r.SetTimestamp(1) }), 0x7a, 1, 'x'), otlpfile.Logs)
 
-	// Later parts may tell what the first does not.
+	// Later parts may decide when the first one does not.
 	parts := append([]byte{0, 0, 0, 4}, nothing...)
 	tail := span(func(s ptrace.Span) { s.SetKind(1); s.SetEndTimestamp(1) })
 	parts = append(append(parts, 0, 0, 0, byte(len(tail))), tail...)
 	f("", otlpfile.Parts, parts, otlpfile.Traces)
 }
 
-// A head that ends anywhere in the first part tells the right signal or none,
-// and tells it early.
+// For a head that ends anywhere in the first part, the guess is the right
+// signal or none, and a short head is enough.
 func TestGuessSignalOfShortHead(t *testing.T) {
 	for signal, file := range files {
 		parts, err := fixtures.Parts(file)

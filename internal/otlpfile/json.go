@@ -12,13 +12,14 @@ import (
 	"slices"
 )
 
-// maxJSONDepth is how deeply objects and arrays may be nested. A level of a
-// value is at least three of them, so what is within this limit is within
+// maxJSONDepth bounds the nesting of objects and arrays. One level of a value
+// is at least three of them, so content within this limit is within
 // MaxValueDepth too.
 const maxJSONDepth = 4096
 
-// jsonDecoder cuts a file into its top-level objects. What stands between them
-// is white space; a line each is usual, and an object over many lines is fine.
+// jsonDecoder splits a file into its top-level objects, which are separated by
+// white space. Usually each object is one line; an object on several lines is
+// accepted.
 type jsonDecoder struct {
 	src   *source
 	limit int
@@ -66,7 +67,7 @@ func (d *jsonDecoder) next() (piece, error) {
 	}
 }
 
-// chunk returns the bytes that are there, at least one, and io.EOF at the end.
+// chunk returns the buffered bytes, at least one, and io.EOF at the end.
 func (d *jsonDecoder) chunk() ([]byte, error) {
 	if _, err := d.src.Peek(1); err != nil {
 		return nil, err
@@ -95,15 +96,15 @@ func (d *jsonDecoder) skipSpace() error {
 }
 
 // An objectScan finds the end of an object by counting brackets outside of
-// strings. Whether what is between them is JSON is checked later.
+// strings. Later checks decide whether the content is valid JSON.
 type objectScan struct {
 	depth    int
 	inString bool
 	escaped  bool
 }
 
-// scan returns how many bytes of a chunk belong to the object, and whether it
-// ends with them. It stops early where nesting gets too deep.
+// scan returns how many bytes of a chunk belong to the object, and whether the
+// object ends with them. It stops early when nesting is too deep.
 func (o *objectScan) scan(chunk []byte) (n int, done bool) {
 	for i, c := range chunk {
 		switch {
@@ -135,10 +136,10 @@ type errAt struct {
 
 func (e *errAt) Error() string { return e.err.Error() }
 
-// checkJSON returns the signals that a message holds, bit n for signal n, and
-// finds the errors that pdata does not report: invalid JSON after the part that
-// it reads, an empty name, which ends its reading, and a message without any
-// field that it knows.
+// checkJSON returns the signals that a message holds, bit n for signal n. It
+// also finds the errors that pdata does not report: invalid JSON after the part
+// that pdata reads, an empty name, which ends pdata's reading, and a message
+// without any known field.
 func checkJSON(text []byte) (signals uint8, err error) {
 	if !json.Valid(text) {
 		var v json.RawMessage
@@ -196,7 +197,7 @@ func topNames(text []byte) (names []string, empty int) {
 	return names, -1
 }
 
-// jsonError places an error with the line it is in.
+// jsonError adds the line to an error.
 func (r *Reader) jsonError(p piece, err error) error {
 	if e := (*errAt)(nil); errors.As(err, &e) {
 		at := min(e.offset, len(p.body))

@@ -9,8 +9,8 @@ import (
 	"io"
 )
 
-// protoDecoder reads a file that is one message. The message has one field, a
-// repeated one, so it is cut between its entries without reading it whole.
+// protoDecoder reads a file that is one message. The message has one repeated
+// field, so it can be split between entries without reading it whole.
 type protoDecoder struct {
 	src   *source
 	limit int // of one entry
@@ -48,7 +48,8 @@ func (d *protoDecoder) next() (piece, error) {
 	return p, nil
 }
 
-// peek returns how long the next entry is: its tag and length, and its value.
+// peek returns the size of the next entry: of its tag and length, and of its
+// value.
 func (d *protoDecoder) peek() (head, size int, err error) {
 	b, err := d.src.peek(2 * binary.MaxVarintLen64)
 	if err != nil {

@@ -8,39 +8,39 @@ import (
 	"io"
 )
 
-// Limits of a reader that is given no others.
+// Default limits of a reader.
 const (
 	DefaultMaxPart   = 256 << 20
 	DefaultBatchSize = 64 << 20
 )
 
-// A ReaderOption is a setting of Open.
+// A ReaderOption configures Open.
 type ReaderOption func(*Reader)
 
-// WithName sets the name of the file. It helps to guess, and a name that
-// ends in .zst or .gz makes a file without content an error.
+// WithName sets the name of the file. It helps to guess. With a name that ends
+// in .zst or .gz, a file without content is an error.
 func WithName(name string) ReaderOption { return func(r *Reader) { r.name = name } }
 
-// WithMaxPart sets how many bytes a part, a JSON message or an entry of one
-// message may have, by default DefaultMaxPart.
+// WithMaxPart sets the maximum size in bytes of a part, a JSON message or an
+// entry of one message. The default is DefaultMaxPart.
 func WithMaxPart(n int) ReaderOption { return func(r *Reader) { r.maxPart = n } }
 
-// WithBatchSize sets up to how many bytes the entries of a file that is one
-// message are put into one batch, by default DefaultBatchSize. A larger entry is
-// a batch of its own.
+// WithBatchSize sets the maximum size in bytes of a batch when the file is one
+// message, by default DefaultBatchSize. A larger entry becomes a batch of its
+// own.
 func WithBatchSize(n int) ReaderOption { return func(r *Reader) { r.batchSize = n } }
 
-// WithOtherSignals makes the reader skip the JSON messages of other signals, as
-// in a file that the Collector's file exporter writes for several pipelines.
-// Skipped counts their items. Without it such a message is an error.
+// WithOtherSignals makes the reader skip JSON messages of other signals, such
+// as in a file that the Collector's file exporter writes for several pipelines.
+// Skipped counts their items. Without this option such a message is an error.
 func WithOtherSignals() ReaderOption { return func(r *Reader) { r.others = true } }
 
-// WithoutPdata calls a function with the signal. If it returns true, the batches of
+// WithoutPdata calls a function with the signal. If it returns true, batches in
 // formats Parts and Proto have OTLP only and no pdata, which saves the time to
-// build it. The bytes are checked as ever. JSON always has pdata.
+// build it. The bytes are still checked. JSON always has pdata.
 func WithoutPdata(of func(Signal) bool) ReaderOption { return func(r *Reader) { r.bytesOnly = of } }
 
-// A Reader reads batches from a file. It is not for use by several goroutines.
+// A Reader reads batches from a file. It is not safe for concurrent use.
 type Reader struct {
 	format    Format
 	signal    Signal
@@ -53,17 +53,17 @@ type Reader struct {
 
 	src    *source
 	dec    decoder
-	sniff  bool // whether the signal of the next part with items is to be checked
+	sniff  bool // whether to check the signal of the next part with items
 	latest error
 }
 
-// A decoder cuts a file into pieces. At the end it returns io.EOF.
+// A decoder splits a file into pieces. At the end it returns io.EOF.
 type decoder interface {
 	next() (piece, error)
 }
 
-// A piece is the bytes of one batch and their place. The bytes are valid
-// until the next piece is taken.
+// A piece is the bytes of one batch and their position. The bytes are valid
+// until the next piece is read.
 type piece struct {
 	body   []byte
 	part   int
@@ -71,8 +71,8 @@ type piece struct {
 	offset int64
 }
 
-// Open begins to read a file. It reads the first bytes, to see whether they are
-// compressed and to guess what the caller does not know.
+// Open begins to read a file. It reads the first bytes to detect compression
+// and to guess the format and signal that the caller did not specify.
 func Open(r io.Reader, f Format, s Signal, opts ...ReaderOption) (*Reader, error) {
 	rd := &Reader{format: f, signal: s, maxPart: DefaultMaxPart, batchSize: DefaultBatchSize}
 	for _, o := range opts {
@@ -125,20 +125,20 @@ func (r *Reader) guess() error {
 	return nil
 }
 
-// Format returns the format, guessed or not.
+// Format returns the format, given or guessed.
 func (r *Reader) Format() Format { return r.format }
 
-// Signal returns the signal, guessed or not.
+// Signal returns the signal, given or guessed.
 func (r *Reader) Signal() Signal { return r.signal }
 
-// Compression returns how the file is compressed.
+// Compression returns the compression of the file.
 func (r *Reader) Compression() Compression { return r.src.compression }
 
 // Close releases the memory of the decompressor. It does not close the file.
 func (r *Reader) Close() { r.src.closer() }
 
 // Next returns the next batch, and io.EOF after the last. Any other error is an
-// *Error; after it Next returns the same again.
+// *Error; after an error, Next returns the same error again.
 func (r *Reader) Next() (Batch, error) {
 	if r.latest != nil {
 		return Batch{}, r.latest
@@ -175,7 +175,7 @@ func (r *Reader) next() (Batch, error) {
 	return b, nil
 }
 
-// piece returns the next piece. A piece of JSON is checked.
+// piece returns the next piece. It checks a piece of JSON.
 func (r *Reader) piece() (piece, error) {
 	for {
 		p, err := r.dec.next()
@@ -198,9 +198,9 @@ func (r *Reader) piece() (piece, error) {
 // Skipped returns how many items of a signal were skipped, see WithOtherSignals.
 func (r *Reader) Skipped(s Signal) uint64 { return r.skipped[s] }
 
-// check finds what is wrong with a message before pdata reads it, and tells
-// where. A message of another signal may be well-formed, so the first one with
-// items is looked at for that.
+// check finds an error in a message before pdata reads it, and reports its
+// position. A message of another signal may be well-formed, so check verifies
+// the signal of the first message with items.
 func (r *Reader) check(p piece) error {
 	ft := check(r.signal, p.body)
 	if ft == nil && !r.sniff {
@@ -223,8 +223,8 @@ func (r *Reader) check(p piece) error {
 	return r.at(p, ft.err)
 }
 
-// checkJSON checks a message and says whether it holds the signal of the reader.
-// It counts the items of the other signals in it, which are skipped.
+// checkJSON checks a message and reports whether it holds the signal of the
+// reader. It counts the skipped items of other signals in it.
 func (r *Reader) checkJSON(p piece) (wanted bool, err error) {
 	signals, err := checkJSON(p.body)
 	if err != nil {
@@ -243,7 +243,7 @@ func (r *Reader) checkJSON(p piece) (wanted bool, err error) {
 			r.skipped[s] += uint64(b.Items())
 		}
 	}
-	// An empty message is one of the signal that is read.
+	// An empty message counts as one of the reader's signal.
 	return signals == 0 || signals&(1<<r.signal) != 0, nil
 }
 
@@ -255,7 +255,7 @@ func (r *Reader) unmarshalJSON(p piece, s Signal) (Batch, error) {
 	return b, nil
 }
 
-// at places an error.
+// at adds the position to an error.
 func (r *Reader) at(p piece, err error) error {
 	return &Error{Format: r.format, Signal: r.signal, Part: p.part, Line: p.line, Offset: p.offset, Err: r.src.cause(err)}
 }

@@ -34,7 +34,8 @@ var (
 	}
 )
 
-// readAll reads a file to its end; batches keep no bytes of the reader.
+// readAll reads a file to its end; the batches do not reference the reader's
+// memory.
 func readAll(r *otlpfile.Reader) (all []otlpfile.Batch, err error) {
 	defer r.Close()
 	for {
@@ -109,8 +110,8 @@ func items(batches []otlpfile.Batch) (n int) {
 	return n
 }
 
-// Every format under every compression gives back what was written, and is
-// recognised without being named.
+// For every format and compression, reading returns what was written, and the
+// format is recognised without being given.
 func TestRoundTrip(t *testing.T) {
 	for signal, file := range files {
 		want, err := readAll(open(t, file))
@@ -136,7 +137,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// Batches of a file of parts are written as they were read, byte by byte, in
+// Batches of a file of parts are written as they were read, byte for byte, as
 // parts and as one message.
 func TestBytesPassThrough(t *testing.T) {
 	for signal, file := range files {
@@ -200,7 +201,7 @@ func TestBatchSize(t *testing.T) {
 	}
 }
 
-// JSON may have its messages on a line each, on many lines, or on one.
+// JSON messages may be on a line each, on several lines, or all on one line.
 func TestJSONLayouts(t *testing.T) {
 	one := `{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"body":{"stringValue":"a } ] \" \\"}}]}]}]}`
 	many := "{\n  \"resourceLogs\": [\n    {\"scopeLogs\": [{\"logRecords\": [{\"eventName\": \"b\"}]}]}\n  ]\n}"
@@ -226,7 +227,7 @@ func TestJSONLayouts(t *testing.T) {
 }
 
 // A file of several signals is read as one of them; the items of the others are
-// counted, or are an error.
+// counted, or cause an error.
 func TestMixedSignals(t *testing.T) {
 	metrics := `{"resourceMetrics":[{"scopeMetrics":[{"metrics":[{"name":"m","gauge":{"dataPoints":[{"asInt":"1"},{"asInt":"2"}]}}]}]}]}`
 	spans := `{"resourceSpans":[{"scopeSpans":[{"spans":[{"name":"a"},{"name":"b"},{"name":"c"}]}]}]}`
@@ -271,8 +272,8 @@ func TestSnakeCase(t *testing.T) {
 	require.Equal(t, pcommon.Timestamp(5), span.StartTimestamp())
 }
 
-// Every way of reading bytes gives the same, and a failing source is told from
-// a bad file.
+// All ways of reading bytes give the same result, and a failing source is
+// distinguished from a bad file.
 func TestSources(t *testing.T) {
 	want, err := readAll(open(t, fixtures.Logs()))
 	require.NoError(t, err)
@@ -302,7 +303,7 @@ func TestSources(t *testing.T) {
 	}
 }
 
-// A file without anything in it has no batches, where its format is known.
+// A file without content has no batches if its format is known.
 func TestEmpty(t *testing.T) {
 	for _, format := range formats {
 		r, err := otlpfile.Open(strings.NewReader(""), format, otlpfile.Logs)
@@ -328,7 +329,7 @@ func TestEmpty(t *testing.T) {
 	require.Zero(t, items(got))
 }
 
-// Streams that were appended to each other are one stream.
+// Concatenated streams are read as one stream.
 func TestConcatenated(t *testing.T) {
 	logs, err := readAll(open(t, fixtures.Logs()))
 	require.NoError(t, err)
@@ -341,7 +342,7 @@ func TestConcatenated(t *testing.T) {
 	}
 }
 
-// The large recordings outside the repository are guessed and read.
+// The large recordings outside the repository are recognised and read.
 func TestRealSets(t *testing.T) {
 	f := func(signal otlpfile.Signal, want int, elem ...string) {
 		t.Run(elem[1], func(t *testing.T) {

@@ -3,9 +3,9 @@
 
 package otlpfile
 
-// The shapes of OTLP's messages: which fields there are and how they lie on the
-// wire. They serve to tell signals apart by content, to say where in a part
-// something is wrong, and to bound the nesting of values before pdata recurses.
+// The shapes of OTLP's messages: their fields and wire types. They are used to
+// distinguish signals by content, to report the position of an error in a part,
+// and to bound the nesting of values before pdata recurses.
 
 type kind uint8
 
@@ -46,7 +46,7 @@ type shape struct {
 	fields [17]field
 }
 
-// field returns the field of a number, of kind unknown where there is none.
+// field returns the field with a number, of kind unknown if there is none.
 func (s *shape) field(number uint64) field {
 	if number < uint64(len(s.fields)) {
 		return s.fields[number]
@@ -111,8 +111,8 @@ func root(signal, items string, item *shape) *shape {
 	return &shape{signal + "Data", fields{1: sub("resources", resource)}}
 }
 
-// points is a field of Metric; what the kinds of metrics lack of it is left out
-// by their writers.
+// points is a field of Metric. It has the fields of all kinds of metrics; a
+// writer omits those that its kind does not have.
 func points(name string, point *shape) field {
 	return sub(name, &shape{name, fields{1: sub("data_points", point), 2: leaf("aggregation_temporality", varint), 3: leaf("is_monotonic", varint)}})
 }

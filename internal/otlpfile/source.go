@@ -14,8 +14,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// maxWindow bounds the memory of the zstd decoder; it is the largest window
-// that the zstd command makes or takes when nothing else is asked of it.
+// maxWindow bounds the memory of the zstd decoder. It is the largest window
+// that the zstd command uses or accepts by default.
 const maxWindow = 128 << 20
 
 var (
@@ -23,8 +23,8 @@ var (
 	gzipMagic = []byte{0x1f, 0x8b}
 )
 
-// A source is the content of a file without its compression. It knows how many
-// bytes were taken, and whether the reader below failed or the content is bad.
+// A source is the uncompressed content of a file. It knows how many bytes were
+// consumed, and whether the reader below failed or the content is bad.
 type source struct {
 	*bufio.Reader
 	below       failing
@@ -33,7 +33,7 @@ type source struct {
 	offset      int64 // of the next byte
 }
 
-// failing remembers the failure of a reader.
+// failing records the failure of a reader.
 type failing struct {
 	r   io.Reader
 	err error
@@ -78,7 +78,7 @@ func openSource(r io.Reader) (*source, error) {
 	return s, nil
 }
 
-// peek returns the head of the content, all of it where it is short.
+// peek returns the head of the content, or all of it if it is short.
 func (s *source) peek(n int) ([]byte, error) {
 	head, err := s.Peek(n)
 	if err == io.EOF {
@@ -87,14 +87,14 @@ func (s *source) peek(n int) ([]byte, error) {
 	return head, err
 }
 
-// skip consumes n bytes that were peeked at.
+// skip consumes n bytes that peek returned.
 func (s *source) skip(n int) {
 	n, _ = s.Discard(n)
 	s.offset += int64(n)
 }
 
-// read appends n bytes to dst. The memory grows with what is there, not with
-// what a damaged length claims.
+// read appends n bytes to dst. The memory grows with the bytes that arrive, not
+// with the claim of a damaged length.
 func (s *source) read(dst []byte, n int) ([]byte, error) {
 	const step = 1 << 20
 	for n > 0 {
@@ -111,7 +111,7 @@ func (s *source) read(dst []byte, n int) ([]byte, error) {
 	return dst, nil
 }
 
-// cause says whether the source failed or its content is bad.
+// cause reports whether the source failed or its content is bad.
 func (s *source) cause(err error) error {
 	switch {
 	case s.below.err != nil:
@@ -126,7 +126,7 @@ func (s *source) cause(err error) error {
 	return err
 }
 
-// unexpected makes an end in the middle of something an error.
+// unexpected turns an end inside a piece into an error.
 func unexpected(err error) error {
 	if err == io.EOF {
 		return io.ErrUnexpectedEOF

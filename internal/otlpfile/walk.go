@@ -10,17 +10,17 @@ import (
 	"io"
 )
 
-// MaxValueDepth is how deeply arrays and maps may be nested in a value of a
-// protobuf message. pdata recurses without a limit of its own.
+// MaxValueDepth bounds the nesting of arrays and maps in a value of a protobuf
+// message. pdata recurses without a limit of its own.
 const MaxValueDepth = 1500
 
-// A fault is what is wrong at an offset of a message.
+// A fault is an error at an offset of a message.
 type fault struct {
 	offset int
 	err    error
 }
 
-// A walk goes over a message along its shape.
+// A walk traverses a message by its shape.
 type walk struct {
 	strict bool // unknown fields are faults, and control characters in texts
 	cut    bool // the message may end anywhere: it is the head of a longer one
@@ -30,7 +30,7 @@ type walk struct {
 // errCut ends a walk of a head without a fault.
 var errCut = errors.New("cut")
 
-// check returns what is wrong with a message of a signal, nil if nothing is.
+// check returns the fault in a message of a signal, or nil if there is none.
 func check(s Signal, b []byte) *fault {
 	w := walk{}
 	return w.message(b, 0, roots[s], 0, 0)
@@ -78,7 +78,8 @@ func (w *walk) message(b []byte, base int, s *shape, level, depth int) *fault {
 	return nil
 }
 
-// value checks the bytes of one field, of which there would be size.
+// value checks the bytes of one field. In a cut message, b may be shorter than
+// size.
 func (w *walk) value(b []byte, base, size int, wire uint64, s *shape, f field, level, depth int) *fault {
 	bad := func(format string, args ...any) *fault {
 		return &fault{base, corrupt("%s.%s %s", s.name, f.name, fmt.Sprintf(format, args...))}
@@ -130,11 +131,12 @@ func (w *walk) value(b []byte, base, size int, wire uint64, s *shape, f field, l
 	return nil
 }
 
-// isControl finds what texts hardly ever have and messages nearly always do: a
-// name that is read as a message of another signal, or the reverse.
+// isControl finds bytes that are rare in texts but common in messages. They
+// reveal a name that is read as a message of another signal, or the reverse.
 func isControl(r rune) bool { return r < ' ' && r != '\t' && r != '\n' && r != '\r' }
 
-// extent returns the size of a field's value and of the length before it.
+// extent returns the size of a field's value and the size of the length before
+// it.
 func (w *walk) extent(b []byte, wire uint64, base int) (size, head int, ft *fault) {
 	switch wire {
 	case wireVarint:
@@ -157,11 +159,11 @@ func (w *walk) extent(b []byte, wire uint64, base int) (size, head int, ft *faul
 		}
 		return int(size), n, nil
 	}
-	// Groups were given up before OTLP began.
+	// Groups were deprecated before OTLP began.
 	return 0, 0, &fault{base, corrupt("wire type %d", wire)}
 }
 
-// broken is the fault of a varint that uvarint could not read.
+// broken is the fault of a varint that uvarint could not decode.
 func (w *walk) broken(base, n int) *fault {
 	if n < 0 {
 		return &fault{base, corrupt("a varint of more than 64 bits")}
@@ -172,11 +174,11 @@ func (w *walk) broken(base, n int) *fault {
 	return &fault{base, fmt.Errorf("inside a varint: %w", io.ErrUnexpectedEOF)}
 }
 
-// maxLength keeps sums of lengths within an int.
+// maxLength prevents int overflow in sums of lengths.
 const maxLength = 1<<31 - 1
 
-// uvarint is binary.Uvarint but for a tenth byte of more than one bit, whose
-// upper bits it drops as protobuf readers do.
+// uvarint is binary.Uvarint, except for a tenth byte with more than one bit: it
+// drops the upper bits, as protobuf readers do.
 func uvarint(b []byte) (v uint64, n int) {
 	for i, c := range b {
 		if i == 10 {

@@ -15,14 +15,14 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// A WriterOption is a setting of NewWriter.
+// A WriterOption configures NewWriter.
 type WriterOption func(*Writer)
 
-// WithCompression lays the file under a compression, by default None. For a
-// file with a name CompressionOf returns it.
+// WithCompression compresses the file; the default is None. CompressionOf
+// returns the compression for a file name.
 func WithCompression(c Compression) WriterOption { return func(w *Writer) { w.compression = c } }
 
-// A Writer writes batches to a file. It is not for use by several goroutines.
+// A Writer writes batches to a file. It is not safe for concurrent use.
 type Writer struct {
 	format      Format
 	signal      Signal
@@ -66,8 +66,8 @@ func NewWriter(w io.Writer, f Format, s Signal, opts ...WriterOption) (*Writer, 
 }
 
 // Write appends a batch: a part, a line of JSON, or more entries of the one
-// message. A batch that has the bytes of its message is written by these. After
-// an error the file is of no use, and Write returns the same error again.
+// message. If the batch has the bytes of its message, Write writes these. After
+// an error the file is unusable, and Write returns the same error again.
 func (w *Writer) Write(b Batch) error {
 	if w.err != nil {
 		return w.err
@@ -108,7 +108,7 @@ func (w *Writer) write(b Batch) error {
 	return err
 }
 
-// Flush passes what was written on to the writer below, or to the compression.
+// Flush passes the written content to the writer below, or to the compressor.
 func (w *Writer) Flush() error {
 	if w.err == nil {
 		w.err = w.out.Flush()
