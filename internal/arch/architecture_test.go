@@ -20,7 +20,7 @@ import (
 // architecturePage is the page that newcomers read first.
 const architecturePage = "docs/architecture.md"
 
-// declared lists what the product declares, as FOLDER.Name and
+// declared lists the declarations of the product, as FOLDER.Name and
 // FOLDER.Type.Method, and the folders themselves.
 func declared(t *testing.T, files []file) map[string]bool {
 	t.Helper()
@@ -65,7 +65,7 @@ func declared(t *testing.T, files []file) map[string]bool {
 	return names
 }
 
-// named finds what a page names in backticks that looks like a folder of the
+// named finds the names in backticks on a page that look like a folder of the
 // product or a declaration in it.
 var named = regexp.MustCompile("`((?:stef-|exporter/|receiver/|cmd/|internal/)[A-Za-z0-9/_.-]*)`")
 
@@ -81,8 +81,8 @@ func gone(page string, names map[string]bool) []string {
 	return slices.Compact(problems)
 }
 
-// TestArchitecture holds the page to the code: rooms and functions exist, and
-// each room that others may import has a row.
+// TestArchitecture checks the page against the code: the packages and functions
+// exist, and each package that other modules may import has a row.
 func TestArchitecture(t *testing.T) {
 	files := repo(t)
 	at := slices.IndexFunc(files, func(f file) bool { return f.path == architecturePage })
@@ -101,7 +101,7 @@ func TestArchitecture(t *testing.T) {
 	none(t, problems)
 }
 
-// known rooms need no row: the page says enough without them.
+// known packages need no row: the page describes them well enough.
 var known = map[string]bool{
 	"stef-go":            true, // the words of all others
 	"stef-go/list":       true, // views of arrays in generated records

@@ -14,22 +14,22 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// maxFunction is the most lines of a function.
+// maxFunction is the maximum number of lines of a function.
 const maxFunction = 80
 
-// longFunctions may be longer, for a reason. An entry that is not needed any
-// more is a problem.
+// longFunctions may be longer, for the stated reason. An entry that is no
+// longer needed is a problem.
 var longFunctions = map[string]string{
 	"internal/stefgen.printStructCommon": "text of one generated method after another",
 	"internal/stefgen.printStructShared": "text of one generated method after another",
 }
 
-// product says whether a file is source of a product package, written by hand.
+// product reports whether a file is handwritten source of a product package.
 func (f file) product() bool {
 	return f.goSource() && !f.goTest() && !f.testdata() && !f.generated()
 }
 
-// functions reports functions that are too long to read at once.
+// functions reports functions that are too long to read in one go.
 func functions(t *testing.T, files []file, except map[string]string) []string {
 	t.Helper()
 	var problems []string
@@ -89,8 +89,8 @@ func undocumented(t *testing.T, files []file) []string {
 	return problems
 }
 
-// withoutDoc returns the exported names that a declaration leaves without a
-// comment. The comment of a group serves all names in it.
+// withoutDoc returns the exported names in a declaration that have no comment.
+// The comment of a group counts for all names in it.
 func withoutDoc(d ast.Decl) (names []string) {
 	switch d := d.(type) {
 	case *ast.FuncDecl:
@@ -116,8 +116,8 @@ func withoutDoc(d ast.Decl) (names []string) {
 	return names
 }
 
-// wellKnown methods need no comment: an interface of the standard library says
-// what they do.
+// wellKnown methods need no comment: an interface of the standard library
+// defines them.
 var wellKnown = map[string]bool{"Error": true, "String": true, "Unwrap": true, "Is": true, "Len": true, "Less": true, "Swap": true}
 
 func exportedReceiver(recv *ast.FieldList) bool {

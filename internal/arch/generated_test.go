@@ -27,8 +27,8 @@ const (
 	records  = "stef-go/otelstef"
 )
 
-// goCommand runs the go command at the root of the repository and returns what
-// it wrote to standard error.
+// goCommand runs the go command at the root of the repository and returns its
+// standard error.
 func goCommand(t *testing.T, args ...string) string {
 	t.Helper()
 	var stderr bytes.Buffer
@@ -73,9 +73,10 @@ func firstDifference(a, b []byte) int {
 	return bytes.Count(a[:n], []byte("\n")) + 1
 }
 
-// shape reports generated files that are not formatted, do not say what they
-// are made of, or declare types that are not named after the file: one type of
-// the schema a file, with its codecs and what else carries its name.
+// shape reports generated files that are not formatted, do not name their
+// source, or declare types that do not match the file name. Each file has one
+// type of the schema, with its codecs and the other declarations that carry its
+// name.
 func shape(t *testing.T, files []file) []string {
 	t.Helper()
 	var problems []string
@@ -92,7 +93,8 @@ func shape(t *testing.T, files []file) []string {
 		}
 		src, err := parser.ParseFile(token.NewFileSet(), f.path, f.data, parser.SkipObjectResolution)
 		require.NoError(t, err)
-		// The codec of a long type has a file beside that of its record.
+		// The codec of a long type is in a separate file beside that of its
+		// record.
 		stem = strings.ToLower(strings.ReplaceAll(strings.TrimSuffix(stem, "_codec"), "_", ""))
 		for _, decl := range src.Decls {
 			gen, ok := decl.(*ast.GenDecl)
@@ -111,7 +113,7 @@ func shape(t *testing.T, files []file) []string {
 }
 
 // generateArgs returns the arguments of the go:generate line of the records,
-// with dir for the folder to write to.
+// with dir as the output folder.
 func generateArgs(t *testing.T, dir string) []string {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(root, records, "generate.go"))
@@ -122,8 +124,8 @@ func generateArgs(t *testing.T, dir string) []string {
 	return append([]string{"-out", dir}, strings.Fields(args)...)
 }
 
-// Two runs must give the same bytes: a map whose order leaks seldom leaks the
-// same way twice.
+// Two runs must produce the same bytes: if map order leaks into the output, two
+// runs rarely agree.
 func TestGeneratedIsCurrent(t *testing.T) {
 	files := repo(t)
 	stefc := filepath.Join(t.TempDir(), "stefc")

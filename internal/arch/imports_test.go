@@ -17,14 +17,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// direct lists what the product code of a package may import, beside the
-// standard library and beside its own sub-packages where the name ends in
-// "/...". The first line that fits a package is its rule, and a package that
-// fits none is a problem: it has no place in the house yet.
+// direct lists what the product code of a package may import, in addition to
+// the standard library, and to its own sub-packages if the name ends in "/...".
+// The first matching line is the rule of a package. A package without a
+// matching line is a problem: the architecture does not cover it yet.
 //
-// Names on the right are folders or, with a dot in the first element or from
-// the list of nicknames, packages of others with all their sub-packages; * is
-// anything.
+// Names on the right are folders of this repository. A name with a dot in the
+// first element, or from the list of nicknames, is an external package with all
+// its sub-packages. * is anything.
 const direct = `
 stef-spec                     ->
 stef-go/bitio                 ->
@@ -91,8 +91,8 @@ benchmarks/...                -> *
 tools/...                     -> *
 `
 
-// reach lists what a package may depend on outside the repository by way of
-// any packages of ours, beside the standard library.
+// reach lists the external packages that a package may depend on through any
+// packages of this repository, in addition to the standard library.
 const reach = `
 stef-spec     ->
 stef-go/...   -> zstd
@@ -101,8 +101,8 @@ stef-gogrpc   -> zstd grpc protobuf genproto
 stef-pdata    -> zstd pdata
 `
 
-// never lists what a package may not reach, directly or by way of any packages
-// of ours, whatever the tables above allow.
+// never lists what a package must not reach, directly or through any packages
+// of this repository, whatever the tables above allow.
 const never = `
 stef-go/dynamic  -> stef-go/bitio stef-go/codec stef-go/column stef-go/stefrt stef-go/internal/frame
 internal/stefgen -> stef-go/stefrt
@@ -122,7 +122,7 @@ cmd/...          -> benchmarks/... internal/teltest stef-go/steftest
 internal/...     -> benchmarks/...
 `
 
-// nicknames of packages of others.
+// nicknames of external packages.
 var nicknames = map[string]string{
 	"zstd":      "github.com/klauspost/compress/zstd",
 	"genproto":  "google.golang.org/genproto/googleapis/rpc",
@@ -154,7 +154,7 @@ func rules(table string) []rule {
 	return list
 }
 
-// fits says whether a folder or import path is meant by a name of a table.
+// fits reports whether a name of a table matches a folder or import path.
 func fits(name, pattern string) bool {
 	if long, ok := nicknames[pattern]; ok {
 		pattern = long + "/..."
@@ -169,11 +169,11 @@ func fitsAny(name string, patterns []string) bool {
 	return slices.ContainsFunc(patterns, func(p string) bool { return fits(name, p) })
 }
 
-// pack is a package: the files of one folder without tests.
+// pack is a package: the files of one folder, without tests.
 type pack struct {
 	name    string
 	doc     string
-	imports []string // folders of ours, import paths of others, nothing standard
+	imports []string // our folders and external import paths, nothing from the standard library
 }
 
 // packages reads the packages of a repository by folder. It ignores build
@@ -287,7 +287,7 @@ func unused(packs map[string]*pack, direct []rule) []string {
 	return problems
 }
 
-// reached maps everything a package depends on to one that imports it.
+// reached maps every dependency of a package to one package that imports it.
 func reached(packs map[string]*pack, dir string) map[string]string {
 	via := map[string]string{}
 	queue := []string{dir}
@@ -307,7 +307,7 @@ func reached(packs map[string]*pack, dir string) map[string]string {
 	return via
 }
 
-// docs reports packages a newcomer cannot start from.
+// docs reports packages without a usable package comment.
 func docs(packs map[string]*pack) []string {
 	var problems []string
 	for _, dir := range slices.Sorted(maps.Keys(packs)) {

@@ -16,9 +16,10 @@ import (
 )
 
 // leaves are the functions that run once per value, by the package that calls
-// them. The compiler must inline every call there: a call left in one place is
-// a value that pays for it, and an alias or one line too many is enough to lose
-// all of them without a word. stef-go/otelstef stands for any generated package.
+// them. The compiler must inline every call there, because each call that is
+// not inlined costs time for every value. An alias or one line too many can
+// silently disable the inlining of all of them. stef-go/otelstef stands for any
+// generated package.
 var leaves = []struct{ in, leaf string }{
 	{"stef-go/codec", "stef-go/bitio.(*BitWriter).Write"},
 	{"stef-go/codec", "stef-go/bitio.(*BitReader).Read"},
@@ -27,7 +28,7 @@ var leaves = []struct{ in, leaf string }{
 	{records, "stef-go/stefrt.(*Node).Mark"},
 }
 
-// object is what the compiler said and left of a package.
+// object is the compiler output for a package: notes and symbols.
 type object struct {
 	notes   string // -m
 	symbols string // go tool nm
@@ -43,8 +44,8 @@ func compile(t *testing.T, dir string) object {
 	return object{notes, string(symbols)}
 }
 
-// inlined returns how the calls of a leaf are not inlined, or "". The leaf must
-// be named by its folder, as in "stef-go/bitio.(*BitWriter).Write".
+// inlined describes how the calls of a leaf are not inlined, or returns "". The
+// leaf must be named by its folder, as in "stef-go/bitio.(*BitWriter).Write".
 func (o object) inlined(leaf string) string {
 	note := regexp.MustCompile(`(?m): inlining call to ` + regexp.QuoteMeta(path.Base(leaf)) + `$`)
 	call := regexp.MustCompile(`(?m)^\s+U ` + regexp.QuoteMeta(module+"/"+leaf) + `$`)

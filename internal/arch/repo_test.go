@@ -20,7 +20,7 @@ import (
 )
 
 // module is the path of the root module. Nested modules are named after their
-// folder below it, so folder and import path say the same everywhere.
+// folder below it, so folders and import paths match everywhere.
 const module = "github.com/otelstef/stef"
 
 // file is one text file of the repository.
@@ -29,15 +29,15 @@ type file struct {
 	data []byte
 }
 
-// maxText bounds what is read as text; longer files are data.
+// maxText bounds the size of files read as text; longer files are data.
 const maxText = 1 << 20
 
-// What git ignores; in a work tree .git is a file.
+// Names that git ignores; in a work tree .git is a file.
 var ignored = map[string]bool{".git": true, ".tmp": true, "bin": true}
 
 var generatedLine = regexp.MustCompile(`(?m)^(//|#) Code generated .* DO NOT EDIT\.$`)
 
-// Reading through package os, not git, serves an unpacked archive as well, and
+// Reading through package os, not git, also works in an unpacked archive, and
 // lets the go command see which files a cached result depends on.
 var repository = sync.OnceValues(func() ([]file, error) {
 	return texts(os.DirFS(root))
@@ -86,7 +86,7 @@ func texts(tree fs.FS) ([]file, error) {
 	return files, err
 }
 
-// sample makes the files of a broken repository: path, content, path, content.
+// sample makes the files of a broken repository from pairs of path and content.
 func sample(t *testing.T, pairs ...string) []file {
 	t.Helper()
 	tree := fstest.MapFS{}
@@ -104,7 +104,7 @@ func (f file) goTest() bool    { return strings.HasSuffix(f.path, "_test.go") }
 func (f file) generated() bool { return generatedLine.Match(f.data) }
 func (f file) lines() int      { return bytes.Count(f.data, []byte("\n")) }
 
-// testdata says whether the go command leaves the file out of ./...
+// testdata reports whether the go command excludes the file from ./...
 func (f file) testdata() bool {
 	return strings.HasPrefix(f.path, "testdata/") || strings.Contains(f.path, "/testdata/")
 }

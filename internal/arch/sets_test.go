@@ -9,8 +9,8 @@ import (
 	"github.com/otelstef/stef/internal/teltest"
 )
 
-// TestSets passes where the large real sets are, which is how a script finds
-// out: with teltest.RequireEnv set it fails where they are not.
+// TestSets passes if the large real sets are found. A script can check for them
+// with teltest.RequireEnv set: then the test fails if they are missing.
 func TestSets(t *testing.T) {
 	teltest.Data(t, "README.md")
 	teltest.Golden(t, "README.md")

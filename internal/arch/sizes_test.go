@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The lengths of files, in lines.
+// The maximum lengths of files, in lines.
 const (
 	maxHandwritten = 600
 	maxTest        = 900
@@ -41,7 +41,7 @@ func sizes(files []file) []string {
 			limit(f.path, f.lines(), maxGenerated)
 			types[strings.TrimSuffix(strings.TrimSuffix(f.path, ".stef.go"), "_codec")] += f.lines()
 		case f.goSource() && f.generated():
-			// Other generators have their own idea of length.
+			// Other generators have their own limits.
 		case f.goTest():
 			limit(f.path, f.lines(), maxTest)
 		case f.goSource():
@@ -56,7 +56,7 @@ func sizes(files []file) []string {
 	return problems
 }
 
-// nesting reports templates whose logic belongs into Go.
+// nesting reports templates with logic that belongs in Go.
 func nesting(files []file) []string {
 	var problems []string
 	for _, f := range files {

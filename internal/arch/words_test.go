@@ -18,8 +18,8 @@ SPDX-License-Identifier: Apache-2.0
 `
 
 // headers reports sources that do not begin with the copyright and licence
-// lines. Generated files are left out: the code stefc makes of somebody's
-// schema is theirs.
+// lines. Generated files are exempt: the code that stefc generates from a
+// user's schema belongs to the user.
 func headers(files []file) []string {
 	var problems []string
 	for _, f := range files {
@@ -45,12 +45,12 @@ func headers(files []file) []string {
 	return problems
 }
 
-// words are what no text of the repository may say. The [x] in the patterns
-// keep this file from breaking its own rules.
+// words are the words that no text of the repository may contain. The [x] in
+// the patterns keep this file from matching them.
 var words = []struct {
 	pattern *regexp.Regexp
 	why     string
-	except  string // files whose path begins so may
+	except  string // prefix of the files that are exempt
 }{
 	{regexp.MustCompile(`(^|[^A-Za-z0-9_.-])/(wor[k]|tm[p]|roo[t]|far[m]|hom[e]|User[s])/`), "a path of one machine", "internal/fixtures/record/"},
 	{regexp.MustCompile(`\bshare[d]/(data|golden|design|sources)\b`), "a place only the helper for the large sets knows", "internal/teltest/"},
@@ -58,7 +58,7 @@ var words = []struct {
 	{regexp.MustCompile(`(?i)\bnot (yet )?implemente[d]\b`), "work left open", ""},
 }
 
-// forbidden reports lines that say one of the words.
+// forbidden reports lines that contain one of the words.
 func forbidden(files []file) []string {
 	var problems []string
 	for _, f := range files {

@@ -32,12 +32,12 @@ func (b *block) where() string { return fmt.Sprintf("%s:%d", b.page, b.line) }
 
 var (
 	markLine = regexp.MustCompile(`^<!-- docs: ([a-z]+)[, ]*(.*?) *-->$`)
-	// indented finds commands that are no fenced block.
+	// indented finds commands outside a fenced block.
 	indented = regexp.MustCompile(`^(?:    |\t)(?:\$ )?(?:make|go|stef|stefc|bin/[a-z-]+|git|curl|docker) [a-z-]`)
 )
 
-// parse returns the fenced blocks of a page, and problems: commands that are
-// not in a fenced block, fences that do not end.
+// parse returns the fenced blocks of a page, and the problems: commands that
+// are not in a fenced block, and fences without an end.
 func parse(page, text string) (blocks []*block, problems []string) {
 	var open *block
 	var mark []string
@@ -133,8 +133,8 @@ func TestParse(t *testing.T) {
 // linkTarget finds the targets of links in Markdown.
 var linkTarget = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 
-// TestLinks finds links within the repository that lead nowhere. Anchors must be
-// an id of the page or the slug of a heading.
+// TestLinks finds broken links within the repository. An anchor must be an id
+// on the page or the slug of a heading.
 func TestLinks(t *testing.T) {
 	root := teltest.Root(t)
 	var problems []string

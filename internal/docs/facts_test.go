@@ -21,7 +21,7 @@ import (
 	"github.com/otelstef/stef/receiver/stefreceiver"
 )
 
-// facts are what commands may name.
+// facts are the names that commands may use.
 type facts struct {
 	root    string
 	targets map[string]bool            // of the Makefile
@@ -32,7 +32,7 @@ type facts struct {
 var (
 	targetLine = regexp.MustCompile(`(?m)^([a-z][a-z0-9-]*):`)
 	testLine   = regexp.MustCompile(`(?m)^func (Test[A-Za-z0-9_]*)\(`)
-	// sessionLine finds the commands in what a terminal shows.
+	// sessionLine finds the commands in a terminal session.
 	sessionLine = regexp.MustCompile(`(?m)^\$ .*$`)
 	caseLine    = regexp.MustCompile(`(?m)"([a-z]+)"`)
 )
@@ -72,11 +72,11 @@ func learn(t *testing.T, root string) *facts {
 	return f
 }
 
-// check checks that what commands name exists. It knows the commands that the
-// pages use; another one is an error.
+// check checks that the names used in commands exist. It knows the commands
+// that the pages use; any other command is an error.
 func (f *facts) check(text string) error {
 	text = strings.ReplaceAll(text, "\\\n", " ")
-	if strings.HasPrefix(text, "$ ") { // a session: what does not begin with $ is output
+	if strings.HasPrefix(text, "$ ") { // a session: lines that do not begin with $ are output
 		text = strings.Join(sessionLine.FindAllString(text, -1), "\n")
 		text = strings.ReplaceAll(text, "$ ", "")
 	}

@@ -21,7 +21,7 @@ import (
 	"github.com/otelstef/stef/stef-go/idl"
 )
 
-// commandTime bounds the commands of one block.
+// commandTime bounds the run time of the commands of one block.
 const commandTime = 3 * time.Minute
 
 // tester tests the blocks of one page.
@@ -30,7 +30,7 @@ type tester struct {
 	root     string
 	programs string // the folder of our programs
 	dir      string // where the blocks of the page run; "" before the first one
-	output   string // of the block before
+	output   string // of the previous block
 	facts    *facts
 }
 
@@ -65,7 +65,7 @@ func TestPages(t *testing.T) {
 	require.NotZero(t, covered["run"])
 }
 
-// test tests a block and returns how.
+// test tests a block and returns how it is covered.
 func (x *tester) test(b *block) (how string, err error) {
 	switch {
 	case b.mark == "output":
@@ -101,7 +101,7 @@ func (x *tester) test(b *block) (how string, err error) {
 	return "", fmt.Errorf("nothing covers this block; add a mark, such as <!-- docs: run -->, as go doc ./internal/docs says")
 }
 
-// folder is where the blocks of the page run: it has recordings.
+// folder is the folder in which the blocks of the page run; it has recordings.
 func (x *tester) folder() string {
 	if x.dir != "" {
 		return x.dir
@@ -152,7 +152,7 @@ func (x *tester) command(dir, name string, args ...string) error {
 	return nil
 }
 
-// compare holds a shown output to the one of the block before.
+// compare compares the output on the page with that of the previous block.
 func (x *tester) compare(shown string) error {
 	if matches(shown, x.output) {
 		return nil
@@ -160,7 +160,8 @@ func (x *tester) compare(shown string) error {
 	return fmt.Errorf("the output is\n%s", x.output)
 }
 
-// matches says whether output is as shown, where "..." is any number of lines.
+// matches reports whether output matches shown, where "..." is any number of
+// lines.
 func matches(shown, output string) bool {
 	var pattern strings.Builder
 	for _, line := range strings.Split(strings.TrimSpace(shown), "\n") {
@@ -209,7 +210,7 @@ func TestBlocksBite(t *testing.T) {
 	require.True(t, slices.ContainsFunc(pages(t, root), func(p string) bool { return p == "README.md" }))
 }
 
-// TestReadme holds the table of folders in the README to the folders.
+// TestReadme compares the table of folders in the README with the folders.
 func TestReadme(t *testing.T) {
 	root := teltest.Root(t)
 	rows := regexp.MustCompile("(?m)^\\| (`[^|]*`) \\|").FindAllStringSubmatch(read(t, root, "README.md"), -1)

@@ -21,11 +21,11 @@ import (
 
 const threatModel = "docs/threat-model.md"
 
-// limitName says which keys of a configuration and which options are limits.
+// limitName matches the configuration keys and options that are limits.
 var limitName = regexp.MustCompile(`max_|limit|timeout|per_stream`)
 
-// notALimit names keys that limitName finds and that bound nothing a peer can
-// use up.
+// notALimit names keys that limitName matches but that do not bound a resource
+// that a peer can exhaust.
 var notALimit = map[string]bool{
 	"shutdown_timeout":                       true, // time of our own
 	"stef::shutdown_drain_timeout":           true,
@@ -37,7 +37,7 @@ var notALimit = map[string]bool{
 	"metadata_cardinality_limit":             true, // of the clients in front of the exporter, see its README
 }
 
-// keysOf lists the keys of a configuration of ours, without those of the
+// keysOf lists the keys of one of our configurations, without those of the
 // Collector's own sections.
 func keysOf(t reflect.Type, prefix, separator string) (keys []string) {
 	for i := range t.NumField() {
@@ -55,7 +55,7 @@ func keysOf(t reflect.Type, prefix, separator string) (keys []string) {
 	return keys
 }
 
-// limits lists every limit of the repository by the name it has on the page.
+// limits lists every limit of the repository by its name on the page.
 func limits(t *testing.T, root string) (names []string) {
 	t.Helper()
 	for i := range reflect.TypeFor[stef.Limits]().NumField() {
@@ -121,7 +121,7 @@ func missing(text string, names []string, tests map[string]bool) (problems []str
 	return problems
 }
 
-// TestThreatModel holds the page of threats to the limits of the code.
+// TestThreatModel compares the threat model page with the limits in the code.
 func TestThreatModel(t *testing.T) {
 	root := teltest.Root(t)
 	names := limits(t, root)

@@ -166,8 +166,8 @@ func checkJSON(text []byte) (signals uint8, err error) {
 	return signals, nil
 }
 
-// topNames returns the names of the fields of the outermost object as they are
-// spelled in valid JSON, and the offset of an empty name at any depth or -1.
+// topNames returns the field names of the outermost object, spelled as in valid
+// JSON, and the offset of an empty name at any depth, or -1 if there is none.
 func topNames(text []byte) (names []string, empty int) {
 	depth := 0
 	for i := 0; i < len(text); i++ {

@@ -19,9 +19,9 @@ import (
 type Change struct {
 	// Shift is added to all times that are set.
 	Shift time.Duration
-	// IDs is a seed. If it is not 0, every trace id and span id is replaced by
-	// another one: equal ids by equal ids, so that parents, links and logs still
-	// belong to their spans. Different seeds give different ids.
+	// IDs is a seed. If it is not 0, every trace id and span id is replaced.
+	// Equal ids are replaced by equal ids, so that parents, links and logs
+	// still refer to their spans. Different seeds give different ids.
 	IDs uint64
 }
 
@@ -60,8 +60,8 @@ func (c Change) span(id pcommon.SpanID) pcommon.SpanID {
 	return id
 }
 
-// mix is the finalizer of SplitMix64: it maps every number to another one, and
-// no two to the same.
+// mix is the finalizer of SplitMix64, a bijection: it maps different numbers to
+// different numbers.
 func mix(x uint64) uint64 {
 	x ^= x >> 30
 	x *= 0xbf58476d1ce4e5b9
@@ -70,7 +70,8 @@ func mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// Times returns the earliest and the latest time of a batch, 0 if it has none.
+// Times returns the earliest and the latest time of a batch, or 0 if it has
+// none.
 func Times(b otlpfile.Batch) (first, last pcommon.Timestamp) {
 	v := visitor{time: func(t pcommon.Timestamp) pcommon.Timestamp {
 		if t != 0 {
@@ -85,14 +86,14 @@ func Times(b otlpfile.Batch) (first, last pcommon.Timestamp) {
 	return first, last
 }
 
-// visitor calls functions for the times and ids of items, and sets what they
-// return. A nil function for ids leaves ids alone.
+// visitor calls functions for the times and ids of items and stores their
+// results. A nil function for ids leaves the ids unchanged.
 type visitor struct {
 	time  func(pcommon.Timestamp) pcommon.Timestamp
 	trace func(pcommon.TraceID) pcommon.TraceID
 	span  func(pcommon.SpanID) pcommon.SpanID
-	// skipStart leaves out the start times of points, which may be long before
-	// the recording.
+	// skipStart omits the start times of points, which may be long before the
+	// recording.
 	skipStart bool
 }
 
@@ -152,7 +153,7 @@ func (v *visitor) record(r plog.LogRecord) {
 	}
 }
 
-// point is what the points of all types of metrics have in common.
+// point has the methods that the points of all metric types share.
 type point interface {
 	Timestamp() pcommon.Timestamp
 	SetTimestamp(pcommon.Timestamp)

@@ -17,8 +17,8 @@ import (
 	"github.com/otelstef/stef/internal/otlpfile"
 )
 
-// Original is the pace of the recording: a batch is sent when the latest time in
-// it has come, counted from the first batch.
+// Original is the pace of the recording: a batch is sent at its latest time,
+// relative to that of the first batch.
 const Original = -1
 
 // Source is a recording that can be read several times.
@@ -28,28 +28,28 @@ type Source func() iter.Seq2[otlpfile.Batch, error]
 type Player struct {
 	// Send sends a batch and returns when it is delivered.
 	Send func(context.Context, otlpfile.Batch) error
-	// Pace is how many items are sent each second, over all sources. 0 sends as
+	// Pace is the number of items sent per second, over all sources. 0 sends as
 	// fast as Send delivers, Original at the pace of the recording.
 	Pace float64
-	// InFlight is how many batches of one source are sent at a time. With 0 it is
-	// 1 for metrics, whose points must stay in order, and 4 for others.
+	// InFlight is the number of batches of one source sent at a time. 0 means 1
+	// for metrics, whose points must stay in order, and 4 for others.
 	InFlight int
-	// Rounds is how often the recordings are sent, 0 for once. Each round after
-	// the first has new ids and later times than the one before.
+	// Rounds is how many times the recordings are sent; 0 means once. Each
+	// later round has new ids and later times than the previous one.
 	Rounds int
-	// Change is made to every round.
+	// Change is applied to every round.
 	Change Change
 	// Now shifts all times so that the recordings begin when Play is called.
 	Now bool
 }
 
-// Counts says what a player sent.
+// Counts says how much a player sent.
 type Counts struct {
 	Batches, Items uint64
 }
 
-// Play sends recordings, each in its order and all at the same time, until they
-// end, ctx ends or an error.
+// Play sends the recordings concurrently, each in its own order, until they
+// end, ctx ends or an error occurs.
 func (p *Player) Play(ctx context.Context, sources ...Source) (Counts, error) {
 	var first, last pcommon.Timestamp
 	if p.Pace == Original || p.Now || p.Rounds > 1 {
@@ -67,7 +67,7 @@ func (p *Player) Play(ctx context.Context, sources ...Source) (Counts, error) {
 	for round := range max(p.Rounds, 1) {
 		r := &playing{Player: p, change: change, first: first, begin: time.Now()}
 		if round > 0 {
-			// A second between the rounds, as between two exports.
+			// One second between rounds, as between two exports.
 			r.change.Shift += time.Duration(round) * (time.Duration(last-first) + time.Second)
 			r.change.IDs = mix(change.IDs + uint64(round))
 		}
@@ -140,7 +140,7 @@ func (r *playing) source(ctx context.Context, s Source) error {
 		if err := r.wait(ctx, b); err != nil {
 			return err
 		}
-		b.OTLP = nil // memory of the source
+		b.OTLP = nil // memory that belongs to the source
 		r.change.Apply(&b)
 		slots <- struct{}{}
 		if e := failed.Load(); e != nil {
@@ -200,6 +200,5 @@ func (r *playing) wait(ctx context.Context, b otlpfile.Batch) error {
 	}
 }
 
-// ErrStopped is the cause with which callers cancel the context of Play to end it
-// early.
+// ErrStopped is the cause to cancel the context of Play with, to end it early.
 var ErrStopped = errors.New("stopped")

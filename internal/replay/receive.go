@@ -24,9 +24,9 @@ import (
 	stefpdata "github.com/otelstef/stef/stef-pdata"
 )
 
-// Sink takes the batches that arrive. It is called from several goroutines at a
-// time. A batch is acknowledged when it returns nil; after an error its sender
-// is told to send it again.
+// Sink receives the batches that arrive. It is called concurrently. A batch is
+// acknowledged when Sink returns nil; after an error the sender is asked to
+// retry.
 type Sink func(otlpfile.Batch) error
 
 // Options are the options that a gRPC server needs for Register.
@@ -35,7 +35,7 @@ func Options() []grpc.ServerOption {
 }
 
 // Register makes a gRPC server receive STEF streams and OTLP requests of all
-// signals. Shut the STEF server that it returns down before the gRPC server.
+// signals. Shut down the returned STEF server before the gRPC server.
 func Register(r grpc.ServiceRegistrar, sink Sink) (*stefgrpc.Server, error) {
 	server, err := stefgrpc.NewServer()
 	if err != nil {
@@ -100,7 +100,7 @@ func receive[T any](r grpc.ServiceRegistrar, server *stefgrpc.Server, d *signal.
 	}))
 }
 
-// refused makes an error of a sink one that the sender retries.
+// refused turns an error of a sink into an error that the sender retries.
 func refused(err error) error {
 	if err == nil {
 		return nil
@@ -108,15 +108,15 @@ func refused(err error) error {
 	return status.Error(codes.Unavailable, err.Error())
 }
 
-// request is an OTLP request as bytes, response the answer to one that was
-// accepted: an empty message.
+// request is an OTLP request as bytes. response is the answer to an accepted
+// request: an empty message.
 type (
 	request  []byte
 	response struct{}
 )
 
-// codec passes the messages of OTLP as bytes and leaves the others to the codec
-// of the STEF transport.
+// codec passes OTLP messages as bytes and leaves other messages to the codec of
+// the STEF transport.
 type codec struct{ encoding.CodecV2 }
 
 // Marshal implements encoding.CodecV2.

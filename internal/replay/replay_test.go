@@ -68,13 +68,13 @@ func source(t *testing.T, s otlpfile.Signal, n int) replay.Source {
 	}
 }
 
-// sink collects what arrives.
+// sink collects the batches that arrive.
 type sink struct {
 	mu      sync.Mutex
 	metrics []pmetric.Metrics
 	traces  []ptrace.Traces
 	logs    []plog.Logs
-	refuse  int // so many batches
+	refuse  int // number of batches to refuse
 }
 
 func (s *sink) take(b otlpfile.Batch) error {
@@ -118,8 +118,8 @@ func serve(t *testing.T, s *sink) *grpc.ClientConn {
 	return conn
 }
 
-// Everything that is sent arrives, over both protocols, also what an endpoint
-// refuses at first.
+// Everything that is sent arrives over both protocols, including batches that
+// the endpoint refuses at first.
 func TestSendAndReceive(t *testing.T) {
 	senders := map[string]func(*grpc.ClientConn) *replay.Sender{
 		"otlp":      func(c *grpc.ClientConn) *replay.Sender { return replay.NewOTLPSender(c, "") },
@@ -160,7 +160,7 @@ func TestSendAndReceive(t *testing.T) {
 	}
 }
 
-// A sender that never succeeds ends the replay with the reason.
+// If a send never succeeds, the replay ends with the reason.
 func TestPlayFails(t *testing.T) {
 	failure := errors.New("gone")
 	p := replay.Player{Send: func(context.Context, otlpfile.Batch) error { return failure }}
@@ -181,7 +181,7 @@ func TestPlayFails(t *testing.T) {
 	require.ErrorIs(t, err, failure)
 }
 
-// The pace is that of the recording or a number of items each second.
+// The pace is that of the recording, or a number of items per second.
 func TestPace(t *testing.T) {
 	start := time.Unix(1_700_000_000, 0)
 	recording := func() iter.Seq2[otlpfile.Batch, error] {
@@ -211,8 +211,8 @@ func TestPace(t *testing.T) {
 	}
 }
 
-// Rounds have ids and times that no round before had, and what belongs together
-// stays together.
+// Each round has ids and times that no earlier round had, and related items
+// stay related.
 func TestRounds(t *testing.T) {
 	seen := map[pcommon.SpanID]bool{}
 	var spans, orphans, original int
@@ -290,7 +290,7 @@ func TestChange(t *testing.T) {
 	replay.Change{Shift: time.Hour, IDs: 7}.Apply(&again)
 	require.Empty(t, canon.DiffOrderedTraces(b.Traces, again.Traces))
 
-	// All kinds of points have their times shifted, unset ones stay unset.
+	// The times of all kinds of points are shifted; unset ones stay unset.
 	md := pmetric.NewMetrics()
 	ms := md.ResourceMetrics().AppendEmpty().ScopeMetrics().AppendEmpty().Metrics()
 	h := ms.AppendEmpty().SetEmptyHistogram().DataPoints().AppendEmpty()

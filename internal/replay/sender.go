@@ -28,8 +28,8 @@ import (
 
 // Sender sends batches over a connection. Send is safe for concurrent use.
 type Sender struct {
-	// Retries is how often a batch is sent again that the endpoint cannot accept
-	// yet. Set it before the first Send.
+	// Retries is how often a batch is sent again if the endpoint cannot accept
+	// it yet. Set it before the first Send.
 	Retries int
 
 	metrics *lane[pmetric.Metrics]
@@ -39,14 +39,14 @@ type Sender struct {
 	rejected atomic.Uint64
 }
 
-// lane is the way of one signal.
+// lane holds the sending state of one signal.
 type lane[T any] struct {
 	send  func(ctx context.Context, batch T, retries int) (rejected uint64, err error)
 	close func(context.Context) error
 }
 
-// NewOTLPSender returns a sender of OTLP export requests. Compression is that of
-// gRPC, "gzip" or "".
+// NewOTLPSender returns a sender of OTLP export requests. Compression is the
+// name of a gRPC compressor, "gzip" or "".
 func NewOTLPSender(conn *grpc.ClientConn, compression string) *Sender {
 	var options []grpc.CallOption
 	if compression != "" {
@@ -90,10 +90,11 @@ func NewSTEFSender(conn *grpc.ClientConn, compression stef.Compression) (*Sender
 }
 
 func stefLane[T any](client *stefgrpc.Client, d *signal.Descriptor[T], compression stef.Compression) *lane[T] {
-	// A session opens a stream at once, so one is made for the first batch.
+	// A session opens a stream immediately, so it is created for the first
+	// batch.
 	var session *stefgrpc.Session[T]
 	start := sync.OnceValue(func() (err error) {
-		// A batch is flushed at once: the pace is that of the player.
+		// Each batch is flushed immediately, because the player sets the pace.
 		config := stefgrpc.SessionConfig{FlushInterval: -1}
 		session, err = stefgrpc.NewSession(func(ctx context.Context) (*stefgrpc.Stream, error) {
 			return client.Open(ctx, d.Compact())
@@ -131,11 +132,11 @@ func stefLane[T any](client *stefgrpc.Client, d *signal.Descriptor[T], compressi
 	}
 }
 
-// DefaultRetries is the default of Sender.Retries. The waits between them double,
-// from 100 ms to 6.4 s.
+// DefaultRetries is the default of Sender.Retries. The delays between retries
+// double, from 100 ms to 6.4 s.
 const DefaultRetries = 7
 
-// retry calls send until it succeeds, fails for good, or failed too often.
+// retry calls send until it succeeds, fails permanently, or fails too often.
 func retry(ctx context.Context, retries int, send func() (again bool, err error)) error {
 	wait := 100 * time.Millisecond
 	for try := 0; ; try++ {
@@ -170,10 +171,10 @@ func (s *Sender) Send(ctx context.Context, b otlpfile.Batch) error {
 	return err
 }
 
-// Rejected is how many items the endpoint rejected for good.
+// Rejected is the number of items that the endpoint rejected permanently.
 func (s *Sender) Rejected() uint64 { return s.rejected.Load() }
 
-// Close ends the streams, after everything is acknowledged.
+// Close ends the streams after everything is acknowledged.
 func (s *Sender) Close(ctx context.Context) error {
 	return errors.Join(s.metrics.close(ctx), s.traces.close(ctx), s.logs.close(ctx))
 }

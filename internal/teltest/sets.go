@@ -1,9 +1,8 @@
 // Copyright The Otel/STEF Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package teltest finds and reads the telemetry that tests and benchmarks run
-// on: the large real sets that lie outside the repository, and the fixtures
-// inside it.
+// Package teltest finds and reads the telemetry for tests and benchmarks: the
+// large real sets outside the repository, and the fixtures inside it.
 package teltest
 
 import (
@@ -19,15 +18,15 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// RequireEnv makes a missing set a failure instead of a skip when it is set
-// to anything but "".
+// RequireEnv turns a missing set into a failure instead of a skip when it is
+// set to anything but "".
 const RequireEnv = "STEF_REQUIRE_SETS"
 
 const rootModule = "module github.com/otelstef/stef"
 
 // Data returns the path of an element of the real OTLP sets: below STEF_DATA,
 // or else below shared/data beside the folder of the root module. Without the
-// sets it skips the test, aloud, or fails it where RequireEnv is set.
+// sets it skips the test with a message, or fails it if RequireEnv is set.
 func Data(tb testing.TB, elem ...string) string {
 	tb.Helper()
 	return find(tb, "STEF_DATA", "data", elem)
@@ -80,8 +79,8 @@ func Root(tb testing.TB) string {
 	}
 }
 
-// Parts reads a file of part framing under zstd: parts of a big-endian uint32
-// length and that many bytes of one OTLP message.
+// Parts reads a file of length-prefixed parts under zstd: each part is a
+// big-endian uint32 length and that many bytes of one OTLP message.
 func Parts(tb testing.TB, path string) [][]byte {
 	tb.Helper()
 	f, err := os.Open(path)

@@ -121,8 +121,8 @@ func keep(m pmetric.Metric, index int) {
 	}
 }
 
-// Grouping and order do not count for Items; grouping alone does not for the
-// ordered comparison.
+// Items ignores grouping and order; the ordered comparison ignores grouping
+// only.
 func TestGrouping(t *testing.T) {
 	mds := recordedMetrics(t)[:40]
 	apart := single(mds)
@@ -137,7 +137,7 @@ func TestGrouping(t *testing.T) {
 	require.Contains(t, canon.DiffOrderedMetrics(whole, apart), "differs")
 }
 
-// rank is some order that is not that of the recording.
+// rank is an order different from that of the recording.
 func rank(rm pmetric.ResourceMetrics) string {
 	return canon.Metrics(wrap(rm)).Text()
 }
@@ -205,8 +205,8 @@ func TestGroupingOfLogs(t *testing.T) {
 	require.NotEmpty(t, canon.DiffOrderedLogs(whole, apart))
 }
 
-// Attributes count in their order, or not where that is asked for; those of
-// equal keys stay apart.
+// The order of attributes matters unless sorting is requested; attributes with
+// equal keys stay separate.
 func TestSortAttributes(t *testing.T) {
 	build := func(pairs ...string) plog.Logs {
 		ld := plog.NewLogs()
@@ -315,7 +315,7 @@ func shuffle(m pcommon.Map) {
 	b.UnsafeIntoMap(m)
 }
 
-// The text of a diff names the item, its counterpart and the lines that differ.
+// The text of a diff names the item, its counterpart and the differing lines.
 func TestDiffText(t *testing.T) {
 	f := func(name string, want, got *canon.Items) {
 		t.Helper()
@@ -340,11 +340,12 @@ func TestItems(t *testing.T) {
 	items := canon.Metrics(mds...)
 	require.Equal(t, n, items.Len())
 	require.Zero(t, canon.Metrics().Len())
-	// A multiset: the same item twice is not the same item once.
+	// A multiset: an item that occurs twice differs from the same item once.
 	require.NotEmpty(t, canon.Diff(canon.Metrics(mds[0], mds[0]), canon.Metrics(mds[0])))
 }
 
-// NaNs of other bits, zeros of other signs and numbers of other types differ.
+// NaNs with other bits, zeros with another sign and numbers of another type
+// differ.
 func TestNumbers(t *testing.T) {
 	gauge := func(set func(pmetric.NumberDataPoint)) pmetric.Metrics {
 		md := pmetric.NewMetrics()

@@ -3,20 +3,20 @@
 
 // Package canon compares telemetry in tests.
 //
-// Two pdata values may say the same and yet be grouped and ordered differently,
-// as after a conversion that sorts. Items are what they say: each data point,
-// span or log record with all that is true of it, from its resource down, as
-// lines of text. Diff compares items as multisets:
+// Two pdata values may have the same content but different grouping and order,
+// for example after a conversion that sorts. Items are that content: each data
+// point, span or log record with everything that describes it, from its
+// resource down, as lines of text. Diff compares items as multisets:
 //
 //	require.Empty(t, canon.Diff(canon.Metrics(want), canon.Metrics(got)))
 //
-// Where order has to be kept, DiffOrderedMetrics and its like compare the
-// messages byte by byte, after adjacent containers of equal content are merged
-// and containers without items are dropped.
+// If order matters, use DiffOrderedMetrics, DiffOrderedTraces or
+// DiffOrderedLogs. They merge adjacent containers of equal content, drop
+// containers without items, and compare the messages byte by byte.
 //
 // Numbers are compared by their bits, attributes in their order unless
-// Options.SortAttributes is set. Values given to this package are not changed,
-// and must not change while their Items are in use.
+// Options.SortAttributes is set. This package does not change the values passed
+// to it. Do not change them while their Items are in use.
 package canon
 
 import (
@@ -25,12 +25,13 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 )
 
-// Options say what does not count as a difference. The zero Options are those
-// of the functions of the package.
+// Options say which differences to ignore. The functions of the package use the
+// zero Options.
 type Options struct {
-	// SortAttributes compares attributes in the order of their keys; those of
-	// equal keys stay in their order. It is about the attributes of resources,
-	// scopes, metrics, points, spans and so on, not about maps within values.
+	// SortAttributes compares attributes in the order of their keys; attributes
+	// with equal keys keep their order. It applies to the attributes of
+	// resources, scopes, metrics, points, spans and so on, not to maps within
+	// values.
 	SortAttributes bool
 }
 

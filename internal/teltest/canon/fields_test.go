@@ -14,7 +14,7 @@ import (
 	"github.com/otelstef/stef/internal/teltest/canon"
 )
 
-// A change of any field is a difference, of the items and of the messages.
+// Changing any field is a difference, of the items and of the messages.
 
 func TestMetricFields(t *testing.T) {
 	f := func(change func(pmetric.ResourceMetrics)) {
@@ -133,7 +133,7 @@ func TestMetricFields(t *testing.T) {
 	summary(func(p pmetric.SummaryDataPoint) { p.QuantileValues().AppendEmpty() })
 }
 
-// everyMetric has a metric of each type with a point.
+// everyMetric has one metric of each type, with one point each.
 func everyMetric() pmetric.Metrics {
 	md := pmetric.NewMetrics()
 	sm := md.ResourceMetrics().AppendEmpty().ScopeMetrics().AppendEmpty()

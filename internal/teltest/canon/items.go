@@ -12,8 +12,8 @@ import (
 	"strings"
 )
 
-// Items are a multiset of data points, spans or log records. It holds a hash of
-// each and writes the text again when one is to be shown.
+// Items are a multiset of data points, spans or log records. It stores only a
+// hash of each item and writes the text again to show one.
 type Items struct {
 	each    func(yield func(text []byte) bool)
 	entries []entry // by hash, then in order of appearance
@@ -37,7 +37,7 @@ func newItems(each func(yield func([]byte) bool)) *Items {
 	return s
 }
 
-// Len returns how many items there are.
+// Len returns the number of items.
 func (s *Items) Len() int { return len(s.entries) }
 
 // Text returns the text of all items, sorted. It is meant for small sets.
@@ -51,7 +51,7 @@ func (s *Items) Text() string {
 	return strings.Join(all, "\n")
 }
 
-// texts returns the texts of the items of some indices, in ascending order.
+// texts returns the texts of the items with some indices, in ascending order.
 func (s *Items) texts(indices []int) []string {
 	var found []string
 	i := 0
@@ -65,16 +65,16 @@ func (s *Items) texts(indices []int) []string {
 	return found
 }
 
-// Diff returns "" where want and got are equal. Otherwise it shows the first
-// item of want that is not in got beside the one of got that is most like it.
+// Diff returns "" if want and got are equal. Otherwise it shows the first item
+// of want that is not in got, beside the most similar item of got.
 func Diff(want, got *Items) string {
 	missing, extra := difference(want.entries, got.entries)
 	if len(missing) == 0 && len(extra) == 0 {
 		return ""
 	}
 	head := fmt.Sprintf("%d of %d items are missing, %d of %d are not wanted\n", len(missing), want.Len(), len(extra), got.Len())
-	// Enough to find the counterpart in sets of a test, without quadratic time in
-	// large ones.
+	// Enough to find the counterpart in the sets of a test, without quadratic
+	// time in large ones.
 	const candidates = 2000
 	others := got.texts(extra[:min(len(extra), candidates)])
 	if len(missing) == 0 {
@@ -89,8 +89,8 @@ func Diff(want, got *Items) string {
 	return head + fmt.Sprintf("; item %d is the most like it:\n", extra[best]+1) + lineDiff(text, others[best])
 }
 
-// difference returns the indices of entries that only a or only b has, each in
-// ascending order.
+// difference returns the indices of entries that occur in only one of a and b,
+// each in ascending order.
 func difference(a, b []entry) (onlyA, onlyB []int) {
 	for len(a) > 0 || len(b) > 0 {
 		order := 0
@@ -120,7 +120,7 @@ func difference(a, b []entry) (onlyA, onlyB []int) {
 	return onlyA, onlyB
 }
 
-// mostLike returns the index of the text that shares most lines.
+// mostLike returns the index of the text that shares the most lines.
 func mostLike(text string, others []string) int {
 	lines := map[string]bool{}
 	for l := range strings.Lines(text) {
@@ -176,8 +176,8 @@ func lineDiff(want, got string) string {
 	return out.String()
 }
 
-// splitLines bounds what is shown of an item: a diff of more lines is of no
-// help, and takes memory by the square of them.
+// splitLines bounds the lines shown of an item: a longer diff does not help,
+// and its memory grows with the square of the lines.
 func splitLines(s string) []string {
 	const most = 1000
 	if s == "" {

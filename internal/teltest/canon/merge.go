@@ -3,16 +3,16 @@
 
 package canon
 
-// A container is a resource, scope or metric as it was seen last at its level.
-// The merge functions go down the levels: what is equal to the container before
-// it in the same parent is put into that one.
+// A container is the last resource, scope or metric seen at its level. The
+// merge functions descend the levels and merge each container into the previous
+// one of the same parent if both are equal.
 type container struct {
 	text string
 	open bool
 }
 
-// same says whether the container of a text is the one that is open, and opens
-// it where it is not.
+// same reports whether the container with a text is the open one, and opens it
+// if not.
 func (c *container) same(text []byte) bool {
 	if c.open && c.text == string(text) {
 		return true

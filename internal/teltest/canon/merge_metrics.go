@@ -5,8 +5,8 @@ package canon
 
 import "go.opentelemetry.io/collector/pdata/pmetric"
 
-// MergeMetrics returns all mds as one, in order, with adjacent resources, scopes
-// and metrics of equal content merged and those without points dropped.
+// MergeMetrics returns all mds as one, in order. Adjacent resources, scopes and
+// metrics of equal content are merged, and those without points are dropped.
 func (o Options) MergeMetrics(mds ...pmetric.Metrics) pmetric.Metrics {
 	g := metricsMerge{Options: o, out: pmetric.NewMetrics()}
 	for _, md := range mds {
@@ -23,7 +23,8 @@ func (o Options) MergeMetrics(mds ...pmetric.Metrics) pmetric.Metrics {
 	return g.out
 }
 
-// A metricsMerge is what was merged and the containers that are open at its end.
+// A metricsMerge is the merged content and the containers that are open at its
+// end.
 type metricsMerge struct {
 	Options
 	out                     pmetric.Metrics

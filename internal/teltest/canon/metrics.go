@@ -15,8 +15,8 @@ func (o Options) Metrics(mds ...pmetric.Metrics) *Items {
 	return newItems(func(yield func([]byte) bool) { o.eachPoint(mds, yield) })
 }
 
-// eachPoint yields the text of each data point. Containers are written once and
-// stay in the buffer before their items.
+// eachPoint yields the text of each data point. Container lines are written
+// once and stay in the buffer before their items.
 func (o Options) eachPoint(mds []pmetric.Metrics, yield func([]byte) bool) {
 	t := text{Options: o}
 	for _, md := range mds {
@@ -57,8 +57,8 @@ func (t *text) descriptor(m pmetric.Metric) {
 	}
 }
 
-// temporality names a temporality. Those that pdata has no name for are numbers,
-// as they are not the same.
+// temporality names a temporality. Values without a name in pdata are written
+// as numbers, because they differ from each other.
 func temporality(v pmetric.AggregationTemporality) string {
 	if name := v.String(); name != "" {
 		return name
@@ -66,7 +66,7 @@ func temporality(v pmetric.AggregationTemporality) string {
 	return strconv.Itoa(int(v))
 }
 
-// points yields the points of a metric behind the lines of its descriptor.
+// points yields the points of a metric after the lines of its descriptor.
 func (t *text) points(m pmetric.Metric, yield func([]byte) bool) bool {
 	inMetric := len(t.buf)
 	emit := func() bool {

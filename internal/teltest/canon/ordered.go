@@ -12,8 +12,8 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 )
 
-// DiffOrderedMetrics merges both with MergeMetrics and compares the messages. It
-// returns "" where they are equal, and otherwise shows the first item that
+// DiffOrderedMetrics merges both with MergeMetrics and compares the messages.
+// It returns "" if they are equal; otherwise it shows the first item that
 // differs.
 func (o Options) DiffOrderedMetrics(want, got pmetric.Metrics) string {
 	w, g := o.MergeMetrics(want), o.MergeMetrics(got)

@@ -10,7 +10,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/xpdata"
 )
 
-// sort orders the attributes of a copy, where that is asked for.
+// sort orders the attributes of a copy if the options ask for it.
 func (o Options) sort(m pcommon.Map) {
 	if !o.SortAttributes {
 		return

@@ -14,9 +14,8 @@ import (
 	"go.opentelemetry.io/collector/pdata/xpdata/entity"
 )
 
-// A text is lines that say what is true of an item. Each has a path and a
-// value; what is unset or zero is written like everything else, so that equal
-// texts mean equal items.
+// A text is the lines that describe an item. Each has a path and a value. Unset
+// and zero values are written too, so that equal texts mean equal items.
 type text struct {
 	Options
 	buf []byte
@@ -48,7 +47,8 @@ func (t *text) scope(s pcommon.InstrumentationScope, schemaURL string) {
 	t.line("scope.dropped_attributes", "%d", s.DroppedAttributesCount())
 }
 
-// attributes writes a line per attribute, so that a diff shows the one.
+// attributes writes one line per attribute, so that a diff shows the one that
+// differs.
 func (t *text) attributes(path string, m pcommon.Map) {
 	for _, kv := range t.ordered(m) {
 		t.line(path+" "+strconv.Quote(kv.key), "%s", valueText(kv.value))
@@ -71,7 +71,7 @@ func (o Options) ordered(m pcommon.Map) []keyValue {
 	return all
 }
 
-// valueText tells a value and its type, floats by their bits.
+// valueText writes a value and its type, floats by their bits.
 func valueText(v pcommon.Value) string {
 	switch v.Type() {
 	case pcommon.ValueTypeStr:
@@ -100,7 +100,7 @@ func valueText(v pcommon.Value) string {
 	return "empty"
 }
 
-// floatText has the bits, which decide, and the number, which is read.
+// floatText has the bits, for the comparison, and the number, for readers.
 func floatText(f float64) string {
 	return fmt.Sprintf("%v (%016x)", f, math.Float64bits(f))
 }
