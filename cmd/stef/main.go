@@ -9,7 +9,7 @@
 //	stef inspect metrics.stef
 //
 // Stef help lists the commands, stef help COMMAND explains one. README.md has
-// the whole story.
+// the full documentation.
 package main
 
 import (
@@ -27,7 +27,7 @@ func main() {
 	stop := make(chan os.Signal, 2)
 	signal.Notify(stop, os.Interrupt, syscall.SIGTERM)
 	go func() {
-		// Most commands may hang in a read and cannot be asked to end.
+		// Most commands may block in a read and cannot be asked to end.
 		for <-stop; interrupt.Deliver(); <-stop {
 		}
 		temps.Remove()
@@ -43,8 +43,8 @@ func main() {
 	}))
 }
 
-// terminal says whether a file is a terminal, or some other device that no
-// progress bar will hurt.
+// terminal reports whether a file is a terminal, or another device that a
+// progress bar does not harm.
 func terminal(f *os.File) bool {
 	info, err := f.Stat()
 	return err == nil && info.Mode()&os.ModeCharDevice != 0

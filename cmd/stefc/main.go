@@ -7,11 +7,11 @@
 //	stefc [-out dir] [-package name] [-base Root=N,N,...]... [-form more.stef] [-header file] file.stef
 //	stefc -version
 //
-// It writes one file a type, named after it with the ending .stef.go, removes
-// files of that ending that an earlier run made and this one did not, leaves
-// files as they are that would not change, and says nothing unless there is
-// something to say. Exit codes: 0 done, 1 the schema is wrong, 2 the flags are,
-// 3 a file cannot be read or written.
+// It writes one file per type. The file is named after the type and ends in
+// .stef.go. It removes files with that ending that an earlier run generated and
+// this run did not, and does not touch files that would not change. It prints
+// only warnings and errors. Exit codes: 0 done, 1 the schema is wrong, 2 the
+// flags are wrong, 3 a file cannot be read or written.
 package main
 
 import (
@@ -114,7 +114,7 @@ func run(args []string, stderr io.Writer) int {
 	return 0
 }
 
-// baseFlag gathers the values of -base by root.
+// baseFlag collects the values of -base by root.
 type baseFlag map[string]schema.WireSchema
 
 func (b baseFlag) String() string { return "" }
@@ -138,7 +138,8 @@ func (b baseFlag) Set(v string) error {
 	return nil
 }
 
-// parse reads a schema, or says why not and returns the exit code for that.
+// parse reads a schema. On failure it reports the error and returns the exit
+// code.
 func parse(path string, stderr io.Writer) (*schema.Schema, int) {
 	src, err := os.ReadFile(path)
 	if err != nil {
@@ -153,8 +154,8 @@ func parse(path string, stderr io.Writer) (*schema.Schema, int) {
 	return s, 0
 }
 
-// compile turns the text of a schema into files, or says why not and returns
-// the exit code for that.
+// compile generates files from the text of a schema. On failure it reports the
+// error and returns the exit code.
 func compile(path string, src []byte, options stefgen.Options, stderr io.Writer) ([]stefgen.File, int) {
 	s, warnings, err := idl.ParseWithWarnings(path, src)
 	if len(warnings) > 0 {
@@ -183,7 +184,7 @@ func compile(path string, src []byte, options stefgen.Options, stderr io.Writer)
 	return files, 0
 }
 
-// report says what is wrong with a schema, and shows where if the error knows.
+// report prints an error in a schema, with its position if the error has one.
 func report(stderr io.Writer, path string, src []byte, err error) {
 	var list idl.Diagnostics
 	var refused *stefgen.Error

@@ -13,8 +13,8 @@ import (
 	"github.com/otelstef/stef/internal/stefgen"
 )
 
-// write writes the files that changed, and removes generated ones that are no
-// longer made.
+// write writes the changed files, and removes generated files that are no
+// longer needed.
 func write(dir string, files []stefgen.File) error {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return err
@@ -45,8 +45,8 @@ func write(dir string, files []stefgen.File) error {
 	return nil
 }
 
-// replace writes a file under another name first, so that there is never half
-// of one under its own.
+// replace first writes a file under another name, so that its own name never
+// has an incomplete file.
 func replace(path string, content []byte) error {
 	half := path + ".tmp"
 	err := os.WriteFile(half, content, 0o666)
@@ -66,7 +66,7 @@ func ignoreMissing(err error) error {
 	return err
 }
 
-// removeGenerated removes a file if this program made it.
+// removeGenerated removes a file if this program generated it.
 func removeGenerated(path string) error {
 	content, err := os.ReadFile(path)
 	if err != nil {

@@ -21,8 +21,8 @@ import (
 	"github.com/otelstef/stef/receiver/stefreceiver"
 )
 
-// agentConfig is an agent. It receives OTLP/gRPC, at the endpoint that also
-// receives STEF, and sends STEF or OTLP.
+// agentConfig configures an agent. It receives OTLP/gRPC, at the endpoint that
+// also receives STEF, and sends STEF or OTLP.
 const agentConfig = `
 receivers:
   stef:
@@ -35,7 +35,8 @@ exporters:
     otlp_fallback: {compression: zstd}
 `
 
-// backendConfig is a backend: STEF and OTLP in at one endpoint, counted.
+// backendConfig configures a backend: it receives STEF and OTLP at one endpoint
+// and counts the items.
 const backendConfig = `
 receivers:
   stef:
@@ -44,8 +45,8 @@ exporters:
   count:
 `
 
-// serviceConfig connects every receiver to an exporter. The Collectors are
-// quiet: what they do is measured from outside.
+// serviceConfig connects every receiver to an exporter. The Collectors log
+// little, because they are measured from outside.
 const serviceConfig = `
 service:
   telemetry:
@@ -57,14 +58,14 @@ service:
     logs: {receivers: [stef], exporters: [%[1]s]}
 `
 
-// collector is a Collector that runs in this process.
+// collector is a Collector in this process.
 type collector struct {
 	name  string
 	inner *otelcol.Collector
 	ended chan error
 }
 
-// startCollector runs a Collector until it is ready.
+// startCollector starts a Collector and waits until it is ready.
 func startCollector(name, config string, exporters ...exporter.Factory) (*collector, error) {
 	factories := func() (f otelcol.Factories, err error) {
 		f.Telemetry = otelconftelemetry.NewFactory()
@@ -98,7 +99,7 @@ func startCollector(name, config string, exporters ...exporter.Factory) (*collec
 	return c, nil
 }
 
-// stop ends the Collector and waits until it has.
+// stop stops the Collector and waits until it has ended.
 func (c *collector) stop() error {
 	c.inner.Shutdown()
 	if err := <-c.ended; err != nil {

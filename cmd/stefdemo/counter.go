@@ -15,7 +15,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 )
 
-// counter is an exporter that counts what reaches the backend.
+// counter is an exporter that counts the items that reach the backend.
 type counter struct {
 	items [len(signals)]atomic.Int64
 }
@@ -41,7 +41,7 @@ func (c *counter) ConsumeLogs(_ context.Context, ld plog.Logs) error {
 	return nil
 }
 
-// factory makes the counter known to a Collector, as an exporter called count.
+// factory registers the counter with a Collector, as an exporter called count.
 func (c *counter) factory() exporter.Factory {
 	return exporter.NewFactory(component.MustNewType("count"), func() component.Config { return &struct{}{} },
 		exporter.WithMetrics(func(context.Context, exporter.Settings, component.Config) (exporter.Metrics, error) { return c, nil },

@@ -7,6 +7,6 @@ package main
 
 import "time"
 
-// cpuTime returns the processor time this process has used, which this system
-// does not tell.
+// cpuTime returns the processor time used by this process, which is unavailable
+// on this system.
 func cpuTime() (time.Duration, bool) { return 0, false }

@@ -49,7 +49,7 @@ type recording struct {
 	batches []otlpfile.Batch
 }
 
-// long returns a recording of 12 minutes, that of the Go services.
+// long returns a 12-minute recording of the Go services.
 func (s kind) long() []byte {
 	return recordings.Recording{Program: "go", Signal: signals[s].name}.File()
 }
@@ -70,13 +70,13 @@ func load(s kind, file []byte) (*recording, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", signals[s].name, err)
 		}
-		b.OTLP = nil // memory of the reader
+		b.OTLP = nil // memory that belongs to the reader
 		loaded.items += b.Items()
 		loaded.batches = append(loaded.batches, b)
 	}
 }
 
-// halves cuts a recording in two of about as many items.
+// halves splits a recording into two parts with about the same number of items.
 func (r *recording) halves() (start, steady *recording) {
 	start, steady = &recording{}, &recording{}
 	for _, b := range r.batches {

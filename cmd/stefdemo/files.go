@@ -26,7 +26,7 @@ import (
 )
 
 // files writes the recordings as STEF files, reads them back and compares. It
-// keeps the files in dir, if that is not "".
+// keeps the files in dir, unless that is "".
 func files(out io.Writer, dir string) error {
 	keep := dir != ""
 	if !keep {
@@ -76,7 +76,7 @@ type filesDemo struct {
 }
 
 // tripsOf writes the recording of a signal in both orders, with and without
-// compression, and compares what comes back.
+// compression, and compares what it reads back.
 func tripsOf[T any](f *filesDemo, s kind, d *signal.Descriptor[T], of func(otlpfile.Batch) T, merge func(canon.Options, ...T) T,
 	diff func(o canon.Options, want, got []T) string, diffOrdered func(want, got T) string) error {
 	r, err := load(s, signals[s].short())
@@ -123,7 +123,7 @@ func tripsOf[T any](f *filesDemo, s kind, d *signal.Descriptor[T], of func(otlpf
 
 var modeNames = map[stefpdata.Mode]string{stefpdata.Ordered: "ordered", stefpdata.Sorted: "sorted"}
 
-// otlpSizes prints how large batches are as OTLP, and returns that size.
+// otlpSizes prints the size of the batches as OTLP, and returns it.
 func otlpSizes[T any](out io.Writer, d *signal.Descriptor[T], batches []T) (size int, err error) {
 	var packed bytes.Buffer
 	z, err := zstd.NewWriter(&packed, zstd.WithEncoderConcurrency(1))
@@ -154,7 +154,7 @@ func otlpSizes[T any](out io.Writer, d *signal.Descriptor[T], batches []T) (size
 	return size, nil
 }
 
-// writeFile writes batches to a STEF file, each as a frame.
+// writeFile writes batches to a STEF file, one frame each.
 func writeFile[T any](name string, d *signal.Descriptor[T], batches []T, mode stefpdata.Mode, compression stef.Compression) (size int64, err error) {
 	f, err := os.Create(name)
 	if err != nil {
@@ -180,7 +180,7 @@ func writeFile[T any](name string, d *signal.Descriptor[T], batches []T, mode st
 	return info.Size(), nil
 }
 
-// readFile reads a STEF file, a batch for each frame.
+// readFile reads a STEF file, one batch per frame.
 func readFile[T any](name string, d *signal.Descriptor[T]) ([]T, error) {
 	f, err := os.Open(name)
 	if err != nil {

@@ -7,15 +7,16 @@
 //	stefdemo -serve
 //	stefdemo -files [-dir folder]
 //
-// Without flags it runs an agent Collector that receives OTLP and sends STEF, and
-// a backend Collector that receives STEF, both in this process. It sends the
-// recordings through them and prints what arrived, the bytes between them and the
-// CPU, beside the same path with OTLP and zstd: of the first half of each
-// recording, with which a stream begins, and of the second half.
+// Without flags it runs an agent Collector that receives OTLP and sends STEF,
+// and a backend Collector that receives STEF, both in this process. It sends
+// the recordings through them and prints the items that arrived, the bytes
+// between the Collectors and the CPU time. Beside them it prints the same
+// figures for OTLP with zstd. The figures are separate for the first half of
+// each recording, which begins a stream, and the second half.
 //
 // With -rounds the second half is sent several times. Later rounds have new ids
-// and times, but the values and texts of the first, which compresses better than
-// new telemetry does.
+// and times, but the same values and texts, which compress better than new
+// telemetry does.
 //
 // With -serve it leaves the pair running for your own OTLP client until it is
 // interrupted. With -files it writes the recordings to STEF files, reads them
@@ -75,7 +76,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	return 0
 }
 
-// compare sends the recordings over both paths and prints what it took.
+// compare sends the recordings over both paths and prints the costs.
 func compare(ctx context.Context, out io.Writer, rounds int) error {
 	var recordings [len(signals)]*recording
 	for s := range signals {
@@ -96,7 +97,7 @@ func compare(ctx context.Context, out io.Writer, rounds int) error {
 	return report(out, stef, otlp)
 }
 
-// serveUntil leaves a pair running and prints what arrives, until ctx ends.
+// serveUntil runs a pair and prints what arrives, until ctx ends.
 func serveUntil(ctx context.Context, out io.Writer, otlp, stef string) error {
 	p, err := startPair("auto", otlp, stef)
 	if err != nil {
@@ -121,8 +122,7 @@ func serveUntil(ctx context.Context, out io.Writer, otlp, stef string) error {
 	}
 }
 
-// freeAddress returns an address of the loopback interface that nobody listens
-// on.
+// freeAddress returns an unused address of the loopback interface.
 func freeAddress() (string, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

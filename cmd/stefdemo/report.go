@@ -16,7 +16,7 @@ import (
 	"github.com/otelstef/stef/internal/netfault"
 )
 
-// pair is an agent and a backend with a network between them that counts.
+// pair is an agent and a backend with a byte-counting network between them.
 type pair struct {
 	agent, backend *collector
 	network        *netfault.Proxy
@@ -40,7 +40,7 @@ func startPair(protocol, entry, exit string) (*pair, error) {
 	return p, nil
 }
 
-// stop ends the agent first, so that it can deliver what it holds.
+// stop stops the agent first, so that it can deliver its remaining data.
 func (p *pair) stop() error {
 	return errors.Join(p.agent.stop(), p.backend.stop(), p.network.Close())
 }
@@ -52,10 +52,10 @@ func (p *pair) counts() (items [len(signals)]int64) {
 	return items
 }
 
-// bytes returns what went over the network so far, both ways.
+// bytes returns the bytes sent over the network so far, in both directions.
 func (p *pair) bytes() int64 { return p.network.Bytes(netfault.Both) }
 
-// cost is what a part of a recording took on a path.
+// cost is the cost of sending a part of a recording over a path.
 type cost struct {
 	sent, received int64
 	bytes          int64
@@ -63,19 +63,19 @@ type cost struct {
 	hasCPU         bool
 }
 
-// costs are those of the two parts of a recording.
+// costs are the costs of the two parts of a recording.
 type costs struct{ start, steady cost }
 
-// all adds the parts up.
+// all adds the parts.
 func (c costs) all() (sent, received int64) {
 	return c.start.sent + c.steady.sent, c.start.received + c.steady.received
 }
 
-// arrival is how long an acknowledged item may take to arrive.
+// arrival is the maximum time until an acknowledged item arrives.
 const arrival = 30 * time.Second
 
-// measure sends the recordings over a pair that speaks a protocol: the first half
-// of each, which begins the streams, and then the other half, rounds times.
+// measure sends the recordings over a pair with a protocol: the first half of
+// each, which begins the streams, then the second half, rounds times.
 func measure(ctx context.Context, protocol string, recordings *[len(signals)]*recording, rounds int) (all [len(signals)]costs, err error) {
 	entry, err := freeAddress()
 	if err != nil {
@@ -118,7 +118,7 @@ func (p *pair) measure(ctx context.Context, s kind, r *recording, rounds int) (c
 	return cost{sent, p.counts()[s] - before, p.bytes() - bytes, after - cpu, ok}, nil
 }
 
-// report prints both paths side by side, and fails if something is missing.
+// report prints both paths side by side, and fails if items are missing.
 func report(out io.Writer, stef, otlp [len(signals)]costs) error {
 	var wrong []string
 	for _, part := range []struct {

@@ -13,7 +13,7 @@ import (
 	"github.com/otelstef/stef/cmd/stef/internal/file"
 )
 
-// usageError is an error of the command line.
+// usageError is an error in the command line.
 type usageError struct{ text string }
 
 func (e *usageError) Error() string { return e.text }
@@ -44,8 +44,8 @@ func (c *command) run(env *Env, args []string) error {
 	return do(env, args)
 }
 
-// flagText is the text of an error of package flag, with flags as they are
-// written here.
+// flagText is the text of an error of package flag, with flags spelled as this
+// program spells them.
 func flagText(err error) string {
 	return strings.NewReplacer(
 		"flag provided but not defined: -", "there is no flag --",
@@ -88,7 +88,7 @@ func write(w io.Writer, text string) error {
 	return err
 }
 
-// files checks the number of arguments that are no flags.
+// files checks the number of non-flag arguments.
 func files(args []string, names ...string) error {
 	switch {
 	case len(args) < len(names):

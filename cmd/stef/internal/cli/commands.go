@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// commands are in the order of stef help.
+// commands are listed in the order of stef help.
 func commands() []*command {
 	return []*command{convertCommand, catCommand, statCommand, inspectCommand, repairCommand, recordCommand, replayCommand, completionCommand, versionCommand, helpCommand}
 }
@@ -109,7 +109,7 @@ var versionCommand = &command{
 	},
 }
 
-// version is what the go command recorded in the program.
+// version is the version that the go command recorded in the program.
 func version() string {
 	module, revision := "(devel)", ""
 	if info, ok := debug.ReadBuildInfo(); ok {

@@ -42,11 +42,11 @@ func init() {
 	}
 }
 
-// flagInfo is a flag as completion sees it.
+// flagInfo describes a flag for completion.
 type flagInfo struct {
 	name   string
-	values []string // if there are a few
-	value  bool     // whether it has one
+	values []string // if the flag has a fixed set
+	value  bool     // whether the flag has a value
 	usage  string
 }
 
@@ -73,7 +73,7 @@ func (c *command) completed() []flagInfo {
 }
 
 // bashCompletion completes by the command, which is the second word, and by the
-// word before.
+// previous word.
 func bashCompletion() string {
 	var b strings.Builder
 	b.WriteString("_stef() {\n  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} words=\n" +

@@ -109,7 +109,7 @@ func (c *conversion) define(flags *flag.FlagSet) {
 	flags.BoolVar(&c.quiet, "quiet", false, "print no summary and no progress, only what was lost or left out")
 }
 
-// given notes flags that mean something for streams only.
+// given records the flags that apply to streams only.
 func (c *conversion) given(f *flag.Flag) {
 	switch f.Name {
 	case "mode", "compression", "level", "schema":
@@ -137,8 +137,8 @@ func (c *conversion) run(env *Env, inName, outName string) error {
 	return err
 }
 
-// each converts the signals of a file one after another, each to a file of its
-// own, and leaves out those without items.
+// each converts the signals of a file in turn, each to its own file. It skips
+// signals without items.
 func (c *conversion) each(env *Env, o convert.Options, inName, outName string) error {
 	if inName == "-" {
 		return usagef("%s needs a file to read several times, not standard input", convert.SignalMark)
@@ -181,7 +181,8 @@ func (c *conversion) each(env *Env, o convert.Options, inName, outName string) e
 	return nil
 }
 
-// one converts a file. With skipEmpty it makes no output of no items.
+// one converts a file. With skipEmpty it creates no output if there are no
+// items.
 func (c *conversion) one(env *Env, o convert.Options, inName, outName string, skipEmpty bool) (*convert.Result, error) {
 	if err := c.overwrite(outName); err != nil {
 		return nil, err
@@ -241,8 +242,8 @@ func skippedSignals(w io.Writer, res *convert.Result) {
 	}
 }
 
-// summarise prints what was converted. A failure to print it does not fail the
-// conversion.
+// summarise prints what was converted. If printing fails, the conversion still
+// succeeds.
 func summarise(w io.Writer, in *file.Input, out *file.Output, res *convert.Result, took time.Duration) {
 	packed := ""
 	if in.Packed != "" {
@@ -257,7 +258,7 @@ func summarise(w io.Writer, in *file.Input, out *file.Output, res *convert.Resul
 	fmt.Fprintf(w, "%s %s in %s\n", figure.Grouped(res.Items), convert.ItemsOf(res.Root.Signal), figure.Seconds(took))
 }
 
-// warn prints what is not in the output.
+// warn prints what the output lacks.
 func warn(w io.Writer, res *convert.Result) {
 	for _, loss := range res.Losses {
 		fmt.Fprintf(w, "not kept: %s\n", loss)

@@ -2,11 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package cli is the command line of stef: its commands, their flags and texts,
-// and what they print. What the commands do is in the packages beside it.
+// and their output. The packages beside it do the work of the commands.
 //
-// Run is the whole program but for the process around it, so tests run it:
+// Run is the whole program except for the process around it, so that tests can
+// run it:
 //
 //	code := cli.Run([]string{"cat", "-"}, cli.Env{Stdin: r, Stdout: w, Stderr: e})
 //
-// A new command is an entry of the list in commands.go.
+// To add a command, add an entry to the list in commands.go.
 package cli

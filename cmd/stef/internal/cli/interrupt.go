@@ -9,8 +9,8 @@ import (
 	"sync"
 )
 
-// Interrupt passes interrupts of the process to the command that runs, if that
-// can end in order. The zero value is ready for use.
+// Interrupt passes interrupts of the process to the running command, if the
+// command can end in order. The zero value is ready for use.
 type Interrupt struct {
 	mu  sync.Mutex
 	end context.CancelCauseFunc
@@ -18,8 +18,8 @@ type Interrupt struct {
 
 var errInterrupted = errors.New("interrupted")
 
-// Deliver asks the command to end. It returns false if the command cannot, or was
-// asked before: then the process must end it.
+// Deliver asks the command to end. It returns false if the command cannot end
+// in order or was asked before: then the process must end it.
 func (i *Interrupt) Deliver() bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -32,7 +32,7 @@ func (i *Interrupt) Deliver() bool {
 }
 
 // interruptible returns a context that ends with the first interrupt. Call stop
-// when the command does not watch it any more.
+// when the command no longer watches the context.
 func (env *Env) interruptible() (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	i := env.Interrupt

@@ -18,14 +18,15 @@ import (
 	"github.com/otelstef/stef/stef-go/idl"
 )
 
-// maxSchema bounds the size of a schema file, as the compiler does.
+// maxSchema bounds the size of a schema file, like the limit of the compiler.
 const maxSchema = idl.MaxSourceSize
 
-// opener opens the streams of a command. Its flags say what is in them.
+// opener opens the streams of a command. Its flags describe their content.
 type opener struct {
 	root   string
 	schema string
-	// otlp also opens files of OTLP, as the stream that convert makes of them.
+	// otlp makes it open OTLP files too, as the stream that convert writes for
+	// them.
 	otlp bool
 
 	roots stream.List
@@ -42,7 +43,7 @@ func (o *opener) define(flags *flag.FlagSet) {
 	}
 }
 
-// prepare reads the flags.
+// prepare evaluates the flags.
 func (o *opener) prepare() error {
 	o.roots = stream.Roots()
 	if o.schema != "" {
@@ -77,14 +78,14 @@ func readSchema(name string) ([]byte, error) {
 	return text, nil
 }
 
-// opened is an open stream. Close it, and pass the errors that reading it returns
+// opened is an open stream. Close it after use, and pass errors of reading it
 // to blame.
 type opened struct {
 	*file.Input
 	root *stream.Root
 	src  io.Reader
 	o    *opener
-	// converted is what became of a file of OTLP, of which src is the stream.
+	// converted is the conversion of an OTLP file; src is its stream.
 	converted *conversionOf
 }
 
@@ -96,7 +97,7 @@ type conversionOf struct {
 	err  error
 }
 
-// open opens a stream, prepare having been called.
+// open opens a stream. Call prepare first.
 func (o *opener) open(env *Env, name string, options convert.Options) (*opened, error) {
 	in, err := file.Open(name, env.Stdin)
 	if err != nil {
@@ -113,7 +114,7 @@ func (o *opener) open(env *Env, name string, options convert.Options) (*opened, 
 
 func (s *opened) begin(options convert.Options) error {
 	if s.o.otlp && s.o.schema == "" {
-		// An error here is left to the reader of streams.
+		// The reader of streams reports an error here.
 		format, err := options.Guess(s.Input)
 		if err == nil && format != convert.STEF {
 			s.convert(options)
@@ -127,7 +128,7 @@ func (s *opened) begin(options convert.Options) error {
 	return err
 }
 
-// convert makes a stream of a file of OTLP while it is read.
+// convert converts an OTLP file to a stream while the stream is read.
 func (s *opened) convert(options convert.Options) {
 	options.To, options.Root = convert.STEF, s.root
 	r, w := io.Pipe()
@@ -140,11 +141,11 @@ func (s *opened) convert(options convert.Options) {
 	s.converted, s.src = c, r
 }
 
-// errStopped ends a conversion whose output nobody reads any more.
+// errStopped ends a conversion when its output is no longer read.
 var errStopped = errors.New("no more records are wanted")
 
-// blame names the file in an error of reading it, and says what to do where the
-// schema may be another one.
+// blame adds the file name to an error of reading it. If the schema may be
+// wrong, blame says what to do.
 func (s *opened) blame(err error) error {
 	if c := s.converted; c != nil && err != nil {
 		c.out.CloseWithError(errStopped)
@@ -174,7 +175,7 @@ func (s *opened) Close() {
 	s.Input.Close()
 }
 
-// summary is what a conversion of OTLP did, or nil.
+// summary is the result of a conversion of OTLP, or nil.
 func (s *opened) summary() *convert.Result {
 	if s.converted == nil {
 		return nil
@@ -183,7 +184,7 @@ func (s *opened) summary() *convert.Result {
 	return s.converted.res
 }
 
-// exists says whether there is a regular file of a name.
+// exists reports whether a regular file with a name exists.
 func exists(name string) bool {
 	info, err := os.Stat(name)
 	return !errors.Is(err, fs.ErrNotExist) && err == nil && info.Mode().IsRegular()

@@ -12,11 +12,11 @@ import (
 	"github.com/otelstef/stef/cmd/stef/internal/file"
 )
 
-// progressEvery is how often a bar is drawn anew.
+// progressEvery is the interval between updates of a bar.
 const progressEvery = 200 * time.Millisecond
 
-// progress shows on a terminal how much of a file was read, once that takes
-// long. The function it returns ends this and removes the bar.
+// progress shows on a terminal how much of a file was read, if reading takes
+// long. The returned function stops it and removes the bar.
 func (env *Env) progress(in *file.Input) (stop func()) {
 	if !env.Terminal {
 		return func() {}
@@ -48,8 +48,8 @@ func (env *Env) progress(in *file.Input) (stop func()) {
 	}
 }
 
-// bar is one state of the bar, in a line of a narrow terminal. A size below 0 is
-// not known.
+// bar returns one state of the bar, which fits a narrow terminal. A size below
+// 0 means unknown.
 func bar(taken, size int64, took time.Duration) string {
 	const width = 30
 	mb := float64(taken) / 1e6

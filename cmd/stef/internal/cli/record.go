@@ -96,7 +96,7 @@ func (c *recorder) run(env *Env, out string) error {
 			return usagef("%s exists; --force overwrites it", name)
 		}
 	}
-	// A name that tells no format is refused before anything arrives.
+	// A name without a known format is refused before any data arrives.
 	if err := convert.CheckName(out); err != nil {
 		return err
 	}
@@ -234,7 +234,7 @@ func (c *recorder) fail(err error) {
 	}
 }
 
-// close ends the files.
+// close closes the files.
 func (c *recorder) close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

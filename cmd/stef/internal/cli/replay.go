@@ -143,8 +143,8 @@ func (c *replayer) run(env *Env, names []string) error {
 	return sendError(c.endpoint, err)
 }
 
-// sendError names the endpoint in an error of sending; errors of files and
-// interrupts stay what they are.
+// sendError adds the endpoint to an error of sending. It returns errors of
+// files and interrupts unchanged.
 func sendError(endpoint string, err error) error {
 	var bad *file.ContentError
 	var failed *file.Error
@@ -207,7 +207,7 @@ func orDefault(s, otherwise string) string {
 	return s
 }
 
-// source reads a file each time it is asked for.
+// source reads a file each time it is called.
 func (c *replayer) source(name string) replay.Source {
 	return func() iter.Seq2[otlpfile.Batch, error] {
 		return func(yield func(otlpfile.Batch, error) bool) {

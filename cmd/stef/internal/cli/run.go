@@ -18,30 +18,29 @@ import (
 const (
 	ExitDone        = 0
 	ExitData        = 1   // the content of a file is bad
-	ExitUsage       = 2   // the command line is
+	ExitUsage       = 2   // the command line is wrong
 	ExitIO          = 3   // a file cannot be read or written
-	ExitInterrupted = 130 // as of a shell
+	ExitInterrupted = 130 // the code that a shell reports for an interrupt
 )
 
-// Env is what a process has beside its arguments.
+// Env is the environment of a command, apart from its arguments.
 type Env struct {
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
-	// Temps has the temporary files that are to go when the process does.
+	// Temps has the temporary files to remove when the process ends.
 	Temps *file.Temps
-	// Terminal says that Stderr is one, which gets progress bars.
+	// Terminal says that Stderr is a terminal, which can show progress bars.
 	Terminal bool
 
-	// Interrupt has a value when the process is asked to end. Commands that can
-	// end in order take it; nil never has one.
+	// Interrupt receives a value when the process is asked to end. Commands
+	// that can end in order read it. A nil channel never has a value.
 	Interrupt *Interrupt
 
-	// progressAfter is how long a command runs before it shows progress.
+	// progressAfter is the time after which a command shows progress.
 	progressAfter time.Duration
 }
 
-// Run runs a command line, without the name of the program, and returns the exit
-// code.
+// Run runs a command line, without the program name, and returns the exit code.
 func Run(args []string, env Env) int {
 	if env.Temps == nil {
 		env.Temps = new(file.Temps)
@@ -89,8 +88,8 @@ func (env *Env) report(c *command, err error) int {
 	return ExitData
 }
 
-// message is the text of an error without the names of packages, which mean
-// nothing to users of the program.
+// message is the text of an error without package names, which mean nothing to
+// users of the program.
 func message(err error) string {
 	text := err.Error()
 	for _, name := range []string{"otlpfile: ", "stefpdata: ", "stef: ", "annotate: "} {

@@ -55,8 +55,8 @@ that repeats the value of the one before it needs no reference, and counts none.
 	},
 }
 
-// report prints the report of a file. That of a damaged stream is printed, too:
-// it is of the frames before the damage.
+// report prints the report of a file. For a damaged stream it reports the
+// frames before the damage.
 func report(env *Env, o *opener, name string, options stat.Options) error {
 	in, err := o.open(env, name, convert.Options{Compression: stef.Zstd})
 	if err != nil {

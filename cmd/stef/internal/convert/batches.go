@@ -14,8 +14,8 @@ import (
 	stef "github.com/otelstef/stef/stef-go"
 )
 
-// Batches yields the batches of a file of STEF or OTLP. An error ends it, and
-// names the file.
+// Batches yields the batches of a STEF or OTLP file. An error ends the
+// iteration and names the file.
 func Batches(in *file.Input, root *stream.Root) iter.Seq2[otlpfile.Batch, error] {
 	return func(yield func(otlpfile.Batch, error) bool) {
 		next, end, err := batches(in, root)
@@ -65,7 +65,7 @@ func batches(in *file.Input, root *stream.Root) (next func() (otlpfile.Batch, er
 	return dec.Decode, func() {}, nil
 }
 
-// CheckName refuses the name of an output that does not tell its format.
+// CheckName refuses an output name that does not imply a format.
 func CheckName(name string) error {
 	o := Options{From: OTLP, OutName: name}
 	return o.output()
@@ -82,7 +82,8 @@ type BatchWriter struct {
 	out   *packer
 }
 
-// NewBatchWriter begins a file whose name tells its format and compression.
+// NewBatchWriter creates a writer for a file whose name implies its format and
+// compression.
 func NewBatchWriter(out io.Writer, name string, signal otlpfile.Signal) (*BatchWriter, error) {
 	o := &Options{From: OTLP, OutName: name, Compression: stef.Zstd}
 	if err := o.output(); err != nil {
@@ -109,9 +110,9 @@ func NewBatchWriter(out io.Writer, name string, signal otlpfile.Signal) (*BatchW
 	return w, nil
 }
 
-// Write writes a batch and passes it on to the file: a reader of the file as it
-// is then finds the batch. Only compression of the whole file, as a name that
-// ends in .zst or .gz asks for, may hold it back.
+// Write writes a batch and passes it on to the file, so that a reader of the
+// file finds the batch from then on. Only compression of the whole file, for a
+// name that ends in .zst or .gz, may delay it.
 func (w *BatchWriter) Write(b otlpfile.Batch) error {
 	err := w.write(b)
 	var items *skipped
@@ -125,7 +126,7 @@ func (w *BatchWriter) Write(b otlpfile.Batch) error {
 	return w.flush()
 }
 
-// Close ends the file.
+// Close completes the file.
 func (w *BatchWriter) Close() error {
 	if err := w.close(); err != nil {
 		return err

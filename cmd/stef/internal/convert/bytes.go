@@ -14,8 +14,9 @@ import (
 	"github.com/otelstef/stef/stef-pdata/stefotlp"
 )
 
-// The encoders in this file write the bytes of OTLP into a stream in their order,
-// and the decoders make bytes of a stream. They build no pdata, which is faster.
+// The encoders in this file write OTLP bytes into a stream in their order, and
+// the decoders produce OTLP bytes from a stream. They build no pdata, which is
+// faster.
 
 func metricsOfBytes(out io.Writer, opts []stef.WriterOption) (encoder, error) {
 	w, err := otelstef.NewMetricsWriter(out, opts...)
@@ -72,12 +73,12 @@ func logsToBytes(in io.Reader) (decoder, error) {
 	return toBytes(otlpfile.Logs, r, stefotlp.NewLogsDecoder(r, wholeFrames...)), nil
 }
 
-// wholeFrames makes a message of a frame, unless it is so large that a frame of
-// many repetitions would fill the memory.
+// wholeFrames makes one message per frame, unless a frame with many repetitions
+// would exhaust the memory.
 var wholeFrames = []stefotlp.DecoderOption{stefotlp.WithMaxItems(math.MaxInt32)}
 
-// toBytes returns a decoder whose batches have only their bytes, valid until the
-// next one.
+// toBytes returns a decoder whose batches have only OTLP bytes, valid until the
+// next batch.
 func toBytes(s otlpfile.Signal, r signal.Reader, d interface {
 	AppendOTLP([]byte) ([]byte, error)
 }) decoder {

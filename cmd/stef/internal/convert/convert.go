@@ -15,11 +15,11 @@ import (
 	stef "github.com/otelstef/stef/stef-go"
 )
 
-// ErrUnsupported is a conversion that does not exist or that needs more flags. It
-// is about the command line, not about a file.
+// ErrUnsupported is the error of a conversion that does not exist or that needs
+// more flags. It is about the command line, not about a file.
 var ErrUnsupported = errors.New("unsupported")
 
-// unsupported is an error whose text is about the request alone.
+// unsupported is an error that is only about the request.
 type unsupported struct{ text string }
 
 func (e *unsupported) Error() string        { return e.text }
@@ -29,48 +29,49 @@ func refuse(format string, args ...any) error {
 	return &unsupported{fmt.Sprintf(format, args...)}
 }
 
-// Options say what to convert to what. The zero value of most fields leaves the
-// choice to the content, the names or the signal.
+// Options say what to convert and to which format. For most fields, the zero
+// value means that the content, the names or the signal decide.
 type Options struct {
 	From, To Format
-	// Root is the root of the records and so the signal; nil finds out.
+	// Root is the root of the records and implies the signal; nil detects it.
 	Root *stream.Root
-	// OutName is the name of the output, to guess To and the compression by.
+	// OutName is the name of the output. It is used to guess To and the
+	// compression.
 	OutName string
 	// Mode is the order in which items are written into a stream.
 	Mode Mode
-	// Compression and Level are those of a stream.
+	// Compression and Level apply to the output stream.
 	Compression stef.Compression
 	Level       stef.Level
-	// Schema is that of a stream.
+	// Schema is the schema of the output stream.
 	Schema Schema
-	// StreamFlags are the flags given that mean something for streams only, as
-	// they are called on the command line.
+	// StreamFlags are the given flags that apply to streams only, as they are
+	// spelled on the command line.
 	StreamFlags []string
-	// Skip leaves out items that cannot be converted, and counts them, instead
-	// of ending with an error.
+	// Skip omits and counts items that cannot be converted, instead of
+	// returning an error.
 	Skip bool
 }
 
-// Result is what a conversion did.
+// Result describes a finished conversion.
 type Result struct {
 	From, To Format
 	Root     *stream.Root
 	// Items are data points, spans or log records.
 	Items uint64
-	// PartsIn and PartsOut are parts of OTLP or frames of STEF.
+	// PartsIn and PartsOut count OTLP parts or STEF frames.
 	PartsIn, PartsOut int
-	// Skipped counts the items that were omitted, and Reasons are the first few of
-	// the errors that say why.
+	// Skipped counts the omitted items, and Reasons are the first few errors
+	// that explain why.
 	Skipped uint64
 	Reasons []error
 	// Others are the signals of the input that were skipped.
 	Others []OtherSignal
-	// Losses say what the schema of the output could not hold, in words.
+	// Losses describe what the schema of the output could not hold.
 	Losses []string
 }
 
-// OtherSignal says how many items of a signal were skipped.
+// OtherSignal counts the skipped items of a signal.
 type OtherSignal struct {
 	Signal otlpfile.Signal
 	Items  uint64
@@ -79,8 +80,8 @@ type OtherSignal struct {
 // maxReasons bounds Result.Reasons.
 const maxReasons = 5
 
-// skip counts items that cannot be converted. It returns the error if Options.Skip
-// is not set.
+// skip counts an item that cannot be converted. It returns the error if
+// Options.Skip is not set.
 func (r *Result) skip(o *Options, items uint64, err error) error {
 	if !o.Skip {
 		return err
@@ -92,7 +93,8 @@ func (r *Result) skip(o *Options, items uint64, err error) error {
 	return nil
 }
 
-// Run converts. Errors of files name the file; others are about the options.
+// Run converts. Errors about files name the file; other errors are about the
+// options.
 func Run(in *file.Input, out io.Writer, o Options) (*Result, error) {
 	if err := o.formats(in); err != nil {
 		return nil, err
@@ -125,7 +127,7 @@ func Run(in *file.Input, out io.Writer, o Options) (*Result, error) {
 	return res, nil
 }
 
-// Guess returns the format of the input: From, or what its content says.
+// Guess returns the format of the input: From, or the format of its content.
 func (o *Options) Guess(in *file.Input) (Format, error) {
 	if o.From != Unknown {
 		return o.From, nil
@@ -141,7 +143,7 @@ func (o *Options) Guess(in *file.Input) (Format, error) {
 	return f, nil
 }
 
-// formats fills in the formats by content and names.
+// formats sets the formats from content and names.
 func (o *Options) formats(in *file.Input) error {
 	var err error
 	if o.From, err = o.Guess(in); err != nil {
@@ -150,7 +152,7 @@ func (o *Options) formats(in *file.Input) error {
 	return o.output()
 }
 
-// output fills in the format of the output by its name.
+// output sets the format of the output from its name.
 func (o *Options) output() error {
 	if o.To == Unknown {
 		o.To = formatOfName(o.OutName)
@@ -171,7 +173,7 @@ func (o *Options) output() error {
 	return nil
 }
 
-// check refuses what would have no effect.
+// check refuses options that would have no effect.
 func (o *Options) check() error {
 	if o.To != STEF && len(o.StreamFlags) > 0 {
 		return refuse("%s is for an output of format stef, and this is %s", o.StreamFlags[0], o.To)

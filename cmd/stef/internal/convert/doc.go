@@ -1,16 +1,15 @@
 // Copyright The Otel/STEF Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package convert turns files of telemetry into files of another format: OTLP
-// into STEF, STEF into OTLP, and each into itself with other settings.
+// Package convert converts files of telemetry to another format: OTLP to STEF,
+// STEF to OTLP, and each format to itself with other settings.
 //
 //	out, err := convert.Run(in, w, convert.Options{To: convert.STEF, ...})
 //
-// OTLP comes and goes in batches, parts of the file. A batch in becomes a frame
-// of the stream, or several where it is too large for one, and a frame becomes
-// a batch out. From STEF to STEF records are copied, frame by frame, and keep
-// their order.
+// OTLP is read and written in batches, the parts of a file. An input batch
+// becomes a frame of the stream, or several if it is too large for one. A frame
+// becomes an output batch. From STEF to STEF, records are copied frame by frame
+// and keep their order.
 //
-// signals.go has the table of what can be converted; a new signal is an entry
-// there.
+// signals.go has the table of conversions. To add a signal, add an entry there.
 package convert

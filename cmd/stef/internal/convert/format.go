@@ -11,10 +11,10 @@ import (
 	"github.com/otelstef/stef/internal/otlpfile"
 )
 
-// Format is how telemetry lies in a file.
+// Format is the format of telemetry in a file.
 type Format uint8
 
-// The formats. Unknown leaves it to names and content.
+// The formats. Unknown means that names and content decide.
 const (
 	Unknown Format = iota
 	STEF
@@ -28,13 +28,13 @@ const FormatNames = "stef, otlp-parts, otlp or otlp-json"
 
 var formatNames = [...]string{Unknown: "unknown", STEF: "stef", OTLPParts: "otlp-parts", OTLP: "otlp", OTLPJSON: "otlp-json"}
 
-// otlpFormats are the formats as package otlpfile calls them.
+// otlpFormats are the formats as values of package otlpfile.
 var otlpFormats = [...]otlpfile.Format{OTLPParts: otlpfile.Parts, OTLP: otlpfile.Proto, OTLPJSON: otlpfile.JSON}
 
 // String returns the name of the format.
 func (f Format) String() string { return formatNames[f] }
 
-// ParseFormat returns the format of a name.
+// ParseFormat returns the format with a name.
 func ParseFormat(name string) (Format, error) {
 	for f := STEF; f <= OTLPJSON; f++ {
 		if name == formatNames[f] {
@@ -44,11 +44,11 @@ func ParseFormat(name string) (Format, error) {
 	return Unknown, fmt.Errorf("%q is none of %s", name, FormatNames)
 }
 
-// peeked is how much of the content guessInput wants to see.
+// peeked is how much of the content guessInput examines.
 const peeked = 64 << 10
 
-// guessInput returns the format of the content, or that of the name if there is no
-// content.
+// guessInput returns the format of the content, or the format of the name if
+// the content is empty.
 func guessInput(name string, head []byte) Format {
 	if bytes.HasPrefix(head, []byte("STEF")) || len(head) == 0 && formatOfName(name) == STEF {
 		return STEF
@@ -56,7 +56,7 @@ func guessInput(name string, head []byte) Format {
 	return ours(otlpfile.GuessFormat(name, head))
 }
 
-// formatOfName returns the format that the name of an output ends in.
+// formatOfName returns the format that the end of an output name implies.
 func formatOfName(name string) Format {
 	name = unpackedName(name)
 	if strings.HasSuffix(strings.ToLower(name), ".stef") {
@@ -74,7 +74,7 @@ func ours(f otlpfile.Format) Format {
 	return Unknown
 }
 
-// unpackedName removes the end of a name that names its compression.
+// unpackedName removes the suffix of a name that implies its compression.
 func unpackedName(name string) string {
 	for _, end := range []string{".zst", ".zstd", ".gz"} {
 		if base, ok := strings.CutSuffix(name, end); ok {
@@ -97,7 +97,7 @@ const (
 // String returns the name of the mode.
 func (m Mode) String() string { return [...]string{"default", "ordered", "sorted"}[m] }
 
-// ParseMode returns the mode of a name.
+// ParseMode returns the mode with a name.
 func ParseMode(name string) (Mode, error) {
 	switch name {
 	case "ordered":
@@ -108,7 +108,7 @@ func ParseMode(name string) (Mode, error) {
 	return DefaultMode, fmt.Errorf("%q is neither ordered nor sorted", name)
 }
 
-// of returns the mode for a signal.
+// of returns the mode to use for a signal.
 func (m Mode) of(s otlpfile.Signal) Mode {
 	switch {
 	case m != DefaultMode:

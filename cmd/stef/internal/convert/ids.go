@@ -8,8 +8,8 @@ import (
 	"fmt"
 )
 
-// idKind is a kind of id. Ids are raw bytes or lower-case hexadecimal text, and
-// empty or zeros where they are not set.
+// idKind is a kind of id. Ids are raw bytes or lower-case hexadecimal text. An
+// id that is not set is empty or all zeros.
 type idKind struct {
 	name string
 	size int
@@ -20,7 +20,7 @@ var (
 	spanID  = idKind{"span id", 8}
 )
 
-// raw returns an id as bytes, empty where it is not set.
+// raw returns an id as bytes, empty if it is not set.
 func (k idKind) raw(id []byte) ([]byte, error) {
 	switch len(id) {
 	case 0, k.size:
@@ -44,7 +44,7 @@ func (k idKind) raw(id []byte) ([]byte, error) {
 // text returns a raw id as text.
 func (k idKind) text(raw []byte) []byte { return hex.AppendEncode(nil, raw) }
 
-// filled returns a raw id, zeros where it is not set.
+// filled returns a raw id, or zeros if it is not set.
 func (k idKind) filled(raw []byte) []byte {
 	if len(raw) == 0 {
 		return make([]byte, k.size)

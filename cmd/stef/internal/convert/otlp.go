@@ -14,7 +14,7 @@ import (
 	stef "github.com/otelstef/stef/stef-go"
 )
 
-// open begins to read OTLP.
+// open opens an OTLP input.
 func open(in *file.Input, o *Options, more ...otlpfile.ReaderOption) (*otlpfile.Reader, *Result, error) {
 	wanted := otlpfile.SignalUnknown
 	if o.Root != nil {
@@ -31,7 +31,7 @@ func open(in *file.Input, o *Options, more ...otlpfile.ReaderOption) (*otlpfile.
 	return r, &Result{From: o.From, To: o.To, Root: stream.RootOf(r.Signal())}, nil
 }
 
-// encode turns OTLP into STEF.
+// encode converts OTLP to STEF.
 func encode(in *file.Input, out io.Writer, o *Options) (*Result, error) {
 	r, res, err := open(in, o, otlpfile.WithoutPdata(o.bytesOnly))
 	if err != nil {
@@ -70,9 +70,10 @@ func encode(in *file.Input, out io.Writer, o *Options) (*Result, error) {
 	return res, res.complete(items)
 }
 
-// bytesOnly says whether a signal is converted from its bytes: in the order of the
-// input. JSON has no such bytes. Logs are not: their bodies become templates, which
-// is smaller, and package stefotlp has none.
+// bytesOnly reports whether a signal is converted from its bytes, in the order
+// of the input. JSON input has no such bytes. Logs are converted through pdata:
+// their bodies become templates, which is smaller, and package stefotlp has no
+// templates.
 func (o *Options) bytesOnly(s otlpfile.Signal) bool {
 	return o.From != OTLPJSON && o.Mode.of(s) == Ordered && s != otlpfile.Logs
 }
@@ -89,8 +90,8 @@ func (o *Options) encoder(s otlpfile.Signal, out io.Writer, opts []stef.WriterOp
 	return enc, otlpfile.Batch.Items, err
 }
 
-// complete checks, whatever the encoders and decoders did, that no item got lost
-// without a word.
+// complete verifies that no item was silently lost, independently of the
+// encoders and decoders.
 func (r *Result) complete(items uint64) error {
 	if r.Items+r.Skipped == items {
 		return nil
@@ -98,7 +99,7 @@ func (r *Result) complete(items uint64) error {
 	return fmt.Errorf("of %d items %d were converted and %d left out", items, r.Items, r.Skipped)
 }
 
-// decode turns STEF into OTLP.
+// decode converts STEF to OTLP.
 func decode(in *file.Input, out io.Writer, o *Options) (*Result, error) {
 	root, src, err := recognise(in, o)
 	if err != nil {
@@ -143,7 +144,7 @@ func decode(in *file.Input, out io.Writer, o *Options) (*Result, error) {
 	return res, w.Close()
 }
 
-// rewrite turns OTLP into OTLP.
+// rewrite converts OTLP to OTLP.
 func rewrite(in *file.Input, out io.Writer, o *Options) (*Result, error) {
 	r, res, err := open(in, o)
 	if err != nil {
@@ -182,7 +183,8 @@ func (r *Result) others(in *otlpfile.Reader) {
 	}
 }
 
-// mixed adds to the error of a file of several signals how to convert it.
+// mixed extends the error for a file of several signals: it says how to convert
+// the file.
 func mixed(r *otlpfile.Reader, err error) error {
 	if r.Format() != otlpfile.JSON || !errors.Is(err, otlpfile.ErrSignal) {
 		return err
@@ -191,10 +193,11 @@ func mixed(r *otlpfile.Reader, err error) error {
 		err, r.Signal(), SignalMark)
 }
 
-// SignalMark stands for the name of the signal in the name of an output.
+// SignalMark is the placeholder for the signal name in an output name.
 const SignalMark = "{signal}"
 
-// take counts the items of an error of single items, and returns other errors.
+// take counts the items of an error about single items, and returns other
+// errors.
 func (r *Result) take(o *Options, err error) error {
 	var items *skipped
 	if errors.As(err, &items) {
@@ -203,7 +206,7 @@ func (r *Result) take(o *Options, err error) error {
 	return err
 }
 
-// partNoun is what a batch of a format is called in messages.
+// partNoun is the word for a batch of a format in messages.
 func partNoun(f Format) string {
 	if f == OTLPJSON {
 		return "message"

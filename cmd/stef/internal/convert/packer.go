@@ -12,8 +12,8 @@ import (
 	"github.com/otelstef/stef/internal/otlpfile"
 )
 
-// packer lays an output under the compression its name asks for. It begins with
-// the first byte, so that an error before it leaves nothing written.
+// packer compresses an output as its name implies. It starts with the first
+// byte, so that an earlier error leaves no output.
 type packer struct {
 	w           io.Writer
 	compression otlpfile.Compression
@@ -21,7 +21,7 @@ type packer struct {
 	err         error
 }
 
-// newPacker returns a packer for an output of a name.
+// newPacker returns a packer for an output with a name.
 func newPacker(w io.Writer, name string) *packer {
 	return &packer{w: w, compression: otlpfile.CompressionOf(name)}
 }
@@ -52,7 +52,8 @@ func (p *packer) begin() error {
 	return p.err
 }
 
-// Close ends the compression, which is there even if no content is.
+// Close ends the compression. It also writes a valid empty file if there is no
+// content.
 func (p *packer) Close() error {
 	if p.compression == otlpfile.None {
 		return nil

@@ -12,10 +12,10 @@ import (
 	stefpdata "github.com/otelstef/stef/stef-pdata"
 )
 
-// pdataModes are the modes as package stefpdata calls them.
+// pdataModes are the modes as values of package stefpdata.
 var pdataModes = [...]stefpdata.Mode{Ordered: stefpdata.Ordered, Sorted: stefpdata.Sorted}
 
-// batchEncoder makes an encoder of those of packages stefpdata and stefotlp.
+// batchEncoder wraps an encoder of package stefpdata or stefotlp.
 type batchEncoder struct {
 	signal.Writer
 	encode func(otlpfile.Batch) error
@@ -44,7 +44,7 @@ func (e *batchEncoder) Losses() []string {
 	)
 }
 
-// batchDecoder makes a decoder of those of package stefpdata.
+// batchDecoder wraps a decoder of package stefpdata.
 type batchDecoder struct {
 	decode func() (otlpfile.Batch, error)
 	stats  func() stef.ReaderStats
@@ -57,7 +57,7 @@ func (d *batchDecoder) Decode() (otlpfile.Batch, error) {
 
 func (d *batchDecoder) Stats() stef.ReaderStats { return d.stats() }
 
-// skippedItems makes errors of single items of the kind skipped.
+// skippedItems converts errors about single items to type skipped.
 func skippedItems(err error) error {
 	var items stefpdata.ItemErrors
 	if errors.As(err, &items) {

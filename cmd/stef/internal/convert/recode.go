@@ -16,8 +16,8 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// recognise finds the root of a stream, or returns the one that was asked for:
-// the caller may know more than the data show.
+// recognise finds the root of a stream, or returns the requested one: the
+// caller may know more than the data show.
 func recognise(in *file.Input, o *Options) (*stream.Root, io.Reader, error) {
 	if o.Root != nil {
 		return o.Root, in, nil
@@ -25,7 +25,7 @@ func recognise(in *file.Input, o *Options) (*stream.Root, io.Reader, error) {
 	return stream.Recognise(in)
 }
 
-// recode turns STEF into STEF.
+// recode converts STEF to STEF.
 func recode(in *file.Input, out io.Writer, o *Options) (*Result, error) {
 	root, src, err := recognise(in, o)
 	if err != nil {
@@ -62,9 +62,9 @@ type record[R any] interface {
 	CopyFrom(*R)
 }
 
-// pass copies the records of r into w, and ends frames where those of r end.
-// Between streams of different schemas reshape changes a copy of each record,
-// where it is not nil, from what the one can hold to what the other can.
+// pass copies the records of r to w and ends frames where r's frames end.
+// Between streams of different schemas, if reshape is not nil, it converts a
+// copy of each record from the input schema to the output schema.
 func pass[R any, P record[R]](r reader[R], w writer[R], copied P, reshape func(P) error, res *Result, o *Options) error {
 	defer r.Close()
 	if slices.Equal(r.Schema(), w.Schema()) {
@@ -73,8 +73,9 @@ func pass[R any, P record[R]](r reader[R], w writer[R], copied P, reshape func(P
 	for r.Next() {
 		rec := r.Record()
 		if reshape != nil {
-			// Not in the record of the writer, which compares with what it wrote and
-			// must not see a value change and change back.
+			// Use a copy, not the record of the writer: the writer compares
+			// with the values it wrote and must not see a value change and
+			// change back.
 			copied.CopyFrom(rec)
 			if err := reshape(copied); err != nil {
 				err = fmt.Errorf("record %d: %w", r.Stats().Records, err)

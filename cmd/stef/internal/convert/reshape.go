@@ -16,12 +16,12 @@ import (
 //
 // spec: #otlp-mapping
 
-// noRecordedValue is the data point flag of OTLP that has a form of its own in
-// the published schema: a point without a value.
+// noRecordedValue is the OTLP data point flag that the published schema
+// represents differently: as a point without a value.
 const noRecordedValue = 1
 
-// beyond says whether a stream of a wire schema keeps fields of a struct that
-// the published schema has not.
+// beyond reports whether a stream with a wire schema has fields of a struct
+// that the published schema lacks.
 func beyond(root *stream.Root, wire schema.WireSchema, name string) (bool, error) {
 	kept, err := schema.Keep(root.Wire, wire)
 	if err != nil {
@@ -39,7 +39,7 @@ func beyond(root *stream.Root, wire schema.WireSchema, name string) (bool, error
 	return false, nil
 }
 
-// metricsShape changes records of metrics.
+// metricsShape converts records of metrics between the schemas.
 type metricsShape struct {
 	fromFlags, toFlags bool // whether points have Flags
 	toEntities         bool
@@ -79,8 +79,8 @@ func (m *metricsShape) reshape(rec *otelstef.Metrics) error {
 	return nil
 }
 
-// dropFlags says with the value what it can of the flags. An exponential
-// histogram keeps its value: the reference cannot read one without.
+// dropFlags expresses the flags by the value as far as possible. An exponential
+// histogram keeps its value: the reference cannot read a histogram without one.
 func (m *metricsShape) dropFlags(p *otelstef.Point, none bool) {
 	flagged := p.Flags()&noRecordedValue != 0
 	exponential := p.Value().Type() == otelstef.PointValueTypeExpHistogram
@@ -122,9 +122,9 @@ func (m *metricsShape) losses() []string {
 	)
 }
 
-// spansShape changes records of spans.
+// spansShape converts records of spans between the schemas.
 type spansShape struct {
-	toRaw      bool // raw ids, not text, and counts of what was dropped
+	toRaw      bool // raw ids, not text, and the dropped counts
 	toEntities bool
 
 	counts, entities uint64

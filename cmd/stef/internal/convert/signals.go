@@ -18,7 +18,7 @@ import (
 	stefpdata "github.com/otelstef/stef/stef-pdata"
 )
 
-// conversions are what can be done with the signals.
+// conversions are the conversions of the signals.
 var conversions = map[otlpfile.Signal]conversion{
 	otlpfile.Metrics: conversionOf(signal.Metrics, recodeMetrics, metricsOfBytes, metricsToBytes,
 		func(b otlpfile.Batch) pmetric.Metrics { return b.Metrics }, otlpfile.MetricsBatch),
@@ -28,30 +28,30 @@ var conversions = map[otlpfile.Signal]conversion{
 		func(b otlpfile.Batch) plog.Logs { return b.Logs }, otlpfile.LogsBatch),
 }
 
-// compact make writers write in the compact form.
+// compact makes writers use the compact form.
 var compact = map[otlpfile.Signal]func() stef.WriterOption{
 	otlpfile.Metrics: otelstef.CompactMetrics,
 	otlpfile.Traces:  otelstef.CompactSpans,
 	otlpfile.Logs:    otelstef.CompactLogs,
 }
 
-// published make writers write the published schema, if there is one.
+// published makes writers use the published schema, if there is one.
 var published = map[otlpfile.Signal]func() stef.WriterOption{
 	otlpfile.Metrics: signal.Metrics.Published,
 	otlpfile.Traces:  signal.Traces.Published,
 	otlpfile.Logs:    signal.Logs.Published,
 }
 
-// conversion is what can be done with a signal.
+// conversion has the functions that convert a signal.
 type conversion struct {
-	// items is what its items are called.
+	// items is the word for its items.
 	items string
-	// recode copies the records of a stream into another.
+	// recode copies the records of one stream to another.
 	recode recoder
-	// encoder begins a stream that batches are written into, and decoder reads
-	// one in batches. ofBytes begins a stream of batches that have no pdata, in
-	// their order, toBytes reads one into such batches, and count counts their
-	// items.
+	// encoder starts a stream that batches are written to, and decoder reads a
+	// stream in batches. ofBytes starts a stream of batches without pdata, in
+	// their order, toBytes reads a stream into such batches, and count counts
+	// their items.
 	encoder func(out io.Writer, mode Mode, opts []stef.WriterOption) (encoder, error)
 	decoder func(in io.Reader) (decoder, error)
 	ofBytes bytesEncoder
@@ -65,8 +65,9 @@ type (
 	bytesDecoder = func(in io.Reader) (decoder, error)
 )
 
-// conversionOf returns the conversions of a described signal. The functions of and
-// to take batches out of those of package otlpfile and make them.
+// conversionOf returns the conversions of a described signal. The functions of
+// and to extract pdata from batches of package otlpfile and create such
+// batches.
 func conversionOf[T any](d *signal.Descriptor[T], recode recoder, ofBytes bytesEncoder, toBytes bytesDecoder,
 	of func(otlpfile.Batch) T, to func(T) otlpfile.Batch) conversion {
 	return conversion{
@@ -79,7 +80,7 @@ func conversionOf[T any](d *signal.Descriptor[T], recode recoder, ofBytes bytesE
 			return &batchEncoder{e.Writer, func(b otlpfile.Batch) error { return e.Encode(of(b)) }, e.Losses}, nil
 		},
 		decoder: func(in io.Reader) (decoder, error) {
-			// A batch is a frame, however many items it has.
+			// A batch is one frame, regardless of its number of items.
 			r, err := d.NewDecoder(in, []stefpdata.DecoderOption{stefpdata.WithMaxItems(math.MaxInt32)})
 			if err != nil {
 				return nil, err
@@ -92,29 +93,30 @@ func conversionOf[T any](d *signal.Descriptor[T], recode recoder, ofBytes bytesE
 	}
 }
 
-// encoder writes batches into a stream.
+// encoder writes batches to a stream.
 type encoder interface {
-	// Encode writes a batch, without the items that an error of the kind skipped
-	// takes out, and ends the frame.
+	// Encode writes a batch and ends the frame. If it returns an error of type
+	// skipped, it omitted those items.
 	Encode(b otlpfile.Batch) error
 	// Close ends the stream.
 	Close() error
-	// Stats returns counts of what was written.
+	// Stats returns the counts of the stream.
 	Stats() stef.WriterStats
-	// Losses says in words what the schema could not hold.
+	// Losses describes what the schema could not hold.
 	Losses() []string
 }
 
-// decoder reads batches out of a stream, a frame or less at a time.
+// decoder reads batches from a stream, at most one frame at a time.
 type decoder interface {
-	// Decode returns a batch, without the items that an error of the kind skipped
-	// takes out, and io.EOF after the last one.
+	// Decode returns a batch, and io.EOF after the last one. If it returns an
+	// error of type skipped, it omitted those items.
 	Decode() (otlpfile.Batch, error)
-	// Stats returns counts of what was read.
+	// Stats returns the counts of the stream.
 	Stats() stef.ReaderStats
 }
 
-// skipped is an error of single items; all others of the batch are fine.
+// skipped is an error about single items; all other items of the batch are
+// valid.
 type skipped struct {
 	items uint64
 	err   error
@@ -123,10 +125,10 @@ type skipped struct {
 func (s *skipped) Error() string { return s.err.Error() }
 func (s *skipped) Unwrap() error { return s.err }
 
-// ItemsOf returns what the items of a signal are called.
+// ItemsOf returns the word for the items of a signal.
 func ItemsOf(s otlpfile.Signal) string { return conversions[s].items }
 
-// writerOptions returns the options of a stream for a signal.
+// writerOptions returns the options of an output stream for a signal.
 func (o *Options) writerOptions(s otlpfile.Signal, more ...stef.WriterOption) ([]stef.WriterOption, error) {
 	opts := append(more, stef.WithCompression(o.Compression))
 	if o.Level != 0 {
@@ -136,7 +138,7 @@ func (o *Options) writerOptions(s otlpfile.Signal, more ...stef.WriterOption) ([
 	case Compact:
 		return append(opts, compact[s]()), nil
 	case Full:
-		// Announced, so that readers of the file need not guess its root.
+		// Announced, so that readers of the file do not have to guess its root.
 		return append(opts, stef.WithSchemaHeader()), nil
 	}
 	if published[s] == nil {

@@ -24,7 +24,7 @@ func Grouped[N int | int64 | uint64](n N) string {
 	return b.String()
 }
 
-// Seconds writes a time with as many digits as matter.
+// Seconds writes a duration with as many digits as matter.
 func Seconds(d time.Duration) string {
 	if d >= 10*time.Second {
 		return fmt.Sprintf("%.0f s", d.Seconds())
@@ -32,7 +32,7 @@ func Seconds(d time.Duration) string {
 	return fmt.Sprintf("%.2f s", d.Seconds())
 }
 
-// Percent writes a part of a whole in percent, or nothing if the whole is 0.
+// Percent writes a share in percent, or nothing if the whole is 0.
 func Percent(part, whole int64) string {
 	if whole == 0 {
 		return ""

@@ -1,11 +1,11 @@
 // Copyright The Otel/STEF Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package file opens what a command reads and makes what it writes.
+// Package file opens the input of a command and creates its output.
 //
-// An Input is a file or standard input, without the zstd or gzip it may lie
-// under. An Output is a file that appears under its name only when it is
-// complete, or standard output:
+// An Input is a file or standard input, decompressed if it is under zstd or
+// gzip. An Output is standard output, or a file that appears under its name
+// only when it is complete:
 //
 //	in, err := file.Open("-", os.Stdin)
 //	out, err := temps.Create("x.stef", os.Stdout)
@@ -13,6 +13,6 @@
 //	... read in, write out ...
 //	err = out.Commit()
 //
-// An Error is a failure of a file, as opposed to bad content: the two have exit
-// codes of their own.
+// An Error is a failure of a file, as opposed to bad content: the two have
+// different exit codes.
 package file

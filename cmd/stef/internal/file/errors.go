@@ -15,7 +15,7 @@ type Error struct {
 	Err  error
 }
 
-// Error names the file once, also where the system named it.
+// Error names the file once, even if the system's error names it too.
 func (e *Error) Error() string {
 	var at *fs.PathError
 	if errors.As(e.Err, &at) {

@@ -17,18 +17,18 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// maxWindow bounds the memory of the zstd decoder; it is the largest window
-// that the zstd command makes or takes when nothing else is asked of it.
+// maxWindow bounds the memory of the zstd decoder. It is the largest window
+// that the zstd command uses or accepts by default.
 const maxWindow = 128 << 20
 
-// Input is a file or standard input, unpacked. But for Taken it is not for use
-// by several goroutines at once.
+// Input is a file or standard input, decompressed. Except for Taken it is not
+// safe for concurrent use.
 type Input struct {
-	// Name is what to call the file in messages.
+	// Name is the name of the file in messages.
 	Name string
 	// Size is the number of bytes of the file, or -1 if it is not known.
 	Size int64
-	// Packed is "zstd" or "gzip" if the file is compressed, or "".
+	// Packed is "zstd" or "gzip" if the file is compressed, otherwise "".
 	Packed string
 
 	raw      source
@@ -37,8 +37,8 @@ type Input struct {
 	close    []func()
 }
 
-// source is the file as it lies there. It counts, and it remembers that it
-// failed: by then the error has gone through readers that may have changed it.
+// source is the file without decompression. It counts the bytes and records its
+// failure, because the readers above it may change the error.
 type source struct {
 	r     io.Reader
 	taken atomic.Int64
@@ -82,7 +82,7 @@ var (
 	gzipMagic = []byte{0x1f, 0x8b, 8}
 )
 
-// unpack looks for compression by its first bytes.
+// unpack detects compression by the first bytes.
 func (in *Input) unpack() error {
 	raw := bufio.NewReaderSize(&in.raw, 64<<10)
 	head, err := raw.Peek(4)
@@ -111,7 +111,7 @@ func (in *Input) unpack() error {
 	return nil
 }
 
-// unpacker says which compression an error is about.
+// unpacker returns the name of the compression that an error is about.
 type unpacker struct {
 	name string
 	r    io.Reader
@@ -139,8 +139,8 @@ func (in *Input) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Peek returns the next bytes of the content without reading them, n or all there
-// are. n is at most 64 KiB.
+// Peek returns the next n bytes of the content without consuming them, or fewer
+// at the end. n is at most 64 KiB.
 func (in *Input) Peek(n int) ([]byte, error) {
 	head, err := in.content.Peek(n)
 	if err == io.EOF {
@@ -149,14 +149,15 @@ func (in *Input) Peek(n int) ([]byte, error) {
 	return head, err
 }
 
-// Taken is how many bytes of the file were read, under its compression.
+// Taken is the number of bytes of the file that were read, before
+// decompression.
 func (in *Input) Taken() int64 { return in.raw.taken.Load() }
 
-// Content is how many bytes of content were read.
+// Content is the number of bytes of content that were read.
 func (in *Input) Content() int64 { return in.unpacked }
 
-// ContentName is the name of the file without the end that tells its
-// compression, for guesses about the content.
+// ContentName is the name of the file without the suffix of the compression, to
+// guess the content by.
 func (in *Input) ContentName() string {
 	if in.Packed == "" {
 		return in.Name
@@ -169,9 +170,9 @@ func (in *Input) ContentName() string {
 	return in.Name
 }
 
-// Blame names the file in an error that came up while reading it, and says
-// whether the file failed or its content is bad. Errors that already name a
-// file stay what they are.
+// Blame adds the file name to an error that occurred while reading the file,
+// and says whether the file failed or its content is bad. It returns errors
+// that already name a file unchanged.
 func (in *Input) Blame(err error) error {
 	if err == nil {
 		return nil

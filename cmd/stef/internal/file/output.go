@@ -15,8 +15,8 @@ import (
 )
 
 // Temps are the temporary files and folders of a command. The zero value has
-// none. It is safe for use by several goroutines at once: a signal handler may
-// remove what the command is still writing.
+// none. It is safe for concurrent use: a signal handler may remove a file that
+// the command is still writing.
 type Temps struct {
 	mu    sync.Mutex
 	paths map[string]bool
@@ -64,7 +64,7 @@ func (t *Temps) rename(path, name string) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !t.paths[path] {
-		return fs.ErrNotExist // a signal was faster
+		return fs.ErrNotExist // a signal handler removed it first
 	}
 	if err := os.Rename(path, name); err != nil {
 		return err
@@ -73,25 +73,25 @@ func (t *Temps) rename(path, name string) error {
 	return nil
 }
 
-// Output is a file in the making, or standard output. It is not for use by
-// several goroutines at once.
+// Output is an unfinished file, or standard output. It is not safe for
+// concurrent use.
 type Output struct {
-	// Name is what to call the file in messages.
+	// Name is the name of the file in messages.
 	Name string
 
 	w       io.Writer
 	file    *os.File
 	temps   *Temps
-	path    string // where the file is to be, if it has another name until then
+	path    string // the final path, if the file has another name until then
 	written int64
 }
 
-// Standard is an output that is there already: standard output, as w.
+// Standard is an Output that writes to w, which is standard output.
 func Standard(w io.Writer) *Output { return &Output{Name: "standard output", w: w} }
 
-// Create begins a file, or uses stdout for the name "-". The file is written
-// under another name in the same folder until Commit. What is no regular file,
-// such as a pipe or a device, is written directly.
+// Create creates a file, or uses stdout for the name "-". The file is written
+// under another name in the same folder until Commit. Anything that is not a
+// regular file, such as a pipe or a device, is written directly.
 func (t *Temps) Create(name string, stdout io.Writer) (*Output, error) {
 	if name == "-" {
 		return Standard(stdout), nil
@@ -110,7 +110,7 @@ func (t *Temps) Create(name string, stdout io.Writer) (*Output, error) {
 		return o, nil
 	case err == nil:
 		mode = info.Mode().Perm()
-		// The file behind a link is replaced, not the link.
+		// Replace the file that a link refers to, not the link.
 		if name, err = filepath.EvalSymlinks(name); err != nil {
 			return nil, &Error{o.Name, err}
 		}
@@ -123,7 +123,7 @@ func (t *Temps) Create(name string, stdout io.Writer) (*Output, error) {
 	return o, nil
 }
 
-// begin makes the temporary file, with the permissions of the file that it
+// begin creates the temporary file, with the permissions of the file that it
 // replaces or those of a new file.
 func (o *Output) begin(path string, mode fs.FileMode) error {
 	dir, base := filepath.Split(path)
@@ -162,19 +162,19 @@ func (o *Output) Write(b []byte) (int, error) {
 	return n, nil
 }
 
-// Written is how many bytes were written.
+// Written is the number of bytes written.
 func (o *Output) Written() int64 { return o.written }
 
-// Commit gives the complete file its name. Until then nothing is under it, or
-// what was there before.
+// Commit renames the complete file to its final name. Until then the name has
+// no file, or the previous one.
 func (o *Output) Commit() error {
 	if o.file == nil {
 		return nil
 	}
 	var err error
 	if o.path != "" {
-		// Without it a crash of the machine could leave the name with a part of
-		// the content.
+		// Without the sync, a crash of the machine could leave an incomplete
+		// file under the name.
 		err = o.file.Sync()
 	}
 	if e := o.file.Close(); err == nil {

@@ -13,14 +13,17 @@ import (
 // Dict is a dictionary over the whole stream.
 type Dict struct {
 	Name string
-	// Struct tells dictionaries of structs from those of strings and bytes.
+	// Struct distinguishes dictionaries of structs from those of strings and
+	// bytes.
 	Struct bool
-	// Entries were sent in all, Most were there at a time.
+	// Entries is the number of entries sent, Most the largest number held at a
+	// time.
 	Entries, Most int
-	// Bytes are those of the texts of the entries; not known of structs.
+	// Bytes is the size of the texts of the entries; unknown for structs.
 	Bytes int64
-	// Refs are how often an entry was sent by its number. Of structs only the
-	// changes from one record to the next count, so it may be fewer.
+	// Refs is how often an entry was referred to by its number. For structs,
+	// only changes from one record to the next count, so the true number may be
+	// higher.
 	Refs int64
 
 	now int
@@ -32,19 +35,19 @@ func (d *Dict) add() {
 	d.Most = max(d.Most, d.now)
 }
 
-// dicts follows the dictionaries of a stream.
+// dicts tracks the dictionaries of a stream.
 type dicts struct {
 	list []*Dict
-	// text has the dictionary of each column of texts, or nil.
+	// text has the dictionary of each text column, or nil.
 	text  []*Dict
 	found []*place
 	saved []Dict
 }
 
-// place is where records hold a struct that has a dictionary.
+// place is the position in records of a struct that has a dictionary.
 type place struct {
 	dict *Dict
-	// path are the fields that lead there from the root.
+	// path are the fields from the root to the struct.
 	path []int
 	last *dynamic.Struct
 	seen map[*dynamic.Struct]bool
@@ -68,8 +71,8 @@ func newDicts(root *schema.Struct, columns []*schema.Column) *dicts {
 	return d
 }
 
-// places finds the structs with a dictionary that every record has. Those in
-// arrays, multimaps and oneofs are left out: the OpenTelemetry schema has none
+// places finds the structs with a dictionary that every record has. It ignores
+// those in arrays, multimaps and oneofs: the OpenTelemetry schema has none
 // there.
 func (d *dicts) places(s *schema.Struct, path []int) {
 	for i, f := range s.Fields {
@@ -87,7 +90,7 @@ func (d *dicts) places(s *schema.Struct, path []int) {
 	}
 }
 
-// begin notes the value that records have before the first one is read.
+// begin stores the initial values of records, before the first one is read.
 func (d *dicts) begin(initial *dynamic.Struct) {
 	for _, p := range d.found {
 		p.last = p.in(initial)
@@ -102,7 +105,7 @@ func (p *place) in(rec *dynamic.Struct) *dynamic.Struct {
 	return rec
 }
 
-// save keeps the counts, for restore to forget a frame that is not whole.
+// save saves the counts, so that restore can discard an incomplete frame.
 func (d *dicts) save() {
 	d.saved = d.saved[:0]
 	for _, dict := range d.list {
@@ -110,15 +113,14 @@ func (d *dicts) save() {
 	}
 }
 
-// restore sets the counts to those at the last save, unless commit was called
-// since.
+// restore resets the counts to the last save, unless commit was called since.
 func (d *dicts) restore() {
 	for i := range d.saved {
 		*d.list[i] = d.saved[i]
 	}
 }
 
-// commit keeps the counts as they are.
+// commit keeps the current counts.
 func (d *dicts) commit() { d.saved = d.saved[:0] }
 
 // restart empties the dictionaries.
@@ -131,13 +133,13 @@ func (d *dicts) restart() {
 	}
 }
 
-// minText is the length from which a text enters a dictionary.
+// minText is the minimum length of a text that enters a dictionary.
 //
 // spec: #string-dict
 const minText = 2
 
-// texts reads a column of texts: lengths with the text behind them, or numbers
-// of entries.
+// texts reads a column of texts: lengths followed by the text, or entry
+// numbers.
 //
 // spec: #string-dict
 func (d *dicts) texts(column int, data []byte) {
@@ -148,7 +150,7 @@ func (d *dicts) texts(column int, data []byte) {
 	for len(data) > 0 {
 		n, size := binary.Varint(data)
 		if size <= 0 || n > int64(len(data)-size) {
-			return // the reader of records says what is wrong
+			return // the record reader reports the error
 		}
 		data = data[size:]
 		if n < 0 {
@@ -163,8 +165,8 @@ func (d *dicts) texts(column int, data []byte) {
 	}
 }
 
-// structs looks at a record. A reader makes a new value for each that is sent in
-// full, and hands out the same one again for its number.
+// structs examines a record. A reader creates a new value for each struct sent
+// in full, and returns the same value again for its number.
 func (d *dicts) structs(rec *dynamic.Struct) {
 	for _, p := range d.found {
 		v := p.in(rec)

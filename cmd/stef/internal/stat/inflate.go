@@ -13,8 +13,8 @@ import (
 	"github.com/otelstef/stef/stef-go/dynamic"
 )
 
-// inflater decompresses the content of frames. It is fed a frame at a time; the
-// zstd stream goes on with the next.
+// inflater decompresses the content of frames. It receives one frame at a time;
+// the zstd stream continues in the next.
 //
 // spec: #compression
 type inflater struct {
@@ -38,7 +38,7 @@ func (z *inflater) content(packed []byte, size int, restart bool) ([]byte, error
 
 func (z *inflater) restart() error {
 	z.in.Reset()
-	// The decoder would take a *bytes.Buffer to be complete.
+	// A *bytes.Buffer would look complete to the decoder.
 	src := struct{ io.Reader }{&z.in}
 	if z.dec != nil {
 		return z.dec.Reset(src)

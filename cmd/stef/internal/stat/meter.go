@@ -13,8 +13,8 @@ import (
 	"github.com/otelstef/stef/stef-go/dynamic"
 )
 
-// alonePiece is how many bytes of a column are compressed together: as much as
-// the zstd window of a writer reaches over.
+// alonePiece is the number of bytes of a column that are compressed together:
+// the zstd window of a writer.
 const alonePiece = stef.DefaultWindowBytes
 
 // meter adds up frames.
@@ -25,7 +25,7 @@ type meter struct {
 	zstd    inflater
 	pending pending
 	dicts   *dicts
-	// pieces are the bytes of each column that were not compressed yet.
+	// pieces are the bytes of each column that are not compressed yet.
 	pieces  [][]byte
 	alone   *zstd.Encoder
 	scratch []byte
@@ -60,8 +60,8 @@ func (m *meter) begin(r *dynamic.Reader) error {
 	return err
 }
 
-// pending is a frame of which the records are being decoded. It counts once all
-// of them are.
+// pending is a frame whose records are being decoded. It counts once all of
+// them are decoded.
 type pending struct {
 	frame   *dynamic.Frame
 	head    int
@@ -69,7 +69,7 @@ type pending struct {
 	content []byte
 }
 
-// frame takes note of a frame before its records are decoded.
+// frame registers a frame before its records are decoded.
 func (m *meter) frame(f *dynamic.Frame) {
 	if m.err == nil {
 		m.err = m.begun(f)
@@ -118,7 +118,7 @@ func (m *meter) add() {
 	for _, c := range f.Columns {
 		columns += c.Size
 	}
-	// The remaining bytes are the number of records and the size of the sizes.
+	// The remaining bytes are the record count and the size of the size table.
 	before := f.UncompressedSize - columns
 	r.Counts += int64(before - f.SizesSize)
 

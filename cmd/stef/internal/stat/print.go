@@ -16,13 +16,13 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// Options say what a report prints beside the sums.
+// Options say what a report prints in addition to the sums.
 type Options struct {
-	// All prints columns without bytes, too.
+	// All prints columns without bytes too.
 	All bool
 	// Frames prints a line for each frame.
 	Frames bool
-	// JSON prints all of the report as JSON.
+	// JSON prints the whole report as JSON.
 	JSON bool
 }
 
@@ -66,7 +66,7 @@ func (r *Report) overview(p *page) {
 		r.Restarts(dynamic.RestartCompression), r.Restarts(dynamic.RestartCodecs))
 }
 
-// schema says in words which schema the stream is in.
+// schema describes the schema of the stream.
 func (r *Report) schema() string {
 	wire, how := r.Header.Wire, "announced"
 	if wire == nil {
@@ -98,7 +98,7 @@ func (r *Report) recordsPerFrame() string {
 	return fmt.Sprintf(" of %s to %s records", figure.Grouped(least), figure.Grouped(most))
 }
 
-// bytes says what the stream consists of.
+// bytes describes the parts that the stream consists of.
 func (r *Report) bytes(p *page) {
 	var columns int64
 	for _, c := range r.Columns {
@@ -202,8 +202,8 @@ func (p *page) line(format string, args ...any) {
 	_, p.err = fmt.Fprintln(p.w, strings.TrimRight(fmt.Sprintf(format, args...), " "))
 }
 
-// row writes a name and right-aligned cells; one that begins with a blank is
-// left as it is.
+// row writes a name and right-aligned cells. A cell that begins with a blank is
+// written unchanged.
 func (p *page) row(name string, cells ...string) {
 	text := fmt.Sprintf("%-*s", p.names, name)
 	for _, c := range cells {

@@ -12,28 +12,29 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// Report is what was measured. Sizes are in bytes.
+// Report is the result of a measurement. Sizes are in bytes.
 type Report struct {
 	Root   *stream.Root
 	Header dynamic.Header
-	// Size is the size of the stream, Records and Frames what is in it.
+	// Size is the size of the stream, Records and Frames count its content.
 	Size    int64
 	Records uint64
 	Frames  []Frame
-	// FixedHeader and VarHeader are the headers, the latter with the head of its
-	// frame. Heads are the heads of the data frames.
+	// FixedHeader and VarHeader are the sizes of the headers, the latter with
+	// the head of its frame. Heads is the size of the heads of the data frames.
 	FixedHeader, VarHeader, Heads int64
-	// Counts and Sizes are what comes before the columns of a frame: its number
-	// of records and the sizes of the columns. Together with Columns they are
-	// the content of the frames before compression; Packed is their size after
-	// it, the same where there is none.
+	// Counts and Sizes are the bytes before the columns of a frame: its record
+	// count and the sizes of the columns. Together with Columns they are the
+	// content of the frames before compression. Packed is the size after
+	// compression, or the same size if there is none.
 	Counts, Sizes, Packed int64
 	Columns               []*Column
 	Dicts                 []*Dict
-	// Whole says how much of the stream the report is of: its whole frames, up to
-	// the end or to the damage.
+	// Whole describes the whole frames that the report covers, up to the end or
+	// to the damage.
 	Whole stream.Whole
-	// Source is the format of the file if the stream was made of OTLP, or "".
+	// Source is the format of the file if the stream was converted from OTLP,
+	// or "".
 	Source string
 }
 
@@ -49,7 +50,7 @@ type Frame struct {
 type Column struct {
 	Path string
 	Type string
-	// Plain is its size, Alone its size when it is compressed alone.
+	// Plain is its size, Alone its size when compressed alone.
 	Plain, Alone int64
 }
 
@@ -62,7 +63,7 @@ func (r *Report) Plain() int64 {
 	return n
 }
 
-// Alone is the sum of what the columns take alone.
+// Alone is the sum of the sizes of the columns when compressed alone.
 func (r *Report) Alone() int64 {
 	var n int64
 	for _, c := range r.Columns {
@@ -82,9 +83,9 @@ func (r *Report) Restarts(flag dynamic.Flags) int {
 	return n
 }
 
-// Measure reads a stream to its end, or to the first frame that is damaged: then
-// the report, of the frames before, says so. The errors it returns are those of
-// the headers and of the source.
+// Measure reads a stream to its end or to the first damaged frame. In the
+// second case the report covers the frames before the damage and says so.
+// Measure returns only errors of the headers and of the source.
 func Measure(src io.Reader, root *stream.Root) (*Report, error) {
 	m := &meter{report: &Report{Root: root}, tap: stream.NewTap(src)}
 	r, err := root.Records(m.tap, dynamic.WithFrameFunc(m.frame))
@@ -117,7 +118,7 @@ func tree(root *stream.Root, kept schema.Kept) []*schema.Column {
 	return schema.Columns(root.Wire, kept)
 }
 
-// sorted orders columns by what they take, larger first.
+// sorted orders columns by size, larger first.
 func sorted(columns []*Column, size func(*Column) int64) []*Column {
 	columns = slices.Clone(columns)
 	slices.SortStableFunc(columns, func(a, b *Column) int { return int(size(b) - size(a)) })

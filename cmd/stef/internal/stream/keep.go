@@ -10,19 +10,19 @@ import (
 	"github.com/otelstef/stef/stef-go/dynamic"
 )
 
-// Whole counts the whole frames at the beginning of a stream: those of which
-// every record decodes.
+// Whole counts the whole frames at the beginning of a stream. A frame is whole
+// if all of its records decode.
 type Whole struct {
 	Frames  int
 	Records uint64
-	// Bytes is the size of the headers and these frames.
+	// Bytes is the total size of the headers and these frames.
 	Bytes int64
-	// Damage is why the stream ends there, nil if that is its end. Lost is how
-	// many bytes follow.
+	// Damage is the reason why the frames end there, or nil at the end of the
+	// stream. Lost is the number of bytes that follow.
 	Damage error
 	Lost   int64
-	// Cut says that the stream ends inside of the frame that follows, as after a
-	// crash of its writer, and is not damaged in any other way.
+	// Cut says that the stream ends inside the next frame, as after a crash of
+	// its writer, and is not damaged otherwise.
 	Cut bool
 }
 
@@ -32,25 +32,25 @@ type frameEnd struct {
 	records, left uint64
 }
 
-// Counter finds out which frames are whole while a reader reads their records:
-// call Frame when a frame begins and Record after each record.
+// Counter determines which frames are whole while a reader reads their records.
+// Call Frame when a frame begins and Record after each record.
 type Counter struct {
 	Whole
 	last        frameEnd
 	compression dynamic.Compression
 }
 
-// Begin takes note of the headers and of their end.
+// Begin records the headers and their end.
 func (c *Counter) Begin(h *dynamic.Header, end int64) { c.Bytes, c.compression = end, h.Compression }
 
-// Frame takes note of a frame, of which the records follow, and of its end. It
-// says whether the frame is whole already, as one without records is.
+// Frame records the start of a frame and its end. It reports whether the frame
+// is already whole: a frame without records is.
 func (c *Counter) Frame(end int64, records uint64) bool {
 	c.last = frameEnd{end, records, records}
 	return c.whole()
 }
 
-// Record takes note of a record and says whether its frame is whole with it.
+// Record counts a record and reports whether it completes its frame.
 func (c *Counter) Record() bool {
 	c.last.left--
 	return c.whole()
@@ -66,9 +66,9 @@ func (c *Counter) whole() bool {
 	return true
 }
 
-// End takes note of the error that ended the reading, which may be nil, and
-// counts the bytes that are lost. It returns the error of a source that failed,
-// which is no damage of the stream.
+// End records the error that ended the reading, which may be nil, and counts
+// the lost bytes. It returns the error of a source that failed, which is not
+// damage of the stream.
 func (c *Counter) End(damage error, tap *Tap) error {
 	if damage == nil {
 		return nil
@@ -79,8 +79,9 @@ func (c *Counter) End(damage error, tap *Tap) error {
 	return err
 }
 
-// Keep copies the headers and the whole frames of a stream, byte for byte. A
-// stream whose headers are damaged has nothing to keep and is an error.
+// Keep copies the headers and the whole frames of a stream, byte for byte. It
+// returns an error if the headers are damaged, because then there is nothing to
+// keep.
 func Keep(dst io.Writer, src io.Reader, root *Root) (*Whole, error) {
 	tap := NewTap(src)
 	c := &Counter{}

@@ -14,8 +14,8 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// PlainRecords is Records for callers that print records: it reads a stream in the
-// compact form as the same stream in the full schema, with the same frames.
+// PlainRecords is Records for callers that print records. It reads a stream in
+// the compact form as if it were in the full schema, with the same frames.
 func (r *Root) PlainRecords(src io.Reader) (*dynamic.Reader, error) {
 	var seen bytes.Buffer
 	head, err := r.Records(io.TeeReader(src, &seen))

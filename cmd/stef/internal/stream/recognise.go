@@ -14,29 +14,29 @@ import (
 	"github.com/otelstef/stef/stef-go/dynamic"
 )
 
-// UserDataKey is the key under which a writer may name the root in the user
-// data of a stream.
+// UserDataKey is the key in the user data of a stream under which a writer may
+// name the root.
 const UserDataKey = "stef.root"
 
-// maxLook bounds how many data frames Recognise looks at.
+// maxLook bounds the number of data frames that Recognise examines.
 const maxLook = 8
 
-// ErrRoot is the error of a stream of which the root cannot be found.
+// ErrRoot is the error of a stream whose root cannot be found.
 var ErrRoot = errors.New("cannot tell which records the stream holds")
 
 // Recognise finds the root of an OpenTelemetry stream, see List.Recognise.
 func Recognise(src io.Reader) (*Root, io.Reader, error) { return Roots().Recognise(src) }
 
-// Recognise finds which of the roots the records of a stream are of, and returns
-// a reader of the whole stream in place of src. It decides by
+// Recognise determines which root the records of a stream have, and returns a
+// reader of the whole stream that replaces src. It decides by
 //
 //  1. the schema that the stream announces, if it fits one root only,
 //  2. the user data, if UserDataKey is there,
 //  3. the data: the first frame decodes without any error as one root only. If
 //     it decodes as several, as very short frames may, the next frames decide.
 //
-// A stream without records is of the first root that fits. A damaged stream is of
-// the root that alone decodes as far as a record, if there is one: reading the
+// A stream without records has the first root that fits. A damaged stream has
+// the root that alone decodes at least one record, if there is one: reading the
 // stream as that root reports the damage.
 func (roots List) Recognise(src io.Reader) (*Root, io.Reader, error) {
 	p := prefix{src: bufio.NewReaderSize(src, 64<<10), roots: roots}
@@ -80,8 +80,8 @@ type prefix struct {
 	failed error
 }
 
-// fitting returns those roots as which the prefix decodes, and the errors of
-// the others.
+// fitting returns the roots that decode the prefix, and the errors of the
+// others.
 func (p *prefix) fitting(candidates List) (List, map[*Root]error) {
 	var left List
 	errs := map[*Root]error{}
@@ -103,7 +103,7 @@ func (p *prefix) fitting(candidates List) (List, map[*Root]error) {
 	return left, errs
 }
 
-// named returns the root that the user data name, if it is among candidates.
+// named returns the root named in the user data, if it is among candidates.
 func (p *prefix) named(candidates List) *Root {
 	for _, root := range candidates {
 		r, err := root.Records(bytes.NewReader(p.seen))
@@ -117,7 +117,7 @@ func (p *prefix) named(candidates List) *Root {
 	return nil
 }
 
-// furthest returns the only root that got as far as a record.
+// furthest returns the only root that decoded a record.
 func (roots List) furthest(errs map[*Root]error) *Root {
 	var found *Root
 	for _, root := range roots {
@@ -133,8 +133,8 @@ func (roots List) furthest(errs map[*Root]error) *Root {
 	return found
 }
 
-// noneFits joins the errors of all roots. If they are all the same they have
-// nothing to do with the root, and one is enough.
+// noneFits joins the errors of all roots. Equal errors do not depend on the
+// root, and one is enough.
 func (roots List) noneFits(errs map[*Root]error) error {
 	first := errs[roots[0]]
 	same := first != nil && (len(roots) > 1 || !errors.Is(first, dynamic.ErrSchema))
@@ -159,7 +159,7 @@ func list(roots List) string {
 	return strings.Join(names, " and as ")
 }
 
-// The limits of the format. A prefix over them is not read; the readers of records
+// The limits of the format. A prefix over them is not read; the record readers
 // report the error.
 //
 // spec: #limits
@@ -168,8 +168,8 @@ const (
 	maxFrame       = 64 << 20
 )
 
-// headers reads the fixed header and the frame of the variable header. It says
-// whether the frames are under zstd.
+// headers reads the fixed header and the frame of the variable header. It
+// reports whether the frames are compressed with zstd.
 //
 // spec: #fixed-header
 func (p *prefix) headers() (zstd bool) {
@@ -185,7 +185,7 @@ func (p *prefix) headers() (zstd bool) {
 	return zstd
 }
 
-// frame reads a frame, and says whether there was one.
+// frame reads a frame and reports whether there was one.
 //
 // spec: #frame
 func (p *prefix) frame(zstd bool) bool {

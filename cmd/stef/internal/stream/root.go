@@ -21,31 +21,31 @@ import (
 
 // Root is a kind of record.
 type Root struct {
-	// Name is what commands call it: metrics, spans or logs, and the name of the
-	// root struct for a root of another schema.
+	// Name is the name in commands: metrics, spans or logs. For a root of
+	// another schema it is the name of the root struct.
 	Name string
 	// Struct is the root struct.
 	Struct *schema.Struct
-	// Wire is the root struct with the fields that only streams in the compact form
-	// have. For a root of another schema it is Struct.
+	// Wire is the root struct with the fields that only streams in the compact
+	// form have. For a root of another schema it is equal to Struct.
 	Wire *schema.Struct
-	// Base is the schema of streams that announce none: the published schema
-	// where there is one.
+	// Base is the schema assumed when a stream announces none: the published
+	// schema if there is one.
 	Base schema.WireSchema
-	// Published says which fields are in the published schema, that of the
-	// reference implementation. It is nil if there is none.
+	// Published says which fields are in the published schema, which the
+	// reference implementation uses. It is nil if there is none.
 	Published schema.Kept
-	// Signal is the telemetry the records hold, SignalUnknown for the records of
+	// Signal is the telemetry in the records, SignalUnknown for the records of
 	// another schema.
 	Signal otlpfile.Signal
 
-	plain func(in io.Reader, out io.Writer) error // copies a stream into the full schema
+	plain func(in io.Reader, out io.Writer) error // converts a stream to the full schema
 }
 
 // List is the roots that a stream may be of.
 type List []*Root
 
-// Load returns the roots of a schema of the user.
+// Load returns the roots of a user's schema.
 func Load(name string, text []byte) (List, error) {
 	s, err := idl.Parse(name, text)
 	if err != nil {
@@ -85,14 +85,14 @@ var roots = sync.OnceValue(func() List {
 	return list
 })
 
-// ErrName is the error of a name that no root has.
+// ErrName is the error of an unknown root name.
 var ErrName = errors.New("no such root")
 
-// ParseRoot returns the OpenTelemetry root of a name.
+// ParseRoot returns the OpenTelemetry root with a name.
 func ParseRoot(name string) (*Root, error) { return Roots().Parse(name) }
 
-// Parse returns the root of a name, in any case. The name of a signal is one of
-// its root, so traces stands for spans.
+// Parse returns the root with a name; case is ignored. The name of a signal
+// also selects its root, so traces means spans.
 func (roots List) Parse(name string) (*Root, error) {
 	for _, r := range roots {
 		if strings.EqualFold(name, r.Name) || r.Signal != otlpfile.SignalUnknown && name == r.Signal.String() {

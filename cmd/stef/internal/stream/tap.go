@@ -12,9 +12,9 @@ import (
 	"github.com/otelstef/stef/stef-go/dynamic"
 )
 
-// Tap keeps the bytes that a reader of records reads from it, from the frame
-// that was asked for last. The reader of records reports where frames begin; Tap
-// returns their bytes.
+// Tap keeps the bytes that a record reader reads through it, from the last
+// requested frame on. The record reader reports where frames begin; Tap returns
+// their bytes.
 type Tap struct {
 	src  io.Reader
 	kept []byte
@@ -32,14 +32,13 @@ func (t *Tap) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// End is the offset behind the last byte that was read.
+// End is the offset after the last byte read.
 func (t *Tap) End() int64 { return t.base + int64(len(t.kept)) }
 
 var errLost = errors.New("a frame is not where it was read")
 
-// Size reads the rest of the source, without keeping it, and returns how many
-// bytes there were in all. That the source ends within a compressed file is no
-// error.
+// Size reads the rest of the source without keeping it, and returns the total
+// number of bytes. A truncated compressed file is not an error.
 func (t *Tap) Size() (int64, error) {
 	n, err := io.Copy(io.Discard, t.src)
 	t.base += int64(len(t.kept)) + n
@@ -51,7 +50,7 @@ func (t *Tap) Size() (int64, error) {
 }
 
 // Frame returns the head and the compressed content of a frame, and drops the
-// bytes before it. The slices are valid until the next read.
+// bytes before the frame. The slices are valid until the next read.
 //
 // spec: #frame
 func (t *Tap) Frame(f *dynamic.Frame, c dynamic.Compression) (head, content []byte, err error) {
@@ -62,7 +61,7 @@ func (t *Tap) Frame(f *dynamic.Frame, c dynamic.Compression) (head, content []by
 	return head, content, err
 }
 
-// find is Frame without dropping anything.
+// find is Frame, except that it drops nothing.
 func (t *Tap) find(f *dynamic.Frame, c dynamic.Compression) (head, content []byte, err error) {
 	kept, n, _ := t.head(f.Offset, c)
 	if n == 0 || len(kept)-n < f.CompressedSize {
@@ -71,8 +70,9 @@ func (t *Tap) find(f *dynamic.Frame, c dynamic.Compression) (head, content []byt
 	return kept[:n], kept[n : n+f.CompressedSize], nil
 }
 
-// head returns the bytes from an offset on and, of the frame that begins there,
-// the size of the head, 0 if it is not complete, and of the content.
+// head returns the bytes from an offset on, and of the frame that begins there
+// the sizes of the head and of the content. The size of the head is 0 if it is
+// incomplete.
 func (t *Tap) head(offset int64, c dynamic.Compression) (kept []byte, head int, content uint64) {
 	skip := offset - t.base
 	if skip < 0 || skip > int64(len(t.kept)) {
@@ -94,8 +94,8 @@ func (t *Tap) head(offset int64, c dynamic.Compression) (kept []byte, head int, 
 	return kept, head, content
 }
 
-// announced returns the offset at which the frame at an offset says it ends, or
-// the largest one if its head is cut.
+// announced returns the end offset that the head of a frame announces, or the
+// largest offset if the head is cut.
 func (t *Tap) announced(offset int64, c dynamic.Compression) int64 {
 	_, head, content := t.head(offset, c)
 	if head == 0 || content > maxFrame {
