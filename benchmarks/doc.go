@@ -8,7 +8,7 @@
 //	go test -run '^$' -bench .                          // every benchmark
 //	go test -run '^TestReport$' . -v -report again      // the report: make report
 //
-// Benchmarks run on the recordings of the repository, and on the large real sets if
-// those are found. The first line of the output says which. What is timed is decoded
-// and compared first.
+// Benchmarks run on the recordings of the repository, and on the large real
+// sets if those are found. The first line of the output says which. Every
+// result is decoded and compared before it is timed.
 package benchmarks

@@ -16,7 +16,7 @@ import (
 	"github.com/otelstef/stef/benchmarks/nested"
 )
 
-// Builder makes record batches. It keeps its dictionaries from one to the next.
+// Builder makes record batches. It keeps its dictionaries between batches.
 type Builder struct {
 	records *array.RecordBuilder
 	tables  []*appender
@@ -24,7 +24,7 @@ type Builder struct {
 	err     error
 }
 
-// NewBuilder returns a builder of a schema.
+// NewBuilder returns a builder for a schema.
 func NewBuilder(schema *arrow.Schema) *Builder {
 	b := &Builder{records: array.NewRecordBuilder(memory.DefaultAllocator, schema)}
 	for _, f := range b.records.Fields() {
@@ -43,7 +43,7 @@ func (b *Builder) Close() { b.records.Release() }
 
 var errCount = errors.New("arrowtable: more children than their number can say")
 
-// begin begins the lists that the tables are.
+// begin begins the lists that hold the tables.
 func (b *Builder) begin() {
 	for _, f := range b.records.Fields() {
 		f.(*array.ListBuilder).Append(true)
@@ -57,8 +57,8 @@ func (b *Builder) batch() (arrow.RecordBatch, error) {
 	return b.records.NewRecordBatch(), nil
 }
 
-// appender appends rows to a table: next begins one, and each of its columns
-// has to be appended to before the next one.
+// appender appends rows to a table. next begins a row; append to each of its
+// columns before the next call.
 type appender struct {
 	b      *Builder
 	rows   *array.StructBuilder
@@ -72,7 +72,7 @@ func (b *Builder) next(table int) *appender {
 }
 
 func (t *appender) word(i int, v string) {
-	// The dictionary copies what it keeps. A nil slice would be a null.
+	// The dictionary copies the values it keeps. A nil slice would be a null.
 	bytes := []byte{}
 	if v != "" {
 		bytes = unsafe.Slice(unsafe.StringData(v), len(v))
@@ -96,7 +96,7 @@ func (t *appender) traceID(i int, v [16]byte) {
 func (t *appender) spanID(i int, v [8]byte) { t.fields[i].(*array.FixedSizeBinaryBuilder).Append(v[:]) }
 func (t *appender) children(i int, n int)   { t.u32(i, uint32(n)) }
 
-// few is children where there are few; it costs half the bytes.
+// few is children for small counts; it halves the bytes.
 func (t *appender) few(i int, n int) {
 	if n > math.MaxUint16 {
 		t.b.err = errCount
@@ -123,8 +123,8 @@ func (t *appender) optional(i int, has bool, v float64) {
 	t.f64(i, v)
 }
 
-// attributes appends attributes to a table of texts and to that of others, which
-// is the next one, and their numbers to t.
+// attributes appends attributes to a table of texts and to the table of other
+// values, which is the next one. It appends their numbers to t.
 func (t *appender) attributes(texts int, m pcommon.Map) {
 	n := 0
 	for k, v := range m.All() {
@@ -141,7 +141,7 @@ func (t *appender) attributes(texts int, m pcommon.Map) {
 	t.few(ownOthers, m.Len()-n)
 }
 
-// other appends a value that is no text.
+// other appends a value that is not text.
 func (t *appender) other(key string, v pcommon.Value) {
 	var whole int64
 	var double float64

@@ -2,20 +2,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package arrowtable holds telemetry as Arrow tables: resources, scopes,
-// metrics, points and so on, each with the columns that it has. As an IPC stream
-// has one schema, the tables of a batch are the columns of one row, lists of
-// structs. A row of a table does not name its parent: the parent has the number
-// of its children, which come in order. OTel Arrow has tables like these and ids
-// of parents; numbers are smaller, and offsets of lists within lists would be
-// larger than what they lead to.
+// metrics, points and so on, each with its own columns. An IPC stream has one
+// schema, so the tables of a batch are the columns of one row, as lists of
+// structs. A row of a table does not name its parent. Instead, the parent has
+// the number of its children, which follow in order. OTel Arrow has similar
+// tables with parent ids. Numbers of children are smaller, and offsets of
+// nested lists would be larger than their content.
 //
-// Text is dictionary-encoded, but bodies of logs, which seldom return.
-// Attributes are in two tables, of text and of all else, and number points in
-// two of values, as a column takes its width for nulls, too. Arrays and maps are
-// bytes (package nested). A Builder keeps its dictionaries from batch to batch,
-// so an IPC stream sends what is new in them only (dictionary deltas).
+// Text is dictionary-encoded, except for log bodies, which seldom repeat.
+// Attributes are in two tables, for text and for other values, and number
+// points have two tables of values, because a column uses its full width for
+// nulls too. Arrays and maps are bytes (package nested). A Builder keeps its
+// dictionaries from batch to batch, so an IPC stream sends only new entries
+// (dictionary deltas).
 //
-// Everything comes back but
+// Decoding restores everything except
 //
 //	entity references of resources: no column holds them
 //	the order among attributes that are text and those that are not

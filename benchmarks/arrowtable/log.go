@@ -49,7 +49,7 @@ func (b *Builder) record(lr plog.LogRecord) {
 	}
 }
 
-// Logs turns a record batch into logs.
+// Logs converts a record batch to logs.
 func Logs(batch arrow.RecordBatch) (plog.Logs, error) {
 	ld := plog.NewLogs()
 	r, err := newReader(batch)

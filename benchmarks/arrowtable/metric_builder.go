@@ -53,7 +53,7 @@ func (b *Builder) metric(m pmetric.Metric) {
 	t.children(metricPoints, points)
 }
 
-// dataPoint is what points of all types have.
+// dataPoint has the methods that points of all types share.
 type dataPoint interface {
 	Attributes() pcommon.Map
 	StartTimestamp() pcommon.Timestamp

@@ -11,7 +11,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pmetric"
 )
 
-// Metrics turns a record batch into metrics.
+// Metrics converts a record batch to metrics.
 func Metrics(batch arrow.RecordBatch) (pmetric.Metrics, error) {
 	md := pmetric.NewMetrics()
 	r, err := newReader(batch)
@@ -77,7 +77,7 @@ func (r reader) metric(m pmetric.Metric) error {
 	}
 }
 
-// settable is what points of all types have.
+// settable has the setters that points of all types share.
 type settable interface {
 	SetStartTimestamp(pcommon.Timestamp)
 	SetTimestamp(pcommon.Timestamp)
@@ -85,7 +85,7 @@ type settable interface {
 	Attributes() pcommon.Map
 }
 
-// point reads what points of all types have.
+// point reads the fields that points of all types share.
 func (r reader) point(p settable, to pmetric.ExemplarSlice) (kind uint8, err error) {
 	c, err := r.next(points)
 	if err != nil {
@@ -101,7 +101,7 @@ func (r reader) point(p settable, to pmetric.ExemplarSlice) (kind uint8, err err
 	return kind, r.exemplars(c.few(pointExemplars), to)
 }
 
-// number reads a value of a kind, which is that of points and exemplars alike.
+// number reads a value of a kind. Points and exemplars have the same kinds.
 func (r reader) number(kind uint8, whole func(int64), double func(float64)) error {
 	switch pmetric.NumberDataPointValueType(kind) {
 	case pmetric.NumberDataPointValueTypeInt:

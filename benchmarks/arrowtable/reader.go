@@ -15,11 +15,11 @@ import (
 	"github.com/otelstef/stef/benchmarks/nested"
 )
 
-// errShort is a table with fewer rows than their parents say.
+// errShort is the error for a table with fewer rows than its parents announce.
 var errShort = errors.New("arrowtable: a table is too short")
 
-// reader reads the tables of a record batch. The types of the columns are those
-// of the schema: the IPC reader has compared them. Text is not copied.
+// reader reads the tables of a record batch. The IPC reader has already checked
+// the column types against the schema. Text is not copied.
 type reader []*cursor
 
 // cursor is the next row of a table.
@@ -65,7 +65,7 @@ func open(a arrow.Array) column {
 	return c
 }
 
-// next goes to the next row of a table.
+// next moves to the next row of a table.
 func (r reader) next(table int) (*cursor, error) {
 	c := r[table]
 	c.row++
@@ -108,11 +108,12 @@ func (c *cursor) optional(i int, set func(float64)) {
 	}
 }
 
-// attributes reads the attributes of a row from a table of texts and that of
-// others, which is the next one.
+// attributes reads the attributes of a row from a table of texts and from the
+// table of other values, which is the next one.
 func (r reader) attributes(of *cursor, texts int, m pcommon.Map) error {
 	nTexts, nOthers := of.few(ownTexts), of.few(ownOthers)
-	// A builder does not look for equal keys, which takes long where there are many.
+	// A builder does not check for equal keys, which is slow for many
+	// attributes.
 	var pairs xpdata.MapBuilder
 	pairs.EnsureCapacity(nTexts + nOthers)
 	for range nTexts {
@@ -179,7 +180,7 @@ func (r reader) scope(to pcommon.InstrumentationScope, schemaURL func(string)) (
 }
 
 // Items counts the data points, spans or log records of a record batch. It
-// looks at the lengths of tables only.
+// reads only the lengths of tables.
 func Items(batch arrow.RecordBatch) int {
 	table := items
 	if batch.NumCols() == int64(MetricsSchema.NumFields()) {

@@ -27,7 +27,7 @@ var (
 	spanID  = &arrow.FixedSizeBinaryType{ByteWidth: 8}
 )
 
-// field is a column that is never null, which saves its bitmap.
+// field is a column that is never null, so it needs no bitmap.
 func field(name string, t arrow.DataType) arrow.Field { return arrow.Field{Name: name, Type: t} }
 
 func optional(name string, t arrow.DataType) arrow.Field {
@@ -38,7 +38,8 @@ func table(name string, fields ...arrow.Field) arrow.Field {
 	return field(name, arrow.ListOfNonNullable(arrow.StructOf(fields...)))
 }
 
-// Columns of numbers of attributes, the first two of all that has attributes.
+// Columns with the numbers of attributes. They are the first two columns of
+// everything that has attributes.
 const (
 	ownTexts = iota
 	ownOthers
@@ -49,8 +50,8 @@ func withAttributes(fields ...arrow.Field) []arrow.Field {
 	return append([]arrow.Field{field("texts", u16), field("others", u16)}, fields...)
 }
 
-// Tables that all signals have. Attributes of containers, items, and what items
-// contain have tables of their own: they have other words.
+// Tables that all signals have. Attributes of containers, of items and of the
+// contents of items have separate tables, because they use different words.
 const (
 	resources = iota
 	scopes
@@ -137,7 +138,7 @@ const (
 	pointExemplars
 )
 
-// value is the one column of tables of numbers.
+// value is the only column in tables of numbers.
 const value = 0
 
 const (
@@ -181,8 +182,8 @@ const (
 	exemplarSpanID
 )
 
-// MetricsSchema is the schema of metrics. The values of number points and of
-// exemplars are in the tables of ints and doubles, as their kind says.
+// MetricsSchema is the schema of metrics. The values of number points and
+// exemplars are in the tables of ints and doubles, according to their kind.
 var MetricsSchema = schemaOf(
 	[]arrow.Field{field("name", name), field("description", name), field("unit", name),
 		field("type", u8), field("temporality", u8), field("monotonic", flag), field("points", u32)},
@@ -267,7 +268,7 @@ const (
 	logSpanID
 )
 
-// LogsSchema is the schema of logs. A body that is no text is bytes.
+// LogsSchema is the schema of logs. A body that is not text is stored as bytes.
 var LogsSchema = schemaOf(
 	[]arrow.Field{field("time", moment), field("observed", moment), field("severity", u8), field("severity_text", name), field("event_name", name),
 		field("body_kind", u8), field("dropped", u32), field("flags", u32), field("trace_id", traceID), field("span_id", spanID)},

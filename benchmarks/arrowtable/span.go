@@ -61,7 +61,7 @@ func (b *Builder) span(s ptrace.Span) {
 	}
 }
 
-// Traces turns a record batch into traces.
+// Traces converts a record batch to traces.
 func Traces(batch arrow.RecordBatch) (ptrace.Traces, error) {
 	td := ptrace.NewTraces()
 	r, err := newReader(batch)

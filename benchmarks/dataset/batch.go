@@ -14,7 +14,7 @@ import (
 	"github.com/otelstef/stef/internal/teltest/canon"
 )
 
-// ErrSignal is a batch of no signal.
+// ErrSignal is the error for a batch without a signal.
 var ErrSignal = errors.New("a batch of no signal")
 
 // New returns an empty batch.
@@ -29,7 +29,7 @@ func New(signal otlpfile.Signal) otlpfile.Batch {
 	}
 }
 
-// Unmarshal makes a batch of an OTLP message.
+// Unmarshal converts an OTLP message to a batch.
 func Unmarshal(signal otlpfile.Signal, message []byte) (b otlpfile.Batch, err error) {
 	b.Signal = signal
 	switch signal {
@@ -45,7 +45,7 @@ func Unmarshal(signal otlpfile.Signal, message []byte) (b otlpfile.Batch, err er
 	return b, err
 }
 
-// Marshal makes an OTLP message of a batch.
+// Marshal converts a batch to an OTLP message.
 func Marshal(b otlpfile.Batch) ([]byte, error) {
 	switch b.Signal {
 	case otlpfile.Metrics:
@@ -93,9 +93,9 @@ func MoveAll(dst, src otlpfile.Batch) {
 	}
 }
 
-// Units counts what a batch size is about: metrics, spans or log records. The
+// Units counts the units of a batch size: metrics, spans or log records. The
 // published measurements counted metrics, not points, so their tables can be
-// compared with ours.
+// compared with these.
 func Units(b otlpfile.Batch) int {
 	if b.Signal == otlpfile.Metrics {
 		return b.Metrics.MetricCount()
@@ -103,9 +103,9 @@ func Units(b otlpfile.Batch) int {
 	return b.Items()
 }
 
-// Items returns what batches say, to be compared: each data point, span or log
-// record with all that is true of it, whatever its place. The order of
-// attributes does not count.
+// Items returns the content of batches for comparison: each data point, span or
+// log record with everything that describes it, regardless of position. The
+// order of attributes is ignored.
 func Items(signal otlpfile.Signal, batches []otlpfile.Batch) *canon.Items {
 	o := canon.Options{SortAttributes: true}
 	switch signal {
@@ -130,7 +130,7 @@ func Items(signal otlpfile.Signal, batches []otlpfile.Batch) *canon.Items {
 	}
 }
 
-// Signals returns the signals in the order of tables.
+// Signals returns the signals in table order.
 func Signals() []otlpfile.Signal {
 	return []otlpfile.Signal{otlpfile.Metrics, otlpfile.Traces, otlpfile.Logs}
 }

@@ -1,8 +1,8 @@
 // Copyright The Otel/STEF Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package dataset loads the telemetry that benchmarks run on: the recordings of
-// the repository, the large real sets where they are found, and made-up batches
+// Package dataset loads the telemetry for benchmarks: the recordings of the
+// repository, the large real sets if they are found, and synthetic batches
 // (Spans, Logs, Shape).
 //
 //	for _, ref := range dataset.Refs(tb) {
@@ -28,7 +28,7 @@ import (
 	"github.com/otelstef/stef/internal/teltest"
 )
 
-// Ref names a set without reading it.
+// Ref identifies a set that is not read yet.
 type Ref struct {
 	Name   string
 	Signal otlpfile.Signal
@@ -37,7 +37,7 @@ type Ref struct {
 	parts   func(tb testing.TB) [][]byte
 }
 
-// Set is telemetry in the batches in which it reached a Collector.
+// Set is telemetry in the batches in which a Collector received it.
 type Set struct {
 	Ref
 	Parts []otlpfile.Batch
@@ -56,8 +56,8 @@ var signals = []struct {
 	{otlpfile.Logs, fixtures.Logs},
 }
 
-// Refs returns all sets, metrics before traces before logs; in each signal the
-// large real sets, if they are found, before the recordings of the repository.
+// Refs returns all sets: metrics, then traces, then logs. For each signal, the
+// large real sets, if found, precede the recordings of the repository.
 func Refs(tb testing.TB) []Ref {
 	tb.Helper()
 	large, recorded := Large(tb), Recorded()
@@ -106,7 +106,8 @@ func Recorded() []Ref {
 	return refs
 }
 
-// Bundled returns the short recordings of the repository, one a signal, for tests.
+// Bundled returns the short recordings of the repository for tests, one per
+// signal.
 func Bundled() []Ref {
 	var refs []Ref
 	for _, s := range signals {
@@ -124,11 +125,12 @@ func loader(parts func() ([][]byte, error)) func(testing.TB) [][]byte {
 	}
 }
 
-// Reporting reports whether the set is for reporting only: nobody tunes the
-// product with it. A hash of the name decides, so it is about half of all sets.
+// Reporting reports whether the set is for reporting only: such sets are not
+// used to tune the product. A hash of the name decides, so it is about half of
+// all sets.
 func (r Ref) Reporting() bool {
 	h := fnv.New32a()
-	_, _ = h.Write([]byte(r.Title())) // a hash takes everything
+	_, _ = h.Write([]byte(r.Title())) // a hash accepts everything
 	return h.Sum32()>>7&1 == 1
 }
 
@@ -143,7 +145,7 @@ func FirstOf(refs []Ref) []Ref {
 	return first
 }
 
-// First returns the same set with its first n parts only.
+// First returns the same set with only its first n parts.
 func (r Ref) First(n int) Ref {
 	all := r.parts
 	r.parts = func(tb testing.TB) [][]byte {
@@ -154,7 +156,7 @@ func (r Ref) First(n int) Ref {
 	return r
 }
 
-// Title names the set and its signal.
+// Title is the name of the set and its signal.
 func (r Ref) Title() string { return fmt.Sprintf("%s %s", r.Name, r.Signal) }
 
 // Label is Title with a mark for the reporting half.
@@ -179,7 +181,7 @@ func (r Ref) Load(tb testing.TB) *Set {
 	return set
 }
 
-// Whole returns all parts as one batch: the part itself where there is one only.
+// Whole returns all parts as one batch. A single part is returned itself.
 func (s *Set) Whole() otlpfile.Batch {
 	if len(s.Parts) == 1 {
 		return s.Parts[0]
@@ -187,15 +189,14 @@ func (s *Set) Whole() otlpfile.Batch {
 	return Join(s.Parts...)
 }
 
-// Halves returns the first half of the parts, which warms a stream up, and the
-// second half, which the stream has not seen. A set of one part has no halves:
-// ok is false.
+// Halves returns the first half of the parts, which warms up a stream, and the
+// second half, which is new to the stream. For a set of one part, ok is false.
 func (s *Set) Halves() (warm, fresh []otlpfile.Batch, ok bool) {
 	middle := len(s.Parts) / 2
 	return s.Parts[:middle], s.Parts[middle:], middle > 0
 }
 
-// Line says which data a benchmark runs on. It is the first line of the output of
+// Line says which data a benchmark uses. It is the first line of the output of
 // every benchmark.
 func Line(refs []Ref) string {
 	var large, recorded, reporting []string
@@ -227,7 +228,7 @@ type noted struct {
 func (n *noted) Skipf(format string, args ...any) { n.why = fmt.Sprintf(format, args...) }
 func (n *noted) Helper()                          {}
 
-// folder returns where the large sets are, or "" where they are not.
+// folder returns the folder of the large sets, or "" if they are not found.
 func folder(tb testing.TB) string {
 	n := &noted{TB: tb}
 	dir := teltest.Data(n)

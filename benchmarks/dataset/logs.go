@@ -14,11 +14,11 @@ import (
 	"github.com/otelstef/stef/internal/otlpfile"
 )
 
-// LogSize is the mean size of a message in the transport tuning study whose
-// sweep we repeat.
+// LogSize is the mean message size in the transport tuning study whose sweep
+// these benchmarks repeat.
 const LogSize = 1137
 
-// phrases are what made-up log lines consist of, with a number in each.
+// phrases are the parts of synthetic log lines, with a number in each.
 var phrases = []string{
 	"request handled by upstream checkout-backend in %d ms with status OK; ",
 	"session refreshed from cache shard %d after the token of the user had expired; ",
@@ -30,10 +30,10 @@ var phrases = []string{
 	"address validation skipped because the profile of customer %d is complete; ",
 }
 
-// Logs makes up a batch of log records with bodies of about LogSize bytes, as a
-// relay of a Kubernetes cluster has them: lines of JSON that repeat each other
-// to about nine tenths, so that compression makes of them what it made of those
-// of the study.
+// Logs generates a batch of log records with bodies of about LogSize bytes,
+// like those of a relay in a Kubernetes cluster: lines of JSON that repeat each
+// other to about nine tenths, so that they compress as well as those of the
+// study.
 func Logs(records int, n uint64) otlpfile.Batch {
 	random := rand.New(rand.NewPCG(1137, n))
 	ld := plog.NewLogs()

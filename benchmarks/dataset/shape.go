@@ -15,13 +15,13 @@ import (
 	"github.com/otelstef/stef/internal/otlpfile"
 )
 
-// Shape describes made-up telemetry by the dimensions that decide what a format
-// makes of it. Vary one of them and keep the others to see its influence.
+// Shape describes synthetic telemetry by the dimensions that determine how well
+// a format performs. Vary one of them and keep the others to see its influence.
 type Shape struct {
 	// Attributes is the number of attributes of an item.
 	Attributes int
-	// New is the share of attribute values, from 0 to 1, that the stream has
-	// not seen before. The others are of a small set.
+	// New is the share of attribute values, from 0 to 1, that are new to the
+	// stream. The other values are from a small set.
 	New float64
 	// Series is the number of time series in a batch of metrics. Each series has
 	// Items/Series points.
@@ -30,14 +30,14 @@ type Shape struct {
 	Items int
 }
 
-// DefaultShape is where the sweeps begin.
+// DefaultShape is the starting point of the sweeps.
 var DefaultShape = Shape{Attributes: 6, New: 0.1, Series: 100, Items: 1000}
 
 func (s Shape) String() string {
 	return fmt.Sprintf("%d attributes, %.0f %% new strings, %d series, %d items", s.Attributes, 100*s.New, s.Series, s.Items)
 }
 
-// ShapeSweep is a dimension with the shapes that differ in it.
+// ShapeSweep is a dimension and the shapes that vary it.
 type ShapeSweep struct {
 	Name   string
 	Shapes []Shape

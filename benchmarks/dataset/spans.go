@@ -15,11 +15,11 @@ import (
 	"github.com/otelstef/stef/internal/otlpfile"
 )
 
-// begin is the time of the first made-up item.
+// begin is the time of the first synthetic item.
 var begin = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// Spans makes up a batch of spans with small attributes, as those of the
-// benchmark in appendix B of OTEP 0035 were: the n-th batch of a client.
+// Spans generates a batch of spans with small attributes, as in the benchmark
+// in appendix B of OTEP 0035: the n-th batch of a client.
 func Spans(spans, attributes int, n uint64) otlpfile.Batch {
 	random := rand.New(rand.NewPCG(35, n))
 	td := ptrace.NewTraces()

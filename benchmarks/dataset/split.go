@@ -12,8 +12,8 @@ import (
 )
 
 // Batches returns the content of the set in batches of n metrics, spans or log
-// records each, in order; the last one may be smaller. A container that is cut is
-// in both batches.
+// records each, in order; the last one may be smaller. A container that is
+// split is in both batches.
 func (s *Set) Batches(n int) []otlpfile.Batch { return cut(s.Signal, s.Parts, n, false) }
 
 // ItemBatches is like Batches, but counts data points of metrics, as the batch
@@ -41,8 +41,8 @@ func cut(signal otlpfile.Signal, parts []otlpfile.Batch, n int, points bool) []o
 	return c.batches
 }
 
-// Head returns the beginning of the set: about n metrics, spans or log records in
-// the same parts, of which the last one may be cut.
+// Head returns the beginning of the set: about n metrics, spans or log records
+// in the same parts. The last part may be cut.
 func (s *Set) Head(n int) *Set {
 	head := &Set{Ref: s.Ref}
 	for _, part := range s.Parts {
@@ -85,7 +85,8 @@ type cutter struct {
 	count   int // in the last batch
 }
 
-// next makes room for one more item and reports whether that begins a batch.
+// next reserves space for one more item and reports whether that begins a
+// batch.
 func (c *cutter) next() (fresh bool) {
 	if len(c.batches) == 0 || c.count == c.most {
 		c.batches = append(c.batches, New(c.signal))
@@ -144,8 +145,8 @@ func (c *cutter) metrics(rm pmetric.ResourceMetrics) {
 	}
 }
 
-// pointsOf counts the points of a metric. open gives another metric the same type,
-// and add copies a point to it.
+// pointsOf counts the points of a metric. open sets another metric to the same
+// type, and add copies a point to it.
 func pointsOf(m pmetric.Metric) (points int, open func(to pmetric.Metric) (add func(i int))) {
 	switch m.Type() {
 	case pmetric.MetricTypeGauge:

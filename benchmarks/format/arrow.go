@@ -16,7 +16,7 @@ import (
 )
 
 // Arrow is one Arrow IPC stream for all batches, in the schema of package
-// arrowtable. It is not OTel Arrow, which has tables and a protocol of its own.
+// arrowtable. It is not OTel Arrow, which has its own tables and protocol.
 func Arrow() Format { return arrowFormat{} }
 
 type arrowFormat struct{}
@@ -59,8 +59,8 @@ func (arrowFormat) NewEncoder(signal otlpfile.Signal, own bool) (Encoder, error)
 	return e, nil
 }
 
-// arrowEncoder has a second builder for Prepare, so that the dictionaries of
-// the stream do not know what was prepared.
+// arrowEncoder has a second builder for Prepare, so that Prepare does not
+// change the dictionaries of the stream.
 type arrowEncoder struct {
 	builder, prepared *arrowtable.Builder
 	out               bytes.Buffer
@@ -95,7 +95,7 @@ func (e *arrowEncoder) EncodeNative(n Native) ([]byte, error) {
 	return e.out.Bytes(), err
 }
 
-// Close ends the stream. The end goes nowhere, and neither would its error.
+// Close ends the stream. It discards the end of the stream and any error.
 func (e *arrowEncoder) Close() {
 	_ = e.w.Close()
 	e.builder.Close()

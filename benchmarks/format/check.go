@@ -11,9 +11,9 @@ import (
 	"github.com/otelstef/stef/internal/teltest/canon"
 )
 
-// Check sends batches through a format and a compression and compares what the
-// decoder returns with want, item by item. Formats of others that lose details are
-// compared by the number of items.
+// Check sends batches through a format and a compression and compares the
+// decoder's output with want, item by item. Formats of other projects that lose
+// details are compared by the number of items.
 func Check(f Format, c Compression, batches []otlpfile.Batch, want *canon.Items) error {
 	if len(batches) == 0 {
 		return nil
@@ -48,8 +48,8 @@ func Check(f Format, c Compression, batches []otlpfile.Batch, want *canon.Items)
 	return nil
 }
 
-// CheckNative sends batches the native way and compares the numbers of items,
-// which is all that a native form need tell.
+// CheckNative sends batches in native form and compares the number of items,
+// which is the only thing that a native form must report.
 func CheckNative(f Format, c Compression, batches []otlpfile.Batch) error {
 	if len(batches) == 0 {
 		return nil
@@ -106,7 +106,7 @@ func (s *Stream) Close() {
 	s.Dec.Close()
 }
 
-// Send returns what is sent for a batch.
+// Send returns the message for a batch.
 func (s *Stream) Send(b otlpfile.Batch) ([]byte, error) {
 	message, err := s.Enc.Encode(b)
 	if err != nil {

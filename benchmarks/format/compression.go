@@ -15,33 +15,34 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// Compression is how messages are compressed, by the same code for all formats.
+// Compression is the compression of messages, with the same code for all
+// formats.
 type Compression string
 
-// None, Gzip and Zstd are what gRPC and HTTP offer: each message by itself.
-// ZstdStream keeps one zstd context from message to message and ends a block
-// with each; no transport of OTLP does this, and it shows how much of a
-// streaming format's gain the context is; the size of the message goes before
-// it. Own is the compression of the format.
+// None, Gzip and Zstd are what gRPC and HTTP offer: each message is compressed
+// separately. ZstdStream keeps one zstd context across messages and ends a
+// block with each; the size of the message precedes it. No OTLP transport does
+// this. It shows how much of the gain of a streaming format is due to the
+// context. Own is the compression of the format.
 const (
 	None       Compression = "none"
 	Gzip       Compression = "gzip"
 	Zstd       Compression = "zstd"
 	ZstdStream Compression = "zstd-stream"
 	Own        Compression = "own"
-	// Snappy and the other levels of zstd are for the frontier.
+	// Snappy and the other levels of zstd are for the frontier chart.
 	Snappy      Compression = "snappy"
 	ZstdFastest Compression = "zstd-fastest"
 	ZstdBetter  Compression = "zstd-better"
 	ZstdBest    Compression = "zstd-best"
 )
 
-// levels of zstd by message.
+// levels of zstd when each message is compressed separately.
 var levels = map[Compression]zstd.EncoderLevel{
 	ZstdFastest: zstd.SpeedFastest, Zstd: zstd.SpeedDefault, ZstdBetter: zstd.SpeedBetterCompression, ZstdBest: zstd.SpeedBestCompression,
 }
 
-// Compressions returns what a format can be combined with.
+// Compressions returns the compressions that a format can be combined with.
 func Compressions(f Format) []Compression {
 	all := []Compression{None, Gzip, Zstd, ZstdStream}
 	if f.Own() != "" {
@@ -50,8 +51,8 @@ func Compressions(f Format) []Compression {
 	return all
 }
 
-// BestZstd returns zstd as a format does best with it: its own, but for
-// Arrow, whose buffers are many and small and compress better together.
+// BestZstd returns the zstd variant that suits a format best. This is its own
+// zstd, except for Arrow: its many small buffers compress better together.
 func BestZstd(f Format) Compression {
 	switch f.(type) {
 	case arrowFormat, otelArrow:
@@ -63,7 +64,7 @@ func BestZstd(f Format) Compression {
 	return Own
 }
 
-// Describe says what each compression is.
+// Describe explains each compression.
 func Describe() string {
 	return "none; gzip (level 6) and zstd (SpeedDefault) each message by itself, as gRPC and HTTP do; zstd-stream: one zstd context over " +
 		"all messages, a flush after each; own: the compression of the format (STEF: a zstd context over the stream, default level and " +
@@ -74,11 +75,11 @@ func Describe() string {
 // the next call.
 type Compressor interface {
 	Compress(message []byte) ([]byte, error)
-	// Begin ends the stream and begins another one, which knows nothing of it.
+	// Begin ends the stream and begins an independent one.
 	Begin()
 }
 
-// Decompressor is the other end.
+// Decompressor reverses a Compressor.
 type Decompressor interface {
 	Decompress(packed []byte) ([]byte, error)
 }
@@ -128,7 +129,7 @@ func (same) Begin()                                   {}
 func (same) Compress(message []byte) ([]byte, error)  { return message, nil }
 func (same) Decompress(packed []byte) ([]byte, error) { return packed, nil }
 
-// snappyEnd writes blocks of snappy, as the Collector's codec for gRPC does within
+// snappyEnd writes blocks of snappy, as the Collector's gRPC codec does within
 // its frames.
 type snappyEnd struct{ out []byte }
 
@@ -220,7 +221,7 @@ func (z *zstdStreamReader) Decompress(packed []byte) ([]byte, error) {
 	}
 	z.in.Write(packed[n:])
 	if z.dec == nil {
-		// The decoder would take a *bytes.Buffer to be complete.
+		// A *bytes.Buffer would look complete to the decoder.
 		dec, err := zstd.NewReader(struct{ io.Reader }{&z.in}, zstd.WithDecoderConcurrency(1))
 		if err != nil {
 			return nil, err

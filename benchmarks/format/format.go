@@ -9,51 +9,52 @@
 //	dec, err := f.NewDecoder(signal, own)
 //	batch, err := dec.Decode(message)
 //
-// A message is what is sent for one batch. Where a format keeps state from
-// message to message (STEF, Arrow IPC) they have to be decoded in order, by one
-// decoder; the others do not care. Each format is set up as its experts would
-// do it, and Setup cites the options. Check proves that a format carries all
-// data, or Drops says what it does not carry; the tables print both.
+// A message is the bytes sent for one batch. If a format keeps state between
+// messages (STEF, Arrow IPC), one decoder must decode them in order; other
+// formats have no such limit. Each format is configured as its experts would
+// configure it, and Setup cites the options. Check proves that a format carries
+// all data, or Drops lists what it does not carry; the tables print both.
 //
-// Compression from outside is the same for all formats (type Compression).
+// External compression is the same for all formats (type Compression).
 package format
 
 import (
 	"github.com/otelstef/stef/internal/otlpfile"
 )
 
-// Format is a way to turn batches into bytes.
+// Format converts batches to bytes and back.
 type Format interface {
-	// Name is a word or two.
+	// Name is one or two words.
 	Name() string
-	// Setup says how the format was set up, and why.
+	// Setup explains how the format is configured, and why.
 	Setup() string
 	// Own names the compression that is part of the format, or is "".
 	Own() string
-	// Drops says what does not come back, or is "".
+	// Drops lists what decoding does not restore, or is "".
 	Drops() string
-	// Stateful says whether a message depends on those before it.
+	// Stateful reports whether a message depends on earlier ones.
 	Stateful() bool
 	// NewEncoder begins a stream, compressed by the format itself if own is set.
 	NewEncoder(signal otlpfile.Signal, own bool) (Encoder, error)
-	// NewDecoder begins to read a stream of NewEncoder with the same arguments.
+	// NewDecoder begins to read a stream that NewEncoder created with the same
+	// arguments.
 	NewDecoder(signal otlpfile.Signal, own bool) (Decoder, error)
 }
 
-// Native is a batch in the form in which programs that work with a format hold
-// it: pdata for OTLP, records, rows, columns.
+// Native is a batch in the in-memory form of programs that work with a format:
+// pdata for OTLP, records, rows, columns.
 type Native any
 
 // Encoder writes one stream. A message is valid until the next call.
 type Encoder interface {
 	// Encode converts and serialises a batch of pdata.
 	Encode(b otlpfile.Batch) ([]byte, error)
-	// Prepare converts a batch without serialising it, and has no influence on
-	// the stream. What it returns can be encoded any number of times.
+	// Prepare converts a batch without serialising it, and does not affect the
+	// stream. Its result can be encoded any number of times.
 	Prepare(b otlpfile.Batch) (Native, error)
-	// EncodeNative serialises what Prepare returned.
+	// EncodeNative serialises the result of Prepare.
 	EncodeNative(n Native) ([]byte, error)
-	// Close frees memory; the stream is of no more use.
+	// Close frees memory; the stream cannot be used afterwards.
 	Close()
 }
 
@@ -64,18 +65,18 @@ type Decoder interface {
 	// DecodeNative deserialises a message to the native form and returns the
 	// number of items.
 	DecodeNative(message []byte) (int, error)
-	// Close frees memory; the stream is of no more use.
+	// Close frees memory; the stream cannot be used afterwards.
 	Close()
 }
 
-// All returns the formats in the order of tables. The first one is what the
-// others are compared with.
+// All returns the formats in table order. The others are compared with the
+// first one.
 func All() []Format {
 	return []Format{OTLP(), OTLPJSON(), STEF(Ordered), STEF(Sorted), Parquet(Ordered), Parquet(Sorted), Arrow()}
 }
 
-// For returns All and the rivals that have the signal: Otel Arrow and the reference
-// implementation of STEF.
+// For returns All and the rivals that support the signal: Otel Arrow and the
+// reference implementation of STEF.
 func For(signal otlpfile.Signal) []Format {
 	all := append(All(), OtelArrow())
 	for _, order := range []Order{Ordered, Sorted} {
@@ -92,7 +93,7 @@ type Order bool
 const (
 	// Ordered keeps items in the order of the batch.
 	Ordered Order = false
-	// Sorted puts them into the order that makes the format small.
+	// Sorted reorders items to make the output small.
 	Sorted Order = true
 )
 
@@ -103,7 +104,7 @@ func (o Order) String() string {
 	return "ordered"
 }
 
-// Find returns the format of that name, or nil.
+// Find returns the format with a name, or nil.
 func Find(name string) Format {
 	for _, f := range All() {
 		if f.Name() == name {

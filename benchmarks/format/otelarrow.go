@@ -35,7 +35,7 @@ func (otelArrow) Drops() string {
 }
 func (otelArrow) Stateful() bool { return true }
 
-// Counted marks a format whose contents are compared by number of items.
+// Counted marks a format whose content is compared by the number of items.
 func (otelArrow) Counted() {}
 
 func (otelArrow) NewEncoder(_ otlpfile.Signal, own bool) (Encoder, error) {
@@ -51,8 +51,8 @@ type otelArrowEncoder struct {
 	out []byte
 }
 
-// ErrTooLarge is a batch that Otel Arrow cannot encode: it has more than 65,535
-// groups of attributes.
+// ErrTooLarge is the error for a batch that Otel Arrow cannot encode: it has
+// more than 65,535 groups of attributes.
 var ErrTooLarge = errors.New("format: the batch is too large for Otel Arrow")
 
 func (e *otelArrowEncoder) Encode(b otlpfile.Batch) (_ []byte, err error) {

@@ -17,9 +17,9 @@ import (
 	"github.com/otelstef/stef/internal/otlpfile"
 )
 
-// Reference is the reference implementation of STEF, for metrics and traces. It has
-// no logs and no way from spans back to pdata, so streams of spans are decoded by
-// our reader.
+// Reference is the reference implementation of STEF, for metrics and traces. It
+// has no logs and cannot convert spans back to pdata, so our reader decodes
+// streams of spans.
 func Reference(order Order) Format { return reference{order} }
 
 type reference struct{ order Order }
@@ -38,16 +38,16 @@ func (reference) Drops() string {
 }
 func (reference) Stateful() bool { return true }
 
-// Counted marks a format whose contents are compared by number of items.
+// Counted marks a format whose content is compared by the number of items.
 func (reference) Counted() {}
 
-// Carries reports whether the reference implementation has the signal.
+// Carries reports whether the reference implementation supports the signal.
 func (f reference) Carries(signal otlpfile.Signal) bool {
 	// Its sorted converter of traces changes its input.
 	return signal == otlpfile.Metrics || signal == otlpfile.Traces && f.order == Ordered
 }
 
-// chunks is the writer of the reference's streams.
+// chunks is the destination of the reference's streams.
 type chunks struct{ bytes.Buffer }
 
 func (c *chunks) WriteChunk(header, content []byte) error {

@@ -19,7 +19,8 @@ import (
 	stefpdata "github.com/otelstef/stef/stef-pdata"
 )
 
-// STEF is one stream for all batches, in the full schema, a flush after each.
+// STEF is one stream for all batches, in the full schema, with a flush after
+// each batch.
 func STEF(order Order) Format { return stefFormat{order: order} }
 
 // STEFAt is STEF with a level of zstd, and with or without templates of logs.
@@ -104,8 +105,8 @@ type stefEncoder[N any] struct {
 	encode  func(otlpfile.Batch) error
 	prepare func(stream []byte) (N, error)
 	write   func(N) error
-	// sent is set when out holds a message that was handed out. Before that it
-	// holds the headers, which go out with the first one.
+	// sent is set when out holds a message that was already returned. Before
+	// that out holds the headers, which are sent with the first message.
 	sent bool
 }
 
@@ -133,8 +134,8 @@ func (e *stefEncoder[N]) flush(err error) ([]byte, error) {
 	return e.out.Bytes(), err
 }
 
-// Prepare takes the records from a stream of their own, the shortest way from
-// pdata to records.
+// Prepare takes the records from a separate stream, which is the shortest way
+// from pdata to records.
 func (e *stefEncoder[N]) Prepare(b otlpfile.Batch) (Native, error) {
 	other, err := e.f.NewEncoder(b.Signal, false)
 	if err != nil {
@@ -148,7 +149,8 @@ func (e *stefEncoder[N]) Prepare(b otlpfile.Batch) (Native, error) {
 	return e.prepare(stream)
 }
 
-// Close frees what a writer holds. The error is that of a buffer in memory.
+// Close frees the memory of a writer. It ignores the error, which is that of an
+// in-memory buffer.
 func (e *stefEncoder[N]) Close() { _ = e.w.Close() }
 
 func (f stefFormat) NewDecoder(signal otlpfile.Signal, _ bool) (Decoder, error) {
@@ -185,7 +187,7 @@ func (f stefFormat) NewDecoder(signal otlpfile.Signal, _ bool) (Decoder, error) 
 	}
 }
 
-// stefReader is what readers of all records have.
+// stefReader has the methods that readers of all records share.
 type stefReader interface {
 	Next() bool
 	Err() error
@@ -194,8 +196,8 @@ type stefReader interface {
 	Close()
 }
 
-// stefDecoder reads a stream to pdata of type P. The reader is made with the
-// first message, as it reads the headers when it is made.
+// stefDecoder reads a stream to pdata of type P. It creates the reader with the
+// first message, because creating the reader reads the headers.
 type stefDecoder[P any] struct {
 	signal otlpfile.Signal
 	open   func(src io.Reader) (stefReader, func() (P, error), error)
@@ -210,17 +212,18 @@ func (d *stefDecoder[P]) feed(message []byte) (err error) {
 	d.in.Write(message)
 	d.fed += int64(len(message))
 	if d.r == nil {
-		// Not a *bytes.Buffer, which the reader could take for the whole stream.
+		// Not a *bytes.Buffer, which would look like the whole stream to the
+		// reader.
 		d.r, d.decode, err = d.open(struct{ io.Reader }{&d.in})
 	}
 	return err
 }
 
-// more says whether there is more in the messages that were fed.
+// more reports whether the messages so far contain unread data.
 func (d *stefDecoder[P]) more() bool { return d.r.Buffered() > 0 || d.r.Stats().Bytes < d.fed }
 
-// Decode returns an empty batch for a message of nothing, which is what a batch
-// without items becomes.
+// Decode returns an empty batch for an empty message, which is the encoding of
+// a batch without items.
 func (d *stefDecoder[P]) Decode(message []byte) (all otlpfile.Batch, err error) {
 	if err := d.feed(message); err != nil {
 		return all, err

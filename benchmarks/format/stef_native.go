@@ -9,8 +9,8 @@ import (
 	"github.com/otelstef/stef/stef-go/otelstef"
 )
 
-// metricGroups is what a program that works with records of metrics holds:
-// shared values, and points of one series after another.
+// metricGroups is the in-memory form of a program that works with metric
+// records: shared values, and the points of one series after another.
 type metricGroups struct{ groups []*metricGroup }
 
 type metricGroup struct {

@@ -17,7 +17,7 @@ import (
 	"github.com/otelstef/stef/benchmarks/measure"
 )
 
-// change is a figure on both sides.
+// change is a figure with its samples from both sides.
 type change struct {
 	key
 	base, head             float64
@@ -33,13 +33,13 @@ func (c change) delta() float64 {
 	return c.head/c.base - 1
 }
 
-// unlikely is how improbable it has to be that a difference is chance. There are
-// many figures, so one in twenty would be too many.
+// unlikely is the maximum probability that a difference is chance. There are
+// many figures, so one in twenty would be too high.
 const unlikely = 0.01
 
-// tolerance is how much of the median may be lost in a unit. Bytes of streams and
-// numbers of allocations hardly vary; those of allocated bytes depend on when
-// pools are emptied.
+// tolerance is the accepted loss of the median for each unit. Bytes of streams
+// and numbers of allocations hardly vary; allocated bytes depend on when pools
+// are emptied.
 func tolerance(unit string, time float64) float64 {
 	switch unit {
 	case "B/item":
@@ -53,8 +53,7 @@ func tolerance(unit string, time float64) float64 {
 	}
 }
 
-// compare returns all figures that both sides have, with what is to be said of
-// them.
+// compare returns all figures that both sides have, with a verdict for each.
 func compare(base, head samples, time float64) []change {
 	var changes []change
 	for k, before := range base {
@@ -78,10 +77,10 @@ func compare(base, head samples, time float64) []change {
 	return changes
 }
 
-// names are units as people say them.
+// names are the display names of units.
 var names = map[string]string{"sec/op": "time", "B/item": "bytes of the stream", "B/op": "allocated bytes", "allocs/op": "allocations"}
 
-// shown makes times milliseconds.
+// shown converts times to milliseconds.
 func shown(unit string, v float64) string {
 	if unit == "sec/op" {
 		return fmt.Sprintf("%.4g ms", v*1e3)
@@ -89,10 +88,10 @@ func shown(unit string, v float64) string {
 	return fmt.Sprintf("%.4g", v)
 }
 
-// control is in the names of what should be the same on both sides.
+// control is part of the names of figures that should be equal on both sides.
 const control = "format=OTLP/"
 
-// print prints all figures and names what is worse.
+// print prints all figures and names those that are worse.
 func print(out io.Writer, base string, changes []change) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(table, "benchmark\tfigure\t%s\tspread\twork tree\tspread\tchange\tp\t\n", base)

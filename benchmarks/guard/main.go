@@ -1,17 +1,17 @@
 // Copyright The Otel/STEF Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command guard compares the work tree with another revision and names what got
-// slower or larger:
+// Command guard compares the work tree with another revision and names the
+// figures that got slower or larger:
 //
 //	go run ./guard -base main
 //
 // It builds the benchmarks of both, each with its own product, and runs them in
-// turns, so that what else the machine does falls on both. A figure is worse if
-// its median is, by more than the threshold of its unit, and if the two samples
-// are unlikely to come from one distribution (Mann-Whitney U test). Bytes of
-// streams do not vary and are compared as they are. The exit status is 1 if
-// something is worse.
+// turns, so that other load on the machine affects both. A figure is worse if
+// its median is worse by more than the threshold of its unit, and if the two
+// samples are unlikely to be from one distribution (Mann-Whitney U test). Bytes
+// of streams do not vary and are compared directly. The exit status is 1 if a
+// figure is worse.
 package main
 
 import (
@@ -71,7 +71,7 @@ func guard(args []string, out io.Writer) error {
 	for round := range *rounds {
 		fmt.Fprintf(out, "round %d of %d\n", round+1, *rounds)
 		for i := range sides {
-			// The one that is first has a cooler machine, so they change.
+			// The side that runs first has a cooler machine, so they alternate.
 			if err := sides[(i+round)%len(sides)].run(*bench, *turn); err != nil {
 				return err
 			}
@@ -81,7 +81,7 @@ func guard(args []string, out io.Writer) error {
 	return print(out, *base, changes)
 }
 
-// checkout writes the files of a revision into a folder, without touching the
+// checkout writes the files of a revision to a folder, without changing the
 // repository.
 func checkout(revision, folder string) error {
 	if err := os.MkdirAll(folder, 0o777); err != nil {

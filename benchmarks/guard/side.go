@@ -13,7 +13,7 @@ import (
 	"golang.org/x/perf/benchfmt"
 )
 
-// side is one of the two that are compared.
+// side is one of the two compared revisions.
 type side struct {
 	name, folder, program string
 	samples               samples
@@ -31,8 +31,8 @@ func (s *side) build() error {
 	return build.Run()
 }
 
-// run takes a turn. Both sides measure the same telemetry: that of STEF_DATA
-// where it is set, else the bundled recordings, which both have.
+// run runs one turn. Both sides measure the same telemetry: that of STEF_DATA
+// if it is set, else the bundled recordings, which both have.
 func (s *side) run(bench, turn string) error {
 	run := exec.Command(s.program, "-test.run=^$", "-test.bench="+bench, "-test.benchtime="+turn, "-test.benchmem", "-test.cpu=1")
 	run.Dir, run.Stderr, run.Env = s.folder, os.Stderr, environment(os.Environ())

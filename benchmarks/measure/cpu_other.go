@@ -7,5 +7,5 @@ package measure
 
 import "time"
 
-// CPU returns 0: this system does not tell.
+// CPU returns 0: processor time is unavailable on this system.
 func CPU() time.Duration { return 0 }

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// CPU returns the time that this process has used of all processors so far.
+// CPU returns the processor time that this process has used so far.
 func CPU() time.Duration {
 	var usage syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &usage) != nil {

@@ -1,10 +1,10 @@
 // Copyright The Otel/STEF Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package measure times operations beside each other, so that their ratios mean
-// something on a machine that does other things, too: all operations of a table
-// take turns, round after round, each turn after a garbage collection, and what
-// is compared is the two turns of one round.
+// Package measure times operations in turns, so that their ratios are
+// meaningful on a busy machine: all operations of a table take turns, round
+// after round, each turn after a garbage collection. Comparisons use the two
+// turns of one round.
 //
 //	results, err := measure.Interleave(config, ops)
 //	results[1].Median()          // ns per operation
@@ -17,10 +17,10 @@ import (
 	"time"
 )
 
-// Op is something to be measured.
+// Op is an operation to measure.
 type Op struct {
 	Name string
-	// Items is how many items one run is about.
+	// Items is the number of items in one run.
 	Items int
 	Run   func() error
 	// Before prepares a run and is not measured. It may be nil.
@@ -29,16 +29,18 @@ type Op struct {
 
 // Config says how much to measure.
 type Config struct {
-	// Rounds is how many turns each operation gets.
+	// Rounds is the number of turns of each operation.
 	Rounds int
-	// Turn is the least time of a turn; an operation runs at least once in it.
+	// Turn is the minimum time of a turn; an operation runs at least once in
+	// it.
 	Turn time.Duration
-	// Procs is GOMAXPROCS while it lasts. 1 charges the work of the garbage
-	// collector and of other goroutines to the operation that causes it.
+	// Procs is GOMAXPROCS during the measurement. 1 charges the work of the
+	// garbage collector and of other goroutines to the operation that causes
+	// it.
 	Procs int
 }
 
-// Turn is what was measured in one turn, per run.
+// Turn is the result of one turn, per run.
 type Turn struct {
 	Runs   int
 	Nanos  float64
@@ -59,8 +61,8 @@ func Interleave(c Config, ops []Op) ([]Result, error) {
 	runs := make([]int, len(ops))
 	for i, op := range ops {
 		results[i].Op = op
-		// The first run fills caches and pools. Where one is short, the second says
-		// how long.
+		// The first run fills caches and pools. If it is short, the second
+		// shows the duration.
 		var took time.Duration
 		for range 2 {
 			turn, err := take(op, 1)
@@ -76,7 +78,7 @@ func Interleave(c Config, ops []Op) ([]Result, error) {
 	}
 	for round := range c.Rounds {
 		for k := range ops {
-			// Each round begins with another operation, so that none always
+			// Each round begins with a different operation, so that none always
 			// follows the same one.
 			i := (k + round) % len(ops)
 			turn, err := take(ops[i], runs[i])
@@ -110,7 +112,8 @@ func take(op Op, runs int) (turn Turn, err error) {
 	return Turn{runs, turn.Nanos / n, turn.Allocs / n, turn.Bytes / n}, err
 }
 
-// timed measures runs in a row, after a garbage collection, and returns their sum.
+// timed measures consecutive runs after a garbage collection, and returns their
+// sum.
 func timed(op Op, runs int) (Turn, error) {
 	var before, after runtime.MemStats
 	runtime.GC()
@@ -134,10 +137,10 @@ func (r Result) nanos() []float64 {
 	return all
 }
 
-// Median returns the median time of a run in nanoseconds.
+// Median returns the median time per run in nanoseconds.
 func (r Result) Median() float64 { return Median(r.nanos()) }
 
-// PerItem returns the median time of an item in nanoseconds.
+// PerItem returns the median time per item in nanoseconds.
 func (r Result) PerItem() float64 { return r.Median() / float64(r.Items) }
 
 // Spread returns the relative spread of the times: see Spread.
@@ -152,8 +155,8 @@ func (r Result) Allocs() (allocs, bytes float64) {
 	return Median(a) / float64(r.Items), Median(b) / float64(r.Items)
 }
 
-// Ratio returns the median of the ratios of r to base, time per item, each of
-// turns in the same round.
+// Ratio returns the median ratio of r to base in time per item. Each ratio is
+// of turns in the same round.
 func (r Result) Ratio(base Result) float64 {
 	var ratios []float64
 	for i := range min(len(r.Turns), len(base.Turns)) {

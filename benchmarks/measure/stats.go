@@ -8,11 +8,11 @@ import (
 	"slices"
 )
 
-// Median returns the median, NaN of nothing.
+// Median returns the median, or NaN if there are no values.
 func Median(values []float64) float64 { return quantile(values, 0.5) }
 
 // Spread returns half the distance between the quartiles, relative to the
-// median: within it lies half of what was measured.
+// median: half of the measured values lie within the quartiles.
 func Spread(values []float64) float64 {
 	return (quantile(values, 0.75) - quantile(values, 0.25)) / 2 / Median(values)
 }

@@ -1,10 +1,10 @@
 // Copyright The Otel/STEF Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package nested turns values that are arrays or maps into bytes and back, for
+// Package nested converts values that are arrays or maps to bytes and back, for
 // formats whose columns have fixed types. The bytes are the protobuf of OTLP's
-// AnyValue: OTel Arrow uses CBOR at this place, and Tempo's Parquet JSON, of
-// which the one needs another library and the other loses types.
+// AnyValue. OTel Arrow uses CBOR here, which needs another library, and Tempo's
+// Parquet format uses JSON, which loses types.
 package nested
 
 import (
@@ -77,7 +77,7 @@ func pairs(dst []byte, m pcommon.Map) []byte {
 }
 
 // message appends a field that is a message. Most are shorter than 128 bytes,
-// and then nothing is moved.
+// in which case no bytes are moved.
 func message(dst []byte, field protowire.Number, content func([]byte) []byte) []byte {
 	dst = append(protowire.AppendTag(dst, field, protowire.BytesType), 0)
 	begin := len(dst)
@@ -92,7 +92,7 @@ func message(dst []byte, field protowire.Number, content func([]byte) []byte) []
 	return dst
 }
 
-// Parse sets v to what Append appended.
+// Parse sets v to the value that Append encoded.
 func Parse(b []byte, v pcommon.Value) error {
 	return fields(b, func(field protowire.Number, number uint64, text []byte) error {
 		switch field {

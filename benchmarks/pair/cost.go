@@ -15,26 +15,26 @@ import (
 	"github.com/otelstef/stef/internal/otlpfile"
 )
 
-// An Age is what a stream has seen before the batches that are measured.
+// An Age is the state of a stream before the measured batches.
 type Age string
 
 const (
-	// First measures the first batch of a stream: batches from all over the set,
-	// each in a stream of its own.
+	// First measures the first batch of a stream: batches from the whole set,
+	// each in its own stream.
 	First Age = "first batch"
 	// Steady sends the first half of the set and measures the second half.
 	Steady Age = "steady"
 	// Repeated sends the second half of the set and measures the same batches
-	// again. No real sender repeats itself, so this is an upper bound.
+	// again. Real senders do not repeat themselves, so this is an upper bound.
 	Repeated Age = "repeated (bound)"
 )
 
-// Ages are all of them.
+// Ages are all ages.
 var Ages = []Age{First, Steady, Repeated}
 
 const (
-	// maxBatch is the size of a batch of the batch processor in items. A smaller
-	// set has at least minBatches batches.
+	// maxBatch is the batch size of the batch processor in items. A smaller set
+	// is split into at least minBatches batches.
 	maxBatch   = 8192
 	minBatches = 16
 	// A round has at least roundItems items or roundPasses passes.
@@ -44,16 +44,16 @@ const (
 	firsts = 4
 )
 
-// Batches cuts a set into batches as the batch processor does.
+// Batches splits a set into batches as the batch processor does.
 func Batches(set *dataset.Set) []otlpfile.Batch {
 	return set.ItemBatches(max(1, min(maxBatch, set.Items/minBatches)))
 }
 
-// Cost is what it takes to move items from one end to the other.
+// Cost is the cost of moving items from one end to the other.
 type Cost struct {
 	Passes, Items int
 	CPU           time.Duration
-	// Sent and Received are bytes on the wire, seen by the exporter.
+	// Sent and Received are the bytes on the wire, counted at the exporter.
 	Sent, Received int64
 	Allocs         uint64
 }
@@ -67,17 +67,18 @@ func (c *Cost) add(d Cost) {
 	c.Allocs += d.Allocs
 }
 
-// PerItem returns the CPU time of an item in nanoseconds.
+// PerItem returns the CPU time per item in nanoseconds.
 func (c Cost) PerItem() float64 { return float64(c.CPU) / float64(c.Items) }
 
-// WirePerItem returns the bytes on the wire of an item, both ways.
+// WirePerItem returns the bytes on the wire per item, in both directions.
 func (c Cost) WirePerItem() float64 { return float64(c.Sent+c.Received) / float64(c.Items) }
 
-// AllocsPerItem returns the allocations of an item.
+// AllocsPerItem returns the allocations per item.
 func (c Cost) AllocsPerItem() float64 { return float64(c.Allocs) / float64(c.Items) }
 
-// Round measures a variant at an age, several times if the set is small. It begins
-// without garbage. Profiles have a label with the name of the variant.
+// Round measures a variant at an age, several times if the set is small. It
+// begins with a garbage collection. Profiles have a label with the name of the
+// variant.
 func Round(tb testing.TB, v Variant, age Age, signal otlpfile.Signal, batches []otlpfile.Batch) Cost {
 	tb.Helper()
 	var total Cost
@@ -109,8 +110,8 @@ func Pass(tb testing.TB, v Variant, age Age, signal otlpfile.Signal, batches []o
 	}
 }
 
-// stream starts a pair, sends warm, and measures fresh. The first batch of all has
-// one item: it opens the connection and the stream.
+// stream starts a pair, sends warm, and measures fresh. The very first batch
+// has one item: it opens the connection and the stream.
 func stream(tb testing.TB, v Variant, signal otlpfile.Signal, warm, fresh []otlpfile.Batch) Cost {
 	tb.Helper()
 	p := startPair(tb, v, signal, nil)
@@ -131,14 +132,14 @@ func stream(tb testing.TB, v Variant, signal otlpfile.Signal, warm, fresh []otlp
 	}
 }
 
-// now returns what the process and the pair have used so far.
+// now returns the resources that the process and the pair have used so far.
 func (p *pair) now() Cost {
 	var stats runtime.MemStats
 	runtime.ReadMemStats(&stats)
 	return Cost{CPU: measure.CPU(), Sent: p.network.sent.Load(), Received: p.network.received.Load(), Allocs: stats.Mallocs}
 }
 
-// single returns a batch of one item that has nothing in common with a set.
+// single returns a batch of one item that shares no content with a set.
 func single(signal otlpfile.Signal) otlpfile.Batch {
 	b := dataset.New(signal)
 	switch signal {

@@ -1,17 +1,17 @@
 // Copyright The Otel/STEF Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package pair measures the exporter and the receiver as they are used: batches of
-// real telemetry go through the exporter and its queue, a gRPC connection over the
-// loopback interface, and the receiver to the consumer behind it. All of it is in
-// this process, so the processor time of the process is the cost of both ends,
-// gRPC, the kernel and the garbage collector.
+// Package pair measures the exporter and the receiver in normal use. Batches of
+// real telemetry pass through the exporter and its queue, a gRPC connection
+// over the loopback interface, and the receiver to its consumer. All of it runs
+// in this process, so the processor time of the process is the cost of both
+// ends, gRPC, the kernel and the garbage collector.
 //
 //	go test -run '^$' -bench Pair -benchtime 5x ./pair
 //
-// The variants differ in protocol and compression only. They take turns, round by
-// round; ratios are of turns in the same round, and tables have medians. Each set
-// is measured at three ages of a stream: see Age.
+// The variants differ only in protocol and compression. They take turns, round
+// by round; ratios are of turns in the same round, and tables have medians.
+// Each set is measured at three ages of a stream: see Age.
 //
 // CPU profiles label goroutines with the variant. Heap profiles have no labels, so
 // a flag selects variants:

@@ -42,7 +42,8 @@ type meteredConn struct {
 	meter *wireMeter
 }
 
-// Write counts first: the answer to the last bytes can arrive before Write returns.
+// Write counts before it writes: the answer to the last bytes can arrive before
+// Write returns.
 func (c *meteredConn) Write(p []byte) (int, error) {
 	c.meter.sent.Add(int64(len(p)))
 	return c.TCPConn.Write(p)
@@ -54,7 +55,7 @@ func (c *meteredConn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// host has the wire meter as an extension.
+// host provides the wire meter as an extension.
 type host struct {
 	component.Host
 	extensions map[component.ID]component.Component

@@ -44,7 +44,7 @@ var (
 	Variants = []Variant{STEF, OTLP, OTLPGzip}
 )
 
-// senders is the number of batches under way at a time. The queue has as many
+// senders is the number of batches in flight. The queue has the same number of
 // consumers.
 const senders = 16
 
@@ -80,7 +80,8 @@ type pair struct {
 	receiver component.Component
 }
 
-// startPair starts both ends. consume receives what arrives, unless it is nil.
+// startPair starts both ends. consume receives the arriving batches, unless it
+// is nil.
 func startPair(tb testing.TB, v Variant, signal otlpfile.Signal, consume func(otlpfile.Batch)) *pair {
 	tb.Helper()
 	p := &pair{signal: signal, consume: consume}
@@ -157,7 +158,7 @@ func (p *pair) newReceiver(config *stefreceiver.Config) (component.Component, er
 	}
 }
 
-// arrive is the consumer behind the receiver.
+// arrive is the consumer of the receiver.
 func (p *pair) arrive(b otlpfile.Batch) error {
 	if p.consume != nil {
 		p.consume(b)
@@ -166,7 +167,7 @@ func (p *pair) arrive(b otlpfile.Batch) error {
 	return nil
 }
 
-// send returns after the exporter has the acknowledgement of the batch.
+// send returns when the exporter has the acknowledgement of the batch.
 func (p *pair) send(b otlpfile.Batch) error {
 	switch p.signal {
 	case otlpfile.Metrics:
@@ -178,7 +179,7 @@ func (p *pair) send(b otlpfile.Batch) error {
 	}
 }
 
-// sendAll sends batches on all senders and requires that every item arrives.
+// sendAll sends batches with all senders and checks that every item arrives.
 func (p *pair) sendAll(tb testing.TB, batches ...otlpfile.Batch) {
 	tb.Helper()
 	before, items := p.arrived.Load(), 0

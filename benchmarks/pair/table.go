@@ -13,14 +13,14 @@ import (
 	"github.com/otelstef/stef/benchmarks/report"
 )
 
-// A Result has the rounds of a set at an age.
+// A Result has the rounds of a set at one age.
 type Result struct {
 	Ref    dataset.Ref
 	Age    Age
 	Rounds map[Variant][]Cost
 }
 
-// Results are those of a run.
+// Results are the results of a run.
 type Results struct {
 	all []*Result
 }
@@ -37,7 +37,8 @@ func (rs *Results) Of(ref dataset.Ref, age Age) *Result {
 	return r
 }
 
-// Measure adds a round of each variant, beginning with another one each time.
+// Measure adds a round of each variant. Each round begins with a different
+// variant.
 func (r *Result) Measure(variants []Variant, round func(Variant) Cost) {
 	n := len(r.Rounds[variants[0]])
 	for i := range variants {
@@ -54,8 +55,8 @@ func (r *Result) median(v Variant, of func(Cost) float64) float64 {
 	return measure.Median(values)
 }
 
-// Speed returns how many times as many items a CPU second of STEF moves: the median
-// of the ratios within a round.
+// Speed returns how many times as many items STEF moves per CPU second: the
+// median of the ratios within a round.
 func (r *Result) Speed(than Variant) float64 {
 	var ratios []float64
 	for i := range min(len(r.Rounds[STEF]), len(r.Rounds[than])) {
@@ -84,7 +85,7 @@ func (rs *Results) Table() *report.Table {
 	return t
 }
 
-// groups are the sets that a summary is about.
+// groups are the groups of sets that a summary covers.
 var groups = []struct {
 	name string
 	has  func(dataset.Ref) bool
@@ -94,8 +95,8 @@ var groups = []struct {
 	{"large sets, not in the repository", func(r dataset.Ref) bool { return !r.Bundled }},
 }
 
-// Summary returns a row for each signal, age and group of sets. Over all sets: items
-// per CPU second if each set has the same number of items.
+// Summary returns a row for each signal, age and group of sets. Values over all
+// sets are items per CPU second as if each set had the same number of items.
 func (rs *Results) Summary() *report.Table {
 	t := &report.Table{Name: "pair-summary", Title: "Exporter and receiver, both ends"}
 	t.Columns = append(report.Text("signal", "age of the stream", "sets"), report.Column{Name: "of them", Format: report.Whole},

@@ -12,22 +12,22 @@ import (
 	"github.com/otelstef/stef/benchmarks/nested"
 )
 
-// Attributes are those of a row. Most values are text, and each column of a
-// repeated group costs a level an element, so the others have a group of their
-// own.
+// Attributes are the attributes of a row. Most values are text, and each column
+// of a repeated group costs a level per element, so other values have their own
+// group.
 type Attributes struct {
 	Texts  []Text  `parquet:"text"`
 	Others []Other `parquet:"other"`
 }
 
-// Text is an attribute that is text.
+// Text is an attribute with a text value.
 type Text struct {
 	Key   string `parquet:"key,dict"`
 	Value string `parquet:"value,dict"`
 }
 
 // Other is an attribute of any other type. The column of its kind holds the
-// value; a null there is the zero of the kind.
+// value; a null there means the zero of the kind.
 type Other struct {
 	Key    string   `parquet:"key,dict"`
 	Kind   int32    `parquet:"kind,dict"`
@@ -45,7 +45,7 @@ type Resource struct {
 	Dropped    uint32     `parquet:"dropped,optional"`
 }
 
-// Scope is the scope of a row. Its number counts within the batch.
+// Scope is the scope of a row. Its number is unique within the batch.
 type Scope struct {
 	ID         int32      `parquet:"id,delta"`
 	SchemaURL  string     `parquet:"schema_url,optional,dict"`
@@ -55,7 +55,7 @@ type Scope struct {
 	Dropped    uint32     `parquet:"dropped,optional"`
 }
 
-// slab hands out memory for what rows point to, many at a time.
+// slab allocates many values at a time for the pointers in rows.
 type slab struct {
 	doubles []float64
 	texts   []Text
@@ -148,7 +148,8 @@ func deref(v *float64) float64 {
 }
 
 func (a *Attributes) to(m pcommon.Map) error {
-	// A builder does not look for equal keys, which takes long where there are many.
+	// A builder does not check for equal keys, which is slow for many
+	// attributes.
 	var pairs xpdata.MapBuilder
 	pairs.EnsureCapacity(len(a.Texts) + len(a.Others))
 	for i := range a.Texts {

@@ -8,15 +8,15 @@ import (
 	"go.opentelemetry.io/collector/pdata/plog"
 )
 
-// Body is the body of a log record. Unlike values of attributes its text
-// seldom returns, so it has no dictionary.
+// Body is the body of a log record. Unlike attribute values, its text seldom
+// repeats, so it has no dictionary.
 type Body struct {
 	Text  string `parquet:"text,optional"`
 	Other Other  `parquet:"other"`
 }
 
-// Log is a row of logs. The observed time is kept as the distance to the time,
-// which is short.
+// Log is a row of logs. The observed time is stored as the difference from the
+// time, which is small.
 type Log struct {
 	Resource     Resource   `parquet:"resource"`
 	Scope        Scope      `parquet:"scope"`
@@ -57,7 +57,7 @@ func LogRows(ld plog.Logs) []Log {
 	return rows
 }
 
-// Logs turns rows into logs. A container begins where its number changes.
+// Logs converts rows to logs. A container begins where its number changes.
 func Logs(rows []Log) (plog.Logs, error) {
 	ld := plog.NewLogs()
 	var rl plog.ResourceLogs

@@ -20,7 +20,7 @@ type Metric struct {
 	Monotonic   bool       `parquet:"monotonic,optional"`
 }
 
-// Buckets are those of one side of an exponential histogram.
+// Buckets are the buckets of one side of an exponential histogram.
 type Buckets struct {
 	Offset int32    `parquet:"offset,optional"`
 	Counts []uint64 `parquet:"counts,dict"`
@@ -53,7 +53,7 @@ type Point struct {
 	Time       int64      `parquet:"time"`
 	Flags      uint32     `parquet:"flags,optional"`
 
-	// Kind is that of the value of a number point.
+	// Kind is the kind of the value of a number point.
 	Kind   int32    `parquet:"kind,dict"`
 	Int    int64    `parquet:"int,optional"`
 	Double *float64 `parquet:"double,optional,split"`
@@ -95,7 +95,7 @@ func Points(md pmetric.Metrics) []Point {
 	return c.rows
 }
 
-// pointCollector collects rows. The row has the containers of those to come.
+// pointCollector collects rows. row has the containers of the next rows.
 type pointCollector struct {
 	slab
 	rows []Point

@@ -10,7 +10,8 @@ import (
 	"go.opentelemetry.io/collector/pdata/pmetric"
 )
 
-// Metrics turns rows into metrics. A container begins where its number changes.
+// Metrics converts rows to metrics. A container begins where its number
+// changes.
 func Metrics(rows []Point) (pmetric.Metrics, error) {
 	md := pmetric.NewMetrics()
 	var rm pmetric.ResourceMetrics
@@ -87,7 +88,7 @@ func (r *Point) to(m pmetric.Metric) error {
 	}
 }
 
-// dataPoint is what points of all types have.
+// dataPoint has the methods that points of all types share.
 type dataPoint interface {
 	SetStartTimestamp(pcommon.Timestamp)
 	SetTimestamp(pcommon.Timestamp)

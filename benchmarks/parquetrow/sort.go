@@ -11,9 +11,9 @@ import (
 	"strings"
 )
 
-// SortPoints puts points into the order of metric, attributes, resource, scope
-// and time: series by series, as scans and compression want them. Containers of
-// equal content get one number.
+// SortPoints sorts points by metric, attributes, resource, scope and time:
+// series by series, as scans and compression need. Containers of equal content
+// get the same number.
 func SortPoints(rows []Point) {
 	in := newInterner()
 	keys := make([]order, len(rows))
@@ -32,7 +32,7 @@ func SortPoints(rows []Point) {
 	arrange(rows, keys)
 }
 
-// SortSpans puts spans into the order of resource, scope, trace and start.
+// SortSpans sorts spans by resource, scope, trace and start.
 func SortSpans(rows []Span) {
 	in := newInterner()
 	keys := make([]order, len(rows))
@@ -45,7 +45,7 @@ func SortSpans(rows []Span) {
 	arrange(rows, keys)
 }
 
-// SortLogs puts log records into the order of resource, scope, event and time.
+// SortLogs sorts log records by resource, scope, event and time.
 func SortLogs(rows []Log) {
 	in := newInterner()
 	keys := make([]order, len(rows))
@@ -58,8 +58,8 @@ func SortLogs(rows []Log) {
 	arrange(rows, keys)
 }
 
-// order is what rows are compared by. The name comes first for points, whose
-// ids have no order of their own.
+// order is the sort key of rows. The name is first for points, whose ids have
+// no meaningful order.
 type order struct {
 	name string
 	ids  [4]int32
@@ -84,8 +84,8 @@ func arrange[T any](rows []T, keys []order) {
 	copy(rows, sorted)
 }
 
-// interner numbers contents in the order in which they come. The numbers that
-// containers have already say when their content must be looked at.
+// interner numbers contents in order of first appearance. The existing numbers
+// of containers show when their content must be compared.
 type interner struct {
 	ids             map[string]int32
 	scratch         []byte

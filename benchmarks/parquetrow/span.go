@@ -26,7 +26,7 @@ type Link struct {
 	Dropped    uint32     `parquet:"dropped,optional"`
 }
 
-// Span is a row of traces. Its end is kept as a duration, which is short.
+// Span is a row of traces. Its end is stored as a duration, which is short.
 type Span struct {
 	Resource      Resource   `parquet:"resource"`
 	Scope         Scope      `parquet:"scope"`
@@ -92,7 +92,7 @@ func (s *slab) links(links ptrace.SpanLinkSlice) []Link {
 	return out
 }
 
-// Traces turns rows into traces. A container begins where its number changes.
+// Traces converts rows to traces. A container begins where its number changes.
 func Traces(rows []Span) (ptrace.Traces, error) {
 	td := ptrace.NewTraces()
 	var rs ptrace.ResourceSpans

@@ -24,24 +24,24 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-// Chart is lines, or groups of bars where there are Labels.
+// Chart is a line chart, or groups of bars if there are Labels.
 type Chart struct {
 	Name, Title, X, Y string
 	LogX, LogY        bool
 	// Labels are the groups of bars; each series has a Y for each of them.
 	Labels []string
 	Series []Series
-	// Picture has the chart written as a PNG, too.
+	// Picture makes the report write the chart as a PNG too.
 	Picture bool
 }
 
-// Series is what has one colour.
+// Series is the data drawn in one colour.
 type Series struct {
 	Name   string
 	Points []Point
 }
 
-// Point is a place in a chart. Bars use Y only.
+// Point is a position in a chart. Bars use Y only.
 type Point struct{ X, Y float64 }
 
 // Bars makes a series of bars.
@@ -53,7 +53,8 @@ func Bars(name string, values ...float64) Series {
 	return s
 }
 
-// colours are Okabe and Ito's, which people with any colour vision tell apart.
+// colours are Okabe and Ito's, which people with any colour vision can
+// distinguish.
 var colours = []color.Color{
 	color.RGBA{0x00, 0x72, 0xb2, 0xff}, color.RGBA{0xd5, 0x5e, 0x00, 0xff}, color.RGBA{0x00, 0x9e, 0x73, 0xff}, color.RGBA{0xcc, 0x79, 0xa7, 0xff},
 	color.RGBA{0xe6, 0x9f, 0x00, 0xff}, color.RGBA{0x56, 0xb4, 0xe9, 0xff}, color.RGBA{0x00, 0x00, 0x00, 0xff}, color.RGBA{0xf0, 0xe4, 0x42, 0xff},
@@ -72,7 +73,7 @@ var sans = font.Font{Typeface: "Liberation", Variant: "Sans"}
 
 var errEmptyChart = errors.New("report: a chart without points")
 
-// plot draws the chart. A chart on a logarithmic axis leaves out what is not
+// plot draws the chart. On a logarithmic axis it omits values that are not
 // above zero.
 func (c *Chart) plot() (*plot.Plot, error) {
 	p := plot.New()
@@ -101,7 +102,7 @@ func (c *Chart) plot() (*plot.Plot, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Room for the legend.
+	// Space for the legend.
 	if c.LogY {
 		p.Y.Max *= math.Pow(p.Y.Max/p.Y.Min, 0.25)
 	} else {
@@ -111,8 +112,8 @@ func (c *Chart) plot() (*plot.Plot, error) {
 	return p, nil
 }
 
-// ticks are plot's, with labels as people write numbers, and at small ticks, too,
-// where there would be few.
+// ticks are plot's ticks with readable labels. If there would be few labels,
+// small ticks are labelled too.
 type ticks struct{}
 
 const fewLabels, manyTicks = 4, 12
@@ -138,7 +139,7 @@ func (ticks) Ticks(least, most float64) []plot.Tick {
 	return all
 }
 
-// tickLabel writes large numbers in groups and small ones as they are.
+// tickLabel writes large numbers in groups of digits, and small ones unchanged.
 func tickLabel(v float64) string {
 	if math.Abs(v) >= 1000 {
 		return Whole(v)
@@ -146,12 +147,12 @@ func tickLabel(v float64) string {
 	return strconv.FormatFloat(v, 'g', 3, 64)
 }
 
-// logTicks are those of plot.LogTicks with labels at 2 and 5, too, where there is
-// room.
+// logTicks are the ticks of plot.LogTicks, with labels at 2 and 5 too if there
+// is space.
 type logTicks struct{}
 
 func (logTicks) Ticks(least, most float64) []plot.Tick {
-	// Below 1, plot begins above the least value: it rounds towards 1.
+	// Below 1, plot begins above the smallest value: it rounds towards 1.
 	ticks := plot.LogTicks{Prec: -1}.Ticks(least/10, most)
 	narrow := math.Log10(most/least) <= 4
 	for i, t := range ticks {
@@ -232,7 +233,7 @@ func (c *Chart) bars(p *plot.Plot) error {
 	return nil
 }
 
-// SVG returns the chart to be put into a page.
+// SVG returns the chart for embedding in a page.
 func (c *Chart) SVG() ([]byte, error) {
 	p, err := c.plot()
 	if err != nil {
@@ -244,7 +245,7 @@ func (c *Chart) SVG() ([]byte, error) {
 	if _, err := canvas.WriteTo(&b); err != nil {
 		return nil, err
 	}
-	// What is before the element is for files.
+	// The text before the element is for separate files.
 	svg := b.Bytes()
 	if at := bytes.Index(svg, []byte("<svg")); at > 0 {
 		svg = svg[at:]
@@ -252,11 +253,11 @@ func (c *Chart) SVG() ([]byte, error) {
 	return fitText(svg), nil
 }
 
-// texts are the pieces of text in what vgsvg writes.
+// texts matches the text elements that vgsvg writes.
 var texts = regexp.MustCompile(`(?s)<text ([^>]*?)style="font-family:Liberation Sans;([^"]*)font-size:([0-9.]+)px([^"]*)">(.*?)</text>`)
 
-// fitText gives text the width for which it was placed, whatever font a browser
-// takes: a wider one would run into what stands beside it.
+// fitText sets the width of text to the width used for its layout, because the
+// font of a browser may be wider and overlap neighbouring text.
 func fitText(svg []byte) []byte {
 	return texts.ReplaceAllFunc(svg, func(found []byte) []byte {
 		part := texts.FindSubmatch(found)

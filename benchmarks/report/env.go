@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// Env is where and with what figures were made.
+// Env describes where and with what the figures were measured.
 type Env struct {
 	Machine  string
 	Go       string
@@ -27,7 +27,7 @@ type Env struct {
 	Data string
 }
 
-// shown are the modules whose versions matter to the figures.
+// shown are the modules whose versions affect the figures.
 var shown = []string{
 	"go.opentelemetry.io/collector/pdata",
 	"google.golang.org/grpc",
@@ -36,8 +36,8 @@ var shown = []string{
 	"github.com/apache/arrow-go/v18",
 }
 
-// NewEnv describes this process. The text of go.mod has the versions; what it
-// requires is what is built, as it lists all modules.
+// NewEnv describes this process. The text of go.mod has the versions. They are
+// the built ones, because go.mod lists all modules.
 func NewEnv(goMod []byte, command, data string) Env {
 	return Env{
 		Machine:  machine(),
@@ -80,7 +80,7 @@ func field(file, key string) string {
 	return ""
 }
 
-// revision returns the commit, or "" where there is no repository.
+// revision returns the commit, or "" if there is no repository.
 func revision() string {
 	hash, err := exec.Command("git", "rev-parse", "--short=12", "HEAD").Output()
 	if err != nil {

@@ -5,8 +5,8 @@ package report
 
 import "regexp"
 
-// needs are the ways in which a page can ask for something that is not in it.
-// Links to other pages are none: they are followed by people.
+// needs match the ways in which a page can load an external resource. Links to
+// other pages do not count: only people follow them.
 var needs = []*regexp.Regexp{
 	regexp.MustCompile(`(?i)\b(src|srcset|poster|data|action)\s*=\s*["']?[^"'\s>]+`),
 	regexp.MustCompile(`(?i)<link\b[^>]*`),
@@ -16,7 +16,7 @@ var needs = []*regexp.Regexp{
 	regexp.MustCompile(`\b(fetch|XMLHttpRequest|WebSocket|EventSource|importScripts|sendBeacon)\s*\(`),
 }
 
-// Foreign returns what a page asks for beyond itself.
+// Foreign returns the external resources that a page loads.
 func Foreign(html string) []string {
 	var found []string
 	for _, need := range needs {

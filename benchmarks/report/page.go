@@ -14,7 +14,7 @@ import (
 	"unicode/utf8"
 )
 
-// Page is what goes into one file of text and one of HTML.
+// Page is the content of one text file and one HTML file.
 type Page struct {
 	Name, Title string
 	Parts       []Part
@@ -41,7 +41,7 @@ func (p *Page) Add(parts ...Part) { p.Parts = append(p.Parts, parts...) }
 type Report struct {
 	Dir string
 	Env Env
-	// Pages are those that were written, for the list at their top.
+	// Pages are the written pages, for the list at their top.
 	Pages []*Page
 }
 
@@ -50,8 +50,7 @@ var pageTemplate string
 
 var pages = template.Must(template.New("page").Parse(pageTemplate))
 
-// Write writes all pages. Each has links to the others, so they are written
-// together.
+// Write writes all pages together, because each links to the others.
 func (r *Report) Write() error {
 	if err := os.MkdirAll(r.Dir, 0o777); err != nil {
 		return err
@@ -84,7 +83,7 @@ func (r *Report) file(name string, content []byte) error {
 	return os.WriteFile(filepath.Join(r.Dir, name), content, 0o666)
 }
 
-// extras writes the files of a table or a chart of its own.
+// extras writes the separate files of a table or a chart.
 func (r *Report) extras(part Part) error {
 	switch part := part.(type) {
 	case *Table:
@@ -112,7 +111,8 @@ func (r *Report) extras(part Part) error {
 	return nil
 }
 
-// benchHead is what benchstat groups results by, and ignores.
+// benchHead is the environment as header lines, which benchstat uses to group
+// results or ignores.
 func (r *Report) benchHead() string {
 	var b strings.Builder
 	for _, line := range r.Env.Lines() {
@@ -146,7 +146,7 @@ func (r *Report) text(p *Page) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// origin says where the figures come from.
+// origin says where the figures are from.
 func (t *Table) origin() []string {
 	notes := append([]string(nil), t.Notes...)
 	if t.Quoted != "" {
@@ -174,7 +174,7 @@ func wrap(text string, width int) string {
 	return b.String() + "\n"
 }
 
-// view is a part as the template wants it. One field is set.
+// view is a part for the template. One field is set.
 type view struct {
 	Prose, Heading string
 	Table          *tableView
@@ -196,7 +196,7 @@ type cellView struct {
 	Long bool
 }
 
-// longText is how many characters of a cell stay on one line.
+// longText is the number of characters of a cell that stay on one line.
 const longText = 60
 
 type chartView struct {

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Fill replaces the blocks of a README that are written by the report, and
-// nothing else. A block stands between two comments:
+// Fill replaces only the blocks of a README that the report writes. A block is
+// between two comments:
 //
 //	<!-- begin NAME (written by make report) -->
 //	<!-- end NAME -->

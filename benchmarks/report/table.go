@@ -13,32 +13,33 @@ import (
 	"unicode/utf8"
 )
 
-// Table is figures with the command that makes them again.
+// Table is figures with the command that reproduces them.
 type Table struct {
-	// Name is short and unique: the name of files.
+	// Name is short and unique; it is used for file names.
 	Name  string
 	Title string
 	// Notes are sentences: what was measured, and how.
 	Notes []string
-	// Command makes the table again.
+	// Command reproduces the table.
 	Command string
 	Columns []Column
 	Rows    [][]any
-	// Bench are lines in the format of Go benchmarks, one a turn, for benchstat.
+	// Bench are lines in the format of Go benchmarks, one per turn, for
+	// benchstat.
 	Bench []string
-	// Quoted is set where the figures are somebody else's, and says whose.
+	// Quoted names the source if the figures are from another publication.
 	Quoted string
 }
 
-// Column is a column of a table. Format makes text of its values; nil is for
-// text.
+// Column is a column of a table. Format converts its values to text; nil means
+// that they are text.
 type Column struct {
 	Name   string
 	Format func(v float64) string
 }
 
-// Add appends a row. The values are strings, int, int64 or float64; NaN is a
-// figure that there is not.
+// Add appends a row. The values are strings, int, int64 or float64; NaN means a
+// missing figure.
 func (t *Table) Add(values ...any) {
 	if len(values) != len(t.Columns) {
 		panic(fmt.Sprintf("table %s: %d values in %d columns", t.Name, len(values), len(t.Columns)))
@@ -64,12 +65,13 @@ func Whole(v float64) string {
 	return s
 }
 
-// Fixed formats with so many decimals.
+// Fixed formats with a fixed number of decimals.
 func Fixed(decimals int) func(float64) string {
 	return func(v float64) string { return strconv.FormatFloat(v, 'f', decimals, 64) }
 }
 
-// Significant formats with so many significant digits, never with an exponent.
+// Significant formats with a number of significant digits, never with an
+// exponent.
 func Significant(digits int) func(float64) string {
 	return func(v float64) string {
 		if v == 0 {
@@ -86,7 +88,7 @@ func Significant(digits int) func(float64) string {
 // Times formats ratios: x 4.83.
 func Times(v float64) string { return "x " + strconv.FormatFloat(v, 'f', 2, 64) }
 
-// Percent formats parts of 1.
+// Percent formats shares of 1.
 func Percent(v float64) string { return strconv.FormatFloat(100*v, 'f', 1, 64) + " %" }
 
 // number returns a value as a number, if it is one.
@@ -102,7 +104,7 @@ func number(v any) (float64, bool) {
 	return 0, false
 }
 
-// cell returns a value as people read it.
+// cell formats a value for readers.
 func (c Column) cell(v any) string {
 	n, ok := number(v)
 	switch {
@@ -116,7 +118,7 @@ func (c Column) cell(v any) string {
 	return c.Format(n)
 }
 
-// cells returns the table as text, the names of the columns first.
+// cells returns the table as text, column names first.
 func (t *Table) cells() [][]string {
 	var head []string
 	for _, c := range t.Columns {
@@ -133,7 +135,7 @@ func (t *Table) cells() [][]string {
 	return rows
 }
 
-// WriteText writes the table with columns under each other, numbers to the right.
+// WriteText writes the table in aligned columns, with numbers right-aligned.
 func (t *Table) WriteText(w io.Writer) error {
 	rows := t.cells()
 	width := make([]int, len(t.Columns))
@@ -184,7 +186,7 @@ func (t *Table) WriteMarkdown(w io.Writer) error {
 	return err
 }
 
-// WriteCSV writes the table with numbers in full.
+// WriteCSV writes the table with unrounded numbers.
 func (t *Table) WriteCSV(w io.Writer) error {
 	out := csv.NewWriter(w)
 	var head []string

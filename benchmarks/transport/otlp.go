@@ -18,7 +18,7 @@ import (
 	"github.com/otelstef/stef/internal/otlpfile"
 )
 
-// services are those of OTLP.
+// services are the OTLP services.
 var services = map[otlpfile.Signal]string{
 	otlpfile.Metrics: "opentelemetry.proto.collector.metrics.v1.MetricsService",
 	otlpfile.Traces:  "opentelemetry.proto.collector.trace.v1.TraceService",
@@ -28,9 +28,9 @@ var services = map[otlpfile.Signal]string{
 // raw is a message as bytes.
 type raw []byte
 
-// rawCodec hands messages out as bytes, so that they are deserialised where the
-// workers of the server are counted. An empty answer is one of OTLP that says
-// that all is well.
+// rawCodec passes messages as bytes, so that they are deserialised where the
+// server's workers are counted. An empty answer is a valid OTLP answer that
+// reports success.
 type rawCodec struct{}
 
 var _ encoding.CodecV2 = rawCodec{}
@@ -48,8 +48,8 @@ func (rawCodec) Unmarshal(data mem.BufferSlice, v any) error {
 	return nil
 }
 
-// serveOTLP makes a server with the service of a signal, by hand for the sake of
-// rawCodec.
+// serveOTLP creates a server with the service of a signal. It registers the
+// service by hand because of rawCodec.
 func (r *run) serveOTLP(signal otlpfile.Signal, options []grpc.ServerOption) *grpc.Server {
 	s := grpc.NewServer(append(options, grpc.ForceServerCodecV2(rawCodec{}))...)
 	s.RegisterService(&grpc.ServiceDesc{

@@ -44,7 +44,7 @@ func (r *run) serveSTEF(signal otlpfile.Signal, options []grpc.ServerOption) (*g
 	return s, nil
 }
 
-// decoder gives back the batches of a stream.
+// decoder returns the batches of a stream.
 type decoder struct {
 	next func() (otlpfile.Batch, error)
 	// last is the id of the last record.
@@ -88,7 +88,7 @@ func newDecoder(signal otlpfile.Signal, src io.Reader, options []stef.ReaderOpti
 	return nil, dataset.ErrSignal
 }
 
-// receive reads a stream frame by frame. A worker is taken when a frame has
+// receive reads a stream frame by frame. It occupies a worker once a frame has
 // begun to arrive, not while the stream is idle.
 func (r *run) receive(signal otlpfile.Signal, s *stefgrpc.ServerStream) error {
 	src := bufio.NewReader(s)
@@ -121,8 +121,8 @@ func (r *run) receive(signal otlpfile.Signal, s *stefgrpc.ServerStream) error {
 	}
 }
 
-// stefSender is a stream. It sends on without waiting for answers, up to the
-// bound of bytes that a client has by default.
+// stefSender is a stream. It sends without waiting for answers, up to the
+// client's default bound in bytes.
 type stefSender struct {
 	stream *stefgrpc.Stream
 	encode func(otlpfile.Batch) error

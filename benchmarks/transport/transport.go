@@ -1,17 +1,18 @@
 // Copyright The Otel/STEF Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package transport sends batches from a client to a server in one process, over
-// real gRPC and a network with an injected round trip (package netfault), and
-// measures what it takes:
+// Package transport sends batches from a client to a server in one process,
+// over real gRPC and a network with an injected round trip (package netfault),
+// and measures the cost:
 //
 //	result, err := transport.Run(ctx, transport.Config{
 //		Protocol: transport.STEF, Clients: 1, RoundTrip: 20 * time.Millisecond,
 //	}, batches)
 //
-// Both protocols do the same work: pdata in, bytes over the network, pdata out,
-// which the server looks at before it acknowledges. A client of OTLP waits for
-// the answer to each request; STEF sends on and waits for all answers in the end.
+// Both protocols do the same work: pdata in, bytes over the network, pdata out.
+// The server examines the pdata before it acknowledges. A client of OTLP waits
+// for the answer to each request; STEF continues to send and waits for all
+// answers at the end.
 package transport
 
 import (
@@ -23,7 +24,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	// The zstd of gRPC is that of the Collector, which this package registers.
+	// The zstd of gRPC is the Collector's, which this package registers.
 	_ "go.opentelemetry.io/collector/config/configgrpc"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
@@ -35,7 +36,7 @@ import (
 	"github.com/otelstef/stef/internal/otlpfile"
 )
 
-// Protocol is a way to send batches.
+// Protocol is a protocol for sending batches.
 type Protocol string
 
 const (
@@ -45,8 +46,8 @@ const (
 	STEF Protocol = "STEF"
 )
 
-// Compression is that of the protocol: of gRPC messages, or for STEF with zstd
-// that of the format.
+// Compression is the compression of the protocol: of gRPC messages, or of the
+// format itself for STEF with zstd.
 type Compression string
 
 // The compressions.
@@ -56,27 +57,27 @@ const (
 	Zstd Compression = "zstd"
 )
 
-// Config is how to send.
+// Config says how to send.
 type Config struct {
 	Protocol    Protocol
 	Compression Compression
-	// Clients is how many requests are under way at once, or how many streams
-	// there are, on one connection.
+	// Clients is the number of requests in flight, or the number of streams, on
+	// one connection.
 	Clients int
-	// Workers bounds how many batches the server deserialises and looks at at
-	// once; 0 is no bound.
+	// Workers bounds the number of batches that the server deserialises and
+	// examines concurrently; 0 is unlimited.
 	Workers int
-	// RoundTrip is that of the network.
+	// RoundTrip is the round trip time of the network.
 	RoundTrip time.Duration
 	// Window is the flow control window of gRPC for streams and connection, at
-	// both ends; 0 leaves it to gRPC.
+	// both ends; 0 uses gRPC's default.
 	Window int32
-	// For sends batches again and again until so much time has passed, instead of
-	// each once.
+	// For sends the batches repeatedly until this time has passed, instead of
+	// once each.
 	For time.Duration
 }
 
-// Result is what it took.
+// Result is the cost of a run.
 type Result struct {
 	Batches, Items int
 	Wall, CPU      time.Duration
@@ -86,32 +87,33 @@ type Result struct {
 	Checked int64
 }
 
-// BatchesPerSecond and the like are what tables show.
+// BatchesPerSecond is the throughput in batches.
 func (r Result) BatchesPerSecond() float64 { return float64(r.Batches) / r.Wall.Seconds() }
 
 // ItemsPerSecond is the throughput in items.
 func (r Result) ItemsPerSecond() float64 { return float64(r.Items) / r.Wall.Seconds() }
 
-// BatchesPerCPUSecond is the throughput by processor time of both ends.
+// BatchesPerCPUSecond is the number of batches per second of processor time of
+// both ends.
 func (r Result) BatchesPerCPUSecond() float64 { return float64(r.Batches) / r.CPU.Seconds() }
 
-// ErrLost is a run in which the server did not see all items.
+// ErrLost is the error for a run in which the server did not see all items.
 var ErrLost = errors.New("transport: items were lost")
 
-// DefaultWindow is the flow control window of the tables: with gRPC's own choice
-// the first seconds of a connection with a long round trip measure how the window
-// grows.
+// DefaultWindow is the flow control window of the tables. With gRPC's own
+// choice, the first seconds of a connection with a long round trip would
+// measure how the window grows.
 const DefaultWindow = 16 << 20
 
 // sender sends batches for one client.
 type sender interface {
 	send(ctx context.Context, b otlpfile.Batch) error
-	// finish waits until all is acknowledged.
+	// finish waits until everything is acknowledged.
 	finish(ctx context.Context) error
 	close()
 }
 
-// run is a client and a server with a network between them.
+// run is a client and a server connected by a network.
 type run struct {
 	config  Config
 	network *netfault.Memory
@@ -119,12 +121,13 @@ type run struct {
 	conn    *grpc.ClientConn
 	seen    atomic.Int64
 	slots   chan struct{}
-	// arrived gets all batches in tests, before the server looks at them.
+	// arrived receives all batches in tests, before the server examines them.
 	arrived func(otlpfile.Batch)
 }
 
-// Run sends batches, each once unless the configuration says for how long. The
-// connection is up and each client has sent a batch before the clock starts.
+// Run sends batches, each once unless the configuration sets a duration. The
+// connection is established and each client has sent a batch before the clock
+// starts.
 func Run(ctx context.Context, c Config, batches []otlpfile.Batch) (Result, error) {
 	return (&run{config: c}).all(ctx, batches)
 }
@@ -178,11 +181,11 @@ func (r *run) senders(ctx context.Context, batches []otlpfile.Batch) ([]sender, 
 	return senders, errors.Join(failures...)
 }
 
-// source returns what gives a client its batches, one after the other, until
-// there are no more. Each batch is sent once by one of the clients. When a run
-// lasts for a time, each client sends all of them over and over, beginning
-// elsewhere: so a stream of STEF meets a batch again only after all others, when
-// it is out of the window of its compression, however many streams there are.
+// source returns a function that returns the next batch for a client until no
+// batches remain. Each batch is sent once by one of the clients. When a run
+// lasts for a time, each client sends all batches repeatedly, each starting at
+// a different batch. A STEF stream therefore sees a batch again only after all
+// others, when it has left the compression window, for any number of streams.
 func (r *run) source(batches []otlpfile.Batch) func(client int) func() (otlpfile.Batch, bool) {
 	if r.config.For == 0 {
 		var next atomic.Int64
@@ -206,7 +209,7 @@ func (r *run) source(batches []otlpfile.Batch) func(client int) func() (otlpfile
 	}
 }
 
-// sendAll has all clients send, and waits for all answers.
+// sendAll makes all clients send, and waits for all answers.
 func (r *run) sendAll(ctx context.Context, senders []sender, batches []otlpfile.Batch) (Result, error) {
 	var sent, items atomic.Int64
 	var wait sync.WaitGroup
@@ -255,7 +258,7 @@ func (r *run) start(signal otlpfile.Signal) error {
 	if r.server, err = r.serve(signal, options); err != nil {
 		return err
 	}
-	go func() { _ = r.server.Serve(listener) }() // its error is that it was stopped
+	go func() { _ = r.server.Serve(listener) }() // the only error is that it was stopped
 	r.conn, err = grpc.NewClient("passthrough:///memory", dial...)
 	return err
 }
@@ -286,7 +289,7 @@ func (r *run) open(ctx context.Context, signal otlpfile.Signal) (sender, error) 
 	return r.openOTLP(), nil
 }
 
-// work does what takes a worker of the server.
+// work does the part that needs a worker of the server.
 func (r *run) work(do func() error) error {
 	if r.slots != nil {
 		r.slots <- struct{}{}
@@ -295,8 +298,8 @@ func (r *run) work(do func() error) error {
 	return do()
 }
 
-// look is what the server does with a batch: a little of what a pipeline does,
-// as a server that only counts would make the transport look better than it is.
+// look is the server's work on a batch: a small part of the work of a pipeline.
+// A server that only counts would make the transport look better than it is.
 func (r *run) look(b otlpfile.Batch) {
 	if r.arrived != nil {
 		r.arrived(b)
