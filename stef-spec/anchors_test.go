@@ -18,8 +18,8 @@ import (
 	spec "github.com/otelstef/stef/stef-spec"
 )
 
-// promised are the anchors that sources may cite; they never change their
-// name. Others may be added.
+// promised are the anchors that sources may cite; their names never change.
+// Other anchors may be added.
 const promised = `notation uvarint varint uvarint-compact fixed-header frame frame-flags compression var-header
 wire-schema data-frame column-order column-omission struct struct-dict oneof array multimap bool integers float64
 string string-dict state restart evolution compatibility schema-language grpc otlp-mapping limits`

@@ -177,10 +177,10 @@ func (e *example) frameOf(label string) int {
 	return frame
 }
 
-// bytesPerLine is how many bytes a line of the bytes section holds.
+// bytesPerLine is the number of bytes on a line of the bytes section.
 const bytesPerLine = 16
 
-// print returns the block anew, with the given parts in the bytes section.
+// print returns the block with the given parts in its bytes section.
 func (e *example) print(parts []shownPart) string {
 	head, _, _ := strings.Cut(e.text(), "\nbytes:")
 	var b strings.Builder

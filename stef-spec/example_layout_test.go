@@ -28,9 +28,9 @@ const (
 	sizesLabel       = "size table"
 )
 
-// splitter takes a stream apart by sections 2 to 5 of the specification, on
-// its own: it shares no code with the codec that wrote the stream. What is in
-// the columns it does not look at.
+// splitter splits a stream into parts by sections 2 to 5 of the specification.
+// It is independent: it shares no code with the codec that wrote the stream. It
+// does not examine the content of columns.
 type splitter struct {
 	columns []*schema.Column
 	in      []byte
@@ -106,7 +106,7 @@ func (s *splitter) splitFrame(compressed bool) error {
 
 func (s *splitter) restart() error {
 	s.contents = &bytes.Buffer{}
-	// The decoder would take a bytes.Buffer for all there is to read.
+	// A bytes.Buffer would look like the whole input to the decoder.
 	d, err := zstd.NewReader(struct{ io.Reader }{s.contents}, zstd.WithDecoderConcurrency(1))
 	s.zstd = d
 	return err
@@ -133,7 +133,7 @@ func (s *splitter) payload(derived bool) error {
 		return fmt.Errorf("size table: %q is left over", fill)
 	}
 	s.parts[at].bits = []string{strings.TrimSpace(spelled.String() + " " + fill)}
-	// The columns come after the whole table.
+	// The columns follow the whole table.
 	for i := at + 1; i < len(s.parts); i++ {
 		size := s.parts[i].hex
 		s.parts[i].hex = s.in[:len(size)]
@@ -145,7 +145,7 @@ func (s *splitter) payload(derived bool) error {
 	return nil
 }
 
-// column reads the size of a column and of those below it, and adds a part of
+// column reads the sizes of a column and its sub-columns, and adds a part of
 // that size for each that is not empty; the bytes are filled in later.
 func (s *splitter) column(c *schema.Column, table *bitString, derived bool, spelled *strings.Builder) error {
 	size, code, err := table.compact()
@@ -168,7 +168,7 @@ func (s *splitter) column(c *schema.Column, table *bitString, derived bool, spel
 	return nil
 }
 
-// bitString is bits as a text of 0 and 1, the plainest form there is.
+// bitString is bits as a text of 0 and 1, in the simplest representation.
 type bitString struct{ text string }
 
 func bitText(data []byte) string {

@@ -123,7 +123,7 @@ func toBytes(text string) (any, error) {
 	return []byte(text), nil
 }
 
-// toOneof keeps what the choice holds if it stays the same.
+// toOneof keeps the content of the choice if the choice stays the same.
 func toOneof(s *schema.Struct, held *dynamic.Oneof, v any) (any, error) {
 	if v == nil {
 		return &dynamic.Oneof{}, nil
@@ -147,8 +147,8 @@ func toOneof(s *schema.Struct, held *dynamic.Oneof, v any) (any, error) {
 	return nil, fmt.Errorf("%v: %s has no such choice", v, s.Name)
 }
 
-// toList returns the elements of an array or the pairs of a multimap, which may
-// be given as one that is repeated.
+// toList returns the elements of an array or the pairs of a multimap. The input
+// may be a single repeated one.
 func toList(v any) ([]any, error) {
 	if list, ok := v.([]any); ok {
 		return list, nil
@@ -198,8 +198,9 @@ func toMultimap(m *schema.Multimap, v any) (any, error) {
 	return out, nil
 }
 
-// keptOnly returns what is left of v in a stream that keeps only some fields:
-// the others have their initial value, choices that are not kept are None.
+// keptOnly returns v as it is in a stream that keeps only some fields: the
+// other fields have their initial value, and choices that are not kept are
+// None.
 func keptOnly(t *schema.Type, kept schema.Kept, v any) any {
 	switch v := v.(type) {
 	case *dynamic.Struct:

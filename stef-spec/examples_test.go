@@ -26,15 +26,16 @@ import (
 
 var update = flag.Bool("update", false, "write the bytes of the examples into specification.md; remarks stay")
 
-// TestExamples holds the examples in the specification to what the codec
-// writes, to what the specification says about the structure of a stream, and
-// to what the codec reads.
+// TestExamples checks the examples in the specification against the output of
+// the codec, the structure of a stream in the specification, and the input that
+// the codec accepts.
 func TestExamples(t *testing.T) {
 	found := blocks("stef-example")
 	require.NotEmpty(t, found)
 	text := spec.Specification
 	names := map[string]bool{}
-	// From the last to the first, so that the offsets of those to come stay.
+	// From the last to the first, so that the offsets of the remaining ones
+	// stay valid.
 	for _, b := range slices.Backward(found) {
 		e, err := parseExample(b)
 		require.NoError(t, err, "example in line %d", b.line)
@@ -55,8 +56,8 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// run writes the records of e, takes the stream apart and reads it back. It
-// returns the parts.
+// run writes the records of e, splits the stream and reads it back. It returns
+// the parts.
 func (e *example) run(t *testing.T) []shownPart {
 	t.Helper()
 	parsed, err := idl.Parse(e.name, []byte(e.schema))
@@ -142,8 +143,8 @@ func (e *example) write(t *testing.T, root *schema.Struct, w *dynamic.Writer) []
 	return records
 }
 
-// TestSelfContained leaves the first data frame out of streams: what remains
-// can be read only if the second one is self-contained.
+// TestSelfContained removes the first data frame from streams: the rest is
+// readable only if the second frame is self-contained.
 func TestSelfContained(t *testing.T) {
 	f := func(name string, want bool) {
 		t.Helper()
@@ -183,14 +184,14 @@ func exampleNamed(t *testing.T, name string) *example {
 	return nil
 }
 
-// given says that the bytes of e are not what the writer makes: it has no
-// option for them.
+// given says that the writer cannot produce the bytes of e: it has no option
+// for them.
 func (e *example) given() bool {
 	_, given := e.option("given")
 	return given
 }
 
-// option returns the words behind the name of an option.
+// option returns the words after the name of an option.
 func (e *example) option(name string) (words []string, found bool) {
 	for _, words := range e.options {
 		if words[0] == name {
@@ -211,8 +212,8 @@ func (e *example) stream() []byte {
 	return stream
 }
 
-// writerOptions returns the options of e, and the kept fields if they are
-// among them.
+// writerOptions returns the options of e, and the kept fields if the options
+// include them.
 func (e *example) writerOptions() (opts []dynamic.WriterOption, wire schema.WireSchema, err error) {
 	for _, words := range e.options {
 		name, args := words[0], words[1:]
@@ -285,9 +286,9 @@ func restarts(names []string) (flags dynamic.Flags, err error) {
 	return flags, nil
 }
 
-// carryOver gives the parts the remarks of the parts shown before under the
-// same label in the same frame. Bits that were spelled by hand stay too: if
-// they do not fit any more, the next run says so.
+// carryOver gives the parts the remarks of the previously shown parts with the
+// same label in the same frame. Bits written by hand stay too: if they no
+// longer match, the next run reports it.
 func (e *example) carryOver(parts []shownPart) []shownPart {
 	shown := map[partID]shownPart{}
 	for _, p := range e.shown {
@@ -303,7 +304,7 @@ func (e *example) carryOver(parts []shownPart) []shownPart {
 	return parts
 }
 
-// compare holds what is shown to the parts of the stream.
+// compare compares the shown parts with the parts of the stream.
 func (e *example) compare(t *testing.T, parts []shownPart) {
 	t.Helper()
 	const hint = "; go test -update rewrites the bytes"

@@ -20,8 +20,8 @@ import (
 	spec "github.com/otelstef/stef/stef-spec"
 )
 
-// jsonShapes says how the types of a schema look in canonical JSON. Names are
-// not made here but taken from what is printed.
+// jsonShapes describes how the types of a schema appear in canonical JSON.
+// Names are not generated here but copied from printed output.
 type jsonShapes struct {
 	t    *testing.T
 	seen map[string]bool
@@ -65,7 +65,7 @@ func (s *jsonShapes) add(t *schema.Type) {
 	}
 }
 
-// of is how a type looks where it is used.
+// of is the form of a type where it is used.
 func (s *jsonShapes) of(t *schema.Type, optional bool) string {
 	if optional {
 		return s.of(t, false) + "|null"
@@ -122,7 +122,8 @@ func (s *jsonShapes) choice(t *schema.Type, choice int) string {
 	return name
 }
 
-// TestCanonicalJSON holds the shapes in the specification to what is printed.
+// TestCanonicalJSON compares the shapes in the specification with printed
+// output.
 func TestCanonicalJSON(t *testing.T) {
 	otel, err := idl.Parse("otel.stef", []byte(spec.OTelSchema))
 	require.NoError(t, err)
@@ -135,7 +136,7 @@ func TestCanonicalJSON(t *testing.T) {
 	require.Equal(t, s.text.String(), found[0].text())
 }
 
-// floatLines are the lines of the table of floats: bits and text.
+// floatLines matches the lines of the table of floats: bits and text.
 func floatLines() [][2]string {
 	var lines [][2]string
 	for _, b := range blocks("stef-floats") {
@@ -159,7 +160,7 @@ func floatBits() []uint64 {
 	return list
 }
 
-// TestFloatTexts holds the table of floats to what is printed.
+// TestFloatTexts compares the table of floats with printed output.
 func TestFloatTexts(t *testing.T) {
 	root := &schema.Struct{Name: "Root", Fields: []*schema.Field{{Name: "F", Type: schema.Type{Kind: schema.KindFloat64}}}}
 	lines := floatLines()

@@ -23,9 +23,9 @@ import (
 	spec "github.com/otelstef/stef/stef-spec"
 )
 
-// TestAssumedSchemas holds the assumed schemas of the specification to those
-// of the generated code, and reads vectors without a wire schema with a schema
-// that has grown.
+// TestAssumedSchemas compares the assumed schemas of the specification with
+// those of the generated code, and reads vectors without a wire schema using a
+// schema that has more fields.
 func TestAssumedSchemas(t *testing.T) {
 	grown := spec.OTelSchema
 	for _, name := range []string{"Logs root", "LogRecord", "Resource dict(Resource)", "Span", "Point", "Scope dict(Scope)"} {
@@ -79,7 +79,7 @@ func TestAssumedSchemas(t *testing.T) {
 	require.GreaterOrEqual(t, unrecorded, 6)
 }
 
-// recordSize is the size of a record by the measure of the specification.
+// recordSize is the size of a record as the specification measures it.
 //
 // spec: #record-size
 func recordSize(v any) int {
@@ -117,7 +117,7 @@ func recordSize(v any) int {
 	return primitive
 }
 
-// TestRecordSize reads records whose size is all that a reader accepts by
+// TestRecordSize reads records of the maximum size that a reader accepts by
 // default, with both readers.
 func TestRecordSize(t *testing.T) {
 	const most = 1 << 25
@@ -180,8 +180,8 @@ func TestRecordSize(t *testing.T) {
 	})
 }
 
-// large writes one record of as many parts of a given size as make up most, and
-// reads it.
+// large writes and reads one record slightly smaller than most, made of parts
+// of a given size.
 func large[R any, W recordWriter[R]](t *testing.T, root *vectorRoot, newWriter func(io.Writer, ...stef.WriterOption) (W, error),
 	wire schema.WireSchema, name string, most, each int, fill func(rec R, n int)) {
 	t.Run(name, func(t *testing.T) {
@@ -195,7 +195,7 @@ func large[R any, W recordWriter[R]](t *testing.T, root *vectorRoot, newWriter f
 	})
 }
 
-// readOne reads a stream of one record, whose size is close to most.
+// readOne reads a stream of one record whose size is close to most.
 func readOne(t *testing.T, root *vectorRoot, stream []byte, most int) {
 	t.Helper()
 	parsed, err := idl.Parse("otel.stef", []byte(spec.OTelSchema))
@@ -212,8 +212,8 @@ func readOne(t *testing.T, root *vectorRoot, stream []byte, most int) {
 	require.NoError(t, root.read(stream, func(any) {}))
 }
 
-// TestNesting holds the table of levels to the limit of the generated reader,
-// and reads as many levels as readers accept.
+// TestNesting compares the table of levels with the limit of the generated
+// reader, and reads the maximum number of levels that readers accept.
 func TestNesting(t *testing.T) {
 	read := func(value any, limits ...stef.ReaderOption) error {
 		var stream bytes.Buffer

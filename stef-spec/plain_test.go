@@ -23,8 +23,8 @@ var notPlain = map[string]string{
 	"metrics_entities": "the structs that are new in an array send all their fields",
 }
 
-// TestPlainForm writes the records of each vector without compression again, in
-// the plain form and with frames that end at the same records.
+// TestPlainForm writes the records of each uncompressed vector again, in the
+// plain form and with the same frame ends.
 func TestPlainForm(t *testing.T) {
 	parsed, err := idl.Parse("otel.stef", []byte(spec.OTelSchema))
 	require.NoError(t, err)
@@ -33,7 +33,7 @@ func TestPlainForm(t *testing.T) {
 			stream, err := os.ReadFile(filepath.Join(vectorsDir, v.name+".stef"))
 			require.NoError(t, err)
 			if stream[6] != 0 {
-				continue // the form of payloads does not depend on compression
+				continue // payloads have the same form with and without compression
 			}
 			t.Run(v.name, func(t *testing.T) {
 				again := writePlain(t, stream, parsed.Root(v.root.name), v.root.base)

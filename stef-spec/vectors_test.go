@@ -24,10 +24,10 @@ import (
 	spec "github.com/otelstef/stef/stef-spec"
 )
 
-// vectorsDir is the folder of the vectors; its README says what they are.
+// vectorsDir is the folder of the vectors; its README describes them.
 const vectorsDir = "vectors"
 
-// maxVector is how large a vector may be.
+// maxVector is the maximum size of a vector.
 const maxVector = 2 << 10
 
 // vector is a small stream that pins the bytes of the generated writers.
@@ -41,21 +41,22 @@ type vector struct {
 	write func(out io.Writer, options []stef.WriterOption) error
 }
 
-// vectorOption is an option of a writer and how it is written in Go.
+// vectorOption is a writer option and its spelling in Go.
 type vectorOption struct {
 	text   string
 	option stef.WriterOption
 }
 
-// vectorRoot is what the test needs to know of a root.
+// vectorRoot has the data that the test needs about a root.
 type vectorRoot struct {
 	name string
 	base schema.WireSchema
-	// read reads records with the generated reader and calls each with them.
+	// read reads records with the generated reader and calls each for every
+	// record.
 	read func(stream []byte, each func(rec any)) error
 }
 
-// recordReader is what generated readers of records R have in common.
+// recordReader has the methods that generated readers of records R share.
 type recordReader[R any] interface {
 	Next() bool
 	Record() R
@@ -85,7 +86,7 @@ var (
 	vectorRoots = map[string]*vectorRoot{metricsRoot.name: metricsRoot, spansRoot.name: spansRoot, logsRoot.name: logsRoot}
 )
 
-// recordWriter is what generated writers of records R have in common.
+// recordWriter has the methods that generated writers of records R share.
 type recordWriter[R any] interface {
 	Record() R
 	Write() error
@@ -140,13 +141,14 @@ func spansVector(name, about string, options []vectorOption, run func(s *script[
 }
 
 func logsVector(name, about string, options []vectorOption, run func(s *script[*otelstef.Logs])) vector {
-	// The schema of the vectors stays when Logs grows.
+	// The schema of the vectors does not change when Logs grows.
 	options = append([]vectorOption{{"WithSchema(LogsBaseSchema())", stef.WithSchema(otelstef.LogsBaseSchema())}}, options...)
 	return newVector(logsRoot, otelstef.NewLogsWriter, "logs_"+name, about, options, run)
 }
 
-// TestVectors holds the generated writers to the bytes of the vectors, and both
-// readers and annotate to what the files beside them say.
+// TestVectors compares the output of the generated writers with the bytes of
+// the vectors, and the output of both readers and of annotate with the files
+// beside them.
 func TestVectors(t *testing.T) {
 	parsed, err := idl.Parse("otel.stef", []byte(spec.OTelSchema))
 	require.NoError(t, err)
@@ -176,7 +178,7 @@ func (v *vector) run(t *testing.T, root *schema.Struct) {
 	require.NoError(t, v.write(&written, options))
 	require.Less(t, written.Len(), maxVector)
 	stream := v.golden(t, ".stef", func(stored []byte) []byte {
-		// Another release of zstd gives other bytes, but the same payloads.
+		// Another release of zstd produces other bytes, but the same payloads.
 		if v.samePayloads(t, root, stored, written.Bytes()) {
 			return stored
 		}
@@ -200,7 +202,8 @@ func (v *vector) run(t *testing.T, root *schema.Struct) {
 }
 
 // golden returns the content of the file of v with an extension. With -update
-// the file becomes what made returns for the content it had.
+// it replaces the content with the result of made, which receives the old
+// content.
 func (v *vector) golden(t *testing.T, ext string, made func(stored []byte) []byte) []byte {
 	t.Helper()
 	path := filepath.Join(vectorsDir, v.name+ext)
@@ -214,13 +217,13 @@ func (v *vector) golden(t *testing.T, ext string, made func(stored []byte) []byt
 	return stored
 }
 
-// samePayloads compares streams frame by frame, but for compressed contents.
+// samePayloads compares streams frame by frame, except for compressed contents.
 func (v *vector) samePayloads(t *testing.T, root *schema.Struct, a, b []byte) bool {
 	t.Helper()
 	return len(a) > 0 && v.payloads(t, root, a) == v.payloads(t, root, b)
 }
 
-// payloads lists all elements of a stream but those that compression decides on.
+// payloads lists the elements of a stream that do not depend on compression.
 func (v *vector) payloads(t *testing.T, root *schema.Struct, stream []byte) string {
 	t.Helper()
 	var b strings.Builder

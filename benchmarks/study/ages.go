@@ -14,20 +14,21 @@ import (
 	"github.com/otelstef/stef/internal/otlpfile"
 )
 
-// An Age is what a stream has seen before the batches that are timed.
+// An Age is the state of a stream before the timed batches.
 type Age string
 
-// The ages of a stream. In First, batches from all over the set are each the first
-// of a stream of its own. In Steady, the first half of the set warms the stream up,
-// and the second half is timed. In Repeated, the stream has seen the batches that
-// are timed: no real sender repeats itself, so it is an upper bound.
+// The ages of a stream. In First, batches from the whole set are each the first
+// batch of a separate stream. In Steady, the first half of the set warms up the
+// stream, and the second half is timed. In Repeated, the stream has already
+// seen the timed batches: real senders do not repeat themselves, so it is an
+// upper bound.
 const (
 	First    Age = "first batch"
 	Steady   Age = "steady"
 	Repeated Age = "repeated (bound)"
 )
 
-// Ages are all of them.
+// Ages are all ages.
 var Ages = []Age{First, Steady, Repeated}
 
 // Aged is a format at an age of its stream.
@@ -93,7 +94,7 @@ func (a *Aged) messages(batches []otlpfile.Batch) ([][]byte, error) {
 	return all, nil
 }
 
-// open begins a stream. What has no state is used again, as pools do.
+// open begins a stream. Stateless objects are reused, as in pools.
 func (a *Aged) open() error {
 	if a.s != nil && a.s != a.once {
 		a.s.Close()
@@ -114,7 +115,7 @@ func (a *Aged) open() error {
 	return nil
 }
 
-// Close frees what the operations used.
+// Close releases the resources of the operations.
 func (a *Aged) Close() {
 	if a.s != a.once {
 		a.s.Close()
@@ -122,7 +123,7 @@ func (a *Aged) Close() {
 	a.once.Close()
 }
 
-// Items returns the number of items that are timed.
+// Items returns the number of timed items.
 func (a *Aged) Items() int {
 	n := 0
 	for _, b := range a.fresh {
@@ -131,7 +132,7 @@ func (a *Aged) Items() int {
 	return n
 }
 
-// Bytes returns the bytes of the messages that are timed.
+// Bytes returns the bytes of the timed messages.
 func (a *Aged) Bytes() int {
 	n := 0
 	for _, m := range a.timed {
@@ -195,7 +196,7 @@ func (c *Context) aged(ref dataset.Ref) *dataset.Set {
 	return set.HeadItems(agedItems)
 }
 
-// ages measures what exporters and receivers do at each age of a stream.
+// ages measures exporters and receivers at each age of a stream.
 func ages(c *Context) (*Outcome, error) {
 	t := c.table("ages", "Converters by the age of the stream",
 		"OTLP: ns per item. STEF: relative to OTLP with the same compression in the same round, median, below 1 is faster. GOMAXPROCS=1. "+
@@ -248,7 +249,7 @@ func agesOf(c *Context, t *report.Table, set *dataset.Set, age Age) error {
 				t.Bench = append(t.Bench, benchLines(fmt.Sprintf("Ages/set=%s/signal=%s/age=%s/compression=%s/op=%s/format=%s",
 					set.Name, set.Signal, benchName(string(age)), []string{"none", "zstd"}[p], name, benchName(formats[f].Name())), at(f, p, op))...)
 			}
-			// The order that the exporter has by default.
+			// The default order of the exporter.
 			best := 2
 			if set.Signal == otlpfile.Logs {
 				best = 1

@@ -20,10 +20,11 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// shownColumns is how many columns a table names; the rest is one row.
+// shownColumns is the number of columns that a table names; the rest is one
+// row.
 const shownColumns = 15
 
-// columnSize is what a column takes in a stream.
+// columnSize is the size of a column in a stream.
 type columnSize struct {
 	path   string
 	plain  int64
@@ -69,8 +70,8 @@ func columns(c *Context) (*Outcome, error) {
 	return o, nil
 }
 
-// root returns the schema of the records of a signal, and the one that streams
-// without a schema are in.
+// root returns the schema of the records of a signal, and the schema assumed
+// for streams that announce none.
 func root(signal otlpfile.Signal) (*schema.Struct, schema.WireSchema) {
 	switch signal {
 	case otlpfile.Metrics:
@@ -82,7 +83,7 @@ func root(signal otlpfile.Signal) (*schema.Struct, schema.WireSchema) {
 	}
 }
 
-// columnsOf writes a stream and takes its frames apart.
+// columnsOf writes a stream and splits its frames into columns.
 func columnsOf(b *batches) ([]columnSize, error) {
 	enc, err := format.STEF(format.Sorted).NewEncoder(b.set.Signal, false)
 	if err != nil {
@@ -112,8 +113,8 @@ func columnsOf(b *batches) ([]columnSize, error) {
 	return sizesOfColumns(stream, frames)
 }
 
-// sizesOfColumns adds up columns over frames. The content of a frame ends where
-// the next frame begins, as the stream is not compressed.
+// sizesOfColumns adds the sizes of columns over frames. The content of a frame
+// ends where the next frame begins, because the stream is not compressed.
 func sizesOfColumns(stream []byte, frames []*dynamic.Frame) ([]columnSize, error) {
 	var contents []bytes.Buffer
 	var sizes []columnSize

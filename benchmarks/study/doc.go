@@ -1,15 +1,15 @@
 // Copyright The Otel/STEF Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package study is what is measured: each Study makes a part of a page of the
-// report. The benchmarks of the module run the same operations one by one.
+// Package study holds the measurements: each Study produces a part of a page of
+// the report. The benchmarks of the module run the same operations one by one.
 //
 //	for _, s := range study.All() {
 //		outcome, err := s.Run(context)
 //	}
 //
-// Sizes are counted once, as they do not vary. Times are measured in turns
-// (package measure), after what is timed was checked to carry the data.
+// Sizes are counted once, because they do not vary. Times are measured in turns
+// (package measure), after a check that the output carries the data.
 package study
 
 import (
@@ -27,7 +27,7 @@ import (
 	"github.com/otelstef/stef/internal/teltest/canon"
 )
 
-// Study makes a part of a page.
+// Study produces a part of a page.
 type Study struct {
 	Name string
 	// Page is the name of the page that the study belongs to.
@@ -50,7 +50,7 @@ var Pages = []Page{
 	{"workers", "The worker sweep of the transport tuning study"},
 }
 
-// All returns the studies. What one finds out can be used by later ones.
+// All returns the studies. Later studies can use the results of earlier ones.
 func All() []Study {
 	return []Study{
 		{"frontier", "index", frontier},
@@ -72,7 +72,7 @@ func All() []Study {
 	}
 }
 
-// Outcome is what a study found out.
+// Outcome is the result of a study.
 type Outcome struct {
 	Parts []report.Part
 	// Blocks are texts for the README, by name.
@@ -81,33 +81,33 @@ type Outcome struct {
 
 func (o *Outcome) add(parts ...report.Part) { o.Parts = append(o.Parts, parts...) }
 
-// Context is what studies have in common.
+// Context is the state that studies share.
 type Context struct {
 	TB testing.TB
 	// Full measures more, and longer.
 	Full bool
-	// Tiny measures next to nothing, to see that everything works.
+	// Tiny measures as little as possible, to test that everything works.
 	Tiny bool
 	Refs []dataset.Ref
 
-	// Figures are what studies leave for the guide.
+	// Figures are the results that studies store for the guide.
 	Figures Figures
 
 	name    string
 	mu      sync.Mutex
 	checked map[string]bool
-	wanted  *canon.Items // what the set that is checked says
+	wanted  *canon.Items // the content of the set being checked
 	of      *dataset.Set
 }
 
 // Start prepares the context for a study.
 func (c *Context) Start(s Study) { c.name = s.Name }
 
-// Command is what makes the tables of the present study again.
+// Command is the command that reproduces the tables of the present study.
 func (c *Context) Command() string { return c.CommandOf(c.name) }
 
-// CommandOf is what runs some studies. It writes into another folder than the
-// published one.
+// CommandOf is the command that runs some studies. It writes to a different
+// folder than the published one.
 func (c *Context) CommandOf(names ...string) string {
 	choice := strings.Join(names, "|")
 	if len(names) != 1 {
@@ -125,8 +125,8 @@ func (c *Context) table(name, title string, notes ...string) *report.Table {
 	return &report.Table{Name: name, Title: title, Notes: notes, Command: c.Command()}
 }
 
-// refs returns the sets for studies that take long: all of them in full, else
-// the first one of each signal.
+// refs returns the sets for slow studies: in a full report all of them,
+// otherwise the first one of each signal.
 func (c *Context) refs() []dataset.Ref {
 	if c.Full {
 		return c.Refs
@@ -146,7 +146,8 @@ func (c *Context) timing() measure.Config {
 	}
 }
 
-// timed returns what is timed of a set: all of it in full, else the beginning.
+// timed returns the timed part of a set: in a full report all of it, otherwise
+// the beginning.
 func (c *Context) timed(set *dataset.Set) *dataset.Set {
 	if c.Full {
 		return set
@@ -154,17 +155,18 @@ func (c *Context) timed(set *dataset.Set) *dataset.Set {
 	return set.Head(quickUnits)
 }
 
-// quickUnits is how many metrics, spans or log records a quick report times.
+// quickUnits is the number of metrics, spans or log records that a quick report
+// times.
 const quickUnits = 16384
 
-// batches are those of a set that is measured.
+// batches are the batches of a measured set.
 type batches struct {
 	set  *dataset.Set
 	name string // one, natural, or the size
 	all  []otlpfile.Batch
 }
 
-// check proves once that a format carries the data of batches.
+// check verifies once that a format carries the data of batches.
 func (c *Context) check(f format.Format, p format.Compression, b *batches) error {
 	key := fmt.Sprintf("%s/%s/%s", f.Name(), p, b.name)
 	wanted, done := c.toCheck(b.set, key)
@@ -180,7 +182,8 @@ func (c *Context) check(f format.Format, p format.Compression, b *batches) error
 	return nil
 }
 
-// toCheck returns what the set says, and whether the check is done.
+// toCheck returns the content of the set, and whether the check is already
+// done.
 func (c *Context) toCheck(set *dataset.Set, key string) (wanted *canon.Items, done bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -190,9 +193,9 @@ func (c *Context) toCheck(set *dataset.Set, key string) (wanted *canon.Items, do
 	return c.wanted, c.checked[key]
 }
 
-// checks proves it for sizes: with the own compression where there is one, in a
-// full report without it, too. Compression from outside is tested by package
-// format.
+// checks does this for sizes: with the format's own compression if there is
+// one, and in a full report without it too. Package format tests external
+// compression.
 func (c *Context) checks(f format.Format, b *batches) error {
 	if f.Own() != "" {
 		if err := c.check(f, format.Own, b); err != nil || !c.Full {

@@ -15,7 +15,7 @@ import (
 	"github.com/otelstef/stef/benchmarks/report"
 )
 
-// Figures are what studies found out, for the guide and the README.
+// Figures are results of studies, for the guide and the README.
 type Figures struct {
 	Sizes  []SizeFigure
 	Times  []TimeFigure
@@ -25,7 +25,7 @@ type Figures struct {
 	Ages   []AgeFigure
 	// Frontier are the points of all signals.
 	Frontier []FrontierPoint
-	// Rules are sentences that other pages made of their figures.
+	// Rules are sentences that other pages derived from their figures.
 	Rules []string
 }
 
@@ -35,7 +35,8 @@ type SizeFigure struct {
 	Ref    dataset.Ref
 	Format string
 	Sizes
-	// Ratio is bytes by those of OTLP, both with zstd; Plain without.
+	// Ratio is the bytes divided by those of OTLP, both with zstd; Plain is
+	// without.
 	Ratio, Plain float64
 }
 
@@ -69,7 +70,7 @@ func (f *Figures) time(ref dataset.Ref, batches, compression, operation, format 
 	f.Times = append(f.Times, TimeFigure{ref, batches, compression, operation, format, perItem, ratio})
 }
 
-// ratio returns the ratio to OTLP of an operation, NaN where it was not measured.
+// ratio returns the ratio of an operation to OTLP, NaN if it was not measured.
 func (f *Figures) ratio(set string, batches, compression, operation, format string) float64 {
 	for _, t := range f.Times {
 		if t.Ref.Title() == set && t.Batches == batches && t.Compression == compression && t.Operation == operation && t.Format == format {
@@ -79,7 +80,7 @@ func (f *Figures) ratio(set string, batches, compression, operation, format stri
 	return math.NaN()
 }
 
-// each returns what pick finds in figures, without NaN.
+// each returns the results of pick for figures, without NaN.
 func each[F any](figures []F, pick func(F) (float64, bool)) []float64 {
 	var values []float64
 	for _, f := range figures {
@@ -90,7 +91,7 @@ func each[F any](figures []F, pick func(F) (float64, bool)) []float64 {
 	return values
 }
 
-// span describes values by their least, median and greatest.
+// span describes values by their minimum, median and maximum.
 func span(values []float64, format func(float64) string) string {
 	if len(values) == 0 {
 		return "not measured"
@@ -101,7 +102,7 @@ func span(values []float64, format func(float64) string) string {
 	return fmt.Sprintf("%s (from %s to %s over %d sets)", format(measure.Median(values)), format(slices.Min(values)), format(slices.Max(values)), len(values))
 }
 
-// picture is a chart in the README, which lies beside the folder of results.
+// picture is a chart in the README, which is beside the folder of results.
 func picture(chart *report.Chart) string {
 	return fmt.Sprintf("\n![%s](results/%s.png)\n", chart.Title, chart.Name)
 }
@@ -112,7 +113,7 @@ var shownFormats = []string{"STEF sorted", "STEF ordered", "STEF reference order
 // markdown returns a table for the README.
 func markdown(t *report.Table) string {
 	var b strings.Builder
-	_ = t.WriteMarkdown(&b) // a strings.Builder takes everything
+	_ = t.WriteMarkdown(&b) // a strings.Builder accepts everything
 	return b.String()
 }
 

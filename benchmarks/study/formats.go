@@ -9,7 +9,7 @@ import (
 	"github.com/otelstef/stef/internal/otlpfile"
 )
 
-// formats says what is compared and on what.
+// formats describes the compared formats and the data.
 func formats(c *Context) (*Outcome, error) {
 	t := c.table("formats", "The formats and how they are set up")
 	t.Columns = report.Text("format", "set up", "own compression", "does not carry")
@@ -36,5 +36,5 @@ func formats(c *Context) (*Outcome, error) {
 	return o, nil
 }
 
-// DataLine says in a line which telemetry is there.
+// DataLine describes the available telemetry in one line.
 func DataLine(refs []dataset.Ref) string { return dataset.Line(refs) }

@@ -29,8 +29,7 @@ func (x choice) ours() bool {
 	return strings.HasPrefix(x.family, "STEF") && !strings.Contains(x.family, "reference")
 }
 
-// choices are the points of a signal. The first one is what the others are
-// relative to.
+// choices are the points of a signal. The others are relative to the first one.
 func choices(signal otlpfile.Signal) []choice {
 	var all []choice
 	for _, c := range []format.Compression{format.Zstd, format.None, format.Snappy, format.Gzip, format.ZstdFastest, format.ZstdBetter, format.ZstdBest} {
@@ -39,7 +38,7 @@ func choices(signal otlpfile.Signal) []choice {
 	for _, c := range []format.Compression{format.None, format.Zstd, format.Own} {
 		all = append(all, choice{"Otel Arrow", "Otel Arrow " + string(c), format.OtelArrow(), c})
 	}
-	if signal == otlpfile.Metrics { // it has no way from spans to pdata
+	if signal == otlpfile.Metrics { // it cannot convert spans to pdata
 		for _, c := range []format.Compression{format.None, format.Own} {
 			all = append(all, choice{"STEF reference", "STEF reference ordered " + string(c), format.Reference(format.Ordered), c})
 		}
@@ -158,8 +157,8 @@ func frontierTable(c *Context, signal otlpfile.Signal, points []FrontierPoint, s
 	return t
 }
 
-// beatenBy names a choice of ours that is smaller and faster, or says that there
-// is none.
+// beatenBy names a choice of ours that is smaller and faster, or says that
+// there is none.
 func (p FrontierPoint) beatenBy(points []FrontierPoint) string {
 	if p.Ours {
 		return ""
@@ -202,7 +201,8 @@ func frontierChart(signal otlpfile.Signal, points []FrontierPoint) *report.Chart
 	return chart
 }
 
-// frontierRule names the choices of others that no setting of STEF beats.
+// frontierRule names the choices of other formats that no setting of STEF
+// beats.
 func frontierRule(points []FrontierPoint) string {
 	var left []string
 	for _, p := range points {

@@ -13,8 +13,8 @@ import (
 	"github.com/otelstef/stef/benchmarks/transport"
 )
 
-// guide says in sentences what the figures of this run say. Each sentence is made
-// of figures; none is written by hand.
+// guide describes the figures of this run in sentences. Each sentence is
+// generated from figures; none is written by hand.
 func guide(c *Context) (*Outcome, error) {
 	f := &c.Figures
 	var rules []string
@@ -133,7 +133,8 @@ func (f *Figures) parquetRule() string {
 	return fmt.Sprintf("Files that are queried are another matter: Parquet reads single columns and rows, STEF does not. In size, sorted Parquet beats sorted STEF on %d of %d sets in one big batch.", wins, sets)
 }
 
-// transportRules say what concurrency and streams bring at each round trip.
+// transportRules describe the effect of concurrency and streams at each round
+// trip.
 func (f *Figures) transportRules() []string {
 	var rules []string
 	for _, trip := range Latencies {
@@ -153,7 +154,7 @@ func (f *Figures) transportRules() []string {
 	return rules
 }
 
-// compressionRules say what compression costs and brings.
+// compressionRules describe the cost and the gain of compression.
 func (f *Figures) compressionRules() []string {
 	var rules []string
 	for _, p := range []transport.Protocol{transport.OTLP, transport.STEF} {

@@ -14,7 +14,7 @@ import (
 	"github.com/otelstef/stef/benchmarks/transport"
 )
 
-// heap shows the memory of a sender and a receiver under load.
+// heap measures the memory of a sender and a receiver under load.
 func heap(c *Context) (*Outcome, error) {
 	long := 2 * time.Second
 	switch {
@@ -72,7 +72,7 @@ func live() float64 {
 	return heapObjects()
 }
 
-// sampler takes the heap from time to time.
+// sampler samples the heap periodically.
 type sampler struct {
 	quit chan struct{}
 	done chan []report.Point

@@ -17,7 +17,7 @@ import (
 	"github.com/otelstef/stef/internal/otlpfile"
 )
 
-// published are tables of others, as they printed them.
+// published are tables of other publications, as printed there.
 //
 //go:embed published/*.csv
 var published embed.FS
@@ -35,7 +35,7 @@ func publishedRows(name string) ([][]string, error) {
 	return rows[1:], nil
 }
 
-// figure returns a published number, NaN where there is none.
+// figure returns a published number, NaN if there is none.
 func figure(text string) float64 {
 	v, err := strconv.ParseFloat(text, 64)
 	if err != nil {
@@ -73,7 +73,7 @@ func proposal(c *Context) (*Outcome, error) {
 	return o, nil
 }
 
-// load returns a set of metrics of that name, or nil.
+// load returns the set of metrics with a name, or nil.
 func (c *Context) load(name string) *dataset.Set {
 	for _, ref := range c.Refs {
 		if ref.Name == name && ref.Signal == otlpfile.Metrics {
@@ -117,7 +117,7 @@ func proposalSweep(c *Context) (*report.Table, error) {
 	return t, nil
 }
 
-// sizesBeside puts our sizes beside published ones.
+// sizesBeside shows our sizes beside published ones.
 func (c *Context) sizesBeside(t *report.Table, study, set, source, name string, none, zstd float64) {
 	t.Add(set, name, source, none, zstd)
 	ours := map[string][]string{"OTLP": {"OTLP"}, "STEF": {"STEF sorted"}, "STEF unsorted": {"STEF ordered"}, "Otel ARROW": {"Arrow IPC"}, "Parquet": {"Parquet sorted", "Parquet ordered"}}
@@ -214,7 +214,7 @@ func proposalSpeed(c *Context) (*report.Table, error) {
 	return t, nil
 }
 
-// proposalStep names our steps by those of the proposal.
+// proposalStep maps the names of our steps to those of the proposal.
 var proposalStep = map[string]string{
 	"Exporter: OTLP -> OTel Arrow conv.": stepConvert,
 	"Exporter: Protobuf serialization":   stepSerialize,

@@ -16,7 +16,7 @@ import (
 // shapeBatches is the number of batches of a shape: half warm up, half are measured.
 const shapeBatches = 8
 
-// shapes measures made-up telemetry that varies in one dimension at a time.
+// shapes measures synthetic telemetry that varies in one dimension at a time.
 func shapes(c *Context) (*Outcome, error) {
 	t := c.table("shapes", "Made-up telemetry, one dimension at a time",
 		"Where STEF gains and where it does not, by what the telemetry looks like. The other dimensions are "+dataset.DefaultShape.String()+" (a series has "+

@@ -20,8 +20,8 @@ import (
 // Sizes are the bytes of all messages of a stream by compression.
 type Sizes map[format.Compression]int64
 
-// SizesOf sends batches through a format, once for compressions from outside and
-// once for its own.
+// SizesOf sends batches through a format, once for external compressions and
+// once for the format's own.
 func SizesOf(f format.Format, batches []otlpfile.Batch) (Sizes, error) {
 	sizes := Sizes{}
 	plain, err := format.NewStream(f, format.None, batches[0].Signal)
@@ -69,7 +69,7 @@ func SizesOf(f format.Format, batches []otlpfile.Batch) (Sizes, error) {
 	return sizes, nil
 }
 
-// inParallel does what is not timed on all processors.
+// inParallel does untimed work on all processors.
 func inParallel[T, R any](list []T, do func(T) (R, error)) ([]R, error) {
 	results, errs := make([]R, len(list)), make([]error, len(list))
 	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
@@ -85,8 +85,8 @@ func inParallel[T, R any](list []T, do func(T) (R, error)) ([]R, error) {
 	return results, errors.Join(errs...)
 }
 
-// best returns the smaller one of the size with the own compression and with
-// each message compressed by zstd.
+// best returns the smaller of two sizes: with the own compression and with zstd
+// per message.
 func (s Sizes) best() int64 {
 	if own, ok := s[format.Own]; ok {
 		return min(own, s[format.Zstd])
@@ -101,8 +101,9 @@ func (s Sizes) of(c format.Compression) float64 {
 	return math.NaN()
 }
 
-// regrouped is OTLP of what came out of a sorted STEF stream: equal resources,
-// scopes and metrics are one. It shows how much of the gain is the order.
+// regrouped is the OTLP encoding of the output of a sorted STEF stream, in
+// which equal resources, scopes and metrics are merged. It shows how much of
+// the gain is due to the order.
 type regrouped struct{ format.Format }
 
 func (regrouped) Name() string { return "OTLP regrouped" }
@@ -138,8 +139,8 @@ func sizeFormats(signal otlpfile.Signal) []format.Format {
 	return append([]format.Format{all[0], regrouped{format.OTLP()}}, all[1:]...)
 }
 
-// small are the formats where batches are small: a quick report leaves out what
-// takes long and surprises nobody.
+// small are the formats for small batches: a quick report omits slow formats
+// with unsurprising results.
 func (c *Context) small(all []format.Format) []format.Format {
 	if c.Full || c.Tiny {
 		return all
@@ -202,7 +203,7 @@ func sizes(c *Context, name, title string, formatsOf func(otlpfile.Signal) []for
 				float64(otlp.best())/float64(s.best()), float64(s.best())/items, carries(f))
 			t.Bench = append(t.Bench, sizeLines(name, ref, f, s)...)
 			for len(bars[f.Name()]) < len(chart.Labels)-1 {
-				bars[f.Name()] = append(bars[f.Name()], math.NaN()) // a set of a signal that the format does not have
+				bars[f.Name()] = append(bars[f.Name()], math.NaN()) // the format does not support the signal of the set
 			}
 			bars[f.Name()] = append(bars[f.Name()], float64(s.best())/float64(otlp.best()))
 			c.Figures.size(name, ref, f, s, otlp)
@@ -220,7 +221,7 @@ func sizes(c *Context, name, title string, formatsOf func(otlpfile.Signal) []for
 	return &Outcome{Parts: []report.Part{t, chart}, Blocks: map[string]string{name: block}}, nil
 }
 
-// unlessTooLarge leaves out what Otel Arrow cannot encode.
+// unlessTooLarge omits sets that Otel Arrow cannot encode.
 func unlessTooLarge(err error) error {
 	if errors.Is(err, format.ErrTooLarge) {
 		return nil
@@ -293,7 +294,7 @@ func sizeSweep(c *Context) (*Outcome, error) {
 	return o, nil
 }
 
-// sweep returns the sizes of batches that are tried.
+// sweep returns the batch sizes to try.
 func (c *Context) sweep() []int {
 	if c.Tiny {
 		return []int{1024}

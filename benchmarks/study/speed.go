@@ -23,7 +23,7 @@ const (
 	DeserializeToPdata = "DeserializeToPdata"
 )
 
-// Operations are all of them.
+// Operations are all operations.
 var Operations = []string{SerializeNative, DeserializeNative, SerializeFromPdata, DeserializeToPdata}
 
 // SpeedNotes say what the operations are.
@@ -34,7 +34,7 @@ var SpeedNotes = []string{
 	"One run is all batches. Formats with a stream begin a new one in each run; what is stateless (OTLP, Parquet writers, compressors of messages) is used again, as pools do.",
 }
 
-// Bench is a format with batches to be timed.
+// Bench is a format with batches to time.
 type Bench struct {
 	f        format.Format
 	c        format.Compression
@@ -47,7 +47,7 @@ type Bench struct {
 	prepare  *format.Stream
 }
 
-// NewBench prepares what the operations start from.
+// NewBench prepares the inputs of the operations.
 func NewBench(f format.Format, c format.Compression, all []otlpfile.Batch) (*Bench, error) {
 	b := &Bench{f: f, c: c, signal: all[0].Signal, batches: all}
 	var err error
@@ -73,16 +73,16 @@ func NewBench(f format.Format, c format.Compression, all []otlpfile.Batch) (*Ben
 	return b, nil
 }
 
-// Close frees what the operations used.
+// Close releases the resources of the operations.
 func (b *Bench) Close() {
 	b.reused.Close()
 	b.prepare.Close()
 }
 
-// Items returns how many items one run is about.
+// Items returns the number of items in one run.
 func (b *Bench) Items() int { return b.items }
 
-// stream returns the stream for a run and what to do with it in the end.
+// stream returns the stream for a run and a function to call at the end.
 func (b *Bench) stream() (*format.Stream, func(), error) {
 	if !b.f.Stateful() {
 		return b.reused, func() {}, nil
@@ -173,8 +173,8 @@ func speed(c *Context) (*Outcome, error) {
 	return o, nil
 }
 
-// speedRefs are the sets that are timed: a quick report has those of the proposal,
-// all metrics, and one of each other signal.
+// speedRefs are the timed sets: a quick report has those of the proposal, which
+// are all metrics, and one of each other signal.
 func (c *Context) speedRefs() []dataset.Ref {
 	first := c.refs()
 	return slices.DeleteFunc(slices.Clone(c.Refs), func(r dataset.Ref) bool {
@@ -190,7 +190,7 @@ func (c *Context) extent() string {
 	return "A quick report: of each set, the first 16,384 metrics, spans or log records are timed, and fewer formats, Parquet with one set a signal. make report-full times all."
 }
 
-// quick leaves out of a quick report what takes longest.
+// quick omits the slowest parts from a quick report.
 func (c *Context) quick(all []format.Format, set *dataset.Set) []format.Format {
 	if c.Full || c.Tiny {
 		return all

@@ -98,8 +98,8 @@ func steps(c *Context) (*Outcome, error) {
 	return o, nil
 }
 
-// faster is how many times a format is faster, NaN where OTLP has nothing to do or
-// a difference of measurements is not above zero.
+// faster is how many times a format is faster. It is NaN if OTLP has nothing to
+// do or a difference of measurements is not above zero.
 func faster(otlp, other float64) float64 {
 	if otlp <= 0 || other <= 0 {
 		return math.NaN()
@@ -107,8 +107,8 @@ func faster(otlp, other float64) float64 {
 	return otlp / other
 }
 
-// stepsOf measures the steps of formats, in milliseconds a message. The spreads
-// are those of all that was measured.
+// stepsOf measures the steps of formats, in milliseconds per message. The
+// spreads cover all measurements.
 func stepsOf(c *Context, b *batches, formats []format.Format) (all []map[string]float64, spreads []float64, err error) {
 	var ops []measure.Op
 	const perFormat = 8
@@ -165,7 +165,7 @@ func stepsOf(c *Context, b *batches, formats []format.Format) (all []map[string]
 	return all, spreads, nil
 }
 
-// outside returns compression and decompression of messages alone.
+// outside measures compression and decompression of messages alone.
 func outside(f format.Format, messages [][]byte) (compress, decompress func() error, err error) {
 	p := format.Zstd
 	if f.Stateful() {
@@ -183,7 +183,8 @@ func outside(f format.Format, messages [][]byte) (compress, decompress func() er
 		}
 		packed = append(packed, append([]byte(nil), out...))
 	}
-	// What a stream has seen before it finds again at once, so each run begins one.
+	// A stream recognises data that it has seen before, so each run begins a
+	// new one.
 	compress = func() error {
 		pack.Begin()
 		for _, m := range messages {

@@ -19,7 +19,7 @@ import (
 // Latencies are the round trips of OTEP 0035.
 var Latencies = []time.Duration{20 * time.Microsecond, 2 * time.Millisecond, 20 * time.Millisecond, 200 * time.Millisecond}
 
-// latencies are those that are measured.
+// latencies are the measured ones.
 func (c *Context) latencies() []time.Duration {
 	if c.Tiny {
 		return Latencies[:2]
@@ -27,23 +27,24 @@ func (c *Context) latencies() []time.Duration {
 	return Latencies
 }
 
-// RunFigure is what a way to send took: medians over rounds.
+// RunFigure is the cost of a way to send: medians over rounds.
 type RunFigure struct {
 	Study string
 	// Load names the batches.
 	Load string
 	transport.Config
-	// Items is how many items a batch has.
+	// Items is the number of items in a batch.
 	Items     int
 	Batches   float64
 	Wall, CPU float64 // seconds
-	// PerSecond and PerCPUSecond are batches, Spread is that of PerSecond.
+	// PerSecond and PerCPUSecond count batches; Spread is the spread of
+	// PerSecond.
 	PerSecond, PerCPUSecond, Spread float64
-	// PerBatch is bytes on the network, both ways.
+	// PerBatch is the bytes on the network, in both directions.
 	PerBatch float64
 }
 
-// none is the figure of what was not measured.
+// none is the figure of a missing measurement.
 func none() RunFigure {
 	nan := math.NaN()
 	return RunFigure{Items: 1, Batches: nan, Wall: nan, CPU: nan, PerSecond: nan, PerCPUSecond: nan, Spread: nan, PerBatch: nan}
@@ -68,15 +69,16 @@ func way(c transport.Config) string {
 	return fmt.Sprintf("OTLP unary, %d concurrent", c.Clients)
 }
 
-// patience bounds a run: one that takes longer hangs.
+// patience is the time limit of a run; a longer run is considered stuck.
 const patience = 5 * time.Minute
 
-// longTrip is the round trip from which a run lasts for so many of them, sending
-// the batches again and again: else the wait for the last answers would be most
-// of it. The batches together are larger than the window of STEF's compression.
+// longTrip is the round trip from which a run lasts for several round trips and
+// sends the batches repeatedly. Otherwise the wait for the last answers would
+// dominate. The batches together are larger than the window of STEF's
+// compression.
 const longTrip = 20 * time.Millisecond
 
-// lasting returns how long a run lasts, 0 for as long as each batch takes once.
+// lasting returns the duration of a run, or 0 to send each batch once.
 func (c *Context) lasting(trip time.Duration) time.Duration {
 	switch {
 	case trip < longTrip || c.Tiny:
@@ -133,8 +135,8 @@ func runFigure(study, load string, config transport.Config, results []transport.
 	}
 }
 
-// rounds is how often a way to send is taken. A quick report does not wait for
-// long links more often than it must.
+// rounds is how often each way to send is measured. A quick report uses long
+// links as rarely as possible.
 func (c *Context) rounds(trip time.Duration) int {
 	switch {
 	case c.Tiny:
@@ -147,7 +149,7 @@ func (c *Context) rounds(trip time.Duration) int {
 	return 3
 }
 
-// spans makes up batches of spans.
+// spans generates batches of spans.
 func spans(batches, spans, attributes int) []otlpfile.Batch {
 	var all []otlpfile.Batch
 	for i := range batches {
@@ -163,8 +165,8 @@ type load struct {
 	batches []otlpfile.Batch
 }
 
-// loads are those of OTEP 0035 with fewer batches: small ones where there is no
-// latency, large ones everywhere.
+// loads are those of OTEP 0035 with fewer batches: small ones without latency,
+// large ones at every latency.
 func (c *Context) loads() []load {
 	small, large := 400, 60
 	switch {
@@ -181,8 +183,8 @@ func (c *Context) loads() []load {
 	return list
 }
 
-// compressions are those of tables of transport; a quick report has gzip where
-// nothing has to be waited for.
+// compressions are those of the transport tables; a quick report has gzip only
+// without latency.
 func (c *Context) compressions(trip time.Duration) []transport.Compression {
 	if !c.Full && trip > Latencies[0] {
 		return []transport.Compression{transport.None, transport.Zstd}
@@ -198,7 +200,7 @@ const (
 
 func millis(d time.Duration) string { return fmt.Sprintf("%g ms", float64(d)/1e6) }
 
-// transportNotes are true of all tables of transport.
+// transportNotes apply to all transport tables.
 func transportNotes(more ...string) []string {
 	return append(more, fmt.Sprintf("Client and server in one process, real gRPC over an in-memory connection with the injected round trip; flow control windows of %d MiB "+
 		"(InitialWindowSize, InitialConnWindowSize) at both ends. CPU is that of both ends and of the network between them. The server deserialises to pdata and looks at each item. "+
@@ -345,7 +347,7 @@ func (c *Context) latencyChart() *report.Chart {
 	return chart
 }
 
-// concurrency is throughput by requests under way and by streams.
+// concurrency is throughput by number of concurrent requests and of streams.
 func concurrency(c *Context) (*Outcome, error) {
 	requests, lines := []int{1, 4, 16, 64}, []int{1, 4, 16}
 	batches := 64

@@ -15,12 +15,12 @@ import (
 	"github.com/otelstef/stef/internal/otlpfile"
 )
 
-// sweepPlan says what the worker sweep tries.
+// sweepPlan lists the settings of the worker sweep.
 type sweepPlan struct {
 	batches, records int
 	clients, workers []int
 	trips            []time.Duration
-	// longTrips are tried with the most of clients and workers.
+	// longTrips are tried with the largest number of clients and workers.
 	longTrips []time.Duration
 	streams   []int
 }
@@ -139,7 +139,7 @@ func workerTrips(c *Context, p sweepPlan, batches []otlpfile.Batch) (*report.Tab
 	return t, chart, nil
 }
 
-// claims puts what the study found beside what was found here.
+// claims compares the findings of the study with the results here.
 func claims(c *Context, p sweepPlan) *report.Table {
 	t := c.table("workers-claims", "What the study found, and what was found here", "Quoted: the column of the study is its own, of 22 and 16 cores. no and with: zstd.")
 	t.Columns = report.Text("question", "study", "OTLP here", "STEF here")
@@ -165,11 +165,11 @@ func claims(c *Context, p sweepPlan) *report.Table {
 	return t
 }
 
-// untried is the round trip at which something wins that never did.
+// untried is the text shown when a setting never wins.
 const untried = "none that was tried"
 
-// crossing returns the least round trip at which compression wins there and at
-// all longer ones that were tried.
+// crossing returns the shortest round trip at which compression wins, if it
+// wins at all longer ones tried too.
 func (c *Context) crossing(p sweepPlan, protocol transport.Protocol, get func(transport.Protocol, time.Duration, transport.Compression) RunFigure) string {
 	from := untried
 	for _, trip := range slices.Backward(p.longTrips) {
@@ -182,8 +182,8 @@ func (c *Context) crossing(p sweepPlan, protocol transport.Protocol, get func(tr
 	return from
 }
 
-// plateau returns the least numbers of workers whose throughput without latency
-// and compression is at least nine tenths of the best.
+// plateau returns the smallest numbers of workers whose throughput without
+// latency and compression is at least nine tenths of the best.
 func (c *Context) plateau(p sweepPlan, protocol transport.Protocol) string {
 	best := 0.0
 	var all []RunFigure

@@ -12,8 +12,9 @@ import (
 	"github.com/otelstef/stef/benchmarks/transport"
 )
 
-// rules end the page of the worker sweep: what to use when, from its figures. The
-// first ones say most, and are for the guide.
+// rules are at the end of the page of the worker sweep: what to use when,
+// derived from its figures. The first ones are the most important and are for
+// the guide.
 func (c *Context) rules(p sweepPlan) []string {
 	rules := []string{
 		c.compressRule(p, transport.OTLP), c.compressRule(p, transport.STEF),
@@ -25,10 +26,10 @@ func (c *Context) rules(p sweepPlan) []string {
 	return slices.DeleteFunc(rules, func(rule string) bool { return rule == "" })
 }
 
-// guiding is how many rules go to the guide.
+// guiding is the number of rules for the guide.
 const guiding = 3
 
-// addRules puts rules onto the page of a study and leaves them for the guide.
+// addRules adds rules to the page of a study and stores them for the guide.
 func (c *Context) addRules(o *Outcome, rules []string) {
 	if len(rules) == 0 {
 		return
@@ -96,7 +97,8 @@ func (c *Context) requestsRule(p sweepPlan) string {
 		near.itemsPerSecond()*far.Seconds()*near.bytesPerItem()/(1<<20))
 }
 
-// fastestRule names what sent most at a round trip, and the best of OTLP.
+// fastestRule names the setting with the highest throughput at a round trip,
+// and the best of OTLP.
 func (c *Context) fastestRule(trip time.Duration) string {
 	var best, otlp RunFigure
 	for _, f := range c.Figures.Runs {
