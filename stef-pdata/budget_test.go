@@ -205,7 +205,7 @@ func TestHugeRecord(t *testing.T) {
 }
 
 func testHugeRecord[T any](t *testing.T, c *budgetCase[T]) {
-	text := strings.Repeat("x", 80<<10)
+	text := strings.Repeat("x", 60<<10)
 	// The batch encoder rejects such a record, the record writer does not.
 	write := func(keys int) *bytes.Buffer {
 		var stream bytes.Buffer

@@ -31,7 +31,7 @@ type ReadTree struct {
 	// full are the columns that may have data of the last frame; the others are
 	// empty. Most columns of small frames are.
 	full, stale []int32
-	frames      uint64
+	frames      uint32  // never 0 while a frame is read
 	lacking     []int32 // columns that may be read beyond their end
 }
 
@@ -46,6 +46,7 @@ var (
 // Attach gives every column its number and the Fault of the tree.
 func (t *ReadTree) Attach() {
 	if n := len(t.nodes); cap(t.lacking) < n {
+		t.nodes = append(make([]node[Reader], 0, n), t.nodes...) // an idle stream holds no spare room
 		room := make([]int32, 3*n)
 		t.full, t.stale, t.lacking = room[:0:n], room[n:n:2*n], room[2*n:2*n]
 	}
@@ -57,6 +58,17 @@ func (t *ReadTree) Attach() {
 		}
 	}
 	t.allFull()
+}
+
+// nextFrame counts a frame. Where the count begins anew, no column may look as if
+// it had data already.
+func (t *ReadTree) nextFrame() {
+	if t.frames++; t.frames == 0 {
+		for n := range t.nodes {
+			t.nodes[n].frame = 0
+		}
+		t.frames = 1
+	}
 }
 
 // allFull notes that any column may have data.
@@ -84,7 +96,7 @@ func (t *ReadTree) Split(payload []byte) (column int, err error) {
 	table.Attach(&t.sizeFault, 0)
 	table.Reset(payload[n : n+int(tableSize)])
 	data := payload[n+int(tableSize):]
-	t.frames++
+	t.nextFrame()
 	t.full, t.stale = t.stale[:0], t.full
 	if n, err := t.split(&table, data); err != nil {
 		t.allFull()
@@ -112,7 +124,7 @@ func (t *ReadTree) split(table *bitio.BitReader, data []byte) (column int, err e
 			return n, ErrSizeTable
 		}
 		if size == 0 {
-			n = node.end
+			n = int(node.end)
 			continue
 		}
 		if size > uint64(len(data)) {

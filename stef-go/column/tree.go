@@ -25,9 +25,9 @@ type Tree[C any] struct {
 type node[C any] struct {
 	codec  C
 	name   string
-	parent int    // -1 for the root
-	end    int    // the first node after the subtree
-	frame  uint64 // of a column being read: the last frame with data for it
+	parent int32  // -1 for the root
+	end    int32  // the first node after the subtree
+	frame  uint32 // of a column being read: the last frame with data for it
 }
 
 // Add appends a column without children and returns its number.
@@ -37,7 +37,7 @@ func (t *Tree[C]) Add(name string, codec C) int {
 	if len(t.open) > 0 {
 		parent = t.open[len(t.open)-1]
 	}
-	t.nodes = append(t.nodes, node[C]{codec: codec, name: name, parent: parent, end: n + 1})
+	t.nodes = append(t.nodes, node[C]{codec: codec, name: name, parent: int32(parent), end: int32(n + 1)})
 	return n
 }
 
@@ -51,7 +51,7 @@ func (t *Tree[C]) Open(name string, codec C) int {
 // Close ends the children of the last column opened.
 func (t *Tree[C]) Close() {
 	last := len(t.open) - 1
-	t.nodes[t.open[last]].end = len(t.nodes)
+	t.nodes[t.open[last]].end = int32(len(t.nodes))
 	t.open = t.open[:last]
 }
 
@@ -68,7 +68,7 @@ func (t *Tree[C]) Path(n int) string {
 		return ""
 	}
 	var names []string
-	for ; n >= 0; n = t.nodes[n].parent {
+	for ; n >= 0; n = int(t.nodes[n].parent) {
 		names = append([]string{t.nodes[n].name}, names...)
 	}
 	return strings.ReplaceAll(strings.Join(names, "."), ".[]", "[]")

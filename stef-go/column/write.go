@@ -48,7 +48,7 @@ func (t *WriteTree) AppendSizes(dst []byte) (out []byte, data int) {
 		size := node.codec.Len()
 		t.sizes.WriteCompact(uint64(size))
 		if size == 0 {
-			n = node.end
+			n = int(node.end)
 			continue
 		}
 		t.full = append(t.full, fullColumn{node.codec, size})
