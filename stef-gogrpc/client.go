@@ -24,9 +24,9 @@ type Client struct {
 	config clientConfig
 }
 
-// NewClient returns a client on a connection. The connection stays the
-// caller's: addresses, TLS, credentials, interceptors, load balancing and
-// keepalive are all set there, and the client never closes it.
+// NewClient returns a client that uses conn. The caller owns the connection and
+// sets addresses, TLS, credentials, interceptors, load balancing and keepalive on
+// it. The client never closes it.
 func NewClient(conn grpc.ClientConnInterface, options ...ClientOption) (*Client, error) {
 	if conn == nil {
 		return nil, errors.New("stefgrpc: a client needs a connection")
@@ -38,12 +38,11 @@ func NewClient(conn grpc.ClientConnInterface, options ...ClientOption) (*Client,
 	return &Client{conn, config}, nil
 }
 
-// Open opens a stream of records of root and waits until the server has said
-// which schema it reads. Errors are of type *Error.
+// Open opens a stream of records of root and waits until the server has named the
+// schema it reads. Errors are of type *Error.
 //
-// The end of ctx ends the opening, but not the stream once it is open: that
-// lives until Close, or until it breaks. The values in ctx, among them metadata
-// to be sent, are those of the stream.
+// ctx bounds only the opening. An open stream lives until Close is called or until
+// it breaks. The stream uses the values in ctx, such as the metadata to send.
 //
 // spec: #handshake
 func (c *Client) Open(ctx context.Context, root *schema.Struct, options ...OpenOption) (*Stream, error) {
@@ -72,26 +71,26 @@ func (c *Client) Open(ctx context.Context, root *schema.Struct, options ...OpenO
 	return s, nil
 }
 
-// late returns the error of an opening that took too long. What gRPC had to say
-// in the meantime often tells why.
+// late returns the error of an opening that took too long. It includes the last
+// error of gRPC, which often names the cause.
 func (c *Client) late(ctx context.Context, err error) error {
 	e := errorf(KindUnavailable, "the server did not answer within %v", c.config.handshakeTimeout)
 	if cause := ctx.Err(); cause != nil {
 		e = FromStatus(cause)
 	}
 	if text := status.Convert(err).Message(); err != nil && text != context.Canceled.Error() {
-		e.Err = fmt.Errorf("%w (%s)", e.Err, text) // e is nobody else's
+		e.Err = fmt.Errorf("%w (%s)", e.Err, text) // e has no other reference
 	}
 	return e
 }
 
-// handshake opens the stream and agrees on a schema.
+// handshake opens the stream and negotiates a schema.
 func (c *Client) handshake(ctx context.Context, root *schema.Struct) (*Stream, error) {
 	stream, err := c.conn.NewStream(ctx, &streamDesc, StreamMethod, c.config.callOptions...)
 	if err != nil {
 		return nil, FromStatus(err)
 	}
-	// An error of EOF says that the server ended the stream; RecvMsg knows why.
+	// EOF means that the server ended the stream; RecvMsg returns the reason.
 	err = stream.SendMsg((&wire.ClientMessage{First: true, Root: root.Name}).Proto())
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, FromStatus(err)

@@ -1,15 +1,15 @@
 // Copyright The Otel/STEF Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package stefgrpc carries STEF streams over gRPC: records go from a client to
-// a server, acknowledgements come back. It knows nothing of OpenTelemetry; the
-// records of any schema can be sent. Section 10 of stef-spec/specification.md
-// is the protocol.
+// Package stefgrpc carries STEF streams over gRPC: a client sends records to a
+// server, and the server returns acknowledgements. The package does not depend on
+// OpenTelemetry and sends records of any schema. Section 10 of
+// stef-spec/specification.md defines the protocol.
 //
 // # Model
 //
-// A gRPC stream carries one STEF stream. The n-th record of it has the id n;
-// both ends count, and acknowledgements are ids.
+// A gRPC stream carries one STEF stream. The n-th record of the stream has the id
+// n. Both ends count records, and acknowledgements contain ids.
 //
 //	client, err := stefgrpc.NewClient(conn)
 //	s, err := client.Open(ctx, otelstef.MetricsSchema())
@@ -19,60 +19,60 @@
 //	err = s.AwaitAll(ctx)                       // now they are acknowledged
 //	err = s.Drain(ctx)                          // the stream is over, all is well
 //
-// A Client opens streams on a connection, a Stream is the destination of one
-// STEF writer. Opening asks the server which schema it reads and how large its
-// dictionaries may get; Stream.WriterOptions tells the writer. A server with an
-// older schema gets the fields it knows, a newer one gets all there are, and
-// one with another schema altogether is an error of KindIncompatible.
+// A Client opens streams on a connection. A Stream is the destination of one STEF
+// writer. During opening, the server names the schema it reads and the limit of
+// its dictionaries; Stream.WriterOptions passes both to the writer. A server with
+// an older schema receives the fields it knows. A server with a newer schema
+// receives all fields. A server with an unrelated schema causes an error of
+// KindIncompatible.
 //
-// A Session is for senders that run for long. It keeps streams open, replaces
-// them from time to time so that load can move between servers, replaces broken
-// ones, and tells of each batch it is given how that ended. Most programs that
-// send want a Session; a Stream is what it is made of.
+// A Session is for long-running senders. It keeps streams open, replaces them from
+// time to time so that load can move between servers, replaces broken streams, and
+// reports the result of each batch. Most programs that send need a Session; it is
+// built on Streams.
 //
-// A Server has a Handler per root and gives it each stream as an io.Reader with
-// methods to acknowledge and reject records.
+// A Server has one Handler per root. It passes each stream to the handler as an
+// io.Reader with methods to acknowledge and reject records.
 //
-// Addresses, TLS, credentials, interceptors, keepalive, load balancing and
-// compression by gRPC are all options of the caller's grpc.ClientConn and
-// grpc.Server; the examples show certificates of both ends and credentials per
-// stream. STEF has a compression of its own (stef.WithCompression); compression
-// by gRPC on top of it finds nothing to compress.
+// Addresses, TLS, credentials, interceptors, keepalive, load balancing and gRPC
+// compression are options of the caller's grpc.ClientConn and grpc.Server. The
+// examples show certificates at both ends and credentials per stream. STEF has its
+// own compression (stef.WithCompression); gRPC compression on top of it does not
+// reduce the size further.
 //
 // # What is promised
 //
-// Delivery is at least once. A record that is acknowledged was accepted by the
-// server's handler, or reported bad: Stream.Rejected and OnResponse tell which.
-// When a stream ends before, nobody can know whether the records that are not
-// acknowledged arrived. To send them again is right, twice is possible, and
-// bad ones must be left out. Error.Retryable tells whether the peer would have
-// them at all.
+// Delivery is at least once. An acknowledged record was either accepted by the
+// server's handler or reported bad: Stream.Rejected and OnResponse tell which. If
+// a stream ends early, it is unknown whether the unacknowledged records arrived.
+// The sender should send them again, except the bad ones; they may then arrive
+// twice. Error.Retryable reports whether the peer would accept them at all.
 //
 // # Ownership
 //
-// A chunk that is passed to Stream.WriteRecords is copied, and is the caller's
-// again when the call returns.
+// Stream.WriteRecords copies the chunk. The caller may reuse the chunk when the
+// call returns.
 //
-// Connections, gRPC servers and contexts are the caller's. A Stream holds one
+// The caller owns connections, gRPC servers and contexts. A Stream holds one
 // goroutine until it ends: by Close, by the server, or with the connection.
 //
 // # Limits
 //
-// What a client has sent and the server has not acknowledged is bounded by
-// WithMaxUnackedBytes: at the bound, writes wait. A write also waits while the
-// server does not read, by gRPC's flow control. Both kinds of waiting end with
-// the stream, and with a context where one is given. What a server says is
-// bounded as well: by the receive limit of the connection, in what is remembered
-// (see Stream.Rejected), and in time (WithHandshakeTimeout).
+// WithMaxUnackedBytes bounds the data that a client has sent and the server has
+// not acknowledged: at the bound, writes wait. A write also waits, by gRPC's flow
+// control, while the server does not read. Both waits end with the stream, and
+// with the context if the call has one. Data from the server is also bounded: in
+// message size by the receive limit of the connection, in stored ids (see
+// Stream.Rejected), and in time (WithHandshakeTimeout).
 //
 // A server bounds the bytes of a chunk, the bytes of all chunks, the number of
 // streams, their dictionaries, and the time it waits for a client: for the first
 // message, for the header, for the rest of a chunk, and between two chunks. See
-// ServerOption; ServerStats counts the streams that a limit ended.
+// ServerOption. ServerStats counts the streams that a limit ended.
 //
 // # Errors
 //
-// Callers decide by the type of an error and by Error.Kind, never by its text:
+// Use the type of an error and Error.Kind to decide what to do, never its text:
 //
 //	*Error            from a peer, or about one; Kind says what to do, Code is the
 //	                  gRPC status, RetryDelay the delay that the peer asked for
@@ -82,9 +82,9 @@
 //	ErrSessionClosed  wrapped in an *UnsentError after Session.Shutdown
 //	a context's error wrapped where a context ended the waiting
 //
-// Errors about options and configurations, and of Handle, are plain: they are
-// mistakes of the program. Error.Retryable is the retry table of OTLP, the only
-// one; the exporter uses it, too.
+// Errors about options and configurations, and errors of Handle, are plain errors:
+// they are mistakes in the program. Error.Retryable implements the retry table of
+// OTLP. There is no other retry table; the exporter uses this one, too.
 //
 // # How the package is built
 //
@@ -99,10 +99,11 @@
 //	session_decide      carries out what the machine decides
 //	server, server_…    the receiving end
 //
-// A push passes Session.Send, Machine.Submit, sender.encode, the batch writer,
-// Stream.WriteRecords; its acknowledgement passes Stream.respond, ledger.Sender,
-// sender.answered, Machine.Answered and Session.settle.
+// A push passes through Session.Send, Machine.Submit, sender.encode, the batch
+// writer and Stream.WriteRecords. Its acknowledgement passes through
+// Stream.respond, ledger.Sender, sender.answered, Machine.Answered and
+// Session.settle.
 //
-// testdata, here and in internal/session, has conversations as text, which the
-// tests play.
+// testdata, here and in internal/session, contains conversations as text. The
+// tests replay them.
 package stefgrpc

@@ -17,31 +17,32 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 )
 
-// Kind says what an Error means for whoever has data to send.
+// Kind classifies an Error by what a sender should do about it.
 type Kind uint8
 
 // The kinds of an Error.
 const (
-	// KindUnknown is a failure that says nothing about its reason.
+	// KindUnknown is a failure without a known reason.
 	KindUnknown Kind = iota
-	// KindUnavailable is a connection or stream that was lost or not to be had.
-	// Another one may do better.
+	// KindUnavailable is a connection or stream that was lost or could not be
+	// opened. Another one may succeed.
 	KindUnavailable
-	// KindIncompatible is a server with another schema, of which neither end
-	// can use the other's.
+	// KindIncompatible is a server with another schema: neither end can use the
+	// schema of the other.
 	KindIncompatible
-	// KindUnimplemented is a peer without STEF, or without the root.
+	// KindUnimplemented is a peer that does not implement STEF, or does not serve
+	// the root.
 	KindUnimplemented
 	// KindLimit is a limit that was exceeded, at this end or the other.
 	KindLimit
 	// KindProtocol is a peer that broke the rules of the protocol.
 	KindProtocol
-	// KindRejected is a peer that refuses, for a reason that sending again does
-	// not cure.
+	// KindRejected is a peer that refuses for a permanent reason: sending again
+	// does not help.
 	KindRejected
-	// KindCanceled is an end by this end's own wish: Close, or a context.
+	// KindCanceled is an end that this side requested: by Close, or by a context.
 	KindCanceled
-	// KindClosed is a stream that ended in order, but not with everything
+	// KindClosed is a stream that ended in order before everything was
 	// acknowledged: the peer ends streams or connections from time to time, or
 	// CloseSend was called before.
 	KindClosed
@@ -76,13 +77,13 @@ func (k Kind) String() string {
 	return fmt.Sprintf("kind %d", uint8(k))
 }
 
-// Error is every error of this package that has to do with a peer.
+// Error is the type of all errors of this package that concern a peer.
 type Error struct {
 	Kind Kind
-	// Code is the status the peer ended the stream with, or the one that suits
-	// Kind where the error arose at this end.
+	// Code is the status with which the peer ended the stream. If the error arose
+	// at this end, it is the code that corresponds to Kind.
 	Code codes.Code
-	// RetryDelay is how long the peer wants to be left alone, if HasRetryInfo.
+	// RetryDelay is how long the peer asks the client to wait, if HasRetryInfo.
 	RetryDelay   time.Duration
 	HasRetryInfo bool
 	// Err says what happened and where.
@@ -93,7 +94,7 @@ func errorf(kind Kind, format string, args ...any) *Error {
 	return &Error{Kind: kind, Code: kinds[kind].code, Err: fmt.Errorf(format, args...)}
 }
 
-// at returns e with a place, or more, before what it says.
+// at returns e with the place, or other context, added before its text.
 func (e *Error) at(format string, args ...any) *Error {
 	placed := *e
 	placed.Err = fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), e.Err)
@@ -111,8 +112,8 @@ func (e *Error) Error() string {
 // Unwrap returns Err.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Retryable says whether the data of the stream may be sent again, by the
-// table of OTLP: RESOURCE_EXHAUSTED only where the peer gave a delay.
+// Retryable reports whether the data of the stream may be sent again, by the table
+// of OTLP: RESOURCE_EXHAUSTED only if the peer named a delay.
 func (e *Error) Retryable() bool {
 	switch e.Code {
 	case codes.Canceled, codes.DeadlineExceeded, codes.Aborted, codes.OutOfRange, codes.Unavailable, codes.DataLoss:
@@ -146,8 +147,8 @@ func (e *Error) GRPCStatus() *status.Status {
 	return detailed
 }
 
-// FromStatus returns an error of gRPC as an *Error, nil for nil. An *Error
-// stays what it is; errors that carry no status are of KindUnknown.
+// FromStatus returns an error of gRPC as an *Error, and nil for nil. It returns an
+// *Error unchanged. Errors without a status become KindUnknown.
 func FromStatus(err error) *Error {
 	if err == nil {
 		return nil
@@ -161,7 +162,7 @@ func FromStatus(err error) *Error {
 	if st, ok := status.FromError(err); ok {
 		e.RetryDelay, e.HasRetryInfo = retryInfo(st)
 	}
-	switch reason := Reason(err); { // tells more than the code
+	switch reason := Reason(err); { // more specific than the code
 	case reason == ReasonReconnect, reason == "" && goneAway(e):
 		e.Kind = KindClosed
 	case reason == ReasonSchema:
@@ -172,11 +173,11 @@ func FromStatus(err error) *Error {
 	return e
 }
 
-// goneAway reports whether the connection was told to go away before it broke:
-// the server, or a proxy, ends connections in order. streamReset reports whether
-// a stream was reset between the ends; proxies do that with codes that would be
-// final in a status. gRPC tells both in the text of the status only, so this is
-// the one place where text decides.
+// goneAway reports whether the connection received GOAWAY before it broke: the
+// server, or a proxy, ends connections in order. streamReset reports whether a
+// stream was reset between the two ends; proxies do that with codes that would be
+// final in a status. gRPC reports both only in the text of the status, so this is
+// the only place that decides by text.
 func goneAway(e *Error) bool {
 	return e.Code == codes.Unavailable && strings.Contains(e.Err.Error(), "received prior goaway: code: NO_ERROR")
 }

@@ -3,18 +3,19 @@
 
 package stefgrpc
 
-// Handler takes the records of the streams of one root.
+// Handler receives the records of the streams of one root.
 type Handler interface {
-	// ServeSTEF is called for each stream, after the handshake, on a goroutine
-	// of its own, and has the stream until it returns.
+	// ServeSTEF is called for each stream, after the handshake, on its own
+	// goroutine. It may use the stream until it returns.
 	//
-	// A handler makes the reader of the root on the stream, with the stream's
-	// ReaderOptions, and acknowledges what it accepted. The context of the
-	// stream ends when the client is gone or the server has no more time; the
-	// handler should return soon then.
+	// A handler creates the reader of the root on the stream, with the stream's
+	// ReaderOptions, and acknowledges the records it accepted. The context of the
+	// stream ends when the client has disconnected or the time of a shutdown is
+	// over; the handler should then return soon.
 	//
-	// The stream ends when ServeSTEF returns. What was acknowledged and rejected
-	// until then is sent first, whatever it returns. The status for the client is
+	// The stream ends when ServeSTEF returns. Before that, the server sends all
+	// acknowledgements and rejections, whatever ServeSTEF returns. The status for
+	// the client is
 	//
 	//	nil                          OK
 	//	an *Error, a gRPC status     that
@@ -24,14 +25,14 @@ type Handler interface {
 	//	an error of a context        CANCELLED, DEADLINE_EXCEEDED
 	//	anything else                UNKNOWN
 	//
-	// also where one wraps another. So a handler that fails for the moment
-	// returns UNAVAILABLE, and one that never can accept the records of the
-	// stream INVALID_ARGUMENT. A panic ends the stream with INTERNAL, and this
-	// stream only.
+	// Wrapped errors count as the errors they wrap. So a handler with a temporary
+	// failure returns UNAVAILABLE, and a handler that can never accept the records
+	// of the stream returns INVALID_ARGUMENT. A panic ends the stream with
+	// INTERNAL and does not affect other streams.
 	ServeSTEF(s *ServerStream) error
 }
 
-// HandlerFunc is a function as a Handler.
+// HandlerFunc adapts a function to a Handler.
 type HandlerFunc func(s *ServerStream) error
 
 // ServeSTEF calls f.

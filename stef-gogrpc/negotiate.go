@@ -11,15 +11,15 @@ import (
 	"github.com/otelstef/stef/stef-gogrpc/internal/wire"
 )
 
-// agreement is what the two ends of a stream have agreed on.
+// agreement is what the two ends of a stream negotiated.
 type agreement struct {
 	compat    schema.Compat     // how the server's schema relates to the client's
-	wire      schema.WireSchema // what the client writes in
+	wire      schema.WireSchema // the schema that the client writes
 	dictBytes int
 }
 
-// agree decides what a client with records of root writes, given what the server
-// said about itself. dictBytes is the client's own limit.
+// agree decides how a client writes records of root, from the capabilities of the
+// server. dictBytes is the client's own limit.
 //
 // spec: #schema-decision
 func agree(root *schema.Struct, dictBytes int, server *wire.Capabilities) (agreement, error) {
@@ -51,9 +51,9 @@ func agree(root *schema.Struct, dictBytes int, server *wire.Capabilities) (agree
 	return a, nil
 }
 
-// writerOptions makes a writer keep to the agreement. The schema is announced
-// in any case, which is allowed where both ends have the same one and tells
-// whoever records the stream what it is in.
+// writerOptions returns the options that make a writer follow the agreement. They
+// always announce the schema. That is allowed if both ends have the same schema,
+// and a recording of the stream then states its schema.
 func (a *agreement) writerOptions() []stef.WriterOption {
 	return []stef.WriterOption{
 		stef.WithSchemaHeader(), stef.WithDictBytes(a.dictBytes), stef.WithSchema(slices.Clone(a.wire)),

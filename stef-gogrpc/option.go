@@ -16,19 +16,20 @@ import (
 
 // Defaults of a client.
 const (
-	// DefaultMaxMessageBytes is the greatest size of a message that a client
-	// sends: a quarter of what gRPC servers receive by default. In
-	// BenchmarkMessageSize, messages of 256 KiB and of 1 MiB are equally fast,
-	// larger and much smaller ones are slower.
+	// DefaultMaxMessageBytes is the maximum size of a message that a client sends:
+	// a quarter of what gRPC servers receive by default. In BenchmarkMessageSize,
+	// messages of 256 KiB and of 1 MiB are equally fast, larger and much smaller
+	// ones are slower.
 	DefaultMaxMessageBytes = 1 << 20
-	// DefaultMaxUnackedBytes is how much a stream may have sent and not
-	// acknowledged.
+	// DefaultMaxUnackedBytes bounds the bytes that a stream has sent and the
+	// server has not acknowledged.
 	DefaultMaxUnackedBytes = 64 << 20
 	// DefaultHandshakeTimeout is how long a server may take to answer.
 	DefaultHandshakeTimeout = 10 * time.Second
 )
 
-// minMessageBytes leaves room for bytes beside what else a message holds.
+// minMessageBytes is the smallest allowed message limit. It is twice the size of
+// the other fields of a message, so that every message can carry data.
 const minMessageBytes = 2 * maxEnvelope
 
 type clientConfig struct {
@@ -43,10 +44,10 @@ type clientConfig struct {
 // ClientOption changes how a client opens streams.
 type ClientOption func(*clientConfig) error
 
-// WithMaxMessageBytes sets the greatest size of a message in bytes, at least 16.
-// Larger chunks are split over several messages. Default
-// DefaultMaxMessageBytes. A server cannot say what it receives; by gRPC's
-// default it is 4 MiB.
+// WithMaxMessageBytes sets the maximum size of a message in bytes, at least 16.
+// Larger chunks are split over several messages. The default is
+// DefaultMaxMessageBytes. A server cannot announce its receive limit; gRPC's
+// default is 4 MiB.
 func WithMaxMessageBytes(bytes int) ClientOption {
 	return func(c *clientConfig) error {
 		if bytes < minMessageBytes {
@@ -59,8 +60,8 @@ func WithMaxMessageBytes(bytes int) ClientOption {
 
 // WithMaxUnackedBytes bounds the bytes that a stream has sent and the server has
 // not acknowledged. Writes wait at the bound, so a stream exceeds it by one chunk
-// at most. A Session has a bound of its own, SessionConfig.MaxUnackedBytes, and
-// ignores this one. Default DefaultMaxUnackedBytes.
+// at most. A Session ignores this option: it has its own bound,
+// SessionConfig.MaxUnackedBytes. The default is DefaultMaxUnackedBytes.
 func WithMaxUnackedBytes(n int) ClientOption {
 	return func(c *clientConfig) error {
 		if n < 1 {
@@ -71,8 +72,8 @@ func WithMaxUnackedBytes(n int) ClientOption {
 	}
 }
 
-// WithMaxUnackedRecords is WithMaxUnackedBytes in records. 0, the default, sets
-// no bound.
+// WithMaxUnackedRecords is the same bound as WithMaxUnackedBytes, but in records.
+// 0, the default, sets no bound.
 func WithMaxUnackedRecords(n uint64) ClientOption {
 	return func(c *clientConfig) error {
 		c.maxUnacked = n
@@ -89,8 +90,8 @@ func WithCallOptions(options ...grpc.CallOption) ClientOption {
 	}
 }
 
-// WithHandshakeTimeout bounds the time in which a stream must be open,
-// connecting included. The context of Open can make it shorter. Default
+// WithHandshakeTimeout bounds the time to open a stream, including the time to
+// connect. The context of Open can shorten it. The default is
 // DefaultHandshakeTimeout.
 func WithHandshakeTimeout(d time.Duration) ClientOption {
 	return func(c *clientConfig) error {
@@ -103,8 +104,8 @@ func WithHandshakeTimeout(d time.Duration) ClientOption {
 }
 
 // WithDictBytes sets the size of the dictionaries in bytes at which a writer
-// begins them anew (stef.WithDictBytes), unless the server names a lower one.
-// Default stef.DefaultDictBytes.
+// resets them (stef.WithDictBytes), unless the server names a lower limit. The
+// default is stef.DefaultDictBytes.
 //
 // spec: #dict-limit
 func WithDictBytes(bytes int) ClientOption {
@@ -140,14 +141,14 @@ type openConfig struct {
 // OpenOption changes how one stream is opened.
 type OpenOption func(*openConfig) error
 
-// OnResponse sets what is called with each response of the server that says
-// something new. The ids in Rejected are those that no earlier response
-// reported, in ascending order; the slice is the callee's. Ids at or below the
-// Acked of an earlier response are too late: the server acknowledged those
-// records and reported them bad afterwards. Calls come one at a
-// time, in order, from the goroutine that reads the stream, the last one before
-// Done is closed. They must not block, since nothing is received meanwhile, and
-// so not call what waits for the stream.
+// OnResponse sets a function that is called with each server response that
+// contains new information. Rejected contains the ids that no earlier response
+// reported, in ascending order; the function may keep the slice. Ids at or below
+// the Acked of an earlier response are late: the server acknowledged those records
+// first and reported them bad afterwards. Calls are sequential and in order, on
+// the goroutine that reads the stream; the last call happens before Done is
+// closed. The function must not block, because the stream receives nothing
+// meanwhile. So it must not call methods that wait for the stream.
 func OnResponse(f func(Response)) OpenOption {
 	return func(c *openConfig) error {
 		c.onResponse = f

@@ -5,10 +5,10 @@ package stefgrpc
 
 import "github.com/otelstef/stef/stef-gogrpc/internal/wire"
 
-// IDRange is a range of record ids, From and To included.
+// IDRange is a range of record ids, including From and To.
 type IDRange = wire.IDRange
 
-// Response is what a server says about the records it was sent: Acked is the id
-// up to which all records are accepted or rejected, Rejected are the ids of
-// records that can never be accepted.
+// Response is what a server reports about the records it received. All records up
+// to the id Acked are accepted or rejected. Rejected are the ids of records that
+// can never be accepted.
 type Response = wire.Response

@@ -17,9 +17,9 @@ import (
 	"github.com/otelstef/stef/stef-gogrpc/internal/wire"
 )
 
-// Server receives STEF streams. It is made, given a handler for each root, and
-// registered with a gRPC server, which stays the caller's, with its TLS,
-// authentication and interceptors:
+// Server receives STEF streams. Create it, set a handler for each root, and
+// register it with a gRPC server. The caller owns the gRPC server and sets its
+// TLS, authentication and interceptors:
 //
 //	server, err := stefgrpc.NewServer()
 //	err = server.Handle(otelstef.MetricsSchema(), stefgrpc.HandlerFunc(func(s *stefgrpc.ServerStream) error {
@@ -40,14 +40,13 @@ import (
 //	server.Register(g)
 //	err = g.Serve(listener)
 //
-// To end in order, call Shutdown first and GracefulStop of the gRPC server
-// then.
+// To end in order, first call Shutdown, then GracefulStop of the gRPC server.
 //
 // # Cost
 //
-// A stream has two goroutines, the handler's and one that receives; a third
-// runs while a response is sent. Nothing else is allocated for a stream until it
-// is needed.
+// A stream has two goroutines: one runs the handler, one receives. A third runs
+// while a response is sent. Other memory of a stream is allocated when it is first
+// needed.
 type Server struct {
 	config   serverConfig
 	budget   budget
@@ -62,7 +61,7 @@ type Server struct {
 	registered bool
 	stopped    bool
 	streams    map[*ServerStream]struct{}
-	idle       chan struct{} // closed when stopped and without streams
+	idle       chan struct{} // closed when stopped and no streams remain
 }
 
 // servedRoot is a root that has a handler.
@@ -90,9 +89,9 @@ func NewServer(options ...ServerOption) (*Server, error) {
 	return s, nil
 }
 
-// Handle sets the handler for streams of a root. It must be called before
-// Register, and once for a name of a root. Streams of other roots end with
-// UNIMPLEMENTED and ReasonUnknownRoot.
+// Handle sets the handler for streams of a root. Call it before Register, and only
+// once for each root name. Streams of other roots end with UNIMPLEMENTED and
+// ReasonUnknownRoot.
 func (s *Server) Handle(root *schema.Struct, h Handler, options ...HandleOption) error {
 	if root == nil || root.Name == "" || h == nil {
 		return errors.New("stefgrpc: Handle without a root that has a name, or without a handler")
@@ -134,7 +133,8 @@ func (s *Server) Handle(root *schema.Struct, h Handler, options ...HandleOption)
 	return nil
 }
 
-// Register makes the service known to a gRPC server, before that serves.
+// Register registers the service with a gRPC server. Call it before the gRPC
+// server starts to serve.
 func (s *Server) Register(r grpc.ServiceRegistrar) {
 	s.mu.Lock()
 	s.registered = true
@@ -148,7 +148,7 @@ func (s *Server) root(name string) *servedRoot {
 	return s.roots[name]
 }
 
-// serveStream is the life of one stream.
+// serveStream serves one stream from start to end.
 func (s *Server) serveStream(stream grpc.ServerStream) error {
 	st, err := s.admit(stream)
 	if err != nil {
@@ -174,7 +174,7 @@ func (s *Server) serveStream(stream grpc.ServerStream) error {
 	return st.status(err, told)
 }
 
-// admit makes the stream, if there may be another one.
+// admit creates the stream, unless the limit of streams is reached.
 func (s *Server) admit(stream grpc.ServerStream) (*ServerStream, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -196,9 +196,9 @@ func (s *Server) admit(stream grpc.ServerStream) (*ServerStream, error) {
 	return st, nil
 }
 
-// evict ends the stream that holds most of the bytes of unfinished chunks, of
-// those whose clients have not sent more for a while. It is called while these
-// bytes keep others waiting.
+// evict ends the stream that holds the most bytes of unfinished chunks, among the
+// streams whose clients have sent nothing for a while. It is called while these
+// bytes block other streams.
 func (s *Server) evict() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -232,18 +232,18 @@ func (s *Server) gone(st *ServerStream) {
 	}
 }
 
-// cancelGrace is how long handlers may take to return when their context has
+// cancelGrace is the time that handlers have to return after their context has
 // ended.
 const cancelGrace = time.Second
 
-// Shutdown ends all streams in order: no new ones are taken; each handler reads
-// on to the end of the chunk it is in and then io.EOF, may acknowledge until it
-// returns, and its client is told to open the stream anew elsewhere. Streams
-// that are not at their end when ctx is are cancelled: they end with UNAVAILABLE
-// without a reason, and what they had not acknowledged may be sent again by
-// their clients although it was delivered; then Shutdown returns the error of
-// ctx. It returns when all handlers have, unless one does not return
-// within a second after it was cancelled.
+// Shutdown ends all streams in order. The server accepts no new streams. Each
+// handler reads to the end of the current chunk and then receives io.EOF; it may
+// acknowledge records until it returns. Its client is asked to open the stream
+// again elsewhere. When ctx ends, Shutdown cancels the remaining streams: they end
+// with UNAVAILABLE without a reason, and their clients may send unacknowledged
+// records again although they were delivered. In that case Shutdown returns the
+// error of ctx. Shutdown returns when all handlers have returned, or one second
+// after it cancelled them.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.mu.Lock()
 	if !s.stopped {
@@ -287,28 +287,30 @@ func (s *Server) cancelStreams() int {
 
 // ServerStats are counts of what a server does.
 type ServerStats struct {
-	// Streams is the number of streams now, Opened of those ever taken.
-	// Handshaking is how many of Streams have not sent their first message.
+	// Streams is the current number of streams, Opened the number of all streams
+	// so far. Handshaking is how many of Streams have not sent their first
+	// message.
 	Streams, Handshaking int
 	Opened               uint64
-	// Refused is the number of streams that ended before a handler had them:
-	// too many, an unknown root, a bad first message, or while the server ends.
+	// Refused is the number of streams that ended before a handler received them:
+	// too many streams, an unknown root, a bad first message, or a shutdown.
 	Refused uint64
 	// Panics is the number of handlers that panicked.
 	Panics uint64
-	// Chunks and ReceivedBytes are what was received.
+	// Chunks and ReceivedBytes count received data.
 	Chunks, ReceivedBytes uint64
-	// Streams that ended because their clients took too long: to send the first
-	// message, to send the header, to finish a chunk. IdleEnds are streams that
-	// ended in order because they were idle.
+	// FirstMessageTimeouts, HeaderTimeouts and ChunkTimeouts count streams that
+	// ended because their clients took too long to send the first message, to send
+	// the header, or to finish a chunk. IdleEnds counts streams that ended in
+	// order because they were idle.
 	FirstMessageTimeouts, HeaderTimeouts, ChunkTimeouts, IdleEnds uint64
-	// Evicted is the number of streams that ended because their unfinished
-	// chunks held the memory that others needed.
+	// Evicted is the number of streams that ended because their unfinished chunks
+	// held memory that other streams needed.
 	Evicted uint64
-	// BufferedBytes is what was received and not yet read by a handler, and what
-	// was read of unfinished chunks; a message counts until its last byte is
-	// read, and a chunk that has several until its last message is. Waiting is the number of
-	// streams that wait for that to become less.
+	// BufferedBytes counts received bytes that no handler has read yet, and bytes
+	// of unfinished chunks that were read. A message counts until its last byte is
+	// read. A chunk of several messages counts until its last message is read.
+	// Waiting is the number of streams that wait until BufferedBytes decreases.
 	BufferedBytes int64
 	Waiting       int
 }

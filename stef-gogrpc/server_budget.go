@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// budget counts the bytes that were received and not yet read, and those that
-// were read of unfinished chunks, over all streams of a server. A claim that
+// budget counts, over all streams of a server, the bytes that were received and
+// not yet read, and the bytes of unfinished chunks that were read. A claim that
 // exceeds the bound waits.
 //
-// Bytes that a handler can still read become free by its reading. Bytes of an
-// unfinished chunk are held until its client finishes it, so enough of them
-// would block the server. If they are what fills the budget, relieve ends the
-// stream that holds most.
+// Bytes that a handler can still read are released when it reads them. Bytes of an
+// unfinished chunk are held until its client finishes it, so enough of them would
+// block the server. If such bytes fill the budget, relieve ends the stream that
+// holds the most.
 type budget struct {
 	max     int64
 	relieve func() // nil: never
@@ -25,23 +25,23 @@ type budget struct {
 	mu      sync.Mutex
 	used    int64
 	held    int64    // of those, bytes of unfinished chunks that were read
-	queue   []*claim // in the order of arrival, so that large ones get their turn
+	queue   []*claim // in the order of arrival, so that large claims are not starved
 	waiting int64    // bytes in the queue
 }
 
-// claim is one that waits.
+// claim is a request for bytes that waits.
 type claim struct {
 	bytes   int64
 	granted chan struct{}
 }
 
-// pressure is how long a claim waits before a stream is ended for it, and how
-// long the client of that stream must have sent nothing.
+// pressure is how long a claim waits before a stream is ended for it, and how long
+// the client of that stream must have sent nothing.
 const pressure = time.Second
 
-// take counts n bytes, as soon as there is room for them. The error is that of
-// the context, or of KindLimit where there can never be room, or where as many
-// bytes wait already as the budget has.
+// take reserves n bytes as soon as the budget has room for them. It returns the
+// error of the context, or an error of KindLimit if n exceeds the whole budget or
+// if the waiting bytes already equal the size of the budget.
 func (b *budget) take(ctx context.Context, n int64) error {
 	if n > b.max {
 		return errorf(KindLimit, "message with %d bytes of data, at most %d fit the server", n, b.max)
@@ -93,7 +93,7 @@ func (b *budget) hold(n int64) {
 	b.held += n
 }
 
-// release gives n bytes back that were held.
+// release releases n bytes that were held.
 func (b *budget) release(n int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -102,7 +102,7 @@ func (b *budget) release(n int64) {
 	b.grant()
 }
 
-// give gives n bytes back.
+// give returns n bytes to the budget.
 func (b *budget) give(n int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -110,7 +110,7 @@ func (b *budget) give(n int64) {
 	b.grant()
 }
 
-// withdraw takes a claim back, granted or not.
+// withdraw cancels a claim, granted or not.
 func (b *budget) withdraw(c *claim) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -132,7 +132,7 @@ func (b *budget) grant() {
 	}
 }
 
-// state returns the bytes counted and the number of those that wait.
+// state returns the reserved bytes and the number of waiting claims.
 func (b *budget) state() (used int64, waiting int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -10,18 +10,18 @@ import (
 	"google.golang.org/grpc/codes"
 )
 
-// A clock limits how long a stream may wait for its client. Only time in which
-// the server waits counts, so a slow handler costs a client nothing. It belongs
-// to the goroutine that receives.
+// A clock limits how long a stream may wait for its client. It measures only the
+// time in which the server waits, so a slow handler does not use up the limit of
+// the client. Only the receiving goroutine uses it.
 type clock struct {
 	stream *ServerStream
-	timer  *time.Timer // for limit; nil: it has none
+	timer  *time.Timer // for limit; nil: no timer
 	limit  clockLimit
 	began  time.Time
 	spent  time.Duration // of the limit, before began
 }
 
-// clockLimit is what a clock waits for.
+// clockLimit identifies the limit that applies to a wait.
 type clockLimit uint8
 
 const (
@@ -47,7 +47,7 @@ func limitOf(r *inboundRules) clockLimit {
 	return limitIdle
 }
 
-// start begins to wait for a message.
+// start starts the clock before the wait for a message.
 func (c *clock) start(rules *inboundRules) {
 	limit := limitOf(rules)
 	if limit != c.limit {
@@ -64,7 +64,7 @@ func (c *clock) start(rules *inboundRules) {
 	if most == 0 {
 		return
 	}
-	// What was spent before may be more than a limit allows.
+	// The time spent before may exceed the new limit.
 	wait := max(0, most-c.spent)
 	if c.timer == nil {
 		c.timer = time.AfterFunc(wait, func() { c.stream.overdue(limit) })
@@ -73,7 +73,7 @@ func (c *clock) start(rules *inboundRules) {
 	c.timer.Reset(wait)
 }
 
-// pause ends the waiting.
+// pause stops the clock after a wait.
 func (c *clock) pause() {
 	c.stream.idleSince.Store(0)
 	if c.timer != nil {
@@ -88,8 +88,8 @@ func (c *clock) stop() {
 	}
 }
 
-// overdue ends a stream whose client has used up a limit: in order between two
-// chunks, with an error before and within one.
+// overdue ends a stream whose client has exceeded a limit: in order between two
+// chunks, with an error before the first chunk and within a chunk.
 func (s *ServerStream) overdue(limit clockLimit) {
 	if limit == limitIdle {
 		s.idle.Do(func() {

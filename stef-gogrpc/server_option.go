@@ -26,7 +26,7 @@ const (
 	DefaultIdleTimeout         = 10 * time.Minute
 )
 
-// serverConfig is what the options of a server come to.
+// serverConfig is the result of applying ServerOptions.
 type serverConfig struct {
 	maxChunk    int64
 	maxStreams  int
@@ -60,13 +60,13 @@ func newServerConfig(options []ServerOption) (serverConfig, error) {
 	return c, nil
 }
 
-// ServerOption changes what a server allows and when it speaks.
+// ServerOption changes the limits of a server and when it sends responses.
 type ServerOption func(*serverConfig) error
 
-// WithMaxChunkBytes sets the greatest size of a chunk, a header or a frame, in the
-// bytes that are sent. A stream with a greater one ends with RESOURCE_EXHAUSTED
-// as soon as the message that exceeds it is here. Default DefaultMaxChunkBytes, four
-// times what writers make by default.
+// WithMaxChunkBytes sets the maximum size of a chunk (a header or a frame), in
+// bytes as sent. A stream with a larger chunk ends with RESOURCE_EXHAUSTED as soon
+// as the message that exceeds the limit arrives. The default is
+// DefaultMaxChunkBytes, four times what writers produce by default.
 func WithMaxChunkBytes(bytes int) ServerOption {
 	return func(c *serverConfig) error {
 		c.maxChunk = int64(bytes)
@@ -74,9 +74,8 @@ func WithMaxChunkBytes(bytes int) ServerOption {
 	}
 }
 
-// WithMaxStreams bounds how many streams there are at one time. Further ones
-// end with UNAVAILABLE and a delay after which to try again. Default 0, which is
-// no bound.
+// WithMaxStreams bounds the number of concurrent streams. Further streams end with
+// UNAVAILABLE and a retry delay. The default is 0, which sets no bound.
 func WithMaxStreams(n int) ServerOption {
 	return func(c *serverConfig) error {
 		c.maxStreams = n
@@ -84,17 +83,18 @@ func WithMaxStreams(n int) ServerOption {
 	}
 }
 
-// WithMaxBufferedBytes bounds the bytes that were received on all streams
-// together and not yet read by their handlers, and the bytes of unfinished
-// chunks. Where there is no room, streams wait until others have been read, and
-// in the end their clients do. Messages that wait are kept beyond the bound, up
-// to the same number of bytes; further ones end their stream with
-// RESOURCE_EXHAUSTED and a delay. A message that is greater than the bound ends
-// its stream with RESOURCE_EXHAUSTED.
+// WithMaxBufferedBytes bounds, over all streams, the received bytes that handlers
+// have not yet read, and the bytes of unfinished chunks. If there is no room,
+// streams wait until handlers have read other data, and flow control makes their
+// clients wait. Waiting messages are kept in addition to the bound, up to the same
+// number of bytes; further messages end their stream with RESOURCE_EXHAUSTED and a
+// retry delay. A message larger than the bound ends its stream with
+// RESOURCE_EXHAUSTED.
 //
-// If unfinished chunks fill the room, the stream that holds most and whose
-// client has sent nothing for a second ends, also with RESOURCE_EXHAUSTED and a
-// delay. Default DefaultMaxBufferedBytes.
+// If unfinished chunks fill the room, the server ends one stream, also with
+// RESOURCE_EXHAUSTED and a retry delay: the one that holds the most, among those
+// whose client has sent nothing for a second. The default is
+// DefaultMaxBufferedBytes.
 func WithMaxBufferedBytes(bytes int) ServerOption {
 	return func(c *serverConfig) error {
 		c.maxBuffered = int64(bytes)
@@ -102,11 +102,11 @@ func WithMaxBufferedBytes(bytes int) ServerOption {
 	}
 }
 
-// WithAckInterval sets the least time between two responses of a stream. What
-// is acknowledged later than that after the last response goes out at once, what
-// is acknowledged sooner goes out together when the time is over. 0 is at once
-// in any case, and even then what is acknowledged while a response is on its way
-// goes out together. Default DefaultAckInterval.
+// WithAckInterval sets the minimum time between two responses of a stream. An
+// acknowledgement is sent immediately if the interval since the last response has
+// passed; otherwise it is merged with others and sent when the interval ends. With
+// 0, acknowledgements are sent immediately; those made while a response is being
+// sent are merged into the next one. The default is DefaultAckInterval.
 func WithAckInterval(d time.Duration) ServerOption {
 	return func(c *serverConfig) error {
 		c.ackInterval = d
@@ -114,9 +114,10 @@ func WithAckInterval(d time.Duration) ServerOption {
 	}
 }
 
-// WithMaxDictBytes sets the bytes of dictionaries at which clients have to begin
-// them anew. The readers of ServerStream.ReaderOptions hold them to it, with
-// slack. 0 names no limit, and readers have their own. Default DefaultMaxDictBytes.
+// WithMaxDictBytes sets the size of the dictionaries in bytes at which clients
+// must reset them. The readers of ServerStream.ReaderOptions enforce it, with
+// slack. 0 announces no limit, and readers use their own. The default is
+// DefaultMaxDictBytes.
 //
 // spec: #dict-limit
 func WithMaxDictBytes(bytes int) ServerOption {
@@ -132,14 +133,16 @@ func WithMaxDictBytes(bytes int) ServerOption {
 	}
 }
 
-// maxDictLimit leaves room for the slack within what readers can be told.
+// maxDictLimit leaves room for the slack within the largest limit that readers
+// accept.
 const maxDictLimit = 1 << 38
 
-// WithMaxStreamLifetime makes streams end when they are that old, so that load
-// can move to other servers: the handler reads what there is up to the end of
-// a chunk and then io.EOF, and when it has returned nil, and all it acknowledged
-// has gone out, the stream ends with OK. A client that stops within a chunk
-// makes its stream live until it goes on or goes away. Default 0, no bound.
+// WithMaxStreamLifetime ends streams when they reach age d, so that load can move
+// to other servers: the handler reads to the end of the current chunk and then
+// receives io.EOF. When the handler has returned nil and all its acknowledgements
+// were sent, the stream ends with OK. If a client stops within a chunk, its stream
+// stays open until the client continues or disconnects. The default is 0, no
+// bound.
 func WithMaxStreamLifetime(d time.Duration) ServerOption {
 	return func(c *serverConfig) error {
 		c.lifetime = d
@@ -147,34 +150,34 @@ func WithMaxStreamLifetime(d time.Duration) ServerOption {
 	}
 }
 
-// WithFirstMessageTimeout bounds the time that a client may take to name its root
-// after it has opened a stream. Only time in which the server waits for the
-// client counts, here and for the other timeouts. The stream ends with
-// DEADLINE_EXCEEDED, and ServerStats counts it. 0 sets no bound. Default
-// DefaultFirstMessageTimeout.
+// WithFirstMessageTimeout bounds the time between the opening of a stream and the
+// first message, in which the client names the root. This timeout and the others
+// count only the time in which the server waits for the client. When it expires,
+// the stream ends with DEADLINE_EXCEEDED, and ServerStats counts it. 0 sets no
+// bound. The default is DefaultFirstMessageTimeout.
 func WithFirstMessageTimeout(d time.Duration) ServerOption {
 	return timeoutOption("WithFirstMessageTimeout", limitFirstMessage, d)
 }
 
-// WithHeaderTimeout is the same for the time from the first message to the end
-// of the first chunk, which is the header of the stream. Default
+// WithHeaderTimeout bounds, in the same way, the time from the first message to
+// the end of the first chunk, which is the header of the stream. The default is
 // DefaultHeaderTimeout.
 func WithHeaderTimeout(d time.Duration) ServerOption {
 	return timeoutOption("WithHeaderTimeout", limitHeader, d)
 }
 
-// WithChunkTimeout is the same for the time from the first byte of a chunk to
-// its last. Default DefaultChunkTimeout.
+// WithChunkTimeout bounds, in the same way, the time from the first byte of a
+// chunk to its last. The default is DefaultChunkTimeout.
 func WithChunkTimeout(d time.Duration) ServerOption {
 	return timeoutOption("WithChunkTimeout", limitChunk, d)
 }
 
-// WithIdleTimeout makes a stream end in order, with OK, when its client sends
-// nothing for that long between two chunks. A client that has more to send opens
-// a new stream; what the old one held, such as dictionaries and the state of the
-// compression, is released. Connections without streams are for the gRPC server
-// to close (keepalive.ServerParameters.MaxConnectionIdle). 0 sets no bound.
-// Default DefaultIdleTimeout.
+// WithIdleTimeout ends a stream in order, with OK, when its client sends nothing
+// for that long between two chunks. A client that has more to send opens a new
+// stream. The memory of the old one, such as dictionaries and the state of the
+// compression, is released. To close connections without streams, configure the
+// gRPC server (keepalive.ServerParameters.MaxConnectionIdle). 0 sets no bound. The
+// default is DefaultIdleTimeout.
 func WithIdleTimeout(d time.Duration) ServerOption {
 	return timeoutOption("WithIdleTimeout", limitIdle, d)
 }
@@ -186,9 +189,9 @@ func timeoutOption(option string, limit clockLimit, d time.Duration) ServerOptio
 	}
 }
 
-// OnPanic sets what is called when a handler has panicked, with the value and
-// the stack. It runs on the goroutine of the handler. The stream then ends with
-// INTERNAL. Default is a line in the error log of gRPC.
+// OnPanic sets the function that is called when a handler has panicked, with the
+// value and the stack. It runs on the goroutine of the handler. The stream then
+// ends with INTERNAL. By default, the panic is logged in the error log of gRPC.
 func OnPanic(f func(s *ServerStream, value any, stack []byte)) ServerOption {
 	return func(c *serverConfig) error {
 		if f == nil {
@@ -222,7 +225,7 @@ func notNegative(option string, d time.Duration) error {
 	return nil
 }
 
-// handleConfig is what the options of Handle come to.
+// handleConfig is the result of applying HandleOptions.
 type handleConfig struct {
 	wire schema.WireSchema // nil: the whole root
 }
@@ -230,9 +233,9 @@ type handleConfig struct {
 // HandleOption changes how a root is served.
 type HandleOption func(*handleConfig) error
 
-// WithAdvertisedSchema makes the server name an older schema of the root than
-// its own, as a server does that was built before the last fields were added.
-// Clients then leave those out.
+// WithAdvertisedSchema makes the server announce an older schema of the root than
+// its own, like a server that was built before the last fields were added. Clients
+// then omit those fields.
 func WithAdvertisedSchema(wire schema.WireSchema) HandleOption {
 	return func(c *handleConfig) error {
 		c.wire = wire

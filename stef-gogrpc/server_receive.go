@@ -14,7 +14,7 @@ import (
 )
 
 // inbound is a message that was received, or the reason why there is none. Its
-// bytes are in the budget of the server until they are read. The code that has
+// bytes are in the budget of the server until they are read. The code that holds
 // it frees it, in a deferred call.
 type inbound struct {
 	message wire.ClientMessage
@@ -22,14 +22,14 @@ type inbound struct {
 	err     error
 }
 
-// read copies what there is to p.
+// read copies the available bytes to p.
 func (in *inbound) read(p []byte) int {
 	n := copy(p, in.message.Bytes)
 	in.message.Bytes = in.message.Bytes[n:]
 	return n
 }
 
-// free gives everything back that in holds. It may be called again.
+// free returns all bytes of in to the budget. It may be called more than once.
 func (in *inbound) free(b *budget) {
 	in.message = wire.ClientMessage{}
 	if in.size > 0 {
@@ -53,16 +53,16 @@ func (s *ServerStream) consumed() {
 	in.free(b)
 }
 
-// releaseChunk gives back what an unfinished chunk holds.
+// releaseChunk releases the bytes of an unfinished chunk.
 func (s *ServerStream) releaseChunk() {
 	if held := s.held.Swap(0); held > 0 {
 		s.server.budget.release(held)
 	}
 }
 
-// receive takes messages from gRPC and hands them to Read, one ahead. It has a
-// goroutine of its own because nothing ends gRPC's RecvMsg but the end of the
-// stream, and a stream has to stop being read while acknowledgements are sent.
+// receive reads messages from gRPC and passes them to Read, one message ahead. It
+// has its own goroutine because only the end of the stream ends gRPC's RecvMsg,
+// and reading from a stream must stop while acknowledgements are sent.
 func (s *ServerStream) receive() {
 	defer s.end()
 	var rules inboundRules
@@ -83,7 +83,7 @@ func (s *ServerStream) receive() {
 	}
 }
 
-// receiveOne returns the next message, counted, or an error.
+// receiveOne returns the next message, with its bytes in the budget, or an error.
 func (s *ServerStream) receiveOne(rules *inboundRules, clock *clock) (in inbound) {
 	clock.start(rules)
 	var received stefpb.STEFClientMessage
@@ -120,11 +120,11 @@ func (s *ServerStream) receiveOne(rules *inboundRules, clock *clock) (in inbound
 	return in
 }
 
-// inboundRules are the rules of the messages of a client.
+// inboundRules checks the messages of a client against the protocol.
 type inboundRules struct {
 	begun  bool
-	header bool  // the first chunk is here
-	within bool  // a chunk has begun and not ended
+	header bool  // the first chunk is complete
+	within bool  // a chunk has started and is not complete
 	chunk  int64 // bytes of it
 }
 
@@ -151,7 +151,7 @@ func (r *inboundRules) check(m *wire.ClientMessage, size, maxChunk int64) error 
 	return nil
 }
 
-// invalid is an error of a client against the protocol.
+// invalid returns the error for a client that broke the protocol.
 func invalid(reason string) *Error {
 	e := errorf(KindProtocol, "%s", reason)
 	e.Code = codes.InvalidArgument

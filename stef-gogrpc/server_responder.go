@@ -10,27 +10,27 @@ import (
 	"github.com/otelstef/stef/stef-gogrpc/internal/ledger"
 )
 
-// responder sends what a handler says about records. It coalesces: there is at
-// most one response on its way, and at most one in an interval until the end.
-// It has no goroutine and no running timer while there is nothing to say, and
-// whoever says something never waits for the client.
+// responder sends the acknowledgements and rejections of a handler. It coalesces
+// them: at most one response is being sent at a time, and at most one per interval
+// until the end. It has no goroutine and no running timer while there is nothing
+// to send. Callers never wait for the client.
 type responder struct {
 	send     func(Response) error // one at a time
 	interval time.Duration
-	// hold is called before a goroutine begins that sends, done when it ends.
+	// hold is called before a sending goroutine starts, done when it ends.
 	hold, done func()
 
 	mu     sync.Mutex
 	ledger ledger.Receiver
-	last   time.Time   // when the last response went out
+	last   time.Time   // when the last response was sent
 	timer  *time.Timer // nil until it was needed
 	state  responderState
 	closed bool
-	ended  chan struct{} // made by close, closed with nothing left to send
-	err    error         // of send; nothing is sent after it
+	ended  chan struct{} // made by close, closed when nothing remains to be sent
+	err    error         // of send; nothing is sent after an error
 }
 
-// responderState is what a responder is about to do.
+// responderState is the state of a responder.
 type responderState uint8
 
 const (
@@ -39,8 +39,8 @@ const (
 	respondSending                // on a goroutine of its own
 )
 
-// note changes the ledger and sees to it that the change is sent. After close
-// it does nothing.
+// note changes the ledger and ensures that the change is sent. After close it does
+// nothing.
 func (r *responder) note(change func(*ledger.Receiver)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -58,18 +58,18 @@ func (r *responder) acked() uint64 {
 	return r.ledger.Acked()
 }
 
-// told says whether everything has been sent.
+// told reports whether everything has been sent.
 func (r *responder) told() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.state == respondIdle && r.err == nil && !r.ledger.Pending()
 }
 
-// maxUntold bounds what a responder remembers for a client that does not read
-// what it is told.
+// maxUntold bounds what a responder stores for a client that does not read
+// responses.
 const maxUntold = 1 << 16
 
-// overfull says whether there is too much to remember.
+// overfull reports whether the stored ranges exceed the limit.
 func (r *responder) overfull() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -127,7 +127,7 @@ func (r *responder) run() {
 	r.settle()
 }
 
-// settle looks for what is to be done after a change of state.
+// settle decides what to do after a change of state.
 func (r *responder) settle() {
 	r.schedule()
 	if r.closed && r.state == respondIdle {
@@ -135,7 +135,7 @@ func (r *responder) settle() {
 	}
 }
 
-// close has everything sent that is left, at once. The channel is closed when
+// close sends everything that remains, immediately. The channel is closed when
 // that is done, or cannot be done.
 func (r *responder) close() (ended <-chan struct{}) {
 	r.mu.Lock()
