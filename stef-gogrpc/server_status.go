@@ -18,23 +18,23 @@ import (
 	stef "github.com/otelstef/stef/stef-go"
 )
 
-// ReasonDomain is the domain of the ErrorInfo that servers of this package put
-// into the details of a status.
+// ReasonDomain is the domain of the ErrorInfo in the status details that servers
+// of this package send.
 const ReasonDomain = "github.com/otelstef/stef"
 
 // The reasons in an ErrorInfo of ReasonDomain.
 const (
-	// ReasonUnknownRoot comes with UNIMPLEMENTED: the server has STEF, but does
-	// not take records of that root. A server without STEF gives no reason.
+	// ReasonUnknownRoot is sent with UNIMPLEMENTED: the server implements STEF,
+	// but does not accept records of that root. A server without STEF sends no
+	// reason.
 	ReasonUnknownRoot = "UNKNOWN_ROOT"
-	// ReasonReconnect comes with UNAVAILABLE: the server ends in order, and
-	// wants its clients to open their streams anew, elsewhere if they can.
+	// ReasonReconnect is sent with UNAVAILABLE: the server ends in order, and asks
+	// its clients to open their streams again, on another server if possible.
 	ReasonReconnect = "RECONNECT"
-	// ReasonBusy comes with UNAVAILABLE: there are as many streams as there may
-	// be.
+	// ReasonBusy is sent with UNAVAILABLE: the limit of streams is reached.
 	ReasonBusy = "BUSY"
-	// ReasonSchema comes with INVALID_ARGUMENT: the stream is in a schema that
-	// the server cannot read.
+	// ReasonSchema is sent with INVALID_ARGUMENT: the server cannot read the
+	// schema of the stream.
 	ReasonSchema = "INCOMPATIBLE_SCHEMA"
 )
 
@@ -66,20 +66,20 @@ func reasonStatus(code codes.Code, message, reason string, delay time.Duration) 
 	return st.Err()
 }
 
-// busyDelay is how long clients leave a server alone that is full.
+// busyDelay is the retry delay that a full server sends.
 const busyDelay = time.Second
 
 var (
 	errReconnect = reasonStatus(codes.Unavailable, "the server is ending, open the stream anew", ReasonReconnect, 0)
 	errBusy      = reasonStatus(codes.Unavailable, "the server has as many streams as it takes", ReasonBusy, busyDelay)
-	// What was delivered and not acknowledged when these end a stream may come
-	// again, so they do not claim to be an end in order.
+	// If these end a stream, delivered but unacknowledged data may be sent again,
+	// so they do not report an end in order.
 	errCutShort = status.Error(codes.Unavailable, "the server ended before the stream did")
 	errUntold   = status.Error(codes.Unavailable, "the client did not take its last acknowledgements in time")
 	errPanicked = status.Error(codes.Internal, "the handler of the server panicked")
 )
 
-// crowded is the error of a stream that ends because the server lacks memory.
+// crowded returns the error of a stream that ends because the server lacks memory.
 func crowded(reason string) *Error {
 	return &Error{Kind: KindLimit, Code: codes.ResourceExhausted, HasRetryInfo: true, RetryDelay: busyDelay, Err: errors.New(reason)}
 }
@@ -102,7 +102,7 @@ func statusOf(err error) error {
 	case err == nil:
 		return nil
 	case errors.As(err, &carrier) && carrier.GRPCStatus().Code() != codes.OK:
-		// The status as it is: status.FromError would replace its message.
+		// Use the status unchanged: status.FromError would replace its message.
 		return carrier.GRPCStatus().Err()
 	case errors.Is(err, stef.ErrLimit):
 		return status.Error(codes.ResourceExhausted, err.Error())
@@ -116,24 +116,24 @@ func statusOf(err error) error {
 	return status.Error(codes.Unknown, err.Error())
 }
 
-// stopReason is why a server made a stream end.
+// stopReason is the reason why a server ended a stream.
 type stopReason uint8
 
 const (
 	stopNone     stopReason = iota
-	stopLifetime            // it is old
+	stopLifetime            // its maximum lifetime is over
 	stopIdle                // nothing was sent for too long
-	stopShutdown            // the server ends
+	stopShutdown            // the server shuts down
 )
 
 // status returns the status of the stream after its handler returned err. told
-// says whether the client could be told all that was acknowledged.
+// reports whether all acknowledgements could be sent to the client.
 func (s *ServerStream) status(err error, told bool) error {
-	// A reader that was stopped behind a chunk takes that as a clean end if the
-	// chunk was a frame, and as a cut in any other case, such as between the
-	// headers. Neither is the client's fault.
+	// If a reader was stopped after a chunk, it reports a clean end only if the
+	// chunk was a frame. Otherwise, such as between the headers, it reports a
+	// truncated stream. The client causes neither.
 	stopped := s.stopped != stopNone && errors.Is(err, io.ErrUnexpectedEOF)
-	var cause *Error // of the end of the context, if the server ended it for the client's doing
+	var cause *Error // of the end of the context, if the server ended it because of the client
 	errors.As(context.Cause(s.ctx), &cause)
 	switch {
 	case cause != nil && (err == nil || errors.Is(err, context.Canceled)):
@@ -141,8 +141,8 @@ func (s *ServerStream) status(err error, told bool) error {
 	case s.killed() && (err == nil || stopped || errors.Is(err, context.Canceled)):
 		return errCutShort
 	case err == nil && s.readErr != nil && s.readErr != io.EOF:
-		// The handler may not care how the stream ended, but the client has to
-		// learn it.
+		// The handler may ignore how the stream ended, but the client must be
+		// told.
 		return statusOf(s.readErr)
 	case err != nil && !stopped:
 		return statusOf(err)

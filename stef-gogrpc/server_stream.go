@@ -19,13 +19,13 @@ import (
 	"github.com/otelstef/stef/stef-gogrpc/internal/wire"
 )
 
-// ServerStream is a stream as its handler sees it: the bytes of a STEF stream to
-// read, and records to acknowledge. Read is for one goroutine, everything else
-// for any; all of it is for the time until ServeSTEF returns.
+// ServerStream is the handler's view of a stream: it reads the bytes of a STEF
+// stream and acknowledges records. Only one goroutine may call Read; all other
+// methods are safe for concurrent use. Use a ServerStream only until ServeSTEF
+// returns.
 //
 // A record is finished when the server has accepted or rejected it. The client
-// is told the id up to which all records are finished, and every id that was
-// rejected.
+// receives the id up to which all records are finished, and every rejected id.
 //
 // spec: #record-ids
 type ServerStream struct {
@@ -36,18 +36,18 @@ type ServerStream struct {
 	root   *servedRoot
 
 	inbound chan inbound  // from receive to Read
-	expired chan struct{} // closed at the end of the lifetime; nil: there is none
+	expired chan struct{} // closed at the end of the lifetime; nil: no limit
 	idled   chan struct{} // closed when the client has sent nothing for too long
 	halted  chan struct{} // closed by StopReading
 	halt    sync.Once
 	idle    sync.Once    // closes idled
 	parts   atomic.Int32 // goroutines that use the stream
 
-	begun     bool         // the first message is here; of the receiving goroutine
+	begun     bool         // the first message was received; used by the receiving goroutine
 	held      atomic.Int64 // bytes of the unfinished chunk that were read
-	idleSince atomic.Int64 // when the wait for more of it began, 0: does not wait
+	idleSince atomic.Int64 // when the wait for the rest of it began, 0: does not wait
 
-	// Of the handler's goroutine.
+	// Used by the handler's goroutine.
 	current inbound
 	within  bool // a chunk
 	readErr error
@@ -56,26 +56,28 @@ type ServerStream struct {
 	responses responder
 }
 
-// finalResponses is how long a client may take to make room for the last
-// responses. They are small, so only one that reads none takes that long.
+// finalResponses is how long a client may take to accept the last responses. They
+// are small, so only a client that reads no responses needs that long.
 const finalResponses = 10 * time.Second
 
-// lastMoment is what remains of it when the server has no more time.
+// lastMoment is the part of that time that remains when the time of a shutdown is
+// over.
 const lastMoment = cancelGrace / 4
 
-// Context returns the context of the stream, with peer, metadata, deadline and
-// whatever interceptors put there. It ends when the client is gone, when the
-// server has no more time, and when the handler has returned.
+// Context returns the context of the stream, with the peer, metadata, deadline and
+// values that interceptors added. It ends when the client has disconnected, when
+// the time of a shutdown is over, and when the handler has returned.
 func (s *ServerStream) Context() context.Context { return s.ctx }
 
 // Root returns the root struct of the records.
 func (s *ServerStream) Root() *schema.Struct { return s.root.root }
 
-// ReaderOptions returns what the reader of this stream must be made with, to
-// hold the client to the dictionary limit it was told: a reader counts up to
-// twice that and what one record may add, because a client notices the limit
-// only after the record that reached it, and may count without the fields it
-// does not know. A later WithLimits that sets DictBytes replaces this limit.
+// ReaderOptions returns the options that the reader of this stream must use. They
+// enforce the dictionary limit that the server announced. The reader allows up to
+// twice that limit plus what one record may add, because a client detects the
+// limit only after the record that reached it, and its count may exclude the
+// fields it does not know. A later WithLimits that sets DictBytes replaces this
+// limit.
 //
 // spec: #dict-limit
 func (s *ServerStream) ReaderOptions() []stef.ReaderOption {
@@ -91,10 +93,10 @@ func readerOptions(dictLimit int) []stef.ReaderOption {
 	})}
 }
 
-// Read reads bytes of the STEF stream. It returns what has come as soon as
-// there is anything, and io.EOF when the client has closed its side or the
-// server wants the stream to end; the latter only between two chunks. Other
-// errors are an *Error, and end the stream.
+// Read reads bytes of the STEF stream. It returns the available bytes without
+// waiting for more. It returns io.EOF when the client has closed its side, or
+// between two chunks when the server ends the stream. All other errors are an
+// *Error, and end the stream.
 func (s *ServerStream) Read(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
@@ -113,15 +115,15 @@ func (s *ServerStream) Read(p []byte) (int, error) {
 	}
 }
 
-// StopReading makes Read return io.EOF when it would have to wait, or take
-// another message, even within a chunk. It is for handlers that learn from
-// another goroutine that the stream has to end, such as one that takes earlier
-// records elsewhere.
+// StopReading makes Read return io.EOF when it would have to wait or to read
+// another message, even within a chunk. Handlers use it when another goroutine
+// finds that the stream must end, such as a goroutine that processes earlier
+// records.
 func (s *ServerStream) StopReading() {
 	s.halt.Do(func() { close(s.halted) })
 }
 
-// next makes the next message the current one.
+// next makes the next message current.
 func (s *ServerStream) next() error {
 	if s.current.message.EndOfChunk { // a flag without bytes
 		s.releaseChunk()
@@ -134,7 +136,7 @@ func (s *ServerStream) next() error {
 	if !s.within {
 		stopping, expired, idled = s.server.stopping, s.expired, s.idled
 	}
-	select { // what ends the stream goes before what has come
+	select { // check for the end of the stream before reading more
 	case <-s.ctx.Done():
 		return s.ctxError()
 	case <-stopping:
@@ -175,7 +177,7 @@ func (s *ServerStream) stop(reason stopReason) error {
 	return io.EOF
 }
 
-// errKilled is the cause of contexts that Shutdown ended.
+// errKilled is the cause of contexts that Shutdown cancelled.
 var errKilled = errors.New("stefgrpc: the server is ending and has no more time")
 
 func (s *ServerStream) killed() bool { return context.Cause(s.ctx) == errKilled }
@@ -187,14 +189,13 @@ func (s *ServerStream) ctxError() error {
 	return FromStatus(context.Cause(s.ctx))
 }
 
-// AckUpTo accepts all records up to id, id included, except those that were
-// rejected.
+// AckUpTo accepts all records up to and including id, except rejected records.
 func (s *ServerStream) AckUpTo(id uint64) {
 	s.responses.note(func(l *ledger.Receiver) { l.Ack(id) })
 }
 
-// Ack accepts the records from from to to, both included. Use it when records
-// before them are not finished yet.
+// Ack accepts the records from from to to, both included. Use it when earlier
+// records are not finished yet.
 func (s *ServerStream) Ack(from, to uint64) {
 	s.responses.note(func(l *ledger.Receiver) { l.Finish(IDRange{From: from, To: to}) })
 }
@@ -211,7 +212,8 @@ func (s *ServerStream) LastAcked() uint64 { return s.responses.acked() }
 // begin counts a goroutine that uses the stream.
 func (s *ServerStream) begin() { s.parts.Add(1) }
 
-// end is the end of such a goroutine. The stream is gone with the last one.
+// end ends the use of the stream by such a goroutine. The last one ends the
+// stream.
 func (s *ServerStream) end() {
 	if s.parts.Add(-1) == 0 {
 		s.server.gone(s)
@@ -223,8 +225,9 @@ func (s *ServerStream) send(r Response) error {
 	return s.grpc.SendMsg(wire.ServerMessage{Response: &r}.Proto())
 }
 
-// handshake returns the root that the client asked for, or nil and the status
-// to end the stream with, which is nil where the stream ended in order.
+// handshake returns the root that the client requested. If there is none, it
+// returns nil and the status that ends the stream, which is nil if the stream
+// ended in order.
 //
 // spec: #handshake
 func (s *ServerStream) handshake() (*servedRoot, error) {
@@ -248,7 +251,7 @@ func (s *ServerStream) handshake() (*servedRoot, error) {
 	return root, nil
 }
 
-// run calls the handler and returns what it returns.
+// run calls the handler and returns its error.
 func (s *ServerStream) run() (err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -260,8 +263,8 @@ func (s *ServerStream) run() (err error) {
 	return s.root.handler.ServeSTEF(s)
 }
 
-// finish sends the last responses, and says whether that was possible. Before it
-// returns nothing else may end the stream, or they are lost.
+// finish sends the last responses, and reports whether that was possible. Nothing
+// else may end the stream before finish returns, or the responses are lost.
 func (s *ServerStream) finish() (told bool) {
 	ended := s.responses.close()
 	timeout := time.NewTimer(finalResponses)
@@ -274,8 +277,8 @@ func (s *ServerStream) finish() (told bool) {
 	case <-timeout.C:
 		return s.responses.told()
 	}
-	// The server has no more time, or the client is gone. A client that is there
-	// and reads gets what was acknowledged all the same.
+	// The time of a shutdown is over, or the client has disconnected. A client
+	// that still reads receives the acknowledgements anyway.
 	select {
 	case <-ended:
 	case <-s.grpc.Context().Done():
@@ -284,7 +287,7 @@ func (s *ServerStream) finish() (told bool) {
 	return s.responses.told()
 }
 
-// release gives back what the handler's side holds, and makes receive end.
+// release releases the bytes that the handler's side holds, and ends receive.
 func (s *ServerStream) release() {
 	s.cancel(nil)
 	s.current.free(&s.server.budget)

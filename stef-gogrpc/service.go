@@ -5,7 +5,7 @@ package stefgrpc
 
 import "google.golang.org/grpc"
 
-// The service is registered by hand: a generated one would have the package of
+// The service is registered by hand: a generated service would have the package of
 // the messages in its path.
 //
 // spec: #grpc-service
@@ -17,7 +17,7 @@ const (
 	StreamMethod = "/" + ServiceName + "/Stream"
 )
 
-// streamServer is what a server is to the service.
+// streamServer is the interface that the service needs from a server.
 type streamServer interface {
 	serveStream(stream grpc.ServerStream) error
 }
@@ -36,5 +36,5 @@ var serviceDesc = grpc.ServiceDesc{
 	Metadata: "destination.proto",
 }
 
-// streamDesc is the method as clients call it.
+// streamDesc describes the method for clients.
 var streamDesc = grpc.StreamDesc{StreamName: "Stream", ServerStreams: true, ClientStreams: true}

@@ -16,44 +16,47 @@ import (
 // BatchWriter encodes batches into the stream it was made for. A session uses
 // it from one goroutine at a time.
 type BatchWriter[B any] interface {
-	// WriteBatch encodes a batch and returns the id of its last record, or of
-	// the last record written before if the batch has none. A *BatchError is
-	// permanent for the batch and leaves the stream usable; last then tells of
-	// records that were written all the same. Any other error ends the stream.
+	// WriteBatch encodes a batch and returns the id of its last record. If the
+	// batch has no records, it returns the id of the last record written before. A
+	// *BatchError is permanent for the batch and leaves the stream usable; last
+	// then includes the records of the batch that were written. Any other error
+	// ends the stream.
 	WriteBatch(batch B) (last uint64, err error)
-	// Flush ends the frame, so that all that was written is on its way.
+	// Flush ends the frame, so that all written records are sent.
 	Flush() error
-	// Buffered returns how many bytes wait for Flush.
+	// Buffered returns the number of bytes that wait for Flush.
 	Buffered() int
 }
 
-// NewBatchWriter makes the writer of one stream. Each stream has its own, since
-// the dictionaries and the state of the codecs are the stream's.
+// NewBatchWriter creates the writer of one stream. Each stream needs its own
+// writer, because the dictionaries and the state of the codecs belong to the
+// stream.
 type NewBatchWriter[B any] func(stream *Stream) (BatchWriter[B], error)
 
-// Session is the whole life of a sender: it keeps a number of streams open,
-// replaces them when they are old or lost, spreads batches over them, and tells
-// of each batch how it ended, once. All methods are safe for concurrent use;
-// hundreds of goroutines may wait in Send.
+// Session manages the streams of a sender: it keeps a number of streams open,
+// replaces old and lost streams, distributes batches over them, and reports the
+// result of each batch once. All methods are safe for concurrent use; hundreds of
+// goroutines may wait in Send.
 //
 // # Guarantees
 //
-// A batch ends in exactly one way: acknowledged, rejected, or handed back to
-// its caller. Delivery is at least once. A batch is sent again only if the
-// caller does so, or by the session itself if its stream was replaced or ended
-// by the server in order, and the server had answered nothing of it. It does so
-// once with one stream, and as often as it has streams with more, since a server
-// that ends may end them all. That delivers twice where a server ends a stream
-// without having acknowledged what it took. A batch of which records were
-// acknowledged or reported bad is never sent again by the session.
+// A batch ends in exactly one way: acknowledged, rejected, or returned to its
+// caller. Delivery is at least once. A batch is sent again only by its caller,
+// with one exception: the session sends it again if its stream was replaced, or
+// ended by the server in order, before the server answered any part of the batch.
+// With one stream the session does so once; with more streams, as often as it has
+// streams, because a server that ends may end all of them. This delivers a batch
+// twice if a server ends a stream without acknowledging the batches it accepted.
+// The session never sends a batch again if some of its records were acknowledged
+// or reported bad.
 //
 // # Memory
 //
-// Per stream, a session keeps the batches that are not answered, at most
-// MaxUnackedBatches, and one that waits to be encoded; what is encoded of them
-// is with the stream, bounded by WithMaxUnackedBytes of the client, and with the
-// writer, bounded by its frame size. Everything else is a few words per call
-// of Send that has not returned. A batch is let go when its Send returns.
+// Per stream, a session keeps the unanswered batches, at most MaxUnackedBatches,
+// and one batch that waits to be encoded. The stream holds their encoded form,
+// bounded by WithMaxUnackedBytes of the client, and the writer holds the current
+// frame, bounded by its frame size. Everything else is a few words per active call
+// of Send. The session releases a batch when its Send returns.
 type Session[B any] struct {
 	config    SessionConfig
 	open      func(ctx context.Context) (sessionStream, error)
@@ -71,14 +74,14 @@ type Session[B any] struct {
 	machine *session.Machine
 }
 
-// NewSession starts a session. Streams are opened at once, and again when they
-// end, by open, which may be called by several goroutines and must honour its
-// context; usually it is
+// NewSession starts a session. It calls open to open its streams immediately, and
+// again when they end. open may be called by several goroutines and must honour
+// its context. It is usually
 //
 //	func(ctx context.Context) (*Stream, error) { return client.Open(ctx, root) }
 //
-// or takes one of several clients in turn, where one connection is not enough.
-// Shutdown ends the session and has to be called.
+// or it alternates between several clients, if one connection is not enough. The
+// caller must call Shutdown to end the session.
 func NewSession[B any](open func(ctx context.Context) (*Stream, error), newWriter NewBatchWriter[B], config SessionConfig) (*Session[B], error) {
 	return startSession(
 		func(ctx context.Context) (sessionStream, error) {
@@ -129,21 +132,21 @@ func startSession[B any](
 	return s, nil
 }
 
-// Send sends a batch and waits for its end. It returns nil if the destination
-// has acknowledged all of it, and otherwise
+// Send sends a batch and waits for its result. It returns nil if the destination
+// has acknowledged the whole batch, and otherwise
 //
 //   - *RejectedError: accepted, but for records that are bad for good;
 //   - *BatchError: it cannot be encoded, for good;
 //   - *UnsentError: it is the caller's again, with the reason.
 //
-// Without a live stream, or while all are at their bounds, Send waits for as
-// long as ctx lasts. It fails at once while destinations refuse: they do not
-// know STEF or the schema, or the credentials are bad.
+// Without a live stream, or while all streams are at their bounds, Send waits
+// until ctx ends. It fails immediately while destinations refuse: they do not
+// implement STEF or the schema, or the credentials are bad.
 //
-// The batch belongs to the session until Send returns. One goroutine at a time
-// reads it, and again if the session sends it again. If ctx ends while it is
-// being read, Send waits for that to end: as long as encoding takes, and
-// AckTimeout at most if the destination has stopped taking data.
+// The session uses the batch until Send returns. One goroutine at a time reads it,
+// and reads it again if the session sends it again. If ctx ends during encoding,
+// Send waits for the end of the encoding: AckTimeout at most, if the destination
+// has stopped reading data.
 func (s *Session[B]) Send(ctx context.Context, batch B) error {
 	j := s.jobs.Get().(*job[B])
 	j.batch, j.ctx = batch, ctx
@@ -169,8 +172,8 @@ func (s *Session[B]) Send(ctx context.Context, batch B) error {
 	return <-j.result
 }
 
-// Probe makes the session try again at once to open streams it waits with. It
-// is for callers that have reason to think a refusal is over.
+// Probe makes the session immediately retry to open streams that wait for a retry.
+// Call it when a refusal is likely to be over.
 func (s *Session[B]) Probe() {
 	for _, o := range s.openers {
 		signal(o.probe)
@@ -215,16 +218,17 @@ func (s *Session[B]) State() SessionState {
 	return state
 }
 
-// closeGrace is what is kept of the time for Shutdown to close streams in, and
-// given if there was none.
+// closeGrace is the part of the time of Shutdown that is reserved for closing
+// streams. If Shutdown has no time, it still uses this much.
 const closeGrace = 100 * time.Millisecond
 
-// Shutdown ends the session: Send takes no more batches, those that were taken
-// are sent if a stream is live, flushed, and waited for until ctx ends, or for
-// DrainTimeout if it has no deadline. Then what is left is handed back and all
-// streams are closed. The error says that something was handed back, or that
-// a writer has not returned in time. Shutdown may be called more than once; the
-// least patient call decides.
+// Shutdown ends the session. Send accepts no more batches. If a stream is live,
+// accepted batches are sent, flushed, and waited for until ctx ends, or for
+// DrainTimeout if ctx has no deadline. Then the remaining batches are returned to
+// their callers and all streams are closed. The error reports that batches were
+// returned, or that a writer has not returned in time. Shutdown may be called more
+// than once; the call that stops waiting
+// first decides.
 func (s *Session[B]) Shutdown(ctx context.Context) error {
 	before := s.beginShutdown()
 	patience := s.config.DrainTimeout
@@ -257,7 +261,7 @@ func (s *Session[B]) Shutdown(ctx context.Context) error {
 	return nil
 }
 
-// beginShutdown returns how many batches were handed back before.
+// beginShutdown returns how many batches were returned to their callers before.
 func (s *Session[B]) beginShutdown() uint64 {
 	s.stop()
 	var out session.Decisions
@@ -277,6 +281,6 @@ func (s *Session[B]) force() {
 	s.mu.Unlock()
 	s.carryOut(&out)
 	for _, stream := range streams {
-		_ = stream.Owner.(*sender[B]).stream.Close() // watch sees the outcome
+		_ = stream.Owner.(*sender[B]).stream.Close() // watch handles the result
 	}
 }

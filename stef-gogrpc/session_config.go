@@ -11,53 +11,54 @@ import (
 	"time"
 )
 
-// SessionConfig says how a session keeps its streams. The zero value of every
-// field means its default. Where a field can be switched off, a negative value
-// does that.
+// SessionConfig configures the streams of a session. The zero value of every field
+// means its default. If a field can be switched off, a negative value does that.
 type SessionConfig struct {
-	// Streams is how many streams are kept open side by side. A load balancer
-	// chooses a destination per stream, so traffic is even only where there are
-	// as many streams as destinations, or streams are replaced now and then.
-	// Each has dictionaries of its own: more streams mean more bytes. Default 1.
+	// Streams is the number of streams that are open at the same time. A load
+	// balancer chooses a destination per stream, so traffic is even only if there
+	// are as many streams as destinations, or if streams are replaced from time to
+	// time. Each stream has its own dictionaries: more streams mean more bytes.
+	// Default 1.
 	Streams int
 
 	// MaxLifetime is the age at which a stream is replaced: the new one is open
-	// before the old one takes no more batches. It should be well inside the
-	// life of tokens and below the maximum connection age of servers, since a
-	// stream keeps the credentials and the connection it was opened with.
-	// Default 5 minutes; negative: streams are not replaced for their age.
+	// before the old one stops accepting batches. It should be well below the
+	// lifetime of tokens and the maximum connection age of servers, because a
+	// stream keeps the credentials and the connection it was opened with. Default
+	// 5 minutes; negative: streams are not replaced because of their age.
 	MaxLifetime time.Duration
-	// Jitter shortens every life by a random part of up to this fraction, 0 to
+	// Jitter shortens every lifetime by a random part of up to this fraction, 0 to
 	// 1. Default 0.1; negative: none.
 	Jitter float64
 
-	// FlushInterval is how long encoded batches may wait for more to join their
-	// frame. Default 50 ms; negative: a frame ends as soon as no batch waits to
-	// be encoded.
+	// FlushInterval is how long encoded batches may wait for more batches in their
+	// frame. Default 50 ms; negative: a frame ends as soon as no batch waits to be
+	// encoded.
 	FlushInterval time.Duration
-	// FlushBytes ends the wait when so many bytes are buffered. Default 1 MiB;
+	// FlushBytes ends the wait when that many bytes are buffered. Default 1 MiB;
 	// negative: only FlushInterval and the frame size of the writer end it.
 	FlushBytes int
-	// Senders is the greatest number of calls of Send at a time. When so many
-	// wait for the same frame, no further batch can join it, and it is flushed:
-	// few callers with small batches are not held up. Default 0, which is not
-	// known.
+	// Senders is the maximum number of concurrent calls of Send. When that many
+	// wait for the same frame, no further batch can join it, and the session
+	// flushes it: a few callers with small batches do not wait for FlushInterval.
+	// Default 0, which means unknown.
 	Senders int
 
-	// MaxUnackedBatches and MaxUnackedBytes bound what one stream has taken and
-	// the destination has not answered; Send waits at the bound. The bytes are
-	// counted as encoded, and one batch may exceed them. They replace the bounds
-	// of WithMaxUnackedBytes and WithMaxUnackedRecords, which a session's streams
-	// do not have. Defaults 128 and 64 MiB; negative bytes: no bound.
+	// MaxUnackedBatches and MaxUnackedBytes bound the batches that one stream has
+	// accepted and the destination has not answered; Send waits at the bound. The
+	// bytes are counted as encoded, and one batch may exceed them. They replace
+	// the bounds of WithMaxUnackedBytes and WithMaxUnackedRecords, which do not
+	// apply to the streams of a session. Defaults 128 and 64 MiB; negative bytes:
+	// no bound.
 	MaxUnackedBatches int
 	MaxUnackedBytes   int64
 
-	// AckTimeout is how long a stream that has unanswered batches may go without
-	// an acknowledgement, counted from the oldest of them at the earliest. Then
-	// it is replaced and its batches are handed back. A slow destination that
-	// makes progress is not cut off; the context of Send bounds how long a batch
-	// waits for it. AckTimeout also bounds how much longer than its context a
-	// Send can take. Default 15 s.
+	// AckTimeout is how long a stream with unanswered batches may wait for an
+	// acknowledgement. The time starts no earlier than the oldest of these
+	// batches. When it is over, the stream is replaced and its batches are
+	// returned. A slow destination that makes progress is not disconnected; the
+	// context of Send bounds how long a batch waits for it. AckTimeout also bounds
+	// how long a Send may continue after its context has ended. Default 15 s.
 	AckTimeout time.Duration
 	// DrainTimeout bounds Shutdown if its context does not, and how long a
 	// stream without unanswered batches may take to end after it was
@@ -65,30 +66,30 @@ type SessionConfig struct {
 	DrainTimeout time.Duration
 
 	// IdleTimeout ends a stream in order when nothing was sent on it for that
-	// long, which releases its dictionaries and the state of its compression at
-	// both ends. The next batch opens a stream. Default 30 s; negative: streams
-	// stay open.
+	// long. This releases its dictionaries and the state of its compression at
+	// both ends. The next batch opens a new stream. Default 30 s; negative:
+	// streams stay open.
 	IdleTimeout time.Duration
 
-	// Backoff is the wait between attempts to open a stream. A wait that the
-	// server asks for (RetryInfo) is honoured, too, up to five minutes.
+	// Backoff is the wait between attempts to open a stream. The session also
+	// honours a wait that the server requests (RetryInfo), up to five minutes.
 	Backoff Backoff
-	// Probe is how long a session waits after a refusal that waiting seldom
-	// cures (unimplemented, incompatible, bad credentials) until it tries again;
-	// Send fails at once meanwhile. Default 1 minute; negative: it tries again
-	// only when the method Probe is called.
+	// Probe is how long a session waits until it retries after a refusal that
+	// waiting rarely cures (unimplemented, incompatible, bad credentials). Send
+	// fails immediately meanwhile. Default 1 minute; negative: it retries only
+	// when the method Probe is called.
 	Probe time.Duration
 
-	// Rand returns numbers in [0,1) and is safe for concurrent use. Default the
-	// generator of math/rand/v2; tests that must repeat set their own.
+	// Rand returns numbers in [0,1) and is safe for concurrent use. The default is
+	// the generator of math/rand/v2; reproducible tests set their own.
 	Rand func() float64
-	// Events are called with what happens.
+	// Events are functions that the session calls when something happens.
 	Events SessionEvents
 }
 
 // Backoff is an exponential wait: Initial after the first failure (default 100
-// ms), Multiplier times as long after each further one (default 1.6), at most
-// Max (default 10 s). Jitter changes each by a random part of up to this
+// ms), multiplied by Multiplier after each further failure (default 1.6), at most
+// Max (default 10 s). Jitter changes each wait by a random part of up to this
 // fraction in both directions, 0 to 1 (default 0.2; negative: none).
 type Backoff struct {
 	Initial    time.Duration
@@ -117,10 +118,10 @@ func (c SessionConfig) withDefaults() SessionConfig {
 	return c
 }
 
-// The greatest number of streams of a session, a guard against slips.
+// The maximum number of streams of a session, to detect mistakes.
 const maxSessionStreams = 1024
 
-// Validate reports the first setting that makes no sense.
+// Validate reports the first invalid setting.
 func (c SessionConfig) Validate() error {
 	c = c.withDefaults()
 	durations := []struct {
@@ -163,11 +164,11 @@ func (c *SessionConfig) random() float64 {
 	return c.Rand()
 }
 
-// lifetime returns how long a stream is to live, 0 without end. A stream that
-// was opened in the regular course of things lives the whole of MaxLifetime.
-// Streams that were opened at the same time, at the start or after their
-// destination was lost, would all be replaced at the same time for ever:
-// so those live the shorter the lower the number of their slot.
+// lifetime returns how long a stream lives, 0 for no limit. A stream that was
+// opened as a regular replacement lives the whole of MaxLifetime. Streams that
+// were opened at the same time, at the start or after their destination was lost,
+// would otherwise always be replaced at the same time. So their lifetimes are
+// shorter: the lower the number of the slot, the shorter the lifetime.
 func (c *SessionConfig) lifetime(slot int, regular bool) time.Duration {
 	if c.MaxLifetime < 0 {
 		return 0
@@ -179,7 +180,7 @@ func (c *SessionConfig) lifetime(slot int, regular bool) time.Duration {
 	return max(1, time.Duration(life*(1-max(0, c.Jitter)*c.random())))
 }
 
-// The most that is waited because a server asked for it.
+// The longest wait that a server can request.
 const maxRetryDelay = 5 * time.Minute
 
 // retries counts the failures of one slot.
@@ -204,10 +205,10 @@ func (r *retries) next(cause *Error) time.Duration {
 	return r.delay
 }
 
-// lived notes the age of a stream that has ended, and reports whether it was
-// one. A stream that lasted no longer than the wait for it is a failure like
-// others: servers that take streams and end them at once are not to be asked in
-// a tight loop.
+// lived takes the age of a stream that has ended, and reports whether it counts as
+// one that worked. If the stream lived no longer than the wait before it, it
+// counts as a failure: a server that accepts streams and ends them immediately
+// must not be retried in a tight loop.
 func (r *retries) lived(age time.Duration) bool {
 	if age <= max(r.delay, r.config.Backoff.Initial) {
 		return false

@@ -27,15 +27,15 @@ func newJob[B any]() *job[B] {
 	return j
 }
 
-// reset makes a job whose Send returns ready for the next one.
+// reset prepares a job whose Send returns for reuse.
 func (j *job[B]) reset() {
 	var none B
 	j.Batch.Reset()
 	j.batch, j.ctx = none, nil
 }
 
-// carryOut does what the machine decided, in order: events precede results, so
-// counters are current when Send returns. No lock is held.
+// carryOut carries out the decisions of the machine, in order: events precede
+// results, so counters are current when Send returns. No lock is held.
 func (s *Session[B]) carryOut(out *session.Decisions) {
 	for i := range out.Len() {
 		d := out.At(i)
@@ -58,7 +58,7 @@ func (s *Session[B]) carryOut(out *session.Decisions) {
 	}
 }
 
-// settle ends a batch.
+// settle delivers the result of a batch.
 func (s *Session[B]) settle(d *session.Decision) {
 	j := d.Batch.Owner.(*job[B])
 	stream := -1
@@ -89,7 +89,7 @@ func (s *Session[B]) settle(d *session.Decision) {
 	j.result <- e.err
 }
 
-// report tells what happened to a stream.
+// report calls the event function for a stream.
 func (s *Session[B]) report(d *session.Decision) {
 	e := event{stream: d.Stream.Slot(), reason: CloseReason(d.Reason), records: d.Records, bytes: d.Bytes, duration: d.Latency}
 	switch d.Kind {
@@ -127,7 +127,8 @@ func faultOf(err *Error) *session.Fault {
 	return f
 }
 
-// cause is the inverse of faultOf. ctx is that of the batch, if it is about one.
+// cause is the inverse of faultOf. ctx is the context of the batch, if the fault
+// concerns one.
 func (s *Session[B]) cause(f *session.Fault, ctx context.Context) *Error {
 	switch f.Class {
 	case session.AckTimeout:
@@ -143,7 +144,7 @@ func (s *Session[B]) cause(f *session.Fault, ctx context.Context) *Error {
 	return FromStatus(f.Err)
 }
 
-// encodingFault says what an error of a batch writer means for its stream.
+// encodingFault classifies an error of a batch writer by its effect on the stream.
 func encodingFault(err error) (unencodable error, lost, broken *session.Fault) {
 	if err == nil {
 		return nil, nil, nil
@@ -159,7 +160,7 @@ func encodingFault(err error) (unencodable error, lost, broken *session.Fault) {
 	return nil, nil, faultOf(&Error{Kind: KindUnknown, Code: codes.Internal, Err: fmt.Errorf("batch writer: %w", err)})
 }
 
-// signal wakes a goroutine, now or when it next looks.
+// signal wakes a goroutine, now or at its next check.
 func signal(ch chan struct{}) {
 	select {
 	case ch <- struct{}{}:

@@ -11,16 +11,18 @@ import (
 	"google.golang.org/grpc/codes"
 )
 
-// ErrSessionClosed is wrapped by what Send returns after Shutdown was called.
+// ErrSessionClosed is wrapped by the errors that Send returns after Shutdown was
+// called.
 var ErrSessionClosed = errors.New("session is shut down")
 
-// RejectedError is a batch of which the destination will never accept some
-// records. It has accepted all others: no part of the batch is to be sent again.
+// RejectedError is the error of a batch with records that the destination will
+// never accept. The destination has accepted all other records: send no part of
+// the batch again.
 type RejectedError struct {
-	// Ranges are the bad records by their place in the batch, counted from 1;
-	// they are sorted and do not touch.
+	// Ranges are the bad records by their position in the batch, counted from 1.
+	// They are sorted and do not touch.
 	Ranges []IDRange
-	// Records is how many they are.
+	// Records is the number of bad records.
 	Records uint64
 }
 
@@ -35,8 +37,8 @@ func (e *RejectedError) Error() string {
 		e.Records, first.From, first.To, more)
 }
 
-// BatchError is a batch that cannot be encoded. It is permanent for the batch,
-// and the stream is as good as before.
+// BatchError is the error of a batch that cannot be encoded. It is permanent for
+// the batch, and the stream remains usable.
 type BatchError struct {
 	// Err says what is wrong with the batch.
 	Err error
@@ -48,20 +50,21 @@ func (e *BatchError) Error() string { return "stefgrpc: batch cannot be encoded:
 // Unwrap returns Err.
 func (e *BatchError) Unwrap() error { return e.Err }
 
-// UnsentError is a batch that is the caller's again: the session has forgotten
-// it. Whether to send it once more is for Cause.Retryable to say.
+// UnsentError is the error of a batch that the session returned to its caller: the
+// session does not use it any more. Cause.Retryable reports whether to send it
+// again.
 type UnsentError struct {
-	// Cause is why. It wraps the error of the context if the caller gave up,
-	// and ErrSessionClosed if the session did.
+	// Cause is the reason. It wraps the error of the context if the context of
+	// Send ended, and ErrSessionClosed if the session was shut down.
 	Cause *Error
-	// MaybeDelivered says that records of the batch were sent. They may have
-	// arrived, and will then be there twice if the batch is sent again.
+	// MaybeDelivered reports that records of the batch were sent. They may have
+	// arrived. If the batch is sent again, they may then be delivered twice.
 	MaybeDelivered bool
 	// Acknowledged is how many records from the start of the batch were
-	// acknowledged. They have arrived, but for those in Rejected.
+	// acknowledged. They have arrived, except those in Rejected.
 	Acknowledged uint64
-	// Rejected are the records that were reported bad, as in RejectedError.
-	// They are not to be sent again.
+	// Rejected are the records that were reported bad, as in RejectedError. Do not
+	// send them again.
 	Rejected []IDRange
 }
 
@@ -77,7 +80,7 @@ func (e *UnsentError) Error() string {
 // Unwrap returns Cause.
 func (e *UnsentError) Unwrap() error { return e.Cause }
 
-// gaveUp is the cause of a batch whose caller's context ended.
+// gaveUp returns the cause of a batch whose caller's context ended.
 func gaveUp(ctx context.Context) *Error {
 	err := ctx.Err()
 	code := codes.Canceled
@@ -91,8 +94,8 @@ func shutDown() *Error {
 	return &Error{Kind: KindClosed, Code: codes.Unavailable, Err: ErrSessionClosed}
 }
 
-// refusal says whether an attempt to open a stream failed for a reason that
-// another attempt soon after will not cure.
+// refusal reports whether an attempt to open a stream failed for a reason that a
+// retry soon after does not cure.
 func refusal(err *Error) bool {
 	switch err.Kind {
 	case KindUnimplemented, KindIncompatible, KindAuth:

@@ -9,41 +9,40 @@ import (
 	"time"
 )
 
-// SessionEvents are functions that a session calls with what happens in it, for
-// logs and metrics. A nil function is skipped. They are called from several
-// goroutines at a time, never with a lock held, and before the Send that the
-// event is about returns. They must be quick: streams wait for them.
+// SessionEvents are functions that a session calls when something happens, for
+// logs and metrics. A nil function is skipped. Calls are concurrent and never hold
+// a lock. An event of a batch is reported before its Send returns. The functions
+// must be quick: streams wait for them.
 //
-// stream is the number of the place of a stream in the session, from 0.
+// stream is the number of the slot of the stream in the session, from 0.
 type SessionEvents struct {
-	// StreamOpened reports a stream that takes batches now. Opening it took so
-	// long.
+	// StreamOpened reports a stream that accepts batches now. took is the time to
+	// open it.
 	StreamOpened func(stream int, took time.Duration)
-	// OpenFailed reports a failed attempt to open a stream, and the time until
-	// the next one. 0 means that there is none before Probe is called.
+	// OpenFailed reports a failed attempt to open a stream, and the time until the
+	// next attempt. 0 means that there is no attempt until Probe is called.
 	OpenFailed func(stream int, err *Error, retryIn time.Duration)
-	// StreamDraining reports a stream that takes no more batches and waits for
-	// the acknowledgements of those it took.
+	// StreamDraining reports a stream that accepts no more batches and waits for
+	// the acknowledgements of earlier batches.
 	StreamDraining func(stream int, reason CloseReason)
 	// StreamClosed reports a stream that has ended at the given age. err is nil
 	// after an end in order.
 	StreamClosed func(stream int, reason CloseReason, age time.Duration, err *Error)
 	// BatchAcknowledged reports a batch that was delivered.
 	BatchAcknowledged func(stream int, batch BatchInfo)
-	// BatchRejected reports a batch that was delivered except the records in
-	// err.
+	// BatchRejected reports a batch that was delivered, except the records in err.
 	BatchRejected func(stream int, batch BatchInfo, err *RejectedError)
 	// BatchUnencodable reports a batch that could not be encoded.
 	BatchUnencodable func(stream int, err *BatchError)
-	// BatchRedispatched reports an encoded batch of so many bytes that another
-	// stream has to send, because its own ended without answering it.
+	// BatchRedispatched reports an encoded batch of the given size that another
+	// stream must send, because its own stream ended without answering it.
 	BatchRedispatched func(stream int, bytes int64)
 	// BatchHandedBack reports a batch that was returned to its caller. stream is
 	// -1 if no stream had it.
 	BatchHandedBack func(stream int, err *UnsentError)
 	// LateRejection reports records that the destination had acknowledged and
 	// reported bad afterwards. The Send of their batch may have returned nil, so
-	// this is all that is ever known of them: they are lost.
+	// this is the only report of them: they are lost.
 	LateRejection func(stream int, records uint64)
 }
 
@@ -99,8 +98,8 @@ const (
 	eventLateRejection
 )
 
-// event is a call of a function of SessionEvents that waits for the lock to be
-// released.
+// event is a pending call of a function of SessionEvents. It waits until the lock
+// is released.
 type event struct {
 	kind     eventKind
 	stream   int
@@ -116,16 +115,16 @@ type CloseReason uint8
 
 // The reasons.
 const (
-	// CloseRotated: it was as old as MaxLifetime allows.
+	// CloseRotated: it reached MaxLifetime.
 	CloseRotated CloseReason = iota + 1
-	// CloseByServer: the server ended it in order, or its connection was told
-	// to go away.
+	// CloseByServer: the server ended it in order, or its connection received
+	// GOAWAY.
 	CloseByServer
 	// CloseLost: the connection or the stream failed.
 	CloseLost
 	// CloseAckTimeout: the server did not answer within AckTimeout.
 	CloseAckTimeout
-	// CloseEncoder: the batch writer failed with something else than a
+	// CloseEncoder: the batch writer failed with an error other than a
 	// *BatchError.
 	CloseEncoder
 	// CloseShutdown: the session was shut down.
@@ -152,27 +151,28 @@ func (r CloseReason) String() string {
 	return fmt.Sprintf("close reason %d", uint8(r))
 }
 
-// SessionState is what a session is at one moment, and what it has come to.
+// SessionState is the current state of a session, and its counters so far.
 type SessionState struct {
-	// Connecting, Live and Draining are streams that are being opened or waited
-	// for, that take batches, and that wait for their acknowledgements. Idle is how
-	// many were closed because nothing was sent; the next batch opens them.
+	// Connecting counts streams that are being opened or wait to be opened, Live
+	// streams that accept batches, and Draining streams that wait for
+	// acknowledgements. Idle counts streams that were closed because nothing was
+	// sent; the next batch opens them.
 	Connecting, Live, Draining, Idle int
-	// Waiting is how many batches no stream has taken yet.
+	// Waiting is the number of batches that no stream has accepted yet.
 	Waiting int
-	// UnackedBatches and UnackedBytes is what streams have taken and the
-	// destination has not answered.
+	// UnackedBatches and UnackedBytes count the batches that streams have accepted
+	// and the destination has not answered.
 	UnackedBatches int
 	UnackedBytes   int64
-	// Refused is set while Send fails at once.
+	// Refused is set while Send fails immediately.
 	Refused *Error
 	// LastError is the last failure of a stream or of an attempt to open one.
 	LastError *Error
 
-	// Opened and Closed count streams, Closed by its reasons.
+	// Opened and Closed count streams; Closed counts them by reason.
 	Opened uint64
 	Closed [CloseIdle + 1]uint64
-	// Batches by how they ended, each counted once.
+	// These count batches by result, each batch once.
 	Acknowledged, Rejected, BatchErrors, HandedBack uint64
 	// Redispatched counts how often a batch was moved to another stream.
 	Redispatched uint64

@@ -17,8 +17,8 @@ import (
 	"github.com/otelstef/stef/stef-gogrpc/internal/session"
 )
 
-// opener keeps one live stream: it opens one, and the next one when that is old
-// or has ended. It is one goroutine.
+// opener keeps one live stream: it opens a stream, and opens the next one when the
+// stream is too old or has ended. It is one goroutine.
 type opener[B any] struct {
 	session  *Session[B]
 	number   int
@@ -30,8 +30,8 @@ type opener[B any] struct {
 	tried    chan struct{} // closed after the first attempt
 }
 
-// openStagger is how long a slot waits, at first, for the attempt of the one
-// before it. Load balancers spread streams that are opened one after another.
+// openStagger is how long a slot initially waits for the attempt of the previous
+// slot. Load balancers distribute streams that are opened one after another.
 const openStagger = time.Second
 
 func newOpener[B any](s *Session[B], number int) *opener[B] {
@@ -76,17 +76,18 @@ func (t *opener[B]) run() {
 			continue
 		}
 		wait, idle := t.afterEnd(current)
-		current = nil // an idle place holds nothing of its last stream
+		current = nil // an idle slot keeps no reference to its last stream
 		if idle && !t.sleep() || wait > 0 && !t.pause(wait) {
 			return
 		}
 	}
 }
 
-// first tells the next slot that it is its turn.
+// first lets the next slot start.
 func (t *opener[B]) first() { t.once.Do(func() { close(t.tried) }) }
 
-// begin waits for the turn of the slot and reports whether it comes.
+// begin waits until the slot may start. It returns false if the session ends
+// first.
 func (t *opener[B]) begin() bool {
 	if t.number == 0 {
 		return true
@@ -102,10 +103,10 @@ func (t *opener[B]) begin() bool {
 	return true
 }
 
-// connect opens a stream and makes its writer.
+// connect opens a stream and creates its writer.
 func (t *opener[B]) connect() (*sender[B], *Error) {
 	s := t.session
-	t.forgetProbe() // what it asks for is done now
+	t.forgetProbe() // this attempt satisfies the probe
 	began := time.Now()
 	stream, err := s.open(s.opening)
 	if err != nil {
@@ -113,7 +114,7 @@ func (t *opener[B]) connect() (*sender[B], *Error) {
 	}
 	l := newSender(s, t.number, stream, began)
 	stream.adopt(l.answered)
-	// Headers are written in here, to a server that may not read.
+	// Creating the writer sends headers, and the server may not read them.
 	guard := time.AfterFunc(s.config.AckTimeout, func() { _ = stream.Close() })
 	unhook := context.AfterFunc(s.opening, func() { _ = stream.Close() })
 	l.writer, err = s.newWriter(stream)
@@ -122,7 +123,7 @@ func (t *opener[B]) connect() (*sender[B], *Error) {
 	if err == nil && inTime && s.opening.Err() == nil {
 		return l, nil
 	}
-	_ = stream.Close() // it has failed already, or is not wanted any more
+	_ = stream.Close() // it has failed, or is not needed any more
 	<-stream.Done()
 	switch {
 	case !inTime:
@@ -134,12 +135,12 @@ func (t *opener[B]) connect() (*sender[B], *Error) {
 	return nil, writerError(err, FromStatus(stream.Err()))
 }
 
-// writerError is why a writer could not be made.
+// writerError returns the reason why a writer could not be created.
 func writerError(err error, end *Error) *Error {
 	var known *Error
 	switch {
 	case errors.As(err, &known) && end != nil && end.Kind != KindCanceled:
-		return end // the stream broke under it, and knows why
+		return end // the stream broke meanwhile, and has the reason
 	case known != nil:
 		return known
 	case errors.Is(err, stef.ErrSchema):
@@ -148,8 +149,8 @@ func writerError(err error, end *Error) *Error {
 	return &Error{Kind: KindUnknown, Code: codes.Internal, Err: fmt.Errorf("batch writer: %w", err)}
 }
 
-// install makes a stream live and retires the one before. It reports whether
-// that was live until now.
+// install makes a stream live and retires the previous one. It reports whether the
+// previous one was live until now.
 func (t *opener[B]) install(next, current *sender[B]) (regular bool) {
 	s := t.session
 	now := time.Now()
@@ -178,8 +179,8 @@ func (t *opener[B]) install(next, current *sender[B]) (regular bool) {
 	return regular
 }
 
-// hold waits until a stream is as old as it may get (expired) or has to be
-// replaced for another reason. ok is false at the end of the session.
+// hold waits until a stream reaches its maximum age (expired) or must be replaced
+// for another reason. ok is false at the end of the session.
 func (t *opener[B]) hold(l *sender[B], regular bool) (expired, ok bool) {
 	var expiry <-chan time.Time
 	if life := t.session.config.lifetime(t.number, regular); life > 0 {
@@ -198,8 +199,8 @@ func (t *opener[B]) hold(l *sender[B], regular bool) (expired, ok bool) {
 	}
 }
 
-// failed notes a failed attempt and returns the time until the next, 0 if it
-// has to be asked for.
+// failed records a failed attempt and returns the time until the next attempt. 0
+// means that the next attempt needs a call of Probe.
 func (t *opener[B]) failed(err *Error) time.Duration {
 	s := t.session
 	wait := t.retries.next(err)
@@ -224,9 +225,9 @@ func (t *opener[B]) failed(err *Error) time.Duration {
 	return wait
 }
 
-// afterEnd returns how long to wait after the end of a stream before the next
-// is opened, and whether to wait for a batch first. Streams that a server ends
-// in order are replaced at once.
+// afterEnd returns how long to wait after the end of a stream before the next is
+// opened, and whether to wait for a batch first. Streams that a server ends in
+// order are replaced immediately.
 func (t *opener[B]) afterEnd(l *sender[B]) (wait time.Duration, idle bool) {
 	s := t.session
 	t.forgetProbe() // the stream was live then
@@ -239,8 +240,9 @@ func (t *opener[B]) afterEnd(l *sender[B]) (wait time.Duration, idle bool) {
 		cause = s.cause(end.Cause, nil)
 	}
 	if end.Worked || cause != nil && cause.HasRetryInfo {
-		// Servers end streams over single batches, too, and one that names a delay
-		// wants no other.
+		// Do not count this as a failure: a server may end a stream because of a
+		// single batch, and a server that names a delay asks for no additional
+		// wait.
 		t.retries.failures = 0
 	}
 	if t.retries.lived(age) && end.InOrder && (cause == nil || cause.RetryDelay == 0) {
@@ -249,14 +251,14 @@ func (t *opener[B]) afterEnd(l *sender[B]) (wait time.Duration, idle bool) {
 	return t.retries.next(cause), end.Idle
 }
 
-// sleep waits until a batch is to be sent, and reports whether the session goes
-// on.
+// sleep waits until there is a batch to send, and reports whether the session
+// continues.
 func (t *opener[B]) sleep() bool {
 	s := t.session
 	t.sleeping.Store(true)
 	defer t.sleeping.Store(false)
 	select {
-	case <-t.demand: // of a batch that another stream took
+	case <-t.demand: // from a batch that another stream took
 	default:
 	}
 	s.mu.Lock()
@@ -281,8 +283,8 @@ func (t *opener[B]) forgetProbe() {
 	}
 }
 
-// pause waits, for as long as it takes if wait is 0, and reports whether the
-// session goes on.
+// pause waits for the given time, or without limit if wait is 0, and reports
+// whether the session continues.
 func (t *opener[B]) pause(wait time.Duration) bool {
 	var over <-chan time.Time
 	if wait > 0 {

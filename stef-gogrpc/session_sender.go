@@ -11,18 +11,19 @@ import (
 	"github.com/otelstef/stef/stef-gogrpc/internal/session"
 )
 
-// sender drives one stream of a session. One goroutine alone uses the writer and
-// writes to the stream (send), another waits for the end and for what is overdue
-// (watch); responses arrive on the stream's own goroutine (answered).
+// sender drives one stream of a session. Only one goroutine uses the writer and
+// writes to the stream (send). Another waits for the end of the stream and for
+// overdue answers (watch). Responses arrive on the stream's own goroutine
+// (answered).
 type sender[B any] struct {
 	session *Session[B]
 	state   *session.Stream
 	stream  sessionStream
 	writer  BatchWriter[B]
 	began   time.Time     // when opening began
-	wake    chan struct{} // for send: there is something to do
-	check   chan struct{} // for watch: what it waits for has changed
-	replace chan struct{} // closed when another stream should be opened
+	wake    chan struct{} // for send: there is work
+	check   chan struct{} // for watch: the time or the event it waits for has changed
+	replace chan struct{} // closed when another stream must be opened
 }
 
 func newSender[B any](s *Session[B], slot int, stream sessionStream, began time.Time) *sender[B] {
@@ -38,14 +39,14 @@ func newSender[B any](s *Session[B], slot int, stream sessionStream, began time.
 	return x
 }
 
-// answers is the ledger of a stream, for the machine.
+// answers gives the machine access to the ledger of a stream.
 type answers struct{ stream sessionStream }
 
 func (a answers) Through() uint64                         { return a.stream.through() }
 func (a answers) Answer(first, last uint64) ledger.Answer { return a.stream.answer(first, last) }
 func (a answers) Settle(id uint64)                        { a.stream.settle(id) }
 
-// answered takes what the server says.
+// answered processes a response of the server.
 func (x *sender[B]) answered(news ledger.News) {
 	s := x.session
 	var out session.Decisions
@@ -55,7 +56,7 @@ func (x *sender[B]) answered(news ledger.News) {
 	s.carryOut(&out)
 }
 
-// send encodes batches and ends frames, until the stream takes no more.
+// send encodes batches and ends frames, until the stream accepts no more.
 func (x *sender[B]) send() {
 	defer x.session.group.Done()
 	timer := time.NewTimer(time.Hour)
@@ -95,7 +96,7 @@ func (x *sender[B]) take() (*session.Batch, session.State) {
 	return b, state
 }
 
-// encode encodes a batch and reports whether send can go on.
+// encode encodes a batch and reports whether send can continue.
 func (x *sender[B]) encode(b *session.Batch) bool {
 	s := x.session
 	e, err := x.write(b.Owner.(*job[B]).batch)
@@ -109,9 +110,9 @@ func (x *sender[B]) encode(b *session.Batch) bool {
 	return x.goesOn(e)
 }
 
-// write encodes a batch, and guesses its size. A frame that was cut in between
-// has left the buffer, compressed, and may be acknowledged by now: the greater
-// of two counts is the better guess.
+// write encodes a batch and estimates its size. If a frame ended during the
+// encoding, its bytes have left the buffer, compressed, and may already be
+// acknowledged. So the estimate is the greater of two counts.
 func (x *sender[B]) write(batch B) (e session.Encoding, err error) {
 	unacked, _ := x.stream.Unacked()
 	buffered := int64(x.writer.Buffered())
@@ -125,11 +126,11 @@ func (x *sender[B]) write(batch B) (e session.Encoding, err error) {
 	return e, err
 }
 
-// goesOn reports whether a stream can be written to after an encoding. What was
-// sent in good order before an encoder failed can still be acknowledged.
+// goesOn reports whether a stream can still be written to after an encoding.
+// Complete data that was sent before an encoder failed can still be acknowledged.
 func (x *sender[B]) goesOn(e session.Encoding) bool {
 	if e.Broken != nil {
-		_ = x.stream.CloseSend() // watch sees the outcome
+		_ = x.stream.CloseSend() // watch handles the result
 	}
 	return e.Broken == nil && e.Lost == nil
 }
@@ -145,13 +146,13 @@ func (x *sender[B]) flushIn(idle bool) (wait time.Duration, due bool) {
 	return wait, due
 }
 
-// flush ends the frame and reports whether send can go on.
+// flush ends the frame and reports whether send can continue.
 func (x *sender[B]) flush() bool {
 	s := x.session
 	var e session.Encoding
 	err := x.writer.Flush()
 	if e.Unencodable, e.Lost, e.Broken = encodingFault(err); e.Unencodable != nil {
-		e.Broken = faultOf(FromStatus(err)) // there is no batch to blame
+		e.Broken = faultOf(FromStatus(err)) // no batch caused it
 	}
 	var out session.Decisions
 	s.mu.Lock()
@@ -161,15 +162,16 @@ func (x *sender[B]) flush() bool {
 	return x.goesOn(e)
 }
 
-// leave ends the sender's part of a stream in good order.
+// leave closes the sending side of a stream in order.
 func (x *sender[B]) leave(state session.State) {
 	if state == session.Ended || x.state.Dirty() && !x.flush() {
 		return
 	}
-	_ = x.stream.CloseSend() // watch sees the outcome
+	_ = x.stream.CloseSend() // watch handles the result
 }
 
-// watch waits for the end of the stream, and closes it when it is overdue.
+// watch waits for the end of the stream, and closes the stream when its answers
+// are overdue.
 func (x *sender[B]) watch() {
 	s := x.session
 	defer s.group.Done()

@@ -9,14 +9,14 @@ import (
 	"github.com/otelstef/stef/stef-gogrpc/internal/ledger"
 )
 
-// sessionStream is what a session uses of a Stream.
+// sessionStream is the part of Stream that a session uses.
 type sessionStream interface {
 	// adopt sets the function that is called with the news of each response, in
-	// order and never after Done is closed, makes the stream keep its answers
-	// until they are settled, and lifts its own bounds of what is
-	// unacknowledged. It is called before anything is written.
+	// order and never after Done is closed. It also makes the stream keep its
+	// answers until they are settled, and removes the stream's own bounds on
+	// unacknowledged data. It is called before anything is written.
 	adopt(onNews func(ledger.News))
-	// through, answer and settle are those of the stream's ledger.
+	// through, answer and settle are methods of the stream's ledger.
 	through() uint64
 	answer(first, last uint64) ledger.Answer
 	settle(id uint64)
@@ -54,8 +54,8 @@ func (s *Stream) settle(id uint64) {
 	s.ledger.Settle(id)
 }
 
-// sentAtMost is Sent, or all there may be where chunks were written whose
-// records nobody counted.
+// sentAtMost is Sent, or the greatest id if chunks with an unknown number of
+// records were written.
 func (s *Stream) sentAtMost() uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -5,13 +5,13 @@ package stefgrpc
 
 import "github.com/otelstef/stef/stef-gogrpc/stefpb"
 
-// maxEnvelope is the most that a message has beside its bytes: a tag and a
-// length of up to five bytes before them, the flag after them.
+// maxEnvelope is the maximum size of a message without its data: a tag and a
+// length of up to five bytes before the data, the flag after it.
 const maxEnvelope = 8
 
 // split sends a chunk in messages of at most maxBytes, with the flag on the last
-// of them, and returns how many bytes of it were sent. The messages are all m,
-// one after the other; the chunk is not kept.
+// one, and returns how many bytes of the chunk were sent. It reuses m for all
+// messages and does not keep the chunk.
 //
 // spec: #grpc-bytes
 func split(chunk []byte, maxBytes int, m *stefpb.STEFClientMessage, send func(any) error) (n int, err error) {

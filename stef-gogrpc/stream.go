@@ -21,8 +21,8 @@ import (
 	"github.com/otelstef/stef/stef-gogrpc/stefpb"
 )
 
-// maxChunks bounds the unacknowledged chunks, so that many tiny ones do not need
-// more memory than their bytes tell.
+// maxChunks bounds the number of unacknowledged chunks, because many tiny chunks
+// need more memory than their bytes.
 const maxChunks = 1 << 16
 
 // Stream is one stream of records to a server. It is the destination of a STEF
@@ -30,11 +30,11 @@ const maxChunks = 1 << 16
 //
 //	w, err := otelstef.NewMetricsWriter(s, s.WriterOptions()...)
 //
-// Records are known by their ids: the n-th record of the stream has the id n.
+// Records are identified by their ids: the n-th record of the stream has the id n.
 //
-// One goroutine at a time may write; everything else is safe for concurrent
-// use. A Stream must be ended by Close, or by the server after CloseSend or
-// Drain; until then it holds a goroutine.
+// One goroutine at a time may write; all other methods are safe for concurrent
+// use. A Stream must be ended by Close, or by the server after CloseSend or Drain;
+// until then it holds a goroutine.
 type Stream struct {
 	stream grpc.ClientStream
 	cancel context.CancelFunc
@@ -44,22 +44,22 @@ type Stream struct {
 	peer   *peer.Peer
 
 	onResponse func(Response)
-	adopted    func(ledger.News) // of the session that has the stream, or nil
+	adopted    func(ledger.News) // of the session that owns the stream, or nil
 
-	// sending is held by who sends: gRPC wants one at a time. message belongs
-	// to the holder.
+	// The sending goroutine holds sending: gRPC allows one sender at a time.
+	// message belongs to the holder.
 	sending chan struct{}
 	message stefpb.STEFClientMessage
 
 	mu         sync.Mutex
 	ledger     ledger.Sender
 	waiters    []*ackWaiter  // in order of their ids
-	room       chan struct{} // made by who waits for room, closed when there is some
+	room       chan struct{} // made by a goroutine that waits for room, closed when there is some
 	halfClosed bool
 	cause      *Error // why this end ended the stream, if it did
-	closed     bool   // Close did
+	closed     bool   // Close was called
 
-	done chan struct{} // closed after err is set for good
+	done chan struct{} // closed after err is final
 	err  error
 }
 
@@ -81,35 +81,35 @@ func newStream(stream grpc.ClientStream, root *schema.Struct, agreed agreement, 
 	}
 }
 
-// start begins to receive responses.
+// start starts to receive responses.
 func (s *Stream) start(cancel context.CancelFunc, config openConfig) {
 	s.cancel = cancel
 	s.onResponse = config.onResponse
 	go s.receive()
 }
 
-// WriterOptions returns the options that the writer of this stream must have: it
-// writes in the schema both ends agreed on, and keeps the server's limit of
-// dictionaries. Further options, such as compression, can be appended.
+// WriterOptions returns the options that the writer of this stream must use: it
+// writes in the schema that both ends agreed on, and keeps the server's dictionary
+// limit. Further options, such as compression, can be appended.
 func (s *Stream) WriterOptions() []stef.WriterOption { return s.agreed.writerOptions() }
 
-// Schema returns the schema that is written, at least an older version of which
-// the server has.
+// Schema returns the schema that is written. The server has this schema or a newer
+// one.
 func (s *Stream) Schema() schema.WireSchema { return slices.Clone(s.agreed.wire) }
 
-// Compat says how the server's schema relates to ours: Exact, Older (then Schema
-// is the server's, and some fields are left out) or Newer.
+// Compat reports how the server's schema relates to the client's: Exact, Older
+// (then Schema is the server's, and some fields are omitted) or Newer.
 func (s *Stream) Compat() schema.Compat { return s.agreed.compat }
 
 // Root returns the root of the records.
 func (s *Stream) Root() *schema.Struct { return s.root }
 
-// Peer returns the other end as gRPC knows it, nil if it does not.
+// Peer returns the other end as gRPC reports it, or nil if gRPC does not.
 func (s *Stream) Peer() *peer.Peer { return s.peer }
 
-// Write sends a chunk of records whose ids are not known, as writers do that do
-// not know stef.RecordWriter. Such records are not counted by Sent, Unacked and
-// the bounds of WithMaxUnackedBytes; an acknowledgement of any id is believed.
+// Write sends a chunk of records with unknown ids. Writers that do not use
+// stef.RecordWriter call it. Sent, Unacked and the bounds of WithMaxUnackedBytes
+// do not count such records, and an acknowledgement of any id is accepted.
 func (s *Stream) Write(chunk []byte) (int, error) {
 	return s.write(context.Background(), chunk, func(l *ledger.Sender) error {
 		l.SendUncounted()
@@ -117,21 +117,23 @@ func (s *Stream) Write(chunk []byte) (int, error) {
 	})
 }
 
-// WriteRecords sends a chunk, the last record of which is last; for the headers
-// of a stream that is 0. It waits while the bounds of WithMaxUnackedBytes are
-// reached, and while gRPC's flow control holds it up. The end of the stream
-// ends the waiting, as do Close and, before the chunk is begun, CloseSend.
+// WriteRecords sends a chunk. last is the id of the last record in the chunk, or 0
+// for the headers of a stream. It waits while the bounds of WithMaxUnackedBytes
+// are reached, and while gRPC's flow control blocks it. The wait ends when the
+// stream ends, when Close is called, and, before the chunk is started, when
+// CloseSend is called.
 //
-// An error means that the stream cannot be used any more. WriteRecords then
-// returns what Err returns, if it is not nil.
+// After an error the stream cannot be used any more. WriteRecords then returns the
+// error of Err, if Err is not nil.
 func (s *Stream) WriteRecords(chunk []byte, last uint64) (int, error) {
 	return s.WriteContext(context.Background(), chunk, last)
 }
 
-// WriteContext is WriteRecords with a context that bounds the waiting. If ctx
-// ends before the chunk is begun, nothing is sent, the error wraps that of ctx
-// and the stream is as before; a STEF writer is not, so use AwaitRoom to keep one
-// usable. If ctx ends later, half a chunk is sent and the stream ends.
+// WriteContext is WriteRecords with a context that bounds the wait. If ctx ends
+// before the chunk is started, nothing is sent, the error wraps that of ctx, and
+// the stream remains usable. A STEF writer is not usable after such an error; call
+// AwaitRoom first to avoid it. If ctx ends later, the chunk may be partly sent and
+// the stream ends.
 func (s *Stream) WriteContext(ctx context.Context, chunk []byte, last uint64) (int, error) {
 	return s.write(ctx, chunk, func(l *ledger.Sender) error { return l.Send(last, len(chunk)) })
 }
@@ -151,7 +153,8 @@ func (s *Stream) write(ctx context.Context, chunk []byte, count func(*ledger.Sen
 	s.mu.Lock()
 	err := s.writable()
 	if err == nil {
-		// Before the first byte goes out, for the answer may come at any time.
+		// Count before the first byte is sent, because the answer may arrive at
+		// any time.
 		err = count(&s.ledger)
 	}
 	s.mu.Unlock()
@@ -164,17 +167,17 @@ func (s *Stream) write(ctx context.Context, chunk []byte, count func(*ledger.Sen
 	case err == nil && !given:
 		return n, nil
 	case err != nil && !errors.Is(err, io.EOF):
-		// An error of this end, for example a message over the caller's own
-		// limit. The reason of an EOF is what RecvMsg returns, and so what the
-		// stream ends with.
+		// This is an error of this end, for example a message over the caller's
+		// own limit. For EOF, RecvMsg returns the reason, and the stream ends with
+		// that reason.
 		s.end(FromStatus(err))
 	}
 	<-s.done
 	return n, s.ended()
 }
 
-// watch ends the stream if ctx ends before the function it returns is called,
-// which tells whether it did.
+// watch ends the stream if ctx ends before the returned function is called. That
+// function reports whether this happened.
 func (s *Stream) watch(ctx context.Context) (sent func() (given bool)) {
 	if ctx.Done() == nil {
 		return func() bool { return false }
@@ -192,7 +195,7 @@ func (s *Stream) watch(ctx context.Context) (sent func() (given bool)) {
 	}
 }
 
-// acquire waits for the right to send.
+// acquire waits for the exclusive right to send.
 func (s *Stream) acquire(ctx context.Context) error {
 	select {
 	case s.sending <- struct{}{}:
@@ -206,7 +209,7 @@ func (s *Stream) acquire(ctx context.Context) error {
 
 func (s *Stream) release() { <-s.sending }
 
-// writable returns why nothing can be written. It needs mu.
+// writable returns why nothing can be written, or nil. The caller must hold mu.
 func (s *Stream) writable() error {
 	select {
 	case <-s.done:
@@ -222,9 +225,9 @@ func (s *Stream) writable() error {
 	return nil
 }
 
-// AwaitRoom waits until the bounds of WithMaxUnackedBytes let a chunk be written. A
-// STEF writer that is used after it does not wait for acknowledgements, as long
-// as what it is given makes one chunk.
+// AwaitRoom waits until the bounds of WithMaxUnackedBytes allow a chunk to be
+// written. A STEF writer that is used after it does not wait for acknowledgements,
+// as long as the written records fit in one chunk.
 func (s *Stream) AwaitRoom(ctx context.Context) error {
 	for {
 		s.mu.Lock()
@@ -248,18 +251,19 @@ func (s *Stream) AwaitRoom(ctx context.Context) error {
 	}
 }
 
-// hasRoom says whether nothing that was sent stops more from being sent. It
-// needs mu.
+// hasRoom reports whether the bounds on unacknowledged data allow more to be sent.
+// The caller must hold mu.
 func (s *Stream) hasRoom() bool {
 	bytes, records, chunks := s.ledger.Unacked()
-	if s.adopted != nil { // its session bounds what is unacknowledged
+	if s.adopted != nil { // its session bounds the unacknowledged data
 		return chunks < maxChunks
 	}
 	return bytes < s.config.maxUnackedBytes && chunks < maxChunks &&
 		(s.config.maxUnacked == 0 || records < s.config.maxUnacked)
 }
 
-// wakeWriters lets those who wait in AwaitRoom look again. It needs mu.
+// wakeWriters makes the goroutines in AwaitRoom check again. The caller must hold
+// mu.
 func (s *Stream) wakeWriters() {
 	if s.room != nil {
 		close(s.room)
@@ -282,8 +286,8 @@ func (s *Stream) Sent() uint64 {
 	return s.ledger.Sent()
 }
 
-// Unacked returns what was sent and not acknowledged. The bytes are those of
-// chunks of which any record is not.
+// Unacked returns the data that was sent and not acknowledged. bytes includes
+// every chunk with at least one unacknowledged record.
 func (s *Stream) Unacked() (bytes int64, records uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -291,19 +295,19 @@ func (s *Stream) Unacked() (bytes int64, records uint64) {
 	return bytes, records
 }
 
-// Rejected returns the ids that the server reported bad, in ascending order.
-// They must not be sent again. A server may report ids that it has acknowledged
-// before; they are included. Of more than 65,536 ranges the first ones are
-// forgotten; OnResponse is told all.
+// Rejected returns the ids that the server reported bad, in ascending order. They
+// must not be sent again. They include ids that the server had acknowledged
+// before. If there are more than 65,536 ranges, the first ones are dropped;
+// OnResponse receives all.
 func (s *Stream) Rejected() []IDRange {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.ledger.Rejected())
 }
 
-// AwaitAck waits until a record is acknowledged, be it accepted or reported bad,
-// which Rejected tells apart. The record may be one that is not sent yet. If the
-// stream ends before, the error is that of Err or, after an end in order, one of
+// AwaitAck waits until a record is acknowledged: accepted or reported bad. Use
+// Rejected to tell these apart. The record may be one that is not sent yet. If the
+// stream ends first, the error is that of Err or, after an end in order, one of
 // KindClosed. If ctx ends, the error wraps that of ctx.
 func (s *Stream) AwaitAck(ctx context.Context, id uint64) error {
 	s.mu.Lock()
@@ -349,7 +353,8 @@ func (s *Stream) forget(w *ackWaiter) {
 	}
 }
 
-// wakeWaiters tells those who wait for an id that is acknowledged. It needs mu.
+// wakeWaiters wakes the goroutines that wait for an acknowledged id. The caller
+// must hold mu.
 func (s *Stream) wakeWaiters() {
 	n := 0
 	for n < len(s.waiters) && s.waiters[n].id <= s.ledger.Acked() {

@@ -12,9 +12,9 @@ import (
 	"github.com/otelstef/stef/stef-gogrpc/internal/wire"
 )
 
-// The second half of Stream: what it receives, and how it ends. One goroutine
-// receives until gRPC says that the stream is over; it alone closes done.
-// Whoever wants to end the stream notes the reason and cancels the call.
+// The second half of Stream: receiving, and ending. One goroutine receives until
+// gRPC reports the end of the stream; only this goroutine closes done. To end the
+// stream, other goroutines record the reason and cancel the call.
 
 func (s *Stream) receive() {
 	defer s.cancel()
@@ -30,7 +30,7 @@ func (s *Stream) receive() {
 	}
 }
 
-// respond takes a message of the server.
+// respond processes a message of the server.
 func (s *Stream) respond(m *wire.Received) error {
 	if m.Damaged != nil {
 		return errorf(KindProtocol, "what the server has sent: %w", m.Damaged)
@@ -64,7 +64,7 @@ func (s *Stream) respond(m *wire.Received) error {
 	return nil
 }
 
-// finish notes that the stream is over. err is the end of it as gRPC tells it.
+// finish records the end of the stream. err is the end as gRPC reports it.
 func (s *Stream) finish(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -72,8 +72,8 @@ func (s *Stream) finish(err error) {
 	close(s.done)
 }
 
-// reason returns what the stream ended with, in view of what this end did. It
-// needs mu.
+// reason returns the error with which the stream ended, depending on what this end
+// did. The caller must hold mu.
 func (s *Stream) reason(err error) error {
 	_, records, _ := s.ledger.Unacked()
 	switch {
@@ -89,7 +89,7 @@ func (s *Stream) reason(err error) error {
 	return nil
 }
 
-// where adds to an error which stream it is about and what becomes of it.
+// where adds to an error the stream it concerns and the state of its records.
 func (s *Stream) where(e *Error, records uint64) *Error {
 	to := ""
 	if s.peer != nil && s.peer.Addr != nil {
@@ -98,8 +98,8 @@ func (s *Stream) where(e *Error, records uint64) *Error {
 	return e.at("stream of %s%s, records up to %d acknowledged, %d not", s.root.Name, to, s.ledger.Acked(), records)
 }
 
-// end ends the stream for a reason of this end. The first reason counts, and
-// none if the stream is over already.
+// end ends the stream for a reason of this end. Only the first reason counts. It
+// has no effect if the stream has already ended.
 func (s *Stream) end(reason *Error) {
 	s.mu.Lock()
 	if s.cause == nil {
@@ -109,7 +109,7 @@ func (s *Stream) end(reason *Error) {
 	s.cancel()
 }
 
-// ended returns the error of what cannot be done because the stream is over.
+// ended returns the error of operations that fail because the stream has ended.
 func (s *Stream) ended() error {
 	if s.err != nil {
 		return s.err
@@ -117,10 +117,10 @@ func (s *Stream) ended() error {
 	return errorf(KindClosed, "the stream of %s has ended", s.root.Name)
 }
 
-// CloseSend says that nothing more will be written: the server will acknowledge
-// what it has accepted and end the stream. A chunk that is being written goes
-// out before; a write that waits for room fails. CloseSend waits for the former,
-// at most until the stream ends.
+// CloseSend closes the sending side: the server will acknowledge the records it
+// has accepted and end the stream. A chunk that is being written is sent first; a
+// write that waits for room fails. CloseSend waits until that chunk is sent or the
+// stream ends.
 func (s *Stream) CloseSend() error { return s.closeSend(context.Background()) }
 
 func (s *Stream) closeSend(ctx context.Context) error {
@@ -134,19 +134,19 @@ func (s *Stream) closeSend(ctx context.Context) error {
 	}
 	select {
 	case <-s.done:
-		return s.err // there is nothing left to close
+		return s.err // the stream has already ended
 	default:
 	}
 	if err != nil {
 		return err
 	}
-	// gRPC keeps nothing to be closed twice.
+	// In gRPC, a second CloseSend has no effect.
 	return s.stream.CloseSend()
 }
 
-// Drain is CloseSend, and waits until the stream has ended. It returns what Err
-// returns then, so nil means that everything is acknowledged. If ctx ends before,
-// the error wraps that of ctx and the stream lives on.
+// Drain calls CloseSend and waits until the stream has ended. It returns the
+// result of Err, so nil means that everything is acknowledged. If ctx ends first,
+// the error wraps that of ctx and the stream stays open.
 func (s *Stream) Drain(ctx context.Context) error {
 	if err := s.closeSend(ctx); err != nil {
 		return err
@@ -159,8 +159,8 @@ func (s *Stream) Drain(ctx context.Context) error {
 	}
 }
 
-// Close ends the stream at once. Of what is not acknowledged, nobody knows
-// whether it arrived. Close does not wait: Done is closed a moment later.
+// Close ends the stream immediately. It is unknown whether unacknowledged data
+// arrived. Close does not wait: Done is closed shortly after.
 func (s *Stream) Close() error {
 	s.mu.Lock()
 	if s.cause == nil {
@@ -172,13 +172,13 @@ func (s *Stream) Close() error {
 	return nil
 }
 
-// Done is closed when the stream has ended and everything received before was
-// told.
+// Done is closed when the stream has ended and all received responses were
+// reported.
 func (s *Stream) Done() <-chan struct{} { return s.done }
 
-// Err returns why the stream ended: nil if everything sent is acknowledged and
-// the server ended the stream with OK or Close was called; else an *Error. It is
-// nil before Done is closed.
+// Err returns why the stream ended. It returns nil if everything sent is
+// acknowledged and either the server ended the stream with OK or Close was called;
+// otherwise an *Error. It returns nil before Done is closed.
 func (s *Stream) Err() error {
 	select {
 	case <-s.done:

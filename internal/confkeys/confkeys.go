@@ -1,8 +1,8 @@
 // Copyright The Otel/STEF Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package confkeys reports keys of a configuration that do not exist, with the
-// keys that may have been meant.
+// Package confkeys reports keys of a configuration that do not exist, and suggests
+// the keys that may have been meant.
 package confkeys
 
 import (
@@ -13,15 +13,15 @@ import (
 	"strings"
 )
 
-// Section is a part of a configuration whose keys are those of a struct. Other
-// parts report their unknown keys themselves.
+// Section is a part of a configuration whose keys are the fields of a struct.
+// Other parts report their unknown keys themselves.
 type Section struct {
 	path string
 	keys []string
 }
 
-// Of returns the section at a path, such as "limits" or "stef::mode", "" for the
-// whole configuration. T is the struct that it is read into.
+// Of returns the section at a path, such as "limits" or "stef::mode"; "" is the
+// whole configuration. T is the struct into which the section is read.
 func Of[T any](path string) Section { return Section{path, keysOf(reflect.TypeFor[T]())} }
 
 func keysOf(t reflect.Type) []string {
@@ -41,7 +41,7 @@ func keysOf(t reflect.Type) []string {
 }
 
 // Unknown returns an error for every key that does not exist in any section. hints
-// say what to write for keys that people are likely to write, by path.
+// maps the paths of likely mistakes to advice on what to write instead.
 func Unknown(conf map[string]any, hints map[string]string, sections ...Section) []error {
 	var errs []error
 	for _, section := range sections {
@@ -102,7 +102,7 @@ func join(path, key string) string {
 	return path + "::" + key
 }
 
-// nearest returns the key that is at most a third of other letters away, or "".
+// nearest returns the closest key if at most a third of its letters differ, or "".
 func nearest(keys []string, key string) string {
 	best, distance := "", max(1, len(key)/3)+1
 	for _, k := range keys {
@@ -113,7 +113,7 @@ func nearest(keys []string, key string) string {
 	return best
 }
 
-// edits is the Levenshtein distance.
+// edits returns the Levenshtein distance.
 func edits(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

@@ -6,10 +6,11 @@ package signal
 import "google.golang.org/protobuf/encoding/protowire"
 
 // A refused request is counted without decoding it, because the refusal saves the
-// memory of decoding. The requests of all signals have the same shape: resources,
-// which have scopes, which have spans, log records or metrics. Metrics have points.
+// memory of decoding. The requests of all signals have the same structure: a
+// request contains resources, a resource contains scopes, and a scope contains
+// spans, log records or metrics. Metrics contain points.
 const (
-	fieldContainers protowire.Number = 1 // of a request, in it: resources
+	fieldContainers protowire.Number = 1 // of a request: its resources
 	fieldScopes     protowire.Number = 2 // of a resource
 	fieldItems      protowire.Number = 2 // of a scope
 	fieldPoints     protowire.Number = 1 // of the data of a metric
@@ -46,7 +47,7 @@ func countMetric(metric []byte) int {
 	return n
 }
 
-// messages calls each with the messages in a field of a message, up to the first
+// messages calls each for every message in a field of a message, up to the first
 // byte that is not protobuf.
 func messages(message []byte, field protowire.Number, each func([]byte)) {
 	for len(message) > 0 {

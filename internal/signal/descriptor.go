@@ -23,8 +23,9 @@ type Descriptor[T any] struct {
 	// Root returns the root struct of records, the full schema. Callers must not
 	// change it.
 	Root func() *schema.Struct
-	// Compact returns the root struct of streams in the compact form, which has the
-	// fields of the form after those of records. Callers must not change it.
+	// Compact returns the root struct of streams in the compact form. Its fields
+	// are those of records, followed by those of the form. Callers must not change
+	// it.
 	Compact func() *schema.Struct
 	// Published returns the option that makes a writer use the published schema.
 	// It is nil for a signal that has no published schema.
@@ -50,13 +51,13 @@ type Descriptor[T any] struct {
 type Encoder[T any] struct {
 	// Encode writes the items of a batch.
 	Encode func(T) error
-	// Losses returns what the schema of the stream could not hold so far.
+	// Losses returns the data that the schema of the stream could not hold so far.
 	Losses func() stefpdata.Losses
 	// Writer is the writer of the records.
 	Writer Writer
 }
 
-// Writer is what the record writers of all signals have in common.
+// Writer is the common interface of the record writers of all signals.
 type Writer interface {
 	Flush() error
 	Close() error
@@ -65,16 +66,16 @@ type Writer interface {
 
 // Decoder reads batches from one stream.
 type Decoder[T any] struct {
-	// Decode returns the next batch, at most a frame.
+	// Decode returns the next batch, which contains at most one frame.
 	Decode func() (T, error)
-	// BatchBytes estimates from above the size as OTLP, and the memory, of the last
-	// batch.
+	// BatchBytes returns an upper estimate of the size as OTLP, and of the memory,
+	// of the last batch.
 	BatchBytes func() int
 	// Reader is the reader of the records.
 	Reader Reader
 }
 
-// Reader is what the record readers of all signals have in common.
+// Reader is the common interface of the record readers of all signals.
 type Reader interface {
 	Next() bool
 	Buffered() uint64
@@ -87,7 +88,7 @@ type OTLP[T any] struct {
 	// Service is the full name of the gRPC service.
 	Service string
 	// Count returns the number of items in an encoded export request, up to the
-	// first byte that is no protobuf.
+	// first byte that is not protobuf.
 	Count func(request []byte) int
 	// NewClient returns the function that sends export requests.
 	NewClient func(*grpc.ClientConn) Export[T]
@@ -96,7 +97,7 @@ type OTLP[T any] struct {
 // Export sends one export request.
 type Export[T any] func(context.Context, T, ...grpc.CallOption) (PartialSuccess, error)
 
-// PartialSuccess is what a server says about a request that it accepted.
+// PartialSuccess is what a server reports about a request that it accepted.
 type PartialSuccess struct {
 	Rejected int64
 	Message  string

@@ -11,8 +11,8 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// Schema is the newest schema that a sender may write in. What it writes in depends
-// on the receiver, too.
+// Schema is the newest schema that a sender may use. The schema of a stream also
+// depends on the receiver.
 type Schema string
 
 // The schemas.
@@ -21,8 +21,8 @@ const (
 	Compact Schema = "compact"
 	// Full is the schema of records.
 	Full Schema = "full"
-	// Reference is the published schema, that of the reference implementation. Logs
-	// have none; their oldest schema is the full one.
+	// Reference is the published schema, which the reference implementation uses.
+	// Logs have no published schema; their oldest schema is the full one.
 	Reference Schema = "reference"
 )
 

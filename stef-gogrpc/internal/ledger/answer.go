@@ -11,17 +11,17 @@ import (
 
 // Answer is what is known about a range of records.
 type Answer struct {
-	Acknowledged uint64         // records from the start that are acknowledged, or bad
+	Acknowledged uint64         // records from the start that are acknowledged or bad
 	Rejected     []wire.IDRange // relative to the range, from 1
-	Bad          uint64         // how many those are
+	Bad          uint64         // number of records in Rejected
 	Whole        bool           // every record is answered
 }
 
 // Hold makes the ledger keep all bad ids until they are settled.
 func (l *Sender) Hold() { l.held = true }
 
-// Settle notes that nobody asks for ids up to this one any more. What a server
-// reports bad of them is late.
+// Settle marks the ids up to this one as settled: the caller will not ask for them
+// again. If a server later reports them bad, that report is late.
 func (l *Sender) Settle(id uint64) {
 	l.settled = max(l.settled, id)
 	l.forget()
@@ -40,8 +40,8 @@ func (l *Sender) Through() uint64 {
 	return through
 }
 
-// Answer returns what is known about the records first to last; last is 0 while
-// it is not known.
+// Answer returns what is known about the records first to last; last is 0 if it is
+// not known yet.
 func (l *Sender) Answer(first, last uint64) Answer {
 	var a Answer
 	end := last

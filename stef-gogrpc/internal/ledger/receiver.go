@@ -9,17 +9,17 @@ import (
 	"github.com/otelstef/stef/stef-gogrpc/internal/wire"
 )
 
-// maxResponseRanges is how many ranges one response holds at most, so that it
+// maxResponseRanges is the maximum number of ranges in one response, so that it
 // stays far below the receive limit of any client.
 const maxResponseRanges = 4096
 
-// Receiver is the account of a receiver: which records are finished, and what
-// of that the sender was not told yet.
+// Receiver tracks the records of a receiver: which are finished, and which of
+// these the sender does not know yet.
 type Receiver struct {
 	mark     uint64      // all ids up to it are finished
-	told     uint64      // the id the sender was told last
+	told     uint64      // the last id sent to the sender
 	finished wire.Ranges // above mark
-	rejected wire.Ranges // not told
+	rejected wire.Ranges // not sent to the sender yet
 }
 
 // Finish notes that the records of a range are accepted.
@@ -27,7 +27,7 @@ func (l *Receiver) Finish(r wire.IDRange) {
 	if r.From > r.To {
 		return
 	}
-	// r.From-1 is beyond all ids for 0, which is the id of no record.
+	// For 0, which is the id of no record, r.From-1 would be beyond all ids.
 	if r.From > 0 && r.From-1 > l.mark {
 		l.finished.Add(r)
 		return
@@ -41,8 +41,9 @@ func (l *Receiver) Finish(r wire.IDRange) {
 	l.finished = slices.Delete(l.finished, 0, n)
 }
 
-// Reject notes that the records of a range are bad, and so finished. The sender
-// is told with, not before, the acknowledgement that includes them.
+// Reject marks the records of a range as bad, and so as finished. They are
+// reported to the sender in the same response as the acknowledgement that includes
+// them, not earlier.
 func (l *Receiver) Reject(r wire.IDRange) {
 	r.From = max(r.From, 1)
 	l.rejected.Add(r)
@@ -55,28 +56,28 @@ func (l *Receiver) Ack(id uint64) { l.Finish(wire.IDRange{From: 0, To: id}) }
 // Acked returns the id up to which all records are finished.
 func (l *Receiver) Acked() uint64 { return l.mark }
 
-// Ranges returns how many ranges the ledger has to remember.
+// Ranges returns the number of stored ranges.
 func (l *Receiver) Ranges() int { return len(l.finished) + len(l.rejected) }
 
-// Pending says whether take has something to tell.
+// Pending reports whether Take has a response to send.
 func (l *Receiver) Pending() bool {
 	return l.mark > l.told || len(l.rejected) > 0 && l.rejected[0].From <= l.mark
 }
 
-// Take returns the next response to send, which tells everything since the last
-// one unless that is too much for one message. pending says whether more is
-// left.
+// Take returns the next response to send. It contains everything since the last
+// response, unless that is too much for one message. pending reports whether more
+// remains.
 func (l *Receiver) Take() (r wire.Response, ok bool) {
 	if !l.Pending() {
 		return wire.Response{}, false
 	}
-	// A range that begins at or below the mark ends there too: its ids are
-	// finished, and the mark passes over those.
+	// A range that begins at or below the mark also ends there: its ids are
+	// finished, so the mark covers them.
 	n, ack := 0, l.mark
 	for n < len(l.rejected) && l.rejected[n].From <= l.mark {
 		if n == maxResponseRanges {
-			// A client does not look at bad ids that it was told are
-			// acknowledged, so the rest must not be acknowledged yet.
+			// A client ignores bad ids that are already acknowledged, so the
+			// remaining ranges must not be acknowledged yet.
 			ack = l.rejected[n].From - 1
 			break
 		}

@@ -10,13 +10,13 @@ import (
 	"github.com/otelstef/stef/stef-gogrpc/internal/wire"
 )
 
-// maxRejected is how many ranges of bad ids a sender remembers, besides those
-// that somebody still has to ask for.
+// maxRejected is how many ranges of bad ids a sender stores, in addition to those
+// that Answer still needs.
 const maxRejected = 1 << 16
 
-// Sender is the account of a sender: which records it sent, and what it was
-// told about them. Whatever a server says, the ledger stays as large as what is
-// not acknowledged and maxRejected allow.
+// Sender tracks the records of a sender: which records it sent, and what the
+// server answered about them. Its size is bounded by the unacknowledged chunks and
+// by maxRejected, whatever a server sends.
 type Sender struct {
 	// chunks from head on are sent and not acknowledged, in order.
 	chunks []sentChunk
@@ -24,17 +24,17 @@ type Sender struct {
 	bytes  int64 // in those chunks
 
 	sent, acked uint64
-	// uncounted says that chunks were sent whose records nobody counted, so
-	// that nobody knows which ids are too high.
+	// uncounted reports that chunks with an unknown number of records were sent,
+	// so ids that are too high cannot be detected.
 	uncounted bool
 	rejected  wire.Ranges
 
-	// held says that Answer will be asked for all ids above settled.
+	// held reports that Answer will be called for all ids above settled.
 	held    bool
 	settled uint64
 }
 
-// News is what is new in a response.
+// News is the new information in a response.
 type News struct {
 	wire.Response
 	// Progress reports that Acked is higher than before.
@@ -55,7 +55,7 @@ func (l *Sender) Send(last uint64, bytes int) error {
 	}
 	l.sent = last
 	if last <= l.acked {
-		return nil // headers, or a frame without records: nobody acknowledges it
+		return nil // headers, or a frame without records: they are never acknowledged
 	}
 	l.bytes += int64(bytes)
 	if n := len(l.chunks); n > l.head && l.chunks[n-1].last == last {
@@ -66,11 +66,12 @@ func (l *Sender) Send(last uint64, bytes int) error {
 	return nil
 }
 
-// SendUncounted notes a chunk of records whose number is not known.
+// SendUncounted records that a chunk with an unknown number of records was sent.
 func (l *Sender) SendUncounted() { l.uncounted = true }
 
-// Receive books a response and returns what is new in it, ok if anything is. The
-// error is that of a server that acknowledges what was not sent.
+// Receive processes a response and returns the new information in it; ok reports
+// whether there is any. It returns an error if the server acknowledges records
+// that were not sent.
 //
 // spec: #record-ids
 func (l *Sender) Receive(r wire.Response) (news News, ok bool, err error) {
@@ -92,14 +93,14 @@ func (l *Sender) Receive(r wire.Response) (news News, ok bool, err error) {
 	return news, news.Progress || len(bad) > 0, nil
 }
 
-// reject adds to the bad ids and returns those that are new, so that each record
-// counts once. Ids that were not sent are left out.
+// reject adds to the bad ids and returns the new ones, so that each record counts
+// once. It ignores ids that were not sent.
 //
-// The published receiver does two things that a ledger has to tell apart. It
-// begins a range one record too low, at the last one it acknowledged: a range
-// that ends above the acknowledged id therefore counts from there. And it
-// acknowledges past records that it reports bad later: a range that ends at or
-// below the acknowledged id counts as a whole.
+// The ledger must distinguish two behaviours of the published receiver. It begins
+// a range one record too low, at the last record it acknowledged: so a range that
+// ends above the acknowledged id counts only from there. And it acknowledges
+// records that it reports bad later: so a range that ends at or below the
+// acknowledged id counts as a whole.
 func (l *Sender) reject(ranges []wire.IDRange) wire.Ranges {
 	if len(ranges) == 0 {
 		return nil
@@ -117,7 +118,7 @@ func (l *Sender) reject(ranges []wire.IDRange) wire.Ranges {
 	}
 	near := l.rejected.Above(news[0].From - 1)
 	news = news.Without(l.rejected[near:])
-	// The range before may end where a new one begins.
+	// The previous range may end where a new one begins.
 	at := max(0, near-1)
 	tail := wire.Normalize(slices.Concat(l.rejected[at:], news))
 	l.rejected = append(l.rejected[:at], tail...)
@@ -136,7 +137,7 @@ func (l *Sender) forget() {
 	}
 }
 
-// settle forgets the chunks that are acknowledged to their end.
+// settle removes the chunks whose records are all acknowledged.
 func (l *Sender) settle() {
 	for l.head < len(l.chunks) && l.chunks[l.head].last <= l.acked {
 		l.bytes -= int64(l.chunks[l.head].bytes)

@@ -10,7 +10,7 @@ import (
 	"github.com/otelstef/stef/stef-gogrpc/internal/ledger"
 )
 
-// Answered takes what the server says about the records of a stream.
+// Answered processes what the server reports about the records of a stream.
 func (m *Machine) Answered(s *Stream, news ledger.News, now time.Time, out *Decisions) {
 	if s.state == Ended {
 		return
@@ -45,15 +45,15 @@ func (m *Machine) resolve(s *Stream, now time.Time, out *Decisions) {
 	}
 }
 
-// Overdue returns how long the watcher of a stream may sleep; 0 or less if the
-// stream has to be closed.
+// Overdue returns how long the watcher of a stream may sleep. If the result is 0
+// or less, the stream must be closed.
 func (m *Machine) Overdue(s *Stream, now time.Time, out *Decisions) time.Duration {
 	c := &m.config
 	switch head := s.pending.head; {
 	case head != nil && !s.failed:
 		waits := head.since
 		if s.answered.After(waits) {
-			waits = s.answered // slow is not stuck
+			waits = s.answered // a slow stream is not a stuck one
 		}
 		if last := s.pending.tail; last.gaveUp && last.place == inEncoder && last.since.Before(waits) {
 			waits = last.since // only the end of the stream ends the encoding
@@ -72,8 +72,8 @@ func (m *Machine) Overdue(s *Stream, now time.Time, out *Decisions) time.Duratio
 	return c.AckTimeout
 }
 
-// idleFor retires a stream that had nothing to do for IdleTimeout, and returns
-// the time until then. A stream that is retired is asked about again.
+// idleFor retires a stream that was idle for IdleTimeout, and returns the time
+// until then. After a stream is retired, it is checked again.
 func (m *Machine) idleFor(s *Stream, now time.Time, out *Decisions) time.Duration {
 	since := s.opened
 	if s.quiet.After(since) {
@@ -89,13 +89,13 @@ func (m *Machine) idleFor(s *Stream, now time.Time, out *Decisions) time.Duratio
 	return m.config.DrainTimeout
 }
 
-// Over is how a stream has ended, as the driver sees it.
+// Over is the end of a stream as the driver sees it.
 type Over struct {
 	Cause  *Fault // nil: in order, with everything acknowledged
 	SentTo uint64 // the id of the last record that may have been sent
 }
 
-// Ended settles what a stream still owes.
+// Ended settles the batches that the stream has not answered.
 func (m *Machine) Ended(s *Stream, end Over, now time.Time, out *Decisions) {
 	cause := end.Cause
 	drained := s.state == IsDraining && !s.failed
@@ -106,9 +106,9 @@ func (m *Machine) Ended(s *Stream, end Over, now time.Time, out *Decisions) {
 	m.streams = slices.DeleteFunc(m.streams, func(x *Stream) bool { return x == s })
 
 	s.inOrder = orderly(cause)
-	found := s.failed && cause == nil && orderly(s.fault) // by a write, and it was no fault
+	found := s.failed && cause == nil && orderly(s.fault) // a write found the end, and the end is not a fault
 	if !found && s.fault != nil && (cause == nil || cause.Class == Canceled) {
-		// The end was this end's doing, for a reason of its own.
+		// This end ended the stream, for a reason of its own.
 		cause, s.inOrder = s.fault, false
 	}
 	if cause == nil {
@@ -138,8 +138,8 @@ func (m *Machine) Ended(s *Stream, end Over, now time.Time, out *Decisions) {
 
 func orderly(f *Fault) bool { return f == nil || f.Class == Orderly }
 
-// settleOwed goes from the youngest batch to the oldest, so that those that go
-// back to the queue stay in order.
+// settleOwed processes batches from the newest to the oldest, so that those that
+// return to the queue keep their order.
 func (m *Machine) settleOwed(s *Stream, now time.Time, out *Decisions) {
 	if b := s.inbox; b != nil {
 		s.inbox = nil
@@ -156,7 +156,7 @@ func (m *Machine) settleOwed(s *Stream, now time.Time, out *Decisions) {
 	s.bytes = 0
 }
 
-// Outcome is how a stream ended, for what opens the next one.
+// Outcome describes how a stream ended, for the code that opens the next one.
 type Outcome struct {
 	Cause   *Fault
 	InOrder bool

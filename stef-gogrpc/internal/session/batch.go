@@ -5,25 +5,25 @@ package session
 
 import "time"
 
-// place says where a batch is.
+// place is where a batch is.
 type place uint8
 
 const (
-	inQueue   place = iota // no stream has it
-	inInbox                // of a stream, not looked at
+	inQueue   place = iota // no stream has the batch
+	inInbox                // in the inbox of a stream, not encoded yet
 	inEncoder              // it is being encoded for a stream
 	inPending              // encoded, waits for its acknowledgement
 )
 
-// Batch is a batch on its way through the machine. All fields but Owner are the
-// machine's.
+// Batch is a batch that the machine processes. All fields except Owner belong to
+// the machine.
 type Batch struct {
-	// Owner is what the driver knows the batch by.
+	// Owner is the driver's reference for the batch.
 	Owner any
 
 	prev, next *Batch // of the list it is in
 	place      place
-	stream     *Stream // that has it, nil while it is in the queue
+	stream     *Stream // that holds the batch, nil while it is in the queue
 	settled    bool    // the result was decided; a pending batch may outlive it
 	gaveUp     bool    // the caller gave up while the batch was being encoded
 
@@ -34,10 +34,11 @@ type Batch struct {
 	sent        bool      // by one of those streams
 }
 
-// Reset makes a batch that was settled as good as new.
+// Reset prepares a settled batch for reuse.
 func (b *Batch) Reset() { *b = Batch{Owner: b.Owner} }
 
-// list is a list of batches, linked through them: moving one costs no memory.
+// list is a linked list of batches. The links are in the batches, so moving a
+// batch allocates nothing.
 type list struct {
 	head, tail *Batch
 	len        int

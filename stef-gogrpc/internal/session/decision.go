@@ -13,32 +13,33 @@ import (
 type Kind uint8
 
 // The decisions. The first four are for the goroutines of the driver, the next
-// three end a batch, the others are to be reported.
+// three end a batch, the others are only reported.
 const (
-	// WakeSender: the stream has a batch, or has to end or flush.
+	// WakeSender: the stream has a batch, or must end or flush.
 	WakeSender Kind = iota + 1
 	// WakeWatcher: ask Overdue again.
 	WakeWatcher
 	// Replace: open another stream in place of this one.
 	Replace
-	// Open: open streams in the places that sleep.
+	// Open: open streams in the slots that sleep.
 	Open
 
-	// Delivered is a batch that was acknowledged; if Answer.Bad is not 0, except
-	// some records.
+	// Delivered is a batch that was acknowledged, except the bad records if
+	// Answer.Bad is not 0.
 	Delivered
-	// Unencodable is a batch that cannot be encoded, for Fault.Err.
+	// Unencodable is a batch that cannot be encoded. Fault.Err is the reason.
 	Unencodable
-	// HandedBack is a batch that its caller has again, because of Fault.
+	// HandedBack is a batch that was returned to its caller. Fault is the reason.
 	HandedBack
 
-	// Draining is a stream that takes no more batches, for Reason.
+	// Draining is a stream that accepts no more batches. Reason is the reason.
 	Draining
-	// Closed is a stream that has ended, for Reason; with Fault unless in order.
+	// Closed is a stream that has ended. Reason is the reason. Fault is set unless
+	// the stream ended in order.
 	Closed
-	// Redispatched is an encoded batch that another stream has to send.
+	// Redispatched is an encoded batch that another stream must send.
 	Redispatched
-	// Late is records that were rejected after their batch was settled.
+	// Late reports records that were rejected after their batch was settled.
 	Late
 )
 
@@ -46,7 +47,7 @@ const (
 type Decision struct {
 	Kind   Kind
 	Stream *Stream // nil: no stream had the batch
-	Batch  *Batch  // of the kinds that end one
+	Batch  *Batch  // for the kinds that end a batch
 
 	Fault   *Fault
 	Reason  CloseReason
@@ -54,13 +55,13 @@ type Decision struct {
 	Maybe   bool // records of the batch may have been delivered
 	Records uint64
 	Bytes   int64
-	// Latency is the time since the batch was encoded; of Closed, the age of the
-	// stream.
+	// Latency is the time since the batch was encoded. For Closed, it is the age
+	// of the stream.
 	Latency time.Duration
 }
 
-// Decisions collects what is to be done once the lock of the machine is
-// released. The room in it keeps the usual case off the heap.
+// Decisions collects the decisions to carry out after the lock of the machine is
+// released. Its inline array avoids heap allocations in the usual case.
 type Decisions struct {
 	room [4]Decision
 	used int
@@ -87,16 +88,16 @@ func (o *Decisions) At(i int) *Decision {
 	return &o.more[i-o.used]
 }
 
-// Class says what a Fault means.
+// Class classifies a Fault.
 type Class uint8
 
 // The classes. The last four are the machine's own, and have no Err.
 const (
-	// Other is any failure that is none of the others.
+	// Other is any other failure.
 	Other Class = iota
-	// Orderly is an end in order, at the wish of the peer.
+	// Orderly is an end in order that the peer requested.
 	Orderly
-	// Canceled is an end at the wish of this end.
+	// Canceled is an end that this side requested.
 	Canceled
 	// Unavailable is a connection or stream that was lost.
 	Unavailable
@@ -107,11 +108,12 @@ const (
 	ShutDown
 	// GaveUp: the caller gave up.
 	GaveUp
-	// Unanswered: the stream has ended without acknowledging all it was sent.
+	// Unanswered: the stream has ended without acknowledging everything it was
+	// sent.
 	Unanswered
 )
 
-// Fault is why something ended.
+// Fault is the reason why something ended.
 type Fault struct {
 	Class Class
 	Err   error

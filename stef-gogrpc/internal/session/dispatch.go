@@ -9,7 +9,7 @@ import (
 	"github.com/otelstef/stef/stef-gogrpc/internal/ledger"
 )
 
-// fill gives waiting batches to streams. It is called after every change.
+// fill assigns waiting batches to streams. It is called after every change.
 func (m *Machine) fill(now time.Time, out *Decisions) {
 	for m.queue.len > 0 {
 		s := m.best()
@@ -36,16 +36,16 @@ func (m *Machine) fill(now time.Time, out *Decisions) {
 	}
 	if m.closing && m.queue.len == 0 {
 		for _, s := range m.streams {
-			if s.inbox == nil { // else Take leads here soon
+			if s.inbox == nil { // otherwise Take calls fill soon
 				m.retire(s, CloseShutdown, now, out)
 			}
 		}
 	}
 }
 
-// best returns the stream to give the next batch to: of those that are ready
-// the one with the fewest unacknowledged bytes, then batches, then the one that
-// was given its last batch the longest ago. nil is none.
+// best returns the stream for the next batch. Among the ready streams, it prefers
+// the fewest unacknowledged bytes, then the fewest batches, then the stream whose
+// last batch was assigned the longest ago. It returns nil if no stream is ready.
 func (m *Machine) best() *Stream {
 	var best *Stream
 	for _, s := range m.streams {
@@ -66,9 +66,9 @@ func (m *Machine) best() *Stream {
 	return best
 }
 
-// ready reports whether a stream can be given a batch: it is live, below its
-// bounds, and has not one waiting already. A stream whose sender waits for the
-// network fills its inbox and is then left alone.
+// ready reports whether a stream can accept a batch: it is live, below its bounds,
+// and no batch waits in its inbox. If the sender of a stream waits for the
+// network, its inbox stays full and it receives no further batches.
 func (m *Machine) ready(s *Stream) bool {
 	return s.state == Live && s.inbox == nil && m.roomy(s)
 }
@@ -78,7 +78,7 @@ func (m *Machine) roomy(s *Stream) bool {
 	return s.batches() < c.MaxUnackedBatches && (c.MaxUnackedBytes < 0 || s.bytes < c.MaxUnackedBytes)
 }
 
-// hopeless returns why batches are not to wait for a stream, nil if they are.
+// hopeless returns why batches must not wait for a stream, or nil if they may.
 func (m *Machine) hopeless() *Fault {
 	switch {
 	case m.closing && m.live == 0:
@@ -111,8 +111,9 @@ func (m *Machine) handBack(b *Batch, s *Stream, cause *Fault, out *Decisions) {
 	m.end(b, Decision{Kind: HandedBack, Stream: s, Fault: cause, Maybe: b.sent}, out)
 }
 
-// takeBack hands back a batch that a stream has or had, with what is known of
-// its records: the caller must not send again what was reported bad.
+// takeBack returns a batch to its caller, with the answers about its records: the
+// caller must not send records again that were reported bad. The stream holds the
+// batch, or held it.
 func (m *Machine) takeBack(b *Batch, s *Stream, cause *Fault, maybe bool, now time.Time, out *Decisions) {
 	a := s.answers.Answer(b.first, b.last)
 	if a.Whole {
@@ -122,7 +123,7 @@ func (m *Machine) takeBack(b *Batch, s *Stream, cause *Fault, maybe bool, now ti
 	m.end(b, Decision{Kind: HandedBack, Stream: s, Fault: cause, Maybe: maybe, Answer: a}, out)
 }
 
-// deliver settles a batch of which every record is answered.
+// deliver settles a batch whose records are all answered.
 func (m *Machine) deliver(b *Batch, s *Stream, a ledger.Answer, now time.Time, out *Decisions) {
 	d := Decision{Kind: Delivered, Stream: s, Answer: a, Bytes: b.bytes, Latency: now.Sub(b.since)}
 	if b.last != 0 {
@@ -131,14 +132,14 @@ func (m *Machine) deliver(b *Batch, s *Stream, a ledger.Answer, now time.Time, o
 	m.end(b, d, out)
 }
 
-// requeue puts a batch that was taken from a stream before all others.
+// requeue puts a batch that was taken from a stream at the front of the queue.
 func (m *Machine) requeue(b *Batch) {
 	b.place, b.stream = inQueue, nil
 	b.first, b.last, b.bytes = 0, 0, 0
 	m.queue.pushFront(b)
 }
 
-// orphan decides about a batch that its stream, which has ended, still owes.
+// orphan decides about an unanswered batch of a stream that has ended.
 func (m *Machine) orphan(s *Stream, b *Batch, now time.Time, out *Decisions) {
 	if b.settled {
 		return
@@ -161,8 +162,8 @@ func (m *Machine) orphan(s *Stream, b *Batch, now time.Time, out *Decisions) {
 	m.takeBack(b, s, cause, sent || b.sent, now, out)
 }
 
-// retire makes a live stream take no more batches, and wait for the answers it
-// is owed.
+// retire makes a live stream accept no more batches, and wait for outstanding
+// answers.
 func (m *Machine) retire(s *Stream, reason CloseReason, now time.Time, out *Decisions) {
 	if s.state == Live {
 		m.withdraw(s, now, out)
@@ -182,7 +183,7 @@ func (m *Machine) withdraw(s *Stream, now time.Time, out *Decisions) {
 	out.add(Decision{Kind: WakeWatcher, Stream: s})
 }
 
-// replace asks for another stream in place of one, once.
+// replace requests another stream in place of this one, once.
 func (m *Machine) replace(s *Stream, out *Decisions) {
 	if !s.replaced {
 		s.replaced = true

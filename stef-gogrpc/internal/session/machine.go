@@ -5,8 +5,8 @@ package session
 
 import "time"
 
-// Config says how a machine decides; see stefgrpc.SessionConfig. A negative
-// duration or bound is none.
+// Config configures a machine; see stefgrpc.SessionConfig. A negative duration or
+// bound switches it off.
 type Config struct {
 	Streams           int
 	Senders           int
@@ -19,8 +19,8 @@ type Config struct {
 	IdleTimeout       time.Duration
 }
 
-// Machine is the state of a session. Its methods are for one goroutine at a
-// time; the decisions they add are to be carried out afterwards, in order.
+// Machine is the state of a session. Only one goroutine at a time may call its
+// methods. The caller must carry out the resulting decisions afterwards, in order.
 type Machine struct {
 	config  Config
 	queue   list
@@ -29,15 +29,15 @@ type Machine struct {
 	turn    uint64
 	closing bool
 	forced  bool
-	dormant bool   // a place waits for a batch before it opens a stream again
-	refused *Fault // the last attempt to open a stream said so
+	dormant bool   // a slot waits for a batch before it opens a stream again
+	refused *Fault // the last attempt to open a stream was refused
 	counts  Counts
 }
 
 // New returns a machine without streams.
 func New(config Config) *Machine { return &Machine{config: config} }
 
-// Counts is what has happened in a session.
+// Counts are counters of the events in a session.
 type Counts struct {
 	Opened       uint64
 	Closed       [CloseIdle + 1]uint64
@@ -75,7 +75,7 @@ func (m *Machine) Status() Status {
 	return st
 }
 
-// Submit takes a batch to be sent, unless its caller has given up already.
+// Submit accepts a batch to be sent, unless its caller has already given up.
 func (m *Machine) Submit(b *Batch, gaveUp bool, now time.Time, out *Decisions) {
 	switch {
 	case m.closing:
@@ -89,8 +89,8 @@ func (m *Machine) Submit(b *Batch, gaveUp bool, now time.Time, out *Decisions) {
 	m.fill(now, out)
 }
 
-// GiveUp takes a batch back whose caller has given up, as soon as it is not
-// being encoded. What is encoded of it stays where it is.
+// GiveUp takes back a batch whose caller has given up. If the batch is being
+// encoded, this happens after the encoding. Its encoded data stays in the stream.
 func (m *Machine) GiveUp(b *Batch, now time.Time, out *Decisions) {
 	gaveUp := &Fault{Class: GaveUp}
 	switch {
@@ -110,9 +110,9 @@ func (m *Machine) GiveUp(b *Batch, now time.Time, out *Decisions) {
 	m.fill(now, out)
 }
 
-// Opened makes a stream live and retires the one that it replaces, if any. It
-// reports whether that was live until now, and whether the new one is to be
-// closed at once.
+// Opened makes a stream live and retires the one that it replaces, if any. regular
+// reports whether the replaced stream was live until now, forced whether the new
+// one must be closed immediately.
 func (m *Machine) Opened(s, previous *Stream, now time.Time, out *Decisions) (regular, forced bool) {
 	s.opened, s.state = now, Live
 	m.streams = append(m.streams, s)
@@ -130,23 +130,23 @@ func (m *Machine) Opened(s, previous *Stream, now time.Time, out *Decisions) (re
 // Refused reports whether the last attempt to open a stream was refused.
 func (m *Machine) Refused() bool { return m.refused != nil }
 
-// OpenFailed notes a failed attempt to open a stream, and returns the number of
-// live ones. refusal is set if waiting seldom cures the reason; batches do not
-// wait then if there is no live stream.
+// OpenFailed records a failed attempt to open a stream, and returns the number of
+// live streams. refusal is set if waiting rarely cures the reason; then batches do
+// not wait if there is no live stream.
 func (m *Machine) OpenFailed(refusal *Fault, now time.Time, out *Decisions) (live int) {
 	m.refused = refusal
 	m.fill(now, out)
 	return m.live
 }
 
-// Shutdown makes the session take no more batches, send those it has, and retire
+// Shutdown makes the session accept no more batches, send those it has, and retire
 // its streams.
 func (m *Machine) Shutdown(now time.Time, out *Decisions) {
 	m.closing = true
 	m.fill(now, out)
 }
 
-// Force makes the session wait for nothing. It returns the streams to close.
+// Force ends all waits of the session. It returns the streams to close.
 func (m *Machine) Force(now time.Time, out *Decisions) []*Stream {
 	m.forced = true
 	streams := append([]*Stream(nil), m.streams...)
@@ -160,8 +160,8 @@ func (m *Machine) Force(now time.Time, out *Decisions) []*Stream {
 	return streams
 }
 
-// Sleep reports whether a place may wait for the decision Open before it opens a
-// stream again, because nothing is to be sent.
+// Sleep reports whether a slot may wait for the decision Open before it opens a
+// stream again, because there is nothing to send.
 func (m *Machine) Sleep() bool {
 	if m.queue.len > 0 {
 		return false

@@ -10,8 +10,8 @@ import (
 	"github.com/otelstef/stef/stef-gogrpc/internal/ledger"
 )
 
-// Take moves the batch that waits for a stream to its sender, which encodes it
-// and calls Encoded. nil is none.
+// Take moves the batch that waits for a stream to its sender, which encodes it and
+// calls Encoded. It returns nil if no batch waits.
 func (m *Machine) Take(s *Stream, now time.Time, out *Decisions) (*Batch, State) {
 	b := s.inbox
 	if b != nil {
@@ -25,7 +25,7 @@ func (m *Machine) Take(s *Stream, now time.Time, out *Decisions) (*Batch, State)
 	return b, s.state
 }
 
-// Encoding is what became of a batch, or of the end of a frame.
+// Encoding is the result of encoding a batch, or of ending a frame.
 type Encoding struct {
 	// Last is the id of the last record that was encoded, Bytes their size.
 	Last  uint64
@@ -34,16 +34,16 @@ type Encoding struct {
 	SentTo uint64
 	// Buffered is how many bytes wait for the end of the frame.
 	Buffered int
-	// Unencodable is why the batch alone is at fault.
+	// Unencodable is the error if only the batch is at fault.
 	Unencodable error
-	// Lost is why the stream cannot be written to any more: it has ended, and
-	// the reason is about to be known.
+	// Lost is why the stream cannot be written to any more: it has ended, and the
+	// exact reason will be known soon.
 	Lost *Fault
 	// Broken is why the encoder cannot be used any more.
 	Broken *Fault
 }
 
-// Encoded notes that a batch was encoded, or could not be.
+// Encoded records that a batch was encoded, or could not be encoded.
 func (m *Machine) Encoded(s *Stream, b *Batch, e Encoding, now time.Time, out *Decisions) {
 	sent := e.SentTo > s.last
 	s.flushedTo = e.SentTo
@@ -58,7 +58,7 @@ func (m *Machine) Encoded(s *Stream, b *Batch, e Encoding, now time.Time, out *D
 		s.last = max(s.last, e.Last)
 		m.end(b, Decision{Kind: Unencodable, Stream: s, Fault: &Fault{Err: e.Unencodable}}, out)
 	case e.Lost != nil:
-		// A part of the batch may be sent: it shares the fate of the others.
+		// A part of the batch may have been sent: treat it like the other batches.
 		m.lost(s, b, e.Lost, sent, now, out)
 	case e.Broken != nil:
 		s.drop(b)
@@ -77,20 +77,20 @@ func (m *Machine) Encoded(s *Stream, b *Batch, e Encoding, now time.Time, out *D
 	m.fill(now, out)
 }
 
-// encoded settles what happened to a batch while it was being encoded.
+// encoded handles the events that happened to a batch while it was being encoded.
 func (m *Machine) encoded(s *Stream, b *Batch, now time.Time, out *Decisions) {
 	if s.state == Ended {
 		s.pending.remove(b)
 		m.orphan(s, b, now, out)
 		return
 	}
-	m.resolve(s, now, out) // the server may have been faster
+	m.resolve(s, now, out) // the server may have answered already
 	if b.gaveUp && !b.settled {
 		m.takeBack(b, s, &Fault{Class: GaveUp}, true, now, out)
 	}
 }
 
-// lost deals with the batch, if there is one, in which a stream was found ended.
+// lost handles a stream that was found ended while a batch, if any, was encoded.
 func (m *Machine) lost(s *Stream, b *Batch, why *Fault, sent bool, now time.Time, out *Decisions) {
 	switch {
 	case b == nil:
@@ -118,9 +118,9 @@ func (m *Machine) broken(s *Stream, now time.Time, out *Decisions) {
 	m.replace(s, out)
 }
 
-// FlushIn reports whether the frame of a stream is to be ended now, and
-// otherwise how long its sender may sleep. idle is when it has no batch to
-// encode, buffered how many bytes the frame has.
+// FlushIn reports whether the frame of a stream must end now, and otherwise how
+// long its sender may sleep. idle reports that the sender has no batch to encode;
+// buffered is the number of bytes in the frame.
 func (m *Machine) FlushIn(s *Stream, idle bool, buffered int, now time.Time, out *Decisions) (wait time.Duration, due bool) {
 	c := &m.config
 	if s.dirty.IsZero() {
@@ -139,9 +139,9 @@ func (m *Machine) FlushIn(s *Stream, idle bool, buffered int, now time.Time, out
 	return wait, wait <= 0
 }
 
-// alone reports whether no further batch can join the frame, because all who
-// call Send wait for this one, or for those of the other streams, which then
-// need not wait either.
+// alone reports whether no further batch can join the frame, because all callers
+// of Send wait for this frame or for the frames of the other streams. Those frames
+// then need not wait either.
 func (m *Machine) alone(s *Stream, out *Decisions) bool {
 	if m.config.Senders == 0 || s.rush {
 		return s.rush
@@ -161,7 +161,7 @@ func (m *Machine) alone(s *Stream, out *Decisions) bool {
 	return true
 }
 
-// Flushed notes that the frame of a stream has ended, or could not be.
+// Flushed records that the frame of a stream has ended, or could not be ended.
 func (m *Machine) Flushed(s *Stream, e Encoding, now time.Time, out *Decisions) {
 	s.dirty, s.full = time.Time{}, false
 	switch {
@@ -176,6 +176,6 @@ func (m *Machine) Flushed(s *Stream, e Encoding, now time.Time, out *Decisions) 
 	m.fill(now, out)
 }
 
-// Dirty reports whether there is something to flush. It is for the goroutine
-// that encodes.
+// Dirty reports whether there is something to flush. Only the encoding goroutine
+// may call it.
 func (s *Stream) Dirty() bool { return !s.dirty.IsZero() }

@@ -15,8 +15,8 @@ type State uint8
 // The states.
 const (
 	Opening    State = iota // has no writer yet
-	Live                    // takes batches
-	IsDraining              // waits for the answers it is owed
+	Live                    // accepts batches
+	IsDraining              // waits for outstanding answers
 	Ended
 )
 
@@ -27,9 +27,10 @@ type Answers interface {
 	Settle(id uint64)
 }
 
-// Stream is a stream of the session. All fields but Owner are the machine's.
+// Stream is a stream of the session. All fields except Owner belong to the
+// machine.
 type Stream struct {
-	// Owner is what the driver knows the stream by.
+	// Owner is the driver's reference for the stream.
 	Owner any
 
 	answers Answers
@@ -37,41 +38,41 @@ type Stream struct {
 	opened  time.Time
 
 	state    State
-	reason   CloseReason // why it leaves or left; 0 while nobody knows
+	reason   CloseReason // why it closes or closed; 0 if not known yet
 	fault    *Fault      // the reason of this end, if it is one
-	failed   bool        // a write has found the stream ended
+	failed   bool        // a write found that the stream has ended
 	replaced bool        // Replace was decided
 
 	inbox    *Batch
 	pending  list      // in the order of their ids; only the last may be incomplete
 	bytes    int64     // of pending
 	settled  uint64    // ids up to here belong to batches that are settled
-	answered time.Time // when an acknowledgement last went further
+	answered time.Time // when the acknowledged id last increased
 	turn     uint64    // when it was last given a batch, in batches of the session
-	quiet    time.Time // when it began to drain, or was last answered since
-	idle     time.Time // when it had nothing to do for the last time
+	quiet    time.Time // when it started to drain, or the last answer since then
+	idle     time.Time // when it last became idle
 
 	last      uint64    // id of the last record encoded
-	flushedTo uint64    // ids up to here are in frames that have ended
-	dirty     time.Time // when the frame began; zero: there is nothing to flush
+	flushedTo uint64    // ids up to this one are in frames that have ended
+	dirty     time.Time // when the frame started; zero: there is nothing to flush
 	full      bool      // no room for more
 	rush      bool      // no further batch can join the frame
 
 	end     *Fault // once ended
-	inOrder bool   // once ended: what is unacknowledged may be sent again
+	inOrder bool   // once ended: unacknowledged batches may be sent again
 	sentTo  uint64 // once ended: ids up to here were sent, at least in part
 }
 
-// NewStream returns a stream that is about to be opened in a slot.
+// NewStream returns a stream that will be opened in a slot.
 func NewStream(owner any, slot int, answers Answers) *Stream {
 	return &Stream{Owner: owner, slot: slot, answers: answers}
 }
 
-// Slot returns the number of the place of the stream, from 0.
+// Slot returns the number of the slot of the stream, from 0.
 func (s *Stream) Slot() int { return s.slot }
 
-// Last returns the id of the last record encoded. It is for the goroutine that
-// encodes.
+// Last returns the id of the last record encoded. Only the encoding goroutine may
+// call it.
 func (s *Stream) Last() uint64 { return s.last }
 
 // Age returns how long the stream has been open.
@@ -84,14 +85,13 @@ func (s *Stream) batches() int {
 	return s.pending.len
 }
 
-// drop forgets a batch of which nothing is to be answered.
+// drop removes a batch that needs no answer.
 func (s *Stream) drop(b *Batch) {
 	s.pending.remove(b)
 	s.bytes -= b.bytes
 }
 
-// joined counts the callers that wait for frames of the stream that have not
-// ended.
+// joined counts the callers that wait for unfinished frames of the stream.
 func (s *Stream) joined() (n int) {
 	for b := s.pending.tail; b != nil && (b.last == 0 || b.last > s.flushedTo); b = b.prev {
 		if !b.settled {

@@ -13,16 +13,16 @@ import (
 	"github.com/otelstef/stef/stef-gogrpc/stefpb"
 )
 
-// Received is a message of a server as a client receives it.
+// Received is a message from a server as a client receives it.
 type Received struct {
 	Message ServerMessage
 	// Damaged is why the message cannot be decoded.
 	Damaged error
 }
 
-// ClientCodec returns the codec of clients: that of protobuf, but a message that
-// is damaged becomes a Received that says so. gRPC would make it a status of
-// this end, which cannot be told from one of the server.
+// ClientCodec returns the codec of clients. It is the codec of protobuf, except
+// that a damaged message becomes a Received with Damaged set. gRPC would turn it
+// into a status of this end, which looks like a status of the server.
 func ClientCodec() encoding.CodecV2 { return clientCodec{encoding.GetCodecV2(proto.Name)} }
 
 var errDamaged = errors.New("message is damaged")
@@ -37,7 +37,7 @@ func (c clientCodec) Unmarshal(data mem.BufferSlice, message any) error {
 	}
 	var p stefpb.STEFServerMessage
 	if c.CodecV2.Unmarshal(data, &p) != nil {
-		*m = Received{Damaged: errDamaged} // the text of protobuf's errors changes
+		*m = Received{Damaged: errDamaged} // the text of protobuf's errors is not stable
 		return nil
 	}
 	*m = Received{Message: ParseServer(&p)}

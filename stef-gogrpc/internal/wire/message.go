@@ -1,8 +1,8 @@
 // Copyright The Otel/STEF Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package wire has the messages of the protocol as package stefgrpc uses them,
-// and their translation from and to protobuf (package stefpb).
+// Package wire contains the messages of the protocol as package stefgrpc uses
+// them, and their conversion to and from protobuf (package stefpb).
 package wire
 
 import "github.com/otelstef/stef/stef-gogrpc/stefpb"
@@ -11,7 +11,7 @@ import "github.com/otelstef/stef/stef-gogrpc/stefpb"
 //
 // spec: #grpc-service
 type ClientMessage struct {
-	// First reports that the message has first_message, with Root in it.
+	// First reports that the message contains first_message, with Root in it.
 	First bool
 	Root  string
 	// Bytes are the next bytes of the STEF stream.
@@ -19,7 +19,7 @@ type ClientMessage struct {
 	EndOfChunk bool
 }
 
-// Proto returns m as a protobuf message, which refers to m.Bytes.
+// Proto returns m as a protobuf message that shares m.Bytes.
 func (m *ClientMessage) Proto() *stefpb.STEFClientMessage {
 	p := &stefpb.STEFClientMessage{StefBytes: m.Bytes, IsEndOfChunk: m.EndOfChunk}
 	if m.First {
@@ -38,7 +38,7 @@ func ParseClient(p *stefpb.STEFClientMessage) ClientMessage {
 	}
 }
 
-// ServerMessage is a message from a server to a client. At most one of its parts
+// ServerMessage is a message from a server to a client. At most one of its fields
 // is set.
 //
 // spec: #grpc-service
@@ -47,13 +47,13 @@ type ServerMessage struct {
 	Response     *Response
 }
 
-// Capabilities is what a server says about itself, before anything else.
+// Capabilities is the server's first message: what the server supports.
 type Capabilities struct {
-	MaxDictBytes uint64 // 0: none named
+	MaxDictBytes uint64 // 0: no limit named
 	Schema       []byte
 }
 
-// Response is what a server says about the records it was sent.
+// Response is what a server reports about the records it received.
 //
 // spec: #record-ids
 type Response struct {

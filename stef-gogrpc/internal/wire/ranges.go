@@ -9,10 +9,10 @@ import (
 	"slices"
 )
 
-// IDRange is a range of record ids, both ends included.
+// IDRange is a range of record ids, including From and To.
 type IDRange struct{ From, To uint64 }
 
-// Len returns how many ids there are in r.
+// Len returns the number of ids in r.
 func (r IDRange) Len() uint64 {
 	if r.From > r.To {
 		return 0
@@ -20,14 +20,14 @@ func (r IDRange) Len() uint64 {
 	return r.To - r.From + 1
 }
 
-// Ranges is a set of ids as ranges in ascending order. They neither overlap
-// nor touch, so a set has one form only.
+// Ranges is a set of ids as ranges in ascending order. The ranges neither overlap
+// nor touch, so each set has exactly one representation.
 type Ranges []IDRange
 
-// touches says whether b, which begins no earlier than a, leaves no gap to it.
+// touches reports whether no gap is between a and b; b must not begin before a.
 func touches(a, b IDRange) bool { return a.To == math.MaxUint64 || b.From <= a.To+1 }
 
-// Normalize makes a set of any ranges, in place.
+// Normalize turns any list of ranges into a set, in place.
 func Normalize(list []IDRange) Ranges {
 	list = slices.DeleteFunc(list, func(r IDRange) bool { return r.From > r.To })
 	slices.SortFunc(list, func(a, b IDRange) int { return cmp.Compare(a.From, b.From) })
@@ -47,7 +47,8 @@ func (s *Ranges) Add(r IDRange) {
 	if r.From > r.To {
 		return
 	}
-	// All before at end too early to touch r, all from end on begin too late.
+	// The ranges before at end too early to touch r; those from end on begin too
+	// late.
 	set := *s
 	at, _ := slices.BinarySearchFunc(set, r.From, func(x IDRange, from uint64) int {
 		if x.To != math.MaxUint64 && x.To+1 < from {
@@ -90,7 +91,7 @@ func (s Ranges) Without(other Ranges) Ranges {
 				out = append(out, IDRange{r.From, cut.From - 1})
 			}
 			if cut.To >= r.To {
-				r.From, r.To = 1, 0 // nothing is left of it
+				r.From, r.To = 1, 0 // no ids remain
 				break
 			}
 			r.From = cut.To + 1
