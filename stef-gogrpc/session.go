@@ -227,8 +227,7 @@ const closeGrace = 100 * time.Millisecond
 // DrainTimeout if ctx has no deadline. Then the remaining batches are returned to
 // their callers and all streams are closed. The error reports that batches were
 // returned, or that a writer has not returned in time. Shutdown may be called more
-// than once; the call that stops waiting
-// first decides.
+// than once; the call that stops waiting first decides.
 func (s *Session[B]) Shutdown(ctx context.Context) error {
 	before := s.beginShutdown()
 	patience := s.config.DrainTimeout

@@ -18,14 +18,14 @@ import (
 	stefpdata "github.com/otelstef/stef/stef-pdata"
 )
 
-// Config is the configuration of the exporter. README.md has every key with its
+// Config is the configuration of the exporter. README.md lists every key with its
 // default.
 type Config struct {
-	// ClientConfig is the connection. Its compression is that of the streams:
-	// zstd or none.
+	// ClientConfig configures the connection. Its compression applies to the
+	// streams: zstd or none.
 	ClientConfig configgrpc.ClientConfig `mapstructure:",squash"`
-	// TimeoutConfig bounds an attempt to send a batch, the wait for its
-	// acknowledgement included.
+	// TimeoutConfig bounds an attempt to send a batch, including the wait for its
+	// acknowledgement.
 	TimeoutConfig exporterhelper.TimeoutConfig                             `mapstructure:",squash"`
 	RetryConfig   configretry.BackOffConfig                                `mapstructure:"retry_on_failure"`
 	QueueConfig   configoptional.Optional[exporterhelper.QueueBatchConfig] `mapstructure:"sending_queue"`
@@ -34,8 +34,8 @@ type Config struct {
 	Stef     StefConfig `mapstructure:"stef"`
 	Fallback OTLPConfig `mapstructure:"otlp_fallback"`
 
-	// MetadataKeys are the keys of client metadata that are sent as headers.
-	// Each combination of their values has streams of its own.
+	// MetadataKeys are the keys of client metadata that are sent as headers. Each
+	// combination of their values has its own streams.
 	MetadataKeys []string `mapstructure:"metadata_keys"`
 	// MetadataCardinalityLimit bounds these combinations.
 	MetadataCardinalityLimit uint32 `mapstructure:"metadata_cardinality_limit"`
@@ -43,7 +43,7 @@ type Config struct {
 	_ struct{}
 }
 
-// Protocol is what the exporter speaks.
+// Protocol is the protocol that the exporter uses.
 type Protocol string
 
 // The protocols.
@@ -60,44 +60,48 @@ const (
 type StefConfig struct {
 	// NumStreams is how many streams a signal has, per combination of metadata.
 	NumStreams int `mapstructure:"num_streams"`
-	// Connections is over how many connections they are spread.
+	// Connections is the number of connections over which these streams are
+	// distributed.
 	Connections int `mapstructure:"connections"`
-	// Compression is zstd or none. Empty is that of the top level, or zstd.
+	// Compression is zstd or none. If empty, the compression of the top level
+	// applies, or zstd.
 	Compression configcompression.Type `mapstructure:"compression"`
 	// CompressionLevel is fastest, default, better or best.
 	CompressionLevel string `mapstructure:"compression_level"`
-	// Schema is compact, full or reference: the newest schema to write in. A peer
-	// that has an older one gets streams in its own.
+	// Schema is compact, full or reference: the newest schema to write. A peer
+	// with an older schema receives streams in its own schema.
 	Schema signal.Schema `mapstructure:"schema"`
 	// Mode is the order in which items are written.
 	Mode ModeConfig `mapstructure:"mode"`
-	// MaxStreamLifetime is after how long a stream is replaced, 0 for never.
+	// MaxStreamLifetime is the age at which a stream is replaced, 0 for never.
 	MaxStreamLifetime time.Duration `mapstructure:"max_stream_lifetime"`
-	// IdleTimeout is how long a stream stays open while nothing is sent, 0 for as
-	// long as it lives.
+	// IdleTimeout is how long a stream stays open while nothing is sent, 0 for no
+	// limit.
 	IdleTimeout time.Duration `mapstructure:"idle_timeout"`
-	// FlushInterval is how long a batch waits for others to share its frame.
+	// FlushInterval is how long a batch waits for other batches to share its
+	// frame.
 	FlushInterval time.Duration `mapstructure:"flush_interval"`
 	// MaxFrameSizeKiB is the uncompressed size at which a frame is sent.
 	MaxFrameSizeKiB int `mapstructure:"max_frame_size_kib"`
-	// MaxMessageSizeKiB is the size of gRPC messages that frames are split into.
+	// MaxMessageSizeKiB is the size of the gRPC messages into which frames are
+	// split.
 	MaxMessageSizeKiB int `mapstructure:"max_message_size_kib"`
-	// MaxUnackedBatches and MaxUnackedMiB bound what a stream has sent without
-	// an acknowledgement.
+	// MaxUnackedBatches and MaxUnackedMiB bound the unacknowledged data of a
+	// stream.
 	MaxUnackedBatches int `mapstructure:"max_unacked_batches"`
 	MaxUnackedMiB     int `mapstructure:"max_unacked_mib"`
-	// MaxDictMiB bounds the dictionaries of a stream. The peer may ask for less.
+	// MaxDictMiB bounds the dictionaries of a stream. The peer may request less.
 	MaxDictMiB int `mapstructure:"max_dict_mib"`
 	// ShutdownDrainTimeout bounds Shutdown, with either protocol.
 	ShutdownDrainTimeout time.Duration `mapstructure:"shutdown_drain_timeout"`
-	// RetryResourceExhausted retries RESOURCE_EXHAUSTED without RetryInfo too,
+	// RetryResourceExhausted retries RESOURCE_EXHAUSTED even without RetryInfo,
 	// with either protocol.
 	RetryResourceExhausted bool `mapstructure:"retry_resource_exhausted"`
 
 	_ struct{}
 }
 
-// ModeConfig has the order of items of each signal: sorted or ordered.
+// ModeConfig contains the order of items of each signal: sorted or ordered.
 type ModeConfig struct {
 	Traces  Mode `mapstructure:"traces"`
 	Metrics Mode `mapstructure:"metrics"`
@@ -116,13 +120,13 @@ type Mode string
 
 // The modes.
 const (
-	// ModeSorted puts items in the order that makes streams small.
+	// ModeSorted reorders items so that streams are small.
 	ModeSorted Mode = "sorted"
 	// ModeOrdered keeps their order.
 	ModeOrdered Mode = "ordered"
 )
 
-// UnmarshalText takes one mode for all signals.
+// UnmarshalText reads one mode for all signals.
 func (m *ModeConfig) UnmarshalText(text []byte) error {
 	all := Mode(text)
 	*m = ModeConfig{Traces: all, Metrics: all, Logs: all}
@@ -131,17 +135,18 @@ func (m *ModeConfig) UnmarshalText(text []byte) error {
 
 // OTLPConfig is the configuration of OTLP requests.
 type OTLPConfig struct {
-	// Endpoint is where requests go if that is not where streams go.
+	// Endpoint is the address for requests if it differs from the address for
+	// streams.
 	Endpoint string `mapstructure:"endpoint"`
-	// Compression is that of the messages.
+	// Compression is the compression of the messages.
 	Compression configcompression.Type `mapstructure:"compression"`
-	// MaxConcurrentRequests bounds the requests of a signal under way.
+	// MaxConcurrentRequests bounds the concurrent requests of a signal.
 	MaxConcurrentRequests int `mapstructure:"max_concurrent_requests"`
-	// MaxRequestSizeMiB is the largest request before compression.
+	// MaxRequestSizeMiB is the maximum size of a request before compression.
 	MaxRequestSizeMiB int `mapstructure:"max_request_size_mib"`
-	// ProbeInterval is how often a peer that had no STEF is asked again.
+	// ProbeInterval is how often STEF is tried again with a peer that had no STEF.
 	ProbeInterval time.Duration `mapstructure:"probe_interval"`
-	// WaitForPending makes Shutdown wait for the answers to requests under way.
+	// WaitForPending makes Shutdown wait for the answers to pending requests.
 	WaitForPending bool `mapstructure:"wait_for_pending"`
 
 	_ struct{}
@@ -216,7 +221,7 @@ func defaultOTLPConfig() OTLPConfig {
 	}
 }
 
-// streamCompression is how frames are compressed.
+// streamCompression returns the compression of frames.
 func (c *Config) streamCompression() stef.Compression {
 	if c.Stef.Compression == compressionNone {
 		return stef.None

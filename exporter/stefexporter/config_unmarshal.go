@@ -17,7 +17,7 @@ var (
 	_ confmap.Validator   = (*Config)(nil)
 )
 
-// sections are the parts of the configuration whose keys are ours.
+// sections are the parts of the configuration with keys of this exporter.
 var sections = []confkeys.Section{
 	confkeys.Of[Config](""),
 	confkeys.Of[StefConfig]("stef"),
@@ -25,8 +25,8 @@ var sections = []confkeys.Section{
 	confkeys.Of[OTLPConfig]("otlp_fallback"),
 }
 
-// Unmarshal reads the configuration. Keys that do not exist are reported with
-// the ones that may have been meant.
+// Unmarshal reads the configuration. It reports keys that do not exist, and
+// suggests the keys that may have been meant.
 func (c *Config) Unmarshal(conf *confmap.Conf) error {
 	if errs := confkeys.Unknown(conf.ToStringMap(), nil, sections...); len(errs) > 0 {
 		return errors.Join(errs...)
@@ -34,7 +34,7 @@ func (c *Config) Unmarshal(conf *confmap.Conf) error {
 	if err := conf.Unmarshal(c); err != nil {
 		return err
 	}
-	// The two places say the same, so that the printed configuration shows it.
+	// Both keys get the same value, so that the printed configuration shows it.
 	if top := c.ClientConfig.Compression; !conf.IsSet("stef::compression") && (top == compressionNone || top == compressionZstd) {
 		c.Stef.Compression = top
 	}
@@ -45,8 +45,8 @@ func (c *Config) Unmarshal(conf *confmap.Conf) error {
 	if !conf.IsSet("sending_queue::num_consumers") {
 		queue.NumConsumers = consumersPerStream * max(1, c.Stef.NumStreams)
 	}
-	// Everywhere else in the Collector a size without a sizer counts requests,
-	// and a size that was meant so may be too small for one batch of items.
+	// Everywhere else in the Collector, a size without a sizer counts requests. A
+	// size that was meant in requests may be too small for one batch of items.
 	if conf.IsSet("sending_queue::queue_size") && !conf.IsSet("sending_queue::sizer") {
 		queue.Sizer = exporterhelper.RequestSizerTypeRequests
 	}

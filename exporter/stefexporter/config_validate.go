@@ -22,7 +22,7 @@ const (
 	compressionZstd = configcompression.TypeZstd
 )
 
-// The largest values that make sense; what is above is a mistake of units.
+// The largest plausible values; a larger value is likely a mistake of units.
 const (
 	maxStreams     = 256
 	maxConnections = 64
@@ -36,7 +36,7 @@ const (
 	minProbe       = time.Second
 )
 
-// Validate says what to change in a configuration that cannot work.
+// Validate reports what to change in a configuration that cannot work.
 func (c *Config) Validate() error {
 	return errors.Join(
 		c.validateEndpoint(),
@@ -58,7 +58,8 @@ func (c *Config) validateEndpoint() error {
 	return validatePort("endpoint", c.ClientConfig.Endpoint)
 }
 
-// validatePort finds ports that no address has, in any form of an endpoint.
+// validatePort rejects port numbers that are not valid, in any form of an
+// endpoint.
 func validatePort(key, endpoint string) error {
 	text := endpoint[strings.LastIndexByte(endpoint, ':')+1:]
 	if port, err := strconv.ParseUint(strings.TrimRight(text, "/"), 10, 64); err == nil && (port == 0 || port > 65535) {
@@ -71,7 +72,7 @@ func (c *Config) validateTimeout() error {
 	if c.TimeoutConfig.Timeout == 0 {
 		return errors.New("timeout is 0, so a batch could wait for its acknowledgement forever: set a duration above 0, such as 15s")
 	}
-	// The section itself refuses durations below 0.
+	// The section itself rejects durations below 0.
 	return withUnit("timeout", c.TimeoutConfig.Timeout)
 }
 
@@ -87,8 +88,8 @@ func (c *Config) validateProtocol() error {
 	return nil
 }
 
-// validateCompression keeps bytes from being compressed twice, and the two
-// places that name the compression of streams from saying it twice.
+// validateCompression prevents double compression, and conflicts between the two
+// keys for the compression of streams.
 func (c *Config) validateCompression() error {
 	top, inner := c.ClientConfig.Compression, c.Stef.Compression
 	switch {
@@ -127,12 +128,12 @@ func (c *Config) validateMetadata() error {
 	return nil
 }
 
-// validateQueue looks at what the queue's own validation cannot know.
+// validateQueue checks what the queue's own validation cannot know.
 func (c *Config) validateQueue() error {
 	if len(c.MetadataKeys) == 0 || !c.QueueConfig.HasValue() || !c.QueueConfig.Get().Batch.HasValue() {
 		return nil
 	}
-	// Batches of several identities would lose the metadata.
+	// A batch that mixes several identities would lose the metadata.
 	partition := c.QueueConfig.Get().Batch.Get().Partition.MetadataKeys
 	for _, key := range c.MetadataKeys {
 		if !slices.ContainsFunc(partition, func(p string) bool { return strings.EqualFold(p, key) }) {
@@ -143,7 +144,7 @@ func (c *Config) validateQueue() error {
 	return nil
 }
 
-// Validate says what to change in the configuration of streams.
+// Validate reports what to change in the configuration of streams.
 func (c *StefConfig) Validate() error {
 	_, levelErr := stef.ParseLevel(c.CompressionLevel)
 	if levelErr != nil {
@@ -177,7 +178,7 @@ func (c *StefConfig) validateConnections() error {
 	return nil
 }
 
-// Validate says what to change in the modes.
+// Validate reports what to change in the modes.
 func (m *ModeConfig) Validate() error {
 	check := func(signal string, mode Mode) error {
 		if mode != ModeSorted && mode != ModeOrdered {
@@ -188,7 +189,7 @@ func (m *ModeConfig) Validate() error {
 	return errors.Join(check("traces", m.Traces), check("metrics", m.Metrics), check("logs", m.Logs))
 }
 
-// Validate says what to change in the configuration of OTLP requests.
+// Validate reports what to change in the configuration of OTLP requests.
 func (c *OTLPConfig) Validate() error {
 	var compressionErr error
 	switch c.Compression {
@@ -227,8 +228,8 @@ func duration(key string, value, low, high time.Duration) error {
 	return nil
 }
 
-// withUnit finds durations that were written without a unit, which the Collector
-// reads as nanoseconds.
+// withUnit rejects durations that were written without a unit. The Collector reads
+// these as nanoseconds.
 func withUnit(key string, value time.Duration) error {
 	if value > 0 && value < time.Microsecond {
 		return fmt.Errorf("%s is %s: write it with a unit, such as %ds or %dms", key, value, value, value)

@@ -15,14 +15,14 @@ import (
 	"google.golang.org/grpc"
 )
 
-// connections are those of one exporter.
+// connections are the connections of one exporter.
 type connections struct {
 	stef []*grpc.ClientConn
 	otlp *grpc.ClientConn
 	all  []*grpc.ClientConn
 }
 
-// connect makes the connections. They are opened in the background.
+// connect creates the connections. They are opened in the background.
 func connect(ctx context.Context, c *Config, host component.Host, settings exporter.Settings) (*connections, error) {
 	x := &connections{}
 	dial := func(endpoint string) (*grpc.ClientConn, error) {

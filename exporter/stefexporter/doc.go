@@ -1,10 +1,10 @@
 // Copyright The Otel/STEF Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package stefexporter is a Collector exporter of traces, metrics and logs that
-// sends STEF streams, and OTLP to peers that have no STEF.
+// Package stefexporter is a Collector exporter of traces, metrics and logs. It
+// sends STEF streams, or OTLP to peers that do not implement STEF.
 //
-// The way of a batch, from the outside in:
+// A batch passes these files, in this order:
 //
 //	factory.go     exporterhelper: queue, retry, timeout
 //	exporter.go    one per signal: start, push, shutdown
@@ -14,7 +14,7 @@
 //	otlp.go        requests of OTLP
 //	verdict.go     what an answer means for the batch: retry, wait, drop
 //
-// README.md describes what users see of it.
+// README.md describes the behaviour for users.
 package stefexporter
 
 //go:generate go tool -modfile=../../tools/components/go.mod mdatagen metadata.yaml

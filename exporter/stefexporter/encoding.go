@@ -16,12 +16,13 @@ import (
 	stefpdata "github.com/otelstef/stef/stef-pdata"
 )
 
-// batch is a batch on its way through a session.
+// batch is a batch that a session sends.
 type batch[B any] struct {
 	data  B
 	items int
-	// left is what the format cannot hold, once data was encoded. It is to be
-	// read only if the session says that the batch has arrived.
+	// left contains the items that the format cannot hold. It is set when data has
+	// been encoded. Read it only if the session reports that the batch was
+	// delivered.
 	left stefpdata.ItemErrors
 }
 
@@ -34,7 +35,7 @@ type batchWriter[B any] struct {
 	losses    uint64
 }
 
-// panicError is a batch that made the encoder panic.
+// panicError is the error of a batch that made the encoder panic.
 type panicError struct {
 	data  any // the *batch
 	value any
@@ -44,12 +45,12 @@ type panicError struct {
 // Error implements error.
 func (e *panicError) Error() string { return fmt.Sprintf("the STEF encoder panicked: %v", e.value) }
 
-// WriteBatch encodes a batch. Items that cannot be written are left out, the
-// others go their way.
+// WriteBatch encodes a batch. It omits items that cannot be written and sends the
+// others.
 func (w *batchWriter[B]) WriteBatch(b *batch[B]) (last uint64, err error) {
 	defer func() {
-		// After a panic the stream cannot go on, and the batch must not be the
-		// end of the next one, too.
+		// After a panic, the stream cannot continue, and the batch must not also
+		// break the next stream.
 		if p := recover(); p != nil {
 			err = &panicError{b, p, debug.Stack()}
 		}
@@ -82,8 +83,8 @@ func (w *batchWriter[B]) countLosses() {
 // Flush sends what was written.
 func (w *batchWriter[B]) Flush() error { return w.encoder.Writer.Flush() }
 
-// Buffered estimates the bytes that wait for Flush by the frames before: sizes
-// of columns are known when a frame ends.
+// Buffered estimates the bytes that wait for Flush from earlier frames, because
+// the sizes of columns are known only when a frame ends.
 func (w *batchWriter[B]) Buffered() int {
 	stats := w.encoder.Writer.Stats()
 	records := stats.Records - stats.Flushed
@@ -93,28 +94,29 @@ func (w *batchWriter[B]) Buffered() int {
 	return max(1, int(float64(records)*w.meter.perRecord))
 }
 
-// Close gives back what the writer holds. The stream has ended.
+// Close releases the resources of the writer. The stream has ended.
 func (w *batchWriter[B]) Close() error { return w.encoder.Writer.Close() }
 
-// frameMeter counts the frames on their way to a stream.
+// frameMeter counts the frames that are sent to a stream.
 type frameMeter struct {
 	dst       stef.RecordWriter
 	telemetry *telemetry
 	last      uint64
-	perRecord float64 // bytes of the latest frames by their records
+	perRecord float64 // bytes per record in the latest frames
 }
 
-// guessPerRecord is taken for the bytes of a record before there is a frame.
+// guessPerRecord is the assumed size of a record in bytes before the first frame.
 const guessPerRecord = 16
 
 func newFrameMeter(dst stef.RecordWriter, t *telemetry) *frameMeter {
 	return &frameMeter{dst: dst, telemetry: t, perRecord: guessPerRecord}
 }
 
-// Write is for destinations that do not know of records. This one does.
+// Write implements io.Writer for callers that do not use WriteRecords. The writer
+// of this package does.
 func (m *frameMeter) Write(chunk []byte) (int, error) { return m.WriteRecords(chunk, m.last) }
 
-// WriteRecords passes a chunk on.
+// WriteRecords forwards a chunk.
 //
 // spec: #frame
 func (m *frameMeter) WriteRecords(chunk []byte, last uint64) (int, error) {

@@ -15,7 +15,7 @@ import (
 	"github.com/otelstef/stef/internal/signal"
 )
 
-// errShutdown is the end of what was under way when the exporter ended.
+// errShutdown is the error of pending batches when the exporter ended.
 var errShutdown = errors.New("the exporter was shut down before the peer answered")
 
 // stefExporter exports one signal.
@@ -27,13 +27,13 @@ type stefExporter[B any] struct {
 	routes    *routes[B] // nil before start
 	conns     *connections
 
-	// life ends when pushes are to return, whatever they wait for.
+	// life ends when pushes must return, whatever they wait for.
 	life context.Context
 	end  context.CancelCauseFunc
 
 	stopping sync.Once
 	stopped  chan struct{} // closed when stopping begins
-	deadline *time.Timer   // to end life, once stopping
+	deadline *time.Timer   // ends life, once stopping
 	unhook   func() bool   // from the context of Shutdown
 }
 
@@ -47,8 +47,8 @@ func newExporter[B any](c *Config, s *signal.Descriptor[B], settings exporter.Se
 	return x, nil
 }
 
-// start connects. Its context ends when the Collector has started, and nothing
-// here depends on it.
+// start connects. Its context ends when the Collector has started, so nothing here
+// may depend on it.
 func (x *stefExporter[B]) start(ctx context.Context, host component.Host) error {
 	conns, err := connect(context.WithoutCancel(ctx), x.config, host, x.settings)
 	if err != nil {
@@ -70,7 +70,8 @@ func (x *stefExporter[B]) start(ctx context.Context, host component.Host) error 
 		byName:     map[string]*route[B]{},
 	}
 	if len(x.config.MetadataKeys) == 0 {
-		// There is one identity, so the first batch need not wait for a stream.
+		// There is only one identity, so open its stream now: the first batch then
+		// need not wait for it.
 		if _, f := x.routes.of(ctx); f != nil {
 			return errors.Join(f.err, conns.close())
 		}
@@ -81,7 +82,7 @@ func (x *stefExporter[B]) start(ctx context.Context, host component.Host) error 
 	return nil
 }
 
-// push sends a batch and returns when the peer has it.
+// push sends a batch and returns when the peer has accepted it.
 func (x *stefExporter[B]) push(ctx context.Context, b B) error {
 	items := x.signal.Items(b)
 	if items == 0 {
@@ -102,16 +103,17 @@ func (x *stefExporter[B]) push(ctx context.Context, b B) error {
 	return f.asError(x.config)
 }
 
-// dropReason says why nobody will send the batch again, "" if somebody may.
+// dropReason returns why the batch will not be sent again, or "" if it may be sent
+// again.
 func (x *stefExporter[B]) dropReason(f *failure) string {
 	queue := &x.config.QueueConfig
 	switch {
 	case !f.retry:
 		return f.reason
 	case !queue.HasValue() || queue.Get().WaitForResult:
-		return "" // The caller has the error.
+		return "" // The caller receives the error.
 	case x.isStopping() && queue.Get().StorageID != nil:
-		return "" // The storage has the data.
+		return "" // The storage keeps the data.
 	case x.isStopping():
 		return dropShutdown
 	case !x.config.RetryConfig.Enabled:
@@ -129,8 +131,8 @@ func (x *stefExporter[B]) isStopping() bool {
 	}
 }
 
-// beginStop is called before exporterhelper stops: it drains its queue with
-// pushes that must not take longer than Shutdown may.
+// beginStop is called before exporterhelper stops: exporterhelper drains its queue
+// with pushes, and these must not take longer than Shutdown may.
 func (x *stefExporter[B]) beginStop(ctx context.Context) {
 	x.stopping.Do(func() {
 		close(x.stopped)
@@ -146,7 +148,7 @@ func (x *stefExporter[B]) beginStop(ctx context.Context) {
 	})
 }
 
-// onlyOTLP says whether nothing goes by STEF.
+// onlyOTLP reports whether no route uses STEF.
 func (x *stefExporter[B]) onlyOTLP() bool {
 	if x.routes == nil {
 		return false
@@ -159,7 +161,7 @@ func (x *stefExporter[B]) onlyOTLP() bool {
 	return true
 }
 
-// shutdown is called when exporterhelper pushes nothing any more.
+// shutdown is called when exporterhelper makes no more pushes.
 func (x *stefExporter[B]) shutdown(ctx context.Context) error {
 	x.beginStop(ctx)
 	defer x.telemetry.shutdown()

@@ -30,7 +30,7 @@ func NewFactory() exporter.Factory {
 
 var errProfiles = errors.New("STEF has no profiles yet: send them with the otlp exporter")
 
-// createProfiles says what to use instead.
+// createProfiles returns an error that says what to use instead.
 func createProfiles(context.Context, exporter.Settings, component.Config) (xexporter.Profiles, error) {
 	return nil, errProfiles
 }
@@ -91,8 +91,8 @@ func (x *stefExporter[B]) options() []exporterhelper.Option {
 	}
 }
 
-// lifecycle adds to what exporterhelper makes that Shutdown is known to have
-// begun, and that it may be called again.
+// lifecycle wraps the component of exporterhelper. It signals the start of
+// Shutdown, and allows Shutdown to be called more than once.
 type lifecycle struct {
 	component.Component
 	beginStop func(context.Context)

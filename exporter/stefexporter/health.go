@@ -12,14 +12,14 @@ import (
 	"go.uber.org/zap"
 )
 
-// failuresUntilBad is after how many failures in a row, with no success in
-// between, something is wrong: one is a peer that restarts.
+// failuresUntilBad is the number of consecutive failures that indicate a problem.
+// A single failure may be a peer that restarts.
 const failuresUntilBad = 2
 
-// firstWord is how long a peer may take to answer before the log says so.
+// firstWord is how long a peer may take to answer before this is logged.
 const firstWord = 3 * time.Second
 
-// health tells the Collector how the exporter is, and the log when that
+// health reports the status of the exporter to the Collector, and logs when it
 // changes.
 type health struct {
 	config *Config
@@ -35,7 +35,7 @@ func newHealth(c *Config, host component.Host, logger *zap.Logger) *health {
 	return &health{config: c, host: host, logger: logger, status: componentstatus.StatusStarting}
 }
 
-// good notes that data get through.
+// good records that data is delivered.
 func (h *health) good(why string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -46,7 +46,7 @@ func (h *health) good(why string) {
 	}
 }
 
-// bad notes that they do not, which may pass.
+// bad records a failure that may be temporary.
 func (h *health) bad(err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -58,8 +58,8 @@ func (h *health) bad(err error) {
 	}
 }
 
-// slow notes that nothing got through since the start, and that nothing failed
-// either.
+// slow records that nothing was delivered since the start, and that nothing
+// failed.
 func (h *health) slow() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -69,7 +69,7 @@ func (h *health) slow() {
 	}
 }
 
-// broken notes that they never will as things are.
+// broken records a failure that is permanent with this configuration.
 func (h *health) broken(err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -80,7 +80,7 @@ func (h *health) broken(err error) {
 	}
 }
 
-// change sets the status. A permanent error is the last one.
+// change sets the status. No status follows a permanent error.
 func (h *health) change(to componentstatus.Status) bool {
 	if h.status == to || h.status == componentstatus.StatusPermanentError {
 		return false

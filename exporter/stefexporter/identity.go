@@ -15,13 +15,13 @@ import (
 	"google.golang.org/grpc/metadata"
 )
 
-// identity is one combination of the client metadata that are configured.
+// identity is one combination of values of the configured client metadata.
 type identity struct {
 	headers metadata.MD // of requests and streams, nil for none
 	info    client.Info // for authenticators that look at client metadata
 }
 
-// context returns a context to send in the name of the identity with.
+// context returns a context that sends with the metadata of the identity.
 func (i identity) context(ctx context.Context) context.Context {
 	if len(i.headers) == 0 {
 		return ctx
@@ -29,7 +29,7 @@ func (i identity) context(ctx context.Context) context.Context {
 	return client.NewContext(outgoing(ctx, i.headers), i.info)
 }
 
-// identities finds who a batch is sent for.
+// identities determines the identity of a batch.
 type identities struct {
 	keys []string // in lower case
 }
@@ -42,7 +42,7 @@ func newIdentities(keys []string) identities {
 	return identities{keys: lower}
 }
 
-// of returns the identity of a context and a name that no other has.
+// of returns the identity of a context and a unique name for it.
 func (x identities) of(ctx context.Context) (identity, string) {
 	if len(x.keys) == 0 {
 		return identity{}, ""
@@ -65,7 +65,7 @@ func (x identities) of(ctx context.Context) (identity, string) {
 	return identity{headers: headers, info: client.Info{Metadata: client.NewMetadata(headers)}}, name.String()
 }
 
-// routes has the route of every identity.
+// routes contains the route of every identity.
 type routes[B any] struct {
 	identities identities
 	limit      int
@@ -105,7 +105,7 @@ func (r *routes[B]) of(ctx context.Context) (*route[B], *failure) {
 	return opened, nil
 }
 
-// all returns the routes there are.
+// all returns the existing routes.
 func (r *routes[B]) all() []*route[B] {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
@@ -116,7 +116,7 @@ func (r *routes[B]) all() []*route[B] {
 	return list
 }
 
-// close keeps new routes from being opened and returns those there are.
+// close prevents new routes and returns the existing ones.
 func (r *routes[B]) close() []*route[B] {
 	r.mu.Lock()
 	r.closed = true

@@ -17,15 +17,15 @@ import (
 	"github.com/otelstef/stef/internal/signal"
 )
 
-// logPeriod is how often the same complaint is logged at most.
+// logPeriod is the minimum time between two log lines about the same problem.
 const logPeriod = 10 * time.Second
 
-// otlpSender makes OTLP requests, several at a time.
+// otlpSender sends OTLP requests, several concurrently.
 type otlpSender[B any] struct {
 	*site[B]
 	export  signal.Export[B]
 	options []grpc.CallOption
-	slots   chan struct{} // one for each request under way
+	slots   chan struct{} // one for each pending request
 	partial seldom
 	pending atomic.Int64
 }
@@ -45,8 +45,8 @@ func newOTLPSender[B any](x *site[B]) *otlpSender[B] {
 	return o
 }
 
-// send makes one request. It returns nil if the peer has taken the batch, even
-// if it does not like all of it.
+// send sends one request. It returns nil if the peer has accepted the batch, even
+// if it rejected some of its items.
 func (o *otlpSender[B]) send(ctx context.Context, b B, items int, headers metadata.MD) *failure {
 	size := o.signal.Size(b)
 	if most := o.config.Fallback.MaxRequestSizeMiB << 20; size > most {
@@ -81,8 +81,8 @@ func (o *otlpSender[B]) failed(ctx context.Context, err error) *failure {
 	return &failure{verdict: v, reason: dropPermanent, err: fmt.Errorf(otlpFailed+"%w", plain(err))}
 }
 
-// accepted counts what the peer left out of a request that is not to be sent
-// again.
+// accepted counts the items that the peer rejected in a request that must not be
+// sent again.
 func (o *otlpSender[B]) accepted(ctx context.Context, p signal.PartialSuccess, items int) {
 	rejected := int(min(max(p.Rejected, 0), int64(items)))
 	o.telemetry.dropped(ctx, dropPartial, rejected)
@@ -102,7 +102,7 @@ func (o *otlpSender[B]) accepted(ctx context.Context, p signal.PartialSuccess, i
 		zap.String("message", p.Message), zap.Int64("not_logged", skipped))
 }
 
-// outgoing adds headers to what is sent in the name of ctx.
+// outgoing returns ctx with headers for outgoing calls.
 func outgoing(ctx context.Context, headers metadata.MD) context.Context {
 	if len(headers) == 0 {
 		return ctx

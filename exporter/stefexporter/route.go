@@ -18,37 +18,37 @@ import (
 )
 
 const (
-	// credentialsPause is how long streams are not asked for after credentials
-	// were refused. Tokens are renewed at any time.
+	// credentialsPause is how long no streams are tried after credentials were
+	// refused. Tokens may be renewed at any time.
 	credentialsPause = 10 * time.Second
-	// lastResortPause is how often a peer that takes OTLP no more is asked
-	// whether it takes STEF now.
+	// lastResortPause is the interval at which a peer that no longer accepts OTLP
+	// is asked for STEF.
 	lastResortPause = time.Second
 )
 
-// route takes the batches of one identity, by STEF or by OTLP.
+// route sends the batches of one identity, by STEF or by OTLP.
 //
-// With protocol auto it begins with STEF. A peer that answers that it has no
-// STEF, or not for this signal, has said what it cannot do, and from then on
-// batches go by OTLP; silence, refusals and broken connections say nothing of
-// the sort. The session stays, asks again from time to time, and the first
-// stream that it gets is the way back.
+// With protocol auto it starts with STEF. If the peer answers that it has no STEF,
+// or no STEF for this signal, batches are sent by OTLP from then on. Silence,
+// refusals and broken connections do not cause this change. The session continues
+// and retries from time to time. The first stream that opens switches the route
+// back to STEF.
 type route[B any] struct {
 	*site[B]
 	stef   *stefSender[B] // nil with protocol otlp
 	otlp   *otlpSender[B] // nil with protocol stef
 	who    identity
-	fallen atomic.Bool // batches go by OTLP
+	fallen atomic.Bool // batches are sent by OTLP
 	resort seldom
 
 	mu      sync.Mutex
 	ended   bool
-	timer   *time.Timer   // until streams are asked for, nil if none
+	timer   *time.Timer   // until streams are tried again, nil if none
 	silence *time.Timer   // until the log says that the peer does not answer
 	attempt chan struct{} // closed after the next attempt to open a stream
 }
 
-// site is what the routes of an exporter have in common.
+// site contains what all routes of an exporter share.
 type site[B any] struct {
 	config    *Config
 	signal    *signal.Descriptor[B]
@@ -67,7 +67,7 @@ func (s *site[B]) open(who identity) (*route[B], error) {
 	if s.config.Protocol == ProtocolOTLP {
 		return x, nil
 	}
-	// Events come as soon as the session begins, and wait here.
+	// Events can arrive as soon as the session starts. The lock makes them wait.
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	var err error
@@ -95,7 +95,7 @@ func (x *route[B]) send(ctx context.Context, b B, items int) *failure {
 	return f
 }
 
-// fallBack turns to OTLP, unless a stream has been opened in the meantime.
+// fallBack switches to OTLP, unless a stream has been opened in the meantime.
 func (x *route[B]) fallBack(why error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -107,8 +107,8 @@ func (x *route[B]) fallBack(why error) {
 		zap.Error(why), zap.Duration("asked_again_in", x.config.Fallback.ProbeInterval))
 }
 
-// lastResort asks for a stream at once, for a batch that OTLP is no way for
-// either, and reports whether STEF is one.
+// lastResort tries to open a stream immediately, for a batch that the peer does
+// not accept by OTLP either. It reports whether STEF works.
 func (x *route[B]) lastResort(ctx context.Context) bool {
 	x.mu.Lock()
 	attempt := x.attempt
@@ -138,8 +138,8 @@ func (x *route[B]) opened() {
 	x.health.good("A STEF stream is open.")
 }
 
-// openFailed follows a failed attempt. retryIn is 0 if the session waits to be
-// asked.
+// openFailed handles a failed attempt. retryIn is 0 if the session waits for a
+// call of Probe.
 func (x *route[B]) openFailed(err *stefgrpc.Error, retryIn time.Duration) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -159,7 +159,7 @@ func (x *route[B]) openFailed(err *stefgrpc.Error, retryIn time.Duration) {
 	case err.Kind == stefgrpc.KindIncompatible && x.otlp == nil:
 		x.health.broken(err)
 	case withoutSTEF(err) && x.otlp != nil, x.fallen.Load():
-		// OTLP will tell how things are.
+		// The OTLP requests will show the state of the peer.
 	default:
 		x.health.bad(err)
 	}
@@ -173,13 +173,14 @@ func (x *route[B]) lost(err error) {
 	}
 }
 
-// attempted wakes who waits for the outcome of an attempt. The lock is held.
+// attempted wakes the goroutines that wait for the result of an attempt. The
+// caller must hold the lock.
 func (x *route[B]) attempted() {
 	close(x.attempt)
 	x.attempt = make(chan struct{})
 }
 
-// ask makes the session try to open streams that it waits with.
+// ask makes the session retry to open streams that wait for a retry.
 func (x *route[B]) ask() {
 	x.mu.Lock()
 	x.timer = nil
@@ -190,7 +191,7 @@ func (x *route[B]) ask() {
 	}
 }
 
-// shutdown ends the streams, in order if there is time.
+// shutdown ends the streams, in order if there is enough time.
 func (x *route[B]) shutdown(ctx context.Context) error {
 	x.mu.Lock()
 	x.ended = true
@@ -207,12 +208,12 @@ func (x *route[B]) shutdown(ctx context.Context) error {
 	}
 	err := x.stef.session.Shutdown(ctx)
 	if !errors.Is(err, context.DeadlineExceeded) {
-		return nil // Batches that were handed back are their pushes' to report.
+		return nil // The pushes report the batches that were returned to them.
 	}
 	return err
 }
 
-// gauges adds what the route has under way.
+// gauges adds the pending batches and streams of the route.
 func (x *route[B]) gauges(g *gauges) {
 	if x.otlp != nil {
 		g.otlpInFlight += int(x.otlp.pending.Load())

@@ -29,15 +29,15 @@ type stefSender[B any] struct {
 	late    seldom // log lines about late rejections
 }
 
-// streamWatcher is told what happens to the streams of a session.
+// streamWatcher receives the events of the streams of a session.
 type streamWatcher struct {
 	opened     func()
 	openFailed func(err *stefgrpc.Error, retryIn time.Duration)
 	lost       func(err error)
 }
 
-// newSTEFSender starts a session. who is sent with every stream; watch is told
-// what happens to streams.
+// newSTEFSender starts a session. The headers of who are sent with every stream;
+// watch receives the events of streams.
 func newSTEFSender[B any](s *site[B], who identity, watch streamWatcher) (*stefSender[B], error) {
 	level, err := stef.ParseLevel(s.config.Stef.CompressionLevel)
 	if err != nil {
@@ -61,8 +61,8 @@ func newSTEFSender[B any](s *site[B], who identity, watch streamWatcher) (*stefS
 	return x, err
 }
 
-// sessionConfig translates the configuration. The session asks a peer that has
-// refused again only when it is told to.
+// sessionConfig converts the configuration. After a refusal, the session tries the
+// peer again only when Probe is called.
 func sessionConfig(c *Config, events stefgrpc.SessionEvents) stefgrpc.SessionConfig {
 	s := stefgrpc.SessionConfig{
 		Streams:           c.Stef.NumStreams,
@@ -83,8 +83,8 @@ func sessionConfig(c *Config, events stefgrpc.SessionEvents) stefgrpc.SessionCon
 	return s
 }
 
-// orOff translates a setting whose zero switches it off, which a session says
-// with a negative value.
+// orOff converts a setting that zero switches off. In a session, a negative value
+// does that.
 func orOff(d time.Duration) time.Duration {
 	if d == 0 {
 		return -1
@@ -92,7 +92,8 @@ func orOff(d time.Duration) time.Duration {
 	return d
 }
 
-// opener returns what opens streams, on the connections in turn.
+// opener returns the function that opens streams. It alternates between the
+// connections.
 func (s *site[B]) opener(who identity) (func(context.Context) (*stefgrpc.Stream, error), error) {
 	c := s.config
 	clients := make([]*stefgrpc.Client, len(s.conns.stef))
@@ -113,7 +114,7 @@ func (s *site[B]) opener(who identity) (func(context.Context) (*stefgrpc.Stream,
 	}, nil
 }
 
-// newWriter begins a stream.
+// newWriter creates the writer of a stream.
 func (x *stefSender[B]) newWriter(stream *stefgrpc.Stream) (stefgrpc.BatchWriter[*batch[B]], error) {
 	meter := newFrameMeter(stream, x.telemetry)
 	mode := stefpdata.WithMode(x.config.Stef.Mode.of(x.signal.Name).mode())
@@ -124,8 +125,8 @@ func (x *stefSender[B]) newWriter(stream *stefgrpc.Stream) (stefgrpc.BatchWriter
 	return &batchWriter[B]{encoder: e, meter: meter, telemetry: x.telemetry}, nil
 }
 
-// send returns nil when the batch is acknowledged, even if the peer does not
-// like all of it.
+// send returns nil when the batch is acknowledged, even if the peer rejected some
+// of its records.
 func (x *stefSender[B]) send(ctx context.Context, data B, items int) *failure {
 	b := &batch[B]{data: data, items: items}
 	err := x.session.Send(ctx, b)
@@ -145,7 +146,7 @@ func (x *stefSender[B]) send(ctx context.Context, data B, items int) *failure {
 	}
 	v := judgeStream(err, x.config.Stef.RetryResourceExhausted)
 	if panicked != nil {
-		v = verdict{retry: true, code: codes.Unavailable} // it was another batch
+		v = verdict{retry: true, code: codes.Unavailable} // another batch caused it
 	}
 	x.telemetry.failed(ctx, ProtocolSTEF, v.code)
 	if state := x.session.State(); ctx.Err() != nil && state.Live == 0 && state.LastError != nil {
@@ -155,8 +156,8 @@ func (x *stefSender[B]) send(ctx context.Context, data B, items int) *failure {
 	return &failure{verdict: v, reason: dropPermanent, err: fmt.Errorf("STEF stream: %w", err)}
 }
 
-// arrived counts a batch that the peer has, but for its bad records and what
-// could not be written. It is a failure if that is all of it.
+// arrived counts a batch that was delivered, except its bad records and the items
+// that could not be written. If nothing else remains, it returns a failure.
 func (x *stefSender[B]) arrived(ctx context.Context, b *batch[B], rejected int, why error) *failure {
 	left := b.left.Items()
 	rejected = min(rejected, b.items-left)
@@ -183,7 +184,7 @@ func (x *stefSender[B]) complain(text string, dropped, items int, why error) {
 	}
 }
 
-// events counts what happens in the session, and tells watch.
+// events counts the events of the session, and forwards them to watch.
 func (x *stefSender[B]) events(watch streamWatcher) stefgrpc.SessionEvents {
 	ctx := context.Background()
 	t := x.telemetry

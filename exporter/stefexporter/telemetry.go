@@ -18,23 +18,23 @@ import (
 
 // The reasons of dropped items.
 const (
-	dropRejected    = "rejected"             // bad records by the peer's word
+	dropRejected    = "rejected"             // records that the peer reported bad
 	dropUnencodable = "unencodable"          // beyond a limit of the format
 	dropPartial     = "partial_success"      // rejected by an OTLP peer
 	dropTooLarge    = "too_large"            // above max_request_size_mib
 	dropPermanent   = "permanent"            // a status that is not retried
 	dropIdentities  = "metadata_cardinality" // above metadata_cardinality_limit
-	dropShutdown    = "shutdown"             // left over when the exporter ended
-	dropRetriesOff  = "retries_off"          // would be retried if that were on
+	dropShutdown    = "shutdown"             // not sent when the exporter ended
+	dropRetriesOff  = "retries_off"          // would be retried if retries were enabled
 )
 
-// telemetry counts what one exporter does.
+// telemetry records the metrics of one exporter.
 type telemetry struct {
 	builder *metadata.TelemetryBuilder
 	own     []attribute.KeyValue
 	plain   metric.MeasurementOption
 
-	// Of the ratio, which is of all frames so far.
+	// For the ratio, which covers all frames so far.
 	encoded, compressed atomic.Int64
 }
 
@@ -54,7 +54,8 @@ func (t *telemetry) with(more ...attribute.KeyValue) metric.MeasurementOption {
 	return metric.WithAttributeSet(attribute.NewSet(append(more, t.own...)...))
 }
 
-// dropped counts items that nobody will send again. No reason is none.
+// dropped counts items that will not be sent again. It does nothing if reason is
+// empty.
 func (t *telemetry) dropped(ctx context.Context, reason string, items int) {
 	if items > 0 && reason != "" {
 		t.builder.ExporterStefDroppedItems.Add(ctx, int64(items), t.with(attribute.String("reason", reason)))
@@ -72,7 +73,7 @@ func (t *telemetry) delivered(ctx context.Context, protocol Protocol, items int)
 	}
 }
 
-// frame counts a frame on its way to a stream.
+// frame counts a frame that is sent to a stream.
 func (t *telemetry) frame(encoded, compressed int, dictReset bool) {
 	ctx := context.Background()
 	t.encoded.Add(int64(encoded))
@@ -86,7 +87,7 @@ func (t *telemetry) frame(encoded, compressed int, dictReset bool) {
 	}
 }
 
-// gauges are what is asked for when metrics are read.
+// gauges are values that are collected when metrics are read.
 type gauges struct {
 	live, connecting, draining int
 	unackedBatches             int
@@ -94,7 +95,7 @@ type gauges struct {
 	otlpInFlight               int
 }
 
-// observe registers the source of the gauges.
+// observe registers the callback for the gauges.
 func (t *telemetry) observe(now func() gauges) error {
 	b := t.builder
 	gauge := func(register func(metric.Int64Callback) error, value func(gauges) int64) error {
@@ -132,14 +133,15 @@ func (t *telemetry) observe(now func() gauges) error {
 
 func (t *telemetry) shutdown() { t.builder.Shutdown() }
 
-// seldom lets something through once per period, and counts the rest.
+// seldom allows one event per period, and counts the others.
 type seldom struct {
 	period  time.Duration
 	next    atomic.Int64
 	skipped atomic.Int64
 }
 
-// pass says whether it is time, and how many came since the last time.
+// pass reports whether an event is allowed now, and how many were skipped since
+// the last one.
 func (s *seldom) pass() (skipped int64, ok bool) {
 	now := time.Now().UnixNano()
 	next := s.next.Load()

@@ -17,15 +17,15 @@ import (
 	stefgrpc "github.com/otelstef/stef/stef-gogrpc"
 )
 
-// verdict is what a failure means for the batch.
+// verdict is the consequence of a failure for the batch.
 type verdict struct {
 	retry bool
-	delay time.Duration // that the peer asked for
+	delay time.Duration // requested by the peer
 	code  codes.Code
 }
 
-// judge is the verdict on a failed request. retryExhausted is for peers that
-// leave RetryInfo out of a RESOURCE_EXHAUSTED that is temporary.
+// judge returns the verdict on a failed request. retryExhausted is for peers that
+// send a temporary RESOURCE_EXHAUSTED without RetryInfo.
 func judge(err error, retryExhausted bool) verdict {
 	e := stefgrpc.FromStatus(err)
 	return verdict{
@@ -35,8 +35,9 @@ func judge(err error, retryExhausted bool) verdict {
 	}
 }
 
-// judgeStream is the verdict on the batches of a stream that ended. What went
-// wrong between the ends, not at the peer's wish, is cured by another stream.
+// judgeStream returns the verdict on the batches of a stream that ended. If the
+// failure arose between the ends, and the peer did not request it, another stream
+// can succeed.
 func judgeStream(err error, retryExhausted bool) verdict {
 	v := judge(err, retryExhausted)
 	switch stefgrpc.FromStatus(err).Kind {
@@ -46,11 +47,11 @@ func judgeStream(err error, retryExhausted bool) verdict {
 	return v
 }
 
-// failure is a batch that was not delivered.
+// failure describes a batch that was not delivered.
 type failure struct {
 	verdict
-	// reason is why its items are dropped if they are not to be sent again, or
-	// "" if that was counted.
+	// reason is why its items are dropped if they must not be sent again. It is ""
+	// if they were already counted.
 	reason string
 	err    error
 }
@@ -95,8 +96,8 @@ var codeNames = [...]string{
 	codes.Unauthenticated:    "UNAUTHENTICATED",
 }
 
-// hints say what to change where the words of TLS and gRPC do not. The first
-// that fits is taken.
+// hints say what to change for errors of TLS and gRPC whose text does not say it.
+// The first match is used.
 var hints = []struct{ text, hint string }{
 	{"first record does not look like a TLS handshake", "the peer does not speak TLS: set tls::insecure to true, or turn TLS on at the peer"},
 	{"certificate signed by unknown authority", "set tls::ca_file to the authority that signed the peer's certificate"},
@@ -111,8 +112,8 @@ var hints = []struct{ text, hint string }{
 	{"no children to pick from", "the host cannot be resolved, or has no address: check its name"},
 }
 
-// explain adds to an error where it happened and what to do about it, if that is
-// known.
+// explain adds to an error the place where it happened and, if known, what to do
+// about it.
 func (c *Config) explain(err error) error {
 	text := err.Error()
 	endpoint := c.ClientConfig.Endpoint
@@ -142,10 +143,10 @@ func (c *Config) explain(err error) error {
 	return add("the peer has neither STEF nor OTLP over gRPC for this signal: check the endpoint, and that the peer has a pipeline for the signal")
 }
 
-// otlpFailed begins the errors of OTLP requests.
+// otlpFailed is the prefix of errors of OTLP requests.
 const otlpFailed = "OTLP request: "
 
-// plainError is an error in fewer words.
+// plainError is an error with a shorter text.
 type plainError struct {
 	text string
 	err  error
@@ -154,7 +155,7 @@ type plainError struct {
 // Error implements error.
 func (e *plainError) Error() string { return e.text }
 
-// Unwrap returns the error in all its words.
+// Unwrap returns the error with its full text.
 func (e *plainError) Unwrap() error { return e.err }
 
 var (
@@ -162,15 +163,15 @@ var (
 	connectionError = regexp.MustCompile(`connection error: desc = "((?:[^"\\]|\\.)*)"`)
 )
 
-// plain removes what gRPC puts around the cause of an error.
+// plain removes the text that gRPC adds around the cause of an error.
 func plain(err error) error {
 	text := connectionError.ReplaceAllString(grpcPrefix.ReplaceAllString(err.Error(), ""), "$1")
 	return &plainError{text: strings.ReplaceAll(text, `\"`, `"`), err: err}
 }
 
-// withoutSTEF says whether a failure is the peer's word that it cannot take
-// streams of this signal: it has no such service, does not know the root, or
-// has a schema that cannot be reconciled with ours.
+// withoutSTEF reports whether a failure means that the peer cannot accept streams
+// of this signal: it does not have the service, does not know the root, or has a
+// schema that is not compatible with ours.
 func withoutSTEF(err error) bool {
 	var e *stefgrpc.Error
 	return errors.As(err, &e) && (e.Kind == stefgrpc.KindUnimplemented || e.Kind == stefgrpc.KindIncompatible)

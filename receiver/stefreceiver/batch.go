@@ -10,19 +10,19 @@ import (
 	"github.com/otelstef/stef/stef-pdata"
 )
 
-// batch is some consecutive records of a stream, decoded.
+// batch is a sequence of consecutive records of a stream, decoded.
 type batch[T any] struct {
 	data     T
 	items    int
 	from, to uint64                 // the ids of its records
-	bad      stefpdata.RecordErrors // those that data lacks, in order
-	weight   int64                  // admitted bytes, given back when the batch is settled
+	bad      stefpdata.RecordErrors // records that are not in data, in order
+	weight   int64                  // admitted bytes, released when the batch is settled
 }
 
 var errEnding = errors.New("the stream ends, because a batch before was refused")
 
-// hand gives a batch to a goroutine that takes it to the pipeline, as soon as
-// the pipeline may have one more of this stream.
+// hand passes a batch to a goroutine that sends it to the pipeline. It waits until
+// the pipeline may accept one more batch of this stream.
 func (s *stream[T]) hand(b batch[T]) {
 	for _, bad := range b.bad {
 		s.transport.Reject(bad.First, bad.Last)
@@ -35,8 +35,8 @@ func (s *stream[T]) hand(b batch[T]) {
 	select {
 	case s.slots <- struct{}{}:
 	case <-s.going.Done():
-		// Whoever sent this will send it again: it was not acknowledged, and
-		// cannot be any more.
+		// The client will send this again: it was not acknowledged, and cannot be
+		// acknowledged any more.
 		s.core.admission.release(&s.party.admission, b.weight)
 		s.refuse(s.ctx, s.obs.stef, formatSTEF, b.items, errEnding)
 		return
@@ -50,8 +50,8 @@ func (s *stream[T]) hand(b batch[T]) {
 	}()
 }
 
-// take takes a batch to the pipeline and settles its records. It runs on a
-// goroutine of its own.
+// take sends a batch to the pipeline and settles its records. It runs on its own
+// goroutine.
 func (s *stream[T]) take(b batch[T], begin time.Time) {
 	if failed := s.failure.Load(); failed != nil && failed.from < b.from {
 		s.refuse(s.ctx, s.obs.stef, formatSTEF, b.items, errEnding)
@@ -88,7 +88,7 @@ func (s *stream[T]) rejected(from, to uint64, reason string) {
 	s.count(-int64(to - from + 1))
 }
 
-// good calls each with the ranges of records that are in the data.
+// good calls each with the ranges of records that are in data.
 func (b *batch[T]) good(each func(from, to uint64)) {
 	from := b.from
 	for _, bad := range b.bad {

@@ -23,45 +23,45 @@ const mib = 1 << 20
 
 // Config is the configuration of the receiver.
 type Config struct {
-	// ServerConfig is the gRPC server: address, TLS, authentication, keepalive,
-	// sizes, middlewares.
+	// ServerConfig configures the gRPC server: address, TLS, authentication,
+	// keepalive, sizes, middlewares.
 	ServerConfig configgrpc.ServerConfig `mapstructure:",squash"`
 
-	// AckInterval is the least time between two acknowledgements of a stream. 0
-	// sends each at once.
+	// AckInterval is the minimum time between two acknowledgements of a stream. 0
+	// sends each immediately.
 	AckInterval time.Duration `mapstructure:"ack_interval"`
 
-	// ConsumersPerStream is how many batches of one stream the pipeline may have
-	// at a time.
+	// ConsumersPerStream is how many batches of one stream the pipeline may
+	// process at the same time.
 	ConsumersPerStream int `mapstructure:"consumers_per_stream"`
 
-	// MaxBatchItems is how many spans, points or log records a batch of a stream
-	// has at most. A frame of a stream can hold many times more, and the pipeline
-	// is likely to lead to something that takes no messages of any size. 0 makes a
-	// batch of each frame.
+	// MaxBatchItems is the maximum number of spans, points or log records in a
+	// batch of a stream. A frame of a stream can contain many more, and components
+	// after the pipeline may limit the size of messages. 0 makes one batch of each
+	// frame.
 	MaxBatchItems int `mapstructure:"max_batch_items"`
 
-	// MaxBatchMiB is how large a batch of a stream is at most as OTLP. A record that
-	// is larger is a batch of its own.
+	// MaxBatchMiB is the maximum size of a batch of a stream as OTLP. A record
+	// that is larger becomes a batch of its own.
 	MaxBatchMiB int `mapstructure:"max_batch_mib"`
 
-	// RetryAfter is how long clients are asked to wait when data is refused for
-	// the moment. 0 lets them come back at once.
+	// RetryAfter is how long clients are asked to wait when data is refused
+	// temporarily. 0 lets them retry immediately.
 	RetryAfter time.Duration `mapstructure:"retry_after"`
 
-	// MaxStreamLifetime ends streams in order when they are that old, so that
-	// clients open new ones, perhaps to other servers. 0 is never.
+	// MaxStreamLifetime ends streams in order when they reach this age, so that
+	// clients open new ones, possibly to other servers. 0 means never.
 	MaxStreamLifetime time.Duration `mapstructure:"max_stream_lifetime"`
 
-	// ShutdownTimeout is how long a shutdown waits for data that is in the
-	// receiver.
+	// ShutdownTimeout is how long a shutdown waits for data that the receiver
+	// still holds.
 	ShutdownTimeout time.Duration `mapstructure:"shutdown_timeout"`
 
-	// Limits bound what STEF streams may demand.
+	// Limits bound the resources that STEF streams may use.
 	Limits LimitsConfig `mapstructure:"limits"`
 
-	// Admission bounds the telemetry that is decoded and not yet taken over by
-	// the pipeline.
+	// Admission bounds the telemetry that is decoded and not yet accepted by the
+	// pipeline.
 	Admission AdmissionConfig `mapstructure:"admission"`
 
 	// Timeouts bound how long clients of STEF streams may make the receiver wait.
@@ -73,22 +73,23 @@ type Config struct {
 	_ struct{}
 }
 
-// LimitsConfig bounds what STEF streams may demand.
+// LimitsConfig bounds the resources that STEF streams may use.
 type LimitsConfig struct {
-	// MaxChunkMiB bounds a chunk, a header or a frame, as it is sent.
+	// MaxChunkMiB bounds a chunk (a header or a frame) as it is sent.
 	MaxChunkMiB int `mapstructure:"max_chunk_mib"`
 	// MaxFrameMiB bounds a frame after decompression.
 	MaxFrameMiB int `mapstructure:"max_frame_mib"`
-	// MaxRecordAllocMiB bounds the memory that one record may newly take.
+	// MaxRecordAllocMiB bounds the memory that one record may allocate.
 	MaxRecordAllocMiB int `mapstructure:"max_record_alloc_mib"`
-	// MaxDictMiBPerStream is told to clients, which begin their dictionaries
-	// anew when they reach it.
+	// MaxDictMiBPerStream is announced to clients. They reset their dictionaries
+	// when they reach it.
 	MaxDictMiBPerStream int `mapstructure:"max_dict_mib_per_stream"`
-	// MaxStreams bounds the streams of all clients together. 0 is no bound.
+	// MaxStreams bounds the streams of all clients together. 0 sets no bound.
 	MaxStreams int `mapstructure:"max_streams"`
-	// StreamMemoryLimitMiB bounds the memory that all streams hold between batches,
-	// beyond 3 MiB of each: dictionaries, the buffers of the last frame, windows of
-	// zstd. When it is exceeded, the stream that holds most is ended in order.
+	// StreamMemoryLimitMiB bounds the memory that all streams hold between
+	// batches, beyond 3 MiB per stream: dictionaries, the buffers of the last
+	// frame, windows of zstd. When it is exceeded, the stream that holds the most
+	// is ended in order.
 	StreamMemoryLimitMiB int `mapstructure:"stream_memory_limit_mib"`
 	// MemoryLimitMiB bounds the bytes that were received on all streams and not
 	// yet decoded.
@@ -97,36 +98,36 @@ type LimitsConfig struct {
 	_ struct{}
 }
 
-// AdmissionConfig bounds the telemetry that is decoded and not yet taken over
-// by the pipeline, of all streams and requests together, in bytes of
-// uncompressed OTLP.
+// AdmissionConfig bounds the telemetry that is decoded and not yet accepted by the
+// pipeline, of all streams and requests together, in bytes of uncompressed OTLP.
 type AdmissionConfig struct {
-	// RequestLimitMiB bounds what is admitted. 0 is no bound.
+	// RequestLimitMiB bounds the admitted telemetry. 0 sets no bound.
 	RequestLimitMiB int `mapstructure:"request_limit_mib"`
-	// WaitingLimitMiB bounds what waits to be admitted; beyond it, data is
-	// refused. 0 refuses instead of waiting.
+	// WaitingLimitMiB bounds the telemetry that waits for admission; data beyond
+	// it is refused. 0 refuses instead of waiting.
 	WaitingLimitMiB int `mapstructure:"waiting_limit_mib"`
 
 	_ struct{}
 }
 
 // TimeoutsConfig bounds how long clients of STEF streams may make the receiver
-// wait. Time in which the receiver itself is busy does not count. 0 is no bound.
+// wait. The time in which the receiver itself is busy does not count. 0 sets no
+// bound.
 type TimeoutsConfig struct {
 	// FirstMessage is the time from opening a stream to naming its signal.
 	FirstMessage time.Duration `mapstructure:"first_message"`
-	// Header is the time from there to the end of the headers.
+	// Header is the time from the first message to the end of the headers.
 	Header time.Duration `mapstructure:"header"`
 	// Chunk is the time from the first byte of a frame to its last.
 	Chunk time.Duration `mapstructure:"chunk"`
-	// Idle is the time without data after which a stream is ended in order, so that
-	// it holds no memory. Its client opens a new one when it has data.
+	// Idle is the time without data after which a stream is ended in order, so
+	// that it uses no memory. Its client opens a new one when it has data.
 	Idle time.Duration `mapstructure:"idle"`
 
 	_ struct{}
 }
 
-// Validate says what is wrong with the timeouts.
+// Validate reports invalid timeouts.
 func (c *TimeoutsConfig) Validate() error {
 	return errors.Join(
 		duration("first_message", c.FirstMessage, 0, "0 is no bound, the default is 10s"),
@@ -146,8 +147,8 @@ func createDefaultConfig() component.Config {
 	server.NetAddr.Endpoint = "localhost:4320"
 	server.MaxRecvMsgSizeMiB = 64
 	server.ReadBufferSize = 512 << 10
-	// Clients of streams that are idle for long send keepalives, and gRPC's own
-	// default calls an interval below five minutes an abuse.
+	// Clients of streams that are idle for long send keepalives. By default, gRPC
+	// treats an interval below five minutes as an abuse.
 	policy := server.Keepalive.Get().EnforcementPolicy.Get()
 	policy.MinTime = 10 * time.Second
 	policy.PermitWithoutStream = true
@@ -178,7 +179,7 @@ func createDefaultConfig() component.Config {
 	}
 }
 
-// Validate says what is wrong with the configuration, all of it.
+// Validate reports all errors in the configuration.
 func (c *Config) Validate() error {
 	var errs []error
 	if c.ServerConfig.NetAddr.Endpoint == "" {
@@ -197,7 +198,7 @@ func (c *Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Validate says what is wrong with the limits.
+// Validate reports invalid limits.
 func (c *LimitsConfig) Validate() error {
 	const formatMiB = stef.MaxFrameBytes / mib
 	errs := []error{
@@ -216,7 +217,7 @@ func (c *LimitsConfig) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Validate says what is wrong with the admission.
+// Validate reports an invalid admission.
 func (c *AdmissionConfig) Validate() error {
 	return errors.Join(
 		between("request_limit_mib", c.RequestLimitMiB, 0, math.MaxInt/mib, "0 is no bound, the default is 128"),
@@ -224,7 +225,8 @@ func (c *AdmissionConfig) Validate() error {
 	)
 }
 
-// maxMiB bounds sizes that are kept in an int, with room to add some up.
+// maxMiB bounds sizes that are stored in an int. It leaves room to add several of
+// them.
 const maxMiB = math.MaxInt32 / mib / 4
 
 func atLeast(key string, value, least int, hint string) error {
@@ -253,10 +255,11 @@ func duration(key string, value, least time.Duration, hint string) error {
 	return fmt.Errorf("%s is %v, set it to a positive duration such as 1s (%s)", key, value, hint)
 }
 
-// shortestLifetime keeps streams from being little else than handshakes.
+// shortestLifetime ensures that handshakes are only a small part of a stream's
+// life.
 const shortestLifetime = time.Second
 
-// port finds ports that no address has. 0 is any free port.
+// port rejects port numbers that are not valid. 0 is any free port.
 func port(endpoint string) error {
 	text := endpoint[strings.LastIndexByte(endpoint, ':')+1:]
 	if port, err := strconv.ParseUint(text, 10, 64); err == nil && port > 65535 {

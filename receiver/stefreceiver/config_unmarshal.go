@@ -16,7 +16,7 @@ var (
 	_ confmap.Validator   = (*Config)(nil)
 )
 
-// sections are the parts of the configuration whose keys are ours.
+// sections are the parts of the configuration with keys of this receiver.
 var sections = []confkeys.Section{
 	confkeys.Of[Config](""),
 	confkeys.Of[LimitsConfig]("limits"),
@@ -24,15 +24,15 @@ var sections = []confkeys.Section{
 	confkeys.Of[TimeoutsConfig]("timeouts"),
 }
 
-// keyHints say what to write for keys of the OTLP receiver.
+// keyHints says what to write instead of keys of the OTLP receiver.
 var keyHints = map[string]string{
 	"protocols": "this receiver serves STEF and OTLP over gRPC on one address: write the keys of protocols::grpc, such as endpoint, at the top level; for OTLP over HTTP add the otlp receiver",
 	"grpc":      "write its keys, such as endpoint, at the top level",
 	"http":      "this receiver has no HTTP: add the otlp receiver",
 }
 
-// Unmarshal reads the configuration. Keys that do not exist are reported with
-// the ones that may have been meant.
+// Unmarshal reads the configuration. It reports keys that do not exist, and
+// suggests the keys that may have been meant.
 func (c *Config) Unmarshal(conf *confmap.Conf) error {
 	if errs := confkeys.Unknown(conf.ToStringMap(), keyHints, sections...); len(errs) > 0 {
 		return errors.Join(errs...)

@@ -19,8 +19,8 @@ import (
 	"github.com/otelstef/stef/receiver/stefreceiver/internal/metadata"
 )
 
-// core is what streams and requests of all signals use together: the
-// configuration, the limits, and the end of the receiver.
+// core is shared by the streams and requests of all signals: the configuration,
+// the limits, and the state of the shutdown.
 type core struct {
 	config    *Config
 	logger    *zap.Logger
@@ -29,15 +29,15 @@ type core struct {
 	parties parties
 	// admission bounds decoded telemetry, in bytes of OTLP.
 	admission gate
-	// decoding has a place for each batch that may be decoded at a time. Decoding
-	// needs a processor and can turn few bytes into many, so more streams at a time
-	// would take more memory and be no faster.
+	// decoding limits how many batches are decoded at the same time. Decoding is
+	// CPU-bound and can produce much data from few bytes, so more concurrency
+	// would use more memory and would not be faster.
 	decoding gate
 	memory   streamMemory
 
-	// stopping is closed at the beginning of the shutdown.
+	// stopping is closed at the start of the shutdown.
 	stopping chan struct{}
-	// hard ends when a shutdown has no more time.
+	// hard ends when the time of a shutdown is over.
 	hard     context.Context
 	hardStop context.CancelCauseFunc
 }
@@ -64,7 +64,7 @@ func newCore(config *Config, settings receiver.Settings) (*core, error) {
 	return c, nil
 }
 
-// decodingPlaces is how many batches are decoded at a time.
+// decodingPlaces is how many batches are decoded at the same time.
 func decodingPlaces() int64 { return int64(max(4, 2*runtime.GOMAXPROCS(0))) }
 
 // ending reports whether the receiver is being shut down.
@@ -78,7 +78,7 @@ func (c *core) ending() bool {
 }
 
 // readerOptions adds the configured limits to the options of a stream. The limit
-// of dictionaries stays that of the stream.
+// of dictionaries remains that of the stream.
 func (c *core) readerOptions(options []stef.ReaderOption) []stef.ReaderOption {
 	return append(slices.Clip(options), stef.WithLimits(stef.Limits{
 		FrameBytes:  c.config.Limits.MaxFrameMiB * mib,
@@ -86,7 +86,7 @@ func (c *core) readerOptions(options []stef.ReaderOption) []stef.ReaderOption {
 	}))
 }
 
-// maxItems is how many items a batch has at most.
+// maxItems is the maximum number of items in a batch.
 func (c *core) maxItems() int {
 	if n := c.config.MaxBatchItems; n > 0 {
 		return n
@@ -96,8 +96,8 @@ func (c *core) maxItems() int {
 
 var errNoTime = errors.New("the receiver is ending and has no more time")
 
-// outlive returns a context with the values of ctx, but with an end of its own:
-// that of the time of a shutdown.
+// outlive returns a context with the values of ctx that does not end with ctx. It
+// ends when the time of a shutdown is over.
 func (c *core) outlive(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(c.hard, func() { cancel(errNoTime) })
@@ -107,8 +107,8 @@ func (c *core) outlive(ctx context.Context) (context.Context, context.CancelFunc
 	}
 }
 
-// catch turns a panic of the function that it is deferred in into an error. It is
-// deferred around the decoders, which read bytes of others, and the pipeline.
+// catch converts a panic into an error. Functions defer it around the decoders,
+// which read untrusted bytes, and around the pipeline.
 func (c *core) catch(m *meter, what string, err *error) {
 	value := recover()
 	if value == nil {

@@ -32,7 +32,7 @@ func NewFactory() receiver.Factory {
 
 var errProfiles = errors.New("STEF has no profiles yet: receive them with the otlp receiver, on another port")
 
-// createProfiles says what to use instead.
+// createProfiles returns an error that says what to use instead.
 func createProfiles(context.Context, receiver.Settings, component.Config, xconsumer.Profiles) (xreceiver.Profiles, error) {
 	return nil, errProfiles
 }
@@ -49,7 +49,7 @@ func createLogs(_ context.Context, settings receiver.Settings, config component.
 	return create(signal.Logs, logsOperation, settings, config, next.ConsumeLogs)
 }
 
-// The operations of each signal. The Collector has a method for each.
+// The operations of each signal, because the Collector has one method per signal.
 var (
 	tracesOperation = operation{
 		start: (*receiverhelper.ObsReport).StartTracesOp,
@@ -65,7 +65,8 @@ var (
 	}
 )
 
-// stefReceiver is the component of one signal: one of those that share a server.
+// stefReceiver is the component of one signal. The components of a configuration
+// share a server.
 type stefReceiver struct {
 	shared *shared
 	left   bool
@@ -92,9 +93,9 @@ func (r *stefReceiver) Start(ctx context.Context, host component.Host) error {
 	return r.shared.start(ctx, host)
 }
 
-// Shutdown implements component.Component. The first of the components of a
-// configuration to be shut down ends the server for all of them, since the
-// Collector shuts down all or none.
+// Shutdown implements component.Component. The first component of a configuration
+// that is shut down ends the server for all of them, because the Collector shuts
+// down all or none.
 func (r *stefReceiver) Shutdown(ctx context.Context) error {
 	err := r.shared.shutdown(ctx)
 	if !r.left {

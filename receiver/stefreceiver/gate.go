@@ -11,23 +11,24 @@ import (
 	"time"
 )
 
-// errNoRoom is the refusal of a request that would have to wait while too much
-// waits already.
+// errNoRoom refuses a request that would have to wait while too much data already
+// waits.
 var errNoRoom = errors.New("too much data waits to be processed")
 
 // gate shares a resource between clients: the bytes of decoded telemetry, or the
-// places of those that decode. A request that does not fit waits. A request that
-// would make too much wait is refused.
+// places to decode. A request that does not fit waits. A request is refused if too
+// much data would wait with it.
 //
 // Waiting requests are admitted by start-time fair queueing: each client has a
-// virtual time that advances by what it was admitted with, and the request with
-// the earliest start is next. Among requests of equal start the last one is next:
-// under lasting pressure late requests still have time to be served, while the
-// oldest are about to be given up by their clients.
+// virtual time that advances by the admitted amount, and the request with the
+// earliest start is next. Among requests of equal start, the last one is next:
+// under constant overload, recent requests can still be served in time, while the
+// clients of the oldest are about to give up.
 //
 // A client cannot use more than three quarters of the resource, so that there is
-// always room for another one. While there are others, its share is a quarter: the
-// processors are not fair to few small batches among many large ones.
+// always room for another client. While other clients are present, its share is a
+// quarter, because the processors do not serve a few small batches fairly
+// among many large ones.
 type gate struct {
 	limit        int64 // 0: everything is admitted
 	waitingLimit int64
@@ -40,7 +41,7 @@ type gate struct {
 	recent  [2]visit  // of different clients, the last one first
 }
 
-// visit is the last request of a client.
+// visit is the most recent request of a client.
 type visit struct {
 	account *account
 	at      time.Time
@@ -49,7 +50,7 @@ type visit struct {
 // presence is how long a client counts as present after a request.
 const presence = time.Second
 
-// account is what a gate knows of one client.
+// account is the state of one client in a gate.
 type account struct {
 	inUse, waiting int64
 	finish         int64 // virtual time after all requests of the client
@@ -66,8 +67,8 @@ func newGate(limit, waitingLimit int64) gate {
 	return gate{limit: limit, waitingLimit: waitingLimit}
 }
 
-// weight returns the weight of n: a request that is larger than the limit is
-// admitted alone, rather than never.
+// weight returns the weight of n. A request that is larger than the limit is
+// admitted alone; otherwise it would never be admitted.
 func (g *gate) weight(n int64) int64 {
 	if g.limit > 0 {
 		n = min(n, g.limit)
@@ -75,7 +76,7 @@ func (g *gate) weight(n int64) int64 {
 	return n
 }
 
-// acquire admits n, a weight. It waits if it must, and returns errNoRoom or the
+// acquire admits n, a weight. It waits if necessary, and returns errNoRoom or the
 // error of the context if nothing was admitted.
 func (g *gate) acquire(ctx context.Context, a *account, n int64) error {
 	w := g.enter(a, n)
@@ -94,8 +95,8 @@ func (g *gate) acquire(ctx context.Context, a *account, n int64) error {
 	}
 }
 
-// enter admits n and returns nil, or returns a waiter, which may not wait if it
-// has no channel.
+// enter admits n and returns nil, or returns a waiter. A waiter without a channel
+// may not wait.
 func (g *gate) enter(a *account, n int64) *waiter {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -117,13 +118,14 @@ func (g *gate) enter(a *account, n int64) *waiter {
 	return w
 }
 
-// overtakes reports whether a waiter that its share lets in has an earlier start.
+// overtakes reports whether a waiter within its share has an earlier start.
 func (g *gate) overtakes(start int64) bool {
 	w := g.next()
 	return w != nil && w.start < start
 }
 
-// leave ends a wait, or returns what was admitted in the meantime.
+// leave ends a wait. If the request was admitted meanwhile, leave returns the
+// admitted amount to the gate.
 func (g *gate) leave(w *waiter) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -136,7 +138,7 @@ func (g *gate) leave(w *waiter) {
 	g.admit()
 }
 
-// adjust changes what a client was admitted with by n, whether it fits or not.
+// adjust changes the admitted amount of a client by n, even if n does not fit.
 func (g *gate) adjust(a *account, n int64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -144,14 +146,14 @@ func (g *gate) adjust(a *account, n int64) {
 	g.add(a, n)
 }
 
-// retake takes n again that was admitted and released before.
+// retake admits n again that was admitted and released before.
 func (g *gate) retake(a *account, n int64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.add(a, n)
 }
 
-// release returns n of what a client was admitted with.
+// release releases n of the admitted amount of a client.
 func (g *gate) release(a *account, n int64) { g.retake(a, -n) }
 
 func (g *gate) add(a *account, n int64) {
@@ -162,7 +164,7 @@ func (g *gate) add(a *account, n int64) {
 	}
 }
 
-// admit ends the waits that can end.
+// admit admits the waiting requests that fit.
 func (g *gate) admit() {
 	for {
 		w := g.next()
@@ -175,8 +177,7 @@ func (g *gate) admit() {
 	}
 }
 
-// next returns the waiter that is next, nil if there is none that its share lets
-// in.
+// next returns the waiter that is next, or nil if no waiter is within its share.
 func (g *gate) next() *waiter {
 	var best *waiter
 	for _, w := range g.room {
@@ -221,7 +222,7 @@ func (g *gate) visited(a *account) {
 	g.recent[0] = visit{a, time.Now()}
 }
 
-// contended reports whether there are other clients than a.
+// contended reports whether clients other than a are present.
 func (g *gate) contended(a *account) bool {
 	other := &g.recent[0]
 	if other.account == a {
@@ -230,7 +231,7 @@ func (g *gate) contended(a *account) bool {
 	return other.account != nil && time.Since(other.at) < presence
 }
 
-// state returns what is in use and what waits.
+// state returns the amounts in use and waiting.
 func (g *gate) state() (inUse, waiting int64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

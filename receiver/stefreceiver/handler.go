@@ -11,12 +11,11 @@ import (
 	"github.com/otelstef/stef/stef-gogrpc"
 )
 
-// handler serves both protocols of a signal. It is a pipe without the type of its
-// batches.
+// handler serves both protocols of a signal. It hides the batch type of a pipe.
 type handler interface {
-	// handle makes the pipe serve the streams of its root.
+	// handle registers the pipe as the handler of STEF streams of its root.
 	handle(s *stefgrpc.Server) error
-	// register makes the pipe serve OTLP.
+	// register registers the pipe as the OTLP service of its signal.
 	register(r grpc.ServiceRegistrar)
 }
 

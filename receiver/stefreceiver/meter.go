@@ -18,11 +18,11 @@ import (
 const (
 	// of streams that ended
 	endClosed   = "closed"   // by the client, in order
-	endServer   = "server"   // it is old, or the receiver ends
-	endLost     = "lost"     // the client is gone
+	endServer   = "server"   // it is too old, or the receiver shuts down
+	endLost     = "lost"     // the client disconnected
 	endTimeout  = "timeout"  // the client took too long
 	endRefused  = "refused"  // the pipeline is full for the moment
-	endMemory   = "memory"   // it held more than other streams when all held too much
+	endMemory   = "memory"   // it held more memory than other streams while all together held too much
 	endPressure = "pressure" // too much waits for admission
 	endInvalid  = "invalid"  // the stream cannot be decoded
 	endLimit    = "limit"    // the stream exceeds a limit
@@ -30,7 +30,7 @@ const (
 
 	// of rejected records
 	badForPipeline = "pipeline"   // the pipeline refuses them for good
-	badForOTLP     = "conversion" // they say what OTLP cannot say
+	badForOTLP     = "conversion" // OTLP cannot represent them
 )
 
 // meter records the metrics of one signal.
@@ -59,7 +59,7 @@ func newMeter(telemetry *metadata.TelemetryBuilder, receiver component.ID, signa
 	}
 }
 
-// opened counts a stream that is open until ended counts it again.
+// opened counts a stream as open until ended is called.
 func (m *meter) opened() {
 	m.telemetry.ReceiverStefStreamsActive.Add(context.Background(), 1, m.signal)
 }
@@ -77,8 +77,8 @@ func (m *meter) received(wire, decoded int64) {
 	m.telemetry.ReceiverStefBytesDecoded.Add(ctx, decoded, m.signal)
 }
 
-// dictionaries counts a change of the memory of dictionaries, and whether they
-// began anew.
+// dictionaries records a change of the memory of dictionaries, and whether they
+// were reset.
 func (m *meter) dictionaries(change int64, anew bool) {
 	if change != 0 {
 		m.telemetry.ReceiverStefDictBytes.Add(context.Background(), change, m.signal)
@@ -88,7 +88,7 @@ func (m *meter) dictionaries(change int64, anew bool) {
 	}
 }
 
-// unacked counts a change of the records that are decoded and not acknowledged.
+// unacked records a change in the number of decoded, unacknowledged records.
 func (m *meter) unacked(change int64) {
 	if change != 0 {
 		m.telemetry.ReceiverStefUnackedRecords.Add(context.Background(), change, m.signal)

@@ -15,30 +15,31 @@ import (
 )
 
 // otlpRequest is a request before it is decoded. The services of pdata are not
-// used: they decode a request before any code of this package runs, which is too
-// early to ask for admission, and they answer INTERNAL to requests that are not
-// protobuf, where OTLP asks for INVALID_ARGUMENT.
+// used for two reasons. They decode a request before any code of this package
+// runs, which is too early to ask for admission. And they answer INTERNAL to
+// requests that are not protobuf, although OTLP specifies INVALID_ARGUMENT.
 type otlpRequest struct{ data mem.BufferSlice }
 
-// take returns the bytes of the request, to be freed, and leaves it empty.
+// take returns the bytes of the request and leaves it empty. The caller must free
+// the bytes.
 func (r *otlpRequest) take() mem.Buffer {
 	buffer := r.data.MaterializeToBuffer(mem.DefaultBufferPool())
 	r.free()
 	return buffer
 }
 
-// free gives the bytes back. It may be called again.
+// free releases the bytes. It may be called more than once.
 func (r *otlpRequest) free() {
 	r.data.Free()
 	r.data = nil
 }
 
-// otlpResponse is the answer to a request that was accepted as a whole. As a
-// message of protobuf it is empty.
+// otlpResponse is the answer to a request that was accepted completely. As a
+// protobuf message it is empty.
 type otlpResponse struct{}
 
-// codec passes the messages of OTLP as bytes, and leaves all others to the codec
-// of protobuf.
+// codec passes the messages of OTLP as bytes. The codec of protobuf handles all
+// others.
 type codec struct{ encoding.CodecV2 }
 
 func newCodec() encoding.CodecV2 { return codec{encoding.GetCodecV2(proto.Name)} }
@@ -61,7 +62,7 @@ func (c codec) Unmarshal(data mem.BufferSlice, m any) error {
 	return c.CodecV2.Unmarshal(data, m)
 }
 
-// export takes a request to the pipeline. The error is a status.
+// export sends a request to the pipeline. The error is a status.
 func (p *pipe[T]) export(ctx context.Context, request *otlpRequest) error {
 	who, leave := p.core.parties.join(ctx)
 	defer leave()
@@ -102,7 +103,7 @@ func (p *pipe[T]) notAdmitted(ctx context.Context, request *otlpRequest, err err
 	if errors.Is(err, errNoRoom) {
 		p.meter.notAdmitted("otlp")
 	} else {
-		// What the client finds out itself, if its clock is the faster one.
+		// The client would return this error itself if its clock were faster.
 		st = status.FromContextError(err)
 		err = fmt.Errorf("gave up waiting for admission: %w", err)
 	}

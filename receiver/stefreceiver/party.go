@@ -10,22 +10,22 @@ import (
 	"google.golang.org/grpc/peer"
 )
 
-// party is a connection, which has a fair share of what its receiver can do. Its
-// streams and requests have the share together.
+// party is a connection with a fair share of the receiver's resources. All streams
+// and requests of the connection use this share together.
 type party struct {
 	admission account
 	decoding  account
 	users     int
 }
 
-// parties has the connections that have streams or requests.
+// parties contains the connections that have streams or requests.
 type parties struct {
 	mu sync.Mutex
 	of map[string]*party
 }
 
-// join returns the party of a stream or request, and the function to call at its
-// end.
+// join returns the party of a stream or request, and a function that the caller
+// must call when the stream or request ends.
 func (c *parties) join(ctx context.Context) (*party, func()) {
 	name := ""
 	if p, ok := peer.FromContext(ctx); ok && p.Addr != nil {

@@ -11,7 +11,7 @@ import (
 	"go.opentelemetry.io/collector/receiver/receiverhelper"
 )
 
-// The formats and transports that the Collector's own metrics and spans name.
+// The names of formats and transports in the Collector's own metrics and spans.
 const (
 	formatSTEF    = "stef"
 	formatOTLP    = "protobuf"
@@ -54,14 +54,14 @@ func newObsReport(settings receiver.Settings, transport string, longLived bool) 
 	})
 }
 
-// give gives a batch to the pipeline. A panic there costs the batch, and not
-// the Collector.
+// give passes a batch to the pipeline. If the pipeline panics, the batch is lost,
+// but the Collector continues.
 func (p *pipe[T]) give(ctx context.Context, batch T) (err error) {
 	defer p.core.catch(p.meter, "pipeline", &err)
 	return p.consume(ctx, batch)
 }
 
-// refuse reports items that were received and did not reach the pipeline.
+// refuse reports received items that did not reach the pipeline.
 func (p *pipe[T]) refuse(ctx context.Context, obs *receiverhelper.ObsReport, format string, items int, err error) {
 	p.end(obs, p.start(obs, ctx), format, items, err)
 }

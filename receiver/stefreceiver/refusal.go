@@ -18,22 +18,22 @@ import (
 	"github.com/otelstef/stef/stef-gogrpc"
 )
 
-// refusal is why data was not accepted, as its sender is told. Both protocols
-// go by the same rules, those of OTLP: data that is refused for good gets a code
-// that is never retried, and data refused for now gets UNAVAILABLE with the
-// delay after which to try again.
+// refusal is the reason, as reported to the client, why data was not accepted.
+// Both protocols use the rules of OTLP: data that is refused permanently gets a
+// code that is never retried, and data that is refused temporarily gets
+// UNAVAILABLE with a retry delay.
 type refusal struct {
 	permanent bool
 	status    *status.Status
 }
 
-// refusalOf returns the refusal that an error of the pipeline means. after is
-// the delay for those that name none.
+// refusalOf converts an error of the pipeline to a refusal. after is the retry
+// delay if the error names none.
 //
-// An error is for good if it is marked so, or if it carries a status that OTLP
-// does not retry. RESOURCE_EXHAUSTED and UNKNOWN are no such statuses: the
-// first is how a limiter says that it is full for the moment, the second says
-// nothing.
+// An error is permanent if it is marked so, or if it carries a status that OTLP
+// does not retry. RESOURCE_EXHAUSTED and UNKNOWN are not such statuses: limiters
+// use the first to report that they are full temporarily, and the second has no
+// defined meaning.
 func refusalOf(err error, after time.Duration) refusal {
 	st, ok := statusOf(err)
 	permanent := consumererror.IsPermanent(err)
@@ -51,13 +51,13 @@ func refusalOf(err error, after time.Duration) refusal {
 		return refusal{permanent: true, status: status.New(codes.Internal, err.Error())}
 	}
 	if _, named := retryInfo(st); named {
-		// A delay would make senders of OTLP try again.
+		// With a delay, senders of OTLP would retry.
 		st = status.New(st.Code(), st.Message())
 	}
 	return refusal{permanent: true, status: st}
 }
 
-// statusOf returns the status that an error carries, if it does.
+// statusOf returns the status that an error carries, and whether it carries one.
 func statusOf(err error) (*status.Status, bool) {
 	var carrier *consumererror.Error
 	if errors.As(err, &carrier) {
@@ -66,7 +66,7 @@ func statusOf(err error) (*status.Status, bool) {
 	return status.FromError(err)
 }
 
-// retried says whether senders of OTLP try again by the code alone.
+// retried reports whether senders of OTLP retry because of the code alone.
 func retried(code codes.Code) bool {
 	switch code {
 	case codes.Canceled, codes.DeadlineExceeded, codes.Aborted, codes.OutOfRange, codes.Unavailable, codes.DataLoss:
@@ -75,7 +75,7 @@ func retried(code codes.Code) bool {
 	return false
 }
 
-// delayOf returns the delay that a status names, or else after.
+// delayOf returns the delay that a status names, or after if it names none.
 func delayOf(st *status.Status, after time.Duration) time.Duration {
 	if delay, ok := retryInfo(st); ok {
 		return delay
@@ -92,17 +92,17 @@ func retryInfo(st *status.Status) (time.Duration, bool) {
 	return 0, false
 }
 
-// unavailable is the status of what can be sent again after a delay.
+// unavailable returns the status of data that can be sent again after a delay.
 func unavailable(message string, after time.Duration) *status.Status {
 	return detailed(codes.Unavailable, message, &errdetails.RetryInfo{RetryDelay: durationpb.New(after)})
 }
 
-// errHeldMost ends a stream in order that held more memory than others. Its client
-// opens another one at once.
+// errHeldMost ends in order a stream that held more memory than the others. Its
+// client opens another one immediately.
 var errHeldMost = detailed(codes.Unavailable, "the streams of this receiver hold too much memory, this one most: open it anew",
 	&errdetails.ErrorInfo{Reason: stefgrpc.ReasonReconnect, Domain: stefgrpc.ReasonDomain}).Err()
 
-// undecodable is the status of a request that is no message.
+// undecodable returns the status of a request that cannot be decoded.
 func undecodable(err error) *status.Status {
 	violation := &errdetails.BadRequest_FieldViolation{Field: "request", Description: err.Error()}
 	return detailed(codes.InvalidArgument, "the request cannot be decoded: "+err.Error(),
@@ -117,8 +117,8 @@ func detailed(code codes.Code, message string, detail protoadapt.MessageV1) *sta
 	return st
 }
 
-// panicked is the refusal for good of what made something panic: it would do so
-// again.
+// panicked returns a permanent refusal of data that caused a panic: it would cause
+// the panic again.
 func panicked(what string, value any) error {
 	return consumererror.NewPermanent(status.Error(codes.Internal, fmt.Sprintf("the %s panicked: %v", what, value)))
 }

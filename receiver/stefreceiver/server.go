@@ -21,7 +21,7 @@ import (
 )
 
 // server is the gRPC server of a configuration. The components of all signals
-// start it and shut it down, and only the first call of each does something.
+// start it and shut it down; only the first call of each has an effect.
 type server struct {
 	mu       sync.Mutex
 	started  bool
@@ -33,8 +33,8 @@ type server struct {
 	startErr error
 }
 
-// hardGrace is how long the pipeline may take to return once it was told that
-// there is no more time.
+// hardGrace is the time that the pipeline has to return after the time of a
+// shutdown is over.
 const hardGrace = time.Second
 
 // start listens and serves.
@@ -79,9 +79,9 @@ func (s *shared) listen(ctx context.Context, host component.Host) error {
 	return nil
 }
 
-// shutdown ends the server in order: no connections and streams are taken, the
-// streams finish the frame they are in and hear what became of it, requests are
-// answered; then, or when the time is over, everything ends.
+// shutdown ends the server in order. It accepts no new connections or streams.
+// Streams finish their current frame and receive its acknowledgement; requests are
+// answered. Then, or when the time is over, everything ends.
 func (s *shared) shutdown(ctx context.Context) error {
 	srv := &s.server
 	srv.mu.Lock()
@@ -105,7 +105,7 @@ func (s *shared) drain(ctx context.Context) error {
 	late := context.AfterFunc(ctx, func() { s.hardStop(errNoTime) })
 	defer late()
 
-	// Streams first: gRPC alone would wait for them without telling them.
+	// Streams first: gRPC alone would wait for them without notifying them.
 	streams := make(chan error, 1)
 	go func() { streams <- srv.stef.Shutdown(ctx) }()
 	graceful := make(chan struct{})
@@ -132,7 +132,7 @@ func (s *shared) drain(ctx context.Context) error {
 	return nil
 }
 
-// halt ends what is left, and says whether it ended.
+// halt ends everything that remains, and reports whether it ended.
 func (s *shared) halt(ended <-chan struct{}) bool {
 	stopped := make(chan struct{})
 	go func() {

@@ -17,10 +17,10 @@ import (
 	"github.com/otelstef/stef/stef-gogrpc"
 )
 
-// shared is what the components of one configuration share: its core, and the
-// server with a handler for each signal. It exists from the creation of the first
+// shared is used by all components of one configuration: the core, and the server
+// with a handler for each signal. It exists from the creation of the first
 // component of the configuration to the shutdown of the last one. The server runs
-// while one of the components is started (server.go).
+// while at least one component is started (server.go).
 type shared struct {
 	*core
 	settings receiver.Settings
@@ -31,14 +31,14 @@ type shared struct {
 	refs     int // components created and not shut down
 }
 
-// instances has the shared part of every configuration that is in use.
+// instances contains the shared part of every configuration in use.
 var instances = struct {
 	sync.Mutex
 	of map[*Config]*shared
 }{of: map[*Config]*shared{}}
 
-// share returns the shared part of a configuration, made if it is new, for one
-// component more.
+// share returns the shared part of a configuration and adds one component to it.
+// It creates the shared part if necessary.
 func share(config *Config, settings receiver.Settings) (*shared, error) {
 	instances.Lock()
 	defer instances.Unlock()
@@ -54,7 +54,7 @@ func share(config *Config, settings receiver.Settings) (*shared, error) {
 	return s, nil
 }
 
-// leave is for one component less.
+// leave removes one component.
 func (s *shared) leave() {
 	instances.Lock()
 	defer instances.Unlock()
@@ -111,7 +111,7 @@ func (s *shared) register(g *grpc.Server, transport *stefgrpc.Server) {
 	}
 }
 
-// observe makes the state of the limits and of the transport metrics.
+// observe registers metrics for the state of the limits and of the transport.
 func (s *shared) observe(transport *stefgrpc.Server) error {
 	own := metric.WithAttributes(attribute.String("receiver", s.settings.ID.String()))
 	observe := func(register func(metric.Int64Callback) error, value func() int64) error {

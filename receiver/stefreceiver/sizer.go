@@ -3,26 +3,27 @@
 
 package stefreceiver
 
-// sizer tells how large the batches of a stream are as OTLP. Measuring a batch
-// takes up to a tenth of the time of decoding it, so only some are measured. The
-// size of the others follows from the decoder's estimate, which is too high by a
-// factor that hardly changes.
+// sizer estimates the size of the batches of a stream as OTLP. Measuring a batch
+// takes up to a tenth of the time to decode it, so only some batches are measured.
+// The size of the others is calculated from the decoder's estimate, which is too
+// high by a nearly constant factor.
 type sizer struct {
 	batches int
-	ratio   float64 // size by estimate, in the batch that was measured last
+	ratio   float64 // size divided by estimate, in the batch that was measured last
 	last    int64   // weight of the last batch
 }
 
 const (
-	// sizerPeriod is how many batches there are to one that is measured.
+	// sizerPeriod is the interval of measurements: one in so many batches is
+	// measured.
 	sizerPeriod = 8
-	// memoryPerOTLP is how many bytes of memory admission allows for each byte that
-	// it counts. Ordinary batches take less; a batch that takes more counts by its
-	// memory.
+	// memoryPerOTLP is how many bytes of memory admission allows for each byte
+	// that it counts. Ordinary batches use less; a batch that uses more is counted
+	// by its memory.
 	memoryPerOTLP = 3
 )
 
-// size returns the size of a batch as OTLP. exact measures it.
+// size returns the size of a batch as OTLP. exact measures the size.
 func (z *sizer) size(estimate int64, exact func() int) int64 {
 	if estimate == 0 {
 		return 0
@@ -34,7 +35,7 @@ func (z *sizer) size(estimate int64, exact func() int) int64 {
 	return int64(z.ratio * float64(estimate))
 }
 
-// weight returns what admission counts for a batch.
+// weight returns the amount that admission counts for a batch.
 func (z *sizer) weight(size, estimate int64) int64 {
 	z.last = max(size, estimate/memoryPerOTLP)
 	return z.last

@@ -10,9 +10,9 @@ import (
 	stef "github.com/otelstef/stef/stef-go"
 )
 
-// source passes the bytes of a stream to its reader. The handler waits here for
-// the first bytes of a frame before it asks for admission, and releases what it
-// was admitted with whenever the client makes it wait within a frame.
+// source passes the bytes of a stream to its reader. Before the handler asks for
+// admission, it waits here for the first bytes of a frame. When it must wait for
+// the client within a frame, it releases its admission.
 type source struct {
 	from io.Reader
 	// pause is called before each read that may wait, and resume after it.
@@ -24,8 +24,8 @@ type source struct {
 	buffer    [512]byte
 }
 
-// await waits for bytes, and reports whether there are any. If not, Read returns
-// the reason.
+// await waits for bytes, and reports whether there are any. If there are none,
+// Read returns the reason.
 func (s *source) await() bool {
 	for len(s.pending) == 0 && s.err == nil {
 		var n int
@@ -35,8 +35,8 @@ func (s *source) await() bool {
 	return len(s.pending) > 0
 }
 
-// frameSize returns the size that the frame states which the pending bytes begin
-// with, before compression. It returns 0 if they are too few.
+// frameSize returns the uncompressed size that a frame states, if the pending
+// bytes are the start of that frame. It returns 0 if they are too few.
 //
 // spec: #frame
 func (s *source) frameSize() int64 {

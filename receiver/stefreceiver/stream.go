@@ -26,12 +26,12 @@ type transport interface {
 	// Ack and Reject settle records.
 	Ack(from, to uint64)
 	Reject(from, to uint64)
-	// StopReading makes Read return soon.
+	// StopReading makes Read return soon, even within a chunk.
 	StopReading()
 }
 
-// stream passes the batches of one STEF stream to the pipeline. Its methods are
-// for the goroutine of the handler unless they say otherwise.
+// stream passes the batches of one STEF stream to the pipeline. Only the goroutine
+// of the handler calls its methods, unless a method says otherwise.
 type stream[T any] struct {
 	*pipe[T]
 	transport transport
@@ -41,25 +41,25 @@ type stream[T any] struct {
 	party     *party
 	memory    *streamShare
 
-	// ctx is the context for the pipeline: it has the values of the stream, such as
-	// the identity of the client, but not its end. A client that hangs up does not
-	// cancel what it sent before.
+	// ctx is the context for the pipeline. It has the values of the stream, such
+	// as the identity of the client, but does not end with it. If a client
+	// disconnects, the data it sent before is not cancelled.
 	ctx context.Context
-	// going ends with the stream, and as soon as it fails or has to end.
+	// going ends with the stream, when the stream fails, and when it must end.
 	going context.Context
 	stop  context.CancelFunc
 
-	slots    chan struct{} // of batches the pipeline may have at a time
+	slots    chan struct{} // one for each batch that the pipeline may process at the same time
 	running  sync.WaitGroup
 	failure  atomic.Pointer[failure] // why the stream ends early
-	evicted  atomic.Bool             // it ends because it holds too much
+	evicted  atomic.Bool             // it must end because it holds too much
 	unacked  atomic.Int64            // records decoded and not settled
-	decoding bool                    // it has a place to decode, and held bytes
-	paused   bool                    // it had, and waits for the client
+	decoding bool                    // it holds a place to decode, and bytes
+	paused   bool                    // it was decoding, and waits for the client
 	held     int64
 	kept     int64 // memory of the reader after the last batch
 	mark     int64 // bytes delivered at that time
-	claimed  int64 // memory for a frame that is taken before its bytes are there
+	claimed  int64 // memory for a frame that is allocated before its bytes arrive
 
 	begun   time.Time
 	records uint64 // decoded
@@ -68,7 +68,7 @@ type stream[T any] struct {
 	sizer   sizer
 }
 
-// failure is a batch that was refused for the moment.
+// failure is a batch that was refused temporarily.
 type failure struct {
 	from   uint64 // its first record
 	status *status.Status
@@ -85,8 +85,8 @@ func newStream[T any](p *pipe[T], t transport) *stream[T] {
 	return s
 }
 
-// serve returns how the stream ends. By then all its batches are settled, or will
-// be sent again.
+// serve returns the error with which the stream ends. At that time all its batches
+// are settled, or the client will send them again.
 func (s *stream[T]) serve() error {
 	s.meter.opened()
 	var leave func()
@@ -111,16 +111,16 @@ func (s *stream[T]) serve() error {
 	return err
 }
 
-// evict makes the stream end in order, because it holds more than others. It is
-// safe for concurrent use.
+// evict ends the stream in order, because it holds more than others. It is safe
+// for concurrent use.
 func (s *stream[T]) evict() {
 	s.evicted.Store(true)
 	s.stop()
 	s.transport.StopReading()
 }
 
-// decodeAll decodes batch after batch and hands them over, to the end of the
-// stream or the first failure.
+// decodeAll decodes batches and hands them over, until the end of the stream or
+// the first failure.
 func (s *stream[T]) decodeAll() (err error) {
 	s.memory = s.core.memory.join(s.evict)
 	defer s.core.memory.leave(s.memory)
@@ -157,14 +157,14 @@ func (s *stream[T]) decodeAll() (err error) {
 	return nil
 }
 
-// keep notes what the reader holds now that a batch is decoded.
+// keep records the memory that the reader holds after a batch was decoded.
 func (s *stream[T]) keep(stats stef.ReaderStats) {
 	s.kept, s.mark = int64(stats.HeldBytes), s.source.delivered
 	s.core.memory.set(s.memory, s.kept)
 }
 
-// admit waits for the next batch to begin, and then until there is room for it.
-// At the end of the stream it admits nothing.
+// admit waits for the start of the next batch, and then for admission. At the end
+// of the stream it admits nothing.
 func (s *stream[T]) admit() error {
 	expected := s.sizer.last
 	s.claimed = partialFrame
@@ -182,8 +182,8 @@ func (s *stream[T]) admit() error {
 	if err := s.core.memory.wait(s.going); err != nil {
 		return err
 	}
-	// A stream that waits for a place holds only what it received. So the place
-	// is first, and few streams wait for admission at a time.
+	// A stream that waits for a place holds only received bytes. So it acquires
+	// the place first, and few streams wait for admission at the same time.
 	if err := s.core.decoding.acquire(s.going, &s.party.decoding, 1); err != nil {
 		return err
 	}
@@ -197,8 +197,8 @@ func (s *stream[T]) admit() error {
 	if !errors.Is(err, errNoRoom) {
 		return err
 	}
-	// The first record tells how many there are in the frame. Nothing of it
-	// reaches the pipeline.
+	// The first record states how many records the frame contains. Nothing of the
+	// frame reaches the pipeline.
 	items := 0
 	if s.reader.Next() {
 		items = 1 + int(s.reader.Buffered())
@@ -208,12 +208,12 @@ func (s *stream[T]) admit() error {
 	return unavailable(err.Error(), s.core.config.RetryAfter).Err()
 }
 
-// partialFrame is the most that a reader allocates for a frame before its bytes are
-// there.
+// partialFrame is the maximum memory that a reader allocates for a frame before
+// its bytes arrive.
 const partialFrame = 4 * mib
 
-// pause releases what the stream was admitted with while the client makes it wait
-// within a frame. A client cannot hold a place by sending half of a frame.
+// pause releases the admission of the stream while it waits for the client within
+// a frame. So a client cannot hold a place by sending half of a frame.
 func (s *stream[T]) pause() {
 	if received := s.source.delivered - s.mark; received > 0 {
 		s.core.memory.set(s.memory, s.kept+s.claimed+2*received)
@@ -222,7 +222,7 @@ func (s *stream[T]) pause() {
 	s.release()
 }
 
-// resume takes it again. It does not wait for admission a second time.
+// resume acquires the admission again. It does not wait a second time.
 func (s *stream[T]) resume() {
 	if !s.paused {
 		return
@@ -235,7 +235,7 @@ func (s *stream[T]) resume() {
 	s.core.admission.retake(&s.party.admission, s.held)
 }
 
-// release releases what is held to decode.
+// release releases the place and the bytes that are held to decode.
 func (s *stream[T]) release() {
 	if s.decoding {
 		s.decoding = false
@@ -244,8 +244,8 @@ func (s *stream[T]) release() {
 	}
 }
 
-// next decodes a batch and hands it over. A stream that breaks within a frame
-// gives what came before the break, and then the error.
+// next decodes a batch and hands it over. If a stream breaks within a frame, next
+// first hands over the records before the break, and then returns the error.
 func (s *stream[T]) next() error {
 	decoded, err := s.decoder.Decode()
 	stats := s.reader.Stats()
@@ -261,7 +261,7 @@ func (s *stream[T]) next() error {
 	return err
 }
 
-// account counts a batch, and corrects what it was admitted with.
+// account counts a batch, and corrects its admitted amount.
 func (s *stream[T]) account(b *batch[T], stats stef.ReaderStats) {
 	b.items = s.Items(b.data)
 	wire := stats.Bytes - s.wire
@@ -283,14 +283,15 @@ func (s *stream[T]) account(b *batch[T], stats stef.ReaderStats) {
 	s.keep(stats)
 }
 
-// count counts records that are not settled. It is safe for concurrent use.
+// count records a change in the number of unsettled records. It is safe for
+// concurrent use.
 func (s *stream[T]) count(change int64) {
 	s.unacked.Add(change)
 	s.meter.unacked(change)
 }
 
-// fail ends the stream, after what was accepted of it has been acknowledged. It
-// is safe for concurrent use.
+// fail ends the stream, after all accepted records have been acknowledged. It is
+// safe for concurrent use.
 func (s *stream[T]) fail(why failure) {
 	if s.failure.CompareAndSwap(nil, &why) {
 		s.stop()

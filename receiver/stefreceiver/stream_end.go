@@ -62,7 +62,7 @@ func (s *stream[T]) endReason(err error) string {
 	return endInvalid
 }
 
-// old says whether the transport may have ended the stream for its age.
+// old reports whether the transport may have ended the stream because of its age.
 func (s *stream[T]) old() bool {
 	most := s.core.config.MaxStreamLifetime
 	return most > 0 && time.Since(s.begun) >= most

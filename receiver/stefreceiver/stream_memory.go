@@ -10,32 +10,32 @@ import (
 
 // streamMemory bounds the memory that all streams together hold between batches:
 // dictionaries, the buffers of the last frame, windows of zstd. When it is
-// exceeded, the stream that holds most has to end. Its client opens another one,
-// which begins with empty dictionaries.
+// exceeded, the stream that holds the most must end. Its client opens another one,
+// which starts with empty dictionaries.
 type streamMemory struct {
 	limit int64
 
 	mu      sync.Mutex
 	held    int64 // beyond the allowance of each stream
-	ending  int64 // of that, by streams that were told to end
+	ending  int64 // of that, by streams that were asked to end
 	streams map[*streamShare]struct{}
-	freed   chan struct{} // closed when there is room again; nil: nobody waits
+	freed   chan struct{} // closed when there is room again; nil: no stream waits
 }
 
-// streamAllowance is what a stream holds without being counted: the decoder of an
-// ordinary zstd window, frames of ordinary size, and a small dictionary. A fleet
-// of any size that sends ordinary data does not reach the limit.
+// streamAllowance is the memory of a stream that is not counted: the decoder of an
+// ordinary zstd window, frames of ordinary size, and a small dictionary. Any
+// number of clients that send ordinary data do not reach the limit.
 const streamAllowance = 3 * mib
 
-// streamShare is what one stream holds.
+// streamShare is the memory of one stream.
 type streamShare struct {
 	held   int64 // beyond the allowance
 	end    func()
 	ending bool
 }
 
-// join adds a stream. end is called if it has to end, at most once, and must not
-// call back.
+// join adds a stream. If the stream must end, end is called at most once. end must
+// not call streamMemory.
 func (m *streamMemory) join(end func()) *streamShare {
 	s := &streamShare{end: end}
 	m.mu.Lock()
@@ -44,7 +44,7 @@ func (m *streamMemory) join(end func()) *streamShare {
 	return s
 }
 
-// leave removes a stream that holds nothing any more.
+// leave removes a stream that holds no memory any more.
 func (m *streamMemory) leave(s *streamShare) {
 	m.set(s, 0)
 	m.mu.Lock()
@@ -52,7 +52,7 @@ func (m *streamMemory) leave(s *streamShare) {
 	delete(m.streams, s) // it holds nothing that m.ending counts
 }
 
-// set notes what a stream holds in all.
+// set records how much memory a stream holds in total.
 func (m *streamMemory) set(s *streamShare, bytes int64) {
 	bytes = max(0, bytes-streamAllowance)
 	m.mu.Lock()
@@ -75,7 +75,7 @@ func (m *streamMemory) set(s *streamShare, bytes int64) {
 	}
 }
 
-// endGreediest tells the stream that holds most to end.
+// endGreediest asks the stream that holds the most to end.
 func (m *streamMemory) endGreediest() {
 	var most *streamShare
 	for s := range m.streams {
@@ -88,7 +88,7 @@ func (m *streamMemory) endGreediest() {
 	most.end()
 }
 
-// wait returns when the streams are within the limit, or with the error of ctx.
+// wait returns nil when the streams are within the limit, or the error of ctx.
 func (m *streamMemory) wait(ctx context.Context) error {
 	for {
 		m.mu.Lock()
@@ -109,7 +109,7 @@ func (m *streamMemory) wait(ctx context.Context) error {
 	}
 }
 
-// bytes returns what the streams hold beyond their allowance.
+// bytes returns the memory that the streams hold beyond their allowance.
 func (m *streamMemory) bytes() int64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
