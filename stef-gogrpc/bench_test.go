@@ -24,10 +24,11 @@ import (
 )
 
 // The benchmarks run both ends and the network between them in this process:
-// records into a writer, over gRPC on an in-memory connection with an injected
-// round trip, out of a reader, acknowledged. One operation is a run: a warm-up,
-// in which windows and buffers grow, and then benchRun in which is counted what
-// was acknowledged and what that took, so -benchtime 1x says as much as more.
+// records are written, sent over gRPC on an in-memory connection with an injected
+// round trip, read, and acknowledged. One operation is a run. It starts with a
+// warm-up, in which windows and buffers grow. Then, for the time benchRun, it
+// counts the acknowledged records and their cost. So -benchtime 1x is as good as
+// more.
 
 // bench is a client and a server with a network between them.
 type bench struct {
@@ -38,8 +39,8 @@ type bench struct {
 	client  *stefgrpc.Client
 }
 
-// window is a setting of the flow control of gRPC; 0 is what gRPC does by
-// itself, which is to begin with 64 KiB and to measure what the link could hold.
+// window is a setting of the flow control of gRPC. 0 is gRPC's default: it starts
+// with 64 KiB and measures the capacity of the link.
 type window int32
 
 func (w window) String() string {
@@ -115,8 +116,7 @@ func (x *bench) open(b testing.TB, seed int, options ...stef.WriterOption) *send
 	return s
 }
 
-// chunk writes a frame of n log records of some 16 bytes each that no codec
-// makes smaller.
+// chunk writes a frame of n log records of some 16 incompressible bytes each.
 func (s *sender) chunk(n int) error {
 	for range n {
 		s.number++
@@ -131,11 +131,11 @@ func (s *sender) chunk(n int) error {
 	return s.writer.Flush()
 }
 
-// load is what a run does.
+// load describes a run.
 type load struct {
 	streams int
 	records int           // of a chunk
-	every   time.Duration // between two chunks of a stream; 0: as fast as it goes
+	every   time.Duration // between two chunks of a stream; 0: as fast as possible
 	window  window
 	trip    time.Duration
 }
@@ -145,12 +145,12 @@ const (
 	benchRun  = 2 * time.Second
 )
 
-// result is what a run came to.
+// result is the result of a run.
 type result struct {
 	records   float64 // acknowledged per second
 	cpu       float64 // seconds per million records, both ends and the network
 	allocs    float64 // per chunk, both ends and the network
-	wire      float64 // bytes per record, the way up
+	wire      float64 // bytes per record, from client to server
 	wireSpeed float64 // bytes per second
 }
 
@@ -196,7 +196,7 @@ func (l load) run(b testing.TB) result {
 	}
 }
 
-// looks is what counters say at one moment.
+// looks are the values of the counters at one moment.
 type looks struct {
 	at                            time.Time
 	cpu                           time.Duration
@@ -242,7 +242,7 @@ var (
 	}{{"small", 100}, {"large", 20000}}
 )
 
-// BenchmarkUnpaced sends chunks as fast as they go.
+// BenchmarkUnpaced sends chunks as fast as possible.
 func BenchmarkUnpaced(b *testing.B) {
 	for _, streams := range []int{1, 16} {
 		for _, frame := range benchFrames {
@@ -256,13 +256,13 @@ func BenchmarkUnpaced(b *testing.B) {
 	}
 }
 
-// paced is a load that two processors carry with ease at any latency: 200,000
+// paced is a load that two processors can easily process at any latency: 200,000
 // records a second.
 func paced(w window, trip time.Duration) load {
 	return load{streams: 1, records: 2000, every: 10 * time.Millisecond, window: w, trip: trip}
 }
 
-// BenchmarkPaced sends a load that does not depend on how fast it is served.
+// BenchmarkPaced sends a load at a fixed rate.
 func BenchmarkPaced(b *testing.B) {
 	for _, w := range benchWindows {
 		for _, trip := range benchTrips {
@@ -271,9 +271,9 @@ func BenchmarkPaced(b *testing.B) {
 	}
 }
 
-// TestLatencyCostsNoThroughput holds a load that both can carry at 200 ms
-// against 0.02 ms: 5 % less is too much. Four tries make it a test of the
-// transport, not of what else the machine does.
+// TestLatencyCostsNoThroughput compares the throughput of a moderate load at 200
+// ms and at 0.02 ms: 5 % less is too much. Four tries reduce the influence of
+// other load on the machine.
 func TestLatencyCostsNoThroughput(t *testing.T) {
 	if !long() {
 		t.Skip("takes half a minute of a quiet machine: STEF_LONG=1")

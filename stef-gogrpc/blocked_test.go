@@ -19,7 +19,7 @@ import (
 	stefgrpc "github.com/otelstef/stef/stef-gogrpc"
 )
 
-// blockedEnds are a stream whose writer waits, and all that can end it.
+// blockedEnds are a stream with a waiting writer, and everything that can end it.
 type blockedEnds struct {
 	*ends
 	stream  *stefgrpc.Stream
@@ -60,14 +60,14 @@ func newBlocked(t *testing.T, room bool, c endsConfig) *blockedEnds {
 
 const blockedChunk = 1 << 20
 
-// Whatever ends a stream, a write that waits ends with it, as does everything
-// else that waits, and says why.
+// When a stream ends for any reason, a waiting write ends as well, like all other
+// waiting calls, and returns the reason.
 func TestBlockedWriterEnds(t *testing.T) {
 	type end struct {
 		name       string
 		kind       stefgrpc.Kind
-		goesOn     bool // the stream does, without writes
-		graceful   bool // where the handler reads on
+		goesOn     bool // the stream continues, without writes
+		graceful   bool // if the handler continues to read
 		grpc       []grpc.ServerOption
 		bringAbout func(b *blockedEnds)
 	}

@@ -22,8 +22,7 @@ import (
 	"github.com/otelstef/stef/stef-gogrpc/internal/wire"
 )
 
-// sink is a stream of gRPC that encodes what it is given, as gRPC does, and
-// frees it.
+// sink is a gRPC stream that encodes messages like gRPC, and frees them.
 type sink struct{ codec encoding.CodecV2 }
 
 func (s *sink) Header() (metadata.MD, error) { return nil, nil }
@@ -41,7 +40,7 @@ func (s *sink) SendMsg(m any) error {
 	return nil
 }
 
-// TestAllocations: what a chunk costs beside gRPC's own cost.
+// TestAllocations measures the cost of a chunk in addition to gRPC's own cost.
 func TestAllocations(t *testing.T) {
 	f := func(n int, most float64) {
 		t.Helper()
@@ -63,7 +62,7 @@ func TestAllocations(t *testing.T) {
 		})
 		require.LessOrEqual(t, got, most, "a chunk of %d bytes", n)
 	}
-	// The slice of buffers and, where it is too small for a pool, the buffer.
+	// The slice of buffers and, if it is too small for a pool, the buffer.
 	f(500, 3)
 	f(5_000, 1)
 	f(60_000, 1)

@@ -18,9 +18,9 @@ import (
 	"github.com/otelstef/stef/stef-gogrpc/stefpb"
 )
 
-// BenchmarkMessageSize is behind DefaultMaxMessageBytes: chunks of 3.9 MB, as
-// full frames are, through a connection of the machine to itself, cut into
-// messages of different sizes.
+// BenchmarkMessageSize justifies DefaultMaxMessageBytes. It sends chunks of 3.9
+// MB, the size of full frames, over a loopback connection, split into messages of
+// different sizes.
 func BenchmarkMessageSize(b *testing.B) {
 	for _, size := range []int{16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20} {
 		b.Run(fmt.Sprintf("size=%dk", size>>10), func(b *testing.B) {
@@ -39,7 +39,7 @@ func BenchmarkMessageSize(b *testing.B) {
 	}
 }
 
-// benchStream is a stream to a server that drops what it gets.
+// benchStream returns a stream to a server that discards everything.
 func benchStream(b *testing.B, options ...ClientOption) *Stream {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(b, err)

@@ -23,9 +23,9 @@ import (
 	"github.com/otelstef/stef/stef-gogrpc/stefpb"
 )
 
-// serverPeer is the server of client streams, played by a test: it does what it
-// is told, knows the messages as plain protobuf only, and works in a synctest
-// bubble. It has one stream at a time.
+// serverPeer is the server of client streams, controlled by a test. It uses the
+// messages only as plain protobuf, and works in a synctest bubble. It has one
+// stream at a time.
 type serverPeer struct {
 	mu      sync.Mutex
 	heard   []string // what the client did, in order
@@ -87,7 +87,7 @@ func (p *serverPeer) say(message any) {
 	p.toward <- message
 }
 
-// stall stops reading, as a server does that is too slow for flow control.
+// stall stops reading, like a server that is too slow for flow control.
 func (p *serverPeer) stall() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -182,7 +182,7 @@ func (s *peerStream) RecvMsg(m any) error {
 	}
 }
 
-// cut spreads bytes over buffers of the given lengths, again and again.
+// cut distributes bytes over buffers of the given lengths, repeatedly.
 func cut(b, lengths []byte) mem.BufferSlice {
 	var out mem.BufferSlice
 	for i := 0; len(b) > 0; i++ {

@@ -43,7 +43,7 @@ func newAuthority(t *testing.T) *authority {
 	return a
 }
 
-// sign makes a certificate, by itself if there is no other yet.
+// sign creates a certificate. The first one is self-signed.
 func (a *authority) sign(name string, usage []x509.ExtKeyUsage) (*ecdsa.PrivateKey, *x509.Certificate) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	require.NoError(a.t, err)
@@ -80,7 +80,7 @@ func (a *authority) pool() *x509.CertPool {
 	return pool
 }
 
-// token is what a client says about itself with each stream.
+// token is the credential that a client sends with each stream.
 type token string
 
 func (s token) GetRequestMetadata(context.Context, ...string) (map[string]string, error) {
@@ -150,7 +150,7 @@ func TestSecurity(t *testing.T) {
 	require.EqualValues(t, 2, intercepted.Load())
 }
 
-// serveTLS starts a server and returns what connects to it.
+// serveTLS starts a server and returns the function that connects to it.
 func serveTLS(t *testing.T, serve func(grpc.ServerStream) error, options ...grpc.ServerOption) func(*tls.Config, ...grpc.DialOption) *grpc.ClientConn {
 	t.Cleanup(func() { goleak.VerifyNone(t, goleak.IgnoreTopFunction("testing.(*T).Run")) })
 	listener := bufconn.Listen(1 << 20)

@@ -32,8 +32,8 @@ import (
 	"github.com/otelstef/stef/stef-gogrpc/stefpb"
 )
 
-// plainServer is a server of the protocol that knows nothing of this package: it
-// is registered under the path, and its messages are those of protobuf.
+// plainServer is a server of the protocol that does not use this package: it is
+// registered under the path, and its messages are those of protobuf.
 type plainServer struct {
 	serve func(grpc.ServerStream) error
 }
@@ -49,8 +49,8 @@ func (p plainServer) register(g *grpc.Server) {
 	}, p)
 }
 
-// clientEnds starts a server and returns a connection to it and the server. All
-// of it is gone at the end of the test, which is checked.
+// clientEnds starts a server and returns a connection to it and the server. It
+// checks that both are released at the end of the test.
 func clientEnds(t testing.TB, serve func(grpc.ServerStream) error, options ...grpc.ServerOption) (*grpc.ClientConn, *grpc.Server) {
 	t.Cleanup(func() { goleak.VerifyNone(t, goleak.IgnoreTopFunction("testing.(*T).Run")) })
 	listener := bufconn.Listen(1 << 20)
@@ -88,7 +88,7 @@ func welcome(stream grpc.ServerStream) error {
 	return stream.SendMsg(capable(0, wire))
 }
 
-// gather receives chunks until the client is done, of which tell is told.
+// gather receives chunks until the client is done, and calls tell for each.
 func gather(stream grpc.ServerStream, tell func(chunk []byte, messages int) error) error {
 	if err := welcome(stream); err != nil {
 		return err
@@ -188,7 +188,7 @@ func TestRecordsToPlainServer(t *testing.T) {
 	f("few records at a time", []ClientOption{WithMaxUnackedBytes(1 << 20), WithMaxUnackedRecords(60)})
 }
 
-// TestLargeChunk: a chunk far beyond what gRPC receives in one message.
+// TestLargeChunk sends a chunk that is far larger than one message of gRPC.
 func TestLargeChunk(t *testing.T) {
 	want := make([]byte, 9<<20)
 	rnd := rand.New(rand.NewPCG(1, 1))
@@ -210,7 +210,7 @@ func TestLargeChunk(t *testing.T) {
 	require.True(t, same.Load())
 }
 
-// TestChunkIsNotKept: a writer fills the same buffer again after a write.
+// TestChunkIsNotKept: a writer may reuse its buffer after a write.
 func TestChunkIsNotKept(t *testing.T) {
 	const chunks = 200
 	bad := atomic.Int32{}
@@ -271,7 +271,7 @@ func TestNoConnection(t *testing.T) {
 		require.ErrorContains(t, err, "no way there")
 	}
 	f(codes.Unavailable, within(t))
-	// Who waits for a connection is told why there was none.
+	// A caller that waits for a connection receives the reason why there was none.
 	patient := WithCallOptions(grpc.WaitForReady(true))
 	f(codes.Unavailable, within(t), patient, WithHandshakeTimeout(50*time.Millisecond))
 	short, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
@@ -279,7 +279,7 @@ func TestNoConnection(t *testing.T) {
 	f(codes.DeadlineExceeded, short, patient)
 }
 
-// TestOpenContext: ctx bounds the opening and no more, and its values stay.
+// TestOpenContext: ctx bounds only the opening, and its values remain.
 func TestOpenContext(t *testing.T) {
 	seen := make(chan metadata.MD, 1)
 	conn, _ := clientEnds(t, func(stream grpc.ServerStream) error {
@@ -308,7 +308,7 @@ func TestOpenContext(t *testing.T) {
 	require.NoError(t, s.Err())
 }
 
-// TestConnectionLost: whoever waits is woken, whatever for.
+// TestConnectionLost: all waiting calls end.
 func TestConnectionLost(t *testing.T) {
 	conn, g := clientEnds(t, func(stream grpc.ServerStream) error {
 		return gather(stream, func([]byte, int) error { return nil })
@@ -334,7 +334,8 @@ func TestConnectionLost(t *testing.T) {
 	require.EqualValues(t, 10, records)
 }
 
-// TestGracefulStop: the server says goodbye, the stream goes on until its end.
+// TestGracefulStop: the server sends GOAWAY, and the stream continues until its
+// end.
 func TestGracefulStop(t *testing.T) {
 	conn, g := clientEnds(t, func(stream grpc.ServerStream) error {
 		n := uint64(0)
@@ -358,7 +359,7 @@ func TestGracefulStop(t *testing.T) {
 	<-stopped
 }
 
-// TestSlowServer: flow control stops the writer, long before memory does.
+// TestSlowServer: flow control stops the writer long before memory runs out.
 func TestSlowServer(t *testing.T) {
 	read := make(chan struct{})
 	var chunks atomic.Uint64
@@ -400,7 +401,7 @@ func TestSlowServer(t *testing.T) {
 	require.NoError(t, s.AwaitAll(within(t)))
 }
 
-// TestManyWaiters has everything used at the same time.
+// TestManyWaiters uses all methods at the same time.
 func TestManyWaiters(t *testing.T) {
 	const chunks = 300
 	conn, _ := clientEnds(t, func(stream grpc.ServerStream) error {
@@ -453,7 +454,7 @@ func TestManyWaiters(t *testing.T) {
 	require.Empty(t, s.waiters)
 }
 
-// TestCloseAnyTime closes streams at moments that are hard to foresee.
+// TestCloseAnyTime closes streams at random moments.
 func TestCloseAnyTime(t *testing.T) {
 	conn, _ := clientEnds(t, func(stream grpc.ServerStream) error {
 		n := uint64(0)
@@ -509,8 +510,8 @@ func (s hookedStream) SendMsg(m any) error {
 	return err
 }
 
-// TestWriteContext: a context that ends ends the stream if a chunk is half sent,
-// and in no other case.
+// TestWriteContext: if its context ends, a stream ends only if a chunk is partly
+// sent.
 func TestWriteContext(t *testing.T) {
 	const messages = 109 // of 92 bytes each
 	conn, _ := clientEnds(t, func(stream grpc.ServerStream) error {
@@ -527,7 +528,7 @@ func TestWriteContext(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
 		if i%2 == 0 { // any moment
 			time.AfterFunc(time.Duration(i%40)*5*time.Microsecond, cancel)
-		} else { // behind a message, or when all are sent
+		} else { // after a message, or when all are sent
 			left := i * 7 % (messages + 10)
 			hook = func() {
 				if left--; left == 0 {
@@ -539,7 +540,7 @@ func TestWriteContext(t *testing.T) {
 		_, err := s.WriteContext(ctx, make([]byte, 10_000), s.Sent()+1)
 		cancel()
 		<-ctx.Done()
-		time.Sleep(100 * time.Microsecond) // for what follows the end of the context
+		time.Sleep(100 * time.Microsecond) // for the effects of the end of the context
 		if _, again := s.WriteRecords([]byte("frame"), s.Sent()); again != nil {
 			require.ErrorContains(t, again, "within a chunk")
 			require.Error(t, err)

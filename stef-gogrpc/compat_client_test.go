@@ -24,8 +24,8 @@ import (
 	stefgrpc "github.com/otelstef/stef/stef-gogrpc"
 )
 
-// referenceClient is a client of bytes, with the manners of the reference: one
-// message for each chunk, always flagged.
+// referenceClient is a client at the level of bytes that behaves like the
+// reference: one message for each chunk, always with the flag.
 type referenceClient struct {
 	grpc.ClientStream
 	t      testing.TB
@@ -52,7 +52,7 @@ func serveGRPC(t testing.TB, g *grpc.Server, options ...grpc.DialOption) *grpc.C
 	return conn
 }
 
-// call opens a stream without a word.
+// call opens a stream without sending anything.
 func call(t testing.TB, conn *grpc.ClientConn) *referenceClient {
 	t.Helper()
 	ctx, cancel := context.WithCancel(within(t, 20*time.Second))
@@ -65,7 +65,7 @@ func call(t testing.TB, conn *grpc.ClientConn) *referenceClient {
 
 func (c *referenceClient) say(message []byte) {
 	c.t.Helper()
-	// An io.EOF says that the stream has ended, which hear shows.
+	// io.EOF means that the stream has ended; hear returns the reason.
 	if err := c.SendMsg(&message); err != io.EOF {
 		require.NoError(c.t, err)
 	}
@@ -77,7 +77,7 @@ func (c *referenceClient) hear() ([]byte, error) {
 	return message, err
 }
 
-// served is what a handler of these tests saw of a stream.
+// served is what a handler of these tests received on a stream.
 type served struct {
 	bytes   []byte
 	wire    schema.WireSchema
@@ -233,7 +233,7 @@ func TestCompatClientStreams(t *testing.T) {
 	})
 }
 
-// What a client may do with chunks and messages beside what the reference does.
+// Chunks and messages that a client may send, but the reference does not.
 func TestCompatClientCuts(t *testing.T) {
 	f := func(name string, cut func(t *testing.T, stream []byte) [][]byte) {
 		t.Run(name, func(t *testing.T) {
@@ -320,7 +320,7 @@ func writeDynamic(t testing.TB, root *schema.Struct, records int) []byte {
 	return out.Bytes()
 }
 
-// The reference does not half-close: it just goes. What it flushed is
+// The reference does not half-close: it just disconnects. The data it flushed is
 // acknowledged before.
 func TestCompatClientGoesAway(t *testing.T) {
 	saw := make(chan served, 1)
@@ -342,8 +342,8 @@ func TestCompatClientGoesAway(t *testing.T) {
 	require.Equal(t, s.records, (<-saw).records)
 }
 
-// A frame of which only a part arrives is no frame: none of its records is
-// decoded or acknowledged, wherever it is cut and however the stream ends.
+// An incomplete frame is ignored: none of its records is decoded or acknowledged,
+// wherever it is cut and however the stream ends.
 func TestHalfAFrameIsNothing(t *testing.T) {
 	f := func(name string, zstd bool, end func(c *referenceClient, s *stefgrpc.Server)) {
 		t.Run(name, func(t *testing.T) {

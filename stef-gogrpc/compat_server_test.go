@@ -27,9 +27,9 @@ import (
 	stefgrpc "github.com/otelstef/stef/stef-gogrpc"
 )
 
-// referenceServer is a server of bytes, with the manners of the reference: it
-// gathers chunks up to the flag and looks at whole ones only, and does not
-// compare the name of the root with anything.
+// referenceServer is a server at the level of bytes that behaves like the
+// reference: it collects chunks up to the flag, processes only whole chunks, and
+// does not check the name of the root.
 type referenceServer struct {
 	grpc.ServerStream
 	first []byte // the first message
@@ -64,8 +64,8 @@ func (s *referenceServer) hear() ([]byte, error) {
 	return m, err
 }
 
-// chunk gathers a chunk. A message in it has nothing but bytes and the flag, at
-// most largest bytes in all.
+// chunk collects a chunk. A message in it contains only bytes and the flag, with a
+// total size of at most largest bytes.
 func (s *referenceServer) chunk(largest int) ([]byte, error) {
 	var chunk []byte
 	for {
@@ -146,7 +146,7 @@ func TestCompatServerConversation(t *testing.T) {
 				return err
 			}
 			all = append(all, m)
-			if n := len(all) - 3; n > 0 { // behind the headers
+			if n := len(all) - 3; n > 0 { // after the headers
 				if err := s.say(responseMessage(uint64(n))); err != nil {
 					return err
 				}
@@ -173,7 +173,7 @@ func TestCompatServerConversation(t *testing.T) {
 	}
 }
 
-// All schemas a server may name, and what the client then writes in.
+// All schemas a server may name, and the schema that the client then writes.
 func TestCompatServerSchemas(t *testing.T) {
 	own := otelstef.MetricsWireSchema()
 	older := publishedWire("Metrics")
@@ -241,7 +241,7 @@ func TestCompatServerRefusesSchemas(t *testing.T) {
 	f("nothing", stefgrpc.KindProtocol, nil)
 }
 
-// A server that names no limit leaves the client its own.
+// If a server names no limit, the client uses its own.
 func TestCompatServerDictLimits(t *testing.T) {
 	f := func(name string, limits []byte, want int) {
 		t.Run(name, func(t *testing.T) {
@@ -317,7 +317,7 @@ func TestCompatServerBadRanges(t *testing.T) {
 	}, told)
 }
 
-// How streams to the reference end, and what the client makes of it.
+// How streams to the reference end, and how the client reports it.
 func TestCompatServerEnds(t *testing.T) {
 	f := func(name string, end error, kind stefgrpc.Kind, code codes.Code, acked uint64, responses ...[]byte) {
 		t.Run(name, func(t *testing.T) {
@@ -367,8 +367,9 @@ func TestCompatServerForgetsTheLast(t *testing.T) {
 	require.Equal(t, uint64(1), records)
 }
 
-// A frame larger than a message comes in several, the flag on the last only, so
-// that a server which gathers them sees whole chunks, and none beyond its limit.
+// A frame larger than a message is sent in several messages, with the flag only on
+// the last. So a server that collects them sees whole chunks, and none beyond its
+// limit.
 func TestCompatServerLargeFrames(t *testing.T) {
 	const largest = 1000
 	got := make(chan [][]byte, 1)
@@ -403,8 +404,8 @@ func TestCompatServerLargeFrames(t *testing.T) {
 	require.Equal(t, chunks, splitChunks(t, bytes.Join(chunks, nil)))
 }
 
-// Streams that the reference wrote, and our own, go through our client as they
-// are.
+// Streams that the reference wrote, and our own, pass through our client
+// unchanged.
 func TestCompatServerStreams(t *testing.T) {
 	type result struct {
 		chunks [][]byte

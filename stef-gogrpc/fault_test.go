@@ -109,7 +109,7 @@ func (b *backend) start() {
 	}(b.grpc, b.served)
 }
 
-// crash ends the server without a word.
+// crash ends the server abruptly.
 func (b *backend) crash() {
 	b.grpc.Stop()
 	<-b.served
@@ -126,7 +126,7 @@ func (b *backend) leave() {
 	require.Zero(b.t, stats.BufferedBytes)
 }
 
-// outcome is what became of one Send.
+// outcome is the result of one Send.
 type outcome struct {
 	batch numbers
 	err   error
@@ -313,7 +313,7 @@ func (r *faultRun) tell(text string) {
 	r.story = append(r.story, text)
 }
 
-// account checks what the whole file promises.
+// account checks the rules at the top of this file.
 func (r *faultRun) account() {
 	t := r.t
 	r.sink.mu.Lock() // handlers of crashed servers may be a moment late
@@ -370,7 +370,7 @@ func (r *faultRun) account() {
 	}
 }
 
-// fate is what is known of one number from the answers to its sender.
+// fate is what the answers to the sender say about one number.
 type fate struct {
 	batch      uint64 // the last number of the batch
 	acked, bad bool

@@ -383,8 +383,9 @@ func (s *hostileServer) next() event {
 	}
 }
 
-// FuzzClient lets a client talk to a hostile server, on a fake clock: what waits
-// for ever shows as a deadlock. The first byte chooses what the client does.
+// FuzzClient lets a client talk to a hostile server, on a fake clock: a call that
+// waits for ever is reported as a deadlock. The first byte chooses what the client
+// does.
 func FuzzClient(f *testing.F) {
 	for _, seed := range serverSeeds() {
 		for i := range byte(4) {
@@ -457,7 +458,7 @@ func talk(t *testing.T, stream *stefgrpc.Stream, way byte) {
 	}
 }
 
-// typed checks that an error says what it means for the sender.
+// typed checks that an error classifies the failure for the sender.
 func typed(t *testing.T, err error) {
 	t.Helper()
 	var known *stefgrpc.Error

@@ -15,8 +15,8 @@ import (
 	stefgrpc "github.com/otelstef/stef/stef-gogrpc"
 )
 
-// FuzzConfig reads any text as a configuration: it is refused, or everything
-// that is made of it holds together.
+// FuzzConfig reads arbitrary text as a configuration. The configuration is either
+// rejected, or everything created from it is consistent.
 func FuzzConfig(f *testing.F) {
 	files, err := filepath.Glob("testdata/*.yaml")
 	require.NoError(f, err)

@@ -45,8 +45,8 @@ func TestConfigFiles(t *testing.T) {
 	}
 }
 
-// TestConfigOfContrib reads what is written for the exporter of the same name
-// in the Collector's contrib repository.
+// TestConfigOfContrib reads configurations of the exporter of the same name in the
+// Collector's contrib repository.
 func TestConfigOfContrib(t *testing.T) {
 	text, err := os.ReadFile("testdata/contrib.yaml")
 	require.NoError(t, err)
@@ -116,7 +116,7 @@ func TestConfigDependents(t *testing.T) {
 	require.Equal(t, configcompression.TypeZstd, c.Fallback.Compression)
 }
 
-// TestConfigMistakes has what people get wrong, and what they are to read.
+// TestConfigMistakes lists frequent mistakes and the expected error messages.
 func TestConfigMistakes(t *testing.T) {
 	const endpoint = "endpoint: localhost:4320\n"
 	f := func(config string, wants ...string) {

@@ -16,8 +16,8 @@ import (
 	"go.opentelemetry.io/collector/confmap/confmaptest"
 )
 
-// options calls each with the path and default of every option that is the
-// exporter's own.
+// options calls each with the path and default of every option that belongs to the
+// exporter itself.
 func options(section reflect.Value, path string, each func(path, key string, value any)) {
 	for i := range section.NumField() {
 		field := section.Type().Field(i)
@@ -35,8 +35,7 @@ func options(section reflect.Value, path string, each func(path, key string, val
 
 func dotted(path, key string) string { return strings.TrimPrefix(path+"::"+key, "::") }
 
-// TestOptionsAreDocumented holds the README and the schema against the
-// defaults.
+// TestOptionsAreDocumented compares the README and the schema with the defaults.
 func TestOptionsAreDocumented(t *testing.T) {
 	readme, err := os.ReadFile("README.md")
 	require.NoError(t, err)

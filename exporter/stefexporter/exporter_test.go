@@ -48,8 +48,8 @@ func TestStartFails(t *testing.T) {
 	require.NoError(t, x.Shutdown(context.Background()))
 }
 
-// TestShutdownDrains has a peer that takes its time, with either protocol: all
-// that is in the queue arrives.
+// TestShutdownDrains uses a slow peer, with either protocol: everything in the
+// queue is delivered.
 func TestShutdownDrains(t *testing.T) {
 	f := func(protocol Protocol) {
 		t.Helper()
@@ -78,8 +78,8 @@ func TestShutdownDrains(t *testing.T) {
 	f(ProtocolOTLP)
 }
 
-// TestShutdownEnds has peers that never answer, or are not there: Shutdown ends
-// in time and tells what is lost.
+// TestShutdownEnds uses peers that never answer, or do not exist: Shutdown ends in
+// time and reports the lost data.
 func TestShutdownEnds(t *testing.T) {
 	f := func(c *Config, timeout, most time.Duration) {
 		t.Helper()
@@ -120,8 +120,8 @@ func TestShutdownEnds(t *testing.T) {
 	}
 }
 
-// TestShutdownWithoutWaiting does not wait for answers to OTLP requests, be OTLP
-// what is configured or what is left.
+// TestShutdownWithoutWaiting checks that Shutdown does not wait for answers to
+// OTLP requests, whether OTLP is configured or is the fallback.
 func TestShutdownWithoutWaiting(t *testing.T) {
 	for _, protocol := range []Protocol{ProtocolOTLP, ProtocolAuto} {
 		testShutdownWithoutWaiting(t, protocol)
@@ -148,7 +148,7 @@ func testShutdownWithoutWaiting(t *testing.T, protocol Protocol) {
 	dropped(t, x, map[string]int64{dropShutdown: 1})
 }
 
-// TestPushEndsAtShutdown has a caller without a queue in between.
+// TestPushEndsAtShutdown pushes directly, without a queue.
 func TestPushEndsAtShutdown(t *testing.T) {
 	c := testConfig("127.0.0.1:1")
 	c.Stef.ShutdownDrainTimeout = 50 * time.Millisecond
@@ -164,10 +164,10 @@ func TestPushEndsAtShutdown(t *testing.T) {
 	case <-time.After(2 * time.Second):
 		require.Fail(t, "push has not returned")
 	}
-	dropped(t, x, map[string]int64{}) // the caller has it
+	dropped(t, x, map[string]int64{}) // the caller receives it
 }
 
-// TestDroppedWithoutRetries counts what nobody sends again.
+// TestDroppedWithoutRetries counts items that will not be sent again.
 func TestDroppedWithoutRetries(t *testing.T) {
 	c := queued(testConfig("127.0.0.1:1"))
 	c.RetryConfig.Enabled = false
@@ -178,7 +178,7 @@ func TestDroppedWithoutRetries(t *testing.T) {
 		5*time.Second, 10*time.Millisecond)
 }
 
-// TestRetries sends again what the peer refuses at first.
+// TestRetries checks that data the peer refuses at first is sent again.
 func TestRetries(t *testing.T) {
 	refusals := 3
 	p := &peer{onRequest: func(context.Context, ptrace.Traces) (ptraceotlp.ExportResponse, error) {

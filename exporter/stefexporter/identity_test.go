@@ -47,7 +47,8 @@ func TestIdentityNames(t *testing.T) {
 	require.Equal(t, one, two)
 }
 
-// TestIdentities gives every tenant a stream of its own, with its headers.
+// TestIdentities checks that every tenant has its own stream, with its own
+// headers.
 func TestIdentities(t *testing.T) {
 	p := listen(t, &peer{}, "", true, false)
 	c := testConfig(p.addr)
@@ -76,7 +77,7 @@ func TestIdentities(t *testing.T) {
 	require.Len(t, p.bySTEF, 7)
 }
 
-// TestIdentitiesByOTLP sends the headers with every request.
+// TestIdentitiesByOTLP checks that every request contains the headers.
 func TestIdentitiesByOTLP(t *testing.T) {
 	var tenants []string
 	p := listen(t, &peer{onRequest: func(ctx context.Context, _ ptrace.Traces) (ptraceotlp.ExportResponse, error) {

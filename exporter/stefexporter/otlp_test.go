@@ -29,7 +29,7 @@ func otlpConfig(addr string) *Config {
 	return c
 }
 
-// TestOTLPAnswers has an answer of each kind.
+// TestOTLPAnswers checks an answer of each kind.
 func TestOTLPAnswers(t *testing.T) {
 	f := func(answer error, permanent bool, text, code string) {
 		t.Helper()
@@ -67,7 +67,7 @@ func TestOTLPRetryResourceExhausted(t *testing.T) {
 	require.False(t, consumererror.IsPermanent(x.send("a")))
 }
 
-// TestOTLPPartialSuccess has peers that take a part, or complain only.
+// TestOTLPPartialSuccess uses peers that accept only a part, or only warn.
 func TestOTLPPartialSuccess(t *testing.T) {
 	f := func(rejected int64, message string, wantDropped int64) {
 		t.Helper()
@@ -102,8 +102,8 @@ func TestOTLPPartialSuccess(t *testing.T) {
 	f(-5, "less than none", 0)
 }
 
-// TestOTLPTooLarge has a batch above the limit, which compression would bring
-// below it.
+// TestOTLPTooLarge sends a batch that exceeds the limit before compression, but
+// not after.
 func TestOTLPTooLarge(t *testing.T) {
 	p := listen(t, &peer{}, "", false, true)
 	c := otlpConfig(p.addr)
@@ -118,7 +118,7 @@ func TestOTLPTooLarge(t *testing.T) {
 	require.NoError(t, x.send(strings.Repeat("x", 1<<19)))
 }
 
-// TestOTLPLargeResponse has a peer that answers with more than any answer needs.
+// TestOTLPLargeResponse uses a peer whose answer is larger than any valid answer.
 func TestOTLPLargeResponse(t *testing.T) {
 	p := listen(t, &peer{onRequest: func(context.Context, ptrace.Traces) (ptraceotlp.ExportResponse, error) {
 		response := ptraceotlp.NewExportResponse()
@@ -158,7 +158,7 @@ func TestOTLPConcurrency(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, int64(bound), gauge(m))
 
-	// Who waits for his turn waits no longer than he may.
+	// A request that waits for a slot waits no longer than its context.
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
 	defer cancel()
 	err = x.ConsumeTraces(ctx, spans("late"))
@@ -172,8 +172,8 @@ func TestOTLPConcurrency(t *testing.T) {
 	require.Equal(t, 4*bound, byOTLP)
 }
 
-// TestOTLPCompression sends with every compression there is. gRPC strips the
-// header of the encoding, so a statistics handler looks at the sizes.
+// TestOTLPCompression sends with every supported compression. gRPC removes the
+// header of the encoding, so a statistics handler checks the sizes.
 func TestOTLPCompression(t *testing.T) {
 	for _, compression := range []configcompression.Type{"gzip", "zstd", "snappy", "none", ""} {
 		sizes := &inPayload{}
@@ -202,7 +202,7 @@ func (h *inPayload) HandleRPC(_ context.Context, s stats.RPCStats) {
 	}
 }
 
-// TestOTLPHealth has a peer that comes back.
+// TestOTLPHealth uses a peer that becomes available again.
 func TestOTLPHealth(t *testing.T) {
 	p := listen(t, &peer{}, "", false, true)
 	x := start(t, otlpConfig(p.addr))

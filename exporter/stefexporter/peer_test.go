@@ -41,10 +41,10 @@ type peer struct {
 	server *grpc.Server
 	stef   *stefgrpc.Server
 	root   *schema.Struct // of streams, nil is that of spans
-	// advertise is the schema to tell clients, nil is the whole.
+	// advertise is the schema to announce to clients, nil is the whole schema.
 	advertise schema.WireSchema
 
-	// What to answer, nil for success.
+	// The answers, nil for success.
 	onRequest func(context.Context, ptrace.Traces) (ptraceotlp.ExportResponse, error)
 	onStream  func(*stefgrpc.ServerStream) error
 
@@ -54,7 +54,8 @@ type peer struct {
 	bySTEF  []string
 }
 
-// listen starts a peer that has STEF, OTLP or both. An empty addr is any.
+// listen starts a peer that supports STEF, OTLP or both. An empty addr means any
+// address.
 func listen(t *testing.T, p *peer, addr string, withSTEF, withOTLP bool, options ...grpc.ServerOption) *peer {
 	t.Helper()
 	if addr == "" {
@@ -107,7 +108,7 @@ func (p *peer) stop(t *testing.T) {
 	p.server.Stop()
 }
 
-// Export takes an OTLP request.
+// Export receives an OTLP request.
 func (p *peer) Export(ctx context.Context, request ptraceotlp.ExportRequest) (ptraceotlp.ExportResponse, error) {
 	if p.onRequest != nil {
 		if response, err := p.onRequest(ctx, request.Traces()); err != nil || response != (ptraceotlp.ExportResponse{}) {
@@ -120,7 +121,7 @@ func (p *peer) Export(ctx context.Context, request ptraceotlp.ExportRequest) (pt
 	return ptraceotlp.NewExportResponse(), nil
 }
 
-// ServeSTEF takes a stream.
+// ServeSTEF receives a stream.
 func (p *peer) ServeSTEF(s *stefgrpc.ServerStream) error {
 	md, _ := grpcmetadata.FromIncomingContext(s.Context())
 	p.mu.Lock()
@@ -183,7 +184,7 @@ func spans(list ...string) ptrace.Traces {
 	return td
 }
 
-// testConfig has no queue and no retries, so that tests see what push returns.
+// testConfig has no queue and no retries, so that tests see the result of push.
 func testConfig(addr string) *Config {
 	c := createDefaultConfig().(*Config)
 	c.ClientConfig.Endpoint = addr
@@ -220,7 +221,7 @@ func (h *statusHost) last() *componentstatus.Event {
 	return h.events[len(h.events)-1]
 }
 
-// rig is an exporter of traces that was started.
+// rig is a running exporter of traces.
 type rig struct {
 	exporter.Traces
 	host      *statusHost
@@ -250,7 +251,7 @@ func (r *rig) send(list ...string) error {
 	return r.ConsumeTraces(context.Background(), spans(list...))
 }
 
-// startSignal starts an exporter without exporterhelper around it.
+// startSignal starts an exporter without exporterhelper.
 func startSignal[B any](t *testing.T, c *Config, s *signal.Descriptor[B]) *stefExporter[B] {
 	t.Helper()
 	x, err := newExporter(c, s, exportertest.NewNopSettings(metadata.Type))

@@ -44,15 +44,14 @@ func TestSendsOTLP(t *testing.T) {
 
 func TestEmptyIsNotSent(t *testing.T) {
 	for _, protocol := range []Protocol{ProtocolAuto, ProtocolSTEF, ProtocolOTLP} {
-		c := testConfig("127.0.0.1:1") // nobody listens
+		c := testConfig("127.0.0.1:1") // no server listens there
 		c.Protocol = protocol
 		x := start(t, c)
 		require.NoError(t, x.send())
 	}
 }
 
-// TestFallsBackAndReturns talks to a peer that has OTLP only, and later has
-// both.
+// TestFallsBackAndReturns uses a peer that has only OTLP at first, and later both.
 func TestFallsBackAndReturns(t *testing.T) {
 	old := listen(t, &peer{}, "", false, true)
 	x := start(t, testConfig(old.addr))
@@ -83,7 +82,7 @@ func TestFallsBackAndReturns(t *testing.T) {
 	require.Equal(t, int64(1), sum(up))
 }
 
-// TestFallsBackPerSignal has a peer with STEF for another signal.
+// TestFallsBackPerSignal uses a peer with STEF for another signal.
 func TestFallsBackPerSignal(t *testing.T) {
 	p := listen(t, &peer{root: otelstef.MetricsSchema()}, "", true, true)
 	x := start(t, testConfig(p.addr))
@@ -93,7 +92,8 @@ func TestFallsBackPerSignal(t *testing.T) {
 	require.Equal(t, map[string]int64{"": 1}, counted(t, x, "downgrades", ""))
 }
 
-// TestNoEvidence has failures that say nothing about what the peer can do.
+// TestNoEvidence checks failures that say nothing about the capabilities of the
+// peer.
 func TestNoEvidence(t *testing.T) {
 	f := func(name string, p *peer, options ...grpc.ServerOption) {
 		t.Run(name, func(t *testing.T) {
@@ -130,7 +130,7 @@ func TestNoEvidence(t *testing.T) {
 	}})
 }
 
-// TestOnlySTEF does not fall back with protocol stef.
+// TestOnlySTEF checks that protocol stef does not fall back.
 func TestOnlySTEF(t *testing.T) {
 	p := listen(t, &peer{}, "", false, true)
 	c := testConfig(p.addr)
@@ -144,8 +144,8 @@ func TestOnlySTEF(t *testing.T) {
 	dropped(t, x, map[string]int64{dropPermanent: 2})
 }
 
-// TestSTEFOnlyAfterFallback has a peer that is replaced by one that knows STEF
-// alone: neither way may lose what the other would take.
+// TestSTEFOnlyAfterFallback replaces the peer by one that supports only STEF: no
+// batch may be lost that either protocol would deliver.
 func TestSTEFOnlyAfterFallback(t *testing.T) {
 	old := listen(t, &peer{}, "", false, true)
 	c := testConfig(old.addr)
@@ -163,7 +163,7 @@ func TestSTEFOnlyAfterFallback(t *testing.T) {
 	require.NotZero(t, bySTEF)
 }
 
-// TestNeither has a peer that speaks something else.
+// TestNeither uses a peer that supports neither protocol.
 func TestNeither(t *testing.T) {
 	p := listen(t, &peer{}, "", false, false)
 	x := start(t, testConfig(p.addr))

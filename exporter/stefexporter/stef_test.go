@@ -31,8 +31,7 @@ import (
 	stefpdata "github.com/otelstef/stef/stef-pdata"
 )
 
-// TestSTEFRejected has records that the peer does not want: the first two of
-// every frame.
+// TestSTEFRejected uses a peer that rejects the first two records of every frame.
 func TestSTEFRejected(t *testing.T) {
 	p := &peer{onStream: func(s *stefgrpc.ServerStream) error {
 		r, err := otelstef.NewSpansReader(s, s.ReaderOptions()...)
@@ -66,8 +65,8 @@ func TestSTEFRejected(t *testing.T) {
 	require.Empty(t, counted(t, x, "failed_attempts", "code"))
 }
 
-// TestSTEFLateRejection has a peer that acknowledges records and reports them as
-// bad afterwards. Their batch was counted as delivered; that they are lost is
+// TestSTEFLateRejection uses a peer that acknowledges records and reports them as
+// bad afterwards. Their batch was already counted as delivered; the loss is
 // counted and logged.
 func TestSTEFLateRejection(t *testing.T) {
 	p := &peer{onStream: func(s *stefgrpc.ServerStream) error {
@@ -98,8 +97,8 @@ func TestSTEFLateRejection(t *testing.T) {
 	require.NoError(t, x.send("f"))
 }
 
-// TestSTEFUnencodable has items beyond what the format holds. The others of the
-// batch go their way, and so do later batches on the same stream.
+// TestSTEFUnencodable sends items that exceed the limits of the format. The other
+// items of the batch are delivered, and so are later batches on the same stream.
 func TestSTEFUnencodable(t *testing.T) {
 	p := listen(t, &peer{}, "", true, false)
 	x := start(t, testConfig(p.addr))
@@ -114,8 +113,8 @@ func TestSTEFUnencodable(t *testing.T) {
 	require.Len(t, p.streams, 1)
 }
 
-// TestSTEFPanic has an encoder that panics over one batch. The batch is lost,
-// the others are not.
+// TestSTEFPanic uses an encoder that panics for one batch. That batch is lost, the
+// others are not.
 func TestSTEFPanic(t *testing.T) {
 	p := listen(t, &peer{}, "", true, false)
 	c := testConfig(p.addr)
@@ -142,7 +141,7 @@ func TestSTEFPanic(t *testing.T) {
 	require.Equal(t, []string{"a", "b"}, p.bySTEF)
 }
 
-// TestSTEFEnds has streams that the peer ends while batches wait for it.
+// TestSTEFEnds uses streams that the peer ends while batches wait for it.
 func TestSTEFEnds(t *testing.T) {
 	f := func(end error, permanent bool, text string) {
 		t.Helper()
@@ -229,8 +228,8 @@ func TestSTEFSharesFrames(t *testing.T) {
 	require.Equal(t, 51, bySTEF)
 }
 
-// TestSTEFWaitsForNobody has all consumers of the queue wait for one frame, time
-// and again.
+// TestSTEFWaitsForNobody repeatedly makes all consumers of the queue wait for one
+// frame.
 func TestSTEFWaitsForNobody(t *testing.T) {
 	p := listen(t, &peer{}, "", true, false)
 	c := testConfig(p.addr)
@@ -256,7 +255,7 @@ func TestSTEFWaitsForNobody(t *testing.T) {
 	require.LessOrEqual(t, counted(t, x, "frames_sent", "")[""], int64(5))
 }
 
-// TestSTEFTelemetry looks at all that is counted on the way.
+// TestSTEFTelemetry checks all metrics of a delivery.
 func TestSTEFTelemetry(t *testing.T) {
 	p := listen(t, &peer{}, "", true, false)
 	c := testConfig(p.addr)
@@ -292,7 +291,7 @@ func TestSTEFTelemetry(t *testing.T) {
 	dropped(t, x, map[string]int64{})
 }
 
-// TestSTEFHealth has a peer that goes and comes back.
+// TestSTEFHealth uses a peer that disappears and becomes available again.
 func TestSTEFHealth(t *testing.T) {
 	p := listen(t, &peer{}, "", true, false)
 	x := start(t, testConfig(p.addr))
@@ -306,7 +305,7 @@ func TestSTEFHealth(t *testing.T) {
 	require.NoError(t, x.send("b"))
 }
 
-// TestSTEFIncompatible has a peer whose schema cannot be reconciled with ours.
+// TestSTEFIncompatible uses a peer with an incompatible schema.
 func TestSTEFIncompatible(t *testing.T) {
 	// One struct has fewer fields than ours, another has more.
 	number := func(name string) *schema.Field {
@@ -333,7 +332,7 @@ func TestSTEFIncompatible(t *testing.T) {
 	require.Equal(t, componentstatus.StatusOK, x.host.last().Status())
 }
 
-// TestSTEFOlderSchema has a peer with the published schema, which lacks fields.
+// TestSTEFOlderSchema uses a peer with the published schema, which lacks fields.
 func TestSTEFOlderSchema(t *testing.T) {
 	p := listen(t, &peer{advertise: otelstef.SpansBaseSchema()}, "", true, false)
 	x := start(t, testConfig(p.addr))

@@ -21,7 +21,7 @@ import (
 	stefgrpc "github.com/otelstef/stef/stef-gogrpc"
 )
 
-// TestRetryable is the table of OTLP, all 17 codes of it.
+// TestRetryable checks all 17 codes of the retry table of OTLP.
 func TestRetryable(t *testing.T) {
 	for code, want := range map[codes.Code]bool{
 		codes.OK:                 false,
@@ -86,12 +86,12 @@ func TestJudgeStream(t *testing.T) {
 		t.Helper()
 		require.Equal(t, retry, judgeStream(err, false).retry)
 	}
-	// What a peer says has the same meaning as in an answer.
+	// A status from the peer has the same meaning as in an answer.
 	f(status.Error(codes.Unavailable, ""), true)
 	f(status.Error(codes.InvalidArgument, ""), false)
 	f(status.Error(codes.Internal, "it broke"), false)
 	f(status.Error(codes.ResourceExhausted, ""), false)
-	// What happens on the way is cured by another stream.
+	// For a failure between the two ends, another stream can succeed.
 	f(io.EOF, true)
 	f(status.Error(codes.Internal, "stream terminated by RST_STREAM with error code: PROTOCOL_ERROR"), true)
 	f(&stefgrpc.Error{Kind: stefgrpc.KindProtocol, Code: codes.Internal}, true)

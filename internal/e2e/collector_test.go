@@ -33,10 +33,10 @@ func binary(t *testing.T) string {
 	return path
 }
 
-// long says whether tests run at full length.
+// long reports whether tests run at full length.
 func long() bool { return os.Getenv("STEF_LONG") != "" }
 
-// freePort returns a port of the loopback interface that nobody listens on.
+// freePort returns an unused port of the loopback interface.
 func freePort(t *testing.T) int {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -45,7 +45,7 @@ func freePort(t *testing.T) int {
 	return l.Addr().(*net.TCPAddr).Port
 }
 
-// address returns an address that nobody listens on.
+// address returns an unused address.
 func address(t *testing.T) string {
 	t.Helper()
 	return fmt.Sprintf("127.0.0.1:%d", freePort(t))
@@ -60,7 +60,7 @@ type collector struct {
 	exited  chan struct{}
 }
 
-// lockedBuffer takes the output of a process while a test reads it.
+// lockedBuffer stores the output of a process while a test reads it.
 type lockedBuffer struct {
 	mu  sync.Mutex
 	buf bytes.Buffer
@@ -78,8 +78,8 @@ func (b *lockedBuffer) String() string {
 	return b.buf.String()
 }
 
-// telemetry is the part of a configuration that makes a Collector tell its own
-// metrics at a port.
+// telemetry is the part of a configuration that makes a Collector expose its own
+// metrics on a port.
 const telemetry = `
 service:
   telemetry:
@@ -116,8 +116,8 @@ func start(t *testing.T, name, components, pipelines string) *collector {
 	return run(t, name, path, port)
 }
 
-// run runs a Collector with a configuration file; port is where it tells its
-// own metrics.
+// run runs a Collector with a configuration file. The Collector exposes its own
+// metrics on port.
 func run(t *testing.T, name, path string, port int, env ...string) *collector {
 	t.Helper()
 	c := &collector{name: name, metrics: fmt.Sprintf("http://127.0.0.1:%d/metrics", port), exited: make(chan struct{})}
@@ -152,7 +152,7 @@ func tail(text string, n int) string {
 	return strings.Join(lines[max(0, len(lines)-n):], "\n")
 }
 
-// kill ends the process at once, as the kernel would when memory runs out.
+// kill ends the process immediately, like the kernel when memory runs out.
 func (c *collector) kill() {
 	_ = c.command.Process.Kill()
 	<-c.exited
@@ -169,8 +169,8 @@ func (c *collector) stop(t *testing.T, within time.Duration) {
 	}
 }
 
-// sum adds up a metric of the Collector over its series that contain all of
-// the given texts, and says whether there is any.
+// sum adds up a metric of the Collector over its series that contain all of the
+// given texts, and reports whether there is any such series.
 func (c *collector) sum(t *testing.T, metric string, parts ...string) (total float64, found bool) {
 	t.Helper()
 	response, err := http.Get(c.metrics)
@@ -182,7 +182,7 @@ func (c *collector) sum(t *testing.T, metric string, parts ...string) (total flo
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
 		name, rest, _ := strings.Cut(lines.Text(), "{")
-		// Counters end in _total where a unit or the suffix is configured.
+		// Counters end in _total if a unit or the suffix is configured.
 		if name != metric && name != metric+"_total" {
 			continue
 		}
@@ -201,8 +201,8 @@ func (c *collector) sum(t *testing.T, metric string, parts ...string) (total flo
 	return total, found
 }
 
-// memory returns the most memory the process ever had, in MiB, or 0 where the
-// system does not tell.
+// memory returns the peak memory of the process in MiB, or 0 if the system does
+// not report it.
 func (c *collector) memory() int {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", c.command.Process.Pid))
 	if err != nil {

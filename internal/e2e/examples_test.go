@@ -13,12 +13,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// examples is where the configurations of the distribution are.
+// examples is the directory with the configurations of the distribution.
 const examples = "../../cmd/otelcol-stef/examples"
 
-// TestExamples starts the distribution with each of its examples, with free
-// ports and nothing else changed, and sends through them: edge and agent to the
-// gateway, the gateway to the sink.
+// TestExamples starts the distribution with each of its examples, changing only
+// the ports, and sends data through them: from edge and agent to the gateway, and
+// from the gateway to the sink.
 func TestExamples(t *testing.T) {
 	binary(t)
 	files, err := filepath.Glob(examples + "/*.yaml")

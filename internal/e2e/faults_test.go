@@ -57,8 +57,8 @@ func TestNetworkStalled(t *testing.T) {
 		func(t *testing.T, p *pair) { p.network.Resume(netfault.Both) })
 }
 
-// TestBackendSlow: the way to the backend carries a tenth of what the load
-// needs. What does not get through waits in the queue of the agent.
+// TestBackendSlow: the network to the backend carries a tenth of the load. The
+// remaining data waits in the queue of the agent.
 func TestBackendSlow(t *testing.T) {
 	underFault(t,
 		func(t *testing.T, p *pair) {
@@ -95,8 +95,8 @@ func TestBackendRefuses(t *testing.T) {
 	f("resource exhausted with RetryInfo", codes.ResourceExhausted, 300*time.Millisecond)
 }
 
-// TestBackendRefusesForGood: RESOURCE_EXHAUSTED without RetryInfo is not to be
-// retried, and data that is dropped for it is counted.
+// TestBackendRefusesForGood: RESOURCE_EXHAUSTED without RetryInfo must not be
+// retried, and the data that is dropped because of it is counted.
 func TestBackendRefusesForGood(t *testing.T) {
 	t.Parallel()
 	p := newPair(t)
@@ -119,8 +119,8 @@ func TestBackendRefusesForGood(t *testing.T) {
 	t.Logf("%d of %d records dropped and counted", missing, len(accepted))
 }
 
-// TestAgentShutdown: an agent that ends under load delivers what it had
-// acknowledged.
+// TestAgentShutdown: an agent that shuts down under load delivers the data that it
+// had acknowledged.
 func TestAgentShutdown(t *testing.T) {
 	t.Parallel()
 	p := newPair(t)

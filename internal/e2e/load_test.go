@@ -29,8 +29,8 @@ type load struct {
 
 	mu       sync.Mutex
 	offered  int64   // ids from 1 to this were sent
-	accepted []int64 // those that were acknowledged
-	refused  int     // requests that were not
+	accepted []int64 // those of acknowledged records
+	refused  int     // requests that were not acknowledged
 }
 
 // startLoad sends to an address at a pace of requests a second, over several
@@ -100,7 +100,8 @@ func (l *load) answered(first int64, err error) {
 	}
 }
 
-// stop ends the load and waits for the last answers. It can be called again.
+// stop ends the load and waits for the last answers. It may be called more than
+// once.
 func (l *load) stop() {
 	l.mu.Lock()
 	select {

@@ -20,14 +20,14 @@ import (
 // idKey is the attribute that numbers log records.
 const idKey = "e2e.id"
 
-// sink is the end of the line: an OTLP server in the process of the test, which
-// no Collector takes down with it.
+// sink is the final destination: an OTLP server in the process of the test, which
+// keeps running when a Collector ends.
 type sink struct {
 	address string
 
 	mu      sync.Mutex
-	refuse  func() error  // what requests are answered with, nil for taking them
-	ids     map[int64]int // how often each log record came
+	refuse  func() error  // the answer to requests, nil to accept them
+	ids     map[int64]int // how often each log record arrived
 	logs    int
 	spans   int
 	points  int
@@ -55,7 +55,7 @@ func newSink(t *testing.T) *sink {
 	return s
 }
 
-// setRefuse sets what requests are answered with from now on.
+// setRefuse sets the answer to later requests.
 func (s *sink) setRefuse(refuse func() error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -76,15 +76,15 @@ func (s *sink) take(add func()) error {
 	return nil
 }
 
-// counts returns how many items came.
+// counts returns how many items arrived.
 func (s *sink) counts() (logs, spans, points int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.logs, s.spans, s.points
 }
 
-// missing returns how many of the numbered records did not come, and how many
-// came more than once.
+// missing returns how many of the numbered records did not arrive, and how many
+// arrived more than once.
 func (s *sink) missing(accepted []int64) (missing, twice int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -100,7 +100,7 @@ func (s *sink) missing(accepted []int64) (missing, twice int) {
 	return missing, twice
 }
 
-// invented returns how many records came that nobody sent.
+// invented returns how many records arrived that were never sent.
 func (s *sink) invented(offered int64) (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -22,9 +22,8 @@ import (
 )
 
 // TestSteady sends telemetry of all signals, from telemetrygen and from
-// recordings, and compares what the Collectors say of themselves: what the
-// agent accepted is what it sent, what the backend accepted and sent, and what
-// the sink got.
+// recordings, and compares the metrics of the Collectors: the agent sent what it
+// accepted, the backend accepted and sent the same, and the sink received it.
 func TestSteady(t *testing.T) {
 	p := newPair(t)
 	length := 4 * time.Second
@@ -81,7 +80,7 @@ func generate(t *testing.T, entry string, length time.Duration) {
 	}
 }
 
-// replay sends the recordings of all signals, over and over.
+// replay sends the recordings of all signals repeatedly.
 func replay(entry string, length time.Duration) error {
 	conn, err := grpc.NewClient(entry, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {

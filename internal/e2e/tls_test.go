@@ -22,8 +22,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// certificate returns a certificate for the loopback address that signs itself,
-// and its key, as PEM.
+// certificate returns a self-signed certificate for the loopback address, and its
+// key, as PEM.
 func certificate(t *testing.T, serial int64) (cert, key []byte) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -45,9 +45,9 @@ func certificate(t *testing.T, serial int64) (cert, key []byte) {
 		pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: keyDER})
 }
 
-// TestTLSRotation: the backend gets another certificate while it runs and ends
-// connections after a second. Streams move to new connections under the new
-// certificate, and nothing is lost.
+// TestTLSRotation: the backend gets another certificate while it runs, and ends
+// connections after a second. Streams move to new connections that use the new
+// certificate, and no data is lost.
 func TestTLSRotation(t *testing.T) {
 	t.Parallel()
 	binary(t)

@@ -13,8 +13,8 @@ import (
 	"github.com/otelstef/stef/receiver/stefreceiver"
 )
 
-// TestContract is the Collector's own check of exporters: all succeeds, fails
-// for good, fails for now, and all of it mixed, by chance.
+// TestContract runs the Collector's own check of exporters: everything succeeds,
+// fails permanently, fails temporarily, and a random mixture of these.
 func TestContract(t *testing.T) {
 	for _, signal := range []pipeline.Signal{pipeline.SignalTraces, pipeline.SignalMetrics, pipeline.SignalLogs} {
 		for _, protocol := range []stefexporter.Protocol{stefexporter.ProtocolAuto, stefexporter.ProtocolSTEF, stefexporter.ProtocolOTLP} {

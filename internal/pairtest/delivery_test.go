@@ -20,7 +20,7 @@ import (
 	"github.com/otelstef/stef/exporter/stefexporter"
 )
 
-// protocols are those of the exporter that differ at a receiver of ours.
+// protocols are the protocols of the exporter that differ with our receiver.
 var protocols = []stefexporter.Protocol{stefexporter.ProtocolSTEF, stefexporter.ProtocolOTLP}
 
 func each(t *testing.T, protocols []stefexporter.Protocol,
@@ -58,8 +58,8 @@ func testDelivery[T any](t *testing.T, k *kind[T], protocol stefexporter.Protoco
 	settled(t, x, r)
 }
 
-// TestPipelineErrors has a pipeline that refuses some items for good and some
-// for now. What is for good is dropped and counted, what is for now arrives.
+// TestPipelineErrors uses a pipeline that refuses some items permanently and some
+// temporarily. The former are dropped and counted, the latter arrive.
 func TestPipelineErrors(t *testing.T) {
 	each(t, protocols,
 		func(t *testing.T, p stefexporter.Protocol) { testPipelineErrors(t, &traceKind, p) },
@@ -73,7 +73,7 @@ func testPipelineErrors[T any](t *testing.T, k *kind[T], protocol stefexporter.P
 	var refusals atomic.Int32
 	var bad atomic.Int64
 	s.decide = func(_ context.Context, ids []string) error {
-		// By what is in it, since batches come together in any way.
+		// Decide by the content, because batches may be merged in any way.
 		temporary := false
 		for _, id := range ids {
 			hash := fnv.New32()
@@ -103,8 +103,8 @@ func testPipelineErrors[T any](t *testing.T, k *kind[T], protocol stefexporter.P
 	settled(t, x, r)
 }
 
-// TestShutdownUnderLoad ends an exporter with a full queue: what it took and
-// could not deliver is counted.
+// TestShutdownUnderLoad shuts down an exporter with a full queue: the data that it
+// accepted and could not deliver is counted.
 func TestShutdownUnderLoad(t *testing.T) {
 	addr := freeAddr(t)
 	s := newSink(&traceKind)
@@ -129,8 +129,8 @@ func TestShutdownUnderLoad(t *testing.T) {
 	settled(t, x, r)
 }
 
-// TestMetadata carries what the clients of one pipeline said to the next one,
-// with either protocol.
+// TestMetadata passes the client metadata of one pipeline to the next one, with
+// either protocol.
 func TestMetadata(t *testing.T) {
 	for _, protocol := range protocols {
 		addr := freeAddr(t)

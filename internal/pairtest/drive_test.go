@@ -15,8 +15,8 @@ import (
 	"go.opentelemetry.io/collector/consumer/consumererror"
 )
 
-// drive is a sender with items of unique ids. It sends a batch again as long as
-// the exporter says that it may.
+// drive is a sender with items of unique ids. It sends a batch again while the
+// exporter allows it.
 type drive struct {
 	workers, batches, items int
 	deadline                time.Duration
@@ -25,17 +25,17 @@ type drive struct {
 
 	mu       sync.Mutex
 	accepted []string // of batches for which push returned nil
-	refused  []string // of batches that came back for good
+	refused  []string // of batches that were refused permanently
 	attempts int
 }
 
-// runDrive sends all batches and returns when each has found its end.
+// runDrive sends all batches and returns when each has a result.
 func runDrive[T any](t *testing.T, d *drive, x *exporterEnd[T]) {
 	t.Helper()
 	beginDrive(t, d, x)()
 }
 
-// beginDrive begins to send and returns what waits for the end.
+// beginDrive starts to send and returns a function that waits for the end.
 func beginDrive[T any](t *testing.T, d *drive, x *exporterEnd[T]) (wait func()) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), d.deadline)
@@ -87,9 +87,9 @@ func deliver[T any](ctx context.Context, d *drive, x *exporterEnd[T], ids []stri
 	}
 }
 
-// check holds what was sent against what has arrived: what is acknowledged has
-// arrived, unless it was reported bad; what was dropped is counted; nothing is
-// there twice unless something was broken.
+// check compares the sent items with those that arrived: acknowledged items have
+// arrived, unless they were reported bad; dropped items are counted; nothing
+// arrives twice unless something was broken.
 func (d *drive) check(t *testing.T, seen map[string]int, rejected map[string]bool, dropped int64, broken bool) {
 	t.Helper()
 	bad := 0

@@ -49,7 +49,7 @@ func (o otlpLogs) Export(ctx context.Context, r plogotlp.ExportRequest) (plogotl
 	return plogotlp.NewExportResponse(), o.sink.consume(ctx, r.Logs())
 }
 
-// startOTLPOnly starts a peer without STEF and returns what ends it.
+// startOTLPOnly starts a peer without STEF and returns the function that stops it.
 func startOTLPOnly(t *testing.T, addr string, register func(*grpc.Server)) (stop func()) {
 	t.Helper()
 	listener, err := net.Listen("tcp", addr)
@@ -69,8 +69,8 @@ func startOTLPOnly(t *testing.T, addr string, register func(*grpc.Server)) (stop
 	return stop
 }
 
-// TestFallback sends to a peer that has OTLP only, which is then replaced by
-// our receiver: batches go by OTLP, then by STEF again, and none is lost.
+// TestFallback sends to a peer that has only OTLP, which is then replaced by our
+// receiver: batches are sent by OTLP, then by STEF again, and none is lost.
 func TestFallback(t *testing.T) {
 	t.Run("traces", func(t *testing.T) {
 		testFallback(t, &traceKind, func(s *grpc.Server, k *sink[ptrace.Traces]) { ptraceotlp.RegisterGRPCServer(s, &otlpTraces{sink: k}) })

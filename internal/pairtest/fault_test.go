@@ -16,8 +16,8 @@ import (
 	"github.com/otelstef/stef/internal/netfault"
 )
 
-// TestFaults sends through a network that cuts, stalls, delays, slows, half
-// closes and refuses connections, by chance and seed.
+// TestFaults sends through a network that randomly, from a seed, cuts, stalls,
+// delays, slows, half closes and refuses connections.
 func TestFaults(t *testing.T) {
 	each(t, protocols,
 		func(t *testing.T, p stefexporter.Protocol) { testFaults(t, &traceKind, p, 1) },
@@ -78,8 +78,8 @@ func testFaults[T any](t *testing.T, k *kind[T], protocol stefexporter.Protocol,
 	require.Eventually(t, func() bool { return net.Conns() == 0 }, 5*time.Second, 10*time.Millisecond)
 }
 
-// TestCutAndHeal cuts the network for a while: pushes fail at once or wait, and
-// everything arrives afterwards.
+// TestCutAndHeal cuts the network for a while: pushes fail immediately or wait,
+// and everything arrives afterwards.
 func TestCutAndHeal(t *testing.T) {
 	t.Parallel()
 	addr := freeAddr(t)

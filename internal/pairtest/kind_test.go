@@ -18,16 +18,16 @@ import (
 	"go.opentelemetry.io/collector/receiver"
 )
 
-// idKey is the attribute that every item has an id of its own in.
+// idKey is the attribute with the unique id of each item.
 const idKey = "test_id"
 
-// kind is what the tests need to know of a signal.
+// kind contains what the tests need to know about a signal.
 type kind[T any] struct {
 	signal pipeline.Signal
 	// batch makes a batch of items with these ids, and ids reads them.
 	batch func(ids []string) T
 	ids   func(T) []string
-	// send gives a batch to an exporter.
+	// send passes a batch to an exporter.
 	exporter func(context.Context, exporter.Factory, exporter.Settings, component.Config) (component.Component, func(context.Context, T) error, error)
 	receiver func(context.Context, receiver.Factory, receiver.Settings, component.Config, func(context.Context, T) error) (component.Component, error)
 }
@@ -37,7 +37,7 @@ func id(attributes pcommon.Map) string {
 	return v.Str()
 }
 
-// service spreads items over a few resources, by their id.
+// service distributes items over a few resources, by their id.
 func service(id string) string { return "service-" + id[len(id)-1:] }
 
 var traceKind = kind[ptrace.Traces]{

@@ -9,5 +9,5 @@ import (
 	"go.uber.org/goleak"
 )
 
-// Whatever a test started has ended with it.
+// Every goroutine that a test started must have ended.
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -15,7 +15,7 @@ import (
 	"github.com/otelstef/stef/exporter/stefexporter"
 )
 
-// TestStreamMemory has a receiver with little memory for dictionaries. It ends
+// TestStreamMemory uses a receiver with little memory for dictionaries. It ends
 // streams in order, the exporter opens others, and everything arrives once.
 func TestStreamMemory(t *testing.T) {
 	const batches, items = 60, 40

@@ -24,7 +24,7 @@ import (
 	"github.com/otelstef/stef/receiver/stefreceiver"
 )
 
-// freeAddr returns an address that nobody listens at.
+// freeAddr returns an unused address.
 func freeAddr(t testing.TB) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -33,8 +33,8 @@ func freeAddr(t testing.TB) string {
 	return l.Addr().String()
 }
 
-// exporterConfig has no queue and no retries, so that tests see what is
-// returned, and short times.
+// exporterConfig has no queue and no retries, so that tests see the results, and
+// it has short times.
 func exporterConfig(addr string, changes ...func(*stefexporter.Config)) *stefexporter.Config {
 	c := stefexporter.NewFactory().CreateDefaultConfig().(*stefexporter.Config)
 	c.ClientConfig.Endpoint = addr
@@ -53,7 +53,7 @@ func exporterConfig(addr string, changes ...func(*stefexporter.Config)) *stefexp
 	return c
 }
 
-// receiverConfig has short times. more is read as a user writes it.
+// receiverConfig has short times. more is additional configuration text.
 func receiverConfig(t *testing.T, addr, more string) *stefreceiver.Config {
 	t.Helper()
 	c := stefreceiver.NewFactory().CreateDefaultConfig().(*stefreceiver.Config)
@@ -69,10 +69,10 @@ func receiverConfig(t *testing.T, addr, more string) *stefreceiver.Config {
 	return c
 }
 
-// sink is the end of a pipeline. It keeps the ids of what it has accepted.
+// sink is the end of a pipeline. It stores the ids of accepted items.
 type sink[T any] struct {
 	kind *kind[T]
-	// decide says what to answer, nil for success.
+	// decide returns the answer, nil for success.
 	decide func(ctx context.Context, ids []string) error
 
 	mu    sync.Mutex
@@ -215,7 +215,7 @@ func valueOf(t *testing.T, telemetry *componenttest.Telemetry, name, reason stri
 	return total
 }
 
-// settled waits until nothing is under way at either end.
+// settled waits until nothing is pending at either end.
 func settled[T any](t *testing.T, x *exporterEnd[T], r *receiverEnd) {
 	t.Helper()
 	require.Eventually(t, func() bool {

@@ -14,9 +14,9 @@ import (
 	"github.com/otelstef/stef/exporter/stefexporter"
 )
 
-// TestRotation replaces streams under load, at the wish of either end or of the
-// connection. Nothing is lost, and where the end is in order no push fails and
-// nothing is sent twice.
+// TestRotation replaces streams under load, at the request of either end or of the
+// connection. No data is lost. If streams end in order, no push fails and nothing
+// is sent twice.
 func TestRotation(t *testing.T) {
 	f := func(name, receiver string, inOrder bool, change func(*stefexporter.Config)) {
 		t.Run(name, func(t *testing.T) {
@@ -51,8 +51,8 @@ func TestRotation(t *testing.T) {
 		func(c *stefexporter.Config) { c.Stef.MaxStreamLifetime = 150 * time.Millisecond })
 }
 
-// TestSharedData gives the same batches to several exporters at once, as a
-// pipeline with several exporters does.
+// TestSharedData passes the same batches to several exporters at the same time, as
+// a pipeline with several exporters does.
 func TestSharedData(t *testing.T) {
 	s := newSink(&metricKind)
 	addr := freeAddr(t)

@@ -22,12 +22,12 @@ import (
 	stefpdata "github.com/otelstef/stef/stef-pdata"
 )
 
-// scripted is a destination of STEF streams of traces that does what a test
-// tells it, down to the bytes of its messages.
+// scripted is a destination of STEF streams of traces that a test controls, down
+// to the bytes of its messages.
 type scripted struct {
 	addr   string
 	server *grpc.Server
-	// play is the life of the stream of that number, from 1.
+	// play serves the stream with this number, counted from 1.
 	play func(n int, s *scriptedStream) error
 
 	mu       sync.Mutex
@@ -150,16 +150,16 @@ func (s *scriptedStream) respond(acked uint64, bad ...*stefpb.STEFIDRange) error
 	}})
 }
 
-// raw sends bytes that may be no message.
+// raw sends bytes that may not be a valid message.
 func (s *scriptedStream) raw(b []byte) error { return s.stream.SendMsg(b) }
 
-// hang does nothing until the client or the connection has enough.
+// hang waits until the client or the connection ends.
 func (s *scriptedStream) hang() error {
 	<-s.stream.Context().Done()
 	return nil
 }
 
-// obey is a peer as it should be, from where the script left off.
+// obey continues as a correct peer after the script.
 func (s *scriptedStream) obey() error {
 	if s.reader == nil {
 		if err := s.begin(0); err != nil {

@@ -49,8 +49,8 @@ func TestScriptObedient(t *testing.T) {
 	require.Equal(t, 40, d.attempts)
 }
 
-// TestScriptSlowAcks has a peer that reads at once and acknowledges now and
-// then, all that has come by then.
+// TestScriptSlowAcks uses a peer that reads immediately and, from time to time,
+// acknowledges everything that has arrived.
 func TestScriptSlowAcks(t *testing.T) {
 	_, _, d := follow(t, false, func(_ int, s *scriptedStream) error {
 		if err := s.begin(0); err != nil {
@@ -123,9 +123,9 @@ func TestScriptDrops(t *testing.T) {
 	f(2, 2, status.Error(codes.Aborted, "go away"))
 }
 
-// TestScriptCodes ends the first stream with every code there is, with and
-// without RetryInfo: what may be sent again is, and the rest is dropped and
-// counted.
+// TestScriptCodes ends the first stream with every status code, with and without
+// RetryInfo: data that may be sent again is sent again, and the rest is dropped
+// and counted.
 func TestScriptCodes(t *testing.T) {
 	t.Parallel()
 	f := func(code codes.Code, retryInfo, retried bool) {
@@ -167,8 +167,8 @@ func TestScriptCodes(t *testing.T) {
 	f(codes.InvalidArgument, true, false)
 }
 
-// TestScriptBadRecords reports every third record as bad, in ranges as unlike
-// each other as they may be.
+// TestScriptBadRecords reports every third record as bad, in ranges of many
+// different forms.
 func TestScriptBadRecords(t *testing.T) {
 	var bad atomic.Int64
 	_, x, d := follow(t, false, func(_ int, s *scriptedStream) error {
@@ -191,7 +191,7 @@ func TestScriptBadRecords(t *testing.T) {
 				s.peer.rejected[id] = true
 				s.peer.mu.Unlock()
 				one := &stefpb.STEFIDRange{FromId: number, ToId: number}
-				ranges = append([]*stefpb.STEFIDRange{one, one}, ranges...) // twice, and in falling order
+				ranges = append([]*stefpb.STEFIDRange{one, one}, ranges...) // twice, and in descending order
 			}
 			if err := s.respond(last, ranges...); err != nil {
 				return err
@@ -225,8 +225,7 @@ func TestScriptSmallDictionaries(t *testing.T) {
 	require.NotZero(t, value(t, x.telemetry, "otelcol_exporter_stef_dict_resets"))
 }
 
-// TestScriptNonsense has peers that do not keep to the protocol, for the first
-// two streams.
+// TestScriptNonsense uses peers that break the protocol on the first two streams.
 func TestScriptNonsense(t *testing.T) {
 	f := func(name string, play func(s *scriptedStream) error) {
 		t.Run(name, func(t *testing.T) {
@@ -276,9 +275,9 @@ func TestScriptNonsense(t *testing.T) {
 	f("a huge message", func(s *scriptedStream) error { return errors.Join(s.raw(make([]byte, 8<<20)), s.hang()) })
 }
 
-// TestScriptStopsReading has a peer that takes nothing off its connection. The
-// exporter holds what may be unacknowledged and no more, and gives the batches
-// back in time.
+// TestScriptStopsReading uses a peer that reads nothing from its connection. The
+// exporter holds only the allowed unacknowledged data, and returns the batches in
+// time.
 func TestScriptStopsReading(t *testing.T) {
 	stalled := make(chan struct{})
 	p := startScripted(t, func(n int, s *scriptedStream) error {

@@ -25,7 +25,7 @@ import (
 	"github.com/otelstef/stef/exporter/stefexporter"
 )
 
-// authority signs certificates and keeps them in files.
+// authority signs certificates and stores them in files.
 type authority struct {
 	dir  string
 	cert *x509.Certificate
@@ -72,8 +72,8 @@ func (a *authority) issue(t *testing.T, name string, template *x509.Certificate)
 	}
 }
 
-// TestTLS has what goes wrong between two ends that are configured by
-// different people, and what each mistake is answered with.
+// TestTLS checks typical mistakes between two ends that different people
+// configure, and the error for each mistake.
 func TestTLS(t *testing.T) {
 	ours, theirs := newAuthority(t), newAuthority(t)
 	ours.issue(t, "server", &x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}})
@@ -102,8 +102,8 @@ func TestTLS(t *testing.T) {
 					require.True(t, s.has("a"))
 					return
 				}
-				// The peer may hang up before its reason has arrived, and gRPC waits a second
-				// and more before it connects again.
+				// The peer may disconnect before its reason has arrived, and gRPC
+				// waits a second or more before it connects again.
 				for began := time.Now(); time.Since(began) < 20*time.Second; err = x.send("a") {
 					if err != nil && strings.Contains(err.Error(), want) {
 						return

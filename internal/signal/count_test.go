@@ -62,7 +62,7 @@ func TestCountItems(t *testing.T) {
 	require.Zero(t, countLogRecords(nil))
 }
 
-// The count of the items of a request is what decoding it gives.
+// The count of the items of a request equals the count after decoding it.
 func FuzzCountPoints(f *testing.F) {
 	body, err := pmetricotlp.NewExportRequestFromMetrics(gauge(3)).MarshalProto()
 	require.NoError(f, err)
@@ -74,7 +74,7 @@ func FuzzCountPoints(f *testing.F) {
 		if request.UnmarshalProto(body) != nil {
 			return
 		}
-		// A metric with data of two types has the later one only.
+		// A metric with data of two types keeps only the later one.
 		require.GreaterOrEqual(t, n, request.Metrics().DataPointCount())
 	})
 }

@@ -25,7 +25,7 @@ import (
 )
 
 // generator sends items one at a time from several goroutines, each until it is
-// accepted or refused for good.
+// accepted or refused permanently.
 type generator[T any] struct {
 	t       *testing.T
 	config  *Config
@@ -106,7 +106,8 @@ func testStreamContract[T any](t *testing.T, signal pipeline.Signal, k kind[T]) 
 	})
 }
 
-// reason returns why a stream ended, which is more than why a call failed.
+// reason returns why a stream ended. This is more specific than the error of a
+// call.
 func (s *sender[T]) reason(err error) error {
 	if err == nil {
 		return nil
@@ -145,7 +146,7 @@ func TestContractOTLP(t *testing.T) {
 	})
 }
 
-// retryable returns err if a client of OTLP would try again.
+// retryable returns err if an OTLP client would retry.
 func retryable(err error) error {
 	if err == nil || !stefgrpc.FromStatus(err).Retryable() {
 		return nil

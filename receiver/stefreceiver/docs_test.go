@@ -14,8 +14,8 @@ import (
 	"go.opentelemetry.io/collector/confmap/confmaptest"
 )
 
-// keys calls each with the path and type of every option of a configuration
-// that is the receiver's own.
+// keys calls each with the path and type of every option that belongs to the
+// receiver itself.
 func keys(t reflect.Type, prefix string, each func(path string, field reflect.StructField)) {
 	for i := range t.NumField() {
 		field := t.Field(i)
@@ -54,7 +54,7 @@ func TestDocumentation(t *testing.T) {
 	require.Equal(t, 21, n)
 }
 
-// The examples of the README are configurations that load.
+// The README examples are configurations that load.
 func TestExamples(t *testing.T) {
 	readme, err := os.ReadFile("README.md")
 	require.NoError(t, err)

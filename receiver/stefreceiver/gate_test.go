@@ -98,7 +98,7 @@ func TestGateIsPutRight(t *testing.T) {
 	})
 }
 
-// Whoever gives up while being admitted must not take the bytes along.
+// A client that gives up during its admission must not keep the admitted bytes.
 func TestGateReturnsToZero(t *testing.T) {
 	g := newGate(64, 256)
 	var wg sync.WaitGroup
@@ -145,8 +145,8 @@ func TestGateReturnsToZero(t *testing.T) {
 	require.NotZero(t, late)
 }
 
-// TestGateIsFair has a client with many requests and one with few. The few do not
-// wait for the many.
+// TestGateIsFair has a client with many requests and one with few. The few
+// requests do not wait for the many.
 func TestGateIsFair(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGate(12, 1000)
@@ -199,8 +199,8 @@ func TestGateIsFair(t *testing.T) {
 	})
 }
 
-// TestGateOrder has a client that was admitted with much and one that was not.
-// The second one is next.
+// TestGateOrder has a client that was admitted with a large amount and one that
+// was not admitted yet. The second client is next.
 func TestGateOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGate(8, 100)

@@ -42,7 +42,7 @@ func chunksOf(t testing.TB, batches []pmetric.Metrics, options ...stef.WriterOpt
 	return chunks
 }
 
-// What was sound before a stream broke is accepted and acknowledged.
+// Records before the point where a stream breaks are accepted and acknowledged.
 func TestBrokenStreams(t *testing.T) {
 	good := chunksOf(t, []pmetric.Metrics{points(5), points(7)})
 	f := func(name string, acked uint64, code codes.Code, message string, send func(p *raw)) {
@@ -130,7 +130,7 @@ func TestLimits(t *testing.T) {
 	f("frame", "frame of", func(l *LimitsConfig) { l.MaxFrameMiB = 1 }, large(2, mib), zip)
 	f("record", "needs too much memory", func(l *LimitsConfig) { l.MaxRecordAllocMiB = 1 }, nested(250), zip)
 
-	// A reader counts up to twice the limit and what a record may add.
+	// A reader allows up to twice the limit plus what a record may add.
 	many := pmetric.NewMetrics()
 	for i := range 9 {
 		md := large(500, 10<<10)
@@ -146,7 +146,7 @@ func TestLimits(t *testing.T) {
 	}, many, zip, stef.WithDictBytes(256<<20))
 }
 
-// nested returns a batch with a point that has many values in one another.
+// nested returns a batch with a point that has deeply nested values.
 func nested(depth int) pmetric.Metrics {
 	md := points(1)
 	attrs := md.ResourceMetrics().At(0).ScopeMetrics().At(0).Metrics().At(0).Gauge().DataPoints().At(0).Attributes()
@@ -187,8 +187,8 @@ func TestCapabilities(t *testing.T) {
 	require.Equal(t, wire, p.capabilities.GetSchema())
 }
 
-// A client that sends half a frame and then nothing holds no place, and others
-// are served. The bytes it holds are counted.
+// A client that sends half a frame and then nothing does not hold a place, and
+// others are served. The bytes it holds are counted.
 func TestSlowClientHoldsNoPlace(t *testing.T) {
 	to, _, metrics, _ := everything()
 	r := startRig(t, testConfig(func(c *Config) { c.Admission = AdmissionConfig{RequestLimitMiB: 1} }), to)
@@ -206,7 +206,7 @@ func TestSlowClientHoldsNoPlace(t *testing.T) {
 	require.Equal(t, 3, metrics.DataPointCount())
 }
 
-// A panic of the decoder costs the stream, after what came before was settled.
+// A panic of the decoder ends the stream, after earlier records were settled.
 func TestDecoderPanics(t *testing.T) {
 	settings := receivertest.NewNopSettings(metadata.Type)
 	s, err := newShared(testConfig(), settings)
@@ -237,7 +237,7 @@ func TestDecoderPanics(t *testing.T) {
 	require.Zero(t, decoding)
 }
 
-// fakeTransport is a stream whose bytes are all there.
+// fakeTransport is a stream whose bytes are all available.
 type fakeTransport struct {
 	io.Reader
 	ctx     context.Context
@@ -257,8 +257,8 @@ func (f *fakeTransport) Ack(from, to uint64) {
 	}
 }
 
-// Whatever a stream says, each record that was decoded is settled once, nothing
-// stays admitted, and nothing panics.
+// For any input, each decoded record is settled once, nothing stays admitted, and
+// nothing panics.
 func FuzzStream(f *testing.F) {
 	for _, options := range [][]stef.WriterOption{nil, {stef.WithCompression(stef.Zstd)}, {otelstef.PublishedMetrics()}} {
 		f.Add(bytes.Join(chunksOf(f, []pmetric.Metrics{points(3), points(1)}, options...), nil))

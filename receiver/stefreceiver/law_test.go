@@ -96,7 +96,7 @@ func dictionaryAttack(t testing.TB) chunkList {
 	})
 }
 
-// peakHeap runs f and returns the largest heap seen meanwhile, beyond that before.
+// peakHeap runs f and returns how much the heap grew at most while f ran.
 func peakHeap(f func()) int64 {
 	defer debug.SetGCPercent(debug.SetGCPercent(20))
 	runtime.GC()
@@ -125,8 +125,8 @@ func peakHeap(f func()) int64 {
 	return most
 }
 
-// launch sends an attack on n streams at once, and returns when the server has
-// ended them all or acknowledged all records, or when the time is over.
+// launch sends an attack on n streams at the same time. It returns when the server
+// has ended all of them or acknowledged all records, or when the time is over.
 func launch(t testing.TB, r *rig, n int, chunks chunkList, records uint64, patience time.Duration) {
 	var group sync.WaitGroup
 	for range n {
@@ -161,7 +161,7 @@ const (
 	maxStreamBytes = 512 * mib
 )
 
-// TestSharedText: a batch is bounded by what it is as OTLP, not by its memory.
+// TestSharedText: a batch is bounded by its size as OTLP, not by its memory.
 func TestSharedText(t *testing.T) {
 	const records = 8192
 	chunks := sharedTextAttack(t)
@@ -185,7 +185,7 @@ func TestSharedText(t *testing.T) {
 }
 
 // TestManyAttributes: streams that decode for the first time are admitted with
-// what they decode to.
+// their decoded size.
 func TestManyAttributes(t *testing.T) {
 	chunks := attributesAttack(t)
 	r := startRig(t, testConfig(), sinks{metrics: acting(t, func(context.Context, pmetric.Metrics) error {
@@ -197,7 +197,7 @@ func TestManyAttributes(t *testing.T) {
 	require.Less(t, heap, int64(768*mib))
 }
 
-// TestDictionariesTogether: dictionaries of all streams have a sum.
+// TestDictionariesTogether: the dictionaries of all streams have a common bound.
 func TestDictionariesTogether(t *testing.T) {
 	chunks := dictionaryAttack(t)
 	r := startRig(t, testConfig(), sinks{metrics: acting(t, func(context.Context, pmetric.Metrics) error { return nil })})
@@ -214,8 +214,8 @@ func TestDictionariesTogether(t *testing.T) {
 	require.Less(t, peak, int64(2048*mib))
 }
 
-// TestManySmallStreams: a fleet that starts at once gets in, also while others keep
-// the decoders busy.
+// TestManySmallStreams: many clients that start at the same time are served, even
+// while others keep the decoders busy.
 func TestManySmallStreams(t *testing.T) {
 	const streams, points3 = 1000, 3
 	var got atomic.Int64
@@ -305,7 +305,7 @@ func TestHonestBesideHostile(t *testing.T) {
 	for name, chunks := range map[string]chunkList{"shared text": sharedTextAttack(t), "attributes": attributesAttack(t)} {
 		besideMedian, besideP99 := measure(chunks)
 		t.Logf("beside %s: median %v, p99 %v, %.1f times", name, besideMedian, besideP99, float64(besideP99)/float64(p99))
-		// The factor is 3 on a quiet machine, which tests do not have.
+		// The factor is 3 on an idle machine, but tests run on busy machines.
 		require.Less(t, besideP99, 3*p99+500*time.Millisecond)
 	}
 }

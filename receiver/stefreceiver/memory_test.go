@@ -31,8 +31,8 @@ func heap() int64 {
 	return int64(stats.HeapAlloc)
 }
 
-// README.md says how much memory telemetry takes for each byte that admission
-// counts. The recordings of this repository say so too.
+// README.md states how much memory telemetry uses for each byte that admission
+// counts. This test checks it with the recordings of this repository.
 func TestMemoryOfBatches(t *testing.T) {
 	t.Run("traces", func(t *testing.T) {
 		testMemory(t, signal.Traces, fixtures.Traces(), func(dst *bytes.Buffer, td ptrace.Traces) error {
@@ -63,7 +63,7 @@ func TestMemoryOfBatches(t *testing.T) {
 func testMemory[T any](t *testing.T, sig *signal.Descriptor[T], file []byte, encode func(*bytes.Buffer, T) error) {
 	parts, err := fixtures.Parts(file)
 	require.NoError(t, err)
-	body := bytes.Join(parts, nil) // messages one after another are one message
+	body := bytes.Join(parts, nil) // concatenated messages are one message
 	all, err := sig.Unmarshal(body)
 	require.NoError(t, err)
 	var stream bytes.Buffer
@@ -99,8 +99,8 @@ func testMemory[T any](t *testing.T, sig *signal.Descriptor[T], file []byte, enc
 	require.Less(t, fromOTLP, 4.0)
 }
 
-// A pipeline that is slow does not let memory grow: what does not fit waits
-// with the clients.
+// A slow pipeline does not make memory grow: data that does not fit waits in the
+// clients.
 func TestMemoryUnderPressure(t *testing.T) {
 	const limitMiB, streams = 2, 8
 	r := startRig(t, testConfig(func(c *Config) {
@@ -139,8 +139,8 @@ func TestMemoryUnderPressure(t *testing.T) {
 		}
 	}
 	r.requireIdle()
-	// Each stream may exceed what it was admitted with by one batch at most,
-	// which here is smaller than what a stream is admitted with at first.
+	// Each stream may exceed its admission by one batch at most, which here is
+	// smaller than the initial admission of a stream.
 	require.Positive(t, most)
 	require.LessOrEqual(t, most, int64(limitMiB*mib+mib))
 }

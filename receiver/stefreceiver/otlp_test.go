@@ -147,8 +147,8 @@ func TestOTLPTooLarge(t *testing.T) {
 	f("after decompression", grpc.UseCompressor(gzip.Name))
 }
 
-// Under pressure requests wait as long as there is room, and others are sent
-// away before they are decoded; their items are counted all the same.
+// Under pressure, requests wait as long as there is room. Other requests are
+// refused before they are decoded, but their items are still counted.
 func TestOTLPUnderPressure(t *testing.T) {
 	busy, proceed := make(chan struct{}, 2), make(chan struct{})
 	r := startRig(t, testConfig(func(c *Config) {

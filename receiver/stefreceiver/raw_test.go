@@ -23,7 +23,7 @@ import (
 	"github.com/otelstef/stef/stef-pdata"
 )
 
-// raw is a client that sends what it likes.
+// raw is a client that sends arbitrary messages.
 type raw struct {
 	t            testing.TB
 	stream       grpc.ClientStream
@@ -45,7 +45,7 @@ func rawOpenOn(t testing.TB, conn *grpc.ClientConn, ctx context.Context, root st
 	err = stream.SendMsg(&stefpb.STEFClientMessage{
 		FirstMessage: &stefpb.STEFClientFirstMessage{RootStructName: root},
 	})
-	if err != io.EOF { // a server that is full does not wait for it
+	if err != io.EOF { // a full server does not wait for it
 		require.NoError(t, err)
 	}
 	var answer stefpb.STEFServerMessage
@@ -58,7 +58,7 @@ func rawOpenOn(t testing.TB, conn *grpc.ClientConn, ctx context.Context, root st
 func (p *raw) data(b []byte, endOfChunk bool) {
 	p.t.Helper()
 	err := p.stream.SendMsg(&stefpb.STEFClientMessage{StefBytes: b, IsEndOfChunk: endOfChunk})
-	if err != io.EOF { // the stream has ended, and how is the test's matter
+	if err != io.EOF { // the stream has ended; the test checks how
 		require.NoError(p.t, err)
 	}
 }
@@ -103,7 +103,7 @@ func (p *raw) end() *status.Status {
 	return st
 }
 
-// chunkList keeps the chunks of a writer.
+// chunkList stores the chunks of a writer.
 type chunkList [][]byte
 
 func (c *chunkList) Write(p []byte) (int, error) {

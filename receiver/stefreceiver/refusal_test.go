@@ -44,7 +44,7 @@ func TestRefusal(t *testing.T) {
 	f(context.Canceled, codes.Unavailable, false, after)
 	f(context.DeadlineExceeded, codes.Unavailable, false, after)
 
-	// Each code, as an error for now and as one for good.
+	// Each code, as a temporary error and as a permanent one.
 	final := map[codes.Code]bool{
 		codes.InvalidArgument: true, codes.NotFound: true, codes.AlreadyExists: true, codes.PermissionDenied: true,
 		codes.FailedPrecondition: true, codes.Unimplemented: true, codes.Internal: true, codes.Unauthenticated: true,

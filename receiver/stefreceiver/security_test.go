@@ -39,7 +39,7 @@ import (
 	ownmetadata "github.com/otelstef/stef/receiver/stefreceiver/internal/metadata"
 )
 
-// certificate returns a certificate for localhost that signs itself.
+// certificate returns a self-signed certificate for localhost.
 func certificate(t *testing.T) (certPEM, keyPEM []byte) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -75,7 +75,7 @@ func TestTLS(t *testing.T) {
 	require.Equal(t, codes.Unavailable, status.Code(export(r.dial(), points(1))))
 }
 
-// authenticator lets those in who have a token, and says who they are.
+// authenticator accepts clients that have a token, and returns their identity.
 type authenticator struct {
 	component.StartFunc
 	component.ShutdownFunc

@@ -51,8 +51,8 @@ func TestStartAgain(t *testing.T) {
 	}
 }
 
-// One component's end is the end for all that share the server, and the others
-// can still be shut down.
+// The shutdown of one component ends the server for all components that share it.
+// The others can still be shut down.
 func TestOneServerForAllSignals(t *testing.T) {
 	to, _, _, _ := everything()
 	r := startRig(t, testConfig(), to)
@@ -164,7 +164,7 @@ func TestShutdownByContext(t *testing.T) {
 	r.requireIdle()
 }
 
-// A pipeline that never returns does not keep the Collector from ending.
+// A pipeline that never returns does not prevent the Collector from ending.
 func TestShutdownWithStuckPipeline(t *testing.T) {
 	for _, protocol := range []string{"stef", "otlp"} {
 		t.Run(protocol, func(t *testing.T) {
@@ -191,8 +191,8 @@ func TestShutdownWithStuckPipeline(t *testing.T) {
 	}
 }
 
-// What was acknowledged under load, up to the end, is exactly what reached the
-// pipeline or less; nothing reaches it after the shutdown.
+// All records acknowledged under load, up to the end, have reached the pipeline;
+// nothing reaches it after the shutdown.
 func TestShutdownUnderLoad(t *testing.T) {
 	var consumed atomic.Int64
 	var over atomic.Bool
@@ -232,7 +232,7 @@ func TestShutdownUnderLoad(t *testing.T) {
 	t.Logf("%d points consumed, %d acknowledged", consumed.Load(), acked.Load())
 }
 
-// Streams that are old end in order, and lose nothing.
+// Streams that reach their maximum age end in order and lose no data.
 func TestMaxStreamLifetime(t *testing.T) {
 	to, _, metrics, _ := everything()
 	r := startRig(t, testConfig(func(c *Config) { c.MaxStreamLifetime = short }), to)

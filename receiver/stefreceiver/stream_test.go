@@ -59,8 +59,8 @@ func TestStreamsOfAllSignalsSideBySide(t *testing.T) {
 	}
 }
 
-// The number of points decides what becomes of a batch, so that the outcome
-// does not depend on the order in which the pipeline is asked.
+// The number of points decides the result of a batch, so that the result does not
+// depend on the order of the calls to the pipeline.
 func TestExactBadRanges(t *testing.T) {
 	for _, consumers := range []int{1, 4, 64} {
 		t.Run(fmt.Sprint(consumers), func(t *testing.T) {
@@ -143,8 +143,8 @@ func TestTemporaryErrorEndsTheStreamAfterWhatWasAccepted(t *testing.T) {
 
 func withMessage(err error, message string) error { return fmt.Errorf("%s: %w", message, err) }
 
-// A stream that waits for its client must not wait for it to tell it that it
-// failed.
+// A stream that waits for its client must be able to report a failure without
+// waiting for the client.
 func TestTemporaryErrorOnIdleStream(t *testing.T) {
 	proceed := make(chan struct{})
 	r := startRig(t, testConfig(), sinks{metrics: acting(t, func(context.Context, pmetric.Metrics) error {
@@ -159,8 +159,8 @@ func TestTemporaryErrorOnIdleStream(t *testing.T) {
 	requireEnd(t, endOf(t, s.stream), codes.Unavailable, "full")
 }
 
-// Records that say what OTLP cannot say are reported bad, those beside them are
-// not, whatever the pipeline says.
+// Records that OTLP cannot represent are reported bad; the other records are not,
+// whatever the pipeline answers.
 func TestRecordsThatAreNoOTLP(t *testing.T) {
 	f := func(name string, refuse error, want []stefgrpc.IDRange) {
 		t.Run(name, func(t *testing.T) {
@@ -204,7 +204,8 @@ func TestPipelineKnowsTheClient(t *testing.T) {
 		sinks{metrics: acting(t, func(ctx context.Context, md pmetric.Metrics) error {
 			infos <- client.FromContext(ctx)
 			if md.DataPointCount() == 2 {
-				// The client hangs up. What it sent before is still consumed.
+				// The client disconnects. The data it sent before is still
+				// consumed.
 				time.Sleep(50 * time.Millisecond)
 				ended <- ctx.Err()
 			}
@@ -229,8 +230,8 @@ func TestPipelineKnowsTheClient(t *testing.T) {
 	r.requireIdle()
 }
 
-// A panic of the pipeline costs the batch, and neither the stream nor the
-// Collector.
+// If the pipeline panics, only the batch is lost: the stream and the Collector
+// continue.
 func TestPipelinePanics(t *testing.T) {
 	r := startRig(t, testConfig(), sinks{metrics: acting(t, func(_ context.Context, md pmetric.Metrics) error {
 		if md.DataPointCount() == 2 {
@@ -247,7 +248,7 @@ func TestPipelinePanics(t *testing.T) {
 	r.requireIdle()
 }
 
-// Several batches may be with the pipeline at once, and no more than that.
+// The pipeline may process several batches at the same time, up to the limit.
 func TestConsumersPerStream(t *testing.T) {
 	var now, most atomic.Int64
 	r := startRig(t, testConfig(func(c *Config) { c.ConsumersPerStream = 3 }),
@@ -268,8 +269,8 @@ func TestConsumersPerStream(t *testing.T) {
 	require.EqualValues(t, 3, most.Load())
 }
 
-// Under pressure streams wait before they decode, and those for which there is
-// no room to wait are sent away.
+// Under pressure, streams wait before they decode. Streams without room to wait
+// are refused.
 func TestAdmissionOfStreams(t *testing.T) {
 	f := func(name string, waitingMiB int, end codes.Code) {
 		t.Run(name, func(t *testing.T) {
@@ -309,7 +310,7 @@ func TestAdmissionOfStreams(t *testing.T) {
 	f("no room to wait", 0, codes.Unavailable)
 }
 
-// A large frame comes in several batches, each of which is settled by itself.
+// A large frame becomes several batches, and each is settled separately.
 func TestMaxBatchItems(t *testing.T) {
 	f := func(most int, sizes []int, rejected []stefgrpc.IDRange) {
 		t.Helper()
@@ -331,8 +332,8 @@ func TestMaxBatchItems(t *testing.T) {
 	f(0, []int{20}, nil)
 }
 
-// The client of the reference sends both headers in messages of their own, and
-// metrics in the schema that it was published with.
+// The reference client sends both headers in separate messages, and metrics in its
+// published schema.
 func TestReferenceStyleClient(t *testing.T) {
 	to, _, metrics, _ := everything()
 	r := startRig(t, testConfig(), to)

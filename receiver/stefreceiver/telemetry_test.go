@@ -76,8 +76,8 @@ func TestTelemetryOfStreams(t *testing.T) {
 	require.EqualValues(t, 300, sumOf(t, tt, "otelcol_receiver_accepted_metric_points", "transport", "stef"))
 }
 
-// The spans of the pipeline tell the formats apart, and a batch of a stream has
-// a span of its own that is linked to that of the stream.
+// The spans of the pipeline distinguish the formats. A batch of a stream has its
+// own span, linked to the span of the stream.
 func TestTracesOfBothFormats(t *testing.T) {
 	to, _, _, _ := everything()
 	r := startRig(t, testConfig(), to)

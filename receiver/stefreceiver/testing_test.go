@@ -32,7 +32,7 @@ import (
 	"github.com/otelstef/stef/receiver/stefreceiver/internal/metadata"
 )
 
-// testConfig is the default but for a port that is free, and no waiting.
+// testConfig is the default configuration, except for a free port and no waiting.
 func testConfig(changes ...func(*Config)) *Config {
 	c := createDefaultConfig().(*Config)
 	c.ServerConfig.NetAddr.Endpoint = "localhost:0"
@@ -43,7 +43,7 @@ func testConfig(changes ...func(*Config)) *Config {
 	return c
 }
 
-// rig is a receiver that runs, for the signals that have a consumer.
+// rig is a running receiver for the signals that have a consumer.
 type rig struct {
 	t         testing.TB
 	config    *Config
@@ -100,7 +100,7 @@ func sharedOf(config *Config) *shared {
 	return instances.of[config]
 }
 
-// stop shuts the receiver down and checks that nothing is left of it.
+// stop shuts the receiver down and checks that it leaves nothing behind.
 func (r *rig) stop(ctx context.Context) error {
 	r.stopped = true
 	var first error
@@ -151,7 +151,7 @@ func dial(t testing.TB, address string, options ...grpc.DialOption) *grpc.Client
 	return conn
 }
 
-// sender is a stream of one signal, as an exporter has it.
+// sender is a stream of one signal, like that of an exporter.
 type sender[T any] struct {
 	stream *stefgrpc.Stream
 	encode func(T) error
@@ -159,8 +159,8 @@ type sender[T any] struct {
 	sent   func() uint64 // the id of the last record written
 }
 
-// kind is what tests have to know of a signal. one makes a batch of an item
-// with an id.
+// kind contains what tests need to know about a signal. one makes a batch of an
+// item with an id.
 type kind[T any] struct {
 	root func() *schema.Struct
 	make func(*sender[T], ...stef.WriterOption) error
@@ -264,14 +264,14 @@ func points(n int) pmetric.Metrics {
 	return md
 }
 
-// largePoint returns a batch of one point that takes all of a small admission.
+// largePoint returns a batch of one point that uses all of a small admission.
 func largePoint() pmetric.Metrics {
 	md := points(1)
 	md.ResourceMetrics().At(0).Resource().Attributes().PutStr("large", strings.Repeat("x", 2*mib))
 	return md
 }
 
-// acting is a consumer of metrics that does what a test says.
+// acting is a consumer of metrics that runs a function of the test.
 func acting(t testing.TB, f func(context.Context, pmetric.Metrics) error) consumer.Metrics {
 	t.Helper()
 	c, err := consumer.NewMetrics(f)
@@ -279,7 +279,7 @@ func acting(t testing.TB, f func(context.Context, pmetric.Metrics) error) consum
 	return c
 }
 
-// everything takes and keeps all signals.
+// everything accepts and stores all signals.
 func everything() (sinks, *consumertest.TracesSink, *consumertest.MetricsSink, *consumertest.LogsSink) {
 	traces, metrics, logs := new(consumertest.TracesSink), new(consumertest.MetricsSink), new(consumertest.LogsSink)
 	return sinks{traces, metrics, logs}, traces, metrics, logs
