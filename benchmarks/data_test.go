@@ -45,7 +45,7 @@ func metricSets(tb testing.TB) []metricSet {
 	return sets
 }
 
-// streamOf writes batches as one stream, sorted, a frame each.
+// streamOf writes batches as one sorted stream, one frame each.
 func streamOf(tb testing.TB, batches []pmetric.Metrics, options ...stef.WriterOption) []byte {
 	tb.Helper()
 	var b bytes.Buffer
@@ -61,7 +61,7 @@ func streamOf(tb testing.TB, batches []pmetric.Metrics, options ...stef.WriterOp
 }
 
 // rewrite reads a stream and writes its records with other options, frame by
-// frame. It returns the writer, not closed.
+// frame. It returns the writer without closing it.
 func rewrite(tb testing.TB, stream []byte, dst io.Writer, options ...stef.WriterOption) *otelstef.MetricsWriter {
 	tb.Helper()
 	r, err := otelstef.NewMetricsReader(bytes.NewReader(stream))

@@ -16,7 +16,7 @@ import (
 	"github.com/otelstef/stef/internal/otlpfile"
 )
 
-// measured are the sets of benchmarks of speed: the first one of each signal, or
+// measured are the sets for speed benchmarks: the first one of each signal, or
 // all with -full.
 func measured(tb testing.TB) []dataset.Ref {
 	tb.Helper()
@@ -27,13 +27,14 @@ func measured(tb testing.TB) []dataset.Ref {
 	return refs
 }
 
-// cut is a way to cut a set into batches.
+// cut is a way to split a set into batches.
 type cut struct {
 	name    string
 	batches []otlpfile.Batch
 }
 
-// cuts are one batch, batches of a size that exporters use, and the natural ones.
+// cuts are one batch, batches of a size that exporters use, and natural
+// batches.
 func cuts(set *dataset.Set) []cut {
 	list := []cut{{"one", []otlpfile.Batch{set.Whole()}}, {"1024", set.Batches(1024)}}
 	if len(set.Parts) > 1 {
@@ -42,7 +43,7 @@ func cuts(set *dataset.Set) []cut {
 	return list
 }
 
-// path makes a part of the name of a benchmark.
+// path converts text to a part of a benchmark name.
 func path(pairs ...string) string {
 	var parts []string
 	for i := 0; i+1 < len(pairs); i += 2 {
@@ -52,7 +53,7 @@ func path(pairs ...string) string {
 }
 
 // BenchmarkSize reports bytes per item of every format with every compression.
-// The time is that of all compressions together, and says little.
+// The time covers all compressions together and is not meaningful.
 func BenchmarkSize(b *testing.B) {
 	for _, ref := range dataset.Refs(b) {
 		set := ref.Load(b)
@@ -75,7 +76,7 @@ func BenchmarkSize(b *testing.B) {
 }
 
 // BenchmarkSpeed times the four operations of every format, with and without
-// zstd, on what was checked to carry the data.
+// zstd, after a check that the output carries the data.
 func BenchmarkSpeed(b *testing.B) {
 	for _, ref := range measured(b) {
 		set := ref.Load(b)
@@ -114,7 +115,7 @@ func benchmarkSpeed(b *testing.B, f format.Format, c format.Compression, cut cut
 	}
 }
 
-// TestBenchNames keeps the names fit for benchstat.
+// TestBenchNames checks that the names are valid for benchstat.
 func TestBenchNames(t *testing.T) {
 	require.Equal(t, "format=OTLP_JSON/batches=1024", path("format", "OTLP/JSON", "batches", fmt.Sprint(1024)))
 }

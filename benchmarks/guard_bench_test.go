@@ -13,9 +13,9 @@ import (
 	"github.com/otelstef/stef/benchmarks/study"
 )
 
-// BenchmarkGuard is what make guard compares: the operations of STEF in natural
-// batches, with the bytes of the stream. OTLP is there to show what the machine
-// does: it is the same on both sides unless pdata changed.
+// BenchmarkGuard is the benchmark that make guard compares: the operations of
+// STEF in natural batches, with the bytes of the stream. OTLP shows the state
+// of the machine: it is the same on both sides unless pdata changed.
 func BenchmarkGuard(b *testing.B) {
 	for _, ref := range dataset.FirstOf(dataset.Refs(b)) {
 		set := ref.Load(b)
@@ -42,7 +42,7 @@ func BenchmarkGuard(b *testing.B) {
 	}
 }
 
-// BenchmarkGuardAges is what make guard compares besides: exporters and receivers of
+// BenchmarkGuardAges is also compared by make guard: exporters and receivers of
 // the recordings at the start of a stream and in its steady state.
 func BenchmarkGuardAges(b *testing.B) {
 	for _, ref := range dataset.Recorded() {

@@ -15,8 +15,8 @@ import (
 	"github.com/otelstef/stef/stef-go/otelstef"
 )
 
-// group is what a program that works with records holds: shared values, and
-// points of one series after another.
+// group is the in-memory form of a program that works with records: shared
+// values, and the points of one series after another.
 type group struct {
 	metric   *otelstef.Metric
 	resource *otelstef.Resource
@@ -25,7 +25,7 @@ type group struct {
 	points   []*otelstef.Point
 }
 
-// prepare takes the records of a stream apart into groups.
+// prepare splits the records of a stream into groups.
 func prepare(tb testing.TB, stream []byte) []*group {
 	tb.Helper()
 	r, err := otelstef.NewMetricsReader(bytes.NewReader(stream))
@@ -88,8 +88,8 @@ func decodeAll(tb testing.TB, stream []byte) int {
 }
 
 // BenchmarkNative encodes prepared records to a new stream, and decodes a
-// stream to records of which nothing is kept, beside what OTLP needs for the
-// same points.
+// stream to records that are not kept. It also measures OTLP for the same
+// points.
 func BenchmarkNative(b *testing.B) {
 	for _, set := range metricSets(b) {
 		var marshaler pmetric.ProtoMarshaler

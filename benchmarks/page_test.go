@@ -20,7 +20,7 @@ import (
 	"github.com/otelstef/stef/benchmarks/study"
 )
 
-// tiny is the report of next to nothing that the tests of this file share.
+// tiny is the minimal report that the tests of this file share.
 var tiny struct {
 	report *report.Report
 	blocks map[string]string
@@ -44,7 +44,7 @@ func tinyReport(t *testing.T) (*report.Report, map[string]string) {
 	return r, blocks
 }
 
-// written writes the tiny report into a folder of the test.
+// written writes the tiny report to a folder of the test.
 func written(t *testing.T) string {
 	t.Helper()
 	r, _ := tinyReport(t)
@@ -63,8 +63,8 @@ func pagesIn(t *testing.T, dir string) []string {
 	return pages
 }
 
-// TestPagesAreWhole checks that no page asks for anything beyond itself, and that
-// every table says how to make it again.
+// TestPagesAreWhole checks that no page loads external resources, and that
+// every table has the command that reproduces it.
 func TestPagesAreWhole(t *testing.T) {
 	for _, page := range pagesIn(t, written(t)) {
 		html, err := os.ReadFile(page)
@@ -77,11 +77,11 @@ func TestPagesAreWhole(t *testing.T) {
 	}
 }
 
-// browsers are programs that render a page without a window and print what
-// became of it.
+// browsers are programs that render a page without a window and print the
+// result.
 var browsers = []string{"chromium", "chromium-browser", "chromium-headless-shell", "headless_shell", "google-chrome", "google-chrome-stable", "chrome", "microsoft-edge"}
 
-// BrowserEnv names another browser of the kind.
+// BrowserEnv names another such browser.
 const BrowserEnv = "STEF_BROWSER"
 
 func browser(t *testing.T) string {
@@ -98,7 +98,7 @@ func browser(t *testing.T) string {
 	return ""
 }
 
-// TestPagesRender renders the pages in a real browser that reaches no network.
+// TestPagesRender renders the pages in a real browser without network access.
 func TestPagesRender(t *testing.T) {
 	program := browser(t)
 	r, _ := tinyReport(t)
@@ -107,7 +107,8 @@ func TestPagesRender(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		dom, err := exec.CommandContext(ctx, program, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars",
 			"--user-data-dir="+filepath.Join(t.TempDir(), "profile"), "--no-first-run", "--disable-background-networking",
-			// Every name fails to resolve, and every address goes to a proxy that is not there.
+			// Every name fails to resolve, and the proxy for all addresses does
+			// not exist.
 			"--host-resolver-rules=MAP * ~NOTFOUND", "--proxy-server=127.0.0.1:9",
 			"--virtual-time-budget=5000", "--dump-dom", "file://"+filepath.Join(dir, page.Name+".html")).Output()
 		cancel()

@@ -29,8 +29,8 @@ const (
 	published = "results"
 )
 
-// TestReport writes the report: make report. Each study is a subtest, so one
-// table can be made again alone.
+// TestReport writes the report: make report. Each study is a subtest, so that
+// one table can be reproduced alone.
 func TestReport(t *testing.T) {
 	if *reportDir == "" {
 		t.Skip("the report is written by make report")
@@ -61,8 +61,8 @@ func TestReport(t *testing.T) {
 	require.NoError(t, os.WriteFile(readme, []byte(filled), 0o666))
 }
 
-// makeReport runs the studies and puts what they found on pages. It says whether
-// all of them ran.
+// makeReport runs the studies and adds their results to pages. It reports
+// whether all of them ran.
 func makeReport(t *testing.T, c *study.Context, dir, command string) (r *report.Report, blocks map[string]string, whole bool) {
 	t.Helper()
 	mod, err := os.ReadFile("go.mod")
@@ -107,8 +107,8 @@ func makeReport(t *testing.T, c *study.Context, dir, command string) (r *report.
 	return r, blocks, whole && !t.Failed()
 }
 
-// TestBlocks checks that the README has a place for everything that the report
-// writes into it.
+// TestBlocks checks that the README has a block for everything that the report
+// writes to it.
 func TestBlocks(t *testing.T) {
 	text, err := os.ReadFile(readme)
 	require.NoError(t, err)

@@ -15,14 +15,14 @@ import (
 	"github.com/otelstef/stef/internal/otlpfile"
 )
 
-// ways are those of the tables of transport.
+// ways are the ways to send in the transport tables.
 var ways = []struct {
 	protocol transport.Protocol
 	clients  int
 }{{transport.OTLP, 1}, {transport.OTLP, 20}, {transport.STEF, 1}, {transport.STEF, 10}}
 
-// BenchmarkTransport sends batches over gRPC with an injected round trip: an
-// operation is a run on a connection of its own.
+// BenchmarkTransport sends batches over gRPC with an injected round trip. An
+// operation is a run on its own connection.
 func BenchmarkTransport(b *testing.B) {
 	loads := []struct {
 		name    string

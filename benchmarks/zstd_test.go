@@ -16,10 +16,9 @@ import (
 	"github.com/otelstef/stef/stef-go/otelstef"
 )
 
-// BenchmarkWindow is the table by which the default level and window were
-// chosen: bytes, time and memory of a stream of natural batches for each. The
-// time is that of reading records and writing them, so it is to be compared
-// with level=none.
+// BenchmarkWindow produced the table that the default level and window are
+// based on: bytes, time and memory of a stream of natural batches for each. The
+// time covers reading and writing records, so compare it with level=none.
 func BenchmarkWindow(b *testing.B) {
 	for _, set := range metricSets(b) {
 		plain := streamOf(b, set.parts)
@@ -57,9 +56,9 @@ func benchmarkWindow(b *testing.B, plain []byte, options ...stef.WriterOption) {
 	b.ReportMetric(reader, "reader-KiB")
 }
 
-// live returns the KiB of heap that what make returns keeps alive.
+// live returns the KiB of heap that the result of make keeps alive.
 func live(make func() any) float64 {
-	kept := make() // everything that is made once per process
+	kept := make() // values that are created once per process
 	runtime.KeepAlive(kept)
 	kept = nil
 	before := heap()

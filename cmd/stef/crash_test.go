@@ -33,9 +33,9 @@ import (
 	"github.com/otelstef/stef/stef-go/otelstef"
 )
 
-// crashWriter is the program that TestCrash kills: it writes logs to a file until
-// it dies, in small writes, so that it dies inside of a frame. After each frame
-// it prints how many records are in the file.
+// crashWriter is the program that TestCrash kills: it writes logs to a file in
+// small writes until it is killed, so that it is killed inside a frame. After
+// each frame it prints how many records are in the file.
 func crashWriter(path string) {
 	err := func() error {
 		f, err := os.Create(path)
@@ -76,7 +76,7 @@ func (p pieces) Write(b []byte) (n int, err error) {
 	return n, err
 }
 
-// kills is how often the tests kill a program, at a random instant each.
+// kills is how often the tests kill each program, at random instants.
 func kills() int {
 	if os.Getenv("STEF_LONG") != "" {
 		return 200
@@ -84,7 +84,7 @@ func kills() int {
 	return 10
 }
 
-// whole is what stef stat and stef repair find in a file after a crash.
+// whole is the result of stef stat and stef repair for a file after a crash.
 type whole struct {
 	Records uint64
 	Bytes   struct{ Stream int64 }
@@ -94,8 +94,8 @@ type whole struct {
 	}
 }
 
-// afterCrash checks that a file reads up to its last whole frame and says that it
-// is cut where it is.
+// afterCrash checks that a file reads up to its last whole frame and is
+// reported as cut if it is.
 func afterCrash(t *testing.T, path string) whole {
 	t.Helper()
 	out, err := program(t, "stat", "--json", path).Output()
@@ -123,8 +123,8 @@ func afterCrash(t *testing.T, path string) whole {
 	return report
 }
 
-// A program that is killed while it writes a stream leaves a file that reads up
-// to its last whole frame, with everything that was flushed before.
+// A program killed while it writes a stream leaves a file that reads up to its
+// last whole frame, with everything flushed before.
 func TestCrash(t *testing.T) {
 	cut, records := 0, uint64(0)
 	for range kills() {
@@ -157,7 +157,7 @@ func TestCrash(t *testing.T) {
 	require.NotZero(t, records)
 }
 
-// A recording that is killed has every batch that was acknowledged.
+// A killed recording has every batch that was acknowledged.
 func TestCrashOfRecording(t *testing.T) {
 	acknowledged, read := uint64(0), uint64(0)
 	for range max(kills()/5, 3) {
@@ -175,7 +175,7 @@ func TestCrashOfRecording(t *testing.T) {
 		p := replay.Player{InFlight: 1, Send: func(ctx context.Context, b otlpfile.Batch) error {
 			sender.Retries = 5
 			if acked.Load() > 0 {
-				sender.Retries = 0 // it is listening, so a refusal is its death
+				sender.Retries = 0 // the endpoint already listens, so a refusal means that it was killed
 			}
 			if err := sender.Send(ctx, b); err != nil {
 				return err

@@ -60,7 +60,7 @@ func TestExitCode(t *testing.T) {
 	f(3, "cat", filepath.Join(t.TempDir(), "none"))
 }
 
-// A signal ends the program while it waits for input, and leaves nothing behind.
+// A signal ends the program while it waits for input, and no files remain.
 func TestInterrupt(t *testing.T) {
 	for _, sig := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
 		dir := t.TempDir()
@@ -91,7 +91,7 @@ func list(t *testing.T, dir string) []string {
 	return names
 }
 
-// A pipe works on both sides: what one writes the other reads.
+// A pipe works on both sides: one program writes and the other reads.
 func TestPipe(t *testing.T) {
 	first := program(t, "convert", "--quiet", "-", "-")
 	second := program(t, "convert", "--quiet", "--to", "otlp", "-", "-")

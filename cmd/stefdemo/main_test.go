@@ -42,7 +42,7 @@ func linesOf(text, first string) (lines []string) {
 	return lines
 }
 
-// The recordings come back from files as they were.
+// The recordings read back from files are unchanged.
 func TestFiles(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new")
 	var out, errs bytes.Buffer
@@ -74,7 +74,7 @@ func TestRunRefusesBadFlags(t *testing.T) {
 	}
 }
 
-// TestReportFails: a demo that loses something does not end as if all were well.
+// TestReportFails: a demo that loses data reports a failure.
 func TestReportFails(t *testing.T) {
 	var whole [len(signals)]costs
 	for s := range whole {

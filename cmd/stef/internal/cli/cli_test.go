@@ -43,7 +43,7 @@ func run(data []byte, args ...string) (code int, stdout, stderr string) {
 	return code, out.String(), errs.String()
 }
 
-// mustRun runs a command line that has to do what it says.
+// mustRun runs a command line that must succeed.
 func mustRun(t *testing.T, data []byte, args ...string) (stdout, stderr string) {
 	t.Helper()
 	code, stdout, stderr := run(data, args...)
@@ -51,7 +51,7 @@ func mustRun(t *testing.T, data []byte, args ...string) (stdout, stderr string) 
 	return stdout, stderr
 }
 
-// story writes down command lines with what they print.
+// story records command lines with their output.
 func story(t *testing.T, name string, lines ...string) {
 	t.Helper()
 	var b strings.Builder
@@ -194,7 +194,7 @@ func TestCatFiles(t *testing.T) {
 	require.Contains(t, stderr, "stef cat: "+a+": offset 7: schema mismatch: ")
 }
 
-// Records before the damage are printed, and the damage is told.
+// Records before the damage are printed, and the damage is reported.
 func TestDamagedStream(t *testing.T) {
 	data := metrics(t)
 	more := append(bytes.Clone(data), data[len(data)-20:]...)
@@ -213,7 +213,7 @@ func TestDamagedStream(t *testing.T) {
 	}
 }
 
-// Unreadable files and outputs that fail have an exit code of their own.
+// Unreadable files and failing outputs have their own exit code.
 func TestIOErrors(t *testing.T) {
 	none := filepath.Join(t.TempDir(), "none")
 	failure := errors.New("the disk is gone")

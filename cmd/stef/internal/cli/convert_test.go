@@ -41,7 +41,7 @@ func list(t *testing.T, dir string) []string {
 	return names
 }
 
-// masked takes what differs from run to run out of a summary.
+// masked removes the parts of a summary that vary between runs.
 func masked(text, dir string) string {
 	text = regexp.MustCompile(regexp.QuoteMeta(dir)+`/`).ReplaceAllString(text, "")
 	text = regexp.MustCompile(`in [0-9.]+ s\n`).ReplaceAllString(text, "in T\n")
@@ -64,7 +64,8 @@ $`, masked(stderr, dir))
 	require.NoError(t, err)
 	require.EqualValues(t, stef.Zstd, stream[6])
 
-	// Flags may stand anywhere, and standard input and output are files as well.
+	// Flags may be anywhere, and standard input and output are supported as
+	// files.
 	out, stderr = mustRun(t, stream, "convert", "-", "--to", "otlp-json", "-", "--quiet")
 	require.Empty(t, stderr)
 	require.Contains(t, out, `"resourceLogs"`)
@@ -93,8 +94,7 @@ func TestConvertSkips(t *testing.T) {
 	require.Regexp(t, "^left out: 1 data points\n  1 records were not converted, the first: record 2: .*\n$", stderr)
 }
 
-// Whatever goes wrong, there is nothing under the name of the output, or what
-// was there before.
+// After any error, the output name has no file, or its previous one.
 func TestConvertLeavesNothingHalf(t *testing.T) {
 	dir, recording := folder(t)
 	whole := fixtures.Logs()
@@ -134,8 +134,8 @@ func TestConvertLeavesNothingHalf(t *testing.T) {
 	f(cli.ExitIO, "old.stef/out: ", recording, filepath.Join(old, "out"))
 }
 
-// A file of several signals becomes a file per signal, or one of a signal and a
-// count of what is not in it.
+// A file of several signals is converted to a file per signal, or to one file
+// of one signal and a count of the skipped items.
 func TestConvertSignals(t *testing.T) {
 	dir := t.TempDir()
 	mixed := filepath.Join(dir, "all.json")

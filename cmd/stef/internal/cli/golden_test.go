@@ -63,8 +63,8 @@ func sidecar(t *testing.T, path string) string {
 	return string(b)
 }
 
-// Cat prints the records of the reference's streams byte for byte, and finds out
-// their roots by itself where the data tell.
+// Cat prints the records of the reference's streams byte for byte, and finds
+// their roots if the data decide.
 func TestCatEdgeVectors(t *testing.T) {
 	for _, v := range vectors(t, "edge") {
 		path := teltest.Golden(t, "edge", v.File)
@@ -93,7 +93,7 @@ func TestCatEdgeVectors(t *testing.T) {
 	}
 }
 
-// sum hashes and counts what is written, and keeps the beginning.
+// sum hashes and counts the written bytes, and keeps the beginning.
 type sum struct {
 	hash.Hash
 	lines int
@@ -133,7 +133,7 @@ func TestCatDataVectors(t *testing.T) {
 	}
 }
 
-// Every command ends with an error of the right kind on what is malformed.
+// Every command ends with the right kind of error for malformed input.
 func TestMalformedVectors(t *testing.T) {
 	f, err := os.Open(teltest.Golden(t, "malformed", "MANIFEST.jsonl"))
 	require.NoError(t, err)
@@ -152,8 +152,8 @@ func TestMalformedVectors(t *testing.T) {
 				args = append(args, "-")
 			}
 			code, _, stderr := run(nil, args...)
-			// Without a root the right one may be found where the vector wants a
-			// wrong one.
+			// Without --root, the right root may be found where the vector
+			// expects a wrong one.
 			if v.Expect == "error" && args[1] == "--root" {
 				require.Equal(t, cli.ExitData, code, "%v", args)
 			}

@@ -57,7 +57,7 @@ func orders(t *testing.T, options ...dynamic.WriterOption) []byte {
 	return buf.Bytes()
 }
 
-// Streams of a schema of one's own are read with that schema.
+// Streams of a user's schema are read with that schema.
 func TestOwnSchema(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "shop.stef")
 	require.NoError(t, os.WriteFile(path, []byte(shopSchema), 0o666))
@@ -97,7 +97,7 @@ func TestOwnSchema(t *testing.T) {
 	require.Equal(t, cli.ExitIO, code)
 }
 
-// Cat and stat read OTLP as the stream that convert makes of it.
+// Cat and stat read OTLP as the stream that convert writes for it.
 func TestOTLPFiles(t *testing.T) {
 	dir, recording := folder(t)
 	streamed := filepath.Join(dir, "x.stef")
@@ -132,7 +132,7 @@ func TestOTLPFiles(t *testing.T) {
 	}
 }
 
-// frames is a stream of logs in several frames, and where they end.
+// frames is a stream of logs in several frames, and their end offsets.
 func frames(t *testing.T) (data []byte, ends []int) {
 	t.Helper()
 	dir := t.TempDir()
@@ -152,8 +152,8 @@ func frames(t *testing.T) (data []byte, ends []int) {
 	return data, append(ends, len(data))
 }
 
-// Of a stream that is cut anywhere, repair keeps the whole frames and stat
-// reports on them.
+// For a stream cut anywhere, repair keeps the whole frames and stat reports on
+// them.
 func TestRepair(t *testing.T) {
 	data, ends := frames(t)
 	dir := t.TempDir()
@@ -201,7 +201,7 @@ func TestRepair(t *testing.T) {
 	damaged[ends[10]+2] ^= 0x55
 	f(damaged, ends[10], 10, "bytes after them\n")
 
-	// Headers that are cut leave nothing to keep.
+	// If the headers are cut, there is nothing to keep.
 	code, _, stderr := run(data[:5], "repair", "-", "-")
 	require.Equal(t, cli.ExitData, code)
 	require.Contains(t, stderr, "standard input: offset ")

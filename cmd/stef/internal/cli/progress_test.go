@@ -27,7 +27,7 @@ func TestBar(t *testing.T) {
 	f("3.0 MB read, 1.0 MB/s", 3e6, -1, 3*time.Second)
 }
 
-// slow gives its content a little at a time.
+// slow returns its content in small pieces.
 type slow struct{ r io.Reader }
 
 func (s slow) Read(b []byte) (int, error) {
@@ -35,7 +35,7 @@ func (s slow) Read(b []byte) (int, error) {
 	return s.r.Read(b[:min(len(b), 64<<10)])
 }
 
-// A terminal sees a bar once it takes long, and no trace of it at the end.
+// A terminal shows a bar if reading takes long, and no trace of it at the end.
 func TestProgress(t *testing.T) {
 	f := func(terminal bool, after time.Duration, args ...string) string {
 		t.Helper()
@@ -54,7 +54,7 @@ func TestProgress(t *testing.T) {
 	require.Empty(t, f(true, time.Nanosecond, "--quiet", "-", "-"))
 }
 
-// Errors say what they are about without the names of packages.
+// Errors describe the problem without the names of packages.
 func TestMessage(t *testing.T) {
 	f := func(want, text string) {
 		t.Helper()

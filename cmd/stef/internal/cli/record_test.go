@@ -21,7 +21,7 @@ import (
 	"github.com/otelstef/stef/internal/fixtures"
 )
 
-// freeAddress returns an address of the loopback interface that is not in use.
+// freeAddress returns an unused address of the loopback interface.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -49,7 +49,7 @@ func (l *lockedBuffer) String() string {
 }
 
 // recording runs stef record until stop is called, which returns its exit code
-// and what it printed.
+// and its output.
 func recording(t *testing.T, args ...string) (address string, interrupt *cli.Interrupt, wait func() (int, string)) {
 	t.Helper()
 	address, interrupt = freeAddress(t), new(cli.Interrupt)
@@ -62,7 +62,7 @@ func recording(t *testing.T, args ...string) (address string, interrupt *cli.Int
 	return address, interrupt, func() (int, string) { return <-code, errs.String() }
 }
 
-// What is replayed over either protocol is recorded in every format, item by
+// Telemetry replayed over either protocol is recorded in every format, item by
 // item.
 func TestRecordAndReplay(t *testing.T) {
 	dir := t.TempDir()
@@ -73,8 +73,8 @@ func TestRecordAndReplay(t *testing.T) {
 	tracesSTEF := filepath.Join(dir, "traces.stef")
 	mustRun(t, nil, "convert", "--mode", "ordered", traces, tracesSTEF)
 
-	// items are the records of a file in any order, with their attributes in any
-	// order: batches are sent side by side, and STEF sorts.
+	// items are the records of a file, ignoring the order of records and
+	// attributes: batches are sent concurrently, and STEF sorts.
 	items := func(name string) map[string]int {
 		out, _ := mustRun(t, nil, "cat", name)
 		lines := map[string]int{}
@@ -108,7 +108,8 @@ func TestRecordAndReplay(t *testing.T) {
 	f(".parts", "--protocol", "stef")
 	f(".pb", "--protocol", "stef", "--compression", "none")
 
-	// A recording in STEF keeps order and items; it ends after some items.
+	// A recording in STEF keeps order and items; it ends after a number of
+	// items.
 	out := filepath.Join(dir, "rec-{signal}.stef")
 	address, _, wait := recording(t, "--items", "1000", "--sync", "0", out)
 	code, _, _ := run(nil, "replay", "--rate", "max", "--retries", "0", "--endpoint", address, metrics)

@@ -61,7 +61,7 @@ func recording(t testing.TB, signal otlpfile.Signal, n int) []byte {
 	return data
 }
 
-// items are the items of some OTLP.
+// items are the items of OTLP data.
 type items struct {
 	metrics []pmetric.Metrics
 	traces  []ptrace.Traces
@@ -93,13 +93,13 @@ func itemsOf(t *testing.T, data []byte) (all *items, batches int) {
 	}
 }
 
-// count returns how many items there are.
+// count returns the number of items.
 func (i *items) count() int {
 	return canon.Metrics(i.metrics...).Len() + canon.Traces(i.traces...).Len() + canon.Logs(i.logs...).Len()
 }
 
-// requireSame requires the same items on both sides: in the same order with their
-// attributes in the same order, or both in any order.
+// requireSame requires the same items on both sides: with items and attributes
+// in the same order, or ignoring both orders.
 func requireSame(t *testing.T, want, got *items, sorted bool) {
 	t.Helper()
 	o := canon.Options{SortAttributes: sorted}
@@ -116,8 +116,8 @@ func requireSame(t *testing.T, want, got *items, sorted bool) {
 
 var signals = []otlpfile.Signal{otlpfile.Metrics, otlpfile.Traces, otlpfile.Logs}
 
-// Telemetry comes back from STEF as it was: in every format, mode and
-// compression, and in order where that was asked for.
+// Telemetry converted to STEF and back is unchanged in every format, mode and
+// compression, and in order if the mode keeps it.
 func TestThereAndBack(t *testing.T) {
 	for _, signal := range signals {
 		data := recording(t, signal, 20)
@@ -151,7 +151,7 @@ func TestThereAndBack(t *testing.T) {
 	}
 }
 
-// Every format of OTLP becomes every other.
+// Every OTLP format converts to every other.
 func TestRewrite(t *testing.T) {
 	formats := []convert.Format{convert.OTLPParts, convert.OTLP, convert.OTLPJSON}
 	for _, signal := range signals {
@@ -196,7 +196,7 @@ func TestFormatOfNames(t *testing.T) {
 	f(packed, "x.stef", convert.STEF, "")
 }
 
-// What cannot be done is said before anything is written.
+// Unsupported requests are refused before anything is written.
 func TestUnsupported(t *testing.T) {
 	metrics := recording(t, otlpfile.Metrics, 2)
 	packed, _ := mustRun(t, metrics, convert.Options{})
@@ -218,7 +218,7 @@ func TestUnsupported(t *testing.T) {
 	f(packed, convert.Options{To: convert.OTLP, StreamFlags: []string{"--level"}}, "--level is for an output of format stef, and this is otlp")
 }
 
-// Bad content is blamed on the file, with the place.
+// The error for bad content names the file and the place.
 func TestBadContent(t *testing.T) {
 	parts := recording(t, otlpfile.Metrics, 3)
 	packed, _ := mustRun(t, parts, convert.Options{Compression: stef.Zstd})
@@ -242,7 +242,7 @@ func TestBadContent(t *testing.T) {
 	f([]byte("{\"resourceMetrics\":[{]}\n"), convert.Options{}, "line 1")
 }
 
-// Failures of the source and of the destination are told apart from those.
+// Failures of the source and of the destination are distinguished from those.
 func TestFailingFiles(t *testing.T) {
 	failure := errors.New("the disk is gone")
 	parts := recording(t, otlpfile.Traces, 3)
@@ -288,7 +288,7 @@ func (f *full) Write(b []byte) (int, error) {
 	return n, nil
 }
 
-// An item that STEF cannot hold ends the conversion, unless it may be left out.
+// An item that STEF cannot hold ends the conversion, unless it may be skipped.
 func TestSkip(t *testing.T) {
 	md := pmetric.NewMetrics()
 	points := md.ResourceMetrics().AppendEmpty().ScopeMetrics().AppendEmpty().Metrics().AppendEmpty().SetEmptyGauge().DataPoints()
@@ -316,7 +316,7 @@ func TestSkip(t *testing.T) {
 	require.EqualValues(t, 2, res.Items)
 }
 
-// What the reference schema cannot hold is counted.
+// Data that the reference schema cannot hold is counted.
 func TestLosses(t *testing.T) {
 	md := pmetric.NewMetrics()
 	md.ResourceMetrics().AppendEmpty()
@@ -336,7 +336,7 @@ func TestLosses(t *testing.T) {
 	require.Equal(t, []string{"values of 1 points that were flagged as not recorded"}, res.Losses)
 }
 
-// A large part becomes several frames and all of it arrives.
+// A large part is split into several frames, and all of it arrives.
 func TestLargePart(t *testing.T) {
 	md := pmetric.NewMetrics()
 	points := md.ResourceMetrics().AppendEmpty().ScopeMetrics().AppendEmpty().Metrics().AppendEmpty().SetEmptyGauge().DataPoints()

@@ -14,8 +14,7 @@ import (
 	stef "github.com/otelstef/stef/stef-go"
 )
 
-// Any bytes are converted or refused, and what comes out as a stream can be
-// read.
+// Any bytes are converted or refused, and an output stream can be read.
 func FuzzRun(f *testing.F) {
 	for _, signal := range signals {
 		data := recording(f, signal, 2)

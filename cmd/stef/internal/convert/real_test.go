@@ -18,8 +18,8 @@ import (
 	stef "github.com/otelstef/stef/stef-go"
 )
 
-// Every real file becomes STEF and comes back item by item, in each mode; in
-// order, too, where that was asked for.
+// Every real file converts to STEF and back item by item, in each mode, and in
+// order if the mode keeps it.
 func TestRealFilesThereAndBack(t *testing.T) {
 	paths, err := filepath.Glob(filepath.Join(teltest.Data(t), "*", "*-otel*.zst"))
 	require.NoError(t, err)

@@ -40,7 +40,7 @@ func lines(t *testing.T, data []byte, root *stream.Root, kept schema.Kept) ([]st
 	return list, r
 }
 
-// From STEF to STEF in the same schema nothing changes but the compression.
+// From STEF to STEF in the same schema only the compression changes.
 func TestRecompress(t *testing.T) {
 	for _, signal := range signals {
 		plain, res := mustRun(t, recording(t, signal, 15), convert.Options{Mode: convert.Ordered})
@@ -62,8 +62,8 @@ func TestRecompress(t *testing.T) {
 	}
 }
 
-// To the reference schema and back: what that schema holds stays the same, ids
-// and flags included.
+// Converting to the reference schema and back keeps all data that this schema
+// holds, including ids and flags.
 func TestReferenceAndBack(t *testing.T) {
 	for _, signal := range signals[:2] {
 		full, res := mustRun(t, recording(t, signal, 15), convert.Options{})
@@ -75,7 +75,7 @@ func TestReferenceAndBack(t *testing.T) {
 		want, _ := lines(t, full, root, root.Published)
 		got, _ := lines(t, again, root, root.Published)
 		require.Equal(t, want, got)
-		// Converting OTLP gives the same records right away.
+		// Converting OTLP directly gives the same records.
 		direct, _ := mustRun(t, recording(t, signal, 15), convert.Options{Schema: convert.Reference})
 		want, _ = lines(t, direct, root, nil)
 		got, _ = lines(t, published, root, nil)
@@ -83,7 +83,8 @@ func TestReferenceAndBack(t *testing.T) {
 	}
 }
 
-// Streams of the reference come out with the same records, whatever is in them.
+// Streams of the reference are converted with the same records, whatever their
+// content.
 func TestReferenceStreams(t *testing.T) {
 	manifest, err := os.Open(teltest.Golden(t, "edge", "MANIFEST.jsonl"))
 	require.NoError(t, err)
@@ -109,8 +110,8 @@ func TestReferenceStreams(t *testing.T) {
 		require.NoError(t, err)
 		out, res, err := run(data, convert.Options{To: convert.STEF, Root: root, Schema: convert.Reference})
 		if err != nil {
-			// These announce another schema, so their records are looked into, and
-			// hold an id that is none.
+			// These announce another schema, so their records are examined.
+			// They hold an invalid id.
 			require.True(t, v.HasSchema, v.File)
 			require.ErrorContains(t, err, "a trace id of 3 bytes", v.File)
 			continue
@@ -144,7 +145,7 @@ func metricOf(t *testing.T, data []byte) *otelstef.Metrics {
 	return r.Record()
 }
 
-// The flag "no recorded value" is a value of none in the reference schema.
+// The flag "no recorded value" is a value of type none in the reference schema.
 //
 // spec: #otlp-metrics
 func TestFlags(t *testing.T) {
@@ -209,7 +210,8 @@ func TestExemplarIDs(t *testing.T) {
 	require.Zero(t, res.Items)
 }
 
-// Ids of spans are text in the reference schema, and of both forms in input.
+// Ids of spans are text in the reference schema, and text or bytes in the
+// input.
 func TestSpanIDs(t *testing.T) {
 	build := func(trace, span string, options ...stef.WriterOption) []byte {
 		var buf bytes.Buffer
@@ -264,7 +266,7 @@ func TestSpanIDs(t *testing.T) {
 	bad(trace, strings.Repeat("x", 16), `the span id "xxxxxxxxxxxxxxxx" is no hexadecimal text`)
 }
 
-// User data go along, and restarts of the source do not matter.
+// User data are kept, and restarts of the source do not matter.
 func TestUserData(t *testing.T) {
 	data := metricsOf(t, func(m *otelstef.Metrics) { m.EditMetric().SetName("x") },
 		stef.WithUserData(map[string]string{"a": "b", stream.UserDataKey: "metrics"}), stef.WithRestart(stef.RestartAll))

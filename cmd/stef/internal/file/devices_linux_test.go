@@ -16,7 +16,7 @@ import (
 	"github.com/otelstef/stef/cmd/stef/internal/file"
 )
 
-// Devices and pipes are written directly: nothing takes their place.
+// Devices and pipes are written directly and are not replaced.
 func TestDevices(t *testing.T) {
 	out, err := new(file.Temps).Create("/dev/full", nil)
 	require.NoError(t, err)

@@ -65,7 +65,7 @@ func TestInput(t *testing.T) {
 	f("a.stef.zst", zstdOf(t, text), text, "zstd", "a.stef")
 	f("a.stef.gz", gzipOf(t, text), text, "gzip", "a.stef")
 	f("a", zstdOf(t, ""), "", "zstd", "a")
-	f("a.zst", []byte(text), text, "", "a.zst") // the name says what is not so
+	f("a.zst", []byte(text), text, "", "a.zst") // the name implies compression, the content has none
 	f("empty", nil, "", "", "empty")
 	f("short", []byte{0x28}, "\x28", "", "short")
 }
@@ -80,7 +80,7 @@ func TestStandardInput(t *testing.T) {
 	require.Equal(t, text, string(got))
 }
 
-// A file that fails and a file that is bad are told apart.
+// A failing file and a bad file are distinguished.
 func TestBlame(t *testing.T) {
 	read := func(src io.Reader) error {
 		in, err := file.Open("-", src)

@@ -17,7 +17,7 @@ import (
 	"github.com/otelstef/stef/cmd/stef/internal/file"
 )
 
-// names lists a folder.
+// names lists the files in a folder.
 func names(t *testing.T, dir string) []string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -47,7 +47,7 @@ func create(t *testing.T, temps *file.Temps, path, text string) *file.Output {
 	return out
 }
 
-// Nothing is under the name before Commit, nothing is left after Discard.
+// The name has no file before Commit, and no file remains after Discard.
 func TestOutputAppearsComplete(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "out")
@@ -90,7 +90,7 @@ func TestOutputReplaces(t *testing.T) {
 	require.Equal(t, []string{"link", "out"}, names(t, dir))
 }
 
-// A signal handler removes what is not complete, and it stays away.
+// A signal handler removes an incomplete file, and it is not created again.
 func TestRemove(t *testing.T) {
 	dir := t.TempDir()
 	temps := new(file.Temps)
@@ -133,7 +133,7 @@ func TestCommitFails(t *testing.T) {
 	require.Equal(t, []string{"out"}, names(t, dir))
 }
 
-// failing writes until its room is used up.
+// failing accepts a number of bytes and then fails.
 type failing struct {
 	room int
 	err  error

@@ -15,7 +15,7 @@ import (
 	stef "github.com/otelstef/stef/stef-go"
 )
 
-// Of any bytes there is a report that adds up, or an error.
+// For any bytes, the result is a report with correct sums, or an error.
 func FuzzMeasure(f *testing.F) {
 	for _, restart := range []stef.FrameFlags{0, stef.RestartAll} {
 		for _, compression := range []stef.Compression{stef.None, stef.Zstd} {

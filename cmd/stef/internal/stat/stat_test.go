@@ -28,8 +28,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// sample is a stream of metrics: names come back, every third record ends a
-// frame.
+// sample is a stream of metrics: names repeat, every third record ends a frame.
 func sample(t testing.TB, options ...stef.WriterOption) []byte {
 	t.Helper()
 	var buf bytes.Buffer
@@ -64,7 +63,7 @@ func measure(t *testing.T, data []byte) *stat.Report {
 	return r
 }
 
-// requireSums checks that every byte of the stream is somewhere, once.
+// requireSums checks that every byte of the stream is counted exactly once.
 func requireSums(t *testing.T, r *stat.Report, size int64) {
 	t.Helper()
 	require.Equal(t, size, r.Size)
@@ -112,7 +111,7 @@ func TestPrint(t *testing.T) {
 	f("frames", stat.Options{Frames: true}, stef.WithRestart(stef.RestartAll), stef.WithUserData(map[string]string{"k": "v\n"}))
 }
 
-// Sizes under zstd depend on its version, so they are not compared as text.
+// Sizes under zstd depend on its version, so they are not compared.
 func TestZstd(t *testing.T) {
 	plain := measure(t, sample(t))
 	for _, restart := range []stef.FrameFlags{0, stef.RestartCompression, stef.RestartAll} {
@@ -155,14 +154,15 @@ func TestDictionaries(t *testing.T) {
 	require.True(t, once["Metric"].Struct)
 	require.False(t, once["MetricName"].Struct)
 
-	// Four frames that each begin anew.
+	// Four frames that each restart the dictionaries.
 	again := dicts(stef.WithRestart(stef.RestartAll))
 	f(again["MetricName"], 12, 3, 12*int64(len("requests.0")), 0)
 	f(again["Metric"], 12, 3, 0, 0)
 	f(again["Resource"], 4, 1, 0, 0)
 }
 
-// Streams of the reference add up as well, of both roots, compressed or not.
+// Streams of the reference have correct sums too, for both roots, compressed or
+// not.
 func TestReferenceStreams(t *testing.T) {
 	manifest, err := os.Open(teltest.Golden(t, "edge", "MANIFEST.jsonl"))
 	require.NoError(t, err)
@@ -197,11 +197,11 @@ func TestReferenceStreams(t *testing.T) {
 	}
 }
 
-// The report of a stream that is cut is that of its whole frames.
+// The report of a cut stream covers its whole frames.
 func TestDamaged(t *testing.T) {
 	data := sample(t, stef.WithCompression(stef.Zstd))
 	root := stream.Roots()[0]
-	var border *stat.Report // that of the last border between frames
+	var border *stat.Report // the report at the last border between frames
 	borders := 0
 	for n := range data {
 		r, err := stat.Measure(bytes.NewReader(data[:n]), root)

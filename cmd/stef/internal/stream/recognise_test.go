@@ -21,7 +21,7 @@ import (
 	"github.com/otelstef/stef/stef-go/otelstef"
 )
 
-// recognised returns the name of the root, and checks that no byte got lost.
+// recognised returns the name of the root, and checks that no byte is lost.
 func recognised(t *testing.T, data []byte) (string, error) {
 	t.Helper()
 	root, rest, err := stream.Recognise(bytes.NewReader(data))
@@ -34,8 +34,8 @@ func recognised(t *testing.T, data []byte) (string, error) {
 	return root.Name, nil
 }
 
-// The reference announces no schema, so its streams are told by their data. The
-// answer may be that this cannot be told, but never a wrong root.
+// The reference announces no schema, so the data of its streams decide the
+// root. The answer may be that the root is unknown, but never a wrong root.
 func TestReferenceStreams(t *testing.T) {
 	f := func(folder string, unknown int) {
 		manifest, err := os.Open(teltest.Golden(t, folder, "MANIFEST.jsonl"))
@@ -71,7 +71,7 @@ func TestReferenceStreams(t *testing.T) {
 		}
 		require.Zero(t, unknown)
 	}
-	f("edge", 1) // a record of which nothing is set may be of any root
+	f("edge", 1) // a record without any field set fits any root
 	if !testing.Short() {
 		f("data", 0)
 	}
@@ -141,8 +141,8 @@ func TestNoRecordsIsAnyRoot(t *testing.T) {
 	}
 }
 
-// What is wrong with a stream and has nothing to do with the root is reported
-// without guesses about it.
+// Errors of a stream that do not depend on the root are reported without
+// guesses about the root.
 func TestDamaged(t *testing.T) {
 	f := func(data []byte, kind error, want string) {
 		t.Helper()
@@ -159,8 +159,8 @@ func TestTruncatedAnywhere(t *testing.T) {
 		data := written(t, "spans", 2, otelstef.PublishedSpans(), stef.WithCompression(compression))
 		for n := range data {
 			root, err := recognised(t, data[:n])
-			// Where the stream is cut off in a frame, the root is found by the
-			// frames before it, or any root will find the end.
+			// If the stream is cut inside a frame, the earlier frames decide
+			// the root, or any root reports the end.
 			if err == nil {
 				require.Contains(t, []string{"metrics", "spans"}, root)
 			}
@@ -198,7 +198,7 @@ func TestParseRoot(t *testing.T) {
 	require.EqualError(t, err, `no such root: "profiles"; there are metrics, spans, logs`)
 }
 
-// Arbitrary bytes end in an answer, and are handed on as they are.
+// Arbitrary bytes give an answer and are returned unchanged.
 func FuzzRecognise(f *testing.F) {
 	f.Add([]byte("STEF\x02\x00\x00\x00\x02\x00\x00"))
 	f.Add([]byte("STEF\x02\x00\x01\x00\x02\x0b\x28\xb5\x2f\xfd\x20\x02\x11\x00\x00\x00\x00"))
