@@ -12,10 +12,10 @@ type Compression uint8
 
 // The compressions. The numbers are those of the fixed header.
 const (
-	// None leaves frames as they are.
+	// None does not compress frames.
 	None Compression = 0
-	// Zstd compresses the frames of a stream as one zstd stream, so that a
-	// frame finds what it repeats in the frames before it.
+	// Zstd compresses the frames of a stream as one zstd stream, so that a frame can
+	// refer to repeated data in earlier frames.
 	Zstd Compression = 1
 )
 
@@ -30,8 +30,8 @@ func (c Compression) String() string {
 	return fmt.Sprintf("Compression(%d)", uint8(c))
 }
 
-// Level is how hard zstd tries. It does not reach the wire: every reader reads
-// every level.
+// Level is the effort of zstd compression. The wire does not carry it: every reader
+// reads every level.
 type Level uint8
 
 // The levels, as of github.com/klauspost/compress/zstd.

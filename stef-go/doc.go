@@ -1,11 +1,11 @@
 // Copyright The Otel/STEF Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package stef is the Go library of STEF (Sequential Tabular Encoding Format):
-// a compact format for streams of records of one schema. This package holds
-// the words that all of its users write: options, flags, limits, errors. The
-// records themselves, with their writers and readers, are Go code made from a
-// schema by stefc; those of OpenTelemetry are package otelstef.
+// Package stef is the Go library of STEF (Sequential Tabular Encoding Format): a
+// compact format for streams of records of one schema. This package defines what all
+// programs use: options, flags, limits and errors. The records, writers and readers
+// are Go code that stefc generates from a schema; package otelstef has those of
+// OpenTelemetry.
 //
 //	w, err := otelstef.NewMetricsWriter(file, stef.WithCompression(stef.Zstd))
 //	rec := w.Record()                       // owned by w
@@ -23,28 +23,28 @@
 //
 // # Records
 //
-// A writer has one record for its life. It keeps its contents from one Write
-// to the next, so a program sets only what changed, and only what changed is
-// written. A reader has one record too, which Next changes; it must not be
-// changed by anybody else. A field of a record is
+// A writer has one record, which it uses for the whole stream. The record keeps its
+// contents from one Write to the next, so a program sets only what changed, and only
+// what changed is written. A reader also has one record, which Next changes; callers
+// must not change it. A field F of a record is one of these:
 //
 //   - a number, a boolean, text: F returns it and SetF sets it;
-//   - bytes: F returns memory of the record, to be read until it changes, and
+//   - bytes: F returns memory of the record, valid until the field changes, and
 //     SetF copies;
-//   - a struct, oneof, multimap or array: F returns a pointer to change it by,
-//     which stays the same for the life of the record;
-//   - optional: HasF, UnsetF and SetOptionalF besides, or AddF for composites;
+//   - a struct, oneof, multimap or array: F returns a pointer through which the
+//     value is changed; the pointer stays the same for the life of the record;
+//   - optional: also HasF, UnsetF and SetOptionalF, or AddF for composites;
 //   - a dictionary struct: see below.
 //
-// Text that is given to a record is kept by it until other text takes its place.
-// It must not alias memory that is used again. Dictionaries copy what they keep.
+// A record keeps the text that a setter receives until other text replaces it. The
+// text must not alias memory that is reused. Dictionaries copy what they keep.
 //
-// Modified returns which fields of a value changed, as a set of bits: in a
-// writer's record since it was last written, in a reader's record with the
-// record that was read. It tells of a value inside of another only if the
-// field of the other is modified, too; a value that was not touched keeps what
-// it told before; a shared value (see below) tells nothing. A consumer that asks
-// for Modified can skip the work for what is the same as in the record before.
+// Modified returns a set of bits: the fields of a value that changed. In a writer's
+// record these are the changes since the last Write, in a reader's record the
+// changes that the last Next made. The bits of an inner value are valid only if its
+// field is also modified in the outer value; a value that was not touched keeps its
+// old bits, and the bits of a shared value (see below) mean nothing. A consumer that
+// checks Modified can skip the work for unchanged fields.
 //
 // # Shared values
 //
@@ -62,12 +62,13 @@
 //
 // # Streams
 //
-// Records go out in frames. A frame ends when it has the size WithFrameBytes
-// set, when the dictionaries have grown to the size WithDictBytes set, and at
-// Flush; everything up to it can then be read. The destination gets every
-// header and every frame in one Write. Readers deliver the records of complete
-// frames only; a stream may end before any frame, and ends in an error within
-// one. The same records with the same options give the same bytes.
+// Records are sent in frames. A frame ends when it reaches the size of
+// WithFrameBytes, when the dictionaries reach the size of WithDictBytes, and at
+// Flush. Readers can then read everything up to the end of the frame. The writer
+// calls Write of the destination once for every header and every frame. Readers
+// deliver the records of complete frames only. A stream may end before any frame; a
+// stream that ends within a frame is an error. The same records with the same
+// options produce the same bytes.
 //
 // Writers and readers can write and read in an older schema (WithSchema), and
 // readers refuse a newer one. A writer refuses a record with a multimap that is
@@ -99,7 +100,7 @@
 //
 // # How the code is built
 //
-// Every line belongs to a tempo, which decides what it may use:
+// Every line belongs to a tempo, which decides what the code may use:
 //
 //	tempo   runs                     may use                             home
 //	value   per field, about 1 ns    leaf methods that are inlined       bitio, codec
@@ -108,8 +109,8 @@
 //	                                 zstd, errors that say where         internal/frame
 //	stream  per connection           options                             stef
 //
-// Value and record tempo allocate nothing in steady state. The specification
-// is in the folder stef-spec; comments cite it as "spec: #anchor". Package
-// dynamic is a second, slow and obvious implementation of all of it, which the
-// tests hold the fast one against.
+// Code at value and record tempo allocates nothing in steady state. The
+// specification is in the folder stef-spec; comments cite it as "spec: #anchor".
+// Package dynamic is a second, slow and simple implementation of the whole format.
+// Tests compare the fast one with it.
 package stef

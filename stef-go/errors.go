@@ -22,14 +22,14 @@ var (
 	// ErrVersion is a stream of a format version or a compression that this
 	// package does not know.
 	ErrVersion = errors.New("unsupported version")
-	// ErrZstdDict is a stream that needs a zstd dictionary which the reader does
-	// not hold: see WithZstdDicts.
+	// ErrZstdDict is a stream that needs a zstd dictionary which the reader does not
+	// have: see WithZstdDicts.
 	ErrZstdDict = errors.New("missing zstd dictionary")
 	// ErrClosed is a write to a closed writer.
 	ErrClosed = errors.New("writer is closed")
 )
 
-// FormatError says where in a stream an error is.
+// FormatError reports where in a stream an error is.
 type FormatError struct {
 	// Offset is the offset in the stream of the header or frame that holds
 	// the error, in bytes.
@@ -37,11 +37,11 @@ type FormatError struct {
 	// Frame is the number of the frame, counted from 0, the variable header's;
 	// -1 is the fixed header.
 	Frame int
-	// Record is the number of the record in the stream, counted from 1, or 0
-	// if the error belongs to none.
+	// Record is the number of the record in the stream, counted from 1. It is 0 if
+	// the error is not in a record.
 	Record uint64
-	// Column is the path of the column, from the root down, or "" if the error
-	// belongs to none.
+	// Column is the path of the column, from the root down. It is "" if the error is
+	// not in a column.
 	Column string
 	// Err is the error. It wraps ErrCorrupt, ErrLimit, ErrSchema, ErrVersion,
 	// ErrZstdDict or the error of the source.

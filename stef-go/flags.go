@@ -3,7 +3,7 @@
 
 package stef
 
-// FrameFlags say what starts anew with a frame.
+// FrameFlags select the state that is reset at the start of a frame.
 //
 // spec: #frame-flags
 type FrameFlags uint8
@@ -12,10 +12,10 @@ type FrameFlags uint8
 const (
 	// RestartDictionaries empties all dictionaries.
 	RestartDictionaries FrameFlags = 1 << iota
-	// RestartCompression begins a new zstd stream. It has no meaning without
+	// RestartCompression begins a new zstd stream. It has no effect without
 	// compression.
 	RestartCompression
-	// RestartCodecs puts the state of all codecs to its beginning.
+	// RestartCodecs resets the state of all codecs.
 	RestartCodecs
 
 	// RestartAll makes frames that can be decoded on their own: a writer with
@@ -23,5 +23,5 @@ const (
 	RestartAll = RestartDictionaries | RestartCompression | RestartCodecs
 )
 
-// Valid says whether f has only flags that are defined.
+// Valid reports whether f has only flags that are defined.
 func (f FrameFlags) Valid() bool { return f&^RestartAll == 0 }

@@ -10,9 +10,9 @@ import (
 	"github.com/otelstef/stef/stef-go/internal/config"
 )
 
-// Limits bound what a reader accepts, so that a hostile stream can neither
-// exhaust memory nor the stack. A stream beyond a limit ends in an error that
-// wraps ErrLimit. A field that is 0 takes its default.
+// Limits bound what a reader accepts, so that a hostile stream can exhaust neither
+// memory nor the stack. A stream that exceeds a limit ends in an error that wraps
+// ErrLimit. A field that is 0 selects its default.
 //
 // spec: #limits
 type Limits struct {
@@ -22,17 +22,15 @@ type Limits struct {
 	// FrameBytes bounds a frame, both its compressed and its uncompressed
 	// size. Default and maximum 64 MiB, the limit of the format.
 	FrameBytes int
-	// DictBytes bounds the memory of all dictionaries together: the bytes of
-	// an entry and 16 for text, an estimate of its memory for a struct.
-	// Default 64 MiB, far above what a writer with the default limit of 4 MiB
-	// can reach.
+	// DictBytes bounds the memory of all dictionaries together. A text entry counts
+	// its bytes and 16, a struct entry an estimate of its memory. Default 64 MiB,
+	// far above what a writer with the default limit of 4 MiB can reach.
 	DictBytes int
-	// RecordBytes bounds the memory that the arrays, multimaps and oneofs of
-	// one record newly take, roughly. Default 32 MiB.
+	// RecordBytes bounds the memory, estimated, that the arrays, multimaps and
+	// oneofs of one record newly allocate. Default 32 MiB.
 	RecordBytes int
-	// Depth bounds how many values of recursive types may enclose each other;
-	// an array in an array of AnyValue counts as two, the value and the array.
-	// Default 1024.
+	// Depth bounds how deep values of recursive types may be nested. An array in an
+	// array of AnyValue counts as two, the value and the array. Default 1024.
 	Depth int
 	// WindowBytes bounds the zstd window, which is most of a reader's memory.
 	// Default 8 MiB, the window of the reference implementation's writer.
@@ -43,19 +41,19 @@ type Limits struct {
 //
 // spec: #limits
 const (
-	// MaxPairs is the most pairs of a multimap.
+	// MaxPairs is the maximum number of pairs in a multimap.
 	MaxPairs = 1023
-	// MaxFrameBytes is the most bytes of a frame.
+	// MaxFrameBytes is the maximum size of a frame in bytes.
 	MaxFrameBytes = 64 << 20
-	// MaxHeaderBytes is the most bytes of a header.
+	// MaxHeaderBytes is the maximum size of a header in bytes.
 	MaxHeaderBytes = 1 << 20
-	// MaxUserData is the most pairs of user data.
+	// MaxUserData is the maximum number of pairs of user data.
 	MaxUserData = 1024
-	// MaxUserDataBytes is the most bytes of a key or a value of user data.
+	// MaxUserDataBytes is the maximum size of a key or a value of user data.
 	MaxUserDataBytes = 256
 )
 
-// DefaultLimits returns the limits of a reader that was made without WithLimits.
+// DefaultLimits returns the limits of a reader that has no WithLimits option.
 func DefaultLimits() Limits {
 	return Limits{
 		HeaderBytes: MaxHeaderBytes,
@@ -67,10 +65,10 @@ func DefaultLimits() Limits {
 	}
 }
 
-// maxMemoryBytes bounds limits of memory: 1 TiB, or what an int holds.
+// maxMemoryBytes bounds limits of memory: 1 TiB, or the largest int.
 const maxMemoryBytes = min(1<<40, math.MaxInt)
 
-// apply sets the fields of c that are not 0 in l.
+// apply copies the fields of l that are not 0 to c.
 func (l Limits) apply(c *config.Reader) error {
 	for _, f := range []struct {
 		name  string

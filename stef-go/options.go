@@ -16,18 +16,17 @@ type WriterOption func(*config.Writer) error
 
 // Defaults of a writer.
 const (
-	// DefaultFrameBytes leaves a frame, with the record that crosses it, below
-	// the 4 MiB that gRPC receives by default.
+	// DefaultFrameBytes keeps a frame, with the record that crosses it, below the 4
+	// MiB that gRPC receives by default.
 	DefaultFrameBytes = 4<<20 - 64<<10
-	// DefaultDictBytes is the default of the reference implementation too.
+	// DefaultDictBytes is also the default of the reference implementation.
 	DefaultDictBytes = 4 << 20
-	// DefaultWindowBytes is the zstd window; package stefrt has the table of
-	// sizes, memory and time that it was chosen by.
+	// DefaultWindowBytes is the zstd window. The documentation of package stefrt has
+	// the measurements of size, memory and time behind this choice.
 	DefaultWindowBytes = 1 << 20
 )
 
-// WithCompression sets how frames are compressed. Default None. It reaches the
-// wire.
+// WithCompression sets how frames are compressed. Default None. The wire carries it.
 func WithCompression(compression Compression) WriterOption {
 	return func(c *config.Writer) error {
 		if compression > Zstd {
@@ -38,8 +37,8 @@ func WithCompression(compression Compression) WriterOption {
 	}
 }
 
-// WithLevel sets how hard zstd tries. Default LevelDefault. It does not reach
-// the wire.
+// WithLevel sets the effort of zstd compression. Default LevelDefault. The wire does
+// not carry it.
 func WithLevel(level Level) WriterOption {
 	return func(c *config.Writer) error {
 		if level < LevelFastest || level > LevelBest {
@@ -50,9 +49,9 @@ func WithLevel(level Level) WriterOption {
 	}
 }
 
-// WithWindowBytes sets the zstd window in bytes, a power of two from 1 KiB to
-// 8 MiB: how far back repetition is found, and most of the memory of a writer
-// and of the readers of its stream. Default DefaultWindowBytes.
+// WithWindowBytes sets the zstd window in bytes, a power of two from 1 KiB to 8 MiB.
+// The window is the distance within which zstd finds repetition, and most of the
+// memory of a writer and of the readers of its stream. Default DefaultWindowBytes.
 func WithWindowBytes(bytes int) WriterOption {
 	return func(c *config.Writer) error {
 		if bytes < 1<<10 || bytes > 8<<20 || bytes&(bytes-1) != 0 {
@@ -63,9 +62,9 @@ func WithWindowBytes(bytes int) WriterOption {
 	}
 }
 
-// WithFrameBytes sets the uncompressed bytes at which a frame ends by itself,
-// from 1 to 64 MiB less 1 MiB. Default DefaultFrameBytes. A frame holds whole
-// records, so it can be larger by the record that reached the limit.
+// WithFrameBytes sets the uncompressed size at which a frame ends, from 1 to 64 MiB
+// less 1 MiB. Default DefaultFrameBytes. A frame holds whole records, so it can be
+// larger by the record that reached the limit.
 func WithFrameBytes(bytes int) WriterOption {
 	return func(c *config.Writer) error {
 		if bytes < 1 || bytes > MaxFrameBytes-1<<20 {
@@ -76,9 +75,9 @@ func WithFrameBytes(bytes int) WriterOption {
 	}
 }
 
-// WithDictBytes sets the memory of all dictionaries together, in bytes by the
-// accounting of the specification, at which they are emptied and begun anew.
-// Default DefaultDictBytes. A receiver may advertise a limit of its own.
+// WithDictBytes sets the memory of all dictionaries together at which they are
+// emptied and restarted, in bytes by the accounting of the specification. Default
+// DefaultDictBytes. A receiver may advertise its own limit.
 func WithDictBytes(bytes int) WriterOption {
 	return func(c *config.Writer) error {
 		if bytes < 1 {
@@ -89,9 +88,9 @@ func WithDictBytes(bytes int) WriterOption {
 	}
 }
 
-// WithRestart sets what starts anew with every frame but the first. Default
-// nothing. With all flags (RestartCompression counts only where there is
-// compression) every frame can be decoded on its own.
+// WithRestart sets the state that is reset with every frame but the first. Default
+// none. With all flags every frame can be decoded without the frames before it;
+// without compression RestartCompression is not needed for that.
 func WithRestart(flags FrameFlags) WriterOption {
 	return func(c *config.Writer) error {
 		if !flags.Valid() {
@@ -102,9 +101,9 @@ func WithRestart(flags FrameFlags) WriterOption {
 	}
 }
 
-// WithSchema makes the writer write in an older schema: fields and choices
-// beyond it are left out. It must be a cut of the writer's
-// own, or making the writer fails with ErrSchema. Default the whole schema.
+// WithSchema makes the writer write in an older schema: fields and choices beyond it
+// are omitted. It must be a cut of the writer's own schema; otherwise creating the
+// writer fails with ErrSchema. Default the whole schema.
 func WithSchema(wire schema.WireSchema) WriterOption {
 	return func(c *config.Writer) error {
 		c.Schema = append(schema.WireSchema(nil), wire...)
@@ -112,9 +111,9 @@ func WithSchema(wire schema.WireSchema) WriterOption {
 	}
 }
 
-// WithSchemaHeader makes the writer announce its schema in the variable
-// header in any case. Without it a writer announces its schema only if that is
-// not the one which streams that announce nothing are taken to be in.
+// WithSchemaHeader makes the writer always announce its schema in the variable
+// header. Without it a writer announces its schema only if it differs from the one
+// that readers assume for streams that announce none.
 func WithSchemaHeader() WriterOption {
 	return func(c *config.Writer) error {
 		c.WriteSchema = true
@@ -122,9 +121,9 @@ func WithSchemaHeader() WriterOption {
 	}
 }
 
-// WithUserData puts pairs into the variable header, at most MaxUserData of at
-// most MaxUserDataBytes a key and a value. They are written in the order of
-// their keys. Default none.
+// WithUserData adds pairs to the variable header: at most MaxUserData pairs, with at
+// most MaxUserDataBytes in a key or a value. They are written in the order of their
+// keys. Default none.
 func WithUserData(pairs map[string]string) WriterOption {
 	return func(c *config.Writer) error {
 		if len(pairs) > MaxUserData {
@@ -143,8 +142,8 @@ func WithUserData(pairs map[string]string) WriterOption {
 // ReaderOption changes how a reader reads.
 type ReaderOption func(*config.Reader) error
 
-// WithLimits bounds what the reader accepts. A field that is 0 keeps what an
-// option before this one set, or takes its default, that of DefaultLimits.
+// WithLimits bounds what the reader accepts. A field that is 0 keeps the value of an
+// earlier option, or else the default, that of DefaultLimits.
 func WithLimits(limits Limits) ReaderOption {
 	return func(c *config.Reader) error { return limits.apply(c) }
 }

@@ -5,16 +5,16 @@ package stef
 
 // WriterStats are counts of what a writer wrote.
 type WriterStats struct {
-	// Records is the number of records written, those in the unfinished frame
-	// included: the id of the last one.
+	// Records is the number of records written, including those in the unfinished
+	// frame: the id of the last one.
 	Records uint64
-	// Flushed is the number of records in frames that were handed to the
+	// Flushed is the number of records in frames that were written to the
 	// destination.
 	Flushed uint64
-	// Frames is the number of frames handed to the destination, the variable
-	// header not counted.
+	// Frames is the number of frames written to the destination, not counting the
+	// variable header.
 	Frames int
-	// Bytes is the number of bytes handed to the destination.
+	// Bytes is the number of bytes written to the destination.
 	Bytes int64
 	// Compression is the compression of the stream.
 	Compression Compression
@@ -27,9 +27,9 @@ type WriterStats struct {
 type ReaderStats struct {
 	// Records is the number of records read: the id of the last one.
 	Records uint64
-	// Frames is the number of frames read, the variable header not counted.
+	// Frames is the number of frames read, not counting the variable header.
 	Frames int
-	// Bytes is the number of bytes of the stream that were used.
+	// Bytes is the number of bytes of the stream that were consumed.
 	Bytes int64
 	// FrameFlags are the flags of the last frame.
 	FrameFlags FrameFlags

@@ -11,17 +11,17 @@ import (
 	"github.com/otelstef/stef/stef-go/internal/config"
 )
 
-// MaxZstdDictBytes is the most content of a ZstdDict.
+// MaxZstdDictBytes is the maximum size of the content of a ZstdDict.
 const MaxZstdDictBytes = 1 << 20
 
-// ZstdDict is text that both ends of a stream hold beforehand, so that zstd
-// refers to it instead of sending it. It makes short streams smaller, such as
-// messages that decode on their own; long ones hardly gain.
+// ZstdDict is text that both ends of a stream have in advance, so that zstd refers
+// to it instead of sending it. It makes short streams smaller, such as messages that
+// decode on their own; long streams gain little.
 //
-// Good content is what the streams are likely to hold: the bytes of an
-// uncompressed stream of typical records. The most frequent text stands at the
-// end. A ZstdDict is immutable and safe for use by several goroutines at once;
-// create it once, because encoders and decoders are pooled by its pointer.
+// Good content is what the streams are likely to contain: the bytes of an
+// uncompressed stream of typical records, with the most frequent text at the end. A
+// ZstdDict is immutable and safe for use by several goroutines at once. Create it
+// once, because encoders and decoders are pooled by its pointer.
 //
 // spec: #compression
 type ZstdDict struct{ dict config.ZstdDict }
@@ -32,19 +32,20 @@ func NewZstdDict(content []byte) (*ZstdDict, error) {
 	if len(content) < 8 || len(content) > MaxZstdDictBytes {
 		return nil, fmt.Errorf("stef: NewZstdDict: content of %d bytes, from 8 to %d are allowed", len(content), MaxZstdDictBytes)
 	}
-	// RFC 8878 keeps ids below 32768 and from 2^31 on for registered dictionaries.
+	// RFC 8878 reserves ids below 32768 and from 2^31 on for registered
+	// dictionaries.
 	const first, end = 1 << 15, 1 << 31
 	sum := sha256.Sum256(content)
 	id := first + binary.LittleEndian.Uint32(sum[:])%(end-first)
 	return &ZstdDict{config.ZstdDict{ID: id, Content: append([]byte(nil), content...)}}, nil
 }
 
-// ID returns the number by which streams name the dictionary. It is made of the
+// ID returns the number by which streams name the dictionary. It is computed from a
 // hash of the content, so equal contents have equal ids.
 func (d *ZstdDict) ID() uint32 { return d.dict.ID }
 
-// WithZstdDict lets zstd refer to a dictionary, which readers of the stream have
-// to hold. Default none. It has no effect without compression.
+// WithZstdDict lets zstd refer to a dictionary, which readers of the stream must
+// also have. Default none. It has no effect without compression.
 func WithZstdDict(dict *ZstdDict) WriterOption {
 	return func(c *config.Writer) error {
 		if dict == nil {
@@ -55,8 +56,8 @@ func WithZstdDict(dict *ZstdDict) WriterOption {
 	}
 }
 
-// WithZstdDicts tells a reader the dictionaries that it may need, at most 4. A
-// stream that needs another one fails with ErrZstdDict. Default none.
+// WithZstdDicts sets the dictionaries that streams may refer to, at most 4. A stream
+// that needs another one fails with ErrZstdDict. Default none.
 func WithZstdDicts(dicts ...*ZstdDict) ReaderOption {
 	return func(c *config.Reader) error {
 		if len(dicts) > config.MaxZstdDicts {

@@ -19,11 +19,11 @@ type BitWriter struct {
 	hint int
 }
 
-// Write appends the n low bits of v, the highest of them first. n is at most
-// 64, and v must be below 1<<n: higher bits would damage what stands before.
+// Write appends the n low bits of v, the highest of them first. n is at most 64, and
+// v must be below 1<<n: higher bits would damage the bits before it.
 //
-// It is a leaf that the compiler inlines into generated code; internal/arch
-// tests that it stays one, so the slow half lives in spill.
+// It is a leaf that the compiler inlines into generated code; internal/arch tests
+// that it stays one, so the slow half is in spill.
 func (w *BitWriter) Write(v uint64, n uint) {
 	w.used += n
 	if w.used <= 64 {
@@ -33,7 +33,7 @@ func (w *BitWriter) Write(v uint64, n uint) {
 	w.spill(v)
 }
 
-// spill appends the low bits of v when 64 of them and those before are full.
+// spill appends the low bits of v when they complete a word of 64 bits.
 func (w *BitWriter) spill(v uint64) {
 	rest := w.used - 64 // 1..64 bits go to the next word
 	if cap(w.buf)-len(w.buf) < 8 {
@@ -59,7 +59,7 @@ func (w *BitWriter) BitLen() int { return len(w.buf)*8 + int(w.used) }
 // Len returns the number of bytes that AppendTo would append.
 func (w *BitWriter) Len() int { return len(w.buf) + int(w.used+7)/8 }
 
-// AppendTo appends all written bits to dst, the last byte filled with zeros.
+// AppendTo appends all written bits to dst. Zero bits fill the last byte.
 func (w *BitWriter) AppendTo(dst []byte) []byte {
 	dst = append(dst, w.buf...)
 	for acc, n := w.acc, int(w.used); n > 0; n -= 8 {
@@ -69,15 +69,15 @@ func (w *BitWriter) AppendTo(dst []byte) []byte {
 	return dst
 }
 
-// Reset drops what was written and keeps the memory.
+// Reset discards the written bits and keeps the memory.
 func (w *BitWriter) Reset() {
 	w.buf, w.acc, w.used = w.buf[:0], 0, 0
 }
 
-// Expect says how many bytes the column is likely to get.
+// Expect sets the number of bytes that the column is likely to need.
 func (w *BitWriter) Expect(n int) { w.hint = n }
 
-// Release drops what was written and gives the memory back.
+// Release discards the written bits and releases the memory.
 func (w *BitWriter) Release() {
 	columns.Give(w.buf)
 	w.buf, w.acc, w.used = nil, 0, 0
@@ -100,18 +100,18 @@ func (r *BitReader) Reset(data []byte) {
 	r.slack, r.short = 0, false
 }
 
-// Grant makes r supply n zero bits behind the data, to numbers that are zero,
-// before it latches a fault.
+// Grant makes r supply up to n zero bits behind the data, but only to numbers that
+// are zero, before it latches a fault.
 func (r *BitReader) Grant(n uint) { r.slack = n }
 
-// Short says whether any of the bits of Grant were used.
+// Short reports whether any of the bits of Grant were used.
 func (r *BitReader) Short() bool { return r.short }
 
 // Read returns the next n bits, at most 64, as a number.
 //
-// It is a leaf that the compiler inlines into generated code, at the very
-// limit of its budget: acc is not shifted as bits are used, which would cost
-// one operation too many.
+// It is a leaf that the compiler inlines into generated code, at the limit of its
+// inlining budget: Read does not shift acc, because that one operation more would
+// exceed the budget.
 func (r *BitReader) Read(n uint) uint64 {
 	if n > r.avail {
 		return r.readSlow(n)
@@ -136,8 +136,8 @@ func (r *BitReader) readSlow(n uint) uint64 {
 	}
 	high := r.acc &^ (^uint64(0) << r.avail)
 	if need > have {
-		// A number that begins in the data must be zero there too: what the
-		// missing bits were, nobody knows.
+		// If the number begins in the data, those bits must be zero too: the value
+		// of the missing bits is unknown.
 		if need-have > r.slack || high|word != 0 {
 			r.acc, r.avail = 0, 0
 			r.Fail(FaultEnd)
@@ -155,8 +155,8 @@ func (r *BitReader) readSlow(n uint) uint64 {
 // ReadBit returns the next bit.
 func (r *BitReader) ReadBit() bool { return r.Read(1) != 0 }
 
-// ReadCompact reads a number in the prefix code for sizes, lengths and
-// references. Eight leading zero bits are no code and latch FaultBadCode.
+// ReadCompact reads a number in the prefix code for sizes, lengths and references.
+// Eight leading zero bits are invalid and latch FaultBadCode.
 //
 // spec: #uvarint-compact
 func (r *BitReader) ReadCompact() uint64 {
@@ -169,11 +169,10 @@ func (r *BitReader) ReadCompact() uint64 {
 	return 0
 }
 
-// Left returns the number of bits not yet read, padding and granted bits
-// included.
+// Left returns the number of unread bits, including padding and granted bits.
 func (r *BitReader) Left() int { return int(r.avail+r.slack) + 8*len(r.rest) }
 
-// Done says whether only padding is left: fewer than 8 bits, all zero.
+// Done reports whether only padding is unread: fewer than 8 bits, all zero.
 func (r *BitReader) Done() bool {
 	return len(r.rest) == 0 && r.avail < 8 && r.acc&^(^uint64(0)<<r.avail) == 0
 }

@@ -28,18 +28,18 @@ func AppendUvarint(dst []byte, v uint64) []byte {
 	return append(dst, byte(v))
 }
 
-// AppendVarint appends v zigzagged.
+// AppendVarint appends v in zigzag code.
 //
 // spec: #varint
 func AppendVarint(dst []byte, v int64) []byte { return AppendUvarint(dst, Zigzag(v)) }
 
-// UvarintLen returns how many bytes AppendUvarint appends for v.
+// UvarintLen returns the number of bytes that AppendUvarint appends for v.
 func UvarintLen(v uint64) int { return (bits.Len64(v|1) + 6) / 7 }
 
-// Uvarint decodes a number from the start of b and returns it with the number
-// of bytes used; 0 bytes means b ends too early, a negative number that the
-// value does not fit 64 bits. Forms longer than the shortest are accepted, up
-// to 10 bytes.
+// Uvarint decodes a number from the start of b and returns it with the number of
+// bytes used. 0 bytes means that b ends too early; a negative number means that the
+// value exceeds 64 bits. Forms longer than the shortest are accepted, up to 10
+// bytes.
 //
 // spec: #uvarint
 func Uvarint(b []byte) (v uint64, n int) {
@@ -58,8 +58,8 @@ func Uvarint(b []byte) (v uint64, n int) {
 // ByteReader reads varints and runs of bytes. Like BitReader it latches a
 // Fault on the first failure and returns zeros from then on.
 type ByteReader struct {
-	// Buf is the column, and Pos how much of it was read. Codecs that read one
-	// value a call look at them, to save the call of Uvarint.
+	// Buf is the column, and Pos is the number of bytes read. Codecs that read one
+	// value per call access them directly, to save the call of Uvarint.
 	Buf []byte
 	Pos int
 	Source
@@ -79,7 +79,7 @@ func (r *ByteReader) Uvarint() uint64 {
 	return r.UvarintLong()
 }
 
-// UvarintLong is Uvarint for a number that is likely to be longer than a byte.
+// UvarintLong is Uvarint for numbers that are likely to be longer than a byte.
 func (r *ByteReader) UvarintLong() uint64 {
 	if len(r.Buf)-r.Pos >= 8 {
 		if v, n := uvarint8(binary.LittleEndian.Uint64(r.Buf[r.Pos:])); n > 0 {
@@ -101,9 +101,8 @@ func (r *ByteReader) UvarintLong() uint64 {
 	return v
 }
 
-// uvarint8 decodes a number that ends within 8 bytes, given as one little
-// endian word, without looking at the bytes one by one. It returns 0 bytes if
-// the number is longer.
+// uvarint8 decodes a number that ends within 8 bytes from one little endian word,
+// without a loop over the bytes. It returns 0 bytes if the number is longer.
 func uvarint8(w uint64) (v uint64, n int) {
 	const (
 		tops = 0x8080808080808080
@@ -121,11 +120,11 @@ func uvarint8(w uint64) (v uint64, n int) {
 	return w, bits.TrailingZeros64(ends)/8 + 1
 }
 
-// Varint reads one zigzagged number.
+// Varint reads one number in zigzag code.
 func (r *ByteReader) Varint() int64 { return Unzigzag(r.Uvarint()) }
 
-// Next returns the next n bytes, which stay part of the column, and where in
-// it they begin. It returns nil if there are not so many.
+// Next returns the next n bytes, which remain part of the column, and their offset
+// in it. It returns nil if there are fewer.
 func (r *ByteReader) Next(n uint64) (run []byte, at int) {
 	if n > uint64(len(r.Buf)-r.Pos) {
 		r.Pos = len(r.Buf)
@@ -137,29 +136,29 @@ func (r *ByteReader) Next(n uint64) (run []byte, at int) {
 	return r.Buf[at:r.Pos:r.Pos], at
 }
 
-// Left returns the number of bytes not yet read.
+// Left returns the number of unread bytes.
 func (r *ByteReader) Left() int { return len(r.Buf) - r.Pos }
 
-// Done says whether everything was read.
+// Done reports whether everything was read.
 func (r *ByteReader) Done() bool { return r.Pos == len(r.Buf) }
 
 // ByteWriter is a byte column being written. The zero value is ready to use.
 type ByteWriter struct {
-	// Buf is what was written since the last Reset. Codecs call Room and then
+	// Buf has the bytes written since the last Reset. Codecs call Room and then
 	// append to it.
 	Buf  []byte
 	hint int
 }
 
-// Room makes room for n more bytes. It is a leaf that the compiler inlines.
+// Room ensures capacity for n more bytes. It is a leaf that the compiler inlines.
 func (w *ByteWriter) Room(n int) {
 	if cap(w.Buf)-len(w.Buf) < n {
 		w.Buf = grow(w.Buf, n, w.hint)
 	}
 }
 
-// Uvarint appends v as AppendUvarint does, and faster where v is likely to be
-// longer than a byte.
+// Uvarint appends v as AppendUvarint does. It is faster for numbers that are likely
+// to be longer than a byte.
 func (w *ByteWriter) Uvarint(v uint64) {
 	w.Room(maxUvarint)
 	n := len(w.Buf)
@@ -173,8 +172,8 @@ func (w *ByteWriter) Uvarint(v uint64) {
 		return
 	}
 	size := UvarintLen(v)
-	// Groups of 56, 28 and 14 bits are split into those of 28, 14 and 7, a byte
-	// each. All but the last say that another one follows.
+	// Split groups of 56, 28 and 14 bits into groups of 28, 14 and 7, one per byte.
+	// Every byte but the last gets the continuation bit.
 	v = v&0x000000000fffffff | v&0x00fffffff0000000<<4
 	v = v&0x00003fff00003fff | v&0x0fffc0000fffc000<<2
 	v = v&0x007f007f007f007f | v&0x3f803f803f803f80<<1
@@ -188,28 +187,29 @@ const maxUvarint = 10
 // Len returns the number of bytes written since the last Reset.
 func (w *ByteWriter) Len() int { return len(w.Buf) }
 
-// AppendTo appends what was written to dst.
+// AppendTo appends the written bytes to dst.
 func (w *ByteWriter) AppendTo(dst []byte) []byte { return append(dst, w.Buf...) }
 
-// Reset drops what was written and keeps the memory.
+// Reset discards the written bytes and keeps the memory.
 func (w *ByteWriter) Reset() { w.Buf = w.Buf[:0] }
 
-// Expect says how many bytes the column is likely to get.
+// Expect sets the number of bytes that the column is likely to need.
 func (w *ByteWriter) Expect(n int) { w.hint = n }
 
-// Release drops what was written and gives the memory back.
+// Release discards the written bytes and releases the memory.
 func (w *ByteWriter) Release() {
 	columns.Give(w.Buf)
 	w.Buf = nil
 }
 
-// startHint is the size from which a column grows to what is expected of it.
-// Below, most of what is expected may never come: the stream may be idle.
+// startHint is the size from which a column grows to its expected size at once.
+// Smaller columns do not: most of the expected data may never arrive, for example if
+// the stream is idle.
 const startHint = 4 << 10
 
-// grow returns b with room for n more bytes, twice as large or, once it is
-// not small any more, as large as is expected. append would grow by a quarter
-// and copy large columns many times.
+// grow returns b with capacity for n more bytes. It doubles small buffers and grows
+// larger ones to the expected size. append would grow by a quarter and copy large
+// columns many times.
 func grow(b []byte, n, hint int) []byte {
 	size := max(2*cap(b), len(b)+n, 64)
 	if len(b) >= startHint {

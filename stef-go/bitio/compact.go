@@ -3,11 +3,11 @@
 
 package bitio
 
-// MaxCompact is the largest number the prefix code for sizes, lengths and
-// references can carry.
+// MaxCompact is the largest number that the prefix code for sizes, lengths and
+// references can represent.
 const MaxCompact = 1<<48 - 1
 
-// A compact class is a prefix of zeros ended by a one, and a plain payload. A
+// A compact class is a prefix of zeros that ends with a one, and a plain payload. A
 // value is written in the first class whose payload holds it:
 //
 //	value        0   1..3  4..31  32..4095  ..2^19-1  ..2^26-1  ..2^33-1  ..2^48-1
@@ -19,8 +19,8 @@ var compactClasses = [8]struct{ prefix, payload uint8 }{
 	{1, 0}, {2, 2}, {3, 5}, {4, 12}, {5, 19}, {6, 26}, {7, 33}, {8, 48},
 }
 
-// compactClass maps the bit length of a value to its class. Longer values
-// have none; they map to the last class, where they would be cut.
+// compactClass maps the bit length of a value to its class. Longer values have no
+// class; they map to the last one, which would truncate them.
 var compactClass = func() (t [65]uint8) {
 	class := 0
 	for n := range t {

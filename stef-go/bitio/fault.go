@@ -1,19 +1,19 @@
 // Copyright The Otel/STEF Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package bitio reads and writes the two kinds of column a STEF frame has: bit
+// Package bitio reads and writes the two kinds of column in a STEF frame: bit
 // columns, most significant bit first, and byte columns of varints and runs of
-// bytes. All of it runs at value tempo: leaf methods on concrete types that
-// the compiler inlines, no interfaces, no errors built, no allocation.
+// bytes. All of it runs at value tempo: leaf methods on concrete types that the
+// compiler inlines, without interfaces, error values or allocation.
 //
-// Readers do not return errors. The first failure of any reader of a stream is
-// latched in the Fault they share, reads after it return zeros, and whoever
-// drives the readers looks at the Fault once per record.
+// Readers do not return errors. The readers of a stream share a Fault, which latches
+// the first failure. Later reads return zeros, and the caller checks the Fault once
+// per record.
 //
 // spec: #notation
 package bitio
 
-// FaultCode says what a reader found wrong. The zero value is no fault.
+// FaultCode is the kind of error that a reader found. The zero value is no fault.
 type FaultCode uint8
 
 // The faults a reader can latch.
@@ -21,7 +21,7 @@ const (
 	FaultNone FaultCode = iota
 	// FaultEnd is a read beyond the end of the column.
 	FaultEnd
-	// FaultBadCode is a bit pattern that is no code.
+	// FaultBadCode is a bit pattern that is not a valid code.
 	FaultBadCode
 	// FaultOverflow is a varint over 64 bits.
 	FaultOverflow
@@ -33,7 +33,7 @@ const (
 	FaultChoice
 	// FaultFloat is a float64 window of more than 64 bits.
 	FaultFloat
-	// FaultPair is a change of a multimap pair that is not there.
+	// FaultPair is a change of a multimap pair that does not exist.
 	FaultPair
 	// FaultPairs is a multimap with more pairs than the limit.
 	FaultPairs
@@ -45,32 +45,32 @@ const (
 	FaultRecordSize
 	// FaultDictSize is a dictionary that needs more memory than the limit.
 	FaultDictSize
-	// FaultForm is a record in the compact form that stands for none.
+	// FaultForm is a record in the compact form that represents no valid record.
 	FaultForm
 )
 
-// Fault is the first failure of the readers that share it. Its zero value is
-// "none so far".
+// Fault is the first failure of the readers that share it. Its zero value means "no
+// failure yet".
 type Fault struct {
 	Code FaultCode
 	// Column is the number of the column that failed, in column order.
 	Column int
 }
 
-// Source ties a reader to its column number and to the Fault it shares with
+// Source connects a reader to its column number and to the Fault that it shares with
 // the other readers of a stream. Readers embed it.
 type Source struct {
 	fault  *Fault
 	column int
 }
 
-// Attach sets the Fault to latch failures in and the column number to report.
+// Attach sets the Fault that latches failures and the column number to report.
 func (s *Source) Attach(fault *Fault, column int) {
 	s.fault, s.column = fault, column
 }
 
-// Fail latches a failure of this reader unless one is latched already. A
-// reader that was never attached forgets it.
+// Fail latches a failure of this reader unless one is latched already. If the reader
+// was never attached the failure is discarded.
 func (s *Source) Fail(code FaultCode) {
 	if s.fault != nil && s.fault.Code == FaultNone {
 		s.fault.Code, s.fault.Column = code, s.column

@@ -8,19 +8,19 @@ import (
 	"sync"
 )
 
-// Memory is buffers of streams that ended, for streams that begin: what a stream
-// needs is mostly what the last one needed, and new memory has to be cleared,
-// mapped and collected again. The garbage collector empties it.
+// Memory pools the buffers of streams that ended for reuse by new streams. A stream
+// mostly needs what the last one needed, and new memory would have to be cleared,
+// mapped and collected. The garbage collector empties the pool.
 type Memory[T any] struct {
 	pools [memoryClasses]sync.Pool // of *[]T, by class of capacity
 }
 
 const (
-	// Buffers below pooledBits bits of length are not worth a pool, and those
-	// above largestBits would hold too much.
+	// Buffers shorter than 1<<pooledBits are not worth pooling, and buffers longer
+	// than 1<<largestBits would hold too much memory.
 	pooledBits  = 12
 	largestBits = 24
-	// Four classes for each power of two waste a fifth at most.
+	// Four classes for each power of two waste at most a fifth.
 	memoryClasses = 4*(largestBits-pooledBits) + 1
 )
 
@@ -36,8 +36,8 @@ func memoryClass(n int) (class, size int) {
 	return 4*(top-pooledBits) + steps, 1<<top + steps*quarter
 }
 
-// Take returns an empty buffer with room for n elements, which may hold anything
-// beyond its length.
+// Take returns an empty buffer with capacity for n elements. The memory beyond its
+// length is not cleared.
 func (m *Memory[T]) Take(n int) []T {
 	if n < 1<<pooledBits || n > 1<<largestBits {
 		return make([]T, 0, n)
@@ -49,7 +49,7 @@ func (m *Memory[T]) Take(n int) []T {
 	return make([]T, 0, size)
 }
 
-// Give takes a buffer back that nobody uses any more.
+// Give returns an unused buffer to the pool.
 func (m *Memory[T]) Give(b []T) {
 	if cap(b) < 1<<pooledBits || cap(b) > 1<<largestBits {
 		return
@@ -60,5 +60,5 @@ func (m *Memory[T]) Give(b []T) {
 	}
 }
 
-// columns is the memory of columns.
+// columns pools the memory of columns.
 var columns Memory[byte]

@@ -11,8 +11,8 @@ import (
 	"github.com/otelstef/stef/stef-go/column"
 )
 
-// ArrayEncoder writes arrays of primitive values: the length to a column of
-// its own, then every element. T is the Go type of an element, E its encoder.
+// ArrayEncoder writes arrays of primitive values: the length to a column of its own,
+// then every element. T is the Go type of an element, E its encoder.
 //
 // spec: #array
 type ArrayEncoder[T any, E any, P interface {
@@ -25,7 +25,7 @@ type ArrayEncoder[T any, E any, P interface {
 	usage  *Usage
 }
 
-// Init sets where to count.
+// Init sets the counters of the stream.
 func (e *ArrayEncoder[T, E, P]) Init(usage *Usage) { e.usage = usage }
 
 // Columns returns the columns of the array.
@@ -63,9 +63,8 @@ func (d *ArrayDecoder[T, D, P]) Columns() (length, elem column.Reader) {
 	return &d.Length, P(&d.Elem)
 }
 
-// Decode replaces dst by the next value, in the same memory if it suffices. A
-// length that the data cannot hold latches a fault before anything is
-// allocated for it.
+// Decode replaces dst by the next value and reuses its memory if it is large enough.
+// A length that exceeds the data latches a fault before memory is allocated for it.
 func (d *ArrayDecoder[T, D, P]) Decode(dst []T) []T {
 	n := d.Length.ReadCompact()
 	elem := P(&d.Elem)
@@ -107,7 +106,7 @@ func (d *BytesArrayDecoder[D, P]) Columns() (length, elem column.Reader) {
 	return &d.Length, P(&d.Elem)
 }
 
-// Decode replaces dst by the next value, in the same memory where it suffices.
+// Decode replaces dst by the next value and reuses its memory if it is large enough.
 func (d *BytesArrayDecoder[D, P]) Decode(dst [][]byte) [][]byte {
 	n := d.Length.ReadCompact()
 	elem := P(&d.Elem)
@@ -142,14 +141,14 @@ type Alloc struct {
 	Depth int
 }
 
-// TakeEach counts n values of size bytes each and says whether they are within the
-// limit. A product that no int holds is not.
+// TakeEach counts n values of size bytes each and reports whether they are within
+// the limit. A product that overflows an int is not.
 func (a *Alloc) TakeEach(n, size int) bool {
 	high, low := bits.Mul64(uint64(n), uint64(size))
 	return high == 0 && low <= math.MaxInt && a.Take(int(low))
 }
 
-// Take counts n bytes and says whether they are within the limit.
+// Take counts n bytes and reports whether they are within the limit.
 func (a *Alloc) Take(n int) bool {
 	if n > a.Left {
 		a.Left = -1 // nothing more for this record, even where an int is short

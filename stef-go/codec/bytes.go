@@ -13,7 +13,7 @@ type BytesEncoder struct {
 	usage *Usage
 }
 
-// Init sets where to count.
+// Init sets the counters of the stream.
 func (e *BytesEncoder) Init(usage *Usage) { e.usage = usage }
 
 // Encode appends v.
@@ -43,8 +43,8 @@ func (e *BytesEncoder) Restart() {}
 // BytesDecoder reads what BytesEncoder writes.
 type BytesDecoder struct{ bitio.ByteReader }
 
-// Decode appends the next value to dst, which is usually the emptied buffer of
-// the value before, so that nothing is allocated.
+// Decode appends the next value to dst, which is usually the emptied buffer of the
+// previous value, so that nothing is allocated.
 func (d *BytesDecoder) Decode(dst []byte) []byte {
 	u := d.Uvarint()
 	if u&1 != 0 {

@@ -9,17 +9,17 @@ import (
 	"github.com/otelstef/stef/stef-go/bitio"
 )
 
-// BytesDict is the writing side of a dictionary of bytes. All columns that
-// name it share it. It copies what it keeps.
+// BytesDict is the writing side of a dictionary of bytes. All columns with the same
+// dictionary name share it. It copies its entries.
 type BytesDict struct{ texts StringDict }
 
-// Init sets where to count.
+// Init sets the counters of the stream.
 func (d *BytesDict) Init(usage *Usage) { d.texts.Init(usage) }
 
 // Restart empties the dictionary.
 func (d *BytesDict) Restart() { d.texts.Restart() }
 
-// Release empties the dictionary and gives its memory back.
+// Release empties the dictionary and releases its memory.
 func (d *BytesDict) Release() { d.texts.Release() }
 
 // Len returns the number of entries.

@@ -5,8 +5,8 @@ package codec
 
 import "github.com/otelstef/stef/stef-go/bitio"
 
-// Bits is the column of a struct, oneof or array: raw bits that the record
-// tempo writes itself.
+// Bits is the column of a struct, oneof or array: raw bits that code at record tempo
+// writes itself.
 type Bits struct{ bitio.BitWriter }
 
 // Restart does nothing: there is no state.
@@ -18,7 +18,7 @@ type BitsIn struct{ bitio.BitReader }
 // Restart does nothing: there is no state.
 func (d *BitsIn) Restart() {}
 
-// Headers is the column of a multimap: one varint a value.
+// Headers is the column of a multimap: one varint per value.
 type Headers struct{ bitio.ByteWriter }
 
 // Write appends one header.

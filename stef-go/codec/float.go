@@ -18,8 +18,8 @@ import (
 //	within the last window       10  | window bits |
 //	new window                   11  | 5: leading zeros | 6: length-1 | length bits |
 //
-// The last window serves again if it holds all meaningful bits and wastes
-// fewer bits than the 11 of a new window's description.
+// The encoder reuses the last window if it holds all meaningful bits and wastes
+// fewer bits than the 11 that describe a new window.
 //
 // spec: #float64
 type Float64Encoder struct {
@@ -28,10 +28,10 @@ type Float64Encoder struct {
 	lead, trail uint8
 }
 
-// BlockSize makes the column a run of small zstd blocks. The bits of floats
-// hardly repeat, and what there is to gain changes from one metric to the next:
-// with blocks of 4 KiB the floats of the two real metrics sets take a tenth less
-// than in one block, which zstd mostly gives up on.
+// BlockSize makes the column a run of small zstd blocks. The bits of floats hardly
+// repeat, and the possible gain changes from one metric to the next: with blocks of
+// 4 KiB the floats of the two real metrics sets need a tenth less than in one block,
+// which zstd mostly stores uncompressed.
 func (e *Float64Encoder) BlockSize() int { return 4 << 10 }
 
 // Encode appends v, bit for bit.

@@ -5,9 +5,9 @@ package codec
 
 import "github.com/otelstef/stef/stef-go/bitio"
 
-// Uint64Encoder writes the difference between this difference and the last,
-// as a varint, in wrapping arithmetic. A value that grows evenly, as many
-// timestamps and counters do, takes one zero byte.
+// Uint64Encoder writes the delta of deltas as a varint: this difference minus the
+// last one, in wrapping arithmetic. A value that grows evenly, as many timestamps
+// and counters do, needs one zero byte.
 //
 // spec: #integers
 type Uint64Encoder struct {
@@ -49,7 +49,7 @@ func (d *Uint64Decoder) Decode() uint64 {
 // Restart forgets the last value and difference.
 func (d *Uint64Decoder) Restart() { d.last, d.delta = 0, 0 }
 
-// Int64Encoder writes signed values as Uint64Encoder writes the same bits.
+// Int64Encoder writes a signed value as Uint64Encoder writes the same bits.
 type Int64Encoder struct{ Uint64Encoder }
 
 // Encode appends v.

@@ -9,8 +9,8 @@ import (
 	"github.com/otelstef/stef/stef-go/bitio"
 )
 
-// StringEncoder writes the length, zigzagged like every length that a
-// reference could stand in for, and the bytes.
+// StringEncoder writes the length and the bytes. The length is in zigzag code, like
+// every length in whose place a reference could be.
 //
 // spec: #string
 type StringEncoder struct {
@@ -18,7 +18,7 @@ type StringEncoder struct {
 	usage *Usage
 }
 
-// Init sets where to count.
+// Init sets the counters of the stream.
 func (e *StringEncoder) Init(usage *Usage) { e.usage = usage }
 
 // Encode appends v.
@@ -32,9 +32,9 @@ func (e *StringEncoder) Encode(v string) {
 // Restart does nothing: there is no state.
 func (e *StringEncoder) Restart() {}
 
-// StringDecoder reads what StringEncoder writes. The strings of a frame share
-// one allocation, so a string that is kept keeps the column's text of its
-// frame; clone it to keep it alone.
+// StringDecoder reads what StringEncoder writes. The strings of a frame share one
+// allocation, so keeping one string keeps all text of the column in that frame in
+// memory. Clone the string to avoid that.
 type StringDecoder struct {
 	bitio.ByteReader
 	column []byte
@@ -47,8 +47,8 @@ func (d *StringDecoder) Reset(data []byte) {
 	d.column, d.text = data, ""
 }
 
-// Borrow makes the strings of the frame lie in the data instead of in memory of their
-// own, unless the frame has that already. They are good as long as the data is.
+// Borrow makes the strings of the frame refer to the data instead of a copy, unless
+// the frame already has a copy. They are valid as long as the data is.
 func (d *StringDecoder) Borrow() {
 	if d.text == "" {
 		d.text = unsafe.String(unsafe.SliceData(d.column), len(d.column))

@@ -9,19 +9,19 @@ import (
 	"github.com/otelstef/stef/stef-go/bitio"
 )
 
-// StringDict is the writing side of a dictionary of text. All columns that
-// name it share it. It copies what it keeps; encoders of its columns keep some texts
-// of 4 KiB or less as they are.
+// StringDict is the writing side of a dictionary of text. All columns with the same
+// dictionary name share it. It copies its entries; encoders of its columns keep some
+// texts of 4 KiB or less without a copy.
 type StringDict struct {
 	usage *Usage
 	index TextIndex // numbers are references
 	epoch uint64    // of no other dictionary, nor of this one after a restart
 }
 
-// epochs counts those of all dictionaries.
+// epochs is the last epoch that any dictionary got.
 var epochs atomic.Uint64
 
-// Init sets where to count.
+// Init sets the counters of the stream.
 func (d *StringDict) Init(usage *Usage) {
 	d.usage = usage
 	d.epoch = epochs.Add(1)
@@ -33,7 +33,7 @@ func (d *StringDict) Restart() {
 	d.epoch = epochs.Add(1)
 }
 
-// Release empties the dictionary and gives its memory back.
+// Release empties the dictionary and releases its memory.
 func (d *StringDict) Release() {
 	d.index.Release()
 	d.epoch = epochs.Add(1)
@@ -42,22 +42,22 @@ func (d *StringDict) Release() {
 // Len returns the number of entries.
 func (d *StringDict) Len() int { return d.index.Len() }
 
-// Ref is a reference to an entry of a dictionary. It lasts until the dictionary
-// is restarted, and tells by itself whether it still does. 0 is none.
+// Ref is a reference to an entry of a dictionary. It is valid until the dictionary
+// restarts; its epoch shows whether it is still valid. 0 means no reference.
 //
 //	| 40 bits: epoch of the dictionary | 24 bits: reference |
 type Ref uint64
 
 const refBits = 24
 
-// Text is a text with what a dictionary says of it.
+// Text is a text with its reference to a dictionary.
 type Text struct {
 	Text string
 	Ref  Ref // 0 if it is not known
 }
 
-// Ref returns the reference to v, if there is one. Two texts are the same if their
-// references to one dictionary are.
+// Ref returns the reference to v, or 0 if there is none. Two texts are equal if they
+// have the same reference to one dictionary.
 func (d *StringDict) Ref(v string) Ref {
 	if d == nil {
 		return 0
@@ -66,7 +66,7 @@ func (d *StringDict) Ref(v string) Ref {
 }
 
 // Resolve sets the references of texts as Ref returns them, or to 0 if they are very
-// long. What they are before are guesses.
+// long. It uses the present references as guesses.
 func (d *StringDict) Resolve(texts []Text) {
 	switch {
 	case d == nil:
@@ -89,10 +89,10 @@ func (d *StringDict) refOf(v string) Ref {
 	return 0
 }
 
-// Holds says whether ref is to an entry of d.
+// Holds reports whether ref is a valid reference to an entry of d.
 func (d *StringDict) Holds(ref Ref) bool { return d != nil && uint64(ref>>refBits) == d.epoch }
 
-// Is says whether ref is the reference to v.
+// Is reports whether ref is a valid reference to v.
 func (d *StringDict) Is(ref Ref, v string) bool {
 	if !d.Holds(ref) {
 		return false
@@ -100,8 +100,8 @@ func (d *StringDict) Is(ref Ref, v string) bool {
 	return d.index.Is(uint32(ref&(1<<refBits-1)), v)
 }
 
-// Epoch returns a number that changes with every restart of d and that no other
-// dictionary has. It is 0 for a nil d.
+// Epoch returns a number that is unique to d and changes with every restart of d. It
+// is 0 for a nil d.
 func (d *StringDict) Epoch() uint64 {
 	if d == nil {
 		return 0
@@ -109,8 +109,8 @@ func (d *StringDict) Epoch() uint64 {
 	return d.epoch
 }
 
-// SameText says whether two texts are the same, if their references are known, by
-// these.
+// SameText reports whether two texts are equal. It compares the references if both
+// are known in one dictionary, and the texts otherwise.
 func SameText(a string, aRef Ref, b string, bRef Ref) bool {
 	if aRef != 0 && aRef>>refBits == bRef>>refBits {
 		return aRef == bRef
@@ -125,8 +125,8 @@ func (d *StringDict) made(number uint32) Ref {
 	return Ref(d.epoch<<refBits | uint64(number))
 }
 
-// StringDictEncoder writes a reference to an entry of its dictionary, or the
-// text as it is, which then becomes the next entry:
+// StringDictEncoder writes a reference to an entry of its dictionary, or the text
+// itself, which then becomes the next entry:
 //
 //	varint n:  n < 0  reference -n-1      n >= 0  n bytes of text follow
 //
@@ -139,8 +139,9 @@ type StringDictEncoder struct {
 	recent *[recentTexts]Text // by length, made at the first long text
 }
 
-// A column remembers some long texts. Templates, for one, are the same string each
-// time, which is found at a look, and others are compared faster than hashed.
+// A column remembers some long texts. A template, for example, is the same string
+// each time, which one comparison finds. Comparing long texts is faster than hashing
+// them.
 const (
 	recentTexts = 32
 	maxRecent   = 4 << 10 // the length of the longest
@@ -149,17 +150,17 @@ const (
 // Init sets the dictionary.
 func (e *StringDictEncoder) Init(dict *StringDict) { e.dict = dict }
 
-// Encode appends v and keeps it if it is new.
+// Encode appends v and adds it to the dictionary if it is new.
 func (e *StringDictEncoder) Encode(v string) { e.EncodeRef(v, 0) }
 
 // EncodeRef is Encode for a text whose reference may be known. It returns the
-// reference that v has from now on.
+// reference to v.
 func (e *StringDictEncoder) EncodeRef(v string, ref Ref) Ref {
 	n := len(e.Buf)
 	if uint64(ref>>refBits) != e.dict.epoch || cap(e.Buf)-n < maxRefBytes {
 		return e.encode(v)
 	}
-	// Most references take two bytes or less.
+	// Most references need two bytes or less.
 	u := uint32(ref&(1<<refBits-1))<<1 | 1
 	switch {
 	case u < 1<<7:
@@ -174,10 +175,10 @@ func (e *StringDictEncoder) EncodeRef(v string, ref Ref) Ref {
 	return ref
 }
 
-// maxRefBytes is the room that EncodeRef wants to be there.
+// maxRefBytes is the capacity that EncodeRef needs in the buffer.
 const maxRefBytes = 2
 
-// encode is EncodeRef for a text of which nothing is known.
+// encode is EncodeRef for a text without a valid reference.
 func (e *StringDictEncoder) encode(v string) Ref {
 	if len(v) <= shortText || len(v) > maxRecent {
 		return e.look(v)
@@ -195,7 +196,7 @@ func (e *StringDictEncoder) encode(v string) Ref {
 	return ref
 }
 
-// look is encode by the dictionary alone, which keeps nothing of v.
+// look is encode without the remembered long texts. It does not keep v.
 func (e *StringDictEncoder) look(v string) Ref {
 	if len(v) < MinEntry {
 		e.direct(v)
@@ -213,7 +214,7 @@ func (e *StringDictEncoder) look(v string) Ref {
 	return d.made(number)
 }
 
-// direct appends v as it is.
+// direct appends v itself, not a reference.
 func (e *StringDictEncoder) direct(v string) {
 	e.dict.usage.Frame += len(v)
 	e.Room(10 + len(v))
@@ -227,7 +228,7 @@ func (e *StringDictEncoder) direct(v string) {
 	e.Buf = append(e.Buf, v...)
 }
 
-// Restart does nothing: the dictionary is restarted on its own.
+// Restart does nothing: the dictionary is restarted separately.
 func (e *StringDictEncoder) Restart() {}
 
 // StringTable is the reading side of a dictionary of text.
@@ -245,10 +246,10 @@ func (t *StringTable) Restart() {
 	t.entries = t.entries[:0]
 }
 
-// tableEntries is the memory of tables, which is empty.
+// tableEntries pools the memory of tables, which is cleared.
 var tableEntries bitio.Memory[string]
 
-// Release empties the table and gives its memory back.
+// Release empties the table and releases its memory.
 func (t *StringTable) Release() {
 	t.Restart()
 	tableEntries.Give(t.entries)
@@ -280,36 +281,36 @@ type DictLimit struct {
 	Max int
 }
 
-// Take counts one more entry and says whether it is within the limit.
+// Take counts one more entry and reports whether it is within the limit.
 func (l *DictLimit) Take(size int) bool {
 	l.Used += size
 	return l.Used <= l.Max
 }
 
-// StringDictDecoder reads what StringDictEncoder writes. It returns the
-// entries themselves: equal references give the same string. Entries that follow
-// each other in a column share a piece of it, so that they take few allocations;
-// clone one to keep it alone.
+// StringDictDecoder reads what StringDictEncoder writes. It returns the entries
+// themselves: equal references return the same string. Consecutive entries of a
+// column share memory to save allocations; clone an entry to keep it without the
+// others.
 type StringDictDecoder struct {
 	bitio.ByteReader
 	table *StringTable
 	piece tablePiece
 }
 
-// tablePiece is a piece of a column that entries share.
+// tablePiece is a piece of a column that several entries share.
 type tablePiece struct {
 	text string
 	from int // where in the column
-	// used is what the entries in the piece count. The next piece is twice as large at
-	// most, so that entries keep little besides them.
+	// used is the size of the entries in the piece. The next piece is at most twice
+	// as large, so that entries keep little unused memory alive.
 	used int
 }
 
-// maxPiece is the size of the largest piece. Texts of more than a quarter of it
-// have memory of their own.
+// maxPiece is the size of the largest piece. A text of more than a quarter of it has
+// its own memory.
 const maxPiece = 16 << 10
 
-// cut returns n bytes of the column from at on, which ascends.
+// cut returns n bytes of the column from offset at, which only increases.
 func (p *tablePiece) cut(column []byte, at, n int) string {
 	i := at - p.from
 	if i+n > len(p.text) {
@@ -353,7 +354,7 @@ func (d *StringDictDecoder) Decode() string {
 	return d.table.entries[ref]
 }
 
-// entry reads a text of n bytes, which is the next entry.
+// entry reads a text of n bytes, which becomes the next entry.
 func (d *StringDictDecoder) entry(n uint64) string {
 	run, at := d.Next(n)
 	if len(run) < MinEntry {
@@ -368,5 +369,5 @@ func (d *StringDictDecoder) entry(n uint64) string {
 	return text
 }
 
-// Restart does nothing: the table is restarted on its own.
+// Restart does nothing: the table is restarted separately.
 func (d *StringDictDecoder) Restart() {}

@@ -8,8 +8,8 @@ import (
 	"math/bits"
 )
 
-// hashKeys are drawn anew in every process, so that nobody can make texts that
-// collide.
+// hashKeys are random in every process, so that an attacker cannot construct texts
+// that collide.
 var hashKeys = func() (keys [2]uint64) {
 	for i := range keys {
 		keys[i] = maphash.String(maphash.MakeSeed(), "key")
@@ -21,13 +21,13 @@ var hashKeys = func() (keys [2]uint64) {
 // hashing, which spreads neighbouring numbers over the high bits of the product.
 const GoldenRatio = 0x9e3779b97f4a7c15
 
-// ShortText is the length of the longest text that two words hold.
+// ShortText is the maximum length of a text that fits in two words.
 const ShortText = 16
 
 const shortText = ShortText
 
-// Words returns two words of a text. They tell a text of ShortText bytes or less from
-// all others of its length.
+// Words returns two words of a text. They distinguish a text of ShortText bytes or
+// less from all others of its length.
 func Words(v string) (a, b uint64) {
 	switch n := len(v); {
 	case n >= 8:
@@ -40,14 +40,14 @@ func Words(v string) (a, b uint64) {
 	return 0, 0
 }
 
-// hashWords returns the hash of a text of words. It is a step of wyhash (Wang Yi,
-// public domain): both words under a key, multiplied, and the halves of the
-// product folded. Package maphash takes longer to begin than this takes in all.
+// hashWords returns the hash of a text from its two words. It is a step of wyhash
+// (Wang Yi, public domain): XOR both words with a key, multiply them, and fold the
+// halves of the product. The setup of package maphash alone takes longer.
 func hashWords(a, b uint64, n int) uint32 {
 	return uint32(fold(a^hashKeys[0], b^hashKeys[1]^uint64(n)))
 }
 
-// hashLong returns the hash of a text that words cannot hold.
+// hashLong returns the hash of a text that does not fit in two words.
 func hashLong(v string) uint32 {
 	n := len(v)
 	h := hashKeys[1] ^ uint64(n)

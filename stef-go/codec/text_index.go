@@ -5,16 +5,16 @@ package codec
 
 import "github.com/otelstef/stef/stef-go/bitio"
 
-// TextIndex numbers texts from 0 on and finds the number of a text. It copies
-// them and holds no pointers to texts, so that it costs the garbage collector
-// nothing, however large it gets, and all of its memory serves the next one.
+// TextIndex numbers texts from 0 on and finds the number of a text. It copies the
+// texts and holds no pointers to them, so that it costs the garbage collector
+// nothing at any size, and all of its memory can be reused.
 //
-// Most texts have 16 bytes or less. Those are two words and a length, which takes
-// no memory elsewhere and no loop to hash or to compare.
+// Most texts have 16 bytes or less. They are stored as two words and a length, which
+// needs no other memory and no loop to hash or compare.
 type TextIndex struct {
-	// slots are the numbers by hash, a power of two of them, at most half of them
-	// taken. A taken slot is that of the hash or, as long as these are taken too,
-	// one of those behind it.
+	// slots is a hash table with linear probing: a power of two slots, at most half
+	// of them used. A text is in the slot of its hash or in one of those that
+	// follow, before the next free slot.
 	//
 	//	| 32 bits: hash | 32 bits: number, counted from 1 |     0 is free
 	slots   []uint64
@@ -29,28 +29,28 @@ type textEntry struct {
 
 const (
 	firstSlots = 32
-	// maxResolved is how long a text may be for resolve to hash it. Longer ones are
-	// rarely there.
+	// maxResolved is the maximum length of a text that resolve hashes. Longer texts
+	// are rarely in the index.
 	maxResolved = 256
 )
 
-// The memory of indexes.
+// Pools for the memory of indexes.
 var (
 	indexSlots   bitio.Memory[uint64]
 	indexEntries bitio.Memory[textEntry]
 	indexTexts   bitio.Memory[byte]
 )
 
-// Len returns how many texts have a number.
+// Len returns the number of texts in the index.
 func (x *TextIndex) Len() int { return len(x.entries) }
 
-// Find returns the number of v, if it has one.
+// Find returns the number of v and whether v is in the index.
 func (x *TextIndex) Find(v string) (number uint32, ok bool) {
 	number, _, ok = x.find(v)
 	return number, ok
 }
 
-// Number returns the number of v, and whether it has just got it.
+// Number returns the number of v and whether v is new. It adds a new text.
 func (x *TextIndex) Number(v string) (number uint32, fresh bool) {
 	number, hash, ok := x.find(v)
 	if ok {
@@ -59,8 +59,8 @@ func (x *TextIndex) Number(v string) (number uint32, fresh bool) {
 	return x.add(v, hash), true
 }
 
-// Resolve sets the references of texts to their numbers, which those that are new
-// get thereby. What the references are before are guesses.
+// Resolve sets the references of texts to their numbers and adds new texts. It uses
+// the present references as guesses.
 func (x *TextIndex) Resolve(texts []Text) {
 	const none = ^Ref(0)
 	x.resolve(texts, 0, none)
@@ -72,9 +72,9 @@ func (x *TextIndex) Resolve(texts []Text) {
 	}
 }
 
-// resolve sets the references of texts to base and their number, or to none. It is
-// find for many texts, of which each takes half of the time. It may leave out what
-// is very long.
+// resolve sets the references of texts to base plus their number, or to none. It is
+// find for many texts, in half the time for each. It may set very long texts to none
+// without a lookup.
 func (x *TextIndex) resolve(texts []Text, base, none Ref) {
 	long := false
 	slots, entries := x.slots, x.entries
@@ -112,8 +112,8 @@ func (x *TextIndex) resolve(texts []Text, base, none Ref) {
 	}
 }
 
-// resolveLong is resolve for the long ones. To compare one is much faster than to
-// hash it, so the guess comes first.
+// resolveLong is resolve for long texts. Comparing a long text is much faster than
+// hashing it, so the guess is tried first.
 func (x *TextIndex) resolveLong(texts []Text, base, none Ref) {
 	for i := range texts {
 		t := &texts[i]
@@ -133,7 +133,7 @@ func (x *TextIndex) resolveLong(texts []Text, base, none Ref) {
 	}
 }
 
-// find returns the number of v. If v has none, the hash is for add.
+// find returns the number of v. If v is not in the index, add needs the hash.
 func (x *TextIndex) find(v string) (number, hash uint32, ok bool) {
 	if len(v) > shortText {
 		return x.findLong(v)
@@ -154,7 +154,7 @@ func (x *TextIndex) find(v string) (number, hash uint32, ok bool) {
 	return 0, hash, false
 }
 
-// Is says whether v is the text of a number.
+// Is reports whether number is the number of v.
 func (x *TextIndex) Is(number uint32, v string) bool {
 	if len(v) > shortText {
 		return x.is(number, v)
@@ -166,7 +166,7 @@ func (x *TextIndex) Is(number uint32, v string) bool {
 	return x.entries[number] == textEntry{a, b, len(v)}
 }
 
-// is says whether v, which is long, is the text of a number.
+// is reports whether number is the number of v, a long text.
 func (x *TextIndex) is(number uint32, v string) bool {
 	if uint(number) >= uint(len(x.entries)) {
 		return false
@@ -188,7 +188,7 @@ func (x *TextIndex) findLong(v string) (number, hash uint32, ok bool) {
 	return 0, hash, false
 }
 
-// add gives v the next number.
+// add assigns the next number to v.
 func (x *TextIndex) add(v string, hash uint32) (number uint32) {
 	if 2*len(x.entries) >= len(x.slots) {
 		x.grow()
@@ -207,7 +207,7 @@ func (x *TextIndex) add(v string, hash uint32) (number uint32) {
 	return number
 }
 
-// put takes a slot.
+// put stores a slot in the table.
 func (x *TextIndex) put(slot uint64) {
 	mask := uint32(len(x.slots) - 1)
 	i := uint32(slot>>32) & mask
@@ -230,8 +230,8 @@ func (x *TextIndex) grow() {
 	indexSlots.Give(old)
 }
 
-// Reset forgets all texts. It keeps the memory, unless that is far more than they
-// needed.
+// Reset removes all texts. It keeps the memory, unless that is far more than the
+// texts needed.
 func (x *TextIndex) Reset() {
 	if 16*len(x.entries) < len(x.slots) {
 		x.Release()
@@ -241,7 +241,7 @@ func (x *TextIndex) Reset() {
 	x.entries, x.text = x.entries[:0], x.text[:0]
 }
 
-// Release forgets all texts and gives the memory back.
+// Release removes all texts and releases the memory.
 func (x *TextIndex) Release() {
 	indexSlots.Give(x.slots)
 	indexEntries.Give(x.entries)
@@ -249,7 +249,7 @@ func (x *TextIndex) Release() {
 	*x = TextIndex{}
 }
 
-// room returns b with room for n more elements.
+// room returns b with capacity for n more elements.
 func room[T any](m *bitio.Memory[T], b []T, n int) []T {
 	if n += len(b); n <= cap(b) {
 		return b

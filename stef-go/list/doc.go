@@ -3,9 +3,10 @@
 
 // Package list has the types of the arrays in records: Of for structs, oneofs and
 // multimaps, Values for numbers, booleans and text, Floats and Bytes. Getters of
-// generated code return them, as in Point.Exemplars; nothing else makes them.
+// generated code, such as Point.Exemplars, return them; there is no other way to
+// create one.
 //
-// A list is part of a record and belongs to it. Its methods tell the writer of the
-// record what changed. Indexes out of range panic as those of slices do, and so does
-// a negative length.
+// A list is part of a record. Its methods record the changes for the writer of the
+// record. As with slices, an index out of range panics, and so does a negative
+// length.
 package list

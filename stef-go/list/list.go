@@ -11,8 +11,8 @@ import (
 )
 
 // Of is an array of structs, oneofs or multimaps. Elements never move, so the
-// pointer to an element stays valid; what it points to is reset when the array
-// shrinks below it and grows again.
+// pointer to an element stays valid. The element is reset when the array shrinks
+// below it and grows again.
 type Of[T any] stefrt.Array[T]
 
 func (a *Of[T]) array() *stefrt.Array[T] { return (*stefrt.Array[T])(a) }
@@ -40,7 +40,7 @@ func (a *Of[T]) SetLen(n int) { a.array().SetLen(n) }
 // Append makes the array one longer and returns the new element.
 func (a *Of[T]) Append() *T { return a.array().Append() }
 
-// Delete deletes the elements from i up to but not including j. Those behind
+// Delete deletes the elements from i up to but not including j. The elements behind
 // them are copied to the front.
 func (a *Of[T]) Delete(i, j int) { a.array().Delete(i, j) }
 
@@ -67,8 +67,8 @@ func (a *Values[T]) At(i int) T { return a.array().At(i) }
 // All returns an iterator over the indexes and elements.
 func (a *Values[T]) All() iter.Seq2[int, T] { return slices.All(a.Values()) }
 
-// Values returns the elements, which belong to the array: read them only, and
-// not after its next change.
+// Values returns the elements, which belong to the array. They are read-only and
+// valid until the next change of the array.
 func (a *Values[T]) Values() []T { return a.array().Values() }
 
 // SetLen makes the array n long. New elements are zero.
@@ -95,8 +95,8 @@ func (a *Values[T]) Equal(o *Values[T]) bool { return a.array().Equal(o.array())
 // Reset makes the array empty.
 func (a *Values[T]) Reset() { a.array().Reset() }
 
-// Floats is an array of floats. It compares them bit by bit: it tells -0 from +0
-// and one NaN from another.
+// Floats is an array of floats. It compares them bit by bit: -0 differs from +0, and
+// NaNs with different bits differ.
 type Floats stefrt.Float64s
 
 func (a *Floats) array() *stefrt.Float64s { return (*stefrt.Float64s)(a) }
@@ -110,8 +110,8 @@ func (a *Floats) At(i int) float64 { return a.array().At(i) }
 // All returns an iterator over the indexes and elements.
 func (a *Floats) All() iter.Seq2[int, float64] { return slices.All(a.Values()) }
 
-// Values returns the elements, which belong to the array: read them only, and
-// not after its next change.
+// Values returns the elements, which belong to the array. They are read-only and
+// valid until the next change of the array.
 func (a *Floats) Values() []float64 { return a.array().Values() }
 
 // SetLen makes the array n long. New elements are zero.
@@ -138,7 +138,7 @@ func (a *Floats) Equal(o *Floats) bool { return a.array().Equal(o.array()) }
 // Reset makes the array empty.
 func (a *Floats) Reset() { a.array().Reset() }
 
-// Bytes is an array of bytes values. It copies what it is given.
+// Bytes is an array of bytes values. It copies the values that it receives.
 type Bytes stefrt.ByteRuns
 
 func (a *Bytes) array() *stefrt.ByteRuns { return (*stefrt.ByteRuns)(a) }
@@ -146,8 +146,8 @@ func (a *Bytes) array() *stefrt.ByteRuns { return (*stefrt.ByteRuns)(a) }
 // Len returns the number of elements.
 func (a *Bytes) Len() int { return a.array().Len() }
 
-// At returns element i, which belongs to the array: read it only, and not after
-// the next change.
+// At returns element i, which belongs to the array. It is read-only and valid until
+// the next change of the array.
 func (a *Bytes) At(i int) []byte { return a.array().At(i) }
 
 // All returns an iterator over the indexes and elements.
