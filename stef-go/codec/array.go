@@ -128,16 +128,16 @@ func (d *BytesArrayDecoder[D, P]) Decode(dst [][]byte) [][]byte {
 	return dst
 }
 
-// Alloc bounds the memory that the composite values of one record may newly
-// take while it is decoded.
+// Alloc bounds the memory that decoding one record may newly allocate for composite
+// values.
 //
 // spec: #limits
 type Alloc struct {
-	// Left is what the record may still take, in bytes.
+	// Left is the number of bytes that the record may still allocate.
 	Left int
-	// Max is what Left is set to before every record.
+	// Max is the value of Left at the start of every record.
 	Max int
-	// Depth is how deep recursive types may still nest.
+	// Depth is the number of further levels of recursive types that are allowed.
 	Depth int
 }
 

@@ -9,16 +9,16 @@ import (
 	"github.com/otelstef/stef/stef-go/bitio"
 )
 
-// Reader is a column being read. bitio's readers are most of it.
+// Reader is a column being read. The readers of bitio implement most of it.
 type Reader interface {
-	// Reset makes the column read data, the part of a new frame. The reader
-	// keeps data until the next Reset.
+	// Reset makes the column read data, its part of a new frame. The reader keeps
+	// data until the next Reset.
 	Reset(data []byte)
-	// Restart puts the state of the codec to its beginning.
+	// Restart resets the state of the codec.
 	Restart()
-	// Done says whether all of the data was read, but for padding.
+	// Done reports whether all of the data except padding was read.
 	Done() bool
-	// Attach sets where to latch failures.
+	// Attach sets the Fault that latches failures and the column number.
 	Attach(fault *bitio.Fault, column int)
 }
 
@@ -29,7 +29,7 @@ type ReadTree struct {
 	sizeFault bitio.Fault // of the size table of the frame
 
 	// full are the columns that may have data of the last frame; the others are
-	// empty. Most columns of small frames are.
+	// empty, as most columns of small frames are.
 	full, stale []int32
 	frames      uint32  // never 0 while a frame is read
 	lacking     []int32 // columns that may be read beyond their end
@@ -43,7 +43,7 @@ var (
 	ErrUnread    = errors.New("data is left over in a column after the last record")
 )
 
-// Attach gives every column its number and the Fault of the tree.
+// Attach assigns each column its number and the Fault of the tree.
 func (t *ReadTree) Attach() {
 	if n := len(t.nodes); cap(t.lacking) < n {
 		t.nodes = append(make([]node[Reader], 0, n), t.nodes...) // an idle stream holds no spare room
@@ -79,11 +79,11 @@ func (t *ReadTree) allFull() {
 	}
 }
 
-// Fault returns where the columns latch failures.
+// Fault returns the Fault that latches failures of the columns.
 func (t *ReadTree) Fault() *bitio.Fault { return &t.fault }
 
-// Split hands the columns of a frame their data: payload begins with the size
-// table. It returns the number of the column at which it failed.
+// Split assigns the data of a frame to the columns; payload begins with the size
+// table. On failure it returns the number of the column with the error.
 //
 // spec: #column-omission
 func (t *ReadTree) Split(payload []byte) (column int, err error) {
@@ -115,7 +115,7 @@ func (t *ReadTree) Split(payload []byte) (column int, err error) {
 	return 0, nil
 }
 
-// split gives data to the columns that the size table has a size for.
+// split assigns data to the columns that have an entry in the size table.
 func (t *ReadTree) split(table *bitio.BitReader, data []byte) (column int, err error) {
 	for n := 0; n < len(t.nodes); {
 		node := &t.nodes[n]
@@ -145,9 +145,9 @@ func (t *ReadTree) split(table *bitio.BitReader, data []byte) (column int, err e
 	return 0, nil
 }
 
-// Finish checks that the records of a frame used up all columns. It returns
-// the number of the first column that has data left. Where a oneof column was
-// short, others can have data left that it would have led to.
+// Finish checks that the records of a frame consumed all columns. It returns the
+// number of the first column with unread data. Unread data is allowed where a oneof
+// column was short: its missing choices would have read that data.
 func (t *ReadTree) Finish() (column int, err error) {
 	for _, n := range t.full {
 		if !t.nodes[n].codec.Done() && !t.short() {
@@ -169,7 +169,7 @@ func (t *ReadTree) short() bool {
 	return false
 }
 
-// Restart puts the state of all codecs to its beginning.
+// Restart resets the state of all codecs.
 //
 // spec: #restart
 func (t *ReadTree) Restart() {

@@ -5,8 +5,8 @@
 // schema, whose pre-order walk is the order of the size table and of the data.
 // All of it runs at frame tempo.
 //
-// A tree is built once per stream, by the generated encoders and decoders as
-// they register themselves, and then walked at every frame.
+// A tree is built once per stream: the generated encoders or decoders register their
+// columns. Every frame walks it.
 //
 //	payload: | record count | size of the size table | size table | column | column | ...
 //
@@ -15,8 +15,8 @@ package column
 
 import "strings"
 
-// Tree is the columns of one stream in pre-order. C is what encodes or decodes
-// a column. The zero value is empty.
+// Tree is the columns of one stream in pre-order. C is the type of the encoder or
+// decoder of a column. The zero value is empty.
 type Tree[C any] struct {
 	nodes []node[C]
 	open  []int // the composites being built, outermost first

@@ -5,19 +5,19 @@ package column
 
 import "github.com/otelstef/stef/stef-go/bitio"
 
-// Writer is a column being written. bitio's writers are most of it.
+// Writer is a column being written. The writers of bitio implement most of it.
 type Writer interface {
-	// Len returns the bytes the column would take if the frame ended now.
+	// Len returns the size of the column in bytes if the frame ended now.
 	Len() int
 	// AppendTo appends the column, padded to a byte, to dst.
 	AppendTo(dst []byte) []byte
 	// Reset empties the column for the next frame.
 	Reset()
-	// Restart puts the state of the codec to its beginning.
+	// Restart resets the state of the codec.
 	Restart()
-	// Expect says how many bytes a frame of the column is likely to have.
+	// Expect sets the likely size of the column in a frame, in bytes.
 	Expect(n int)
-	// Release empties the column and gives its memory back.
+	// Release empties the column and releases its memory.
 	Release()
 }
 
@@ -35,9 +35,9 @@ type fullColumn struct {
 	size int
 }
 
-// AppendSizes appends the size table to dst, with its own size in front, and
-// returns with it the bytes that the columns will take. A column of size 0
-// stands for its whole subtree.
+// AppendSizes appends the size table to dst, with its own size in front. It returns
+// the result and the number of bytes of the columns. A column of size 0 represents
+// its whole subtree.
 //
 // spec: #column-omission
 func (t *WriteTree) AppendSizes(dst []byte) (out []byte, data int) {
@@ -60,7 +60,7 @@ func (t *WriteTree) AppendSizes(dst []byte) (out []byte, data int) {
 	return t.sizes.AppendTo(dst), data
 }
 
-// Each calls visit with every column that had data at AppendSizes, in order.
+// Each calls visit for every column that had data at AppendSizes, in order.
 func (t *WriteTree) Each(visit func(w Writer, size int) error) error {
 	for _, c := range t.full {
 		if err := visit(c.Writer, c.size); err != nil {
@@ -70,8 +70,8 @@ func (t *WriteTree) Each(visit func(w Writer, size int) error) error {
 	return nil
 }
 
-// EndFrame empties the columns that had data at AppendSizes. The others are
-// empty: most columns of small frames are.
+// EndFrame empties the columns that had data at AppendSizes. The others are already
+// empty, as most columns of small frames are.
 func (t *WriteTree) EndFrame() {
 	for _, c := range t.full {
 		c.Reset()
@@ -90,14 +90,14 @@ func (t *WriteTree) Sizes(dst []int) []int {
 	return dst
 }
 
-// Expect tells the columns what sizes they are likely to get.
+// Expect sets the likely sizes of the columns.
 func (t *WriteTree) Expect(sizes []int) {
 	for n := range min(len(sizes), len(t.nodes)) {
 		t.nodes[n].codec.Expect(sizes[n])
 	}
 }
 
-// Size returns the bytes of all columns, as the data of a frame cut now.
+// Size returns the number of bytes of all columns if the frame ended now.
 func (t *WriteTree) Size() int {
 	total := 0
 	for n := range t.nodes {
@@ -113,14 +113,14 @@ func (t *WriteTree) Reset() {
 	}
 }
 
-// Release empties all columns and gives their memory back.
+// Release empties all columns and releases their memory.
 func (t *WriteTree) Release() {
 	for n := range t.nodes {
 		t.nodes[n].codec.Release()
 	}
 }
 
-// Restart puts the state of all codecs to its beginning.
+// Restart resets the state of all codecs.
 //
 // spec: #restart
 func (t *WriteTree) Restart() {

@@ -13,17 +13,17 @@ type Compat uint8
 
 // The relations of two wire schemas.
 const (
-	// Incompatible: neither end can read the other, or nobody can tell.
+	// Incompatible: neither end can read the other, or the relation is unknown.
 	Incompatible Compat = iota
 	// Exact: the counts are the same.
 	Exact
-	// Older: the other schema is ours with fields cut off. We can read it, and
-	// write it with Keep.
+	// Older: the other schema is ours with fields removed from the end. We can read
+	// it, and write it with Keep.
 	Older
-	// Newer: the other schema may be ours with fields appended. We cannot read
-	// it; a peer that has it can read what we write. Whether it really extends
-	// ours cannot be told from counts: types we do not know stand among those
-	// we know.
+	// Newer: the other schema may be ours with fields appended. We cannot read it; a
+	// peer with that schema can read what we write. The counts do not show whether
+	// it really extends ours, because entries of types that we do not know are mixed
+	// with those that we know.
 	Newer
 )
 
@@ -41,9 +41,9 @@ func (c Compat) String() string {
 	}
 }
 
-// Compare says how other, the wire schema of a peer or of a stream, relates to
-// root. It looks at each entry: totals alone would call two schemas equal in
-// which one struct grew and another shrank.
+// Compare reports how other, the wire schema of a peer or of a stream, relates to
+// root. It compares each entry: by totals alone, two schemas would seem equal if one
+// struct grew and another shrank.
 //
 // spec: #compatibility
 func Compare(root *Struct, other WireSchema) Compat {
@@ -70,10 +70,10 @@ var (
 	errCut           = errors.New("fields were cut off")
 )
 
-// mayExtend walks root and other side by side for as long as it is certain
-// which entry belongs to which struct: until it has walked the known fields of
-// a struct that has more fields in other. From there on entries of types that
-// root does not have may stand anywhere, and covers must do.
+// mayExtend walks root and other in parallel while each entry certainly belongs to a
+// known struct: until it has walked the known fields of a struct that has more
+// fields in other. After that, entries of types that root does not have may be
+// anywhere, and only covers can check the rest.
 func mayExtend(root *Struct, own, other WireSchema) bool {
 	next := 0
 	extended := map[*Struct]bool{}
@@ -94,8 +94,8 @@ func mayExtend(root *Struct, own, other WireSchema) bool {
 	return errors.Is(walk.enter(root), errUnknownFields) && covers(other[next:], own[next:])
 }
 
-// covers says whether each entry of own can be given an entry of other of its
-// own that is at least as large, in whatever place.
+// covers reports whether every entry of own can be paired with a different entry of
+// other that is at least as large, in any order.
 func covers(other, own WireSchema) bool {
 	if len(other) < len(own) {
 		return false

@@ -8,9 +8,9 @@ import (
 	"fmt"
 )
 
-// ChangeError is a change of a schema that breaks what was written before it.
+// ChangeError is a schema change that breaks reading of older streams.
 type ChangeError struct {
-	// Where is what changed: a definition, such as "Point", or a part of one,
+	// Where is the changed definition, such as "Point", or the changed part of one,
 	// such as "Point.Value" or "Attributes.key".
 	Where  string
 	Reason string
@@ -19,10 +19,10 @@ type ChangeError struct {
 // Error implements error.
 func (e *ChangeError) Error() string { return e.Where + ": " + e.Reason }
 
-// CompatibleSchemas says whether streams written in old can be read with new:
-// whether new only appends fields to structs and choices to oneofs. All that
-// the roots of old reach is compared; names of fields may change as long as no
-// name moves. The error joins one *ChangeError per breaking change.
+// CompatibleSchemas checks that streams written in old can be read with new: that
+// new only appends fields to structs and choices to oneofs. It compares everything
+// that the roots of old reach. Field names may change as long as no name moves to
+// another position. The error joins one *ChangeError per breaking change.
 //
 // spec: #evolution
 func CompatibleSchemas(old, new *Schema) error {
@@ -39,8 +39,7 @@ func CompatibleSchemas(old, new *Schema) error {
 
 // comparison walks two schemas side by side.
 type comparison struct {
-	// compared holds the names of the definitions compared or under
-	// comparison.
+	// compared has the names of the definitions that were or are being compared.
 	compared map[string]bool
 	errs     []error
 }
@@ -102,8 +101,8 @@ func (c *comparison) types(where string, old, new *Type) {
 	}
 }
 
-// describe tells apart what String alone does not: a name that was a struct
-// and is an enum.
+// describe distinguishes types that String does not: a name that was a struct and is
+// now an enum.
 func (t *Type) describe() string {
 	switch t.Kind {
 	case KindStruct, KindOneof, KindMultimap, KindEnum:

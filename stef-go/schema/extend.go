@@ -3,9 +3,9 @@
 
 package schema
 
-// Extend returns a schema that goes on where base ends: structs and oneofs of more
-// that base has too append their fields and choices, all others are added. Neither
-// is changed, and base's part of the result shares nothing with it. Multimaps and
+// Extend returns a schema that continues base: structs and oneofs of more that base
+// also has append their fields and choices, all others are added. Neither argument
+// changes, and base's part of the result shares nothing with base. Multimaps and
 // enums are those of base.
 //
 // spec: #evolution
@@ -43,7 +43,7 @@ func Extend(base, more *Schema) *Schema {
 	return whole
 }
 
-// extender finds the grown types by name.
+// extender finds the extended types by name.
 type extender struct {
 	structs map[string]*Struct
 	maps    map[string]*Multimap

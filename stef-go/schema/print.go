@@ -9,11 +9,11 @@ import (
 )
 
 // Print returns s as the text of a .stef file in canonical layout, with the
-// documentation comments. Parsing the text gives a schema equal to s. A file
-// that is in canonical layout comes back as it was.
+// documentation comments. Parsing the text returns a schema equal to s. Printing a
+// file that is in canonical layout reproduces it.
 //
-// Definitions come in order of position where that is known; otherwise
-// structs and oneofs come first, then multimaps, then enums.
+// Definitions are in order of position where that is known; otherwise structs and
+// oneofs are first, then multimaps, then enums.
 //
 // spec: #schema-language
 func Print(s *Schema) []byte {
@@ -21,8 +21,8 @@ func Print(s *Schema) []byte {
 	p.doc("", s.Doc)
 	p.line("package %s", s.Package)
 	structs, multimaps, enums := s.Structs, s.Multimaps, s.Enums
-	// Each turn takes the first of the three heads; the order within a list
-	// stays as it is.
+	// Each iteration takes the earliest of the three first definitions; the order
+	// within a list does not change.
 	for len(structs)+len(multimaps)+len(enums) > 0 {
 		p.line("")
 		switch {
@@ -40,7 +40,7 @@ func Print(s *Schema) []byte {
 	return []byte(p.String())
 }
 
-// String returns t as it is written in a .stef file.
+// String returns t in the syntax of a .stef file.
 func (t *Type) String() string {
 	var text string
 	switch {
@@ -64,7 +64,7 @@ func (p *printer) doc(indent, doc string) {
 	if doc == "" {
 		return
 	}
-	// A carriage return ends a comment too; text after it would be read as a
+	// A carriage return also ends a comment; text after it would be parsed as a
 	// definition.
 	doc = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(doc)
 	for text := range strings.SplitSeq(doc, "\n") {
@@ -118,7 +118,7 @@ func dictModifier(dict string) string {
 	return " dict(" + dict + ")"
 }
 
-// headBefore says whether the first of defs is before pos in the file.
+// headBefore reports whether the first of defs is before pos in the file.
 func headBefore[T positioned](defs []T, pos Pos) bool {
 	return len(defs) > 0 && defs[0].position().before(pos)
 }

@@ -1,21 +1,22 @@
 // Copyright The Otel/STEF Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package schema holds the types of a STEF schema and everything that follows
-// from them without looking at data: the order of the columns, the wire schema
-// (the field counts a stream announces) and the rules of compatibility.
+// Package schema holds the types of a STEF schema and everything that can be derived
+// from them without data: the order of the columns, the wire schema (the field
+// counts that a stream announces) and the rules of compatibility.
 //
-// A Schema is made by package idl from a .stef file, or by hand. It is plain
-// data: read-only once it is made, safe to share between goroutines.
+// Package idl creates a Schema from a .stef file; a program can also build one. A
+// Schema is plain data: read-only once it is complete, and safe to share between
+// goroutines.
 //
-// From a root Struct follow its column tree (Columns), its wire schema (WireOf)
-// and, given the wire schema of a stream, how much of the root that stream
-// holds (Keep, Compare).
+// A root Struct determines its column tree (Columns) and its wire schema (WireOf).
+// With the wire schema of a stream it also determines which part of the root that
+// stream carries (Keep, Compare).
 //
 // spec: #schema-language
 package schema
 
-// Kind says what a Type is made of.
+// Kind is the kind of a Type.
 type Kind uint8
 
 // The kinds of a type. Enum is a uint64 on the wire.
@@ -46,8 +47,8 @@ type Schema struct {
 	Enums     []*Enum
 }
 
-// Type is the type of a field, an array element, or a multimap key or value.
-// Exactly the pointer that belongs to Kind is set.
+// Type is the type of a field, an array element, or a multimap key or value. Only
+// the pointer that belongs to Kind is set.
 type Type struct {
 	Kind Kind
 	// Name is the name of the struct, oneof, multimap or enum, as written.
@@ -61,7 +62,7 @@ type Type struct {
 	Dict string
 }
 
-// Struct is a struct or a oneof: both are lists of fields to the schema. The
+// Struct is a struct or a oneof: for the schema, both are lists of fields. The
 // fields of a oneof are its choices, numbered from 1 in order.
 type Struct struct {
 	Name  string
@@ -94,8 +95,7 @@ type Multimap struct {
 	Pos   Pos
 }
 
-// Enum names values of a uint64. Values that are not listed are legal on the
-// wire.
+// Enum names values of a uint64. Unlisted values are legal on the wire.
 type Enum struct {
 	Name   string
 	Values []EnumValue
@@ -111,13 +111,13 @@ type EnumValue struct {
 	Pos   Pos
 }
 
-// Pos is a place in a schema file. Line and Column count from 1, Column in
-// runes; the zero Pos is "unknown".
+// Pos is a position in a schema file. Line and Column count from 1, Column in runes;
+// the zero Pos means "unknown".
 type Pos struct {
 	Line, Column int
 }
 
-// Composite says whether values of kind k own further columns.
+// Composite reports whether values of kind k own further columns.
 func (k Kind) Composite() bool { return k >= KindStruct }
 
 // String returns the name of k; for the primitives, the keyword of the

@@ -5,12 +5,12 @@ package schema
 
 import "strings"
 
-// MaxColumns is the greatest number of columns package idl lets the roots of a
-// file have together. The tree repeats a type at each place it is used, so a
-// short schema can ask for a tree that no memory holds.
+// MaxColumns is the maximum number of columns that package idl allows for all roots
+// of a file together. The tree repeats a type at each place that uses it, so a short
+// schema can require a tree that does not fit in memory.
 const MaxColumns = 1 << 16
 
-// Stream says how a column packs its values.
+// Stream is the kind of data in a column.
 type Stream uint8
 
 // The kinds of streams.
@@ -29,13 +29,13 @@ func (s Stream) String() string {
 	return "bytes"
 }
 
-// Column is one position in the column tree of a root. Almost every position
-// has a column of its own in a data frame. The exception is a composite type
-// inside itself: there is no end to it, so the inner position stores into the
-// column of the outer one (see Shared).
+// Column is one position in the column tree of a root. Almost every position has its
+// own column in a data frame. The exception is a composite type inside itself: the
+// nesting is unlimited, so the inner position uses the column of the outer one (see
+// Shared).
 type Column struct {
-	// Index is the place of the column in a data frame, from 0. A position
-	// that shares a column has the Index of that column.
+	// Index is the position of the column in a data frame, from 0. A position that
+	// shares a column has the Index of that column.
 	Index int
 	// Name is the last element of the path: the name of the root or field,
 	// "key" or "value" in a multimap, "[]" in an array.
@@ -44,23 +44,22 @@ type Column struct {
 	Stream Stream
 	// Parent is nil for the root.
 	Parent *Column
-	// Children are the kept fields of a struct or oneof, the element of an
-	// array, the key and the value of a multimap. A position that shares a
-	// column has none; look at those of Shared.
+	// Children are the kept fields of a struct or oneof, the element of an array, or
+	// the key and the value of a multimap. A position that shares a column has none;
+	// use those of Shared.
 	Children []*Column
-	// Shared is the enclosing column whose type this position repeats and
-	// whose column it uses, or nil. A Column with Shared set is found only
-	// among the Children of its parent.
+	// Shared is the enclosing column of the same type, whose column this position
+	// uses, or nil. A Column with Shared set is only in the Children of its parent.
 	Shared *Column
 	// Field is the field of the struct or the choice of the oneof at this
 	// position, or nil for the root, elements, keys and values.
 	Field *Field
 }
 
-// Columns returns the columns of root in the order of a data frame. Fields
-// that are not kept have none; a nil kept keeps all.
+// Columns returns the columns of root in the order of a data frame. Fields that are
+// not kept have no column; a nil kept keeps all.
 //
-// The tree of a schema made by package idl has at most MaxColumns columns.
+// The tree of a schema from package idl has at most MaxColumns columns.
 //
 // spec: #column-order
 func Columns(root *Struct, kept Kept) []*Column {
@@ -69,8 +68,8 @@ func Columns(root *Struct, kept Kept) []*Column {
 	return b.columns
 }
 
-// CountColumns returns how many columns root has, or limit if it has more. It
-// takes time in proportion to the result.
+// CountColumns returns the number of columns of root, at most limit. Its time is
+// proportional to the result.
 func CountColumns(root *Struct, kept Kept, limit int) int {
 	b := columnBuilder{kept: kept, open: map[string]*Column{}, limit: limit}
 	b.add(nil, root.Name, rootType(root), nil)
@@ -100,12 +99,12 @@ const elementName = "[]"
 // columnBuilder builds the tree from the root down.
 type columnBuilder struct {
 	kept Kept
-	// open holds the composite types whose columns are being built, by name:
-	// the path from the root. Recursion is judged against it, so a type used
-	// twice side by side gets two independent sets of columns.
+	// open holds the composite types whose columns are being built, by name: the
+	// path from the root. Recursion is detected by it, so two uses of a type that
+	// are not nested have independent sets of columns.
 	open    map[string]*Column
 	columns []*Column
-	// limit, if not 0, stops the build at that many columns.
+	// limit, if not 0, stops the build at that number of columns.
 	limit int
 }
 
@@ -151,9 +150,9 @@ func (b *columnBuilder) addChild(parent *Column, name string, t *Type, f *Field)
 	}
 }
 
-// recursionKey names what makes two positions "the same type": the name of a
-// struct, oneof or multimap, the element type of an array. It is "" for types
-// that are never recursive.
+// recursionKey identifies the type of a position for the detection of recursion: the
+// name of a struct, oneof or multimap, or the element type of an array. It is "" for
+// types that are never recursive.
 func recursionKey(t *Type) string {
 	switch t.Kind {
 	case KindStruct, KindOneof, KindMultimap:
@@ -166,7 +165,7 @@ func recursionKey(t *Type) string {
 	return ""
 }
 
-// stream returns the kind of column values of kind k are stored in.
+// stream returns the kind of column that stores values of kind k.
 func (k Kind) stream() Stream {
 	switch k {
 	case KindStruct, KindOneof, KindArray, KindBool, KindFloat64:

@@ -9,31 +9,31 @@ import (
 	"math"
 )
 
-// MaxWireEntries is the greatest number of entries of a wire schema; the
-// readers of the format accept no more.
+// MaxWireEntries is the maximum number of entries of a wire schema; readers of the
+// format accept no more.
 //
 // spec: #limits
 const MaxWireEntries = 1024
 
-// WireSchema is what a stream says about the schema it was written in: one
-// field count per struct and oneof, in the order in which a walk from the root
-// first meets them. The names and types are not in it; both ends know them.
+// WireSchema describes the schema that a stream was written in: one field count per
+// struct and oneof, in the order in which a walk from the root first visits them. It
+// has no names and types; both ends know them.
 //
 // spec: #wire-schema
 type WireSchema []int
 
-// Kept says how many of its first fields each struct and oneof has in a
-// stream. Fields beyond that have no column and no bit in any mask. A struct
-// that only dropped fields lead to is not listed. The nil Kept keeps all.
+// Kept is the number of leading fields of each struct and oneof that a stream has.
+// Later fields have no column and no bit in any mask. A struct that only dropped
+// fields refer to is not listed. The nil Kept keeps all.
 type Kept map[*Struct]int
 
-// WireError is the error of a wire schema that is damaged or does not fit the
-// schema of the reader.
+// WireError reports a wire schema that is damaged or does not fit the schema of the
+// reader.
 type WireError struct {
-	// Entry is the index of the entry the error is about, from 0. It is -1 if
-	// the error is about the number of entries.
+	// Entry is the index of the entry with the error, from 0. It is -1 if the error
+	// is the number of entries.
 	Entry int
-	// Struct is the struct or oneof the entry belongs to, if that is known.
+	// Struct is the struct or oneof of the entry, if it is known.
 	Struct string
 	Reason string
 }
@@ -55,8 +55,8 @@ func WireOf(root *Struct) WireSchema {
 	return Kept(nil).Wire(root)
 }
 
-// Wire returns the wire schema of root with the fields of k: what a writer
-// that keeps only those announces. It undoes Keep.
+// Wire returns the wire schema of root with the fields of k, which a writer that
+// keeps only those fields announces. It is the inverse of Keep.
 func (k Kept) Wire(root *Struct) WireSchema {
 	var w WireSchema
 	walk := newWireWalk(func(s *Struct) (int, error) {
@@ -64,15 +64,15 @@ func (k Kept) Wire(root *Struct) WireSchema {
 		w = append(w, n)
 		return n, nil
 	})
-	// The count function above has no errors, so the walk has none.
+	// The count function above returns no errors, so the walk returns none.
 	_ = walk.enter(root)
 	return w
 }
 
-// Keep spreads the counts of w over the structs and oneofs of root, by the
-// walk the writer of w did: into kept fields only. It fails with a *WireError
-// if w has a count greater than the fields there are, too few or too many
-// entries, or nothing left of root.
+// Keep assigns the counts of w to the structs and oneofs of root. It repeats the
+// walk of the writer of w, which visits kept fields only. It fails with a *WireError
+// if w has a count greater than the number of fields, too few or too many entries,
+// or no field of root.
 //
 // spec: #evolution
 func Keep(root *Struct, w WireSchema) (Kept, error) {
@@ -104,7 +104,7 @@ func Keep(root *Struct, w WireSchema) (Kept, error) {
 	return kept, nil
 }
 
-// Of returns how many fields of s are kept.
+// Of returns the number of fields of s that are kept.
 func (k Kept) Of(s *Struct) int {
 	if k == nil {
 		return len(s.Fields)
@@ -112,8 +112,8 @@ func (k Kept) Of(s *Struct) int {
 	return k[s]
 }
 
-// AppendBinary appends the bytes of w to dst. It fails with a *WireError if w
-// is no valid wire schema.
+// AppendBinary appends the bytes of w to dst. It fails with a *WireError if w is not
+// a valid wire schema.
 func (w WireSchema) AppendBinary(dst []byte) ([]byte, error) {
 	if len(w) > MaxWireEntries {
 		return dst, tooManyEntries(uint64(len(w)))
@@ -160,7 +160,7 @@ func ParseWire(b []byte) (w WireSchema, rest []byte, err error) {
 	return w, b, nil
 }
 
-// cutUvarint takes a U64 off the start of b. The reason is "" on success.
+// cutUvarint reads a U64 from the start of b. The reason is "" on success.
 //
 // spec: #uvarint
 func cutUvarint(b []byte) (v uint64, rest []byte, reason string) {
@@ -182,18 +182,18 @@ func badCount[T int | uint64](entry int, n T) error {
 	return &WireError{Entry: entry, Reason: fmt.Sprintf("%d is no possible number of fields", n)}
 }
 
-// wireWalk meets every struct and oneof below a root once, in wire order.
+// wireWalk visits every struct and oneof below a root once, in wire order.
 type wireWalk struct {
-	// count is called at the first visit of a struct and says how many of its
+	// count is called at the first visit of a struct and returns the number of its
 	// fields to walk into.
 	count func(*Struct) (int, error)
 	// leave, if set, is called after the fields of a struct are walked.
 	leave func(*Struct) error
 	seen  map[*Struct]bool
-	// walked holds the multimaps visited or being visited. The format walks a
-	// multimap again at each visit, but all the structs in it are seen by then:
-	// leaving that out changes nothing but the time, which is otherwise
-	// exponential in the depth of nested multimaps.
+	// walked holds the multimaps that were or are being visited. The format walks a
+	// multimap again at each visit, but all structs in it were visited before.
+	// Skipping the walk saves time that is otherwise exponential in the depth of
+	// nested multimaps, and changes nothing else.
 	walked map[*Multimap]bool
 }
 
