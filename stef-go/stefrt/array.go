@@ -10,9 +10,9 @@ import (
 	"github.com/otelstef/stef/stef-go/codec"
 )
 
-// Array is an array of composite values. Elements are allocated in slabs and
-// never move, so the pointer that At returns stays valid; what it points to is
-// reset when the array shrinks below it and grows again.
+// Array is an array of composite values. Elements are allocated in slabs and never
+// move, so the pointer that At returns stays valid. The element is reset when the
+// array shrinks below it and grows again.
 type Array[T any] struct {
 	node  Node
 	elems []*T // allocated, of which the first n are the array
@@ -21,7 +21,7 @@ type Array[T any] struct {
 	kind  *Elem[T]
 }
 
-// Elem is what an array needs to know of its elements. Functions that only
+// Elem has the functions of an element type that arrays call. Functions that only
 // values of dictionary structs need are nil elsewhere.
 type Elem[T any] struct {
 	Init     func(v *T, parent *Node, bit uint64)
@@ -37,7 +37,7 @@ type Elem[T any] struct {
 	Size     func(v *T) int
 }
 
-// Init places the array. For generated code.
+// Init sets the parent of the array and its mark there. For generated code.
 func (a *Array[T]) Init(kind *Elem[T], parent *Node, bit uint64) {
 	a.kind = kind
 	a.node.Init(parent, bit)
@@ -57,8 +57,8 @@ func (a *Array[T]) SetLen(n int) {
 	NotNegative(n)
 	a.reserve(n)
 	for i := a.n; i < n; i++ {
-		// An element that the reader holds must become initial there too. One
-		// that it does not hold begins with the initial value.
+		// If the reader has this element it must become initial there too. If not,
+		// the reader creates it with the initial value.
 		if i < a.sent {
 			a.kind.Reset(a.elems[i])
 		} else {
@@ -105,7 +105,7 @@ func (a *Array[T]) Equal(o *Array[T]) bool {
 	return true
 }
 
-// reserve allocates elements so that there are n at least.
+// reserve allocates elements until there are at least n.
 func (a *Array[T]) reserve(n int) {
 	if n <= len(a.elems) {
 		return
@@ -125,16 +125,16 @@ func (a *Array[T]) Clear() {
 	a.n, a.sent, a.node.mask = 0, 0, 0
 }
 
-// BeginEncode clears the marks and returns the length, which is then the one
-// last written. For generated code.
+// BeginEncode clears the marks, records the length as the last one written, and
+// returns it. For generated code.
 func (a *Array[T]) BeginEncode() int {
 	a.node.mask = 0
 	a.sent = a.n
 	return a.n
 }
 
-// BeginDecode makes the array n long, new elements being initial, and says
-// whether the allowance suffices. For generated code.
+// BeginDecode makes the array n long, with new elements initial, and reports whether
+// the memory allowance is sufficient. For generated code.
 func (a *Array[T]) BeginDecode(n int, alloc *codec.Alloc) bool {
 	if n > len(a.elems) {
 		var t T
@@ -150,7 +150,7 @@ func (a *Array[T]) BeginDecode(n int, alloc *codec.Alloc) bool {
 	return true
 }
 
-// MarkAll marks the array and all in it. For generated code.
+// MarkAll marks the array and everything in it. For generated code.
 func (a *Array[T]) MarkAll(c *Check) {
 	c.Mark(&a.node, 1)
 	for _, v := range a.elems[:a.n] {
@@ -166,7 +166,7 @@ func (a *Array[T]) Clean() {
 	}
 }
 
-// MarkDiff marks what differs from held and says whether anything does. For
+// MarkDiff marks what differs from held and reports whether anything differs. For
 // generated code.
 func (a *Array[T]) MarkDiff(held *Array[T]) bool {
 	if a.Equal(held) {
@@ -201,7 +201,7 @@ func (a *Array[T]) Size() int {
 	return size
 }
 
-// OneofWidth returns the bits of the choice of a oneof with n choices.
+// OneofWidth returns the number of bits of the choice of a oneof with n choices.
 //
 // spec: #oneof
 func OneofWidth(n int) uint { return uint(bits.Len(uint(n) + 1)) }

@@ -17,17 +17,17 @@ import (
 // spec: #struct
 type StructDecoder struct {
 	codec.BitsIn
-	// Fields is how many fields are kept, Optional how many of them are
+	// Fields is the number of kept fields, Optional the number of those that are
 	// optional.
 	Fields   uint
 	Optional uint
 	Alloc    *codec.Alloc
 }
 
-// NoSuchForm latches that a record in the compact form stands for none.
+// NoSuchForm latches that a record in the compact form represents no valid record.
 func (d *StructDecoder) NoSuchForm() { d.Fail(bitio.FaultForm) }
 
-// Room returns how many more values there can be data for.
+// Room returns an upper bound of the values that the unread data can hold.
 func (d *StructDecoder) Room() int {
 	if d.Fields == 0 {
 		return maxEmpty // a struct without fields takes no data
@@ -43,15 +43,16 @@ const maxEmpty = 1 << 16
 // spec: #oneof
 type OneofDecoder struct {
 	codec.BitsIn
-	// Choices is how many choices are kept, Width the bits of a number.
+	// Choices is the number of kept choices, Width the number of bits of a choice.
 	Choices uint64
 	Width   uint
 	Alloc   *codec.Alloc
 }
 
-// grace is how many zero bits the reference implementation's readers supply
-// behind the end of a bit column. Streams exist whose last oneofs are None only
-// by that, so for oneofs, where it can add no value, it is read so here.
+// grace is the number of zero bits that readers of the reference implementation
+// supply behind the end of a bit column. In some streams the last oneofs are None
+// only because of these bits. They cannot add a value to a oneof, so this reader
+// supplies them to oneof columns.
 //
 // spec: #interop-reader
 const grace = 56
@@ -64,10 +65,10 @@ func (d *OneofDecoder) Reset(data []byte) {
 	}
 }
 
-// NoSuchChoice latches a choice number that the stream has not.
+// NoSuchChoice latches a choice number that the stream's schema does not have.
 func (d *OneofDecoder) NoSuchChoice() { d.Fail(bitio.FaultChoice) }
 
-// Room returns how many more values there can be data for.
+// Room returns an upper bound of the values that the unread data can hold.
 func (d *OneofDecoder) Room() int { return d.Left() }
 
 // LengthDecoder is the column of an array of composite values.
@@ -78,8 +79,8 @@ type LengthDecoder struct {
 	Alloc *codec.Alloc
 }
 
-// Decode returns a length that is no more than room, the number of elements
-// that there can be data for.
+// Decode returns a length. A length greater than room, the number of elements that
+// the unread data can hold, is a fault.
 func (d *LengthDecoder) Decode(room int) int {
 	n := d.ReadCompact()
 	if n > uint64(room) {
@@ -89,7 +90,7 @@ func (d *LengthDecoder) Decode(room int) int {
 	return int(n)
 }
 
-// TooLarge latches that the record takes too much memory.
+// TooLarge latches that the record needs too much memory.
 func (d *LengthDecoder) TooLarge() { d.Fail(bitio.FaultRecordSize) }
 
 // MultimapDecoder is the column of a multimap.
@@ -100,11 +101,11 @@ type MultimapDecoder struct {
 	Alloc *codec.Alloc
 }
 
-// Room returns how many more values there can be data for.
+// Room returns an upper bound of the values that the unread data can hold.
 func (d *MultimapDecoder) Room() int { return d.Left() }
 
-// Pairs returns the number of pairs in a header, or 0 and false if it is not
-// within the limits. held is the number there is memory for, size that of one.
+// Pairs returns the number of pairs in a header, or 0 and false if it exceeds the
+// limits. held is the number of allocated pairs, size the memory of one.
 func (d *MultimapDecoder) Pairs(header uint64, held, size int) (n int, ok bool) {
 	if header>>1 > stef.MaxPairs {
 		d.Fail(bitio.FaultPairs)
@@ -117,10 +118,10 @@ func (d *MultimapDecoder) Pairs(header uint64, held, size int) (n int, ok bool) 
 	return n, true
 }
 
-// NoSuchPair latches a change of a pair that is not there.
+// NoSuchPair latches a change of a pair that does not exist.
 func (d *MultimapDecoder) NoSuchPair() { d.Fail(bitio.FaultPair) }
 
-// Take counts n bytes of memory that the record newly takes, and says whether
+// Take counts n bytes of memory that the record newly allocates, and reports whether
 // they are within the limit.
 func Take(alloc *codec.Alloc, s interface{ Fail(bitio.FaultCode) }, n int) bool {
 	if !alloc.Take(n) {
@@ -130,8 +131,8 @@ func Take(alloc *codec.Alloc, s interface{ Fail(bitio.FaultCode) }, n int) bool 
 	return true
 }
 
-// Enter counts one more level of a type that contains itself and says whether
-// it is within the limit. Leave undoes it.
+// Enter counts one more level of a type that contains itself and reports whether it
+// is within the limit. Leave is the inverse.
 func Enter(alloc *codec.Alloc, s interface{ Fail(bitio.FaultCode) }) bool {
 	alloc.Depth--
 	if alloc.Depth < 0 {
@@ -142,11 +143,11 @@ func Enter(alloc *codec.Alloc, s interface{ Fail(bitio.FaultCode) }) bool {
 	return true
 }
 
-// Leave undoes Enter.
+// Leave is the inverse of Enter.
 func Leave(alloc *codec.Alloc) { alloc.Depth++ }
 
-// DecoderBuilder gathers the columns of a reader in the order of the schema.
-// Every decoder registers itself with it once, when the stream begins.
+// DecoderBuilder collects the columns of a reader in the order of the schema. Every
+// decoder registers itself once, when the stream begins.
 type DecoderBuilder struct {
 	tree  *column.ReadTree
 	alloc *codec.Alloc
@@ -199,13 +200,13 @@ func (b *DecoderBuilder) fields(name string, r column.Reader, fields []DecoderFi
 	b.tree.Close()
 }
 
-// DecoderOf is the field of a decoder that registers itself.
+// DecoderOf returns the field of a decoder that registers itself.
 func DecoderOf(name string, register func(b *DecoderBuilder, name string)) DecoderField {
 	return func(b *DecoderBuilder) { register(b, name) }
 }
 
-// PrimitiveDecoder is the field of a primitive type. dict names its
-// dictionary, "" is none.
+// PrimitiveDecoder returns the field of a primitive type. dict names its dictionary;
+// "" means none.
 func PrimitiveDecoder(name string, d column.Reader, dict string) DecoderField {
 	return func(b *DecoderBuilder) {
 		switch d := d.(type) {
@@ -222,7 +223,7 @@ func PrimitiveDecoder(name string, d column.Reader, dict string) DecoderField {
 	}
 }
 
-// PrimitivesDecoder is the field of an array of primitive values.
+// PrimitivesDecoder returns the field of an array of primitive values.
 func PrimitivesDecoder(name string, d interface {
 	Init(*codec.Alloc)
 	Columns() (length, elem column.Reader)
@@ -255,12 +256,12 @@ func DecoderTable[T any](b *DecoderBuilder, name string) *StructTable[T] {
 	return t
 }
 
-// Root makes the root's own decoder that of the records it contains.
+// Root registers the decoder of the root for the records that it contains.
 func (b *DecoderBuilder) Root(typ string, d any) { b.path = map[string]any{typ: d} }
 
-// ShareDecoder returns the decoder of a type that can contain itself: the one
-// of the enclosing value of the same type, or else a new one, which then
-// registers itself.
+// ShareDecoder returns the decoder of a type that can contain itself. That is the
+// decoder of the enclosing value of the same type, or otherwise a new one, which
+// then registers itself.
 //
 // spec: #column-order
 func ShareDecoder[D any](b *DecoderBuilder, typ, name string, register func(d *D, b *DecoderBuilder, name string)) *D {

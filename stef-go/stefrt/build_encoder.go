@@ -16,10 +16,11 @@ import (
 // spec: #struct
 type StructEncoder struct {
 	codec.Bits
-	// Fields is how many fields are kept, Mask a bit for each.
+	// Fields is the number of kept fields, Mask has a bit for each.
 	Fields uint
 	Mask   uint64
-	// Optional is how many optional fields are kept, OptionalMask a bit for each.
+	// Optional is the number of kept optional fields, OptionalMask has a bit for
+	// each.
 	Optional     uint
 	OptionalMask uint64
 }
@@ -37,13 +38,13 @@ func (e *StructEncoder) Reference(ref uint64) {
 // spec: #oneof
 type OneofEncoder struct {
 	codec.Bits
-	// Choices is how many choices are kept, Width the bits of a number.
+	// Choices is the number of kept choices, Width the number of bits of a choice.
 	Choices uint64
 	Width   uint
 }
 
-// elementRoom is what an element of an array or a pair of a multimap counts
-// against the room in a frame, besides the text in it.
+// elementRoom is the size that an element of an array or a pair of a multimap counts
+// against the size of a frame, in addition to its text.
 const elementRoom = 32
 
 // LengthEncoder is the column of an array of composite values: its length.
@@ -74,8 +75,8 @@ func (e *MultimapEncoder) Full(n int) {
 	e.Write(uint64(n)<<1 | 1)
 }
 
-// EncoderBuilder gathers the columns of a writer in the order of the schema.
-// Every encoder registers itself with it once, when the stream begins.
+// EncoderBuilder collects the columns of a writer in the order of the schema. Every
+// encoder registers itself once, when the stream begins.
 type EncoderBuilder struct {
 	tree  *column.WriteTree
 	usage *codec.Usage
@@ -126,13 +127,13 @@ func (b *EncoderBuilder) fields(name string, w column.Writer, fields []EncoderFi
 	b.tree.Close()
 }
 
-// EncoderOf is the field of an encoder that registers itself.
+// EncoderOf returns the field of an encoder that registers itself.
 func EncoderOf(name string, register func(b *EncoderBuilder, name string)) EncoderField {
 	return func(b *EncoderBuilder) { register(b, name) }
 }
 
-// PrimitiveEncoder is the field of a primitive type. dict names its
-// dictionary, "" is none.
+// PrimitiveEncoder returns the field of a primitive type. dict names its dictionary;
+// "" means none.
 func PrimitiveEncoder(name string, e column.Writer, dict string) EncoderField {
 	return func(b *EncoderBuilder) {
 		b.connect(e, dict)
@@ -140,7 +141,7 @@ func PrimitiveEncoder(name string, e column.Writer, dict string) EncoderField {
 	}
 }
 
-// PrimitivesEncoder is the field of an array of primitive values.
+// PrimitivesEncoder returns the field of an array of primitive values.
 func PrimitivesEncoder(name string, e interface {
 	Init(*codec.Usage)
 	Columns() (length, elem column.Writer)
@@ -171,7 +172,7 @@ func (b *EncoderBuilder) connect(e column.Writer, dict string) {
 type encoderDict interface {
 	// Restart empties it.
 	Restart()
-	// Release empties it and gives its memory back.
+	// Release empties it and releases its memory.
 	Release()
 }
 
@@ -203,12 +204,12 @@ func (b *EncoderBuilder) TextDict(name string) *stef.TextDict {
 	return (*stef.TextDict)(d)
 }
 
-// Root makes the root's own encoder that of the records it contains.
+// Root registers the encoder of the root for the records that it contains.
 func (b *EncoderBuilder) Root(typ string, e any) { b.path = map[string]any{typ: e} }
 
-// ShareEncoder returns the encoder of a type that can contain itself: the one
-// of the enclosing value of the same type, or else a new one, which then
-// registers itself.
+// ShareEncoder returns the encoder of a type that can contain itself. That is the
+// encoder of the enclosing value of the same type, or otherwise a new one, which
+// then registers itself.
 //
 // spec: #column-order
 func ShareEncoder[E any](b *EncoderBuilder, typ, name string, register func(e *E, b *EncoderBuilder, name string)) *E {

@@ -11,9 +11,9 @@ import (
 	"github.com/otelstef/stef/stef-go/codec"
 )
 
-// Slot is where a shared value remembers its reference in a dictionary. Values
-// of dictionary structs have one. A value can be in the dictionaries of many
-// streams; it remembers the last.
+// Slot stores the reference of a shared value in a dictionary. Values of dictionary
+// structs have one. A value can be in the dictionaries of many streams; the slot
+// stores only the last reference.
 type Slot struct {
 	dict  *dictCore
 	epoch uint32
@@ -48,24 +48,24 @@ func (d *StructDict[T]) Restart() {
 	clear(d.byHash)
 }
 
-// Release empties the dictionary and gives its memory back.
+// Release empties the dictionary and releases its memory.
 func (d *StructDict[T]) Release() {
 	d.Restart()
 	d.byHash = nil
 }
 
-// Known returns the reference that a value remembers, if it is in this
-// dictionary as it is now.
+// Known returns the reference in the slot of a value, if it is valid in this
+// dictionary now.
 func (d *StructDict[T]) Known(s *Slot) (ref uint64, ok bool) {
 	return s.ref, s.dict == &d.dictCore && s.epoch == d.epoch
 }
 
-// Find returns the entry that equals v and its reference, or nil. The hash is
-// for Insert then.
+// Find returns the entry that equals v and its reference, or nil. Pass the hash to
+// Insert if there is none.
 func (d *StructDict[T]) Find(v *T, hash func(*T, *Hash), equal func(a, b *T) bool) (entry *T, ref, sum uint64) {
 	var h Hash
 	hash(v, &h)
-	// Entries of equal hash follow at the next numbers.
+	// Entries with the same hash are at the next numbers.
 	for sum = h.sum; ; sum++ {
 		e := d.byHash[sum]
 		if e.value == nil || equal(e.value, v) {
@@ -74,7 +74,7 @@ func (d *StructDict[T]) Find(v *T, hash func(*T, *Hash), equal func(a, b *T) boo
 	}
 }
 
-// Insert makes v the next entry, at the hash that Find returned.
+// Insert makes v the next entry, under the hash that Find returned.
 func (d *StructDict[T]) Insert(hash uint64, v *T, size int) (ref uint64) {
 	if d.byHash == nil {
 		d.byHash = make(map[uint64]dictEntry[T])
@@ -85,13 +85,13 @@ func (d *StructDict[T]) Insert(hash uint64, v *T, size int) (ref uint64) {
 	return d.count
 }
 
-// Remember makes a slot remember a reference.
+// Remember stores a reference in a slot.
 func (d *StructDict[T]) Remember(s *Slot, ref uint64) {
 	*s = Slot{dict: &d.dictCore, epoch: d.epoch, ref: ref}
 }
 
-// StructOverhead is what an entry of a struct dictionary counts on top of what
-// it holds.
+// StructOverhead is the size that an entry of a struct dictionary counts in addition
+// to its contents.
 //
 // spec: #limits
 const StructOverhead = 256
@@ -106,13 +106,13 @@ type StructTable[T any] struct {
 
 func (t *StructTable[T]) init(limit *codec.DictLimit) { t.limit = limit }
 
-// Restart empties the table. Values that it gave away stay as they are.
+// Restart empties the table. Values that it returned do not change.
 func (t *StructTable[T]) Restart() {
 	clear(t.entries)
 	t.entries = t.entries[:0]
 }
 
-// Entry returns the entry that d refers to next, or nil and a latched fault.
+// Entry returns the entry of the next reference in d, or nil and latches a fault.
 func (t *StructTable[T]) Entry(d *codec.BitsIn) *T {
 	ref := d.ReadCompact()
 	if ref-1 >= uint64(len(t.entries)) {
@@ -131,9 +131,9 @@ func (t *StructTable[T]) Append(d *codec.BitsIn, v *T, size int) {
 	t.entries = append(t.entries, v)
 }
 
-// Hash gathers the hash of a value, seeded anew in every process so that
-// nobody can make values that collide. It decides nothing but speed: equal
-// hashes are always compared.
+// Hash computes the hash of a value. The seed is random in every process, so that an
+// attacker cannot construct values that collide. A collision costs only time: values
+// of equal hash are always compared.
 type Hash struct{ sum uint64 }
 
 var hashSeed = maphash.MakeSeed()
@@ -147,7 +147,7 @@ func (h *Hash) Uint64(v uint64) {
 // Float64 adds the bits of a float.
 func (h *Hash) Float64(v float64) { h.Uint64(math.Float64bits(v)) }
 
-// Bool adds a truth value.
+// Bool adds a boolean.
 func (h *Hash) Bool(v bool) {
 	if v {
 		h.Uint64(1)

@@ -26,7 +26,7 @@ type FieldCounts struct {
 // if only fields that the stream lacks lead to the struct.
 func (c *FieldCounts) Mask(typ string) uint64 { return maskOf(c.known[typ]) }
 
-// Last returns the greatest choice of a oneof that the stream carries, 0 for none.
+// Last returns the greatest choice of a oneof that the stream carries; 0 means none.
 func (c *FieldCounts) Last(typ string) uint64 { return uint64(c.known[typ]) }
 
 func (c *FieldCounts) of(typ string, own int) int {

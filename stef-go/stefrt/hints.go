@@ -10,16 +10,15 @@ import (
 	"github.com/otelstef/stef/stef-go/column"
 )
 
-// hints are the sizes that columns had in the last large frame of any stream
-// with the same columns. The first large frame of the next stream then grows
-// its columns to them at once. Sizes decide about memory only, never about
-// bytes.
+// hints are the sizes of the columns in the last large frame of any stream with the
+// same columns. The first large frame of the next stream then allocates its columns
+// with these sizes at once. The sizes affect memory only, never the written bytes.
 type hints struct {
 	mu    sync.Mutex
 	sizes []int
 }
 
-// largeFrame is the size from which a frame leaves hints.
+// largeFrame is the minimum size of a frame that stores hints.
 const largeFrame = 64 << 10
 
 // allHints is bounded by the number of roots and schemas of a process.

@@ -11,15 +11,15 @@ import (
 	"unicode/utf8"
 )
 
-// JSON prints a value for people: the String methods of generated types use it.
-// Bytes are base64. Floats that JSON cannot express, and text that is not UTF-8,
-// are printed as near as possible.
+// JSON prints a value for human readers: the String methods of generated types use
+// it. Bytes are base64. Floats that JSON cannot express, and text that is not UTF-8,
+// are printed as closely as possible.
 type JSON struct {
 	out   []byte
 	first bool // nothing was printed since the last Open
 }
 
-// StringOf returns what print prints.
+// StringOf returns the output of print.
 func StringOf(print func(j *JSON)) string {
 	var j JSON
 	print(&j)
@@ -32,7 +32,7 @@ func (j *JSON) Open(bracket byte) {
 	j.first = true
 }
 
-// Close ends it.
+// Close ends an object or array.
 func (j *JSON) Close(bracket byte) {
 	j.out = append(j.out, bracket)
 	j.first = false
@@ -54,7 +54,7 @@ func (j *JSON) Field(name string) *JSON {
 	return j
 }
 
-// Null prints the absence of a value.
+// Null prints an absent value.
 func (j *JSON) Null() { j.out = append(j.out, "null"...) }
 
 // Text prints text in quotes.
@@ -115,7 +115,7 @@ func PrintArray[T any](j *JSON, a *Array[T], print func(v *T, j *JSON)) {
 	j.Close(']')
 }
 
-// Plain returns a primitive value as people write it, without quotes.
+// Plain returns a primitive value in readable form, without quotes.
 func Plain(v any) string {
 	switch v := v.(type) {
 	case bool:

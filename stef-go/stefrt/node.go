@@ -20,8 +20,8 @@ type Node struct {
 // FullBit is the mark of a multimap whose keys or length changed.
 const FullBit = 1 << 63
 
-// MaxValueBits is how many pairs of a multimap have a mark of their own for a
-// changed value.
+// MaxValueBits is the maximum number of pairs in a multimap whose changed values
+// have marks of their own.
 //
 // spec: #multimap
 const MaxValueBits = 62
@@ -47,14 +47,14 @@ const (
 // frozen is the parent of values that are shared and must not change.
 var frozen Node
 
-// Init places the node: bit is its mark in parent. At the top of a record they
-// are nil and 0.
+// Init sets the parent of the node; bit is its mark in parent. At the top of a
+// record they are nil and 0.
 func (n *Node) Init(parent *Node, bit uint64) {
 	n.mask, n.parent, n.bit = 0, parent, bit
 }
 
-// Mark sets a mark and those of the values around. It is a leaf that the
-// compiler inlines into setters.
+// Mark sets a mark and those of the enclosing values. It is a leaf that the compiler
+// inlines into setters.
 func (n *Node) Mark(bit uint64) {
 	if n.mask&bit == 0 {
 		n.mark(bit)
@@ -75,15 +75,15 @@ func (n *Node) mark(bit uint64) {
 	}
 }
 
-// Unmark takes a mark back. The marks around it remain, which costs a bit or
-// two when they are written but is always right.
+// Unmark clears a mark. The marks of enclosing values remain, which costs a bit or
+// two when they are written but is always correct.
 func (n *Node) Unmark(bit uint64) { n.mask &^= bit }
 
-// Modified returns the marks: in a record being written what changed since it
-// was last written, in a record that was read what changed with it.
+// Modified returns the marks: the changes since the last Write in a writer's record,
+// the changes of the last Next in a reader's record.
 func (n *Node) Modified() uint64 { return n.mask }
 
-// SetModified replaces the marks without touching those around.
+// SetModified replaces the marks without changing those of enclosing values.
 func (n *Node) SetModified(mask uint64) { n.mask = mask }
 
 // Take returns the marks and clears them.
@@ -93,8 +93,8 @@ func (n *Node) Take() uint64 {
 	return m
 }
 
-// Freeze makes the value shared: from now on marking it panics. What Oversize
-// tells of a free value remains.
+// Freeze makes the value shared: marking it panics from now on. The result of
+// Oversize for a free value does not change.
 func (n *Node) Freeze() {
 	if n.parent != nil {
 		n.bit = 0
@@ -103,22 +103,22 @@ func (n *Node) Freeze() {
 	n.parent = &frozen
 }
 
-// Frozen says whether the value is shared.
+// Frozen reports whether the value is shared.
 func (n *Node) Frozen() bool { return n.parent == &frozen }
 
-// Free says whether the value is neither shared nor part of a record.
+// Free reports whether the value is neither shared nor part of a record.
 func (n *Node) Free() bool { return n.parent == nil }
 
-// Detach takes the value out of its record and returns what puts it back, for
-// changes that are none for the record.
+// Detach removes the value from its record and returns a function that reattaches
+// it. Use it for changes that must not mark the record.
 func (n *Node) Detach() (attach func()) {
 	parent := n.parent
 	n.parent = nil
 	return func() { n.parent = parent }
 }
 
-// Oversize says that the record, or the record that shares this value, has to
-// be checked before it is encoded.
+// Oversize reports whether the record, or the record that shares this value, must be
+// checked before it is encoded.
 func (n *Node) Oversize() bool {
 	return n.bit&(oversize|hasLarge) != 0 && (n.parent == nil || n.parent == &frozen)
 }
@@ -134,7 +134,7 @@ func (n *Node) top() *Node {
 	return n
 }
 
-// SetOversize sets or clears what Oversize tells, from any value of a record.
+// SetOversize sets or clears the result of Oversize, from any value of a record.
 func (n *Node) SetOversize(over bool) {
 	if n = n.top(); n != nil {
 		n.bit = 0
@@ -184,8 +184,8 @@ func (c *Check) Mark(n *Node, mask uint64) {
 // Saw counts a multimap.
 func (c *Check) Saw(pairs int) { c.Pairs = max(c.Pairs, pairs) }
 
-// PairSize is what a pair of a multimap counts in a dictionary entry, on top
-// of the bytes of text.
+// PairSize is the size that a pair of a multimap counts in a dictionary entry, in
+// addition to its bytes of text.
 //
 // spec: #limits
 const PairSize = 64
@@ -222,7 +222,7 @@ func BoolBits(v bool) uint64 {
 	return 0
 }
 
-// If returns mask if the condition holds, else 0.
+// If returns mask if the condition is true, otherwise 0.
 func If(condition bool, mask uint64) uint64 {
 	if condition {
 		return mask
@@ -230,15 +230,15 @@ func If(condition bool, mask uint64) uint64 {
 	return 0
 }
 
-// New returns a new value after init has placed it outside of any record.
+// New returns a new value that is not part of a record, initialized by init.
 func New[T any](init func(v *T, parent *Node, bit uint64)) *T {
 	v := new(T)
 	init(v, nil, 0)
 	return v
 }
 
-// SetBytes makes dst a copy of v and says whether it was another one. Most bytes are
-// ids, which take no call.
+// SetBytes makes dst a copy of v and reports whether it was different. Most bytes
+// are ids, for which it makes no call.
 func SetBytes(dst *[]byte, v []byte) bool {
 	old := *dst
 	if len(old) != len(v) {

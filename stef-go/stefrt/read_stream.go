@@ -19,9 +19,9 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// ReadStream turns frames into columns to decode records from. Readers made by
-// stefc embed it, and its methods are theirs; what only they call are
-// functions. It is not safe for use by several goroutines at once.
+// ReadStream converts frames into columns from which records are decoded. Generated
+// readers embed it and promote its methods; operations for generated readers only
+// are functions. It is not safe for use by several goroutines at once.
 type ReadStream struct {
 	frame *frame.Reader
 	tree  column.ReadTree
@@ -33,7 +33,7 @@ type ReadStream struct {
 	flags stef.FrameFlags
 
 	limits stef.Limits
-	// zstdDicts are those that streams may refer to.
+	// zstdDicts are the dictionaries that streams may refer to.
 	zstdDicts config.ZstdDicts
 	base      schema.WireSchema
 	build     func(b *DecoderBuilder)
@@ -47,8 +47,8 @@ type ReadStream struct {
 	ended   bool
 }
 
-// StartReader reads the headers and builds the decoders, which register
-// themselves. base is the schema that streams without an announced one are in.
+// StartReader reads the headers and builds the decoders, which register themselves.
+// base is the schema of streams that announce none.
 func StartReader(s *ReadStream, r io.Reader, base schema.WireSchema, options []stef.ReaderOption,
 	build func(b *DecoderBuilder)) error {
 	if r == nil {
@@ -62,7 +62,7 @@ func StartReader(s *ReadStream, r io.Reader, base schema.WireSchema, options []s
 	return s.begin(r)
 }
 
-// ResetReader begins to read another stream with the same options and the
+// ResetReader begins to read another stream with the same options, and reuses the
 // memory of the last one.
 func ResetReader(s *ReadStream, r io.Reader) error {
 	if r == nil {
@@ -111,15 +111,15 @@ func (s *ReadStream) begin(r io.Reader) error {
 	return nil
 }
 
-// Schema returns the wire schema of the stream: what it announced, or what
-// streams that announce nothing are in.
+// Schema returns the wire schema of the stream: the announced one, or the schema
+// that readers assume if the stream announces none.
 func (s *ReadStream) Schema() schema.WireSchema { return slices.Clone(s.wire) }
 
 // UserData returns the user data of the stream.
 func (s *ReadStream) UserData() map[string]string { return maps.Clone(s.frame.Header().UserData) }
 
-// Buffered returns the number of records that can be read without touching
-// the source: what is left of the frame.
+// Buffered returns the number of records that can be read without reading from the
+// source: the unread records of the frame.
 func (s *ReadStream) Buffered() uint64 { return s.left }
 
 // Stats returns counts of what was read.
@@ -135,13 +135,13 @@ func (s *ReadStream) Stats() stef.ReaderStats {
 	}
 }
 
-// DictBytes returns the memory of the dictionaries, as Stats does.
+// DictBytes returns the memory of the dictionaries, like Stats.
 func (s *ReadStream) DictBytes() int { return s.limit.Used }
 
-// Run returns how many of the records that follow in the frame have none of
-// fields changed, by looking ahead in the column of the root. It remembers where
-// runs end: asked again for the same fields inside of a run, it does not look again.
-// So a frame costs a time in proportion to its records, however often it is asked.
+// Run returns the number of the following records in the frame that do not change
+// any of fields, by reading ahead in the column of the root. It caches where runs
+// end: a second call for the same fields within a run does not read ahead again. So
+// the time for a frame is proportional to its records, for any number of calls.
 func Run(s *ReadStream, root *StructDecoder, fields uint64) int {
 	at := 0 // where to remember the run: in place of one of the same fields or of the oldest
 	for i, run := range s.runs {
@@ -173,12 +173,12 @@ type run struct {
 	end    uint64 // the number of its last record in the stream, counted from 1
 }
 
-// Err returns the error that ended the stream, or nil if it ended cleanly, at
-// the border of a frame, or has not ended.
+// Err returns the error that ended the stream. It is nil if the stream ended
+// cleanly, between two frames, or has not ended.
 func (s *ReadStream) Err() error { return s.err }
 
-// Close gives back what the stream holds. It does not close the source.
-// Reading on reports the end of the stream.
+// Close releases the memory of the stream. It does not close the source. After
+// Close, reading reports the end of the stream.
 func (s *ReadStream) Close() {
 	s.ended, s.left = true, 0
 	if s.frame != nil {
@@ -191,7 +191,7 @@ func (s *ReadStream) Close() {
 	}
 }
 
-// BeginRead makes a record ready to decode, and says whether there is one.
+// BeginRead prepares decoding a record, and reports whether there is one.
 func BeginRead(s *ReadStream) bool {
 	if s.left == 0 {
 		return s.nextFrame()
@@ -201,7 +201,7 @@ func BeginRead(s *ReadStream) bool {
 	return true
 }
 
-// EndRead counts a record that was decoded and says whether it is sound.
+// EndRead counts a decoded record and reports whether it is valid.
 func EndRead(s *ReadStream) bool {
 	s.records++
 	if s.fault.Code == bitio.FaultNone && s.left > 0 {
@@ -210,14 +210,14 @@ func EndRead(s *ReadStream) bool {
 	return s.endFrame()
 }
 
-// AtReadRestart makes f forget whenever the dictionaries of the stream do.
+// AtReadRestart makes the stream call Restart of f when its dictionaries restart.
 func AtReadRestart(s *ReadStream, f interface{ Restart() }) {
 	if !slices.Contains(s.dicts, f) {
 		s.dicts = append(s.dicts, f)
 	}
 }
 
-// Faulty says whether the record being decoded is not sound.
+// Faulty reports whether the record being decoded is invalid.
 func Faulty(s *ReadStream) bool { return s.fault.Code != bitio.FaultNone }
 
 // nextFrame reads frames until one has records.
@@ -269,8 +269,8 @@ func (s *ReadStream) nextFrame() bool {
 	}
 }
 
-// endFrame checks the last record of a frame, and the one with a fault, which
-// is not given out and so does not count.
+// endFrame checks the last record of a frame. It also checks a record with a fault,
+// which is not delivered and so not counted.
 func (s *ReadStream) endFrame() bool {
 	if s.fault.Code != bitio.FaultNone {
 		s.records--
@@ -283,8 +283,8 @@ func (s *ReadStream) endFrame() bool {
 	return true
 }
 
-// fail ends the stream with an error in a record, 0 for none, and a column, -1
-// for none.
+// fail ends the stream with an error in a record (0 means none) and a column (-1
+// means none).
 func (s *ReadStream) fail(record uint64, column int, err error) bool {
 	s.ended, s.left = true, 0
 	err = s.frame.Error(err)
@@ -297,7 +297,7 @@ func (s *ReadStream) fail(record uint64, column int, err error) bool {
 	return false
 }
 
-// faultError says in words what a reader of a column latched.
+// faultError returns the error for a fault that a reader of a column latched.
 func faultError(code bitio.FaultCode) error {
 	kind, what := stef.ErrCorrupt, ""
 	switch code {

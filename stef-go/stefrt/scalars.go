@@ -16,7 +16,7 @@ type Scalars[T comparable] struct {
 	v    []T
 }
 
-// Init places the array. For generated code.
+// Init sets the parent of the array and its mark there. For generated code.
 func (a *Scalars[T]) Init(parent *Node, bit uint64) { a.node.Init(parent, bit) }
 
 // Len returns the number of elements.
@@ -25,8 +25,8 @@ func (a *Scalars[T]) Len() int { return len(a.v) }
 // At returns element i. It panics if i is not below Len.
 func (a *Scalars[T]) At(i int) T { return a.v[i] }
 
-// Values returns the elements, which belong to the array: read them only, and
-// not beyond its next change.
+// Values returns the elements, which belong to the array. They are read-only and
+// valid until the next change of the array.
 func (a *Scalars[T]) Values() []T { return a.v }
 
 // SetLen makes the array n long. New elements are zero.
@@ -87,8 +87,8 @@ func (a *Scalars[T]) Encoding() []T {
 	return a.v
 }
 
-// Decoded replaces the elements by v, which the array then owns. For
-// generated code.
+// Decoded replaces the elements by v, which then belongs to the array. For generated
+// code.
 func (a *Scalars[T]) Decoded(v []T) { a.v = v }
 
 // MarkAll marks the array. For generated code.
@@ -104,8 +104,8 @@ func (a *Scalars[T]) MarkAll(c *Check) {
 // Clean clears the mark. For generated code.
 func (a *Scalars[T]) Clean() { a.node.mask = 0 }
 
-// MarkDiff marks the array if it differs from held, and says so. For generated
-// code.
+// MarkDiff marks the array if it differs from held, and reports whether it does. For
+// generated code.
 func (a *Scalars[T]) MarkDiff(held *Scalars[T]) bool { return a.node.markIf(!a.Equal(held)) }
 
 // Hash adds the array to h. For generated code.
@@ -136,14 +136,14 @@ func (n *Node) markIf(differs bool) bool {
 	return differs
 }
 
-// Float64s is an array of floats, which it compares bit by bit: it tells -0
-// from +0 and one NaN from another.
+// Float64s is an array of floats, which it compares bit by bit: -0 differs from +0,
+// and NaNs with different bits differ.
 type Float64s struct {
 	node Node
 	v    []float64
 }
 
-// Init places the array. For generated code.
+// Init sets the parent of the array and its mark there. For generated code.
 func (a *Float64s) Init(parent *Node, bit uint64) { a.node.Init(parent, bit) }
 
 // Len returns the number of elements.
@@ -152,8 +152,8 @@ func (a *Float64s) Len() int { return len(a.v) }
 // At returns element i. It panics if i is not below Len.
 func (a *Float64s) At(i int) float64 { return a.v[i] }
 
-// Values returns the elements, which belong to the array: read them only, and
-// not beyond its next change.
+// Values returns the elements, which belong to the array. They are read-only and
+// valid until the next change of the array.
 func (a *Float64s) Values() []float64 { return a.v }
 
 // SetLen makes the array n long. New elements are zero.
@@ -214,8 +214,8 @@ func (a *Float64s) Encoding() []float64 {
 	return a.v
 }
 
-// Decoded replaces the elements by v, which the array then owns. For
-// generated code.
+// Decoded replaces the elements by v, which then belongs to the array. For generated
+// code.
 func (a *Float64s) Decoded(v []float64) { a.v = v }
 
 // MarkAll marks the array. For generated code.
@@ -224,8 +224,8 @@ func (a *Float64s) MarkAll(c *Check) { c.Mark(&a.node, 1) }
 // Clean clears the mark. For generated code.
 func (a *Float64s) Clean() { a.node.mask = 0 }
 
-// MarkDiff marks the array if it differs from held, and says so. For generated
-// code.
+// MarkDiff marks the array if it differs from held, and reports whether it does. For
+// generated code.
 func (a *Float64s) MarkDiff(held *Float64s) bool { return a.node.markIf(!a.Equal(held)) }
 
 // Hash adds the array to h. For generated code.
@@ -243,13 +243,13 @@ func (a *Float64s) Size() int { return 8 * len(a.v) }
 // SameFloat says whether two floats have the same bits.
 func SameFloat(a, b float64) bool { return math.Float64bits(a) == math.Float64bits(b) }
 
-// ByteRuns is an array of bytes values. It copies what it is given.
+// ByteRuns is an array of bytes values. It copies the values that it receives.
 type ByteRuns struct {
 	node Node
 	v    [][]byte
 }
 
-// Init places the array. For generated code.
+// Init sets the parent of the array and its mark there. For generated code.
 func (a *ByteRuns) Init(parent *Node, bit uint64) { a.node.Init(parent, bit) }
 
 // Len returns the number of elements.
@@ -317,12 +317,11 @@ func (a *ByteRuns) Encoding() [][]byte {
 	return a.v
 }
 
-// Decoding returns the elements for a decoder to write over. For generated
-// code.
+// Decoding returns the elements for a decoder to overwrite. For generated code.
 func (a *ByteRuns) Decoding() [][]byte { return a.v }
 
-// Decoded replaces the elements by v, which the array then owns. For
-// generated code.
+// Decoded replaces the elements by v, which then belongs to the array. For generated
+// code.
 func (a *ByteRuns) Decoded(v [][]byte) { a.v = v }
 
 // MarkAll marks the array. For generated code.
@@ -336,8 +335,8 @@ func (a *ByteRuns) MarkAll(c *Check) {
 // Clean clears the mark. For generated code.
 func (a *ByteRuns) Clean() { a.node.mask = 0 }
 
-// MarkDiff marks the array if it differs from held, and says so. For generated
-// code.
+// MarkDiff marks the array if it differs from held, and reports whether it does. For
+// generated code.
 func (a *ByteRuns) MarkDiff(held *ByteRuns) bool { return a.node.markIf(!a.Equal(held)) }
 
 // Hash adds the array to h. For generated code.

@@ -17,9 +17,9 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// WriteStream turns encoded records into frames. Writers made by stefc embed
-// it, and its methods are theirs; what only they call are functions. It is not
-// safe for use by several goroutines at once.
+// WriteStream converts encoded records into frames. Generated writers embed it and
+// promote its methods; operations for generated writers only are functions. It is
+// not safe for use by several goroutines at once.
 type WriteStream struct {
 	config config.Writer
 	frame  *frame.Writer
@@ -29,7 +29,7 @@ type WriteStream struct {
 	wire   schema.WireSchema
 	header frame.VarHeader
 	hints  *hints
-	// sendAll makes the next Write send all of its record.
+	// sendAll makes the next Write send the whole record.
 	sendAll func()
 
 	flags   stef.FrameFlags // of the frame being filled
@@ -43,13 +43,12 @@ type WriteStream struct {
 	err        error
 }
 
-// valueRoom is the most that a value of fixed size takes in its column: a
-// varint, or a float with its window.
+// valueRoom is the maximum size of a value of fixed size in its column: a varint, or
+// a float with its window.
 const valueRoom = 10
 
-// StartWriter begins the stream: it builds the encoders, which register
-// themselves, and writes the headers. base is the schema that streams without
-// an announced one are in.
+// StartWriter begins the stream: it builds the encoders, which register themselves,
+// and writes the headers. base is the schema of streams that announce none.
 func StartWriter(s *WriteStream, w io.Writer, base schema.WireSchema, options []stef.WriterOption,
 	build func(b *EncoderBuilder), sendAll func()) error {
 	if w == nil {
@@ -74,8 +73,8 @@ func StartWriter(s *WriteStream, w io.Writer, base schema.WireSchema, options []
 	return s.begin(w)
 }
 
-// ResetWriter begins another stream with the same options and the memory of
-// the last one, of which what was not flushed is dropped.
+// ResetWriter begins another stream with the same options, and reuses the memory of
+// the last one. Records of the last stream that were not flushed are lost.
 func ResetWriter(s *WriteStream, w io.Writer) error {
 	if w == nil {
 		return errNilDestination
@@ -95,7 +94,7 @@ func ResetWriter(s *WriteStream, w io.Writer) error {
 
 var errNilDestination = errors.New("stef: the destination is nil")
 
-// restart returns the flags of frames that the options ask for.
+// restart returns the frame flags that the options request.
 func (s *WriteStream) restart() stef.FrameFlags { return stef.FrameFlags(s.config.Restart) }
 
 // begin writes the headers.
@@ -113,8 +112,9 @@ func (s *WriteStream) begin(w io.Writer) error {
 	return nil
 }
 
-// chunkWriter counts the bytes of the chunks on their way to the destination,
-// and tells it where their records end if it wants to know.
+// chunkWriter counts the bytes of the chunks that are sent to the destination. If
+// the destination is a stef.RecordWriter it also receives the last record of each
+// chunk.
 type chunkWriter struct {
 	dst     io.Writer
 	records stef.RecordWriter // dst, if it is one
@@ -131,7 +131,7 @@ func (c *chunkWriter) Write(b []byte) (n int, err error) {
 	return n, err
 }
 
-// Schema returns the wire schema that the stream is written in.
+// Schema returns the wire schema of the stream.
 func (s *WriteStream) Schema() schema.WireSchema { return slices.Clone(s.wire) }
 
 // Stats returns counts of what was written.
@@ -180,7 +180,7 @@ func AtRestart(s *WriteStream, f interface {
 	s.dicts = append(s.dicts, f)
 }
 
-// EndRecord counts a record that was encoded and ends the frame if it is time.
+// EndRecord counts an encoded record and ends the frame if it is large enough.
 func EndRecord(s *WriteStream) error {
 	s.pending++
 	s.untilCheck--
@@ -207,9 +207,10 @@ func (s *WriteStream) check() error {
 	return nil
 }
 
-// nextCheck sets when to add up the frame again, whose size is known now. It
-// cannot get full before: half of its room is kept for values of fixed size,
-// of which a record has one a column at most, and half for everything else.
+// nextCheck sets when to add up the size of the frame again, given its size now. The
+// frame cannot become full before that: half of its free size is reserved for values
+// of fixed size, of which a record has at most one per column, and half for
+// everything else.
 func (s *WriteStream) nextCheck(size int) {
 	room := max(s.config.FrameBytes-size, 0) / 2
 	s.usage.Frame = 0
@@ -217,8 +218,8 @@ func (s *WriteStream) nextCheck(size int) {
 	s.untilCheck = max(room/(valueRoom*s.tree.Len()), 1)
 }
 
-// Flush ends the frame, if it has records, and hands it to the destination in
-// one Write. After an error the stream cannot be continued.
+// Flush ends the frame, if it has records, and writes it to the destination in one
+// Write. After an error the stream cannot continue.
 func (s *WriteStream) Flush() error {
 	if s.err != nil {
 		return s.err
@@ -261,8 +262,8 @@ func (s *WriteStream) endFrame(next stef.FrameFlags) error {
 	return nil
 }
 
-// alone says whether a frame with these flags can be decoded on its own,
-// provided that its first record sends everything.
+// alone reports whether a frame with these flags can be decoded without the frames
+// before it, if its first record sends everything.
 func (s *WriteStream) alone(flags stef.FrameFlags) bool {
 	need := stef.RestartDictionaries | stef.RestartCodecs
 	if stef.Compression(s.config.Compression) != stef.None {
@@ -271,9 +272,9 @@ func (s *WriteStream) alone(flags stef.FrameFlags) bool {
 	return flags&need == need
 }
 
-// Close flushes and gives back what the stream holds. It does not close the
-// destination. Writing to a closed writer fails with ErrClosed; closing it
-// again does nothing.
+// Close flushes and releases the memory of the stream. It does not close the
+// destination. Writing to a closed writer fails with ErrClosed; closing it again
+// does nothing.
 func (s *WriteStream) Close() error {
 	if errors.Is(s.err, stef.ErrClosed) {
 		return nil
