@@ -52,15 +52,15 @@ func (w *bitWriter) compact(v uint64) error {
 // bits before its first one bit.
 var compactBits = [...]int{0, 2, 5, 12, 19, 26, 33, 48}
 
-// bitReader is a bit column being read. It has the bits that are stored and no
-// more, but for what choice makes of its end.
+// bitReader is a bit column being read. It has only the bits that are stored, except
+// for the rule of choice about the end of the column.
 type bitReader struct {
 	data []byte
 	n    int // bits read
-	// missing counts the bits that choice took from behind the end.
+	// missing counts the bits that choice read behind the end.
 	missing int
-	// base is the offset of data in the payload, traced the bits that had an
-	// event. See tracer.
+	// base is the offset of data in the payload, traced the number of bits that
+	// already have an event. See tracer.
 	base, traced int
 }
 
@@ -79,16 +79,15 @@ func (r *bitReader) bits(count int) (uint64, error) {
 	return v, nil
 }
 
-// grace is how many zero bits behind the end of its column the choices of a
-// oneof may take in a frame.
+// grace is the number of zero bits behind the end of its column that the choices of
+// a oneof may use in a frame.
 //
 // spec: #missing-choices
 const grace = 56
 
-// choice reads count bits as the choice of a oneof. Bits that are missing at
-// the end of a column that has some are zeros, up to a limit, if they are part
-// of the choice none: that is how the reference reads them, and there are
-// streams that end so.
+// choice reads count bits as the choice of a oneof. Bits that are missing at the end
+// of a column with data are zeros, up to a limit, if they are part of the choice
+// none: the reference reads them so, and some streams end so.
 func (r *bitReader) choice(count int) (uint64, error) {
 	missing := max(count-r.left(), 0)
 	if missing > 0 && len(r.data) == 0 || r.missing+missing > grace {
@@ -118,8 +117,7 @@ func (r *bitReader) compact() (uint64, error) {
 	return 0, fault(ErrCorrupt, "eight zero bits begin no compact number")
 }
 
-// end checks that the column is used up but for zero bits that fill its last
-// byte.
+// end checks that only zero bits that fill the last byte are unread.
 func (r *bitReader) end() error {
 	left := r.left()
 	if left >= 8 {

@@ -7,8 +7,8 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// maxColumns bounds the column tree: a type used side by side has columns of
-// its own at each place, which a short schema can drive to any number.
+// maxColumns bounds the column tree. Each use of a type has its own columns, so a
+// short schema can need any number of them.
 const maxColumns = 1 << 16
 
 // The greatest numbers of fields of a struct, whose masks are one number, and of
@@ -20,19 +20,19 @@ const (
 	maxChoices = 255
 )
 
-// column is one node of the column tree: a place in the schema with the run of
-// bits or bytes it has in each frame and the state of its codec.
+// column is one node of the column tree: a place in the schema with its run of bits
+// or bytes in each frame and the state of its codec.
 type column struct {
 	path   string
 	number int // in columns.all
 	typ    *schema.Type
 	// dict names the dictionary of a string, bytes or struct column.
 	dict string
-	// owned has the columns below this one in order. With the omission of the
-	// descendants of empty columns this is the order in a frame.
+	// owned has the columns below this one in order. Except for descendants of empty
+	// columns, which are omitted, this is the order in a frame.
 	owned []*column
-	// links has the column of each kept field or choice, of the element, or of
-	// key and value. Within a recursive type that may be a column further up.
+	// links has the column of each kept field or choice, of the element, or of key
+	// and value. In a recursive type that can be an enclosing column.
 	links []*column
 	// optional counts the optional fields among the kept.
 	optional int
@@ -41,18 +41,18 @@ type column struct {
 	// initial is the value before the first record. It is shared.
 	initial any
 
-	// State of the codec of a number, which lives on through frames.
+	// State of the codec of a number, which continues from frame to frame.
 	delta deltaState
 	xor   xorState
 
-	// The run of this frame: of these, isBits says which pair is used.
+	// The run of this frame; isBits selects the pair that is used.
 	bitIn   bitReader
 	byteIn  byteReader
 	bitOut  bitWriter
 	byteOut []byte
 }
 
-// isBits says whether the column consists of bits, not of bytes.
+// isBits reports whether the column consists of bits, not of bytes.
 //
 // spec: #data-frame
 func (c *column) isBits() bool {
@@ -82,8 +82,8 @@ func (t *columns) restart() {
 	}
 }
 
-// newColumns builds the column tree of root, a struct that passed checkSchema.
-// The nil kept keeps all fields.
+// newColumns builds the column tree of root, a struct that checkSchema accepted. The
+// nil kept keeps all fields.
 //
 // spec: #column-order
 func newColumns(root *schema.Struct, kept schema.Kept) (*columns, error) {
@@ -111,9 +111,9 @@ type columnBuilder struct {
 // arrayOf is the identity of an array type in columnBuilder.path.
 type arrayOf struct{ elem any }
 
-// identity returns what makes two composite types the same: the definition,
-// and for an array that of its elements. It is nil for primitives and for
-// arrays of them, which never recur.
+// identity returns a key that is equal for equal composite types: the definition, or
+// for an array that of its elements. It is nil for primitives and for arrays of
+// them, which are never recursive.
 func identity(t *schema.Type) any {
 	switch t.Kind {
 	case schema.KindStruct, schema.KindOneof:
@@ -163,7 +163,7 @@ func (b *columnBuilder) column(t *schema.Type, path string) (*column, error) {
 	return c, err
 }
 
-// close marks the circle of types from c down to where it begins again.
+// close marks the cycle of types from c down to the repeated type as recursive.
 func (b *columnBuilder) close(c *column) {
 	for i := len(b.open) - 1; ; i-- {
 		b.open[i].recursive = true
@@ -203,8 +203,8 @@ func (b *columnBuilder) link(c *column, t *schema.Type, name string) error {
 	return nil
 }
 
-// initialOf returns the initial value of t. One value per struct type is
-// enough, as values are never modified.
+// initialOf returns the initial value of t. One value per struct type is enough,
+// because values are never modified.
 func (b *columnBuilder) initialOf(t *schema.Type) any {
 	if t.Kind != schema.KindStruct {
 		return NewValue(t)

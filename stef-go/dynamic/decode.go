@@ -9,31 +9,31 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// MaxDepth is how many values of types that can contain themselves may enclose
-// each other. An array in an array of AnyValue counts two, the AnyValue and the
-// array. A oneof counts only if its choice is composite.
+// MaxDepth is the maximum nesting of values of types that can contain themselves. An
+// array in an array of AnyValue counts two, the AnyValue and the array. A oneof
+// counts only if its choice is composite.
 //
 // spec: #limits
 const MaxDepth = 1024
 
-// MaxPairs is the greatest number of pairs in a multimap.
+// MaxPairs is the maximum number of pairs in a multimap.
 //
 // spec: #limits
 const MaxPairs = 1023
 
-// decoder decodes records out of the columns of one frame after the other. It
-// never modifies a value: what changes is built anew, what does not change is
-// shared with the record before. So records can be handed out, and put into
-// dictionaries, without a copy.
+// decoder decodes records from the columns of successive frames. It never modifies a
+// value: changed values are built anew, unchanged ones are shared with the previous
+// record. So records can be returned, and stored in dictionaries, without a copy.
 type decoder struct {
 	dicts readDicts
-	// maxBytes limits the size of a record, and what decoding it allocates.
+	// maxBytes limits the size of a record, and the memory that decoding it
+	// allocates.
 	maxBytes  int
 	allocated int
 	depth     int
-	// trace receives the events, if it is set. For them, index has the
-	// places in the arrays and multimaps around, and code is the number that
-	// the last text began with.
+	// trace receives the events, if it is set. For the events, index has the
+	// positions in the enclosing arrays and multimaps, and code is the number at the
+	// start of the last text.
 	trace *tracer
 	index []int
 	code  int64
@@ -59,7 +59,7 @@ func (d *decoder) tooLarge() error {
 	return fault(ErrLimit, "the record takes more than %d bytes", d.maxBytes)
 }
 
-// allocate accounts for size bytes before or right after they are allocated.
+// allocate counts size bytes, before or right after they are allocated.
 func (d *decoder) allocate(size int) error {
 	d.allocated += size
 	if d.allocated > d.maxBytes {
@@ -103,7 +103,7 @@ func (d *decoder) decode(c *column, cur any) (any, error) {
 	return v, nil
 }
 
-// enter counts one more value of a recursive type around those that follow.
+// enter counts one more enclosing value of a recursive type.
 func (d *decoder) enter() error {
 	d.depth++
 	if d.depth > MaxDepth {
@@ -210,7 +210,7 @@ func (d *decoder) structure(c *column, cur *Struct) (*Struct, error) {
 	}
 	v.measure(c.typ.Struct)
 	if c.dict != "" {
-		// The entry is made when the struct is complete: a struct of the same
+		// The entry is added when the struct is complete: a struct of the same
 		// dictionary inside this one has a lower number.
 		err = d.dicts.addStruct(c.dict, v)
 		if d.trace != nil {
@@ -223,9 +223,9 @@ func (d *decoder) structure(c *column, cur *Struct) (*Struct, error) {
 // field decodes field i of v, which is present.
 func (d *decoder) field(c *column, v *Struct, i int, was, modified bool) error {
 	below := c.links[i]
-	// A composite value that comes back starts from the initial value. One
-	// without the modified bit would keep what was there, which for one that
-	// never was there is nothing.
+	// A composite value that becomes present again starts from the initial value.
+	// Without the modified bit it keeps its old value. If it was never present there
+	// is no old value, and it is initial.
 	if v.Fields[i] == nil || modified && !was && below.typ.Kind.Composite() {
 		v.Fields[i] = below.initial
 	}
@@ -293,8 +293,8 @@ func (d *decoder) oneof(c *column, cur *Oneof) (*Oneof, error) {
 	return v, nil
 }
 
-// array decodes an array. Its length is not trusted: elements are added as
-// their data turns up.
+// array decodes an array. Its length is not trusted: elements are added as their
+// data is read.
 //
 // spec: #array
 func (d *decoder) array(c *column, cur *Array) (*Array, error) {
@@ -313,7 +313,7 @@ func (d *decoder) array(c *column, cur *Array) (*Array, error) {
 	defer d.leaveIndex()
 	for i := range count {
 		d.index[len(d.index)-1] = int(i)
-		// Elements without a bit of their own exist: this is what bounds them.
+		// Elements can have no bits of their own; this limit bounds their number.
 		if err := d.allocate(slotBytes + numberBytes); err != nil {
 			return nil, err
 		}
@@ -405,8 +405,8 @@ func (d *decoder) multimapValues(c *column, cur *Multimap, changed uint64) (*Mul
 	return v, nil
 }
 
-// choiceBits is how many bits the choice of a oneof takes: enough for one more
-// than the number of choices.
+// choiceBits returns the number of bits of the choice of a oneof: enough for one
+// more than the number of choices.
 //
 // spec: #oneof
 func choiceBits(c *column) int {

@@ -8,7 +8,7 @@ import (
 	"math"
 )
 
-// minDictText is the length from which strings and bytes enter a dictionary.
+// minDictText is the minimum length of strings and bytes that enter a dictionary.
 // Both ends must agree on it.
 //
 // spec: #string-dict
@@ -48,8 +48,8 @@ func (d *readDicts) grow(size int) error {
 	return nil
 }
 
-// writeDicts are the dictionaries of a Writer: by name, the reference of each
-// value sent, a struct under its key.
+// writeDicts are the dictionaries of a Writer by name. They map each value that was
+// sent to its reference, a struct under its key.
 type writeDicts struct {
 	texts   map[string]map[string]int
 	structs map[string]map[string]int
@@ -60,8 +60,8 @@ func (d *writeDicts) reset() {
 	d.texts, d.structs, d.size = map[string]map[string]int{}, map[string]map[string]int{}, 0
 }
 
-// add appends an entry for a key that is not there yet, so that the length of
-// the map is the number of entries.
+// add appends an entry for a new key, so that the length of the map is the number of
+// entries.
 func (d *writeDicts) add(dicts map[string]map[string]int, name, key string, size int) {
 	if dicts[name] == nil {
 		dicts[name] = map[string]int{}
@@ -70,9 +70,9 @@ func (d *writeDicts) add(dicts map[string]map[string]int, name, key string, size
 	d.size += size
 }
 
-// structKey returns bytes that are equal for equal values of one struct type:
-// the value written out, with lengths before everything that has one. Floats
-// count by their bits.
+// structKey returns bytes that are equal for equal values of one struct type: all of
+// the value, with a length before each part of variable length. Floats are compared
+// by their bits.
 func structKey(v *Struct) string { return string(appendKey(nil, v)) }
 
 func appendKey(dst []byte, v any) []byte {

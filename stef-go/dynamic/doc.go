@@ -3,15 +3,14 @@
 
 // Package dynamic reads and writes STEF streams of any schema, on plain values.
 //
-// It is the slow and obvious implementation of the format. The generated code
-// is fast and knows one schema; this package interprets a schema.Struct at run
-// time, reads bits one at a time and checks everything the format says. Tests
-// hold the generated code against it, and the file tool works on it because a
-// tool cannot know the schema when it is compiled. It shares nothing with the
-// fast implementation but the schema types, so the two cannot be wrong in the
-// same way.
+// It is the slow and simple implementation of the format. The generated code is fast
+// and knows one schema; this package interprets a schema.Struct at run time, reads
+// bits one at a time and checks every rule of the format. Tests compare the
+// generated code with it. The file tool uses it because the tool does not know the
+// schema at compile time. It shares nothing with the fast implementation but the
+// schema types, so the two do not have the same errors.
 //
-// A Reader turns a stream into records, a Writer records into a stream:
+// A Reader converts a stream into records, a Writer records into a stream:
 //
 //	r, err := dynamic.NewReader(src, root)
 //	for r.Next() {
@@ -19,30 +18,29 @@
 //	}
 //	err = r.Err()
 //
-// A record is a *Struct; value.go has the types of what is in it. The values a
-// Reader returns share parts with each other and must not be modified; Clone
-// makes a copy that may be.
+// A record is a *Struct; value.go lists the types of its contents. The values that a
+// Reader returns share parts with each other and must not be modified; Clone makes a
+// copy that can be modified.
 //
 // # How it works
 //
-// From the schema grows a tree of columns (column.go). Each column has a run of
-// bits or bytes in every frame. Decoding a record is a descent through the
-// columns, which knows the value that the previous record had at the same place
-// (decode.go). Encoding is the same descent and compares with that value
-// (encode.go). Sizes, flags and compression, which belong to frames, are in
-// frame.go, header.go and zstd.go.
+// The schema determines a tree of columns (column.go). Each column has a run of bits
+// or bytes in every frame. Decoding a record is a descent through the columns, which
+// uses the value of the previous record at the same place (decode.go). Encoding is
+// the same descent and compares with that value (encode.go). frame.go, header.go and
+// zstd.go handle frames: sizes, flags and compression.
 //
 // # Looking at bytes
 //
-// WithFrameFunc reports how large the columns of each frame are. WithTrace reports
-// every element of a stream with its bits and what they mean; package annotate
-// prints that.
+// WithFrameFunc reports the sizes of the columns of each frame. WithTrace reports
+// every element of a stream with its bits and their meaning; package annotate prints
+// them.
 //
 // # Limits
 //
-// A Reader refuses with ErrLimit what the limits of the format refuse, 1023
-// pairs in a multimap and 256 bytes in a key or value of the user data among
-// them, and what would make it use memory out of proportion: see
-// WithMaxRecordBytes, WithMaxDictBytes, MaxDepth and MaxZstdWindow. A Writer
-// refuses to write what a Reader would refuse to read.
+// A Reader refuses with ErrLimit everything that exceeds the limits of the format,
+// such as 1023 pairs in a multimap and 256 bytes in a key or value of the user data.
+// It also refuses what would need memory out of proportion: see WithMaxRecordBytes,
+// WithMaxDictBytes, MaxDepth and MaxZstdWindow. A Writer refuses to write what a
+// Reader would refuse to read.
 package dynamic

@@ -7,26 +7,25 @@ import (
 	"encoding/binary"
 )
 
-// maxChangedPairs is the greatest number of pairs of which the values alone
-// may be sent.
+// maxChangedPairs is the maximum number of pairs for which the values alone can be
+// sent.
 //
 // spec: #multimap
 const maxChangedPairs = 62
 
-// encoder encodes records into the columns of one frame after the other, by
-// comparing each with the one before. Values come from a fitter, so they have
-// the types of the schema and are equal where they differ in nothing that is
-// sent.
+// encoder encodes records into the columns of successive frames. It compares each
+// record with the previous one. Values must be the output of a fitter: they then
+// have the types of the schema, and are equal if everything that is sent is equal.
 type encoder struct {
 	dicts writeDicts
-	// frameBits is the size of the frame as its limit counts it: arrays and
-	// multimaps count what their column grew by, which for recursive types
-	// counts nested values more than once.
+	// frameBits is the size of the frame as its limit counts it. Arrays and
+	// multimaps count the growth of their columns, so nested values of recursive
+	// types count more than once.
 	frameBits int
 }
 
-// encode encodes v on top of held, the value the reader has at the same place.
-// If held is nil nothing is known about that value, so all is sent.
+// encode encodes v on top of held, the value that the reader has at the same place.
+// If held is nil that value is unknown, so everything is sent.
 func (e *encoder) encode(c *column, held, v any) error {
 	switch v := v.(type) {
 	case *Struct:
@@ -109,14 +108,14 @@ func (e *encoder) structure(c *column, held, v *Struct) error {
 		}
 	}
 	if c.dict != "" {
-		// As in the decoder: the number belongs to the complete struct.
+		// As in the decoder: the number is assigned when the struct is complete.
 		e.dicts.add(e.dicts.structs, c.dict, structKey(v), entryStruct+v.entry)
 	}
 	return nil
 }
 
-// masks returns the modified and the presence mask of v. A field counts as
-// modified also if only its presence changes.
+// masks returns the modified and the presence mask of v. A field is also modified if
+// only its presence changes.
 func masks(c *column, held, v *Struct) (modified, presence uint64) {
 	optional := 0
 	for i := range c.links {
@@ -192,7 +191,7 @@ func (e *encoder) array(c *column, held, v *Array) error {
 	return nil
 }
 
-// multimap encodes a multimap, the values alone if that is possible.
+// multimap encodes a multimap, with the values alone if that is possible.
 //
 // spec: #multimap
 func (e *encoder) multimap(c *column, held, v *Multimap) error {

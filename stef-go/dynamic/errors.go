@@ -12,23 +12,22 @@ import (
 
 // The kinds of an Error. Callers branch with errors.Is.
 var (
-	// ErrCorrupt: the bytes are not a STEF stream, or are damaged or cut off.
+	// ErrCorrupt: the bytes are not a STEF stream, or are damaged or truncated.
 	ErrCorrupt = errors.New("corrupt stream")
-	// ErrLimit: the stream or the value goes beyond a limit.
+	// ErrLimit: the stream or the value exceeds a limit.
 	ErrLimit = errors.New("limit exceeded")
 	// ErrSchema: the stream or the value does not fit the schema, or the schema
 	// itself cannot be used.
 	ErrSchema = errors.New("schema mismatch")
-	// ErrVersion: the stream is of a version, or uses a compression, that is
-	// not known here.
+	// ErrVersion: the stream has an unknown version or an unknown compression.
 	ErrVersion = errors.New("unknown version")
 )
 
-// Error says what is wrong with a stream and where. Err wraps one of the kinds
+// Error reports what is wrong with a stream and where. Err wraps one of the kinds
 // above, or is the error of the io.Reader or io.Writer.
 type Error struct {
-	// Offset is where in the stream the header or the frame begins that the
-	// error is in.
+	// Offset is the start in the stream of the header or frame that contains the
+	// error.
 	Offset int64
 	// Frame is 0 in the headers and counts the data frames from 1.
 	Frame int
@@ -59,19 +58,18 @@ func (e *Error) Error() string {
 // Unwrap returns Err.
 func (e *Error) Unwrap() error { return e.Err }
 
-// fault makes an error of the given kind; the caller that knows the place
-// wraps it in an Error.
+// fault makes an error of the given kind; the caller that knows the place wraps it
+// in an Error.
 func fault(kind error, format string, args ...any) error {
 	return fmt.Errorf("%w: %s", kind, fmt.Sprintf(format, args...))
 }
 
-// cutOff is the error of bytes that end inside of what.
+// cutOff returns the error of bytes that end inside what.
 func cutOff(what string) error {
 	return fmt.Errorf("%w: %s: %w", ErrCorrupt, what, io.ErrUnexpectedEOF)
 }
 
-// sourceError distinguishes a source that ends inside of what from one that
-// fails.
+// sourceError distinguishes a source that ends inside what from one that fails.
 func sourceError(err error, what string) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return cutOff(what)

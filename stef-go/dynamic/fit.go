@@ -7,11 +7,10 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// fitter makes records fit for the encoder: it checks that they have the types
-// of the schema and stay within the limits, and makes what is not sent equal
-// everywhere. Fields that are not kept get their initial value, choices that
-// are not kept become none, absent fields become nil. The copy shares strings
-// and bytes with the original.
+// fitter prepares records for the encoder: it checks that they have the types of the
+// schema and stay within the limits, and normalizes what is not sent. Fields that
+// are not kept get their initial value, choices that are not kept become none, and
+// absent fields become nil. The copy shares strings and bytes with the original.
 //
 // spec: #evolution
 type fitter struct {
@@ -67,8 +66,7 @@ func (f *fitter) fit(t *schema.Type, path string, v any) (any, error) {
 	return v, nil
 }
 
-// counts says whether v counts in the depth of what it encloses, as it will for
-// the decoder.
+// counts reports whether v counts in the depth of its contents, as the decoder does.
 func (f *fitter) counts(t *schema.Type, v any) bool {
 	if !f.recursive[identity(t)] {
 		return false
@@ -150,7 +148,7 @@ func (f *fitter) array(elem *schema.Type, path string, v *Array) (*Array, error)
 	return fit, f.check(fit.size)
 }
 
-// check holds the size of a value to the limit.
+// check compares the size of a value with the limit.
 func (f *fitter) check(size int) error {
 	if size > f.maxBytes {
 		return fault(ErrLimit, "the record takes more than %d bytes", f.maxBytes)

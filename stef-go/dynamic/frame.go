@@ -15,7 +15,7 @@ import (
 // spec: #limits
 const maxFrame = 64 << 20
 
-// Flags say what starts anew with a frame.
+// Flags select the state that is reset at the start of a frame.
 //
 // spec: #frame-flags
 type Flags uint8
@@ -24,8 +24,8 @@ type Flags uint8
 const (
 	// RestartDictionaries empties all dictionaries.
 	RestartDictionaries Flags = 1 << iota
-	// RestartCompression begins a new compressed stream. Without compression it
-	// means nothing.
+	// RestartCompression begins a new compressed stream. It has no effect without
+	// compression.
 	RestartCompression
 	// RestartCodecs resets the codecs of numbers.
 	RestartCodecs
@@ -56,7 +56,7 @@ func (f Flags) String() string {
 type Frame struct {
 	// Index counts the data frames from 1. 0 is the frame of the headers.
 	Index int
-	// Offset is where the frame begins in the stream.
+	// Offset is the start of the frame in the stream.
 	Offset int64
 	Flags  Flags
 	// UncompressedSize is the size of the content; CompressedSize is its size
@@ -64,7 +64,7 @@ type Frame struct {
 	UncompressedSize, CompressedSize int
 	// Records is the number of records.
 	Records uint64
-	// SizesSize is the size of the part that holds the sizes of the columns.
+	// SizesSize is the size of the size table of the columns.
 	SizesSize int
 	// Columns has all columns of the schema of the stream, in order.
 	Columns []Column
@@ -82,7 +82,7 @@ type Column struct {
 }
 
 // readFrameHeader reads the header of a frame, before its content. The error is
-// io.EOF exactly if the stream ends where a frame could begin.
+// io.EOF only if the stream ends where a frame could begin.
 //
 // spec: #frame
 func readFrameHeader(src *source, c Compression, trace *tracer) (Frame, error) {
@@ -134,8 +134,8 @@ func appendFrameHeader(dst []byte, f Frame, c Compression) []byte {
 	return dst
 }
 
-// split takes the content of a data frame apart: it fills in what f lacks and
-// hands each column its run.
+// split splits the content of a data frame: it sets the remaining fields of f and
+// assigns each column its run.
 //
 // spec: #data-frame
 func (t *columns) split(content []byte, f *Frame) error {
@@ -170,7 +170,7 @@ func (t *columns) split(content []byte, f *Frame) error {
 			Offset: c.bitIn.base + c.byteIn.base, Size: len(c.bitIn.data) + len(c.byteIn.data)})
 	}
 	t.trace.columns(f)
-	// Each record takes a bit of the root or more.
+	// Each record has at least one bit in the root column.
 	if f.Records > uint64(t.root.bitIn.left()) {
 		return inColumn(t.root, fault(ErrCorrupt, "%d records in %d bits", f.Records, t.root.bitIn.left()))
 	}
@@ -184,7 +184,7 @@ func (t *columns) empty() {
 	}
 }
 
-// cut cuts the runs of all columns off data.
+// cut assigns data to the runs of all columns.
 func (t *columns) cut(sizes *bitReader, data *byteReader) error {
 	t.empty()
 	err := t.cutColumn(t.root, sizes, data)
@@ -203,8 +203,8 @@ func (t *columns) cut(sizes *bitReader, data *byteReader) error {
 	return nil
 }
 
-// cutColumn reads the size of c, cuts its run off data, and goes on with the
-// columns below. Below an empty column there are no sizes.
+// cutColumn reads the size of c, takes its run from the start of data, and continues
+// with the columns below. Columns below an empty column have no sizes.
 //
 // spec: #column-omission
 func (t *columns) cutColumn(c *column, sizes *bitReader, data *byteReader) error {
@@ -235,7 +235,7 @@ func (t *columns) cutColumn(c *column, sizes *bitReader, data *byteReader) error
 	return nil
 }
 
-// end checks that the records have used all the columns up.
+// end checks that the records consumed all columns.
 //
 // spec: #strictness #missing-choices
 func (t *columns) end() error {
@@ -256,8 +256,7 @@ func (t *columns) end() error {
 	return nil
 }
 
-// join builds the content of a data frame out of what the columns have, and
-// empties them.
+// join builds the content of a data frame from the columns, and empties them.
 //
 // spec: #data-frame
 func (t *columns) join(records uint64) ([]byte, error) {

@@ -37,10 +37,10 @@ func (c Compression) String() string {
 	return "none"
 }
 
-// Header is what a stream says before its first record.
+// Header is the information in a stream before its first record.
 type Header struct {
 	Compression Compression
-	// Wire is the wire schema the stream records, nil if it records none.
+	// Wire is the wire schema that the stream records, nil if it records none.
 	Wire schema.WireSchema
 	// UserData are the keys and values that the writer set.
 	UserData map[string]string
@@ -74,7 +74,7 @@ func readFixedHeader(src *source, trace *tracer) (Compression, error) {
 		return 0, fault(ErrLimit, "the fixed header has %d bytes, the limit is %d", size, maxFixedHeader)
 	}
 	trace.field(-1, "size", size)
-	// Whatever follows these two bytes belongs to later minor versions.
+	// Bytes after these two belong to later minor versions.
 	content, err := readExactly(src, nil, int(size), "fixed header")
 	if err != nil {
 		return 0, err
@@ -191,8 +191,8 @@ func headerString(in *byteReader) (string, error) {
 	return string(b), err
 }
 
-// appendVarHeader appends the content of the first frame. A nil w records no
-// schema. User data go in order of their keys.
+// appendVarHeader appends the content of the first frame. A nil w records no schema.
+// User data are in the order of their keys.
 //
 // spec: #var-header
 func appendVarHeader(dst []byte, w schema.WireSchema, userData map[string]string) ([]byte, error) {

@@ -14,10 +14,10 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// AppendJSON appends the canonical JSON of rec, a record of root, to dst. The
-// nil kept prints all fields; otherwise only those fields are printed, and a
-// choice that is not among them is printed as none. Equal records have equal
-// canonical JSON, and the other way round:
+// AppendJSON appends the canonical JSON of rec, a record of root, to dst. The nil
+// kept prints all fields; otherwise only kept fields are printed, and a choice that
+// is not kept is printed as none. Two records are equal if and only if their
+// canonical JSON is equal:
 //
 //	struct    an object of all fields by their names in snake case, in the
 //	          order of the schema; an absent field is null
@@ -183,8 +183,8 @@ func appendHex(dst, b []byte) []byte {
 	return append(hex.AppendEncode(append(dst, '"'), b), '"')
 }
 
-// snakeCase turns the name of a field into its name in JSON: HistogramBounds
-// into histogram_bounds, SchemaURL into schema_url.
+// snakeCase converts the name of a field to its name in JSON: HistogramBounds to
+// histogram_bounds, SchemaURL to schema_url.
 func snakeCase(name string) string {
 	if name == "KVList" {
 		return "kvlist"
@@ -193,7 +193,7 @@ func snakeCase(name string) string {
 	runes := []rune(name)
 	for i, r := range runes {
 		if i > 0 && unicode.IsUpper(r) {
-			// A word begins after a small letter, and at the last capital of a
+			// A word begins after a lower-case letter, and at the last capital of a
 			// run of capitals.
 			next := i+1 < len(runes) && unicode.IsLower(runes[i+1])
 			if !unicode.IsUpper(runes[i-1]) || next {

@@ -13,8 +13,8 @@ import (
 )
 
 // AppendPlainJSON appends the JSON of rec, a record of root that a Reader read, to
-// dst: short, for people and for tools such as jq. Use AppendJSON if nothing may
-// be lost, such as the type of a number.
+// dst. The result is short, for human readers and for tools such as jq. Use
+// AppendJSON to keep everything, such as the type of a number.
 //
 //	struct    an object of the fields that are set, by the names that they have
 //	          in canonical JSON; fields that are absent, zero or empty are omitted
@@ -54,8 +54,8 @@ func plainStruct(dst []byte, s *schema.Struct, v *Struct) []byte {
 	return append(dst, '}')
 }
 
-// plainEmpty says whether a value is initial and says nothing by that, as a kind of
-// metric does.
+// plainEmpty reports whether a value is initial and carries no information. An
+// initial kind of metric, for example, does carry some.
 func plainEmpty(t *schema.Type, v any) bool {
 	switch v := v.(type) {
 	case bool:
@@ -87,7 +87,7 @@ func plainEmpty(t *schema.Type, v any) bool {
 	return false
 }
 
-// hexadecimal says whether an id is the text of one.
+// hexadecimal reports whether an id is already hexadecimal text.
 func hexadecimal(b []byte) bool {
 	if len(b) != 16 && len(b) != 32 {
 		return false
@@ -142,7 +142,7 @@ func plainUint(dst []byte, t *schema.Type, v uint64) []byte {
 	return strconv.AppendUint(dst, v, 10)
 }
 
-// nameOf returns the name of a value, or "".
+// nameOf returns the name of an enum value, or "".
 func nameOf(e *schema.Enum, value uint64) string {
 	for _, v := range e.Values {
 		if v.Value == value {

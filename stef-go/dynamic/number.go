@@ -8,8 +8,8 @@ import (
 	"math/bits"
 )
 
-// deltaState is the state of the code of integers: the delta of the delta to
-// the value before in the column. The arithmetic wraps.
+// deltaState is the state of the integer code: the delta of deltas to the previous
+// value in the column. The arithmetic wraps.
 //
 // spec: #integers
 type deltaState struct {
@@ -33,9 +33,9 @@ func (s *deltaState) decode(in *byteReader) (uint64, error) {
 	return s.last, nil
 }
 
-// xorState is the state of the code of floats: the bits that differ from the
-// value before in the column, between lead leading and trail trailing bits
-// that do not.
+// xorState is the state of the float code: the bits that differ from the previous
+// value in the column, between lead leading and trail trailing bits that do not
+// differ.
 //
 // spec: #float64
 type xorState struct {

@@ -18,9 +18,9 @@ const (
 	// DefaultDictBytes is the default of WithDictBytes.
 	DefaultDictBytes = 4 << 20
 
-	// maxWriteBytes limits what a Writer may be asked to put into a record, a
-	// frame or the dictionaries. Half of what a Reader takes leaves room for
-	// the record that goes beyond, and for sizes that are estimates.
+	// maxWriteBytes limits the configured size of a record, a frame or the
+	// dictionaries of a Writer. It is half of the limit of a Reader, to allow for
+	// the record that exceeds it, and for sizes that are estimates.
 	maxWriteBytes = 32 << 20
 )
 
@@ -35,8 +35,8 @@ type readerConfig struct {
 	trace     func(*Event)
 }
 
-// WithAssumedWire says which fields streams have that do not record a wire
-// schema. By default it is all fields of the schema.
+// WithAssumedWire sets the schema that is assumed for streams that do not record a
+// wire schema. The default is all fields of the schema.
 func WithAssumedWire(w schema.WireSchema) ReaderOption {
 	return func(c *readerConfig) error {
 		c.wire = w
@@ -45,8 +45,8 @@ func WithAssumedWire(w schema.WireSchema) ReaderOption {
 }
 
 // WithMaxRecordBytes limits the memory of a record, by an estimate that counts
-// strings, and of what a single record adds. The default is 64 MiB. The limit
-// of the format, 32 MiB that do not count strings, is below that.
+// strings, and the memory that a single record adds. The default is 64 MiB. The
+// limit of the format, 32 MiB that do not count strings, is below that.
 //
 // spec: #limits
 func WithMaxRecordBytes(n int) ReaderOption {
@@ -56,9 +56,8 @@ func WithMaxRecordBytes(n int) ReaderOption {
 	}
 }
 
-// WithMaxDictBytes limits the memory of all dictionaries together, by an
-// estimate. The default is 64 MiB; writers restart dictionaries of 4 MiB unless
-// they are told otherwise.
+// WithMaxDictBytes limits the memory of all dictionaries together, by an estimate.
+// The default is 64 MiB; by default writers restart dictionaries at 4 MiB.
 func WithMaxDictBytes(n int) ReaderOption {
 	return func(c *readerConfig) error {
 		c.maxDict = n
@@ -66,8 +65,8 @@ func WithMaxDictBytes(n int) ReaderOption {
 	}
 }
 
-// WithFrameFunc has f called for each data frame when it was read, before its
-// records are decoded. The Frame belongs to f.
+// WithFrameFunc makes the Reader call f after it reads a data frame and before it
+// decodes the records. The Frame belongs to f.
 func WithFrameFunc(f func(*Frame)) ReaderOption {
 	return func(c *readerConfig) error {
 		c.onFrame = f
@@ -75,10 +74,10 @@ func WithFrameFunc(f func(*Frame)) ReaderOption {
 	}
 }
 
-// WithTrace has f called for each element of the stream, from the signature on,
-// in the order in which reading comes by them; what an error is in comes last.
-// The Event and what it refers to are valid until f returns. Values in it must
-// not be modified, but may be kept.
+// WithTrace makes the Reader call f for each element of the stream, beginning with
+// the signature, in the order of reading; an element with an error is last. The
+// Event and what it refers to are valid until f returns. Values in it must not be
+// modified, but can be kept.
 func WithTrace(f func(*Event)) ReaderOption {
 	return func(c *readerConfig) error {
 		c.trace = f
@@ -134,8 +133,8 @@ func WithZstdWindow(n int) WriterOption {
 	}
 }
 
-// WithWire makes the Writer write the fields of w only. Choices that are not
-// in w become none. By default all fields are written.
+// WithWire makes the Writer write only the fields of w. Choices that are not in w
+// become none. By default all fields are written.
 //
 // spec: #evolution
 func WithWire(w schema.WireSchema) WriterOption {
@@ -145,9 +144,9 @@ func WithWire(w schema.WireSchema) WriterOption {
 	}
 }
 
-// WithRecordedWire makes the Writer record its wire schema in the stream. A
-// reader that is not told in another way needs that unless its own schema has
-// just the fields that are written.
+// WithRecordedWire makes the Writer record its wire schema in the stream. A reader
+// needs it unless it knows the wire schema otherwise, or its own schema has exactly
+// the fields that are written.
 func WithRecordedWire() WriterOption {
 	return func(cfg *writerConfig) error {
 		cfg.recordWire = true
@@ -155,7 +154,7 @@ func WithRecordedWire() WriterOption {
 	}
 }
 
-// WithUserData leaves keys and values for the reader in the header, up to 1024
+// WithUserData writes keys and values for the reader into the header, up to 1024
 // pairs of up to 256 bytes each.
 func WithUserData(data map[string]string) WriterOption {
 	return func(cfg *writerConfig) error {
@@ -165,8 +164,8 @@ func WithUserData(data map[string]string) WriterOption {
 }
 
 // WithRestart sets the flags of every data frame after the first. Frames that
-// restart all are self-contained: they can be decoded, with the headers, in
-// the absence of the frames before.
+// restart all are self-contained: they can be decoded with the headers, without the
+// frames before them.
 //
 // spec: #restart
 func WithRestart(f Flags) WriterOption {
@@ -179,8 +178,9 @@ func WithRestart(f Flags) WriterOption {
 	}
 }
 
-// WithFrameBytes ends a frame with the record that brings its content to about
-// n bytes, up to 32 MiB. The default, for 0 as well, is 4 MiB less 1 KiB.
+// WithFrameBytes sets the size, up to 32 MiB, at which a frame ends. The record that
+// reaches about n bytes is the last one of its frame. The default, also for 0, is 4
+// MiB less 1 KiB.
 func WithFrameBytes(n int) WriterOption {
 	return func(cfg *writerConfig) error {
 		if n != 0 {
@@ -190,8 +190,8 @@ func WithFrameBytes(n int) WriterOption {
 	}
 }
 
-// WithDictBytes restarts the dictionaries after the record that brings them to
-// about n bytes, up to 32 MiB. The default, for 0 as well, is 4 MiB.
+// WithDictBytes sets the size, up to 32 MiB, at which dictionaries restart, after
+// the record that reaches about n bytes. The default, also for 0, is 4 MiB.
 func WithDictBytes(n int) WriterOption {
 	return func(cfg *writerConfig) error {
 		if n != 0 {

@@ -21,8 +21,8 @@ type Reader struct {
 	onFrame func(*Frame)
 	trace   *tracer
 
-	// frame is the last frame begun, and left is how many of its records were not
-	// read yet.
+	// frame is the last frame begun, and left is the number of its records that were
+	// not read yet.
 	frame   Frame
 	left    uint64
 	current *Struct
@@ -30,9 +30,9 @@ type Reader struct {
 	err     error
 }
 
-// NewReader reads the headers of the stream in src. root is the struct the
-// records are of; a stream does not name it. Errors are of type *Error but for
-// those of options and root.
+// NewReader reads the headers of the stream in src. root is the struct of the
+// records; a stream does not name it. Errors are of type *Error, except for errors
+// of options and root.
 func NewReader(src io.Reader, root *schema.Struct, opts ...ReaderOption) (*Reader, error) {
 	cfg := readerConfig{maxRecord: DefaultMaxRecordBytes, maxDict: DefaultMaxDictBytes}
 	for _, opt := range opts {
@@ -65,8 +65,8 @@ func NewReader(src io.Reader, root *schema.Struct, opts ...ReaderOption) (*Reade
 	return r, nil
 }
 
-// readHeaders reads the headers, before the data frames. The offset is that of
-// the header an error is in.
+// readHeaders reads the headers, before the data frames. On an error, offset is that
+// of the header that contains it.
 func (r *Reader) readHeaders() (offset int64, err error) {
 	if r.header.Compression, err = readFixedHeader(r.src, r.trace); err != nil {
 		return 0, err
@@ -94,7 +94,7 @@ func (r *Reader) readHeaders() (offset int64, err error) {
 	return offset, parseVarHeader(content, &r.header, r.trace)
 }
 
-// build makes the columns for the fields the stream has.
+// build makes the columns for the fields of the stream.
 func (r *Reader) build(root *schema.Struct, assumed schema.WireSchema) error {
 	wire := r.header.Wire
 	if wire == nil {
@@ -117,13 +117,13 @@ func (r *Reader) build(root *schema.Struct, assumed schema.WireSchema) error {
 	return nil
 }
 
-// Header returns what the headers say. It must not be modified.
+// Header returns the contents of the headers. It must not be modified.
 func (r *Reader) Header() *Header { return &r.header }
 
-// Kept says which fields the stream has. It is nil if that is all of them.
+// Kept returns the fields that the stream has. It is nil if that is all of them.
 func (r *Reader) Kept() schema.Kept { return r.kept }
 
-// Frame describes the frame the last record is in. It must not be modified.
+// Frame describes the frame of the last record. It must not be modified.
 func (r *Reader) Frame() *Frame { return &r.frame }
 
 // Records returns how many records were read.
@@ -136,8 +136,8 @@ func (r *Reader) Next() bool {
 	return err == nil
 }
 
-// Record returns the record Next or Read has read last. It shares parts with
-// other records and must not be modified, but may be kept.
+// Record returns the record that Next or Read read last. It shares parts with other
+// records and must not be modified, but can be kept.
 func (r *Reader) Record() *Struct { return r.current }
 
 // Err returns the error that ended the reading, nil at the end of the stream.
@@ -148,9 +148,9 @@ func (r *Reader) Err() error {
 	return r.err
 }
 
-// Read reads the next record, see Record. At the end of the stream the error
-// is io.EOF: that is only where a frame could begin. All other errors are of
-// type *Error.
+// Read reads the next record, see Record. At the end of the stream, which must be
+// where a frame could begin, the error is io.EOF. All other errors are of type
+// *Error.
 func (r *Reader) Read() (*Struct, error) {
 	if r.err != nil {
 		return nil, r.err
@@ -250,7 +250,7 @@ func (r *Reader) finish() error {
 	return r.zstd.finish()
 }
 
-// stop ends the reading with err and frees what reading needs.
+// stop ends the reading with err and releases the memory that reading needs.
 func (r *Reader) stop(err error) {
 	r.err = err
 	if r.zstd != nil {

@@ -7,12 +7,12 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// schemaCheck looks for what makes a schema unusable: hand-made schemas come
-// here unchecked.
+// schemaCheck checks that a schema is usable, because hand-made schemas were not
+// checked before.
 //
 // spec: #schema-language
 type schemaCheck struct {
-	// done has the structs and multimaps that were checked or are being checked.
+	// done has the structs and multimaps that were or are being checked.
 	done map[any]bool
 	// within has the structs whose initial value is part of the one being
 	// checked.
@@ -50,7 +50,7 @@ func (c *schemaCheck) fields(s *schema.Struct) error {
 		return fault(ErrSchema, "%s has %d fields, the limit is %d", s.Name, len(s.Fields), limit)
 	}
 	// An entry of a dictionary has no type on the wire: with two types in one
-	// dictionary a reference could yield the wrong one.
+	// dictionary a reference could return the wrong one.
 	if s.Dict != "" {
 		if other := c.structDicts[s.Dict]; other != nil && other != s {
 			return fault(ErrSchema, "%s and %s share the dictionary %s", other.Name, s.Name, s.Dict)
@@ -105,8 +105,8 @@ func (c *schemaCheck) multimap(m *schema.Multimap) error {
 	return c.typ(&m.Value, m.Name+" value")
 }
 
-// initial checks that s has an initial value, which it has not if it contains
-// itself by required fields alone.
+// initial checks that s has an initial value. It has none if it contains itself
+// through required fields alone.
 func (c *schemaCheck) initial(s *schema.Struct) error {
 	if s.Oneof || c.finite[s] {
 		return nil

@@ -5,14 +5,13 @@ package dynamic
 
 import "github.com/otelstef/stef/stef-go/schema"
 
-// sizes are what a composite value takes. It holds them, so that they are known
-// without a walk; its measure method brings them up to date with the sizes its
-// parts hold.
+// sizes are the sizes of a composite value. The value stores them, so that they are
+// known without a walk; its measure method updates them from the sizes of its parts.
 type sizes struct {
-	// size is an estimate of the memory in this package, parts that are shared
-	// with other values included. The limit on a record is a limit on it.
+	// size is an estimate of the memory in this package, including parts that are
+	// shared with other values. The limit on a record applies to it.
 	size int
-	// entry is what the value counts as a part of a dictionary entry.
+	// entry is the size that the value counts as a part of a dictionary entry.
 	entry int
 }
 
@@ -24,8 +23,8 @@ const (
 	headBytes   = 16 // a string or bytes value without its content
 )
 
-// The parts of sizes.entry, which writers and readers agree on. Where the
-// comment says so the content comes on top.
+// The parts of sizes.entry, on which writers and readers agree. If the comment says
+// "and content", the content counts in addition.
 //
 // spec: #dict-accounting
 const (
@@ -86,7 +85,7 @@ func (v *Array) measure() {
 	}
 }
 
-// sizeOf returns the size of v as a part of another value, without a descent.
+// sizeOf returns the size of v as a part of another value, without a walk.
 func sizeOf(v any) int {
 	switch v := v.(type) {
 	case nil, bool:
@@ -107,8 +106,8 @@ func sizeOf(v any) int {
 	return numberBytes
 }
 
-// entryOf returns what v, no element of an array, counts in a dictionary entry
-// on top of what its place counts.
+// entryOf returns the size that v, not an element of an array, counts in a
+// dictionary entry in addition to the size of its place.
 func entryOf(v any) int {
 	switch v := v.(type) {
 	case string, []byte:
@@ -125,7 +124,7 @@ func entryOf(v any) int {
 	return 0
 }
 
-// entryOfText returns what a string or bytes value counts in an entry or as one.
+// entryOfText returns the size of a string or bytes value in an entry or as one.
 func entryOfText(v any) int {
 	if b, ok := v.([]byte); ok {
 		return entryText + len(b)

@@ -8,13 +8,13 @@ import (
 	"io"
 )
 
-// source reads a stream and knows the offset.
+// source reads a stream and tracks the offset.
 type source struct {
 	r      *bufio.Reader
 	offset int64
-	// empty counts reads in a row that gave neither bytes nor an error.
+	// empty counts consecutive reads that returned neither bytes nor an error.
 	empty int
-	// seen collects what is read, for a tracer.
+	// seen collects the bytes that were read, for a tracer.
 	seen    []byte
 	collect bool
 }
@@ -31,8 +31,8 @@ func (s *source) ReadByte() (byte, error) {
 	return b, err
 }
 
-// maxEmpty is how often a source may return nothing before it counts as failed:
-// as often as bufio has it.
+// maxEmpty is the number of empty reads after which a source counts as failed, the
+// same as in package bufio.
 const maxEmpty = 100
 
 // Read implements io.Reader.
@@ -50,11 +50,11 @@ func (s *source) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// readChunk is how much memory a size that was only announced is worth.
+// readChunk is the memory that is allocated for a size that was only announced.
 const readChunk = 64 << 10
 
-// readExactly appends size bytes of r to dst. It allocates as data arrives,
-// not as the announced size would have it.
+// readExactly appends size bytes of r to dst. It allocates as data arrives, not by
+// the announced size.
 func readExactly(r io.Reader, dst []byte, size int, what string) ([]byte, error) {
 	for size > 0 {
 		step := min(size, max(readChunk, len(dst)))

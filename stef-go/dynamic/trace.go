@@ -5,34 +5,35 @@ package dynamic
 
 import "github.com/otelstef/stef/stef-go/schema"
 
-// Event is one element of a stream as a Reader came by it: a part of a header,
-// the size of a column, a code in a column. See WithTrace.
+// Event is one element of a stream that a Reader read: a part of a header, the size
+// of a column, or a code in a column. See WithTrace.
 type Event struct {
 	// Frame is -1 in the fixed header, 0 in the variable header, and counts
 	// data frames from 1.
 	Frame int
-	// Derived says that Offset counts from the start of the payload of the
-	// frame, which is not in the stream as it is because it is compressed.
+	// Derived says that Offset counts from the start of the payload of the frame,
+	// which is compressed and so not in the stream itself.
 	Derived bool
-	// Offset is that of the byte the element begins in. Of an element of bits,
-	// Bit is the first one in that byte, 0 the most significant, and Bits says
-	// how many there are; it is -1 for an element of whole bytes.
+	// Offset is that of the first byte of the element. For an element of bits, Bit
+	// is the position of the first one in that byte, 0 the most significant, and
+	// Bits is their number; Bits is -1 for an element of whole bytes.
 	Offset    int64
 	Bit, Bits int
-	// Data has the bytes the element is in. Of an element of bits, the first
-	// and the last may hold bits of its neighbours.
+	// Data has the bytes of the element. For an element of bits, the first and the
+	// last byte may contain bits of its neighbours.
 	Data []byte
-	// Column is the place in Frame.Columns of the column that the element is of
-	// or about, or -1. Path names the column and Type is the type of its values.
+	// Column is the index in Frame.Columns of the column of the element, or the
+	// column that the element describes, or -1. Path names the column and Type is
+	// the type of its values.
 	Column int
 	Path   string
 	Type   *schema.Type
 	// Record is the number of the record in the stream, from 1, or 0.
 	Record uint64
-	// Index has the places in the arrays and multimaps around the value, the
-	// outermost first.
+	// Index has the positions in the enclosing arrays and multimaps of the value,
+	// the outermost first.
 	Index []int
-	// Detail says what the element is and means. It is one of the Trace types.
+	// Detail is the kind and meaning of the element. It is one of the Trace types.
 	Detail any
 }
 
@@ -51,8 +52,8 @@ type (
 	TraceFrame struct{ Frame *Frame }
 	// TracePadding fills the last byte of bits.
 	TracePadding struct{}
-	// TraceUnread is what is left over, in a good stream only where the format
-	// says that it does not matter, or what an error is in or before.
+	// TraceUnread is unread data. In a good stream the format allows it where it has
+	// no effect; otherwise the error is in it or before it.
 	TraceUnread struct{}
 )
 
@@ -60,21 +61,21 @@ type (
 type (
 	// TraceBool is a bool.
 	TraceBool struct{ Value bool }
-	// TraceNumber is an int64, a uint64 or an enum: Change was added to the
-	// difference to the number before, which made it Delta.
+	// TraceNumber is an int64, a uint64 or an enum. Delta is the difference to the
+	// previous number, and Change the difference to the previous Delta.
 	TraceNumber struct {
 		Value         any
 		Change, Delta int64
 	}
-	// TraceFloat is a float64. Bits is the size of its window, 0 if it is the
-	// one before again.
+	// TraceFloat is a float64. Bits is the size of its window, 0 if the value is
+	// equal to the previous one.
 	TraceFloat struct {
 		Value             float64
 		New               bool // a new window
 		Lead, Trail, Bits int
 	}
-	// TraceText is a string or bytes value. Ref is the number of the entry it
-	// refers to, Entry that of the entry it makes, or -1.
+	// TraceText is a string or bytes value. Ref is the number of the entry that it
+	// refers to, Entry the number of the entry that it creates, or -1.
 	TraceText struct {
 		Value      any
 		Dict       string
@@ -90,19 +91,19 @@ type (
 		Ref   uint64
 		Value *Struct
 	}
-	// TraceEntry is sent when a struct in full is complete and makes an entry. It
+	// TraceEntry is sent when a struct in full is complete and becomes an entry. It
 	// has no bits.
 	TraceEntry struct {
 		Ref   uint64
 		Value *Struct
 	}
-	// TraceChoice is the choice of a oneof, of which Missing bits are not there.
+	// TraceChoice is the choice of a oneof, of which Missing bits are not stored.
 	TraceChoice struct{ Choice, Missing int }
 	// TraceLength is the length of an array.
 	TraceLength struct{ Length uint64 }
 	// TracePairs is the header of a multimap in full.
 	TracePairs struct{ Pairs uint64 }
-	// TraceChanged is the header of a multimap of which values alone follow.
+	// TraceChanged is the header of a multimap that is followed by values alone.
 	TraceChanged struct{ Changed uint64 }
 )
 
@@ -110,21 +111,21 @@ type (
 type tracer struct {
 	f   func(*Event)
 	src *source
-	// What the next events have in common.
+	// The properties that the next events share.
 	frame   int
 	record  uint64
 	base    int64 // offset of the payload
 	derived bool
 }
 
-// inFrame says which frame the next events are in.
+// inFrame sets the frame of the next events.
 func (t *tracer) inFrame(n int) {
 	if t != nil {
 		t.frame, t.record, t.derived = n, 0, false
 	}
 }
 
-// inRecord says which record the next events are of.
+// inRecord sets the record of the next events.
 func (t *tracer) inRecord(n uint64) {
 	if t != nil {
 		t.record = n
@@ -136,8 +137,8 @@ func (t *tracer) emit(e *Event) {
 	t.f(e)
 }
 
-// read makes an event of n bytes, or for n < 0 of all, that were read of the
-// source and had none yet.
+// read makes an event of the first n bytes, or for n < 0 of all bytes, that were
+// read from the source and had no event yet.
 func (t *tracer) read(n int, detail any) {
 	if t == nil {
 		return
@@ -158,8 +159,8 @@ func (t *tracer) field(n int, name string, value any) {
 	}
 }
 
-// payload says that the content of a frame was read, in which the next events
-// are.
+// payload notes that the content of a frame was read, which contains the next
+// events.
 func (t *tracer) payload(f Frame, compressed bool) {
 	if t == nil {
 		return
@@ -173,22 +174,22 @@ func (t *tracer) payload(f Frame, compressed bool) {
 	t.src.seen = nil
 }
 
-// failed makes an event of what was read of the source last.
+// failed makes an event of the last bytes that were read from the source.
 func (t *tracer) failed() {
 	if t != nil && len(t.src.seen) > 0 {
 		t.read(-1, TraceUnread{})
 	}
 }
 
-// bytes makes an event of what was read from r since the last one.
+// bytes makes an event of the bytes that were read from r since the last event.
 func (t *tracer) bytes(r *byteReader, detail any) {
 	if t != nil {
 		t.value(nil, r, nil, nil, detail)
 	}
 }
 
-// value makes an event of what was read of c, or of the reader given instead,
-// since the last one.
+// value makes an event of what was read from c, or from the given reader instead,
+// since the last event.
 func (t *tracer) value(c *column, in *byteReader, bits *bitReader, index []int, detail any) {
 	e := &Event{Column: -1, Derived: t.derived, Index: index, Detail: detail, Bits: -1}
 	if c != nil {
@@ -211,14 +212,14 @@ func (t *tracer) value(c *column, in *byteReader, bits *bitReader, index []int, 
 	t.emit(e)
 }
 
-// columns says that the columns of f are there.
+// columns makes an event for the columns of f.
 func (t *tracer) columns(f *Frame) {
 	if t != nil {
 		t.emit(&Event{Offset: f.Offset, Bits: -1, Column: -1, Detail: TraceFrame{f}})
 	}
 }
 
-// rest makes an event of what is left in r, and of what was read and has none.
+// rest makes an event of the unread bytes in r, and of read bytes without an event.
 func (t *tracer) rest(r *byteReader) {
 	if t != nil && r.traced < len(r.data) {
 		r.n = len(r.data)
@@ -240,7 +241,7 @@ func (t *tracer) restOfBits(c *column, r *bitReader) {
 	t.value(c, nil, r, nil, detail)
 }
 
-// restOfColumns makes events of what the records of a frame have not used.
+// restOfColumns makes events of the data that the records of a frame did not read.
 func (t *tracer) restOfColumns(cs *columns) {
 	if t == nil || cs == nil {
 		return

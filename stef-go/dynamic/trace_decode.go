@@ -5,13 +5,13 @@ package dynamic
 
 import "github.com/otelstef/stef/stef-go/schema"
 
-// codecState is what the code of a number or a float was before a value.
+// codecState is the state of the code of a number or a float before a value.
 type codecState struct {
 	delta deltaState
 	xor   xorState
 }
 
-// event makes an event of what was read of c since the last one.
+// event makes an event of what was read from c since the last event.
 func (d *decoder) event(c *column, detail any) {
 	if c.isBits() {
 		d.trace.value(c, nil, &c.bitIn, d.index, detail)
@@ -20,10 +20,10 @@ func (d *decoder) event(c *column, detail any) {
 	d.trace.value(c, &c.byteIn, nil, d.index, detail)
 }
 
-// leaveIndex goes back to the array or multimap around.
+// leaveIndex returns to the enclosing array or multimap.
 func (d *decoder) leaveIndex() { d.index = d.index[:len(d.index)-1] }
 
-// primitiveDetail says what the code of v was.
+// primitiveDetail returns the detail of the code of v.
 func (d *decoder) primitiveDetail(c *column, before codecState, v any) any {
 	switch c.typ.Kind {
 	case schema.KindBool:
@@ -43,7 +43,7 @@ func (d *decoder) primitiveDetail(c *column, before codecState, v any) any {
 	return text
 }
 
-// floatDetail looks again at the bits that the event will have.
+// floatDetail reads the bits of the event again.
 func floatDetail(c *column, v float64) TraceFloat {
 	bits := bitReader{data: c.bitIn.data, n: c.bitIn.traced}
 	f := TraceFloat{Value: v, Lead: c.xor.lead, Trail: c.xor.trail}

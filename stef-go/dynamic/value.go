@@ -25,9 +25,9 @@ import (
 
 // Struct is the value of a struct.
 type Struct struct {
-	// Fields has one value per field of the schema, whether the stream has that
-	// field or not. The value of an optional field that is absent means
-	// nothing and may be nil.
+	// Fields has one value per field of the schema, even if the stream does not have
+	// the field. The value of an absent optional field has no meaning and may be
+	// nil.
 	Fields []any
 	// Present has one entry per field. It is true for fields that are not
 	// optional.
@@ -65,10 +65,10 @@ type Array struct {
 	sizes
 }
 
-// NewStruct returns the initial value of s, which may be modified: everything
-// zero or empty, optional fields absent, oneofs none. s must not contain
-// itself other than through an optional field, a oneof, an array or a
-// multimap; NewReader and NewWriter check that.
+// NewStruct returns the initial value of s, which can be modified: everything zero
+// or empty, optional fields absent, oneofs none. s must contain itself only through
+// an optional field, a oneof, an array or a multimap; NewReader and NewWriter check
+// that.
 func NewStruct(s *schema.Struct) *Struct {
 	v := &Struct{Fields: make([]any, len(s.Fields)), Present: make([]bool, len(s.Fields))}
 	for i, f := range s.Fields {
@@ -144,9 +144,9 @@ func Clone(v any) any {
 	return v
 }
 
-// Equal reports whether a and b are the same value. Floats are compared by
-// their bits, so a NaN equals itself and -0 is not +0. What an absent field
-// holds does not matter.
+// Equal reports whether a and b are the same value. Floats are compared by their
+// bits, so a NaN equals itself and -0 is not +0. The values of absent fields are
+// ignored.
 func Equal(a, b any) bool {
 	switch a := a.(type) {
 	case float64:

@@ -23,10 +23,10 @@ type Writer struct {
 	encoder encoder
 	zstd    *deflater
 
-	// held is the record a reader has: the last one written. It is nil where
-	// nothing may be known about it.
+	// held is the record that a reader has: the last one written. It is nil where
+	// that record must be treated as unknown.
 	held any
-	// flags are those of the frame being filled.
+	// flags are the flags of the frame being filled.
 	flags   Flags
 	frames  int
 	offset  int64
@@ -34,8 +34,8 @@ type Writer struct {
 	err     error
 }
 
-// NewWriter writes the headers of a stream to dst. Each frame, and each header,
-// is one Write.
+// NewWriter writes the headers of a stream to dst. It calls Write once for each
+// frame and each header.
 func NewWriter(dst io.Writer, root *schema.Struct, opts ...WriterOption) (*Writer, error) {
 	cfg := writerConfig{frameBytes: DefaultFrameBytes, dictBytes: DefaultDictBytes}
 	for _, opt := range opts {
@@ -91,11 +91,10 @@ func (w *Writer) writeHeaders(wire schema.WireSchema) error {
 	return w.writeFrame(0, content)
 }
 
-// Write adds a record to the current frame and ends the frame if it is large
-// enough. A record that does not fit the schema or a limit is refused and
-// leaves the stream as it was; after any other error the stream is useless.
-// Write does not keep rec or anything in it but strings and bytes, which must
-// not be modified later.
+// Write adds a record to the current frame and ends the frame if it is large enough.
+// A record that does not fit the schema or a limit is refused and does not change
+// the stream; after any other error the stream is unusable. Write keeps strings and
+// bytes of rec, which must not be modified later, and nothing else.
 func (w *Writer) Write(rec *Struct) error {
 	if w.err != nil {
 		return w.err
@@ -121,8 +120,8 @@ func (w *Writer) Write(rec *Struct) error {
 	return nil
 }
 
-// Flush ends the current frame, so that a reader can have all records so far.
-// Without a record in the frame it does nothing.
+// Flush ends the current frame, so that a reader can read all records so far. It
+// does nothing if the frame has no records.
 func (w *Writer) Flush() error {
 	if w.err != nil || w.pending == 0 {
 		return w.err
@@ -130,8 +129,8 @@ func (w *Writer) Flush() error {
 	return w.endFrame(w.cfg.restart)
 }
 
-// Close flushes. The stream has no end of its own, and the io.Writer is not
-// closed. After Close all but Close fails.
+// Close flushes. The stream has no end mark, and Close does not close the io.Writer.
+// After Close all methods but Close fail.
 func (w *Writer) Close() error {
 	if errors.Is(w.err, ErrClosed) {
 		return nil
@@ -172,7 +171,7 @@ func (w *Writer) endFrame(next Flags) error {
 	return nil
 }
 
-// alone says whether a frame with the flags is made self-contained.
+// alone reports whether a frame with the flags is written as self-contained.
 //
 // spec: #self-contained
 func (w *Writer) alone(flags Flags) bool {

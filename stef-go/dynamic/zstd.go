@@ -11,18 +11,18 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// MaxZstdWindow is the greatest window, and so the memory, that the zstd data
-// of a stream may ask of a Reader.
+// MaxZstdWindow is the maximum zstd window of a stream that a Reader accepts, which
+// bounds its memory.
 const MaxZstdWindow = 8 << 20
 
-// maxCarry limits the compressed bytes of a frame after its last content: an
-// empty block, or the end of a zstd frame.
+// maxCarry limits the compressed bytes of a frame after its last content, such as an
+// empty block or the end of a zstd frame.
 const maxCarry = 1 << 10
 
-// inflater decompresses the frames of a stream. One zstd stream runs through
-// them until a frame restarts it. It is not ended at the end of a frame, so
-// nothing may be read from the decoder there: it would take the end of the
-// compressed bytes for an error, and stay with it.
+// inflater decompresses the frames of a stream. One zstd stream continues through
+// them until a frame restarts it. It does not end with a frame, so nothing may be
+// read from the decoder there: the decoder would report the end of the compressed
+// bytes as an error, and keep that error.
 //
 // spec: #compression
 type inflater struct {
@@ -30,8 +30,8 @@ type inflater struct {
 	in  compressed
 }
 
-// compressed is the source of the decoder: the compressed bytes of the current
-// frame and, before them, those the frame before left.
+// compressed is the source of the decoder: the compressed bytes that the previous
+// frame did not use, then those of the current frame.
 type compressed struct {
 	carry []byte
 	src   io.Reader
@@ -106,7 +106,7 @@ func (z *inflater) restart() error {
 
 var errMore = fault(ErrCorrupt, "a frame has more compressed content than it says")
 
-// finish checks, where the zstd stream is given up, that nothing is left in it.
+// finish checks that nothing is unread in the zstd stream when it ends.
 func (z *inflater) finish() error {
 	if z.dec == nil {
 		return nil
@@ -127,7 +127,8 @@ func (z *inflater) close() {
 	}
 }
 
-// kind wraps an error of the decoder in its kind; a failure of the source has none.
+// kind wraps an error of the decoder in its kind; a failure of the source has no
+// kind.
 func (z *inflater) kind(err error) error {
 	switch {
 	case z.in.err != nil, errors.Is(err, ErrCorrupt):
