@@ -5,16 +5,16 @@ package compact
 
 import "math"
 
-// maxExponent is the most decimals that a decimal has.
+// maxExponent is the maximum number of decimals of a decimal.
 const maxExponent = 12
 
 var powers = [maxExponent + 1]float64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12}
 
-// maxMantissa bounds mantissas to integers that doubles have all of.
+// maxMantissa bounds mantissas to the integers that doubles represent exactly.
 const maxMantissa = 1 << 53
 
-// toDecimal returns the integer that f is when its point moves e places to the
-// right, if fromDecimal gives f back bit for bit.
+// toDecimal returns the integer f * 10^e, if fromDecimal converts it back to f bit
+// for bit.
 //
 // spec: #compact-decimal
 func toDecimal(f float64, e uint) (m int64, ok bool) {
@@ -23,19 +23,20 @@ func toDecimal(f float64, e uint) (m int64, ok bool) {
 		return 0, false
 	}
 	m = int64(math.RoundToEven(x))
-	// The product is off by half a unit in the last place at most, so that most
-	// doubles need no division to see that they do not fit.
+	// The product is off by at most half a unit in the last place, so this check
+	// rejects most doubles that do not fit without a division.
 	if r := math.Abs(x - float64(m)); r > math.Abs(x)*0x1p-51 {
 		return 0, false
 	}
 	return m, math.Float64bits(fromDecimal(m, e)) == math.Float64bits(f)
 }
 
-// fromDecimal undoes toDecimal: a division, which IEEE 754 rounds correctly.
+// fromDecimal is the inverse of toDecimal: a division, which IEEE 754 rounds
+// correctly.
 func fromDecimal(m int64, e uint) float64 { return float64(m) / powers[e] }
 
-// rescale returns the mantissa of about the same value with another exponent, or
-// 0 if it is out of bounds.
+// rescale returns the mantissa of about the same value with another exponent, or 0
+// if it exceeds the bounds.
 func rescale(m int64, from, to uint) int64 {
 	for ; from < to; from++ {
 		if m > maxMantissa/10 || m < -maxMantissa/10 {

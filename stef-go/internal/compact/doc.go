@@ -1,18 +1,18 @@
 // Copyright The Otel/STEF Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package compact turns times, values and ids into how they differ from what a
-// stream has said before, and back.
+// Package compact converts times, values and ids into differences from predictions,
+// which are based on the earlier data of the stream, and back.
 //
-// It knows no records: package otelstef takes numbers out of a record, gives them
-// to Points, Spans or Logs, and writes what it gets into fields that only the
-// compact form has. On the other end the same state machine turns the fields back.
-// Each Put has a Take beside it, and both end in the same function that learns, so
-// that both ends know the same at any time. All of it follows from the numbers
-// alone.
+// It does not use records: package otelstef reads numbers from a record, passes them
+// to Points, Spans or Logs, and writes the results into fields that only the compact
+// form has. At the other end the same state machine converts the fields back. Each
+// Put has a corresponding Take, and both end in the same function that updates the
+// state, so that both ends always have the same state. The state depends on the
+// numbers alone.
 //
-// State is bounded: a stream that exceeds a bound forgets all of the kind, on both
-// ends. It is forgotten, too, when the dictionaries of the stream restart.
+// State is bounded: if a stream exceeds a bound, both ends discard all state of that
+// kind. They also discard it when the dictionaries of the stream restart.
 //
 // spec: #compact
 package compact

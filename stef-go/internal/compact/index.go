@@ -8,8 +8,8 @@ import (
 	"math/bits"
 )
 
-// index finds numbers by the hash of what they are numbers of. Only writers have one.
-// It decides nothing but speed: who looks compares what it finds.
+// index finds numbers by a hash. Only writers have one. A collision costs only time:
+// callers compare what they find.
 type index struct {
 	slots []slot
 	used  int
@@ -19,8 +19,8 @@ type index struct {
 // slot is a hash and a number plus one, or 0.
 type slot struct{ hash, number uint32 }
 
-// hash mixes two integers with a seed of this process, so that nobody can make
-// values that collide.
+// hash mixes two integers with a seed of this process, so that an attacker cannot
+// construct values that collide.
 func (x *index) hash(a, b uint64) uint32 {
 	if x.seed == 0 {
 		x.seed = maphash.String(maphash.MakeSeed(), "") | 1

@@ -13,7 +13,7 @@ type Log struct {
 	ID             uint64
 }
 
-// What ids a log record has. Ids of other lengths are left to the fields of the
+// The ids that a log record has. Ids of other lengths are in the fields of the
 // record.
 const (
 	NoIDs = iota
@@ -40,7 +40,7 @@ type Logs struct {
 	follows                int    // how much better the time tells the observed time
 }
 
-// Reset forgets all.
+// Reset discards all state.
 func (s *Logs) Reset() {
 	s.ids.Reset()
 	s.time.Reset()
@@ -57,7 +57,7 @@ func (s *Logs) expect(time uint64) (better, other uint64) {
 	return s.lastObserved, time + s.delay
 }
 
-// Put fills fields with how x differs, and remembers it.
+// Put sets fields to the differences of x, and updates the state.
 //
 // spec: #compact-logs
 func (s *Logs) Put(x *Log, f *LogFields) {
@@ -103,8 +103,8 @@ func (s *Logs) putIDs(x *Log, f *LogFields) {
 	f.Known = ids.known.Put(code)
 }
 
-// Take fills x with the log record that fields stand for, and remembers it. The kind
-// of ids is known; so are times that are far.
+// Take sets x to the log record that fields represent, and updates the state. The
+// kind of ids and the far times must already be set.
 func (s *Logs) Take(f *LogFields, x *Log) bool {
 	switch code := s.time.Take(f.Time); code {
 	case codeFar:
@@ -154,7 +154,7 @@ func (s *Logs) takeIDs(f *LogFields, x *Log) bool {
 	return true
 }
 
-// learn remembers the times of a log record.
+// learn updates the state with the times of a log record.
 func (s *Logs) learn(x *Log, better, other uint64) {
 	if x.Time != 0 || s.lastTime == 0 {
 		s.timeUnit.learn(x.Time - s.lastTime)

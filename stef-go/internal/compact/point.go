@@ -8,7 +8,7 @@ import (
 	"math/bits"
 )
 
-// Kind is what the value of a point is.
+// Kind is the kind of the value of a point.
 type Kind uint8
 
 // The kinds.
@@ -21,9 +21,9 @@ const (
 	Summary
 )
 
-// form is a kind, and how its integer or double is sent: 0 as the bits in which
-// it differs, from 1 on as a decimal with form-1 decimals. Integers are decimals
-// without.
+// form is a kind and the encoding of its integer or double. 0 sends the bits that
+// differ; from 1 on it is a decimal with form-1 decimals. Integers are decimals
+// without decimals.
 type form struct {
 	kind    Kind
 	decimal uint8
@@ -54,19 +54,19 @@ type Point struct {
 // Fields are the fields of a CompactPoint.
 type Fields struct {
 	Time, Start, Form, Number, Bits uint64
-	// Words and Floats stay as they are where the form does not use them.
+	// Words and Floats do not change where the form does not use them.
 	Words, Floats []uint64
 }
 
-// Home is what the series of a resource have in common: when the one that was
-// first seen last began.
+// Home is the state that the series of a resource share: the time of the first point
+// of their newest series.
 type Home struct {
 	first uint64
 	tick  uint32
 	known bool
 }
 
-// Series is what is remembered of a series.
+// Series is the state of a series.
 type Series struct {
 	Home        *Home
 	points      uint8 // seen, up to two
@@ -107,14 +107,15 @@ type Points struct {
 	series    bool // the time of a series does better than that of the point before
 }
 
-// tick is a time of points, and the number of the tick that came after it in the
-// series that went on last. A series that has not gone on yet most likely follows.
+// tick is a time of points, and the number of the tick that followed it in the last
+// continued series. A series that has not continued yet most likely has the same
+// next tick.
 type tick struct {
 	time uint64
 	next uint32 // plus one
 }
 
-// maxTicks is how many times are remembered, the oldest making room.
+// maxTicks is the number of remembered times; a new one replaces the oldest.
 const maxTicks = 1 << 13
 
 // tickOf returns the number of a tick, which may be a new one.
@@ -134,7 +135,7 @@ func (s *Points) tickOf(time uint64, likely ...uint32) uint32 {
 	return n
 }
 
-// next returns the time after the last one of a series, if it is known.
+// next returns the number of the predicted next tick of a series, if it is known.
 func (s *Points) next(x *Series) (number uint32, ok bool) {
 	if x.points == 0 || x.tick >= uint32(len(s.clock)) {
 		return 0, false
@@ -143,7 +144,7 @@ func (s *Points) next(x *Series) (number uint32, ok bool) {
 	return t.next - 1, t.time == x.time && t.next > 0
 }
 
-// Reset forgets all.
+// Reset discards all state.
 func (s *Points) Reset() { *s = Points{} }
 
 // times returns the two predictions of the time, the better one first.
@@ -207,8 +208,8 @@ func (s *Points) bitsOf(x *Series) uint64 {
 	return x.bits
 }
 
-// Put fills fields with how p differs, and remembers it. It returns how many words
-// more the series holds.
+// Put sets fields to the differences of p, and updates the state. It returns the
+// number of words by which the series grew.
 //
 // spec: #compact-points
 func (s *Points) Put(x *Series, p *Point, f *Fields) (words int) {
@@ -298,7 +299,7 @@ func at(v []uint64, i int) uint64 {
 	return 0
 }
 
-// choose returns the form to send a value in.
+// choose returns the form in which a value is sent.
 func (s *Points) choose(x *Series, p *Point) (form, int64) {
 	f := form{kind: p.Kind}
 	if p.Kind == None {
@@ -333,7 +334,7 @@ func (s *Points) choose(x *Series, p *Point) (form, int64) {
 	return f, 0
 }
 
-// learn remembers a point.
+// learn updates the state with a point.
 func (s *Points) learn(x *Series, p *Point, now form, m int64, own uint64) (words int) {
 	if own != s.last.time {
 		s.series = p.Time == own
@@ -392,7 +393,7 @@ func (s *Points) learn(x *Series, p *Point, now form, m int64, own uint64) (word
 	return words
 }
 
-// Take fills p with the point that fields stand for, and remembers it.
+// Take sets p to the point that fields represent, and updates the state.
 func (s *Points) Take(x *Series, f *Fields, p *Point) (words int, ok bool) {
 	far := 0
 	better, other, own := s.times(x)
@@ -451,7 +452,7 @@ func (s *Points) Take(x *Series, f *Fields, p *Point) (words int, ok bool) {
 	return s.learn(x, p, now, m, own), true
 }
 
-// takeWords undoes putWords.
+// takeWords is the inverse of putWords.
 func (s *Points) takeWords(x *Series, f *Fields, p *Point, far int) bool {
 	p.Words, p.Floats = p.Words[:0], p.Floats[:0]
 	complex := p.Kind >= Histogram

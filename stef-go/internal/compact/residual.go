@@ -3,18 +3,18 @@
 
 package compact
 
-// Residual turns small numbers into the values of an integer field, so that what
-// reaches the wire are the small numbers themselves, and nothing for a zero.
+// Residual converts small numbers into the values of an integer field, so that the
+// wire carries the small numbers themselves, and nothing for a zero.
 //
-// A column of integers has second differences. A field whose first differences
-// are a running sum of residuals therefore sends just the residuals. A value that
-// stays as it is would be one of the residuals, minus the difference, and is not
-// sent at all: this residual and zero change places.
+// A column of integers sends second differences. A field whose first differences are
+// a running sum of residuals therefore sends just the residuals. One residual, minus
+// the difference, would leave the field unchanged, so that nothing is sent: this
+// residual and zero are swapped.
 //
 // spec: #compact-residual
 type Residual struct{ value, delta uint64 }
 
-// Put returns the value of the field that stands for the residual r.
+// Put returns the value of the field that represents the residual r.
 func (s *Residual) Put(r uint64) uint64 {
 	if r == 0 {
 		return s.value
@@ -27,7 +27,7 @@ func (s *Residual) Put(r uint64) uint64 {
 	return s.value
 }
 
-// Take returns the residual that a value of the field stands for.
+// Take returns the residual that a value of the field represents.
 func (s *Residual) Take(value uint64) uint64 {
 	delta := value - s.value
 	if delta == 0 {
@@ -41,7 +41,7 @@ func (s *Residual) Take(value uint64) uint64 {
 	return r
 }
 
-// Reset forgets all.
+// Reset discards all state.
 func (s *Residual) Reset() { *s = Residual{} }
 
 // Run is Residual for the elements of arrays, which are always sent.
@@ -49,14 +49,14 @@ func (s *Residual) Reset() { *s = Residual{} }
 // spec: #compact-residual
 type Run struct{ value, delta uint64 }
 
-// Put returns the element that stands for the residual r.
+// Put returns the element that represents the residual r.
 func (s *Run) Put(r uint64) uint64 {
 	s.delta += r
 	s.value += s.delta
 	return s.value
 }
 
-// Take returns the residual that an element stands for.
+// Take returns the residual that an element represents.
 func (s *Run) Take(value uint64) uint64 {
 	delta := value - s.value
 	r := delta - s.delta
@@ -64,5 +64,5 @@ func (s *Run) Take(value uint64) uint64 {
 	return r
 }
 
-// Reset forgets all.
+// Reset discards all state.
 func (s *Run) Reset() { *s = Run{} }

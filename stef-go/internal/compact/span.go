@@ -8,8 +8,8 @@ type Span struct {
 	High, Low  uint64 // the trace id
 	ID, Parent uint64
 	HasParent  bool
-	// Apart says that an id is of another length. Ids are then left to the fields
-	// of the span, and nothing is remembered.
+	// Apart says that an id has another length. The ids are then in the fields of
+	// the span, and the state does not change.
 	Apart      bool
 	Start, End uint64
 	Name       string
@@ -19,7 +19,7 @@ type Span struct {
 // SpanFields are the fields of a CompactSpan, and what of it stands in the root.
 type SpanFields struct {
 	Trace, High, Low, Known, ID, Parent, ParentID, Start, Duration uint64
-	// Times stay as they are where the form does not use them.
+	// Times does not change where the form does not use it.
 	Times []uint64
 }
 
@@ -27,11 +27,11 @@ const (
 	maxTraces = 1 << 15
 	maxIDs    = 1 << 17
 	maxNames  = 1 << 12
-	// near is how many ids back those of a trace are counted by themselves.
+	// near is the maximum distance that counts only the ids of the same trace.
 	near = 256
 )
 
-// Codes of traces and parents that stand for no number.
+// Codes of traces and parents that represent no number.
 const (
 	traceSame = iota
 	traceNew
@@ -51,7 +51,7 @@ type trace struct {
 	next      uint32 // the trace that came after it, plus one
 }
 
-// spanID is an id that was sent: of a span, or of a parent that may still come.
+// spanID is an id that was sent: of a span, or of a parent that may still follow.
 type spanID struct {
 	id, start uint64
 	trace     uint32
@@ -60,7 +60,7 @@ type spanID struct {
 	seen      bool   // the span was sent
 }
 
-// habits are what the last span of a name was like.
+// habits are the properties of the last span of a name.
 type habits struct{ parent, known uint64 }
 
 // Spans is the state of a stream of spans. Both ends have the same.
@@ -81,7 +81,7 @@ type Spans struct {
 	byID    index
 }
 
-// Reset forgets all.
+// Reset discards all state.
 func (s *Spans) Reset() {
 	s.trace.Reset()
 	s.known.Reset()
@@ -95,14 +95,14 @@ func (s *Spans) Reset() {
 	s.habits, s.before = nil, 0
 }
 
-// forget forgets ids.
+// forget discards the ids.
 func (s *Spans) forget() {
 	s.traces, s.ids, s.last = s.traces[:0], s.ids[:0], 0
 	s.byTrace.reset()
 	s.byID.reset()
 }
 
-// begin makes room, and finds the habits of the name.
+// begin ensures capacity, and finds the habits of the name.
 func (s *Spans) begin(name string) *habits {
 	if len(s.traces) >= maxTraces || len(s.ids) >= maxIDs-1 {
 		s.forget()
@@ -125,7 +125,7 @@ func (s *Spans) begin(name string) *habits {
 	return h
 }
 
-// distance returns how far back an id of a trace is.
+// distance returns the distance to an earlier id of a trace.
 func (s *Spans) distance(t *trace, n uint32) uint64 {
 	if d := t.ids - s.ids[n].order; d <= near {
 		return uint64(d)
@@ -133,7 +133,7 @@ func (s *Spans) distance(t *trace, n uint32) uint64 {
 	return near + uint64(uint32(len(s.ids))-n)
 }
 
-// at undoes distance.
+// at is the inverse of distance.
 func (s *Spans) at(t *trace, d uint64) (n uint32, ok bool) {
 	if d > near {
 		d -= near
@@ -152,7 +152,7 @@ func (s *Spans) at(t *trace, d uint64) (n uint32, ok bool) {
 	return n, true
 }
 
-// add remembers an id of trace number.
+// add stores an id of the trace with this number.
 func (s *Spans) add(number uint32, id uint64) uint32 {
 	t := &s.traces[number]
 	n := uint32(len(s.ids))
@@ -207,7 +207,7 @@ func (s *Spans) enter(number uint32) *trace {
 	return &s.traces[number]
 }
 
-// base is what the start of a span is compared with.
+// base returns the time from which the start of a span is predicted.
 func (s *Spans) base(t *trace, parent uint32) uint64 {
 	switch {
 	case parent > 0 && s.ids[parent-1].seen:
@@ -218,13 +218,13 @@ func (s *Spans) base(t *trace, parent uint32) uint64 {
 	return s.before
 }
 
-// end remembers the span with number n.
+// end updates the state with the span number n.
 func (s *Spans) end(t *trace, n uint32, start uint64) {
 	s.ids[n].seen, s.ids[n].start = true, start
 	t.start = start
 }
 
-// code returns the code of a time that differs by x, or that is far.
+// code returns the code of a time that differs by x, or codeFar.
 func code(x, time uint64, far *[]uint64) uint64 {
 	if x == 0 {
 		return codeSame
@@ -236,7 +236,7 @@ func code(x, time uint64, far *[]uint64) uint64 {
 	return codeFar
 }
 
-// Put fills fields with how x differs, and remembers it.
+// Put sets fields to the differences of x, and updates the state.
 //
 // spec: #compact-spans
 func (s *Spans) Put(x *Span, f *SpanFields) {
@@ -340,8 +340,8 @@ func (s *Spans) putTimes(x *Span, base uint64, f *SpanFields) {
 	}
 }
 
-// Take fills x with the span that fields stand for, and remembers it. The name, the
-// number of times, and whether it is apart are known.
+// Take sets x to the span that fields represent, and updates the state. The name,
+// the number of times, and Apart must already be set.
 func (s *Spans) Take(f *SpanFields, x *Span) bool {
 	h := s.begin(x.Name)
 	if x.Apart {

@@ -3,8 +3,8 @@
 
 package compact
 
-// Codes of differences of times that stand for something else. All others have
-// four or more as their magnitude.
+// Codes of differences of times with a special meaning. All others have a magnitude
+// of at least four.
 const (
 	codeSame  = 0 // as predicted
 	codeOther = 1 // as the other prediction says
@@ -12,10 +12,10 @@ const (
 	codeThird = 3 // as a third prediction says
 )
 
-// putUnit returns the code of a difference of times: its number of the coarsest
-// unit of 1, 1e3, 1e6 and 1e9 ns that divides it, times four, plus the number of
-// the unit, with the sign of the difference. It says no if there is no code: for
-// zero and where the number has no room.
+// putUnit returns the code of a difference of times. It uses the coarsest unit of 1,
+// 1e3, 1e6 and 1e9 ns that divides the difference. The code is the number of these
+// units times four, plus the number of the unit, with the sign of the difference. ok
+// is false if there is no code: for zero and for numbers that are too large.
 //
 // spec: #compact-unit
 func putUnit(x uint64) (code uint64, ok bool) {
@@ -40,7 +40,7 @@ func putUnit(x uint64) (code uint64, ok bool) {
 
 var units = [4]uint64{1, 1e3, 1e6, 1e9}
 
-// takeUnit undoes putUnit, in wrapping arithmetic.
+// takeUnit is the inverse of putUnit, in wrapping arithmetic.
 func takeUnit(code uint64) uint64 {
 	if int64(code) < 0 {
 		code = -code
@@ -49,17 +49,17 @@ func takeUnit(code uint64) uint64 {
 	return code >> 2 * units[code&3]
 }
 
-// habitUnit is the unit that differences had of late. After a run of them in one unit
-// codes need not tell it.
+// habitUnit is the unit of the recent differences. After a run of differences in one
+// unit the codes omit the unit.
 type habitUnit struct {
 	unit uint8
 	run  uint8
 }
 
-// sureRun is how long a run has to be.
+// sureRun is the necessary length of a run.
 const sureRun = 16
 
-// put is putUnit with the unit that is known, if one is.
+// put is putUnit, with the known unit if there is one.
 func (h *habitUnit) put(x uint64) (code uint64, ok bool) {
 	if h.run < sureRun {
 		if x == 0 {
@@ -88,7 +88,7 @@ func (h *habitUnit) put(x uint64) (code uint64, ok bool) {
 	return q + codeFar, true
 }
 
-// take undoes put.
+// take is the inverse of put.
 func (h *habitUnit) take(code uint64) uint64 {
 	switch {
 	case code == codeSame:
@@ -101,7 +101,7 @@ func (h *habitUnit) take(code uint64) uint64 {
 	return (code - codeFar) * units[h.unit]
 }
 
-// learn remembers the unit of a difference.
+// learn updates the unit with a difference.
 func (h *habitUnit) learn(x uint64) {
 	if x == 0 {
 		return
@@ -110,7 +110,7 @@ func (h *habitUnit) learn(x uint64) {
 		x = -x
 	}
 	if h.run >= sureRun {
-		// What is no multiple of the unit was sent whole.
+		// A difference that is not a multiple of the unit was sent whole.
 		if x%units[h.unit] == 0 {
 			return
 		}

@@ -1,9 +1,9 @@
 // Copyright The Otel/STEF Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package config has the settings that the options of package stef make, for the
-// packages that carry them out. Its fields have plain types because package stef
-// imports it; a field that is 0 takes the default.
+// Package config has the settings that the options of package stef set, for the
+// packages that use them. Its fields have plain types because package stef imports
+// it; a field that is 0 selects the default.
 package config
 
 import "github.com/otelstef/stef/stef-go/schema"
@@ -22,8 +22,8 @@ type Writer struct {
 	ZstdDict    *ZstdDict // nil is none
 }
 
-// Reader has the settings of a reader: the fields of stef.Limits, and the
-// dictionaries that it holds.
+// Reader has the settings of a reader: the fields of stef.Limits, and its zstd
+// dictionaries.
 type Reader struct {
 	HeaderBytes int
 	FrameBytes  int
@@ -34,11 +34,11 @@ type Reader struct {
 	ZstdDicts   ZstdDicts
 }
 
-// MaxZstdDicts is how many dictionaries a reader may hold.
+// MaxZstdDicts is the maximum number of dictionaries of a reader.
 const MaxZstdDicts = 4
 
-// ZstdDicts are the dictionaries of a reader, nil behind the last. An array, not
-// a slice, because pools of decoders are keyed by it.
+// ZstdDicts are the dictionaries of a reader, followed by nil. It is an array, not a
+// slice, because it is a key of the pools of decoders.
 type ZstdDicts [MaxZstdDicts]*ZstdDict
 
 // ZstdDict is the content of a stef.ZstdDict.

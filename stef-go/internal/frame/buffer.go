@@ -5,12 +5,11 @@ package frame
 
 import "sync"
 
-// buffers holds the frame buffers of streams that ended, for streams that
-// begin.
+// buffers pools the frame buffers of streams that ended, for new streams.
 var buffers sync.Pool // of *[]byte
 
-// largestBuffer is the largest buffer that is kept, so that one large frame
-// does not hold its memory for good.
+// largestBuffer is the size of the largest pooled buffer, so that one large frame
+// does not occupy memory forever.
 const largestBuffer = 8 << 20
 
 func takeBuffer() []byte {

@@ -31,8 +31,8 @@ func WriterConfig(options []stef.WriterOption) (config.Writer, error) {
 	return c, nil
 }
 
-// ReaderConfig applies options to the default limits of a reader, and returns the
-// zstd dictionaries that it holds.
+// ReaderConfig applies options to the default limits of a reader, and returns them
+// with its zstd dictionaries.
 func ReaderConfig(options []stef.ReaderOption) (stef.Limits, config.ZstdDicts, error) {
 	var c config.Reader
 	for _, option := range options {

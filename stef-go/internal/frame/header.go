@@ -1,9 +1,9 @@
 // Copyright The Otel/STEF Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package frame cuts a stream into headers and frames and puts it together
-// again, with zstd state that lives across frames. It runs at frame tempo and
-// knows nothing of columns.
+// Package frame splits a stream into headers and frames and joins them into a
+// stream, with zstd state that continues from frame to frame. It runs at frame tempo
+// and does not interpret columns.
 //
 //	stream:       | fixed header | frame 0: variable header | frame 1 | frame 2 | ...
 //	fixed header: | "STEF" | size of the rest = 2 | version 0 | compression |
@@ -43,7 +43,7 @@ func appendFixedHeader(dst []byte, compression stef.Compression) []byte {
 type VarHeader struct {
 	// Schema is the wire schema, nil if the stream announces none.
 	Schema schema.WireSchema
-	// UserData are free pairs; readers see the last of equal keys.
+	// UserData are arbitrary pairs; for equal keys readers return the last value.
 	UserData map[string]string
 }
 
@@ -68,8 +68,8 @@ func appendRun(dst []byte, run string) []byte {
 	return append(bitio.AppendUvarint(dst, uint64(len(run))), run...)
 }
 
-// ParseVarHeader reads a variable header. Bytes behind it are ignored, as the
-// format says.
+// ParseVarHeader reads a variable header. It ignores bytes behind it, as the format
+// requires.
 func ParseVarHeader(b []byte) (h VarHeader, err error) {
 	wire, b, err := cutRun(b, stef.MaxHeaderBytes, "schema")
 	if err != nil {

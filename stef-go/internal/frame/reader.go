@@ -17,12 +17,12 @@ import (
 	"github.com/otelstef/stef/stef-go/internal/config"
 )
 
-// readBuffer is enough for heads and small frames; large frames go around it.
+// readBuffer is enough for heads and small frames; large frames bypass it.
 const readBuffer = 4 << 10
 
-// readStep bounds how much memory is taken on the word of a size alone: a
-// frame is read in steps, each as large as what has arrived so far or this.
-// Frames of the default size take one step.
+// readStep bounds the memory that is allocated for an announced size alone. A frame
+// is read in steps; each is as large as the data so far, or readStep. Frames of the
+// default size need one step.
 const readStep = 4 << 20
 
 // Reader reads the headers and frames of one stream.
@@ -38,7 +38,7 @@ type Reader struct {
 	input   zstdInput
 	payload []byte
 	coded   []byte
-	// The variable header, compressed, and its plain size, until the first
+	// The variable header, compressed, and its plain size. Kept until the first
 	// frame with data.
 	headerCoded []byte
 	headerSize  int
@@ -79,7 +79,8 @@ func (r *Reader) Frame() int { return r.frame }
 // Offset returns the number of bytes read so far.
 func (r *Reader) Offset() int64 { return r.offset }
 
-// Error puts err at the last header or frame read. io.EOF remains as it is.
+// Error adds the place of the last header or frame read to err. It returns io.EOF
+// unchanged.
 func (r *Reader) Error(err error) error {
 	if err == nil || err == io.EOF {
 		return err
@@ -116,8 +117,8 @@ func (r *Reader) readFixedHeader() error {
 	if err := r.readFull(rest[:]); err != nil {
 		return cut(err)
 	}
-	// The high bits of both bytes and whatever follows them are reserved and
-	// do not concern this version.
+	// The high bits of both bytes and all bytes after them are reserved, and this
+	// version ignores them.
 	if v := rest[0] & 0x0f; v != version {
 		return fmt.Errorf("%w: format version %d, this reads %d", stef.ErrVersion, v, version)
 	}
@@ -140,8 +141,9 @@ func (r *Reader) readVarHeader() error {
 		return cut(err)
 	}
 	if r.compression == stef.Zstd {
-		// The decoder is not kept: the stream may idle from here. The first
-		// data frame begins with these bytes again if it continues them.
+		// The decoder is not kept, because the stream may be idle from here. If the
+		// first data frame continues these bytes, its decoder starts with them
+		// again.
 		d, err := r.setting.decoder(&r.input)
 		if err != nil {
 			return err
@@ -159,9 +161,8 @@ func (r *Reader) readVarHeader() error {
 	return err
 }
 
-// Next reads the next frame. Its payload is valid until the call after this.
-// At the end of the stream, which is legal before every frame, it returns
-// io.EOF.
+// Next reads the next frame. Its payload is valid until the next call. At
+// the end of the stream, which is legal before every frame, it returns io.EOF.
 //
 // spec: #frame
 func (r *Reader) Next() (flags stef.FrameFlags, payload []byte, err error) {
@@ -172,7 +173,7 @@ func (r *Reader) Next() (flags stef.FrameFlags, payload []byte, err error) {
 		}
 		return 0, nil, io.EOF
 	} else if err != nil {
-		// Peek took the error from the source, which may not repeat it.
+		// Peek consumed the error of the source, which may not repeat it.
 		r.frame++
 		return 0, nil, r.Error(err)
 	}
@@ -193,7 +194,7 @@ func (r *Reader) Next() (flags stef.FrameFlags, payload []byte, err error) {
 	return flags, r.payload, nil
 }
 
-// decompress fills payload from coded.
+// decompress decompresses coded into payload.
 func (r *Reader) decompress(flags stef.FrameFlags, size int) error {
 	restart := flags&stef.RestartCompression != 0
 	var err error
@@ -227,8 +228,8 @@ func (r *Reader) decompress(flags stef.FrameFlags, size int) error {
 	return r.decode(r.zstd, size)
 }
 
-// setWindow notes the window that the first zstd frame in coded asks for. If the
-// header cannot tell, it takes the largest window that is allowed.
+// setWindow records the window that the first zstd frame in coded requires. If the
+// header does not state it, it assumes the largest allowed window.
 func (r *Reader) setWindow(coded []byte) {
 	r.window = r.limits.WindowBytes
 	var h zstd.Header
@@ -241,8 +242,8 @@ func (r *Reader) setWindow(coded []byte) {
 	}
 }
 
-// zstdState is what a zstd decoder takes besides its window: blocks, literals,
-// sequences and tables.
+// zstdState is the memory of a zstd decoder in addition to its window: blocks,
+// literals, sequences and tables.
 const zstdState = 448 << 10
 
 // Held returns the memory that the reader holds between two frames: its buffers,
@@ -255,9 +256,9 @@ func (r *Reader) Held() int {
 	return n
 }
 
-// readFrame reads a frame: flags and sizes, and the content into coded if it
-// is compressed, into payload if it is not. It returns the uncompressed size.
-// io.EOF is the end of the stream before the flags.
+// readFrame reads a frame: flags and sizes, then the content, into coded if it is
+// compressed and into payload otherwise. It returns the uncompressed size. It
+// returns io.EOF if the stream ends before the flags.
 func (r *Reader) readFrame(limit int) (flags stef.FrameFlags, size int, err error) {
 	b, err := r.src.ReadByte()
 	if err != nil {
@@ -336,8 +337,8 @@ func (r *Reader) decode(d io.Reader, size int) error {
 	return nil
 }
 
-// endZstd checks that nothing is left in the zstd stream that ends with a
-// frame: no plain bytes, and no checksum that is wrong.
+// endZstd checks that the zstd stream that ends with a frame has no more plain bytes
+// and no wrong checksum.
 func (r *Reader) endZstd(frame int) error {
 	if r.zstd == nil {
 		return nil
@@ -367,7 +368,7 @@ func zstdError(err error, got, want int) error {
 	return fmt.Errorf("%w: zstd gave %d of %d bytes: %w", kind, got, want, err)
 }
 
-// room returns dst with room for some of n more bytes.
+// room returns dst with capacity for some of n more bytes.
 func room(dst []byte, n int) []byte {
 	if cap(dst) > len(dst) {
 		return dst
@@ -403,8 +404,8 @@ func (r *Reader) uvarint() (uint64, error) {
 	return 0, fmt.Errorf("%w: number over 64 bits", stef.ErrCorrupt)
 }
 
-// cut turns the end of the source inside of something into an error that says
-// so. Other errors of the source remain as they are.
+// cut converts the end of the source inside an element into an error that names the
+// element. It returns other errors of the source unchanged.
 func cut(err error) error {
 	if err == io.EOF || err == io.ErrUnexpectedEOF {
 		return fmt.Errorf("%w: the stream ends within: %w", stef.ErrCorrupt, io.ErrUnexpectedEOF)
@@ -412,8 +413,8 @@ func cut(err error) error {
 	return err
 }
 
-// Close gives the decoder and the buffers back. The payload of the last frame
-// is not valid any more.
+// Close returns the decoder and the buffers to their pools. The payload of the last
+// frame is then invalid.
 func (r *Reader) Close() {
 	releaseBuffer(r.payload)
 	r.payload, r.coded = nil, nil
@@ -423,18 +424,18 @@ func (r *Reader) Close() {
 	}
 }
 
-// maxZstdTail is what may be left of a frame's compressed bytes when all of its
-// plain bytes are there: an empty last block and a checksum.
+// maxZstdTail is the maximum number of compressed bytes of a frame after its last
+// plain byte: an empty last block and a checksum.
 const maxZstdTail = 16
 
-// steady fails where a source gives nothing and no error time after time, so
-// that nobody waits for it for ever.
+// steady fails if a source repeatedly returns neither bytes nor an error, so that no
+// caller waits forever.
 type steady struct {
 	src  io.Reader
 	idle int
 }
 
-// maxIdle is as many reads as package bufio tries.
+// maxIdle is the number of empty reads that package bufio allows.
 const maxIdle = 100
 
 func (s *steady) Read(b []byte) (int, error) {
@@ -449,9 +450,9 @@ func (s *steady) Read(b []byte) (int, error) {
 	return 0, nil
 }
 
-// zstdInput feeds a decoder with the contents of the frames that came so far.
-// What a frame has more than the decoder used, up to maxZstdTail, is read
-// before the next.
+// zstdInput feeds a decoder with the contents of the frames read so far. If the
+// decoder does not use all bytes of a frame, up to maxZstdTail of them are read
+// before the next frame.
 type zstdInput struct{ pending []byte }
 
 func (in *zstdInput) add(b []byte) {
@@ -462,7 +463,7 @@ func (in *zstdInput) add(b []byte) {
 	in.pending = append(append([]byte(nil), in.pending...), b...)
 }
 
-// keep makes what is pending independent of the buffer of the last frame.
+// keep copies the pending bytes out of the buffer of the last frame.
 func (in *zstdInput) keep() { in.pending = bytes.Clone(in.pending) }
 
 func (in *zstdInput) reset() { in.pending = nil }

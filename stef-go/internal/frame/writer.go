@@ -19,15 +19,15 @@ import (
 // headRoom is the longest head of a frame: flags and two sizes below 2^28.
 const headRoom = 1 + 4 + 4
 
-// blockColumn is the size from which a column ends the zstd block before it
-// and its own, in frames of blockFrame or more. The literals of a large column
-// then get entropy tables of their own.
+// blockColumn is the minimum size of a column that has zstd blocks of its own, in
+// frames of blockFrame or more. The literals of a large column then have their own
+// entropy tables.
 const (
 	blockColumn = 2 << 10
 	blockFrame  = 8 << 10
 )
 
-// Writer writes the headers and frames of one stream, each with one Write.
+// Writer writes the headers and frames of one stream. It calls Write once for each.
 type Writer struct {
 	dst         io.Writer
 	compression stef.Compression
@@ -52,8 +52,8 @@ func NewWriter(dst io.Writer, c *config.Writer, header *VarHeader) (*Writer, err
 	}
 	w.out = append(w.out[:0], make([]byte, headRoom)...)
 	if w.compression == stef.Zstd {
-		// A zstd frame of its own lets the stream idle without an encoder.
-		// The first data frame then restarts the compression.
+		// A separate zstd frame lets the stream be idle without an encoder. The
+		// first data frame then restarts the compression.
 		w.out = appendRawZstd(w.out, content)
 	} else {
 		w.out = append(w.out, content...)
@@ -65,8 +65,8 @@ func NewWriter(dst io.Writer, c *config.Writer, header *VarHeader) (*Writer, err
 	return w, nil
 }
 
-// Frame writes a frame: its record count and the columns of the tree. It
-// returns the bytes written.
+// Frame writes a frame: its record count and the columns of the tree. It returns the
+// number of bytes written.
 //
 // spec: #data-frame
 func (w *Writer) Frame(flags stef.FrameFlags, records uint64, tree *column.WriteTree) (int, error) {
@@ -98,7 +98,7 @@ func (w *Writer) Frame(flags stef.FrameFlags, records uint64, tree *column.Write
 	return w.finish(flags, size)
 }
 
-// compress replaces the head in out by what zstd makes of it and the columns.
+// compress replaces the content of out by the compressed head and columns.
 func (w *Writer) compress(flags *stef.FrameFlags, tree *column.WriteTree, size int) error {
 	w.column = append(w.column[:0], w.out[headRoom:]...)
 	w.out = w.out[:headRoom]
@@ -150,8 +150,8 @@ func (w *Writer) blocks(c column.Writer) error {
 	return nil
 }
 
-// finish puts the head before the content in out, writes the frame, and
-// returns its size.
+// finish adds the head in front of the content in out, writes the frame, and returns
+// its size.
 func (w *Writer) finish(flags stef.FrameFlags, size int) (int, error) {
 	var head [headRoom]byte
 	h := append(head[:0], byte(flags))
@@ -176,7 +176,8 @@ func (w *Writer) write(b []byte) error {
 	return err
 }
 
-// Close gives the encoder back. It writes nothing: a stream has no end mark.
+// Close returns the encoder to its pool. It writes nothing: a stream has no end
+// mark.
 func (w *Writer) Close() {
 	if w.zstd != nil {
 		w.setting.release(w.zstd)

@@ -13,9 +13,9 @@ import (
 	"github.com/otelstef/stef/stef-go/internal/config"
 )
 
-// Encoders hold megabytes, so an idle stream has none, a stream takes one from
-// a pool at its first compressed frame, and gives it back when it is closed.
-// Pools are per setting, as a setting cannot be changed by Reset.
+// Encoders use megabytes of memory, so an idle stream has none. A stream takes an
+// encoder from a pool at its first compressed frame, and returns it at Close. There
+// is one pool per setting, because Reset cannot change a setting.
 var encoderPools sync.Map // encoderSetting -> *sync.Pool
 
 type encoderSetting struct {
@@ -32,7 +32,7 @@ func (s encoderSetting) pool() *sync.Pool {
 	return p.(*sync.Pool)
 }
 
-// encoder takes an encoder that writes a new zstd stream to w.
+// encoder returns a pooled or new encoder that writes a new zstd stream to w.
 func (s encoderSetting) encoder(w io.Writer) (*zstd.Encoder, error) {
 	if e, ok := s.pool().Get().(*zstd.Encoder); ok {
 		e.Reset(w)
@@ -57,7 +57,7 @@ func (s encoderSetting) release(e *zstd.Encoder) {
 	s.pool().Put(e)
 }
 
-// Decoders are pooled too.
+// Decoders are also pooled.
 var decoderPools sync.Map // decoderSetting -> *sync.Pool
 
 type decoderSetting struct {
@@ -73,7 +73,7 @@ func (s decoderSetting) pool() *sync.Pool {
 	return p.(*sync.Pool)
 }
 
-// decoder takes a decoder that reads a new zstd stream from r.
+// decoder returns a pooled or new decoder that reads a new zstd stream from r.
 func (s decoderSetting) decoder(r io.Reader) (*zstd.Decoder, error) {
 	if d, ok := s.pool().Get().(*zstd.Decoder); ok {
 		if err := d.Reset(r); err != nil {
@@ -81,8 +81,8 @@ func (s decoderSetting) decoder(r io.Reader) (*zstd.Decoder, error) {
 		}
 		return d, nil
 	}
-	// Concurrency 1 makes the decoder synchronous: it reads no block before
-	// it is asked for its bytes, and the stream never ends its last block.
+	// Concurrency 1 makes the decoder synchronous: it reads a block only when its
+	// bytes are needed, and the stream never ends its last block.
 	options := []zstd.DOption{zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
 		zstd.WithDecoderMaxWindow(uint64(s.window)), zstd.WithDecoderMaxMemory(uint64(stef.MaxFrameBytes) * 2)}
 	for _, d := range s.dicts {
