@@ -1,11 +1,11 @@
 // Copyright The Otel/STEF Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package annotate prints the bytes of a STEF stream with what they mean. It
-// serves debugging, the vectors of the specification and the file tool.
+// Package annotate prints the bytes of a STEF stream with their meaning. It is used
+// for debugging, the vectors of the specification and the file tool.
 //
-// Every element of the stream, be it a part of a header, the size of a column or
-// one code in a column, is a line of its own:
+// Every element of the stream has its own line: a part of a header, the size of a
+// column, or one code in a column:
 //
 //	OFFSET: BYTES # MEANING
 //
@@ -32,21 +32,21 @@
 //	     27: bb 0f                                 # r2: 1010 (dod -990, delta 10)
 //	     29: 0a                                    # r3: 1025 (dod 5, delta 15)
 //
-// Offsets are decimal and count bytes from the start of the stream. In columns
-// of bits the number of the bit in its byte follows, 0 being the most
-// significant one. An offset with a plus sign counts from the start of the
-// payload of its frame: it is compressed, so the payload is not in the stream.
+// Offsets are decimal and count bytes from the start of the stream. In columns of
+// bits, the number of the bit in its byte follows; 0 is the most significant bit. An
+// offset with a plus sign counts from the start of the payload of its frame: the
+// payload is compressed, so it is not in the stream itself.
 //
-// Frames are listed as they are stored, column by column, in the order of the
-// size table. The codes in a column say which record they belong to (r1 is the
-// first record of the stream) and, in brackets, which element of the arrays and
-// which pair of the multimaps around them. A line without bytes is no element
-// but says what happened at that point of the column.
+// Frames are listed as they are stored, column by column, in the order of the size
+// table. The codes in a column state their record (r1 is the first record of the
+// stream) and, in brackets, the element of the enclosing arrays and the pair of the
+// enclosing multimaps. A line without bytes is not an element; it describes an event
+// at that point of the column.
 //
-// There is one decoder: the lines are made of the events that package dynamic
-// gives to a trace function. So annotate imports dynamic and nothing of the
-// columns and frames of the generated code, and it shows a stream as the
-// implementation that the generated code is tested against understands it.
+// There is only one decoder: the lines are printed from the events that package
+// dynamic passes to a trace function. So annotate imports dynamic and no columns or
+// frames of the generated code. It shows a stream as dynamic reads it, and the
+// generated code is tested against dynamic.
 package annotate
 
 import (
@@ -67,8 +67,8 @@ type config struct {
 	frameText int
 }
 
-// WithAssumedWire says which fields streams have that do not record a wire
-// schema. By default it is all fields of the root.
+// WithAssumedWire sets the schema that is assumed for streams that do not record a
+// wire schema. The default is all fields of the root.
 func WithAssumedWire(w schema.WireSchema) Option {
 	return WithReaderOptions(dynamic.WithAssumedWire(w))
 }
@@ -78,17 +78,17 @@ func WithReaderOptions(options ...dynamic.ReaderOption) Option {
 	return func(c *config) { c.reader = append(c.reader, options...) }
 }
 
-// WithFrameText limits the text about the columns of one frame, which has to be
-// held in memory, to about n bytes. Values beyond it are counted and not shown.
-// The default is DefaultFrameText, enough for some 800,000 values a frame.
+// WithFrameText limits the text about the columns of one frame, which is held in
+// memory, to about n bytes. Values beyond it are counted but not shown. The default
+// is DefaultFrameText, enough for some 800,000 values a frame.
 func WithFrameText(n int) Option {
 	return func(c *config) { c.frameText = n }
 }
 
-// Stream reads the stream in r, whose records are of root, and prints it to w.
-// If the stream is damaged or cut off Stream prints as far as it gets, then the
-// bytes that the damage is in, and returns the error of the reader, which is of
-// type *dynamic.Error. If w fails Stream returns that error.
+// Stream reads the stream in r, whose records are of root, and prints it to w. If
+// the stream is damaged or truncated, Stream prints the elements before the damage
+// and the bytes that contain it. It then returns the error of the reader, of type
+// *dynamic.Error. If w fails, Stream returns that error.
 func Stream(w io.Writer, r io.Reader, root *schema.Struct, opts ...Option) error {
 	c := config{frameText: DefaultFrameText}
 	for _, opt := range opts {

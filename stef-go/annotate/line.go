@@ -10,10 +10,10 @@ import (
 )
 
 const (
-	// textAt is the place of the number sign in a line. Longer codes push it
-	// to the right.
+	// textAt is the column of the number sign in a line. Longer codes move it to the
+	// right.
 	textAt = 46
-	// bytesPerLine is how many bytes a line has. Further ones follow on lines
+	// bytesPerLine is the number of bytes in a line. Further bytes follow on lines
 	// without a meaning.
 	bytesPerLine = 12
 )
@@ -52,8 +52,7 @@ func (p *printer) bits(e *dynamic.Event, text string) {
 	p.meant(start, text)
 }
 
-// offset starts a line. The last digit stands in one place for whole bytes and
-// for bits.
+// offset starts a line. It aligns the last digit for whole bytes and for bits.
 func (p *printer) offset(e *dynamic.Event, add int64) {
 	s := fmt.Sprint(e.Offset + add)
 	if e.Derived {

@@ -12,10 +12,10 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// maxText is how much of a long value is shown.
+// maxText is the length to which long values are cut.
 const maxText = 100
 
-// fieldText says what a part of a header is.
+// fieldText describes a part of a header.
 func fieldText(d dynamic.TraceField) string {
 	switch v := d.Value.(type) {
 	case nil:
@@ -27,7 +27,7 @@ func fieldText(d dynamic.TraceField) string {
 	}
 }
 
-// isRest says whether a detail is not a value but bits between values.
+// isRest reports whether a detail is not a value but bits between values.
 func isRest(detail any) bool {
 	switch detail.(type) {
 	case dynamic.TracePadding, dynamic.TraceUnread:
@@ -46,7 +46,7 @@ func restText(e *dynamic.Event) string {
 	return "not read"
 }
 
-// columnHeading is the line before the lines of a column.
+// columnHeading returns the heading of the lines of a column.
 func columnHeading(c dynamic.Column, t *schema.Type) string {
 	unit := "bytes"
 	if c.Bits {
@@ -67,7 +67,7 @@ func typeText(t *schema.Type) string {
 	return t.Kind.String()
 }
 
-// meaning says what a code in a column is.
+// meaning describes a code in a column.
 func (p *printer) meaning(e *dynamic.Event) string {
 	var where strings.Builder
 	if e.Record > 0 {
@@ -85,7 +85,7 @@ func (p *printer) meaning(e *dynamic.Event) string {
 	return where.String() + p.valueText(e)
 }
 
-// maxIndex is how many places of nested arrays and multimaps are shown.
+// maxIndex is the maximum number of positions of nested arrays and multimaps shown.
 const maxIndex = 6
 
 func (p *printer) valueText(e *dynamic.Event) string {
@@ -216,7 +216,8 @@ func (p *printer) entryText(t *schema.Type, ref uint64, v *dynamic.Struct) strin
 	return fmt.Sprintf("%s[%d] = %s", t.Struct.Dict, ref, text)
 }
 
-// printable leaves out what could upset a terminal, and half a rune at the end.
+// printable removes characters that could disturb a terminal, and a truncated rune
+// at the end.
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if !strconv.IsPrint(r) {

@@ -12,9 +12,9 @@ import (
 	"github.com/otelstef/stef/stef-go/dynamic"
 )
 
-// printer turns events into lines. Headers are printed at once, columns when
-// their frame is complete: values come record by record and are listed column
-// by column.
+// printer converts events into lines. It prints headers at once, and columns when
+// their frame is complete, because values arrive record by record and are listed
+// column by column.
 type printer struct {
 	out *bufio.Writer
 	err error // of out
@@ -22,15 +22,15 @@ type printer struct {
 	wire  wireLines
 	sizes sizeLines
 
-	// What is being printed.
+	// The position being printed.
 	frame   int
 	derived bool
 	begun   bool
 
-	// The columns of the frame and what was said about them.
+	// The columns of the frame and their text.
 	columns []dynamic.Column
 	text    []columnText
-	// room is what all of them may still take, of limit.
+	// room is the remaining size for the text of all columns, of limit.
 	room, limit int
 	entries     map[*dynamic.Struct]string
 	line        []byte
@@ -99,7 +99,7 @@ func (p *printer) section(e *dynamic.Event) {
 	}
 }
 
-// begin makes room for the lines about the columns of a frame.
+// begin prepares the lines about the columns of a frame.
 func (p *printer) begin(f *dynamic.Frame) {
 	p.columns = f.Columns
 	p.text = make([]columnText, len(f.Columns))

@@ -11,8 +11,8 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// wireLines collects the entries of a wire schema: which struct an entry is of
-// depends on those before it.
+// wireLines collects the entries of a wire schema, because the struct of an entry
+// depends on the entries before it.
 type wireLines struct {
 	p      *printer
 	root   *schema.Struct
@@ -42,9 +42,9 @@ func (w *wireLines) flush() {
 	w.events, w.counts = nil, nil
 }
 
-// wireNames returns the names of the structs and oneofs that a wire schema has
-// counts for, by the walk of the specification. A count that is greater than
-// the fields there are is taken for all of them.
+// wireNames returns the names of the structs and oneofs of the counts in a wire
+// schema, by the walk of the specification. A count greater than the number of
+// fields means all of them.
 //
 // spec: #wire-schema
 func wireNames(root *schema.Struct, counts schema.WireSchema) []string {
@@ -82,11 +82,11 @@ func wireNames(root *schema.Struct, counts schema.WireSchema) []string {
 	return names
 }
 
-// sizeLines prints a size table. Empty columns in a row, which most are, share
-// a line: they are one bit each.
+// sizeLines prints a size table. Consecutive empty columns, of one bit each, share a
+// line, because most columns are empty.
 type sizeLines struct {
 	p *printer
-	// empty is the first of a row, with the bits of all.
+	// empty is the first of consecutive empty columns, with the bits of all.
 	empty *dynamic.Event
 	count int
 	first string

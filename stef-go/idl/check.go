@@ -18,17 +18,17 @@ const (
 	maxChoices = 255
 )
 
-// checker looks for what the grammar allows and the format does not.
+// checker finds errors that the grammar allows and the format does not.
 type checker struct {
 	schema *schema.Schema
 	places places
 	list   *reports
 	names  map[string]definition
-	// used is what the roots lead to.
+	// used is the set of definitions that the roots reach.
 	used reach
 }
 
-// definition is what a type name stands for: exactly one pointer is set.
+// definition is the definition of a type name: exactly one pointer is set.
 type definition struct {
 	strct    *schema.Struct
 	multimap *schema.Multimap
@@ -36,8 +36,7 @@ type definition struct {
 	pos      schema.Pos
 }
 
-// check links the type names of s to their definitions and reports what is
-// wrong with s.
+// check links the type names of s to their definitions and reports errors in s.
 //
 // spec: #schema-language
 func check(s *schema.Schema, places places, list *reports) {
@@ -85,7 +84,7 @@ func (c *checker) defineName(name string, d definition) {
 		c.names[name] = d
 		return
 	}
-	// Definitions come here by kind; the error belongs to the later one in the
+	// Definitions are visited by kind; the error belongs to the later one in the
 	// file.
 	if d.pos.Line < first.pos.Line || d.pos.Line == first.pos.Line && d.pos.Column < first.pos.Column {
 		first, d = d, first
@@ -94,8 +93,8 @@ func (c *checker) defineName(name string, d definition) {
 	c.list.errorf(named(name, d.pos), "%s is defined already, on line %d", quoted(name), first.pos.Line)
 }
 
-// eachType calls visit for the types of fields, choices, keys and values. Of an
-// array it visits the element, and says so.
+// eachType calls visit for the types of fields, choices, keys and values. For an
+// array it visits the element, with element set.
 func (c *checker) eachType(visit func(t *schema.Type, element bool)) {
 	outer := func(t *schema.Type) {
 		if t.Kind == schema.KindArray {
@@ -135,7 +134,7 @@ func (c *checker) link(t *schema.Type, _ bool) {
 	}
 }
 
-// foreignTypes are names that other languages have for a primitive.
+// foreignTypes are names of primitives in other languages.
 var foreignTypes = map[string]string{
 	"int": "int64", "int8": "int64", "int16": "int64", "int32": "int64", "long": "int64",
 	"uint": "uint64", "uint8": "uint64", "uint16": "uint64", "uint32": "uint64",
@@ -212,8 +211,8 @@ func (c *checker) enumValues(e *schema.Enum) {
 	}
 }
 
-// cycles reports structs that contain themselves by value: their initial value
-// has no end. An optional field, array, multimap or oneof on the way starts
+// cycles reports structs that contain themselves by value: their initial value would
+// be infinite. An optional field, array, multimap or oneof on the way is initially
 // empty and breaks the cycle.
 func (c *checker) cycles() {
 	w := cycleWalk{list: c.list, state: map[*schema.Struct]walkState{}}
@@ -233,7 +232,7 @@ const (
 type cycleWalk struct {
 	list  *reports
 	state map[*schema.Struct]walkState
-	// way is the field taken out of each open struct.
+	// way is the field that was followed in each open struct.
 	way []step
 }
 

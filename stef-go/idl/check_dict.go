@@ -5,9 +5,9 @@ package idl
 
 import "github.com/otelstef/stef/stef-go/schema"
 
-// dictionaries checks the use of dictionary names. A dictionary is known by
-// its name in the whole file, and all its users read the same entries: they
-// must agree on what an entry is.
+// dictionaries checks the use of dictionary names. A name denotes one dictionary in
+// the whole file, and all its users read the same entries: they must have the same
+// type of entry.
 func (c *checker) dictionaries() {
 	first := map[string]dictUse{}
 	for _, s := range c.schema.Structs {
@@ -38,8 +38,8 @@ type dictUse struct {
 	line  int
 }
 
-// stringDict says whether a type that names a dictionary has one in fact, and
-// reports where it has not.
+// stringDict reports whether a type that names a dictionary can have one, and adds
+// an error if it cannot.
 func (c *checker) stringDict(t *schema.Type) bool {
 	at := c.places[t].dict
 	switch t.Kind {

@@ -5,8 +5,7 @@ package idl
 
 import "github.com/otelstef/stef/stef-go/schema"
 
-// size checks that the roots are not too large for a reader to accept or for
-// memory to hold.
+// size checks that the roots do not exceed the limits of readers or memory.
 //
 // spec: #limits
 func (c *checker) size() {
@@ -27,7 +26,7 @@ func (c *checker) size() {
 	}
 }
 
-// unused warns of definitions that no root leads to: no stream can hold them.
+// unused warns of definitions that no root reaches: no stream can contain them.
 func (c *checker) unused() {
 	roots := c.schema.Roots()
 	if len(roots) == 0 {
@@ -54,11 +53,11 @@ func (c *checker) warnUnused(def any, name string, pos schema.Pos) {
 	}
 }
 
-// reach is the set of definitions that some definitions lead to. Its elements
-// are *schema.Struct, *schema.Multimap and *schema.Enum.
+// reach is the set of definitions that some definitions refer to, directly or not.
+// Its elements are *schema.Struct, *schema.Multimap and *schema.Enum.
 type reach map[any]bool
 
-// structFrom adds s and all it leads to.
+// structFrom adds s and everything that it reaches.
 func (r reach) structFrom(s *schema.Struct) {
 	if r[s] {
 		return
@@ -67,7 +66,7 @@ func (r reach) structFrom(s *schema.Struct) {
 	r.fieldsOf(s)
 }
 
-// fieldsOf adds what the fields of s lead to; s only if they lead back to it.
+// fieldsOf adds what the fields of s reach, and s only if they refer back to it.
 func (r reach) fieldsOf(s *schema.Struct) {
 	for _, f := range s.Fields {
 		r.typeFrom(&f.Type)
@@ -92,8 +91,8 @@ func (r reach) typeFrom(t *schema.Type) {
 	}
 }
 
-// portability warns of what the format allows but not every implementation
-// gets right.
+// portability warns of what the format allows but some implementations do not handle
+// correctly.
 //
 // spec: #struct-dict
 func (c *checker) portability() {

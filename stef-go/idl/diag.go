@@ -16,8 +16,8 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// maxReports is how many errors, and how many warnings, of one file are
-// reported.
+// maxReports is the maximum number of errors, and of warnings, reported for one
+// file.
 const maxReports = 50
 
 // Diagnostic is one error or warning about a schema file.
@@ -25,7 +25,7 @@ type Diagnostic struct {
 	Filename string
 	// Pos is where the error is, or zero if it is about the file as a whole.
 	Pos schema.Pos
-	// Width is how many runes at Pos are meant, at least 1.
+	// Width is the number of runes at Pos to mark, at least 1.
 	Width   int
 	Warning bool
 	Message string
@@ -59,8 +59,8 @@ func (d Diagnostics) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Render returns the diagnostics for people: each with the line of src it is
-// about and a mark below the place.
+// Render returns the diagnostics for human readers: each with its line of src and a
+// mark below the place.
 //
 //	shop.stef:3:9: unknown type "strin"
 //	   3 |   Note strin
@@ -78,7 +78,7 @@ func (d Diagnostics) Render(src []byte) string {
 	return b.String()
 }
 
-// sourceLines splits src where the lexer counts lines.
+// sourceLines splits src into the lines that the lexer counts.
 func sourceLines(src []byte) [][]byte {
 	src = bytes.ReplaceAll(src, []byte("\r\n"), []byte("\n"))
 	return bytes.Split(bytes.ReplaceAll(src, []byte("\r"), []byte("\n")), []byte("\n"))
@@ -100,7 +100,7 @@ func renderLine(b *strings.Builder, line []byte, d Diagnostic) {
 	for shown := 0; len(line) > 0 && shown < runesShown; shown++ {
 		r, width := utf8.DecodeRune(line)
 		line = line[width:]
-		// A terminal must not act on what is in the file.
+		// Do not let a terminal interpret the contents of the file.
 		if !unicode.IsPrint(r) && r != '\t' {
 			r = utf8.RuneError
 		}
@@ -130,7 +130,7 @@ type reports struct {
 // errorf reports an error.
 func (r *reports) errorf(at span, format string, args ...any) {
 	if n := len(r.errors); n > 0 && r.errors[n-1].Pos == at.pos {
-		// The first complaint about a token is the one that helps.
+		// Only the first error about a token is useful.
 		return
 	}
 	if r.full() {
@@ -161,7 +161,7 @@ func (r *reports) diagnostic(at span, format string, args []any) Diagnostic {
 
 func (r *reports) failed() bool { return len(r.errors) > 0 }
 
-// full says that further errors are counted only; their text is not needed.
+// full reports whether further errors are only counted, so that no text is needed.
 func (r *reports) full() bool { return len(r.errors) == maxReports }
 
 // failure returns the errors as an error.

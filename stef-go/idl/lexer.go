@@ -14,12 +14,12 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// lexer cuts a file into tokens, one per call of next. What is no token is
-// reported and skipped.
+// lexer splits a file into tokens, one per call of next. It reports and skips what
+// is not a token.
 type lexer struct {
 	src    []byte
 	offset int
-	// pos is the place of offset.
+	// pos is the position of offset.
 	pos  schema.Pos
 	list *reports
 	// fresh says that no token was found on the current line yet.
@@ -39,8 +39,8 @@ type commentBlock struct {
 	last int
 }
 
-// text returns the block as documentation for something at the given line, or
-// "" if it is not directly above that.
+// text returns the block as documentation for something at the given line, or "" if
+// the block is not directly above that line.
 func (b *commentBlock) text(line int) string {
 	if b.last+1 != line {
 		return ""
@@ -73,7 +73,7 @@ func (l *lexer) advance() {
 
 func (l *lexer) at(c byte) bool { return l.offset < len(l.src) && l.src[l.offset] == c }
 
-// next returns the next token, and for ever endOfFile after the last.
+// next returns the next token, and endOfFile on every call after the last one.
 func (l *lexer) next() token {
 	for {
 		r, width := l.peek()
@@ -140,7 +140,7 @@ func isWordRune(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) 
 func (l *lexer) number() token {
 	text, at := l.take(isWordRune)
 	value, err := strconv.ParseUint(text, 0, 64)
-	// A wrong number stays a token: to drop it would be one more error.
+	// Keep an invalid number as a token: dropping it would cause one more error.
 	switch {
 	case errors.Is(err, strconv.ErrRange):
 		l.list.errorf(at, "number %s does not fit 64 bits", text)
@@ -186,8 +186,8 @@ func (l *lexer) slash() {
 	l.addComment(at.pos.Line, string(l.src[start:l.offset]))
 }
 
-// skipBlock skips a block comment, as far as it has an end: none of its text is
-// worth another error.
+// skipBlock skips a block comment up to its end, if it has one: its text must not
+// cause more errors.
 func (l *lexer) skipBlock() {
 	length := bytes.Index(l.src[l.offset:], []byte("*/"))
 	if length < 0 {

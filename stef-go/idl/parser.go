@@ -9,13 +9,13 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// parser makes definitions of tokens by recursive descent with one token of
-// lookahead. A parse method returns false after it has reported an error; the
-// body or file it is in then skips to a place where it can go on.
+// parser builds definitions from tokens by recursive descent with one token of
+// lookahead. A parse method returns false after it reports an error; the enclosing
+// body or file then skips to a place where parsing can continue.
 type parser struct {
 	lex  *lexer
 	list *reports
-	// tok is the next token, not consumed yet; count is how many were.
+	// tok is the next token, not consumed yet; count is the number consumed.
 	tok   token
 	count int
 	// suspect is the name of a field whose type is a name on the next line. If
@@ -26,7 +26,7 @@ type parser struct {
 	places places
 }
 
-// places remembers where in the file the parts of a type are, which the schema
+// places stores the positions in the file of the parts of a type, which the schema
 // does not keep.
 type places map[*schema.Type]place
 
@@ -186,8 +186,8 @@ func (p *parser) structModifier(s *schema.Struct) bool {
 	return true
 }
 
-// body parses "{" , { entry } , "}". After an error in an entry it goes on with
-// the next line.
+// body parses "{" , { entry } , "}". After an error in an entry it continues on the
+// next line.
 func (p *parser) body(keyword, name token, entry func() bool) bool {
 	what := string(keyword.kind) + " " + quoted(name.text)
 	if !p.expect("{", "to open "+what) {

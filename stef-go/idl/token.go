@@ -5,8 +5,8 @@ package idl
 
 import "github.com/otelstef/stef/stef-go/schema"
 
-// tokenKind is the text of a keyword or a punctuation mark, or one of the
-// kinds named here.
+// tokenKind is the text of a keyword or a punctuation mark, or one of the kinds
+// below.
 type tokenKind string
 
 const (
@@ -26,9 +26,9 @@ type token struct {
 	kind tokenKind
 	text string
 	span
-	// value is that of a number.
+	// value is the value of a number.
 	value uint64
-	// first says that nothing but white space is before the token on its line.
+	// first says that only white space precedes the token on its line.
 	first bool
 	// doc is the comment directly above a token that is first on its line.
 	doc string
@@ -57,7 +57,7 @@ var keywords = map[string]bool{
 
 func isKeyword(text string) bool { return keywords[text] }
 
-// startsDefinition says whether only a definition can start with k.
+// startsDefinition reports whether only a definition can start with k.
 func (k tokenKind) startsDefinition() bool {
 	switch k {
 	case "struct", "oneof", "multimap", "enum":

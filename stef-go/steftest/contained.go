@@ -13,9 +13,9 @@ import (
 	"github.com/otelstef/stef/stef-go/dynamic"
 )
 
-// SelfContained writes frames that restart everything and decodes each of them
-// by itself, behind the headers, and then some of them in random order by one
-// reader, as if others had been lost.
+// SelfContained writes frames that restart everything. It decodes each of them alone
+// after the headers, and then some of them in random order with one reader, as if
+// others had been lost.
 func SelfContained(tb testing.TB, r *Root, seed uint64) {
 	tb.Helper()
 	rnd := newRandom(seed, Shape{})
@@ -24,7 +24,7 @@ func SelfContained(tb testing.TB, r *Root, seed uint64) {
 	check(tb, seed, s, selfContained(r, rnd, s))
 }
 
-// chunks keeps what a writer writes, one Write each: two headers, then frames.
+// chunks stores each Write of a writer: two headers, then frames.
 type chunks [][]byte
 
 func (c *chunks) Write(b []byte) (int, error) {

@@ -11,8 +11,8 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// Diff says where two records of root first differ, or "" if they do not.
-// Floats are compared by their bits.
+// Diff describes the first difference of two records of root, or returns "" if they
+// are equal. Floats are compared by their bits.
 func Diff(root *schema.Struct, want, have *dynamic.Struct) string {
 	return diff(&schema.Type{Kind: schema.KindStruct, Struct: root}, root.Name, want, have)
 }
@@ -80,7 +80,7 @@ func diffPairs(m *schema.Multimap, path string, want, have []dynamic.Pair) strin
 	return path + ": differs"
 }
 
-// DiffAll is Diff for two runs of records. It names the record, from 1.
+// DiffAll is Diff for two runs of records. It names the record, counted from 1.
 func DiffAll(root *schema.Struct, want, have []*dynamic.Struct) string {
 	for i := range min(len(want), len(have)) {
 		if d := Diff(root, want[i], have[i]); d != "" {

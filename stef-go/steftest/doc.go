@@ -1,12 +1,11 @@
 // Copyright The Otel/STEF Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package steftest tests generated code against its schema: the records,
-// writers and readers that stefc made of a .stef file, of this repository or
-// of anybody.
+// Package steftest tests generated code against its schema: the records, writers and
+// readers that stefc generated from any .stef file, of this repository or another.
 //
-// A Root connects a root struct with its generated code. The properties take
-// one and a seed, from which everything random follows:
+// A Root connects a root struct with its generated code. The properties receive a
+// Root and a seed, which determines everything random:
 //
 //	metrics := steftest.NewRoot(root, nil, otelstef.NewMetricsWriter, otelstef.NewMetricsReader,
 //		otelstef.NewMetrics, otelstef.NewMetric, otelstef.NewResource, otelstef.NewScope)
@@ -17,16 +16,15 @@
 //		steftest.SelfContained(t, metrics, seed)
 //	}
 //
-// The bridge between generated records, which are Go types, and everything that
-// works by a schema is reflection on getters and setters: Value reads a record
-// into a value of package dynamic, Set writes one, a Follower reads only what
-// Modified says has changed, and a Mutator changes a record as a program might
-// between two writes while it keeps account of what the record must then hold.
-// Records makes the values: runs of random records that reach every type and
-// the edges of each.
+// Generated records are Go types; everything else works with a schema. Reflection on
+// getters and setters connects the two: Value reads a record into a value of package
+// dynamic, and Set writes one. A Follower reads only the fields that Modified
+// reports. A Mutator changes a record between two writes as a program might, and
+// tracks the expected contents of the record. Records generates the values: runs of
+// random records that reach every type and its edge cases.
 //
-// Package dynamic, which knows nothing of generated code, is the judge.
+// Package dynamic, which is independent of generated code, decides what is correct.
 //
-// A record that is not of the schema is a mistake in the test, and functions
-// without an error result panic about it.
+// A record that does not match the schema is an error in the test, and functions
+// without an error result panic on it.
 package steftest

@@ -10,9 +10,9 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// A Follower keeps the value of a record that a reader fills again and again.
-// It looks only at fields that Modified says have changed, so what it keeps is
-// right only if Modified is. It is much faster than Value, too.
+// A Follower tracks the value of a record that a reader fills again and again. It
+// reads only the fields that Modified reports, so its value is correct only if
+// Modified is. It is also much faster than Value.
 type Follower struct {
 	root *schema.Struct
 	get  getter
@@ -24,15 +24,15 @@ func NewFollower(root *schema.Struct, kept schema.Kept) *Follower {
 	return &Follower{root, getter{kept}, dynamic.NewStruct(root)}
 }
 
-// Next returns the value of rec, the pointer to the reader's record, and must
-// be called after every Next of the reader. Values share what has not changed
-// and must not be modified.
+// Next returns the value of rec, the pointer to the reader's record. Call it after
+// every Next of the reader. Values share their unchanged parts and must not be
+// modified.
 func (f *Follower) Next(rec any) *dynamic.Struct {
 	f.held = f.structure(f.root, reflect.ValueOf(rec), f.held)
 	return f.held
 }
 
-// value is the value of a field that changed, which was held before.
+// value returns the value of a changed field; held is the value before.
 func (f *Follower) value(t *schema.Type, v reflect.Value, held any) any {
 	switch t.Kind {
 	case schema.KindStruct:
@@ -83,7 +83,7 @@ func (f *Follower) oneof(s *schema.Struct, v reflect.Value, held *dynamic.Oneof)
 	return &dynamic.Oneof{Choice: choice, Value: f.value(&field.Type, call(v, exported(field.Name)), value)}
 }
 
-// array reads structs: those that are new begin with the initial value.
+// array reads structs; new ones begin with the initial value.
 func (f *Follower) array(elem *schema.Type, v reflect.Value, held *dynamic.Array) *dynamic.Array {
 	c := &dynamic.Array{Elems: make([]any, length(v))}
 	for i := range c.Elems {

@@ -12,7 +12,7 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// methods caches the places of methods by type and name.
+// methods caches the indexes of methods by type and name.
 var methods sync.Map // methodKey -> int
 
 type methodKey struct {
@@ -20,7 +20,7 @@ type methodKey struct {
 	name string
 }
 
-// has says whether v has a method of that name.
+// has reports whether v has a method of that name.
 func has(v reflect.Value, name string) bool { return methodIndex(v, name) >= 0 }
 
 func methodIndex(v reflect.Value, name string) int {
@@ -36,9 +36,9 @@ func methodIndex(v reflect.Value, name string) int {
 	return i
 }
 
-// call calls a method of a generated type and returns its first result.
-// Arguments are converted to what the method takes: enums have types of their
-// own.
+// call calls a method of a generated type and returns its first result. Arguments
+// are converted to the parameter types of the method, because enums have their own
+// types.
 func call(v reflect.Value, name string, args ...any) reflect.Value {
 	if name == "String" {
 		name = "Str" // String prints a value
@@ -77,6 +77,6 @@ func exported(name string) string {
 	return string(r)
 }
 
-// shared says whether values of t are held by pointer, by all records that
-// have the same value.
+// shared reports whether values of t are held by pointer, by all records with the
+// same value.
 func shared(t *schema.Type) bool { return t.Kind == schema.KindStruct && t.Struct.Dict != "" }

@@ -13,8 +13,8 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// Mutate has Mutators change the records of two writers that share values of
-// dictionary structs, writes in between, and reads what came of it.
+// Mutate lets Mutators change the records of two writers that share values of
+// dictionary structs. It writes between the changes, and compares what readers read.
 func Mutate(tb testing.TB, r *Root, seed uint64) {
 	tb.Helper()
 	rnd := newRandom(seed, Shape{})

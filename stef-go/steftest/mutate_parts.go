@@ -16,7 +16,7 @@ func (m *Mutator) oneof(s *schema.Struct, v reflect.Value, old *dynamic.Oneof, d
 		choice = m.IntN(len(s.Fields) + 1)
 	}
 	if m.chance(15) {
-		// There and back again.
+		// Change the choice and change it back.
 		call(v, "SetType", m.IntN(len(s.Fields)+1))
 		call(v, "SetType", old.Choice)
 		if now := call(v, "Type").Uint(); now != uint64(old.Choice) {
@@ -46,9 +46,9 @@ func (m *Mutator) oneof(s *schema.Struct, v reflect.Value, old *dynamic.Oneof, d
 	return &dynamic.Oneof{Choice: choice, Value: value}
 }
 
-// settle sets the value of a oneof whose choice was changed back to what it
-// was: whether that value is still there, and whether it is the initial one,
-// depends on where it went meanwhile.
+// settle sets the value of a oneof whose choice was changed and changed back. The
+// choices in between decide whether the old value still exists and whether it is
+// initial, so settle replaces it.
 func (m *Mutator) settle(s *schema.Struct, v reflect.Value, old *dynamic.Oneof, depth int) *dynamic.Oneof {
 	if old.Choice == 0 {
 		return new(dynamic.Oneof)
@@ -94,7 +94,7 @@ func (m *Mutator) multimap(t *schema.Multimap, v reflect.Value, old *dynamic.Mul
 	case n < 3:
 		setLen(m.resize(len(c.Pairs), maxPairs))
 	case n < 4:
-		// Shrunk and grown again: what was cut off is gone.
+		// Shrunk and grown again: the removed pairs are lost.
 		before := len(c.Pairs)
 		setLen(m.IntN(before + 1))
 		setLen(before)

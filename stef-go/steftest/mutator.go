@@ -11,22 +11,22 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// A Mutator changes a record at random, in all the ways that its setters allow:
-// it sets what is set already, changes back and forth before a write, shrinks
-// and grows, resets and copies, shares values of dictionary structs, edits
-// shared ones and goes on with pointers that are no longer of the record. It
-// keeps account of the value that the record must then have.
+// A Mutator changes a record at random, in all ways that its setters allow. It sets
+// equal values, changes a value and changes it back before a write, shrinks and
+// grows, resets and copies, shares values of dictionary structs, edits shared ones,
+// and uses pointers that no longer belong to the record. It tracks the value that
+// the record must then have.
 //
-// Writers send what is marked as changed, so this is where a missing mark shows:
-// the record has a value that its readers do not get.
+// Writers send what is marked as changed, so this finds missing marks: the record
+// then has a value that its readers do not receive.
 type Mutator struct {
 	random
 	root *Root
 	rec  reflect.Value
 	want *dynamic.Struct
 	pool *Pool
-	// private are the values that were edited in the record, stale those that
-	// have been replaced since.
+	// private are the values that were edited in the record, stale those that were
+	// replaced later.
 	private map[unsafe.Pointer]bool
 	stale   []typedValue
 }
@@ -36,8 +36,8 @@ type typedValue struct {
 	v reflect.Value
 }
 
-// A Pool has shared values of dictionary structs, which several Mutators may
-// use together: then writers share them.
+// A Pool has shared values of dictionary structs. Several Mutators can use one pool,
+// so that their writers share values.
 type Pool struct{ values map[string][]sharedValue }
 
 type sharedValue struct {
@@ -48,11 +48,11 @@ type sharedValue struct {
 // NewPool returns an empty pool.
 func NewPool() *Pool { return &Pool{map[string][]sharedValue{}} }
 
-// poolSize is how many values of a type a pool has at most.
+// poolSize is the maximum number of values of a type in a pool.
 const poolSize = 12
 
-// NewMutator makes a Mutator of rec, the pointer to a new record of root. A nil
-// pool is one of its own.
+// NewMutator makes a Mutator of rec, the pointer to a new record of root. If pool is
+// nil the Mutator creates its own.
 func NewMutator(seed uint64, root *Root, rec any, pool *Pool) *Mutator {
 	if pool == nil {
 		pool = NewPool()
@@ -76,8 +76,8 @@ func (m *Mutator) Mutate() *dynamic.Struct {
 	return m.want
 }
 
-// change changes the composite value that v points to, old being what it is,
-// and returns what it must be now.
+// change changes the composite value that v points to, whose value is old, and
+// returns its expected new value.
 func (m *Mutator) change(t *schema.Type, v reflect.Value, old any, depth int) any {
 	if depth < 0 || m.chance(2) {
 		call(v, "Reset")
@@ -103,7 +103,7 @@ func (m *Mutator) change(t *schema.Type, v reflect.Value, old any, depth int) an
 	return m.scalars(t.Elem, v, old.(*dynamic.Array))
 }
 
-// free makes a value of the type that v points to which is part of no record.
+// free makes a value of the type of v that is not part of a record.
 func (m *Mutator) free(t *schema.Type, v reflect.Value, depth int) (free reflect.Value, value any, ok bool) {
 	if t.Kind == schema.KindArray {
 		if t.Elem.Kind.Composite() {
@@ -198,11 +198,11 @@ func (m *Mutator) dict(t *schema.Type, name string, v reflect.Value, held *dynam
 		m.addShared(t, sharedValue{free, value.(*dynamic.Struct)})
 		return value.(*dynamic.Struct)
 	case n < 6 && held != nil:
-		// What it is already, which is not shared by that.
+		// Set the present value, which does not become shared by that.
 		call(v, "Set"+name, call(v, name))
 		return held
 	case n < 7:
-		// A part of another record: it is copied.
+		// Part of another record: Set copies it.
 		other, ok := m.root.free(v.Type())
 		if !ok {
 			break

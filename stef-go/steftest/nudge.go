@@ -8,8 +8,8 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// nudge returns v, a value of type t, with one thing changed somewhere in it:
-// what two values that are nearly equal differ by. Rarely nothing changes.
+// nudge returns v, a value of type t, with one change somewhere in it, to test
+// values that are nearly equal. Rarely nothing changes.
 func (r random) nudge(t *schema.Type, v any) any {
 	switch v := v.(type) {
 	case *dynamic.Struct:

@@ -17,9 +17,8 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// RoundTrip writes random records in a random setting of compression, limits
-// and restart flags, by the generated code and by package dynamic, and reads
-// each stream by both.
+// RoundTrip writes random records with random compression, limits and restart flags,
+// with the generated code and with package dynamic, and reads each stream with both.
 func RoundTrip(tb testing.TB, r *Root, seed uint64) {
 	tb.Helper()
 	rnd := newRandom(seed, Shape{})
@@ -30,8 +29,8 @@ func RoundTrip(tb testing.TB, r *Root, seed uint64) {
 	check(tb, seed, s, bothWays(r, rnd, s))
 }
 
-// Evolve is RoundTrip in an older schema: fields are cut off at random, as if
-// they had been appended since. It also checks that a newer schema is refused.
+// Evolve is RoundTrip in an older schema: random fields at the end are removed, as
+// if they had been appended later. It also checks that a newer schema is refused.
 func Evolve(tb testing.TB, r *Root, seed uint64) {
 	tb.Helper()
 	rnd := newRandom(seed, Shape{})
@@ -75,7 +74,7 @@ func bothWays(r *Root, rnd random, s setting) error {
 	return nil
 }
 
-// flushes says whether to flush after record i.
+// flushes reports whether to flush after record i.
 func flushes(i, flush int) bool { return flush > 0 && i%flush == flush-1 }
 
 func writeGenerated(r *Root, rnd random, s setting, flush int, recs []*dynamic.Struct) ([]byte, error) {
@@ -161,7 +160,7 @@ func readBoth(r *Root, s setting, stream []byte, want []*dynamic.Struct) error {
 	return nil
 }
 
-// differs makes an error of what was read other than wanted.
+// differs returns an error if the records that were read differ from those wanted.
 func differs(r *Root, want, have []*dynamic.Struct, err error) error {
 	d := DiffAll(r.Schema, want, have)
 	switch {

@@ -12,15 +12,15 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// Shape says how large random values get. The zero Shape is of a size that a
-// thousand records of a large schema take about a second with.
+// Shape sets the size of random values. With the zero Shape, a thousand records of a
+// large schema take about a second.
 type Shape struct {
-	// Depth is how many levels of structs, oneofs, multimaps and arrays a
-	// record has at most; below, values end. 0 is 10.
+	// Depth is the maximum number of levels of structs, oneofs, multimaps and arrays
+	// in a record. 0 means 10.
 	Depth int
-	// Wide is how many multimaps and arrays of a thousand are made wider than
-	// the 62 pairs up to which a multimap can send values alone, and up to the
-	// 1023 it may have. 0 is 2, less is none.
+	// Wide is how many of a thousand multimaps and arrays are wider than 62 pairs,
+	// the maximum for which a multimap can send values alone, and up to the limit of
+	// 1023. 0 means 2; a negative value means none.
 	Wide int
 }
 
@@ -34,10 +34,10 @@ func (s Shape) orDefault() Shape {
 	return s
 }
 
-// maxPairs is the most pairs of a multimap.
+// maxPairs is the maximum number of pairs in a multimap.
 const maxPairs = 1023
 
-// random makes values. Everything it makes follows from its seed.
+// random makes values. Its seed determines everything that it makes.
 type random struct {
 	*rand.Rand
 	shape Shape

@@ -11,10 +11,10 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// Value returns what rec, the pointer to a generated record of root, holds. It
-// calls getters only. Fields that are not kept have their initial value, and
-// choices that are not kept are none, as after reading a stream that lacks
-// them; the nil kept keeps all. The value shares nothing with the record.
+// Value returns the contents of rec, the pointer to a generated record of root. It
+// calls getters only. Fields that are not kept have their initial value, and choices
+// that are not kept are none, as after reading a stream that does not have them; the
+// nil kept keeps all. The value shares nothing with the record.
 func Value(rec any, root *schema.Struct, kept schema.Kept) *dynamic.Struct {
 	return getter{kept}.structure(root, reflect.ValueOf(rec))
 }
@@ -101,8 +101,8 @@ func (g getter) array(elem *schema.Type, v reflect.Value) *dynamic.Array {
 	return c
 }
 
-// Cut returns what of v, a record of root, a stream with the kept fields
-// carries: what Value returns of a record that was read from it.
+// Cut returns the part of v, a record of root, that a stream with the kept fields
+// carries. It equals Value of a record that was read from that stream.
 func Cut(root *schema.Struct, kept schema.Kept, v *dynamic.Struct) *dynamic.Struct {
 	return cut(&schema.Type{Kind: schema.KindStruct, Name: root.Name, Struct: root}, kept, v).(*dynamic.Struct)
 }
