@@ -49,16 +49,16 @@
 // # Shared values
 //
 // The values of a dictionary struct, such as a Resource, are written once and
-// referred to afterwards. A record holds them by pointer. SetF makes the value
-// it is given a shared one: it is never to be changed again, by anybody, and
-// its setters panic from then on. In return, setting the value that was written
-// last is no change at all, and setting one that was written before takes no
-// look at its contents. A value that is part of another record, and so neither
-// free nor shared, is copied. EditF returns a value that can be changed, as a
-// copy if the present one is shared: call EditF to change a value and F to read it. The dictionary struct in a reader's record is shared: it can be kept,
-// and set in a writer's record. A shared value can be set in the records of
-// several writers, but not of writers used by different goroutines: a value remembers
-// its reference in the last dictionary, so that would be a data race.
+// referred to afterwards. A record holds them by pointer. SetF makes its argument a
+// shared value: it must never change again, and its setters panic from then on. In
+// return, setting the value that was written last is not a change, and setting one
+// that was written before does not compare its contents. SetF copies a value that is
+// part of another record, because it is neither free nor shared. EditF returns a
+// value that can be changed: a copy if the present value is shared. Call EditF to
+// change a value and F to read it. The dictionary struct in a reader's record is
+// shared: it can be kept, and set in a writer's record. A shared value can be set in
+// the records of several writers, but not of writers used by different goroutines: a
+// value stores its reference in the last dictionary, so that would be a data race.
 //
 // # Streams
 //
@@ -71,12 +71,12 @@
 // options produce the same bytes.
 //
 // Writers and readers can write and read in an older schema (WithSchema), and
-// readers refuse a newer one. A writer refuses a record with a multimap that is
-// too long for the format or with more text than a frame holds, and can go on. It does
-// not refuse one that nests deeper than the Depth of readers: check the depth before
-// writing untrusted data. All readers are strict and bounded by Limits, and
-// say where a stream is wrong (FormatError). Nothing here starts goroutines,
-// logs, or panics on what it reads.
+// readers refuse a newer one. A writer refuses a record with a multimap that is too
+// long for the format or with more text than a frame holds, and can continue. It does
+// not check the nesting depth against the Depth of readers: check the depth before
+// writing untrusted data. All readers are strict and bounded by Limits, and report
+// where a stream is wrong (FormatError). Nothing here starts goroutines, logs, or
+// panics on input.
 //
 // # Iteration, errors and zero values
 //
