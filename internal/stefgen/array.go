@@ -5,12 +5,12 @@ package stefgen
 
 import "github.com/otelstef/stef/stef-go/schema"
 
-// printArray prints what arrays of a composite type need.
+// printArray prints the declarations that arrays of a composite type need.
 func (p *plan) printArray(pr *printer, t *schema.Type) {
 	elem := t.Elem
 	n, name := elem.Name, private(elem.Name)
 	pr.P("")
-	// Set at start-up because a type that contains arrays of itself refers to it.
+	// Set at startup because a type that contains arrays of itself refers to it.
 	pr.P("// %sElem is what arrays need to know of %s, set at start-up.", name, n)
 	pr.P("var %sElem stefrt.Elem[%s]", name, n)
 	pr.P("")

@@ -12,16 +12,16 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// Error is what of a schema Go code cannot be made of, and why.
+// Error reports a part of a schema that has no Go code, and the reason.
 type Error struct {
-	// Pos is where it is, or zero if it is about the schema as a whole.
+	// Pos is the position of that part, or zero if it is the schema as a whole.
 	Pos schema.Pos
-	// Width is how many runes at Pos are meant.
+	// Width is the number of runes at Pos to mark.
 	Width   int
 	Message string
 }
 
-// Error returns the message behind the place.
+// Error returns the message with the position in front.
 func (e *Error) Error() string {
 	if e.Pos == (schema.Pos{}) {
 		return e.Message
@@ -34,8 +34,8 @@ func refuse(name string, pos schema.Pos, format string, args ...any) error {
 	return &Error{pos, utf8.RuneCountInString(name), fmt.Sprintf(format, args...)}
 }
 
-// check refuses what the generated code cannot express. Names that only turn
-// out to be the same when they are put together are left to clashes.
+// check refuses what the generated code cannot express. clashes finds names that
+// become equal only when they are combined.
 func (p *plan) check() error {
 	if !token.IsIdentifier(p.options.Package) {
 		return refuse("", schema.Pos{}, "%q is not a Go package name", p.options.Package)
@@ -61,8 +61,8 @@ func (p *plan) check() error {
 	return nil
 }
 
-// reserved are the methods every composite type has; a field cannot have
-// their names.
+// reserved are the methods that every composite type has; a field cannot have their
+// names.
 var reserved = map[string]bool{
 	"Reset": true, "CopyFrom": true, "Equal": true, "Modified": true, "Type": true, "SetType": true,
 }
@@ -94,13 +94,13 @@ func (p *plan) checkStruct(s *schema.Struct) error {
 	return nil
 }
 
-// sharedPart says whether a multimap or array would hold a dictionary struct,
-// which only fields of structs can in generated code.
+// sharedPart reports whether a multimap or array would contain a dictionary struct.
+// In generated code only fields of structs can.
 func sharedPart(t *schema.Type) bool {
 	return isDictStruct(t) || t.Kind == schema.KindArray && isDictStruct(t.Elem)
 }
 
-// checkTypeName refuses names that are not exported, among them all that Go
+// checkTypeName refuses names that are not exported. That includes all names that Go
 // and generated code use themselves.
 func checkTypeName(name string, pos schema.Pos) error {
 	if first, _ := utf8.DecodeRuneInString(name); !unicode.IsUpper(first) {
@@ -109,7 +109,7 @@ func checkTypeName(name string, pos schema.Pos) error {
 	return nil
 }
 
-// endless says whether an initial value of s takes another one of s.
+// endless reports whether an initial value of s contains another one of s.
 func (p *plan) endless(s *schema.Struct) bool {
 	seen := map[*schema.Struct]bool{}
 	var leads func(from *schema.Struct) bool

@@ -11,10 +11,10 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// clashes reports names that the generated code declares twice: the methods of
-// a field X are X, SetX, HasX and more, which another field can be called, and
-// types, constants and functions are made of several names put together. What
-// is printed is looked at, not the schema, so that no rule is forgotten.
+// clashes reports names that the generated code declares twice. The methods of a
+// field X are X, SetX, HasX and more, and another field can have such a name; the
+// names of types, constants and functions are combined from several names. It checks
+// the generated code, not the schema, so that no naming rule is forgotten.
 func clashes(files []File) error {
 	c := clashFinder{}
 	names := map[string]bool{}
@@ -36,7 +36,7 @@ func clashes(files []File) error {
 	return nil
 }
 
-// clashFinder maps what was declared to the file it is in.
+// clashFinder maps declared names to their files.
 type clashFinder map[string]string
 
 func (c clashFinder) add(name, file string) error {
@@ -89,7 +89,7 @@ func (c clashFinder) spec(spec ast.Spec, file string) error {
 	return nil
 }
 
-// fields adds the fields of a struct, which share a name space with methods.
+// fields adds the fields of a struct, which are in one name space with its methods.
 func (c clashFinder) fields(typ string, st *ast.StructType, file string) error {
 	for _, field := range st.Fields.List {
 		for _, name := range field.Names {
@@ -101,7 +101,7 @@ func (c clashFinder) fields(typ string, st *ast.StructType, file string) error {
 	return nil
 }
 
-// receiver returns the name of the type that a method belongs to.
+// receiver returns the name of the receiver type of a method.
 func receiver(d *ast.FuncDecl) string {
 	t := d.Recv.List[0].Type
 	if star, ok := t.(*ast.StarExpr); ok {

@@ -1,10 +1,11 @@
 // Copyright The Otel/STEF Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package stefgen turns a schema into Go: one file a type, with the record,
-// its encoder and its decoder, and two files a root, the writer and the reader.
+// Package stefgen generates Go code from a schema: one file per type, with the
+// record, its encoder and its decoder, and two files per root, the writer and the
+// reader.
 //
-// The way from schema to code:
+// The steps from schema to code:
 //
 //	plan.go      which types to make, what they are part of, what contains itself
 //	value.go     how a value of a type is declared, compared, encoded, ...
@@ -13,9 +14,8 @@
 //	printer.go   a file being printed; finds its imports
 //	struct*.go   oneof.go multimap.go array.go enum.go root.go   one kind each
 //
-// The code is printed by Go functions rather than templates: what is printed
-// depends on the kind of a field in nearly every line, and a function per
-// piece says so more plainly than nested conditions in a template. gofmt
-// arranges the result. Printing depends on the schema alone, so the same
-// schema gives the same bytes.
+// Go functions print the code, not templates: nearly every printed line depends on
+// the kind of a field, and one function per piece is clearer than nested conditions
+// in a template. gofmt formats the result. The output depends on the schema alone,
+// so the same schema produces the same bytes.
 package stefgen

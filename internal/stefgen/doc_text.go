@@ -5,7 +5,7 @@ package stefgen
 
 import "strings"
 
-// docOr returns the comment of the schema, or a stand-in.
+// docOr returns the comment of the schema, or otherwise if there is none.
 func docOr(doc, otherwise string) string {
 	if doc = strings.TrimSpace(doc); doc != "" {
 		return doc
@@ -13,8 +13,8 @@ func docOr(doc, otherwise string) string {
 	return otherwise
 }
 
-// prefixed returns the comment of a value whose Go name begins with the name
-// of its type: a comment that begins with the schema's name goes on with it.
+// prefixed returns the comment of a value whose Go name begins with the name of its
+// type. In a comment that begins with the schema's name, the Go name replaces it.
 func prefixed(typ, name, doc string) string {
 	doc = strings.TrimSpace(doc)
 	if doc == "" {
@@ -26,8 +26,8 @@ func prefixed(typ, name, doc string) string {
 	return typ + exported(name) + ": " + doc
 }
 
-// getterDoc returns the comment of the getter of a field: the schema's, if it begins
-// with the name of the field.
+// getterDoc returns the comment of the getter of a field: the schema's comment, if
+// it begins with the name of the field.
 func getterDoc(getter, name, doc string) string {
 	doc = strings.TrimSpace(doc)
 	if doc == "" {

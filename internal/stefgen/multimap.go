@@ -18,7 +18,7 @@ type part struct {
 	bit   string // the mark of a change at index i
 }
 
-// ref says whether the part is text that a dictionary can hold.
+// ref reports whether the part is text that can be in a dictionary.
 func (part *part) ref() bool { return inDict(part.t) }
 
 // encode returns the statement that encodes the part of pair p.
@@ -175,8 +175,8 @@ func (p *plan) printPart(pr *printer, n string, part part) {
 	pr.P("if %s {\n%s\n%sm.node.Mark(%s)\n}\n}", different(part.t, x, part.priv), assign(part.t, x, part.priv), large(part.t, "m.node", part.priv), part.bit)
 }
 
-// printPairSetters prints one setter for key and value together for each
-// choice of the value: half the calls, and no pair half set.
+// printPairSetters prints, for each choice of the value, one setter for key and
+// value together: half the calls, and no pair that is half set.
 func (p *plan) printPairSetters(pr *printer, n string, k, v part) {
 	for _, f := range p.fieldsOf(v.t.Struct) {
 		if f.class == classNode {
@@ -257,8 +257,8 @@ func differParts(part part) string {
 	return different(part.t, "p."+part.priv, "q."+part.priv)
 }
 
-// eachNodePart prints a loop over the pairs with a statement for each part
-// that is a node, if there is one.
+// eachNodePart prints a loop over the pairs with a statement for each part that is a
+// node, if there is one.
 func (p *plan) eachNodePart(pr *printer, parts []part, statement func(part part, x string) string) {
 	var lines []string
 	for _, part := range parts {
@@ -348,9 +348,9 @@ func (p *plan) printMultimapEncoder(pr *printer, n string, k, v part) {
 	pr.P("func (e *%sEncoder) Encode(m *%s) {", private(n), n)
 	pr.P("changed := m.node.Take()")
 	pr.P("pairs := m.pairs")
-	// An empty multimap is always in full.
+	// An empty multimap is always sent in full.
 	pr.P("if changed&stefrt.FullBit == 0 && uint(len(pairs)-1) < stefrt.MaxValueBits {")
-	// Pairs that were cut off can still be changed by who kept them.
+	// Callers that kept removed pairs can still change them.
 	pr.P("changed &= 1<<len(pairs) - 1")
 	pr.P("e.head.Write(changed << 1)")
 	pr.P("for ; changed != 0; changed &= changed - 1 {")

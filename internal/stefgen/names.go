@@ -18,8 +18,8 @@ func exported(name string) string {
 	return string(r)
 }
 
-// private returns name as an unexported Go identifier, initialisms in lower
-// case: TraceID is traceID, IDKeys is idKeys, URL is url.
+// private returns name as an unexported Go identifier, with initialisms in lower
+// case: traceID for TraceID, idKeys for IDKeys, url for URL.
 func private(name string) string {
 	r := []rune(name)
 	for i := range r {
@@ -35,7 +35,7 @@ func private(name string) string {
 	return string(r) + "Field"
 }
 
-// internal are the fields and methods that generated types have of their own.
+// internal are the fields and methods that generated types have for internal use.
 var internal = map[string]bool{
 	"node": true, "present": true, "sentPresent": true, "slot": true,
 	"typ": true, "sent": true, "num": true, "str": true, "box": true, "head": true, "dict": true,
@@ -71,7 +71,7 @@ func fileName(typ string) string {
 
 const fileEnding = ".stef.go"
 
-// everywhere says whether Go compiles a file of that name on every platform.
+// everywhere reports whether Go compiles a file of that name on every platform.
 func everywhere(name string) bool {
 	nowhere := build.Context{
 		GOOS: "none", GOARCH: "none", Compiler: "gc",

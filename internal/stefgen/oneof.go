@@ -9,11 +9,11 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// A oneof keeps its value in slots that choices share: num for all numbers,
-// str for text, with what its dictionary says of it in num, and a box, made when
-// it is first needed, for everything that is larger. That keeps a oneof small, and lets it contain itself.
+// A oneof stores its value in slots that choices share: num for all numbers; str for
+// text, with its dictionary reference in num; and a box for everything larger, which
+// is allocated when it is first needed. So a oneof is small, and can contain itself.
 
-// slot returns the expression of where a choice is kept.
+// slot returns the expression of the slot of a choice.
 func slot(f *field, recv string) string {
 	switch {
 	case f.t.Kind == schema.KindString:
@@ -24,7 +24,7 @@ func slot(f *field, recv string) string {
 	return recv + ".box." + f.priv
 }
 
-// toSlot and fromSlot convert between a Go value and what its slot holds.
+// toSlot and fromSlot convert between a Go value and the content of its slot.
 func toSlot(t *schema.Type, v string) string {
 	switch t.Kind {
 	case schema.KindBool:
@@ -166,7 +166,7 @@ func (p *plan) printOneofAccess(pr *printer, n string, fields []*field, box bool
 	}
 }
 
-// printChoiceInit prints the switch that gives a new choice its initial value.
+// printChoiceInit prints the switch that sets a new choice to its initial value.
 func (p *plan) printChoiceInit(pr *printer, fields []*field) {
 	num, str, box := slotsOf(fields)
 	if box {
@@ -239,8 +239,7 @@ func (p *plan) printChoice(pr *printer, n string, f *field) {
 	pr.P("v.typ = %s\n%s = %s\n%sv.node.Mark(1)\n}\n}", f.bit, slot(f, "v"), x, large(f.t, "v.node", x))
 }
 
-// eachChoice prints a switch over the choices of v for which the statement is
-// not empty.
+// eachChoice prints a switch over the choices of v that have a non-empty statement.
 func eachChoice(pr *printer, on string, fields []*field, statement func(f *field) string) {
 	cases := false
 	for _, f := range fields {
@@ -391,7 +390,7 @@ func (p *plan) printOneofEncoder(pr *printer, s *schema.Struct, fields []*field)
 	pr.P("}")
 }
 
-// fromSlotEncode is fromSlot where encode converts enums itself.
+// fromSlotEncode is fromSlot for encode, which converts enums itself.
 func fromSlotEncode(f *field) string {
 	if f.t.Kind == schema.KindEnum {
 		return slot(f, "v")

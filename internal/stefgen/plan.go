@@ -10,21 +10,21 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// Options say how to generate.
+// Options configure the generator.
 type Options struct {
-	// Package is the Go package name; "" takes the last part of the schema's.
+	// Package is the Go package name; "" selects the last part of the schema's.
 	Package string
 	// Header is the licence text above the code of each file; "" is none.
 	Header string
 	// Source is the name of the schema file, for the header of the files.
 	Source string
-	// Base gives, by root name, the wire schema that streams without an
-	// announced schema are in. A root that is not listed has its own.
+	// Base has, by root name, the wire schema of streams that announce none. A root
+	// that is not listed has its own.
 	Base map[string]schema.WireSchema
-	// Form goes on where the schema ends, if its records have another form on the
-	// wire: with fields that no records are read by. Writers leave them out unless
-	// told otherwise. What brings records into the form is written by hand, in the
-	// same package: for a root Record the types recordWriterForm and
+	// Form continues the schema, if its records have another form on the wire. It
+	// adds fields that records do not use; writers omit them unless an option
+	// selects them. The code that converts records into the form is written by hand,
+	// in the same package: for a root Record the types recordWriterForm and
 	// recordReaderForm.
 	Form *schema.Schema
 }
@@ -35,7 +35,7 @@ type File struct {
 	Content []byte
 }
 
-// plan is what the printing of all files needs to know of the schema.
+// plan is the information about the schema that printing all files needs.
 type plan struct {
 	options Options
 	schema  *schema.Schema // with what Form adds
@@ -69,7 +69,7 @@ func Generate(s *schema.Schema, options Options) ([]File, error) {
 		return nil, err
 	}
 	var files []File
-	// add prints a file, or two if one would be too long to read.
+	// add prints a file, or two if one would be too long.
 	add := func(name string, print ...func(*printer)) error {
 		made, err := p.print(fileName(name), print)
 		if err == nil && len(print) == 2 && lines(made.Content) > maxLines {
@@ -82,7 +82,7 @@ func Generate(s *schema.Schema, options Options) ([]File, error) {
 		files = append(files, made)
 		return err
 	}
-	// What arrays need to know of a type goes where its codec is.
+	// The functions that arrays need for a type are in the file of its codec.
 	array := func(pr *printer, name string) {
 		for _, t := range p.arrays {
 			if t.Elem.Name == name {
@@ -130,8 +130,8 @@ func Generate(s *schema.Schema, options Options) ([]File, error) {
 	return files, clashes(files)
 }
 
-// maxLines is the length from which encoder and decoder of a type get a file
-// of their own.
+// maxLines is the number of lines above which the encoder and decoder of a type are
+// in a file of their own.
 const maxLines = 400
 
 func lines(b []byte) int { return bytes.Count(b, []byte{'\n'}) }
@@ -157,7 +157,7 @@ func lastPart(dotted string) string {
 	return dotted
 }
 
-// key names a composite type uniquely.
+// key identifies a composite type.
 func key(t *schema.Type) string {
 	if t.Kind == schema.KindArray {
 		return "[]" + t.Elem.Name
@@ -226,8 +226,8 @@ func (p *plan) visitAll() {
 	}
 }
 
-// contains says whether a value of t can contain one of the type with that
-// key, itself not counted.
+// contains reports whether a value of t can contain a value of the type with that
+// key. The value itself does not count.
 func contains(t *schema.Type, want string, seen map[string]bool) bool {
 	for _, part := range parts(t) {
 		if !part.Kind.Composite() {

@@ -10,7 +10,7 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// field is a field of a struct as generated code sees it.
+// field is a field of a struct, with its names in generated code.
 type field struct {
 	*schema.Field
 	t       *schema.Type
@@ -19,8 +19,8 @@ type field struct {
 	priv    string // the Go field
 	bit     string // the constant of its mark
 	present string // the bit in the presence mask, "" if not optional
-	// lazy fields are pointers made when they are first present: optional
-	// fields whose type contains itself.
+	// lazy fields are pointers that are allocated when they are first present:
+	// optional fields whose type contains itself.
 	lazy bool
 }
 

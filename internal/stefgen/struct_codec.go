@@ -79,7 +79,7 @@ func (p *plan) printStructEncoder(pr *printer, s *schema.Struct, fields []*field
 		case f.class == classShared:
 			statement = fmt.Sprintf("s.%sSent = e.%s.Encode(s.%s, s.%sSent)", f.priv, f.priv, f.priv, f.priv)
 			if f.present != "" {
-				// A value that becomes present begins anew at the reader.
+				// A value that becomes present is initial in the reader.
 				pr.P("if s.present&(%s) == 0 {\ns.%sSent = initial%s\n}", f.present, f.priv, f.t.Name)
 			}
 		}
@@ -88,8 +88,8 @@ func (p *plan) printStructEncoder(pr *printer, s *schema.Struct, fields []*field
 	pr.P("}")
 }
 
-// printDictEncode prints the encoding of a dictionary struct: by reference if
-// the dictionary has it, in full if not.
+// printDictEncode prints the encoding of a dictionary struct: a reference if it is
+// in the dictionary, the full value otherwise.
 func (p *plan) printDictEncode(pr *printer, s *schema.Struct) {
 	n := s.Name
 	pr.P("")
@@ -181,8 +181,9 @@ func (p *plan) printStructDecoder(pr *printer, s *schema.Struct, fields []*field
 	pr.P("}")
 }
 
-// printOpen prints how the decoder makes a lazy field, which has to be there
-// whenever it is present, if the record may still take memory.
+// printOpen prints the allocation of a lazy field in the decoder. The field must
+// exist whenever it is present, and its memory counts against the limit of the
+// record.
 func (p *plan) printOpen(pr *printer, s *schema.Struct, f *field) {
 	leave := ""
 	if p.cyclic[s.Name] {

@@ -10,8 +10,8 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// guarded prints a statement about a field, under the condition that it is
-// there if it is optional.
+// guarded prints a statement about a field. If the field is optional, the statement
+// runs only if it is present.
 func guarded(pr *printer, f *field, recv, statement string) {
 	if f.present == "" {
 		pr.P("%s", statement)
@@ -20,7 +20,7 @@ func guarded(pr *printer, f *field, recv, statement string) {
 	pr.P("if %s.present&(%s) != 0 {\n%s\n}", recv, f.present, statement)
 }
 
-// printStructCommon prints what every struct can do.
+// printStructCommon prints the methods of every struct.
 func (p *plan) printStructCommon(pr *printer, s *schema.Struct, fields []*field) {
 	name := s.Name
 	pr.P("")
@@ -149,8 +149,8 @@ func (p *plan) printCopy(pr *printer, f *field) {
 	}
 }
 
-// printCopyAbsent prints the copy of what an absent field held last, which a
-// reader needs: a field that becomes present without being modified has it
+// printCopyAbsent prints the copy of the last value of an absent field. A reader
+// needs it: a field that becomes present without being modified has that value
 // again, and a new value of a dictionary struct begins as a copy.
 //
 // spec: #struct
@@ -184,8 +184,8 @@ func (p *plan) printEqual(pr *printer, fields []*field) {
 	pr.P("return %s", strings.Join(terms, " &&\n"))
 }
 
-// equalTerm returns the condition that a field is the same in s and o, given
-// that it is present in both or absent in both.
+// equalTerm returns the condition that a field is equal in s and o, given that it is
+// present in both or absent in both.
 func equalTerm(f *field) string {
 	a, b := "s."+f.priv, "o."+f.priv
 	var term string
@@ -205,7 +205,7 @@ func equalTerm(f *field) string {
 	return term
 }
 
-// printStructShared prints what parts of dictionary structs can do besides.
+// printStructShared prints the additional methods of parts of dictionary structs.
 func (p *plan) printStructShared(pr *printer, s *schema.Struct, fields []*field) {
 	pr.P("")
 	pr.P("// clean clears all marks in s.")
@@ -290,7 +290,7 @@ func (p *plan) printStructShared(pr *printer, s *schema.Struct, fields []*field)
 }
 
 // printOptionalDiff prints the comparison of an optional field: presence is a
-// change of its own, and a value that becomes present begins anew.
+// separate change, and a value that becomes present starts from the initial value.
 func (p *plan) printOptionalDiff(pr *printer, f *field, differ string) {
 	pr.P("switch now, was := s.present&(%s), held.present&(%s); {", f.present, f.present)
 	pr.P("case now != was:")
@@ -302,8 +302,8 @@ func (p *plan) printOptionalDiff(pr *printer, f *field, differ string) {
 	pr.P("mask |= %s\n}", f.bit)
 }
 
-// printSharing prints how a value of a dictionary struct becomes shared, and
-// how a shared one becomes part of a record to be changed.
+// printSharing prints the methods that make a value of a dictionary struct shared,
+// and that make a shared value part of a record to change it.
 func (p *plan) printSharing(pr *printer, s *schema.Struct, fields []*field) {
 	pr.P("")
 	pr.P("// freeze makes s shared.")

@@ -9,8 +9,8 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// getter returns the name of the getter of a field. That of a field String is Str:
-// String is the method that prints a value.
+// getter returns the name of the getter of a field. The getter of a field String is
+// Str, because String is the method that prints a value.
 func getter(f *field) string {
 	if f.name == "String" {
 		return "Str"
@@ -87,8 +87,8 @@ func (p *plan) printOneofText(pr *printer, n string, fields []*field) {
 	pr.P("default:\nj.Null()\n}\n}")
 }
 
-// printMultimapText prints a multimap as an object if its keys are text, or else as
-// an array of pairs.
+// printMultimapText prints a multimap as an object if its keys are text, otherwise
+// as an array of pairs.
 func (p *plan) printMultimapText(pr *printer, n string, k, v part) {
 	pr.P("")
 	pr.P("// String returns m as JSON, for people to read.")
@@ -104,7 +104,7 @@ func (p *plan) printMultimapText(pr *printer, n string, k, v part) {
 		printJSONOf(k.t, "j", "p."+k.priv, "&p."+k.priv), value)
 }
 
-// printMultimapLookup prints what makes, finds and deletes pairs by key.
+// printMultimapLookup prints the methods that add, find and delete pairs by key.
 func (p *plan) printMultimapLookup(pr *printer, n string, k, v part) {
 	result, ref := goType(v.t), "p."+v.priv
 	if v.class == classNode {

@@ -9,7 +9,7 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// class sorts types by how generated code treats their values.
+// class groups types by how generated code treats their values.
 type class int
 
 const (
@@ -129,7 +129,7 @@ func (p *plan) register(t *schema.Type, name, c, role string) string {
 	return fmt.Sprintf("stefrt.Primitive%s(%q, &%s, %q)", role, name, c, t.Dict)
 }
 
-// inDict says whether values are text that a dictionary can hold.
+// inDict reports whether values are text that can be in a dictionary.
 func inDict(t *schema.Type) bool { return t.Kind == schema.KindString && t.Dict != "" }
 
 // different returns the condition that two scalars or bytes differ.
@@ -206,8 +206,8 @@ func decode(t *schema.Type, coder, dst string) string {
 	return fmt.Sprintf("%s = %s.Decode()", dst, coder)
 }
 
-// method returns the name of an internal method of a node: generated types
-// keep theirs private, the containers of stefrt cannot.
+// method returns the name of an internal method of a node. It is private in
+// generated types, and exported in the containers of stefrt.
 func method(t *schema.Type, name string) string {
 	if t.Kind == schema.KindArray {
 		return name
@@ -234,8 +234,8 @@ func hash(t *schema.Type, v string) string {
 	return fmt.Sprintf("%s.%s(h)", v, method(t, "Hash"))
 }
 
-// size returns the expression of the memory that v counts as a part of a
-// dictionary entry, or "" if it is the 8 bytes of a number.
+// size returns the expression of the memory that v counts as a part of a dictionary
+// entry, or "" if that is the 8 bytes of a number.
 //
 // spec: #limits
 func size(t *schema.Type, v string) string {
@@ -249,8 +249,8 @@ func size(t *schema.Type, v string) string {
 	return ""
 }
 
-// getterType returns the type a getter returns. Arrays are returned as types of
-// package list, which have no methods that are for generated code only.
+// getterType returns the type that a getter returns. For arrays that is a type of
+// package list, without the methods that only generated code may call.
 func getterType(t *schema.Type) string {
 	switch {
 	case t.Kind == schema.KindArray:
@@ -282,7 +282,7 @@ func view(t *schema.Type, ptr string) string {
 	return ptr
 }
 
-// initStatement returns the statement that places a node in its parent.
+// initStatement returns the statement that sets the parent of a node.
 func initStatement(t *schema.Type, v, parent, bit string) string {
 	if t.Kind == schema.KindArray && t.Elem.Kind.Composite() {
 		return fmt.Sprintf("%s.Init(&%sElem, %s, %s)", v, private(t.Elem.Name), parent, bit)
