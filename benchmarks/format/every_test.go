@@ -22,7 +22,7 @@ import (
 )
 
 // TestEveryField proves that every format carries every field of every signal,
-// all types of points among them, which the recordings do not have.
+// including all types of points, some of which the recordings lack.
 func TestEveryField(t *testing.T) {
 	for _, batches := range [][]otlpfile.Batch{everyMetric(), everySpan(), everyLog()} {
 		signal := batches[0].Signal
@@ -42,7 +42,8 @@ func TestEveryField(t *testing.T) {
 	}
 }
 
-// withoutSigns gives the numbers whose sign of zero OTLP drops a zero without.
+// withoutSigns returns the batches with unsigned zeros in the fields in which OTLP
+// drops the sign of zero.
 func withoutSigns(batches []otlpfile.Batch) []otlpfile.Batch {
 	var all []otlpfile.Batch
 	for _, b := range batches {
@@ -71,8 +72,8 @@ func withoutSigns(batches []otlpfile.Batch) []otlpfile.Batch {
 	return all
 }
 
-// TestDrops proves that what a format says it does not carry is lost indeed, each
-// by a batch with nothing else.
+// TestDrops proves that a format really loses the data that it lists as not
+// carried, each with a batch that has only this data.
 func TestDrops(t *testing.T) {
 	f := func(b otlpfile.Batch, losers ...string) {
 		t.Helper()
@@ -109,8 +110,8 @@ func TestDrops(t *testing.T) {
 	f(b, "Parquet ordered", "Parquet sorted", "Arrow IPC")
 }
 
-// TestSeededCorruption changes one field of one item of what a format gives back,
-// and the check has to find it, whatever the format.
+// TestSeededCorruption changes one field of one item in the output of a format,
+// and the check must find it for every format.
 func TestSeededCorruption(t *testing.T) {
 	f := func(batches []otlpfile.Batch, change func(otlpfile.Batch)) {
 		t.Helper()
@@ -175,7 +176,7 @@ func TestSeededCorruption(t *testing.T) {
 	f(everyLog(), func(b otlpfile.Batch) { b.Logs.ResourceLogs().At(0).Resource().Attributes().PutBool("new", true) })
 }
 
-// corrupting is a format whose first batch comes back changed.
+// corrupting is a format whose first batch is changed by decoding.
 type corrupting struct {
 	Format
 	change func(otlpfile.Batch)
@@ -210,11 +211,11 @@ var (
 	everyTime  = []pcommon.Timestamp{0, 1, 1_700_000_000_000_000_000, math.MaxUint64}
 )
 
-// of returns the n-th value, beginning again after the last one.
+// of returns the n-th value, starting again after the last one.
 func of[T any](values []T, n int) T { return values[n%len(values)] }
 
-// everyValue sets v to the n-th of all kinds of values. What is in lists and maps
-// is in turn a list or a map only once.
+// everyValue sets v to the n-th of all kinds of values. Lists and maps are
+// nested only once.
 func everyValue(v pcommon.Value, n int) { everyValueIn(v, n, 2) }
 
 func everyValueIn(v pcommon.Value, n, depth int) {
@@ -251,7 +252,7 @@ func everyValueIn(v pcommon.Value, n, depth int) {
 	}
 }
 
-// everyAttribute gives m some attributes, a key twice among them.
+// everyAttribute adds some attributes to m, with one key twice.
 func everyAttribute(m pcommon.Map, n int) {
 	var pairs xpdata.MapBuilder
 	for k := range n % 7 {
@@ -374,7 +375,7 @@ func everyExemplar(to pmetric.ExemplarSlice, n int) {
 	}
 }
 
-// everyOptional sets none, some or all of what may be absent.
+// everyOptional sets none, some or all optional fields.
 func everyOptional(p interface {
 	SetSum(float64)
 	SetMin(float64)

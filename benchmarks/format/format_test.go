@@ -43,7 +43,6 @@ func TestCompressions(t *testing.T) {
 	}
 }
 
-// TestCheckBites proves that a difference is found.
 // TestBegin checks that a stream begun anew knows nothing of the one before.
 func TestBegin(t *testing.T) {
 	random := make([]byte, 10_000)
@@ -70,6 +69,7 @@ func TestBegin(t *testing.T) {
 	f(ZstdStream, 20)
 }
 
+// TestCheckBites proves that the check finds a difference.
 func TestCheckBites(t *testing.T) {
 	for _, ref := range dataset.Bundled() {
 		set := ref.Load(t)
@@ -79,7 +79,7 @@ func TestCheckBites(t *testing.T) {
 	}
 }
 
-// forgetful is a format that loses the last part of what it reads.
+// forgetful is a format that loses the last part of its input.
 type forgetful struct{ Format }
 
 func (f forgetful) NewDecoder(signal otlpfile.Signal, own bool) (Decoder, error) {

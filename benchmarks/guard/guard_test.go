@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// turns returns samples of one benchmark, a line for each turn.
+// turns returns samples of one benchmark, one line per turn.
 func turns(t *testing.T, lines ...string) samples {
 	t.Helper()
 	s := side{name: "x"}
@@ -51,7 +51,7 @@ func TestCompare(t *testing.T) {
 	f(errWorse, "Guard/x: allocations +33.3 %", same, ten(t, 1000, "64.5 B/item 4 allocs/op"))
 }
 
-// TestControl says so when what cannot have changed did.
+// TestControl checks the report when a figure differs that cannot have changed.
 func TestControl(t *testing.T) {
 	var base, head []string
 	for i := range 10 {
@@ -64,7 +64,7 @@ func TestControl(t *testing.T) {
 }
 
 func TestNoise(t *testing.T) {
-	// A tenth slower in the median, but the turns overlap: that may be chance.
+	// The median is a tenth slower, but the turns overlap: that may be chance.
 	base := turns(t, "BenchmarkGuard/x 1 100 ns/op", "BenchmarkGuard/x 1 150 ns/op", "BenchmarkGuard/x 1 90 ns/op")
 	head := turns(t, "BenchmarkGuard/x 1 110 ns/op", "BenchmarkGuard/x 1 95 ns/op", "BenchmarkGuard/x 1 160 ns/op")
 	for _, c := range compare(base, head, 0.05) {

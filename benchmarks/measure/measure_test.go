@@ -66,7 +66,7 @@ func TestCPU(t *testing.T) {
 	require.Greater(t, CPU(), begin)
 }
 
-// TestBefore checks that what comes before a run is not measured.
+// TestBefore checks that Before is not measured.
 func TestBefore(t *testing.T) {
 	prepared := 0
 	results, err := Interleave(Config{Rounds: 2, Turn: time.Millisecond, Procs: 1}, []Op{{

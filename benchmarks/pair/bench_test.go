@@ -56,7 +56,7 @@ func BenchmarkPair(b *testing.B) {
 				for b.Loop() {
 					r.Measure(variants, func(v Variant) Cost { return Round(b, v, age, ref.Signal, batches) })
 				}
-				b.ReportMetric(0, "ns/op") // of all variants and of what is between them
+				b.ReportMetric(0, "ns/op") // of all variants and of the work between them
 				for _, v := range variants {
 					b.ReportMetric(r.median(v, Cost.PerItem), v.Name+"-cpu-ns/item")
 					b.ReportMetric(r.median(v, Cost.WirePerItem), v.Name+"-B/item")
@@ -67,7 +67,7 @@ func BenchmarkPair(b *testing.B) {
 	}
 }
 
-// check requires that each variant delivers what was sent.
+// check requires that each variant delivers all items.
 func check(tb testing.TB, signal otlpfile.Signal, batches []otlpfile.Batch) {
 	tb.Helper()
 	want := dataset.Items(signal, batches)
@@ -85,8 +85,8 @@ func check(tb testing.TB, signal otlpfile.Signal, batches []otlpfile.Batch) {
 	}
 }
 
-// TestPair checks content and size with the short recordings. Speed is for the
-// benchmark.
+// TestPair checks content and size with the short recordings. The benchmark
+// measures speed.
 func TestPair(t *testing.T) {
 	most := map[otlpfile.Signal]float64{otlpfile.Metrics: 0.72, otlpfile.Traces: 0.82, otlpfile.Logs: 0.82}
 	var rs Results

@@ -98,7 +98,8 @@ func TestCharts(t *testing.T) {
 	}
 }
 
-// TestLogTicks checks that the least and the greatest round trip are labelled.
+// TestLogTicks checks that the shortest and the longest round trip are
+// labelled.
 func TestLogTicks(t *testing.T) {
 	f := func(least, most float64, want ...string) {
 		t.Helper()
@@ -115,7 +116,7 @@ func TestLogTicks(t *testing.T) {
 	f(1, 1e6, "1", "10", "100", "1,000", "10,000", "100,000", "1,000,000")
 }
 
-// TestTicks checks that an axis has labels enough to read values.
+// TestTicks checks that an axis has enough labels to read values.
 func TestTicks(t *testing.T) {
 	f := func(least, most float64, want ...string) {
 		t.Helper()

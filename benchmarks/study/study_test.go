@@ -17,7 +17,7 @@ import (
 	"github.com/otelstef/stef/benchmarks/transport"
 )
 
-// TestPublished checks the quoted tables by sums and factors that are known.
+// TestPublished checks the quoted tables by known sums and factors.
 func TestPublished(t *testing.T) {
 	f := func(name string, rows int) {
 		t.Helper()
@@ -44,7 +44,8 @@ func TestPublished(t *testing.T) {
 	require.Error(t, err)
 }
 
-// TestColumns checks that the columns of a stream add up to it, but for heads.
+// TestColumns checks that the columns of a stream add up to its size, except
+// for heads.
 func TestColumns(t *testing.T) {
 	for _, ref := range dataset.Bundled() {
 		set := ref.First(20).Load(t)
@@ -88,7 +89,7 @@ func runsOf(plan sweepPlan, plain, packed []float64) *Context {
 	return c
 }
 
-// TestCrossing finds where compression begins to win.
+// TestCrossing finds the round trip from which compression wins.
 func TestCrossing(t *testing.T) {
 	plan := sweepPlan{clients: []int{1, 4}, workers: []int{2}, longTrips: []time.Duration{0, 100 * time.Millisecond, time.Second}}
 	f := func(want string, plain, packed []float64) {

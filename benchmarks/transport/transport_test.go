@@ -56,8 +56,8 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestArrives compares what the server sees with what was sent, item by item: the
-// batch by which each client begins, and all of the run.
+// TestArrives compares the items at the server with the items sent: the first
+// batch of each client, and the whole run.
 func TestArrives(t *testing.T) {
 	for _, p := range []Protocol{OTLP, STEF} {
 		for _, compression := range []Compression{None, Gzip, Zstd} {
@@ -85,8 +85,8 @@ func TestArrives(t *testing.T) {
 	}
 }
 
-// TestRoundTrip sees the round trip: a client of OTLP pays for it with every
-// batch, a stream of STEF once.
+// TestRoundTrip checks the cost of the round trip: a client of OTLP pays it for
+// every batch, a stream of STEF once.
 func TestRoundTrip(t *testing.T) {
 	const trip = 30 * time.Millisecond
 	batches := spans(10)
