@@ -100,7 +100,7 @@ func TestWriterOptionErrors(t *testing.T) {
 	f(`WithUserData: the key or the value of "`+long[:32]+`" has more than 256 bytes`, stef.WithUserData(map[string]string{long + "x": ""}))
 }
 
-// TestOptionsCopy: what is given to an option can be changed afterwards.
+// TestOptionsCopy: the arguments of an option can be changed afterwards.
 func TestOptionsCopy(t *testing.T) {
 	wire, pairs := schema.WireSchema{1}, map[string]string{"k": "v"}
 	options := []stef.WriterOption{stef.WithSchema(wire), stef.WithUserData(pairs)}

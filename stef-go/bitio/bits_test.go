@@ -224,7 +224,7 @@ func TestFaultKeepsTheFirst(t *testing.T) {
 	a.Fail(bitio.FaultRef)
 	require.Equal(t, bitio.Fault{Code: bitio.FaultBadCode, Column: 4}, fault)
 
-	// A reader without a fault to latch forgets it.
+	// A reader without a Fault discards failures.
 	var loose bitio.BitReader
 	loose.Reset(nil)
 	require.Zero(t, loose.Read(1))

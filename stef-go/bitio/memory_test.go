@@ -42,8 +42,7 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// Buffers of other sizes than those that Take makes are left to the garbage
-// collector.
+// Give does not pool buffers of sizes that Take does not allocate.
 func TestMemoryOfOthers(t *testing.T) {
 	var m bitio.Memory[byte]
 	m.Give(nil)

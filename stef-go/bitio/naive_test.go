@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// naive is a run of bits as text: what the tests hold the packages' words
-// against.
+// naive is a run of bits as text: the reference with which tests compare the
+// package.
 type naive string
 
 // add appends the n low bits of v.

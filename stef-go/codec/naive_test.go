@@ -17,8 +17,8 @@ import (
 	"github.com/otelstef/stef/stef-go/bitio"
 )
 
-// What follows is the format written down as it reads, slowly, for the codecs
-// to be held against.
+// The following functions implement the format slowly and literally, as the
+// reference for the codecs.
 
 // bitText is a run of bits as text.
 type bitText string

@@ -66,8 +66,8 @@ func TestEntriesShareMemory(t *testing.T) {
 	f(len(apart), apart...)
 }
 
-// A column remembers long texts until its dictionary begins anew, and tells those of
-// one length apart.
+// A column remembers long texts until its dictionary restarts, and distinguishes
+// texts of equal length.
 func TestLongTextsThatReturn(t *testing.T) {
 	var usage codec.Usage
 	var dict codec.StringDict

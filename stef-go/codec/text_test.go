@@ -121,8 +121,7 @@ func TestTextRefuses(t *testing.T) {
 	f(bitio.FaultLength, "03 61 62")
 }
 
-// TestStringsOfAFrame: strings stay what they are after the column they came
-// from is gone.
+// TestStringsOfAFrame: strings do not change after their column is overwritten.
 func TestStringsOfAFrame(t *testing.T) {
 	var d codec.StringDecoder
 	data := plain(t, []string{"first", "second"})
@@ -309,8 +308,8 @@ func TestDictRestart(t *testing.T) {
 	d.requireNext(t, 0, "cd")
 }
 
-// TestDictKeepsWhatOthersRepeat: a foreign writer may send in full what the
-// dictionary has; it is one more entry.
+// TestDictKeepsWhatOthersRepeat: another writer may send text in full that is
+// already in the dictionary; that adds one more entry.
 func TestDictKeepsWhatOthersRepeat(t *testing.T) {
 	d := newDictDecoders(1 << 20)
 	d.open(0, unhex(t, "04 61 62 04 61 62 04 63 64 05"))

@@ -289,7 +289,7 @@ func TestSplitAgainstRandomTrees(t *testing.T) {
 			}
 			texts = append(texts, text)
 		}
-		// Whoever has no data has none below.
+		// A column below a column without data has no data.
 		for child, parent := range []int{0, 0, 1, 1, 3, 0, 5, 0} {
 			if texts[parent] == "" {
 				texts[child] = ""
@@ -320,7 +320,7 @@ func TestFinish(t *testing.T) {
 	f(0, nil, func([]*read) {})
 	f(3, column.ErrUnread, func(c []*read) { c[3].done = false })
 	f(2, column.ErrUnread, func(c []*read) { c[5].done, c[2].done = false, false })
-	// A oneof that was short has data left behind it: nobody was led there.
+	// If a oneof was short, the columns behind it may have unread data.
 	f(0, nil, func(c []*read) { c[1].short, c[4].done = true, false })
 }
 

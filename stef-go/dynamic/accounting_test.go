@@ -53,9 +53,9 @@ func (r random) setAttributes(attrs *otelstef.Attributes, n int) {
 	}
 }
 
-// changeMetrics gives rec other dictionary structs than it has, so that what is
-// marked is what differs: a writer that goes by marks would send the others
-// again after a restart of the dictionaries.
+// changeMetrics replaces the dictionary structs of rec, so that marked fields and
+// different fields are the same: a writer that uses marks would otherwise send the
+// others again after a restart of the dictionaries.
 func (r random) changeMetrics(rec *otelstef.Metrics, n int) {
 	if r.chance(30) {
 		m := otelstef.NewMetric()
@@ -105,7 +105,7 @@ func metricsStream(t *testing.T, seed uint64, count int, opts ...stef.WriterOpti
 	return out.Bytes()
 }
 
-// frameFacts lists the frames of a stream as far as limits decide on them.
+// frameFacts lists the properties of the frames of a stream that limits determine.
 func frameFacts(t *testing.T, root *schema.Struct, stream []byte) []string {
 	var list []string
 	for _, f := range frames(t, root, stream) {

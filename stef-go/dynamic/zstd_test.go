@@ -98,7 +98,7 @@ func TestZstdSizes(t *testing.T) {
 					if i == 2 && !last || i == len(c.contents)-1 && last {
 						size += change
 					}
-					// Bytes the records do not need must not pass unseen.
+					// Bytes that the records do not need must be detected.
 					if size < len(content) {
 						content = append(content[:size:size], "more"...)
 					}

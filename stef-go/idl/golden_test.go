@@ -18,9 +18,8 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// TestGolden compares what each schema of testdata is told on standard error,
-// errors before warnings, with its golden file. No golden file is nothing to
-// say.
+// TestGolden compares the messages for each schema of testdata, errors before
+// warnings, with its golden file. Without a golden file there must be no message.
 func TestGolden(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.stef")
 	require.NoError(t, err)

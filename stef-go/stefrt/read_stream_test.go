@@ -252,7 +252,7 @@ func TestReadEmptyFrames(t *testing.T) {
 	require.Equal(t, stef.FrameFlags(7), r.Stats().FrameFlags)
 }
 
-// TestReadHugeRecordCount: a count is not believed before there is data.
+// TestReadHugeRecordCount: a record count is not trusted before there is data.
 func TestReadHugeRecordCount(t *testing.T) {
 	plain := kindOf(t, "scalars", "Plain", scalars.NewPlainReader)
 	for _, count := range []uint64{9, 1 << 32, 1 << 63, 1<<64 - 1} {
@@ -322,7 +322,7 @@ func TestReadLimits(t *testing.T) {
 		frameText{0, 2, map[string]string{"": "04 00 80", "Inner": "90"}})
 }
 
-// TestReadSchemas: a stream that has more than we know is refused, at its
+// TestReadSchemas: a stream with more fields than the reader knows is refused at its
 // header.
 func TestReadSchemas(t *testing.T) {
 	f := func(ok bool, wire schema.WireSchema) {

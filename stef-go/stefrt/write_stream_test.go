@@ -295,8 +295,7 @@ func TestOversizeRecords(t *testing.T) {
 	require.NoError(t, r.Err())
 }
 
-// TestOversizeSharedValues: a shared value over the limit is refused by every
-// writer that it comes to.
+// TestOversizeSharedValues: every writer refuses a shared value over the limit.
 func TestOversizeSharedValues(t *testing.T) {
 	large := maps.NewShared()
 	large.Words().SetLen(stef.MaxPairs + 1)
@@ -393,9 +392,9 @@ func (r *recordSink) WriteRecords(chunk []byte, last uint64) (int, error) {
 	return r.Write(chunk)
 }
 
-// TestRecordWriter: a destination that asks learns the last record of every
-// chunk, those of frames that end by themselves included, and gets the bytes
-// that any other destination gets.
+// TestRecordWriter: a RecordWriter receives the last record of every chunk,
+// including frames that end by themselves, and the same bytes as any other
+// destination.
 func TestRecordWriter(t *testing.T) {
 	write := func(dst io.Writer) {
 		w, err := scalars.NewPlainWriter(dst, stef.WithDictBytes(48))
