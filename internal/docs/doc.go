@@ -16,7 +16,8 @@
 //
 //	<!-- docs: run -->            run the commands with bash; all blocks of a page
 //	                              that run share a folder that has the recordings
-//	                              of internal/fixtures and schema files before it
+//	                              of internal/fixtures and schema files before it;
+//	                              $STEF is the root of the repository
 //	<!-- docs: check, REASON -->  do not run the commands, for a reason such as
 //	                              "takes minutes". Their make targets, packages,
 //	                              programs and subcommands must exist

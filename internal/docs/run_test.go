@@ -143,7 +143,7 @@ func (x *tester) command(dir, name string, args ...string) error {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "PATH="+x.programs+string(os.PathListSeparator)+os.Getenv("PATH"))
+	cmd.Env = append(os.Environ(), "PATH="+x.programs+string(os.PathListSeparator)+os.Getenv("PATH"), "STEF="+x.root)
 	out, err := cmd.CombinedOutput()
 	x.output = string(out)
 	if err != nil {

@@ -134,44 +134,6 @@ func (c *checker) link(t *schema.Type, _ bool) {
 	}
 }
 
-// foreignTypes are names of primitives in other languages.
-var foreignTypes = map[string]string{
-	"int": "int64", "int8": "int64", "int16": "int64", "int32": "int64", "long": "int64",
-	"uint": "uint64", "uint8": "uint64", "uint16": "uint64", "uint32": "uint64",
-	"float": "float64", "float32": "float64", "double": "float64",
-	"boolean": "bool", "text": "string", "byte": "bytes", "blob": "bytes",
-}
-
-// suggestion returns ", did you mean ...?" if name is close to a type.
-func (c *checker) suggestion(name string) string {
-	if c.list.full() {
-		return ""
-	}
-	guess := foreignTypes[strings.ToLower(name)]
-	if lower := strings.ToLower(name); primitives[tokenKind(lower)] != schema.KindInvalid {
-		guess = lower
-	}
-	for _, s := range c.schema.Structs {
-		if strings.EqualFold(s.Name, name) {
-			guess = s.Name
-		}
-	}
-	for _, m := range c.schema.Multimaps {
-		if strings.EqualFold(m.Name, name) {
-			guess = m.Name
-		}
-	}
-	for _, e := range c.schema.Enums {
-		if strings.EqualFold(e.Name, name) {
-			guess = e.Name
-		}
-	}
-	if guess == "" {
-		return ""
-	}
-	return ", did you mean " + quoted(guess) + "?"
-}
-
 func (c *checker) fields(s *schema.Struct) {
 	at := named(s.Name, s.Pos)
 	switch {

@@ -232,6 +232,8 @@ func (l *lexer) skipUnknown(r rune) {
 		l.list.errorf(at, "unexpected %q: white space alone separates fields", r)
 	case '-', '+':
 		l.list.errorf(at, "unexpected %q: numbers have no sign", r)
+	case '<':
+		l.list.errorf(at, "unexpected %q: an array is written \"[]Type\", a map is a multimap defined outside", r)
 	default:
 		l.list.errorf(at, "unexpected character %q", r)
 	}

@@ -21,6 +21,10 @@ type parser struct {
 	// suspect is the name of a field whose type is a name on the next line. If
 	// the body then breaks, a missing type is the likely cause.
 	suspect token
+	// foreign is a field with the name of a modifier of other languages, with
+	// another name behind its type. If the body then breaks, the modifier is the
+	// likely cause.
+	foreign token
 
 	schema *schema.Schema
 	places places
@@ -57,6 +61,11 @@ func (p *parser) accept(kind tokenKind) bool {
 
 // fail reports a syntax error and returns false.
 func (p *parser) fail(at span, format string, args ...any) bool {
+	if name := p.foreign.text; name != "" {
+		p.list.errorf(p.foreign.span, "%s is not a keyword: %s", quoted(name), foreignModifiers[name])
+		p.suspect, p.foreign = token{}, token{}
+		return false
+	}
 	if p.suspect.text != "" {
 		p.list.errorf(p.suspect.span, "field %s has no type: the name on the next line was read as its type",
 			quoted(p.suspect.text))
@@ -81,9 +90,18 @@ func (p *parser) name(what string) (token, bool) {
 		return p.next(), true
 	}
 	if isKeyword(p.tok.text) {
-		return p.tok, p.fail(p.tok.span, "expected %s, found %s, which cannot be a name", what, p.tok.describe())
+		return p.tok, p.fail(p.tok.span, "expected %s, found %s, which cannot be a name%s", what, p.tok.describe(), p.nameHint(what))
 	}
-	return p.tok, p.fail(p.tok.span, "expected %s, found %s", what, p.tok.describe())
+	return p.tok, p.fail(p.tok.span, "expected %s, found %s%s", what, p.tok.describe(), p.nameHint(what))
+}
+
+// nameHint returns what to write instead of the next token where a field is
+// expected, or "".
+func (p *parser) nameHint(what string) string {
+	if what != fieldName && what != choiceName {
+		return ""
+	}
+	return fieldHint(p.tok.kind)
 }
 
 // file parses Package , Definition , { Definition }.
@@ -130,7 +148,8 @@ func (p *parser) skipToDefinition() {
 
 func (p *parser) definition() bool {
 	if !p.tok.kind.startsDefinition() {
-		return p.fail(p.tok.span, "expected struct, oneof, multimap or enum, found %s", p.tok.describe())
+		return p.fail(p.tok.span, "expected struct, oneof, multimap or enum, found %s%s", p.tok.describe(),
+			definitionHint(p.tok.text))
 	}
 	keyword := p.next()
 	name, ok := p.name("the name of the " + string(keyword.kind))
@@ -193,8 +212,8 @@ func (p *parser) body(keyword, name token, entry func() bool) bool {
 	if !p.expect("{", "to open "+what) {
 		return false
 	}
-	p.suspect = token{}
-	defer func() { p.suspect = token{} }()
+	p.suspect, p.foreign = token{}, token{}
+	defer func() { p.suspect, p.foreign = token{}, token{} }()
 	for !p.accept("}") {
 		if p.tok.kind == endOfFile || p.tok.first && p.tok.kind.startsDefinition() {
 			return p.fail(p.tok.span, "expected \"}\" to close %s of line %d, found %s",
@@ -230,11 +249,17 @@ func (p *parser) skipEntry(start int) {
 	}
 }
 
+// What messages call the name of a field.
+const (
+	fieldName  = "a field name"
+	choiceName = "the name of a choice"
+)
+
 // field parses Ident , Type , { "optional" }.
 func (p *parser) field(s *schema.Struct) bool {
-	what := "a field name"
+	what := fieldName
 	if s.Oneof {
-		what = "the name of a choice"
+		what = choiceName
 	}
 	name, ok := p.name(what)
 	if !ok {
@@ -248,6 +273,9 @@ func (p *parser) field(s *schema.Struct) bool {
 	}
 	if p.suspect.text == "" && typeName.kind == identifier && typeName.first {
 		p.suspect = name
+	}
+	if foreignModifiers[name.text] != "" && p.tok.kind == identifier && !p.tok.first {
+		p.foreign = name
 	}
 	for p.tok.kind == "optional" {
 		at := p.next().span
@@ -365,7 +393,7 @@ func (p *parser) typeOf(t *schema.Type, owner string, ownerAt span) bool {
 	case p.tok.kind == "}" || p.tok.kind == endOfFile || p.tok.first:
 		return p.fail(ownerAt, "%s has no type", owner)
 	default:
-		return p.fail(at, "expected the type of %s, found %s", owner, p.tok.describe())
+		return p.fail(at, "expected the type of %s, found %s%s", owner, p.tok.describe(), typeHint(p.tok.kind))
 	}
 	p.next()
 	p.places[t] = place{name: at}

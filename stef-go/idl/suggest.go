@@ -1,0 +1,195 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package idl
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"github.com/otelstef/stef/stef-go/schema"
+)
+
+// foreignTypes are the names that other schema languages use for a primitive,
+// in lower case.
+var foreignTypes = map[string]string{
+	"int": "int64", "int8": "int64", "int16": "int64", "int32": "int64", "integer": "int64", "long": "int64",
+	"short": "int64", "sint32": "int64", "sint64": "int64", "sfixed32": "int64", "sfixed64": "int64",
+	"i8": "int64", "i16": "int64", "i32": "int64", "i64": "int64",
+	"uint": "uint64", "uint8": "uint64", "uint16": "uint64", "uint32": "uint64", "ulong": "uint64",
+	"fixed32": "uint64", "fixed64": "uint64", "u8": "uint64", "u16": "uint64", "u32": "uint64", "u64": "uint64",
+	"float": "float64", "float32": "float64", "double": "float64", "f32": "float64", "f64": "float64",
+	"timestamp": "uint64", "time": "uint64", "datetime": "uint64", "duration": "uint64",
+	"boolean": "bool",
+	"str":     "string", "text": "string", "varchar": "string",
+	"byte": "bytes", "blob": "bytes", "binary": "bytes", "uuid": "bytes",
+}
+
+// foreignConstructs are the names that other schema languages use for what has
+// a syntax of its own here, with the text to write instead.
+var foreignConstructs = map[string]string{
+	"map":      `define a type with "multimap Name { key string value string }" and use its name`,
+	"list":     `an array of strings is "[]string"`,
+	"array":    `an array of strings is "[]string"`,
+	"vector":   `an array of strings is "[]string"`,
+	"repeated": `an array of strings is "[]string", without "repeated"`,
+	"any":      `define a type with "oneof Name { ... }" and use its name`,
+	"union":    `define a type with "oneof Name { ... }" and use its name`,
+	"required": `a field without "optional" always has a value`,
+}
+
+// suggestion returns what to write instead of an unknown type name, as the end
+// of a message, or "".
+func (c *checker) suggestion(name string) string {
+	if c.list.full() {
+		return ""
+	}
+	if guess := c.guess(name); guess != "" {
+		return ", did you mean " + quoted(guess) + "?"
+	}
+	if hint := foreignConstructs[strings.ToLower(name)]; hint != "" {
+		return ": " + hint
+	}
+	if guess := c.closest(name); guess != "" {
+		return ", did you mean " + quoted(guess) + "?"
+	}
+	return ""
+}
+
+// guess returns the type that differs from name only in case, or the primitive
+// that another language calls name, or "".
+func (c *checker) guess(name string) string {
+	for _, defined := range c.defined() {
+		if strings.EqualFold(defined, name) {
+			return defined
+		}
+	}
+	lower := strings.ToLower(name)
+	if primitives[tokenKind(lower)] != schema.KindInvalid {
+		return lower
+	}
+	return foreignTypes[lower]
+}
+
+// defined returns the names of all definitions in the order of the file by
+// kind.
+func (c *checker) defined() []string {
+	var names []string
+	for _, s := range c.schema.Structs {
+		names = append(names, s.Name)
+	}
+	for _, m := range c.schema.Multimaps {
+		names = append(names, m.Name)
+	}
+	for _, e := range c.schema.Enums {
+		names = append(names, e.Name)
+	}
+	return names
+}
+
+// foreignDefinitions are the words that other languages start a definition
+// with, and the keyword to write instead.
+var foreignDefinitions = map[string]string{
+	"message": "struct", "record": "struct", "table": "struct", "class": "struct", "type": "struct",
+	"union": "oneof", "map": "multimap", "root": "struct",
+}
+
+// definitionHint returns the keyword to write instead of word at the start of a
+// definition, as the end of a message, or "".
+func definitionHint(word string) string {
+	if keyword := foreignDefinitions[word]; keyword != "" {
+		return ", did you mean " + quoted(keyword) + "?"
+	}
+	return ""
+}
+
+// typeHint returns what to write instead of kind in the place of a type, as the
+// end of a message, or "".
+func typeHint(kind tokenKind) string {
+	switch {
+	case kind.startsDefinition():
+		return ": define the " + string(kind) + " outside and use its name as the type"
+	case kind == "optional":
+		return `: "optional" comes after the type`
+	}
+	return ""
+}
+
+// fieldHint returns what is wrong with kind at the start of a field, as the end
+// of a message, or "".
+func fieldHint(kind tokenKind) string {
+	switch {
+	case kind == "optional":
+		return `: "optional" comes after the type`
+	case kind == "[":
+		return `: an array is written "Name []Type"`
+	case primitives[kind] != schema.KindInvalid:
+		return ": the name of a field comes before its type"
+	}
+	return ""
+}
+
+// foreignModifiers are what other languages write in front of a field, with the
+// text to write instead.
+var foreignModifiers = map[string]string{
+	"repeated": `an array is written "Name []Type"`,
+	"required": `a field without "optional" always has a value`,
+}
+
+// Comparing names is quadratic in their length and linear in their number:
+// longer names and larger schemas get no suggestion.
+const (
+	maxSuggestRunes = 64
+	maxSuggestNames = 1000
+)
+
+// primitiveNames are the primitives in a fixed order.
+var primitiveNames = []string{"bool", "int64", "uint64", "float64", "string", "bytes"}
+
+// closest returns the type with the fewest misspelled letters, at most one in
+// four, or "".
+func (c *checker) closest(name string) string {
+	length := utf8.RuneCountInString(name)
+	candidates := append(c.defined(), primitiveNames...)
+	if length > maxSuggestRunes || len(candidates) > maxSuggestNames {
+		return ""
+	}
+	best, bound := "", max(1, length/4)
+	if length < 3 {
+		return ""
+	}
+	for _, candidate := range candidates {
+		if diff := utf8.RuneCountInString(candidate) - length; diff > bound || -diff > bound {
+			continue
+		}
+		if d := distance(strings.ToLower(name), strings.ToLower(candidate)); d <= bound {
+			best, bound = candidate, d-1
+		}
+	}
+	return best
+}
+
+// distance is the number of runes to insert, delete, replace or swap with the
+// next one to turn a into b.
+func distance(a, b string) int {
+	x, y := []rune(a), []rune(b)
+	before, last, row := make([]int, len(y)+1), make([]int, len(y)+1), make([]int, len(y)+1)
+	for j := range last {
+		last[j] = j
+	}
+	for i := range x {
+		row[0] = i + 1
+		for j := range y {
+			cost := 1
+			if x[i] == y[j] {
+				cost = 0
+			}
+			row[j+1] = min(last[j+1]+1, row[j]+1, last[j]+cost)
+			if i > 0 && j > 0 && x[i] == y[j-1] && x[i-1] == y[j] {
+				row[j+1] = min(row[j+1], before[j-1]+1)
+			}
+		}
+		before, last, row = last, row, before
+	}
+	return last[len(y)]
+}
