@@ -130,7 +130,7 @@ func TestRunRendersDiagnostics(t *testing.T) {
 		require.Equal(t, want, stderr)
 		require.Equal(t, []string{"shop.stef"}, list(t, "."))
 	}
-	f(`shop.stef:2:19: unknown type "strin"
+	f(`shop.stef:2:19: unknown type "strin", did you mean "string"?
    2 | struct R root { A strin }
      |                   ^~~~~
 `, "package a\nstruct R root { A strin }\n")

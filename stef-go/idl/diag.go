@@ -62,7 +62,7 @@ func (d Diagnostics) Error() string {
 // Render returns the diagnostics for human readers: each with its line of src and a
 // mark below the place.
 //
-//	shop.stef:3:9: unknown type "strin"
+//	shop.stef:3:9: unknown type "strin", did you mean "string"?
 //	   3 |   Note strin
 //	     |        ^~~~~
 func (d Diagnostics) Render(src []byte) string {

@@ -157,7 +157,7 @@ func TestErrorIsOneLineEach(t *testing.T) {
 	_, err := idl.Parse("dir/a.stef", []byte("package a\nstruct R root {\n  A strin\n\tÄ: int\n  B Int64\n}"))
 	require.EqualError(t, err, "dir/a.stef:4:3: unexpected character ':'")
 	_, err = idl.Parse("dir/a.stef", []byte("package a\nstruct R root {\n  A strin\n\tÄ int\n}"))
-	require.EqualError(t, err, "dir/a.stef:3:5: unknown type \"strin\"\n"+
+	require.EqualError(t, err, "dir/a.stef:3:5: unknown type \"strin\", did you mean \"string\"?\n"+
 		"dir/a.stef:4:4: unknown type \"int\", did you mean \"int64\"?")
 }
 
