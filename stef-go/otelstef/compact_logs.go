@@ -63,6 +63,8 @@ func (f *logsWriterForm) start(w *LogsWriter) {
 func (f *logsWriterForm) reset() {
 	f.wire.clear()
 	f.held, f.all = heldLog{}, false
+	// Fields that a record does not use keep what the record before had.
+	f.fields = compact.LogFields{}
 }
 
 func (f *logsWriterForm) sendAll() {

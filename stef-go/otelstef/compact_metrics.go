@@ -58,6 +58,8 @@ func (f *metricsWriterForm) start(w *MetricsWriter) {
 func (f *metricsWriterForm) reset() {
 	f.wire.clear()
 	f.number, f.all = 0, false
+	// Fields that a record does not use keep what the record before had.
+	f.fields = compact.Fields{Words: f.fields.Words[:0], Floats: f.fields.Floats[:0]}
 }
 
 func (f *metricsWriterForm) sendAll() {

@@ -64,6 +64,8 @@ func (f *spansWriterForm) start(w *SpansWriter) {
 func (f *spansWriterForm) reset() {
 	f.wire.clear()
 	f.id, f.spansForm.start, f.duration, f.all = 0, 0, 0, false
+	// Fields that a record does not use keep what the record before had.
+	f.fields = compact.SpanFields{Times: f.fields.Times[:0]}
 }
 
 func (f *spansWriterForm) sendAll() {
