@@ -145,7 +145,7 @@ func (s *Session[B]) cause(f *session.Fault, ctx context.Context) *Error {
 }
 
 // encodingFault classifies an error of a batch writer by its effect on the stream.
-func encodingFault(err error) (unencodable error, lost, broken *session.Fault) {
+func encodingFault(err error) (lost, broken *session.Fault, unencodable error) {
 	if err == nil {
 		return nil, nil, nil
 	}
@@ -153,11 +153,11 @@ func encodingFault(err error) (unencodable error, lost, broken *session.Fault) {
 	var gone *Error
 	switch {
 	case errors.As(err, &bad):
-		return err, nil, nil
+		return nil, nil, err
 	case errors.As(err, &gone):
-		return nil, faultOf(gone), nil
+		return faultOf(gone), nil, nil
 	}
-	return nil, nil, faultOf(&Error{Kind: KindUnknown, Code: codes.Internal, Err: fmt.Errorf("batch writer: %w", err)})
+	return nil, faultOf(&Error{Kind: KindUnknown, Code: codes.Internal, Err: fmt.Errorf("batch writer: %w", err)}), nil
 }
 
 // signal wakes a goroutine, now or at its next check.

@@ -100,7 +100,7 @@ func (x *sender[B]) take() (*session.Batch, session.State) {
 func (x *sender[B]) encode(b *session.Batch) bool {
 	s := x.session
 	e, err := x.write(b.Owner.(*job[B]).batch)
-	e.Unencodable, e.Lost, e.Broken = encodingFault(err)
+	e.Lost, e.Broken, e.Unencodable = encodingFault(err)
 	e.SentTo = x.stream.sentAtMost()
 	var out session.Decisions
 	s.mu.Lock()
@@ -151,7 +151,7 @@ func (x *sender[B]) flush() bool {
 	s := x.session
 	var e session.Encoding
 	err := x.writer.Flush()
-	if e.Unencodable, e.Lost, e.Broken = encodingFault(err); e.Unencodable != nil {
+	if e.Lost, e.Broken, e.Unencodable = encodingFault(err); e.Unencodable != nil {
 		e.Broken = faultOf(FromStatus(err)) // no batch caused it
 	}
 	var out session.Decisions

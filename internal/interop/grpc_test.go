@@ -127,7 +127,7 @@ func TestTheReferenceClientToOurServer(t *testing.T) {
 				done <- received{got, err}
 				return err
 			})))
-			s := grpc.NewServer(grpc.ForceServerCodecV2(stefgrpc.Codec()))
+			s := grpc.NewServer()
 			server.Register(s)
 
 			wire, err := refotel.MetricsWireSchema()

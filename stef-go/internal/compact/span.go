@@ -72,7 +72,6 @@ type Spans struct {
 	traces  []trace
 	ids     []spanID
 	names   map[string]*habits
-	none    habits
 	last    uint32 // trace, plus one
 	before  uint64 // start of the last span
 	name    string

@@ -50,7 +50,6 @@ type Stream struct {
 	answered time.Time // when the acknowledged id last increased
 	turn     uint64    // when it was last given a batch, in batches of the session
 	quiet    time.Time // when it started to drain, or the last answer since then
-	idle     time.Time // when it last became idle
 
 	last      uint64    // id of the last record encoded
 	flushedTo uint64    // ids up to this one are in frames that have ended
