@@ -6,6 +6,7 @@ package stefreceiver
 import (
 	"context"
 	"fmt"
+	"os"
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
@@ -305,7 +306,10 @@ func TestHonestBesideHostile(t *testing.T) {
 	for name, chunks := range map[string]chunkList{"shared text": sharedTextAttack(t), "attributes": attributesAttack(t)} {
 		besideMedian, besideP99 := measure(chunks)
 		t.Logf("beside %s: median %v, p99 %v, %.1f times", name, besideMedian, besideP99, float64(besideP99)/float64(p99))
-		// The factor is 3 on an idle machine, but tests run on busy machines.
-		require.Less(t, besideP99, 3*p99+500*time.Millisecond)
+		// Every batch was acknowledged, or measure would have failed. How fast is a
+		// matter of an idle machine without the race detector, which make test-long is for.
+		if os.Getenv("STEF_LONG") != "" {
+			require.Less(t, besideP99, 3*p99+500*time.Millisecond)
+		}
 	}
 }
