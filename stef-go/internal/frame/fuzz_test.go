@@ -67,7 +67,7 @@ func requirePlaced(t *testing.T, err error, size int) {
 	require.LessOrEqual(t, at.Offset, int64(size))
 	require.GreaterOrEqual(t, at.Frame, -1)
 	kinds := 0
-	for _, kind := range []error{stef.ErrCorrupt, stef.ErrLimit, stef.ErrVersion} {
+	for _, kind := range []error{stef.ErrCorrupt, stef.ErrLimit, stef.ErrVersion, stef.ErrZstdDict} {
 		if errors.Is(err, kind) {
 			kinds++
 		}
