@@ -99,6 +99,7 @@ func browser(t *testing.T) string {
 }
 
 // TestPagesRender renders the pages in a real browser without network access.
+// In a window of 1,300 pixels no table has to be scrolled.
 func TestPagesRender(t *testing.T) {
 	program := browser(t)
 	r, _ := tinyReport(t)
@@ -109,7 +110,7 @@ func TestPagesRender(t *testing.T) {
 			"--user-data-dir="+filepath.Join(t.TempDir(), "profile"), "--no-first-run", "--disable-background-networking",
 			// Every name fails to resolve, and the proxy for all addresses does
 			// not exist.
-			"--host-resolver-rules=MAP * ~NOTFOUND", "--proxy-server=127.0.0.1:9",
+			"--window-size=1300,2000", "--host-resolver-rules=MAP * ~NOTFOUND", "--proxy-server=127.0.0.1:9",
 			"--virtual-time-budget=5000", "--dump-dom", "file://"+filepath.Join(dir, page.Name+".html")).Output()
 		cancel()
 		require.NoError(t, err, page.Name)
@@ -125,6 +126,7 @@ func TestPagesRender(t *testing.T) {
 		html := regexp.MustCompile(`<html[^>]*>`).FindString(string(dom))
 		require.Contains(t, html, attribute("data-charts", charts), "charts that have a height, page %s", page.Name)
 		require.Contains(t, html, attribute("data-tables", tables), "tables of page %s", page.Name)
+		require.Contains(t, html, `data-wide=""`, "tables wider than the window, page %s", page.Name)
 	}
 }
 

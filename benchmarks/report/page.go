@@ -197,7 +197,7 @@ type cellView struct {
 }
 
 // longText is the number of characters of a cell that stay on one line.
-const longText = 60
+const longText = 32
 
 type chartView struct {
 	Title string
