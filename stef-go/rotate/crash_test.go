@@ -1,0 +1,129 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rotate
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	stef "github.com/otelstef/stef/stef-go"
+)
+
+// asWriter names the folder of the program that TestKill kills.
+const asWriter = "STEF_ROTATE_CRASH"
+
+// crashingWriter writes until it is killed. It prints the number of the last record
+// after each Write.
+func crashingWriter(dir string) {
+	w, err := New(Options{Dir: dir, Signal: "logs", MaxBytes: 20 << 10}, startLogs)
+	for n := uint64(0); err == nil; n += 20 {
+		if err = writeLogs(w, n+1, n+20); err == nil {
+			fmt.Println(n + 20)
+		}
+	}
+	fmt.Fprintln(os.Stderr, err)
+	os.Exit(1)
+}
+
+// kills is how often the tests kill a process.
+func kills() int {
+	if testing.Short() {
+		return 10
+	}
+	return 100
+}
+
+// A process killed at any instant leaves files with every record that was flushed,
+// and none that was not written. The next writer finishes the file it left.
+func TestKill(t *testing.T) {
+	if !renamesOpenFiles {
+		t.Skip("without locks a file counts as in use for StaleAfter")
+	}
+	total, leftover := 0, uint64(0)
+	for range kills() {
+		dir := t.TempDir()
+		cmd := exec.Command(os.Args[0], "-test.run=^$")
+		cmd.Env = append(os.Environ(), asWriter+"="+dir)
+		cmd.Stderr = os.Stderr
+		out, err := cmd.StdoutPipe()
+		require.NoError(t, err)
+		require.NoError(t, cmd.Start())
+		flushed := uint64(0)
+		var timer *time.Timer
+		for lines := bufio.NewScanner(out); lines.Scan(); {
+			n, err := strconv.ParseUint(lines.Text(), 10, 64)
+			require.NoError(t, err)
+			flushed = n
+			if timer == nil {
+				timer = time.AfterFunc(rand.N(20*time.Millisecond), func() { _ = cmd.Process.Kill() })
+			}
+		}
+		require.Error(t, cmd.Wait())
+		require.NotNil(t, timer)
+
+		w := open(t, Options{Dir: dir, MaxBytes: 20 << 10})
+		leftover += w.Stats().Recovered
+		require.NoError(t, w.Close())
+		got, list := []uint64(nil), names(t, dir)
+		for i, name := range list {
+			n, ok := ParseName(name)
+			require.True(t, ok && !n.Active, name)
+			part, err := readLogs(t, filepath.Join(dir, name))
+			if err != nil {
+				require.Equal(t, len(list)-1, i, "%s: %v", name, err)
+				require.True(t, errors.Is(err, stef.ErrCorrupt), "%v", err)
+			}
+			got = append(got, part...)
+		}
+		require.Equal(t, upTo(uint64(len(got))), got)
+		require.GreaterOrEqual(t, uint64(len(got)), flushed)
+		require.LessOrEqual(t, uint64(len(got)), flushed+20)
+		total += len(got)
+	}
+	require.NotZero(t, leftover)
+	t.Logf("%d kills: %d records were read, %d files were finished by the next writer", kills(), total, leftover)
+}
+
+// Abandoned and New tell a file in use from a leftover.
+func TestAbandoned(t *testing.T) {
+	if !renamesOpenFiles {
+		t.Skip("without locks a file counts as in use for StaleAfter")
+	}
+	dir := t.TempDir()
+	w := open(t, Options{Dir: dir})
+	require.NoError(t, writeLogs(w, 1, 3))
+	active := filepath.Join(dir, names(t, dir)[0])
+	gone, err := Abandoned(active)
+	require.NoError(t, err)
+	require.False(t, gone)
+	second := open(t, Options{Dir: dir})
+	require.Zero(t, second.Stats().Recovered)
+	require.FileExists(t, active)
+
+	// A copy that nobody locks, and an empty one.
+	b, err := os.ReadFile(active)
+	require.NoError(t, err)
+	for i, content := range [][]byte{b, nil} {
+		left := Name{Prefix: "telemetry", PID: 1, Sequence: i + 1, Signal: "logs", Active: true}
+		require.NoError(t, os.WriteFile(filepath.Join(dir, left.String()), content, 0o600))
+		gone, err = Abandoned(filepath.Join(dir, left.String()))
+		require.NoError(t, err)
+		require.True(t, gone)
+	}
+	third := open(t, Options{Dir: dir})
+	require.EqualValues(t, 1, third.Stats().Recovered)
+	require.Len(t, names(t, dir), 2)
+	_, err = Abandoned(filepath.Join(dir, "none"))
+	require.ErrorIs(t, err, os.ErrNotExist)
+}

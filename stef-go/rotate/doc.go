@@ -1,0 +1,55 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package rotate writes records to files that rotate by size and age, for programs
+// that leave their telemetry on disk for a follower, such as the steffile receiver of
+// the Collector.
+//
+//	w, err := rotate.New(rotate.Options{Dir: "telemetry", Signal: "traces"},
+//		func(dst io.Writer) (*otelstef.SpansWriter, error) {
+//			return otelstef.NewSpansWriter(dst, stef.WithCompression(stef.Zstd), otelstef.CompactSpans())
+//		})
+//	...
+//	err = w.Write(func(s *otelstef.SpansWriter) error {
+//		... // set s.Record(), then s.Write(), for each span of a batch
+//	})
+//
+// # Files
+//
+// Each file is a complete stream: headers, schema and frames. Its name is
+//
+//	PREFIX-TIME-PID-SEQUENCE-SIGNAL.stef
+//	telemetry-20261122T101548.123456789Z-0001234-000001-traces.stef
+//
+// with the UTC time of its creation, so names sort by time. While it is written, the
+// name has the suffix ActiveSuffix; the file is renamed when it is finished. A file
+// is finished when it reaches Options.MaxBytes or Options.MaxAge, after an error, by
+// Rotate and by Close. A program that writes nothing creates no file.
+//
+// A killed process leaves an active file. The next New with the same folder, prefix
+// and signal finishes it. Other readers ask Abandoned. Where the system has flock, a
+// lock tells at once whether a process still writes a file; elsewhere a file counts
+// as abandoned when it was not modified for StaleAfter.
+//
+// # When records are safe
+//
+// A frame is one write to the file. What was flushed is readable after the process is
+// killed, up to the last complete frame (type Frames finds its end). Write flushes
+// before it returns unless Options.FlushInterval delays this. What a crash of the
+// machine may lose depends on Options.Sync:
+//
+//	SyncInterval  what was written during the last Options.SyncEvery, 1 s by default
+//	SyncFlush     nothing that was flushed; each flush takes as long as the disk
+//	SyncNone      what the operating system has not written yet
+//
+// With SyncInterval and SyncFlush a file is synced before it is renamed.
+//
+// # Errors
+//
+// A full disk, missing permissions, a removed folder and other faults are returned as
+// *Error, counted in Stats, and never wait: the file is cut back to its last complete
+// frame and finished, and the next Write creates another file, and the folder if it is
+// missing. Records that were not flushed are lost and counted. Only a call of the
+// operating system that does not return can block a caller. Files that somebody
+// removes are noticed within a tenth of a second of writing.
+package rotate

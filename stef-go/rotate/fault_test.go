@@ -1,0 +1,264 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rotate
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// stubDisk is a disk with a quota and other faults.
+type stubDisk struct {
+	mu       sync.Mutex
+	room     int // bytes until the disk is full
+	syncs    int
+	onCreate error
+	onSync   error
+	stuck    chan struct{} // Sync waits for it, unless it is nil
+}
+
+func (d *stubDisk) create(path string, perm fs.FileMode) (diskFile, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.onCreate != nil {
+		return nil, d.onCreate
+	}
+	f, err := osDisk{}.create(path, perm)
+	if err != nil {
+		return nil, err
+	}
+	return stubFile{f, d}, nil
+}
+
+func (d *stubDisk) mkdir(dir string, perm fs.FileMode) error { return osDisk{}.mkdir(dir, perm) }
+
+func (d *stubDisk) set(f func()) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	f()
+}
+
+type stubFile struct {
+	diskFile
+	disk *stubDisk
+}
+
+// Write writes what the quota allows, as a file system does.
+func (f stubFile) Write(b []byte) (int, error) {
+	f.disk.mu.Lock()
+	defer f.disk.mu.Unlock()
+	n, err := f.diskFile.Write(b[:min(len(b), f.disk.room)])
+	f.disk.room -= n
+	if err == nil && n < len(b) {
+		err = &fs.PathError{Op: "write", Path: "x", Err: syscall.ENOSPC}
+	}
+	return n, err
+}
+
+func (f stubFile) Sync() error {
+	f.disk.mu.Lock()
+	f.disk.syncs++
+	err, stuck := f.disk.onSync, f.disk.stuck
+	f.disk.mu.Unlock()
+	if stuck != nil {
+		<-stuck
+	}
+	return err
+}
+
+const plenty = 1 << 30
+
+// At every number of bytes a disk can have left: what Write reported as written is
+// readable, every file is whole, and writing goes on when there is space again.
+func TestDiskFull(t *testing.T) {
+	step := 7
+	if testing.Short() {
+		step = 41
+	}
+	failures := uint64(1)
+	for room := 0; failures > 0; room += step { // until there is room for all
+		dir := t.TempDir()
+		d := &stubDisk{room: room}
+		w := openOn(t, Options{Dir: dir, Sync: SyncNone}, d)
+		want, lost := []uint64(nil), uint64(0)
+		for i := uint64(1); i <= 30; i += 3 {
+			err := writeLogs(w, i, i+2)
+			if err == nil {
+				want = append(want, i, i+1, i+2)
+				continue
+			}
+			var full *Error
+			require.ErrorAs(t, err, &full)
+			require.Equal(t, KindFull, full.Kind(), "%v", err)
+			require.ErrorIs(t, err, syscall.ENOSPC)
+			require.Contains(t, []string{"write", "create"}, full.Op)
+			lost += full.Lost
+		}
+		failures = w.Stats().Errors[KindFull]
+		require.True(t, failures > 0 || room > 500)
+		d.set(func() { d.room = plenty })
+		require.NoError(t, writeLogs(w, 100, 101))
+		require.NoError(t, w.Close())
+		require.Equal(t, append(want, 100, 101), readAll(t, dir))
+		s := w.Stats()
+		require.EqualValues(t, len(want)+2, s.Records)
+		require.Equal(t, lost, s.Lost)
+		require.Equal(t, failures, s.Errors[KindFull])
+	}
+}
+
+// A real file system that is full, and one that is read-only.
+func TestRealDisk(t *testing.T) {
+	dir := smallDisk(t, 256<<10)
+	w := open(t, Options{Dir: dir, Sync: SyncFlush})
+	n, want := uint64(0), []uint64(nil)
+	var err error
+	for err == nil {
+		require.Less(t, n, uint64(1<<20))
+		if err = writeLogs(w, n+1, n+100); err == nil {
+			for range 100 {
+				n++
+				want = append(want, n)
+			}
+		}
+	}
+	var full *Error
+	require.ErrorAs(t, err, &full)
+	require.Equal(t, KindFull, full.Kind(), "%v", err)
+	require.EqualValues(t, 100, full.Lost)
+	require.Equal(t, want, readAll(t, dir))
+	require.Error(t, writeLogs(w, 1, 1000))
+	require.NoError(t, os.Remove(filepath.Join(dir, names(t, dir)[0])))
+	require.NoError(t, writeLogs(w, 1, 10))
+	require.NoError(t, w.Close())
+	require.Equal(t, upTo(10), readAll(t, dir))
+
+	readOnlyDisk(t, dir)
+	w = open(t, Options{Dir: dir})
+	require.ErrorAs(t, writeLogs(w, 1, 1), &full)
+	require.Equal(t, KindPermission, full.Kind())
+	require.Equal(t, "create", full.Op)
+}
+
+// Without permission every Write fails at once, and the next one after it is given
+// succeeds.
+func TestNoPermission(t *testing.T) {
+	dir := t.TempDir()
+	d := &stubDisk{room: plenty, onCreate: &fs.PathError{Op: "open", Path: "x", Err: syscall.EACCES}}
+	w := openOn(t, Options{Dir: dir}, d)
+	for range 3 {
+		var e *Error
+		require.ErrorAs(t, writeLogs(w, 1, 1), &e)
+		require.Equal(t, KindPermission, e.Kind())
+		require.ErrorContains(t, e, "rotate: create "+dir+": permission denied")
+	}
+	require.Equal(t, map[Kind]uint64{KindPermission: 3}, w.Stats().Errors)
+	d.set(func() { d.onCreate = nil })
+	require.NoError(t, writeLogs(w, 1, 1))
+	require.NoError(t, w.Close())
+	require.Equal(t, upTo(1), readAll(t, dir))
+
+	// The folder is a file.
+	file := filepath.Join(t.TempDir(), "file")
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	w = open(t, Options{Dir: file})
+	var e *Error
+	require.ErrorAs(t, writeLogs(w, 1, 1), &e)
+	require.NotZero(t, w.Stats().Errors[KindOther])
+}
+
+// A folder that is removed is made again; so is a file that somebody removes.
+func TestFolderRemoved(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("Windows does not remove open files")
+	}
+	dir := filepath.Join(t.TempDir(), "a", "b")
+	var reported []error
+	w := open(t, Options{Dir: dir, OnError: func(err error) { reported = append(reported, err) }})
+	require.NoError(t, writeLogs(w, 1, 2))
+	require.NoError(t, os.RemoveAll(filepath.Dir(dir)))
+	time.Sleep(checkEvery)
+	require.NoError(t, writeLogs(w, 3, 4))
+	require.Equal(t, upTo(4)[2:], readAll(t, dir))
+	require.Equal(t, map[Kind]uint64{KindRemoved: 1}, w.Stats().Errors)
+	require.Len(t, reported, 1)
+	require.ErrorIs(t, reported[0], errRemoved)
+
+	require.NoError(t, os.RemoveAll(dir))
+	var e *Error
+	require.ErrorAs(t, w.Close(), &e)
+	require.Equal(t, "finish", e.Op)
+	require.Equal(t, KindRemoved, e.Kind())
+}
+
+func TestSync(t *testing.T) {
+	count := func(d *stubDisk) (n int) {
+		d.set(func() { n = d.syncs })
+		return n
+	}
+	none := &stubDisk{room: plenty}
+	w := openOn(t, Options{Dir: t.TempDir(), Sync: SyncNone, SyncEvery: time.Millisecond, MaxBytes: 1}, none)
+	require.NoError(t, writeLogs(w, 1, 1))
+	time.Sleep(20 * time.Millisecond)
+	require.NoError(t, w.Close())
+	require.Zero(t, count(none))
+
+	flush := &stubDisk{room: plenty}
+	w = openOn(t, Options{Dir: t.TempDir(), Sync: SyncFlush}, flush)
+	for i := uint64(1); i <= 5; i++ {
+		require.NoError(t, writeLogs(w, i, i))
+		require.EqualValues(t, i, count(flush))
+	}
+	flush.set(func() { flush.onSync = syscall.EIO })
+	var e *Error
+	require.ErrorAs(t, writeLogs(w, 6, 6), &e)
+	require.Equal(t, "sync", e.Op)
+	require.Equal(t, KindOther, e.Kind())
+
+	// A disk that is stuck holds up the background, not Write.
+	interval := &stubDisk{room: plenty, stuck: make(chan struct{})}
+	var mu sync.Mutex
+	var reported []error
+	w = openOn(t, Options{Dir: t.TempDir(), SyncEvery: 2 * time.Millisecond, OnError: func(err error) {
+		mu.Lock()
+		defer mu.Unlock()
+		reported = append(reported, err)
+	}}, interval)
+	require.NoError(t, writeLogs(w, 1, 1))
+	eventually(t, func() bool { return count(interval) == 1 })
+	for i := uint64(2); i <= 100; i++ {
+		require.NoError(t, writeLogs(w, i, i))
+	}
+	require.Equal(t, 1, count(interval))
+	interval.set(func() { interval.onSync = syscall.EIO })
+	close(interval.stuck)
+	eventually(t, func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return len(reported) > 0
+	})
+	require.ErrorIs(t, reported[0], syscall.EIO)
+	interval.set(func() { interval.onSync = nil })
+	require.NoError(t, writeLogs(w, 101, 101)) // in a new file
+	require.NoError(t, w.Close())
+	require.EqualValues(t, 101, w.Stats().Records)
+}
+
+func TestErrorText(t *testing.T) {
+	e := &Error{Op: "write", Path: "a/b", Lost: 3, Err: &fs.PathError{Op: "write", Path: "a/b", Err: syscall.ENOSPC}}
+	require.EqualError(t, e, "rotate: write a/b: no space left on device (3 records lost)")
+	require.True(t, errors.Is(e, syscall.ENOSPC))
+	require.Equal(t, []string{"other", "disk_full", "permission", "removed"}, []string{KindOther.String(), KindFull.String(), KindPermission.String(), KindRemoved.String()})
+	require.Equal(t, KindPermission, (&Error{Err: syscall.EROFS}).Kind())
+	require.Equal(t, KindOther, (&Error{Err: syscall.EIO}).Kind())
+}

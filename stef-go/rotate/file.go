@@ -1,0 +1,165 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rotate
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// disk is the part of package os that writing needs; tests replace it.
+type disk interface {
+	create(path string, perm fs.FileMode) (diskFile, error)
+	mkdir(dir string, perm fs.FileMode) error
+}
+
+// diskFile is an open file.
+type diskFile interface {
+	io.Writer
+	Truncate(size int64) error
+	Sync() error
+	Close() error
+	// lock reports false if another process locked the file first.
+	lock() bool
+	// at reports whether path still names this file.
+	at(path string) bool
+}
+
+type osDisk struct{}
+
+func (osDisk) create(path string, perm fs.FileMode) (diskFile, error) {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
+	if err != nil {
+		return nil, err
+	}
+	return osFile{f}, nil
+}
+
+func (osDisk) mkdir(dir string, perm fs.FileMode) error { return os.MkdirAll(dir, perm) }
+
+type osFile struct{ *os.File }
+
+func (f osFile) lock() bool {
+	locked, known := lock(f.File)
+	return locked || !known
+}
+
+func (f osFile) at(path string) bool {
+	named, err := os.Stat(path)
+	if err != nil {
+		// Only a missing file counts: other errors show when writing.
+		return !errors.Is(err, fs.ErrNotExist)
+	}
+	open, err := f.Stat()
+	return err != nil || os.SameFile(named, open)
+}
+
+// output is the active file. It counts the chunks that reached the file as a whole,
+// and cuts off what a failed write left.
+type output struct {
+	file    diskFile
+	path    string // while it is active
+	opened  time.Time
+	checked time.Time // that path still names it
+	synced  time.Time // in the background
+	flushed time.Time // in the background
+	size    int64
+	dirty   bool // written since the last sync
+	err     error
+}
+
+// tries bounds how many names are tried for a new file.
+const tries = 100
+
+// create creates and locks the next active file.
+func (o *output) create(d disk, dir string, perm fs.FileMode, next func() Name) error {
+	if err := d.mkdir(dir, perm|perm>>2&0o111); err != nil {
+		return err
+	}
+	var err error
+	for range tries {
+		o.path = filepath.Join(dir, next().String())
+		if o.file, err = d.create(o.path, perm); errors.Is(err, fs.ErrExist) {
+			continue
+		} else if err != nil {
+			return err
+		}
+		// Another process may have seen the file before it was locked, and may have
+		// renamed it as a leftover.
+		if o.file.lock() && o.file.at(o.path) {
+			o.size, o.dirty, o.err = 0, false, nil
+			return nil
+		}
+		_ = o.file.Close()
+		_ = os.Remove(o.path)
+		err = errors.New("another process took the file")
+	}
+	return fmt.Errorf("%d names were tried: %w", tries, err)
+}
+
+// Write appends a chunk of the stream. After an error the file takes nothing more.
+func (o *output) Write(chunk []byte) (int, error) {
+	if o.err != nil {
+		return 0, o.err
+	}
+	n, err := o.file.Write(chunk)
+	if err == nil && n < len(chunk) {
+		err = io.ErrShortWrite
+	}
+	if err != nil {
+		o.err = err
+		_ = o.file.Truncate(o.size) // if it fails, readers find the cut
+		return n, err
+	}
+	o.size += int64(n)
+	o.dirty = true
+	return n, nil
+}
+
+// finish renames the file to its final name and closes it. A file that holds nothing
+// of use is removed.
+func (o *output) finish(sync, useful bool) error {
+	if !useful {
+		err := o.file.Close()
+		return errors.Join(err, ignoreMissing(os.Remove(o.path)))
+	}
+	var syncErr error
+	if sync {
+		syncErr = o.file.Sync()
+	}
+	// The lock holds until the file has its final name, where that is possible.
+	if !renamesOpenFiles {
+		syncErr = errors.Join(syncErr, o.file.Close())
+	}
+	var renameErr error
+	if o.file.at(o.path) {
+		renameErr = os.Rename(o.path, finalName(o.path))
+	} else {
+		renameErr = errRemoved
+	}
+	if renamesOpenFiles {
+		syncErr = errors.Join(syncErr, o.file.Close())
+	}
+	if sync && renameErr == nil {
+		syncDir(filepath.Dir(o.path))
+	}
+	if renameErr != nil {
+		return renameErr
+	}
+	return syncErr
+}
+
+func finalName(active string) string { return active[:len(active)-len(ActiveSuffix)] + Suffix }
+
+func ignoreMissing(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}

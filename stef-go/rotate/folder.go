@@ -1,0 +1,125 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rotate
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+)
+
+// StaleAfter is how long a file must not have been modified to count as abandoned,
+// where the file system has no locks.
+const StaleAfter = time.Hour
+
+// Abandoned reports whether no process writes an active file any more. It may be
+// called for files of other processes.
+func Abandoned(path string) (bool, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return false, err
+	}
+	abandoned, err := abandoned(f)
+	return abandoned, errors.Join(err, f.Close())
+}
+
+// abandoned locks the file if nobody else does.
+func abandoned(f *os.File) (bool, error) {
+	locked, known := lock(f)
+	if known {
+		return locked, nil
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return false, err
+	}
+	return time.Since(info.ModTime()) > StaleAfter, nil
+}
+
+// recover finishes the files that killed processes left, and returns their number.
+func (o *Options) recover(report func(*Error)) (n uint64) {
+	for _, e := range o.list(true, report) {
+		path := filepath.Join(o.Dir, e.Name())
+		done, err := recoverFile(path)
+		if err != nil {
+			report(&Error{Op: "recover", Path: path, Err: err})
+		}
+		if done {
+			n++
+		}
+	}
+	return n
+}
+
+// recoverFile finishes an active file that nobody writes.
+func recoverFile(path string) (bool, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return false, ignoreMissing(err)
+	}
+	defer f.Close()
+	if ok, err := abandoned(f); !ok || err != nil {
+		return false, err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return false, err
+	}
+	if !renamesOpenFiles {
+		_ = f.Close()
+	}
+	// The lock may be on a file that another process renamed in the meantime.
+	if named, err := os.Stat(path); err != nil || !os.SameFile(named, info) {
+		return false, ignoreMissing(err)
+	}
+	if info.Size() == 0 {
+		return false, ignoreMissing(os.Remove(path))
+	}
+	err = os.Rename(path, finalName(path))
+	return err == nil, ignoreMissing(err)
+}
+
+// list returns the active or the finished files of this prefix and signal, the oldest
+// first.
+func (o *Options) list(active bool, report func(*Error)) []fs.DirEntry {
+	entries, err := os.ReadDir(o.Dir)
+	if ignoreMissing(err) != nil {
+		report(&Error{Op: "list", Path: o.Dir, Err: err})
+	}
+	return slices.DeleteFunc(entries, func(e fs.DirEntry) bool {
+		n, ok := ParseName(e.Name())
+		return !ok || n.Active != active || n.Prefix != o.Prefix || n.Signal != o.Signal || !e.Type().IsRegular()
+	})
+}
+
+// retain removes the oldest finished files that exceed the limits, and returns their
+// number.
+func (o *Options) retain(report func(*Error)) (removed uint64) {
+	if o.MaxFiles == 0 && o.MaxTotalBytes == 0 {
+		return 0
+	}
+	count, total := 0, int64(0)
+	for _, e := range slices.Backward(o.list(false, report)) {
+		info, err := e.Info()
+		if err != nil {
+			continue // removed in the meantime
+		}
+		count++
+		total += info.Size()
+		if (o.MaxFiles == 0 || count <= o.MaxFiles) && (o.MaxTotalBytes == 0 || total <= o.MaxTotalBytes) {
+			continue
+		}
+		path := filepath.Join(o.Dir, e.Name())
+		switch err := os.Remove(path); {
+		case err == nil:
+			removed++
+		case ignoreMissing(err) != nil:
+			report(&Error{Op: "retain", Path: path, Err: err})
+		}
+	}
+	return removed
+}

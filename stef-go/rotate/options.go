@@ -1,0 +1,123 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rotate
+
+import (
+	"fmt"
+	"io/fs"
+	"strings"
+	"time"
+)
+
+// Sync says when written data is forced to the disk.
+type Sync uint8
+
+// When written data is forced to the disk.
+const (
+	// SyncInterval syncs every Options.SyncEvery, in the background.
+	SyncInterval Sync = iota
+	// SyncFlush syncs with each flush, before Write returns.
+	SyncFlush
+	// SyncNone leaves it to the operating system.
+	SyncNone
+)
+
+// Options of a Writer. Fields that are 0 select their defaults.
+type Options struct {
+	// Dir is the folder of the files. It is created with the first file.
+	Dir string
+	// Prefix begins the names. Several programs, and several writers of one signal,
+	// may share a folder and a prefix: then they also share MaxFiles and
+	// MaxTotalBytes. Default "telemetry".
+	Prefix string
+	// Signal ends the names: "traces", "metrics", "logs", or a name of your own.
+	// Required.
+	Signal string
+	// MaxBytes is the size at which a file is finished. A file ends with a whole
+	// frame, so it can be larger by one frame. Default 64 MiB; negative: no limit.
+	MaxBytes int64
+	// MaxAge is the age at which a file with records is finished, within a second.
+	// Default 1 minute; negative: no limit.
+	MaxAge time.Duration
+	// MaxFiles is how many finished files are kept, and MaxTotalBytes how many bytes
+	// they have together; the oldest are removed, whether or not anybody read them.
+	// The active file comes in addition. Default: no limit.
+	MaxFiles      int
+	MaxTotalBytes int64
+	// FlushInterval delays flushes: frames end at this interval, instead of with each
+	// Write. This makes smaller files if single records are written. Default: no
+	// delay.
+	FlushInterval time.Duration
+	// Sync says when data is forced to the disk. SyncEvery is the interval of
+	// SyncInterval, 1 s by default.
+	Sync      Sync
+	SyncEvery time.Duration
+	// Perm are the permissions of files, before the umask. Default 0o640. Folders
+	// also get the permission to search.
+	Perm fs.FileMode
+	// OnError receives errors of work in the background, which no call returns. It
+	// must return soon and not call the Writer. Default: they are only counted.
+	OnError func(error)
+}
+
+const (
+	defaultPrefix    = "telemetry"
+	defaultMaxBytes  = 64 << 20
+	defaultMaxAge    = time.Minute
+	defaultSyncEvery = time.Second
+	defaultPerm      = 0o640
+	maxNamePart      = 100
+)
+
+// withDefaults checks the options and fills in the defaults.
+func (o Options) withDefaults() (Options, error) {
+	if o.Dir == "" {
+		return o, fmt.Errorf("rotate: Options.Dir is empty")
+	}
+	setDefault(&o.Prefix, defaultPrefix)
+	for _, part := range []struct{ name, value string }{{"Prefix", o.Prefix}, {"Signal", o.Signal}} {
+		if part.value == "" || len(part.value) > maxNamePart || strings.ContainsFunc(part.value, notInName) || part.value[0] == '.' {
+			return o, fmt.Errorf("rotate: Options.%s is %q: use 1 to %d letters, digits, '.', '_' and '-'", part.name, part.value, maxNamePart)
+		}
+	}
+	if strings.Contains(o.Signal, "-") {
+		return o, fmt.Errorf("rotate: Options.Signal is %q: it must not contain '-'", o.Signal)
+	}
+	if o.Sync > SyncNone {
+		return o, fmt.Errorf("rotate: Options.Sync is %d: use SyncInterval, SyncFlush or SyncNone", o.Sync)
+	}
+	if o.MaxFiles < 0 || o.MaxTotalBytes < 0 || o.FlushInterval < 0 || o.SyncEvery < 0 {
+		return o, fmt.Errorf("rotate: Options.MaxFiles, MaxTotalBytes, FlushInterval and SyncEvery must not be negative")
+	}
+	setDefault(&o.MaxBytes, defaultMaxBytes)
+	setDefault(&o.MaxAge, defaultMaxAge)
+	setDefault(&o.SyncEvery, defaultSyncEvery)
+	setDefault(&o.Perm, defaultPerm)
+	if o.OnError == nil {
+		o.OnError = func(error) {}
+	}
+	return o, nil
+}
+
+func setDefault[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+func notInName(r rune) bool {
+	return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("._-", r))
+}
+
+// tick is how often the background looks for work that is due.
+func (o *Options) tick() time.Duration {
+	tick := time.Second
+	for _, interval := range []time.Duration{o.MaxAge, o.SyncEvery, o.FlushInterval} {
+		if interval > 0 {
+			tick = min(tick, interval/2)
+		}
+	}
+	return max(tick, time.Millisecond)
+}

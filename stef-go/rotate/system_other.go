@@ -1,0 +1,22 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build !(darwin || dragonfly || freebsd || linux || netbsd || openbsd)
+
+package rotate
+
+import (
+	"os"
+	"syscall"
+)
+
+const renamesOpenFiles = false
+
+// ERROR_HANDLE_DISK_FULL and ERROR_DISK_FULL of Windows, and ENOSPC elsewhere.
+func fullDisk(e syscall.Errno) bool { return e == 39 || e == 112 || e == syscall.ENOSPC }
+func readOnly(e syscall.Errno) bool { return e == syscall.EROFS }
+
+// lock is not available: the age of a file tells whether it is in use.
+func lock(*os.File) (locked, known bool) { return false, false }
+
+func syncDir(string) {}

@@ -1,0 +1,356 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rotate
+
+import (
+	"errors"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	stef "github.com/otelstef/stef/stef-go"
+)
+
+// Stream writes records to one file. The generated writers, such as
+// otelstef.SpansWriter, are streams; a type that embeds one can add an encoder.
+type Stream interface {
+	// Flush writes the unfinished frame.
+	Flush() error
+	// Close flushes and releases the memory of the stream.
+	Close() error
+	// Stats returns counts of what was written.
+	Stats() stef.WriterStats
+}
+
+// Writer writes records to files. It is safe for use by several goroutines at once.
+type Writer[S Stream] struct {
+	options Options
+	start   func(dst io.Writer) (S, error)
+	disk    disk
+	done    chan struct{} // closed by Close
+	ended   chan struct{} // closed by the goroutine
+
+	mu       sync.Mutex
+	closed   bool
+	active   bool // file and stream are in use
+	file     output
+	stream   S
+	last     Name
+	sequence int
+	flushed  uint64 // records of the file that Stats counts already
+	stats    Stats
+	failures [kinds]uint64
+	reports  []error // for Options.OnError
+}
+
+// Stats are counts of what a Writer did.
+type Stats struct {
+	Records   uint64 // records that reached a file
+	Lost      uint64 // records that did not, because of an error
+	Bytes     int64  // bytes of whole frames and headers that reached a file
+	Opened    uint64 // files
+	Finished  uint64 // files with their final name
+	Recovered uint64 // files of killed processes that were finished
+	Removed   uint64 // finished files that Options.MaxFiles or MaxTotalBytes removed
+	// Errors counts the errors by class. Classes without errors are absent.
+	Errors map[Kind]uint64
+}
+
+// New returns a Writer and finishes what a killed process left. start begins the
+// stream of each file; it is also called once by New, with io.Discard, so that New
+// fails if it does. New does not fail because of the file system: see Stats. The
+// Writer has one goroutine until Close.
+func New[S Stream](options Options, start func(dst io.Writer) (S, error)) (*Writer[S], error) {
+	return newWriter(options, start, osDisk{})
+}
+
+func newWriter[S Stream](options Options, start func(dst io.Writer) (S, error), d disk) (*Writer[S], error) {
+	options, err := options.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	probe, err := start(io.Discard)
+	if err != nil {
+		return nil, err
+	}
+	if err := probe.Close(); err != nil {
+		return nil, err
+	}
+	w := &Writer[S]{options: options, start: start, disk: d, done: make(chan struct{}), ended: make(chan struct{})}
+	w.stats.Recovered = options.recover(w.report)
+	w.stats.Removed = options.retain(w.report)
+	go w.background()
+	return w, nil
+}
+
+// Write calls fill with the stream of the active file, and flushes what fill wrote
+// unless Options.FlushInterval is set. fill must not keep the stream. An error of fill
+// that does not come from the file is returned as it is; records written before it
+// are kept. An *Error says how many records are lost, and the next Write uses a new
+// file; if it is not possible to create one, fill is not called.
+func (w *Writer[S]) Write(fill func(S) error) error {
+	return w.locked(func() error {
+		if w.closed {
+			return ErrClosed
+		}
+		if err := w.ready(); err != nil {
+			return err
+		}
+		fillErr := fill(w.stream)
+		if w.file.err == nil && w.options.FlushInterval == 0 {
+			if err := w.flush(); err != nil {
+				return errors.Join(fillErr, err)
+			}
+		}
+		if w.file.err != nil {
+			return w.fail("write", w.file.err)
+		}
+		w.account()
+		if limit := w.options.MaxBytes; limit > 0 && w.file.size >= limit {
+			return errors.Join(fillErr, w.finish())
+		}
+		return fillErr
+	})
+}
+
+// Flush ends the frame and writes it to the file.
+func (w *Writer[S]) Flush() error {
+	return w.locked(func() error {
+		if w.closed {
+			return ErrClosed
+		}
+		return w.flush()
+	})
+}
+
+// Rotate finishes the active file, if there is one. The next Write begins another.
+func (w *Writer[S]) Rotate() error {
+	return w.locked(func() error {
+		if w.closed {
+			return ErrClosed
+		}
+		return w.finish()
+	})
+}
+
+// Close finishes the active file. Closing a closed Writer does nothing.
+func (w *Writer[S]) Close() error {
+	err := w.locked(func() error {
+		if w.closed {
+			return nil
+		}
+		w.closed = true
+		close(w.done)
+		return w.finish()
+	})
+	<-w.ended
+	return err
+}
+
+// Stats returns counts of what was written so far.
+func (w *Writer[S]) Stats() Stats {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	s := w.stats
+	if w.active {
+		s.Bytes += w.file.size
+	}
+	s.Errors = map[Kind]uint64{}
+	for kind, n := range w.failures {
+		if n > 0 {
+			s.Errors[Kind(kind)] = n
+		}
+	}
+	return s
+}
+
+// locked runs f with the lock, and reports errors of side tasks without it.
+func (w *Writer[S]) locked(f func() error) error {
+	reports, err := func() ([]error, error) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		err := f()
+		reports := w.reports
+		w.reports = nil
+		return reports, err
+	}()
+	for _, r := range reports {
+		w.options.OnError(r)
+	}
+	return err
+}
+
+// count counts an error.
+func (w *Writer[S]) count(err *Error) *Error {
+	w.failures[err.Kind()]++
+	w.stats.Lost += err.Lost
+	return err
+}
+
+// report counts an error that no call returns.
+func (w *Writer[S]) report(err *Error) { w.reports = append(w.reports, w.count(err)) }
+
+// checkEvery is how often a file is looked up by its name while it is written.
+const checkEvery = 100 * time.Millisecond
+
+// ready opens a file if none is active, or if somebody removed it.
+func (w *Writer[S]) ready() error {
+	now := time.Now()
+	if w.active && now.Sub(w.file.checked) >= checkEvery {
+		w.file.checked = now
+		if !w.file.file.at(w.file.path) {
+			w.report(w.abandon("write", errRemoved))
+		}
+	}
+	if w.active {
+		return nil
+	}
+	fail := func(err error) error { return w.count(&Error{Op: "create", Path: w.options.Dir, Err: err}) }
+	if err := w.file.create(w.disk, w.options.Dir, w.options.Perm, w.next); err != nil {
+		return fail(err)
+	}
+	w.file.opened, w.file.checked, w.file.synced, w.file.flushed = now, now, now, now
+	stream, err := w.start(&w.file)
+	if err != nil {
+		_ = w.file.finish(false, false)
+		return fail(err)
+	}
+	w.stream, w.active, w.flushed = stream, true, 0
+	w.stats.Opened++
+	return nil
+}
+
+// next returns the name of the next file. Names sort even if the clock steps back.
+func (w *Writer[S]) next() Name {
+	now := time.Now().UTC()
+	if !now.After(w.last.Time) {
+		now = w.last.Time.Add(1)
+	}
+	w.sequence++
+	w.last = Name{Prefix: w.options.Prefix, Time: now, PID: os.Getpid(), Sequence: w.sequence, Signal: w.options.Signal, Active: true}
+	return w.last
+}
+
+// flush writes the unfinished frame, and syncs if each flush does.
+func (w *Writer[S]) flush() error {
+	if !w.active {
+		return nil
+	}
+	if err := w.stream.Flush(); err != nil {
+		return w.fail("write", err)
+	}
+	w.account()
+	if w.options.Sync == SyncFlush && w.file.dirty {
+		w.file.dirty = false
+		if err := w.file.file.Sync(); err != nil {
+			return w.fail("sync", err)
+		}
+	}
+	return nil
+}
+
+// account counts the records that reached the file since the last call.
+func (w *Writer[S]) account() {
+	s := w.stream.Stats()
+	w.stats.Records += s.Flushed - w.flushed
+	w.flushed = s.Flushed
+}
+
+// fail finishes the file after an error and returns the error.
+func (w *Writer[S]) fail(op string, err error) error { return w.count(w.abandon(op, err)) }
+
+// abandon ends the stream of a file after an error, and finishes the file with what
+// reached it.
+func (w *Writer[S]) abandon(op string, err error) *Error {
+	w.account()
+	s := w.stream.Stats()
+	failure := &Error{Op: op, Path: w.file.path, Lost: s.Records - s.Flushed, Err: err}
+	if w.file.err == nil {
+		w.file.err = err // the stream writes nothing more
+	}
+	w.end()
+	return failure
+}
+
+// finish ends the stream and gives the file its final name.
+func (w *Writer[S]) finish() error {
+	if err := w.flush(); err != nil || !w.active {
+		return err
+	}
+	if err := w.end(); err != nil {
+		return w.count(&Error{Op: "finish", Path: w.file.path, Err: err})
+	}
+	return nil
+}
+
+// end closes stream and file. Errors that close a file that failed already are not
+// reported.
+func (w *Writer[S]) end() error {
+	useful := w.stream.Stats().Flushed > 0
+	_ = w.stream.Close() // it was flushed, or cannot be
+	err := w.file.finish(w.options.Sync != SyncNone, useful)
+	w.active = false
+	w.stats.Bytes += w.file.size
+	if err == nil && useful {
+		w.stats.Finished++
+	}
+	w.stats.Removed += w.options.retain(w.report)
+	return err
+}
+
+// background rotates by age, flushes and syncs until Close.
+func (w *Writer[S]) background() {
+	defer close(w.ended)
+	ticker := time.NewTicker(w.options.tick())
+	defer ticker.Stop()
+	for {
+		select {
+		case <-w.done:
+			return
+		case <-ticker.C:
+			w.work()
+		}
+	}
+}
+
+// work does what is due. It syncs without the lock, so that writers do not wait for
+// the disk.
+func (w *Writer[S]) work() {
+	var unsynced diskFile
+	note := func(err error) {
+		if err != nil {
+			w.reports = append(w.reports, err)
+		}
+	}
+	_ = w.locked(func() error {
+		o, now := &w.options, time.Now()
+		if !w.active {
+			return nil
+		}
+		if o.MaxAge > 0 && now.Sub(w.file.opened) >= o.MaxAge {
+			note(w.finish())
+			return nil
+		}
+		if o.FlushInterval > 0 && now.Sub(w.file.flushed) >= o.FlushInterval {
+			w.file.flushed = now
+			note(w.flush())
+		}
+		if w.active && o.Sync == SyncInterval && w.file.dirty && now.Sub(w.file.synced) >= o.SyncEvery {
+			w.file.dirty, w.file.synced, unsynced = false, now, w.file.file
+		}
+		return nil
+	})
+	if unsynced == nil {
+		return
+	}
+	if err := unsynced.Sync(); err != nil && !errors.Is(err, os.ErrClosed) {
+		_ = w.locked(func() error {
+			if w.active && w.file.file == unsynced {
+				note(w.fail("sync", err))
+			}
+			return nil
+		})
+	}
+}
