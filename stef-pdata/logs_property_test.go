@@ -24,6 +24,8 @@ func TestRandomLogsComeBack(t *testing.T) {
 		{stef.WithFrameBytes(300), stef.WithCompression(stef.Zstd)},
 		{stef.WithFrameBytes(1), stef.WithRestart(stef.RestartDictionaries | stef.RestartCodecs)},
 		{stef.WithDictBytes(2000), stef.WithFrameBytes(5000)},
+		{otelstef.CompactLogs()},
+		{otelstef.CompactLogs(), stef.WithFrameBytes(300), stef.WithCompression(stef.Zstd), stef.WithRestart(stef.RestartCodecs)},
 	}
 	templates := []stefpdata.Templates{stefpdata.TemplatesOn, stefpdata.TemplatesOff, stefpdata.TemplatesAuto}
 	for seed := range uint64(60) {
@@ -173,7 +175,7 @@ func TestLossesOfLogs(t *testing.T) {
 	ld := plog.NewLogs()
 	ld.ResourceLogs().AppendEmpty()
 	ld.ResourceLogs().AppendEmpty().ScopeLogs().AppendEmpty()
-	newRandom(1).logRecord(ld.ResourceLogs().AppendEmpty().ScopeLogs().AppendEmpty().LogRecords().AppendEmpty(), false)
+	newRandom(1).LogRecord(ld.ResourceLogs().AppendEmpty().ScopeLogs().AppendEmpty().LogRecords().AppendEmpty(), false)
 	for _, mode := range modes {
 		w, err := otelstef.NewLogsWriter(new(bytes.Buffer))
 		require.NoError(t, err)

@@ -69,6 +69,9 @@ func TestRandomMetricsComeBack(t *testing.T) {
 			stef.WithFrameBytes(pick(r, 1, 500, stef.DefaultFrameBytes)),
 			stef.WithDictBytes(pick(r, 1, 5000, stef.DefaultDictBytes)),
 		}
+		if seed%3 == 0 {
+			options = append(options, otelstef.CompactMetrics())
+		}
 		for _, mode := range modes {
 			stream := encodeMetrics(t, mds, mode, options...)
 			got := decodeMetrics(t, stream, stefpdata.WithMaxItems(pick(r, 0, 3, 1000)))

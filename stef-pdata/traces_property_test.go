@@ -28,6 +28,8 @@ func TestRandomTracesComeBack(t *testing.T) {
 				encodeTraces(t, tds, mode, stef.WithCompression(stef.Zstd), stef.WithFrameBytes(300), stef.WithDictBytes(1000),
 					stef.WithRestart(stef.RestartAll), stef.WithSchemaHeader()),
 				stefpdata.WithMaxItems(3)))
+			requireSameTraces(t, mode, tds, decodeTraces(t,
+				encodeTraces(t, tds, mode, otelstef.CompactSpans(), stef.WithFrameBytes(300), stef.WithRestart(stef.RestartCodecs))))
 		}
 		requireSameTraces(t, stefpdata.Ordered, []ptrace.Traces{before}, []ptrace.Traces{oneTraces(tds)})
 	}

@@ -89,7 +89,7 @@ func (f *spansWriterForm) encode(w *SpansWriter) {
 	f.take(&s.span)
 	if f.span.Apart {
 		// Sent in any case, as readers keep nothing of them.
-		s.span.node.Mark(spanIDs)
+		s.span.node.SetModified(s.span.node.Modified() | spanIDs)
 		e.span.head.Mask |= spanIDs
 	}
 	if s.span.node.Modified()&e.span.head.Mask != 0 {

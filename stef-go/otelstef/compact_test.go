@@ -241,3 +241,34 @@ func TestCompactDamage(t *testing.T) {
 		}
 	})
 }
+
+// TestCompactKeepsIDsOfOtherLengths: a span that lacks one id is written with all three
+// ids, those that did not change included.
+func TestCompactKeepsIDsOfOtherLengths(t *testing.T) {
+	ids := [][3]string{
+		{"0123456789abcdef", "spanid01", "spanid01"},
+		{"", "spanid01", "spanid02"},
+		{"", "spanid01", "spanid02"},
+		{"0123456789abcdef", "spanid01", "spanid02"},
+		{"0123456789abcdef", "", "spanid02"},
+		{"short", "", "spanid02"},
+	}
+	var out bytes.Buffer
+	w, err := otelstef.NewSpansWriter(&out, otelstef.CompactSpans())
+	require.NoError(t, err)
+	for _, x := range ids {
+		span := w.Record().Span()
+		span.SetTraceID([]byte(x[0]))
+		span.SetSpanID([]byte(x[1]))
+		span.SetParentSpanID([]byte(x[2]))
+		require.NoError(t, w.Write())
+	}
+	require.NoError(t, w.Close())
+	r, err := otelstef.NewSpansReader(&out)
+	require.NoError(t, err)
+	for i, x := range ids {
+		require.True(t, r.Next(), r.Err())
+		span := r.Record().Span()
+		require.Equal(t, x, [3]string{string(span.TraceID()), string(span.SpanID()), string(span.ParentSpanID())}, "record %d", i)
+	}
+}
