@@ -74,6 +74,7 @@ internal/confkeys             ->
 internal/signal               -> stef-go stef-go/schema stef-go/otelstef stef-pdata pdata grpc protobuf
 internal/teltest              -> zstd
 internal/teltest/canon        -> pdata
+internal/teltest/randtel      -> pdata
 internal/otlpfile             -> pdata zstd
 internal/replay               -> internal/otlpfile internal/signal stef-go stef-gogrpc stef-pdata pdata grpc
 internal/netfault             ->

@@ -1,0 +1,105 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefpdata_test
+
+import (
+	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/otelstef/stef/internal/teltest/randtel"
+)
+
+// random generates telemetry that covers every field and its edge cases.
+type random struct{ randtel.Random }
+
+func newRandom(seed uint64) random { return random{randtel.New(seed)} }
+
+func pick[T any](r random, values ...T) T { return randtel.Pick(r.Random, values...) }
+
+func (r random) one(n int) bool           { return r.One(n) }
+func (r random) metrics() pmetric.Metrics { return r.Metrics() }
+func (r random) traces() ptrace.Traces    { return r.Traces() }
+func (r random) manySpans() ptrace.Traces { return r.ManySpans() }
+func (r random) logs() plog.Logs          { return r.Logs() }
+
+// fewLogs is logs without containers that hold many log records, for fuzzing.
+func fewLogs(seed uint64) plog.Logs {
+	ld := newRandom(seed).logs()
+	for _, rl := range ld.ResourceLogs().All() {
+		rl.ScopeLogs().RemoveIf(func(sl plog.ScopeLogs) bool { return sl.LogRecords().Len() > 3 })
+	}
+	return ld
+}
+
+// scatter returns the points of md in random order, each in its own containers.
+func (r random) scatter(md pmetric.Metrics) pmetric.Metrics {
+	var single []pmetric.Metrics
+	add := func(rm pmetric.ResourceMetrics, sm pmetric.ScopeMetrics, m pmetric.Metric, keep func(pmetric.Metric)) {
+		one := pmetric.NewMetrics()
+		rmOut := one.ResourceMetrics().AppendEmpty()
+		rmOut.SetSchemaUrl(rm.SchemaUrl())
+		rm.Resource().CopyTo(rmOut.Resource())
+		smOut := rmOut.ScopeMetrics().AppendEmpty()
+		smOut.SetSchemaUrl(sm.SchemaUrl())
+		sm.Scope().CopyTo(smOut.Scope())
+		mOut := smOut.Metrics().AppendEmpty()
+		m.CopyTo(mOut)
+		keep(mOut)
+		single = append(single, one)
+	}
+	for _, rm := range md.ResourceMetrics().All() {
+		for _, sm := range rm.ScopeMetrics().All() {
+			for _, m := range sm.Metrics().All() {
+				one := pmetric.NewMetrics()
+				m.CopyTo(one.ResourceMetrics().AppendEmpty().ScopeMetrics().AppendEmpty().Metrics().AppendEmpty())
+				for i := range one.DataPointCount() {
+					add(rm, sm, m, func(m pmetric.Metric) { keepPoint(m, i) })
+				}
+			}
+		}
+	}
+	r.Shuffle(len(single), func(i, j int) { single[i], single[j] = single[j], single[i] })
+	return oneBatch(single)
+}
+
+// keepPoint removes all points but one.
+func keepPoint(m pmetric.Metric, index int) {
+	i := -1
+	switch m.Type() {
+	case pmetric.MetricTypeGauge:
+		m.Gauge().DataPoints().RemoveIf(func(pmetric.NumberDataPoint) bool { i++; return i != index })
+	case pmetric.MetricTypeSum:
+		m.Sum().DataPoints().RemoveIf(func(pmetric.NumberDataPoint) bool { i++; return i != index })
+	case pmetric.MetricTypeHistogram:
+		m.Histogram().DataPoints().RemoveIf(func(pmetric.HistogramDataPoint) bool { i++; return i != index })
+	case pmetric.MetricTypeExponentialHistogram:
+		m.ExponentialHistogram().DataPoints().RemoveIf(func(pmetric.ExponentialHistogramDataPoint) bool { i++; return i != index })
+	case pmetric.MetricTypeSummary:
+		m.Summary().DataPoints().RemoveIf(func(pmetric.SummaryDataPoint) bool { i++; return i != index })
+	}
+}
+
+// scatterLogs returns the log records of ld in random order, each in its own
+// containers.
+func (r random) scatterLogs(ld plog.Logs) plog.Logs {
+	var single []plog.Logs
+	for _, rl := range ld.ResourceLogs().All() {
+		for _, sl := range rl.ScopeLogs().All() {
+			for _, lr := range sl.LogRecords().All() {
+				one := plog.NewLogs()
+				rlOut := one.ResourceLogs().AppendEmpty()
+				rlOut.SetSchemaUrl(rl.SchemaUrl())
+				rl.Resource().CopyTo(rlOut.Resource())
+				slOut := rlOut.ScopeLogs().AppendEmpty()
+				slOut.SetSchemaUrl(sl.SchemaUrl())
+				sl.Scope().CopyTo(slOut.Scope())
+				lr.CopyTo(slOut.LogRecords().AppendEmpty())
+				single = append(single, one)
+			}
+		}
+	}
+	r.Shuffle(len(single), func(i, j int) { single[i], single[j] = single[j], single[i] })
+	return oneBatchOfLogs(single)
+}
