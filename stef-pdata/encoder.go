@@ -30,6 +30,14 @@ func (e *encoder) init(mode Mode, f features.Set) {
 	e.resources.KeepEntityRefs = f.EntityRefs
 }
 
+// reset drops what the encoder learned from a stream. f are the features of the next.
+func (e *encoder) reset(f features.Set) {
+	e.init(e.mode, f)
+	e.resources.Reset()
+	e.scopes.Reset()
+	e.losses, e.at, e.rejected = Losses{}, mapping.Place{}, nil
+}
+
 // begin makes the encoder ready for a batch. It reports whether it emptied the
 // pools of containers because they had grown too large.
 func (e *encoder) begin() (emptied bool) {

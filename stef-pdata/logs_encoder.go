@@ -38,6 +38,15 @@ func NewLogsEncoder(w *otelstef.LogsWriter, options ...EncoderOption) *LogsEncod
 	return e
 }
 
+// Reset prepares the encoder for the next stream of its writer, which must have been
+// reset before. The bytes of that stream are those that a new encoder writes: only
+// memory is kept, no content. Losses counts from 0 again.
+func (e *LogsEncoder) Reset() {
+	e.reset(features.OfLogs(e.w.Fields()))
+	e.write.Split.Reset()
+	e.sorter.reset()
+}
+
 // Losses returns what the schema of the stream could not carry so far.
 func (e *LogsEncoder) Losses() Losses { return e.losses }
 

@@ -46,6 +46,16 @@ type logItem struct {
 	index      int // in the list
 }
 
+// reset drops the numbers of a stream.
+func (s *logSorter) reset() {
+	s.events.Reset()
+	s.sets.Reset()
+	s.resource, s.scope = 0, 0
+	clear(s.lists)
+	clear(s.items)
+	s.lists, s.items = s.lists[:0], s.items[:0]
+}
+
 // collect adds the log records of a container.
 func (e *LogsEncoder) collect(lrs plog.LogRecordSlice) {
 	s := &e.sorter

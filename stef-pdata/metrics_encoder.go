@@ -39,6 +39,16 @@ func NewMetricsEncoder(w *otelstef.MetricsWriter, options ...EncoderOption) *Met
 	return e
 }
 
+// Reset prepares the encoder for the next stream of its writer, which must have been
+// reset before. The bytes of that stream are those that a new encoder writes: only
+// memory is kept, no content. Losses counts from 0 again.
+func (e *MetricsEncoder) Reset() {
+	e.reset(features.OfMetrics(e.w.Fields()))
+	e.write.Init(e.features, &e.losses)
+	e.metrics.Reset()
+	e.sorter.reset()
+}
+
 // Losses returns what the schema of the stream could not carry so far.
 func (e *MetricsEncoder) Losses() Losses { return e.losses }
 

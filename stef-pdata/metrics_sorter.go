@@ -186,6 +186,13 @@ func (e *MetricsEncoder) writeSorted() error {
 	return nil
 }
 
+// reset drops the attribute sets of a stream.
+func (s *sorter) reset() {
+	s.end()
+	s.sets.Reset()
+	s.written, s.now = 0, ids{}
+}
+
 // end discards the batch. It keeps the memory for the next batch, unless a much
 // larger batch than this one allocated it.
 func (s *sorter) end() {

@@ -40,6 +40,16 @@ func NewTracesEncoder(w *otelstef.SpansWriter, options ...EncoderOption) *Traces
 	return e
 }
 
+// Reset prepares the encoder for the next stream of its writer, which must have been
+// reset before. The bytes of that stream are those that a new encoder writes: only
+// memory is kept, no content. Losses counts from 0 again.
+func (e *TracesEncoder) Reset() {
+	e.reset(features.OfSpans(e.w.Fields()))
+	e.write.Init(e.w.Dicts(), e.features, &e.losses)
+	e.write.Keys.Reset()
+	e.names.Reset()
+}
+
 // Losses returns what the schema of the stream could not carry so far.
 func (e *TracesEncoder) Losses() Losses { return e.losses }
 

@@ -24,21 +24,23 @@ type codec[B any] struct {
 	encoding  []stefpdata.EncoderOption
 	reading   []stef.ReaderOption
 
-	writers sync.Pool // of *messageWriter
+	writers sync.Pool // of *messageWriter[B]
 	readers sync.Pool // of recordReader
 }
 
 // messageWriter writes one message after another into its buffer.
-type messageWriter struct {
+type messageWriter[B any] struct {
 	buf    bytes.Buffer
 	stream recordWriter
+	batch  batchEncoder[B]
 }
 
 // What a pooled writer or reader may retain from a message. One large message
 // must not hold its memory for the life of the extension.
 const (
-	maxPooledBuffer = 4 << 20
-	maxPooledDict   = 4 << 20
+	maxPooledBuffer  = 4 << 20
+	maxPooledDict    = 4 << 20
+	maxPooledRecords = 1 << 16
 )
 
 // errNoReference refuses to marshal logs in the reference schema.
@@ -92,10 +94,7 @@ func (x *codec[B]) marshal(batch B) ([]byte, error) {
 		return nil, err
 	}
 	var bad stefpdata.ItemErrors
-	// The encoder is new with each message: what it learned from the messages
-	// before must not change the bytes of this one.
-	encode := x.newEncoder(w.stream, x.encoding...)
-	if err := encode(batch); err != nil && !errors.As(err, &bad) {
+	if err := w.batch.Encode(batch); err != nil && !errors.As(err, &bad) {
 		return nil, fmt.Errorf("marshaling %s: %w", x.name, err)
 	}
 	if err := w.stream.Flush(); err != nil {
@@ -109,22 +108,31 @@ func (x *codec[B]) marshal(batch B) ([]byte, error) {
 	}
 	message := bytes.Clone(w.buf.Bytes())
 	x.telemetry.marshaled(x.name, len(message))
-	if w.buf.Cap() <= maxPooledBuffer && w.stream.Stats().DictBytes <= maxPooledDict {
+	stats := w.stream.Stats()
+	if w.buf.Cap() <= maxPooledBuffer && stats.DictBytes <= maxPooledDict && stats.Records <= maxPooledRecords {
 		x.writers.Put(w)
 	}
 	return message, nil
 }
 
-// writer returns a writer at the start of a message.
-func (x *codec[B]) writer() (*messageWriter, error) {
-	if w, ok := x.writers.Get().(*messageWriter); ok {
+// writer returns a writer at the start of a message. Nothing of the messages before
+// changes the bytes of this one.
+func (x *codec[B]) writer() (*messageWriter[B], error) {
+	if w, ok := x.writers.Get().(*messageWriter[B]); ok {
 		w.buf.Reset()
-		return w, w.stream.Reset(&w.buf)
+		if err := w.stream.Reset(&w.buf); err != nil {
+			return nil, err
+		}
+		w.batch.Reset()
+		return w, nil
 	}
-	w := new(messageWriter)
+	w := new(messageWriter[B])
 	var err error
-	w.stream, err = x.newWriter(&w.buf, x.writing...)
-	return w, err
+	if w.stream, err = x.newWriter(&w.buf, x.writing...); err != nil {
+		return nil, err
+	}
+	w.batch = x.newEncoder(w.stream, x.encoding...)
+	return w, nil
 }
 
 // unmarshal returns the items of a message. Records that are not valid OTLP

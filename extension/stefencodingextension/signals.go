@@ -29,9 +29,15 @@ type signal[B any] struct {
 	moveTo   func(src, dst B)
 
 	newWriter  func(dst io.Writer, options ...stef.WriterOption) (recordWriter, error)
-	newEncoder func(w recordWriter, options ...stefpdata.EncoderOption) func(B) error
+	newEncoder func(w recordWriter, options ...stefpdata.EncoderOption) batchEncoder[B]
 	newReader  func(src io.Reader, options ...stef.ReaderOption) (recordReader, error)
 	newDecoder func(r recordReader, options ...stefpdata.DecoderOption) func() (B, error)
+}
+
+// batchEncoder is what the encoders of all signals have in common.
+type batchEncoder[B any] interface {
+	Encode(batch B) error
+	Reset()
 }
 
 // recordWriter is what the writers of all signals have in common.
@@ -62,8 +68,8 @@ var tracesSignal = &signal[ptrace.Traces]{
 	newWriter: func(dst io.Writer, options ...stef.WriterOption) (recordWriter, error) {
 		return otelstef.NewSpansWriter(dst, options...)
 	},
-	newEncoder: func(w recordWriter, options ...stefpdata.EncoderOption) func(ptrace.Traces) error {
-		return stefpdata.NewTracesEncoder(w.(*otelstef.SpansWriter), options...).Encode
+	newEncoder: func(w recordWriter, options ...stefpdata.EncoderOption) batchEncoder[ptrace.Traces] {
+		return stefpdata.NewTracesEncoder(w.(*otelstef.SpansWriter), options...)
 	},
 	newReader: func(src io.Reader, options ...stef.ReaderOption) (recordReader, error) {
 		return otelstef.NewSpansReader(src, options...)
@@ -85,8 +91,8 @@ var metricsSignal = &signal[pmetric.Metrics]{
 	newWriter: func(dst io.Writer, options ...stef.WriterOption) (recordWriter, error) {
 		return otelstef.NewMetricsWriter(dst, options...)
 	},
-	newEncoder: func(w recordWriter, options ...stefpdata.EncoderOption) func(pmetric.Metrics) error {
-		return stefpdata.NewMetricsEncoder(w.(*otelstef.MetricsWriter), options...).Encode
+	newEncoder: func(w recordWriter, options ...stefpdata.EncoderOption) batchEncoder[pmetric.Metrics] {
+		return stefpdata.NewMetricsEncoder(w.(*otelstef.MetricsWriter), options...)
 	},
 	newReader: func(src io.Reader, options ...stef.ReaderOption) (recordReader, error) {
 		return otelstef.NewMetricsReader(src, options...)
@@ -107,8 +113,8 @@ var logsSignal = &signal[plog.Logs]{
 	newWriter: func(dst io.Writer, options ...stef.WriterOption) (recordWriter, error) {
 		return otelstef.NewLogsWriter(dst, options...)
 	},
-	newEncoder: func(w recordWriter, options ...stefpdata.EncoderOption) func(plog.Logs) error {
-		return stefpdata.NewLogsEncoder(w.(*otelstef.LogsWriter), options...).Encode
+	newEncoder: func(w recordWriter, options ...stefpdata.EncoderOption) batchEncoder[plog.Logs] {
+		return stefpdata.NewLogsEncoder(w.(*otelstef.LogsWriter), options...)
 	},
 	newReader: func(src io.Reader, options ...stef.ReaderOption) (recordReader, error) {
 		return otelstef.NewLogsReader(src, options...)

@@ -50,7 +50,7 @@ func (p *Resources) RankByValue() {
 // Reset empties the pool.
 func (p *Resources) Reset() {
 	p.predictionIndex.reset()
-	clear(p.alike)
+	p.alike = emptied(p.alike)
 	clear(p.entries)
 	p.entries = p.entries[:0]
 }

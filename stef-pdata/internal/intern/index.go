@@ -20,11 +20,24 @@ const (
 	MaxHeldBytes  = 16 << 20
 )
 
+// maxIdle is how many elements a map may have to be kept when it is emptied: clearing a
+// map takes time in proportion to the most elements it ever had.
+const maxIdle = 1 << 9
+
+// emptied returns m without its elements, or nil.
+func emptied[K comparable, V any](m map[K]V) map[K]V {
+	if len(m) > maxIdle {
+		return nil
+	}
+	clear(m)
+	return m
+}
+
 // Full reports whether the pool has more than most ids or too many bytes.
 func (x *index) Full(most int) bool { return x.Size() > most || x.HeldBytes > MaxHeldBytes }
 
 func (x *index) reset() {
-	clear(x.byHash)
+	x.byHash = emptied(x.byHash)
 	x.chain, x.HeldBytes = x.chain[:0], 0
 }
 

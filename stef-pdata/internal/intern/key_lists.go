@@ -14,6 +14,9 @@ type KeyLists struct {
 // maxKeyLists is how many lists have a number of their own. All others share one.
 const maxKeyLists = 1 << 12
 
+// Reset drops all numbers.
+func (k *KeyLists) Reset() { k.ids = emptied(k.ids) }
+
 // ID returns the number of the list of keys of m.
 func (k *KeyLists) ID(m pcommon.Map) uint32 {
 	k.scratch = k.scratch[:0]

@@ -121,6 +121,17 @@ func (s *KeySorter) setOf(pairs []Pair) *keySet {
 	return *slot
 }
 
+// maxIdleKeys is how many keys are kept from one stream for the next.
+const maxIdleKeys = 1 << 8
+
+// Reset prepares for another stream. It keeps a limited number of keys: they save work
+// and do not change the result.
+func (s *KeySorter) Reset() {
+	if s.Keys() > maxIdleKeys {
+		s.forget()
+	}
+}
+
 // forget drops all keys.
 func (s *KeySorter) forget() {
 	s.Forget()

@@ -16,6 +16,12 @@ type Names struct {
 // MaxNames is how many names have a number of their own. All others share one.
 const MaxNames = 1 << 14
 
+// Reset drops all numbers.
+func (n *Names) Reset() {
+	n.ids = emptied(n.ids)
+	clear(n.cache[:])
+}
+
 // ID returns the number of a name.
 func (n *Names) ID(name string) uint32 {
 	slot := &n.cache[hintOf(name)]

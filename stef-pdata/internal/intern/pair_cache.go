@@ -22,6 +22,9 @@ type PairCache struct {
 	epochs  [2]uint64
 	slots   *[1 << pairBits]pairSlot
 	numbers codec.TextIndex // of keys
+	// used are the slots that hold a pair, unless there are maxUsed or more. Clearing
+	// only these makes the restart of a short stream cheap.
+	used []*pairSlot
 }
 
 // Pair is a key and a value.
@@ -48,6 +51,7 @@ const (
 	// maxValue is the length of the longest value to look up. Longer ones seldom
 	// recur.
 	maxValue = 256
+	maxUsed  = 256
 )
 
 // Odd multipliers with well mixed bits, for hashes.
@@ -66,9 +70,19 @@ func (c *PairCache) Keys() int { return c.numbers.Len() }
 // Forget drops all numbers.
 func (c *PairCache) Forget() {
 	c.numbers.Release()
-	if c.slots != nil {
+	c.clear()
+}
+
+// clear empties all slots.
+func (c *PairCache) clear() {
+	if len(c.used) < maxUsed {
+		for _, s := range c.used {
+			*s = pairSlot{}
+		}
+	} else {
 		clear(c.slots[:])
 	}
+	c.used = c.used[:0]
 }
 
 // Resolve sets the numbers and the references of pairs. A reference is 0 if the text
@@ -111,7 +125,7 @@ func (c *PairCache) begin() {
 	if c.slots == nil {
 		c.slots = new([1 << pairBits]pairSlot)
 	}
-	clear(c.slots[:])
+	c.clear()
 	c.epochs = [2]uint64{c.keys.Epoch(), c.values.Epoch()}
 }
 
@@ -132,6 +146,9 @@ func (c *PairCache) miss(p *Pair, slot, found *pairSlot) {
 	}
 	if (p.Key.Ref != 0 || len(p.Key.Text) < codec.MinEntry) && (p.Value.Ref != 0 || len(p.Value.Text) < codec.MinEntry) {
 		found.key, found.value, found.number = p.Key.Ref, p.Value.Ref, uint64(p.Number)+1
+		if slot.number == 0 && len(c.used) < maxUsed {
+			c.used = append(c.used, slot)
+		}
 		*slot = *found
 	}
 }

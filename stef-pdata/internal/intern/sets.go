@@ -49,20 +49,25 @@ func (p *Sets) Reset() {
 	p.index.reset()
 	p.Ranking.Reset()
 	clear(p.entries)
-	clear(p.texts)
-	clear(p.shapes)
+	p.texts, p.shapes = emptied(p.texts), emptied(p.shapes)
+	if len(p.recall) > firstRecall {
+		p.recall = nil
+	}
 	clear(p.recall)
 	p.entries, p.last = p.entries[:0], 0
 }
 
-const maxRecall = 1 << 16
+const (
+	firstRecall = 1 << 13
+	maxRecall   = 1 << 16
+)
 
 // Find returns the id of a set, and adds the set if it is new. It first compares with
 // the set that followed the same set in the same context last time. If one attribute
 // differs, it compares with the set that this difference led to last time.
 func (p *Sets) Find(c *values.Copier, m pcommon.Map, context uint32) (uint32, error) {
 	if len(p.recall) <= min(16*len(p.entries), maxRecall) {
-		p.recall = make([]uint32, max(1<<13, 2*len(p.recall)))
+		p.recall = make([]uint32, max(firstRecall, 2*len(p.recall)))
 	}
 	expected := p.slot(p.last, context)
 	if *expected != 0 {

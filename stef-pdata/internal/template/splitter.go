@@ -41,6 +41,9 @@ const (
 	maxTrials         = 1 << 14
 	MaxTemplate       = 16 << 10
 	headCount         = 1 << 11
+	// maxIdle is how many elements a map may have to be kept by Reset: clearing a map
+	// takes time in proportion to the most elements it ever had.
+	maxIdle = 1 << 9
 )
 
 // Body returns body i since Begin, or nil if it has no template.
@@ -73,6 +76,23 @@ func (s *Splitter) Begin() {
 	if len(s.trials) > maxTrials {
 		clear(s.trials)
 	}
+}
+
+// Reset prepares for another stream.
+func (s *Splitter) Reset() {
+	if len(s.shapes) > 0 {
+		clear(s.heads) // they refer to shapes only
+	}
+	if len(s.shapes) > maxIdle {
+		s.shapes = nil
+	}
+	if len(s.trials) > maxIdle {
+		s.trials = nil
+	}
+	clear(s.shapes)
+	clear(s.trials)
+	clear(s.bodies)
+	s.size, s.bodies, s.params = 0, s.bodies[:0], s.params[:0]
 }
 
 // Add adds the next body, and splits it if t allows that.

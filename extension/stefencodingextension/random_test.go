@@ -1,0 +1,106 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefencodingextension
+
+import (
+	"bytes"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/otelstef/stef/internal/teltest/canon"
+	"github.com/otelstef/stef/internal/teltest/randtel"
+)
+
+// TestRandom: any telemetry survives a message, from 64 goroutines that use one
+// extension, and the bytes are those of an extension that was not used before.
+func TestRandom(t *testing.T) {
+	rounds := 20
+	if testing.Short() {
+		rounds = 4
+	}
+	for _, config := range []string{"{}", "{schema: full, mode: sorted}", "{mode: ordered, templates: on, compression: none}"} {
+		t.Run(config, func(t *testing.T) {
+			e := newEncoding(t, config)
+			errs := make([]error, 64)
+			var group sync.WaitGroup
+			for g := range errs {
+				group.Go(func() {
+					for n := 0; n < rounds && errs[g] == nil; n++ {
+						errs[g] = randomRoundTrips(e, uint64(g*rounds+n))
+					}
+				})
+			}
+			group.Wait()
+			for _, err := range errs {
+				require.NoError(t, err)
+			}
+			// Only now: many messages were written by pooled encoders.
+			for seed := range uint64(30) {
+				require.NoError(t, sameAsFresh(e, newEncoding(t, config), seed))
+			}
+		})
+	}
+}
+
+// randomRoundTrips marshals and unmarshals a batch of each signal.
+func randomRoundTrips(e *stefEncoding, seed uint64) error {
+	r := randtel.New(seed)
+	td, md, ld := r.Traces(), r.Metrics(), r.Logs()
+	message, err := e.MarshalTraces(td)
+	if err != nil {
+		return err
+	}
+	gotTraces, err := e.UnmarshalTraces(message)
+	if err != nil {
+		return err
+	}
+	if message, err = e.MarshalMetrics(md); err != nil {
+		return err
+	}
+	gotMetrics, err := e.UnmarshalMetrics(message)
+	if err != nil {
+		return err
+	}
+	if message, err = e.MarshalLogs(ld); err != nil {
+		return err
+	}
+	gotLogs, err := e.UnmarshalLogs(message)
+	if err != nil {
+		return err
+	}
+	diff := canon.Diff(items.Traces(td), items.Traces(gotTraces)) +
+		canon.Diff(items.Metrics(md), items.Metrics(gotMetrics)) +
+		canon.Diff(items.Logs(ld), items.Logs(gotLogs))
+	if diff != "" {
+		return fmt.Errorf("seed %d: %s", seed, diff)
+	}
+	return nil
+}
+
+// sameAsFresh compares messages of two extensions.
+func sameAsFresh(used, fresh *stefEncoding, seed uint64) error {
+	r := randtel.New(seed)
+	td, md, ld := r.Traces(), r.Metrics(), r.Logs()
+	for name, marshal := range map[string]func(e *stefEncoding) ([]byte, error){
+		"traces":  func(e *stefEncoding) ([]byte, error) { return e.MarshalTraces(td) },
+		"metrics": func(e *stefEncoding) ([]byte, error) { return e.MarshalMetrics(md) },
+		"logs":    func(e *stefEncoding) ([]byte, error) { return e.MarshalLogs(ld) },
+	} {
+		got, err := marshal(used)
+		if err != nil {
+			return err
+		}
+		want, err := marshal(fresh)
+		if err != nil {
+			return err
+		}
+		if !bytes.Equal(want, got) {
+			return fmt.Errorf("seed %d: %d bytes of %s differ from the %d bytes of a new extension", seed, len(got), name, len(want))
+		}
+	}
+	return nil
+}
