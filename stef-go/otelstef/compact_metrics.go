@@ -210,9 +210,9 @@ func (f *metricsReaderForm) start(r *MetricsReader) {
 	f.wire.init(nil, 0)
 	f.wire.clear()
 	f.number = 0
+	f.reader = r
 	f.Restart()
 	f.on = r.fields.Metrics&MetricsFieldNumber != 0 && r.fields.CompactPoint&compactPoint == compactPoint
-	f.reader = r
 	if f.on {
 		stefrt.AtReadRestart(&r.ReadStream, f)
 	}
@@ -221,10 +221,8 @@ func (f *metricsReaderForm) start(r *MetricsReader) {
 // Restart forgets what the stream has said.
 func (f *metricsReaderForm) Restart() {
 	f.metricsForm.Restart()
-	if f.reader != nil {
-		s := &f.reader.record
-		f.held = [3]any{s.metric, s.resource, s.scope}
-	}
+	s := &f.reader.record
+	f.held = [3]any{s.metric, s.resource, s.scope}
 }
 
 // decode reads the record.

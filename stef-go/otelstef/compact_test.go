@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"testing"
 
@@ -215,6 +216,39 @@ func TestCompactReset(t *testing.T) {
 		require.NoError(t, r.Err())
 		out.Reset()
 		require.NoError(t, w.Reset(&out))
+	}
+}
+
+// A reader identifies metrics by where they are in memory. The memory of the initial
+// metric, which no dictionary has, is not used again while the reader knows a series
+// of it.
+func TestCompactInitialContainer(t *testing.T) {
+	var out bytes.Buffer
+	w, err := otelstef.NewMetricsWriter(&out, otelstef.CompactMetrics())
+	require.NoError(t, err)
+	write := func(time uint64) {
+		w.Record().Point().SetTimestamp(time)
+		w.Record().Point().Value().SetInt64(int64(time * time))
+		require.NoError(t, w.Write())
+	}
+	write(1000)
+	const metrics = 200
+	for i := range uint64(metrics) {
+		w.Record().EditMetric().SetName(fmt.Sprint("m", i))
+		write(5000 + 7*i)
+	}
+	require.NoError(t, w.Close())
+	for range 20 {
+		r, err := otelstef.NewMetricsReader(bytes.NewReader(out.Bytes()))
+		require.NoError(t, err)
+		require.True(t, r.Next())
+		for i := range uint64(metrics) {
+			if i < 10 {
+				runtime.GC()
+			}
+			require.True(t, r.Next(), r.Err())
+			require.Equal(t, 5000+7*i, r.Record().Point().Timestamp(), "metric %d", i)
+		}
 	}
 }
 
