@@ -6,7 +6,6 @@ package otelstef
 import (
 	"encoding/binary"
 	"math"
-	"strings"
 
 	"github.com/otelstef/stef/stef-go/internal/compact"
 	"github.com/otelstef/stef/stef-go/stefrt"
@@ -14,15 +13,14 @@ import (
 
 // spansForm is what both ends of a stream of spans in the compact form have.
 type spansForm struct {
-	on        bool
-	wire      CompactSpan // what the reader holds
-	id        uint64      // so do these, of the root
-	start     uint64
-	duration  uint64
-	spans     compact.Spans
-	span      compact.Span
-	fields    compact.SpanFields
-	lastNamed string
+	on       bool
+	wire     CompactSpan // what the reader holds
+	id       uint64      // so do these, of the root
+	start    uint64
+	duration uint64
+	spans    compact.Spans
+	span     compact.Span
+	fields   compact.SpanFields
 }
 
 const (
@@ -144,10 +142,7 @@ func (f *spansWriterForm) set(e *spansEncoder) (mask uint64) {
 func (f *spansForm) take(src *Span) {
 	x := &f.span
 	x.Start, x.End = src.startTimeUnixNano, src.endTimeUnixNano
-	if f.lastNamed != src.name {
-		f.lastNamed = src.name
-		x.Name = strings.Clone(src.name)
-	}
+	x.Name = src.name
 	x.Times = x.Times[:0]
 	for i := range src.events.Len() {
 		x.Times = append(x.Times, src.events.At(i).timeUnixNano)

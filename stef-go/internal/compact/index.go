@@ -8,51 +8,90 @@ import (
 	"math/bits"
 )
 
-// index finds numbers by a hash. Only writers have one. A collision costs only time:
+// seed is the seed of hashes in this process, so that an attacker cannot construct
+// values that collide. Hashes do not change what is written.
+var seed = maphash.String(maphash.MakeSeed(), "") | 1
+
+// hashOf mixes two integers.
+func hashOf(a, b uint64) uint32 {
+	high, low := bits.Mul64(a^seed, 0x9e3779b97f4a7c15^b<<1)
+	return uint32((high ^ low) * 0xd6e8feb86659fd93 >> 32)
+}
+
+// index finds traces by a hash. Only writers have one. A collision costs only time:
 // callers compare what they find.
 type index struct {
 	slots []slot
 	used  int
-	seed  uint64
 }
 
 // slot is a hash and a number plus one, or 0.
 type slot struct{ hash, number uint32 }
 
-// hash mixes two integers with a seed of this process, so that an attacker cannot
-// construct values that collide.
-func (x *index) hash(a, b uint64) uint32 {
-	if x.seed == 0 {
-		x.seed = maphash.String(maphash.MakeSeed(), "") | 1
+// ensure ensures that there is a free slot.
+func (x *index) ensure() {
+	if 2*x.used < len(x.slots) {
+		return
 	}
-	high, low := bits.Mul64(a^x.seed, 0x9e3779b97f4a7c15^b<<1)
-	return uint32((high ^ low) * 0xd6e8feb86659fd93 >> 32)
-}
-
-// add adds a number.
-func (x *index) add(hash, number uint32) {
-	if x.used++; 2*x.used > len(x.slots) {
-		old := x.slots
-		x.slots = make([]slot, max(64, 4*len(old)))
-		for _, s := range old {
-			if s.number > 0 {
-				x.put(s)
+	old := x.slots
+	x.slots = make([]slot, max(64, 4*len(old)))
+	mask := uint32(len(x.slots) - 1)
+	for _, s := range old {
+		if s.number > 0 {
+			i := s.hash & mask
+			for x.slots[i].number > 0 {
+				i = (i + 1) & mask
 			}
+			x.slots[i] = s
 		}
 	}
-	x.put(slot{hash, number + 1})
-}
-
-func (x *index) put(s slot) {
-	mask := len(x.slots) - 1
-	i := int(s.hash) & mask
-	for x.slots[i].number > 0 {
-		i = (i + 1) & mask
-	}
-	x.slots[i] = s
 }
 
 func (x *index) reset() {
 	clear(x.slots)
 	x.used = 0
+}
+
+// placeIndex finds ids by a hash of trace and id.
+type placeIndex struct {
+	slots []placeSlot
+	used  int
+}
+
+// placeSlot is an id of a trace. An empty slot has the position 0, where no id is.
+type placeSlot struct {
+	trace uint32
+	place
+}
+
+func (x *placeIndex) reset() {
+	if x.used > 0 {
+		clear(x.slots)
+		x.used = 0
+	}
+}
+
+// index adds an id to the index.
+func (s *ids) index(number uint32, p place) {
+	x := &s.byID
+	if x.used++; 2*x.used > len(x.slots) {
+		old := x.slots
+		x.slots = make([]placeSlot, max(256, 4*len(old)))
+		for _, slot := range old {
+			if slot.position > 0 {
+				s.insert(slot)
+			}
+		}
+	}
+	s.insert(placeSlot{number, p})
+}
+
+func (s *ids) insert(slot placeSlot) {
+	x := &s.byID
+	mask := uint32(len(x.slots) - 1)
+	i := hashOf(s.element(slot.position).id, uint64(slot.trace)) & mask
+	for x.slots[i].position > 0 {
+		i = (i + 1) & mask
+	}
+	x.slots[i] = slot
 }

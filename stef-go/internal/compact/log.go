@@ -31,9 +31,9 @@ type LogFields struct {
 
 // Logs is the state of a stream of log records. Both ends have the same.
 type Logs struct {
-	ids                    Spans
-	time, observed         Residual
-	timeUnit, observedUnit habitUnit
+	ids                          ids
+	time, observed, trace, known Residual
+	timeUnit, observedUnit       habitUnit
 
 	lastTime, lastObserved uint64
 	delay                  uint64 // from time to observed
@@ -42,7 +42,9 @@ type Logs struct {
 
 // Reset discards all state.
 func (s *Logs) Reset() {
-	s.ids.Reset()
+	s.ids.forget()
+	s.trace.Reset()
+	s.known.Reset()
 	s.time.Reset()
 	s.observed.Reset()
 	s.timeUnit, s.observedUnit = habitUnit{}, habitUnit{}
@@ -75,32 +77,30 @@ func (s *Logs) Put(x *Log, f *LogFields) {
 	}
 	f.FarObserved = !ok
 	f.Observed = s.observed.Put(code)
-	s.learn(x, better, other)
+	s.learn(x)
 	if x.IDs == TraceAndSpan || x.IDs == OnlyTrace {
 		s.putIDs(x, f)
 	}
 }
 
 func (s *Logs) putIDs(x *Log, f *LogFields) {
-	g := SpanFields{Trace: f.Trace, High: f.High, Low: f.Low}
-	ids := &s.ids
-	ids.begin("")
-	t := ids.putTrace(&Span{High: x.High, Low: x.Low}, &g)
-	f.Trace, f.High, f.Low = g.Trace, g.High, g.Low
+	s.ids.ensure()
+	code, t := s.ids.putTrace(x.High, x.Low)
+	if f.Trace = s.trace.Put(code); code == traceNew {
+		f.High, f.Low = x.High, x.Low
+	}
 	if x.IDs == OnlyTrace {
 		return
 	}
-	number := ids.last - 1
-	hash := ids.byID.hash(x.ID, uint64(number))
-	n, ok := ids.findID(hash, x.ID, number)
-	code := uint64(0)
-	if ok {
-		code = ids.distance(t, n)
+	number := s.ids.last - 1
+	code = 0
+	if p, ok := s.ids.find(number, x.ID); ok {
+		code = uint64(t.ids - p.order)
 	} else {
 		f.ID = x.ID
-		ids.byID.add(hash, ids.add(number, x.ID))
+		s.ids.put(number, x.ID)
 	}
-	f.Known = ids.known.Put(code)
+	f.Known = s.known.Put(code)
 }
 
 // Take sets x to the log record that fields represent, and updates the state. The
@@ -111,7 +111,7 @@ func (s *Logs) Take(f *LogFields, x *Log) bool {
 	case codeOther:
 		x.Time = 0
 	default:
-		x.Time = s.lastTime + s.timeUnit.take(code)
+		x.Time = s.lastTime + s.timeUnit.value(code)
 	}
 	better, other := s.expect(x.Time)
 	switch code := s.observed.Take(f.Observed); code {
@@ -119,9 +119,15 @@ func (s *Logs) Take(f *LogFields, x *Log) bool {
 	case codeOther:
 		x.Observed = other
 	default:
-		x.Observed = better + s.observedUnit.take(code)
+		x.Observed = better + s.observedUnit.value(code)
 	}
-	s.learn(x, better, other)
+	if x.Time != 0 || s.lastTime == 0 {
+		s.timeUnit.learn(x.Time - s.lastTime)
+	}
+	if x.Observed == better || x.Observed != other {
+		s.observedUnit.learn(x.Observed - better)
+	}
+	s.learn(x)
 	if x.IDs == TraceAndSpan || x.IDs == OnlyTrace {
 		return s.takeIDs(f, x)
 	}
@@ -129,10 +135,8 @@ func (s *Logs) Take(f *LogFields, x *Log) bool {
 }
 
 func (s *Logs) takeIDs(f *LogFields, x *Log) bool {
-	ids := &s.ids
-	ids.begin("")
-	span := Span{}
-	t := ids.takeTrace(&SpanFields{Trace: f.Trace, High: f.High, Low: f.Low}, &span)
+	s.ids.ensure()
+	t := s.ids.takeTrace(s.trace.Take(f.Trace), f.High, f.Low)
 	if t == nil {
 		return false
 	}
@@ -140,28 +144,24 @@ func (s *Logs) takeIDs(f *LogFields, x *Log) bool {
 	if x.IDs == OnlyTrace {
 		return true
 	}
-	code := ids.known.Take(f.Known)
+	code := s.known.Take(f.Known)
 	if code == 0 {
 		x.ID = f.ID
-		ids.add(ids.last-1, x.ID)
+		s.ids.add(t, x.ID)
 		return true
 	}
-	n, ok := ids.at(t, code)
+	p, ok := s.ids.at(t, code)
 	if !ok {
 		return false
 	}
-	x.ID = ids.ids[n].id
+	x.ID = s.ids.element(p.position).id
 	return true
 }
 
 // learn updates the state with the times of a log record.
-func (s *Logs) learn(x *Log, better, other uint64) {
+func (s *Logs) learn(x *Log) {
 	if x.Time != 0 || s.lastTime == 0 {
-		s.timeUnit.learn(x.Time - s.lastTime)
 		s.lastTime = x.Time
-	}
-	if x.Observed == better || x.Observed != other {
-		s.observedUnit.learn(x.Observed - better)
 	}
 	apart := bits.Len64(zigzag(x.Observed - s.lastObserved))
 	after := bits.Len64(zigzag(x.Observed - x.Time - s.delay))

@@ -3,6 +3,8 @@
 
 package compact
 
+import "strings"
+
 // Span is the ids and times of a span.
 type Span struct {
 	High, Low  uint64 // the trace id
@@ -23,45 +25,19 @@ type SpanFields struct {
 	Times []uint64
 }
 
-const (
-	maxTraces = 1 << 15
-	maxIDs    = 1 << 17
-	maxNames  = 1 << 12
-	// near is the maximum distance that counts only the ids of the same trace.
-	near = 256
-)
-
-// Codes of traces and parents that represent no number.
-const (
-	traceSame = iota
-	traceNew
-	traceNext
-)
+// maxNames is the maximum number of names whose habits are remembered.
+const maxNames = 1 << 12
 
 const (
 	parentNone = iota
 	parentNew
 )
 
-type trace struct {
-	high, low uint64
-	start     uint64 // of its last span
-	ids       uint32
-	last      uint32 // id, plus one
-	next      uint32 // the trace that came after it, plus one
-}
-
-// spanID is an id that was sent: of a span, or of a parent that may still follow.
-type spanID struct {
-	id, start uint64
-	trace     uint32
-	order     uint32 // within the trace
-	before    uint32 // of the trace, plus one
-	seen      bool   // the span was sent
-}
-
 // habits are the properties of the last span of a name.
-type habits struct{ parent, known uint64 }
+type habits struct {
+	name          string
+	parent, known uint64
+}
 
 // Spans is the state of a stream of spans. Both ends have the same.
 type Spans struct {
@@ -69,15 +45,11 @@ type Spans struct {
 	times                                 Run
 	startUnit, durationUnit               habitUnit
 
-	traces  []trace
-	ids     []spanID
-	names   map[string]*habits
-	last    uint32 // trace, plus one
-	before  uint64 // start of the last span
-	name    string
-	habits  *habits
-	byTrace index // of the writer
-	byID    index
+	ids    ids
+	names  map[string]*habits
+	recent [64]*habits // some of names
+	habits *habits     // of the last span
+	before uint64      // start of the last span
 }
 
 // Reset discards all state.
@@ -89,138 +61,60 @@ func (s *Spans) Reset() {
 	s.duration.Reset()
 	s.times.Reset()
 	s.startUnit, s.durationUnit = habitUnit{}, habitUnit{}
-	s.forget()
+	s.ids.forget()
+	s.forgetNames()
+	s.before = 0
+}
+
+func (s *Spans) forgetNames() {
 	clear(s.names)
-	s.habits, s.before = nil, 0
+	clear(s.recent[:])
+	s.habits = nil
 }
 
-// forget discards the ids.
-func (s *Spans) forget() {
-	s.traces, s.ids, s.last = s.traces[:0], s.ids[:0], 0
-	s.byTrace.reset()
-	s.byID.reset()
-}
-
-// begin ensures capacity, and finds the habits of the name.
-func (s *Spans) begin(name string) *habits {
-	if len(s.traces) >= maxTraces || len(s.ids) >= maxIDs-1 {
-		s.forget()
-	}
-	if s.habits != nil && s.name == name {
+// habitsOf finds the habits of a name.
+func (s *Spans) habitsOf(name string) *habits {
+	if s.habits != nil && s.habits.name == name {
 		return s.habits
 	}
-	h := s.names[name]
-	if h == nil {
-		if len(s.names) >= maxNames {
-			clear(s.names)
-		}
-		if s.names == nil {
-			s.names = map[string]*habits{}
-		}
-		h = new(habits)
-		s.names[name] = h
+	place := uint(len(name))
+	if len(name) > 0 {
+		place += 7*uint(name[0]) + 13*uint(name[len(name)/2]) + 29*uint(name[len(name)-1])
 	}
-	s.name, s.habits = name, h
+	place %= uint(len(s.recent))
+	h := s.recent[place]
+	if h == nil || h.name != name {
+		h = s.knownName(name)
+		s.recent[place] = h
+	}
+	s.habits = h
 	return h
 }
 
-// distance returns the distance to an earlier id of a trace.
-func (s *Spans) distance(t *trace, n uint32) uint64 {
-	if d := t.ids - s.ids[n].order; d <= near {
-		return uint64(d)
+func (s *Spans) knownName(name string) *habits {
+	if h := s.names[name]; h != nil {
+		return h
 	}
-	return near + uint64(uint32(len(s.ids))-n)
-}
-
-// at is the inverse of distance.
-func (s *Spans) at(t *trace, d uint64) (n uint32, ok bool) {
-	if d > near {
-		d -= near
-		if d > uint64(len(s.ids)) {
-			return 0, false
-		}
-		return uint32(uint64(len(s.ids)) - d), true
+	if len(s.names) >= maxNames {
+		s.forgetNames()
 	}
-	if d == 0 || d > uint64(t.ids) {
-		return 0, false
+	if s.names == nil {
+		s.names = map[string]*habits{}
 	}
-	n = t.last - 1
-	for ; d > 1; d-- {
-		n = s.ids[n].before - 1
-	}
-	return n, true
-}
-
-// add stores an id of the trace with this number.
-func (s *Spans) add(number uint32, id uint64) uint32 {
-	t := &s.traces[number]
-	n := uint32(len(s.ids))
-	s.ids = append(s.ids, spanID{id: id, trace: number, order: t.ids, before: t.last})
-	t.ids++
-	t.last = n + 1
-	return n
-}
-
-// findID finds an id of a trace.
-func (s *Spans) findID(hash uint32, id uint64, number uint32) (uint32, bool) {
-	slots := s.byID.slots
-	if len(slots) == 0 {
-		return 0, false
-	}
-	mask := len(slots) - 1
-	for i := int(hash) & mask; slots[i].number > 0; i = (i + 1) & mask {
-		if slots[i].hash == hash {
-			n := slots[i].number - 1
-			if x := &s.ids[n]; x.id == id && x.trace == number {
-				return n, true
-			}
-		}
-	}
-	return 0, false
-}
-
-// findTrace finds a trace.
-func (s *Spans) findTrace(hash uint32, high, low uint64) (uint32, bool) {
-	slots := s.byTrace.slots
-	if len(slots) == 0 {
-		return 0, false
-	}
-	mask := len(slots) - 1
-	for i := int(hash) & mask; slots[i].number > 0; i = (i + 1) & mask {
-		if slots[i].hash == hash {
-			n := slots[i].number - 1
-			if t := &s.traces[n]; t.low == low && t.high == high {
-				return n, true
-			}
-		}
-	}
-	return 0, false
-}
-
-// enter makes a trace the last one.
-func (s *Spans) enter(number uint32) *trace {
-	if s.last > 0 {
-		s.traces[s.last-1].next = number + 1
-	}
-	s.last = number + 1
-	return &s.traces[number]
+	h := &habits{name: strings.Clone(name)}
+	s.names[h.name] = h
+	return h
 }
 
 // base returns the time from which the start of a span is predicted.
-func (s *Spans) base(t *trace, parent uint32) uint64 {
+func (s *Spans) base(t *trace, parent *spanID) uint64 {
 	switch {
-	case parent > 0 && s.ids[parent-1].seen:
-		return s.ids[parent-1].start
-	case t != nil && t.start != 0:
+	case parent != nil && parent.start != 0:
+		return parent.start
+	case t.start != 0:
 		return t.start
 	}
 	return s.before
-}
-
-// end updates the state with the span number n.
-func (s *Spans) end(t *trace, n uint32, start uint64) {
-	s.ids[n].seen, s.ids[n].start = true, start
-	t.start = start
 }
 
 // code returns the code of a time that differs by x, or codeFar.
@@ -239,74 +133,50 @@ func code(x, time uint64, far *[]uint64) uint64 {
 //
 // spec: #compact-spans
 func (s *Spans) Put(x *Span, f *SpanFields) {
-	h := s.begin(x.Name)
-	var t *trace
-	var parent uint32
-	if !x.Apart {
-		t = s.putTrace(x, f)
-		number := s.last - 1
-		code := uint64(parentNone)
-		if x.HasParent {
-			hash := s.byID.hash(x.Parent, uint64(number))
-			if n, ok := s.findID(hash, x.Parent, number); ok {
-				parent = n + 1
-				code = parentNew + s.distance(t, n)
-			} else {
-				code = parentNew
-				f.ParentID = x.Parent
-				s.byID.add(hash, s.add(number, x.Parent))
-			}
-		}
-		f.Parent = s.parent.Put(code - h.parent)
-		h.parent = code
-		base := s.base(t, parent)
-		s.putTimes(x, base, f)
-		hash := s.byID.hash(x.ID, uint64(number))
-		n, ok := s.findID(hash, x.ID, number)
-		code = 0
-		if ok {
-			code = s.distance(t, n)
-		} else {
-			f.ID = x.ID
-			n = s.add(number, x.ID)
-			s.byID.add(hash, n)
-		}
-		f.Known = s.known.Put(code - h.known)
-		h.known = code
-		s.end(t, n, x.Start)
-	} else {
+	s.ids.ensure()
+	if x.Apart {
 		s.putTimes(x, s.before, f)
+		s.before = x.Start
+		return
 	}
-	s.before = x.Start
+	h := s.habitsOf(x.Name)
+	code, t := s.ids.putTrace(x.High, x.Low)
+	if f.Trace = s.trace.Put(code); code == traceNew {
+		f.High, f.Low = x.High, x.Low
+	}
+	number := s.ids.last - 1
+	var parent *spanID
+	code = parentNone
+	if x.HasParent {
+		if p, ok := s.ids.find(number, x.Parent); ok {
+			parent = s.ids.element(p.position)
+			code = parentNew + uint64(t.ids-p.order)
+		} else {
+			code = parentNew
+			f.ParentID = x.Parent
+			s.ids.put(number, x.Parent)
+		}
+	}
+	f.Parent = s.parent.Put(code - h.parent)
+	h.parent = code
+	s.putTimes(x, s.base(t, parent), f)
+	code = s.putID(number, x, &f.ID)
+	f.Known = s.known.Put(code - h.known)
+	h.known = code
+	t.start, s.before = x.Start, x.Start
 }
 
-func (s *Spans) putTrace(x *Span, f *SpanFields) *trace {
-	if s.last > 0 {
-		t := &s.traces[s.last-1]
-		if t.low == x.Low && t.high == x.High {
-			f.Trace = s.trace.Put(traceSame)
-			return t
-		}
+// putID returns the known code of the id of a span.
+func (s *Spans) putID(number uint32, x *Span, id *uint64) (code uint64) {
+	p, ok := s.ids.find(number, x.ID)
+	if ok {
+		code = uint64(s.ids.traces[number].ids - p.order)
+	} else {
+		*id = x.ID
+		p.position = s.ids.put(number, x.ID)
 	}
-	hash := s.byTrace.hash(x.Low, x.High)
-	n, ok := s.findTrace(hash, x.High, x.Low)
-	if !ok {
-		f.Trace = s.trace.Put(traceNew)
-		f.High, f.Low = x.High, x.Low
-		n = uint32(len(s.traces))
-		s.traces = append(s.traces, trace{high: x.High, low: x.Low})
-		s.byTrace.add(hash, n)
-		return s.enter(n)
-	}
-	code := uint64(traceNext)
-	if s.traces[s.last-1].next != n+1 {
-		code = uint64(n) - uint64(s.last-1)
-		if int64(code) > 0 {
-			code += traceNext
-		}
-	}
-	f.Trace = s.trace.Put(code)
-	return s.enter(n)
+	s.ids.element(p.position).start = x.Start
+	return code
 }
 
 func (s *Spans) putTimes(x *Span, base uint64, f *SpanFields) {
@@ -318,13 +188,11 @@ func (s *Spans) putTimes(x *Span, base uint64, f *SpanFields) {
 	}
 	f.Start = s.start.Put(c)
 	c, ok = s.durationUnit.put(x.End - x.Start)
-	if ok = ok && int64(c) >= 0; !ok {
+	if !ok || int64(c) < 0 {
 		c = codeFar
 		far = append(far, x.End-x.Start)
 	}
 	f.Duration = s.duration.Put(unzigzag(c))
-	s.startUnit.learn(x.Start - base)
-	s.durationUnit.learn(x.End - x.Start)
 	if len(x.Times) == 0 && len(far) == 0 {
 		return
 	}
@@ -342,80 +210,49 @@ func (s *Spans) putTimes(x *Span, base uint64, f *SpanFields) {
 // Take sets x to the span that fields represent, and updates the state. The name,
 // the number of times, and Apart must already be set.
 func (s *Spans) Take(f *SpanFields, x *Span) bool {
-	h := s.begin(x.Name)
+	s.ids.ensure()
 	if x.Apart {
 		ok := s.takeTimes(f, s.before, x)
 		s.before = x.Start
 		return ok
 	}
-	t := s.takeTrace(f, x)
+	h := s.habitsOf(x.Name)
+	t := s.ids.takeTrace(s.trace.Take(f.Trace), f.High, f.Low)
 	if t == nil {
 		return false
 	}
-	number := s.last - 1
-	parent := uint32(0)
+	x.High, x.Low = t.high, t.low
 	h.parent += s.parent.Take(f.Parent)
 	x.HasParent = h.parent != parentNone
+	var parent *spanID
 	switch h.parent {
 	case parentNone:
 	case parentNew:
 		x.Parent = f.ParentID
-		s.add(number, x.Parent)
+		s.ids.add(t, x.Parent)
 	default:
-		n, ok := s.at(t, h.parent-parentNew)
+		p, ok := s.ids.at(t, h.parent-parentNew)
 		if !ok {
 			return false
 		}
-		x.Parent = s.ids[n].id
-		parent = n + 1
+		parent = s.ids.element(p.position)
+		x.Parent = parent.id
 	}
 	if !s.takeTimes(f, s.base(t, parent), x) {
 		return false
 	}
 	h.known += s.known.Take(f.Known)
-	var n uint32
+	p, ok := place{}, true
 	if h.known == 0 {
 		x.ID = f.ID
-		n = s.add(number, x.ID)
-	} else {
-		var ok bool
-		if n, ok = s.at(t, h.known); !ok {
-			return false
-		}
-		x.ID = s.ids[n].id
+		p.position = s.ids.add(t, x.ID)
+	} else if p, ok = s.ids.at(t, h.known); !ok {
+		return false
 	}
-	s.end(t, n, x.Start)
-	s.before = x.Start
+	id := s.ids.element(p.position)
+	x.ID, id.start = id.id, x.Start
+	t.start, s.before = x.Start, x.Start
 	return true
-}
-
-func (s *Spans) takeTrace(f *SpanFields, x *Span) *trace {
-	code := s.trace.Take(f.Trace)
-	var n uint64
-	switch {
-	case code == traceNew:
-		n = uint64(len(s.traces))
-		s.traces = append(s.traces, trace{high: f.High, low: f.Low})
-	case s.last == 0:
-		return nil
-	case code == traceSame:
-		t := &s.traces[s.last-1]
-		x.High, x.Low = t.high, t.low
-		return t
-	case code == traceNext:
-		n = uint64(s.traces[s.last-1].next) - 1
-	default:
-		if int64(code) > 0 {
-			code -= traceNext
-		}
-		n = uint64(s.last-1) + code
-	}
-	if n >= uint64(len(s.traces)) {
-		return nil
-	}
-	t := s.enter(uint32(n))
-	x.High, x.Low = t.high, t.low
-	return t
 }
 
 func (s *Spans) takeTimes(f *SpanFields, base uint64, x *Span) bool {
@@ -446,18 +283,8 @@ func (s *Spans) takeTimes(f *SpanFields, base uint64, x *Span) bool {
 		far = -1
 		return 0
 	}
-	difference := s.startUnit.take(start)
-	if start == codeFar {
-		difference = next()
-	}
-	s.startUnit.learn(difference)
-	x.Start = base + difference
-	difference = s.durationUnit.take(duration)
-	if duration == codeFar {
-		difference = next()
-	}
-	s.durationUnit.learn(difference)
-	x.End = x.Start + difference
+	x.Start = base + s.startUnit.take(start, next)
+	x.End = x.Start + s.durationUnit.take(duration, next)
 	before := x.Start
 	for i, c := range codes {
 		if c == codeFar {

@@ -59,12 +59,13 @@ type habitUnit struct {
 // sureRun is the necessary length of a run.
 const sureRun = 16
 
-// put is putUnit, with the known unit if there is one.
+// put is putUnit, with the known unit if there is one. It updates the unit.
 func (h *habitUnit) put(x uint64) (code uint64, ok bool) {
+	if x == 0 {
+		return codeSame, true
+	}
 	if h.run < sureRun {
-		if x == 0 {
-			return codeSame, true
-		}
+		h.learn(x)
 		if code, ok = putUnit(x); !ok {
 			code = codeFar
 		}
@@ -74,22 +75,22 @@ func (h *habitUnit) put(x uint64) (code uint64, ok bool) {
 	if negative {
 		x = -x
 	}
-	u := units[h.unit]
-	q := x / u
-	if q*u != x || q >= 1<<61 {
+	q, whole := divide(x, h.unit)
+	if !whole {
+		h.learn(x)
 		return codeFar, false
 	}
-	switch {
-	case q == 0:
-		return codeSame, true
-	case negative:
+	if q >= 1<<61 {
+		return codeFar, false
+	}
+	if negative {
 		return -q, true
 	}
 	return q + codeFar, true
 }
 
-// take is the inverse of put.
-func (h *habitUnit) take(code uint64) uint64 {
+// value is the inverse of put for all codes but codeFar. It does not update the unit.
+func (h *habitUnit) value(code uint64) uint64 {
 	switch {
 	case code == codeSame:
 		return 0
@@ -99,6 +100,30 @@ func (h *habitUnit) take(code uint64) uint64 {
 		return code * units[h.unit]
 	}
 	return (code - codeFar) * units[h.unit]
+}
+
+// take is the inverse of put; far returns the difference of codeFar.
+func (h *habitUnit) take(code uint64, far func() uint64) (x uint64) {
+	if code == codeFar {
+		x = far()
+	} else {
+		x = h.value(code)
+	}
+	h.learn(x)
+	return x
+}
+
+// divide divides by a unit. It divides by constants, which is faster.
+func divide(x uint64, unit uint8) (q uint64, whole bool) {
+	switch unit {
+	case 0:
+		return x, true
+	case 1:
+		q = x / 1e3
+		return q, q*1e3 == x
+	}
+	q = x / 1e6
+	return q, q*1e6 == x
 }
 
 // learn updates the unit with a difference.
@@ -111,7 +136,7 @@ func (h *habitUnit) learn(x uint64) {
 	}
 	if h.run >= sureRun {
 		// A difference that is not a multiple of the unit was sent whole.
-		if x%units[h.unit] == 0 {
+		if _, whole := divide(x, h.unit); whole {
 			return
 		}
 	}

@@ -1,0 +1,261 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package compact
+
+const (
+	maxTraces = 1 << 15
+	maxIDs    = 1 << 17
+	// scanned is the number of ids of a trace up to which writers compare all of them.
+	// Ids of longer traces are in an index.
+	scanned = 32
+)
+
+// Codes of traces that represent no number.
+const (
+	traceSame = iota
+	traceNew
+	traceNext
+)
+
+type trace struct {
+	high, low uint64
+	start     uint64 // of its last span
+	ids       uint32
+	block     uint32 // position of its last block
+	next      uint32 // the trace that came after it, plus one
+}
+
+// spanID is an id that was sent: of a span, or of a parent that may still follow.
+//
+// The ids of a trace are in blocks of increasing size. The first element of a block is
+// not an id: it has the position of the block before, and the order of its first id
+// with its number of ids times 2^32.
+type spanID struct {
+	id, start uint64
+}
+
+const (
+	slabIDs    = 1 << 12
+	firstBlock = 4
+	lastBlock  = 1 << 10
+)
+
+// place is the position of an id, and its order within the trace.
+type place struct{ position, order uint32 }
+
+// ids are the traces and ids that were sent, which both ends remember.
+//
+// The ids of a trace lie close together, as spans of the same trace follow each other
+// and refer to each other: a table of all ids by hash costs a cache miss for each.
+type ids struct {
+	traces []trace
+	last   uint32 // trace, plus one
+	count  int
+	slabs  []*[slabIDs]spanID
+	used   uint32 // elements of slabs
+
+	byTrace index      // of the writer
+	byID    placeIndex // of the writer, for long traces
+}
+
+// forget discards all ids.
+func (s *ids) forget() {
+	s.traces, s.last, s.count, s.used = s.traces[:0], 0, 0, 0
+	s.byTrace.reset()
+	s.byID.reset()
+}
+
+// ensure ensures capacity for a record.
+func (s *ids) ensure() {
+	if len(s.traces) >= maxTraces || s.count >= maxIDs-1 {
+		s.forget()
+	}
+}
+
+func (s *ids) element(position uint32) *spanID {
+	return &s.slabs[position/slabIDs][position%slabIDs]
+}
+
+// find finds an id of the trace with this number.
+func (s *ids) find(number uint32, id uint64) (place, bool) {
+	t := &s.traces[number]
+	if t.ids > scanned {
+		return s.findIndexed(number, id)
+	}
+	end := t.ids
+	for block := t.block; end > 0; {
+		slab := s.slabs[block/slabIDs]
+		at := block % slabIDs
+		head := &slab[at]
+		first := uint32(head.start)
+		list := slab[at+1 : at+1+end-first]
+		for i := len(list) - 1; i >= 0; i-- {
+			if list[i].id == id {
+				return place{block + 1 + uint32(i), first + uint32(i)}, true
+			}
+		}
+		block, end = uint32(head.id), first
+	}
+	return place{}, false
+}
+
+func (s *ids) findIndexed(number uint32, id uint64) (place, bool) {
+	x := &s.byID
+	mask := uint32(len(x.slots) - 1)
+	for i := hashOf(id, uint64(number)) & mask; x.slots[i].position > 0; i = (i + 1) & mask {
+		if slot := &x.slots[i]; slot.trace == number && s.element(slot.position).id == id {
+			return slot.place, true
+		}
+	}
+	return place{}, false
+}
+
+// at returns the id at a distance, which counts back from the last id of the trace.
+func (s *ids) at(t *trace, d uint64) (p place, ok bool) {
+	if d-1 >= uint64(t.ids) {
+		return place{}, false
+	}
+	order := t.ids - uint32(d)
+	block := t.block
+	for {
+		head := s.element(block)
+		if first := uint32(head.start); order >= first {
+			return place{block + 1 + order - first, order}, true
+		}
+		block = uint32(head.id)
+	}
+}
+
+// add adds an id to a trace, and returns its position.
+func (s *ids) add(t *trace, id uint64) (position uint32) {
+	first, size := uint32(0), uint32(0)
+	if t.ids > 0 {
+		head := s.element(t.block)
+		first, size = uint32(head.start), uint32(head.start>>32)
+	}
+	if t.ids == first+size {
+		s.grow(t, size)
+		first = t.ids
+	}
+	position = t.block + 1 + t.ids - first
+	*s.element(position) = spanID{id: id}
+	t.ids++
+	s.count++
+	return position
+}
+
+// grow adds a block to a trace whose last block has this size.
+func (s *ids) grow(t *trace, size uint32) {
+	elements := uint32(firstBlock)
+	if t.ids > 0 {
+		elements = min(2*(size+1), lastBlock)
+	}
+	if s.used/slabIDs != (s.used+elements-1)/slabIDs {
+		s.used = (s.used + slabIDs) / slabIDs * slabIDs
+	}
+	if int(s.used/slabIDs) == len(s.slabs) {
+		s.slabs = append(s.slabs, new([slabIDs]spanID))
+	}
+	*s.element(s.used) = spanID{uint64(t.block), uint64(t.ids) | uint64(elements-1)<<32}
+	t.block = s.used
+	s.used += elements
+}
+
+// put adds an id that find did not find, in a writer.
+func (s *ids) put(number uint32, id uint64) (position uint32) {
+	t := &s.traces[number]
+	position = s.add(t, id)
+	switch {
+	case t.ids == scanned+1:
+		for d := t.ids; d > 0; d-- {
+			p, _ := s.at(t, uint64(d))
+			s.index(number, p)
+		}
+	case t.ids > scanned:
+		s.index(number, place{position, t.ids - 1})
+	}
+	return position
+}
+
+// enter makes a trace the last one.
+func (s *ids) enter(number uint32) *trace {
+	if s.last > 0 {
+		s.traces[s.last-1].next = number + 1
+	}
+	s.last = number + 1
+	return &s.traces[number]
+}
+
+// putTrace makes the trace with this id the last one, and returns its code.
+func (s *ids) putTrace(high, low uint64) (code uint64, t *trace) {
+	next := uint32(0)
+	if s.last > 0 {
+		t := &s.traces[s.last-1]
+		if t.low == low && t.high == high {
+			return traceSame, t
+		}
+		if next = t.next; next > 0 {
+			if x := &s.traces[next-1]; x.low == low && x.high == high {
+				s.last = next
+				return traceNext, x
+			}
+		}
+	}
+	n, ok := s.traceOf(high, low)
+	if !ok {
+		s.traces = append(s.traces, trace{high: high, low: low})
+		return traceNew, s.enter(n)
+	}
+	code = uint64(n) - uint64(s.last-1)
+	if int64(code) > 0 {
+		code += traceNext
+	}
+	return code, s.enter(n)
+}
+
+// traceOf returns the number of a trace, or the number that it gets.
+func (s *ids) traceOf(high, low uint64) (number uint32, ok bool) {
+	x := &s.byTrace
+	x.ensure()
+	hash := hashOf(low, high)
+	mask := uint32(len(x.slots) - 1)
+	i := hash & mask
+	for ; x.slots[i].number > 0; i = (i + 1) & mask {
+		if x.slots[i].hash == hash {
+			n := x.slots[i].number - 1
+			if t := &s.traces[n]; t.low == low && t.high == high {
+				return n, true
+			}
+		}
+	}
+	number = uint32(len(s.traces))
+	x.slots[i] = slot{hash, number + 1}
+	x.used++
+	return number, false
+}
+
+// takeTrace is the inverse of putTrace. It returns nil if the code is invalid.
+func (s *ids) takeTrace(code, high, low uint64) *trace {
+	var n uint64
+	switch {
+	case code == traceNew:
+		n = uint64(len(s.traces))
+		s.traces = append(s.traces, trace{high: high, low: low})
+	case s.last == 0:
+		return nil
+	case code == traceSame:
+		return &s.traces[s.last-1]
+	case code == traceNext:
+		n = uint64(s.traces[s.last-1].next) - 1
+	default:
+		if int64(code) > 0 {
+			code -= traceNext
+		}
+		n = uint64(s.last-1) + code
+	}
+	if n >= uint64(len(s.traces)) {
+		return nil
+	}
+	return s.enter(uint32(n))
+}

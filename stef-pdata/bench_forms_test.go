@@ -1,0 +1,189 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefpdata_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/otelstef/stef/internal/fixtures"
+	"github.com/otelstef/stef/internal/teltest"
+	stef "github.com/otelstef/stef/stef-go"
+	"github.com/otelstef/stef/stef-go/otelstef"
+	stefpdata "github.com/otelstef/stef/stef-pdata"
+)
+
+// The benchmarks of forms compare the compact form with the full one. Each operation
+// is done in both forms in turn, so that what else runs on the machine slows both
+// down:
+//
+//	BenchmarkForms/SIGNAL/set=S/op=encode     Encode and Flush of each part, zstd
+//	BenchmarkForms/SIGNAL/set=S/op=decode     Decode to the end
+//	BenchmarkForms/SIGNAL/set=S/op=iterate    Next to the end, without pdata
+//
+// Each operation is a stream of its own. ns/item is CPU time of the process in the
+// compact form, xfull the median of its ratio to that of the full form in the same
+// turn, and xbytes the ratio of the bytes.
+
+// cpuTime is the CPU time of the process.
+func cpuTime() time.Duration {
+	var u syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// formsOf are what the benchmarks of forms need beside the signal.
+type formsOf[T any] struct {
+	signal[T]
+	mode    stefpdata.Mode
+	compact func() stef.WriterOption
+	// iterate reads a stream to its end without pdata.
+	iterate func(stream io.Reader) error
+}
+
+func iterateMetrics(stream io.Reader) error {
+	r, err := otelstef.NewMetricsReader(stream)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	for r.Next() {
+	}
+	return r.Err()
+}
+
+func iterateSpans(stream io.Reader) error {
+	r, err := otelstef.NewSpansReader(stream)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	for r.Next() {
+	}
+	return r.Err()
+}
+
+func iterateLogs(stream io.Reader) error {
+	r, err := otelstef.NewLogsReader(stream)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	for r.NextBorrowing() {
+	}
+	return r.Err()
+}
+
+func (f *formsOf[T]) run(b *testing.B, name string, parts []T) {
+	items := 0
+	for _, part := range parts {
+		items += f.items(part)
+	}
+	full, compact := f.stream(b, parts), f.stream(b, parts, f.compact())
+	perItem := func(b *testing.B, op func(b *testing.B, stream []byte, options ...stef.WriterOption)) {
+		var spent time.Duration
+		ratios := runs(nil)
+		op(b, full)
+		op(b, compact, f.compact())
+		b.ResetTimer()
+		for b.Loop() {
+			start := cpuTime()
+			op(b, full)
+			middle := cpuTime()
+			op(b, compact, f.compact())
+			end := cpuTime()
+			spent += end - middle
+			ratios.add(float64(end-middle) / float64(middle-start))
+		}
+		b.ReportMetric(float64(spent.Nanoseconds())/float64(b.N)/float64(items), "ns/item")
+		b.ReportMetric(ratios.median(), "xfull")
+		b.ReportMetric(float64(len(compact))/float64(len(full)), "xbytes")
+		b.ReportMetric(float64(len(compact)), "bytes")
+		b.ReportMetric(0, "ns/op")
+	}
+	b.Run("set="+name+"/op=encode", func(b *testing.B) {
+		perItem(b, func(b *testing.B, _ []byte, options ...stef.WriterOption) { f.stream(b, parts, options...) })
+	})
+	b.Run("set="+name+"/op=decode", func(b *testing.B) {
+		perItem(b, func(b *testing.B, stream []byte, _ ...stef.WriterOption) {
+			if err := f.decode(bytes.NewReader(stream)); !errors.Is(err, io.EOF) {
+				b.Fatal(err)
+			}
+		})
+	})
+	b.Run("set="+name+"/op=iterate", func(b *testing.B) {
+		perItem(b, func(b *testing.B, stream []byte, _ ...stef.WriterOption) { require.NoError(b, f.iterate(bytes.NewReader(stream))) })
+	})
+}
+
+// stream returns a stream with a frame for each part.
+func (f *formsOf[T]) stream(b *testing.B, parts []T, options ...stef.WriterOption) []byte {
+	var out bytes.Buffer
+	e, err := f.encoder(&out, f.mode, append(options, stef.WithCompression(stef.Zstd))...)
+	require.NoError(b, err)
+	for _, part := range parts {
+		if err := errors.Join(e.encode(part), e.flush()); err != nil {
+			b.Fatal(err)
+		}
+	}
+	require.NoError(b, e.close())
+	return out.Bytes()
+}
+
+// recordings runs the benchmark on all recordings of the signal.
+func (f *formsOf[T]) recordings(b *testing.B, suffix string) {
+	files, err := filepath.Glob(filepath.Join(teltest.Root(b), "internal", "fixtures", "recordings", "*-"+suffix+".otlp.zst"))
+	require.NoError(b, err)
+	for _, file := range slices.Sorted(slices.Values(files)) {
+		data, err := os.ReadFile(file)
+		require.NoError(b, err)
+		parts, err := fixtures.Parts(data)
+		require.NoError(b, err)
+		var batches []T
+		for _, part := range parts {
+			batch, err := f.unmarshal(part)
+			require.NoError(b, err)
+			batches = append(batches, batch)
+		}
+		f.run(b, strings.TrimSuffix(filepath.Base(file), "-"+suffix+".otlp.zst"), batches)
+	}
+}
+
+func BenchmarkForms(b *testing.B) {
+	holdBallast()
+	b.Run("traces", func(b *testing.B) {
+		f := formsOf[ptrace.Traces]{tracesSignal, stefpdata.Sorted, otelstef.CompactSpans, iterateSpans}
+		f.recordings(b, "traces")
+		f.run(b, "hipstershop", realTraces(b, hipstershopTraces))
+	})
+	b.Run("metrics", func(b *testing.B) {
+		f := formsOf[pmetric.Metrics]{metricsSignal, stefpdata.Sorted, otelstef.CompactMetrics, iterateMetrics}
+		f.recordings(b, "metrics")
+		for _, set := range []string{"hipstershop", "hostandcollector"} {
+			f.run(b, set, realMetrics(b, set+"-otelmetrics"))
+		}
+	})
+	b.Run("logs", func(b *testing.B) {
+		f := formsOf[plog.Logs]{logsSignal, stefpdata.Ordered, otelstef.CompactLogs, iterateLogs}
+		f.recordings(b, "logs")
+		for _, set := range logSets {
+			f.run(b, set, unmarshalLogs(b, logParts(b, set)))
+		}
+	})
+}
