@@ -128,7 +128,9 @@ func (f *formsOf[T]) run(b *testing.B, name string, parts []T) {
 		})
 	})
 	b.Run("set="+name+"/op=iterate", func(b *testing.B) {
-		perItem(b, func(b *testing.B, stream []byte, _ ...stef.WriterOption) { require.NoError(b, f.iterate(bytes.NewReader(stream))) })
+		perItem(b, func(b *testing.B, stream []byte, _ ...stef.WriterOption) {
+			require.NoError(b, f.iterate(bytes.NewReader(stream)))
+		})
 	})
 }
 

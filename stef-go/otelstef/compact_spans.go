@@ -6,6 +6,7 @@ package otelstef
 import (
 	"encoding/binary"
 	"math"
+	"slices"
 
 	"github.com/otelstef/stef/stef-go/internal/compact"
 	"github.com/otelstef/stef/stef-go/stefrt"
@@ -220,21 +221,16 @@ func (f *spansReaderForm) undo(dst *Span) bool {
 	if changed&spanIDs != 0 {
 		f.keep(dst, changed)
 	}
-	n := dst.events.BeginEncode() // which clears its mark
-	if changed&SpanFieldEvents == 0 {
-		for i := range n {
-			dst.events.At(i).node.SetModified(0)
-		}
+	n := dst.events.Len()
+	if n > 0 {
+		f.beginEvents(dst, n, changed)
 	}
 	w, in, x := &f.wire, &f.fields, &f.span
 	in.Trace, in.High, in.Low = w.trace, math.Float64bits(w.traceHigh), math.Float64bits(w.traceLow)
 	in.Known, in.ID, in.Parent, in.ParentID = w.known, f.id, w.parent, math.Float64bits(w.parentID)
 	in.Start, in.Duration, in.Times = f.spansForm.start, f.duration, w.times.Values()
-	x.Name, x.Apart = dst.name, w.apart
-	if cap(x.Times) < n {
-		x.Times = make([]uint64, n)
-	}
-	x.Times = x.Times[:n]
+	wasApart := x.Apart
+	x.Name, x.Apart, x.Times = dst.name, w.apart, x.Times[:n]
 	if !f.spans.Take(in, x) {
 		return false
 	}
@@ -250,9 +246,11 @@ func (f *spansReaderForm) undo(dst *Span) bool {
 		return true
 	}
 	var id [16]byte
-	binary.BigEndian.PutUint64(id[:], x.High)
-	binary.BigEndian.PutUint64(id[8:], x.Low)
-	dst.SetTraceID(id[:])
+	if !x.SameTrace || wasApart || changed&SpanFieldTraceID != 0 {
+		binary.BigEndian.PutUint64(id[:], x.High)
+		binary.BigEndian.PutUint64(id[8:], x.Low)
+		dst.SetTraceID(id[:])
+	}
 	binary.BigEndian.PutUint64(id[:], x.ID)
 	dst.SetSpanID(id[:8])
 	parent := id[:0]
@@ -261,6 +259,18 @@ func (f *spansReaderForm) undo(dst *Span) bool {
 	}
 	dst.SetParentSpanID(parent)
 	return true
+}
+
+// beginEvents clears the marks of the events that were not sent, and makes room for
+// their times.
+func (f *spansReaderForm) beginEvents(dst *Span, n int, changed uint64) {
+	dst.events.BeginEncode() // which clears its mark
+	if changed&SpanFieldEvents == 0 {
+		for i := range n {
+			dst.events.At(i).node.SetModified(0)
+		}
+	}
+	f.span.Times = slices.Grow(f.span.Times[:0], n)
 }
 
 // keep keeps ids that were sent, as undo writes over those of the record.

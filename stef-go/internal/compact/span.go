@@ -10,6 +10,8 @@ type Span struct {
 	High, Low  uint64 // the trace id
 	ID, Parent uint64
 	HasParent  bool
+	// SameTrace is set by Take: the trace is that of the last span that is not Apart.
+	SameTrace bool
 	// Apart says that an id has another length. The ids are then in the fields of
 	// the span, and the state does not change.
 	Apart      bool
@@ -50,6 +52,7 @@ type Spans struct {
 	recent [64]*habits // some of names
 	habits *habits     // of the last span
 	before uint64      // start of the last span
+	far    []uint64    // of one span, to use its memory again
 }
 
 // Reset discards all state.
@@ -117,18 +120,6 @@ func (s *Spans) base(t *trace, parent *spanID) uint64 {
 	return s.before
 }
 
-// code returns the code of a time that differs by x, or codeFar.
-func code(x, time uint64, far *[]uint64) uint64 {
-	if x == 0 {
-		return codeSame
-	}
-	if c, ok := putUnit(x); ok {
-		return c
-	}
-	*far = append(*far, time)
-	return codeFar
-}
-
 // Put sets fields to the differences of x, and updates the state.
 //
 // spec: #compact-spans
@@ -180,29 +171,42 @@ func (s *Spans) putID(number uint32, x *Span, id *uint64) (code uint64) {
 }
 
 func (s *Spans) putTimes(x *Span, base uint64, f *SpanFields) {
-	var room [4]uint64
-	far := room[:0]
-	c, ok := s.startUnit.put(x.Start - base)
-	if !ok {
-		far = append(far, x.Start-base)
+	start, isNear := s.startUnit.put(x.Start - base)
+	f.Start = s.start.Put(start)
+	duration, ok := s.durationUnit.put(x.End - x.Start)
+	if !ok || int64(duration) < 0 {
+		duration = codeFar
 	}
-	f.Start = s.start.Put(c)
-	c, ok = s.durationUnit.put(x.End - x.Start)
-	if !ok || int64(c) < 0 {
-		c = codeFar
-		far = append(far, x.End-x.Start)
+	f.Duration = s.duration.Put(unzigzag(duration))
+	if len(x.Times) > 0 || !isNear || duration == codeFar {
+		s.far = s.far[:0]
+		if !isNear {
+			s.far = append(s.far, x.Start-base)
+		}
+		if duration == codeFar {
+			s.far = append(s.far, x.End-x.Start)
+		}
+		s.putEvents(x, f)
 	}
-	f.Duration = s.duration.Put(unzigzag(c))
-	if len(x.Times) == 0 && len(far) == 0 {
-		return
-	}
+}
+
+// putEvents sets the times of events, and adds what is far.
+func (s *Spans) putEvents(x *Span, f *SpanFields) {
 	f.Times = f.Times[:0]
 	before := x.Start
 	for _, time := range x.Times {
-		f.Times = append(f.Times, s.times.Put(code(time-before, time, &far)))
+		code := uint64(codeSame)
+		if time != before {
+			var ok bool
+			if code, ok = putUnit(time - before); !ok {
+				code = codeFar
+				s.far = append(s.far, time)
+			}
+		}
+		f.Times = append(f.Times, s.times.Put(code))
 		before = time
 	}
-	for _, time := range far {
+	for _, time := range s.far {
 		f.Times = append(f.Times, s.times.Put(time))
 	}
 }
@@ -217,11 +221,12 @@ func (s *Spans) Take(f *SpanFields, x *Span) bool {
 		return ok
 	}
 	h := s.habitsOf(x.Name)
-	t := s.ids.takeTrace(s.trace.Take(f.Trace), f.High, f.Low)
+	code := s.trace.Take(f.Trace)
+	t := s.ids.takeTrace(code, f.High, f.Low)
 	if t == nil {
 		return false
 	}
-	x.High, x.Low = t.high, t.low
+	x.High, x.Low, x.SameTrace = t.high, t.low, code == traceSame
 	h.parent += s.parent.Take(f.Parent)
 	x.HasParent = h.parent != parentNone
 	var parent *spanID
@@ -257,34 +262,47 @@ func (s *Spans) Take(f *SpanFields, x *Span) bool {
 
 func (s *Spans) takeTimes(f *SpanFields, base uint64, x *Span) bool {
 	start, duration := s.start.Take(f.Start), zigzag(s.duration.Take(f.Duration))
-	used := len(x.Times) > 0 || start == codeFar || duration == codeFar
-	events := f.Times
-	if !used {
-		events = nil
+	if len(x.Times) > 0 || start == codeFar || duration == codeFar {
+		return s.takeEvents(f, base, start, duration, x)
 	}
-	if len(events) < len(x.Times) {
+	x.Start = base + s.startUnit.take(start)
+	x.End = x.Start + s.durationUnit.take(duration)
+	return true
+}
+
+// takeEvents is takeTimes for spans with events or far times.
+func (s *Spans) takeEvents(f *SpanFields, base, start, duration uint64, x *Span) bool {
+	codes, events := x.Times, f.Times
+	if len(events) < len(codes) {
 		return false
 	}
-	codes := x.Times
-	far := 0
 	for i := range codes {
 		codes[i] = s.times.Take(events[i])
-		if codes[i] == codeFar {
-			far++
-		}
 	}
 	rest := events[len(codes):]
+	enough := true
 	next := func() (time uint64) {
-		if len(rest) > 0 {
+		if enough = enough && len(rest) > 0; enough {
 			time = s.times.Take(rest[0])
 			rest = rest[1:]
-			return time
 		}
-		far = -1
-		return 0
+		return time
 	}
-	x.Start = base + s.startUnit.take(start, next)
-	x.End = x.Start + s.durationUnit.take(duration, next)
+	difference := uint64(0)
+	if start == codeFar {
+		difference = next()
+		s.startUnit.learn(difference)
+	} else {
+		difference = s.startUnit.take(start)
+	}
+	x.Start = base + difference
+	if duration == codeFar {
+		difference = next()
+		s.durationUnit.learn(difference)
+	} else {
+		difference = s.durationUnit.take(duration)
+	}
+	x.End = x.Start + difference
 	before := x.Start
 	for i, c := range codes {
 		if c == codeFar {
@@ -294,5 +312,5 @@ func (s *Spans) takeTimes(f *SpanFields, base uint64, x *Span) bool {
 		}
 		before = codes[i]
 	}
-	return far >= 0 && len(rest) == 0
+	return enough && len(rest) == 0
 }

@@ -102,13 +102,9 @@ func (h *habitUnit) value(code uint64) uint64 {
 	return (code - codeFar) * units[h.unit]
 }
 
-// take is the inverse of put; far returns the difference of codeFar.
-func (h *habitUnit) take(code uint64, far func() uint64) (x uint64) {
-	if code == codeFar {
-		x = far()
-	} else {
-		x = h.value(code)
-	}
+// take is the inverse of put for all codes but codeFar. It updates the unit.
+func (h *habitUnit) take(code uint64) uint64 {
+	x := h.value(code)
 	h.learn(x)
 	return x
 }
