@@ -31,6 +31,8 @@ type ReaderStats struct {
 	Frames int
 	// Bytes is the number of bytes of the stream that were consumed.
 	Bytes int64
+	// PlainBytes is the size of the frames read, decompressed.
+	PlainBytes int64
 	// FrameFlags are the flags of the last frame.
 	FrameFlags FrameFlags
 	// Compression is the compression of the stream.

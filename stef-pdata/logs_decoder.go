@@ -43,6 +43,10 @@ func (d *LogsDecoder) Decode() (plog.Logs, error) {
 	return d.batch, err
 }
 
+// SetMaxBytes changes the maximum size of the batches that Decode returns from now
+// on, as WithMaxBytes sets it.
+func (d *LogsDecoder) SetMaxBytes(n int) { d.build.Max = max(n, 1) }
+
 // add adds the log record of the current record.
 func (d *LogsDecoder) add(room int) {
 	rec := d.records.Record()

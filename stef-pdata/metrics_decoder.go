@@ -50,6 +50,10 @@ func (d *MetricsDecoder) Decode() (pmetric.Metrics, error) {
 	return d.batch, err
 }
 
+// SetMaxBytes changes the maximum size of the batches that Decode returns from now
+// on, as WithMaxBytes sets it.
+func (d *MetricsDecoder) SetMaxBytes(n int) { d.build.Max = max(n, 1) }
+
 // add adds the point of the current record.
 func (d *MetricsDecoder) add(room int) {
 	rec := d.records.Record()

@@ -78,7 +78,8 @@ func WithMaxItems(n int) DecoderOption {
 // counts as 1.
 //
 // A record that is larger than 32 MiB by the same estimate ends the stream with
-// an error that wraps stef.ErrLimit.
+// an error that wraps stef.ErrLimit. The method SetMaxBytes of a decoder changes the
+// limit for its next batches.
 func WithMaxBytes(n int) DecoderOption {
 	return func(c *decoderConfig) { c.maxBytes = max(n, 1) }
 }

@@ -49,6 +49,10 @@ func (d *TracesDecoder) Decode() (ptrace.Traces, error) {
 	return d.batch, err
 }
 
+// SetMaxBytes changes the maximum size of the batches that Decode returns from now
+// on, as WithMaxBytes sets it.
+func (d *TracesDecoder) SetMaxBytes(n int) { d.build.Max = max(n, 1) }
+
 // add adds the span of the current record.
 func (d *TracesDecoder) add(room int) {
 	rec := d.records.Record()

@@ -71,6 +71,8 @@ type Decoder[T any] struct {
 	// BatchBytes returns an upper estimate of the size as OTLP, and of the memory,
 	// of the last batch.
 	BatchBytes func() int
+	// SetMaxBytes changes the maximum size of the next batches.
+	SetMaxBytes func(n int)
 	// Reader is the reader of the records.
 	Reader Reader
 }

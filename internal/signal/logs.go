@@ -47,7 +47,7 @@ var Logs = &Descriptor[plog.Logs]{
 			return nil, err
 		}
 		d := stefpdata.NewLogsDecoder(r, options...)
-		return &Decoder[plog.Logs]{d.Decode, d.BatchBytes, r}, nil
+		return &Decoder[plog.Logs]{d.Decode, d.BatchBytes, d.SetMaxBytes, r}, nil
 	},
 	OTLP: OTLP[plog.Logs]{
 		Service: "opentelemetry.proto.collector.logs.v1.LogsService",

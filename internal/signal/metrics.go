@@ -48,7 +48,7 @@ var Metrics = &Descriptor[pmetric.Metrics]{
 			return nil, err
 		}
 		d := stefpdata.NewMetricsDecoder(r, options...)
-		return &Decoder[pmetric.Metrics]{d.Decode, d.BatchBytes, r}, nil
+		return &Decoder[pmetric.Metrics]{d.Decode, d.BatchBytes, d.SetMaxBytes, r}, nil
 	},
 	OTLP: OTLP[pmetric.Metrics]{
 		Service: "opentelemetry.proto.collector.metrics.v1.MetricsService",

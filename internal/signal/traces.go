@@ -48,7 +48,7 @@ var Traces = &Descriptor[ptrace.Traces]{
 			return nil, err
 		}
 		d := stefpdata.NewTracesDecoder(r, options...)
-		return &Decoder[ptrace.Traces]{d.Decode, d.BatchBytes, r}, nil
+		return &Decoder[ptrace.Traces]{d.Decode, d.BatchBytes, d.SetMaxBytes, r}, nil
 	},
 	OTLP: OTLP[ptrace.Traces]{
 		Service: "opentelemetry.proto.collector.trace.v1.TraceService",

@@ -17,6 +17,8 @@ type batch[T any] struct {
 	from, to uint64                 // the ids of its records
 	bad      stefpdata.RecordErrors // records that are not in data, in order
 	weight   int64                  // admitted bytes, released when the batch is settled
+	lane     bool                   // it holds a lane, released when the batch is settled
+	worked   time.Duration          // the time to decode it
 }
 
 var errEnding = errors.New("the stream ends, because a batch before was refused")
@@ -37,7 +39,7 @@ func (s *stream[T]) hand(b batch[T]) {
 	case <-s.going.Done():
 		// The client will send this again: it was not acknowledged, and cannot be
 		// acknowledged any more.
-		s.core.admission.release(&s.party.admission, b.weight)
+		s.settle(&b)
 		s.refuse(s.ctx, s.obs.stef, formatSTEF, b.items, errEnding)
 		return
 	}
@@ -45,9 +47,15 @@ func (s *stream[T]) hand(b batch[T]) {
 	go func() {
 		defer s.running.Done()
 		defer func() { <-s.slots }()
-		defer s.core.admission.release(&s.party.admission, b.weight)
+		defer s.settle(&b)
 		s.take(b, begin)
 	}()
+}
+
+// settle releases what a batch holds.
+func (s *stream[T]) settle(b *batch[T]) {
+	s.core.admission.release(&s.party.admission, b.weight)
+	s.leaveLane(b.lane, b.worked)
 }
 
 // take sends a batch to the pipeline and settles its records. It runs on its own

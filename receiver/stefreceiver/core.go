@@ -33,6 +33,7 @@ type core struct {
 	// CPU-bound and can produce much data from few bytes, so more concurrency
 	// would use more memory and would not be faster.
 	decoding gate
+	lanes    *lanes
 	memory   streamMemory
 
 	// stopping is closed at the start of the shutdown.
@@ -54,6 +55,7 @@ func newCore(config *Config, settings receiver.Settings) (*core, error) {
 		parties:   parties{of: map[string]*party{}},
 		admission: newGate(int64(config.Admission.RequestLimitMiB)*mib, int64(config.Admission.WaitingLimitMiB)*mib),
 		decoding:  newGate(decodingPlaces(), math.MaxInt64),
+		lanes:     newLanes(),
 		memory: streamMemory{
 			limit:   int64(config.Limits.StreamMemoryLimitMiB) * mib,
 			streams: map[*streamShare]struct{}{},

@@ -9,7 +9,6 @@ import (
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -253,62 +252,4 @@ func TestManySmallStreams(t *testing.T) {
 	group.Wait()
 	require.Empty(t, refused)
 	require.EqualValues(t, points3*streams, got.Load())
-}
-
-// TestHonestBesideHostile: honest clients keep their latency.
-func TestHonestBesideHostile(t *testing.T) {
-	measure := func(hostile chunkList) (median, p99 time.Duration) {
-		r := startRig(t, testConfig(func(c *Config) { c.AckInterval = 10 * time.Millisecond }),
-			sinks{metrics: acting(t, func(_ context.Context, md pmetric.Metrics) error {
-				_, err := (&pmetric.ProtoMarshaler{}).MarshalMetrics(md)
-				return err
-			})})
-		ctx, cancel := context.WithCancel(context.Background())
-		var group sync.WaitGroup
-		if hostile != nil {
-			conn := r.dial()
-			for range 24 {
-				group.Go(func() {
-					for ctx.Err() == nil {
-						p := rawOpenOn(t, conn, ctx, "Metrics")
-						for _, chunk := range hostile {
-							p.data(chunk, true)
-						}
-						for ctx.Err() == nil {
-							if _, ok := p.receive(); !ok {
-								break
-							}
-							if p.acked >= 8000 {
-								break
-							}
-						}
-					}
-				})
-			}
-			time.Sleep(500 * time.Millisecond)
-		}
-		s := metricKind.mustOpen(t, r.dial())
-		var took []time.Duration
-		for range 100 {
-			begin := time.Now()
-			require.NoError(t, s.deliver(points(100)))
-			took = append(took, time.Since(begin))
-			time.Sleep(5 * time.Millisecond)
-		}
-		cancel()
-		group.Wait()
-		slices.Sort(took)
-		return took[len(took)/2], took[len(took)*99/100]
-	}
-	median, p99 := measure(nil)
-	t.Logf("alone: median %v, p99 %v", median, p99)
-	for name, chunks := range map[string]chunkList{"shared text": sharedTextAttack(t), "attributes": attributesAttack(t)} {
-		besideMedian, besideP99 := measure(chunks)
-		t.Logf("beside %s: median %v, p99 %v, %.1f times", name, besideMedian, besideP99, float64(besideP99)/float64(p99))
-		// Every batch was acknowledged, or measure would have failed. The race detector,
-		// which runs with -short, slows decoding down many times.
-		if !testing.Short() {
-			require.Less(t, besideP99, 3*p99+500*time.Millisecond)
-		}
-	}
 }

@@ -6,6 +6,7 @@ package stefreceiver
 import (
 	"context"
 	"sync"
+	"time"
 
 	"google.golang.org/grpc/peer"
 )
@@ -15,14 +16,22 @@ import (
 type party struct {
 	admission account
 	decoding  account
+	lanes     account
+	credit    credit
 	users     int
+	left      time.Time // when the last user left
 }
 
 // parties contains the connections that have streams or requests.
 type parties struct {
-	mu sync.Mutex
-	of map[string]*party
+	mu    sync.Mutex
+	of    map[string]*party
+	swept time.Time
 }
+
+// debtMemory is how long a connection without streams keeps its debt. A client could
+// otherwise clear it by opening the next stream.
+const debtMemory = 10 * time.Second
 
 // join returns the party of a stream or request, and a function that the caller
 // must call when the stream or request ends.
@@ -33,6 +42,7 @@ func (c *parties) join(ctx context.Context) (*party, func()) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.sweep()
 	who := c.of[name]
 	if who == nil {
 		who = &party{}
@@ -40,9 +50,26 @@ func (c *parties) join(ctx context.Context) (*party, func()) {
 	}
 	who.users++
 	return who, func() {
+		indebted := who.credit.balance() < 0
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		if who.users--; who.users == 0 {
+		if who.users--; who.users > 0 {
+			return
+		}
+		if who.left = time.Now(); !indebted {
+			delete(c.of, name)
+		}
+	}
+}
+
+// sweep removes the connections that left with a debt some time ago.
+func (c *parties) sweep() {
+	if time.Since(c.swept) < debtMemory {
+		return
+	}
+	c.swept = time.Now()
+	for name, who := range c.of {
+		if who.users == 0 && c.swept.Sub(who.left) > debtMemory {
 			delete(c.of, name)
 		}
 	}

@@ -35,19 +35,27 @@ func (s *source) await() bool {
 	return len(s.pending) > 0
 }
 
-// frameSize returns the uncompressed size that a frame states, if the pending
-// bytes are the start of that frame. It returns 0 if they are too few.
+// frameSizes returns the plain size that a frame states, and the least number of
+// bytes that it has on the wire, if the pending bytes are the start of that frame. It
+// returns 0 if they are too few.
 //
 // spec: #frame
-func (s *source) frameSize() int64 {
+func (s *source) frameSizes(compressed bool) (plain, coded int64) {
 	if len(s.pending) < 2 {
-		return 0
+		return 0, 0
 	}
 	size, n := binary.Uvarint(s.pending[1:])
 	if n <= 0 || size > stef.MaxFrameBytes {
-		return 0
+		return 0, 0
 	}
-	return int64(size)
+	if !compressed {
+		return int64(size), int64(size)
+	}
+	wire, m := binary.Uvarint(s.pending[1+n:])
+	if m <= 0 || wire > stef.MaxFrameBytes {
+		return int64(size), 0
+	}
+	return int64(size), int64(wire)
 }
 
 // Read implements io.Reader.

@@ -49,21 +49,25 @@ type stream[T any] struct {
 	going context.Context
 	stop  context.CancelFunc
 
-	slots    chan struct{} // one for each batch that the pipeline may process at the same time
-	running  sync.WaitGroup
-	failure  atomic.Pointer[failure] // why the stream ends early
-	evicted  atomic.Bool             // it must end because it holds too much
-	unacked  atomic.Int64            // records decoded and not settled
-	decoding bool                    // it holds a place to decode, and bytes
-	paused   bool                    // it was decoding, and waits for the client
-	held     int64
-	kept     int64 // memory of the reader after the last batch
-	mark     int64 // bytes delivered at that time
-	claimed  int64 // memory for a frame that is allocated before its bytes arrive
+	slots      chan struct{} // one for each batch that the pipeline may process at the same time
+	running    sync.WaitGroup
+	failure    atomic.Pointer[failure] // why the stream ends early
+	evicted    atomic.Bool             // it must end because it holds too much
+	unacked    atomic.Int64            // records decoded and not settled
+	decoding   bool                    // it holds a place to decode, and bytes
+	paused     bool                    // it was decoding, and waits for the client
+	held       int64
+	lane       bool  // it holds a lane
+	yielded    bool  // it held a lane, and waits for the client
+	kept       int64 // memory of the reader after the last batch
+	mark       int64 // bytes delivered at that time
+	compressed bool
+	claimed    int64 // memory for a frame that is allocated before its bytes arrive
 
 	begun   time.Time
 	records uint64 // decoded
 	wire    int64
+	plain   int64
 	dict    int64
 	sizer   sizer
 }
@@ -129,6 +133,9 @@ func (s *stream[T]) decodeAll() (err error) {
 	if err := s.core.memory.wait(s.going); err != nil {
 		return err
 	}
+	if err := s.enterLane(s.party.credit.add(0, streamCost) < 0); err != nil {
+		return err
+	}
 	options := []stefpdata.DecoderOption{
 		stefpdata.WithMaxItems(s.core.maxItems()),
 		stefpdata.WithMaxBytes(s.core.config.MaxBatchMiB * mib),
@@ -142,7 +149,11 @@ func (s *stream[T]) decodeAll() (err error) {
 	}
 	s.reader = s.decoder.Reader
 	defer s.reader.Close()
-	s.keep(s.reader.Stats())
+	s.leaveLane(s.lane, streamWork)
+	s.lane = false
+	stats := s.reader.Stats()
+	s.compressed = stats.Compression == stef.Zstd
+	s.keep(stats)
 	for s.failure.Load() == nil && !s.evicted.Load() {
 		if err := s.admit(); err != nil {
 			return err
@@ -168,18 +179,22 @@ func (s *stream[T]) keep(stats stef.ReaderStats) {
 func (s *stream[T]) admit() error {
 	expected := s.sizer.last
 	s.claimed = partialFrame
+	var plain, coded int64 // announced sizes of the next frame, if a frame is next
 	if s.reader.Buffered() == 0 && s.source.delivered == s.reader.Stats().Bytes {
 		if !s.source.await() {
 			return nil
 		}
-		if size := s.source.frameSize(); size > 0 {
-			s.claimed = min(size, partialFrame)
+		if plain, coded = s.source.frameSizes(s.compressed); plain > 0 {
+			s.claimed = min(plain, partialFrame)
 			if expected == 0 {
-				expected = size
+				expected = plain
 			}
 		}
 	}
 	if err := s.core.memory.wait(s.going); err != nil {
+		return err
+	}
+	if err := s.price(plain, coded); err != nil {
 		return err
 	}
 	// A stream that waits for a place holds only received bytes. So it acquires
@@ -212,18 +227,65 @@ func (s *stream[T]) admit() error {
 // its bytes arrive.
 const partialFrame = 4 * mib
 
+// price decides whether the next batch is expensive, and how large it may be. plain
+// and coded are the announced sizes of the frame that begins with it, or 0.
+func (s *stream[T]) price(plain, coded int64) error {
+	left := s.party.credit.balance() + creditPerByte*coded
+	if err := s.enterLane(left < plain); err != nil {
+		return err
+	}
+	limit := int64(s.core.config.MaxBatchMiB) * mib
+	if s.lane {
+		limit = min(limit, laneBatch)
+	} else {
+		limit = min(limit, max(laneBatch, memoryPerOTLP*left))
+	}
+	s.decoder.SetMaxBytes(int(limit))
+	return nil
+}
+
+// enterLane takes a lane if the stream is expensive and other clients are present.
+func (s *stream[T]) enterLane(expensive bool) (err error) {
+	if !expensive {
+		s.core.lanes.cheap.Store(time.Now().UnixNano())
+		return nil
+	}
+	s.lane, err = s.core.lanes.enter(s.going, &s.party.lanes)
+	if err != nil {
+		s.lane = false
+	}
+	return err
+}
+
+// leaveLane returns a lane if one is held.
+func (s *stream[T]) leaveLane(held bool, worked time.Duration) {
+	if held {
+		s.core.lanes.leave(s.going, &s.party.lanes, worked)
+	}
+}
+
+// streamWork is about the time to create a decoder.
+const streamWork = time.Millisecond
+
 // pause releases the admission of the stream while it waits for the client within
 // a frame. So a client cannot hold a place by sending half of a frame.
 func (s *stream[T]) pause() {
 	if received := s.source.delivered - s.mark; received > 0 {
 		s.core.memory.set(s.memory, s.kept+s.claimed+2*received)
 	}
-	s.paused = s.decoding
+	s.paused, s.yielded = s.decoding, s.lane
 	s.release()
 }
 
 // resume acquires the admission again. It does not wait a second time.
 func (s *stream[T]) resume() {
+	if s.yielded {
+		s.yielded = false
+		if s.core.lanes.acquire(s.going, &s.party.lanes, 1) != nil {
+			return // the next read returns the reason
+		}
+		s.lane = true
+	}
 	if !s.paused {
 		return
 	}
@@ -235,8 +297,12 @@ func (s *stream[T]) resume() {
 	s.core.admission.retake(&s.party.admission, s.held)
 }
 
-// release releases the place and the bytes that are held to decode.
+// release releases the lane, the place and the bytes that are held to decode.
 func (s *stream[T]) release() {
+	if s.lane {
+		s.lane = false
+		s.core.lanes.release(&s.party.lanes, 1)
+	}
 	if s.decoding {
 		s.decoding = false
 		s.core.decoding.release(&s.party.decoding, 1)
@@ -247,9 +313,11 @@ func (s *stream[T]) release() {
 // next decodes a batch and hands it over. If a stream breaks within a frame, next
 // first hands over the records before the break, and then returns the error.
 func (s *stream[T]) next() error {
+	begin := time.Now()
 	decoded, err := s.decoder.Decode()
 	stats := s.reader.Stats()
-	b := batch[T]{data: decoded, from: s.records + 1, to: stats.Records}
+	b := batch[T]{data: decoded, from: s.records + 1, to: stats.Records, lane: s.lane, worked: time.Since(begin)}
+	s.lane = false
 	var bad stefpdata.RecordErrors
 	if errors.As(err, &bad) {
 		b.bad, err = bad, nil
@@ -257,6 +325,8 @@ func (s *stream[T]) next() error {
 	s.account(&b, stats)
 	if b.from <= b.to {
 		s.hand(b)
+	} else {
+		s.settle(&b)
 	}
 	return err
 }
@@ -267,7 +337,9 @@ func (s *stream[T]) account(b *batch[T], stats stef.ReaderStats) {
 	wire := stats.Bytes - s.wire
 	estimate := int64(s.decoder.BatchBytes())
 	size := s.sizer.size(estimate, func() int { return s.Size(b.data) })
-	b.weight = s.core.admission.weight(s.sizer.weight(size, estimate))
+	b.weight = s.sizer.weight(size, estimate)
+	s.party.credit.add(wire, max(b.weight, recordCost*int64(stats.Records-s.records), stats.PlainBytes-s.plain))
+	b.weight = s.core.admission.weight(b.weight)
 	change := b.weight
 	if s.decoding {
 		s.decoding = false
@@ -279,7 +351,7 @@ func (s *stream[T]) account(b *batch[T], stats stef.ReaderStats) {
 	s.meter.received(wire, size)
 	s.meter.dictionaries(int64(stats.DictBytes)-s.dict, int64(stats.DictBytes) < s.dict)
 	s.count(int64(stats.Records - s.records))
-	s.records, s.wire, s.dict = stats.Records, stats.Bytes, int64(stats.DictBytes)
+	s.records, s.wire, s.plain, s.dict = stats.Records, stats.Bytes, stats.PlainBytes, int64(stats.DictBytes)
 	s.keep(stats)
 }
 

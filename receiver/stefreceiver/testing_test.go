@@ -5,7 +5,7 @@ package stefreceiver
 
 import (
 	"context"
-	"strings"
+	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -267,7 +267,12 @@ func points(n int) pmetric.Metrics {
 // largePoint returns a batch of one point that uses all of a small admission.
 func largePoint() pmetric.Metrics {
 	md := points(1)
-	md.ResourceMetrics().At(0).Resource().Attributes().PutStr("large", strings.Repeat("x", 2*mib))
+	text := make([]byte, 2*mib) // that compresses badly, or the client would be expensive
+	random := rand.NewPCG(1, 2)
+	for i := range text {
+		text[i] = ' ' + byte(random.Uint64()%64)
+	}
+	md.ResourceMetrics().At(0).Resource().Attributes().PutStr("large", string(text))
 	return md
 }
 

@@ -128,6 +128,7 @@ func (s *ReadStream) Stats() stef.ReaderStats {
 		Records:     s.records,
 		Frames:      s.frame.Frame(),
 		Bytes:       s.frame.Offset(),
+		PlainBytes:  s.frame.Plain(),
 		FrameFlags:  s.flags,
 		Compression: s.frame.Compression(),
 		DictBytes:   s.limit.Used,

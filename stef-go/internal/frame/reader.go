@@ -44,6 +44,7 @@ type Reader struct {
 	headerSize  int
 
 	offset int64 // of the next byte of the source
+	plain  int64 // bytes of the frames read, decompressed
 	start  int64 // of the header or frame being read
 	frame  int
 }
@@ -78,6 +79,9 @@ func (r *Reader) Frame() int { return r.frame }
 
 // Offset returns the number of bytes read so far.
 func (r *Reader) Offset() int64 { return r.offset }
+
+// Plain returns the size of the frames read so far, decompressed.
+func (r *Reader) Plain() int64 { return r.plain }
 
 // Error adds the place of the last header or frame read to err. It returns io.EOF
 // unchanged.
@@ -186,6 +190,7 @@ func (r *Reader) Next() (flags stef.FrameFlags, payload []byte, err error) {
 	if err != nil {
 		return 0, nil, r.Error(cut(err))
 	}
+	r.plain += int64(size)
 	if r.compression == stef.Zstd {
 		if err := r.decompress(flags, size); err != nil {
 			return 0, nil, r.Error(err)

@@ -1,0 +1,98 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefreceiver
+
+import (
+	"context"
+	"math"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// lanes bound the CPU that expensive streams use while other clients send.
+//
+// A short stream can stand for much telemetry. To decode it and to pass it on keeps
+// processors busy, and the scheduler lets a goroutine that becomes ready wait behind
+// each busy goroutine for up to 10 ms, once for every step of an honest batch. So an
+// expensive stream takes a lane for each batch, until the pipeline has processed it,
+// and there are fewer lanes than processors. Its batches are small, and a lane rests
+// after a batch. Without other clients, expensive streams need no lane.
+type lanes struct {
+	gate
+	cheap atomic.Int64 // when a stream that is not expensive last had a batch
+}
+
+// newLanes returns a lane for every second processor.
+func newLanes() *lanes {
+	return &lanes{gate: newGate(int64(max(1, runtime.GOMAXPROCS(0)/2)), math.MaxInt64)}
+}
+
+const (
+	// laneBatch is the largest batch of an expensive stream, if no record is larger.
+	laneBatch = mib
+	// laneRest bounds the rest after a batch, which is as long as the work on it.
+	laneRest = 10 * time.Millisecond
+)
+
+// enter takes a lane for an expensive stream, and reports whether it needs one.
+func (l *lanes) enter(ctx context.Context, a *account) (bool, error) {
+	if time.Since(time.Unix(0, l.cheap.Load())) > presence {
+		return false, nil
+	}
+	return true, l.acquire(ctx, a, 1)
+}
+
+// leave returns a lane after some work.
+func (l *lanes) leave(ctx context.Context, a *account, worked time.Duration) {
+	rest := time.NewTimer(min(worked, laneRest))
+	defer rest.Stop()
+	select {
+	case <-rest.C:
+	case <-ctx.Done():
+	}
+	l.release(a, 1)
+}
+
+// credit is how much telemetry a client may send until its streams are expensive, in
+// bytes of OTLP. Each byte that it sends adds creditPerByte. So a client that sends
+// ordinary telemetry always has credit.
+type credit struct {
+	mu   sync.Mutex
+	left int64
+	at   time.Time // when the credit of passing time was last added
+}
+
+const (
+	// creditPerByte is the credit for a byte of a stream. Ordinary telemetry needs a
+	// small part of it, see README.md.
+	creditPerByte = 1024
+	// creditPerSecond lets clients recover that send little.
+	creditPerSecond = 64 << 10
+	// firstCredit is the credit of a new client.
+	firstCredit = mib
+	// mostCredit bounds the credit that a client can save.
+	mostCredit = 8 * mib
+	// streamCost is the cost to open a stream, recordCost the least cost of a record.
+	streamCost = 128 << 10
+	recordCost = 64
+)
+
+// balance returns the credit.
+func (c *credit) balance() int64 { return c.add(0, 0) }
+
+// add adds the credit for received bytes, subtracts a cost, and returns the balance.
+func (c *credit) add(received, cost int64) int64 {
+	now := time.Now()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.at.IsZero() {
+		c.left, c.at = firstCredit, now
+	} else if n := int64(now.Sub(c.at).Seconds() * creditPerSecond); n > 0 {
+		c.left, c.at = c.left+n, now
+	}
+	c.left = min(c.left+received*creditPerByte-cost, mostCredit)
+	return c.left
+}

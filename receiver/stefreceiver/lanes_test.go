@@ -1,0 +1,189 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefreceiver
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+)
+
+// siege repeats an attack on streams of a receiver until the context ends.
+type siege struct {
+	name        string
+	chunks      chunkList
+	connections int // 0: a new connection for each stream
+}
+
+// run attacks with 24 streams at the same time.
+func (a *siege) run(t testing.TB, r *rig, ctx context.Context) {
+	var group sync.WaitGroup
+	defer group.Wait()
+	conns := make([]*grpc.ClientConn, a.connections)
+	for i := range conns {
+		conns[i] = r.dial()
+	}
+	for i := range 24 {
+		group.Go(func() {
+			for ctx.Err() == nil {
+				if len(conns) > 0 {
+					a.attack(t, ctx, conns[i%len(conns)])
+					continue
+				}
+				conn, err := grpc.NewClient(r.address, grpc.WithTransportCredentials(insecure.NewCredentials()))
+				require.NoError(t, err)
+				a.attack(t, ctx, conn)
+				require.NoError(t, conn.Close())
+			}
+		})
+	}
+}
+
+func (a *siege) attack(t testing.TB, ctx context.Context, conn *grpc.ClientConn) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	p := rawOpenOn(t, conn, ctx, "Metrics")
+	for _, chunk := range a.chunks {
+		p.data(chunk, true)
+	}
+	for p.acked < 8000 {
+		if _, ok := p.receive(); !ok {
+			return
+		}
+	}
+}
+
+// latency returns the median and the 99th percentile of the time to deliver small
+// batches, while the receiver is under siege if there is one.
+func latency(t testing.TB, hostile *siege) (median, p99 time.Duration) {
+	r := startRig(t, testConfig(func(c *Config) { c.AckInterval = 10 * time.Millisecond }),
+		sinks{metrics: acting(t, func(_ context.Context, md pmetric.Metrics) error {
+			_, err := (&pmetric.ProtoMarshaler{}).MarshalMetrics(md)
+			return err
+		})})
+	ctx, cancel := context.WithCancel(context.Background())
+	var group sync.WaitGroup
+	defer group.Wait()
+	defer cancel()
+	if hostile != nil {
+		group.Go(func() { hostile.run(t, r, ctx) })
+		time.Sleep(500 * time.Millisecond)
+	}
+	s := metricKind.mustOpen(t, r.dial())
+	var took []time.Duration
+	for range 200 {
+		begin := time.Now()
+		require.NoError(t, s.deliver(points(100)))
+		took = append(took, time.Since(begin))
+		time.Sleep(5 * time.Millisecond)
+	}
+	slices.Sort(took)
+	return took[len(took)/2], took[len(took)*99/100]
+}
+
+// TestHonestBesideHostile: honest clients keep their latency.
+func TestHonestBesideHostile(t *testing.T) {
+	text, attributes := sharedTextAttack(t), attributesAttack(t)
+	for _, hostile := range []siege{
+		{"shared text", text, 1},
+		{"attributes", attributes, 1},
+		{"shared text, 24 connections", text, 24},
+		{"attributes, 24 connections", attributes, 24},
+		{"attributes, new connections", attributes, 0},
+	} {
+		t.Run(hostile.name, func(t *testing.T) {
+			// Other processes of the machine delay both. So the quieter of some
+			// measurements counts.
+			const constant = 10 * time.Millisecond
+			for attempt := 1; ; attempt++ {
+				median, p99 := latency(t, nil)
+				besideMedian, besideP99 := latency(t, &hostile)
+				t.Logf("alone: median %v, p99 %v; beside: median %v, p99 %v, %.1f times",
+					median, p99, besideMedian, besideP99, float64(besideP99)/float64(p99))
+				// Every batch was acknowledged, or latency would have failed. The race
+				// detector, which runs with -short, slows decoding down many times.
+				if testing.Short() || besideP99 <= 3*p99+constant {
+					return
+				}
+				require.Less(t, attempt, 4, "p99 %v beside an attack, %v alone", besideP99, p99)
+			}
+		})
+	}
+}
+
+// TestLanes: expensive streams need a lane while others are present, and only then.
+func TestLanes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := &lanes{gate: newGate(1, 100)}
+		time.Sleep(time.Hour)
+		ctx := context.Background()
+		enter := func(want bool) {
+			t.Helper()
+			got, err := l.enter(ctx, new(account))
+			require.NoError(t, err)
+			require.Equal(t, want, got)
+		}
+		enter(false)
+		l.cheap.Store(time.Now().UnixNano())
+		enter(true)
+		requireState(t, &l.gate, 1, 0)
+		began := time.Now()
+		go l.leave(ctx, new(account), 7*time.Millisecond)
+		enter(true)
+		require.Equal(t, 7*time.Millisecond, time.Since(began), "the lane rests as long as the work was")
+		go l.leave(ctx, new(account), time.Minute)
+		began = time.Now()
+		enter(true)
+		require.Equal(t, laneRest, time.Since(began))
+		time.Sleep(2 * presence)
+		enter(false)
+	})
+}
+
+func TestCredit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var c credit
+		require.EqualValues(t, firstCredit, c.balance())
+		require.EqualValues(t, firstCredit+100*creditPerByte-500, c.add(100, 500))
+		require.EqualValues(t, mostCredit, c.add(1<<30, 0))
+		require.EqualValues(t, -creditPerSecond, c.add(0, mostCredit+creditPerSecond))
+		for range 1000 { // small additions are not lost
+			time.Sleep(time.Millisecond)
+			c.balance()
+		}
+		require.InDelta(t, 0, c.balance(), 1000)
+	})
+}
+
+// TestDebtStays: a client does not clear its debt by opening another stream.
+func TestDebtStays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := parties{of: map[string]*party{}}
+		who, leave := c.join(context.Background())
+		leave()
+		require.Empty(t, c.of)
+		who, leave = c.join(context.Background())
+		who.credit.add(0, 100*mib)
+		leave()
+		time.Sleep(time.Second)
+		same, leave := c.join(context.Background())
+		require.Same(t, who, same)
+		leave()
+		for range 3 {
+			time.Sleep(2 * debtMemory)
+			_, leave = c.join(context.Background())
+			leave()
+		}
+		require.Less(t, len(c.of), 2)
+		require.NotSame(t, who, c.of[""])
+	})
+}
