@@ -27,3 +27,9 @@ var DestinationProto string
 //
 //go:embed otel.stef
 var OTelSchema string
+
+// CompactSchema is the text of compact.stef, the fields that the compact form appends
+// to the structs of otel.stef.
+//
+//go:embed compact.stef
+var CompactSchema string

@@ -105,7 +105,7 @@ func (f *metricsWriterForm) encode(w *MetricsWriter) {
 	}
 	x := f.index.find(c, &s.attributes, mask&MetricsFieldAttributes != 0)
 	f.take(&s.point)
-	f.index.words += f.points.Put(&x.Series, &f.point, &f.fields)
+	f.index.grow(x, f.points.Put(&x.Series, &f.point, &f.fields))
 	f.set()
 	if f.wire.node.Modified() != 0 {
 		mask |= MetricsFieldCompact
@@ -273,7 +273,7 @@ func (f *metricsReaderForm) decode(r *MetricsReader) {
 		in.Floats = append(in.Floats, math.Float64bits(v))
 	}
 	words, ok := f.points.Take(&x.Series, in, &f.point)
-	f.index.words += words
+	f.index.grow(x, words)
 	if !ok || !f.give(&s.point) {
 		d.head.NoSuchForm()
 	}

@@ -128,6 +128,13 @@ func (x *seriesIndex) seek(c container, attributes *Attributes, changed bool) *s
 	return s
 }
 
+// grow counts the words by which a series grew, unless it is discarded at once.
+func (x *seriesIndex) grow(s *series, words int) {
+	if s != &x.none {
+		x.words += words
+	}
+}
+
 var pairSeed = maphash.MakeSeed()
 
 // setOf returns the set of attributes.

@@ -1,0 +1,364 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package spec_test
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	stef "github.com/otelstef/stef/stef-go"
+	"github.com/otelstef/stef/stef-go/dynamic"
+	"github.com/otelstef/stef/stef-go/idl"
+	"github.com/otelstef/stef/stef-go/list"
+	"github.com/otelstef/stef/stef-go/otelstef"
+	"github.com/otelstef/stef/stef-go/schema"
+	"github.com/otelstef/stef/stef-go/steftest"
+	spec "github.com/otelstef/stef/stef-spec"
+)
+
+// rows returns the words of each line of the only block with a language.
+func rows(t *testing.T, lang string) (list [][]string) {
+	t.Helper()
+	found := blocks(lang)
+	require.Len(t, found, 1, lang)
+	for line := range strings.Lines(found[0].text()) {
+		list = append(list, strings.Fields(line))
+	}
+	require.NotEmpty(t, list)
+	return list
+}
+
+func integer(t *testing.T, text string) int64 {
+	t.Helper()
+	if text == "far" {
+		return far
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	require.NoError(t, err)
+	return n
+}
+
+// TestCompactRules checks the tables of chapter 17 against the rules, which
+// TestCompactRecords checks against the writers.
+func TestCompactRules(t *testing.T) {
+	t.Run("residuals", func(t *testing.T) {
+		var writer, reader residualField
+		var last, delta uint64
+		for _, row := range rows(t, "stef-residuals") {
+			r := integer(t, row[0])
+			v := writer.value(uint64(r))
+			require.EqualValues(t, integer(t, row[1]), v)
+			require.Equal(t, r, reader.residual(v))
+			sent := "-"
+			if v != last {
+				sent = fmt.Sprint(int64(v - last - delta))
+				last, delta = v, v-last
+			}
+			require.Equal(t, row[2], sent, "residual %d", r)
+		}
+	})
+	t.Run("plain codes", func(t *testing.T) {
+		for _, row := range rows(t, "stef-units") {
+			x := integer(t, row[0])
+			code := plainCode(x)
+			require.Equal(t, integer(t, row[1]), code, row)
+			if row[1] != "far" {
+				back, err := fromPlain(code)
+				require.NoError(t, err)
+				require.Equal(t, x, int64(back))
+			}
+		}
+	})
+	t.Run("unit habit", func(t *testing.T) {
+		var h unitHabit
+		for _, row := range rows(t, "stef-habit") {
+			if row[0] == "repeat" {
+				for range integer(t, row[1]) {
+					h.learn(integer(t, row[2]))
+				}
+				continue
+			}
+			x := integer(t, row[0])
+			code := h.code(x)
+			require.Equal(t, integer(t, row[1]), code, row)
+			if row[1] != "far" {
+				back, err := h.difference(code)
+				require.NoError(t, err)
+				require.Equal(t, x, int64(back))
+			}
+			h.learn(x)
+			require.Equal(t, row[2:], []string{fmt.Sprint(h.u), fmt.Sprint(h.n)}, row)
+		}
+	})
+	t.Run("decimals", func(t *testing.T) {
+		for _, row := range rows(t, "stef-decimals") {
+			bits, err := strconv.ParseUint(row[0], 16, 64)
+			require.NoError(t, err)
+			if row[1] != "-" {
+				m := integer(t, row[2])
+				require.Less(t, magnitude(m), uint64(1<<53))
+				require.Equal(t, bits, math.Float64bits(decimal(m, integer(t, row[1]))), row)
+				continue
+			}
+			for e := range int64(13) {
+				near := int64(math.Round(math.Float64frombits(bits) * math.Pow10(int(e))))
+				for m := near - 2; m <= near+2; m++ {
+					if magnitude(m) < 1<<53 {
+						require.NotEqual(t, bits, math.Float64bits(decimal(m, e)), "%v: %d places", row, e)
+					}
+				}
+			}
+		}
+	})
+}
+
+// compactSchema returns the schema of the compact form.
+func compactSchema(t *testing.T) *schema.Schema {
+	t.Helper()
+	otel, err := idl.Parse("otel.stef", []byte(spec.OTelSchema))
+	require.NoError(t, err)
+	form, err := idl.Parse("compact.stef", []byte(spec.CompactSchema))
+	require.NoError(t, err)
+	return schema.Extend(otel, form)
+}
+
+// compactRoot is what the tests need of a root in the compact form.
+type compactRoot struct {
+	*vectorRoot
+	compact, full *schema.Struct
+	option        stef.WriterOption
+	// write writes records with the generated writer.
+	write func(t *testing.T, recs []any, each func(i int) (flush bool), options ...stef.WriterOption) []byte
+	// random makes records.
+	random func(seed uint64, n int) []any
+}
+
+func newCompactRoot[R any, W recordWriter[*R], P interface {
+	*R
+	CopyFrom(*R)
+}](t *testing.T, root *vectorRoot, compact, full *schema.Struct, option stef.WriterOption, newRecord func() *R,
+	newWriter func(*bytes.Buffer, ...stef.WriterOption) (W, error), lifelike func(*rand.Rand, *R)) *compactRoot {
+	c := &compactRoot{vectorRoot: root, compact: compact, full: full, option: option}
+	c.write = func(t *testing.T, recs []any, flush func(int) bool, options ...stef.WriterOption) []byte {
+		t.Helper()
+		var out bytes.Buffer
+		w, err := newWriter(&out, options...)
+		require.NoError(t, err)
+		for i, rec := range recs {
+			P(w.Record()).CopyFrom(rec.(*R))
+			require.NoError(t, w.Write())
+			if flush(i) {
+				require.NoError(t, w.Flush())
+			}
+		}
+		require.NoError(t, w.Close())
+		return out.Bytes()
+	}
+	c.random = func(seed uint64, n int) (recs []any) {
+		r := rand.New(rand.NewPCG(seed, 17))
+		if seed%2 == 0 {
+			for _, v := range steftest.Records(seed, full, n, steftest.Shape{}) {
+				rec := newRecord()
+				steftest.Set(rec, full, v)
+				recs = append(recs, rec)
+			}
+			return recs
+		}
+		held := newRecord()
+		for range n {
+			lifelike(r, held)
+			rec := newRecord()
+			P(rec).CopyFrom(held)
+			recs = append(recs, rec)
+		}
+		return recs
+	}
+	return c
+}
+
+func compactRoots(t *testing.T) []*compactRoot {
+	return []*compactRoot{
+		newCompactRoot(t, metricsRoot, otelstef.MetricsCompactRoot(), otelstef.MetricsSchema(), otelstef.CompactMetrics(), otelstef.NewMetrics,
+			func(out *bytes.Buffer, o ...stef.WriterOption) (*otelstef.MetricsWriter, error) {
+				return otelstef.NewMetricsWriter(out, o...)
+			}, lifelikePoint),
+		newCompactRoot(t, spansRoot, otelstef.SpansCompactRoot(), otelstef.SpansSchema(), otelstef.CompactSpans(), otelstef.NewSpans,
+			func(out *bytes.Buffer, o ...stef.WriterOption) (*otelstef.SpansWriter, error) {
+				return otelstef.NewSpansWriter(out, o...)
+			}, lifelikeSpan),
+		newCompactRoot(t, logsRoot, otelstef.LogsCompactRoot(), otelstef.LogsSchema(), otelstef.CompactLogs(), otelstef.NewLogs,
+			func(out *bytes.Buffer, o ...stef.WriterOption) (*otelstef.LogsWriter, error) {
+				return otelstef.NewLogsWriter(out, o...)
+			}, lifelikeLog),
+	}
+}
+
+// TestCompactRecords writes records with the generated writers in the compact form,
+// and reads the streams by the rules of chapter 17.
+func TestCompactRecords(t *testing.T) {
+	seeds, n := uint64(40), 300
+	if testing.Short() {
+		seeds = 12
+	}
+	for _, c := range compactRoots(t) {
+		t.Run(c.name, func(t *testing.T) {
+			for seed := range seeds {
+				r := rand.New(rand.NewPCG(seed, 18))
+				recs := c.random(seed, n)
+				options := []stef.WriterOption{c.option}
+				if seed%3 == 1 {
+					options = append(options, stef.WithDictBytes(2000))
+				}
+				if seed%4 == 3 {
+					options = append(options, stef.WithRestart(stef.FrameFlags(r.IntN(int(stef.RestartAll)+1))))
+				}
+				stream := c.write(t, recs, func(int) bool { return r.IntN(40) == 0 }, options...)
+				got, err := readCompact(stream, c.compact, c.full)
+				require.NoError(t, err, "seed %d", seed)
+				require.Len(t, got, len(recs))
+				for i, rec := range recs {
+					want := plainValue(c.full, rec)
+					require.Empty(t, steftest.Diff(c.full, want, got[i]), "seed %d: record %d", seed, i)
+				}
+			}
+		})
+	}
+}
+
+// plainValue returns a record as a stream in the compact form returns it.
+func plainValue(full *schema.Struct, rec any) *dynamic.Struct {
+	if log, ok := rec.(*otelstef.Logs); ok && log.Record().HasObservedDelta() {
+		r := log.Record()
+		r.SetObservedTime(r.Time() + uint64(r.ObservedDelta()))
+		r.SetObservedDelta(0)
+		r.UnsetObservedDelta()
+	}
+	return steftest.Value(rec, full, nil)
+}
+
+// pick returns one of the values.
+func pick[T any](r *rand.Rand, values ...T) T { return values[r.IntN(len(values))] }
+
+// lifelikePoint changes a point as a stream of a few series does.
+func lifelikePoint(r *rand.Rand, rec *otelstef.Metrics) {
+	kind := r.IntN(6)
+	rec.EditMetric().SetName(fmt.Sprint("metric", kind))
+	if r.IntN(5) == 0 {
+		rec.EditResource().SetSchemaURL(fmt.Sprint("resource", r.IntN(3)))
+	}
+	var value any = r.IntN(3)
+	if r.IntN(20) == 0 {
+		value = pick[any](r, []any{1}, nil, 0.5, "text", true)
+	}
+	setAttributes(rec.Attributes(), "n", value)
+	p := rec.Point()
+	switch r.IntN(8) {
+	case 0:
+		p.SetTimestamp(r.Uint64())
+	case 1, 2:
+		p.SetTimestamp(p.Timestamp() + uint64(r.IntN(3))*second)
+	}
+	switch r.IntN(12) {
+	case 0:
+		p.SetStartTimestamp(r.Uint64())
+	case 1:
+		p.SetStartTimestamp(p.Timestamp() - second)
+	}
+	v := p.Value()
+	places := math.Pow10(r.IntN(4))
+	double := func() float64 {
+		return pick(r, float64(r.IntN(1000))/places, r.Float64(), math.Copysign(0, -1), math.Inf(1), math.Float64frombits(r.Uint64()))
+	}
+	switch kind {
+	case 0:
+		v.SetType(otelstef.PointValueTypeNone)
+	case 1:
+		v.SetInt64(pick(r, v.Int64()+int64(r.IntN(100)), int64(r.Uint64()), 0))
+	case 2:
+		v.SetFloat64(double())
+	case 3:
+		h := v.SetHistogram()
+		h.SetCount(int64(r.IntN(100)))
+		h.SetOptionalSum(double(), r.IntN(4) > 0)
+		h.SetOptionalMin(double(), r.IntN(2) > 0)
+		h.SetOptionalMax(double(), r.IntN(2) > 0)
+		lifelikeCounts(r, h.BucketCounts())
+	case 4:
+		h := v.SetExpHistogram()
+		h.SetCount(uint64(r.IntN(100)))
+		h.SetOptionalSum(double(), r.IntN(4) > 0)
+		h.SetZeroThreshold(double())
+		h.SetScale(int64(r.IntN(20) - 10))
+		h.PositiveBuckets().SetOffset(int64(r.IntN(3)))
+		lifelikeCounts(r, h.PositiveBuckets().BucketCounts())
+		lifelikeCounts(r, h.NegativeBuckets().BucketCounts())
+	default:
+		s := v.SetSummary()
+		s.SetCount(uint64(r.IntN(10)))
+		s.SetSum(double())
+		s.QuantileValues().SetLen(r.IntN(3))
+		for i := range s.QuantileValues().Len() {
+			s.QuantileValues().At(i).SetValue(double())
+		}
+	}
+}
+
+func lifelikeCounts(r *rand.Rand, counts *list.Values[uint64]) {
+	if r.IntN(3) == 0 {
+		return
+	}
+	counts.SetLen(r.IntN(5))
+	for i := range counts.Len() {
+		counts.Set(i, uint64(r.IntN(5)))
+	}
+}
+
+// lifelikeSpan changes a span as a stream of a few traces does.
+func lifelikeSpan(r *rand.Rand, rec *otelstef.Spans) {
+	s := rec.Span()
+	id := func(n int) []byte { return []byte(fmt.Sprintf("%08d", n)) }
+	s.SetName(fmt.Sprint("name", r.IntN(4)))
+	s.SetTraceID(slices.Concat(id(r.IntN(20)), id(r.IntN(2))))
+	s.SetSpanID(id(r.IntN(600)))
+	s.SetParentSpanID(pick(r, nil, id(r.IntN(600)), s.SpanID()))
+	if r.IntN(30) == 0 {
+		s.SetParentSpanID([]byte("odd"))
+	}
+	s.SetStartTimeUnixNano(pick(r, s.StartTimeUnixNano()+uint64(r.IntN(50))*1000, s.StartTimeUnixNano()+second))
+	if r.IntN(40) == 0 {
+		s.SetStartTimeUnixNano(pick(r, 0, r.Uint64()))
+	}
+	s.SetEndTimeUnixNano(s.StartTimeUnixNano() + pick(r, uint64(r.IntN(50))*1000, uint64(r.IntN(100)), r.Uint64()))
+	s.Events().SetLen(r.IntN(3))
+	for i := range s.Events().Len() {
+		s.Events().At(i).SetTimeUnixNano(pick(r, s.StartTimeUnixNano(), s.StartTimeUnixNano()+uint64(r.IntN(50)), r.Uint64()))
+	}
+}
+
+// lifelikeLog changes a log record.
+func lifelikeLog(r *rand.Rand, rec *otelstef.Logs) {
+	log := rec.Record()
+	log.SetTime(pick(r, log.Time()+uint64(r.IntN(50))*1_000_000, log.Time(), 0, r.Uint64()))
+	switch r.IntN(4) {
+	case 0:
+		log.SetObservedTime(r.Uint64())
+	case 1:
+		log.SetObservedTime(log.Time() + uint64(r.IntN(5)))
+	case 2:
+		log.SetObservedDelta(int64(r.IntN(1000)))
+	default:
+		log.UnsetObservedDelta()
+	}
+	id := func(n int) []byte { return []byte(fmt.Sprintf("%08d", n)) }
+	log.SetTraceID(pick(r, nil, slices.Concat(id(r.IntN(5)), id(1)), []byte("odd")))
+	log.SetSpanID(pick(r, nil, id(r.IntN(30))))
+}
