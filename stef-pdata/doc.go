@@ -50,7 +50,9 @@
 // because Go strings are immutable, and nothing else. Callers own decoded batches.
 // The strings of a decoded batch are shared with the dictionaries of the reader and
 // share memory with other strings of the frame; clone a string before keeping it for
-// long. Encoders and decoders serve one stream, reuse their memory from batch to
+// long. The objects of a decoded batch are allocated in chunks of at most 4 KiB, some
+// of which it shares with the batch before or after; copy an item (CopyTo) before
+// keeping it for long without its batch. Encoders and decoders serve one stream, reuse their memory from batch to
 // batch, and are not safe for concurrent use by several goroutines. The pools of an
 // encoder are bounded: it empties them when they grow too large.
 //

@@ -37,7 +37,6 @@ func (d *LogsDecoder) Decode() (plog.Logs, error) {
 	if d.err != nil {
 		return d.batch, d.err
 	}
-	d.build.SameAttributes = false
 	err := d.decode(&d.build.Budget, d.add, d.dropLast)
 	d.build.Flush()
 	return d.batch, err
@@ -54,11 +53,6 @@ func (d *LogsDecoder) add(room int) {
 		d.enter(rec.Resource(), rec.Scope())
 	}
 	lr := rec.Record()
-	// If a value was not modified, its Modified method describes an earlier record.
-	modified := rec.Modified()&otelstef.LogsFieldRecord != 0
-	if modified && lr.Modified()&otelstef.LogRecordFieldAttributes != 0 {
-		d.build.SameAttributes = false
-	}
 	if d.fault != nil {
 		d.reject(d.fault)
 		return
@@ -71,7 +65,7 @@ func (d *LogsDecoder) add(room int) {
 	if !d.hasScope {
 		d.open(room)
 	}
-	d.build.Record(d.logs.AppendEmpty(), lr, text)
+	d.build.Record(d.build.Records.Append(d.logs), lr, text)
 }
 
 // open adds the containers that the batch does not have yet.
@@ -86,7 +80,7 @@ func (d *LogsDecoder) open(room int) {
 	sl.SetSchemaUrl(d.build.Text(d.scope.SchemaURL()))
 	d.build.Scope(sl.Scope(), d.scope)
 	d.logs = sl.LogRecords()
-	d.logs.EnsureCapacity(min(1+d.records.Run(container), room))
+	d.build.Records.Reserve(d.logs, min(1+d.records.Run(container), room))
 	d.hasResource, d.hasScope = true, true
 }
 

@@ -103,7 +103,7 @@ func (d *MetricsDecoder) open(room int) {
 		d.inScope.SetSchemaUrl(d.build.Text(d.scope.SchemaURL()))
 		d.build.Scope(d.inScope.Scope(), d.scope)
 	}
-	d.build.Metric(d.inScope.Metrics().AppendEmpty(), d.metric, min(1+d.records.Run(container), room))
+	d.build.Metric(d.inScope.Metrics(), d.metric, min(1+d.records.Run(container), room))
 	d.hasResource, d.hasScope, d.hasMetric = true, true, true
 }
 

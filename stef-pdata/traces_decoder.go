@@ -70,7 +70,7 @@ func (d *TracesDecoder) add(room int) {
 	if !d.hasScope {
 		d.open(room)
 	}
-	d.build.Span(d.spans.AppendEmpty(), rec.Span())
+	d.build.Span(d.build.Spans.Append(d.spans), rec.Span())
 }
 
 // open adds the containers that the batch does not have yet.
@@ -85,7 +85,7 @@ func (d *TracesDecoder) open(room int) {
 	ss.SetSchemaUrl(d.build.Text(d.scope.SchemaURL()))
 	d.build.Scope(ss.Scope(), d.scope)
 	d.spans = ss.Spans()
-	d.spans.EnsureCapacity(min(1+d.records.Run(container), room))
+	d.build.Spans.Reserve(d.spans, min(1+d.records.Run(container), room))
 	d.hasResource, d.hasScope = true, true
 }
 

@@ -5,22 +5,22 @@ package build
 
 import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
-	"go.opentelemetry.io/collector/pdata/xpdata"
 
 	"github.com/otelstef/stef/stef-go/otelstef"
+	"github.com/otelstef/stef/stef-pdata/internal/slab"
 )
 
 // body sets dst, which is empty, to the value of src.
 func (b *Builder) body(dst pcommon.Value, src *otelstef.BodyValue) {
 	switch src.Type() {
 	case otelstef.BodyValueTypeString:
-		dst.SetStr(b.Text(src.Str()))
+		b.SetStr(dst, b.Text(src.Str()))
 	case otelstef.BodyValueTypeInt64:
-		dst.SetInt(src.Int64())
+		b.SetInt(dst, src.Int64())
 	case otelstef.BodyValueTypeFloat64:
-		dst.SetDouble(src.Float64())
+		b.SetDouble(dst, src.Float64())
 	case otelstef.BodyValueTypeBool:
-		dst.SetBool(src.Bool())
+		b.SetBool(dst, src.Bool())
 	case otelstef.BodyValueTypeBytes:
 		b.Spent += len(src.Bytes())
 		dst.SetEmptyBytes().FromRaw(src.Bytes())
@@ -47,10 +47,10 @@ func (b *Builder) bodyMap(dst pcommon.Map, src *otelstef.BodyMap) {
 		return
 	}
 	b.Spent += n * builtValueBytes
-	var pairs xpdata.MapBuilder
-	pairs.EnsureCapacity(n)
+	var pairs slab.Pairs
+	b.Begin(&pairs, dst, n)
 	for i := range n {
-		b.body(pairs.AppendEmpty(b.Text(src.Key(i))), src.Value(i))
+		b.body(pairs.At(i, b.Text(src.Key(i))), src.Value(i))
 	}
-	pairs.UnsafeIntoMap(dst)
+	pairs.End()
 }

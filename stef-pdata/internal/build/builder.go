@@ -5,15 +5,15 @@ package build
 
 import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
-	"go.opentelemetry.io/collector/pdata/xpdata"
 
 	"github.com/otelstef/stef/stef-go/otelstef"
+	"github.com/otelstef/stef/stef-pdata/internal/slab"
 )
 
 // Builder builds pdata values from records.
 type Builder struct {
 	Budget
-	pairs xpdata.MapBuilder
+	slab.Values
 }
 
 // Bytes of pdata without text. Each is more than the same thing takes as OTLP.
@@ -29,24 +29,25 @@ func (b *Builder) attributes(dst pcommon.Map, src *otelstef.Attributes) {
 		return
 	}
 	b.Spent += n * builtValueBytes
-	b.pairs.EnsureCapacity(n)
+	var pairs slab.Pairs
+	b.Begin(&pairs, dst, n)
 	for i := range n {
-		b.value(b.pairs.AppendEmpty(b.Text(src.Key(i))), src.Value(i))
+		b.value(pairs.At(i, b.Text(src.Key(i))), src.Value(i))
 	}
-	b.pairs.UnsafeIntoMap(dst)
+	pairs.End()
 }
 
 // value sets dst, which is empty, to the value of src.
 func (b *Builder) value(dst pcommon.Value, src *otelstef.AnyValue) {
 	switch src.Type() {
 	case otelstef.AnyValueTypeString:
-		dst.SetStr(b.Text(src.Str()))
+		b.SetStr(dst, b.Text(src.Str()))
 	case otelstef.AnyValueTypeInt64:
-		dst.SetInt(src.Int64())
+		b.SetInt(dst, src.Int64())
 	case otelstef.AnyValueTypeFloat64:
-		dst.SetDouble(src.Float64())
+		b.SetDouble(dst, src.Float64())
 	case otelstef.AnyValueTypeBool:
-		dst.SetBool(src.Bool())
+		b.SetBool(dst, src.Bool())
 	case otelstef.AnyValueTypeBytes:
 		b.Spent += len(src.Bytes())
 		dst.SetEmptyBytes().FromRaw(src.Bytes())
@@ -73,10 +74,10 @@ func (b *Builder) list(dst pcommon.Map, src *otelstef.KeyValueList) {
 		return
 	}
 	b.Spent += n * builtValueBytes
-	var pairs xpdata.MapBuilder
-	pairs.EnsureCapacity(n)
+	var pairs slab.Pairs
+	b.Begin(&pairs, dst, n)
 	for i := range n {
-		b.value(pairs.AppendEmpty(b.Text(src.Key(i))), src.Value(i))
+		b.value(pairs.At(i, b.Text(src.Key(i))), src.Value(i))
 	}
-	pairs.UnsafeIntoMap(dst)
+	pairs.End()
 }

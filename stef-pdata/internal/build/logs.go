@@ -9,6 +9,7 @@ import (
 
 	"github.com/otelstef/stef/stef-go/otelstef"
 	"github.com/otelstef/stef/stef-pdata/internal/mapping"
+	"github.com/otelstef/stef/stef-pdata/internal/slab"
 	"github.com/otelstef/stef/stef-pdata/internal/template"
 )
 
@@ -18,12 +19,7 @@ const builtLogBytes = 256 // what a log record of pdata takes
 type Logs struct {
 	Builder
 	template.Joiner
-
-	// SameAttributes is set if the record has the same attributes as the last one
-	// built.
-	SameAttributes bool
-	built          pcommon.Map
-	builtBytes     int
+	Records slab.Items[plog.LogRecordSlice, plog.LogRecord]
 }
 
 // CheckRecord checks a log record. If the body is a template, it joins the text.
@@ -66,19 +62,11 @@ func (b *Logs) Record(dst plog.LogRecord, src *otelstef.LogRecord, text template
 	dst.SetDroppedAttributesCount(uint32(src.DroppedAttributesCount()))
 	switch body := src.Body(); body.Type() {
 	case otelstef.LogBodyTypeString:
-		dst.Body().SetStr(b.Text(body.Str()))
+		b.SetStr(dst.Body(), b.Text(body.Str()))
 	case otelstef.LogBodyTypeTemplate:
 		b.Set(dst.Body(), text)
 	case otelstef.LogBodyTypeValue:
 		b.body(dst.Body(), body.Value())
 	}
-	attrs := dst.Attributes()
-	if b.SameAttributes {
-		b.built.CopyTo(attrs)
-		b.Spent += b.builtBytes
-		return
-	}
-	before := b.Spent
-	b.attributes(attrs, src.Attributes())
-	b.built, b.builtBytes, b.SameAttributes = attrs, b.Spent-before, true
+	b.attributes(dst.Attributes(), src.Attributes())
 }

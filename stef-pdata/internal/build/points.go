@@ -9,6 +9,7 @@ import (
 
 	"github.com/otelstef/stef/stef-go/otelstef"
 	"github.com/otelstef/stef/stef-pdata/internal/features"
+	"github.com/otelstef/stef/stef-pdata/internal/slab"
 )
 
 // Metrics builds pdata metrics. It holds the points of the current metric in the
@@ -22,10 +23,17 @@ type Metrics struct {
 	histogram   pmetric.HistogramDataPointSlice
 	exponential pmetric.ExponentialHistogramDataPointSlice
 	summary     pmetric.SummaryDataPointSlice
+
+	metrics    slab.Items[pmetric.MetricSlice, pmetric.Metric]
+	numbers    slab.Items[pmetric.NumberDataPointSlice, pmetric.NumberDataPoint]
+	histograms slab.Items[pmetric.HistogramDataPointSlice, pmetric.HistogramDataPoint]
+	counts     slab.Numbers[pcommon.UInt64Slice, uint64]
+	bounds     slab.Numbers[pcommon.Float64Slice, float64]
 }
 
-// Metric fills dst without points, and reserves space for n of them.
-func (b *Metrics) Metric(dst pmetric.Metric, src *otelstef.Metric, n int) {
+// Metric appends a metric without points to dst, and reserves space for n of them.
+func (b *Metrics) Metric(metrics pmetric.MetricSlice, src *otelstef.Metric, n int) {
+	dst := b.metrics.Append(metrics)
 	dst.SetName(b.Text(src.Name()))
 	dst.SetDescription(b.Text(src.Description()))
 	dst.SetUnit(b.Text(src.Unit()))
@@ -35,19 +43,19 @@ func (b *Metrics) Metric(dst pmetric.Metric, src *otelstef.Metric, n int) {
 	b.typ = src.Type()
 	switch b.typ {
 	case otelstef.MetricTypeGauge:
-		b.number = dst.SetEmptyGauge().DataPoints()
-		b.number.EnsureCapacity(n)
+		b.number = b.SetGauge(dst).DataPoints()
+		b.numbers.Reserve(b.number, n)
 	case otelstef.MetricTypeSum:
-		sum := dst.SetEmptySum()
+		sum := b.SetSum(dst)
 		sum.SetAggregationTemporality(temporality)
 		sum.SetIsMonotonic(src.Monotonic())
 		b.number = sum.DataPoints()
-		b.number.EnsureCapacity(n)
+		b.numbers.Reserve(b.number, n)
 	case otelstef.MetricTypeHistogram:
-		histogram := dst.SetEmptyHistogram()
+		histogram := b.SetHistogram(dst)
 		histogram.SetAggregationTemporality(temporality)
 		b.histogram = histogram.DataPoints()
-		b.histogram.EnsureCapacity(n)
+		b.histograms.Reserve(b.histogram, n)
 	case otelstef.MetricTypeExpHistogram:
 		histogram := dst.SetEmptyExponentialHistogram()
 		histogram.SetAggregationTemporality(temporality)
@@ -94,9 +102,9 @@ func (b *Metrics) Point(rec *otelstef.Metrics) {
 	b.Spent += builtPointBytes
 	switch b.typ {
 	case otelstef.MetricTypeGauge, otelstef.MetricTypeSum:
-		b.numberPoint(b.number.AppendEmpty(), rec)
+		b.numberPoint(b.numbers.Append(b.number), rec)
 	case otelstef.MetricTypeHistogram:
-		b.histogramPoint(b.histogram.AppendEmpty(), rec)
+		b.histogramPoint(b.histograms.Append(b.histogram), rec)
 	case otelstef.MetricTypeExpHistogram:
 		b.exponentialPoint(b.exponential.AppendEmpty(), rec)
 	case otelstef.MetricTypeSummary:
@@ -112,9 +120,9 @@ func (b *Metrics) numberPoint(dst pmetric.NumberDataPoint, rec *otelstef.Metrics
 	v := p.Value()
 	switch v.Type() {
 	case otelstef.PointValueTypeInt64:
-		dst.SetIntValue(v.Int64())
+		b.SetPointInt(dst, v.Int64())
 	case otelstef.PointValueTypeFloat64:
-		dst.SetDoubleValue(v.Float64())
+		b.SetPointDouble(dst, v.Float64())
 	}
 	if flags := b.flags(p); flags != 0 {
 		dst.SetFlags(flags)
@@ -143,7 +151,7 @@ func (b *Metrics) histogramPoint(dst pmetric.HistogramDataPoint, rec *otelstef.M
 	dst.SetFlags(b.flags(p))
 	if bounds := rec.Metric().HistogramBounds().Values(); len(bounds) > 0 {
 		b.Spent += 8 * len(bounds)
-		dst.ExplicitBounds().FromRaw(bounds)
+		b.bounds.Set(dst.ExplicitBounds(), bounds)
 	}
 	if h := p.Value().Histogram(); h != nil {
 		dst.SetCount(uint64(h.Count()))
@@ -157,7 +165,7 @@ func (b *Metrics) histogramPoint(dst pmetric.HistogramDataPoint, rec *otelstef.M
 			dst.SetMax(h.Max())
 		}
 		b.Spent += 8 * h.BucketCounts().Len()
-		dst.BucketCounts().FromRaw(h.BucketCounts().Values())
+		b.counts.Set(dst.BucketCounts(), h.BucketCounts().Values())
 	}
 	b.exemplars(dst.Exemplars(), p)
 }
@@ -191,7 +199,7 @@ func (b *Metrics) exponentialPoint(dst pmetric.ExponentialHistogramDataPoint, re
 func (b *Metrics) buckets(dst pmetric.ExponentialHistogramDataPointBuckets, src *otelstef.ExpHistogramBuckets) {
 	dst.SetOffset(int32(src.Offset()))
 	b.Spent += 8 * src.BucketCounts().Len()
-	dst.BucketCounts().FromRaw(src.BucketCounts().Values())
+	b.counts.Set(dst.BucketCounts(), src.BucketCounts().Values())
 }
 
 func (b *Metrics) summaryPoint(dst pmetric.SummaryDataPoint, rec *otelstef.Metrics) {

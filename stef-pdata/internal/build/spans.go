@@ -8,6 +8,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/otelstef/stef/stef-go/otelstef"
+	"github.com/otelstef/stef/stef-pdata/internal/slab"
 )
 
 const (
@@ -18,6 +19,10 @@ const (
 // Spans builds pdata spans from records.
 type Spans struct {
 	Builder
+	Spans slab.Items[ptrace.SpanSlice, ptrace.Span]
+
+	spanEvents slab.Items[ptrace.SpanEventSlice, ptrace.SpanEvent]
+	spanLinks  slab.Items[ptrace.SpanLinkSlice, ptrace.SpanLink]
 }
 
 // Span sets dst, which is empty, to a span that is already checked.
@@ -54,9 +59,9 @@ func (b *Spans) events(dst ptrace.SpanEventSlice, span *otelstef.Span) {
 		return
 	}
 	b.Spent += n * builtEventBytes
-	dst.EnsureCapacity(n)
+	b.spanEvents.Reserve(dst, n)
 	for i := range n {
-		from, to := list.At(i), dst.AppendEmpty()
+		from, to := list.At(i), b.spanEvents.Append(dst)
 		to.SetName(b.Text(from.Name()))
 		to.SetTimestamp(pcommon.Timestamp(from.TimeUnixNano()))
 		b.attributes(to.Attributes(), from.Attributes())
@@ -71,9 +76,9 @@ func (b *Spans) links(dst ptrace.SpanLinkSlice, span *otelstef.Span) {
 		return
 	}
 	b.Spent += n * builtEventBytes
-	dst.EnsureCapacity(n)
+	b.spanLinks.Reserve(dst, n)
 	for i := range n {
-		from, to := list.At(i), dst.AppendEmpty()
+		from, to := list.At(i), b.spanLinks.Append(dst)
 		trace := traceID(from.TraceID())
 		span := spanID(from.SpanID())
 		to.SetTraceID(trace)

@@ -12,6 +12,7 @@ import (
 	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/otelstef"
 	"github.com/otelstef/stef/stef-pdata/internal/mapping"
+	"github.com/otelstef/stef/stef-pdata/internal/slab"
 )
 
 // Joiner joins templates and parameters. It caches the places of the placeholders of
@@ -22,6 +23,7 @@ type Joiner struct {
 	last    *joinSlot  // of the last template
 	buffer  []byte
 	waiting []joinedBody
+	values  slab.Values
 }
 
 // Text is a text, or its place in the buffer.
@@ -97,7 +99,7 @@ func (t *Text) Len() int { return len(t.text) + int(t.To-t.From) }
 // Set sets a body to its text, at the latest at the next flush.
 func (j *Joiner) Set(dst pcommon.Value, t Text) {
 	if t.To == 0 {
-		dst.SetStr(t.text)
+		j.values.SetStr(dst, t.text)
 		return
 	}
 	j.waiting = append(j.waiting, joinedBody{dst, t.Span})
@@ -107,7 +109,7 @@ func (j *Joiner) Set(dst pcommon.Value, t Text) {
 func (j *Joiner) Flush() {
 	text := string(j.buffer)
 	for _, body := range j.waiting {
-		body.dst.SetStr(text[body.From:body.To])
+		j.values.SetStr(body.dst, text[body.From:body.To])
 	}
 	clear(j.waiting)
 	j.buffer, j.waiting = j.buffer[:0], j.waiting[:0]

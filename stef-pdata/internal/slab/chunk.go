@@ -1,0 +1,86 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package slab
+
+import (
+	"reflect"
+	"unsafe"
+)
+
+const (
+	// chunkBytes is the size of the largest chunk.
+	chunkBytes = 4 << 10
+	// firstObjects is the number of objects in the first chunk. Each further chunk has
+	// twice as many, so that a short stream wastes little.
+	firstObjects = 4
+)
+
+// chunk allocates objects of one type.
+type chunk struct {
+	slice reflect.Type // []T
+	size  uintptr      // of T
+	base  unsafe.Pointer
+	at, n int // of n objects at base, at are used
+}
+
+func chunkOf(t reflect.Type) chunk { return chunk{slice: reflect.SliceOf(t), size: t.Size()} }
+
+// one returns an object, which is zero.
+func (c *chunk) one() unsafe.Pointer {
+	if c.at == c.n {
+		c.grow()
+	}
+	p := unsafe.Add(c.base, uintptr(c.at)*c.size)
+	c.at++
+	return p
+}
+
+// run returns n objects that follow each other. They are zero.
+func (c *chunk) run(n int) unsafe.Pointer {
+	if n > c.n-c.at {
+		if 4*n > int(chunkBytes/c.size) {
+			return reflect.MakeSlice(c.slice, n, n).UnsafePointer()
+		}
+		for c.grow(); n > c.n; {
+			c.grow()
+		}
+	}
+	p := unsafe.Add(c.base, uintptr(c.at)*c.size)
+	c.at += n
+	return p
+}
+
+func (c *chunk) grow() {
+	c.n = max(min(2*c.n, int(chunkBytes/c.size)), firstObjects)
+	c.base, c.at = reflect.MakeSlice(c.slice, c.n, c.n).UnsafePointer(), 0
+}
+
+// list is the layout of a slice.
+type list struct {
+	data     unsafe.Pointer
+	len, cap int
+}
+
+// dynamic is the layout of a value of type any that holds a pointer.
+type dynamic struct {
+	typ  uintptr
+	data unsafe.Pointer
+}
+
+// wrapper is the layout of the types of pdata: a pointer to the object and the state
+// of the batch.
+type wrapper struct{ orig, state unsafe.Pointer }
+
+// inside returns the type of the object that a type of pdata wraps, or nil if it is
+// not laid out as a wrapper.
+func inside(t reflect.Type) reflect.Type {
+	if t.Kind() != reflect.Struct || t.Size() != unsafe.Sizeof(wrapper{}) || t.NumField() != 2 ||
+		t.Field(0).Type.Kind() != reflect.Pointer || t.Field(1).Type.Kind() != reflect.Pointer {
+		return nil
+	}
+	return t.Field(0).Type.Elem()
+}
+
+// sample returns the object in a value of pdata.
+func sample(v any) reflect.Value { return reflect.ValueOf(v).Field(0).Elem() }

@@ -1,0 +1,190 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package slab
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"runtime"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+)
+
+// A version of pdata with another layout makes decoders slower, so it must be noticed.
+func TestLayoutIsKnown(t *testing.T) {
+	require.True(t, theLayout.known)
+	for _, s := range []reflect.Type{
+		reflect.TypeFor[pmetric.MetricSlice](), reflect.TypeFor[pmetric.NumberDataPointSlice](),
+		reflect.TypeFor[pmetric.HistogramDataPointSlice](), reflect.TypeFor[ptrace.SpanSlice](),
+		reflect.TypeFor[ptrace.SpanEventSlice](), reflect.TypeFor[ptrace.SpanLinkSlice](), reflect.TypeFor[plog.LogRecordSlice](),
+	} {
+		require.NotNil(t, elementOf(s), s)
+	}
+}
+
+// Types that are not laid out as those of pdata are refused.
+func TestOtherLayoutsAreRefused(t *testing.T) {
+	for _, other := range []any{
+		0, "", struct{}{}, struct{ a, b *int }{}, struct{ a, b *[]int }{}, struct{ a, b *[]*int }{},
+		struct {
+			a *[]*struct{}
+			b int
+		}{}, struct{ a, b, c *[]*struct{} }{},
+	} {
+		require.Nil(t, elementOf(reflect.TypeOf(other)), "%T", other)
+	}
+	for _, other := range []any{1, new(int), &struct{ int }{}, &struct{ a, b string }{}} {
+		holder := struct{ V any }{other}
+		_, ok := boxOf(reflect.ValueOf(&holder).Elem().Field(0), reflect.String)
+		require.False(t, ok, "%T", other)
+	}
+}
+
+// maker makes metrics with chunks, or with the functions of pdata.
+type maker struct {
+	Values
+	metrics Items[pmetric.MetricSlice, pmetric.Metric]
+	points  Items[pmetric.NumberDataPointSlice, pmetric.NumberDataPoint]
+	counts  Numbers[pcommon.UInt64Slice, uint64]
+}
+
+func publicMaker() *maker {
+	m := &maker{Values: Values{new(layout)}}
+	m.metrics.asked, m.points.asked, m.counts.asked = true, true, true
+	return m
+}
+
+func (m *maker) fill(dst pmetric.MetricSlice, seed uint64) {
+	r := rand.New(rand.NewPCG(seed, 1))
+	for range r.IntN(20) {
+		metric := m.metrics.Append(dst)
+		metric.SetName(fmt.Sprint("metric", r.IntN(100)))
+		if r.IntN(3) == 0 {
+			p := m.SetHistogram(metric).DataPoints().AppendEmpty()
+			m.counts.Set(p.BucketCounts(), []uint64{r.Uint64(), 2, 3}[:r.IntN(4)])
+			m.counts.Set(pmetric.NewHistogramDataPoint().BucketCounts(), make([]uint64, 300))
+			continue
+		}
+		points := pmetric.NumberDataPointSlice{}
+		if r.IntN(2) == 0 {
+			points = m.SetGauge(metric).DataPoints()
+		} else {
+			points = m.SetSum(metric).DataPoints()
+		}
+		n := r.IntN(60)
+		m.points.Reserve(points, r.IntN(n+1))
+		for range n {
+			m.point(m.points.Append(points), r)
+		}
+	}
+}
+
+func (m *maker) point(p pmetric.NumberDataPoint, r *rand.Rand) {
+	switch r.IntN(3) {
+	case 0:
+		m.SetPointInt(p, r.Int64())
+	case 1:
+		m.SetPointDouble(p, r.Float64())
+	}
+	n := r.IntN(10)
+	if r.IntN(50) == 0 {
+		n = 200
+	}
+	var pairs Pairs
+	m.Begin(&pairs, p.Attributes(), n)
+	for i := range n {
+		v := pairs.At(i, fmt.Sprint("key", r.IntN(100), i))
+		switch r.IntN(7) {
+		case 0:
+			m.SetInt(v, r.Int64())
+		case 1:
+			m.SetDouble(v, r.Float64())
+		case 2:
+			m.SetBool(v, r.IntN(2) == 0)
+		case 3:
+			v.SetEmptyMap().PutStr("a", "b")
+		case 4: // empty
+		default:
+			m.SetStr(v, fmt.Sprint("value", r.IntN(100)))
+		}
+	}
+	pairs.End()
+}
+
+// The content is what the functions of pdata make, while garbage is collected.
+func TestChunksHoldWhatPdataMakes(t *testing.T) {
+	chunks, public := new(maker), publicMaker()
+	var kept []pmetric.Metrics
+	marshal := func(m pmetric.Metrics) []byte {
+		b, err := (&pmetric.ProtoMarshaler{}).MarshalMetrics(m)
+		require.NoError(t, err)
+		return b
+	}
+	make := func(m *maker, seed uint64) pmetric.Metrics {
+		md := pmetric.NewMetrics()
+		m.fill(md.ResourceMetrics().AppendEmpty().ScopeMetrics().AppendEmpty().Metrics(), seed)
+		return md
+	}
+	for seed := range uint64(60) {
+		kept = append(kept, make(chunks, seed))
+		if seed%10 == 0 {
+			runtime.GC()
+		}
+	}
+	for seed, md := range kept {
+		require.Equal(t, marshal(make(public, uint64(seed))), marshal(md), seed)
+	}
+}
+
+// Elements that consumers append do not overwrite the objects of other slices.
+func TestSlicesDoNotShareCapacity(t *testing.T) {
+	m := new(maker)
+	a, b := pcommon.NewMap(), pcommon.NewMap()
+	for _, dst := range []pcommon.Map{a, b} {
+		var pairs Pairs
+		m.Begin(&pairs, dst, 1)
+		m.SetStr(pairs.At(0, "key"), "text")
+		pairs.End()
+	}
+	x, y := pcommon.NewUInt64Slice(), pcommon.NewUInt64Slice()
+	m.counts.Set(x, []uint64{1})
+	m.counts.Set(y, []uint64{2})
+	p, q := pmetric.NewNumberDataPointSlice(), pmetric.NewNumberDataPointSlice()
+	m.points.Reserve(p, 1)
+	m.points.Reserve(q, 1)
+	m.points.Append(p).SetFlags(1)
+	m.points.Append(q).SetFlags(2)
+	a.PutStr("other", "more")
+	x.Append(3)
+	p.AppendEmpty().SetFlags(4)
+	require.Equal(t, map[string]any{"key": "text"}, b.AsRaw())
+	require.Equal(t, map[string]any{"key": "text", "other": "more"}, a.AsRaw())
+	require.Equal(t, []uint64{2}, y.AsRaw())
+	require.Equal(t, 1, q.Len())
+	require.EqualValues(t, 2, q.At(0).Flags())
+	require.EqualValues(t, 1, p.At(0).Flags())
+}
+
+// Chunks save most allocations.
+func TestChunksAllocateSeldom(t *testing.T) {
+	m := new(maker)
+	p := pmetric.NewNumberDataPointSlice()
+	n := testing.AllocsPerRun(1000, func() {
+		x := m.points.Append(p)
+		m.SetPointInt(x, 1)
+		var pairs Pairs
+		m.Begin(&pairs, x.Attributes(), 3)
+		for i := range 3 {
+			m.SetStr(pairs.At(i, "key"), "text")
+		}
+		pairs.End()
+	})
+	require.Less(t, n, 1.0) // pdata makes 6 objects
+}

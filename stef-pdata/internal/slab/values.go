@@ -1,0 +1,261 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package slab
+
+import (
+	"reflect"
+	"unsafe"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+	"go.opentelemetry.io/collector/pdata/xpdata"
+)
+
+// box allocates the objects that hold a value of one kind. A field of type any points
+// to such an object.
+type box struct {
+	chunk
+	typ uintptr // the dynamic type of the field, which is not in the heap
+}
+
+// set sets the field at p to a new object and returns the object.
+func (b *box) set(p unsafe.Pointer) unsafe.Pointer {
+	object := b.one()
+	(*dynamic)(p).typ, (*dynamic)(p).data = b.typ, object
+	return object
+}
+
+// boxOf returns the box for the value of a field, whose kind must be kind.
+func boxOf(field reflect.Value, kind reflect.Kind) (b box, ok bool) {
+	if field.Kind() != reflect.Interface || field.NumMethod() != 0 || field.Elem().Kind() != reflect.Pointer {
+		return b, false
+	}
+	t := field.Elem().Type().Elem()
+	if t.Kind() != reflect.Struct || t.NumField() != 1 || t.Field(0).Type.Kind() != kind {
+		return b, false
+	}
+	return box{chunkOf(t), (*dynamic)(field.Addr().UnsafePointer()).typ}, true
+}
+
+// layout is what the package knows of the types of pdata.
+type layout struct {
+	known                         bool
+	pair                          chunk // key and value
+	key, value                    uintptr
+	strings, ints, doubles, bools box
+	number                        uintptr // where a number point has its value
+	pointInts, pointDoubles       box
+	data                          uintptr // where a metric has its points
+	gauge, sum, histogram         box
+	gauges, sums, histograms      chunk
+}
+
+// theLayout is that of this version of pdata.
+var theLayout = func() (l layout) {
+	m := pcommon.NewMap()
+	m.PutStr("key", "text")
+	pairs := reflect.ValueOf(m)
+	if inside(pairs.Type()) == nil || inside(reflect.TypeFor[pcommon.Value]()) == nil {
+		return l
+	}
+	if pairs = sample(m); pairs.Kind() != reflect.Slice || pairs.Len() != 1 || pairs.Index(0).Kind() != reflect.Struct {
+		return l
+	}
+	key, ok := pairs.Index(0).Type().FieldByName("Key")
+	value, ok2 := pairs.Index(0).Type().FieldByName("Value")
+	if !ok || !ok2 || key.Type.Kind() != reflect.String || value.Type != inside(reflect.TypeFor[pcommon.Value]()) ||
+		value.Type.Kind() != reflect.Struct || value.Type.NumField() != 1 {
+		return l
+	}
+	l.pair, l.key, l.value = chunkOf(pairs.Type().Elem()), key.Offset, value.Offset
+	all := true
+	boxed := func(v any, field string, kind reflect.Kind) (b box) {
+		object := sample(v)
+		if f := object.FieldByName(field); f.IsValid() {
+			if b, ok = boxOf(f, kind); ok {
+				return b
+			}
+		}
+		all = false
+		return b
+	}
+	l.strings = boxed(pcommon.NewValueStr("text"), "Value", reflect.String)
+	l.ints = boxed(pcommon.NewValueInt(1), "Value", reflect.Int64)
+	l.doubles = boxed(pcommon.NewValueDouble(1), "Value", reflect.Float64)
+	l.bools = boxed(pcommon.NewValueBool(true), "Value", reflect.Bool)
+	p := pmetric.NewNumberDataPoint()
+	p.SetIntValue(1)
+	if inside(reflect.TypeOf(p)) == nil {
+		return l
+	}
+	l.pointInts = boxed(p, "Value", reflect.Int64)
+	p.SetDoubleValue(1)
+	l.pointDoubles = boxed(p, "Value", reflect.Float64)
+	if number, ok := inside(reflect.TypeOf(p)).FieldByName("Value"); ok {
+		l.number = number.Offset
+	}
+	metric := pmetric.NewMetric()
+	if inside(reflect.TypeOf(metric)) == nil {
+		return l
+	}
+	data := func() (b box, c chunk) {
+		b = boxed(metric, "Data", reflect.Pointer)
+		if all {
+			c = chunkOf(b.slice.Elem().Field(0).Type.Elem())
+		}
+		return b, c
+	}
+	metric.SetEmptyGauge()
+	l.gauge, l.gauges = data()
+	metric.SetEmptySum()
+	l.sum, l.sums = data()
+	metric.SetEmptyHistogram()
+	l.histogram, l.histograms = data()
+	if at, ok := inside(reflect.TypeOf(metric)).FieldByName("Data"); ok {
+		l.data = at.Offset
+	}
+	l.known = all
+	return l
+}()
+
+// Values allocates the values of attributes, bodies and points. The zero value is
+// ready for use.
+type Values struct{ *layout }
+
+// use returns the layout of this Values, with chunks of its own, or nil if it is not
+// known.
+func (v *Values) use() *layout {
+	if v.layout == nil {
+		own := theLayout
+		v.layout = &own
+	}
+	if !v.known {
+		return nil
+	}
+	return v.layout
+}
+
+// SetStr sets dst, which is empty, to a text.
+func (v *Values) SetStr(dst pcommon.Value, text string) {
+	if l := v.use(); l != nil {
+		*(*string)(l.strings.set((*wrapper)(unsafe.Pointer(&dst)).orig)) = text
+		return
+	}
+	dst.SetStr(text)
+}
+
+// SetInt sets dst, which is empty, to a number.
+func (v *Values) SetInt(dst pcommon.Value, n int64) {
+	if l := v.use(); l != nil {
+		*(*int64)(l.ints.set((*wrapper)(unsafe.Pointer(&dst)).orig)) = n
+		return
+	}
+	dst.SetInt(n)
+}
+
+// SetDouble sets dst, which is empty, to a number.
+func (v *Values) SetDouble(dst pcommon.Value, n float64) {
+	if l := v.use(); l != nil {
+		*(*float64)(l.doubles.set((*wrapper)(unsafe.Pointer(&dst)).orig)) = n
+		return
+	}
+	dst.SetDouble(n)
+}
+
+// SetBool sets dst, which is empty, to a boolean.
+func (v *Values) SetBool(dst pcommon.Value, b bool) {
+	if l := v.use(); l != nil {
+		*(*bool)(l.bools.set((*wrapper)(unsafe.Pointer(&dst)).orig)) = b
+		return
+	}
+	dst.SetBool(b)
+}
+
+// SetPointInt sets the value of a point that has none.
+func (v *Values) SetPointInt(dst pmetric.NumberDataPoint, n int64) {
+	if l := v.use(); l != nil {
+		*(*int64)(l.pointInts.set(unsafe.Add((*wrapper)(unsafe.Pointer(&dst)).orig, l.number))) = n
+		return
+	}
+	dst.SetIntValue(n)
+}
+
+// SetPointDouble sets the value of a point that has none.
+func (v *Values) SetPointDouble(dst pmetric.NumberDataPoint, n float64) {
+	if l := v.use(); l != nil {
+		*(*float64)(l.pointDoubles.set(unsafe.Add((*wrapper)(unsafe.Pointer(&dst)).orig, l.number))) = n
+		return
+	}
+	dst.SetDoubleValue(n)
+}
+
+// SetGauge makes dst, which has no data, a gauge.
+func (v *Values) SetGauge(dst pmetric.Metric) pmetric.Gauge {
+	l := v.use()
+	if l == nil {
+		return dst.SetEmptyGauge()
+	}
+	*(*unsafe.Pointer)(l.gauge.set(unsafe.Add((*wrapper)(unsafe.Pointer(&dst)).orig, l.data))) = l.gauges.one()
+	return dst.Gauge()
+}
+
+// SetSum makes dst, which has no data, a sum.
+func (v *Values) SetSum(dst pmetric.Metric) pmetric.Sum {
+	l := v.use()
+	if l == nil {
+		return dst.SetEmptySum()
+	}
+	*(*unsafe.Pointer)(l.sum.set(unsafe.Add((*wrapper)(unsafe.Pointer(&dst)).orig, l.data))) = l.sums.one()
+	return dst.Sum()
+}
+
+// SetHistogram makes dst, which has no data, a histogram.
+func (v *Values) SetHistogram(dst pmetric.Metric) pmetric.Histogram {
+	l := v.use()
+	if l == nil {
+		return dst.SetEmptyHistogram()
+	}
+	*(*unsafe.Pointer)(l.histogram.set(unsafe.Add((*wrapper)(unsafe.Pointer(&dst)).orig, l.data))) = l.histograms.one()
+	return dst.Histogram()
+}
+
+// Pairs are the pairs of a map that is being filled.
+type Pairs struct {
+	dst    pcommon.Map
+	layout *layout
+	base   unsafe.Pointer
+	slow   *xpdata.MapBuilder // where the layout is not known
+}
+
+// Begin returns n pairs to fill dst, which is empty.
+func (v *Values) Begin(p *Pairs, dst pcommon.Map, n int) {
+	if p.layout = v.use(); p.layout == nil {
+		p.dst, p.slow = dst, new(xpdata.MapBuilder)
+		p.slow.EnsureCapacity(n)
+		return
+	}
+	p.base = p.layout.pair.run(n)
+	w := (*wrapper)(unsafe.Pointer(&dst))
+	*(*list)(w.orig) = list{p.base, n, n}
+	p.dst = dst
+}
+
+// At sets the key of pair i and returns its value. Pairs are set in their order.
+func (p *Pairs) At(i int, key string) (v pcommon.Value) {
+	l := p.layout
+	if l == nil {
+		return p.slow.AppendEmpty(key)
+	}
+	pair := unsafe.Add(p.base, uintptr(i)*l.pair.size)
+	*(*string)(unsafe.Add(pair, l.key)) = key
+	*(*wrapper)(unsafe.Pointer(&v)) = wrapper{unsafe.Add(pair, l.value), (*wrapper)(unsafe.Pointer(&p.dst)).state}
+	return v
+}
+
+// End ends filling the map.
+func (p *Pairs) End() {
+	if p.layout == nil {
+		p.slow.UnsafeIntoMap(p.dst)
+	}
+}
