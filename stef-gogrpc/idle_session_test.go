@@ -44,8 +44,9 @@ func (w logsWriter) Buffered() int {
 const idleSessions = 100
 
 // sessionMemory returns the bytes that a session and its server hold per stream,
-// after a batch with zstd and a pause.
-func sessionMemory(t *testing.T, idle time.Duration) float64 {
+// after a batch with zstd and a pause. A silent server does not end the streams that
+// the session has ended.
+func sessionMemory(t *testing.T, idle time.Duration, silent bool) float64 {
 	network, err := netfault.NewMemory(netfault.Link{})
 	require.NoError(t, err)
 	defer network.Close()
@@ -53,7 +54,15 @@ func sessionMemory(t *testing.T, idle time.Duration) float64 {
 	server, err := stefgrpc.NewServer()
 	require.NoError(t, err)
 	var frames atomic.Int64
-	require.NoError(t, server.Handle(otelstef.LogsSchema(), idleHandler(&frames)))
+	handler := idleHandler(&frames)
+	if silent {
+		handler = stefgrpc.HandlerFunc(func(s *stefgrpc.ServerStream) error {
+			err := idleHandler(&frames).ServeSTEF(s)
+			<-s.Context().Done()
+			return err
+		})
+	}
+	require.NoError(t, server.Handle(otelstef.LogsSchema(), handler))
 	server.Register(g)
 	l, err := network.Listen()
 	require.NoError(t, err)
@@ -77,7 +86,7 @@ func sessionMemory(t *testing.T, idle time.Duration) float64 {
 				w, err := otelstef.NewLogsWriter(s, append(s.WriterOptions(), stef.WithCompression(stef.Zstd))...)
 				return logsWriter{w}, err
 			},
-			stefgrpc.SessionConfig{FlushInterval: -1, IdleTimeout: idle})
+			stefgrpc.SessionConfig{FlushInterval: -1, IdleTimeout: idle, DrainTimeout: 300 * time.Millisecond})
 		require.NoError(t, err)
 		require.NoError(t, sessions[i].Send(ctx, 1000))
 	}
@@ -94,7 +103,12 @@ func sessionMemory(t *testing.T, idle time.Duration) float64 {
 	each := (memory() - before) / idleSessions
 	for _, s := range sessions { // each can send again
 		require.NoError(t, s.Send(ctx, 10))
-		require.NoError(t, s.Shutdown(ctx))
+		if !silent {
+			require.NoError(t, s.Shutdown(ctx))
+		}
+	}
+	for _, s := range sessions {
+		_ = s.Shutdown(ctx)
 	}
 	return each
 }
@@ -102,10 +116,16 @@ func sessionMemory(t *testing.T, idle time.Duration) float64 {
 // TestIdleSessions: after IdleTimeout without data, a stream holds at most 64 KiB
 // at both ends together; without that limit it holds the state of the codecs and
 // of zstd.
-func TestIdleSessions(t *testing.T) {
+func TestIdleSessions(t *testing.T) { testIdleSessions(t, false) }
+
+// TestIdleSessionsOfSilentServers: a server cannot keep a stream that the session
+// has ended.
+func TestIdleSessionsOfSilentServers(t *testing.T) { testIdleSessions(t, true) }
+
+func testIdleSessions(t *testing.T, silent bool) {
 	// What earlier tests leave behind may go away during a measurement.
 	for try := 1; ; try++ {
-		open, idle := sessionMemory(t, -1), sessionMemory(t, 200*time.Millisecond)
+		open, idle := sessionMemory(t, -1, false), sessionMemory(t, 200*time.Millisecond, silent)
 		t.Logf("per stream, both ends: open %.0f KiB, idle %.1f KiB", open/1024, idle/1024)
 		if open > 64<<10 && idle < 64<<10 {
 			return

@@ -110,7 +110,8 @@ func TestKeepalive(t *testing.T) {
 			_, err := io.Copy(io.Discard, s) // acknowledges nothing
 			return err
 		}, endsConfig{
-			grpc: []grpc.ServerOption{grpc.KeepaliveParams(alive), grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: time.Second})},
+			server: []stefgrpc.ServerOption{stefgrpc.WithIdleTimeout(0)},
+			grpc:   []grpc.ServerOption{grpc.KeepaliveParams(alive), grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: time.Second})},
 			dial: []grpc.DialOption{grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: alive.Time, Timeout: alive.Timeout})},
 		})
 		client, err := stefgrpc.NewClient(e.conn)

@@ -53,7 +53,8 @@ func (c *clock) start(rules *inboundRules) {
 	if limit != c.limit {
 		c.timer = nil
 	}
-	if limit != c.limit || limit == limitIdle {
+	// Messages without data do not keep a stream alive.
+	if limit != c.limit || limit == limitIdle && rules.data {
 		c.limit, c.spent = limit, 0
 	}
 	c.began = time.Now()

@@ -93,6 +93,14 @@ func TestServerTimeouts(t *testing.T) {
 		time.Sleep(4 * time.Second)
 		p.data(true, "another")
 	})
+	f("empty messages", codes.OK, "", time.Second, ServerStats{IdleEnds: 1}, func(_ *testing.T, _ *Server, p *scripted) {
+		begin(p)
+		p.data(true, "header")
+		for range 2 {
+			time.Sleep(2 * time.Second)
+			p.data(true, "")
+		}
+	})
 }
 
 // TestServerTimeoutsAreTheClients: time that a handler takes is not the client's.

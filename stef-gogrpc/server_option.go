@@ -23,7 +23,7 @@ const (
 	DefaultFirstMessageTimeout = 10 * time.Second
 	DefaultHeaderTimeout       = time.Minute
 	DefaultChunkTimeout        = 2 * time.Minute
-	DefaultIdleTimeout         = 10 * time.Minute
+	DefaultIdleTimeout         = 30 * time.Second
 )
 
 // serverConfig is the result of applying ServerOptions.

@@ -126,6 +126,7 @@ type inboundRules struct {
 	header bool  // the first chunk is complete
 	within bool  // a chunk has started and is not complete
 	chunk  int64 // bytes of it
+	data   bool  // the last message had data
 }
 
 func (r *inboundRules) check(m *wire.ClientMessage, size, maxChunk int64) error {
@@ -140,6 +141,7 @@ func (r *inboundRules) check(m *wire.ClientMessage, size, maxChunk int64) error 
 	case m.First:
 		return invalid("a root struct is named again within the stream")
 	}
+	r.data = size > 0
 	r.chunk += size
 	if r.chunk > maxChunk {
 		return errorf(KindLimit, "chunk of %d bytes or more, at most %d", r.chunk, maxChunk)

@@ -323,7 +323,8 @@ func TestSTEFIncompatible(t *testing.T) {
 	}
 	_, x := f(ProtocolSTEF)
 	require.True(t, consumererror.IsPermanent(x.send("a")))
-	require.Equal(t, componentstatus.StatusPermanentError, x.host.last().Status())
+	require.Eventually(t, func() bool { return x.host.last().Status() == componentstatus.StatusPermanentError },
+		10*time.Second, time.Millisecond)
 
 	p, x := f(ProtocolAuto)
 	require.NoError(t, x.send("a"))

@@ -133,7 +133,7 @@ func (c *TimeoutsConfig) Validate() error {
 		duration("first_message", c.FirstMessage, 0, "0 is no bound, the default is 10s"),
 		duration("header", c.Header, 0, "0 is no bound, the default is 1m"),
 		duration("chunk", c.Chunk, 0, "0 is no bound, the default is 2m"),
-		duration("idle", c.Idle, 0, "0 is no bound, the default is 10m"),
+		duration("idle", c.Idle, 0, "0 is no bound, the default is 30s"),
 	)
 }
 

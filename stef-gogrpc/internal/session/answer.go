@@ -75,18 +75,29 @@ func (m *Machine) Overdue(s *Stream, now time.Time, out *Decisions) time.Duratio
 // idleFor retires a stream that was idle for IdleTimeout, and returns the time
 // until then. After a stream is retired, it is checked again.
 func (m *Machine) idleFor(s *Stream, now time.Time, out *Decisions) time.Duration {
-	since := s.opened
-	if s.quiet.After(since) {
-		since = s.quiet
-	}
 	if s.inbox != nil {
 		return m.config.IdleTimeout
 	}
-	if wait := m.config.IdleTimeout - now.Sub(since); wait > 0 {
+	if wait := m.config.IdleTimeout - s.quietFor(now); wait > 0 {
 		return wait
 	}
 	m.retire(s, CloseIdle, now, out)
 	return m.config.DrainTimeout
+}
+
+// quietFor returns how long a stream without unanswered batches was not used.
+func (s *Stream) quietFor(now time.Time) time.Duration {
+	if s.quiet.After(s.opened) {
+		return now.Sub(s.quiet)
+	}
+	return now.Sub(s.opened)
+}
+
+// wasIdle reports whether a stream was about to be retired because it was idle.
+// Servers also end idle streams. Their limit can be shorter than that of the session.
+func (m *Machine) wasIdle(s *Stream, now time.Time) bool {
+	return m.config.IdleTimeout >= 0 && s.inbox == nil && s.pending.head == nil &&
+		s.quietFor(now) >= m.config.IdleTimeout/2
 }
 
 // Over is the end of a stream as the driver sees it.
@@ -117,6 +128,9 @@ func (m *Machine) Ended(s *Stream, end Over, now time.Time, out *Decisions) {
 	if s.reason == 0 {
 		if s.reason = CloseLost; s.inOrder {
 			s.reason = CloseByServer
+		}
+		if s.inOrder && m.wasIdle(s, now) {
+			s.reason = CloseIdle // the server noticed first
 		}
 	}
 	s.end = cause
