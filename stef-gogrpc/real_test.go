@@ -112,7 +112,7 @@ func TestKeepalive(t *testing.T) {
 		}, endsConfig{
 			server: []stefgrpc.ServerOption{stefgrpc.WithIdleTimeout(0)},
 			grpc:   []grpc.ServerOption{grpc.KeepaliveParams(alive), grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: time.Second})},
-			dial: []grpc.DialOption{grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: alive.Time, Timeout: alive.Timeout})},
+			dial:   []grpc.DialOption{grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: alive.Time, Timeout: alive.Timeout})},
 		})
 		client, err := stefgrpc.NewClient(e.conn)
 		require.NoError(t, err)
