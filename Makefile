@@ -7,8 +7,9 @@ GO ?= go
 # fixtures: it is kept compiling, and running it is nobody's test.
 MODULES := $(sort $(patsubst %/go.mod,%,$(shell find . -name go.mod -not -path '*/.*' -not -path '*/testdata/*')))
 MODULES := $(foreach m,$(MODULES),$(if $(shell find $(m) -name '*.go' | head -n 1),$(m)))
-# Some folders only say which tools there are; those below it have code.
-MODULES := $(filter-out ./tools,$(MODULES))
+# Some folders only say which tools there are; those below it have code. Only
+# make rivals builds the Collector with Otel Arrow.
+MODULES := $(filter-out ./tools ./tools/otelarrow,$(MODULES))
 RECORD := ./internal/fixtures/record
 TESTED := $(filter-out $(RECORD),$(MODULES))
 
@@ -146,6 +147,12 @@ collector: ## Build the distribution, a Collector with STEF: bin/otelcol-stef
 test-collector: collector ## Test processes of the distribution, under load and faults (E2E=regexp, STEF_LONG=1 at full length)
 	cd tools/telemetrygen && $(GO) build -o $(CURDIR)/bin/telemetrygen github.com/open-telemetry/opentelemetry-collector-contrib/cmd/telemetrygen
 	STEF_OTELCOL=$(CURDIR)/bin/otelcol-stef STEF_TELEMETRYGEN=$(CURDIR)/bin/telemetrygen $(GO) test -count=1 -timeout 60m $(if $(E2E),'-run=$(E2E)') ./internal/e2e
+
+# Otel Arrow needs older libraries of the Collector than we do: a program of its
+# own, which only this target builds.
+rivals: collector ## Compare pairs of Collectors as processes: OTLP, Otel Arrow and STEF (minutes; leave the machine alone)
+	cd tools/otelarrow && $(GO) build -o $(CURDIR)/bin/otelcol-arrow .
+	STEF_OTELCOL=$(CURDIR)/bin/otelcol-stef STEF_OTELCOL_ARROW=$(CURDIR)/bin/otelcol-arrow $(GO) test -count=1 -v -timeout 60m -run '^TestRivals$$' ./internal/e2e | grep '^[|d]\|FAIL\|_test.go'
 
 test-kafka: ## Test the encoding extension with a Kafka broker from Maven Central (needs Java and Maven; KAFKA_ITEMS=200000)
 	mvn -q -f tools/kafka/pom.xml dependency:copy-dependencies -DoutputDirectory=$(CURDIR)/.tmp/kafka

@@ -23,10 +23,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// binaryEnv names the program of the distribution.
+const binaryEnv = "STEF_OTELCOL"
+
 // binary returns the program under test, or skips the test.
 func binary(t *testing.T) string {
 	t.Helper()
-	path := os.Getenv("STEF_OTELCOL")
+	path := os.Getenv(binaryEnv)
 	if path == "" {
 		t.Skip("SKIPPED: STEF_OTELCOL names no Collector; make test-collector builds one and runs this")
 	}
@@ -110,18 +113,29 @@ func pipelines(receivers, exporters string) string {
 // waits until it is ready, and stops it at the end of the test.
 func start(t *testing.T, name, components, pipelines string) *collector {
 	t.Helper()
+	return startProgram(t, binary(t), name, components, pipelines)
+}
+
+// startProgram is start for another program.
+func startProgram(t *testing.T, program, name, components, pipelines string) *collector {
+	t.Helper()
 	port := freePort(t)
 	path := filepath.Join(t.TempDir(), name+".yaml")
 	require.NoError(t, os.WriteFile(path, []byte(components+fmt.Sprintf(telemetry, port, pipelines)), 0o600))
-	return run(t, name, path, port)
+	return runProgram(t, program, name, path, port)
 }
 
 // run runs a Collector with a configuration file. The Collector exposes its own
 // metrics on port.
 func run(t *testing.T, name, path string, port int, env ...string) *collector {
 	t.Helper()
+	return runProgram(t, binary(t), name, path, port, env...)
+}
+
+func runProgram(t *testing.T, program, name, path string, port int, env ...string) *collector {
+	t.Helper()
 	c := &collector{name: name, metrics: fmt.Sprintf("http://127.0.0.1:%d/metrics", port), exited: make(chan struct{})}
-	c.command = exec.Command(binary(t), "--config", path)
+	c.command = exec.Command(program, "--config", path)
 	c.command.Env = append(os.Environ(), env...)
 	c.command.Stdout, c.command.Stderr = &c.output, &c.output
 	require.NoError(t, c.command.Start())

@@ -31,7 +31,7 @@ func TestSteady(t *testing.T) {
 		length = 60 * time.Second
 	}
 	stopped := make(chan error, 1)
-	go func() { stopped <- replay(p.entry, length) }()
+	go func() { stopped <- sendRecordings(p.entry, length) }()
 	generate(t, p.entry, length)
 	require.NoError(t, <-stopped)
 
@@ -80,8 +80,8 @@ func generate(t *testing.T, entry string, length time.Duration) {
 	}
 }
 
-// replay sends the recordings of all signals repeatedly.
-func replay(entry string, length time.Duration) error {
+// sendRecordings sends the recordings of all signals repeatedly.
+func sendRecordings(entry string, length time.Duration) error {
 	conn, err := grpc.NewClient(entry, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		return err

@@ -1,0 +1,280 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"iter"
+	"net"
+	"os"
+	"path/filepath"
+	"sort"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/otelstef/stef/internal/fixtures/recordings"
+	"github.com/otelstef/stef/internal/otlpfile"
+	"github.com/otelstef/stef/internal/replay"
+)
+
+// rival is a protocol between two Collectors, with the defaults of its
+// components.
+type rival struct {
+	name     string
+	binary   string // environment variable that names the program
+	exporter string // configuration of the agent; %s is the endpoint
+	receiver string // configuration of the backend; %s is the endpoint
+}
+
+const arrowBinary = "STEF_OTELCOL_ARROW"
+
+var rivals = []rival{
+	{"OTLP/gRPC zstd", binaryEnv,
+		"  otlp_grpc:\n    endpoint: %s\n    compression: zstd\n    tls: {insecure: true}\n",
+		"  otlp/wire:\n    protocols: {grpc: {endpoint: %s}}\n"},
+	{"OTLP/gRPC zstd, v0.145.0", arrowBinary,
+		"  otlp_grpc:\n    endpoint: %s\n    compression: zstd\n    tls: {insecure: true}\n",
+		"  otlp/wire:\n    protocols: {grpc: {endpoint: %s}}\n"},
+	{"Otel Arrow, v0.145.0", arrowBinary,
+		"  otelarrow:\n    endpoint: %s\n    tls: {insecure: true}\n",
+		"  otelarrow:\n    protocols: {grpc: {endpoint: %s}}\n"},
+	{"STEF", binaryEnv,
+		"  stef:\n    endpoint: %s\n    tls: {insecure: true}\n",
+		"  stef:\n    endpoint: %s\n"},
+}
+
+const rivalAgent = `
+receivers:
+  otlp/entry:
+    protocols: {grpc: {endpoint: %s}}
+processors:
+  batch:
+exporters:
+%s`
+
+const rivalBackend = `
+receivers:
+%sexporters:
+  nop:
+`
+
+// accepted are the counters of the backend's receiver.
+var accepted = map[otlpfile.Signal]string{
+	otlpfile.Metrics: "otelcol_receiver_accepted_metric_points",
+	otlpfile.Traces:  "otelcol_receiver_accepted_spans",
+	otlpfile.Logs:    "otelcol_receiver_accepted_log_records",
+}
+
+// cost is what a pair of Collectors spent on the second half of the recordings.
+type cost struct {
+	items          int
+	bytes          int64
+	agent, backend time.Duration // CPU
+	memory         [2]int        // MiB, highest since the start
+}
+
+// TestRivals sends the recordings of the repository through pairs of Collectors
+// that are connected by OTLP, Otel Arrow and STEF, and prints a table. The first
+// half of each recording warms the pair up, the second half is measured. Both
+// ends use the defaults of their components and the agent uses the batch
+// processor, as it is commonly deployed.
+func TestRivals(t *testing.T) {
+	if os.Getenv(arrowBinary) == "" {
+		t.Skipf("SKIPPED: %s names no Collector; make rivals builds one and runs this", arrowBinary)
+	}
+	rounds := 3
+	if n, err := strconv.Atoi(os.Getenv("STEF_ROUNDS")); err == nil {
+		rounds = n
+	}
+	var table strings.Builder
+	fmt.Fprintf(&table, "data: %d recordings in internal/fixtures/recordings; medians of %d rounds\n\n", len(recordings.All()), rounds)
+	table.WriteString("| signal | protocol | items | bytes an item | agent, us CPU an item | backend, us CPU an item | both, OTLP = 1 | MiB agent, backend |\n|---|---|--:|--:|--:|--:|--:|--:|\n")
+	for _, signal := range []otlpfile.Signal{otlpfile.Metrics, otlpfile.Traces, otlpfile.Logs} {
+		costs := make([][]cost, len(rivals))
+		for range rounds {
+			for i, r := range rivals {
+				costs[i] = append(costs[i], measure(t, r, signal))
+			}
+		}
+		var otlp float64
+		for i, r := range rivals {
+			perItem := func(f func(cost) float64) float64 {
+				var all []float64
+				for _, c := range costs[i] {
+					all = append(all, f(c)/float64(c.items))
+				}
+				sort.Float64s(all)
+				return all[len(all)/2]
+			}
+			micros := func(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
+			both := perItem(func(c cost) float64 { return micros(c.agent + c.backend) })
+			if i == 0 {
+				otlp = both
+			}
+			c := costs[i][0]
+			fmt.Fprintf(&table, "| %s | %s | %d | %.1f | %.2f | %.2f | %.2f | %d, %d |\n", signal, r.name, c.items,
+				perItem(func(c cost) float64 { return float64(c.bytes) }),
+				perItem(func(c cost) float64 { return micros(c.agent) }),
+				perItem(func(c cost) float64 { return micros(c.backend) }), both/otlp, c.memory[0], c.memory[1])
+		}
+	}
+	fmt.Print(table.String())
+}
+
+// measure runs one pair with one signal.
+func measure(t *testing.T, r rival, signal otlpfile.Signal) (result cost) {
+	t.Run(fmt.Sprintf("%s/%s", signal, r.name), func(t *testing.T) {
+		entry, exit := address(t), address(t)
+		wire := newCountingProxy(t, exit)
+		receiver := strings.SplitN(strings.TrimSpace(r.receiver), ":\n", 2)[0]
+		exporter := strings.SplitN(strings.TrimSpace(r.exporter), ":\n", 2)[0]
+		backend := startProgram(t, os.Getenv(r.binary), "backend", fmt.Sprintf(rivalBackend, fmt.Sprintf(r.receiver, exit)), pipelines(receiver, "nop"))
+		batching := strings.ReplaceAll(pipelines("otlp/entry", exporter), "      exporters:", "      processors: [batch]\n      exporters:")
+		agent := startProgram(t, os.Getenv(r.binary), "agent", fmt.Sprintf(rivalAgent, entry, fmt.Sprintf(r.exporter, wire.address)), batching)
+
+		conn, err := grpc.NewClient(entry, grpc.WithTransportCredentials(insecure.NewCredentials()))
+		require.NoError(t, err)
+		defer conn.Close()
+		sender := replay.NewOTLPSender(conn, "")
+		first, second := halves(t, signal)
+		sent := 0
+		send := func(sources []replay.Source) int {
+			counts, err := (&replay.Player{Send: sender.Send}).Play(t.Context(), sources...)
+			require.NoError(t, err)
+			sent += int(counts.Items)
+			require.Eventually(t, func() bool {
+				n, _ := backend.sum(t, accepted[signal])
+				return int(n) == sent
+			}, 30*time.Second, 20*time.Millisecond, "the backend does not receive all %d %s", sent, signal)
+			return int(counts.Items)
+		}
+		send(first)
+		before := cost{bytes: wire.bytes.Load(), agent: agent.cpu(t), backend: backend.cpu(t)}
+		result.items = send(second)
+		result.bytes = wire.bytes.Load() - before.bytes
+		result.agent, result.backend = agent.cpu(t)-before.agent, backend.cpu(t)-before.backend
+		result.memory = [2]int{agent.memory(), backend.memory()}
+		require.Zero(t, sender.Rejected())
+	})
+	require.NotZero(t, result.items)
+	return result
+}
+
+// halves returns the first and the second half of each recording of a signal.
+func halves(t *testing.T, signal otlpfile.Signal) (first, second []replay.Source) {
+	t.Helper()
+	for _, r := range recordings.All() {
+		if r.Signal != signal.String() {
+			continue
+		}
+		in, err := otlpfile.Open(bytes.NewReader(r.File()), otlpfile.Parts, signal)
+		require.NoError(t, err)
+		defer in.Close()
+		var batches []otlpfile.Batch
+		for {
+			b, err := in.Next()
+			if err == io.EOF {
+				break
+			}
+			require.NoError(t, err)
+			batches = append(batches, b)
+		}
+		source := func(batches []otlpfile.Batch) replay.Source {
+			return func() iter.Seq2[otlpfile.Batch, error] {
+				return func(yield func(otlpfile.Batch, error) bool) {
+					for _, b := range batches {
+						if !yield(b, nil) {
+							return
+						}
+					}
+				}
+			}
+		}
+		first = append(first, source(batches[:len(batches)/2]))
+		second = append(second, source(batches[len(batches)/2:]))
+	}
+	require.NotEmpty(t, first)
+	return first, second
+}
+
+// cpu returns the CPU time of a process so far: the sum over its threads, which
+// the kernel counts in nanoseconds.
+func (c *collector) cpu(t *testing.T) (total time.Duration) {
+	t.Helper()
+	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", c.command.Process.Pid))
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			continue // the thread has ended
+		}
+		ns, err := strconv.ParseInt(strings.Fields(string(text))[0], 10, 64)
+		require.NoError(t, err)
+		total += time.Duration(ns)
+	}
+	return total
+}
+
+// countingProxy forwards connections and counts the bytes of both directions.
+type countingProxy struct {
+	address string
+	bytes   atomic.Int64
+}
+
+func newCountingProxy(t *testing.T, target string) *countingProxy {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	p := &countingProxy{address: l.Addr().String()}
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	t.Cleanup(func() {
+		cancel()
+		_ = l.Close()
+		running.Wait()
+	})
+	running.Go(func() {
+		for {
+			client, err := l.Accept()
+			if err != nil {
+				return
+			}
+			server, err := new(net.Dialer).DialContext(ctx, "tcp", target)
+			if err != nil {
+				_ = client.Close()
+				continue
+			}
+			context.AfterFunc(ctx, func() {
+				_ = client.Close()
+				_ = server.Close()
+			})
+			copy := func(to, from net.Conn) {
+				_, _ = io.Copy(io.MultiWriter(to, (*counter)(&p.bytes)), from)
+				_ = to.Close()
+			}
+			running.Go(func() { copy(server, client) })
+			running.Go(func() { copy(client, server) })
+		}
+	})
+	return p
+}
+
+type counter atomic.Int64
+
+func (c *counter) Write(p []byte) (int, error) {
+	(*atomic.Int64)(c).Add(int64(len(p)))
+	return len(p), nil
+}
