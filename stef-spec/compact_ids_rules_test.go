@@ -105,20 +105,13 @@ func (s *spansRules) restart() { *s = spansRules{names: map[string]*nameHabits{}
 func (s *spansRules) plain(rec, out view) error {
 	s.ids.begin()
 	c, span := rec.sub("Compact"), out.sub("Span")
-	name := span.get("Name").(string)
-	habits := s.names[name]
-	if habits == nil {
-		if len(s.names) >= 4096 {
-			clear(s.names)
-		}
-		habits = &nameHabits{}
-		s.names[name] = habits
-	}
 	apart := c.get("Apart").(bool)
 	var t *ruleTrace
+	var habits *nameHabits
 	base := s.before
 	if !apart {
 		var err error
+		habits = s.habitsOf(span.get("Name").(string))
 		if t, err = s.ids.trace(s.trace.residual(c.number("Trace")), c.number("TraceHigh"), c.number("TraceLow")); err != nil {
 			return err
 		}
@@ -152,6 +145,16 @@ func (s *spansRules) plain(rec, out view) error {
 	span.set("SpanID", id.id)
 	id.start, t.start = start, start
 	return nil
+}
+
+func (s *spansRules) habitsOf(name string) *nameHabits {
+	if s.names[name] == nil {
+		if len(s.names) >= 4096 {
+			clear(s.names)
+		}
+		s.names[name] = &nameHabits{}
+	}
+	return s.names[name]
 }
 
 func (s *spansRules) parentOf(t *ruleTrace, code int64, bits uint64) (*ruleID, error) {

@@ -317,7 +317,7 @@ func (s *metricsRules) readLists(c view, x *ruleSeriesState, p *rulePoint, farTi
 	}
 	words := s.wordsArray.residuals(c.numbers("Words"))
 	if len(words) == 0 && !farTime && !farStart {
-		p.words = x.words
+		p.words = slices.Clone(x.words)
 	}
 	for _, f := range []struct {
 		far bool
@@ -336,14 +336,14 @@ func (s *metricsRules) readLists(c view, x *ruleSeriesState, p *rulePoint, farTi
 		if i < len(x.words) {
 			w += x.words[i]
 		}
-		p.words = append(slices.Clip(p.words), w)
+		p.words = append(p.words, w)
 	}
 	if p.kind < 3 {
 		return nil
 	}
 	elements := c.numbers("Floats")
 	if len(elements) == 0 {
-		p.floats = x.floats
+		p.floats = slices.Clone(x.floats)
 	}
 	for i, e := range elements {
 		f := e ^ s.lastElement
@@ -351,7 +351,7 @@ func (s *metricsRules) readLists(c view, x *ruleSeriesState, p *rulePoint, farTi
 		if i < len(x.floats) {
 			f ^= x.floats[i]
 		}
-		p.floats = append(slices.Clip(p.floats), f)
+		p.floats = append(p.floats, f)
 	}
 	return nil
 }

@@ -234,6 +234,98 @@ func TestCompactRecords(t *testing.T) {
 	}
 }
 
+// TestCompactBounds writes records beyond the bounds of the state, and reads them by the
+// rules.
+func TestCompactBounds(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long; not with -short")
+	}
+	roots := compactRoots(t)
+	read := func(c *compactRoot, recs []any) {
+		t.Helper()
+		got, err := readCompact(c.write(t, recs, func(i int) bool { return i%5000 == 0 }, c.option), c.compact, c.full)
+		require.NoError(t, err)
+		require.Len(t, got, len(recs))
+		for i, rec := range recs {
+			if i%50 != 0 && i < len(recs)-100 {
+				continue // the state of later records depends on these too
+			}
+			if diff := steftest.Diff(c.full, steftest.Value(rec, c.full, nil), got[i]); diff != "" {
+				require.Fail(t, diff, "record %d", i)
+			}
+		}
+	}
+	// points returns points of n series, and then a second one of some of them.
+	points := func(n int, set func(i int, rec *otelstef.Metrics)) (recs []any) {
+		for i := range n + min(n, 200) {
+			rec := otelstef.NewMetrics()
+			rec.Point().SetTimestamp(start + uint64(i/1000))
+			set(i%n, rec)
+			recs = append(recs, rec)
+		}
+		return recs
+	}
+	t.Run("series", func(t *testing.T) {
+		read(roots[0], points(ruleSeries+10, func(i int, rec *otelstef.Metrics) {
+			setAttributes(rec.Attributes(), "n", i)
+			rec.Point().Value().SetInt64(int64(i))
+		}))
+	})
+	t.Run("sets", func(t *testing.T) {
+		const pairs = 255
+		read(roots[0], points(rulePairs/(pairs+1)+10, func(i int, rec *otelstef.Metrics) {
+			list := make([]any, 2*pairs)
+			for j := range pairs {
+				list[2*j], list[2*j+1] = "key", i
+			}
+			setAttributes(rec.Attributes(), list...)
+			rec.Point().Value().SetInt64(int64(i))
+		}))
+	})
+	t.Run("words", func(t *testing.T) {
+		const counts = 4000
+		read(roots[0], points(ruleWords/counts*3/2+20, func(i int, rec *otelstef.Metrics) {
+			setAttributes(rec.Attributes(), "n", i)
+			if i%3 == 0 {
+				setAttributes(rec.Attributes(), "n", []any{})
+			}
+			rec.Point().Value().SetHistogram().BucketCounts().SetLen(counts)
+		}))
+	})
+	t.Run("ticks", func(t *testing.T) {
+		recs := points(6*ruleTicks, func(i int, rec *otelstef.Metrics) { setAttributes(rec.Attributes(), "n", i%3) })
+		for i, rec := range recs {
+			rec.(*otelstef.Metrics).Point().SetTimestamp(start + uint64(i/3%(ruleTicks+100))*second)
+		}
+		read(roots[0], recs)
+	})
+	spans := func(n int, set func(i int, s *otelstef.Span)) (recs []any) {
+		for i := range n {
+			rec := otelstef.NewSpans()
+			rec.Span().SetTraceID(fmt.Appendf(nil, "%016d", i/5))
+			rec.Span().SetSpanID(fmt.Appendf(nil, "%08d", i))
+			rec.Span().SetParentSpanID(fmt.Appendf(nil, "%08d", i-i%5))
+			set(i, rec.Span())
+			recs = append(recs, rec)
+		}
+		return recs
+	}
+	t.Run("names", func(t *testing.T) {
+		read(roots[1], spans(9000, func(i int, s *otelstef.Span) {
+			s.SetName(fmt.Sprint(i % 4500))
+			if i%7 == 0 {
+				s.SetSpanID([]byte("odd"))
+			}
+		}))
+	})
+	t.Run("traces", func(t *testing.T) {
+		read(roots[1], spans(40000, func(i int, s *otelstef.Span) { s.SetTraceID(fmt.Appendf(nil, "%016d", i%33000)) }))
+	})
+	t.Run("ids", func(t *testing.T) {
+		read(roots[1], spans(70000, func(i int, s *otelstef.Span) { s.SetParentSpanID(fmt.Appendf(nil, "p%07d", i)) }))
+	})
+}
+
 // plainValue returns a record as a stream in the compact form returns it.
 func plainValue(full *schema.Struct, rec any) *dynamic.Struct {
 	if log, ok := rec.(*otelstef.Logs); ok && log.Record().HasObservedDelta() {
