@@ -138,6 +138,8 @@ type compactRoot struct {
 	option        stef.WriterOption
 	// write writes records with the generated writer.
 	write func(t *testing.T, recs []any, each func(i int) (flush bool), options ...stef.WriterOption) []byte
+	// newRecord makes a record with a value.
+	newRecord func(v *dynamic.Struct) any
 	// random makes records.
 	random func(seed uint64, n int) []any
 }
@@ -163,13 +165,16 @@ func newCompactRoot[R any, W recordWriter[*R], P interface {
 		require.NoError(t, w.Close())
 		return out.Bytes()
 	}
+	c.newRecord = func(v *dynamic.Struct) any {
+		rec := newRecord()
+		steftest.Set(rec, full, v)
+		return rec
+	}
 	c.random = func(seed uint64, n int) (recs []any) {
 		r := rand.New(rand.NewPCG(seed, 17))
 		if seed%2 == 0 {
 			for _, v := range steftest.Records(seed, full, n, steftest.Shape{}) {
-				rec := newRecord()
-				steftest.Set(rec, full, v)
-				recs = append(recs, rec)
+				recs = append(recs, c.newRecord(v))
 			}
 			return recs
 		}

@@ -68,6 +68,9 @@ func (e *example) run(t *testing.T) []shownPart {
 		root = parsed.Root(e.root)
 	}
 	require.NotNil(t, root)
+	if _, compact := e.option("compact"); compact {
+		return e.runCompact(t, root)
+	}
 	opts, wire, err := e.writerOptions()
 	require.NoError(t, err)
 	var read []dynamic.ReaderOption
@@ -109,6 +112,37 @@ func (e *example) run(t *testing.T) []shownPart {
 	if spec.OTelSchema == e.schema {
 		e.readGenerated(t, root, stream.Bytes(), lines, isRefused)
 	}
+	return parts
+}
+
+// runCompact is run for an example in the compact form, which the generated writer
+// writes.
+func (e *example) runCompact(t *testing.T, root *schema.Struct) []shownPart {
+	t.Helper()
+	i := slices.IndexFunc(compactRoots(t), func(c *compactRoot) bool { return c.name == root.Name })
+	c := compactRoots(t)[i]
+	record := dynamic.NewStruct(root)
+	var recs []any
+	var lines string
+	ends := map[int]bool{}
+	for _, line := range e.records {
+		if line == "flush" {
+			ends[len(recs)-1] = true
+			continue
+		}
+		var err error
+		record, err = parseRecord(root, record, line)
+		require.NoError(t, err, line)
+		recs = append(recs, c.newRecord(record))
+		lines += string(appendLine(t, nil, root, record))
+	}
+	stream := c.write(t, recs, func(i int) bool { return ends[i] }, c.option)
+	require.Equal(t, lines, readByRules(t, c.compact, c.full, stream), "as the rules read it")
+	e.readGenerated(t, root, stream, lines, false)
+	kept, err := schema.Keep(c.compact, schema.WireOf(c.compact))
+	require.NoError(t, err)
+	parts, err := split(stream, schema.Columns(c.compact, kept))
+	require.NoError(t, err)
 	return parts
 }
 

@@ -37,6 +37,8 @@ type vector struct {
 	about   string
 	root    *vectorRoot
 	options []vectorOption
+	// compact says that the stream is in the compact form.
+	compact bool
 	// write writes the records to out.
 	write func(out io.Writer, options []stef.WriterOption) error
 }
@@ -51,6 +53,8 @@ type vectorOption struct {
 type vectorRoot struct {
 	name string
 	base schema.WireSchema
+	// compact returns the root with the fields of the compact form.
+	compact func() *schema.Struct
 	// read reads records with the generated reader and calls each for every
 	// record.
 	read func(stream []byte, each func(rec any)) error
@@ -63,7 +67,7 @@ type recordReader[R any] interface {
 	Err() error
 }
 
-func newVectorRoot[R any, D recordReader[R]](name string, base schema.WireSchema,
+func newVectorRoot[R any, D recordReader[R]](name string, base schema.WireSchema, compact func() *schema.Struct,
 	newReader func(io.Reader, ...stef.ReaderOption) (D, error)) *vectorRoot {
 	read := func(stream []byte, each func(rec any)) error {
 		r, err := newReader(bytes.NewReader(stream))
@@ -75,13 +79,13 @@ func newVectorRoot[R any, D recordReader[R]](name string, base schema.WireSchema
 		}
 		return r.Err()
 	}
-	return &vectorRoot{name: name, base: base, read: read}
+	return &vectorRoot{name: name, base: base, compact: compact, read: read}
 }
 
 var (
-	metricsRoot = newVectorRoot(otelstef.MetricsRoot, otelstef.MetricsBaseSchema(), otelstef.NewMetricsReader)
-	spansRoot   = newVectorRoot(otelstef.SpansRoot, otelstef.SpansBaseSchema(), otelstef.NewSpansReader)
-	logsRoot    = newVectorRoot(otelstef.LogsRoot, otelstef.LogsBaseSchema(), otelstef.NewLogsReader)
+	metricsRoot = newVectorRoot(otelstef.MetricsRoot, otelstef.MetricsBaseSchema(), otelstef.MetricsCompactRoot, otelstef.NewMetricsReader)
+	spansRoot   = newVectorRoot(otelstef.SpansRoot, otelstef.SpansBaseSchema(), otelstef.SpansCompactRoot, otelstef.NewSpansReader)
+	logsRoot    = newVectorRoot(otelstef.LogsRoot, otelstef.LogsBaseSchema(), otelstef.LogsCompactRoot, otelstef.NewLogsReader)
 
 	vectorRoots = map[string]*vectorRoot{metricsRoot.name: metricsRoot, spansRoot.name: spansRoot, logsRoot.name: logsRoot}
 )
@@ -153,7 +157,7 @@ func TestVectors(t *testing.T) {
 	parsed, err := idl.Parse("otel.stef", []byte(spec.OTelSchema))
 	require.NoError(t, err)
 	files := map[string]bool{"README.md": true}
-	for _, list := range [][]vector{metricsVectors(), spansVectors(), logsVectors()} {
+	for _, list := range [][]vector{metricsVectors(), spansVectors(), logsVectors(), compactVectors()} {
 		for _, v := range list {
 			require.False(t, files[v.name+".stef"], "two vectors have the name %q", v.name)
 			for _, ext := range []string{".stef", ".txt", ".json"} {
@@ -177,26 +181,35 @@ func (v *vector) run(t *testing.T, root *schema.Struct) {
 	}
 	require.NoError(t, v.write(&written, options))
 	require.Less(t, written.Len(), maxVector)
+	wire := root
+	if v.compact {
+		wire = v.root.compact()
+	}
 	stream := v.golden(t, ".stef", func(stored []byte) []byte {
 		// Another release of zstd produces other bytes, but the same payloads.
-		if v.samePayloads(t, root, stored, written.Bytes()) {
+		if v.samePayloads(t, wire, stored, written.Bytes()) {
 			return stored
 		}
 		return written.Bytes()
 	})
-	require.True(t, v.samePayloads(t, root, stream, written.Bytes()), "the writer gives other payloads")
+	require.True(t, v.samePayloads(t, wire, stream, written.Bytes()), "the writer gives other payloads")
 	if stream[6] == byte(stef.None) {
 		require.Equal(t, fmt.Sprintf("% x", stream), fmt.Sprintf("% x", written.Bytes()))
 	}
 
-	lines := v.readDynamic(t, root, stream)
+	lines := ""
+	if v.compact {
+		lines = readByRules(t, wire, root, stream)
+	} else {
+		lines = v.readDynamic(t, root, stream)
+	}
 	stored := v.golden(t, ".json", func([]byte) []byte { return []byte(lines) })
-	require.Equal(t, string(stored), lines, "as dynamic reads it")
+	require.Equal(t, string(stored), lines, "as package dynamic, or the rules of the compact form, read it")
 	require.Equal(t, string(stored), v.readGenerated(t, root, stream), "as the generated code reads it")
 
 	var text bytes.Buffer
 	text.WriteString(v.heading())
-	require.NoError(t, annotate.Stream(&text, bytes.NewReader(stream), root, annotate.WithAssumedWire(v.root.base)))
+	require.NoError(t, annotate.Stream(&text, bytes.NewReader(stream), wire, annotate.WithAssumedWire(v.root.base)))
 	stored = v.golden(t, ".txt", func([]byte) []byte { return text.Bytes() })
 	require.Equal(t, string(stored), text.String())
 }
@@ -255,6 +268,18 @@ func (v *vector) readDynamic(t *testing.T, root *schema.Struct, stream []byte) s
 	return string(out)
 }
 
+// readByRules reads a stream in the compact form by the rules of the specification.
+func readByRules(t *testing.T, compact, full *schema.Struct, stream []byte) string {
+	t.Helper()
+	records, err := readCompact(stream, compact, full)
+	require.NoError(t, err)
+	var out []byte
+	for _, rec := range records {
+		out = appendLine(t, out, full, rec)
+	}
+	return string(out)
+}
+
 func (v *vector) readGenerated(t *testing.T, root *schema.Struct, stream []byte) string {
 	t.Helper()
 	var out []byte
@@ -282,7 +307,11 @@ func (v *vector) heading() string {
 		options = strings.Join(texts, ", ")
 	}
 	text := fmt.Sprintf("# %s: %s\n", v.name, v.about)
-	text += fmt.Sprintf("# Schema ../otel.stef, root %s. Written with %s.\n", v.root.name, options)
+	files := "../otel.stef"
+	if v.compact {
+		files += " with the fields of ../compact.stef"
+	}
+	text += fmt.Sprintf("# Schema %s, root %s. Written with %s.\n", files, v.root.name, options)
 	return text + fmt.Sprintf("# The records are in %s.json.\n\n", v.name)
 }
 

@@ -1,0 +1,318 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package spec_test
+
+import (
+	"encoding/binary"
+	"math"
+
+	stef "github.com/otelstef/stef/stef-go"
+	"github.com/otelstef/stef/stef-go/otelstef"
+)
+
+// compactVectors are streams in the compact form, at least one for each rule of
+// chapter 17.
+func compactVectors() []vector {
+	list := append(compactMetricsVectors(), compactSpansVectors()...)
+	list = append(list, compactLogsVectors()...)
+	for i := range list {
+		list[i].compact = true
+	}
+	return list
+}
+
+func compactOptions(name string, option stef.WriterOption, more ...vectorOption) options {
+	return append(options{{"Compact" + name + "()", option}}, more...)
+}
+
+func compactMetricsVectors() []vector {
+	withCompact := compactOptions("Metrics", otelstef.CompactMetrics())
+	return []vector{
+		metricsVector("compact_integers", "integers of two series: steps, steps that repeat, the ends of the range, a point without a value.", withCompact, func(s *metrics) {
+			values := []int64{10, 20, 30, 40, 51, math.MaxInt64, math.MinInt64, 0}
+			for i, v := range values {
+				for k := range 2 {
+					s.write(func(rec *otelstef.Metrics) {
+						setAttributes(rec.Attributes(), "k", k)
+						rec.Point().SetTimestamp(start + uint64(i)*10*second)
+						rec.Point().Value().SetInt64(v * int64(1-2*k))
+						if i == 3 && k == 1 {
+							rec.Point().Value().SetType(otelstef.PointValueTypeNone)
+						}
+					})
+				}
+			}
+		}),
+		metricsVector("compact_doubles", "doubles: decimals whose places grow and shrink, -0, infinity, NaN with a payload, a double that is no decimal.", withCompact, func(s *metrics) {
+			for i, v := range []float64{20.5, 20.75, 21, 1e15, 1e300, math.Copysign(0, -1), math.Inf(-1),
+				math.Float64frombits(0x7ff8000000000001), 1.0 / 3, 1.0/3 + 1e-16, 0.1, 0.1, 0.3} {
+				s.write(func(rec *otelstef.Metrics) {
+					rec.Point().SetTimestamp(start + uint64(i)*second)
+					rec.Point().Value().SetFloat64(v)
+				})
+			}
+		}),
+		metricsVector("compact_times", "times of three series: common and own intervals, far times, starts that are the time before, times that go back.", withCompact, func(s *metrics) {
+			times := []uint64{start, start + second, start + 2*second, start + 2*second, start + second + 7, 0, math.MaxUint64, start}
+			for i, time := range times {
+				for k := range 3 {
+					s.write(func(rec *otelstef.Metrics) {
+						setAttributes(rec.Attributes(), "k", k)
+						p := rec.Point()
+						if k == 1 && i > 0 {
+							p.SetStartTimestamp(times[i-1] + 1_000_000)
+						} else if i > 4 {
+							p.SetStartTimestamp(uint64(i) << 61)
+						}
+						p.SetTimestamp(time + uint64(k)*1_000_000)
+						p.Value().SetInt64(1)
+					})
+				}
+			}
+		}),
+		metricsVector("compact_histogram", "histograms: the same again, other counts, more and fewer buckets, sum, minimum and maximum that come and go, a far time.", withCompact, func(s *metrics) {
+			write := func(time uint64, change func(h *otelstef.HistogramValue)) {
+				s.write(func(rec *otelstef.Metrics) {
+					rec.Point().SetTimestamp(time)
+					change(rec.Point().Value().SetHistogram())
+				})
+			}
+			write(start, func(h *otelstef.HistogramValue) {
+				h.SetCount(6)
+				h.SetSum(12.5)
+				h.BucketCounts().SetValues([]uint64{1, 2, 3})
+			})
+			write(start+second, func(*otelstef.HistogramValue) {})
+			write(start+2*second, func(h *otelstef.HistogramValue) {
+				h.SetCount(10)
+				h.SetSum(14)
+				h.SetMin(0.5)
+				h.SetMax(4)
+				h.BucketCounts().SetValues([]uint64{2, 2, 3, 3})
+			})
+			write(start+3*second, func(h *otelstef.HistogramValue) {
+				h.UnsetSum()
+				h.BucketCounts().SetValues([]uint64{5})
+			})
+			write(math.MaxUint64, func(*otelstef.HistogramValue) {})
+		}),
+		metricsVector("compact_exp_histogram", "exponential histograms: both lists of buckets, offsets, scale, a negative difference of the count.", withCompact, func(s *metrics) {
+			for i := range uint64(3) {
+				s.write(func(rec *otelstef.Metrics) {
+					rec.Point().SetTimestamp(start + i*second)
+					h := rec.Point().Value().SetExpHistogram()
+					h.SetCount(10 + i)
+					h.SetSum(-1.25)
+					h.SetMin(-2)
+					h.SetScale(-3 - int64(i))
+					h.SetZeroCount(i)
+					h.SetZeroThreshold(0.001)
+					h.PositiveBuckets().SetOffset(-7)
+					h.PositiveBuckets().BucketCounts().SetValues([]uint64{4, i})
+					h.NegativeBuckets().SetOffset(int64(i))
+					h.NegativeBuckets().BucketCounts().SetValues([]uint64{1, 2, 3}[i:])
+				})
+			}
+		}),
+		metricsVector("compact_summary", "summaries with no, two and one quantile.", withCompact, func(s *metrics) {
+			for i := range uint64(4) {
+				s.write(func(rec *otelstef.Metrics) {
+					rec.Point().SetTimestamp(start + i*second)
+					v := rec.Point().Value().SetSummary()
+					v.SetCount(100 * i)
+					v.SetSum(float64(i) / 4)
+					v.QuantileValues().SetLen(int([]uint64{0, 2, 2, 1}[i]))
+					for q := range v.QuantileValues().Len() {
+						v.QuantileValues().At(q).SetQuantile(0.5)
+						v.QuantileValues().At(q).SetValue(float64(q) + 1.5)
+					}
+				})
+			}
+		}),
+		metricsVector("compact_series", "what a series is: resources, scopes and metrics that return, kinds that change, attributes in another order, an attribute that is an array.", withCompact, func(s *metrics) {
+			for i := range uint64(12) {
+				s.write(func(rec *otelstef.Metrics) {
+					rec.EditMetric().SetName([]string{"a", "b"}[i/6])
+					rec.EditResource().SetSchemaURL([]string{"r1", "r2", "r2"}[i%3])
+					switch i % 4 {
+					case 0:
+						setAttributes(rec.Attributes(), "x", 1, "y", 1.5)
+					case 1:
+						setAttributes(rec.Attributes(), "y", 1.5, "x", 1)
+					case 2:
+						setAttributes(rec.Attributes(), "x", []any{1})
+					case 3:
+						setAttributes(rec.Attributes(), "x", true, "y", nil)
+					}
+					rec.Point().SetTimestamp(start + i*second)
+					rec.Point().Value().SetInt64(int64(100 + i*i))
+					if i%5 == 4 {
+						rec.Point().Value().SetFloat64(float64(i) / 2)
+					}
+				})
+			}
+		}),
+		metricsVector("compact_restart", "dictionaries restart: the state is empty, the record keeps its metric and all compact fields.",
+			append(withCompact, withRestart("RestartDictionaries", stef.RestartDictionaries)), func(s *metrics) {
+				for i := range uint64(9) {
+					s.write(func(rec *otelstef.Metrics) {
+						rec.EditMetric().SetName("kept")
+						setAttributes(rec.Attributes(), "k", int(i%2))
+						rec.Point().SetTimestamp(start + i/2*second)
+						rec.Point().Value().SetFloat64(1/float64(3+i/6) + float64(i))
+					})
+					if i == 3 || i == 6 {
+						s.flush()
+					}
+				}
+			}),
+	}
+}
+
+func compactSpansVectors() []vector {
+	withCompact := compactOptions("Spans", otelstef.CompactSpans())
+	id := func(n int) []byte { return binary.BigEndian.AppendUint64(nil, 0x0102030405060000+uint64(n)) }
+	trace := func(n int) []byte { return append(id(0), id(0x1000+n)...) }
+	return []vector{
+		spansVector("compact_tree", "parents that were sent, that follow later and that never do; traces that alternate, follow each other, and are told by number.", withCompact, func(s *spans) {
+			for i, x := range []struct{ trace, span, parent int }{
+				{1, 1, 0}, {1, 2, 1}, {1, 3, 2}, {2, 4, 9}, {2, 5, 9}, {1, 6, 1}, {2, 9, 0}, {3, 7, 7}, {1, 1, 1}, {2, 5, 4}, {3, 8, 7}, {3, 1, 0},
+			} {
+				s.write(func(rec *otelstef.Spans) {
+					span := rec.Span()
+					span.SetName([]string{"a", "b"}[i%2])
+					span.SetTraceID(trace(x.trace))
+					span.SetSpanID(id(x.span))
+					span.SetParentSpanID(nil)
+					if x.parent > 0 {
+						span.SetParentSpanID(id(x.parent))
+					}
+					span.SetStartTimeUnixNano(start + uint64(i)*1_000_000)
+					span.SetEndTimeUnixNano(start + uint64(i)*1_000_000 + 250_000)
+				})
+			}
+		}),
+		spansVector("compact_ids", "ids of other lengths, alone and again, between spans with ordinary ids; links.", withCompact, func(s *spans) {
+			for i, x := range [][3][]byte{
+				{trace(1), id(1), nil}, {trace(1), id(2), []byte("odd")}, {trace(1), id(2), []byte("odd")}, {trace(1), id(3), id(1)},
+				{nil, nil, nil}, {[]byte("t"), id(1), id(1)}, {trace(1), id(4), id(3)},
+			} {
+				s.write(func(rec *otelstef.Spans) {
+					span := rec.Span()
+					span.SetTraceID(x[0])
+					span.SetSpanID(x[1])
+					span.SetParentSpanID(x[2])
+					span.SetStartTimeUnixNano(start + uint64(i))
+					span.SetEndTimeUnixNano(start + uint64(i))
+					span.Links().SetLen(i % 2)
+					if i%2 == 1 {
+						span.Links().At(0).SetTraceID(trace(1))
+						span.Links().At(0).SetSpanID(id(i))
+					}
+				})
+			}
+		}),
+		spansVector("compact_times", "starts and durations: units, a unit habit of 16 spans and its end, far and negative ones, a start of 0, times of events.", withCompact, func(s *spans) {
+			for i := range uint64(24) {
+				s.write(func(rec *otelstef.Spans) {
+					span := rec.Span()
+					span.SetTraceID(trace(1))
+					span.SetSpanID(id(int(i)))
+					time, duration := start+i*3_000_000, 1_000_000*(i+1)
+					switch i {
+					case 18:
+						time += 5
+					case 20:
+						time = 0
+					case 21:
+						time, duration = math.MaxUint64, 1
+					case 22:
+						duration = 1<<64 - 1_000_000
+					}
+					span.SetStartTimeUnixNano(time)
+					span.SetEndTimeUnixNano(time + duration)
+					span.Events().SetLen(0)
+					if i == 3 || i == 20 || i == 21 {
+						span.Events().SetLen(3)
+						span.Events().At(0).SetTimeUnixNano(time)
+						span.Events().At(1).SetTimeUnixNano(time + 1_500)
+						span.Events().At(2).SetTimeUnixNano(start)
+					}
+				})
+			}
+		}),
+		spansVector("compact_restart", "frames that restart everything and are self-contained.",
+			append(withCompact, withRestart("RestartAll", stef.RestartAll)), func(s *spans) {
+				for i := range 4 {
+					s.write(func(rec *otelstef.Spans) {
+						rec.Span().SetTraceID(trace(1))
+						rec.Span().SetSpanID(id(i + 1))
+						rec.Span().SetParentSpanID(id(i))
+						rec.Span().SetName("job")
+						rec.Span().SetStartTimeUnixNano(start + uint64(i)*second)
+						rec.Span().SetEndTimeUnixNano(start + uint64(i)*second + 5_000_000)
+					})
+					if i%2 == 1 {
+						s.flush()
+					}
+				}
+			}),
+	}
+}
+
+func compactLogsVectors() []vector {
+	withCompact := compactOptions("Logs", otelstef.CompactLogs())
+	vectorOf := func(name, about string, run func(s *logs)) vector {
+		return newVector(logsRoot, otelstef.NewLogsWriter, "logs_"+name, about, withCompact, run)
+	}
+	return []vector{
+		vectorOf("compact_times", "times and observed times: after the record before, after the time, without a time, far, by ObservedDelta.", func(s *logs) {
+			for i, x := range [][2]uint64{
+				{start, start + 5}, {start + 1000, start + 2000}, {start + 2000, start + 3000}, {start + 3000, start + 4000}, {0, start + 4000},
+				{0, 0}, {1 << 63, 7}, {start, math.MaxUint64}, {start + second, start + second}, {start + 2*second, start + 2*second},
+			} {
+				s.write(func(rec *otelstef.Logs) {
+					rec.Record().SetTime(x[0])
+					rec.Record().SetObservedTime(x[1])
+					if i == 8 {
+						rec.Record().SetObservedDelta(0)
+					} else {
+						rec.Record().UnsetObservedDelta()
+					}
+				})
+			}
+			for i := range uint64(20) { // a unit habit
+				s.write(func(rec *otelstef.Logs) {
+					rec.Record().SetTime(start + 3*second + i*i*1_000_000)
+					rec.Record().SetObservedTime(start + 3*second + i*i*1_000_000 + 2_000_000)
+				})
+			}
+		}),
+		vectorOf("compact_ids", "no ids, both, a trace alone, ids of other lengths, and each again.", func(s *logs) {
+			for i, x := range [][2]string{
+				{"", ""}, {"trace-1-------16", "span-1-8"}, {"trace-1-------16", "span-2-8"}, {"trace-1-------16", "span-1-8"}, {"trace-2-------16", ""},
+				{"trace-1-------16", ""}, {"", ""}, {"odd", "span-2-8"}, {"odd", "span-2-8"}, {"", "span-2-8"}, {"trace-2-------16", "span-1-8"},
+			} {
+				s.write(func(rec *otelstef.Logs) {
+					rec.Record().SetTime(start + uint64(i)*second)
+					rec.Record().SetObservedTime(start + uint64(i)*second)
+					rec.Record().SetTraceID([]byte(x[0]))
+					rec.Record().SetSpanID([]byte(x[1]))
+				})
+			}
+		}),
+		vectorOf("compact_template", "templates, which the compact form leaves as they are.", func(s *logs) {
+			for i := range uint64(2) {
+				s.write(func(rec *otelstef.Logs) {
+					rec.Record().SetTime(start + i*second)
+					rec.Record().SetObservedTime(start + i*second + 100)
+					body := rec.Record().Body().SetTemplate()
+					body.SetTemplate("took \x00 ms")
+					body.Params().SetLen(1)
+					body.Params().Set(0, false, []string{"12", "7"}[i])
+				})
+			}
+		}),
+	}
+}
