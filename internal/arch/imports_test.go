@@ -68,6 +68,10 @@ receiver/...                  -> stef-go stef-gogrpc internal/signal internal/co
 extension/stefencodingextension/internal/metadatatest -> collector otel testify
 extension/...                 -> stef-go stef-go/otelstef stef-pdata collector otel zap contribencoding
 
+sdk/internal/sdktest          -> *
+sdk/internal/records          -> stef-go stef-go/otelstef otel
+sdk/...                       -> stef-go stef-go/otelstef stef-go/rotate stef-go/schema stef-gogrpc grpc otel autoexport
+
 internal/enginetest           ->
 internal/enginetest/collector -> *
 internal/stefgen              -> stef-go/schema
@@ -114,6 +118,10 @@ stef-pdata       -> grpc
 exporter/...     -> receiver/...
 receiver/...     -> exporter/...
 cmd/stef         -> exporter/... receiver/...
+sdk/internal/records -> grpc pdata
+sdk/steftrace    -> pdata collector
+sdk/stefmetric   -> pdata collector
+sdk/steflog      -> pdata collector
 cmd/stefc        -> exporter/... receiver/...
 
 stef-go/...      -> benchmarks/... internal/teltest
@@ -137,6 +145,7 @@ var nicknames = map[string]string{
 
 	"contribencoding": "github.com/open-telemetry/opentelemetry-collector-contrib/extension/encoding",
 	"otel":            "go.opentelemetry.io/otel",
+	"autoexport":      "go.opentelemetry.io/contrib/exporters/autoexport",
 	"testify":         "github.com/stretchr/testify",
 }
 

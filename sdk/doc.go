@@ -1,0 +1,41 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package stefsdk configures the STEF exporters for the OpenTelemetry SDK for Go.
+// The exporters are in the packages of the signals:
+//
+//	steftrace.New, steftrace.NewFile      a sdktrace.SpanExporter
+//	stefmetric.New, stefmetric.NewFile    a sdkmetric.Exporter
+//	steflog.New, steflog.NewFile          a sdklog.Exporter
+//
+// New exports to an endpoint, by STEF over gRPC, or by OTLP if the peer has no STEF.
+// NewFile exports to files that rotate. Package stefauto registers the exporters
+// with autoexport.
+//
+//	exporter, err := steftrace.New(ctx, stefsdk.WithEndpoint("collector:4320"), stefsdk.WithInsecure())
+//	provider := sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter))
+//	defer provider.Shutdown(ctx)
+//
+// # Delivery
+//
+// An export to an endpoint returns nil when the peer has acknowledged the batch, and
+// an export to files when the batch is in the file (unless WithFlushInterval delays
+// that). If a stream breaks, the batch is sent again: a peer can get it twice, never
+// not at all without an error. An export that fails returns an error, which the SDK
+// passes to the error handler; the SDK itself does not send a batch again.
+//
+// All work is done during an export. With the batch processors, nothing of this
+// module runs on the goroutine that ends a span or emits a log record.
+//
+// # Errors
+//
+//	ErrShutdown              an export after Shutdown
+//	*OmittedError            items beyond the limits of STEF; all others were sent
+//	*stefgrpc.RejectedError  items that the peer never takes; it took all others
+//	*stefgrpc.UnsentError    the batch was not sent; wraps a *stefgrpc.Error
+//	*rotate.Error            a fault of the file system
+//
+// # Environment variables
+//
+// README.md lists the variables. Options have precedence over them.
+package stefsdk

@@ -1,0 +1,62 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package endpoint
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+)
+
+// calls knows the exports that have begun and not ended.
+type calls struct {
+	mu      sync.Mutex
+	running map[chan struct{}]struct{}
+	closed  bool
+}
+
+// enter begins a call, unless close was called.
+func (c *calls) enter() (done func(), ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return nil, false
+	}
+	if c.running == nil {
+		c.running = map[chan struct{}]struct{}{}
+	}
+	call := make(chan struct{})
+	c.running[call] = struct{}{}
+	return func() {
+		c.mu.Lock()
+		delete(c.running, call)
+		c.mu.Unlock()
+		close(call)
+	}, true
+}
+
+// close ends the time in which calls may begin. It returns false if it was over.
+func (c *calls) close() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	first := !c.closed
+	c.closed = true
+	return first
+}
+
+// wait waits for the calls that have begun by now.
+func (c *calls) wait(ctx context.Context) error {
+	c.mu.Lock()
+	list := slices.Collect(maps.Keys(c.running))
+	c.mu.Unlock()
+	for _, call := range list {
+		select {
+		case <-call:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}

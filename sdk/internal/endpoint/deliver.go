@@ -1,0 +1,225 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package endpoint
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"google.golang.org/grpc/codes"
+
+	"github.com/otelstef/stef/sdk/internal/records"
+	stefgrpc "github.com/otelstef/stef/stef-gogrpc"
+)
+
+// deliver sends a batch until it is delivered, or until it must not be sent again.
+//
+// There is no wait between two attempts by STEF: the session waits until a stream is
+// open, and waits longer after each failure.
+func (s *Sender[B]) deliver(ctx context.Context, data B, items int) error {
+	start := time.Now()
+	b := &batch[B]{data: data}
+	for {
+		if s.fallen.Load() {
+			if err, again := s.sendOTLP(ctx, data, items); !again {
+				return err
+			}
+		}
+		err := s.send(ctx, b)
+		if !isFailure(err) {
+			return s.arrived(b, items, err)
+		}
+		if s.config.OTLP && withoutSTEF(err) {
+			s.fallBack()
+			continue
+		}
+		if why := s.final(ctx, err, start); why != nil {
+			return why
+		}
+		s.stats.Retries.Add(1)
+	}
+}
+
+// send sends a batch by STEF. If it is still being encoded when ctx ends, the stream
+// waits for its peer, and is closed: the SDK may use the data of the batch again as
+// soon as the export returns.
+func (s *Sender[B]) send(ctx context.Context, b *batch[B]) error {
+	done := make(chan struct{})
+	defer close(done)
+	stop := context.AfterFunc(ctx, func() {
+		timer := time.NewTimer(encodingGrace)
+		defer timer.Stop()
+		select {
+		case <-done:
+		case <-timer.C:
+			if stream := b.encoding.Load(); stream != nil {
+				_ = stream.Close()
+			}
+		}
+	})
+	defer stop()
+	return s.session.Send(ctx, b)
+}
+
+// final returns the error of the export if the batch is not sent again.
+func (s *Sender[B]) final(ctx context.Context, err error, start time.Time) error {
+	if ctx.Err() != nil {
+		return s.gaveUp(ctx, err)
+	}
+	var panicked *panicError
+	if errors.As(err, &panicked) || !s.config.Retry.Enabled || !retryable(err) {
+		return fmt.Errorf("stef: endpoint %s: %w", s.config.Target, err)
+	}
+	most := s.config.Retry.MaxElapsedTime
+	if most > 0 && time.Since(start)+stefgrpc.FromStatus(err).RetryDelay > most {
+		return fmt.Errorf("stef: endpoint %s: no retry after %v: %w", s.config.Target, most, err)
+	}
+	return nil
+}
+
+// gaveUp returns the error of an export whose context ended. If no stream is open,
+// it says why.
+func (s *Sender[B]) gaveUp(ctx context.Context, err error) error {
+	cause := context.Cause(ctx)
+	if state := s.session.State(); state.Live == 0 && state.LastError != nil {
+		return fmt.Errorf("stef: endpoint %s: %w: no stream: %w", s.config.Target, cause, state.LastError)
+	}
+	if errors.Is(err, cause) {
+		return fmt.Errorf("stef: endpoint %s: %w", s.config.Target, err)
+	}
+	return fmt.Errorf("stef: endpoint %s: %w: %w", s.config.Target, cause, err)
+}
+
+// retryable reports whether a batch may be sent again, by the table of OTLP. If the
+// failure arose between the ends, another stream can succeed.
+func retryable(err error) bool {
+	e := stefgrpc.FromStatus(err)
+	switch e.Kind {
+	case stefgrpc.KindUnavailable, stefgrpc.KindClosed, stefgrpc.KindCanceled, stefgrpc.KindProtocol:
+		return true
+	}
+	return e.Retryable()
+}
+
+// isFailure reports whether err means that a batch was not delivered, not even in
+// parts.
+func isFailure(err error) bool {
+	var rejected *stefgrpc.RejectedError
+	var bad *stefgrpc.BatchError
+	var left *records.OmittedError
+	return err != nil && !errors.As(err, &rejected) && !errors.As(err, &bad) && !errors.As(err, &left)
+}
+
+// arrived counts a batch that ended, and returns the error of its export: nil, or
+// what was not delivered.
+func (s *Sender[B]) arrived(b *batch[B], items int, err error) error {
+	omitted, rejected := 0, 0
+	var bad *stefgrpc.BatchError
+	var refused *stefgrpc.RejectedError
+	var errs []error
+	switch {
+	case errors.As(err, &bad):
+		omitted = items
+		if b.left != nil {
+			errs = append(errs, b.left)
+		} else if !errors.Is(err, errNoItems) {
+			errs = append(errs, err)
+		}
+	case b.left != nil:
+		omitted = b.left.Items
+		errs = append(errs, b.left)
+	}
+	if errors.As(err, &refused) {
+		rejected = int(min(refused.Records, uint64(items-omitted)))
+		errs = append(errs, err)
+	}
+	s.stats.Omitted.Add(uint64(omitted))
+	s.stats.Rejected.Add(uint64(rejected))
+	s.stats.Delivered.Add(uint64(items - omitted - rejected))
+	if len(errs) == 0 {
+		return nil
+	}
+	return fmt.Errorf("stef: endpoint %s: %w", s.config.Target, errors.Join(errs...))
+}
+
+// sendOTLP sends a batch by OTLP. again means that the peer has STEF now.
+func (s *Sender[B]) sendOTLP(ctx context.Context, data B, items int) (err error, again bool) {
+	otlp, err := s.openOTLP()
+	if err != nil {
+		return err, false
+	}
+	err = otlp.Export(ctx, data)
+	if err != nil && stefgrpc.FromStatus(err).Code == codes.Unimplemented && s.lastResort(ctx) {
+		return nil, true
+	}
+	if err == nil {
+		s.stats.Delivered.Add(uint64(items))
+		s.stats.ByOTLP.Add(uint64(items))
+		return nil, false
+	}
+	return fmt.Errorf("stef: endpoint %s, by OTLP: %w", s.config.Target, err), false
+}
+
+func (s *Sender[B]) openOTLP() (*OTLP[B], error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.otlp != nil {
+		return s.otlp, nil
+	}
+	otlp, err := s.signal.NewOTLP(s.life, s.conn, s.config)
+	if err != nil {
+		return nil, fmt.Errorf("stef: OTLP exporter: %w", err)
+	}
+	s.otlp = &otlp
+	return s.otlp, nil
+}
+
+// withoutSTEF reports whether a failure means that the peer cannot take streams of
+// this signal.
+func withoutSTEF(err error) bool {
+	var e *stefgrpc.Error
+	return errors.As(err, &e) && (e.Kind == stefgrpc.KindUnimplemented || e.Kind == stefgrpc.KindIncompatible)
+}
+
+// fallBack switches to OTLP, unless a stream has been opened in the meantime. The
+// session asks the peer for STEF again every minute.
+func (s *Sender[B]) fallBack() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.session.State().Live == 0 && s.fallen.CompareAndSwap(false, true) {
+		s.stats.Downgrades.Add(1)
+	}
+}
+
+// lastResort asks for STEF at once, for a batch that the peer does not take by OTLP
+// either. It reports whether a stream is open.
+func (s *Sender[B]) lastResort(ctx context.Context) bool {
+	s.mu.Lock()
+	attempt := s.attempt
+	s.mu.Unlock()
+	s.session.Probe()
+	select {
+	case <-attempt:
+	case <-ctx.Done():
+	}
+	return !s.fallen.Load()
+}
+
+func (s *Sender[B]) opened() {
+	s.stats.Streams.Add(1)
+	s.mu.Lock()
+	s.fallen.Store(false)
+	s.mu.Unlock()
+	s.attempted()
+}
+
+// attempted wakes the exports that wait for the result of an attempt.
+func (s *Sender[B]) attempted() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	close(s.attempt)
+	s.attempt = make(chan struct{})
+}

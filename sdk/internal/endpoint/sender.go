@@ -1,0 +1,220 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package endpoint
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/metadata"
+
+	"github.com/otelstef/stef/sdk/internal/settings"
+	stefgrpc "github.com/otelstef/stef/stef-gogrpc"
+)
+
+// Sender exports the batches of one signal.
+type Sender[B any] struct {
+	config  *settings.Endpoint
+	signal  *Signal[B]
+	conn    *grpc.ClientConn
+	session *stefgrpc.Session[*batch[B]]
+	calls   calls
+	stats   counters
+
+	// life ends when exports must return, whatever they wait for.
+	life context.Context
+	end  context.CancelCauseFunc
+
+	fallen  atomic.Bool // batches are sent by OTLP
+	mu      sync.Mutex
+	otlp    *OTLP[B]      // nil until it is needed
+	attempt chan struct{} // closed after the next attempt to open a stream
+}
+
+// counters count what a sender did.
+type counters struct {
+	Delivered, Omitted, Rejected, Failed, ByOTLP atomic.Uint64
+	Retries, Streams, Downgrades                 atomic.Uint64
+}
+
+// ErrShutdown is the error of an export after Shutdown, and of one that Shutdown
+// ended.
+var ErrShutdown = errors.New("stef: the exporter is shut down")
+
+// errTimeout is the cause of an export that took too long.
+var errTimeout = errors.New("stef: the export timed out")
+
+const (
+	// idleTimeout is longer than the usual interval of metrics, so that their stream
+	// and its dictionaries remain.
+	idleTimeout = 2 * time.Minute
+	// encodingGrace is how long an export may take to encode after its context has
+	// ended. A stream that still encodes then waits for its peer.
+	encodingGrace = 50 * time.Millisecond
+	// backoffMultiplier is how much longer each further wait is.
+	backoffMultiplier = 1.5
+)
+
+// New starts a sender. It does not wait for a connection.
+func New[B any](c *settings.Endpoint, signal *Signal[B]) (*Sender[B], error) {
+	s := &Sender[B]{config: c, signal: signal, conn: c.Conn, attempt: make(chan struct{})}
+	if s.conn == nil {
+		var err error
+		if s.conn, err = dial(c); err != nil {
+			return nil, fmt.Errorf("stef: endpoint %q: %w", c.Target, err)
+		}
+	}
+	client, err := stefgrpc.NewClient(s.conn,
+		stefgrpc.WithHandshakeTimeout(c.Timeout),
+		// OTLP requests may be compressed. Streams are, by STEF itself.
+		stefgrpc.WithCallOptions(grpc.UseCompressor("identity")))
+	if err != nil {
+		return nil, errors.Join(err, s.closeConn())
+	}
+	headers := metadata.New(c.Headers)
+	open := func(ctx context.Context) (*stefgrpc.Stream, error) {
+		if len(headers) > 0 {
+			own, _ := metadata.FromOutgoingContext(ctx)
+			ctx = metadata.NewOutgoingContext(ctx, metadata.Join(own, headers))
+		}
+		return client.Open(ctx, signal.Root())
+	}
+	s.life, s.end = context.WithCancelCause(context.Background())
+	s.session, err = stefgrpc.NewSession(open, s.newWriter, s.sessionConfig())
+	if err != nil {
+		s.end(ErrShutdown)
+		return nil, errors.Join(err, s.closeConn())
+	}
+	return s, nil
+}
+
+func dial(c *settings.Endpoint) (*grpc.ClientConn, error) {
+	security := grpc.WithTransportCredentials(c.Credentials)
+	if c.Insecure {
+		security = grpc.WithTransportCredentials(insecure.NewCredentials())
+	}
+	// Connections wait like streams. The defaults of gRPC are 1 to 120 seconds.
+	wait := backoff.Config{
+		BaseDelay:  c.Retry.InitialInterval,
+		Multiplier: backoffMultiplier,
+		Jitter:     backoff.DefaultConfig.Jitter,
+		MaxDelay:   max(c.Retry.InitialInterval, c.Retry.MaxInterval),
+	}
+	options := []grpc.DialOption{
+		security, grpc.WithUserAgent("OTel-STEF-Exporter-Go"),
+		grpc.WithConnectParams(grpc.ConnectParams{Backoff: wait, MinConnectTimeout: c.Timeout}),
+	}
+	if c.OTLPCompressor != "" {
+		options = append(options, grpc.WithDefaultCallOptions(grpc.UseCompressor(c.OTLPCompressor)))
+	}
+	return grpc.NewClient(c.Target, append(options, c.DialOptions...)...)
+}
+
+func (s *Sender[B]) sessionConfig() stefgrpc.SessionConfig {
+	retry := s.config.Retry
+	return stefgrpc.SessionConfig{
+		MaxLifetime:   s.config.StreamLifetime,
+		IdleTimeout:   idleTimeout,
+		FlushInterval: -1, // processors export one batch at a time
+		FlushBytes:    -1,
+		AckTimeout:    s.config.Timeout,
+		Backoff: stefgrpc.Backoff{
+			Initial:    retry.InitialInterval,
+			Max:        max(retry.InitialInterval, retry.MaxInterval),
+			Multiplier: backoffMultiplier,
+			Jitter:     0.5,
+		},
+		Events: stefgrpc.SessionEvents{
+			StreamOpened: func(int, time.Duration) { s.opened() },
+			OpenFailed:   func(int, *stefgrpc.Error, time.Duration) { s.attempted() },
+		},
+	}
+}
+
+func (s *Sender[B]) newWriter(stream *stefgrpc.Stream) (stefgrpc.BatchWriter[*batch[B]], error) {
+	e, err := s.signal.NewEncoder(stream, append(s.config.Writer(), stream.WriterOptions()...)...)
+	if err != nil {
+		return nil, err
+	}
+	return &batchWriter[B]{encoder: e, stream: stream}, nil
+}
+
+// Stats returns what the sender did so far.
+func (s *Sender[B]) Stats() settings.Stats {
+	c := &s.stats
+	return settings.Stats{
+		Delivered: c.Delivered.Load(), Omitted: c.Omitted.Load(), Rejected: c.Rejected.Load(), Failed: c.Failed.Load(),
+		ByOTLP: c.ByOTLP.Load(), Retries: c.Retries.Load(), Streams: c.Streams.Load(), Downgrades: c.Downgrades.Load(),
+	}
+}
+
+// Export sends a batch. It returns nil when the peer has acknowledged it.
+func (s *Sender[B]) Export(ctx context.Context, data B) error {
+	done, ok := s.calls.enter()
+	if !ok {
+		return ErrShutdown
+	}
+	defer done()
+	items := s.signal.Items(data)
+	if items == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, s.config.Timeout, errTimeout)
+	defer cancel()
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	defer context.AfterFunc(s.life, func() { stop(context.Cause(s.life)) })()
+
+	err := s.deliver(ctx, data, items)
+	if isFailure(err) {
+		s.stats.Failed.Add(uint64(items))
+	}
+	return err
+}
+
+// ForceFlush waits for the exports that have begun. Each of them waits for its
+// acknowledgement, so the sender holds nothing else.
+func (s *Sender[B]) ForceFlush(ctx context.Context) error { return s.calls.wait(ctx) }
+
+// Shutdown waits for the exports that have begun, until ctx ends, and closes the
+// streams and the connection. Exports that have not ended by then return an error.
+// Calls after the first one do nothing.
+func (s *Sender[B]) Shutdown(ctx context.Context) error {
+	if !s.calls.close() {
+		return nil
+	}
+	err := s.calls.wait(ctx)
+	s.end(ErrShutdown)
+	if err != nil {
+		err = fmt.Errorf("stef: shutdown did not wait for all exports: %w", err)
+		// They return soon, as their contexts have ended.
+		_ = s.calls.wait(context.Background())
+	}
+	errs := []error{err}
+	if end := s.session.Shutdown(ctx); errors.Is(end, context.DeadlineExceeded) {
+		errs = append(errs, end)
+	}
+	s.mu.Lock()
+	otlp := s.otlp
+	s.mu.Unlock()
+	if otlp != nil {
+		errs = append(errs, otlp.Shutdown(ctx))
+	}
+	return errors.Join(append(errs, s.closeConn())...)
+}
+
+// closeConn closes the connection, unless it is the caller's.
+func (s *Sender[B]) closeConn() error {
+	if s.config.Conn != nil {
+		return nil
+	}
+	return s.conn.Close()
+}

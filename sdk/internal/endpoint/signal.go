@@ -1,0 +1,127 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package endpoint sends batches of the SDK to a peer: by STEF, over a session of
+// package stefgrpc, or by OTLP if the peer has no STEF for the signal.
+package endpoint
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"runtime/debug"
+	"sync/atomic"
+
+	"google.golang.org/grpc"
+
+	"github.com/otelstef/stef/sdk/internal/records"
+	"github.com/otelstef/stef/sdk/internal/settings"
+	stef "github.com/otelstef/stef/stef-go"
+	"github.com/otelstef/stef/stef-go/schema"
+	stefgrpc "github.com/otelstef/stef/stef-gogrpc"
+)
+
+// Signal describes one signal, whose batches have the type B.
+type Signal[B any] struct {
+	// Root returns the root of streams in the compact form.
+	Root func() *schema.Struct
+	// Items returns the number of items in a batch.
+	Items func(B) int
+	// NewEncoder begins a stream.
+	NewEncoder func(dst io.Writer, options ...stef.WriterOption) (Encoder[B], error)
+	// NewOTLP returns an exporter of OTLP over a connection.
+	NewOTLP func(ctx context.Context, conn *grpc.ClientConn, c *settings.Endpoint) (OTLP[B], error)
+}
+
+// Encoder writes batches to a stream.
+type Encoder[B any] struct {
+	// Encode writes a batch. A *records.OmittedError reports items that were left
+	// out; any other error ends the stream.
+	Encode func(B) error
+	Writer Writer
+}
+
+// Writer is what the record writers of all signals have in common.
+type Writer interface {
+	Flush() error
+	Close() error
+	Stats() stef.WriterStats
+}
+
+// OTLP sends batches by OTLP. It retries by itself.
+type OTLP[B any] struct {
+	Export   func(context.Context, B) error
+	Shutdown func(context.Context) error
+}
+
+// batch is a batch that a session sends.
+type batch[B any] struct {
+	data B
+	// left are the items that were left out, once data was encoded. Read it only
+	// after the session has returned the batch.
+	left *records.OmittedError
+	// encoding is the stream that encodes the batch at the moment.
+	encoding atomic.Pointer[stefgrpc.Stream]
+}
+
+// batchWriter writes the batches of one stream.
+type batchWriter[B any] struct {
+	encoder Encoder[B]
+	stream  *stefgrpc.Stream
+}
+
+// panicError is the error of a batch that made the encoder panic: a mistake here
+// must not end the application.
+type panicError struct {
+	batch any
+	value any
+	stack []byte
+}
+
+// Error implements error.
+func (e *panicError) Error() string {
+	return fmt.Sprintf("the STEF encoder panicked: %v\n%s", e.value, e.stack)
+}
+
+var errNoItems = errors.New("the batch has no items")
+
+// WriteBatch implements stefgrpc.BatchWriter.
+func (w *batchWriter[B]) WriteBatch(b *batch[B]) (last uint64, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = &panicError{b, p, debug.Stack()} // the stream cannot continue
+		}
+	}()
+	b.encoding.Store(w.stream)
+	defer b.encoding.Store(nil)
+	before := w.encoder.Writer.Stats().Records
+	b.left = nil
+	if err := w.encoder.Encode(b.data); err != nil && !errors.As(err, &b.left) {
+		return before, fmt.Errorf("encoding a batch: %w", err)
+	}
+	last = w.encoder.Writer.Stats().Records
+	if last > before {
+		return last, nil
+	}
+	if b.left != nil {
+		return before, &stefgrpc.BatchError{Err: b.left}
+	}
+	return before, &stefgrpc.BatchError{Err: errNoItems}
+}
+
+// Flush implements stefgrpc.BatchWriter.
+func (w *batchWriter[B]) Flush() error { return w.encoder.Writer.Flush() }
+
+// guessPerRecord is the size of a record that Buffered assumes: sizes are known only
+// when a frame ends.
+const guessPerRecord = 32
+
+// Buffered implements stefgrpc.BatchWriter.
+func (w *batchWriter[B]) Buffered() int {
+	stats := w.encoder.Writer.Stats()
+	return int(stats.Records-stats.Flushed) * guessPerRecord
+}
+
+// Close releases the memory of the writer.
+func (w *batchWriter[B]) Close() error { return w.encoder.Writer.Close() }

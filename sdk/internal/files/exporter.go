@@ -1,0 +1,123 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package files writes batches of the SDK to rotating files.
+package files
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync/atomic"
+
+	"github.com/otelstef/stef/sdk/internal/endpoint"
+	"github.com/otelstef/stef/sdk/internal/records"
+	"github.com/otelstef/stef/sdk/internal/settings"
+	stef "github.com/otelstef/stef/stef-go"
+	"github.com/otelstef/stef/stef-go/rotate"
+)
+
+// Exporter writes the batches of one signal. It is safe for concurrent use.
+type Exporter[B any] struct {
+	dir    string
+	items  func(B) int
+	writer *rotate.Writer[stream[B]]
+	closed atomic.Bool
+	stats  counters
+}
+
+// counters count items.
+type counters struct{ Delivered, Omitted, Failed atomic.Uint64 }
+
+// stream is the stream of one file.
+type stream[B any] struct {
+	endpoint.Writer
+	encode func(B) error
+}
+
+// New returns an exporter. It does not fail because of the file system: exports do.
+// compact is the option for the compact form of the signal.
+func New[B any](c *settings.File, signal *endpoint.Signal[B], compact stef.WriterOption) (*Exporter[B], error) {
+	w, err := rotate.New(c.Rotate, func(dst io.Writer) (stream[B], error) {
+		e, err := signal.NewEncoder(dst, append(c.Writer(), compact)...)
+		return stream[B]{e.Writer, e.Encode}, err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("stef: %w", err)
+	}
+	return &Exporter[B]{dir: c.Rotate.Dir, items: signal.Items, writer: w}, nil
+}
+
+// Export writes a batch. It returns nil when the batch is in the file, or in the
+// unfinished frame if flushes are delayed.
+func (x *Exporter[B]) Export(ctx context.Context, data B) error {
+	if x.closed.Load() {
+		return endpoint.ErrShutdown
+	}
+	items := x.items(data)
+	if items == 0 {
+		return nil
+	}
+	err := context.Cause(ctx)
+	if err == nil {
+		err = x.writer.Write(func(s stream[B]) error { return s.encode(data) })
+	}
+	if errors.Is(err, rotate.ErrClosed) {
+		return endpoint.ErrShutdown
+	}
+	var left *records.OmittedError
+	switch {
+	case err == nil:
+		x.stats.Delivered.Add(uint64(items))
+		return nil
+	case errors.As(err, &left):
+		x.stats.Omitted.Add(uint64(left.Items))
+		x.stats.Delivered.Add(uint64(items - left.Items))
+	default:
+		x.stats.Failed.Add(uint64(items))
+	}
+	return fmt.Errorf("stef: files in %s: %w", x.dir, err)
+}
+
+// ForceFlush writes what is in the unfinished frame.
+func (x *Exporter[B]) ForceFlush(ctx context.Context) error {
+	if x.closed.Load() {
+		return nil
+	}
+	return x.do(ctx, x.writer.Flush)
+}
+
+// Shutdown finishes the file. Calls after the first one do nothing.
+func (x *Exporter[B]) Shutdown(ctx context.Context) error {
+	if x.closed.Swap(true) {
+		return nil
+	}
+	return x.do(ctx, x.writer.Close)
+}
+
+// do calls work, which waits for the disk, until ctx ends.
+func (x *Exporter[B]) do(ctx context.Context, work func() error) error {
+	result := make(chan error, 1)
+	go func() { result <- work() }()
+	var err error
+	select {
+	case err = <-result:
+	case <-ctx.Done():
+		select {
+		case err = <-result:
+		default:
+			err = context.Cause(ctx)
+		}
+	}
+	if err == nil || errors.Is(err, rotate.ErrClosed) {
+		return nil
+	}
+	return fmt.Errorf("stef: files in %s: %w", x.dir, err)
+}
+
+// Stats returns what was written so far.
+func (x *Exporter[B]) Stats() settings.FileStats {
+	c := &x.stats
+	return settings.FileStats{Written: c.Delivered.Load(), Omitted: c.Omitted.Load(), Failed: c.Failed.Load(), Files: x.writer.Stats()}
+}

@@ -1,0 +1,95 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package records
+
+import (
+	"fmt"
+
+	stef "github.com/otelstef/stef/stef-go"
+)
+
+// The limits of an item, the same as those of package stefpdata: every reader
+// accepts what is within them.
+//
+// spec: #limits
+const (
+	// MaxDepth is how deep lists and maps of a value may nest.
+	MaxDepth = 200
+	// MaxItemBytes is the most bytes that an item may take. Text and bytes values
+	// count their bytes, buckets and bounds bucketBytes each, attributes, nested
+	// values and quantiles valueBytes each, exemplars, events and links partBytes
+	// each.
+	MaxItemBytes = 8 << 20
+
+	valueBytes  = 256
+	bucketBytes = 8
+	partBytes   = 512
+)
+
+// OmittedError reports items of a batch that exceed a limit and were left out.
+// All other items of the batch were written.
+type OmittedError struct {
+	// Items is how many items were left out.
+	Items int
+	// Err is why the first of them was. It wraps stef.ErrLimit or ErrUnknown.
+	Err error
+}
+
+// Error implements error.
+func (e *OmittedError) Error() string {
+	return fmt.Sprintf("%d items left out, the first one because: %v", e.Items, e.Err)
+}
+
+// Unwrap returns the reason.
+func (e *OmittedError) Unwrap() error { return e.Err }
+
+// omitted collects what an OmittedError reports.
+type omitted struct {
+	items int
+	first error
+}
+
+func (o *omitted) add(items int, err error) {
+	o.items += items
+	if o.first == nil {
+		o.first = err
+	}
+}
+
+// err returns the report, or nil if nothing was left out.
+func (o *omitted) err() error {
+	if o.items == 0 {
+		return nil
+	}
+	return &OmittedError{Items: o.items, Err: o.first}
+}
+
+// budget counts the bytes that an item may still use.
+type budget struct{ left int }
+
+func (b *budget) begin() { b.left = MaxItemBytes }
+
+// take counts n bytes.
+func (b *budget) take(n int) error {
+	if b.left -= n; b.left < 0 {
+		return fmt.Errorf("%w: an item takes over %d bytes", stef.ErrLimit, MaxItemBytes)
+	}
+	return nil
+}
+
+// takePairs counts a list of n pairs, without keys and values.
+func (b *budget) takePairs(n int) error {
+	if n > stef.MaxPairs {
+		return fmt.Errorf("%w: %d attributes in a list, at most %d", stef.ErrLimit, n, stef.MaxPairs)
+	}
+	return b.take(n * valueBytes)
+}
+
+// takeList counts a list of n values at a depth.
+func (b *budget) takeList(n, depth int) error {
+	if depth > MaxDepth {
+		return fmt.Errorf("%w: values are nested over %d deep", stef.ErrLimit, MaxDepth)
+	}
+	return b.take(n * valueBytes)
+}

@@ -1,0 +1,160 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package records_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+	sdklog "go.opentelemetry.io/otel/sdk/log"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+
+	"github.com/otelstef/stef/internal/teltest/canon"
+	"github.com/otelstef/stef/sdk/internal/records"
+	"github.com/otelstef/stef/sdk/internal/sdktest"
+	stef "github.com/otelstef/stef/stef-go"
+	"github.com/otelstef/stef/stef-go/otelstef"
+	stefpdata "github.com/otelstef/stef/stef-pdata"
+)
+
+// all returns all that a decoder returns.
+func all[T any](t *testing.T, decode func() (T, error)) []T {
+	t.Helper()
+	var list []T
+	for {
+		batch, err := decode()
+		if errors.Is(err, io.EOF) {
+			return list
+		}
+		require.NoError(t, err)
+		list = append(list, batch)
+	}
+}
+
+func decodeSpans(t *testing.T, stream []byte) []ptrace.Traces {
+	r, err := otelstef.NewSpansReader(bytes.NewReader(stream))
+	require.NoError(t, err)
+	return all(t, stefpdata.NewTracesDecoder(r).Decode)
+}
+
+func decodeMetrics(t *testing.T, stream []byte) []pmetric.Metrics {
+	r, err := otelstef.NewMetricsReader(bytes.NewReader(stream))
+	require.NoError(t, err)
+	return all(t, stefpdata.NewMetricsDecoder(r).Decode)
+}
+
+func decodeLogs(t *testing.T, stream []byte) []plog.Logs {
+	r, err := otelstef.NewLogsReader(bytes.NewReader(stream))
+	require.NoError(t, err)
+	return all(t, stefpdata.NewLogsDecoder(r).Decode)
+}
+
+// forms are the schemas in which a stream can be written, compressed or not.
+func forms(compact, full stef.WriterOption) map[string][]stef.WriterOption {
+	return map[string][]stef.WriterOption{
+		"compact":      {compact},
+		"compact zstd": {compact, stef.WithCompression(stef.Zstd), stef.WithLevel(stef.LevelFastest)},
+		"full":         {full},
+	}
+}
+
+// rounds is how many streams of random batches each test writes.
+func rounds() uint64 {
+	if testing.Short() {
+		return 20
+	}
+	return 150
+}
+
+func TestSpansAreWhatOTLPSends(t *testing.T) {
+	for name, options := range forms(otelstef.CompactSpans(), stef.WithSchema(otelstef.SpansWireSchema())) {
+		t.Run(name, func(t *testing.T) {
+			for seed := range rounds() {
+				r := sdktest.New(seed)
+				var buf bytes.Buffer
+				w, err := otelstef.NewSpansWriter(&buf, options...)
+				require.NoError(t, err)
+				e := records.NewSpans(w)
+				var want []ptrace.Traces
+				for range 4 {
+					spans := r.Spans(30)
+					td, err := sdktest.Traces(spans)
+					require.NoError(t, err)
+					want = append(want, td)
+					require.NoError(t, e.Encode(spans))
+					require.NoError(t, w.Flush())
+				}
+				require.NoError(t, w.Close())
+				require.Empty(t, canon.Diff(canon.Traces(want...), canon.Traces(decodeSpans(t, buf.Bytes())...)), "seed %d", seed)
+			}
+		})
+	}
+}
+
+func TestMetricsAreWhatOTLPSends(t *testing.T) {
+	for name, options := range forms(otelstef.CompactMetrics(), stef.WithSchema(otelstef.MetricsWireSchema())) {
+		t.Run(name, func(t *testing.T) {
+			for seed := range rounds() {
+				r := sdktest.New(seed)
+				var buf bytes.Buffer
+				w, err := otelstef.NewMetricsWriter(&buf, options...)
+				require.NoError(t, err)
+				e := records.NewMetrics(w)
+				var want []pmetric.Metrics
+				for range 4 {
+					rm := r.Metrics(8)
+					md, err := sdktest.Metrics(rm)
+					require.NoError(t, err)
+					want = append(want, md)
+					require.NoError(t, e.Encode(rm))
+					require.NoError(t, w.Flush())
+				}
+				require.NoError(t, w.Close())
+				require.Empty(t, canon.Diff(canon.Metrics(want...), canon.Metrics(decodeMetrics(t, buf.Bytes())...)), "seed %d", seed)
+			}
+		})
+	}
+}
+
+func TestLogsAreWhatOTLPSends(t *testing.T) {
+	for name, options := range forms(otelstef.CompactLogs(), stef.WithSchema(otelstef.LogsWireSchema())) {
+		t.Run(name, func(t *testing.T) {
+			for seed := range rounds() {
+				r := sdktest.New(seed)
+				var buf bytes.Buffer
+				w, err := otelstef.NewLogsWriter(&buf, options...)
+				require.NoError(t, err)
+				e := records.NewLogs(w)
+				var want []plog.Logs
+				for range 4 {
+					list := r.Logs(30)
+					if len(list) == 0 {
+						continue
+					}
+					ld, err := sdktest.Logs(list)
+					require.NoError(t, err)
+					want = append(want, ld)
+					require.NoError(t, e.Encode(list))
+					require.NoError(t, w.Flush())
+				}
+				require.NoError(t, w.Close())
+				require.Empty(t, canon.Diff(canon.Logs(want...), canon.Logs(decodeLogs(t, buf.Bytes())...)), "seed %d", seed)
+			}
+		})
+	}
+}
+
+// The encoders take what the SDK hands to exporters.
+var (
+	_ func([]sdktrace.ReadOnlySpan) error     = (*records.Spans)(nil).Encode
+	_ func(*metricdata.ResourceMetrics) error = (*records.Metrics)(nil).Encode
+	_ func([]sdklog.Record) error             = (*records.Logs)(nil).Encode
+)

@@ -1,0 +1,237 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package records
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"go.opentelemetry.io/otel/codes"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
+
+	stef "github.com/otelstef/stef/stef-go"
+	"github.com/otelstef/stef/stef-go/otelstef"
+)
+
+// Spans writes spans to a stream.
+type Spans struct {
+	containers
+	copier
+	w      *otelstef.SpansWriter
+	rec    *otelstef.Spans
+	rawIDs bool // false in the published schema, where ids are text
+	sorter spanSorter
+
+	id   [16]byte
+	text [32]byte
+}
+
+// NewSpans returns an encoder that writes to w. Nothing else may write to w.
+func NewSpans(w *otelstef.SpansWriter) *Spans {
+	// Streams with any field of Span that the published schema lacks have raw ids.
+	//
+	// spec: #otlp-common
+	e := &Spans{w: w, rec: w.Record(), rawIDs: w.Fields().Span&otelstef.SpanFieldDroppedEventsCount != 0}
+	e.containers.init()
+	return e
+}
+
+// Encode writes spans. An *OmittedError reports those that were left out. After any
+// other error neither the encoder nor the writer can continue.
+func (e *Spans) Encode(spans []sdktrace.ReadOnlySpan) error {
+	var left omitted
+	for _, span := range e.sorter.sort(spans) {
+		if err := e.write(span); errors.Is(err, stef.ErrLimit) {
+			left.add(1, err)
+		} else if err != nil {
+			return err
+		}
+	}
+	e.sorter.reset()
+	return left.err()
+}
+
+func (e *Spans) write(span sdktrace.ReadOnlySpan) error {
+	resource, scope := e.enterResource(span.Resource()), e.enterScope(span.InstrumentationScope())
+	if resource.err != nil {
+		return resource.err
+	}
+	if scope.err != nil {
+		return scope.err
+	}
+	e.rec.SetResource(resource.value)
+	e.rec.SetScope(scope.value)
+	e.begin()
+	if err := e.span(e.rec.Span(), span); err != nil {
+		return fmt.Errorf("span %q: %w", shorten(span.Name()), err)
+	}
+	return e.w.Write()
+}
+
+// span sets every field of dst, so it overwrites what a span that was left out
+// halfway has set.
+//
+// spec: #otlp-spans
+func (e *Spans) span(dst *otelstef.Span, s sdktrace.ReadOnlySpan) error {
+	context, parent := s.SpanContext(), s.Parent()
+	dst.SetTraceID(e.traceID(context.TraceID()))
+	dst.SetSpanID(e.spanID(context.SpanID()))
+	dst.SetParentSpanID(e.spanID(parent.SpanID()))
+	name, state := s.Name(), context.TraceState().String()
+	dst.SetName(name)
+	dst.SetTraceState(state)
+	dst.SetFlags(flags(context.TraceFlags(), parent))
+	dst.SetKind(spanKind(s.SpanKind()))
+	dst.SetStartTimeUnixNano(unixNano(s.StartTime()))
+	dst.SetEndTimeUnixNano(unixNano(s.EndTime()))
+	status := s.Status()
+	dst.Status().SetCode(statusCode(status.Code))
+	dst.Status().SetMessage(status.Description)
+	dst.SetDroppedAttributesCount(clamp(s.DroppedAttributes()))
+	dst.SetDroppedEventsCount(clamp(s.DroppedEvents()))
+	dst.SetDroppedLinksCount(clamp(s.DroppedLinks()))
+	if err := e.take(len(name) + len(state) + len(status.Description)); err != nil {
+		return err
+	}
+	if err := e.attributes(dst.Attributes(), s.Attributes()); err != nil {
+		return err
+	}
+	if err := e.events(dst, s.Events()); err != nil {
+		return err
+	}
+	return e.links(dst, s.Links())
+}
+
+func (e *Spans) events(dst *otelstef.Span, src []sdktrace.Event) error {
+	list := dst.Events()
+	if len(src)|list.Len() == 0 {
+		return nil
+	}
+	if err := e.take(partBytes * len(src)); err != nil {
+		return err
+	}
+	list.SetLen(len(src))
+	for i := range src {
+		from, to := &src[i], list.At(i)
+		to.SetName(from.Name)
+		to.SetTimeUnixNano(unixNano(from.Time))
+		to.SetDroppedAttributesCount(clamp(from.DroppedAttributeCount))
+		e.left -= len(from.Name)
+		if err := e.attributes(to.Attributes(), from.Attributes); err != nil {
+			return fmt.Errorf("event %d: %w", i, err)
+		}
+	}
+	return e.take(0)
+}
+
+func (e *Spans) links(dst *otelstef.Span, src []sdktrace.Link) error {
+	list := dst.Links()
+	if len(src)|list.Len() == 0 {
+		return nil
+	}
+	if err := e.take(partBytes * len(src)); err != nil {
+		return err
+	}
+	list.SetLen(len(src))
+	for i := range src {
+		from, to := &src[i], list.At(i)
+		state := from.SpanContext.TraceState().String()
+		to.SetTraceID(e.traceID(from.SpanContext.TraceID()))
+		to.SetSpanID(e.spanID(from.SpanContext.SpanID()))
+		to.SetTraceState(state)
+		to.SetFlags(flags(from.SpanContext.TraceFlags(), from.SpanContext))
+		to.SetDroppedAttributesCount(clamp(from.DroppedAttributeCount))
+		e.left -= len(state)
+		if err := e.attributes(to.Attributes(), from.Attributes); err != nil {
+			return fmt.Errorf("link %d: %w", i, err)
+		}
+	}
+	return e.take(0)
+}
+
+// traceID returns the form in which the stream holds an id, valid until the next
+// call. Unset ids are empty.
+//
+// spec: #otlp-common
+func (e *Spans) traceID(id trace.TraceID) []byte {
+	if !id.IsValid() {
+		return nil
+	}
+	return e.encodeID(copy(e.id[:], id[:]))
+}
+
+// spanID is traceID for span ids.
+func (e *Spans) spanID(id trace.SpanID) []byte {
+	if !id.IsValid() {
+		return nil
+	}
+	return e.encodeID(copy(e.id[:], id[:]))
+}
+
+func (e *Spans) encodeID(n int) []byte {
+	if e.rawIDs {
+		return e.id[:n]
+	}
+	return e.text[:hex.Encode(e.text[:], e.id[:n])]
+}
+
+// The bits of OTLP's flags that say whether the parent, or the linked span, is of
+// another process.
+const (
+	flagKnowsRemote = 0x100
+	flagRemote      = 0x200
+)
+
+func flags(own trace.TraceFlags, from trace.SpanContext) uint64 {
+	f := uint64(own) | flagKnowsRemote
+	if from.IsRemote() {
+		f |= flagRemote
+	}
+	return f
+}
+
+func spanKind(kind trace.SpanKind) otelstef.SpanKind {
+	switch kind {
+	case trace.SpanKindInternal:
+		return otelstef.SpanKindInternal
+	case trace.SpanKindServer:
+		return otelstef.SpanKindServer
+	case trace.SpanKindClient:
+		return otelstef.SpanKindClient
+	case trace.SpanKindProducer:
+		return otelstef.SpanKindProducer
+	case trace.SpanKindConsumer:
+		return otelstef.SpanKindConsumer
+	}
+	return otelstef.SpanKindUnspecified
+}
+
+// statusCode returns the code of OTLP, whose order is not that of the API.
+func statusCode(code codes.Code) uint64 {
+	switch code {
+	case codes.Ok:
+		return 1
+	case codes.Error:
+		return 2
+	}
+	return 0
+}
+
+// unixNano returns a time as OTLP has it: 0 for the zero time and times before 1970.
+func unixNano(t time.Time) uint64 { return uint64(max(0, t.UnixNano())) }
+
+func clamp(n int) uint64 { return uint64(min(max(n, 0), math.MaxUint32)) }
+
+// shorten returns the beginning of a text, for errors.
+func shorten(s string) string {
+	const most = 64
+	if len(s) > most {
+		return s[:most] + "…"
+	}
+	return s
+}

@@ -1,0 +1,246 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package settings
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.opentelemetry.io/otel"
+	"google.golang.org/grpc/credentials"
+
+	stef "github.com/otelstef/stef/stef-go"
+)
+
+// The prefixes of the variables. The first has precedence, and each signal has
+// precedence over the variable for all signals.
+const (
+	prefixSTEF = "OTEL_EXPORTER_STEF_"
+	prefixOTLP = "OTEL_EXPORTER_OTLP_"
+)
+
+// env reads environment variables. As the specification demands, values that cannot
+// be used are reported and ignored, not fatal.
+//
+// https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/
+type env struct {
+	signal   Signal
+	problems []error
+}
+
+// lookup returns the first variable that is set and not empty. Variables of OTLP are
+// looked at if otlp is set.
+func (e *env) lookup(name string, otlp bool) (value, variable string) {
+	prefixes := []string{prefixSTEF}
+	if otlp {
+		prefixes = append(prefixes, prefixOTLP)
+	}
+	for _, prefix := range prefixes {
+		for _, variable := range []string{prefix + strings.ToUpper(string(e.signal)) + "_" + name, prefix + name} {
+			if value := strings.TrimSpace(os.Getenv(variable)); value != "" {
+				return value, variable
+			}
+		}
+	}
+	return "", ""
+}
+
+func (e *env) ignore(variable, value, want string) {
+	e.problems = append(e.problems, fmt.Errorf("%s is %q and is ignored: set it to %s", variable, value, want))
+}
+
+// report sends the problems to the error handler of the SDK.
+func (e *env) report() {
+	if err := errors.Join(e.problems...); err != nil {
+		otel.Handle(fmt.Errorf("stef: %w", err))
+	}
+}
+
+func (e *env) endpoint(c *Endpoint) {
+	decided := e.target(c)
+	if v, name := e.lookup("INSECURE", true); v != "" && !decided {
+		e.bool(v, name, &c.Insecure)
+	}
+	if v, name := e.lookup("HEADERS", true); v != "" {
+		c.Headers = e.headers(v, name)
+	}
+	if v, name := e.lookup("TIMEOUT", true); v != "" {
+		e.milliseconds(v, name, &c.Timeout)
+	}
+	if v, name := e.lookup("STREAM_LIFETIME", false); v != "" {
+		e.milliseconds(v, name, &c.StreamLifetime)
+	}
+	if v, name := e.lookup("OTLP_FALLBACK", false); v != "" {
+		e.bool(v, name, &c.OTLP)
+	}
+	e.otlpCompression(c)
+	e.stream(&c.Stream)
+}
+
+// otlpCompression reads the compression of OTLP requests, which is a variable of
+// OTLP.
+func (e *env) otlpCompression(c *Endpoint) {
+	for _, name := range []string{prefixOTLP + strings.ToUpper(string(e.signal)) + "_COMPRESSION", prefixOTLP + "COMPRESSION"} {
+		switch v := strings.TrimSpace(os.Getenv(name)); v {
+		case "":
+			continue
+		case "gzip":
+			c.OTLPCompressor = v
+		case "none":
+		default:
+			e.ignore(name, v, "gzip or none")
+		}
+		return
+	}
+}
+
+func (e *env) stream(s *Stream) {
+	if v, name := e.lookup("COMPRESSION", false); v != "" {
+		switch v {
+		case "zstd":
+			s.Compression = stef.Zstd
+		case "none":
+			s.Compression = stef.None
+		default:
+			e.ignore(name, v, "zstd or none")
+		}
+	}
+	if v, name := e.lookup("COMPRESSION_LEVEL", false); v != "" {
+		level, err := stef.ParseLevel(v)
+		if err != nil {
+			e.ignore(name, v, "fastest, default, better or best")
+			return
+		}
+		s.Level = level
+	}
+}
+
+// target reads the address, and reports whether its scheme decides about transport
+// security. Variables of OTLP are for this exporter only if their protocol is gRPC,
+// which is the default here.
+func (e *env) target(c *Endpoint) (decided bool) {
+	v, name := e.lookup("ENDPOINT", true)
+	if v == "" {
+		return false
+	}
+	if strings.HasPrefix(name, prefixOTLP) {
+		if protocol, which := e.protocol(); protocol != "" && protocol != "grpc" {
+			e.problems = append(e.problems, fmt.Errorf("%s is ignored, because %s is %s: set %sENDPOINT to the address for gRPC", name, which, protocol, prefixSTEF))
+			return false
+		}
+	}
+	if err := SetURL(c, v); err != nil {
+		e.ignore(name, v, "a URL such as http://localhost:4320")
+		return false
+	}
+	return strings.Contains(v, "://")
+}
+
+func (e *env) protocol() (value, variable string) {
+	for _, name := range []string{prefixOTLP + strings.ToUpper(string(e.signal)) + "_PROTOCOL", prefixOTLP + "PROTOCOL"} {
+		if v := strings.TrimSpace(os.Getenv(name)); v != "" {
+			return v, name
+		}
+	}
+	return "", ""
+}
+
+// SetURL sets the target to a URL, or to host:port. The schemes http and unix mean
+// no transport security, https means transport security.
+func SetURL(c *Endpoint, text string) error {
+	if !strings.Contains(text, "://") && !strings.HasPrefix(text, "unix:") {
+		c.Target = text
+		return nil
+	}
+	u, err := url.Parse(text)
+	if err != nil {
+		return err
+	}
+	switch strings.ToLower(u.Scheme) {
+	case "http", "https":
+		if u.Host == "" {
+			return fmt.Errorf("the URL %q has no host", text)
+		}
+		c.Target, c.Insecure = u.Host, strings.EqualFold(u.Scheme, "http")
+	case "unix":
+		c.Target, c.Insecure = text, true
+	default: // a name resolver of gRPC
+		c.Target, c.Insecure = text, false
+	}
+	return nil
+}
+
+func (e *env) bool(value, name string, to *bool) {
+	switch strings.ToLower(value) {
+	case "true":
+		*to = true
+	case "false":
+		*to = false
+	default:
+		e.ignore(name, value, "true or false")
+	}
+}
+
+func (e *env) milliseconds(value, name string, to *time.Duration) {
+	n, err := strconv.ParseInt(value, 10, 64)
+	if err != nil || n <= 0 || n > int64(24*time.Hour/time.Millisecond) {
+		e.ignore(name, value, "a number of milliseconds above 0, at most a day")
+		return
+	}
+	*to = time.Duration(n) * time.Millisecond
+}
+
+// headers parses key=value pairs, separated by commas, values percent-encoded.
+func (e *env) headers(value, name string) map[string]string {
+	headers := map[string]string{}
+	for pair := range strings.SplitSeq(value, ",") {
+		if strings.TrimSpace(pair) == "" {
+			continue
+		}
+		key, text, ok := strings.Cut(pair, "=")
+		key = strings.ToLower(strings.TrimSpace(key))
+		text, err := url.PathUnescape(strings.TrimSpace(text))
+		if !ok || key == "" || err != nil {
+			// The value may be a secret, so the report does not repeat it.
+			e.ignore(name, key+"=…", "key=value pairs, separated by commas")
+			continue
+		}
+		headers[key] = text
+	}
+	return headers
+}
+
+// credentials returns transport security with the certificates of the environment.
+// A certificate that cannot be read is an error: without it the connection would be
+// to somebody else than wanted.
+func (e *env) credentials() (credentials.TransportCredentials, error) {
+	config := &tls.Config{MinVersion: tls.VersionTLS12}
+	if path, name := e.lookup("CERTIFICATE", true); path != "" {
+		pem, err := os.ReadFile(path)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		config.RootCAs = x509.NewCertPool()
+		if !config.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("%s: %s has no certificate in PEM form", name, path)
+		}
+	}
+	cert, name := e.lookup("CLIENT_CERTIFICATE", true)
+	key, _ := e.lookup("CLIENT_KEY", true)
+	if cert != "" && key != "" {
+		pair, err := tls.LoadX509KeyPair(cert, key)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		config.Certificates = []tls.Certificate{pair}
+	}
+	return credentials.NewTLS(config), nil
+}

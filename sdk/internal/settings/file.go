@@ -1,0 +1,99 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package settings
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"go.opentelemetry.io/otel"
+
+	stef "github.com/otelstef/stef/stef-go"
+	"github.com/otelstef/stef/stef-go/rotate"
+)
+
+// File is the configuration of an exporter to files.
+type File struct {
+	Stream
+	Signal Signal
+	Rotate rotate.Options
+}
+
+// DefaultDir is the folder of files if none is set.
+const DefaultDir = "telemetry"
+
+// ForFiles returns the configuration that the environment and the options give. dir
+// is "" for the folder of the environment.
+func ForFiles(signal Signal, dir string, options []FileOption) (*File, error) {
+	c := &File{
+		Stream: Stream{Compression: stef.Zstd, Level: stef.LevelFastest, WindowBytes: DefaultWindowBytes},
+		Signal: signal,
+		Rotate: rotate.Options{Dir: DefaultDir, Signal: string(signal)},
+	}
+	env := env{signal: signal}
+	env.file(c)
+	if dir != "" {
+		c.Rotate.Dir = dir
+	}
+	for _, option := range options {
+		if option == nil {
+			return nil, errors.New("stef: an option is nil")
+		}
+		if err := option.ApplyFile(c); err != nil {
+			return nil, fmt.Errorf("stef: %w", err)
+		}
+	}
+	// What fails in the background has no other way to the application.
+	c.Rotate.OnError = func(err error) { otel.Handle(fmt.Errorf("stef: %w", err)) }
+	env.report()
+	return c, nil
+}
+
+func (e *env) file(c *File) {
+	e.stream(&c.Stream)
+	r := &c.Rotate
+	if v, _ := e.lookup("FILE_DIRECTORY", false); v != "" {
+		r.Dir = v
+	}
+	if v, _ := e.lookup("FILE_PREFIX", false); v != "" {
+		r.Prefix = v
+	}
+	e.count("FILE_MAX_BYTES", &r.MaxBytes)
+	e.count("FILE_MAX_TOTAL_BYTES", &r.MaxTotalBytes)
+	files := int64(r.MaxFiles)
+	e.count("FILE_MAX_FILES", &files)
+	r.MaxFiles = int(files)
+	for name, to := range map[string]*time.Duration{
+		"FILE_MAX_AGE":        &r.MaxAge,
+		"FILE_FLUSH_INTERVAL": &r.FlushInterval,
+		"FILE_SYNC_INTERVAL":  &r.SyncEvery,
+	} {
+		if v, variable := e.lookup(name, false); v != "" {
+			e.milliseconds(v, variable, to)
+		}
+	}
+	if v, name := e.lookup("FILE_SYNC", false); v != "" {
+		policy, ok := map[string]rotate.Sync{"interval": rotate.SyncInterval, "flush": rotate.SyncFlush, "none": rotate.SyncNone}[v]
+		if !ok {
+			e.ignore(name, v, "interval, flush or none")
+			return
+		}
+		r.Sync = policy
+	}
+}
+
+func (e *env) count(name string, to *int64) {
+	v, variable := e.lookup(name, false)
+	if v == "" {
+		return
+	}
+	n, err := strconv.ParseInt(v, 10, 48)
+	if err != nil || n <= 0 {
+		e.ignore(variable, v, "a number above 0")
+		return
+	}
+	*to = n
+}

@@ -1,0 +1,138 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package settings holds the configuration of the exporters: what options and
+// environment variables set.
+package settings
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+
+	stef "github.com/otelstef/stef/stef-go"
+)
+
+// Signal is the name of a signal, as environment variables have it in upper case.
+type Signal string
+
+// The signals.
+const (
+	Traces  Signal = "traces"
+	Metrics Signal = "metrics"
+	Logs    Signal = "logs"
+)
+
+// Option configures an exporter to an endpoint.
+type Option interface {
+	ApplyEndpoint(*Endpoint) error
+}
+
+// FileOption configures an exporter to files.
+type FileOption interface {
+	ApplyFile(*File) error
+}
+
+// Stream is the configuration of STEF streams, for endpoints and files.
+type Stream struct {
+	Compression stef.Compression
+	Level       stef.Level
+	WindowBytes int
+	// Extra has the options that concern one signal, by a key of its package.
+	Extra map[any]any
+}
+
+// Writer returns the options of a writer.
+func (s *Stream) Writer() []stef.WriterOption {
+	return []stef.WriterOption{
+		stef.WithCompression(s.Compression),
+		stef.WithLevel(s.Level),
+		stef.WithWindowBytes(s.WindowBytes),
+	}
+}
+
+// Put sets an option that concerns one signal.
+func (s *Stream) Put(key, value any) {
+	if s.Extra == nil {
+		s.Extra = map[any]any{}
+	}
+	s.Extra[key] = value
+}
+
+// Retry is when a batch is sent again.
+type Retry struct {
+	Enabled         bool
+	InitialInterval time.Duration
+	MaxInterval     time.Duration
+	MaxElapsedTime  time.Duration
+}
+
+// Endpoint is the configuration of an exporter to an endpoint.
+type Endpoint struct {
+	Stream
+	Signal Signal
+
+	Target      string
+	Insecure    bool
+	Credentials credentials.TransportCredentials // nil: from the environment
+	Conn        *grpc.ClientConn                 // of the caller, or nil
+	DialOptions []grpc.DialOption
+
+	Headers        map[string]string
+	Timeout        time.Duration
+	Retry          Retry
+	StreamLifetime time.Duration
+
+	OTLP           bool // send OTLP to peers without STEF
+	OTLPCompressor string
+}
+
+// The defaults of an endpoint. Those of the OTLP exporters are the same where both
+// have the setting, except the target and the first interval of retries.
+const (
+	DefaultTarget         = "localhost:4320"
+	DefaultTimeout        = 10 * time.Second
+	DefaultRetryInitial   = 500 * time.Millisecond
+	DefaultRetryMax       = 30 * time.Second
+	DefaultRetryElapsed   = time.Minute
+	DefaultStreamLifetime = 5 * time.Minute
+	DefaultWindowBytes    = 256 << 10
+)
+
+// ForEndpoint returns the configuration that the environment and the options give.
+func ForEndpoint(signal Signal, options []Option) (*Endpoint, error) {
+	c := &Endpoint{
+		Stream: Stream{Compression: stef.Zstd, Level: stef.LevelFastest, WindowBytes: DefaultWindowBytes},
+		Signal: signal,
+		Target: DefaultTarget, Timeout: DefaultTimeout, StreamLifetime: DefaultStreamLifetime,
+		Retry: Retry{Enabled: true, InitialInterval: DefaultRetryInitial, MaxInterval: DefaultRetryMax, MaxElapsedTime: DefaultRetryElapsed},
+		OTLP:  true,
+	}
+	env := env{signal: signal}
+	env.endpoint(c)
+	for _, option := range options {
+		if option == nil {
+			return nil, errors.New("stef: an option is nil")
+		}
+		if err := option.ApplyEndpoint(c); err != nil {
+			return nil, fmt.Errorf("stef: %w", err)
+		}
+	}
+	if c.Conn == nil && !c.Insecure && c.Credentials == nil {
+		var err error
+		if c.Credentials, err = env.credentials(); err != nil {
+			return nil, fmt.Errorf("stef: %w", err)
+		}
+	}
+	if c.Retry.InitialInterval == 0 {
+		c.Retry.InitialInterval = DefaultRetryInitial
+	}
+	if c.Retry.MaxInterval == 0 {
+		c.Retry.MaxInterval = DefaultRetryMax
+	}
+	env.report()
+	return c, nil
+}

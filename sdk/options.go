@@ -1,0 +1,209 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefsdk
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+
+	"github.com/otelstef/stef/sdk/internal/settings"
+	stef "github.com/otelstef/stef/stef-go"
+)
+
+// Option configures an exporter to an endpoint. The functions of this package whose
+// names begin with With return options.
+type Option = settings.Option
+
+// CommonOption is both an Option and a FileOption.
+type CommonOption interface {
+	Option
+	FileOption
+}
+
+type endpointOption func(*settings.Endpoint) error
+
+func (o endpointOption) ApplyEndpoint(c *settings.Endpoint) error { return o(c) }
+
+type streamOption func(*settings.Stream) error
+
+func (o streamOption) ApplyEndpoint(c *settings.Endpoint) error { return o(&c.Stream) }
+func (o streamOption) ApplyFile(c *settings.File) error         { return o(&c.Stream) }
+
+// WithEndpoint sets the address of the peer as host:port, or as a target of gRPC
+// such as dns:///collector:4320. The default is localhost:4320.
+func WithEndpoint(target string) Option {
+	return endpointOption(func(c *settings.Endpoint) error {
+		if target == "" {
+			return errors.New("WithEndpoint: the address is empty")
+		}
+		c.Target = target
+		return nil
+	})
+}
+
+// WithEndpointURL sets the address of the peer as a URL. The scheme http means no
+// transport security, https transport security.
+func WithEndpointURL(url string) Option {
+	return endpointOption(func(c *settings.Endpoint) error {
+		if err := settings.SetURL(c, url); err != nil {
+			return fmt.Errorf("WithEndpointURL: %w", err)
+		}
+		return nil
+	})
+}
+
+// WithInsecure switches transport security off. The default is TLS with the
+// authorities of the system.
+func WithInsecure() Option {
+	return endpointOption(func(c *settings.Endpoint) error {
+		c.Insecure, c.Credentials = true, nil
+		return nil
+	})
+}
+
+// WithTLSCredentials sets the transport security of the connection.
+func WithTLSCredentials(creds credentials.TransportCredentials) Option {
+	return endpointOption(func(c *settings.Endpoint) error {
+		if creds == nil {
+			return errors.New("WithTLSCredentials: the credentials are nil")
+		}
+		c.Insecure, c.Credentials = false, creds
+		return nil
+	})
+}
+
+// WithHeaders sets the headers that are sent when a stream is opened and with each
+// OTLP request. A stream keeps its headers for its life, see WithStreamLifetime.
+func WithHeaders(headers map[string]string) Option {
+	return endpointOption(func(c *settings.Endpoint) error {
+		c.Headers = maps.Clone(headers)
+		return nil
+	})
+}
+
+// WithTimeout bounds an export, with all its retries. The default is 10 seconds.
+func WithTimeout(d time.Duration) Option {
+	return endpointOption(func(c *settings.Endpoint) error {
+		if d <= 0 {
+			return fmt.Errorf("WithTimeout: %v is not above 0", d)
+		}
+		c.Timeout = d
+		return nil
+	})
+}
+
+// RetryConfig says when a batch is sent again.
+type RetryConfig struct {
+	// Enabled is whether batches are sent again at all. If not, an export still waits
+	// for a connection until its timeout.
+	Enabled bool
+	// InitialInterval is the wait before the first attempt to open another stream. It
+	// grows by half with each further failure. Default 500 ms.
+	InitialInterval time.Duration
+	// MaxInterval is the longest wait between two attempts. A peer can ask for a
+	// longer one. Default 30 s.
+	MaxInterval time.Duration
+	// MaxElapsedTime is how long an export retries; 0 means until its timeout.
+	// Default 1 minute, so the timeout decides.
+	MaxElapsedTime time.Duration
+}
+
+// WithRetry sets when a batch is sent again.
+func WithRetry(r RetryConfig) Option {
+	return endpointOption(func(c *settings.Endpoint) error {
+		if r.InitialInterval < 0 || r.MaxInterval < 0 || r.MaxElapsedTime < 0 {
+			return errors.New("WithRetry: a duration is below 0")
+		}
+		c.Retry = settings.Retry(r)
+		return nil
+	})
+}
+
+// WithGRPCConn sets the connection to use. The caller closes it. Options about the
+// address, transport security and dialing have no effect then.
+func WithGRPCConn(conn *grpc.ClientConn) Option {
+	return endpointOption(func(c *settings.Endpoint) error {
+		if conn == nil {
+			return errors.New("WithGRPCConn: the connection is nil")
+		}
+		c.Conn = conn
+		return nil
+	})
+}
+
+// WithDialOption adds options for the connection.
+func WithDialOption(options ...grpc.DialOption) Option {
+	return endpointOption(func(c *settings.Endpoint) error {
+		c.DialOptions = append(c.DialOptions, options...)
+		return nil
+	})
+}
+
+// WithOTLPFallback sets whether the exporter sends OTLP over the same connection to
+// peers that have no STEF. It is on by default. The exporter asks such a peer for
+// STEF again every minute.
+func WithOTLPFallback(on bool) Option {
+	return endpointOption(func(c *settings.Endpoint) error {
+		c.OTLP = on
+		return nil
+	})
+}
+
+// WithOTLPCompressor sets the compression of OTLP requests: "gzip" or "none", the
+// default.
+func WithOTLPCompressor(name string) Option {
+	return endpointOption(func(c *settings.Endpoint) error {
+		switch name {
+		case "gzip":
+			c.OTLPCompressor = name
+		case "none":
+			c.OTLPCompressor = ""
+		default:
+			return fmt.Errorf("WithOTLPCompressor: %q is neither gzip nor none", name)
+		}
+		return nil
+	})
+}
+
+// WithStreamLifetime sets the age at which a stream is replaced, so that load moves
+// between peers and renewed credentials are used. A new stream begins with empty
+// dictionaries. The default is 5 minutes.
+func WithStreamLifetime(d time.Duration) Option {
+	return endpointOption(func(c *settings.Endpoint) error {
+		if d <= 0 {
+			return fmt.Errorf("WithStreamLifetime: %v is not above 0", d)
+		}
+		c.StreamLifetime = d
+		return nil
+	})
+}
+
+// WithCompression sets the compression of streams and files. The default is
+// stef.Zstd.
+func WithCompression(compression stef.Compression) CommonOption {
+	return streamOption(func(s *settings.Stream) error {
+		if compression != stef.None && compression != stef.Zstd {
+			return fmt.Errorf("WithCompression: %v is unknown", compression)
+		}
+		s.Compression = compression
+		return nil
+	})
+}
+
+// WithCompressionLevel sets the effort of compression. The default is
+// stef.LevelFastest.
+func WithCompressionLevel(level stef.Level) CommonOption {
+	return streamOption(func(s *settings.Stream) error {
+		if _, err := stef.ParseLevel(level.String()); err != nil {
+			return fmt.Errorf("WithCompressionLevel: %w", err)
+		}
+		s.Level = level
+		return nil
+	})
+}

@@ -1,0 +1,133 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefsdk_test
+
+import (
+	"context"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+
+	"github.com/otelstef/stef/internal/netfault"
+	stefsdk "github.com/otelstef/stef/sdk"
+	"github.com/otelstef/stef/sdk/internal/sdktest"
+	"github.com/otelstef/stef/sdk/steflog"
+	"github.com/otelstef/stef/sdk/stefmetric"
+	"github.com/otelstef/stef/sdk/steftrace"
+	stef "github.com/otelstef/stef/stef-go"
+	"github.com/otelstef/stef/stef-go/rotate"
+)
+
+func TestBadOptions(t *testing.T) {
+	f := func(want string, option stefsdk.Option) {
+		t.Helper()
+		_, err := steftrace.New(context.Background(), option)
+		require.ErrorContains(t, err, want)
+	}
+	f("WithEndpoint: the address is empty", stefsdk.WithEndpoint(""))
+	f("WithEndpointURL", stefsdk.WithEndpointURL("http://"))
+	f("WithEndpointURL", stefsdk.WithEndpointURL("http://%zz"))
+	f("WithTLSCredentials", stefsdk.WithTLSCredentials(nil))
+	f("WithTimeout: 0s is not above 0", stefsdk.WithTimeout(0))
+	f("WithRetry", stefsdk.WithRetry(stefsdk.RetryConfig{InitialInterval: -1}))
+	f("WithGRPCConn", stefsdk.WithGRPCConn(nil))
+	f("WithOTLPCompressor", stefsdk.WithOTLPCompressor("zip"))
+	f("WithStreamLifetime", stefsdk.WithStreamLifetime(-time.Second))
+	f("WithCompression", stefsdk.WithCompression(9))
+	f("WithCompressionLevel", stefsdk.WithCompressionLevel(99))
+	f("an option is nil", nil)
+	f("an option of metrics", stefmetric.WithTemporalitySelector(sdkmetric.DeltaTemporalitySelector))
+
+	g := func(want string, option stefsdk.FileOption) {
+		t.Helper()
+		_, err := steflog.NewFile(t.TempDir(), option)
+		require.ErrorContains(t, err, want)
+	}
+	g("WithRetention", stefsdk.WithRetention(-1, 0))
+	g("WithFlushInterval", stefsdk.WithFlushInterval(-1))
+	g("WithSync", stefsdk.WithSync(9, 0))
+	g("an option is nil", nil)
+	g("an option of metrics", stefmetric.WithAggregationSelector(sdkmetric.DefaultAggregationSelector))
+	_, err := stefmetric.NewFile(t.TempDir(), stefmetric.WithTemporalitySelector(nil))
+	require.ErrorContains(t, err, "nil")
+}
+
+func TestSelectors(t *testing.T) {
+	open := func(options ...stefsdk.FileOption) *stefmetric.FileExporter {
+		x, err := stefmetric.NewFile(t.TempDir(), options...)
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, x.Shutdown(context.Background())) })
+		return x
+	}
+	counter, histogram := sdkmetric.InstrumentKindCounter, sdkmetric.InstrumentKindHistogram
+	x := open()
+	require.Equal(t, metricdata.CumulativeTemporality, x.Temporality(counter))
+	require.Equal(t, sdkmetric.DefaultAggregationSelector(histogram), x.Aggregation(histogram))
+
+	t.Setenv("OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE", "Delta")
+	t.Setenv("OTEL_EXPORTER_OTLP_METRICS_DEFAULT_HISTOGRAM_AGGREGATION", "base2_exponential_bucket_histogram")
+	x = open()
+	require.Equal(t, metricdata.DeltaTemporality, x.Temporality(counter))
+	require.IsType(t, sdkmetric.AggregationBase2ExponentialHistogram{}, x.Aggregation(histogram))
+	require.IsType(t, sdkmetric.AggregationSum{}, x.Aggregation(counter))
+
+	x = open(stefmetric.WithTemporalitySelector(sdkmetric.CumulativeTemporalitySelector),
+		stefmetric.WithAggregationSelector(func(sdkmetric.InstrumentKind) sdkmetric.Aggregation { return sdkmetric.AggregationDrop{} }))
+	require.Equal(t, metricdata.CumulativeTemporality, x.Temporality(counter))
+	require.Equal(t, sdkmetric.AggregationDrop{}, x.Aggregation(histogram))
+}
+
+// Streams are compressed as asked for, OTLP requests as well, and a stream is never
+// compressed twice.
+func TestCompression(t *testing.T) {
+	list := batches(4)
+	bytes := func(stef bool, options ...stefsdk.Option) int64 {
+		ctx := context.Background()
+		peer := sdktest.NewPeer(t, netfault.Link{})
+		peer.STEF = stef
+		peer.Start(t)
+		x := toEndpoint(t, peer.Options(options...)...)
+		for _, d := range list {
+			require.NoError(t, x.export(ctx, d))
+		}
+		require.NoError(t, x.shutdown(ctx))
+		got := peer.Received()
+		expect(t, list, got.Traces, got.Metrics, got.Logs)
+		return peer.Network.Bytes(netfault.Up)
+	}
+	plain, compressed := bytes(true, stefsdk.WithCompression(stef.None)), bytes(true)
+	require.Less(t, compressed, plain)
+	otlp, gzip := bytes(false), bytes(false, stefsdk.WithOTLPCompressor("gzip"))
+	require.Less(t, gzip, otlp/2)
+	require.Less(t, plain, otlp)
+	twice := bytes(true, stefsdk.WithCompression(stef.None), stefsdk.WithOTLPCompressor("gzip"))
+	require.InEpsilon(t, plain, twice, 0.1)
+}
+
+// A folder that cannot be created is an error of each export, never of the
+// constructor, and the exporter works when the folder can be created.
+func TestFilesWithoutFolder(t *testing.T) {
+	ctx := context.Background()
+	d := batches(1)[0]
+	x, err := steftrace.NewFile(filepath.Join("/dev/null", "telemetry"))
+	require.NoError(t, err)
+	err = x.ExportSpans(ctx, d.spans)
+	var fault *rotate.Error
+	require.ErrorAs(t, err, &fault)
+	require.EqualValues(t, len(d.spans), x.Stats().Failed)
+	require.Zero(t, x.Stats().Written)
+	require.NoError(t, x.Shutdown(ctx))
+
+	canceled, cancel := context.WithCancel(ctx)
+	cancel()
+	x, err = steftrace.NewFile(t.TempDir())
+	require.NoError(t, err)
+	require.ErrorIs(t, x.ExportSpans(canceled, d.spans), context.Canceled)
+	require.NoError(t, x.ExportSpans(ctx, d.spans))
+	require.NoError(t, x.Shutdown(ctx))
+}

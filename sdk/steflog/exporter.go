@@ -1,0 +1,135 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package steflog exports the log records of the OpenTelemetry SDK as STEF: New to an
+// endpoint, NewFile to files. Package stefsdk has the options.
+package steflog
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"go.opentelemetry.io/otel/exporters/otlp/otlplog/otlploggrpc"
+	sdklog "go.opentelemetry.io/otel/sdk/log"
+	"google.golang.org/grpc"
+
+	stefsdk "github.com/otelstef/stef/sdk"
+	"github.com/otelstef/stef/sdk/internal/endpoint"
+	"github.com/otelstef/stef/sdk/internal/files"
+	"github.com/otelstef/stef/sdk/internal/records"
+	"github.com/otelstef/stef/sdk/internal/settings"
+	stef "github.com/otelstef/stef/stef-go"
+	"github.com/otelstef/stef/stef-go/otelstef"
+)
+
+type logs = []sdklog.Record
+
+var signal = endpoint.Signal[logs]{
+	Root:  otelstef.LogsCompactRoot,
+	Items: func(r logs) int { return len(r) },
+	NewEncoder: func(dst io.Writer, options ...stef.WriterOption) (endpoint.Encoder[logs], error) {
+		w, err := otelstef.NewLogsWriter(dst, options...)
+		if err != nil {
+			return endpoint.Encoder[logs]{}, err
+		}
+		return endpoint.Encoder[logs]{Encode: records.NewLogs(w).Encode, Writer: w}, nil
+	},
+	NewOTLP: func(ctx context.Context, conn *grpc.ClientConn, c *settings.Endpoint) (endpoint.OTLP[logs], error) {
+		x, err := otlploggrpc.New(ctx, otlploggrpc.WithGRPCConn(conn), otlploggrpc.WithHeaders(c.Headers),
+			otlploggrpc.WithTimeout(c.Timeout), otlploggrpc.WithRetry(otlploggrpc.RetryConfig(c.Retry)))
+		if err != nil {
+			return endpoint.OTLP[logs]{}, err
+		}
+		return endpoint.OTLP[logs]{Export: x.Export, Shutdown: x.Shutdown}, nil
+	},
+}
+
+// ofSDK replaces the error of exports after Shutdown by that of the SDK.
+func ofSDK(err error) error {
+	if errors.Is(err, stefsdk.ErrShutdown) {
+		return sdklog.ErrExporterShutdown
+	}
+	return err
+}
+
+// Exporter exports log records to an endpoint. It is safe for concurrent use.
+type Exporter struct{ sender *endpoint.Sender[logs] }
+
+var _ sdklog.Exporter = (*Exporter)(nil)
+
+// New returns an exporter to an endpoint. It does not wait for a connection. The
+// caller must call Shutdown.
+func New(_ context.Context, options ...stefsdk.Option) (*Exporter, error) {
+	c, err := settings.ForEndpoint(settings.Logs, options)
+	if err != nil {
+		return nil, err
+	}
+	if len(c.Extra) > 0 {
+		return nil, errMetricOption
+	}
+	s, err := endpoint.New(c, &signal)
+	if err != nil {
+		return nil, err
+	}
+	return &Exporter{s}, nil
+}
+
+// errMetricOption is the error for options of package stefmetric.
+var errMetricOption = errors.New("stef: an option of metrics is used for logs")
+
+// Export sends log records. It returns nil when the peer has acknowledged all of
+// them. It returns soon after ctx has ended.
+func (x *Exporter) Export(ctx context.Context, records []sdklog.Record) error {
+	return ofSDK(x.sender.Export(ctx, records))
+}
+
+// ForceFlush waits for the exports that have begun. An exporter holds nothing else.
+func (x *Exporter) ForceFlush(ctx context.Context) error { return x.sender.ForceFlush(ctx) }
+
+// Shutdown waits for the exports that have begun, until ctx ends, and closes the
+// connection. Exports after it return sdklog.ErrExporterShutdown.
+func (x *Exporter) Shutdown(ctx context.Context) error { return x.sender.Shutdown(ctx) }
+
+// Stats returns what was exported so far.
+func (x *Exporter) Stats() stefsdk.Stats { return x.sender.Stats() }
+
+// FileExporter exports log records to files. It is safe for concurrent use.
+type FileExporter struct{ files *files.Exporter[logs] }
+
+var _ sdklog.Exporter = (*FileExporter)(nil)
+
+// NewFile returns an exporter to files in a folder, which is created if it is
+// missing; "" means the folder that OTEL_EXPORTER_STEF_FILE_DIRECTORY names, or
+// "telemetry". NewFile does not fail because of the file system; exports do. The
+// caller must call Shutdown.
+func NewFile(dir string, options ...stefsdk.FileOption) (*FileExporter, error) {
+	c, err := settings.ForFiles(settings.Logs, dir, options)
+	if err != nil {
+		return nil, err
+	}
+	if len(c.Extra) > 0 {
+		return nil, errMetricOption
+	}
+	f, err := files.New(c, &signal, otelstef.CompactLogs())
+	if err != nil {
+		return nil, err
+	}
+	return &FileExporter{f}, nil
+}
+
+// Export writes log records. It returns nil when they are in the file, or in the
+// unfinished frame with stefsdk.WithFlushInterval. Writing waits for the file system
+// only, and ignores ctx once it has begun.
+func (x *FileExporter) Export(ctx context.Context, records []sdklog.Record) error {
+	return ofSDK(x.files.Export(ctx, records))
+}
+
+// ForceFlush writes the unfinished frame.
+func (x *FileExporter) ForceFlush(ctx context.Context) error { return x.files.ForceFlush(ctx) }
+
+// Shutdown finishes the file. Exports after it return sdklog.ErrExporterShutdown.
+func (x *FileExporter) Shutdown(ctx context.Context) error { return x.files.Shutdown(ctx) }
+
+// Stats returns what was written so far.
+func (x *FileExporter) Stats() stefsdk.FileStats { return x.files.Stats() }

@@ -1,0 +1,151 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package stefmetric exports the metrics of the OpenTelemetry SDK as STEF: New to an
+// endpoint, NewFile to files. Package stefsdk has the options that all signals have.
+package stefmetric
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"go.opentelemetry.io/otel/exporters/otlp/otlpmetric/otlpmetricgrpc"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	"google.golang.org/grpc"
+
+	stefsdk "github.com/otelstef/stef/sdk"
+	"github.com/otelstef/stef/sdk/internal/endpoint"
+	"github.com/otelstef/stef/sdk/internal/files"
+	"github.com/otelstef/stef/sdk/internal/records"
+	"github.com/otelstef/stef/sdk/internal/settings"
+	stef "github.com/otelstef/stef/stef-go"
+	"github.com/otelstef/stef/stef-go/otelstef"
+)
+
+type metrics = *metricdata.ResourceMetrics
+
+var signal = endpoint.Signal[metrics]{
+	Root: otelstef.MetricsCompactRoot,
+	Items: func(rm metrics) int {
+		n := 0
+		for i := range rm.ScopeMetrics {
+			for j := range rm.ScopeMetrics[i].Metrics {
+				n += records.Points(rm.ScopeMetrics[i].Metrics[j].Data)
+			}
+		}
+		return n
+	},
+	NewEncoder: func(dst io.Writer, options ...stef.WriterOption) (endpoint.Encoder[metrics], error) {
+		w, err := otelstef.NewMetricsWriter(dst, options...)
+		if err != nil {
+			return endpoint.Encoder[metrics]{}, err
+		}
+		return endpoint.Encoder[metrics]{Encode: records.NewMetrics(w).Encode, Writer: w}, nil
+	},
+	NewOTLP: func(ctx context.Context, conn *grpc.ClientConn, c *settings.Endpoint) (endpoint.OTLP[metrics], error) {
+		x, err := otlpmetricgrpc.New(ctx, otlpmetricgrpc.WithGRPCConn(conn), otlpmetricgrpc.WithHeaders(c.Headers),
+			otlpmetricgrpc.WithTimeout(c.Timeout), otlpmetricgrpc.WithRetry(otlpmetricgrpc.RetryConfig(c.Retry)))
+		if err != nil {
+			return endpoint.OTLP[metrics]{}, err
+		}
+		return endpoint.OTLP[metrics]{Export: x.Export, Shutdown: x.Shutdown}, nil
+	},
+}
+
+// ofSDK replaces the error of exports after Shutdown by that of the SDK.
+func ofSDK(err error) error {
+	if errors.Is(err, stefsdk.ErrShutdown) {
+		return sdkmetric.ErrExporterShutdown
+	}
+	return err
+}
+
+// Temporality implements sdkmetric.Exporter.
+func (s selectors) Temporality(kind sdkmetric.InstrumentKind) metricdata.Temporality {
+	return s.temporality(kind)
+}
+
+// Aggregation implements sdkmetric.Exporter.
+func (s selectors) Aggregation(kind sdkmetric.InstrumentKind) sdkmetric.Aggregation {
+	return s.aggregation(kind)
+}
+
+// Exporter exports metrics to an endpoint. It is safe for concurrent use.
+type Exporter struct {
+	selectors
+	sender *endpoint.Sender[metrics]
+}
+
+var _ sdkmetric.Exporter = (*Exporter)(nil)
+
+// New returns an exporter to an endpoint. It does not wait for a connection. The
+// caller must call Shutdown.
+func New(_ context.Context, options ...stefsdk.Option) (*Exporter, error) {
+	c, err := settings.ForEndpoint(settings.Metrics, options)
+	if err != nil {
+		return nil, err
+	}
+	s, err := endpoint.New(c, &signal)
+	if err != nil {
+		return nil, err
+	}
+	return &Exporter{selectorsOf(&c.Stream), s}, nil
+}
+
+// Export sends metrics. It returns nil when the peer has acknowledged all points. It
+// returns soon after ctx has ended.
+func (x *Exporter) Export(ctx context.Context, rm *metricdata.ResourceMetrics) error {
+	return ofSDK(x.sender.Export(ctx, rm))
+}
+
+// ForceFlush waits for the exports that have begun. An exporter holds nothing else.
+func (x *Exporter) ForceFlush(ctx context.Context) error { return x.sender.ForceFlush(ctx) }
+
+// Shutdown waits for the exports that have begun, until ctx ends, and closes the
+// connection. Exports after it return sdkmetric.ErrExporterShutdown.
+func (x *Exporter) Shutdown(ctx context.Context) error { return x.sender.Shutdown(ctx) }
+
+// Stats returns what was exported so far. Items are points.
+func (x *Exporter) Stats() stefsdk.Stats { return x.sender.Stats() }
+
+// FileExporter exports metrics to files. It is safe for concurrent use.
+type FileExporter struct {
+	selectors
+	files *files.Exporter[metrics]
+}
+
+var _ sdkmetric.Exporter = (*FileExporter)(nil)
+
+// NewFile returns an exporter to files in a folder, which is created if it is
+// missing; "" means the folder that OTEL_EXPORTER_STEF_FILE_DIRECTORY names, or
+// "telemetry". NewFile does not fail because of the file system; exports do. The
+// caller must call Shutdown.
+func NewFile(dir string, options ...stefsdk.FileOption) (*FileExporter, error) {
+	c, err := settings.ForFiles(settings.Metrics, dir, options)
+	if err != nil {
+		return nil, err
+	}
+	f, err := files.New(c, &signal, otelstef.CompactMetrics())
+	if err != nil {
+		return nil, err
+	}
+	return &FileExporter{selectorsOf(&c.Stream), f}, nil
+}
+
+// Export writes metrics. It returns nil when they are in the file, or in the
+// unfinished frame with stefsdk.WithFlushInterval. Writing waits for the file system
+// only, and ignores ctx once it has begun.
+func (x *FileExporter) Export(ctx context.Context, rm *metricdata.ResourceMetrics) error {
+	return ofSDK(x.files.Export(ctx, rm))
+}
+
+// ForceFlush writes the unfinished frame.
+func (x *FileExporter) ForceFlush(ctx context.Context) error { return x.files.ForceFlush(ctx) }
+
+// Shutdown finishes the file. Exports after it return sdkmetric.ErrExporterShutdown.
+func (x *FileExporter) Shutdown(ctx context.Context) error { return x.files.Shutdown(ctx) }
+
+// Stats returns what was written so far. Items are points.
+func (x *FileExporter) Stats() stefsdk.FileStats { return x.files.Stats() }

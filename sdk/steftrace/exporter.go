@@ -1,0 +1,133 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package steftrace exports the spans of the OpenTelemetry SDK as STEF: New to an
+// endpoint, NewFile to files. Package stefsdk has the options.
+package steftrace
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracegrpc"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"google.golang.org/grpc"
+
+	stefsdk "github.com/otelstef/stef/sdk"
+	"github.com/otelstef/stef/sdk/internal/endpoint"
+	"github.com/otelstef/stef/sdk/internal/files"
+	"github.com/otelstef/stef/sdk/internal/records"
+	"github.com/otelstef/stef/sdk/internal/settings"
+	stef "github.com/otelstef/stef/stef-go"
+	"github.com/otelstef/stef/stef-go/otelstef"
+)
+
+type spans = []sdktrace.ReadOnlySpan
+
+var signal = endpoint.Signal[spans]{
+	Root:  otelstef.SpansCompactRoot,
+	Items: func(s spans) int { return len(s) },
+	NewEncoder: func(dst io.Writer, options ...stef.WriterOption) (endpoint.Encoder[spans], error) {
+		w, err := otelstef.NewSpansWriter(dst, options...)
+		if err != nil {
+			return endpoint.Encoder[spans]{}, err
+		}
+		return endpoint.Encoder[spans]{Encode: records.NewSpans(w).Encode, Writer: w}, nil
+	},
+	NewOTLP: func(ctx context.Context, conn *grpc.ClientConn, c *settings.Endpoint) (endpoint.OTLP[spans], error) {
+		x, err := otlptracegrpc.New(ctx, otlptracegrpc.WithGRPCConn(conn), otlptracegrpc.WithHeaders(c.Headers),
+			otlptracegrpc.WithTimeout(c.Timeout), otlptracegrpc.WithRetry(otlptracegrpc.RetryConfig(c.Retry)))
+		if err != nil {
+			return endpoint.OTLP[spans]{}, err
+		}
+		return endpoint.OTLP[spans]{Export: x.ExportSpans, Shutdown: x.Shutdown}, nil
+	},
+}
+
+// Exporter exports spans to an endpoint. It is safe for concurrent use.
+type Exporter struct{ sender *endpoint.Sender[spans] }
+
+var _ sdktrace.SpanExporter = (*Exporter)(nil)
+
+// New returns an exporter to an endpoint. It does not wait for a connection. The
+// caller must call Shutdown.
+func New(_ context.Context, options ...stefsdk.Option) (*Exporter, error) {
+	c, err := settings.ForEndpoint(settings.Traces, options)
+	if err != nil {
+		return nil, err
+	}
+	if len(c.Extra) > 0 {
+		return nil, errMetricOption
+	}
+	s, err := endpoint.New(c, &signal)
+	if err != nil {
+		return nil, err
+	}
+	return &Exporter{s}, nil
+}
+
+// errMetricOption is the error for options of package stefmetric.
+var errMetricOption = errors.New("stef: an option of metrics is used for traces")
+
+// ExportSpans sends spans. It returns nil when the peer has acknowledged all of
+// them. It returns soon after ctx has ended.
+func (x *Exporter) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
+	return x.sender.Export(ctx, spans)
+}
+
+// ForceFlush waits for the exports that have begun. An exporter holds nothing else.
+func (x *Exporter) ForceFlush(ctx context.Context) error { return x.sender.ForceFlush(ctx) }
+
+// Shutdown waits for the exports that have begun, until ctx ends, and closes the
+// connection. Exports after it return stefsdk.ErrShutdown.
+func (x *Exporter) Shutdown(ctx context.Context) error { return x.sender.Shutdown(ctx) }
+
+// Stats returns what was exported so far.
+func (x *Exporter) Stats() stefsdk.Stats { return x.sender.Stats() }
+
+// MarshalLog describes the exporter in logs of the SDK.
+func (*Exporter) MarshalLog() any { return struct{ Type string }{"steftrace"} }
+
+// FileExporter exports spans to files. It is safe for concurrent use.
+type FileExporter struct{ files *files.Exporter[spans] }
+
+var _ sdktrace.SpanExporter = (*FileExporter)(nil)
+
+// NewFile returns an exporter to files in a folder, which is created if it is
+// missing; "" means the folder that OTEL_EXPORTER_STEF_FILE_DIRECTORY names, or
+// "telemetry". NewFile does not fail because of the file system; exports do. The
+// caller must call Shutdown.
+func NewFile(dir string, options ...stefsdk.FileOption) (*FileExporter, error) {
+	c, err := settings.ForFiles(settings.Traces, dir, options)
+	if err != nil {
+		return nil, err
+	}
+	if len(c.Extra) > 0 {
+		return nil, errMetricOption
+	}
+	f, err := files.New(c, &signal, otelstef.CompactSpans())
+	if err != nil {
+		return nil, err
+	}
+	return &FileExporter{f}, nil
+}
+
+// ExportSpans writes spans. It returns nil when they are in the file, or in the
+// unfinished frame with stefsdk.WithFlushInterval. Writing waits for the file system
+// only, and ignores ctx once it has begun.
+func (x *FileExporter) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
+	return x.files.Export(ctx, spans)
+}
+
+// ForceFlush writes the unfinished frame.
+func (x *FileExporter) ForceFlush(ctx context.Context) error { return x.files.ForceFlush(ctx) }
+
+// Shutdown finishes the file. Exports after it return stefsdk.ErrShutdown.
+func (x *FileExporter) Shutdown(ctx context.Context) error { return x.files.Shutdown(ctx) }
+
+// Stats returns what was written so far.
+func (x *FileExporter) Stats() stefsdk.FileStats { return x.files.Stats() }
+
+// MarshalLog describes the exporter in logs of the SDK.
+func (*FileExporter) MarshalLog() any { return struct{ Type string }{"steftrace file"} }

@@ -1,0 +1,393 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package steftrace_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	"go.opentelemetry.io/otel/trace"
+	"go.uber.org/goleak"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/otelstef/stef/internal/netfault"
+	stefsdk "github.com/otelstef/stef/sdk"
+	"github.com/otelstef/stef/sdk/internal/sdktest"
+	"github.com/otelstef/stef/sdk/steftrace"
+	stef "github.com/otelstef/stef/stef-go"
+	stefgrpc "github.com/otelstef/stef/stef-gogrpc"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// fast makes retries quick.
+var fast = stefsdk.WithRetry(stefsdk.RetryConfig{Enabled: true, InitialInterval: 5 * time.Millisecond, MaxInterval: 20 * time.Millisecond})
+
+var process = resource.NewSchemaless(attribute.String("service.name", "shop"))
+
+// batch returns n spans whose names begin with name.
+func batch(name string, n int, more ...attribute.KeyValue) []sdktrace.ReadOnlySpan {
+	var stubs tracetest.SpanStubs
+	start := time.Unix(1_700_000_000, 0)
+	for i := range n {
+		stubs = append(stubs, tracetest.SpanStub{
+			Name: fmt.Sprintf("%s/%d", name, i), Resource: process, Attributes: more,
+			SpanContext: trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{2, byte(i)}}),
+			StartTime:   start, EndTime: start.Add(time.Millisecond),
+		})
+	}
+	return stubs.Snapshots()
+}
+
+// names returns how often each name of a span arrived.
+func names(p *sdktest.Peer) map[string]int {
+	count := map[string]int{}
+	for _, td := range p.Received().Traces {
+		for _, rs := range td.ResourceSpans().All() {
+			for _, ss := range rs.ScopeSpans().All() {
+				for _, span := range ss.Spans().All() {
+					count[span.Name()]++
+				}
+			}
+		}
+	}
+	return count
+}
+
+func exporter(t *testing.T, options []stefsdk.Option) *steftrace.Exporter {
+	t.Helper()
+	x, err := steftrace.New(context.Background(), options...)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		_ = x.Shutdown(ctx)
+	})
+	return x
+}
+
+func TestPeerIsKilledAndBack(t *testing.T) {
+	ctx := context.Background()
+	peer := sdktest.NewPeer(t, netfault.Link{})
+	peer.Start(t)
+	x := exporter(t, peer.Options(fast))
+	stop := make(chan struct{})
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for range 15 {
+			time.Sleep(30 * time.Millisecond)
+			peer.Kill()
+			time.Sleep(20 * time.Millisecond)
+			peer.Start(t)
+		}
+		close(stop)
+	}()
+	want := map[string]bool{}
+	for i, running := 0, true; running; i++ {
+		select {
+		case <-stop:
+			running = false
+		default:
+		}
+		name := fmt.Sprintf("batch %d", i)
+		require.NoError(t, x.ExportSpans(ctx, batch(name, 20)), name)
+		for j := range 20 {
+			want[fmt.Sprintf("%s/%d", name, j)] = true
+		}
+	}
+	<-ended
+	got := names(peer)
+	for name := range want {
+		require.NotZero(t, got[name], name)
+	}
+	require.Len(t, got, len(want))
+	stats := x.Stats()
+	require.EqualValues(t, len(want), stats.Delivered)
+	require.Greater(t, stats.Streams, uint64(5))
+	require.Zero(t, stats.Failed)
+}
+
+func TestConnectionsBreak(t *testing.T) {
+	peer := sdktest.NewPeer(t, netfault.Link{})
+	peer.Start(t)
+	x := exporter(t, peer.Options(fast, stefsdk.WithCompression(stef.None)))
+	require.NoError(t, peer.Network.KillEach(netfault.Up, 1_000, 10_000))
+	for i := range 100 {
+		require.NoError(t, x.ExportSpans(context.Background(), batch(fmt.Sprint("batch ", i), 50)))
+	}
+	got := names(peer)
+	require.Len(t, got, 100*50)
+	require.Greater(t, peer.Network.Opened(), 3)
+}
+
+func TestRefusals(t *testing.T) {
+	f := func(name string, verdict error, kind stefgrpc.Kind) {
+		t.Run(name, func(t *testing.T) {
+			peer := sdktest.NewPeer(t, netfault.Link{})
+			peer.OTLP = false
+			peer.Answer(func(int) error { return verdict })
+			peer.Start(t)
+			x := exporter(t, peer.Options(fast))
+			start := time.Now()
+			err := x.ExportSpans(context.Background(), batch("a", 3))
+			require.Less(t, time.Since(start), 5*time.Second)
+			var e *stefgrpc.Error
+			require.ErrorAs(t, err, &e)
+			require.Equal(t, kind, e.Kind, "%v", err)
+			require.EqualValues(t, 3, x.Stats().Failed)
+			require.Zero(t, x.Stats().Retries)
+		})
+	}
+	f("bad data", status.Error(codes.InvalidArgument, "never"), stefgrpc.KindInvalid)
+	f("no permission", status.Error(codes.PermissionDenied, "no"), stefgrpc.KindAuth)
+	f("exhausted for good", status.Error(codes.ResourceExhausted, "no"), stefgrpc.KindLimit)
+}
+
+func TestNeitherSTEFNorOTLP(t *testing.T) {
+	peer := sdktest.NewPeer(t, netfault.Link{})
+	peer.STEF, peer.OTLP = false, false
+	peer.Start(t)
+	x := exporter(t, peer.Options(fast))
+	err := x.ExportSpans(context.Background(), batch("a", 3))
+	require.Equal(t, codes.Unimplemented, status.Code(err), "%v", err)
+	require.EqualValues(t, 3, x.Stats().Failed)
+}
+
+func TestWithoutFallback(t *testing.T) {
+	peer := sdktest.NewPeer(t, netfault.Link{})
+	peer.STEF = false
+	peer.Start(t)
+	x := exporter(t, peer.Options(fast, stefsdk.WithOTLPFallback(false)))
+	err := x.ExportSpans(context.Background(), batch("a", 3))
+	require.Equal(t, codes.Unimplemented, status.Code(err), "%v", err)
+	require.Zero(t, peer.Received().ByOTLP)
+}
+
+// A peer that is replaced by one with STEF only gets STEF, at once.
+func TestBackFromOTLP(t *testing.T) {
+	ctx := context.Background()
+	peer := sdktest.NewPeer(t, netfault.Link{})
+	peer.STEF = false
+	peer.Start(t)
+	x := exporter(t, peer.Options(fast))
+	require.NoError(t, x.ExportSpans(ctx, batch("a", 3)))
+	require.Equal(t, 1, peer.Received().ByOTLP)
+	peer.Kill()
+	peer.STEF, peer.OTLP = true, false
+	peer.Start(t)
+	require.NoError(t, x.ExportSpans(ctx, batch("b", 3)))
+	require.Equal(t, 6, peer.Spans())
+	require.Equal(t, 1, peer.Received().ByOTLP)
+	stats := x.Stats()
+	require.EqualValues(t, 6, stats.Delivered)
+	require.EqualValues(t, 3, stats.ByOTLP)
+	require.EqualValues(t, 1, stats.Downgrades)
+}
+
+func throttled(t *testing.T, delay time.Duration) error {
+	s, err := status.New(codes.ResourceExhausted, "later").WithDetails(&errdetails.RetryInfo{RetryDelay: durationpb.New(delay)})
+	require.NoError(t, err)
+	return s.Err()
+}
+
+func TestThrottling(t *testing.T) {
+	for _, stef := range []bool{true, false} {
+		t.Run(fmt.Sprint("STEF ", stef), func(t *testing.T) {
+			peer := sdktest.NewPeer(t, netfault.Link{})
+			peer.STEF = stef
+			later := throttled(t, 300*time.Millisecond)
+			calls := 0
+			peer.Answer(func(int) error {
+				if calls++; calls == 1 {
+					return later
+				}
+				return nil
+			})
+			peer.Start(t)
+			x := exporter(t, peer.Options(fast))
+			start := time.Now()
+			require.NoError(t, x.ExportSpans(context.Background(), batch("a", 3)))
+			require.GreaterOrEqual(t, time.Since(start), 300*time.Millisecond)
+			require.Equal(t, 3, peer.Spans())
+		})
+	}
+}
+
+// A peer that asks for more time than there is gets no second attempt.
+func TestThrottlingForTooLong(t *testing.T) {
+	peer := sdktest.NewPeer(t, netfault.Link{})
+	later := throttled(t, time.Minute)
+	peer.Answer(func(int) error { return later })
+	peer.Start(t)
+	x := exporter(t, peer.Options(stefsdk.WithRetry(stefsdk.RetryConfig{Enabled: true, MaxElapsedTime: 10 * time.Second})))
+	start := time.Now()
+	err := x.ExportSpans(context.Background(), batch("a", 3))
+	require.Less(t, time.Since(start), 5*time.Second)
+	require.Equal(t, codes.ResourceExhausted, status.Code(err), "%v", err)
+}
+
+func TestRetriesOff(t *testing.T) {
+	peer := sdktest.NewPeer(t, netfault.Link{})
+	peer.Answer(func(int) error { return status.Error(codes.Unavailable, "not now") })
+	peer.Start(t)
+	x := exporter(t, peer.Options(stefsdk.WithRetry(stefsdk.RetryConfig{})))
+	err := x.ExportSpans(context.Background(), batch("a", 3))
+	require.Equal(t, codes.Unavailable, status.Code(err), "%v", err)
+	require.Zero(t, x.Stats().Retries)
+}
+
+// soon is what an export may take beyond its timeout on a loaded machine.
+const soon = 3 * time.Second
+
+func TestStalledPeer(t *testing.T) {
+	const timeout = 300 * time.Millisecond
+	f := func(name string, prepare func(*testing.T, *sdktest.Peer, *steftrace.Exporter), spans []sdktrace.ReadOnlySpan) {
+		t.Run(name, func(t *testing.T) {
+			peer := sdktest.NewPeer(t, netfault.Link{Window: 64 << 10})
+			peer.Start(t)
+			x := exporter(t, peer.Options(fast, stefsdk.WithTimeout(timeout), stefsdk.WithCompression(stef.None)))
+			require.NoError(t, x.ExportSpans(context.Background(), batch("a", 1)))
+			prepare(t, peer, x)
+			start := time.Now()
+			err := x.ExportSpans(context.Background(), spans)
+			require.Error(t, err)
+			require.GreaterOrEqual(t, time.Since(start), timeout)
+			require.Less(t, time.Since(start), timeout+soon)
+			require.EqualValues(t, len(spans), x.Stats().Failed)
+			peer.Network.Clear()
+			peer.Answer(nil)
+			require.Eventually(t, func() bool { return x.ExportSpans(context.Background(), batch("b", 1)) == nil }, 10*time.Second, time.Millisecond)
+		})
+	}
+	release := make(chan struct{})
+	defer close(release)
+	f("no acknowledgement", func(_ *testing.T, p *sdktest.Peer, _ *steftrace.Exporter) {
+		p.Answer(func(int) error { <-time.After(2 * time.Second); return nil })
+	}, batch("x", 10))
+	f("silent network", func(_ *testing.T, p *sdktest.Peer, _ *steftrace.Exporter) { p.Network.Stall(netfault.Both) }, batch("x", 10))
+	// More than fits into the network: the export is still encoding when its time is
+	// over.
+	var huge []sdktrace.ReadOnlySpan
+	for i := range 20 {
+		huge = append(huge, batch(fmt.Sprint(i), 1, attribute.String("text", fmt.Sprint(i)+strings.Repeat("x", 1<<20)))...)
+	}
+	f("encoding waits", func(_ *testing.T, p *sdktest.Peer, _ *steftrace.Exporter) { p.Network.Stall(netfault.Up) }, huge)
+}
+
+func TestContextEnds(t *testing.T) {
+	peer := sdktest.NewPeer(t, netfault.Link{})
+	x := exporter(t, peer.Options(fast)) // the peer never starts
+	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
+	defer cancel()
+	start := time.Now()
+	err := x.ExportSpans(ctx, batch("a", 1))
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.Less(t, time.Since(start), soon)
+	require.ErrorContains(t, err, "no stream")
+
+	ctx, cancel = context.WithCancel(context.Background())
+	cancel()
+	require.ErrorIs(t, x.ExportSpans(ctx, batch("a", 1)), context.Canceled)
+}
+
+func TestShutdownDuringExport(t *testing.T) {
+	t.Run("waits", func(t *testing.T) {
+		peer := sdktest.NewPeer(t, netfault.Link{})
+		begun, release := make(chan struct{}), make(chan struct{})
+		peer.Answer(func(int) error { close(begun); <-release; return nil })
+		peer.Start(t)
+		x := exporter(t, peer.Options(fast))
+		result := make(chan error, 1)
+		go func() { result <- x.ExportSpans(context.Background(), batch("a", 5)) }()
+		<-begun
+		time.AfterFunc(100*time.Millisecond, func() { close(release) })
+		require.NoError(t, x.Shutdown(context.Background()))
+		select {
+		case err := <-result:
+			require.NoError(t, err)
+		case <-time.After(soon):
+			t.Fatal("the export has not returned")
+		}
+		require.Equal(t, 5, peer.Spans())
+	})
+	t.Run("has no more time", func(t *testing.T) {
+		peer := sdktest.NewPeer(t, netfault.Link{})
+		begun, release := make(chan struct{}), make(chan struct{})
+		defer close(release)
+		peer.Answer(func(int) error { close(begun); <-release; return nil })
+		peer.Start(t)
+		x := exporter(t, peer.Options(fast))
+		result := make(chan error, 1)
+		go func() { result <- x.ExportSpans(context.Background(), batch("a", 5)) }()
+		<-begun
+		ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
+		defer cancel()
+		start := time.Now()
+		require.ErrorIs(t, x.Shutdown(ctx), context.DeadlineExceeded)
+		require.Less(t, time.Since(start), soon)
+		require.ErrorIs(t, <-result, stefsdk.ErrShutdown)
+	})
+}
+
+func TestForceFlushWaitsForExports(t *testing.T) {
+	peer := sdktest.NewPeer(t, netfault.Link{})
+	begun, release := make(chan struct{}), make(chan struct{})
+	peer.Answer(func(int) error { close(begun); <-release; return nil })
+	peer.Start(t)
+	x := exporter(t, peer.Options(fast))
+	result := make(chan error, 1)
+	go func() { result <- x.ExportSpans(context.Background(), batch("a", 5)) }()
+	<-begun
+	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+	defer cancel()
+	require.ErrorIs(t, x.ForceFlush(ctx), context.DeadlineExceeded)
+	close(release)
+	require.NoError(t, x.ForceFlush(context.Background()))
+	require.NoError(t, <-result)
+	require.Equal(t, 5, peer.Spans())
+}
+
+func TestRejectedRecords(t *testing.T) {
+	peer := sdktest.NewPeer(t, netfault.Link{})
+	peer.Reject()
+	peer.Start(t)
+	x := exporter(t, peer.Options(fast))
+	err := x.ExportSpans(context.Background(), batch("a", 5))
+	var rejected *stefgrpc.RejectedError
+	require.ErrorAs(t, err, &rejected)
+	require.EqualValues(t, 1, rejected.Records)
+	require.Equal(t, stefsdk.Stats{Delivered: 4, Rejected: 1, Streams: 1}, x.Stats())
+}
+
+func TestOmittedItems(t *testing.T) {
+	peer := sdktest.NewPeer(t, netfault.Link{})
+	peer.Start(t)
+	x := exporter(t, peer.Options(fast))
+	var many []attribute.KeyValue
+	for i := range stef.MaxPairs + 1 {
+		many = append(many, attribute.Int(fmt.Sprint(i), i))
+	}
+	spans := append(batch("good", 3), batch("bad", 2, many...)...)
+	err := x.ExportSpans(context.Background(), spans)
+	var omitted *stefsdk.OmittedError
+	require.ErrorAs(t, err, &omitted)
+	require.Equal(t, 2, omitted.Items)
+	require.ErrorIs(t, err, stef.ErrLimit)
+	require.Equal(t, 3, peer.Spans())
+	err = x.ExportSpans(context.Background(), batch("bad", 2, many...))
+	require.ErrorAs(t, err, &omitted)
+	require.Equal(t, stefsdk.Stats{Delivered: 3, Omitted: 4, Streams: 1}, x.Stats())
+}
