@@ -63,6 +63,8 @@ stef-pdata                    -> stef-go stef-go/otelstef stef-pdata/internal/..
 exporter/stefexporter/internal/metadatatest -> collector otel testify
 exporter/...                  -> stef-go stef-gogrpc internal/signal internal/confkeys stef-pdata collector grpc zap otel
 receiver/stefreceiver/internal/metadatatest -> collector otel testify
+receiver/steffilereceiver/internal/metadatatest -> collector otel testify
+receiver/steffilereceiver     -> stef-go stef-go/rotate internal/signal internal/confkeys stef-pdata collector zap otel receiver/steffilereceiver/internal/metadata
 receiver/...                  -> stef-go stef-gogrpc internal/signal internal/confkeys stef-pdata collector grpc protobuf genproto zap otel
 
 extension/stefencodingextension/internal/metadatatest -> collector otel testify

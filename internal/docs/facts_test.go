@@ -18,6 +18,7 @@ import (
 
 	"github.com/otelstef/stef/exporter/stefexporter"
 	"github.com/otelstef/stef/internal/teltest"
+	"github.com/otelstef/stef/receiver/steffilereceiver"
 	"github.com/otelstef/stef/receiver/stefreceiver"
 )
 
@@ -154,7 +155,11 @@ func checkYAML(root, text string) (how string, err error) {
 		return "checked as a builder manifest", checkManifest(root, all)
 	}
 	loaded := 0
-	for section, factory := range map[string]component.Factory{"exporters": stefexporter.NewFactory(), "receivers": stefreceiver.NewFactory()} {
+	for _, c := range []struct {
+		section string
+		factory component.Factory
+	}{{"exporters", stefexporter.NewFactory()}, {"receivers", stefreceiver.NewFactory()}, {"receivers", steffilereceiver.NewFactory()}} {
+		section, factory := c.section, c.factory
 		entries, _ := all[section].(map[string]any)
 		for id, entry := range entries {
 			if typ, _, _ := strings.Cut(id, "/"); typ != factory.Type().String() {

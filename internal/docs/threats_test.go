@@ -15,6 +15,7 @@ import (
 
 	"github.com/otelstef/stef/exporter/stefexporter"
 	"github.com/otelstef/stef/internal/teltest"
+	"github.com/otelstef/stef/receiver/steffilereceiver"
 	"github.com/otelstef/stef/receiver/stefreceiver"
 	stef "github.com/otelstef/stef/stef-go"
 )
@@ -80,6 +81,7 @@ func limits(t *testing.T, root string) (names []string) {
 	require.Greater(t, found, 8)
 	keys := keysOf(reflect.TypeFor[stefreceiver.Config](), "", ".")
 	keys = append(keys, keysOf(reflect.TypeFor[stefexporter.Config](), "", "::")...)
+	keys = append(keys, keysOf(reflect.TypeFor[steffilereceiver.Config](), "", ".")...)
 	for _, m := range regexp.MustCompile("mapstructure:\"([a-z_]+)\"").FindAllStringSubmatch(read(t, root, "extension/stefencodingextension/config.go"), -1) {
 		keys = append(keys, m[1])
 	}

@@ -1,0 +1,197 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package steffilereceiver
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"path/filepath"
+	"time"
+
+	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/config/configretry"
+	"go.opentelemetry.io/collector/confmap"
+
+	"github.com/otelstef/stef/internal/confkeys"
+	stef "github.com/otelstef/stef/stef-go"
+)
+
+const mib = 1 << 20
+
+// Config is the configuration of the receiver.
+type Config struct {
+	// Include are patterns of the files to follow, as of filepath.Match. Required.
+	Include []string `mapstructure:"include"`
+	// Exclude are patterns of files to ignore.
+	Exclude []string `mapstructure:"exclude"`
+	// PollInterval is how often the receiver looks for new files and data.
+	PollInterval time.Duration `mapstructure:"poll_interval"`
+	// SettleTime is how long a file must not have changed to count as finished,
+	// unless its name says that it is.
+	SettleTime time.Duration `mapstructure:"settle_time"`
+	// OnFinished says what happens with files that were delivered.
+	OnFinished OnFinished `mapstructure:"on_finished"`
+	// MoveTo is the folder for OnFinished "move".
+	MoveTo string `mapstructure:"move_to"`
+	// AssumeSignal is the signal of files that do not tell it.
+	AssumeSignal string `mapstructure:"assume_signal"`
+	// StorageID is the storage extension that keeps the places.
+	StorageID *component.ID `mapstructure:"storage"`
+	// MaxBatchItems is the maximum number of items in a batch.
+	MaxBatchItems int `mapstructure:"max_batch_items"`
+	// MaxBatchMiB is the maximum size of a batch as OTLP. A record that is larger
+	// becomes a batch of its own.
+	MaxBatchMiB int `mapstructure:"max_batch_mib"`
+	// RetryConfig configures the retries of batches that the pipeline refuses
+	// temporarily.
+	RetryConfig configretry.BackOffConfig `mapstructure:"retry_on_failure"`
+	// ShutdownTimeout is how long a shutdown waits for the pipeline to take the
+	// batch that it has.
+	ShutdownTimeout time.Duration `mapstructure:"shutdown_timeout"`
+	// Limits bound the resources that files may use.
+	Limits LimitsConfig `mapstructure:"limits"`
+
+	_ struct{}
+}
+
+// OnFinished says what happens with files that were delivered.
+type OnFinished string
+
+// The values of OnFinished.
+const (
+	Keep   OnFinished = "keep"
+	Delete OnFinished = "delete"
+	Move   OnFinished = "move"
+)
+
+// LimitsConfig bounds the resources that files may use.
+type LimitsConfig struct {
+	// MaxFrameMiB bounds a frame, before and after decompression.
+	MaxFrameMiB int `mapstructure:"max_frame_mib"`
+	// MaxRecordAllocMiB bounds the memory that one record may allocate.
+	MaxRecordAllocMiB int `mapstructure:"max_record_alloc_mib"`
+	// MaxDictMiB bounds the dictionaries of one file.
+	MaxDictMiB int `mapstructure:"max_dict_mib"`
+	// MaxOpenFiles bounds the files of one signal that are open at the same time.
+	MaxOpenFiles int `mapstructure:"max_open_files"`
+
+	_ struct{}
+}
+
+func createDefaultConfig() component.Config {
+	retry := configretry.NewDefaultBackOffConfig()
+	retry.InitialInterval = time.Second
+	retry.MaxElapsedTime = 0 // the file keeps the data
+	return &Config{
+		PollInterval:    200 * time.Millisecond,
+		SettleTime:      10 * time.Second,
+		OnFinished:      Keep,
+		MaxBatchItems:   8192,
+		MaxBatchMiB:     8,
+		RetryConfig:     retry,
+		ShutdownTimeout: 5 * time.Second,
+		Limits: LimitsConfig{
+			MaxFrameMiB:       32,
+			MaxRecordAllocMiB: 16,
+			MaxDictMiB:        64,
+			MaxOpenFiles:      32,
+		},
+	}
+}
+
+var (
+	_ confmap.Unmarshaler = (*Config)(nil)
+	_ confmap.Validator   = (*Config)(nil)
+)
+
+var sections = []confkeys.Section{
+	confkeys.Of[Config](""),
+	confkeys.Of[LimitsConfig]("limits"),
+}
+
+var keyHints = map[string]string{
+	"path":              "set include to a list of patterns, such as [/var/telemetry/*.stef*]",
+	"directory":         "set include to a list of patterns, such as [/var/telemetry/*.stef*]",
+	"delete_after_read": "set on_finished to delete",
+	"start_at":          "this receiver always reads files from their beginning; set storage to remember what was delivered",
+}
+
+// Unmarshal reports unknown keys with a suggestion.
+func (c *Config) Unmarshal(conf *confmap.Conf) error {
+	if errs := confkeys.Unknown(conf.ToStringMap(), keyHints, sections...); len(errs) > 0 {
+		return errors.Join(errs...)
+	}
+	return conf.Unmarshal(c)
+}
+
+// Validate reports all errors in the configuration.
+func (c *Config) Validate() error {
+	var errs []error
+	fail := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	if len(c.Include) == 0 {
+		fail("include is missing: set it to a list of patterns, such as [/var/telemetry/*.stef*]")
+	}
+	for key, patterns := range map[string][]string{"include": c.Include, "exclude": c.Exclude} {
+		for _, p := range patterns {
+			if _, err := filepath.Match(p, ""); err != nil || p == "" {
+				fail("%s has the pattern %q, which is malformed: use *, ? and [a-z] as in file names", key, p)
+			}
+		}
+	}
+	positive := func(key string, d time.Duration, normal string) {
+		if d <= 0 {
+			fail("%s is %s: set it to a positive duration, the default is %s", key, d, normal)
+		}
+	}
+	positive("poll_interval", c.PollInterval, "200ms")
+	positive("settle_time", c.SettleTime, "10s")
+	positive("shutdown_timeout", c.ShutdownTimeout, "5s")
+	switch c.OnFinished {
+	case Keep, Delete, Move:
+	default:
+		fail("on_finished is %q: set it to keep, delete or move", string(c.OnFinished))
+	}
+	if (c.OnFinished == Move) != (c.MoveTo != "") {
+		fail("on_finished is %q and move_to is %q: set move_to to a folder if, and only if, on_finished is move", string(c.OnFinished), c.MoveTo)
+	}
+	switch c.AssumeSignal {
+	case "", "traces", "metrics", "logs":
+	default:
+		fail("assume_signal is %q: set it to traces, metrics or logs", c.AssumeSignal)
+	}
+	errs = append(errs, between("max_batch_items", c.MaxBatchItems, 1, math.MaxInt32, "the default is 8192"),
+		between("max_batch_mib", c.MaxBatchMiB, 1, maxMiB, "the default is 8"))
+	return errors.Join(errs...)
+}
+
+// maxMiB keeps sums of limits within the integers of all platforms.
+const maxMiB = 512
+
+// Validate reports invalid limits.
+func (c *LimitsConfig) Validate() error {
+	const formatMiB = stef.MaxFrameBytes / mib
+	return errors.Join(
+		between("max_frame_mib", c.MaxFrameMiB, 1, formatMiB, fmt.Sprintf("the format allows no frame above %d, the default is 32", formatMiB)),
+		between("max_record_alloc_mib", c.MaxRecordAllocMiB, 1, maxMiB, "the default is 16"),
+		between("max_dict_mib", c.MaxDictMiB, 1, maxMiB, "the default is 64"),
+		between("max_open_files", c.MaxOpenFiles, 1, 100_000, "the default is 32"),
+	)
+}
+
+func between(key string, value, least, most int, hint string) error {
+	if value >= least && value <= most {
+		return nil
+	}
+	return fmt.Errorf("%s is %d: set it to a number from %d to %d; %s", key, value, least, most, hint)
+}
+
+// limits returns the limits of readers.
+func (c *Config) limits() stef.Limits {
+	return stef.Limits{
+		FrameBytes:  c.Limits.MaxFrameMiB * mib,
+		RecordBytes: c.Limits.MaxRecordAllocMiB * mib,
+		DictBytes:   c.Limits.MaxDictMiB * mib,
+	}
+}

@@ -1,0 +1,70 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package steffilereceiver
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+	"go.opentelemetry.io/collector/pipeline"
+	"go.opentelemetry.io/collector/receiver/receivertest"
+
+	"github.com/otelstef/stef/internal/signal"
+	"github.com/otelstef/stef/stef-go/rotate"
+)
+
+// generator writes items to files one at a time.
+type generator[T any] struct {
+	t   *testing.T
+	dir string
+	sig *signal.Descriptor[T]
+	one func(receivertest.UniqueIDAttrVal) T
+	w   writer[T]
+	ids atomic.Uint64
+}
+
+// Start removes what the scenario before left: without a storage it would be
+// delivered again.
+func (g *generator[T]) Start() {
+	for _, name := range names(g.t, g.dir) {
+		require.NoError(g.t, os.Remove(filepath.Join(g.dir, name)))
+	}
+	g.w = newWriter(g.t, g.sig, rotate.Options{Dir: g.dir, MaxBytes: 8 << 10})
+}
+
+func (g *generator[T]) Stop() { require.NoError(g.t, g.w.Close()) }
+
+func (g *generator[T]) Generate() []receivertest.UniqueIDAttrVal {
+	id := receivertest.UniqueIDAttrVal(fmt.Sprint(g.ids.Add(1)))
+	require.NoError(g.t, g.w.put(g.one(id)))
+	return []receivertest.UniqueIDAttrVal{id}
+}
+
+func testContract[T any](t *testing.T, kind pipeline.Signal, sig *signal.Descriptor[T], one func(receivertest.UniqueIDAttrVal) T) {
+	dir := t.TempDir()
+	receivertest.CheckConsumeContract(receivertest.CheckConsumeContractParams{
+		T: t, Factory: NewFactory(), Signal: kind, GenerateCount: 200,
+		Config:    testConfig(dir, func(c *Config) { c.OnFinished = Delete }),
+		Generator: &generator[T]{t: t, dir: dir, sig: sig, one: one},
+	})
+}
+
+func TestContract(t *testing.T) {
+	t.Run("traces", func(t *testing.T) {
+		testContract(t, pipeline.SignalTraces, signal.Traces, func(id receivertest.UniqueIDAttrVal) ptrace.Traces { return receivertest.CreateOneSpanWithID(id) })
+	})
+	t.Run("metrics", func(t *testing.T) {
+		testContract(t, pipeline.SignalMetrics, signal.Metrics, func(id receivertest.UniqueIDAttrVal) pmetric.Metrics { return receivertest.CreateGaugeMetricWithID(id) })
+	})
+	t.Run("logs", func(t *testing.T) {
+		testContract(t, pipeline.SignalLogs, signal.Logs, func(id receivertest.UniqueIDAttrVal) plog.Logs { return receivertest.CreateOneLogWithID(id) })
+	})
+}

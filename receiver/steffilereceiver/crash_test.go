@@ -1,0 +1,91 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package steffilereceiver
+
+import (
+	"bufio"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/otelstef/stef/internal/signal"
+	"github.com/otelstef/stef/stef-go/rotate"
+)
+
+const (
+	crashDir  = "STEF_FILE_CRASH_DIR"
+	crashBase = "STEF_FILE_CRASH_BASE"
+)
+
+// TestWriteUntilKilled is the program that TestKilledWriters kills.
+func TestWriteUntilKilled(t *testing.T) {
+	dir := os.Getenv(crashDir)
+	if dir == "" {
+		t.Skip("this is the program of TestKilledWriters, which starts it")
+	}
+	n, err := strconv.ParseUint(os.Getenv(crashBase), 10, 64)
+	require.NoError(t, err)
+	w := newWriter(t, signal.Logs, rotate.Options{Dir: dir, MaxBytes: 10 << 10})
+	for ; ; n += 20 {
+		require.NoError(t, w.put(numbered(n+1, n+20)))
+		fmt.Println("flushed", n+20)
+	}
+}
+
+// Writers are killed at random instants while their files are followed. Everything
+// that was flushed is delivered once, and nothing that was not written.
+func TestKilledWriters(t *testing.T) {
+	kills := 100
+	if testing.Short() {
+		kills = 10
+	}
+	dir := t.TempDir()
+	to := &collected{t: t}
+	r := start(t, testConfig(dir, func(c *Config) { c.OnFinished = Delete }), to, &memory{})
+	flushed := make([]uint64, kills)
+	const apart = 1 << 32
+	for i := range kills {
+		cmd := exec.Command(os.Args[0], "-test.run=^TestWriteUntilKilled$", "-test.v")
+		cmd.Env = append(os.Environ(), crashDir+"="+dir, crashBase+"="+strconv.Itoa(i*apart))
+		out, err := cmd.StdoutPipe()
+		require.NoError(t, err)
+		require.NoError(t, cmd.Start())
+		var timer *time.Timer
+		for lines := bufio.NewScanner(out); lines.Scan(); {
+			var n uint64
+			if _, err := fmt.Sscanf(lines.Text(), "flushed %d", &n); err != nil {
+				continue
+			}
+			flushed[i] = n
+			if timer == nil {
+				timer = time.AfterFunc(rand.N(15*time.Millisecond), func() { _ = cmd.Process.Kill() })
+			}
+		}
+		require.Error(t, cmd.Wait())
+		require.NotNil(t, timer)
+	}
+	require.Eventually(t, func() bool { return len(names(t, dir)) == 0 }, 30*time.Second, 5*time.Millisecond)
+	last := make([]uint64, kills)
+	total := 0
+	for n, times := range to.all() {
+		require.Equal(t, 1, times, n)
+		i := int((n - 1) / apart)
+		last[i] = max(last[i], n)
+		total++
+	}
+	want := 0
+	for i := range kills {
+		require.GreaterOrEqual(t, last[i], flushed[i])
+		require.LessOrEqual(t, last[i], flushed[i]+20)
+		want += int(last[i] - uint64(i)*apart)
+	}
+	require.Equal(t, want, total, "some records are missing")
+	t.Logf("%d kills: %d records were delivered once, %d files were whole, %d cut", kills, total, r.finished(complete), r.finished(cut))
+}

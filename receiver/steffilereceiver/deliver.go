@@ -1,0 +1,132 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package steffilereceiver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"runtime/debug"
+	"time"
+
+	"go.opentelemetry.io/collector/config/configretry"
+	"go.opentelemetry.io/collector/consumer/consumererror"
+	"go.opentelemetry.io/collector/receiver/receiverhelper"
+	"go.uber.org/zap"
+)
+
+// sink is the pipeline of a signal.
+type sink[T any] struct {
+	consume func(context.Context, T) error
+	mutates bool      // consume may change the batch
+	clone   func(T) T // a deep copy
+	// rest returns the part of a batch that an error says was not taken.
+	rest  func(error) (T, bool)
+	start func(*receiverhelper.ObsReport, context.Context) context.Context
+	end   func(obs *receiverhelper.ObsReport, ctx context.Context, format string, items int, err error)
+}
+
+const (
+	format    = "stef"
+	transport = "file"
+)
+
+// errStopped is a delivery that the shutdown of the receiver ended.
+var errStopped = errors.New("the receiver shuts down")
+
+// errGivenUp is a temporary refusal that retry_on_failure does not retry any more.
+var errGivenUp = errors.New("the pipeline refused the batch for too long")
+
+// deliver passes a batch to the pipeline. It returns nil if the batch is settled:
+// taken, or refused for good, and errStopped if it is not.
+func (f *follower[T]) deliver(batch T) error {
+	items := f.sig.Items(batch)
+	if items == 0 {
+		return nil
+	}
+	ctx := f.sink.start(f.obs, f.ctx)
+	left := items
+	err := f.retry(ctx, batch, &left)
+	f.sink.end(f.obs, ctx, format, items, err)
+	switch {
+	case err == nil:
+		f.meter.delivered()
+		return nil
+	case errors.Is(err, errStopped):
+		return err
+	}
+	f.meter.rejected(left, "pipeline")
+	f.log.Warn("The pipeline refused records of a file for good", zap.Int("records", left), zap.Error(err))
+	return nil
+}
+
+// retry passes a batch to the pipeline until it takes it, refuses it for good, or the
+// receiver stops. left is the number of items that it did not take.
+func (f *follower[T]) retry(ctx context.Context, batch T, left *int) error {
+	back := backOff{config: f.config.RetryConfig, begin: time.Now()}
+	for {
+		attempt := batch
+		if f.sink.mutates {
+			attempt = f.sink.clone(batch)
+		}
+		err := f.give(ctx, attempt)
+		if err == nil || consumererror.IsPermanent(err) {
+			return err
+		}
+		if rest, ok := f.sink.rest(err); ok {
+			batch = f.sink.clone(rest)
+			*left = f.sig.Items(batch)
+		}
+		if f.stopping() {
+			return errors.Join(errStopped, err)
+		}
+		wait, again := back.next()
+		if !again {
+			return errors.Join(errGivenUp, err)
+		}
+		f.log.Debug("The pipeline refused a batch for the moment", zap.Duration("wait", wait), zap.Error(err))
+		if !f.sleep(wait) {
+			return errors.Join(errStopped, err)
+		}
+		f.meter.retried()
+	}
+}
+
+// give passes a batch to the pipeline. A panic of the pipeline is a permanent error.
+func (f *follower[T]) give(ctx context.Context, batch T) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			f.meter.failed("panic")
+			f.log.Error("The pipeline panicked", zap.Any("panic", p), zap.ByteString("stack", debug.Stack()))
+			err = consumererror.NewPermanent(fmt.Errorf("panic: %v", p))
+		}
+	}()
+	return f.sink.consume(ctx, batch)
+}
+
+// backOff are growing waits.
+type backOff struct {
+	config configretry.BackOffConfig
+	begin  time.Time
+	last   time.Duration
+}
+
+// next returns how long to wait, and false if there is to be no other attempt.
+func (b *backOff) next() (time.Duration, bool) {
+	c := &b.config
+	if !c.Enabled {
+		return 0, false
+	}
+	if b.last == 0 {
+		b.last = c.InitialInterval
+	} else {
+		b.last = time.Duration(float64(b.last) * c.Multiplier)
+	}
+	if c.MaxInterval > 0 {
+		b.last = min(b.last, c.MaxInterval)
+	}
+	wait := time.Duration(float64(b.last) * (1 + c.RandomizationFactor*(2*rand.Float64()-1)))
+	return wait, c.MaxElapsedTime == 0 || time.Since(b.begin)+wait <= c.MaxElapsedTime
+}

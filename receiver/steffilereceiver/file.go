@@ -1,0 +1,199 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package steffilereceiver
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime/debug"
+
+	"go.uber.org/zap"
+
+	"github.com/otelstef/stef/internal/signal"
+	stef "github.com/otelstef/stef/stef-go"
+	"github.com/otelstef/stef/stef-go/rotate"
+	stefpdata "github.com/otelstef/stef/stef-pdata"
+)
+
+// tail is a file that is being read.
+type tail[T any] struct {
+	*os.File
+	place  *place
+	frames rotate.Frames
+	size   int64 // of the file when it was last looked at
+	source window
+	dec    *signal.Decoder[T] // nil before the headers
+	barren int
+	used   uint64 // when it was last read, in passes
+}
+
+// window is the part of a file that holds whole frames. When it is read to its end,
+// it asks for the next whole frame.
+type window struct {
+	file    io.ReaderAt
+	at, end int64
+	more    func() bool
+}
+
+// Read implements io.Reader.
+func (w *window) Read(p []byte) (int, error) {
+	if w.at >= w.end && !w.more() {
+		return 0, io.EOF
+	}
+	n, err := w.file.ReadAt(p[:min(int64(len(p)), w.end-w.at)], w.at)
+	w.at += int64(n)
+	if n > 0 {
+		return n, nil
+	}
+	return n, err
+}
+
+func newTail[T any](file *os.File, place *place) *tail[T] {
+	t := &tail[T]{File: file, place: place}
+	t.rewind()
+	return t
+}
+
+// rewind begins to read at the beginning of the file.
+func (t *tail[T]) rewind() {
+	t.release()
+	t.frames = rotate.Frames{}
+	t.source = window{file: t.File, more: func() bool {
+		ok, err := t.frames.Next(t.File, t.size)
+		t.source.end = t.frames.End()
+		return ok && err == nil
+	}}
+}
+
+// release frees the memory of the decoder.
+func (t *tail[T]) release() {
+	if t.dec != nil {
+		t.dec.Reader.Close()
+		t.dec = nil
+	}
+}
+
+func (t *tail[T]) close() error {
+	t.release()
+	return t.File.Close()
+}
+
+// errDamaged is a file that cannot be read further.
+var errDamaged = errors.New("damaged")
+
+// errTruncated is a file that became shorter than what was read of it.
+var errTruncated = errors.New("the file was truncated or overwritten")
+
+// drain delivers the whole frames of a file. It returns nil at the last of them,
+// errStopped, an error that wraps errDamaged, or an error of the file system.
+func (f *follower[T]) drain(t *tail[T]) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			f.meter.failed("panic")
+			f.log.Error("A panic while a file was decoded", zap.String("file", t.Name()), zap.Any("panic", p), zap.ByteString("stack", debug.Stack()))
+			err = fmt.Errorf("%w: panic: %v", errDamaged, p)
+		}
+	}()
+	for {
+		info, err := t.Stat()
+		if err != nil {
+			return err
+		}
+		if t.size = info.Size(); t.size < t.frames.End() {
+			return errTruncated
+		}
+		if more, err := f.step(t); err != nil || !more {
+			return err
+		}
+	}
+}
+
+// step makes one step: it finds the next whole frame, reads the headers, or delivers
+// a frame. It reports false if there is no whole frame.
+func (f *follower[T]) step(t *tail[T]) (bool, error) {
+	switch {
+	case f.stopping():
+		return false, errStopped
+	case t.dec != nil && t.dec.Reader.Stats().Frames < t.frames.Count():
+		return f.frame(t)
+	case t.dec == nil && t.frames.Count() >= 0:
+		dec, err := f.sig.NewDecoder(&t.source, f.decoderOptions, stef.WithLimits(f.config.limits()))
+		if err != nil {
+			return false, judge(err)
+		}
+		t.dec = dec
+		return true, nil
+	}
+	ok, err := t.frames.Next(t.File, t.size)
+	t.source.end = t.frames.End()
+	return ok && err == nil, judge(err)
+}
+
+// judge tells damage from errors of the file system.
+func judge(err error) error {
+	for _, kind := range []error{stef.ErrCorrupt, stef.ErrLimit, stef.ErrSchema, stef.ErrVersion, stef.ErrZstdDict} {
+		if errors.Is(err, kind) {
+			return fmt.Errorf("%w: %w", errDamaged, err)
+		}
+	}
+	return err
+}
+
+// frame delivers the records of a frame behind the place of the file.
+func (f *follower[T]) frame(t *tail[T]) (bool, error) {
+	for first := true; first || t.dec.Reader.Buffered() > 0; first = false {
+		if f.stopping() {
+			return false, errStopped
+		}
+		if t.dec.Reader.Stats().Records < t.place.Records {
+			// The decoder sees records only from the place on. It keeps nothing from
+			// one call to the next that depends on those before.
+			if !t.dec.Reader.Next() {
+				return f.ended(t)
+			}
+			continue
+		}
+		batch, err := t.dec.Decode()
+		var bad stefpdata.RecordErrors
+		if errors.As(err, &bad) {
+			f.meter.rejected(int(bad.Records()), "conversion")
+			f.log.Warn("OTLP cannot represent records of a file", zap.String("file", t.Name()), zap.Error(bad))
+			err = nil
+		}
+		if e := f.deliver(batch); e != nil {
+			return false, e
+		}
+		f.advance(t)
+		if err == io.EOF {
+			return f.ended(t)
+		}
+		if err != nil {
+			return false, judge(err)
+		}
+	}
+	return true, nil
+}
+
+// ended is for streams that end at the end of the window: frames without records
+// make the decoder look for the next frame. It begins the file again, to continue
+// behind the place when there is more.
+func (f *follower[T]) ended(t *tail[T]) (bool, error) {
+	if s, ok := t.dec.Reader.(interface{ Err() error }); ok && s.Err() != nil {
+		return false, judge(s.Err())
+	}
+	if t.barren++; t.barren > maxBarren {
+		return false, fmt.Errorf("%w: more than %d times frames without records at the end of the file", errDamaged, maxBarren)
+	}
+	t.rewind()
+	for ok := true; ok; { // up to where the decoder ended
+		ok = t.source.more()
+	}
+	return false, nil
+}
+
+// maxBarren bounds how often a file is read again because of frames without records.
+// No writer of ours makes such frames.
+const maxBarren = 100

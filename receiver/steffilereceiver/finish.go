@@ -1,0 +1,125 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package steffilereceiver
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/otelstef/stef/stef-go/rotate"
+)
+
+// damagedSuffix is added to the names of files that cannot be read further, if
+// finished files are not kept.
+const damagedSuffix = ".damaged"
+
+// atEnd reports whether nothing more will be written to a file that was read up to
+// its last whole frame.
+func (f *follower[T]) atEnd(c candidate, t *tail[T]) bool {
+	if t.size > c.info.Size() {
+		return false // it grew since it was listed
+	}
+	if _, ours := rotate.ParseName(filepath.Base(c.path)); ours && !c.active {
+		return true
+	}
+	if time.Since(c.info.ModTime()) < f.config.SettleTime {
+		return false
+	}
+	if !c.active {
+		return true
+	}
+	gone, err := rotate.Abandoned(c.path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		f.warn(c.key, "open", err)
+	}
+	return err == nil && gone
+}
+
+// finish ends a file: it was delivered, or it is damaged.
+func (f *follower[T]) finish(c candidate, t *tail[T], damage error) {
+	outcome, rest := complete, t.size-t.frames.End()
+	switch {
+	case damage != nil:
+		outcome = damaged
+		f.log.Error("A file cannot be read further; what is before was delivered", zap.String("file", c.path),
+			zap.Uint64("records", t.place.Records), zap.Int64("unread_bytes", rest), zap.Error(damage))
+	case rest > 0:
+		outcome = cut
+		f.log.Warn("A file ends within a frame; the frames before were delivered", zap.String("file", c.path),
+			zap.Uint64("records", t.place.Records), zap.Int64("lost_bytes", rest))
+	default:
+		f.log.Debug("A file was delivered", zap.String("file", c.path), zap.Uint64("records", t.place.Records))
+	}
+	f.meter.finished(outcome)
+	if err := t.place.identify(t.File, t.size); err != nil {
+		f.warn(c.key, "read", err)
+	}
+	t.place.Outcome, t.place.Size = outcome, c.info.Size()
+	f.save(true)
+	f.close(c.key)
+	f.dispose(c, t.place)
+}
+
+// lost ends a file that somebody removed. The open file still has its data.
+func (f *follower[T]) lost(key string, t *tail[T]) {
+	err := f.drain(t)
+	if errors.Is(err, errStopped) {
+		return
+	}
+	if err != nil {
+		f.warn(key, "read", err)
+	}
+	f.meter.finished(removed)
+	f.log.Warn("A file was removed or replaced while it was read", zap.String("file", key),
+		zap.Uint64("records", t.place.Records), zap.Int64("unread_bytes", t.size-t.frames.End()))
+	f.close(key)
+}
+
+// dispose does with a finished file what on_finished says. If it fails, the next pass
+// tries it again.
+func (f *follower[T]) dispose(c candidate, p *place) {
+	var err error
+	switch {
+	case f.config.OnFinished == Keep:
+		p.kept = true
+		return
+	case f.config.OnFinished == Move:
+		err = move(c.path, filepath.Join(f.config.MoveTo, filepath.Base(c.key)), p.Outcome == damaged)
+	case p.Outcome == damaged:
+		err = move(c.path, c.key, true)
+	default:
+		err = os.Remove(c.path)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		f.warn(c.key, "finish", err)
+		return
+	}
+	delete(f.places.of, c.key)
+	f.save(true)
+}
+
+// move renames a file and does not overwrite another one.
+func move(from, to string, isDamaged bool) error {
+	if isDamaged {
+		to += damagedSuffix
+	}
+	if err := os.MkdirAll(filepath.Dir(to), 0o750); err != nil {
+		return err
+	}
+	name := to
+	for i := 1; ; i++ {
+		if _, err := os.Lstat(name); errors.Is(err, fs.ErrNotExist) {
+			return os.Rename(from, name)
+		} else if err != nil {
+			return err
+		}
+		name = fmt.Sprintf("%s.%d", to, i)
+	}
+}

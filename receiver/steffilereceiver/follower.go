@@ -1,0 +1,431 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package steffilereceiver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/extension/xextension/storage"
+	"go.opentelemetry.io/collector/receiver"
+	"go.opentelemetry.io/collector/receiver/receiverhelper"
+	"go.uber.org/zap"
+
+	"github.com/otelstef/stef/internal/signal"
+	"github.com/otelstef/stef/receiver/steffilereceiver/internal/metadata"
+	"github.com/otelstef/stef/stef-go/rotate"
+	stefpdata "github.com/otelstef/stef/stef-pdata"
+)
+
+// follower is the receiver of one signal. Its goroutine owns everything but ctx.
+type follower[T any] struct {
+	sig            *signal.Descriptor[T]
+	sink           sink[T]
+	config         *Config
+	id             component.ID
+	log            *zap.Logger
+	obs            *receiverhelper.ObsReport
+	telemetry      *metadata.TelemetryBuilder
+	meter          *meter
+	decoderOptions []stefpdata.DecoderOption
+
+	ctx    context.Context // of the pipeline
+	cancel context.CancelFunc
+	stop   chan struct{}
+	done   chan struct{} // nil before Start
+
+	places places
+	open   map[string]*tail[T]
+	other  map[string]string // the signals of files of other signals, by key
+	warned map[string]string // the last warning about a file, by key
+	pass   uint64
+	passes atomic.Uint64 // that are complete
+}
+
+func newFollower[T any](sig *signal.Descriptor[T], settings receiver.Settings, config *Config, to sink[T]) (*follower[T], error) {
+	telemetry, err := metadata.NewTelemetryBuilder(settings.TelemetrySettings)
+	if err != nil {
+		return nil, err
+	}
+	obs, err := receiverhelper.NewObsReport(receiverhelper.ObsReportSettings{
+		ReceiverID: settings.ID, Transport: transport, LongLivedCtx: true, ReceiverCreateSettings: settings,
+	})
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	return &follower[T]{
+		sig: sig, sink: to, config: config, id: settings.ID, log: settings.Logger, obs: obs, telemetry: telemetry,
+		meter:          newMeter(telemetry, settings.ID, sig.Name),
+		decoderOptions: []stefpdata.DecoderOption{stefpdata.WithMaxItems(config.MaxBatchItems), stefpdata.WithMaxBytes(config.MaxBatchMiB * mib)},
+		ctx:            ctx, cancel: cancel, stop: make(chan struct{}),
+		open: map[string]*tail[T]{}, other: map[string]string{}, warned: map[string]string{},
+	}, nil
+}
+
+// Start implements component.Component.
+func (f *follower[T]) Start(ctx context.Context, host component.Host) error {
+	if err := f.prepare(ctx, host); err != nil {
+		return err
+	}
+	f.done = make(chan struct{})
+	go f.run()
+	return nil
+}
+
+// prepare loads the places.
+func (f *follower[T]) prepare(ctx context.Context, host component.Host) error {
+	client, err := f.client(ctx, host)
+	if err != nil {
+		return err
+	}
+	f.places.client = client
+	if err := f.places.load(ctx); err != nil {
+		return errors.Join(fmt.Errorf("cannot read the places of files from storage %s: %w", f.config.StorageID, err), client.Close(ctx))
+	}
+	return nil
+}
+
+// client returns the client of the storage extension, or one that keeps nothing.
+func (f *follower[T]) client(ctx context.Context, host component.Host) (storage.Client, error) {
+	id := f.config.StorageID
+	if id == nil {
+		return storage.NewNopClient(), nil
+	}
+	extension, ok := host.GetExtensions()[*id]
+	if !ok {
+		return nil, fmt.Errorf("storage is %q: add an extension of this name to service::extensions", id)
+	}
+	s, ok := extension.(storage.Extension)
+	if !ok {
+		return nil, fmt.Errorf("storage is %q, which is no storage extension: use one such as file_storage", id)
+	}
+	return s.GetClient(ctx, component.KindReceiver, f.id, f.sig.Name)
+}
+
+// Shutdown implements component.Component. It waits for the batch that the pipeline
+// has, up to shutdown_timeout, so that it is not delivered again after a restart.
+func (f *follower[T]) Shutdown(ctx context.Context) error {
+	defer f.telemetry.Shutdown()
+	defer f.cancel()
+	if f.done == nil {
+		return nil
+	}
+	select {
+	case <-f.stop:
+		return nil
+	default:
+		close(f.stop)
+	}
+	timer := time.AfterFunc(f.config.ShutdownTimeout, f.cancel)
+	defer timer.Stop()
+	defer context.AfterFunc(ctx, f.cancel)()
+	<-f.done
+	return f.places.client.Close(context.WithoutCancel(ctx))
+}
+
+func (f *follower[T]) stopping() bool {
+	select {
+	case <-f.stop:
+		return true
+	default:
+		return false
+	}
+}
+
+// sleep waits, and reports false if the receiver stops.
+func (f *follower[T]) sleep(d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-f.stop:
+		return false
+	case <-timer.C:
+		return true
+	}
+}
+
+// run looks at the folder until the receiver stops.
+func (f *follower[T]) run() {
+	defer close(f.done)
+	defer func() {
+		for key := range f.open {
+			f.close(key)
+		}
+	}()
+	for {
+		f.look()
+		f.passes.Add(1)
+		if !f.sleep(f.config.PollInterval) {
+			return
+		}
+	}
+}
+
+// candidate is a file in the folder.
+type candidate struct {
+	path   string
+	key    string // the path without the suffix of active files
+	active bool
+	info   fs.FileInfo
+}
+
+// list returns the files that match the patterns, the oldest first as far as their
+// names tell.
+func (f *follower[T]) list() []candidate {
+	found := map[string]candidate{}
+	for _, pattern := range f.config.Include {
+		paths, err := filepath.Glob(pattern)
+		if err != nil {
+			f.warn("", "list", err)
+		}
+		for _, path := range paths {
+			if slices.ContainsFunc(f.config.Exclude, func(p string) bool { ok, _ := filepath.Match(p, path); return ok }) {
+				continue
+			}
+			info, err := os.Stat(path)
+			if err != nil || !info.Mode().IsRegular() {
+				continue // it was renamed in the meantime, or is a folder
+			}
+			c := candidate{path: path, key: path, info: info}
+			if base, ok := strings.CutSuffix(path, rotate.ActiveSuffix); ok {
+				c.key, c.active = base+rotate.Suffix, true
+			}
+			if have, ok := found[c.key]; !ok || have.active {
+				found[c.key] = c
+			}
+		}
+	}
+	list := make([]candidate, 0, len(found))
+	for _, c := range found {
+		list = append(list, c)
+	}
+	slices.SortFunc(list, func(a, b candidate) int { return compare(a.key, b.key) })
+	return list
+}
+
+// look makes one pass over the folder.
+func (f *follower[T]) look() {
+	f.pass++
+	list := f.list()
+	listed := make(map[string]bool, len(list))
+	for _, c := range list {
+		listed[c.key] = true
+	}
+	// Files that somebody removed are read to their end before anything else: only
+	// the open file still has the data.
+	for key, t := range f.open {
+		if !listed[key] {
+			f.lost(key, t)
+		}
+	}
+	for _, c := range list {
+		if f.stopping() {
+			return
+		}
+		f.visit(c, listed)
+	}
+	backlog := int64(0)
+	for _, c := range list {
+		if p := f.places.of[c.key]; p != nil && !p.finished() {
+			backlog += max(c.info.Size()-p.Offset, 0)
+		}
+	}
+	f.meter.backlog(backlog)
+	if f.places.forget(listed, time.Now()) {
+		f.save(true)
+	}
+	for _, m := range []map[string]string{f.other, f.warned} {
+		for key := range m {
+			if !listed[key] {
+				delete(m, key)
+			}
+		}
+	}
+}
+
+// visit delivers what is new in a file, and finishes it at its end.
+func (f *follower[T]) visit(c candidate, listed map[string]bool) {
+	if f.other[c.key] != "" {
+		return
+	}
+	p := f.places.of[c.key]
+	if p != nil && p.finished() && p.kept && p.Size == c.info.Size() {
+		return
+	}
+	t := f.open[c.key]
+	if t != nil && !f.same(t, c) {
+		f.lost(c.key, t)
+		t = nil
+	}
+	if t == nil {
+		if t = f.enter(c, listed); t == nil {
+			return
+		}
+	}
+	t.used = f.pass
+	if t.place.finished() {
+		if t.place.Size == c.info.Size() {
+			f.dispose(c, t.place)
+			f.close(c.key)
+			return
+		}
+		t.place.Outcome, t.place.kept = "", false // somebody appended to it
+	}
+	err := f.drain(t)
+	switch {
+	case err == nil:
+		if f.atEnd(c, t) {
+			f.finish(c, t, nil)
+		}
+	case errors.Is(err, errStopped):
+	case errors.Is(err, errDamaged):
+		f.finish(c, t, err)
+	case errors.Is(err, errTruncated):
+		f.warn(c.key, "read", err)
+		delete(f.places.of, c.key)
+		f.close(c.key)
+	default:
+		f.warn(c.key, "read", err)
+		f.close(c.key) // and open it again with the next pass
+	}
+}
+
+// same reports whether an open file is the one in the folder.
+func (f *follower[T]) same(t *tail[T], c candidate) bool {
+	info, err := t.Stat()
+	return err == nil && os.SameFile(info, c.info)
+}
+
+// enter opens a file if it is of this signal.
+func (f *follower[T]) enter(c candidate, listed map[string]bool) *tail[T] {
+	name := signalByName(c.path)
+	if name != "" && name != f.sig.Name {
+		f.other[c.key] = name
+		return nil
+	}
+	file, err := os.Open(c.path)
+	if err != nil {
+		if !errors.Is(err, fs.ErrNotExist) { // it was renamed in the meantime
+			f.warn(c.key, "open", err)
+		}
+		return nil
+	}
+	if name == "" {
+		name, err = f.sniff(file, c)
+	}
+	var p *place
+	if err == nil && name == f.sig.Name {
+		p, err = f.places.open(file, c.key, listed)
+	}
+	if err != nil || p == nil {
+		if err != nil {
+			f.warn(c.key, "open", err)
+		} else if name != "" {
+			f.other[c.key] = name
+		}
+		_ = file.Close()
+		return nil
+	}
+	f.makeRoom()
+	t := newTail[T](file, p)
+	f.open[c.key] = t
+	f.meter.opened(1)
+	return t
+}
+
+// sniff returns the signal that the headers of a file tell, "" for none yet.
+func (f *follower[T]) sniff(file *os.File, c candidate) (string, error) {
+	name, err := signalByHeaders(file, c.info.Size(), f.config.limits())
+	if (errors.Is(err, errUnknownSignal) || errors.Is(err, errDamaged)) && f.config.AssumeSignal != "" {
+		return f.config.AssumeSignal, nil
+	}
+	if errors.Is(err, errUnknownSignal) {
+		f.warnAs(c.key, "signal", err)
+		return "", nil
+	}
+	return name, err
+}
+
+// makeRoom closes the file that was not read for the longest time, if there are too
+// many. It is read from its beginning when there is more in it.
+func (f *follower[T]) makeRoom() {
+	for len(f.open) >= f.config.Limits.MaxOpenFiles {
+		oldest := ""
+		for key, t := range f.open {
+			if oldest == "" || t.used < f.open[oldest].used || t.used == f.open[oldest].used && key < oldest {
+				oldest = key
+			}
+		}
+		f.close(oldest)
+	}
+}
+
+func (f *follower[T]) close(key string) {
+	t := f.open[key]
+	if t == nil {
+		return
+	}
+	delete(f.open, key)
+	f.meter.opened(-1)
+	if err := t.close(); err != nil {
+		f.warn(key, "read", err)
+	}
+}
+
+// advance notes that everything read of a file was delivered.
+func (f *follower[T]) advance(t *tail[T]) {
+	t.place.Records = t.dec.Reader.Stats().Records
+	if end := t.source.at; t.dec.Reader.Buffered() == 0 && end > t.place.Offset {
+		f.meter.read(end - t.place.Offset)
+		t.place.Offset = end
+	}
+	if err := t.place.identify(t.File, t.frames.End()); err != nil {
+		f.warn(t.place.Key, "read", err)
+	}
+	f.save(false)
+}
+
+// save saves the places. Without it, a restart delivers again what was delivered.
+func (f *follower[T]) save(finished bool) {
+	if err := f.places.save(context.WithoutCancel(f.ctx), finished); err != nil {
+		f.warn("", "storage", err)
+	}
+}
+
+// warn logs and counts an error about a file. Repetitions are counted only.
+func (f *follower[T]) warn(key, operation string, err error) {
+	f.meter.failed(operation)
+	text := operation + ": " + err.Error()
+	if f.warned[key] == text {
+		return
+	}
+	f.warned[key] = text
+	f.log.Warn("Cannot "+phrases[operation], zap.String("file", key), zap.Error(err))
+}
+
+// warnAs is warn for states that last: they are counted once.
+func (f *follower[T]) warnAs(key, operation string, err error) {
+	if f.warned[key] != operation+": "+err.Error() {
+		f.warn(key, operation, err)
+	}
+}
+
+var phrases = map[string]string{
+	"list":    "list files",
+	"open":    "open a file",
+	"read":    "read a file",
+	"finish":  "delete or move a file that was delivered",
+	"storage": "save the places of files; after a restart, records may be delivered again",
+	"signal":  "tell the signal of a file",
+}

@@ -1,0 +1,481 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package steffilereceiver
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/component/componenttest"
+	"go.opentelemetry.io/collector/consumer/consumererror"
+	"go.opentelemetry.io/collector/consumer/consumertest"
+	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/receiver/receivertest"
+
+	"github.com/otelstef/stef/internal/signal"
+	"github.com/otelstef/stef/receiver/steffilereceiver/internal/metadata"
+	"github.com/otelstef/stef/stef-go/otelstef"
+	"github.com/otelstef/stef/stef-go/rotate"
+)
+
+// Files that rotate while they are read are delivered once, and then deleted.
+func TestFollowsRotation(t *testing.T) {
+	dir := t.TempDir()
+	to := &collected{t: t}
+	r := start(t, testConfig(dir, func(c *Config) { c.OnFinished = Delete; c.MaxBatchItems = 30 }), to, nil)
+	w := newWriter(t, signal.Logs, rotate.Options{Dir: dir, MaxBytes: 3 << 10}, otelstef.CompactLogs())
+	const n = 5000
+	for i := uint64(0); i < n; i += 50 {
+		require.NoError(t, w.put(numbered(i+1, i+50)))
+		time.Sleep(100 * time.Microsecond)
+	}
+	to.requireOnce(n) // the last file is still active
+	require.NoError(t, w.Close())
+	files := int64(w.Stats().Finished)
+	require.Greater(t, files, int64(10))
+	r.requireFinished(complete, files)
+	require.Eventually(t, func() bool { return len(names(t, dir)) == 0 }, 10*time.Second, time.Millisecond)
+	r.idle()
+	to.requireOnce(n)
+	require.Zero(t, r.sum("otelcol_receiver_steffile_errors"))
+	require.EqualValues(t, n, r.sum("otelcol_receiver_accepted_log_records", "transport", "file"))
+	require.EqualValues(t, w.Stats().Bytes, r.sum("otelcol_receiver_steffile_bytes_read", "signal", "logs"))
+	require.Zero(t, r.sum("otelcol_receiver_steffile_files_open"))
+	require.Zero(t, r.sum("otelcol_receiver_steffile_backlog_bytes"))
+}
+
+// With a storage, a receiver that is stopped and started at any time delivers each
+// record once. Without, it delivers again what is still there.
+func TestRestart(t *testing.T) {
+	for _, on := range []OnFinished{Keep, Delete} {
+		dir := t.TempDir()
+		to, store := &collected{t: t}, &memory{}
+		w := newWriter(t, signal.Logs, rotate.Options{Dir: dir, MaxBytes: 3 << 10})
+		var n uint64
+		for range 25 {
+			r := start(t, testConfig(dir, func(c *Config) { c.OnFinished, c.MaxBatchItems = on, 7 }), to, store)
+			for range 10 {
+				require.NoError(t, w.put(numbered(n+1, n+20)))
+				n += 20
+			}
+			r.stop()
+		}
+		require.NoError(t, w.Close())
+		r := start(t, testConfig(dir, func(c *Config) { c.OnFinished = on }), to, store)
+		to.requireOnce(int(n))
+		r.idle()
+		r.stop()
+		to.requireOnce(int(n))
+		if on == Delete {
+			require.Empty(t, names(t, dir))
+			continue
+		}
+		require.Len(t, names(t, dir), int(w.Stats().Finished))
+		again := &collected{t: t}
+		start(t, testConfig(dir), again, nil)
+		again.requireOnce(int(n))
+	}
+}
+
+// A file that is renamed when the receiver is away, and has another name, is known.
+func TestRenamedBetweenRestarts(t *testing.T) {
+	dir := t.TempDir()
+	to, store := &collected{t: t}, &memory{}
+	path := filepath.Join(dir, "a.stef")
+	file := growing(t, path)
+	file.put(numbered(1, 10))
+	config := func() *Config { return testConfig(dir, func(c *Config) { c.AssumeSignal = "logs" }) }
+	r := start(t, config(), to, store)
+	to.requireOnce(10)
+	r.stop()
+	file.put(numbered(11, 20))
+	require.NoError(t, os.Rename(path, filepath.Join(dir, "b.stef")))
+	r = start(t, config(), to, store)
+	to.requireOnce(20)
+	r.requireFinished(complete, 1)
+	// Another file of the old name.
+	growing(t, path).put(numbered(21, 30))
+	to.requireOnce(30)
+	r.stop()
+}
+
+// Half a frame in an active file is waited for. A finished file that ends in half a
+// frame delivers the frames before, is reported and done with.
+func TestHalfFrames(t *testing.T) {
+	dir := t.TempDir()
+	to := &collected{t: t}
+	r := start(t, testConfig(dir, func(c *Config) { c.AssumeSignal, c.OnFinished, c.SettleTime = "logs", Delete, time.Hour }), to, nil)
+	path := filepath.Join(dir, "a.stef.active")
+	file := growing(t, path)
+	file.put(numbered(1, 10))
+	to.requireOnce(10)
+	for n := uint64(11); n < 15; n++ {
+		chunk := file.encode(numbered(n, n))
+		for i := range chunk {
+			file.write(chunk[i : i+1])
+			if i%8 == 0 {
+				r.idle()
+			}
+			if i < len(chunk)-1 {
+				to.requireOnce(int(n - 1))
+			}
+		}
+		to.requireOnce(int(n))
+	}
+	require.Zero(t, r.finished(cut)+r.finished(complete))
+	r.stop()
+
+	// Finished by its name, and cut.
+	chunk := file.encode(numbered(15, 15))
+	file.write(chunk[:len(chunk)-1])
+	left := rotate.Name{Prefix: "x", Signal: "logs", PID: 1, Sequence: 1}.String()
+	require.NoError(t, os.Rename(path, filepath.Join(dir, left)))
+	to = &collected{t: t}
+	r = start(t, testConfig(dir, func(c *Config) { c.OnFinished, c.SettleTime = Delete, time.Hour }), to, nil)
+	to.requireOnce(14)
+	r.requireFinished(cut, 1)
+	require.Empty(t, names(t, dir))
+}
+
+// A leftover of a killed process counts as finished after settle_time.
+func TestLeftover(t *testing.T) {
+	dir := t.TempDir()
+	to := &collected{t: t}
+	path := filepath.Join(dir, rotate.Name{Prefix: "x", Signal: "logs", PID: 1, Sequence: 1, Active: true}.String())
+	growing(t, path).put(numbered(1, 10))
+	living := newWriter(t, signal.Logs, rotate.Options{Dir: dir, Prefix: "living", MaxAge: -1})
+	require.NoError(t, living.put(numbered(11, 20)))
+	r := start(t, testConfig(dir, func(c *Config) { c.OnFinished, c.MoveTo = Move, filepath.Join(dir, "done") }), to, nil)
+	to.requireOnce(20)
+	r.requireFinished(complete, 1)
+	require.Equal(t, []string{rotate.Name{Prefix: "x", Signal: "logs", PID: 1, Sequence: 1}.String()}, names(t, filepath.Join(dir, "done")))
+	require.NoError(t, living.put(numbered(21, 30)))
+	to.requireOnce(30)
+	require.NoError(t, living.Close())
+	r.requireFinished(complete, 2)
+	require.Len(t, names(t, filepath.Join(dir, "done")), 2)
+}
+
+// A damaged file delivers what is before the damage, and is not deleted.
+func TestDamaged(t *testing.T) {
+	dir := t.TempDir()
+	to := &collected{t: t}
+	path := filepath.Join(dir, rotate.Name{Prefix: "x", Signal: "logs", PID: 1, Sequence: 1}.String())
+	file := growing(t, path)
+	file.put(numbered(1, 10))
+	chunk := file.encode(numbered(11, 20))
+	for i := 5; i < len(chunk); i++ {
+		chunk[i] ^= 0x5a
+	}
+	file.write(chunk)
+	file.put(numbered(21, 30))
+	r := start(t, testConfig(dir, func(c *Config) { c.OnFinished = Delete }), to, nil)
+	r.requireFinished(damaged, 1)
+	to.requireOnce(10)
+	require.Equal(t, []string{filepath.Base(path) + damagedSuffix}, names(t, dir))
+
+	// No STEF at all, and an empty file.
+	require.NoError(t, os.WriteFile(path, []byte("no stream"), 0o600))
+	r.requireFinished(damaged, 2)
+	require.Len(t, names(t, dir), 2)
+	require.NoError(t, os.WriteFile(path, nil, 0o600))
+	r.requireFinished(complete, 1)
+	require.Len(t, names(t, dir), 2)
+}
+
+func TestFileTruncatedAndReplaced(t *testing.T) {
+	dir := t.TempDir()
+	to := &collected{t: t}
+	path := filepath.Join(dir, "a.stef")
+	r := start(t, testConfig(dir, func(c *Config) { c.AssumeSignal, c.SettleTime = "logs", time.Hour }), to, nil)
+	growing(t, path).put(numbered(1, 100))
+	to.requireOnce(100)
+	require.NoError(t, os.Truncate(path, 0))
+	growing(t, path).put(numbered(101, 105))
+	to.requireOnce(105)
+	require.EqualValues(t, 1, r.errors("read"))
+	// Replaced while half of it was read: the rest is read of the open file.
+	other := filepath.Join(dir, "other")
+	growing(t, other).put(numbered(106, 110))
+	require.NoError(t, os.Rename(other, path))
+	to.requireOnce(110)
+	r.requireFinished(removed, 1)
+}
+
+// The folder is removed while files are read, and comes back.
+func TestFolderRemovedAndBack(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "folder")
+	to := &collected{t: t}
+	r := start(t, testConfig(dir), to, &memory{}) // it does not exist yet
+	r.idle()
+	w := newWriter(t, signal.Logs, rotate.Options{Dir: dir, MaxBytes: -1})
+	require.NoError(t, w.put(numbered(1, 10)))
+	to.requireOnce(10)
+	require.NoError(t, os.RemoveAll(dir))
+	time.Sleep(150 * time.Millisecond) // until the writer looks
+	r.requireFinished(removed, 1)
+	require.NoError(t, w.put(numbered(11, 20)))
+	require.NoError(t, w.put(numbered(21, 30)))
+	to.requireOnce(30)
+	require.NoError(t, w.Close())
+	r.requireFinished(complete, 1)
+
+	// It is moved away, grows, and comes back under its name: nothing is repeated.
+	away := dir + ".away"
+	require.NoError(t, os.Rename(dir, away))
+	r.idle()
+	require.NoError(t, os.Rename(away, dir))
+	r.idle()
+	to.requireOnce(30)
+}
+
+// Temporary refusals are retried, also of a part of a batch; permanent ones are
+// counted.
+func TestRefusals(t *testing.T) {
+	for _, mutates := range []bool{false, true} {
+		dir := t.TempDir()
+		to := &collected{t: t, mutates: mutates}
+		calls := 0
+		to.answer = func(_ context.Context, ld plog.Logs) error {
+			calls++
+			first := uint64(ld.ResourceLogs().At(0).ScopeLogs().At(0).LogRecords().At(0).Timestamp())
+			if mutates {
+				defer ld.ResourceLogs().RemoveIf(func(plog.ResourceLogs) bool { return calls%3 != 0 })
+			}
+			switch {
+			case calls%3 != 0:
+				return errors.New("full")
+			case first == 31:
+				return consumererror.NewPermanent(errors.New("no"))
+			}
+			return nil
+		}
+		w := newWriter(t, signal.Logs, rotate.Options{Dir: dir})
+		for i := uint64(1); i < 100; i += 10 {
+			require.NoError(t, w.put(numbered(i, i+9)))
+		}
+		require.NoError(t, w.Close())
+		r := start(t, testConfig(dir), to, nil)
+		r.requireFinished(complete, 1)
+		seen := to.all()
+		require.Len(t, seen, 90)
+		require.Zero(t, seen[31])
+		require.EqualValues(t, 10, r.sum("otelcol_receiver_steffile_records_rejected", "reason", "pipeline"))
+		require.EqualValues(t, 20, r.sum("otelcol_receiver_steffile_retries"))
+		require.EqualValues(t, 10, r.sum("otelcol_receiver_refused_log_records"))
+		require.EqualValues(t, 9, r.sum("otelcol_receiver_steffile_batches"))
+	}
+}
+
+func TestPartOfABatchIsRetried(t *testing.T) {
+	dir := t.TempDir()
+	to := &collected{t: t}
+	var refused atomic.Bool
+	to.answer = func(ctx context.Context, ld plog.Logs) error {
+		if ld.LogRecordCount() == 10 && !refused.Swap(true) {
+			require.NoError(t, to.ConsumeLogs(ctx, numbered(1, 4)))
+			return consumererror.NewLogs(errors.New("the rest later"), numbered(5, 10))
+		}
+		return nil
+	}
+	w := newWriter(t, signal.Logs, rotate.Options{Dir: dir})
+	require.NoError(t, w.put(numbered(1, 10)))
+	start(t, testConfig(dir), to, nil)
+	to.requireOnce(10)
+}
+
+func TestRetryEnds(t *testing.T) {
+	dir := t.TempDir()
+	to := &collected{t: t, answer: func(context.Context, plog.Logs) error { return errors.New("full") }}
+	w := newWriter(t, signal.Logs, rotate.Options{Dir: dir})
+	require.NoError(t, w.put(numbered(1, 10)))
+	require.NoError(t, w.Close())
+	r := start(t, testConfig(dir, func(c *Config) { c.RetryConfig.MaxElapsedTime = 20 * time.Millisecond }), to, nil)
+	r.requireFinished(complete, 1)
+	require.EqualValues(t, 10, r.sum("otelcol_receiver_steffile_records_rejected", "reason", "pipeline"))
+	require.Positive(t, r.sum("otelcol_receiver_steffile_retries"))
+}
+
+// While the pipeline takes nothing, nothing is read, and a shutdown does not wait for
+// it. The batch is delivered after the restart.
+func TestBackPressure(t *testing.T) {
+	dir := t.TempDir()
+	to, store := &collected{t: t}, &memory{}
+	blocked := make(chan struct{}, 100)
+	to.answer = func(ctx context.Context, _ plog.Logs) error {
+		blocked <- struct{}{}
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	w := newWriter(t, signal.Logs, rotate.Options{Dir: dir, MaxBytes: 1 << 10})
+	for i := uint64(0); i < 1000; i += 10 {
+		require.NoError(t, w.put(numbered(i+1, i+10)))
+	}
+	require.NoError(t, w.Close())
+	r := start(t, testConfig(dir, func(c *Config) { c.ShutdownTimeout = 20 * time.Millisecond }), to, store)
+	<-blocked
+	time.Sleep(20 * time.Millisecond)
+	require.Empty(t, blocked)
+	require.EqualValues(t, 1, r.sum("otelcol_receiver_steffile_files_open"))
+	require.Zero(t, r.sum("otelcol_receiver_steffile_bytes_read"))
+	begin := time.Now()
+	r.stop()
+	require.Less(t, time.Since(begin), 5*time.Second)
+
+	to.set(nil)
+	start(t, testConfig(dir), to, store)
+	to.requireOnce(1000)
+}
+
+// A panic of the pipeline costs one batch.
+func TestPanic(t *testing.T) {
+	dir := t.TempDir()
+	to := &collected{t: t, answer: func(_ context.Context, ld plog.Logs) error {
+		if ld.LogRecordCount() == 3 {
+			panic("pipeline")
+		}
+		return nil
+	}}
+	w := newWriter(t, signal.Logs, rotate.Options{Dir: dir})
+	require.NoError(t, w.put(numbered(1, 3)))
+	require.NoError(t, w.put(numbered(4, 5)))
+	r := start(t, testConfig(dir), to, nil)
+	to.requireOnce(2)
+	require.EqualValues(t, 1, r.errors("panic"))
+}
+
+// Each signal reads its own files, and nobody those whose signal is unknown.
+func TestSignals(t *testing.T) {
+	dir := t.TempDir()
+	to := &collected{t: t}
+	traces := newWriter(t, signal.Traces, rotate.Options{Dir: dir})
+	require.NoError(t, traces.put(receivertestSpan()))
+	require.NoError(t, traces.Close())
+	logs := newWriter(t, signal.Logs, rotate.Options{Dir: dir})
+	require.NoError(t, logs.put(numbered(1, 10)))
+	require.NoError(t, logs.Close())
+	unknown := filepath.Join(dir, "unknown.stef")
+	growing(t, unknown).put(numbered(11, 20))
+	tagged := growing(t, filepath.Join(dir, "tagged.stef"), withRoot("Logs"))
+	tagged.put(numbered(11, 20))
+	growing(t, filepath.Join(dir, "spans.stef"), withRoot("Spans")).put(numbered(1, 10))
+	announced := growing(t, filepath.Join(dir, "announced.stef"), otelstef.CompactLogs())
+	announced.put(numbered(21, 30))
+	r := start(t, testConfig(dir, func(c *Config) { c.OnFinished = Delete }), to, nil)
+	to.requireOnce(30)
+	r.requireFinished(complete, 3)
+	require.EqualValues(t, 1, r.errors("signal"))
+	left := strings.Join(names(t, dir), " ")
+	require.Contains(t, left, "unknown.stef")
+	require.Contains(t, left, "spans.stef")
+	require.Contains(t, left, "-traces.stef")
+	require.Len(t, names(t, dir), 3)
+
+	var spans consumertest.TracesSink
+	settings := receivertest.NewNopSettings(metadata.Type)
+	part, err := NewFactory().CreateTraces(context.Background(), settings, testConfig(dir), &spans)
+	require.NoError(t, err)
+	require.NoError(t, part.Start(context.Background(), componenttest.NewNopHost()))
+	require.Eventually(t, func() bool { return spans.SpanCount() == 1 }, 10*time.Second, time.Millisecond)
+	require.NoError(t, part.Shutdown(context.Background()))
+}
+
+// More files are written than may be open.
+func TestMaxOpenFiles(t *testing.T) {
+	dir := t.TempDir()
+	to := &collected{t: t}
+	var files []writer[plog.Logs]
+	n := uint64(0)
+	for i := range 7 {
+		files = append(files, newWriter(t, signal.Logs, rotate.Options{Dir: dir, Prefix: string(rune('a' + i))}))
+	}
+	r := start(t, testConfig(dir, func(c *Config) { c.Limits.MaxOpenFiles = 3 }), to, nil)
+	for range 20 {
+		for _, w := range files {
+			require.NoError(t, w.put(numbered(n+1, n+5)))
+			n += 5
+		}
+		r.idle()
+		require.LessOrEqual(t, r.sum("otelcol_receiver_steffile_files_open"), int64(3))
+	}
+	to.requireOnce(int(n))
+}
+
+// A storage that fails is reported, and does not stop the delivery.
+func TestStorageFails(t *testing.T) {
+	dir := t.TempDir()
+	to, store := &collected{t: t}, &memory{}
+	w := newWriter(t, signal.Logs, rotate.Options{Dir: dir})
+	r := start(t, testConfig(dir), to, store)
+	store.mu.Lock()
+	store.fail = errStore
+	store.mu.Unlock()
+	require.NoError(t, w.put(numbered(1, 10)))
+	to.requireOnce(10)
+	require.Eventually(t, func() bool { return r.errors("storage") > 0 }, 10*time.Second, time.Millisecond)
+	r.stop()
+
+	part, err := NewFactory().CreateLogs(context.Background(), receivertest.NewNopSettings(metadata.Type), func() *Config {
+		c := testConfig(dir)
+		c.StorageID = r.part.(*follower[plog.Logs]).config.StorageID
+		return c
+	}(), to)
+	require.NoError(t, err)
+	require.ErrorIs(t, part.Start(context.Background(), testHost{store: store}), errStore)
+	require.ErrorContains(t, part.Start(context.Background(), componenttest.NewNopHost()), "add an extension of this name to service::extensions")
+	require.NoError(t, part.Shutdown(context.Background()))
+}
+
+// Files that cannot be moved stay, are reported, and are not delivered again.
+func TestMoveFails(t *testing.T) {
+	dir := t.TempDir()
+	to := &collected{t: t}
+	blocker := filepath.Join(dir, "blocker")
+	require.NoError(t, os.WriteFile(blocker, nil, 0o600))
+	w := newWriter(t, signal.Logs, rotate.Options{Dir: dir, MaxBytes: 1})
+	require.NoError(t, w.put(numbered(1, 10)))
+	r := start(t, testConfig(dir, func(c *Config) { c.OnFinished, c.MoveTo = Move, filepath.Join(blocker, "done") }), to, nil)
+	r.requireFinished(complete, 1)
+	require.Eventually(t, func() bool { return r.errors("finish") > 2 }, 10*time.Second, time.Millisecond)
+	require.Len(t, names(t, dir), 2)
+	require.NoError(t, os.Remove(blocker))
+	require.Eventually(t, func() bool { return len(names(t, dir)) == 1 }, 10*time.Second, time.Millisecond)
+	to.requireOnce(10)
+	require.EqualValues(t, 1, r.finished(complete))
+}
+
+// A file that exceeds a limit is damaged; what is before was delivered.
+func TestFileLimits(t *testing.T) {
+	dir := t.TempDir()
+	to := &collected{t: t}
+	path := filepath.Join(dir, rotate.Name{Prefix: "x", Signal: "logs", PID: 1, Sequence: 1}.String())
+	file := growing(t, path)
+	file.put(numbered(1, 10))
+	large := numbered(11, 11)
+	large.ResourceLogs().At(0).ScopeLogs().At(0).LogRecords().At(0).Body().SetStr(strings.Repeat("x", 2*mib))
+	file.put(large)
+	r := start(t, testConfig(dir, func(c *Config) { c.Limits.MaxFrameMiB = 1 }), to, nil)
+	r.requireFinished(damaged, 1)
+	to.requireOnce(10)
+
+	// Batches are bounded.
+	most := 0
+	to = &collected{t: t, answer: func(_ context.Context, ld plog.Logs) error {
+		most = max(most, ld.LogRecordCount())
+		return nil
+	}}
+	path = filepath.Join(dir, rotate.Name{Prefix: "y", Signal: "logs", PID: 1, Sequence: 1}.String())
+	growing(t, path).put(numbered(1, 1000))
+	r = start(t, testConfig(dir, func(c *Config) { c.MaxBatchItems, c.Include = 30, []string{path} }), to, nil)
+	r.requireFinished(complete, 1)
+	to.requireOnce(1000)
+	require.Equal(t, 30, most)
+}

@@ -1,0 +1,71 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package steffilereceiver
+
+import (
+	"context"
+
+	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+
+	"github.com/otelstef/stef/receiver/steffilereceiver/internal/metadata"
+)
+
+// Values of the attribute outcome.
+const (
+	complete = "complete" // the file is a whole stream
+	cut      = "cut"      // half a frame is at its end
+	damaged  = "damaged"  // it cannot be read further
+	removed  = "removed"  // somebody else removed it
+)
+
+// meter records the metrics of one signal.
+type meter struct {
+	telemetry *metadata.TelemetryBuilder
+	own       []attribute.KeyValue
+	signal    metric.MeasurementOption
+}
+
+func newMeter(telemetry *metadata.TelemetryBuilder, receiver component.ID, signal string) *meter {
+	own := []attribute.KeyValue{attribute.String("receiver", receiver.String()), attribute.String("signal", signal)}
+	return &meter{telemetry, own, metric.WithAttributeSet(attribute.NewSet(own...))}
+}
+
+// with returns the attributes of the signal and one more.
+func (m *meter) with(key, value string) metric.MeasurementOption {
+	return metric.WithAttributeSet(attribute.NewSet(append(m.own[:2:2], attribute.String(key, value))...))
+}
+
+func (m *meter) delivered() {
+	m.telemetry.ReceiverSteffileBatches.Add(context.Background(), 1, m.signal)
+}
+
+func (m *meter) retried() {
+	m.telemetry.ReceiverSteffileRetries.Add(context.Background(), 1, m.signal)
+}
+
+func (m *meter) read(bytes int64) {
+	m.telemetry.ReceiverSteffileBytesRead.Add(context.Background(), bytes, m.signal)
+}
+
+func (m *meter) opened(change int64) {
+	m.telemetry.ReceiverSteffileFilesOpen.Add(context.Background(), change, m.signal)
+}
+
+func (m *meter) backlog(bytes int64) {
+	m.telemetry.ReceiverSteffileBacklogBytes.Record(context.Background(), bytes, m.signal)
+}
+
+func (m *meter) finished(outcome string) {
+	m.telemetry.ReceiverSteffileFilesFinished.Add(context.Background(), 1, m.with("outcome", outcome))
+}
+
+func (m *meter) failed(operation string) {
+	m.telemetry.ReceiverSteffileErrors.Add(context.Background(), 1, m.with("operation", operation))
+}
+
+func (m *meter) rejected(records int, reason string) {
+	m.telemetry.ReceiverSteffileRecordsRejected.Add(context.Background(), int64(records), m.with("reason", reason))
+}

@@ -1,0 +1,206 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package steffilereceiver
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"slices"
+	"time"
+
+	"go.opentelemetry.io/collector/extension/xextension/storage"
+)
+
+// place is how far a file was delivered.
+type place struct {
+	// Key is the path of the file without the suffix of active files.
+	Key string `json:"key"`
+	// Sum is the checksum of the first Sample bytes, which tells a file from another
+	// one of the same name, and finds it under another name.
+	Sample int    `json:"sample"`
+	Sum    string `json:"sum"`
+	// Records and Offset are what was delivered; Offset is behind a whole frame.
+	Records uint64 `json:"records"`
+	Offset  int64  `json:"offset"`
+	// Size is the size of the file when it was finished.
+	Size int64 `json:"size,omitempty"`
+	// Seen is when the file was last seen, in seconds, for files that are finished.
+	Seen int64 `json:"seen,omitempty"`
+
+	// Outcome is how the file ended, "" while it is read.
+	Outcome string `json:"outcome,omitempty"`
+	kept    bool   // nothing more is to be done with the finished file
+}
+
+func (p *place) finished() bool { return p.Outcome != "" }
+
+// sampleBytes is how much of a file its checksum covers at most.
+const sampleBytes = 1 << 10
+
+// Places of files that are gone are kept for a while: a folder may be mounted late.
+const (
+	maxPlaces   = 10_000
+	forgetAfter = 24 * time.Hour
+)
+
+// places are the places of all files of a signal. Those of files that are read change
+// often and are saved apart from those of finished files.
+type places struct {
+	client storage.Client
+	of     map[string]*place
+}
+
+const (
+	keyReading  = "reading"
+	keyFinished = "finished"
+)
+
+// load reads the places. On an error there are none.
+func (p *places) load(ctx context.Context) error {
+	p.of = map[string]*place{}
+	var errs []error
+	for _, key := range []string{keyFinished, keyReading} {
+		b, err := p.client.Get(ctx, key)
+		var list []*place
+		if err == nil && len(b) > 0 {
+			err = json.Unmarshal(b, &list)
+		}
+		errs = append(errs, err)
+		for _, one := range list {
+			if one != nil {
+				p.of[one.Key] = one
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// save saves the places of the files that are read, and also of the finished ones if
+// one of them changed.
+func (p *places) save(ctx context.Context, finished bool) error {
+	var reading, done []*place
+	for _, one := range p.of {
+		if one.finished() {
+			done = append(done, one)
+		} else if one.Sample > 0 {
+			reading = append(reading, one)
+		}
+	}
+	operations := []*storage.Operation{}
+	for _, list := range []struct {
+		key    string
+		places []*place
+	}{{keyReading, reading}, {keyFinished, done}} {
+		if list.key == keyFinished && !finished {
+			continue
+		}
+		slices.SortFunc(list.places, func(a, b *place) int { return compare(a.Key, b.Key) })
+		b, err := json.Marshal(list.places)
+		if err != nil {
+			return err
+		}
+		operations = append(operations, storage.SetOperation(list.key, b))
+	}
+	return p.client.Batch(ctx, operations...)
+}
+
+func compare(a, b string) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}
+
+// open returns the place of an open file. listed are the keys of all files there are.
+func (p *places) open(file *os.File, key string, listed map[string]bool) (*place, error) {
+	one := p.of[key]
+	if one != nil {
+		same, err := one.matches(file)
+		if same || err != nil {
+			return one, err
+		}
+		delete(p.of, key) // another file of the same name
+	}
+	// A file that was renamed has a place under a name that is gone.
+	for old, one := range p.of {
+		if listed[old] || one.Sample == 0 {
+			continue
+		}
+		same, err := one.matches(file)
+		if err != nil {
+			return nil, err
+		}
+		if same {
+			delete(p.of, old)
+			one.Key, one.kept = key, false
+			p.of[key] = one
+			return one, nil
+		}
+	}
+	one = &place{Key: key}
+	p.of[key] = one
+	return one, nil
+}
+
+// matches reports whether a file begins with the bytes that the place is of.
+func (p *place) matches(file *os.File) (bool, error) {
+	if p.Sample == 0 {
+		return true, nil
+	}
+	sum, n, err := sample(file, p.Sample)
+	return n == p.Sample && sum == p.Sum, err
+}
+
+// identify notes the first bytes of a file, of which at least end are there.
+func (p *place) identify(file *os.File, end int64) error {
+	if p.Sample == sampleBytes || int64(p.Sample) >= end {
+		return nil
+	}
+	sum, n, err := sample(file, int(min(end, sampleBytes)))
+	if err == nil {
+		p.Sum, p.Sample = sum, n
+	}
+	return err
+}
+
+func sample(file *os.File, n int) (string, int, error) {
+	b := make([]byte, min(n, sampleBytes))
+	n, err := file.ReadAt(b, 0)
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	sum := sha256.Sum256(b[:n])
+	return hex.EncodeToString(sum[:12]), n, err
+}
+
+// forget removes places of files that are gone for long, and reports whether it did.
+func (p *places) forget(listed map[string]bool, now time.Time) (changed bool) {
+	var gone []*place
+	for key, one := range p.of {
+		if listed[key] {
+			one.Seen = 0
+			continue
+		}
+		if one.Seen == 0 {
+			one.Seen = now.Unix()
+		}
+		gone = append(gone, one)
+	}
+	slices.SortFunc(gone, func(a, b *place) int { return int(a.Seen - b.Seen) })
+	for _, one := range gone {
+		if len(p.of) > maxPlaces || now.Unix()-one.Seen > int64(forgetAfter/time.Second) {
+			delete(p.of, one.Key)
+			changed = true
+		}
+	}
+	return changed
+}
