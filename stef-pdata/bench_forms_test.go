@@ -148,8 +148,8 @@ func (f *formsOf[T]) stream(b *testing.B, parts []T, options ...stef.WriterOptio
 	return out.Bytes()
 }
 
-// recordings runs the benchmark on all recordings of the signal.
-func (f *formsOf[T]) recordings(b *testing.B, suffix string) {
+// recordings runs a benchmark on all recordings of the signal.
+func (f *formsOf[T]) recordings(b *testing.B, suffix string, run func(b *testing.B, name string, parts []T)) {
 	files, err := filepath.Glob(filepath.Join(teltest.Root(b), "internal", "fixtures", "recordings", "*-"+suffix+".otlp.zst"))
 	require.NoError(b, err)
 	for _, file := range slices.Sorted(slices.Values(files)) {
@@ -163,7 +163,7 @@ func (f *formsOf[T]) recordings(b *testing.B, suffix string) {
 			require.NoError(b, err)
 			batches = append(batches, batch)
 		}
-		f.run(b, strings.TrimSuffix(filepath.Base(file), "-"+suffix+".otlp.zst"), batches)
+		run(b, strings.TrimSuffix(filepath.Base(file), "-"+suffix+".otlp.zst"), batches)
 	}
 }
 
@@ -171,19 +171,19 @@ func BenchmarkForms(b *testing.B) {
 	holdBallast()
 	b.Run("traces", func(b *testing.B) {
 		f := formsOf[ptrace.Traces]{tracesSignal, stefpdata.Sorted, otelstef.CompactSpans, iterateSpans}
-		f.recordings(b, "traces")
+		f.recordings(b, "traces", f.run)
 		f.run(b, "hipstershop", realTraces(b, hipstershopTraces))
 	})
 	b.Run("metrics", func(b *testing.B) {
 		f := formsOf[pmetric.Metrics]{metricsSignal, stefpdata.Sorted, otelstef.CompactMetrics, iterateMetrics}
-		f.recordings(b, "metrics")
+		f.recordings(b, "metrics", f.run)
 		for _, set := range []string{"hipstershop", "hostandcollector"} {
 			f.run(b, set, realMetrics(b, set+"-otelmetrics"))
 		}
 	})
 	b.Run("logs", func(b *testing.B) {
 		f := formsOf[plog.Logs]{logsSignal, stefpdata.Ordered, otelstef.CompactLogs, iterateLogs}
-		f.recordings(b, "logs")
+		f.recordings(b, "logs", f.run)
 		for _, set := range logSets {
 			f.run(b, set, unmarshalLogs(b, logParts(b, set)))
 		}

@@ -34,7 +34,7 @@ func NewLogsEncoder(w *otelstef.LogsWriter, options ...EncoderOption) *LogsEncod
 	}
 	e := &LogsEncoder{w: w, rec: w.Record()}
 	e.init(config.mode, features.OfLogs(w.Fields()))
-	e.write.Init(w.Dicts(), e.features.Templates && config.templates.use(w.Stats().Compression))
+	e.write.Init(w.Dicts(), e.features.Templates && config.templates.use(w.Stats().Compression), e.features.References)
 	return e
 }
 
@@ -141,7 +141,7 @@ func (e *LogsEncoder) study(lrs plog.LogRecordSlice, from, to int) {
 	}
 	t := e.write.Split.Trial(e.sorter.resource, e.sorter.scope)
 	for i := from; i < to; i++ {
-		e.write.Split.Add(lrs.At(i).Body(), t)
+		e.write.Split.Add(lrs.At(i), t)
 	}
 	e.write.Split.Decide(t)
 }

@@ -108,7 +108,7 @@ func (e *LogsEncoder) studyItems(lists []logList) {
 	}
 	t := e.write.Split.Trial(lists[0].resource, lists[0].scope)
 	for _, k := range s.keys {
-		e.write.Split.Add(s.items[k.Item].Body(), t)
+		e.write.Split.Add(s.items[k.Item].LogRecord, t)
 	}
 	e.write.Split.Decide(t)
 }

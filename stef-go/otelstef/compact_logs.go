@@ -36,8 +36,13 @@ func (f *logsForm) begin(fields LogsFields) {
 	f.wire.init(nil, 0)
 	f.wire.clear()
 	f.held = heldLog{}
-	f.on = fields.Logs&compactLogs == compactLogs && fields.CompactLog&compactLog == compactLog &&
-		fields.LogRecord&compactRecord == compactRecord
+	f.on = fields.Compact()
+}
+
+// Compact reports whether a stream with these fields is in the compact form.
+func (f LogsFields) Compact() bool {
+	return f.Logs&compactLogs == compactLogs && f.CompactLog&compactLog == compactLog &&
+		f.LogRecord&compactRecord == compactRecord
 }
 
 // Restart forgets what the stream has said.
@@ -186,12 +191,14 @@ type logsReaderForm struct {
 		time, observed uint64
 		trace, span    []byte
 	}
+	references references
 }
 
 func (f *logsReaderForm) start(r *LogsReader) {
 	f.begin(r.fields)
 	f.Restart()
 	f.sent.time, f.sent.observed, f.sent.trace, f.sent.span = 0, 0, nil, nil
+	f.references.reset()
 	if f.on {
 		stefrt.AtReadRestart(&r.ReadStream, f)
 	}
@@ -294,5 +301,5 @@ func (f *logsReaderForm) undo(dst *LogRecord) bool {
 		binary.BigEndian.PutUint64(id[:], x.ID)
 		dst.SetSpanID(id[:n])
 	}
-	return true
+	return f.references.undo(dst)
 }

@@ -17,6 +17,7 @@ type Set struct {
 	DroppedLinks  bool // Span.DroppedLinksCount
 	ObservedDelta bool // LogRecord.ObservedDelta
 	Templates     bool // LogBody.Template, with parameters
+	References    bool // parameters that refer to fields: the compact form of logs
 }
 
 // OfMetrics returns the features of a stream of metrics.
@@ -48,5 +49,6 @@ func OfLogs(f otelstef.LogsFields) Set {
 		ObservedDelta: f.LogRecord&otelstef.LogRecordFieldObservedDelta != 0,
 		Templates: f.LogBody >= otelstef.LogBodyTypeTemplate &&
 			f.BodyTemplate&otelstef.BodyTemplateFieldParams != 0,
+		References: f.Compact(),
 	}
 }

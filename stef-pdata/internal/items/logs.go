@@ -27,9 +27,9 @@ type Logs struct {
 }
 
 // Init sets the dictionaries of the stream.
-func (w *Logs) Init(dicts otelstef.LogsDicts, templates bool) {
+func (w *Logs) Init(dicts otelstef.LogsDicts, templates, references bool) {
 	w.KeyDict, w.TextDict = dicts.AttributeKey, dicts.AnyValueString
-	w.Templates = templates
+	w.Templates, w.Split.Links = templates, references
 }
 
 // Record sets all of a log record.
@@ -103,7 +103,13 @@ func (w *Logs) template(dst *otelstef.BodyTemplate, b *template.Body) error {
 	params.SetLen(n)
 	long := len(b.Text) > template.MaxHeldBody
 	for i, p := range found {
+		if ref := b.Ref(p); ref != "" {
+			params.SetKey(i, true)
+			params.SetValue(i, ref)
+			continue
+		}
 		word := b.Text[p.From:p.To]
+		params.SetKey(i, false)
 		if long && params.Value(i) != word {
 			word = w.own.Copy(word)
 		}

@@ -17,6 +17,9 @@ type textShape struct {
 	pieces  []string // of learned, between the parameters
 	misses  int      // texts since then that did not match it
 
+	linked    linkedTemplate
+	sightings int // texts that the linked template did not fit
+
 	next *textShape // the shape of the text that followed one of this shape last time
 }
 
@@ -45,7 +48,7 @@ func newTextShape(whole []byte, text string, params []Span) *textShape {
 }
 
 // size estimates the memory of the shape.
-func (s *textShape) size() int { return 3*len(s.whole) + 64*len(s.fixed) + 128 }
+func (s *textShape) size() int { return 6*len(s.whole) + 128*len(s.fixed) + 256 }
 
 // see examines a text before the decision how to write it.
 func (s *textShape) see(text string, params []Span) {
@@ -133,13 +136,7 @@ func (s *textShape) match(text string, params []Span) ([]Span, bool) {
 			return params, false
 		}
 		from := i + len(piece)
-		i = from
-		for i < len(text) && byteKinds[text[i]] != 0 {
-			i++
-		}
-		for i > from && byteKinds[text[i-1]]&notAtEnd != 0 {
-			i--
-		}
+		i = wordEnd(text, from)
 		if i == from || i-from > maxParam {
 			return params, false
 		}

@@ -5,6 +5,7 @@ package template
 
 import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/plog"
 
 	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/codec"
@@ -13,6 +14,9 @@ import (
 // Splitter splits text bodies and decides which of them are written as templates. All
 // bodies of a container are added before the decision.
 type Splitter struct {
+	// Links lets parameters refer to other fields of the log record.
+	Links bool
+
 	shapes map[string]*textShape // by whole
 	size   int                   // of the shapes
 	trials map[trialKey]*trial
@@ -24,6 +28,7 @@ type Splitter struct {
 	bodies  []Body
 	params  []Span
 	scratch []byte
+	known   Known // of the log record whose body is split
 }
 
 // Body is a body that is split into a template and parameters.
@@ -32,6 +37,15 @@ type Body struct {
 	shape    *textShape // nil if the body is written as it is
 	Template string     // "" until the decision
 	from, to uint32     // its parameters
+	refs     []string   // of its template
+}
+
+// Ref returns the reference that a parameter is, or "" if it is a word.
+func (b *Body) Ref(p Span) string {
+	if p.To > 0 {
+		return ""
+	}
+	return b.refs[p.From]
 }
 
 // Limits of a splitter. When it exceeds them, it drops its cached content.
@@ -64,6 +78,7 @@ func (s *Splitter) ForgetContainers() { clear(s.trials) }
 // Begin drops the bodies.
 func (s *Splitter) Begin() {
 	clear(s.bodies)
+	s.known.forget()
 	s.bodies, s.params = s.bodies[:0], s.params[:0]
 	if len(s.shapes) > maxTextShapes || s.size > maxTextShapeBytes {
 		clear(s.shapes)
@@ -92,13 +107,15 @@ func (s *Splitter) Reset() {
 	clear(s.shapes)
 	clear(s.trials)
 	clear(s.bodies)
+	s.known.forget()
 	s.size, s.bodies, s.params = 0, s.bodies[:0], s.params[:0]
 }
 
-// Add adds the next body, and splits it if t allows that.
-func (s *Splitter) Add(body pcommon.Value, t *trial) {
+// Add adds the body of the next log record, and splits it if t allows that.
+func (s *Splitter) Add(lr plog.LogRecord, t *trial) {
 	b := Body{}
-	if t.paused == 0 && body.Type() == pcommon.ValueTypeStr {
+	if body := lr.Body(); t.paused == 0 && body.Type() == pcommon.ValueTypeStr {
+		s.known.of(lr)
 		b = s.split(body.Str(), t)
 	}
 	s.bodies = append(s.bodies, b)
@@ -111,9 +128,7 @@ func (s *Splitter) split(text string, t *trial) Body {
 	from := len(s.params)
 	heads := &s.heads[headOf(text, t)]
 	b := Body{Text: text, from: uint32(from)}
-	if b.shape = s.likely(text, heads, t.last); b.shape != nil {
-		b.Template = b.shape.learned
-		b.shape.seen++
+	if s.likely(text, heads, t.last, &b); b.shape != nil {
 		t.count(false)
 	} else if b.shape = s.find(text, t); b.shape == nil {
 		return b
@@ -131,9 +146,9 @@ func (s *Splitter) split(text string, t *trial) Body {
 }
 
 // likely tries three likely shapes: the last shape of a text with the same beginning,
-// the one before it, and the shape that followed the last one. If the learned
-// template of one fits the text, it appends the parameters and returns the shape.
-func (s *Splitter) likely(text string, heads *[2]*textShape, last *textShape) *textShape {
+// the one before it, and the shape that followed the last one. If a template of one
+// fits the text, it appends the parameters and sets the shape and the template of b.
+func (s *Splitter) likely(text string, heads *[2]*textShape, last *textShape, b *Body) {
 	from := len(s.params)
 	next := heads[1]
 	if last != nil {
@@ -144,12 +159,21 @@ func (s *Splitter) likely(text string, heads *[2]*textShape, last *textShape) *t
 			continue
 		}
 		var ok bool
+		if l := &shape.linked; l.template != "" {
+			if s.params, ok = l.match(text, s.params, &s.known); ok {
+				l.matched++
+				b.shape, b.Template, b.refs = shape, l.template, l.refs
+				return
+			}
+			s.params = s.params[:from]
+		}
 		if s.params, ok = shape.match(text, s.params); ok {
-			return shape
+			shape.seen++
+			b.shape, b.Template = shape, shape.learned
+			return
 		}
 		s.params = s.params[:from]
 	}
-	return nil
 }
 
 // headOf hashes the beginning of a text; all digits count as the same.
@@ -186,7 +210,26 @@ func (s *Splitter) find(text string, t *trial) *textShape {
 		s.size += shape.size()
 	}
 	shape.see(text, params[from:])
+	if s.Links {
+		s.link(shape, text, params[from:])
+	}
 	return shape
+}
+
+// link learns the linked template of a shape that was found, if it has seen enough
+// texts, and again if the template rarely fits.
+func (s *Splitter) link(shape *textShape, text string, params []Span) {
+	l := &shape.linked
+	if l.template != "" {
+		if l.misses++; !l.useless() {
+			return
+		}
+		l.template = ""
+	}
+	shape.sightings++
+	if shape.sightings%learnAfter == 0 && l.learned < maxLinkLearned && len(text) <= MaxTemplate {
+		shape.learnLinks(text, params, &s.known)
+	}
 }
 
 // Decide decides how the bodies of trial t are written.

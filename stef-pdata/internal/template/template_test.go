@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/plog"
 
 	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/otelstef"
@@ -224,9 +225,9 @@ func addAll(s *Splitter, resource, scope uint32, bodies ...string) (templates in
 	s.Begin()
 	trial := s.Trial(resource, scope)
 	for _, body := range bodies {
-		v := pcommon.NewValueEmpty()
-		v.SetStr(body)
-		s.Add(v, trial)
+		lr := plog.NewLogRecord()
+		lr.Body().SetStr(body)
+		s.Add(lr, trial)
 	}
 	s.Decide(trial)
 	for _, b := range s.bodies {

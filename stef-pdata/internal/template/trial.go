@@ -64,7 +64,9 @@ func (t *trial) count(fresh bool) {
 func (t *trial) weigh(text string, params []Span) {
 	t.text += len(text)
 	for _, p := range params {
-		t.params += int(p.To-p.From) + paramBytes
+		if p.To > 0 { // references cost nothing
+			t.params += int(p.To-p.From) + paramBytes
+		}
 	}
 }
 

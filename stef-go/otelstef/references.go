@@ -1,0 +1,219 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package otelstef
+
+import (
+	"encoding/hex"
+	"math/bits"
+	"strconv"
+
+	"github.com/otelstef/stef/stef-go/stefrt"
+)
+
+// A reference is the value of a parameter of a body in the compact form that is text
+// from elsewhere in the same log record: the byte 0, a letter, and for attributes and
+// times one more byte. The key of such a parameter is true.
+//
+// spec: #compact-references
+const (
+	// ReferenceTrace is the TraceID and ReferenceSpan the SpanID, in lower-case
+	// hexadecimal.
+	ReferenceTrace = "\x00t"
+	ReferenceSpan  = "\x00s"
+	// ReferenceAttribute is followed by the number of an attribute, as a byte: its text,
+	// or its integer as a decimal, also as the only element of an array.
+	ReferenceAttribute = "\x00a"
+	// ReferenceTime is followed by a TimeFormat.
+	ReferenceTime = "\x00T"
+)
+
+// TimeFormat is how a time is written in a body. All are of UTC, and cut off what they
+// do not show.
+type TimeFormat byte
+
+// The formats.
+const (
+	TimeSeconds      TimeFormat = '0' // 2006-01-02T15:04:05Z
+	TimeMilliseconds TimeFormat = '3' // 2006-01-02T15:04:05.000Z
+	TimeMicroseconds TimeFormat = '6' // 2006-01-02T15:04:05.000000Z
+	TimeNanoseconds  TimeFormat = '9' // 2006-01-02T15:04:05.000000000Z
+	TimeCommonLog    TimeFormat = 'C' // 02/Jan/2006:15:04:05 +0000
+)
+
+const months = "JanFebMarAprMayJunJulAugSepOctNovDec"
+
+// AppendTime appends a time in Unix nanoseconds in a format. ok is false if there is no
+// such format.
+func AppendTime(dst []byte, format TimeFormat, unixNano uint64) (text []byte, ok bool) {
+	seconds, nanos := unixNano/1e9, unixNano%1e9
+	year, month, day := date(seconds / 86400)
+	clock := func(dst []byte) []byte {
+		s := seconds % 86400
+		dst = append(two(dst, s/3600), ':')
+		dst = append(two(dst, s/60%60), ':')
+		return two(dst, s%60)
+	}
+	if format == TimeCommonLog {
+		dst = append(two(dst, day), '/')
+		dst = append(dst, months[3*month-3:3*month]...)
+		dst = append(two(two(append(dst, '/'), year/100), year%100), ':')
+		return append(clock(dst), " +0000"...), true
+	}
+	decimals := int(format) - '0'
+	if decimals != 0 && decimals != 3 && decimals != 6 && decimals != 9 {
+		return dst, false
+	}
+	dst = append(two(two(dst, year/100), year%100), '-')
+	dst = append(two(dst, month), '-')
+	dst = clock(append(two(dst, day), 'T'))
+	if decimals > 0 {
+		dst = append(dst, '.')
+		for unit := uint64(1e8); decimals > 0; decimals-- {
+			dst = append(dst, byte('0'+nanos/unit%10))
+			unit /= 10
+		}
+	}
+	return append(dst, 'Z'), true
+}
+
+func two(dst []byte, n uint64) []byte { return append(dst, byte('0'+n/10), byte('0'+n%10)) }
+
+// date converts days since 1970 to the proleptic Gregorian calendar. It counts years
+// from March, so that the leap day is the last one.
+func date(days uint64) (year, month, day uint64) {
+	days += 719468
+	era, inEra := days/146097, days%146097
+	y := (inEra - inEra/1460 + inEra/36524 - inEra/146096) / 365
+	inYear := inEra - (365*y + y/4 - y/100)
+	m := (5*inYear + 2) / 153
+	year, month, day = era*400+y, m+3, inYear-(153*m+2)/5+1
+	if month > 12 {
+		return year + 1, month - 12, day
+	}
+	return year, month, day
+}
+
+// appendReference appends what a reference stands for. ok is false if text is no
+// reference, or refers to what the record does not have.
+func appendReference(dst []byte, r *LogRecord, text string) (_ []byte, ok bool) {
+	if len(text) < 2 || text[0] != 0 {
+		return dst, false
+	}
+	switch {
+	case text == ReferenceTrace && len(r.traceID) > 0:
+		return hex.AppendEncode(dst, r.traceID), true
+	case text == ReferenceSpan && len(r.spanID) > 0:
+		return hex.AppendEncode(dst, r.spanID), true
+	case len(text) != 3:
+	case text[:2] == ReferenceTime:
+		return AppendTime(dst, TimeFormat(text[2]), r.time)
+	case text[:2] == ReferenceAttribute && int(text[2]) < len(r.attributes.pairs):
+		v := &r.attributes.pairs[text[2]].value
+		if a := v.Array(); a != nil && a.Len() == 1 {
+			v = a.At(0)
+		}
+		switch v.typ {
+		case AnyValueTypeString:
+			return append(dst, v.str...), true
+		case AnyValueTypeInt64:
+			return strconv.AppendInt(dst, int64(v.num), 10), true
+		}
+	}
+	return dst, false
+}
+
+// maxReferences is the maximum size of what the references of a record stand for.
+const maxReferences = 1 << 20
+
+// references replaces the references in the parameters of a body by their text. The
+// reader needs what was sent for the next record, in which it may be unchanged.
+type references struct {
+	sent    []string // by parameter, "" for those that are none
+	found   int      // those that are not ""
+	text    []byte
+	changed []changedText
+}
+
+// changedText is a parameter whose text changes, and where its text is.
+type changedText struct{ param, from, to int }
+
+func (f *references) reset() { f.sent, f.found = f.sent[:0], 0 }
+
+// undo replaces the references in the body of a record that was decoded.
+func (f *references) undo(r *LogRecord) bool {
+	body := &r.body
+	if body.typ != LogBodyTypeTemplate {
+		f.reset()
+		return true
+	}
+	t := &body.box.template
+	decoded := r.node.Modified()&LogRecordFieldBody != 0
+	if !decoded {
+		t.node.SetModified(0)
+	}
+	if decoded && t.node.Modified()&BodyTemplateFieldParams != 0 {
+		f.keep(&t.params)
+	} else {
+		t.params.node.SetModified(0)
+	}
+	body.node.SetModified(0)
+	return f.found == 0 || f.replace(r, &t.params)
+}
+
+// keep keeps the references among the parameters that were sent.
+func (f *references) keep(m *BodyParams) {
+	changed := m.node.Modified()
+	if changed&stefrt.FullBit != 0 {
+		f.reset()
+		for i := range m.pairs {
+			f.keepOne(m, i)
+		}
+		return
+	}
+	for ; changed != 0; changed &= changed - 1 {
+		f.keepOne(m, bits.TrailingZeros64(changed))
+	}
+}
+
+func (f *references) keepOne(m *BodyParams, i int) {
+	if i < len(f.sent) && f.sent[i] != "" {
+		f.found--
+		f.sent[i] = ""
+	}
+	if p := m.pairs[i]; p.key && len(p.value) > 1 && p.value[0] == 0 {
+		for len(f.sent) <= i {
+			f.sent = append(f.sent, "")
+		}
+		f.sent[i] = p.value
+		f.found++
+	}
+}
+
+// replace gives all references their text, in one allocation.
+func (f *references) replace(r *LogRecord, m *BodyParams) bool {
+	f.text, f.changed = f.text[:0], f.changed[:0]
+	for i, sent := range f.sent {
+		if sent == "" {
+			continue
+		}
+		from := len(f.text)
+		var ok bool
+		if f.text, ok = appendReference(f.text, r, sent); !ok {
+			f.text = append(f.text[:from], sent...)
+		}
+		if len(f.text) > maxReferences {
+			return false
+		}
+		if string(f.text[from:]) == m.pairs[i].value {
+			f.text = f.text[:from]
+		} else {
+			f.changed = append(f.changed, changedText{i, from, len(f.text)})
+		}
+	}
+	text := string(f.text)
+	for _, c := range f.changed {
+		m.SetValue(c.param, text[c.from:c.to])
+	}
+	return true
+}

@@ -1,0 +1,212 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package otelstef_test
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	stef "github.com/otelstef/stef/stef-go"
+	"github.com/otelstef/stef/stef-go/otelstef"
+	"github.com/otelstef/stef/stef-go/steftest"
+)
+
+// Times are written as package time writes them.
+func TestAppendTime(t *testing.T) {
+	formats := map[otelstef.TimeFormat]string{
+		otelstef.TimeSeconds:      "2006-01-02T15:04:05Z",
+		otelstef.TimeMilliseconds: "2006-01-02T15:04:05.000Z",
+		otelstef.TimeMicroseconds: "2006-01-02T15:04:05.000000Z",
+		otelstef.TimeNanoseconds:  "2006-01-02T15:04:05.000000000Z",
+		otelstef.TimeCommonLog:    "02/Jan/2006:15:04:05 -0700",
+	}
+	f := func(nanos uint64) {
+		t.Helper()
+		for format, layout := range formats {
+			got, ok := otelstef.AppendTime([]byte("at "), format, nanos)
+			require.True(t, ok)
+			require.Equal(t, "at "+time.Unix(int64(nanos/1e9), int64(nanos%1e9)).UTC().Format(layout), string(got))
+		}
+	}
+	f(0)
+	f(1<<64 - 1)
+	for day := range uint64(213_000) { // until 2553
+		f(day*86400*1e9 + 86399_999_999_999)
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 20_000 {
+		f(r.Uint64() >> r.IntN(64))
+	}
+	for _, format := range []otelstef.TimeFormat{0, '1', '8', 'c', 255} {
+		_, ok := otelstef.AppendTime(nil, format, 0)
+		require.False(t, ok)
+	}
+}
+
+// meant returns what a parameter stands for, by the table of the specification.
+func meant(log *otelstef.LogRecord, key bool, value string) string {
+	if !key || len(value) < 2 || value[0] != 0 {
+		return value
+	}
+	switch {
+	case value == "\x00t" && len(log.TraceID()) > 0:
+		return fmt.Sprintf("%x", log.TraceID())
+	case value == "\x00s" && len(log.SpanID()) > 0:
+		return fmt.Sprintf("%x", log.SpanID())
+	case len(value) != 3:
+	case value[1] == 'T' && strings.IndexByte("0369", value[2]) >= 0:
+		layout := "2006-01-02T15:04:05Z"
+		if n := int(value[2] - '0'); n > 0 {
+			layout = "2006-01-02T15:04:05." + strings.Repeat("0", n) + "Z"
+		}
+		return time.Unix(int64(log.Time()/1e9), int64(log.Time()%1e9)).UTC().Format(layout)
+	case value[1] == 'a' && int(value[2]) < log.Attributes().Len():
+		v := log.Attributes().Value(int(value[2]))
+		if a := v.Array(); a != nil && a.Len() == 1 {
+			v = a.At(0)
+		}
+		switch v.Type() {
+		case otelstef.AnyValueTypeString:
+			return v.Str()
+		case otelstef.AnyValueTypeInt64:
+			return fmt.Sprint(v.Int64())
+		}
+	}
+	return value
+}
+
+// A reader replaces references by their text, whatever changes from one record to the
+// next, and marks what changed.
+func TestBodyReferences(t *testing.T) {
+	c := compactLogs(t)
+	texts := []string{"\x00t", "\x00s", "\x00a\x00", "\x00a\x01", "\x00a\x02", "\x00a\xff", "\x00T0", "\x00T3", "\x00T9", "\x00T7", "\x00", "\x00x", "plain", ""}
+	for seed := range seeds(150) {
+		r := rand.New(rand.NewPCG(seed, 21))
+		var out bytes.Buffer
+		w, err := otelstef.NewLogsWriter(&out, otelstef.CompactLogs(), stef.WithCompression(stef.Compression(r.IntN(2))), stef.WithFrameBytes(1+r.IntN(300)))
+		require.NoError(t, err)
+		rec := w.Record().Record()
+		var want [][]string
+		for range 40 {
+			changeLog(r, rec, texts)
+			var params []string
+			if body := rec.Body(); body.Type() == otelstef.LogBodyTypeTemplate {
+				for key, value := range body.Template().Params().All() {
+					params = append(params, meant(rec, key, value))
+				}
+			}
+			want = append(want, params)
+			require.NoError(t, w.Write())
+		}
+		require.NoError(t, w.Close())
+
+		d, err := otelstef.NewLogsReader(bytes.NewReader(out.Bytes()))
+		require.NoError(t, err)
+		follower := steftest.NewFollower(c.Schema, nil)
+		for i, params := range want {
+			require.True(t, d.Next(), "seed %d, record %d: %v", seed, i, d.Err())
+			var got []string
+			if body := d.Record().Record().Body(); body.Type() == otelstef.LogBodyTypeTemplate {
+				for _, value := range body.Template().Params().All() {
+					got = append(got, value)
+				}
+			}
+			require.Equal(t, params, got, "seed %d, record %d", seed, i)
+			value := steftest.Value(d.Record(), c.Schema, nil)
+			require.Empty(t, steftest.Diff(c.Schema, value, follower.Next(d.Record())), "seed %d, record %d by its marks", seed, i)
+		}
+		require.False(t, d.Next())
+		require.NoError(t, d.Err())
+	}
+}
+
+// changeLog changes some of a log record.
+func changeLog(r *rand.Rand, rec *otelstef.LogRecord, texts []string) {
+	id := make([]byte, 16)
+	for i := range id {
+		id[i] = byte(r.IntN(256))
+	}
+	if r.IntN(2) == 0 {
+		rec.SetTraceID(id[:16*r.IntN(2)])
+	}
+	if r.IntN(2) == 0 {
+		rec.SetSpanID(id[:8*r.IntN(2)])
+	}
+	if r.IntN(2) == 0 {
+		rec.SetTime(r.Uint64() >> 3)
+	}
+	if r.IntN(3) == 0 {
+		rec.Attributes().SetLen(r.IntN(3))
+	}
+	for i := range rec.Attributes().Len() {
+		v := rec.Attributes().Value(i)
+		switch r.IntN(9) {
+		case 0:
+			v.SetString(strings.Repeat("s", r.IntN(3)))
+		case 1:
+			v.SetInt64(int64(r.Uint64()) >> r.IntN(64))
+		case 2:
+			v.SetBool(true)
+		case 3:
+			v.SetArray().SetLen(r.IntN(3))
+			if a := v.Array(); a.Len() > 0 {
+				a.At(0).SetString("only")
+			}
+		}
+	}
+	switch r.IntN(6) {
+	case 0:
+		rec.Body().SetString("text")
+	case 1, 2:
+		p := rec.Body().SetTemplate().Params()
+		p.SetLen(r.IntN(5))
+		for i := range p.Len() {
+			p.SetKey(i, r.IntN(3) > 0)
+			p.SetValue(i, texts[r.IntN(len(texts))])
+		}
+	case 3:
+		if body := rec.Body(); body.Type() == otelstef.LogBodyTypeTemplate {
+			for i := range body.Template().Params().Len() {
+				if r.IntN(2) == 0 {
+					body.Template().Params().SetValue(i, texts[r.IntN(len(texts))])
+				}
+			}
+		}
+	}
+}
+
+// References cannot make a record of any size from a few bytes.
+func TestTooManyReferences(t *testing.T) {
+	f := func(size, references int) error {
+		var out bytes.Buffer
+		w, err := otelstef.NewLogsWriter(&out, otelstef.CompactLogs())
+		require.NoError(t, err)
+		rec := w.Record().Record()
+		rec.Attributes().AppendString("k", "")
+		rec.Attributes().Value(0).SetString(strings.Repeat("x", size))
+		p := rec.Body().SetTemplate().Params()
+		p.SetLen(references)
+		for i := range references {
+			p.Set(i, true, otelstef.ReferenceAttribute+"\x00")
+		}
+		require.NoError(t, w.Write())
+		require.NoError(t, w.Close())
+		r, err := otelstef.NewLogsReader(&out)
+		require.NoError(t, err)
+		for r.Next() {
+			require.Equal(t, strings.Repeat("x", size), r.Record().Record().Body().Template().Params().Value(references-1))
+		}
+		return r.Err()
+	}
+	require.NoError(t, f(1<<18, 4))
+	err := f(1<<18+1, 4)
+	require.ErrorIs(t, err, stef.ErrCorrupt)
+	requireTyped(t, err)
+}

@@ -1,0 +1,106 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefpdata_test
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/plog"
+
+	stef "github.com/otelstef/stef/stef-go"
+	"github.com/otelstef/stef/stef-go/otelstef"
+	stefpdata "github.com/otelstef/stef/stef-pdata"
+)
+
+// repeating returns log records whose bodies repeat much of the rest of the record.
+// broken of a hundred repeat something slightly different.
+func (r *random) repeating(n, broken int) plog.Logs {
+	ld := plog.NewLogs()
+	lrs := ld.ResourceLogs().AppendEmpty().ScopeLogs().AppendEmpty().LogRecords()
+	for range n {
+		lr := lrs.AppendEmpty()
+		at := time.Unix(1_700_000_000+int64(r.IntN(1e6)), int64(r.IntN(1e9))).UTC()
+		lr.SetTimestamp(pcommon.NewTimestampFromTime(at))
+		var trace pcommon.TraceID
+		var span pcommon.SpanID
+		for i := range trace {
+			trace[i], span[i/2] = byte(r.IntN(256)), byte(r.IntN(256))
+		}
+		lr.SetTraceID(trace)
+		lr.SetSpanID(span)
+		path := fmt.Sprintf("/item/%d", r.IntN(1000))
+		size, took := int64(r.IntN(1<<20)), int64(r.IntN(1000))-500
+		lr.Attributes().PutStr("url.path", path)
+		lr.Attributes().PutInt("size", size)
+		if r.one(3) {
+			lr.Attributes().PutInt("took", took)
+		} else {
+			lr.Attributes().PutEmptySlice("took").AppendEmpty().SetInt(took)
+		}
+		lr.Attributes().PutStr("agent", strings.Repeat("agent ", r.IntN(3)))
+		if r.IntN(100) < broken {
+			path, size, trace[3] = path+"1", size+1, trace[3]+1
+			lr.Attributes().PutStr("extra", "")
+		}
+		switch r.IntN(4) {
+		case 0:
+			lr.Body().SetStr(fmt.Sprintf(`%s {"trace":"%x","span":"%x","path":"%s","free":%d}`, at.Format("2006-01-02T15:04:05.000Z"), trace, span, path, r.IntN(1e6)))
+		case 1:
+			lr.Body().SetStr(fmt.Sprintf(`10.0.0.%d - [%s] "GET %s" %d %d`, r.IntN(256), at.Format("02/Jan/2006:15:04:05 -0700"), path, size, took))
+		case 2:
+			lr.Body().SetStr(fmt.Sprintf("00-%x-%x-01 took %d", trace, span, took))
+		default:
+			lr.Body().SetStr(fmt.Sprintf("%s%s %d\x01%d", path, path, size, r.IntN(10)))
+		}
+	}
+	return ld
+}
+
+// Bodies that repeat other fields of their records survive the compact form, and are
+// smaller in it.
+func TestRepeatingLogsComeBack(t *testing.T) {
+	for seed := range uint64(12) {
+		r := newRandom(seed)
+		lds := []plog.Logs{r.repeating(1200, 0), r.repeating(700, 30), r.repeating(300, 0)}
+		for _, mode := range modes {
+			full := encodeLogs(t, lds, mode, stef.WithCompression(stef.Zstd))
+			compact := encodeLogs(t, lds, mode, stef.WithCompression(stef.Zstd), otelstef.CompactLogs())
+			requireSameLogs(t, mode, lds, decodeLogs(t, compact))
+			require.Less(t, len(compact), len(full))
+		}
+	}
+}
+
+// Parameters that were references are plain text in the records of a reader.
+func TestReferencesAreUndone(t *testing.T) {
+	random := newRandom(1)
+	ld := random.repeating(2000, 10)
+	r, err := otelstef.NewLogsReader(bytes.NewReader(encodeLogs(t, []plog.Logs{ld}, stefpdata.Ordered, stef.WithCompression(stef.Zstd), otelstef.CompactLogs())))
+	require.NoError(t, err)
+	references := 0
+	for _, lr := range ld.ResourceLogs().At(0).ScopeLogs().At(0).LogRecords().All() {
+		require.True(t, r.Next(), r.Err())
+		body := r.Record().Record().Body()
+		text := body.Str()
+		if template := body.Template(); template != nil {
+			text = template.Template()
+			for key, value := range template.Params().All() {
+				text = strings.Replace(text, "\x00", value, 1)
+				if key {
+					references++
+				}
+			}
+		}
+		require.Equal(t, lr.Body().Str(), text)
+	}
+	require.False(t, r.Next())
+	require.NoError(t, r.Err())
+	require.Greater(t, references, 2000)
+}
