@@ -332,6 +332,9 @@ func (s *metricsRules) readLists(c view, x *ruleSeriesState, p *rulePoint, farTi
 		*f.to = words[len(words)-1]
 		words = words[:len(words)-1]
 	}
+	if p.kind < 3 && len(words) > 0 {
+		return fmt.Errorf("%w: %d words for kind %d", errRule, len(words), p.kind)
+	}
 	for i, w := range words {
 		if i < len(x.words) {
 			w += x.words[i]

@@ -124,11 +124,21 @@ func TestCompactRules(t *testing.T) {
 // compactSchema returns the schema of the compact form.
 func compactSchema(t *testing.T) *schema.Schema {
 	t.Helper()
+	return compactSchemaWith(t, "")
+}
+
+// compactSchemaWith is compactSchema with further fields.
+func compactSchemaWith(t *testing.T, more string) *schema.Schema {
+	t.Helper()
 	otel, err := idl.Parse("otel.stef", []byte(spec.OTelSchema))
 	require.NoError(t, err)
 	form, err := idl.Parse("compact.stef", []byte(spec.CompactSchema))
 	require.NoError(t, err)
-	return schema.Extend(otel, form)
+	s := schema.Extend(otel, form)
+	if more != "" {
+		s = schema.Extend(s, idl.MustParse("more.stef", "package otel.stef\n"+more))
+	}
+	return s
 }
 
 // compactRoot is what the tests need of a root in the compact form.
