@@ -65,6 +65,7 @@ type Option func(*config)
 type config struct {
 	reader    []dynamic.ReaderOption
 	frameText int
+	notes     func(path string) string
 }
 
 // WithAssumedWire sets the schema that is assumed for streams that do not record a
@@ -85,6 +86,12 @@ func WithFrameText(n int) Option {
 	return func(c *config) { c.frameText = n }
 }
 
+// WithColumnNotes adds a line below the heading of each column for which f returns a
+// text. f receives the path of the column, such as Visit.Page.
+func WithColumnNotes(f func(path string) string) Option {
+	return func(c *config) { c.notes = f }
+}
+
 // Stream reads the stream in r, whose records are of root, and prints it to w. If
 // the stream is damaged or truncated, Stream prints the elements before the damage
 // and the bytes that contain it. It then returns the error of the reader, of type
@@ -95,6 +102,7 @@ func Stream(w io.Writer, r io.Reader, root *schema.Struct, opts ...Option) error
 		opt(&c)
 	}
 	p := newPrinter(w, c.frameText)
+	p.notes = c.notes
 	if root != nil {
 		p.wire.root = root
 	}

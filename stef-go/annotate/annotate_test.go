@@ -136,6 +136,18 @@ func TestLines(t *testing.T) {
 	}
 	require.NotContains(t, text, "not read")
 	require.NotContains(t, text, "+")
+
+	noted, err := annotated(t, stream(t), annotate.WithColumnNotes(func(path string) string {
+		if path == "Reading.Site" {
+			return "where it was read"
+		}
+		return ""
+	}))
+	require.NoError(t, err)
+	noted = spaces.ReplaceAllString(noted, " ")
+	heading := "\n# Reading.Site: string dict(Site) in bytes, 7 bytes\n"
+	require.Contains(t, noted, heading+"# where it was read\n")
+	require.Equal(t, text, strings.ReplaceAll(noted, "# where it was read\n", ""))
 }
 
 // line takes a line with an element apart.

@@ -18,6 +18,8 @@ import (
 type printer struct {
 	out *bufio.Writer
 	err error // of out
+	// notes returns a line about a column. It may be nil.
+	notes func(path string) string
 
 	wire  wireLines
 	sizes sizeLines
@@ -117,6 +119,11 @@ func (p *printer) value(e *dynamic.Event) {
 	c := &p.text[e.Column]
 	if c.heading == "" {
 		c.heading = columnHeading(p.columns[e.Column], e.Type)
+		if p.notes != nil {
+			if note := p.notes(p.columns[e.Column].Path); note != "" {
+				c.heading += "# " + note + "\n"
+			}
+		}
 	}
 	if p.room <= 0 && !isRest(e.Detail) {
 		c.hidden++

@@ -10,7 +10,7 @@ import (
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
-// CompactLog is sent, with what stands in Logs, instead of a trace id.
+// CompactLog replaces, with the fields in Logs, the trace id of a LogRecord.
 type CompactLog struct {
 	node                stefrt.Node
 	traceHigh, traceLow float64
@@ -25,7 +25,7 @@ const (
 // NewCompactLog returns an initial value that is part of no record.
 func NewCompactLog() *CompactLog { return stefrt.New((*CompactLog).init) }
 
-// TraceHigh are the bits of the first half of a new trace id.
+// TraceHigh is the first half of the id of a new trace, as the bits of a double.
 func (s *CompactLog) TraceHigh() float64 { return s.traceHigh }
 
 // SetTraceHigh sets TraceHigh.
@@ -36,7 +36,7 @@ func (s *CompactLog) SetTraceHigh(v float64) {
 	}
 }
 
-// TraceLow are the bits of the second half of a new trace id.
+// TraceLow is the second half of the id of a new trace, as the bits of a double.
 func (s *CompactLog) TraceLow() float64 { return s.traceLow }
 
 // SetTraceLow sets TraceLow.

@@ -11,7 +11,7 @@ import (
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
-// CompactPoint is sent instead of the times and the value of a Point.
+// CompactPoint replaces the times and the value of a Point.
 type CompactPoint struct {
 	node              stefrt.Node
 	time, start, form uint64
@@ -33,7 +33,7 @@ const (
 // NewCompactPoint returns an initial value that is part of no record.
 func NewCompactPoint() *CompactPoint { return stefrt.New((*CompactPoint).init) }
 
-// Time is how the time differs.
+// Time is the code of the difference between the time and its forecast.
 func (s *CompactPoint) Time() uint64 { return s.time }
 
 // SetTime sets Time.
@@ -44,7 +44,7 @@ func (s *CompactPoint) SetTime(v uint64) {
 	}
 }
 
-// Start is how the start time differs.
+// Start is the code of the difference between the start time and the expected one.
 func (s *CompactPoint) Start() uint64 { return s.start }
 
 // SetStart sets Start.
@@ -55,7 +55,7 @@ func (s *CompactPoint) SetStart(v uint64) {
 	}
 }
 
-// Form is how the form of the value differs.
+// Form is the difference of the form of the value: its kind and decimal places.
 func (s *CompactPoint) Form() uint64 { return s.form }
 
 // SetForm sets Form.
@@ -66,7 +66,7 @@ func (s *CompactPoint) SetForm(v uint64) {
 	}
 }
 
-// Bits are the bits in which a double differs.
+// Bits are the bits in which a double differs from the one before in its series.
 func (s *CompactPoint) Bits() float64 { return s.bits }
 
 // SetBits sets Bits.
@@ -77,7 +77,8 @@ func (s *CompactPoint) SetBits(v float64) {
 	}
 }
 
-// Words are how the integers of a histogram or summary differ.
+// Words are the differences of the integers of a histogram or summary, and times
+// without a code.
 func (s *CompactPoint) Words() *list.Values[uint64] { return (*list.Values[uint64])(&s.words) }
 
 // Floats are the bits in which the doubles of a histogram or summary differ.

@@ -11,8 +11,7 @@ import (
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
-// CompactSpan is sent, with what stands in Spans, instead of the ids and times of a
-// Span.
+// CompactSpan replaces, with the fields in Spans, the ids and times of a Span.
 type CompactSpan struct {
 	node                stefrt.Node
 	trace               uint64
@@ -38,7 +37,7 @@ const (
 // NewCompactSpan returns an initial value that is part of no record.
 func NewCompactSpan() *CompactSpan { return stefrt.New((*CompactSpan).init) }
 
-// Trace tells the trace among those sent before.
+// Trace refers to the trace: to the last one, a new one, or one by its number.
 func (s *CompactSpan) Trace() uint64 { return s.trace }
 
 // SetTrace sets Trace.
@@ -49,7 +48,7 @@ func (s *CompactSpan) SetTrace(v uint64) {
 	}
 }
 
-// TraceHigh are the bits of the first half of a new trace id.
+// TraceHigh is the first half of the id of a new trace, as the bits of a double.
 func (s *CompactSpan) TraceHigh() float64 { return s.traceHigh }
 
 // SetTraceHigh sets TraceHigh.
@@ -60,7 +59,7 @@ func (s *CompactSpan) SetTraceHigh(v float64) {
 	}
 }
 
-// TraceLow are the bits of the second half of a new trace id.
+// TraceLow is the second half of the id of a new trace, as the bits of a double.
 func (s *CompactSpan) TraceLow() float64 { return s.traceLow }
 
 // SetTraceLow sets TraceLow.
@@ -71,7 +70,7 @@ func (s *CompactSpan) SetTraceLow(v float64) {
 	}
 }
 
-// Known tells the id of the span among those sent before.
+// Known refers to the id of the span, if it was sent before as that of a parent.
 func (s *CompactSpan) Known() uint64 { return s.known }
 
 // SetKnown sets Known.
@@ -82,7 +81,7 @@ func (s *CompactSpan) SetKnown(v uint64) {
 	}
 }
 
-// Parent tells the parent among the ids sent before.
+// Parent refers to the parent: to none, a new id, or an id that was sent before.
 func (s *CompactSpan) Parent() uint64 { return s.parent }
 
 // SetParent sets Parent.
@@ -93,7 +92,7 @@ func (s *CompactSpan) SetParent(v uint64) {
 	}
 }
 
-// ParentID are the bits of the id of a parent that was not sent before.
+// ParentID is the id of a parent that was not sent before, as the bits of a double.
 func (s *CompactSpan) ParentID() float64 { return s.parentID }
 
 // SetParentID sets ParentID.
@@ -104,10 +103,11 @@ func (s *CompactSpan) SetParentID(v float64) {
 	}
 }
 
-// Times are how the times of the events differ.
+// Times are the codes of the differences of the times of events, and times without
+// a code.
 func (s *CompactSpan) Times() *list.Values[uint64] { return (*list.Values[uint64])(&s.times) }
 
-// Apart says that the ids are in Span, as one of them has another length.
+// Apart says that the ids are in Span, because one of them has another length.
 func (s *CompactSpan) Apart() bool { return s.apart }
 
 // SetApart sets Apart.

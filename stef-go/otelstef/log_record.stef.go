@@ -200,7 +200,7 @@ func (s *LogRecord) SetDroppedAttributesCount(v uint64) {
 	}
 }
 
-// CompactTime is how the time differs.
+// CompactTime is the code of the difference between the time and the one before.
 func (s *LogRecord) CompactTime() uint64 { return s.compactTime }
 
 // SetCompactTime sets CompactTime.
@@ -211,7 +211,8 @@ func (s *LogRecord) SetCompactTime(v uint64) {
 	}
 }
 
-// CompactObserved is how the observed time differs.
+// CompactObserved is the code of the difference between the observed time and the
+// better one of two forecasts.
 func (s *LogRecord) CompactObserved() uint64 { return s.compactObserved }
 
 // SetCompactObserved sets CompactObserved.
@@ -222,7 +223,7 @@ func (s *LogRecord) SetCompactObserved(v uint64) {
 	}
 }
 
-// CompactForm says which ids the record has.
+// CompactForm says which ids the record has, and how they are sent.
 func (s *LogRecord) CompactForm() uint64 { return s.compactForm }
 
 // SetCompactForm sets CompactForm.

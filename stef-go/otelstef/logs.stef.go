@@ -91,10 +91,10 @@ func (s *Logs) EditScope() *Scope {
 // Record is the log record itself.
 func (s *Logs) Record() *LogRecord { return &s.record }
 
-// Compact holds new trace ids.
+// Compact has the id of a new trace.
 func (s *Logs) Compact() *CompactLog { return &s.compact }
 
-// Trace tells the trace among those sent before.
+// Trace refers to the trace: to the last one, a new one, or one by its number.
 func (s *Logs) Trace() uint64 { return s.trace }
 
 // SetTrace sets Trace.
@@ -105,7 +105,7 @@ func (s *Logs) SetTrace(v uint64) {
 	}
 }
 
-// Known tells the id of the span among those sent before.
+// Known refers to the id of the span, if it was sent before.
 func (s *Logs) Known() uint64 { return s.known }
 
 // SetKnown sets Known.
@@ -116,7 +116,7 @@ func (s *Logs) SetKnown(v uint64) {
 	}
 }
 
-// ID is the bits of the id of a span that was not sent before.
+// ID is the id of the span, if it was not sent before, as the bits of a double.
 func (s *Logs) ID() float64 { return s.id }
 
 // SetID sets ID.

@@ -119,11 +119,11 @@ func (s *Metrics) Attributes() *Attributes { return &s.attributes }
 // Point holds times, value and exemplars.
 func (s *Metrics) Point() *Point { return &s.point }
 
-// Compact is how times and value differ.
+// Compact has the differences of the times and of the value of the point.
 func (s *Metrics) Compact() *CompactPoint { return &s.compact }
 
-// Number is how an integer or a decimal differs. It stands here because it changes
-// most, and makes the mask of a record a byte.
+// Number is the difference of an integer, or of the mantissa of a decimal. It is in
+// the root because it changes most often, so that the mask of a record has 8 bits.
 func (s *Metrics) Number() uint64 { return s.number }
 
 // SetNumber sets Number.

@@ -91,11 +91,12 @@ func (s *Spans) EditScope() *Scope {
 // Span is the span itself.
 func (s *Spans) Span() *Span { return &s.span }
 
-// Compact tells trace and parent, and holds the times of events.
+// Compact has references to the trace and the parent, new ids, and times of events.
 func (s *Spans) Compact() *CompactSpan { return &s.compact }
 
-// ID is the bits of an id that was not sent before. This and the fields after it
-// stand here because they change most, and make the mask of a record a byte.
+// ID is the id of the span, if it was not sent before, as the bits of a double. This
+// field and the next ones are in the root because they change most often, so that
+// the mask of a record has 8 bits.
 func (s *Spans) ID() float64 { return s.id }
 
 // SetID sets ID.
@@ -106,7 +107,8 @@ func (s *Spans) SetID(v float64) {
 	}
 }
 
-// Start is how the start differs.
+// Start is the code of the difference between the start and that of the parent or of
+// an earlier span.
 func (s *Spans) Start() uint64 { return s.start }
 
 // SetStart sets Start.
@@ -117,7 +119,7 @@ func (s *Spans) SetStart(v uint64) {
 	}
 }
 
-// Duration tells the end.
+// Duration is the code of the difference between the end and the start.
 func (s *Spans) Duration() uint64 { return s.duration }
 
 // SetDuration sets Duration.

@@ -80,10 +80,11 @@ func (c *cat) file(env *Env, name string) error {
 	}
 	defer in.Close()
 	out := bufio.NewWriterSize(file.Standard(env.Stdout), 64<<10)
-	r, err := in.root.PlainRecords(in.src)
+	r, stop, err := in.root.PlainRecords(in.src)
 	if err != nil {
 		return in.blame(err)
 	}
+	defer stop()
 	err = c.records(out, r, in.root)
 	if e := out.Flush(); e != nil {
 		return e

@@ -24,7 +24,8 @@ from the headers to the last code of the last column: some 10 to 100 times the
 size of the stream. Offsets count from the start of the stream; with a dot the
 number of the bit in its byte follows, with a plus sign they count in the content
 of a compressed frame. r1 is the first record. Of a damaged stream it prints what
-comes before the damage.
+comes before the damage. A stream in the compact form is shown as it is sent: a
+line below the heading of a column says what its codes stand for.
 `,
 	define: func(flags *flag.FlagSet) func(*Env, []string) error {
 		o := &opener{}
@@ -42,7 +43,7 @@ comes before the damage.
 			}
 			defer in.Close()
 			out := bufio.NewWriterSize(file.Standard(env.Stdout), 64<<10)
-			err = annotate.Stream(out, in.src, in.root.Wire, annotate.WithAssumedWire(in.root.Base))
+			err = annotate.Stream(out, in.src, in.root.Wire, annotate.WithAssumedWire(in.root.Base), annotate.WithColumnNotes(in.root.Meaning))
 			if e := out.Flush(); e != nil {
 				return e
 			}

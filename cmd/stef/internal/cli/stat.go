@@ -28,6 +28,9 @@ when they are compressed by themselves in pieces of up to 1 MiB. Their sum is no
 the size of the file: columns may repeat each other, which they cannot use alone,
 and in the file each frame has costs of its own.
 
+Columns that only streams in the compact form have are explained behind their
+type. The columns of the fields that they replace are empty.
+
 Of a file of OTLP it reports on the stream that stef convert makes of it. Of a
 stream that is cut or damaged it reports on the whole frames before that, says how
 much is lost and exits with 1; stef repair writes these frames to a file.

@@ -35,6 +35,7 @@ type (
 	jsonColumn struct {
 		Path  string `json:"path"`
 		Type  string `json:"type"`
+		About string `json:"meaning,omitempty"`
 		Plain int64  `json:"plain"`
 		Alone int64  `json:"zstd_alone"`
 	}
@@ -72,7 +73,7 @@ func (r *Report) printJSON(w io.Writer) error {
 		Columns: []jsonColumn{}, Dicts: []jsonDict{}, Frames: []jsonFrame{},
 	}
 	for _, c := range r.Columns {
-		j.Columns = append(j.Columns, jsonColumn{c.Path, c.Type, c.Plain, c.Alone})
+		j.Columns = append(j.Columns, jsonColumn{c.Path, c.Type, c.Meaning, c.Plain, c.Alone})
 	}
 	for _, d := range r.Dicts {
 		j.Dicts = append(j.Dicts, jsonDict{d.Name, d.Struct, d.Entries, d.Most, d.Bytes, d.Refs})

@@ -37,7 +37,7 @@ func (m *meter) begin(r *dynamic.Reader) error {
 	m.report.Header = *r.Header()
 	columns := tree(m.report.Root, r.Kept())
 	for _, c := range columns {
-		m.report.Columns = append(m.report.Columns, &Column{Path: c.Path(), Type: c.Type.String()})
+		m.report.Columns = append(m.report.Columns, &Column{Path: c.Path(), Type: c.Type.String(), Meaning: m.report.Root.Meaning(c.Path())})
 	}
 	m.pieces = make([][]byte, len(columns))
 	m.dicts = newDicts(m.report.Root.Wire, columns)

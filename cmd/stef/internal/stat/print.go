@@ -140,12 +140,20 @@ func (r *Report) columns(p *page, o Options) {
 			empty++
 			continue
 		}
-		p.row(c.Path, figure.Grouped(c.Plain), figure.Percent(c.Plain, plain), figure.Grouped(c.Alone), figure.Percent(c.Alone, alone), "  "+c.Type)
+		p.row(c.Path, figure.Grouped(c.Plain), figure.Percent(c.Plain, plain), figure.Grouped(c.Alone), figure.Percent(c.Alone, alone), "  "+c.describe())
 	}
 	p.row("all columns", figure.Grouped(plain), figure.Percent(plain, plain), figure.Grouped(alone), figure.Percent(alone, alone))
 	if empty > 0 {
 		p.line("(%d columns without bytes)", empty)
 	}
+}
+
+// describe returns the type and the meaning of a column.
+func (c *Column) describe() string {
+	if c.Meaning == "" {
+		return c.Type
+	}
+	return c.Type + ": " + c.Meaning
 }
 
 func (r *Report) dictionaries(p *page) {

@@ -50,6 +50,8 @@ type Frame struct {
 type Column struct {
 	Path string
 	Type string
+	// Meaning explains a column that only streams in the compact form have.
+	Meaning string
 	// Plain is its size, Alone its size when compressed alone.
 	Plain, Alone int64
 }

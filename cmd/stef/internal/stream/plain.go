@@ -15,17 +15,24 @@ import (
 )
 
 // PlainRecords is Records for callers that print records. It reads a stream in
-// the compact form as if it were in the full schema, with the same frames.
-func (r *Root) PlainRecords(src io.Reader) (*dynamic.Reader, error) {
+// the compact form as if it were in the full schema, with the same frames. Callers
+// call stop when they need no more records; it ends the conversion at its next frame.
+func (r *Root) PlainRecords(src io.Reader) (records *dynamic.Reader, stop func(), err error) {
 	var seen bytes.Buffer
 	head, err := r.Records(io.TeeReader(src, &seen))
 	src = io.MultiReader(&seen, src)
 	if err != nil || r.plain == nil || !slices.Equal(head.Header().Wire, schema.WireOf(r.Wire)) {
-		return dynamic.NewReader(src, r.Struct, dynamic.WithAssumedWire(r.Base))
+		records, err = dynamic.NewReader(src, r.Struct, dynamic.WithAssumedWire(r.Base))
+		return records, func() {}, err
 	}
 	from, to := io.Pipe()
 	go func() { to.CloseWithError(r.plain(src, to)) }()
-	return dynamic.NewReader(from, r.Struct, dynamic.WithAssumedWire(r.Base))
+	stop = func() { from.Close() }
+	records, err = dynamic.NewReader(from, r.Struct, dynamic.WithAssumedWire(r.Base))
+	if err != nil {
+		stop()
+	}
+	return records, stop, err
 }
 
 // copyable is a pointer to a record.

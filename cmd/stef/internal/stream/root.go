@@ -39,7 +39,27 @@ type Root struct {
 	// another schema.
 	Signal otlpfile.Signal
 
-	plain func(in io.Reader, out io.Writer) error // converts a stream to the full schema
+	plain    func(in io.Reader, out io.Writer) error // converts a stream to the full schema
+	meanings map[string]string                       // by path of a column
+}
+
+// Meaning explains a column that only streams in the compact form have. It returns ""
+// for other columns, which hold the fields of their name.
+func (r *Root) Meaning(path string) string { return r.meanings[path] }
+
+// explain collects the comments of the fields of the compact form, below path.
+func (r *Root) explain(path string, fields []*schema.Field) {
+	for _, f := range fields {
+		column := path + "." + f.Name
+		sentence, _, _ := strings.Cut(strings.Join(strings.Fields(f.Doc), " "), ". ")
+		r.meanings[column] = strings.TrimSuffix(sentence, ".")
+		switch f.Type.Kind {
+		case schema.KindArray:
+			r.meanings[column+"[]"] = r.meanings[column]
+		case schema.KindStruct:
+			r.explain(column, f.Type.Struct.Fields)
+		}
+	}
 }
 
 // List is the roots that a stream may be of.
@@ -77,6 +97,19 @@ var roots = sync.OnceValue(func() List {
 	list[0].Wire, list[0].plain = otelstef.MetricsCompactRoot(), plainMetrics
 	list[1].Wire, list[1].plain = otelstef.SpansCompactRoot(), plainSpans
 	list[2].Wire, list[2].plain = otelstef.LogsCompactRoot(), plainLogs
+	form, err := idl.Parse("compact.stef", []byte(spec.CompactSchema))
+	if err != nil {
+		panic(err)
+	}
+	for _, r := range list {
+		r.meanings = map[string]string{}
+		r.explain(r.Struct.Name, form.Root(r.Struct.Name).Fields)
+	}
+	for _, s := range form.Structs {
+		if s.Name == "LogRecord" {
+			list[2].explain("Logs.Record", s.Fields)
+		}
+	}
 	for _, r := range list[:2] {
 		if r.Published, err = schema.Keep(r.Struct, r.Base); err != nil {
 			panic(err)

@@ -1,0 +1,140 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cli_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/otelstef/stef/cmd/stef/internal/cli"
+	"github.com/otelstef/stef/internal/fixtures"
+	stef "github.com/otelstef/stef/stef-go"
+	"github.com/otelstef/stef/stef-go/otelstef"
+)
+
+// pairsOfForms are streams of the same records in the compact form and in the full
+// schema, each with the beginning of an explanation of a column.
+func pairsOfForms(t *testing.T) map[string][3]string {
+	t.Helper()
+	pairs := map[string][3]string{}
+	for name, f := range map[string]struct {
+		write  func(*testing.T, ...stef.WriterOption) []byte
+		option stef.WriterOption
+		column string
+	}{
+		"metrics": {metrics, otelstef.CompactMetrics(), "Metrics.Compact.Words[]: Words are the differences of the integers of a histogram or summary"},
+		"spans":   {spans, otelstef.CompactSpans(), "Spans.Span.Links"},
+		"logs":    {logs, otelstef.CompactLogs(), "Logs.Record.CompactTime: CompactTime is the code of the difference"},
+	} {
+		compact := f.write(t, f.option)
+		full, _ := mustRun(t, compact, "convert", "--to", "stef", "--schema", "full", "--compression", "none", "--quiet", "-", "-")
+		pairs[name] = [3]string{string(compact), full, f.column}
+	}
+	dir := t.TempDir()
+	for name, recording := range map[string][]byte{"recorded metrics": fixtures.Metrics(), "recorded spans": fixtures.Traces(), "recorded logs": fixtures.Logs()} {
+		in := filepath.Join(dir, "in.otlp.zst")
+		require.NoError(t, os.WriteFile(in, recording, 0o666))
+		compact, _ := mustRun(t, nil, "convert", "--quiet", in, "-")
+		full, _ := mustRun(t, nil, "convert", "--quiet", "--schema", "full", in, "-")
+		pairs[name] = [3]string{compact, full, ""}
+	}
+	return pairs
+}
+
+// What the commands print of records does not depend on the form of the stream.
+func TestFormsPrintTheSame(t *testing.T) {
+	for name, pair := range pairsOfForms(t) {
+		compact, full := []byte(pair[0]), []byte(pair[1])
+		require.NotEqual(t, compact, full)
+		for _, args := range []string{"cat -", "cat --canonical -", "cat -n 1 -", "convert --quiet --to otlp-json - -",
+			"convert --quiet --to stef --schema full --compression none - -", "convert --quiet --to stef --schema reference --compression none - -"} {
+			if strings.HasSuffix(name, "logs") && !strings.Contains(args, "otlp-json") {
+				if strings.Contains(args, "reference") {
+					continue // logs have no reference schema
+				}
+				// The compact form returns observed times, never their deltas.
+				text, _ := mustRun(t, compact, "convert", "--quiet", "--to", "stef", "--schema", "full", "-", "-")
+				full = []byte(text)
+			}
+			wantCode, want, wantErr := run(full, strings.Fields(args)...)
+			code, got, gotErr := run(compact, strings.Fields(args)...)
+			require.Equal(t, wantCode, code, "%s: %s", name, args)
+			require.Equal(t, wantErr, gotErr, "%s: %s", name, args)
+			require.True(t, want == got, "%s: %s", name, args)
+			require.True(t, code == 0 || name == "metrics" && strings.Contains(args, "otlp"), "%s: %s: %s", name, args, gotErr)
+		}
+		again, _ := mustRun(t, compact, "convert", "--quiet", "--to", "stef", "--compression", "none", "-", "-")
+		twice, _ := mustRun(t, []byte(again), "convert", "--quiet", "--to", "stef", "--compression", "none", "-", "-")
+		require.True(t, again == twice, "%s: converted to the compact form from itself", name)
+	}
+}
+
+// stat and inspect show the columns as they are sent, and explain those that only the
+// compact form has.
+func TestFormsAreExplained(t *testing.T) {
+	pairs := pairsOfForms(t)
+	for name, pair := range pairs {
+		compact, full := []byte(pair[0]), []byte(pair[1])
+		out, _ := mustRun(t, compact, "stat", "-")
+		require.Contains(t, out, "compact schema, announced: 8 1 ", name)
+		plain, _ := mustRun(t, full, "stat", "-")
+		require.Contains(t, plain, "full schema, announced: ", name)
+		require.NotContains(t, plain, " is the code of", name)
+		inspected, _ := mustRun(t, compact, "inspect", "-")
+		plain, _ = mustRun(t, full, "inspect", "-")
+		require.NotContains(t, plain, "Compact", name)
+		path, meaning, explained := strings.Cut(pair[2], ": ")
+		if !explained {
+			continue
+		}
+		require.Regexp(t, `(?m)^`+strings.NewReplacer("[", `\[`, "]", `\]`).Replace(path)+` .*: `+meaning, out, name)
+		require.Regexp(t, `(?m)^# `+strings.NewReplacer("[", `\[`, "]", `\]`).Replace(path)+`: .*\n# `+meaning, inspected, name)
+		var report struct {
+			Columns []struct{ Path, Meaning string }
+		}
+		text, _ := mustRun(t, compact, "stat", "--json", "--all", "-")
+		require.NoError(t, json.Unmarshal([]byte(text), &report))
+		for _, c := range report.Columns {
+			fromForm := strings.Contains(c.Path, ".Compact") && !strings.HasSuffix(c.Path, ".Compact") ||
+				c.Path == "Metrics.Number" || c.Path == "Metrics.Compact" || c.Path == "Logs.Compact" || c.Path == "Logs.Trace" || c.Path == "Logs.Known" || c.Path == "Logs.ID"
+			require.Equal(t, fromForm, c.Meaning != "", "%s: %s", c.Path, c.Meaning)
+		}
+	}
+}
+
+// Streams in the compact form that are cut or damaged, and sources that fail.
+func TestFormsDamaged(t *testing.T) {
+	compact := metrics(t, otelstef.CompactMetrics())
+	whole, _ := mustRun(t, compact, "cat", "-")
+	dir := t.TempDir()
+	in, out := filepath.Join(dir, "in.stef"), filepath.Join(dir, "out.stef")
+	more := append(bytes.Clone(compact), compact[len(compact)-20:]...)
+	code, stdout, stderr := run(more, "cat", "-")
+	require.Equal(t, cli.ExitData, code)
+	require.Equal(t, whole, stdout)
+	require.Regexp(t, `^stef cat: standard input: offset \d+`, stderr)
+	require.NoError(t, os.WriteFile(in, more, 0o666))
+	mustRun(t, nil, "repair", in, out)
+	kept, err := os.ReadFile(out)
+	require.NoError(t, err)
+	require.Equal(t, compact, kept)
+
+	failure := errors.New("the disk is gone")
+	for _, n := range []int{0, 5, len(compact) - 1, len(compact)} {
+		var out, errs bytes.Buffer
+		src := io.MultiReader(bytes.NewReader(compact[:n]), iotest.ErrReader(failure))
+		code := cli.Run([]string{"cat", "-"}, cli.Env{Stdin: src, Stdout: &out, Stderr: &errs})
+		require.Equal(t, cli.ExitIO, code, "%d bytes", n)
+		require.Equal(t, "stef cat: standard input: the disk is gone\n", errs.String())
+	}
+}
