@@ -8,8 +8,10 @@ GO ?= go
 MODULES := $(sort $(patsubst %/go.mod,%,$(shell find . -name go.mod -not -path '*/.*' -not -path '*/testdata/*')))
 MODULES := $(foreach m,$(MODULES),$(if $(shell find $(m) -name '*.go' | head -n 1),$(m)))
 # Some folders only say which tools there are; those below it have code. Only
-# make rivals builds the Collector with Otel Arrow.
-MODULES := $(filter-out ./tools ./tools/otelarrow,$(MODULES))
+# make rivals builds the Collector with Otel Arrow, and only make test-contrib
+# needs other versions of the Collector's libraries.
+CONTRIB := ./internal/interop/contribreceiver ./internal/interop/contribexporter
+MODULES := $(filter-out ./tools ./tools/otelarrow $(CONTRIB),$(MODULES))
 RECORD := ./internal/fixtures/record
 TESTED := $(filter-out $(RECORD),$(MODULES))
 
@@ -147,6 +149,9 @@ collector: ## Build the distribution, a Collector with STEF: bin/otelcol-stef
 test-collector: collector ## Test processes of the distribution, under load and faults (E2E=regexp, STEF_LONG=1 at full length)
 	cd tools/telemetrygen && $(GO) build -o $(CURDIR)/bin/telemetrygen github.com/open-telemetry/opentelemetry-collector-contrib/cmd/telemetrygen
 	STEF_OTELCOL=$(CURDIR)/bin/otelcol-stef STEF_TELEMETRYGEN=$(CURDIR)/bin/telemetrygen $(GO) test -count=1 -timeout 60m $(if $(E2E),'-run=$(E2E)') ./internal/e2e
+
+test-contrib: collector ## Test a process of the distribution with the STEF receiver and exporter of the contrib repository as peers
+	$(call each,$(CONTRIB),$(GO) vet . && STEF_OTELCOL=$(CURDIR)/bin/otelcol-stef $(GO) test -count=1 .)
 
 # Otel Arrow needs older libraries of the Collector than we do: a program of its
 # own, which only this target builds.

@@ -91,7 +91,7 @@ internal/walks                -> stef-go stef-go/otelstef stef-pdata exporter/st
 internal/pairtest             ->
 internal/e2e                  ->
 internal/fixtures/record/...  -> *
-internal/interop              -> *
+internal/interop/...          -> *
 internal/fixtures/recordings  -> internal/fixtures
 internal/fixtures             -> zstd
 cmd/stefc                     -> stef-go/schema stef-go/idl internal/stefgen

@@ -7,5 +7,7 @@
 // implementation reaches no other module.
 //
 // Known faults of the reference implementation are asserted as they are, so that a
-// version without them is noticed.
+// version without them is noticed. Two modules below do the same with the receiver
+// and the exporter of the Collector's contrib repository and a process of our
+// distribution: make test-contrib.
 package interop
