@@ -104,6 +104,7 @@ func (p *plan) printMultimapAccess(pr *printer, n string, k, v part) {
 	pr.P("func (m *%s) SetLen(n int) {", n)
 	pr.P("old := len(m.pairs)")
 	pr.P("if n == old {\nreturn\n}\nstefrt.NotNegative(n)")
+	pr.P("m.node.Mark(stefrt.FullBit)")
 	pr.P("m.grow(n)")
 	pr.P("for i := old; i < n; i++ {")
 	pr.P("p := m.pairs[i]")
@@ -120,8 +121,7 @@ func (p *plan) printMultimapAccess(pr *printer, n string, k, v part) {
 		pr.P("if i < m.sent {\n%s.Reset()\n} else {\n%s.%s()\n}", x, x, method(part.t, "Clear"))
 	}
 	pr.P("}")
-	pr.P("if n > stef.MaxPairs {\nm.node.SetOversize(true)\n}")
-	pr.P("m.node.Mark(stefrt.FullBit)\n}")
+	pr.P("if n > stef.MaxPairs {\nm.node.SetOversize(true)\n}\n}")
 	pr.P("")
 	pr.P("// grow makes m n pairs long, new pairs being whatever they were.")
 	pr.P("func (m *%s) grow(n int) {", n)
@@ -167,12 +167,12 @@ func (p *plan) printPart(pr *printer, n string, part part) {
 		pr.P("func (m *%s) Set%sRef(i int, %s string, ref stef.TextRef) {", n, part.name, part.priv)
 		pr.P("p := m.pairs[i]")
 		pr.P("if codec.SameText(%s, %sRef, %s, ref) {\nif ref != 0 {\n%sRef = ref\n}\nreturn\n}", x, x, part.priv, x)
-		pr.P("%s, %sRef = %s, ref\n%sm.node.Mark(%s)\n}", x, x, part.priv, large(part.t, "m.node", part.priv), part.bit)
+		pr.P("m.node.Mark(%s)\n%s%s, %sRef = %s, ref\n}", part.bit, large(part.t, "m.node", part.priv), x, x, part.priv)
 		return
 	}
 	pr.P("func (m *%s) Set%s(i int, %s %s) {", n, part.name, part.priv, goType(part.t))
 	pr.P("p := m.pairs[i]")
-	pr.P("if %s {\n%s\n%sm.node.Mark(%s)\n}\n}", different(part.t, x, part.priv), assign(part.t, x, part.priv), large(part.t, "m.node", part.priv), part.bit)
+	pr.P("if %s {\nm.node.Mark(%s)\n%s%s\n}\n}", different(part.t, x, part.priv), part.bit, large(part.t, "m.node", part.priv), assign(part.t, x, part.priv))
 }
 
 // printPairSetters prints, for each choice of the value, one setter for key and

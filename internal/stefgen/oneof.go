@@ -145,9 +145,10 @@ func (p *plan) printOneofAccess(pr *printer, n string, fields []*field, box bool
 	pr.P("// SetType sets the choice, with its initial value if it was another.")
 	pr.P("func (v *%s) SetType(typ %sType) {", n, n)
 	pr.P("if v.typ == typ {\nreturn\n}")
+	pr.P("v.node.Mark(1)")
 	pr.P("v.typ = typ")
 	p.printChoiceInit(pr, fields)
-	pr.P("v.node.Mark(1)\n}")
+	pr.P("}")
 	if box {
 		pr.P("")
 		pr.P("// open makes the box.")
@@ -221,13 +222,13 @@ func (p *plan) printChoice(pr *printer, n string, f *field) {
 		pr.P("func (v *%s) Set%sRef(x string, ref stef.TextRef) {", n, f.name)
 		pr.P("if v.typ == %s && codec.SameText(v.str, stef.TextRef(v.num), x, ref) {", f.bit)
 		pr.P("if ref != 0 {\nv.num = uint64(ref)\n}\nreturn\n}")
-		pr.P("v.typ = %s\nv.str, v.num = x, uint64(ref)\n%sv.node.Mark(1)\n}", f.bit, large(f.t, "v.node", "x"))
+		pr.P("v.node.Mark(1)\n%sv.typ = %s\nv.str, v.num = x, uint64(ref)\n}", large(f.t, "v.node", "x"), f.bit)
 		return
 	}
 	pr.P("func (v *%s) Set%s(x %s) {", n, f.name, goType(f.t))
 	if f.class == classBytes {
 		pr.P("if v.typ != %s || !bytes.Equal(%s, x) {", f.bit, slot(f, "v"))
-		pr.P("v.open()\nv.typ = %s\n%s = append(%s[:0], x...)\n%sv.node.Mark(1)\n}\n}", f.bit, slot(f, "v"), slot(f, "v"), large(f.t, "v.node", "x"))
+		pr.P("v.node.Mark(1)\n%sv.open()\nv.typ = %s\n%s = append(%s[:0], x...)\n}\n}", large(f.t, "v.node", "x"), f.bit, slot(f, "v"), slot(f, "v"))
 		return
 	}
 	x := toSlot(f.t, "x")
@@ -236,7 +237,7 @@ func (p *plan) printChoice(pr *printer, n string, f *field) {
 		x = "b"
 	}
 	pr.P("if v.typ != %s || %s != %s {", f.bit, slot(f, "v"), x)
-	pr.P("v.typ = %s\n%s = %s\n%sv.node.Mark(1)\n}\n}", f.bit, slot(f, "v"), x, large(f.t, "v.node", x))
+	pr.P("v.node.Mark(1)\n%sv.typ = %s\n%s = %s\n}\n}", large(f.t, "v.node", x), f.bit, slot(f, "v"), x)
 }
 
 // eachChoice prints a switch over the choices of v that have a non-empty statement.

@@ -160,7 +160,7 @@ func (p *plan) printAccessors(pr *printer, s *schema.Struct, f *field) {
 		pr.P("")
 		pr.P("// Unset%s makes %s absent.", f.name, f.name)
 		pr.P("func (s *%s) Unset%s() {", s.Name, f.name)
-		pr.P("if s.present&(%s) != 0 {\ns.present &^= %s\ns.node.Mark(%s)\n}\n}", f.present, f.present, f.bit)
+		pr.P("if s.present&(%s) != 0 {\ns.node.Mark(%s)\ns.present &^= %s\n}\n}", f.present, f.bit, f.present)
 	}
 }
 
@@ -171,16 +171,16 @@ func (p *plan) printSetter(pr *printer, s *schema.Struct, f *field) {
 		pr.P("// Set%s sets %s.", f.name, f.name)
 		pr.P("func (s *%s) Set%s(v %s) {", s.Name, f.name, goType(f.t))
 		if f.class == classBytes {
-			pr.P("if stefrt.SetBytes(&s.%s, v) {\n%ss.node.Mark(%s)\n}\n}", f.priv, large(f.t, "s.node", "v"), f.bit)
+			pr.P("if stefrt.SetBytes(&s.%s, v, &s.node, %s) && len(v) >= stefrt.LargeText {\ns.node.SetLarge()\n}\n}", f.priv, f.bit)
 			return
 		}
-		pr.P("if %s {\n%s\n%ss.node.Mark(%s)\n}\n}", condition, assign(f.t, "s."+f.priv, "v"), large(f.t, "s.node", "v"), f.bit)
+		pr.P("if %s {\ns.node.Mark(%s)\n%s%s\n}\n}", condition, f.bit, large(f.t, "s.node", "v"), assign(f.t, "s."+f.priv, "v"))
 		return
 	}
 	pr.P("// Set%s makes %s present and sets it.", f.name, f.name)
 	pr.P("func (s *%s) Set%s(v %s) {", s.Name, f.name, goType(f.t))
 	pr.P("if s.present&(%s) == 0 || %s {", f.present, condition)
-	pr.P("s.present |= %s\n%s\n%ss.node.Mark(%s)\n}\n}", f.present, assign(f.t, "s."+f.priv, "v"), large(f.t, "s.node", "v"), f.bit)
+	pr.P("s.node.Mark(%s)\n%ss.present |= %s\n%s\n}\n}", f.bit, large(f.t, "s.node", "v"), f.present, assign(f.t, "s."+f.priv, "v"))
 	pr.P("")
 	pr.P("// SetOptional%s sets %s, or makes it absent if present is false.", f.name, f.name)
 	pr.P("func (s *%s) SetOptional%s(v %s, present bool) {", s.Name, f.name, goType(f.t))
@@ -193,12 +193,13 @@ func (p *plan) printAdder(pr *printer, s *schema.Struct, f *field) {
 	pr.P("// returns it.")
 	pr.P("func (s *%s) Add%s() %s {", s.Name, f.name, getterType(f.t))
 	pr.P("if s.present&(%s) == 0 {", f.present)
+	pr.P("s.node.Mark(%s)", f.bit)
 	if f.lazy {
 		pr.P("if s.%s == nil {\ns.%s = new(%s)\n%s\n}", f.priv, f.priv, goType(f.t),
 			initStatement(f.t, "s."+f.priv, "&s.node", f.bit))
 	}
 	pr.P("if s.sentPresent&(%s) != 0 {\ns.%s.Reset()\n} else {\ns.%s.%s()\n}", f.present, f.priv, f.priv, method(f.t, "Clear"))
-	pr.P("s.present |= %s\ns.node.Mark(%s)\n}", f.present, f.bit)
+	pr.P("s.present |= %s\n}", f.present)
 	pr.P("return %s\n}", view(f.t, f.ref("s")))
 }
 
@@ -207,26 +208,28 @@ func (p *plan) printSharedSetter(pr *printer, s *schema.Struct, f *field) {
 	add, absent := "", ""
 	if f.present != "" {
 		absent = ", with the initial value\n// if it was absent"
-		add = fmt.Sprintf("if s.present&(%s) == 0 {\ns.present |= %s\ns.node.Mark(%s)\n}\n", f.present, f.present, f.bit)
+		add = fmt.Sprintf("if s.present&(%s) == 0 {\ns.node.Mark(%s)\ns.present |= %s\n}\n", f.present, f.bit, f.present)
 	}
 	pr.P("")
 	pr.P("// Set%s sets %s to a value that is from then on shared; see package stef.", f.name, f.name)
 	pr.P("// Writers of different goroutines must not share a value: give each its own.")
 	pr.P("func (s *%s) Set%s(v *%s) {", s.Name, f.name, f.t.Name)
 	pr.P("%sif v == s.%s {\nreturn\n}", add, f.priv)
-	pr.P("s.%s = v.share(&s.node)", f.priv)
-	condition := fmt.Sprintf("s.%s == s.%sSent", f.priv, f.priv)
+	pr.P("v = v.share(&s.node)")
+	condition := fmt.Sprintf("v == s.%sSent", f.priv)
 	if f.present != "" {
 		condition += fmt.Sprintf(" && s.sentPresent&(%s) != 0", f.present)
 	}
-	pr.P("if %s {\ns.node.Unmark(%s)\n} else {\ns.node.Mark(%s)\n}\n}", condition, f.bit, f.bit)
+	pr.P("if %s {\ns.node.Unmark(%s)\n} else {\ns.node.Mark(%s)\n}", condition, f.bit, f.bit)
+	pr.P("s.%s = v\n}", f.priv)
 	pr.P("")
 	pr.P("// Edit%s returns %s to change it, as a copy if it is shared%s.", f.name, f.name, absent)
 	pr.P("func (s *%s) Edit%s() *%s {", s.Name, f.name, f.t.Name)
 	if f.present != "" {
 		pr.P("if s.present&(%s) == 0 {", f.present)
+		pr.P("s.node.Mark(%s)", f.bit)
 		pr.P("s.%s = New%s()\ns.%s.node.Init(&s.node, %s)", f.priv, f.t.Name, f.priv, f.bit)
-		pr.P("s.present |= %s\ns.node.Mark(%s)\nreturn s.%s\n}", f.present, f.bit, f.priv)
+		pr.P("s.present |= %s\nreturn s.%s\n}", f.present, f.priv)
 	}
 	pr.P("s.%s = s.%s.edit(&s.node, %s)\nreturn s.%s\n}", f.priv, f.priv, f.bit, f.priv)
 }

@@ -65,6 +65,7 @@ func (v *AnyValue) SetType(typ AnyValueType) {
 	if v.typ == typ {
 		return
 	}
+	v.node.Mark(1)
 	v.typ = typ
 	switch typ {
 	case AnyValueTypeArray:
@@ -87,7 +88,6 @@ func (v *AnyValue) SetType(typ AnyValueType) {
 	}
 	v.num = 0
 	v.str = ""
-	v.node.Mark(1)
 }
 
 // open makes the box.
@@ -119,12 +119,12 @@ func (v *AnyValue) SetStringRef(x string, ref stef.TextRef) {
 		}
 		return
 	}
-	v.typ = AnyValueTypeString
-	v.str, v.num = x, uint64(ref)
+	v.node.Mark(1)
 	if len(x) >= stefrt.LargeText {
 		v.node.SetLarge()
 	}
-	v.node.Mark(1)
+	v.typ = AnyValueTypeString
+	v.str, v.num = x, uint64(ref)
 }
 
 // Bool is a truth value.
@@ -139,9 +139,9 @@ func (v *AnyValue) Bool() bool {
 func (v *AnyValue) SetBool(x bool) {
 	b := stefrt.BoolBits(x)
 	if v.typ != AnyValueTypeBool || v.num != b {
+		v.node.Mark(1)
 		v.typ = AnyValueTypeBool
 		v.num = b
-		v.node.Mark(1)
 	}
 }
 
@@ -157,9 +157,9 @@ func (v *AnyValue) Int64() int64 {
 func (v *AnyValue) SetInt64(x int64) {
 	b := uint64(x)
 	if v.typ != AnyValueTypeInt64 || v.num != b {
+		v.node.Mark(1)
 		v.typ = AnyValueTypeInt64
 		v.num = b
-		v.node.Mark(1)
 	}
 }
 
@@ -175,9 +175,9 @@ func (v *AnyValue) Float64() float64 {
 func (v *AnyValue) SetFloat64(x float64) {
 	b := math.Float64bits(x)
 	if v.typ != AnyValueTypeFloat64 || v.num != b {
+		v.node.Mark(1)
 		v.typ = AnyValueTypeFloat64
 		v.num = b
-		v.node.Mark(1)
 	}
 }
 
@@ -220,13 +220,13 @@ func (v *AnyValue) Bytes() []byte {
 // SetBytes sets the value.
 func (v *AnyValue) SetBytes(x []byte) {
 	if v.typ != AnyValueTypeBytes || !bytes.Equal(v.box.bytes, x) {
-		v.open()
-		v.typ = AnyValueTypeBytes
-		v.box.bytes = append(v.box.bytes[:0], x...)
+		v.node.Mark(1)
 		if len(x) >= stefrt.LargeText {
 			v.node.SetLarge()
 		}
-		v.node.Mark(1)
+		v.open()
+		v.typ = AnyValueTypeBytes
+		v.box.bytes = append(v.box.bytes[:0], x...)
 	}
 }
 

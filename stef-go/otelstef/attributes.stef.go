@@ -45,6 +45,7 @@ func (m *Attributes) SetLen(n int) {
 		return
 	}
 	stefrt.NotNegative(n)
+	m.node.Mark(stefrt.FullBit)
 	m.grow(n)
 	for i := old; i < n; i++ {
 		p := m.pairs[i]
@@ -59,7 +60,6 @@ func (m *Attributes) SetLen(n int) {
 	if n > stef.MaxPairs {
 		m.node.SetOversize(true)
 	}
-	m.node.Mark(stefrt.FullBit)
 }
 
 // grow makes m n pairs long, new pairs being whatever they were.
@@ -91,11 +91,11 @@ func (m *Attributes) SetKeyRef(i int, key string, ref stef.TextRef) {
 		}
 		return
 	}
-	p.key, p.keyRef = key, ref
+	m.node.Mark(stefrt.FullBit)
 	if len(key) >= stefrt.LargeText {
 		m.node.SetLarge()
 	}
-	m.node.Mark(stefrt.FullBit)
+	p.key, p.keyRef = key, ref
 }
 
 // Value returns the value of pair i. It panics if i is not below Len.

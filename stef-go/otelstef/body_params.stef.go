@@ -46,6 +46,7 @@ func (m *BodyParams) SetLen(n int) {
 		return
 	}
 	stefrt.NotNegative(n)
+	m.node.Mark(stefrt.FullBit)
 	m.grow(n)
 	for i := old; i < n; i++ {
 		p := m.pairs[i]
@@ -56,7 +57,6 @@ func (m *BodyParams) SetLen(n int) {
 	if n > stef.MaxPairs {
 		m.node.SetOversize(true)
 	}
-	m.node.Mark(stefrt.FullBit)
 }
 
 // grow makes m n pairs long, new pairs being whatever they were.
@@ -79,8 +79,8 @@ func (m *BodyParams) Key(i int) bool { return m.pairs[i].key }
 func (m *BodyParams) SetKey(i int, key bool) {
 	p := m.pairs[i]
 	if p.key != key {
-		p.key = key
 		m.node.Mark(stefrt.FullBit)
+		p.key = key
 	}
 }
 
@@ -99,11 +99,11 @@ func (m *BodyParams) SetValueRef(i int, value string, ref stef.TextRef) {
 		}
 		return
 	}
-	p.value, p.valueRef = value, ref
+	m.node.Mark(stefrt.PairBit(i))
 	if len(value) >= stefrt.LargeText {
 		m.node.SetLarge()
 	}
-	m.node.Mark(stefrt.PairBit(i))
+	p.value, p.valueRef = value, ref
 }
 
 // Set sets pair i. It panics if i is not below Len.

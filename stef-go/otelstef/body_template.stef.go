@@ -33,11 +33,11 @@ func (s *BodyTemplate) Template() string { return s.template }
 // SetTemplate sets Template.
 func (s *BodyTemplate) SetTemplate(v string) {
 	if s.template != v {
-		s.template = v
+		s.node.Mark(BodyTemplateFieldTemplate)
 		if len(v) >= stefrt.LargeText {
 			s.node.SetLarge()
 		}
-		s.node.Mark(BodyTemplateFieldTemplate)
+		s.template = v
 	}
 }
 

@@ -65,6 +65,7 @@ func (v *BodyValue) SetType(typ BodyValueType) {
 	if v.typ == typ {
 		return
 	}
+	v.node.Mark(1)
 	v.typ = typ
 	switch typ {
 	case BodyValueTypeArray:
@@ -87,7 +88,6 @@ func (v *BodyValue) SetType(typ BodyValueType) {
 	}
 	v.num = 0
 	v.str = ""
-	v.node.Mark(1)
 }
 
 // open makes the box.
@@ -119,12 +119,12 @@ func (v *BodyValue) SetStringRef(x string, ref stef.TextRef) {
 		}
 		return
 	}
-	v.typ = BodyValueTypeString
-	v.str, v.num = x, uint64(ref)
+	v.node.Mark(1)
 	if len(x) >= stefrt.LargeText {
 		v.node.SetLarge()
 	}
-	v.node.Mark(1)
+	v.typ = BodyValueTypeString
+	v.str, v.num = x, uint64(ref)
 }
 
 // Bool is a truth value.
@@ -139,9 +139,9 @@ func (v *BodyValue) Bool() bool {
 func (v *BodyValue) SetBool(x bool) {
 	b := stefrt.BoolBits(x)
 	if v.typ != BodyValueTypeBool || v.num != b {
+		v.node.Mark(1)
 		v.typ = BodyValueTypeBool
 		v.num = b
-		v.node.Mark(1)
 	}
 }
 
@@ -157,9 +157,9 @@ func (v *BodyValue) Int64() int64 {
 func (v *BodyValue) SetInt64(x int64) {
 	b := uint64(x)
 	if v.typ != BodyValueTypeInt64 || v.num != b {
+		v.node.Mark(1)
 		v.typ = BodyValueTypeInt64
 		v.num = b
-		v.node.Mark(1)
 	}
 }
 
@@ -175,9 +175,9 @@ func (v *BodyValue) Float64() float64 {
 func (v *BodyValue) SetFloat64(x float64) {
 	b := math.Float64bits(x)
 	if v.typ != BodyValueTypeFloat64 || v.num != b {
+		v.node.Mark(1)
 		v.typ = BodyValueTypeFloat64
 		v.num = b
-		v.node.Mark(1)
 	}
 }
 
@@ -220,13 +220,13 @@ func (v *BodyValue) Bytes() []byte {
 // SetBytes sets the value.
 func (v *BodyValue) SetBytes(x []byte) {
 	if v.typ != BodyValueTypeBytes || !bytes.Equal(v.box.bytes, x) {
-		v.open()
-		v.typ = BodyValueTypeBytes
-		v.box.bytes = append(v.box.bytes[:0], x...)
+		v.node.Mark(1)
 		if len(x) >= stefrt.LargeText {
 			v.node.SetLarge()
 		}
-		v.node.Mark(1)
+		v.open()
+		v.typ = BodyValueTypeBytes
+		v.box.bytes = append(v.box.bytes[:0], x...)
 	}
 }
 

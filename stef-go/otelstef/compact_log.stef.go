@@ -31,8 +31,8 @@ func (s *CompactLog) TraceHigh() float64 { return s.traceHigh }
 // SetTraceHigh sets TraceHigh.
 func (s *CompactLog) SetTraceHigh(v float64) {
 	if !stefrt.SameFloat(s.traceHigh, v) {
-		s.traceHigh = v
 		s.node.Mark(CompactLogFieldTraceHigh)
+		s.traceHigh = v
 	}
 }
 
@@ -42,8 +42,8 @@ func (s *CompactLog) TraceLow() float64 { return s.traceLow }
 // SetTraceLow sets TraceLow.
 func (s *CompactLog) SetTraceLow(v float64) {
 	if !stefrt.SameFloat(s.traceLow, v) {
-		s.traceLow = v
 		s.node.Mark(CompactLogFieldTraceLow)
+		s.traceLow = v
 	}
 }
 

@@ -39,8 +39,8 @@ func (s *CompactPoint) Time() uint64 { return s.time }
 // SetTime sets Time.
 func (s *CompactPoint) SetTime(v uint64) {
 	if s.time != v {
-		s.time = v
 		s.node.Mark(CompactPointFieldTime)
+		s.time = v
 	}
 }
 
@@ -50,8 +50,8 @@ func (s *CompactPoint) Start() uint64 { return s.start }
 // SetStart sets Start.
 func (s *CompactPoint) SetStart(v uint64) {
 	if s.start != v {
-		s.start = v
 		s.node.Mark(CompactPointFieldStart)
+		s.start = v
 	}
 }
 
@@ -61,8 +61,8 @@ func (s *CompactPoint) Form() uint64 { return s.form }
 // SetForm sets Form.
 func (s *CompactPoint) SetForm(v uint64) {
 	if s.form != v {
-		s.form = v
 		s.node.Mark(CompactPointFieldForm)
+		s.form = v
 	}
 }
 
@@ -72,8 +72,8 @@ func (s *CompactPoint) Bits() float64 { return s.bits }
 // SetBits sets Bits.
 func (s *CompactPoint) SetBits(v float64) {
 	if !stefrt.SameFloat(s.bits, v) {
-		s.bits = v
 		s.node.Mark(CompactPointFieldBits)
+		s.bits = v
 	}
 }
 

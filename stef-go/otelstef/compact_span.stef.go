@@ -43,8 +43,8 @@ func (s *CompactSpan) Trace() uint64 { return s.trace }
 // SetTrace sets Trace.
 func (s *CompactSpan) SetTrace(v uint64) {
 	if s.trace != v {
-		s.trace = v
 		s.node.Mark(CompactSpanFieldTrace)
+		s.trace = v
 	}
 }
 
@@ -54,8 +54,8 @@ func (s *CompactSpan) TraceHigh() float64 { return s.traceHigh }
 // SetTraceHigh sets TraceHigh.
 func (s *CompactSpan) SetTraceHigh(v float64) {
 	if !stefrt.SameFloat(s.traceHigh, v) {
-		s.traceHigh = v
 		s.node.Mark(CompactSpanFieldTraceHigh)
+		s.traceHigh = v
 	}
 }
 
@@ -65,8 +65,8 @@ func (s *CompactSpan) TraceLow() float64 { return s.traceLow }
 // SetTraceLow sets TraceLow.
 func (s *CompactSpan) SetTraceLow(v float64) {
 	if !stefrt.SameFloat(s.traceLow, v) {
-		s.traceLow = v
 		s.node.Mark(CompactSpanFieldTraceLow)
+		s.traceLow = v
 	}
 }
 
@@ -76,8 +76,8 @@ func (s *CompactSpan) Known() uint64 { return s.known }
 // SetKnown sets Known.
 func (s *CompactSpan) SetKnown(v uint64) {
 	if s.known != v {
-		s.known = v
 		s.node.Mark(CompactSpanFieldKnown)
+		s.known = v
 	}
 }
 
@@ -87,8 +87,8 @@ func (s *CompactSpan) Parent() uint64 { return s.parent }
 // SetParent sets Parent.
 func (s *CompactSpan) SetParent(v uint64) {
 	if s.parent != v {
-		s.parent = v
 		s.node.Mark(CompactSpanFieldParent)
+		s.parent = v
 	}
 }
 
@@ -98,8 +98,8 @@ func (s *CompactSpan) ParentID() float64 { return s.parentID }
 // SetParentID sets ParentID.
 func (s *CompactSpan) SetParentID(v float64) {
 	if !stefrt.SameFloat(s.parentID, v) {
-		s.parentID = v
 		s.node.Mark(CompactSpanFieldParentID)
+		s.parentID = v
 	}
 }
 
@@ -113,8 +113,8 @@ func (s *CompactSpan) Apart() bool { return s.apart }
 // SetApart sets Apart.
 func (s *CompactSpan) SetApart(v bool) {
 	if s.apart != v {
-		s.apart = v
 		s.node.Mark(CompactSpanFieldApart)
+		s.apart = v
 	}
 }
 

@@ -35,11 +35,11 @@ func (s *EntityRef) SchemaURL() string { return s.schemaURL }
 // SetSchemaURL sets SchemaURL.
 func (s *EntityRef) SetSchemaURL(v string) {
 	if s.schemaURL != v {
-		s.schemaURL = v
+		s.node.Mark(EntityRefFieldSchemaURL)
 		if len(v) >= stefrt.LargeText {
 			s.node.SetLarge()
 		}
-		s.node.Mark(EntityRefFieldSchemaURL)
+		s.schemaURL = v
 	}
 }
 
@@ -49,11 +49,11 @@ func (s *EntityRef) Type() string { return s.typeField }
 // SetType sets Type.
 func (s *EntityRef) SetType(v string) {
 	if s.typeField != v {
-		s.typeField = v
+		s.node.Mark(EntityRefFieldType)
 		if len(v) >= stefrt.LargeText {
 			s.node.SetLarge()
 		}
-		s.node.Mark(EntityRefFieldType)
+		s.typeField = v
 	}
 }
 

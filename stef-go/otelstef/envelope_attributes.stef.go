@@ -44,6 +44,7 @@ func (m *EnvelopeAttributes) SetLen(n int) {
 		return
 	}
 	stefrt.NotNegative(n)
+	m.node.Mark(stefrt.FullBit)
 	m.grow(n)
 	for i := old; i < n; i++ {
 		p := m.pairs[i]
@@ -53,7 +54,6 @@ func (m *EnvelopeAttributes) SetLen(n int) {
 	if n > stef.MaxPairs {
 		m.node.SetOversize(true)
 	}
-	m.node.Mark(stefrt.FullBit)
 }
 
 // grow makes m n pairs long, new pairs being whatever they were.
@@ -76,11 +76,11 @@ func (m *EnvelopeAttributes) Key(i int) string { return m.pairs[i].key }
 func (m *EnvelopeAttributes) SetKey(i int, key string) {
 	p := m.pairs[i]
 	if p.key != key {
-		p.key = key
+		m.node.Mark(stefrt.FullBit)
 		if len(key) >= stefrt.LargeText {
 			m.node.SetLarge()
 		}
-		m.node.Mark(stefrt.FullBit)
+		p.key = key
 	}
 }
 
@@ -92,11 +92,11 @@ func (m *EnvelopeAttributes) Value(i int) []byte { return m.pairs[i].value }
 func (m *EnvelopeAttributes) SetValue(i int, value []byte) {
 	p := m.pairs[i]
 	if !bytes.Equal(p.value, value) {
-		p.value = append(p.value[:0], value...)
+		m.node.Mark(stefrt.PairBit(i))
 		if len(value) >= stefrt.LargeText {
 			m.node.SetLarge()
 		}
-		m.node.Mark(stefrt.PairBit(i))
+		p.value = append(p.value[:0], value...)
 	}
 }
 

@@ -36,11 +36,11 @@ func (s *Event) Name() string { return s.name }
 // SetName sets Name.
 func (s *Event) SetName(v string) {
 	if s.name != v {
-		s.name = v
+		s.node.Mark(EventFieldName)
 		if len(v) >= stefrt.LargeText {
 			s.node.SetLarge()
 		}
-		s.node.Mark(EventFieldName)
+		s.name = v
 	}
 }
 
@@ -50,8 +50,8 @@ func (s *Event) TimeUnixNano() uint64 { return s.timeUnixNano }
 // SetTimeUnixNano sets TimeUnixNano.
 func (s *Event) SetTimeUnixNano(v uint64) {
 	if s.timeUnixNano != v {
-		s.timeUnixNano = v
 		s.node.Mark(EventFieldTimeUnixNano)
+		s.timeUnixNano = v
 	}
 }
 
@@ -64,8 +64,8 @@ func (s *Event) DroppedAttributesCount() uint64 { return s.droppedAttributesCoun
 // SetDroppedAttributesCount sets DroppedAttributesCount.
 func (s *Event) SetDroppedAttributesCount(v uint64) {
 	if s.droppedAttributesCount != v {
-		s.droppedAttributesCount = v
 		s.node.Mark(EventFieldDroppedAttributesCount)
+		s.droppedAttributesCount = v
 	}
 }
 

@@ -39,8 +39,8 @@ func (s *Exemplar) Timestamp() uint64 { return s.timestamp }
 // SetTimestamp sets Timestamp.
 func (s *Exemplar) SetTimestamp(v uint64) {
 	if s.timestamp != v {
-		s.timestamp = v
 		s.node.Mark(ExemplarFieldTimestamp)
+		s.timestamp = v
 	}
 }
 
@@ -53,11 +53,8 @@ func (s *Exemplar) SpanID() []byte { return s.spanID }
 
 // SetSpanID sets SpanID.
 func (s *Exemplar) SetSpanID(v []byte) {
-	if stefrt.SetBytes(&s.spanID, v) {
-		if len(v) >= stefrt.LargeText {
-			s.node.SetLarge()
-		}
-		s.node.Mark(ExemplarFieldSpanID)
+	if stefrt.SetBytes(&s.spanID, v, &s.node, ExemplarFieldSpanID) && len(v) >= stefrt.LargeText {
+		s.node.SetLarge()
 	}
 }
 
@@ -67,11 +64,8 @@ func (s *Exemplar) TraceID() []byte { return s.traceID }
 
 // SetTraceID sets TraceID.
 func (s *Exemplar) SetTraceID(v []byte) {
-	if stefrt.SetBytes(&s.traceID, v) {
-		if len(v) >= stefrt.LargeText {
-			s.node.SetLarge()
-		}
-		s.node.Mark(ExemplarFieldTraceID)
+	if stefrt.SetBytes(&s.traceID, v, &s.node, ExemplarFieldTraceID) && len(v) >= stefrt.LargeText {
+		s.node.SetLarge()
 	}
 }
 

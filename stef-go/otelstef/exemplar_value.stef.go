@@ -43,9 +43,9 @@ func (v *ExemplarValue) SetType(typ ExemplarValueType) {
 	if v.typ == typ {
 		return
 	}
+	v.node.Mark(1)
 	v.typ = typ
 	v.num = 0
-	v.node.Mark(1)
 }
 
 // Int64 is an integer measurement.
@@ -60,9 +60,9 @@ func (v *ExemplarValue) Int64() int64 {
 func (v *ExemplarValue) SetInt64(x int64) {
 	b := uint64(x)
 	if v.typ != ExemplarValueTypeInt64 || v.num != b {
+		v.node.Mark(1)
 		v.typ = ExemplarValueTypeInt64
 		v.num = b
-		v.node.Mark(1)
 	}
 }
 
@@ -78,9 +78,9 @@ func (v *ExemplarValue) Float64() float64 {
 func (v *ExemplarValue) SetFloat64(x float64) {
 	b := math.Float64bits(x)
 	if v.typ != ExemplarValueTypeFloat64 || v.num != b {
+		v.node.Mark(1)
 		v.typ = ExemplarValueTypeFloat64
 		v.num = b
-		v.node.Mark(1)
 	}
 }
 

@@ -33,8 +33,8 @@ func (s *ExpHistogramBuckets) Offset() int64 { return s.offset }
 // SetOffset sets Offset.
 func (s *ExpHistogramBuckets) SetOffset(v int64) {
 	if s.offset != v {
-		s.offset = v
 		s.node.Mark(ExpHistogramBucketsFieldOffset)
+		s.offset = v
 	}
 }
 

@@ -45,8 +45,8 @@ func (s *ExpHistogramValue) Count() uint64 { return s.count }
 // SetCount sets Count.
 func (s *ExpHistogramValue) SetCount(v uint64) {
 	if s.count != v {
-		s.count = v
 		s.node.Mark(ExpHistogramValueFieldCount)
+		s.count = v
 	}
 }
 
@@ -59,9 +59,9 @@ func (s *ExpHistogramValue) HasSum() bool { return s.present&(1<<0) != 0 }
 // SetSum makes Sum present and sets it.
 func (s *ExpHistogramValue) SetSum(v float64) {
 	if s.present&(1<<0) == 0 || !stefrt.SameFloat(s.sum, v) {
+		s.node.Mark(ExpHistogramValueFieldSum)
 		s.present |= 1 << 0
 		s.sum = v
-		s.node.Mark(ExpHistogramValueFieldSum)
 	}
 }
 
@@ -77,8 +77,8 @@ func (s *ExpHistogramValue) SetOptionalSum(v float64, present bool) {
 // UnsetSum makes Sum absent.
 func (s *ExpHistogramValue) UnsetSum() {
 	if s.present&(1<<0) != 0 {
-		s.present &^= 1 << 0
 		s.node.Mark(ExpHistogramValueFieldSum)
+		s.present &^= 1 << 0
 	}
 }
 
@@ -91,9 +91,9 @@ func (s *ExpHistogramValue) HasMin() bool { return s.present&(1<<1) != 0 }
 // SetMin makes Min present and sets it.
 func (s *ExpHistogramValue) SetMin(v float64) {
 	if s.present&(1<<1) == 0 || !stefrt.SameFloat(s.min, v) {
+		s.node.Mark(ExpHistogramValueFieldMin)
 		s.present |= 1 << 1
 		s.min = v
-		s.node.Mark(ExpHistogramValueFieldMin)
 	}
 }
 
@@ -109,8 +109,8 @@ func (s *ExpHistogramValue) SetOptionalMin(v float64, present bool) {
 // UnsetMin makes Min absent.
 func (s *ExpHistogramValue) UnsetMin() {
 	if s.present&(1<<1) != 0 {
-		s.present &^= 1 << 1
 		s.node.Mark(ExpHistogramValueFieldMin)
+		s.present &^= 1 << 1
 	}
 }
 
@@ -123,9 +123,9 @@ func (s *ExpHistogramValue) HasMax() bool { return s.present&(1<<2) != 0 }
 // SetMax makes Max present and sets it.
 func (s *ExpHistogramValue) SetMax(v float64) {
 	if s.present&(1<<2) == 0 || !stefrt.SameFloat(s.max, v) {
+		s.node.Mark(ExpHistogramValueFieldMax)
 		s.present |= 1 << 2
 		s.max = v
-		s.node.Mark(ExpHistogramValueFieldMax)
 	}
 }
 
@@ -141,8 +141,8 @@ func (s *ExpHistogramValue) SetOptionalMax(v float64, present bool) {
 // UnsetMax makes Max absent.
 func (s *ExpHistogramValue) UnsetMax() {
 	if s.present&(1<<2) != 0 {
-		s.present &^= 1 << 2
 		s.node.Mark(ExpHistogramValueFieldMax)
+		s.present &^= 1 << 2
 	}
 }
 
@@ -152,8 +152,8 @@ func (s *ExpHistogramValue) Scale() int64 { return s.scale }
 // SetScale sets Scale.
 func (s *ExpHistogramValue) SetScale(v int64) {
 	if s.scale != v {
-		s.scale = v
 		s.node.Mark(ExpHistogramValueFieldScale)
+		s.scale = v
 	}
 }
 
@@ -163,8 +163,8 @@ func (s *ExpHistogramValue) ZeroCount() uint64 { return s.zeroCount }
 // SetZeroCount sets ZeroCount.
 func (s *ExpHistogramValue) SetZeroCount(v uint64) {
 	if s.zeroCount != v {
-		s.zeroCount = v
 		s.node.Mark(ExpHistogramValueFieldZeroCount)
+		s.zeroCount = v
 	}
 }
 
@@ -180,8 +180,8 @@ func (s *ExpHistogramValue) ZeroThreshold() float64 { return s.zeroThreshold }
 // SetZeroThreshold sets ZeroThreshold.
 func (s *ExpHistogramValue) SetZeroThreshold(v float64) {
 	if !stefrt.SameFloat(s.zeroThreshold, v) {
-		s.zeroThreshold = v
 		s.node.Mark(ExpHistogramValueFieldZeroThreshold)
+		s.zeroThreshold = v
 	}
 }
 

@@ -39,8 +39,8 @@ func (s *HistogramValue) Count() int64 { return s.count }
 // SetCount sets Count.
 func (s *HistogramValue) SetCount(v int64) {
 	if s.count != v {
-		s.count = v
 		s.node.Mark(HistogramValueFieldCount)
+		s.count = v
 	}
 }
 
@@ -53,9 +53,9 @@ func (s *HistogramValue) HasSum() bool { return s.present&(1<<0) != 0 }
 // SetSum makes Sum present and sets it.
 func (s *HistogramValue) SetSum(v float64) {
 	if s.present&(1<<0) == 0 || !stefrt.SameFloat(s.sum, v) {
+		s.node.Mark(HistogramValueFieldSum)
 		s.present |= 1 << 0
 		s.sum = v
-		s.node.Mark(HistogramValueFieldSum)
 	}
 }
 
@@ -71,8 +71,8 @@ func (s *HistogramValue) SetOptionalSum(v float64, present bool) {
 // UnsetSum makes Sum absent.
 func (s *HistogramValue) UnsetSum() {
 	if s.present&(1<<0) != 0 {
-		s.present &^= 1 << 0
 		s.node.Mark(HistogramValueFieldSum)
+		s.present &^= 1 << 0
 	}
 }
 
@@ -85,9 +85,9 @@ func (s *HistogramValue) HasMin() bool { return s.present&(1<<1) != 0 }
 // SetMin makes Min present and sets it.
 func (s *HistogramValue) SetMin(v float64) {
 	if s.present&(1<<1) == 0 || !stefrt.SameFloat(s.min, v) {
+		s.node.Mark(HistogramValueFieldMin)
 		s.present |= 1 << 1
 		s.min = v
-		s.node.Mark(HistogramValueFieldMin)
 	}
 }
 
@@ -103,8 +103,8 @@ func (s *HistogramValue) SetOptionalMin(v float64, present bool) {
 // UnsetMin makes Min absent.
 func (s *HistogramValue) UnsetMin() {
 	if s.present&(1<<1) != 0 {
-		s.present &^= 1 << 1
 		s.node.Mark(HistogramValueFieldMin)
+		s.present &^= 1 << 1
 	}
 }
 
@@ -117,9 +117,9 @@ func (s *HistogramValue) HasMax() bool { return s.present&(1<<2) != 0 }
 // SetMax makes Max present and sets it.
 func (s *HistogramValue) SetMax(v float64) {
 	if s.present&(1<<2) == 0 || !stefrt.SameFloat(s.max, v) {
+		s.node.Mark(HistogramValueFieldMax)
 		s.present |= 1 << 2
 		s.max = v
-		s.node.Mark(HistogramValueFieldMax)
 	}
 }
 
@@ -135,8 +135,8 @@ func (s *HistogramValue) SetOptionalMax(v float64, present bool) {
 // UnsetMax makes Max absent.
 func (s *HistogramValue) UnsetMax() {
 	if s.present&(1<<2) != 0 {
-		s.present &^= 1 << 2
 		s.node.Mark(HistogramValueFieldMax)
+		s.present &^= 1 << 2
 	}
 }
 

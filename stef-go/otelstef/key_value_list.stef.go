@@ -44,6 +44,7 @@ func (m *KeyValueList) SetLen(n int) {
 		return
 	}
 	stefrt.NotNegative(n)
+	m.node.Mark(stefrt.FullBit)
 	m.grow(n)
 	for i := old; i < n; i++ {
 		p := m.pairs[i]
@@ -57,7 +58,6 @@ func (m *KeyValueList) SetLen(n int) {
 	if n > stef.MaxPairs {
 		m.node.SetOversize(true)
 	}
-	m.node.Mark(stefrt.FullBit)
 }
 
 // grow makes m n pairs long, new pairs being whatever they were.
@@ -81,11 +81,11 @@ func (m *KeyValueList) Key(i int) string { return m.pairs[i].key }
 func (m *KeyValueList) SetKey(i int, key string) {
 	p := m.pairs[i]
 	if p.key != key {
-		p.key = key
+		m.node.Mark(stefrt.FullBit)
 		if len(key) >= stefrt.LargeText {
 			m.node.SetLarge()
 		}
-		m.node.Mark(stefrt.FullBit)
+		p.key = key
 	}
 }
 

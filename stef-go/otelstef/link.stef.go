@@ -41,11 +41,8 @@ func (s *Link) TraceID() []byte { return s.traceID }
 
 // SetTraceID sets TraceID.
 func (s *Link) SetTraceID(v []byte) {
-	if stefrt.SetBytes(&s.traceID, v) {
-		if len(v) >= stefrt.LargeText {
-			s.node.SetLarge()
-		}
-		s.node.Mark(LinkFieldTraceID)
+	if stefrt.SetBytes(&s.traceID, v, &s.node, LinkFieldTraceID) && len(v) >= stefrt.LargeText {
+		s.node.SetLarge()
 	}
 }
 
@@ -55,11 +52,8 @@ func (s *Link) SpanID() []byte { return s.spanID }
 
 // SetSpanID sets SpanID.
 func (s *Link) SetSpanID(v []byte) {
-	if stefrt.SetBytes(&s.spanID, v) {
-		if len(v) >= stefrt.LargeText {
-			s.node.SetLarge()
-		}
-		s.node.Mark(LinkFieldSpanID)
+	if stefrt.SetBytes(&s.spanID, v, &s.node, LinkFieldSpanID) && len(v) >= stefrt.LargeText {
+		s.node.SetLarge()
 	}
 }
 
@@ -69,11 +63,11 @@ func (s *Link) TraceState() string { return s.traceState }
 // SetTraceState sets TraceState.
 func (s *Link) SetTraceState(v string) {
 	if s.traceState != v {
-		s.traceState = v
+		s.node.Mark(LinkFieldTraceState)
 		if len(v) >= stefrt.LargeText {
 			s.node.SetLarge()
 		}
-		s.node.Mark(LinkFieldTraceState)
+		s.traceState = v
 	}
 }
 
@@ -83,8 +77,8 @@ func (s *Link) Flags() uint64 { return s.flags }
 // SetFlags sets Flags.
 func (s *Link) SetFlags(v uint64) {
 	if s.flags != v {
-		s.flags = v
 		s.node.Mark(LinkFieldFlags)
+		s.flags = v
 	}
 }
 
@@ -97,8 +91,8 @@ func (s *Link) DroppedAttributesCount() uint64 { return s.droppedAttributesCount
 // SetDroppedAttributesCount sets DroppedAttributesCount.
 func (s *Link) SetDroppedAttributesCount(v uint64) {
 	if s.droppedAttributesCount != v {
-		s.droppedAttributesCount = v
 		s.node.Mark(LinkFieldDroppedAttributesCount)
+		s.droppedAttributesCount = v
 	}
 }
 

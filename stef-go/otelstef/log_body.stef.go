@@ -53,6 +53,7 @@ func (v *LogBody) SetType(typ LogBodyType) {
 	if v.typ == typ {
 		return
 	}
+	v.node.Mark(1)
 	v.typ = typ
 	switch typ {
 	case LogBodyTypeValue:
@@ -71,7 +72,6 @@ func (v *LogBody) SetType(typ LogBodyType) {
 		}
 	}
 	v.str = ""
-	v.node.Mark(1)
 }
 
 // open makes the box.
@@ -96,12 +96,12 @@ func (v *LogBody) Str() string {
 // SetString sets the value.
 func (v *LogBody) SetString(x string) {
 	if v.typ != LogBodyTypeString || v.str != x {
-		v.typ = LogBodyTypeString
-		v.str = x
+		v.node.Mark(1)
 		if len(x) >= stefrt.LargeText {
 			v.node.SetLarge()
 		}
-		v.node.Mark(1)
+		v.typ = LogBodyTypeString
+		v.str = x
 	}
 }
 

@@ -55,8 +55,8 @@ func (s *LogRecord) Time() uint64 { return s.time }
 // SetTime sets Time.
 func (s *LogRecord) SetTime(v uint64) {
 	if s.time != v {
-		s.time = v
 		s.node.Mark(LogRecordFieldTime)
+		s.time = v
 	}
 }
 
@@ -67,8 +67,8 @@ func (s *LogRecord) ObservedTime() uint64 { return s.observedTime }
 // SetObservedTime sets ObservedTime.
 func (s *LogRecord) SetObservedTime(v uint64) {
 	if s.observedTime != v {
-		s.observedTime = v
 		s.node.Mark(LogRecordFieldObservedTime)
+		s.observedTime = v
 	}
 }
 
@@ -82,9 +82,9 @@ func (s *LogRecord) HasObservedDelta() bool { return s.present&(1<<0) != 0 }
 // SetObservedDelta makes ObservedDelta present and sets it.
 func (s *LogRecord) SetObservedDelta(v int64) {
 	if s.present&(1<<0) == 0 || s.observedDelta != v {
+		s.node.Mark(LogRecordFieldObservedDelta)
 		s.present |= 1 << 0
 		s.observedDelta = v
-		s.node.Mark(LogRecordFieldObservedDelta)
 	}
 }
 
@@ -100,8 +100,8 @@ func (s *LogRecord) SetOptionalObservedDelta(v int64, present bool) {
 // UnsetObservedDelta makes ObservedDelta absent.
 func (s *LogRecord) UnsetObservedDelta() {
 	if s.present&(1<<0) != 0 {
-		s.present &^= 1 << 0
 		s.node.Mark(LogRecordFieldObservedDelta)
+		s.present &^= 1 << 0
 	}
 }
 
@@ -111,8 +111,8 @@ func (s *LogRecord) SeverityNumber() uint64 { return s.severityNumber }
 // SetSeverityNumber sets SeverityNumber.
 func (s *LogRecord) SetSeverityNumber(v uint64) {
 	if s.severityNumber != v {
-		s.severityNumber = v
 		s.node.Mark(LogRecordFieldSeverityNumber)
+		s.severityNumber = v
 	}
 }
 
@@ -122,11 +122,11 @@ func (s *LogRecord) SeverityText() string { return s.severityText }
 // SetSeverityText sets SeverityText.
 func (s *LogRecord) SetSeverityText(v string) {
 	if s.severityText != v {
-		s.severityText = v
+		s.node.Mark(LogRecordFieldSeverityText)
 		if len(v) >= stefrt.LargeText {
 			s.node.SetLarge()
 		}
-		s.node.Mark(LogRecordFieldSeverityText)
+		s.severityText = v
 	}
 }
 
@@ -136,11 +136,11 @@ func (s *LogRecord) EventName() string { return s.eventName }
 // SetEventName sets EventName.
 func (s *LogRecord) SetEventName(v string) {
 	if s.eventName != v {
-		s.eventName = v
+		s.node.Mark(LogRecordFieldEventName)
 		if len(v) >= stefrt.LargeText {
 			s.node.SetLarge()
 		}
-		s.node.Mark(LogRecordFieldEventName)
+		s.eventName = v
 	}
 }
 
@@ -150,11 +150,8 @@ func (s *LogRecord) TraceID() []byte { return s.traceID }
 
 // SetTraceID sets TraceID.
 func (s *LogRecord) SetTraceID(v []byte) {
-	if stefrt.SetBytes(&s.traceID, v) {
-		if len(v) >= stefrt.LargeText {
-			s.node.SetLarge()
-		}
-		s.node.Mark(LogRecordFieldTraceID)
+	if stefrt.SetBytes(&s.traceID, v, &s.node, LogRecordFieldTraceID) && len(v) >= stefrt.LargeText {
+		s.node.SetLarge()
 	}
 }
 
@@ -164,11 +161,8 @@ func (s *LogRecord) SpanID() []byte { return s.spanID }
 
 // SetSpanID sets SpanID.
 func (s *LogRecord) SetSpanID(v []byte) {
-	if stefrt.SetBytes(&s.spanID, v) {
-		if len(v) >= stefrt.LargeText {
-			s.node.SetLarge()
-		}
-		s.node.Mark(LogRecordFieldSpanID)
+	if stefrt.SetBytes(&s.spanID, v, &s.node, LogRecordFieldSpanID) && len(v) >= stefrt.LargeText {
+		s.node.SetLarge()
 	}
 }
 
@@ -178,8 +172,8 @@ func (s *LogRecord) Flags() uint64 { return s.flags }
 // SetFlags sets Flags.
 func (s *LogRecord) SetFlags(v uint64) {
 	if s.flags != v {
-		s.flags = v
 		s.node.Mark(LogRecordFieldFlags)
+		s.flags = v
 	}
 }
 
@@ -195,8 +189,8 @@ func (s *LogRecord) DroppedAttributesCount() uint64 { return s.droppedAttributes
 // SetDroppedAttributesCount sets DroppedAttributesCount.
 func (s *LogRecord) SetDroppedAttributesCount(v uint64) {
 	if s.droppedAttributesCount != v {
-		s.droppedAttributesCount = v
 		s.node.Mark(LogRecordFieldDroppedAttributesCount)
+		s.droppedAttributesCount = v
 	}
 }
 
@@ -206,8 +200,8 @@ func (s *LogRecord) CompactTime() uint64 { return s.compactTime }
 // SetCompactTime sets CompactTime.
 func (s *LogRecord) SetCompactTime(v uint64) {
 	if s.compactTime != v {
-		s.compactTime = v
 		s.node.Mark(LogRecordFieldCompactTime)
+		s.compactTime = v
 	}
 }
 
@@ -218,8 +212,8 @@ func (s *LogRecord) CompactObserved() uint64 { return s.compactObserved }
 // SetCompactObserved sets CompactObserved.
 func (s *LogRecord) SetCompactObserved(v uint64) {
 	if s.compactObserved != v {
-		s.compactObserved = v
 		s.node.Mark(LogRecordFieldCompactObserved)
+		s.compactObserved = v
 	}
 }
 
@@ -229,8 +223,8 @@ func (s *LogRecord) CompactForm() uint64 { return s.compactForm }
 // SetCompactForm sets CompactForm.
 func (s *LogRecord) SetCompactForm(v uint64) {
 	if s.compactForm != v {
-		s.compactForm = v
 		s.node.Mark(LogRecordFieldCompactForm)
+		s.compactForm = v
 	}
 }
 

@@ -50,12 +50,13 @@ func (s *Logs) SetResource(v *Resource) {
 	if v == s.resource {
 		return
 	}
-	s.resource = v.share(&s.node)
-	if s.resource == s.resourceSent {
+	v = v.share(&s.node)
+	if v == s.resourceSent {
 		s.node.Unmark(LogsFieldResource)
 	} else {
 		s.node.Mark(LogsFieldResource)
 	}
+	s.resource = v
 }
 
 // EditResource returns Resource to change it, as a copy if it is shared.
@@ -74,12 +75,13 @@ func (s *Logs) SetScope(v *Scope) {
 	if v == s.scope {
 		return
 	}
-	s.scope = v.share(&s.node)
-	if s.scope == s.scopeSent {
+	v = v.share(&s.node)
+	if v == s.scopeSent {
 		s.node.Unmark(LogsFieldScope)
 	} else {
 		s.node.Mark(LogsFieldScope)
 	}
+	s.scope = v
 }
 
 // EditScope returns Scope to change it, as a copy if it is shared.
@@ -100,8 +102,8 @@ func (s *Logs) Trace() uint64 { return s.trace }
 // SetTrace sets Trace.
 func (s *Logs) SetTrace(v uint64) {
 	if s.trace != v {
-		s.trace = v
 		s.node.Mark(LogsFieldTrace)
+		s.trace = v
 	}
 }
 
@@ -111,8 +113,8 @@ func (s *Logs) Known() uint64 { return s.known }
 // SetKnown sets Known.
 func (s *Logs) SetKnown(v uint64) {
 	if s.known != v {
-		s.known = v
 		s.node.Mark(LogsFieldKnown)
+		s.known = v
 	}
 }
 
@@ -122,8 +124,8 @@ func (s *Logs) ID() float64 { return s.id }
 // SetID sets ID.
 func (s *Logs) SetID(v float64) {
 	if !stefrt.SameFloat(s.id, v) {
-		s.id = v
 		s.node.Mark(LogsFieldID)
+		s.id = v
 	}
 }
 

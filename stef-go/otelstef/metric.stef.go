@@ -43,11 +43,11 @@ func (s *Metric) Name() string { return s.name }
 // SetName sets Name.
 func (s *Metric) SetName(v string) {
 	if s.name != v {
-		s.name = v
+		s.node.Mark(MetricFieldName)
 		if len(v) >= stefrt.LargeText {
 			s.node.SetLarge()
 		}
-		s.node.Mark(MetricFieldName)
+		s.name = v
 	}
 }
 
@@ -57,11 +57,11 @@ func (s *Metric) Description() string { return s.description }
 // SetDescription sets Description.
 func (s *Metric) SetDescription(v string) {
 	if s.description != v {
-		s.description = v
+		s.node.Mark(MetricFieldDescription)
 		if len(v) >= stefrt.LargeText {
 			s.node.SetLarge()
 		}
-		s.node.Mark(MetricFieldDescription)
+		s.description = v
 	}
 }
 
@@ -71,11 +71,11 @@ func (s *Metric) Unit() string { return s.unit }
 // SetUnit sets Unit.
 func (s *Metric) SetUnit(v string) {
 	if s.unit != v {
-		s.unit = v
+		s.node.Mark(MetricFieldUnit)
 		if len(v) >= stefrt.LargeText {
 			s.node.SetLarge()
 		}
-		s.node.Mark(MetricFieldUnit)
+		s.unit = v
 	}
 }
 
@@ -85,8 +85,8 @@ func (s *Metric) Type() MetricType { return s.typeField }
 // SetType sets Type.
 func (s *Metric) SetType(v MetricType) {
 	if s.typeField != v {
-		s.typeField = v
 		s.node.Mark(MetricFieldType)
+		s.typeField = v
 	}
 }
 
@@ -102,8 +102,8 @@ func (s *Metric) AggregationTemporality() AggregationTemporality { return s.aggr
 // SetAggregationTemporality sets AggregationTemporality.
 func (s *Metric) SetAggregationTemporality(v AggregationTemporality) {
 	if s.aggregationTemporality != v {
-		s.aggregationTemporality = v
 		s.node.Mark(MetricFieldAggregationTemporality)
+		s.aggregationTemporality = v
 	}
 }
 
@@ -113,8 +113,8 @@ func (s *Metric) Monotonic() bool { return s.monotonic }
 // SetMonotonic sets Monotonic.
 func (s *Metric) SetMonotonic(v bool) {
 	if s.monotonic != v {
-		s.monotonic = v
 		s.node.Mark(MetricFieldMonotonic)
+		s.monotonic = v
 	}
 }
 

@@ -51,12 +51,13 @@ func (s *Metrics) SetMetric(v *Metric) {
 	if v == s.metric {
 		return
 	}
-	s.metric = v.share(&s.node)
-	if s.metric == s.metricSent {
+	v = v.share(&s.node)
+	if v == s.metricSent {
 		s.node.Unmark(MetricsFieldMetric)
 	} else {
 		s.node.Mark(MetricsFieldMetric)
 	}
+	s.metric = v
 }
 
 // EditMetric returns Metric to change it, as a copy if it is shared.
@@ -75,12 +76,13 @@ func (s *Metrics) SetResource(v *Resource) {
 	if v == s.resource {
 		return
 	}
-	s.resource = v.share(&s.node)
-	if s.resource == s.resourceSent {
+	v = v.share(&s.node)
+	if v == s.resourceSent {
 		s.node.Unmark(MetricsFieldResource)
 	} else {
 		s.node.Mark(MetricsFieldResource)
 	}
+	s.resource = v
 }
 
 // EditResource returns Resource to change it, as a copy if it is shared.
@@ -99,12 +101,13 @@ func (s *Metrics) SetScope(v *Scope) {
 	if v == s.scope {
 		return
 	}
-	s.scope = v.share(&s.node)
-	if s.scope == s.scopeSent {
+	v = v.share(&s.node)
+	if v == s.scopeSent {
 		s.node.Unmark(MetricsFieldScope)
 	} else {
 		s.node.Mark(MetricsFieldScope)
 	}
+	s.scope = v
 }
 
 // EditScope returns Scope to change it, as a copy if it is shared.
@@ -129,8 +132,8 @@ func (s *Metrics) Number() uint64 { return s.number }
 // SetNumber sets Number.
 func (s *Metrics) SetNumber(v uint64) {
 	if s.number != v {
-		s.number = v
 		s.node.Mark(MetricsFieldNumber)
+		s.number = v
 	}
 }
 

@@ -38,8 +38,8 @@ func (s *Point) StartTimestamp() uint64 { return s.startTimestamp }
 // SetStartTimestamp sets StartTimestamp.
 func (s *Point) SetStartTimestamp(v uint64) {
 	if s.startTimestamp != v {
-		s.startTimestamp = v
 		s.node.Mark(PointFieldStartTimestamp)
+		s.startTimestamp = v
 	}
 }
 
@@ -49,8 +49,8 @@ func (s *Point) Timestamp() uint64 { return s.timestamp }
 // SetTimestamp sets Timestamp.
 func (s *Point) SetTimestamp(v uint64) {
 	if s.timestamp != v {
-		s.timestamp = v
 		s.node.Mark(PointFieldTimestamp)
+		s.timestamp = v
 	}
 }
 
@@ -67,8 +67,8 @@ func (s *Point) Flags() uint64 { return s.flags }
 // SetFlags sets Flags.
 func (s *Point) SetFlags(v uint64) {
 	if s.flags != v {
-		s.flags = v
 		s.node.Mark(PointFieldFlags)
+		s.flags = v
 	}
 }
 

@@ -58,6 +58,7 @@ func (v *PointValue) SetType(typ PointValueType) {
 	if v.typ == typ {
 		return
 	}
+	v.node.Mark(1)
 	v.typ = typ
 	switch typ {
 	case PointValueTypeHistogram:
@@ -83,7 +84,6 @@ func (v *PointValue) SetType(typ PointValueType) {
 		}
 	}
 	v.num = 0
-	v.node.Mark(1)
 }
 
 // open makes the box.
@@ -109,9 +109,9 @@ func (v *PointValue) Int64() int64 {
 func (v *PointValue) SetInt64(x int64) {
 	b := uint64(x)
 	if v.typ != PointValueTypeInt64 || v.num != b {
+		v.node.Mark(1)
 		v.typ = PointValueTypeInt64
 		v.num = b
-		v.node.Mark(1)
 	}
 }
 
@@ -127,9 +127,9 @@ func (v *PointValue) Float64() float64 {
 func (v *PointValue) SetFloat64(x float64) {
 	b := math.Float64bits(x)
 	if v.typ != PointValueTypeFloat64 || v.num != b {
+		v.node.Mark(1)
 		v.typ = PointValueTypeFloat64
 		v.num = b
-		v.node.Mark(1)
 	}
 }
 

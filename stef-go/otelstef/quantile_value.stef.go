@@ -31,8 +31,8 @@ func (s *QuantileValue) Quantile() float64 { return s.quantile }
 // SetQuantile sets Quantile.
 func (s *QuantileValue) SetQuantile(v float64) {
 	if !stefrt.SameFloat(s.quantile, v) {
-		s.quantile = v
 		s.node.Mark(QuantileValueFieldQuantile)
+		s.quantile = v
 	}
 }
 
@@ -42,8 +42,8 @@ func (s *QuantileValue) Value() float64 { return s.value }
 // SetValue sets Value.
 func (s *QuantileValue) SetValue(v float64) {
 	if !stefrt.SameFloat(s.value, v) {
-		s.value = v
 		s.node.Mark(QuantileValueFieldValue)
+		s.value = v
 	}
 }
 

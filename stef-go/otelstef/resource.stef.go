@@ -38,11 +38,11 @@ func (s *Resource) SchemaURL() string { return s.schemaURL }
 // SetSchemaURL sets SchemaURL.
 func (s *Resource) SetSchemaURL(v string) {
 	if s.schemaURL != v {
-		s.schemaURL = v
+		s.node.Mark(ResourceFieldSchemaURL)
 		if len(v) >= stefrt.LargeText {
 			s.node.SetLarge()
 		}
-		s.node.Mark(ResourceFieldSchemaURL)
+		s.schemaURL = v
 	}
 }
 
@@ -55,8 +55,8 @@ func (s *Resource) DroppedAttributesCount() uint64 { return s.droppedAttributesC
 // SetDroppedAttributesCount sets DroppedAttributesCount.
 func (s *Resource) SetDroppedAttributesCount(v uint64) {
 	if s.droppedAttributesCount != v {
-		s.droppedAttributesCount = v
 		s.node.Mark(ResourceFieldDroppedAttributesCount)
+		s.droppedAttributesCount = v
 	}
 }
 

@@ -38,11 +38,11 @@ func (s *Scope) Name() string { return s.name }
 // SetName sets Name.
 func (s *Scope) SetName(v string) {
 	if s.name != v {
-		s.name = v
+		s.node.Mark(ScopeFieldName)
 		if len(v) >= stefrt.LargeText {
 			s.node.SetLarge()
 		}
-		s.node.Mark(ScopeFieldName)
+		s.name = v
 	}
 }
 
@@ -52,11 +52,11 @@ func (s *Scope) Version() string { return s.version }
 // SetVersion sets Version.
 func (s *Scope) SetVersion(v string) {
 	if s.version != v {
-		s.version = v
+		s.node.Mark(ScopeFieldVersion)
 		if len(v) >= stefrt.LargeText {
 			s.node.SetLarge()
 		}
-		s.node.Mark(ScopeFieldVersion)
+		s.version = v
 	}
 }
 
@@ -66,11 +66,11 @@ func (s *Scope) SchemaURL() string { return s.schemaURL }
 // SetSchemaURL sets SchemaURL.
 func (s *Scope) SetSchemaURL(v string) {
 	if s.schemaURL != v {
-		s.schemaURL = v
+		s.node.Mark(ScopeFieldSchemaURL)
 		if len(v) >= stefrt.LargeText {
 			s.node.SetLarge()
 		}
-		s.node.Mark(ScopeFieldSchemaURL)
+		s.schemaURL = v
 	}
 }
 
@@ -83,8 +83,8 @@ func (s *Scope) DroppedAttributesCount() uint64 { return s.droppedAttributesCoun
 // SetDroppedAttributesCount sets DroppedAttributesCount.
 func (s *Scope) SetDroppedAttributesCount(v uint64) {
 	if s.droppedAttributesCount != v {
-		s.droppedAttributesCount = v
 		s.node.Mark(ScopeFieldDroppedAttributesCount)
+		s.droppedAttributesCount = v
 	}
 }
 

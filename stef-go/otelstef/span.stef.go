@@ -60,11 +60,8 @@ func (s *Span) TraceID() []byte { return s.traceID }
 
 // SetTraceID sets TraceID.
 func (s *Span) SetTraceID(v []byte) {
-	if stefrt.SetBytes(&s.traceID, v) {
-		if len(v) >= stefrt.LargeText {
-			s.node.SetLarge()
-		}
-		s.node.Mark(SpanFieldTraceID)
+	if stefrt.SetBytes(&s.traceID, v, &s.node, SpanFieldTraceID) && len(v) >= stefrt.LargeText {
+		s.node.SetLarge()
 	}
 }
 
@@ -74,11 +71,8 @@ func (s *Span) SpanID() []byte { return s.spanID }
 
 // SetSpanID sets SpanID.
 func (s *Span) SetSpanID(v []byte) {
-	if stefrt.SetBytes(&s.spanID, v) {
-		if len(v) >= stefrt.LargeText {
-			s.node.SetLarge()
-		}
-		s.node.Mark(SpanFieldSpanID)
+	if stefrt.SetBytes(&s.spanID, v, &s.node, SpanFieldSpanID) && len(v) >= stefrt.LargeText {
+		s.node.SetLarge()
 	}
 }
 
@@ -88,11 +82,11 @@ func (s *Span) TraceState() string { return s.traceState }
 // SetTraceState sets TraceState.
 func (s *Span) SetTraceState(v string) {
 	if s.traceState != v {
-		s.traceState = v
+		s.node.Mark(SpanFieldTraceState)
 		if len(v) >= stefrt.LargeText {
 			s.node.SetLarge()
 		}
-		s.node.Mark(SpanFieldTraceState)
+		s.traceState = v
 	}
 }
 
@@ -102,11 +96,8 @@ func (s *Span) ParentSpanID() []byte { return s.parentSpanID }
 
 // SetParentSpanID sets ParentSpanID.
 func (s *Span) SetParentSpanID(v []byte) {
-	if stefrt.SetBytes(&s.parentSpanID, v) {
-		if len(v) >= stefrt.LargeText {
-			s.node.SetLarge()
-		}
-		s.node.Mark(SpanFieldParentSpanID)
+	if stefrt.SetBytes(&s.parentSpanID, v, &s.node, SpanFieldParentSpanID) && len(v) >= stefrt.LargeText {
+		s.node.SetLarge()
 	}
 }
 
@@ -116,8 +107,8 @@ func (s *Span) Flags() uint64 { return s.flags }
 // SetFlags sets Flags.
 func (s *Span) SetFlags(v uint64) {
 	if s.flags != v {
-		s.flags = v
 		s.node.Mark(SpanFieldFlags)
+		s.flags = v
 	}
 }
 
@@ -127,11 +118,11 @@ func (s *Span) Name() string { return s.name }
 // SetName sets Name.
 func (s *Span) SetName(v string) {
 	if s.name != v {
-		s.name = v
+		s.node.Mark(SpanFieldName)
 		if len(v) >= stefrt.LargeText {
 			s.node.SetLarge()
 		}
-		s.node.Mark(SpanFieldName)
+		s.name = v
 	}
 }
 
@@ -141,8 +132,8 @@ func (s *Span) Kind() SpanKind { return s.kind }
 // SetKind sets Kind.
 func (s *Span) SetKind(v SpanKind) {
 	if s.kind != v {
-		s.kind = v
 		s.node.Mark(SpanFieldKind)
+		s.kind = v
 	}
 }
 
@@ -152,8 +143,8 @@ func (s *Span) StartTimeUnixNano() uint64 { return s.startTimeUnixNano }
 // SetStartTimeUnixNano sets StartTimeUnixNano.
 func (s *Span) SetStartTimeUnixNano(v uint64) {
 	if s.startTimeUnixNano != v {
-		s.startTimeUnixNano = v
 		s.node.Mark(SpanFieldStartTimeUnixNano)
+		s.startTimeUnixNano = v
 	}
 }
 
@@ -163,8 +154,8 @@ func (s *Span) EndTimeUnixNano() uint64 { return s.endTimeUnixNano }
 // SetEndTimeUnixNano sets EndTimeUnixNano.
 func (s *Span) SetEndTimeUnixNano(v uint64) {
 	if s.endTimeUnixNano != v {
-		s.endTimeUnixNano = v
 		s.node.Mark(SpanFieldEndTimeUnixNano)
+		s.endTimeUnixNano = v
 	}
 }
 
@@ -177,8 +168,8 @@ func (s *Span) DroppedAttributesCount() uint64 { return s.droppedAttributesCount
 // SetDroppedAttributesCount sets DroppedAttributesCount.
 func (s *Span) SetDroppedAttributesCount(v uint64) {
 	if s.droppedAttributesCount != v {
-		s.droppedAttributesCount = v
 		s.node.Mark(SpanFieldDroppedAttributesCount)
+		s.droppedAttributesCount = v
 	}
 }
 
@@ -198,8 +189,8 @@ func (s *Span) DroppedEventsCount() uint64 { return s.droppedEventsCount }
 // SetDroppedEventsCount sets DroppedEventsCount.
 func (s *Span) SetDroppedEventsCount(v uint64) {
 	if s.droppedEventsCount != v {
-		s.droppedEventsCount = v
 		s.node.Mark(SpanFieldDroppedEventsCount)
+		s.droppedEventsCount = v
 	}
 }
 
@@ -210,8 +201,8 @@ func (s *Span) DroppedLinksCount() uint64 { return s.droppedLinksCount }
 // SetDroppedLinksCount sets DroppedLinksCount.
 func (s *Span) SetDroppedLinksCount(v uint64) {
 	if s.droppedLinksCount != v {
-		s.droppedLinksCount = v
 		s.node.Mark(SpanFieldDroppedLinksCount)
+		s.droppedLinksCount = v
 	}
 }
 

@@ -32,11 +32,11 @@ func (s *SpanStatus) Message() string { return s.message }
 // SetMessage sets Message.
 func (s *SpanStatus) SetMessage(v string) {
 	if s.message != v {
-		s.message = v
+		s.node.Mark(SpanStatusFieldMessage)
 		if len(v) >= stefrt.LargeText {
 			s.node.SetLarge()
 		}
-		s.node.Mark(SpanStatusFieldMessage)
+		s.message = v
 	}
 }
 
@@ -46,8 +46,8 @@ func (s *SpanStatus) Code() uint64 { return s.code }
 // SetCode sets Code.
 func (s *SpanStatus) SetCode(v uint64) {
 	if s.code != v {
-		s.code = v
 		s.node.Mark(SpanStatusFieldCode)
+		s.code = v
 	}
 }
 

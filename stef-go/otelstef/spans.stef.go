@@ -50,12 +50,13 @@ func (s *Spans) SetResource(v *Resource) {
 	if v == s.resource {
 		return
 	}
-	s.resource = v.share(&s.node)
-	if s.resource == s.resourceSent {
+	v = v.share(&s.node)
+	if v == s.resourceSent {
 		s.node.Unmark(SpansFieldResource)
 	} else {
 		s.node.Mark(SpansFieldResource)
 	}
+	s.resource = v
 }
 
 // EditResource returns Resource to change it, as a copy if it is shared.
@@ -74,12 +75,13 @@ func (s *Spans) SetScope(v *Scope) {
 	if v == s.scope {
 		return
 	}
-	s.scope = v.share(&s.node)
-	if s.scope == s.scopeSent {
+	v = v.share(&s.node)
+	if v == s.scopeSent {
 		s.node.Unmark(SpansFieldScope)
 	} else {
 		s.node.Mark(SpansFieldScope)
 	}
+	s.scope = v
 }
 
 // EditScope returns Scope to change it, as a copy if it is shared.
@@ -102,8 +104,8 @@ func (s *Spans) ID() float64 { return s.id }
 // SetID sets ID.
 func (s *Spans) SetID(v float64) {
 	if !stefrt.SameFloat(s.id, v) {
-		s.id = v
 		s.node.Mark(SpansFieldID)
+		s.id = v
 	}
 }
 
@@ -114,8 +116,8 @@ func (s *Spans) Start() uint64 { return s.start }
 // SetStart sets Start.
 func (s *Spans) SetStart(v uint64) {
 	if s.start != v {
-		s.start = v
 		s.node.Mark(SpansFieldStart)
+		s.start = v
 	}
 }
 
@@ -125,8 +127,8 @@ func (s *Spans) Duration() uint64 { return s.duration }
 // SetDuration sets Duration.
 func (s *Spans) SetDuration(v uint64) {
 	if s.duration != v {
-		s.duration = v
 		s.node.Mark(SpansFieldDuration)
+		s.duration = v
 	}
 }
 

@@ -35,8 +35,8 @@ func (s *SummaryValue) Count() uint64 { return s.count }
 // SetCount sets Count.
 func (s *SummaryValue) SetCount(v uint64) {
 	if s.count != v {
-		s.count = v
 		s.node.Mark(SummaryValueFieldCount)
+		s.count = v
 	}
 }
 
@@ -46,8 +46,8 @@ func (s *SummaryValue) Sum() float64 { return s.sum }
 // SetSum sets Sum.
 func (s *SummaryValue) SetSum(v float64) {
 	if !stefrt.SameFloat(s.sum, v) {
-		s.sum = v
 		s.node.Mark(SummaryValueFieldSum)
+		s.sum = v
 	}
 }
 

@@ -55,6 +55,7 @@ func (a *Array[T]) SetLen(n int) {
 		return
 	}
 	NotNegative(n)
+	a.node.Mark(1)
 	a.reserve(n)
 	for i := a.n; i < n; i++ {
 		// If the reader has this element it must become initial there too. If not,
@@ -66,7 +67,6 @@ func (a *Array[T]) SetLen(n int) {
 		}
 	}
 	a.n = n
-	a.node.Mark(1)
 }
 
 // Append makes the array one longer and returns the new element.

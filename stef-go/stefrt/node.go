@@ -53,8 +53,9 @@ func (n *Node) Init(parent *Node, bit uint64) {
 	n.mask, n.parent, n.bit = 0, parent, bit
 }
 
-// Mark sets a mark and those of the enclosing values. It is a leaf that the compiler
-// inlines into setters.
+// Mark sets a mark and those of the enclosing values. It panics if one of them is
+// shared, so setters call it before they change anything. It is a leaf that the
+// compiler inlines into setters.
 func (n *Node) Mark(bit uint64) {
 	if n.mask&bit == 0 {
 		n.mark(bit)
@@ -62,17 +63,26 @@ func (n *Node) Mark(bit uint64) {
 }
 
 func (n *Node) mark(bit uint64) {
+	changed := n
 	n.mask |= bit
 	for p := n.parent; p != nil; n, p = p, p.parent {
 		if p == &frozen {
-			n.mask = 0
-			panic("stef: a shared value cannot be changed; use the Edit method of the record")
+			changed.refuse()
 		}
 		if p.mask&n.bit != 0 {
 			return
 		}
 		p.mask |= n.bit
 	}
+}
+
+// refuse panics because n is part of a shared value. It clears the marks that mark has
+// just set, otherwise the next change would return early instead of panicking.
+func (n *Node) refuse() {
+	for ; n != &frozen; n = n.parent {
+		n.mask = 0
+	}
+	panic("stef: a shared value cannot be changed; use the Edit method of the record")
 }
 
 // Unmark clears a mark. The marks of enclosing values remain, which costs a bit or
@@ -237,11 +247,12 @@ func New[T any](init func(v *T, parent *Node, bit uint64)) *T {
 	return v
 }
 
-// SetBytes makes dst a copy of v and reports whether it was different. Most bytes
-// are ids, for which it makes no call.
-func SetBytes(dst *[]byte, v []byte) bool {
+// SetBytes makes dst a copy of v and reports whether it was different. If it was, it
+// first sets a mark of n. Most bytes are ids, for which it makes no call but this one.
+func SetBytes(dst *[]byte, v []byte, n *Node, bit uint64) bool {
 	old := *dst
 	if len(old) != len(v) {
+		n.Mark(bit)
 		*dst = append(old[:0], v...)
 		return true
 	}
@@ -250,16 +261,19 @@ func SetBytes(dst *[]byte, v []byte) bool {
 		if [8]byte(old) == [8]byte(v) {
 			return false
 		}
+		n.Mark(bit)
 		*(*[8]byte)(old) = [8]byte(v)
 	case 16:
 		if [16]byte(old) == [16]byte(v) {
 			return false
 		}
+		n.Mark(bit)
 		*(*[16]byte)(old) = [16]byte(v)
 	default:
 		if bytes.Equal(old, v) {
 			return false
 		}
+		n.Mark(bit)
 		copy(old, v)
 	}
 	return true

@@ -116,8 +116,20 @@ func TestFrozen(t *testing.T) {
 	require.PanicsWithValue(t, "stef: a shared value cannot be changed; use the Edit method of the record", func() { mid.Mark(1) })
 	require.Zero(t, mid.Modified())
 	leaf.Take()
-	require.Panics(t, func() { leaf.Mark(1) })
-	require.Zero(t, mid.Modified())
+	for range 2 {
+		require.Panics(t, func() { leaf.Mark(1) })
+		require.Zero(t, leaf.Modified(), "a mark would hide the next change")
+		require.Zero(t, mid.Modified())
+	}
+
+	leaf.Take()
+	for _, size := range []int{3, 8, 16} {
+		for _, v := range [][]byte{make([]byte, size), {1}} {
+			dst := bytes.Repeat([]byte{7}, size)
+			require.Panics(t, func() { stefrt.SetBytes(&dst, v, leaf, 1) })
+			require.Equal(t, bytes.Repeat([]byte{7}, size), dst)
+		}
+	}
 }
 
 func TestOversize(t *testing.T) {
@@ -170,6 +182,7 @@ func TestOneofWidth(t *testing.T) {
 
 func TestSetBytes(t *testing.T) {
 	var dst []byte
+	var node stefrt.Node
 	for _, n := range []int{0, 1, 8, 16, 8, 7, 0, 40, 40, 16} {
 		for _, last := range []byte{1, 2, 2} {
 			v := bytes.Repeat([]byte{7}, n)
@@ -177,7 +190,8 @@ func TestSetBytes(t *testing.T) {
 				v[n-1] = last
 			}
 			want := !bytes.Equal(dst, v)
-			require.Equal(t, want, stefrt.SetBytes(&dst, v))
+			require.Equal(t, want, stefrt.SetBytes(&dst, v, &node, 4))
+			require.Equal(t, stefrt.If(want, 4), node.Take())
 			require.Equal(t, string(v), string(dst))
 			clear(v)
 			require.False(t, n > 0 && bytes.Equal(dst, v), "it is a copy")

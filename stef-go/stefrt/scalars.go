@@ -33,39 +33,39 @@ func (a *Scalars[T]) Values() []T { return a.v }
 func (a *Scalars[T]) SetLen(n int) {
 	if old := len(a.v); n != old {
 		NotNegative(n)
+		a.node.Mark(1)
 		a.v = slices.Grow(a.v[:min(n, old)], max(n-old, 0))[:n]
 		clear(a.v[min(n, old):])
-		a.node.Mark(1)
 	}
 }
 
 // Set changes element i. It panics if i is not below Len.
 func (a *Scalars[T]) Set(i int, v T) {
 	if a.v[i] != v {
-		a.v[i] = v
 		a.node.Mark(1)
+		a.v[i] = v
 	}
 }
 
 // Append adds an element at the end.
 func (a *Scalars[T]) Append(v T) {
-	a.v = append(a.v, v)
 	a.node.Mark(1)
+	a.v = append(a.v, v)
 }
 
 // Delete deletes the elements from i up to but not including j.
 func (a *Scalars[T]) Delete(i, j int) {
 	if _ = a.v[i:j]; i != j {
-		a.v = slices.Delete(a.v, i, j)
 		a.node.Mark(1)
+		a.v = slices.Delete(a.v, i, j)
 	}
 }
 
 // SetValues makes the array a copy of v.
 func (a *Scalars[T]) SetValues(v []T) {
 	if !slices.Equal(a.v, v) {
-		a.v = append(a.v[:0], v...)
 		a.node.Mark(1)
+		a.v = append(a.v[:0], v...)
 	}
 }
 
@@ -160,39 +160,39 @@ func (a *Float64s) Values() []float64 { return a.v }
 func (a *Float64s) SetLen(n int) {
 	if old := len(a.v); n != old {
 		NotNegative(n)
+		a.node.Mark(1)
 		a.v = slices.Grow(a.v[:min(n, old)], max(n-old, 0))[:n]
 		clear(a.v[min(n, old):])
-		a.node.Mark(1)
 	}
 }
 
 // Set changes element i. It panics if i is not below Len.
 func (a *Float64s) Set(i int, v float64) {
 	if !SameFloat(a.v[i], v) {
-		a.v[i] = v
 		a.node.Mark(1)
+		a.v[i] = v
 	}
 }
 
 // Append adds an element at the end.
 func (a *Float64s) Append(v float64) {
-	a.v = append(a.v, v)
 	a.node.Mark(1)
+	a.v = append(a.v, v)
 }
 
 // Delete deletes the elements from i up to but not including j.
 func (a *Float64s) Delete(i, j int) {
 	if _ = a.v[i:j]; i != j {
-		a.v = slices.Delete(a.v, i, j)
 		a.node.Mark(1)
+		a.v = slices.Delete(a.v, i, j)
 	}
 }
 
 // SetValues makes the array a copy of v.
 func (a *Float64s) SetValues(v []float64) {
 	if !slices.EqualFunc(a.v, v, SameFloat) {
-		a.v = append(a.v[:0], v...)
 		a.node.Mark(1)
+		a.v = append(a.v[:0], v...)
 	}
 }
 
@@ -263,19 +263,19 @@ func (a *ByteRuns) At(i int) []byte { return a.v[i] }
 func (a *ByteRuns) SetLen(n int) {
 	if old := len(a.v); n != old {
 		NotNegative(n)
+		a.node.Mark(1)
 		a.v = slices.Grow(a.v[:min(n, old)], max(n-old, 0))[:n]
 		for i := old; i < n; i++ {
 			a.v[i] = a.v[i][:0]
 		}
-		a.node.Mark(1)
 	}
 }
 
 // Set changes element i to a copy of v. It panics if i is not below Len.
 func (a *ByteRuns) Set(i int, v []byte) {
 	if !bytes.Equal(a.v[i], v) {
-		a.v[i] = append(a.v[i][:0], v...)
 		a.node.Mark(1)
+		a.v[i] = append(a.v[i][:0], v...)
 	}
 }
 

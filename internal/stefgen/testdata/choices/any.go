@@ -95,6 +95,7 @@ func (v *Any) SetType(typ AnyType) {
 	if v.typ == typ {
 		return
 	}
+	v.node.Mark(1)
 	v.typ = typ
 	switch typ {
 	case AnyTypeRaw:
@@ -169,7 +170,6 @@ func (v *Any) SetType(typ AnyType) {
 	}
 	v.num = 0
 	v.str = ""
-	v.node.Mark(1)
 }
 
 // open makes the box.
@@ -201,9 +201,9 @@ func (v *Any) Flag() bool {
 func (v *Any) SetFlag(x bool) {
 	b := stefrt.BoolBits(x)
 	if v.typ != AnyTypeFlag || v.num != b {
+		v.node.Mark(1)
 		v.typ = AnyTypeFlag
 		v.num = b
-		v.node.Mark(1)
 	}
 }
 
@@ -219,9 +219,9 @@ func (v *Any) Signed() int64 {
 func (v *Any) SetSigned(x int64) {
 	b := uint64(x)
 	if v.typ != AnyTypeSigned || v.num != b {
+		v.node.Mark(1)
 		v.typ = AnyTypeSigned
 		v.num = b
-		v.node.Mark(1)
 	}
 }
 
@@ -236,9 +236,9 @@ func (v *Any) Count() uint64 {
 // SetCount sets the value.
 func (v *Any) SetCount(x uint64) {
 	if v.typ != AnyTypeCount || v.num != x {
+		v.node.Mark(1)
 		v.typ = AnyTypeCount
 		v.num = x
-		v.node.Mark(1)
 	}
 }
 
@@ -254,9 +254,9 @@ func (v *Any) Ratio() float64 {
 func (v *Any) SetRatio(x float64) {
 	b := math.Float64bits(x)
 	if v.typ != AnyTypeRatio || v.num != b {
+		v.node.Mark(1)
 		v.typ = AnyTypeRatio
 		v.num = b
-		v.node.Mark(1)
 	}
 }
 
@@ -271,12 +271,12 @@ func (v *Any) Text() string {
 // SetText sets the value.
 func (v *Any) SetText(x string) {
 	if v.typ != AnyTypeText || v.str != x {
-		v.typ = AnyTypeText
-		v.str = x
+		v.node.Mark(1)
 		if len(x) >= stefrt.LargeText {
 			v.node.SetLarge()
 		}
-		v.node.Mark(1)
+		v.typ = AnyTypeText
+		v.str = x
 	}
 }
 
@@ -299,12 +299,12 @@ func (v *Any) SetWordRef(x string, ref stef.TextRef) {
 		}
 		return
 	}
-	v.typ = AnyTypeWord
-	v.str, v.num = x, uint64(ref)
+	v.node.Mark(1)
 	if len(x) >= stefrt.LargeText {
 		v.node.SetLarge()
 	}
-	v.node.Mark(1)
+	v.typ = AnyTypeWord
+	v.str, v.num = x, uint64(ref)
 }
 
 // Raw returns the field.
@@ -318,13 +318,13 @@ func (v *Any) Raw() []byte {
 // SetRaw sets the value.
 func (v *Any) SetRaw(x []byte) {
 	if v.typ != AnyTypeRaw || !bytes.Equal(v.box.raw, x) {
-		v.open()
-		v.typ = AnyTypeRaw
-		v.box.raw = append(v.box.raw[:0], x...)
+		v.node.Mark(1)
 		if len(x) >= stefrt.LargeText {
 			v.node.SetLarge()
 		}
-		v.node.Mark(1)
+		v.open()
+		v.typ = AnyTypeRaw
+		v.box.raw = append(v.box.raw[:0], x...)
 	}
 }
 
@@ -339,13 +339,13 @@ func (v *Any) Blob() []byte {
 // SetBlob sets the value.
 func (v *Any) SetBlob(x []byte) {
 	if v.typ != AnyTypeBlob || !bytes.Equal(v.box.blob, x) {
-		v.open()
-		v.typ = AnyTypeBlob
-		v.box.blob = append(v.box.blob[:0], x...)
+		v.node.Mark(1)
 		if len(x) >= stefrt.LargeText {
 			v.node.SetLarge()
 		}
-		v.node.Mark(1)
+		v.open()
+		v.typ = AnyTypeBlob
+		v.box.blob = append(v.box.blob[:0], x...)
 	}
 }
 
@@ -361,9 +361,9 @@ func (v *Any) Color() Color {
 func (v *Any) SetColor(x Color) {
 	b := uint64(x)
 	if v.typ != AnyTypeColor || v.num != b {
+		v.node.Mark(1)
 		v.typ = AnyTypeColor
 		v.num = b
-		v.node.Mark(1)
 	}
 }
 

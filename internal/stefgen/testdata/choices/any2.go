@@ -56,6 +56,7 @@ func (v *Any2) SetType(typ Any2Type) {
 	if v.typ == typ {
 		return
 	}
+	v.node.Mark(1)
 	v.typ = typ
 	switch typ {
 	case Any2TypeRaw:
@@ -71,7 +72,6 @@ func (v *Any2) SetType(typ Any2Type) {
 	}
 	v.num = 0
 	v.str = ""
-	v.node.Mark(1)
 }
 
 // open makes the box.
@@ -95,9 +95,9 @@ func (v *Any2) Int() int64 {
 func (v *Any2) SetInt(x int64) {
 	b := uint64(x)
 	if v.typ != Any2TypeInt || v.num != b {
+		v.node.Mark(1)
 		v.typ = Any2TypeInt
 		v.num = b
-		v.node.Mark(1)
 	}
 }
 
@@ -120,12 +120,12 @@ func (v *Any2) SetStrRef(x string, ref stef.TextRef) {
 		}
 		return
 	}
-	v.typ = Any2TypeStr
-	v.str, v.num = x, uint64(ref)
+	v.node.Mark(1)
 	if len(x) >= stefrt.LargeText {
 		v.node.SetLarge()
 	}
-	v.node.Mark(1)
+	v.typ = Any2TypeStr
+	v.str, v.num = x, uint64(ref)
 }
 
 // Raw returns the field.
@@ -139,13 +139,13 @@ func (v *Any2) Raw() []byte {
 // SetRaw sets the value.
 func (v *Any2) SetRaw(x []byte) {
 	if v.typ != Any2TypeRaw || !bytes.Equal(v.box.raw, x) {
-		v.open()
-		v.typ = Any2TypeRaw
-		v.box.raw = append(v.box.raw[:0], x...)
+		v.node.Mark(1)
 		if len(x) >= stefrt.LargeText {
 			v.node.SetLarge()
 		}
-		v.node.Mark(1)
+		v.open()
+		v.typ = Any2TypeRaw
+		v.box.raw = append(v.box.raw[:0], x...)
 	}
 }
 

@@ -54,6 +54,7 @@ func (v *Boxed) SetType(typ BoxedType) {
 	if v.typ == typ {
 		return
 	}
+	v.node.Mark(1)
 	v.typ = typ
 	switch typ {
 	case BoxedTypeA:
@@ -74,7 +75,6 @@ func (v *Boxed) SetType(typ BoxedType) {
 			v.box.c.Clear()
 		}
 	}
-	v.node.Mark(1)
 }
 
 // open makes the box.
@@ -98,13 +98,13 @@ func (v *Boxed) A() []byte {
 // SetA sets the value.
 func (v *Boxed) SetA(x []byte) {
 	if v.typ != BoxedTypeA || !bytes.Equal(v.box.a, x) {
-		v.open()
-		v.typ = BoxedTypeA
-		v.box.a = append(v.box.a[:0], x...)
+		v.node.Mark(1)
 		if len(x) >= stefrt.LargeText {
 			v.node.SetLarge()
 		}
-		v.node.Mark(1)
+		v.open()
+		v.typ = BoxedTypeA
+		v.box.a = append(v.box.a[:0], x...)
 	}
 }
 

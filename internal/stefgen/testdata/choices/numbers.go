@@ -49,9 +49,9 @@ func (v *Numbers) SetType(typ NumbersType) {
 	if v.typ == typ {
 		return
 	}
+	v.node.Mark(1)
 	v.typ = typ
 	v.num = 0
-	v.node.Mark(1)
 }
 
 // U returns the field.
@@ -65,9 +65,9 @@ func (v *Numbers) U() uint64 {
 // SetU sets the value.
 func (v *Numbers) SetU(x uint64) {
 	if v.typ != NumbersTypeU || v.num != x {
+		v.node.Mark(1)
 		v.typ = NumbersTypeU
 		v.num = x
-		v.node.Mark(1)
 	}
 }
 
@@ -83,9 +83,9 @@ func (v *Numbers) I() int64 {
 func (v *Numbers) SetI(x int64) {
 	b := uint64(x)
 	if v.typ != NumbersTypeI || v.num != b {
+		v.node.Mark(1)
 		v.typ = NumbersTypeI
 		v.num = b
-		v.node.Mark(1)
 	}
 }
 
@@ -101,9 +101,9 @@ func (v *Numbers) F() float64 {
 func (v *Numbers) SetF(x float64) {
 	b := math.Float64bits(x)
 	if v.typ != NumbersTypeF || v.num != b {
+		v.node.Mark(1)
 		v.typ = NumbersTypeF
 		v.num = b
-		v.node.Mark(1)
 	}
 }
 
@@ -119,9 +119,9 @@ func (v *Numbers) B() bool {
 func (v *Numbers) SetB(x bool) {
 	b := stefrt.BoolBits(x)
 	if v.typ != NumbersTypeB || v.num != b {
+		v.node.Mark(1)
 		v.typ = NumbersTypeB
 		v.num = b
-		v.node.Mark(1)
 	}
 }
 
@@ -137,9 +137,9 @@ func (v *Numbers) C() Color {
 func (v *Numbers) SetC(x Color) {
 	b := uint64(x)
 	if v.typ != NumbersTypeC || v.num != b {
+		v.node.Mark(1)
 		v.typ = NumbersTypeC
 		v.num = b
-		v.node.Mark(1)
 	}
 }
 

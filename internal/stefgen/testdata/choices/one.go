@@ -39,9 +39,9 @@ func (v *One) SetType(typ OneType) {
 	if v.typ == typ {
 		return
 	}
+	v.node.Mark(1)
 	v.typ = typ
 	v.num = 0
-	v.node.Mark(1)
 }
 
 // A returns the field.
@@ -55,9 +55,9 @@ func (v *One) A() uint64 {
 // SetA sets the value.
 func (v *One) SetA(x uint64) {
 	if v.typ != OneTypeA || v.num != x {
+		v.node.Mark(1)
 		v.typ = OneTypeA
 		v.num = x
-		v.node.Mark(1)
 	}
 }
 

@@ -35,8 +35,8 @@ func (s *Point) X() float64 { return s.x }
 // SetX sets X.
 func (s *Point) SetX(v float64) {
 	if !stefrt.SameFloat(s.x, v) {
-		s.x = v
 		s.node.Mark(PointFieldX)
+		s.x = v
 	}
 }
 
@@ -49,9 +49,9 @@ func (s *Point) HasY() bool { return s.present&(1<<0) != 0 }
 // SetY makes Y present and sets it.
 func (s *Point) SetY(v float64) {
 	if s.present&(1<<0) == 0 || !stefrt.SameFloat(s.y, v) {
+		s.node.Mark(PointFieldY)
 		s.present |= 1 << 0
 		s.y = v
-		s.node.Mark(PointFieldY)
 	}
 }
 
@@ -67,8 +67,8 @@ func (s *Point) SetOptionalY(v float64, present bool) {
 // UnsetY makes Y absent.
 func (s *Point) UnsetY() {
 	if s.present&(1<<0) != 0 {
-		s.present &^= 1 << 0
 		s.node.Mark(PointFieldY)
+		s.present &^= 1 << 0
 	}
 }
 
@@ -78,11 +78,11 @@ func (s *Point) Name() string { return s.name }
 // SetName sets Name.
 func (s *Point) SetName(v string) {
 	if s.name != v {
-		s.name = v
+		s.node.Mark(PointFieldName)
 		if len(v) >= stefrt.LargeText {
 			s.node.SetLarge()
 		}
-		s.node.Mark(PointFieldName)
+		s.name = v
 	}
 }
 

@@ -57,12 +57,13 @@ func (s *Record) SetShared(v *Shared) {
 	if v == s.shared {
 		return
 	}
-	s.shared = v.share(&s.node)
-	if s.shared == s.sharedSent {
+	v = v.share(&s.node)
+	if v == s.sharedSent {
 		s.node.Unmark(RecordFieldShared)
 	} else {
 		s.node.Mark(RecordFieldShared)
 	}
+	s.shared = v
 }
 
 // EditShared returns Shared to change it, as a copy if it is shared.

@@ -61,6 +61,7 @@ func (v *Seven) SetType(typ SevenType) {
 	if v.typ == typ {
 		return
 	}
+	v.node.Mark(1)
 	v.typ = typ
 	switch typ {
 	case SevenTypeE:
@@ -79,7 +80,6 @@ func (v *Seven) SetType(typ SevenType) {
 	}
 	v.num = 0
 	v.str = ""
-	v.node.Mark(1)
 }
 
 // open makes the box.
@@ -102,9 +102,9 @@ func (v *Seven) A() uint64 {
 // SetA sets the value.
 func (v *Seven) SetA(x uint64) {
 	if v.typ != SevenTypeA || v.num != x {
+		v.node.Mark(1)
 		v.typ = SevenTypeA
 		v.num = x
-		v.node.Mark(1)
 	}
 }
 
@@ -119,9 +119,9 @@ func (v *Seven) B() uint64 {
 // SetB sets the value.
 func (v *Seven) SetB(x uint64) {
 	if v.typ != SevenTypeB || v.num != x {
+		v.node.Mark(1)
 		v.typ = SevenTypeB
 		v.num = x
-		v.node.Mark(1)
 	}
 }
 
@@ -136,12 +136,12 @@ func (v *Seven) C() string {
 // SetC sets the value.
 func (v *Seven) SetC(x string) {
 	if v.typ != SevenTypeC || v.str != x {
-		v.typ = SevenTypeC
-		v.str = x
+		v.node.Mark(1)
 		if len(x) >= stefrt.LargeText {
 			v.node.SetLarge()
 		}
-		v.node.Mark(1)
+		v.typ = SevenTypeC
+		v.str = x
 	}
 }
 
@@ -156,12 +156,12 @@ func (v *Seven) D() string {
 // SetD sets the value.
 func (v *Seven) SetD(x string) {
 	if v.typ != SevenTypeD || v.str != x {
-		v.typ = SevenTypeD
-		v.str = x
+		v.node.Mark(1)
 		if len(x) >= stefrt.LargeText {
 			v.node.SetLarge()
 		}
-		v.node.Mark(1)
+		v.typ = SevenTypeD
+		v.str = x
 	}
 }
 
@@ -176,13 +176,13 @@ func (v *Seven) E() []byte {
 // SetE sets the value.
 func (v *Seven) SetE(x []byte) {
 	if v.typ != SevenTypeE || !bytes.Equal(v.box.e, x) {
-		v.open()
-		v.typ = SevenTypeE
-		v.box.e = append(v.box.e[:0], x...)
+		v.node.Mark(1)
 		if len(x) >= stefrt.LargeText {
 			v.node.SetLarge()
 		}
-		v.node.Mark(1)
+		v.open()
+		v.typ = SevenTypeE
+		v.box.e = append(v.box.e[:0], x...)
 	}
 }
 
@@ -197,13 +197,13 @@ func (v *Seven) F() []byte {
 // SetF sets the value.
 func (v *Seven) SetF(x []byte) {
 	if v.typ != SevenTypeF || !bytes.Equal(v.box.f, x) {
-		v.open()
-		v.typ = SevenTypeF
-		v.box.f = append(v.box.f[:0], x...)
+		v.node.Mark(1)
 		if len(x) >= stefrt.LargeText {
 			v.node.SetLarge()
 		}
-		v.node.Mark(1)
+		v.open()
+		v.typ = SevenTypeF
+		v.box.f = append(v.box.f[:0], x...)
 	}
 }
 

@@ -41,8 +41,8 @@ func (s *Shared) N() uint64 { return s.n }
 // SetN sets N.
 func (s *Shared) SetN(v uint64) {
 	if s.n != v {
-		s.n = v
 		s.node.Mark(SharedFieldN)
+		s.n = v
 	}
 }
 

@@ -42,6 +42,7 @@ func (m *Tags) SetLen(n int) {
 		return
 	}
 	stefrt.NotNegative(n)
+	m.node.Mark(stefrt.FullBit)
 	m.grow(n)
 	for i := old; i < n; i++ {
 		p := m.pairs[i]
@@ -56,7 +57,6 @@ func (m *Tags) SetLen(n int) {
 	if n > stef.MaxPairs {
 		m.node.SetOversize(true)
 	}
-	m.node.Mark(stefrt.FullBit)
 }
 
 // grow makes m n pairs long, new pairs being whatever they were.
@@ -88,11 +88,11 @@ func (m *Tags) SetKeyRef(i int, key string, ref stef.TextRef) {
 		}
 		return
 	}
-	p.key, p.keyRef = key, ref
+	m.node.Mark(stefrt.FullBit)
 	if len(key) >= stefrt.LargeText {
 		m.node.SetLarge()
 	}
-	m.node.Mark(stefrt.FullBit)
+	p.key, p.keyRef = key, ref
 }
 
 // Value returns the value of pair i. It panics if i is not below Len.

@@ -43,10 +43,10 @@ func (v *Texts) SetType(typ TextsType) {
 	if v.typ == typ {
 		return
 	}
+	v.node.Mark(1)
 	v.typ = typ
 	v.num = 0
 	v.str = ""
-	v.node.Mark(1)
 }
 
 // A returns the field.
@@ -60,12 +60,12 @@ func (v *Texts) A() string {
 // SetA sets the value.
 func (v *Texts) SetA(x string) {
 	if v.typ != TextsTypeA || v.str != x {
-		v.typ = TextsTypeA
-		v.str = x
+		v.node.Mark(1)
 		if len(x) >= stefrt.LargeText {
 			v.node.SetLarge()
 		}
-		v.node.Mark(1)
+		v.typ = TextsTypeA
+		v.str = x
 	}
 }
 
@@ -88,12 +88,12 @@ func (v *Texts) SetBRef(x string, ref stef.TextRef) {
 		}
 		return
 	}
-	v.typ = TextsTypeB
-	v.str, v.num = x, uint64(ref)
+	v.node.Mark(1)
 	if len(x) >= stefrt.LargeText {
 		v.node.SetLarge()
 	}
-	v.node.Mark(1)
+	v.typ = TextsTypeB
+	v.str, v.num = x, uint64(ref)
 }
 
 // String returns the value as people write it: text as it is, bytes as base64,

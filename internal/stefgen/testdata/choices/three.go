@@ -52,6 +52,7 @@ func (v *Three) SetType(typ ThreeType) {
 	if v.typ == typ {
 		return
 	}
+	v.node.Mark(1)
 	v.typ = typ
 	switch typ {
 	case ThreeTypeC:
@@ -64,7 +65,6 @@ func (v *Three) SetType(typ ThreeType) {
 	}
 	v.num = 0
 	v.str = ""
-	v.node.Mark(1)
 }
 
 // open makes the box.
@@ -87,9 +87,9 @@ func (v *Three) A() uint64 {
 // SetA sets the value.
 func (v *Three) SetA(x uint64) {
 	if v.typ != ThreeTypeA || v.num != x {
+		v.node.Mark(1)
 		v.typ = ThreeTypeA
 		v.num = x
-		v.node.Mark(1)
 	}
 }
 
@@ -104,12 +104,12 @@ func (v *Three) B() string {
 // SetB sets the value.
 func (v *Three) SetB(x string) {
 	if v.typ != ThreeTypeB || v.str != x {
-		v.typ = ThreeTypeB
-		v.str = x
+		v.node.Mark(1)
 		if len(x) >= stefrt.LargeText {
 			v.node.SetLarge()
 		}
-		v.node.Mark(1)
+		v.typ = ThreeTypeB
+		v.str = x
 	}
 }
 

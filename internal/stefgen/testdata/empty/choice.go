@@ -48,6 +48,7 @@ func (v *Choice) SetType(typ ChoiceType) {
 	if v.typ == typ {
 		return
 	}
+	v.node.Mark(1)
 	v.typ = typ
 	switch typ {
 	case ChoiceTypeEmpty:
@@ -65,7 +66,6 @@ func (v *Choice) SetType(typ ChoiceType) {
 			v.box.nothing.clear()
 		}
 	}
-	v.node.Mark(1)
 }
 
 // open makes the box.

@@ -35,8 +35,8 @@ func (v *Nothing) SetType(typ NothingType) {
 	if v.typ == typ {
 		return
 	}
-	v.typ = typ
 	v.node.Mark(1)
+	v.typ = typ
 }
 
 // String returns the value as people write it: text as it is, bytes as base64,

@@ -60,13 +60,13 @@ func (s *Record) HasMaybe() bool { return s.present&(1<<0) != 0 }
 // returns it.
 func (s *Record) AddMaybe() *Empty {
 	if s.present&(1<<0) == 0 {
+		s.node.Mark(RecordFieldMaybe)
 		if s.sentPresent&(1<<0) != 0 {
 			s.maybe.Reset()
 		} else {
 			s.maybe.clear()
 		}
 		s.present |= 1 << 0
-		s.node.Mark(RecordFieldMaybe)
 	}
 	return &s.maybe
 }
@@ -74,8 +74,8 @@ func (s *Record) AddMaybe() *Empty {
 // UnsetMaybe makes Maybe absent.
 func (s *Record) UnsetMaybe() {
 	if s.present&(1<<0) != 0 {
-		s.present &^= 1 << 0
 		s.node.Mark(RecordFieldMaybe)
+		s.present &^= 1 << 0
 	}
 }
 
@@ -89,13 +89,13 @@ func (s *Record) HasMaybeNothing() bool { return s.present&(1<<1) != 0 }
 // returns it.
 func (s *Record) AddMaybeNothing() *Nothing {
 	if s.present&(1<<1) == 0 {
+		s.node.Mark(RecordFieldMaybeNothing)
 		if s.sentPresent&(1<<1) != 0 {
 			s.maybeNothing.Reset()
 		} else {
 			s.maybeNothing.clear()
 		}
 		s.present |= 1 << 1
-		s.node.Mark(RecordFieldMaybeNothing)
 	}
 	return &s.maybeNothing
 }
@@ -103,8 +103,8 @@ func (s *Record) AddMaybeNothing() *Nothing {
 // UnsetMaybeNothing makes MaybeNothing absent.
 func (s *Record) UnsetMaybeNothing() {
 	if s.present&(1<<1) != 0 {
-		s.present &^= 1 << 1
 		s.node.Mark(RecordFieldMaybeNothing)
+		s.present &^= 1 << 1
 	}
 }
 
@@ -130,12 +130,13 @@ func (s *Record) SetUnit(v *Unit) {
 	if v == s.unit {
 		return
 	}
-	s.unit = v.share(&s.node)
-	if s.unit == s.unitSent {
+	v = v.share(&s.node)
+	if v == s.unitSent {
 		s.node.Unmark(RecordFieldUnit)
 	} else {
 		s.node.Mark(RecordFieldUnit)
 	}
+	s.unit = v
 }
 
 // EditUnit returns Unit to change it, as a copy if it is shared.
@@ -150,8 +151,8 @@ func (s *Record) Level() Level { return s.level }
 // SetLevel sets Level.
 func (s *Record) SetLevel(v Level) {
 	if s.level != v {
-		s.level = v
 		s.node.Mark(RecordFieldLevel)
+		s.level = v
 	}
 }
 

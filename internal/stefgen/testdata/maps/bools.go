@@ -43,6 +43,7 @@ func (m *Bools) SetLen(n int) {
 		return
 	}
 	stefrt.NotNegative(n)
+	m.node.Mark(stefrt.FullBit)
 	m.grow(n)
 	for i := old; i < n; i++ {
 		p := m.pairs[i]
@@ -52,7 +53,6 @@ func (m *Bools) SetLen(n int) {
 	if n > stef.MaxPairs {
 		m.node.SetOversize(true)
 	}
-	m.node.Mark(stefrt.FullBit)
 }
 
 // grow makes m n pairs long, new pairs being whatever they were.
@@ -75,8 +75,8 @@ func (m *Bools) Key(i int) bool { return m.pairs[i].key }
 func (m *Bools) SetKey(i int, key bool) {
 	p := m.pairs[i]
 	if p.key != key {
-		p.key = key
 		m.node.Mark(stefrt.FullBit)
+		p.key = key
 	}
 }
 
@@ -87,8 +87,8 @@ func (m *Bools) Value(i int) bool { return m.pairs[i].value }
 func (m *Bools) SetValue(i int, value bool) {
 	p := m.pairs[i]
 	if p.value != value {
-		p.value = value
 		m.node.Mark(stefrt.PairBit(i))
+		p.value = value
 	}
 }
 

@@ -52,6 +52,7 @@ func (v *Choice) SetType(typ ChoiceType) {
 	if v.typ == typ {
 		return
 	}
+	v.node.Mark(1)
 	v.typ = typ
 	switch typ {
 	case ChoiceTypeP:
@@ -71,7 +72,6 @@ func (v *Choice) SetType(typ ChoiceType) {
 	}
 	v.num = 0
 	v.str = ""
-	v.node.Mark(1)
 }
 
 // open makes the box.
@@ -95,9 +95,9 @@ func (v *Choice) N() uint64 {
 // SetN sets the value.
 func (v *Choice) SetN(x uint64) {
 	if v.typ != ChoiceTypeN || v.num != x {
+		v.node.Mark(1)
 		v.typ = ChoiceTypeN
 		v.num = x
-		v.node.Mark(1)
 	}
 }
 
@@ -112,12 +112,12 @@ func (v *Choice) S() string {
 // SetS sets the value.
 func (v *Choice) SetS(x string) {
 	if v.typ != ChoiceTypeS || v.str != x {
-		v.typ = ChoiceTypeS
-		v.str = x
+		v.node.Mark(1)
 		if len(x) >= stefrt.LargeText {
 			v.node.SetLarge()
 		}
-		v.node.Mark(1)
+		v.typ = ChoiceTypeS
+		v.str = x
 	}
 }
 

@@ -43,6 +43,7 @@ func (m *Colors) SetLen(n int) {
 		return
 	}
 	stefrt.NotNegative(n)
+	m.node.Mark(stefrt.FullBit)
 	m.grow(n)
 	for i := old; i < n; i++ {
 		p := m.pairs[i]
@@ -52,7 +53,6 @@ func (m *Colors) SetLen(n int) {
 	if n > stef.MaxPairs {
 		m.node.SetOversize(true)
 	}
-	m.node.Mark(stefrt.FullBit)
 }
 
 // grow makes m n pairs long, new pairs being whatever they were.
@@ -75,8 +75,8 @@ func (m *Colors) Key(i int) Color { return m.pairs[i].key }
 func (m *Colors) SetKey(i int, key Color) {
 	p := m.pairs[i]
 	if p.key != key {
-		p.key = key
 		m.node.Mark(stefrt.FullBit)
+		p.key = key
 	}
 }
 
@@ -87,8 +87,8 @@ func (m *Colors) Value(i int) Color { return m.pairs[i].value }
 func (m *Colors) SetValue(i int, value Color) {
 	p := m.pairs[i]
 	if p.value != value {
-		p.value = value
 		m.node.Mark(stefrt.PairBit(i))
+		p.value = value
 	}
 }
 

@@ -43,6 +43,7 @@ func (m *Floats) SetLen(n int) {
 		return
 	}
 	stefrt.NotNegative(n)
+	m.node.Mark(stefrt.FullBit)
 	m.grow(n)
 	for i := old; i < n; i++ {
 		p := m.pairs[i]
@@ -52,7 +53,6 @@ func (m *Floats) SetLen(n int) {
 	if n > stef.MaxPairs {
 		m.node.SetOversize(true)
 	}
-	m.node.Mark(stefrt.FullBit)
 }
 
 // grow makes m n pairs long, new pairs being whatever they were.
@@ -75,8 +75,8 @@ func (m *Floats) Key(i int) float64 { return m.pairs[i].key }
 func (m *Floats) SetKey(i int, key float64) {
 	p := m.pairs[i]
 	if !stefrt.SameFloat(p.key, key) {
-		p.key = key
 		m.node.Mark(stefrt.FullBit)
+		p.key = key
 	}
 }
 
@@ -87,8 +87,8 @@ func (m *Floats) Value(i int) float64 { return m.pairs[i].value }
 func (m *Floats) SetValue(i int, value float64) {
 	p := m.pairs[i]
 	if !stefrt.SameFloat(p.value, value) {
-		p.value = value
 		m.node.Mark(stefrt.PairBit(i))
+		p.value = value
 	}
 }
 

@@ -43,6 +43,7 @@ func (m *Ints) SetLen(n int) {
 		return
 	}
 	stefrt.NotNegative(n)
+	m.node.Mark(stefrt.FullBit)
 	m.grow(n)
 	for i := old; i < n; i++ {
 		p := m.pairs[i]
@@ -52,7 +53,6 @@ func (m *Ints) SetLen(n int) {
 	if n > stef.MaxPairs {
 		m.node.SetOversize(true)
 	}
-	m.node.Mark(stefrt.FullBit)
 }
 
 // grow makes m n pairs long, new pairs being whatever they were.
@@ -75,8 +75,8 @@ func (m *Ints) Key(i int) int64 { return m.pairs[i].key }
 func (m *Ints) SetKey(i int, key int64) {
 	p := m.pairs[i]
 	if p.key != key {
-		p.key = key
 		m.node.Mark(stefrt.FullBit)
+		p.key = key
 	}
 }
 
@@ -87,8 +87,8 @@ func (m *Ints) Value(i int) int64 { return m.pairs[i].value }
 func (m *Ints) SetValue(i int, value int64) {
 	p := m.pairs[i]
 	if p.value != value {
-		p.value = value
 		m.node.Mark(stefrt.PairBit(i))
+		p.value = value
 	}
 }
 

@@ -34,8 +34,8 @@ func (s *Point) X() int64 { return s.x }
 // SetX sets X.
 func (s *Point) SetX(v int64) {
 	if s.x != v {
-		s.x = v
 		s.node.Mark(PointFieldX)
+		s.x = v
 	}
 }
 
@@ -48,12 +48,12 @@ func (s *Point) HasY() bool { return s.present&(1<<0) != 0 }
 // SetY makes Y present and sets it.
 func (s *Point) SetY(v string) {
 	if s.present&(1<<0) == 0 || s.y != v {
-		s.present |= 1 << 0
-		s.y = v
+		s.node.Mark(PointFieldY)
 		if len(v) >= stefrt.LargeText {
 			s.node.SetLarge()
 		}
-		s.node.Mark(PointFieldY)
+		s.present |= 1 << 0
+		s.y = v
 	}
 }
 
@@ -69,8 +69,8 @@ func (s *Point) SetOptionalY(v string, present bool) {
 // UnsetY makes Y absent.
 func (s *Point) UnsetY() {
 	if s.present&(1<<0) != 0 {
-		s.present &^= 1 << 0
 		s.node.Mark(PointFieldY)
+		s.present &^= 1 << 0
 	}
 }
 

@@ -43,6 +43,7 @@ func (m *Raws) SetLen(n int) {
 		return
 	}
 	stefrt.NotNegative(n)
+	m.node.Mark(stefrt.FullBit)
 	m.grow(n)
 	for i := old; i < n; i++ {
 		p := m.pairs[i]
@@ -52,7 +53,6 @@ func (m *Raws) SetLen(n int) {
 	if n > stef.MaxPairs {
 		m.node.SetOversize(true)
 	}
-	m.node.Mark(stefrt.FullBit)
 }
 
 // grow makes m n pairs long, new pairs being whatever they were.
@@ -76,11 +76,11 @@ func (m *Raws) Key(i int) []byte { return m.pairs[i].key }
 func (m *Raws) SetKey(i int, key []byte) {
 	p := m.pairs[i]
 	if !bytes.Equal(p.key, key) {
-		p.key = append(p.key[:0], key...)
+		m.node.Mark(stefrt.FullBit)
 		if len(key) >= stefrt.LargeText {
 			m.node.SetLarge()
 		}
-		m.node.Mark(stefrt.FullBit)
+		p.key = append(p.key[:0], key...)
 	}
 }
 
@@ -92,11 +92,11 @@ func (m *Raws) Value(i int) []byte { return m.pairs[i].value }
 func (m *Raws) SetValue(i int, value []byte) {
 	p := m.pairs[i]
 	if !bytes.Equal(p.value, value) {
-		p.value = append(p.value[:0], value...)
+		m.node.Mark(stefrt.PairBit(i))
 		if len(value) >= stefrt.LargeText {
 			m.node.SetLarge()
 		}
-		m.node.Mark(stefrt.PairBit(i))
+		p.value = append(p.value[:0], value...)
 	}
 }
 

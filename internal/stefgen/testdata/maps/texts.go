@@ -43,6 +43,7 @@ func (m *Texts) SetLen(n int) {
 		return
 	}
 	stefrt.NotNegative(n)
+	m.node.Mark(stefrt.FullBit)
 	m.grow(n)
 	for i := old; i < n; i++ {
 		p := m.pairs[i]
@@ -52,7 +53,6 @@ func (m *Texts) SetLen(n int) {
 	if n > stef.MaxPairs {
 		m.node.SetOversize(true)
 	}
-	m.node.Mark(stefrt.FullBit)
 }
 
 // grow makes m n pairs long, new pairs being whatever they were.
@@ -75,11 +75,11 @@ func (m *Texts) Key(i int) string { return m.pairs[i].key }
 func (m *Texts) SetKey(i int, key string) {
 	p := m.pairs[i]
 	if p.key != key {
-		p.key = key
+		m.node.Mark(stefrt.FullBit)
 		if len(key) >= stefrt.LargeText {
 			m.node.SetLarge()
 		}
-		m.node.Mark(stefrt.FullBit)
+		p.key = key
 	}
 }
 
@@ -90,11 +90,11 @@ func (m *Texts) Value(i int) string { return m.pairs[i].value }
 func (m *Texts) SetValue(i int, value string) {
 	p := m.pairs[i]
 	if p.value != value {
-		p.value = value
+		m.node.Mark(stefrt.PairBit(i))
 		if len(value) >= stefrt.LargeText {
 			m.node.SetLarge()
 		}
-		m.node.Mark(stefrt.PairBit(i))
+		p.value = value
 	}
 }
 

@@ -45,6 +45,7 @@ func (m *Words) SetLen(n int) {
 		return
 	}
 	stefrt.NotNegative(n)
+	m.node.Mark(stefrt.FullBit)
 	m.grow(n)
 	for i := old; i < n; i++ {
 		p := m.pairs[i]
@@ -56,7 +57,6 @@ func (m *Words) SetLen(n int) {
 	if n > stef.MaxPairs {
 		m.node.SetOversize(true)
 	}
-	m.node.Mark(stefrt.FullBit)
 }
 
 // grow makes m n pairs long, new pairs being whatever they were.
@@ -87,11 +87,11 @@ func (m *Words) SetKeyRef(i int, key string, ref stef.TextRef) {
 		}
 		return
 	}
-	p.key, p.keyRef = key, ref
+	m.node.Mark(stefrt.FullBit)
 	if len(key) >= stefrt.LargeText {
 		m.node.SetLarge()
 	}
-	m.node.Mark(stefrt.FullBit)
+	p.key, p.keyRef = key, ref
 }
 
 // Value returns the value of pair i. It panics if i is not below Len.
@@ -109,11 +109,11 @@ func (m *Words) SetValueRef(i int, value string, ref stef.TextRef) {
 		}
 		return
 	}
-	p.value, p.valueRef = value, ref
+	m.node.Mark(stefrt.PairBit(i))
 	if len(value) >= stefrt.LargeText {
 		m.node.SetLarge()
 	}
-	m.node.Mark(stefrt.PairBit(i))
+	p.value, p.valueRef = value, ref
 }
 
 // Set sets pair i. It panics if i is not below Len.

@@ -54,6 +54,7 @@ func (v *Bits) SetType(typ BitsType) {
 	if v.typ == typ {
 		return
 	}
+	v.node.Mark(1)
 	v.typ = typ
 	switch typ {
 	case BitsTypeOpen:
@@ -68,7 +69,6 @@ func (v *Bits) SetType(typ BitsType) {
 		}
 	}
 	v.str = ""
-	v.node.Mark(1)
 }
 
 // open makes the box.
@@ -91,12 +91,12 @@ func (v *Bits) Stefrt() string {
 // SetStefrt sets the value.
 func (v *Bits) SetStefrt(x string) {
 	if v.typ != BitsTypeStefrt || v.str != x {
-		v.typ = BitsTypeStefrt
-		v.str = x
+		v.node.Mark(1)
 		if len(x) >= stefrt.LargeText {
 			v.node.SetLarge()
 		}
-		v.node.Mark(1)
+		v.typ = BitsTypeStefrt
+		v.str = x
 	}
 }
 
@@ -111,13 +111,13 @@ func (v *Bits) Open() []byte {
 // SetOpen sets the value.
 func (v *Bits) SetOpen(x []byte) {
 	if v.typ != BitsTypeOpen || !bytes.Equal(v.box.openField, x) {
-		v.open()
-		v.typ = BitsTypeOpen
-		v.box.openField = append(v.box.openField[:0], x...)
+		v.node.Mark(1)
 		if len(x) >= stefrt.LargeText {
 			v.node.SetLarge()
 		}
-		v.node.Mark(1)
+		v.open()
+		v.typ = BitsTypeOpen
+		v.box.openField = append(v.box.openField[:0], x...)
 	}
 }
 

@@ -63,6 +63,7 @@ func (v *Dict) SetType(typ DictType) {
 	if v.typ == typ {
 		return
 	}
+	v.node.Mark(1)
 	v.typ = typ
 	switch typ {
 	case DictTypeSent:
@@ -81,7 +82,6 @@ func (v *Dict) SetType(typ DictType) {
 	}
 	v.num = 0
 	v.str = ""
-	v.node.Mark(1)
 }
 
 // open makes the box.
@@ -104,9 +104,9 @@ func (v *Dict) Node() uint64 {
 // SetNode sets the value.
 func (v *Dict) SetNode(x uint64) {
 	if v.typ != DictTypeNode || v.num != x {
+		v.node.Mark(1)
 		v.typ = DictTypeNode
 		v.num = x
-		v.node.Mark(1)
 	}
 }
 
@@ -121,12 +121,12 @@ func (v *Dict) Typ() string {
 // SetTyp sets the value.
 func (v *Dict) SetTyp(x string) {
 	if v.typ != DictTypeTyp || v.str != x {
-		v.typ = DictTypeTyp
-		v.str = x
+		v.node.Mark(1)
 		if len(x) >= stefrt.LargeText {
 			v.node.SetLarge()
 		}
-		v.node.Mark(1)
+		v.typ = DictTypeTyp
+		v.str = x
 	}
 }
 
@@ -141,13 +141,13 @@ func (v *Dict) Sent() []byte {
 // SetSent sets the value.
 func (v *Dict) SetSent(x []byte) {
 	if v.typ != DictTypeSent || !bytes.Equal(v.box.sentField, x) {
-		v.open()
-		v.typ = DictTypeSent
-		v.box.sentField = append(v.box.sentField[:0], x...)
+		v.node.Mark(1)
 		if len(x) >= stefrt.LargeText {
 			v.node.SetLarge()
 		}
-		v.node.Mark(1)
+		v.open()
+		v.typ = DictTypeSent
+		v.box.sentField = append(v.box.sentField[:0], x...)
 	}
 }
 
@@ -176,9 +176,9 @@ func (v *Dict) Str() uint64 {
 // SetStr sets the value.
 func (v *Dict) SetStr(x uint64) {
 	if v.typ != DictTypeStr || v.num != x {
+		v.node.Mark(1)
 		v.typ = DictTypeStr
 		v.num = x
-		v.node.Mark(1)
 	}
 }
 
@@ -193,12 +193,12 @@ func (v *Dict) Box() string {
 // SetBox sets the value.
 func (v *Dict) SetBox(x string) {
 	if v.typ != DictTypeBox || v.str != x {
-		v.typ = DictTypeBox
-		v.str = x
+		v.node.Mark(1)
 		if len(x) >= stefrt.LargeText {
 			v.node.SetLarge()
 		}
-		v.node.Mark(1)
+		v.typ = DictTypeBox
+		v.str = x
 	}
 }
 
@@ -213,13 +213,13 @@ func (v *Dict) Key() []byte {
 // SetKey sets the value.
 func (v *Dict) SetKey(x []byte) {
 	if v.typ != DictTypeKey || !bytes.Equal(v.box.key, x) {
-		v.open()
-		v.typ = DictTypeKey
-		v.box.key = append(v.box.key[:0], x...)
+		v.node.Mark(1)
 		if len(x) >= stefrt.LargeText {
 			v.node.SetLarge()
 		}
-		v.node.Mark(1)
+		v.open()
+		v.typ = DictTypeKey
+		v.box.key = append(v.box.key[:0], x...)
 	}
 }
 
@@ -234,9 +234,9 @@ func (v *Dict) V() uint64 {
 // SetV sets the value.
 func (v *Dict) SetV(x uint64) {
 	if v.typ != DictTypeV || v.num != x {
+		v.node.Mark(1)
 		v.typ = DictTypeV
 		v.num = x
-		v.node.Mark(1)
 	}
 }
 

@@ -34,8 +34,8 @@ func (s *Head) Head() uint64 { return s.headField }
 // SetHead sets Head.
 func (s *Head) SetHead(v uint64) {
 	if s.headField != v {
-		s.headField = v
 		s.node.Mark(HeadFieldHead)
+		s.headField = v
 	}
 }
 
@@ -45,8 +45,8 @@ func (s *Head) Present() uint64 { return s.presentField }
 // SetPresent sets Present.
 func (s *Head) SetPresent(v uint64) {
 	if s.presentField != v {
-		s.presentField = v
 		s.node.Mark(HeadFieldPresent)
+		s.presentField = v
 	}
 }
 
@@ -59,9 +59,9 @@ func (s *Head) HasOptional() bool { return s.present&(1<<0) != 0 }
 // SetOptional makes Optional present and sets it.
 func (s *Head) SetOptional(v uint64) {
 	if s.present&(1<<0) == 0 || s.optional != v {
+		s.node.Mark(HeadFieldOptional)
 		s.present |= 1 << 0
 		s.optional = v
-		s.node.Mark(HeadFieldOptional)
 	}
 }
 
@@ -77,8 +77,8 @@ func (s *Head) SetOptionalOptional(v uint64, present bool) {
 // UnsetOptional makes Optional absent.
 func (s *Head) UnsetOptional() {
 	if s.present&(1<<0) != 0 {
-		s.present &^= 1 << 0
 		s.node.Mark(HeadFieldOptional)
+		s.present &^= 1 << 0
 	}
 }
 

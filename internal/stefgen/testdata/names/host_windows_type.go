@@ -30,8 +30,8 @@ func (s *HostWindows) Arm64() uint64 { return s.arm64 }
 // SetArm64 sets Arm64.
 func (s *HostWindows) SetArm64(v uint64) {
 	if s.arm64 != v {
-		s.arm64 = v
 		s.node.Mark(HostWindowsFieldArm64)
+		s.arm64 = v
 	}
 }
 

@@ -30,8 +30,8 @@ func (s *Inner) N() uint64 { return s.n }
 // SetN sets N.
 func (s *Inner) SetN(v uint64) {
 	if s.n != v {
-		s.n = v
 		s.node.Mark(InnerFieldN)
+		s.n = v
 	}
 }
 

@@ -53,6 +53,7 @@ func (v *Pair) SetType(typ PairType) {
 	if v.typ == typ {
 		return
 	}
+	v.node.Mark(1)
 	v.typ = typ
 	switch typ {
 	case PairTypeQ:
@@ -61,7 +62,6 @@ func (v *Pair) SetType(typ PairType) {
 	}
 	v.num = 0
 	v.str = ""
-	v.node.Mark(1)
 }
 
 // open makes the box.
@@ -83,12 +83,12 @@ func (v *Pair) Text() string {
 // SetText sets the value.
 func (v *Pair) SetText(x string) {
 	if v.typ != PairTypeText || v.str != x {
-		v.typ = PairTypeText
-		v.str = x
+		v.node.Mark(1)
 		if len(x) >= stefrt.LargeText {
 			v.node.SetLarge()
 		}
-		v.node.Mark(1)
+		v.typ = PairTypeText
+		v.str = x
 	}
 }
 
@@ -103,9 +103,9 @@ func (v *Pair) P() uint64 {
 // SetP sets the value.
 func (v *Pair) SetP(x uint64) {
 	if v.typ != PairTypeP || v.num != x {
+		v.node.Mark(1)
 		v.typ = PairTypeP
 		v.num = x
-		v.node.Mark(1)
 	}
 }
 
@@ -120,13 +120,13 @@ func (v *Pair) Q() []byte {
 // SetQ sets the value.
 func (v *Pair) SetQ(x []byte) {
 	if v.typ != PairTypeQ || !bytes.Equal(v.box.q, x) {
-		v.open()
-		v.typ = PairTypeQ
-		v.box.q = append(v.box.q[:0], x...)
+		v.node.Mark(1)
 		if len(x) >= stefrt.LargeText {
 			v.node.SetLarge()
 		}
-		v.node.Mark(1)
+		v.open()
+		v.typ = PairTypeQ
+		v.box.q = append(v.box.q[:0], x...)
 	}
 }
 

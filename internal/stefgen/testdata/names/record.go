@@ -82,8 +82,8 @@ func (s *Record) Node() uint64 { return s.nodeField }
 // SetNode sets Node.
 func (s *Record) SetNode(v uint64) {
 	if s.nodeField != v {
-		s.nodeField = v
 		s.node.Mark(RecordFieldNode)
+		s.nodeField = v
 	}
 }
 
@@ -96,9 +96,9 @@ func (s *Record) HasPresent() bool { return s.present&(1<<0) != 0 }
 // SetPresent makes Present present and sets it.
 func (s *Record) SetPresent(v uint64) {
 	if s.present&(1<<0) == 0 || s.presentField != v {
+		s.node.Mark(RecordFieldPresent)
 		s.present |= 1 << 0
 		s.presentField = v
-		s.node.Mark(RecordFieldPresent)
 	}
 }
 
@@ -114,8 +114,8 @@ func (s *Record) SetOptionalPresent(v uint64, present bool) {
 // UnsetPresent makes Present absent.
 func (s *Record) UnsetPresent() {
 	if s.present&(1<<0) != 0 {
-		s.present &^= 1 << 0
 		s.node.Mark(RecordFieldPresent)
+		s.present &^= 1 << 0
 	}
 }
 
@@ -128,9 +128,9 @@ func (s *Record) HasSentPresent() bool { return s.present&(1<<1) != 0 }
 // SetSentPresent makes SentPresent present and sets it.
 func (s *Record) SetSentPresent(v uint64) {
 	if s.present&(1<<1) == 0 || s.sentPresentField != v {
+		s.node.Mark(RecordFieldSentPresent)
 		s.present |= 1 << 1
 		s.sentPresentField = v
-		s.node.Mark(RecordFieldSentPresent)
 	}
 }
 
@@ -146,8 +146,8 @@ func (s *Record) SetOptionalSentPresent(v uint64, present bool) {
 // UnsetSentPresent makes SentPresent absent.
 func (s *Record) UnsetSentPresent() {
 	if s.present&(1<<1) != 0 {
-		s.present &^= 1 << 1
 		s.node.Mark(RecordFieldSentPresent)
+		s.present &^= 1 << 1
 	}
 }
 
@@ -161,12 +161,13 @@ func (s *Record) SetSlot(v *Slot) {
 	if v == s.slotField {
 		return
 	}
-	s.slotField = v.share(&s.node)
-	if s.slotField == s.slotFieldSent {
+	v = v.share(&s.node)
+	if v == s.slotFieldSent {
 		s.node.Unmark(RecordFieldSlot)
 	} else {
 		s.node.Mark(RecordFieldSlot)
 	}
+	s.slotField = v
 }
 
 // EditSlot returns Slot to change it, as a copy if it is shared.
@@ -187,8 +188,8 @@ func (s *Record) Type() uint64 { return s.typeField }
 // SetType sets Type.
 func (s *Record) SetType(v uint64) {
 	if s.typeField != v {
-		s.typeField = v
 		s.node.Mark(RecordFieldType)
+		s.typeField = v
 	}
 }
 
@@ -198,8 +199,8 @@ func (s *Record) Func() uint64 { return s.funcField }
 // SetFunc sets Func.
 func (s *Record) SetFunc(v uint64) {
 	if s.funcField != v {
-		s.funcField = v
 		s.node.Mark(RecordFieldFunc)
+		s.funcField = v
 	}
 }
 
@@ -209,11 +210,11 @@ func (s *Record) Range() string { return s.rangeField }
 // SetRange sets Range.
 func (s *Record) SetRange(v string) {
 	if s.rangeField != v {
-		s.rangeField = v
+		s.node.Mark(RecordFieldRange)
 		if len(v) >= stefrt.LargeText {
 			s.node.SetLarge()
 		}
-		s.node.Mark(RecordFieldRange)
+		s.rangeField = v
 	}
 }
 
@@ -223,11 +224,11 @@ func (s *Record) Str() string { return s.string }
 // SetString sets String.
 func (s *Record) SetString(v string) {
 	if s.string != v {
-		s.string = v
+		s.node.Mark(RecordFieldString)
 		if len(v) >= stefrt.LargeText {
 			s.node.SetLarge()
 		}
-		s.node.Mark(RecordFieldString)
+		s.string = v
 	}
 }
 
@@ -237,8 +238,8 @@ func (s *Record) Len() uint64 { return s.len }
 // SetLen sets Len.
 func (s *Record) SetLen(v uint64) {
 	if s.len != v {
-		s.len = v
 		s.node.Mark(RecordFieldLen)
+		s.len = v
 	}
 }
 
@@ -248,8 +249,8 @@ func (s *Record) S() uint64 { return s.s }
 // SetS sets S.
 func (s *Record) SetS(v uint64) {
 	if s.s != v {
-		s.s = v
 		s.node.Mark(RecordFieldS)
+		s.s = v
 	}
 }
 
@@ -259,8 +260,8 @@ func (s *Record) V() uint64 { return s.v }
 // SetV sets V.
 func (s *Record) SetV(v uint64) {
 	if s.v != v {
-		s.v = v
 		s.node.Mark(RecordFieldV)
+		s.v = v
 	}
 }
 
@@ -270,8 +271,8 @@ func (s *Record) Mask() uint64 { return s.mask }
 // SetMask sets Mask.
 func (s *Record) SetMask(v uint64) {
 	if s.mask != v {
-		s.mask = v
 		s.node.Mark(RecordFieldMask)
+		s.mask = v
 	}
 }
 
@@ -284,9 +285,9 @@ func (s *Record) HasWas() bool { return s.present&(1<<2) != 0 }
 // SetWas makes Was present and sets it.
 func (s *Record) SetWas(v uint64) {
 	if s.present&(1<<2) == 0 || s.was != v {
+		s.node.Mark(RecordFieldWas)
 		s.present |= 1 << 2
 		s.was = v
-		s.node.Mark(RecordFieldWas)
 	}
 }
 
@@ -302,8 +303,8 @@ func (s *Record) SetOptionalWas(v uint64, present bool) {
 // UnsetWas makes Was absent.
 func (s *Record) UnsetWas() {
 	if s.present&(1<<2) != 0 {
-		s.present &^= 1 << 2
 		s.node.Mark(RecordFieldWas)
+		s.present &^= 1 << 2
 	}
 }
 
@@ -319,11 +320,8 @@ func (s *Record) B() []byte { return s.b }
 
 // SetB sets B.
 func (s *Record) SetB(v []byte) {
-	if stefrt.SetBytes(&s.b, v) {
-		if len(v) >= stefrt.LargeText {
-			s.node.SetLarge()
-		}
-		s.node.Mark(RecordFieldB)
+	if stefrt.SetBytes(&s.b, v, &s.node, RecordFieldB) && len(v) >= stefrt.LargeText {
+		s.node.SetLarge()
 	}
 }
 
@@ -333,8 +331,8 @@ func (s *Record) TraceID() uint64 { return s.traceID }
 // SetTraceID sets TraceID.
 func (s *Record) SetTraceID(v uint64) {
 	if s.traceID != v {
-		s.traceID = v
 		s.node.Mark(RecordFieldTraceID)
+		s.traceID = v
 	}
 }
 
@@ -344,8 +342,8 @@ func (s *Record) IDKeys() uint64 { return s.idKeys }
 // SetIDKeys sets IDKeys.
 func (s *Record) SetIDKeys(v uint64) {
 	if s.idKeys != v {
-		s.idKeys = v
 		s.node.Mark(RecordFieldIDKeys)
+		s.idKeys = v
 	}
 }
 
@@ -355,11 +353,11 @@ func (s *Record) URL() string { return s.url }
 // SetURL sets URL.
 func (s *Record) SetURL(v string) {
 	if s.url != v {
-		s.url = v
+		s.node.Mark(RecordFieldURL)
 		if len(v) >= stefrt.LargeText {
 			s.node.SetLarge()
 		}
-		s.node.Mark(RecordFieldURL)
+		s.url = v
 	}
 }
 
@@ -369,11 +367,11 @@ func (s *Record) HTTPServer() string { return s.httpServer }
 // SetHTTPServer sets HTTPServer.
 func (s *Record) SetHTTPServer(v string) {
 	if s.httpServer != v {
-		s.httpServer = v
+		s.node.Mark(RecordFieldHTTPServer)
 		if len(v) >= stefrt.LargeText {
 			s.node.SetLarge()
 		}
-		s.node.Mark(RecordFieldHTTPServer)
+		s.httpServer = v
 	}
 }
 
@@ -383,8 +381,8 @@ func (s *Record) ABC() uint64 { return s.abc }
 // SetABC sets ABC.
 func (s *Record) SetABC(v uint64) {
 	if s.abc != v {
-		s.abc = v
 		s.node.Mark(RecordFieldABC)
+		s.abc = v
 	}
 }
 
@@ -394,8 +392,8 @@ func (s *Record) X_y() uint64 { return s.x_y }
 // SetX_y sets X_y.
 func (s *Record) SetX_y(v uint64) {
 	if s.x_y != v {
-		s.x_y = v
 		s.node.Mark(RecordFieldX_y)
+		s.x_y = v
 	}
 }
 
@@ -405,8 +403,8 @@ func (s *Record) Über() uint64 { return s.über }
 // SetÜber sets Über.
 func (s *Record) SetÜber(v uint64) {
 	if s.über != v {
-		s.über = v
 		s.node.Mark(RecordFieldÜber)
+		s.über = v
 	}
 }
 
@@ -420,13 +418,13 @@ func (s *Record) HasRecord() bool { return s.present&(1<<3) != 0 }
 // returns it.
 func (s *Record) AddRecord() *Inner {
 	if s.present&(1<<3) == 0 {
+		s.node.Mark(RecordFieldRecord)
 		if s.sentPresent&(1<<3) != 0 {
 			s.record.Reset()
 		} else {
 			s.record.clear()
 		}
 		s.present |= 1 << 3
-		s.node.Mark(RecordFieldRecord)
 	}
 	return &s.record
 }
@@ -434,8 +432,8 @@ func (s *Record) AddRecord() *Inner {
 // UnsetRecord makes Record absent.
 func (s *Record) UnsetRecord() {
 	if s.present&(1<<3) != 0 {
-		s.present &^= 1 << 3
 		s.node.Mark(RecordFieldRecord)
+		s.present &^= 1 << 3
 	}
 }
 
@@ -448,8 +446,8 @@ func (s *Record) Size() uint64 { return s.sizeField }
 // SetSize sets Size.
 func (s *Record) SetSize(v uint64) {
 	if s.sizeField != v {
-		s.sizeField = v
 		s.node.Mark(RecordFieldSize)
+		s.sizeField = v
 	}
 }
 
@@ -459,8 +457,8 @@ func (s *Record) Hash() uint64 { return s.hashField }
 // SetHash sets Hash.
 func (s *Record) SetHash(v uint64) {
 	if s.hashField != v {
-		s.hashField = v
 		s.node.Mark(RecordFieldHash)
+		s.hashField = v
 	}
 }
 
@@ -470,8 +468,8 @@ func (s *Record) Init() uint64 { return s.initField }
 // SetInit sets Init.
 func (s *Record) SetInit(v uint64) {
 	if s.initField != v {
-		s.initField = v
 		s.node.Mark(RecordFieldInit)
+		s.initField = v
 	}
 }
 
@@ -481,8 +479,8 @@ func (s *Record) Clear() uint64 { return s.clearField }
 // SetClear sets Clear.
 func (s *Record) SetClear(v uint64) {
 	if s.clearField != v {
-		s.clearField = v
 		s.node.Mark(RecordFieldClear)
+		s.clearField = v
 	}
 }
 
@@ -492,8 +490,8 @@ func (s *Record) Register() uint64 { return s.registerField }
 // SetRegister sets Register.
 func (s *Record) SetRegister(v uint64) {
 	if s.registerField != v {
-		s.registerField = v
 		s.node.Mark(RecordFieldRegister)
+		s.registerField = v
 	}
 }
 

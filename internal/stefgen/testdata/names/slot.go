@@ -43,8 +43,8 @@ func (s *Slot) Slot() uint64 { return s.slotField }
 // SetSlot sets Slot.
 func (s *Slot) SetSlot(v uint64) {
 	if s.slotField != v {
-		s.slotField = v
 		s.node.Mark(SlotFieldSlot)
+		s.slotField = v
 	}
 }
 
@@ -54,11 +54,11 @@ func (s *Slot) Size() string { return s.sizeField }
 // SetSize sets Size.
 func (s *Slot) SetSize(v string) {
 	if s.sizeField != v {
-		s.sizeField = v
+		s.node.Mark(SlotFieldSize)
 		if len(v) >= stefrt.LargeText {
 			s.node.SetLarge()
 		}
-		s.node.Mark(SlotFieldSize)
+		s.sizeField = v
 	}
 }
 
@@ -68,11 +68,11 @@ func (s *Slot) Hash() string { return s.hashField }
 // SetHash sets Hash.
 func (s *Slot) SetHash(v string) {
 	if s.hashField != v {
-		s.hashField = v
+		s.node.Mark(SlotFieldHash)
 		if len(v) >= stefrt.LargeText {
 			s.node.SetLarge()
 		}
-		s.node.Mark(SlotFieldHash)
+		s.hashField = v
 	}
 }
 
@@ -82,11 +82,11 @@ func (s *Slot) Freeze() string { return s.freezeField }
 // SetFreeze sets Freeze.
 func (s *Slot) SetFreeze(v string) {
 	if s.freezeField != v {
-		s.freezeField = v
+		s.node.Mark(SlotFieldFreeze)
 		if len(v) >= stefrt.LargeText {
 			s.node.SetLarge()
 		}
-		s.node.Mark(SlotFieldFreeze)
+		s.freezeField = v
 	}
 }
 
@@ -99,8 +99,8 @@ func (s *Slot) MarkDiff() uint64 { return s.markDiffField }
 // SetMarkDiff sets MarkDiff.
 func (s *Slot) SetMarkDiff(v uint64) {
 	if s.markDiffField != v {
-		s.markDiffField = v
 		s.node.Mark(SlotFieldMarkDiff)
+		s.markDiffField = v
 	}
 }
 
@@ -110,8 +110,8 @@ func (s *Slot) Dict() uint64 { return s.dictField }
 // SetDict sets Dict.
 func (s *Slot) SetDict(v uint64) {
 	if s.dictField != v {
-		s.dictField = v
 		s.node.Mark(SlotFieldDict)
+		s.dictField = v
 	}
 }
 
@@ -124,9 +124,9 @@ func (s *Slot) HasNode() bool { return s.present&(1<<0) != 0 }
 // SetNode makes Node present and sets it.
 func (s *Slot) SetNode(v uint64) {
 	if s.present&(1<<0) == 0 || s.nodeField != v {
+		s.node.Mark(SlotFieldNode)
 		s.present |= 1 << 0
 		s.nodeField = v
-		s.node.Mark(SlotFieldNode)
 	}
 }
 
@@ -142,8 +142,8 @@ func (s *Slot) SetOptionalNode(v uint64, present bool) {
 // UnsetNode makes Node absent.
 func (s *Slot) UnsetNode() {
 	if s.present&(1<<0) != 0 {
-		s.present &^= 1 << 0
 		s.node.Mark(SlotFieldNode)
+		s.present &^= 1 << 0
 	}
 }
 

@@ -35,8 +35,8 @@ func (s *Stef) Codec() uint64 { return s.codec }
 // SetCodec sets Codec.
 func (s *Stef) SetCodec(v uint64) {
 	if s.codec != v {
-		s.codec = v
 		s.node.Mark(StefFieldCodec)
+		s.codec = v
 	}
 }
 

@@ -49,6 +49,7 @@ func (v *Branch) SetType(typ BranchType) {
 	if v.typ == typ {
 		return
 	}
+	v.node.Mark(1)
 	v.typ = typ
 	switch typ {
 	case BranchTypeTree:
@@ -60,7 +61,6 @@ func (v *Branch) SetType(typ BranchType) {
 		}
 	}
 	v.num = 0
-	v.node.Mark(1)
 }
 
 // open makes the box.
@@ -83,9 +83,9 @@ func (v *Branch) Leaf() uint64 {
 // SetLeaf sets the value.
 func (v *Branch) SetLeaf(x uint64) {
 	if v.typ != BranchTypeLeaf || v.num != x {
+		v.node.Mark(1)
 		v.typ = BranchTypeLeaf
 		v.num = x
-		v.node.Mark(1)
 	}
 }
 

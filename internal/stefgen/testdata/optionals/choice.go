@@ -52,6 +52,7 @@ func (v *Choice) SetType(typ ChoiceType) {
 	if v.typ == typ {
 		return
 	}
+	v.node.Mark(1)
 	v.typ = typ
 	switch typ {
 	case ChoiceTypeInner:
@@ -64,7 +65,6 @@ func (v *Choice) SetType(typ ChoiceType) {
 	}
 	v.num = 0
 	v.str = ""
-	v.node.Mark(1)
 }
 
 // open makes the box.
@@ -88,9 +88,9 @@ func (v *Choice) Number() int64 {
 func (v *Choice) SetNumber(x int64) {
 	b := uint64(x)
 	if v.typ != ChoiceTypeNumber || v.num != b {
+		v.node.Mark(1)
 		v.typ = ChoiceTypeNumber
 		v.num = b
-		v.node.Mark(1)
 	}
 }
 
@@ -105,12 +105,12 @@ func (v *Choice) Text() string {
 // SetText sets the value.
 func (v *Choice) SetText(x string) {
 	if v.typ != ChoiceTypeText || v.str != x {
-		v.typ = ChoiceTypeText
-		v.str = x
+		v.node.Mark(1)
 		if len(x) >= stefrt.LargeText {
 			v.node.SetLarge()
 		}
-		v.node.Mark(1)
+		v.typ = ChoiceTypeText
+		v.str = x
 	}
 }
 

@@ -40,9 +40,9 @@ func (s *Deeper) HasC() bool { return s.present&(1<<0) != 0 }
 // SetC makes C present and sets it.
 func (s *Deeper) SetC(v int64) {
 	if s.present&(1<<0) == 0 || s.c != v {
+		s.node.Mark(DeeperFieldC)
 		s.present |= 1 << 0
 		s.c = v
-		s.node.Mark(DeeperFieldC)
 	}
 }
 
@@ -58,8 +58,8 @@ func (s *Deeper) SetOptionalC(v int64, present bool) {
 // UnsetC makes C absent.
 func (s *Deeper) UnsetC() {
 	if s.present&(1<<0) != 0 {
-		s.present &^= 1 << 0
 		s.node.Mark(DeeperFieldC)
+		s.present &^= 1 << 0
 	}
 }
 
@@ -77,28 +77,29 @@ func (s *Deeper) HasE() bool { return s.present&(1<<1) != 0 }
 // Writers of different goroutines must not share a value: give each its own.
 func (s *Deeper) SetE(v *Shared) {
 	if s.present&(1<<1) == 0 {
-		s.present |= 1 << 1
 		s.node.Mark(DeeperFieldE)
+		s.present |= 1 << 1
 	}
 	if v == s.e {
 		return
 	}
-	s.e = v.share(&s.node)
-	if s.e == s.eSent && s.sentPresent&(1<<1) != 0 {
+	v = v.share(&s.node)
+	if v == s.eSent && s.sentPresent&(1<<1) != 0 {
 		s.node.Unmark(DeeperFieldE)
 	} else {
 		s.node.Mark(DeeperFieldE)
 	}
+	s.e = v
 }
 
 // EditE returns E to change it, as a copy if it is shared, with the initial value
 // if it was absent.
 func (s *Deeper) EditE() *Shared {
 	if s.present&(1<<1) == 0 {
+		s.node.Mark(DeeperFieldE)
 		s.e = NewShared()
 		s.e.node.Init(&s.node, DeeperFieldE)
 		s.present |= 1 << 1
-		s.node.Mark(DeeperFieldE)
 		return s.e
 	}
 	s.e = s.e.edit(&s.node, DeeperFieldE)
@@ -108,8 +109,8 @@ func (s *Deeper) EditE() *Shared {
 // UnsetE makes E absent.
 func (s *Deeper) UnsetE() {
 	if s.present&(1<<1) != 0 {
-		s.present &^= 1 << 1
 		s.node.Mark(DeeperFieldE)
+		s.present &^= 1 << 1
 	}
 }
 

@@ -38,8 +38,8 @@ func (s *Inner) A() uint64 { return s.a }
 // SetA sets A.
 func (s *Inner) SetA(v uint64) {
 	if s.a != v {
-		s.a = v
 		s.node.Mark(InnerFieldA)
+		s.a = v
 	}
 }
 
@@ -52,12 +52,12 @@ func (s *Inner) HasB() bool { return s.present&(1<<0) != 0 }
 // SetB makes B present and sets it.
 func (s *Inner) SetB(v string) {
 	if s.present&(1<<0) == 0 || s.b != v {
-		s.present |= 1 << 0
-		s.b = v
+		s.node.Mark(InnerFieldB)
 		if len(v) >= stefrt.LargeText {
 			s.node.SetLarge()
 		}
-		s.node.Mark(InnerFieldB)
+		s.present |= 1 << 0
+		s.b = v
 	}
 }
 
@@ -73,8 +73,8 @@ func (s *Inner) SetOptionalB(v string, present bool) {
 // UnsetB makes B absent.
 func (s *Inner) UnsetB() {
 	if s.present&(1<<0) != 0 {
-		s.present &^= 1 << 0
 		s.node.Mark(InnerFieldB)
+		s.present &^= 1 << 0
 	}
 }
 
@@ -89,6 +89,7 @@ func (s *Inner) HasDeeper() bool { return s.present&(1<<1) != 0 }
 // returns it.
 func (s *Inner) AddDeeper() *Deeper {
 	if s.present&(1<<1) == 0 {
+		s.node.Mark(InnerFieldDeeper)
 		if s.deeper == nil {
 			s.deeper = new(Deeper)
 			s.deeper.init(&s.node, InnerFieldDeeper)
@@ -99,7 +100,6 @@ func (s *Inner) AddDeeper() *Deeper {
 			s.deeper.clear()
 		}
 		s.present |= 1 << 1
-		s.node.Mark(InnerFieldDeeper)
 	}
 	return s.deeper
 }
@@ -107,8 +107,8 @@ func (s *Inner) AddDeeper() *Deeper {
 // UnsetDeeper makes Deeper absent.
 func (s *Inner) UnsetDeeper() {
 	if s.present&(1<<1) != 0 {
-		s.present &^= 1 << 1
 		s.node.Mark(InnerFieldDeeper)
+		s.present &^= 1 << 1
 	}
 }
 

@@ -39,9 +39,9 @@ func (s *Inner2) HasX() bool { return s.present&(1<<0) != 0 }
 // SetX makes X present and sets it.
 func (s *Inner2) SetX(v uint64) {
 	if s.present&(1<<0) == 0 || s.x != v {
+		s.node.Mark(Inner2FieldX)
 		s.present |= 1 << 0
 		s.x = v
-		s.node.Mark(Inner2FieldX)
 	}
 }
 
@@ -57,8 +57,8 @@ func (s *Inner2) SetOptionalX(v uint64, present bool) {
 // UnsetX makes X absent.
 func (s *Inner2) UnsetX() {
 	if s.present&(1<<0) != 0 {
-		s.present &^= 1 << 0
 		s.node.Mark(Inner2FieldX)
+		s.present &^= 1 << 0
 	}
 }
 
@@ -72,12 +72,12 @@ func (s *Inner2) HasY() bool { return s.present&(1<<1) != 0 }
 // SetY makes Y present and sets it.
 func (s *Inner2) SetY(v []byte) {
 	if s.present&(1<<1) == 0 || !bytes.Equal(s.y, v) {
-		s.present |= 1 << 1
-		s.y = append(s.y[:0], v...)
+		s.node.Mark(Inner2FieldY)
 		if len(v) >= stefrt.LargeText {
 			s.node.SetLarge()
 		}
-		s.node.Mark(Inner2FieldY)
+		s.present |= 1 << 1
+		s.y = append(s.y[:0], v...)
 	}
 }
 
@@ -93,8 +93,8 @@ func (s *Inner2) SetOptionalY(v []byte, present bool) {
 // UnsetY makes Y absent.
 func (s *Inner2) UnsetY() {
 	if s.present&(1<<1) != 0 {
-		s.present &^= 1 << 1
 		s.node.Mark(Inner2FieldY)
+		s.present &^= 1 << 1
 	}
 }
 

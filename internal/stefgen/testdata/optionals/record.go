@@ -54,8 +54,8 @@ func (s *Record) ID() uint64 { return s.id }
 // SetID sets ID.
 func (s *Record) SetID(v uint64) {
 	if s.id != v {
-		s.id = v
 		s.node.Mark(RecordFieldID)
+		s.id = v
 	}
 }
 
@@ -70,6 +70,7 @@ func (s *Record) HasInner() bool { return s.present&(1<<0) != 0 }
 // returns it.
 func (s *Record) AddInner() *Inner {
 	if s.present&(1<<0) == 0 {
+		s.node.Mark(RecordFieldInner)
 		if s.inner == nil {
 			s.inner = new(Inner)
 			s.inner.init(&s.node, RecordFieldInner)
@@ -80,7 +81,6 @@ func (s *Record) AddInner() *Inner {
 			s.inner.clear()
 		}
 		s.present |= 1 << 0
-		s.node.Mark(RecordFieldInner)
 	}
 	return s.inner
 }
@@ -88,8 +88,8 @@ func (s *Record) AddInner() *Inner {
 // UnsetInner makes Inner absent.
 func (s *Record) UnsetInner() {
 	if s.present&(1<<0) != 0 {
-		s.present &^= 1 << 0
 		s.node.Mark(RecordFieldInner)
+		s.present &^= 1 << 0
 	}
 }
 
@@ -103,13 +103,13 @@ func (s *Record) HasChoice() bool { return s.present&(1<<1) != 0 }
 // returns it.
 func (s *Record) AddChoice() *Choice {
 	if s.present&(1<<1) == 0 {
+		s.node.Mark(RecordFieldChoice)
 		if s.sentPresent&(1<<1) != 0 {
 			s.choice.Reset()
 		} else {
 			s.choice.clear()
 		}
 		s.present |= 1 << 1
-		s.node.Mark(RecordFieldChoice)
 	}
 	return &s.choice
 }
@@ -117,8 +117,8 @@ func (s *Record) AddChoice() *Choice {
 // UnsetChoice makes Choice absent.
 func (s *Record) UnsetChoice() {
 	if s.present&(1<<1) != 0 {
-		s.present &^= 1 << 1
 		s.node.Mark(RecordFieldChoice)
+		s.present &^= 1 << 1
 	}
 }
 
@@ -133,6 +133,7 @@ func (s *Record) HasTags() bool { return s.present&(1<<2) != 0 }
 // returns it.
 func (s *Record) AddTags() *Tags {
 	if s.present&(1<<2) == 0 {
+		s.node.Mark(RecordFieldTags)
 		if s.tags == nil {
 			s.tags = new(Tags)
 			s.tags.init(&s.node, RecordFieldTags)
@@ -143,7 +144,6 @@ func (s *Record) AddTags() *Tags {
 			s.tags.clear()
 		}
 		s.present |= 1 << 2
-		s.node.Mark(RecordFieldTags)
 	}
 	return s.tags
 }
@@ -151,8 +151,8 @@ func (s *Record) AddTags() *Tags {
 // UnsetTags makes Tags absent.
 func (s *Record) UnsetTags() {
 	if s.present&(1<<2) != 0 {
-		s.present &^= 1 << 2
 		s.node.Mark(RecordFieldTags)
+		s.present &^= 1 << 2
 	}
 }
 
@@ -166,13 +166,13 @@ func (s *Record) HasInners() bool { return s.present&(1<<3) != 0 }
 // returns it.
 func (s *Record) AddInners() *list.Of[Inner] {
 	if s.present&(1<<3) == 0 {
+		s.node.Mark(RecordFieldInners)
 		if s.sentPresent&(1<<3) != 0 {
 			s.inners.Reset()
 		} else {
 			s.inners.Clear()
 		}
 		s.present |= 1 << 3
-		s.node.Mark(RecordFieldInners)
 	}
 	return (*list.Of[Inner])(&s.inners)
 }
@@ -180,8 +180,8 @@ func (s *Record) AddInners() *list.Of[Inner] {
 // UnsetInners makes Inners absent.
 func (s *Record) UnsetInners() {
 	if s.present&(1<<3) != 0 {
-		s.present &^= 1 << 3
 		s.node.Mark(RecordFieldInners)
+		s.present &^= 1 << 3
 	}
 }
 
@@ -195,13 +195,13 @@ func (s *Record) HasNumbers() bool { return s.present&(1<<4) != 0 }
 // returns it.
 func (s *Record) AddNumbers() *list.Values[uint64] {
 	if s.present&(1<<4) == 0 {
+		s.node.Mark(RecordFieldNumbers)
 		if s.sentPresent&(1<<4) != 0 {
 			s.numbers.Reset()
 		} else {
 			s.numbers.Clear()
 		}
 		s.present |= 1 << 4
-		s.node.Mark(RecordFieldNumbers)
 	}
 	return (*list.Values[uint64])(&s.numbers)
 }
@@ -209,8 +209,8 @@ func (s *Record) AddNumbers() *list.Values[uint64] {
 // UnsetNumbers makes Numbers absent.
 func (s *Record) UnsetNumbers() {
 	if s.present&(1<<4) != 0 {
-		s.present &^= 1 << 4
 		s.node.Mark(RecordFieldNumbers)
+		s.present &^= 1 << 4
 	}
 }
 
@@ -224,13 +224,13 @@ func (s *Record) HasChoices() bool { return s.present&(1<<5) != 0 }
 // returns it.
 func (s *Record) AddChoices() *list.Of[Choice] {
 	if s.present&(1<<5) == 0 {
+		s.node.Mark(RecordFieldChoices)
 		if s.sentPresent&(1<<5) != 0 {
 			s.choices.Reset()
 		} else {
 			s.choices.Clear()
 		}
 		s.present |= 1 << 5
-		s.node.Mark(RecordFieldChoices)
 	}
 	return (*list.Of[Choice])(&s.choices)
 }
@@ -238,8 +238,8 @@ func (s *Record) AddChoices() *list.Of[Choice] {
 // UnsetChoices makes Choices absent.
 func (s *Record) UnsetChoices() {
 	if s.present&(1<<5) != 0 {
-		s.present &^= 1 << 5
 		s.node.Mark(RecordFieldChoices)
+		s.present &^= 1 << 5
 	}
 }
 
@@ -253,13 +253,13 @@ func (s *Record) HasTagLists() bool { return s.present&(1<<6) != 0 }
 // returns it.
 func (s *Record) AddTagLists() *list.Of[Tags] {
 	if s.present&(1<<6) == 0 {
+		s.node.Mark(RecordFieldTagLists)
 		if s.sentPresent&(1<<6) != 0 {
 			s.tagLists.Reset()
 		} else {
 			s.tagLists.Clear()
 		}
 		s.present |= 1 << 6
-		s.node.Mark(RecordFieldTagLists)
 	}
 	return (*list.Of[Tags])(&s.tagLists)
 }
@@ -267,8 +267,8 @@ func (s *Record) AddTagLists() *list.Of[Tags] {
 // UnsetTagLists makes TagLists absent.
 func (s *Record) UnsetTagLists() {
 	if s.present&(1<<6) != 0 {
-		s.present &^= 1 << 6
 		s.node.Mark(RecordFieldTagLists)
+		s.present &^= 1 << 6
 	}
 }
 
@@ -283,6 +283,7 @@ func (s *Record) HasChain() bool { return s.present&(1<<7) != 0 }
 // returns it.
 func (s *Record) AddChain() *Chain {
 	if s.present&(1<<7) == 0 {
+		s.node.Mark(RecordFieldChain)
 		if s.chain == nil {
 			s.chain = new(Chain)
 			s.chain.init(&s.node, RecordFieldChain)
@@ -293,7 +294,6 @@ func (s *Record) AddChain() *Chain {
 			s.chain.clear()
 		}
 		s.present |= 1 << 7
-		s.node.Mark(RecordFieldChain)
 	}
 	return s.chain
 }
@@ -301,8 +301,8 @@ func (s *Record) AddChain() *Chain {
 // UnsetChain makes Chain absent.
 func (s *Record) UnsetChain() {
 	if s.present&(1<<7) != 0 {
-		s.present &^= 1 << 7
 		s.node.Mark(RecordFieldChain)
+		s.present &^= 1 << 7
 	}
 }
 
@@ -317,28 +317,29 @@ func (s *Record) HasShared() bool { return s.present&(1<<8) != 0 }
 // Writers of different goroutines must not share a value: give each its own.
 func (s *Record) SetShared(v *Shared) {
 	if s.present&(1<<8) == 0 {
-		s.present |= 1 << 8
 		s.node.Mark(RecordFieldShared)
+		s.present |= 1 << 8
 	}
 	if v == s.shared {
 		return
 	}
-	s.shared = v.share(&s.node)
-	if s.shared == s.sharedSent && s.sentPresent&(1<<8) != 0 {
+	v = v.share(&s.node)
+	if v == s.sharedSent && s.sentPresent&(1<<8) != 0 {
 		s.node.Unmark(RecordFieldShared)
 	} else {
 		s.node.Mark(RecordFieldShared)
 	}
+	s.shared = v
 }
 
 // EditShared returns Shared to change it, as a copy if it is shared, with the initial value
 // if it was absent.
 func (s *Record) EditShared() *Shared {
 	if s.present&(1<<8) == 0 {
+		s.node.Mark(RecordFieldShared)
 		s.shared = NewShared()
 		s.shared.node.Init(&s.node, RecordFieldShared)
 		s.present |= 1 << 8
-		s.node.Mark(RecordFieldShared)
 		return s.shared
 	}
 	s.shared = s.shared.edit(&s.node, RecordFieldShared)
@@ -348,8 +349,8 @@ func (s *Record) EditShared() *Shared {
 // UnsetShared makes Shared absent.
 func (s *Record) UnsetShared() {
 	if s.present&(1<<8) != 0 {
-		s.present &^= 1 << 8
 		s.node.Mark(RecordFieldShared)
+		s.present &^= 1 << 8
 	}
 }
 
@@ -364,6 +365,7 @@ func (s *Record) HasTree() bool { return s.present&(1<<9) != 0 }
 // returns it.
 func (s *Record) AddTree() *Tree {
 	if s.present&(1<<9) == 0 {
+		s.node.Mark(RecordFieldTree)
 		if s.tree == nil {
 			s.tree = new(Tree)
 			s.tree.init(&s.node, RecordFieldTree)
@@ -374,7 +376,6 @@ func (s *Record) AddTree() *Tree {
 			s.tree.clear()
 		}
 		s.present |= 1 << 9
-		s.node.Mark(RecordFieldTree)
 	}
 	return s.tree
 }
@@ -382,8 +383,8 @@ func (s *Record) AddTree() *Tree {
 // UnsetTree makes Tree absent.
 func (s *Record) UnsetTree() {
 	if s.present&(1<<9) != 0 {
-		s.present &^= 1 << 9
 		s.node.Mark(RecordFieldTree)
+		s.present &^= 1 << 9
 	}
 }
 
@@ -398,6 +399,7 @@ func (s *Record) HasForest() bool { return s.present&(1<<10) != 0 }
 // returns it.
 func (s *Record) AddForest() *list.Of[Tree] {
 	if s.present&(1<<10) == 0 {
+		s.node.Mark(RecordFieldForest)
 		if s.forest == nil {
 			s.forest = new(stefrt.Array[Tree])
 			s.forest.Init(&treeElem, &s.node, RecordFieldForest)
@@ -408,7 +410,6 @@ func (s *Record) AddForest() *list.Of[Tree] {
 			s.forest.Clear()
 		}
 		s.present |= 1 << 10
-		s.node.Mark(RecordFieldForest)
 	}
 	return (*list.Of[Tree])(s.forest)
 }
@@ -416,8 +417,8 @@ func (s *Record) AddForest() *list.Of[Tree] {
 // UnsetForest makes Forest absent.
 func (s *Record) UnsetForest() {
 	if s.present&(1<<10) != 0 {
-		s.present &^= 1 << 10
 		s.node.Mark(RecordFieldForest)
+		s.present &^= 1 << 10
 	}
 }
 

@@ -48,9 +48,9 @@ func (s *Shared) HasN() bool { return s.present&(1<<0) != 0 }
 // SetN makes N present and sets it.
 func (s *Shared) SetN(v uint64) {
 	if s.present&(1<<0) == 0 || s.n != v {
+		s.node.Mark(SharedFieldN)
 		s.present |= 1 << 0
 		s.n = v
-		s.node.Mark(SharedFieldN)
 	}
 }
 
@@ -66,8 +66,8 @@ func (s *Shared) SetOptionalN(v uint64, present bool) {
 // UnsetN makes N absent.
 func (s *Shared) UnsetN() {
 	if s.present&(1<<0) != 0 {
-		s.present &^= 1 << 0
 		s.node.Mark(SharedFieldN)
+		s.present &^= 1 << 0
 	}
 }
 
@@ -80,12 +80,12 @@ func (s *Shared) HasS() bool { return s.present&(1<<1) != 0 }
 // SetS makes S present and sets it.
 func (s *Shared) SetS(v string) {
 	if s.present&(1<<1) == 0 || s.s != v {
-		s.present |= 1 << 1
-		s.s = v
+		s.node.Mark(SharedFieldS)
 		if len(v) >= stefrt.LargeText {
 			s.node.SetLarge()
 		}
-		s.node.Mark(SharedFieldS)
+		s.present |= 1 << 1
+		s.s = v
 	}
 }
 
@@ -101,8 +101,8 @@ func (s *Shared) SetOptionalS(v string, present bool) {
 // UnsetS makes S absent.
 func (s *Shared) UnsetS() {
 	if s.present&(1<<1) != 0 {
-		s.present &^= 1 << 1
 		s.node.Mark(SharedFieldS)
+		s.present &^= 1 << 1
 	}
 }
 
@@ -117,6 +117,7 @@ func (s *Shared) HasM() bool { return s.present&(1<<2) != 0 }
 // returns it.
 func (s *Shared) AddM() *Tags {
 	if s.present&(1<<2) == 0 {
+		s.node.Mark(SharedFieldM)
 		if s.m == nil {
 			s.m = new(Tags)
 			s.m.init(&s.node, SharedFieldM)
@@ -127,7 +128,6 @@ func (s *Shared) AddM() *Tags {
 			s.m.clear()
 		}
 		s.present |= 1 << 2
-		s.node.Mark(SharedFieldM)
 	}
 	return s.m
 }
@@ -135,8 +135,8 @@ func (s *Shared) AddM() *Tags {
 // UnsetM makes M absent.
 func (s *Shared) UnsetM() {
 	if s.present&(1<<2) != 0 {
-		s.present &^= 1 << 2
 		s.node.Mark(SharedFieldM)
+		s.present &^= 1 << 2
 	}
 }
 
@@ -150,13 +150,13 @@ func (s *Shared) HasInner() bool { return s.present&(1<<3) != 0 }
 // returns it.
 func (s *Shared) AddInner() *Inner2 {
 	if s.present&(1<<3) == 0 {
+		s.node.Mark(SharedFieldInner)
 		if s.sentPresent&(1<<3) != 0 {
 			s.inner.Reset()
 		} else {
 			s.inner.clear()
 		}
 		s.present |= 1 << 3
-		s.node.Mark(SharedFieldInner)
 	}
 	return &s.inner
 }
@@ -164,8 +164,8 @@ func (s *Shared) AddInner() *Inner2 {
 // UnsetInner makes Inner absent.
 func (s *Shared) UnsetInner() {
 	if s.present&(1<<3) != 0 {
-		s.present &^= 1 << 3
 		s.node.Mark(SharedFieldInner)
+		s.present &^= 1 << 3
 	}
 }
 
@@ -179,13 +179,13 @@ func (s *Shared) HasL() bool { return s.present&(1<<4) != 0 }
 // returns it.
 func (s *Shared) AddL() *list.Values[uint64] {
 	if s.present&(1<<4) == 0 {
+		s.node.Mark(SharedFieldL)
 		if s.sentPresent&(1<<4) != 0 {
 			s.l.Reset()
 		} else {
 			s.l.Clear()
 		}
 		s.present |= 1 << 4
-		s.node.Mark(SharedFieldL)
 	}
 	return (*list.Values[uint64])(&s.l)
 }
@@ -193,8 +193,8 @@ func (s *Shared) AddL() *list.Values[uint64] {
 // UnsetL makes L absent.
 func (s *Shared) UnsetL() {
 	if s.present&(1<<4) != 0 {
-		s.present &^= 1 << 4
 		s.node.Mark(SharedFieldL)
+		s.present &^= 1 << 4
 	}
 }
 
@@ -209,28 +209,29 @@ func (s *Shared) HasSub() bool { return s.present&(1<<5) != 0 }
 // Writers of different goroutines must not share a value: give each its own.
 func (s *Shared) SetSub(v *Sub) {
 	if s.present&(1<<5) == 0 {
-		s.present |= 1 << 5
 		s.node.Mark(SharedFieldSub)
+		s.present |= 1 << 5
 	}
 	if v == s.sub {
 		return
 	}
-	s.sub = v.share(&s.node)
-	if s.sub == s.subSent && s.sentPresent&(1<<5) != 0 {
+	v = v.share(&s.node)
+	if v == s.subSent && s.sentPresent&(1<<5) != 0 {
 		s.node.Unmark(SharedFieldSub)
 	} else {
 		s.node.Mark(SharedFieldSub)
 	}
+	s.sub = v
 }
 
 // EditSub returns Sub to change it, as a copy if it is shared, with the initial value
 // if it was absent.
 func (s *Shared) EditSub() *Sub {
 	if s.present&(1<<5) == 0 {
+		s.node.Mark(SharedFieldSub)
 		s.sub = NewSub()
 		s.sub.node.Init(&s.node, SharedFieldSub)
 		s.present |= 1 << 5
-		s.node.Mark(SharedFieldSub)
 		return s.sub
 	}
 	s.sub = s.sub.edit(&s.node, SharedFieldSub)
@@ -240,8 +241,8 @@ func (s *Shared) EditSub() *Sub {
 // UnsetSub makes Sub absent.
 func (s *Shared) UnsetSub() {
 	if s.present&(1<<5) != 0 {
-		s.present &^= 1 << 5
 		s.node.Mark(SharedFieldSub)
+		s.present &^= 1 << 5
 	}
 }
 
@@ -251,8 +252,8 @@ func (s *Shared) P() uint64 { return s.p }
 // SetP sets P.
 func (s *Shared) SetP(v uint64) {
 	if s.p != v {
-		s.p = v
 		s.node.Mark(SharedFieldP)
+		s.p = v
 	}
 }
 

@@ -38,9 +38,9 @@ func (s *Sub) HasV() bool { return s.present&(1<<0) != 0 }
 // SetV makes V present and sets it.
 func (s *Sub) SetV(v float64) {
 	if s.present&(1<<0) == 0 || !stefrt.SameFloat(s.v, v) {
+		s.node.Mark(SubFieldV)
 		s.present |= 1 << 0
 		s.v = v
-		s.node.Mark(SubFieldV)
 	}
 }
 
@@ -56,8 +56,8 @@ func (s *Sub) SetOptionalV(v float64, present bool) {
 // UnsetV makes V absent.
 func (s *Sub) UnsetV() {
 	if s.present&(1<<0) != 0 {
-		s.present &^= 1 << 0
 		s.node.Mark(SubFieldV)
+		s.present &^= 1 << 0
 	}
 }
 
@@ -67,11 +67,11 @@ func (s *Sub) W() string { return s.w }
 // SetW sets W.
 func (s *Sub) SetW(v string) {
 	if s.w != v {
-		s.w = v
+		s.node.Mark(SubFieldW)
 		if len(v) >= stefrt.LargeText {
 			s.node.SetLarge()
 		}
-		s.node.Mark(SubFieldW)
+		s.w = v
 	}
 }
 

@@ -43,12 +43,12 @@ func (s *Tree) HasName() bool { return s.present&(1<<0) != 0 }
 // SetName makes Name present and sets it.
 func (s *Tree) SetName(v string) {
 	if s.present&(1<<0) == 0 || s.name != v {
-		s.present |= 1 << 0
-		s.name = v
+		s.node.Mark(TreeFieldName)
 		if len(v) >= stefrt.LargeText {
 			s.node.SetLarge()
 		}
-		s.node.Mark(TreeFieldName)
+		s.present |= 1 << 0
+		s.name = v
 	}
 }
 
@@ -64,8 +64,8 @@ func (s *Tree) SetOptionalName(v string, present bool) {
 // UnsetName makes Name absent.
 func (s *Tree) UnsetName() {
 	if s.present&(1<<0) != 0 {
-		s.present &^= 1 << 0
 		s.node.Mark(TreeFieldName)
+		s.present &^= 1 << 0
 	}
 }
 
@@ -80,6 +80,7 @@ func (s *Tree) HasLeft() bool { return s.present&(1<<1) != 0 }
 // returns it.
 func (s *Tree) AddLeft() *Tree {
 	if s.present&(1<<1) == 0 {
+		s.node.Mark(TreeFieldLeft)
 		if s.left == nil {
 			s.left = new(Tree)
 			s.left.init(&s.node, TreeFieldLeft)
@@ -90,7 +91,6 @@ func (s *Tree) AddLeft() *Tree {
 			s.left.clear()
 		}
 		s.present |= 1 << 1
-		s.node.Mark(TreeFieldLeft)
 	}
 	return s.left
 }
@@ -98,8 +98,8 @@ func (s *Tree) AddLeft() *Tree {
 // UnsetLeft makes Left absent.
 func (s *Tree) UnsetLeft() {
 	if s.present&(1<<1) != 0 {
-		s.present &^= 1 << 1
 		s.node.Mark(TreeFieldLeft)
+		s.present &^= 1 << 1
 	}
 }
 
@@ -114,6 +114,7 @@ func (s *Tree) HasKids() bool { return s.present&(1<<2) != 0 }
 // returns it.
 func (s *Tree) AddKids() *list.Of[Tree] {
 	if s.present&(1<<2) == 0 {
+		s.node.Mark(TreeFieldKids)
 		if s.kids == nil {
 			s.kids = new(stefrt.Array[Tree])
 			s.kids.Init(&treeElem, &s.node, TreeFieldKids)
@@ -124,7 +125,6 @@ func (s *Tree) AddKids() *list.Of[Tree] {
 			s.kids.Clear()
 		}
 		s.present |= 1 << 2
-		s.node.Mark(TreeFieldKids)
 	}
 	return (*list.Of[Tree])(s.kids)
 }
@@ -132,8 +132,8 @@ func (s *Tree) AddKids() *list.Of[Tree] {
 // UnsetKids makes Kids absent.
 func (s *Tree) UnsetKids() {
 	if s.present&(1<<2) != 0 {
-		s.present &^= 1 << 2
 		s.node.Mark(TreeFieldKids)
+		s.present &^= 1 << 2
 	}
 }
 
@@ -148,6 +148,7 @@ func (s *Tree) HasBranch() bool { return s.present&(1<<3) != 0 }
 // returns it.
 func (s *Tree) AddBranch() *Branch {
 	if s.present&(1<<3) == 0 {
+		s.node.Mark(TreeFieldBranch)
 		if s.branch == nil {
 			s.branch = new(Branch)
 			s.branch.init(&s.node, TreeFieldBranch)
@@ -158,7 +159,6 @@ func (s *Tree) AddBranch() *Branch {
 			s.branch.clear()
 		}
 		s.present |= 1 << 3
-		s.node.Mark(TreeFieldBranch)
 	}
 	return s.branch
 }
@@ -166,8 +166,8 @@ func (s *Tree) AddBranch() *Branch {
 // UnsetBranch makes Branch absent.
 func (s *Tree) UnsetBranch() {
 	if s.present&(1<<3) != 0 {
-		s.present &^= 1 << 3
 		s.node.Mark(TreeFieldBranch)
+		s.present &^= 1 << 3
 	}
 }
 
@@ -182,6 +182,7 @@ func (s *Tree) HasByName() bool { return s.present&(1<<4) != 0 }
 // returns it.
 func (s *Tree) AddByName() *TreeMap {
 	if s.present&(1<<4) == 0 {
+		s.node.Mark(TreeFieldByName)
 		if s.byName == nil {
 			s.byName = new(TreeMap)
 			s.byName.init(&s.node, TreeFieldByName)
@@ -192,7 +193,6 @@ func (s *Tree) AddByName() *TreeMap {
 			s.byName.clear()
 		}
 		s.present |= 1 << 4
-		s.node.Mark(TreeFieldByName)
 	}
 	return s.byName
 }
@@ -200,8 +200,8 @@ func (s *Tree) AddByName() *TreeMap {
 // UnsetByName makes ByName absent.
 func (s *Tree) UnsetByName() {
 	if s.present&(1<<4) != 0 {
-		s.present &^= 1 << 4
 		s.node.Mark(TreeFieldByName)
+		s.present &^= 1 << 4
 	}
 }
 

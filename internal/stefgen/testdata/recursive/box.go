@@ -40,12 +40,12 @@ func (s *Box) HasNote() bool { return s.present&(1<<0) != 0 }
 // SetNote makes Note present and sets it.
 func (s *Box) SetNote(v string) {
 	if s.present&(1<<0) == 0 || s.note != v {
-		s.present |= 1 << 0
-		s.note = v
+		s.node.Mark(BoxFieldNote)
 		if len(v) >= stefrt.LargeText {
 			s.node.SetLarge()
 		}
-		s.node.Mark(BoxFieldNote)
+		s.present |= 1 << 0
+		s.note = v
 	}
 }
 
@@ -61,8 +61,8 @@ func (s *Box) SetOptionalNote(v string, present bool) {
 // UnsetNote makes Note absent.
 func (s *Box) UnsetNote() {
 	if s.present&(1<<0) != 0 {
-		s.present &^= 1 << 0
 		s.node.Mark(BoxFieldNote)
+		s.present &^= 1 << 0
 	}
 }
 

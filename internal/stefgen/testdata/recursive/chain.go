@@ -36,8 +36,8 @@ func (s *Chain) N() uint64 { return s.n }
 // SetN sets N.
 func (s *Chain) SetN(v uint64) {
 	if s.n != v {
-		s.n = v
 		s.node.Mark(ChainFieldN)
+		s.n = v
 	}
 }
 
@@ -52,6 +52,7 @@ func (s *Chain) HasNext() bool { return s.present&(1<<0) != 0 }
 // returns it.
 func (s *Chain) AddNext() *Chain {
 	if s.present&(1<<0) == 0 {
+		s.node.Mark(ChainFieldNext)
 		if s.next == nil {
 			s.next = new(Chain)
 			s.next.init(&s.node, ChainFieldNext)
@@ -62,7 +63,6 @@ func (s *Chain) AddNext() *Chain {
 			s.next.clear()
 		}
 		s.present |= 1 << 0
-		s.node.Mark(ChainFieldNext)
 	}
 	return s.next
 }
@@ -70,8 +70,8 @@ func (s *Chain) AddNext() *Chain {
 // UnsetNext makes Next absent.
 func (s *Chain) UnsetNext() {
 	if s.present&(1<<0) != 0 {
-		s.present &^= 1 << 0
 		s.node.Mark(ChainFieldNext)
+		s.present &^= 1 << 0
 	}
 }
 

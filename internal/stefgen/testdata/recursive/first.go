@@ -36,8 +36,8 @@ func (s *First) N() uint64 { return s.n }
 // SetN sets N.
 func (s *First) SetN(v uint64) {
 	if s.n != v {
-		s.n = v
 		s.node.Mark(FirstFieldN)
+		s.n = v
 	}
 }
 
@@ -52,6 +52,7 @@ func (s *First) HasSecond() bool { return s.present&(1<<0) != 0 }
 // returns it.
 func (s *First) AddSecond() *Second {
 	if s.present&(1<<0) == 0 {
+		s.node.Mark(FirstFieldSecond)
 		if s.second == nil {
 			s.second = new(Second)
 			s.second.init(&s.node, FirstFieldSecond)
@@ -62,7 +63,6 @@ func (s *First) AddSecond() *Second {
 			s.second.clear()
 		}
 		s.present |= 1 << 0
-		s.node.Mark(FirstFieldSecond)
 	}
 	return s.second
 }
@@ -70,8 +70,8 @@ func (s *First) AddSecond() *Second {
 // UnsetSecond makes Second absent.
 func (s *First) UnsetSecond() {
 	if s.present&(1<<0) != 0 {
-		s.present &^= 1 << 0
 		s.node.Mark(FirstFieldSecond)
+		s.present &^= 1 << 0
 	}
 }
 

@@ -49,6 +49,7 @@ func (v *Key) SetType(typ KeyType) {
 	if v.typ == typ {
 		return
 	}
+	v.node.Mark(1)
 	v.typ = typ
 	switch typ {
 	case KeyTypeInner:
@@ -60,7 +61,6 @@ func (v *Key) SetType(typ KeyType) {
 		}
 	}
 	v.str = ""
-	v.node.Mark(1)
 }
 
 // open makes the box.
@@ -83,12 +83,12 @@ func (v *Key) Name() string {
 // SetName sets the value.
 func (v *Key) SetName(x string) {
 	if v.typ != KeyTypeName || v.str != x {
-		v.typ = KeyTypeName
-		v.str = x
+		v.node.Mark(1)
 		if len(x) >= stefrt.LargeText {
 			v.node.SetLarge()
 		}
-		v.node.Mark(1)
+		v.typ = KeyTypeName
+		v.str = x
 	}
 }
 

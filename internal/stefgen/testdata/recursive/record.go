@@ -61,12 +61,13 @@ func (s *Record) SetShared(v *Shared) {
 	if v == s.shared {
 		return
 	}
-	s.shared = v.share(&s.node)
-	if s.shared == s.sharedSent {
+	v = v.share(&s.node)
+	if v == s.sharedSent {
 		s.node.Unmark(RecordFieldShared)
 	} else {
 		s.node.Mark(RecordFieldShared)
 	}
+	s.shared = v
 }
 
 // EditShared returns Shared to change it, as a copy if it is shared.
@@ -86,6 +87,7 @@ func (s *Record) HasParent() bool { return s.present&(1<<0) != 0 }
 // returns it.
 func (s *Record) AddParent() *Record {
 	if s.present&(1<<0) == 0 {
+		s.node.Mark(RecordFieldParent)
 		if s.parent == nil {
 			s.parent = new(Record)
 			s.parent.init(&s.node, RecordFieldParent)
@@ -96,7 +98,6 @@ func (s *Record) AddParent() *Record {
 			s.parent.clear()
 		}
 		s.present |= 1 << 0
-		s.node.Mark(RecordFieldParent)
 	}
 	return s.parent
 }
@@ -104,8 +105,8 @@ func (s *Record) AddParent() *Record {
 // UnsetParent makes Parent absent.
 func (s *Record) UnsetParent() {
 	if s.present&(1<<0) != 0 {
-		s.present &^= 1 << 0
 		s.node.Mark(RecordFieldParent)
+		s.present &^= 1 << 0
 	}
 }
 

@@ -35,11 +35,11 @@ func (s *Second) S() string { return s.s }
 // SetS sets S.
 func (s *Second) SetS(v string) {
 	if s.s != v {
-		s.s = v
+		s.node.Mark(SecondFieldS)
 		if len(v) >= stefrt.LargeText {
 			s.node.SetLarge()
 		}
-		s.node.Mark(SecondFieldS)
+		s.s = v
 	}
 }
 

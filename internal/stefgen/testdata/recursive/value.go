@@ -62,6 +62,7 @@ func (v *Value) SetType(typ ValueType) {
 	if v.typ == typ {
 		return
 	}
+	v.node.Mark(1)
 	v.typ = typ
 	switch typ {
 	case ValueTypeObject:
@@ -88,7 +89,6 @@ func (v *Value) SetType(typ ValueType) {
 	}
 	v.num = 0
 	v.str = ""
-	v.node.Mark(1)
 }
 
 // open makes the box.
@@ -149,12 +149,12 @@ func (v *Value) SetStringRef(x string, ref stef.TextRef) {
 		}
 		return
 	}
-	v.typ = ValueTypeString
-	v.str, v.num = x, uint64(ref)
+	v.node.Mark(1)
 	if len(x) >= stefrt.LargeText {
 		v.node.SetLarge()
 	}
-	v.node.Mark(1)
+	v.typ = ValueTypeString
+	v.str, v.num = x, uint64(ref)
 }
 
 // Number returns the field.
@@ -169,9 +169,9 @@ func (v *Value) Number() float64 {
 func (v *Value) SetNumber(x float64) {
 	b := math.Float64bits(x)
 	if v.typ != ValueTypeNumber || v.num != b {
+		v.node.Mark(1)
 		v.typ = ValueTypeNumber
 		v.num = b
-		v.node.Mark(1)
 	}
 }
 
@@ -187,9 +187,9 @@ func (v *Value) Flag() bool {
 func (v *Value) SetFlag(x bool) {
 	b := stefrt.BoolBits(x)
 	if v.typ != ValueTypeFlag || v.num != b {
+		v.node.Mark(1)
 		v.typ = ValueTypeFlag
 		v.num = b
-		v.node.Mark(1)
 	}
 }
 

@@ -85,13 +85,13 @@ func (s *Lists) HasMaybeFlags() bool { return s.present&(1<<0) != 0 }
 // returns it.
 func (s *Lists) AddMaybeFlags() *list.Values[bool] {
 	if s.present&(1<<0) == 0 {
+		s.node.Mark(ListsFieldMaybeFlags)
 		if s.sentPresent&(1<<0) != 0 {
 			s.maybeFlags.Reset()
 		} else {
 			s.maybeFlags.Clear()
 		}
 		s.present |= 1 << 0
-		s.node.Mark(ListsFieldMaybeFlags)
 	}
 	return (*list.Values[bool])(&s.maybeFlags)
 }
@@ -99,8 +99,8 @@ func (s *Lists) AddMaybeFlags() *list.Values[bool] {
 // UnsetMaybeFlags makes MaybeFlags absent.
 func (s *Lists) UnsetMaybeFlags() {
 	if s.present&(1<<0) != 0 {
-		s.present &^= 1 << 0
 		s.node.Mark(ListsFieldMaybeFlags)
+		s.present &^= 1 << 0
 	}
 }
 
@@ -114,13 +114,13 @@ func (s *Lists) HasMaybeWords() bool { return s.present&(1<<1) != 0 }
 // returns it.
 func (s *Lists) AddMaybeWords() *list.Values[string] {
 	if s.present&(1<<1) == 0 {
+		s.node.Mark(ListsFieldMaybeWords)
 		if s.sentPresent&(1<<1) != 0 {
 			s.maybeWords.Reset()
 		} else {
 			s.maybeWords.Clear()
 		}
 		s.present |= 1 << 1
-		s.node.Mark(ListsFieldMaybeWords)
 	}
 	return (*list.Values[string])(&s.maybeWords)
 }
@@ -128,8 +128,8 @@ func (s *Lists) AddMaybeWords() *list.Values[string] {
 // UnsetMaybeWords makes MaybeWords absent.
 func (s *Lists) UnsetMaybeWords() {
 	if s.present&(1<<1) != 0 {
-		s.present &^= 1 << 1
 		s.node.Mark(ListsFieldMaybeWords)
+		s.present &^= 1 << 1
 	}
 }
 
@@ -143,13 +143,13 @@ func (s *Lists) HasMaybeBlobs() bool { return s.present&(1<<2) != 0 }
 // returns it.
 func (s *Lists) AddMaybeBlobs() *list.Bytes {
 	if s.present&(1<<2) == 0 {
+		s.node.Mark(ListsFieldMaybeBlobs)
 		if s.sentPresent&(1<<2) != 0 {
 			s.maybeBlobs.Reset()
 		} else {
 			s.maybeBlobs.Clear()
 		}
 		s.present |= 1 << 2
-		s.node.Mark(ListsFieldMaybeBlobs)
 	}
 	return (*list.Bytes)(&s.maybeBlobs)
 }
@@ -157,8 +157,8 @@ func (s *Lists) AddMaybeBlobs() *list.Bytes {
 // UnsetMaybeBlobs makes MaybeBlobs absent.
 func (s *Lists) UnsetMaybeBlobs() {
 	if s.present&(1<<2) != 0 {
-		s.present &^= 1 << 2
 		s.node.Mark(ListsFieldMaybeBlobs)
+		s.present &^= 1 << 2
 	}
 }
 
@@ -172,13 +172,13 @@ func (s *Lists) HasMaybeRatios() bool { return s.present&(1<<3) != 0 }
 // returns it.
 func (s *Lists) AddMaybeRatios() *list.Floats {
 	if s.present&(1<<3) == 0 {
+		s.node.Mark(ListsFieldMaybeRatios)
 		if s.sentPresent&(1<<3) != 0 {
 			s.maybeRatios.Reset()
 		} else {
 			s.maybeRatios.Clear()
 		}
 		s.present |= 1 << 3
-		s.node.Mark(ListsFieldMaybeRatios)
 	}
 	return (*list.Floats)(&s.maybeRatios)
 }
@@ -186,8 +186,8 @@ func (s *Lists) AddMaybeRatios() *list.Floats {
 // UnsetMaybeRatios makes MaybeRatios absent.
 func (s *Lists) UnsetMaybeRatios() {
 	if s.present&(1<<3) != 0 {
-		s.present &^= 1 << 3
 		s.node.Mark(ListsFieldMaybeRatios)
+		s.present &^= 1 << 3
 	}
 }
 

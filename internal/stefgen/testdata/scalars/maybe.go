@@ -50,9 +50,9 @@ func (s *Maybe) HasFlag() bool { return s.present&(1<<0) != 0 }
 // SetFlag makes Flag present and sets it.
 func (s *Maybe) SetFlag(v bool) {
 	if s.present&(1<<0) == 0 || s.flag != v {
+		s.node.Mark(MaybeFieldFlag)
 		s.present |= 1 << 0
 		s.flag = v
-		s.node.Mark(MaybeFieldFlag)
 	}
 }
 
@@ -68,8 +68,8 @@ func (s *Maybe) SetOptionalFlag(v bool, present bool) {
 // UnsetFlag makes Flag absent.
 func (s *Maybe) UnsetFlag() {
 	if s.present&(1<<0) != 0 {
-		s.present &^= 1 << 0
 		s.node.Mark(MaybeFieldFlag)
+		s.present &^= 1 << 0
 	}
 }
 
@@ -82,9 +82,9 @@ func (s *Maybe) HasSigned() bool { return s.present&(1<<1) != 0 }
 // SetSigned makes Signed present and sets it.
 func (s *Maybe) SetSigned(v int64) {
 	if s.present&(1<<1) == 0 || s.signed != v {
+		s.node.Mark(MaybeFieldSigned)
 		s.present |= 1 << 1
 		s.signed = v
-		s.node.Mark(MaybeFieldSigned)
 	}
 }
 
@@ -100,8 +100,8 @@ func (s *Maybe) SetOptionalSigned(v int64, present bool) {
 // UnsetSigned makes Signed absent.
 func (s *Maybe) UnsetSigned() {
 	if s.present&(1<<1) != 0 {
-		s.present &^= 1 << 1
 		s.node.Mark(MaybeFieldSigned)
+		s.present &^= 1 << 1
 	}
 }
 
@@ -114,9 +114,9 @@ func (s *Maybe) HasCount() bool { return s.present&(1<<2) != 0 }
 // SetCount makes Count present and sets it.
 func (s *Maybe) SetCount(v uint64) {
 	if s.present&(1<<2) == 0 || s.count != v {
+		s.node.Mark(MaybeFieldCount)
 		s.present |= 1 << 2
 		s.count = v
-		s.node.Mark(MaybeFieldCount)
 	}
 }
 
@@ -132,8 +132,8 @@ func (s *Maybe) SetOptionalCount(v uint64, present bool) {
 // UnsetCount makes Count absent.
 func (s *Maybe) UnsetCount() {
 	if s.present&(1<<2) != 0 {
-		s.present &^= 1 << 2
 		s.node.Mark(MaybeFieldCount)
+		s.present &^= 1 << 2
 	}
 }
 
@@ -146,9 +146,9 @@ func (s *Maybe) HasRatio() bool { return s.present&(1<<3) != 0 }
 // SetRatio makes Ratio present and sets it.
 func (s *Maybe) SetRatio(v float64) {
 	if s.present&(1<<3) == 0 || !stefrt.SameFloat(s.ratio, v) {
+		s.node.Mark(MaybeFieldRatio)
 		s.present |= 1 << 3
 		s.ratio = v
-		s.node.Mark(MaybeFieldRatio)
 	}
 }
 
@@ -164,8 +164,8 @@ func (s *Maybe) SetOptionalRatio(v float64, present bool) {
 // UnsetRatio makes Ratio absent.
 func (s *Maybe) UnsetRatio() {
 	if s.present&(1<<3) != 0 {
-		s.present &^= 1 << 3
 		s.node.Mark(MaybeFieldRatio)
+		s.present &^= 1 << 3
 	}
 }
 
@@ -178,12 +178,12 @@ func (s *Maybe) HasText() bool { return s.present&(1<<4) != 0 }
 // SetText makes Text present and sets it.
 func (s *Maybe) SetText(v string) {
 	if s.present&(1<<4) == 0 || s.text != v {
-		s.present |= 1 << 4
-		s.text = v
+		s.node.Mark(MaybeFieldText)
 		if len(v) >= stefrt.LargeText {
 			s.node.SetLarge()
 		}
-		s.node.Mark(MaybeFieldText)
+		s.present |= 1 << 4
+		s.text = v
 	}
 }
 
@@ -199,8 +199,8 @@ func (s *Maybe) SetOptionalText(v string, present bool) {
 // UnsetText makes Text absent.
 func (s *Maybe) UnsetText() {
 	if s.present&(1<<4) != 0 {
-		s.present &^= 1 << 4
 		s.node.Mark(MaybeFieldText)
+		s.present &^= 1 << 4
 	}
 }
 
@@ -213,12 +213,12 @@ func (s *Maybe) HasWord() bool { return s.present&(1<<5) != 0 }
 // SetWord makes Word present and sets it.
 func (s *Maybe) SetWord(v string) {
 	if s.present&(1<<5) == 0 || s.word != v {
-		s.present |= 1 << 5
-		s.word = v
+		s.node.Mark(MaybeFieldWord)
 		if len(v) >= stefrt.LargeText {
 			s.node.SetLarge()
 		}
-		s.node.Mark(MaybeFieldWord)
+		s.present |= 1 << 5
+		s.word = v
 	}
 }
 
@@ -234,8 +234,8 @@ func (s *Maybe) SetOptionalWord(v string, present bool) {
 // UnsetWord makes Word absent.
 func (s *Maybe) UnsetWord() {
 	if s.present&(1<<5) != 0 {
-		s.present &^= 1 << 5
 		s.node.Mark(MaybeFieldWord)
+		s.present &^= 1 << 5
 	}
 }
 
@@ -249,12 +249,12 @@ func (s *Maybe) HasRaw() bool { return s.present&(1<<6) != 0 }
 // SetRaw makes Raw present and sets it.
 func (s *Maybe) SetRaw(v []byte) {
 	if s.present&(1<<6) == 0 || !bytes.Equal(s.raw, v) {
-		s.present |= 1 << 6
-		s.raw = append(s.raw[:0], v...)
+		s.node.Mark(MaybeFieldRaw)
 		if len(v) >= stefrt.LargeText {
 			s.node.SetLarge()
 		}
-		s.node.Mark(MaybeFieldRaw)
+		s.present |= 1 << 6
+		s.raw = append(s.raw[:0], v...)
 	}
 }
 
@@ -270,8 +270,8 @@ func (s *Maybe) SetOptionalRaw(v []byte, present bool) {
 // UnsetRaw makes Raw absent.
 func (s *Maybe) UnsetRaw() {
 	if s.present&(1<<6) != 0 {
-		s.present &^= 1 << 6
 		s.node.Mark(MaybeFieldRaw)
+		s.present &^= 1 << 6
 	}
 }
 
@@ -285,12 +285,12 @@ func (s *Maybe) HasBlob() bool { return s.present&(1<<7) != 0 }
 // SetBlob makes Blob present and sets it.
 func (s *Maybe) SetBlob(v []byte) {
 	if s.present&(1<<7) == 0 || !bytes.Equal(s.blob, v) {
-		s.present |= 1 << 7
-		s.blob = append(s.blob[:0], v...)
+		s.node.Mark(MaybeFieldBlob)
 		if len(v) >= stefrt.LargeText {
 			s.node.SetLarge()
 		}
-		s.node.Mark(MaybeFieldBlob)
+		s.present |= 1 << 7
+		s.blob = append(s.blob[:0], v...)
 	}
 }
 
@@ -306,8 +306,8 @@ func (s *Maybe) SetOptionalBlob(v []byte, present bool) {
 // UnsetBlob makes Blob absent.
 func (s *Maybe) UnsetBlob() {
 	if s.present&(1<<7) != 0 {
-		s.present &^= 1 << 7
 		s.node.Mark(MaybeFieldBlob)
+		s.present &^= 1 << 7
 	}
 }
 
@@ -320,9 +320,9 @@ func (s *Maybe) HasColor() bool { return s.present&(1<<8) != 0 }
 // SetColor makes Color present and sets it.
 func (s *Maybe) SetColor(v Color) {
 	if s.present&(1<<8) == 0 || s.color != v {
+		s.node.Mark(MaybeFieldColor)
 		s.present |= 1 << 8
 		s.color = v
-		s.node.Mark(MaybeFieldColor)
 	}
 }
 
@@ -338,8 +338,8 @@ func (s *Maybe) SetOptionalColor(v Color, present bool) {
 // UnsetColor makes Color absent.
 func (s *Maybe) UnsetColor() {
 	if s.present&(1<<8) != 0 {
-		s.present &^= 1 << 8
 		s.node.Mark(MaybeFieldColor)
+		s.present &^= 1 << 8
 	}
 }
 

@@ -50,8 +50,8 @@ func (s *Plain) Flag() bool { return s.flag }
 // SetFlag sets Flag.
 func (s *Plain) SetFlag(v bool) {
 	if s.flag != v {
-		s.flag = v
 		s.node.Mark(PlainFieldFlag)
+		s.flag = v
 	}
 }
 
@@ -61,8 +61,8 @@ func (s *Plain) Signed() int64 { return s.signed }
 // SetSigned sets Signed.
 func (s *Plain) SetSigned(v int64) {
 	if s.signed != v {
-		s.signed = v
 		s.node.Mark(PlainFieldSigned)
+		s.signed = v
 	}
 }
 
@@ -72,8 +72,8 @@ func (s *Plain) Count() uint64 { return s.count }
 // SetCount sets Count.
 func (s *Plain) SetCount(v uint64) {
 	if s.count != v {
-		s.count = v
 		s.node.Mark(PlainFieldCount)
+		s.count = v
 	}
 }
 
@@ -83,8 +83,8 @@ func (s *Plain) Ratio() float64 { return s.ratio }
 // SetRatio sets Ratio.
 func (s *Plain) SetRatio(v float64) {
 	if !stefrt.SameFloat(s.ratio, v) {
-		s.ratio = v
 		s.node.Mark(PlainFieldRatio)
+		s.ratio = v
 	}
 }
 
@@ -94,11 +94,11 @@ func (s *Plain) Text() string { return s.text }
 // SetText sets Text.
 func (s *Plain) SetText(v string) {
 	if s.text != v {
-		s.text = v
+		s.node.Mark(PlainFieldText)
 		if len(v) >= stefrt.LargeText {
 			s.node.SetLarge()
 		}
-		s.node.Mark(PlainFieldText)
+		s.text = v
 	}
 }
 
@@ -108,11 +108,11 @@ func (s *Plain) Word() string { return s.word }
 // SetWord sets Word.
 func (s *Plain) SetWord(v string) {
 	if s.word != v {
-		s.word = v
+		s.node.Mark(PlainFieldWord)
 		if len(v) >= stefrt.LargeText {
 			s.node.SetLarge()
 		}
-		s.node.Mark(PlainFieldWord)
+		s.word = v
 	}
 }
 
@@ -122,11 +122,8 @@ func (s *Plain) Raw() []byte { return s.raw }
 
 // SetRaw sets Raw.
 func (s *Plain) SetRaw(v []byte) {
-	if stefrt.SetBytes(&s.raw, v) {
-		if len(v) >= stefrt.LargeText {
-			s.node.SetLarge()
-		}
-		s.node.Mark(PlainFieldRaw)
+	if stefrt.SetBytes(&s.raw, v, &s.node, PlainFieldRaw) && len(v) >= stefrt.LargeText {
+		s.node.SetLarge()
 	}
 }
 
@@ -136,11 +133,8 @@ func (s *Plain) Blob() []byte { return s.blob }
 
 // SetBlob sets Blob.
 func (s *Plain) SetBlob(v []byte) {
-	if stefrt.SetBytes(&s.blob, v) {
-		if len(v) >= stefrt.LargeText {
-			s.node.SetLarge()
-		}
-		s.node.Mark(PlainFieldBlob)
+	if stefrt.SetBytes(&s.blob, v, &s.node, PlainFieldBlob) && len(v) >= stefrt.LargeText {
+		s.node.SetLarge()
 	}
 }
 
@@ -150,8 +144,8 @@ func (s *Plain) Color() Color { return s.color }
 // SetColor sets Color.
 func (s *Plain) SetColor(v Color) {
 	if s.color != v {
-		s.color = v
 		s.node.Mark(PlainFieldColor)
+		s.color = v
 	}
 }
 

@@ -34,11 +34,11 @@ func (s *Second) Word() string { return s.word }
 // SetWord sets Word.
 func (s *Second) SetWord(v string) {
 	if s.word != v {
-		s.word = v
+		s.node.Mark(SecondFieldWord)
 		if len(v) >= stefrt.LargeText {
 			s.node.SetLarge()
 		}
-		s.node.Mark(SecondFieldWord)
+		s.word = v
 	}
 }
 
@@ -51,8 +51,8 @@ func (s *Second) Color() Color { return s.color }
 // SetColor sets Color.
 func (s *Second) SetColor(v Color) {
 	if s.color != v {
-		s.color = v
 		s.node.Mark(SecondFieldColor)
+		s.color = v
 	}
 }
 

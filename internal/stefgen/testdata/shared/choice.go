@@ -49,6 +49,7 @@ func (v *Choice) SetType(typ ChoiceType) {
 	if v.typ == typ {
 		return
 	}
+	v.node.Mark(1)
 	v.typ = typ
 	switch typ {
 	case ChoiceTypeHolder:
@@ -60,7 +61,6 @@ func (v *Choice) SetType(typ ChoiceType) {
 		}
 	}
 	v.num = 0
-	v.node.Mark(1)
 }
 
 // open makes the box.
@@ -83,9 +83,9 @@ func (v *Choice) N() uint64 {
 // SetN sets the value.
 func (v *Choice) SetN(x uint64) {
 	if v.typ != ChoiceTypeN || v.num != x {
+		v.node.Mark(1)
 		v.typ = ChoiceTypeN
 		v.num = x
-		v.node.Mark(1)
 	}
 }
 

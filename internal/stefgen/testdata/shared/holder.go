@@ -40,12 +40,13 @@ func (s *Holder) SetInner(v *Inner) {
 	if v == s.inner {
 		return
 	}
-	s.inner = v.share(&s.node)
-	if s.inner == s.innerSent {
+	v = v.share(&s.node)
+	if v == s.innerSent {
 		s.node.Unmark(HolderFieldInner)
 	} else {
 		s.node.Mark(HolderFieldInner)
 	}
+	s.inner = v
 }
 
 // EditInner returns Inner to change it, as a copy if it is shared.
@@ -60,8 +61,8 @@ func (s *Holder) N() int64 { return s.n }
 // SetN sets N.
 func (s *Holder) SetN(v int64) {
 	if s.n != v {
-		s.n = v
 		s.node.Mark(HolderFieldN)
+		s.n = v
 	}
 }
 
@@ -76,28 +77,29 @@ func (s *Holder) HasOuter() bool { return s.present&(1<<0) != 0 }
 // Writers of different goroutines must not share a value: give each its own.
 func (s *Holder) SetOuter(v *Outer) {
 	if s.present&(1<<0) == 0 {
-		s.present |= 1 << 0
 		s.node.Mark(HolderFieldOuter)
+		s.present |= 1 << 0
 	}
 	if v == s.outer {
 		return
 	}
-	s.outer = v.share(&s.node)
-	if s.outer == s.outerSent && s.sentPresent&(1<<0) != 0 {
+	v = v.share(&s.node)
+	if v == s.outerSent && s.sentPresent&(1<<0) != 0 {
 		s.node.Unmark(HolderFieldOuter)
 	} else {
 		s.node.Mark(HolderFieldOuter)
 	}
+	s.outer = v
 }
 
 // EditOuter returns Outer to change it, as a copy if it is shared, with the initial value
 // if it was absent.
 func (s *Holder) EditOuter() *Outer {
 	if s.present&(1<<0) == 0 {
+		s.node.Mark(HolderFieldOuter)
 		s.outer = NewOuter()
 		s.outer.node.Init(&s.node, HolderFieldOuter)
 		s.present |= 1 << 0
-		s.node.Mark(HolderFieldOuter)
 		return s.outer
 	}
 	s.outer = s.outer.edit(&s.node, HolderFieldOuter)
@@ -107,8 +109,8 @@ func (s *Holder) EditOuter() *Outer {
 // UnsetOuter makes Outer absent.
 func (s *Holder) UnsetOuter() {
 	if s.present&(1<<0) != 0 {
-		s.present &^= 1 << 0
 		s.node.Mark(HolderFieldOuter)
+		s.present &^= 1 << 0
 	}
 }
 

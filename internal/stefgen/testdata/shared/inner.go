@@ -35,11 +35,11 @@ func (s *Inner) S() string { return s.s }
 // SetS sets S.
 func (s *Inner) SetS(v string) {
 	if s.s != v {
-		s.s = v
+		s.node.Mark(InnerFieldS)
 		if len(v) >= stefrt.LargeText {
 			s.node.SetLarge()
 		}
-		s.node.Mark(InnerFieldS)
+		s.s = v
 	}
 }
 
@@ -49,11 +49,8 @@ func (s *Inner) Raw() []byte { return s.raw }
 
 // SetRaw sets Raw.
 func (s *Inner) SetRaw(v []byte) {
-	if stefrt.SetBytes(&s.raw, v) {
-		if len(v) >= stefrt.LargeText {
-			s.node.SetLarge()
-		}
-		s.node.Mark(InnerFieldRaw)
+	if stefrt.SetBytes(&s.raw, v, &s.node, InnerFieldRaw) && len(v) >= stefrt.LargeText {
+		s.node.SetLarge()
 	}
 }
 

@@ -39,12 +39,13 @@ func (s *Middle) SetInner(v *Inner) {
 	if v == s.inner {
 		return
 	}
-	s.inner = v.share(&s.node)
-	if s.inner == s.innerSent {
+	v = v.share(&s.node)
+	if v == s.innerSent {
 		s.node.Unmark(MiddleFieldInner)
 	} else {
 		s.node.Mark(MiddleFieldInner)
 	}
+	s.inner = v
 }
 
 // EditInner returns Inner to change it, as a copy if it is shared.
@@ -59,8 +60,8 @@ func (s *Middle) Ratio() float64 { return s.ratio }
 // SetRatio sets Ratio.
 func (s *Middle) SetRatio(v float64) {
 	if !stefrt.SameFloat(s.ratio, v) {
-		s.ratio = v
 		s.node.Mark(MiddleFieldRatio)
+		s.ratio = v
 	}
 }
 

@@ -40,8 +40,8 @@ func (s *Outer) N() uint64 { return s.n }
 // SetN sets N.
 func (s *Outer) SetN(v uint64) {
 	if s.n != v {
-		s.n = v
 		s.node.Mark(OuterFieldN)
+		s.n = v
 	}
 }
 
@@ -55,12 +55,13 @@ func (s *Outer) SetMiddle(v *Middle) {
 	if v == s.middle {
 		return
 	}
-	s.middle = v.share(&s.node)
-	if s.middle == s.middleSent {
+	v = v.share(&s.node)
+	if v == s.middleSent {
 		s.node.Unmark(OuterFieldMiddle)
 	} else {
 		s.node.Mark(OuterFieldMiddle)
 	}
+	s.middle = v
 }
 
 // EditMiddle returns Middle to change it, as a copy if it is shared.
@@ -79,12 +80,13 @@ func (s *Outer) SetOther(v *Middle) {
 	if v == s.other {
 		return
 	}
-	s.other = v.share(&s.node)
-	if s.other == s.otherSent {
+	v = v.share(&s.node)
+	if v == s.otherSent {
 		s.node.Unmark(OuterFieldOther)
 	} else {
 		s.node.Mark(OuterFieldOther)
 	}
+	s.other = v
 }
 
 // EditOther returns Other to change it, as a copy if it is shared.
@@ -102,11 +104,8 @@ func (s *Outer) Blob() []byte { return s.blob }
 
 // SetBlob sets Blob.
 func (s *Outer) SetBlob(v []byte) {
-	if stefrt.SetBytes(&s.blob, v) {
-		if len(v) >= stefrt.LargeText {
-			s.node.SetLarge()
-		}
-		s.node.Mark(OuterFieldBlob)
+	if stefrt.SetBytes(&s.blob, v, &s.node, OuterFieldBlob) && len(v) >= stefrt.LargeText {
+		s.node.SetLarge()
 	}
 }
 

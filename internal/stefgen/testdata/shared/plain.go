@@ -39,12 +39,13 @@ func (s *Plain) SetInner(v *Inner) {
 	if v == s.inner {
 		return
 	}
-	s.inner = v.share(&s.node)
-	if s.inner == s.innerSent {
+	v = v.share(&s.node)
+	if v == s.innerSent {
 		s.node.Unmark(PlainFieldInner)
 	} else {
 		s.node.Mark(PlainFieldInner)
 	}
+	s.inner = v
 }
 
 // EditInner returns Inner to change it, as a copy if it is shared.
@@ -59,8 +60,8 @@ func (s *Plain) Flag() bool { return s.flag }
 // SetFlag sets Flag.
 func (s *Plain) SetFlag(v bool) {
 	if s.flag != v {
-		s.flag = v
 		s.node.Mark(PlainFieldFlag)
+		s.flag = v
 	}
 }
 

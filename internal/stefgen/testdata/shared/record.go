@@ -51,12 +51,13 @@ func (s *Record) SetOuter(v *Outer) {
 	if v == s.outer {
 		return
 	}
-	s.outer = v.share(&s.node)
-	if s.outer == s.outerSent {
+	v = v.share(&s.node)
+	if v == s.outerSent {
 		s.node.Unmark(RecordFieldOuter)
 	} else {
 		s.node.Mark(RecordFieldOuter)
 	}
+	s.outer = v
 }
 
 // EditOuter returns Outer to change it, as a copy if it is shared.
@@ -75,12 +76,13 @@ func (s *Record) SetTwin(v *Outer) {
 	if v == s.twin {
 		return
 	}
-	s.twin = v.share(&s.node)
-	if s.twin == s.twinSent {
+	v = v.share(&s.node)
+	if v == s.twinSent {
 		s.node.Unmark(RecordFieldTwin)
 	} else {
 		s.node.Mark(RecordFieldTwin)
 	}
+	s.twin = v
 }
 
 // EditTwin returns Twin to change it, as a copy if it is shared.
@@ -99,12 +101,13 @@ func (s *Record) SetMiddle(v *Middle) {
 	if v == s.middle {
 		return
 	}
-	s.middle = v.share(&s.node)
-	if s.middle == s.middleSent {
+	v = v.share(&s.node)
+	if v == s.middleSent {
 		s.node.Unmark(RecordFieldMiddle)
 	} else {
 		s.node.Mark(RecordFieldMiddle)
 	}
+	s.middle = v
 }
 
 // EditMiddle returns Middle to change it, as a copy if it is shared.
@@ -123,12 +126,13 @@ func (s *Record) SetInner(v *Inner) {
 	if v == s.inner {
 		return
 	}
-	s.inner = v.share(&s.node)
-	if s.inner == s.innerSent {
+	v = v.share(&s.node)
+	if v == s.innerSent {
 		s.node.Unmark(RecordFieldInner)
 	} else {
 		s.node.Mark(RecordFieldInner)
 	}
+	s.inner = v
 }
 
 // EditInner returns Inner to change it, as a copy if it is shared.
@@ -157,28 +161,29 @@ func (s *Record) HasMaybe() bool { return s.present&(1<<0) != 0 }
 // Writers of different goroutines must not share a value: give each its own.
 func (s *Record) SetMaybe(v *Outer) {
 	if s.present&(1<<0) == 0 {
-		s.present |= 1 << 0
 		s.node.Mark(RecordFieldMaybe)
+		s.present |= 1 << 0
 	}
 	if v == s.maybe {
 		return
 	}
-	s.maybe = v.share(&s.node)
-	if s.maybe == s.maybeSent && s.sentPresent&(1<<0) != 0 {
+	v = v.share(&s.node)
+	if v == s.maybeSent && s.sentPresent&(1<<0) != 0 {
 		s.node.Unmark(RecordFieldMaybe)
 	} else {
 		s.node.Mark(RecordFieldMaybe)
 	}
+	s.maybe = v
 }
 
 // EditMaybe returns Maybe to change it, as a copy if it is shared, with the initial value
 // if it was absent.
 func (s *Record) EditMaybe() *Outer {
 	if s.present&(1<<0) == 0 {
+		s.node.Mark(RecordFieldMaybe)
 		s.maybe = NewOuter()
 		s.maybe.node.Init(&s.node, RecordFieldMaybe)
 		s.present |= 1 << 0
-		s.node.Mark(RecordFieldMaybe)
 		return s.maybe
 	}
 	s.maybe = s.maybe.edit(&s.node, RecordFieldMaybe)
@@ -188,8 +193,8 @@ func (s *Record) EditMaybe() *Outer {
 // UnsetMaybe makes Maybe absent.
 func (s *Record) UnsetMaybe() {
 	if s.present&(1<<0) != 0 {
-		s.present &^= 1 << 0
 		s.node.Mark(RecordFieldMaybe)
+		s.present &^= 1 << 0
 	}
 }
 
@@ -203,13 +208,13 @@ func (s *Record) HasHolder() bool { return s.present&(1<<1) != 0 }
 // returns it.
 func (s *Record) AddHolder() *Holder {
 	if s.present&(1<<1) == 0 {
+		s.node.Mark(RecordFieldHolder)
 		if s.sentPresent&(1<<1) != 0 {
 			s.holder.Reset()
 		} else {
 			s.holder.clear()
 		}
 		s.present |= 1 << 1
-		s.node.Mark(RecordFieldHolder)
 	}
 	return &s.holder
 }
@@ -217,8 +222,8 @@ func (s *Record) AddHolder() *Holder {
 // UnsetHolder makes Holder absent.
 func (s *Record) UnsetHolder() {
 	if s.present&(1<<1) != 0 {
-		s.present &^= 1 << 1
 		s.node.Mark(RecordFieldHolder)
+		s.present &^= 1 << 1
 	}
 }
 

@@ -98,9 +98,9 @@ func (s *Maybe) HasF0() bool { return s.present&(1<<0) != 0 }
 // SetF0 makes F0 present and sets it.
 func (s *Maybe) SetF0(v uint64) {
 	if s.present&(1<<0) == 0 || s.f0 != v {
+		s.node.Mark(MaybeFieldF0)
 		s.present |= 1 << 0
 		s.f0 = v
-		s.node.Mark(MaybeFieldF0)
 	}
 }
 
@@ -116,8 +116,8 @@ func (s *Maybe) SetOptionalF0(v uint64, present bool) {
 // UnsetF0 makes F0 absent.
 func (s *Maybe) UnsetF0() {
 	if s.present&(1<<0) != 0 {
-		s.present &^= 1 << 0
 		s.node.Mark(MaybeFieldF0)
+		s.present &^= 1 << 0
 	}
 }
 
@@ -130,9 +130,9 @@ func (s *Maybe) HasF1() bool { return s.present&(1<<1) != 0 }
 // SetF1 makes F1 present and sets it.
 func (s *Maybe) SetF1(v uint64) {
 	if s.present&(1<<1) == 0 || s.f1 != v {
+		s.node.Mark(MaybeFieldF1)
 		s.present |= 1 << 1
 		s.f1 = v
-		s.node.Mark(MaybeFieldF1)
 	}
 }
 
@@ -148,8 +148,8 @@ func (s *Maybe) SetOptionalF1(v uint64, present bool) {
 // UnsetF1 makes F1 absent.
 func (s *Maybe) UnsetF1() {
 	if s.present&(1<<1) != 0 {
-		s.present &^= 1 << 1
 		s.node.Mark(MaybeFieldF1)
+		s.present &^= 1 << 1
 	}
 }
 
@@ -162,9 +162,9 @@ func (s *Maybe) HasF2() bool { return s.present&(1<<2) != 0 }
 // SetF2 makes F2 present and sets it.
 func (s *Maybe) SetF2(v uint64) {
 	if s.present&(1<<2) == 0 || s.f2 != v {
+		s.node.Mark(MaybeFieldF2)
 		s.present |= 1 << 2
 		s.f2 = v
-		s.node.Mark(MaybeFieldF2)
 	}
 }
 
@@ -180,8 +180,8 @@ func (s *Maybe) SetOptionalF2(v uint64, present bool) {
 // UnsetF2 makes F2 absent.
 func (s *Maybe) UnsetF2() {
 	if s.present&(1<<2) != 0 {
-		s.present &^= 1 << 2
 		s.node.Mark(MaybeFieldF2)
+		s.present &^= 1 << 2
 	}
 }
 
@@ -194,9 +194,9 @@ func (s *Maybe) HasF3() bool { return s.present&(1<<3) != 0 }
 // SetF3 makes F3 present and sets it.
 func (s *Maybe) SetF3(v uint64) {
 	if s.present&(1<<3) == 0 || s.f3 != v {
+		s.node.Mark(MaybeFieldF3)
 		s.present |= 1 << 3
 		s.f3 = v
-		s.node.Mark(MaybeFieldF3)
 	}
 }
 
@@ -212,8 +212,8 @@ func (s *Maybe) SetOptionalF3(v uint64, present bool) {
 // UnsetF3 makes F3 absent.
 func (s *Maybe) UnsetF3() {
 	if s.present&(1<<3) != 0 {
-		s.present &^= 1 << 3
 		s.node.Mark(MaybeFieldF3)
+		s.present &^= 1 << 3
 	}
 }
 
@@ -226,9 +226,9 @@ func (s *Maybe) HasF4() bool { return s.present&(1<<4) != 0 }
 // SetF4 makes F4 present and sets it.
 func (s *Maybe) SetF4(v uint64) {
 	if s.present&(1<<4) == 0 || s.f4 != v {
+		s.node.Mark(MaybeFieldF4)
 		s.present |= 1 << 4
 		s.f4 = v
-		s.node.Mark(MaybeFieldF4)
 	}
 }
 
@@ -244,8 +244,8 @@ func (s *Maybe) SetOptionalF4(v uint64, present bool) {
 // UnsetF4 makes F4 absent.
 func (s *Maybe) UnsetF4() {
 	if s.present&(1<<4) != 0 {
-		s.present &^= 1 << 4
 		s.node.Mark(MaybeFieldF4)
+		s.present &^= 1 << 4
 	}
 }
 
@@ -258,9 +258,9 @@ func (s *Maybe) HasF5() bool { return s.present&(1<<5) != 0 }
 // SetF5 makes F5 present and sets it.
 func (s *Maybe) SetF5(v uint64) {
 	if s.present&(1<<5) == 0 || s.f5 != v {
+		s.node.Mark(MaybeFieldF5)
 		s.present |= 1 << 5
 		s.f5 = v
-		s.node.Mark(MaybeFieldF5)
 	}
 }
 
@@ -276,8 +276,8 @@ func (s *Maybe) SetOptionalF5(v uint64, present bool) {
 // UnsetF5 makes F5 absent.
 func (s *Maybe) UnsetF5() {
 	if s.present&(1<<5) != 0 {
-		s.present &^= 1 << 5
 		s.node.Mark(MaybeFieldF5)
+		s.present &^= 1 << 5
 	}
 }
 
@@ -290,9 +290,9 @@ func (s *Maybe) HasF6() bool { return s.present&(1<<6) != 0 }
 // SetF6 makes F6 present and sets it.
 func (s *Maybe) SetF6(v uint64) {
 	if s.present&(1<<6) == 0 || s.f6 != v {
+		s.node.Mark(MaybeFieldF6)
 		s.present |= 1 << 6
 		s.f6 = v
-		s.node.Mark(MaybeFieldF6)
 	}
 }
 
@@ -308,8 +308,8 @@ func (s *Maybe) SetOptionalF6(v uint64, present bool) {
 // UnsetF6 makes F6 absent.
 func (s *Maybe) UnsetF6() {
 	if s.present&(1<<6) != 0 {
-		s.present &^= 1 << 6
 		s.node.Mark(MaybeFieldF6)
+		s.present &^= 1 << 6
 	}
 }
 
@@ -322,9 +322,9 @@ func (s *Maybe) HasF7() bool { return s.present&(1<<7) != 0 }
 // SetF7 makes F7 present and sets it.
 func (s *Maybe) SetF7(v uint64) {
 	if s.present&(1<<7) == 0 || s.f7 != v {
+		s.node.Mark(MaybeFieldF7)
 		s.present |= 1 << 7
 		s.f7 = v
-		s.node.Mark(MaybeFieldF7)
 	}
 }
 
@@ -340,8 +340,8 @@ func (s *Maybe) SetOptionalF7(v uint64, present bool) {
 // UnsetF7 makes F7 absent.
 func (s *Maybe) UnsetF7() {
 	if s.present&(1<<7) != 0 {
-		s.present &^= 1 << 7
 		s.node.Mark(MaybeFieldF7)
+		s.present &^= 1 << 7
 	}
 }
 
@@ -354,9 +354,9 @@ func (s *Maybe) HasF8() bool { return s.present&(1<<8) != 0 }
 // SetF8 makes F8 present and sets it.
 func (s *Maybe) SetF8(v uint64) {
 	if s.present&(1<<8) == 0 || s.f8 != v {
+		s.node.Mark(MaybeFieldF8)
 		s.present |= 1 << 8
 		s.f8 = v
-		s.node.Mark(MaybeFieldF8)
 	}
 }
 
@@ -372,8 +372,8 @@ func (s *Maybe) SetOptionalF8(v uint64, present bool) {
 // UnsetF8 makes F8 absent.
 func (s *Maybe) UnsetF8() {
 	if s.present&(1<<8) != 0 {
-		s.present &^= 1 << 8
 		s.node.Mark(MaybeFieldF8)
+		s.present &^= 1 << 8
 	}
 }
 
@@ -386,9 +386,9 @@ func (s *Maybe) HasF9() bool { return s.present&(1<<9) != 0 }
 // SetF9 makes F9 present and sets it.
 func (s *Maybe) SetF9(v uint64) {
 	if s.present&(1<<9) == 0 || s.f9 != v {
+		s.node.Mark(MaybeFieldF9)
 		s.present |= 1 << 9
 		s.f9 = v
-		s.node.Mark(MaybeFieldF9)
 	}
 }
 
@@ -404,8 +404,8 @@ func (s *Maybe) SetOptionalF9(v uint64, present bool) {
 // UnsetF9 makes F9 absent.
 func (s *Maybe) UnsetF9() {
 	if s.present&(1<<9) != 0 {
-		s.present &^= 1 << 9
 		s.node.Mark(MaybeFieldF9)
+		s.present &^= 1 << 9
 	}
 }
 
@@ -418,9 +418,9 @@ func (s *Maybe) HasF10() bool { return s.present&(1<<10) != 0 }
 // SetF10 makes F10 present and sets it.
 func (s *Maybe) SetF10(v uint64) {
 	if s.present&(1<<10) == 0 || s.f10 != v {
+		s.node.Mark(MaybeFieldF10)
 		s.present |= 1 << 10
 		s.f10 = v
-		s.node.Mark(MaybeFieldF10)
 	}
 }
 
@@ -436,8 +436,8 @@ func (s *Maybe) SetOptionalF10(v uint64, present bool) {
 // UnsetF10 makes F10 absent.
 func (s *Maybe) UnsetF10() {
 	if s.present&(1<<10) != 0 {
-		s.present &^= 1 << 10
 		s.node.Mark(MaybeFieldF10)
+		s.present &^= 1 << 10
 	}
 }
 
@@ -450,9 +450,9 @@ func (s *Maybe) HasF11() bool { return s.present&(1<<11) != 0 }
 // SetF11 makes F11 present and sets it.
 func (s *Maybe) SetF11(v uint64) {
 	if s.present&(1<<11) == 0 || s.f11 != v {
+		s.node.Mark(MaybeFieldF11)
 		s.present |= 1 << 11
 		s.f11 = v
-		s.node.Mark(MaybeFieldF11)
 	}
 }
 
@@ -468,8 +468,8 @@ func (s *Maybe) SetOptionalF11(v uint64, present bool) {
 // UnsetF11 makes F11 absent.
 func (s *Maybe) UnsetF11() {
 	if s.present&(1<<11) != 0 {
-		s.present &^= 1 << 11
 		s.node.Mark(MaybeFieldF11)
+		s.present &^= 1 << 11
 	}
 }
 
@@ -482,9 +482,9 @@ func (s *Maybe) HasF12() bool { return s.present&(1<<12) != 0 }
 // SetF12 makes F12 present and sets it.
 func (s *Maybe) SetF12(v uint64) {
 	if s.present&(1<<12) == 0 || s.f12 != v {
+		s.node.Mark(MaybeFieldF12)
 		s.present |= 1 << 12
 		s.f12 = v
-		s.node.Mark(MaybeFieldF12)
 	}
 }
 
@@ -500,8 +500,8 @@ func (s *Maybe) SetOptionalF12(v uint64, present bool) {
 // UnsetF12 makes F12 absent.
 func (s *Maybe) UnsetF12() {
 	if s.present&(1<<12) != 0 {
-		s.present &^= 1 << 12
 		s.node.Mark(MaybeFieldF12)
+		s.present &^= 1 << 12
 	}
 }
 
@@ -514,9 +514,9 @@ func (s *Maybe) HasF13() bool { return s.present&(1<<13) != 0 }
 // SetF13 makes F13 present and sets it.
 func (s *Maybe) SetF13(v uint64) {
 	if s.present&(1<<13) == 0 || s.f13 != v {
+		s.node.Mark(MaybeFieldF13)
 		s.present |= 1 << 13
 		s.f13 = v
-		s.node.Mark(MaybeFieldF13)
 	}
 }
 
@@ -532,8 +532,8 @@ func (s *Maybe) SetOptionalF13(v uint64, present bool) {
 // UnsetF13 makes F13 absent.
 func (s *Maybe) UnsetF13() {
 	if s.present&(1<<13) != 0 {
-		s.present &^= 1 << 13
 		s.node.Mark(MaybeFieldF13)
+		s.present &^= 1 << 13
 	}
 }
 
@@ -546,9 +546,9 @@ func (s *Maybe) HasF14() bool { return s.present&(1<<14) != 0 }
 // SetF14 makes F14 present and sets it.
 func (s *Maybe) SetF14(v uint64) {
 	if s.present&(1<<14) == 0 || s.f14 != v {
+		s.node.Mark(MaybeFieldF14)
 		s.present |= 1 << 14
 		s.f14 = v
-		s.node.Mark(MaybeFieldF14)
 	}
 }
 
@@ -564,8 +564,8 @@ func (s *Maybe) SetOptionalF14(v uint64, present bool) {
 // UnsetF14 makes F14 absent.
 func (s *Maybe) UnsetF14() {
 	if s.present&(1<<14) != 0 {
-		s.present &^= 1 << 14
 		s.node.Mark(MaybeFieldF14)
+		s.present &^= 1 << 14
 	}
 }
 
@@ -578,9 +578,9 @@ func (s *Maybe) HasF15() bool { return s.present&(1<<15) != 0 }
 // SetF15 makes F15 present and sets it.
 func (s *Maybe) SetF15(v uint64) {
 	if s.present&(1<<15) == 0 || s.f15 != v {
+		s.node.Mark(MaybeFieldF15)
 		s.present |= 1 << 15
 		s.f15 = v
-		s.node.Mark(MaybeFieldF15)
 	}
 }
 
@@ -596,8 +596,8 @@ func (s *Maybe) SetOptionalF15(v uint64, present bool) {
 // UnsetF15 makes F15 absent.
 func (s *Maybe) UnsetF15() {
 	if s.present&(1<<15) != 0 {
-		s.present &^= 1 << 15
 		s.node.Mark(MaybeFieldF15)
+		s.present &^= 1 << 15
 	}
 }
 
@@ -610,9 +610,9 @@ func (s *Maybe) HasF16() bool { return s.present&(1<<16) != 0 }
 // SetF16 makes F16 present and sets it.
 func (s *Maybe) SetF16(v uint64) {
 	if s.present&(1<<16) == 0 || s.f16 != v {
+		s.node.Mark(MaybeFieldF16)
 		s.present |= 1 << 16
 		s.f16 = v
-		s.node.Mark(MaybeFieldF16)
 	}
 }
 
@@ -628,8 +628,8 @@ func (s *Maybe) SetOptionalF16(v uint64, present bool) {
 // UnsetF16 makes F16 absent.
 func (s *Maybe) UnsetF16() {
 	if s.present&(1<<16) != 0 {
-		s.present &^= 1 << 16
 		s.node.Mark(MaybeFieldF16)
+		s.present &^= 1 << 16
 	}
 }
 
@@ -642,9 +642,9 @@ func (s *Maybe) HasF17() bool { return s.present&(1<<17) != 0 }
 // SetF17 makes F17 present and sets it.
 func (s *Maybe) SetF17(v uint64) {
 	if s.present&(1<<17) == 0 || s.f17 != v {
+		s.node.Mark(MaybeFieldF17)
 		s.present |= 1 << 17
 		s.f17 = v
-		s.node.Mark(MaybeFieldF17)
 	}
 }
 
@@ -660,8 +660,8 @@ func (s *Maybe) SetOptionalF17(v uint64, present bool) {
 // UnsetF17 makes F17 absent.
 func (s *Maybe) UnsetF17() {
 	if s.present&(1<<17) != 0 {
-		s.present &^= 1 << 17
 		s.node.Mark(MaybeFieldF17)
+		s.present &^= 1 << 17
 	}
 }
 
@@ -674,9 +674,9 @@ func (s *Maybe) HasF18() bool { return s.present&(1<<18) != 0 }
 // SetF18 makes F18 present and sets it.
 func (s *Maybe) SetF18(v uint64) {
 	if s.present&(1<<18) == 0 || s.f18 != v {
+		s.node.Mark(MaybeFieldF18)
 		s.present |= 1 << 18
 		s.f18 = v
-		s.node.Mark(MaybeFieldF18)
 	}
 }
 
@@ -692,8 +692,8 @@ func (s *Maybe) SetOptionalF18(v uint64, present bool) {
 // UnsetF18 makes F18 absent.
 func (s *Maybe) UnsetF18() {
 	if s.present&(1<<18) != 0 {
-		s.present &^= 1 << 18
 		s.node.Mark(MaybeFieldF18)
+		s.present &^= 1 << 18
 	}
 }
 
@@ -706,9 +706,9 @@ func (s *Maybe) HasF19() bool { return s.present&(1<<19) != 0 }
 // SetF19 makes F19 present and sets it.
 func (s *Maybe) SetF19(v uint64) {
 	if s.present&(1<<19) == 0 || s.f19 != v {
+		s.node.Mark(MaybeFieldF19)
 		s.present |= 1 << 19
 		s.f19 = v
-		s.node.Mark(MaybeFieldF19)
 	}
 }
 
@@ -724,8 +724,8 @@ func (s *Maybe) SetOptionalF19(v uint64, present bool) {
 // UnsetF19 makes F19 absent.
 func (s *Maybe) UnsetF19() {
 	if s.present&(1<<19) != 0 {
-		s.present &^= 1 << 19
 		s.node.Mark(MaybeFieldF19)
+		s.present &^= 1 << 19
 	}
 }
 
@@ -738,9 +738,9 @@ func (s *Maybe) HasF20() bool { return s.present&(1<<20) != 0 }
 // SetF20 makes F20 present and sets it.
 func (s *Maybe) SetF20(v uint64) {
 	if s.present&(1<<20) == 0 || s.f20 != v {
+		s.node.Mark(MaybeFieldF20)
 		s.present |= 1 << 20
 		s.f20 = v
-		s.node.Mark(MaybeFieldF20)
 	}
 }
 
@@ -756,8 +756,8 @@ func (s *Maybe) SetOptionalF20(v uint64, present bool) {
 // UnsetF20 makes F20 absent.
 func (s *Maybe) UnsetF20() {
 	if s.present&(1<<20) != 0 {
-		s.present &^= 1 << 20
 		s.node.Mark(MaybeFieldF20)
+		s.present &^= 1 << 20
 	}
 }
 
@@ -770,9 +770,9 @@ func (s *Maybe) HasF21() bool { return s.present&(1<<21) != 0 }
 // SetF21 makes F21 present and sets it.
 func (s *Maybe) SetF21(v uint64) {
 	if s.present&(1<<21) == 0 || s.f21 != v {
+		s.node.Mark(MaybeFieldF21)
 		s.present |= 1 << 21
 		s.f21 = v
-		s.node.Mark(MaybeFieldF21)
 	}
 }
 
@@ -788,8 +788,8 @@ func (s *Maybe) SetOptionalF21(v uint64, present bool) {
 // UnsetF21 makes F21 absent.
 func (s *Maybe) UnsetF21() {
 	if s.present&(1<<21) != 0 {
-		s.present &^= 1 << 21
 		s.node.Mark(MaybeFieldF21)
+		s.present &^= 1 << 21
 	}
 }
 
@@ -802,9 +802,9 @@ func (s *Maybe) HasF22() bool { return s.present&(1<<22) != 0 }
 // SetF22 makes F22 present and sets it.
 func (s *Maybe) SetF22(v uint64) {
 	if s.present&(1<<22) == 0 || s.f22 != v {
+		s.node.Mark(MaybeFieldF22)
 		s.present |= 1 << 22
 		s.f22 = v
-		s.node.Mark(MaybeFieldF22)
 	}
 }
 
@@ -820,8 +820,8 @@ func (s *Maybe) SetOptionalF22(v uint64, present bool) {
 // UnsetF22 makes F22 absent.
 func (s *Maybe) UnsetF22() {
 	if s.present&(1<<22) != 0 {
-		s.present &^= 1 << 22
 		s.node.Mark(MaybeFieldF22)
+		s.present &^= 1 << 22
 	}
 }
 
@@ -834,9 +834,9 @@ func (s *Maybe) HasF23() bool { return s.present&(1<<23) != 0 }
 // SetF23 makes F23 present and sets it.
 func (s *Maybe) SetF23(v uint64) {
 	if s.present&(1<<23) == 0 || s.f23 != v {
+		s.node.Mark(MaybeFieldF23)
 		s.present |= 1 << 23
 		s.f23 = v
-		s.node.Mark(MaybeFieldF23)
 	}
 }
 
@@ -852,8 +852,8 @@ func (s *Maybe) SetOptionalF23(v uint64, present bool) {
 // UnsetF23 makes F23 absent.
 func (s *Maybe) UnsetF23() {
 	if s.present&(1<<23) != 0 {
-		s.present &^= 1 << 23
 		s.node.Mark(MaybeFieldF23)
+		s.present &^= 1 << 23
 	}
 }
 
@@ -866,9 +866,9 @@ func (s *Maybe) HasF24() bool { return s.present&(1<<24) != 0 }
 // SetF24 makes F24 present and sets it.
 func (s *Maybe) SetF24(v uint64) {
 	if s.present&(1<<24) == 0 || s.f24 != v {
+		s.node.Mark(MaybeFieldF24)
 		s.present |= 1 << 24
 		s.f24 = v
-		s.node.Mark(MaybeFieldF24)
 	}
 }
 
@@ -884,8 +884,8 @@ func (s *Maybe) SetOptionalF24(v uint64, present bool) {
 // UnsetF24 makes F24 absent.
 func (s *Maybe) UnsetF24() {
 	if s.present&(1<<24) != 0 {
-		s.present &^= 1 << 24
 		s.node.Mark(MaybeFieldF24)
+		s.present &^= 1 << 24
 	}
 }
 
@@ -898,9 +898,9 @@ func (s *Maybe) HasF25() bool { return s.present&(1<<25) != 0 }
 // SetF25 makes F25 present and sets it.
 func (s *Maybe) SetF25(v uint64) {
 	if s.present&(1<<25) == 0 || s.f25 != v {
+		s.node.Mark(MaybeFieldF25)
 		s.present |= 1 << 25
 		s.f25 = v
-		s.node.Mark(MaybeFieldF25)
 	}
 }
 
@@ -916,8 +916,8 @@ func (s *Maybe) SetOptionalF25(v uint64, present bool) {
 // UnsetF25 makes F25 absent.
 func (s *Maybe) UnsetF25() {
 	if s.present&(1<<25) != 0 {
-		s.present &^= 1 << 25
 		s.node.Mark(MaybeFieldF25)
+		s.present &^= 1 << 25
 	}
 }
 
@@ -930,9 +930,9 @@ func (s *Maybe) HasF26() bool { return s.present&(1<<26) != 0 }
 // SetF26 makes F26 present and sets it.
 func (s *Maybe) SetF26(v uint64) {
 	if s.present&(1<<26) == 0 || s.f26 != v {
+		s.node.Mark(MaybeFieldF26)
 		s.present |= 1 << 26
 		s.f26 = v
-		s.node.Mark(MaybeFieldF26)
 	}
 }
 
@@ -948,8 +948,8 @@ func (s *Maybe) SetOptionalF26(v uint64, present bool) {
 // UnsetF26 makes F26 absent.
 func (s *Maybe) UnsetF26() {
 	if s.present&(1<<26) != 0 {
-		s.present &^= 1 << 26
 		s.node.Mark(MaybeFieldF26)
+		s.present &^= 1 << 26
 	}
 }
 
@@ -962,9 +962,9 @@ func (s *Maybe) HasF27() bool { return s.present&(1<<27) != 0 }
 // SetF27 makes F27 present and sets it.
 func (s *Maybe) SetF27(v uint64) {
 	if s.present&(1<<27) == 0 || s.f27 != v {
+		s.node.Mark(MaybeFieldF27)
 		s.present |= 1 << 27
 		s.f27 = v
-		s.node.Mark(MaybeFieldF27)
 	}
 }
 
@@ -980,8 +980,8 @@ func (s *Maybe) SetOptionalF27(v uint64, present bool) {
 // UnsetF27 makes F27 absent.
 func (s *Maybe) UnsetF27() {
 	if s.present&(1<<27) != 0 {
-		s.present &^= 1 << 27
 		s.node.Mark(MaybeFieldF27)
+		s.present &^= 1 << 27
 	}
 }
 
@@ -994,9 +994,9 @@ func (s *Maybe) HasF28() bool { return s.present&(1<<28) != 0 }
 // SetF28 makes F28 present and sets it.
 func (s *Maybe) SetF28(v uint64) {
 	if s.present&(1<<28) == 0 || s.f28 != v {
+		s.node.Mark(MaybeFieldF28)
 		s.present |= 1 << 28
 		s.f28 = v
-		s.node.Mark(MaybeFieldF28)
 	}
 }
 
@@ -1012,8 +1012,8 @@ func (s *Maybe) SetOptionalF28(v uint64, present bool) {
 // UnsetF28 makes F28 absent.
 func (s *Maybe) UnsetF28() {
 	if s.present&(1<<28) != 0 {
-		s.present &^= 1 << 28
 		s.node.Mark(MaybeFieldF28)
+		s.present &^= 1 << 28
 	}
 }
 
@@ -1026,9 +1026,9 @@ func (s *Maybe) HasF29() bool { return s.present&(1<<29) != 0 }
 // SetF29 makes F29 present and sets it.
 func (s *Maybe) SetF29(v uint64) {
 	if s.present&(1<<29) == 0 || s.f29 != v {
+		s.node.Mark(MaybeFieldF29)
 		s.present |= 1 << 29
 		s.f29 = v
-		s.node.Mark(MaybeFieldF29)
 	}
 }
 
@@ -1044,8 +1044,8 @@ func (s *Maybe) SetOptionalF29(v uint64, present bool) {
 // UnsetF29 makes F29 absent.
 func (s *Maybe) UnsetF29() {
 	if s.present&(1<<29) != 0 {
-		s.present &^= 1 << 29
 		s.node.Mark(MaybeFieldF29)
+		s.present &^= 1 << 29
 	}
 }
 
@@ -1058,9 +1058,9 @@ func (s *Maybe) HasF30() bool { return s.present&(1<<30) != 0 }
 // SetF30 makes F30 present and sets it.
 func (s *Maybe) SetF30(v uint64) {
 	if s.present&(1<<30) == 0 || s.f30 != v {
+		s.node.Mark(MaybeFieldF30)
 		s.present |= 1 << 30
 		s.f30 = v
-		s.node.Mark(MaybeFieldF30)
 	}
 }
 
@@ -1076,8 +1076,8 @@ func (s *Maybe) SetOptionalF30(v uint64, present bool) {
 // UnsetF30 makes F30 absent.
 func (s *Maybe) UnsetF30() {
 	if s.present&(1<<30) != 0 {
-		s.present &^= 1 << 30
 		s.node.Mark(MaybeFieldF30)
+		s.present &^= 1 << 30
 	}
 }
 
@@ -1090,9 +1090,9 @@ func (s *Maybe) HasF31() bool { return s.present&(1<<31) != 0 }
 // SetF31 makes F31 present and sets it.
 func (s *Maybe) SetF31(v uint64) {
 	if s.present&(1<<31) == 0 || s.f31 != v {
+		s.node.Mark(MaybeFieldF31)
 		s.present |= 1 << 31
 		s.f31 = v
-		s.node.Mark(MaybeFieldF31)
 	}
 }
 
@@ -1108,8 +1108,8 @@ func (s *Maybe) SetOptionalF31(v uint64, present bool) {
 // UnsetF31 makes F31 absent.
 func (s *Maybe) UnsetF31() {
 	if s.present&(1<<31) != 0 {
-		s.present &^= 1 << 31
 		s.node.Mark(MaybeFieldF31)
+		s.present &^= 1 << 31
 	}
 }
 
@@ -1122,9 +1122,9 @@ func (s *Maybe) HasF32() bool { return s.present&(1<<32) != 0 }
 // SetF32 makes F32 present and sets it.
 func (s *Maybe) SetF32(v uint64) {
 	if s.present&(1<<32) == 0 || s.f32 != v {
+		s.node.Mark(MaybeFieldF32)
 		s.present |= 1 << 32
 		s.f32 = v
-		s.node.Mark(MaybeFieldF32)
 	}
 }
 
@@ -1140,8 +1140,8 @@ func (s *Maybe) SetOptionalF32(v uint64, present bool) {
 // UnsetF32 makes F32 absent.
 func (s *Maybe) UnsetF32() {
 	if s.present&(1<<32) != 0 {
-		s.present &^= 1 << 32
 		s.node.Mark(MaybeFieldF32)
+		s.present &^= 1 << 32
 	}
 }
 
@@ -1154,9 +1154,9 @@ func (s *Maybe) HasF33() bool { return s.present&(1<<33) != 0 }
 // SetF33 makes F33 present and sets it.
 func (s *Maybe) SetF33(v uint64) {
 	if s.present&(1<<33) == 0 || s.f33 != v {
+		s.node.Mark(MaybeFieldF33)
 		s.present |= 1 << 33
 		s.f33 = v
-		s.node.Mark(MaybeFieldF33)
 	}
 }
 
@@ -1172,8 +1172,8 @@ func (s *Maybe) SetOptionalF33(v uint64, present bool) {
 // UnsetF33 makes F33 absent.
 func (s *Maybe) UnsetF33() {
 	if s.present&(1<<33) != 0 {
-		s.present &^= 1 << 33
 		s.node.Mark(MaybeFieldF33)
+		s.present &^= 1 << 33
 	}
 }
 
@@ -1186,9 +1186,9 @@ func (s *Maybe) HasF34() bool { return s.present&(1<<34) != 0 }
 // SetF34 makes F34 present and sets it.
 func (s *Maybe) SetF34(v uint64) {
 	if s.present&(1<<34) == 0 || s.f34 != v {
+		s.node.Mark(MaybeFieldF34)
 		s.present |= 1 << 34
 		s.f34 = v
-		s.node.Mark(MaybeFieldF34)
 	}
 }
 
@@ -1204,8 +1204,8 @@ func (s *Maybe) SetOptionalF34(v uint64, present bool) {
 // UnsetF34 makes F34 absent.
 func (s *Maybe) UnsetF34() {
 	if s.present&(1<<34) != 0 {
-		s.present &^= 1 << 34
 		s.node.Mark(MaybeFieldF34)
+		s.present &^= 1 << 34
 	}
 }
 
@@ -1218,9 +1218,9 @@ func (s *Maybe) HasF35() bool { return s.present&(1<<35) != 0 }
 // SetF35 makes F35 present and sets it.
 func (s *Maybe) SetF35(v uint64) {
 	if s.present&(1<<35) == 0 || s.f35 != v {
+		s.node.Mark(MaybeFieldF35)
 		s.present |= 1 << 35
 		s.f35 = v
-		s.node.Mark(MaybeFieldF35)
 	}
 }
 
@@ -1236,8 +1236,8 @@ func (s *Maybe) SetOptionalF35(v uint64, present bool) {
 // UnsetF35 makes F35 absent.
 func (s *Maybe) UnsetF35() {
 	if s.present&(1<<35) != 0 {
-		s.present &^= 1 << 35
 		s.node.Mark(MaybeFieldF35)
+		s.present &^= 1 << 35
 	}
 }
 
@@ -1250,9 +1250,9 @@ func (s *Maybe) HasF36() bool { return s.present&(1<<36) != 0 }
 // SetF36 makes F36 present and sets it.
 func (s *Maybe) SetF36(v uint64) {
 	if s.present&(1<<36) == 0 || s.f36 != v {
+		s.node.Mark(MaybeFieldF36)
 		s.present |= 1 << 36
 		s.f36 = v
-		s.node.Mark(MaybeFieldF36)
 	}
 }
 
@@ -1268,8 +1268,8 @@ func (s *Maybe) SetOptionalF36(v uint64, present bool) {
 // UnsetF36 makes F36 absent.
 func (s *Maybe) UnsetF36() {
 	if s.present&(1<<36) != 0 {
-		s.present &^= 1 << 36
 		s.node.Mark(MaybeFieldF36)
+		s.present &^= 1 << 36
 	}
 }
 
@@ -1282,9 +1282,9 @@ func (s *Maybe) HasF37() bool { return s.present&(1<<37) != 0 }
 // SetF37 makes F37 present and sets it.
 func (s *Maybe) SetF37(v uint64) {
 	if s.present&(1<<37) == 0 || s.f37 != v {
+		s.node.Mark(MaybeFieldF37)
 		s.present |= 1 << 37
 		s.f37 = v
-		s.node.Mark(MaybeFieldF37)
 	}
 }
 
@@ -1300,8 +1300,8 @@ func (s *Maybe) SetOptionalF37(v uint64, present bool) {
 // UnsetF37 makes F37 absent.
 func (s *Maybe) UnsetF37() {
 	if s.present&(1<<37) != 0 {
-		s.present &^= 1 << 37
 		s.node.Mark(MaybeFieldF37)
+		s.present &^= 1 << 37
 	}
 }
 
@@ -1314,9 +1314,9 @@ func (s *Maybe) HasF38() bool { return s.present&(1<<38) != 0 }
 // SetF38 makes F38 present and sets it.
 func (s *Maybe) SetF38(v uint64) {
 	if s.present&(1<<38) == 0 || s.f38 != v {
+		s.node.Mark(MaybeFieldF38)
 		s.present |= 1 << 38
 		s.f38 = v
-		s.node.Mark(MaybeFieldF38)
 	}
 }
 
@@ -1332,8 +1332,8 @@ func (s *Maybe) SetOptionalF38(v uint64, present bool) {
 // UnsetF38 makes F38 absent.
 func (s *Maybe) UnsetF38() {
 	if s.present&(1<<38) != 0 {
-		s.present &^= 1 << 38
 		s.node.Mark(MaybeFieldF38)
+		s.present &^= 1 << 38
 	}
 }
 
@@ -1346,9 +1346,9 @@ func (s *Maybe) HasF39() bool { return s.present&(1<<39) != 0 }
 // SetF39 makes F39 present and sets it.
 func (s *Maybe) SetF39(v uint64) {
 	if s.present&(1<<39) == 0 || s.f39 != v {
+		s.node.Mark(MaybeFieldF39)
 		s.present |= 1 << 39
 		s.f39 = v
-		s.node.Mark(MaybeFieldF39)
 	}
 }
 
@@ -1364,8 +1364,8 @@ func (s *Maybe) SetOptionalF39(v uint64, present bool) {
 // UnsetF39 makes F39 absent.
 func (s *Maybe) UnsetF39() {
 	if s.present&(1<<39) != 0 {
-		s.present &^= 1 << 39
 		s.node.Mark(MaybeFieldF39)
+		s.present &^= 1 << 39
 	}
 }
 
@@ -1378,9 +1378,9 @@ func (s *Maybe) HasF40() bool { return s.present&(1<<40) != 0 }
 // SetF40 makes F40 present and sets it.
 func (s *Maybe) SetF40(v uint64) {
 	if s.present&(1<<40) == 0 || s.f40 != v {
+		s.node.Mark(MaybeFieldF40)
 		s.present |= 1 << 40
 		s.f40 = v
-		s.node.Mark(MaybeFieldF40)
 	}
 }
 
@@ -1396,8 +1396,8 @@ func (s *Maybe) SetOptionalF40(v uint64, present bool) {
 // UnsetF40 makes F40 absent.
 func (s *Maybe) UnsetF40() {
 	if s.present&(1<<40) != 0 {
-		s.present &^= 1 << 40
 		s.node.Mark(MaybeFieldF40)
+		s.present &^= 1 << 40
 	}
 }
 
@@ -1410,9 +1410,9 @@ func (s *Maybe) HasF41() bool { return s.present&(1<<41) != 0 }
 // SetF41 makes F41 present and sets it.
 func (s *Maybe) SetF41(v uint64) {
 	if s.present&(1<<41) == 0 || s.f41 != v {
+		s.node.Mark(MaybeFieldF41)
 		s.present |= 1 << 41
 		s.f41 = v
-		s.node.Mark(MaybeFieldF41)
 	}
 }
 
@@ -1428,8 +1428,8 @@ func (s *Maybe) SetOptionalF41(v uint64, present bool) {
 // UnsetF41 makes F41 absent.
 func (s *Maybe) UnsetF41() {
 	if s.present&(1<<41) != 0 {
-		s.present &^= 1 << 41
 		s.node.Mark(MaybeFieldF41)
+		s.present &^= 1 << 41
 	}
 }
 
@@ -1442,9 +1442,9 @@ func (s *Maybe) HasF42() bool { return s.present&(1<<42) != 0 }
 // SetF42 makes F42 present and sets it.
 func (s *Maybe) SetF42(v uint64) {
 	if s.present&(1<<42) == 0 || s.f42 != v {
+		s.node.Mark(MaybeFieldF42)
 		s.present |= 1 << 42
 		s.f42 = v
-		s.node.Mark(MaybeFieldF42)
 	}
 }
 
@@ -1460,8 +1460,8 @@ func (s *Maybe) SetOptionalF42(v uint64, present bool) {
 // UnsetF42 makes F42 absent.
 func (s *Maybe) UnsetF42() {
 	if s.present&(1<<42) != 0 {
-		s.present &^= 1 << 42
 		s.node.Mark(MaybeFieldF42)
+		s.present &^= 1 << 42
 	}
 }
 
@@ -1474,9 +1474,9 @@ func (s *Maybe) HasF43() bool { return s.present&(1<<43) != 0 }
 // SetF43 makes F43 present and sets it.
 func (s *Maybe) SetF43(v uint64) {
 	if s.present&(1<<43) == 0 || s.f43 != v {
+		s.node.Mark(MaybeFieldF43)
 		s.present |= 1 << 43
 		s.f43 = v
-		s.node.Mark(MaybeFieldF43)
 	}
 }
 
@@ -1492,8 +1492,8 @@ func (s *Maybe) SetOptionalF43(v uint64, present bool) {
 // UnsetF43 makes F43 absent.
 func (s *Maybe) UnsetF43() {
 	if s.present&(1<<43) != 0 {
-		s.present &^= 1 << 43
 		s.node.Mark(MaybeFieldF43)
+		s.present &^= 1 << 43
 	}
 }
 
@@ -1506,9 +1506,9 @@ func (s *Maybe) HasF44() bool { return s.present&(1<<44) != 0 }
 // SetF44 makes F44 present and sets it.
 func (s *Maybe) SetF44(v uint64) {
 	if s.present&(1<<44) == 0 || s.f44 != v {
+		s.node.Mark(MaybeFieldF44)
 		s.present |= 1 << 44
 		s.f44 = v
-		s.node.Mark(MaybeFieldF44)
 	}
 }
 
@@ -1524,8 +1524,8 @@ func (s *Maybe) SetOptionalF44(v uint64, present bool) {
 // UnsetF44 makes F44 absent.
 func (s *Maybe) UnsetF44() {
 	if s.present&(1<<44) != 0 {
-		s.present &^= 1 << 44
 		s.node.Mark(MaybeFieldF44)
+		s.present &^= 1 << 44
 	}
 }
 
@@ -1538,9 +1538,9 @@ func (s *Maybe) HasF45() bool { return s.present&(1<<45) != 0 }
 // SetF45 makes F45 present and sets it.
 func (s *Maybe) SetF45(v uint64) {
 	if s.present&(1<<45) == 0 || s.f45 != v {
+		s.node.Mark(MaybeFieldF45)
 		s.present |= 1 << 45
 		s.f45 = v
-		s.node.Mark(MaybeFieldF45)
 	}
 }
 
@@ -1556,8 +1556,8 @@ func (s *Maybe) SetOptionalF45(v uint64, present bool) {
 // UnsetF45 makes F45 absent.
 func (s *Maybe) UnsetF45() {
 	if s.present&(1<<45) != 0 {
-		s.present &^= 1 << 45
 		s.node.Mark(MaybeFieldF45)
+		s.present &^= 1 << 45
 	}
 }
 
@@ -1570,9 +1570,9 @@ func (s *Maybe) HasF46() bool { return s.present&(1<<46) != 0 }
 // SetF46 makes F46 present and sets it.
 func (s *Maybe) SetF46(v uint64) {
 	if s.present&(1<<46) == 0 || s.f46 != v {
+		s.node.Mark(MaybeFieldF46)
 		s.present |= 1 << 46
 		s.f46 = v
-		s.node.Mark(MaybeFieldF46)
 	}
 }
 
@@ -1588,8 +1588,8 @@ func (s *Maybe) SetOptionalF46(v uint64, present bool) {
 // UnsetF46 makes F46 absent.
 func (s *Maybe) UnsetF46() {
 	if s.present&(1<<46) != 0 {
-		s.present &^= 1 << 46
 		s.node.Mark(MaybeFieldF46)
+		s.present &^= 1 << 46
 	}
 }
 
@@ -1602,9 +1602,9 @@ func (s *Maybe) HasF47() bool { return s.present&(1<<47) != 0 }
 // SetF47 makes F47 present and sets it.
 func (s *Maybe) SetF47(v uint64) {
 	if s.present&(1<<47) == 0 || s.f47 != v {
+		s.node.Mark(MaybeFieldF47)
 		s.present |= 1 << 47
 		s.f47 = v
-		s.node.Mark(MaybeFieldF47)
 	}
 }
 
@@ -1620,8 +1620,8 @@ func (s *Maybe) SetOptionalF47(v uint64, present bool) {
 // UnsetF47 makes F47 absent.
 func (s *Maybe) UnsetF47() {
 	if s.present&(1<<47) != 0 {
-		s.present &^= 1 << 47
 		s.node.Mark(MaybeFieldF47)
+		s.present &^= 1 << 47
 	}
 }
 
@@ -1634,9 +1634,9 @@ func (s *Maybe) HasF48() bool { return s.present&(1<<48) != 0 }
 // SetF48 makes F48 present and sets it.
 func (s *Maybe) SetF48(v uint64) {
 	if s.present&(1<<48) == 0 || s.f48 != v {
+		s.node.Mark(MaybeFieldF48)
 		s.present |= 1 << 48
 		s.f48 = v
-		s.node.Mark(MaybeFieldF48)
 	}
 }
 
@@ -1652,8 +1652,8 @@ func (s *Maybe) SetOptionalF48(v uint64, present bool) {
 // UnsetF48 makes F48 absent.
 func (s *Maybe) UnsetF48() {
 	if s.present&(1<<48) != 0 {
-		s.present &^= 1 << 48
 		s.node.Mark(MaybeFieldF48)
+		s.present &^= 1 << 48
 	}
 }
 
@@ -1666,9 +1666,9 @@ func (s *Maybe) HasF49() bool { return s.present&(1<<49) != 0 }
 // SetF49 makes F49 present and sets it.
 func (s *Maybe) SetF49(v uint64) {
 	if s.present&(1<<49) == 0 || s.f49 != v {
+		s.node.Mark(MaybeFieldF49)
 		s.present |= 1 << 49
 		s.f49 = v
-		s.node.Mark(MaybeFieldF49)
 	}
 }
 
@@ -1684,8 +1684,8 @@ func (s *Maybe) SetOptionalF49(v uint64, present bool) {
 // UnsetF49 makes F49 absent.
 func (s *Maybe) UnsetF49() {
 	if s.present&(1<<49) != 0 {
-		s.present &^= 1 << 49
 		s.node.Mark(MaybeFieldF49)
+		s.present &^= 1 << 49
 	}
 }
 
@@ -1698,9 +1698,9 @@ func (s *Maybe) HasF50() bool { return s.present&(1<<50) != 0 }
 // SetF50 makes F50 present and sets it.
 func (s *Maybe) SetF50(v uint64) {
 	if s.present&(1<<50) == 0 || s.f50 != v {
+		s.node.Mark(MaybeFieldF50)
 		s.present |= 1 << 50
 		s.f50 = v
-		s.node.Mark(MaybeFieldF50)
 	}
 }
 
@@ -1716,8 +1716,8 @@ func (s *Maybe) SetOptionalF50(v uint64, present bool) {
 // UnsetF50 makes F50 absent.
 func (s *Maybe) UnsetF50() {
 	if s.present&(1<<50) != 0 {
-		s.present &^= 1 << 50
 		s.node.Mark(MaybeFieldF50)
+		s.present &^= 1 << 50
 	}
 }
 
@@ -1730,9 +1730,9 @@ func (s *Maybe) HasF51() bool { return s.present&(1<<51) != 0 }
 // SetF51 makes F51 present and sets it.
 func (s *Maybe) SetF51(v uint64) {
 	if s.present&(1<<51) == 0 || s.f51 != v {
+		s.node.Mark(MaybeFieldF51)
 		s.present |= 1 << 51
 		s.f51 = v
-		s.node.Mark(MaybeFieldF51)
 	}
 }
 
@@ -1748,8 +1748,8 @@ func (s *Maybe) SetOptionalF51(v uint64, present bool) {
 // UnsetF51 makes F51 absent.
 func (s *Maybe) UnsetF51() {
 	if s.present&(1<<51) != 0 {
-		s.present &^= 1 << 51
 		s.node.Mark(MaybeFieldF51)
+		s.present &^= 1 << 51
 	}
 }
 
@@ -1762,9 +1762,9 @@ func (s *Maybe) HasF52() bool { return s.present&(1<<52) != 0 }
 // SetF52 makes F52 present and sets it.
 func (s *Maybe) SetF52(v uint64) {
 	if s.present&(1<<52) == 0 || s.f52 != v {
+		s.node.Mark(MaybeFieldF52)
 		s.present |= 1 << 52
 		s.f52 = v
-		s.node.Mark(MaybeFieldF52)
 	}
 }
 
@@ -1780,8 +1780,8 @@ func (s *Maybe) SetOptionalF52(v uint64, present bool) {
 // UnsetF52 makes F52 absent.
 func (s *Maybe) UnsetF52() {
 	if s.present&(1<<52) != 0 {
-		s.present &^= 1 << 52
 		s.node.Mark(MaybeFieldF52)
+		s.present &^= 1 << 52
 	}
 }
 
@@ -1794,9 +1794,9 @@ func (s *Maybe) HasF53() bool { return s.present&(1<<53) != 0 }
 // SetF53 makes F53 present and sets it.
 func (s *Maybe) SetF53(v uint64) {
 	if s.present&(1<<53) == 0 || s.f53 != v {
+		s.node.Mark(MaybeFieldF53)
 		s.present |= 1 << 53
 		s.f53 = v
-		s.node.Mark(MaybeFieldF53)
 	}
 }
 
@@ -1812,8 +1812,8 @@ func (s *Maybe) SetOptionalF53(v uint64, present bool) {
 // UnsetF53 makes F53 absent.
 func (s *Maybe) UnsetF53() {
 	if s.present&(1<<53) != 0 {
-		s.present &^= 1 << 53
 		s.node.Mark(MaybeFieldF53)
+		s.present &^= 1 << 53
 	}
 }
 
@@ -1826,9 +1826,9 @@ func (s *Maybe) HasF54() bool { return s.present&(1<<54) != 0 }
 // SetF54 makes F54 present and sets it.
 func (s *Maybe) SetF54(v uint64) {
 	if s.present&(1<<54) == 0 || s.f54 != v {
+		s.node.Mark(MaybeFieldF54)
 		s.present |= 1 << 54
 		s.f54 = v
-		s.node.Mark(MaybeFieldF54)
 	}
 }
 
@@ -1844,8 +1844,8 @@ func (s *Maybe) SetOptionalF54(v uint64, present bool) {
 // UnsetF54 makes F54 absent.
 func (s *Maybe) UnsetF54() {
 	if s.present&(1<<54) != 0 {
-		s.present &^= 1 << 54
 		s.node.Mark(MaybeFieldF54)
+		s.present &^= 1 << 54
 	}
 }
 
@@ -1858,9 +1858,9 @@ func (s *Maybe) HasF55() bool { return s.present&(1<<55) != 0 }
 // SetF55 makes F55 present and sets it.
 func (s *Maybe) SetF55(v uint64) {
 	if s.present&(1<<55) == 0 || s.f55 != v {
+		s.node.Mark(MaybeFieldF55)
 		s.present |= 1 << 55
 		s.f55 = v
-		s.node.Mark(MaybeFieldF55)
 	}
 }
 
@@ -1876,8 +1876,8 @@ func (s *Maybe) SetOptionalF55(v uint64, present bool) {
 // UnsetF55 makes F55 absent.
 func (s *Maybe) UnsetF55() {
 	if s.present&(1<<55) != 0 {
-		s.present &^= 1 << 55
 		s.node.Mark(MaybeFieldF55)
+		s.present &^= 1 << 55
 	}
 }
 
@@ -1890,9 +1890,9 @@ func (s *Maybe) HasF56() bool { return s.present&(1<<56) != 0 }
 // SetF56 makes F56 present and sets it.
 func (s *Maybe) SetF56(v uint64) {
 	if s.present&(1<<56) == 0 || s.f56 != v {
+		s.node.Mark(MaybeFieldF56)
 		s.present |= 1 << 56
 		s.f56 = v
-		s.node.Mark(MaybeFieldF56)
 	}
 }
 
@@ -1908,8 +1908,8 @@ func (s *Maybe) SetOptionalF56(v uint64, present bool) {
 // UnsetF56 makes F56 absent.
 func (s *Maybe) UnsetF56() {
 	if s.present&(1<<56) != 0 {
-		s.present &^= 1 << 56
 		s.node.Mark(MaybeFieldF56)
+		s.present &^= 1 << 56
 	}
 }
 
@@ -1922,9 +1922,9 @@ func (s *Maybe) HasF57() bool { return s.present&(1<<57) != 0 }
 // SetF57 makes F57 present and sets it.
 func (s *Maybe) SetF57(v uint64) {
 	if s.present&(1<<57) == 0 || s.f57 != v {
+		s.node.Mark(MaybeFieldF57)
 		s.present |= 1 << 57
 		s.f57 = v
-		s.node.Mark(MaybeFieldF57)
 	}
 }
 
@@ -1940,8 +1940,8 @@ func (s *Maybe) SetOptionalF57(v uint64, present bool) {
 // UnsetF57 makes F57 absent.
 func (s *Maybe) UnsetF57() {
 	if s.present&(1<<57) != 0 {
-		s.present &^= 1 << 57
 		s.node.Mark(MaybeFieldF57)
+		s.present &^= 1 << 57
 	}
 }
 
@@ -1954,9 +1954,9 @@ func (s *Maybe) HasF58() bool { return s.present&(1<<58) != 0 }
 // SetF58 makes F58 present and sets it.
 func (s *Maybe) SetF58(v uint64) {
 	if s.present&(1<<58) == 0 || s.f58 != v {
+		s.node.Mark(MaybeFieldF58)
 		s.present |= 1 << 58
 		s.f58 = v
-		s.node.Mark(MaybeFieldF58)
 	}
 }
 
@@ -1972,8 +1972,8 @@ func (s *Maybe) SetOptionalF58(v uint64, present bool) {
 // UnsetF58 makes F58 absent.
 func (s *Maybe) UnsetF58() {
 	if s.present&(1<<58) != 0 {
-		s.present &^= 1 << 58
 		s.node.Mark(MaybeFieldF58)
+		s.present &^= 1 << 58
 	}
 }
 
@@ -1986,9 +1986,9 @@ func (s *Maybe) HasF59() bool { return s.present&(1<<59) != 0 }
 // SetF59 makes F59 present and sets it.
 func (s *Maybe) SetF59(v uint64) {
 	if s.present&(1<<59) == 0 || s.f59 != v {
+		s.node.Mark(MaybeFieldF59)
 		s.present |= 1 << 59
 		s.f59 = v
-		s.node.Mark(MaybeFieldF59)
 	}
 }
 
@@ -2004,8 +2004,8 @@ func (s *Maybe) SetOptionalF59(v uint64, present bool) {
 // UnsetF59 makes F59 absent.
 func (s *Maybe) UnsetF59() {
 	if s.present&(1<<59) != 0 {
-		s.present &^= 1 << 59
 		s.node.Mark(MaybeFieldF59)
+		s.present &^= 1 << 59
 	}
 }
 
@@ -2018,9 +2018,9 @@ func (s *Maybe) HasF60() bool { return s.present&(1<<60) != 0 }
 // SetF60 makes F60 present and sets it.
 func (s *Maybe) SetF60(v uint64) {
 	if s.present&(1<<60) == 0 || s.f60 != v {
+		s.node.Mark(MaybeFieldF60)
 		s.present |= 1 << 60
 		s.f60 = v
-		s.node.Mark(MaybeFieldF60)
 	}
 }
 
@@ -2036,8 +2036,8 @@ func (s *Maybe) SetOptionalF60(v uint64, present bool) {
 // UnsetF60 makes F60 absent.
 func (s *Maybe) UnsetF60() {
 	if s.present&(1<<60) != 0 {
-		s.present &^= 1 << 60
 		s.node.Mark(MaybeFieldF60)
+		s.present &^= 1 << 60
 	}
 }
 
@@ -2050,9 +2050,9 @@ func (s *Maybe) HasF61() bool { return s.present&(1<<61) != 0 }
 // SetF61 makes F61 present and sets it.
 func (s *Maybe) SetF61(v uint64) {
 	if s.present&(1<<61) == 0 || s.f61 != v {
+		s.node.Mark(MaybeFieldF61)
 		s.present |= 1 << 61
 		s.f61 = v
-		s.node.Mark(MaybeFieldF61)
 	}
 }
 
@@ -2068,8 +2068,8 @@ func (s *Maybe) SetOptionalF61(v uint64, present bool) {
 // UnsetF61 makes F61 absent.
 func (s *Maybe) UnsetF61() {
 	if s.present&(1<<61) != 0 {
-		s.present &^= 1 << 61
 		s.node.Mark(MaybeFieldF61)
+		s.present &^= 1 << 61
 	}
 }
 
@@ -2082,9 +2082,9 @@ func (s *Maybe) HasF62() bool { return s.present&(1<<62) != 0 }
 // SetF62 makes F62 present and sets it.
 func (s *Maybe) SetF62(v uint64) {
 	if s.present&(1<<62) == 0 || s.f62 != v {
+		s.node.Mark(MaybeFieldF62)
 		s.present |= 1 << 62
 		s.f62 = v
-		s.node.Mark(MaybeFieldF62)
 	}
 }
 
@@ -2100,8 +2100,8 @@ func (s *Maybe) SetOptionalF62(v uint64, present bool) {
 // UnsetF62 makes F62 absent.
 func (s *Maybe) UnsetF62() {
 	if s.present&(1<<62) != 0 {
-		s.present &^= 1 << 62
 		s.node.Mark(MaybeFieldF62)
+		s.present &^= 1 << 62
 	}
 }
 
@@ -2114,9 +2114,9 @@ func (s *Maybe) HasF63() bool { return s.present&(1<<63) != 0 }
 // SetF63 makes F63 present and sets it.
 func (s *Maybe) SetF63(v uint64) {
 	if s.present&(1<<63) == 0 || s.f63 != v {
+		s.node.Mark(MaybeFieldF63)
 		s.present |= 1 << 63
 		s.f63 = v
-		s.node.Mark(MaybeFieldF63)
 	}
 }
 
@@ -2132,8 +2132,8 @@ func (s *Maybe) SetOptionalF63(v uint64, present bool) {
 // UnsetF63 makes F63 absent.
 func (s *Maybe) UnsetF63() {
 	if s.present&(1<<63) != 0 {
-		s.present &^= 1 << 63
 		s.node.Mark(MaybeFieldF63)
+		s.present &^= 1 << 63
 	}
 }
 

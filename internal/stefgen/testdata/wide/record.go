@@ -94,8 +94,8 @@ func (s *Record) F0() bool { return s.f0 }
 // SetF0 sets F0.
 func (s *Record) SetF0(v bool) {
 	if s.f0 != v {
-		s.f0 = v
 		s.node.Mark(RecordFieldF0)
+		s.f0 = v
 	}
 }
 
@@ -105,8 +105,8 @@ func (s *Record) F1() bool { return s.f1 }
 // SetF1 sets F1.
 func (s *Record) SetF1(v bool) {
 	if s.f1 != v {
-		s.f1 = v
 		s.node.Mark(RecordFieldF1)
+		s.f1 = v
 	}
 }
 
@@ -116,8 +116,8 @@ func (s *Record) F2() bool { return s.f2 }
 // SetF2 sets F2.
 func (s *Record) SetF2(v bool) {
 	if s.f2 != v {
-		s.f2 = v
 		s.node.Mark(RecordFieldF2)
+		s.f2 = v
 	}
 }
 
@@ -127,8 +127,8 @@ func (s *Record) F3() bool { return s.f3 }
 // SetF3 sets F3.
 func (s *Record) SetF3(v bool) {
 	if s.f3 != v {
-		s.f3 = v
 		s.node.Mark(RecordFieldF3)
+		s.f3 = v
 	}
 }
 
@@ -138,8 +138,8 @@ func (s *Record) F4() bool { return s.f4 }
 // SetF4 sets F4.
 func (s *Record) SetF4(v bool) {
 	if s.f4 != v {
-		s.f4 = v
 		s.node.Mark(RecordFieldF4)
+		s.f4 = v
 	}
 }
 
@@ -149,8 +149,8 @@ func (s *Record) F5() bool { return s.f5 }
 // SetF5 sets F5.
 func (s *Record) SetF5(v bool) {
 	if s.f5 != v {
-		s.f5 = v
 		s.node.Mark(RecordFieldF5)
+		s.f5 = v
 	}
 }
 
@@ -160,8 +160,8 @@ func (s *Record) F6() bool { return s.f6 }
 // SetF6 sets F6.
 func (s *Record) SetF6(v bool) {
 	if s.f6 != v {
-		s.f6 = v
 		s.node.Mark(RecordFieldF6)
+		s.f6 = v
 	}
 }
 
@@ -171,8 +171,8 @@ func (s *Record) F7() bool { return s.f7 }
 // SetF7 sets F7.
 func (s *Record) SetF7(v bool) {
 	if s.f7 != v {
-		s.f7 = v
 		s.node.Mark(RecordFieldF7)
+		s.f7 = v
 	}
 }
 
@@ -182,8 +182,8 @@ func (s *Record) F8() bool { return s.f8 }
 // SetF8 sets F8.
 func (s *Record) SetF8(v bool) {
 	if s.f8 != v {
-		s.f8 = v
 		s.node.Mark(RecordFieldF8)
+		s.f8 = v
 	}
 }
 
@@ -193,8 +193,8 @@ func (s *Record) F9() bool { return s.f9 }
 // SetF9 sets F9.
 func (s *Record) SetF9(v bool) {
 	if s.f9 != v {
-		s.f9 = v
 		s.node.Mark(RecordFieldF9)
+		s.f9 = v
 	}
 }
 
@@ -204,8 +204,8 @@ func (s *Record) F10() bool { return s.f10 }
 // SetF10 sets F10.
 func (s *Record) SetF10(v bool) {
 	if s.f10 != v {
-		s.f10 = v
 		s.node.Mark(RecordFieldF10)
+		s.f10 = v
 	}
 }
 
@@ -215,8 +215,8 @@ func (s *Record) F11() bool { return s.f11 }
 // SetF11 sets F11.
 func (s *Record) SetF11(v bool) {
 	if s.f11 != v {
-		s.f11 = v
 		s.node.Mark(RecordFieldF11)
+		s.f11 = v
 	}
 }
 
@@ -226,8 +226,8 @@ func (s *Record) F12() bool { return s.f12 }
 // SetF12 sets F12.
 func (s *Record) SetF12(v bool) {
 	if s.f12 != v {
-		s.f12 = v
 		s.node.Mark(RecordFieldF12)
+		s.f12 = v
 	}
 }
 
@@ -237,8 +237,8 @@ func (s *Record) F13() bool { return s.f13 }
 // SetF13 sets F13.
 func (s *Record) SetF13(v bool) {
 	if s.f13 != v {
-		s.f13 = v
 		s.node.Mark(RecordFieldF13)
+		s.f13 = v
 	}
 }
 
@@ -248,8 +248,8 @@ func (s *Record) F14() bool { return s.f14 }
 // SetF14 sets F14.
 func (s *Record) SetF14(v bool) {
 	if s.f14 != v {
-		s.f14 = v
 		s.node.Mark(RecordFieldF14)
+		s.f14 = v
 	}
 }
 
@@ -259,8 +259,8 @@ func (s *Record) F15() bool { return s.f15 }
 // SetF15 sets F15.
 func (s *Record) SetF15(v bool) {
 	if s.f15 != v {
-		s.f15 = v
 		s.node.Mark(RecordFieldF15)
+		s.f15 = v
 	}
 }
 
@@ -270,8 +270,8 @@ func (s *Record) F16() bool { return s.f16 }
 // SetF16 sets F16.
 func (s *Record) SetF16(v bool) {
 	if s.f16 != v {
-		s.f16 = v
 		s.node.Mark(RecordFieldF16)
+		s.f16 = v
 	}
 }
 
@@ -281,8 +281,8 @@ func (s *Record) F17() bool { return s.f17 }
 // SetF17 sets F17.
 func (s *Record) SetF17(v bool) {
 	if s.f17 != v {
-		s.f17 = v
 		s.node.Mark(RecordFieldF17)
+		s.f17 = v
 	}
 }
 
@@ -292,8 +292,8 @@ func (s *Record) F18() bool { return s.f18 }
 // SetF18 sets F18.
 func (s *Record) SetF18(v bool) {
 	if s.f18 != v {
-		s.f18 = v
 		s.node.Mark(RecordFieldF18)
+		s.f18 = v
 	}
 }
 
@@ -303,8 +303,8 @@ func (s *Record) F19() bool { return s.f19 }
 // SetF19 sets F19.
 func (s *Record) SetF19(v bool) {
 	if s.f19 != v {
-		s.f19 = v
 		s.node.Mark(RecordFieldF19)
+		s.f19 = v
 	}
 }
 
@@ -314,8 +314,8 @@ func (s *Record) F20() bool { return s.f20 }
 // SetF20 sets F20.
 func (s *Record) SetF20(v bool) {
 	if s.f20 != v {
-		s.f20 = v
 		s.node.Mark(RecordFieldF20)
+		s.f20 = v
 	}
 }
 
@@ -325,8 +325,8 @@ func (s *Record) F21() bool { return s.f21 }
 // SetF21 sets F21.
 func (s *Record) SetF21(v bool) {
 	if s.f21 != v {
-		s.f21 = v
 		s.node.Mark(RecordFieldF21)
+		s.f21 = v
 	}
 }
 
@@ -336,8 +336,8 @@ func (s *Record) F22() bool { return s.f22 }
 // SetF22 sets F22.
 func (s *Record) SetF22(v bool) {
 	if s.f22 != v {
-		s.f22 = v
 		s.node.Mark(RecordFieldF22)
+		s.f22 = v
 	}
 }
 
@@ -347,8 +347,8 @@ func (s *Record) F23() bool { return s.f23 }
 // SetF23 sets F23.
 func (s *Record) SetF23(v bool) {
 	if s.f23 != v {
-		s.f23 = v
 		s.node.Mark(RecordFieldF23)
+		s.f23 = v
 	}
 }
 
@@ -358,8 +358,8 @@ func (s *Record) F24() bool { return s.f24 }
 // SetF24 sets F24.
 func (s *Record) SetF24(v bool) {
 	if s.f24 != v {
-		s.f24 = v
 		s.node.Mark(RecordFieldF24)
+		s.f24 = v
 	}
 }
 
@@ -369,8 +369,8 @@ func (s *Record) F25() bool { return s.f25 }
 // SetF25 sets F25.
 func (s *Record) SetF25(v bool) {
 	if s.f25 != v {
-		s.f25 = v
 		s.node.Mark(RecordFieldF25)
+		s.f25 = v
 	}
 }
 
@@ -380,8 +380,8 @@ func (s *Record) F26() bool { return s.f26 }
 // SetF26 sets F26.
 func (s *Record) SetF26(v bool) {
 	if s.f26 != v {
-		s.f26 = v
 		s.node.Mark(RecordFieldF26)
+		s.f26 = v
 	}
 }
 
@@ -391,8 +391,8 @@ func (s *Record) F27() bool { return s.f27 }
 // SetF27 sets F27.
 func (s *Record) SetF27(v bool) {
 	if s.f27 != v {
-		s.f27 = v
 		s.node.Mark(RecordFieldF27)
+		s.f27 = v
 	}
 }
 
@@ -402,8 +402,8 @@ func (s *Record) F28() bool { return s.f28 }
 // SetF28 sets F28.
 func (s *Record) SetF28(v bool) {
 	if s.f28 != v {
-		s.f28 = v
 		s.node.Mark(RecordFieldF28)
+		s.f28 = v
 	}
 }
 
@@ -413,8 +413,8 @@ func (s *Record) F29() bool { return s.f29 }
 // SetF29 sets F29.
 func (s *Record) SetF29(v bool) {
 	if s.f29 != v {
-		s.f29 = v
 		s.node.Mark(RecordFieldF29)
+		s.f29 = v
 	}
 }
 
@@ -424,8 +424,8 @@ func (s *Record) F30() bool { return s.f30 }
 // SetF30 sets F30.
 func (s *Record) SetF30(v bool) {
 	if s.f30 != v {
-		s.f30 = v
 		s.node.Mark(RecordFieldF30)
+		s.f30 = v
 	}
 }
 
@@ -435,8 +435,8 @@ func (s *Record) F31() bool { return s.f31 }
 // SetF31 sets F31.
 func (s *Record) SetF31(v bool) {
 	if s.f31 != v {
-		s.f31 = v
 		s.node.Mark(RecordFieldF31)
+		s.f31 = v
 	}
 }
 
@@ -446,8 +446,8 @@ func (s *Record) F32() bool { return s.f32 }
 // SetF32 sets F32.
 func (s *Record) SetF32(v bool) {
 	if s.f32 != v {
-		s.f32 = v
 		s.node.Mark(RecordFieldF32)
+		s.f32 = v
 	}
 }
 
@@ -457,8 +457,8 @@ func (s *Record) F33() bool { return s.f33 }
 // SetF33 sets F33.
 func (s *Record) SetF33(v bool) {
 	if s.f33 != v {
-		s.f33 = v
 		s.node.Mark(RecordFieldF33)
+		s.f33 = v
 	}
 }
 
@@ -468,8 +468,8 @@ func (s *Record) F34() bool { return s.f34 }
 // SetF34 sets F34.
 func (s *Record) SetF34(v bool) {
 	if s.f34 != v {
-		s.f34 = v
 		s.node.Mark(RecordFieldF34)
+		s.f34 = v
 	}
 }
 
@@ -479,8 +479,8 @@ func (s *Record) F35() bool { return s.f35 }
 // SetF35 sets F35.
 func (s *Record) SetF35(v bool) {
 	if s.f35 != v {
-		s.f35 = v
 		s.node.Mark(RecordFieldF35)
+		s.f35 = v
 	}
 }
 
@@ -490,8 +490,8 @@ func (s *Record) F36() bool { return s.f36 }
 // SetF36 sets F36.
 func (s *Record) SetF36(v bool) {
 	if s.f36 != v {
-		s.f36 = v
 		s.node.Mark(RecordFieldF36)
+		s.f36 = v
 	}
 }
 
@@ -501,8 +501,8 @@ func (s *Record) F37() bool { return s.f37 }
 // SetF37 sets F37.
 func (s *Record) SetF37(v bool) {
 	if s.f37 != v {
-		s.f37 = v
 		s.node.Mark(RecordFieldF37)
+		s.f37 = v
 	}
 }
 
@@ -512,8 +512,8 @@ func (s *Record) F38() bool { return s.f38 }
 // SetF38 sets F38.
 func (s *Record) SetF38(v bool) {
 	if s.f38 != v {
-		s.f38 = v
 		s.node.Mark(RecordFieldF38)
+		s.f38 = v
 	}
 }
 
@@ -523,8 +523,8 @@ func (s *Record) F39() bool { return s.f39 }
 // SetF39 sets F39.
 func (s *Record) SetF39(v bool) {
 	if s.f39 != v {
-		s.f39 = v
 		s.node.Mark(RecordFieldF39)
+		s.f39 = v
 	}
 }
 
@@ -534,8 +534,8 @@ func (s *Record) F40() bool { return s.f40 }
 // SetF40 sets F40.
 func (s *Record) SetF40(v bool) {
 	if s.f40 != v {
-		s.f40 = v
 		s.node.Mark(RecordFieldF40)
+		s.f40 = v
 	}
 }
 
@@ -545,8 +545,8 @@ func (s *Record) F41() bool { return s.f41 }
 // SetF41 sets F41.
 func (s *Record) SetF41(v bool) {
 	if s.f41 != v {
-		s.f41 = v
 		s.node.Mark(RecordFieldF41)
+		s.f41 = v
 	}
 }
 
@@ -556,8 +556,8 @@ func (s *Record) F42() bool { return s.f42 }
 // SetF42 sets F42.
 func (s *Record) SetF42(v bool) {
 	if s.f42 != v {
-		s.f42 = v
 		s.node.Mark(RecordFieldF42)
+		s.f42 = v
 	}
 }
 
@@ -567,8 +567,8 @@ func (s *Record) F43() bool { return s.f43 }
 // SetF43 sets F43.
 func (s *Record) SetF43(v bool) {
 	if s.f43 != v {
-		s.f43 = v
 		s.node.Mark(RecordFieldF43)
+		s.f43 = v
 	}
 }
 
@@ -578,8 +578,8 @@ func (s *Record) F44() bool { return s.f44 }
 // SetF44 sets F44.
 func (s *Record) SetF44(v bool) {
 	if s.f44 != v {
-		s.f44 = v
 		s.node.Mark(RecordFieldF44)
+		s.f44 = v
 	}
 }
 
@@ -589,8 +589,8 @@ func (s *Record) F45() bool { return s.f45 }
 // SetF45 sets F45.
 func (s *Record) SetF45(v bool) {
 	if s.f45 != v {
-		s.f45 = v
 		s.node.Mark(RecordFieldF45)
+		s.f45 = v
 	}
 }
 
@@ -600,8 +600,8 @@ func (s *Record) F46() bool { return s.f46 }
 // SetF46 sets F46.
 func (s *Record) SetF46(v bool) {
 	if s.f46 != v {
-		s.f46 = v
 		s.node.Mark(RecordFieldF46)
+		s.f46 = v
 	}
 }
 
@@ -611,8 +611,8 @@ func (s *Record) F47() bool { return s.f47 }
 // SetF47 sets F47.
 func (s *Record) SetF47(v bool) {
 	if s.f47 != v {
-		s.f47 = v
 		s.node.Mark(RecordFieldF47)
+		s.f47 = v
 	}
 }
 
@@ -622,8 +622,8 @@ func (s *Record) F48() bool { return s.f48 }
 // SetF48 sets F48.
 func (s *Record) SetF48(v bool) {
 	if s.f48 != v {
-		s.f48 = v
 		s.node.Mark(RecordFieldF48)
+		s.f48 = v
 	}
 }
 
@@ -633,8 +633,8 @@ func (s *Record) F49() bool { return s.f49 }
 // SetF49 sets F49.
 func (s *Record) SetF49(v bool) {
 	if s.f49 != v {
-		s.f49 = v
 		s.node.Mark(RecordFieldF49)
+		s.f49 = v
 	}
 }
 
@@ -644,8 +644,8 @@ func (s *Record) F50() bool { return s.f50 }
 // SetF50 sets F50.
 func (s *Record) SetF50(v bool) {
 	if s.f50 != v {
-		s.f50 = v
 		s.node.Mark(RecordFieldF50)
+		s.f50 = v
 	}
 }
 
@@ -655,8 +655,8 @@ func (s *Record) F51() bool { return s.f51 }
 // SetF51 sets F51.
 func (s *Record) SetF51(v bool) {
 	if s.f51 != v {
-		s.f51 = v
 		s.node.Mark(RecordFieldF51)
+		s.f51 = v
 	}
 }
 
@@ -666,8 +666,8 @@ func (s *Record) F52() bool { return s.f52 }
 // SetF52 sets F52.
 func (s *Record) SetF52(v bool) {
 	if s.f52 != v {
-		s.f52 = v
 		s.node.Mark(RecordFieldF52)
+		s.f52 = v
 	}
 }
 
@@ -677,8 +677,8 @@ func (s *Record) F53() bool { return s.f53 }
 // SetF53 sets F53.
 func (s *Record) SetF53(v bool) {
 	if s.f53 != v {
-		s.f53 = v
 		s.node.Mark(RecordFieldF53)
+		s.f53 = v
 	}
 }
 
@@ -688,8 +688,8 @@ func (s *Record) F54() bool { return s.f54 }
 // SetF54 sets F54.
 func (s *Record) SetF54(v bool) {
 	if s.f54 != v {
-		s.f54 = v
 		s.node.Mark(RecordFieldF54)
+		s.f54 = v
 	}
 }
 
@@ -699,8 +699,8 @@ func (s *Record) F55() bool { return s.f55 }
 // SetF55 sets F55.
 func (s *Record) SetF55(v bool) {
 	if s.f55 != v {
-		s.f55 = v
 		s.node.Mark(RecordFieldF55)
+		s.f55 = v
 	}
 }
 
@@ -710,8 +710,8 @@ func (s *Record) F56() bool { return s.f56 }
 // SetF56 sets F56.
 func (s *Record) SetF56(v bool) {
 	if s.f56 != v {
-		s.f56 = v
 		s.node.Mark(RecordFieldF56)
+		s.f56 = v
 	}
 }
 
@@ -721,8 +721,8 @@ func (s *Record) F57() bool { return s.f57 }
 // SetF57 sets F57.
 func (s *Record) SetF57(v bool) {
 	if s.f57 != v {
-		s.f57 = v
 		s.node.Mark(RecordFieldF57)
+		s.f57 = v
 	}
 }
 
@@ -732,8 +732,8 @@ func (s *Record) F58() bool { return s.f58 }
 // SetF58 sets F58.
 func (s *Record) SetF58(v bool) {
 	if s.f58 != v {
-		s.f58 = v
 		s.node.Mark(RecordFieldF58)
+		s.f58 = v
 	}
 }
 
@@ -743,8 +743,8 @@ func (s *Record) F59() bool { return s.f59 }
 // SetF59 sets F59.
 func (s *Record) SetF59(v bool) {
 	if s.f59 != v {
-		s.f59 = v
 		s.node.Mark(RecordFieldF59)
+		s.f59 = v
 	}
 }
 
@@ -754,8 +754,8 @@ func (s *Record) F60() bool { return s.f60 }
 // SetF60 sets F60.
 func (s *Record) SetF60(v bool) {
 	if s.f60 != v {
-		s.f60 = v
 		s.node.Mark(RecordFieldF60)
+		s.f60 = v
 	}
 }
 
@@ -765,8 +765,8 @@ func (s *Record) F61() bool { return s.f61 }
 // SetF61 sets F61.
 func (s *Record) SetF61(v bool) {
 	if s.f61 != v {
-		s.f61 = v
 		s.node.Mark(RecordFieldF61)
+		s.f61 = v
 	}
 }
 
@@ -780,12 +780,13 @@ func (s *Record) SetMaybe(v *Maybe) {
 	if v == s.maybe {
 		return
 	}
-	s.maybe = v.share(&s.node)
-	if s.maybe == s.maybeSent {
+	v = v.share(&s.node)
+	if v == s.maybeSent {
 		s.node.Unmark(RecordFieldMaybe)
 	} else {
 		s.node.Mark(RecordFieldMaybe)
 	}
+	s.maybe = v
 }
 
 // EditMaybe returns Maybe to change it, as a copy if it is shared.
@@ -800,8 +801,8 @@ func (s *Record) F63() uint64 { return s.f63 }
 // SetF63 sets F63.
 func (s *Record) SetF63(v uint64) {
 	if s.f63 != v {
-		s.f63 = v
 		s.node.Mark(RecordFieldF63)
+		s.f63 = v
 	}
 }
 
