@@ -48,6 +48,7 @@ help: ## Print this list
 build: ## Compile every module; put the programs into bin/
 	$(call each,$(MODULES),$(GO) build -o /dev/null ./...)
 	$(GO) build -o bin/ ./cmd/...
+	cd cmd/stef && $(GO) build -o $(CURDIR)/bin/ .
 
 test: ## Run the tests of every module
 	$(call each,$(TESTED),$(GO) test ./...)
@@ -105,7 +106,7 @@ CROSS ?= linux/arm64 linux/386 darwin/arm64 windows/amd64
 CORE := ./stef-go/... ./stef-spec/...
 
 cross: ## Compile and vet for other platforms (CROSS=os/arch...); run the core's tests as 386
-	@set -e; for p in $(CROSS); do echo "-- $$p"; GOOS=$${p%/*} GOARCH=$${p#*/} CGO_ENABLED=0 $(GO) vet ./...; done
+	@set -e; for p in $(CROSS); do echo "-- $$p"; GOOS=$${p%/*} GOARCH=$${p#*/} CGO_ENABLED=0 $(GO) vet ./...; (cd cmd/stef && GOOS=$${p%/*} GOARCH=$${p#*/} CGO_ENABLED=0 $(GO) vet ./...); done
 	@case "$$($(GO) env GOHOSTOS)/$$($(GO) env GOHOSTARCH)" in linux/amd64) echo "-- tests as linux/386"; GOARCH=386 CGO_ENABLED=0 $(GO) test -short $(CORE) ;; esac
 
 # Without the network govulncheck needs a copy of the database: VULNDB=file:///...
@@ -162,6 +163,21 @@ rivals: collector ## Compare pairs of Collectors as processes: OTLP, Otel Arrow 
 test-kafka: ## Test the encoding extension with a Kafka broker from Maven Central (needs Java and Maven; KAFKA_ITEMS=200000)
 	mvn -q -f tools/kafka/pom.xml dependency:copy-dependencies -DoutputDirectory=$(CURDIR)/.tmp/kafka
 	cd internal/enginetest && STEF_KAFKA_LIB=$(CURDIR)/.tmp/kafka STEF_KAFKA_ITEMS=$(or $(KAFKA_ITEMS),200000) $(GO) test -count=1 -v -timeout 20m -run '^TestKafka' .
+
+LAKE := $(CURDIR)/.tmp/lake
+
+test-lake: ## Read Parquet and Arrow files of the recordings with DuckDB, pandas and polars from PyPI, and run the queries of docs/data-lake.md
+	@mkdir -p $(LAKE)
+	cd cmd/stef && $(GO) build -o $(LAKE)/stef .
+	python3 -m venv $(LAKE)/venv
+	$(LAKE)/venv/bin/pip install -q --disable-pip-version-check -r lake/engines/requirements.txt
+	@set -e; for s in traces metrics logs; do for to in parquet arrow json; do \
+	  columns=; [ $$to = json ] || columns='--columns http.route,resource:process.runtime.name'; \
+	  $(LAKE)/stef convert --quiet --force --signal $$s $$columns internal/fixtures/recordings/*-$$s.otlp.zst $(LAKE)/$$s.$$to; done; done
+	$(LAKE)/venv/bin/python lake/engines/check.py $(LAKE)
+
+bench-lake: ## Measure the ways to Parquet and Arrow, beside DuckDB on OTLP JSON (after make test-lake)
+	$(LAKE)/venv/bin/python lake/engines/speed.py $(LAKE)
 
 deployment: ## Run agents, gateways, a Kafka broker, consumers and a backend as processes, and print what each costs (needs Java and Maven)
 	mvn -q -f tools/kafka/pom.xml dependency:copy-dependencies -DoutputDirectory=$(CURDIR)/.tmp/kafka

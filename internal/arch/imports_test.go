@@ -74,6 +74,7 @@ sdk/internal/sdktest          -> *
 sdk/internal/records          -> stef-go stef-go/otelstef otel
 sdk/...                       -> stef-go stef-go/otelstef stef-go/rotate stef-go/schema stef-gogrpc grpc otel autoexport
 
+lake                          -> pdata arrow
 internal/enginetest           ->
 internal/enginetest/collector -> *
 internal/stefgen              -> stef-go/schema
@@ -131,6 +132,7 @@ stef-gogrpc/...  -> benchmarks/... internal/teltest stef-go/steftest
 stef-pdata/...   -> benchmarks/... internal/teltest stef-go/steftest
 exporter/...     -> benchmarks/... internal/teltest stef-go/steftest
 receiver/...     -> benchmarks/... internal/teltest stef-go/steftest
+lake             -> stef-go stef-pdata benchmarks/... internal/teltest
 cmd/...          -> benchmarks/... internal/teltest stef-go/steftest
 internal/...     -> benchmarks/...
 `
@@ -145,6 +147,7 @@ var nicknames = map[string]string{
 	"collector": "go.opentelemetry.io/collector",
 	"zap":       "go.uber.org/zap",
 
+	"arrow":           "github.com/apache/arrow-go/v18",
 	"contribencoding": "github.com/open-telemetry/opentelemetry-collector-contrib/extension/encoding",
 	"otel":            "go.opentelemetry.io/otel",
 	"autoexport":      "go.opentelemetry.io/contrib/exporters/autoexport",

@@ -38,10 +38,12 @@ type tester struct {
 func TestPages(t *testing.T) {
 	root := teltest.Root(t)
 	programs := t.TempDir()
-	build := exec.Command("go", "build", "-o", programs, "./cmd/...")
-	build.Dir = root
-	out, err := build.CombinedOutput()
-	require.NoError(t, err, string(out))
+	for dir, packages := range map[string]string{".": "./cmd/...", "cmd/stef": "."} {
+		build := exec.Command("go", "build", "-o", programs+"/", packages)
+		build.Dir = filepath.Join(root, dir)
+		out, err := build.CombinedOutput()
+		require.NoError(t, err, string(out))
+	}
 	known := learn(t, root)
 	covered := map[string]int{}
 	for _, page := range pages(t, root) {

@@ -21,8 +21,8 @@ import (
 
 var convertCommand = &command{
 	name:    "convert",
-	usage:   "convert [FLAG]... IN OUT",
-	summary: "turn OTLP into STEF, STEF into OTLP, and each into itself",
+	usage:   "convert [FLAG]... IN... OUT",
+	summary: "convert between STEF, OTLP, Parquet and Arrow",
 	help: `Converts a file of telemetry. The formats are
 
   stef        a STEF stream
@@ -30,10 +30,15 @@ var convertCommand = &command{
   otlp        one OTLP protobuf message
   otlp-json   OTLP in JSON, a message a line as the Collector's file exporter
               writes it; line breaks inside of messages are fine in input
+  stef-parts  STEF streams, each after its length in 4 bytes, as the Collector's
+              file exporter writes them with encoding: stef_encoding; input only
+  parquet     a table for DuckDB, pandas, polars and others, a row for each item
+  arrow       the same table as an Arrow IPC stream
 
 Without flags, the content of IN tells its format and signal, and the end of the
-name of OUT tells the format of the output: .stef, .parts, .pb, .json, .jsonl. Other
-names need --to; standard output (-) is stef. An existing OUT needs --force.
+name of OUT tells the format of the output: .stef, .parquet, .arrow, .parts, .pb,
+.json, .jsonl. Other names need --to; standard output (-) is stef. An existing OUT
+needs --force. Several INs of one signal become one OUT.
 
 A JSON file of several signals, as the file exporter writes it for several
 pipelines, needs --signal, which converts one signal and counts what it skips, or
@@ -57,11 +62,14 @@ A summary goes to standard error: items, bytes, ratio and time.
 		c := &conversion{options: convert.Options{Compression: stef.Zstd}}
 		c.define(flags)
 		return func(env *Env, args []string) error {
+			flags.Visit(c.given)
+			if len(args) > 2 {
+				return c.run(env, args[:len(args)-1], args[len(args)-1])
+			}
 			if err := files(args, "IN", "OUT"); err != nil {
 				return err
 			}
-			flags.Visit(c.given)
-			return c.run(env, args[0], args[1])
+			return c.run(env, args[:1], args[1])
 		}
 	},
 }
@@ -77,7 +85,7 @@ type conversion struct {
 
 func (c *conversion) define(flags *flag.FlagSet) {
 	format := func(name, usage string, to *convert.Format) {
-		flags.Func(name, "`stef|otlp-parts|otlp|otlp-json` format of "+usage, func(s string) (err error) {
+		flags.Func(name, "`FORMAT` format of "+usage, func(s string) (err error) {
 			*to, err = convert.ParseFormat(s)
 			return err
 		})
@@ -104,6 +112,11 @@ func (c *conversion) define(flags *flag.FlagSet) {
 		[]stef.Level{stef.LevelFastest, stef.LevelDefault, stef.LevelBetter, stef.LevelBest})
 	choice(flags, "schema", "schema of OUT, if it is stef (default: compact)", &o.Schema,
 		[]string{"compact", "full", "reference"}, []convert.Schema{convert.Compact, convert.Full, convert.Reference})
+	flags.Func("columns", "`KEY,...` attributes that get columns of their own in a table: http.route,\n"+
+		"resource:host.name, scope:name", func(keys string) error {
+		o.Columns = append(o.Columns, strings.Split(keys, ",")...)
+		return nil
+	})
 	flags.BoolVar(&o.Skip, "skip", false, "leave out items that cannot be converted, and say so, instead of failing")
 	flags.BoolVar(&c.force, "force", false, "overwrite OUT if it exists")
 	flags.BoolVar(&c.quiet, "quiet", false, "print no summary and no progress, only what was lost or left out")
@@ -117,7 +130,7 @@ func (c *conversion) given(f *flag.Flag) {
 	}
 }
 
-func (c *conversion) run(env *Env, inName, outName string) error {
+func (c *conversion) run(env *Env, inNames []string, outName string) error {
 	o := c.options
 	o.OutName = outName
 	o.Root = c.root
@@ -130,11 +143,68 @@ func (c *conversion) run(env *Env, inName, outName string) error {
 	if o.Level != 0 && o.Compression == stef.None {
 		return usagef("--level is for --compression zstd")
 	}
-	if strings.Contains(outName, convert.SignalMark) {
-		return c.each(env, o, inName, outName)
+	if len(inNames) > 1 {
+		return c.several(env, o, inNames, outName)
 	}
-	_, err := c.one(env, o, inName, outName, false)
+	if strings.Contains(outName, convert.SignalMark) {
+		return c.each(env, o, inNames[0], outName)
+	}
+	_, err := c.one(env, o, inNames[0], outName, false)
 	return err
+}
+
+// several converts files of one signal into one.
+func (c *conversion) several(env *Env, o convert.Options, inNames []string, outName string) error {
+	if strings.Contains(outName, convert.SignalMark) {
+		return usagef("%s is for one input; convert the files of each signal on their own, with --signal", convert.SignalMark)
+	}
+	if err := c.overwrite(outName); err != nil {
+		return err
+	}
+	begin := time.Now()
+	out, err := env.Temps.Create(outName, env.Stdout)
+	if err != nil {
+		return err
+	}
+	defer out.Discard()
+	stop := func() {}
+	content := int64(0)
+	var last *file.Input
+	open := func(i int) (*file.Input, bool, error) {
+		stop()
+		stop = func() {}
+		if last != nil {
+			content += last.Content()
+		}
+		if i == len(inNames) {
+			return nil, false, nil
+		}
+		in, err := file.Open(inNames[i], env.Stdin)
+		if err == nil && !c.quiet {
+			stop = env.progress(in)
+		}
+		last = in
+		return in, true, err
+	}
+	res, err := convert.RunAll(open, out, o)
+	stop()
+	if err != nil {
+		return err
+	}
+	if res.Root == nil {
+		return &file.ContentError{Name: inNames[0], Err: errors.New("the files have no items")}
+	}
+	if err := out.Commit(); err != nil {
+		return err
+	}
+	if !c.quiet {
+		fmt.Fprintf(env.Stderr, "%s files, %s bytes\n", figure.Grouped(len(inNames)), figure.Grouped(content))
+		fmt.Fprintf(env.Stderr, "%s: %s, %s, %s bytes\n", out.Name, res.To, parts(res.To, res.PartsOut), figure.Grouped(out.Written()))
+		fmt.Fprintf(env.Stderr, "%s %s in %s\n", figure.Grouped(res.Items), convert.ItemsOf(res.Root.Signal), figure.Seconds(time.Since(begin)))
+	}
+	skippedSignals(env.Stderr, res)
+	warn(env.Stderr, res)
+	return nil
 }
 
 // each converts the signals of a file in turn, each to its own file. It skips
@@ -203,6 +273,9 @@ func (c *conversion) one(env *Env, o convert.Options, inName, outName string, sk
 		stop = env.progress(in)
 	}
 	res, err := convert.Run(in, out, o)
+	if err == nil && !skipEmpty && res.Root == nil {
+		err = &file.ContentError{Name: in.Name, Err: errors.New("the file has no items")}
+	}
 	if err == nil && skipEmpty && res.Items+res.Skipped == 0 {
 		stop()
 		return res, nil
@@ -273,8 +346,12 @@ func warn(w io.Writer, res *convert.Result) {
 
 // parts counts the parts of a file.
 func parts(f convert.Format, n int) string {
-	noun := map[convert.Format]string{convert.STEF: "frame", convert.OTLPParts: "part", convert.OTLP: "piece", convert.OTLPJSON: "message"}[f]
-	if n != 1 {
+	noun := map[convert.Format]string{convert.STEF: "frame", convert.OTLPParts: "part", convert.OTLP: "piece", convert.OTLPJSON: "message",
+		convert.STEFParts: "batch", convert.Parquet: "batch", convert.Arrow: "batch"}[f]
+	switch {
+	case n != 1 && noun == "batch":
+		noun = "batches"
+	case n != 1:
 		noun += "s"
 	}
 	return figure.Grouped(n) + " " + noun

@@ -41,28 +41,11 @@ func batches(in *file.Input, root *stream.Root) (next func() (otlpfile.Batch, er
 	if o.From, err = o.Guess(in); err != nil {
 		return nil, nil, err
 	}
-	if o.From != STEF {
-		r, _, err := open(in, o)
-		if err != nil {
-			return nil, nil, err
-		}
-		return func() (otlpfile.Batch, error) {
-			b, err := r.Next()
-			if err != nil && err != io.EOF {
-				err = mixed(r, err)
-			}
-			return b, err
-		}, r.Close, nil
-	}
-	found, src, err := recognise(in, o)
+	b, err := openBatches(in, o)
 	if err != nil {
 		return nil, nil, err
 	}
-	dec, err := conversions[found.Signal].decoder(src)
-	if err != nil {
-		return nil, nil, err
-	}
-	return dec.Decode, func() {}, nil
+	return b.next, b.end, nil
 }
 
 // CheckName refuses an output name that does not imply a format.

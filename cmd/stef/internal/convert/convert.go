@@ -48,6 +48,8 @@ type Options struct {
 	// StreamFlags are the given flags that apply to streams only, as they are
 	// spelled on the command line.
 	StreamFlags []string
+	// Columns are the keys of attributes that have columns of their own in a table.
+	Columns []string
 	// Skip omits and counts items that cannot be converted, instead of
 	// returning an error.
 	Skip bool
@@ -101,6 +103,9 @@ func Run(in *file.Input, out io.Writer, o Options) (*Result, error) {
 	}
 	if err := o.check(); err != nil {
 		return nil, err
+	}
+	if o.inBatches() {
+		return RunAll(func(i int) (*file.Input, bool, error) { return in, i == 0, nil }, out, o)
 	}
 	packed := newPacker(out, o.OutName)
 	var res *Result
@@ -167,7 +172,7 @@ func (o *Options) output() error {
 		return refuse("nothing tells what to convert to: say --to %s", FormatNames)
 	}
 	if o.OutName != "" && o.OutName != "-" {
-		return refuse("the name %s does not tell the format: say --to %s, or end the name in .stef, .parts, .pb or .json", o.OutName, FormatNames)
+		return refuse("the name %s does not tell the format: say --to %s, or end the name in .stef, .parquet, .arrow, .parts, .pb or .json", o.OutName, FormatNames)
 	}
 	o.To = STEF
 	return nil
@@ -175,6 +180,12 @@ func (o *Options) output() error {
 
 // check refuses options that would have no effect.
 func (o *Options) check() error {
+	if o.To == STEFParts {
+		return errNotWritten
+	}
+	if len(o.Columns) > 0 && !o.To.table() {
+		return refuse("--columns is for an output of format parquet or arrow, and this is %s", o.To)
+	}
 	if o.To != STEF && len(o.StreamFlags) > 0 {
 		return refuse("%s is for an output of format stef, and this is %s", o.StreamFlags[0], o.To)
 	}

@@ -21,12 +21,18 @@ const (
 	OTLPParts
 	OTLP
 	OTLPJSON
+	// STEFParts is STEF streams, each after its length.
+	STEFParts
+	// Parquet and Arrow are tables of package lake.
+	Parquet
+	Arrow
 )
 
 // FormatNames lists the names of the formats.
-const FormatNames = "stef, otlp-parts, otlp or otlp-json"
+const FormatNames = "stef, otlp-parts, otlp, otlp-json, stef-parts, parquet or arrow"
 
-var formatNames = [...]string{Unknown: "unknown", STEF: "stef", OTLPParts: "otlp-parts", OTLP: "otlp", OTLPJSON: "otlp-json"}
+var formatNames = [...]string{Unknown: "unknown", STEF: "stef", OTLPParts: "otlp-parts", OTLP: "otlp", OTLPJSON: "otlp-json",
+	STEFParts: "stef-parts", Parquet: "parquet", Arrow: "arrow"}
 
 // otlpFormats are the formats as values of package otlpfile.
 var otlpFormats = [...]otlpfile.Format{OTLPParts: otlpfile.Parts, OTLP: otlpfile.Proto, OTLPJSON: otlpfile.JSON}
@@ -36,7 +42,7 @@ func (f Format) String() string { return formatNames[f] }
 
 // ParseFormat returns the format with a name.
 func ParseFormat(name string) (Format, error) {
-	for f := STEF; f <= OTLPJSON; f++ {
+	for f := STEF; f <= Arrow; f++ {
 		if name == formatNames[f] {
 			return f, nil
 		}
@@ -53,6 +59,14 @@ func guessInput(name string, head []byte) Format {
 	if bytes.HasPrefix(head, []byte("STEF")) || len(head) == 0 && formatOfName(name) == STEF {
 		return STEF
 	}
+	switch {
+	case bytes.HasPrefix(head, []byte("PAR1")):
+		return Parquet
+	case bytes.HasPrefix(head, []byte("\xff\xff\xff\xff")):
+		return Arrow
+	case framed(head):
+		return STEFParts
+	}
 	return ours(otlpfile.GuessFormat(name, head))
 }
 
@@ -61,6 +75,11 @@ func formatOfName(name string) Format {
 	name = unpackedName(name)
 	if strings.HasSuffix(strings.ToLower(name), ".stef") {
 		return STEF
+	}
+	for end, f := range map[string]Format{".parquet": Parquet, ".arrow": Arrow, ".arrows": Arrow} {
+		if strings.HasSuffix(strings.ToLower(name), end) {
+			return f
+		}
 	}
 	return ours(otlpfile.GuessFormat(name, nil))
 }

@@ -139,6 +139,29 @@ func (in *Input) Read(b []byte) (int, error) {
 	return n, err
 }
 
+// Random returns the file for reads at any place. Their bytes count as taken.
+func (in *Input) Random() (*Random, error) {
+	f, ok := in.raw.r.(*os.File)
+	if !ok || in.Size < 0 || in.Packed != "" {
+		return nil, errors.New("this format is read from a file, not from a pipe or a compressed file")
+	}
+	in.raw.taken.Store(0)
+	return &Random{io.NewSectionReader(f, 0, in.Size), &in.raw}, nil
+}
+
+// Random reads a file at any place.
+type Random struct {
+	*io.SectionReader
+	raw *source
+}
+
+// ReadAt reads from a place.
+func (r *Random) ReadAt(b []byte, at int64) (int, error) {
+	n, err := r.SectionReader.ReadAt(b, at)
+	r.raw.taken.Add(int64(n))
+	return n, err
+}
+
 // Peek returns the next n bytes of the content without consuming them, or fewer
 // at the end. n is at most 64 KiB.
 func (in *Input) Peek(n int) ([]byte, error) {

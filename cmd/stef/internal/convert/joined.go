@@ -1,0 +1,266 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package convert
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/otelstef/stef/cmd/stef/internal/file"
+	"github.com/otelstef/stef/cmd/stef/internal/stream"
+	"github.com/otelstef/stef/internal/otlpfile"
+	"github.com/otelstef/stef/lake"
+)
+
+// table reports whether a format is one of package lake.
+func (f Format) table() bool { return f == Parquet || f == Arrow }
+
+var lakeSignals = map[otlpfile.Signal]lake.Signal{
+	otlpfile.Metrics: lake.Metrics, otlpfile.Traces: lake.Traces, otlpfile.Logs: lake.Logs,
+}
+
+// tableBatches opens a Parquet or Arrow file.
+func tableBatches(in *file.Input, f Format) (next func() (otlpfile.Batch, error), signal otlpfile.Signal, end func(), err error) {
+	var r *lake.Reader
+	if f == Parquet {
+		src, err := in.Random()
+		if err != nil {
+			return nil, 0, nil, err
+		}
+		r, err = lake.NewParquetReader(src, lake.Limits{})
+		if err != nil {
+			return nil, 0, nil, err
+		}
+	} else if r, err = lake.NewArrowReader(in, lake.Limits{}); err != nil {
+		return nil, 0, nil, err
+	}
+	for s, l := range lakeSignals {
+		if l == r.Signal() {
+			signal = s
+		}
+	}
+	return func() (otlpfile.Batch, error) {
+		b, err := r.Next()
+		if err != nil {
+			return otlpfile.Batch{}, err
+		}
+		return otlpfile.Batch{Signal: signal, Metrics: b.Metrics, Traces: b.Traces, Logs: b.Logs}, nil
+	}, signal, r.Close, nil
+}
+
+// sink is an output that batches are written to.
+type sink interface {
+	// Write writes a batch. If it returns an error of type skipped, it omitted those
+	// items.
+	Write(otlpfile.Batch) error
+	Close() error
+}
+
+// tableSink writes a file of package lake.
+type tableSink struct{ *lake.Writer }
+
+func (s tableSink) Write(b otlpfile.Batch) error {
+	switch b.Signal {
+	case otlpfile.Metrics:
+		return s.WriteMetrics(b.Metrics)
+	case otlpfile.Traces:
+		return s.WriteTraces(b.Traces)
+	}
+	return s.WriteLogs(b.Logs)
+}
+
+// streamSink writes a STEF stream.
+type streamSink struct{ encoder }
+
+func (s streamSink) Write(b otlpfile.Batch) error { return s.Encode(b) }
+
+// newSink returns a sink for a signal.
+func (o *Options) newSink(out io.Writer, s otlpfile.Signal) (sink, error) {
+	switch {
+	case o.To.table():
+		format := lake.Parquet
+		if o.To == Arrow {
+			format = lake.Arrow
+		}
+		w, err := lake.NewWriter(out, format, lakeSignals[s], lake.WriterOptions{Columns: o.Columns})
+		if err != nil {
+			return nil, refuse("%v", err)
+		}
+		return tableSink{w}, nil
+	case o.To == STEF:
+		opts, err := o.writerOptions(s)
+		if err != nil {
+			return nil, err
+		}
+		enc, err := conversions[s].encoder(out, o.Mode.of(s), opts)
+		return streamSink{enc}, err
+	}
+	return otlpfile.NewWriter(out, otlpFormats[o.To], s)
+}
+
+// RunAll converts several inputs of one signal into one output, or one input of a format
+// that is read in batches. open opens input i and reports false after the last.
+func RunAll(open func(i int) (in *file.Input, ok bool, err error), out io.Writer, o Options) (*Result, error) {
+	c := &joined{Options: o, out: out, res: &Result{To: o.To, Root: o.Root}}
+	for i := 0; ; i++ {
+		in, ok, err := open(i)
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			break
+		}
+		err = c.add(in)
+		in.Close()
+		if errors.Is(err, ErrUnsupported) {
+			return nil, err
+		}
+		if err != nil {
+			return nil, in.Blame(err)
+		}
+	}
+	if c.sink == nil {
+		return c.res, nil
+	}
+	if err := c.sink.Close(); err != nil {
+		return nil, err
+	}
+	if s, ok := c.sink.(streamSink); ok {
+		c.res.PartsOut, c.res.Losses = s.Stats().Frames, s.Losses()
+	}
+	return c.res, c.packed.Close()
+}
+
+// joined is a conversion of several inputs.
+type joined struct {
+	Options
+	out    io.Writer
+	packed *packer
+	sink   sink
+	res    *Result
+}
+
+func (c *joined) add(in *file.Input) error {
+	o := c.Options
+	var err error
+	if o.From, err = o.Guess(in); err != nil {
+		return err
+	}
+	if err := o.output(); err != nil {
+		return err
+	}
+	if err := o.check(); err != nil {
+		return err
+	}
+	c.res.From, c.res.To = o.From, o.To
+	b, err := openBatches(in, &o)
+	if err != nil {
+		return err
+	}
+	defer b.end()
+	if b.root != nil {
+		if err := c.of(&o, b.root); err != nil {
+			return err
+		}
+	}
+	for {
+		batch, err := b.next()
+		if err == io.EOF {
+			b.others(c.res)
+			return nil
+		}
+		if err := c.res.take(&o, err); err != nil {
+			return err
+		}
+		if batch.Items() == 0 {
+			continue
+		}
+		if err := c.of(&o, stream.RootOf(batch.Signal)); err != nil {
+			return err
+		}
+		c.res.PartsIn++
+		c.res.PartsOut++
+		before := c.res.Skipped
+		if err := c.res.take(&o, c.sink.Write(batch)); err != nil {
+			return err
+		}
+		c.res.Items += uint64(batch.Items()) - (c.res.Skipped - before)
+	}
+}
+
+// of begins the output with the first signal, and refuses any other.
+func (c *joined) of(o *Options, root *stream.Root) (err error) {
+	if c.sink != nil {
+		if c.res.Root != root {
+			return refuse("an output has one signal, and after %s there are %s: say --signal, or convert each on its own", c.res.Root.Signal, root.Signal)
+		}
+		return nil
+	}
+	if o.Root != nil && o.Root != root {
+		return refuse("there are %s, not %s", root.Signal, o.Root.Signal)
+	}
+	c.res.Root = root
+	c.packed = newPacker(c.out, o.OutName)
+	if c.sink, err = o.newSink(c.packed, root.Signal); err != nil {
+		return err
+	}
+	return nil
+}
+
+// batched is an input that is read in batches.
+type batched struct {
+	root   *stream.Root // nil if only the batches tell
+	next   func() (otlpfile.Batch, error)
+	end    func()
+	others func(*Result)
+}
+
+// openBatches opens an input of any format.
+func openBatches(in *file.Input, o *Options) (*batched, error) {
+	b := &batched{root: o.Root, end: func() {}, others: func(*Result) {}}
+	switch {
+	case o.From.table():
+		next, signal, end, err := tableBatches(in, o.From)
+		if err != nil {
+			return nil, err
+		}
+		b.next, b.end, b.root = next, end, stream.RootOf(signal)
+	case o.From == STEFParts:
+		b.next = messageBatches(in, o.Root)
+	case o.From == STEF:
+		root, src, err := recognise(in, o)
+		if err != nil {
+			return nil, err
+		}
+		dec, err := conversions[root.Signal].decoder(src)
+		if err != nil {
+			return nil, err
+		}
+		b.root, b.next = root, dec.Decode
+	default:
+		r, res, err := open(in, o)
+		if err != nil {
+			return nil, err
+		}
+		b.root, b.end = res.Root, r.Close
+		b.others = func(into *Result) { into.others(r) }
+		b.next = func() (otlpfile.Batch, error) {
+			batch, err := r.Next()
+			if err != nil && err != io.EOF {
+				err = mixed(r, err)
+			}
+			return batch, err
+		}
+	}
+	return b, nil
+}
+
+// inBatches reports whether only RunAll can do a conversion.
+func (o *Options) inBatches() bool {
+	return o.From.table() || o.To.table() || o.From == STEFParts
+}
+
+// errNotWritten refuses an output of format stef-parts.
+var errNotWritten = fmt.Errorf("%w: files of format %s are for reading", ErrUnsupported, STEFParts)

@@ -1,0 +1,159 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package convert_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/otelstef/stef/cmd/stef/internal/convert"
+	"github.com/otelstef/stef/cmd/stef/internal/file"
+	"github.com/otelstef/stef/cmd/stef/internal/stream"
+	"github.com/otelstef/stef/internal/otlpfile"
+)
+
+// convertFiles converts files into one.
+func convertFiles(names []string, o convert.Options) ([]byte, *convert.Result, error) {
+	var out bytes.Buffer
+	res, err := convert.RunAll(func(i int) (*file.Input, bool, error) {
+		if i == len(names) {
+			return nil, false, nil
+		}
+		in, err := file.Open(names[i], nil)
+		return in, true, err
+	}, &out, o)
+	return out.Bytes(), res, err
+}
+
+func write(t testing.TB, name string, data []byte) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	require.NoError(t, os.WriteFile(path, data, 0o666))
+	return path
+}
+
+// itemsIn returns the items of a file, in any format.
+func itemsIn(t *testing.T, path string) *items {
+	t.Helper()
+	data, _, err := convertFiles([]string{path}, convert.Options{To: convert.OTLPParts})
+	require.NoError(t, err)
+	all, _ := itemsOf(t, data)
+	return all
+}
+
+// TestTables: a stream becomes a table, and the table the same items, in any format.
+func TestTables(t *testing.T) {
+	for _, signal := range signals {
+		input := write(t, "in.parts", recording(t, signal, 20))
+		stream, _, err := convertFiles([]string{input}, convert.Options{To: convert.STEF, Mode: convert.Ordered})
+		require.NoError(t, err)
+		streamName := write(t, "in.stef", stream)
+		for _, to := range []convert.Format{convert.Parquet, convert.Arrow} {
+			t.Run(fmt.Sprintf("%s/%s", signal, to), func(t *testing.T) {
+				table, res, err := convertFiles([]string{streamName}, convert.Options{To: to})
+				require.NoError(t, err)
+				require.Equal(t, to, res.To)
+				tableName := write(t, "table", table)
+				requireSame(t, itemsIn(t, input), itemsIn(t, tableName), true)
+				for _, back := range []convert.Format{convert.STEF, convert.OTLPJSON, convert.Parquet, convert.Arrow} {
+					out, again, err := convertFiles([]string{tableName}, convert.Options{To: back, Mode: convert.Ordered})
+					require.NoError(t, err)
+					require.Equal(t, res.Items, again.Items)
+					requireSame(t, itemsIn(t, input), itemsIn(t, write(t, "back", out)), true)
+				}
+				// Several inputs of several formats.
+				_, all, err := convertFiles([]string{streamName, tableName, input}, convert.Options{To: to})
+				require.NoError(t, err)
+				require.Equal(t, 3*res.Items, all.Items)
+			})
+		}
+	}
+}
+
+func TestTableMistakes(t *testing.T) {
+	logs := write(t, "logs.parts", recording(t, otlpfile.Logs, 2))
+	spans := write(t, "spans.parts", recording(t, otlpfile.Traces, 2))
+	_, _, err := convertFiles([]string{logs, spans}, convert.Options{To: convert.Parquet})
+	require.ErrorIs(t, err, convert.ErrUnsupported)
+	require.ErrorContains(t, err, "an output has one signal, and after logs there are traces")
+	_, _, err = convertFiles([]string{logs}, convert.Options{To: convert.OTLP, Columns: []string{"a"}})
+	require.ErrorContains(t, err, "--columns is for an output of format parquet or arrow")
+	_, _, err = convertFiles([]string{logs}, convert.Options{To: convert.STEFParts})
+	require.ErrorIs(t, err, convert.ErrUnsupported)
+	table, _, err := convertFiles([]string{logs}, convert.Options{To: convert.Parquet})
+	require.NoError(t, err)
+	_, _, err = run(table, convert.Options{To: convert.STEF})
+	require.ErrorContains(t, err, "this format is read from a file")
+	for cut := range len(table) / 997 {
+		_, _, err = convertFiles([]string{write(t, "cut.parquet", table[:997*cut+4])}, convert.Options{To: convert.STEF})
+		var bad *file.ContentError
+		require.True(t, errors.As(err, &bad), "%v", err)
+	}
+}
+
+// framed returns messages as the file exporter writes them: each part is a stream of its
+// own, after its length.
+func framed(t testing.TB, signal otlpfile.Signal, n int) (data []byte, ends []int, items []uint64) {
+	t.Helper()
+	parts := recording(t, signal, n)
+	total := uint64(0)
+	for len(parts) > 0 {
+		size := 4 + int(binary.BigEndian.Uint32(parts))
+		message, res, err := run(parts[:size], convert.Options{To: convert.STEF, Root: stream.RootOf(signal)})
+		require.NoError(t, err)
+		data = append(binary.BigEndian.AppendUint32(data, uint32(len(message))), message...)
+		total += res.Items
+		ends, items = append(ends, len(data)), append(items, total)
+		parts = parts[size:]
+	}
+	return data, ends, items
+}
+
+// TestMessages: files of the Collector's file exporter with encoding stef_encoding are
+// read, whole and cut at any byte.
+func TestMessages(t *testing.T) {
+	for _, signal := range signals {
+		data, ends, items := framed(t, signal, 6)
+		for _, to := range []convert.Format{convert.STEF, convert.OTLPParts, convert.Parquet} {
+			out, res, err := run(data, convert.Options{To: to})
+			require.NoError(t, err)
+			require.Equal(t, convert.STEFParts, res.From)
+			require.Equal(t, items[len(items)-1], res.Items)
+			want, _ := itemsOf(t, recording(t, signal, 6))
+			requireSame(t, want, itemsIn(t, write(t, "out", out)), true)
+		}
+		step := 1
+		if testing.Short() {
+			step = 37
+		}
+		for cut := 8; cut < len(data); cut += step {
+			in, err := file.Open("-", bytes.NewReader(data[:cut]))
+			require.NoError(t, err)
+			var got uint64
+			for b, err := range convert.Batches(in, nil) {
+				if err != nil {
+					require.ErrorContains(t, err, "message", "cut at %d", cut)
+					break
+				}
+				got += uint64(b.Items())
+			}
+			want := uint64(0)
+			for i, end := range ends {
+				if end <= cut {
+					want = items[i]
+				}
+			}
+			require.Equal(t, want, got, "cut at %d: the whole messages before the cut are read", cut)
+		}
+	}
+	_, _, err := run([]byte("\xff\xff\xff\xf0STEF"), convert.Options{To: convert.STEF})
+	require.ErrorContains(t, err, "the message has 4294967280 bytes, at most 67108864")
+}

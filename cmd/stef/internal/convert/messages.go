@@ -1,0 +1,111 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package convert
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/otelstef/stef/cmd/stef/internal/stream"
+	"github.com/otelstef/stef/internal/otlpfile"
+)
+
+// MaxMessage is the most bytes of a message in a file of format stef-parts, the default
+// limit of the encoding extension.
+const MaxMessage = 64 << 20
+
+// Messages reads the messages of a file of format stef-parts: each is a whole STEF
+// stream after its length in 4 bytes, big-endian.
+type Messages struct {
+	src    io.Reader
+	offset int64 // where the next message begins
+	n      int
+	buf    []byte
+}
+
+// NewMessages returns a reader of the messages in src.
+func NewMessages(src io.Reader) *Messages { return &Messages{src: src} }
+
+// Offset returns where the last message begins, with its length.
+func (m *Messages) Offset() int64 { return m.offset - int64(len(m.buf)) - 4 }
+
+// Next returns the next message, valid until the next call, or io.EOF.
+func (m *Messages) Next() ([]byte, error) {
+	var length [4]byte
+	if _, err := io.ReadFull(m.src, length[:]); err != nil {
+		if err == io.EOF {
+			return nil, err
+		}
+		return nil, m.at("the file ends within the length of a message", err)
+	}
+	size := binary.BigEndian.Uint32(length[:])
+	if size > MaxMessage {
+		return nil, m.at(fmt.Sprintf("the message has %d bytes, at most %d", size, MaxMessage), nil)
+	}
+	got := bytes.NewBuffer(m.buf[:0])
+	n, err := io.CopyN(got, m.src, int64(size))
+	m.buf = got.Bytes()
+	if err != nil {
+		return nil, m.at(fmt.Sprintf("the file ends after %d of the %d bytes of a message", n, size), err)
+	}
+	m.offset += 4 + int64(size)
+	m.n++
+	return m.buf, nil
+}
+
+// at returns an error about the next message.
+func (m *Messages) at(text string, err error) error {
+	if err == nil || err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF) {
+		return fmt.Errorf("offset %d, message %d: %s", m.offset, m.n, text)
+	}
+	return fmt.Errorf("offset %d, message %d: %w", m.offset, m.n, err)
+}
+
+// framed reports whether content begins with a message of format stef-parts.
+func framed(head []byte) bool { return len(head) >= 8 && string(head[4:8]) == "STEF" }
+
+// messageBatches yields the batches of messages. It finds the root of each message, if
+// root is nil.
+func messageBatches(src io.Reader, root *stream.Root) func() (otlpfile.Batch, error) {
+	m := NewMessages(src)
+	var dec decoder
+	return func() (otlpfile.Batch, error) {
+		for {
+			if dec != nil {
+				b, err := dec.Decode()
+				if err != io.EOF {
+					return b, m.blame(err)
+				}
+				dec = nil
+			}
+			message, err := m.Next()
+			if err != nil {
+				return otlpfile.Batch{}, err
+			}
+			found := root
+			var in io.Reader = bytes.NewReader(message)
+			if found == nil {
+				if found, in, err = stream.Recognise(in); err != nil {
+					return otlpfile.Batch{}, m.blame(err)
+				}
+			}
+			if dec, err = conversions[found.Signal].decoder(in); err != nil {
+				dec = nil
+				return otlpfile.Batch{}, m.blame(err)
+			}
+		}
+	}
+}
+
+// blame adds the place of the last message to an error of reading it.
+func (m *Messages) blame(err error) error {
+	var items *skipped
+	if err == nil || errors.As(err, &items) {
+		return err
+	}
+	return fmt.Errorf("offset %d, message %d: %w", m.Offset(), m.n-1, err)
+}

@@ -1,0 +1,178 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package lake
+
+import (
+	"encoding/binary"
+	"io"
+)
+
+// checkedStream passes an Arrow stream on, one message after another, and checks the
+// sizes in the metadata of each message before: the library allocates what they ask for,
+// even if the message is far too short for it.
+type checkedStream struct {
+	src  io.Reader
+	head []byte // of a message: its framing and metadata, not yet read
+	body int64  // bytes of its body that follow
+	meta []byte
+}
+
+const (
+	continuation = 0xffffffff
+	maxFields    = 1 << 16 // of a schema
+	maxNesting   = 16
+)
+
+func (c *checkedStream) Read(b []byte) (int, error) {
+	for {
+		switch {
+		case len(c.head) > 0:
+			n := copy(b, c.head)
+			c.head = c.head[n:]
+			return n, nil
+		case c.body > 0:
+			n, err := c.src.Read(b[:min(int64(len(b)), c.body)])
+			c.body -= int64(n)
+			return n, err
+		}
+		if err := c.message(); err != nil {
+			return 0, err
+		}
+	}
+}
+
+// message reads the metadata of the next message. Bytes that are no message are passed
+// on, so that the library says what is wrong.
+func (c *checkedStream) message() error {
+	c.meta = append(c.meta[:0], make([]byte, 8)...)
+	n, err := io.ReadFull(c.src, c.meta)
+	c.head = c.meta[:n]
+	if n < 8 {
+		if n > 0 {
+			return nil
+		}
+		return err
+	}
+	size := binary.LittleEndian.Uint32(c.meta[4:])
+	if binary.LittleEndian.Uint32(c.meta) != continuation {
+		return corrupt("an Arrow stream does not begin a message with % x", c.meta[:4])
+	}
+	if size > maxMetadata {
+		return corrupt("the metadata of an Arrow message has %d bytes, at most %d", size, maxMetadata)
+	}
+	c.meta = append(c.meta, make([]byte, size)...)
+	n, _ = io.ReadFull(c.src, c.meta[8:])
+	c.head = c.meta[:8+n]
+	if n < int(size) || size == 0 {
+		return nil
+	}
+	return guard(func() error {
+		c.body = checkMessage(c.meta[8:])
+		return nil
+	})
+}
+
+// flat reads a flatbuffer. Reads beyond its end panic.
+type flat []byte
+
+func (f flat) u32(at int) int { return int(binary.LittleEndian.Uint32(f[at:])) }
+
+// field returns where a field of a table is, or 0 if the table lacks it.
+func (f flat) field(table, slot int) int {
+	vtable := table - int(int32(binary.LittleEndian.Uint32(f[table:])))
+	if slot >= int(binary.LittleEndian.Uint16(f[vtable:])) {
+		return 0
+	}
+	off := int(binary.LittleEndian.Uint16(f[vtable+slot:]))
+	if off == 0 {
+		return 0
+	}
+	return table + off
+}
+
+// table returns the table that a field refers to, or 0.
+func (f flat) table(table, slot int) int {
+	if at := f.field(table, slot); at > 0 {
+		return at + f.u32(at)
+	}
+	return 0
+}
+
+// vector returns where the elements of a vector begin, and how many it has. It panics if
+// they do not fit.
+func (f flat) vector(table, slot, size int) (at, n int) {
+	at = f.table(table, slot)
+	if at == 0 {
+		return 0, 0
+	}
+	n = f.u32(at)
+	if n > (len(f)-at-4)/size {
+		panic("a vector of the metadata is longer than the metadata")
+	}
+	return at + 4, n
+}
+
+// Slots of the tables of Arrow's Message.fbs and Schema.fbs.
+const (
+	messageHeaderType, messageHeader, messageBody, messageMeta = 6, 8, 10, 12
+	schemaFields, schemaMeta                                   = 6, 8
+	fieldChildren, fieldMeta                                   = 14, 16
+	batchNodes, batchBuffers, batchVariadic                    = 6, 8, 12
+	dictionaryBatch                                            = 6
+
+	headerSchema, headerDictionary, headerBatch = 1, 2, 3
+)
+
+// checkMessage panics if the sizes in a message cannot be true, and returns the size of
+// its body.
+func checkMessage(f flat) (body int64) {
+	message := f.u32(0)
+	f.vector(message, messageMeta, 4)
+	if at := f.field(message, messageBody); at > 0 {
+		body = int64(binary.LittleEndian.Uint64(f[at:]))
+	}
+	if body < 0 {
+		panic("the body of a message has a negative size")
+	}
+	header := f.table(message, messageHeader)
+	at := f.field(message, messageHeaderType)
+	if header == 0 || at == 0 {
+		panic("a message has no header")
+	}
+	switch f[at] {
+	case headerSchema:
+		fields := 0
+		f.vector(header, schemaMeta, 4)
+		f.checkFields(header, schemaFields, 0, &fields)
+	case headerDictionary:
+		f.checkBatch(f.table(header, dictionaryBatch))
+	case headerBatch:
+		f.checkBatch(header)
+	}
+	return body
+}
+
+func (f flat) checkFields(table, slot, depth int, fields *int) {
+	if depth > maxNesting {
+		panic("a schema is nested too deeply")
+	}
+	at, n := f.vector(table, slot, 4)
+	if *fields += n; *fields > maxFields {
+		panic("a schema has too many fields")
+	}
+	for i := range n {
+		child := at + 4*i + f.u32(at+4*i)
+		f.vector(child, fieldMeta, 4)
+		f.checkFields(child, fieldChildren, depth+1, fields)
+	}
+}
+
+func (f flat) checkBatch(table int) {
+	if table == 0 {
+		panic("a batch is missing")
+	}
+	f.vector(table, batchNodes, 16)
+	f.vector(table, batchBuffers, 16)
+	f.vector(table, batchVariadic, 8)
+}

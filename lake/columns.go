@@ -1,0 +1,225 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package lake
+
+import (
+	"fmt"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/xpdata"
+)
+
+// columns are the columns of a record batch that is read.
+type columns struct {
+	batch arrow.RecordBatch
+	at    map[string]int
+	n     int
+	last  int // the row before, or -1 if its containers are not at hand
+	left  int // elements of lists and maps that may still be read
+
+	resourceURL, entityRefs             texts
+	scopeName, scopeVersion, scopeURL   texts
+	resourceAttributes, scopeAttributes *attributesIn
+	itemAttributes                      *attributesIn
+	resourceDropped, scopeDropped       *array.Uint32
+	otlp                                *array.Binary
+}
+
+// maxElements is the most elements of lists and maps that are read of a batch. A file
+// may say that lists share elements, so their number is not bounded by its size.
+const maxElements = 1 << 24
+
+// span returns the place of the elements of a row, and counts them.
+func (c *columns) span(from, to int64) (int, int) {
+	if c.left -= int(to - from); c.left < 0 || to < from {
+		panic(&limitReached{fmt.Sprintf("a batch has more than %d elements of lists and maps", maxElements)})
+	}
+	return int(from), int(to)
+}
+
+// texts reads a column of text.
+type texts struct {
+	*array.String
+	dict *array.Dictionary
+}
+
+// at returns the text of a row; null is empty text.
+func (t texts) at(i int) string {
+	if t.dict == nil {
+		if t.IsNull(i) {
+			return ""
+		}
+		return t.Value(i)
+	}
+	if t.dict.IsNull(i) {
+		return ""
+	}
+	return t.Value(t.dict.GetValueIndex(i))
+}
+
+func textsOf(a arrow.Array) texts {
+	if d, ok := a.(*array.Dictionary); ok {
+		return texts{d.Dictionary().(*array.String), d}
+	}
+	return texts{String: a.(*array.String)}
+}
+
+// times reads a column of times.
+type times struct{ *array.Timestamp }
+
+func (t times) at(i int) pcommon.Timestamp {
+	if t.IsNull(i) {
+		return 0
+	}
+	return pcommon.Timestamp(t.Value(i))
+}
+
+// attributesIn reads columns of attributes.
+type attributesIn struct {
+	batch *columns
+	pairs *array.Map
+	key   texts
+	value texts
+	types texts
+}
+
+func (c *columns) attributesFrom(pairs, types arrow.Array) *attributesIn {
+	m := pairs.(*array.Map)
+	return &attributesIn{c, m, textsOf(m.Keys()), textsOf(m.Items()), textsOf(types)}
+}
+
+// set sets dst, which is empty, to the attributes of a row.
+func (a *attributesIn) set(i int, dst pcommon.Map) error {
+	if a.pairs.IsNull(i) {
+		return nil
+	}
+	from, to := a.batch.span(a.pairs.ValueOffsets(i))
+	n := to - from
+	if n == 0 {
+		return nil
+	}
+	letters := a.types.at(i)
+	if letters != "" && len(letters) != n {
+		return corrupt("row %d: %d types of %d attributes", i, len(letters), n)
+	}
+	var b xpdata.MapBuilder
+	b.EnsureCapacity(n)
+	for p := range n {
+		letter := byte(letterString)
+		if letters != "" {
+			letter = letters[p]
+		}
+		if err := setText(b.AppendEmpty(a.key.at(from+p)), a.value.at(from+p), letter); err != nil {
+			return err
+		}
+	}
+	b.UnsafeIntoMap(dst)
+	return nil
+}
+
+// same reports whether two rows have equal attributes.
+func (a *attributesIn) same(i, j int) bool {
+	from, to := a.batch.span(a.pairs.ValueOffsets(i))
+	other, end := a.pairs.ValueOffsets(j)
+	if to-from != int(end-other) || a.types.at(i) != a.types.at(j) {
+		return false
+	}
+	for p := range to - from {
+		if a.key.at(from+p) != a.key.at(int(other)+p) || a.value.at(from+p) != a.value.at(int(other)+p) {
+			return false
+		}
+	}
+	return true
+}
+
+// newColumns finds the columns of a schema in a batch, whose schema was checked.
+func newColumns(batch arrow.RecordBatch, at map[string]int) *columns {
+	c := &columns{batch: batch, at: at, n: int(batch.NumRows()), last: -1, left: maxElements}
+	c.resourceURL, c.entityRefs = c.texts("resource_schema_url"), c.texts("resource_entity_refs")
+	c.scopeName, c.scopeVersion, c.scopeURL = c.texts("scope_name"), c.texts("scope_version"), c.texts("scope_schema_url")
+	c.resourceAttributes, c.scopeAttributes = c.attributes("resource_attributes"), c.attributes("scope_attributes")
+	c.itemAttributes = c.attributes("attributes")
+	c.resourceDropped, c.scopeDropped = c.u32("resource_dropped_attributes_count"), c.u32("scope_dropped_attributes_count")
+	c.otlp = c.col("otlp").(*array.Binary)
+	return c
+}
+
+func (c *columns) col(name string) arrow.Array    { return c.batch.Column(c.at[name]) }
+func (c *columns) texts(name string) texts        { return textsOf(c.col(name)) }
+func (c *columns) times(name string) times        { return times{c.col(name).(*array.Timestamp)} }
+func (c *columns) u32(name string) *array.Uint32  { return c.col(name).(*array.Uint32) }
+func (c *columns) u64(name string) *array.Uint64  { return c.col(name).(*array.Uint64) }
+func (c *columns) i32(name string) *array.Int32   { return c.col(name).(*array.Int32) }
+func (c *columns) f64(name string) *array.Float64 { return c.col(name).(*array.Float64) }
+func (c *columns) fixed(name string) *array.FixedSizeBinary {
+	return c.col(name).(*array.FixedSizeBinary)
+}
+
+func (c *columns) attributes(name string) *attributesIn {
+	return c.attributesFrom(c.col(name), c.col(name+"_types"))
+}
+
+// message returns the OTLP of a row, or nil.
+func (c *columns) message(i int) []byte {
+	if c.otlp.IsNull(i) {
+		return nil
+	}
+	return c.otlp.Value(i)
+}
+
+// fresh makes the next row begin containers of its own.
+func (c *columns) fresh() { c.last = -1 }
+
+// enter reports whether the resource and the scope of a row differ from those of the row
+// before.
+func (c *columns) enter(i int) (resource, scope bool) {
+	j := c.last
+	c.last = i
+	if j < 0 {
+		return true, true
+	}
+	resource = c.resourceURL.at(i) != c.resourceURL.at(j) || c.entityRefs.at(i) != c.entityRefs.at(j) ||
+		u32Of(c.resourceDropped, i) != u32Of(c.resourceDropped, j) || !c.resourceAttributes.same(i, j)
+	scope = resource || c.scopeName.at(i) != c.scopeName.at(j) || c.scopeVersion.at(i) != c.scopeVersion.at(j) ||
+		c.scopeURL.at(i) != c.scopeURL.at(j) || u32Of(c.scopeDropped, i) != u32Of(c.scopeDropped, j) || !c.scopeAttributes.same(i, j)
+	return resource, scope
+}
+
+func (c *columns) setResource(i int, dst pcommon.Resource) error {
+	dst.SetDroppedAttributesCount(u32Of(c.resourceDropped, i))
+	if err := setEntityRefs(dst, c.entityRefs.at(i)); err != nil {
+		return err
+	}
+	return c.resourceAttributes.set(i, dst.Attributes())
+}
+
+func (c *columns) setScope(i int, dst pcommon.InstrumentationScope) error {
+	dst.SetName(c.scopeName.at(i))
+	dst.SetVersion(c.scopeVersion.at(i))
+	dst.SetDroppedAttributesCount(u32Of(c.scopeDropped, i))
+	return c.scopeAttributes.set(i, dst.Attributes())
+}
+
+func u32Of(a *array.Uint32, i int) uint32 {
+	if a.IsNull(i) {
+		return 0
+	}
+	return a.Value(i)
+}
+
+func traceIDOf(a *array.FixedSizeBinary, i int) (id pcommon.TraceID) {
+	if a.IsValid(i) {
+		copy(id[:], a.Value(i))
+	}
+	return id
+}
+
+func spanIDOf(a *array.FixedSizeBinary, i int) (id pcommon.SpanID) {
+	if a.IsValid(i) {
+		copy(id[:], a.Value(i))
+	}
+	return id
+}

@@ -1,0 +1,21 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package lake writes OpenTelemetry data as wide tables, for Parquet and Arrow, and
+// reads them back. A row is one data point, span or log record with everything that
+// describes it, so that queries need no joins.
+//
+// docs/data-lake.md describes the columns. In short: text in dictionary columns,
+// attributes as a map of texts, times as timestamps in nanoseconds, ids as fixed binary,
+// and null for whatever is unset.
+//
+// The tables are lossless: a reader gives back the items that were written, bit by bit,
+// though not how they were grouped into messages. The readable columns cannot hold
+// everything that OTLP can: text that is not UTF-8, equal keys in one map, times after
+// the year 2262. An item with such content is in the column otlp as well, as OTLP
+// protobuf.
+//
+// A [Writer] holds one record batch or one row group in memory, whatever the size of the
+// input. A [Reader] holds one record batch, and refuses files that want more memory than
+// [Limits] allow. Damaged files give errors, see [ErrCorrupt].
+package lake

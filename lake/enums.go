@@ -1,0 +1,49 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package lake
+
+import (
+	"strconv"
+
+	"go.opentelemetry.io/collector/pdata/pmetric"
+)
+
+// names are the names of the values of an enum, from 0 on. A value without a name is the
+// text of its number. The first name is that of an unset value, which is null.
+type names []string
+
+var (
+	temporalities = names{"", "delta", "cumulative"}
+	spanKinds     = names{"", "internal", "server", "client", "producer", "consumer"}
+	statusCodes   = names{"", "ok", "error"}
+)
+
+// metricTypes are the names of the types of metrics.
+var metricTypes = map[pmetric.MetricType]string{
+	pmetric.MetricTypeGauge:                "gauge",
+	pmetric.MetricTypeSum:                  "sum",
+	pmetric.MetricTypeHistogram:            "histogram",
+	pmetric.MetricTypeExponentialHistogram: "exponential_histogram",
+	pmetric.MetricTypeSummary:              "summary",
+}
+
+func (n names) of(v int32) string {
+	if v >= 0 && int(v) < len(n) {
+		return n[v]
+	}
+	return strconv.Itoa(int(v))
+}
+
+func (n names) parse(text string) (int32, error) {
+	for v, name := range n {
+		if name == text {
+			return int32(v), nil
+		}
+	}
+	v, err := strconv.ParseInt(text, 10, 32)
+	if err != nil {
+		return 0, corrupt("%q is none of %q", text, []string(n))
+	}
+	return int32(v), nil
+}

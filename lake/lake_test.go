@@ -1,0 +1,292 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package lake_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/parquet/file"
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/otelstef/stef/internal/fixtures"
+	"github.com/otelstef/stef/internal/teltest/canon"
+	"github.com/otelstef/stef/internal/teltest/randtel"
+	"github.com/otelstef/stef/lake"
+)
+
+var formats = []lake.Format{lake.Parquet, lake.Arrow}
+
+// write returns a file with batches of one signal.
+func write(t testing.TB, f lake.Format, s lake.Signal, o lake.WriterOptions, batches ...lake.Batch) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	w, err := lake.NewWriter(&out, f, s, o)
+	require.NoError(t, err)
+	for _, b := range batches {
+		switch s {
+		case lake.Metrics:
+			require.NoError(t, w.WriteMetrics(b.Metrics))
+		case lake.Traces:
+			require.NoError(t, w.WriteTraces(b.Traces))
+		case lake.Logs:
+			require.NoError(t, w.WriteLogs(b.Logs))
+		}
+	}
+	require.NoError(t, w.Close())
+	return out.Bytes()
+}
+
+func open(f lake.Format, content []byte, l lake.Limits) (*lake.Reader, error) {
+	if f == lake.Parquet {
+		return lake.NewParquetReader(bytes.NewReader(content), l)
+	}
+	return lake.NewArrowReader(bytes.NewReader(content), l)
+}
+
+// read returns the batches of a file.
+func read(f lake.Format, content []byte, l lake.Limits) (batches []lake.Batch, err error) {
+	r, err := open(f, content, l)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	for {
+		b, err := r.Next()
+		if err == io.EOF {
+			return batches, nil
+		}
+		if err != nil {
+			return batches, err
+		}
+		batches = append(batches, b)
+	}
+}
+
+func each[T any](batches []lake.Batch, of func(lake.Batch) T) []T {
+	all := make([]T, len(batches))
+	for i, b := range batches {
+		all[i] = of(b)
+	}
+	return all
+}
+
+func diff(s lake.Signal, want, got []lake.Batch) string {
+	switch s {
+	case lake.Metrics:
+		of := func(b lake.Batch) pmetric.Metrics { return b.Metrics }
+		return canon.Diff(canon.Metrics(each(want, of)...), canon.Metrics(each(got, of)...))
+	case lake.Traces:
+		of := func(b lake.Batch) ptrace.Traces { return b.Traces }
+		return canon.Diff(canon.Traces(each(want, of)...), canon.Traces(each(got, of)...))
+	}
+	of := func(b lake.Batch) plog.Logs { return b.Logs }
+	return canon.Diff(canon.Logs(each(want, of)...), canon.Logs(each(got, of)...))
+}
+
+func random(s lake.Signal, r randtel.Random) lake.Batch {
+	switch s {
+	case lake.Metrics:
+		return lake.Batch{Signal: s, Metrics: r.Metrics()}
+	case lake.Traces:
+		return lake.Batch{Signal: s, Traces: r.Traces()}
+	}
+	return lake.Batch{Signal: s, Logs: r.Logs()}
+}
+
+// recorded returns the recordings of the repository.
+func recorded(t testing.TB, s lake.Signal) (batches []lake.Batch) {
+	t.Helper()
+	files := [...][]byte{lake.Metrics: fixtures.Metrics(), lake.Traces: fixtures.Traces(), lake.Logs: fixtures.Logs()}
+	parts, err := fixtures.Parts(files[s])
+	require.NoError(t, err)
+	for _, part := range parts {
+		b := lake.Batch{Signal: s}
+		switch s {
+		case lake.Metrics:
+			b.Metrics, err = (&pmetric.ProtoUnmarshaler{}).UnmarshalMetrics(part)
+		case lake.Traces:
+			b.Traces, err = (&ptrace.ProtoUnmarshaler{}).UnmarshalTraces(part)
+		case lake.Logs:
+			b.Logs, err = (&plog.ProtoUnmarshaler{}).UnmarshalLogs(part)
+		}
+		require.NoError(t, err)
+		batches = append(batches, b)
+	}
+	return batches
+}
+
+func eachTable(t *testing.T, f func(t *testing.T, format lake.Format, s lake.Signal)) {
+	for _, format := range formats {
+		for _, s := range []lake.Signal{lake.Metrics, lake.Traces, lake.Logs} {
+			t.Run(fmt.Sprintf("%s/%s", format, s), func(t *testing.T) { f(t, format, s) })
+		}
+	}
+}
+
+// TestRandomComesBack: any telemetry comes back bit by bit, from small and large row
+// groups.
+func TestRandomComesBack(t *testing.T) {
+	seeds := uint64(60)
+	if testing.Short() {
+		seeds = 12
+	}
+	eachTable(t, func(t *testing.T, f lake.Format, s lake.Signal) {
+		for seed := range seeds {
+			r := randtel.New(seed)
+			var batches []lake.Batch
+			for range 1 + r.IntN(4) {
+				batches = append(batches, random(s, r))
+			}
+			o := lake.WriterOptions{RowGroupRows: randtel.Pick(r, 0, 1, 50), Columns: randtel.Pick(r, nil, []string{"host.name", "resource:a", "scope:b"})}
+			got, err := read(f, write(t, f, s, o, batches...), lake.Limits{})
+			require.NoError(t, err, "seed %d", seed)
+			require.Empty(t, diff(s, batches, got), "seed %d", seed)
+		}
+	})
+}
+
+// TestRecordedComesBack: the recordings come back, and no item of them needs the column
+// otlp, but log records with bytes inside of their bodies.
+func TestRecordedComesBack(t *testing.T) {
+	eachTable(t, func(t *testing.T, f lake.Format, s lake.Signal) {
+		batches := recorded(t, s)
+		content := write(t, f, s, lake.WriterOptions{}, batches...)
+		got, err := read(f, content, lake.Limits{})
+		require.NoError(t, err)
+		require.Empty(t, diff(s, batches, got))
+		if f == lake.Parquet {
+			in, err := file.NewParquetReader(bytes.NewReader(content))
+			require.NoError(t, err)
+			group := in.MetaData().RowGroup(0)
+			column := in.MetaData().Schema.ColumnIndexByName("otlp")
+			chunk, err := group.ColumnChunk(column)
+			require.NoError(t, err)
+			stats, err := chunk.Statistics()
+			require.NoError(t, err)
+			require.Equal(t, group.NumRows()-withBytes(batches), stats.NullCount())
+		}
+	})
+}
+
+// withBytes counts the log records whose body is a map with bytes.
+func withBytes(batches []lake.Batch) (n int64) {
+	for _, b := range batches {
+		if b.Signal != lake.Logs {
+			continue
+		}
+		for _, rl := range b.Logs.ResourceLogs().All() {
+			for _, sl := range rl.ScopeLogs().All() {
+				for _, lr := range sl.LogRecords().All() {
+					if lr.Body().Type() != pcommon.ValueTypeMap {
+						continue
+					}
+					for _, v := range lr.Body().Map().All() {
+						if v.Type() == pcommon.ValueTypeBytes {
+							n++
+							break
+						}
+					}
+				}
+			}
+		}
+	}
+	return n
+}
+
+// TestEmpty: a table without rows is a table.
+func TestEmpty(t *testing.T) {
+	eachTable(t, func(t *testing.T, f lake.Format, s lake.Signal) {
+		r, err := open(f, write(t, f, s, lake.WriterOptions{}), lake.Limits{})
+		require.NoError(t, err)
+		require.Equal(t, s, r.Signal())
+		_, err = r.Next()
+		require.Equal(t, io.EOF, err)
+		r.Close()
+	})
+}
+
+// TestRowGroups: row groups end at the limits.
+func TestRowGroups(t *testing.T) {
+	ld := plog.NewLogs()
+	records := ld.ResourceLogs().AppendEmpty().ScopeLogs().AppendEmpty().LogRecords()
+	for i := range 400 {
+		records.AppendEmpty().Body().SetStr(strings.Repeat(fmt.Sprint(i%10), 100_000))
+	}
+	content := write(t, lake.Parquet, lake.Logs, lake.WriterOptions{RowGroupBytes: 8 << 20}, lake.Batch{Logs: ld})
+	in, err := file.NewParquetReader(bytes.NewReader(content))
+	require.NoError(t, err)
+	require.Greater(t, in.NumRowGroups(), 4)
+	require.EqualValues(t, 400, in.NumRows())
+	_, err = read(lake.Parquet, content, lake.Limits{Memory: 1 << 20})
+	require.ErrorIs(t, err, lake.ErrLimit)
+}
+
+func TestMistakes(t *testing.T) {
+	var out bytes.Buffer
+	w, err := lake.NewWriter(&out, lake.Parquet, lake.Logs, lake.WriterOptions{})
+	require.NoError(t, err)
+	require.ErrorIs(t, w.WriteTraces(ptrace.NewTraces()), lake.ErrSignal)
+	_, err = lake.NewWriter(&out, lake.Parquet, lake.Logs, lake.WriterOptions{Columns: []string{"body"}})
+	require.ErrorContains(t, err, "there is a column body already")
+	for _, f := range formats {
+		for _, content := range []string{"", "PAR1", "no table", strings.Repeat("\xff", 100)} {
+			_, err := read(f, []byte(content), lake.Limits{})
+			require.ErrorIs(t, err, lake.ErrCorrupt, "%s %q", f, content)
+		}
+	}
+}
+
+// TestDamage: a file that is cut or changed at any place gives typed errors or rows, and
+// never a panic.
+func TestDamage(t *testing.T) {
+	rounds := 400
+	if testing.Short() {
+		rounds = 60
+	}
+	eachTable(t, func(t *testing.T, f lake.Format, s lake.Signal) {
+		content := write(t, f, s, lake.WriterOptions{RowGroupRows: 20}, random(s, randtel.New(3)), random(s, randtel.New(4)))
+		rng := rand.New(rand.NewPCG(1, uint64(s)))
+		for range rounds {
+			damaged := bytes.Clone(content)
+			if rng.IntN(2) == 0 {
+				damaged = damaged[:rng.IntN(len(damaged))]
+			}
+			for range rng.IntN(4) {
+				if len(damaged) > 0 {
+					damaged[rng.IntN(len(damaged))] ^= byte(1 << rng.IntN(8))
+				}
+			}
+			requireTyped(t, f, damaged)
+		}
+	})
+}
+
+// requireTyped reads a file that may be anything.
+func requireTyped(t testing.TB, f lake.Format, content []byte) {
+	t.Helper()
+	_, err := read(f, content, lake.Limits{Memory: 64 << 20})
+	if err != nil && !errors.Is(err, lake.ErrCorrupt) && !errors.Is(err, lake.ErrSchema) && !errors.Is(err, lake.ErrLimit) {
+		t.Fatalf("%T %v", err, err)
+	}
+}
+
+func fuzz(f *testing.F, format lake.Format) {
+	for _, s := range []lake.Signal{lake.Metrics, lake.Traces, lake.Logs} {
+		f.Add(write(f, format, s, lake.WriterOptions{}, random(s, randtel.New(1))))
+	}
+	f.Fuzz(func(t *testing.T, content []byte) { requireTyped(t, format, content) })
+}
+
+func FuzzParquet(f *testing.F) { fuzz(f, lake.Parquet) }
+func FuzzArrow(f *testing.F)   { fuzz(f, lake.Arrow) }

@@ -1,0 +1,155 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package lake
+
+import (
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"go.opentelemetry.io/collector/pdata/plog"
+)
+
+// logRows builds the rows of log records.
+type logRows struct {
+	*rows
+	time, observed                  *array.TimestampBuilder
+	number                          *array.Int32Builder
+	severity, event, body, bodyType textColumn
+	traceID, spanID                 *array.FixedSizeBinaryBuilder
+	flags, dropped                  *array.Uint32Builder
+}
+
+func newLogRows(r *rows) *logRows {
+	return &logRows{
+		rows: r, time: r.time("time"), observed: r.time("observed_time"), number: r.col("severity_number").(*array.Int32Builder),
+		severity: r.text("severity_text"), event: r.text("event_name"), body: r.text("body"), bodyType: r.text("body_type"),
+		traceID: r.fixed("trace_id"), spanID: r.fixed("span_id"), flags: r.u32("flags"), dropped: r.u32("dropped_attributes_count"),
+	}
+}
+
+// bodyTypes are the names of the types of bodies. A body that is text has none.
+var bodyTypes = map[byte]string{
+	letterString: "", letterInt: "int", letterDouble: "double", letterBool: "bool", letterBytes: "bytes",
+	letterArray: "array", letterMap: "map", letterNone: "none",
+}
+
+var bodyLetters = func() map[string]byte {
+	m := map[string]byte{}
+	for letter, name := range bodyTypes {
+		m[name] = letter
+	}
+	return m
+}()
+
+func (r *logRows) add(lr plog.LogRecord) error {
+	r.begin(lr.Attributes())
+	r.putTime(r.time, lr.Timestamp())
+	r.putTime(r.observed, lr.ObservedTimestamp())
+	if n := lr.SeverityNumber(); n == 0 {
+		r.number.AppendNull()
+	} else {
+		r.number.Append(int32(n))
+	}
+	r.put(r.severity, lr.SeverityText())
+	r.put(r.event, lr.EventName())
+	text, letter, exact := textOf(lr.Body())
+	r.inexact = r.inexact || !exact
+	r.put(r.body, text)
+	r.put(r.bodyType, bodyTypes[letter])
+	traceID, spanID := lr.TraceID(), lr.SpanID()
+	putID(r.traceID, traceID[:])
+	putID(r.spanID, spanID[:])
+	putCount(r.flags, uint32(lr.Flags()))
+	putCount(r.dropped, lr.DroppedAttributesCount())
+	return r.end(func() ([]byte, error) {
+		ld := plog.NewLogs()
+		rl := ld.ResourceLogs().AppendEmpty()
+		r.resource.CopyTo(rl.Resource())
+		rl.SetSchemaUrl(r.resourceSchemaURL)
+		sl := rl.ScopeLogs().AppendEmpty()
+		r.scope.CopyTo(sl.Scope())
+		sl.SetSchemaUrl(r.scopeSchemaURL)
+		lr.CopyTo(sl.LogRecords().AppendEmpty())
+		return (&plog.ProtoMarshaler{}).MarshalLogs(ld)
+	})
+}
+
+// logColumns reads log records.
+type logColumns struct {
+	*columns
+	time, observed                  times
+	number                          *array.Int32
+	severity, event, body, bodyType texts
+	traceID, spanID                 *array.FixedSizeBinary
+	flags, dropped                  *array.Uint32
+
+	into plog.Logs
+	rl   plog.ResourceLogs
+	sl   plog.ScopeLogs
+}
+
+func newLogColumns(c *columns) *logColumns {
+	return &logColumns{
+		columns: c, time: c.times("time"), observed: c.times("observed_time"), number: c.col("severity_number").(*array.Int32),
+		severity: c.texts("severity_text"), event: c.texts("event_name"), body: c.texts("body"), bodyType: c.texts("body_type"),
+		traceID: c.fixed("trace_id"), spanID: c.fixed("span_id"), flags: c.u32("flags"), dropped: c.u32("dropped_attributes_count"),
+	}
+}
+
+// logs returns the log records of a batch.
+func (c *columns) logs() (plog.Logs, error) {
+	in := newLogColumns(c)
+	in.into = plog.NewLogs()
+	for i := range c.n {
+		if message := c.message(i); message != nil {
+			one, err := (&plog.ProtoUnmarshaler{}).UnmarshalLogs(message)
+			if err != nil {
+				return in.into, corrupt("row %d: otlp: %v", i, err)
+			}
+			one.ResourceLogs().MoveAndAppendTo(in.into.ResourceLogs())
+			c.fresh()
+			continue
+		}
+		if err := in.row(i); err != nil {
+			return in.into, err
+		}
+	}
+	return in.into, nil
+}
+
+func (c *logColumns) row(i int) error {
+	resource, scope := c.enter(i)
+	if resource {
+		c.rl = c.into.ResourceLogs().AppendEmpty()
+		c.rl.SetSchemaUrl(c.resourceURL.at(i))
+		if err := c.setResource(i, c.rl.Resource()); err != nil {
+			return err
+		}
+	}
+	if scope {
+		c.sl = c.rl.ScopeLogs().AppendEmpty()
+		c.sl.SetSchemaUrl(c.scopeURL.at(i))
+		if err := c.setScope(i, c.sl.Scope()); err != nil {
+			return err
+		}
+	}
+	lr := c.sl.LogRecords().AppendEmpty()
+	lr.SetTimestamp(c.time.at(i))
+	lr.SetObservedTimestamp(c.observed.at(i))
+	if c.number.IsValid(i) {
+		lr.SetSeverityNumber(plog.SeverityNumber(c.number.Value(i)))
+	}
+	lr.SetSeverityText(c.severity.at(i))
+	lr.SetEventName(c.event.at(i))
+	letter, ok := bodyLetters[c.bodyType.at(i)]
+	if !ok {
+		return corrupt("row %d: there is no body_type %q", i, c.bodyType.at(i))
+	}
+	if err := setText(lr.Body(), c.body.at(i), letter); err != nil {
+		return err
+	}
+	lr.SetTraceID(traceIDOf(c.traceID, i))
+	lr.SetSpanID(spanIDOf(c.spanID, i))
+	lr.SetFlags(plog.LogRecordFlags(u32Of(c.flags, i)))
+	lr.SetDroppedAttributesCount(u32Of(c.dropped, i))
+	return c.itemAttributes.set(i, lr.Attributes())
+}

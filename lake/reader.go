@@ -1,0 +1,285 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package lake
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync/atomic"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/ipc"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	"github.com/apache/arrow-go/v18/parquet"
+	"github.com/apache/arrow-go/v18/parquet/file"
+	"github.com/apache/arrow-go/v18/parquet/pqarrow"
+	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+)
+
+// DefaultMemory is the default of Limits.Memory.
+const DefaultMemory = 1 << 30
+
+// Limits bound what a file may make a reader do. The zero value has the defaults.
+type Limits struct {
+	// Memory is the most bytes that the buffers of the reader take. It must hold a
+	// batch of rows with its texts, and a page of each column.
+	Memory int64
+}
+
+// Batch is items of one signal.
+type Batch struct {
+	Signal  Signal
+	Metrics pmetric.Metrics
+	Traces  ptrace.Traces
+	Logs    plog.Logs
+}
+
+// Reader reads a table that a Writer wrote. It is not safe for use by several goroutines
+// at once.
+type Reader struct {
+	signal  Signal
+	at      map[string]int
+	next    func() (arrow.RecordBatch, error)
+	release func()
+	err     error
+}
+
+// readRows is how many rows of Parquet are read at a time.
+const readRows = 1 << 12
+
+// NewParquetReader returns a reader of a Parquet file. The caller releases it with Close.
+func NewParquetReader(src parquet.ReaderAtSeeker, l Limits) (r *Reader, err error) {
+	err = guard(func() error {
+		r, err = newParquetReader(src, l)
+		return err
+	})
+	if err != nil {
+		return nil, typed(err)
+	}
+	return r, nil
+}
+
+func newParquetReader(src parquet.ReaderAtSeeker, l Limits) (*Reader, error) {
+	mem := newLimited(l)
+	properties := parquet.NewReaderProperties(mem)
+	properties.BufferedStreamEnabled = true // a page at a time, not a column of a row group
+	f, err := file.NewParquetReader(src, file.WithReadProps(properties))
+	if err != nil {
+		return nil, err
+	}
+	if err := checkStoredSchema(f); err != nil {
+		return nil, err
+	}
+	in, err := pqarrow.NewFileReader(f, pqarrow.ArrowReadProperties{BatchSize: readRows}, mem)
+	if err != nil {
+		return nil, err
+	}
+	schema, err := in.Schema()
+	if err != nil {
+		return nil, err
+	}
+	r := &Reader{}
+	if err := r.check(schema); err != nil {
+		return nil, err
+	}
+	records, err := in.GetRecordReader(context.Background(), nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	r.next, r.release = func() (arrow.RecordBatch, error) { return nextRecord(records) }, records.Release
+	return r, nil
+}
+
+// checkStoredSchema checks the sizes in the Arrow schema that a Parquet file has in its
+// metadata.
+func checkStoredSchema(f *file.Reader) error {
+	stored := f.MetaData().KeyValueMetadata().FindValue(storedSchema)
+	if stored == nil {
+		return fmt.Errorf("%w: the file has no Arrow schema, so stef did not write it", ErrSchema)
+	}
+	_, err := io.Copy(io.Discard, &checkedStream{src: base64.NewDecoder(base64.StdEncoding, strings.NewReader(*stored))})
+	return err
+}
+
+// storedSchema is the key of the Arrow schema in the metadata of a Parquet file.
+const storedSchema = "ARROW:schema"
+
+// NewArrowReader returns a reader of an Arrow stream. The caller releases it with Close.
+func NewArrowReader(src io.Reader, l Limits) (r *Reader, err error) {
+	err = guard(func() error {
+		mem := newLimited(l)
+		in, err := ipc.NewReader(&checkedStream{src: src}, ipc.WithAllocator(mem), ipc.WithMetadataSizeLimit(maxMetadata), ipc.WithBodySizeLimit(mem.max))
+		if err != nil {
+			return err
+		}
+		r = &Reader{next: func() (arrow.RecordBatch, error) { return nextRecord(in) }, release: in.Release}
+		return r.check(in.Schema())
+	})
+	if err != nil {
+		return nil, typed(err)
+	}
+	return r, nil
+}
+
+// maxMetadata is the most bytes of the metadata of an Arrow message.
+const maxMetadata = 16 << 20
+
+// maxRows is the most rows of an Arrow batch.
+const maxRows = 1 << 16
+
+// records is what readers of both formats are.
+type records interface {
+	Next() bool
+	RecordBatch() arrow.RecordBatch
+	Err() error
+}
+
+func nextRecord(r records) (arrow.RecordBatch, error) {
+	if r.Next() {
+		return r.RecordBatch(), nil
+	}
+	if err := r.Err(); err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	return nil, io.EOF
+}
+
+// check finds the columns, and refuses tables that lack one.
+func (r *Reader) check(schema *arrow.Schema) error {
+	name, ok := schema.Metadata().GetValue(signalKey)
+	if !ok {
+		return fmt.Errorf("%w: the file does not say %s, so stef did not write it", ErrSchema, signalKey)
+	}
+	switch name {
+	case Metrics.String():
+		r.signal = Metrics
+	case Traces.String():
+		r.signal = Traces
+	case Logs.String():
+		r.signal = Logs
+	default:
+		return fmt.Errorf("%w: %s is %q", ErrSchema, signalKey, name)
+	}
+	r.at = map[string]int{}
+	for _, want := range schemaOf(r.signal, Parquet, nil).Fields() {
+		indices := schema.FieldIndices(want.Name)
+		if len(indices) != 1 {
+			return fmt.Errorf("%w: there are %d columns %s", ErrSchema, len(indices), want.Name)
+		}
+		if got := schema.Field(indices[0]).Type; !sameType(want.Type, got) {
+			return fmt.Errorf("%w: the column %s is %s, not %s", ErrSchema, want.Name, got, want.Type)
+		}
+		r.at[want.Name] = indices[0]
+	}
+	return nil
+}
+
+// Signal returns the signal of the table.
+func (r *Reader) Signal() Signal { return r.signal }
+
+// Next returns the items of the next rows, or io.EOF after the last. Texts in them share
+// memory. Any other error ends the file.
+func (r *Reader) Next() (b Batch, err error) {
+	b.Signal = r.signal
+	if r.err != nil {
+		return b, r.err
+	}
+	r.err = guard(func() error {
+		batch, err := r.next()
+		if err != nil {
+			return err
+		}
+		if batch.NumRows() > maxRows {
+			return fmt.Errorf("%w: a batch of %d rows, at most %d", ErrLimit, batch.NumRows(), maxRows)
+		}
+		c := newColumns(batch, r.at)
+		switch r.signal {
+		case Metrics:
+			b.Metrics, err = c.metrics()
+		case Traces:
+			b.Traces, err = c.traces()
+		default:
+			b.Logs, err = c.logs()
+		}
+		return err
+	})
+	r.err = typed(r.err)
+	return b, r.err
+}
+
+// Close releases the reader. It does not close the source.
+func (r *Reader) Close() {
+	if r.release != nil {
+		_ = guard(func() error { r.release(); return nil })
+		r.release = nil
+	}
+	if r.err == nil {
+		r.err = errors.New("lake: the reader is closed")
+	}
+}
+
+// typed makes an error that is none of this package, nor of the source, ErrCorrupt.
+func typed(err error) error {
+	if err == nil || err == io.EOF || errors.Is(err, ErrCorrupt) || errors.Is(err, ErrSchema) || errors.Is(err, ErrLimit) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", ErrCorrupt, err)
+}
+
+// limited is an allocator that refuses to allocate too much. The libraries do not expect
+// errors of allocators, so it panics, and guard catches that.
+type limited struct {
+	memory.Allocator
+	max  int64
+	used atomic.Int64
+}
+
+func newLimited(l Limits) *limited {
+	if l.Memory <= 0 {
+		l.Memory = DefaultMemory
+	}
+	return &limited{Allocator: memory.NewGoAllocator(), max: l.Memory}
+}
+
+// limitReached is the panic of a limit.
+type limitReached struct{ text string }
+
+func (e *limitReached) Error() string { return fmt.Sprintf("%v: %s", ErrLimit, e.text) }
+
+func (e *limitReached) Unwrap() error { return ErrLimit }
+
+func (l *limited) count(n int) {
+	if l.used.Add(int64(n)) > l.max {
+		l.used.Add(-int64(n))
+		panic(&limitReached{fmt.Sprintf("the file needs more than the %d MiB of memory that a reader may take", l.max>>20)})
+	}
+}
+
+// Allocate returns size bytes.
+func (l *limited) Allocate(size int) []byte {
+	l.count(size)
+	return l.Allocator.Allocate(size)
+}
+
+// Reallocate returns b with another size.
+func (l *limited) Reallocate(size int, b []byte) []byte {
+	if size > len(b) {
+		l.count(size - len(b))
+	} else {
+		l.used.Add(int64(size - len(b)))
+	}
+	return l.Allocator.Reallocate(size, b)
+}
+
+// Free releases b.
+func (l *limited) Free(b []byte) {
+	l.used.Add(-int64(len(b)))
+	l.Allocator.Free(b)
+}

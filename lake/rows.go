@@ -1,0 +1,317 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package lake
+
+import (
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/xpdata/entity"
+)
+
+// chosenKey is the key of an attribute that has a column of its own.
+type chosenKey struct {
+	column, key string
+	where       place
+}
+
+// place is where an attribute is looked for.
+type place uint8
+
+const (
+	inItem place = iota
+	inResource
+	inScope
+)
+
+// parseKeys parses the keys of columns, such as http.route, resource:host.name and
+// scope:name.
+func parseKeys(keys []string) []chosenKey {
+	var chosen []chosenKey
+	for _, k := range keys {
+		c := chosenKey{key: k}
+		if rest, ok := strings.CutPrefix(k, "resource:"); ok {
+			c.key, c.where = rest, inResource
+		} else if rest, ok := strings.CutPrefix(k, "scope:"); ok {
+			c.key, c.where = rest, inScope
+		}
+		c.column = strings.ReplaceAll(k, ":", ".")
+		if !slices.ContainsFunc(chosen, func(x chosenKey) bool { return x.column == c.column }) {
+			chosen = append(chosen, c)
+		}
+	}
+	return chosen
+}
+
+// textColumn appends text to a column with or without a dictionary.
+type textColumn struct {
+	plain *array.StringBuilder
+	dict  *array.BinaryDictionaryBuilder
+}
+
+func textOfBuilder(b array.Builder) (t textColumn) {
+	if d, ok := b.(*array.BinaryDictionaryBuilder); ok {
+		t.dict = d
+	} else {
+		t.plain = b.(*array.StringBuilder)
+	}
+	return t
+}
+
+// put appends text; empty text is null.
+func (t textColumn) put(s string) {
+	switch {
+	case s == "" && t.dict != nil:
+		t.dict.AppendNull()
+	case s == "":
+		t.plain.AppendNull()
+	case t.dict != nil:
+		_ = t.dict.AppendString(s) // fails only beyond the indexes of 32 bits
+	default:
+		t.plain.Append(s)
+	}
+}
+
+// attributesColumn appends attributes.
+type attributesColumn struct {
+	pairs      *array.MapBuilder
+	key, value *array.StringBuilder
+	types      textColumn
+	letters    []byte
+	keys       []string
+}
+
+// rows builds the rows of a table. Its put methods note when a row cannot hold an item
+// exactly.
+type rows struct {
+	schema *arrow.Schema
+	b      *array.RecordBuilder
+	at     map[string]int
+	chosen []chosenKey
+
+	inexact bool
+	bytes   int // estimate of what was added since the last batch
+	n       int
+
+	service, resourceURL, entityRefs    textColumn
+	scopeName, scopeVersion, scopeURL   textColumn
+	resourceAttributes, scopeAttributes *attributesColumn
+	itemAttributes                      *attributesColumn
+	resourceDropped, scopeDropped       *array.Uint32Builder
+	otlp                                *array.BinaryBuilder
+	chosenColumns                       []textColumn
+	resource                            pcommon.Resource
+	scope                               pcommon.InstrumentationScope
+	resourceSchemaURL, scopeSchemaURL   string
+	resourceText                        resourceTexts
+}
+
+// resourceTexts are texts of the current resource, which many rows share.
+type resourceTexts struct {
+	service, entityRefs string
+	exact               bool
+}
+
+func newRows(schema *arrow.Schema, chosen []chosenKey) *rows {
+	r := &rows{schema: schema, b: array.NewRecordBuilder(memory.DefaultAllocator, schema), at: map[string]int{}, chosen: chosen}
+	for i, f := range schema.Fields() {
+		r.at[f.Name] = i
+	}
+	r.service, r.resourceURL, r.entityRefs = r.text("service_name"), r.text("resource_schema_url"), r.text("resource_entity_refs")
+	r.scopeName, r.scopeVersion, r.scopeURL = r.text("scope_name"), r.text("scope_version"), r.text("scope_schema_url")
+	r.resourceAttributes, r.scopeAttributes = r.attributes("resource_attributes"), r.attributes("scope_attributes")
+	r.itemAttributes = r.attributes("attributes")
+	r.resourceDropped, r.scopeDropped = r.u32("resource_dropped_attributes_count"), r.u32("scope_dropped_attributes_count")
+	r.otlp = r.col("otlp").(*array.BinaryBuilder)
+	for _, c := range chosen {
+		r.chosenColumns = append(r.chosenColumns, r.text(c.column))
+	}
+	return r
+}
+
+func (r *rows) col(name string) array.Builder        { return r.b.Field(r.at[name]) }
+func (r *rows) text(name string) textColumn          { return textOfBuilder(r.col(name)) }
+func (r *rows) u32(name string) *array.Uint32Builder { return r.col(name).(*array.Uint32Builder) }
+func (r *rows) time(name string) *array.TimestampBuilder {
+	return r.col(name).(*array.TimestampBuilder)
+}
+func (r *rows) fixed(name string) *array.FixedSizeBinaryBuilder {
+	return r.col(name).(*array.FixedSizeBinaryBuilder)
+}
+
+func (r *rows) attributes(name string) *attributesColumn {
+	return attributesOf(r.col(name), r.col(name+"_types"))
+}
+
+func attributesOf(pairs, types array.Builder) *attributesColumn {
+	m := pairs.(*array.MapBuilder)
+	return &attributesColumn{pairs: m, key: m.KeyBuilder().(*array.StringBuilder), value: m.ItemBuilder().(*array.StringBuilder), types: textOfBuilder(types)}
+}
+
+// put appends text that may not be UTF-8.
+func (r *rows) put(c textColumn, s string) {
+	r.bytes += len(s)
+	c.put(r.valid(s))
+}
+
+func (r *rows) valid(s string) string {
+	s, ok := valid(s)
+	if !ok {
+		r.inexact = true
+	}
+	return s
+}
+
+// putTime appends a time; 0 is null, and so are times that a timestamp cannot hold.
+func (r *rows) putTime(b *array.TimestampBuilder, t pcommon.Timestamp) {
+	if t == 0 || t > math.MaxInt64 {
+		r.inexact = r.inexact || t != 0
+		b.AppendNull()
+		return
+	}
+	b.Append(arrow.Timestamp(t))
+}
+
+func putID(b *array.FixedSizeBinaryBuilder, id []byte) {
+	for _, c := range id {
+		if c != 0 {
+			b.Append(id)
+			return
+		}
+	}
+	b.AppendNull()
+}
+
+// putCount appends a count; 0 is null.
+func putCount(b *array.Uint32Builder, n uint32) {
+	if n == 0 {
+		b.AppendNull()
+		return
+	}
+	b.Append(n)
+}
+
+// manyKeys is the number of attributes from which equal keys are found with a map.
+const manyKeys = 24
+
+// putAttributes appends a map. Of equal keys the first is in the map, because engines
+// refuse maps with equal keys.
+func (r *rows) putAttributes(c *attributesColumn, m pcommon.Map) {
+	c.pairs.Append(true)
+	c.letters, c.keys = c.letters[:0], c.keys[:0]
+	var seen map[string]bool
+	if m.Len() > manyKeys {
+		seen = make(map[string]bool, m.Len())
+	}
+	texts := true
+	for k, v := range m.All() {
+		key := r.valid(k)
+		if seen[key] || seen == nil && slices.Contains(c.keys, key) {
+			r.inexact = true
+			continue
+		}
+		if seen != nil {
+			seen[key] = true
+		} else {
+			c.keys = append(c.keys, key)
+		}
+		text, letter, exact := textOf(v)
+		r.inexact = r.inexact || !exact
+		c.key.Append(key)
+		if letter == letterNone {
+			c.value.AppendNull()
+		} else {
+			c.value.Append(text)
+		}
+		c.letters = append(c.letters, letter)
+		texts = texts && letter == letterString
+		r.bytes += len(key) + len(text) + 16
+	}
+	if texts {
+		c.types.put("")
+	} else {
+		c.types.put(string(c.letters))
+	}
+}
+
+// setResource sets the resource of the rows that follow.
+func (r *rows) setResource(res pcommon.Resource, url string) {
+	r.resource, r.resourceSchemaURL = res, url
+	t := resourceTexts{exact: true}
+	if v, ok := res.Attributes().Get("service.name"); ok {
+		t.service, _, _ = textOf(v)
+	}
+	if refs := entity.ResourceEntityRefs(res); refs.Len() > 0 {
+		t.entityRefs, t.exact = entityRefsText(refs)
+	}
+	r.resourceText = t
+}
+
+// setScope sets the scope of the rows that follow.
+func (r *rows) setScope(s pcommon.InstrumentationScope, url string) {
+	r.scope, r.scopeSchemaURL = s, url
+}
+
+// begin begins a row, with its containers and the attributes of its item.
+func (r *rows) begin(attributes pcommon.Map) {
+	r.inexact = !r.resourceText.exact
+	r.put(r.service, r.resourceText.service)
+	r.put(r.entityRefs, r.resourceText.entityRefs)
+	r.putAttributes(r.resourceAttributes, r.resource.Attributes())
+	putCount(r.resourceDropped, r.resource.DroppedAttributesCount())
+	r.put(r.resourceURL, r.resourceSchemaURL)
+	r.put(r.scopeName, r.scope.Name())
+	r.put(r.scopeVersion, r.scope.Version())
+	r.putAttributes(r.scopeAttributes, r.scope.Attributes())
+	putCount(r.scopeDropped, r.scope.DroppedAttributesCount())
+	r.put(r.scopeURL, r.scopeSchemaURL)
+	r.putAttributes(r.itemAttributes, attributes)
+	for i, c := range r.chosen {
+		m := attributes
+		switch c.where {
+		case inResource:
+			m = r.resource.Attributes()
+		case inScope:
+			m = r.scope.Attributes()
+		}
+		text := ""
+		if v, ok := m.Get(c.key); ok {
+			text, _, _ = textOf(v)
+		}
+		r.bytes += len(text)
+		r.chosenColumns[i].put(text)
+	}
+}
+
+// end ends a row. otlp returns the item as OTLP.
+func (r *rows) end(otlp func() ([]byte, error)) error {
+	r.n++
+	r.bytes += 64
+	if !r.inexact {
+		r.otlp.AppendNull()
+		return nil
+	}
+	message, err := otlp()
+	r.otlp.Append(message)
+	r.bytes += len(message)
+	return err
+}
+
+// batch returns the rows since the last call.
+func (r *rows) batch() arrow.RecordBatch {
+	r.n, r.bytes = 0, 0
+	batch := r.b.NewRecordBatch()
+	// Each batch has dictionaries of its own, so that their memory is bounded.
+	for _, b := range r.b.Fields() {
+		if d, ok := b.(*array.BinaryDictionaryBuilder); ok {
+			d.ResetFull()
+		}
+	}
+	return batch
+}

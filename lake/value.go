@@ -1,0 +1,262 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package lake
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/xpdata"
+)
+
+// The types of values, as letters.
+const (
+	letterString = 's'
+	letterInt    = 'i'
+	letterDouble = 'd'
+	letterBool   = 'b'
+	letterBytes  = 'x'
+	letterArray  = 'a'
+	letterMap    = 'm'
+	letterNone   = 'n'
+)
+
+// maxDepth is how deep arrays and maps may be nested in a text. Deeper values are kept
+// as OTLP.
+const maxDepth = 64
+
+// canonicalNaN is the NaN that the text NaN stands for.
+var canonicalNaN = math.Float64bits(math.NaN())
+
+// textOf returns the text of a value and the letter of its type. exact is false if the
+// value cannot be made of them. The text of text is the text itself.
+func textOf(v pcommon.Value) (text string, letter byte, exact bool) {
+	switch v.Type() {
+	case pcommon.ValueTypeStr:
+		text, exact = valid(v.Str())
+		return text, letterString, exact
+	case pcommon.ValueTypeInt:
+		return strconv.FormatInt(v.Int(), 10), letterInt, true
+	case pcommon.ValueTypeDouble:
+		d := v.Double()
+		return strconv.FormatFloat(d, 'g', -1, 64), letterDouble, d == d || math.Float64bits(d) == canonicalNaN
+	case pcommon.ValueTypeBool:
+		return strconv.FormatBool(v.Bool()), letterBool, true
+	case pcommon.ValueTypeBytes:
+		return base64.StdEncoding.EncodeToString(v.Bytes().AsRaw()), letterBytes, true
+	case pcommon.ValueTypeSlice:
+		b, exact := appendJSON(nil, v, 0)
+		return string(b), letterArray, exact
+	case pcommon.ValueTypeMap:
+		b, exact := appendJSON(nil, v, 0)
+		return string(b), letterMap, exact
+	}
+	return "", letterNone, true
+}
+
+// valid returns s if it is UTF-8, and s with replacements otherwise.
+func valid(s string) (string, bool) {
+	if utf8.ValidString(s) {
+		return s, true
+	}
+	return strings.ToValidUTF8(s, "\uFFFD"), false
+}
+
+// appendJSON appends a value as JSON. Numbers with a decimal point or an exponent are
+// doubles, all others are integers. It returns false if the JSON does not represent the
+// value exactly.
+func appendJSON(b []byte, v pcommon.Value, depth int) ([]byte, bool) {
+	if depth > maxDepth {
+		return append(b, `"..."`...), false
+	}
+	switch v.Type() {
+	case pcommon.ValueTypeStr:
+		return appendText(b, v.Str())
+	case pcommon.ValueTypeInt:
+		return strconv.AppendInt(b, v.Int(), 10), true
+	case pcommon.ValueTypeDouble:
+		return appendDouble(b, v.Double())
+	case pcommon.ValueTypeBool:
+		return strconv.AppendBool(b, v.Bool()), true
+	case pcommon.ValueTypeBytes:
+		b = append(b, '"')
+		b = base64.StdEncoding.AppendEncode(b, v.Bytes().AsRaw())
+		return append(b, '"'), false
+	case pcommon.ValueTypeSlice:
+		exact := true
+		b = append(b, '[')
+		for i, e := range v.Slice().All() {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			var ok bool
+			b, ok = appendJSON(b, e, depth+1)
+			exact = exact && ok
+		}
+		return append(b, ']'), exact
+	case pcommon.ValueTypeMap:
+		exact := true
+		b = append(b, '{')
+		first := true
+		for k, e := range v.Map().All() {
+			if !first {
+				b = append(b, ',')
+			}
+			first = false
+			var ok bool
+			b, ok = appendText(b, k)
+			exact = exact && ok
+			b = append(b, ':')
+			b, ok = appendJSON(b, e, depth+1)
+			exact = exact && ok
+		}
+		return append(b, '}'), exact
+	}
+	return append(b, "null"...), true
+}
+
+func appendText(b []byte, s string) ([]byte, bool) {
+	s, exact := valid(s)
+	for i := range len(s) {
+		if c := s[i]; c < 0x20 || c == '"' || c == '\\' || c == 0x7f {
+			quoted, _ := json.Marshal(s) // cannot fail for a string
+			return append(b, quoted...), exact
+		}
+	}
+	b = append(b, '"')
+	b = append(b, s...)
+	return append(b, '"'), exact
+}
+
+func appendDouble(b []byte, d float64) ([]byte, bool) {
+	if math.IsNaN(d) || math.IsInf(d, 0) {
+		return strconv.AppendQuote(b, strconv.FormatFloat(d, 'g', -1, 64)), false
+	}
+	from := len(b)
+	b = strconv.AppendFloat(b, d, 'g', -1, 64)
+	if !bytes.ContainsAny(b[from:], ".e") {
+		b = append(b, ".0"...)
+	}
+	return b, true
+}
+
+// setText sets dst to the value with a text and a letter.
+func setText(dst pcommon.Value, text string, letter byte) error {
+	switch letter {
+	case letterString:
+		dst.SetStr(text)
+	case letterInt:
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			return corrupt("%q is no integer", text)
+		}
+		dst.SetInt(n)
+	case letterDouble:
+		d, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			return corrupt("%q is no number", text)
+		}
+		dst.SetDouble(d)
+	case letterBool:
+		dst.SetBool(text == "true")
+	case letterBytes:
+		raw, err := base64.StdEncoding.DecodeString(text)
+		if err != nil {
+			return corrupt("bytes: %v", err)
+		}
+		dst.SetEmptyBytes().FromRaw(raw)
+	case letterArray, letterMap:
+		return setJSON(dst, text)
+	case letterNone:
+	default:
+		return corrupt("there is no type %q of values", letter)
+	}
+	return nil
+}
+
+// setJSON sets dst to what appendJSON wrote.
+func setJSON(dst pcommon.Value, text string) error {
+	d := json.NewDecoder(strings.NewReader(text))
+	d.UseNumber()
+	if err := jsonValue(d, dst, 0); err != nil {
+		if errors.Is(err, io.EOF) {
+			err = io.ErrUnexpectedEOF
+		}
+		return fmt.Errorf("%w: JSON of a value: %w", ErrCorrupt, err)
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return corrupt("text after the JSON of a value")
+	}
+	return nil
+}
+
+func jsonValue(d *json.Decoder, dst pcommon.Value, depth int) error {
+	if depth > maxDepth {
+		return errors.New("values are nested too deeply")
+	}
+	token, err := d.Token()
+	if err != nil {
+		return err
+	}
+	switch t := token.(type) {
+	case string:
+		dst.SetStr(t)
+	case bool:
+		dst.SetBool(t)
+	case json.Number:
+		return jsonNumber(dst, string(t))
+	case json.Delim:
+		if t == '[' {
+			return jsonArray(d, dst.SetEmptySlice(), depth)
+		}
+		return jsonMap(d, dst.SetEmptyMap(), depth)
+	}
+	return nil
+}
+
+func jsonNumber(dst pcommon.Value, text string) error {
+	if strings.ContainsAny(text, ".eE") {
+		d, err := strconv.ParseFloat(text, 64)
+		dst.SetDouble(d)
+		return err
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	dst.SetInt(n)
+	return err
+}
+
+func jsonArray(d *json.Decoder, dst pcommon.Slice, depth int) error {
+	for d.More() {
+		if err := jsonValue(d, dst.AppendEmpty(), depth+1); err != nil {
+			return err
+		}
+	}
+	_, err := d.Token()
+	return err
+}
+
+func jsonMap(d *json.Decoder, dst pcommon.Map, depth int) error {
+	var b xpdata.MapBuilder
+	for d.More() {
+		key, err := d.Token()
+		if err != nil {
+			return err
+		}
+		if err := jsonValue(d, b.AppendEmpty(key.(string)), depth+1); err != nil {
+			return err
+		}
+	}
+	b.UnsafeIntoMap(dst)
+	_, err := d.Token()
+	return err
+}
