@@ -34,6 +34,14 @@ type Config struct {
 	Stef     StefConfig `mapstructure:"stef"`
 	Fallback OTLPConfig `mapstructure:"otlp_fallback"`
 
+	// RoutingKey is what must stay together at one of several backends: traceID or
+	// service. If empty, there is one backend.
+	RoutingKey RoutingKey `mapstructure:"routing_key"`
+	// Endpoints are the backends, instead of the addresses of the endpoint.
+	Endpoints []string `mapstructure:"endpoints"`
+	// ResolveInterval is how often the addresses of the endpoint are looked up.
+	ResolveInterval time.Duration `mapstructure:"resolve_interval"`
+
 	// MetadataKeys are the keys of client metadata that are sent as headers. Each
 	// combination of their values has its own streams.
 	MetadataKeys []string `mapstructure:"metadata_keys"`
@@ -54,6 +62,17 @@ const (
 	ProtocolSTEF Protocol = "stef"
 	// ProtocolOTLP is OTLP alone.
 	ProtocolOTLP Protocol = "otlp"
+)
+
+// RoutingKey is what must stay together at one backend.
+type RoutingKey string
+
+// The routing keys.
+const (
+	// RoutingTraceID is the trace id of spans. Metrics and logs have their service.
+	RoutingTraceID RoutingKey = "traceID"
+	// RoutingService is the attribute service.name of the resource.
+	RoutingService RoutingKey = "service"
 )
 
 // StefConfig is the configuration of streams.
@@ -161,6 +180,7 @@ const (
 	defaultCardinality   = 1000
 	defaultStreams       = 1
 	defaultFlushInterval = 50 * time.Millisecond
+	defaultResolve       = 5 * time.Second
 )
 
 func createDefaultConfig() component.Config {
@@ -187,6 +207,7 @@ func createDefaultConfig() component.Config {
 		Protocol:                 ProtocolAuto,
 		Stef:                     defaultStefConfig(),
 		Fallback:                 defaultOTLPConfig(),
+		ResolveInterval:          defaultResolve,
 		MetadataCardinalityLimit: defaultCardinality,
 	}
 }

@@ -6,6 +6,7 @@ package stefexporter
 import (
 	"errors"
 	"fmt"
+	"net"
 	"slices"
 	"strconv"
 	"strings"
@@ -40,6 +41,7 @@ const (
 func (c *Config) Validate() error {
 	return errors.Join(
 		c.validateEndpoint(),
+		c.validateRouting(),
 		c.validateTimeout(),
 		withUnit("retry_on_failure::initial_interval", c.RetryConfig.InitialInterval),
 		withUnit("retry_on_failure::max_interval", c.RetryConfig.MaxInterval),
@@ -52,10 +54,44 @@ func (c *Config) Validate() error {
 }
 
 func (c *Config) validateEndpoint() error {
+	if len(c.Endpoints) > 0 {
+		return nil
+	}
 	if strings.TrimSpace(c.ClientConfig.Endpoint) == "" {
 		return errors.New(`endpoint is missing: set it to host:port of a STEF or OTLP/gRPC receiver, such as "backend:4320"`)
 	}
 	return validatePort("endpoint", c.ClientConfig.Endpoint)
+}
+
+func (c *Config) validateRouting() error {
+	switch {
+	case c.RoutingKey == "" && len(c.Endpoints) > 0:
+		return errors.New("endpoints is set without routing_key: set routing_key to traceID or service; for plain load balancing set endpoint to a name with several addresses")
+	case c.RoutingKey == "":
+		return nil
+	case c.RoutingKey != RoutingTraceID && c.RoutingKey != RoutingService:
+		return fmt.Errorf("routing_key is %q: set it to traceID or service", string(c.RoutingKey))
+	case len(c.Endpoints) > 0 && c.ClientConfig.Endpoint != "":
+		return errors.New("endpoint and endpoints are both set: with endpoints, remove endpoint")
+	case c.Fallback.Endpoint != "":
+		return errors.New("otlp_fallback::endpoint is set with routing_key: each backend receives OTLP at its own address, remove otlp_fallback::endpoint")
+	case c.ResolveInterval < 100*time.Millisecond:
+		return fmt.Errorf("resolve_interval is %s: set it to at least 100ms, the default is 5s", c.ResolveInterval)
+	}
+	if len(c.Endpoints) == 0 {
+		name := strings.TrimPrefix(c.ClientConfig.Endpoint, "dns:///")
+		if _, _, err := net.SplitHostPort(name); err != nil || strings.Contains(name, "/") {
+			return fmt.Errorf("endpoint is %q: with routing_key set it to host:port, whose addresses are the backends", c.ClientConfig.Endpoint)
+		}
+	}
+	var errs []error
+	for i, endpoint := range c.Endpoints {
+		if strings.TrimSpace(endpoint) == "" || slices.Contains(c.Endpoints[:i], endpoint) {
+			errs = append(errs, fmt.Errorf("endpoints has %q, which is empty or repeated: name each backend once", endpoint))
+		}
+		errs = append(errs, validatePort("endpoints", endpoint))
+	}
+	return errors.Join(errs...)
 }
 
 // validatePort rejects port numbers that are not valid, in any form of an

@@ -59,7 +59,7 @@ func TestOptionsAreDocumented(t *testing.T) {
 			require.Equal(t, fmt.Sprint(value), fmt.Sprint(schema.Get(section+"::"+key+"::default")), key)
 		}
 		switch dotted(path, key) {
-		case "retry_on_failure", "sending_queue", "metadata_keys", "otlp_fallback::endpoint":
+		case "retry_on_failure", "sending_queue", "metadata_keys", "otlp_fallback::endpoint", "routing_key", "endpoints":
 			require.Contains(t, string(readme), "| `"+dotted(path, key)+"` |")
 		default:
 			require.Contains(t, string(readme), "| `"+dotted(path, key)+"` | `"+inReadme+"` |")
@@ -70,7 +70,7 @@ func TestOptionsAreDocumented(t *testing.T) {
 		n++
 		documented(path, key, value)
 	})
-	require.Equal(t, 29, n)
+	require.Equal(t, 32, n)
 }
 
 // TestExamples reads the examples of the README.
@@ -78,7 +78,7 @@ func TestExamples(t *testing.T) {
 	readme, err := os.ReadFile("README.md")
 	require.NoError(t, err)
 	blocks := strings.Split(string(readme), "```yaml\n")[1:]
-	require.Len(t, blocks, 3)
+	require.Len(t, blocks, 4)
 	for _, block := range blocks {
 		text, _, _ := strings.Cut(block, "```")
 		retrieved, err := confmap.NewRetrievedFromYAML([]byte(text))

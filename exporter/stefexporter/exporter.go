@@ -24,8 +24,12 @@ type stefExporter[B any] struct {
 	signal    *signal.Descriptor[B]
 	settings  exporter.Settings
 	telemetry *telemetry
-	routes    *routes[B] // nil before start
-	conns     *connections
+	splitter  splitter[B]
+	only      *backend[B]  // nil before start, and with routing
+	balancer  *balancer[B] // nil before start, and without routing
+
+	// lookup replaces the resolver in tests.
+	lookup func(ctx context.Context, host string) ([]string, error)
 
 	// life ends when pushes must return, whatever they wait for.
 	life context.Context
@@ -37,12 +41,12 @@ type stefExporter[B any] struct {
 	unhook   func() bool   // from the context of Shutdown
 }
 
-func newExporter[B any](c *Config, s *signal.Descriptor[B], settings exporter.Settings) (*stefExporter[B], error) {
+func newExporter[B any](c *Config, s *signal.Descriptor[B], split func(RoutingKey) splitter[B], settings exporter.Settings) (*stefExporter[B], error) {
 	t, err := newTelemetry(settings.TelemetrySettings, settings.ID, s.Name)
 	if err != nil {
 		return nil, err
 	}
-	x := &stefExporter[B]{config: c, signal: s, settings: settings, telemetry: t, stopped: make(chan struct{})}
+	x := &stefExporter[B]{config: c, signal: s, settings: settings, telemetry: t, splitter: split(c.RoutingKey), stopped: make(chan struct{})}
 	x.life, x.end = context.WithCancelCause(context.Background())
 	return x, nil
 }
@@ -50,31 +54,16 @@ func newExporter[B any](c *Config, s *signal.Descriptor[B], settings exporter.Se
 // start connects. Its context ends when the Collector has started, so nothing here
 // may depend on it.
 func (x *stefExporter[B]) start(ctx context.Context, host component.Host) error {
-	conns, err := connect(context.WithoutCancel(ctx), x.config, host, x.settings)
+	ctx = context.WithoutCancel(ctx)
+	var err error
+	if x.config.RoutingKey == "" {
+		x.only, err = x.newBackend(ctx, host, x.config, nil)
+	} else {
+		x.balancer, err = x.startBalancer(ctx, host)
+	}
 	if err != nil {
+		x.only, x.balancer = nil, nil
 		return err
-	}
-	x.conns = conns
-	here := &site[B]{
-		config:    x.config,
-		signal:    x.signal,
-		conns:     conns,
-		telemetry: x.telemetry,
-		logger:    x.settings.Logger,
-		health:    newHealth(x.config, host, x.settings.Logger),
-	}
-	x.routes = &routes[B]{
-		identities: newIdentities(x.config.MetadataKeys),
-		limit:      int(x.config.MetadataCardinalityLimit),
-		open:       here.open,
-		byName:     map[string]*route[B]{},
-	}
-	if len(x.config.MetadataKeys) == 0 {
-		// There is only one identity, so open its stream now: the first batch then
-		// need not wait for it.
-		if _, f := x.routes.of(ctx); f != nil {
-			return errors.Join(f.err, conns.close())
-		}
 	}
 	if err := x.telemetry.observe(x.gauges); err != nil {
 		return errors.Join(err, x.shutdown(ctx))
@@ -92,10 +81,10 @@ func (x *stefExporter[B]) push(ctx context.Context, b B) error {
 	defer cancel(nil)
 	defer context.AfterFunc(x.life, func() { cancel(context.Cause(x.life)) })()
 
-	to, f := x.routes.of(ctx)
-	if f == nil {
-		f = to.send(ctx, b, items)
+	if x.balancer != nil {
+		return x.balancer.send(ctx, b)
 	}
+	f := x.only.send(ctx, b, items)
 	if f == nil {
 		return nil
 	}
@@ -150,10 +139,10 @@ func (x *stefExporter[B]) beginStop(ctx context.Context) {
 
 // onlyOTLP reports whether no route uses STEF.
 func (x *stefExporter[B]) onlyOTLP() bool {
-	if x.routes == nil {
+	if x.only == nil {
 		return false
 	}
-	for _, r := range x.routes.all() {
+	for _, r := range x.only.routes.all() {
 		if r.stef != nil && !r.fallen.Load() {
 			return false
 		}
@@ -168,23 +157,29 @@ func (x *stefExporter[B]) shutdown(ctx context.Context) error {
 	defer x.end(errShutdown)
 	defer x.deadline.Stop()
 	defer x.unhook()
-	if x.routes == nil {
-		return nil
+	switch {
+	case x.balancer != nil:
+		return x.balancer.shutdown(x.life)
+	case x.only != nil:
+		return x.only.shutdown(x.life)
 	}
-	list := x.routes.close()
-	errs := make([]error, len(list))
-	var group sync.WaitGroup
-	for i, r := range list {
-		group.Go(func() { errs[i] = r.shutdown(x.life) })
-	}
-	group.Wait()
-	return errors.Join(append(errs, x.conns.close())...)
+	return nil
 }
 
 func (x *stefExporter[B]) gauges() gauges {
 	var g gauges
-	for _, r := range x.routes.all() {
-		r.gauges(&g)
+	list := []*backend[B]{x.only}
+	if x.balancer != nil {
+		list = x.balancer.list()
+		g.backends = map[string]bool{}
+		for _, one := range list {
+			g.backends[one.address] = !one.down()
+		}
+	}
+	for _, one := range list {
+		for _, r := range one.routes.all() {
+			r.gauges(&g)
+		}
 	}
 	return g
 }

@@ -36,7 +36,7 @@ func createProfiles(context.Context, exporter.Settings, component.Config) (xexpo
 }
 
 func createTraces(ctx context.Context, settings exporter.Settings, config component.Config) (exporter.Traces, error) {
-	x, err := newExporter(config.(*Config), signal.Traces, settings)
+	x, err := newExporter(config.(*Config), signal.Traces, tracesSplitter, settings)
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +51,7 @@ func createTraces(ctx context.Context, settings exporter.Settings, config compon
 }
 
 func createMetrics(ctx context.Context, settings exporter.Settings, config component.Config) (exporter.Metrics, error) {
-	x, err := newExporter(config.(*Config), signal.Metrics, settings)
+	x, err := newExporter(config.(*Config), signal.Metrics, metricsSplitter, settings)
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +66,7 @@ func createMetrics(ctx context.Context, settings exporter.Settings, config compo
 }
 
 func createLogs(ctx context.Context, settings exporter.Settings, config component.Config) (exporter.Logs, error) {
-	x, err := newExporter(config.(*Config), signal.Logs, settings)
+	x, err := newExporter(config.(*Config), signal.Logs, logsSplitter, settings)
 	if err != nil {
 		return nil, err
 	}

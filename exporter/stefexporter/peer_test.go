@@ -254,7 +254,7 @@ func (r *rig) send(list ...string) error {
 // startSignal starts an exporter without exporterhelper.
 func startSignal[B any](t *testing.T, c *Config, s *signal.Descriptor[B]) *stefExporter[B] {
 	t.Helper()
-	x, err := newExporter(c, s, exportertest.NewNopSettings(metadata.Type))
+	x, err := newExporter(c, s, func(RoutingKey) splitter[B] { return splitter[B]{} }, exportertest.NewNopSettings(metadata.Type))
 	require.NoError(t, err)
 	require.NoError(t, x.start(context.Background(), componenttest.NewNopHost()))
 	t.Cleanup(func() { require.NoError(t, x.shutdown(context.Background())) })

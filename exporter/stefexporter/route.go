@@ -56,6 +56,10 @@ type site[B any] struct {
 	telemetry *telemetry
 	logger    *zap.Logger
 	health    *health
+
+	// For routing between several sites, else nil.
+	reachable   func()          // a stream is open
+	unreachable func(err error) // no stream is open and none can be opened
 }
 
 // open opens a route.
@@ -136,6 +140,9 @@ func (x *route[B]) opened() {
 		x.logger.Info("The peer has STEF for this signal now. Sending STEF again.")
 	}
 	x.health.good("A STEF stream is open.")
+	if x.reachable != nil {
+		x.reachable()
+	}
 }
 
 // openFailed handles a failed attempt. retryIn is 0 if the session waits for a
@@ -162,6 +169,9 @@ func (x *route[B]) openFailed(err *stefgrpc.Error, retryIn time.Duration) {
 		// The OTLP requests will show the state of the peer.
 	default:
 		x.health.bad(err)
+		if x.unreachable != nil {
+			x.unreachable(err)
+		}
 	}
 }
 

@@ -73,6 +73,16 @@ func (t *telemetry) delivered(ctx context.Context, protocol Protocol, items int)
 	}
 }
 
+// backendItems counts items that a backend acknowledged.
+func (t *telemetry) backendItems(address string, items int) {
+	t.builder.ExporterStefBackendItems.Add(context.Background(), int64(items), t.with(attribute.String("endpoint", address)))
+}
+
+// rerouted counts items that were taken away from a backend.
+func (t *telemetry) rerouted(address string, items int) {
+	t.builder.ExporterStefBackendReroutedItems.Add(context.Background(), int64(items), t.with(attribute.String("endpoint", address)))
+}
+
 // frame counts a frame that is sent to a stream.
 func (t *telemetry) frame(encoded, compressed int, dictReset bool) {
 	ctx := context.Background()
@@ -93,6 +103,7 @@ type gauges struct {
 	unackedBatches             int
 	unackedBytes               int64
 	otlpInFlight               int
+	backends                   map[string]bool // by address: whether it answers
 }
 
 // observe registers the callback for the gauges.
@@ -117,7 +128,18 @@ func (t *telemetry) observe(now func() gauges) error {
 		}
 		return nil
 	}
+	backends := func(_ context.Context, o metric.Int64Observer) error {
+		for address, up := range now().backends {
+			value := int64(0)
+			if up {
+				value = 1
+			}
+			o.Observe(value, t.with(attribute.String("endpoint", address)))
+		}
+		return nil
+	}
 	for _, err := range []error{
+		b.RegisterExporterStefBackendUpCallback(backends),
 		b.RegisterExporterStefStreamsActiveCallback(states),
 		b.RegisterExporterStefCompressionRatioCallback(ratio),
 		gauge(b.RegisterExporterStefUnackedBatchesCallback, func(g gauges) int64 { return int64(g.unackedBatches) }),

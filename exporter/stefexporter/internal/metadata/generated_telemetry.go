@@ -25,32 +25,35 @@ func Tracer(settings component.TelemetrySettings) trace.Tracer {
 // TelemetryBuilder provides an interface for components to report telemetry
 // as defined in metadata and user config.
 type TelemetryBuilder struct {
-	meter                           metric.Meter
-	mu                              sync.Mutex
-	registrations                   []metric.Registration
-	ExporterStefAckLatency          metric.Float64Histogram
-	ExporterStefBytesCompressed     metric.Int64Counter
-	ExporterStefBytesEncoded        metric.Int64Counter
-	ExporterStefCompressionRatio    metric.Float64ObservableGauge
-	ExporterStefDictResets          metric.Int64Counter
-	ExporterStefDowngrades          metric.Int64Counter
-	ExporterStefDroppedItems        metric.Int64Counter
-	ExporterStefFailedAttempts      metric.Int64Counter
-	ExporterStefFrameSize           metric.Int64Histogram
-	ExporterStefFramesSent          metric.Int64Counter
-	ExporterStefItemsDelivered      metric.Int64Counter
-	ExporterStefOtlpBytes           metric.Int64Counter
-	ExporterStefOtlpInFlight        metric.Int64ObservableGauge
-	ExporterStefRecordsRejected     metric.Int64Counter
-	ExporterStefRecordsRejectedLate metric.Int64Counter
-	ExporterStefRetriesInternal     metric.Int64Counter
-	ExporterStefSchemaLosses        metric.Int64Counter
-	ExporterStefStreamsActive       metric.Int64ObservableGauge
-	ExporterStefStreamsClosed       metric.Int64Counter
-	ExporterStefStreamsOpened       metric.Int64Counter
-	ExporterStefUnackedBatches      metric.Int64ObservableGauge
-	ExporterStefUnackedBytes        metric.Int64ObservableGauge
-	ExporterStefUpgrades            metric.Int64Counter
+	meter                            metric.Meter
+	mu                               sync.Mutex
+	registrations                    []metric.Registration
+	ExporterStefAckLatency           metric.Float64Histogram
+	ExporterStefBackendItems         metric.Int64Counter
+	ExporterStefBackendReroutedItems metric.Int64Counter
+	ExporterStefBackendUp            metric.Int64ObservableUpDownCounter
+	ExporterStefBytesCompressed      metric.Int64Counter
+	ExporterStefBytesEncoded         metric.Int64Counter
+	ExporterStefCompressionRatio     metric.Float64ObservableGauge
+	ExporterStefDictResets           metric.Int64Counter
+	ExporterStefDowngrades           metric.Int64Counter
+	ExporterStefDroppedItems         metric.Int64Counter
+	ExporterStefFailedAttempts       metric.Int64Counter
+	ExporterStefFrameSize            metric.Int64Histogram
+	ExporterStefFramesSent           metric.Int64Counter
+	ExporterStefItemsDelivered       metric.Int64Counter
+	ExporterStefOtlpBytes            metric.Int64Counter
+	ExporterStefOtlpInFlight         metric.Int64ObservableGauge
+	ExporterStefRecordsRejected      metric.Int64Counter
+	ExporterStefRecordsRejectedLate  metric.Int64Counter
+	ExporterStefRetriesInternal      metric.Int64Counter
+	ExporterStefSchemaLosses         metric.Int64Counter
+	ExporterStefStreamsActive        metric.Int64ObservableGauge
+	ExporterStefStreamsClosed        metric.Int64Counter
+	ExporterStefStreamsOpened        metric.Int64Counter
+	ExporterStefUnackedBatches       metric.Int64ObservableGauge
+	ExporterStefUnackedBytes         metric.Int64ObservableGauge
+	ExporterStefUpgrades             metric.Int64Counter
 }
 
 // TelemetryBuilderOption applies changes to default builder.
@@ -62,6 +65,21 @@ type telemetryBuilderOptionFunc func(mb *TelemetryBuilder)
 
 func (tbof telemetryBuilderOptionFunc) apply(mb *TelemetryBuilder) {
 	tbof(mb)
+}
+
+// RegisterExporterStefBackendUpCallback sets callback for observable ExporterStefBackendUp metric.
+func (builder *TelemetryBuilder) RegisterExporterStefBackendUpCallback(cb metric.Int64Callback) error {
+	reg, err := builder.meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
+		cb(ctx, &observerInt64{inst: builder.ExporterStefBackendUp, obs: o})
+		return nil
+	}, builder.ExporterStefBackendUp)
+	if err != nil {
+		return err
+	}
+	builder.mu.Lock()
+	defer builder.mu.Unlock()
+	builder.registrations = append(builder.registrations, reg)
+	return nil
 }
 
 // RegisterExporterStefCompressionRatioCallback sets callback for observable ExporterStefCompressionRatio metric.
@@ -182,6 +200,24 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 		metric.WithDescription("Time from handing a batch to a stream until its acknowledgement. [Alpha]"),
 		metric.WithUnit("s"),
 		metric.WithExplicitBucketBoundaries([]float64{0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15, 30, 60}...),
+	)
+	errs = errors.Join(errs, err)
+	builder.ExporterStefBackendItems, err = builder.meter.Int64Counter(
+		"otelcol_exporter_stef_backend_items",
+		metric.WithDescription("Items that a backend acknowledged, with routing_key. [Alpha]"),
+		metric.WithUnit("{items}"),
+	)
+	errs = errors.Join(errs, err)
+	builder.ExporterStefBackendReroutedItems, err = builder.meter.Int64Counter(
+		"otelcol_exporter_stef_backend_rerouted_items",
+		metric.WithDescription("Items that were sent to other backends because this one did not answer. [Alpha]"),
+		metric.WithUnit("{items}"),
+	)
+	errs = errors.Join(errs, err)
+	builder.ExporterStefBackendUp, err = builder.meter.Int64ObservableUpDownCounter(
+		"otelcol_exporter_stef_backend_up",
+		metric.WithDescription("1 for each backend that answers, 0 for one that does not. [Alpha]"),
+		metric.WithUnit("{backends}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ExporterStefBytesCompressed, err = builder.meter.Int64Counter(

@@ -20,6 +20,10 @@ func TestSetupTelemetry(t *testing.T) {
 	tb, err := metadata.NewTelemetryBuilder(testTel.NewTelemetrySettings())
 	require.NoError(t, err)
 	defer tb.Shutdown()
+	require.NoError(t, tb.RegisterExporterStefBackendUpCallback(func(_ context.Context, observer metric.Int64Observer) error {
+		observer.Observe(1)
+		return nil
+	}))
 	require.NoError(t, tb.RegisterExporterStefCompressionRatioCallback(func(_ context.Context, observer metric.Float64Observer) error {
 		observer.Observe(1)
 		return nil
@@ -41,6 +45,8 @@ func TestSetupTelemetry(t *testing.T) {
 		return nil
 	}))
 	tb.ExporterStefAckLatency.Record(context.Background(), 1)
+	tb.ExporterStefBackendItems.Add(context.Background(), 1)
+	tb.ExporterStefBackendReroutedItems.Add(context.Background(), 1)
 	tb.ExporterStefBytesCompressed.Add(context.Background(), 1)
 	tb.ExporterStefBytesEncoded.Add(context.Background(), 1)
 	tb.ExporterStefDictResets.Add(context.Background(), 1)
@@ -60,6 +66,15 @@ func TestSetupTelemetry(t *testing.T) {
 	tb.ExporterStefUpgrades.Add(context.Background(), 1)
 	AssertEqualExporterStefAckLatency(t, testTel,
 		[]metricdata.HistogramDataPoint[float64]{{}}, metricdatatest.IgnoreValue(),
+		metricdatatest.IgnoreTimestamp())
+	AssertEqualExporterStefBackendItems(t, testTel,
+		[]metricdata.DataPoint[int64]{{Value: 1}},
+		metricdatatest.IgnoreTimestamp())
+	AssertEqualExporterStefBackendReroutedItems(t, testTel,
+		[]metricdata.DataPoint[int64]{{Value: 1}},
+		metricdatatest.IgnoreTimestamp())
+	AssertEqualExporterStefBackendUp(t, testTel,
+		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualExporterStefBytesCompressed(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},

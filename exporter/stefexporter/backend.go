@@ -1,0 +1,175 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefexporter
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/collector/component"
+	"go.uber.org/zap"
+)
+
+// backend is one address that batches are sent to, with its connections and its
+// streams. Without routing there is one.
+type backend[B any] struct {
+	address string
+	seed    uint64
+	conns   *connections
+	routes  *routes[B]
+	logger  *zap.Logger
+	changed func() // called without locks when it goes down or up
+
+	sending sync.WaitGroup // batches of routing that are on their way
+
+	mu     sync.Mutex
+	isDown bool
+	closed bool
+	up     context.Context // ends when the backend goes down
+	cancel context.CancelFunc
+	probe  *time.Timer // until streams are tried again
+	pause  time.Duration
+}
+
+// errBackendDown ends attempts to send to a backend that has no stream and accepts
+// none.
+var errBackendDown = errors.New("the backend does not answer")
+
+// The pauses between attempts to reach a backend that is down.
+const (
+	minProbePause = 250 * time.Millisecond
+	maxProbePause = 5 * time.Second
+)
+
+// newBackend connects to an address.
+func (x *stefExporter[B]) newBackend(ctx context.Context, host component.Host, config *Config, changed func()) (*backend[B], error) {
+	conns, err := connect(ctx, config, host, x.settings)
+	if err != nil {
+		return nil, err
+	}
+	address := config.ClientConfig.Endpoint
+	b := &backend[B]{address: address, seed: seedOf(address), conns: conns, logger: x.settings.Logger, changed: changed, pause: minProbePause}
+	b.up, b.cancel = context.WithCancel(context.Background())
+	here := &site[B]{
+		config:    config,
+		signal:    x.signal,
+		conns:     conns,
+		telemetry: x.telemetry,
+		logger:    x.settings.Logger,
+		health:    newHealth(config, host, x.settings.Logger),
+	}
+	if changed != nil {
+		here.logger = here.logger.With(zap.String("backend", address))
+		here.health.logger = here.logger
+		here.reachable, here.unreachable = b.markUp, b.markDown
+	}
+	b.routes = &routes[B]{
+		identities: newIdentities(config.MetadataKeys),
+		limit:      int(config.MetadataCardinalityLimit),
+		open:       here.open,
+		byName:     map[string]*route[B]{},
+	}
+	if len(config.MetadataKeys) == 0 {
+		// There is only one identity, so open its stream now: the first batch then
+		// need not wait for it.
+		if _, f := b.routes.of(ctx); f != nil {
+			return nil, errors.Join(f.err, conns.close())
+		}
+	}
+	return b, nil
+}
+
+// send sends a batch to the backend.
+func (b *backend[B]) send(ctx context.Context, data B, items int) *failure {
+	to, f := b.routes.of(ctx)
+	if f == nil {
+		f = to.send(ctx, data, items)
+	}
+	return f
+}
+
+// sendWhileUp sends a batch, and gives up when the backend goes down.
+func (b *backend[B]) sendWhileUp(ctx context.Context, data B, items int) *failure {
+	b.mu.Lock()
+	up := b.up
+	b.mu.Unlock()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(up, func() { cancel(errBackendDown) })()
+	return b.send(ctx, data, items)
+}
+
+func (b *backend[B]) down() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.isDown
+}
+
+// markDown notes that no stream is open and that none can be opened.
+func (b *backend[B]) markDown(err error) {
+	b.mu.Lock()
+	if b.closed {
+		b.mu.Unlock()
+		return
+	}
+	first := !b.isDown
+	b.isDown = true
+	b.cancel()
+	if b.probe != nil {
+		b.probe.Stop()
+	}
+	b.probe = time.AfterFunc(b.pause, b.ask)
+	b.pause = min(2*b.pause, maxProbePause)
+	b.mu.Unlock()
+	if first {
+		b.logger.Warn("A backend does not answer. What belongs to it is sent to the others until it does.",
+			zap.String("backend", b.address), zap.Error(plain(err)))
+		b.changed()
+	}
+}
+
+// markUp notes that a stream is open.
+func (b *backend[B]) markUp() {
+	b.mu.Lock()
+	if !b.isDown || b.closed {
+		b.mu.Unlock()
+		return
+	}
+	b.isDown, b.pause = false, minProbePause
+	b.up, b.cancel = context.WithCancel(context.Background())
+	b.probe.Stop()
+	b.mu.Unlock()
+	b.logger.Info("A backend answers again.", zap.String("backend", b.address))
+	b.changed()
+}
+
+// ask lets all sessions try to open a stream.
+func (b *backend[B]) ask() {
+	for _, r := range b.routes.all() {
+		if r.stef != nil {
+			r.stef.session.Probe()
+		}
+	}
+}
+
+// shutdown ends the streams, and waits for acknowledgements until the context ends.
+func (b *backend[B]) shutdown(ctx context.Context) error {
+	b.mu.Lock()
+	b.closed = true
+	if b.probe != nil {
+		b.probe.Stop()
+	}
+	b.mu.Unlock()
+	list := b.routes.close()
+	errs := make([]error, len(list))
+	var group sync.WaitGroup
+	for i, r := range list {
+		group.Go(func() { errs[i] = r.shutdown(ctx) })
+	}
+	group.Wait()
+	b.cancel()
+	return errors.Join(append(errs, b.conns.close())...)
+}

@@ -1,0 +1,324 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefexporter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/component/componentstatus"
+	"go.opentelemetry.io/collector/consumer/consumererror"
+	"go.opentelemetry.io/collector/exporter/exporterhelper"
+	"go.uber.org/zap"
+	"google.golang.org/grpc/codes"
+)
+
+// balancer sends the parts of batches to the backends that they belong to.
+type balancer[B any] struct {
+	exporter *stefExporter[B]
+	splitter splitter[B]
+	host     component.Host
+	lookup   func(ctx context.Context, host string) ([]string, error)
+
+	stop    context.CancelFunc // of resolving
+	working sync.WaitGroup
+
+	mu       sync.Mutex
+	backends []*backend[B] // in the order of their addresses
+	changes  sync.Mutex    // one change of the addresses at a time
+	closed   bool          // guarded by changes
+	status   componentstatus.Status
+}
+
+// startBalancer connects to all backends.
+func (x *stefExporter[B]) startBalancer(ctx context.Context, host component.Host) (*balancer[B], error) {
+	b := &balancer[B]{exporter: x, splitter: x.splitter, host: host, lookup: net.DefaultResolver.LookupHost}
+	if x.lookup != nil {
+		b.lookup = x.lookup
+	}
+	resolving, stop := context.WithCancel(context.WithoutCancel(ctx))
+	b.stop = stop
+	if len(x.config.Endpoints) > 0 {
+		if err := b.set(resolving, x.config.Endpoints); err != nil {
+			return b, errors.Join(err, b.shutdown(ctx))
+		}
+		return b, nil
+	}
+	if err := b.resolve(resolving); err != nil {
+		// The addresses may appear later, as with any gRPC client.
+		x.settings.Logger.Warn("The backends cannot be resolved yet.", zap.Error(err))
+	}
+	b.working.Go(func() {
+		ticker := time.NewTicker(x.config.ResolveInterval)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-resolving.Done():
+				return
+			case <-ticker.C:
+			}
+			if err := b.resolve(resolving); err != nil && resolving.Err() == nil {
+				x.settings.Logger.Warn("The backends cannot be resolved. The last known ones stay.", zap.Error(err))
+			}
+		}
+	})
+	return b, nil
+}
+
+// resolve looks up the addresses of the endpoint.
+func (b *balancer[B]) resolve(ctx context.Context) error {
+	host, port, err := net.SplitHostPort(strings.TrimPrefix(b.exporter.config.ClientConfig.Endpoint, "dns:///"))
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, b.exporter.config.ResolveInterval)
+	defer cancel()
+	found, err := b.lookup(ctx, host)
+	if err == nil && len(found) == 0 {
+		err = fmt.Errorf("%s has no address", host)
+	}
+	if err != nil {
+		return err
+	}
+	addresses := make([]string, len(found))
+	for i, a := range found {
+		addresses[i] = net.JoinHostPort(a, port)
+	}
+	return b.set(context.WithoutCancel(ctx), addresses)
+}
+
+// set changes the backends to those of the addresses.
+func (b *balancer[B]) set(ctx context.Context, addresses []string) error {
+	b.changes.Lock()
+	defer b.changes.Unlock()
+	if b.closed {
+		return nil
+	}
+	var errs []error
+	var list, gone []*backend[B]
+	addresses = slices.Compact(slices.Sorted(slices.Values(addresses)))
+	have := map[string]*backend[B]{}
+	for _, one := range b.list() {
+		have[one.address] = one
+		if !slices.Contains(addresses, one.address) {
+			gone = append(gone, one)
+		}
+	}
+	for _, address := range addresses {
+		one := have[address]
+		if one == nil {
+			var err error
+			if one, err = b.connect(ctx, address); err != nil {
+				errs = append(errs, err)
+				continue
+			}
+			b.exporter.settings.Logger.Info("A backend was added.", zap.String("backend", address))
+		}
+		list = append(list, one)
+	}
+	b.mu.Lock()
+	b.backends = list
+	b.mu.Unlock()
+	for _, one := range gone {
+		b.exporter.settings.Logger.Info("A backend was removed.", zap.String("backend", one.address))
+		b.working.Go(func() {
+			one.sending.Wait() // new batches go to others
+			ctx, cancel := context.WithTimeout(context.Background(), b.exporter.config.Stef.ShutdownDrainTimeout)
+			defer cancel()
+			if err := one.shutdown(ctx); err != nil {
+				b.exporter.settings.Logger.Warn("A backend did not acknowledge everything.", zap.String("backend", one.address), zap.Error(err))
+			}
+		})
+	}
+	b.changed()
+	return errors.Join(errs...)
+}
+
+// connect connects to one address. An address of a name is verified as that name.
+func (b *balancer[B]) connect(ctx context.Context, address string) (*backend[B], error) {
+	config := *b.exporter.config
+	if len(config.Endpoints) == 0 && config.ClientConfig.Authority == "" {
+		config.ClientConfig.Authority = strings.TrimPrefix(config.ClientConfig.Endpoint, "dns:///")
+	}
+	config.ClientConfig.Endpoint = address
+	// The status of one backend is not that of the exporter.
+	quiet := struct{ component.Host }{b.host}
+	return b.exporter.newBackend(ctx, quiet, &config, b.changed)
+}
+
+func (b *balancer[B]) list() []*backend[B] {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.backends
+}
+
+// changed reports the status: at least one backend answers, or none does.
+func (b *balancer[B]) changed() {
+	list := b.list()
+	up := len(list) == 0 || slices.ContainsFunc(list, func(one *backend[B]) bool { return !one.down() })
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	status, event := componentstatus.StatusOK, componentstatus.NewEvent(componentstatus.StatusOK)
+	if !up {
+		status, event = componentstatus.StatusRecoverableError, componentstatus.NewRecoverableErrorEvent(errBackendDown)
+	}
+	if b.status != status {
+		b.status = status
+		componentstatus.ReportStatus(b.host, event)
+	}
+}
+
+// candidates returns the backends that answer, or all if none does.
+func (b *balancer[B]) candidates() (list []*backend[B], seeds []uint64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, one := range b.backends {
+		if !one.down() {
+			list = append(list, one)
+		}
+	}
+	if len(list) == 0 {
+		list = b.backends
+	}
+	for _, one := range list {
+		seeds = append(seeds, one.seed)
+		one.sending.Add(1) // not removed while this batch is on its way
+	}
+	return list, seeds
+}
+
+var errNoBackend = errors.New("no backend is known: the endpoint has no address")
+
+// send sends a batch. It returns an error for the items that can be sent again.
+func (b *balancer[B]) send(ctx context.Context, batch B) error {
+	var result outcome[B]
+	b.spread(ctx, batch, 0, &result)
+	if len(result.retry) == 0 {
+		if result.dropped != nil && result.delivered == 0 {
+			return consumererror.NewPermanent(result.dropped)
+		}
+		return nil
+	}
+	rest := b.splitter.empty()
+	for _, part := range result.retry {
+		copied := b.splitter.empty()
+		b.splitter.join(copied, part)
+		b.splitter.join(rest, copied)
+	}
+	err := b.splitter.rest(errors.Join(result.errs...), rest)
+	if result.delay > 0 {
+		return exporterhelper.NewThrottleRetry(err, result.delay)
+	}
+	return err
+}
+
+// outcome is what became of the parts of a batch.
+type outcome[B any] struct {
+	mu        sync.Mutex
+	delivered int // items
+	retry     []B
+	errs      []error // of retry
+	delay     time.Duration
+	dropped   error // the last permanent failure
+}
+
+// spread sends the parts of a batch to their backends at the same time. Parts of a
+// backend that goes down meanwhile are spread over the others.
+func (b *balancer[B]) spread(ctx context.Context, batch B, tries int, result *outcome[B]) {
+	list, seeds := b.candidates()
+	defer func() {
+		for _, one := range list {
+			one.sending.Done()
+		}
+	}()
+	if len(list) == 0 {
+		b.failed(ctx, batch, &failure{verdict: verdict{retry: true, code: codes.Unavailable}, err: errNoBackend}, result)
+		return
+	}
+	parts := b.splitter.split(batch, func(key uint64) int { return choose(seeds, key) })
+	var group sync.WaitGroup
+	for i, part := range parts {
+		group.Go(func() { b.deliver(ctx, list[i], part, tries+1, result) })
+	}
+	group.Wait()
+}
+
+// maxTries bounds how often a part is tried, with the same backend or another one,
+// before it is returned to the queue.
+const maxTries = 4
+
+// deliver sends a part to a backend.
+func (b *balancer[B]) deliver(ctx context.Context, to *backend[B], part B, tries int, result *outcome[B]) {
+	items := b.exporter.signal.Items(part)
+	var f *failure
+	if to.down() { // as all are
+		f = to.send(ctx, part, items)
+	} else {
+		f = to.sendWhileUp(ctx, part, items)
+	}
+	telemetry := b.exporter.telemetry
+	switch {
+	case f == nil:
+		telemetry.backendItems(to.address, items)
+		result.mu.Lock()
+		defer result.mu.Unlock()
+		result.delivered += items
+	case tries < maxTries && ctx.Err() == nil && b.movable(f, to):
+		if to.down() {
+			telemetry.rerouted(to.address, items)
+		}
+		b.spread(ctx, part, tries, result)
+	default:
+		b.failed(ctx, part, f, result)
+	}
+}
+
+// movable reports whether a part that failed should be tried again at once. A stream
+// that was lost may open again, or show soon that the backend is down: an attempt to
+// send waits for either.
+func (b *balancer[B]) movable(f *failure, from *backend[B]) bool {
+	if !f.retry || f.delay > 0 {
+		return false
+	}
+	return !from.down() || slices.ContainsFunc(b.list(), func(one *backend[B]) bool { return !one.down() })
+}
+
+// failed notes a part that was not delivered.
+func (b *balancer[B]) failed(ctx context.Context, part B, f *failure, result *outcome[B]) {
+	items := b.exporter.signal.Items(part)
+	b.exporter.telemetry.dropped(ctx, b.exporter.dropReason(f), items)
+	result.mu.Lock()
+	defer result.mu.Unlock()
+	if !f.retry {
+		result.dropped = f.asError(b.exporter.config)
+		return
+	}
+	result.retry = append(result.retry, part)
+	result.errs = append(result.errs, f.err)
+	result.delay = max(result.delay, f.delay)
+}
+
+// shutdown ends all backends.
+func (b *balancer[B]) shutdown(ctx context.Context) error {
+	b.stop()
+	b.changes.Lock()
+	b.closed = true // the resolver changes nothing any more
+	b.changes.Unlock()
+	list := b.list()
+	errs := make([]error, len(list))
+	var group sync.WaitGroup
+	for i, one := range list {
+		group.Go(func() { errs[i] = one.shutdown(ctx) })
+	}
+	group.Wait()
+	b.working.Wait()
+	return errors.Join(errs...)
+}

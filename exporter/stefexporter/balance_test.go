@@ -1,0 +1,225 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefexporter
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/component/componenttest"
+	"go.opentelemetry.io/collector/consumer/consumererror"
+	"go.opentelemetry.io/collector/exporter/exportertest"
+	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/otelstef/stef/exporter/stefexporter/internal/metadata"
+	"github.com/otelstef/stef/internal/signal"
+)
+
+// When a backend leaves, only its keys move, and they spread over the others; each
+// backend has its share.
+func TestChoose(t *testing.T) {
+	const keys, n = 30_000, 5
+	var seeds []uint64
+	for i := range n {
+		seeds = append(seeds, seedOf(fmt.Sprintf("10.0.0.%d:4320", i)))
+	}
+	var share [n]int
+	moved := map[int]int{}
+	for i := range keys {
+		var id [16]byte
+		binary.BigEndian.PutUint64(id[8:], uint64(i)) // ids that differ little
+		key := keyOfTrace(id)
+		before := choose(seeds, key)
+		share[before]++
+		after := choose(seeds[:n-1], key)
+		if before < n-1 {
+			require.Equal(t, before, after)
+		} else {
+			moved[after]++
+		}
+	}
+	for i := range n {
+		require.InDelta(t, keys/n, share[i], keys/n*0.05, "backend %d", i)
+	}
+	for i := range n - 1 {
+		require.InDelta(t, keys/n/(n-1), moved[i], keys/n/(n-1)*0.15, "to backend %d", i)
+	}
+	require.Equal(t, -1, choose(nil, 1))
+	require.NotEqual(t, keyOfText("a"), keyOfText("b"))
+}
+
+// Splitting loses and invents nothing, keeps keys together, and does not copy a batch
+// that is one part.
+func TestSplit(t *testing.T) {
+	where := func(n int) func(uint64) int { return func(key uint64) int { return int(key % uint64(n)) } }
+	td := ptrace.NewTraces()
+	for r := range 4 {
+		rs := td.ResourceSpans().AppendEmpty()
+		rs.SetSchemaUrl("r")
+		rs.Resource().Attributes().PutStr("service.name", fmt.Sprint("service", r))
+		for range 3 {
+			ss := rs.ScopeSpans().AppendEmpty()
+			ss.SetSchemaUrl("s")
+			ss.Scope().SetName("scope")
+			for i := range 20 {
+				s := ss.Spans().AppendEmpty()
+				s.SetTraceID([16]byte{byte(i % 7)})
+				s.SetName(fmt.Sprint(r, i))
+				s.Events().AppendEmpty().SetName("event")
+			}
+		}
+	}
+	for _, key := range []RoutingKey{RoutingTraceID, RoutingService} {
+		s := tracesSplitter(key)
+		parts := s.split(td, where(3))
+		require.Greater(t, len(parts), 1)
+		of, total := map[string]int{}, 0
+		joined := s.empty()
+		for i, part := range parts {
+			total += part.SpanCount()
+			for _, rs := range part.ResourceSpans().All() {
+				require.Equal(t, "r", rs.SchemaUrl())
+				name, _ := rs.Resource().Attributes().Get("service.name")
+				for _, ss := range rs.ScopeSpans().All() {
+					require.Equal(t, "s"+"scope", ss.SchemaUrl()+ss.Scope().Name())
+					for _, span := range ss.Spans().All() {
+						together := span.TraceID().String()
+						if key == RoutingService {
+							together = name.Str()
+						}
+						if have, ok := of[together]; ok {
+							require.Equal(t, have, i)
+						}
+						of[together] = i
+						require.Equal(t, 1, span.Events().Len())
+					}
+				}
+			}
+			s.join(joined, part)
+		}
+		require.Equal(t, td.SpanCount(), total)
+		require.Equal(t, td.SpanCount(), joined.SpanCount())
+		single := s.split(td, func(uint64) int { return 2 })
+		require.Equal(t, map[int]ptrace.Traces{2: td}, single)
+		require.Empty(t, s.split(ptrace.NewTraces(), where(3)))
+	}
+
+	md, ld := pmetric.NewMetrics(), plog.NewLogs()
+	for i := range 20 {
+		rm := md.ResourceMetrics().AppendEmpty()
+		rm.Resource().Attributes().PutStr("service.name", fmt.Sprint(i%5))
+		rm.ScopeMetrics().AppendEmpty().Metrics().AppendEmpty().SetEmptyGauge().DataPoints().AppendEmpty()
+		rl := ld.ResourceLogs().AppendEmpty()
+		rl.Resource().Attributes().PutStr("service.name", fmt.Sprint(i%5))
+		rl.ScopeLogs().AppendEmpty().LogRecords().AppendEmpty()
+	}
+	points, records := 0, 0
+	for _, part := range metricsSplitter(RoutingTraceID).split(md, where(3)) {
+		points += part.DataPointCount()
+	}
+	for _, part := range logsSplitter(RoutingTraceID).split(ld, where(3)) {
+		records += part.LogRecordCount()
+	}
+	require.Equal(t, []int{20, 20}, []int{points, records})
+}
+
+// routed starts an exporter whose name has the addresses that the test sets.
+func routed(t *testing.T, names func() ([]string, error)) *stefExporter[ptrace.Traces] {
+	t.Helper()
+	c := createDefaultConfig().(*Config)
+	c.ClientConfig.Endpoint, c.ClientConfig.TLS.Insecure = "backends.example:4320", true
+	c.RoutingKey, c.ResolveInterval = RoutingTraceID, 100*time.Millisecond
+	c.Protocol, c.Stef.FlushInterval, c.TimeoutConfig.Timeout = ProtocolSTEF, time.Millisecond, 2*time.Second
+	x, err := newExporter(c, signal.Traces, tracesSplitter, exportertest.NewNopSettings(metadata.Type))
+	require.NoError(t, err)
+	x.lookup = func(_ context.Context, host string) ([]string, error) {
+		require.Equal(t, "backends.example", host)
+		return names()
+	}
+	require.NoError(t, x.start(context.Background(), componenttest.NewNopHost()))
+	t.Cleanup(func() { require.NoError(t, x.shutdown(context.Background())) })
+	return x
+}
+
+// The addresses of a name come and go: backends are added and removed, and a failing
+// resolver changes nothing.
+func TestResolve(t *testing.T) {
+	p := listen(t, &peer{}, "", true, false)
+	_, port, err := net.SplitHostPort(p.addr)
+	require.NoError(t, err)
+	var mu sync.Mutex
+	addresses, failure := []string(nil), errors.New("no such host")
+	set := func(err error, list ...string) {
+		mu.Lock()
+		defer mu.Unlock()
+		addresses, failure = list, err
+	}
+	x := routed(t, func() ([]string, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		return addresses, failure
+	})
+	x.config.ClientConfig.Endpoint = "backends.example:" + port
+	batch := func() ptrace.Traces { return spans("a", "b", "c") }
+	err = x.push(context.Background(), batch())
+	require.ErrorIs(t, err, errNoBackend)
+	require.False(t, consumererror.IsPermanent(err))
+	var rest consumererror.Traces
+	require.ErrorAs(t, err, &rest)
+	require.Equal(t, 3, rest.Data().SpanCount())
+
+	count := func() int { return len(x.balancer.list()) }
+	set(nil, "127.0.0.1")
+	require.Eventually(t, func() bool { return count() == 1 }, 5*time.Second, 5*time.Millisecond)
+	require.NoError(t, x.push(context.Background(), batch()))
+	require.Len(t, p.bySTEF, 3)
+	set(errors.New("server failure"))
+	time.Sleep(300 * time.Millisecond)
+	require.Equal(t, 1, count())
+	require.NoError(t, x.push(context.Background(), batch()))
+
+	// 127.0.0.2 refuses connections: what belongs to it goes to the other.
+	set(nil, "127.0.0.1", "127.0.0.2")
+	require.Eventually(t, func() bool { return count() == 2 }, 5*time.Second, 5*time.Millisecond)
+	for range 10 {
+		require.NoError(t, x.push(context.Background(), batch()))
+	}
+	require.Eventually(t, func() bool { return x.gauges().backends["127.0.0.2:"+port] == false }, 5*time.Second, 5*time.Millisecond)
+	set(nil, "127.0.0.2")
+	require.Eventually(t, func() bool { return count() == 1 }, 5*time.Second, 5*time.Millisecond)
+	ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
+	defer cancel()
+	err = x.push(ctx, batch()) // it waits for a stream, as with one backend
+	require.ErrorAs(t, err, &rest)
+	require.Equal(t, 3, rest.Data().SpanCount())
+}
+
+func TestRoutingMistakes(t *testing.T) {
+	f := func(want string, change func(*Config)) {
+		t.Helper()
+		c := createDefaultConfig().(*Config)
+		c.RoutingKey, c.Endpoints = RoutingTraceID, []string{"a:4320", "b:4320"}
+		require.NoError(t, c.validateRouting())
+		change(c)
+		require.ErrorContains(t, c.Validate(), want)
+	}
+	f("endpoints is set without routing_key", func(c *Config) { c.RoutingKey = "" })
+	f(`routing_key is "tenant": set it to traceID or service`, func(c *Config) { c.RoutingKey = "tenant" })
+	f("endpoint and endpoints are both set", func(c *Config) { c.ClientConfig.Endpoint = "c:4320" })
+	f("remove otlp_fallback::endpoint", func(c *Config) { c.Fallback.Endpoint = "c:4317" })
+	f("resolve_interval is 1ms", func(c *Config) { c.ResolveInterval = time.Millisecond })
+	f(`endpoints has "a:4320", which is empty or repeated`, func(c *Config) { c.Endpoints = []string{"a:4320", "a:4320"} })
+	f("set the port to a number", func(c *Config) { c.Endpoints = []string{"a:99999"} })
+	f("set it to host:port, whose addresses are the backends", func(c *Config) { c.Endpoints, c.ClientConfig.Endpoint = nil, "unix:///x" })
+	f("endpoint is missing", func(c *Config) { c.Endpoints = nil })
+}

@@ -1,0 +1,54 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefexporter
+
+import (
+	"encoding/binary"
+	"math/bits"
+)
+
+// Each key belongs to the backend with the highest score for it: rendezvous hashing.
+// When a backend leaves, only its keys move, and they spread evenly over the others;
+// when it returns, exactly these keys return. The scores are the same in every
+// process, so several Collectors in front of the same backends agree.
+
+// seedOf returns the seed of a backend: FNV-1a of its address, mixed.
+func seedOf(address string) uint64 {
+	h := uint64(14695981039346656037)
+	for i := range len(address) {
+		h = (h ^ uint64(address[i])) * 1099511628211
+	}
+	return mix(h)
+}
+
+// keyOfTrace returns the key of a trace id. Ids may differ in a few bytes only.
+func keyOfTrace(id [16]byte) uint64 {
+	high, low := binary.BigEndian.Uint64(id[:8]), binary.BigEndian.Uint64(id[8:])
+	return mix(mix(high) ^ bits.RotateLeft64(low, 32))
+}
+
+// keyOfText returns the key of a name.
+func keyOfText(s string) uint64 { return seedOf(s) }
+
+// score returns the score of a backend for a key.
+func score(seed, key uint64) uint64 { return mix(seed ^ key) }
+
+// mix is the finalizer of SplitMix64: each bit of x changes half of the bits.
+func mix(x uint64) uint64 {
+	x += 0x9e3779b97f4a7c15
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
+// choose returns the index of the seed with the highest score, -1 if there is none.
+func choose(seeds []uint64, key uint64) int {
+	best, highest := -1, uint64(0)
+	for i, seed := range seeds {
+		if s := score(seed, key); best < 0 || s > highest {
+			best, highest = i, s
+		}
+	}
+	return best
+}

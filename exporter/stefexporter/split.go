@@ -1,0 +1,151 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefexporter
+
+import (
+	"go.opentelemetry.io/collector/consumer/consumererror"
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+)
+
+// splitter takes the batches of a signal apart and puts parts together.
+type splitter[B any] struct {
+	// split calls where with the key of each part that must stay together, and
+	// returns the parts of the batch by its result. It copies, unless the batch is
+	// one part.
+	split func(batch B, where func(key uint64) int) map[int]B
+	// join appends a part to a batch.
+	join func(to, part B)
+	// empty returns a batch without items.
+	empty func() B
+	// rest returns an error that says that only a part was not delivered.
+	rest func(error, B) error
+}
+
+// serviceKey is the key of a resource.
+func serviceKey(r pcommon.Resource) uint64 {
+	if v, ok := r.Attributes().Get("service.name"); ok {
+		return keyOfText(v.AsString())
+	}
+	return keyOfText("")
+}
+
+// splitResources distributes resources. All belong to one part if single is true.
+func splitResources[B any](n int, key func(i int) uint64, where func(uint64) int, whole B, empty func() B, move func(to B, i int)) map[int]B {
+	places := make([]int, n)
+	single := true
+	for i := range n {
+		places[i] = where(key(i))
+		single = single && places[i] == places[0]
+	}
+	if n == 0 {
+		return nil
+	}
+	if single {
+		return map[int]B{places[0]: whole}
+	}
+	parts := map[int]B{}
+	for i, place := range places {
+		part, ok := parts[place]
+		if !ok {
+			part = empty()
+			parts[place] = part
+		}
+		move(part, i)
+	}
+	return parts
+}
+
+// tracesSplitter splits by trace id, or by service.
+func tracesSplitter(key RoutingKey) splitter[ptrace.Traces] {
+	s := splitter[ptrace.Traces]{
+		join:  func(to, part ptrace.Traces) { part.ResourceSpans().MoveAndAppendTo(to.ResourceSpans()) },
+		empty: ptrace.NewTraces,
+		rest:  func(err error, b ptrace.Traces) error { return consumererror.NewTraces(err, b) },
+		split: splitTraces,
+	}
+	if key == RoutingService {
+		s.split = func(b ptrace.Traces, where func(uint64) int) map[int]ptrace.Traces {
+			list := b.ResourceSpans()
+			return splitResources(list.Len(), func(i int) uint64 { return serviceKey(list.At(i).Resource()) }, where, b, ptrace.NewTraces,
+				func(to ptrace.Traces, i int) { list.At(i).CopyTo(to.ResourceSpans().AppendEmpty()) })
+		}
+	}
+	return s
+}
+
+// splitTraces splits by trace id.
+func splitTraces(b ptrace.Traces, where func(uint64) int) map[int]ptrace.Traces {
+	type cursor struct {
+		traces   ptrace.Traces
+		resource int // of spans in the batch
+		scope    int
+		spans    ptrace.SpanSlice
+	}
+	parts := map[int]*cursor{}
+	single := -1
+	for i, rs := range b.ResourceSpans().All() {
+		for j, ss := range rs.ScopeSpans().All() {
+			for _, span := range ss.Spans().All() {
+				place := where(keyOfTrace(span.TraceID()))
+				c := parts[place]
+				if c == nil {
+					c = &cursor{traces: ptrace.NewTraces(), resource: -1}
+					parts[place], single = c, place
+				}
+				if c.resource != i {
+					to := c.traces.ResourceSpans().AppendEmpty()
+					rs.Resource().CopyTo(to.Resource())
+					to.SetSchemaUrl(rs.SchemaUrl())
+					c.resource, c.scope = i, -1
+				}
+				if c.scope != j {
+					to := c.traces.ResourceSpans().At(c.traces.ResourceSpans().Len() - 1).ScopeSpans().AppendEmpty()
+					ss.Scope().CopyTo(to.Scope())
+					to.SetSchemaUrl(ss.SchemaUrl())
+					c.scope, c.spans = j, to.Spans()
+				}
+				span.CopyTo(c.spans.AppendEmpty())
+			}
+		}
+	}
+	if len(parts) == 1 {
+		return map[int]ptrace.Traces{single: b}
+	}
+	result := make(map[int]ptrace.Traces, len(parts))
+	for place, c := range parts {
+		result[place] = c.traces
+	}
+	return result
+}
+
+// metricsSplitter splits by service.
+func metricsSplitter(RoutingKey) splitter[pmetric.Metrics] {
+	return splitter[pmetric.Metrics]{
+		join:  func(to, part pmetric.Metrics) { part.ResourceMetrics().MoveAndAppendTo(to.ResourceMetrics()) },
+		empty: pmetric.NewMetrics,
+		rest:  func(err error, b pmetric.Metrics) error { return consumererror.NewMetrics(err, b) },
+		split: func(b pmetric.Metrics, where func(uint64) int) map[int]pmetric.Metrics {
+			list := b.ResourceMetrics()
+			return splitResources(list.Len(), func(i int) uint64 { return serviceKey(list.At(i).Resource()) }, where, b, pmetric.NewMetrics,
+				func(to pmetric.Metrics, i int) { list.At(i).CopyTo(to.ResourceMetrics().AppendEmpty()) })
+		},
+	}
+}
+
+// logsSplitter splits by service.
+func logsSplitter(RoutingKey) splitter[plog.Logs] {
+	return splitter[plog.Logs]{
+		join:  func(to, part plog.Logs) { part.ResourceLogs().MoveAndAppendTo(to.ResourceLogs()) },
+		empty: plog.NewLogs,
+		rest:  func(err error, b plog.Logs) error { return consumererror.NewLogs(err, b) },
+		split: func(b plog.Logs, where func(uint64) int) map[int]plog.Logs {
+			list := b.ResourceLogs()
+			return splitResources(list.Len(), func(i int) uint64 { return serviceKey(list.At(i).Resource()) }, where, b, plog.NewLogs,
+				func(to plog.Logs, i int) { list.At(i).CopyTo(to.ResourceLogs().AppendEmpty()) })
+		},
+	}
+}
