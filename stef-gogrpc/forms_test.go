@@ -24,11 +24,16 @@ func formRoots(t *testing.T, compact, full *schema.Struct, published schema.Wire
 	return []*schema.Struct{compact, full, oldest}
 }
 
+// olderLogs are the fields of a schema of logs from before LogRecord had attributes.
+var olderLogs = schema.WireSchema{4, 1, 4, 7, 4, 5, 10, 3, 7, 2}
+
 // Whatever schemas sender and receiver have, the stream is in the older one, and the
 // records arrive that were sent.
 func TestAllPairsOfSchemas(t *testing.T) {
 	names := []string{"compact", "full", "reference"}
 	metrics := formRoots(t, otelstef.MetricsCompactRoot(), otelstef.MetricsSchema(), otelstef.MetricsBaseSchema())
+	// Logs have no published schema: a peer with an older schema has only its first fields.
+	logs := formRoots(t, otelstef.LogsCompactRoot(), otelstef.LogsSchema(), olderLogs)
 	spans := formRoots(t, otelstef.SpansCompactRoot(), otelstef.SpansSchema(), otelstef.SpansBaseSchema())
 	for sender := range names {
 		for receiver := range names {
@@ -36,6 +41,7 @@ func TestAllPairsOfSchemas(t *testing.T) {
 				agreed := max(sender, receiver)
 				sendMetrics(t, metrics[sender], metrics[receiver], schema.WireOf(metrics[agreed]))
 				sendSpans(t, spans[sender], spans[receiver], schema.WireOf(spans[agreed]))
+				sendLogs(t, logs[sender], logs[receiver], schema.WireOf(logs[agreed]))
 			})
 		}
 	}
@@ -133,6 +139,49 @@ func sendSpans(t *testing.T, sender, receiver *schema.Struct, want schema.WireSc
 	for i := range n {
 		setSpan(w.Record(), i)
 		require.NoError(t, w.Write())
+	}
+	require.NoError(t, w.Flush())
+	require.NoError(t, s.AwaitAll(within(t, 10*time.Second)))
+	require.NoError(t, s.Drain(within(t, 10*time.Second)))
+}
+
+func setLog(rec *otelstef.Logs, i int) {
+	log := rec.Record()
+	log.SetTime(uint64(1_000_000 * i))
+	log.SetObservedTime(uint64(1_000_000*i + 700*(i%3)))
+	log.SetTraceID([]byte(fmt.Sprintf("trace%011d", i/5)))
+	log.SetSpanID([]byte(fmt.Sprintf("span%04d", i/2)))
+	log.SetSeverityNumber(uint64(i % 20))
+	log.Body().SetString(fmt.Sprint("line ", i))
+}
+
+func sendLogs(t *testing.T, sender, receiver *schema.Struct, want schema.WireSchema) {
+	const n = 50
+	s := open(t, sender, receiver, func(s *stefgrpc.ServerStream) error {
+		r, err := otelstef.NewLogsReader(s, s.ReaderOptions()...)
+		if err != nil {
+			return err
+		}
+		defer r.Close()
+		expected := otelstef.NewLogs()
+		for i := 0; r.Next(); i++ {
+			setLog(expected, i)
+			if !expected.Equal(r.Record()) {
+				return fmt.Errorf("log record %d is another one", i)
+			}
+			s.AckUpTo(r.Stats().Records)
+		}
+		return r.Err()
+	})
+	w, err := otelstef.NewLogsWriter(s, s.WriterOptions()...)
+	require.NoError(t, err)
+	require.Equal(t, want, w.Schema())
+	for i := range n {
+		setLog(w.Record(), i)
+		require.NoError(t, w.Write())
+		if i%7 == 0 {
+			require.NoError(t, w.Flush())
+		}
 	}
 	require.NoError(t, w.Flush())
 	require.NoError(t, s.AwaitAll(within(t, 10*time.Second)))

@@ -288,6 +288,11 @@ func (s *ReadStream) endFrame() bool {
 // means none).
 func (s *ReadStream) fail(record uint64, column int, err error) bool {
 	s.ended, s.left = true, 0
+	// A reader that assumes a wrong schema finds damage, mostly in the first frame.
+	if s.frame.Header().Schema == nil && s.frame.Frame() == 1 && errors.Is(err, stef.ErrCorrupt) {
+		err = fmt.Errorf("%w; the stream records no schema and the reader assumes %v: if the writer had another one, "+
+			"generate the reader with it as stefc -base", err, s.wire)
+	}
 	err = s.frame.Error(err)
 	var at *stef.FormatError
 	if errors.As(err, &at) {

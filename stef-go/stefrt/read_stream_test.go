@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -232,6 +233,30 @@ func TestReadFrameErrors(t *testing.T) {
 	f("Plain", "the size table is damaged", "01 00")
 	f("Plain", "the columns do not fit the frame", "01 01 50")
 	f("", "bytes are left over behind the last column", "01 01 80 00")
+}
+
+// TestReadAssumedSchema: an error in the first frame of a stream that records no schema
+// names the schema that the reader assumes. Later errors, and those of streams with a
+// schema, do not.
+func TestReadAssumedSchema(t *testing.T) {
+	plain := kindOf(t, "scalars", "Plain", scalars.NewPlainReader)
+	recorded, offsets := plain.stream(t, good(2, "00 00 00"))
+	header := recorded[:offsets[0]]
+	frame := recorded[offsets[0]:]
+	noSchema := []byte("STEF\x02\x00\x00\x00\x02\x00\x00")
+	bad := []byte{0, 2, 1, 0}
+	f := func(stream []byte, hint bool) {
+		t.Helper()
+		r, err := plain.open(bytes.NewReader(stream))
+		require.NoError(t, err)
+		for r.Next() {
+		}
+		require.ErrorContains(t, r.Err(), "the size table is damaged")
+		require.Equal(t, hint, strings.Contains(r.Err().Error(), "with it as stefc -base"), r.Err())
+	}
+	f(slices.Concat(noSchema, bad), true)
+	f(slices.Concat(noSchema, frame, bad), false)
+	f(slices.Concat(header, bad), false)
 }
 
 func TestReadEmptyFrames(t *testing.T) {
