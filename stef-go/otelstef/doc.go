@@ -2,6 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package otelstef has the OpenTelemetry records of STEF, Metrics, Spans and
-// Logs, with their writers and readers. All files but this, generate.go and
-// published.go are generated from stef-spec/otel.stef.
+// Logs, with their writers and readers. The files that end in .stef.go are
+// generated from stef-spec/otel.stef.
+//
+// # Reading logs of others
+//
+// A writer chooses the form of two fields for each record. A text body is String or
+// Template; LogBody.Text returns both. The observed time is ObservedTime, or Time plus
+// ObservedDelta; LogRecord.Observed returns both. A reader that looks at one form only
+// sees empty bodies and time 0.
 package otelstef

@@ -88,12 +88,13 @@ func Example_shared() {
 		log.Fatal(err)
 	}
 	for r.Next() {
-		// Marked is what is not as in the record before, so a backend looks a
-		// resource up only when it has to.
+		// Modified is what differs from the record before, so a backend looks up
+		// a resource only when it has to.
 		if r.Record().Modified()&otelstef.LogsFieldResource != 0 {
 			fmt.Println(r.Record().Resource().Attributes().Value(0).Str() + ":")
 		}
-		fmt.Println("-", r.Record().Record().Body().Str())
+		text, _ := r.Record().Record().Body().Text()
+		fmt.Println("-", text)
 	}
 	// Output:
 	// frontend:
@@ -103,6 +104,49 @@ func Example_shared() {
 	// - paid
 	// frontend:
 	// - bye
+}
+
+// A writer may send a text body as a template with parameters, and the time of
+// observation as a difference. Text and Observed read them in every form.
+func ExampleLogBody_Text() {
+	var stream bytes.Buffer
+	w, err := otelstef.NewLogsWriter(&stream)
+	if err != nil {
+		log.Fatal(err)
+	}
+	rec := w.Record().Record()
+	for i, user := range []string{"ann", "bob"} {
+		rec.SetTime(uint64(1000 * i))
+		rec.SetObservedDelta(5)
+		body := rec.Body().SetTemplate()
+		body.SetTemplate("\x00 logged in")
+		body.Params().SetLen(1)
+		body.Params().SetValue(0, user)
+		if err := w.Write(); err != nil {
+			log.Fatal(err)
+		}
+	}
+	rec.Body().SetString("shutting down")
+	if err := errors.Join(w.Write(), w.Close()); err != nil {
+		log.Fatal(err)
+	}
+
+	r, err := otelstef.NewLogsReader(&stream)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for r.Next() {
+		rec := r.Record().Record()
+		text, ok := rec.Body().Text()
+		fmt.Println(rec.Observed(), text, ok)
+	}
+	if err := r.Err(); err != nil {
+		log.Fatal(err)
+	}
+	// Output:
+	// 5 ann logged in true
+	// 1005 bob logged in true
+	// 1005 shutting down true
 }
 
 // Run looks ahead: how many of the next records leave some fields as they are.
@@ -166,8 +210,9 @@ func ExamplePublishedSpans() {
 	// Output: GET /cart 1 0
 }
 
-// A cut or damaged stream ends in an error that says where, after all records
-// of the frames before.
+// A cut stream ends in an error that says where, after all records of the frames
+// before. A changed byte is an error only if the bytes are no stream any more: the
+// format has no checksum.
 func Example_errors() {
 	var stream bytes.Buffer
 	w, err := otelstef.NewMetricsWriter(&stream)

@@ -61,7 +61,7 @@ func (s *LogRecord) SetTime(v uint64) {
 }
 
 // ObservedTime is when the event was observed, in Unix nanoseconds, unless
-// ObservedDelta is present.
+// ObservedDelta is present. Readers look at both; in Go, Observed does.
 func (s *LogRecord) ObservedTime() uint64 { return s.observedTime }
 
 // SetObservedTime sets ObservedTime.
@@ -177,7 +177,8 @@ func (s *LogRecord) SetFlags(v uint64) {
 	}
 }
 
-// Body is the body. None is the empty body.
+// Body is the body. None is the empty body. A text is String or Template, as
+// the writer chose; readers look at both. In Go, Body().Text does.
 func (s *LogRecord) Body() *LogBody { return &s.body }
 
 // Attributes describe the event.

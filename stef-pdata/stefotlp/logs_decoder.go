@@ -71,12 +71,8 @@ func (d *LogsDecoder) record() {
 func (d *LogsDecoder) logRecord(r *otelstef.LogRecord, joined int) {
 	attributes := d.encoded(tagRecordAttributes, r.Attributes())
 	dst, at := begin(d.out, tagItems, roomItem)
-	observed := r.ObservedTime()
-	if r.HasObservedDelta() {
-		observed = r.Time() + uint64(r.ObservedDelta())
-	}
 	dst = appendTime(dst, tagRecordTime, r.Time())
-	dst = appendTime(dst, tagRecordObservedTime, observed)
+	dst = appendTime(dst, tagRecordObservedTime, r.Observed())
 	dst = appendNumber(dst, tagRecordSeverity, r.SeverityNumber())
 	dst = appendString(dst, tagRecordSeverityText, r.SeverityText())
 	dst = d.appendBody(dst, r.Body(), joined)
@@ -107,13 +103,8 @@ func (d *LogsDecoder) appendBody(dst []byte, body *otelstef.LogBody, joined int)
 // appendTemplate appends the text of a template with its parameters. size is the
 // length of the text.
 func appendTemplate(dst []byte, t *otelstef.BodyTemplate, size int) []byte {
-	template, params := t.Template(), t.Params()
 	dst = appendVarint(append(dst, tagRecordBody), uint64(1+varintLen(uint64(size))+size))
 	dst = appendVarint(append(dst, tagString), uint64(size))
-	for i := range params.Len() {
-		before, after, _ := strings.Cut(template, "\x00")
-		dst = append(append(dst, before...), params.Value(i)...)
-		template = after
-	}
-	return append(dst, template...)
+	dst, _ = t.AppendText(dst) // it has passed CheckTemplate
+	return dst
 }

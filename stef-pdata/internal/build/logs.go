@@ -41,12 +41,8 @@ func (b *Logs) CheckRecord(r *otelstef.LogRecord) (text template.Text, err error
 // spec: #otlp-logs
 func (b *Logs) Record(dst plog.LogRecord, src *otelstef.LogRecord, text template.Text) {
 	b.Spent += builtLogBytes + text.Len()
-	observed := src.ObservedTime()
-	if src.HasObservedDelta() {
-		observed = src.Time() + uint64(src.ObservedDelta())
-	}
 	dst.SetTimestamp(pcommon.Timestamp(src.Time()))
-	dst.SetObservedTimestamp(pcommon.Timestamp(observed))
+	dst.SetObservedTimestamp(pcommon.Timestamp(src.Observed()))
 	dst.SetSeverityNumber(plog.SeverityNumber(int32(src.SeverityNumber())))
 	dst.SetSeverityText(b.Text(src.SeverityText()))
 	dst.SetEventName(b.Text(src.EventName()))
