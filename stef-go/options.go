@@ -121,6 +121,16 @@ func WithSchemaHeader() WriterOption {
 	}
 }
 
+// WithSchemaCheck makes the writer call check with the wire schema of the stream before
+// it writes anything; creating the writer fails with its error. Transports use it so
+// that a later option does not select a schema that their peer cannot read.
+func WithSchemaCheck(check func(wire schema.WireSchema) error) WriterOption {
+	return func(c *config.Writer) error {
+		c.CheckSchema = check
+		return nil
+	}
+}
+
 // WithUserData adds pairs to the variable header: at most MaxUserData pairs, with at
 // most MaxUserDataBytes in a key or a value. They are written in the order of their
 // keys. Default none.

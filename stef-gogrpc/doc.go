@@ -29,7 +29,28 @@
 // A Session is for long-running senders. It keeps streams open, replaces them from
 // time to time so that load can move between servers, replaces broken streams, and
 // reports the result of each batch. Most programs that send need a Session; it is
-// built on Streams.
+// built on Streams. It needs a BatchWriter, which turns batches of the program into
+// records. This one serves a Session[[]string] of log lines; ExampleSession is a
+// whole program:
+//
+//	type lines struct{ *otelstef.LogsWriter } // has Flush
+//
+//	func newLines(s *stefgrpc.Stream) (stefgrpc.BatchWriter[[]string], error) {
+//		w, err := otelstef.NewLogsWriter(s, append(s.WriterOptions(), stef.WithCompression(stef.Zstd))...)
+//		return lines{w}, err
+//	}
+//
+//	func (l lines) WriteBatch(batch []string) (last uint64, err error) {
+//		for _, text := range batch {
+//			l.Record().Record().Body().SetString(text)
+//			if err := l.Write(); err != nil {
+//				return 0, err
+//			}
+//		}
+//		return l.Stats().Records, nil
+//	}
+//
+//	func (l lines) Buffered() int { return l.BufferedBytes() }
 //
 // A Server has one Handler per root. It passes each stream to the handler as an
 // io.Reader with methods to acknowledge and reject records.
@@ -39,6 +60,16 @@
 // examples show certificates at both ends and credentials per stream. STEF has its
 // own compression (stef.WithCompression); gRPC compression on top of it does not
 // reduce the size further.
+//
+// # The compact form
+//
+// Some roots have a compact form with a larger schema, for example those of package
+// otelstef. Both ends use it if both name it: client.Open(ctx,
+// otelstef.MetricsCompactRoot()) and server.Handle(otelstef.MetricsCompactRoot(),
+// handler). If one end names otelstef.MetricsSchema(), the stream has the full form.
+// The code that writes and reads records is the same. Do not append
+// otelstef.CompactMetrics() or stef.WithSchema to Stream.WriterOptions to get more
+// than was agreed: creating the writer then fails with an *Error of KindIncompatible.
 //
 // # What is promised
 //

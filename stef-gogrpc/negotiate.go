@@ -4,6 +4,7 @@
 package stefgrpc
 
 import (
+	"fmt"
 	"slices"
 
 	stef "github.com/otelstef/stef/stef-go"
@@ -13,6 +14,7 @@ import (
 
 // agreement is what the two ends of a stream negotiated.
 type agreement struct {
+	root      *schema.Struct    // of the client
 	compat    schema.Compat     // how the server's schema relates to the client's
 	wire      schema.WireSchema // the schema that the client writes
 	dictBytes int
@@ -33,7 +35,7 @@ func agree(root *schema.Struct, dictBytes int, server *wire.Capabilities) (agree
 	if len(rest) > 0 {
 		return agreement{}, errorf(KindProtocol, "the schema of the server: %d bytes follow its end", len(rest))
 	}
-	a := agreement{compat: schema.Compare(root, theirs), dictBytes: dictBytes}
+	a := agreement{root: root, compat: schema.Compare(root, theirs), dictBytes: dictBytes}
 	switch a.compat {
 	case schema.Exact, schema.Newer:
 		a.wire = schema.WireOf(root)
@@ -57,5 +59,37 @@ func agree(root *schema.Struct, dictBytes int, server *wire.Capabilities) (agree
 func (a *agreement) writerOptions() []stef.WriterOption {
 	return []stef.WriterOption{
 		stef.WithSchemaHeader(), stef.WithDictBytes(a.dictBytes), stef.WithSchema(slices.Clone(a.wire)),
+		stef.WithSchemaCheck(a.check),
 	}
+}
+
+// check reports whether the server can read a stream in the schema that a writer is
+// about to use: appended options may select another one than the agreed.
+func (a *agreement) check(chosen schema.WireSchema) error {
+	err := a.covers(chosen)
+	if err == nil {
+		return nil
+	}
+	return errorf(KindIncompatible,
+		"the options of the writer select a schema beyond Stream.Schema, which is what both ends agreed on: %w", err)
+}
+
+func (a *agreement) covers(chosen schema.WireSchema) error {
+	if slices.Equal(chosen, a.wire) {
+		return nil
+	}
+	agreed, err := schema.Keep(a.root, a.wire)
+	if err != nil {
+		return fmt.Errorf("%w: %w", stef.ErrSchema, err)
+	}
+	kept, err := schema.Keep(a.root, chosen)
+	if err != nil {
+		return fmt.Errorf("%w: %w", stef.ErrSchema, err)
+	}
+	for s, n := range kept {
+		if most := agreed.Of(s); n > most {
+			return fmt.Errorf("%w: %s has %d fields, %d are agreed", stef.ErrSchema, s.Name, n, most)
+		}
+	}
+	return nil
 }

@@ -24,7 +24,9 @@ type BatchWriter[B any] interface {
 	WriteBatch(batch B) (last uint64, err error)
 	// Flush ends the frame, so that all written records are sent.
 	Flush() error
-	// Buffered returns the number of bytes that wait for Flush.
+	// Buffered returns the number of bytes that wait for Flush: BufferedBytes of
+	// the STEF writer, or an estimate. It bounds the unanswered bytes and decides
+	// when FlushBytes are reached.
 	Buffered() int
 }
 

@@ -54,10 +54,7 @@ func (r readingWriter) WriteBatch(batch []reading) (uint64, error) {
 
 func (r readingWriter) Flush() error { return r.w.Flush() }
 
-func (r readingWriter) Buffered() int {
-	s := r.w.Stats()
-	return int(s.Records-s.Flushed) * 16 // a guess at the size of a record
-}
+func (r readingWriter) Buffered() int { return r.w.BufferedBytes() }
 
 // A program that sends for as long as it runs. Several goroutines send; the
 // session opens streams, shares them out, replaces them and tells each caller

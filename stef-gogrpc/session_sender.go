@@ -120,6 +120,9 @@ func (x *sender[B]) write(batch B) (e session.Encoding, err error) {
 		err = fmt.Errorf("record ids went back from %d to %d", x.state.Last(), e.Last)
 	}
 	e.Buffered = x.writer.Buffered()
+	if e.Buffered == 0 && e.Last > x.stream.sentAtMost() {
+		e.Buffered = 1 // the writer counts no bytes; without this its records wait for ever
+	}
 	after := int64(e.Buffered)
 	later, _ := x.stream.Unacked()
 	e.Bytes = max(0, after-buffered, later+after-unacked-buffered)

@@ -90,7 +90,9 @@ func (s *Stream) start(cancel context.CancelFunc, config openConfig) {
 
 // WriterOptions returns the options that the writer of this stream must use: it
 // writes in the schema that both ends agreed on, and keeps the server's dictionary
-// limit. Further options, such as compression, can be appended.
+// limit. Further options, such as compression, can be appended. Options that select a
+// schema with fewer fields are possible; with one beyond Schema, creating the writer
+// fails with an *Error of KindIncompatible that wraps stef.ErrSchema.
 func (s *Stream) WriterOptions() []stef.WriterOption { return s.agreed.writerOptions() }
 
 // Schema returns the schema that is written. The server has this schema or a newer

@@ -63,6 +63,11 @@ func StartWriter(s *WriteStream, w io.Writer, base schema.WireSchema, options []
 	if err := b.Fields.done(); err != nil {
 		return fmt.Errorf("stef: %w", err)
 	}
+	if check := config.CheckSchema; check != nil {
+		if err := check(slices.Clone(b.Fields.own)); err != nil {
+			return fmt.Errorf("stef: %w", err)
+		}
+	}
 	s.config, s.wire, s.sendAll = config, b.Fields.own, sendAll
 	s.dicts = b.all
 	s.header = frame.VarHeader{UserData: config.UserData}
@@ -133,6 +138,16 @@ func (c *chunkWriter) Write(b []byte) (n int, err error) {
 
 // Schema returns the wire schema of the stream.
 func (s *WriteStream) Schema() schema.WireSchema { return slices.Clone(s.wire) }
+
+// BufferedBytes returns the size of the frame that Flush would write, before
+// compression: 0 if it has no records, otherwise at least 1. It is what the
+// Buffered method of a stefgrpc.BatchWriter returns.
+func (s *WriteStream) BufferedBytes() int {
+	if s.pending == 0 {
+		return 0
+	}
+	return max(1, s.tree.Size())
+}
 
 // Stats returns counts of what was written.
 func (s *WriteStream) Stats() stef.WriterStats {

@@ -18,6 +18,7 @@ type Writer struct {
 	DictBytes   int
 	Schema      schema.WireSchema // nil is the writer's own, whole
 	WriteSchema bool
+	CheckSchema func(schema.WireSchema) error // nil accepts each
 	UserData    map[string]string
 	ZstdDict    *ZstdDict // nil is none
 }

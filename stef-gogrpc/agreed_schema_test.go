@@ -1,0 +1,94 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefgrpc_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+
+	stef "github.com/otelstef/stef/stef-go"
+	"github.com/otelstef/stef/stef-go/otelstef"
+	"github.com/otelstef/stef/stef-go/schema"
+	"github.com/otelstef/stef/stef-gogrpc"
+)
+
+// TestOptionsBeyondTheAgreement: options that are appended to those of a stream may
+// select less than both ends agreed on, not more.
+func TestOptionsBeyondTheAgreement(t *testing.T) {
+	compact, full := otelstef.MetricsCompactRoot(), otelstef.MetricsSchema()
+	published, err := schema.Cut(full, otelstef.MetricsBaseSchema())
+	require.NoError(t, err)
+	f := func(sender, receiver *schema.Struct, allowed bool, appended stef.WriterOption) {
+		t.Helper()
+		s := open(t, sender, receiver, func(s *stefgrpc.ServerStream) error {
+			<-s.Context().Done()
+			return nil
+		})
+		w, err := otelstef.NewMetricsWriter(s, append(s.WriterOptions(), appended)...)
+		if allowed {
+			require.NoError(t, err)
+			require.NoError(t, w.Close())
+			return
+		}
+		require.Nil(t, w)
+		require.ErrorIs(t, err, stef.ErrSchema)
+		require.ErrorContains(t, err, "Stream.Schema")
+		var e *stefgrpc.Error
+		require.ErrorAs(t, err, &e)
+		require.Equal(t, stefgrpc.KindIncompatible, e.Kind)
+		require.False(t, e.Retryable())
+	}
+	f(compact, compact, true, otelstef.CompactMetrics())
+	f(compact, full, false, otelstef.CompactMetrics())
+	f(full, compact, false, otelstef.CompactMetrics())
+	f(full, full, false, otelstef.CompactMetrics())
+	f(full, published, false, stef.WithSchema(otelstef.MetricsWireSchema()))
+	f(full, full, true, stef.WithSchema(otelstef.MetricsWireSchema()))
+	f(full, full, true, otelstef.PublishedMetrics())
+	f(compact, full, true, otelstef.PublishedMetrics())
+	f(full, published, true, otelstef.PublishedMetrics())
+	f(full, published, true, stef.WithCompression(stef.Zstd))
+}
+
+// uncounted is a batch writer that does not know how many bytes wait.
+type uncounted struct{ timesWriter }
+
+func (uncounted) Buffered() int { return 0 }
+
+// TestSessionFlushesUncountedBytes: a batch is sent even if the writer counts no bytes.
+func TestSessionFlushesUncountedBytes(t *testing.T) {
+	server, err := stefgrpc.NewServer()
+	require.NoError(t, err)
+	require.NoError(t, server.Handle(otelstef.LogsSchema(), stefgrpc.HandlerFunc(func(s *stefgrpc.ServerStream) error {
+		r, err := otelstef.NewLogsReader(s, s.ReaderOptions()...)
+		if err != nil {
+			return err
+		}
+		defer r.Close()
+		for r.Next() {
+			s.AckUpTo(r.Stats().Records)
+		}
+		return r.Err()
+	})))
+	g := grpc.NewServer()
+	server.Register(g)
+	client, err := stefgrpc.NewClient(serveGRPC(t, g))
+	require.NoError(t, err)
+	session, err := stefgrpc.NewSession(func(ctx context.Context) (*stefgrpc.Stream, error) {
+		return client.Open(ctx, otelstef.LogsSchema())
+	}, func(s *stefgrpc.Stream) (stefgrpc.BatchWriter[times], error) {
+		w, err := otelstef.NewLogsWriter(s, s.WriterOptions()...)
+		return uncounted{timesWriter{w}}, err
+	}, stefgrpc.SessionConfig{})
+	require.NoError(t, err)
+	ctx := within(t, 10*time.Second)
+	for n := range uint64(3) {
+		require.NoError(t, session.Send(ctx, times{10*n + 1, 10*n + 7}))
+	}
+	require.NoError(t, session.Shutdown(ctx))
+}
