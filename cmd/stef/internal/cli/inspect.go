@@ -25,7 +25,9 @@ size of the stream. Offsets count from the start of the stream; with a dot the
 number of the bit in its byte follows, with a plus sign they count in the content
 of a compressed frame. r1 is the first record. Of a damaged stream it prints what
 comes before the damage. A stream in the compact form is shown as it is sent: a
-line below the heading of a column says what its codes stand for.
+line below the heading of a column says what its codes stand for. Of a file of messages,
+as the Collector's file exporter writes them with encoding: stef_encoding, it prints
+each as a stream of its own.
 `,
 	define: func(flags *flag.FlagSet) func(*Env, []string) error {
 		o := &opener{}
@@ -43,6 +45,13 @@ line below the heading of a column says what its codes stand for.
 			}
 			defer in.Close()
 			out := bufio.NewWriterSize(file.Standard(env.Stdout), 64<<10)
+			if in.framed {
+				err = in.inspectMessages(out)
+				if e := out.Flush(); e != nil {
+					return e
+				}
+				return in.blame(err)
+			}
 			err = annotate.Stream(out, in.src, in.root.Wire, annotate.WithAssumedWire(in.root.Base), annotate.WithColumnNotes(in.root.Meaning))
 			if e := out.Flush(); e != nil {
 				return e

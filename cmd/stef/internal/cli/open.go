@@ -85,6 +85,9 @@ type opened struct {
 	root *stream.Root
 	src  io.Reader
 	o    *opener
+	// framed says that the file has messages, streams after their lengths, and that
+	// the command reads them one by one.
+	framed bool
 	// converted is the conversion of an OTLP file; src is its stream.
 	converted *conversionOf
 }
@@ -120,7 +123,11 @@ func (s *opened) begin(options convert.Options) error {
 			s.convert(options)
 		}
 	}
-	if s.root != nil {
+	if !s.o.otlp {
+		format, err := options.Guess(s.Input)
+		s.framed = err == nil && format == convert.STEFParts
+	}
+	if s.root != nil || s.framed {
 		return nil
 	}
 	var err error

@@ -25,6 +25,9 @@ copy.
 
 A program that is killed while it writes a stream leaves a last frame that is cut.
 All records of the frames before it are there.
+
+Of a file of messages, as the Collector's file exporter writes them with
+encoding: stef_encoding, it keeps the whole messages in the same way.
 `,
 	define: func(flags *flag.FlagSet) func(*Env, []string) error {
 		o := &opener{}
@@ -56,6 +59,9 @@ func repair(env *Env, o *opener, inName, outName string) error {
 		return err
 	}
 	defer out.Discard()
+	if in.framed {
+		return repairMessages(env, in, out)
+	}
 	stop := env.progress(in.Input)
 	whole, err := stream.Keep(out, in.src, in.root)
 	stop()

@@ -1,0 +1,99 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/otelstef/stef/cmd/stef/internal/convert"
+	"github.com/otelstef/stef/cmd/stef/internal/figure"
+	"github.com/otelstef/stef/cmd/stef/internal/file"
+	"github.com/otelstef/stef/cmd/stef/internal/stream"
+	"github.com/otelstef/stef/stef-go/annotate"
+)
+
+// streamMessage is a stream in a file of format stef-parts.
+type streamMessage struct {
+	number int
+	offset int64 // of its length in the file
+	data   []byte
+	root   *stream.Root
+	src    io.Reader
+}
+
+// eachMessage calls f for each message of a file of format stef-parts.
+func (s *opened) eachMessage(f func(m *streamMessage) error) error {
+	messages := convert.NewMessages(s.src)
+	for n := 0; ; n++ {
+		data, err := messages.Next()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		m := &streamMessage{number: n, offset: messages.Offset(), data: data, root: s.root, src: bytes.NewReader(data)}
+		if m.root == nil {
+			if m.root, m.src, err = s.o.roots.Recognise(m.src); err != nil {
+				return fmt.Errorf("offset %d, message %d: %w", m.offset, n, err)
+			}
+		}
+		if err := f(m); err != nil {
+			return fmt.Errorf("offset %d, message %d: %w", m.offset, n, err)
+		}
+	}
+}
+
+// inspectMessages prints each message under a line that says where it is. Offsets in it
+// count from its start.
+func (s *opened) inspectMessages(out io.Writer) error {
+	return s.eachMessage(func(m *streamMessage) error {
+		fmt.Fprintf(out, "# message %d at offset %d: 4 bytes of length, %d bytes of %s\n", m.number, m.offset, len(m.data), m.root.Name)
+		return annotate.Stream(out, m.src, m.root.Wire, annotate.WithAssumedWire(m.root.Base), annotate.WithColumnNotes(m.root.Meaning))
+	})
+}
+
+// repairMessages copies the whole messages up to the first that is cut or damaged.
+func repairMessages(env *Env, in *opened, out *file.Output) error {
+	kept, messages, records := int64(0), 0, uint64(0)
+	damage := in.eachMessage(func(m *streamMessage) error {
+		whole, err := stream.Keep(io.Discard, m.src, m.root)
+		if err == nil {
+			err = whole.Damage
+		}
+		if err != nil {
+			return err
+		}
+		if _, err := out.Write(binary.BigEndian.AppendUint32(nil, uint32(len(m.data)))); err != nil {
+			return err
+		}
+		if _, err := out.Write(m.data); err != nil {
+			return err
+		}
+		kept, messages, records = kept+4+int64(len(m.data)), messages+1, records+whole.Records
+		return nil
+	})
+	var failed *file.Error
+	if err := in.blame(damage); errors.As(err, &failed) {
+		return err
+	}
+	if _, err := io.Copy(io.Discard, in.src); err != nil {
+		return in.blame(err)
+	}
+	if err := out.Commit(); err != nil {
+		return err
+	}
+	result := fmt.Sprintf("%s: %s whole messages with %s records in %s bytes", in.Name, figure.Grouped(messages), figure.Grouped(records), figure.Grouped(kept))
+	if damage == nil {
+		fmt.Fprintln(env.Stderr, result+"; nothing is lost")
+		return nil
+	}
+	fmt.Fprintf(env.Stderr, "%s: %s\n", in.Name, message(damage))
+	fmt.Fprintf(env.Stderr, "%s; lost: the %s bytes after them\n", result, figure.Grouped(in.Content()-kept))
+	return nil
+}

@@ -1,0 +1,94 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cli_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/otelstef/stef/cmd/stef/internal/cli"
+	"github.com/otelstef/stef/internal/fixtures"
+)
+
+// framedLogs returns a file of the Collector's file exporter with encoding
+// stef_encoding, the ends of its messages, and their streams.
+func framedLogs(t *testing.T, n int) (data []byte, ends []int, messages [][]byte) {
+	t.Helper()
+	parts, err := fixtures.Parts(fixtures.Logs())
+	require.NoError(t, err)
+	ends = []int{0}
+	for _, part := range parts[:n] {
+		framed := append(binary.BigEndian.AppendUint32(nil, uint32(len(part))), part...)
+		message, _ := mustRun(t, framed, "convert", "--from", "otlp-parts", "--signal", "logs", "-", "-")
+		data = append(binary.BigEndian.AppendUint32(data, uint32(len(message))), message...)
+		ends, messages = append(ends, len(data)), append(messages, []byte(message))
+	}
+	return data, ends, messages
+}
+
+// TestMessages: every command reads files of messages, whole, rotated and cut.
+func TestMessages(t *testing.T) {
+	data, ends, messages := framedLogs(t, 6)
+	dir := t.TempDir()
+	in, out := filepath.Join(dir, "in.bin"), filepath.Join(dir, "out.bin")
+	require.NoError(t, os.WriteFile(in, data, 0o666))
+	var each string
+	for _, m := range messages {
+		lines, _ := mustRun(t, m, "cat", "-")
+		each += lines
+	}
+	lines, _ := mustRun(t, nil, "cat", in)
+	require.Equal(t, strings.Count(each, "\n"), strings.Count(lines, "\n"))
+	stat, _ := mustRun(t, nil, "stat", in)
+	require.Contains(t, stat, "stef-parts, as the stream that stef convert makes of it")
+	inspected, _ := mustRun(t, nil, "inspect", in)
+	for i, m := range messages {
+		require.Contains(t, inspected, fmt.Sprintf("# message %d at offset %d: 4 bytes of length, %d bytes of logs\n", i, ends[i], len(m)))
+		alone, _ := mustRun(t, m, "inspect", "-")
+		require.Contains(t, inspected, alone)
+	}
+
+	// Cut at any byte: the whole messages are printed and kept.
+	for i := range messages {
+		for _, cut := range []int{ends[i] + 2, ends[i] + 4, ends[i] + 20, ends[i+1] - 1} {
+			if cut < 8 {
+				continue // no format can be recognised
+			}
+			require.NoError(t, os.WriteFile(in, data[:cut], 0o666))
+			_, stderr := mustRun(t, nil, "repair", "--force", in, out)
+			require.Contains(t, stderr, fmt.Sprintf(": %d whole messages with ", i))
+			require.Contains(t, strings.ReplaceAll(stderr, ",", ""), fmt.Sprintf("lost: the %d bytes after them", cut-ends[i]))
+			kept, err := os.ReadFile(out)
+			require.NoError(t, err)
+			require.True(t, bytes.Equal(data[:ends[i]], kept))
+			code, stdout, stderr := run(nil, "cat", in)
+			require.Equal(t, cli.ExitData, code)
+			require.Contains(t, stderr, fmt.Sprintf("message %d", i))
+			if i > 0 {
+				whole, _ := mustRun(t, nil, "cat", out)
+				require.Equal(t, whole, stdout)
+			}
+		}
+	}
+	require.NoError(t, os.WriteFile(in, data, 0o666))
+	_, stderr := mustRun(t, nil, "repair", "--force", in, out)
+	require.Contains(t, stderr, ": 6 whole messages with ")
+	require.Contains(t, stderr, "nothing is lost")
+
+	// Rotated files and objects of a bucket: several inputs, framed and not.
+	object := filepath.Join(dir, "object")
+	require.NoError(t, os.WriteFile(object, messages[0], 0o666))
+	_, stderr = mustRun(t, nil, "convert", in, object, filepath.Join(dir, "all.parquet"))
+	require.Contains(t, stderr, "2 files, ")
+	lines, _ = mustRun(t, nil, "cat", filepath.Join(dir, "all.parquet"))
+	first, _ := mustRun(t, messages[0], "cat", "-")
+	require.Equal(t, strings.Count(each+first, "\n"), strings.Count(lines, "\n"))
+}
