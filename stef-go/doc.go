@@ -32,7 +32,9 @@
 //   - bytes: F returns memory of the record, valid until the field changes, and
 //     SetF copies;
 //   - a struct, oneof, multimap or array: F returns a pointer through which the
-//     value is changed; the pointer stays the same for the life of the record;
+//     value is changed; the pointer stays the same for the life of the record.
+//     In a oneof that is so for the chosen value: the getters of the other choices
+//     return nil, or zero;
 //   - optional: also HasF, UnsetF and SetOptionalF, or AddF for composites;
 //   - a dictionary struct: see below.
 //
@@ -67,7 +69,9 @@
 // Flush. Readers can then read everything up to the end of the frame. The writer
 // calls Write of the destination once for every header and every frame. Readers
 // deliver the records of complete frames only. A stream may end before any frame; a
-// stream that ends within a frame is an error. The same records with the same
+// stream that ends within a frame is an error. The format has no checksum: a changed
+// byte is an error only if the bytes are no stream any more, otherwise the records are
+// wrong. The same records with the same
 // options produce the same bytes.
 //
 // Writers and readers can write and read in an older schema (WithSchema), and

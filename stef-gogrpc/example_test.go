@@ -49,7 +49,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	for _, name := range []string{"requests", "", "errors"} {
-		w.Record().Metric().SetName(name)
+		w.Record().EditMetric().SetName(name)
 		w.Record().Point().Value().SetInt64(1)
 		if err := w.Write(); err != nil {
 			log.Fatal(err)

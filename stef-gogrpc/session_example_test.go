@@ -43,7 +43,7 @@ func (r readingWriter) WriteBatch(batch []reading) (uint64, error) {
 		}
 	}
 	for _, x := range batch {
-		r.w.Record().Metric().SetName(x.name)
+		r.w.Record().EditMetric().SetName(x.name)
 		r.w.Record().Point().Value().SetInt64(x.value)
 		if err := r.w.Write(); err != nil {
 			return 0, err

@@ -26,7 +26,6 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/otelstef/stef/internal/stefgen"
@@ -64,7 +63,8 @@ func run(args []string, stderr io.Writer) int {
 		fmt.Fprintln(stderr, "usage: stefc [flags] file.stef")
 		flags.PrintDefaults()
 	}
-	if err := flags.Parse(args); err != nil {
+	paths, err := parseFlags(flags, args)
+	if err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			return 0
 		}
@@ -74,7 +74,12 @@ func run(args []string, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "stefc %s, %s %s/%s\n", module(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 		return 0
 	}
-	if flags.NArg() != 1 {
+	if len(paths) != 1 {
+		fmt.Fprintf(stderr, "stefc: one schema file is needed, found %d arguments", len(paths))
+		if len(paths) > 0 {
+			fmt.Fprintf(stderr, ": %s", strings.Join(paths, " "))
+		}
+		fmt.Fprintln(stderr)
 		flags.Usage()
 		return exitUsage
 	}
@@ -82,7 +87,7 @@ func run(args []string, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "stefc: -package: %q is not a Go package name\n", *pkg)
 		return exitUsage
 	}
-	path := flags.Arg(0)
+	path := paths[0]
 	src, err := os.ReadFile(path)
 	if err != nil {
 		fmt.Fprintln(stderr, "stefc:", err)
@@ -114,6 +119,21 @@ func run(args []string, stderr io.Writer) int {
 	return 0
 }
 
+// parseFlags parses flags and arguments in any order, and returns the arguments. All
+// that follows -- are arguments.
+func parseFlags(flags *flag.FlagSet, args []string) (rest []string, err error) {
+	for {
+		if err := flags.Parse(args); err != nil {
+			return nil, err
+		}
+		parsed := args[:len(args)-flags.NArg()]
+		if args = flags.Args(); len(args) == 0 || len(parsed) > 0 && parsed[len(parsed)-1] == "--" {
+			return append(rest, args...), nil
+		}
+		rest, args = append(rest, args[0]), args[1:]
+	}
+}
+
 // baseFlag collects the values of -base by root.
 type baseFlag map[string]schema.WireSchema
 
@@ -128,14 +148,9 @@ func (b baseFlag) Set(v string) error {
 	if b[root] != nil {
 		return fmt.Errorf("%s has one already", root)
 	}
-	for _, c := range strings.Split(counts, ",") {
-		n, err := strconv.ParseUint(c, 10, 31)
-		if err != nil {
-			return fmt.Errorf("%q is not a number of fields", c)
-		}
-		b[root] = append(b[root], int(n))
-	}
-	return nil
+	w, err := schema.ParseWireText(counts)
+	b[root] = w
+	return err
 }
 
 // parse reads a schema. On failure it reports the error and returns the exit
@@ -164,6 +179,12 @@ func compile(path string, src []byte, options stefgen.Options, stderr io.Writer)
 	if err != nil {
 		report(stderr, path, src, err)
 		return nil, exitSchema
+	}
+	if len(s.Roots()) == 0 {
+		if len(warnings) == 0 {
+			fmt.Fprintf(stderr, "%s: the schema has no root struct\n", path)
+		}
+		return nil, exitSchema // the warning says so
 	}
 	for _, root := range slices.Sorted(maps.Keys(options.Base)) {
 		r := s.Root(root)

@@ -99,9 +99,10 @@ func TestRunErrors(t *testing.T) {
 	}
 	const usage = "usage: stefc [flags] file.stef\n"
 	f(0, usage, shop, "-h")
-	f(exitUsage, usage, shop)
-	f(exitUsage, usage, shop, "shop.stef", "other.stef")
-	f(exitUsage, usage, shop, "shop.stef", "-out", "x")
+	f(exitUsage, "stefc: one schema file is needed, found 0 arguments\n"+usage, shop)
+	f(exitUsage, "stefc: one schema file is needed, found 2 arguments: shop.stef other.stef\n"+usage, shop, "shop.stef", "-out", "x", "other.stef")
+	f(exitUsage, "found 2 arguments: shop.stef -out\n", shop, "shop.stef", "--", "-out")
+	f(exitUsage, "flag needs an argument: -out", shop, "shop.stef", "-out")
 	f(exitUsage, "flag provided but not defined: -color", shop, "-color", "shop.stef")
 	f(exitUsage, `-package: "a-b" is not a Go package name`, shop, "-package", "a-b", "shop.stef")
 	f(exitUsage, `-package: "func" is not a Go package name`, shop, "-package", "func", "shop.stef")
@@ -139,14 +140,15 @@ func TestRunRendersDiagnostics(t *testing.T) {
    2 | struct R root { Reset bool }
      |                 ^~~~~
 `, "package a\nstruct R root { Reset bool }\n")
-	// Warnings are told before, and errors without a place, too.
+	// Warnings are told before.
 	f(`shop.stef:2:8: warning: no root uses "S"
    2 | struct S { A bool }
      |        ^
-shop.stef: the schema gives R.HasA twice in r.stef.go: rename one of the fields or types it comes from
+shop.stef:3:33: the schema gives R.HasA twice in r.stef.go: rename one of the fields or types it comes from
+   3 | struct R root { A bool optional HasA bool }
+     |                                 ^~~~
 `, "package a\nstruct S { A bool }\nstruct R root { A bool optional HasA bool }\n")
 	f(`shop.stef: warning: the file has no root struct, so no stream can be made of it
-shop.stef: schema a has no root struct
 `, "package a\nenum E {}\n")
 }
 

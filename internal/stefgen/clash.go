@@ -7,6 +7,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"strings"
 
 	"github.com/otelstef/stef/stef-go/schema"
 )
@@ -15,12 +16,13 @@ import (
 // field X are X, SetX, HasX and more, and another field can have such a name; the
 // names of types, constants and functions are combined from several names. It checks
 // the generated code, not the schema, so that no naming rule is forgotten.
-func clashes(files []File) error {
-	c := clashFinder{}
+func (p *plan) clashes(files []File) error {
+	c := clashFinder{names: map[string]string{}, plan: p}
 	names := map[string]bool{}
 	for _, f := range files {
 		if names[f.Name] {
-			return refuse("", schema.Pos{}, "two types would be in the file %s: rename one of them", f.Name)
+			name, pos := p.origin(strings.TrimSuffix(f.Name, ".stef.go"))
+			return refuse(name, pos, "two types would be in the file %s: rename one of them", f.Name)
 		}
 		names[f.Name] = true
 		src, err := parser.ParseFile(token.NewFileSet(), f.Name, f.Content, parser.SkipObjectResolution)
@@ -37,18 +39,57 @@ func clashes(files []File) error {
 }
 
 // clashFinder maps declared names to their files.
-type clashFinder map[string]string
+type clashFinder struct {
+	names map[string]string
+	plan  *plan
+}
 
 func (c clashFinder) add(name, file string) error {
-	if other, taken := c[name]; taken {
+	if other, taken := c.names[name]; taken {
 		where := file
 		if other != file {
 			where = other + " and " + file
 		}
-		return refuse("", schema.Pos{}, "the schema gives %s twice in %s: rename one of the fields or types it comes from", name, where)
+		from, pos := c.plan.origin(name)
+		return refuse(from, pos, "the schema gives %s twice in %s: rename one of the fields or types it comes from", name, where)
 	}
-	c[name] = file
+	c.names[name] = file
 	return nil
+}
+
+// origin returns the name and the place in the schema from which a generated name is
+// made: a field for the methods of a type, otherwise the type whose name it begins with.
+func (p *plan) origin(generated string) (name string, pos schema.Pos) {
+	typ, method, _ := strings.Cut(generated, ".")
+	fold := func(s string) string { return strings.ToLower(strings.ReplaceAll(s, "_", "")) }
+	closest := func(typeName string, at schema.Pos) {
+		if strings.HasPrefix(fold(typ), fold(typeName)) && len(typeName) >= len(name) {
+			name, pos = typeName, at
+		}
+	}
+	var of *schema.Struct
+	for _, s := range p.structs {
+		closest(s.Name, s.Pos)
+		if s.Name == typ {
+			of = s
+		}
+	}
+	for _, m := range p.multimaps {
+		closest(m.Name, m.Pos)
+	}
+	for _, e := range p.enums {
+		closest(e.Name, e.Pos)
+	}
+	if of == nil || method == "" {
+		return name, pos
+	}
+	length := 0
+	for _, f := range of.Fields {
+		if goName := exported(f.Name); strings.HasSuffix(strings.ToLower(method), strings.ToLower(goName)) && len(goName) > length {
+			name, pos, length = f.Name, f.Pos, len(goName)
+		}
+	}
+	return name, pos
 }
 
 func (c clashFinder) declaration(decl ast.Decl, file string) error {

@@ -108,6 +108,7 @@ func (p *plan) printOneof(pr *printer, s *schema.Struct) {
 		pr.P("%s", f.bit)
 	}
 	pr.P(")")
+	p.printChoiceText(pr, n, fields)
 	pr.P("")
 	pr.P("// New%s returns a %s without a value that is part of no record.", n, n)
 	pr.P("func New%s() *%s { return stefrt.New((*%s).init) }", n, n, n)
@@ -117,6 +118,20 @@ func (p *plan) printOneof(pr *printer, s *schema.Struct) {
 	if p.shared[n] {
 		p.printOneofShared(pr, n, fields)
 	}
+}
+
+// printChoiceText prints the String method of the choices.
+func (p *plan) printChoiceText(pr *printer, n string, fields []*field) {
+	pr.P("")
+	pr.P("// String returns the name of the choice: None, or that of the schema.")
+	pr.P("func (t %sType) String() string {", n)
+	pr.P("switch t {")
+	pr.P("case %sTypeNone:\nreturn \"None\"", n)
+	for _, f := range fields {
+		pr.P("case %s:\nreturn %q", f.bit, f.Name)
+	}
+	pr.P("}")
+	pr.P("return \"%sType(\" + strconv.Itoa(int(t)) + \")\"\n}", n)
 }
 
 // printOneofCodec prints the encoder and the decoder of a oneof.
@@ -201,6 +216,7 @@ func (p *plan) printChoice(pr *printer, n string, f *field) {
 	if otherwise == "" {
 		otherwise = zero(f.t, "")
 	}
+	pr.P("// It is %s unless Type is %s.", otherwise, f.bit)
 	pr.P("func (v *%s) %s() %s {", n, getter(f), getterType(f.t))
 	result := fromSlot(f.t, slot(f, "v"))
 	if f.class == classNode {

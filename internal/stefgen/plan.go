@@ -127,7 +127,7 @@ func Generate(s *schema.Schema, options Options) ([]File, error) {
 	if err := add("schemaText", p.printSchema); err != nil {
 		return nil, err
 	}
-	return files, clashes(files)
+	return files, p.clashes(files)
 }
 
 // maxLines is the number of lines above which the encoder and decoder of a type are

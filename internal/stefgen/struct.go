@@ -22,6 +22,26 @@ type field struct {
 	// lazy fields are pointers that are allocated when they are first present:
 	// optional fields whose type contains itself.
 	lazy bool
+	// form fields are only in the other form of the records.
+	form bool
+}
+
+// formDoc prints that a field is not for programs, if it is so.
+func (f *field) formDoc(pr *printer) {
+	pr.If(f.form, "// It is of the compact form: the writer sets it, programs do not use it.")
+}
+
+// ofForm says whether field i of a struct is added by the form of the schema.
+func (p *plan) ofForm(s *schema.Struct, i int) bool {
+	if p.options.Form == nil {
+		return false
+	}
+	for _, plain := range p.plain.Structs {
+		if plain.Name == s.Name {
+			return i >= len(plain.Fields)
+		}
+	}
+	return true
 }
 
 // ref returns the expression of the pointer to a node.
@@ -35,8 +55,8 @@ func (f *field) ref(recv string) string {
 func (p *plan) fieldsOf(s *schema.Struct) []*field {
 	var out []*field
 	optional := 0
-	for _, sf := range s.Fields {
-		f := &field{Field: sf, t: &sf.Type, class: classOf(&sf.Type), name: exported(sf.Name), priv: fieldName(sf.Name)}
+	for i, sf := range s.Fields {
+		f := &field{form: p.ofForm(s, i), Field: sf, t: &sf.Type, class: classOf(&sf.Type), name: exported(sf.Name), priv: fieldName(sf.Name)}
 		f.bit = s.Name + "Field" + f.name
 		if sf.Optional {
 			f.present = fmt.Sprintf("1<<%d", optional)
@@ -126,6 +146,7 @@ func (p *plan) printStructCodec(pr *printer, s *schema.Struct) {
 func (p *plan) printAccessors(pr *printer, s *schema.Struct, f *field) {
 	pr.P("")
 	pr.Doc(getterDoc(getter(f), f.Name, f.Doc))
+	f.formDoc(pr)
 	switch {
 	case f.class == classNode && f.lazy:
 		pr.P("// It is nil until it was first present.")
@@ -169,6 +190,7 @@ func (p *plan) printSetter(pr *printer, s *schema.Struct, f *field) {
 	pr.P("")
 	if f.present == "" {
 		pr.P("// Set%s sets %s.", f.name, f.name)
+		f.formDoc(pr)
 		pr.P("func (s *%s) Set%s(v %s) {", s.Name, f.name, goType(f.t))
 		if f.class == classBytes {
 			pr.P("if stefrt.SetBytes(&s.%s, v, &s.node, %s) && len(v) >= stefrt.LargeText {\ns.node.SetLarge()\n}\n}", f.priv, f.bit)

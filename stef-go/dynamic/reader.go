@@ -65,6 +65,17 @@ func NewReader(src io.Reader, root *schema.Struct, opts ...ReaderOption) (*Reade
 	return r, nil
 }
 
+// ReadHeader reads the headers of the stream in src without a schema, for example to
+// find out which schema the stream announces. It may read beyond them. Errors are of
+// type *Error.
+func ReadHeader(src io.Reader) (*Header, error) {
+	r := &Reader{src: &source{r: bufio.NewReader(src)}}
+	if offset, err := r.readHeaders(); err != nil {
+		return nil, place(err, offset, 0, 0)
+	}
+	return &r.header, nil
+}
+
 // readHeaders reads the headers, before the data frames. On an error, offset is that
 // of the header that contains it.
 func (r *Reader) readHeaders() (offset int64, err error) {

@@ -224,13 +224,26 @@ func (l *lexer) skipInvalid() {
 	l.list.errorf(at, "invalid character: the text is not UTF-8")
 }
 
+// inPackage reports whether the line so far begins with the keyword package.
+func (l *lexer) inPackage() bool {
+	line := l.src[:l.offset]
+	line = line[bytes.LastIndexAny(line, "\r\n")+1:]
+	return bytes.HasPrefix(bytes.TrimSpace(line), []byte("package "))
+}
+
 func (l *lexer) skipUnknown(r rune) {
 	at := span{l.pos, 1}
 	l.advance()
 	switch r {
 	case ',', ';':
 		l.list.errorf(at, "unexpected %q: white space alone separates fields", r)
+	case ':':
+		l.list.errorf(at, "unexpected %q: a field is written \"Name Type\", an enum value \"Name = 1\"", r)
 	case '-', '+':
+		if l.inPackage() {
+			l.list.errorf(at, "unexpected %q: a package name has letters, digits and _, and dots between its parts", r)
+			return
+		}
 		l.list.errorf(at, "unexpected %q: numbers have no sign", r)
 	case '<':
 		l.list.errorf(at, "unexpected %q: an array is written \"[]Type\", a map is a multimap defined outside", r)

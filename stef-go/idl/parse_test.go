@@ -155,7 +155,7 @@ func TestSourceTooLarge(t *testing.T) {
 
 func TestErrorIsOneLineEach(t *testing.T) {
 	_, err := idl.Parse("dir/a.stef", []byte("package a\nstruct R root {\n  A strin\n\tÄ: int\n  B Int64\n}"))
-	require.EqualError(t, err, "dir/a.stef:4:3: unexpected character ':'")
+	require.EqualError(t, err, "dir/a.stef:4:3: unexpected ':': a field is written \"Name Type\", an enum value \"Name = 1\"")
 	_, err = idl.Parse("dir/a.stef", []byte("package a\nstruct R root {\n  A strin\n\tÄ int\n}"))
 	require.EqualError(t, err, "dir/a.stef:3:5: unknown type \"strin\", did you mean \"string\"?\n"+
 		"dir/a.stef:4:4: unknown type \"int\", did you mean \"int64\"?")
@@ -187,4 +187,19 @@ func clearPositions(s *schema.Schema) {
 			e.Values[i].Pos = schema.Pos{}
 		}
 	}
+}
+
+// TestForeignSyntax: what other languages write is refused with what to write here.
+func TestForeignSyntax(t *testing.T) {
+	f := func(want, src string) {
+		t.Helper()
+		_, err := idl.Parse("a.stef", []byte(src))
+		require.EqualError(t, err, want)
+	}
+	f(`a.stef:1:11: unexpected '-': a package name has letters, digits and _, and dots between its parts`,
+		"package my-app\nstruct R root { A bool }")
+	f(`a.stef:2:17: unexpected '-': numbers have no sign`, "package a\nenum Long { A = -1 }\nstruct R root { E Long }")
+	f(`a.stef:2:18: unexpected ':': a field is written "Name Type", an enum value "Name = 1"`, "package a\nstruct R root { A: bool }")
+	f(`a.stef:2:19: unknown type "map": define a type with "multimap Name { key string value string }" and use its name`,
+		"package a\nstruct R root { A map[string]string }")
 }

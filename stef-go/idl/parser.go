@@ -136,7 +136,7 @@ func (p *parser) packageClause() bool {
 		}
 	}
 	p.schema.Package = strings.Join(names, ".")
-	return true
+	return !p.list.failed() // what follows an unknown character is no definition
 }
 
 // skipToDefinition skips to a line that starts with a definition.
@@ -397,6 +397,9 @@ func (p *parser) typeOf(t *schema.Type, owner string, ownerAt span) bool {
 	}
 	p.next()
 	p.places[t] = place{name: at}
+	if hint := foreignConstructs[strings.ToLower(t.Name)]; hint != "" && p.tok.kind == "[" && !p.tok.first {
+		return p.fail(at, "unknown type %s: %s", quoted(t.Name), hint)
+	}
 	if p.tok.kind == "dict" {
 		return p.dictOf(t)
 	}

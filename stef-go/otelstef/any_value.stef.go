@@ -8,6 +8,7 @@ package otelstef
 import (
 	"bytes"
 	"math"
+	"strconv"
 
 	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/codec"
@@ -53,6 +54,29 @@ const (
 	// AnyValueTypeBytes is opaque data.
 	AnyValueTypeBytes
 )
+
+// String returns the name of the choice: None, or that of the schema.
+func (t AnyValueType) String() string {
+	switch t {
+	case AnyValueTypeNone:
+		return "None"
+	case AnyValueTypeString:
+		return "String"
+	case AnyValueTypeBool:
+		return "Bool"
+	case AnyValueTypeInt64:
+		return "Int64"
+	case AnyValueTypeFloat64:
+		return "Float64"
+	case AnyValueTypeArray:
+		return "Array"
+	case AnyValueTypeKVList:
+		return "KVList"
+	case AnyValueTypeBytes:
+		return "Bytes"
+	}
+	return "AnyValueType(" + strconv.Itoa(int(t)) + ")"
+}
 
 // NewAnyValue returns a AnyValue without a value that is part of no record.
 func NewAnyValue() *AnyValue { return stefrt.New((*AnyValue).init) }
@@ -101,6 +125,7 @@ func (v *AnyValue) open() {
 }
 
 // Str returns the field: String is text; OTLP wants UTF-8, the format does not check it.
+// It is "" unless Type is AnyValueTypeString.
 func (v *AnyValue) Str() string {
 	if v.typ != AnyValueTypeString {
 		return ""
@@ -128,6 +153,7 @@ func (v *AnyValue) SetStringRef(x string, ref stef.TextRef) {
 }
 
 // Bool is a truth value.
+// It is false unless Type is AnyValueTypeBool.
 func (v *AnyValue) Bool() bool {
 	if v.typ != AnyValueTypeBool {
 		return false
@@ -146,6 +172,7 @@ func (v *AnyValue) SetBool(x bool) {
 }
 
 // Int64 is a signed integer.
+// It is 0 unless Type is AnyValueTypeInt64.
 func (v *AnyValue) Int64() int64 {
 	if v.typ != AnyValueTypeInt64 {
 		return 0
@@ -164,6 +191,7 @@ func (v *AnyValue) SetInt64(x int64) {
 }
 
 // Float64 is a double.
+// It is 0 unless Type is AnyValueTypeFloat64.
 func (v *AnyValue) Float64() float64 {
 	if v.typ != AnyValueTypeFloat64 {
 		return 0
@@ -182,6 +210,7 @@ func (v *AnyValue) SetFloat64(x float64) {
 }
 
 // Array is a list of values.
+// It is nil unless Type is AnyValueTypeArray.
 func (v *AnyValue) Array() *list.Of[AnyValue] {
 	if v.typ != AnyValueTypeArray {
 		return nil
@@ -196,6 +225,7 @@ func (v *AnyValue) SetArray() *list.Of[AnyValue] {
 }
 
 // KVList is a nested list of keys and values.
+// It is nil unless Type is AnyValueTypeKVList.
 func (v *AnyValue) KVList() *KeyValueList {
 	if v.typ != AnyValueTypeKVList {
 		return nil
@@ -210,6 +240,7 @@ func (v *AnyValue) SetKVList() *KeyValueList {
 }
 
 // Bytes is opaque data.
+// It is nil unless Type is AnyValueTypeBytes.
 func (v *AnyValue) Bytes() []byte {
 	if v.typ != AnyValueTypeBytes {
 		return nil

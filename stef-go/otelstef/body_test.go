@@ -74,3 +74,10 @@ func TestBodyTextAllocates(t *testing.T) {
 	require.Zero(t, testing.AllocsPerRun(100, func() { dst, _ = b.AppendText(dst[:0]) }))
 	require.Equal(t, "user u1", string(dst))
 }
+
+func TestChoiceNames(t *testing.T) {
+	require.Equal(t, "None", otelstef.LogBodyTypeNone.String())
+	require.Equal(t, "Template", otelstef.LogBodyTypeTemplate.String())
+	require.Equal(t, "Int64", otelstef.PointValueTypeInt64.String())
+	require.Equal(t, "LogBodyType(200)", otelstef.LogBodyType(200).String())
+}

@@ -8,6 +8,7 @@ package otelstef
 import (
 	"bytes"
 	"math"
+	"strconv"
 
 	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/codec"
@@ -53,6 +54,29 @@ const (
 	// BodyValueTypeBytes is opaque data.
 	BodyValueTypeBytes
 )
+
+// String returns the name of the choice: None, or that of the schema.
+func (t BodyValueType) String() string {
+	switch t {
+	case BodyValueTypeNone:
+		return "None"
+	case BodyValueTypeString:
+		return "String"
+	case BodyValueTypeBool:
+		return "Bool"
+	case BodyValueTypeInt64:
+		return "Int64"
+	case BodyValueTypeFloat64:
+		return "Float64"
+	case BodyValueTypeArray:
+		return "Array"
+	case BodyValueTypeMap:
+		return "Map"
+	case BodyValueTypeBytes:
+		return "Bytes"
+	}
+	return "BodyValueType(" + strconv.Itoa(int(t)) + ")"
+}
 
 // NewBodyValue returns a BodyValue without a value that is part of no record.
 func NewBodyValue() *BodyValue { return stefrt.New((*BodyValue).init) }
@@ -101,6 +125,7 @@ func (v *BodyValue) open() {
 }
 
 // Str returns the field: String is text.
+// It is "" unless Type is BodyValueTypeString.
 func (v *BodyValue) Str() string {
 	if v.typ != BodyValueTypeString {
 		return ""
@@ -128,6 +153,7 @@ func (v *BodyValue) SetStringRef(x string, ref stef.TextRef) {
 }
 
 // Bool is a truth value.
+// It is false unless Type is BodyValueTypeBool.
 func (v *BodyValue) Bool() bool {
 	if v.typ != BodyValueTypeBool {
 		return false
@@ -146,6 +172,7 @@ func (v *BodyValue) SetBool(x bool) {
 }
 
 // Int64 is a signed integer.
+// It is 0 unless Type is BodyValueTypeInt64.
 func (v *BodyValue) Int64() int64 {
 	if v.typ != BodyValueTypeInt64 {
 		return 0
@@ -164,6 +191,7 @@ func (v *BodyValue) SetInt64(x int64) {
 }
 
 // Float64 is a double.
+// It is 0 unless Type is BodyValueTypeFloat64.
 func (v *BodyValue) Float64() float64 {
 	if v.typ != BodyValueTypeFloat64 {
 		return 0
@@ -182,6 +210,7 @@ func (v *BodyValue) SetFloat64(x float64) {
 }
 
 // Array is a list of values.
+// It is nil unless Type is BodyValueTypeArray.
 func (v *BodyValue) Array() *list.Of[BodyValue] {
 	if v.typ != BodyValueTypeArray {
 		return nil
@@ -196,6 +225,7 @@ func (v *BodyValue) SetArray() *list.Of[BodyValue] {
 }
 
 // Map is a nested list of keys and values.
+// It is nil unless Type is BodyValueTypeMap.
 func (v *BodyValue) Map() *BodyMap {
 	if v.typ != BodyValueTypeMap {
 		return nil
@@ -210,6 +240,7 @@ func (v *BodyValue) SetMap() *BodyMap {
 }
 
 // Bytes is opaque data.
+// It is nil unless Type is BodyValueTypeBytes.
 func (v *BodyValue) Bytes() []byte {
 	if v.typ != BodyValueTypeBytes {
 		return nil

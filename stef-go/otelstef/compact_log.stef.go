@@ -26,9 +26,11 @@ const (
 func NewCompactLog() *CompactLog { return stefrt.New((*CompactLog).init) }
 
 // TraceHigh is the first half of the id of a new trace, as the bits of a double.
+// It is of the compact form: the writer sets it, programs do not use it.
 func (s *CompactLog) TraceHigh() float64 { return s.traceHigh }
 
 // SetTraceHigh sets TraceHigh.
+// It is of the compact form: the writer sets it, programs do not use it.
 func (s *CompactLog) SetTraceHigh(v float64) {
 	if !stefrt.SameFloat(s.traceHigh, v) {
 		s.node.Mark(CompactLogFieldTraceHigh)
@@ -37,9 +39,11 @@ func (s *CompactLog) SetTraceHigh(v float64) {
 }
 
 // TraceLow is the second half of the id of a new trace, as the bits of a double.
+// It is of the compact form: the writer sets it, programs do not use it.
 func (s *CompactLog) TraceLow() float64 { return s.traceLow }
 
 // SetTraceLow sets TraceLow.
+// It is of the compact form: the writer sets it, programs do not use it.
 func (s *CompactLog) SetTraceLow(v float64) {
 	if !stefrt.SameFloat(s.traceLow, v) {
 		s.node.Mark(CompactLogFieldTraceLow)

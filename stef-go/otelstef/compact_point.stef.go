@@ -34,9 +34,11 @@ const (
 func NewCompactPoint() *CompactPoint { return stefrt.New((*CompactPoint).init) }
 
 // Time is the code of the difference between the time and its forecast.
+// It is of the compact form: the writer sets it, programs do not use it.
 func (s *CompactPoint) Time() uint64 { return s.time }
 
 // SetTime sets Time.
+// It is of the compact form: the writer sets it, programs do not use it.
 func (s *CompactPoint) SetTime(v uint64) {
 	if s.time != v {
 		s.node.Mark(CompactPointFieldTime)
@@ -45,9 +47,11 @@ func (s *CompactPoint) SetTime(v uint64) {
 }
 
 // Start is the code of the difference between the start time and the expected one.
+// It is of the compact form: the writer sets it, programs do not use it.
 func (s *CompactPoint) Start() uint64 { return s.start }
 
 // SetStart sets Start.
+// It is of the compact form: the writer sets it, programs do not use it.
 func (s *CompactPoint) SetStart(v uint64) {
 	if s.start != v {
 		s.node.Mark(CompactPointFieldStart)
@@ -56,9 +60,11 @@ func (s *CompactPoint) SetStart(v uint64) {
 }
 
 // Form is the difference of the form of the value: its kind and decimal places.
+// It is of the compact form: the writer sets it, programs do not use it.
 func (s *CompactPoint) Form() uint64 { return s.form }
 
 // SetForm sets Form.
+// It is of the compact form: the writer sets it, programs do not use it.
 func (s *CompactPoint) SetForm(v uint64) {
 	if s.form != v {
 		s.node.Mark(CompactPointFieldForm)
@@ -67,9 +73,11 @@ func (s *CompactPoint) SetForm(v uint64) {
 }
 
 // Bits are the bits in which a double differs from the one before in its series.
+// It is of the compact form: the writer sets it, programs do not use it.
 func (s *CompactPoint) Bits() float64 { return s.bits }
 
 // SetBits sets Bits.
+// It is of the compact form: the writer sets it, programs do not use it.
 func (s *CompactPoint) SetBits(v float64) {
 	if !stefrt.SameFloat(s.bits, v) {
 		s.node.Mark(CompactPointFieldBits)
@@ -79,9 +87,11 @@ func (s *CompactPoint) SetBits(v float64) {
 
 // Words are the differences of the integers of a histogram or summary, and times
 // without a code.
+// It is of the compact form: the writer sets it, programs do not use it.
 func (s *CompactPoint) Words() *list.Values[uint64] { return (*list.Values[uint64])(&s.words) }
 
 // Floats are the bits in which the doubles of a histogram or summary differ.
+// It is of the compact form: the writer sets it, programs do not use it.
 func (s *CompactPoint) Floats() *list.Floats { return (*list.Floats)(&s.floats) }
 
 // String returns s as JSON, for people to read.

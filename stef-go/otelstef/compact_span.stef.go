@@ -38,9 +38,11 @@ const (
 func NewCompactSpan() *CompactSpan { return stefrt.New((*CompactSpan).init) }
 
 // Trace refers to the trace: to the last one, a new one, or one by its number.
+// It is of the compact form: the writer sets it, programs do not use it.
 func (s *CompactSpan) Trace() uint64 { return s.trace }
 
 // SetTrace sets Trace.
+// It is of the compact form: the writer sets it, programs do not use it.
 func (s *CompactSpan) SetTrace(v uint64) {
 	if s.trace != v {
 		s.node.Mark(CompactSpanFieldTrace)
@@ -49,9 +51,11 @@ func (s *CompactSpan) SetTrace(v uint64) {
 }
 
 // TraceHigh is the first half of the id of a new trace, as the bits of a double.
+// It is of the compact form: the writer sets it, programs do not use it.
 func (s *CompactSpan) TraceHigh() float64 { return s.traceHigh }
 
 // SetTraceHigh sets TraceHigh.
+// It is of the compact form: the writer sets it, programs do not use it.
 func (s *CompactSpan) SetTraceHigh(v float64) {
 	if !stefrt.SameFloat(s.traceHigh, v) {
 		s.node.Mark(CompactSpanFieldTraceHigh)
@@ -60,9 +64,11 @@ func (s *CompactSpan) SetTraceHigh(v float64) {
 }
 
 // TraceLow is the second half of the id of a new trace, as the bits of a double.
+// It is of the compact form: the writer sets it, programs do not use it.
 func (s *CompactSpan) TraceLow() float64 { return s.traceLow }
 
 // SetTraceLow sets TraceLow.
+// It is of the compact form: the writer sets it, programs do not use it.
 func (s *CompactSpan) SetTraceLow(v float64) {
 	if !stefrt.SameFloat(s.traceLow, v) {
 		s.node.Mark(CompactSpanFieldTraceLow)
@@ -71,9 +77,11 @@ func (s *CompactSpan) SetTraceLow(v float64) {
 }
 
 // Known refers to the id of the span, if it was sent before as that of a parent.
+// It is of the compact form: the writer sets it, programs do not use it.
 func (s *CompactSpan) Known() uint64 { return s.known }
 
 // SetKnown sets Known.
+// It is of the compact form: the writer sets it, programs do not use it.
 func (s *CompactSpan) SetKnown(v uint64) {
 	if s.known != v {
 		s.node.Mark(CompactSpanFieldKnown)
@@ -82,9 +90,11 @@ func (s *CompactSpan) SetKnown(v uint64) {
 }
 
 // Parent refers to the parent: to none, a new id, or an id that was sent before.
+// It is of the compact form: the writer sets it, programs do not use it.
 func (s *CompactSpan) Parent() uint64 { return s.parent }
 
 // SetParent sets Parent.
+// It is of the compact form: the writer sets it, programs do not use it.
 func (s *CompactSpan) SetParent(v uint64) {
 	if s.parent != v {
 		s.node.Mark(CompactSpanFieldParent)
@@ -93,9 +103,11 @@ func (s *CompactSpan) SetParent(v uint64) {
 }
 
 // ParentID is the id of a parent that was not sent before, as the bits of a double.
+// It is of the compact form: the writer sets it, programs do not use it.
 func (s *CompactSpan) ParentID() float64 { return s.parentID }
 
 // SetParentID sets ParentID.
+// It is of the compact form: the writer sets it, programs do not use it.
 func (s *CompactSpan) SetParentID(v float64) {
 	if !stefrt.SameFloat(s.parentID, v) {
 		s.node.Mark(CompactSpanFieldParentID)
@@ -105,12 +117,15 @@ func (s *CompactSpan) SetParentID(v float64) {
 
 // Times are the codes of the differences of the times of events, and times without
 // a code.
+// It is of the compact form: the writer sets it, programs do not use it.
 func (s *CompactSpan) Times() *list.Values[uint64] { return (*list.Values[uint64])(&s.times) }
 
 // Apart says that the ids are in Span, because one of them has another length.
+// It is of the compact form: the writer sets it, programs do not use it.
 func (s *CompactSpan) Apart() bool { return s.apart }
 
 // SetApart sets Apart.
+// It is of the compact form: the writer sets it, programs do not use it.
 func (s *CompactSpan) SetApart(v bool) {
 	if s.apart != v {
 		s.node.Mark(CompactSpanFieldApart)

@@ -11,4 +11,8 @@
 // Template; LogBody.Text returns both. The observed time is ObservedTime, or Time plus
 // ObservedDelta; LogRecord.Observed returns both. A reader that looks at one form only
 // sees empty bodies and time 0.
+//
+// A stream does not name its root. A reader of another root than the stream's fails with
+// ErrSchema or ErrCorrupt, or reads wrong records, so keep the kinds apart by file name,
+// address or user data.
 package otelstef

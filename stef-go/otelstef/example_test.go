@@ -157,7 +157,7 @@ func ExampleMetricsReader_Run() {
 		log.Fatal(err)
 	}
 	for i := range 7 {
-		w.Record().Metric().SetName([]string{"cpu", "memory"}[i/4])
+		w.Record().EditMetric().SetName([]string{"cpu", "memory"}[i/4])
 		w.Record().Point().SetTimestamp(uint64(i))
 		if err := w.Write(); err != nil {
 			log.Fatal(err)

@@ -7,6 +7,7 @@ package otelstef
 
 import (
 	"math"
+	"strconv"
 
 	"github.com/otelstef/stef/stef-go/codec"
 	"github.com/otelstef/stef/stef-go/stefrt"
@@ -32,6 +33,19 @@ const (
 	ExemplarValueTypeFloat64
 )
 
+// String returns the name of the choice: None, or that of the schema.
+func (t ExemplarValueType) String() string {
+	switch t {
+	case ExemplarValueTypeNone:
+		return "None"
+	case ExemplarValueTypeInt64:
+		return "Int64"
+	case ExemplarValueTypeFloat64:
+		return "Float64"
+	}
+	return "ExemplarValueType(" + strconv.Itoa(int(t)) + ")"
+}
+
 // NewExemplarValue returns a ExemplarValue without a value that is part of no record.
 func NewExemplarValue() *ExemplarValue { return stefrt.New((*ExemplarValue).init) }
 
@@ -49,6 +63,7 @@ func (v *ExemplarValue) SetType(typ ExemplarValueType) {
 }
 
 // Int64 is an integer measurement.
+// It is 0 unless Type is ExemplarValueTypeInt64.
 func (v *ExemplarValue) Int64() int64 {
 	if v.typ != ExemplarValueTypeInt64 {
 		return 0
@@ -67,6 +82,7 @@ func (v *ExemplarValue) SetInt64(x int64) {
 }
 
 // Float64 is a floating point measurement.
+// It is 0 unless Type is ExemplarValueTypeFloat64.
 func (v *ExemplarValue) Float64() float64 {
 	if v.typ != ExemplarValueTypeFloat64 {
 		return 0

@@ -6,6 +6,7 @@
 package otelstef
 
 import (
+	"strconv"
 	"unsafe"
 
 	"github.com/otelstef/stef/stef-go/codec"
@@ -41,6 +42,21 @@ const (
 	// LogBodyTypeTemplate is a text body taken apart.
 	LogBodyTypeTemplate
 )
+
+// String returns the name of the choice: None, or that of the schema.
+func (t LogBodyType) String() string {
+	switch t {
+	case LogBodyTypeNone:
+		return "None"
+	case LogBodyTypeString:
+		return "String"
+	case LogBodyTypeValue:
+		return "Value"
+	case LogBodyTypeTemplate:
+		return "Template"
+	}
+	return "LogBodyType(" + strconv.Itoa(int(t)) + ")"
+}
 
 // NewLogBody returns a LogBody without a value that is part of no record.
 func NewLogBody() *LogBody { return stefrt.New((*LogBody).init) }
@@ -86,6 +102,7 @@ func (v *LogBody) open() {
 
 // Str returns the field: String is a text body as it is. No dictionary: bodies rarely repeat, and
 // the same body again costs nothing.
+// It is "" unless Type is LogBodyTypeString.
 func (v *LogBody) Str() string {
 	if v.typ != LogBodyTypeString {
 		return ""
@@ -106,6 +123,7 @@ func (v *LogBody) SetString(x string) {
 }
 
 // Value is a body of any other kind.
+// It is nil unless Type is LogBodyTypeValue.
 func (v *LogBody) Value() *BodyValue {
 	if v.typ != LogBodyTypeValue {
 		return nil
@@ -120,6 +138,7 @@ func (v *LogBody) SetValue() *BodyValue {
 }
 
 // Template is a text body taken apart.
+// It is nil unless Type is LogBodyTypeTemplate.
 func (v *LogBody) Template() *BodyTemplate {
 	if v.typ != LogBodyTypeTemplate {
 		return nil

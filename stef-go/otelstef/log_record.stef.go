@@ -196,9 +196,11 @@ func (s *LogRecord) SetDroppedAttributesCount(v uint64) {
 }
 
 // CompactTime is the code of the difference between the time and the one before.
+// It is of the compact form: the writer sets it, programs do not use it.
 func (s *LogRecord) CompactTime() uint64 { return s.compactTime }
 
 // SetCompactTime sets CompactTime.
+// It is of the compact form: the writer sets it, programs do not use it.
 func (s *LogRecord) SetCompactTime(v uint64) {
 	if s.compactTime != v {
 		s.node.Mark(LogRecordFieldCompactTime)
@@ -208,9 +210,11 @@ func (s *LogRecord) SetCompactTime(v uint64) {
 
 // CompactObserved is the code of the difference between the observed time and the
 // better one of two forecasts.
+// It is of the compact form: the writer sets it, programs do not use it.
 func (s *LogRecord) CompactObserved() uint64 { return s.compactObserved }
 
 // SetCompactObserved sets CompactObserved.
+// It is of the compact form: the writer sets it, programs do not use it.
 func (s *LogRecord) SetCompactObserved(v uint64) {
 	if s.compactObserved != v {
 		s.node.Mark(LogRecordFieldCompactObserved)
@@ -219,9 +223,11 @@ func (s *LogRecord) SetCompactObserved(v uint64) {
 }
 
 // CompactForm says which ids the record has, and how they are sent.
+// It is of the compact form: the writer sets it, programs do not use it.
 func (s *LogRecord) CompactForm() uint64 { return s.compactForm }
 
 // SetCompactForm sets CompactForm.
+// It is of the compact form: the writer sets it, programs do not use it.
 func (s *LogRecord) SetCompactForm(v uint64) {
 	if s.compactForm != v {
 		s.node.Mark(LogRecordFieldCompactForm)

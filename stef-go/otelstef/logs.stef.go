@@ -94,12 +94,15 @@ func (s *Logs) EditScope() *Scope {
 func (s *Logs) Record() *LogRecord { return &s.record }
 
 // Compact has the id of a new trace.
+// It is of the compact form: the writer sets it, programs do not use it.
 func (s *Logs) Compact() *CompactLog { return &s.compact }
 
 // Trace refers to the trace: to the last one, a new one, or one by its number.
+// It is of the compact form: the writer sets it, programs do not use it.
 func (s *Logs) Trace() uint64 { return s.trace }
 
 // SetTrace sets Trace.
+// It is of the compact form: the writer sets it, programs do not use it.
 func (s *Logs) SetTrace(v uint64) {
 	if s.trace != v {
 		s.node.Mark(LogsFieldTrace)
@@ -108,9 +111,11 @@ func (s *Logs) SetTrace(v uint64) {
 }
 
 // Known refers to the id of the span, if it was sent before.
+// It is of the compact form: the writer sets it, programs do not use it.
 func (s *Logs) Known() uint64 { return s.known }
 
 // SetKnown sets Known.
+// It is of the compact form: the writer sets it, programs do not use it.
 func (s *Logs) SetKnown(v uint64) {
 	if s.known != v {
 		s.node.Mark(LogsFieldKnown)
@@ -119,9 +124,11 @@ func (s *Logs) SetKnown(v uint64) {
 }
 
 // ID is the id of the span, if it was not sent before, as the bits of a double.
+// It is of the compact form: the writer sets it, programs do not use it.
 func (s *Logs) ID() float64 { return s.id }
 
 // SetID sets ID.
+// It is of the compact form: the writer sets it, programs do not use it.
 func (s *Logs) SetID(v float64) {
 	if !stefrt.SameFloat(s.id, v) {
 		s.node.Mark(LogsFieldID)

@@ -12,7 +12,8 @@ import (
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
-// LogsReader reads a stream of Logs records, for one goroutine at a time.
+// LogsReader reads a stream of Logs records, for one goroutine at a time. It also has
+// Err, Stats, UserData, Schema, Buffered and Close, of the embedded stefrt.ReadStream.
 type LogsReader struct {
 	stefrt.ReadStream
 	record  Logs

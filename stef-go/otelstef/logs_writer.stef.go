@@ -32,7 +32,8 @@ func LogsBaseSchema() schema.WireSchema {
 	return schema.WireSchema{4, 1, 4, 7, 4, 5, 12, 3, 7, 2}
 }
 
-// LogsWriter writes a stream of Logs records, for one goroutine at a time.
+// LogsWriter writes a stream of Logs records, for one goroutine at a time. It also has
+// Flush, Close, Stats, BufferedBytes and Schema, of the embedded stefrt.WriteStream.
 type LogsWriter struct {
 	stefrt.WriteStream
 	record  Logs

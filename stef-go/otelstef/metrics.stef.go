@@ -123,13 +123,16 @@ func (s *Metrics) Attributes() *Attributes { return &s.attributes }
 func (s *Metrics) Point() *Point { return &s.point }
 
 // Compact has the differences of the times and of the value of the point.
+// It is of the compact form: the writer sets it, programs do not use it.
 func (s *Metrics) Compact() *CompactPoint { return &s.compact }
 
 // Number is the difference of an integer, or of the mantissa of a decimal. It is in
 // the root because it changes most often, so that the mask of a record has 8 bits.
+// It is of the compact form: the writer sets it, programs do not use it.
 func (s *Metrics) Number() uint64 { return s.number }
 
 // SetNumber sets Number.
+// It is of the compact form: the writer sets it, programs do not use it.
 func (s *Metrics) SetNumber(v uint64) {
 	if s.number != v {
 		s.node.Mark(MetricsFieldNumber)

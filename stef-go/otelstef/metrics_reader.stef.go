@@ -12,7 +12,8 @@ import (
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
-// MetricsReader reads a stream of Metrics records, for one goroutine at a time.
+// MetricsReader reads a stream of Metrics records, for one goroutine at a time. It also has
+// Err, Stats, UserData, Schema, Buffered and Close, of the embedded stefrt.ReadStream.
 type MetricsReader struct {
 	stefrt.ReadStream
 	record  Metrics

@@ -32,7 +32,8 @@ func MetricsBaseSchema() schema.WireSchema {
 	return schema.WireSchema{6, 1, 8, 7, 3, 5, 4, 5, 5, 9, 2, 3, 2, 5, 2}
 }
 
-// MetricsWriter writes a stream of Metrics records, for one goroutine at a time.
+// MetricsWriter writes a stream of Metrics records, for one goroutine at a time. It also has
+// Flush, Close, Stats, BufferedBytes and Schema, of the embedded stefrt.WriteStream.
 type MetricsWriter struct {
 	stefrt.WriteStream
 	record  Metrics

@@ -7,6 +7,7 @@ package otelstef
 
 import (
 	"math"
+	"strconv"
 	"unsafe"
 
 	"github.com/otelstef/stef/stef-go/codec"
@@ -46,6 +47,25 @@ const (
 	// PointValueTypeSummary is the value of a summary point.
 	PointValueTypeSummary
 )
+
+// String returns the name of the choice: None, or that of the schema.
+func (t PointValueType) String() string {
+	switch t {
+	case PointValueTypeNone:
+		return "None"
+	case PointValueTypeInt64:
+		return "Int64"
+	case PointValueTypeFloat64:
+		return "Float64"
+	case PointValueTypeHistogram:
+		return "Histogram"
+	case PointValueTypeExpHistogram:
+		return "ExpHistogram"
+	case PointValueTypeSummary:
+		return "Summary"
+	}
+	return "PointValueType(" + strconv.Itoa(int(t)) + ")"
+}
 
 // NewPointValue returns a PointValue without a value that is part of no record.
 func NewPointValue() *PointValue { return stefrt.New((*PointValue).init) }
@@ -98,6 +118,7 @@ func (v *PointValue) open() {
 }
 
 // Int64 is the value of a number point.
+// It is 0 unless Type is PointValueTypeInt64.
 func (v *PointValue) Int64() int64 {
 	if v.typ != PointValueTypeInt64 {
 		return 0
@@ -116,6 +137,7 @@ func (v *PointValue) SetInt64(x int64) {
 }
 
 // Float64 is the value of a number point.
+// It is 0 unless Type is PointValueTypeFloat64.
 func (v *PointValue) Float64() float64 {
 	if v.typ != PointValueTypeFloat64 {
 		return 0
@@ -134,6 +156,7 @@ func (v *PointValue) SetFloat64(x float64) {
 }
 
 // Histogram is the value of a histogram point.
+// It is nil unless Type is PointValueTypeHistogram.
 func (v *PointValue) Histogram() *HistogramValue {
 	if v.typ != PointValueTypeHistogram {
 		return nil
@@ -148,6 +171,7 @@ func (v *PointValue) SetHistogram() *HistogramValue {
 }
 
 // ExpHistogram is the value of an exponential histogram point.
+// It is nil unless Type is PointValueTypeExpHistogram.
 func (v *PointValue) ExpHistogram() *ExpHistogramValue {
 	if v.typ != PointValueTypeExpHistogram {
 		return nil
@@ -162,6 +186,7 @@ func (v *PointValue) SetExpHistogram() *ExpHistogramValue {
 }
 
 // Summary is the value of a summary point.
+// It is nil unless Type is PointValueTypeSummary.
 func (v *PointValue) Summary() *SummaryValue {
 	if v.typ != PointValueTypeSummary {
 		return nil

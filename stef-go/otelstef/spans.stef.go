@@ -94,14 +94,17 @@ func (s *Spans) EditScope() *Scope {
 func (s *Spans) Span() *Span { return &s.span }
 
 // Compact has references to the trace and the parent, new ids, and times of events.
+// It is of the compact form: the writer sets it, programs do not use it.
 func (s *Spans) Compact() *CompactSpan { return &s.compact }
 
 // ID is the id of the span, if it was not sent before, as the bits of a double. This
 // field and the next ones are in the root because they change most often, so that
 // the mask of a record has 8 bits.
+// It is of the compact form: the writer sets it, programs do not use it.
 func (s *Spans) ID() float64 { return s.id }
 
 // SetID sets ID.
+// It is of the compact form: the writer sets it, programs do not use it.
 func (s *Spans) SetID(v float64) {
 	if !stefrt.SameFloat(s.id, v) {
 		s.node.Mark(SpansFieldID)
@@ -111,9 +114,11 @@ func (s *Spans) SetID(v float64) {
 
 // Start is the code of the difference between the start and that of the parent or of
 // an earlier span.
+// It is of the compact form: the writer sets it, programs do not use it.
 func (s *Spans) Start() uint64 { return s.start }
 
 // SetStart sets Start.
+// It is of the compact form: the writer sets it, programs do not use it.
 func (s *Spans) SetStart(v uint64) {
 	if s.start != v {
 		s.node.Mark(SpansFieldStart)
@@ -122,9 +127,11 @@ func (s *Spans) SetStart(v uint64) {
 }
 
 // Duration is the code of the difference between the end and the start.
+// It is of the compact form: the writer sets it, programs do not use it.
 func (s *Spans) Duration() uint64 { return s.duration }
 
 // SetDuration sets Duration.
+// It is of the compact form: the writer sets it, programs do not use it.
 func (s *Spans) SetDuration(v uint64) {
 	if s.duration != v {
 		s.node.Mark(SpansFieldDuration)

@@ -12,7 +12,8 @@ import (
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
-// SpansReader reads a stream of Spans records, for one goroutine at a time.
+// SpansReader reads a stream of Spans records, for one goroutine at a time. It also has
+// Err, Stats, UserData, Schema, Buffered and Close, of the embedded stefrt.ReadStream.
 type SpansReader struct {
 	stefrt.ReadStream
 	record  Spans

@@ -32,7 +32,8 @@ func SpansBaseSchema() schema.WireSchema {
 	return schema.WireSchema{4, 1, 3, 7, 5, 14, 4, 6, 2}
 }
 
-// SpansWriter writes a stream of Spans records, for one goroutine at a time.
+// SpansWriter writes a stream of Spans records, for one goroutine at a time. It also has
+// Flush, Close, Stats, BufferedBytes and Schema, of the embedded stefrt.WriteStream.
 type SpansWriter struct {
 	stefrt.WriteStream
 	record  Spans

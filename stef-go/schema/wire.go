@@ -7,6 +7,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"strconv"
+	"strings"
 )
 
 // MaxWireEntries is the maximum number of entries of a wire schema; readers of the
@@ -110,6 +112,32 @@ func (k Kept) Of(s *Struct) int {
 		return len(s.Fields)
 	}
 	return k[s]
+}
+
+// Text returns the field counts separated by commas, such as "6,3".
+func (w WireSchema) Text() string {
+	var b strings.Builder
+	for i, n := range w {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteString(strconv.Itoa(n))
+	}
+	return b.String()
+}
+
+// ParseWireText returns the wire schema that Text wrote. It does not compare it with a
+// schema; Keep does.
+func ParseWireText(text string) (WireSchema, error) {
+	var w WireSchema
+	for count := range strings.SplitSeq(text, ",") {
+		n, err := strconv.ParseUint(count, 10, 31)
+		if err != nil {
+			return nil, fmt.Errorf("%q is not a number of fields", count)
+		}
+		w = append(w, int(n))
+	}
+	return w, nil
 }
 
 // AppendBinary appends the bytes of w to dst. It fails with a *WireError if w is not

@@ -198,3 +198,16 @@ func FuzzParseWire(f *testing.F) {
 		}
 	})
 }
+
+func TestWireText(t *testing.T) {
+	for _, w := range []schema.WireSchema{{1}, {6, 3}, {0, 1000, 7}} {
+		back, err := schema.ParseWireText(w.Text())
+		require.NoError(t, err)
+		require.Equal(t, w, back)
+	}
+	require.Equal(t, "6,3", schema.WireSchema{6, 3}.Text())
+	for _, bad := range []string{"", "6,", "-1", "x", "6 ,3", "4294967296"} {
+		_, err := schema.ParseWireText(bad)
+		require.ErrorContains(t, err, "is not a number of fields", bad)
+	}
+}

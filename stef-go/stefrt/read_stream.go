@@ -95,7 +95,8 @@ func (s *ReadStream) begin(r io.Reader) error {
 		b := DecoderBuilder{tree: &s.tree, alloc: &s.alloc, limit: &s.limit, Fields: FieldCounts{wire: wire}}
 		s.build(&b)
 		if err := b.Fields.done(); err != nil {
-			s.err = s.frame.Error(err)
+			s.err = s.frame.Error(fmt.Errorf("%w: the stream is newer than this code, or has other records than %s: a stream does not name its root",
+				err, s.tree.Path(0)))
 			return s.err
 		}
 		s.dicts, s.wire = b.all, wire

@@ -25,6 +25,7 @@ const maxSchema = idl.MaxSourceSize
 type opener struct {
 	root   string
 	schema string
+	base   baseFlag
 	// otlp makes it open OTLP files too, as the stream that convert writes for
 	// them.
 	otlp bool
@@ -38,6 +39,9 @@ func (o *opener) define(flags *flag.FlagSet) {
 		"(default: the schema that the stream announces decides, then its user data,\n"+
 		"then the root as which its first frame decodes)")
 	flags.StringVar(&o.schema, "schema", "", "`FILE.stef` the schema of the records, if they are not of OpenTelemetry")
+	o.base = baseFlag{}
+	flags.Var(o.base, "base", "`ROOT=N,N` how many fields each struct of --schema had when a stream was written that\n"+
+		"announces no schema, as stefc -base (default: all)")
 	if o.otlp {
 		flags.StringVar(&o.root, "signal", "", "`metrics|traces|logs` the same as --root; of a JSON file of several signals, the one to read")
 	}
@@ -47,19 +51,21 @@ func (o *opener) define(flags *flag.FlagSet) {
 func (o *opener) prepare() error {
 	o.roots = stream.Roots()
 	if o.schema != "" {
-		text, err := readSchema(o.schema)
-		if err != nil {
+		var err error
+		if o.roots, err = o.loadRoots(); err != nil {
 			return err
 		}
-		if o.roots, err = stream.Load(o.schema, text); err != nil {
-			return &file.ContentError{Name: o.schema, Err: err}
-		}
+	} else if len(o.base) > 0 {
+		return usagef("--base needs --schema FILE.stef")
 	}
 	if o.root == "" {
 		return nil
 	}
 	var err error
 	if o.only, err = o.roots.Parse(o.root); err != nil {
+		if o.schema == "" {
+			err = fmt.Errorf("%w; roots of your own need --schema FILE.stef", err)
+		}
 		return usagef("invalid value %q for --root: %v", o.root, err)
 	}
 	return nil
@@ -88,6 +94,9 @@ type opened struct {
 	// framed says that the file has messages, streams after their lengths, and that
 	// the command reads them one by one.
 	framed bool
+	// head is the headers of a stream that is read with --schema, nil if they
+	// cannot be read.
+	head *dynamic.Header
 	// converted is the conversion of an OTLP file; src is its stream.
 	converted *conversionOf
 }
@@ -116,6 +125,12 @@ func (o *opener) open(env *Env, name string, options convert.Options) (*opened, 
 }
 
 func (s *opened) begin(options convert.Options) error {
+	if err := checkStream(s.Input); err != nil {
+		return err
+	}
+	if s.o.schema != "" {
+		s.head, s.src = stream.Head(s.src)
+	}
 	if s.o.otlp && s.o.schema == "" {
 		// The reader of streams reports an error here.
 		format, err := options.Guess(s.Input)
@@ -163,14 +178,7 @@ func (s *opened) blame(err error) error {
 	if err == nil {
 		return nil
 	}
-	bad := errors.Is(err, dynamic.ErrSchema) || errors.Is(err, stream.ErrRoot)
-	switch {
-	case bad && s.o.schema == "":
-		err = fmt.Errorf("%w; if the records are of a schema of your own, pass it: --schema FILE.stef", err)
-	case bad:
-		err = fmt.Errorf("%w; the schema is that of %s", err, s.o.schema)
-	}
-	return s.Blame(err)
+	return s.Blame(s.explain(err))
 }
 
 // Close ends the reading.

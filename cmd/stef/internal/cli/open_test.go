@@ -77,7 +77,7 @@ func TestOwnSchema(t *testing.T) {
 		for _, command := range []string{"cat", "stat", "inspect"} {
 			code, _, stderr := run(data, command, "-")
 			require.Equal(t, cli.ExitData, code)
-			require.Contains(t, stderr, "pass it: --schema FILE.stef\n", command)
+			require.Contains(t, stderr, ": if the records are of a schema of your own, pass it with --schema FILE.stef: ", command)
 			code, _, stderr = run(data, command, "--schema", path, "--root", "Visit", "-")
 			require.Equal(t, cli.ExitData, code)
 			if options != nil {
@@ -95,6 +95,75 @@ func TestOwnSchema(t *testing.T) {
 	require.Contains(t, stderr, "bad.stef:2:")
 	code, _, _ = run(nil, "cat", "--schema", filepath.Join(t.TempDir(), "none"), "-")
 	require.Equal(t, cli.ExitIO, code)
+}
+
+const olderShop = `package shop
+
+struct Order root {
+  ID uint64
+  Customer string dict(Customer)
+}
+`
+
+// Streams of an older version of a schema, and mistakes with schemas, have messages that
+// say what to do.
+func TestSchemaVersions(t *testing.T) {
+	dir := t.TempDir()
+	file := func(name, content string) string {
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.WriteFile(path, []byte(content), 0o666))
+		return path
+	}
+	older, newer := file("older.stef", olderShop), file("newer.stef", shopSchema)
+	s, err := idl.Parse("older.stef", []byte(olderShop))
+	require.NoError(t, err)
+	var buf bytes.Buffer
+	w, err := dynamic.NewWriter(&buf, s.Root("Order"))
+	require.NoError(t, err)
+	rec := dynamic.NewStruct(s.Root("Order"))
+	rec.Fields[0], rec.Fields[1] = uint64(7), "Ada"
+	require.NoError(t, w.Write(rec))
+	require.NoError(t, w.Close())
+	old, announced := buf.Bytes(), orders(t, dynamic.WithRecordedWire())
+
+	fails := func(code int, want string, in []byte, args ...string) {
+		t.Helper()
+		got, _, stderr := run(in, args...)
+		require.Equal(t, code, got)
+		require.Contains(t, stderr, want)
+	}
+	for _, command := range []string{"cat", "stat", "inspect"} {
+		out, _ := mustRun(t, old, command, "--schema", newer, "--root", "Order", "--base", "Order=2", "-")
+		require.Contains(t, out, map[string]string{"cat": `"customer":"Ada"`, "stat": "records      1", "inspect": `"Ada"`}[command])
+		fails(cli.ExitData, "the stream announces no schema, so it is read with all fields of "+newer+" (Order=3,2). If it was written with an older version, pass that file, or --base with the numbers of fields that it had then: offset ", old,
+			command, "--schema", newer, "--root", "Order", "-")
+		fails(cli.ExitData, "--base", old, command, "--schema", newer, "-")
+		fails(cli.ExitData, "the stream is newer than "+older, announced, command, "--schema", older, "-")
+		fails(cli.ExitUsage, "--base needs --schema", old, command, "--base", "Order=2", "-")
+		fails(cli.ExitUsage, "--base Order: wire schema: entry 0 (Order): has 4 fields, this schema has 3", old,
+			command, "--schema", newer, "--base", "Order=4", "-")
+		fails(cli.ExitUsage, "--base Sale: no such root", old, command, "--schema", newer, "--base", "Sale=4", "-")
+		fails(cli.ExitUsage, `"x" is not a number of fields`, old, command, "--schema", newer, "--base", "Order=x", "-")
+		fails(cli.ExitUsage, "roots of your own need --schema FILE.stef", old, command, "--root", "Order", "-")
+
+		stream := file("orders.stef", string(old))
+		fails(cli.ExitData, "orders.stef: it is a stream, not a schema; are the two swapped?", nil, command, "--schema", stream, older)
+		fails(cli.ExitData, "older.stef: it is a schema, not a stream; ", nil, command, older)
+		fails(cli.ExitData, "older.stef: it is a schema, not a stream; ", nil, command, "--schema", newer, older)
+	}
+	to := filepath.Join(dir, "out.stef")
+	_, stderr := mustRun(t, old, "repair", "--schema", newer, "--root", "Order", "--base", "Order=2", "-", to)
+	require.Contains(t, stderr, "1 whole frames with 1 records")
+	kept, err := os.ReadFile(to)
+	require.NoError(t, err)
+	require.Equal(t, old, kept)
+	_, stderr = mustRun(t, old, "repair", "--force", "--schema", newer, "--root", "Order", "-", to)
+	require.Contains(t, stderr, "the stream announces no schema")
+
+	// A stream with damage behind its first frame is not said to be of another schema.
+	code, _, stderr := run(orders(t)[:20], "cat", "--schema", newer, "--base", "Order=3,2", "--root", "Order", "-")
+	require.Equal(t, cli.ExitData, code)
+	require.NotContains(t, stderr, "announces no schema")
 }
 
 // Cat and stat read OTLP as the stream that convert writes for it.

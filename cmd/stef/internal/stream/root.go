@@ -4,6 +4,7 @@
 package stream
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -157,4 +158,17 @@ func (roots List) Names() string {
 // Records reads the records of a stream.
 func (r *Root) Records(src io.Reader, opts ...dynamic.ReaderOption) (*dynamic.Reader, error) {
 	return dynamic.NewReader(src, r.Wire, append(opts, dynamic.WithAssumedWire(r.Base))...)
+}
+
+// Head reads the headers of a stream, whatever its records are, and returns a reader of
+// the whole stream that replaces src. The headers are nil if they are damaged; reading
+// the stream reports the error.
+func Head(src io.Reader) (*dynamic.Header, io.Reader) {
+	var seen bytes.Buffer
+	h, err := dynamic.ReadHeader(io.TeeReader(src, &seen))
+	all := io.MultiReader(&seen, src)
+	if err != nil {
+		return nil, all
+	}
+	return h, all
 }

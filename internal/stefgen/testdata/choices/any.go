@@ -8,6 +8,7 @@ package choices
 import (
 	"bytes"
 	"math"
+	"strconv"
 
 	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/codec"
@@ -83,6 +84,51 @@ const (
 	// AnyTypeTagLists is TagLists.
 	AnyTypeTagLists
 )
+
+// String returns the name of the choice: None, or that of the schema.
+func (t AnyType) String() string {
+	switch t {
+	case AnyTypeNone:
+		return "None"
+	case AnyTypeFlag:
+		return "Flag"
+	case AnyTypeSigned:
+		return "Signed"
+	case AnyTypeCount:
+		return "Count"
+	case AnyTypeRatio:
+		return "Ratio"
+	case AnyTypeText:
+		return "Text"
+	case AnyTypeWord:
+		return "Word"
+	case AnyTypeRaw:
+		return "Raw"
+	case AnyTypeBlob:
+		return "Blob"
+	case AnyTypeColor:
+		return "Color"
+	case AnyTypePoint:
+		return "Point"
+	case AnyTypeNested:
+		return "Nested"
+	case AnyTypeTags:
+		return "Tags"
+	case AnyTypePoints:
+		return "Points"
+	case AnyTypeLongs:
+		return "Longs"
+	case AnyTypeDoubles:
+		return "Doubles"
+	case AnyTypeRaws:
+		return "Raws"
+	case AnyTypeOnes:
+		return "Ones"
+	case AnyTypeTagLists:
+		return "TagLists"
+	}
+	return "AnyType(" + strconv.Itoa(int(t)) + ")"
+}
 
 // NewAny returns a Any without a value that is part of no record.
 func NewAny() *Any { return stefrt.New((*Any).init) }
@@ -190,6 +236,7 @@ func (v *Any) open() {
 }
 
 // Flag is a truth value.
+// It is false unless Type is AnyTypeFlag.
 func (v *Any) Flag() bool {
 	if v.typ != AnyTypeFlag {
 		return false
@@ -208,6 +255,7 @@ func (v *Any) SetFlag(x bool) {
 }
 
 // Signed returns the field.
+// It is 0 unless Type is AnyTypeSigned.
 func (v *Any) Signed() int64 {
 	if v.typ != AnyTypeSigned {
 		return 0
@@ -226,6 +274,7 @@ func (v *Any) SetSigned(x int64) {
 }
 
 // Count returns the field.
+// It is 0 unless Type is AnyTypeCount.
 func (v *Any) Count() uint64 {
 	if v.typ != AnyTypeCount {
 		return 0
@@ -243,6 +292,7 @@ func (v *Any) SetCount(x uint64) {
 }
 
 // Ratio returns the field.
+// It is 0 unless Type is AnyTypeRatio.
 func (v *Any) Ratio() float64 {
 	if v.typ != AnyTypeRatio {
 		return 0
@@ -261,6 +311,7 @@ func (v *Any) SetRatio(x float64) {
 }
 
 // Text returns the field.
+// It is "" unless Type is AnyTypeText.
 func (v *Any) Text() string {
 	if v.typ != AnyTypeText {
 		return ""
@@ -281,6 +332,7 @@ func (v *Any) SetText(x string) {
 }
 
 // Word returns the field.
+// It is "" unless Type is AnyTypeWord.
 func (v *Any) Word() string {
 	if v.typ != AnyTypeWord {
 		return ""
@@ -308,6 +360,7 @@ func (v *Any) SetWordRef(x string, ref stef.TextRef) {
 }
 
 // Raw returns the field.
+// It is nil unless Type is AnyTypeRaw.
 func (v *Any) Raw() []byte {
 	if v.typ != AnyTypeRaw {
 		return nil
@@ -329,6 +382,7 @@ func (v *Any) SetRaw(x []byte) {
 }
 
 // Blob returns the field.
+// It is nil unless Type is AnyTypeBlob.
 func (v *Any) Blob() []byte {
 	if v.typ != AnyTypeBlob {
 		return nil
@@ -350,6 +404,7 @@ func (v *Any) SetBlob(x []byte) {
 }
 
 // Color returns the field.
+// It is 0 unless Type is AnyTypeColor.
 func (v *Any) Color() Color {
 	if v.typ != AnyTypeColor {
 		return 0
@@ -368,6 +423,7 @@ func (v *Any) SetColor(x Color) {
 }
 
 // Point returns the field.
+// It is nil unless Type is AnyTypePoint.
 func (v *Any) Point() *Point {
 	if v.typ != AnyTypePoint {
 		return nil
@@ -382,6 +438,7 @@ func (v *Any) SetPoint() *Point {
 }
 
 // Nested returns the field.
+// It is nil unless Type is AnyTypeNested.
 func (v *Any) Nested() *Seven {
 	if v.typ != AnyTypeNested {
 		return nil
@@ -396,6 +453,7 @@ func (v *Any) SetNested() *Seven {
 }
 
 // Tags returns the field.
+// It is nil unless Type is AnyTypeTags.
 func (v *Any) Tags() *Tags {
 	if v.typ != AnyTypeTags {
 		return nil
@@ -410,6 +468,7 @@ func (v *Any) SetTags() *Tags {
 }
 
 // Points returns the field.
+// It is nil unless Type is AnyTypePoints.
 func (v *Any) Points() *list.Of[Point] {
 	if v.typ != AnyTypePoints {
 		return nil
@@ -424,6 +483,7 @@ func (v *Any) SetPoints() *list.Of[Point] {
 }
 
 // Longs returns the field.
+// It is nil unless Type is AnyTypeLongs.
 func (v *Any) Longs() *list.Values[int64] {
 	if v.typ != AnyTypeLongs {
 		return nil
@@ -438,6 +498,7 @@ func (v *Any) SetLongs() *list.Values[int64] {
 }
 
 // Doubles returns the field.
+// It is nil unless Type is AnyTypeDoubles.
 func (v *Any) Doubles() *list.Floats {
 	if v.typ != AnyTypeDoubles {
 		return nil
@@ -452,6 +513,7 @@ func (v *Any) SetDoubles() *list.Floats {
 }
 
 // Raws returns the field.
+// It is nil unless Type is AnyTypeRaws.
 func (v *Any) Raws() *list.Bytes {
 	if v.typ != AnyTypeRaws {
 		return nil
@@ -466,6 +528,7 @@ func (v *Any) SetRaws() *list.Bytes {
 }
 
 // Ones returns the field.
+// It is nil unless Type is AnyTypeOnes.
 func (v *Any) Ones() *list.Of[One] {
 	if v.typ != AnyTypeOnes {
 		return nil
@@ -480,6 +543,7 @@ func (v *Any) SetOnes() *list.Of[One] {
 }
 
 // TagLists returns the field.
+// It is nil unless Type is AnyTypeTagLists.
 func (v *Any) TagLists() *list.Of[Tags] {
 	if v.typ != AnyTypeTagLists {
 		return nil

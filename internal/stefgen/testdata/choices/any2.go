@@ -7,6 +7,7 @@ package choices
 
 import (
 	"bytes"
+	"strconv"
 
 	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/codec"
@@ -44,6 +45,23 @@ const (
 	// Any2TypePoint is Point.
 	Any2TypePoint
 )
+
+// String returns the name of the choice: None, or that of the schema.
+func (t Any2Type) String() string {
+	switch t {
+	case Any2TypeNone:
+		return "None"
+	case Any2TypeInt:
+		return "Int"
+	case Any2TypeStr:
+		return "Str"
+	case Any2TypeRaw:
+		return "Raw"
+	case Any2TypePoint:
+		return "Point"
+	}
+	return "Any2Type(" + strconv.Itoa(int(t)) + ")"
+}
 
 // NewAny2 returns a Any2 without a value that is part of no record.
 func NewAny2() *Any2 { return stefrt.New((*Any2).init) }
@@ -84,6 +102,7 @@ func (v *Any2) open() {
 }
 
 // Int returns the field.
+// It is 0 unless Type is Any2TypeInt.
 func (v *Any2) Int() int64 {
 	if v.typ != Any2TypeInt {
 		return 0
@@ -102,6 +121,7 @@ func (v *Any2) SetInt(x int64) {
 }
 
 // Str returns the field.
+// It is "" unless Type is Any2TypeStr.
 func (v *Any2) Str() string {
 	if v.typ != Any2TypeStr {
 		return ""
@@ -129,6 +149,7 @@ func (v *Any2) SetStrRef(x string, ref stef.TextRef) {
 }
 
 // Raw returns the field.
+// It is nil unless Type is Any2TypeRaw.
 func (v *Any2) Raw() []byte {
 	if v.typ != Any2TypeRaw {
 		return nil
@@ -150,6 +171,7 @@ func (v *Any2) SetRaw(x []byte) {
 }
 
 // Point returns the field.
+// It is nil unless Type is Any2TypePoint.
 func (v *Any2) Point() *Point {
 	if v.typ != Any2TypePoint {
 		return nil

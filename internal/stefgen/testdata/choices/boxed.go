@@ -7,6 +7,7 @@ package choices
 
 import (
 	"bytes"
+	"strconv"
 	"unsafe"
 
 	"github.com/otelstef/stef/stef-go/codec"
@@ -42,6 +43,21 @@ const (
 	// BoxedTypeC is C.
 	BoxedTypeC
 )
+
+// String returns the name of the choice: None, or that of the schema.
+func (t BoxedType) String() string {
+	switch t {
+	case BoxedTypeNone:
+		return "None"
+	case BoxedTypeA:
+		return "A"
+	case BoxedTypeB:
+		return "B"
+	case BoxedTypeC:
+		return "C"
+	}
+	return "BoxedType(" + strconv.Itoa(int(t)) + ")"
+}
 
 // NewBoxed returns a Boxed without a value that is part of no record.
 func NewBoxed() *Boxed { return stefrt.New((*Boxed).init) }
@@ -88,6 +104,7 @@ func (v *Boxed) open() {
 }
 
 // A returns the field.
+// It is nil unless Type is BoxedTypeA.
 func (v *Boxed) A() []byte {
 	if v.typ != BoxedTypeA {
 		return nil
@@ -109,6 +126,7 @@ func (v *Boxed) SetA(x []byte) {
 }
 
 // B returns the field.
+// It is nil unless Type is BoxedTypeB.
 func (v *Boxed) B() *Point {
 	if v.typ != BoxedTypeB {
 		return nil
@@ -123,6 +141,7 @@ func (v *Boxed) SetB() *Point {
 }
 
 // C returns the field.
+// It is nil unless Type is BoxedTypeC.
 func (v *Boxed) C() *list.Values[uint64] {
 	if v.typ != BoxedTypeC {
 		return nil

@@ -7,6 +7,7 @@ package choices
 
 import (
 	"math"
+	"strconv"
 
 	"github.com/otelstef/stef/stef-go/codec"
 	"github.com/otelstef/stef/stef-go/stefrt"
@@ -38,6 +39,25 @@ const (
 	NumbersTypeC
 )
 
+// String returns the name of the choice: None, or that of the schema.
+func (t NumbersType) String() string {
+	switch t {
+	case NumbersTypeNone:
+		return "None"
+	case NumbersTypeU:
+		return "U"
+	case NumbersTypeI:
+		return "I"
+	case NumbersTypeF:
+		return "F"
+	case NumbersTypeB:
+		return "B"
+	case NumbersTypeC:
+		return "C"
+	}
+	return "NumbersType(" + strconv.Itoa(int(t)) + ")"
+}
+
 // NewNumbers returns a Numbers without a value that is part of no record.
 func NewNumbers() *Numbers { return stefrt.New((*Numbers).init) }
 
@@ -55,6 +75,7 @@ func (v *Numbers) SetType(typ NumbersType) {
 }
 
 // U returns the field.
+// It is 0 unless Type is NumbersTypeU.
 func (v *Numbers) U() uint64 {
 	if v.typ != NumbersTypeU {
 		return 0
@@ -72,6 +93,7 @@ func (v *Numbers) SetU(x uint64) {
 }
 
 // I returns the field.
+// It is 0 unless Type is NumbersTypeI.
 func (v *Numbers) I() int64 {
 	if v.typ != NumbersTypeI {
 		return 0
@@ -90,6 +112,7 @@ func (v *Numbers) SetI(x int64) {
 }
 
 // F returns the field.
+// It is 0 unless Type is NumbersTypeF.
 func (v *Numbers) F() float64 {
 	if v.typ != NumbersTypeF {
 		return 0
@@ -108,6 +131,7 @@ func (v *Numbers) SetF(x float64) {
 }
 
 // B returns the field.
+// It is false unless Type is NumbersTypeB.
 func (v *Numbers) B() bool {
 	if v.typ != NumbersTypeB {
 		return false
@@ -126,6 +150,7 @@ func (v *Numbers) SetB(x bool) {
 }
 
 // C returns the field.
+// It is 0 unless Type is NumbersTypeC.
 func (v *Numbers) C() Color {
 	if v.typ != NumbersTypeC {
 		return 0

@@ -6,6 +6,8 @@
 package choices
 
 import (
+	"strconv"
+
 	"github.com/otelstef/stef/stef-go/codec"
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
@@ -28,6 +30,17 @@ const (
 	OneTypeA
 )
 
+// String returns the name of the choice: None, or that of the schema.
+func (t OneType) String() string {
+	switch t {
+	case OneTypeNone:
+		return "None"
+	case OneTypeA:
+		return "A"
+	}
+	return "OneType(" + strconv.Itoa(int(t)) + ")"
+}
+
 // NewOne returns a One without a value that is part of no record.
 func NewOne() *One { return stefrt.New((*One).init) }
 
@@ -45,6 +58,7 @@ func (v *One) SetType(typ OneType) {
 }
 
 // A returns the field.
+// It is 0 unless Type is OneTypeA.
 func (v *One) A() uint64 {
 	if v.typ != OneTypeA {
 		return 0

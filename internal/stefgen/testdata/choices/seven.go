@@ -7,6 +7,7 @@ package choices
 
 import (
 	"bytes"
+	"strconv"
 
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
@@ -50,6 +51,29 @@ const (
 	SevenTypeG
 )
 
+// String returns the name of the choice: None, or that of the schema.
+func (t SevenType) String() string {
+	switch t {
+	case SevenTypeNone:
+		return "None"
+	case SevenTypeA:
+		return "A"
+	case SevenTypeB:
+		return "B"
+	case SevenTypeC:
+		return "C"
+	case SevenTypeD:
+		return "D"
+	case SevenTypeE:
+		return "E"
+	case SevenTypeF:
+		return "F"
+	case SevenTypeG:
+		return "G"
+	}
+	return "SevenType(" + strconv.Itoa(int(t)) + ")"
+}
+
 // NewSeven returns a Seven without a value that is part of no record.
 func NewSeven() *Seven { return stefrt.New((*Seven).init) }
 
@@ -92,6 +116,7 @@ func (v *Seven) open() {
 }
 
 // A returns the field.
+// It is 0 unless Type is SevenTypeA.
 func (v *Seven) A() uint64 {
 	if v.typ != SevenTypeA {
 		return 0
@@ -109,6 +134,7 @@ func (v *Seven) SetA(x uint64) {
 }
 
 // B returns the field.
+// It is 0 unless Type is SevenTypeB.
 func (v *Seven) B() uint64 {
 	if v.typ != SevenTypeB {
 		return 0
@@ -126,6 +152,7 @@ func (v *Seven) SetB(x uint64) {
 }
 
 // C returns the field.
+// It is "" unless Type is SevenTypeC.
 func (v *Seven) C() string {
 	if v.typ != SevenTypeC {
 		return ""
@@ -146,6 +173,7 @@ func (v *Seven) SetC(x string) {
 }
 
 // D returns the field.
+// It is "" unless Type is SevenTypeD.
 func (v *Seven) D() string {
 	if v.typ != SevenTypeD {
 		return ""
@@ -166,6 +194,7 @@ func (v *Seven) SetD(x string) {
 }
 
 // E returns the field.
+// It is nil unless Type is SevenTypeE.
 func (v *Seven) E() []byte {
 	if v.typ != SevenTypeE {
 		return nil
@@ -187,6 +216,7 @@ func (v *Seven) SetE(x []byte) {
 }
 
 // F returns the field.
+// It is nil unless Type is SevenTypeF.
 func (v *Seven) F() []byte {
 	if v.typ != SevenTypeF {
 		return nil
@@ -208,6 +238,7 @@ func (v *Seven) SetF(x []byte) {
 }
 
 // G returns the field.
+// It is nil unless Type is SevenTypeG.
 func (v *Seven) G() *Point {
 	if v.typ != SevenTypeG {
 		return nil

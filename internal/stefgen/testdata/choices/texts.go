@@ -6,6 +6,8 @@
 package choices
 
 import (
+	"strconv"
+
 	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/codec"
 	"github.com/otelstef/stef/stef-go/stefrt"
@@ -32,6 +34,19 @@ const (
 	TextsTypeB
 )
 
+// String returns the name of the choice: None, or that of the schema.
+func (t TextsType) String() string {
+	switch t {
+	case TextsTypeNone:
+		return "None"
+	case TextsTypeA:
+		return "A"
+	case TextsTypeB:
+		return "B"
+	}
+	return "TextsType(" + strconv.Itoa(int(t)) + ")"
+}
+
 // NewTexts returns a Texts without a value that is part of no record.
 func NewTexts() *Texts { return stefrt.New((*Texts).init) }
 
@@ -50,6 +65,7 @@ func (v *Texts) SetType(typ TextsType) {
 }
 
 // A returns the field.
+// It is "" unless Type is TextsTypeA.
 func (v *Texts) A() string {
 	if v.typ != TextsTypeA {
 		return ""
@@ -70,6 +86,7 @@ func (v *Texts) SetA(x string) {
 }
 
 // B returns the field.
+// It is "" unless Type is TextsTypeB.
 func (v *Texts) B() string {
 	if v.typ != TextsTypeB {
 		return ""

@@ -6,6 +6,7 @@
 package choices
 
 import (
+	"strconv"
 	"unsafe"
 
 	"github.com/otelstef/stef/stef-go/codec"
@@ -40,6 +41,21 @@ const (
 	// ThreeTypeC is C.
 	ThreeTypeC
 )
+
+// String returns the name of the choice: None, or that of the schema.
+func (t ThreeType) String() string {
+	switch t {
+	case ThreeTypeNone:
+		return "None"
+	case ThreeTypeA:
+		return "A"
+	case ThreeTypeB:
+		return "B"
+	case ThreeTypeC:
+		return "C"
+	}
+	return "ThreeType(" + strconv.Itoa(int(t)) + ")"
+}
 
 // NewThree returns a Three without a value that is part of no record.
 func NewThree() *Three { return stefrt.New((*Three).init) }
@@ -77,6 +93,7 @@ func (v *Three) open() {
 }
 
 // A returns the field.
+// It is 0 unless Type is ThreeTypeA.
 func (v *Three) A() uint64 {
 	if v.typ != ThreeTypeA {
 		return 0
@@ -94,6 +111,7 @@ func (v *Three) SetA(x uint64) {
 }
 
 // B returns the field.
+// It is "" unless Type is ThreeTypeB.
 func (v *Three) B() string {
 	if v.typ != ThreeTypeB {
 		return ""
@@ -114,6 +132,7 @@ func (v *Three) SetB(x string) {
 }
 
 // C returns the field.
+// It is nil unless Type is ThreeTypeC.
 func (v *Three) C() *Point {
 	if v.typ != ThreeTypeC {
 		return nil

@@ -6,6 +6,7 @@
 package empty
 
 import (
+	"strconv"
 	"unsafe"
 
 	"github.com/otelstef/stef/stef-go/stefrt"
@@ -36,6 +37,19 @@ const (
 	// ChoiceTypeNothing is Nothing.
 	ChoiceTypeNothing
 )
+
+// String returns the name of the choice: None, or that of the schema.
+func (t ChoiceType) String() string {
+	switch t {
+	case ChoiceTypeNone:
+		return "None"
+	case ChoiceTypeEmpty:
+		return "Empty"
+	case ChoiceTypeNothing:
+		return "Nothing"
+	}
+	return "ChoiceType(" + strconv.Itoa(int(t)) + ")"
+}
 
 // NewChoice returns a Choice without a value that is part of no record.
 func NewChoice() *Choice { return stefrt.New((*Choice).init) }
@@ -79,6 +93,7 @@ func (v *Choice) open() {
 }
 
 // Empty returns the field.
+// It is nil unless Type is ChoiceTypeEmpty.
 func (v *Choice) Empty() *Empty {
 	if v.typ != ChoiceTypeEmpty {
 		return nil
@@ -93,6 +108,7 @@ func (v *Choice) SetEmpty() *Empty {
 }
 
 // Nothing returns the field.
+// It is nil unless Type is ChoiceTypeNothing.
 func (v *Choice) Nothing() *Nothing {
 	if v.typ != ChoiceTypeNothing {
 		return nil

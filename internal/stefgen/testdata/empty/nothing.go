@@ -6,6 +6,8 @@
 package empty
 
 import (
+	"strconv"
+
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
@@ -23,6 +25,15 @@ const (
 	// NothingTypeNone is no value.
 	NothingTypeNone NothingType = iota
 )
+
+// String returns the name of the choice: None, or that of the schema.
+func (t NothingType) String() string {
+	switch t {
+	case NothingTypeNone:
+		return "None"
+	}
+	return "NothingType(" + strconv.Itoa(int(t)) + ")"
+}
 
 // NewNothing returns a Nothing without a value that is part of no record.
 func NewNothing() *Nothing { return stefrt.New((*Nothing).init) }

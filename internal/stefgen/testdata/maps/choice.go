@@ -6,6 +6,8 @@
 package maps
 
 import (
+	"strconv"
+
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
@@ -40,6 +42,23 @@ const (
 	// ChoiceTypeM is M.
 	ChoiceTypeM
 )
+
+// String returns the name of the choice: None, or that of the schema.
+func (t ChoiceType) String() string {
+	switch t {
+	case ChoiceTypeNone:
+		return "None"
+	case ChoiceTypeN:
+		return "N"
+	case ChoiceTypeS:
+		return "S"
+	case ChoiceTypeP:
+		return "P"
+	case ChoiceTypeM:
+		return "M"
+	}
+	return "ChoiceType(" + strconv.Itoa(int(t)) + ")"
+}
 
 // NewChoice returns a Choice without a value that is part of no record.
 func NewChoice() *Choice { return stefrt.New((*Choice).init) }
@@ -85,6 +104,7 @@ func (v *Choice) open() {
 }
 
 // N returns the field.
+// It is 0 unless Type is ChoiceTypeN.
 func (v *Choice) N() uint64 {
 	if v.typ != ChoiceTypeN {
 		return 0
@@ -102,6 +122,7 @@ func (v *Choice) SetN(x uint64) {
 }
 
 // S returns the field.
+// It is "" unless Type is ChoiceTypeS.
 func (v *Choice) S() string {
 	if v.typ != ChoiceTypeS {
 		return ""
@@ -122,6 +143,7 @@ func (v *Choice) SetS(x string) {
 }
 
 // P returns the field.
+// It is nil unless Type is ChoiceTypeP.
 func (v *Choice) P() *Point {
 	if v.typ != ChoiceTypeP {
 		return nil
@@ -136,6 +158,7 @@ func (v *Choice) SetP() *Point {
 }
 
 // M returns the field.
+// It is nil unless Type is ChoiceTypeM.
 func (v *Choice) M() *Ints {
 	if v.typ != ChoiceTypeM {
 		return nil

@@ -7,6 +7,7 @@ package names
 
 import (
 	"bytes"
+	"strconv"
 	"unsafe"
 
 	"github.com/otelstef/stef/stef-go/codec"
@@ -42,6 +43,21 @@ const (
 	// BitsTypeSize is Size.
 	BitsTypeSize
 )
+
+// String returns the name of the choice: None, or that of the schema.
+func (t BitsType) String() string {
+	switch t {
+	case BitsTypeNone:
+		return "None"
+	case BitsTypeStefrt:
+		return "Stefrt"
+	case BitsTypeOpen:
+		return "Open"
+	case BitsTypeSize:
+		return "Size"
+	}
+	return "BitsType(" + strconv.Itoa(int(t)) + ")"
+}
 
 // NewBits returns a Bits without a value that is part of no record.
 func NewBits() *Bits { return stefrt.New((*Bits).init) }
@@ -81,6 +97,7 @@ func (v *Bits) open() {
 }
 
 // Stefrt returns the field.
+// It is "" unless Type is BitsTypeStefrt.
 func (v *Bits) Stefrt() string {
 	if v.typ != BitsTypeStefrt {
 		return ""
@@ -101,6 +118,7 @@ func (v *Bits) SetStefrt(x string) {
 }
 
 // Open returns the field.
+// It is nil unless Type is BitsTypeOpen.
 func (v *Bits) Open() []byte {
 	if v.typ != BitsTypeOpen {
 		return nil
@@ -122,6 +140,7 @@ func (v *Bits) SetOpen(x []byte) {
 }
 
 // Size returns the field.
+// It is nil unless Type is BitsTypeSize.
 func (v *Bits) Size() *list.Values[uint64] {
 	if v.typ != BitsTypeSize {
 		return nil

@@ -7,6 +7,7 @@ package names
 
 import (
 	"bytes"
+	"strconv"
 
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
@@ -52,6 +53,31 @@ const (
 	DictTypeV
 )
 
+// String returns the name of the choice: None, or that of the schema.
+func (t DictType) String() string {
+	switch t {
+	case DictTypeNone:
+		return "None"
+	case DictTypeNode:
+		return "Node"
+	case DictTypeTyp:
+		return "Typ"
+	case DictTypeSent:
+		return "Sent"
+	case DictTypeNum:
+		return "Num"
+	case DictTypeStr:
+		return "Str"
+	case DictTypeBox:
+		return "Box"
+	case DictTypeKey:
+		return "Key"
+	case DictTypeV:
+		return "v"
+	}
+	return "DictType(" + strconv.Itoa(int(t)) + ")"
+}
+
 // NewDict returns a Dict without a value that is part of no record.
 func NewDict() *Dict { return stefrt.New((*Dict).init) }
 
@@ -94,6 +120,7 @@ func (v *Dict) open() {
 }
 
 // Node returns the field.
+// It is 0 unless Type is DictTypeNode.
 func (v *Dict) Node() uint64 {
 	if v.typ != DictTypeNode {
 		return 0
@@ -111,6 +138,7 @@ func (v *Dict) SetNode(x uint64) {
 }
 
 // Typ returns the field.
+// It is "" unless Type is DictTypeTyp.
 func (v *Dict) Typ() string {
 	if v.typ != DictTypeTyp {
 		return ""
@@ -131,6 +159,7 @@ func (v *Dict) SetTyp(x string) {
 }
 
 // Sent returns the field.
+// It is nil unless Type is DictTypeSent.
 func (v *Dict) Sent() []byte {
 	if v.typ != DictTypeSent {
 		return nil
@@ -152,6 +181,7 @@ func (v *Dict) SetSent(x []byte) {
 }
 
 // Num returns the field.
+// It is nil unless Type is DictTypeNum.
 func (v *Dict) Num() *Head {
 	if v.typ != DictTypeNum {
 		return nil
@@ -166,6 +196,7 @@ func (v *Dict) SetNum() *Head {
 }
 
 // Str returns the field.
+// It is 0 unless Type is DictTypeStr.
 func (v *Dict) Str() uint64 {
 	if v.typ != DictTypeStr {
 		return 0
@@ -183,6 +214,7 @@ func (v *Dict) SetStr(x uint64) {
 }
 
 // Box returns the field.
+// It is "" unless Type is DictTypeBox.
 func (v *Dict) Box() string {
 	if v.typ != DictTypeBox {
 		return ""
@@ -203,6 +235,7 @@ func (v *Dict) SetBox(x string) {
 }
 
 // Key returns the field.
+// It is nil unless Type is DictTypeKey.
 func (v *Dict) Key() []byte {
 	if v.typ != DictTypeKey {
 		return nil
@@ -224,6 +257,7 @@ func (v *Dict) SetKey(x []byte) {
 }
 
 // V returns the field.
+// It is 0 unless Type is DictTypeV.
 func (v *Dict) V() uint64 {
 	if v.typ != DictTypeV {
 		return 0

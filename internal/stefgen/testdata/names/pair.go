@@ -7,6 +7,7 @@ package names
 
 import (
 	"bytes"
+	"strconv"
 	"unsafe"
 
 	"github.com/otelstef/stef/stef-go/codec"
@@ -42,6 +43,21 @@ const (
 	PairTypeQ
 )
 
+// String returns the name of the choice: None, or that of the schema.
+func (t PairType) String() string {
+	switch t {
+	case PairTypeNone:
+		return "None"
+	case PairTypeText:
+		return "Text"
+	case PairTypeP:
+		return "P"
+	case PairTypeQ:
+		return "Q"
+	}
+	return "PairType(" + strconv.Itoa(int(t)) + ")"
+}
+
 // NewPair returns a Pair without a value that is part of no record.
 func NewPair() *Pair { return stefrt.New((*Pair).init) }
 
@@ -73,6 +89,7 @@ func (v *Pair) open() {
 }
 
 // Text returns the field.
+// It is "" unless Type is PairTypeText.
 func (v *Pair) Text() string {
 	if v.typ != PairTypeText {
 		return ""
@@ -93,6 +110,7 @@ func (v *Pair) SetText(x string) {
 }
 
 // P returns the field.
+// It is 0 unless Type is PairTypeP.
 func (v *Pair) P() uint64 {
 	if v.typ != PairTypeP {
 		return 0
@@ -110,6 +128,7 @@ func (v *Pair) SetP(x uint64) {
 }
 
 // Q returns the field.
+// It is nil unless Type is PairTypeQ.
 func (v *Pair) Q() []byte {
 	if v.typ != PairTypeQ {
 		return nil

@@ -6,6 +6,7 @@
 package optionals
 
 import (
+	"strconv"
 	"unsafe"
 
 	"github.com/otelstef/stef/stef-go/codec"
@@ -37,6 +38,19 @@ const (
 	// BranchTypeTree is Tree.
 	BranchTypeTree
 )
+
+// String returns the name of the choice: None, or that of the schema.
+func (t BranchType) String() string {
+	switch t {
+	case BranchTypeNone:
+		return "None"
+	case BranchTypeLeaf:
+		return "Leaf"
+	case BranchTypeTree:
+		return "Tree"
+	}
+	return "BranchType(" + strconv.Itoa(int(t)) + ")"
+}
 
 // NewBranch returns a Branch without a value that is part of no record.
 func NewBranch() *Branch { return stefrt.New((*Branch).init) }
@@ -73,6 +87,7 @@ func (v *Branch) open() {
 }
 
 // Leaf returns the field.
+// It is 0 unless Type is BranchTypeLeaf.
 func (v *Branch) Leaf() uint64 {
 	if v.typ != BranchTypeLeaf {
 		return 0
@@ -90,6 +105,7 @@ func (v *Branch) SetLeaf(x uint64) {
 }
 
 // Tree returns the field.
+// It is nil unless Type is BranchTypeTree.
 func (v *Branch) Tree() *Tree {
 	if v.typ != BranchTypeTree {
 		return nil

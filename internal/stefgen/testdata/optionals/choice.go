@@ -6,6 +6,7 @@
 package optionals
 
 import (
+	"strconv"
 	"unsafe"
 
 	"github.com/otelstef/stef/stef-go/codec"
@@ -40,6 +41,21 @@ const (
 	// ChoiceTypeInner is Inner.
 	ChoiceTypeInner
 )
+
+// String returns the name of the choice: None, or that of the schema.
+func (t ChoiceType) String() string {
+	switch t {
+	case ChoiceTypeNone:
+		return "None"
+	case ChoiceTypeNumber:
+		return "Number"
+	case ChoiceTypeText:
+		return "Text"
+	case ChoiceTypeInner:
+		return "Inner"
+	}
+	return "ChoiceType(" + strconv.Itoa(int(t)) + ")"
+}
 
 // NewChoice returns a Choice without a value that is part of no record.
 func NewChoice() *Choice { return stefrt.New((*Choice).init) }
@@ -77,6 +93,7 @@ func (v *Choice) open() {
 }
 
 // Number returns the field.
+// It is 0 unless Type is ChoiceTypeNumber.
 func (v *Choice) Number() int64 {
 	if v.typ != ChoiceTypeNumber {
 		return 0
@@ -95,6 +112,7 @@ func (v *Choice) SetNumber(x int64) {
 }
 
 // Text returns the field.
+// It is "" unless Type is ChoiceTypeText.
 func (v *Choice) Text() string {
 	if v.typ != ChoiceTypeText {
 		return ""
@@ -115,6 +133,7 @@ func (v *Choice) SetText(x string) {
 }
 
 // Inner returns the field.
+// It is nil unless Type is ChoiceTypeInner.
 func (v *Choice) Inner() *Inner {
 	if v.typ != ChoiceTypeInner {
 		return nil

@@ -12,7 +12,8 @@ import (
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
-// RecordReader reads a stream of Record records, for one goroutine at a time.
+// RecordReader reads a stream of Record records, for one goroutine at a time. It also has
+// Err, Stats, UserData, Schema, Buffered and Close, of the embedded stefrt.ReadStream.
 type RecordReader struct {
 	stefrt.ReadStream
 	record  Record

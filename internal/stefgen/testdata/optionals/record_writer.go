@@ -26,7 +26,8 @@ func RecordBaseSchema() schema.WireSchema {
 	return schema.WireSchema{12, 3, 3, 7, 2, 2, 3, 2, 5, 2}
 }
 
-// RecordWriter writes a stream of Record records, for one goroutine at a time.
+// RecordWriter writes a stream of Record records, for one goroutine at a time. It also has
+// Flush, Close, Stats, BufferedBytes and Schema, of the embedded stefrt.WriteStream.
 type RecordWriter struct {
 	stefrt.WriteStream
 	record  Record

@@ -6,6 +6,7 @@
 package recursive
 
 import (
+	"strconv"
 	"unsafe"
 
 	"github.com/otelstef/stef/stef-go/codec"
@@ -37,6 +38,19 @@ const (
 	// KeyTypeInner is Inner.
 	KeyTypeInner
 )
+
+// String returns the name of the choice: None, or that of the schema.
+func (t KeyType) String() string {
+	switch t {
+	case KeyTypeNone:
+		return "None"
+	case KeyTypeName:
+		return "Name"
+	case KeyTypeInner:
+		return "Inner"
+	}
+	return "KeyType(" + strconv.Itoa(int(t)) + ")"
+}
 
 // NewKey returns a Key without a value that is part of no record.
 func NewKey() *Key { return stefrt.New((*Key).init) }
@@ -73,6 +87,7 @@ func (v *Key) open() {
 }
 
 // Name returns the field.
+// It is "" unless Type is KeyTypeName.
 func (v *Key) Name() string {
 	if v.typ != KeyTypeName {
 		return ""
@@ -93,6 +108,7 @@ func (v *Key) SetName(x string) {
 }
 
 // Inner returns the field.
+// It is nil unless Type is KeyTypeInner.
 func (v *Key) Inner() *Key {
 	if v.typ != KeyTypeInner {
 		return nil

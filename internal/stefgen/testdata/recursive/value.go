@@ -7,6 +7,7 @@ package recursive
 
 import (
 	"math"
+	"strconv"
 
 	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/codec"
@@ -50,6 +51,27 @@ const (
 	// ValueTypeSelf is Self.
 	ValueTypeSelf
 )
+
+// String returns the name of the choice: None, or that of the schema.
+func (t ValueType) String() string {
+	switch t {
+	case ValueTypeNone:
+		return "None"
+	case ValueTypeObject:
+		return "Object"
+	case ValueTypeList:
+		return "List"
+	case ValueTypeString:
+		return "String"
+	case ValueTypeNumber:
+		return "Number"
+	case ValueTypeFlag:
+		return "Flag"
+	case ValueTypeSelf:
+		return "Self"
+	}
+	return "ValueType(" + strconv.Itoa(int(t)) + ")"
+}
 
 // NewValue returns a Value without a value that is part of no record.
 func NewValue() *Value { return stefrt.New((*Value).init) }
@@ -103,6 +125,7 @@ func (v *Value) open() {
 }
 
 // Object returns the field.
+// It is nil unless Type is ValueTypeObject.
 func (v *Value) Object() *Object {
 	if v.typ != ValueTypeObject {
 		return nil
@@ -117,6 +140,7 @@ func (v *Value) SetObject() *Object {
 }
 
 // List returns the field.
+// It is nil unless Type is ValueTypeList.
 func (v *Value) List() *list.Of[Value] {
 	if v.typ != ValueTypeList {
 		return nil
@@ -131,6 +155,7 @@ func (v *Value) SetList() *list.Of[Value] {
 }
 
 // Str returns the field.
+// It is "" unless Type is ValueTypeString.
 func (v *Value) Str() string {
 	if v.typ != ValueTypeString {
 		return ""
@@ -158,6 +183,7 @@ func (v *Value) SetStringRef(x string, ref stef.TextRef) {
 }
 
 // Number returns the field.
+// It is 0 unless Type is ValueTypeNumber.
 func (v *Value) Number() float64 {
 	if v.typ != ValueTypeNumber {
 		return 0
@@ -176,6 +202,7 @@ func (v *Value) SetNumber(x float64) {
 }
 
 // Flag returns the field.
+// It is false unless Type is ValueTypeFlag.
 func (v *Value) Flag() bool {
 	if v.typ != ValueTypeFlag {
 		return false
@@ -194,6 +221,7 @@ func (v *Value) SetFlag(x bool) {
 }
 
 // Self returns the field.
+// It is nil unless Type is ValueTypeSelf.
 func (v *Value) Self() *Box {
 	if v.typ != ValueTypeSelf {
 		return nil

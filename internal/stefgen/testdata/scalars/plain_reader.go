@@ -12,7 +12,8 @@ import (
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
-// PlainReader reads a stream of Plain records, for one goroutine at a time.
+// PlainReader reads a stream of Plain records, for one goroutine at a time. It also has
+// Err, Stats, UserData, Schema, Buffered and Close, of the embedded stefrt.ReadStream.
 type PlainReader struct {
 	stefrt.ReadStream
 	record  Plain

@@ -26,7 +26,8 @@ func PlainBaseSchema() schema.WireSchema {
 	return schema.WireSchema{11, 9, 13}
 }
 
-// PlainWriter writes a stream of Plain records, for one goroutine at a time.
+// PlainWriter writes a stream of Plain records, for one goroutine at a time. It also has
+// Flush, Close, Stats, BufferedBytes and Schema, of the embedded stefrt.WriteStream.
 type PlainWriter struct {
 	stefrt.WriteStream
 	record  Plain

@@ -12,7 +12,8 @@ import (
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
-// SecondReader reads a stream of Second records, for one goroutine at a time.
+// SecondReader reads a stream of Second records, for one goroutine at a time. It also has
+// Err, Stats, UserData, Schema, Buffered and Close, of the embedded stefrt.ReadStream.
 type SecondReader struct {
 	stefrt.ReadStream
 	record  Second

@@ -26,7 +26,8 @@ func SecondBaseSchema() schema.WireSchema {
 	return schema.WireSchema{2, 4}
 }
 
-// SecondWriter writes a stream of Second records, for one goroutine at a time.
+// SecondWriter writes a stream of Second records, for one goroutine at a time. It also has
+// Flush, Close, Stats, BufferedBytes and Schema, of the embedded stefrt.WriteStream.
 type SecondWriter struct {
 	stefrt.WriteStream
 	record  Second

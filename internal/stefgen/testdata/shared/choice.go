@@ -6,6 +6,7 @@
 package shared
 
 import (
+	"strconv"
 	"unsafe"
 
 	"github.com/otelstef/stef/stef-go/codec"
@@ -37,6 +38,19 @@ const (
 	// ChoiceTypeHolder is Holder.
 	ChoiceTypeHolder
 )
+
+// String returns the name of the choice: None, or that of the schema.
+func (t ChoiceType) String() string {
+	switch t {
+	case ChoiceTypeNone:
+		return "None"
+	case ChoiceTypeN:
+		return "N"
+	case ChoiceTypeHolder:
+		return "Holder"
+	}
+	return "ChoiceType(" + strconv.Itoa(int(t)) + ")"
+}
 
 // NewChoice returns a Choice without a value that is part of no record.
 func NewChoice() *Choice { return stefrt.New((*Choice).init) }
@@ -73,6 +87,7 @@ func (v *Choice) open() {
 }
 
 // N returns the field.
+// It is 0 unless Type is ChoiceTypeN.
 func (v *Choice) N() uint64 {
 	if v.typ != ChoiceTypeN {
 		return 0
@@ -90,6 +105,7 @@ func (v *Choice) SetN(x uint64) {
 }
 
 // Holder returns the field.
+// It is nil unless Type is ChoiceTypeHolder.
 func (v *Choice) Holder() *Holder {
 	if v.typ != ChoiceTypeHolder {
 		return nil

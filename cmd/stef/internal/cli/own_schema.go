@@ -1,0 +1,138 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/otelstef/stef/cmd/stef/internal/file"
+	"github.com/otelstef/stef/cmd/stef/internal/stream"
+	"github.com/otelstef/stef/stef-go/dynamic"
+	"github.com/otelstef/stef/stef-go/schema"
+)
+
+// loadRoots returns the roots of --schema, with the schemas of --base.
+func (o *opener) loadRoots() (stream.List, error) {
+	text, err := readSchema(o.schema)
+	if err != nil {
+		return nil, err
+	}
+	if isStream(text) {
+		return nil, &file.ContentError{Name: o.schema, Err: errors.New("it is a stream, not a schema; are the two swapped?")}
+	}
+	roots, err := stream.Load(o.schema, text)
+	if err != nil {
+		return nil, &file.ContentError{Name: o.schema, Err: err}
+	}
+	for _, name := range slices.Sorted(maps.Keys(o.base)) {
+		root, err := roots.Parse(name)
+		if err != nil {
+			return nil, usagef("--base %s: %v", name, err)
+		}
+		if _, err := schema.Keep(root.Struct, o.base[name]); err != nil {
+			return nil, usagef("--base %s: %v", name, err)
+		}
+		root.Base = o.base[name]
+	}
+	return roots, nil
+}
+
+// isStream reports whether a file begins as a STEF stream.
+func isStream(head []byte) bool { return bytes.HasPrefix(head, []byte("STEF")) }
+
+// isSchema reports whether a file begins as a schema: with its package, after comments.
+func isSchema(head []byte) bool {
+	for line := range strings.Lines(string(head)) {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "//") {
+			return strings.HasPrefix(line, "package ")
+		}
+	}
+	return false
+}
+
+// checkStream returns an error if a file that should be a stream is a schema.
+func checkStream(in *file.Input) error {
+	head, err := in.Peek(4)
+	if err != nil || isStream(head) {
+		return nil // reading it reports errors
+	}
+	if head, err = in.Peek(4 << 10); err == nil && isSchema(head) {
+		return errors.New("it is a schema, not a stream; are the two swapped? A schema is the argument of --schema")
+	}
+	return nil
+}
+
+// explain says what to do about an error of reading a stream, if the schema with which
+// it is read may be the reason.
+func (s *opened) explain(err error) error {
+	misfit := errors.Is(err, dynamic.ErrSchema) || errors.Is(err, stream.ErrRoot)
+	switch {
+	case s.o.schema == "" && misfit && s.o.only != nil:
+		return fmt.Errorf("%w; does the stream hold other records than %s?", err, s.o.only.Name)
+	case s.o.schema == "" && misfit:
+		return fmt.Errorf("if the records are of a schema of your own, pass it with --schema FILE.stef: %w", err)
+	case s.o.schema == "":
+		return err
+	case s.newer():
+		return fmt.Errorf("the stream is newer than %s: pass the .stef file that it was written with: %w", s.o.schema, err)
+	case s.head != nil && s.head.Wire == nil && len(s.o.base) == 0 && atStart(err):
+		return fmt.Errorf("the stream announces no schema, so it is read with all fields of %s (%s). "+
+			"If it was written with an older version, pass that file, or --base with the numbers of fields that it had then: %w",
+			s.o.schema, counts(s.candidates()), err)
+	case misfit:
+		return fmt.Errorf("%w; the schema is that of %s", err, s.o.schema)
+	}
+	return err
+}
+
+// atStart reports whether a stream cannot be read from its first frame on, as with a
+// wrong schema.
+func atStart(err error) bool {
+	var at *dynamic.Error
+	return errors.Is(err, stream.ErrRoot) || errors.As(err, &at) && at.Frame <= 1
+}
+
+// candidates are the roots that the stream may be of.
+func (s *opened) candidates() stream.List {
+	if s.root != nil {
+		return stream.List{s.root}
+	}
+	return s.o.roots
+}
+
+// newer reports whether the stream announces more fields than the schema has.
+func (s *opened) newer() bool {
+	return s.head != nil && s.head.Wire != nil && slices.ContainsFunc(s.candidates(), func(r *stream.Root) bool {
+		return schema.Compare(r.Struct, s.head.Wire) == schema.Newer
+	})
+}
+
+// counts lists the whole schemas of roots as --base writes them.
+func counts(roots stream.List) string {
+	var all []string
+	for _, r := range roots {
+		all = append(all, r.Struct.Name+"="+schema.WireOf(r.Struct).Text())
+	}
+	return strings.Join(all, ", ")
+}
+
+// baseFlag is the flag --base.
+type baseFlag map[string]schema.WireSchema
+
+func (b baseFlag) String() string { return "" }
+
+func (b baseFlag) Set(v string) error {
+	root, numbers, ok := strings.Cut(v, "=")
+	if !ok {
+		return errors.New("it is of the form ROOT=N,N")
+	}
+	w, err := schema.ParseWireText(numbers)
+	b[root] = w
+	return err
+}
