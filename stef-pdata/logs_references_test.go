@@ -51,11 +51,11 @@ func (r *random) repeating(n, broken int) plog.Logs {
 		}
 		switch r.IntN(4) {
 		case 0:
-			lr.Body().SetStr(fmt.Sprintf(`%s {"trace":"%x","span":"%x","path":"%s","free":%d}`, at.Format("2006-01-02T15:04:05.000Z"), trace, span, path, r.IntN(1e6)))
+			lr.Body().SetStr(fmt.Sprintf(`%s {"trace":"%s","span":"%s","path":"%s","free":%d}`, at.Format("2006-01-02T15:04:05.000Z"), trace, span, path, r.IntN(1e6)))
 		case 1:
 			lr.Body().SetStr(fmt.Sprintf(`10.0.0.%d - [%s] "GET %s" %d %d`, r.IntN(256), at.Format("02/Jan/2006:15:04:05 -0700"), path, size, took))
 		case 2:
-			lr.Body().SetStr(fmt.Sprintf("00-%x-%x-01 took %d", trace, span, took))
+			lr.Body().SetStr(fmt.Sprintf("00-%s-%s-01 took %d", trace, span, took))
 		default:
 			lr.Body().SetStr(fmt.Sprintf("%s%s %d\x01%d", path, path, size, r.IntN(10)))
 		}
@@ -64,7 +64,7 @@ func (r *random) repeating(n, broken int) plog.Logs {
 }
 
 // Bodies that repeat other fields of their records survive the compact form, and are
-// smaller in it.
+// much smaller in it.
 func TestRepeatingLogsComeBack(t *testing.T) {
 	for seed := range uint64(12) {
 		r := newRandom(seed)
@@ -73,7 +73,7 @@ func TestRepeatingLogsComeBack(t *testing.T) {
 			full := encodeLogs(t, lds, mode, stef.WithCompression(stef.Zstd))
 			compact := encodeLogs(t, lds, mode, stef.WithCompression(stef.Zstd), otelstef.CompactLogs())
 			requireSameLogs(t, mode, lds, decodeLogs(t, compact))
-			require.Less(t, len(compact), len(full))
+			require.Less(t, 10*len(compact), 8*len(full))
 		}
 	}
 }
@@ -102,5 +102,5 @@ func TestReferencesAreUndone(t *testing.T) {
 	}
 	require.False(t, r.Next())
 	require.NoError(t, r.Err())
-	require.Greater(t, references, 2000)
+	require.Greater(t, references, 4000)
 }

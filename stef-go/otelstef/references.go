@@ -94,20 +94,20 @@ func date(days uint64) (year, month, day uint64) {
 	return year, month, day
 }
 
-// appendReference appends what a reference stands for. ok is false if text is no
-// reference, or refers to what the record does not have.
-func appendReference(dst []byte, r *LogRecord, text string) (_ []byte, ok bool) {
-	if len(text) < 2 || text[0] != 0 {
-		return dst, false
-	}
+// referenced returns what a reference stands for: text of the record, or text that was
+// appended to dst. ok is false if it is no reference, or refers to what the record does
+// not have.
+func referenced(dst []byte, r *LogRecord, text string) (_ []byte, own string, ok bool) {
 	switch {
+	case len(text) < 2 || text[0] != 0:
 	case text == ReferenceTrace && len(r.traceID) > 0:
-		return hex.AppendEncode(dst, r.traceID), true
+		return hex.AppendEncode(dst, r.traceID), "", true
 	case text == ReferenceSpan && len(r.spanID) > 0:
-		return hex.AppendEncode(dst, r.spanID), true
+		return hex.AppendEncode(dst, r.spanID), "", true
 	case len(text) != 3:
 	case text[:2] == ReferenceTime:
-		return AppendTime(dst, TimeFormat(text[2]), r.time)
+		dst, ok = AppendTime(dst, TimeFormat(text[2]), r.time)
+		return dst, "", ok
 	case text[:2] == ReferenceAttribute && int(text[2]) < len(r.attributes.pairs):
 		v := &r.attributes.pairs[text[2]].value
 		if a := v.Array(); a != nil && a.Len() == 1 {
@@ -115,12 +115,12 @@ func appendReference(dst []byte, r *LogRecord, text string) (_ []byte, ok bool) 
 		}
 		switch v.typ {
 		case AnyValueTypeString:
-			return append(dst, v.str...), true
+			return dst, v.str, true
 		case AnyValueTypeInt64:
-			return strconv.AppendInt(dst, int64(v.num), 10), true
+			return strconv.AppendInt(dst, int64(v.num), 10), "", true
 		}
 	}
-	return dst, false
+	return dst, "", false
 }
 
 // maxReferences is the maximum size of what the references of a record stand for.
@@ -190,26 +190,34 @@ func (f *references) keepOne(m *BodyParams, i int) {
 	}
 }
 
-// replace gives all references their text, in one allocation.
+// replace gives all references their text, in at most one allocation.
 func (f *references) replace(r *LogRecord, m *BodyParams) bool {
 	f.text, f.changed = f.text[:0], f.changed[:0]
+	total := 0
 	for i, sent := range f.sent {
 		if sent == "" {
 			continue
 		}
 		from := len(f.text)
-		var ok bool
-		if f.text, ok = appendReference(f.text, r, sent); !ok {
-			f.text = append(f.text[:from], sent...)
+		text, own, ok := referenced(f.text, r, sent)
+		if !ok {
+			own = sent
 		}
-		if len(f.text) > maxReferences {
+		f.text = text
+		total += len(own) + len(text) - from
+		switch {
+		case total > maxReferences:
 			return false
+		case len(text) == from:
+			m.SetValue(i, own)
+		case string(text[from:]) == m.pairs[i].value:
+			f.text = text[:from]
+		default:
+			f.changed = append(f.changed, changedText{i, from, len(text)})
 		}
-		if string(f.text[from:]) == m.pairs[i].value {
-			f.text = f.text[:from]
-		} else {
-			f.changed = append(f.changed, changedText{i, from, len(f.text)})
-		}
+	}
+	if len(f.changed) == 0 {
+		return true
 	}
 	text := string(f.text)
 	for _, c := range f.changed {

@@ -13,6 +13,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
 
+	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/otelstef"
 )
 
@@ -188,7 +189,6 @@ func (k *Known) links(text string) (found []link) {
 			}
 		}
 	}
-	slices.SortFunc(found, func(a, b link) int { return cmp.Compare(a.From, b.From) })
 	return found
 }
 
@@ -213,54 +213,73 @@ type linkedTemplate struct {
 
 // Conditions to learn a linked template again, and to stop using one.
 const (
-	maxLinkLearned = 4
+	maxLinkLearned = 5
 	linkMissShare  = 4
+	linkPause      = 3 // as a power of two
 )
 
-// learnLinks learns the linked template of a shape from a text. Only what differs in
-// texts of the shape becomes a reference.
-func (s *textShape) learnLinks(text string, params []Span, k *Known) {
-	l := &s.linked
-	*l = linkedTemplate{learned: l.learned + 1}
-	found := slices.DeleteFunc(k.links(text), func(l link) bool { return !s.varies(l, params) })
-	if len(found) == 0 {
-		return
-	}
-	var b strings.Builder
-	from := 0
-	add := func(p Span, ref string) {
-		b.WriteString(text[from:p.From])
-		b.WriteByte(placeholder)
-		l.refs = append(l.refs, ref)
-		from = int(p.To)
-	}
-	next := 0
-	for i, p := range params {
-		for next < len(found) && found[next].From < p.To {
-			add(found[next].Span, found[next].ref)
-			next++
-		}
-		if s.fixed[i].holds || slices.ContainsFunc(found, link{Span: p}.overlaps) {
-			continue
-		}
-		add(p, "")
-	}
-	for ; next < len(found); next++ {
-		add(found[next].Span, found[next].ref)
-	}
-	b.WriteString(text[from:])
-	l.template = b.String()
-	l.pieces = strings.Split(l.template, "\x00")
+// learnLinks learns the linked template of a shape from a text, whose parameters that
+// differ in texts of the shape are free. Only what has one of these becomes a
+// reference.
+func (s *textShape) learnLinks(text string, free []Span, k *Known) {
+	learned := s.linked.learned + 1
+	found := slices.DeleteFunc(k.links(text), func(l link) bool {
+		return !slices.ContainsFunc(free, func(p Span) bool { return l.overlaps(link{Span: p}) })
+	})
+	s.linked = newLinked(text, free, found)
+	s.linked.learned = learned
 }
 
-// varies reports whether a part of the text has a parameter that is not fixed.
-func (s *textShape) varies(l link, params []Span) bool {
+// free returns the parameters that are not fixed.
+func (s *textShape) free(params []Span) (free []Span) {
 	for i, p := range params {
-		if !s.fixed[i].holds && l.overlaps(link{Span: p}) {
-			return true
+		if !s.fixed[i].holds {
+			free = append(free, p)
 		}
 	}
-	return false
+	return free
+}
+
+// wantsLinks counts a text that the linked template did not fit, and reports whether
+// to learn one from it: after some texts without one, and after more each time.
+func (s *textShape) wantsLinks(text string) bool {
+	l := &s.linked
+	if l.template != "" {
+		if l.misses++; l.misses <= learnAfter+l.matched/linkMissShare {
+			return false
+		}
+		l.template = ""
+	}
+	s.sightings++
+	return l.learned < maxLinkLearned && s.sightings >= learnAfter<<(linkPause*l.learned) && len(text) <= MaxTemplate
+}
+
+// newLinked returns the linked template of a text with these parameters, of which the
+// links replace some.
+func newLinked(text string, params []Span, found []link) (l linkedTemplate) {
+	if len(found) == 0 {
+		return l
+	}
+	for _, p := range params {
+		if !slices.ContainsFunc(found, link{Span: p}.overlaps) {
+			found = append(found, link{Span: p})
+		}
+	}
+	slices.SortFunc(found, func(a, b link) int { return cmp.Compare(a.From, b.From) })
+	var b strings.Builder
+	from := 0
+	for _, x := range found {
+		b.WriteString(text[from:x.From])
+		b.WriteByte(placeholder)
+		l.refs = append(l.refs, x.ref)
+		from = int(x.To)
+	}
+	b.WriteString(text[from:])
+	if len(found) <= stef.MaxPairs {
+		l.template = b.String()
+		l.pieces = strings.Split(l.template, "\x00")
+	}
+	return l
 }
 
 // match appends the parameters of a text that fits the template. Those that are
@@ -289,8 +308,71 @@ func (l *linkedTemplate) match(text string, params []Span, k *Known) ([]Span, bo
 	return params, text[i:] == l.pieces[len(l.refs)]
 }
 
-// useless reports whether a linked template rarely fits.
-func (l *linkedTemplate) useless() bool { return l.misses > learnAfter+l.matched/linkMissShare }
+// linkList is the linked templates of the texts of a resource and scope whose ordinary
+// templates do not pay, because each text has words of its own. They are learned from
+// one text each, and the last used one is the first.
+type linkList struct {
+	active bool
+	list   []*linkedTemplate
+	tries  int // to learn one
+}
+
+const (
+	maxLinks = 16
+	// linkTries is the number of texts from which templates may be learned, in addition
+	// to a share of all texts: finding links takes as long as writing several texts.
+	linkTries      = 64
+	linkTriesShare = 16
+	// minLinked is the share of a text that links have to replace.
+	minLinked = 4
+)
+
+// match finds the template of a text, appends the parameters, and sets the template
+// of b.
+func (x *linkList) match(text string, params []Span, k *Known, b *Body) ([]Span, bool) {
+	from := len(params)
+	for i, l := range x.list {
+		var ok bool
+		if params, ok = l.match(text, params, k); ok {
+			copy(x.list[1:i+1], x.list[:i])
+			x.list[0] = l
+			b.Template, b.refs = l.template, l.refs
+			return params, true
+		}
+		params = params[:from]
+	}
+	return params, false
+}
+
+// learn learns a template from a text without one, and returns its size.
+func (x *linkList) learn(text string, k *Known, bodies int) (size int) {
+	if x.tries >= linkTries+bodies/linkTriesShare || len(text) > MaxTemplate {
+		return 0
+	}
+	x.tries++
+	_, params, ok := Split(nil, nil, text)
+	if !ok {
+		return 0
+	}
+	found := k.links(text)
+	linked := 0
+	for _, l := range found {
+		linked += int(l.To - l.From)
+	}
+	if linked*minLinked < len(text) {
+		return 0
+	}
+	l := newLinked(text, params, found)
+	if l.template == "" {
+		return 0
+	}
+	if len(x.list) < maxLinks {
+		x.list = append(x.list, nil)
+	}
+	copy(x.list[1:], x.list)
+	x.list[0] = &l
+	return len(l.template) + 32*len(l.refs) + 256
+}
 
 // wordEnd returns where the word that begins at from ends.
 func wordEnd(text string, from int) int {

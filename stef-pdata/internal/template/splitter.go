@@ -18,7 +18,7 @@ type Splitter struct {
 	Links bool
 
 	shapes map[string]*textShape // by whole
-	size   int                   // of the shapes
+	size   int                   // of the shapes and linked templates
 	trials map[trialKey]*trial
 
 	// heads are the last two shapes of texts with the same beginning. It is allocated
@@ -28,6 +28,7 @@ type Splitter struct {
 	bodies  []Body
 	params  []Span
 	scratch []byte
+	linked  []Span
 	known   Known // of the log record whose body is split
 }
 
@@ -86,6 +87,7 @@ func (s *Splitter) Begin() {
 		s.size = 0
 		for _, t := range s.trials {
 			t.last = nil // otherwise old shapes and their followers would stay
+			t.links.list = nil
 		}
 	}
 	if len(s.trials) > maxTrials {
@@ -126,11 +128,15 @@ func (s *Splitter) split(text string, t *trial) Body {
 		s.heads = make([][2]*textShape, headCount)
 	}
 	from := len(s.params)
-	heads := &s.heads[headOf(text, t)]
 	b := Body{Text: text, from: uint32(from)}
+	if t.links.active {
+		s.splitLinked(&b, t)
+		return b
+	}
+	heads := &s.heads[headOf(text, t)]
 	if s.likely(text, heads, t.last, &b); b.shape != nil {
 		t.count(false)
-	} else if b.shape = s.find(text, t); b.shape == nil {
+	} else if b.shape = s.find(text, t, &b); b.shape == nil {
 		return b
 	}
 	b.to = uint32(len(s.params))
@@ -145,6 +151,24 @@ func (s *Splitter) split(text string, t *trial) Body {
 	return b
 }
 
+// splitLinked splits a text by the linked templates of its resource and scope.
+func (s *Splitter) splitLinked(b *Body, t *trial) {
+	var ok bool
+	s.params, ok = t.links.match(b.Text, s.params, &s.known, b)
+	t.count(!ok)
+	if !ok {
+		s.size += t.links.learn(b.Text, &s.known, t.bodies)
+		return
+	}
+	b.to = uint32(len(s.params))
+	b.shape = &linkedShape
+	t.weigh(b.Text, s.params[b.from:])
+}
+
+// linkedShape is the shape of all texts that linked templates of a resource and scope
+// split.
+var linkedShape textShape
+
 // likely tries three likely shapes: the last shape of a text with the same beginning,
 // the one before it, and the shape that followed the last one. If a template of one
 // fits the text, it appends the parameters and sets the shape and the template of b.
@@ -158,22 +182,36 @@ func (s *Splitter) likely(text string, heads *[2]*textShape, last *textShape, b 
 		if shape == nil {
 			continue
 		}
-		var ok bool
-		if l := &shape.linked; l.template != "" {
-			if s.params, ok = l.match(text, s.params, &s.known); ok {
-				l.matched++
-				b.shape, b.Template, b.refs = shape, l.template, l.refs
-				return
-			}
-			s.params = s.params[:from]
+		if s.matchLinked(shape, text, b) {
+			b.shape = shape
+			return
 		}
+		var ok bool
 		if s.params, ok = shape.match(text, s.params); ok {
 			shape.seen++
 			b.shape, b.Template = shape, shape.learned
+			if s.Links && shape.wantsLinks(text) {
+				shape.learnLinks(text, s.params[from:], &s.known)
+			}
 			return
 		}
 		s.params = s.params[:from]
 	}
+}
+
+// matchLinked splits a text by the linked template of a shape, if it has one that fits.
+func (s *Splitter) matchLinked(shape *textShape, text string, b *Body) (ok bool) {
+	l := &shape.linked
+	if l.template == "" {
+		return false
+	}
+	if s.linked, ok = l.match(text, s.linked[:0], &s.known); !ok {
+		return false
+	}
+	s.params = append(s.params[:b.from], s.linked...)
+	l.matched++
+	b.Template, b.refs = l.template, l.refs
+	return true
 }
 
 // headOf hashes the beginning of a text; all digits count as the same.
@@ -188,8 +226,9 @@ func headOf(text string, t *trial) uint32 {
 }
 
 // find returns the shape of a text, and appends the parameters. It adds the shape if
-// it is new. It returns nil for texts without parameters.
-func (s *Splitter) find(text string, t *trial) *textShape {
+// it is new. It returns nil for texts without parameters. It sets the template of b if
+// a linked one fits.
+func (s *Splitter) find(text string, t *trial, b *Body) *textShape {
 	from := len(s.params)
 	template, params, ok := Split(s.scratch[:0], s.params, text)
 	s.scratch = template
@@ -209,32 +248,19 @@ func (s *Splitter) find(text string, t *trial) *textShape {
 		s.shapes[shape.whole] = shape
 		s.size += shape.size()
 	}
+	if s.matchLinked(shape, text, b) {
+		return shape
+	}
 	shape.see(text, params[from:])
-	if s.Links {
-		s.link(shape, text, params[from:])
+	if s.Links && shape.wantsLinks(text) {
+		shape.learnLinks(text, shape.free(params[from:]), &s.known)
 	}
 	return shape
 }
 
-// link learns the linked template of a shape that was found, if it has seen enough
-// texts, and again if the template rarely fits.
-func (s *Splitter) link(shape *textShape, text string, params []Span) {
-	l := &shape.linked
-	if l.template != "" {
-		if l.misses++; !l.useless() {
-			return
-		}
-		l.template = ""
-	}
-	shape.sightings++
-	if shape.sightings%learnAfter == 0 && l.learned < maxLinkLearned && len(text) <= MaxTemplate {
-		shape.learnLinks(text, params, &s.known)
-	}
-}
-
 // Decide decides how the bodies of trial t are written.
 func (s *Splitter) Decide(t *trial) {
-	pays := t.end()
+	pays := t.end(s.Links)
 	for i := range s.bodies {
 		b := &s.bodies[i]
 		if !pays {

@@ -14,8 +14,9 @@ type trial struct {
 	paused int // how many more containers are not tried
 	pause  int // how long the last pause was
 
-	last *textShape // of the last body
-	seed uint64     // for headOf: each resource has its own bodies
+	last  *textShape // of the last body
+	links linkList
+	seed  uint64 // for headOf: each resource has its own bodies
 }
 
 // trialKey is a resource and a scope.
@@ -73,7 +74,9 @@ func (t *trial) weigh(text string, params []Span) {
 // end ends a container, or a part of one, and reports whether its bodies are written
 // as templates. If not, templates are not tried for the next containers. This pause
 // gets longer each time, because the kind of bodies rarely changes.
-func (t *trial) end() bool {
+//
+// If ordinary templates do not pay, linked ones are tried first.
+func (t *trial) end(links bool) bool {
 	if t.paused > 0 {
 		t.paused--
 		return false
@@ -81,7 +84,11 @@ func (t *trial) end() bool {
 	returns := (t.fresh-newTemplates)*bodiesPerTemplate <= t.bodies
 	pays := returns && (100*t.params <= mostShare*t.text || t.text < shortBody*t.bodies)
 	switch {
+	case !pays && links && !t.links.active:
+		t.links.active = true
+		t.bodies, t.fresh, t.text, t.params = 0, 0, 0, 0
 	case !pays:
+		t.links.tries = 0
 		t.pause = min(2*t.pause+1, maxPause)
 		t.paused = t.pause
 		t.bodies, t.fresh, t.text, t.params = 0, newTemplates, 0, 0
