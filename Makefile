@@ -179,6 +179,11 @@ test-lake: ## Read Parquet and Arrow files of the recordings with DuckDB, pandas
 bench-lake: ## Measure the ways to Parquet and Arrow, beside DuckDB on OTLP JSON (after make test-lake)
 	$(LAKE)/venv/bin/python lake/engines/speed.py $(LAKE)
 
+study-sampling: ## Send traces through processors that hold them, over OTLP and STEF, and count what arrives (minutes; STEF_LONG=1: hours)
+	@mkdir -p bin && cd benchmarks/sampling && $(GO) build -o $(CURDIR)/bin/sampling .
+	bin/sampling $(if $(STEF_LONG),-for 20m -series bin/sampling.csv)
+	$(if $(STEF_LONG),bin/sampling -for 20m -rate 0 -series bin/sampling-saturated.csv)
+
 deployment: ## Run agents, gateways, a Kafka broker, consumers and a backend as processes, and print what each costs (needs Java and Maven)
 	mvn -q -f tools/kafka/pom.xml dependency:copy-dependencies -DoutputDirectory=$(CURDIR)/.tmp/kafka
 	cd internal/enginetest && STEF_KAFKA_LIB=$(CURDIR)/.tmp/kafka STEF_KAFKA_ITEMS=$(or $(KAFKA_ITEMS),200000) $(GO) test -count=1 -v -timeout 20m -run '^TestDeployment$$' .

@@ -1,0 +1,312 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/component/componenttest"
+	"go.opentelemetry.io/collector/config/configoptional"
+	"go.opentelemetry.io/collector/consumer"
+	"go.opentelemetry.io/collector/exporter"
+	"go.opentelemetry.io/collector/exporter/exporterhelper"
+	"go.opentelemetry.io/collector/exporter/exportertest"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+	"go.opentelemetry.io/collector/receiver/receivertest"
+
+	"github.com/otelstef/stef/exporter/stefexporter"
+	"github.com/otelstef/stef/receiver/stefreceiver"
+)
+
+// scenario is one run.
+type scenario struct {
+	processors []string
+	protocol   string
+	during     time.Duration
+	rate       int
+	wait       time.Duration
+	traces     int
+}
+
+// result is what a run counted. Spans are different ones unless they are counters of
+// the Collector.
+type result struct {
+	scenario
+	acknowledged, arrived, twice int
+	accepted, sent               int // counters of the Collector
+	sampled, evicted             int // traces, counters of the processors
+	offeredTraces, whole         int
+	took                         time.Duration
+	cpu                          time.Duration
+	heap                         int64
+	series                       []map[string]float64
+}
+
+// sink counts spans by their numbers.
+type sink struct {
+	mu    sync.Mutex
+	seen  []uint8
+	got   int
+	twice int
+	last  time.Time
+}
+
+func (s *sink) consume(_ context.Context, td ptrace.Traces) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.last = time.Now()
+	for _, rs := range td.ResourceSpans().All() {
+		for _, ss := range rs.ScopeSpans().All() {
+			for _, span := range ss.Spans().All() {
+				id := span.SpanID()
+				n := int(binary.BigEndian.Uint64(id[:])) - 1
+				for n >= len(s.seen) {
+					s.seen = append(s.seen, make([]uint8, len(s.seen)+1024)...)
+				}
+				if s.seen[n]++; s.seen[n] > 1 {
+					s.twice++
+				} else {
+					s.got++
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func freeAddress() (string, int, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", 0, err
+	}
+	defer l.Close()
+	return l.Addr().String(), l.Addr().(*net.TCPAddr).Port, nil
+}
+
+// measure runs a scenario: a sender and a sink in this process, a Collector between.
+func measure(ctx context.Context, s scenario) (*result, error) {
+	to := &sink{}
+	backend, stopSink, err := startSink(ctx, to)
+	if err != nil {
+		return nil, err
+	}
+	defer stopSink()
+	entry, metrics, command, err := s.startCollector(backend)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		_ = command.Process.Signal(syscall.SIGTERM)
+		_ = command.Wait()
+	}()
+	send, stopSender, err := startSender(ctx, entry, s.protocol)
+	if err != nil {
+		return nil, err
+	}
+	defer stopSender()
+	r := &result{scenario: s}
+	sampling, stopSampling := context.WithCancel(ctx)
+	var sampler sync.WaitGroup
+	sampler.Go(func() { r.sample(sampling, metrics) })
+	idle, err := cpuTime(command.Process.Pid) // what the start needed
+	if err != nil {
+		stopSampling()
+		return nil, err
+	}
+	begin := time.Now()
+	if err := r.send(ctx, send); err != nil {
+		stopSampling()
+		return nil, err
+	}
+	to.settle(r.acknowledged, 3*s.wait+4*time.Second)
+	r.took = to.last.Sub(begin)
+	stopSampling()
+	sampler.Wait()
+	if r.cpu, err = cpuTime(command.Process.Pid); err != nil {
+		return nil, err
+	}
+	r.cpu -= idle
+	final, err := scrape(metrics)
+	if err != nil {
+		return nil, err
+	}
+	r.accepted, r.sent = int(final[metricAccepted]), int(final[metricSent])
+	r.sampled, r.evicted = int(final[metricSampled]), int(final[metricEvicted]+final[metricTooEarly])
+	to.mu.Lock()
+	defer to.mu.Unlock()
+	r.arrived, r.twice = to.got, to.twice
+	for t := range r.offeredTraces {
+		whole := true
+		for n := t * spansOf; n < (t+1)*spansOf; n++ {
+			whole = whole && n < len(to.seen) && to.seen[n] > 0
+		}
+		if whole {
+			r.whole++
+		}
+	}
+	return r, nil
+}
+
+// settle waits until everything arrived, or nothing did for a while.
+func (s *sink) settle(all int, patience time.Duration) {
+	begin := time.Now()
+	for {
+		s.mu.Lock()
+		quiet, done := min(time.Since(s.last), time.Since(begin)), s.got >= all
+		s.mu.Unlock()
+		if done || quiet > patience {
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+// send sends for as long as the scenario says, and then what is late.
+func (r *result) send(ctx context.Context, send func(context.Context, ptrace.Traces) error) error {
+	const senders, partsPerBatch, pending = 8, 100, 20_000
+	l := &load{random: rand.New(rand.NewPCG(1, 2)), late: r.wait + 2*time.Second}
+	batches := make(chan ptrace.Traces)
+	var acknowledged atomic.Int64
+	var failure atomic.Pointer[error]
+	var group sync.WaitGroup
+	for range senders {
+		group.Go(func() {
+			for td := range batches {
+				n := td.SpanCount()
+				if err := send(ctx, td); err != nil {
+					failure.Store(&err)
+					continue
+				}
+				acknowledged.Add(int64(n))
+			}
+		})
+	}
+	begin := time.Now()
+	for {
+		now := time.Now()
+		elapsed := now.Sub(begin)
+		if elapsed < r.during {
+			due := int(elapsed.Seconds() * float64(r.rate) / spansOf)
+			if r.rate == 0 && len(l.queue) < pending {
+				due = l.traces + 20
+			}
+			for l.traces < due {
+				l.begin(now)
+			}
+		} else if len(l.queue) == 0 {
+			break
+		}
+		td, n := l.batch(now, partsPerBatch)
+		if n == 0 {
+			time.Sleep(5 * time.Millisecond)
+			continue
+		}
+		batches <- td
+	}
+	close(batches)
+	group.Wait()
+	r.acknowledged, r.offeredTraces = int(acknowledged.Load()), l.traces
+	if err := failure.Load(); err != nil {
+		return fmt.Errorf("a batch was not acknowledged: %w", *err)
+	}
+	return nil
+}
+
+// sample reads the metrics of the Collector every second.
+func (r *result) sample(ctx context.Context, url string) {
+	ticker := time.NewTicker(time.Second)
+	defer ticker.Stop()
+	for {
+		if m, err := scrape(url); err == nil {
+			r.series = append(r.series, m)
+			r.heap = max(r.heap, int64(m[metricHeap]))
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+	}
+}
+
+// startCollector starts the Collector and waits until it listens.
+func (s *scenario) startCollector(backend string) (entry, metrics string, command *exec.Cmd, err error) {
+	entry, _, err = freeAddress()
+	if err != nil {
+		return "", "", nil, err
+	}
+	_, port, err := freeAddress()
+	if err != nil {
+		return "", "", nil, err
+	}
+	dir, err := os.MkdirTemp("", "sampling")
+	if err != nil {
+		return "", "", nil, err
+	}
+	defer os.RemoveAll(dir)
+	file := filepath.Join(dir, "collector.yaml")
+	if err := os.WriteFile(file, []byte(s.configuration(entry, backend, port)), 0o600); err != nil {
+		return "", "", nil, err
+	}
+	command = exec.Command(os.Args[0], "-collector", file)
+	command.Stderr = os.Stderr
+	if err := command.Start(); err != nil {
+		return "", "", nil, err
+	}
+	metrics = fmt.Sprintf("http://127.0.0.1:%d/metrics", port)
+	for range 600 {
+		if conn, err := net.Dial("tcp", entry); err == nil {
+			return entry, metrics, command, conn.Close()
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	_ = command.Process.Kill()
+	return "", "", nil, fmt.Errorf("the Collector does not listen at %s", entry)
+}
+
+// startSink starts a receiver of both protocols.
+func startSink(ctx context.Context, to *sink) (address string, stop func(), err error) {
+	if address, _, err = freeAddress(); err != nil {
+		return "", nil, err
+	}
+	f := stefreceiver.NewFactory()
+	config := f.CreateDefaultConfig().(*stefreceiver.Config)
+	config.ServerConfig.NetAddr.Endpoint = address
+	next, err := consumer.NewTraces(to.consume)
+	if err != nil {
+		return "", nil, err
+	}
+	part, err := f.CreateTraces(ctx, receivertest.NewNopSettings(f.Type()), config, next)
+	if err != nil {
+		return "", nil, err
+	}
+	return address, func() { _ = part.Shutdown(ctx) }, part.Start(ctx, componenttest.NewNopHost())
+}
+
+// startSender starts an exporter without a queue: it returns when the Collector has
+// acknowledged a batch.
+func startSender(ctx context.Context, entry, protocol string) (send func(context.Context, ptrace.Traces) error, stop func(), err error) {
+	f := stefexporter.NewFactory()
+	config := f.CreateDefaultConfig().(*stefexporter.Config)
+	config.ClientConfig.Endpoint, config.ClientConfig.TLS.Insecure = entry, true
+	config.Protocol = stefexporter.Protocol(protocol)
+	config.QueueConfig = configoptional.None[exporterhelper.QueueBatchConfig]()
+	var part exporter.Traces
+	if part, err = f.CreateTraces(ctx, exportertest.NewNopSettings(f.Type()), component.Config(config)); err != nil {
+		return nil, nil, err
+	}
+	return part.ConsumeTraces, func() { _ = part.Shutdown(ctx) }, part.Start(ctx, componenttest.NewNopHost())
+}
