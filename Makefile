@@ -82,6 +82,11 @@ report: ## Measure STEF beside other formats: pages, text, CSV and pictures in b
 report-full: ## The same with all sets, sizes and rounds (hours; leave the machine alone)
 	cd benchmarks && $(GO) test -count=1 -timeout 6h -v -run '^TestReport$$' . -report results -full
 
+# With liblttng-ust-dev installed, STUDY_TAGS=lttng adds the log lines of LTTng.
+study-sdk: ## Measure what telemetry costs an application: tables in .tmp/study-sdk.md (PARTS=traces,others,overload,metrics; minutes; STEF_LONG=1 most of an hour)
+	@mkdir -p .tmp
+	cd sdk && $(GO) test -count=1 -timeout 3h -v $(if $(STUDY_TAGS),-tags $(STUDY_TAGS)) -run '^TestStudy$$' ./internal/study -report $(CURDIR)/.tmp/study-sdk.md $(if $(PARTS),-parts $(PARTS))
+
 guard: ## Compare the work tree with a revision (BASE=main) and name what got slower or larger
 	cd benchmarks && $(GO) run ./guard -base $(BASE)
 

@@ -185,13 +185,14 @@ func WithStreamLifetime(d time.Duration) Option {
 }
 
 // WithCompression sets the compression of streams and files. The default is
-// stef.Zstd.
+// stef.Zstd, except for files while exports have few items, as those of a simple
+// processor: each of them is a frame, and compressing it takes longer than all else.
 func WithCompression(compression stef.Compression) CommonOption {
 	return streamOption(func(s *settings.Stream) error {
 		if compression != stef.None && compression != stef.Zstd {
 			return fmt.Errorf("WithCompression: %v is unknown", compression)
 		}
-		s.Compression = compression
+		s.Choose(compression)
 		return nil
 	})
 }

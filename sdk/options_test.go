@@ -5,6 +5,7 @@ package stefsdk_test
 
 import (
 	"context"
+	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -20,6 +21,7 @@ import (
 	"github.com/otelstef/stef/sdk/stefmetric"
 	"github.com/otelstef/stef/sdk/steftrace"
 	stef "github.com/otelstef/stef/stef-go"
+	"github.com/otelstef/stef/stef-go/otelstef"
 	"github.com/otelstef/stef/stef-go/rotate"
 )
 
@@ -130,4 +132,36 @@ func TestFilesWithoutFolder(t *testing.T) {
 	require.ErrorIs(t, x.ExportSpans(canceled, d.spans), context.Canceled)
 	require.NoError(t, x.ExportSpans(ctx, d.spans))
 	require.NoError(t, x.Shutdown(ctx))
+}
+
+// Files of single spans are not compressed, files of batches are, and what the
+// application chose applies.
+func TestCompressionOfFiles(t *testing.T) {
+	ctx := context.Background()
+	spans := sdktest.New(1).Spans(200)
+	require.Greater(t, len(spans), 50)
+	f := func(want stef.Compression, size int, options ...stefsdk.FileOption) {
+		t.Helper()
+		dir := t.TempDir()
+		x, err := steftrace.NewFile(dir, options...)
+		require.NoError(t, err)
+		for at := 0; at+size <= len(spans); at += size {
+			require.NoError(t, x.ExportSpans(ctx, spans[at:at+size]))
+		}
+		require.NoError(t, x.Shutdown(ctx))
+		paths, err := filepath.Glob(filepath.Join(dir, "*.stef"))
+		require.NoError(t, err)
+		require.Len(t, paths, 1)
+		file, err := os.Open(paths[0])
+		require.NoError(t, err)
+		defer file.Close()
+		r, err := otelstef.NewSpansReader(file)
+		require.NoError(t, err)
+		require.Equal(t, want, r.Stats().Compression)
+	}
+	f(stef.None, 1)
+	f(stef.Zstd, 40)
+	f(stef.Zstd, 1, stefsdk.WithCompression(stef.Zstd))
+	f(stef.None, 40, stefsdk.WithCompression(stef.None))
+	f(stef.Zstd, 1, stefsdk.WithFlushInterval(time.Second))
 }

@@ -71,6 +71,7 @@ extension/stefencodingextension/internal/metadatatest -> collector otel testify
 extension/...                 -> stef-go stef-go/otelstef stef-pdata collector otel zap contribencoding
 
 sdk/internal/sdktest          -> *
+sdk/internal/study            -> *
 sdk/internal/records          -> stef-go stef-go/otelstef otel
 sdk/...                       -> stef-go stef-go/otelstef stef-go/rotate stef-go/schema stef-gogrpc grpc otel autoexport
 

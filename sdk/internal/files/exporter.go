@@ -25,6 +25,23 @@ type Exporter[B any] struct {
 	writer *rotate.Writer[stream[B]]
 	closed atomic.Bool
 	stats  counters
+
+	// What was exported, whether or not it succeeded.
+	exports, exported atomic.Uint64
+}
+
+// fewItems is the mean number of items in an export below which files are not
+// compressed. In BenchmarkFile, a frame of one span takes twice as long with zstd.
+const fewItems = 8
+
+// options returns the options of the next file.
+func (x *Exporter[B]) options(c *settings.File) []stef.WriterOption {
+	s := c.Stream
+	delayed := c.Rotate.FlushInterval > 0
+	if n := x.exports.Load(); s.Adapt && !delayed && n > 0 && x.exported.Load() < fewItems*n {
+		s.Compression = stef.None
+	}
+	return s.Writer()
 }
 
 // counters count items.
@@ -39,14 +56,16 @@ type stream[B any] struct {
 // New returns an exporter. It does not fail because of the file system: exports do.
 // compact is the option for the compact form of the signal.
 func New[B any](c *settings.File, signal *endpoint.Signal[B], compact stef.WriterOption) (*Exporter[B], error) {
-	w, err := rotate.New(c.Rotate, func(dst io.Writer) (stream[B], error) {
-		e, err := signal.NewEncoder(dst, append(c.Writer(), compact)...)
+	x := &Exporter[B]{dir: c.Rotate.Dir, items: signal.Items}
+	var err error
+	x.writer, err = rotate.New(c.Rotate, func(dst io.Writer) (stream[B], error) {
+		e, err := signal.NewEncoder(dst, append(x.options(c), compact)...)
 		return stream[B]{e.Writer, e.Encode}, err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("stef: %w", err)
 	}
-	return &Exporter[B]{dir: c.Rotate.Dir, items: signal.Items, writer: w}, nil
+	return x, nil
 }
 
 // Export writes a batch. It returns nil when the batch is in the file, or in the
@@ -59,6 +78,8 @@ func (x *Exporter[B]) Export(ctx context.Context, data B) error {
 	if items == 0 {
 		return nil
 	}
+	x.exports.Add(1)
+	x.exported.Add(uint64(items))
 	err := context.Cause(ctx)
 	if err == nil {
 		err = x.writer.Write(func(s stream[B]) error { return s.encode(data) })

@@ -18,7 +18,6 @@ const invalid = "INVALID"
 // copier copies attributes and values into records, within the limits of an item.
 type copier struct {
 	budget
-	scratch []byte
 }
 
 // attributes sets dst to src. It keeps the order.

@@ -106,9 +106,9 @@ func (e *env) stream(s *Stream) {
 	if v, name := e.lookup("COMPRESSION", false); v != "" {
 		switch v {
 		case "zstd":
-			s.Compression = stef.Zstd
+			s.Choose(stef.Zstd)
 		case "none":
-			s.Compression = stef.None
+			s.Choose(stef.None)
 		default:
 			e.ignore(name, v, "zstd or none")
 		}

@@ -29,7 +29,7 @@ const DefaultDir = "telemetry"
 // is "" for the folder of the environment.
 func ForFiles(signal Signal, dir string, options []FileOption) (*File, error) {
 	c := &File{
-		Stream: Stream{Compression: stef.Zstd, Level: stef.LevelFastest, WindowBytes: DefaultWindowBytes},
+		Stream: Stream{Compression: stef.Zstd, Adapt: true, Level: stef.LevelFastest, WindowBytes: DefaultWindowBytes},
 		Signal: signal,
 		Rotate: rotate.Options{Dir: DefaultDir, Signal: string(signal)},
 	}

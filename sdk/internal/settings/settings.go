@@ -39,6 +39,9 @@ type FileOption interface {
 // Stream is the configuration of STEF streams, for endpoints and files.
 type Stream struct {
 	Compression stef.Compression
+	// Adapt lets an exporter to files leave out the compression of files with small
+	// frames. It is set unless somebody chose a compression.
+	Adapt       bool
 	Level       stef.Level
 	WindowBytes int
 	// Extra has the options that concern one signal, by a key of its package.
@@ -53,6 +56,9 @@ func (s *Stream) Writer() []stef.WriterOption {
 		stef.WithWindowBytes(s.WindowBytes),
 	}
 }
+
+// Choose sets the compression for all streams.
+func (s *Stream) Choose(c stef.Compression) { s.Compression, s.Adapt = c, false }
 
 // Put sets an option that concerns one signal.
 func (s *Stream) Put(key, value any) {
@@ -105,7 +111,7 @@ const (
 // ForEndpoint returns the configuration that the environment and the options give.
 func ForEndpoint(signal Signal, options []Option) (*Endpoint, error) {
 	c := &Endpoint{
-		Stream: Stream{Compression: stef.Zstd, Level: stef.LevelFastest, WindowBytes: DefaultWindowBytes},
+		Stream: Stream{Compression: stef.Zstd, Adapt: true, Level: stef.LevelFastest, WindowBytes: DefaultWindowBytes},
 		Signal: signal,
 		Target: DefaultTarget, Timeout: DefaultTimeout, StreamLifetime: DefaultStreamLifetime,
 		Retry: Retry{Enabled: true, InitialInterval: DefaultRetryInitial, MaxInterval: DefaultRetryMax, MaxElapsedTime: DefaultRetryElapsed},

@@ -1,0 +1,198 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package study
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Plan is how much a study measures.
+type Plan struct {
+	Rounds int           // of each configuration; the one with the least CPU time counts
+	Batch  time.Duration // of a run with the batch processor
+	Rate   int           // spans a second in these
+	Simple int           // spans with the simple processor, of exporters without a network
+	Work   time.Duration // of a run with metrics
+}
+
+// Short takes some minutes, Long most of an hour.
+var (
+	Short = Plan{Rounds: 2, Batch: 1500 * time.Millisecond, Rate: 20_000, Simple: 30_000, Work: 3 * time.Second}
+	Long  = Plan{Rounds: 5, Batch: 10 * time.Second, Rate: 20_000, Simple: 200_000, Work: 60 * time.Second}
+)
+
+// Study measures with the two functions, which run a configuration in a process of
+// its own, and returns pages of tables.
+type Study struct {
+	Plan
+	To      Addresses
+	Spans   func(Config) Result
+	Metrics func(MetricConfig) MetricResult
+	Log     func(format string, args ...any)
+
+	text strings.Builder
+}
+
+// Parts are the parts of a study.
+var Parts = []string{"traces", "others", "overload", "metrics"}
+
+// Run measures some parts and returns the tables in Markdown.
+func (s *Study) Run(parts []string) string {
+	if slices.Contains(parts, Parts[0]) {
+		s.traces("Start and end a span: scenario 1", Scenarios[0])
+		s.traces("A span with five attributes and an event: scenario 7", Scenarios[6])
+	}
+	if slices.Contains(parts, Parts[1]) {
+		s.others()
+	}
+	if slices.Contains(parts, Parts[2]) {
+		s.overload()
+	}
+	if slices.Contains(parts, Parts[3]) {
+		s.metrics()
+	}
+	return s.text.String()
+}
+
+func (s *Study) line(format string, args ...any) {
+	fmt.Fprintf(&s.text, format+"\n", args...)
+}
+
+// best runs a configuration some times and returns the result with the least CPU
+// time: other processes of the machine only add to it.
+func (s *Study) best(c Config) Result {
+	var best Result
+	for i := range s.Rounds {
+		r := s.Spans(c)
+		if i == 0 || r.User+r.System < best.User+best.System {
+			best = r
+		}
+	}
+	s.Log("%s, %s, batch %v: %.0f ns of CPU a run", c.Exporter, c.Scenario, c.Batch, best.User+best.System)
+	return best
+}
+
+func (s *Study) config(exporter, scenario string, batch bool) Config {
+	c := Config{Exporter: exporter, Scenario: scenario, Batch: batch, To: s.To}
+	if batch {
+		c.Rate, c.Runs = s.Rate, int(s.Batch.Seconds()*float64(s.Rate))
+		return c
+	}
+	c.Runs = s.Simple
+	switch exporter {
+	case OTLP, OTLPHTTP:
+		c.Runs = s.Simple / 20
+	case STEF, STEFDelayed, OTLPDelayed:
+		c.Runs = s.Simple / 300
+	}
+	return c
+}
+
+const header = "| exporter | min | mean | median | p99 | max | std | user CPU | system CPU | CPU above “no exporter” | bytes | lost |\n" +
+	"|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|"
+
+func (s *Study) row(r Result, floor float64) {
+	above, lost := "-", "-"
+	if floor > 0 && exports(r.Exporter) && r.Exporter != Nothing {
+		above = fmt.Sprintf("%.0f", r.User+r.System-floor)
+	}
+	if exports(r.Exporter) {
+		lost = fmt.Sprint(r.Lost)
+	}
+	s.line("| %s | %.0f | %.0f | %.0f | %.0f | %.0f | %.0f | %.0f | %.0f | %s | %.1f | %s |",
+		r.Exporter, r.Min, r.Mean, r.Median, r.P99, r.Max, r.Std, r.User, r.System, above, r.Bytes, lost)
+}
+
+var allExporters = []string{None, NoOp, Nothing, Stdout, OTLP, OTLPHTTP, STEF, File, FileDelayed, OTLPDelayed, STEFDelayed}
+
+func (s *Study) traces(title, scenario string) {
+	s.line("\n## %s\n\nTimes are nanoseconds, bytes are those that leave the process, all for a span.", title)
+	for _, batch := range []bool{true, false} {
+		name := map[bool]string{true: fmt.Sprintf("Batch processor, %d spans a second", s.Rate), false: "Simple processor, one span after another"}[batch]
+		s.line("\n%s:\n\n%s", name, header)
+		floor := 0.0
+		exporters := allExporters
+		if HasLTTng() == nil && scenario == Scenarios[0] && !batch {
+			exporters = append([]string{LTTng}, exporters...)
+		}
+		for _, x := range exporters {
+			r := s.best(s.config(x, scenario, batch))
+			if x == Nothing {
+				floor = r.User + r.System
+			}
+			s.row(r, floor)
+		}
+	}
+	if err := HasLTTng(); err != nil && scenario == Scenarios[0] {
+		s.line("\nThe log line of LTTng is skipped: %v.", err)
+	}
+}
+
+// others measures the other scenarios of the original.
+func (s *Study) others() {
+	s.line("\n## The other scenarios\n\nMedian time and CPU time (user and system) in nanoseconds, for a run with the batch processor. A run of scenario 6 makes two spans; its time is that of the inner one.\n")
+	exporters := []string{NoOp, Nothing, OTLP, STEF, File}
+	s.line("| scenario | %s |\n|---|%s", strings.Join(exporters, " | "), strings.Repeat("--:|", len(exporters)))
+	for _, scenario := range Scenarios[1:6] {
+		cells := []string{scenario}
+		for _, x := range exporters {
+			r := s.best(s.config(x, scenario, true))
+			cells = append(cells, fmt.Sprintf("%.0f / %.0f", r.Median, r.User+r.System))
+		}
+		s.line("| %s |", strings.Join(cells, " | "))
+	}
+}
+
+// overload measures what is lost if spans are made as fast as possible.
+func (s *Study) overload() {
+	runs := int(s.Batch.Seconds() * 200_000)
+	s.line("\n## Overload\n\n%d spans of scenario 7 as fast as possible, with the batch processor as it is: a queue of 2048 spans, batches of 512. A full queue drops spans.\n", runs)
+	s.line("| exporter | spans a second made | lost | delivered a second |\n|---|--:|--:|--:|")
+	for _, x := range []string{Nothing, Stdout, OTLP, OTLPHTTP, STEF, File, OTLPDelayed, STEFDelayed} {
+		r := s.Spans(Config{Exporter: x, Scenario: Scenarios[6], Batch: true, Runs: runs, To: s.To})
+		s.Log("%s: %d of %d lost", x, r.Lost, r.Spans)
+		s.line("| %s | %.0f | %.1f %% | %.0f |", x, float64(r.Spans)/r.Real, 100*float64(r.Lost)/float64(r.Spans), float64(r.Spans-r.Lost)/r.Real)
+	}
+}
+
+// metrics measures how much CPU time goes into the export of metrics beside work.
+func (s *Study) metrics() {
+	c := MetricConfig{Exporter: None, Work: 1 << 20, To: s.To}
+	c.Work = int(float64(c.Work) * s.Work.Seconds() / s.Metrics(c).CPU)
+	s.line("\n## Metrics\n\nA fixed amount of work on a thread, while %d counters and %d histograms with %d series each are exported. Seconds of CPU time: of the work, and of everything else in the process. The overhead is the second by the first.\n", instruments, instruments, series)
+	s.line("| exporter | interval | work | everything else | overhead | bytes an export |\n|---|--:|--:|--:|--:|--:|")
+	row := func(c MetricConfig, interval string) {
+		r := s.bestMetrics(c)
+		bytes := "-"
+		if c.Interval > 0 {
+			bytes = fmt.Sprintf("%.0f", float64(r.Bytes)/(r.Real/c.Interval.Seconds()+1))
+		}
+		s.line("| %s | %s | %.3f | %.4f | %.2f %% | %s |", c.Exporter, interval, r.Own, r.CPU-r.Own, 100*(r.CPU/r.Own-1), bytes)
+	}
+	row(c, "-")
+	for _, x := range []string{OTLP, OTLPDelayed, STEF, STEFDelayed, File} {
+		for _, interval := range []time.Duration{500 * time.Millisecond, time.Second} {
+			c.Exporter, c.Interval = x, interval
+			row(c, interval.String())
+		}
+	}
+}
+
+// bestMetrics is best for metrics.
+func (s *Study) bestMetrics(c MetricConfig) MetricResult {
+	var best MetricResult
+	for i := range s.Rounds {
+		r := s.Metrics(c)
+		if i == 0 || r.CPU-r.Own < best.CPU-best.Own {
+			best = r
+		}
+	}
+	s.Log("metrics, %s, %v: work %.3f s, else %.4f s", c.Exporter, c.Interval, best.Own, best.CPU-best.Own)
+	return best
+}
