@@ -51,7 +51,18 @@ func batches(in *file.Input, root *stream.Root) (next func() (otlpfile.Batch, er
 // CheckName refuses an output name that does not imply a format.
 func CheckName(name string) error {
 	o := Options{From: OTLP, OutName: name}
-	return o.output()
+	if err := o.output(); err != nil {
+		return err
+	}
+	return o.checkGrowing()
+}
+
+// checkGrowing refuses an output that batches cannot be added to one by one.
+func (o *Options) checkGrowing() error {
+	if o.To.table() || o.To == STEFParts {
+		return refuse("a file of format %s cannot be written while telemetry arrives: write stef and convert it", o.To)
+	}
+	return nil
 }
 
 // BatchWriter writes batches of one signal to a file.
@@ -70,6 +81,9 @@ type BatchWriter struct {
 func NewBatchWriter(out io.Writer, name string, signal otlpfile.Signal) (*BatchWriter, error) {
 	o := &Options{From: OTLP, OutName: name, Compression: stef.Zstd}
 	if err := o.output(); err != nil {
+		return nil, err
+	}
+	if err := o.checkGrowing(); err != nil {
 		return nil, err
 	}
 	w := &BatchWriter{out: newPacker(out, name)}

@@ -8,6 +8,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"testing"
@@ -87,6 +88,9 @@ func TestTableMistakes(t *testing.T) {
 	_, _, err = convertFiles([]string{logs}, convert.Options{To: convert.OTLP, Columns: []string{"a"}})
 	require.ErrorContains(t, err, "--columns is for an output of format parquet or arrow")
 	_, _, err = convertFiles([]string{logs}, convert.Options{To: convert.STEFParts})
+	require.ErrorIs(t, err, convert.ErrUnsupported)
+	require.ErrorContains(t, convert.CheckName("a.parquet"), "write stef and convert it")
+	_, err = convert.NewBatchWriter(io.Discard, "a.arrow", otlpfile.Logs)
 	require.ErrorIs(t, err, convert.ErrUnsupported)
 	table, _, err := convertFiles([]string{logs}, convert.Options{To: convert.Parquet})
 	require.NoError(t, err)
