@@ -4,6 +4,8 @@
 package benchmarks
 
 import (
+	"maps"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -47,13 +49,20 @@ func BenchmarkGuard(b *testing.B) {
 func BenchmarkGuardAges(b *testing.B) {
 	for _, ref := range dataset.Recorded() {
 		set := ref.Load(b).HeadItems(4096)
-		for _, f := range []format.Format{format.OTLP(), format.STEF(format.Ordered), format.STEF(format.Sorted)} {
+		formats := map[string]format.Format{"OTLP": format.OTLP(), "STEF ordered": format.STEF(format.Ordered), "STEF sorted": format.STEF(format.Sorted)}
+		for _, o := range study.Optimizations {
+			f, err := format.STEFOptimized(ref.Signal, o)
+			require.NoError(b, err)
+			formats["STEF optimize_for "+string(o)] = f
+		}
+		for _, name := range slices.Sorted(maps.Keys(formats)) {
+			f := formats[name]
 			for _, age := range []study.Age{study.First, study.Steady} {
 				aged, err := study.NewAged(f, format.BestZstd(f), age, set)
 				require.NoError(b, err)
-				for _, name := range []string{study.SerializeFromPdata, study.DeserializeToPdata} {
-					op := aged.Op(name)
-					b.Run(path("set", ref.Name, "signal", ref.Signal.String(), "age", string(age), "format", f.Name(), "op", name), func(b *testing.B) {
+				for _, operation := range []string{study.SerializeFromPdata, study.DeserializeToPdata} {
+					op := aged.Op(operation)
+					b.Run(path("set", ref.Name, "signal", ref.Signal.String(), "age", string(age), "format", name, "op", operation), func(b *testing.B) {
 						b.ReportAllocs()
 						for b.Loop() {
 							if op.Before != nil {

@@ -13,9 +13,11 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/otelstef/stef/benchmarks/dataset"
+	"github.com/otelstef/stef/exporter/stefexporter"
 	"github.com/otelstef/stef/internal/otlpfile"
 	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/otelstef"
+	"github.com/otelstef/stef/stef-go/schema"
 	stefpdata "github.com/otelstef/stef/stef-pdata"
 )
 
@@ -26,6 +28,21 @@ func STEF(order Order) Format { return stefFormat{order: order} }
 // STEFAt is STEF with a level of zstd, and with or without templates of logs.
 func STEFAt(order Order, level stef.Level, templates stefpdata.Templates) Format {
 	return stefFormat{order, []stef.WriterOption{stef.WithLevel(level)}, []stefpdata.EncoderOption{stefpdata.WithTemplates(templates)}}
+}
+
+// STEFOptimized is STEF with the settings of the exporter for a choice of
+// optimize_for, in the schema that the exporter uses by default.
+func STEFOptimized(signal otlpfile.Signal, o stefexporter.Optimization) (Format, error) {
+	c := stefexporter.NewFactory().CreateDefaultConfig().(*stefexporter.Config).Stef
+	o.Apply(&c)
+	level, err := stef.ParseLevel(c.CompressionLevel)
+	if err != nil {
+		return nil, err
+	}
+	root := map[otlpfile.Signal]*schema.Struct{
+		otlpfile.Metrics: otelstef.MetricsCompactRoot(), otlpfile.Traces: otelstef.SpansCompactRoot(), otlpfile.Logs: otelstef.LogsCompactRoot(),
+	}[signal]
+	return stefFormat{Ordered, []stef.WriterOption{stef.WithLevel(level), stef.WithSchema(schema.WireOf(root))}, c.EncoderOptions(signal.String())}, nil
 }
 
 type stefFormat struct {

@@ -13,6 +13,7 @@ import (
 	"github.com/otelstef/stef/benchmarks/format"
 	"github.com/otelstef/stef/benchmarks/measure"
 	"github.com/otelstef/stef/benchmarks/report"
+	"github.com/otelstef/stef/exporter/stefexporter"
 	"github.com/otelstef/stef/internal/otlpfile"
 	stef "github.com/otelstef/stef/stef-go"
 	stefpdata "github.com/otelstef/stef/stef-pdata"
@@ -30,8 +31,7 @@ func (x choice) ours() bool {
 }
 
 // choices are the points of a signal. The others are relative to the first one.
-func choices(signal otlpfile.Signal) []choice {
-	var all []choice
+func choices(signal otlpfile.Signal) (all []choice, err error) {
 	for _, c := range []format.Compression{format.Zstd, format.None, format.Snappy, format.Gzip, format.ZstdFastest, format.ZstdBetter, format.ZstdBest} {
 		all = append(all, choice{"OTLP", "OTLP " + string(c), format.OTLP(), c})
 	}
@@ -59,8 +59,18 @@ func choices(signal otlpfile.Signal) []choice {
 			}
 		}
 	}
-	return all
+	for _, o := range Optimizations {
+		f, err := format.STEFOptimized(signal, o)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, choice{"STEF optimize_for", "STEF optimize_for " + string(o), f, format.Own})
+	}
+	return all, nil
 }
+
+// Optimizations are the choices of the setting optimize_for of the exporter.
+var Optimizations = []stefexporter.Optimization{stefexporter.OptimizeCPU, stefexporter.OptimizeBalanced, stefexporter.OptimizeBytes}
 
 // FrontierPoint is a choice on the sets of a signal: bytes and CPU time of both
 // ends, relative to OTLP with zstd, geometric means over the sets.
@@ -93,7 +103,10 @@ func frontier(c *Context) (*Outcome, error) {
 }
 
 func frontierOf(c *Context, signal otlpfile.Signal) (points []FrontierPoint, sets []string, err error) {
-	all := choices(signal)
+	all, err := choices(signal)
+	if err != nil {
+		return nil, nil, err
+	}
 	for _, x := range all {
 		points = append(points, FrontierPoint{signal, x.family, x.name, x.ours(), 1, 1})
 	}

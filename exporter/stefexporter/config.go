@@ -87,6 +87,12 @@ type StefConfig struct {
 	Compression configcompression.Type `mapstructure:"compression"`
 	// CompressionLevel is fastest, default, better or best.
 	CompressionLevel string `mapstructure:"compression_level"`
+	// OptimizeFor sets the defaults of CompressionLevel, Mode and Templates when a
+	// configuration is read. Afterwards these have the values in force.
+	OptimizeFor Optimization `mapstructure:"optimize_for"`
+	// Templates decides whether text bodies of logs are split into templates and
+	// parameters.
+	Templates Templates `mapstructure:"templates"`
 	// Schema is compact, full or reference: the newest schema to write. A peer
 	// with an older schema receives streams in its own schema.
 	Schema signal.Schema `mapstructure:"schema"`
@@ -150,6 +156,24 @@ func (m *ModeConfig) UnmarshalText(text []byte) error {
 	all := Mode(text)
 	*m = ModeConfig{Traces: all, Metrics: all, Logs: all}
 	return nil
+}
+
+// Templates decides whether text bodies of logs are split into templates and
+// parameters.
+type Templates string
+
+// The choices.
+const (
+	// TemplatesAuto splits them in compressed streams.
+	TemplatesAuto Templates = "auto"
+	// TemplatesOn splits them in every stream.
+	TemplatesOn Templates = "on"
+	// TemplatesOff writes them as they are.
+	TemplatesOff Templates = "off"
+)
+
+var templatesOf = map[Templates]stefpdata.Templates{
+	TemplatesAuto: stefpdata.TemplatesAuto, TemplatesOn: stefpdata.TemplatesOn, TemplatesOff: stefpdata.TemplatesOff,
 }
 
 // OTLPConfig is the configuration of OTLP requests.
@@ -218,6 +242,8 @@ func defaultStefConfig() StefConfig {
 		Connections:          1,
 		Compression:          compressionZstd,
 		CompressionLevel:     stef.LevelDefault.String(),
+		OptimizeFor:          OptimizeBalanced,
+		Templates:            TemplatesAuto,
 		Schema:               signal.Compact,
 		Mode:                 ModeConfig{Traces: ModeSorted, Metrics: ModeSorted, Logs: ModeOrdered},
 		MaxStreamLifetime:    5 * time.Minute,

@@ -116,6 +116,34 @@ func TestConfigDependents(t *testing.T) {
 	require.Equal(t, configcompression.TypeZstd, c.Fallback.Compression)
 }
 
+// TestOptimizeFor reads the setting that stands for others, beside explicit settings.
+func TestOptimizeFor(t *testing.T) {
+	read := func(stef string) StefConfig {
+		t.Helper()
+		c, err := load(t, "{endpoint: 'localhost:4320', stef: {"+stef+"}}")
+		require.NoError(t, err)
+		return c.Stef
+	}
+	require.Equal(t, defaultStefConfig(), read(""))
+	require.Equal(t, defaultStefConfig(), read("optimize_for: balanced"))
+
+	c := read("optimize_for: cpu")
+	require.Equal(t, "fastest", c.CompressionLevel)
+	require.Equal(t, ModeConfig{Traces: ModeSorted, Metrics: ModeOrdered, Logs: ModeOrdered}, c.Mode)
+	require.Equal(t, TemplatesOff, c.Templates)
+
+	c = read("optimize_for: bytes")
+	require.Equal(t, "best", c.CompressionLevel)
+	require.Equal(t, defaultStefConfig().Mode, c.Mode)
+	require.Equal(t, TemplatesAuto, c.Templates)
+
+	c = read("optimize_for: cpu, compression_level: better, templates: on, mode: {metrics: sorted}")
+	require.Equal(t, "better", c.CompressionLevel, "a key that is set wins")
+	require.Equal(t, ModeSorted, c.Mode.Metrics)
+	require.Equal(t, TemplatesOn, c.Templates)
+	require.Equal(t, OptimizeCPU, c.OptimizeFor)
+}
+
 // TestConfigMistakes lists frequent mistakes and the expected error messages.
 func TestConfigMistakes(t *testing.T) {
 	const endpoint = "endpoint: localhost:4320\n"
@@ -164,6 +192,9 @@ func TestConfigMistakes(t *testing.T) {
 	f(endpoint+"compression: none\nstef: {compression: zstd}", "compression is set at both levels", "remove one")
 	f(endpoint+"compression: zstd\nprotocol: otlp", "set otlp_fallback::compression instead")
 	f(endpoint+"stef: {compression: gzip}", `stef: compression is "gzip": set it to zstd or none`)
+	f(endpoint+"stef: {optimize_for: speed}", `optimize_for is "speed": set it to cpu, balanced or bytes`)
+	f(endpoint+"stef: {templates: yes}", `templates`)
+	f(endpoint+"stef: {templates: never}", `templates is "never": set it to auto, on or off`)
 	f(endpoint+"stef: {compression_level: 19}", "compression_level")
 	f(endpoint+"stef: {compression_level: most}", `compression_level is "most": set it to fastest, default, better or best`)
 	f(endpoint+"otlp_fallback: {compression: lz4}", `otlp_fallback: compression is "lz4": set it to gzip, snappy, zstd or none`)

@@ -31,6 +31,9 @@ func (c *Config) Unmarshal(conf *confmap.Conf) error {
 	if errs := confkeys.Unknown(conf.ToStringMap(), nil, sections...); len(errs) > 0 {
 		return errors.Join(errs...)
 	}
+	if o, ok := conf.Get("stef::optimize_for").(string); ok {
+		Optimization(o).Apply(&c.Stef) // keys that are set win
+	}
 	if err := conf.Unmarshal(c); err != nil {
 		return err
 	}

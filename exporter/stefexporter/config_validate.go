@@ -189,6 +189,14 @@ func (c *StefConfig) Validate() error {
 	if c.Compression != "" && c.Compression != compressionNone && c.Compression != compressionZstd {
 		levelErr = errors.Join(levelErr, fmt.Errorf("compression is %q: set it to zstd or none", c.Compression))
 	}
+	switch c.OptimizeFor {
+	case OptimizeCPU, OptimizeBalanced, OptimizeBytes, "":
+	default:
+		levelErr = errors.Join(levelErr, fmt.Errorf("optimize_for is %q: set it to cpu, balanced or bytes", c.OptimizeFor))
+	}
+	if _, known := templatesOf[c.Templates]; !known && c.Templates != "" {
+		levelErr = errors.Join(levelErr, fmt.Errorf("templates is %q: set it to auto, on or off", c.Templates))
+	}
 	return errors.Join(
 		between("num_streams", c.NumStreams, 1, maxStreams),
 		between("connections", c.Connections, 1, maxConnections),

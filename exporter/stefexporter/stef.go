@@ -17,7 +17,6 @@ import (
 
 	stef "github.com/otelstef/stef/stef-go"
 	stefgrpc "github.com/otelstef/stef/stef-gogrpc"
-	stefpdata "github.com/otelstef/stef/stef-pdata"
 )
 
 // stefSender sends batches over the streams of one session.
@@ -117,8 +116,7 @@ func (s *site[B]) opener(who identity) (func(context.Context) (*stefgrpc.Stream,
 // newWriter creates the writer of a stream.
 func (x *stefSender[B]) newWriter(stream *stefgrpc.Stream) (stefgrpc.BatchWriter[*batch[B]], error) {
 	meter := newFrameMeter(stream, x.telemetry)
-	mode := stefpdata.WithMode(x.config.Stef.Mode.of(x.signal.Name).mode())
-	e, err := x.signal.NewEncoder(meter, []stefpdata.EncoderOption{mode}, append(stream.WriterOptions(), x.writer...)...)
+	e, err := x.signal.NewEncoder(meter, x.config.Stef.EncoderOptions(x.signal.Name), append(stream.WriterOptions(), x.writer...)...)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,40 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefexporter
+
+import (
+	stef "github.com/otelstef/stef/stef-go"
+	stefpdata "github.com/otelstef/stef/stef-pdata"
+)
+
+// Optimization is a choice between CPU time and bytes. README.md has figures.
+type Optimization string
+
+// The choices.
+const (
+	// OptimizeCPU saves CPU time at both ends.
+	OptimizeCPU Optimization = "cpu"
+	// OptimizeBalanced is the default.
+	OptimizeBalanced Optimization = "balanced"
+	// OptimizeBytes makes streams small, at about twice the CPU time.
+	OptimizeBytes Optimization = "bytes"
+)
+
+// Apply sets the settings that the choice stands for.
+func (o Optimization) Apply(c *StefConfig) {
+	c.OptimizeFor = o
+	switch o {
+	case OptimizeCPU:
+		c.CompressionLevel = stef.LevelFastest.String()
+		c.Mode.Metrics = ModeOrdered // sorting spans saves time: there is less to compress
+		c.Templates = TemplatesOff
+	case OptimizeBytes:
+		c.CompressionLevel = stef.LevelBest.String()
+	}
+}
+
+// EncoderOptions returns the settings of an encoder of a signal.
+func (c *StefConfig) EncoderOptions(signal string) []stefpdata.EncoderOption {
+	return []stefpdata.EncoderOption{stefpdata.WithMode(c.Mode.of(signal).mode()), stefpdata.WithTemplates(templatesOf[c.Templates])}
+}
