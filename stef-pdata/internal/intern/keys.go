@@ -138,15 +138,6 @@ func (s *KeySorter) forget() {
 	clear(s.sets[:])
 }
 
-// hintOf returns bits that distinguish texts, for a cache.
-func hintOf(text string) uint8 {
-	n := len(text)
-	if n == 0 {
-		return 0
-	}
-	return uint8(n*31) ^ text[n-1] ^ text[n/2]<<3 ^ text[n/4]<<5
-}
-
 // fits reports whether pairs have all keys of the set, each once.
 func (s *keySet) fits(pairs []Pair) bool {
 	if len(pairs) != len(s.Keys) {

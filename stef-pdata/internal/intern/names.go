@@ -3,42 +3,48 @@
 
 package intern
 
-// Names numbers the names of spans in the order of first use. It is kept across
+import (
+	"unsafe"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+
+	"github.com/otelstef/stef/stef-go/codec"
+)
+
+// Names numbers texts in the order of first use, from 1 on. It is kept across
 // batches, so that the order of names stays the same.
-type Names struct {
-	ids   map[string]uint32
-	cache [256]struct { // of the content of ids
-		name string
-		id   uint32
-	}
-}
+type Names struct{ texts codec.TextIndex }
 
 // MaxNames is how many names have a number of their own. All others share one.
 const MaxNames = 1 << 14
 
 // Reset drops all numbers.
-func (n *Names) Reset() {
-	n.ids = emptied(n.ids)
-	clear(n.cache[:])
-}
+func (n *Names) Reset() { n.texts.Reset() }
 
 // ID returns the number of a name.
 func (n *Names) ID(name string) uint32 {
-	slot := &n.cache[hintOf(name)]
-	if slot.id != 0 && slot.name == name {
-		return slot.id
-	}
-	id, ok := n.ids[name]
-	if !ok {
-		if n.ids == nil {
-			n.ids = map[string]uint32{}
-		}
-		if len(n.ids) == MaxNames {
+	if n.texts.Len() == MaxNames {
+		number, ok := n.texts.Find(name)
+		if !ok {
 			return MaxNames
 		}
-		id = uint32(len(n.ids)) + 1
-		n.ids[name] = id
+		return number + 1
 	}
-	slot.name, slot.id = name, id
-	return id
+	number, _ := n.texts.Number(name)
+	return number + 1
+}
+
+// KeyLists numbers the key lists of maps, as Names numbers texts.
+type KeyLists struct {
+	Names
+	scratch []byte
+}
+
+// ID returns the number of the list of keys of m.
+func (k *KeyLists) ID(m pcommon.Map) uint32 {
+	k.scratch = k.scratch[:0]
+	for key := range m.All() {
+		k.scratch = append(append(k.scratch, key...), 0)
+	}
+	return k.Names.ID(unsafe.String(unsafe.SliceData(k.scratch), len(k.scratch))) // which copies it
 }

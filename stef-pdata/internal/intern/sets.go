@@ -8,6 +8,7 @@ import (
 	"encoding/binary"
 	"math"
 	"slices"
+	"unsafe"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 
@@ -23,20 +24,15 @@ type Sets struct {
 	index
 	order.Ranking
 	entries []attrSet // by id
-	texts   map[string]text
-	shapes  map[string]uint32 // by the numbers of the keys
+	texts   codec.TextIndex
+	shared  []string        // by number in texts
+	shapes  codec.TextIndex // lists of the numbers of keys
 	scratch []byte
 
 	// recall holds the set that was last used in each context. Different contexts may
 	// share a slot; such collisions only cost time.
 	recall []uint32
 	last   uint32
-}
-
-// text is a string that all sets share.
-type text struct {
-	string
-	number uint32
 }
 
 // RankByValue ranks all ids.
@@ -49,12 +45,14 @@ func (p *Sets) Reset() {
 	p.index.reset()
 	p.Ranking.Reset()
 	clear(p.entries)
-	p.texts, p.shapes = emptied(p.texts), emptied(p.shapes)
+	p.texts.Reset()
+	p.shapes.Reset()
+	clear(p.shared)
 	if len(p.recall) > firstRecall {
 		p.recall = nil
 	}
 	clear(p.recall)
-	p.entries, p.last = p.entries[:0], 0
+	p.entries, p.shared, p.last = p.entries[:0], p.shared[:0], 0
 }
 
 const (
@@ -134,7 +132,7 @@ func (p *Sets) make(c *values.Copier, m pcommon.Map) (attrSet, error) {
 		if err != nil {
 			return attrSet{}, mapping.InField("attributes", mapping.InPair(k, err))
 		}
-		a.key = p.share(k).string
+		a.key, _ = p.share(k)
 		pairs = append(pairs, a)
 	}
 	if err := c.Take(0); err != nil {
@@ -151,33 +149,23 @@ func (p *Sets) make(c *values.Copier, m pcommon.Map) (attrSet, error) {
 	return set, nil
 }
 
-// share returns a string that is shared by all equal strings.
-func (p *Sets) share(s string) text {
-	t, ok := p.texts[s]
-	if !ok {
-		if p.texts == nil {
-			p.texts = map[string]text{}
-		}
-		t = text{s, uint32(len(p.texts))}
-		p.texts[s] = t
+// share returns a string that all equal strings of the pool share, and its number.
+func (p *Sets) share(s string) (shared string, number uint32) {
+	number, fresh := p.texts.Number(s)
+	if fresh {
+		p.shared = append(p.shared, s)
 	}
-	return t
+	return p.shared[number], number
 }
 
 func (p *Sets) shape(set []attr) uint32 {
 	p.scratch = p.scratch[:0]
 	for i := range set {
-		p.scratch = binary.LittleEndian.AppendUint32(p.scratch, p.share(set[i].key).number)
+		_, number := p.share(set[i].key)
+		p.scratch = binary.LittleEndian.AppendUint32(p.scratch, number)
 	}
-	id, ok := p.shapes[string(p.scratch)]
-	if !ok {
-		if p.shapes == nil {
-			p.shapes = map[string]uint32{}
-		}
-		id = uint32(len(p.shapes) + 1)
-		p.shapes[string(p.scratch)] = id
-	}
-	return id
+	number, _ := p.shapes.Number(unsafe.String(unsafe.SliceData(p.scratch), len(p.scratch))) // which copies it
+	return number
 }
 
 // attr returns an attribute without its key.
@@ -186,9 +174,9 @@ func (p *Sets) attr(c *values.Copier, v pcommon.Value) (attr, error) {
 	case pcommon.ValueTypeEmpty:
 		return attr{}, nil
 	case pcommon.ValueTypeStr:
-		t := p.share(v.Str())
-		c.Left -= len(t.string)
-		return attr{typ: otelstef.AnyValueTypeString, text: t.string, num: uint64(t.number)}, nil
+		text, number := p.share(v.Str())
+		c.Left -= len(text)
+		return attr{typ: otelstef.AnyValueTypeString, text: text, num: uint64(number)}, nil
 	case pcommon.ValueTypeInt:
 		return attr{typ: otelstef.AnyValueTypeInt64, num: uint64(v.Int())}, nil
 	case pcommon.ValueTypeDouble:
@@ -213,8 +201,8 @@ func (p *Sets) differ(id uint32, m pcommon.Map) (i int, k string, v pcommon.Valu
 		if i == len(set) || len(set[i].key) != len(k) {
 			return i, k, v
 		}
-		if n := len(k); n >= 8 && n <= 16 { // nearly all keys fit two words
-			if key := set[i].key; word64(key) != word64(k) || word64(key[n-8:]) != word64(k[n-8:]) {
+		if n := len(k); n >= 8 && n <= codec.ShortText { // nearly all keys fit two words
+			if key := set[i].key; codec.Word64(key) != codec.Word64(k) || codec.Word64(key[n-8:]) != codec.Word64(k[n-8:]) {
 				return i, k, v
 			}
 		} else if set[i].key != k {
@@ -252,11 +240,4 @@ func (p *Sets) Change(dst *otelstef.Attributes, from, to uint32) {
 			a.write(dst.Value(i))
 		}
 	}
-}
-
-// word64 returns the first 8 bytes as one number.
-func word64(s string) uint64 {
-	s = s[:8]
-	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
-		uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
 }
