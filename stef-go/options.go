@@ -62,6 +62,19 @@ func WithWindowBytes(bytes int) WriterOption {
 	}
 }
 
+// WithChecksums ends the zstd data of each frame with the content checksum of zstd, so
+// that a reader notices a frame that was changed by a fault of a disk or of memory. It
+// has no effect without compression. The frames are compressed on their own, which makes
+// small frames larger, see docs/threat-model.md.
+// Every reader of the format accepts such frames; readers of this package verify the
+// checksum before they deliver the records of the frame. Default off.
+func WithChecksums() WriterOption {
+	return func(c *config.Writer) error {
+		c.Checksums = true
+		return nil
+	}
+}
+
 // WithFrameBytes sets the uncompressed size at which a frame ends, from 1 to 64 MiB
 // less 1 MiB. Default DefaultFrameBytes. A frame holds whole records, so it can be
 // larger by the record that reached the limit.

@@ -21,6 +21,7 @@ type Writer struct {
 	CheckSchema func(schema.WireSchema) error // nil accepts each
 	UserData    map[string]string
 	ZstdDict    *ZstdDict // nil is none
+	Checksums   bool
 }
 
 // Reader has the settings of a reader: the fields of stef.Limits, and its zstd

@@ -230,7 +230,34 @@ func (r *Reader) decompress(flags stef.FrameFlags, size int) error {
 		r.setWindow(r.coded)
 	}
 	r.input.add(r.coded)
-	return r.decode(r.zstd, size)
+	if err := r.decode(r.zstd, size); err != nil || !restart || !checksummed(r.coded) {
+		return err
+	}
+	return r.endZstd(r.frame)
+}
+
+// checksummed reports whether coded is a complete zstd frame with a checksum. The
+// decoder can then verify it before more data arrives. RFC 8878, section 3.1.1.
+func checksummed(coded []byte) bool {
+	var h zstd.Header
+	if h.Decode(coded) != nil || h.Skippable || !h.HasCheckSum {
+		return false
+	}
+	const head, checksum = 3, 4
+	for rest := coded[h.HeaderSize:]; len(rest) >= head; {
+		block := uint(rest[0]) | uint(rest[1])<<8 | uint(rest[2])<<16
+		last, kind, size := block&1 != 0, block>>1&3, int(block>>3)
+		if kind == 1 { // a byte that repeats
+			size = 1
+		}
+		if size > len(rest)-head {
+			return false
+		}
+		if rest = rest[head+size:]; last {
+			return len(rest) >= checksum
+		}
+	}
+	return false
 }
 
 // setWindow records the window that the first zstd frame in coded requires. If the

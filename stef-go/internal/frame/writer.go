@@ -39,7 +39,7 @@ type Writer struct {
 
 // NewWriter writes the fixed header and the variable header.
 func NewWriter(dst io.Writer, c *config.Writer, header *VarHeader) (*Writer, error) {
-	w := &Writer{dst: dst, compression: stef.Compression(c.Compression), setting: encoderSetting{stef.Level(c.Level), c.WindowBytes, c.ZstdDict}}
+	w := &Writer{dst: dst, compression: stef.Compression(c.Compression), setting: encoderSetting{stef.Level(c.Level), c.WindowBytes, c.ZstdDict, c.Checksums}}
 	content, err := header.Append(nil)
 	if err != nil {
 		return nil, err
@@ -102,8 +102,10 @@ func (w *Writer) Frame(flags stef.FrameFlags, records uint64, tree *column.Write
 func (w *Writer) compress(flags *stef.FrameFlags, tree *column.WriteTree, size int) error {
 	w.column = append(w.column[:0], w.out[headRoom:]...)
 	w.out = w.out[:headRoom]
-	if w.zstd == nil {
+	if w.zstd == nil || w.setting.crc {
 		*flags |= stef.RestartCompression
+	}
+	if w.zstd == nil {
 		var err error
 		if w.zstd, err = w.setting.encoder((*appender)(&w.out)); err != nil {
 			return err
@@ -124,6 +126,9 @@ func (w *Writer) compress(flags *stef.FrameFlags, tree *column.WriteTree, size i
 	})
 	if err != nil {
 		return err
+	}
+	if w.setting.crc {
+		return w.zstd.Close() // writes the checksum; Reset begins anew
 	}
 	return w.zstd.Flush()
 }

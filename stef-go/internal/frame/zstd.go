@@ -22,6 +22,7 @@ type encoderSetting struct {
 	level  stef.Level
 	window int
 	dict   *config.ZstdDict
+	crc    bool
 }
 
 func (s encoderSetting) pool() *sync.Pool {
@@ -45,7 +46,7 @@ func (s encoderSetting) encoder(w io.Writer) (*zstd.Encoder, error) {
 		stef.LevelBest:    zstd.SpeedBestCompression,
 	}[s.level]
 	options := []zstd.EOption{zstd.WithEncoderLevel(level), zstd.WithWindowSize(s.window),
-		zstd.WithEncoderConcurrency(1), zstd.WithLowerEncoderMem(true), zstd.WithEncoderCRC(false)}
+		zstd.WithEncoderConcurrency(1), zstd.WithLowerEncoderMem(true), zstd.WithEncoderCRC(s.crc)}
 	if s.dict != nil {
 		options = append(options, zstd.WithEncoderDictRaw(s.dict.ID, s.dict.Content))
 	}

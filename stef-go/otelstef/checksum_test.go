@@ -1,0 +1,137 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package otelstef_test
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	stef "github.com/otelstef/stef/stef-go"
+	"github.com/otelstef/stef/stef-go/dynamic"
+	"github.com/otelstef/stef/stef-go/otelstef"
+)
+
+// fieldPoints returns a stream of 10,000 points of 100 series in frames of 500.
+func fieldPoints(t testing.TB, options ...stef.WriterOption) (stream []byte) {
+	var out bytes.Buffer
+	w, err := otelstef.NewMetricsWriter(&out, options...)
+	require.NoError(t, err)
+	rec := w.Record()
+	rec.EditMetric().SetName("http.requests")
+	rec.Attributes().SetLen(2)
+	for i := range 10_000 {
+		series := i % 100
+		rec.Attributes().SetString(0, "route", fmt.Sprintf("/shop/%d", series))
+		rec.Attributes().SetString(1, "host", fmt.Sprintf("node-%d", series%7))
+		rec.Point().SetTimestamp(1_700_000_000_000_000_000 + uint64(i/100)*10_000_000_000 + uint64(i*7919%1000))
+		rec.Point().Value().SetInt64(int64(i * 31 % 977))
+		require.NoError(t, w.Write())
+		if i%500 == 499 {
+			require.NoError(t, w.Flush())
+		}
+	}
+	require.NoError(t, w.Close())
+	return out.Bytes()
+}
+
+// digest hashes what a reader sees, up to an error.
+func digest(t testing.TB, stream []byte) (sum uint64, records int, err error) {
+	r, err := otelstef.NewMetricsReader(bytes.NewReader(stream))
+	if err != nil {
+		return 0, 0, err
+	}
+	defer r.Close()
+	add := func(v uint64) { sum = (sum ^ v) * 1099511628211 }
+	for r.Next() {
+		rec := r.Record()
+		records++
+		add(rec.Point().Timestamp())
+		add(uint64(rec.Point().Value().Int64()))
+		add(uint64(len(rec.Metric().Name())))
+		for key, v := range rec.Attributes().All() {
+			for _, text := range []string{key, v.Str()} {
+				for i := range len(text) {
+					add(uint64(text[i]))
+				}
+			}
+		}
+	}
+	return sum, records, r.Err()
+}
+
+// TestFlippedBitsAreNoticed flips bits of a stream and counts what readers notice. The
+// threat model has the figures. STEF_LONG=1 flips every bit of the streams with zstd.
+func TestFlippedBitsAreNoticed(t *testing.T) {
+	every := func(step int) int {
+		if os.Getenv("STEF_LONG") != "" {
+			return 1
+		}
+		return step
+	}
+	f := func(name string, step int, noticed float64, options ...stef.WriterOption) {
+		t.Run(name, func(t *testing.T) {
+			stream := fieldPoints(t, options...)
+			want, _, err := digest(t, stream)
+			require.NoError(t, err)
+			var flips, errs, wrong, same int
+			for bit := 0; bit < 8*len(stream); bit += step {
+				flipped := bytes.Clone(stream)
+				flipped[bit/8] ^= 1 << (bit % 8)
+				flips++
+				switch got, _, err := digest(t, flipped); {
+				case err != nil:
+					errs++
+				case got != want:
+					wrong++
+				default:
+					same++
+				}
+			}
+			t.Logf("%d bytes, %d bits flipped: %d errors (%.1f %%), %d other records, %d without effect",
+				len(stream), flips, errs, 100*float64(errs)/float64(flips), wrong, same)
+			require.GreaterOrEqual(t, float64(errs)/float64(flips-same), noticed)
+		})
+	}
+	f("none", 331, 0)
+	f("zstd", every(7), 0, stef.WithCompression(stef.Zstd))
+	f("zstd with checksums", every(37), 0.99, stef.WithCompression(stef.Zstd), stef.WithChecksums())
+}
+
+// TestChecksums: a changed frame is noticed before its records are delivered, and
+// package dynamic reads the stream.
+func TestChecksums(t *testing.T) {
+	var out chunks
+	w, err := otelstef.NewMetricsWriter(&out, stef.WithCompression(stef.Zstd), stef.WithChecksums())
+	require.NoError(t, err)
+	for i := range 30 {
+		w.Record().Point().SetTimestamp(uint64(i) * 1_000_003)
+		require.NoError(t, w.Write())
+		if i%10 == 9 {
+			require.NoError(t, w.Flush())
+		}
+	}
+	require.NoError(t, w.Close())
+	stream := bytes.Join(out, nil)
+	d, err := dynamic.NewReader(bytes.NewReader(stream), otelstef.MetricsSchema(), dynamic.WithAssumedWire(otelstef.MetricsBaseSchema()))
+	require.NoError(t, err)
+	n := 0
+	for d.Next() {
+		n++
+	}
+	require.NoError(t, d.Err())
+	require.Equal(t, 30, n)
+
+	stream[len(out[0])+len(out[1])+len(out[2])+len(out[3])-1] ^= 1 // the checksum of the second frame
+	r, err := otelstef.NewMetricsReader(bytes.NewReader(stream))
+	require.NoError(t, err)
+	for n = 0; r.Next(); {
+		n++
+	}
+	require.Equal(t, 10, n)
+	require.ErrorIs(t, r.Err(), stef.ErrCorrupt)
+}
