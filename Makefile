@@ -64,6 +64,11 @@ test-long: ## Run the tests of every module at full length (STEF_LONG=1)
 test-faults: ## Run the fault tests of the transport: 10,000 batches a time (SEED=1 is the first seed)
 	STEF_LONG=1 STEF_SEED=$(SEED) $(GO) test -count=1 -timeout 30m -v -run '^TestFaults' ./stef-gogrpc
 
+HOSTILE ?= 30m
+
+hostile: ## Search for the streams that cost a receiver most, and save them (HOSTILE=30m for each kind)
+	STEF_HOSTILE=$(HOSTILE) STEF_HOSTILE_UPDATE=1 $(GO) test -count=1 -timeout 12h -v -run '^TestLaw$$' ./receiver/stefreceiver
+
 race: ## Run the tests under the race detector (RACE=packages; needs a C compiler)
 	$(GO) test -race -short $(RACE)
 

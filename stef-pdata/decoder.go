@@ -16,7 +16,7 @@ type reader interface {
 	Next() bool
 	Err() error
 	Buffered() uint64
-	DictBytes() int
+	StateBytes() int
 }
 
 // decoder holds the state that the decoders of all signals share.
@@ -25,6 +25,7 @@ type decoder struct {
 	maxItems int
 	read     uint64 // records read of the stream
 	size     int    // of the last batch; see BatchBytes
+	shared   int    // size of the batches that may share memory with the next one
 	rejected RecordErrors
 	err      error // the error that ended the stream
 
@@ -43,7 +44,7 @@ type decoder struct {
 func (d *decoder) decode(b *build.Budget, add func(room int), dropLast func()) error {
 	d.resource, d.scope, d.hasResource, d.hasScope = nil, nil, false, false
 	d.rejected, b.Spent = nil, 0
-	for n := 0; n < d.maxItems && (n == 0 || d.r.Buffered() > 0 && !b.Full(n, d.r.DictBytes())); n++ {
+	for n := 0; n < d.maxItems && (n == 0 || d.r.Buffered() > 0 && !b.Full(n, d.r.StateBytes())); n++ {
 		if !d.r.Next() {
 			if d.err = d.r.Err(); d.err == nil {
 				d.err = io.EOF
@@ -63,6 +64,19 @@ func (d *decoder) decode(b *build.Budget, add func(room int), dropLast func()) e
 		return d.rejected // the next call returns an error of the stream
 	}
 	return d.err
+}
+
+// maxShared is the size of the batches that may share memory with a later batch. A
+// consumer that keeps one batch can keep as much of others.
+const maxShared = 256 << 10
+
+// detach reports whether the next batch must not share memory with earlier ones.
+func (d *decoder) detach() bool {
+	if d.shared += d.size; d.shared < maxShared {
+		return false
+	}
+	d.shared = 0
+	return true
 }
 
 // BatchBytes returns an upper estimate of both the OTLP size and the memory of the

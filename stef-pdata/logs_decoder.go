@@ -37,6 +37,9 @@ func (d *LogsDecoder) Decode() (plog.Logs, error) {
 	if d.err != nil {
 		return d.batch, d.err
 	}
+	if d.detach() {
+		d.build.Renew()
+	}
 	err := d.decode(&d.build.Budget, d.add, d.dropLast)
 	d.build.Flush()
 	return d.batch, err

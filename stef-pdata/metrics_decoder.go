@@ -46,6 +46,9 @@ func (d *MetricsDecoder) Decode() (pmetric.Metrics, error) {
 		return d.batch, d.err
 	}
 	d.metric, d.hasMetric = nil, false
+	if d.detach() {
+		d.build.Renew()
+	}
 	err := d.decode(&d.build.Budget, d.add, d.dropLast)
 	return d.batch, err
 }

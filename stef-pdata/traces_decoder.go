@@ -45,6 +45,9 @@ func (d *TracesDecoder) Decode() (ptrace.Traces, error) {
 	if d.err != nil {
 		return d.batch, d.err
 	}
+	if d.detach() {
+		d.build.Renew()
+	}
 	err := d.decode(&d.build.Budget, d.add, d.dropLast)
 	return d.batch, err
 }

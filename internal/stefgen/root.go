@@ -124,6 +124,7 @@ func (p *plan) printReader(pr *printer, r *schema.Struct) {
 	pr.P("func New%sReader(r io.Reader, options ...stef.ReaderOption) (*%sReader, error) {", n, n)
 	pr.P("x := new(%sReader)", n)
 	pr.P("x.record.init(nil, 0)")
+	pr.P("stefrt.Measure(&x.ReadStream, &x.record)")
 	p.printBuild(pr, r, "Decoder")
 	pr.P("if err := stefrt.StartReader(&x.ReadStream, r, %sBaseSchema(), options, build); err != nil {\nreturn nil, err\n}", n)
 	pr.If(form, "x.form.start(x)")

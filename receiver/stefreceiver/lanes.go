@@ -76,8 +76,11 @@ const (
 	// mostCredit bounds the credit that a client can save.
 	mostCredit = 8 * mib
 	// streamCost is the cost to open a stream, recordCost the least cost of a record.
+	// errorCost is the cost of a stream that cannot be decoded: about what it costs to
+	// decode a record up to limits.max_record_alloc_mib and to reject it.
 	streamCost = 128 << 10
 	recordCost = 64
+	errorCost  = 16 * mib
 )
 
 // balance returns the credit.
@@ -95,4 +98,10 @@ func (c *credit) add(received, cost int64) int64 {
 	}
 	c.left = min(c.left+received*creditPerByte-cost, mostCredit)
 	return c.left
+}
+
+// batchCost returns what a client is charged for a batch: its weight for admission, or
+// its records, or the frame that it begins with, if that is more.
+func batchCost(weight int64, records uint64, plain int64) int64 {
+	return max(weight, recordCost*int64(records), plain)
 }

@@ -95,6 +95,22 @@ func dictionaryAttack(t testing.TB) chunkList {
 	})
 }
 
+const hiddenValues = 60
+
+// hiddenAttack sets another attribute to 16 MiB in each frame, and then to a number. A
+// reader keeps the memory of a value that has another type for the time being.
+func hiddenAttack(t testing.TB) chunkList {
+	value := make([]byte, 16<<20)
+	return attack(t, hiddenValues, func(frame int, w *otelstef.MetricsWriter) {
+		attrs := pointOf(w, frame).Attributes()
+		attrs.SetLen(hiddenValues)
+		attrs.SetBytes(frame, "", value)
+		require.NoError(t, w.Write())
+		attrs.SetInt64(frame, "", 0)
+		require.NoError(t, w.Write())
+	})
+}
+
 // peakHeap runs f and returns how much the heap grew at most while f ran.
 func peakHeap(f func()) int64 {
 	defer debug.SetGCPercent(debug.SetGCPercent(20))
@@ -211,6 +227,15 @@ func TestDictionariesTogether(t *testing.T) {
 	t.Logf("heap %d MiB at most, %d MiB at the end", peak/mib, heap/mib)
 	require.Less(t, heap, int64(maxStreamBytes+512*mib))
 	require.Less(t, peak, int64(2048*mib))
+}
+
+// TestHiddenMemory: what a stream keeps counts although it is not part of a batch.
+func TestHiddenMemory(t *testing.T) {
+	chunks := hiddenAttack(t)
+	r := startRig(t, testConfig(), sinks{metrics: acting(t, func(context.Context, pmetric.Metrics) error { return nil })})
+	heap := peakHeap(func() { launch(t, r, 1, chunks, 2*hiddenValues, time.Minute) })
+	t.Logf("heap %d MiB", heap/mib)
+	require.Less(t, heap, int64(maxStreamBytes+256*mib))
 }
 
 // TestManySmallStreams: many clients that start at the same time are served, even

@@ -103,6 +103,9 @@ func (s *stream[T]) serve() error {
 	defer s.stop()
 
 	err := s.decodeAll()
+	if err != nil && s.going.Err() == nil {
+		s.party.credit.add(0, errorCost)
+	}
 	s.running.Wait()
 	if failure := s.failure.Load(); failure != nil {
 		err = failure.status.Err()
@@ -338,7 +341,7 @@ func (s *stream[T]) account(b *batch[T], stats stef.ReaderStats) {
 	estimate := int64(s.decoder.BatchBytes())
 	size := s.sizer.size(estimate, func() int { return s.Size(b.data) })
 	b.weight = s.sizer.weight(size, estimate)
-	s.party.credit.add(wire, max(b.weight, recordCost*int64(stats.Records-s.records), stats.PlainBytes-s.plain))
+	s.party.credit.add(wire, batchCost(b.weight, stats.Records-s.records, stats.PlainBytes-s.plain))
 	b.weight = s.core.admission.weight(b.weight)
 	change := b.weight
 	if s.decoding {

@@ -32,19 +32,20 @@ func (e *StringEncoder) Encode(v string) {
 // Restart does nothing: there is no state.
 func (e *StringEncoder) Restart() {}
 
-// StringDecoder reads what StringEncoder writes. The strings of a frame share one
-// allocation, so keeping one string keeps all text of the column in that frame in
+// StringDecoder reads what StringEncoder writes. Consecutive strings of a frame share
+// pieces of at most 16 KiB, so keeping a string keeps at most that much other text in
 // memory. Clone the string to avoid that.
 type StringDecoder struct {
 	bitio.ByteReader
 	column []byte
-	text   string // column, converted at the first value of the frame
+	text   string // a piece of column
+	from   int    // offset of text in column
 }
 
 // Reset makes d read data.
 func (d *StringDecoder) Reset(data []byte) {
 	d.ByteReader.Reset(data)
-	d.column, d.text = data, ""
+	d.column, d.text, d.from = data, "", 0
 }
 
 // Borrow makes the strings of the frame refer to the data instead of a copy, unless
@@ -66,10 +67,21 @@ func (d *StringDecoder) Decode() string {
 	if len(run) < MinEntry {
 		return short(run)
 	}
-	if d.text == "" {
-		d.text = string(d.column)
+	i := at - d.from
+	if i+len(run) > len(d.text) {
+		d.next(at, len(run))
+		i = 0
 	}
-	return d.text[at : at+len(run)]
+	return d.text[i : i+len(run)]
+}
+
+// next copies the piece of the column that begins with a text of n bytes.
+func (d *StringDecoder) next(at, n int) {
+	size := n
+	if n <= maxPiece/4 {
+		size = min(maxPiece, len(d.column)-at)
+	}
+	d.text, d.from = string(d.column[at:at+size]), at
 }
 
 // Restart does nothing: there is no state.

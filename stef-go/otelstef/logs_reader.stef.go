@@ -26,6 +26,7 @@ type LogsReader struct {
 func NewLogsReader(r io.Reader, options ...stef.ReaderOption) (*LogsReader, error) {
 	x := new(LogsReader)
 	x.record.init(nil, 0)
+	stefrt.Measure(&x.ReadStream, &x.record)
 	build := func(b *stefrt.DecoderBuilder) {
 		x.decoder.register(b, "Logs")
 		x.fields.set(&b.Fields)

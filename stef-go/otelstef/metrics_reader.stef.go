@@ -26,6 +26,7 @@ type MetricsReader struct {
 func NewMetricsReader(r io.Reader, options ...stef.ReaderOption) (*MetricsReader, error) {
 	x := new(MetricsReader)
 	x.record.init(nil, 0)
+	stefrt.Measure(&x.ReadStream, &x.record)
 	build := func(b *stefrt.DecoderBuilder) {
 		x.decoder.register(b, "Metrics")
 		x.fields.set(&b.Fields)

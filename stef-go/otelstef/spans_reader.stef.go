@@ -26,6 +26,7 @@ type SpansReader struct {
 func NewSpansReader(r io.Reader, options ...stef.ReaderOption) (*SpansReader, error) {
 	x := new(SpansReader)
 	x.record.init(nil, 0)
+	stefrt.Measure(&x.ReadStream, &x.record)
 	build := func(b *stefrt.DecoderBuilder) {
 		x.decoder.register(b, "Spans")
 		x.fields.set(&b.Fields)

@@ -41,6 +41,11 @@ type ReadStream struct {
 	runs   [4]run // that Run found in the frame
 	looked uint64 // records that Run looked at
 
+	// record is what records are decoded into. Its memory is measured again when the
+	// stream may have added an eighth of it.
+	record  any
+	kept    int    // memory of record when it was last measured
+	grown   int    // bytes that may have been added since
 	left    uint64 // records not yet read of the frame
 	records uint64 // records read of the stream
 	err     error
@@ -61,6 +66,10 @@ func StartReader(s *ReadStream, r io.Reader, base schema.WireSchema, options []s
 	s.limits, s.zstdDicts, s.base, s.build = limits, dicts, base, build
 	return s.begin(r)
 }
+
+// Measure makes a stream measure the record that it decodes into, a pointer. For
+// generated code.
+func Measure(s *ReadStream, record any) { s.record = record }
 
 // ResetReader begins to read another stream with the same options, and reuses the
 // memory of the last one.
@@ -133,12 +142,29 @@ func (s *ReadStream) Stats() stef.ReaderStats {
 		FrameFlags:  s.flags,
 		Compression: s.frame.Compression(),
 		DictBytes:   s.limit.Used,
-		HeldBytes:   s.limit.Used + s.frame.Held(),
+		HeldBytes:   s.StateBytes() + s.frame.Held(),
 	}
 }
 
-// DictBytes returns the memory of the dictionaries, like Stats.
-func (s *ReadStream) DictBytes() int { return s.limit.Used }
+// StateBytes returns the memory of the dictionaries, and of the record if it is over
+// 1 MiB. Records keep the memory of values that they no longer have.
+func (s *ReadStream) StateBytes() int {
+	if s.kept <= smallRecord {
+		return s.limit.Used
+	}
+	return s.limit.Used + s.kept
+}
+
+// smallRecord is the memory of a record that is not counted.
+const smallRecord = 1 << 20
+
+// measure measures the record if enough was added.
+func (s *ReadStream) measure() {
+	s.grown += s.alloc.Max - s.alloc.Left
+	if s.grown >= max(smallRecord, s.kept/8) {
+		s.kept, s.grown = sizeOf(s.record), 0
+	}
+}
 
 // Run returns the number of the following records in the frame that do not change
 // any of fields, by reading ahead in the column of the root. It caches where runs
@@ -199,7 +225,10 @@ func BeginRead(s *ReadStream) bool {
 		return s.nextFrame()
 	}
 	s.left--
-	s.alloc.Left = s.alloc.Max
+	if s.alloc.Left != s.alloc.Max {
+		s.measure()
+		s.alloc.Left = s.alloc.Max
+	}
 	return true
 }
 
@@ -239,6 +268,8 @@ func (s *ReadStream) nextFrame() bool {
 			s.frame.Close()
 			return false
 		}
+		s.grown += len(payload)
+		s.measure()
 		records, n := bitio.Uvarint(payload)
 		if n <= 0 {
 			return s.fail(0, -1, fmt.Errorf("%w: the record count is cut off or too long", stef.ErrCorrupt))

@@ -17,8 +17,8 @@ type Budget struct {
 	// Each use of a text counts.
 	Spent int
 	// Max is the maximum number of bytes of a batch.
-	Max  int
-	dict int // bytes of the dictionaries at the first record of the batch
+	Max   int
+	state int // memory of the reader at the first record of the batch
 }
 
 // maxRecordBytes is how much one record may add to a batch, including the containers
@@ -26,14 +26,14 @@ type Budget struct {
 // mapping.MaxItemBytes.
 const maxRecordBytes = 4 * mapping.MaxItemBytes
 
-// Full reports whether a batch must end before the record that follows record n. dict
-// is the size of the dictionaries. Their growth during the batch counts, because
-// records can add entries that are not part of the batch.
-func (b *Budget) Full(n, dict int) bool {
-	if n <= 1 || dict < b.dict {
-		b.dict = dict
+// Full reports whether a batch must end before the record that follows record n. state
+// is the memory of the reader. Its growth during the batch counts, because records can
+// add entries to dictionaries, and other memory, that are not part of the batch.
+func (b *Budget) Full(n, state int) bool {
+	if n <= 1 || state < b.state {
+		b.state = state
 	}
-	return b.Spent+dict-b.dict >= b.Max
+	return b.Spent+state-b.state >= b.Max
 }
 
 // Check returns an error if the record that was just added to the batch is too large.

@@ -22,6 +22,12 @@ type Logs struct {
 	Records slab.Items[plog.LogRecordSlice, plog.LogRecord]
 }
 
+// Renew makes the builder refer to no earlier batch.
+func (b *Logs) Renew() {
+	b.Values.Renew()
+	b.Records.Renew()
+}
+
 // CheckRecord checks a log record. If the body is a template, it joins the text.
 func (b *Logs) CheckRecord(r *otelstef.LogRecord) (text template.Text, err error) {
 	if err := mapping.CheckLogRecord(r); err != nil {

@@ -31,6 +31,14 @@ type Metrics struct {
 	bounds     slab.Numbers[pcommon.Float64Slice, float64]
 }
 
+// Renew makes the builder refer to no earlier batch.
+func (b *Metrics) Renew() {
+	b.Values.Renew()
+	b.metrics.Renew()
+	b.numbers.Renew()
+	b.histograms.Renew()
+}
+
 // Metric appends a metric without points to dst, and reserves space for n of them.
 func (b *Metrics) Metric(metrics pmetric.MetricSlice, src *otelstef.Metric, n int) {
 	dst := b.metrics.Append(metrics)

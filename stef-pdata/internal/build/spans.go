@@ -25,6 +25,14 @@ type Spans struct {
 	spanLinks  slab.Items[ptrace.SpanLinkSlice, ptrace.SpanLink]
 }
 
+// Renew makes the builder refer to no earlier batch.
+func (b *Spans) Renew() {
+	b.Values.Renew()
+	b.Spans.Renew()
+	b.spanEvents.Renew()
+	b.spanLinks.Renew()
+}
+
 // Span sets dst, which is empty, to a span that is already checked.
 //
 // spec: #otlp-spans

@@ -26,6 +26,9 @@ type chunk struct {
 
 func chunkOf(t reflect.Type) chunk { return chunk{slice: reflect.SliceOf(t), size: t.Size()} }
 
+// renew begins a new chunk with the next object.
+func (c *chunk) renew() { c.base, c.at = nil, c.n }
+
 // one returns an object, which is zero.
 func (c *chunk) one() unsafe.Pointer {
 	if c.at == c.n {

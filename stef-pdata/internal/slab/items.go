@@ -22,6 +22,12 @@ type Items[S slice[E], E any] struct {
 	asked, ready       bool
 }
 
+// Renew begins new chunks, like Values.Renew.
+func (p *Items[S, E]) Renew() {
+	p.elements.renew()
+	p.pointers.renew()
+}
+
 // Reserve makes room for n elements in s, which is empty.
 func (p *Items[S, E]) Reserve(s S, n int) {
 	if !p.usable() {

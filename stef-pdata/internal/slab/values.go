@@ -136,6 +136,10 @@ func (v *Values) use() *layout {
 	return v.layout
 }
 
+// Renew begins new chunks, so that nothing refers to earlier batches any more. Objects
+// of a chunk keep each other in memory, with their texts.
+func (v *Values) Renew() { v.layout = nil }
+
 // SetStr sets dst, which is empty, to a text.
 func (v *Values) SetStr(dst pcommon.Value, text string) {
 	if l := v.use(); l != nil {

@@ -25,6 +25,7 @@ type RecordReader struct {
 func NewRecordReader(r io.Reader, options ...stef.ReaderOption) (*RecordReader, error) {
 	x := new(RecordReader)
 	x.record.init(nil, 0)
+	stefrt.Measure(&x.ReadStream, &x.record)
 	build := func(b *stefrt.DecoderBuilder) {
 		b.Root("Record", &x.decoder)
 		x.decoder.register(b, "Record")

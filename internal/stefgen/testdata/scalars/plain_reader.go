@@ -25,6 +25,7 @@ type PlainReader struct {
 func NewPlainReader(r io.Reader, options ...stef.ReaderOption) (*PlainReader, error) {
 	x := new(PlainReader)
 	x.record.init(nil, 0)
+	stefrt.Measure(&x.ReadStream, &x.record)
 	build := func(b *stefrt.DecoderBuilder) {
 		x.decoder.register(b, "Plain")
 		x.fields.set(&b.Fields)

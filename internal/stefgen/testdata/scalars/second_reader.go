@@ -25,6 +25,7 @@ type SecondReader struct {
 func NewSecondReader(r io.Reader, options ...stef.ReaderOption) (*SecondReader, error) {
 	x := new(SecondReader)
 	x.record.init(nil, 0)
+	stefrt.Measure(&x.ReadStream, &x.record)
 	build := func(b *stefrt.DecoderBuilder) {
 		x.decoder.register(b, "Second")
 		x.fields.set(&b.Fields)

@@ -1,0 +1,382 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The law is about the time of a thread, which Linux counts. The race detector
+// changes both time and memory.
+//go:build linux && !race
+
+package stefreceiver
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"io"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"runtime/metrics"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/receiver/receivertest"
+
+	"github.com/otelstef/stef/internal/fixtures/recordings"
+	"github.com/otelstef/stef/internal/signal"
+	stef "github.com/otelstef/stef/stef-go"
+	"github.com/otelstef/stef/stef-go/otelstef"
+	stefpdata "github.com/otelstef/stef/stef-pdata"
+
+	"github.com/otelstef/stef/receiver/stefreceiver/internal/metadata"
+)
+
+// outcome is what a stream cost the receiver.
+type outcome struct {
+	sent, charged int64         // bytes of the stream, and what the client was charged for them
+	cpu           time.Duration // of the goroutine that decodes
+	allocated     int64
+	batch, weight int64 // live memory of decoded batches, and what admission counts for them
+	held, counted int64 // live memory between batches, and what the receiver counts for it
+	records       uint64
+}
+
+// budget ends a stream that was charged that much.
+const budget = 16 * mib
+
+// suffer passes a stream through the receiver. With keep it measures live memory,
+// otherwise time and allocations.
+func suffer(t testing.TB, root string, stream []byte, keep bool) outcome {
+	switch root {
+	case otelstef.MetricsRoot:
+		return sufferAs(t, signal.Metrics, metricsOperation, stream, keep)
+	case otelstef.SpansRoot:
+		return sufferAs(t, signal.Traces, tracesOperation, stream, keep)
+	}
+	return sufferAs(t, signal.Logs, logsOperation, stream, keep)
+}
+
+func sufferAs[T any](t testing.TB, sig *signal.Descriptor[T], op operation, data []byte, keep bool) outcome {
+	out := outcome{sent: int64(len(data)), charged: streamCost}
+	settings := receivertest.NewNopSettings(metadata.Type)
+	s, err := newShared(testConfig(), settings)
+	require.NoError(t, err)
+	var before int64
+	var kept []T
+	watched := *sig
+	watched.NewDecoder = func(src io.Reader, options []stefpdata.DecoderOption, more ...stef.ReaderOption) (*signal.Decoder[T], error) {
+		d, err := sig.NewDecoder(src, options, more...)
+		if err != nil {
+			return d, err
+		}
+		var z sizer
+		var ended error
+		var last stef.ReaderStats
+		decode, reader := d.Decode, d.Reader
+		d.Decode = func() (T, error) {
+			if out.charged > budget || keep && out.weight > 4*mib {
+				none, _ := sig.Unmarshal(nil)
+				return none, io.EOF // what follows is more of the same
+			}
+			batch, err := decode()
+			ended = err
+			stats, estimate := reader.Stats(), int64(d.BatchBytes())
+			weight := z.weight(z.size(estimate, func() int { return sig.Size(batch) }), estimate)
+			out.weight += weight
+			out.records = stats.Records
+			out.charged += batchCost(weight, stats.Records-last.Records, stats.PlainBytes-last.PlainBytes)
+			last = stats
+			if keep {
+				kept = append(kept, batch)
+			}
+			return batch, err
+		}
+		d.Reader = closing{reader, func() {
+			if !keep || ended != nil && ended != io.EOF {
+				return
+			}
+			out.counted = int64(reader.Stats().HeldBytes)
+			both := liveHeap() - before
+			runtime.KeepAlive(kept)
+			kept = nil
+			out.held = liveHeap() - before
+			out.batch = both - out.held
+		}}
+		return d, err
+	}
+	p, err := newPipe(&watched, op, s.core, settings, func(context.Context, T) error { return nil })
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	st := newStream(p, idleTransport{bytes.NewReader(data), ctx})
+	if keep {
+		before = liveHeap()
+	}
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	allocated, cpu := allocatedBytes(), threadTime()
+	err = st.serve()
+	if err != nil {
+		out.charged += errorCost
+	}
+	out.cpu, out.allocated = threadTime()-cpu, allocatedBytes()-allocated
+	if err != nil {
+		require.NotContains(t, err.Error(), "panicked")
+	}
+	return out
+}
+
+// closing calls a function before a reader is closed.
+type closing struct {
+	signal.Reader
+	before func()
+}
+
+func (c closing) Close() {
+	c.before()
+	c.Reader.Close()
+}
+
+// idleTransport has the bytes of a stream, and settles nothing.
+type idleTransport struct {
+	io.Reader
+	ctx context.Context
+}
+
+func (t idleTransport) Context() context.Context         { return t.ctx }
+func (idleTransport) ReaderOptions() []stef.ReaderOption { return nil }
+func (idleTransport) StopReading()                       {}
+func (idleTransport) Reject(uint64, uint64)              {}
+func (idleTransport) Ack(uint64, uint64)                 {}
+
+func liveHeap() int64 {
+	runtime.GC() // pools are emptied by the second
+	runtime.GC()
+	return readMetric("/gc/heap/live:bytes")
+}
+
+func allocatedBytes() int64 { return readMetric("/gc/heap/allocs:bytes") }
+
+func readMetric(name string) int64 {
+	sample := []metrics.Sample{{Name: name}}
+	metrics.Read(sample)
+	return int64(sample[0].Value.Uint64())
+}
+
+// threadTime returns the processor time of this thread.
+func threadTime() time.Duration {
+	const thread = 1 // RUSAGE_THREAD
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(thread, &usage); err != nil {
+		panic(err)
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+}
+
+// objective is a ratio that hostile streams make as large as they can.
+type objective struct {
+	Name string
+	keep bool
+	// ratio returns the ratio, and most the bound that the test checks. ordinary is
+	// the ratio of the recordings of this repository.
+	ratio func(o *outcome) float64
+	most  func(ordinary float64) float64
+}
+
+var objectives = []objective{
+	// The unit that clients are charged in covers processor time: a stream costs no
+	// more for it than some times what ordinary telemetry costs.
+	{"processor time for each byte charged, ns", false, func(o *outcome) float64 {
+		return float64(o.cpu) / float64(o.charged)
+	}, func(ordinary float64) float64 { return 8 * ordinary }},
+	{"allocation for each byte charged or sent", false, func(o *outcome) float64 {
+		return float64(o.allocated) / float64(o.charged+16*o.sent+mib)
+	}, func(float64) float64 { return 12 }},
+	// README.md says that memory is at most three times what admission counts, and
+	// that a stream holds 3 MiB and what it counts.
+	{"live memory of batches for each byte admitted", true, func(o *outcome) float64 {
+		return float64(o.batch) / float64(o.weight+mib/4)
+	}, func(float64) float64 { return memoryPerOTLP }},
+	{"live memory of the stream for each byte counted", true, func(o *outcome) float64 {
+		return float64(o.held) / float64(o.counted+streamAllowance)
+	}, func(float64) float64 { return 1.5 }},
+}
+
+// found is a hostile stream that a search found.
+type found struct {
+	Objective string  `json:"objective"`
+	Recipe    string  `json:"recipe"`
+	Ratio     float64 `json:"ratio"`
+}
+
+const foundFile = "testdata/hostile.json"
+
+// knownRecipes returns the recipes that earlier searches found.
+func knownRecipes(t testing.TB) (all []found) {
+	data, err := os.ReadFile(foundFile)
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(data, &all))
+	return all
+}
+
+func parseRecipe(t testing.TB, text string) (r recipe) {
+	data, err := hex.DecodeString(text)
+	require.NoError(t, err)
+	require.Len(t, data, len(r))
+	copy(r[:], data)
+	return r
+}
+
+// TestLaw searches for the streams that cost most, beginning with those that earlier
+// searches found, and checks the bounds. STEF_HOSTILE is the time for each objective,
+// and STEF_HOSTILE_UPDATE=1 saves what is found.
+func TestLaw(t *testing.T) {
+	if testing.Short() {
+		t.Skip("measures time")
+	}
+	patience := 3 * time.Second
+	if text := os.Getenv("STEF_HOSTILE"); text != "" {
+		var err error
+		patience, err = time.ParseDuration(text)
+		require.NoError(t, err)
+	}
+	known := knownRecipes(t)
+	var worst []found
+	for i := range objectives {
+		o := &objectives[i]
+		t.Run(o.Name, func(t *testing.T) {
+			ordinary := ordinaryRatio(t, o)
+			s := search{t: t, objective: o, random: rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 1))}
+			for _, k := range known {
+				s.try(parseRecipe(t, k.Recipe))
+			}
+			s.climb(patience)
+			best := s.best[0]
+			final := s.measure(&best.recipe, 5)
+			most := o.most(ordinary)
+			t.Logf("%d streams; ordinary %.2f, worst %.2f, bound %.2f: %d bytes, %d records, %d charged, %d admitted, %v, %d allocated, %d and %d live; recipe %v",
+				s.tried, ordinary, final.ratio, most, final.sent, final.records, final.charged, final.weight, final.cpu, final.allocated, final.batch, final.held, &best.recipe)
+			worst = append(worst, found{o.Name, best.recipe.String(), final.ratio})
+			require.LessOrEqual(t, final.ratio, most)
+		})
+	}
+	if os.Getenv("STEF_HOSTILE_UPDATE") != "" {
+		data, err := json.MarshalIndent(worst, "", "\t")
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(foundFile, append(data, '\n'), 0o644))
+	}
+}
+
+// ordinaryRatio returns the ratio of the recordings.
+func ordinaryRatio(t testing.TB, o *objective) float64 {
+	var sum outcome
+	for _, r := range recordings.All() {
+		parts, err := r.Parts()
+		require.NoError(t, err)
+		var root string
+		var stream []byte
+		switch r.Signal {
+		case "metrics":
+			root, stream = otelstef.MetricsRoot, streamOf(t, signal.Metrics, otelstef.CompactMetrics(), parts)
+		case "traces":
+			root, stream = otelstef.SpansRoot, streamOf(t, signal.Traces, otelstef.CompactSpans(), parts)
+		default:
+			root, stream = otelstef.LogsRoot, streamOf(t, signal.Logs, otelstef.CompactLogs(), parts)
+		}
+		x := suffer(t, root, stream, o.keep)
+		sum.sent, sum.charged, sum.weight = sum.sent+x.sent, sum.charged+x.charged, sum.weight+x.weight
+		sum.cpu, sum.allocated = sum.cpu+x.cpu, sum.allocated+x.allocated
+		sum.batch, sum.held, sum.counted = sum.batch+x.batch, max(sum.held, x.held), max(sum.counted, x.counted)
+	}
+	return o.ratio(&sum)
+}
+
+func streamOf[T any](t testing.TB, sig *signal.Descriptor[T], form stef.WriterOption, parts [][]byte) []byte {
+	var out bytes.Buffer
+	e, err := sig.NewEncoder(&out, nil, form, stef.WithCompression(stef.Zstd))
+	require.NoError(t, err)
+	for _, part := range parts {
+		batch, err := sig.Unmarshal(part)
+		require.NoError(t, err)
+		require.NoError(t, e.Encode(batch))
+		require.NoError(t, e.Writer.Flush())
+	}
+	return out.Bytes()
+}
+
+// search climbs from the best recipes that it knows.
+type search struct {
+	t         testing.TB
+	objective *objective
+	random    *rand.Rand
+	best      []candidate // the worst streams first, at most 8
+	tried     int
+}
+
+type candidate struct {
+	recipe
+	outcome
+	ratio float64
+}
+
+// measure returns the least ratio of several measurements.
+func (s *search) measure(r *recipe, times int) candidate {
+	stream, root := r.cook(s.t), r.root()
+	var least candidate
+	for i := range times {
+		c := candidate{recipe: *r, outcome: suffer(s.t, root, stream, s.objective.keep)}
+		if c.ratio = s.objective.ratio(&c.outcome); i == 0 || c.ratio < least.ratio {
+			least = c
+		}
+	}
+	return least
+}
+
+// try measures a recipe and keeps it if it is among the worst.
+func (s *search) try(r recipe) {
+	const kept = 8
+	s.tried++
+	c := s.measure(&r, 1)
+	if len(s.best) == kept && c.ratio <= s.best[kept-1].ratio {
+		return
+	}
+	c = s.measure(&r, 3)
+	at, _ := slices.BinarySearchFunc(s.best, c, func(a, b candidate) int { return cmp.Compare(b.ratio, a.ratio) })
+	s.best = slices.Insert(s.best, at, c)
+	s.best = s.best[:min(len(s.best), kept)]
+}
+
+func (s *search) climb(patience time.Duration) {
+	for end := time.Now().Add(patience); time.Now().Before(end); {
+		if len(s.best) == 0 || s.random.IntN(8) == 0 {
+			var r recipe
+			for i := range r {
+				if s.random.IntN(2) == 0 {
+					r[i] = byte(s.random.Uint32())
+				}
+			}
+			s.try(r)
+			continue
+		}
+		r := s.best[s.random.IntN(len(s.best))].recipe
+		for range 1 + s.random.IntN(3) {
+			switch i := s.random.IntN(len(r)); s.random.IntN(4) {
+			case 0:
+				r[i] = 0
+			case 1:
+				r[i] = byte(s.random.Uint32())
+			default: // a step
+				r[i] = byte(min(255, max(0, int(r[i])+s.random.IntN(41)-20)))
+			}
+		}
+		if other := s.best[s.random.IntN(len(s.best))].recipe; s.random.IntN(4) == 0 {
+			i := s.random.IntN(len(r))
+			copy(r[i:], other[i:])
+		}
+		s.try(r)
+	}
+}
