@@ -9,10 +9,10 @@ import (
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
-// NextBorrowing is Next for who is done with a record before the next one. A text body
-// then lies in memory of the reader, which saves a copy of all of them, and is good
-// until NextBorrowing is called again; clone it to keep it. A stream that is read so
-// must be read so to its end, or to a Reset.
+// NextBorrowing is Next without copying text bodies. Use it when each record is
+// processed before the next one is read. A text body is then in memory of the reader,
+// and is valid until the next call of NextBorrowing; clone it to keep it. Read the whole
+// stream either with Next or with NextBorrowing; Reset begins a new stream.
 func (r *LogsReader) NextBorrowing() bool {
 	if body := &r.record.record.body; r.Buffered() == 0 && body.typ == LogBodyTypeString {
 		body.str = strings.Clone(body.str) // the body of the next record may be the same

@@ -11,17 +11,17 @@ import (
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
-// logsForm is what both ends of a stream of log records in the compact form have.
+// logsForm is the state of the compact form that writer and reader of logs share.
 type logsForm struct {
 	on     bool
-	wire   CompactLog // what the reader holds
-	held   heldLog    // so does it this
+	wire   CompactLog // the fields as they were sent last
+	held   heldLog    // and those outside of CompactLog
 	logs   compact.Logs
 	log    compact.Log
 	fields compact.LogFields
 }
 
-// heldLog is fields that are part of the form without being of CompactLog.
+// heldLog is the fields of the form that are not in CompactLog.
 type heldLog struct{ time, observed, ids, trace, known, id uint64 }
 
 const (
@@ -45,16 +45,16 @@ func (f LogsFields) Compact() bool {
 		f.LogRecord&compactRecord == compactRecord
 }
 
-// Restart forgets what the stream has said.
+// Restart discards the state.
 func (f *logsForm) Restart() { f.logs.Reset() }
 
-// Release forgets, and gives memory back.
+// Release discards the state and its memory.
 func (f *logsForm) Release() { f.logs = compact.Logs{} }
 
-// logsWriterForm brings log records into the compact form.
+// logsWriterForm converts log records to the compact form.
 type logsWriterForm struct {
 	logsForm
-	all bool // send all
+	all bool // send all fields, even equal ones
 }
 
 func (f *logsWriterForm) start(w *LogsWriter) {
@@ -68,7 +68,7 @@ func (f *logsWriterForm) start(w *LogsWriter) {
 func (f *logsWriterForm) reset() {
 	f.wire.clear()
 	f.held, f.all = heldLog{}, false
-	// Fields that a record does not use keep what the record before had.
+	// A field that a record does not use keeps its value.
 	f.fields = compact.LogFields{}
 }
 
@@ -118,7 +118,8 @@ func (f *logsWriterForm) encode(w *LogsWriter) {
 	e.head.Write(mask, e.head.Fields)
 }
 
-// put finds out what to send of a record, and returns which of its own fields.
+// put sets the fields of the form for a record. It returns the fields of the record
+// itself that must be sent.
 func (f *logsWriterForm) put(src *LogRecord) (plain uint64) {
 	x := &f.log
 	x.Time, x.Observed = src.time, src.observedTime
@@ -152,8 +153,8 @@ func (f *logsWriterForm) put(src *LogRecord) (plain uint64) {
 	return plain
 }
 
-// encodeRecord writes the log record, for which it holds the fields of the form for
-// as long as that takes.
+// encodeRecord writes the log record. Only while it does, the record has the fields of
+// the form.
 func (f *logsWriterForm) encodeRecord(e *logsEncoder, s *LogRecord, was heldLog, plain uint64) (mask uint64) {
 	marks := plain | stefrt.If(f.held.time != was.time, LogRecordFieldCompactTime) |
 		stefrt.If(f.held.observed != was.observed, LogRecordFieldCompactObserved) |
@@ -163,7 +164,7 @@ func (f *logsWriterForm) encodeRecord(e *logsEncoder, s *LogRecord, was heldLog,
 	if modified == 0 {
 		return 0
 	}
-	// Sent in any case, as readers keep nothing of them.
+	// Always sent, because readers do not hold them.
 	whole := e.record.head.Mask
 	e.record.head.Mask |= plain
 	observed, delta, has := s.observedTime, s.ObservedDelta(), s.HasObservedDelta()
@@ -184,7 +185,7 @@ func (f *logsWriterForm) encodeRecord(e *logsEncoder, s *LogRecord, was heldLog,
 	return LogsFieldRecord
 }
 
-// logsReaderForm brings log records back from the compact form.
+// logsReaderForm converts log records from the compact form.
 type logsReaderForm struct {
 	logsForm
 	sent struct { // as they were sent
@@ -242,7 +243,7 @@ func (f *logsReaderForm) decode(r *LogsReader) {
 	}
 }
 
-// decodeRecord reads the log record and takes the fields of the form out of it.
+// decodeRecord reads the log record, and moves the fields of the form out of it.
 func (f *logsReaderForm) decodeRecord(d *logsDecoder, s *LogRecord) {
 	d.record.Decode(s)
 	changed := s.node.Modified()

@@ -11,10 +11,10 @@ import (
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
-// metricsForm is what both ends of a stream of metrics in the compact form have.
+// metricsForm is the state of the compact form that writer and reader of metrics share.
 type metricsForm struct {
 	on     bool
-	wire   CompactPoint // what the reader holds
+	wire   CompactPoint // the fields as they were sent last
 	number uint64
 	index  seriesIndex
 	points compact.Points
@@ -28,7 +28,7 @@ const (
 		CompactPointFieldBits | CompactPointFieldWords | CompactPointFieldFloats
 )
 
-// Restart forgets what the stream has said.
+// Restart discards the state.
 func (f *metricsForm) Restart() {
 	f.index.forget()
 	f.points.Reset()
@@ -39,10 +39,10 @@ func (f *metricsForm) Release() {
 	f.index = seriesIndex{}
 }
 
-// metricsWriterForm brings metrics into the compact form.
+// metricsWriterForm converts metrics to the compact form.
 type metricsWriterForm struct {
 	metricsForm
-	all bool // send Number in any case
+	all bool // send Number even if it is equal
 }
 
 func (f *metricsWriterForm) start(w *MetricsWriter) {
@@ -58,7 +58,7 @@ func (f *metricsWriterForm) start(w *MetricsWriter) {
 func (f *metricsWriterForm) reset() {
 	f.wire.clear()
 	f.number, f.all = 0, false
-	// Fields that a record does not use keep what the record before had.
+	// A field that a record does not use keeps its value.
 	f.fields = compact.Fields{Words: f.fields.Words[:0], Floats: f.fields.Floats[:0]}
 }
 
@@ -67,7 +67,8 @@ func (f *metricsWriterForm) sendAll() {
 	f.all = true
 }
 
-// encode writes the record. What the form says comes last, as it depends on the rest.
+// encode writes the record. It writes the fields of the form last, because they depend
+// on the others.
 func (f *metricsWriterForm) encode(w *MetricsWriter) {
 	s, e := &w.record, &w.encoder
 	mask := s.node.Take() & e.head.Mask &^ (MetricsFieldPoint | MetricsFieldCompact | MetricsFieldNumber)
@@ -119,7 +120,7 @@ func (f *metricsWriterForm) encode(w *MetricsWriter) {
 	e.head.Write(mask, e.head.Fields)
 }
 
-// set gives wire the fields.
+// set copies the fields to wire, which marks those that differ.
 func (f *metricsWriterForm) set() {
 	w, x := &f.wire, &f.fields
 	w.SetTime(x.Time)
@@ -135,7 +136,7 @@ func (f *metricsWriterForm) set() {
 	}
 }
 
-// take reads a point of a record.
+// take sets point to the point of a record.
 func (f *metricsForm) take(src *Point) {
 	p := &f.point
 	p.Start, p.Time = src.startTimestamp, src.timestamp
@@ -199,7 +200,7 @@ func (f *metricsForm) takeSummary(s *SummaryValue) {
 	}
 }
 
-// metricsReaderForm brings metrics back from the compact form.
+// metricsReaderForm converts metrics from the compact form.
 type metricsReaderForm struct {
 	metricsForm
 	held   [3]any // of the record when all was forgotten: nothing else may come to lie there
@@ -279,7 +280,7 @@ func (f *metricsReaderForm) decode(r *MetricsReader) {
 	}
 }
 
-// give sets the point of a record.
+// give sets the point of a record. It returns false if point is invalid.
 func (f *metricsReaderForm) give(dst *Point) bool {
 	p := &f.point
 	dst.SetStartTimestamp(p.Start)
@@ -303,7 +304,7 @@ func (f *metricsReaderForm) give(dst *Point) bool {
 	return true
 }
 
-// unmark clears the marks of the record before, so that new ones reach the top.
+// unmark clears the marks of the last record, so that new marks propagate to the root.
 func (v *PointValue) unmark() {
 	v.node.SetModified(0)
 	switch v.typ {

@@ -12,11 +12,11 @@ import (
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
-// spansForm is what both ends of a stream of spans in the compact form have.
+// spansForm is the state of the compact form that writer and reader of spans share.
 type spansForm struct {
 	on       bool
-	wire     CompactSpan // what the reader holds
-	id       uint64      // so do these, of the root
+	wire     CompactSpan // the fields as they were sent last
+	id       uint64      // and those of the root
 	start    uint64
 	duration uint64
 	spans    compact.Spans
@@ -39,16 +39,16 @@ func (f *spansForm) begin(fields SpansFields) {
 	f.on = fields.Spans&compactSpans == compactSpans && fields.CompactSpan&compactSpan == compactSpan
 }
 
-// Restart forgets what the stream has said.
+// Restart discards the state.
 func (f *spansForm) Restart() { f.spans.Reset() }
 
-// Release forgets, and gives memory back.
+// Release discards the state and its memory.
 func (f *spansForm) Release() { f.spans = compact.Spans{} }
 
-// spansWriterForm brings spans into the compact form.
+// spansWriterForm converts spans to the compact form.
 type spansWriterForm struct {
 	spansForm
-	all bool // send all that stands in the root
+	all bool // send all fields in the root
 }
 
 func (f *spansWriterForm) start(w *SpansWriter) {
@@ -63,7 +63,7 @@ func (f *spansWriterForm) start(w *SpansWriter) {
 func (f *spansWriterForm) reset() {
 	f.wire.clear()
 	f.id, f.spansForm.start, f.duration, f.all = 0, 0, 0, false
-	// Fields that a record does not use keep what the record before had.
+	// A field that a record does not use keeps its value.
 	f.fields = compact.SpanFields{Times: f.fields.Times[:0]}
 }
 
@@ -87,7 +87,7 @@ func (f *spansWriterForm) encode(w *SpansWriter) {
 	}
 	f.take(&s.span)
 	if f.span.Apart {
-		// Sent in any case, as readers keep nothing of them.
+		// Always sent, because readers do not hold them.
 		s.span.node.SetModified(s.span.node.Modified() | spanIDs)
 		e.span.head.Mask |= spanIDs
 	}
@@ -105,7 +105,7 @@ func (f *spansWriterForm) encode(w *SpansWriter) {
 	e.head.Write(mask, e.head.Fields)
 }
 
-// set gives wire the fields, and writes them.
+// set copies the fields to wire, and writes those that differ.
 func (f *spansWriterForm) set(e *spansEncoder) (mask uint64) {
 	w, x := &f.wire, &f.fields
 	w.SetTrace(x.Trace)
@@ -139,7 +139,7 @@ func (f *spansWriterForm) set(e *spansEncoder) (mask uint64) {
 	return mask
 }
 
-// take reads the span of a record.
+// take sets span to the span of a record.
 func (f *spansForm) take(src *Span) {
 	x := &f.span
 	x.Start, x.End = src.startTimeUnixNano, src.endTimeUnixNano
@@ -160,7 +160,7 @@ func (f *spansForm) take(src *Span) {
 	}
 }
 
-// spansReaderForm brings spans back from the compact form.
+// spansReaderForm converts spans from the compact form.
 type spansReaderForm struct {
 	spansForm
 	held [3][]byte // ids as they were sent
@@ -273,7 +273,7 @@ func (f *spansReaderForm) beginEvents(dst *Span, n int, changed uint64) {
 	f.span.Times = slices.Grow(f.span.Times[:0], n)
 }
 
-// keep keeps ids that were sent, as undo writes over those of the record.
+// keep copies the ids that were sent, because undo overwrites those of the record.
 func (f *spansReaderForm) keep(s *Span, changed uint64) {
 	for i, x := range []struct {
 		field uint64

@@ -16,17 +16,16 @@ func PublishedMetrics() stef.WriterOption { return stef.WithSchema(MetricsBaseSc
 // and link counts and entity references.
 func PublishedSpans() stef.WriterOption { return stef.WithSchema(SpansBaseSchema()) }
 
-// CompactMetrics makes a writer of metrics write in the compact form: times and values
-// go out as differences from what the stream has said of their series. Records are
-// written and read as in the full schema, and streams are about half the size. Only
-// readers of this form read them: those of this package, and what the specification
-// made.
+// CompactMetrics makes a writer of metrics write in the compact form: it sends times and
+// values as differences from earlier points of their series. Programs set and get the
+// fields of records as in the full schema. Only readers that know the form can read the
+// stream: those of this package, and others that follow the specification.
 func CompactMetrics() stef.WriterOption { return stef.WithSchema(MetricsCompactSchema()) }
 
-// CompactSpans is CompactMetrics for spans: parents and traces go out as references
-// to ids of the stream, times as differences.
+// CompactSpans is CompactMetrics for spans: it sends parents and traces as references to
+// ids that were sent before, and times as differences.
 func CompactSpans() stef.WriterOption { return stef.WithSchema(SpansCompactSchema()) }
 
-// CompactLogs is CompactMetrics for log records. Observed times are read as such,
-// never as ObservedDelta.
+// CompactLogs is CompactMetrics for log records. Records that are read have
+// ObservedTime, never ObservedDelta.
 func CompactLogs() stef.WriterOption { return stef.WithSchema(LogsCompactSchema()) }

@@ -11,20 +11,19 @@ import (
 )
 
 const (
-	// maxSeries is how many series a stream remembers; one more, and all are forgotten.
+	// maxSeries is the maximum number of series; one more discards all of them.
 	maxSeries = 1 << 16
-	// maxSeriesPairs and maxSeriesWords bound what they hold: pairs of attributes, and
+	// maxSeriesPairs bounds the pairs of attributes of all series, maxSeriesWords their
 	// integers and doubles of histograms and summaries.
 	maxSeriesPairs = 1 << 19
 	maxSeriesWords = 1 << 21
 )
 
-// container tells apart metrics, resources and scopes: the writer has the references
-// to them, the reader where they lie.
+// container identifies a metric, a resource and a scope: by their references in the
+// writer, by their addresses in the reader.
 type container struct{ metric, resource, scope uint64 }
 
-// seriesIndex finds what is remembered of a series: of a metric, resource, scope and
-// attributes.
+// seriesIndex finds the state of a series by metric, resource, scope and attributes.
 //
 // spec: #compact-series
 type seriesIndex struct {
@@ -32,10 +31,10 @@ type seriesIndex struct {
 	sets  map[uint64]*pairSet
 	pairs int
 	words int
-	last  *series                  // of the record before
-	own   bool                     // clone text
+	last  *series                  // of the last record
+	own   bool                     // clone text, because callers may reuse it
 	homes map[uint64]*compact.Home // by resource
-	none  series                   // of attributes that no series can have
+	none  series                   // for attributes that cannot identify a series
 }
 
 type seriesKey struct {
@@ -46,7 +45,7 @@ type seriesKey struct {
 type series struct {
 	compact.Series
 	seriesKey
-	next *series // the one that followed it
+	next *series // that of the record that followed last time
 }
 
 // pairSet is attributes whose values are no arrays, maps or bytes.
@@ -61,7 +60,7 @@ type pairCopy struct {
 	typ       AnyValueType
 }
 
-// forget forgets all series.
+// forget discards all series.
 func (x *seriesIndex) forget() {
 	clear(x.known)
 	clear(x.sets)
@@ -69,8 +68,8 @@ func (x *seriesIndex) forget() {
 	x.pairs, x.words, x.last = 0, 0, nil
 }
 
-// find returns the series of a record, whose attributes are those of the record
-// before unless they changed.
+// find returns the series of a record. changed says that the attributes may differ from
+// those of the last record.
 func (x *seriesIndex) find(c container, attributes *Attributes, changed bool) *series {
 	last := x.last
 	if last != nil {
@@ -94,8 +93,8 @@ func (x *seriesIndex) find(c container, attributes *Attributes, changed bool) *s
 	return s
 }
 
-// seek finds a series, or begins one. It returns nil if the attributes cannot be
-// those of a series.
+// seek finds a series, or adds it. It returns nil if the attributes cannot identify a
+// series.
 func (x *seriesIndex) seek(c container, attributes *Attributes, changed bool) *series {
 	var set *pairSet
 	if !changed && x.last != nil {
@@ -182,7 +181,7 @@ func (x *seriesIndex) setOf(attributes *Attributes) *pairSet {
 	return set
 }
 
-// holds says whether the set is that of attributes.
+// holds reports whether the set is equal to attributes.
 func (s *pairSet) holds(attributes *Attributes) bool {
 	if len(s.pairs) != len(attributes.pairs) {
 		return false
