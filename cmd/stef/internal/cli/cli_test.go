@@ -85,7 +85,7 @@ func TestUsageErrors(t *testing.T) {
 		"convert", "convert a", "convert a b c", "convert --from x a b", "convert --to x a b",
 		"convert --signal profiles a b", "convert --root profiles a b", "convert --mode x a b",
 		"convert --compression gzip a b", "convert --level 3 a b", "convert --schema old a b",
-		"convert --signal logs --root spans a b", "convert --level best --compression none a b")
+		"convert --signal logs --root spans a b", "convert --checksums --compression none a b", "convert --level best --compression none a b")
 }
 
 func TestVersion(t *testing.T) {

@@ -110,6 +110,8 @@ func (c *conversion) define(flags *flag.FlagSet) {
 	choice(flags, "level", "level of zstd (default: default)", &o.Level,
 		[]string{"fastest", "default", "better", "best"},
 		[]stef.Level{stef.LevelFastest, stef.LevelDefault, stef.LevelBetter, stef.LevelBest})
+	flags.BoolVar(&o.Checksums, "checksums", false, "end each frame of OUT with a checksum, if it is stef with zstd; a frame\n"+
+		"with changed bytes is then an error")
 	choice(flags, "schema", "schema of OUT, if it is stef (default: compact)", &o.Schema,
 		[]string{"compact", "full", "reference"}, []convert.Schema{convert.Compact, convert.Full, convert.Reference})
 	flags.Func("columns", "`KEY,...` attributes that get columns of their own in a table: http.route,\n"+
@@ -125,7 +127,7 @@ func (c *conversion) define(flags *flag.FlagSet) {
 // given records the flags that apply to streams only.
 func (c *conversion) given(f *flag.Flag) {
 	switch f.Name {
-	case "mode", "compression", "level", "schema":
+	case "mode", "compression", "level", "checksums", "schema":
 		c.options.StreamFlags = append(c.options.StreamFlags, "--"+f.Name)
 	}
 }
@@ -142,6 +144,9 @@ func (c *conversion) run(env *Env, inNames []string, outName string) error {
 	}
 	if o.Level != 0 && o.Compression == stef.None {
 		return usagef("--level is for --compression zstd")
+	}
+	if o.Checksums && o.Compression == stef.None {
+		return usagef("--checksums is for --compression zstd, whose frames have a place for them")
 	}
 	if len(inNames) > 1 {
 		return c.several(env, o, inNames, outName)

@@ -77,6 +77,31 @@ $`, masked(stderr, dir))
 	require.Equal(t, []string{fixtures.LogsName, "packed.stef", "plain.stef"}, list(t, dir))
 }
 
+// TestConvertChecksums flips bits all over a file with checksums: its records are
+// unchanged, or reading them is an error.
+func TestConvertChecksums(t *testing.T) {
+	dir, recording := folder(t)
+	file := filepath.Join(dir, "checked.stef")
+	mustRun(t, nil, "convert", "--checksums", recording, file)
+	stream, err := os.ReadFile(file)
+	require.NoError(t, err)
+	want, _ := mustRun(t, stream, "cat", "-n", "300", "-")
+	noticed := 0
+	// The first 4 KiB hold records that cat prints, and the headers.
+	for i := 100; i < 4096; i += 13 {
+		damaged := append([]byte(nil), stream...)
+		damaged[i] ^= 1 << (i % 8)
+		code, out, _ := run(damaged, "cat", "-n", "300", "-")
+		if code != 0 {
+			noticed++
+			require.True(t, strings.HasPrefix(want, out), "byte %d: other records before the error", i)
+			continue
+		}
+		require.True(t, out == want, "byte %d: other records", i)
+	}
+	require.Greater(t, noticed, 250)
+}
+
 func TestConvertSaysWhatIsLost(t *testing.T) {
 	dir := t.TempDir()
 	out := filepath.Join(dir, "out.stef")

@@ -43,6 +43,8 @@ type Options struct {
 	// Compression and Level apply to the output stream.
 	Compression stef.Compression
 	Level       stef.Level
+	// Checksums adds a checksum to each frame of the output stream.
+	Checksums bool
 	// Schema is the schema of the output stream.
 	Schema Schema
 	// StreamFlags are the given flags that apply to streams only, as they are

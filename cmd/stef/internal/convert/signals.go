@@ -134,6 +134,9 @@ func (o *Options) writerOptions(s otlpfile.Signal, more ...stef.WriterOption) ([
 	if o.Level != 0 {
 		opts = append(opts, stef.WithLevel(o.Level))
 	}
+	if o.Checksums {
+		opts = append(opts, stef.WithChecksums())
+	}
 	switch o.Schema {
 	case Compact:
 		return append(opts, compact[s]()), nil
