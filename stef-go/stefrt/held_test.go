@@ -6,6 +6,7 @@ package stefrt
 import (
 	"strings"
 	"testing"
+	"unsafe"
 
 	"github.com/stretchr/testify/require"
 )
@@ -23,7 +24,8 @@ func TestSizeOf(t *testing.T) {
 		list   []string
 	}
 	base := sizeOf(&tree{})
-	require.Equal(t, (8+3+100+3)*8, base)
+	const word, leafBytes = int(unsafe.Sizeof(uintptr(0))), int(unsafe.Sizeof(leaf{}))
+	require.Equal(t, int(unsafe.Sizeof(tree{})), base)
 	grown := func(x *tree) int { return sizeOf(x) - base }
 
 	require.Equal(t, 1000, grown(&tree{leaf: leaf{bytes: make([]byte, 0, 1000)}}), "capacity counts")
@@ -33,10 +35,10 @@ func TestSizeOf(t *testing.T) {
 	one := &leaf{bytes: make([]byte, 500)}
 	hidden := &tree{leaves: []*leaf{one, one}}
 	hidden.leaves = hidden.leaves[:0]
-	require.Equal(t, 2*8+8*8+500, grown(hidden), "what is beyond the length counts, each value once")
+	require.Equal(t, 2*word+leafBytes+500, grown(hidden), "what is beyond the length counts, each value once")
 
 	cycle := &tree{leaves: []*leaf{{}}}
 	cycle.leaves[0].parent = &cycle.Node
-	require.Equal(t, 8+8*8+3*8, grown(cycle))
+	require.Equal(t, word+leafBytes+int(unsafe.Sizeof(Node{})), grown(cycle))
 	require.Zero(t, sizeOf(nil))
 }
