@@ -90,8 +90,6 @@ func (s view) index(name string) int {
 
 func (s view) get(name string) any { return s.v.Fields[s.index(name)] }
 
-func (s view) has(name string) bool { return s.v.Present[s.index(name)] }
-
 func (s view) sub(name string) view {
 	i := s.index(name)
 	return view{s.t.Fields[i].Type.Struct, s.v.Fields[i].(*dynamic.Struct)}
@@ -260,8 +258,7 @@ func (h *unitHabit) learn(x int64) {
 	}
 }
 
-func zigzag(x uint64) uint64   { return x<<1 ^ uint64(int64(x)>>63) }
-func unzigzag(x uint64) uint64 { return x>>1 ^ -(x & 1) }
+func zigzag(x uint64) uint64 { return x<<1 ^ uint64(int64(x)>>63) }
 
 // size returns the number of bits of a signed number without its sign.
 func size(y int64) int { return bits.Len64(uint64(y ^ y>>63)) }

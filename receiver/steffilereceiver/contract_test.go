@@ -31,16 +31,19 @@ type generator[T any] struct {
 	ids atomic.Uint64
 }
 
-// Start removes what the scenario before left: without a storage it would be
-// delivered again.
 func (g *generator[T]) Start() {
-	for _, name := range names(g.t, g.dir) {
-		require.NoError(g.t, os.Remove(filepath.Join(g.dir, name)))
-	}
 	g.w = newWriter(g.t, g.sig, rotate.Options{Dir: g.dir, MaxBytes: 8 << 10})
 }
 
-func (g *generator[T]) Stop() { require.NoError(g.t, g.w.Close()) }
+// Stop removes the files that the receiver had not deleted when it ended: without
+// storage the receiver of the next scenario, which starts before Start is called,
+// would deliver them again.
+func (g *generator[T]) Stop() {
+	require.NoError(g.t, g.w.Close())
+	for _, name := range names(g.t, g.dir) {
+		require.NoError(g.t, os.Remove(filepath.Join(g.dir, name)))
+	}
+}
 
 func (g *generator[T]) Generate() []receivertest.UniqueIDAttrVal {
 	id := receivertest.UniqueIDAttrVal(fmt.Sprint(g.ids.Add(1)))

@@ -168,10 +168,10 @@ func TestCredit(t *testing.T) {
 func TestDebtStays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := parties{of: map[string]*party{}}
-		who, leave := c.join(context.Background())
+		_, leave := c.join(context.Background())
 		leave()
 		require.Empty(t, c.of)
-		who, leave = c.join(context.Background())
+		who, leave := c.join(context.Background())
 		who.credit.add(0, 100*mib)
 		leave()
 		time.Sleep(time.Second)

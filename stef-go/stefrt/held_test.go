@@ -20,8 +20,8 @@ func TestSizeOf(t *testing.T) {
 	type tree struct {
 		leaf
 		leaves []*leaf
-		plain  [100]uint64
-		list   []string
+		_      [100]uint64
+		_      []string
 	}
 	base := sizeOf(&tree{})
 	const word, leafBytes = int(unsafe.Sizeof(uintptr(0))), int(unsafe.Sizeof(leaf{}))
