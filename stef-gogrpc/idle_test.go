@@ -1,7 +1,7 @@
 // Copyright The Otel/STEF Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The race detector keeps books of its own about memory.
+// The race detector allocates memory of its own.
 //go:build !race
 
 package stefgrpc_test
@@ -27,28 +27,28 @@ import (
 	"github.com/otelstef/stef/stef-gogrpc/stefpb"
 )
 
-// Idle streams are measured against streams of bare gRPC: the same client, which
-// is no client of this package, holds the same number of streams, sends the same
-// messages and gets the same answer, once from a server of this package and once
-// from a handler that only receives. What differs is what our server costs.
+// The tests compare idle streams with streams of plain gRPC. One client, which
+// does not use this package, opens the same number of streams, sends the same
+// messages and gets the same answers: once from a server of this package, once
+// from a handler that only receives. The difference is the memory that our server
+// adds.
 
 const (
 	idleStreams = 5000
 	idleConns   = 5
 )
 
-// idleCase is what the streams did before they went idle.
+// idleCase describes what the streams sent before they became idle.
 type idleCase struct {
 	name    string
-	data    func(tb testing.TB) [][]byte // chunks they sent
+	data    func(tb testing.TB) [][]byte // chunks that each stream sends
 	streams int
-	most    float64 // bytes that a stream of ours may cost beyond gRPC
+	most    float64 // maximum bytes per stream beyond those of gRPC
 }
 
-// Streams that were opened, each with its reader, have to fit 5,000 into
-// 100 MiB. What a reader holds later depends on its records. Most of all that is
-// the window of zstd, which the sender chooses and every receiver of a stream
-// that is never restarted has to keep.
+// 5,000 open streams with their readers must fit into 100 MiB. What a reader holds
+// later depends on its records. The largest part is the zstd window. The sender
+// chooses its size, and the receiver keeps it until the compression restarts.
 var idleCases = []idleCase{
 	{"opened", func(testing.TB) [][]byte { return nil }, idleStreams, 100 << 20 / idleStreams},
 	{"records", func(tb testing.TB) [][]byte { return idleChunks(tb) }, idleStreams, 32 << 10},
@@ -90,7 +90,7 @@ func idleHandler(frames *atomic.Int64) stefgrpc.Handler {
 	})
 }
 
-// bareServer answers as ours does, and drops what it receives.
+// bareServer sends the same answers as our server, and discards what it receives.
 func bareServer(tb testing.TB, frames *atomic.Int64, chunks int) *grpc.ServiceDesc {
 	hello := idleHello(tb)
 	return &grpc.ServiceDesc{
@@ -129,8 +129,8 @@ func idleHello(tb testing.TB) proto.Message {
 		Capabilities: &stefpb.STEFDestinationCapabilities{Schema: wire}}}
 }
 
-// idleMemory returns the bytes the process holds more with the streams than
-// without.
+// idleMemory returns the memory of the process with the streams minus that without
+// them, in bytes.
 func idleMemory(tb testing.TB, c idleCase, streams int, ours bool) float64 {
 	chunks := c.data(tb)
 	network, err := netfault.NewMemory(netfault.Link{})
@@ -190,9 +190,9 @@ func idleStream(ctx context.Context, tb testing.TB, conn *grpc.ClientConn, chunk
 	return s
 }
 
-// memory is what the process holds: objects and stacks.
+// memory returns the bytes of objects and stacks of the process.
 func memory() float64 {
-	for range 3 { // pools are emptied by the second
+	for range 3 { // the second collection empties pools
 		runtime.GC()
 	}
 	var m runtime.MemStats
@@ -200,14 +200,14 @@ func memory() float64 {
 	return float64(m.HeapAlloc + m.StackInuse)
 }
 
-// TestIdleStreams holds a tenth of the streams, all of them at full length.
+// TestIdleStreams opens a tenth of the streams; in long runs it opens all of them.
 func TestIdleStreams(t *testing.T) {
 	for _, c := range idleCases {
 		t.Run(c.name, func(t *testing.T) {
 			if !long() {
 				c.streams /= 10
 			}
-			// What earlier tests leave behind may go away during a measurement.
+			// Memory of earlier tests may be released during a measurement.
 			for try := 1; ; try++ {
 				bare, ours := idleMemory(t, c, c.streams, false), idleMemory(t, c, c.streams, true)
 				each := (ours - bare) / float64(c.streams)

@@ -19,8 +19,8 @@ import (
 	"github.com/otelstef/stef/stef-gogrpc/internal/wire"
 )
 
-// TestAgree has a server of each kind say what it reads, and read what a client
-// writes that agreed to it.
+// TestAgree negotiates with servers of each kind. The server announces its schema,
+// the client writes in the schema agreed upon, and the server reads the records.
 //
 // spec: #schema-decision
 func TestAgree(t *testing.T) {
@@ -65,8 +65,8 @@ func TestAgree(t *testing.T) {
 	f("logs", schema.Incompatible, otelstef.LogsSchema())
 }
 
-// TestAgreePublished: a client of spans and a server with the published schema,
-// which is the reference implementation.
+// TestAgreePublished negotiates spans with a server that has the published schema,
+// as the reference implementation does.
 func TestAgreePublished(t *testing.T) {
 	b, err := otelstef.SpansBaseSchema().AppendBinary(nil)
 	require.NoError(t, err)
@@ -107,7 +107,7 @@ func TestAgreeBadSchema(t *testing.T) {
 	f("no possible number", []byte{1, 0xff, 0xff, 0xff, 0xff, 0x7f})
 }
 
-// TestAgreeDictionaries: the lower limit counts, and 0 is none.
+// TestAgreeDictionaries: the lower limit applies, and 0 means no limit.
 //
 // spec: #dict-limit
 func TestAgreeDictionaries(t *testing.T) {
@@ -144,8 +144,8 @@ func writeWith(t *testing.T, options []stef.WriterOption) []byte {
 	return out.Bytes()
 }
 
-// readBack reads them with the schema of the server, by the other implementation
-// of the format.
+// readBack reads the records with the schema of the server and with package
+// dynamic, an independent implementation of the format.
 func readBack(t *testing.T, root *schema.Struct, b []byte, wire schema.WireSchema) {
 	r, err := dynamic.NewReader(bytes.NewReader(b), root)
 	require.NoError(t, err)
@@ -168,8 +168,8 @@ func one(yes bool) int {
 	return 0
 }
 
-// evolve returns another version of a schema. change says how many fields each
-// struct and oneof gets, or loses if it is negative.
+// evolve returns another version of a schema. change maps each struct and oneof to
+// the number of fields that it gets, or loses if the number is negative.
 func evolve(root *schema.Struct, change func(*schema.Struct) int) *schema.Struct {
 	e := evolution{change, map[any]any{}}
 	return e.structs(root)

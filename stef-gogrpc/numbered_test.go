@@ -19,19 +19,19 @@ import (
 	stefgrpc "github.com/otelstef/stef/stef-gogrpc"
 )
 
-// The records of the tests and benchmarks here are log records whose time is a
+// The tests and benchmarks here use log records. The time of each record is a
 // number that no other record has.
 
-// numbers is a batch of records. One that is broken cannot be encoded.
+// numbers is a batch of records. Encoding a broken batch fails.
 type numbers struct {
 	first, last uint64
 	broken      bool
-	told        *sync.Map // what servers have reported bad since the batch was offered
+	told        *sync.Map // numbers that servers reported bad since the batch was sent first
 }
 
 func (b numbers) size() uint64 { return b.last - b.first + 1 }
 
-// numberWriter encodes batches, and remembers which record has which id.
+// numberWriter encodes batches and records the id of each number.
 type numberWriter struct {
 	w       *otelstef.LogsWriter
 	mu      sync.Mutex
@@ -65,7 +65,7 @@ func (w *numberWriter) WriteBatch(b numbers) (uint64, error) {
 	return w.w.Stats().Records, nil
 }
 
-// response notes in its batch that a number was reported bad.
+// response marks the rejected numbers in their batches.
 func (w *numberWriter) response(r stefgrpc.Response) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -81,7 +81,7 @@ func (w *numberWriter) response(r stefgrpc.Response) {
 	}
 }
 
-// fillNumber makes a record of its number, with texts that repeat now and then.
+// fillNumber sets the fields of a record from its number. Some texts repeat.
 func fillNumber(r *otelstef.LogRecord, n uint64) {
 	r.SetTime(n)
 	r.SetSeverityNumber(n % 24)
@@ -97,16 +97,16 @@ var eventNames = func() (list []string) {
 
 func (w *numberWriter) Flush() error { return w.w.Flush() }
 
-// Buffered is a guess: what is counted is records.
+// Buffered returns an estimate: the number of records times 8 bytes.
 func (w *numberWriter) Buffered() int {
 	s := w.w.Stats()
 	return int(s.Records-s.Flushed) * 8
 }
 
-// bad says which records the sink never accepts.
+// bad reports whether the sink rejects a record.
 func bad(n uint64) bool { return n%101 == 7 || n%997 < 3 }
 
-// sink is the destination behind the servers: it outlives them all.
+// sink is the destination behind all servers. It outlives them.
 type sink struct {
 	mu        sync.Mutex
 	delivered map[uint64]int
@@ -129,14 +129,14 @@ func (s *sink) problem(err error) {
 	s.problems = append(s.problems, err.Error())
 }
 
-// temper is how a handler behaves.
+// temper configures the behavior of a handler.
 type temper struct {
-	late  time.Duration // the longest time a frame takes, in parallel with others
-	fails float64       // how probable it is that a frame ends the stream
+	late  time.Duration // maximum time to process a frame, concurrently with other frames
+	fails float64       // probability that a frame ends the stream
 }
 
-// handler returns a handler that moves records to the sink. What is drawn is
-// drawn from a seed and the number of the stream.
+// handler returns a handler that passes records to the sink. Random decisions
+// depend on the seed and the number of the stream only.
 func (s *sink) handler(seed uint64, temperOf func() temper) stefgrpc.HandlerFunc {
 	var mu sync.Mutex
 	var streams uint64
@@ -193,7 +193,7 @@ func (s *sink) serve(ss *stefgrpc.ServerStream, random *rand.Rand, temperOf func
 	return nil
 }
 
-// finish takes the good records of a frame and reports the others.
+// finish accepts the good records of a frame and rejects the others.
 func (s *sink) finish(ss *stefgrpc.ServerStream, list []uint64, last uint64) {
 	first := last - uint64(len(list)) + 1
 	var good []uint64
@@ -207,7 +207,7 @@ func (s *sink) finish(ss *stefgrpc.ServerStream, list []uint64, last uint64) {
 	s.accept(good)
 }
 
-// failure is a temporary error, with and without a delay asked for.
+// failure returns a temporary error, with or without a retry delay.
 func failure(r *rand.Rand) error {
 	e := &stefgrpc.Error{Kind: stefgrpc.KindUnavailable, Code: codes.Unavailable, Err: errors.New("busy")}
 	switch r.IntN(3) {

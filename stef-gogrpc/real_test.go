@@ -26,13 +26,13 @@ import (
 	stefgrpc "github.com/otelstef/stef/stef-gogrpc"
 )
 
-// What gRPC itself does with connections: it ends them when they are old, and
-// when nothing answers on them.
+// These tests cover connections that gRPC ends itself: because of their age, or
+// because the peer does not answer.
 
-// TestConnectionAgeOverTCP: servers that retire their connections cost senders
-// nothing, on real sockets, where the end of a connection has more than one
-// face. Streams live longer than connections. Behind the grace a server of gRPC
-// keeps a connection for a second on which it answers nothing any more.
+// TestConnectionAgeOverTCP: servers that close old connections cause no failed
+// sends. It uses real sockets, because there a connection can end in several ways.
+// Streams live longer than connections. After the grace period, a gRPC server
+// keeps a connection open for one more second without answering on it.
 func TestConnectionAgeOverTCP(t *testing.T) {
 	x := newSink()
 	server, err := stefgrpc.NewServer(stefgrpc.WithAckInterval(time.Millisecond))
@@ -52,7 +52,7 @@ func TestConnectionAgeOverTCP(t *testing.T) {
 	require.NoError(t, err)
 
 	config := stefgrpc.SessionConfig{}
-	config.Streams = 4 // as often as a batch may move
+	config.Streams = 4 // a batch can move to another stream as many times
 	config.MaxLifetime = -1
 	config.FlushInterval = time.Millisecond
 	session, err := stefgrpc.NewSession(
@@ -101,8 +101,8 @@ func TestConnectionAgeOverTCP(t *testing.T) {
 	require.Len(t, x.delivered, good)
 }
 
-// TestKeepalive: on a network that swallows everything, the keepalive of gRPC
-// ends the streams of both ends, long before anything else would.
+// TestKeepalive: when the network discards everything, keepalive of gRPC ends the
+// stream at both ends before any other timeout does.
 func TestKeepalive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		alive := keepalive.ServerParameters{Time: 10 * time.Second, Timeout: 5 * time.Second}
@@ -149,7 +149,7 @@ func TestKeepalive(t *testing.T) {
 	})
 }
 
-// pointsWriter writes so many points.
+// pointsWriter writes batches of n points.
 type pointsWriter struct{ *otelstef.MetricsWriter }
 
 func (w pointsWriter) WriteBatch(points uint64) (uint64, error) {
@@ -166,9 +166,9 @@ func (w pointsWriter) Buffered() int {
 	return int(s.Records - s.Flushed)
 }
 
-// TestNobodyReads: a client that sends and does not read meets a server that
-// answers and does not read. Each waits for itself alone: when either end reads
-// again, or is gone, everything is.
+// TestNobodyReads: the client sends and does not read, and the server answers and
+// does not read. Both block. As soon as either end reads again or disappears, all
+// calls return.
 func TestNobodyReads(t *testing.T) {
 	f := func(name string, end func(e *ends, c *referenceClient, read chan struct{})) {
 		inBubble(t, name, func(t *testing.T) {

@@ -31,8 +31,8 @@ func TestBudgetGrantsInOrder(t *testing.T) {
 			}()
 			synctest.Wait()
 		}
-		wait(1, 10) // needs everything
-		wait(2, 1)  // would fit, but comes later
+		wait(1, 10) // needs the whole budget
+		wait(2, 1)  // fits, but queues behind the first claim
 		used, waiting := b.state()
 		require.Equal(t, int64(6), used)
 		require.Equal(t, 2, waiting)
@@ -80,7 +80,7 @@ func TestBudgetLetsOthersInWhenOneGivesUp(t *testing.T) {
 	})
 }
 
-// A claim may be granted at the moment its stream ends.
+// A claim can be granted while its stream ends.
 func TestBudgetTakesBackWhatIsGranted(t *testing.T) {
 	b := &budget{max: 10, used: 10}
 	late, next := &claim{7, make(chan struct{})}, &claim{8, make(chan struct{})}
@@ -95,8 +95,8 @@ func TestBudgetTakesBackWhatIsGranted(t *testing.T) {
 	require.Zero(t, waiting)
 }
 
-// However claims, grants and cancellations fall together, the bound holds and
-// nothing leaks.
+// The bound holds, and all bytes are released, for any order of claims, grants and
+// cancellations.
 func TestBudgetUnderLoad(t *testing.T) {
 	b := &budget{max: 100}
 	var wg sync.WaitGroup
@@ -115,7 +115,7 @@ func TestBudgetUnderLoad(t *testing.T) {
 					}
 					b.give(n)
 				} else if e := FromStatus(err); e.Kind != KindLimit && !errors.Is(err, context.Canceled) {
-					t.Error(err) // KindLimit: too many wait already
+					t.Error(err) // KindLimit: the queue is full
 				}
 				cancel()
 			}

@@ -18,8 +18,8 @@ import (
 	"github.com/otelstef/stef/stef-gogrpc/internal/wire"
 )
 
-// timed plays a client against a server with short limits, and returns how the
-// stream ended and when.
+// timed runs a scripted client against a server with short limits. It returns the
+// status with which the stream ended, and when.
 func timed(t *testing.T, h HandlerFunc, client func(t *testing.T, s *Server, p *scripted)) (st *status.Status, after time.Duration, stats ServerStats) {
 	synctest.Test(t, func(t *testing.T) {
 		s := serving(t, h, WithFirstMessageTimeout(time.Second), WithHeaderTimeout(2*time.Second),
@@ -103,7 +103,8 @@ func TestServerTimeouts(t *testing.T) {
 	})
 }
 
-// TestServerTimeoutsAreTheClients: time that a handler takes is not the client's.
+// TestServerTimeoutsAreTheClients: the timeouts do not count the time that a
+// handler uses.
 func TestServerTimeoutsAreTheClients(t *testing.T) {
 	slow := func(s *ServerStream) error {
 		var b [1]byte
@@ -130,7 +131,7 @@ func TestServerTimeoutsAreTheClients(t *testing.T) {
 	require.Equal(t, 12*time.Minute, took)
 }
 
-// TestServerTimeoutOptions: 0 sets no bound.
+// TestServerTimeoutOptions: 0 means no timeout.
 func TestServerTimeoutOptions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := serving(t, readAll, WithFirstMessageTimeout(0), WithHeaderTimeout(0), WithChunkTimeout(0), WithIdleTimeout(0))
@@ -152,8 +153,8 @@ func TestServerTimeoutOptions(t *testing.T) {
 	}
 }
 
-// TestServerCountsUnfinishedChunks: bytes of an unfinished chunk are in the
-// reader, and counted until the chunk ends.
+// TestServerCountsUnfinishedChunks: the reader holds the bytes of an unfinished
+// chunk, and they count until the chunk ends.
 func TestServerCountsUnfinishedChunks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := serving(t, readAll, WithMaxBufferedBytes(100))
@@ -171,7 +172,7 @@ func TestServerCountsUnfinishedChunks(t *testing.T) {
 		buffered(0)
 		p.data(false, "abc")
 		buffered(3)
-		p.data(true) // a flag without bytes
+		p.data(true) // ends the chunk without further bytes
 		buffered(0)
 		p.data(false, "lost")
 		buffered(4)
@@ -181,8 +182,8 @@ func TestServerCountsUnfinishedChunks(t *testing.T) {
 	})
 }
 
-// TestServerEvictsUnfinishedChunks: clients that leave chunks unfinished do not
-// keep others from being served.
+// TestServerEvictsUnfinishedChunks: clients with unfinished chunks do not block
+// other clients.
 func TestServerEvictsUnfinishedChunks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := serving(t, readAll, WithMaxBufferedBytes(1000), WithMaxChunkBytes(900))
@@ -205,7 +206,7 @@ func TestServerEvictsUnfinishedChunks(t *testing.T) {
 		time.Sleep(3 * time.Second)
 		require.Zero(t, s.Stats().Waiting, "the honest client was served after %v", time.Since(began))
 		require.EqualValues(t, 2, s.Stats().Evicted)
-		for _, p := range hostile[7:] { // those that hold most
+		for _, p := range hostile[7:] { // the clients that hold the most bytes
 			st := p.status(t)
 			require.Equal(t, codes.ResourceExhausted, st.Code())
 			require.True(t, FromStatus(st.Err()).Retryable())
@@ -218,7 +219,8 @@ func TestServerEvictsUnfinishedChunks(t *testing.T) {
 	})
 }
 
-// TestBudgetBoundsWhatWaits: messages beyond the bound are refused, and not kept.
+// TestBudgetBoundsWhatWaits: messages beyond the bound are rejected and not
+// buffered.
 func TestBudgetBoundsWhatWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &budget{max: 10}

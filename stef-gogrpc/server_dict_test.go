@@ -17,8 +17,8 @@ import (
 	stefgrpc "github.com/otelstef/stef/stef-gogrpc"
 )
 
-// The limit a server names is the one its readers hold clients to, with slack:
-// twice the limit and what one record may add.
+// Readers of a server enforce the dictionary limit that the server announced, with
+// slack: up to twice the limit plus the maximum size of one record.
 func TestServerDictLimit(t *testing.T) {
 	const limit = 1 << 20
 	slack := stef.DefaultLimits().RecordBytes

@@ -23,7 +23,7 @@ import (
 	"github.com/otelstef/stef/stef-gogrpc/stefpb"
 )
 
-// scripted is the gRPC side of one stream of a server, played by a test.
+// scripted is the gRPC side of one server stream, controlled by a test.
 type scripted struct {
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -31,16 +31,16 @@ type scripted struct {
 	stalled
 	mu   sync.Mutex
 	sent []*wire.ServerMessage
-	end  chan error // of the stream handler
+	end  chan error // the result of the stream handler
 }
 
-// stalled makes SendMsg wait, as a client does that does not read.
+// stalled blocks SendMsg, as if the client did not read.
 type stalled struct {
 	stallMu sync.Mutex
 	stall   chan struct{}
 }
 
-// play starts a stream on a server. It works in a synctest bubble.
+// play starts a stream on a server. Call it in a synctest bubble.
 func play(t testing.TB, s *Server) *scripted {
 	p := &scripted{toward: make(chan any, 100), end: make(chan error, 1)}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
@@ -53,7 +53,7 @@ func play(t testing.TB, s *Server) *scripted {
 	return p
 }
 
-// open does the handshake.
+// open performs the handshake.
 func open(t testing.TB, s *Server, root string) *scripted {
 	t.Helper()
 	p := play(t, s)
@@ -101,7 +101,7 @@ func (p *scripted) status(t testing.TB) *status.Status {
 	}
 }
 
-// stopReading makes the client read no more until the function is called.
+// stopReading makes the client stop reading until resume is called.
 func (p *scripted) stopReading() (resume func()) {
 	p.stallMu.Lock()
 	defer p.stallMu.Unlock()
@@ -154,10 +154,10 @@ func (p *scripted) SetHeader(metadata.MD) error  { return nil }
 func (p *scripted) SendHeader(metadata.MD) error { return nil }
 func (p *scripted) SetTrailer(metadata.MD)       {}
 
-// halfClose is the end of the client's side.
+// halfClose half-closes the stream on the client's side.
 func (p *scripted) halfClose() { p.toward <- io.EOF }
 
-// small is a root that costs little.
+// small is a root with few columns.
 func small(name string) *schema.Struct {
 	return &schema.Struct{Name: name, Fields: []*schema.Field{
 		{Name: "Old", Type: schema.Type{Kind: schema.KindUint64}},
@@ -192,7 +192,7 @@ func requireStatus(t testing.TB, st *status.Status, code codes.Code, reason stri
 	require.Equal(t, reason, Reason(st.Err()))
 }
 
-// untimed is an option for tests in which clients are slow on purpose.
+// untimed disables the timeouts, for tests whose clients are slow on purpose.
 func untimed(c *serverConfig) error {
 	c.timeouts = [limitIdle + 1]time.Duration{}
 	return nil

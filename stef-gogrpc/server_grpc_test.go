@@ -27,8 +27,8 @@ import (
 	stefgrpc "github.com/otelstef/stef/stef-gogrpc"
 )
 
-// ends is a server for root Metrics and a connection to it, over a network of
-// the test. In a synctest bubble its clock is the fake one, gRPC's included.
+// ends is a server for root Metrics and a client connection over an in-memory
+// network. In a synctest bubble, gRPC uses the fake clock too.
 type ends struct {
 	server *stefgrpc.Server
 	grpc   *grpc.Server
@@ -66,7 +66,7 @@ func newEnds(t testing.TB, h stefgrpc.HandlerFunc, c endsConfig) *ends {
 		grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithContextDialer(e.net.Dial))...)
 	require.NoError(t, err)
 	t.Cleanup(func() {
-		_ = e.conn.Close() // an error is that the test did it before
+		_ = e.conn.Close() // fails if the test closed it before
 		e.grpc.Stop()
 		if err := <-stopped; !errors.Is(err, grpc.ErrServerStopped) {
 			require.NoError(t, err)
@@ -80,7 +80,7 @@ func newEnds(t testing.TB, h stefgrpc.HandlerFunc, c endsConfig) *ends {
 	return e
 }
 
-// open does the handshake.
+// open performs the handshake.
 func (e *ends) open(t testing.TB) *referenceClient {
 	t.Helper()
 	c := call(t, e.conn)
@@ -95,7 +95,7 @@ func drain(s *stefgrpc.ServerStream) error {
 	return err
 }
 
-// echo acknowledges as many ids as bytes have come.
+// echo acknowledges one id per received byte.
 func echo(s *stefgrpc.ServerStream) error {
 	p := make([]byte, 1000)
 	var total uint64
@@ -172,8 +172,8 @@ type valueStream struct {
 
 func (s valueStream) Context() context.Context { return s.ctx }
 
-// A peer that has STEF but not the root can be told from one without STEF. Both
-// are UNIMPLEMENTED, the reason is in the one only.
+// Clients can tell a peer without the root from a peer without STEF. Both answer
+// UNIMPLEMENTED, but only the former sends a reason.
 func TestServerUnknownRootOrNoService(t *testing.T) {
 	inBubble(t, "root", func(t *testing.T) {
 		e := newEnds(t, drain, endsConfig{})
@@ -192,7 +192,7 @@ func TestServerUnknownRootOrNoService(t *testing.T) {
 	})
 }
 
-// Ways for the client to be gone: the handler learns it, and nothing is left.
+// However the client disappears, the handler gets an error and all goroutines end.
 func TestServerLosesClient(t *testing.T) {
 	f := func(name string, lose func(e *ends, c *referenceClient)) {
 		inBubble(t, name, func(t *testing.T) {
@@ -217,7 +217,7 @@ func TestServerLosesClient(t *testing.T) {
 	})
 }
 
-// A stalled network is no reason to end; keepalive of gRPC is there for that.
+// A stalled network does not end the stream. Keepalive of gRPC handles that case.
 func TestServerStalledNetwork(t *testing.T) {
 	inBubble(t, "without keepalive", func(t *testing.T) {
 		e := newEnds(t, echo, endsConfig{})
@@ -243,7 +243,7 @@ func TestServerStalledNetwork(t *testing.T) {
 	})
 }
 
-// The server ends without a word, in each state of a stream.
+// The server stops without a status, in each state of a stream.
 func TestServerCrashes(t *testing.T) {
 	f := func(name string, bring func(t *testing.T, e *ends) *referenceClient) {
 		inBubble(t, name, func(t *testing.T) {
@@ -276,7 +276,7 @@ func TestServerCrashes(t *testing.T) {
 	f("half-closed", func(t *testing.T, e *ends) *referenceClient {
 		c := e.open(t)
 		c.say(chunkMessage([]byte("abc"), false))
-		// The handler is done then, but the client has not read its end.
+		// The handler has returned, but the client has not read the end of the stream.
 		e.net.Stall(netfault.Down)
 		require.NoError(t, c.CloseSend())
 		synctest.Wait()
@@ -285,7 +285,7 @@ func TestServerCrashes(t *testing.T) {
 	})
 }
 
-// GOAWAY does not end streams; they can go on until the grace is over.
+// GOAWAY does not end streams. They continue until the grace period is over.
 func TestServerGoAway(t *testing.T) {
 	inBubble(t, "age", func(t *testing.T) {
 		e := newEnds(t, echo, endsConfig{grpc: []grpc.ServerOption{grpc.KeepaliveParams(
@@ -309,8 +309,8 @@ func TestServerGoAway(t *testing.T) {
 	})
 }
 
-// The order for an end: Shutdown, then GracefulStop. Clients are told to come
-// back, after all that was acknowledged.
+// The order for a clean stop is Shutdown, then GracefulStop. Clients are asked to
+// reconnect after they received all acknowledgements.
 func TestServerShutdownOverGRPC(t *testing.T) {
 	inBubble(t, "in order", func(t *testing.T) {
 		e := newEnds(t, func(s *stefgrpc.ServerStream) error {
@@ -339,7 +339,7 @@ func TestServerShutdownOverGRPC(t *testing.T) {
 	})
 	inBubble(t, "a client that does not read", func(t *testing.T) {
 		e := newEnds(t, func(s *stefgrpc.ServerStream) error {
-			for id := uint64(2); ; id += 2 { // more than the window takes
+			for id := uint64(2); ; id += 2 { // more than fits into the window
 				s.Reject(id, id)
 				s.AckUpTo(id)
 				if s.Context().Err() != nil || id > 100_000 {
@@ -383,7 +383,8 @@ func TestServerDamagedMessage(t *testing.T) {
 	f("end of no group", "1c")
 }
 
-// Compression by gRPC works, although compression belongs into the stream.
+// Compression by gRPC works, although STEF streams should use their own
+// compression.
 func TestServerWithGRPCCompression(t *testing.T) {
 	inBubble(t, "gzip", func(t *testing.T) {
 		e := newEnds(t, echo, endsConfig{dial: []grpc.DialOption{grpc.WithDefaultCallOptions(grpc.UseCompressor("gzip"))}})
@@ -395,7 +396,8 @@ func TestServerWithGRPCCompression(t *testing.T) {
 	})
 }
 
-// The example in the documentation of Server, with a client that sends records.
+// This test runs the example in the documentation of Server, with a client that
+// sends records.
 func TestServerExample(t *testing.T) {
 	inBubble(t, "metrics", func(t *testing.T) {
 		e := newEnds(t, func(s *stefgrpc.ServerStream) error {

@@ -16,8 +16,8 @@ import (
 	"github.com/otelstef/stef/stef-gogrpc/internal/ledger"
 )
 
-// accounts hands a test the stream of a handler that waits for the test to end
-// it.
+// accounts passes the stream of a handler to a test. The handler returns when the
+// test ends it.
 type accounts struct {
 	server *Server
 	peer   *scripted
@@ -46,7 +46,7 @@ func TestServerCoalescesResponses(t *testing.T) {
 		a := newAccounts(t, WithAckInterval(10*time.Millisecond), WithHeaderTimeout(0))
 		a.require(t)
 		a.stream.AckUpTo(1)
-		a.require(t, Response{Acked: 1}) // at once after a pause
+		a.require(t, Response{Acked: 1}) // sent immediately after a pause
 
 		a.stream.AckUpTo(2)
 		a.stream.Reject(4, 4)
@@ -61,7 +61,7 @@ func TestServerCoalescesResponses(t *testing.T) {
 		a.require(t, Response{Acked: 1}, second)
 
 		time.Sleep(time.Hour)
-		a.stream.AckUpTo(3) // nothing new
+		a.stream.AckUpTo(3) // no change
 		a.require(t, Response{Acked: 1}, second)
 		a.stream.Ack(5, 5)
 		third := Response{Acked: 9, Rejected: []IDRange{{From: 7, To: 9}}}
@@ -72,7 +72,7 @@ func TestServerCoalescesResponses(t *testing.T) {
 		a.end <- nil
 		requireStatus(t, a.peer.status(t), codes.OK, "")
 		a.require(t, Response{Acked: 1}, second, third, Response{Acked: 20})
-		a.stream.AckUpTo(30) // too late
+		a.stream.AckUpTo(30) // after the handler returned
 		time.Sleep(time.Hour)
 		require.Len(t, a.peer.responses(), 4)
 	})
@@ -92,7 +92,7 @@ func TestServerRespondsAtOnce(t *testing.T) {
 	})
 }
 
-// What was acknowledged reaches the client, however the handler ends.
+// Acknowledgements reach the client, whatever the handler returns.
 func TestServerFlushesAtTheEnd(t *testing.T) {
 	f := func(name string, err error, code codes.Code, before func(a *accounts)) {
 		t.Run(name, func(t *testing.T) {
@@ -121,7 +121,7 @@ func TestServerFlushesAtTheEnd(t *testing.T) {
 	})
 }
 
-// A client that does not read its responses makes nobody wait but itself.
+// A client that does not read its responses blocks no other client.
 func TestServerClientThatReadsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAccounts(t)
@@ -147,7 +147,7 @@ func TestServerClientThatReadsNothing(t *testing.T) {
 		requireStatus(t, a.peer.status(t), codes.Unavailable, "")
 		require.Equal(t, finalResponses, time.Since(start))
 	})
-	synctest.Test(t, func(t *testing.T) { // and then goes away
+	synctest.Test(t, func(t *testing.T) { // then the client disconnects
 		a := newAccounts(t)
 		a.peer.stopReading()
 		a.stream.AckUpTo(1)
@@ -188,7 +188,7 @@ func TestServerRefusesToRememberTooMuch(t *testing.T) {
 	})
 }
 
-// Many ranges go out as several responses, all of them at the end.
+// Many ranges are sent as several responses when the handler ends.
 func TestServerSendsManyRangesInParts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const n = 3*4096 + 1
@@ -212,7 +212,7 @@ func TestServerSendsManyRangesInParts(t *testing.T) {
 	})
 }
 
-// What cannot be sent is not tried again, and the client was not told.
+// A response that cannot be sent is not retried, and does not count as sent.
 func TestResponderGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sends := 0
@@ -230,8 +230,8 @@ func TestResponderGivesUp(t *testing.T) {
 	})
 }
 
-// Consumers on many goroutines, in any order: in the end all is told, and no
-// response goes back.
+// Many goroutines acknowledge in any order. At the end the client has received
+// everything, and acknowledged ids never decrease.
 func TestServerFinishedOutOfOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAccounts(t)
@@ -267,8 +267,7 @@ func TestServerFinishedOutOfOrder(t *testing.T) {
 	})
 }
 
-// Nothing runs while there is nothing to say: the bubble ends at once, without
-// a timer that fires.
+// An idle responder has no goroutine and no timer: the bubble ends immediately.
 func TestServerIdleStreamHasNoTimer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAccounts(t)

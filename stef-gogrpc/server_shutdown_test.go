@@ -19,7 +19,7 @@ import (
 	"github.com/otelstef/stef/stef-gogrpc/internal/wire"
 )
 
-// shutdown starts Shutdown and returns what it returns.
+// shutdown calls Shutdown in the background and returns a channel with its result.
 func shutdown(s *Server, within time.Duration) <-chan error {
 	done := make(chan error, 1)
 	ctx, cancel := context.WithTimeout(context.Background(), within)
@@ -41,8 +41,8 @@ func TestShutdownOfIdleServer(t *testing.T) {
 	})
 }
 
-// Shutdown while a stream is in each of its states. All of them end in order
-// and at once, with what was acknowledged.
+// Shutdown in each state of a stream. Each stream ends cleanly and immediately,
+// after its acknowledgements.
 func TestShutdownInEachState(t *testing.T) {
 	f := func(name string, code codes.Code, reason string, h HandlerFunc, before, after func(p *scripted)) {
 		t.Run(name, func(t *testing.T) {
@@ -93,8 +93,8 @@ func TestShutdownInEachState(t *testing.T) {
 	}, func(p *scripted) { first(p); p.data(true, "STEF") }, nothing)
 }
 
-// A handler that is stopped has time to wait for its consumers, and its
-// acknowledgements go out.
+// A handler that Shutdown stops can still wait for its consumers, and its
+// acknowledgements are sent.
 func TestShutdownWaitsForAcknowledgements(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := serving(t, func(s *ServerStream) error {
@@ -115,7 +115,7 @@ func TestShutdownWaitsForAcknowledgements(t *testing.T) {
 	})
 }
 
-// Whatever keeps a stream, it ends with the deadline.
+// A blocked stream ends at the deadline.
 func TestShutdownAtItsDeadline(t *testing.T) {
 	f := func(name string, after time.Duration, h HandlerFunc, before func(p *scripted)) {
 		t.Run(name, func(t *testing.T) {
@@ -129,7 +129,7 @@ func TestShutdownAtItsDeadline(t *testing.T) {
 				require.ErrorIs(t, err, context.DeadlineExceeded)
 				require.ErrorContains(t, err, "1 streams did not end in time")
 				require.Equal(t, 5*time.Second+after, time.Since(start))
-				requireStatus(t, p.status(t), codes.Unavailable, "") // not in order
+				requireStatus(t, p.status(t), codes.Unavailable, "") // without a clean end
 			})
 		})
 	}
@@ -244,8 +244,8 @@ func TestMaxStreamLifetimeBeforeTheFirstMessage(t *testing.T) {
 	})
 }
 
-// What was acknowledged before the deadline, or by the handler because of it,
-// reaches a client that reads, although the stream is cut short.
+// Acknowledgements from before the deadline, or made by the handler because of it,
+// reach a client that reads, although the stream is aborted.
 func TestShutdownAtItsDeadlineTellsWhatWasAcknowledged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := serving(t, func(s *ServerStream) error {

@@ -15,7 +15,8 @@ import (
 	stef "github.com/otelstef/stef/stef-go"
 )
 
-// What a server says with a status is what a client understands.
+// Clients restore the kind, code and reason of an error from the status that the
+// server sent.
 func TestReasons(t *testing.T) {
 	f := func(err error, kind Kind, code codes.Code, reason string, retryable bool) {
 		t.Helper()

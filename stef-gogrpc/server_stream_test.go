@@ -117,7 +117,7 @@ func TestServerServesSeveralRoots(t *testing.T) {
 }
 
 func TestServerRead(t *testing.T) {
-	// Each read is what one call returned.
+	// Each element is the result of one call of Read.
 	f := func(name string, room int, want []string, send func(p *scripted)) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -175,8 +175,7 @@ func TestServerRefuses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var err error
-				// A handler that does not care about the error: the client
-				// has to learn it all the same.
+				// The handler ignores the error. The client must receive it anyway.
 				s := serving(t, func(s *ServerStream) error {
 					_, err = io.Copy(io.Discard, s)
 					return nil
@@ -272,7 +271,7 @@ func TestServerHandlerPanics(t *testing.T) {
 		require.Equal(t, uint64(1), s.Stats().Panics)
 		require.Equal(t, []Response{{Acked: 1}}, p.responses(), "acknowledged before the panic")
 
-		open(t, s, "Metrics").cancel() // the server goes on
+		open(t, s, "Metrics").cancel() // the server keeps running
 		synctest.Wait()
 	})
 }
@@ -296,12 +295,12 @@ func TestServerBoundsStreams(t *testing.T) {
 	})
 }
 
-// A slow handler makes its own client wait, and with the bound of the server
-// all others; bytes that are not read are counted exactly.
+// A slow handler blocks its own client and, through the bound of the server, all
+// others. Unread bytes are counted exactly.
 func TestServerBoundsBufferedBytes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var got bytes.Buffer
-		read := make(chan int) // how much to read
+		read := make(chan int) // number of bytes to read
 		s := serving(t, func(s *ServerStream) error {
 			for n := range read {
 				if _, err := io.CopyN(&got, s, int64(n)); err != nil {
@@ -339,7 +338,7 @@ func TestServerBoundsBufferedBytes(t *testing.T) {
 		p.cancel()
 		state(3, 0)
 		q.cancel()
-		state(0, 0) // although neither handler has looked
+		state(0, 0) // although no handler has called Read
 		close(read)
 		requireStatus(t, q.status(t), codes.OK, "")
 	})

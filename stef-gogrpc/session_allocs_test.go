@@ -3,7 +3,7 @@
 
 //go:build !race
 
-// The race detector makes pools lose things, to find more.
+// With the race detector, pools drop some values at random.
 
 package stefgrpc
 
@@ -17,8 +17,8 @@ import (
 	"github.com/otelstef/stef/stef-gogrpc/internal/ledger"
 )
 
-// echo is a stream, with its writer, that acknowledges at once and allocates
-// nothing.
+// echo is a stream and its writer. It acknowledges immediately and does not
+// allocate.
 type echo struct {
 	tell       func(ledger.News)
 	last, sent uint64

@@ -17,15 +17,15 @@ import (
 	stef "github.com/otelstef/stef/stef-go"
 )
 
-// TestSessionStreamLost: the batches of a stream that breaks are handed back at
-// once, each with what is known of it.
+// TestSessionStreamLost: when a stream breaks, its batches are returned
+// immediately, each with the records known to be acknowledged or rejected.
 func TestSessionStreamLost(t *testing.T) {
 	bubble(t, "everything it had was sent", func(t *testing.T, r *rig) {
 		r.config.FlushInterval = -1
 		r.start()
 		began := time.Now()
 		a, b, c, d := r.send(load{}), r.send(load{}), r.send(load{}), r.send(load{})
-		// a is acknowledged; b in part, with bad records; c is all bad.
+		// a is acknowledged; b partly, with bad records; all records of c are bad.
 		r.stream(0).respond(13, IDRange{From: 12, To: 12}, IDRange{From: 15, To: 16}, IDRange{From: 21, To: 30})
 		r.stream(0).end(unavailable())
 		a.ok()
@@ -54,7 +54,7 @@ func TestSessionStreamLost(t *testing.T) {
 		a := r.send(load{id: 1})
 		time.Sleep(r.config.FlushInterval)
 		synctest.Wait()
-		b := r.send(load{id: 2}) // in the inbox: the owner waits for the network
+		b := r.send(load{id: 2}) // in the inbox: the owner is blocked by the network
 		c := r.send(load{id: 3}) // in the queue
 		r.stream(0).end(unavailable())
 		for _, x := range []*call{a, b, c} {
@@ -76,7 +76,7 @@ func TestSessionStreamLost(t *testing.T) {
 		s := r.stream(0)
 		s.tell(func(frame) { s.block() })
 		a := r.send(load{id: 1, cut: true})
-		b := r.send(load{id: 2, cut: true}) // its first frame does not go out
+		b := r.send(load{id: 2, cut: true}) // its first frame is blocked
 		require.Len(t, frames(s), 1)
 		s.end(unavailable())
 		require.True(t, a.unsent(KindUnavailable).MaybeDelivered)
@@ -144,8 +144,8 @@ func TestSessionStreamLost(t *testing.T) {
 	})
 }
 
-// TestSessionInOrderEnd: a server that ends a stream in order, or whose
-// connection goes away after it said so, costs the callers nothing.
+// TestSessionInOrderEnd: a server that ends a stream cleanly, or announces that
+// its connection will close, causes no failed Send.
 func TestSessionInOrderEnd(t *testing.T) {
 	goaway := status.Error(codes.Unavailable,
 		`closing transport due to: connection error: desc = "error reading from server: EOF", received prior goaway: code: NO_ERROR, debug data: "max_age"`)
@@ -213,7 +213,7 @@ func TestSessionInOrderEnd(t *testing.T) {
 	})
 }
 
-// KindOf is the kind a batch is handed back with.
+// KindOf returns the kind of the error with which a batch was returned.
 func KindOf(end error) Kind {
 	if end == nil {
 		return KindClosed
@@ -251,8 +251,8 @@ func TestSessionAckTimeout(t *testing.T) {
 		d.ok()
 		r.stop()
 	})
-	// A slow destination slows the sender: replacing its stream would only make
-	// it do the same work again.
+	// A slow destination slows down the sender. Replacing its stream would only repeat
+	// the work.
 	bubble(t, "not of one that is slow", func(t *testing.T, r *rig) {
 		r.config.MaxLifetime = -1
 		r.config.FlushInterval = -1
@@ -264,7 +264,7 @@ func TestSessionAckTimeout(t *testing.T) {
 		for i, c := range calls {
 			time.Sleep(r.config.AckTimeout - time.Second)
 			c.waits()
-			r.stream(0).respond(uint64(10*i + 5)) // half a batch is something, too
+			r.stream(0).respond(uint64(10*i + 5)) // half a batch counts as progress
 			time.Sleep(r.config.AckTimeout - time.Second)
 			c.waits()
 			r.stream(0).respond(uint64(10*i + 10))
@@ -281,7 +281,8 @@ func TestSessionAckTimeout(t *testing.T) {
 		require.EqualValues(t, 5, b.unsent(KindUnavailable).Acknowledged)
 		r.stop()
 	})
-	// What a caller has given up is not waited for because others get on.
+	// Batches whose callers gave up do not keep a stream open, even if other batches
+	// make progress.
 	bubble(t, "of a batch that the network does not take", func(t *testing.T, r *rig) {
 		r.config.FlushInterval = -1
 		r.start()
@@ -310,7 +311,7 @@ func TestSessionAckTimeout(t *testing.T) {
 		c := r.send(load{id: 3})
 		time.Sleep(r.config.AckTimeout - 1)
 		a.waits()
-		time.Sleep(2 * time.Second) // none was sent: the next stream takes them
+		time.Sleep(2 * time.Second) // none was sent: they move to the next stream
 		synctest.Wait()
 		r.stream(1).ackAll()
 		a.ok()
@@ -321,7 +322,8 @@ func TestSessionAckTimeout(t *testing.T) {
 }
 
 func TestSessionBackoff(t *testing.T) {
-	// Attempts fail with errors in turn, then succeed; times of the attempts.
+	// Attempts fail with these errors in order, then succeed. The last argument is the
+	// times of the attempts.
 	f := func(errs []error, wants ...time.Duration) {
 		t.Helper()
 		synctest.Test(t, func(t *testing.T) {
@@ -535,7 +537,7 @@ func TestSessionRefused(t *testing.T) {
 		a := r.send(load{})
 		r.stream(0).ackAll()
 		a.ok()
-		time.Sleep(time.Hour) // and it goes on trying
+		time.Sleep(time.Hour) // the session keeps retrying
 		b := r.send(load{})
 		synctest.Wait()
 		last := r.streamList()[len(r.streamList())-1]
@@ -564,7 +566,7 @@ func TestSessionRefused(t *testing.T) {
 				return errorf(KindClosed, "the stream has ended")
 			case 2:
 				return errorf(KindLimit, "a header of 2 GiB")
-			case 3: // a header nobody reads
+			case 3: // a header that the handler does not read
 				<-s.Done()
 				return errorf(KindClosed, "the stream has ended")
 			}

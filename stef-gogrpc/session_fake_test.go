@@ -19,27 +19,28 @@ import (
 	"github.com/otelstef/stef/stef-gogrpc/internal/ledger"
 )
 
-// load is a batch of the tests: so many records, and what its encoding does.
+// load is a batch of the tests: the number of its records, and how encoding it
+// behaves.
 type load struct {
 	id      int
-	index   uint64 // of its first record in the batch, for the rest of a batch
+	index   uint64 // index of its first record, for the rest of a split batch
 	records uint64
 	bytes   int
-	err     error         // of WriteBatch
-	written uint64        // records written all the same
+	err     error         // the error that WriteBatch returns
+	written uint64        // records written before the error
 	last    uint64        // what WriteBatch returns, if not 0
-	slow    time.Duration // how long encoding takes
-	cut     bool          // the frame ends inside of the batch
+	slow    time.Duration // duration of encoding
+	cut     bool          // a frame ends within the batch
 }
 
-// frame is what a fake stream was sent at once.
+// frame is the content of one write to a fake stream.
 type frame struct {
 	last    uint64
 	bytes   int64
 	batches []load
 }
 
-// fakeStream is a stream whose other end is played by the test.
+// fakeStream is a stream whose peer is controlled by the test.
 type fakeStream struct {
 	number int
 	writer *fakeWriter
@@ -52,11 +53,11 @@ type fakeStream struct {
 	acked     uint64
 	unacked   int64
 	closeSent bool
-	closed    bool // by this end
+	closed    bool // by this side
 	ended     bool
 	err       error
-	blocked   chan struct{} // writes wait for it
-	deaf      bool          // CloseSend does not make it end
+	blocked   chan struct{} // writes block until it is closed
+	deaf      bool          // the stream does not end after CloseSend
 	done      chan struct{}
 
 	onFrame func(frame) // called with each frame
@@ -142,7 +143,8 @@ func (s *fakeStream) end(err error) {
 	}
 }
 
-// settled ends a half-closed stream that owes nothing, as servers do.
+// settled ends a half-closed stream if all its records are acknowledged, as
+// servers do.
 func (s *fakeStream) settled() {
 	s.mu.Lock()
 	over := s.closeSent && !s.deaf && s.acked >= s.sent
@@ -152,7 +154,8 @@ func (s *fakeStream) settled() {
 	}
 }
 
-// respond is a response of the server. It reports whether it was heard.
+// respond sends a response of the server. It reports whether the stream was still
+// open.
 func (s *fakeStream) respond(acked uint64, rejected ...IDRange) bool {
 	s.mu.Lock()
 	ended := s.ended
@@ -181,10 +184,10 @@ func (s *fakeStream) respond(acked uint64, rejected ...IDRange) bool {
 	return true
 }
 
-// ackAll acknowledges what was sent.
+// ackAll acknowledges all sent records.
 func (s *fakeStream) ackAll() bool { return s.respond(s.Sent()) }
 
-// block makes writes wait until unblock or the end.
+// block makes writes block until unblock is called or the stream ends.
 func (s *fakeStream) block() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -198,14 +201,14 @@ func (s *fakeStream) unblock() {
 	s.blocked = nil
 }
 
-// deafen makes the stream go on after CloseSend.
+// deafen keeps the stream open after CloseSend.
 func (s *fakeStream) deafen() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.deaf = true
 }
 
-// tell sets what is called with each frame.
+// tell sets the callback for each frame.
 func (s *fakeStream) tell(f func(frame)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -268,9 +271,9 @@ type fakeWriter struct {
 	stream  *fakeStream
 	last    uint64
 	next    frame
-	using   sync.Mutex // held while a method runs: there is one owner
-	flushed error      // what Flush returns, if not nil
-	fails   error      // what WriteBatch returns behind the first frame of a cut
+	using   sync.Mutex // held while a method runs, to check that only the owner calls methods
+	flushed error      // error that Flush returns
+	fails   error      // error that WriteBatch returns after the first frame of a split batch
 }
 
 func (w *fakeWriter) enter() {
@@ -341,26 +344,26 @@ func (w *fakeWriter) Buffered() int {
 	return int(w.next.bytes)
 }
 
-// rig is a session with everything around it played by the test.
+// rig is a session whose peers, clock and randomness are controlled by the test.
 type rig struct {
 	t       *testing.T
 	session *Session[load]
 
 	mu       sync.Mutex
 	streams  []*fakeStream
-	attempts []time.Duration // when streams were opened or not, since the start
+	attempts []time.Duration // times of the attempts to open a stream, since the start
 	began    time.Time
 	events   []event
 
 	// Set before start.
 	config SessionConfig
-	// onOpen decides about attempt n from 0: an error, or the stream as it is
-	// to behave. nil opens.
+	// onOpen decides attempt n, counted from 0: it returns an error or configures the
+	// stream. If onOpen is nil, all attempts succeed.
 	onOpen   func(ctx context.Context, n int, s *fakeStream) error
 	onWriter func(n int, s *fakeStream) error
 }
 
-// newRig is a rig whose session does nothing by chance.
+// newRig returns a rig whose session has no random behavior.
 func newRig(t *testing.T) *rig {
 	r := &rig{t: t, config: SessionConfig{}.withDefaults(), began: time.Now()}
 	r.config.Jitter, r.config.Backoff.Jitter = -1, -1
@@ -402,13 +405,13 @@ func (r *rig) newWriter(stream sessionStream) (BatchWriter[load], error) {
 	return s.writer, nil
 }
 
-// start starts the session, and waits until it has nothing to do.
+// start starts the session and waits until it is idle.
 func (r *rig) start() *rig {
 	r.t.Helper()
 	session, err := startSession(r.open, r.newWriter, r.config)
 	require.NoError(r.t, err)
 	r.session = session
-	r.t.Cleanup(func() { // of tests that failed half-way
+	r.t.Cleanup(func() { // for tests that fail before they call stop
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
 		_ = session.Shutdown(ctx)
@@ -418,7 +421,7 @@ func (r *rig) start() *rig {
 	return r
 }
 
-// stop shuts the session down and checks that nothing is left of it.
+// stop shuts the session down and checks that it released everything.
 func (r *rig) stop() {
 	r.t.Helper()
 	ctx, cancel := context.WithTimeout(r.t.Context(), time.Second)
@@ -427,7 +430,7 @@ func (r *rig) stop() {
 	r.clean()
 }
 
-// clean checks a session after its end.
+// clean checks the state of a session that has ended.
 func (r *rig) clean() {
 	r.t.Helper()
 	synctest.Wait()
@@ -485,7 +488,7 @@ func (r *rig) count(t eventKind) (n int) {
 	return n
 }
 
-// call is a Send that may not have returned.
+// call is a Send in progress or its result.
 type call struct {
 	t      *testing.T
 	done   chan struct{}
@@ -494,8 +497,8 @@ type call struct {
 	cancel context.CancelFunc
 }
 
-// send sends a batch in the background, and lets everything happen that does
-// without time going by.
+// send sends a batch in the background, and waits until all goroutines block. The
+// clock does not advance.
 func (r *rig) send(b load) *call {
 	r.t.Helper()
 	synctest.Wait()
@@ -547,7 +550,7 @@ func (c *call) ok() {
 	require.NoError(c.t, c.err)
 }
 
-// unsent checks that the batch was handed back.
+// unsent checks that the batch was returned.
 func (c *call) unsent(kind Kind) *UnsentError {
 	c.t.Helper()
 	require.True(c.t, c.returned(), "Send has not returned")
@@ -566,7 +569,7 @@ func retryAfter(d time.Duration) error {
 	return &Error{Kind: e.Kind, Code: e.Code, RetryDelay: d, HasRetryInfo: true, Err: e.Err}
 }
 
-// bubble runs a test with a session of its own in fake time.
+// bubble runs a test with a new rig in fake time.
 func bubble(t *testing.T, name string, f func(t *testing.T, r *rig)) {
 	t.Helper()
 	t.Run(name, func(t *testing.T) {

@@ -25,13 +25,14 @@ import (
 	stefgrpc "github.com/otelstef/stef/stef-gogrpc"
 )
 
-// Sessions with the client, the server and gRPC itself, in memory and in fake
-// time. A batch is a range of times of log records, no two of which are equal.
+// These tests run sessions with the real client, server and gRPC, in memory and in
+// fake time. A batch is a range of timestamps. No two log records have the same
+// timestamp.
 
 type times struct{ from, to uint64 }
 
-// timesWriter is a batch writer. It does without zstd, whose pooled decoders do
-// not go from one bubble of fake time to another.
+// timesWriter is a batch writer without zstd: zstd keeps decoders in a pool, and
+// they cannot move between bubbles of fake time.
 type timesWriter struct{ *otelstef.LogsWriter }
 
 func newTimesWriter(s *stefgrpc.Stream) (stefgrpc.BatchWriter[times], error) {
@@ -54,7 +55,7 @@ func (w timesWriter) Buffered() int {
 	return int(s.Records-s.Flushed) * 8
 }
 
-// site is one address, and the servers that are there one after another.
+// site is an address at which one server replaces another.
 type site struct {
 	t        *testing.T
 	mu       sync.Mutex
@@ -74,7 +75,8 @@ func newSite(t *testing.T) *site {
 	return x
 }
 
-// serve puts a server at the site, in the place of another one.
+// serve starts a server at the site. It replaces the previous server for new
+// connections.
 func (x *site) serve(register func(*grpc.Server), options ...grpc.ServerOption) *grpc.Server {
 	listener := bufconn.Listen(1 << 16)
 	x.mu.Lock()
@@ -97,7 +99,8 @@ func (x *site) stef(h stefgrpc.HandlerFunc, options ...stefgrpc.ServerOption) (*
 	return server, func(g *grpc.Server) { server.Register(g) }
 }
 
-// take is a handler that accepts all but times divisible by 100.
+// take is a handler that accepts all records except those whose time is divisible
+// by 100.
 func (x *site) take(s *stefgrpc.ServerStream) error {
 	return x.read(s, func(id, time uint64, _ bool) {
 		if time%100 == 0 {
@@ -132,7 +135,8 @@ func (x *site) count(time uint64) int {
 	return x.arrived[time]
 }
 
-// session starts a session with the site, and returns what ends it.
+// session starts a session with the site, and returns it and the function that
+// ends it.
 func (x *site) session(config stefgrpc.SessionConfig, options ...stefgrpc.ClientOption) (*stefgrpc.Session[times], func()) {
 	dial := func(ctx context.Context, _ string) (net.Conn, error) {
 		x.mu.Lock()
@@ -169,8 +173,8 @@ func patience(d time.Duration) context.Context {
 	return ctx
 }
 
-// TestSessionReplacesStreamsUnderLoad: hundreds of callers notice nothing of
-// streams that come and go.
+// TestSessionReplacesStreamsUnderLoad: no Send of hundreds of callers fails while
+// streams are replaced.
 func TestSessionReplacesStreamsUnderLoad(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x := newSite(t)
@@ -218,8 +222,8 @@ func TestSessionReplacesStreamsUnderLoad(t *testing.T) {
 	})
 }
 
-// TestSessionServerLeaves: servers that end their streams in order, or ask to use
-// another connection, cost no caller anything.
+// TestSessionServerLeaves: servers that end their streams cleanly, or ask clients
+// to use another connection, cause no failed Send.
 func TestSessionServerLeaves(t *testing.T) {
 	f := func(name string, twice bool, leave func(x *site) (streams int64)) {
 		t.Run(name, func(t *testing.T) {
@@ -281,7 +285,7 @@ func TestSessionServerLeaves(t *testing.T) {
 	})
 }
 
-// late is a handler that acknowledges whole frames, a second after it read them.
+// late is a handler that acknowledges whole frames, one second after it read them.
 func (x *site) late(s *stefgrpc.ServerStream) error {
 	var group sync.WaitGroup
 	defer group.Wait()
@@ -302,8 +306,8 @@ func (x *site) late(s *stefgrpc.ServerStream) error {
 	})
 }
 
-// TestSessionServerCrashes: what was on its way is handed back at once, and the
-// next server is found.
+// TestSessionServerCrashes: batches in flight are returned immediately, and the
+// session connects to the next server.
 func TestSessionServerCrashes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x := newSite(t)
@@ -330,8 +334,8 @@ func TestSessionServerCrashes(t *testing.T) {
 	})
 }
 
-// TestSessionServerRefuses: a server without STEF, or without the root, is known
-// at once.
+// TestSessionServerRefuses: the session detects immediately that a server lacks
+// STEF or the root.
 func TestSessionServerRefuses(t *testing.T) {
 	f := func(name string, register func(*grpc.Server)) {
 		t.Run(name, func(t *testing.T) {
@@ -351,7 +355,7 @@ func TestSessionServerRefuses(t *testing.T) {
 				_, register := x.stef(x.take)
 				x.serve(register)
 				old.Stop()
-				time.Sleep(2 * time.Minute) // it is asked again, once a minute
+				time.Sleep(2 * time.Minute) // the session probes the server once a minute
 				require.NoError(t, session.Send(patience(time.Minute), times{1, 9}))
 				stop()
 			})
@@ -366,8 +370,8 @@ func TestSessionServerRefuses(t *testing.T) {
 	})
 }
 
-// TestSessionServerDoesNotRead: the sender is slowed down to nothing with its
-// bounds kept, and can still be shut down.
+// TestSessionServerDoesNotRead: the sender blocks within its bounds, and can still
+// be shut down.
 func TestSessionServerDoesNotRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x := newSite(t)

@@ -17,9 +17,9 @@ import (
 	"github.com/otelstef/stef/stef-go/otelstef"
 )
 
-// TestSessionHandsBackWhatIsKnown: a batch that is handed back before its stream
-// ends comes with what the destination has said about its records until then.
-// Without it the caller would send again what was reported bad.
+// TestSessionHandsBackWhatIsKnown: a batch that is returned before its stream ends
+// includes the records that the destination has acknowledged or rejected so far.
+// Without them the caller would send rejected records again.
 func TestSessionHandsBackWhatIsKnown(t *testing.T) {
 	bubble(t, "the caller gives up", func(t *testing.T, r *rig) {
 		r.config.FlushInterval = -1
@@ -39,7 +39,7 @@ func TestSessionHandsBackWhatIsKnown(t *testing.T) {
 		r.config.FlushInterval = -1
 		r.start()
 		a, b := r.send(load{}), r.send(load{})
-		r.stream(0).respond(5, IDRange{From: 11, To: 20}) // b is answered, a is before it
+		r.stream(0).respond(5, IDRange{From: 11, To: 20}) // answers b, which is behind a
 		b.waits()
 		b.cancel()
 		var rejected *RejectedError
@@ -91,8 +91,9 @@ func TestSessionHandsBackWhatIsKnown(t *testing.T) {
 	})
 }
 
-// TestSessionDraining: a stream that drains is given nothing, however little it
-// has, and what it owes when it is refused for good is not sent again.
+// TestSessionDraining: a draining stream gets no batches, however low its load is.
+// If it ends with a permanent error, its unacknowledged batches are not sent
+// again.
 func TestSessionDraining(t *testing.T) {
 	bubble(t, "is given nothing", func(t *testing.T, r *rig) {
 		r.config.MaxLifetime = 10 * time.Second
@@ -143,8 +144,8 @@ func TestSessionDraining(t *testing.T) {
 	})
 }
 
-// TestSessionAckTimeoutUnsent: a stream that is closed with nothing on its way
-// ends without an error, and was no good all the same.
+// TestSessionAckTimeoutUnsent: a stream that is closed with nothing in flight ends
+// without an error, but still counts as failed.
 func TestSessionAckTimeoutUnsent(t *testing.T) {
 	bubble(t, "", func(t *testing.T, r *rig) {
 		r.config.FlushInterval = time.Hour
@@ -163,8 +164,8 @@ func TestSessionAckTimeoutUnsent(t *testing.T) {
 	})
 }
 
-// TestSessionRefusedWithDelay: a server that refuses and says for how long is
-// left alone for as long, also where that is longer than Probe.
+// TestSessionRefusedWithDelay: if a server refuses with a delay, the session does
+// not try again before the delay is over, even if the delay exceeds Probe.
 func TestSessionRefusedWithDelay(t *testing.T) {
 	bubble(t, "", func(t *testing.T, r *rig) {
 		r.onOpen = func(_ context.Context, n int, _ *fakeStream) error {
@@ -184,8 +185,8 @@ func TestSessionRefusedWithDelay(t *testing.T) {
 	})
 }
 
-// uncountedWriter writes to its stream without saying which records are in what
-// it writes, as does a writer with anything between itself and the stream.
+// uncountedWriter writes to its stream without the ids of the records in each
+// write, like a writer with a buffer between itself and the stream.
 type uncountedWriter struct {
 	stream *Stream
 	last   uint64
@@ -200,8 +201,8 @@ func (w *uncountedWriter) WriteBatch(records uint64) (uint64, error) {
 func (w *uncountedWriter) Flush() error  { return nil }
 func (w *uncountedWriter) Buffered() int { return 0 }
 
-// TestSessionUncounted: where nobody knows which records were sent, all may have
-// been.
+// TestSessionUncounted: if the session does not know which records were sent, it
+// assumes that all may have been sent.
 func TestSessionUncounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		peer := newServerPeer()

@@ -17,9 +17,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// world is the destination of the randomised test, behind all streams: what it
-// has seen of every batch. Streams and callers draw what they do from a seed and
-// their number.
+// world is the destination of the randomised test. It records what it received of
+// each batch, on all streams. The random decisions of a stream or a caller depend
+// on the seed and its number only.
 type world struct {
 	t    *testing.T
 	seed uint64
@@ -37,7 +37,7 @@ func (w *world) problem(format string, args ...any) {
 	w.problems = append(w.problems, fmt.Sprintf(format, args...))
 }
 
-// bad says which records the destination does not accept.
+// bad reports whether the destination rejects a record.
 func (w *world) bad(batch int, record uint64) bool {
 	switch batch % 7 {
 	case 0:
@@ -48,7 +48,7 @@ func (w *world) bad(batch int, record uint64) bool {
 	return false
 }
 
-// server plays the other end of one stream.
+// server simulates the peer of one stream.
 type server struct {
 	*fakeStream
 	world  *world
@@ -80,7 +80,7 @@ func (w *world) serve(s *fakeStream) {
 	go sv.run()
 }
 
-// arrive notes what is sent, before it is looked at.
+// arrive records a frame before the server processes it.
 func (w *world) arrive(stream int, f frame) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -100,7 +100,8 @@ func (w *world) arrive(stream int, f frame) {
 	}
 }
 
-// pause waits up to so long; over is when the stream ended meanwhile.
+// pause waits for a random time below most. It reports whether the stream ended in
+// the meantime.
 func (sv *server) pause(most time.Duration) (over bool) {
 	timer := time.NewTimer(time.Duration(sv.random.Int64N(int64(most))))
 	defer timer.Stop()
@@ -121,7 +122,7 @@ func (sv *server) run() {
 				sv.fakeStream.end(nil)
 				return
 			}
-			timer := time.NewTimer(100 * time.Millisecond) // looks for the half-close
+			timer := time.NewTimer(100 * time.Millisecond) // polls for the half-close
 			select {
 			case <-sv.more:
 			case <-timer.C:
@@ -136,7 +137,7 @@ func (sv *server) run() {
 		sv.take(list[sv.next])
 		sv.next++
 		switch {
-		case sv.random.IntN(3) == 0: // the next answer says it, too
+		case sv.random.IntN(3) == 0: // no answer; the next one includes it
 		case sv.random.IntN(5) == 0:
 			sv.answer(0)
 			sv.answer(sv.done)
@@ -146,7 +147,7 @@ func (sv *server) run() {
 	}
 }
 
-// take accepts what is good of a frame.
+// take accepts the good records of a frame.
 func (sv *server) take(f frame) {
 	w := sv.world
 	w.mu.Lock()
@@ -167,7 +168,7 @@ func (sv *server) take(f frame) {
 	}
 }
 
-// answer tells what is bad, and acknowledges.
+// answer reports bad records and acknowledges.
 func (sv *server) answer(acked uint64) {
 	var ranges []IDRange
 	for _, x := range sv.unsaid {
@@ -189,7 +190,8 @@ func (sv *server) answer(acked uint64) {
 	sv.unsaid = nil
 }
 
-// mishap is what may happen instead of the next frame.
+// mishap may simulate a failure instead of processing the next frame. It reports
+// whether the stream ended.
 func (sv *server) mishap(f frame) (over bool) {
 	switch sv.random.IntN(80) {
 	case 0:
@@ -201,7 +203,7 @@ func (sv *server) mishap(f frame) (over bool) {
 	case 2:
 		sv.answer(sv.done)
 		sv.end(errorf(KindClosed, "reopen"))
-	case 3: // took it, and told nobody
+	case 3: // accepts the frame, and ends the stream before it acknowledges
 		sv.answer(sv.done)
 		sv.take(f)
 		sv.end(retryAfter(time.Duration(sv.random.IntN(1000)) * time.Millisecond))
@@ -218,7 +220,7 @@ func (sv *server) mishap(f frame) (over bool) {
 	return true
 }
 
-// open decides about an attempt.
+// open decides whether an attempt to open a stream succeeds.
 func (w *world) open(ctx context.Context, n int, s *fakeStream) error {
 	random := rand.New(rand.NewPCG(w.seed, 1<<32+uint64(n)))
 	select {
@@ -238,7 +240,7 @@ func (w *world) open(ctx context.Context, n int, s *fakeStream) error {
 	return nil
 }
 
-// ending is how a Send ended.
+// ending is a batch and the result of its Send.
 type ending struct {
 	load
 	err error
@@ -278,7 +280,7 @@ func (w *world) caller(number, batches int) (list []ending) {
 	return list
 }
 
-// judge holds how a batch ended against what its destination has seen.
+// judge compares the result of a batch with what the destination received.
 func (w *world) judge(o ending) (kind eventKind) {
 	accepted, seen := w.accepted[o.id], w.seen[o.id]
 	if len(seen) > 1+w.rig.config.Streams {
@@ -288,7 +290,7 @@ func (w *world) judge(o ending) (kind eventKind) {
 	var bad *BatchError
 	var unsent *UnsentError
 	var ranges []IDRange
-	from := uint64(0) // records from here on may be anywhere
+	from := uint64(0) // the state of the records from here on is unknown
 	switch {
 	case o.err == nil:
 		kind, from = eventAcknowledged, o.records
@@ -326,9 +328,9 @@ func (w *world) judge(o ending) (kind eventKind) {
 	return kind
 }
 
-// TestSessionRandom: streams die, stall and end, destinations accept, reject and
-// refuse, callers give up, encoders fail. Every batch ends in one way, which is
-// true, and nothing is left behind.
+// TestSessionRandom: streams break, stall and end; destinations accept, reject and
+// refuse; callers cancel; encoders fail. Each batch has exactly one result, which
+// is correct, and all resources are released.
 func TestSessionRandom(t *testing.T) {
 	seeds := uint64(20)
 	if testing.Short() {
@@ -364,7 +366,7 @@ func randomSession(t *testing.T, seed uint64) {
 	r.config.Jitter, r.config.Backoff.Jitter = 0.5, 0.5
 	r.config.FlushInterval = time.Duration(random.IntN(3)) * 30 * time.Millisecond
 	r.config.FlushBytes = random.IntN(3) * 4000
-	r.config.Senders = random.IntN(3) * 15 // 30 in fact
+	r.config.Senders = random.IntN(3) * 15 // the actual number of callers is 30
 	r.config.MaxUnackedBatches = 1 + random.IntN(30)
 	r.config.MaxUnackedBytes = random.Int64N(3) * 10000
 	r.config.Probe = time.Second
@@ -379,7 +381,7 @@ func randomSession(t *testing.T, seed uint64) {
 	if seed%2 == 0 {
 		group.Wait()
 	} else {
-		time.Sleep(time.Duration(random.IntN(60)) * time.Second) // in the middle of it
+		time.Sleep(time.Duration(random.IntN(60)) * time.Second) // the shutdown interrupts the callers
 	}
 	_, _ = r.shutdown(2 * time.Second)
 	w.mu.Lock()

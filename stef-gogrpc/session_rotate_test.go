@@ -14,14 +14,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestSessionRotation: streams are replaced when they are old, the new one is
-// open before the old one is half-closed, and the old one gets its
-// acknowledgements.
+// TestSessionRotation: an old stream is replaced. The new stream is open before
+// the old one is half-closed, and the old one receives its acknowledgements.
 func TestSessionRotation(t *testing.T) {
 	bubble(t, "make before break", func(t *testing.T, r *rig) {
 		r.config.MaxLifetime = time.Minute
 		r.onOpen = func(_ context.Context, n int, _ *fakeStream) error {
-			time.Sleep(2 * time.Second) // the old one serves meanwhile
+			time.Sleep(2 * time.Second) // the old stream is used until then
 			return nil
 		}
 		r.start()
@@ -41,7 +40,7 @@ func TestSessionRotation(t *testing.T) {
 		state := r.session.State()
 		require.Equal(t, [3]int{1, 1, 0}, [3]int{state.Live, state.Draining, state.Connecting})
 		require.Equal(t, 3, state.UnackedBatches)
-		time.Sleep(10 * time.Second) // longer than DrainTimeout: it is owed something
+		time.Sleep(10 * time.Second) // longer than DrainTimeout: acknowledgements are missing
 		require.False(t, r.stream(0).over())
 		r.stream(0).respond(20)
 		a.ok()
@@ -161,8 +160,8 @@ func TestSessionRotation(t *testing.T) {
 	})
 }
 
-// TestSessionStagger: streams that were opened together are not replaced
-// together, at the start and after all of them were lost.
+// TestSessionStagger: streams that were opened together are replaced at different
+// times, both at the start and after all of them were lost.
 func TestSessionStagger(t *testing.T) {
 	bubble(t, "", func(t *testing.T, r *rig) {
 		r.config.Streams = 4
@@ -190,7 +189,7 @@ func TestSessionStagger(t *testing.T) {
 		r.config.Streams = 4
 		r.onOpen = func(ctx context.Context, n int, _ *fakeStream) error {
 			if n == 2 {
-				<-ctx.Done() // holds up nobody for long
+				<-ctx.Done() // a blocked attempt does not delay the others for long
 			} else {
 				time.Sleep(10 * time.Millisecond)
 			}
@@ -229,8 +228,8 @@ func TestSessionDispatch(t *testing.T) {
 		r.send(load{id: 1, bytes: 1000})
 		r.send(load{id: 2, bytes: 50})
 		r.send(load{id: 3, bytes: 500})
-		r.send(load{id: 4, bytes: 100}) // to the second
-		r.send(load{id: 5, bytes: 100}) // and again: 150
+		r.send(load{id: 4, bytes: 100}) // to stream 1
+		r.send(load{id: 5, bytes: 100}) // to stream 1 again, whose load is 150
 		r.send(load{id: 6, bytes: 400})
 		r.send(load{id: 7}) // 1000, 650, 500
 		require.Equal(t, []string{"to 10: 1"}, frames(r.stream(0)))
@@ -270,7 +269,7 @@ func TestSessionDispatch(t *testing.T) {
 		}
 		r.stop()
 	})
-	// A slot that has lost its stream looks least loaded, and must not be chosen.
+	// A slot without a stream has the lowest load, and must not be chosen.
 	bubble(t, "live ones only", func(t *testing.T, r *rig) {
 		r.onOpen = func(_ context.Context, n int, _ *fakeStream) error {
 			if n > 1 {
@@ -290,8 +289,8 @@ func TestSessionDispatch(t *testing.T) {
 		require.Equal(t, 1, r.session.State().Connecting)
 		r.stop()
 	})
-	// A stream whose network is stuck holds up one batch in its inbox besides
-	// the one it sends, and nobody else's.
+	// A stream with a blocked network delays only the batch that it sends and the one
+	// in its inbox. Other streams continue.
 	bubble(t, "around a stuck one", func(t *testing.T, r *rig) {
 		start(r, 2)
 		r.stream(0).block()
@@ -323,7 +322,7 @@ func TestSessionEvents(t *testing.T) {
 		var mu sync.Mutex
 		var lines []string
 		r.config.Events = record(func(e event) {
-			r.session.State() // may be called: no lock is held
+			r.session.State() // callbacks may call State: no lock is held
 			mu.Lock()
 			defer mu.Unlock()
 			lines = append(lines, fmt.Sprintf("%d %v %v records=%d bytes=%d %v err=%v", e.stream, e.kind, e.reason, e.records, e.bytes, e.duration, e.err != nil))
@@ -369,8 +368,8 @@ func TestSessionEvents(t *testing.T) {
 	})
 }
 
-// TestSessionIdle: a stream that has nothing to send ends in order, and the next
-// batch opens one.
+// TestSessionIdle: an idle stream ends cleanly, and the next batch opens a new
+// one.
 func TestSessionIdle(t *testing.T) {
 	bubble(t, "", func(t *testing.T, r *rig) {
 		r.config.Streams = 2

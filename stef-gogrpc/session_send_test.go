@@ -49,7 +49,7 @@ func TestSessionFlush(t *testing.T) {
 	bubble(t, "at once", func(t *testing.T, r *rig) {
 		r.config.FlushInterval = -1
 		r.start()
-		r.send(load{id: 1, slow: time.Second}) // the others arrive meanwhile
+		r.send(load{id: 1, slow: time.Second}) // the other batches are queued during that time
 		for id := range 4 {
 			r.send(load{id: id + 2})
 		}
@@ -169,7 +169,7 @@ func TestSessionAcks(t *testing.T) {
 	})
 }
 
-// onOpenLast sets what happens with frames of the last stream.
+// onOpenLast sets the callback for frames of the last stream.
 func (r *rig) onOpenLast(f func(s *fakeStream, f frame)) {
 	list := r.streamList()
 	s := list[len(list)-1]
@@ -177,7 +177,8 @@ func (r *rig) onOpenLast(f func(s *fakeStream, f frame)) {
 }
 
 func TestSessionRejections(t *testing.T) {
-	// Batches of 10 records each; responses; what each batch is told.
+	// The arguments are the responses, and what the session reports for each batch of
+	// 10 records.
 	type told struct {
 		ranges  []IDRange
 		records uint64
@@ -225,9 +226,9 @@ func TestSessionRejections(t *testing.T) {
 	f([]Response{{Acked: 20, Rejected: ids(8, 12)}}, told{ids(8, 10), 3}, told{ids(1, 2), 2})
 	f([]Response{{Acked: 30, Rejected: ids(29, 30, 2, 2, 4, 5, 5, 7)}}, told{ids(2, 2, 4, 7), 5}, none, told{ids(9, 10), 2})
 	f([]Response{{Acked: 0, Rejected: ids(5, 6)}, {Acked: 0, Rejected: ids(12, 12)}, {Acked: 20, Rejected: nil}}, told{ids(5, 6), 2}, told{ids(2, 2), 1})
-	f([]Response{{Acked: 10, Rejected: nil}, {Acked: 20, Rejected: ids(10, 12)}}, none, told{ids(1, 2), 2}) // reaches back, as some do
+	f([]Response{{Acked: 10, Rejected: nil}, {Acked: 20, Rejected: ids(10, 12)}}, none, told{ids(1, 2), 2}) // rejects an acknowledged id, as some servers do
 	f([]Response{{Acked: 0, Rejected: ids(1, 10)}, {Acked: 20, Rejected: nil}}, told{ids(1, 10), 10}, none)
-	f([]Response{{Acked: 4, Rejected: ids(5, 20)}}, told{ids(5, 10), 6}, told{ids(1, 10), 10}) // all is answered
+	f([]Response{{Acked: 4, Rejected: ids(5, 20)}}, told{ids(5, 10), 6}, told{ids(1, 10), 10}) // both batches are answered in full
 	f([]Response{{Acked: 10, Rejected: ids(7, 3, 0, 0)}}, none)
 	f([]Response{{Acked: 10, Rejected: ids(0, 1)}}, told{ids(1, 1), 1})
 }
@@ -290,7 +291,7 @@ func TestSessionBatchError(t *testing.T) {
 		var e *BatchError
 		require.ErrorAs(t, b.err, &e)
 		require.ErrorIs(t, b.err, poison)
-		// Records that were written before the error have ids all the same.
+		// Records that were written before the error have ids too.
 		c := r.send(load{err: &BatchError{Err: poison}, written: 4})
 		require.True(t, c.returned())
 		d := r.send(load{})
@@ -400,8 +401,8 @@ func TestSessionCallerGivesUp(t *testing.T) {
 		require.Zero(t, state.UnackedBatches)
 		r.stop()
 	})
-	// The defect this keeps away: acknowledgements nobody waits for block those
-	// that somebody does.
+	// Regression test: acknowledgements without a waiting caller blocked those with
+	// one.
 	bubble(t, "encoded, many of them", func(t *testing.T, r *rig) {
 		r.config.FlushInterval = -1
 		r.start()
@@ -443,9 +444,9 @@ func TestSessionCallerGivesUp(t *testing.T) {
 	})
 }
 
-// TestSessionLateRejection: a destination that acknowledges records and reports
-// them bad afterwards loses them, and the caller of Send was told otherwise. The
-// session counts them, each once.
+// TestSessionLateRejection: a destination that acknowledges records and rejects
+// them later loses these records, after Send has returned nil. The session counts
+// each of them once.
 func TestSessionLateRejection(t *testing.T) {
 	bubble(t, "", func(t *testing.T, r *rig) {
 		r.config.FlushInterval = -1
@@ -454,7 +455,7 @@ func TestSessionLateRejection(t *testing.T) {
 		r.stream(0).respond(15)
 		first.ok()
 		r.stream(0).respond(15, IDRange{From: 3, To: 5})   // first has returned nil
-		r.stream(0).respond(15, IDRange{From: 12, To: 13}) // second waits, and can be told
+		r.stream(0).respond(15, IDRange{From: 12, To: 13}) // second still waits and receives them
 		r.stream(0).respond(20, IDRange{From: 10, To: 10}, IDRange{From: 18, To: 18})
 		require.True(t, second.returned())
 		var bad *RejectedError

@@ -12,7 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// shutdown shuts down with a deadline, checks it, and returns how long it took.
+// shutdown calls Shutdown with a deadline, checks that it meets the deadline, and
+// returns its duration.
 func (r *rig) shutdown(deadline time.Duration) (took time.Duration, err error) {
 	r.t.Helper()
 	began := time.Now()
@@ -26,8 +27,8 @@ func (r *rig) shutdown(deadline time.Duration) (took time.Duration, err error) {
 	return took, err
 }
 
-// TestSessionShutdown: it ends within its deadline in every state, and waits no
-// longer than there is something to wait for.
+// TestSessionShutdown: Shutdown returns by its deadline in each state, and earlier
+// if nothing is pending.
 func TestSessionShutdown(t *testing.T) {
 	bubble(t, "idle", func(t *testing.T, r *rig) {
 		r.config.Streams = 3
@@ -231,7 +232,7 @@ func TestSessionShutdown(t *testing.T) {
 	})
 	bubble(t, "as a stream opens", func(t *testing.T, r *rig) {
 		r.onOpen = func(context.Context, int, *fakeStream) error {
-			time.Sleep(time.Second) // it does not look at its context
+			time.Sleep(time.Second) // it ignores its context
 			return nil
 		}
 		r.start()

@@ -32,19 +32,19 @@ import (
 
 var update = flag.Bool("update", false, "write the stories again with what happens")
 
-// TestStories plays the conversations in testdata. A story is a list of
-// commands to the client or to the server of a stream, each followed by all that
-// happens because of it, indented:
+// TestStories runs the conversations in testdata. A story is a list of commands
+// for the client or the server of a stream. The events that a command causes
+// follow it, indented:
 //
 //	# what the story is about
 //	server stalls
 //	write 10 100
 //	  10 is waiting
 //
-// "->" is what the server gets, "<-" what OnResponse is told, and a line that
-// begins with a command is the outcome of it, which may have been given long
-// before. Time is that of the story. With -update the outcomes are written
-// again, to be read before they are committed.
+// "->" is a message to the server, "<-" a response to OnResponse. A line that
+// begins with a command is the result of that command, which may have begun much
+// earlier. Times are in fake time. With -update the test rewrites the events; read
+// the difference before you commit it.
 func TestStories(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	require.NoError(t, err)
@@ -83,7 +83,7 @@ func tell(t *testing.T, script string) string {
 	return out.String()
 }
 
-// leave ends the stream of the story and everything that waits for it.
+// leave ends the stream of the story and waits for all its goroutines.
 func (s *story) leave() {
 	if s.stream != nil {
 		s.stream.Close()
@@ -93,26 +93,26 @@ func (s *story) leave() {
 	s.stream, s.server, s.pending = nil, newServerPeer(), nil
 }
 
-// story is a conversation being told.
+// story is the state of a conversation.
 type story struct {
 	t      *testing.T
 	server *serverPeer
 	stream *Stream
 
 	mu      sync.Mutex
-	told    []string // by OnResponse
+	told    []string // responses passed to OnResponse
 	pending []*deed
 }
 
-// deed is a command that may take time.
+// deed is a command that runs in the background.
 type deed struct {
 	name    string
 	started time.Time
-	waiting bool // and that was said
+	waiting bool // reported as waiting
 	outcome string
 }
 
-// start does something in the background.
+// start runs a command in the background.
 func (s *story) start(name string, do func() string) {
 	d := &deed{name: name, started: time.Now()}
 	s.pending = append(s.pending, d)
@@ -127,7 +127,8 @@ func (s *story) start(name string, do func() string) {
 	}()
 }
 
-// events waits until nothing happens any more and returns what did.
+// events waits until all goroutines block and returns the events since the last
+// call.
 func (s *story) events() []string {
 	synctest.Wait()
 	s.mu.Lock()
@@ -151,7 +152,7 @@ func (s *story) events() []string {
 func (s *story) perform(words []string) {
 	line := strings.Join(words, " ")
 	switch words[0] {
-	case "another": // stream, and nothing of the one before
+	case "another": // starts a new stream and discards the state of the previous one
 		s.leave()
 	case "open":
 		s.open(line, words[1:])
@@ -204,7 +205,7 @@ func (s *story) timed(name string, d time.Duration, do func(context.Context) err
 	})
 }
 
-// open opens the stream: root, then client options.
+// open opens the stream. Its arguments are the root and client options.
 func (s *story) open(line string, words []string) {
 	roots := map[string]*schema.Struct{"Metrics": otelstef.MetricsSchema(), "Spans": otelstef.SpansSchema()}
 	root := roots[words[0]]
@@ -255,7 +256,7 @@ func (s *story) hear(r Response) {
 	s.told = append(s.told, strings.TrimSpace(fmt.Sprintf("<- acknowledged %d %s", r.Acked, badText(r.Rejected))))
 }
 
-// serve has the server do something.
+// serve runs a command of the server.
 func (s *story) serve(verb string, words []string) {
 	switch verb {
 	case "is": // capabilities: schema, dictionary limit
@@ -273,7 +274,7 @@ func (s *story) serve(verb string, words []string) {
 		s.server.say(ackOf(s.number(words[0]), bad...))
 	case "says": // a message without content
 		s.server.say(&stefpb.STEFServerMessage{})
-	case "stammers": // bytes that are no message
+	case "stammers": // bytes that are not a message
 		s.server.say([]byte{0x12, 0x7f})
 	case "ends": // code, retry delay, text
 		s.server.say(s.status(words))
@@ -324,7 +325,7 @@ func (s *story) wire(name string) []byte {
 		require.NoError(s.t, err)
 		return b
 	}
-	var b []byte // else bytes, such as 3,1,2
+	var b []byte // otherwise bytes, such as 3,1,2
 	for _, number := range strings.Split(name, ",") {
 		b = append(b, byte(s.number(number)))
 	}
@@ -357,7 +358,7 @@ func (s *story) duration(word string) time.Duration {
 	return d
 }
 
-// outcome prints an error with what callers decide by.
+// outcome formats an error with the fields that callers use to decide.
 func outcome(err error) string {
 	if err == nil {
 		return "ok"

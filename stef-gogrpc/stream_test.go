@@ -19,8 +19,8 @@ func bareStream() *Stream {
 	return s
 }
 
-// TestManyTinyChunks: what a stream has to remember is bounded also where bytes
-// and records are not.
+// TestManyTinyChunks: the number of unacknowledged chunks is bounded even without
+// limits on bytes and records.
 func TestManyTinyChunks(t *testing.T) {
 	s := bareStream()
 	for id := range uint64(maxChunks) {
@@ -32,8 +32,8 @@ func TestManyTinyChunks(t *testing.T) {
 	require.True(t, s.hasRoom())
 }
 
-// TestNothingBelievedAfterAnError: of a server that broke the rules nothing more
-// is believed, although it may have said more before it learns of the end.
+// TestNothingBelievedAfterAnError: after a protocol error, the client ignores
+// further responses of the server.
 func TestNothingBelievedAfterAnError(t *testing.T) {
 	s := bareStream()
 	require.NoError(t, s.ledger.Send(10, 1))
