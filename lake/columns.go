@@ -28,8 +28,9 @@ type columns struct {
 	otlp                                *array.Binary
 }
 
-// maxElements is the most elements of lists and maps that are read of a batch. A file
-// may say that lists share elements, so their number is not bounded by its size.
+// maxElements is the maximum number of elements of lists and maps in a batch.
+// Lists in a file may share elements, so the size of the file does not bound their
+// number.
 const maxElements = 1 << 24
 
 // span returns the place of the elements of a row, and counts them.

@@ -15,7 +15,7 @@
 // the year 2262. An item with such content is in the column otlp as well, as OTLP
 // protobuf.
 //
-// A [Writer] holds one record batch or one row group in memory, whatever the size of the
-// input. A [Reader] holds one record batch, and refuses files that want more memory than
-// [Limits] allow. Damaged files give errors, see [ErrCorrupt].
+// A [Writer] holds one record batch or one row group in memory, whatever the size
+// of the input. A [Reader] holds one record batch, and rejects files that need
+// more memory than [Limits] allow. Damaged files cause errors, see [ErrCorrupt].
 package lake

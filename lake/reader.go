@@ -128,7 +128,7 @@ func NewArrowReader(src io.Reader, l Limits) (r *Reader, err error) {
 	return r, nil
 }
 
-// maxMetadata is the most bytes of the metadata of an Arrow message.
+// maxMetadata is the maximum size of the metadata of an Arrow message, in bytes.
 const maxMetadata = 16 << 20
 
 // maxRows is the most rows of an Arrow batch.

@@ -27,7 +27,7 @@ import (
 	stefgrpc "github.com/otelstef/stef/stef-gogrpc"
 )
 
-// Spans that an application writes to files. A Collector with a receiver for STEF
+// An application writes spans to files. A Collector with the receiver for STEF
 // files, or the file tool stef, reads them.
 func Example_files() {
 	ctx := context.Background()

@@ -71,7 +71,7 @@ func plan(t *testing.T, every int) faultPlan {
 
 func long() bool { return os.Getenv("STEF_LONG") != "" }
 
-// backend is the server side: servers that come and go on one address.
+// backend is the server side: servers that start and stop at one address.
 type backend struct {
 	t       *testing.T
 	sink    *sink

@@ -170,7 +170,7 @@ func TestObservedTimes(t *testing.T) {
 	f(false, func(i int, time uint64) uint64 { return 0 })
 }
 
-// Losses counts the content that was not written.
+// TestLossesOfLogs: Losses counts the content that was not written.
 func TestLossesOfLogs(t *testing.T) {
 	ld := plog.NewLogs()
 	ld.ResourceLogs().AppendEmpty()

@@ -263,8 +263,8 @@ func scribbleLogs(ld plog.Logs) {
 	}
 }
 
-// Batches that are read-only, as the Collector shares them, are converted like
-// others: changing them would panic.
+// Read-only batches, which the Collector shares between pipelines, are converted
+// like others. A change to one would panic.
 func TestReadOnlyBatches(t *testing.T) {
 	for seed := range uint64(30) {
 		r := newRandom(seed)

@@ -60,8 +60,8 @@ func readCompact(stream []byte, compact, full *schema.Struct) (records []*dynami
 	return records, r.Err()
 }
 
-// shorten returns a copy of v with the fields of s, the structs in its fields
-// included.
+// shorten returns a copy of v with only the fields of schema s. It does the same
+// for nested structs.
 func shorten(s *schema.Struct, v *dynamic.Struct) *dynamic.Struct {
 	out := dynamic.NewStruct(s)
 	for i, f := range s.Fields {
@@ -73,7 +73,7 @@ func shorten(s *schema.Struct, v *dynamic.Struct) *dynamic.Struct {
 	return out
 }
 
-// view is a struct whose fields are found by name.
+// view looks up the fields of a struct by name.
 type view struct {
 	t *schema.Struct
 	v *dynamic.Struct

@@ -245,7 +245,7 @@ func (c *Chart) SVG() ([]byte, error) {
 	if _, err := canvas.WriteTo(&b); err != nil {
 		return nil, err
 	}
-	// The text before the element is for separate files.
+	// The text before the svg element is needed in separate files only.
 	svg := b.Bytes()
 	if at := bytes.Index(svg, []byte("<svg")); at > 0 {
 		svg = svg[at:]

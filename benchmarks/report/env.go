@@ -27,7 +27,7 @@ type Env struct {
 	Data string
 }
 
-// shown are the modules whose versions affect the figures.
+// shown lists the modules whose versions affect the figures.
 var shown = []string{
 	"go.opentelemetry.io/collector/pdata",
 	"google.golang.org/grpc",

@@ -41,9 +41,9 @@ func (p *parts) Pop() any {
 	return last
 }
 
-// load makes traces whose services report at different times: most within half a
-// second, in any order, and one in 200 only after the processors have let go of the
-// trace.
+// load generates traces whose services report at different times: most within half
+// a second, in any order. One report in 200 arrives after the processors have
+// released its trace.
 type load struct {
 	random *rand.Rand
 	late   time.Duration

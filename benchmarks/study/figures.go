@@ -113,7 +113,7 @@ var shownFormats = []string{"STEF sorted", "STEF ordered", "STEF reference order
 // markdown returns a table for the README.
 func markdown(t *report.Table) string {
 	var b strings.Builder
-	_ = t.WriteMarkdown(&b) // a strings.Builder accepts everything
+	_ = t.WriteMarkdown(&b) // a strings.Builder never returns an error
 	return b.String()
 }
 

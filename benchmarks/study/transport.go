@@ -72,10 +72,10 @@ func way(c transport.Config) string {
 // patience is the time limit of a run; a longer run is considered stuck.
 const patience = 5 * time.Minute
 
-// longTrip is the round trip from which a run lasts for several round trips and
-// sends the batches repeatedly. Otherwise the wait for the last answers would
-// dominate. The batches together are larger than the window of STEF's
-// compression.
+// longTrip is a round trip time. From this time on, a run sends the batches
+// repeatedly and lasts for several round trips. Otherwise the wait for the last
+// answers would dominate. The batches together are larger than the window of
+// STEF's compression.
 const longTrip = 20 * time.Millisecond
 
 // lasting returns the duration of a run, or 0 to send each batch once.
@@ -89,7 +89,8 @@ func (c *Context) lasting(trip time.Duration) time.Duration {
 	return max(300*time.Millisecond, 5*trip)
 }
 
-// runs sends a load in several ways, which take turns round after round.
+// runs sends a load with each configuration, in rounds: each round runs every
+// configuration once.
 func (c *Context) runs(study, load string, configs []transport.Config, batches []otlpfile.Batch) ([]RunFigure, error) {
 	all := make([][]transport.Result, len(configs))
 	for round := range c.rounds(configs[0].RoundTrip) {
@@ -114,7 +115,7 @@ func (c *Context) runs(study, load string, configs []transport.Config, batches [
 	return figures, nil
 }
 
-// runFigure takes the medians of runs.
+// runFigure returns the medians of several runs.
 func runFigure(study, load string, config transport.Config, results []transport.Result) RunFigure {
 	values := func(f func(transport.Result) float64) []float64 {
 		var all []float64

@@ -20,7 +20,8 @@ type sweepPlan struct {
 	batches, records int
 	clients, workers []int
 	trips            []time.Duration
-	// longTrips are tried with the largest number of clients and workers.
+	// longTrips are the round trips that are measured with the largest number of
+	// clients and workers only.
 	longTrips []time.Duration
 	streams   []int
 }

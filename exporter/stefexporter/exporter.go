@@ -150,7 +150,7 @@ func (x *stefExporter[B]) onlyOTLP() bool {
 	return true
 }
 
-// shutdown is called when exporterhelper makes no more pushes.
+// shutdown is called after the last push of exporterhelper.
 func (x *stefExporter[B]) shutdown(ctx context.Context) error {
 	x.beginStop(ctx)
 	defer x.telemetry.shutdown()

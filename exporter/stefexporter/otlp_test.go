@@ -173,7 +173,8 @@ func TestOTLPConcurrency(t *testing.T) {
 }
 
 // TestOTLPCompression sends with every supported compression. gRPC removes the
-// header of the encoding, so a statistics handler checks the sizes.
+// header with the encoding, so the test checks the sizes with a statistics
+// handler.
 func TestOTLPCompression(t *testing.T) {
 	for _, compression := range []configcompression.Type{"gzip", "zstd", "snappy", "none", ""} {
 		sizes := &inPayload{}

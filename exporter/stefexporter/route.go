@@ -145,8 +145,8 @@ func (x *route[B]) opened() {
 	}
 }
 
-// openFailed handles a failed attempt. retryIn is 0 if the session waits for a
-// call of Probe.
+// openFailed handles a failed attempt to open a stream. If retryIn is 0, the
+// session retries when Probe is called.
 func (x *route[B]) openFailed(err *stefgrpc.Error, retryIn time.Duration) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -99,7 +99,7 @@ func logMessages(tb testing.TB, parts [][]byte, n int) (list []message) {
 	return list
 }
 
-// recordings are those of the repository.
+// recordings returns the recordings of the repository.
 func recordings(tb testing.TB) []source {
 	return []source{
 		{"traces", partsOf(tb, fixtures.Traces()), traceMessages},
@@ -128,7 +128,7 @@ func largeSets(tb testing.TB) []source {
 	return list
 }
 
-// compressors are those of a Kafka producer.
+// compressors are the codecs that Kafka producers offer.
 var compressors = []struct {
 	name     string
 	compress func(tb testing.TB, b []byte) int

@@ -67,8 +67,8 @@ func TestFileExporter(t *testing.T) {
 	require.Equal(t, (batches-1)*size, last)
 }
 
-// readMessages reads a file of the file exporter: each message stands behind
-// its length. It stops where the file was cut.
+// readMessages reads a file of the file exporter. Each message follows its length.
+// It stops at an incomplete message.
 func readMessages(t *testing.T, h host, file []byte, to *ledger) {
 	t.Helper()
 	unmarshaler := h[component.MustNewID("stef_encoding")].(plog.Unmarshaler)
@@ -122,9 +122,9 @@ func TestFileExporterRotates(t *testing.T) {
 	require.Zero(t, l.missing(batches*size))
 }
 
-// TestFileSizes prints how large the recordings are in files of the file
-// exporter: as STEF, as OTLP protobuf and as OTLP JSON, the latter two under the
-// exporter's zstd, which compresses each message on its own too.
+// TestFileSizes prints the size of the recordings in files of the file exporter:
+// as STEF, as OTLP protobuf and as OTLP JSON. The OTLP files use the zstd of the
+// exporter, which also compresses each message separately.
 func TestFileSizes(t *testing.T) {
 	for _, format := range []string{
 		"format: proto, encoding: stef_encoding",

@@ -13,7 +13,7 @@ type deadline struct {
 	mu    sync.Mutex
 	at    time.Time
 	timer *time.Timer
-	moved chan struct{} // closed when the deadline passed or was moved
+	moved chan struct{} // closed when the deadline has passed or was changed
 }
 
 func (d *deadline) set(at time.Time) {

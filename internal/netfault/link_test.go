@@ -92,7 +92,7 @@ func TestRateDelaysWhatLeavesLater(t *testing.T) {
 	})
 }
 
-// A sender that waits for a full window sends one window per round trip.
+// A sender whose window is full sends one window per round trip.
 func TestWindowBoundsWhatIsUnderWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, client, server := ends(t, Link{RoundTrip: 100 * time.Millisecond, Window: 1000})

@@ -53,7 +53,8 @@ func exporterConfig(addr string, changes ...func(*stefexporter.Config)) *stefexp
 	return c
 }
 
-// receiverConfig has short times. more is additional configuration text.
+// receiverConfig returns a configuration with short timeouts. more is additional
+// YAML.
 func receiverConfig(t *testing.T, addr, more string) *stefreceiver.Config {
 	t.Helper()
 	c := stefreceiver.NewFactory().CreateDefaultConfig().(*stefreceiver.Config)

@@ -18,8 +18,8 @@ type Options struct {
 	Header string
 	// Source is the name of the schema file, for the header of the files.
 	Source string
-	// Base has, by root name, the wire schema of streams that announce none. A root
-	// that is not listed has its own.
+	// Base maps the name of a root to the wire schema that is assumed for streams that
+	// announce none. A root that is not listed uses its full schema.
 	Base map[string]schema.WireSchema
 	// Form continues the schema, if its records have another form on the wire. It
 	// adds fields that records do not use; writers omit them unless an option

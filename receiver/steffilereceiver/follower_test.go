@@ -53,7 +53,7 @@ func TestFollowsRotation(t *testing.T) {
 }
 
 // With a storage, a receiver that is stopped and started at any time delivers each
-// record once. Without, it delivers again what is still there.
+// record once. Without a storage, it delivers the files that still exist again.
 func TestRestart(t *testing.T) {
 	for _, on := range []OnFinished{Keep, Delete} {
 		dir := t.TempDir()
@@ -452,7 +452,8 @@ func TestMoveFails(t *testing.T) {
 	require.EqualValues(t, 1, r.finished(complete))
 }
 
-// A file that exceeds a limit is damaged; what is before was delivered.
+// A file that exceeds a limit counts as damaged. The records before that place are
+// delivered.
 func TestFileLimits(t *testing.T) {
 	dir := t.TempDir()
 	to := &collected{t: t}

@@ -16,7 +16,7 @@ import (
 // Values of the attribute outcome.
 const (
 	complete = "complete" // the file is a whole stream
-	cut      = "cut"      // half a frame is at its end
+	cut      = "cut"      // the last frame is incomplete
 	damaged  = "damaged"  // it cannot be read further
 	removed  = "removed"  // somebody else removed it
 )
@@ -33,7 +33,7 @@ func newMeter(telemetry *metadata.TelemetryBuilder, receiver component.ID, signa
 	return &meter{telemetry, own, metric.WithAttributeSet(attribute.NewSet(own...))}
 }
 
-// with returns the attributes of the signal and one more.
+// with returns the attributes of the signal and one additional attribute.
 func (m *meter) with(key, value string) metric.MeasurementOption {
 	return metric.WithAttributeSet(attribute.NewSet(append(m.own[:2:2], attribute.String(key, value))...))
 }

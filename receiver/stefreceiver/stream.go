@@ -54,11 +54,11 @@ type stream[T any] struct {
 	failure    atomic.Pointer[failure] // why the stream ends early
 	evicted    atomic.Bool             // it must end because it holds too much
 	unacked    atomic.Int64            // records decoded and not settled
-	decoding   bool                    // it holds a place to decode, and bytes
-	paused     bool                    // it was decoding, and waits for the client
+	decoding   bool                    // it holds a place to decode and a reservation of bytes
+	paused     bool                    // it released its place while it waits for the client
 	held       int64
 	lane       bool  // it holds a lane
-	yielded    bool  // it held a lane, and waits for the client
+	yielded    bool  // it released its lane while it waits for the client
 	kept       int64 // memory of the reader after the last batch
 	mark       int64 // bytes delivered at that time
 	compressed bool

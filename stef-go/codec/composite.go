@@ -18,7 +18,7 @@ type BitsIn struct{ bitio.BitReader }
 // Restart does nothing: there is no state.
 func (d *BitsIn) Restart() {}
 
-// Headers is the column of a multimap: one varint per value.
+// Headers is the column of the headers of a multimap: one varint per value.
 type Headers struct{ bitio.ByteWriter }
 
 // Write appends one header.

@@ -79,7 +79,7 @@ func requireInts(t *testing.T, data []byte, values []uint64) {
 	require.Equal(t, bitio.FaultNone, fault.Code)
 }
 
-// FuzzFloats takes data for a column, and for values.
+// FuzzFloats uses the input as the data of a column, and as values to encode.
 func FuzzFloats(f *testing.F) {
 	f.Add([]byte{})
 	f.Add([]byte("\xc2\x74\x02\xfd\xc2\x67\x51\x13\x1a\xb5\xb3\x3b\x73\x33\x33\x33\x33\x33"))
@@ -137,8 +137,8 @@ func FuzzText(f *testing.F) {
 	})
 }
 
-// FuzzDict takes data for a column with a dictionary, as text and as bytes, and
-// for values.
+// FuzzDict uses the input as the data of a dictionary column of text and of bytes,
+// and as values to encode.
 func FuzzDict(f *testing.F) {
 	f.Add([]byte{})
 	f.Add([]byte("\x04ab\x02c\x01"))

@@ -135,7 +135,7 @@ func TestDictRefs(t *testing.T) {
 	require.Zero(t, texts[0].Ref)
 }
 
-// References that are stale, or those of another dictionary, are no references.
+// Encoders ignore stale references and references of another dictionary.
 func TestDictForeignRefs(t *testing.T) {
 	e, other := newDictEncoders(), newDictEncoders()
 	foreign := other.text[0].EncodeRef("foreign", 0)

@@ -139,7 +139,8 @@ type byteReader struct {
 
 func (r *byteReader) left() int { return len(r.data) - r.n }
 
-// take reads count bytes. They are memory of the column: copy them to keep them.
+// take reads count bytes. The result shares the memory of the column: copy it to
+// keep it.
 func (r *byteReader) take(count uint64, what string) ([]byte, error) {
 	if count > uint64(r.left()) {
 		return nil, cutOff(what)

@@ -217,8 +217,8 @@ func TestPairLimit(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// TestDictReferencesAreShared has many references to a long value in one
-// record: they must not be copied.
+// TestDictReferencesAreShared reads a record with many references to a long value.
+// The value must not be copied.
 func TestDictReferencesAreShared(t *testing.T) {
 	root := rootOf(t, "struct Rec root { A []bytes dict(D) }")
 	const size, count = 1 << 19, 100_000
@@ -235,7 +235,7 @@ func TestDictReferencesAreShared(t *testing.T) {
 	require.Less(t, peak(), uint64(64<<20))
 }
 
-// TestRecordCount has more records than bits.
+// TestRecordCount reads frames that announce more records than they have bits.
 func TestRecordCount(t *testing.T) {
 	root := rootOf(t, "struct Rec root { A bool }")
 	n, err := failure(t, root, plainStream(t, dataFrame(8, bitRun("0000 0000"), nil)))

@@ -139,8 +139,8 @@ func (r random) wire(root *schema.Struct) schema.WireSchema {
 	return w
 }
 
-// change returns v, a value of type t, with something about it different. At
-// some depth it lets values end.
+// change returns a copy of v, a value of type t, with one difference. Beyond a
+// certain depth it adds no further nesting.
 func (r random) change(t *schema.Type, v any, depth int) any {
 	switch t.Kind {
 	case schema.KindBool:

@@ -142,7 +142,7 @@ func (w *Writer) Close() error {
 	return nil
 }
 
-// endFrame writes the frame and prepares the next one, which gets the flags.
+// endFrame writes the frame and starts the next one with the flags next.
 //
 // spec: #restart
 func (w *Writer) endFrame(next Flags) error {

@@ -136,7 +136,7 @@ func (p *parser) packageClause() bool {
 		}
 	}
 	p.schema.Package = strings.Join(names, ".")
-	return !p.list.failed() // what follows an unknown character is no definition
+	return !p.list.failed() // after an unknown character the parser reads no further definition
 }
 
 // skipToDefinition skips to a line that starts with a definition.

@@ -13,7 +13,8 @@ import (
 	"github.com/otelstef/stef/stef-go/otelstef"
 )
 
-// A writer has one record, which keeps its contents: set what changes, Write.
+// A writer has one record, which keeps its values between calls of Write. Set the
+// fields that change, then call Write.
 func Example() {
 	var stream bytes.Buffer
 	w, err := otelstef.NewMetricsWriter(&stream, stef.WithCompression(stef.Zstd))

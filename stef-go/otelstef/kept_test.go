@@ -16,8 +16,9 @@ import (
 	"github.com/otelstef/stef/stef-go/steftest"
 )
 
-// Streams from before there was a compact form are read by both engines as they were,
-// and writers that do not use the form still write their bytes.
+// Both engines still read the streams that earlier versions wrote before the
+// compact form existed. Writers without the compact form still write the same
+// bytes.
 func TestKeptStreams(t *testing.T) {
 	f := func(name string, root *steftest.Root, options ...stef.WriterOption) {
 		t.Helper()

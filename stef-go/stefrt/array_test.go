@@ -100,8 +100,9 @@ func TestArray(t *testing.T) {
 	require.Equal(t, uint64(1), a.At(50).node.Modified())
 }
 
-// TestArrayShrinksAndGrows: what was cut off is gone, and what the reader still
-// has there is brought to the initial value.
+// TestArrayShrinksAndGrows: elements that were removed are gone. If the array
+// grows again, elements that the reader still holds are reset to the initial
+// value.
 func TestArrayShrinksAndGrows(t *testing.T) {
 	f := func(wantMarks []uint64, change func(a *stefrt.Array[cell], top *stefrt.Node)) {
 		t.Helper()
@@ -115,7 +116,8 @@ func TestArrayShrinksAndGrows(t *testing.T) {
 			require.Zero(t, a.At(i).v, "element %d", i)
 		}
 	}
-	// The reader has 1 0 3; of what grew again only 3 is another than 0.
+	// The reader holds 1 0 3. Of the elements that were added again, only the 3
+	// differs from 0.
 	f([]uint64{0, 0, 1}, func(a *stefrt.Array[cell], _ *stefrt.Node) {
 		a.SetLen(1)
 		a.SetLen(3)
@@ -124,7 +126,7 @@ func TestArrayShrinksAndGrows(t *testing.T) {
 		a.SetLen(1)
 		a.SetLen(4)
 	})
-	// The reader has 1 only.
+	// The reader holds 1 only.
 	f([]uint64{0, 0, 0}, func(a *stefrt.Array[cell], top *stefrt.Node) {
 		a.SetLen(1)
 		written(a, top)
@@ -141,7 +143,7 @@ func TestArrayShrinksAndGrows(t *testing.T) {
 		a.Reset()
 		a.SetLen(1)
 	})
-	// Without a reader to know anything, there is nothing to bring back.
+	// No reader holds old values, so nothing is reset.
 	a, _ := arrayOf(1, 2)
 	a.Clear()
 	a.SetLen(2)

@@ -103,7 +103,7 @@ func (m *Mutator) change(t *schema.Type, v reflect.Value, old any, depth int) an
 	return m.scalars(t.Elem, v, old.(*dynamic.Array))
 }
 
-// free makes a value of the type of v that is not part of a record.
+// free returns a new value of the type of v that does not belong to a record.
 func (m *Mutator) free(t *schema.Type, v reflect.Value, depth int) (free reflect.Value, value any, ok bool) {
 	if t.Kind == schema.KindArray {
 		if t.Elem.Kind.Composite() {
@@ -202,7 +202,7 @@ func (m *Mutator) dict(t *schema.Type, name string, v reflect.Value, held *dynam
 		call(v, "Set"+name, call(v, name))
 		return held
 	case n < 7:
-		// Part of another record: Set copies it.
+		// other belongs to another record, so Set copies it.
 		other, ok := m.root.free(v.Type())
 		if !ok {
 			break

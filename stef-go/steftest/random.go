@@ -75,8 +75,8 @@ func (r random) records(root *schema.Struct, n int) []*dynamic.Struct {
 // fresh returns a random value, starting from the initial one.
 func (r random) fresh(t *schema.Type, depth int) any { return r.change(t, dynamic.NewValue(t), depth) }
 
-// change returns v, a value of type t, with something about it different; v
-// remains as it is. With no depth left values end.
+// change returns a copy of v, a value of type t, with one difference. At depth 0
+// it adds no further nesting.
 func (r random) change(t *schema.Type, v any, depth int) any {
 	switch t.Kind {
 	case schema.KindStruct:
@@ -261,8 +261,7 @@ func (r random) text() string {
 	return string(b)
 }
 
-// wire cuts fields off root at random and returns what remains of its wire
-// schema.
+// wire removes fields of root at random and returns the resulting wire schema.
 func (r random) wire(root *schema.Struct) schema.WireSchema {
 	kept := schema.Kept{}
 	var visit func(t *schema.Type)

@@ -74,7 +74,8 @@ func (d *MetricsDecoder) number(rec *otelstef.Metrics) {
 	d.out = appendNumber(dst, tagNumberFlags, flags)
 }
 
-// beginPoint appends the fields with which all other points begin.
+// beginPoint begins a point that is not a number: it appends the fields that these
+// points begin with, which are the times and the attributes.
 func (d *MetricsDecoder) beginPoint(rec *otelstef.Metrics, attributesTag byte) (dst []byte, at int) {
 	attributes := d.encoded(attributesTag, rec.Attributes())
 	dst, at = begin(d.out, tagPoint, roomItem)

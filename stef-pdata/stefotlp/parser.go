@@ -48,7 +48,8 @@ type freshPair struct {
 
 func (p *parser) text(x extent) string { return p.texts.text(p.b[x.from:x.to]) }
 
-// again returns was if it equals the text, and otherwise the text.
+// again returns the previous text was if it equals x, to avoid a lookup, and
+// otherwise the text of x.
 func (p *parser) again(was string, x extent) string {
 	if b := p.b[x.from:x.to]; was != string(b) {
 		return p.texts.text(b)

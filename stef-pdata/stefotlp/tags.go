@@ -217,6 +217,6 @@ const (
 	tagStatusCode    = 3<<3 | wireVarint
 )
 
-// spanFlagsTag is the tag of the flags of a span, the only one of two bytes, as
-// it is on the wire, with the first byte last.
+// spanFlagsTag is the tag of the flags of a span as it is on the wire, first byte
+// in the low bits. No other tag has two bytes.
 const spanFlagsTag = (16<<3|wireFixed32)&0x7f | 0x80 | 1<<8

@@ -16,9 +16,9 @@ import (
 	"github.com/otelstef/stef/stef-go/steftest"
 )
 
-// TestDamaged reads streams with bytes changed, cut out or put in, by the
-// generated reader and by package dynamic: both give the same records and both
-// or neither find an error, of a known kind and with a place.
+// TestDamaged reads streams in which bytes were changed, removed or inserted. The
+// generated reader and package dynamic must return the same records, and either
+// both or neither must fail. The errors have a known kind and a location.
 func TestDamaged(t *testing.T) {
 	eachRoot(t, func(t *testing.T, r *steftest.Root) {
 		for seed := range seeds() {

@@ -176,8 +176,8 @@ func lineDiff(want, got string) string {
 	return out.String()
 }
 
-// splitLines bounds the lines shown of an item: a longer diff does not help,
-// and its memory grows with the square of the lines.
+// splitLines splits an item into at most a fixed number of lines: longer diffs do
+// not help, and the memory of a diff grows with the square of the lines.
 func splitLines(s string) []string {
 	const most = 1000
 	if s == "" {

@@ -222,7 +222,8 @@ func statusCode(code codes.Code) uint64 {
 	return 0
 }
 
-// unixNano returns a time as OTLP has it: 0 for the zero time and times before 1970.
+// unixNano returns a time as nanoseconds since 1970, as in OTLP; 0 for the zero
+// time and times before 1970.
 func unixNano(t time.Time) uint64 { return uint64(max(0, t.UnixNano())) }
 
 func clamp(n int) uint64 { return uint64(min(max(n, 0), math.MaxUint32)) }

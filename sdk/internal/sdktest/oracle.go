@@ -64,7 +64,7 @@ func (c *traceClient) UploadTraces(_ context.Context, spans []*tracepb.ResourceS
 	return err
 }
 
-// Traces returns spans as the OTLP exporter sends them.
+// Traces converts spans to pdata as the OTLP exporter does.
 func Traces(spans []sdktrace.ReadOnlySpan) (ptrace.Traces, error) {
 	ctx := context.Background()
 	var client traceClient

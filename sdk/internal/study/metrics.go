@@ -35,7 +35,8 @@ type MetricResult struct {
 	Bytes int64
 }
 
-// instruments and series are what is exported: as much as a small service has.
+// instruments and series are the numbers of exported instruments and of series of
+// each, as in a small service.
 const (
 	instruments = 10
 	series      = 10

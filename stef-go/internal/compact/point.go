@@ -58,8 +58,8 @@ type Fields struct {
 	Words, Floats []uint64
 }
 
-// Home is the state that the series of a resource share: the time of the first point
-// of their newest series.
+// Home is the state that all series of a resource share: the time of the first
+// point of their newest series.
 type Home struct {
 	first uint64
 	tick  uint32

@@ -25,7 +25,8 @@ import (
 const (
 	signature = "STEF"
 	version   = 0
-	// fixedSize is the size of the rest of the fixed header that we write.
+	// fixedSize is the value of the size field that writers write, and the minimum
+	// that readers accept.
 	fixedSize = 2
 )
 

@@ -198,7 +198,7 @@ func TestZstdWindow(t *testing.T) {
 	f(128<<10, stef.ErrLimit)
 }
 
-// TestZstdLongStream: no limit is on all frames of a stream together.
+// TestZstdLongStream: the limits apply to single frames, not to their sum.
 func TestZstdLongStream(t *testing.T) {
 	const frames, size = 40, 4 << 20
 	c := newCoder(t, zstd.WithEncoderLevel(zstd.SpeedFastest))

@@ -95,7 +95,7 @@ func TestSendLedgerRejected(t *testing.T) {
 	f(idRanges{{From: 90, To: 100}}, Response{Acked: 100, Rejected: []IDRange{{From: 90, To: maxID}}})           // nor one that was not sent
 	f(nil, Response{Acked: 100, Rejected: []IDRange{{From: 101, To: 200}, {From: 7, To: 3}, {}}})                //
 	f(idRanges{{From: 4, To: 9}}, Response{Acked: 3}, Response{Acked: 9, Rejected: []IDRange{{From: 3, To: 9}}}) // one too low
-	// Reported after they were acknowledged, and once.
+	// Records are reported bad after they were acknowledged. Each counts once.
 	f(idRanges{{From: 1, To: 3}}, Response{Acked: 3, Rejected: []IDRange{{From: 2, To: 3}}}, Response{Acked: 9, Rejected: []IDRange{{From: 1, To: 3}}})
 	f(idRanges{{From: 2, To: 3}}, Response{Acked: 3}, Response{Acked: 3, Rejected: []IDRange{{From: 2, To: 3}}}, Response{Acked: 9, Rejected: []IDRange{{From: 2, To: 3}}})
 	f(idRanges{{From: 1, To: 2}, {From: 5, To: 9}}, Response{Acked: 5, Rejected: []IDRange{{From: 5, To: 5}}}, Response{Acked: 9, Rejected: []IDRange{{From: 1, To: 2}, {From: 6, To: 9}}})

@@ -90,7 +90,8 @@ func (s *Stream) drop(b *Batch) {
 	s.bytes -= b.bytes
 }
 
-// joined counts the callers that wait for unfinished frames of the stream.
+// joined returns the number of callers that wait for unfinished frames of the
+// stream.
 func (s *Stream) joined() (n int) {
 	for b := s.pending.tail; b != nil && (b.last == 0 || b.last > s.flushedTo); b = b.prev {
 		if !b.settled {

@@ -22,7 +22,7 @@ type Logs struct {
 	Records slab.Items[plog.LogRecordSlice, plog.LogRecord]
 }
 
-// Renew makes the builder refer to no earlier batch.
+// Renew drops the references of the builder to earlier batches.
 func (b *Logs) Renew() {
 	b.Values.Renew()
 	b.Records.Renew()

@@ -44,7 +44,7 @@ func TestSetsDifferInKeys(t *testing.T) {
 	}
 }
 
-// Places are those of a stable sort, regardless of earlier maps.
+// The order is that of a stable sort, regardless of earlier maps.
 func TestKeySorter(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	var s KeySorter

@@ -28,7 +28,7 @@ func (p *Items[S, E]) Renew() {
 	p.pointers.renew()
 }
 
-// Reserve makes room for n elements in s, which is empty.
+// Reserve reserves capacity for n elements in s, which is empty.
 func (p *Items[S, E]) Reserve(s S, n int) {
 	if !p.usable() {
 		s.EnsureCapacity(n)

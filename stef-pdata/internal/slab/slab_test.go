@@ -29,7 +29,7 @@ func TestLayoutIsKnown(t *testing.T) {
 	}
 }
 
-// Types that are not laid out as those of pdata are refused.
+// Types whose memory layout differs from pdata are rejected.
 func TestOtherLayoutsAreRefused(t *testing.T) {
 	for _, other := range []any{
 		0, "", struct{}{}, struct{ a, b *int }{}, struct{ a, b *[]int }{}, struct{ a, b *[]*int }{},

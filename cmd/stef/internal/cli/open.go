@@ -47,7 +47,7 @@ func (o *opener) define(flags *flag.FlagSet) {
 	}
 }
 
-// prepare evaluates the flags.
+// prepare validates the flags and loads the files that they name.
 func (o *opener) prepare() error {
 	o.roots = stream.Roots()
 	if o.schema != "" {

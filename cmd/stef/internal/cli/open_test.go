@@ -105,7 +105,7 @@ struct Order root {
 }
 `
 
-// Streams of an older version of a schema, and mistakes with schemas, have messages that
+// Streams of an older schema version, and errors in schemas, cause messages that
 // say what to do.
 func TestSchemaVersions(t *testing.T) {
 	dir := t.TempDir()

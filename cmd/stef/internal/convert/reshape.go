@@ -187,7 +187,8 @@ func (s *spansShape) losses() []string {
 	)
 }
 
-// nonzero formats counts that are not 0: count, format, count, format.
+// nonzero formats the counts that are not 0. Its arguments alternate: count,
+// format, count, format.
 func nonzero(pairs ...any) []string {
 	var texts []string
 	for i := 0; i < len(pairs); i += 2 {

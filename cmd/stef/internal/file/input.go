@@ -179,8 +179,8 @@ func (in *Input) Taken() int64 { return in.raw.taken.Load() }
 // Content is the number of bytes of content that were read.
 func (in *Input) Content() int64 { return in.unpacked }
 
-// ContentName is the name of the file without the suffix of the compression, to
-// guess the content by.
+// ContentName is the name of the file without the suffix of the compression.
+// Callers use it to guess the content.
 func (in *Input) ContentName() string {
 	if in.Packed == "" {
 		return in.Name

@@ -16,7 +16,7 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// Options say what a report prints in addition to the sums.
+// Options selects what a report prints in addition to the sums.
 type Options struct {
 	// All prints columns without bytes too.
 	All bool
