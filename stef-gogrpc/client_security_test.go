@@ -143,7 +143,7 @@ func TestSecurity(t *testing.T) {
 		require.NoError(t, s.Drain(within(t)))
 	}
 	own := a.pair("client", x509.ExtKeyUsageClientAuth)
-	f(KindUnknown, "open sesame", own) // no error at all
+	f(KindUnknown, "open sesame", own) // the server returns no error
 	f(KindAuth, "please", own)
 	f(KindUnavailable, "open sesame")
 	f(KindUnavailable, "open sesame", newAuthority(t).pair("client", x509.ExtKeyUsageClientAuth))

@@ -105,8 +105,8 @@ func serveExample() (address string, stop func()) {
 	return listener.Addr().String(), g.Stop
 }
 
-// Both ends show a certificate. All of it is options of the connection and of
-// the gRPC server.
+// Both ends present a certificate. The options of the connection and of the gRPC
+// server configure this.
 func Example_mutualTLS() {
 	pool := x509.NewCertPool()
 	authority, err := os.ReadFile("authority.pem")

@@ -54,7 +54,7 @@ type Stream struct {
 	mu         sync.Mutex
 	ledger     ledger.Sender
 	waiters    []*ackWaiter  // in order of their ids
-	room       chan struct{} // made by a goroutine that waits for room, closed when there is some
+	room       chan struct{} // created by a goroutine that waits for room, closed when there is room
 	halfClosed bool
 	cause      *Error // why this end ended the stream, if it did
 	closed     bool   // Close was called

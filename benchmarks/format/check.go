@@ -48,8 +48,8 @@ func Check(f Format, c Compression, batches []otlpfile.Batch, want *canon.Items)
 	return nil
 }
 
-// CheckNative sends batches in native form and compares the number of items,
-// which is the only thing that a native form must report.
+// CheckNative encodes and decodes batches in native form and compares the number
+// of items. A native form need not report anything else.
 func CheckNative(f Format, c Compression, batches []otlpfile.Batch) error {
 	if len(batches) == 0 {
 		return nil

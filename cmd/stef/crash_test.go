@@ -123,8 +123,8 @@ func afterCrash(t *testing.T, path string) whole {
 	return report
 }
 
-// A program killed while it writes a stream leaves a file that reads up to its
-// last whole frame, with everything flushed before.
+// If a program is killed while it writes a stream, the file is readable up to its
+// last whole frame. This includes everything that was flushed.
 func TestCrash(t *testing.T) {
 	cut, records := 0, uint64(0)
 	for range kills() {

@@ -22,7 +22,7 @@ import (
 	stefgrpc "github.com/otelstef/stef/stef-gogrpc"
 )
 
-// queued puts a queue in front.
+// queued enables the sending queue.
 func queued(c *Config) *Config {
 	queue := exporterhelper.NewDefaultQueueConfig()
 	queue.NumConsumers = 4

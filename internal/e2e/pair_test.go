@@ -19,7 +19,7 @@ type pair struct {
 	sink           *sink
 	network        *netfault.Proxy
 	agent, backend *collector
-	entry          string // where the agent takes OTLP
+	entry          string // address at which the agent receives OTLP
 	exit           string // where the backend takes STEF
 	protocol       string // keys of the receiver of the backend
 }

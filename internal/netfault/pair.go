@@ -25,7 +25,7 @@ type pair struct {
 	mu     sync.Mutex
 	ends   int      // closed
 	err    error    // the connection was cut
-	resets []func() // of the sockets at the ends
+	resets []func() // functions that reset the sockets at both ends
 }
 
 func (p *pair) lines(d Direction) []*line {

@@ -93,8 +93,8 @@ func Random(r *rand.Rand, longest time.Duration, lastByte int64) Step {
 	return s
 }
 
-// Apply does the step. For a lasting step, Apply returns when the step is over,
-// or earlier when ctx ends.
+// Apply executes the step. For a lasting step, Apply returns when the step is
+// over, or earlier if ctx ends.
 func (f *Faults) Apply(ctx context.Context, s Step) error {
 	switch s.Kind {
 	case KindCut:

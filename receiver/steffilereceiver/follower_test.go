@@ -202,7 +202,8 @@ func TestFileTruncatedAndReplaced(t *testing.T) {
 	growing(t, path).put(numbered(101, 105))
 	to.requireOnce(105)
 	require.EqualValues(t, 1, r.errors("read"))
-	// Replaced while half of it was read: the rest is read of the open file.
+	// The file is replaced after half of it was read. The receiver reads the rest from
+	// the open file.
 	other := filepath.Join(dir, "other")
 	growing(t, other).put(numbered(106, 110))
 	require.NoError(t, os.Rename(other, path))

@@ -76,7 +76,7 @@ func (p *raw) awaitAck(id uint64) uint64 {
 	}
 }
 
-// receive reads a response, or returns how the stream ended.
+// receive reads a response. If the stream has ended, it returns the status.
 func (p *raw) receive() (end *status.Status, ok bool) {
 	var m stefpb.STEFServerMessage
 	switch err := p.stream.RecvMsg(&m); {
@@ -89,7 +89,7 @@ func (p *raw) receive() (end *status.Status, ok bool) {
 	return nil, true
 }
 
-// endAcked returns how the stream ended, and what was acknowledged until then.
+// endAcked returns the status of the ended stream, and the last acknowledged id.
 func (p *raw) endAcked() (uint64, *status.Status) {
 	for {
 		if end, ok := p.receive(); !ok {

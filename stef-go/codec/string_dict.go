@@ -300,7 +300,7 @@ type StringDictDecoder struct {
 // tablePiece is a piece of a column that several entries share.
 type tablePiece struct {
 	text string
-	from int // where in the column
+	from int // offset in the column
 	// used is the size of the entries in the piece. The next piece is at most twice
 	// as large, so that entries keep little unused memory alive.
 	used int

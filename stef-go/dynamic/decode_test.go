@@ -61,8 +61,8 @@ func TestForeignDictionary(t *testing.T) {
 	}
 }
 
-// TestNestedStructDictionary has a struct inside another of the same
-// dictionary: the inner one, complete first, has the lower number.
+// TestNestedStructDictionary decodes a struct inside another struct of the same
+// dictionary. The inner struct is complete first, so it gets the lower number.
 func TestNestedStructDictionary(t *testing.T) {
 	lines, err := decodeOne(t, "struct Rec root { D Sub } struct Sub dict(Sub) { N uint64  A []Sub }", 3, bitRun("111"),
 		// N 7 and one Sub in A, which has N 9; then references to both.

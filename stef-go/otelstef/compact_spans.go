@@ -63,7 +63,7 @@ func (f *spansWriterForm) start(w *SpansWriter) {
 func (f *spansWriterForm) reset() {
 	f.wire.clear()
 	f.id, f.spansForm.start, f.duration, f.all = 0, 0, 0, false
-	// A field that a record does not use keeps its value.
+	// Keep the slice of times, to reuse its memory. All other fields are reset.
 	f.fields = compact.SpanFields{Times: f.fields.Times[:0]}
 }
 

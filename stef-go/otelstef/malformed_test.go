@@ -18,8 +18,8 @@ import (
 	"github.com/otelstef/stef/stef-go/steftest"
 )
 
-// maxHeap is how much the heap may grow over a hostile stream: a frame of the
-// greatest size and its copy, and the memory of the greatest record.
+// maxHeap is the maximum growth of the heap while a hostile stream is read: the
+// largest frame, its copy, and the memory of the largest record.
 const maxHeap = 256 << 20
 
 func TestMalformedVectors(t *testing.T) {
@@ -48,7 +48,7 @@ func TestMalformedVectors(t *testing.T) {
 	}
 }
 
-// TestFlippedBits flips a bit of every third byte of streams, and of all bytes
+// TestFlippedBits flips one bit in every third byte of streams, and in every byte
 // of their headers.
 func TestFlippedBits(t *testing.T) {
 	eachStream(t, 2, func(t *testing.T, root *steftest.Root, s stream) {

@@ -41,8 +41,8 @@ type ReadStream struct {
 	runs   [4]run // that Run found in the frame
 	looked uint64 // records that Run looked at
 
-	// record is what records are decoded into. Its memory is measured again when the
-	// stream may have added an eighth of it.
+	// record holds the current record. Its memory is measured again when the stream
+	// may have grown it by an eighth since the last measurement.
 	record  any
 	kept    int    // memory of record when it was last measured
 	grown   int    // bytes that may have been added since

@@ -13,8 +13,9 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// Mutate lets Mutators change the records of two writers that share values of
-// dictionary structs. It writes between the changes, and compares what readers read.
+// Mutate uses Mutators to change the records of two writers that share values of
+// dictionary structs. It writes after each round of changes, and compares the
+// result with what readers return.
 func Mutate(tb testing.TB, r *Root, seed uint64) {
 	tb.Helper()
 	rnd := newRandom(seed, Shape{})

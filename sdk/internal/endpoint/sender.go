@@ -195,7 +195,7 @@ func (s *Sender[B]) Shutdown(ctx context.Context) error {
 	s.end(ErrShutdown)
 	if err != nil {
 		err = fmt.Errorf("stef: shutdown did not wait for all exports: %w", err)
-		// They return soon, as their contexts have ended.
+		// The calls return soon, because their contexts have ended.
 		_ = s.calls.wait(context.Background())
 	}
 	errs := []error{err}

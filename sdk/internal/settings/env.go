@@ -123,9 +123,9 @@ func (e *env) stream(s *Stream) {
 	}
 }
 
-// target reads the address, and reports whether its scheme decides about transport
-// security. Variables of OTLP are for this exporter only if their protocol is gRPC,
-// which is the default here.
+// target reads the address. It reports whether the scheme of the address says if
+// transport security is used. Variables of OTLP apply to this exporter only if
+// their protocol is gRPC, which is the default here.
 func (e *env) target(c *Endpoint) (decided bool) {
 	v, name := e.lookup("ENDPOINT", true)
 	if v == "" {
