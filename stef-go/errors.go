@@ -48,7 +48,7 @@ type FormatError struct {
 	Err error
 }
 
-// Error describes the error and its place.
+// Error returns the description and the location of the error.
 func (e *FormatError) Error() string {
 	var b strings.Builder
 	b.WriteString("stef: ")

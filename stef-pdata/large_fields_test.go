@@ -45,8 +45,8 @@ var (
 	}
 )
 
-// reported checks that an encoder left out the given number of items of four, and
-// that a reader with default limits receives the others.
+// reported checks that an encoder omitted left of four items, and that a reader
+// with default limits receives the others.
 func reported(t *testing.T, err error, left int, arrived func() int) {
 	t.Helper()
 	var errs stefpdata.ItemErrors

@@ -35,8 +35,8 @@ type SizeFigure struct {
 	Ref    dataset.Ref
 	Format string
 	Sizes
-	// Ratio is the bytes divided by those of OTLP, both with zstd; Plain is
-	// without.
+	// Ratio is the number of bytes divided by that of OTLP, both with zstd. Plain is
+	// the same ratio without compression.
 	Ratio, Plain float64
 }
 

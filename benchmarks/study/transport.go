@@ -69,7 +69,7 @@ func way(c transport.Config) string {
 	return fmt.Sprintf("OTLP unary, %d concurrent", c.Clients)
 }
 
-// patience is the time limit of a run; a longer run is considered stuck.
+// patience is the time limit of a run. A run that exceeds it counts as blocked.
 const patience = 5 * time.Minute
 
 // longTrip is a round trip time. From this time on, a run sends the batches

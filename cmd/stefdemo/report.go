@@ -74,8 +74,9 @@ func (c costs) all() (sent, received int64) {
 // arrival is the maximum time until an acknowledged item arrives.
 const arrival = 30 * time.Second
 
-// measure sends the recordings over a pair with a protocol: the first half of
-// each, which begins the streams, then the second half, rounds times.
+// measure sends the recordings from an exporter to a receiver with a protocol. It
+// sends the first half of each recording to warm the streams up, then the second
+// half, rounds times.
 func measure(ctx context.Context, protocol string, recordings *[len(signals)]*recording, rounds int) (all [len(signals)]costs, err error) {
 	entry, err := freeAddress()
 	if err != nil {

@@ -21,8 +21,8 @@ const (
 	// credentialsPause is how long no streams are tried after credentials were
 	// refused. Tokens may be renewed at any time.
 	credentialsPause = 10 * time.Second
-	// lastResortPause is the interval at which a peer that no longer accepts OTLP
-	// is asked for STEF.
+	// lastResortPause is the interval between attempts to use STEF with a peer that no
+	// longer accepts OTLP.
 	lastResortPause = time.Second
 )
 

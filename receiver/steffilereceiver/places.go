@@ -160,7 +160,8 @@ func (p *place) matches(file *os.File) (bool, error) {
 	return n == p.Sample && sum == p.Sum, err
 }
 
-// identify notes the first bytes of a file, of which at least end are there.
+// identify stores the first bytes of a file to recognise it later. The file has at
+// least end bytes.
 func (p *place) identify(file *os.File, end int64) error {
 	if p.Sample == sampleBytes || int64(p.Sample) >= end {
 		return nil

@@ -53,7 +53,7 @@ func signalByHeaders(file *os.File, size int64, limits stef.Limits) (string, err
 	} {
 		data, err := s.data()
 		if errors.Is(err, stef.ErrSchema) {
-			announced = true // a schema that is not of this signal
+			announced = true // the stream announces a schema, but of another signal
 			continue
 		}
 		if err != nil {

@@ -97,8 +97,8 @@ func dictionaryAttack(t testing.TB) chunkList {
 
 const hiddenValues = 60
 
-// hiddenAttack sets another attribute to 16 MiB in each frame, and then to a number. A
-// reader keeps the memory of a value that has another type for the time being.
+// hiddenAttack sets a different attribute to 16 MiB in each frame, and then to a
+// number. A reader keeps the memory of the bytes while the value has another type.
 func hiddenAttack(t testing.TB) chunkList {
 	value := make([]byte, 16<<20)
 	return attack(t, hiddenValues, func(frame int, w *otelstef.MetricsWriter) {

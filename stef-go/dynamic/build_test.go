@@ -112,7 +112,8 @@ func records(root *schema.Struct, changes ...fields) []*dynamic.Struct {
 	return recs
 }
 
-// write writes records and flushes after those whose index is in flushes.
+// write returns a stream of the records. With flushEach it flushes after each
+// record.
 func write(tb testing.TB, root *schema.Struct, recs []*dynamic.Struct, flushEach bool, opts ...dynamic.WriterOption) []byte {
 	tb.Helper()
 	var out bytes.Buffer

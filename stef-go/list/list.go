@@ -47,7 +47,7 @@ func (a *Of[T]) Delete(i, j int) { a.array().Delete(i, j) }
 // CopyFrom makes the array equal to src.
 func (a *Of[T]) CopyFrom(src *Of[T]) { a.array().CopyFrom(src.array()) }
 
-// Equal says whether both arrays have equal elements in the same order.
+// Equal reports whether both arrays have equal elements in the same order.
 func (a *Of[T]) Equal(o *Of[T]) bool { return a.array().Equal(o.array()) }
 
 // Reset makes the array empty.
@@ -89,7 +89,7 @@ func (a *Values[T]) SetValues(v []T) { a.array().SetValues(v) }
 // CopyFrom makes the array equal to src.
 func (a *Values[T]) CopyFrom(src *Values[T]) { a.array().CopyFrom(src.array()) }
 
-// Equal says whether both arrays have the same elements.
+// Equal reports whether both arrays have the same elements.
 func (a *Values[T]) Equal(o *Values[T]) bool { return a.array().Equal(o.array()) }
 
 // Reset makes the array empty.
@@ -132,7 +132,7 @@ func (a *Floats) SetValues(v []float64) { a.array().SetValues(v) }
 // CopyFrom makes the array equal to src.
 func (a *Floats) CopyFrom(src *Floats) { a.array().CopyFrom(src.array()) }
 
-// Equal says whether both arrays have the same elements.
+// Equal reports whether both arrays have the same elements.
 func (a *Floats) Equal(o *Floats) bool { return a.array().Equal(o.array()) }
 
 // Reset makes the array empty.
@@ -176,7 +176,7 @@ func (a *Bytes) Delete(i, j int) { a.array().Delete(i, j) }
 // CopyFrom makes the array equal to src.
 func (a *Bytes) CopyFrom(src *Bytes) { a.array().CopyFrom(src.array()) }
 
-// Equal says whether both arrays have the same elements.
+// Equal reports whether both arrays have the same elements.
 func (a *Bytes) Equal(o *Bytes) bool { return a.array().Equal(o.array()) }
 
 // Reset makes the array empty.

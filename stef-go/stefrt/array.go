@@ -92,7 +92,7 @@ func (a *Array[T]) CopyFrom(src *Array[T]) {
 	}
 }
 
-// Equal says whether both arrays have equal elements in the same order.
+// Equal reports whether both arrays have equal elements in the same order.
 func (a *Array[T]) Equal(o *Array[T]) bool {
 	if a.n != o.n {
 		return false

@@ -72,7 +72,7 @@ func (a *Scalars[T]) SetValues(v []T) {
 // CopyFrom makes the array equal to src.
 func (a *Scalars[T]) CopyFrom(src *Scalars[T]) { a.SetValues(src.v) }
 
-// Equal says whether both arrays have the same elements.
+// Equal reports whether both arrays have the same elements.
 func (a *Scalars[T]) Equal(o *Scalars[T]) bool { return slices.Equal(a.v, o.v) }
 
 // Reset makes the array empty.
@@ -199,7 +199,7 @@ func (a *Float64s) SetValues(v []float64) {
 // CopyFrom makes the array equal to src.
 func (a *Float64s) CopyFrom(src *Float64s) { a.SetValues(src.v) }
 
-// Equal says whether both arrays have the same elements.
+// Equal reports whether both arrays have the same elements.
 func (a *Float64s) Equal(o *Float64s) bool { return slices.EqualFunc(a.v, o.v, SameFloat) }
 
 // Reset makes the array empty.
@@ -302,7 +302,7 @@ func (a *ByteRuns) CopyFrom(src *ByteRuns) {
 	}
 }
 
-// Equal says whether both arrays have the same elements.
+// Equal reports whether both arrays have the same elements.
 func (a *ByteRuns) Equal(o *ByteRuns) bool { return slices.EqualFunc(a.v, o.v, bytes.Equal) }
 
 // Reset makes the array empty.

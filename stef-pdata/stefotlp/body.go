@@ -53,7 +53,7 @@ func (e *LogsEncoder) releaseBody() {
 	}
 }
 
-// bodyValue is value for the values in bodies.
+// bodyValue parses like value, into a BodyValue.
 func (p *parser) bodyValue(dst *otelstef.BodyValue, c choice, depth int) error {
 	switch c.tag {
 	case tagString:

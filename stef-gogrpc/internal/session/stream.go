@@ -48,7 +48,7 @@ type Stream struct {
 	bytes    int64     // of pending
 	settled  uint64    // ids up to here belong to batches that are settled
 	answered time.Time // when the acknowledged id last increased
-	turn     uint64    // when it was last given a batch, in batches of the session
+	turn     uint64    // the number of the last batch that was assigned to it, counted over the session
 	quiet    time.Time // when it started to drain, or the last answer since then
 
 	last      uint64    // id of the last record encoded

@@ -28,7 +28,7 @@ type command struct {
 	// usage is the command line, summary a line for the list of commands and
 	// help the text of stef help.
 	usage, summary, help string
-	// define declares the flags and returns what runs when they are parsed.
+	// define declares the flags and returns the function to run after they are parsed.
 	define func(flags *flag.FlagSet) func(env *Env, args []string) error
 }
 

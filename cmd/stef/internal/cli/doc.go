@@ -4,8 +4,7 @@
 // Package cli is the command line of stef: its commands, their flags and texts,
 // and their output. The packages beside it do the work of the commands.
 //
-// Run is the whole program except for the process around it, so that tests can
-// run it:
+// Run is the whole program without the process. Tests call it directly:
 //
 //	code := cli.Run([]string{"cat", "-"}, cli.Env{Stdin: r, Stdout: w, Stderr: e})
 //

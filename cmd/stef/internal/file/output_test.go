@@ -47,7 +47,8 @@ func create(t *testing.T, temps *file.Temps, path, text string) *file.Output {
 	return out
 }
 
-// The name has no file before Commit, and no file remains after Discard.
+// No file has the final name before Commit, and Discard removes the temporary
+// file.
 func TestOutputAppearsComplete(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "out")
