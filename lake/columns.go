@@ -17,7 +17,7 @@ type columns struct {
 	batch arrow.RecordBatch
 	at    map[string]int
 	n     int
-	last  int // the row before, or -1 if its containers are not at hand
+	last  int // the previous row, or -1 if its containers are unknown
 	left  int // elements of lists and maps that may still be read
 
 	resourceURL, entityRefs             texts

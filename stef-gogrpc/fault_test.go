@@ -441,8 +441,8 @@ func TestFaultsOverTCP(t *testing.T) {
 			proxy, err := netfault.NewProxy(netfault.Link{Seed: p.seed}, address)
 			require.NoError(t, err)
 			listen := func() (l net.Listener, err error) {
-				// A connection that is being opened may have the port as its own
-				// for a moment.
+				// A connection that is being opened may use the port as its local port for a
+				// moment.
 				for range 200 {
 					if l, err = net.Listen("tcp", address); err == nil {
 						break

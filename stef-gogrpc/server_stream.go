@@ -277,7 +277,7 @@ func (s *ServerStream) finish() (told bool) {
 	case <-timeout.C:
 		return s.responses.told()
 	}
-	// The time of a shutdown is over, or the client has disconnected. A client
+	// The deadline of a shutdown has passed, or the client has disconnected. A client
 	// that still reads receives the acknowledgements anyway.
 	select {
 	case <-ended:

@@ -91,8 +91,8 @@ func (s *spanSorter) sort(resources, scopes *order.Ranking) {
 }
 
 const (
-	// sparse is how many spans a trace must have in a chunk, on average, to be kept
-	// together. Of the values 1 to 5, this one gave the smallest streams.
+	// sparse is the minimum average number of spans of a trace in a chunk for traces
+	// to be kept together. Of the values 1 to 5, this one gave the smallest streams.
 	sparse = 3
 )
 

@@ -97,7 +97,7 @@ func TestGuessSignal(t *testing.T) {
 	f("", otlpfile.Proto, record(func(r plog.LogRecord) { r.SetTimestamp(1) }), otlpfile.Logs)
 	f("", otlpfile.Proto, record(func(r plog.LogRecord) { r.SetSeverityNumber(1) }), otlpfile.Logs)
 
-	// The items do not decide: the name does, if it names one signal.
+	// The items do not identify the signal. The name does, if it names one signal.
 	nothing := []byte{0x0a, 2, 0x12, 0}
 	f("", otlpfile.Proto, nothing, otlpfile.SignalUnknown)
 	f("a/hostmetrics.otlp.zst", otlpfile.Proto, nothing, otlpfile.Metrics)

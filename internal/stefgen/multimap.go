@@ -229,7 +229,7 @@ func (p *plan) printMultimapCommon(pr *printer, n string, k, v part) {
 	}
 	pr.P("}\n}")
 	pr.P("")
-	pr.P("// Equal reports whether m and o have the same pairs in the same order; floats are")
+	pr.P("// Equal says whether m and o have the same pairs in the same order; floats are")
 	pr.P("// compared bit by bit.")
 	pr.P("func (m *%s) Equal(o *%s) bool {", n, n)
 	pr.P("if len(m.pairs) != len(o.pairs) {\nreturn false\n}")

@@ -302,7 +302,7 @@ func (p *plan) printOneofCommon(pr *printer, n string, fields []*field, num, str
 	}
 	pr.P("}\n}")
 	pr.P("")
-	pr.P("// Equal reports whether v and o have the same value; floats are compared bit by bit.")
+	pr.P("// Equal says whether v and o have the same value; floats are compared bit by bit.")
 	pr.P("func (v *%s) Equal(o *%s) bool {", n, n)
 	pr.P("if v.typ != o.typ {\nreturn false\n}")
 	eachChoice(pr, "v.typ", fields, func(f *field) string {

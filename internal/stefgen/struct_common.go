@@ -89,7 +89,7 @@ func (p *plan) printStructCommon(pr *printer, s *schema.Struct, fields []*field)
 	pr.P("}")
 
 	pr.P("")
-	pr.P("// Equal reports whether s and o have the same value; floats are compared bit by bit.")
+	pr.P("// Equal says whether s and o have the same value; floats are compared bit by bit.")
 	pr.P("func (s *%s) Equal(o *%s) bool {", name, name)
 	p.printEqual(pr, fields)
 	pr.P("}")

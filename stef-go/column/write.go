@@ -78,7 +78,7 @@ func (t *WriteTree) EndFrame() {
 	}
 }
 
-// FrameData returns the bytes of all columns at AppendSizes.
+// FrameData returns the size of all columns at the last AppendSizes, in bytes.
 func (t *WriteTree) FrameData() int { return t.data }
 
 // Sizes returns the bytes of each column, in the memory of dst.

@@ -247,8 +247,9 @@ func New[T any](init func(v *T, parent *Node, bit uint64)) *T {
 	return v
 }
 
-// SetBytes makes dst a copy of v and reports whether it was different. If it was, it
-// first sets a mark of n. Most bytes are ids, for which it makes no call but this one.
+// SetBytes copies v to dst and reports whether dst differed. If it did, SetBytes
+// first sets a mark of n. Most bytes are ids, for which the copy makes no further
+// call.
 func SetBytes(dst *[]byte, v []byte, n *Node, bit uint64) bool {
 	old := *dst
 	if len(old) != len(v) {

@@ -211,7 +211,8 @@ func spanKind(kind trace.SpanKind) otelstef.SpanKind {
 	return otelstef.SpanKindUnspecified
 }
 
-// statusCode returns the code of OTLP, whose order is not that of the API.
+// statusCode converts a status code to OTLP. The API numbers the codes in another
+// order.
 func statusCode(code codes.Code) uint64 {
 	switch code {
 	case codes.Ok:

@@ -9,7 +9,7 @@ import (
 	"io/fs"
 )
 
-// Error says that a file could not be opened, read or written.
+// Error reports that a file could not be opened, read or written.
 type Error struct {
 	Name string
 	Err  error
