@@ -154,6 +154,7 @@ func TestConvertLeavesNothingHalf(t *testing.T) {
 	f(cli.ExitIO, dir+": is a folder", recording, dir)
 	f(cli.ExitIO, "none/out: open: no such file", recording, filepath.Join(dir, "none", "out"))
 	f(cli.ExitUsage, "x.avro does not tell the format: say --to stef", recording, filepath.Join(dir, "x.avro"))
+	f(cli.ExitUsage, "a Parquet file is compressed inside and cannot be read under gzip or zstd: end the name in .parquet\n", recording, filepath.Join(dir, "x.parquet.zst"))
 	f(cli.ExitUsage, "{signal} is for files of several signals, which only otlp-json can be; ", recording, filepath.Join(dir, "{signal}.stef"))
 	f(cli.ExitUsage, "{signal} needs a file", "-", filepath.Join(dir, "{signal}.stef"))
 	f(cli.ExitIO, "old.stef/out: ", recording, filepath.Join(old, "out"))

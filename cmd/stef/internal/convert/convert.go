@@ -185,6 +185,9 @@ func (o *Options) check() error {
 	if o.To == STEFParts {
 		return errNotWritten
 	}
+	if o.To == Parquet && otlpfile.CompressionOf(o.OutName) != otlpfile.None {
+		return refuse("a Parquet file is compressed inside and cannot be read under gzip or zstd: end the name in .parquet")
+	}
 	if len(o.Columns) > 0 && !o.To.table() {
 		return refuse("--columns is for an output of format parquet or arrow, and this is %s", o.To)
 	}

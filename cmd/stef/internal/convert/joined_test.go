@@ -89,6 +89,15 @@ func TestTableMistakes(t *testing.T) {
 	require.ErrorContains(t, err, "--columns is for an output of format parquet or arrow")
 	_, _, err = convertFiles([]string{logs}, convert.Options{To: convert.STEFParts})
 	require.ErrorIs(t, err, convert.ErrUnsupported)
+	for _, name := range []string{"a.parquet.zst", "a.parquet.zstd", "a.parquet.gz", "a.PARQUET.GZ"} {
+		out, _, err := convertFiles([]string{logs}, convert.Options{OutName: name})
+		if name == "a.PARQUET.GZ" {
+			out, _, err = convertFiles([]string{logs}, convert.Options{To: convert.Parquet, OutName: name})
+		}
+		require.ErrorIs(t, err, convert.ErrUnsupported, name)
+		require.EqualError(t, err, "a Parquet file is compressed inside and cannot be read under gzip or zstd: end the name in .parquet")
+		require.Empty(t, out)
+	}
 	require.ErrorContains(t, convert.CheckName("a.parquet"), "write stef and convert it")
 	_, err = convert.NewBatchWriter(io.Discard, "a.arrow", otlpfile.Logs)
 	require.ErrorIs(t, err, convert.ErrUnsupported)
