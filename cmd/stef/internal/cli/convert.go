@@ -329,7 +329,7 @@ func summarise(w io.Writer, in *file.Input, out *file.Output, res *convert.Resul
 	}
 	fmt.Fprintf(w, "%s: %s, %s, %s bytes%s\n", in.Name, res.From, parts(res.From, res.PartsIn), figure.Grouped(in.Content()), packed)
 	ratio := ""
-	if out.Written() > 0 {
+	if in.Content() > 0 && out.Written() > 0 {
 		ratio = fmt.Sprintf(", ratio %.3g", float64(in.Content())/float64(out.Written()))
 	}
 	fmt.Fprintf(w, "%s: %s, %s, %s bytes%s\n", out.Name, res.To, parts(res.To, res.PartsOut), figure.Grouped(out.Written()), ratio)

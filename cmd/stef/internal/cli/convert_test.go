@@ -6,6 +6,7 @@ package cli_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -17,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/otelstef/stef/cmd/stef/internal/cli"
+	"github.com/otelstef/stef/cmd/stef/internal/figure"
 	"github.com/otelstef/stef/internal/fixtures"
 	stef "github.com/otelstef/stef/stef-go"
 )
@@ -100,6 +102,28 @@ func TestConvertChecksums(t *testing.T) {
 		require.True(t, out == want, "byte %d: other records", i)
 	}
 	require.Greater(t, noticed, 250)
+}
+
+// The summary of Parquet input has the size of the file, and there is no ratio to
+// nothing.
+func TestConvertSummary(t *testing.T) {
+	dir, recording := folder(t)
+	table, out := filepath.Join(dir, "x.parquet"), filepath.Join(dir, "x.stef")
+	mustRun(t, nil, "convert", recording, table)
+	info, err := os.Stat(table)
+	require.NoError(t, err)
+	_, stderr := mustRun(t, nil, "convert", table, out)
+	stream, err := os.Stat(out)
+	require.NoError(t, err)
+	in, made := figure.Grouped(info.Size()), figure.Grouped(stream.Size())
+	require.Contains(t, stderr, "parquet, 1 batch, "+in+" bytes\n")
+	require.Contains(t, stderr, fmt.Sprintf("stef, 1 frame, %s bytes, ratio %.3g\n", made, float64(info.Size())/float64(stream.Size())))
+	_, stderr = mustRun(t, nil, "convert", table, recording, filepath.Join(dir, "both.stef"))
+	require.Contains(t, stderr, "2 files, "+figure.Grouped(info.Size()+609_463)+" bytes\n")
+
+	_, stderr = mustRun(t, nil, "convert", "--from", "otlp-parts", "--signal", "logs", "-", "-")
+	require.Contains(t, stderr, "standard input: otlp-parts, 0 parts, 0 bytes\n")
+	require.NotContains(t, stderr, "ratio")
 }
 
 func TestConvertSaysWhatIsLost(t *testing.T) {

@@ -139,13 +139,15 @@ func (in *Input) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Random returns the file for reads at any place. Their bytes count as taken.
+// Random returns the file for reads at any place. Their bytes count as taken, and the
+// whole file counts as content.
 func (in *Input) Random() (*Random, error) {
 	f, ok := in.raw.r.(*os.File)
 	if !ok || in.Size < 0 || in.Packed != "" {
 		return nil, errors.New("this format is read from a file, not from a pipe or a compressed file")
 	}
 	in.raw.taken.Store(0)
+	in.unpacked = in.Size
 	return &Random{io.NewSectionReader(f, 0, in.Size), &in.raw}, nil
 }
 
@@ -176,7 +178,8 @@ func (in *Input) Peek(n int) ([]byte, error) {
 // decompression.
 func (in *Input) Taken() int64 { return in.raw.taken.Load() }
 
-// Content is the number of bytes of content that were read.
+// Content is the number of bytes of content that were read, or the size of the file
+// after Random.
 func (in *Input) Content() int64 { return in.unpacked }
 
 // ContentName is the name of the file without the suffix of the compression.

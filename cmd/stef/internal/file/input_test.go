@@ -70,6 +70,25 @@ func TestInput(t *testing.T) {
 	f("short", []byte{0x28}, "\x28", "", "short")
 }
 
+// Content that is read at any place counts as a whole.
+func TestRandom(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a")
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o666))
+	in, err := file.Open(path, nil)
+	require.NoError(t, err)
+	defer in.Close()
+	_, err = in.Peek(4)
+	require.NoError(t, err)
+	r, err := in.Random()
+	require.NoError(t, err)
+	var end [5]byte
+	_, err = r.ReadAt(end[:], int64(len(text)-5))
+	require.NoError(t, err)
+	require.Equal(t, text[len(text)-5:], string(end[:]))
+	require.EqualValues(t, 5, in.Taken())
+	require.EqualValues(t, len(text), in.Content())
+}
+
 func TestStandardInput(t *testing.T) {
 	in, err := file.Open("-", strings.NewReader(text))
 	require.NoError(t, err)
