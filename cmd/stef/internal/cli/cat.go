@@ -97,7 +97,7 @@ func (c *cat) file(env *Env, name string) error {
 	return in.blame(err)
 }
 
-func (c *cat) records(out *bufio.Writer, r *dynamic.Reader, root *stream.Root) (err error) {
+func (c *cat) records(out *bufio.Writer, r *stream.PlainReader, root *stream.Root) (err error) {
 	var line []byte
 	for (c.limit == 0 || r.Records() < c.limit) && r.Next() {
 		if c.canonical {

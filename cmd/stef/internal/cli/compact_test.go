@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -122,7 +123,7 @@ func TestFormsDamaged(t *testing.T) {
 	code, stdout, stderr := run(more, "cat", "-")
 	require.Equal(t, cli.ExitData, code)
 	require.Equal(t, whole, stdout)
-	require.Regexp(t, `^stef cat: standard input: offset \d+`, stderr)
+	require.Regexp(t, fmt.Sprintf(`^stef cat: standard input: frame \d+ at offset %d: `, len(compact)), stderr)
 	require.NoError(t, os.WriteFile(in, more, 0o666))
 	mustRun(t, nil, "repair", in, out)
 	kept, err := os.ReadFile(out)

@@ -126,6 +126,53 @@ func TestConvertSummary(t *testing.T) {
 	require.NotContains(t, stderr, "ratio")
 }
 
+// cutAt returns the offset in the first line of a message.
+func cutAt(t *testing.T, stderr string) string {
+	t.Helper()
+	found := regexp.MustCompile(`offset (\d+)`).FindStringSubmatch(stderr)
+	require.NotNil(t, found, stderr)
+	return found[1]
+}
+
+// All commands name the same place of a stream that is cut or damaged, in each schema
+// and signal, and convert names repair.
+func TestPlaceOfDamage(t *testing.T) {
+	dir := t.TempDir()
+	in, out := filepath.Join(dir, "in.stef"), filepath.Join(dir, "out.stef")
+	for signal, recording := range map[string][]byte{"metrics": fixtures.Metrics(), "traces": fixtures.Traces(), "logs": fixtures.Logs()} {
+		for _, schema := range []string{"compact", "full"} {
+			text, _ := mustRun(t, recording, "convert", "--quiet", "--schema", schema, "--checksums", "-", "-")
+			cut := []byte(text)[:len(text)*9/10]
+			damaged := []byte(text)
+			damaged[len(text)*2/3] ^= 0x10
+			for _, data := range [][]byte{cut, damaged} {
+				require.NoError(t, os.WriteFile(in, data, 0o666))
+				_, stderr := mustRun(t, nil, "repair", "--force", in, out)
+				want := cutAt(t, stderr)
+				kept, err := os.ReadFile(out)
+				require.NoError(t, err)
+				require.Equal(t, fmt.Sprint(len(kept)), want, "%s, %s", signal, schema)
+				whole, _ := mustRun(t, nil, "cat", out)
+				for _, args := range [][]string{{"cat", in}, {"cat", "--canonical", in}, {"stat", in}, {"inspect", in},
+					{"convert", "--to", "stef", in, "-"}, {"convert", "--to", "otlp-json", in, "-"}, {"convert", "--to", "arrow", in, "-"}} {
+					code, stdout, stderr := run(nil, args...)
+					require.Equal(t, cli.ExitData, code, "%v", args)
+					require.Equal(t, want, cutAt(t, stderr), "%s, %s, %v: %s", signal, schema, args, stderr)
+					require.Equal(t, args[0] == "convert", strings.HasSuffix(stderr, "; stef repair copies the whole frames before it\n"), stderr)
+					if len(args) == 2 && args[0] == "cat" {
+						require.True(t, strings.HasPrefix(stdout, whole), "%s, %s: not all records before the damage", signal, schema)
+					}
+				}
+			}
+			// There is nothing to copy before the first frame.
+			code, _, stderr := run([]byte(text)[:200], "convert", "--to", "otlp-json", "-", "-")
+			require.Equal(t, cli.ExitData, code)
+			require.Contains(t, stderr, ": frame 1 at offset ")
+			require.NotContains(t, stderr, "stef repair")
+		}
+	}
+}
+
 func TestConvertSaysWhatIsLost(t *testing.T) {
 	dir := t.TempDir()
 	out := filepath.Join(dir, "out.stef")

@@ -129,9 +129,19 @@ func Run(in *file.Input, out io.Writer, o Options) (*Result, error) {
 		return nil, err
 	}
 	if err != nil {
-		return nil, in.Blame(err)
+		return nil, in.Blame(repairable(o.From, err))
 	}
 	return res, nil
+}
+
+// repairable adds to an error about a stream, if stef repair can keep frames of it,
+// that it can.
+func repairable(f Format, err error) error {
+	var at *stef.FormatError
+	if f != STEF || !errors.As(err, &at) || at.Frame < 2 || !errors.Is(err, stef.ErrCorrupt) {
+		return err
+	}
+	return fmt.Errorf("%w; stef repair copies the whole frames before it", err)
 }
 
 // Guess returns the format of the input: From, or the format of its content.

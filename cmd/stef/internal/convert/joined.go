@@ -118,7 +118,7 @@ func RunAll(open func(i int) (in *file.Input, ok bool, err error), out io.Writer
 			return nil, err
 		}
 		if err != nil {
-			return nil, in.Blame(err)
+			return nil, in.Blame(repairable(c.res.From, err))
 		}
 	}
 	if c.sink == nil {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/otelstef/stef/cmd/stef/internal/stream"
 	"github.com/otelstef/stef/internal/otlpfile"
+	stef "github.com/otelstef/stef/stef-go"
 )
 
 // MaxMessage is the most bytes of a message in a file of format stef-parts, the default
@@ -60,7 +61,7 @@ func (m *Messages) Next() ([]byte, error) {
 // at returns an error about the next message.
 func (m *Messages) at(text string, err error) error {
 	if err == nil || err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF) {
-		return fmt.Errorf("offset %d, message %d: %s", m.offset, m.n, text)
+		return fmt.Errorf("offset %d, message %d: %w: %s", m.offset, m.n, stef.ErrCorrupt, text)
 	}
 	return fmt.Errorf("offset %d, message %d: %w", m.offset, m.n, err)
 }
@@ -84,7 +85,7 @@ func messageBatches(src io.Reader, root *stream.Root) func() (otlpfile.Batch, er
 			}
 			message, err := m.Next()
 			if err != nil {
-				return otlpfile.Batch{}, err
+				return otlpfile.Batch{}, repairableMessages(m.n, err)
 			}
 			found := root
 			var in io.Reader = bytes.NewReader(message)
@@ -107,5 +108,13 @@ func (m *Messages) blame(err error) error {
 	if err == nil || errors.As(err, &items) {
 		return err
 	}
-	return fmt.Errorf("offset %d, message %d: %w", m.Offset(), m.n-1, err)
+	return repairableMessages(m.n-1, fmt.Errorf("offset %d, message %d: %w", m.Offset(), m.n-1, err))
+}
+
+// repairableMessages is repairable for an error behind a number of whole messages.
+func repairableMessages(whole int, err error) error {
+	if whole == 0 || !errors.Is(err, stef.ErrCorrupt) {
+		return err
+	}
+	return fmt.Errorf("%w; stef repair copies the whole messages before it", err)
 }

@@ -26,7 +26,7 @@ import (
 )
 
 // lines reads a stream as canonical JSON of the kept fields.
-func lines(t *testing.T, data []byte, root *stream.Root, kept schema.Kept) ([]string, *dynamic.Reader) {
+func lines(t *testing.T, data []byte, root *stream.Root, kept schema.Kept) ([]string, *stream.PlainReader) {
 	t.Helper()
 	r, stop, err := root.PlainRecords(bytes.NewReader(data))
 	require.NoError(t, err)

@@ -14,25 +14,60 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
+// PlainReader reads the records of a stream as if it were in the full schema.
+type PlainReader struct {
+	*dynamic.Reader
+	converted *remembered // nil if the stream is read as it is
+}
+
+// Err returns the error that ended the reading. Its offset is that of the stream, also
+// where the records are read from a conversion of it.
+func (r *PlainReader) Err() error {
+	err := r.Reader.Err()
+	if err != nil && r.converted != nil && r.converted.err != nil {
+		return r.converted.err
+	}
+	return err
+}
+
+// remembered keeps the error of a source, because the reader above it adds its own
+// offset.
+type remembered struct {
+	src io.Reader
+	err error
+}
+
+func (s *remembered) Read(b []byte) (int, error) {
+	n, err := s.src.Read(b)
+	if err != nil && err != io.EOF {
+		s.err = err
+	}
+	return n, err
+}
+
 // PlainRecords is Records for callers that print records. It reads a stream in
 // the compact form as if it were in the full schema, with the same frames. Callers
 // call stop when they need no more records; it ends the conversion at its next frame.
-func (r *Root) PlainRecords(src io.Reader) (records *dynamic.Reader, stop func(), err error) {
+func (r *Root) PlainRecords(src io.Reader) (records *PlainReader, stop func(), err error) {
 	var seen bytes.Buffer
 	head, err := r.Records(io.TeeReader(src, &seen))
 	src = io.MultiReader(&seen, src)
 	if err != nil || r.plain == nil || !slices.Equal(head.Header().Wire, schema.WireOf(r.Wire)) {
-		records, err = dynamic.NewReader(src, r.Struct, dynamic.WithAssumedWire(r.Base))
-		return records, func() {}, err
+		as, err := dynamic.NewReader(src, r.Struct, dynamic.WithAssumedWire(r.Base))
+		return &PlainReader{Reader: as}, func() {}, err
 	}
 	from, to := io.Pipe()
 	go func() { to.CloseWithError(r.plain(src, to)) }()
 	stop = func() { from.Close() }
-	records, err = dynamic.NewReader(from, r.Struct, dynamic.WithAssumedWire(r.Base))
+	converted := &remembered{src: from}
+	as, err := dynamic.NewReader(converted, r.Struct, dynamic.WithAssumedWire(r.Base))
 	if err != nil {
 		stop()
+		if converted.err != nil {
+			err = converted.err
+		}
 	}
-	return records, stop, err
+	return &PlainReader{as, converted}, stop, err
 }
 
 // copyable is a pointer to a record.
