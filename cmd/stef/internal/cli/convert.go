@@ -37,8 +37,8 @@ var convertCommand = &command{
 
 Without flags, the content of IN tells its format and signal, and the end of the
 name of OUT tells the format of the output: .stef, .parquet, .arrow, .parts, .pb,
-.json, .jsonl. Other names need --to; standard output (-) is stef. An existing OUT
-needs --force. Several INs of one signal become one OUT.
+.json, .jsonl. Other names need --to; standard output (-) is stef, unless IN is.
+An existing OUT needs --force. Several INs of one signal become one OUT.
 
 A JSON file of several signals, as the file exporter writes it for several
 pipelines, needs --signal, which converts one signal and counts what it skips, or
@@ -56,7 +56,8 @@ tools may need. The reference schema, that of the reference implementation of ST
 references, point flags but "no recorded value", and counts of dropped events and
 links. What it cannot keep is counted and printed.
 
-A summary goes to standard error: items, bytes, ratio and time.
+A summary goes to standard error: items, bytes, ratio and time. The ratio is that of
+the uncompressed content of IN to OUT.
 `,
 	define: func(flags *flag.FlagSet) func(*Env, []string) error {
 		c := &conversion{options: convert.Options{Compression: stef.Zstd}}

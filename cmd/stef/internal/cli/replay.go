@@ -33,9 +33,12 @@ var replayCommand = &command{
 	name:    "replay",
 	usage:   "replay [FLAG]... FILE...",
 	summary: "send files to an endpoint, over STEF or OTLP",
-	help: `Sends the telemetry of files, STEF or OTLP, to a gRPC endpoint: all files at the
+	help: `Sends the telemetry of files, in any format, to a gRPC endpoint: all files at the
 same time, each in its order. The files are read twice, so they cannot be standard
 input.
+
+Without --protocol the tool sends OTLP. With STEF a batch is done when the endpoint
+acknowledges it, which may take up to the ack_interval of the receiver.
 
 The pace is that of the recording: a batch is sent when the latest time in it has
 come, counted from the first. --rate sets another pace.

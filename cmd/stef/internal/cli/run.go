@@ -19,7 +19,7 @@ const (
 	ExitDone        = 0
 	ExitData        = 1   // the content of a file is bad
 	ExitUsage       = 2   // the command line is wrong
-	ExitIO          = 3   // a file cannot be read or written
+	ExitIO          = 3   // a file cannot be read or written, or an endpoint cannot be reached
 	ExitInterrupted = 130 // the code that a shell reports for an interrupt
 )
 

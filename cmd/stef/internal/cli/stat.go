@@ -31,9 +31,9 @@ and in the file each frame has costs of its own.
 Columns that only streams in the compact form have are explained behind their
 type. The columns of the fields that they replace are empty.
 
-Of a file of OTLP it reports on the stream that stef convert makes of it. Of a
-stream that is cut or damaged it reports on the whole frames before that, says how
-much is lost and exits with 1; stef repair writes these frames to a file.
+Of a file of OTLP, Parquet or Arrow it reports on the stream that stef convert makes
+of it. Of a stream that is cut or damaged it reports on the whole frames before that,
+says how much is lost and exits with 1; stef repair writes these frames to a file.
 
 Of a dictionary it tells how many entries were sent, how many it had at most, the
 bytes of their texts, and how often an entry was sent by its number. A record
