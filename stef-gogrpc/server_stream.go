@@ -172,6 +172,11 @@ func (s *ServerStream) next() error {
 	}
 }
 
+// EndedByServer reports whether Read returned io.EOF because of the server: the stream
+// reached its maximum lifetime, was idle for too long, or the server shuts down. Call it
+// where Read is called, or after the handler's goroutines have ended.
+func (s *ServerStream) EndedByServer() bool { return s.stopped != stopNone }
+
 func (s *ServerStream) stop(reason stopReason) error {
 	s.stopped = reason
 	return io.EOF

@@ -18,7 +18,7 @@ import (
 const (
 	// of streams that ended
 	endClosed   = "closed"   // by the client, in order
-	endServer   = "server"   // it is too old, or the receiver shuts down
+	endServer   = "server"   // it is too old or idle, or the receiver shuts down
 	endLost     = "lost"     // the client disconnected
 	endTimeout  = "timeout"  // the client took too long
 	endRefused  = "refused"  // the pipeline is full for the moment

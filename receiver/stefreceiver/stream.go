@@ -28,6 +28,8 @@ type transport interface {
 	Reject(from, to uint64)
 	// StopReading makes Read return soon, even within a chunk.
 	StopReading()
+	// EndedByServer reports whether Read ended the stream of its own accord.
+	EndedByServer() bool
 }
 
 // stream passes the batches of one STEF stream to the pipeline. Only the goroutine
@@ -64,7 +66,6 @@ type stream[T any] struct {
 	compressed bool
 	claimed    int64 // memory for a frame that is allocated before its bytes arrive
 
-	begun   time.Time
 	records uint64 // decoded
 	wire    int64
 	plain   int64
@@ -83,7 +84,6 @@ func newStream[T any](p *pipe[T], t transport) *stream[T] {
 		pipe:      p,
 		transport: t,
 		slots:     make(chan struct{}, p.core.config.ConsumersPerStream),
-		begun:     time.Now(),
 	}
 	s.source = source{from: t, pause: s.pause, resume: s.resume}
 	return s

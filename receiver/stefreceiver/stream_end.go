@@ -5,7 +5,6 @@ package stefreceiver
 
 import (
 	"errors"
-	"time"
 
 	"go.uber.org/zap"
 	"google.golang.org/grpc/codes"
@@ -38,7 +37,7 @@ func (s *stream[T]) endReason(err error) string {
 		return endMemory
 	case s.core.ending():
 		return endServer
-	case err == nil && s.old():
+	case err == nil && s.transport.EndedByServer():
 		return endServer
 	case err == nil:
 		return endClosed
@@ -60,10 +59,4 @@ func (s *stream[T]) endReason(err error) string {
 		return endPanic
 	}
 	return endInvalid
-}
-
-// old reports whether the transport may have ended the stream because of its age.
-func (s *stream[T]) old() bool {
-	most := s.core.config.MaxStreamLifetime
-	return most > 0 && time.Since(s.begun) >= most
 }
