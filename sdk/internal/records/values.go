@@ -8,6 +8,7 @@ import (
 
 	"go.opentelemetry.io/otel/attribute"
 
+	"github.com/otelstef/stef/stef-go/list"
 	"github.com/otelstef/stef/stef-go/otelstef"
 )
 
@@ -55,7 +56,7 @@ func (c *copier) attribute(dst *otelstef.Attributes, i int, kv *attribute.KeyVal
 		dst.SetFloat64(i, key, kv.Value.AsFloat64())
 	default:
 		dst.SetKey(i, key)
-		if err := c.value(dst.Value(i), kv.Value, 0); err != nil {
+		if err := setValue(c, anyValue, dst.Value(i), kv.Value, 0); err != nil {
 			return fmt.Errorf("attribute %q: %w", key, err)
 		}
 	}
@@ -67,13 +68,47 @@ func (c *copier) set(dst *otelstef.Attributes, src *attribute.Set) error {
 	return c.attributes(dst, src.ToSlice())
 }
 
-// value sets dst to v. depth is the number of lists and maps around it.
-func (c *copier) value(dst *otelstef.AnyValue, v attribute.Value, depth int) error {
+// value is what attributes and the bodies of log records have in common: a value of
+// type V, whose lists hold values of the same type.
+type value[V any] interface {
+	*V
+	SetString(string)
+	SetInt64(int64)
+	SetBool(bool)
+	SetFloat64(float64)
+	SetBytes([]byte)
+	SetArray() *list.Of[V]
+}
+
+// pairs is a map with values of type P.
+type pairs[P any] interface {
+	SetLen(int)
+	SetKey(int, string)
+	Value(int) P
+}
+
+// kind is what differs between the types of values.
+type kind[P any, M pairs[P]] struct {
+	setNone func(P)
+	setMap  func(P) M
+}
+
+var (
+	anyValue = &kind[*otelstef.AnyValue, *otelstef.KeyValueList]{
+		setNone: func(v *otelstef.AnyValue) { v.SetType(otelstef.AnyValueTypeNone) },
+		setMap:  (*otelstef.AnyValue).SetKVList,
+	}
+	bodyValue = &kind[*otelstef.BodyValue, *otelstef.BodyMap]{
+		setNone: func(v *otelstef.BodyValue) { v.SetType(otelstef.BodyValueTypeNone) },
+		setMap:  (*otelstef.BodyValue).SetMap,
+	}
+)
+
+// setValue sets dst to v. depth is the number of lists and maps around it.
+func setValue[V any, P value[V], M pairs[P]](c *copier, k *kind[P, M], dst P, v attribute.Value, depth int) error {
 	switch v.Type() {
 	case attribute.STRING:
-		s := v.AsString()
-		dst.SetString(s)
-		return c.take(len(s))
+		return setText[V](c, dst, v.AsString())
 	case attribute.INT64:
 		dst.SetInt64(v.AsInt64())
 	case attribute.BOOL:
@@ -85,39 +120,50 @@ func (c *copier) value(dst *otelstef.AnyValue, v attribute.Value, depth int) err
 		dst.SetBytes(b)
 		return c.take(len(b))
 	case attribute.MAP:
-		return c.list(dst.SetKVList(), v.AsMap(), depth+1)
+		return setMap[V](c, k, k.setMap(dst), v.AsMap(), depth+1)
 	case attribute.EMPTY:
-		dst.SetType(otelstef.AnyValueTypeNone)
+		k.setNone(dst)
 	default:
-		return c.slice(dst, v, depth+1)
+		return setList[V](c, k, dst, v, depth+1)
 	}
 	return nil
 }
 
-// slice sets dst to a value that is a list, or to the text for unknown types.
-func (c *copier) slice(dst *otelstef.AnyValue, v attribute.Value, depth int) error {
+func setText[V any, P value[V]](c *copier, dst P, s string) error {
+	dst.SetString(s)
+	return c.take(len(s))
+}
+
+// setList sets dst to a value that is a list, or to the text for unknown types.
+func setList[V any, P value[V], M pairs[P]](c *copier, k *kind[P, M], dst P, v attribute.Value, depth int) error {
 	switch v.Type() {
 	case attribute.SLICE:
-		return each(c, dst, v.AsSlice(), depth, func(dst *otelstef.AnyValue, x attribute.Value) error {
-			return c.value(dst, x, depth)
-		})
+		src := v.AsSlice()
+		if err := c.takeList(len(src), depth); err != nil {
+			return err
+		}
+		array := dst.SetArray()
+		array.SetLen(len(src))
+		for i, x := range src {
+			if err := setValue[V](c, k, P(array.At(i)), x, depth); err != nil {
+				return err
+			}
+		}
+		return nil
 	case attribute.STRINGSLICE:
-		return each(c, dst, v.AsStringSlice(), depth, func(dst *otelstef.AnyValue, x string) error {
-			dst.SetString(x)
-			return c.take(len(x))
-		})
+		return each[V](c, dst, v.AsStringSlice(), depth, setText[V, P])
 	case attribute.INT64SLICE:
-		return each(c, dst, v.AsInt64Slice(), depth, func(dst *otelstef.AnyValue, x int64) error {
+		return each[V](c, dst, v.AsInt64Slice(), depth, func(_ *copier, dst P, x int64) error {
 			dst.SetInt64(x)
 			return nil
 		})
 	case attribute.FLOAT64SLICE:
-		return each(c, dst, v.AsFloat64Slice(), depth, func(dst *otelstef.AnyValue, x float64) error {
+		return each[V](c, dst, v.AsFloat64Slice(), depth, func(_ *copier, dst P, x float64) error {
 			dst.SetFloat64(x)
 			return nil
 		})
 	case attribute.BOOLSLICE:
-		return each(c, dst, v.AsBoolSlice(), depth, func(dst *otelstef.AnyValue, x bool) error {
+		return each[V](c, dst, v.AsBoolSlice(), depth, func(_ *copier, dst P, x bool) error {
 			dst.SetBool(x)
 			return nil
 		})
@@ -126,23 +172,23 @@ func (c *copier) slice(dst *otelstef.AnyValue, v attribute.Value, depth int) err
 	return nil
 }
 
-// each sets dst to a list of values.
-func each[T any](c *copier, dst *otelstef.AnyValue, src []T, depth int, set func(*otelstef.AnyValue, T) error) error {
+// each sets dst to a list of values that are no lists.
+func each[V any, P value[V], T any](c *copier, dst P, src []T, depth int, set func(*copier, P, T) error) error {
 	if err := c.takeList(len(src), depth); err != nil {
 		return err
 	}
 	array := dst.SetArray()
 	array.SetLen(len(src))
 	for i, x := range src {
-		if err := set(array.At(i), x); err != nil {
+		if err := set(c, P(array.At(i)), x); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// list sets dst to the pairs of a map, which the SDK holds sorted by key.
-func (c *copier) list(dst *otelstef.KeyValueList, src []attribute.KeyValue, depth int) error {
+// setMap sets dst to the pairs of a map, which the SDK holds sorted by key.
+func setMap[V any, P value[V], M pairs[P]](c *copier, k *kind[P, M], dst M, src []attribute.KeyValue, depth int) error {
 	if err := c.takeList(0, depth); err != nil {
 		return err
 	}
@@ -156,7 +202,7 @@ func (c *copier) list(dst *otelstef.KeyValueList, src []attribute.KeyValue, dept
 		if err := c.take(len(key)); err != nil {
 			return err
 		}
-		if err := c.value(dst.Value(i), src[i].Value, depth); err != nil {
+		if err := setValue[V](c, k, dst.Value(i), src[i].Value, depth); err != nil {
 			return err
 		}
 	}
