@@ -72,7 +72,7 @@ extension/...                 -> stef-go stef-go/otelstef stef-pdata collector o
 
 sdk/internal/sdktest          -> *
 sdk/internal/study            -> *
-sdk/internal/records          -> stef-go stef-go/otelstef otel
+sdk/internal/records          -> stef-go stef-go/list stef-go/otelstef otel
 sdk/...                       -> stef-go stef-go/otelstef stef-go/rotate stef-go/schema stef-gogrpc grpc otel autoexport
 
 lake                          -> pdata arrow
