@@ -72,7 +72,7 @@ type Decoder interface {
 // All returns the formats in table order. The others are compared with the
 // first one.
 func All() []Format {
-	return []Format{OTLP(), OTLPJSON(), STEF(Ordered), STEF(Sorted), Parquet(Ordered), Parquet(Sorted), Arrow()}
+	return []Format{OTLP(), OTLPJSON(), STEF(Ordered), STEF(Sorted), STEFFull(Sorted), Parquet(Ordered), Parquet(Sorted), Arrow()}
 }
 
 // For returns All and the rivals that support the signal: Otel Arrow and the

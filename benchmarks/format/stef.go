@@ -21,17 +21,21 @@ import (
 	stefpdata "github.com/otelstef/stef/stef-pdata"
 )
 
-// STEF is one stream for all batches, in the full schema, with a flush after
-// each batch.
-func STEF(order Order) Format { return stefFormat{order: order} }
+// STEF is one stream for all batches with a flush after each batch, in the
+// compact form, which two ends of this project use by default.
+func STEF(order Order) Format { return stefFormat{order: order, compact: true} }
+
+// STEFFull is STEF in the full schema, whose fields hold the values of the items
+// themselves. A Go program that writes records uses it.
+func STEFFull(order Order) Format { return stefFormat{order: order} }
 
 // STEFAt is STEF with a level of zstd, and with or without templates of logs.
 func STEFAt(order Order, level stef.Level, templates stefpdata.Templates) Format {
-	return stefFormat{order, []stef.WriterOption{stef.WithLevel(level)}, []stefpdata.EncoderOption{stefpdata.WithTemplates(templates)}}
+	return stefFormat{order: order, compact: true, writer: []stef.WriterOption{stef.WithLevel(level)}, encoder: []stefpdata.EncoderOption{stefpdata.WithTemplates(templates)}}
 }
 
 // STEFOptimized is STEF with the settings of the exporter for a choice of
-// optimize_for, in the schema that the exporter uses by default.
+// optimize_for.
 func STEFOptimized(signal otlpfile.Signal, o stefexporter.Optimization) (Format, error) {
 	c := stefexporter.NewFactory().CreateDefaultConfig().(*stefexporter.Config).Stef
 	o.Apply(&c)
@@ -39,22 +43,42 @@ func STEFOptimized(signal otlpfile.Signal, o stefexporter.Optimization) (Format,
 	if err != nil {
 		return nil, err
 	}
-	root := map[otlpfile.Signal]*schema.Struct{
-		otlpfile.Metrics: otelstef.MetricsCompactRoot(), otlpfile.Traces: otelstef.SpansCompactRoot(), otlpfile.Logs: otelstef.LogsCompactRoot(),
-	}[signal]
-	return stefFormat{Ordered, []stef.WriterOption{stef.WithLevel(level), stef.WithSchema(schema.WireOf(root))}, c.EncoderOptions(signal.String())}, nil
+	return stefFormat{order: Ordered, compact: true, writer: []stef.WriterOption{stef.WithLevel(level)}, encoder: c.EncoderOptions(signal.String())}, nil
 }
 
 type stefFormat struct {
 	order   Order
+	compact bool
 	writer  []stef.WriterOption
 	encoder []stefpdata.EncoderOption
 }
 
-func (f stefFormat) Name() string { return "STEF " + f.order.String() }
+func (f stefFormat) Name() string {
+	if f.compact {
+		return "STEF " + f.order.String()
+	}
+	return "STEF full " + f.order.String()
+}
 
 func (f stefFormat) Setup() string {
-	return "stefpdata.WithMode(" + f.order.String() + "), full schema, all else as shipped; one stream, a flush after each batch"
+	form := "full schema"
+	if f.compact {
+		form = "compact form (prepared records: full schema)"
+	}
+	return "stefpdata.WithMode(" + f.order.String() + "), " + form + ", all else as shipped; one stream, a flush after each batch"
+}
+
+// plain is the same format in the full schema.
+func (f stefFormat) plain() stefFormat {
+	f.compact = false
+	return f
+}
+
+// compactRoots are the schemas with the fields of the compact form.
+var compactRoots = map[otlpfile.Signal]func() *schema.Struct{
+	otlpfile.Metrics: otelstef.MetricsCompactRoot,
+	otlpfile.Traces:  otelstef.SpansCompactRoot,
+	otlpfile.Logs:    otelstef.LogsCompactRoot,
 }
 
 func (stefFormat) Own() string {
@@ -73,6 +97,9 @@ func (f stefFormat) options() []stefpdata.EncoderOption {
 
 func (f stefFormat) NewEncoder(signal otlpfile.Signal, own bool) (Encoder, error) {
 	var options []stef.WriterOption
+	if root := compactRoots[signal]; f.compact && root != nil {
+		options = append(options, stef.WithSchema(schema.WireOf(root())))
+	}
 	if own {
 		options = append(options, stef.WithCompression(stef.Zstd))
 		options = append(options, f.writer...)
@@ -85,7 +112,7 @@ func (f stefFormat) NewEncoder(signal otlpfile.Signal, own bool) (Encoder, error
 			return nil, err
 		}
 		e := stefpdata.NewMetricsEncoder(w, f.options()...)
-		return &stefEncoder[*metricGroups]{f: f, out: out, w: w, prepare: prepareMetrics,
+		return &stefEncoder[*metricGroups]{f: f, signal: signal, own: own, out: out, w: w, prepare: prepareMetrics,
 			encode: func(b otlpfile.Batch) error { return e.Encode(b.Metrics) },
 			write:  func(g *metricGroups) error { return g.write(w) }}, nil
 	case otlpfile.Traces:
@@ -94,7 +121,7 @@ func (f stefFormat) NewEncoder(signal otlpfile.Signal, own bool) (Encoder, error
 			return nil, err
 		}
 		e := stefpdata.NewTracesEncoder(w, f.options()...)
-		return &stefEncoder[[]*otelstef.Spans]{f: f, out: out, w: w, prepare: prepareSpans,
+		return &stefEncoder[[]*otelstef.Spans]{f: f, signal: signal, own: own, out: out, w: w, prepare: prepareSpans,
 			encode: func(b otlpfile.Batch) error { return e.Encode(b.Traces) },
 			write:  func(records []*otelstef.Spans) error { return writeSpans(w, records) }}, nil
 	case otlpfile.Logs:
@@ -103,7 +130,7 @@ func (f stefFormat) NewEncoder(signal otlpfile.Signal, own bool) (Encoder, error
 			return nil, err
 		}
 		e := stefpdata.NewLogsEncoder(w, f.options()...)
-		return &stefEncoder[[]*otelstef.Logs]{f: f, out: out, w: w, prepare: prepareLogs,
+		return &stefEncoder[[]*otelstef.Logs]{f: f, signal: signal, own: own, out: out, w: w, prepare: prepareLogs,
 			encode: func(b otlpfile.Batch) error { return e.Encode(b.Logs) },
 			write:  func(records []*otelstef.Logs) error { return writeLogs(w, records) }}, nil
 	default:
@@ -113,9 +140,11 @@ func (f stefFormat) NewEncoder(signal otlpfile.Signal, own bool) (Encoder, error
 
 // stefEncoder writes a stream with native values of type N.
 type stefEncoder[N any] struct {
-	f   stefFormat
-	out *bytes.Buffer
-	w   interface {
+	f      stefFormat
+	signal otlpfile.Signal
+	own    bool
+	out    *bytes.Buffer
+	w      interface {
 		Flush() error
 		Close() error
 	}
@@ -125,6 +154,9 @@ type stefEncoder[N any] struct {
 	// sent is set when out holds a message that was already returned. Before
 	// that out holds the headers, which are sent with the first message.
 	sent bool
+	// full writes the prepared records of a compact format: records hold plain
+	// values, and only the converters of pdata make the compact form of them.
+	full Encoder
 }
 
 func (e *stefEncoder[N]) Encode(b otlpfile.Batch) ([]byte, error) {
@@ -132,7 +164,15 @@ func (e *stefEncoder[N]) Encode(b otlpfile.Batch) ([]byte, error) {
 	return e.flush(e.encode(b))
 }
 
-func (e *stefEncoder[N]) EncodeNative(n Native) ([]byte, error) {
+func (e *stefEncoder[N]) EncodeNative(n Native) (_ []byte, err error) {
+	if e.f.compact {
+		if e.full == nil {
+			if e.full, err = e.f.plain().NewEncoder(e.signal, e.own); err != nil {
+				return nil, err
+			}
+		}
+		return e.full.EncodeNative(n)
+	}
 	e.begin()
 	return e.flush(e.write(n.(N)))
 }
@@ -154,7 +194,7 @@ func (e *stefEncoder[N]) flush(err error) ([]byte, error) {
 // Prepare takes the records from a separate stream, which is the shortest way
 // from pdata to records.
 func (e *stefEncoder[N]) Prepare(b otlpfile.Batch) (Native, error) {
-	other, err := e.f.NewEncoder(b.Signal, false)
+	other, err := e.f.plain().NewEncoder(b.Signal, false)
 	if err != nil {
 		return nil, err
 	}
@@ -168,7 +208,12 @@ func (e *stefEncoder[N]) Prepare(b otlpfile.Batch) (Native, error) {
 
 // Close frees the memory of a writer. It ignores the error, which is that of an
 // in-memory buffer.
-func (e *stefEncoder[N]) Close() { _ = e.w.Close() }
+func (e *stefEncoder[N]) Close() {
+	_ = e.w.Close()
+	if e.full != nil {
+		e.full.Close()
+	}
+}
 
 func (f stefFormat) NewDecoder(signal otlpfile.Signal, _ bool) (Decoder, error) {
 	switch signal {

@@ -70,16 +70,16 @@ func columns(c *Context) (*Outcome, error) {
 	return o, nil
 }
 
-// root returns the schema of the records of a signal, and the schema assumed
+// root returns the schema of a signal with the fields of the compact form, and the schema assumed
 // for streams that announce none.
 func root(signal otlpfile.Signal) (*schema.Struct, schema.WireSchema) {
 	switch signal {
 	case otlpfile.Metrics:
-		return otelstef.MetricsSchema(), otelstef.MetricsBaseSchema()
+		return otelstef.MetricsCompactRoot(), otelstef.MetricsBaseSchema()
 	case otlpfile.Traces:
-		return otelstef.SpansSchema(), otelstef.SpansBaseSchema()
+		return otelstef.SpansCompactRoot(), otelstef.SpansBaseSchema()
 	default:
-		return otelstef.LogsSchema(), otelstef.LogsBaseSchema()
+		return otelstef.LogsCompactRoot(), otelstef.LogsBaseSchema()
 	}
 }
 

@@ -108,7 +108,7 @@ func picture(chart *report.Chart) string {
 }
 
 // shownFormats are the formats in charts and in the tables of the README.
-var shownFormats = []string{"STEF sorted", "STEF ordered", "STEF reference ordered", "Otel Arrow", "Arrow IPC", "Parquet sorted"}
+var shownFormats = []string{"STEF sorted", "STEF ordered", "STEF full sorted", "STEF reference ordered", "Otel Arrow", "Arrow IPC", "Parquet sorted"}
 
 // markdown returns a table for the README.
 func markdown(t *report.Table) string {

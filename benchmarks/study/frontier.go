@@ -59,6 +59,10 @@ func choices(signal otlpfile.Signal) (all []choice, err error) {
 			}
 		}
 	}
+	for _, order := range []format.Order{format.Ordered, format.Sorted} {
+		f := format.STEFFull(order)
+		all = append(all, choice{"STEF full", f.Name() + " none", f, format.None}, choice{"STEF full", f.Name() + " zstd", f, format.Own})
+	}
 	for _, o := range Optimizations {
 		f, err := format.STEFOptimized(signal, o)
 		if err != nil {

@@ -20,14 +20,15 @@ import (
 	stefpdata "github.com/otelstef/stef/stef-pdata"
 )
 
+// root is the schema that exporter and receiver use by default.
 func root(signal otlpfile.Signal) *schema.Struct {
 	switch signal {
 	case otlpfile.Metrics:
-		return otelstef.MetricsSchema()
+		return otelstef.MetricsCompactRoot()
 	case otlpfile.Traces:
-		return otelstef.SpansSchema()
+		return otelstef.SpansCompactRoot()
 	default:
-		return otelstef.LogsSchema()
+		return otelstef.LogsCompactRoot()
 	}
 }
 
