@@ -189,10 +189,14 @@ test-lake: ## Read Parquet and Arrow files of the recordings with DuckDB, pandas
 bench-lake: ## Measure the ways to Parquet and Arrow, beside DuckDB on OTLP JSON (after make test-lake)
 	$(LAKE)/venv/bin/python lake/engines/speed.py $(LAKE)
 
-study-sampling: ## Send traces through processors that hold them, over OTLP and STEF, and count what arrives (minutes; STEF_LONG=1: hours)
-	@mkdir -p bin && cd benchmarks/sampling && $(GO) build -o $(CURDIR)/bin/sampling .
-	bin/sampling $(if $(STEF_LONG),-for 20m -series bin/sampling.csv)
-	$(if $(STEF_LONG),bin/sampling -for 20m -rate 0 -series bin/sampling-saturated.csv)
+SAMPLING := $(CURDIR)/.tmp/study-sampling
+RATE ?= 5000
+
+study-sampling: ## Send traces through processors that hold them, over OTLP and STEF, and count what arrives (minutes; RATE=5000 spans a second; STEF_LONG=1: hours)
+	@mkdir -p bin $(SAMPLING) && cd benchmarks/sampling && $(GO) build -o $(CURDIR)/bin/sampling .
+	bin/sampling -rate $(RATE) $(if $(STEF_LONG),-for 20m -every 10s) -table $(SAMPLING)/steady.csv -series $(SAMPLING)/steady-series.csv
+	bin/sampling -rate 0 -for $(if $(STEF_LONG),20m -every 10s,8s) -processors groupbytrace,tail_sampling -table $(SAMPLING)/saturated.csv -series $(SAMPLING)/saturated-series.csv
+	bin/sampling -for 3s -traces 200 -processors groupbytrace,tail_sampling -table $(SAMPLING)/few.csv
 
 deployment: ## Run agents, gateways, a Kafka broker, consumers and a backend as processes, and print what each costs (needs Java and Maven)
 	mvn -q -f tools/kafka/pom.xml dependency:copy-dependencies -DoutputDirectory=$(CURDIR)/.tmp/kafka

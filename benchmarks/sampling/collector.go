@@ -51,7 +51,8 @@ func runCollector(config string) error {
 			ProviderFactories: []confmap.ProviderFactory{fileprovider.NewFactory(), envprovider.NewFactory()},
 		}},
 	})
-	command.SetArgs([]string{"--config", config})
+	// The feature gate adds the metrics of items.
+	command.SetArgs([]string{"--config", config, "--feature-gates=+telemetry.newPipelineTelemetry"})
 	return command.Execute()
 }
 
@@ -80,7 +81,7 @@ service:
     metrics:
       level: detailed
       readers:
-        - pull: {exporter: {prometheus: {host: 127.0.0.1, port: %d}}}
+        - pull: {exporter: {prometheus: {host: 127.0.0.1, port: %d, without_scope_info: false}}}
   pipelines:
     traces:
       receivers: [stef]
@@ -89,9 +90,13 @@ service:
 `, listen, s.wait, s.traces, s.wait, s.traces, backend, s.protocol, metrics, strings.Join(s.processors, ", "))
 }
 
-// The metrics of the Collector, without units and suffixes.
+// The metrics of the Collector, without units and suffixes. Those of items count the
+// spans that enter and leave a component.
 const (
 	metricAccepted   = "otelcol_receiver_accepted_spans"
+	metricConsumed   = "otelcol_processor_consumed_items"
+	metricProduced   = "otelcol_processor_produced_items"
+	metricExported   = "otelcol_exporter_consumed_items"
 	metricSent       = "otelcol_exporter_sent_spans"
 	metricHeap       = "otelcol_process_runtime_heap_alloc_bytes"
 	metricTraces     = "otelcol_processor_groupbytrace_num_traces_in_memory"
@@ -102,7 +107,19 @@ const (
 	metricSampled    = "otelcol_processor_tail_sampling_global_count_traces_sampled"
 )
 
-// scrape returns the sums of all series of each metric.
+// itemsOf returns the key of a metric of items for a component and its successful
+// calls.
+func itemsOf(metric, component string) string { return metric + "/" + component + "/success" }
+
+// label returns the value of a label in the text of a series.
+func label(series, name string) string {
+	_, rest, _ := strings.Cut(series, name+`="`)
+	value, _, _ := strings.Cut(rest, `"`)
+	return value
+}
+
+// scrape returns the sums of all series of each metric, and of each component and
+// outcome for the metrics of items.
 func scrape(url string) (map[string]float64, error) {
 	client := http.Client{Timeout: 5 * time.Second}
 	response, err := client.Get(url)
@@ -119,9 +136,14 @@ func scrape(url string) (map[string]float64, error) {
 			continue
 		}
 		name, _, _ := strings.Cut(fields[0], "{")
+		name = strings.TrimSuffix(name, "_total")
 		value, err := strconv.ParseFloat(fields[len(fields)-1], 64)
-		if err == nil {
-			sums[strings.TrimSuffix(name, "_total")] += value
+		if err != nil {
+			continue
+		}
+		sums[name] += value
+		if strings.HasSuffix(name, "_items") {
+			sums[name+"/"+label(lines.Text(), "otelcol_component_id")+"/"+label(lines.Text(), "otelcol_component_outcome")] += value
 		}
 	}
 	return sums, lines.Err()

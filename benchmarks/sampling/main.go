@@ -14,10 +14,7 @@ import (
 	"fmt"
 	"log"
 	"os"
-	"slices"
-	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 )
 
@@ -30,7 +27,9 @@ func main() {
 		protocols  = flag.String("protocols", "otlp,stef", "protocols to compare, for both legs")
 		wait       = flag.Duration("wait", 2*time.Second, "how long the processors hold a trace")
 		traces     = flag.Int("traces", 100_000, "how many traces the processors hold")
-		series     = flag.String("series", "", "file for what the Collector reports each second, as CSV")
+		table      = flag.String("table", "", "file for the results as CSV")
+		series     = flag.String("series", "", "file for what the Collector reports over time, as CSV")
+		every      = flag.Duration("every", time.Second, "time between the lines of -series")
 	)
 	flag.Parse()
 	if *config != "" {
@@ -42,52 +41,15 @@ func main() {
 	var results []*result
 	for _, p := range strings.Split(*processors, ",") {
 		for _, protocol := range strings.Split(*protocols, ",") {
-			r, err := measure(context.Background(), scenario{processors: strings.Split(p, "+"), protocol: protocol, during: *during, rate: *rate, wait: *wait, traces: *traces})
+			r, err := measure(context.Background(), scenario{processors: strings.Split(p, "+"), protocol: protocol, during: *during, rate: *rate, wait: *wait, traces: *traces, every: *every})
 			if err != nil {
 				log.Fatal(fmt.Errorf("%s over %s: %w", p, protocol, err))
 			}
 			results = append(results, r)
-			fmt.Fprintf(os.Stderr, "%s over %s: %d of %d spans arrived\n", p, protocol, r.arrived, r.acknowledged)
+			fmt.Fprintf(os.Stderr, "%s over %s: %d of %d spans arrived; lost: %s\n", p, protocol, r.arrived, r.acknowledged, r.lossText())
 		}
 	}
-	if err := errors.Join(printTable(results), writeSeries(*series, results)); err != nil {
+	if err := errors.Join(printTable(results), writeTable(*table, results), writeSeries(*series, results)); err != nil {
 		log.Fatal(err)
 	}
-}
-
-// printTable prints the results as a table of Markdown.
-func printTable(results []*result) error {
-	w := tabwriter.NewWriter(os.Stdout, 0, 0, 1, ' ', 0)
-	fmt.Fprintln(w, "| processors\t| legs\t| acknowledged\t| accepted\t| sent\t| arrived\t| lost\t| twice\t| whole traces\t| sampled\t| evicted\t| spans/s overall\t| heap, peak\t| CPU/million spans\t|")
-	fmt.Fprintln(w, "|---\t|---\t|--:\t|--:\t|--:\t|--:\t|--:\t|--:\t|--:\t|--:\t|--:\t|--:\t|--:\t|--:\t|")
-	for _, r := range results {
-		fmt.Fprintf(w, "| %s\t| %s\t| %d\t| %d\t| %d\t| %d\t| %d\t| %d\t| %d of %d\t| %s\t| %d\t| %.0f\t| %d MiB\t| %.1f s\t|\n",
-			strings.Join(r.processors, " + "), r.protocol, r.acknowledged, r.accepted, r.sent, r.arrived, r.acknowledged-r.arrived, r.twice,
-			r.whole, r.offeredTraces, r.sampledText(), r.evicted, float64(r.arrived)/r.took.Seconds(), r.heap>>20, r.cpu.Seconds()/float64(max(r.arrived, 1))*1e6)
-	}
-	return w.Flush()
-}
-
-// sampledText returns how many times a trace was sampled, "-" without tail_sampling.
-func (r *result) sampledText() string {
-	if !slices.Contains(r.processors, "tail_sampling") {
-		return "-"
-	}
-	return strconv.Itoa(r.sampled)
-}
-
-// writeSeries writes what was sampled each second.
-func writeSeries(name string, results []*result) error {
-	if name == "" {
-		return nil
-	}
-	var b strings.Builder
-	b.WriteString("processors,protocol,second,accepted,sent,heap_bytes,traces_in_memory,events_in_queue\n")
-	for _, r := range results {
-		for i, s := range r.series {
-			fmt.Fprintf(&b, "%s,%s,%d,%.0f,%.0f,%.0f,%.0f,%.0f\n", strings.Join(r.processors, "+"), r.protocol, i,
-				s[metricAccepted], s[metricSent], s[metricHeap], s[metricTraces]+s[metricTailTraces], s[metricEvents])
-		}
-	}
-	return os.WriteFile(name, []byte(b.String()), 0o600)
 }

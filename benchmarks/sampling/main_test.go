@@ -4,8 +4,11 @@
 package main
 
 import (
+	"encoding/csv"
+	"fmt"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -55,4 +58,57 @@ func TestMeasure(t *testing.T) {
 	require.Equal(t, r.offeredTraces, r.whole)
 	require.Positive(t, r.heap)
 	require.Positive(t, r.cpu)
+	require.Empty(t, r.losses)
+	require.Equal(t, "-", r.lossText())
+	require.Greater(t, len(r.series), 1)
+	dir := t.TempDir()
+	require.NoError(t, writeTable(filepath.Join(dir, "table.csv"), []*result{r}))
+	require.NoError(t, writeSeries(filepath.Join(dir, "series.csv"), []*result{r}))
+	for name, rows := range map[string]int{"table.csv": 2, "series.csv": 1 + len(r.series)} {
+		file, err := os.Open(filepath.Join(dir, name))
+		require.NoError(t, err)
+		got, err := csv.NewReader(file).ReadAll()
+		require.NoError(t, err)
+		require.NoError(t, file.Close())
+		require.Len(t, got, rows)
+	}
+}
+
+// With room for few traces, the counters of groupbytrace say what is missing.
+func TestLosses(t *testing.T) {
+	r, err := measure(t.Context(), scenario{
+		processors: []string{"groupbytrace"}, protocol: "otlp",
+		during: time.Second, rate: 4000, wait: 500 * time.Millisecond, traces: 20,
+	})
+	require.NoError(t, err)
+	lost := r.acknowledged - r.arrived
+	require.Positive(t, lost)
+	require.Equal(t, lost, r.partly+r.wholly)
+	require.Len(t, r.losses, 1, r.lossText())
+	require.Equal(t, loss{"groupbytrace", lost, fmt.Sprintf("%d traces evicted", r.evicted)}, r.losses[0])
+}
+
+// Each stage is named that does not pass on what the stage before it has passed on.
+func TestAccount(t *testing.T) {
+	r := &result{scenario: scenario{processors: []string{"groupbytrace", "tail_sampling"}}, acknowledged: 100, accepted: 99, sent: 60, arrived: 58, twice: 1}
+	final := map[string]float64{
+		itemsOf(metricConsumed, "groupbytrace"): 99, itemsOf(metricProduced, "groupbytrace"): 90,
+		itemsOf(metricConsumed, "tail_sampling"): 89, itemsOf(metricProduced, "tail_sampling"): 70,
+		itemsOf(metricExported, "stef"): 70, metricTooEarly: 3,
+	}
+	losses := r.account(final)
+	sum := 0
+	for _, l := range losses {
+		sum += l.spans
+	}
+	require.Equal(t, r.acknowledged-r.arrived, sum)
+	require.Equal(t, []loss{
+		{"receiver", 1, "no counter explains it"},
+		{"groupbytrace", 9, "added to traces that were being released, no counter of its own"},
+		{"before tail_sampling", 1, "not counted by it"},
+		{"tail_sampling", 19, "3 traces evicted"},
+		{"exporter", 10, "no counter explains it"},
+		{"sink", 1, "no counter explains it"},
+		{"sink", 1, "arrived twice"},
+	}, losses)
 }

@@ -39,6 +39,7 @@ type scenario struct {
 	rate       int
 	wait       time.Duration
 	traces     int
+	every      time.Duration // between samples
 }
 
 // result is what a run counted. Spans are different ones unless they are counters of
@@ -52,7 +53,9 @@ type result struct {
 	took                         time.Duration
 	cpu                          time.Duration
 	heap                         int64
-	series                       []map[string]float64
+	series                       []sample
+	losses                       []loss
+	partly, wholly               int // lost spans of traces of which others arrived, or none
 }
 
 // sink counts spans by their numbers.
@@ -120,12 +123,12 @@ func measure(ctx context.Context, s scenario) (*result, error) {
 	r := &result{scenario: s}
 	sampling, stopSampling := context.WithCancel(ctx)
 	var sampler sync.WaitGroup
-	sampler.Go(func() { r.sample(sampling, metrics) })
 	idle, err := cpuTime(command.Process.Pid) // what the start needed
 	if err != nil {
 		stopSampling()
 		return nil, err
 	}
+	sampler.Go(func() { r.sample(sampling, metrics, command.Process.Pid, to) })
 	begin := time.Now()
 	if err := r.send(ctx, send); err != nil {
 		stopSampling()
@@ -145,19 +148,32 @@ func measure(ctx context.Context, s scenario) (*result, error) {
 	}
 	r.accepted, r.sent = int(final[metricAccepted]), int(final[metricSent])
 	r.sampled, r.evicted = int(final[metricSampled]), int(final[metricEvicted]+final[metricTooEarly])
+	r.look(to)
+	r.losses = r.account(final)
+	return r, nil
+}
+
+// look counts what arrived at the sink.
+func (r *result) look(to *sink) {
 	to.mu.Lock()
 	defer to.mu.Unlock()
 	r.arrived, r.twice = to.got, to.twice
 	for t := range r.offeredTraces {
-		whole := true
+		missing := 0
 		for n := t * spansOf; n < (t+1)*spansOf; n++ {
-			whole = whole && n < len(to.seen) && to.seen[n] > 0
+			if n >= len(to.seen) || to.seen[n] == 0 {
+				missing++
+			}
 		}
-		if whole {
+		switch missing {
+		case 0:
 			r.whole++
+		case spansOf:
+			r.wholly += missing
+		default:
+			r.partly += missing
 		}
 	}
-	return r, nil
 }
 
 // settle waits until everything arrived, or nothing did for a while.
@@ -225,23 +241,6 @@ func (r *result) send(ctx context.Context, send func(context.Context, ptrace.Tra
 	return nil
 }
 
-// sample reads the metrics of the Collector every second.
-func (r *result) sample(ctx context.Context, url string) {
-	ticker := time.NewTicker(time.Second)
-	defer ticker.Stop()
-	for {
-		if m, err := scrape(url); err == nil {
-			r.series = append(r.series, m)
-			r.heap = max(r.heap, int64(m[metricHeap]))
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-		}
-	}
-}
-
 // startCollector starts the Collector and waits until it listens.
 func (s *scenario) startCollector(backend string) (entry, metrics string, command *exec.Cmd, err error) {
 	entry, _, err = freeAddress()
@@ -262,7 +261,8 @@ func (s *scenario) startCollector(backend string) (entry, metrics string, comman
 		return "", "", nil, err
 	}
 	command = exec.Command(os.Args[0], "-collector", file)
-	command.Stderr = os.Stderr
+	var log tail // of interest only if the Collector fails
+	command.Stderr = &log
 	if err := command.Start(); err != nil {
 		return "", "", nil, err
 	}
@@ -274,7 +274,18 @@ func (s *scenario) startCollector(backend string) (entry, metrics string, comman
 		time.Sleep(50 * time.Millisecond)
 	}
 	_ = command.Process.Kill()
-	return "", "", nil, fmt.Errorf("the Collector does not listen at %s", entry)
+	_ = command.Wait()
+	return "", "", nil, fmt.Errorf("the Collector does not listen at %s: %s", entry, log.end)
+}
+
+// tail keeps the end of what is written.
+type tail struct{ end []byte }
+
+// Write implements io.Writer.
+func (t *tail) Write(p []byte) (int, error) {
+	t.end = append(t.end, p...)
+	t.end = t.end[max(0, len(t.end)-4096):]
+	return len(p), nil
 }
 
 // startSink starts a receiver of both protocols.
