@@ -161,6 +161,17 @@ test-collector: collector ## Test processes of the distribution, under load and 
 	cd tools/telemetrygen && $(GO) build -o $(CURDIR)/bin/telemetrygen github.com/open-telemetry/opentelemetry-collector-contrib/cmd/telemetrygen
 	STEF_OTELCOL=$(CURDIR)/bin/otelcol-stef STEF_TELEMETRYGEN=$(CURDIR)/bin/telemetrygen $(GO) test -count=1 -timeout 60m $(if $(E2E),'-run=$(E2E)') ./internal/e2e
 
+SOAK_TIME ?= 10m
+# Go's -timeout must not end a run: it is a day.
+endure = STEF_SOAK_TIME=$(SOAK_TIME) STEF_SOAK_OUT=$(CURDIR)/.tmp/soak STEF_OTELCOL=$(CURDIR)/bin/otelcol-stef $(GO) test -count=1 -timeout 24h -v -run '^$(2)$$' ./internal/e2e && \
+	cd benchmarks && $(GO) run ./soak -in $(CURDIR)/.tmp/soak/$(1) -out $(CURDIR)/.tmp/soak -command "make $(1) SOAK_TIME=$(SOAK_TIME)"
+
+soak: collector ## Run a pair of Collectors under load and faults of network, disk and certificates: page in .tmp/soak (SOAK_TIME=10m)
+	$(call endure,soak,TestSoak)
+
+chaos: collector ## The same, also with kill -9 of both Collectors (SOAK_TIME=10m)
+	$(call endure,chaos,TestChaos)
+
 test-contrib: collector ## Test a process of the distribution with the STEF receiver and exporter of the contrib repository as peers
 	$(call each,$(CONTRIB),$(GO) vet . && STEF_OTELCOL=$(CURDIR)/bin/otelcol-stef $(GO) test -count=1 .)
 

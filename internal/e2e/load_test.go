@@ -113,6 +113,13 @@ func (l *load) stop() {
 	l.done.Wait()
 }
 
+// acknowledged returns how many records were acknowledged.
+func (l *load) acknowledged() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.accepted)
+}
+
 // results returns what was sent and what was acknowledged.
 func (l *load) results() (offered int64, accepted []int64, refused int) {
 	l.mu.Lock()

@@ -76,3 +76,55 @@ func TestTLSRotation(t *testing.T) {
 	require.Greater(t, p.network.Opened(), opened, "connections are to move")
 	p.settle(t, l)
 }
+
+// authority issues certificates for the loopback address into files.
+type authority struct {
+	ca, cert, key string // files
+	pool          *x509.CertPool
+	root          *x509.Certificate
+	private       *ecdsa.PrivateKey
+}
+
+func newAuthority(t *testing.T, dir string) *authority {
+	t.Helper()
+	a := &authority{ca: filepath.Join(dir, "ca.pem"), cert: filepath.Join(dir, "cert.pem"), key: filepath.Join(dir, "key.pem"), pool: x509.NewCertPool()}
+	var err error
+	a.private, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	require.NoError(t, err)
+	a.root = &x509.Certificate{
+		SerialNumber:          big.NewInt(1 << 40),
+		Subject:               pkix.Name{CommonName: "authority"},
+		NotBefore:             time.Now().Add(-time.Hour),
+		NotAfter:              time.Now().Add(48 * time.Hour),
+		IsCA:                  true,
+		KeyUsage:              x509.KeyUsageCertSign,
+		BasicConstraintsValid: true,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, a.root, a.root, a.private.Public(), a.private)
+	require.NoError(t, err)
+	a.root, err = x509.ParseCertificate(der)
+	require.NoError(t, err)
+	a.pool.AddCert(a.root)
+	require.NoError(t, os.WriteFile(a.ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600))
+	return a
+}
+
+// issue replaces the certificate and its key. The key stays the same for all
+// certificates, so that a reader between the two replacements gets a valid pair.
+func (a *authority) issue(t *testing.T, serial int64) {
+	t.Helper()
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(serial),
+		Subject:      pkix.Name{CommonName: fmt.Sprintf("backend %d", serial)},
+		NotBefore:    time.Now().Add(-time.Hour),
+		NotAfter:     time.Now().Add(48 * time.Hour),
+		IPAddresses:  []net.IP{net.IPv4(127, 0, 0, 1)},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, a.root, a.private.Public(), a.private)
+	require.NoError(t, err)
+	private, err := x509.MarshalECPrivateKey(a.private)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(a.key, pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: private}), 0o600))
+	require.NoError(t, os.WriteFile(a.cert+".new", pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600))
+	require.NoError(t, os.Rename(a.cert+".new", a.cert))
+}

@@ -3,7 +3,8 @@
 
 // Package netfault is a network that misbehaves on command, for tests and
 // benchmarks: connections with a round trip of a chosen length, and knobs that
-// cut, refuse, stall, delay, slow, half-close and kill them while they run.
+// cut, refuse, stall, delay, slow, half-close, repeat and kill them while they
+// run.
 //
 // There are three ways to use it, all with the same [Link] and the same
 // [Faults]:
@@ -33,8 +34,8 @@
 //
 // # Faults are repeatable
 //
-// Nothing is ever lost inside a connection that lives, repeated or reordered:
-// this is TCP, not IP. What is drawn, such as the jitter and the byte at which a
+// Nothing is ever lost inside a connection that lives, or reordered, and only
+// Repeat repeats bytes: this is TCP, not IP. What is drawn, such as the jitter and the byte at which a
 // connection dies, is drawn from Link.Seed and the number of the connection.
 // [Random] draws whole faults as [Step] values that print, so that a test can
 // say what it did.

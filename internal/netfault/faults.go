@@ -152,6 +152,16 @@ func (f *Faults) HalfClose(d Direction) int {
 	})
 }
 
+// Repeat delivers the next write of a direction twice, on all open connections,
+// as a broken device on the way would. TCP never does this.
+func (f *Faults) Repeat(d Direction) int {
+	return f.each(func(p *pair) {
+		for _, l := range p.lines(d) {
+			l.repeatNext()
+		}
+	})
+}
+
 // KillAfter cuts every open connection when exactly n more bytes of a direction
 // have been read.
 func (f *Faults) KillAfter(d Direction, n int64) int {

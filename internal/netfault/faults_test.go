@@ -123,6 +123,20 @@ func TestHalfClose(t *testing.T) {
 	})
 }
 
+func TestRepeat(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, client, server := ends(t, Link{RoundTrip: 2 * time.Millisecond})
+		write(t, client, "once.")
+		require.Equal(t, 1, m.Repeat(Up))
+		write(t, client, "twice.")
+		write(t, client, "once.")
+		read(t, server, "once.twice.twice.once.")
+		write(t, server, "answer")
+		read(t, client, "answer")
+		require.Zero(t, m.Held(Both))
+	})
+}
+
 func TestKillAfterIsExact(t *testing.T) {
 	f := func(n int64) {
 		t.Helper()

@@ -44,6 +44,7 @@ type line struct {
 	err        error     // the connection was cut: the error for both ends, immediately
 	deaf       error     // the reader closed: the error it gets from then on
 	vanish     bool      // half-closed by a fault: writes succeed and are discarded
+	repeat     bool      // deliver the next write twice
 	killAt     int64     // cut when this many bytes were read; negative: never
 	alarmEnded bool
 }
@@ -218,9 +219,15 @@ func (l *line) put(p []byte) (int, error) {
 		return 0, nil
 	}
 	idle := l.fifo.size == 0
-	l.fifo.write(p[:n])
-	l.schedule(n, rate, delay)
-	l.knobs.held.Add(int64(n))
+	times := 1
+	if l.repeat {
+		l.repeat, times = false, 2
+	}
+	for range times {
+		l.fifo.write(p[:n])
+		l.schedule(n, rate, delay)
+		l.knobs.held.Add(int64(n))
+	}
 	// A reader that waits for earlier bytes checks without a signal.
 	if idle {
 		l.readable.wake()
@@ -296,6 +303,13 @@ func (l *line) halfClose() {
 	}
 	l.mu.Unlock()
 	l.poke()
+}
+
+// repeatNext delivers the next write twice.
+func (l *line) repeatNext() {
+	l.mu.Lock()
+	l.repeat = true
+	l.mu.Unlock()
 }
 
 // killAfter cuts the connection when n more bytes have been read.

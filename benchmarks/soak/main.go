@@ -1,0 +1,171 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Command soak draws what make soak and make chaos wrote as one page, with a
+// text file and pictures.
+//
+//	go run ./soak -in folder -out folder -command "make chaos SOAK_TIME=1h"
+package main
+
+import (
+	"cmp"
+	"encoding/csv"
+	"flag"
+	"fmt"
+	"log"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/otelstef/stef/benchmarks/report"
+)
+
+func main() {
+	log.SetFlags(0)
+	in := flag.String("in", ".", "folder with samples.csv, faults.csv and summary.txt")
+	out := flag.String("out", ".", "folder for the page")
+	command := flag.String("command", "", "command that made the files")
+	flag.Parse()
+	if err := run(*in, *out, *command); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func run(in, out, command string) error {
+	samples, err := read(filepath.Join(in, "samples.csv"))
+	if err != nil {
+		return err
+	}
+	faults, err := read(filepath.Join(in, "faults.csv"))
+	if err != nil {
+		return err
+	}
+	summary, err := os.ReadFile(filepath.Join(in, "summary.txt"))
+	if err != nil {
+		return err
+	}
+	goMod, err := os.ReadFile("go.mod")
+	if err != nil {
+		return err
+	}
+	name := filepath.Base(in)
+	page := &report.Page{Name: name, Title: "A pair of Collectors under load and faults: " + name}
+	page.Add(report.Prose("An agent with a queue on disk sends numbered log records to a backend over TLS, and a fault begins every few seconds."),
+		figures(name, command, string(summary)), recoveries(name, command, faults))
+	for _, c := range charts(name, samples) {
+		page.Add(c)
+	}
+	r := &report.Report{Dir: out, Env: report.NewEnv(goMod, command, "numbered log records, 100 a request"), Pages: []*report.Page{page}}
+	return r.Write()
+}
+
+// row is a line of a CSV file by column.
+type row map[string]string
+
+func (r row) number(column string) float64 {
+	v, err := strconv.ParseFloat(r[column], 64)
+	if err != nil {
+		log.Fatalf("soak: column %s: %v", column, err)
+	}
+	return v
+}
+
+func read(path string) ([]row, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	lines, err := csv.NewReader(f).ReadAll()
+	if err != nil {
+		return nil, err
+	}
+	if len(lines) < 2 {
+		return nil, fmt.Errorf("soak: %s has no rows", filepath.Base(path))
+	}
+	rows := make([]row, 0, len(lines)-1)
+	for _, line := range lines[1:] {
+		r := row{}
+		for i, column := range lines[0] {
+			r[column] = line[i]
+		}
+		rows = append(rows, r)
+	}
+	return rows, nil
+}
+
+// figures is the summary as a table.
+func figures(name, command, summary string) *report.Table {
+	t := &report.Table{Name: name + "-figures", Title: "Figures", Command: command, Columns: report.Text("what", "figure")}
+	for line := range strings.Lines(summary) {
+		what, figure, ok := strings.Cut(strings.TrimSpace(line), ": ")
+		if ok {
+			t.Add(what, figure)
+		}
+	}
+	return t
+}
+
+// recoveries is the time from the end of each kind of fault until new records
+// arrived.
+func recoveries(name, command string, faults []row) *report.Table {
+	seconds := report.Fixed(2)
+	t := &report.Table{Name: name + "-faults", Title: "Seconds from the end of a fault until new records arrive", Command: command,
+		Columns: []report.Column{{Name: "fault"}, {Name: "times", Format: report.Whole}, {Name: "median", Format: seconds}, {Name: "longest", Format: seconds}}}
+	times := map[string][]float64{}
+	for _, f := range faults {
+		times[f["fault"]] = append(times[f["fault"]], f.number("recovered"))
+	}
+	names := make([]string, 0, len(times))
+	for name := range times {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		all := times[name]
+		slices.Sort(all)
+		t.Add(name, len(all), all[len(all)/2], all[len(all)-1])
+	}
+	return t
+}
+
+// maxPoints is how many points a line of a chart has at most.
+const maxPoints = 600
+
+// charts are the figures over time.
+func charts(name string, samples []row) []*report.Chart {
+	chart := func(kind, title, column string, processes ...string) *report.Chart {
+		c := &report.Chart{Name: name + "-" + kind, Title: title, X: "minutes", Y: title, Picture: true}
+		for _, process := range processes {
+			c.Series = append(c.Series, report.Series{Name: process, Points: points(samples, process, column)})
+		}
+		return c
+	}
+	return []*report.Chart{
+		chart("memory", "MiB resident", "resident_mib", "agent", "backend"),
+		chart("goroutines", "goroutines", "goroutines", "agent", "backend"),
+		chart("files", "open file descriptors", "files", "agent", "backend"),
+		chart("queue", "MiB of the files of the queue", "queue_mib", "agent"),
+		chart("backlog", "acknowledged records that did not arrive yet", "backlog", "agent"),
+	}
+}
+
+// points are a column over time. Of neighbouring samples the largest remains.
+func points(samples []row, process, column string) (all []report.Point) {
+	var own []row
+	for _, s := range samples {
+		if s["process"] == process {
+			own = append(own, s)
+		}
+	}
+	step := (len(own) + maxPoints - 1) / maxPoints
+	for ; len(own) > 0; own = own[min(step, len(own)):] {
+		largest := slices.MaxFunc(own[:min(step, len(own))], func(a, b row) int {
+			return cmp.Compare(a.number(column), b.number(column))
+		})
+		all = append(all, report.Point{X: largest.number("seconds") / 60, Y: largest.number(column)})
+	}
+	return all
+}

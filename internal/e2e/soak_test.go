@@ -1,0 +1,447 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/otelstef/stef/internal/netfault"
+)
+
+const (
+	soakPerSecond = 40 // requests of batchSize records
+	soakClients   = 4
+	// consumers is the default of the exporter: so many batches are sent and not
+	// settled at a time, at most.
+	consumers = 16
+	// queueSpace is the size of the file system of the queue.
+	queueSpace = 32 << 20
+	// filler is the file that fills it.
+	filler = "filler"
+	// recovery is how long it may take from the end of a fault until records that
+	// were acknowledged after it arrive.
+	recovery = 60 * time.Second
+)
+
+const soakBackend = `
+extensions:
+  pprof: {endpoint: %s}
+receivers:
+  stef:
+    endpoint: %s
+    tls: {cert_file: %s, key_file: %s, reload_interval: 500ms}
+    keepalive: {server_parameters: {max_connection_age: 20s, max_connection_age_grace: 10s}}
+exporters:
+  otlp:
+    endpoint: %s
+    timeout: 5s
+    tls: {insecure: true}
+    sending_queue: {enabled: false}
+    retry_on_failure: {enabled: false}
+`
+
+const soakAgent = `
+extensions:
+  pprof: {endpoint: %s}
+  file_storage: {directory: %s}
+receivers:
+  otlp:
+    protocols:
+      grpc:
+        endpoint: %s
+exporters:
+  stef:
+    endpoint: %s
+    tls: {ca_file: %s}
+    timeout: 5s
+    sending_queue: {storage: file_storage}
+    retry_on_failure:
+      initial_interval: 200ms
+      max_interval: 2s
+      max_elapsed_time: 0s
+`
+
+// soakPipelines begins with the extensions, which belong to the section service.
+const soakPipelines = `    logs:
+      receivers: [%s]
+      exporters: [%s]
+  extensions: [%s]
+`
+
+// rig is a pair whose agent has a queue on disk, with TLS between the processes.
+type rig struct {
+	t              *testing.T
+	sink           *sink
+	network        *netfault.Proxy
+	load           *load
+	sampler        *sampler
+	agent, backend *collector
+	entry, exit    string
+	dir, storage   string
+	limited        error // why the file system of the queue has no small size
+	authority      *authority
+	serial         int64
+	random         *rand.Rand
+
+	failed  float64 // attempts to send that failed, of agents that ended
+	kills   int     // of agents
+	seen    []seenFault
+	started time.Time
+}
+
+// seenFault is a fault that was caused.
+type seenFault struct {
+	at, lasted, recovered time.Duration
+	name                  string
+}
+
+func newRig(t *testing.T) *rig {
+	t.Helper()
+	binary(t)
+	dir := t.TempDir()
+	r := &rig{t: t, sink: newSink(t), entry: address(t), exit: address(t), dir: dir, storage: filepath.Join(dir, "queue"),
+		authority: newAuthority(t, dir), random: rand.New(rand.NewPCG(1, 0)), started: time.Now()}
+	require.NoError(t, os.Mkdir(r.storage, 0o700))
+	r.limited = mountSmall(t, r.storage)
+	if r.limited != nil {
+		t.Logf("SKIPPED in part: the disk of the queue does not get full, because no small file system could be mounted: %v", r.limited)
+	}
+	var err error
+	r.network, err = netfault.NewProxy(netfault.Link{}, r.exit)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = r.network.Close() })
+	r.sampler = &sampler{began: r.started, storage: r.storage, processes: map[string]*sampled{}, backlog: r.backlog}
+	r.rotate()
+	r.startBackend()
+	r.startAgent()
+	r.load = startLoad(t, r.entry, soakPerSecond, soakClients)
+	return r
+}
+
+// mountSmall gives a folder a file system of queueSpace bytes. It needs the rights
+// of root.
+func mountSmall(t *testing.T, dir string) error {
+	out, err := exec.Command("mount", "-t", "tmpfs", "-o", fmt.Sprintf("size=%d", queueSpace), "tmpfs", dir).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%w: %s", err, strings.TrimSpace(string(out)))
+	}
+	t.Cleanup(func() {
+		out, err := exec.Command("umount", dir).CombinedOutput()
+		require.NoError(t, err, string(out))
+	})
+	return nil
+}
+
+func (r *rig) backlog() int {
+	if r.load == nil {
+		return 0
+	}
+	once, _, _ := r.sink.numbered()
+	return max(0, r.load.acknowledged()-once)
+}
+
+func (r *rig) startBackend() {
+	r.t.Helper()
+	debug := address(r.t)
+	r.backend = start(r.t, "backend",
+		fmt.Sprintf(soakBackend, debug, r.exit, r.authority.cert, r.authority.key, r.sink.address),
+		fmt.Sprintf(soakPipelines, "stef", "otlp", "pprof"))
+	r.sampler.observe("backend", r.backend, debug)
+}
+
+func (r *rig) startAgent() {
+	r.t.Helper()
+	debug := address(r.t)
+	r.agent = start(r.t, "agent",
+		fmt.Sprintf(soakAgent, debug, r.storage, r.entry, r.network.Addr(), r.authority.ca),
+		fmt.Sprintf(soakPipelines, "otlp", "stef", "file_storage, pprof"))
+	r.sampler.observe("agent", r.agent, debug)
+}
+
+func (r *rig) killAgent() {
+	r.failed += r.attempts()
+	r.kills++
+	r.sampler.observe("agent", nil, "")
+	r.agent.kill()
+}
+
+func (r *rig) killBackend() {
+	r.sampler.observe("backend", nil, "")
+	r.backend.kill()
+}
+
+// attempts returns how many attempts of the running agent failed.
+func (r *rig) attempts() float64 {
+	n, _ := r.agent.sum(r.t, "otelcol_exporter_stef_failed_attempts")
+	return n
+}
+
+// rotate gives the backend a new certificate.
+func (r *rig) rotate() {
+	r.t.Helper()
+	r.serial++
+	r.authority.issue(r.t, r.serial)
+}
+
+// serves reports whether the backend uses the newest certificate.
+func (r *rig) serves() bool {
+	conn, err := tls.Dial("tcp", r.exit, &tls.Config{RootCAs: r.authority.pool, NextProtos: []string{"h2"}})
+	if err != nil {
+		return false
+	}
+	defer conn.Close()
+	return conn.ConnectionState().PeerCertificates[0].SerialNumber.Int64() == r.serial
+}
+
+// fill leaves no space on the file system of the queue.
+func (r *rig) fill() {
+	r.t.Helper()
+	f, err := os.Create(filepath.Join(r.storage, filler))
+	require.NoError(r.t, err)
+	defer f.Close()
+	for size := 1 << 20; size >= 1; {
+		if _, err := f.Write(make([]byte, size)); err != nil {
+			require.ErrorIs(r.t, err, syscall.ENOSPC)
+			size /= 16
+		}
+	}
+}
+
+// fault is something that goes wrong for a while. between waits.
+type fault struct {
+	name    string
+	kills   bool // a process; only in TestChaos
+	between time.Duration
+	begin   func(r *rig)
+	end     func(r *rig)
+}
+
+func nothing(*rig) {}
+
+func refusal() error { return status.Error(codes.Unavailable, "the sink is under pressure") }
+
+// faults are all faults. Each run shuffles them like cards, again and again.
+var faults = []fault{
+	{"kill -9 of the agent", true, 0, (*rig).killAgent, (*rig).startAgent},
+	{"kill -9 of the backend", true, 2 * time.Second, (*rig).killBackend, (*rig).startBackend},
+	{"kill -9 of both", true, time.Second,
+		func(r *rig) { r.killBackend(); r.killAgent() },
+		func(r *rig) { r.startAgent(); r.startBackend() }},
+	{"cut", false, 0, func(r *rig) { r.network.Cut() }, nothing},
+	{"refuse connections", false, 3 * time.Second,
+		func(r *rig) { r.network.Refuse(true); r.network.Cut() },
+		func(r *rig) { r.network.Refuse(false) }},
+	{"stall, short", false, 2 * time.Second,
+		func(r *rig) { r.network.Stall(netfault.Both) },
+		func(r *rig) { r.network.Resume(netfault.Both) }},
+	{"stall, longer than the timeout", false, 7 * time.Second,
+		func(r *rig) { r.network.Stall(netfault.Both) },
+		func(r *rig) { r.network.Resume(netfault.Both) }},
+	{"stall of acknowledgements", false, 7 * time.Second,
+		func(r *rig) { r.network.Stall(netfault.Down) },
+		func(r *rig) { r.network.Resume(netfault.Down) }},
+	{"slow, 8 KiB a second", false, 6 * time.Second,
+		func(r *rig) { r.network.Rate(netfault.Up, 8<<10) },
+		func(r *rig) { r.network.Rate(netfault.Up, 0) }},
+	{"truncate, to the backend", false, time.Second,
+		func(r *rig) { r.network.KillAfter(netfault.Up, 1+r.random.Int64N(8<<10)) }, nothing},
+	{"truncate, to the agent", false, time.Second,
+		func(r *rig) { r.network.KillAfter(netfault.Down, 1+r.random.Int64N(256)) }, nothing},
+	{"half-close", false, time.Second, func(r *rig) { r.network.HalfClose(netfault.Up) }, nothing},
+	{"duplicate bytes, to the backend", false, time.Second, func(r *rig) { r.network.Repeat(netfault.Up) }, nothing},
+	{"duplicate bytes, to the agent", false, time.Second, func(r *rig) { r.network.Repeat(netfault.Down) }, nothing},
+	{"the sink refuses", false, 3 * time.Second,
+		func(r *rig) { r.sink.setRefuse(refusal) },
+		func(r *rig) { r.sink.setRefuse(nil) }},
+	{"another certificate", false, 0, (*rig).rotate,
+		func(r *rig) {
+			require.Eventually(r.t, r.serves, 20*time.Second, 100*time.Millisecond, "the backend does not use its new certificate")
+			r.network.Cut()
+		}},
+	{"full disk of the queue", false, time.Second,
+		func(r *rig) { r.network.Refuse(true); r.network.Cut(); r.fill() },
+		func(r *rig) {
+			// The files of the queue have free pages from the last outage.
+			_, _, before := r.load.results()
+			require.Eventually(r.t, func() bool {
+				_, _, refused := r.load.results()
+				return refused >= before+3
+			}, 90*time.Second, 50*time.Millisecond, "the agent accepts requests although the disk of its queue is full")
+			require.NoError(r.t, os.Remove(filepath.Join(r.storage, filler)))
+			r.network.Refuse(false)
+		}},
+}
+
+// soakTime is how long TestSoak and TestChaos run.
+func soakTime(t *testing.T) time.Duration {
+	t.Helper()
+	text := os.Getenv("STEF_SOAK_TIME")
+	if text == "" {
+		return 20 * time.Second
+	}
+	length, err := time.ParseDuration(text)
+	require.NoError(t, err)
+	return length
+}
+
+// TestSoak runs a pair under load with all faults but kills, so that processes
+// live for the whole run.
+func TestSoak(t *testing.T) { endure(t, "soak", false) }
+
+// TestChaos is TestSoak with kill -9 of both processes.
+func TestChaos(t *testing.T) { endure(t, "chaos", true) }
+
+// faultEvery is how often a fault begins, unless the one before takes longer.
+const faultEvery = 8 * time.Second
+
+func endure(t *testing.T, name string, kills bool) {
+	t.Parallel()
+	length := soakTime(t)
+	r := newRig(t)
+	done := make(chan struct{})
+	var sampling sync.WaitGroup
+	sampling.Go(func() { r.sampler.run(2*time.Second, done) })
+	finish := sync.OnceFunc(func() { close(done); sampling.Wait() })
+	defer finish()
+	var deck []fault
+	for time.Since(r.started) < length {
+		if len(deck) == 0 {
+			deck = r.shuffled(kills)
+		}
+		next := time.Now().Add(faultEvery)
+		r.cause(deck[0])
+		deck = deck[1:]
+		r.alive()
+		time.Sleep(min(time.Until(next), time.Until(r.started.Add(length))))
+	}
+	r.load.stop()
+	_, accepted, _ := r.load.results()
+	require.Eventually(t, func() bool {
+		missing, _ := r.sink.missing(accepted)
+		return missing == 0
+	}, 2*time.Minute, 200*time.Millisecond, "records that the agent acknowledged do not arrive")
+	r.alive()
+	finish()
+	r.report(name, length)
+}
+
+// shuffled returns the possible faults in a random order.
+func (r *rig) shuffled(kills bool) (deck []fault) {
+	for _, f := range faults {
+		if f.kills && !kills || strings.HasPrefix(f.name, "full disk") && r.limited != nil {
+			continue
+		}
+		deck = append(deck, f)
+	}
+	r.random.Shuffle(len(deck), func(i, j int) { deck[i], deck[j] = deck[j], deck[i] })
+	return deck
+}
+
+// alive fails if a process has ended on its own.
+func (r *rig) alive() {
+	r.t.Helper()
+	for _, c := range []*collector{r.agent, r.backend} {
+		select {
+		case <-c.exited:
+			require.FailNow(r.t, c.name+" ended", tail(c.output.String(), 60))
+		default:
+		}
+	}
+}
+
+// cause causes a fault, ends it, and waits until new records arrive.
+func (r *rig) cause(f fault) {
+	r.t.Helper()
+	seen := seenFault{name: f.name, at: time.Since(r.started)}
+	f.begin(r)
+	time.Sleep(f.between)
+	f.end(r)
+	seen.lasted = time.Since(r.started) - seen.at
+	offered, _, _ := r.load.results()
+	require.Eventually(r.t, func() bool {
+		_, _, highest := r.sink.numbered()
+		return highest > offered
+	}, recovery, 20*time.Millisecond, "no new records arrive after %s", f.name)
+	seen.recovered = time.Since(r.started) - seen.at - seen.lasted
+	r.seen = append(r.seen, seen)
+}
+
+// report checks the figures of a run and writes them to the folder that
+// STEF_SOAK_OUT names.
+func (r *rig) report(name string, length time.Duration) {
+	t := r.t
+	offered, accepted, refused := r.load.results()
+	missing, _ := r.sink.missing(accepted)
+	once, again, _ := r.sink.numbered()
+	attempts := r.failed + r.attempts()
+	// A batch is sent again if an attempt failed, or if the agent was killed before
+	// it removed the batch from its queue.
+	bound := batchSize * (int(attempts) + consumers*r.kills)
+	list := r.sampler.samples()
+	var cpu float64
+	last := map[string]float64{}
+	for _, s := range list {
+		last[s.process+strconv.Itoa(s.life)] = s.cpu
+	}
+	for _, s := range last {
+		cpu += s
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "time: %v\nfaults: %d\nkills of the agent: %d\n", time.Since(r.started).Round(time.Second), len(r.seen), r.kills)
+	fmt.Fprintf(&b, "records offered: %d\nrecords acknowledged: %d\nrequests refused: %d\n", offered, len(accepted), refused)
+	fmt.Fprintf(&b, "acknowledged records lost: %d\nrecords that nobody sent: %d\nrecords that arrived: %d\n", missing, r.sink.invented(offered), once)
+	fmt.Fprintf(&b, "duplicates: %d\nfailed attempts: %d\nbound of duplicates: %d (%d a batch, %d batches in flight at a kill)\n", again, int(attempts), bound, batchSize, consumers)
+	fmt.Fprintf(&b, "CPU seconds of both processes: %.0f\n", cpu)
+	if r.limited != nil {
+		fmt.Fprintf(&b, "NOT TESTED: full disk of the queue: %v\n", r.limited)
+	}
+	flat := flatnesses(list, length)
+	for _, f := range flat {
+		fmt.Fprintf(&b, "%s of the %s: early %.0f, late %.0f, peak %.0f, bound %.0f\n", f.figure.name, f.process, f.early, f.late, f.peak, f.figure.most)
+	}
+	t.Logf("%s\n%s", name, b.String())
+	if out := os.Getenv("STEF_SOAK_OUT"); out != "" {
+		r.write(filepath.Join(out, name), b.String(), list)
+	}
+	require.NotEmpty(t, accepted)
+	require.Zero(t, missing)
+	require.Zero(t, r.sink.invented(offered))
+	require.LessOrEqual(t, again, bound, "duplicates that no failed attempt and no kill explains")
+	for _, f := range flat {
+		require.NotZero(t, f.samplesCount, f.process)
+		require.True(t, f.flat(), "%s of the %s: early %.0f, late %.0f, peak %.0f", f.figure.name, f.process, f.early, f.late, f.peak)
+	}
+}
+
+// write writes the files from which the page is made.
+func (r *rig) write(dir, summary string, list []sample) {
+	t := r.t
+	require.NoError(t, errors.Join(
+		os.MkdirAll(dir, 0o777),
+		os.WriteFile(filepath.Join(dir, "summary.txt"), []byte(summary), 0o666),
+		writeSamples(filepath.Join(dir, "samples.csv"), list),
+	))
+	rows := [][]string{{"seconds", "fault", "lasted", "recovered"}}
+	for _, s := range r.seen {
+		rows = append(rows, []string{fmt.Sprintf("%.1f", s.at.Seconds()), s.name,
+			fmt.Sprintf("%.2f", s.lasted.Seconds()), fmt.Sprintf("%.2f", s.recovered.Seconds())})
+	}
+	require.NoError(t, writeCSV(filepath.Join(dir, "faults.csv"), rows))
+}
