@@ -20,7 +20,6 @@ import (
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
-	"go.uber.org/goleak"
 
 	"github.com/otelstef/stef/internal/netfault"
 	"github.com/otelstef/stef/internal/signal"
@@ -31,8 +30,6 @@ import (
 	"github.com/otelstef/stef/sdk/stefmetric"
 	"github.com/otelstef/stef/sdk/steftrace"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // data is a batch of each signal.
 type data struct {

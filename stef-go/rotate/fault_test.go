@@ -194,8 +194,18 @@ func TestFolderRemoved(t *testing.T) {
 	require.Len(t, reported, 1)
 	require.ErrorIs(t, reported[0], errRemoved)
 
+	// A file in place of the folder is an error until it is removed.
 	require.NoError(t, os.RemoveAll(dir))
+	require.NoError(t, os.WriteFile(dir, nil, 0o600))
+	time.Sleep(checkEvery)
 	var e *Error
+	require.ErrorAs(t, writeLogs(w, 5, 6), &e)
+	require.Equal(t, "create", e.Op)
+	require.NoError(t, os.Remove(dir))
+	require.NoError(t, writeLogs(w, 7, 8))
+	require.Equal(t, []uint64{7, 8}, readAll(t, dir))
+
+	require.NoError(t, os.RemoveAll(dir))
 	require.ErrorAs(t, w.Close(), &e)
 	require.Equal(t, "finish", e.Op)
 	require.Equal(t, KindRemoved, e.Kind())

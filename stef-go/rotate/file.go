@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 )
 
@@ -53,8 +54,9 @@ func (f osFile) lock() bool {
 func (f osFile) at(path string) bool {
 	named, err := os.Stat(path)
 	if err != nil {
-		// Only a missing file counts: other errors show when writing.
-		return !errors.Is(err, fs.ErrNotExist)
+		// Only a missing file counts, or one whose folder is now a file: other errors
+		// show when writing.
+		return !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR)
 	}
 	open, err := f.Stat()
 	return err != nil || os.SameFile(named, open)
