@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/parquet/file"
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -290,3 +292,90 @@ func fuzz(f *testing.F, format lake.Format) {
 
 func FuzzParquet(f *testing.F) { fuzz(f, lake.Parquet) }
 func FuzzArrow(f *testing.F)   { fuzz(f, lake.Arrow) }
+
+// TestRecordBatches: the rows of a builder hold the items, in memory and in files that they
+// are written to.
+func TestRecordBatches(t *testing.T) {
+	eachTable(t, func(t *testing.T, f lake.Format, s lake.Signal) {
+		b, err := lake.NewBuilder(f, s, []string{"host.name"})
+		require.NoError(t, err)
+		defer b.Release()
+		var out bytes.Buffer
+		w, err := lake.NewWriter(&out, f, s, lake.WriterOptions{Columns: []string{"host.name"}, Uncompressed: true})
+		require.NoError(t, err)
+		batches := recorded(t, s)
+		var inMemory []lake.Batch
+		rows := uint64(0)
+		for _, items := range batches {
+			records, err := b.RecordBatches(items)
+			require.NoError(t, err)
+			for _, r := range records {
+				require.True(t, r.Schema().Equal(b.Schema()))
+				got, err := lake.Items(r)
+				require.NoError(t, err)
+				inMemory = append(inMemory, got)
+				require.NoError(t, w.WriteRecordBatch(r))
+				rows += uint64(r.NumRows())
+			}
+		}
+		require.Equal(t, rows, w.Items())
+		require.NoError(t, w.Close())
+		require.Empty(t, diff(s, batches, inMemory))
+		got, err := read(f, out.Bytes(), lake.Limits{})
+		require.NoError(t, err)
+		require.Empty(t, diff(s, batches, got))
+
+		r, err := open(f, out.Bytes(), lake.Limits{})
+		require.NoError(t, err)
+		defer r.Close()
+		read := uint64(0)
+		for {
+			batch, err := r.NextRecordBatch()
+			if err == io.EOF {
+				break
+			}
+			require.NoError(t, err)
+			read += uint64(batch.NumRows())
+		}
+		require.Equal(t, rows, read)
+
+		other, err := lake.NewWriter(io.Discard, f, s, lake.WriterOptions{})
+		require.NoError(t, err)
+		records, err := b.RecordBatches(batches[0])
+		require.NoError(t, err)
+		require.ErrorIs(t, other.WriteRecordBatch(records[0]), lake.ErrSchema)
+		_, err = b.RecordBatches(lake.Batch{Signal: (s + 1) % 3})
+		require.ErrorIs(t, err, lake.ErrSignal)
+	})
+	empty := array.NewRecordBatch(arrow.NewSchema(nil, nil), nil, 0)
+	defer empty.Release()
+	_, err := lake.Items(empty)
+	require.ErrorIs(t, err, lake.ErrSchema)
+	_, err = lake.NewBuilder(lake.Arrow, lake.Logs, []string{"body"})
+	require.ErrorContains(t, err, "there is a column body already")
+}
+
+// TestFlush: a reader of an Arrow stream gets the rows before Flush while the stream goes on.
+func TestFlush(t *testing.T) {
+	batches := recorded(t, lake.Logs)
+	var out bytes.Buffer
+	w, err := lake.NewWriter(&out, lake.Arrow, lake.Logs, lake.WriterOptions{})
+	require.NoError(t, err)
+	var r *lake.Reader
+	for _, want := range batches[:3] {
+		require.NoError(t, w.Write(want))
+		require.NoError(t, w.Flush())
+		if r == nil {
+			r, err = lake.NewArrowReader(&out, lake.Limits{})
+			require.NoError(t, err)
+			defer r.Close()
+		}
+		got, err := r.Next()
+		require.NoError(t, err)
+		require.Empty(t, diff(lake.Logs, []lake.Batch{want}, []lake.Batch{got}))
+		require.Zero(t, out.Len())
+	}
+	require.NoError(t, w.Close())
+	_, err = r.Next()
+	require.Equal(t, io.EOF, err)
+}

@@ -191,27 +191,72 @@ func (r *Reader) Next() (b Batch, err error) {
 	if r.err != nil {
 		return b, r.err
 	}
-	r.err = guard(func() error {
-		batch, err := r.next()
+	r.err = typed(guard(func() error {
+		batch, err := r.record()
 		if err != nil {
 			return err
 		}
-		if batch.NumRows() > maxRows {
-			return fmt.Errorf("%w: a batch of %d rows, at most %d", ErrLimit, batch.NumRows(), maxRows)
-		}
-		c := newColumns(batch, r.at)
-		switch r.signal {
-		case Metrics:
-			b.Metrics, err = c.metrics()
-		case Traces:
-			b.Traces, err = c.traces()
-		default:
-			b.Logs, err = c.logs()
-		}
+		b, err = itemsOf(newColumns(batch, r.at), r.signal)
 		return err
-	})
-	r.err = typed(r.err)
+	}))
 	return b, r.err
+}
+
+// NextRecordBatch returns the next rows as a record batch, or io.EOF after the last. The
+// batch is valid until the next call; its columns are those of the file. Any other error
+// ends the file.
+func (r *Reader) NextRecordBatch() (batch arrow.RecordBatch, err error) {
+	if r.err != nil {
+		return nil, r.err
+	}
+	r.err = typed(guard(func() error {
+		batch, err = r.record()
+		return err
+	}))
+	if r.err != nil {
+		return nil, r.err
+	}
+	return batch, nil
+}
+
+// record returns the next record batch.
+func (r *Reader) record() (arrow.RecordBatch, error) {
+	batch, err := r.next()
+	if err != nil {
+		return nil, err
+	}
+	if batch.NumRows() > maxRows {
+		return nil, fmt.Errorf("%w: a batch of %d rows, at most %d", ErrLimit, batch.NumRows(), maxRows)
+	}
+	return batch, nil
+}
+
+// itemsOf returns the items of a record batch.
+func itemsOf(c *columns, s Signal) (b Batch, err error) {
+	b.Signal = s
+	switch s {
+	case Metrics:
+		b.Metrics, err = c.metrics()
+	case Traces:
+		b.Traces, err = c.traces()
+	default:
+		b.Logs, err = c.logs()
+	}
+	return b, err
+}
+
+// Items returns the items of a record batch whose columns are those of this package, such
+// as one of a [Builder]. Texts in them share memory.
+func Items(batch arrow.RecordBatch) (b Batch, err error) {
+	err = typed(guard(func() error {
+		var r Reader
+		if err := r.check(batch.Schema()); err != nil {
+			return err
+		}
+		b, err = itemsOf(newColumns(batch, r.at), r.signal)
+		return err
+	}))
+	return b, err
 }
 
 // Close releases the reader. It does not close the source.

@@ -64,24 +64,54 @@ func textOfBuilder(b array.Builder) (t textColumn) {
 	return t
 }
 
+// dictionariesOf appends the builders of dictionaries in b, at any depth.
+func dictionariesOf(b array.Builder, list []*array.BinaryDictionaryBuilder) []*array.BinaryDictionaryBuilder {
+	switch b := b.(type) {
+	case *array.BinaryDictionaryBuilder:
+		return append(list, b)
+	case *array.MapBuilder:
+		return dictionariesOf(b.ItemBuilder(), dictionariesOf(b.KeyBuilder(), list))
+	case *array.ListBuilder:
+		return dictionariesOf(b.ValueBuilder(), list)
+	case *array.StructBuilder:
+		for i := range b.NumField() {
+			list = dictionariesOf(b.FieldBuilder(i), list)
+		}
+	}
+	return list
+}
+
+// add appends text that is not null.
+func (t textColumn) add(s string) {
+	if t.dict != nil {
+		_ = t.dict.AppendString(s) // fails only beyond the indexes of 32 bits
+	} else {
+		t.plain.Append(s)
+	}
+}
+
+// none appends null.
+func (t textColumn) none() {
+	if t.dict != nil {
+		t.dict.AppendNull()
+	} else {
+		t.plain.AppendNull()
+	}
+}
+
 // put appends text; empty text is null.
 func (t textColumn) put(s string) {
-	switch {
-	case s == "" && t.dict != nil:
-		t.dict.AppendNull()
-	case s == "":
-		t.plain.AppendNull()
-	case t.dict != nil:
-		_ = t.dict.AppendString(s) // fails only beyond the indexes of 32 bits
-	default:
-		t.plain.Append(s)
+	if s == "" {
+		t.none()
+	} else {
+		t.add(s)
 	}
 }
 
 // attributesColumn appends attributes.
 type attributesColumn struct {
 	pairs      *array.MapBuilder
-	key, value *array.StringBuilder
+	key, value textColumn
 	types      textColumn
 	letters    []byte
 	keys       []string
@@ -94,6 +124,7 @@ type rows struct {
 	b      *array.RecordBuilder
 	at     map[string]int
 	chosen []chosenKey
+	dicts  []*array.BinaryDictionaryBuilder
 
 	inexact bool
 	bytes   int // estimate of what was added since the last batch
@@ -122,6 +153,7 @@ func newRows(schema *arrow.Schema, chosen []chosenKey) *rows {
 	r := &rows{schema: schema, b: array.NewRecordBuilder(memory.DefaultAllocator, schema), at: map[string]int{}, chosen: chosen}
 	for i, f := range schema.Fields() {
 		r.at[f.Name] = i
+		r.dicts = dictionariesOf(r.b.Field(i), r.dicts)
 	}
 	r.service, r.resourceURL, r.entityRefs = r.text("service_name"), r.text("resource_schema_url"), r.text("resource_entity_refs")
 	r.scopeName, r.scopeVersion, r.scopeURL = r.text("scope_name"), r.text("scope_version"), r.text("scope_schema_url")
@@ -151,7 +183,7 @@ func (r *rows) attributes(name string) *attributesColumn {
 
 func attributesOf(pairs, types array.Builder) *attributesColumn {
 	m := pairs.(*array.MapBuilder)
-	return &attributesColumn{pairs: m, key: m.KeyBuilder().(*array.StringBuilder), value: m.ItemBuilder().(*array.StringBuilder), types: textOfBuilder(types)}
+	return &attributesColumn{pairs: m, key: textOfBuilder(m.KeyBuilder()), value: textOfBuilder(m.ItemBuilder()), types: textOfBuilder(types)}
 }
 
 // put appends text that may not be UTF-8.
@@ -223,11 +255,11 @@ func (r *rows) putAttributes(c *attributesColumn, m pcommon.Map) {
 		}
 		text, letter, exact := textOf(v)
 		r.inexact = r.inexact || !exact
-		c.key.Append(key)
+		c.key.add(key)
 		if letter == letterNone {
-			c.value.AppendNull()
+			c.value.none()
 		} else {
-			c.value.Append(text)
+			c.value.add(text)
 		}
 		c.letters = append(c.letters, letter)
 		texts = texts && letter == letterString
@@ -308,10 +340,8 @@ func (r *rows) batch() arrow.RecordBatch {
 	r.n, r.bytes = 0, 0
 	batch := r.b.NewRecordBatch()
 	// Each batch has dictionaries of its own, so that their memory is bounded.
-	for _, b := range r.b.Fields() {
-		if d, ok := b.(*array.BinaryDictionaryBuilder); ok {
-			d.ResetFull()
-		}
+	for _, d := range r.dicts {
+		d.ResetFull()
 	}
 	return batch
 }

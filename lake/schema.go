@@ -39,7 +39,7 @@ var (
 	flag   = arrow.FixedWidthTypes.Boolean
 	trace  = &arrow.FixedSizeBinaryType{ByteWidth: 16}
 	span   = &arrow.FixedSizeBinaryType{ByteWidth: 8}
-	pairs  = arrow.MapOf(long, long)
+	pairs  = arrow.MapOf(word, word)
 )
 
 func col(name string, t arrow.DataType) arrow.Field {
@@ -94,8 +94,8 @@ var ofSignal = [...][]arrow.Field{
 			col("name", word), col("kind", word), col("status_code", word), col("status_message", word), col("flags", u32)},
 		attributes("attributes"),
 		[]arrow.Field{col("dropped_attributes_count", u32), col("dropped_events_count", u32), col("dropped_links_count", u32),
-			listOf("events", append([]arrow.Field{col("time", moment), col("name", long), col("dropped_attributes_count", u32)}, attributes("attributes")...)...),
-			listOf("links", append([]arrow.Field{col("trace_id", trace), col("span_id", span), col("trace_state", long), col("flags", u32),
+			listOf("events", append([]arrow.Field{col("time", moment), col("name", word), col("dropped_attributes_count", u32)}, attributes("attributes")...)...),
+			listOf("links", append([]arrow.Field{col("trace_id", trace), col("span_id", span), col("trace_state", word), col("flags", u32),
 				col("dropped_attributes_count", u32)}, attributes("attributes")...)...),
 		}),
 	Logs: slices.Concat(
@@ -118,12 +118,6 @@ func schemaOf(s Signal, f Format, chosen []chosenKey) *arrow.Schema {
 		for i := range fields {
 			fields[i] = plain(fields[i])
 		}
-	} else {
-		for i := range fields {
-			if t := fields[i].Type.ID(); t != arrow.DICTIONARY {
-				fields[i] = plain(fields[i])
-			}
-		}
 	}
 	meta := arrow.NewMetadata([]string{signalKey}, []string{s.String()})
 	return arrow.NewSchema(fields, &meta)
@@ -142,6 +136,8 @@ func plain(f arrow.Field) arrow.Field {
 			}
 			f.Type = arrow.ListOf(arrow.StructOf(fields...))
 		}
+	case *arrow.MapType:
+		f.Type = arrow.MapOf(long, long)
 	}
 	return f
 }

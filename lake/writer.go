@@ -38,12 +38,6 @@ const (
 	DefaultRowGroupBytes = 64 << 20
 )
 
-const (
-	// A batch ends at this many rows or bytes.
-	batchRows  = 1 << 13
-	batchBytes = 4 << 20
-)
-
 // WriterOptions are the options of a writer. The zero value has the defaults.
 type WriterOptions struct {
 	// Columns are keys of attributes that get columns of their own, in addition to the
@@ -54,19 +48,21 @@ type WriterOptions struct {
 	// encoding and compression; they bound the memory of the writer. An item that is
 	// larger has a row group of its own.
 	RowGroupRows, RowGroupBytes int
+	// Uncompressed leaves out zstd.
+	Uncompressed bool
 }
 
 // Writer writes a table of one signal. It is not safe for use by several goroutines at
 // once.
 type Writer struct {
 	signal Signal
-	rows   *rows
-	points *pointRows
-	spans  *spanRows
-	logs   *logRows
-	sink   sink
-	count  uint64
-	err    error
+	schema *arrow.Schema
+	chosen []chosenKey
+	// builder is nil until items are written.
+	builder *Builder
+	sink    sink
+	count   uint64
+	err     error
 }
 
 // sink writes record batches to a file. bytes estimates the size of a batch before it is
@@ -80,28 +76,15 @@ type sink interface {
 // not close dst.
 func NewWriter(dst io.Writer, f Format, s Signal, o WriterOptions) (*Writer, error) {
 	chosen := parseKeys(o.Columns)
-	schema := schemaOf(s, f, chosen)
-	known := map[string]bool{}
-	for _, field := range schema.Fields() {
-		if known[field.Name] {
-			return nil, fmt.Errorf("lake: there is a column %s already", field.Name)
-		}
-		known[field.Name] = true
+	schema, err := checkedSchema(s, f, chosen)
+	if err != nil {
+		return nil, err
 	}
-	w := &Writer{signal: s, rows: newRows(schema, chosen)}
-	switch s {
-	case Metrics:
-		w.points = newPointRows(w.rows)
-	case Traces:
-		w.spans = newSpanRows(w.rows)
-	default:
-		w.logs = newLogRows(w.rows)
-	}
-	var err error
+	w := &Writer{signal: s, schema: schema, chosen: chosen}
 	if f == Parquet {
 		w.sink, err = newParquetSink(dst, schema, o)
 	} else {
-		w.sink = &arrowSink{w: ipc.NewWriter(struct{ io.Writer }{dst}, ipc.WithSchema(schema), ipc.WithZstd())}
+		w.sink = newArrowSink(dst, schema, o)
 	}
 	return w, err
 }
@@ -111,105 +94,102 @@ func (w *Writer) Items() uint64 { return w.count }
 
 // WriteMetrics writes the points of md, which it does not change.
 func (w *Writer) WriteMetrics(md pmetric.Metrics) error {
-	if w.points == nil {
-		return w.other(Metrics)
-	}
-	p := w.points
-	for _, rm := range md.ResourceMetrics().All() {
-		p.setResource(rm.Resource(), rm.SchemaUrl())
-		for _, sm := range rm.ScopeMetrics().All() {
-			p.setScope(sm.Scope(), sm.SchemaUrl())
-			for _, m := range sm.Metrics().All() {
-				p.enter(m)
-				switch m.Type() {
-				case pmetric.MetricTypeGauge:
-					addEach(w, m.Gauge().DataPoints(), p.addNumber)
-				case pmetric.MetricTypeSum:
-					addEach(w, m.Sum().DataPoints(), p.addNumber)
-				case pmetric.MetricTypeHistogram:
-					addEach(w, m.Histogram().DataPoints(), p.addHistogram)
-				case pmetric.MetricTypeExponentialHistogram:
-					addEach(w, m.ExponentialHistogram().DataPoints(), p.addExponential)
-				case pmetric.MetricTypeSummary:
-					addEach(w, m.Summary().DataPoints(), p.addSummary)
-				}
-			}
-		}
-	}
-	return w.err
+	return w.Write(Batch{Signal: Metrics, Metrics: md})
 }
 
 // WriteTraces writes the spans of td, which it does not change.
 func (w *Writer) WriteTraces(td ptrace.Traces) error {
-	if w.spans == nil {
-		return w.other(Traces)
-	}
-	for _, rs := range td.ResourceSpans().All() {
-		w.spans.setResource(rs.Resource(), rs.SchemaUrl())
-		for _, ss := range rs.ScopeSpans().All() {
-			w.spans.setScope(ss.Scope(), ss.SchemaUrl())
-			addEach(w, ss.Spans(), w.spans.add)
-		}
-	}
-	return w.err
+	return w.Write(Batch{Signal: Traces, Traces: td})
 }
 
 // WriteLogs writes the log records of ld, which it does not change.
 func (w *Writer) WriteLogs(ld plog.Logs) error {
-	if w.logs == nil {
-		return w.other(Logs)
+	return w.Write(Batch{Signal: Logs, Logs: ld})
+}
+
+// Write writes the items of a batch, which it does not change.
+func (w *Writer) Write(items Batch) error {
+	if w.err != nil {
+		return w.err
 	}
-	for _, rl := range ld.ResourceLogs().All() {
-		w.logs.setResource(rl.Resource(), rl.SchemaUrl())
-		for _, sl := range rl.ScopeLogs().All() {
-			w.logs.setScope(sl.Scope(), sl.SchemaUrl())
-			addEach(w, sl.LogRecords(), w.logs.add)
-		}
+	if items.Signal != w.signal {
+		return fmt.Errorf("%w: %s into a table of %s", ErrSignal, items.Signal, w.signal)
+	}
+	if w.builder == nil {
+		w.builder = newBuilder(w.signal, w.schema, w.chosen)
+	}
+	w.err = guard(func() error { return w.builder.add(items, w.added) })
+	return w.err
+}
+
+// added counts an item, and ends the record batch if it is large enough.
+func (w *Writer) added() error {
+	w.count++
+	if w.builder.full() {
+		return w.flush()
+	}
+	return nil
+}
+
+// WriteRecordBatch writes the rows of a batch of a [Builder] for the same format, signal
+// and columns.
+func (w *Writer) WriteRecordBatch(batch arrow.RecordBatch) error {
+	if w.err == nil && !batch.Schema().Equal(w.schema) {
+		return fmt.Errorf("%w: the record batch is not of a builder for this table", ErrSchema)
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	w.err = guard(func() error { return w.sink.write(batch, recordSize(batch)) })
+	if w.err == nil {
+		w.count += uint64(batch.NumRows())
 	}
 	return w.err
 }
 
-func (w *Writer) other(s Signal) error {
-	return fmt.Errorf("%w: %s into a table of %s", ErrSignal, s, w.signal)
+// recordSize returns the bytes of the buffers of a record batch.
+func recordSize(batch arrow.RecordBatch) (size int) {
+	for _, c := range batch.Columns() {
+		size += dataSize(c.Data())
+	}
+	return size
 }
 
-// addEach adds items until one fails.
-func addEach[T any, S interface {
-	Len() int
-	At(int) T
-}](w *Writer, items S, add func(T) error) {
-	for i := range items.Len() {
-		if w.err != nil {
-			return
-		}
-		if w.err = add(items.At(i)); w.err != nil {
-			return
-		}
-		w.count++
-		if w.rows.n >= batchRows || w.rows.bytes >= batchBytes {
-			w.flush()
+func dataSize(d arrow.ArrayData) (size int) {
+	for _, b := range d.Buffers() {
+		if b != nil {
+			size += b.Len()
 		}
 	}
+	for _, child := range d.Children() {
+		size += dataSize(child)
+	}
+	return size
 }
 
-// flush writes a batch.
-func (w *Writer) flush() {
-	if w.err != nil || w.rows.n == 0 {
-		return
+// Flush ends the record batch. In an Arrow stream readers get the rows that were written.
+// In Parquet they belong to the row group that is written later.
+func (w *Writer) Flush() error {
+	if w.err == nil {
+		w.err = guard(w.flush)
 	}
-	w.err = guard(func() error {
-		bytes := w.rows.bytes
-		batch := w.rows.batch()
-		defer batch.Release()
-		return w.sink.write(batch, bytes)
-	})
+	return w.err
+}
+
+func (w *Writer) flush() error {
+	if w.builder == nil || w.builder.rows.n == 0 {
+		return nil
+	}
+	bytes := w.builder.rows.bytes
+	batch := w.builder.rows.batch()
+	defer batch.Release()
+	return w.sink.write(batch, bytes)
 }
 
 // Close completes the file.
 func (w *Writer) Close() error {
-	w.flush()
-	if w.err != nil {
-		return w.err
+	if err := w.Flush(); err != nil {
+		return err
 	}
 	w.err = fmt.Errorf("lake: the writer is closed")
 	return guard(w.sink.close)
@@ -217,6 +197,14 @@ func (w *Writer) Close() error {
 
 // arrowSink writes an Arrow stream.
 type arrowSink struct{ w *ipc.Writer }
+
+func newArrowSink(dst io.Writer, schema *arrow.Schema, o WriterOptions) *arrowSink {
+	options := []ipc.Option{ipc.WithSchema(schema)}
+	if !o.Uncompressed {
+		options = append(options, ipc.WithZstd())
+	}
+	return &arrowSink{ipc.NewWriter(struct{ io.Writer }{dst}, options...)}
+}
 
 func (s *arrowSink) write(batch arrow.RecordBatch, _ int) error { return s.w.Write(batch) }
 func (s *arrowSink) close() error                               { return s.w.Close() }
@@ -235,8 +223,12 @@ func newParquetSink(dst io.Writer, schema *arrow.Schema, o WriterOptions) (*parq
 	if o.RowGroupBytes <= 0 {
 		o.RowGroupBytes = DefaultRowGroupBytes
 	}
+	codec := compress.Codecs.Zstd
+	if o.Uncompressed {
+		codec = compress.Codecs.Uncompressed
+	}
 	properties := []parquet.WriterProperty{
-		parquet.WithCompression(compress.Codecs.Zstd),
+		parquet.WithCompression(codec),
 		parquet.WithVersion(parquet.V2_LATEST), // unsigned integers and nanoseconds
 		parquet.WithCreatedBy("github.com/otelstef/stef/lake"),
 		// Roll over by the rules here only.

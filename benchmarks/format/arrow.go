@@ -5,18 +5,14 @@ package format
 
 import (
 	"bytes"
-	"io"
 
-	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/ipc"
-
-	"github.com/otelstef/stef/benchmarks/arrowtable"
 	"github.com/otelstef/stef/benchmarks/dataset"
 	"github.com/otelstef/stef/internal/otlpfile"
+	"github.com/otelstef/stef/lake"
 )
 
-// Arrow is one Arrow IPC stream for all batches, in the schema of package
-// arrowtable. It is not OTel Arrow, which has its own tables and protocol.
+// Arrow is one Arrow IPC stream for all batches, in the wide schema of package lake. It is
+// not Otel Arrow, which has its own tables and protocol.
 func Arrow() Format { return arrowFormat{} }
 
 type arrowFormat struct{}
@@ -24,82 +20,50 @@ type arrowFormat struct{}
 func (arrowFormat) Name() string { return "Arrow IPC" }
 
 func (arrowFormat) Setup() string {
-	return "arrow-go, typed builders; nested columnar schema, dictionaries for text (16-bit indexes, 32-bit where values are many); one IPC stream " +
-		"for all batches with ipc.WithDictionaryDeltas(true), so that schema and dictionaries are sent once; columns without nulls are not nullable"
+	return "package lake of this repository, as stef convert writes it: arrow-go, a wide table, dictionaries for text outside of maps; " +
+		"one IPC stream for all batches, so that the schema is sent once"
 }
 
-func (arrowFormat) Own() string {
-	return "zstd per buffer (ipc.WithZstd, ipc.WithCompressConcurrency(1))"
-}
-func (arrowFormat) Drops() string {
-	return "entity references of resources; the order of attributes of different types; numbers of enumerations beyond 0 to 255"
-}
+func (arrowFormat) Own() string    { return "zstd per buffer (ipc.WithZstd)" }
+func (arrowFormat) Drops() string  { return lakeDrops }
 func (arrowFormat) Stateful() bool { return true }
 
 func (arrowFormat) NewEncoder(signal otlpfile.Signal, own bool) (Encoder, error) {
-	e := &arrowEncoder{}
-	var schema *arrow.Schema
-	switch signal {
-	case otlpfile.Metrics:
-		schema = arrowtable.MetricsSchema
-	case otlpfile.Traces:
-		schema = arrowtable.TracesSchema
-	case otlpfile.Logs:
-		schema = arrowtable.LogsSchema
-	default:
-		return nil, dataset.ErrSignal
-	}
-	options := []ipc.Option{ipc.WithSchema(schema), ipc.WithDictionaryDeltas(true)}
-	if own {
-		options = append(options, ipc.WithZstd(), ipc.WithCompressConcurrency(1))
-	}
-	e.builder = arrowtable.NewBuilder(schema)
-	e.prepared = arrowtable.NewBuilder(schema)
-	e.w = ipc.NewWriter(&e.out, options...)
-	return e, nil
-}
-
-// arrowEncoder has a second builder for Prepare, so that Prepare does not
-// change the dictionaries of the stream.
-type arrowEncoder struct {
-	builder, prepared *arrowtable.Builder
-	out               bytes.Buffer
-	w                 *ipc.Writer
-}
-
-func build(b *arrowtable.Builder, batch otlpfile.Batch) (arrow.RecordBatch, error) {
-	switch batch.Signal {
-	case otlpfile.Metrics:
-		return b.Metrics(batch.Metrics)
-	case otlpfile.Traces:
-		return b.Traces(batch.Traces)
-	default:
-		return b.Logs(batch.Logs)
-	}
-}
-
-func (e *arrowEncoder) Encode(b otlpfile.Batch) ([]byte, error) {
-	records, err := build(e.builder, b)
+	rows, err := newLakeRows(lake.Arrow, signal)
 	if err != nil {
 		return nil, err
 	}
-	defer records.Release()
-	return e.EncodeNative(records)
+	e := &arrowEncoder{lakeRows: rows}
+	e.w, err = lake.NewWriter(&e.out, lake.Arrow, lakeSignals[signal], lake.WriterOptions{Uncompressed: !own})
+	return e, err
 }
 
-func (e *arrowEncoder) Prepare(b otlpfile.Batch) (Native, error) { return build(e.prepared, b) }
+// arrowEncoder writes the stream.
+type arrowEncoder struct {
+	lakeRows
+	out bytes.Buffer
+	w   *lake.Writer
+}
+
+func (e *arrowEncoder) Encode(b otlpfile.Batch) ([]byte, error) {
+	e.out.Reset()
+	if err := e.w.Write(toLake(b)); err != nil {
+		return nil, err
+	}
+	err := e.w.Flush()
+	return e.out.Bytes(), err
+}
 
 func (e *arrowEncoder) EncodeNative(n Native) ([]byte, error) {
 	e.out.Reset()
-	err := e.w.Write(n.(arrow.RecordBatch))
+	err := writeRows(e.w, n)
 	return e.out.Bytes(), err
 }
 
 // Close ends the stream. It discards the end of the stream and any error.
 func (e *arrowEncoder) Close() {
 	_ = e.w.Close()
-	e.builder.Close()
-	e.prepared.Close()
+	e.builder.Release()
 }
 
 func (arrowFormat) NewDecoder(signal otlpfile.Signal, _ bool) (Decoder, error) {
@@ -109,54 +73,49 @@ func (arrowFormat) NewDecoder(signal otlpfile.Signal, _ bool) (Decoder, error) {
 type arrowDecoder struct {
 	signal otlpfile.Signal
 	in     bytes.Buffer
-	r      *ipc.Reader
+	r      *lake.Reader
 }
 
-func (d *arrowDecoder) read(message []byte) (arrow.RecordBatch, error) {
+// begin adds a message to the stream.
+func (d *arrowDecoder) begin(message []byte) (err error) {
 	d.in.Write(message)
 	if d.r == nil {
-		r, err := ipc.NewReader(&d.in)
-		if err != nil {
-			return nil, err
-		}
-		d.r = r
+		d.r, err = lake.NewArrowReader(&d.in, lake.Limits{})
 	}
-	if !d.r.Next() {
-		if d.r.Err() != nil {
-			return nil, d.r.Err()
-		}
-		return nil, io.ErrUnexpectedEOF
-	}
-	return d.r.RecordBatch(), nil
+	return err
 }
 
-func (d *arrowDecoder) DecodeNative(message []byte) (int, error) {
-	records, err := d.read(message)
-	if err != nil {
+func (d *arrowDecoder) DecodeNative(message []byte) (items int, err error) {
+	if err := d.begin(message); err != nil {
 		return 0, err
 	}
-	return arrowtable.Items(records), nil
+	for d.in.Len() > 0 {
+		batch, err := d.r.NextRecordBatch()
+		if err != nil {
+			return items, err
+		}
+		items += int(batch.NumRows())
+	}
+	return items, nil
 }
 
-func (d *arrowDecoder) Decode(message []byte) (b otlpfile.Batch, err error) {
-	records, err := d.read(message)
-	if err != nil {
+func (d *arrowDecoder) Decode(message []byte) (otlpfile.Batch, error) {
+	b := dataset.New(d.signal)
+	if err := d.begin(message); err != nil {
 		return b, err
 	}
-	b.Signal = d.signal
-	switch d.signal {
-	case otlpfile.Metrics:
-		b.Metrics, err = arrowtable.Metrics(records)
-	case otlpfile.Traces:
-		b.Traces, err = arrowtable.Traces(records)
-	default:
-		b.Logs, err = arrowtable.Logs(records)
+	for d.in.Len() > 0 {
+		items, err := d.r.Next()
+		if err != nil {
+			return b, err
+		}
+		collect(&b, items)
 	}
-	return b, err
+	return b, nil
 }
 
 func (d *arrowDecoder) Close() {
 	if d.r != nil {
-		d.r.Release()
+		d.r.Close()
 	}
 }

@@ -6,19 +6,15 @@ package format
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
 
-	"github.com/parquet-go/parquet-go"
-	"github.com/parquet-go/parquet-go/compress/zstd"
-
 	"github.com/otelstef/stef/benchmarks/dataset"
-	"github.com/otelstef/stef/benchmarks/parquetrow"
 	"github.com/otelstef/stef/internal/otlpfile"
+	"github.com/otelstef/stef/lake"
 )
 
-// Parquet is a file of one row group for each batch, in the wide schema of
-// package parquetrow.
+// Parquet is a file for each batch, in the wide schema of package lake, which is that of
+// stef convert.
 func Parquet(order Order) Format { return parquetFormat{order} }
 
 type parquetFormat struct{ order Order }
@@ -26,140 +22,107 @@ type parquetFormat struct{ order Order }
 func (f parquetFormat) Name() string { return "Parquet " + f.order.String() }
 
 func (f parquetFormat) Setup() string {
-	s := "parquet-go, typed GenericWriter and GenericReader; wide schema with RLE_DICTIONARY, DELTA_BINARY_PACKED and nulls for zeros in the " +
-		"struct tags, data pages v1 (DataPageVersion(1): those of v2 leave levels uncompressed), one row group a file, no page bounds and statistics (SkipPageBounds is per column, " +
-		"DataPageStatistics(false)), pages of 1 MiB (PageBufferSize), writers used again (Reset)"
+	s := "package lake of this repository, as stef convert writes it: arrow-go, a wide table, dictionaries except for times, doubles and span ids, " +
+		"row groups of up to 131,072 rows"
 	if f.order == Sorted {
-		s += "; rows sorted before writing"
+		s += "; rows in the order of STEF sorted"
 	}
 	return s
 }
 
-func (parquetFormat) Own() string { return "zstd (SpeedDefault) per page" }
-
-func (parquetFormat) Drops() string {
-	return "resources, scopes and metrics without items; entity references of resources; the order of attributes of different types"
-}
+func (parquetFormat) Own() string    { return "zstd (level of arrow-go) per page" }
+func (parquetFormat) Drops() string  { return lakeDrops }
 func (parquetFormat) Stateful() bool { return false }
 
 func (f parquetFormat) NewEncoder(signal otlpfile.Signal, own bool) (Encoder, error) {
-	switch signal {
-	case otlpfile.Metrics:
-		return newRowEncoder(own, f.order, parquetrow.SortPoints, func(b otlpfile.Batch) []parquetrow.Point { return parquetrow.Points(b.Metrics) }), nil
-	case otlpfile.Traces:
-		return newRowEncoder(own, f.order, parquetrow.SortSpans, func(b otlpfile.Batch) []parquetrow.Span { return parquetrow.Spans(b.Traces) }), nil
-	case otlpfile.Logs:
-		return newRowEncoder(own, f.order, parquetrow.SortLogs, func(b otlpfile.Batch) []parquetrow.Log { return parquetrow.LogRows(b.Logs) }), nil
-	default:
-		return nil, dataset.ErrSignal
-	}
+	rows, err := newLakeRows(lake.Parquet, signal)
+	return &parquetEncoder{lakeRows: rows, signal: lakeSignals[signal], own: own, order: f.order}, err
 }
 
-func (f parquetFormat) NewDecoder(signal otlpfile.Signal, _ bool) (Decoder, error) {
-	switch signal {
-	case otlpfile.Metrics:
-		return &rowDecoder[parquetrow.Point]{batch: func(rows []parquetrow.Point) (otlpfile.Batch, error) {
-			md, err := parquetrow.Metrics(rows)
-			return otlpfile.MetricsBatch(md), err
-		}}, nil
-	case otlpfile.Traces:
-		return &rowDecoder[parquetrow.Span]{batch: func(rows []parquetrow.Span) (otlpfile.Batch, error) {
-			td, err := parquetrow.Traces(rows)
-			return otlpfile.TracesBatch(td), err
-		}}, nil
-	case otlpfile.Logs:
-		return &rowDecoder[parquetrow.Log]{batch: func(rows []parquetrow.Log) (otlpfile.Batch, error) {
-			ld, err := parquetrow.Logs(rows)
-			return otlpfile.LogsBatch(ld), err
-		}}, nil
-	default:
-		return nil, dataset.ErrSignal
-	}
+// parquetEncoder writes a file for each batch.
+type parquetEncoder struct {
+	lakeRows
+	signal lake.Signal
+	own    bool
+	order  Order
+	out    bytes.Buffer
 }
 
-// rowEncoder writes rows of one type.
-type rowEncoder[T any] struct {
-	rows func(otlpfile.Batch) []T
-	sort func([]T)
-	out  bytes.Buffer
-	w    *parquet.GenericWriter[T]
+func (e *parquetEncoder) Close() { e.builder.Release() }
+
+func (e *parquetEncoder) Prepare(b otlpfile.Batch) (Native, error) {
+	if e.order == Sorted {
+		var err error
+		if b, err = Regroup(b); err != nil {
+			return nil, err
+		}
+	}
+	return e.lakeRows.Prepare(b)
 }
 
-func newRowEncoder[T any](own bool, order Order, sort func([]T), rows func(otlpfile.Batch) []T) *rowEncoder[T] {
-	e := &rowEncoder[T]{rows: rows, sort: sort}
-	if order == Ordered {
-		e.sort = func([]T) {}
-	}
-	options := []parquet.WriterOption{parquet.DataPageStatistics(false), parquet.PageBufferSize(1 << 20), parquet.DataPageVersion(1)}
-	for _, path := range parquet.SchemaOf(new(T)).Columns() {
-		options = append(options, parquet.SkipPageBounds(path...))
-	}
-	if own {
-		options = append(options, parquet.Compression(&zstd.Codec{Level: zstd.SpeedDefault, Concurrency: 1}))
-	}
-	e.w = parquet.NewGenericWriter[T](&e.out, options...)
-	return e
-}
-
-func (e *rowEncoder[T]) Close() {}
-
-func (e *rowEncoder[T]) Prepare(b otlpfile.Batch) (Native, error) {
-	rows := e.rows(b)
-	e.sort(rows)
-	return rows, nil
-}
-
-func (e *rowEncoder[T]) EncodeNative(n Native) ([]byte, error) {
+func (e *parquetEncoder) EncodeNative(n Native) ([]byte, error) {
 	e.out.Reset()
-	e.w.Reset(&e.out)
-	if _, err := e.w.Write(n.([]T)); err != nil {
+	w, err := lake.NewWriter(&e.out, lake.Parquet, e.signal, lake.WriterOptions{Uncompressed: !e.own})
+	if err != nil {
 		return nil, err
 	}
-	err := e.w.Close()
+	if err := writeRows(w, n); err != nil {
+		return nil, err
+	}
+	err = w.Close()
 	return e.out.Bytes(), err
 }
 
-func (e *rowEncoder[T]) Encode(b otlpfile.Batch) ([]byte, error) {
+func (e *parquetEncoder) Encode(b otlpfile.Batch) ([]byte, error) {
 	n, err := e.Prepare(b)
 	if err != nil {
 		return nil, err
 	}
+	defer release(n)
 	return e.EncodeNative(n)
 }
 
-// rowDecoder reads rows of one type.
-type rowDecoder[T any] struct {
-	batch func([]T) (otlpfile.Batch, error)
+func (parquetFormat) NewDecoder(signal otlpfile.Signal, _ bool) (Decoder, error) {
+	return parquetDecoder{signal}, nil
 }
 
-func (d *rowDecoder[T]) Close() {}
+type parquetDecoder struct{ signal otlpfile.Signal }
 
-func (d *rowDecoder[T]) read(message []byte) ([]T, error) {
-	file, err := parquet.OpenFile(bytes.NewReader(message), int64(len(message)), parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
+func (parquetDecoder) Close() {}
+
+func (d parquetDecoder) DecodeNative(message []byte) (items int, err error) {
+	r, err := lake.NewParquetReader(bytes.NewReader(message), lake.Limits{})
 	if err != nil {
-		return nil, err
+		return 0, err
 	}
-	r := parquet.NewGenericReader[T](file)
-	rows := make([]T, r.NumRows())
-	n, err := r.Read(rows)
-	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, err
+	defer r.Close()
+	for {
+		batch, err := r.NextRecordBatch()
+		if errors.Is(err, io.EOF) {
+			return items, nil
+		}
+		if err != nil {
+			return items, err
+		}
+		items += int(batch.NumRows())
 	}
-	if n != len(rows) {
-		return nil, fmt.Errorf("format: %d rows of %d", n, len(rows))
-	}
-	return rows, r.Close()
 }
 
-func (d *rowDecoder[T]) DecodeNative(message []byte) (int, error) {
-	rows, err := d.read(message)
-	return len(rows), err
-}
-
-func (d *rowDecoder[T]) Decode(message []byte) (otlpfile.Batch, error) {
-	rows, err := d.read(message)
+func (d parquetDecoder) Decode(message []byte) (otlpfile.Batch, error) {
+	b := dataset.New(d.signal)
+	r, err := lake.NewParquetReader(bytes.NewReader(message), lake.Limits{})
 	if err != nil {
-		return otlpfile.Batch{}, err
+		return b, err
 	}
-	return d.batch(rows)
+	defer r.Close()
+	for {
+		items, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return b, nil
+		}
+		if err != nil {
+			return b, err
+		}
+		collect(&b, items)
+	}
 }

@@ -32,7 +32,6 @@ var shown = []string{
 	"go.opentelemetry.io/collector/pdata",
 	"google.golang.org/grpc",
 	"github.com/klauspost/compress",
-	"github.com/parquet-go/parquet-go",
 	"github.com/apache/arrow-go/v18",
 }
 

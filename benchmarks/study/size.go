@@ -122,12 +122,8 @@ func (r regrouped) Drops() string { return r.Format.Drops() + "; containers with
 type regroupedEncoder struct{ format.Encoder }
 
 func (e regroupedEncoder) Encode(b otlpfile.Batch) ([]byte, error) {
-	s, err := format.NewStream(format.STEF(format.Sorted), format.None, b.Signal)
+	b, err := format.Regroup(b)
 	if err != nil {
-		return nil, err
-	}
-	defer s.Close()
-	if b, err = s.Trip(b); err != nil {
 		return nil, err
 	}
 	return e.Encoder.Encode(b)

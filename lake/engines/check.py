@@ -87,6 +87,14 @@ def check_engines(signal, rows, column, total):
     # Text, maps and ids are what both formats say.
     equal(f"{signal}, attributes of both formats", table["attributes"].to_pylist(), arrow["attributes"].to_pylist())
     equal(f"{signal}, services of both formats", table["service_name"].to_pylist(), arrow["service_name"].to_pylist())
+    # Keys and values are dictionaries in Arrow: the other engines read them as well.
+    pairs = sum(len(m or []) for m in table["attributes"].to_pylist())
+    got = duckdb.sql("SELECT sum(cardinality(attributes)), count(DISTINCT attributes) FROM arrow").fetchall()[0]
+    want = duckdb.sql(f"SELECT sum(cardinality(attributes)), count(DISTINCT attributes) FROM '{signal}.parquet'").fetchall()[0]
+    equal(f"duckdb, attributes of {signal}.arrow", (pairs, want[1]), (int(got[0]), got[1]))
+    maps = [read(f"{signal}.{name}")["attributes"].to_list() for name, read in (("parquet", polars.read_parquet), ("arrow", polars.read_ipc_stream))]
+    equal(f"polars, attributes of {signal}.arrow", maps[0], maps[1])
+    equal(f"pandas, attributes of {signal}.arrow", pairs, int(arrow.to_pandas()["attributes"].map(lambda m: 0 if m is None else len(m)).sum()))
 
 
 def main(folder):

@@ -1,0 +1,190 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package lake
+
+import (
+	"fmt"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+)
+
+const (
+	// A record batch ends at this many rows or bytes.
+	batchRows  = 1 << 13
+	batchBytes = 4 << 20
+)
+
+// Builder makes record batches, the tables of this package in memory. Use it to hand
+// rows to a program that computes on Arrow; to write files, use a [Writer]. It is not safe
+// for use by several goroutines at once.
+type Builder struct {
+	signal Signal
+	rows   *rows
+	points *pointRows
+	spans  *spanRows
+	logs   *logRows
+}
+
+// NewBuilder returns a builder of the rows of a signal. columns are those of
+// [WriterOptions]. Text columns are dictionaries in batches for Arrow, and plain text in
+// batches for Parquet.
+func NewBuilder(f Format, s Signal, columns []string) (*Builder, error) {
+	chosen := parseKeys(columns)
+	schema, err := checkedSchema(s, f, chosen)
+	if err != nil {
+		return nil, err
+	}
+	return newBuilder(s, schema, chosen), nil
+}
+
+// checkedSchema is schemaOf, and refuses chosen columns that exist already.
+func checkedSchema(s Signal, f Format, chosen []chosenKey) (*arrow.Schema, error) {
+	schema := schemaOf(s, f, chosen)
+	known := map[string]bool{}
+	for _, field := range schema.Fields() {
+		if known[field.Name] {
+			return nil, fmt.Errorf("lake: there is a column %s already", field.Name)
+		}
+		known[field.Name] = true
+	}
+	return schema, nil
+}
+
+func newBuilder(s Signal, schema *arrow.Schema, chosen []chosenKey) *Builder {
+	b := &Builder{signal: s, rows: newRows(schema, chosen)}
+	switch s {
+	case Metrics:
+		b.points = newPointRows(b.rows)
+	case Traces:
+		b.spans = newSpanRows(b.rows)
+	default:
+		b.logs = newLogRows(b.rows)
+	}
+	return b
+}
+
+// Schema returns the schema of the record batches.
+func (b *Builder) Schema() *arrow.Schema { return b.rows.schema }
+
+// Release frees the memory of the builder, which cannot be used afterwards.
+func (b *Builder) Release() { b.rows.b.Release() }
+
+// RecordBatches returns the rows of items, as batches of up to 8,192 rows or 4 MiB. The
+// caller releases them.
+func (b *Builder) RecordBatches(items Batch) (batches []arrow.RecordBatch, err error) {
+	take := func() {
+		if b.rows.n > 0 {
+			batches = append(batches, b.rows.batch())
+		}
+	}
+	err = guard(func() error {
+		err := b.add(items, func() error {
+			if b.full() {
+				take()
+			}
+			return nil
+		})
+		take()
+		return err
+	})
+	if err != nil {
+		for _, batch := range batches {
+			batch.Release()
+		}
+		return nil, err
+	}
+	return batches, nil
+}
+
+// full reports whether a record batch ends here.
+func (b *Builder) full() bool { return b.rows.n >= batchRows || b.rows.bytes >= batchBytes }
+
+// add appends items, and calls after for each.
+func (b *Builder) add(items Batch, after func() error) error {
+	if items.Signal != b.signal {
+		return fmt.Errorf("%w: %s into a table of %s", ErrSignal, items.Signal, b.signal)
+	}
+	switch items.Signal {
+	case Metrics:
+		return b.addMetrics(items.Metrics, after)
+	case Traces:
+		return b.addTraces(items.Traces, after)
+	default:
+		return b.addLogs(items.Logs, after)
+	}
+}
+
+func (b *Builder) addMetrics(md pmetric.Metrics, after func() error) (err error) {
+	p := b.points
+	for _, rm := range md.ResourceMetrics().All() {
+		p.setResource(rm.Resource(), rm.SchemaUrl())
+		for _, sm := range rm.ScopeMetrics().All() {
+			p.setScope(sm.Scope(), sm.SchemaUrl())
+			for _, m := range sm.Metrics().All() {
+				p.enter(m)
+				switch m.Type() {
+				case pmetric.MetricTypeGauge:
+					err = addEach(m.Gauge().DataPoints(), p.addNumber, after)
+				case pmetric.MetricTypeSum:
+					err = addEach(m.Sum().DataPoints(), p.addNumber, after)
+				case pmetric.MetricTypeHistogram:
+					err = addEach(m.Histogram().DataPoints(), p.addHistogram, after)
+				case pmetric.MetricTypeExponentialHistogram:
+					err = addEach(m.ExponentialHistogram().DataPoints(), p.addExponential, after)
+				case pmetric.MetricTypeSummary:
+					err = addEach(m.Summary().DataPoints(), p.addSummary, after)
+				}
+				if err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func (b *Builder) addTraces(td ptrace.Traces, after func() error) error {
+	for _, rs := range td.ResourceSpans().All() {
+		b.spans.setResource(rs.Resource(), rs.SchemaUrl())
+		for _, ss := range rs.ScopeSpans().All() {
+			b.spans.setScope(ss.Scope(), ss.SchemaUrl())
+			if err := addEach(ss.Spans(), b.spans.add, after); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (b *Builder) addLogs(ld plog.Logs, after func() error) error {
+	for _, rl := range ld.ResourceLogs().All() {
+		b.logs.setResource(rl.Resource(), rl.SchemaUrl())
+		for _, sl := range rl.ScopeLogs().All() {
+			b.logs.setScope(sl.Scope(), sl.SchemaUrl())
+			if err := addEach(sl.LogRecords(), b.logs.add, after); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// addEach adds items until one fails.
+func addEach[T any, S interface {
+	Len() int
+	At(int) T
+}](items S, add func(T) error, after func() error) error {
+	for i := range items.Len() {
+		if err := add(items.At(i)); err != nil {
+			return err
+		}
+		if err := after(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
