@@ -20,9 +20,14 @@ type metricsForm struct {
 	points compact.Points
 	point  compact.Point
 	fields compact.Fields
+
+	container container // of the record
+	stale     bool      // container must be determined even if the record has the same
 }
 
 const (
+	metricsContainer = MetricsFieldMetric | MetricsFieldResource | MetricsFieldScope
+
 	pointPlain   = PointFieldExemplars | PointFieldFlags
 	compactPoint = CompactPointFieldTime | CompactPointFieldStart | CompactPointFieldForm |
 		CompactPointFieldBits | CompactPointFieldWords | CompactPointFieldFloats
@@ -32,6 +37,7 @@ const (
 func (f *metricsForm) Restart() {
 	f.index.forget()
 	f.points.Reset()
+	f.stale = true
 }
 
 func (f *metricsForm) Release() {
@@ -84,7 +90,9 @@ func (f *metricsWriterForm) encode(w *MetricsWriter) {
 	if mask&MetricsFieldScope != 0 {
 		s.scopeSent = e.scope.Encode(s.scope, s.scopeSent)
 	}
+	changed := uint64(0)
 	if mask&MetricsFieldAttributes != 0 {
+		changed = s.attributes.node.Modified()
 		e.attributes.Encode(&s.attributes)
 	}
 	if s.point.node.Modified()&e.point.head.Mask != 0 {
@@ -94,17 +102,10 @@ func (f *metricsWriterForm) encode(w *MetricsWriter) {
 		s.point.node.SetModified(0)
 		s.point.value.node.SetModified(0)
 	}
-	var c container
-	if ref, ok := e.metric.dict.Known(&s.metricSent.slot); ok {
-		c.metric = ref
+	if mask&metricsContainer != 0 || f.stale {
+		f.enter(w)
 	}
-	if ref, ok := e.resource.dict.Known(&s.resourceSent.slot); ok {
-		c.resource = ref
-	}
-	if ref, ok := e.scope.dict.Known(&s.scopeSent.slot); ok {
-		c.scope = ref
-	}
-	x := f.index.find(c, &s.attributes, mask&MetricsFieldAttributes != 0)
+	x := f.index.find(&f.container, &s.attributes, changed)
 	f.take(&s.point)
 	f.index.grow(x, f.points.Put(&x.Series, &f.point, &f.fields))
 	f.set()
@@ -120,14 +121,45 @@ func (f *metricsWriterForm) encode(w *MetricsWriter) {
 	e.head.Write(mask, e.head.Fields)
 }
 
-// set copies the fields to wire, which marks those that differ.
+// enter determines the container of the record.
+func (f *metricsWriterForm) enter(w *MetricsWriter) {
+	s, e := &w.record, &w.encoder
+	f.container, f.stale = container{}, false
+	if ref, ok := e.metric.dict.Known(&s.metricSent.slot); ok {
+		f.container.metric = ref
+	}
+	if ref, ok := e.resource.dict.Known(&s.resourceSent.slot); ok {
+		f.container.resource = ref
+	}
+	if ref, ok := e.scope.dict.Known(&s.scopeSent.slot); ok {
+		f.container.scope = ref
+	}
+}
+
+// set copies the fields to wire, and marks those that differ.
 func (f *metricsWriterForm) set() {
 	w, x := &f.wire, &f.fields
-	w.SetTime(x.Time)
-	w.SetStart(x.Start)
-	w.SetForm(x.Form)
-	w.SetBits(math.Float64frombits(x.Bits))
-	w.words.SetValues(x.Words)
+	mask := w.node.Modified()
+	if w.time != x.Time {
+		w.time = x.Time
+		mask |= CompactPointFieldTime
+	}
+	if w.start != x.Start {
+		w.start = x.Start
+		mask |= CompactPointFieldStart
+	}
+	if w.form != x.Form {
+		w.form = x.Form
+		mask |= CompactPointFieldForm
+	}
+	if math.Float64bits(w.bits) != x.Bits {
+		w.bits = math.Float64frombits(x.Bits)
+		mask |= CompactPointFieldBits
+	}
+	w.node.SetModified(mask)
+	if len(x.Words)|w.words.Len() != 0 {
+		w.words.SetValues(x.Words)
+	}
 	if len(x.Floats)|w.floats.Len() != 0 {
 		w.floats.SetLen(len(x.Floats))
 		for i, v := range x.Floats {
@@ -242,8 +274,10 @@ func (f *metricsReaderForm) decode(r *MetricsReader) {
 	if mask&MetricsFieldScope != 0 {
 		s.scope = d.scope.Decode(s.scope)
 	}
+	changed := uint64(0)
 	if mask&MetricsFieldAttributes != 0 {
 		d.attributes.Decode(&s.attributes)
+		changed = s.attributes.node.Modified()
 	}
 	s.point.node.SetModified(0)
 	if mask&MetricsFieldPoint != 0 {
@@ -260,47 +294,77 @@ func (f *metricsReaderForm) decode(r *MetricsReader) {
 	if stefrt.Faulty(&r.ReadStream) {
 		return
 	}
-	c := container{
-		uint64(uintptr(unsafe.Pointer(s.metric))),
-		uint64(uintptr(unsafe.Pointer(s.resource))),
-		uint64(uintptr(unsafe.Pointer(s.scope))),
+	if mask&metricsContainer != 0 || f.stale {
+		f.stale = false
+		f.container = container{
+			uint64(uintptr(unsafe.Pointer(s.metric))),
+			uint64(uintptr(unsafe.Pointer(s.resource))),
+			uint64(uintptr(unsafe.Pointer(s.scope))),
+		}
 	}
-	x := f.index.find(c, &s.attributes, mask&MetricsFieldAttributes != 0)
+	x := f.index.find(&f.container, &s.attributes, changed)
 	in := &f.fields
 	in.Time, in.Start, in.Form, in.Number, in.Bits = w.time, w.start, w.form, f.number, math.Float64bits(w.bits)
-	in.Words = w.words.Values()
-	in.Floats = in.Floats[:0]
+	in.Words, in.Floats = w.words.Values(), in.Floats[:0]
 	for _, v := range w.floats.Values() {
 		in.Floats = append(in.Floats, math.Float64bits(v))
 	}
 	words, ok := f.points.Take(&x.Series, in, &f.point)
 	f.index.grow(x, words)
-	if !ok || !f.give(&s.point) {
+	if !ok || !f.give(s) {
 		d.head.NoSuchForm()
 	}
 }
 
 // give sets the point of a record. It returns false if point is invalid.
-func (f *metricsReaderForm) give(dst *Point) bool {
-	p := &f.point
-	dst.SetStartTimestamp(p.Start)
-	dst.SetTimestamp(p.Time)
+func (f *metricsReaderForm) give(s *Metrics) bool {
+	p, dst := &f.point, &s.point
+	mask := dst.node.Modified()
+	if dst.startTimestamp != p.Start {
+		dst.startTimestamp = p.Start
+		mask |= PointFieldStartTimestamp
+	}
+	if dst.timestamp != p.Time {
+		dst.timestamp = p.Time
+		mask |= PointFieldTimestamp
+	}
 	v := &dst.value
-	v.unmark()
+	typ := PointValueTypeFloat64
 	switch p.Kind {
 	case compact.Int:
-		v.SetInt64(int64(p.Scalar))
+		typ = PointValueTypeInt64
 	case compact.Double:
-		v.SetFloat64(math.Float64frombits(p.Scalar))
+	default:
+		f.mark(s, mask)
+		return f.giveOther(v)
+	}
+	changed := stefrt.BoolBits(v.num != p.Scalar || v.typ != typ)
+	v.typ, v.num = typ, p.Scalar
+	v.node.SetModified(changed)
+	f.mark(s, mask|changed*PointFieldValue)
+	return true
+}
+
+// mark sets the marks of the point.
+func (f *metricsReaderForm) mark(s *Metrics, mask uint64) {
+	s.point.node.SetModified(mask)
+	if mask != 0 {
+		s.node.SetModified(s.node.Modified() | MetricsFieldPoint)
+	}
+}
+
+// giveOther sets a value that is no number.
+func (f *metricsReaderForm) giveOther(v *PointValue) bool {
+	v.unmark()
+	switch f.point.Kind {
 	case compact.Histogram:
 		return f.giveHistogram(v.SetHistogram())
 	case compact.Exponential:
 		return f.giveExponential(v.SetExpHistogram())
 	case compact.Summary:
 		return f.giveSummary(v.SetSummary())
-	default:
-		v.SetType(PointValueTypeNone)
 	}
+	v.SetType(PointValueTypeNone)
 	return true
 }
 

@@ -108,14 +108,30 @@ func (f *spansWriterForm) encode(w *SpansWriter) {
 // set copies the fields to wire, and writes those that differ.
 func (f *spansWriterForm) set(e *spansEncoder) (mask uint64) {
 	w, x := &f.wire, &f.fields
-	w.SetTrace(x.Trace)
-	w.SetTraceHigh(math.Float64frombits(x.High))
-	w.SetTraceLow(math.Float64frombits(x.Low))
-	w.SetKnown(x.Known)
-	w.SetParent(x.Parent)
-	w.SetParentID(math.Float64frombits(x.ParentID))
-	w.times.SetValues(x.Times)
-	w.SetApart(f.span.Apart)
+	marks := w.node.Modified() |
+		setBits(&w.traceHigh, x.High, CompactSpanFieldTraceHigh) |
+		setBits(&w.traceLow, x.Low, CompactSpanFieldTraceLow) |
+		setBits(&w.parentID, x.ParentID, CompactSpanFieldParentID)
+	if w.trace != x.Trace {
+		w.trace = x.Trace
+		marks |= CompactSpanFieldTrace
+	}
+	if w.known != x.Known {
+		w.known = x.Known
+		marks |= CompactSpanFieldKnown
+	}
+	if w.parent != x.Parent {
+		w.parent = x.Parent
+		marks |= CompactSpanFieldParent
+	}
+	if w.apart != f.span.Apart {
+		w.apart = f.span.Apart
+		marks |= CompactSpanFieldApart
+	}
+	w.node.SetModified(marks)
+	if len(x.Times)|w.times.Len() != 0 {
+		w.times.SetValues(x.Times)
+	}
 	if w.node.Modified() != 0 {
 		mask |= SpansFieldCompact
 		e.compact.Encode(w)
@@ -137,6 +153,15 @@ func (f *spansWriterForm) set(e *spansEncoder) (mask uint64) {
 	}
 	f.all = false
 	return mask
+}
+
+// setBits sets a bit field of the form, and returns its mark if it differs.
+func setBits(dst *float64, bits, mark uint64) uint64 {
+	if math.Float64bits(*dst) == bits {
+		return 0
+	}
+	*dst = math.Float64frombits(bits)
+	return mark
 }
 
 // take sets span to the span of a record.
@@ -210,22 +235,23 @@ func (f *spansReaderForm) decode(r *SpansReader) {
 	if stefrt.Faulty(&r.ReadStream) {
 		return
 	}
-	if !f.undo(&s.span) {
+	if !f.undo(s) {
 		d.head.NoSuchForm()
 	}
 }
 
 // undo sets the ids and times of a span.
-func (f *spansReaderForm) undo(dst *Span) bool {
+func (f *spansReaderForm) undo(s *Spans) bool {
+	dst := &s.span
 	changed := dst.node.Modified()
 	if changed&spanIDs != 0 {
 		f.keep(dst, changed)
 	}
+	w, in, x := &f.wire, &f.fields, &f.span
 	n := dst.events.Len()
 	if n > 0 {
 		f.beginEvents(dst, n, changed)
 	}
-	w, in, x := &f.wire, &f.fields, &f.span
 	in.Trace, in.High, in.Low = w.trace, math.Float64bits(w.traceHigh), math.Float64bits(w.traceLow)
 	in.Known, in.ID, in.Parent, in.ParentID = w.known, f.id, w.parent, math.Float64bits(w.parentID)
 	in.Start, in.Duration, in.Times = f.spansForm.start, f.duration, w.times.Values()
@@ -234,30 +260,68 @@ func (f *spansReaderForm) undo(dst *Span) bool {
 	if !f.spans.Take(in, x) {
 		return false
 	}
-	dst.SetStartTimeUnixNano(x.Start)
-	dst.SetEndTimeUnixNano(x.End)
 	for i, time := range x.Times {
 		dst.events.At(i).SetTimeUnixNano(time)
 	}
+	marks := dst.node.Modified()
+	if dst.startTimeUnixNano != x.Start {
+		dst.startTimeUnixNano = x.Start
+		marks |= SpanFieldStartTimeUnixNano
+	}
+	if dst.endTimeUnixNano != x.End {
+		dst.endTimeUnixNano = x.End
+		marks |= SpanFieldEndTimeUnixNano
+	}
 	if x.Apart {
+		dst.node.SetModified(marks)
 		dst.SetTraceID(f.held[0])
 		dst.SetSpanID(f.held[1])
 		dst.SetParentSpanID(f.held[2])
+		marks = dst.node.Modified()
+	} else {
+		if !x.SameTrace || wasApart || changed&SpanFieldTraceID != 0 {
+			marks |= f.giveTrace(dst)
+		}
+		if setID(&dst.spanID, x.ID) {
+			marks |= SpanFieldSpanID
+		}
+		if x.HasParent {
+			if setID(&dst.parentSpanID, x.Parent) {
+				marks |= SpanFieldParentSpanID
+			}
+		} else if len(dst.parentSpanID) > 0 {
+			dst.parentSpanID = dst.parentSpanID[:0]
+			marks |= SpanFieldParentSpanID
+		}
+	}
+	dst.node.SetModified(marks)
+	if marks != 0 {
+		s.node.SetModified(s.node.Modified() | SpansFieldSpan)
+	}
+	return true
+}
+
+// giveTrace sets the TraceID, and returns its mark if it differs.
+func (f *spansReaderForm) giveTrace(dst *Span) uint64 {
+	x, id := &f.span, dst.traceID
+	if len(id) == 16 && binary.BigEndian.Uint64(id[8:]) == x.Low && binary.BigEndian.Uint64(id) == x.High {
+		return 0
+	}
+	dst.traceID = binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(id[:0], x.High), x.Low)
+	return SpanFieldTraceID
+}
+
+// setID sets an id of 8 bytes, and reports whether it differed.
+func setID(dst *[]byte, id uint64) bool {
+	old := *dst
+	if len(old) == 8 {
+		if binary.BigEndian.Uint64(old) == id {
+			return false
+		}
+		binary.BigEndian.PutUint64(old, id)
 		return true
 	}
-	var id [16]byte
-	if !x.SameTrace || wasApart || changed&SpanFieldTraceID != 0 {
-		binary.BigEndian.PutUint64(id[:], x.High)
-		binary.BigEndian.PutUint64(id[8:], x.Low)
-		dst.SetTraceID(id[:])
-	}
-	binary.BigEndian.PutUint64(id[:], x.ID)
-	dst.SetSpanID(id[:8])
-	parent := id[:0]
-	if x.HasParent {
-		parent = binary.BigEndian.AppendUint64(parent, x.Parent)
-	}
-	dst.SetParentSpanID(parent)
+	*dst = binary.BigEndian.AppendUint64(old[:0], id)
 	return true
 }
 

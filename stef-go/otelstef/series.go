@@ -5,9 +5,11 @@ package otelstef
 
 import (
 	"hash/maphash"
+	"math/bits"
 	"strings"
 
 	"github.com/otelstef/stef/stef-go/internal/compact"
+	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
 const (
@@ -27,25 +29,46 @@ type container struct{ metric, resource, scope uint64 }
 //
 // spec: #compact-series
 type seriesIndex struct {
-	known map[seriesKey]*series
-	sets  map[uint64]*pairSet
-	pairs int
-	words int
-	last  *series                  // of the last record
-	own   bool                     // clone text, because callers may reuse it
-	homes map[uint64]*compact.Home // by resource
-	none  series                   // for attributes that cannot identify a series
+	known      map[seriesKey]*series
+	containers map[container]*seriesContainer
+	sets       map[uint64]*pairSet
+	pairs      int
+	words      int
+	last       *series                  // of the last record
+	own        bool                     // clone text, because callers may reuse it
+	homes      map[uint64]*compact.Home // by resource
+	none       series                   // for attributes that cannot identify a series
+
+	// Series and pairs are allocated in chunks, in the order of the records, which is
+	// mostly that in which they are needed again.
+	seriesChunk []series
+	pairChunk   []pairCopy
 }
 
+// Chunks have at least firstChunk elements and at most lastChunk.
+const (
+	firstChunk = 8
+	lastChunk  = 256
+)
+
 type seriesKey struct {
-	container
+	*seriesContainer
 	set *pairSet
+}
+
+// seriesContainer is the container of series.
+type seriesContainer struct {
+	container
+	home *compact.Home
 }
 
 type series struct {
 	compact.Series
 	seriesKey
 	next *series // that of the record that followed last time
+	// differs has the bits of all pairs that differ between the set of this series and
+	// that of next, and maybe further ones. FullBit is set if that is not known.
+	differs uint64
 }
 
 // pairSet is attributes whose values are no arrays, maps or bytes.
@@ -63,31 +86,60 @@ type pairCopy struct {
 // forget discards all series.
 func (x *seriesIndex) forget() {
 	clear(x.known)
+	clear(x.containers)
 	clear(x.sets)
 	clear(x.homes)
 	x.pairs, x.words, x.last = 0, 0, nil
+	x.seriesChunk, x.pairChunk = nil, nil
 }
 
-// find returns the series of a record. changed says that the attributes may differ from
-// those of the last record.
-func (x *seriesIndex) find(c container, attributes *Attributes, changed bool) *series {
-	last := x.last
-	if last != nil {
-		if next := last.next; next != nil && next.container == c {
-			if !changed && next.set == last.set || changed && next.set.holds(attributes) {
-				x.last = next
-				return next
-			}
+// find returns the series of a record. changed are the marks of the attributes, which
+// say what differs from those of the last record.
+func (x *seriesIndex) find(c *container, attributes *Attributes, changed uint64) *series {
+	if last := x.last; last != nil {
+		if next := last.next; next != nil && next.container == *c && next.follows(last, attributes, changed) {
+			x.last = next
+			return next
 		}
 	}
-	s := x.seek(c, attributes, changed)
+	return x.findSlow(c, attributes, changed)
+}
+
+// follows reports whether attributes are those of the series, which is the next one of
+// last.
+func (s *series) follows(last *series, attributes *Attributes, changed uint64) bool {
+	if changed == 0 {
+		return s.set == last.set
+	}
+	if (last.differs|changed)&stefrt.FullBit != 0 || last.differs&^changed != 0 {
+		if !s.set.holds(attributes) {
+			return false
+		}
+		last.differs = changed
+		return true
+	}
+	for ; changed != 0; changed &= changed - 1 {
+		i := bits.TrailingZeros64(changed)
+		if i >= len(s.set.pairs) {
+			break
+		}
+		if !s.set.pairs[i].holds(&attributes.pairs[i].value) {
+			return false
+		}
+	}
+	return true
+}
+
+func (x *seriesIndex) findSlow(c *container, attributes *Attributes, changed uint64) *series {
+	last := x.last
+	s := x.seek(c, attributes, changed != 0)
 	if s == nil {
 		x.none = series{Series: compact.Series{Home: new(compact.Home)}}
 		x.last = nil
 		return &x.none
 	}
 	if last != nil && x.last != nil {
-		last.next = s
+		last.next, last.differs = s, stefrt.FullBit
 	}
 	x.last = s
 	return s
@@ -95,41 +147,71 @@ func (x *seriesIndex) find(c container, attributes *Attributes, changed bool) *s
 
 // seek finds a series, or adds it. It returns nil if the attributes cannot identify a
 // series.
-func (x *seriesIndex) seek(c container, attributes *Attributes, changed bool) *series {
+func (x *seriesIndex) seek(c *container, attributes *Attributes, changed bool) *series {
 	var set *pairSet
 	if !changed && x.last != nil {
 		set = x.last.set
 	} else if set = x.setOf(attributes); set == nil {
 		return nil
 	}
-	key := seriesKey{c, set}
-	s := x.known[key]
-	if s != nil {
+	key := seriesKey{x.containers[*c], set}
+	if s := x.known[key]; s != nil {
 		return s
 	}
 	if len(x.known) >= maxSeries || x.pairs > maxSeriesPairs || x.words > maxSeriesWords {
 		x.forget()
-		set = x.setOf(attributes)
-		key.set = set
+		key = seriesKey{nil, x.setOf(attributes)}
 	}
 	if x.known == nil {
 		x.known = map[seriesKey]*series{}
+		x.containers = map[container]*seriesContainer{}
 		x.homes = map[uint64]*compact.Home{}
 	}
+	if key.seriesContainer == nil {
+		key.seriesContainer = x.newContainer(c)
+	}
+	s := x.newSeries()
+	s.seriesKey, s.Home = key, key.home
+	x.known[key] = s
+	return s
+}
+
+func (x *seriesIndex) newContainer(c *container) *seriesContainer {
 	home := x.homes[c.resource]
 	if home == nil {
 		home = new(compact.Home)
 		x.homes[c.resource] = home
 	}
-	s = &series{seriesKey: key}
-	s.Home = home
-	x.known[key] = s
-	return s
+	box := &seriesContainer{*c, home}
+	x.containers[*c] = box
+	return box
+}
+
+func (x *seriesIndex) newSeries() *series {
+	if len(x.seriesChunk) == cap(x.seriesChunk) {
+		x.seriesChunk = make([]series, 0, min(max(firstChunk, 2*cap(x.seriesChunk)), lastChunk))
+	}
+	n := len(x.seriesChunk)
+	x.seriesChunk = x.seriesChunk[:n+1]
+	return &x.seriesChunk[n]
+}
+
+func (x *seriesIndex) newPairs(n int) []pairCopy {
+	if n > lastChunk {
+		return make([]pairCopy, n)
+	}
+	used := len(x.pairChunk)
+	if n > cap(x.pairChunk)-used {
+		x.pairChunk = make([]pairCopy, 0, min(max(firstChunk, n, 2*cap(x.pairChunk)), lastChunk))
+		used = 0
+	}
+	x.pairChunk = x.pairChunk[:used+n]
+	return x.pairChunk[used : used+n : used+n]
 }
 
 // grow counts the words by which a series grew, unless it is discarded at once.
 func (x *seriesIndex) grow(s *series, words int) {
-	if s != &x.none {
+	if words != 0 && s != &x.none {
 		x.words += words
 	}
 }
@@ -158,7 +240,7 @@ func (x *seriesIndex) setOf(attributes *Attributes) *pairSet {
 			return set
 		}
 	}
-	set := &pairSet{pairs: make([]pairCopy, len(attributes.pairs)), next: x.sets[sum]}
+	set := &pairSet{pairs: x.newPairs(len(attributes.pairs)), next: x.sets[sum]}
 	for i, p := range attributes.pairs {
 		c := &set.pairs[i]
 		c.key, c.typ = p.key, p.value.typ
@@ -187,17 +269,21 @@ func (s *pairSet) holds(attributes *Attributes) bool {
 		return false
 	}
 	for i, p := range attributes.pairs {
-		q, v := &s.pairs[i], &p.value
-		if v.typ != q.typ || p.key != q.key {
-			return false
-		}
-		if v.typ == AnyValueTypeString {
-			if v.str != q.text {
-				return false
-			}
-		} else if v.typ != AnyValueTypeNone && v.num != q.num {
+		q := &s.pairs[i]
+		if p.key != q.key || !q.holds(&p.value) {
 			return false
 		}
 	}
 	return true
+}
+
+// holds reports whether the pair has this value.
+func (q *pairCopy) holds(v *AnyValue) bool {
+	if v.typ != q.typ {
+		return false
+	}
+	if v.typ == AnyValueTypeString {
+		return v.str == q.text
+	}
+	return v.typ == AnyValueTypeNone || v.num == q.num
 }

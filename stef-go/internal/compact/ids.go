@@ -19,18 +19,18 @@ const (
 )
 
 type trace struct {
-	high, low uint64
-	start     uint64 // of its last span
-	ids       uint32
-	block     uint32 // position of its last block
-	next      uint32 // the trace that came after it, plus one
+	high, low   uint64
+	start       uint64 // of its last span
+	ids         uint32
+	block       uint32 // position of its last block
+	first, size uint32 // the order of the first id of that block, and its number of ids
+	next        uint32 // the trace that came after it, plus one
 }
 
 // spanID is an id that was sent: of a span, or of a parent that may still follow.
 //
 // The ids of a trace are in blocks of increasing size. The first element of a block is
-// not an id: it has the position of the block before, and the order of its first id
-// with its number of ids times 2^32.
+// not an id: it has the position of the block before, and the order of its first id.
 type spanID struct {
 	id, start uint64
 }
@@ -80,24 +80,28 @@ func (s *ids) element(position uint32) *spanID {
 // find finds an id of the trace with this number.
 func (s *ids) find(number uint32, id uint64) (place, bool) {
 	t := &s.traces[number]
-	if t.ids > scanned {
+	end := t.ids
+	if end == 0 {
+		return place{}, false
+	}
+	if end > scanned {
 		return s.findIndexed(number, id)
 	}
-	end := t.ids
-	for block := t.block; end > 0; {
+	for block, first := t.block, t.first; ; {
 		slab := s.slabs[block/slabIDs]
 		at := block % slabIDs
-		head := &slab[at]
-		first := uint32(head.start)
 		list := slab[at+1 : at+1+end-first]
 		for i := len(list) - 1; i >= 0; i-- {
 			if list[i].id == id {
 				return place{block + 1 + uint32(i), first + uint32(i)}, true
 			}
 		}
-		block, end = uint32(head.id), first
+		if first == 0 {
+			return place{}, false
+		}
+		block, end = uint32(slab[at].id), first
+		first = uint32(s.element(block).start)
 	}
-	return place{}, false
 }
 
 func (s *ids) findIndexed(number uint32, id uint64) (place, bool) {
@@ -117,39 +121,39 @@ func (s *ids) at(t *trace, d uint64) (p place, ok bool) {
 		return place{}, false
 	}
 	order := t.ids - uint32(d)
-	block := t.block
+	if order >= t.first {
+		return place{t.block + 1 + order - t.first, order}, true
+	}
+	return s.before(t.block, order), true
+}
+
+// before returns the id with an order that is in a block before this one.
+func (s *ids) before(block, order uint32) place {
 	for {
-		head := s.element(block)
-		if first := uint32(head.start); order >= first {
-			return place{block + 1 + order - first, order}, true
+		block = uint32(s.element(block).id)
+		if first := uint32(s.element(block).start); order >= first {
+			return place{block + 1 + order - first, order}
 		}
-		block = uint32(head.id)
 	}
 }
 
 // add adds an id to a trace, and returns its position.
 func (s *ids) add(t *trace, id uint64) (position uint32) {
-	first, size := uint32(0), uint32(0)
-	if t.ids > 0 {
-		head := s.element(t.block)
-		first, size = uint32(head.start), uint32(head.start>>32)
+	if t.ids == t.first+t.size {
+		s.grow(t)
 	}
-	if t.ids == first+size {
-		s.grow(t, size)
-		first = t.ids
-	}
-	position = t.block + 1 + t.ids - first
+	position = t.block + 1 + t.ids - t.first
 	*s.element(position) = spanID{id: id}
 	t.ids++
 	s.count++
 	return position
 }
 
-// grow adds a block to a trace whose last block has this size.
-func (s *ids) grow(t *trace, size uint32) {
+// grow adds a block to a trace whose last block is full.
+func (s *ids) grow(t *trace) {
 	elements := uint32(firstBlock)
 	if t.ids > 0 {
-		elements = min(2*(size+1), lastBlock)
+		elements = min(2*(t.size+1), lastBlock)
 	}
 	if s.used/slabIDs != (s.used+elements-1)/slabIDs {
 		s.used = (s.used + slabIDs) / slabIDs * slabIDs
@@ -157,8 +161,8 @@ func (s *ids) grow(t *trace, size uint32) {
 	if int(s.used/slabIDs) == len(s.slabs) {
 		s.slabs = append(s.slabs, new([slabIDs]spanID))
 	}
-	*s.element(s.used) = spanID{uint64(t.block), uint64(t.ids) | uint64(elements-1)<<32}
-	t.block = s.used
+	*s.element(s.used) = spanID{uint64(t.block), uint64(t.ids)}
+	t.block, t.first, t.size = s.used, t.ids, elements-1
 	s.used += elements
 }
 

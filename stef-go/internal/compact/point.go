@@ -68,19 +68,31 @@ type Home struct {
 
 // Series is the state of a series.
 type Series struct {
-	Home        *Home
-	points      uint8 // seen, up to two
-	startIsTime bool  // the last start was the time before
-	form        form
-	second      int8 // how much better second differences do
 	time, start uint64
 	interval    uint64
 	number      int64 // the last integer or mantissa
-	tick        uint32
 	step        int64 // by which it changed
 	bits        uint64
-	words       []uint64
-	floats      []uint64
+	tick        uint32
+	points      uint8 // seen, up to two
+	startIsTime bool  // the last start was the time before
+	second      int8  // how much better second differences do
+	form        form
+	Home        *Home
+	rest        *rest // of a histogram or summary, nil if there was none
+}
+
+// rest is the words and floats of a series.
+type rest struct{ words, floats []uint64 }
+
+var noRest rest
+
+// last returns the words and floats of the last point.
+func (x *Series) last() *rest {
+	if x.rest == nil {
+		return &noRest
+	}
+	return x.rest
 }
 
 // Points is the state of a stream of points. Both ends have the same.
@@ -118,13 +130,13 @@ type tick struct {
 // maxTicks is the number of remembered times; a new one replaces the oldest.
 const maxTicks = 1 << 13
 
-// tickOf returns the number of a tick, which may be a new one.
-func (s *Points) tickOf(time uint64, likely ...uint32) uint32 {
-	for _, n := range likely {
-		if n < uint32(len(s.clock)) && s.clock[n].time == time {
-			return n
-		}
-	}
+// isTick reports whether the tick with this number exists and has this time.
+func (s *Points) isTick(n uint32, time uint64) bool {
+	return n < uint32(len(s.clock)) && s.clock[n].time == time
+}
+
+// newTick returns the number of a new tick.
+func (s *Points) newTick(time uint64) uint32 {
 	n := s.hand
 	s.hand = (s.hand + 1) % maxTicks
 	if n == uint32(len(s.clock)) {
@@ -135,39 +147,36 @@ func (s *Points) tickOf(time uint64, likely ...uint32) uint32 {
 	return n
 }
 
-// next returns the number of the predicted next tick of a series, if it is known.
-func (s *Points) next(x *Series) (number uint32, ok bool) {
+// next returns the number of the predicted next tick of a series, plus one. It is 0 if
+// that is not known.
+func (s *Points) next(x *Series) uint32 {
 	if x.points == 0 || x.tick >= uint32(len(s.clock)) {
-		return 0, false
+		return 0
 	}
-	t := &s.clock[x.tick]
-	return t.next - 1, t.time == x.time && t.next > 0
+	if t := &s.clock[x.tick]; t.time == x.time {
+		return t.next
+	}
+	return 0
 }
 
 // Reset discards all state.
 func (s *Points) Reset() { *s = Points{} }
 
-// times returns the two predictions of the time, the better one first.
-func (s *Points) times(x *Series) (better, other, own uint64) {
-	next, ok := s.next(x)
+// forecast returns the time that is predicted for a series. next is the result of next.
+func (s *Points) forecast(x *Series, next uint32) uint64 {
 	switch {
+	case next > 0:
+		return s.clock[next-1].time
 	case x.points == 0 && x.Home.known:
-		own = x.Home.first
+		return x.Home.first
 	case x.points == 0:
-		own = s.first
-	case ok:
-		own = s.clock[next].time
+		return s.first
 	case s.last.known && !s.series:
-		own = s.last.time + (x.time - s.last.before)
+		return s.last.time + (x.time - s.last.before)
 	case x.points == 1:
-		own = x.time + s.interval
-	default:
-		own = x.time + x.interval
+		return x.time + s.interval
 	}
-	if s.series {
-		return own, s.last.time, own
-	}
-	return s.last.time, own, own
+	return x.time + x.interval
 }
 
 func (s *Points) startOf(x *Series) uint64 {
@@ -215,7 +224,12 @@ func (s *Points) bitsOf(x *Series) uint64 {
 func (s *Points) Put(x *Series, p *Point, f *Fields) (words int) {
 	far := [2]uint64{}
 	nfar := 0
-	better, other, own := s.times(x)
+	next := s.next(x)
+	own := s.forecast(x, next)
+	better, other := s.last.time, own
+	if s.series {
+		better, other = own, s.last.time
+	}
 	code := uint64(codeSame)
 	if p.Time != better {
 		if p.Time == other {
@@ -256,7 +270,7 @@ func (s *Points) Put(x *Series, p *Point, f *Fields) (words int) {
 	}
 	f.Bits = s.bits
 	s.putWords(x, p, far[:nfar], f)
-	return s.learn(x, p, now, m, own)
+	return s.learn(x, p, now, m, own, next)
 }
 
 func (s *Points) putWords(x *Series, p *Point, far []uint64, f *Fields) {
@@ -264,17 +278,18 @@ func (s *Points) putWords(x *Series, p *Point, far []uint64, f *Fields) {
 		return
 	}
 	f.Words, f.Floats = f.Words[:0], f.Floats[:0]
-	if len(far) > 0 || !same(p.Words, x.words) {
+	was := x.last()
+	if len(far) > 0 || !same(p.Words, was.words) {
 		for i, w := range p.Words {
-			f.Words = append(f.Words, s.words.Put(w-at(x.words, i)))
+			f.Words = append(f.Words, s.words.Put(w-at(was.words, i)))
 		}
 		for _, w := range far {
 			f.Words = append(f.Words, s.words.Put(w))
 		}
 	}
-	if !same(p.Floats, x.floats) {
+	if !same(p.Floats, was.floats) {
 		for i, w := range p.Floats {
-			s.floats ^= w ^ at(x.floats, i)
+			s.floats ^= w ^ at(was.floats, i)
 			f.Floats = append(f.Floats, s.floats)
 		}
 	}
@@ -334,45 +349,23 @@ func (s *Points) choose(x *Series, p *Point) (form, int64) {
 	return f, 0
 }
 
-// learn updates the state with a point.
-func (s *Points) learn(x *Series, p *Point, now form, m int64, own uint64) (words int) {
+// learn updates the state with a point. own and next are the results of forecast and
+// next.
+func (s *Points) learn(x *Series, p *Point, now form, m int64, own uint64, next uint32) (words int) {
 	if own != s.last.time {
 		s.series = p.Time == own
 	}
-	if x.points == 0 {
-		s.first = p.Time
-		s.last.known = false
-		x.tick = s.tickOf(p.Time, x.Home.tick, s.firstTick, s.last.tick)
-		s.firstTick = x.tick
-		*x.Home = Home{p.Time, x.tick, true}
+	if x.points < 2 {
+		s.learnFirst(x, p, next)
 	} else {
 		s.last.known, s.last.before = true, x.time
-		next, ok := s.next(x)
-		if !ok {
-			next = s.last.tick
-		}
-		next = s.tickOf(p.Time, next, s.last.tick)
-		if s.clock[x.tick].time == x.time {
-			s.clock[x.tick].next = next + 1
-		}
-		x.tick = next
+		s.learnTick(x, p.Time, next)
 		x.startIsTime = p.Start == x.time && p.Start != x.start
 		x.interval = p.Time - x.time
-		if x.points == 1 {
-			s.interval = x.interval
-		}
 	}
 	if now.decimal > 0 {
 		if x.points > 0 && now == x.form {
-			step := m - x.number
-			d1, d2 := bits.Len64(uint64(step^step>>63)), bits.Len64(uint64((step-x.step)^(step-x.step)>>63))
-			switch {
-			case d2 < d1 && x.second < 8:
-				x.second++
-			case d2 > d1 && x.second > -8:
-				x.second--
-			}
-			x.step = step
+			x.learnStep(m - x.number)
 		} else {
 			x.step = 0
 		}
@@ -384,25 +377,93 @@ func (s *Points) learn(x *Series, p *Point, now form, m int64, own uint64) (word
 	}
 	x.time, x.start, x.form = p.Time, p.Start, now
 	x.points = min(x.points+1, 2)
-	if p.Kind >= Histogram || len(x.words)+len(x.floats) > 0 {
-		words = len(p.Words) + len(p.Floats) - len(x.words) - len(x.floats)
-		x.words = append(x.words[:0], p.Words...)
-		x.floats = append(x.floats[:0], p.Floats...)
+	if p.Kind >= Histogram || x.rest != nil {
+		words = x.keep(p)
 	}
 	s.last.time, s.last.start, s.last.form, s.last.tick = p.Time, p.Start, now, x.tick
 	return words
 }
 
-// Take sets p to the point that fields represent, and updates the state.
+// learnFirst updates the times of a series with its first or second point.
+func (s *Points) learnFirst(x *Series, p *Point, next uint32) {
+	if x.points == 1 {
+		s.last.known, s.last.before = true, x.time
+		s.learnTick(x, p.Time, next)
+		x.startIsTime = p.Start == x.time && p.Start != x.start
+		x.interval = p.Time - x.time
+		s.interval = x.interval
+		return
+	}
+	s.first = p.Time
+	s.last.known = false
+	switch {
+	case s.isTick(x.Home.tick, p.Time):
+		x.tick = x.Home.tick
+	case s.isTick(s.firstTick, p.Time):
+		x.tick = s.firstTick
+	case s.isTick(s.last.tick, p.Time):
+		x.tick = s.last.tick
+	default:
+		x.tick = s.newTick(p.Time)
+	}
+	s.firstTick = x.tick
+	*x.Home = Home{p.Time, x.tick, true}
+}
+
+// learnTick moves a series to the tick of its next point. next is the result of next.
+func (s *Points) learnTick(x *Series, time uint64, next uint32) {
+	if next > 0 && s.clock[next-1].time == time {
+		x.tick = next - 1
+		return
+	}
+	n := s.last.tick
+	if !s.isTick(n, time) {
+		n = s.newTick(time)
+	}
+	if t := &s.clock[x.tick]; t.time == x.time {
+		t.next = n + 1
+	}
+	x.tick = n
+}
+
+// learnStep updates how well second differences do.
+func (x *Series) learnStep(step int64) {
+	second := step - x.step
+	x.step = step
+	d1, d2 := bits.Len64(uint64(step^step>>63)), bits.Len64(uint64(second^second>>63))
+	switch {
+	case d2 < d1 && x.second < 8:
+		x.second++
+	case d2 > d1 && x.second > -8:
+		x.second--
+	}
+}
+
+// keep keeps the words and floats of a point, and returns by how many they grew.
+func (x *Series) keep(p *Point) (words int) {
+	if x.rest == nil {
+		x.rest = new(rest)
+	}
+	r := x.rest
+	words = len(p.Words) + len(p.Floats) - len(r.words) - len(r.floats)
+	r.words = append(r.words[:0], p.Words...)
+	r.floats = append(r.floats[:0], p.Floats...)
+	return words
+}
+
+// Take sets p to the point that fields represent, and updates the state. Words and
+// Floats of p are set only if the kind has them.
 func (s *Points) Take(x *Series, f *Fields, p *Point) (words int, ok bool) {
-	far := 0
-	better, other, own := s.times(x)
+	next := s.next(x)
+	own := s.forecast(x, next)
 	timeCode, startCode := s.time.Take(f.Time), s.start.Take(f.Start)
+	far := 0
 	switch timeCode {
-	case codeSame:
-		p.Time = better
-	case codeOther:
-		p.Time = other
+	case codeSame, codeOther:
+		p.Time = s.last.time
+		if s.series == (timeCode == codeSame) {
+			p.Time = own
+		}
 	case codeFar:
 		far++
 	case codeThird:
@@ -413,9 +474,11 @@ func (s *Points) Take(x *Series, f *Fields, p *Point) (words int, ok bool) {
 	if startCode == codeFar {
 		far++
 	}
-	now, ok := formOf(s.formOf(x).number() + s.form.Take(f.Form))
-	if !ok {
-		return 0, false
+	now := s.formOf(x)
+	if code := s.form.Take(f.Form); code != 0 {
+		if now, ok = formOf(now.number() + code); !ok {
+			return 0, false
+		}
 	}
 	p.Kind = now.kind
 	var m int64
@@ -431,11 +494,13 @@ func (s *Points) Take(x *Series, f *Fields, p *Point) (words int, ok bool) {
 	} else {
 		p.Scalar = 0
 	}
-	if !s.takeWords(x, f, p, far) {
-		return 0, false
-	}
-	if timeCode == codeFar {
-		p.Time = s.far[0]
+	if far > 0 || now.kind >= Histogram || x.rest != nil {
+		if !s.takeWords(x, f, p, far) {
+			return 0, false
+		}
+		if timeCode == codeFar {
+			p.Time = s.far[0]
+		}
 	}
 	switch startCode {
 	case codeSame:
@@ -449,37 +514,38 @@ func (s *Points) Take(x *Series, f *Fields, p *Point) (words int, ok bool) {
 	default:
 		p.Start = p.Time + takeUnit(startCode)
 	}
-	return s.learn(x, p, now, m, own), true
+	return s.learn(x, p, now, m, own, next), true
 }
 
 // takeWords is the inverse of putWords.
 func (s *Points) takeWords(x *Series, f *Fields, p *Point, far int) bool {
 	p.Words, p.Floats = p.Words[:0], p.Floats[:0]
 	complex := p.Kind >= Histogram
+	was := x.last()
 	if far > 0 || complex && len(f.Words) > 0 {
 		n := len(f.Words) - far
 		if n < 0 || !complex && n > 0 {
 			return false
 		}
 		for i, w := range f.Words[:n] {
-			p.Words = append(p.Words, s.words.Take(w)+at(x.words, i))
+			p.Words = append(p.Words, s.words.Take(w)+at(was.words, i))
 		}
 		for i, w := range f.Words[n:] {
 			s.far[i] = s.words.Take(w)
 		}
 	} else if complex {
-		p.Words = append(p.Words, x.words...)
+		p.Words = append(p.Words, was.words...)
 	}
 	if !complex {
 		return true
 	}
 	if len(f.Floats) > 0 {
 		for i, w := range f.Floats {
-			p.Floats = append(p.Floats, s.floats^w^at(x.floats, i))
+			p.Floats = append(p.Floats, s.floats^w^at(was.floats, i))
 			s.floats = w
 		}
 	} else {
-		p.Floats = append(p.Floats, x.floats...)
+		p.Floats = append(p.Floats, was.floats...)
 	}
 	return true
 }

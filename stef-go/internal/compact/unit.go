@@ -59,6 +59,9 @@ type habitUnit struct {
 // sureRun is the necessary length of a run.
 const sureRun = 16
 
+// maxSure bounds codes whose differences do not exceed 64 bits in any unit.
+const maxSure = 1 << 40
+
 // put is putUnit, with the known unit if there is one. It updates the unit.
 func (h *habitUnit) put(x uint64) (code uint64, ok bool) {
 	if x == 0 {
@@ -105,6 +108,9 @@ func (h *habitUnit) value(code uint64) uint64 {
 // take is the inverse of put for all codes but codeFar. It updates the unit.
 func (h *habitUnit) take(code uint64) uint64 {
 	x := h.value(code)
+	if h.run >= sureRun && code+maxSure < 2*maxSure {
+		return x // a multiple of the unit, from which there is nothing to learn
+	}
 	h.learn(x)
 	return x
 }
