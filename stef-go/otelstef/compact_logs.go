@@ -48,6 +48,9 @@ func (f LogsFields) Compact() bool {
 // Restart discards the state.
 func (f *logsForm) Restart() { f.logs.Reset() }
 
+// Held returns the memory of the state.
+func (f *logsForm) Held() int { return f.logs.Held() }
+
 // Release discards the state and its memory.
 func (f *logsForm) Release() { f.logs = compact.Logs{} }
 

@@ -40,6 +40,9 @@ func (f *metricsForm) Restart() {
 	f.stale = true
 }
 
+// Held returns the memory of the state.
+func (f *metricsForm) Held() int { return f.index.held() + f.points.Held() }
+
 func (f *metricsForm) Release() {
 	f.Restart()
 	f.index = seriesIndex{}

@@ -42,6 +42,9 @@ func (f *spansForm) begin(fields SpansFields) {
 // Restart discards the state.
 func (f *spansForm) Restart() { f.spans.Reset() }
 
+// Held returns the memory of the state.
+func (f *spansForm) Held() int { return f.spans.Held() }
+
 // Release discards the state and its memory.
 func (f *spansForm) Release() { f.spans = compact.Spans{} }
 

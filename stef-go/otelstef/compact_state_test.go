@@ -29,8 +29,8 @@ func heap() int64 {
 // beyond that of the full form, for each series, with 4 attributes, and for each span,
 // in traces of 10 spans.
 func BenchmarkCompactState(b *testing.B) {
-	f := func(name string, n int, write func(b *testing.B, dst *bytes.Buffer, options ...stef.WriterOption) any,
-		read func(b *testing.B, src *bytes.Buffer) any, compact func() stef.WriterOption) {
+	f := func(name string, n int, write func(b testing.TB, dst *bytes.Buffer, options ...stef.WriterOption) any,
+		read func(b testing.TB, src *bytes.Buffer) statsReader, compact func() stef.WriterOption) {
 		b.Run(name, func(b *testing.B) {
 			var held [2][2]int64 // full and compact, writer and reader
 			for b.Loop() {
@@ -54,25 +54,112 @@ func BenchmarkCompactState(b *testing.B) {
 		})
 	}
 	const items = 60_000
-	f("series", items, writeSeries, func(b *testing.B, src *bytes.Buffer) any {
-		r, err := otelstef.NewMetricsReader(src)
-		require.NoError(b, err)
-		for r.Next() {
-		}
-		require.NoError(b, r.Err())
-		return r
-	}, otelstef.CompactMetrics)
-	f("spans", items, writeSpans, func(b *testing.B, src *bytes.Buffer) any {
-		r, err := otelstef.NewSpansReader(src)
-		require.NoError(b, err)
-		for r.Next() {
-		}
-		require.NoError(b, r.Err())
-		return r
-	}, otelstef.CompactSpans)
+	f("series", items, writeSeries, drainMetrics, otelstef.CompactMetrics)
+	f("spans", items, writeSpans, drainSpans, otelstef.CompactSpans)
 }
 
-func writeSeries(b *testing.B, dst *bytes.Buffer, options ...stef.WriterOption) any {
+type statsReader interface{ Stats() stef.ReaderStats }
+
+func drainMetrics(b testing.TB, src *bytes.Buffer) statsReader {
+	r, err := otelstef.NewMetricsReader(src)
+	require.NoError(b, err)
+	for r.Next() {
+	}
+	require.NoError(b, r.Err())
+	return r
+}
+
+func drainSpans(b testing.TB, src *bytes.Buffer) statsReader {
+	r, err := otelstef.NewSpansReader(src)
+	require.NoError(b, err)
+	for r.Next() {
+	}
+	require.NoError(b, r.Err())
+	return r
+}
+
+func drainLogs(b testing.TB, src *bytes.Buffer) statsReader {
+	r, err := otelstef.NewLogsReader(src)
+	require.NoError(b, err)
+	for r.Next() {
+	}
+	require.NoError(b, r.Err())
+	return r
+}
+
+// TestCompactStateIsCounted compares the memory of the state that a reader counts with
+// the memory that it holds. The one is at most twice the other.
+func TestCompactStateIsCounted(t *testing.T) {
+	for name, c := range map[string]struct {
+		write   func(b testing.TB, dst *bytes.Buffer, options ...stef.WriterOption) any
+		read    func(b testing.TB, src *bytes.Buffer) statsReader
+		compact func() stef.WriterOption
+	}{
+		"series":     {writeSeries, drainMetrics, otelstef.CompactMetrics},
+		"histograms": {writeHistograms, drainMetrics, otelstef.CompactMetrics},
+		"spans":      {writeSpans, drainSpans, otelstef.CompactSpans},
+		"logs":       {writeLogs, drainLogs, otelstef.CompactLogs},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var held, counted [2]int64 // full and compact
+			for form, options := range [2][]stef.WriterOption{nil, {c.compact()}} {
+				var out bytes.Buffer
+				c.write(t, &out, options...)
+				src := bytes.NewBuffer(out.Bytes())
+				before := heap()
+				r := c.read(t, src)
+				held[form] = heap() - before
+				counted[form] = int64(r.Stats().HeldBytes)
+				runtime.KeepAlive(r)
+			}
+			measured, said := held[1]-held[0], counted[1]-counted[0]
+			t.Logf("holds %d bytes, counts %d", measured, said)
+			require.Greater(t, measured, int64(500_000))
+			require.Greater(t, said, measured/2)
+			require.Less(t, said, measured*2)
+		})
+	}
+}
+
+// writeHistograms writes histograms of 20 buckets.
+func writeHistograms(b testing.TB, dst *bytes.Buffer, options ...stef.WriterOption) any {
+	w, err := otelstef.NewMetricsWriter(dst, options...)
+	require.NoError(b, err)
+	attributes := w.Record().Attributes()
+	for i := range 10_000 {
+		attributes.SetLen(1)
+		attributes.SetString(0, "key", fmt.Sprint("value", i))
+		h := w.Record().Point().Value().SetHistogram()
+		counts := make([]uint64, 20)
+		for k := range counts {
+			counts[k] = uint64(i * k % 97)
+		}
+		h.BucketCounts().SetValues(counts)
+		h.SetCount(int64(i))
+		require.NoError(b, w.Write())
+	}
+	require.NoError(b, w.Flush())
+	return w
+}
+
+// writeLogs writes log records with ids, in traces of 10.
+func writeLogs(b testing.TB, dst *bytes.Buffer, options ...stef.WriterOption) any {
+	w, err := otelstef.NewLogsWriter(dst, options...)
+	require.NoError(b, err)
+	for i := range 60_000 {
+		var trace [16]byte
+		var id [8]byte
+		binary.BigEndian.PutUint64(trace[:], uint64(i/10+1)*0x9e3779b97f4a7c15)
+		binary.BigEndian.PutUint64(id[:], uint64(i+1)*0xd6e8feb86659fd93)
+		w.Record().Record().SetTraceID(trace[:])
+		w.Record().Record().SetSpanID(id[:])
+		require.NoError(b, w.Write())
+	}
+	require.NoError(b, w.Flush())
+	return w
+}
+
+func writeSeries(b testing.TB, dst *bytes.Buffer, options ...stef.WriterOption) any {
 	w, err := otelstef.NewMetricsWriter(dst, options...)
 	require.NoError(b, err)
 	attributes := w.Record().Attributes()
@@ -89,7 +176,7 @@ func writeSeries(b *testing.B, dst *bytes.Buffer, options ...stef.WriterOption) 
 	return w
 }
 
-func writeSpans(b *testing.B, dst *bytes.Buffer, options ...stef.WriterOption) any {
+func writeSpans(b testing.TB, dst *bytes.Buffer, options ...stef.WriterOption) any {
 	w, err := otelstef.NewSpansWriter(dst, options...)
 	require.NoError(b, err)
 	span := w.Record().Span()

@@ -7,6 +7,7 @@ import (
 	"hash/maphash"
 	"math/bits"
 	"strings"
+	"unsafe"
 
 	"github.com/otelstef/stef/stef-go/internal/compact"
 	"github.com/otelstef/stef/stef-go/stefrt"
@@ -43,6 +44,9 @@ type seriesIndex struct {
 	// mostly that in which they are needed again.
 	seriesChunk []series
 	pairChunk   []pairCopy
+
+	chunks int // bytes of chunks, and of text that was cloned
+	slots  int // entries for which the maps have memory, which they keep
 }
 
 // Chunks have at least firstChunk elements and at most lastChunk.
@@ -85,13 +89,28 @@ type pairCopy struct {
 
 // forget discards all series.
 func (x *seriesIndex) forget() {
+	x.held() // which updates slots
 	clear(x.known)
 	clear(x.containers)
 	clear(x.sets)
 	clear(x.homes)
 	x.pairs, x.words, x.last = 0, 0, nil
-	x.seriesChunk, x.pairChunk = nil, nil
+	x.seriesChunk, x.pairChunk, x.chunks = nil, nil, 0
 }
+
+// held returns the memory of the index.
+func (x *seriesIndex) held() int {
+	x.slots = max(x.slots, len(x.known)+len(x.sets)+len(x.containers))
+	return x.chunks + slotBytes*x.slots + wordBytes*x.words
+}
+
+// slotBytes is the memory of an entry of a map: between 24 and 64 bytes, because maps
+// double when they are full. For sets and containers it includes what they point to.
+const slotBytes = 48
+
+// wordBytes is the memory of an integer or double of a histogram, with a share of the
+// slices.
+const wordBytes = 16
 
 // find returns the series of a record. changed are the marks of the attributes, which
 // say what differs from those of the last record.
@@ -190,6 +209,7 @@ func (x *seriesIndex) newContainer(c *container) *seriesContainer {
 func (x *seriesIndex) newSeries() *series {
 	if len(x.seriesChunk) == cap(x.seriesChunk) {
 		x.seriesChunk = make([]series, 0, min(max(firstChunk, 2*cap(x.seriesChunk)), lastChunk))
+		x.chunks += cap(x.seriesChunk) * int(unsafe.Sizeof(series{}))
 	}
 	n := len(x.seriesChunk)
 	x.seriesChunk = x.seriesChunk[:n+1]
@@ -198,11 +218,13 @@ func (x *seriesIndex) newSeries() *series {
 
 func (x *seriesIndex) newPairs(n int) []pairCopy {
 	if n > lastChunk {
+		x.chunks += n * int(unsafe.Sizeof(pairCopy{}))
 		return make([]pairCopy, n)
 	}
 	used := len(x.pairChunk)
 	if n > cap(x.pairChunk)-used {
 		x.pairChunk = make([]pairCopy, 0, min(max(firstChunk, n, 2*cap(x.pairChunk)), lastChunk))
+		x.chunks += cap(x.pairChunk) * int(unsafe.Sizeof(pairCopy{}))
 		used = 0
 	}
 	x.pairChunk = x.pairChunk[:used+n]
@@ -245,11 +267,11 @@ func (x *seriesIndex) setOf(attributes *Attributes) *pairSet {
 		c := &set.pairs[i]
 		c.key, c.typ = p.key, p.value.typ
 		if x.own {
-			c.key = strings.Clone(c.key)
+			c.key = x.clone(c.key)
 		}
 		if c.typ == AnyValueTypeString {
 			if c.text = p.value.str; x.own {
-				c.text = strings.Clone(c.text)
+				c.text = x.clone(c.text)
 			}
 		} else {
 			c.num = p.value.num
@@ -261,6 +283,11 @@ func (x *seriesIndex) setOf(attributes *Attributes) *pairSet {
 	x.sets[sum] = set
 	x.pairs += 1 + len(set.pairs)
 	return set
+}
+
+func (x *seriesIndex) clone(text string) string {
+	x.chunks += (len(text) + 15) &^ 15
+	return strings.Clone(text)
 }
 
 // holds reports whether the set is equal to attributes.

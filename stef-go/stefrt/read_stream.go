@@ -41,6 +41,10 @@ type ReadStream struct {
 	runs   [4]run // that Run found in the frame
 	looked uint64 // records that Run looked at
 
+	// state is what the form of the stream remembers beside dictionaries, or nil.
+	state  ReadState
+	stated int // its memory at the start of the frame
+
 	// record holds the current record. Its memory is measured again when the stream
 	// may have grown it by an eighth since the last measurement.
 	record  any
@@ -87,6 +91,7 @@ var errNilSource = errors.New("stef: the source is nil")
 
 func (s *ReadStream) begin(r io.Reader) error {
 	s.ended = true // until all went well
+	s.state, s.stated = nil, 0
 	f, err := frame.NewReader(r, s.limits, s.zstdDicts[:]...)
 	if err != nil {
 		s.frame, s.err = new(frame.Reader), err
@@ -142,17 +147,25 @@ func (s *ReadStream) Stats() stef.ReaderStats {
 		FrameFlags:  s.flags,
 		Compression: s.frame.Compression(),
 		DictBytes:   s.limit.Used,
-		HeldBytes:   s.StateBytes() + s.frame.Held(),
+		HeldBytes:   s.heldState() + s.StateBytes() - s.stated + s.frame.Held(),
 	}
 }
 
-// StateBytes returns the memory of the dictionaries, and of the record if it is over
-// 1 MiB. Records keep the memory of values that they no longer have.
+// StateBytes returns the memory of the dictionaries, of what the compact form remembered
+// at the start of the frame, and of the record if it is over 1 MiB. Records keep the
+// memory of values that they no longer have.
 func (s *ReadStream) StateBytes() int {
 	if s.kept <= smallRecord {
-		return s.limit.Used
+		return s.limit.Used + s.stated
 	}
-	return s.limit.Used + s.kept
+	return s.limit.Used + s.stated + s.kept
+}
+
+func (s *ReadStream) heldState() int {
+	if s.state == nil {
+		return 0
+	}
+	return s.state.Held()
 }
 
 // smallRecord is the memory of a record that is not counted.
@@ -241,9 +254,19 @@ func EndRead(s *ReadStream) bool {
 	return s.endFrame()
 }
 
-// AtReadRestart makes the stream call Restart of f when its dictionaries restart.
-func AtReadRestart(s *ReadStream, f interface{ Restart() }) {
-	if !slices.Contains(s.dicts, f) {
+// ReadState is what the form of a stream remembers beside dictionaries.
+type ReadState interface {
+	// Restart discards it.
+	Restart()
+	// Held returns its memory.
+	Held() int
+}
+
+// AtReadRestart makes the stream call Restart of f when its dictionaries restart, and
+// count its memory.
+func AtReadRestart(s *ReadStream, f ReadState) {
+	s.state = f
+	if !slices.Contains(s.dicts, interface{ Restart() }(f)) {
 		s.dicts = append(s.dicts, f)
 	}
 }
@@ -270,6 +293,7 @@ func (s *ReadStream) nextFrame() bool {
 		}
 		s.grown += len(payload)
 		s.measure()
+		s.stated = s.heldState()
 		records, n := bitio.Uvarint(payload)
 		if n <= 0 {
 			return s.fail(0, -1, fmt.Errorf("%w: the record count is cut off or too long", stef.ErrCorrupt))

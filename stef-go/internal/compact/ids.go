@@ -3,6 +3,8 @@
 
 package compact
 
+import "unsafe"
+
 const (
 	maxTraces = 1 << 15
 	maxIDs    = 1 << 17
@@ -64,6 +66,12 @@ func (s *ids) forget() {
 	s.traces, s.last, s.count, s.used = s.traces[:0], 0, 0, 0
 	s.byTrace.reset()
 	s.byID.reset()
+}
+
+// held returns the memory of all ids.
+func (s *ids) held() int {
+	return len(s.slabs)*int(unsafe.Sizeof([slabIDs]spanID{})) + cap(s.traces)*int(unsafe.Sizeof(trace{})) +
+		len(s.byTrace.slots)*int(unsafe.Sizeof(slot{})) + len(s.byID.slots)*int(unsafe.Sizeof(placeSlot{}))
 }
 
 // ensure ensures capacity for a record.

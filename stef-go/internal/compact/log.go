@@ -51,6 +51,9 @@ func (s *Logs) Reset() {
 	s.lastTime, s.lastObserved, s.delay, s.follows = 0, 0, 0, 0
 }
 
+// Held returns the memory of the state.
+func (s *Logs) Held() int { return s.ids.held() }
+
 // expect returns the two predictions of the observed time, the better one first.
 func (s *Logs) expect(time uint64) (better, other uint64) {
 	if s.follows > 0 {

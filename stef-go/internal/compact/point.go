@@ -6,6 +6,7 @@ package compact
 import (
 	"math"
 	"math/bits"
+	"unsafe"
 )
 
 // Kind is the kind of the value of a point.
@@ -129,6 +130,9 @@ type tick struct {
 
 // maxTicks is the number of remembered times; a new one replaces the oldest.
 const maxTicks = 1 << 13
+
+// Held returns the memory of the state beyond that of the series.
+func (s *Points) Held() int { return cap(s.clock) * int(unsafe.Sizeof(tick{})) }
 
 // isTick reports whether the tick with this number exists and has this time.
 func (s *Points) isTick(n uint32, time uint64) bool {

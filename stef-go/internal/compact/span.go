@@ -49,6 +49,7 @@ type Spans struct {
 
 	ids    ids
 	names  map[string]*habits
+	text   int // bytes of names
 	recent [64]*habits // some of names
 	habits *habits     // of the last span
 	before uint64      // start of the last span
@@ -69,8 +70,15 @@ func (s *Spans) Reset() {
 	s.before = 0
 }
 
+// Held returns the memory of the state.
+func (s *Spans) Held() int { return s.ids.held() + s.text + nameBytes*len(s.names) }
+
+// nameBytes is the memory of a name beside its text: the habits, and an entry of a map.
+const nameBytes = 80
+
 func (s *Spans) forgetNames() {
 	clear(s.names)
+	s.text = 0
 	clear(s.recent[:])
 	s.habits = nil
 }
@@ -104,6 +112,7 @@ func (s *Spans) knownName(name string) *habits {
 	if s.names == nil {
 		s.names = map[string]*habits{}
 	}
+	s.text += len(name)
 	h := &habits{name: strings.Clone(name)}
 	s.names[h.name] = h
 	return h
