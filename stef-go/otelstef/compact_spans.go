@@ -259,7 +259,8 @@ func (f *spansReaderForm) undo(s *Spans) bool {
 	in.Known, in.ID, in.Parent, in.ParentID = w.known, f.id, w.parent, math.Float64bits(w.parentID)
 	in.Start, in.Duration, in.Times = f.spansForm.start, f.duration, w.times.Values()
 	wasApart := x.Apart
-	x.Name, x.Apart, x.Times = dst.name, w.apart, x.Times[:n]
+	x.Name, x.SameName = dst.name, changed&SpanFieldName == 0 && !wasApart
+	x.Apart, x.Times = w.apart, x.Times[:n]
 	if !f.spans.Take(in, x) {
 		return false
 	}

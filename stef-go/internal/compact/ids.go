@@ -32,12 +32,17 @@ type trace struct {
 // spanID is an id that was sent: of a span, or of a parent that may still follow.
 //
 // The ids of a trace are in blocks of increasing size. The first element of a block is
-// not an id: it has the position of the block before, and the order of its first id.
+// not an id: see before.
 type spanID struct {
 	id, start uint64
 }
 
+// before returns what the first element of a block has: the position of the block
+// before, and the order of the first id there.
+func (s *spanID) before() (block, first uint32) { return uint32(s.id), uint32(s.start) }
+
 const (
+	slabTraces = 1 << 8
 	slabIDs    = 1 << 12
 	firstBlock = 4
 	lastBlock  = 1 << 10
@@ -51,7 +56,8 @@ type place struct{ position, order uint32 }
 // The ids of a trace lie close together, as spans of the same trace follow each other
 // and refer to each other: a table of all ids by hash costs a cache miss for each.
 type ids struct {
-	traces []trace
+	traces []*[slabTraces]trace
+	known  uint32 // number of traces
 	last   uint32 // trace, plus one
 	count  int
 	slabs  []*[slabIDs]spanID
@@ -63,22 +69,36 @@ type ids struct {
 
 // forget discards all ids.
 func (s *ids) forget() {
-	s.traces, s.last, s.count, s.used = s.traces[:0], 0, 0, 0
+	s.known, s.last, s.count, s.used = 0, 0, 0, 0
 	s.byTrace.reset()
 	s.byID.reset()
 }
 
 // held returns the memory of all ids.
 func (s *ids) held() int {
-	return len(s.slabs)*int(unsafe.Sizeof([slabIDs]spanID{})) + cap(s.traces)*int(unsafe.Sizeof(trace{})) +
+	return len(s.slabs)*int(unsafe.Sizeof([slabIDs]spanID{})) + len(s.traces)*int(unsafe.Sizeof([slabTraces]trace{})) +
 		len(s.byTrace.slots)*int(unsafe.Sizeof(slot{})) + len(s.byID.slots)*int(unsafe.Sizeof(placeSlot{}))
 }
 
 // ensure ensures capacity for a record.
 func (s *ids) ensure() {
-	if len(s.traces) >= maxTraces || s.count >= maxIDs-1 {
+	if s.known >= maxTraces || s.count >= maxIDs-1 {
 		s.forget()
 	}
+}
+
+// trace returns the trace with a number.
+func (s *ids) trace(number uint32) *trace {
+	return &s.traces[number/slabTraces][number%slabTraces]
+}
+
+// newTrace adds a trace.
+func (s *ids) newTrace(high, low uint64) {
+	if int(s.known/slabTraces) == len(s.traces) {
+		s.traces = append(s.traces, new([slabTraces]trace))
+	}
+	*s.trace(s.known) = trace{high: high, low: low}
+	s.known++
 }
 
 func (s *ids) element(position uint32) *spanID {
@@ -87,7 +107,7 @@ func (s *ids) element(position uint32) *spanID {
 
 // find finds an id of the trace with this number.
 func (s *ids) find(number uint32, id uint64) (place, bool) {
-	t := &s.traces[number]
+	t := s.trace(number)
 	end := t.ids
 	if end == 0 {
 		return place{}, false
@@ -107,8 +127,8 @@ func (s *ids) find(number uint32, id uint64) (place, bool) {
 		if first == 0 {
 			return place{}, false
 		}
-		block, end = uint32(slab[at].id), first
-		first = uint32(s.element(block).start)
+		end = first
+		block, first = slab[at].before()
 	}
 }
 
@@ -138,8 +158,8 @@ func (s *ids) at(t *trace, d uint64) (p place, ok bool) {
 // before returns the id with an order that is in a block before this one.
 func (s *ids) before(block, order uint32) place {
 	for {
-		block = uint32(s.element(block).id)
-		if first := uint32(s.element(block).start); order >= first {
+		var first uint32
+		if block, first = s.element(block).before(); order >= first {
 			return place{block + 1 + order - first, order}
 		}
 	}
@@ -169,14 +189,14 @@ func (s *ids) grow(t *trace) {
 	if int(s.used/slabIDs) == len(s.slabs) {
 		s.slabs = append(s.slabs, new([slabIDs]spanID))
 	}
-	*s.element(s.used) = spanID{uint64(t.block), uint64(t.ids)}
+	*s.element(s.used) = spanID{uint64(t.block), uint64(t.first)}
 	t.block, t.first, t.size = s.used, t.ids, elements-1
 	s.used += elements
 }
 
 // put adds an id that find did not find, in a writer.
 func (s *ids) put(number uint32, id uint64) (position uint32) {
-	t := &s.traces[number]
+	t := s.trace(number)
 	position = s.add(t, id)
 	switch {
 	case t.ids == scanned+1:
@@ -193,22 +213,22 @@ func (s *ids) put(number uint32, id uint64) (position uint32) {
 // enter makes a trace the last one.
 func (s *ids) enter(number uint32) *trace {
 	if s.last > 0 {
-		s.traces[s.last-1].next = number + 1
+		s.trace(s.last - 1).next = number + 1
 	}
 	s.last = number + 1
-	return &s.traces[number]
+	return s.trace(number)
 }
 
 // putTrace makes the trace with this id the last one, and returns its code.
 func (s *ids) putTrace(high, low uint64) (code uint64, t *trace) {
 	next := uint32(0)
 	if s.last > 0 {
-		t := &s.traces[s.last-1]
+		t := s.trace(s.last - 1)
 		if t.low == low && t.high == high {
 			return traceSame, t
 		}
 		if next = t.next; next > 0 {
-			if x := &s.traces[next-1]; x.low == low && x.high == high {
+			if x := s.trace(next - 1); x.low == low && x.high == high {
 				s.last = next
 				return traceNext, x
 			}
@@ -216,7 +236,7 @@ func (s *ids) putTrace(high, low uint64) (code uint64, t *trace) {
 	}
 	n, ok := s.traceOf(high, low)
 	if !ok {
-		s.traces = append(s.traces, trace{high: high, low: low})
+		s.newTrace(high, low)
 		return traceNew, s.enter(n)
 	}
 	code = uint64(n) - uint64(s.last-1)
@@ -236,12 +256,12 @@ func (s *ids) traceOf(high, low uint64) (number uint32, ok bool) {
 	for ; x.slots[i].number > 0; i = (i + 1) & mask {
 		if x.slots[i].hash == hash {
 			n := x.slots[i].number - 1
-			if t := &s.traces[n]; t.low == low && t.high == high {
+			if t := s.trace(n); t.low == low && t.high == high {
 				return n, true
 			}
 		}
 	}
-	number = uint32(len(s.traces))
+	number = s.known
 	x.slots[i] = slot{hash, number + 1}
 	x.used++
 	return number, false
@@ -252,21 +272,21 @@ func (s *ids) takeTrace(code, high, low uint64) *trace {
 	var n uint64
 	switch {
 	case code == traceNew:
-		n = uint64(len(s.traces))
-		s.traces = append(s.traces, trace{high: high, low: low})
+		n = uint64(s.known)
+		s.newTrace(high, low)
 	case s.last == 0:
 		return nil
 	case code == traceSame:
-		return &s.traces[s.last-1]
+		return s.trace(s.last - 1)
 	case code == traceNext:
-		n = uint64(s.traces[s.last-1].next) - 1
+		n = uint64(s.trace(s.last-1).next) - 1
 	default:
 		if int64(code) > 0 {
 			code -= traceNext
 		}
 		n = uint64(s.last-1) + code
 	}
-	if n >= uint64(len(s.traces)) {
+	if n >= uint64(s.known) {
 		return nil
 	}
 	return s.enter(uint32(n))

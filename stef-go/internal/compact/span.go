@@ -12,6 +12,9 @@ type Span struct {
 	HasParent  bool
 	// SameTrace is set by Take: the trace is that of the last span that is not Apart.
 	SameTrace bool
+	// SameName says that the name is that of the last span that is not Apart. Only
+	// Take uses it.
+	SameName bool
 	// Apart says that an id has another length. The ids are then in the fields of
 	// the span, and the state does not change.
 	Apart      bool
@@ -49,7 +52,7 @@ type Spans struct {
 
 	ids    ids
 	names  map[string]*habits
-	text   int // bytes of names
+	text   int         // bytes of names
 	recent [64]*habits // some of names
 	habits *habits     // of the last span
 	before uint64      // start of the last span
@@ -170,7 +173,7 @@ func (s *Spans) Put(x *Span, f *SpanFields) {
 func (s *Spans) putID(number uint32, x *Span, id *uint64) (code uint64) {
 	p, ok := s.ids.find(number, x.ID)
 	if ok {
-		code = uint64(s.ids.traces[number].ids - p.order)
+		code = uint64(s.ids.trace(number).ids - p.order)
 	} else {
 		*id = x.ID
 		p.position = s.ids.put(number, x.ID)
@@ -229,7 +232,10 @@ func (s *Spans) Take(f *SpanFields, x *Span) bool {
 		s.before = x.Start
 		return ok
 	}
-	h := s.habitsOf(x.Name)
+	h := s.habits
+	if !x.SameName || h == nil {
+		h = s.habitsOf(x.Name)
+	}
 	code := s.trace.Take(f.Trace)
 	t := s.ids.takeTrace(code, f.High, f.Low)
 	if t == nil {
