@@ -68,26 +68,32 @@
 // WithFrameBytes, when the dictionaries reach the size of WithDictBytes, and at
 // Flush. Readers can then read everything up to the end of the frame. The writer
 // calls Write of the destination once for every header and every frame. Readers
-// deliver the records of complete frames only. A stream may end before any frame; a
-// stream that ends within a frame is an error. The format has no checksum: a changed
-// byte is an error only if the bytes are no stream any more, otherwise the records are
-// wrong. The same records with the same
+// deliver the records of frames that arrived completely. A stream may end before any
+// frame; a stream that ends within a frame is an error. The same records with the same
 // options produce the same bytes.
+//
+// A frame has no checksum unless the writer adds one: WithChecksums, with zstd. Without
+// checksums a changed byte is often not noticed: the records have other values then,
+// and records that Next returned before an error may be wrong as well. Use checksums
+// for files that are kept.
 //
 // Writers and readers can write and read in an older schema (WithSchema), and
 // readers refuse a newer one. A writer refuses a record with a multimap that is too
 // long for the format or with more text than a frame holds, and can continue. It does
-// not check the nesting depth against the Depth of readers: check the depth before
-// writing untrusted data. All readers are strict and bounded by Limits, and report
-// where a stream is wrong (FormatError). Nothing here starts goroutines, logs, or
-// panics on input.
+// not check the limits of readers: values nested deeper than Depth, and arrays and
+// multimaps of a record that need more memory than RecordBytes, are written without an
+// error, and a reader with the default Limits refuses them. Check both before writing
+// untrusted data, or raise the limits of the readers. All readers are strict and
+// bounded by Limits, and report where a stream is wrong (FormatError). Nothing here
+// starts goroutines, logs, or panics on input.
 //
 // # Iteration, errors and zero values
 //
 // One rule each, followed by all packages of this module that read or write records:
 //
 //   - Iterate over a stream with Next until it returns false, then ask Err. It is nil
-//     at a clean end. Records that Next returned before an error are good. bufio.Scanner
+//     at a clean end. Records that Next returned before an error are those that were
+//     written, unless bytes were changed in a stream without checksums. bufio.Scanner
 //     and arrow-go's array.RecordReader work like this. parquet-go fills a slice and
 //     returns io.EOF with the last rows; here a record is one value that changes in
 //     place, so there is no slice to fill.

@@ -63,9 +63,10 @@ func WithWindowBytes(bytes int) WriterOption {
 }
 
 // WithChecksums ends the zstd data of each frame with the content checksum of zstd, so
-// that a reader notices a frame that was changed by a fault of a disk or of memory. It
-// has no effect without compression. The frames are compressed on their own, which makes
-// small frames larger, see docs/threat-model.md.
+// that a reader notices a frame that was changed by a fault of a disk or of memory.
+// Without WithCompression(Zstd), creating the writer fails: there is no place for
+// checksums then. The frames are compressed on their own, which makes small frames
+// larger, see docs/threat-model.md.
 // Every reader of the format accepts such frames; readers of this package verify the
 // checksum before they deliver the records of the frame. Default off.
 func WithChecksums() WriterOption {

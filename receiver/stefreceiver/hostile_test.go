@@ -128,7 +128,7 @@ func TestLimits(t *testing.T) {
 	zip := stef.WithCompression(stef.Zstd)
 	f("chunk", "chunk of", func(l *LimitsConfig) { l.MaxChunkMiB = 1 }, large(2, mib))
 	f("frame", "frame of", func(l *LimitsConfig) { l.MaxFrameMiB = 1 }, large(2, mib), zip)
-	f("record", "needs too much memory", func(l *LimitsConfig) { l.MaxRecordAllocMiB = 1 }, nested(250), zip)
+	f("record", "needs more memory than 1048576 bytes", func(l *LimitsConfig) { l.MaxRecordAllocMiB = 1 }, nested(250), zip)
 
 	// A reader allows up to twice the limit plus what a record may add.
 	many := pmetric.NewMetrics()
@@ -141,7 +141,7 @@ func TestLimits(t *testing.T) {
 		}
 		md.ResourceMetrics().MoveAndAppendTo(many.ResourceMetrics())
 	}
-	f("dictionaries", "dictionaries need too much memory", func(l *LimitsConfig) {
+	f("dictionaries", "dictionaries need more memory than", func(l *LimitsConfig) {
 		l.MaxDictMiBPerStream, l.MaxChunkMiB, l.MaxFrameMiB, l.MemoryLimitMiB = 1, 64, 64, 64
 	}, many, zip, stef.WithDictBytes(256<<20))
 }

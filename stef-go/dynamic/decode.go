@@ -9,9 +9,10 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// MaxDepth is the maximum nesting of values of types that can contain themselves. An
-// array in an array of AnyValue counts two, the AnyValue and the array. A oneof
-// counts only if its choice is composite.
+// MaxDepth is the maximum nesting of values of types that can contain themselves, in
+// writers and, unless WithMaxDepth says otherwise, in readers. An array in an array
+// of AnyValue counts two, the AnyValue and the array. A oneof counts only if its choice
+// is composite.
 //
 // spec: #limits
 const MaxDepth = 1024
@@ -29,6 +30,7 @@ type decoder struct {
 	// maxBytes limits the size of a record, and the memory that decoding it
 	// allocates.
 	maxBytes  int
+	maxDepth  int
 	allocated int
 	depth     int
 	// trace receives the events, if it is set. For the events, index has the
@@ -56,7 +58,7 @@ func (d *decoder) record(root *column, cur *Struct) (*Struct, error) {
 }
 
 func (d *decoder) tooLarge() error {
-	return fault(ErrLimit, "the record takes more than %d bytes", d.maxBytes)
+	return fault(ErrReaderLimit, "the record takes more than %d bytes", d.maxBytes)
 }
 
 // allocate counts size bytes, before or right after they are allocated.
@@ -106,8 +108,8 @@ func (d *decoder) decode(c *column, cur any) (any, error) {
 // enter counts one more enclosing value of a recursive type.
 func (d *decoder) enter() error {
 	d.depth++
-	if d.depth > MaxDepth {
-		return fault(ErrLimit, "values are nested deeper than %d", MaxDepth)
+	if d.depth > d.maxDepth {
+		return fault(ErrReaderLimit, "values are nested deeper than %d", d.maxDepth)
 	}
 	return nil
 }

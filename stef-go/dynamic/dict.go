@@ -43,7 +43,7 @@ func (d *readDicts) addStruct(name string, v *Struct) error {
 func (d *readDicts) grow(size int) error {
 	d.size += size
 	if d.size > d.limit {
-		return fault(ErrLimit, "the dictionaries take more than %d bytes", d.limit)
+		return fault(ErrReaderLimit, "the dictionaries take more than %d bytes", d.limit)
 	}
 	return nil
 }

@@ -16,6 +16,10 @@ var (
 	ErrCorrupt = errors.New("corrupt stream")
 	// ErrLimit: the stream or the value exceeds a limit.
 	ErrLimit = errors.New("limit exceeded")
+	// ErrReaderLimit: the stream exceeds a limit that is not of the format, but that of
+	// WithMaxRecordBytes, WithMaxDictBytes or WithMaxDepth. A reader with other options
+	// may read it. It wraps ErrLimit.
+	ErrReaderLimit = fmt.Errorf("%w", ErrLimit)
 	// ErrSchema: the stream or the value does not fit the schema, or the schema
 	// itself cannot be used.
 	ErrSchema = errors.New("schema mismatch")

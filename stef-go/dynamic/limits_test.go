@@ -197,6 +197,34 @@ func TestDepth(t *testing.T) {
 	g(100_000, dynamic.ErrLimit)
 }
 
+// TestMaxDepth: the limit of depth is an option, and its error says that the stream may
+// be read with another one.
+func TestMaxDepth(t *testing.T) {
+	root := rootOf(t, nesting)
+	read := func(n, limit int) error {
+		t.Helper()
+		stream := plainStream(t, dataFrame(1, bitRun("1"), bitRun(strings.Repeat("01", n)), bitRun(strings.Repeat("0101", n-1)+"1")))
+		r, err := dynamic.NewReader(bytes.NewReader(stream), root, dynamic.WithMaxDepth(limit))
+		require.NoError(t, err)
+		for r.Next() {
+		}
+		return r.Err()
+	}
+	require.NoError(t, read(2, 4))
+	err := read(2, 3)
+	require.ErrorIs(t, err, dynamic.ErrReaderLimit)
+	require.ErrorIs(t, err, dynamic.ErrLimit)
+	require.ErrorContains(t, err, ": limit exceeded: values are nested deeper than 3")
+	require.NoError(t, read(dynamic.MaxDepth, 2*dynamic.MaxDepth))
+	require.ErrorIs(t, read(dynamic.MaxDepth, dynamic.MaxDepth), dynamic.ErrReaderLimit)
+	require.NoError(t, read(50_000, 100_000))
+	for _, n := range []int{-1, 0, 100_001} {
+		_, err := dynamic.NewReader(bytes.NewReader(nil), root, dynamic.WithMaxDepth(n))
+		require.ErrorIs(t, err, dynamic.ErrLimit)
+		require.NotErrorIs(t, err, dynamic.ErrReaderLimit)
+	}
+}
+
 func TestPairLimit(t *testing.T) {
 	root := rootOf(t, "struct Rec root { M MM } multimap MM { key string value string }")
 	var all pairs

@@ -22,6 +22,9 @@ const (
 	// dictionaries of a Writer. It is half of the limit of a Reader, to allow for
 	// the record that exceeds it, and for sizes that are estimates.
 	maxWriteBytes = 32 << 20
+
+	// maxReadDepth is the maximum of WithMaxDepth.
+	maxReadDepth = 100_000
 )
 
 // ReaderOption sets up a Reader.
@@ -31,6 +34,7 @@ type readerConfig struct {
 	wire      schema.WireSchema
 	maxRecord int
 	maxDict   int
+	maxDepth  int
 	onFrame   func(*Frame)
 	trace     func(*Event)
 }
@@ -62,6 +66,19 @@ func WithMaxDictBytes(n int) ReaderOption {
 	return func(c *readerConfig) error {
 		c.maxDict = n
 		return positive("dictionary bytes", n)
+	}
+}
+
+// WithMaxDepth limits how deep values of types that can contain themselves are nested,
+// counted as for MaxDepth, which is the default. A depth takes stack: the maximum is
+// 100,000.
+func WithMaxDepth(n int) ReaderOption {
+	return func(c *readerConfig) error {
+		c.maxDepth = n
+		if n > maxReadDepth {
+			return fault(ErrLimit, "depth %d, the limit is %d", n, maxReadDepth)
+		}
+		return positive("depth", n)
 	}
 }
 

@@ -34,7 +34,7 @@ type Reader struct {
 // records; a stream does not name it. Errors are of type *Error, except for errors
 // of options and root.
 func NewReader(src io.Reader, root *schema.Struct, opts ...ReaderOption) (*Reader, error) {
-	cfg := readerConfig{maxRecord: DefaultMaxRecordBytes, maxDict: DefaultMaxDictBytes}
+	cfg := readerConfig{maxRecord: DefaultMaxRecordBytes, maxDict: DefaultMaxDictBytes, maxDepth: MaxDepth}
 	for _, opt := range opts {
 		if err := opt(&cfg); err != nil {
 			return nil, err
@@ -45,7 +45,7 @@ func NewReader(src io.Reader, root *schema.Struct, opts ...ReaderOption) (*Reade
 	}
 	r := &Reader{
 		src:     &source{r: bufio.NewReader(src), collect: cfg.trace != nil},
-		decoder: decoder{maxBytes: cfg.maxRecord},
+		decoder: decoder{maxBytes: cfg.maxRecord, maxDepth: cfg.maxDepth},
 		onFrame: cfg.onFrame,
 	}
 	if cfg.trace != nil {

@@ -102,6 +102,19 @@ func TestFlippedBitsAreNoticed(t *testing.T) {
 	f("zstd with checksums", every(37), 0.99, stef.WithCompression(stef.Zstd), stef.WithChecksums())
 }
 
+// TestChecksumsNeedCompression: a writer does not ignore the wish for checksums.
+func TestChecksumsNeedCompression(t *testing.T) {
+	for _, options := range [][]stef.WriterOption{
+		{stef.WithChecksums()},
+		{stef.WithCompression(stef.Zstd), stef.WithChecksums(), stef.WithCompression(stef.None)},
+	} {
+		_, err := otelstef.NewMetricsWriter(new(bytes.Buffer), options...)
+		require.EqualError(t, err, "stef: WithChecksums needs WithCompression(stef.Zstd): frames without compression have no checksum")
+	}
+	_, err := otelstef.NewMetricsWriter(new(bytes.Buffer), stef.WithChecksums(), stef.WithCompression(stef.Zstd))
+	require.NoError(t, err)
+}
+
 // TestChecksums: a changed frame is noticed before its records are delivered, and
 // package dynamic reads the stream.
 func TestChecksums(t *testing.T) {

@@ -331,7 +331,7 @@ func (s *ReadStream) nextFrame() bool {
 func (s *ReadStream) endFrame() bool {
 	if s.fault.Code != bitio.FaultNone {
 		s.records--
-		return s.fail(s.records+1, s.fault.Column, faultError(s.fault.Code))
+		return s.fail(s.records+1, s.fault.Column, s.faultError(s.fault.Code))
 	}
 	if column, err := s.tree.Finish(); err != nil {
 		s.records--
@@ -360,7 +360,7 @@ func (s *ReadStream) fail(record uint64, column int, err error) bool {
 }
 
 // faultError returns the error for a fault that a reader of a column latched.
-func faultError(code bitio.FaultCode) error {
+func (s *ReadStream) faultError(code bitio.FaultCode) error {
 	kind, what := stef.ErrCorrupt, ""
 	switch code {
 	case bitio.FaultEnd:
@@ -386,11 +386,11 @@ func faultError(code bitio.FaultCode) error {
 	case bitio.FaultPairs:
 		kind, what = stef.ErrLimit, fmt.Sprintf("a multimap has more than %d pairs", stef.MaxPairs)
 	case bitio.FaultDepth:
-		kind, what = stef.ErrLimit, "a value is nested too deep"
+		kind, what = stef.ErrLimit, fmt.Sprintf("a value is nested deeper than %d (Limits.Depth, see stef.WithLimits)", s.limits.Depth)
 	case bitio.FaultRecordSize:
-		kind, what = stef.ErrLimit, "the record needs too much memory"
+		kind, what = stef.ErrLimit, fmt.Sprintf("the record needs more memory than %d bytes (Limits.RecordBytes, see stef.WithLimits)", s.limits.RecordBytes)
 	case bitio.FaultDictSize:
-		kind, what = stef.ErrLimit, "the dictionaries need too much memory"
+		kind, what = stef.ErrLimit, fmt.Sprintf("the dictionaries need more memory than %d bytes (Limits.DictBytes, see stef.WithLimits)", s.limits.DictBytes)
 	}
 	return fmt.Errorf("%w: %s", kind, what)
 }

@@ -11,7 +11,10 @@ import (
 	"github.com/otelstef/stef/stef-go/internal/config"
 )
 
-var errNilOption = errors.New("stef: an option is nil")
+var (
+	errNilOption   = errors.New("stef: an option is nil")
+	errNoChecksums = errors.New("stef: WithChecksums needs WithCompression(stef.Zstd): frames without compression have no checksum")
+)
 
 // WriterConfig applies options to the defaults of a writer.
 func WriterConfig(options []stef.WriterOption) (config.Writer, error) {
@@ -23,6 +26,9 @@ func WriterConfig(options []stef.WriterOption) (config.Writer, error) {
 		if err := option(&c); err != nil {
 			return c, err
 		}
+	}
+	if c.Checksums && c.Compression == uint8(stef.None) {
+		return c, errNoChecksums
 	}
 	c.Level = cmp.Or(c.Level, uint8(stef.LevelDefault))
 	c.WindowBytes = cmp.Or(c.WindowBytes, stef.DefaultWindowBytes)

@@ -24,6 +24,9 @@ of OTLP, Parquet and Arrow are printed as records as well, in the order of the f
 A stream does not hold the names and types of its fields. Records of a schema of
 your own need --schema FILE.stef.
 
+Text bodies and observed times of log records are printed as their sender knows
+them; writers send them as templates and differences, which --canonical prints.
+
 With --canonical nothing is left out and nothing is lost. Equal records, and only
 equal records, have equal lines:
 
@@ -103,7 +106,7 @@ func (c *cat) records(out *bufio.Writer, r *stream.PlainReader, root *stream.Roo
 		if c.canonical {
 			line, err = dynamic.AppendJSON(line[:0], root.Struct, root.Published, r.Record())
 		} else {
-			line = dynamic.AppendPlainJSON(line[:0], root.Struct, r.Record())
+			line = dynamic.AppendPlainJSON(line[:0], root.Struct, root.Readable(r.Record()))
 		}
 		if err != nil {
 			return err

@@ -34,7 +34,7 @@ func TestBashCompletion(t *testing.T) {
 	f("repair record replay", "stef", "re")
 	f("ordered sorted", "stef", "convert", "--mode", "''")
 	f("--quiet", "stef", "convert", "x", "--q")
-	f("--all --base --frames --json --root --schema --signal", "stef", "stat", "--")
+	f("--all --base --depth --frames --json --memory-mib --root --schema --signal", "stef", "stat", "--")
 	f("", "stef", "stat", "x")
 }
 

@@ -52,7 +52,7 @@ each as a stream of its own.
 				}
 				return in.blame(err)
 			}
-			err = annotate.Stream(out, in.src, in.root.Wire, annotate.WithAssumedWire(in.root.Base), annotate.WithColumnNotes(in.root.Meaning))
+			err = annotate.Stream(out, in.src, in.root.Wire, annotate.WithReaderOptions(in.root.ReaderOptions()...), annotate.WithColumnNotes(in.root.Meaning))
 			if e := out.Flush(); e != nil {
 				return e
 			}

@@ -15,6 +15,7 @@ import (
 	"github.com/otelstef/stef/cmd/stef/internal/file"
 	"github.com/otelstef/stef/cmd/stef/internal/stream"
 	"github.com/otelstef/stef/stef-go/annotate"
+	"github.com/otelstef/stef/stef-go/dynamic"
 )
 
 // streamMessage is a stream in a file of format stef-parts.
@@ -54,7 +55,7 @@ func (s *opened) eachMessage(f func(m *streamMessage) error) error {
 func (s *opened) inspectMessages(out io.Writer) error {
 	return s.eachMessage(func(m *streamMessage) error {
 		fmt.Fprintf(out, "# message %d at offset %d: 4 bytes of length, %d bytes of %s\n", m.number, m.offset, len(m.data), m.root.Name)
-		return annotate.Stream(out, m.src, m.root.Wire, annotate.WithAssumedWire(m.root.Base), annotate.WithColumnNotes(m.root.Meaning))
+		return annotate.Stream(out, m.src, m.root.Wire, annotate.WithReaderOptions(m.root.ReaderOptions()...), annotate.WithColumnNotes(m.root.Meaning))
 	})
 }
 
@@ -79,7 +80,7 @@ func repairMessages(env *Env, in *opened, out *file.Output) error {
 		return nil
 	})
 	var failed *file.Error
-	if err := in.blame(damage); errors.As(err, &failed) {
+	if err := in.blame(damage); errors.As(err, &failed) || errors.Is(damage, dynamic.ErrReaderLimit) {
 		return err
 	}
 	if _, err := io.Copy(io.Discard, in.src); err != nil {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 
 	"github.com/otelstef/stef/cmd/stef/internal/convert"
@@ -21,11 +22,19 @@ import (
 // maxSchema bounds the size of a schema file, like the limit of the compiler.
 const maxSchema = idl.MaxSourceSize
 
+// The maxima of --memory-mib and --depth are those of stef.Limits.
+const (
+	maxMemoryMiB = min(1<<20, math.MaxInt>>20)
+	maxDepth     = 100_000
+)
+
 // opener opens the streams of a command. Its flags describe their content.
 type opener struct {
 	root   string
 	schema string
 	base   baseFlag
+	memory uint
+	depth  uint
 	// otlp makes it open OTLP files too, as the stream that convert writes for
 	// them.
 	otlp bool
@@ -42,6 +51,9 @@ func (o *opener) define(flags *flag.FlagSet) {
 	o.base = baseFlag{}
 	flags.Var(o.base, "base", "`ROOT=N,N` how many fields each struct of --schema had when a stream was written that\n"+
 		"announces no schema, as stefc -base (default: all)")
+	flags.UintVar(&o.memory, "memory-mib", uint(stream.DefaultLimits.MemoryBytes>>20), "`N` how much memory a record may take, and all dictionaries together\n"+
+		fmt.Sprintf("(default: %d)", stream.DefaultLimits.MemoryBytes>>20))
+	flags.UintVar(&o.depth, "depth", uint(stream.DefaultLimits.Depth), "`N` how deep values may be nested, at most 100000 "+fmt.Sprintf("(default: %d)", stream.DefaultLimits.Depth))
 	if o.otlp {
 		flags.StringVar(&o.root, "signal", "", "`metrics|traces|logs` the same as --root; of a JSON file of several signals, the one to read")
 	}
@@ -57,6 +69,15 @@ func (o *opener) prepare() error {
 		}
 	} else if len(o.base) > 0 {
 		return usagef("--base needs --schema FILE.stef")
+	}
+	if o.memory < 1 || o.memory > maxMemoryMiB {
+		return usagef("--memory-mib is %d, not between 1 and %d", o.memory, maxMemoryMiB)
+	}
+	if o.depth < 1 || o.depth > maxDepth {
+		return usagef("--depth is %d, not between 1 and %d", o.depth, maxDepth)
+	}
+	if l := (stream.Limits{MemoryBytes: int(o.memory) << 20, Depth: int(o.depth)}); l != stream.DefaultLimits {
+		o.roots = o.roots.WithLimits(l)
 	}
 	if o.root == "" {
 		return nil

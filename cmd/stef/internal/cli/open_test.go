@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/plog"
 
 	"github.com/otelstef/stef/cmd/stef/internal/cli"
 	"github.com/otelstef/stef/internal/fixtures"
@@ -198,6 +200,129 @@ func TestOTLPFiles(t *testing.T) {
 		code, _, stderr = run(nil, command, cut)
 		require.Equal(t, cli.ExitData, code)
 		require.Contains(t, stderr, "unexpected EOF")
+	}
+}
+
+// A sound stream over a limit of the tool is not reported as damaged, repair does not
+// drop what it cannot read, and the flags raise the limits.
+func TestLimits(t *testing.T) {
+	const text = "package a\nstruct Rec root { Values []float64 Inner Inner }\nstruct Inner { Inner Inner optional }\n"
+	s, err := idl.Parse("a.stef", []byte(text))
+	require.NoError(t, err)
+	dir := t.TempDir()
+	schema, in, out := filepath.Join(dir, "a.stef"), filepath.Join(dir, "in.stef"), filepath.Join(dir, "out.stef")
+	require.NoError(t, os.WriteFile(schema, []byte(text), 0o666))
+	root := s.Root("Rec")
+
+	// A record that is small, then one with values of 1 MiB or of 40 levels.
+	large, deep := dynamic.NewStruct(root), dynamic.NewStruct(root)
+	values := &dynamic.Array{}
+	for range 1 << 16 {
+		values.Elems = append(values.Elems, 0.0)
+	}
+	large.Fields[0] = values
+	inner := deep.Fields[1].(*dynamic.Struct)
+	for range 40 {
+		next := dynamic.NewStruct(root.Fields[1].Type.Struct)
+		inner.Fields[0], inner.Present[0] = next, true
+		inner = next
+	}
+	f := func(rec *dynamic.Struct, text, low, high string) {
+		t.Helper()
+		var buf bytes.Buffer
+		w, err := dynamic.NewWriter(&buf, root)
+		require.NoError(t, err)
+		require.NoError(t, w.Write(dynamic.NewStruct(root)))
+		require.NoError(t, w.Flush())
+		require.NoError(t, w.Write(rec))
+		require.NoError(t, w.Close())
+		require.NoError(t, os.WriteFile(in, buf.Bytes(), 0o666))
+
+		const hint = "; this is a limit of the tool, and the file may be undamaged: raise --memory-mib or --depth\n"
+		for _, args := range [][]string{{"cat", in}, {"stat", in}, {"inspect", in}, {"repair", in, out}} {
+			args = append(args, "--schema", schema)
+			code, stdout, stderr := run(nil, append(args, low)...)
+			require.Equal(t, cli.ExitData, code, args)
+			require.Contains(t, stderr, text)
+			require.Contains(t, stderr, strings.TrimSuffix(hint, "\n"))
+			require.NotContains(t, stderr, "lost")
+			require.NotContains(t, stdout, "damaged")
+			if args[0] == "stat" {
+				require.Contains(t, stdout, "not read ")
+				require.Contains(t, stderr, ": 1 whole frames with 1 records in ")
+			}
+			mustRun(t, nil, append(args, high)...)
+		}
+		kept, err := os.ReadFile(out)
+		require.NoError(t, err)
+		require.Equal(t, buf.Bytes(), kept)
+		require.NoError(t, os.Remove(out))
+		code, _, _ := run(nil, "repair", in, out, "--schema", schema, low)
+		require.Equal(t, cli.ExitData, code)
+		require.NoFileExists(t, out)
+
+		stdout, _ := mustRun(t, nil, "stat", "--json", in, "--schema", schema)
+		require.NotContains(t, stdout, "over_limit")
+		_, stdout, _ = run(nil, "stat", "--json", in, "--schema", schema, low)
+		require.Contains(t, stdout, `"over_limit": true`)
+	}
+	f(large, "frame 2, record 2, column Rec.Values: limit exceeded: the record takes more than 1048576 bytes", "--memory-mib=1", "--memory-mib=64")
+	f(deep, "limit exceeded: values are nested deeper than 40", "--depth=40", "--depth=41")
+
+	for _, flag := range []string{"--memory-mib=0", "--memory-mib=1048577", "--depth=0", "--depth=100001"} {
+		code, _, stderr := run(nil, "cat", flag, in)
+		require.Equal(t, cli.ExitUsage, code)
+		require.Contains(t, stderr, "not between 1 and ")
+	}
+}
+
+// cat prints log records as their sender knows them, in each form of a stream.
+func TestCatReadableLogs(t *testing.T) {
+	dir := t.TempDir()
+	in := filepath.Join(dir, fixtures.LogsName)
+	require.NoError(t, os.WriteFile(in, fixtures.Logs(), 0o666))
+	for _, schema := range []string{"compact", "full"} {
+		out := filepath.Join(dir, schema+".stef")
+		mustRun(t, nil, "convert", "--quiet", "--schema", schema, in, out)
+		canonical, _ := mustRun(t, nil, "cat", "--canonical", out)
+		require.True(t, strings.Contains(canonical, `"body":{"type":"template",`))
+		text, _ := mustRun(t, nil, "cat", out)
+
+		otlp := filepath.Join(dir, schema+".json")
+		mustRun(t, nil, "convert", "--quiet", out, otlp)
+		content, err := os.ReadFile(otlp)
+		require.NoError(t, err)
+		var bodies, want []string
+		var times, wantTimes []uint64
+		for line := range strings.Lines(text) {
+			var rec struct {
+				Record struct {
+					Body         any
+					ObservedTime uint64 `json:"observed_time"`
+				}
+			}
+			require.NoError(t, json.Unmarshal([]byte(line), &rec))
+			body, _ := rec.Record.Body.(string)
+			bodies, times = append(bodies, body), append(times, rec.Record.ObservedTime)
+		}
+		for line := range strings.Lines(string(content)) {
+			ld, err := (&plog.JSONUnmarshaler{}).UnmarshalLogs([]byte(line))
+			require.NoError(t, err)
+			for _, rl := range ld.ResourceLogs().All() {
+				for _, sl := range rl.ScopeLogs().All() {
+					for _, lr := range sl.LogRecords().All() {
+						body := ""
+						if lr.Body().Type() == pcommon.ValueTypeStr {
+							body = lr.Body().Str()
+						}
+						want, wantTimes = append(want, body), append(wantTimes, uint64(lr.ObservedTimestamp()))
+					}
+				}
+			}
+		}
+		require.Equal(t, 2446, len(bodies))
+		require.Equal(t, want, bodies)
+		require.Equal(t, wantTimes, times)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/otelstef/stef/cmd/stef/internal/file"
 	"github.com/otelstef/stef/cmd/stef/internal/stream"
+	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/dynamic"
 	"github.com/otelstef/stef/stef-go/schema"
 )
@@ -71,6 +72,9 @@ func checkStream(in *file.Input) error {
 // explain says what to do about an error of reading a stream, if the schema with which
 // it is read may be the reason.
 func (s *opened) explain(err error) error {
+	if errors.Is(err, dynamic.ErrReaderLimit) || errors.Is(err, stef.ErrLimit) {
+		return fmt.Errorf("%w; this is a limit of the tool, and the file may be undamaged: raise --memory-mib or --depth", err)
+	}
 	misfit := errors.Is(err, dynamic.ErrSchema) || errors.Is(err, stream.ErrRoot)
 	switch {
 	case s.o.schema == "" && misfit && s.o.only != nil:

@@ -21,7 +21,8 @@ var repairCommand = &command{
 	help: `Copies the headers and the whole frames of a STEF stream, byte for byte, up to the
 end or to the first frame that is cut or damaged, and prints what is lost. OUT is
 then a stream that every reader reads to its end. Of an undamaged stream OUT is a
-copy.
+copy. A stream that exceeds a limit of this tool may be undamaged: repair fails, and
+writes nothing, until --memory-mib or --depth allows it.
 
 A program that is killed while it writes a stream leaves a last frame that is cut.
 All records of the frames before it are there.
@@ -74,6 +75,9 @@ func repair(env *Env, o *opener, inName, outName string) error {
 			return err
 		}
 	}
+	if whole.OverLimit {
+		return in.blame(whole.Damage)
+	}
 	if err := out.Commit(); err != nil {
 		return err
 	}
@@ -90,6 +94,8 @@ func lossOf(name string, w *stream.Whole) string {
 	switch {
 	case w.Damage == nil:
 		return whole + "; nothing is lost"
+	case w.OverLimit:
+		return fmt.Sprintf("%s; not read: the %s bytes after them", whole, figure.Grouped(w.Lost))
 	case w.Cut:
 		return fmt.Sprintf("%s; lost: the frame that was being written when the file was cut, %s bytes of it", whole, figure.Grouped(w.Lost))
 	}

@@ -57,6 +57,7 @@ type (
 	jsonDamage struct {
 		Error string `json:"error"`
 		Cut   bool   `json:"cut"`
+		Limit bool   `json:"over_limit"`
 		Lost  int64  `json:"lost_bytes"`
 	}
 )
@@ -82,7 +83,7 @@ func (r *Report) printJSON(w io.Writer) error {
 		j.Frames = append(j.Frames, jsonFrame{f.Offset, f.Records, f.Plain, f.Packed, restarts(f.Flags)})
 	}
 	if d := r.Whole.Damage; d != nil {
-		j.Damage = &jsonDamage{d.Error(), r.Whole.Cut, r.Whole.Lost}
+		j.Damage = &jsonDamage{d.Error(), r.Whole.Cut, r.Whole.OverLimit, r.Whole.Lost}
 	}
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")

@@ -59,7 +59,9 @@ func (r *Report) overview(p *page) {
 	}
 	p.line("records      %s", figure.Grouped(r.Records))
 	p.line("frames       %s%s", figure.Grouped(len(r.Frames)), r.recordsPerFrame())
-	if r.Whole.Damage != nil {
+	if r.Whole.OverLimit {
+		p.line("not read     the %s bytes from byte %d on: a limit of this tool is exceeded", figure.Grouped(r.Whole.Lost), r.Size)
+	} else if r.Whole.Damage != nil {
 		p.line("damaged      the %s bytes from byte %d on are lost", figure.Grouped(r.Whole.Lost), r.Size)
 	}
 	p.line("restarts     dictionaries %d, compression %d, codecs %d", r.Restarts(dynamic.RestartDictionaries),

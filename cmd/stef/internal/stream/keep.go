@@ -21,6 +21,9 @@ type Whole struct {
 	// stream. Lost is the number of bytes that follow.
 	Damage error
 	Lost   int64
+	// OverLimit says that the frames end at a record or a dictionary that exceeds a
+	// limit of the reader: the stream may be undamaged.
+	OverLimit bool
 	// Cut says that the stream ends inside the next frame, as after a crash of
 	// its writer, and is not damaged otherwise.
 	Cut bool
@@ -76,6 +79,7 @@ func (c *Counter) End(damage error, tap *Tap) error {
 	next := tap.announced(c.Bytes, c.compression)
 	size, err := tap.Size()
 	c.Damage, c.Lost, c.Cut = damage, size-c.Bytes, next > size
+	c.OverLimit = errors.Is(damage, dynamic.ErrReaderLimit)
 	return err
 }
 

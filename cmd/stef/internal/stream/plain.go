@@ -53,14 +53,16 @@ func (r *Root) PlainRecords(src io.Reader) (records *PlainReader, stop func(), e
 	head, err := r.Records(io.TeeReader(src, &seen))
 	src = io.MultiReader(&seen, src)
 	if err != nil || r.plain == nil || !slices.Equal(head.Header().Wire, schema.WireOf(r.Wire)) {
-		as, err := dynamic.NewReader(src, r.Struct, dynamic.WithAssumedWire(r.Base))
+		as, err := dynamic.NewReader(src, r.Struct, r.ReaderOptions()...)
 		return &PlainReader{Reader: as}, func() {}, err
 	}
 	from, to := io.Pipe()
-	go func() { to.CloseWithError(r.plain(src, to)) }()
+	l := r.limit()
+	limits := stef.Limits{RecordBytes: l.MemoryBytes, DictBytes: l.MemoryBytes, Depth: l.Depth}
+	go func() { to.CloseWithError(r.plain(src, to, limits)) }()
 	stop = func() { from.Close() }
 	converted := &remembered{src: from}
-	as, err := dynamic.NewReader(converted, r.Struct, dynamic.WithAssumedWire(r.Base))
+	as, err := dynamic.NewReader(converted, r.Struct, r.ReaderOptions()...)
 	if err != nil {
 		stop()
 		if converted.err != nil {
@@ -107,8 +109,8 @@ func copyRecords[R any, P copyable[R]](r interface {
 	return r.Err()
 }
 
-func plainMetrics(in io.Reader, out io.Writer) error {
-	r, err := otelstef.NewMetricsReader(in)
+func plainMetrics(in io.Reader, out io.Writer, limits stef.Limits) error {
+	r, err := otelstef.NewMetricsReader(in, stef.WithLimits(limits))
 	if err != nil {
 		return err
 	}
@@ -119,8 +121,8 @@ func plainMetrics(in io.Reader, out io.Writer) error {
 	return copyRecords(r, w)
 }
 
-func plainSpans(in io.Reader, out io.Writer) error {
-	r, err := otelstef.NewSpansReader(in)
+func plainSpans(in io.Reader, out io.Writer, limits stef.Limits) error {
+	r, err := otelstef.NewSpansReader(in, stef.WithLimits(limits))
 	if err != nil {
 		return err
 	}
@@ -131,8 +133,8 @@ func plainSpans(in io.Reader, out io.Writer) error {
 	return copyRecords(r, w)
 }
 
-func plainLogs(in io.Reader, out io.Writer) error {
-	r, err := otelstef.NewLogsReader(in)
+func plainLogs(in io.Reader, out io.Writer, limits stef.Limits) error {
+	r, err := otelstef.NewLogsReader(in, stef.WithLimits(limits))
 	if err != nil {
 		return err
 	}

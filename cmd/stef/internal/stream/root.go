@@ -5,6 +5,7 @@ package stream
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +15,7 @@ import (
 	"github.com/otelstef/stef/internal/otlpfile"
 	spec "github.com/otelstef/stef/stef-spec"
 
+	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/dynamic"
 	"github.com/otelstef/stef/stef-go/idl"
 	"github.com/otelstef/stef/stef-go/otelstef"
@@ -40,8 +42,10 @@ type Root struct {
 	// another schema.
 	Signal otlpfile.Signal
 
-	plain    func(in io.Reader, out io.Writer) error // converts a stream to the full schema
-	meanings map[string]string                       // by path of a column
+	limits Limits
+
+	plain    func(in io.Reader, out io.Writer, limits stef.Limits) error // converts a stream to the full schema
+	meanings map[string]string                                           // by path of a column
 }
 
 // Meaning explains a column that only streams in the compact form have. It returns ""
@@ -61,6 +65,29 @@ func (r *Root) explain(path string, fields []*schema.Field) {
 			r.explain(column, f.Type.Struct.Fields)
 		}
 	}
+}
+
+// Limits bound what is read. A field that is 0 means its default.
+type Limits struct {
+	// MemoryBytes bounds the memory of a record, and that of all dictionaries
+	// together.
+	MemoryBytes int
+	// Depth bounds how deep values are nested.
+	Depth int
+}
+
+// DefaultLimits are the limits of a root without WithLimits.
+var DefaultLimits = Limits{MemoryBytes: dynamic.DefaultMaxRecordBytes, Depth: dynamic.MaxDepth}
+
+// WithLimits returns the roots with other limits.
+func (roots List) WithLimits(l Limits) List {
+	var list List
+	for _, r := range roots {
+		limited := *r
+		limited.limits = l
+		list = append(list, &limited)
+	}
+	return list
 }
 
 // List is the roots that a stream may be of.
@@ -157,7 +184,19 @@ func (roots List) Names() string {
 
 // Records reads the records of a stream.
 func (r *Root) Records(src io.Reader, opts ...dynamic.ReaderOption) (*dynamic.Reader, error) {
-	return dynamic.NewReader(src, r.Wire, append(opts, dynamic.WithAssumedWire(r.Base))...)
+	return dynamic.NewReader(src, r.Wire, append(opts, r.ReaderOptions()...)...)
+}
+
+// ReaderOptions are the options that a reader of the records needs.
+func (r *Root) ReaderOptions() []dynamic.ReaderOption {
+	l := r.limit()
+	return []dynamic.ReaderOption{dynamic.WithAssumedWire(r.Base), dynamic.WithMaxRecordBytes(l.MemoryBytes),
+		dynamic.WithMaxDictBytes(l.MemoryBytes), dynamic.WithMaxDepth(l.Depth)}
+}
+
+// limit returns the limits, or their defaults.
+func (r *Root) limit() Limits {
+	return Limits{cmp.Or(r.limits.MemoryBytes, DefaultLimits.MemoryBytes), cmp.Or(r.limits.Depth, DefaultLimits.Depth)}
 }
 
 // Head reads the headers of a stream, whatever its records are, and returns a reader of
