@@ -25,10 +25,32 @@ var sections = []confkeys.Section{
 	confkeys.Of[OTLPConfig]("otlp_fallback"),
 }
 
+// choices are the texts that the keys with a choice accept.
+var choices = map[string]string{
+	"protocol":                   choicesProtocol,
+	"compression":                choicesCompression,
+	"stef::compression":          choicesCompression,
+	"stef::compression_level":    choicesLevel,
+	"stef::optimize_for":         choicesOptimize,
+	"stef::templates":            choicesTemplates,
+	"stef::schema":               "compact, full or reference",
+	"otlp_fallback::compression": choicesOTLPCompression,
+}
+
+const (
+	choicesProtocol        = "auto, stef or otlp"
+	choicesCompression     = "zstd or none"
+	choicesLevel           = "fastest, default, better or best"
+	choicesOptimize        = "cpu, balanced or bytes"
+	choicesTemplates       = "auto, on or off"
+	choicesOTLPCompression = "gzip, snappy, zstd or none"
+)
+
 // Unmarshal reads the configuration. It reports keys that do not exist, and
 // suggests the keys that may have been meant.
 func (c *Config) Unmarshal(conf *confmap.Conf) error {
-	if errs := confkeys.Unknown(conf.ToStringMap(), nil, sections...); len(errs) > 0 {
+	values := conf.ToStringMap()
+	if errs := append(confkeys.Unknown(values, nil, sections...), confkeys.NotText(values, choices)...); len(errs) > 0 {
 		return errors.Join(errs...)
 	}
 	if o, ok := conf.Get("stef::optimize_for").(string); ok {

@@ -14,6 +14,7 @@ import (
 
 	"go.opentelemetry.io/collector/config/configcompression"
 	"go.opentelemetry.io/collector/config/configgrpc"
+	"google.golang.org/grpc/resolver"
 
 	stef "github.com/otelstef/stef/stef-go"
 )
@@ -60,7 +61,7 @@ func (c *Config) validateEndpoint() error {
 	if strings.TrimSpace(c.ClientConfig.Endpoint) == "" {
 		return errors.New(`endpoint is missing: set it to host:port of a STEF or OTLP/gRPC receiver, such as "backend:4320"`)
 	}
-	return validatePort("endpoint", c.ClientConfig.Endpoint)
+	return errors.Join(validateScheme("endpoint", c.ClientConfig.Endpoint), validatePort("endpoint", c.ClientConfig.Endpoint))
 }
 
 func (c *Config) validateRouting() error {
@@ -89,9 +90,30 @@ func (c *Config) validateRouting() error {
 		if strings.TrimSpace(endpoint) == "" || slices.Contains(c.Endpoints[:i], endpoint) {
 			errs = append(errs, fmt.Errorf("endpoints has %q, which is empty or repeated: name each backend once", endpoint))
 		}
-		errs = append(errs, validatePort("endpoints", endpoint))
+		errs = append(errs, validateBackend(endpoint))
 	}
 	return errors.Join(errs...)
+}
+
+// validateBackend rejects addresses that cannot be dialed. gRPC itself adds port 443
+// where there is none.
+func validateBackend(endpoint string) error {
+	if err := validateScheme("endpoints", endpoint); err != nil || strings.TrimSpace(endpoint) == "" {
+		return err
+	}
+	if (&configgrpc.ClientConfig{Endpoint: endpoint}).Validate() != nil {
+		return fmt.Errorf("endpoints has %q without a port: write host:port, such as %s:4320", endpoint, endpoint)
+	}
+	return validatePort("endpoints", endpoint)
+}
+
+// validateScheme rejects schemes that neither gRPC nor the Collector knows.
+func validateScheme(key, endpoint string) error {
+	scheme, _, ok := strings.Cut(endpoint, "://")
+	if !ok || scheme == "http" || scheme == "https" || resolver.Get(strings.ToLower(scheme)) != nil {
+		return nil
+	}
+	return fmt.Errorf("%s has the scheme %s://: write host:port", key, scheme)
 }
 
 // validatePort rejects port numbers that are not valid, in any form of an
@@ -116,7 +138,7 @@ func (c *Config) validateProtocol() error {
 	switch c.Protocol {
 	case ProtocolAuto, ProtocolSTEF, ProtocolOTLP:
 	default:
-		return fmt.Errorf("protocol is %q: set it to auto, stef or otlp", c.Protocol)
+		return fmt.Errorf("protocol is %q: set it to %s", c.Protocol, choicesProtocol)
 	}
 	if c.Protocol == ProtocolSTEF && c.Fallback.Endpoint != "" {
 		return errors.New("otlp_fallback::endpoint has no use with protocol stef: remove it, or set protocol to auto")
@@ -184,18 +206,18 @@ func (c *Config) validateQueue() error {
 func (c *StefConfig) Validate() error {
 	_, levelErr := stef.ParseLevel(c.CompressionLevel)
 	if levelErr != nil {
-		levelErr = fmt.Errorf("compression_level is %q: set it to fastest, default, better or best", c.CompressionLevel)
+		levelErr = fmt.Errorf("compression_level is %q: set it to %s", c.CompressionLevel, choicesLevel)
 	}
 	if c.Compression != "" && c.Compression != compressionNone && c.Compression != compressionZstd {
-		levelErr = errors.Join(levelErr, fmt.Errorf("compression is %q: set it to zstd or none", c.Compression))
+		levelErr = errors.Join(levelErr, fmt.Errorf("compression is %q: set it to %s", c.Compression, choicesCompression))
 	}
 	switch c.OptimizeFor {
 	case OptimizeCPU, OptimizeBalanced, OptimizeBytes, "":
 	default:
-		levelErr = errors.Join(levelErr, fmt.Errorf("optimize_for is %q: set it to cpu, balanced or bytes", c.OptimizeFor))
+		levelErr = errors.Join(levelErr, fmt.Errorf("optimize_for is %q: set it to %s", c.OptimizeFor, choicesOptimize))
 	}
 	if _, known := templatesOf[c.Templates]; !known && c.Templates != "" {
-		levelErr = errors.Join(levelErr, fmt.Errorf("templates is %q: set it to auto, on or off", c.Templates))
+		levelErr = errors.Join(levelErr, fmt.Errorf("templates is %q: set it to %s", c.Templates, choicesTemplates))
 	}
 	return errors.Join(
 		between("num_streams", c.NumStreams, 1, maxStreams),
@@ -239,7 +261,7 @@ func (c *OTLPConfig) Validate() error {
 	switch c.Compression {
 	case configcompression.TypeGzip, configcompression.TypeSnappy, configcompression.TypeZstd, compressionNone, "":
 	default:
-		compressionErr = fmt.Errorf("compression is %q: set it to gzip, snappy, zstd or none", c.Compression)
+		compressionErr = fmt.Errorf("compression is %q: set it to %s", c.Compression, choicesOTLPCompression)
 	}
 	var endpointErr error
 	if (&configgrpc.ClientConfig{Endpoint: c.Endpoint}).Validate() != nil {
@@ -248,6 +270,7 @@ func (c *OTLPConfig) Validate() error {
 	return errors.Join(
 		compressionErr,
 		endpointErr,
+		validateScheme("endpoint", c.Endpoint),
 		validatePort("endpoint", c.Endpoint),
 		between("max_concurrent_requests", c.MaxConcurrentRequests, 1, 1<<16),
 		between("max_request_size_mib", c.MaxRequestSizeMiB, 1, 1<<10),

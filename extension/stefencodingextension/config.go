@@ -12,6 +12,7 @@ import (
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/confmap"
 
+	"github.com/otelstef/stef/internal/confkeys"
 	stef "github.com/otelstef/stef/stef-go"
 	stefpdata "github.com/otelstef/stef/stef-pdata"
 )
@@ -115,8 +116,9 @@ type LimitsConfig struct {
 }
 
 var (
-	_ confmap.Validator = (*Config)(nil)
-	_ confmap.Validator = (*LimitsConfig)(nil)
+	_ confmap.Unmarshaler = (*Config)(nil)
+	_ confmap.Validator   = (*Config)(nil)
+	_ confmap.Validator   = (*LimitsConfig)(nil)
 )
 
 func createDefaultConfig() component.Config {
@@ -134,6 +136,32 @@ func createDefaultConfig() component.Config {
 			MaxDecodedMiB:     256,
 		},
 	}
+}
+
+var sections = []confkeys.Section{
+	confkeys.Of[Config](""),
+	confkeys.Of[ModeConfig]("mode"),
+	confkeys.Of[LimitsConfig]("limits"),
+}
+
+// choices are the texts that the keys with a choice accept.
+var choices = map[string]string{
+	"schema":            "compact, full or reference",
+	"compression":       "zstd or none",
+	"compression_level": "fastest, default, better or best",
+	"mode::traces":      "sorted or ordered",
+	"mode::metrics":     "sorted or ordered",
+	"mode::logs":        "sorted or ordered",
+	"templates":         "auto, on or off",
+}
+
+// Unmarshal reports unknown keys with a suggestion.
+func (c *Config) Unmarshal(conf *confmap.Conf) error {
+	values := conf.ToStringMap()
+	if errs := append(confkeys.Unknown(values, nil, sections...), confkeys.NotText(values, choices)...); len(errs) > 0 {
+		return errors.Join(errs...)
+	}
+	return conf.Unmarshal(c)
 }
 
 // Validate reports every mistake in the configuration.

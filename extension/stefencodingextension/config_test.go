@@ -33,7 +33,11 @@ func TestConfig(t *testing.T) {
 	wrong("{templates: maybe}", `templates is "maybe", set it to auto, on or off`)
 	wrong("{limits: {max_frame_mib: 65}}", "max_frame_mib is 65, set it to a number from 1 to 64")
 	wrong("{limits: {max_decoded_mib: 0}}", "max_decoded_mib is 0")
-	wrong("{levle: best}", "levle")
+	wrong("{limits.max_frame_mib: 3}", `unknown key "limits.max_frame_mib": write it as "limits::max_frame_mib"`)
+	wrong("{max_frame_mib: 3}", `unknown key "max_frame_mib": write it as "limits::max_frame_mib"`)
+	wrong("{compresion: none}", `unknown key "compresion": did you mean "compression"?`)
+	wrong("{limits: {wings: 2}}", `unknown key "limits::wings": remove it, the keys in limits are max_decoded_mib`)
+	wrong("{compression_level: 3}", "compression_level is 3: set it to fastest, default, better or best")
 }
 
 // TestReadmeConfigurations loads the configurations of the README.

@@ -80,6 +80,9 @@ func sub(conf map[string]any, path string) (map[string]any, bool) {
 func unknownKey(sections []Section, in Section, key string) error {
 	path, keys := in.path, in.keys
 	at := join(path, key)
+	if nested := strings.ReplaceAll(at, ".", "::"); nested != at && known(sections, nested) {
+		return fmt.Errorf("unknown key %q: write it as %q", at, nested)
+	}
 	for _, section := range sections {
 		if section.path != path && slices.Contains(section.keys, key) {
 			return fmt.Errorf("unknown key %q: write it as %q", at, join(section.path, key))
@@ -93,6 +96,40 @@ func unknownKey(sections []Section, in Section, key string) error {
 		where = "in " + path
 	}
 	return fmt.Errorf("unknown key %q: remove it, the keys %s are %s", at, where, strings.Join(keys, ", "))
+}
+
+// known reports whether a path ends at a key of its section.
+func known(sections []Section, path string) bool {
+	section, key := split(path)
+	return slices.ContainsFunc(sections, func(s Section) bool {
+		return s.path == section && slices.Contains(s.keys, key)
+	})
+}
+
+// NotText returns an error for every key that has a value other than text.
+// choices maps the paths of keys to the texts that are valid there.
+func NotText(conf map[string]any, choices map[string]string) []error {
+	var errs []error
+	for _, path := range slices.Sorted(maps.Keys(choices)) {
+		section, key := split(path)
+		values, _ := sub(conf, section)
+		switch value := values[key].(type) {
+		case nil, string:
+		case map[string]any, []any:
+			errs = append(errs, fmt.Errorf("%s has several values: set it to %s", path, choices[path]))
+		default:
+			errs = append(errs, fmt.Errorf("%s is %v: set it to %s", path, value, choices[path]))
+		}
+	}
+	return errs
+}
+
+// split returns the section of a key's path, and the key.
+func split(path string) (section, key string) {
+	if i := strings.LastIndex(path, "::"); i >= 0 {
+		return path[:i], path[i+len("::"):]
+	}
+	return "", path
 }
 
 func join(path, key string) string {

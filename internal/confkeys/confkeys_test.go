@@ -40,7 +40,27 @@ func TestUnknown(t *testing.T) {
 	f(`unknown key "inner::x": remove it, the keys in inner are num_streams`, map[string]any{"inner": map[string]any{"x": 1}})
 	f(`unknown key "wings": remove it, the keys at the top level are endpoint, inner, timeout`, map[string]any{"wings": 1})
 	f(`unknown key "protocols": write its keys here`, map[string]any{"protocols": nil})
+	f(`unknown key "inner.num_streams": write it as "inner::num_streams"`, map[string]any{"inner.num_streams": 1})
+	f(`unknown key "wings.x": remove it, the keys at the top level are endpoint, inner, timeout`, map[string]any{"wings.x": 1})
 	f("", map[string]any{"inner": "not a map"})
+}
+
+func TestNotText(t *testing.T) {
+	f := func(want string, conf map[string]any) {
+		t.Helper()
+		err := errors.Join(NotText(conf, map[string]string{"level": "low or high", "inner::mode": "a or b"})...)
+		if want == "" {
+			require.NoError(t, err)
+			return
+		}
+		require.EqualError(t, err, want)
+	}
+	f("", map[string]any{})
+	f("", map[string]any{"level": "3", "inner": map[string]any{"mode": nil}})
+	f("", map[string]any{"inner": 3})
+	f("level is 3: set it to low or high", map[string]any{"level": 3})
+	f("inner::mode is false: set it to a or b", map[string]any{"inner": map[string]any{"mode": false}})
+	f("level has several values: set it to low or high", map[string]any{"level": []any{"low"}})
 }
 
 func TestEdits(t *testing.T) {

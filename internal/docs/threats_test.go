@@ -79,9 +79,9 @@ func limits(t *testing.T, root string) (names []string) {
 		}
 	}
 	require.Greater(t, found, 8)
-	keys := keysOf(reflect.TypeFor[stefreceiver.Config](), "", ".")
+	keys := keysOf(reflect.TypeFor[stefreceiver.Config](), "", "::")
 	keys = append(keys, keysOf(reflect.TypeFor[stefexporter.Config](), "", "::")...)
-	keys = append(keys, keysOf(reflect.TypeFor[steffilereceiver.Config](), "", ".")...)
+	keys = append(keys, keysOf(reflect.TypeFor[steffilereceiver.Config](), "", "::")...)
 	for _, m := range regexp.MustCompile("mapstructure:\"([a-z_]+)\"").FindAllStringSubmatch(read(t, root, "extension/stefencodingextension/config.go"), -1) {
 		keys = append(keys, m[1])
 	}

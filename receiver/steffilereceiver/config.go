@@ -120,10 +120,17 @@ var keyHints = map[string]string{
 
 // Unmarshal reports unknown keys with a suggestion.
 func (c *Config) Unmarshal(conf *confmap.Conf) error {
-	if errs := confkeys.Unknown(conf.ToStringMap(), keyHints, sections...); len(errs) > 0 {
+	values := conf.ToStringMap()
+	if errs := append(confkeys.Unknown(values, keyHints, sections...), confkeys.NotText(values, choices)...); len(errs) > 0 {
 		return errors.Join(errs...)
 	}
 	return conf.Unmarshal(c)
+}
+
+// choices are the texts that the keys with a choice accept.
+var choices = map[string]string{
+	"on_finished":   "keep, delete or move",
+	"assume_signal": "traces, metrics or logs",
 }
 
 // Validate reports all errors in the configuration.
@@ -140,14 +147,14 @@ func (c *Config) Validate() error {
 			}
 		}
 	}
-	positive := func(key string, d time.Duration, normal string) {
-		if d <= 0 {
-			fail("%s is %s: set it to a positive duration, the default is %s", key, d, normal)
-		}
-	}
-	positive("poll_interval", c.PollInterval, "200ms")
-	positive("settle_time", c.SettleTime, "10s")
-	positive("shutdown_timeout", c.ShutdownTimeout, "5s")
+	errs = append(errs,
+		atLeast("poll_interval", c.PollInterval, 10*time.Millisecond, "the default is 200ms"),
+		atLeast("settle_time", c.SettleTime, time.Second, "a shorter one takes files that are still being written for finished, the default is 10s"),
+		atLeast("shutdown_timeout", c.ShutdownTimeout, time.Millisecond, "the default is 5s"),
+		withUnit("retry_on_failure::initial_interval", c.RetryConfig.InitialInterval),
+		withUnit("retry_on_failure::max_interval", c.RetryConfig.MaxInterval),
+		withUnit("retry_on_failure::max_elapsed_time", c.RetryConfig.MaxElapsedTime),
+	)
 	switch c.OnFinished {
 	case Keep, Delete, Move:
 	default:
@@ -178,6 +185,25 @@ func (c *LimitsConfig) Validate() error {
 		between("max_dict_mib", c.MaxDictMiB, 1, maxMiB, "the default is 64"),
 		between("max_open_files", c.MaxOpenFiles, 1, 100_000, "the default is 32"),
 	)
+}
+
+func atLeast(key string, value, least time.Duration, hint string) error {
+	if err := withUnit(key, value); err != nil {
+		return err
+	}
+	if value < least {
+		return fmt.Errorf("%s is %s: set it to %s or more; %s", key, value, least, hint)
+	}
+	return nil
+}
+
+// withUnit rejects durations that were written without a unit. The Collector reads
+// these as nanoseconds.
+func withUnit(key string, value time.Duration) error {
+	if value > 0 && value < time.Microsecond {
+		return fmt.Errorf("%s is %s: write it with a unit, such as %ds or %dms", key, value, value, value)
+	}
+	return nil
 }
 
 func between(key string, value, least, most int, hint string) error {

@@ -77,9 +77,19 @@ func TestConfigMistakes(t *testing.T) {
 	f("include: ['[a']", `include has the pattern "[a"`)
 	f("exclude: ['']", `exclude has the pattern ""`)
 	f("poll_interval: 0s", "poll_interval is 0s", "200ms")
-	f("settle_time: -1s", "settle_time is -1s")
+	f("poll_interval: 30", "poll_interval is 30ns: write it with a unit, such as 30s or 30ms")
+	f("poll_interval: 9ms", "poll_interval is 9ms: set it to 10ms or more")
+	f("settle_time: -1s", "settle_time is -1s: set it to 1s or more")
+	f("settle_time: 30", "settle_time is 30ns: write it with a unit, such as 30s or 30ms")
+	f("settle_time: 999ms", "settle_time is 999ms: set it to 1s or more", "still being written")
+	f("shutdown_timeout: 30", "shutdown_timeout is 30ns: write it with a unit, such as 30s or 30ms")
+	f("retry_on_failure: {initial_interval: 5}", "retry_on_failure::initial_interval is 5ns: write it with a unit")
+	f("retry_on_failure: {max_interval: 5}", "retry_on_failure::max_interval is 5ns: write it with a unit")
+	f("retry_on_failure: {max_elapsed_time: 5}", "retry_on_failure::max_elapsed_time is 5ns: write it with a unit")
 	f("shutdown_timeout: 0s", "shutdown_timeout is 0s")
 	f("on_finished: remove", "set it to keep, delete or move")
+	f("on_finished: true", "on_finished is true: set it to keep, delete or move")
+	f("limits.max_frame_mib: 3", `unknown key "limits.max_frame_mib": write it as "limits::max_frame_mib"`)
 	f("on_finished: move", "set move_to to a folder")
 	f("move_to: x", "set move_to to a folder if, and only if, on_finished is move")
 	f("assume_signal: profiles", "set it to traces, metrics or logs")
@@ -110,14 +120,14 @@ func TestDocumentation(t *testing.T) {
 				continue
 			}
 			if field.Type.Kind() == reflect.Struct && field.Type.PkgPath() == of.PkgPath() {
-				keys(field.Type, key+".")
+				keys(field.Type, key+"::")
 				continue
 			}
 			n++
 			require.Contains(t, string(readme), "| `"+prefix+key+"` |")
 			path := "properties::" + key
 			if prefix != "" {
-				path = "$defs::" + strings.TrimSuffix(prefix, ".") + "_config::properties::" + key
+				path = "$defs::" + strings.TrimSuffix(prefix, "::") + "_config::properties::" + key
 			}
 			require.True(t, schema.IsSet(path), path)
 		}

@@ -24,7 +24,7 @@ func keys(t reflect.Type, prefix string, each func(path string, field reflect.St
 			continue
 		}
 		if field.Type.Kind() == reflect.Struct && field.Type.PkgPath() == t.PkgPath() {
-			keys(field.Type, prefix+key+".", each)
+			keys(field.Type, prefix+key+"::", each)
 			continue
 		}
 		each(prefix+key, field)
@@ -39,7 +39,7 @@ func TestDocumentation(t *testing.T) {
 	n := 0
 	keys(reflect.TypeFor[Config](), "", func(path string, _ reflect.StructField) {
 		n++
-		section, key, inSection := strings.Cut(path, ".")
+		section, key, inSection := strings.Cut(path, "::")
 		if inSection {
 			require.True(t, schema.IsSet("properties::"+section), path)
 			require.True(t, schema.IsSet("$defs::"+section+"_config::properties::"+key), path)
@@ -47,7 +47,7 @@ func TestDocumentation(t *testing.T) {
 			require.True(t, schema.IsSet("properties::"+path), path)
 		}
 		if path == "otlp" {
-			path = "otlp.enabled"
+			path = "otlp::enabled"
 		}
 		require.Contains(t, string(readme), "| `"+path+"` |")
 	})
