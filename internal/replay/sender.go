@@ -29,8 +29,13 @@ import (
 // Sender sends batches over a connection. Send is safe for concurrent use.
 type Sender struct {
 	// Retries is how often a batch is sent again if the endpoint cannot accept
-	// it yet. Set it before the first Send.
+	// it yet, and how often a stream that cannot be opened is tried again. Set it
+	// before the first Send.
 	Retries int
+	// Waiting is called, concurrently, when a batch cannot be sent yet and is tried
+	// again: with the cause, or with nil if the endpoint has not answered for
+	// PatienceForStream. It may be nil. Set it before the first Send.
+	Waiting func(cause error)
 
 	metrics *lane[pmetric.Metrics]
 	traces  *lane[ptrace.Traces]
@@ -41,7 +46,7 @@ type Sender struct {
 
 // lane holds the sending state of one signal.
 type lane[T any] struct {
-	send  func(ctx context.Context, batch T, retries int) (rejected uint64, err error)
+	send  func(ctx context.Context, s *Sender, batch T) (rejected uint64, err error)
 	close func(context.Context) error
 }
 
@@ -63,8 +68,8 @@ func NewOTLPSender(conn *grpc.ClientConn, compression string) *Sender {
 func otlpLane[T any](conn *grpc.ClientConn, d *signal.Descriptor[T], options []grpc.CallOption) *lane[T] {
 	export := d.OTLP.NewClient(conn)
 	return &lane[T]{
-		send: func(ctx context.Context, batch T, retries int) (rejected uint64, err error) {
-			err = retry(ctx, retries, func() (bool, error) {
+		send: func(ctx context.Context, s *Sender, batch T) (rejected uint64, err error) {
+			err = s.retry(ctx, func() (bool, error) {
 				partial, err := export(ctx, batch, options...)
 				rejected = uint64(max(partial.Rejected, 0))
 				return status.Code(err) == codes.Unavailable || status.Code(err) == codes.ResourceExhausted, err
@@ -77,7 +82,7 @@ func otlpLane[T any](conn *grpc.ClientConn, d *signal.Descriptor[T], options []g
 
 // NewSTEFSender returns a sender of STEF streams, one for each signal.
 func NewSTEFSender(conn *grpc.ClientConn, compression stef.Compression) (*Sender, error) {
-	client, err := stefgrpc.NewClient(conn)
+	client, err := stefgrpc.NewClient(conn, stefgrpc.WithHandshakeTimeout(openTimeout))
 	if err != nil {
 		return nil, err
 	}
@@ -89,13 +94,97 @@ func NewSTEFSender(conn *grpc.ClientConn, compression stef.Compression) (*Sender
 	}, nil
 }
 
+const (
+	// PatienceForStream is how long a stream may take to open before
+	// Sender.Waiting is called.
+	PatienceForStream = 1500 * time.Millisecond
+	// openTimeout bounds each attempt to open a stream.
+	openTimeout = 5 * time.Second
+)
+
+// opening counts the attempts to open the streams of a lane.
+type opening struct {
+	sender *Sender
+	silent *time.Timer // until the endpoint counts as silent
+
+	mu       sync.Mutex
+	live     int // streams that are open
+	failures int // since a stream was open
+	ctx      context.Context
+	giveUp   context.CancelCauseFunc
+}
+
+func newOpening(s *Sender) *opening {
+	o := &opening{sender: s, silent: time.AfterFunc(PatienceForStream, func() { s.waiting(nil) })}
+	o.ctx, o.giveUp = context.WithCancelCause(context.Background())
+	return o
+}
+
+func (o *opening) opened() {
+	o.silent.Stop()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.live++
+	o.failures = 0
+}
+
+func (o *opening) closed() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.live--
+}
+
+// failed counts a failed attempt. After too many, no batch waits for a stream any
+// more.
+func (o *opening) failed(err *stefgrpc.Error) {
+	o.silent.Stop()
+	if !err.Retryable() {
+		return // Send returns it.
+	}
+	o.mu.Lock()
+	if o.live > 0 { // a replacement of a stream that still accepts batches
+		o.mu.Unlock()
+		return
+	}
+	o.failures++
+	failures := o.failures
+	o.mu.Unlock()
+	if failures > o.sender.Retries {
+		o.giveUp(fmt.Errorf("no STEF stream: %w", err))
+		return
+	}
+	o.sender.waiting(fmt.Errorf("no STEF stream yet: %w", err))
+}
+
+// bound returns a context that also ends when no stream could be opened.
+func (o *opening) bound(ctx context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(o.ctx, func() { cancel(context.Cause(o.ctx)) })
+	return ctx, func() {
+		stop()
+		cancel(nil)
+	}
+}
+
+// backoff is the wait between attempts to open a stream, the same as between
+// attempts to send a batch.
+var backoff = stefgrpc.Backoff{Initial: firstWait, Max: 64 * firstWait, Multiplier: 2, Jitter: -1}
+
 func stefLane[T any](client *stefgrpc.Client, d *signal.Descriptor[T], compression stef.Compression) *lane[T] {
 	// A session opens a stream immediately, so it is created for the first
 	// batch.
 	var session *stefgrpc.Session[T]
-	start := sync.OnceValue(func() (err error) {
+	var open *opening
+	var once sync.Once
+	var failed error
+	start := func(s *Sender) (err error) {
+		open = newOpening(s)
 		// Each batch is flushed immediately, because the player sets the pace.
-		config := stefgrpc.SessionConfig{FlushInterval: -1}
+		config := stefgrpc.SessionConfig{FlushInterval: -1, Backoff: backoff, Events: stefgrpc.SessionEvents{
+			StreamOpened: func(int, time.Duration) { open.opened() },
+			StreamClosed: func(int, stefgrpc.CloseReason, time.Duration, *stefgrpc.Error) { open.closed() },
+			OpenFailed:   func(_ int, err *stefgrpc.Error, _ time.Duration) { open.failed(err) },
+		}}
 		session, err = stefgrpc.NewSession(func(ctx context.Context) (*stefgrpc.Stream, error) {
 			return client.Open(ctx, d.Compact())
 		}, func(s *stefgrpc.Stream) (stefgrpc.BatchWriter[T], error) {
@@ -103,16 +192,19 @@ func stefLane[T any](client *stefgrpc.Client, d *signal.Descriptor[T], compressi
 			return &batchWriter[T]{encoder: e}, err
 		}, config)
 		return err
-	})
+	}
 	return &lane[T]{
-		send: func(ctx context.Context, batch T, retries int) (rejected uint64, err error) {
+		send: func(ctx context.Context, s *Sender, batch T) (rejected uint64, err error) {
 			if d.Items(batch) == 0 {
 				return 0, nil
 			}
-			if err := start(); err != nil {
-				return 0, err
+			once.Do(func() { failed = start(s) })
+			if failed != nil {
+				return 0, failed
 			}
-			err = retry(ctx, retries, func() (bool, error) {
+			ctx, release := open.bound(ctx)
+			defer release()
+			err = s.retry(ctx, func() (bool, error) {
 				err := session.Send(ctx, batch)
 				var bad *stefgrpc.RejectedError
 				if errors.As(err, &bad) {
@@ -121,12 +213,16 @@ func stefLane[T any](client *stefgrpc.Client, d *signal.Descriptor[T], compressi
 				var unsent *stefgrpc.UnsentError
 				return errors.As(err, &unsent) && unsent.Cause.Retryable(), err
 			})
+			if err != nil && open.ctx.Err() != nil {
+				err = context.Cause(open.ctx)
+			}
 			return rejected, err
 		},
 		close: func(ctx context.Context) error {
 			if session == nil {
 				return nil
 			}
+			open.silent.Stop()
 			return session.Shutdown(ctx)
 		},
 	}
@@ -136,14 +232,24 @@ func stefLane[T any](client *stefgrpc.Client, d *signal.Descriptor[T], compressi
 // double, from 100 ms to 6.4 s.
 const DefaultRetries = 7
 
+const firstWait = 100 * time.Millisecond
+
+// waiting calls Waiting.
+func (s *Sender) waiting(cause error) {
+	if s.Waiting != nil {
+		s.Waiting(cause)
+	}
+}
+
 // retry calls send until it succeeds, fails permanently, or fails too often.
-func retry(ctx context.Context, retries int, send func() (again bool, err error)) error {
-	wait := 100 * time.Millisecond
+func (s *Sender) retry(ctx context.Context, send func() (again bool, err error)) error {
+	wait := firstWait
 	for try := 0; ; try++ {
 		again, err := send()
-		if err == nil || !again || try == retries || ctx.Err() != nil {
+		if err == nil || !again || try == s.Retries || ctx.Err() != nil {
 			return err
 		}
+		s.waiting(fmt.Errorf("not accepted yet: %w", err))
 		select {
 		case <-time.After(wait):
 			wait *= 2
@@ -159,11 +265,11 @@ func (s *Sender) Send(ctx context.Context, b otlpfile.Batch) error {
 	var err error
 	switch b.Signal {
 	case otlpfile.Metrics:
-		rejected, err = s.metrics.send(ctx, b.Metrics, s.Retries)
+		rejected, err = s.metrics.send(ctx, s, b.Metrics)
 	case otlpfile.Traces:
-		rejected, err = s.traces.send(ctx, b.Traces, s.Retries)
+		rejected, err = s.traces.send(ctx, s, b.Traces)
 	case otlpfile.Logs:
-		rejected, err = s.logs.send(ctx, b.Logs, s.Retries)
+		rejected, err = s.logs.send(ctx, s, b.Logs)
 	default:
 		err = fmt.Errorf("a batch of signal %s", b.Signal)
 	}

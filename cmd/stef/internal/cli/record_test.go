@@ -143,7 +143,7 @@ func TestRecordAndReplayRefuse(t *testing.T) {
 	f(cli.ExitUsage, "--rounds is at least 1", "replay", "--rounds", "0", recorded)
 	f(cli.ExitUsage, "--compression zstd is for --protocol stef", "replay", "--compression", "zstd", recorded)
 	f(cli.ExitIO, "none: open: no such file", "replay", filepath.Join(dir, "none"))
-	f(cli.ExitIO, "stef replay: 127.0.0.1:1: batch ", "replay", "--retries", "0", "--rate", "max", "--endpoint", "127.0.0.1:1", recorded)
+	f(cli.ExitIO, "connection refused (nothing listens there)\n", "replay", "--retries", "0", "--rate", "max", "--endpoint", "127.0.0.1:1", recorded)
 
 	address, _, wait := recording(t, "--for", "10ms", filepath.Join(dir, "rec-{signal}.stef"))
 	require.NotEmpty(t, address)

@@ -10,10 +10,14 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"iter"
 	"math/rand/v2"
 	"os"
+	"regexp"
 	"strconv"
+	"strings"
+	"sync"
 	"time"
 
 	"google.golang.org/grpc"
@@ -100,7 +104,7 @@ func (c *replayer) define(flags *flag.FlagSet) {
 	})
 	flags.IntVar(&c.rounds, "rounds", 1, "`N` send the files so often; each later round has new ids and later times")
 	flags.IntVar(&c.inFlight, "in-flight", 0, "`N` batches of a file that may be sent at a time (default: 1 for metrics,\nwhose points must stay in order, and 4 for others)")
-	flags.IntVar(&c.retries, "retries", replay.DefaultRetries, "`N` send a batch again so often if the endpoint cannot accept it yet (default: 7)")
+	flags.IntVar(&c.retries, "retries", replay.DefaultRetries, "`N` send a batch again so often if the endpoint cannot accept it yet, and try so\noften again to open a stream (default: 7)")
 	flags.BoolVar(&c.newIDs, "new-ids", false, "replace the ids of traces and spans; those that were equal stay equal")
 	flags.BoolVar(&c.now, "now", false, "shift all times so that the recording begins now")
 	flags.Func("signal", "`metrics|traces|logs` of a JSON file of several signals, the one to send", func(name string) error {
@@ -120,6 +124,7 @@ func (c *replayer) run(env *Env, names []string) error {
 	}
 	defer conn.Close()
 	sender.Retries = c.retries
+	sender.Waiting = (&patience{out: env.Stderr, endpoint: c.endpoint}).notice
 	p := &replay.Player{Send: sender.Send, Pace: c.pace, InFlight: c.inFlight, Rounds: c.rounds, Now: c.now}
 	if c.newIDs {
 		p.Change.IDs = rand.Uint64() | 1
@@ -154,7 +159,58 @@ func sendError(endpoint string, err error) error {
 	if err == nil || errors.Is(err, errInterrupted) || errors.As(err, &bad) || errors.As(err, &failed) || errors.Is(err, convert.ErrUnsupported) {
 		return err
 	}
-	return &file.Error{Name: endpoint, Err: err}
+	return &file.Error{Name: endpoint, Err: plainly(err)}
+}
+
+// patience prints why batches wait, each cause once.
+type patience struct {
+	out      io.Writer
+	endpoint string
+
+	mu   sync.Mutex
+	last string
+}
+
+func (p *patience) notice(cause error) {
+	text := "no answer yet; waiting"
+	if cause != nil {
+		text = message(plainly(cause)) + "; trying again"
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if text != p.last {
+		p.last = text
+		fmt.Fprintf(p.out, "%s: %s\n", p.endpoint, text)
+	}
+}
+
+// sendCauses are the causes of failed connections in the words of gRPC and of the
+// system, in the words of the tool, and what to do.
+var sendCauses = []struct{ cause, text, hint string }{
+	{"connection refused", "connection refused", "nothing listens there"},
+	{"first record does not look like a TLS handshake", "the endpoint does not speak TLS", "remove --tls and --ca"},
+	{"error reading server preface", "the endpoint closed the connection", "it may expect TLS: add --tls"},
+	{"certificate signed by unknown authority", "certificate signed by unknown authority", "name the authority with --ca"},
+	{"certificate is valid for", "the certificate is for another name", "use a name of the certificate in --endpoint"},
+	{"no such host", "no such host", "check the name"},
+	{"no children to pick from", "no such host", "check the name"},
+	{"name resolver error", "no such host", "check the name"},
+}
+
+// sendPrefix is what the sender says about a batch before the cause.
+var sendPrefix = regexp.MustCompile(`^(batch \d+: )?(no STEF stream yet: |no STEF stream: |not accepted yet: )?`)
+
+// plainly returns an error of gRPC without the words around its cause, for causes
+// that are known.
+func plainly(err error) error {
+	text := err.Error()
+	for _, c := range sendCauses {
+		if !strings.Contains(text, c.cause) {
+			continue
+		}
+		return fmt.Errorf("%s%s (%s)", sendPrefix.FindString(text), c.text, c.hint)
+	}
+	return err
 }
 
 func (c *replayer) connect() (*grpc.ClientConn, *replay.Sender, error) {
