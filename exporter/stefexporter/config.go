@@ -117,7 +117,8 @@ type StefConfig struct {
 	MaxUnackedMiB     int `mapstructure:"max_unacked_mib"`
 	// MaxDictMiB bounds the dictionaries of a stream. The peer may request less.
 	MaxDictMiB int `mapstructure:"max_dict_mib"`
-	// ShutdownDrainTimeout bounds Shutdown, with either protocol.
+	// ShutdownDrainTimeout bounds the Shutdown of all signals together, with either
+	// protocol.
 	ShutdownDrainTimeout time.Duration `mapstructure:"shutdown_drain_timeout"`
 	// RetryResourceExhausted retries RESOURCE_EXHAUSTED even without RetryInfo,
 	// with either protocol.

@@ -39,6 +39,8 @@ type stefExporter[B any] struct {
 	stopped  chan struct{} // closed when stopping begins
 	deadline *time.Timer   // ends life, once stopping
 	unhook   func() bool   // from the context of Shutdown
+	drain    *drainTime    // nil before start
+	began    time.Time     // when stopping began
 }
 
 func newExporter[B any](c *Config, s *signal.Descriptor[B], split func(RoutingKey) splitter[B], settings exporter.Settings) (*stefExporter[B], error) {
@@ -55,6 +57,7 @@ func newExporter[B any](c *Config, s *signal.Descriptor[B], split func(RoutingKe
 // may depend on it.
 func (x *stefExporter[B]) start(ctx context.Context, host component.Host) error {
 	ctx = context.WithoutCancel(ctx)
+	x.drain = joinDrain(x.config)
 	var err error
 	if x.config.RoutingKey == "" {
 		x.only, err = x.newBackend(ctx, host, x.config, nil)
@@ -125,7 +128,11 @@ func (x *stefExporter[B]) isStopping() bool {
 func (x *stefExporter[B]) beginStop(ctx context.Context) {
 	x.stopping.Do(func() {
 		close(x.stopped)
+		x.began = time.Now()
 		patience := x.config.Stef.ShutdownDrainTimeout
+		if x.drain != nil {
+			patience = x.drain.share()
+		}
 		if at, ok := ctx.Deadline(); ok {
 			patience = min(patience, time.Until(at))
 		}
@@ -153,6 +160,12 @@ func (x *stefExporter[B]) onlyOTLP() bool {
 // shutdown is called after the last push of exporterhelper.
 func (x *stefExporter[B]) shutdown(ctx context.Context) error {
 	x.beginStop(ctx)
+	if x.drain != nil {
+		defer func() {
+			x.drain.leave(time.Since(x.began))
+			x.drain = nil
+		}()
+	}
 	defer x.telemetry.shutdown()
 	defer x.end(errShutdown)
 	defer x.deadline.Stop()

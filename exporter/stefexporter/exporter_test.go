@@ -10,11 +10,14 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/component/componenttest"
 	"go.opentelemetry.io/collector/config/configoptional"
 	"go.opentelemetry.io/collector/consumer/consumererror"
 	"go.opentelemetry.io/collector/exporter/exporterhelper"
 	"go.opentelemetry.io/collector/exporter/exportertest"
+	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.opentelemetry.io/collector/pdata/ptrace/ptraceotlp"
 
@@ -118,6 +121,59 @@ func TestShutdownEnds(t *testing.T) {
 			f(config("127.0.0.1:1", 100*time.Millisecond), time.Hour, 2*time.Second)
 		}
 	}
+}
+
+// TestShutdownShares shuts down three signals one after another, as the Collector
+// does, with a peer that never answers: together they take no longer than the
+// timeout, and each gets a part of it.
+func TestShutdownShares(t *testing.T) {
+	const drain = time.Second
+	c := queued(testConfig("127.0.0.1:1"))
+	c.Stef.ShutdownDrainTimeout = drain
+	settings := exportertest.NewNopSettings(metadata.Type)
+	traces, err := NewFactory().CreateTraces(context.Background(), settings, c)
+	require.NoError(t, err)
+	metrics, err := NewFactory().CreateMetrics(context.Background(), settings, c)
+	require.NoError(t, err)
+	logs, err := NewFactory().CreateLogs(context.Background(), settings, c)
+	require.NoError(t, err)
+	all := []component.Component{traces, metrics, logs}
+	for _, x := range all {
+		require.NoError(t, x.Start(context.Background(), componenttest.NewNopHost()))
+	}
+	require.NoError(t, traces.ConsumeTraces(context.Background(), spans("a")))
+	md, ld := pmetric.NewMetrics(), plog.NewLogs()
+	md.ResourceMetrics().AppendEmpty().ScopeMetrics().AppendEmpty().Metrics().AppendEmpty().SetEmptyGauge().DataPoints().AppendEmpty().SetIntValue(1)
+	ld.ResourceLogs().AppendEmpty().ScopeLogs().AppendEmpty().LogRecords().AppendEmpty().Body().SetStr("a")
+	require.NoError(t, metrics.ConsumeMetrics(context.Background(), md))
+	require.NoError(t, logs.ConsumeLogs(context.Background(), ld))
+	began := time.Now()
+	for _, x := range all {
+		alone := time.Now()
+		_ = x.Shutdown(context.Background())
+		require.GreaterOrEqual(t, time.Since(alone), drain/reserved)
+	}
+	require.Less(t, time.Since(began), drain*3/2)
+	drainTimes.Lock()
+	defer drainTimes.Unlock()
+	require.NotContains(t, drainTimes.of, c)
+}
+
+func TestDrainTime(t *testing.T) {
+	c := &Config{Stef: StefConfig{ShutdownDrainTimeout: 10 * time.Second}}
+	d := joinDrain(c)
+	require.Equal(t, 10*time.Second, d.share())
+	require.Same(t, d, joinDrain(c))
+	require.Same(t, d, joinDrain(c))
+	require.Equal(t, 8*time.Second, d.share())
+	d.leave(100 * time.Millisecond)
+	require.Equal(t, 8900*time.Millisecond, d.share(), "what the first signal did not use")
+	d.leave(8900 * time.Millisecond)
+	require.Equal(t, time.Second, d.share())
+	d.leave(time.Second)
+	next := joinDrain(c)
+	require.NotSame(t, d, next)
+	next.leave(0)
 }
 
 // TestShutdownWithoutWaiting checks that Shutdown does not wait for answers to

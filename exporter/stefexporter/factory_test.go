@@ -18,5 +18,5 @@ import (
 func TestProfiles(t *testing.T) {
 	f := NewFactory().(xexporter.Factory)
 	_, err := f.CreateProfiles(context.Background(), exportertest.NewNopSettings(metadata.Type), f.CreateDefaultConfig())
-	require.ErrorContains(t, err, "STEF has no profiles yet: send them with the otlp exporter")
+	require.ErrorContains(t, err, "STEF has no profiles yet: send them with the otlp_grpc exporter")
 }

@@ -29,6 +29,8 @@ type health struct {
 	mu       sync.Mutex
 	failures int
 	status   componentstatus.Status
+	cause    string    // of the last warning
+	warned   time.Time // the last warning
 }
 
 func newHealth(c *Config, host component.Host, logger *zap.Logger) *health {
@@ -51,11 +53,25 @@ func (h *health) bad(err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.failures++
-	if h.failures >= failuresUntilBad && h.change(componentstatus.StatusRecoverableError) {
-		err = h.config.explain(plain(err))
-		h.logger.Warn("Nothing can be sent at present.", zap.Error(err))
+	if h.failures < failuresUntilBad {
+		return
+	}
+	changed := h.change(componentstatus.StatusRecoverableError)
+	if !changed && !h.newCause(err) {
+		return
+	}
+	h.cause, h.warned = causeOf(err), time.Now()
+	err = h.config.explain(plain(err))
+	h.logger.Warn("Nothing can be sent at present.", zap.Error(err))
+	if changed {
 		componentstatus.ReportStatus(h.host, componentstatus.NewRecoverableErrorEvent(err))
 	}
+}
+
+// newCause reports whether a failure has another cause than the one that was
+// logged. Causes that alternate are not logged each time.
+func (h *health) newCause(err error) bool {
+	return h.status == componentstatus.StatusRecoverableError && causeOf(err) != h.cause && time.Since(h.warned) >= logPeriod
 }
 
 // slow records that nothing was delivered since the start, and that nothing
@@ -65,7 +81,7 @@ func (h *health) slow() {
 	defer h.mu.Unlock()
 	if h.status == componentstatus.StatusStarting {
 		h.logger.Warn("No stream is open yet. Batches wait until the peer answers.",
-			zap.String("endpoint", h.config.ClientConfig.Endpoint), zap.Duration("waiting", firstWord))
+			zap.String("endpoint", h.config.ClientConfig.Endpoint), zap.Stringer("waiting", firstWord))
 	}
 }
 

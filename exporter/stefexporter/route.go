@@ -6,6 +6,7 @@ package stefexporter
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -107,8 +108,12 @@ func (x *route[B]) fallBack(why error) {
 		return
 	}
 	x.telemetry.builder.ExporterStefDowngrades.Add(context.Background(), 1, x.telemetry.plain)
-	x.logger.Warn("The peer has no STEF for this signal. Sending OTLP until it has.",
-		zap.Error(why), zap.Duration("asked_again_in", x.config.Fallback.ProbeInterval))
+	var cause *stefgrpc.Error
+	if errors.As(why, &cause) {
+		why = cause
+	}
+	x.logger.Warn(fmt.Sprintf("%s has no STEF for %s. Sending OTLP; STEF is tried again every %s.",
+		x.config.ClientConfig.Endpoint, x.signal.Name, x.config.Fallback.ProbeInterval), zap.Error(plain(why)))
 }
 
 // lastResort tries to open a stream immediately, for a batch that the peer does
@@ -137,7 +142,7 @@ func (x *route[B]) opened() {
 	}
 	if x.fallen.CompareAndSwap(true, false) {
 		x.telemetry.builder.ExporterStefUpgrades.Add(context.Background(), 1, x.telemetry.plain)
-		x.logger.Info("The peer has STEF for this signal now. Sending STEF again.")
+		x.logger.Info(fmt.Sprintf("%s has STEF for %s now. Sending STEF again.", x.config.ClientConfig.Endpoint, x.signal.Name))
 	}
 	x.health.good("A STEF stream is open.")
 	if x.reachable != nil {

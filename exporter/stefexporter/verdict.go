@@ -112,6 +112,17 @@ var hints = []struct{ text, hint string }{
 	{"no children to pick from", "the host cannot be resolved, or has no address: check its name"},
 }
 
+// causeOf returns a text that is equal for errors of the same cause.
+func causeOf(err error) string {
+	for _, h := range hints {
+		if strings.Contains(err.Error(), h.text) {
+			return h.text
+		}
+	}
+	e := stefgrpc.FromStatus(err)
+	return e.Kind.String() + " " + codeName(e.Code)
+}
+
 // explain adds to an error the place where it happened and, if known, what to do
 // about it.
 func (c *Config) explain(err error) error {

@@ -40,7 +40,7 @@ var notALimit = map[string]bool{
 
 // keysOf lists the keys of one of our configurations, without those of the
 // Collector's own sections.
-func keysOf(t reflect.Type, prefix, separator string) (keys []string) {
+func keysOf(t reflect.Type, prefix string) (keys []string) {
 	for i := range t.NumField() {
 		f := t.Field(i)
 		key, options, _ := strings.Cut(f.Tag.Get("mapstructure"), ",")
@@ -48,7 +48,7 @@ func keysOf(t reflect.Type, prefix, separator string) (keys []string) {
 			continue
 		}
 		if f.Type.Kind() == reflect.Struct && f.Type.PkgPath() == t.PkgPath() {
-			keys = append(keys, keysOf(f.Type, prefix+key+separator, separator)...)
+			keys = append(keys, keysOf(f.Type, prefix+key+"::")...)
 			continue
 		}
 		keys = append(keys, prefix+key)
@@ -79,9 +79,9 @@ func limits(t *testing.T, root string) (names []string) {
 		}
 	}
 	require.Greater(t, found, 8)
-	keys := keysOf(reflect.TypeFor[stefreceiver.Config](), "", "::")
-	keys = append(keys, keysOf(reflect.TypeFor[stefexporter.Config](), "", "::")...)
-	keys = append(keys, keysOf(reflect.TypeFor[steffilereceiver.Config](), "", "::")...)
+	keys := keysOf(reflect.TypeFor[stefreceiver.Config](), "")
+	keys = append(keys, keysOf(reflect.TypeFor[stefexporter.Config](), "")...)
+	keys = append(keys, keysOf(reflect.TypeFor[steffilereceiver.Config](), "")...)
 	for _, m := range regexp.MustCompile("mapstructure:\"([a-z_]+)\"").FindAllStringSubmatch(read(t, root, "extension/stefencodingextension/config.go"), -1) {
 		keys = append(keys, m[1])
 	}

@@ -1,0 +1,65 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefexporter
+
+import (
+	"sync"
+	"time"
+)
+
+// drainTime is the time that the signals of one configuration may use for their
+// shutdown. The Collector shuts them down one after another, so they share it.
+type drainTime struct {
+	config *Config
+	total  time.Duration
+
+	mu   sync.Mutex
+	used time.Duration
+	refs int // signals that are started and not shut down
+}
+
+// reserved is the part of the total that each signal which is still running keeps
+// for itself: a signal whose peer does not answer cannot use all of the time.
+const reserved = 10
+
+// drainTimes contains the time of every configuration in use.
+var drainTimes = struct {
+	sync.Mutex
+	of map[*Config]*drainTime
+}{of: map[*Config]*drainTime{}}
+
+// joinDrain adds a signal to those that share the time of a configuration.
+func joinDrain(c *Config) *drainTime {
+	drainTimes.Lock()
+	defer drainTimes.Unlock()
+	d := drainTimes.of[c]
+	if d == nil {
+		d = &drainTime{config: c, total: c.Stef.ShutdownDrainTimeout}
+		drainTimes.of[c] = d
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.refs++
+	return d
+}
+
+// share returns how long a signal may take that begins to shut down now.
+func (d *drainTime) share() time.Duration {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	part := d.total / reserved
+	return max(d.total-d.used-time.Duration(d.refs-1)*part, part)
+}
+
+// leave removes a signal that took so long to shut down.
+func (d *drainTime) leave(took time.Duration) {
+	drainTimes.Lock()
+	defer drainTimes.Unlock()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.used += took
+	if d.refs--; d.refs == 0 {
+		delete(drainTimes.of, d.config)
+	}
+}

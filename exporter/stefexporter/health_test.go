@@ -1,0 +1,77 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefexporter
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/component/componenttest"
+	"go.opentelemetry.io/collector/exporter/exportertest"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/otelstef/stef/exporter/stefexporter/internal/metadata"
+)
+
+// TestWarnsOnChange checks that a new cause of failures is logged as a warning,
+// and the same one only once.
+func TestWarnsOnChange(t *testing.T) {
+	core, logs := observer.New(zap.WarnLevel)
+	h := newHealth(testConfig("gw:4320"), componenttest.NewNopHost(), zap.New(core))
+	refused := errors.New("dial tcp 127.0.0.1:4320: connect: connection refused")
+	certificate := errors.New("tls: failed to verify certificate: x509: certificate signed by unknown authority")
+	causes := func() (list []string) {
+		for _, e := range logs.TakeAll() {
+			require.Equal(t, "Nothing can be sent at present.", e.Message)
+			list = append(list, e.ContextMap()["error"].(string))
+		}
+		return list
+	}
+	h.bad(refused)
+	require.Empty(t, causes(), "a single failure")
+	h.bad(refused)
+	h.bad(refused)
+	first := causes()
+	require.Len(t, first, 1)
+	require.Contains(t, first[0], "nothing listens there")
+
+	h.bad(certificate)
+	require.Empty(t, causes(), "so soon after the last warning")
+	h.warned = time.Now().Add(-logPeriod)
+	h.bad(refused)
+	require.Empty(t, causes(), "the same cause")
+	h.bad(certificate)
+	h.bad(certificate)
+	second := causes()
+	require.Len(t, second, 1)
+	require.Contains(t, second[0], "set tls::ca_file")
+
+	h.good("open")
+	h.bad(certificate)
+	h.bad(certificate)
+	require.Len(t, causes(), 1, "a new outage")
+}
+
+// TestFallbackWarning checks the warning about a peer without STEF.
+func TestFallbackWarning(t *testing.T) {
+	p := listen(t, &peer{}, "", false, true)
+	core, logs := observer.New(zap.WarnLevel)
+	settings := exportertest.NewNopSettings(metadata.Type)
+	settings.Logger = zap.New(core)
+	x, err := NewFactory().CreateTraces(context.Background(), settings, testConfig(p.addr))
+	require.NoError(t, err)
+	require.NoError(t, x.Start(context.Background(), componenttest.NewNopHost()))
+	defer func() { require.NoError(t, x.Shutdown(context.Background())) }()
+	require.NoError(t, x.ConsumeTraces(context.Background(), spans("a")))
+	require.Equal(t, 1, logs.Len())
+	e := logs.All()[0]
+	require.Regexp(t, `^`+p.addr+` has no STEF for traces\. Sending OTLP; STEF is tried again every [0-9a-z]+\.$`, e.Message)
+	require.Contains(t, e.ContextMap()["error"], "unimplemented")
+	require.NotContains(t, e.ContextMap()["error"], "rpc error")
+	require.NotContains(t, e.ContextMap()["error"], "handed back")
+}
