@@ -18,6 +18,8 @@ import (
 	"go.opentelemetry.io/collector/consumer/consumertest"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/receiver/receivertest"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -162,13 +164,26 @@ func nested(depth int) pmetric.Metrics {
 func TestMaxStreams(t *testing.T) {
 	to, _, _, _ := everything()
 	r := startRig(t, testConfig(func(c *Config) { c.Limits.MaxStreams = 1 }), to)
+	core, logs := observer.New(zap.WarnLevel)
+	r.shared.logger = zap.New(core)
 	require.NotNil(t, rawOpen(t, r, "Metrics").capabilities)
-	second := rawOpen(t, r, "Spans")
-	require.Nil(t, second.capabilities)
-	st := second.end()
-	require.Equal(t, codes.Unavailable, st.Code())
-	_, again := retryInfo(st)
-	require.True(t, again)
+	for range 3 {
+		second := rawOpen(t, r, "Spans")
+		require.Nil(t, second.capabilities)
+		st := second.end()
+		require.Equal(t, codes.Unavailable, st.Code())
+		require.Contains(t, st.Message(), "raise limits::max_streams of the receiver (is 1; an exporter needs num_streams for each signal)")
+		_, again := retryInfo(st)
+		require.True(t, again)
+		require.True(t, isFull(st))
+	}
+	require.Equal(t, 1, logs.Len(), "once a minute")
+	require.Contains(t, logs.All()[0].Message, "limits::max_streams")
+	require.Equal(t, int64(1), logs.All()[0].ContextMap()["max_streams"])
+
+	r.shared.full.next.Store(0)
+	rawOpen(t, r, "Spans").end()
+	require.Equal(t, int64(2), logs.All()[1].ContextMap()["not_logged"])
 }
 
 func TestSignalWithoutPipeline(t *testing.T) {

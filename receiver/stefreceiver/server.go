@@ -57,6 +57,7 @@ func (s *shared) listen(ctx context.Context, host component.Host) error {
 	}
 	g, err := s.config.ServerConfig.ToServer(ctx, host.GetExtensions(), s.settings.TelemetrySettings,
 		configgrpc.WithGrpcServerOption(grpc.ForceServerCodecV2(newCodec())),
+		configgrpc.WithGrpcServerOption(grpc.ChainStreamInterceptor(s.explainFull)),
 		configgrpc.WithGrpcServerOption(grpc.WaitForHandlers(true)))
 	if err != nil {
 		return fmt.Errorf("cannot make the gRPC server: %w", err)

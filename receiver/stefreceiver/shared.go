@@ -25,6 +25,7 @@ type shared struct {
 	*core
 	settings receiver.Settings
 	server   server
+	full     fullLog
 
 	mu       sync.Mutex
 	handlers []handler
