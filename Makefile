@@ -203,9 +203,9 @@ bench-lake: ## Measure the ways to Parquet and Arrow, beside DuckDB on OTLP JSON
 SAMPLING := $(CURDIR)/.tmp/study-sampling
 RATE ?= 5000
 
-study-sampling: ## Send traces through processors that hold them, over OTLP and STEF, and count what arrives (minutes; RATE=5000 spans a second; STEF_LONG=1: hours)
+study-sampling: ## Send traces through processors that hold them, over OTLP and STEF, and count what arrives (minutes; RATE=5000 spans a second; PROCESSORS=groupbytrace,tail_sampling; STEF_LONG=1: hours)
 	@mkdir -p bin $(SAMPLING) && cd benchmarks/sampling && $(GO) build -o $(CURDIR)/bin/sampling .
-	bin/sampling -rate $(RATE) $(if $(STEF_LONG),-for 20m -every 10s) -table $(SAMPLING)/steady.csv -series $(SAMPLING)/steady-series.csv
+	bin/sampling -rate $(RATE) $(if $(STEF_LONG),-for 20m -every 10s) $(if $(PROCESSORS),-processors $(PROCESSORS)) -table $(SAMPLING)/steady.csv -series $(SAMPLING)/steady-series.csv
 	bin/sampling -rate 0 -for $(if $(STEF_LONG),20m -every 10s,8s) -processors groupbytrace,tail_sampling -table $(SAMPLING)/saturated.csv -series $(SAMPLING)/saturated-series.csv
 	bin/sampling -for 3s -traces 200 -processors groupbytrace,tail_sampling -table $(SAMPLING)/few.csv
 

@@ -149,6 +149,7 @@ func measure(ctx context.Context, s scenario) (*result, error) {
 	r.accepted, r.sent = int(final[metricAccepted]), int(final[metricSent])
 	r.sampled, r.evicted = int(final[metricSampled]), int(final[metricEvicted]+final[metricTooEarly])
 	r.look(to)
+	r.series = append(r.series, sample{time.Since(begin), final, r.arrived, r.cpu + idle})
 	r.losses = r.account(final)
 	return r, nil
 }

@@ -48,6 +48,8 @@ var Pages = []Page{
 	{"proposal", "The tables of the STEF proposal"},
 	{"otep-0035", "The tables of OTEP 0035, appendix B"},
 	{"workers", "The worker sweep of the transport tuning study"},
+	{"sdk", "What telemetry costs a Go application"},
+	{"sampling", "Processors that hold traces"},
 }
 
 // All returns the studies. Later studies can use the results of earlier ones.
@@ -68,6 +70,8 @@ func All() []Study {
 		{"concurrency", "transport", concurrency},
 		{"heap", "transport", heap},
 		{"workers", "workers", workers},
+		{"sdk", "sdk", document("sdk", "make study-sdk", nil)},
+		{"sampling", "sampling", document("sampling", "make study-sampling", samplingCharts)},
 		{"guide", "index", guide},
 	}
 }

@@ -85,3 +85,21 @@ func BenchmarkFile(b *testing.B) {
 		}
 	}
 }
+
+// An export to files allocates nothing.
+func TestAllocations(t *testing.T) {
+	ctx := context.Background()
+	x, err := steftrace.NewFile(t.TempDir(), stefsdk.WithRotation(-1, -1))
+	require.NoError(t, err)
+	spans := spansOf(512, attribute.String("http.route", "/cart/{id}"), attribute.Int("number", 7))
+	for i := range spans {
+		require.NoError(t, x.ExportSpans(ctx, spans[i:i+1]))
+	}
+	i := 0
+	require.Zero(t, testing.AllocsPerRun(400, func() {
+		_ = x.ExportSpans(ctx, spans[i:i+1])
+		i++
+	}))
+	require.EqualValues(t, 512+401, x.Stats().Written)
+	require.NoError(t, x.Shutdown(ctx))
+}

@@ -46,11 +46,12 @@ func (t *WriteTree) AppendSizes(dst []byte) (out []byte, data int) {
 	for n := 0; n < len(t.nodes); {
 		node := &t.nodes[n]
 		size := node.codec.Len()
-		t.sizes.WriteCompact(uint64(size))
-		if size == 0 {
+		if size == 0 { // most columns of small frames
+			t.sizes.Write(1, 1) // as WriteCompact(0), which the compiler does not inline
 			n = int(node.end)
 			continue
 		}
+		t.sizes.WriteCompact(uint64(size))
 		t.full = append(t.full, fullColumn{node.codec, size})
 		data += size
 		n++

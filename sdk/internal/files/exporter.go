@@ -87,15 +87,21 @@ func (x *Exporter[B]) Export(ctx context.Context, data B) error {
 	if errors.Is(err, rotate.ErrClosed) {
 		return endpoint.ErrShutdown
 	}
-	var left *records.OmittedError
-	switch {
-	case err == nil:
+	if err == nil {
 		x.stats.Delivered.Add(uint64(items))
 		return nil
-	case errors.As(err, &left):
+	}
+	return x.fail(items, err)
+}
+
+// fail counts an export with an error. It is separate because its variables are
+// allocated.
+func (x *Exporter[B]) fail(items int, err error) error {
+	var left *records.OmittedError
+	if errors.As(err, &left) {
 		x.stats.Omitted.Add(uint64(left.Items))
 		x.stats.Delivered.Add(uint64(items - left.Items))
-	default:
+	} else {
 		x.stats.Failed.Add(uint64(items))
 	}
 	return fmt.Errorf("stef: files in %s: %w", x.dir, err)

@@ -42,8 +42,14 @@ const (
 	STEFDelayed = "STEF gRPC, 20 ms"
 	File        = "STEF file"
 	FileDelayed = "STEF file, flushed each second"
-	LTTng       = "LTTng log line"
+	LTTng       = "LTTng log line, no session"
+	LTTngIdle   = "LTTng log line, not recorded"
+	LTTngLocal  = "LTTng log line, recorded"
+	LTTngRemote = "LTTng log line, sent to a relay"
 )
+
+// lines are the log lines in place of spans.
+var lines = []string{LTTng, LTTngIdle, LTTngLocal, LTTngRemote}
 
 // counter counts bytes that leave the process, and spans that arrived.
 type counter struct {

@@ -35,6 +35,7 @@ type Study struct {
 	Spans   func(Config) Result
 	Metrics func(MetricConfig) MetricResult
 	Log     func(format string, args ...any)
+	Dir     string // for files of LTTng
 
 	text strings.Builder
 }
@@ -42,8 +43,13 @@ type Study struct {
 // Parts are the parts of a study.
 var Parts = []string{"traces", "others", "overload", "metrics"}
 
+// compression says how each exporter compresses, which decides bytes and CPU time.
+const compression = "OTLP is sent as its exporters do by default, without compression (gRPC and HTTP). STEF is compressed with zstd, level `fastest`, to endpoints and in files; " +
+	"files of single spans (simple processor, without delayed flushes) are not compressed. Text to stdout is not compressed."
+
 // Run measures some parts and returns the tables in Markdown.
 func (s *Study) Run(parts []string) string {
+	s.line("\n%s", compression)
 	if slices.Contains(parts, Parts[0]) {
 		s.traces("Start and end a span: scenario 1", Scenarios[0])
 		s.traces("A span with five attributes and an event: scenario 7", Scenarios[6])
@@ -117,21 +123,46 @@ func (s *Study) traces(title, scenario string) {
 		name := map[bool]string{true: fmt.Sprintf("Batch processor, %d spans a second", s.Rate), false: "Simple processor, one span after another"}[batch]
 		s.line("\n%s:\n\n%s", name, header)
 		floor := 0.0
-		exporters := allExporters
+		discarded := ""
 		if HasLTTng() == nil && scenario == Scenarios[0] && !batch {
-			exporters = append([]string{LTTng}, exporters...)
+			discarded = s.lines()
 		}
-		for _, x := range exporters {
+		for _, x := range allExporters {
 			r := s.best(s.config(x, scenario, batch))
 			if x == Nothing {
 				floor = r.User + r.System
 			}
 			s.row(r, floor)
 		}
+		if discarded != "" {
+			s.line("\n%s", discarded)
+		}
 	}
 	if err := HasLTTng(); err != nil && scenario == Scenarios[0] {
 		s.line("\nThe log line of LTTng is skipped: %v.", err)
 	}
+}
+
+// lines adds a row for each way to log a line with LTTng, and says how many lines were
+// discarded.
+func (s *Study) lines() string {
+	var counts []string
+	for _, line := range lines {
+		stop, err := StartSession(line, s.Dir)
+		if err != nil {
+			s.Log("%s: %v", line, err)
+			counts = append(counts, fmt.Sprintf("%s: skipped, %v", line, err))
+			continue
+		}
+		r := s.best(s.config(line, Scenarios[0], false))
+		lost, err := stop()
+		if err != nil {
+			s.Log("%s: %v", line, err)
+		}
+		s.row(r, 0)
+		counts = append(counts, fmt.Sprintf("%s: %d", line, lost))
+	}
+	return "Discarded lines in all rounds, by LTTng's count. " + strings.Join(counts, "; ") + "."
 }
 
 // others measures the other scenarios of the original.

@@ -7,7 +7,6 @@ package study
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -74,7 +73,7 @@ func Run(c Config) (Result, error) {
 			return time.Since(start)
 		}
 	}
-	if c.Exporter == LTTng {
+	if slices.Contains(lines, c.Exporter) {
 		run = logLine
 	}
 	// Connections and streams open, and caches fill.
@@ -118,7 +117,7 @@ func Run(c Config) (Result, error) {
 }
 
 // exports reports whether there is an exporter that counts.
-func exports(name string) bool { return name != None && name != NoOp && name != LTTng }
+func exports(name string) bool { return name != None && name != NoOp && !slices.Contains(lines, name) }
 
 func tracerOf(ctx context.Context, c Config, count *counter) (trace.Tracer, *sdktrace.TracerProvider, error) {
 	if !exports(c.Exporter) {
@@ -169,5 +168,3 @@ func usage(who int) cpu {
 	}
 	return cpu{float64(u.Utime.Nano()), float64(u.Stime.Nano())}
 }
-
-var errNoLTTng = errors.New("built without LTTng: install liblttng-ust-dev and build with -tags lttng")

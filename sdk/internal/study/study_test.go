@@ -136,7 +136,7 @@ func TestStudy(t *testing.T) {
 		t.Skip("run make study-sdk")
 	}
 	s := Study{
-		Plan: Short, To: startReceiver(t), Log: t.Logf,
+		Plan: Short, To: startReceiver(t), Log: t.Logf, Dir: t.TempDir(),
 		Spans:   func(c Config) Result { return measure[Config, Result](t, "spans", c) },
 		Metrics: func(c MetricConfig) MetricResult { return measure[MetricConfig, MetricResult](t, "metrics", c) },
 	}
@@ -172,5 +172,22 @@ func TestConfigurations(t *testing.T) {
 	for _, exporter := range []string{None, OTLP, STEF, File} {
 		r := measure[MetricConfig, MetricResult](t, "metrics", MetricConfig{Exporter: exporter, Interval: 1e7, Work: 1_000_000, To: to})
 		require.Equal(t, exporter != None, r.Bytes > 0)
+	}
+}
+
+// Each log line of LTTng is measured, with its session.
+func TestLTTng(t *testing.T) {
+	if err := HasLTTng(); err != nil {
+		t.Skipf("SKIPPED: no log lines of LTTng: %v", err)
+	}
+	for _, line := range lines {
+		stop, err := StartSession(line, t.TempDir())
+		require.NoError(t, err, line)
+		r := measure[Config, Result](t, "spans", Config{Exporter: line, Scenario: Scenarios[0], Runs: 30_000})
+		lost, err := stop()
+		require.NoError(t, err)
+		require.Zero(t, lost)
+		t.Logf("%s: min %.0f, mean %.0f, median %.0f, p99 %.0f, max %.0f, std %.0f, user %.0f, system %.0f ns", line, r.Min, r.Mean, r.Median, r.P99, r.Max, r.Std, r.User, r.System)
+		require.Positive(t, r.Median)
 	}
 }
