@@ -4,12 +4,15 @@
 package enginetest
 
 import (
+	"bytes"
 	"fmt"
 	"net"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -43,6 +46,7 @@ type process struct {
 	command *exec.Cmd
 	log     string
 	ended   <-chan struct{}
+	started time.Duration // CPU that the start took
 }
 
 // start runs an example until its address, if it has one, accepts connections.
@@ -84,19 +88,60 @@ func start(t *testing.T, binary, example, address string, env ...string) *proces
 			return err == nil
 		}, time.Minute, 50*time.Millisecond, "%s does not listen", example)
 	}
+	require.Eventually(t, func() bool {
+		text, err := os.ReadFile(p.log)
+		return err == nil && bytes.Contains(text, []byte("Everything is ready"))
+	}, time.Minute, 50*time.Millisecond, "%s does not start", example)
+	p.started = runningCPU(t, p.command.Process.Pid)
 	return p
 }
 
-// stop ends a process in order, and prints its CPU and memory.
-func (p *process) stop(t *testing.T, items int) {
+// runningCPU is the CPU time of a process that runs, as /proc tells it. It is 0 where
+// there is no /proc.
+func runningCPU(t *testing.T, pid int) time.Duration {
+	t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0
+	}
+	_, rest, _ := strings.Cut(string(text), ") ") // behind the name
+	fields := strings.Fields(rest)
+	require.Greater(t, len(fields), 12)
+	user, err := strconv.Atoi(fields[11])
+	require.NoError(t, err)
+	system, err := strconv.Atoi(fields[12])
+	require.NoError(t, err)
+	return time.Duration(user+system) * time.Second / 100 // ticks of the kernel's interface
+}
+
+// stop ends a process in order.
+func (p *process) stop(t *testing.T) {
 	t.Helper()
 	require.NoError(t, p.command.Process.Signal(syscall.SIGTERM))
 	<-p.ended
-	state := p.command.ProcessState
-	require.True(t, state.Success(), "%s: %v", p.name, state)
-	cpu := state.UserTime() + state.SystemTime()
-	t.Logf("%-8s %5.2f s of CPU, %.2f µs an item, %d MiB at most", p.name, cpu.Seconds(),
-		float64(cpu.Microseconds())/float64(items), state.SysUsage().(*syscall.Rusage).Maxrss>>10)
+	require.True(t, p.command.ProcessState.Success(), "%s: %v", p.name, p.command.ProcessState)
+}
+
+// printCost prints the CPU and memory of ended processes, together for each name. items
+// is how many passed through all processes of a name. The CPU of the start does not count.
+func printCost(t *testing.T, processes []*process, items int) {
+	t.Helper()
+	names := []string{}
+	cpu, started, memory, number := map[string]time.Duration{}, map[string]time.Duration{}, map[string]int64{}, map[string]int{}
+	for _, p := range processes {
+		state := p.command.ProcessState
+		if number[p.name] == 0 {
+			names = append(names, p.name)
+		}
+		number[p.name]++
+		started[p.name] += p.started
+		cpu[p.name] += state.UserTime() + state.SystemTime() - p.started
+		memory[p.name] = max(memory[p.name], state.SysUsage().(*syscall.Rusage).Maxrss>>10)
+	}
+	for _, name := range names {
+		t.Logf("%d %-8s %5.2f s of CPU for their start, %5.2f s for the items, %.2f µs an item, %d MiB at most in one", number[name], name,
+			started[name].Seconds(), cpu[name].Seconds(), float64(cpu[name].Microseconds())/float64(items), memory[name])
+	}
 }
 
 // TestExamples validates every example.
@@ -126,7 +171,8 @@ func TestArchive(t *testing.T) {
 	require.NoError(t, from.logs.ConsumeLogs(t.Context(), numberedLogs(0, 1000)))
 	require.NoError(t, from.traces.ConsumeTraces(t.Context(), numberedTraces(0, 1000)))
 	from.stop(t)
-	p.stop(t, 2000)
+	p.stop(t)
+	printCost(t, []*process{p}, 2000)
 	objects, err := backend.ListBucket("telemetry", nil, gofakes3.ListBucketPage{})
 	require.NoError(t, err)
 	require.NotEmpty(t, objects.Contents)
@@ -196,8 +242,9 @@ func TestDeployment(t *testing.T) {
 		t.Logf("%s: %.2f bytes an item on the disk of the broker", signal, float64(b.bytes(t, topic+"-"+signal))/float64(n))
 	}
 	for i := len(processes) - 1; i >= 0; i-- {
-		processes[i].stop(t, 3*n)
+		processes[i].stop(t)
 	}
+	printCost(t, append(processes, killed), 3*n)
 	b.kill(t)
 	t.Logf("broker   %5.2f s of CPU", b.cpu.Seconds())
 }

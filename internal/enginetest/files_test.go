@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/johannesboyne/gofakes3"
 	"github.com/johannesboyne/gofakes3/backend/s3mem"
@@ -23,6 +24,9 @@ import (
 	"go.opentelemetry.io/collector/exporter/exportertest"
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/ptrace"
+	"go.opentelemetry.io/collector/receiver/receivertest"
+
+	"github.com/otelstef/stef/receiver/steffilereceiver"
 )
 
 // What the extension is to components.
@@ -97,15 +101,7 @@ func TestFileExporterRotates(t *testing.T) {
 	const batches, size = 400, 20
 	noise := rand.New(rand.NewPCG(1, 2))
 	for i := range batches {
-		ld := numberedLogs(i*size, size)
-		for _, r := range ld.ResourceLogs().At(0).ScopeLogs().At(0).LogRecords().All() {
-			incompressible := make([]byte, 400)
-			for k := range incompressible {
-				incompressible[k] = byte(noise.Uint32())
-			}
-			r.Body().SetEmptyBytes().FromRaw(incompressible)
-		}
-		require.NoError(t, logs.ConsumeLogs(t.Context(), ld))
+		require.NoError(t, logs.ConsumeLogs(t.Context(), incompressible(i*size, size, noise)))
 	}
 	require.NoError(t, logs.Shutdown(context.Background()))
 	files, err := filepath.Glob(filepath.Join(dir, "*.stef"))
@@ -120,6 +116,54 @@ func TestFileExporterRotates(t *testing.T) {
 	_, duplicates := l.distinct()
 	require.Zero(t, duplicates)
 	require.Zero(t, l.missing(batches*size))
+}
+
+// TestFollowFileExporter: the steffile receiver follows the files of the file exporter
+// through their rotation, and delivers each record once.
+func TestFollowFileExporter(t *testing.T) {
+	h, dir := newHost(t), t.TempDir()
+	got := newLedger()
+	rf := steffilereceiver.NewFactory()
+	follower, err := rf.CreateLogs(t.Context(), receivertest.NewNopSettings(rf.Type()), configure(t, rf.CreateDefaultConfig(), fmt.Sprintf(
+		"{include: [%q], poll_interval: 5ms}", filepath.Join(dir, "*.stef"))), got.logs(t))
+	require.NoError(t, err)
+	require.NoError(t, follower.Start(t.Context(), h))
+
+	f := fileexporter.NewFactory()
+	config := configure(t, f.CreateDefaultConfig(), fmt.Sprintf(
+		"{path: %q, format: proto, encoding: stef_encoding, rotation: {max_megabytes: 1, max_backups: 100}}", filepath.Join(dir, "logs.stef")))
+	logs, err := f.CreateLogs(t.Context(), exportertest.NewNopSettings(f.Type()), config)
+	require.NoError(t, err)
+	require.NoError(t, logs.Start(t.Context(), h))
+	const batches, size = 400, 20
+	noise := rand.New(rand.NewPCG(1, 2))
+	for i := range batches {
+		require.NoError(t, logs.ConsumeLogs(t.Context(), incompressible(i*size, size, noise)))
+		if i%20 == 0 {
+			time.Sleep(10 * time.Millisecond) // so that the follower sees files before they rotate
+		}
+	}
+	require.NoError(t, logs.Shutdown(context.Background()))
+	require.Eventually(t, func() bool { return got.missing(batches*size) == 0 }, time.Minute, 20*time.Millisecond)
+	require.NoError(t, follower.Shutdown(context.Background()))
+	_, duplicates := got.distinct()
+	require.Zero(t, duplicates)
+	files, err := filepath.Glob(filepath.Join(dir, "*.stef"))
+	require.NoError(t, err)
+	require.Greater(t, len(files), 2)
+}
+
+// incompressible returns numbered log records with bodies of random bytes.
+func incompressible(first, n int, noise *rand.Rand) plog.Logs {
+	ld := numberedLogs(first, n)
+	for _, r := range ld.ResourceLogs().At(0).ScopeLogs().At(0).LogRecords().All() {
+		body := make([]byte, 400)
+		for k := range body {
+			body[k] = byte(noise.Uint32())
+		}
+		r.Body().SetEmptyBytes().FromRaw(body)
+	}
+	return ld
 }
 
 // TestFileSizes prints the size of the recordings in files of the file exporter:

@@ -22,6 +22,9 @@ import (
 type tail[T any] struct {
 	*os.File
 	place  *place
+	layout layout
+	in     section // the stream that is read
+	inside bool    // in is a message
 	frames rotate.Frames
 	size   int64 // of the file when it was last looked at
 	source window
@@ -57,16 +60,30 @@ func newTail[T any](file *os.File, place *place) *tail[T] {
 	return t
 }
 
-// rewind begins to read at the beginning of the file.
+// rewind begins to read at the beginning of the stream: of the file, or of the message
+// at its place.
 func (t *tail[T]) rewind() {
 	t.release()
-	t.frames = rotate.Frames{}
-	t.source = window{file: t.File, more: func() bool {
-		ok, err := t.frames.Next(t.File, t.size)
+	t.inside = false
+	if t.layout == manyMessages {
+		t.read(section{t.File, t.place.Message, t.place.Message})
+	} else {
+		t.read(section{t.File, 0, -1})
+	}
+}
+
+// read begins to read a stream.
+func (t *tail[T]) read(s section) {
+	t.in, t.frames = s, rotate.Frames{}
+	t.source = window{file: s, more: func() bool {
+		ok, err := t.frames.Next(s, s.size(t.size))
 		t.source.end = t.frames.End()
 		return ok && err == nil
 	}}
 }
+
+// whole returns the offset in the file behind the last whole frame.
+func (t *tail[T]) whole() int64 { return t.in.begin + t.frames.End() }
 
 // release frees the memory of the decoder.
 func (t *tail[T]) release() {
@@ -102,7 +119,7 @@ func (f *follower[T]) drain(t *tail[T]) (err error) {
 		if err != nil {
 			return err
 		}
-		if t.size = info.Size(); t.size < t.frames.End() {
+		if t.size = info.Size(); t.size < t.whole() {
 			return errTruncated
 		}
 		if more, err := f.step(t); err != nil || !more {
@@ -111,12 +128,21 @@ func (f *follower[T]) drain(t *tail[T]) (err error) {
 	}
 }
 
-// step makes one step: it finds the next whole frame, reads the headers, or delivers
-// a frame. It reports false if there is no whole frame.
+// step makes one step: it finds the next message or whole frame, reads the headers, or
+// delivers a frame. It reports false if there is no whole frame.
 func (f *follower[T]) step(t *tail[T]) (bool, error) {
+	if t.layout == undecided {
+		var err error
+		if t.layout, err = layoutOf(t.File, t.size); err != nil || t.layout == undecided {
+			return false, err
+		}
+		t.rewind()
+	}
 	switch {
 	case f.stopping():
 		return false, errStopped
+	case t.layout == manyMessages && !t.inside:
+		return t.begin()
 	case t.dec != nil && t.dec.Reader.Stats().Frames < t.frames.Count():
 		return f.frame(t)
 	case t.dec == nil && t.frames.Count() >= 0:
@@ -127,8 +153,11 @@ func (f *follower[T]) step(t *tail[T]) (bool, error) {
 		t.dec = dec
 		return true, nil
 	}
-	ok, err := t.frames.Next(t.File, t.size)
+	ok, err := t.frames.Next(t.in, t.in.size(t.size))
 	t.source.end = t.frames.End()
+	if !ok && err == nil && t.inside {
+		return f.leave(t)
+	}
 	return ok && err == nil, judge(err)
 }
 
@@ -183,6 +212,9 @@ func (f *follower[T]) frame(t *tail[T]) (bool, error) {
 func (f *follower[T]) ended(t *tail[T]) (bool, error) {
 	if s, ok := t.dec.Reader.(interface{ Err() error }); ok && s.Err() != nil {
 		return false, judge(s.Err())
+	}
+	if t.inside {
+		return f.leave(t)
 	}
 	if t.barren++; t.barren > maxBarren {
 		return false, fmt.Errorf("%w: more than %d times frames without records at the end of the file", errDamaged, maxBarren)

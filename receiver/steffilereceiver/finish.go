@@ -44,18 +44,18 @@ func (f *follower[T]) atEnd(c candidate, t *tail[T]) bool {
 
 // finish ends a file: it was delivered, or it is damaged.
 func (f *follower[T]) finish(c candidate, t *tail[T], damage error) {
-	outcome, rest := complete, t.size-t.frames.End()
+	outcome, rest := complete, t.size-t.whole()
 	switch {
 	case damage != nil:
 		outcome = damaged
 		f.log.Error("A file cannot be read further; what is before was delivered", zap.String("file", c.path),
-			zap.Uint64("records", t.place.Records), zap.Int64("unread_bytes", rest), zap.Error(damage))
+			zap.Uint64("records", t.place.delivered()), zap.Int64("unread_bytes", rest), zap.Error(damage))
 	case rest > 0:
 		outcome = cut
 		f.log.Warn("A file ends within a frame; the frames before were delivered", zap.String("file", c.path),
-			zap.Uint64("records", t.place.Records), zap.Int64("lost_bytes", rest))
+			zap.Uint64("records", t.place.delivered()), zap.Int64("lost_bytes", rest))
 	default:
-		f.log.Debug("A file was delivered", zap.String("file", c.path), zap.Uint64("records", t.place.Records))
+		f.log.Debug("A file was delivered", zap.String("file", c.path), zap.Uint64("records", t.place.delivered()))
 	}
 	f.meter.finished(outcome)
 	if err := t.place.identify(t.File, t.size); err != nil {
@@ -78,7 +78,7 @@ func (f *follower[T]) lost(key string, t *tail[T]) {
 	}
 	f.meter.finished(removed)
 	f.log.Warn("A file was removed or replaced while it was read", zap.String("file", key),
-		zap.Uint64("records", t.place.Records), zap.Int64("unread_bytes", t.size-t.frames.End()))
+		zap.Uint64("records", t.place.delivered()), zap.Int64("unread_bytes", t.size-t.whole()))
 	f.close(key)
 }
 

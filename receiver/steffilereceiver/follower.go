@@ -218,10 +218,14 @@ func (f *follower[T]) list() []candidate {
 func (f *follower[T]) look() {
 	f.pass++
 	list := f.list()
+	if !f.home(list) {
+		list = f.list() // a file may have been renamed while the folder was listed
+	}
 	listed := make(map[string]bool, len(list))
 	for _, c := range list {
 		listed[c.key] = true
 	}
+	f.renamed(list)
 	// Files that somebody removed are read to their end before anything else: only
 	// the open file still has the data.
 	for key, t := range f.open {
@@ -249,6 +253,39 @@ func (f *follower[T]) look() {
 		for key := range m {
 			if !listed[key] {
 				delete(m, key)
+			}
+		}
+	}
+}
+
+// home reports whether all open files still have their names.
+func (f *follower[T]) home(list []candidate) bool {
+	same := 0
+	for _, c := range list {
+		if t := f.open[c.key]; t != nil && f.same(t, c) {
+			same++
+		}
+	}
+	return same == len(f.open)
+}
+
+// renamed finds open files that have another name now, because a writer rotated them and
+// began new files under their names. They are read on under their new names.
+func (f *follower[T]) renamed(list []candidate) {
+	now := make(map[string]candidate, len(list))
+	for _, c := range list {
+		now[c.key] = c
+	}
+	for key, t := range f.open {
+		if c, ok := now[key]; ok && f.same(t, c) {
+			continue
+		}
+		for _, to := range list {
+			if f.open[to.key] == nil && f.places.of[to.key] == nil && f.same(t, to) {
+				delete(f.open, key)
+				f.open[to.key] = t
+				f.places.rename(t.place, to.key)
+				break
 			}
 		}
 	}
@@ -386,11 +423,11 @@ func (f *follower[T]) close(key string) {
 // advance notes that everything read of a file was delivered.
 func (f *follower[T]) advance(t *tail[T]) {
 	t.place.Records = t.dec.Reader.Stats().Records
-	if end := t.source.at; t.dec.Reader.Buffered() == 0 && end > t.place.Offset {
+	if end := t.in.begin + t.source.at; t.dec.Reader.Buffered() == 0 && end > t.place.Offset {
 		f.meter.read(end - t.place.Offset)
 		t.place.Offset = end
 	}
-	if err := t.place.identify(t.File, t.frames.End()); err != nil {
+	if err := t.place.identify(t.File, t.whole()); err != nil {
 		f.warn(t.place.Key, "read", err)
 	}
 	f.save(false)

@@ -145,6 +145,15 @@ func TestHalfFrames(t *testing.T) {
 	require.Empty(t, names(t, dir))
 }
 
+// requireFiles waits until a folder has n files.
+func requireFiles(t *testing.T, dir string, n int) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		files, err := filepath.Glob(filepath.Join(dir, "*"))
+		return err == nil && len(files) == n
+	}, 10*time.Second, time.Millisecond)
+}
+
 // A leftover of a killed process counts as finished after settle_time.
 func TestLeftover(t *testing.T) {
 	dir := t.TempDir()
@@ -156,12 +165,14 @@ func TestLeftover(t *testing.T) {
 	r := start(t, testConfig(dir, func(c *Config) { c.OnFinished, c.MoveTo = Move, filepath.Join(dir, "done") }), to, nil)
 	to.requireOnce(20)
 	r.requireFinished(complete, 1)
+	// The file is counted before it is moved.
+	requireFiles(t, filepath.Join(dir, "done"), 1)
 	require.Equal(t, []string{rotate.Name{Prefix: "x", Signal: "logs", PID: 1, Sequence: 1}.String()}, names(t, filepath.Join(dir, "done")))
 	require.NoError(t, living.put(numbered(21, 30)))
 	to.requireOnce(30)
 	require.NoError(t, living.Close())
 	r.requireFinished(complete, 2)
-	require.Len(t, names(t, filepath.Join(dir, "done")), 2)
+	requireFiles(t, filepath.Join(dir, "done"), 2)
 }
 
 // A damaged file delivers what is before the damage, and is not deleted.

@@ -25,9 +25,13 @@ type place struct {
 	// one of the same name, and finds it under another name.
 	Sample int    `json:"sample"`
 	Sum    string `json:"sum"`
-	// Records and Offset are what was delivered; Offset is behind a whole frame.
+	// Records and Offset are what was delivered; Offset is behind a whole frame. In a file
+	// of messages Records are those of the message that begins at Message, and Earlier
+	// those of the messages before.
 	Records uint64 `json:"records"`
 	Offset  int64  `json:"offset"`
+	Message int64  `json:"message,omitempty"`
+	Earlier uint64 `json:"earlier,omitempty"`
 	// Size is the size of the file when it was finished.
 	Size int64 `json:"size,omitempty"`
 	// Seen is when the file was last seen, in seconds, for files that are finished.
@@ -39,6 +43,9 @@ type place struct {
 }
 
 func (p *place) finished() bool { return p.Outcome != "" }
+
+// delivered returns how many records of the file were delivered.
+func (p *place) delivered() uint64 { return p.Earlier + p.Records }
 
 // sampleBytes is how much of a file its checksum covers at most.
 const sampleBytes = 1 << 10
@@ -54,6 +61,7 @@ const (
 type places struct {
 	client storage.Client
 	of     map[string]*place
+	moved  bool // a finished one has another key since they were saved
 }
 
 const (
@@ -84,6 +92,7 @@ func (p *places) load(ctx context.Context) error {
 // save saves the places of the files that are read, and also of the finished ones if
 // one of them changed.
 func (p *places) save(ctx context.Context, finished bool) error {
+	finished = finished || p.moved
 	var reading, done []*place
 	for _, one := range p.of {
 		if one.finished() {
@@ -107,7 +116,9 @@ func (p *places) save(ctx context.Context, finished bool) error {
 		}
 		operations = append(operations, storage.SetOperation(list.key, b))
 	}
-	return p.client.Batch(ctx, operations...)
+	err := p.client.Batch(ctx, operations...)
+	p.moved = p.moved && err != nil
+	return err
 }
 
 func compare(a, b string) int {
@@ -128,27 +139,63 @@ func (p *places) open(file *os.File, key string, listed map[string]bool) (*place
 		if same || err != nil {
 			return one, err
 		}
-		delete(p.of, key) // another file of the same name
+		// Another file of the same name: the one before may have been renamed.
+		p.rename(one, key+" before "+one.Sum)
 	}
-	// A file that was renamed has a place under a name that is gone.
+	// A file that was renamed has a place under a name that is gone, or that another file
+	// has now.
+	sums := map[int]string{}
 	for old, one := range p.of {
-		if listed[old] || one.Sample == 0 {
+		if one.Sample == 0 {
 			continue
 		}
-		same, err := one.matches(file)
+		same, err := one.isOf(file, sums)
 		if err != nil {
 			return nil, err
 		}
-		if same {
-			delete(p.of, old)
-			one.Key, one.kept = key, false
-			p.of[key] = one
+		if same && (!listed[old] || one.replaced()) {
+			p.rename(one, key)
 			return one, nil
 		}
 	}
 	one = &place{Key: key}
 	p.of[key] = one
 	return one, nil
+}
+
+// rename gives a place another key.
+func (p *places) rename(one *place, key string) {
+	delete(p.of, one.Key)
+	one.Key, one.kept = key, false
+	p.of[key] = one
+	p.moved = p.moved || one.finished()
+}
+
+// isOf is matches. sums are the checksums of the file that are known, by sample.
+func (p *place) isOf(file *os.File, sums map[int]string) (bool, error) {
+	sum, ok := sums[p.Sample]
+	if !ok {
+		of, n, err := sample(file, p.Sample)
+		if err != nil {
+			return false, err
+		}
+		if n == p.Sample {
+			sum = of
+		}
+		sums[p.Sample] = sum
+	}
+	return sum == p.Sum, nil
+}
+
+// replaced reports whether the file that has the name of the place is another one.
+func (p *place) replaced() bool {
+	file, err := os.Open(p.Key)
+	if err != nil {
+		return false
+	}
+	defer file.Close()
+	same, err := p.matches(file)
+	return err == nil && !same
 }
 
 // matches reports whether a file begins with the bytes that the place is of.

@@ -34,13 +34,24 @@ func signalByName(path string) string {
 // signalByHeaders returns the signal that the headers of a file tell. It returns ""
 // if the headers are not complete, and errUnknownSignal if they do not tell it.
 func signalByHeaders(file *os.File, size int64, limits stef.Limits) (string, error) {
-	var frames rotate.Frames
-	for frames.Count() < 0 {
-		if ok, err := frames.Next(file, size); err != nil || !ok {
+	first := section{file, 0, -1}
+	of, err := layoutOf(file, size)
+	if err != nil || of == undecided {
+		return "", err
+	}
+	if of == manyMessages {
+		var ok bool
+		if first, ok, err = nextMessage(file, 0, size); err != nil || !ok {
 			return "", judge(err)
 		}
 	}
-	headers := func() io.Reader { return io.NewSectionReader(file, 0, frames.End()) }
+	var frames rotate.Frames
+	for frames.Count() < 0 {
+		if ok, err := frames.Next(first, first.size(size)); err != nil || !ok {
+			return "", judge(err)
+		}
+	}
+	headers := func() io.Reader { return io.NewSectionReader(first, 0, frames.End()) }
 	var names []string
 	announced := false
 	for _, s := range []struct {

@@ -1,0 +1,115 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package steffilereceiver
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+
+	stef "github.com/otelstef/stef/stef-go"
+)
+
+// A file of messages is what the Collector's file exporter writes with the encoding
+// extension: each message is a whole STEF stream after its length in 4 bytes,
+// big-endian.
+const (
+	messageHead = 4
+	signature   = "STEF"
+	// maxMessage is the most bytes of a message, the default limit of the extension.
+	maxMessage = 64 << 20
+)
+
+// layout is how a file holds streams.
+type layout uint8
+
+const (
+	undecided    layout = iota // the file has too few bytes to tell
+	oneStream                  // the file is one stream
+	manyMessages               // the file has a stream for each message
+)
+
+// layoutOf returns the layout that the first bytes of a file tell.
+func layoutOf(file io.ReaderAt, size int64) (layout, error) {
+	var head [messageHead + len(signature)]byte
+	n, err := file.ReadAt(head[:min(int64(len(head)), size)], 0)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return undecided, err
+	}
+	first, second := head[:min(n, messageHead)], head[min(n, messageHead):n]
+	switch {
+	case string(first) == signature[:len(first)] && n < messageHead:
+		return undecided, nil
+	case string(first) == signature:
+		return oneStream, nil
+	case string(second) != signature[:len(second)] || n >= messageHead && binary.BigEndian.Uint32(first) > maxMessage:
+		return oneStream, nil // it is damaged, and read like one
+	case n < len(head):
+		return undecided, nil
+	}
+	return manyMessages, nil
+}
+
+// section is the part of a file that holds a stream.
+type section struct {
+	file       io.ReaderAt
+	begin, end int64 // end is -1 for the end of the file
+}
+
+// ReadAt implements io.ReaderAt.
+func (s section) ReadAt(p []byte, at int64) (int, error) { return s.file.ReadAt(p, s.begin+at) }
+
+// size returns how many bytes of the stream a file of a size has.
+func (s section) size(file int64) int64 {
+	if s.end >= 0 {
+		file = min(file, s.end)
+	}
+	return max(file-s.begin, 0)
+}
+
+// nextMessage returns the message whose length begins at an offset. It reports false
+// if the file does not have all of it.
+func nextMessage(file io.ReaderAt, offset, size int64) (section, bool, error) {
+	var head [messageHead]byte
+	if offset+messageHead > size {
+		return section{}, false, nil
+	}
+	if _, err := file.ReadAt(head[:], offset); err != nil {
+		return section{}, false, err
+	}
+	length := binary.BigEndian.Uint32(head[:])
+	if length > maxMessage {
+		return section{}, false, fmt.Errorf("offset %d: %w: a message has %d bytes, at most %d", offset, stef.ErrLimit, length, maxMessage)
+	}
+	s := section{file, offset + messageHead, offset + messageHead + int64(length)}
+	return s, s.end <= size, nil
+}
+
+// begin begins to read the message at the place of the file. It reports false if the
+// message is not complete.
+func (t *tail[T]) begin() (bool, error) {
+	s, ok, err := nextMessage(t.File, t.place.Message, t.size)
+	if err != nil || !ok {
+		return false, judge(err)
+	}
+	t.read(s)
+	t.inside = true
+	return true, nil
+}
+
+// leave goes on behind a message that was read to its last frame.
+func (f *follower[T]) leave(t *tail[T]) (bool, error) {
+	if t.whole() < t.in.end {
+		return false, fmt.Errorf("offset %d: %w: %w: a message ends within a frame", t.whole(), errDamaged, stef.ErrCorrupt)
+	}
+	p := t.place
+	p.Message, p.Earlier, p.Records = t.in.end, p.Earlier+p.Records, 0
+	if p.Message > p.Offset {
+		f.meter.read(p.Message - p.Offset)
+		p.Offset = p.Message
+	}
+	t.rewind()
+	return true, nil
+}

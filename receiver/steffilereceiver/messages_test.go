@@ -1,0 +1,225 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package steffilereceiver
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/receiver/receiverhelper"
+	"go.opentelemetry.io/collector/receiver/receivertest"
+
+	"github.com/otelstef/stef/internal/signal"
+	"github.com/otelstef/stef/receiver/steffilereceiver/internal/metadata"
+	stef "github.com/otelstef/stef/stef-go"
+	"github.com/otelstef/stef/stef-go/otelstef"
+)
+
+// message returns a message with a frame for each batch, after its length.
+func message(t testing.TB, batches ...plog.Logs) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	e, err := signal.Logs.NewEncoder(&out, nil, otelstef.CompactLogs(), stef.WithCompression(stef.Zstd))
+	require.NoError(t, err)
+	for _, ld := range batches {
+		require.NoError(t, e.Encode(ld))
+		require.NoError(t, e.Writer.Flush())
+	}
+	return framed(out.Bytes())
+}
+
+func framed(b []byte) []byte { return append(binary.BigEndian.AppendUint32(nil, uint32(len(b))), b...) }
+
+// messageFile returns n messages of 3 records each, the last two frames, and the numbers up
+// to which the whole messages in the first bytes hold.
+func messageFile(t testing.TB, n int) (file []byte, until map[int]uint64) {
+	until = map[int]uint64{0: 0}
+	for i := range uint64(n) {
+		file = append(file, message(t, numbered(3*i+1, 3*i+2), numbered(3*i+3, 3*i+3))...)
+		until[len(file)] = 3*i + 3
+	}
+	return file, until
+}
+
+// TestMessagesCut: a file of messages that is cut at any byte gives the records of the whole
+// messages, and the rest once it is there.
+func TestMessagesCut(t *testing.T) {
+	file, until := messageFile(t, 3)
+	step := 1
+	if testing.Short() {
+		step = 17
+	}
+	for cut := 0; cut <= len(file); cut += step {
+		dir := t.TempDir()
+		path := filepath.Join(dir, "x.stef")
+		seen := map[uint64]int{}
+		f := lookAt(t, dir, seen)
+		require.NoError(t, os.WriteFile(path, file[:cut], 0o600))
+		f.look()
+		whole := uint64(0)
+		for end, n := range until {
+			if end <= cut {
+				whole = max(whole, n)
+			}
+		}
+		require.Len(t, seen, int(whole), "cut at byte %d", cut)
+		require.NoError(t, os.WriteFile(path, file, 0o600))
+		f.look()
+		require.Len(t, seen, 9, "cut at byte %d", cut)
+		for n, times := range seen {
+			require.Equal(t, 1, times, "record %d, cut at byte %d", n, cut)
+		}
+		for key := range f.open {
+			f.close(key)
+		}
+	}
+}
+
+// lookAt returns a follower of a folder without a goroutine, which counts numbers in seen.
+func lookAt(t testing.TB, dir string, seen map[uint64]int, changes ...func(*Config)) *follower[plog.Logs] {
+	t.Helper()
+	settings := receivertest.NewNopSettings(metadata.Type)
+	settings.ID = component.NewID(metadata.Type)
+	f, err := newFollower(signal.Logs, settings, testConfig(dir, changes...), sink[plog.Logs]{
+		consume: func(_ context.Context, ld plog.Logs) error {
+			each(ld, func(n uint64, _ string) { seen[n]++ })
+			return nil
+		},
+		rest:  func(error) (plog.Logs, bool) { return plog.Logs{}, false },
+		start: (*receiverhelper.ObsReport).StartLogsOp,
+		end:   (*receiverhelper.ObsReport).EndLogsOp,
+	})
+	require.NoError(t, err)
+	require.NoError(t, f.prepare(context.Background(), testHost{}))
+	return f
+}
+
+// TestMessagesRotate: a writer renames its file and begins a new one under the old name, as
+// the file exporter does, while the receiver runs, stops and starts. Each record is
+// delivered once.
+func TestMessagesRotate(t *testing.T) {
+	for _, backup := range []string{"logs-%d.stef", "logs.stef-%d.stef"} { // before and behind the name in order
+		dir, store := t.TempDir(), &memory{}
+		path := filepath.Join(dir, "logs.stef")
+		to := &collected{t: t}
+		r := start(t, testConfig(dir), to, store)
+		n := uint64(0)
+		for i := range 30 {
+			if i%7 == 6 {
+				require.Zero(t, r.finished(removed))
+				r.stop() // the rotation happens while no receiver runs
+			} else {
+				r.idle()
+			}
+			if i%3 == 2 {
+				require.NoError(t, os.Rename(path, filepath.Join(dir, fmt.Sprintf(backup, i))))
+			}
+			out, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+			require.NoError(t, err)
+			_, err = out.Write(message(t, numbered(n+1, n+5)))
+			require.NoError(t, err)
+			require.NoError(t, out.Close())
+			n += 5
+			if i%7 == 6 {
+				r = start(t, testConfig(dir), to, store)
+			}
+		}
+		to.requireOnce(int(n))
+		require.Zero(t, r.finished(removed))
+		r.stop()
+	}
+}
+
+// TestMessagesEnds: how files of messages end, and what their mistakes are called.
+func TestMessagesEnds(t *testing.T) {
+	good := message(t, numbered(1, 4))
+	var traces bytes.Buffer
+	e, err := signal.Traces.NewEncoder(&traces, nil, otelstef.CompactSpans())
+	require.NoError(t, err)
+	require.NoError(t, e.Encode(receivertestSpan()))
+	require.NoError(t, e.Writer.Flush())
+	for name, c := range map[string]struct {
+		file    []byte
+		outcome string
+		records int
+	}{
+		"whole":                    {append(bytes.Clone(good), message(t, numbered(5, 8))...), complete, 8},
+		"no records":               {append(message(t), good...), complete, 4},
+		"half-written":             {append(bytes.Clone(good), good[:len(good)-1]...), cut, 4},
+		"half a length":            {append(bytes.Clone(good), 0, 0), cut, 4},
+		"another signal":           {append(bytes.Clone(good), framed(traces.Bytes())...), damaged, 4},
+		"another format":           {append(bytes.Clone(good), framed([]byte(`{"resourceLogs":[]}`))...), damaged, 4},
+		"cut within the message":   {append(bytes.Clone(good), framed(good[4:len(good)-2])...), damaged, 4},
+		"length beyond the limit":  {append(bytes.Clone(good), 0xff, 0xff, 0xff, 0xff, 'S', 'T', 'E', 'F'), damaged, 4},
+		"bytes behind the message": {append(framed(append(bytes.Clone(good[4:]), 0xff, 0xff)), good...), damaged, 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			to := &collected{t: t}
+			require.NoError(t, os.WriteFile(filepath.Join(dir, "x.stef"), c.file, 0o600))
+			r := start(t, testConfig(dir), to, nil)
+			r.requireFinished(c.outcome, 1)
+			to.requireOnce(c.records)
+			r.stop()
+		})
+	}
+}
+
+// FuzzMessages follows a file of messages that appears in two parts. Whatever its bytes are,
+// the receiver never fails, and delivers no record twice that was delivered in whole.
+func FuzzMessages(f *testing.F) {
+	file, _ := messageFile(f, 3)
+	f.Add(file, uint16(len(file)/2))
+	f.Add(file[:len(file)-3], uint16(20))
+	f.Add(append(file[:60:60], file[70:]...), uint16(61))
+	f.Add(append(framed(nil), file...), uint16(3))
+	f.Fuzz(func(t *testing.T, b []byte, at uint16) {
+		dir := t.TempDir()
+		seen := map[uint64]int{}
+		r := lookAt(t, dir, seen, func(c *Config) {
+			c.AssumeSignal = "logs"
+			c.Limits = LimitsConfig{MaxFrameMiB: 1, MaxRecordAllocMiB: 1, MaxDictMiB: 1, MaxOpenFiles: 2}
+		})
+		path := filepath.Join(dir, "x.stef")
+		delivered := func() (n int) {
+			for _, times := range seen {
+				n += times
+			}
+			return n
+		}
+		for _, part := range [][]byte{b[:min(int(at), len(b))], b} {
+			require.NoError(t, os.WriteFile(path, part, 0o600))
+			r.look()
+			require.LessOrEqual(t, len(r.open), 1)
+		}
+		for key := range r.open {
+			r.close(key)
+		}
+		if len(b) >= 8 && string(b[4:8]) == signature {
+			require.LessOrEqual(t, delivered(), readableMessages(b, r.config.limits()))
+		}
+	})
+}
+
+// readableMessages returns the number of records that a reader finds in the messages of a
+// file.
+func readableMessages(b []byte, limits stef.Limits) (n int) {
+	for len(b) >= 4 {
+		length := int(binary.BigEndian.Uint32(b))
+		if length > len(b)-4 {
+			break
+		}
+		n += readable(b[4:4+length], limits)
+		b = b[4+length:]
+	}
+	return n
+}
