@@ -119,7 +119,7 @@ const (
 	schemaFields, schemaMeta                                   = 6, 8
 	fieldChildren, fieldMeta                                   = 14, 16
 	batchNodes, batchBuffers, batchVariadic                    = 6, 8, 12
-	dictionaryBatch                                            = 6
+	dictionaryBatch, dictionaryDelta                           = 6, 8
 
 	headerSchema, headerDictionary, headerBatch = 1, 2, 3
 )
@@ -146,6 +146,11 @@ func checkMessage(f flat) (body int64) {
 		f.vector(header, schemaMeta, 4)
 		f.checkFields(header, schemaFields, 0, &fields)
 	case headerDictionary:
+		// A library copies the whole dictionary for each delta, so a small file could cost
+		// any amount of time.
+		if at := f.field(header, dictionaryDelta); at > 0 && f[at] != 0 {
+			panic(&limitReached{"a dictionary of the stream grows by deltas, which are not read: write whole dictionaries"})
+		}
 		f.checkBatch(f.table(header, dictionaryBatch))
 	case headerBatch:
 		f.checkBatch(header)

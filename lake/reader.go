@@ -77,6 +77,13 @@ func newParquetReader(src parquet.ReaderAtSeeker, l Limits) (*Reader, error) {
 	if err := checkStoredSchema(f); err != nil {
 		return nil, err
 	}
+	size, err := src.Seek(0, io.SeekEnd)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkChunks(f, size); err != nil {
+		return nil, err
+	}
 	in, err := pqarrow.NewFileReader(f, pqarrow.ArrowReadProperties{BatchSize: readRows}, mem)
 	if err != nil {
 		return nil, err
@@ -106,6 +113,32 @@ func checkStoredSchema(f *file.Reader) error {
 	}
 	_, err := io.Copy(io.Discard, &checkedStream{src: base64.NewDecoder(base64.StdEncoding, strings.NewReader(*stored))})
 	return err
+}
+
+// checkChunks checks the places and sizes of all column chunks. The library opens some of
+// them in goroutines of its own, where guard cannot catch a panic.
+func checkChunks(f *file.Reader, size int64) error {
+	columns := f.MetaData().Schema.NumColumns()
+	for g := range f.NumRowGroups() {
+		group := f.MetaData().RowGroup(g)
+		if group.NumColumns() != columns || group.NumRows() < 0 {
+			return corrupt("row group %d has %d columns and %d rows, the schema has %d columns", g, group.NumColumns(), group.NumRows(), columns)
+		}
+		for i := range columns {
+			chunk, err := group.ColumnChunk(i)
+			if err != nil {
+				return err
+			}
+			start, length := chunk.DataPageOffset(), chunk.TotalCompressedSize()
+			if chunk.HasDictionaryPage() && chunk.DictionaryPageOffset() > 0 {
+				start = min(start, chunk.DictionaryPageOffset())
+			}
+			if start < 0 || length < 0 || start > size || length > size-start || chunk.NumValues() < 0 {
+				return corrupt("row group %d, column %d: %d values in %d bytes at offset %d of a file of %d bytes", g, i, chunk.NumValues(), length, start, size)
+			}
+		}
+	}
+	return nil
 }
 
 // storedSchema is the key of the Arrow schema in the metadata of a Parquet file.

@@ -85,6 +85,13 @@ func limits(t *testing.T, root string) (names []string) {
 	for _, m := range regexp.MustCompile("mapstructure:\"([a-z_]+)\"").FindAllStringSubmatch(read(t, root, "extension/stefencodingextension/config.go"), -1) {
 		keys = append(keys, m[1])
 	}
+	_, lake, ok := strings.Cut(read(t, root, "lake/reader.go"), "type Limits struct {")
+	require.True(t, ok)
+	lake, _, _ = strings.Cut(lake, "\n}")
+	for _, m := range regexp.MustCompile(`(?m)^\t([A-Z][A-Za-z]+) `).FindAllStringSubmatch(lake, -1) {
+		names = append(names, "lake.Limits."+m[1])
+	}
+	require.Contains(t, names, "lake.Limits.Memory")
 	for _, key := range keys {
 		if limitName.MatchString(key) && !notALimit[key] && key != "limits" {
 			names = append(names, key)
