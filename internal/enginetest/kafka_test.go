@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -18,9 +19,13 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/component/componenttest"
 	"go.opentelemetry.io/collector/exporter"
 	"go.opentelemetry.io/collector/exporter/exportertest"
 	"go.opentelemetry.io/collector/receiver/receivertest"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 )
 
 // partitions of each topic.
@@ -158,8 +163,15 @@ type consumers []component.Component
 
 func startConsumers(t *testing.T, h host, config component.Config, to *sink) consumers {
 	t.Helper()
+	return startConsumersWith(t, h, config, to, zap.NewNop())
+}
+
+// startConsumersWith is startConsumers with the logger of the receivers.
+func startConsumersWith(t *testing.T, h host, config component.Config, to *sink, logger *zap.Logger) consumers {
+	t.Helper()
 	f := kafkareceiver.NewFactory()
 	settings := receivertest.NewNopSettings(f.Type())
+	settings.Logger = logger
 	logs, err := f.CreateLogs(t.Context(), settings, config, to.logs)
 	require.NoError(t, err)
 	traces, err := f.CreateTraces(t.Context(), settings, config, to.traces)
@@ -209,11 +221,26 @@ func TestKafka(t *testing.T) {
 	p.stop(t)
 }
 
-// TestKafkaBadMessages: messages that do not decode are passed over, and those
-// behind them arrive.
+// refused returns how many messages of logs the extension refused for a reason.
+func refused(t *testing.T, telemetry *componenttest.Telemetry, reason string) (n int64) {
+	t.Helper()
+	m, err := telemetry.GetMetric("otelcol_extension_stef_encoding_messages_refused")
+	require.NoError(t, err)
+	for _, p := range m.Data.(metricdata.Sum[int64]).DataPoints {
+		if got, ok := p.Attributes.Value("reason"); ok && got.AsString() == reason {
+			n += p.Value
+		}
+	}
+	return n
+}
+
+// TestKafkaBadMessages: messages that do not decode are passed over, each with an error
+// that says what to do, and those behind them arrive. The mistakes are counted once: another
+// consumer of the group does not get them again.
 func TestKafkaBadMessages(t *testing.T) {
 	names := topics(t)
-	address, h := broker(t, names), newHost(t)
+	telemetry := componenttest.NewTelemetry()
+	address, h := broker(t, names), newHostWith(t, telemetry.NewTelemetrySettings())
 	client, err := kgo.NewClient(kgo.SeedBrokers(address), kgo.AllowAutoTopicCreation())
 	require.NoError(t, err)
 	defer client.Close()
@@ -239,16 +266,38 @@ func TestKafkaBadMessages(t *testing.T) {
 	produce(traces)                        // another signal in the same topic
 	whole := good(0, 100)
 	produce(whole[:len(whole)/2]) // cut off
-	produce(good(100, 100))
 
 	to := newSink(t)
-	c := startConsumers(t, h, receiverConfig(t, address, names, names["logs"]), to)
-	require.Eventually(t, func() bool {
-		distinct, _ := to.ledgers["logs"].distinct()
-		return distinct == 200
-	}, 60*time.Second, 50*time.Millisecond)
-	_, duplicates := to.ledgers["logs"].distinct()
-	require.Zero(t, duplicates)
+	core, logged := observer.New(zap.InfoLevel)
+	arrived := func(n int) {
+		t.Helper()
+		require.Eventually(t, func() bool {
+			distinct, _ := to.ledgers["logs"].distinct()
+			return distinct == n
+		}, 60*time.Second, 50*time.Millisecond)
+		_, duplicates := to.ledgers["logs"].distinct()
+		require.Zero(t, duplicates)
+		for _, reason := range []string{"format", "signal", "corrupt"} {
+			require.EqualValues(t, 1, refused(t, telemetry, reason), reason)
+		}
+	}
+	c := startConsumersWith(t, h, receiverConfig(t, address, names, names["logs"]), to, zap.New(core))
+	produce(good(100, 100))
+	arrived(200)
+	c.stop(t)
+	for _, advice := range []string{
+		"set the encoding that its sender uses, such as otlp_proto",
+		"traces, not logs; use one topic or path for each signal",
+		"unmarshaling logs from",
+	} {
+		require.True(t, slices.ContainsFunc(logged.All(), func(e observer.LoggedEntry) bool {
+			return strings.Contains(fmt.Sprint(e.ContextMap()), advice)
+		}), advice)
+	}
+
+	c = startConsumers(t, h, receiverConfig(t, address, names, names["logs"]), to)
+	produce(good(200, 100))
+	arrived(300)
 	c.stop(t)
 }
 

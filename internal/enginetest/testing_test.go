@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/component/componenttest"
 	"go.opentelemetry.io/collector/confmap"
 	"go.opentelemetry.io/collector/consumer"
 	"go.opentelemetry.io/collector/extension/extensiontest"
@@ -30,9 +31,16 @@ func (h host) GetExtensions() map[component.ID]component.Component { return h }
 
 // newHost returns a host with the encoding extension as stef_encoding.
 func newHost(t *testing.T) host {
+	return newHostWith(t, componenttest.NewNopTelemetrySettings())
+}
+
+// newHostWith is newHost with the telemetry of the extension.
+func newHostWith(t *testing.T, telemetry component.TelemetrySettings) host {
 	t.Helper()
 	f := stefencodingextension.NewFactory()
-	e, err := f.Create(t.Context(), extensiontest.NewNopSettings(f.Type()), f.CreateDefaultConfig())
+	settings := extensiontest.NewNopSettings(f.Type())
+	settings.TelemetrySettings = telemetry
+	e, err := f.Create(t.Context(), settings, f.CreateDefaultConfig())
 	require.NoError(t, err)
 	require.NoError(t, e.Start(t.Context(), nil))
 	t.Cleanup(func() { require.NoError(t, e.Shutdown(context.Background())) })
