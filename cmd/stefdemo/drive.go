@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"strings"
 
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/pmetric"
@@ -74,6 +75,15 @@ func load(s kind, file []byte) (*recording, error) {
 		loaded.items += b.Items()
 		loaded.batches = append(loaded.batches, b)
 	}
+}
+
+// averages says how many items the batches of each recording have.
+func averages(recordings *[len(signals)]*recording) string {
+	var list []string
+	for s, r := range recordings {
+		list = append(list, fmt.Sprintf("%.1f %s", float64(r.items)/float64(max(1, len(r.batches))), signals[s].item))
+	}
+	return strings.Join(list, ", ")
 }
 
 // halves splits a recording into two parts with about the same number of items.

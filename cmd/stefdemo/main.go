@@ -86,6 +86,7 @@ func compare(ctx context.Context, out io.Writer, rounds int) error {
 		}
 	}
 	fmt.Fprint(out, "OTLP client -> agent Collector -> backend Collector, 12 minutes of recorded telemetry of Go services\n\n")
+	fmt.Fprintf(out, "A request of the client has %s on average.\n\n", averages(&recordings))
 	stef, err := measure(ctx, "stef", &recordings, rounds)
 	if err != nil {
 		return err

@@ -46,7 +46,7 @@ const (
 
 // newBackend connects to an address.
 func (x *stefExporter[B]) newBackend(ctx context.Context, host component.Host, config *Config, changed func()) (*backend[B], error) {
-	conns, err := connect(ctx, config, host, x.settings)
+	conns, err := connect(ctx, config, host, x.settings, x.telemetry)
 	if err != nil {
 		return nil, err
 	}
@@ -58,6 +58,7 @@ func (x *stefExporter[B]) newBackend(ctx context.Context, host component.Host, c
 		signal:    x.signal,
 		conns:     conns,
 		telemetry: x.telemetry,
+		estimate:  x.estimate,
 		logger:    x.settings.Logger,
 		health:    newHealth(config, host, x.settings.Logger),
 	}

@@ -23,7 +23,7 @@ type connections struct {
 }
 
 // connect creates the connections. They are opened in the background.
-func connect(ctx context.Context, c *Config, host component.Host, settings exporter.Settings) (*connections, error) {
+func connect(ctx context.Context, c *Config, host component.Host, settings exporter.Settings, t *telemetry) (*connections, error) {
 	x := &connections{}
 	dial := func(endpoint string) (*grpc.ClientConn, error) {
 		own := c.ClientConfig
@@ -31,7 +31,8 @@ func connect(ctx context.Context, c *Config, host component.Host, settings expor
 		own.Compression = "" // of messages: each protocol has its own
 		agent := fmt.Sprintf("%s/%s (%s/%s)", settings.BuildInfo.Description, settings.BuildInfo.Version, runtime.GOOS, runtime.GOARCH)
 		conn, err := own.ToClientConn(ctx, host.GetExtensions(), settings.TelemetrySettings,
-			configgrpc.WithGrpcDialOption(grpc.WithUserAgent(agent)))
+			configgrpc.WithGrpcDialOption(grpc.WithUserAgent(agent)),
+			configgrpc.WithGrpcDialOption(grpc.WithStatsHandler(requestMeter{t})))
 		if err != nil {
 			return nil, errors.Join(c.explain(err), x.close())
 		}

@@ -24,6 +24,7 @@ type stefExporter[B any] struct {
 	signal    *signal.Descriptor[B]
 	settings  exporter.Settings
 	telemetry *telemetry
+	estimate  *estimate[B]
 	splitter  splitter[B]
 	only      *backend[B]  // nil before start, and with routing
 	balancer  *balancer[B] // nil before start, and without routing
@@ -48,7 +49,7 @@ func newExporter[B any](c *Config, s *signal.Descriptor[B], split func(RoutingKe
 	if err != nil {
 		return nil, err
 	}
-	x := &stefExporter[B]{config: c, signal: s, settings: settings, telemetry: t, splitter: split(c.RoutingKey), stopped: make(chan struct{})}
+	x := &stefExporter[B]{config: c, signal: s, settings: settings, telemetry: t, estimate: newEstimate(c, s), splitter: split(c.RoutingKey), stopped: make(chan struct{})}
 	x.life, x.end = context.WithCancelCause(context.Background())
 	return x, nil
 }

@@ -55,6 +55,7 @@ type site[B any] struct {
 	signal    *signal.Descriptor[B]
 	conns     *connections
 	telemetry *telemetry
+	estimate  *estimate[B]
 	logger    *zap.Logger
 	health    *health
 

@@ -163,6 +163,11 @@ func (x *stefSender[B]) arrived(ctx context.Context, b *batch[B], rejected int, 
 	x.telemetry.dropped(ctx, dropRejected, rejected)
 	delivered := b.items - left - rejected
 	x.telemetry.delivered(ctx, ProtocolSTEF, delivered)
+	if delivered > 0 {
+		if bytes := x.estimate.delivered(b.data, delivered); bytes > 0 {
+			x.telemetry.builder.ExporterStefOtlpBytesEstimated.Add(ctx, bytes, x.telemetry.plain)
+		}
+	}
 	if left > 0 {
 		x.complain("Items cannot be written. They are dropped, the others were sent.", left, b.items, b.left)
 	}

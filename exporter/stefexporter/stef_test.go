@@ -273,7 +273,7 @@ func TestSTEFTelemetry(t *testing.T) {
 	require.NotZero(t, counted(t, x, "dict_resets", "")[""])
 	encoded, compressed := counted(t, x, "bytes_encoded", "")[""], counted(t, x, "bytes_compressed", "")[""]
 	require.Greater(t, encoded, compressed)
-	ratio, err := x.telemetry.GetMetric("otelcol_exporter_stef_compression_ratio")
+	ratio, err := x.telemetry.GetMetric("otelcol_exporter_stef_zstd_ratio")
 	require.NoError(t, err)
 	require.InEpsilon(t, float64(encoded)/float64(compressed), ratio.Data.(metricdata.Gauge[float64]).DataPoints[0].Value, 1e-9)
 	latency, err := x.telemetry.GetMetric("otelcol_exporter_stef_ack_latency")

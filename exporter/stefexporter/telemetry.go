@@ -141,7 +141,7 @@ func (t *telemetry) observe(now func() gauges) error {
 	for _, err := range []error{
 		b.RegisterExporterStefBackendUpCallback(backends),
 		b.RegisterExporterStefStreamsActiveCallback(states),
-		b.RegisterExporterStefCompressionRatioCallback(ratio),
+		b.RegisterExporterStefZstdRatioCallback(ratio),
 		gauge(b.RegisterExporterStefUnackedBatchesCallback, func(g gauges) int64 { return int64(g.unackedBatches) }),
 		gauge(b.RegisterExporterStefUnackedBytesCallback, func(g gauges) int64 { return g.unackedBytes }),
 		gauge(b.RegisterExporterStefOtlpInFlightCallback, func(g gauges) int64 { return int64(g.otlpInFlight) }),

@@ -151,8 +151,10 @@ func checkYAML(root, text string) (how string, err error) {
 	if !ok {
 		return "", fmt.Errorf("no map of sections")
 	}
-	if _, list := all["exporters"].([]any); list {
-		return "checked as a builder manifest", checkManifest(root, all)
+	for _, section := range []string{"exporters", "extensions"} {
+		if _, list := all[section].([]any); list {
+			return "checked as a builder manifest", checkManifest(root, all)
+		}
 	}
 	loaded := 0
 	for _, c := range []struct {

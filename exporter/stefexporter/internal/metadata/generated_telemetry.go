@@ -34,7 +34,6 @@ type TelemetryBuilder struct {
 	ExporterStefBackendUp            metric.Int64ObservableUpDownCounter
 	ExporterStefBytesCompressed      metric.Int64Counter
 	ExporterStefBytesEncoded         metric.Int64Counter
-	ExporterStefCompressionRatio     metric.Float64ObservableGauge
 	ExporterStefDictResets           metric.Int64Counter
 	ExporterStefDowngrades           metric.Int64Counter
 	ExporterStefDroppedItems         metric.Int64Counter
@@ -43,6 +42,8 @@ type TelemetryBuilder struct {
 	ExporterStefFramesSent           metric.Int64Counter
 	ExporterStefItemsDelivered       metric.Int64Counter
 	ExporterStefOtlpBytes            metric.Int64Counter
+	ExporterStefOtlpBytesCompressed  metric.Int64Counter
+	ExporterStefOtlpBytesEstimated   metric.Int64Counter
 	ExporterStefOtlpInFlight         metric.Int64ObservableGauge
 	ExporterStefRecordsRejected      metric.Int64Counter
 	ExporterStefRecordsRejectedLate  metric.Int64Counter
@@ -54,6 +55,7 @@ type TelemetryBuilder struct {
 	ExporterStefUnackedBatches       metric.Int64ObservableGauge
 	ExporterStefUnackedBytes         metric.Int64ObservableGauge
 	ExporterStefUpgrades             metric.Int64Counter
+	ExporterStefZstdRatio            metric.Float64ObservableGauge
 }
 
 // TelemetryBuilderOption applies changes to default builder.
@@ -73,21 +75,6 @@ func (builder *TelemetryBuilder) RegisterExporterStefBackendUpCallback(cb metric
 		cb(ctx, &observerInt64{inst: builder.ExporterStefBackendUp, obs: o})
 		return nil
 	}, builder.ExporterStefBackendUp)
-	if err != nil {
-		return err
-	}
-	builder.mu.Lock()
-	defer builder.mu.Unlock()
-	builder.registrations = append(builder.registrations, reg)
-	return nil
-}
-
-// RegisterExporterStefCompressionRatioCallback sets callback for observable ExporterStefCompressionRatio metric.
-func (builder *TelemetryBuilder) RegisterExporterStefCompressionRatioCallback(cb metric.Float64Callback) error {
-	reg, err := builder.meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
-		cb(ctx, &observerFloat64{inst: builder.ExporterStefCompressionRatio, obs: o})
-		return nil
-	}, builder.ExporterStefCompressionRatio)
 	if err != nil {
 		return err
 	}
@@ -148,6 +135,21 @@ func (builder *TelemetryBuilder) RegisterExporterStefUnackedBytesCallback(cb met
 		cb(ctx, &observerInt64{inst: builder.ExporterStefUnackedBytes, obs: o})
 		return nil
 	}, builder.ExporterStefUnackedBytes)
+	if err != nil {
+		return err
+	}
+	builder.mu.Lock()
+	defer builder.mu.Unlock()
+	builder.registrations = append(builder.registrations, reg)
+	return nil
+}
+
+// RegisterExporterStefZstdRatioCallback sets callback for observable ExporterStefZstdRatio metric.
+func (builder *TelemetryBuilder) RegisterExporterStefZstdRatioCallback(cb metric.Float64Callback) error {
+	reg, err := builder.meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
+		cb(ctx, &observerFloat64{inst: builder.ExporterStefZstdRatio, obs: o})
+		return nil
+	}, builder.ExporterStefZstdRatio)
 	if err != nil {
 		return err
 	}
@@ -232,12 +234,6 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 		metric.WithUnit("By"),
 	)
 	errs = errors.Join(errs, err)
-	builder.ExporterStefCompressionRatio, err = builder.meter.Float64ObservableGauge(
-		"otelcol_exporter_stef_compression_ratio",
-		metric.WithDescription("Bytes of frames before compression by bytes after it, since the start. [Alpha]"),
-		metric.WithUnit("1"),
-	)
-	errs = errors.Join(errs, err)
 	builder.ExporterStefDictResets, err = builder.meter.Int64Counter(
 		"otelcol_exporter_stef_dict_resets",
 		metric.WithDescription("Times that the dictionaries of a stream were full and begun anew. [Alpha]"),
@@ -284,6 +280,18 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	builder.ExporterStefOtlpBytes, err = builder.meter.Int64Counter(
 		"otelcol_exporter_stef_otlp_bytes",
 		metric.WithDescription("Bytes of OTLP requests before compression. [Alpha]"),
+		metric.WithUnit("By"),
+	)
+	errs = errors.Join(errs, err)
+	builder.ExporterStefOtlpBytesCompressed, err = builder.meter.Int64Counter(
+		"otelcol_exporter_stef_otlp_bytes_compressed",
+		metric.WithDescription("Bytes of OTLP requests as they are sent, without the headers of gRPC. [Alpha]"),
+		metric.WithUnit("By"),
+	)
+	errs = errors.Join(errs, err)
+	builder.ExporterStefOtlpBytesEstimated, err = builder.meter.Int64Counter(
+		"otelcol_exporter_stef_otlp_bytes_estimated",
+		metric.WithDescription("Estimate of what the batches that were delivered by STEF would be as OTLP requests with the compression of otlp_fallback. One batch in 10 s or more is measured. [Alpha]"),
 		metric.WithUnit("By"),
 	)
 	errs = errors.Join(errs, err)
@@ -351,6 +359,12 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 		"otelcol_exporter_stef_upgrades",
 		metric.WithDescription("Times that the exporter returned from OTLP to STEF because the peer has learned it. [Alpha]"),
 		metric.WithUnit("{upgrades}"),
+	)
+	errs = errors.Join(errs, err)
+	builder.ExporterStefZstdRatio, err = builder.meter.Float64ObservableGauge(
+		"otelcol_exporter_stef_zstd_ratio",
+		metric.WithDescription("Bytes of frames before zstd by bytes after it, since the start. It is no comparison with OTLP. [Alpha]"),
+		metric.WithUnit("1"),
 	)
 	errs = errors.Join(errs, err)
 	return &builder, errs

@@ -116,20 +116,6 @@ func AssertEqualExporterStefBytesEncoded(t *testing.T, tt *componenttest.Telemet
 	metricdatatest.AssertEqual(t, want, got, opts...)
 }
 
-func AssertEqualExporterStefCompressionRatio(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[float64], opts ...metricdatatest.Option) {
-	want := metricdata.Metrics{
-		Name:        "otelcol_exporter_stef_compression_ratio",
-		Description: "Bytes of frames before compression by bytes after it, since the start. [Alpha]",
-		Unit:        "1",
-		Data: metricdata.Gauge[float64]{
-			DataPoints: dps,
-		},
-	}
-	got, err := tt.GetMetric("otelcol_exporter_stef_compression_ratio")
-	require.NoError(t, err)
-	metricdatatest.AssertEqual(t, want, got, opts...)
-}
-
 func AssertEqualExporterStefDictResets(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_exporter_stef_dict_resets",
@@ -253,6 +239,38 @@ func AssertEqualExporterStefOtlpBytes(t *testing.T, tt *componenttest.Telemetry,
 		},
 	}
 	got, err := tt.GetMetric("otelcol_exporter_stef_otlp_bytes")
+	require.NoError(t, err)
+	metricdatatest.AssertEqual(t, want, got, opts...)
+}
+
+func AssertEqualExporterStefOtlpBytesCompressed(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
+	want := metricdata.Metrics{
+		Name:        "otelcol_exporter_stef_otlp_bytes_compressed",
+		Description: "Bytes of OTLP requests as they are sent, without the headers of gRPC. [Alpha]",
+		Unit:        "By",
+		Data: metricdata.Sum[int64]{
+			Temporality: metricdata.CumulativeTemporality,
+			IsMonotonic: true,
+			DataPoints:  dps,
+		},
+	}
+	got, err := tt.GetMetric("otelcol_exporter_stef_otlp_bytes_compressed")
+	require.NoError(t, err)
+	metricdatatest.AssertEqual(t, want, got, opts...)
+}
+
+func AssertEqualExporterStefOtlpBytesEstimated(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
+	want := metricdata.Metrics{
+		Name:        "otelcol_exporter_stef_otlp_bytes_estimated",
+		Description: "Estimate of what the batches that were delivered by STEF would be as OTLP requests with the compression of otlp_fallback. One batch in 10 s or more is measured. [Alpha]",
+		Unit:        "By",
+		Data: metricdata.Sum[int64]{
+			Temporality: metricdata.CumulativeTemporality,
+			IsMonotonic: true,
+			DataPoints:  dps,
+		},
+	}
+	got, err := tt.GetMetric("otelcol_exporter_stef_otlp_bytes_estimated")
 	require.NoError(t, err)
 	metricdatatest.AssertEqual(t, want, got, opts...)
 }
@@ -421,6 +439,20 @@ func AssertEqualExporterStefUpgrades(t *testing.T, tt *componenttest.Telemetry, 
 		},
 	}
 	got, err := tt.GetMetric("otelcol_exporter_stef_upgrades")
+	require.NoError(t, err)
+	metricdatatest.AssertEqual(t, want, got, opts...)
+}
+
+func AssertEqualExporterStefZstdRatio(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[float64], opts ...metricdatatest.Option) {
+	want := metricdata.Metrics{
+		Name:        "otelcol_exporter_stef_zstd_ratio",
+		Description: "Bytes of frames before zstd by bytes after it, since the start. It is no comparison with OTLP. [Alpha]",
+		Unit:        "1",
+		Data: metricdata.Gauge[float64]{
+			DataPoints: dps,
+		},
+	}
+	got, err := tt.GetMetric("otelcol_exporter_stef_zstd_ratio")
 	require.NoError(t, err)
 	metricdatatest.AssertEqual(t, want, got, opts...)
 }

@@ -24,10 +24,6 @@ func TestSetupTelemetry(t *testing.T) {
 		observer.Observe(1)
 		return nil
 	}))
-	require.NoError(t, tb.RegisterExporterStefCompressionRatioCallback(func(_ context.Context, observer metric.Float64Observer) error {
-		observer.Observe(1)
-		return nil
-	}))
 	require.NoError(t, tb.RegisterExporterStefOtlpInFlightCallback(func(_ context.Context, observer metric.Int64Observer) error {
 		observer.Observe(1)
 		return nil
@@ -44,6 +40,10 @@ func TestSetupTelemetry(t *testing.T) {
 		observer.Observe(1)
 		return nil
 	}))
+	require.NoError(t, tb.RegisterExporterStefZstdRatioCallback(func(_ context.Context, observer metric.Float64Observer) error {
+		observer.Observe(1)
+		return nil
+	}))
 	tb.ExporterStefAckLatency.Record(context.Background(), 1)
 	tb.ExporterStefBackendItems.Add(context.Background(), 1)
 	tb.ExporterStefBackendReroutedItems.Add(context.Background(), 1)
@@ -57,6 +57,8 @@ func TestSetupTelemetry(t *testing.T) {
 	tb.ExporterStefFramesSent.Add(context.Background(), 1)
 	tb.ExporterStefItemsDelivered.Add(context.Background(), 1)
 	tb.ExporterStefOtlpBytes.Add(context.Background(), 1)
+	tb.ExporterStefOtlpBytesCompressed.Add(context.Background(), 1)
+	tb.ExporterStefOtlpBytesEstimated.Add(context.Background(), 1)
 	tb.ExporterStefRecordsRejected.Add(context.Background(), 1)
 	tb.ExporterStefRecordsRejectedLate.Add(context.Background(), 1)
 	tb.ExporterStefRetriesInternal.Add(context.Background(), 1)
@@ -82,9 +84,6 @@ func TestSetupTelemetry(t *testing.T) {
 	AssertEqualExporterStefBytesEncoded(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
-	AssertEqualExporterStefCompressionRatio(t, testTel,
-		[]metricdata.DataPoint[float64]{{Value: 1}},
-		metricdatatest.IgnoreTimestamp())
 	AssertEqualExporterStefDictResets(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
@@ -107,6 +106,12 @@ func TestSetupTelemetry(t *testing.T) {
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualExporterStefOtlpBytes(t, testTel,
+		[]metricdata.DataPoint[int64]{{Value: 1}},
+		metricdatatest.IgnoreTimestamp())
+	AssertEqualExporterStefOtlpBytesCompressed(t, testTel,
+		[]metricdata.DataPoint[int64]{{Value: 1}},
+		metricdatatest.IgnoreTimestamp())
+	AssertEqualExporterStefOtlpBytesEstimated(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualExporterStefOtlpInFlight(t, testTel,
@@ -141,6 +146,9 @@ func TestSetupTelemetry(t *testing.T) {
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualExporterStefUpgrades(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
+		metricdatatest.IgnoreTimestamp())
+	AssertEqualExporterStefZstdRatio(t, testTel,
+		[]metricdata.DataPoint[float64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 
 	require.NoError(t, testTel.Shutdown(context.Background()))

@@ -1,0 +1,46 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefexporter
+
+import (
+	"context"
+	"strings"
+
+	"google.golang.org/grpc/stats"
+)
+
+// requestMeter counts the bytes of OTLP requests as they are sent. STEF streams may
+// use the same connection.
+type requestMeter struct{ telemetry *telemetry }
+
+var _ stats.Handler = requestMeter{}
+
+// otlpServices is the prefix of the methods of OTLP.
+const otlpServices = "/opentelemetry.proto.collector."
+
+// requestKey marks the contexts of OTLP requests.
+type requestKey struct{}
+
+// TagRPC implements stats.Handler.
+func (requestMeter) TagRPC(ctx context.Context, info *stats.RPCTagInfo) context.Context {
+	if strings.HasPrefix(info.FullMethodName, otlpServices) {
+		return context.WithValue(ctx, requestKey{}, true)
+	}
+	return ctx
+}
+
+// HandleRPC implements stats.Handler.
+func (m requestMeter) HandleRPC(ctx context.Context, event stats.RPCStats) {
+	sent, ok := event.(*stats.OutPayload)
+	if !ok || ctx.Value(requestKey{}) == nil {
+		return
+	}
+	m.telemetry.builder.ExporterStefOtlpBytesCompressed.Add(ctx, int64(sent.CompressedLength), m.telemetry.plain)
+}
+
+// TagConn implements stats.Handler.
+func (requestMeter) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Context { return ctx }
+
+// HandleConn implements stats.Handler.
+func (requestMeter) HandleConn(context.Context, stats.ConnStats) {}
