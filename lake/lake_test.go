@@ -387,3 +387,19 @@ func TestFlush(t *testing.T) {
 	_, err = r.Next()
 	require.Equal(t, io.EOF, err)
 }
+
+// EmptyColumns has the keys that no item has, as the caller wrote them.
+func TestEmptyColumns(t *testing.T) {
+	w, err := lake.NewWriter(io.Discard, lake.Arrow, lake.Logs, lake.WriterOptions{Columns: []string{"a", "resource:a", "scope:a"}})
+	require.NoError(t, err)
+	require.Equal(t, []string{"a", "resource:a", "scope:a"}, w.EmptyColumns())
+	ld := plog.NewLogs()
+	rl := ld.ResourceLogs().AppendEmpty()
+	rl.ScopeLogs().AppendEmpty().LogRecords().AppendEmpty().Attributes().PutStr("a", "")
+	require.NoError(t, w.WriteLogs(ld))
+	require.Equal(t, []string{"resource:a", "scope:a"}, w.EmptyColumns())
+	rl.Resource().Attributes().PutInt("a", 1)
+	require.NoError(t, w.WriteLogs(ld))
+	require.Equal(t, []string{"scope:a"}, w.EmptyColumns())
+	require.NoError(t, w.Close())
+}

@@ -19,6 +19,8 @@ import (
 type chosenKey struct {
 	column, key string
 	where       place
+	// text is the key as the caller wrote it.
+	text string
 }
 
 // place is where an attribute is looked for.
@@ -35,7 +37,7 @@ const (
 func parseKeys(keys []string) []chosenKey {
 	var chosen []chosenKey
 	for _, k := range keys {
-		c := chosenKey{key: k}
+		c := chosenKey{key: k, text: k}
 		if rest, ok := strings.CutPrefix(k, "resource:"); ok {
 			c.key, c.where = rest, inResource
 		} else if rest, ok := strings.CutPrefix(k, "scope:"); ok {
@@ -137,6 +139,7 @@ type rows struct {
 	resourceDropped, scopeDropped       *array.Uint32Builder
 	otlp                                *array.BinaryBuilder
 	chosenColumns                       []textColumn
+	chosenFound                         []bool
 	resource                            pcommon.Resource
 	scope                               pcommon.InstrumentationScope
 	resourceSchemaURL, scopeSchemaURL   string
@@ -164,6 +167,7 @@ func newRows(schema *arrow.Schema, chosen []chosenKey) *rows {
 	for _, c := range chosen {
 		r.chosenColumns = append(r.chosenColumns, r.text(c.column))
 	}
+	r.chosenFound = make([]bool, len(chosen))
 	return r
 }
 
@@ -314,6 +318,7 @@ func (r *rows) begin(attributes pcommon.Map) {
 		}
 		text := ""
 		if v, ok := m.Get(c.key); ok {
+			r.chosenFound[i] = true
 			text, _, _ = textOf(v)
 		}
 		r.bytes += len(text)

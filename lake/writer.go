@@ -41,7 +41,7 @@ const (
 // WriterOptions are the options of a writer. The zero value has the defaults.
 type WriterOptions struct {
 	// Columns are keys of attributes that get columns of their own, in addition to the
-	// map: http.route of the item, resource:host.name, scope:name. A column has the
+	// map: http.request.method of the item, resource:host.name, scope:name. A column has the
 	// texts of the values, under the key with a dot in place of the colon.
 	Columns []string
 	// RowGroupRows and RowGroupBytes end a row group of Parquet. Bytes count before
@@ -91,6 +91,18 @@ func NewWriter(dst io.Writer, f Format, s Signal, o WriterOptions) (*Writer, err
 
 // Items returns how many items were written.
 func (w *Writer) Items() uint64 { return w.count }
+
+// EmptyColumns returns the keys of WriterOptions.Columns that no item so far has: they may
+// be misspelt. The rows of WriteRecordBatch do not count as items here.
+func (w *Writer) EmptyColumns() []string {
+	var keys []string
+	for i, c := range w.chosen {
+		if w.builder == nil || !w.builder.rows.chosenFound[i] {
+			keys = append(keys, c.text)
+		}
+	}
+	return keys
+}
 
 // WriteMetrics writes the points of md, which it does not change.
 func (w *Writer) WriteMetrics(md pmetric.Metrics) error {

@@ -15,6 +15,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"flag"
 	"fmt"
@@ -92,6 +93,10 @@ func run(args []string, stderr io.Writer) int {
 	if err != nil {
 		fmt.Fprintln(stderr, "stefc:", err)
 		return exitIO
+	}
+	if bytes.HasPrefix(src, []byte("STEF")) {
+		fmt.Fprintf(stderr, "stefc: %s is a STEF stream, not a schema; stef cat prints its records\n", path)
+		return exitSchema
 	}
 	options := stefgen.Options{Package: *pkg, Source: filepath.Base(path), Base: base}
 	if *header != "" {
@@ -173,18 +178,19 @@ func parse(path string, stderr io.Writer) (*schema.Schema, int) {
 // error and returns the exit code.
 func compile(path string, src []byte, options stefgen.Options, stderr io.Writer) ([]stefgen.File, int) {
 	s, warnings, err := idl.ParseWithWarnings(path, src)
-	if len(warnings) > 0 {
-		fmt.Fprint(stderr, warnings.Render(src))
+	noRoot := err == nil && len(s.Roots()) == 0
+	if noRoot {
+		for i := range warnings {
+			warnings[i].Warning = false // nothing can be generated, so it is an error here
+		}
 	}
+	render(stderr, warnings, src)
 	if err != nil {
 		report(stderr, path, src, err)
 		return nil, exitSchema
 	}
-	if len(s.Roots()) == 0 {
-		if len(warnings) == 0 {
-			fmt.Fprintf(stderr, "%s: the schema has no root struct\n", path)
-		}
-		return nil, exitSchema // the warning says so
+	if noRoot {
+		return nil, exitSchema
 	}
 	for _, root := range slices.Sorted(maps.Keys(options.Base)) {
 		r := s.Root(root)
@@ -217,5 +223,17 @@ func report(stderr io.Writer, path string, src []byte, err error) {
 		fmt.Fprintf(stderr, "%s: %v\n", path, err)
 		return
 	}
-	fmt.Fprint(stderr, list.Render(src))
+	render(stderr, list, src)
+}
+
+// maxShown is the maximum number of errors, and of warnings, that are printed.
+const maxShown = 10
+
+// render prints errors or warnings with their lines.
+func render(stderr io.Writer, list idl.Diagnostics, src []byte) {
+	shown := list[:min(len(list), maxShown)]
+	fmt.Fprint(stderr, shown.Render(src))
+	if n := len(list) - len(shown); n > 0 {
+		fmt.Fprintf(stderr, "%s: %d more are not shown\n", list[0].Filename, n)
+	}
 }

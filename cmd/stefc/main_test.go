@@ -5,6 +5,7 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -148,8 +149,21 @@ shop.stef:3:33: the schema gives R.HasA twice in r.stef.go: rename one of the fi
    3 | struct R root { A bool optional HasA bool }
      |                                 ^~~~
 `, "package a\nstruct S { A bool }\nstruct R root { A bool optional HasA bool }\n")
-	f(`shop.stef: warning: the file has no root struct, so no stream can be made of it
+	f(`shop.stef: the file has no root struct, so no stream can be made of it: write "struct Record root {"
 `, "package a\nenum E {}\n")
+	f(`shop.stef: the file has no root struct, so no stream can be made of it: write "struct Item root {"
+`, "package a\noneof O { A bool }\nstruct Item { O O }\n")
+	f("stefc: shop.stef is a STEF stream, not a schema; stef cat prints its records\n", "STEF\x02\x00\x00")
+	// Only the first errors are printed.
+	var many, want strings.Builder
+	many.WriteString("package a\nstruct R root {\n")
+	for i := range 14 {
+		fmt.Fprintf(&many, "F%d None%d\n", i, i)
+		if i < 10 {
+			fmt.Fprintf(&want, "shop.stef:%d:4: unknown type \"None%d\"\n%4d | F%d None%d\n     |    ^~~~~\n", i+3, i, i+3, i, i)
+		}
+	}
+	f(want.String()+"shop.stef: 4 more are not shown\n", many.String()+"}\n")
 }
 
 func TestRunWarns(t *testing.T) {

@@ -4,6 +4,7 @@
 package otlpfile
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 )
@@ -119,10 +120,21 @@ func (r *Reader) guess() error {
 	r.sniff = r.format != JSON && r.signal != SignalUnknown
 	if r.signal == SignalUnknown {
 		if r.signal = GuessSignal(r.name, r.format, head); r.signal == SignalUnknown {
-			return r.at(piece{}, fmt.Errorf("%w: neither name nor content tells metrics, traces or logs", ErrSignal))
+			return r.at(piece{}, fmt.Errorf("%w: %s", ErrSignal, r.whyNoSignal(head)))
 		}
 	}
 	return nil
+}
+
+// whyNoSignal says why the signal of a file cannot be guessed.
+func (r *Reader) whyNoSignal(head []byte) string {
+	switch {
+	case len(bytes.TrimSpace(head)) == 0:
+		return "the file is empty, and its name does not tell metrics, traces or logs"
+	case r.format == JSON:
+		return "the file is JSON, but not OTLP: it has no resourceMetrics, resourceSpans or resourceLogs"
+	}
+	return "neither name nor content tells metrics, traces or logs"
 }
 
 // Format returns the format, given or guessed.

@@ -38,7 +38,7 @@ func refuse(name string, pos schema.Pos, format string, args ...any) error {
 // become equal only when they are combined.
 func (p *plan) check() error {
 	if !token.IsIdentifier(p.options.Package) {
-		return refuse("", schema.Pos{}, "%q is not a Go package name", p.options.Package)
+		return refuse("", schema.Pos{}, "%q is not a Go package name: pass one with -package", p.options.Package)
 	}
 	for _, s := range p.structs {
 		if err := p.checkStruct(s); err != nil {

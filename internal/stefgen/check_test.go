@@ -95,7 +95,7 @@ func TestGenerateRefusesPackageNames(t *testing.T) {
 	}
 	f("c", "")
 	f("c_2", "")
-	f("func", `"func" is not a Go package name`)
-	f("a-b", `"a-b" is not a Go package name`)
-	f("a.b", `"a.b" is not a Go package name`)
+	f("func", `"func" is not a Go package name: pass one with -package`)
+	f("a-b", `"a-b" is not a Go package name: pass one with -package`)
+	f("a.b", `"a.b" is not a Go package name: pass one with -package`)
 }

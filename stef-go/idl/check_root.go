@@ -26,11 +26,22 @@ func (c *checker) size() {
 	}
 }
 
+// firstStruct returns the name of a struct that may become a root.
+func (c *checker) firstStruct() string {
+	for _, s := range c.schema.Structs {
+		if !s.Oneof {
+			return s.Name
+		}
+	}
+	return "Record"
+}
+
 // unused warns of definitions that no root reaches: no stream can contain them.
 func (c *checker) unused() {
 	roots := c.schema.Roots()
 	if len(roots) == 0 {
-		c.list.warnf(span{}, "the file has no root struct, so no stream can be made of it")
+		c.list.warnf(span{}, "the file has no root struct, so no stream can be made of it: write %s",
+			quoted("struct "+c.firstStruct()+" root {"))
 		return
 	}
 	for _, root := range roots {
@@ -91,6 +102,9 @@ func (r reach) typeFrom(t *schema.Type) {
 	}
 }
 
+// notPortable is the text of a warning about a schema that is fine here.
+const notPortable = "the reference implementation cannot use %s; this is harmless if it never reads or writes the streams"
+
 // portability warns of what the format allows but some implementations do not handle
 // correctly.
 //
@@ -110,7 +124,7 @@ func (c *checker) portability() {
 		inside.fieldsOf(s)
 		if inside[s] {
 			c.list.warnf(named(s.Name, s.Pos),
-				"not portable: a struct with a dictionary contains itself, and implementations number its entries differently")
+				notPortable, "a struct with a dictionary that contains itself: implementations number its entries differently")
 		}
 	}
 	c.elementDicts()
@@ -121,11 +135,11 @@ func (c *checker) portableField(s *schema.Struct, f *schema.Field) {
 	dictStruct := f.Type.Kind == schema.KindStruct && f.Type.Struct.Dict != ""
 	switch {
 	case s.Oneof && dictStruct:
-		c.list.warnf(at, "not portable: the choice of a oneof has a struct dictionary")
+		c.list.warnf(at, notPortable, "the choice of a oneof with a struct dictionary")
 	case f.Optional && dictStruct:
-		c.list.warnf(at, "not portable: an optional field has a struct dictionary")
+		c.list.warnf(at, notPortable, "an optional field with a struct dictionary")
 	case f.Optional && s.Dict != "":
-		c.list.warnf(at, "not portable: a struct with a dictionary has an optional field")
+		c.list.warnf(at, notPortable, "an optional field in a struct with a dictionary")
 	}
 }
 
@@ -137,7 +151,7 @@ func (c *checker) elementDicts() {
 	})
 	c.eachType(func(t *schema.Type, _ bool) {
 		if t.Dict != "" && !direct[t.Dict] {
-			c.list.warnf(c.places[t].dict, "not portable: only array elements use dictionary %s", quoted(t.Dict))
+			c.list.warnf(c.places[t].dict, notPortable, "dictionary "+quoted(t.Dict)+", which only array elements use")
 			direct[t.Dict] = true
 		}
 	})

@@ -145,7 +145,7 @@ func (l *lexer) number() token {
 	case errors.Is(err, strconv.ErrRange):
 		l.list.errorf(at, "number %s does not fit 64 bits", text)
 	case err != nil:
-		l.list.errorf(at, "%s is no number: decimal, 0x, 0b and 0o digits are allowed", quoted(text))
+		l.list.errorf(at, "%s is neither a name nor a number: a name starts with a letter, a number has decimal, 0x, 0b or 0o digits", quoted(text))
 	}
 	return l.emit(token{kind: number, text: text, span: at, value: value})
 }
@@ -247,6 +247,8 @@ func (l *lexer) skipUnknown(r rune) {
 		l.list.errorf(at, "unexpected %q: numbers have no sign", r)
 	case '<':
 		l.list.errorf(at, "unexpected %q: an array is written \"[]Type\", a map is a multimap defined outside", r)
+	case '\ufeff':
+		l.list.errorf(at, "unexpected byte order mark: save the file as UTF-8 without one")
 	default:
 		l.list.errorf(at, "unexpected character %q", r)
 	}

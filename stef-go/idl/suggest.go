@@ -19,7 +19,7 @@ var foreignTypes = map[string]string{
 	"uint": "uint64", "uint8": "uint64", "uint16": "uint64", "uint32": "uint64", "ulong": "uint64",
 	"fixed32": "uint64", "fixed64": "uint64", "u8": "uint64", "u16": "uint64", "u32": "uint64", "u64": "uint64",
 	"float": "float64", "float32": "float64", "double": "float64", "f32": "float64", "f64": "float64",
-	"timestamp": "uint64", "time": "uint64", "datetime": "uint64", "duration": "uint64",
+	"timestamp": "uint64", "time": "uint64", "datetime": "uint64", "duration": "int64",
 	"boolean": "bool",
 	"str":     "string", "text": "string", "varchar": "string",
 	"byte": "bytes", "blob": "bytes", "binary": "bytes", "uuid": "bytes",
@@ -33,6 +33,10 @@ var foreignConstructs = map[string]string{
 	"array":    `an array of strings is "[]string"`,
 	"vector":   `an array of strings is "[]string"`,
 	"repeated": `an array of strings is "[]string", without "repeated"`,
+	"decimal":  `use int64 in the smallest unit, such as cents`,
+	"money":    `use int64 in the smallest unit, such as cents`,
+	"numeric":  `use int64 in the smallest unit, such as cents`,
+	"date":     `use int64, the days since 1970-01-01`,
 	"any":      `define a type with "oneof Name { ... }" and use its name`,
 	"union":    `define a type with "oneof Name { ... }" and use its name`,
 	"required": `a field without "optional" always has a value`,
@@ -94,9 +98,12 @@ var foreignDefinitions = map[string]string{
 	"union": "oneof", "map": "multimap", "root": "struct",
 }
 
-// definitionHint returns the keyword to write instead of word at the start of a
-// definition, as the end of a message, or "".
+// definitionHint returns what to write instead of word at the start of a definition, as
+// the end of a message, or "".
 func definitionHint(word string) string {
+	if word == "import" || word == "include" {
+		return ": a schema is one file"
+	}
 	if keyword := foreignDefinitions[word]; keyword != "" {
 		return ", did you mean " + quoted(keyword) + "?"
 	}

@@ -102,6 +102,9 @@ func (r *Reader) Error(err error) error {
 func (r *Reader) readFixedHeader() error {
 	var head [len(signature)]byte
 	if err := r.readFull(head[:]); err != nil {
+		if errors.Is(err, io.ErrUnexpectedEOF) && r.offset == 0 {
+			return fmt.Errorf("%w: the stream is empty: %w", stef.ErrCorrupt, io.ErrUnexpectedEOF)
+		}
 		return cut(err)
 	}
 	if string(head[:]) != signature {
@@ -440,7 +443,7 @@ func (r *Reader) uvarint() (uint64, error) {
 // element. It returns other errors of the source unchanged.
 func cut(err error) error {
 	if err == io.EOF || err == io.ErrUnexpectedEOF {
-		return fmt.Errorf("%w: the stream ends within: %w", stef.ErrCorrupt, io.ErrUnexpectedEOF)
+		return fmt.Errorf("%w: the stream ends inside it: %w", stef.ErrCorrupt, io.ErrUnexpectedEOF)
 	}
 	return err
 }

@@ -54,7 +54,7 @@ all fields.
 		flags.Uint64Var(&c.limit, "n", 0, "`N` print the first records only")
 		return func(env *Env, args []string) error {
 			if len(args) == 0 {
-				return usagef("FILE is missing")
+				return usagef("FILE is missing%s", standardInput("FILE"))
 			}
 			if err := c.prepare(); err != nil {
 				return err

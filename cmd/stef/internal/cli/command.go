@@ -88,11 +88,19 @@ func write(w io.Writer, text string) error {
 	return err
 }
 
+// standardInput says how to name standard input instead of a missing argument.
+func standardInput(name string) string {
+	if name == "FILE" || name == "IN" {
+		return "; - is standard input"
+	}
+	return ""
+}
+
 // files checks the number of non-flag arguments.
 func files(args []string, names ...string) error {
 	switch {
 	case len(args) < len(names):
-		return usagef("%s is missing", names[len(args)])
+		return usagef("%s is missing%s", names[len(args)], standardInput(names[len(args)]))
 	case len(args) > len(names):
 		return usagef("%q is too much", args[len(names)])
 	}

@@ -25,6 +25,41 @@ func commandOf(name string) *command {
 	return nil
 }
 
+// didYouMean returns the command that differs from name by at most two letters, as the
+// end of a message, or "".
+func didYouMean(name string) string {
+	best, bound := "", 2
+	for _, c := range commands() {
+		if d := distance(name, c.name); d <= bound && d < len(c.name)-1 {
+			best, bound = c.name, d-1
+		}
+	}
+	if best == "" {
+		return ""
+	}
+	return fmt.Sprintf(", did you mean %q?", best)
+}
+
+// distance is the number of letters to insert, delete or replace to turn a into b.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		before := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := 1
+			if a[i] == b[j] {
+				cost = 0
+			}
+			before, row[j+1] = row[j+1], min(before+cost, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}
+
 // overview is the text of stef help.
 func overview() string {
 	var b strings.Builder
@@ -84,7 +119,7 @@ func init() {
 			}
 			c := commandOf(args[0])
 			if c == nil {
-				return usagef("there is no command %q", args[0])
+				return usagef("there is no command %q%s", args[0], didYouMean(args[0]))
 			}
 			if err := files(args, "COMMAND"); err != nil {
 				return err

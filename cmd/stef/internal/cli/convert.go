@@ -113,10 +113,20 @@ func (c *conversion) define(flags *flag.FlagSet) {
 		[]stef.Level{stef.LevelFastest, stef.LevelDefault, stef.LevelBetter, stef.LevelBest})
 	flags.BoolVar(&o.Checksums, "checksums", false, "end each frame of OUT with a checksum, if it is stef with zstd; a frame\n"+
 		"with changed bytes is then an error")
-	choice(flags, "schema", "schema of OUT, if it is stef (default: compact)", &o.Schema,
-		[]string{"compact", "full", "reference"}, []convert.Schema{convert.Compact, convert.Full, convert.Reference})
-	flags.Func("columns", "`KEY,...` attributes that get columns of their own in a table: http.route,\n"+
-		"resource:host.name, scope:name", func(keys string) error {
+	schemas := map[string]convert.Schema{"compact": convert.Compact, "full": convert.Full, "reference": convert.Reference}
+	flags.Func("schema", "`compact|full|reference` schema of OUT, if it is stef (default: compact)", func(name string) error {
+		s, ok := schemas[name]
+		o.Schema = s
+		switch {
+		case ok:
+			return nil
+		case strings.HasSuffix(name, ".stef"):
+			return fmt.Errorf("it is one of compact, full, reference; convert knows records of OpenTelemetry only: print records of your own with stef cat --schema %s", name)
+		}
+		return errors.New("it is one of compact, full, reference")
+	})
+	flags.Func("columns", "`KEY,...` attributes that get columns of their own in a table:\n"+
+		"http.request.method, resource:host.name, scope:name", func(keys string) error {
 		o.Columns = append(o.Columns, strings.Split(keys, ",")...)
 		return nil
 	})
@@ -298,6 +308,9 @@ func (c *conversion) one(env *Env, o convert.Options, inName, outName string, sk
 	}
 	if !skipEmpty {
 		skippedSignals(env.Stderr, res)
+		if res.Items+res.Skipped == 0 && len(res.Others) > 0 {
+			fmt.Fprintf(env.Stderr, "warning: %s has no %s, so %s is empty\n", in.Name, convert.ItemsOf(res.Root.Signal), out.Name)
+		}
 	}
 	warn(env.Stderr, res)
 	return res, nil
@@ -330,7 +343,7 @@ func summarise(w io.Writer, in *file.Input, out *file.Output, res *convert.Resul
 	}
 	fmt.Fprintf(w, "%s: %s, %s, %s bytes%s\n", in.Name, res.From, parts(res.From, res.PartsIn), figure.Grouped(in.Content()), packed)
 	ratio := ""
-	if in.Content() > 0 && out.Written() > 0 {
+	if in.Content() > 0 && out.Written() > 0 && len(res.Others) == 0 { // of one signal of several it would mean nothing
 		ratio = fmt.Sprintf(", ratio %.3g", float64(in.Content())/float64(out.Written()))
 	}
 	fmt.Fprintf(w, "%s: %s, %s, %s bytes%s\n", out.Name, res.To, parts(res.To, res.PartsOut), figure.Grouped(out.Written()), ratio)
@@ -339,6 +352,9 @@ func summarise(w io.Writer, in *file.Input, out *file.Output, res *convert.Resul
 
 // warn prints what the output lacks.
 func warn(w io.Writer, res *convert.Result) {
+	for _, key := range res.EmptyColumns {
+		fmt.Fprintf(w, "empty column: no item has the attribute %s%s\n", key, elsewhere(key))
+	}
 	for _, loss := range res.Losses {
 		fmt.Fprintf(w, "not kept: %s\n", loss)
 	}
@@ -348,6 +364,14 @@ func warn(w io.Writer, res *convert.Result) {
 	for _, reason := range res.Reasons {
 		fmt.Fprintf(w, "  %s\n", message(reason))
 	}
+}
+
+// elsewhere says where else a key of --columns can be looked for.
+func elsewhere(key string) string {
+	if strings.HasPrefix(key, "resource:") || strings.HasPrefix(key, "scope:") {
+		return ""
+	}
+	return fmt.Sprintf("; an attribute of the resource is resource:%s, of the scope scope:%s", key, key)
 }
 
 // parts counts the parts of a file.

@@ -30,7 +30,7 @@ as the Collector's file exporter writes them with encoding: stef_encoding, it pr
 each as a stream of its own.
 `,
 	define: func(flags *flag.FlagSet) func(*Env, []string) error {
-		o := &opener{}
+		o := &opener{onlySTEF: "inspect prints STEF: convert it first, with stef convert"}
 		o.define(flags)
 		return func(env *Env, args []string) error {
 			if err := files(args, "FILE"); err != nil {

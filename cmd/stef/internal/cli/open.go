@@ -38,6 +38,9 @@ type opener struct {
 	// otlp makes it open OTLP files too, as the stream that convert writes for
 	// them.
 	otlp bool
+	// onlySTEF says what to do with files of other formats, if the command reads
+	// only streams.
+	onlySTEF string
 
 	roots stream.List
 	only  *stream.Root
@@ -146,7 +149,7 @@ func (o *opener) open(env *Env, name string, options convert.Options) (*opened, 
 }
 
 func (s *opened) begin(options convert.Options) error {
-	if err := checkStream(s.Input); err != nil {
+	if err := s.check(); err != nil {
 		return err
 	}
 	if s.o.schema != "" {
@@ -173,7 +176,10 @@ func (s *opened) begin(options convert.Options) error {
 
 // convert converts an OTLP file to a stream while the stream is read.
 func (s *opened) convert(options convert.Options) {
-	options.To, options.Root = convert.STEF, s.root
+	options.To = convert.STEF
+	if s.root != nil {
+		options.Root = stream.RootOf(s.root.Signal)
+	}
 	r, w := io.Pipe()
 	c := &conversionOf{out: r, done: make(chan struct{})}
 	go func() {
@@ -193,6 +199,10 @@ func (s *opened) blame(err error) error {
 	if c := s.converted; c != nil && err != nil {
 		c.out.CloseWithError(errStopped)
 		if <-c.done; c.err != nil && !errors.Is(c.err, errStopped) {
+			var mixed *convert.MixedError
+			if errors.As(c.err, &mixed) {
+				return s.Blame(fmt.Errorf("%w; say --signal %s to read these only, or name another signal", mixed.Err, mixed.First))
+			}
 			return c.err
 		}
 	}

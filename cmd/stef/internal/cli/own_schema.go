@@ -11,12 +11,17 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/otelstef/stef/cmd/stef/internal/convert"
 	"github.com/otelstef/stef/cmd/stef/internal/file"
 	"github.com/otelstef/stef/cmd/stef/internal/stream"
 	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/dynamic"
+	"github.com/otelstef/stef/stef-go/idl"
 	"github.com/otelstef/stef/stef-go/schema"
 )
+
+// maxDiagnostics is the maximum number of errors in a schema that are printed.
+const maxDiagnostics = 10
 
 // loadRoots returns the roots of --schema, with the schemas of --base.
 func (o *opener) loadRoots() (stream.List, error) {
@@ -28,6 +33,9 @@ func (o *opener) loadRoots() (stream.List, error) {
 		return nil, &file.ContentError{Name: o.schema, Err: errors.New("it is a stream, not a schema; are the two swapped?")}
 	}
 	roots, err := stream.Load(o.schema, text)
+	if list := (idl.Diagnostics)(nil); errors.As(err, &list) {
+		return nil, errors.New(strings.TrimSuffix(list[:min(len(list), maxDiagnostics)].Render(text), "\n"))
+	}
 	if err != nil {
 		return nil, &file.ContentError{Name: o.schema, Err: err}
 	}
@@ -55,6 +63,30 @@ func isSchema(head []byte) bool {
 		}
 	}
 	return false
+}
+
+// check returns an error if a file cannot be what the command reads.
+func (s *opened) check() error {
+	if err := checkStream(s.Input); err != nil {
+		return err
+	}
+	head, err := s.Peek(1)
+	if err != nil {
+		return nil // reading it reports the error
+	}
+	var options convert.Options
+	format, err := options.Guess(s.Input)
+	switch {
+	case len(head) == 0 && (err != nil || !s.o.otlp):
+		return errors.New("the file is empty")
+	case s.o.otlp:
+		return nil
+	case err != nil || format == convert.STEF || format == convert.STEFParts:
+		return nil // reading it reports errors
+	case s.o.onlySTEF != "":
+		return fmt.Errorf("it is %s; %s", format, s.o.onlySTEF)
+	}
+	return nil
 }
 
 // checkStream returns an error if a file that should be a stream is a schema.

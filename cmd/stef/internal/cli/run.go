@@ -62,7 +62,7 @@ func Run(args []string, env Env) int {
 	}
 	c := commandOf(name)
 	if c == nil {
-		fmt.Fprintf(env.Stderr, "stef: there is no command %q; stef help lists them\n", name)
+		fmt.Fprintf(env.Stderr, "stef: there is no command %q%s; stef help lists them\n", name, didYouMean(name))
 		return ExitUsage
 	}
 	return env.report(c, c.run(&env, args))

@@ -13,6 +13,7 @@ import (
 	"github.com/otelstef/stef/cmd/stef/internal/stream"
 	"github.com/otelstef/stef/internal/otlpfile"
 	stef "github.com/otelstef/stef/stef-go"
+	"github.com/otelstef/stef/stef-go/dynamic"
 )
 
 // ErrUnsupported is the error of a conversion that does not exist or that needs
@@ -71,6 +72,8 @@ type Result struct {
 	Reasons []error
 	// Others are the signals of the input that were skipped.
 	Others []OtherSignal
+	// EmptyColumns are those of Options.Columns that no item has.
+	EmptyColumns []string
 	// Losses describe what the schema of the output could not hold.
 	Losses []string
 }
@@ -129,9 +132,18 @@ func Run(in *file.Input, out io.Writer, o Options) (*Result, error) {
 		return nil, err
 	}
 	if err != nil {
-		return nil, in.Blame(repairable(o.From, err))
+		return nil, in.Blame(advised(&o, err))
 	}
 	return res, nil
+}
+
+// advised adds to an error what to do about it, if that is known.
+func advised(o *Options, err error) error {
+	misfit := errors.Is(err, dynamic.ErrSchema) || errors.Is(err, stream.ErrRoot) || errors.Is(err, stef.ErrSchema)
+	if o.From == STEF && o.Root == nil && misfit {
+		return fmt.Errorf("convert knows records of OpenTelemetry only; print records of your own with stef cat --schema FILE.stef: %w", err)
+	}
+	return repairable(o.From, err)
 }
 
 // repairable adds to an error about a stream, if stef repair can keep frames of it,
@@ -154,6 +166,9 @@ func (o *Options) Guess(in *file.Input) (Format, error) {
 		return Unknown, in.Blame(err)
 	}
 	f := guessInput(in.ContentName(), head)
+	if len(head) == 0 && (f == Unknown || f == STEF) {
+		return Unknown, &file.ContentError{Name: in.Name, Err: errors.New("the file is empty")}
+	}
 	if f == Unknown {
 		return Unknown, &file.ContentError{Name: in.Name, Err: errors.New("the content begins like none of " + FormatNames)}
 	}
@@ -180,11 +195,11 @@ func (o *Options) output() error {
 	if strings.HasSuffix(unpackedName(o.OutName), ".otlp") {
 		return refuse("the name %s does not tell the format: say --to otlp-parts or --to otlp", o.OutName)
 	}
-	if o.From == STEF {
-		return refuse("nothing tells what to convert to: say --to %s", FormatNames)
-	}
 	if o.OutName != "" && o.OutName != "-" {
-		return refuse("the name %s does not tell the format: say --to %s, or end the name in .stef, .parquet, .arrow, .parts, .pb or .json", o.OutName, FormatNames)
+		return refuse("the name %s does not tell the format: say --to %s, or end the name in .stef, .parquet, .arrow, .parts, .pb or .json", o.OutName, writtenNames)
+	}
+	if o.From == STEF {
+		return refuse("nothing tells what to convert to: say --to %s", writtenNames)
 	}
 	o.To = STEF
 	return nil

@@ -31,6 +31,9 @@ const (
 // FormatNames lists the names of the formats.
 const FormatNames = "stef, otlp-parts, otlp, otlp-json, stef-parts, parquet or arrow"
 
+// writtenNames lists the names of the formats that can be written.
+const writtenNames = "stef, otlp-parts, otlp, otlp-json, parquet or arrow"
+
 var formatNames = [...]string{Unknown: "unknown", STEF: "stef", OTLPParts: "otlp-parts", OTLP: "otlp", OTLPJSON: "otlp-json",
 	STEFParts: "stef-parts", Parquet: "parquet", Arrow: "arrow"}
 

@@ -118,7 +118,7 @@ func RunAll(open func(i int) (in *file.Input, ok bool, err error), out io.Writer
 			return nil, err
 		}
 		if err != nil {
-			return nil, in.Blame(repairable(c.res.From, err))
+			return nil, in.Blame(advised(&Options{From: c.res.From, Root: o.Root}, err))
 		}
 	}
 	if c.sink == nil {
@@ -126,6 +126,9 @@ func RunAll(open func(i int) (in *file.Input, ok bool, err error), out io.Writer
 	}
 	if err := c.sink.Close(); err != nil {
 		return nil, err
+	}
+	if s, ok := c.sink.(tableSink); ok {
+		c.res.EmptyColumns = s.EmptyColumns()
 	}
 	if s, ok := c.sink.(streamSink); ok {
 		c.res.PartsOut, c.res.Losses = s.Stats().Frames, s.Losses()

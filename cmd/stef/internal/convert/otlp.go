@@ -183,14 +183,26 @@ func (r *Result) others(in *otlpfile.Reader) {
 	}
 }
 
-// mixed extends the error for a file of several signals: it says how to convert
-// the file.
+// MixedError is the error of a file of several signals of which none was chosen. Its
+// text says how to convert the file.
+type MixedError struct {
+	Err   error
+	First otlpfile.Signal
+}
+
+func (e *MixedError) Error() string {
+	return fmt.Sprintf("%v; say --signal %s to convert these and skip the rest, or put %s into the name of OUT for one file per signal", e.Err, e.First, SignalMark)
+}
+
+// Unwrap returns the cause.
+func (e *MixedError) Unwrap() error { return e.Err }
+
+// mixed extends the error for a file of several signals.
 func mixed(r *otlpfile.Reader, err error) error {
 	if r.Format() != otlpfile.JSON || !errors.Is(err, otlpfile.ErrSignal) {
 		return err
 	}
-	return fmt.Errorf("%w; say --signal %s to convert these and skip the rest, or put %s into the name of OUT for one file per signal",
-		err, r.Signal(), SignalMark)
+	return &MixedError{err, r.Signal()}
 }
 
 // SignalMark is the placeholder for the signal name in an output name.

@@ -5,6 +5,7 @@ package stat
 
 import (
 	"encoding/binary"
+	"slices"
 
 	"github.com/otelstef/stef/stef-go/dynamic"
 	"github.com/otelstef/stef/stef-go/schema"
@@ -40,22 +41,25 @@ type dicts struct {
 	list []*Dict
 	// text has the dictionary of each text column, or nil.
 	text  []*Dict
-	found []*place
 	saved []Dict
+
+	root *schema.Struct
+	last *dynamic.Struct // the record before
+	// structs are the dictionaries of structs by name, with their entries.
+	structs map[string]*structDict
+	// reaching says which structs, oneofs and multimaps contain structs with a
+	// dictionary.
+	reaching map[any]bool
 }
 
-// place is the position in records of a struct that has a dictionary.
-type place struct {
-	dict *Dict
-	// path are the fields from the root to the struct.
-	path []int
-	last *dynamic.Struct
+type structDict struct {
+	*Dict
 	seen map[*dynamic.Struct]bool
 }
 
 func newDicts(root *schema.Struct, columns []*schema.Column) *dicts {
-	d := &dicts{text: make([]*Dict, len(columns))}
-	d.places(root, nil)
+	d := &dicts{text: make([]*Dict, len(columns)), root: root, structs: map[string]*structDict{}, reaching: map[any]bool{}}
+	d.find(&schema.Type{Kind: schema.KindStruct, Struct: root})
 	byName := map[string]*Dict{}
 	for i, c := range columns {
 		text := c.Type.Kind == schema.KindString || c.Type.Kind == schema.KindBytes
@@ -71,39 +75,73 @@ func newDicts(root *schema.Struct, columns []*schema.Column) *dicts {
 	return d
 }
 
-// places finds the structs with a dictionary that every record has. It ignores
-// those in arrays, multimaps and oneofs: the OpenTelemetry schema has none
-// there.
-func (d *dicts) places(s *schema.Struct, path []int) {
-	for i, f := range s.Fields {
-		if f.Type.Kind != schema.KindStruct || f.Optional {
-			continue
+// parts returns what a type refers to, and the types in it.
+func parts(t *schema.Type) (definition any, inner []*schema.Type) {
+	switch {
+	case t.Elem != nil:
+		return nil, []*schema.Type{t.Elem}
+	case t.Struct != nil:
+		for _, f := range t.Struct.Fields {
+			inner = append(inner, &f.Type)
 		}
-		here := append(path[:len(path):len(path)], i)
-		if f.Type.Struct.Dict == "" {
-			d.places(f.Type.Struct, here)
-			continue
-		}
-		dict := &Dict{Name: f.Type.Struct.Dict, Struct: true}
-		d.list = append(d.list, dict)
-		d.found = append(d.found, &place{dict: dict, path: here, seen: map[*dynamic.Struct]bool{}})
+		return t.Struct, inner
+	case t.Multimap != nil:
+		return t.Multimap, []*schema.Type{&t.Multimap.Key, &t.Multimap.Value}
 	}
+	return nil, nil
+}
+
+// find adds the dictionaries of the structs in a type, in the order of the schema, and
+// what reaches them.
+func (d *dicts) find(t *schema.Type) {
+	var all []*schema.Type
+	visited := map[any]bool{}
+	var collect func(t *schema.Type)
+	collect = func(t *schema.Type) {
+		definition, inner := parts(t)
+		if definition != nil {
+			if visited[definition] {
+				return
+			}
+			visited[definition] = true
+			all = append(all, t)
+		}
+		if t.Kind == schema.KindStruct && t.Struct.Dict != "" {
+			d.reaching[definition] = true
+			name := t.Struct.Dict
+			if d.structs[name] == nil {
+				d.structs[name] = &structDict{&Dict{Name: name, Struct: true}, map[*dynamic.Struct]bool{}}
+				d.list = append(d.list, d.structs[name].Dict)
+			}
+		}
+		for _, in := range inner {
+			collect(in)
+		}
+	}
+	collect(t)
+	// Definitions may contain themselves: repeat until nothing changes.
+	for changed := true; changed; {
+		changed = false
+		for _, t := range all {
+			definition, inner := parts(t)
+			if !d.reaching[definition] && slices.ContainsFunc(inner, d.reaches) {
+				d.reaching[definition], changed = true, true
+			}
+		}
+	}
+}
+
+// reaches reports whether values of a type contain structs with a dictionary.
+func (d *dicts) reaches(t *schema.Type) bool {
+	for t.Elem != nil {
+		t = t.Elem
+	}
+	definition, _ := parts(t)
+	return definition != nil && d.reaching[definition]
 }
 
 // begin stores the initial values of records, before the first one is read.
-func (d *dicts) begin(initial *dynamic.Struct) {
-	for _, p := range d.found {
-		p.last = p.in(initial)
-	}
-}
-
-// in returns the struct in a record.
-func (p *place) in(rec *dynamic.Struct) *dynamic.Struct {
-	for _, i := range p.path {
-		rec = rec.Fields[i].(*dynamic.Struct)
-	}
-	return rec
-}
+func (d *dicts) begin(initial *dynamic.Struct) { d.last = initial }
 
 // save saves the counts, so that restore can discard an incomplete frame.
 func (d *dicts) save() {
@@ -128,8 +166,8 @@ func (d *dicts) restart() {
 	for _, dict := range d.list {
 		dict.now = 0
 	}
-	for _, p := range d.found {
-		p.seen = map[*dynamic.Struct]bool{}
+	for _, dict := range d.structs {
+		dict.seen = map[*dynamic.Struct]bool{}
 	}
 }
 
@@ -165,20 +203,71 @@ func (d *dicts) texts(column int, data []byte) {
 	}
 }
 
-// structs examines a record. A reader creates a new value for each struct sent
-// in full, and returns the same value again for its number.
-func (d *dicts) structs(rec *dynamic.Struct) {
-	for _, p := range d.found {
-		v := p.in(rec)
-		if v == p.last {
+// record examines a record. A reader creates a new value for each struct sent in full,
+// returns the same value again for its number, and shares what is not sent with the
+// record before.
+func (d *dicts) record(rec *dynamic.Struct) {
+	d.fields(d.root, rec, d.last)
+	d.last = rec
+}
+
+// value examines a value and the value before it, nil if there is none.
+func (d *dicts) value(t *schema.Type, v, last any) {
+	if v == last || !d.reaches(t) {
+		return
+	}
+	switch v := v.(type) {
+	case *dynamic.Struct:
+		last, _ := last.(*dynamic.Struct)
+		if dict := d.structs[t.Struct.Dict]; dict != nil {
+			if dict.seen[v] {
+				dict.Refs++
+				return
+			}
+			dict.seen[v] = true
+			dict.add()
+		}
+		d.fields(t.Struct, v, last)
+	case *dynamic.Oneof:
+		if v.Choice > 0 {
+			var before any
+			if last, ok := last.(*dynamic.Oneof); ok && last.Choice == v.Choice {
+				before = last.Value
+			}
+			d.value(&t.Struct.Fields[v.Choice-1].Type, v.Value, before)
+		}
+	case *dynamic.Array:
+		last, _ := last.(*dynamic.Array)
+		for i, e := range v.Elems {
+			var before any
+			if last != nil && i < len(last.Elems) {
+				before = last.Elems[i]
+			}
+			d.value(t.Elem, e, before)
+		}
+	case *dynamic.Multimap:
+		last, _ := last.(*dynamic.Multimap)
+		for i, p := range v.Pairs {
+			var before dynamic.Pair
+			if last != nil && i < len(last.Pairs) {
+				before = last.Pairs[i]
+			}
+			d.value(&t.Multimap.Key, p.Key, before.Key)
+			d.value(&t.Multimap.Value, p.Value, before.Value)
+		}
+	}
+}
+
+// fields examines the fields of a struct.
+func (d *dicts) fields(s *schema.Struct, v, last *dynamic.Struct) {
+	for i, f := range s.Fields {
+		if !v.Present[i] {
 			continue
 		}
-		if p.seen[v] {
-			p.dict.Refs++
-		} else {
-			p.seen[v] = true
-			p.dict.add()
+		var before any
+		if last != nil {
+			before = last.Fields[i]
 		}
-		p.last = v
+		d.value(&f.Type, v.Fields[i], before)
 	}
 }

@@ -101,7 +101,7 @@ func (m *meter) begun(f *dynamic.Frame) error {
 
 // record measures a record, and its frame if it is the last of it.
 func (m *meter) record(rec *dynamic.Struct) {
-	m.dicts.structs(rec)
+	m.dicts.record(rec)
 	if m.whole.Record() {
 		m.add()
 	}

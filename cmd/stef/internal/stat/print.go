@@ -40,7 +40,7 @@ func (r *Report) Print(w io.Writer, o Options) error {
 	r.overview(p)
 	r.bytes(p)
 	r.columns(p, o)
-	r.dictionaries(p)
+	r.dictionaries(p, o)
 	if o.Frames {
 		r.frames(p)
 	}
@@ -158,11 +158,13 @@ func (c *Column) describe() string {
 	return c.Type + ": " + c.Meaning
 }
 
-func (r *Report) dictionaries(p *page) {
+func (r *Report) dictionaries(p *page, o Options) {
 	p.line("")
 	p.row("dictionary", "entries", "most", "bytes", "references")
+	empty := 0
 	for _, d := range r.Dicts {
-		if d.Entries == 0 && d.Refs == 0 {
+		if d.Entries == 0 && d.Refs == 0 && !o.All {
+			empty++
 			continue
 		}
 		size := figure.Grouped(d.Bytes)
@@ -170,6 +172,9 @@ func (r *Report) dictionaries(p *page) {
 			size = "structs"
 		}
 		p.row(d.Name, figure.Grouped(d.Entries), figure.Grouped(d.Most), size, figure.Grouped(d.Refs))
+	}
+	if empty > 0 {
+		p.line("(%d dictionaries without entries)", empty)
 	}
 }
 

@@ -161,6 +161,66 @@ func TestDictionaries(t *testing.T) {
 	f(again["Resource"], 4, 1, 0, 0)
 }
 
+// Structs with a dictionary are found in optional fields, arrays, oneofs and multimaps,
+// and in types that contain themselves. All places share the dictionary of a name.
+func TestStructDictionaries(t *testing.T) {
+	const text = `package a
+struct Rec root { At Place optional Stops []Place Choice Choice Tags Tags Tree Tree }
+struct Place dict(Place) { Site string City City }
+struct City dict(City) { Name string }
+oneof Choice { Number int64 Place Place }
+multimap Tags { key string value Place }
+struct Tree { Left Tree optional At City }
+`
+	roots, err := stream.Load("a.stef", []byte(text))
+	require.NoError(t, err)
+	root := roots[0]
+	field := func(s *dynamic.Struct, i int) *dynamic.Struct { return s.Fields[i].(*dynamic.Struct) }
+	place := func(site, city string) *dynamic.Struct {
+		s := dynamic.NewStruct(root.Struct.Fields[0].Type.Struct)
+		s.Fields[0] = site
+		field(s, 1).Fields[0] = city
+		return s
+	}
+	var buf bytes.Buffer
+	w, err := dynamic.NewWriter(&buf, root.Struct)
+	require.NoError(t, err)
+	write := func(change func(rec *dynamic.Struct)) {
+		rec := dynamic.NewStruct(root.Struct)
+		change(rec)
+		require.NoError(t, w.Write(rec))
+	}
+	// Places: a and b are entries, then 5 references. Cities: x and z are entries; y in
+	// the tree is one of its own.
+	write(func(rec *dynamic.Struct) { rec.Fields[0], rec.Present[0] = place("a", "x"), true })
+	write(func(rec *dynamic.Struct) { rec.Fields[0], rec.Present[0] = place("b", "z"), true })
+	write(func(rec *dynamic.Struct) {
+		rec.Fields[0], rec.Present[0] = place("a", "x"), true
+		rec.Fields[1] = &dynamic.Array{Elems: []any{place("a", "x"), place("b", "z")}}
+	})
+	write(func(rec *dynamic.Struct) {
+		rec.Fields[0], rec.Present[0] = place("a", "x"), true
+		rec.Fields[2] = &dynamic.Oneof{Choice: 2, Value: place("b", "z")}
+		rec.Fields[3] = &dynamic.Multimap{Pairs: []dynamic.Pair{{Key: "k", Value: place("a", "x")}}}
+		tree := field(rec, 4)
+		left := dynamic.NewStruct(root.Struct.Fields[4].Type.Struct)
+		field(left, 1).Fields[0] = "y"
+		tree.Fields[0], tree.Present[0] = left, true
+	})
+	require.NoError(t, w.Close())
+	r, err := stat.Measure(&buf, root)
+	require.NoError(t, err)
+	require.Len(t, r.Dicts, 2)
+	require.Equal(t, stat.Dict{Name: "Place", Struct: true, Entries: 2, Most: 2, Refs: 5}, counts(r.Dicts[0]))
+	require.Equal(t, stat.Dict{Name: "City", Struct: true, Entries: 3, Most: 3}, counts(r.Dicts[1]))
+	require.NotContains(t, print(t, r, stat.Options{}), "dictionaries without entries")
+}
+
+// counts returns what is exported of a dictionary.
+func counts(d *stat.Dict) stat.Dict {
+	return stat.Dict{Name: d.Name, Struct: d.Struct, Entries: d.Entries, Most: d.Most, Bytes: d.Bytes, Refs: d.Refs}
+}
+
 // Streams of the reference have correct sums too, for both roots, compressed or
 // not.
 func TestReferenceStreams(t *testing.T) {

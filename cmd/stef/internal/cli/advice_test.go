@@ -1,0 +1,119 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cli_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/otelstef/stef/cmd/stef/internal/cli"
+	"github.com/otelstef/stef/internal/fixtures"
+)
+
+// A user's likely mistakes cause messages that say what to do.
+func TestAdvice(t *testing.T) {
+	dir := t.TempDir()
+	path := func(name string, content []byte) string {
+		p := filepath.Join(dir, name)
+		require.NoError(t, os.WriteFile(p, content, 0o666))
+		return p
+	}
+	own, schema := path("own.stef", orders(t)), path("shop.stef", []byte(shopSchema))
+	out := filepath.Join(dir, "out")
+	f := func(code int, want string, args ...string) {
+		t.Helper()
+		got, _, stderr := run(nil, args...)
+		require.Equal(t, code, got, stderr)
+		require.Contains(t, stderr, want)
+		require.NoFileExists(t, out)
+	}
+
+	// convert does not know records of a user's own schema.
+	f(cli.ExitUsage, "convert knows records of OpenTelemetry only: print records of your own with stef cat --schema "+schema, "convert", "--schema", schema, own, out+".json")
+	for _, name := range []string{out + ".json", out + ".parquet", out + ".pb", out + ".stef"} {
+		f(cli.ExitData, "own.stef: convert knows records of OpenTelemetry only; print records of your own with stef cat --schema FILE.stef: ", "convert", own, name)
+	}
+	f(cli.ExitUsage, `invalid value "x" for --schema: it is one of compact, full, reference`+"\n", "convert", "--schema", "x", own, out)
+
+	// The name of the output.
+	stream := path("metrics.stef", metrics(t))
+	json := path("one.json", []byte(`{"resourceLogs":[]}`))
+	for _, in := range []string{stream, json} {
+		f(cli.ExitUsage, "out.avro does not tell the format: say --to stef, otlp-parts, otlp, otlp-json, parquet or arrow, or end the name in .stef", "convert", in, out+".avro")
+	}
+
+	// Several signals in one file.
+	both := path("all.json", []byte(`{"resourceSpans":[{"scopeSpans":[{"spans":[{"name":"a"}]}]}]}`+"\n"+
+		`{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"body":{"stringValue":"a"}}]}]}]}`))
+	for _, command := range []string{"cat", "stat"} {
+		code, _, stderr := run(nil, command, both)
+		require.Equal(t, cli.ExitData, code)
+		require.Contains(t, stderr, "; say --signal traces to read these only, or name another signal\n")
+		require.NotContains(t, stderr, "OUT")
+		mustRun(t, nil, command, both, "--signal", "logs")
+		mustRun(t, nil, command, both, "--signal", "logs", "--depth", "100")
+	}
+	f(cli.ExitData, "put {signal} into the name of OUT", "convert", both, out+".stef")
+	// The ratio of one signal to the whole file would mean nothing.
+	_, stderr := mustRun(t, nil, "convert", both, filepath.Join(dir, "each-{signal}.stef"))
+	require.NotContains(t, stderr, "ratio")
+	_, stderr = mustRun(t, nil, "convert", "--signal", "logs", both, filepath.Join(dir, "logs.stef"))
+	require.NotContains(t, stderr, "ratio")
+	require.NotContains(t, stderr, "warning")
+	_, stderr = mustRun(t, nil, "convert", filepath.Join(dir, "logs.stef"), filepath.Join(dir, "logs.json"))
+	require.Contains(t, stderr, "ratio")
+	_, stderr = mustRun(t, nil, "convert", "--signal", "metrics", both, filepath.Join(dir, "empty.stef"))
+	require.Contains(t, stderr, "warning: "+both+" has no data points, so "+filepath.Join(dir, "empty.stef")+" is empty\n")
+
+	// Commands that read streams only.
+	f(cli.ExitData, "all.json: it is otlp-json; repair is for STEF: ", "repair", both, out)
+	f(cli.ExitData, "all.json: it is otlp-json; inspect prints STEF: convert it first, with stef convert\n", "inspect", both)
+	mustRun(t, spans(t), "convert", "-", filepath.Join(dir, "m.parquet"))
+	f(cli.ExitData, "m.parquet: it is parquet; repair is for STEF", "repair", filepath.Join(dir, "m.parquet"), out)
+
+	// Empty files, and files that are something else.
+	for _, name := range []string{"empty1.stef", "empty1", "empty1.json"} {
+		in := path(name, nil)
+		for _, args := range [][]string{{"inspect", in}, {"repair", in, out}} {
+			f(cli.ExitData, in+": the file is empty", args...)
+		}
+		for _, args := range [][]string{{"cat", in}, {"stat", in}, {"convert", in, out + ".stef"}} {
+			f(cli.ExitData, "the file is empty", args...)
+		}
+	}
+	f(cli.ExitData, "the file is JSON, but not OTLP: it has no resourceMetrics, resourceSpans or resourceLogs", "cat", path("other.json", []byte(`{"a":1}`)))
+
+	// A bad schema: its name once, with the line.
+	bad := path("bad.stef", []byte("package a\nstruct A root { X timestamp }\n"))
+	f(cli.ExitData, "stef cat: "+bad+":2:19: unknown type \"timestamp\", did you mean \"uint64\"?\n   2 | struct A root { X timestamp }\n", "cat", "--schema", bad, own)
+
+	// The command line.
+	f(cli.ExitUsage, "stef cat: FILE is missing; - is standard input\n", "cat")
+	f(cli.ExitUsage, "stef stat: FILE is missing; - is standard input\n", "stat")
+	f(cli.ExitUsage, `stef: there is no command "convrt", did you mean "convert"?; stef help lists them`, "convrt")
+	f(cli.ExitUsage, `stef: there is no command "ct", did you mean "cat"?; stef help lists them`, "ct")
+	f(cli.ExitUsage, `stef: there is no command "dog"; stef help lists them`, "dog")
+}
+
+// A column that no item fills is reported: its key may be misspelt.
+func TestEmptyColumns(t *testing.T) {
+	dir := t.TempDir()
+	in := filepath.Join(dir, fixtures.TracesName)
+	require.NoError(t, os.WriteFile(in, fixtures.Traces(), 0o666))
+	_, stderr := mustRun(t, nil, "convert", "--columns", "http.request.method,service.name,resource:service.name,scope:none", in, filepath.Join(dir, "x.parquet"))
+	var reported []string
+	for line := range strings.Lines(stderr) {
+		if strings.HasPrefix(line, "empty column") {
+			reported = append(reported, line)
+		}
+	}
+	require.Equal(t, []string{
+		"empty column: no item has the attribute service.name; an attribute of the resource is resource:service.name, of the scope scope:service.name\n",
+		"empty column: no item has the attribute scope:none\n",
+	}, reported)
+}
