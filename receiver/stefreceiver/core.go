@@ -35,6 +35,7 @@ type core struct {
 	decoding gate
 	lanes    *lanes
 	memory   streamMemory
+	releaser *releaser
 
 	// stopping is closed at the start of the shutdown.
 	stopping chan struct{}
@@ -60,6 +61,7 @@ func newCore(config *Config, settings receiver.Settings) (*core, error) {
 			limit:   int64(config.Limits.StreamMemoryLimitMiB) * mib,
 			streams: map[*streamShare]struct{}{},
 		},
+		releaser: newReleaser(),
 		stopping: make(chan struct{}),
 	}
 	c.hard, c.hardStop = context.WithCancelCause(context.Background())

@@ -101,7 +101,17 @@ func (c *credit) add(received, cost int64) int64 {
 }
 
 // batchCost returns what a client is charged for a batch: its weight for admission, or
-// its records, or the frame that it begins with, if that is more.
-func batchCost(weight int64, records uint64, plain int64) int64 {
-	return max(weight, recordCost*int64(records), plain)
+// its records, or the frame that it begins with, or its part of the memory that the
+// stream newly holds, if that is more.
+func batchCost(weight int64, records uint64, plain, held int64) int64 {
+	return max(weight, recordCost*int64(records), plain, held/heldCost)
+}
+
+// heldCost is how many bytes of memory that a stream newly holds cost as much as a
+// byte of telemetry: the memory is allocated and measured.
+const heldCost = 4
+
+// newlyHeld returns by how much a stream grew beyond its allowance.
+func newlyHeld(before, after int64) int64 {
+	return max(0, max(after, streamAllowance)-max(before, streamAllowance))
 }

@@ -88,7 +88,8 @@ func sufferAs[T any](t testing.TB, sig *signal.Descriptor[T], op operation, data
 			weight := z.weight(z.size(estimate, func() int { return sig.Size(batch) }), estimate)
 			out.weight += weight
 			out.records = stats.Records
-			out.charged += batchCost(weight, stats.Records-last.Records, stats.PlainBytes-last.PlainBytes)
+			out.charged += batchCost(weight, stats.Records-last.Records, stats.PlainBytes-last.PlainBytes,
+				newlyHeld(int64(last.HeldBytes), int64(stats.HeldBytes)))
 			last = stats
 			if keep {
 				kept = append(kept, batch)

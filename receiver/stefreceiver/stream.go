@@ -129,6 +129,8 @@ func (s *stream[T]) evict() {
 // decodeAll decodes batches and hands them over, until the end of the stream or
 // the first failure.
 func (s *stream[T]) decodeAll() (err error) {
+	s.core.releaser.join()
+	defer s.core.releaser.leave()
 	s.memory = s.core.memory.join(s.evict)
 	defer s.core.memory.leave(s.memory)
 	defer s.core.catch(s.meter, "decoder", &err)
@@ -341,7 +343,7 @@ func (s *stream[T]) account(b *batch[T], stats stef.ReaderStats) {
 	estimate := int64(s.decoder.BatchBytes())
 	size := s.sizer.size(estimate, func() int { return s.Size(b.data) })
 	b.weight = s.sizer.weight(size, estimate)
-	s.party.credit.add(wire, batchCost(b.weight, stats.Records-s.records, stats.PlainBytes-s.plain))
+	s.party.credit.add(wire, batchCost(b.weight, stats.Records-s.records, stats.PlainBytes-s.plain, newlyHeld(s.kept, int64(stats.HeldBytes))))
 	b.weight = s.core.admission.weight(b.weight)
 	change := b.weight
 	if s.decoding {

@@ -5,6 +5,7 @@ package stefrt
 
 import (
 	"reflect"
+	"sync"
 	"unsafe"
 )
 
@@ -12,98 +13,188 @@ import (
 // beyond the lengths of its slices included, because records keep these to reuse them.
 // It counts a text with the rest of its piece (see codec.StringDecoder).
 //
-// The walk uses reflection. A stream walks once for each MiB that it decodes, at most.
+// A stream walks once for each MiB that it decodes, at most. A hostile stream can
+// make the walk visit half a million objects, so it uses no reflection and no map.
 func sizeOf(record any) int {
 	v := reflect.ValueOf(record)
-	if v.Kind() != reflect.Pointer {
+	if v.Kind() != reflect.Pointer || v.IsNil() {
 		return 0
 	}
-	w := sizeWalk{seen: map[object]bool{}, pieces: map[uintptr]bool{}}
-	w.walk(v)
+	elem := shapeOf(v.Type().Elem())
+	w := sizeWalk{size: int(elem.size)}
+	at := v.UnsafePointer()
+	w.seen.add(at, elem.index)
+	w.walk(elem, at)
 	return w.size
 }
 
-// object identifies what a walk has seen: a struct and its first field have the same
-// address.
-type object struct {
-	at  unsafe.Pointer
-	typ reflect.Type
+// shape is what a walk needs to know about a type.
+type shape struct {
+	kind  reflect.Kind
+	size  uintptr
+	index uint64  // of the type: a struct and its first field have the same address
+	elem  *shape  // of pointers, slices and arrays
+	count uintptr // elements of an array
+	parts []part  // fields of a struct that refer to something
+	plain bool    // values refer to nothing that the walk counts
+}
+
+type part struct {
+	*shape
+	offset uintptr
+}
+
+var shapes struct {
+	sync.Mutex
+	of map[reflect.Type]*shape
+}
+
+func shapeOf(t reflect.Type) *shape {
+	shapes.Lock()
+	defer shapes.Unlock()
+	if shapes.of == nil {
+		shapes.of = map[reflect.Type]*shape{}
+	}
+	return makeShape(t)
+}
+
+// makeShape returns the shape of a type. The caller holds the mutex. A type that
+// contains itself does so behind a pointer or a slice, which are never plain.
+func makeShape(t reflect.Type) *shape {
+	if s := shapes.of[t]; s != nil {
+		return s
+	}
+	s := &shape{kind: t.Kind(), size: t.Size(), index: uint64(len(shapes.of))}
+	shapes.of[t] = s
+	switch s.kind {
+	case reflect.Pointer, reflect.Slice:
+		s.elem = makeShape(t.Elem())
+	case reflect.Array:
+		s.elem, s.count = makeShape(t.Elem()), uintptr(t.Len())
+		s.plain = s.elem.plain
+	case reflect.Struct:
+		for f := range t.Fields() {
+			if field := makeShape(f.Type); !field.plain {
+				s.parts = append(s.parts, part{field, f.Offset})
+			}
+		}
+		s.plain = len(s.parts) == 0
+	case reflect.String:
+	default:
+		s.plain = true
+	}
+	return s
 }
 
 type sizeWalk struct {
 	size   int
-	seen   map[object]bool
+	seen   objectSet
 	pieces map[uintptr]bool
 }
 
 // pieceBytes is the size of the pieces that texts share.
 const pieceBytes = 16 << 10
 
-func (w *sizeWalk) walk(v reflect.Value) {
-	switch v.Kind() {
+// walk adds what the value at an address refers to.
+func (w *sizeWalk) walk(s *shape, at unsafe.Pointer) {
+	switch s.kind {
 	case reflect.Pointer:
-		if at := (object{v.UnsafePointer(), v.Type()}); at.at != nil && !w.seen[at] {
-			w.seen[at] = true
-			w.size += int(v.Type().Elem().Size())
-			w.walk(v.Elem())
+		to := *(*unsafe.Pointer)(at)
+		if to != nil && w.seen.add(to, s.elem.index) {
+			w.size += int(s.elem.size)
+			w.walk(s.elem, to)
 		}
 	case reflect.Struct:
-		for i := range v.NumField() {
-			w.walk(v.Field(i))
+		for i := range s.parts {
+			w.walk(s.parts[i].shape, unsafe.Add(at, s.parts[i].offset))
 		}
 	case reflect.Array:
-		if plain(v.Type().Elem()) {
+		w.elements(s.elem, at, s.count)
+	case reflect.Slice:
+		// The header of a slice does not depend on its type.
+		header := *(*[]struct{})(at)
+		to := unsafe.Pointer(unsafe.SliceData(header))
+		if to == nil || !w.seen.add(to, s.index) {
 			return
 		}
-		for i := range v.Len() {
-			w.walk(v.Index(i))
-		}
-	case reflect.Slice:
-		w.slice(v)
+		w.size += cap(header) * int(s.elem.size)
+		w.elements(s.elem, to, uintptr(cap(header)))
 	case reflect.String:
-		w.text(v)
+		w.text(*(*string)(at))
 	}
 }
 
-func (w *sizeWalk) slice(v reflect.Value) {
-	at := object{v.UnsafePointer(), v.Type()}
-	if at.at == nil || w.seen[at] {
+func (w *sizeWalk) elements(s *shape, at unsafe.Pointer, n uintptr) {
+	if s.plain {
 		return
 	}
-	w.seen[at] = true
-	w.size += v.Cap() * int(v.Type().Elem().Size())
-	if plain(v.Type().Elem()) {
-		return
-	}
-	v = v.Slice(0, v.Cap())
-	for i := range v.Len() {
-		w.walk(v.Index(i))
+	for i := range n {
+		w.walk(s, unsafe.Add(at, i*s.size))
 	}
 }
 
-func (w *sizeWalk) text(v reflect.Value) {
-	n := v.Len()
-	if n == 0 {
+// longText is the index of texts that have memory of their own, as if they were a
+// type.
+const longText = 1<<16 - 1
+
+func (w *sizeWalk) text(s string) {
+	if s == "" {
 		return
 	}
-	at := object{unsafe.Pointer(unsafe.StringData(v.String())), v.Type()}
-	if n > pieceBytes/4 {
-		if !w.seen[at] {
-			w.seen[at] = true
-			w.size += n
+	at := unsafe.Pointer(unsafe.StringData(s))
+	if len(s) > pieceBytes/4 {
+		if w.seen.add(at, longText) {
+			w.size += len(s)
 		}
-	} else if piece := uintptr(at.at) / pieceBytes; !w.pieces[piece] {
+		return
+	}
+	if w.pieces == nil {
+		w.pieces = map[uintptr]bool{}
+	}
+	if piece := uintptr(at) / pieceBytes; !w.pieces[piece] {
 		w.pieces[piece] = true
 		w.size += pieceBytes
 	}
 }
 
-// plain reports whether values of a type refer to nothing.
-func plain(t reflect.Type) bool {
-	switch t.Kind() {
-	case reflect.Pointer, reflect.Struct, reflect.Array, reflect.Slice, reflect.String,
-		reflect.Map, reflect.Interface, reflect.Func, reflect.Chan, reflect.UnsafePointer:
+// objectSet is a hash table with open addressing of addresses with the index of a
+// type. Addresses have 48 bits, so a key is unique for the first 65,535 types.
+type objectSet struct {
+	slots []uint64
+	count int
+}
+
+// add adds an object and reports whether it is new.
+func (o *objectSet) add(at unsafe.Pointer, index uint64) bool {
+	if 4*o.count >= 3*len(o.slots) {
+		o.grow()
+	}
+	if !o.put(uint64(uintptr(at))<<16 | index&longText) {
 		return false
 	}
+	o.count++
 	return true
+}
+
+func (o *objectSet) put(key uint64) bool {
+	mask := uint64(len(o.slots) - 1)
+	for i := key * 0x9e3779b97f4a7c15 >> 20; ; i++ {
+		switch o.slots[i&mask] {
+		case 0:
+			o.slots[i&mask] = key
+			return true
+		case key:
+			return false
+		}
+	}
+}
+
+func (o *objectSet) grow() {
+	old := o.slots
+	o.slots = make([]uint64, max(64, 2*len(old)))
+	for _, key := range old {
+		if key != 0 {
+			o.put(key)
+		}
+	}
 }

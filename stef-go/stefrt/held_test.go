@@ -4,6 +4,9 @@
 package stefrt
 
 import (
+	"math/rand/v2"
+	"reflect"
+
 	"strings"
 	"testing"
 	"unsafe"
@@ -41,4 +44,128 @@ func TestSizeOf(t *testing.T) {
 	cycle.leaves[0].parent = &cycle.Node
 	require.Equal(t, word+leafBytes+int(unsafe.Sizeof(Node{})), grown(cycle))
 	require.Zero(t, sizeOf(nil))
+}
+
+// TestSizeOfRandom compares the walk with one that uses reflection and maps.
+func TestSizeOfRandom(t *testing.T) {
+	type item struct {
+		_      uint64
+		text   string
+		list   []item
+		shared *item
+		up     *item
+		pair   [2][]string
+		_      [3]uint32
+		other  any
+		empty  []struct{}
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	var all []*item
+	var fill func(x *item, depth int)
+	fill = func(x *item, depth int) {
+		all = append(all, x)
+		x.text = strings.Repeat("t", r.IntN(2)*r.IntN(3*pieceBytes/4))
+		x.other = &item{}
+		x.empty = make([]struct{}, r.IntN(3))
+		x.up, x.shared = all[r.IntN(len(all))], all[r.IntN(len(all))]
+		x.pair[r.IntN(2)] = strings.Split(strings.Repeat("a ", r.IntN(5)), " ")
+		if depth > 0 {
+			x.list = make([]item, r.IntN(5))
+			for i := range x.list {
+				fill(&x.list[i], depth-1)
+			}
+			x.list = x.list[:r.IntN(len(x.list)+1)]
+		}
+	}
+	for range 50 {
+		all = nil
+		root := &item{}
+		fill(root, 6)
+		w := reflectWalk{seen: map[object]bool{}, pieces: map[uintptr]bool{}}
+		w.walk(reflect.ValueOf(root))
+		require.Equal(t, w.size, sizeOf(root), "%d items", len(all))
+	}
+}
+
+// object identifies what a walk has seen: a struct and its first field have the same
+// address.
+type object struct {
+	at  unsafe.Pointer
+	typ reflect.Type
+}
+
+// reflectWalk does with reflection what sizeWalk does.
+type reflectWalk struct {
+	size   int
+	seen   map[object]bool
+	pieces map[uintptr]bool
+}
+
+func (w *reflectWalk) walk(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Pointer:
+		if at := (object{v.UnsafePointer(), v.Type()}); at.at != nil && !w.seen[at] {
+			w.seen[at] = true
+			w.size += int(v.Type().Elem().Size())
+			w.walk(v.Elem())
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			w.walk(v.Field(i))
+		}
+	case reflect.Array:
+		if plain(v.Type().Elem()) {
+			return
+		}
+		for i := range v.Len() {
+			w.walk(v.Index(i))
+		}
+	case reflect.Slice:
+		w.slice(v)
+	case reflect.String:
+		w.text(v)
+	}
+}
+
+func (w *reflectWalk) slice(v reflect.Value) {
+	at := object{v.UnsafePointer(), v.Type()}
+	if at.at == nil || w.seen[at] {
+		return
+	}
+	w.seen[at] = true
+	w.size += v.Cap() * int(v.Type().Elem().Size())
+	if plain(v.Type().Elem()) {
+		return
+	}
+	v = v.Slice(0, v.Cap())
+	for i := range v.Len() {
+		w.walk(v.Index(i))
+	}
+}
+
+func (w *reflectWalk) text(v reflect.Value) {
+	n := v.Len()
+	if n == 0 {
+		return
+	}
+	at := object{unsafe.Pointer(unsafe.StringData(v.String())), v.Type()}
+	if n > pieceBytes/4 {
+		if !w.seen[at] {
+			w.seen[at] = true
+			w.size += n
+		}
+	} else if piece := uintptr(at.at) / pieceBytes; !w.pieces[piece] {
+		w.pieces[piece] = true
+		w.size += pieceBytes
+	}
+}
+
+// plain reports whether values of a type refer to nothing.
+func plain(t reflect.Type) bool {
+	switch t.Kind() {
+	case reflect.Pointer, reflect.Struct, reflect.Array, reflect.Slice, reflect.String,
+		reflect.Map, reflect.Interface, reflect.Func, reflect.Chan, reflect.UnsafePointer:
+		return false
+	}
+	return true
 }

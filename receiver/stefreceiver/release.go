@@ -1,0 +1,97 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefreceiver
+
+import (
+	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
+	"sync"
+	"time"
+)
+
+// releaser returns the memory of streams that ended to the system. A process whose
+// clients are all idle allocates nothing, so the garbage collector would not run
+// for two minutes, and thousands of ended streams would occupy a GiB until then.
+type releaser struct {
+	cycles func() uint64                   // of the garbage collector
+	free   func()                          // collects and returns memory
+	after  func(d time.Duration, f func()) // runs f later
+
+	mu      sync.Mutex
+	live    int    // streams
+	ended   int    // streams whose memory no collection has freed
+	cycle   uint64 // when the last of them ended
+	waiting bool   // check will run
+}
+
+const (
+	// releaseDelay is the time in which an ordinary collection makes a forced one
+	// unnecessary.
+	releaseDelay = time.Second
+	// releaseStreams is the number of ended streams, of 1 to 3 MiB each, that is
+	// worth a forced collection.
+	releaseStreams = 64
+)
+
+func newReleaser() *releaser {
+	return &releaser{
+		cycles: gcCycles,
+		free: func() {
+			runtime.GC() // the second collection frees what pools hold
+			debug.FreeOSMemory()
+		},
+		after: func(d time.Duration, f func()) { time.AfterFunc(d, f) },
+	}
+}
+
+func gcCycles() uint64 {
+	sample := []metrics.Sample{{Name: "/gc/cycles/total:gc-cycles"}}
+	metrics.Read(sample)
+	return sample[0].Value.Uint64()
+}
+
+// join counts a stream.
+func (r *releaser) join() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.live++
+}
+
+// leave counts the end of a stream.
+func (r *releaser) leave() {
+	cycle := r.cycles()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.live--
+	r.ended++
+	r.cycle = cycle
+	r.schedule()
+}
+
+// schedule makes check run later. The caller holds the mutex.
+func (r *releaser) schedule() {
+	if !r.waiting && r.ended >= releaseStreams && r.ended >= r.live {
+		r.waiting = true
+		r.after(releaseDelay, r.check)
+	}
+}
+
+// check frees memory unless the collector ran twice since the last stream ended. It does
+// so only if most streams ended, so the number of forced collections grows with the
+// logarithm of the number of streams.
+func (r *releaser) check() {
+	cycle := r.cycles()
+	r.mu.Lock()
+	r.waiting = false
+	enough := r.ended >= releaseStreams && r.ended >= r.live
+	collected := cycle >= r.cycle+2 // the first empties only half of the pools
+	if enough || collected {
+		r.ended = 0
+	}
+	r.mu.Unlock()
+	if enough && !collected {
+		r.free()
+	}
+}
