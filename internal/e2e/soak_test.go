@@ -32,7 +32,7 @@ const (
 	// settled at a time, at most.
 	consumers = 16
 	// queueSpace is the size of the file system of the queue.
-	queueSpace = 32 << 20
+	queueSpace = 8 << 20
 	// filler is the file that fills it.
 	filler = "filler"
 	// recovery is how long it may take from the end of a fault until records that
@@ -71,7 +71,7 @@ exporters:
     endpoint: %s
     tls: {ca_file: %s}
     timeout: 5s
-    sending_queue: {storage: file_storage}
+    sending_queue: {storage: file_storage, queue_size: 10000000} # the disk is full first
     retry_on_failure:
       initial_interval: 200ms
       max_interval: 2s

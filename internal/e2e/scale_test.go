@@ -1,0 +1,346 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/otelstef/stef/internal/signal"
+	stef "github.com/otelstef/stef/stef-go"
+	stefgrpc "github.com/otelstef/stef/stef-gogrpc"
+)
+
+// scaleReceiver is a Collector that receives STEF and discards it.
+const scaleReceiver = `
+extensions:
+  pprof: {endpoint: %s}
+receivers:
+  stef:
+    endpoint: %s
+exporters:
+  nop:
+`
+
+const scalePipelines = `    metrics:
+      receivers: [stef]
+      exporters: [nop]
+  extensions: [pprof]
+`
+
+// fleet is many agents, each with a connection and a stream of its own. All send
+// the same prepared bytes, so that nearly all processor time is of the receiver.
+type fleet struct {
+	receiver *collector
+	endpoint string
+	streams  []*stefgrpc.Stream
+	frames   []frame
+}
+
+// frame is the encoded form of a batch; last is the id of its last record.
+type frame struct {
+	bytes []byte
+	last  uint64
+}
+
+// frameList collects the chunks that a writer writes.
+type frameList struct{ list []frame }
+
+func (f *frameList) Write(chunk []byte) (int, error) { return f.WriteRecords(chunk, 0) }
+
+func (f *frameList) WriteRecords(chunk []byte, last uint64) (int, error) {
+	f.list = append(f.list, frame{slices.Clone(chunk), last})
+	return len(chunk), nil
+}
+
+// hostMetrics is what an agent reports about its host: 10 metrics of 2 points.
+func hostMetrics(n int) pmetric.Metrics {
+	md := pmetric.NewMetrics()
+	rm := md.ResourceMetrics().AppendEmpty()
+	rm.Resource().Attributes().PutStr("host.name", "node-1")
+	rm.Resource().Attributes().PutStr("os.type", "linux")
+	metrics := rm.ScopeMetrics().AppendEmpty().Metrics()
+	for i := range 10 {
+		m := metrics.AppendEmpty()
+		m.SetName(fmt.Sprintf("system.metric.%d", i))
+		m.SetUnit("By")
+		sum := m.SetEmptySum()
+		sum.SetIsMonotonic(true)
+		sum.SetAggregationTemporality(pmetric.AggregationTemporalityCumulative)
+		for k, direction := range []string{"read", "write"} {
+			p := sum.DataPoints().AppendEmpty()
+			p.Attributes().PutStr("direction", direction)
+			p.Attributes().PutStr("device", "eth0")
+			p.SetStartTimestamp(pcommon.Timestamp(1_700_000_000e9))
+			p.SetTimestamp(pcommon.Timestamp(1_700_000_000e9 + uint64(n)*100e6))
+			p.SetIntValue(int64(n*(i+1)*(k+7)*1021 + (n*n*7919)%4099))
+		}
+	}
+	return md
+}
+
+const pointsPerBatch = 20
+
+// newFleet starts a receiver and opens a stream for each agent, with n prepared
+// batches.
+func newFleet(t *testing.T, agents, n int) *fleet {
+	t.Helper()
+	debug := address(t)
+	f := &fleet{endpoint: address(t)}
+	f.receiver = start(t, "receiver", fmt.Sprintf(scaleReceiver, debug, f.endpoint), scalePipelines)
+	f.streams = make([]*stefgrpc.Stream, agents)
+	var opening sync.WaitGroup
+	places := make(chan struct{}, 32)
+	var failed atomic.Pointer[error]
+	for i := range f.streams {
+		places <- struct{}{}
+		opening.Go(func() {
+			defer func() { <-places }()
+			s, err := f.open(t)
+			if err != nil {
+				failed.Store(&err)
+				return
+			}
+			f.streams[i] = s
+		})
+	}
+	opening.Wait()
+	if err := failed.Load(); err != nil {
+		require.NoError(t, *err)
+	}
+	t.Cleanup(func() {
+		for _, s := range f.streams {
+			_ = s.Close()
+			<-s.Done()
+		}
+	})
+	var prepared frameList
+	encoder, err := signal.Metrics.NewEncoder(&prepared, nil, append(f.streams[0].WriterOptions(), stef.WithCompression(stef.Zstd))...)
+	require.NoError(t, err)
+	for i := range n {
+		require.NoError(t, encoder.Encode(hostMetrics(i)))
+		require.NoError(t, encoder.Writer.Flush())
+	}
+	f.frames = prepared.list
+	return f
+}
+
+// open opens a stream on a connection of its own.
+func (f *fleet) open(t *testing.T) (*stefgrpc.Stream, error) {
+	conn, err := grpc.NewClient(f.endpoint, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		return nil, err
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	client, err := stefgrpc.NewClient(conn)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	return client.Open(ctx, signal.Metrics.Compact())
+}
+
+// sent is the result of an agent.
+type sent struct {
+	acked     int
+	latencies []time.Duration
+	err       error
+}
+
+// play makes each agent send frames. Without a pause, an agent sends as fast as
+// window frames that are not acknowledged allow; otherwise it begins a frame in each
+// pause, and skips the ones it is late for. It returns when until is over, or when
+// everything is acknowledged.
+func (f *fleet) play(first, last, window int, pause, until time.Duration) []sent {
+	results := make([]sent, len(f.streams))
+	begin := time.Now()
+	var agents sync.WaitGroup
+	for i, s := range f.streams {
+		agents.Go(func() {
+			// The agents do not begin together.
+			time.Sleep(pause * time.Duration(i) / time.Duration(len(f.streams)))
+			results[i] = f.playOne(s, f.frames[first:last], window, pause, begin.Add(until))
+		})
+	}
+	agents.Wait()
+	return results
+}
+
+func (f *fleet) playOne(s *stefgrpc.Stream, frames []frame, window int, pause time.Duration, end time.Time) (r sent) {
+	type flight struct {
+		last  uint64
+		since time.Time
+	}
+	flights := make(chan flight, window)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	var waiting sync.WaitGroup
+	var failed error
+	waiting.Go(func() {
+		for flight := range flights {
+			if err := s.AwaitAck(ctx, flight.last); err != nil {
+				failed = err
+				cancel()
+				for range flights { // so that the sender does not wait
+				}
+				return
+			}
+			now := time.Now()
+			r.latencies = append(r.latencies, now.Sub(flight.since))
+			if !now.After(end) {
+				r.acked++
+			}
+		}
+	})
+	next := time.Now()
+	for _, frame := range frames {
+		if pause > 0 {
+			time.Sleep(time.Until(next))
+			next = next.Add(pause)
+		}
+		if time.Now().After(end) {
+			break
+		}
+		since := time.Now()
+		if _, err := s.WriteContext(ctx, frame.bytes, frame.last); err != nil {
+			r.err = err
+			break
+		}
+		if frame.last > 0 {
+			flights <- flight{frame.last, since}
+		}
+	}
+	close(flights)
+	waiting.Wait()
+	if r.err == nil {
+		r.err = failed
+	}
+	return r
+}
+
+// total adds up results.
+func total(t *testing.T, results []sent) (acked, least, most int, latencies []time.Duration) {
+	t.Helper()
+	least = results[0].acked
+	for _, r := range results {
+		require.NoError(t, r.err)
+		acked += r.acked
+		least, most = min(least, r.acked), max(most, r.acked)
+		latencies = append(latencies, r.latencies...)
+	}
+	slices.Sort(latencies)
+	return acked, least, most, latencies
+}
+
+// cpu returns the processor time of the receiver.
+func (f *fleet) cpu(t *testing.T) float64 {
+	t.Helper()
+	_, _, cpu, err := processFigures(f.receiver.command.Process.Pid)
+	require.NoError(t, err)
+	return cpu
+}
+
+// scaled returns a number of the full test from the environment, or the small one.
+func scaled(t *testing.T, name string, small int) int {
+	t.Helper()
+	text := os.Getenv(name)
+	if text == "" {
+		return small
+	}
+	n, err := strconv.Atoi(text)
+	require.NoError(t, err)
+	return n
+}
+
+// TestScale: agents with a connection each send to a receiver at half of the rate
+// that this machine takes, and at most ten batches a second each. make scale runs it
+// with 1,000 agents.
+func TestScale(t *testing.T) {
+	binary(t)
+	agents := scaled(t, "STEF_SCALE_AGENTS", 50)
+	seconds := scaled(t, "STEF_SCALE_SECONDS", 3)
+	const probe = 30 // frames of each agent that find out the capacity
+	f := newFleet(t, agents, probe+10*seconds)
+	opened := f.receiver.memory()
+	// The headers are frames too: they have no records.
+	headers := 0
+	for f.frames[headers].last == 0 {
+		headers++
+	}
+	_, _, _, _ = total(t, f.play(0, headers+10, 4, 0, time.Minute))
+	begin, before := time.Now(), f.cpu(t)
+	acked, _, _, _ := total(t, f.play(headers+10, headers+probe, 4, 0, time.Minute))
+	capacity := float64(acked) / time.Since(begin).Seconds()
+	full := (f.cpu(t) - before) / time.Since(begin).Seconds()
+	rate := min(10, capacity/2/float64(agents))
+	begin, before = time.Now(), f.cpu(t)
+	// The last pause is not counted: which agents reach it is a matter of chance.
+	pause := time.Duration(float64(time.Second) / rate)
+	acked, least, most, latencies := total(t, f.play(headers+probe, len(f.frames), 64, pause, time.Duration(seconds)*time.Second-pause))
+	used := (f.cpu(t) - before) / time.Since(begin).Seconds()
+	p99 := latencies[len(latencies)*99/100]
+	memory := f.receiver.memory()
+	t.Logf("%d agents, %d points a batch: at most %.0f batches a second (%.2f cores of the receiver); "+
+		"offered %.2f batches a second each: %d acknowledged in %d s, %.2f cores, %.1f us of the receiver for each batch, slowest agent %d, fastest %d (%.2f), "+
+		"latency p50 %v, p99 %v, longest %v; memory of the receiver %d MiB with open streams, peak %d MiB (%.2f MiB an agent)",
+		agents, pointsPerBatch, capacity, full, rate, acked, seconds, used, used*time.Since(begin).Seconds()*1e6/float64(len(latencies)),
+		least, most, float64(least)/float64(most), latencies[len(latencies)/2], p99, latencies[len(latencies)-1],
+		opened, memory, float64(memory-opened)/float64(agents))
+	require.GreaterOrEqual(t, float64(least), 0.8*float64(most))
+	require.Less(t, p99, 500*time.Millisecond)
+	require.LessOrEqual(t, memory, 1024, "MiB of the receiver")
+}
+
+// TestScaleIdle: agents that send some batches and then nothing cost a receiver
+// little after the idle timeout. make scale runs it with 5,000 agents.
+func TestScaleIdle(t *testing.T) {
+	if os.Getenv("STEF_SCALE_AGENTS") == "" && !long() {
+		t.Skip("SKIPPED: waits for the idle timeout of 30 s; make scale and STEF_LONG=1 run this")
+	}
+	binary(t)
+	agents := scaled(t, "STEF_SCALE_IDLE", 100)
+	f := newFleet(t, agents, 5)
+	_, _, _, latencies := total(t, f.play(0, len(f.frames), 8, 0, time.Minute))
+	require.NotEmpty(t, latencies)
+	report := func(when string) (resident float64) {
+		resident, files, _, err := processFigures(f.receiver.command.Process.Pid)
+		require.NoError(t, err)
+		heap, _ := f.receiver.sum(t, "otelcol_process_runtime_heap_alloc_bytes")
+		streams, _ := f.receiver.sum(t, "otelcol_receiver_stef_streams_active")
+		t.Logf("%s: %d agents, %.0f streams, %.0f files, %.0f MiB resident, %.0f MiB of heap", when, agents, streams, files, resident, heap/(1<<20))
+		return resident
+	}
+	report("all batches acknowledged")
+	time.Sleep(30 * time.Second)
+	begin := time.Now()
+	for i, s := range f.streams {
+		select {
+		case <-s.Done():
+			require.NoError(t, s.Err())
+		case <-time.After(time.Until(begin.Add(30 * time.Second))):
+			require.Fail(t, "a stream is still open after the idle timeout", "agent %d", i)
+		}
+	}
+	t.Logf("the last stream ended %v after 30 s of silence", time.Since(begin).Round(10*time.Millisecond))
+	least := report("after the idle timeout")
+	for range 6 {
+		time.Sleep(5 * time.Second)
+		least = min(least, report("later"))
+	}
+	require.LessOrEqual(t, least, 400.0)
+}
