@@ -208,10 +208,10 @@ func TestUnsupported(t *testing.T) {
 		require.EqualError(t, err, want)
 		require.Empty(t, out)
 	}
-	f(packed, convert.Options{}, "nothing tells what to convert to: say --to stef, otlp-parts, otlp, otlp-json, stef-parts, parquet or arrow")
+	f(packed, convert.Options{}, "nothing tells what to convert to: say --to stef, otlp-parts, otlp, otlp-json, parquet or arrow")
 	f(metrics, convert.Options{OutName: "a.otlp.zst"}, "the name a.otlp.zst does not tell the format: say --to otlp-parts or --to otlp")
 	f(metrics, convert.Options{OutName: "a.avro"}, "the name a.avro does not tell the format: "+
-		"say --to stef, otlp-parts, otlp, otlp-json, stef-parts, parquet or arrow, or end the name in .stef, .parquet, .arrow, .parts, .pb or .json")
+		"say --to stef, otlp-parts, otlp, otlp-json, parquet or arrow, or end the name in .stef, .parquet, .arrow, .parts, .pb or .json")
 	f(logs, convert.Options{To: convert.STEF, Schema: convert.Reference}, "there is no reference schema of logs")
 	f(recording(t, otlpfile.Logs, 1), convert.Options{Schema: convert.Reference}, "there is no reference schema of logs")
 	f(packed, convert.Options{To: convert.STEF, Mode: convert.Sorted}, "--mode is for OTLP: from stef to stef records keep their order")
@@ -231,7 +231,7 @@ func TestBadContent(t *testing.T) {
 		require.Contains(t, err.Error(), want)
 	}
 	f([]byte("hello"), convert.Options{}, "begins like none of stef, otlp-parts, otlp, otlp-json, stef-parts, parquet or arrow")
-	f(nil, convert.Options{}, "begins like none of")
+	f(nil, convert.Options{}, "the file is empty")
 	f(parts[:len(parts)-1], convert.Options{}, "part 3, byte ")
 	f(packed[:len(packed)-1], convert.Options{To: convert.OTLP}, "frame 3 at offset ")
 	f(packed[:len(packed)-1], convert.Options{To: convert.STEF}, "frame 3 at offset ")
