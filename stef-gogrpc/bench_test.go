@@ -107,9 +107,13 @@ type sender struct {
 }
 
 func (x *bench) open(b testing.TB, seed int, options ...stef.WriterOption) *sender {
+	return x.openWith(b, seed, nil, options...)
+}
+
+func (x *bench) openWith(b testing.TB, seed int, open []stefgrpc.OpenOption, options ...stef.WriterOption) *sender {
 	s := &sender{random: rand.New(rand.NewPCG(1, uint64(seed)))}
 	var err error
-	s.stream, err = x.client.Open(b.Context(), otelstef.LogsSchema())
+	s.stream, err = x.client.Open(b.Context(), otelstef.LogsSchema(), open...)
 	require.NoError(b, err)
 	s.writer, err = otelstef.NewLogsWriter(s.stream, append(s.stream.WriterOptions(), options...)...)
 	require.NoError(b, err)
@@ -269,6 +273,24 @@ func BenchmarkPaced(b *testing.B) {
 			b.Run(fmt.Sprintf("window=%v/rtt=%v", w, trip), paced(w, trip).bench)
 		}
 	}
+}
+
+// BenchmarkLone sends a chunk, waits for its acknowledgement, and sends the next one, as
+// processors of single spans do. ns/op is the time of a chunk.
+func BenchmarkLone(b *testing.B) {
+	x := newBench(b, benchTrips[0], 0, acknowledge)
+	responses := make(chan struct{}, 1)
+	s := x.openWith(b, 0, []stefgrpc.OpenOption{stefgrpc.OnResponse(func(stefgrpc.Response) { responses <- struct{}{} })})
+	start := cpuTime()
+	for b.Loop() {
+		if err := s.chunk(1); err != nil {
+			b.Fatal(err)
+		}
+		for s.stream.Acked() < s.number {
+			<-responses
+		}
+	}
+	b.ReportMetric(float64(cpuTime()-start)/float64(b.N), "cpu-ns/op")
 }
 
 // TestLatencyCostsNoThroughput compares the throughput of a moderate load at 200

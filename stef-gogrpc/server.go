@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/otelstef/stef/stef-go/schema"
+	"github.com/otelstef/stef/stef-gogrpc/internal/ledger"
 	"github.com/otelstef/stef/stef-gogrpc/internal/wire"
 )
 
@@ -187,7 +188,7 @@ func (s *Server) admit(stream grpc.ServerStream) (*ServerStream, error) {
 	st := &ServerStream{server: s, grpc: stream, inbound: make(chan inbound), halted: make(chan struct{}), idled: make(chan struct{})}
 	st.ctx, st.cancel = context.WithCancelCause(stream.Context())
 	st.responses = responder{
-		send: st.send, interval: s.config.ackInterval, hold: st.begin, done: st.end,
+		send: st.send, pace: ledger.Pace{Interval: s.config.ackInterval}, hold: st.begin, done: st.end,
 	}
 	st.begin()
 	s.streams[st] = struct{}{}

@@ -102,11 +102,13 @@ func WithMaxBufferedBytes(bytes int) ServerOption {
 	}
 }
 
-// WithAckInterval sets the minimum time between two responses of a stream. An
-// acknowledgement is sent immediately if the interval since the last response has
-// passed; otherwise it is merged with others and sent when the interval ends. With
-// 0, acknowledgements are sent immediately; those made while a response is being
-// sent are merged into the next one. The default is DefaultAckInterval.
+// WithAckInterval sets the minimum time between two responses of a stream while
+// records are outstanding. An acknowledgement is sent immediately if the interval since
+// the last response has passed; otherwise it is merged with others and sent when the
+// interval ends. When nothing is outstanding, which means that the handler has finished
+// every record and waits for the client, it is sent one millisecond after the last
+// response. With 0, acknowledgements are sent immediately; those made while a response
+// is being sent are merged into the next one. The default is DefaultAckInterval.
 func WithAckInterval(d time.Duration) ServerOption {
 	return func(c *serverConfig) error {
 		c.ackInterval = d

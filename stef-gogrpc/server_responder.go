@@ -11,18 +11,17 @@ import (
 )
 
 // responder sends the acknowledgements and rejections of a handler. It coalesces
-// them: at most one response is being sent at a time, and at most one per interval
+// them: at most one response is being sent at a time, and at the pace of ledger.Pace
 // until the end. It has no goroutine and no running timer while there is nothing
 // to send. Callers never wait for the client.
 type responder struct {
-	send     func(Response) error // one at a time
-	interval time.Duration
+	send func(Response) error // one at a time
 	// hold is called before a sending goroutine starts, done when it ends.
 	hold, done func()
 
 	mu     sync.Mutex
 	ledger ledger.Receiver
-	last   time.Time   // when the last response was sent
+	pace   ledger.Pace
 	timer  *time.Timer // nil until it was needed
 	state  responderState
 	closed bool
@@ -51,6 +50,24 @@ func (r *responder) note(change func(*ledger.Receiver)) {
 	r.schedule()
 }
 
+// decoded notes that the records up to id were decoded.
+func (r *responder) decoded(id uint64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.pace.Decoded(id)
+}
+
+// waits notes whether the handler waits for the client, with everything read that
+// arrived.
+func (r *responder) waits(waits bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.pace.WaitsForSender(waits)
+	if waits && !r.closed {
+		r.schedule()
+	}
+}
+
 // acked returns the id up to which everything is finished.
 func (r *responder) acked() uint64 {
 	r.mu.Lock()
@@ -76,15 +93,19 @@ func (r *responder) overfull() bool {
 	return r.ledger.Ranges() > maxUntold
 }
 
+// schedule ensures that a response is sent when it is due.
 func (r *responder) schedule() {
-	if r.state != respondIdle || r.err != nil || !r.ledger.Pending() {
+	if r.state == respondSending || r.err != nil || !r.ledger.Pending() {
 		return
 	}
 	var wait time.Duration
 	if !r.closed {
-		wait = r.interval - time.Since(r.last)
+		wait = r.pace.Due(&r.ledger, time.Now())
 	}
 	if wait <= 0 {
+		if r.state == respondWaiting {
+			r.timer.Stop() // if it fires nevertheless, fire finds nothing to do
+		}
 		r.state = respondSending
 		r.hold()
 		go r.run()
@@ -98,17 +119,13 @@ func (r *responder) schedule() {
 	}
 }
 
-// fire is called by the timer.
+// fire is called by the timer. If more has become outstanding since the timer was
+// set, the response is not due yet.
 func (r *responder) fire() {
 	r.mu.Lock()
-	ours := r.state == respondWaiting
-	if ours {
-		r.state = respondSending
-		r.hold()
-	}
-	r.mu.Unlock()
-	if ours {
-		r.run()
+	defer r.mu.Unlock()
+	if r.state == respondWaiting {
+		r.schedule()
 	}
 }
 
@@ -121,7 +138,8 @@ func (r *responder) run() {
 		r.mu.Unlock()
 		err := r.send(response)
 		r.mu.Lock()
-		r.last, r.err = time.Now(), err
+		r.pace.Sent(time.Now())
+		r.err = err
 	}
 	r.state = respondIdle
 	r.settle()

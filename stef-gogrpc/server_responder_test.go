@@ -78,6 +78,86 @@ func TestServerCoalescesResponses(t *testing.T) {
 	})
 }
 
+// A client that waits for each acknowledgement does not wait for the interval, whether
+// the handler finishes the records before it reads again or on another goroutine.
+// Acknowledgements of records that are decoded and not finished are merged.
+func TestServerRespondsToLoneChunks(t *testing.T) {
+	f := func(name string, finish func(s *ServerStream, id uint64)) {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var id uint64
+				s := serving(t, func(s *ServerStream) error {
+					p := make([]byte, 1)
+					for {
+						if _, err := s.Read(p); err != nil {
+							if err == io.EOF {
+								return nil
+							}
+							return err
+						}
+						id++
+						s.Decoded(id)
+						finish(s, id)
+					}
+				}, WithAckInterval(10*time.Millisecond))
+				p := open(t, s, "Metrics")
+				start := time.Now()
+				var want []Response
+				for i := range uint64(5) {
+					p.data(true, "x")
+					synctest.Wait()
+					time.Sleep(ledger.Spacing)
+					synctest.Wait()
+					want = append(want, Response{Acked: i + 1})
+					require.Equal(t, want, p.responses())
+				}
+				require.Equal(t, 5*ledger.Spacing, time.Since(start))
+				p.halfClose()
+				requireStatus(t, p.status(t), codes.OK, "")
+			})
+		})
+	}
+	f("at once", func(s *ServerStream, id uint64) { s.AckUpTo(id) })
+	f("elsewhere", func(s *ServerStream, id uint64) {
+		go func() {
+			time.Sleep(ledger.Spacing / 2)
+			s.Ack(id, id)
+		}()
+	})
+	synctest.Test(t, func(t *testing.T) { // records that take 8 ms each, 5 at the same time
+		var id uint64
+		s := serving(t, func(s *ServerStream) error {
+			p := make([]byte, 1)
+			for {
+				if _, err := s.Read(p); err != nil {
+					if err == io.EOF {
+						return nil
+					}
+					return err
+				}
+				id++
+				s.Decoded(id)
+				go func(id uint64) {
+					time.Sleep(8 * time.Millisecond)
+					s.Ack(id, id)
+				}(id)
+			}
+		}, WithAckInterval(10*time.Millisecond))
+		p := open(t, s, "Metrics")
+		for range 30 {
+			p.data(true, "x")
+			time.Sleep(2 * time.Millisecond)
+		}
+		time.Sleep(9 * time.Millisecond)
+		synctest.Wait()
+		responses := p.responses()
+		require.Equal(t, uint64(30), responses[len(responses)-1].Acked)
+		require.LessOrEqual(t, len(responses), 8, "in 68 ms, one in each interval of 10")
+		p.halfClose()
+		requireStatus(t, p.status(t), codes.OK, "")
+	})
+}
+
 func TestServerRespondsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAccounts(t, WithAckInterval(0))

@@ -150,6 +150,15 @@ func (s *ServerStream) next() error {
 	default:
 	}
 	select {
+	case in := <-s.inbound:
+		return s.take(in)
+	default:
+	}
+	if !s.within {
+		s.responses.waits(true)
+		defer s.responses.waits(false)
+	}
+	select {
 	case <-s.ctx.Done():
 		return s.ctxError()
 	case <-stopping:
@@ -161,15 +170,20 @@ func (s *ServerStream) next() error {
 	case <-s.halted:
 		return io.EOF
 	case in := <-s.inbound:
-		if in.err != nil {
-			return in.err
-		}
-		s.current = in
-		if in.size > 0 || in.message.EndOfChunk {
-			s.within = !in.message.EndOfChunk
-		}
-		return nil
+		return s.take(in)
 	}
+}
+
+// take makes a message current.
+func (s *ServerStream) take(in inbound) error {
+	if in.err != nil {
+		return in.err
+	}
+	s.current = in
+	if in.size > 0 || in.message.EndOfChunk {
+		s.within = !in.message.EndOfChunk
+	}
+	return nil
 }
 
 // EndedByServer reports whether Read returned io.EOF because of the server: the stream
@@ -193,6 +207,13 @@ func (s *ServerStream) ctxError() error {
 	}
 	return FromStatus(context.Cause(s.ctx))
 }
+
+// Decoded says that the handler has decoded the records up to and including id, and
+// will finish them. While some are not finished, acknowledgements are merged for the
+// interval of WithAckInterval; when all are finished and the client sends nothing, an
+// acknowledgement is sent almost immediately. Handlers that process batches on other
+// goroutines call Decoded before they hand over a batch. Others need not call it.
+func (s *ServerStream) Decoded(id uint64) { s.responses.decoded(id) }
 
 // AckUpTo accepts all records up to and including id, except rejected records.
 func (s *ServerStream) AckUpTo(id uint64) {

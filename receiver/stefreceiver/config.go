@@ -27,8 +27,8 @@ type Config struct {
 	// keepalive, sizes, middlewares.
 	ServerConfig configgrpc.ServerConfig `mapstructure:",squash"`
 
-	// AckInterval is the minimum time between two acknowledgements of a stream. 0
-	// sends each immediately.
+	// AckInterval is the minimum time between two acknowledgements of a stream while
+	// other batches of it are being processed. 0 sends each immediately.
 	AckInterval time.Duration `mapstructure:"ack_interval"`
 
 	// ConsumersPerStream is how many batches of one stream the pipeline may

@@ -264,6 +264,7 @@ func (f *fakeTransport) Context() context.Context           { return f.ctx }
 func (f *fakeTransport) ReaderOptions() []stef.ReaderOption { return nil }
 func (f *fakeTransport) StopReading()                       {}
 func (f *fakeTransport) EndedByServer() bool                { return false }
+func (f *fakeTransport) Decoded(uint64)                     {}
 func (f *fakeTransport) Reject(from, to uint64)             { f.Ack(from, to) }
 func (f *fakeTransport) Ack(from, to uint64) {
 	f.mu.Lock()

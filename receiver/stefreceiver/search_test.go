@@ -151,6 +151,7 @@ type idleTransport struct {
 func (t idleTransport) Context() context.Context         { return t.ctx }
 func (idleTransport) ReaderOptions() []stef.ReaderOption { return nil }
 func (idleTransport) StopReading()                       {}
+func (idleTransport) Decoded(uint64)                     {}
 func (idleTransport) EndedByServer() bool                { return false }
 func (idleTransport) Reject(uint64, uint64)              {}
 func (idleTransport) Ack(uint64, uint64)                 {}

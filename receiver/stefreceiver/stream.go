@@ -23,6 +23,8 @@ type transport interface {
 	io.Reader
 	Context() context.Context
 	ReaderOptions() []stef.ReaderOption
+	// Decoded announces that records will be settled.
+	Decoded(id uint64)
 	// Ack and Reject settle records.
 	Ack(from, to uint64)
 	Reject(from, to uint64)
@@ -355,6 +357,7 @@ func (s *stream[T]) account(b *batch[T], stats stef.ReaderStats) {
 
 	s.meter.received(wire, size)
 	s.meter.dictionaries(int64(stats.DictBytes)-s.dict, int64(stats.DictBytes) < s.dict)
+	s.transport.Decoded(stats.Records)
 	s.count(int64(stats.Records - s.records))
 	s.records, s.wire, s.plain, s.dict = stats.Records, stats.Bytes, stats.PlainBytes, int64(stats.DictBytes)
 	s.keep(stats)

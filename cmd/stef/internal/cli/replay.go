@@ -42,7 +42,8 @@ same time, each in its order. The files are read twice, so they cannot be standa
 input.
 
 Without --protocol the tool sends OTLP. With STEF a batch is done when the endpoint
-acknowledges it, which may take up to the ack_interval of the receiver.
+acknowledges it. With several batches in flight that may take up to the ack_interval of
+the receiver.
 
 The pace is that of the recording: a batch is sent when the latest time in it has
 come, counted from the first. --rate sets another pace.

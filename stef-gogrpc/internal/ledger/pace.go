@@ -1,0 +1,43 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package ledger
+
+import "time"
+
+// Spacing is the minimum time between two responses, if nothing else is outstanding.
+const Spacing = time.Millisecond
+
+// Pace decides when a receiver sends its next response. While records are
+// outstanding, responses wait for the interval, so that one response acknowledges
+// many batches. When nothing is outstanding, nothing can be merged, and a sender
+// that waits for this acknowledgement sends nothing until it arrives. So only
+// Spacing applies then.
+type Pace struct {
+	Interval time.Duration
+
+	last    time.Time // when the last response was sent
+	decoded uint64    // the last id that was decoded
+	waiting bool      // for the sender, with everything read that it sent
+}
+
+// Decoded notes that all records up to id were decoded. They are outstanding until
+// they are finished.
+func (p *Pace) Decoded(id uint64) { p.decoded = max(p.decoded, id) }
+
+// WaitsForSender notes whether the receiver has read everything that the sender sent,
+// and waits for more.
+func (p *Pace) WaitsForSender(waits bool) { p.waiting = waits }
+
+// Sent notes that a response was sent.
+func (p *Pace) Sent(now time.Time) { p.last = now }
+
+// Due returns the time until the next response of l is due; it is not positive if the
+// response is due now.
+func (p *Pace) Due(l *Receiver, now time.Time) time.Duration {
+	interval := p.Interval
+	if p.waiting && l.mark >= p.decoded && len(l.finished) == 0 {
+		interval = min(interval, Spacing)
+	}
+	return interval - now.Sub(p.last)
+}
