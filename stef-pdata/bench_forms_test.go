@@ -7,10 +7,6 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"os"
-	"path/filepath"
-	"slices"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -20,8 +16,6 @@ import (
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
-	"github.com/otelstef/stef/internal/fixtures"
-	"github.com/otelstef/stef/internal/teltest"
 	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/otelstef"
 	stefpdata "github.com/otelstef/stef/stef-pdata"
@@ -52,6 +46,7 @@ func cpuTime() time.Duration {
 type formsOf[T any] struct {
 	signal[T]
 	mode    stefpdata.Mode
+	join    func(parts []T) T
 	compact func() stef.WriterOption
 	// iterate reads a stream to its end without pdata.
 	iterate func(stream io.Reader) error
@@ -152,42 +147,23 @@ func (f *formsOf[T]) stream(b *testing.B, parts []T, options ...stef.WriterOptio
 	return out.Bytes()
 }
 
-// recordings runs a benchmark on all recordings of the signal.
-func (f *formsOf[T]) recordings(b *testing.B, suffix string, run func(b *testing.B, name string, parts []T)) {
-	files, err := filepath.Glob(filepath.Join(teltest.Root(b), "internal", "fixtures", "recordings", "*-"+suffix+".otlp.zst"))
-	require.NoError(b, err)
-	for _, file := range slices.Sorted(slices.Values(files)) {
-		data, err := os.ReadFile(file)
-		require.NoError(b, err)
-		parts, err := fixtures.Parts(data)
-		require.NoError(b, err)
-		var batches []T
-		for _, part := range parts {
-			batch, err := f.unmarshal(part)
-			require.NoError(b, err)
-			batches = append(batches, batch)
-		}
-		run(b, strings.TrimSuffix(filepath.Base(file), "-"+suffix+".otlp.zst"), batches)
-	}
-}
-
 func BenchmarkForms(b *testing.B) {
 	holdBallast()
 	b.Run("traces", func(b *testing.B) {
-		f := formsOf[ptrace.Traces]{tracesSignal, stefpdata.Sorted, otelstef.CompactSpans, iterateSpans}
-		f.recordings(b, "traces", f.run)
+		f := &tracesForms
+		f.readRecordings(b, "traces", func(name string, parts []ptrace.Traces) { f.run(b, name, parts) })
 		f.run(b, "hipstershop", realTraces(b, hipstershopTraces))
 	})
 	b.Run("metrics", func(b *testing.B) {
-		f := formsOf[pmetric.Metrics]{metricsSignal, stefpdata.Sorted, otelstef.CompactMetrics, iterateMetrics}
-		f.recordings(b, "metrics", f.run)
+		f := &metricsForms
+		f.readRecordings(b, "metrics", func(name string, parts []pmetric.Metrics) { f.run(b, name, parts) })
 		for _, set := range []string{"hipstershop", "hostandcollector"} {
 			f.run(b, set, realMetrics(b, set+"-otelmetrics"))
 		}
 	})
 	b.Run("logs", func(b *testing.B) {
-		f := formsOf[plog.Logs]{logsSignal, stefpdata.Ordered, otelstef.CompactLogs, iterateLogs}
-		f.recordings(b, "logs", f.run)
+		f := &logsForms
+		f.readRecordings(b, "logs", func(name string, parts []plog.Logs) { f.run(b, name, parts) })
 		for _, set := range logSets {
 			f.run(b, set, unmarshalLogs(b, logParts(b, set)))
 		}

@@ -11,8 +11,6 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	stef "github.com/otelstef/stef/stef-go"
-	"github.com/otelstef/stef/stef-go/otelstef"
-	stefpdata "github.com/otelstef/stef/stef-pdata"
 )
 
 // The benchmarks of levels compare the settings of zstd for streams in the compact
@@ -68,20 +66,20 @@ func (f *formsOf[T]) levels(b *testing.B, name string, parts []T) {
 func BenchmarkLevels(b *testing.B) {
 	holdBallast()
 	b.Run("traces", func(b *testing.B) {
-		f := formsOf[ptrace.Traces]{tracesSignal, stefpdata.Sorted, otelstef.CompactSpans, iterateSpans}
-		f.recordings(b, "traces", f.levels)
+		f := &tracesForms
+		f.readRecordings(b, "traces", func(name string, parts []ptrace.Traces) { f.levels(b, name, parts) })
 		f.levels(b, "hipstershop", realTraces(b, hipstershopTraces))
 	})
 	b.Run("metrics", func(b *testing.B) {
-		f := formsOf[pmetric.Metrics]{metricsSignal, stefpdata.Sorted, otelstef.CompactMetrics, iterateMetrics}
-		f.recordings(b, "metrics", f.levels)
+		f := &metricsForms
+		f.readRecordings(b, "metrics", func(name string, parts []pmetric.Metrics) { f.levels(b, name, parts) })
 		for _, set := range []string{"hipstershop", "hostandcollector"} {
 			f.levels(b, set, realMetrics(b, set+"-otelmetrics"))
 		}
 	})
 	b.Run("logs", func(b *testing.B) {
-		f := formsOf[plog.Logs]{logsSignal, stefpdata.Ordered, otelstef.CompactLogs, iterateLogs}
-		f.recordings(b, "logs", f.levels)
+		f := &logsForms
+		f.readRecordings(b, "logs", func(name string, parts []plog.Logs) { f.levels(b, name, parts) })
 		for _, set := range logSets {
 			f.levels(b, set, unmarshalLogs(b, logParts(b, set)))
 		}
