@@ -55,8 +55,8 @@ func (m *Memory[T]) Give(b []T) {
 		return
 	}
 	if class, size := memoryClass(cap(b)); size == cap(b) {
-		b = b[:0]
-		m.pools[class].Put(&b)
+		empty := b[:0] // not b: a parameter that escapes is allocated on every call
+		m.pools[class].Put(&empty)
 	}
 }
 

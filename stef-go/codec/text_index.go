@@ -29,6 +29,7 @@ type textEntry struct {
 
 const (
 	firstSlots = 32
+	firstRoom  = 16 // elements of the other buffers
 	// maxResolved is the maximum length of a text that resolve hashes. Longer texts
 	// are rarely in the index.
 	maxResolved = 256
@@ -254,7 +255,7 @@ func room[T any](m *bitio.Memory[T], b []T, n int) []T {
 	if n += len(b); n <= cap(b) {
 		return b
 	}
-	bigger := append(m.Take(max(n, 2*cap(b))), b...)
+	bigger := append(m.Take(max(n, 2*cap(b), firstRoom)), b...)
 	m.Give(b)
 	return bigger
 }

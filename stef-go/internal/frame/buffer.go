@@ -21,7 +21,7 @@ func takeBuffer() []byte {
 
 func releaseBuffer(b []byte) {
 	if cap(b) >= readBuffer && cap(b) <= largestBuffer {
-		b = b[:0]
-		buffers.Put(&b)
+		empty := b[:0] // not b: a parameter that escapes is allocated on every call
+		buffers.Put(&empty)
 	}
 }
