@@ -44,6 +44,7 @@ import (
 //	otlp-ns/item, compact-ns/item    median
 //	compact-xotlp, full-xotlp        median of the ratios of a turn, below 1 is faster
 //	compact-xbytes                   bytes of the measured frames by those of OTLP
+//	compact-allocs                   allocations for a batch
 
 const (
 	ageBatches = 16
@@ -53,6 +54,13 @@ const (
 // An ager does the work of a turn in one format, and returns the CPU time and the bytes
 // of the measured part.
 type ager[T any] func(b *testing.B, warm, fresh []T, first bool) (time.Duration, int)
+
+// mallocs is the number of allocations of the process.
+func mallocs() uint64 {
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return stats.Mallocs
+}
 
 func agedOTLP[T any](b *testing.B, s signal[T], compressed bool) ager[T] {
 	z, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(stef.DefaultWindowBytes))
@@ -143,11 +151,16 @@ func (f *formsOf[T]) ages(b *testing.B, name string, parts []T) {
 				}
 				times, ratios := make([]runs, len(agers)), make([]runs, len(agers))
 				sizes := make([]int, len(agers))
+				var allocs uint64
 				for b.Loop() {
 					var otlp float64
 					for i, a := range agers {
 						runtime.GC()
+						before := mallocs()
 						spent, n := a(b, warm, fresh, age == "first")
+						if i == 1 {
+							allocs = mallocs() - before
+						}
 						if i == 0 {
 							otlp = float64(spent)
 						}
@@ -162,6 +175,7 @@ func (f *formsOf[T]) ages(b *testing.B, name string, parts []T) {
 				b.ReportMetric(ratios[1].median(), "compact-xotlp")
 				b.ReportMetric(ratios[2].median(), "full-xotlp")
 				b.ReportMetric(float64(sizes[1])/float64(sizes[0]), "compact-xbytes")
+				b.ReportMetric(float64(allocs)/float64(len(warm)+len(fresh)), "compact-allocs")
 			})
 		}
 	}
