@@ -24,6 +24,8 @@ BENCHTIME ?= 1s
 COUNT ?= 1
 FUZZTIME ?= 30s
 RACE ?= ./...
+TESTFLAGS ?=
+SETS ?=
 SEED ?= 1
 RECORD_TIME ?= 12m
 RECORD_OUT ?= $(CURDIR)/internal/fixtures/recordings
@@ -51,12 +53,17 @@ build: ## Compile every module; put the programs into bin/
 	cd cmd/stef && $(GO) build -o $(CURDIR)/bin/ .
 
 test: ## Run the tests of every module
-	$(call each,$(TESTED),$(GO) test ./...)
+	$(call each,$(TESTED),$(GO) test $(TESTFLAGS) ./...)
 	$(call each,$(filter $(RECORD),$(MODULES)),$(GO) build -o /dev/null ./...)
 
-# -count=1: the go command does not notice changed files outside the module.
-test-real: ## Run the tests that read the large real sets; fail where the sets are missing
-	$(call each,$(TESTED),list=$$($(USERS)); pkgs=$$(printf '%s\n' "$$list" | grep . | sort -u || true); if [ -n "$$pkgs" ]; then STEF_REQUIRE_SETS=1 $(GO) test -count=1 $$pkgs; fi)
+# -count=1: the go command does not notice changed files outside the module. SETS
+# is what make test wrote with STEF_SETS_LOG; without it whole packages run.
+test-real: ## Run the tests that read the large real sets; fail where the sets are missing (SETS=list of tests)
+ifeq ($(SETS),)
+	$(call each,$(TESTED),list=$$($(USERS)); pkgs=$$(printf '%s\n' "$$list" | grep . | sort -u || true); if [ -n "$$pkgs" ]; then STEF_REQUIRE_SETS=1 $(GO) test -count=1 $(TESTFLAGS) $$pkgs; fi)
+else
+	tools/realtests.sh $(SETS) $(TESTFLAGS)
+endif
 
 test-long: ## Run the tests of every module at full length (STEF_LONG=1)
 	$(call each,$(TESTED),STEF_LONG=1 $(GO) test -count=1 -timeout 120m ./...)

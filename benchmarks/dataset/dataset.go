@@ -227,6 +227,12 @@ type noted struct {
 
 func (n *noted) Skipf(format string, args ...any) { n.why = fmt.Sprintf(format, args...) }
 func (n *noted) Helper()                          {}
+func (n *noted) Name() string {
+	if n.TB == nil {
+		return "Main"
+	}
+	return n.TB.Name()
+}
 
 // folder returns the folder of the large sets, or "" if they are not found.
 func folder(tb testing.TB) string {

@@ -6,7 +6,9 @@ package stefencodingextension
 import (
 	"bytes"
 	"fmt"
+	"os"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -18,19 +20,23 @@ import (
 // TestRandom: any telemetry survives a message, from 64 goroutines that use one
 // extension, and the bytes are those of an extension that was not used before.
 func TestRandom(t *testing.T) {
-	rounds := 20
-	if testing.Short() {
-		rounds = 4
+	rounds := int64(320) // of all goroutines: the race detector makes one ten times as long
+	switch {
+	case testing.Short():
+		rounds = 128
+	case os.Getenv("STEF_LONG") != "":
+		rounds = 1280
 	}
 	for _, config := range []string{"{}", "{schema: full, mode: sorted}", "{mode: ordered, templates: on, compression: none}"} {
 		t.Run(config, func(t *testing.T) {
 			e := newEncoding(t, config)
 			errs := make([]error, 64)
 			var group sync.WaitGroup
+			var begun atomic.Int64
 			for g := range errs {
 				group.Go(func() {
-					for n := 0; n < rounds && errs[g] == nil; n++ {
-						errs[g] = randomRoundTrips(e, uint64(g*rounds+n))
+					for n := begun.Add(1); n <= rounds && errs[g] == nil; n = begun.Add(1) {
+						errs[g] = randomRoundTrips(e, uint64(n-1))
 					}
 				})
 			}

@@ -24,6 +24,9 @@ import (
 // commandTime bounds the run time of the commands of one block.
 const commandTime = 3 * time.Minute
 
+// withoutSymbols leaves out what debuggers need: linking is most of the work.
+const withoutSymbols = "-ldflags=-s -w"
+
 // tester tests the blocks of one page.
 type tester struct {
 	t        *testing.T
@@ -39,7 +42,7 @@ func TestPages(t *testing.T) {
 	root := teltest.Root(t)
 	programs := t.TempDir()
 	for dir, packages := range map[string]string{".": "./cmd/...", "cmd/stef": "."} {
-		build := exec.Command("go", "build", "-o", programs+"/", packages)
+		build := exec.Command("go", "build", withoutSymbols, "-o", programs+"/", packages)
 		build.Dir = filepath.Join(root, dir)
 		out, err := build.CombinedOutput()
 		require.NoError(t, err, string(out))
@@ -134,7 +137,7 @@ func (x *tester) program(b *block) error {
 		return fmt.Errorf("gofmt would change it: %w", err)
 	}
 	binary := filepath.Join(filepath.Dir(file), "main")
-	if err := x.command(x.root, "go", "build", "-o", binary, file); err != nil {
+	if err := x.command(x.root, "go", "build", withoutSymbols, "-o", binary, file); err != nil {
 		return err
 	}
 	return x.command(x.folder(), binary)
@@ -186,9 +189,10 @@ func TestMatches(t *testing.T) {
 
 func TestBlocksBite(t *testing.T) {
 	root := teltest.Root(t)
+	known := learn(t, root)
 	f := func(want string, b block) {
 		t.Helper()
-		x := &tester{t: t, root: root, facts: learn(t, root)}
+		x := &tester{t: t, root: root, facts: known}
 		_, err := x.test(&b)
 		require.ErrorContains(t, err, want)
 	}

@@ -22,6 +22,10 @@ import (
 // set to anything but "".
 const RequireEnv = "STEF_REQUIRE_SETS"
 
+// LogEnv names a file to which each test that asks for a set appends a line: its
+// folder, a tab, and its name. With the sets, only these tests do something else.
+const LogEnv = "STEF_SETS_LOG"
+
 const rootModule = "module github.com/otelstef/stef"
 
 // Data returns the path of an element of the real OTLP sets: below STEF_DATA,
@@ -40,6 +44,11 @@ func Golden(tb testing.TB, elem ...string) string {
 
 func find(tb testing.TB, env, folder string, elem []string) string {
 	tb.Helper()
+	if file := os.Getenv(LogEnv); file != "" {
+		if err := note(file, tb.Name()); err != nil {
+			tb.Fatal(err)
+		}
+	}
 	dir := os.Getenv(env)
 	if dir == "" {
 		dir = filepath.Join(filepath.Dir(Root(tb)), "shared", folder)
@@ -54,6 +63,19 @@ func find(tb testing.TB, env, folder string, elem []string) string {
 		tb.Skipf(format, name, env)
 	}
 	return path
+}
+
+// start is the folder of the package under test, even if a test leaves it.
+var start, _ = os.Getwd()
+
+func note(file, test string) error {
+	f, err := os.OpenFile(file, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	name, _, _ := strings.Cut(test, "/")
+	_, err = f.WriteString(start + "\t" + name + "\n")
+	return errors.Join(err, f.Close())
 }
 
 // Root returns the folder of the root module.

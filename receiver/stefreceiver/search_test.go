@@ -248,11 +248,12 @@ func TestLaw(t *testing.T) {
 		require.NoError(t, err)
 	}
 	known := knownRecipes(t)
+	recorded := recordedStreams(t)
 	var worst []found
 	for i := range objectives {
 		o := &objectives[i]
 		t.Run(o.Name, func(t *testing.T) {
-			ordinary := ordinaryRatio(t, o)
+			ordinary := ordinaryRatio(t, o, recorded)
 			s := search{t: t, objective: o, random: rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 1))}
 			for _, k := range known {
 				s.try(parseRecipe(t, k.Recipe))
@@ -274,23 +275,34 @@ func TestLaw(t *testing.T) {
 	}
 }
 
-// ordinaryRatio returns the ratio of the recordings.
-func ordinaryRatio(t testing.TB, o *objective) float64 {
-	var sum outcome
+// rooted is a stream with the name of its root.
+type rooted struct {
+	root   string
+	stream []byte
+}
+
+// recordedStreams returns the recordings as streams.
+func recordedStreams(t testing.TB) (list []rooted) {
 	for _, r := range recordings.All() {
 		parts, err := r.Parts()
 		require.NoError(t, err)
-		var root string
-		var stream []byte
 		switch r.Signal {
 		case "metrics":
-			root, stream = otelstef.MetricsRoot, streamOf(t, signal.Metrics, otelstef.CompactMetrics(), parts)
+			list = append(list, rooted{otelstef.MetricsRoot, streamOf(t, signal.Metrics, otelstef.CompactMetrics(), parts)})
 		case "traces":
-			root, stream = otelstef.SpansRoot, streamOf(t, signal.Traces, otelstef.CompactSpans(), parts)
+			list = append(list, rooted{otelstef.SpansRoot, streamOf(t, signal.Traces, otelstef.CompactSpans(), parts)})
 		default:
-			root, stream = otelstef.LogsRoot, streamOf(t, signal.Logs, otelstef.CompactLogs(), parts)
+			list = append(list, rooted{otelstef.LogsRoot, streamOf(t, signal.Logs, otelstef.CompactLogs(), parts)})
 		}
-		x := suffer(t, root, stream, o.keep)
+	}
+	return list
+}
+
+// ordinaryRatio returns the ratio of the recordings.
+func ordinaryRatio(t testing.TB, o *objective, recorded []rooted) float64 {
+	var sum outcome
+	for _, r := range recorded {
+		x := suffer(t, r.root, r.stream, o.keep)
 		sum.sent, sum.charged, sum.weight = sum.sent+x.sent, sum.charged+x.charged, sum.weight+x.weight
 		sum.cpu, sum.allocated = sum.cpu+x.cpu, sum.allocated+x.allocated
 		sum.batch, sum.held, sum.counted = sum.batch+x.batch, max(sum.held, x.held), max(sum.counted, x.counted)
