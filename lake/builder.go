@@ -47,7 +47,7 @@ func checkedSchema(s Signal, f Format, chosen []chosenKey) (*arrow.Schema, error
 	known := map[string]bool{}
 	for _, field := range schema.Fields() {
 		if known[field.Name] {
-			return nil, fmt.Errorf("lake: there is a column %s already", field.Name)
+			return nil, fmt.Errorf("lake: the column %s exists already", field.Name)
 		}
 		known[field.Name] = true
 	}
@@ -106,7 +106,7 @@ func (b *Builder) full() bool { return b.rows.n >= batchRows || b.rows.bytes >= 
 // add appends items, and calls after for each.
 func (b *Builder) add(items Batch, after func() error) error {
 	if items.Signal != b.signal {
-		return fmt.Errorf("%w: %s into a table of %s", ErrSignal, items.Signal, b.signal)
+		return fmt.Errorf("%w: %s cannot be written to a table of %s", ErrSignal, items.Signal, b.signal)
 	}
 	switch items.Signal {
 	case Metrics:

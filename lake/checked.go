@@ -56,7 +56,7 @@ func (c *checkedStream) message() error {
 	}
 	size := binary.LittleEndian.Uint32(c.meta[4:])
 	if binary.LittleEndian.Uint32(c.meta) != continuation {
-		return corrupt("an Arrow stream does not begin a message with % x", c.meta[:4])
+		return corrupt("% x is not the start of an Arrow message", c.meta[:4])
 	}
 	if size > maxMetadata {
 		return corrupt("the metadata of an Arrow message has %d bytes, at most %d", size, maxMetadata)

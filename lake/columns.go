@@ -104,7 +104,7 @@ func (a *attributesIn) set(i int, dst pcommon.Map) error {
 	}
 	letters := a.types.at(i)
 	if letters != "" && len(letters) != n {
-		return corrupt("row %d: %d types of %d attributes", i, len(letters), n)
+		return corrupt("row %d: %d attribute types for %d attributes", i, len(letters), n)
 	}
 	var b xpdata.MapBuilder
 	b.EnsureCapacity(n)

@@ -43,7 +43,7 @@ func (n names) parse(text string) (int32, error) {
 	}
 	v, err := strconv.ParseInt(text, 10, 32)
 	if err != nil {
-		return 0, corrupt("%q is none of %q", text, []string(n))
+		return 0, corrupt("%q is not one of %q", text, []string(n))
 	}
 	return int32(v), nil
 }

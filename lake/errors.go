@@ -13,11 +13,11 @@ var (
 	// ErrCorrupt is a file that is damaged.
 	ErrCorrupt = errors.New("lake: corrupt file")
 	// ErrSchema is a table whose columns are not those of this package.
-	ErrSchema = errors.New("lake: another schema")
+	ErrSchema = errors.New("lake: unsupported table")
 	// ErrLimit is a file that needs more memory than the limits allow.
 	ErrLimit = errors.New("lake: limit exceeded")
 	// ErrSignal is an item of another signal than the table.
-	ErrSignal = errors.New("lake: another signal")
+	ErrSignal = errors.New("lake: wrong signal")
 )
 
 func corrupt(format string, args ...any) error {

@@ -142,7 +142,7 @@ func (c *logColumns) row(i int) error {
 	lr.SetEventName(c.event.at(i))
 	letter, ok := bodyLetters[c.bodyType.at(i)]
 	if !ok {
-		return corrupt("row %d: there is no body_type %q", i, c.bodyType.at(i))
+		return corrupt("row %d: unknown body_type %q", i, c.bodyType.at(i))
 	}
 	if err := setText(lr.Body(), c.body.at(i), letter); err != nil {
 		return err

@@ -162,7 +162,7 @@ func (c *pointColumns) setMetric(i int) error {
 	case "summary":
 		c.m.SetEmptySummary()
 	default:
-		return corrupt("row %d: there is no metric_type %q", i, typ)
+		return corrupt("row %d: unknown metric_type %q", i, typ)
 	}
 	return c.metadata.set(i, c.m.Metadata())
 }

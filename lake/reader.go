@@ -188,7 +188,7 @@ func nextRecord(r records) (arrow.RecordBatch, error) {
 func (r *Reader) check(schema *arrow.Schema) error {
 	name, ok := schema.Metadata().GetValue(signalKey)
 	if !ok {
-		return fmt.Errorf("%w: the file does not say %s, so stef did not write it", ErrSchema, signalKey)
+		return fmt.Errorf("%w: its metadata has no %s, so stef did not write it", ErrSchema, signalKey)
 	}
 	switch name {
 	case Metrics.String():
@@ -198,16 +198,16 @@ func (r *Reader) check(schema *arrow.Schema) error {
 	case Logs.String():
 		r.signal = Logs
 	default:
-		return fmt.Errorf("%w: %s is %q", ErrSchema, signalKey, name)
+		return fmt.Errorf("%w: unknown signal: %s is %q", ErrSchema, signalKey, name)
 	}
 	r.at = map[string]int{}
 	for _, want := range schemaOf(r.signal, Parquet, nil).Fields() {
 		indices := schema.FieldIndices(want.Name)
 		if len(indices) != 1 {
-			return fmt.Errorf("%w: there are %d columns %s", ErrSchema, len(indices), want.Name)
+			return fmt.Errorf("%w: it has %d columns named %s, not 1", ErrSchema, len(indices), want.Name)
 		}
 		if got := schema.Field(indices[0]).Type; !sameType(want.Type, got) {
-			return fmt.Errorf("%w: the column %s is %s, not %s", ErrSchema, want.Name, got, want.Type)
+			return fmt.Errorf("%w: the column %s has type %s, not %s", ErrSchema, want.Name, got, want.Type)
 		}
 		r.at[want.Name] = indices[0]
 	}

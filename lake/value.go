@@ -158,13 +158,13 @@ func setText(dst pcommon.Value, text string, letter byte) error {
 	case letterInt:
 		n, err := strconv.ParseInt(text, 10, 64)
 		if err != nil {
-			return corrupt("%q is no integer", text)
+			return corrupt("%q is not an integer", text)
 		}
 		dst.SetInt(n)
 	case letterDouble:
 		d, err := strconv.ParseFloat(text, 64)
 		if err != nil {
-			return corrupt("%q is no number", text)
+			return corrupt("%q is not a number", text)
 		}
 		dst.SetDouble(d)
 	case letterBool:
@@ -179,7 +179,7 @@ func setText(dst pcommon.Value, text string, letter byte) error {
 		return setJSON(dst, text)
 	case letterNone:
 	default:
-		return corrupt("there is no type %q of values", letter)
+		return corrupt("unknown value type %q", letter)
 	}
 	return nil
 }
@@ -192,7 +192,7 @@ func setJSON(dst pcommon.Value, text string) error {
 		if errors.Is(err, io.EOF) {
 			err = io.ErrUnexpectedEOF
 		}
-		return fmt.Errorf("%w: JSON of a value: %w", ErrCorrupt, err)
+		return fmt.Errorf("%w: invalid JSON of a value: %w", ErrCorrupt, err)
 	}
 	if _, err := d.Token(); err != io.EOF {
 		return corrupt("text after the JSON of a value")

@@ -125,7 +125,7 @@ func (w *Writer) Write(items Batch) error {
 		return w.err
 	}
 	if items.Signal != w.signal {
-		return fmt.Errorf("%w: %s into a table of %s", ErrSignal, items.Signal, w.signal)
+		return fmt.Errorf("%w: %s cannot be written to a table of %s", ErrSignal, items.Signal, w.signal)
 	}
 	if w.builder == nil {
 		w.builder = newBuilder(w.signal, w.schema, w.chosen)

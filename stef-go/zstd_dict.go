@@ -49,7 +49,7 @@ func (d *ZstdDict) ID() uint32 { return d.dict.ID }
 func WithZstdDict(dict *ZstdDict) WriterOption {
 	return func(c *config.Writer) error {
 		if dict == nil {
-			return fmt.Errorf("stef: WithZstdDict(nil)")
+			return fmt.Errorf("stef: WithZstdDict: the dictionary is nil")
 		}
 		c.ZstdDict = &dict.dict
 		return nil

@@ -29,7 +29,7 @@ type Client struct {
 // it. The client never closes it.
 func NewClient(conn grpc.ClientConnInterface, options ...ClientOption) (*Client, error) {
 	if conn == nil {
-		return nil, errors.New("stefgrpc: a client needs a connection")
+		return nil, errors.New("stefgrpc: NewClient: the connection is nil")
 	}
 	config, err := newClientConfig(options)
 	if err != nil {
@@ -98,13 +98,13 @@ func (c *Client) handshake(ctx context.Context, root *schema.Struct) (*Stream, e
 	var answer wire.Received
 	switch err := stream.RecvMsg(&answer); {
 	case errors.Is(err, io.EOF):
-		return nil, errorf(KindProtocol, "the server ended the stream without an answer")
+		return nil, errorf(KindProtocol, "the server ended the stream without a response")
 	case err != nil:
 		return nil, FromStatus(err)
 	case answer.Damaged != nil:
-		return nil, errorf(KindProtocol, "the server's first answer: %w", answer.Damaged)
+		return nil, errorf(KindProtocol, "reading the first response of the server: %w", answer.Damaged)
 	case answer.Message.Capabilities == nil:
-		return nil, errorf(KindProtocol, "the server's first answer is something else than its capabilities")
+		return nil, errorf(KindProtocol, "the first response of the server does not hold its capabilities")
 	}
 	agreed, err := agree(root, c.config.dictBytes, answer.Message.Capabilities)
 	if err != nil {

@@ -30,10 +30,10 @@ func agree(root *schema.Struct, dictBytes int, server *wire.Capabilities) (agree
 	}
 	theirs, rest, err := schema.ParseWire(server.Schema)
 	if err != nil {
-		return agreement{}, errorf(KindProtocol, "the schema of the server: %w", err)
+		return agreement{}, errorf(KindProtocol, "invalid schema from the server: %w", err)
 	}
 	if len(rest) > 0 {
-		return agreement{}, errorf(KindProtocol, "the schema of the server: %d bytes follow its end", len(rest))
+		return agreement{}, errorf(KindProtocol, "invalid schema from the server: %d bytes follow its end", len(rest))
 	}
 	a := agreement{root: root, compat: schema.Compare(root, theirs), dictBytes: dictBytes}
 	switch a.compat {
@@ -71,7 +71,7 @@ func (a *agreement) check(chosen schema.WireSchema) error {
 		return nil
 	}
 	return errorf(KindIncompatible,
-		"the options of the writer select a schema beyond Stream.Schema, which is what both ends agreed on: %w", err)
+		"the options of the writer select more than Stream.Schema, the schema that both ends agreed on: %w", err)
 }
 
 func (a *agreement) covers(chosen schema.WireSchema) error {
@@ -88,7 +88,7 @@ func (a *agreement) covers(chosen schema.WireSchema) error {
 	}
 	for s, n := range kept {
 		if most := agreed.Of(s); n > most {
-			return fmt.Errorf("%w: %s has %d fields, %d are agreed", stef.ErrSchema, s.Name, n, most)
+			return fmt.Errorf("%w: %s has %d fields, both ends agreed on %d", stef.ErrSchema, s.Name, n, most)
 		}
 	}
 	return nil

@@ -50,11 +50,8 @@ type ClientOption func(*clientConfig) error
 // default is 4 MiB.
 func WithMaxMessageBytes(bytes int) ClientOption {
 	return func(c *clientConfig) error {
-		if bytes < minMessageBytes {
-			return fmt.Errorf("stefgrpc: message size of %d bytes is below %d", bytes, minMessageBytes)
-		}
 		c.maxMessageBytes = bytes
-		return nil
+		return atLeast("WithMaxMessageBytes", bytes, minMessageBytes)
 	}
 }
 
@@ -64,11 +61,8 @@ func WithMaxMessageBytes(bytes int) ClientOption {
 // SessionConfig.MaxUnackedBytes. The default is DefaultMaxUnackedBytes.
 func WithMaxUnackedBytes(n int) ClientOption {
 	return func(c *clientConfig) error {
-		if n < 1 {
-			return fmt.Errorf("stefgrpc: bound of %d unacknowledged bytes is not positive", n)
-		}
 		c.maxUnackedBytes = int64(n)
-		return nil
+		return atLeast("WithMaxUnackedBytes", n, 1)
 	}
 }
 
@@ -96,7 +90,7 @@ func WithCallOptions(options ...grpc.CallOption) ClientOption {
 func WithHandshakeTimeout(d time.Duration) ClientOption {
 	return func(c *clientConfig) error {
 		if d <= 0 {
-			return fmt.Errorf("stefgrpc: handshake timeout of %v is not positive", d)
+			return fmt.Errorf("stefgrpc: WithHandshakeTimeout(%v), must be positive", d)
 		}
 		c.handshakeTimeout = d
 		return nil
@@ -110,11 +104,8 @@ func WithHandshakeTimeout(d time.Duration) ClientOption {
 // spec: #dict-limit
 func WithDictBytes(bytes int) ClientOption {
 	return func(c *clientConfig) error {
-		if bytes < 1 {
-			return fmt.Errorf("stefgrpc: dictionary size of %d bytes is not positive", bytes)
-		}
 		c.dictBytes = bytes
-		return nil
+		return atLeast("WithDictBytes", bytes, 1)
 	}
 }
 

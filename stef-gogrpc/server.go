@@ -95,7 +95,7 @@ func NewServer(options ...ServerOption) (*Server, error) {
 // ReasonUnknownRoot.
 func (s *Server) Handle(root *schema.Struct, h Handler, options ...HandleOption) error {
 	if root == nil || root.Name == "" || h == nil {
-		return errors.New("stefgrpc: Handle without a root that has a name, or without a handler")
+		return errors.New("stefgrpc: Handle needs a root with a name, and a handler")
 	}
 	var config handleConfig
 	for _, option := range options {
@@ -119,7 +119,7 @@ func (s *Server) Handle(root *schema.Struct, h Handler, options ...HandleOption)
 	defer s.mu.Unlock()
 	switch {
 	case s.registered:
-		return errors.New("stefgrpc: Handle after Register")
+		return errors.New("stefgrpc: Handle was called after Register")
 	case s.roots[root.Name] != nil:
 		return fmt.Errorf("stefgrpc: root %s has a handler already", root.Name)
 	}
@@ -270,9 +270,9 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	defer grace.Stop()
 	select {
 	case <-s.idle:
-		return fmt.Errorf("stefgrpc: %d streams did not end in time: %w", cancelled, ctx.Err())
+		return fmt.Errorf("stefgrpc: shutdown cancelled %d streams that did not end in time: %w", cancelled, ctx.Err())
 	case <-grace.C:
-		return fmt.Errorf("stefgrpc: %d streams still have a handler that runs: %w", s.Stats().Streams, ctx.Err())
+		return fmt.Errorf("stefgrpc: shutdown cancelled all streams, but the handlers of %d have not returned: %w", s.Stats().Streams, ctx.Err())
 	}
 }
 

@@ -44,7 +44,7 @@ const pressure = time.Second
 // if the waiting bytes already equal the size of the budget.
 func (b *budget) take(ctx context.Context, n int64) error {
 	if n > b.max {
-		return errorf(KindLimit, "message with %d bytes of data, at most %d fit the server", n, b.max)
+		return errorf(KindLimit, "message with %d bytes of data, the server buffers at most %d", n, b.max)
 	}
 	b.mu.Lock()
 	if len(b.queue) == 0 && b.used+n <= b.max {

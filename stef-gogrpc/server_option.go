@@ -129,7 +129,7 @@ func WithMaxDictBytes(bytes int) ServerOption {
 			return err
 		}
 		if bytes > maxDictLimit {
-			return fmt.Errorf("stefgrpc: WithMaxDictBytes(%d), at most %d", bytes, maxDictLimit)
+			return fmt.Errorf("stefgrpc: WithMaxDictBytes(%d), must be at most %d", bytes, maxDictLimit)
 		}
 		return nil
 	}
@@ -197,7 +197,7 @@ func timeoutOption(option string, limit clockLimit, d time.Duration) ServerOptio
 func OnPanic(f func(s *ServerStream, value any, stack []byte)) ServerOption {
 	return func(c *serverConfig) error {
 		if f == nil {
-			return fmt.Errorf("stefgrpc: OnPanic without a function")
+			return fmt.Errorf("stefgrpc: OnPanic: the function is nil")
 		}
 		c.onPanic = f
 		return nil

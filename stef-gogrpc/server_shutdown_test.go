@@ -127,7 +127,7 @@ func TestShutdownAtItsDeadline(t *testing.T) {
 				start := time.Now()
 				err := <-shutdown(s, 5*time.Second)
 				require.ErrorIs(t, err, context.DeadlineExceeded)
-				require.ErrorContains(t, err, "1 streams did not end in time")
+				require.ErrorContains(t, err, "shutdown cancelled 1 streams that did not end in time")
 				require.Equal(t, 5*time.Second+after, time.Since(start))
 				requireStatus(t, p.status(t), codes.Unavailable, "") // without a clean end
 			})
@@ -155,7 +155,7 @@ func TestShutdownDoesNotWaitForeverForAHandler(t *testing.T) {
 		p := open(t, s, "Metrics")
 		start := time.Now()
 		err := <-shutdown(s, time.Second)
-		require.ErrorContains(t, err, "1 streams still have a handler that runs")
+		require.ErrorContains(t, err, "shutdown cancelled all streams, but the handlers of 1 have not returned")
 		require.Equal(t, time.Second+cancelGrace, time.Since(start))
 		close(release)
 		requireStatus(t, p.status(t), codes.Unavailable, "")

@@ -74,8 +74,8 @@ var (
 	errBusy      = reasonStatus(codes.Unavailable, "the server has as many streams as it takes", ReasonBusy, busyDelay)
 	// If these end a stream, delivered but unacknowledged data may be sent again,
 	// so they do not report an end in order.
-	errCutShort = status.Error(codes.Unavailable, "the server ended before the stream did")
-	errUntold   = status.Error(codes.Unavailable, "the client did not take its last acknowledgements in time")
+	errCutShort = status.Error(codes.Unavailable, "the server shut down before the stream ended")
+	errUntold   = status.Error(codes.Unavailable, "the client did not read its last acknowledgements in time")
 	errPanicked = status.Error(codes.Internal, "the handler of the server panicked")
 )
 

@@ -130,7 +130,7 @@ func (s *ServerStream) next() error {
 	}
 	s.current.free(&s.server.budget)
 	if s.responses.overfull() {
-		return errorf(KindLimit, "over %d ranges of records are finished that the client was not told of", maxUntold)
+		return errorf(KindLimit, "more than %d ranges of finished records wait for their acknowledgement to be sent", maxUntold)
 	}
 	var stopping, expired, idled <-chan struct{}
 	if !s.within {
@@ -197,7 +197,7 @@ func (s *ServerStream) stop(reason stopReason) error {
 }
 
 // errKilled is the cause of contexts that Shutdown cancelled.
-var errKilled = errors.New("stefgrpc: the server is ending and has no more time")
+var errKilled = errors.New("stefgrpc: the time for the shutdown of the server is over")
 
 func (s *ServerStream) killed() bool { return context.Cause(s.ctx) == errKilled }
 

@@ -195,7 +195,7 @@ func TestServerRefuses(t *testing.T) {
 	f("root twice", codes.InvalidArgument, "again", func(p *scripted) {
 		p.toward <- &wire.ClientMessage{First: true, Root: "Metrics"}
 	})
-	f("chunk", codes.ResourceExhausted, "chunk of 11 bytes or more, at most 10", func(p *scripted) {
+	f("chunk", codes.ResourceExhausted, "chunk of at least 11 bytes, the limit is 10", func(p *scripted) {
 		p.data(true, "0123456789")
 		p.data(true, "0123456789", "0")
 	}, WithMaxChunkBytes(10))
@@ -204,7 +204,7 @@ func TestServerRefuses(t *testing.T) {
 			p.data(false, "abc")
 		}
 	}, WithMaxChunkBytes(10))
-	f("message beyond the server", codes.ResourceExhausted, "at most 10 fit the server", func(p *scripted) {
+	f("message beyond the server", codes.ResourceExhausted, "at most 10 the server buffers at most", func(p *scripted) {
 		p.data(true, "0123456789", "0")
 	}, WithMaxBufferedBytes(10))
 	f("gRPC's own limit", codes.ResourceExhausted, "larger than max", func(p *scripted) {

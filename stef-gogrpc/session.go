@@ -254,10 +254,10 @@ func (s *Session[B]) Shutdown(ctx context.Context) error {
 	select {
 	case <-s.finished:
 	case <-timer.C:
-		return fmt.Errorf("stefgrpc: session: a writer or a stream has not returned: %w", context.DeadlineExceeded)
+		return fmt.Errorf("stefgrpc: session: a writer or a stream did not return in time: %w", context.DeadlineExceeded)
 	}
 	if n := s.State().HandedBack - before; n > 0 {
-		return fmt.Errorf("stefgrpc: session: %d batches handed back at shutdown", n)
+		return fmt.Errorf("stefgrpc: session: shutdown handed back %d batches that were not acknowledged", n)
 	}
 	return nil
 }

@@ -135,7 +135,7 @@ func (c SessionConfig) Validate() error {
 	}
 	for _, d := range durations {
 		if d.value < d.least {
-			return fmt.Errorf("stefgrpc: session: %s is %v, at least %v", d.name, d.value, d.least)
+			return fmt.Errorf("stefgrpc: session: %s is %v, must be at least %v", d.name, d.value, d.least)
 		}
 	}
 	fractions := []struct {
@@ -151,7 +151,7 @@ func (c SessionConfig) Validate() error {
 	}
 	for _, f := range fractions {
 		if !(f.value >= f.least && f.value <= f.most) {
-			return fmt.Errorf("stefgrpc: session: %s is %v, not from %v to %v", f.name, f.value, f.least, f.most)
+			return fmt.Errorf("stefgrpc: session: %s is %v, must be from %v to %v", f.name, f.value, f.least, f.most)
 		}
 	}
 	return nil

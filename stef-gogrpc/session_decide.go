@@ -133,13 +133,13 @@ func (s *Session[B]) cause(f *session.Fault, ctx context.Context) *Error {
 	switch f.Class {
 	case session.AckTimeout:
 		return &Error{Kind: KindUnavailable, Code: codes.DeadlineExceeded,
-			Err: fmt.Errorf("no acknowledgement for %v", s.config.AckTimeout)}
+			Err: fmt.Errorf("the server sent no acknowledgement for %v", s.config.AckTimeout)}
 	case session.ShutDown:
 		return shutDown()
 	case session.GaveUp:
 		return gaveUp(ctx)
 	case session.Unanswered:
-		return errorf(KindClosed, "the stream has ended without acknowledging all it was sent")
+		return errorf(KindClosed, "the stream ended before the server acknowledged all records")
 	}
 	return FromStatus(f.Err)
 }

@@ -128,9 +128,9 @@ func (t *opener[B]) connect() (*sender[B], *Error) {
 	switch {
 	case !inTime:
 		return nil, &Error{Kind: KindUnavailable, Code: codes.DeadlineExceeded,
-			Err: fmt.Errorf("the server did not take the headers within %v", s.config.AckTimeout)}
+			Err: fmt.Errorf("the server did not read the headers of the stream within %v", s.config.AckTimeout)}
 	case err == nil:
-		return nil, errorf(KindUnavailable, "the stream ended while its writer was made")
+		return nil, errorf(KindUnavailable, "the stream ended while its writer was created")
 	}
 	return nil, writerError(err, FromStatus(stream.Err()))
 }

@@ -117,7 +117,7 @@ func (x *sender[B]) write(batch B) (e session.Encoding, err error) {
 	unacked, _ := x.stream.Unacked()
 	buffered := int64(x.writer.Buffered())
 	if e.Last, err = x.writer.WriteBatch(batch); err == nil && e.Last < x.state.Last() {
-		err = fmt.Errorf("record ids went back from %d to %d", x.state.Last(), e.Last)
+		err = fmt.Errorf("the record ids of the writer decreased from %d to %d", x.state.Last(), e.Last)
 	}
 	e.Buffered = x.writer.Buffered()
 	if e.Buffered == 0 && e.Last > x.stream.sentAtMost() {

@@ -188,7 +188,7 @@ func (s *Stream) watch(ctx context.Context) (sent func() (given bool)) {
 	sending.Store(true)
 	stop := context.AfterFunc(ctx, func() {
 		if sending.CompareAndSwap(true, false) {
-			s.end(errorf(KindCanceled, "a write was given up within a chunk: %w", ctx.Err()))
+			s.end(errorf(KindCanceled, "a write was cancelled inside a chunk: %w", ctx.Err()))
 		}
 	})
 	return func() bool {
@@ -205,7 +205,7 @@ func (s *Stream) acquire(ctx context.Context) error {
 	case <-s.done:
 		return s.ended()
 	case <-ctx.Done():
-		return fmt.Errorf("stefgrpc: waiting for the chunk before: %w", ctx.Err())
+		return fmt.Errorf("stefgrpc: waiting for the previous chunk: %w", ctx.Err())
 	}
 }
 
@@ -222,7 +222,7 @@ func (s *Stream) writable() error {
 	case s.cause != nil:
 		return s.cause
 	case s.halfClosed:
-		return errorf(KindClosed, "a write after CloseSend")
+		return errorf(KindClosed, "write after CloseSend")
 	}
 	return nil
 }

@@ -33,10 +33,10 @@ func (s *Stream) receive() {
 // respond processes a message of the server.
 func (s *Stream) respond(m *wire.Received) error {
 	if m.Damaged != nil {
-		return errorf(KindProtocol, "what the server has sent: %w", m.Damaged)
+		return errorf(KindProtocol, "invalid response from the server: %w", m.Damaged)
 	}
 	if m.Message.Response == nil {
-		return errorf(KindProtocol, "the server has sent something else than a response")
+		return errorf(KindProtocol, "the server sent a message that is not a response")
 	}
 	s.mu.Lock()
 	if s.cause != nil {

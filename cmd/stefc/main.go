@@ -148,10 +148,10 @@ func (b baseFlag) String() string { return "" }
 func (b baseFlag) Set(v string) error {
 	root, counts, ok := strings.Cut(v, "=")
 	if !ok {
-		return errors.New("not of the form Root=N,N")
+		return errors.New("must be of the form Root=N,N")
 	}
 	if b[root] != nil {
-		return fmt.Errorf("%s has one already", root)
+		return fmt.Errorf("root %s is set twice", root)
 	}
 	w, err := schema.ParseWireText(counts)
 	b[root] = w

@@ -108,11 +108,11 @@ func TestRunErrors(t *testing.T) {
 	f(exitUsage, `-package: "a-b" is not a Go package name`, shop, "-package", "a-b", "shop.stef")
 	f(exitUsage, `-package: "func" is not a Go package name`, shop, "-package", "func", "shop.stef")
 
-	f(exitUsage, "not of the form Root=N,N", shop, "-base", "Order", "shop.stef")
+	f(exitUsage, "must be of the form Root=N,N", shop, "-base", "Order", "shop.stef")
 	f(exitUsage, `"" is not a number of fields`, shop, "-base", "Order=", "shop.stef")
 	f(exitUsage, `"x" is not a number of fields`, shop, "-base", "Order=2,x", "shop.stef")
 	f(exitUsage, `"-1" is not a number of fields`, shop, "-base", "Order=2,-1", "shop.stef")
-	f(exitUsage, "Order has one already", shop, "-base", "Order=2,1", "-base", "Order=1", "shop.stef")
+	f(exitUsage, "root Order is set twice", shop, "-base", "Order=2,1", "-base", "Order=1", "shop.stef")
 	f(exitUsage, "-base names Item, which is no root of shop.stef", shop, "-base", "Item=1", "shop.stef")
 	f(exitUsage, "-base names A,", shop, "-base", "B=1", "-base", "A=1", "shop.stef")
 	f(exitUsage, "-base of Order: ", shop, "-base", "Order=4,1", "shop.stef")
@@ -145,7 +145,7 @@ func TestRunRendersDiagnostics(t *testing.T) {
 	f(`shop.stef:2:8: warning: no root uses "S"
    2 | struct S { A bool }
      |        ^
-shop.stef:3:33: the schema gives R.HasA twice in r.stef.go: rename one of the fields or types it comes from
+shop.stef:3:33: the schema generates R.HasA twice in r.stef.go: rename one of the fields or types it comes from
    3 | struct R root { A bool optional HasA bool }
      |                                 ^~~~
 `, "package a\nstruct S { A bool }\nstruct R root { A bool optional HasA bool }\n")

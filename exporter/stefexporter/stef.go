@@ -35,8 +35,8 @@ type streamWatcher struct {
 	lost       func(err error)
 }
 
-// newSTEFSender starts a session. The headers of who are sent with every stream;
-// watch receives the events of streams.
+// newSTEFSender starts a session. Every stream is sent with the headers of
+// who. watch receives the events of streams.
 func newSTEFSender[B any](s *site[B], who identity, watch streamWatcher) (*stefSender[B], error) {
 	level, err := stef.ParseLevel(s.config.Stef.CompressionLevel)
 	if err != nil {

@@ -92,9 +92,9 @@ func TestErrorText(t *testing.T) {
 	join := func(parts ...[]byte) []byte { return bytes.Join(parts, nil) }
 
 	f(join(good, []byte{0, 0}), otlpfile.Parts, otlpfile.Traces, io.ErrUnexpectedEOF,
-		"otlp-parts traces part 2, byte 8: 2 bytes of a length of 4: unexpected EOF")
+		"otlp-parts traces part 2, byte 8: the file ends after 2 of the 4 bytes of a length: unexpected EOF")
 	f(join(good, []byte{0, 0, 0, 9, 1, 2, 3}), otlpfile.Parts, otlpfile.Traces, io.ErrUnexpectedEOF,
-		"otlp-parts traces part 2, byte 12: 3 bytes of a part of 9: unexpected EOF")
+		"otlp-parts traces part 2, byte 12: the file ends after 3 of the 9 bytes of a part: unexpected EOF")
 	f(join(good, []byte{0xff, 0, 0, 0, 1}), otlpfile.Parts, otlpfile.Traces, otlpfile.ErrTooLarge,
 		"otlp-parts traces part 2, byte 8: over the limit: a part of 4278190080 bytes, the limit is 1000")
 	// resource_spans 12 bytes, scope_spans 10, spans 8, kind 1, trace_id 4.
@@ -110,7 +110,7 @@ func TestErrorText(t *testing.T) {
 	f(part(0x0a, 1, 0x07), otlpfile.Parts, otlpfile.Logs, otlpfile.ErrCorrupt,
 		"otlp-parts logs part 1, byte 6: corrupt: ResourceLogs has a field number 0")
 	f(part(0x0b), otlpfile.Parts, otlpfile.Logs, otlpfile.ErrCorrupt,
-		"otlp-parts logs part 1, byte 5: corrupt: wire type 3")
+		"otlp-parts logs part 1, byte 5: corrupt: unknown wire type 3")
 	f(part(0x08, 1), otlpfile.Parts, otlpfile.Logs, otlpfile.ErrCorrupt,
 		"otlp-parts logs part 1, byte 5: corrupt: LogsData.resources has wire type 0, not 2")
 	f(part(0x0a, 5, 0x12), otlpfile.Parts, otlpfile.Logs, io.ErrUnexpectedEOF,
@@ -121,7 +121,7 @@ func TestErrorText(t *testing.T) {
 	f([]byte("{}\n{\"resourceLogs\":\n[,]}"), otlpfile.JSON, otlpfile.Logs, otlpfile.ErrCorrupt,
 		"otlp-json logs message 2, line 3, byte 22: corrupt: invalid character ',' looking for beginning of value")
 	f([]byte("{}\n[1]"), otlpfile.JSON, otlpfile.Logs, otlpfile.ErrCorrupt,
-		"otlp-json logs message 2, line 2, byte 3: corrupt: '[' where a message begins")
+		"otlp-json logs message 2, line 2, byte 3: corrupt: '[' is not the start of a message")
 	f([]byte("{\"resourceLogs\":[{\n\"\":1,\"scopeLogs\":[]}]}"), otlpfile.JSON, otlpfile.Logs, otlpfile.ErrCorrupt,
 		"otlp-json logs message 1, line 2, byte 20: corrupt: a field without a name")
 	f([]byte(`{"resourceSpans":[]}`), otlpfile.JSON, otlpfile.Logs, otlpfile.ErrSignal,
@@ -132,11 +132,11 @@ func TestErrorText(t *testing.T) {
 		"otlp-json logs message 1, line 1, byte 0: over the limit: a message of more than 1000 bytes")
 
 	f([]byte("STEF"), otlpfile.FormatUnknown, otlpfile.Logs, otlpfile.ErrFormat,
-		"logs byte 0: unknown format: the content begins like none of otlp-parts, otlp and otlp-json")
+		"logs byte 0: unknown format: the content is not otlp-parts, otlp or otlp-json")
 	f(good, otlpfile.Parts, otlpfile.SignalUnknown, otlpfile.ErrSignal,
 		"otlp-parts byte 0: signal: neither name nor content tells metrics, traces or logs")
 	f([]byte{0x28, 0xb5, 0x2f}, otlpfile.Parts, otlpfile.Logs, io.ErrUnexpectedEOF,
-		"otlp-parts logs byte 0: 3 bytes that begin a compressed file: unexpected EOF")
+		"otlp-parts logs byte 0: the file ends after 3 bytes, inside the header of a compressed file: unexpected EOF")
 }
 
 // pdata detects a type error inside JSON; the error states its place.

@@ -38,7 +38,7 @@ func ParseFormat(name string) (Format, error) {
 			return f, nil
 		}
 	}
-	return FormatUnknown, fmt.Errorf("otlpfile: %q is no format: want otlp-parts, otlp or otlp-json", name)
+	return FormatUnknown, fmt.Errorf("otlpfile: %q is not a format: use otlp-parts, otlp or otlp-json", name)
 }
 
 // A Signal is the kind of telemetry in a file.
@@ -69,7 +69,7 @@ func ParseSignal(name string) (Signal, error) {
 			return s, nil
 		}
 	}
-	return SignalUnknown, fmt.Errorf("otlpfile: %q is no signal: want metrics, traces or logs", name)
+	return SignalUnknown, fmt.Errorf("otlpfile: %q is not a signal: use metrics, traces or logs", name)
 }
 
 // A Compression is the compression of a file.

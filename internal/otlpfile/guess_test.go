@@ -157,9 +157,9 @@ func TestNames(t *testing.T) {
 		require.Equal(t, s, got)
 	}
 	_, err := otlpfile.ParseFormat("unknown")
-	require.EqualError(t, err, `otlpfile: "unknown" is no format: want otlp-parts, otlp or otlp-json`)
+	require.EqualError(t, err, `otlpfile: "unknown" is not a format: use otlp-parts, otlp or otlp-json`)
 	_, err = otlpfile.ParseSignal("profiles")
-	require.EqualError(t, err, `otlpfile: "profiles" is no signal: want metrics, traces or logs`)
+	require.EqualError(t, err, `otlpfile: "profiles" is not a signal: use metrics, traces or logs`)
 	require.Equal(t, "Format(77) Signal(78) Compression(79)",
 		strings.Join([]string{otlpfile.Format(77).String(), otlpfile.Signal(78).String(), otlpfile.Compression(79).String()}, " "))
 

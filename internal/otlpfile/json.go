@@ -89,7 +89,7 @@ func (d *jsonDecoder) skipSpace() error {
 			continue
 		}
 		if rest[0] != '{' {
-			return corrupt("%q where a message begins", rest[0])
+			return corrupt("%q is not the start of a message", rest[0])
 		}
 		return nil
 	}

@@ -28,7 +28,7 @@ func (d *partsDecoder) next() (piece, error) {
 		return p, io.EOF
 	}
 	if len(head) < 4 {
-		return p, fmt.Errorf("%d bytes of a length of 4: %w", len(head), io.ErrUnexpectedEOF)
+		return p, fmt.Errorf("the file ends after %d of the 4 bytes of a length: %w", len(head), io.ErrUnexpectedEOF)
 	}
 	size := binary.BigEndian.Uint32(head)
 	if uint64(size) > uint64(d.limit) {
@@ -39,7 +39,7 @@ func (d *partsDecoder) next() (piece, error) {
 	d.buf, err = d.src.read(d.buf[:0], int(size))
 	p.body = d.buf
 	if err == io.ErrUnexpectedEOF {
-		err = fmt.Errorf("%d bytes of a part of %d: %w", len(d.buf), size, err)
+		err = fmt.Errorf("the file ends after %d of the %d bytes of a part: %w", len(d.buf), size, err)
 	}
 	return p, err
 }

@@ -114,7 +114,7 @@ func (r *Reader) guess() error {
 			if len(head) == 0 {
 				return r.at(piece{}, fmt.Errorf("%w: the file is empty", ErrFormat))
 			}
-			return r.at(piece{}, fmt.Errorf("%w: the content begins like none of otlp-parts, otlp and otlp-json", ErrFormat))
+			return r.at(piece{}, fmt.Errorf("%w: the content is not otlp-parts, otlp or otlp-json", ErrFormat))
 		}
 	}
 	r.sniff = r.format != JSON && r.signal != SignalUnknown

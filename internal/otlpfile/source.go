@@ -58,7 +58,7 @@ func openSource(r io.Reader) (*source, error) {
 	var content io.Reader = raw
 	switch {
 	case len(head) > 0 && len(head) < len(zstdMagic) && bytes.HasPrefix(zstdMagic, head), len(head) == 1 && head[0] == gzipMagic[0]:
-		return nil, fmt.Errorf("%d bytes that begin a compressed file: %w", len(head), io.ErrUnexpectedEOF)
+		return nil, fmt.Errorf("the file ends after %d bytes, inside the header of a compressed file: %w", len(head), io.ErrUnexpectedEOF)
 	case bytes.HasPrefix(head, zstdMagic):
 		s.compression = Zstd
 		z, err := zstd.NewReader(raw, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow))

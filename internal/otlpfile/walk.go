@@ -155,12 +155,12 @@ func (w *walk) extent(b []byte, wire uint64, base int) (size, head int, ft *faul
 			return 0, 0, w.broken(base, n)
 		}
 		if size > maxLength {
-			return 0, 0, &fault{base, corrupt("a length of %d bytes", size)}
+			return 0, 0, &fault{base, corrupt("a length of %d bytes is over the limit of protobuf", size)}
 		}
 		return int(size), n, nil
 	}
 	// Groups were deprecated before OTLP began.
-	return 0, 0, &fault{base, corrupt("wire type %d", wire)}
+	return 0, 0, &fault{base, corrupt("unknown wire type %d", wire)}
 }
 
 // broken is the fault of a varint that uvarint could not decode.
@@ -171,7 +171,7 @@ func (w *walk) broken(base, n int) *fault {
 	if w.cut {
 		return &fault{base, errCut}
 	}
-	return &fault{base, fmt.Errorf("inside a varint: %w", io.ErrUnexpectedEOF)}
+	return &fault{base, fmt.Errorf("the message ends inside a varint: %w", io.ErrUnexpectedEOF)}
 }
 
 // maxLength prevents int overflow in sums of lengths.

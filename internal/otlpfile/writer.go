@@ -59,7 +59,7 @@ func NewWriter(w io.Writer, f Format, s Signal, opts ...WriterOption) (*Writer, 
 		z := gzip.NewWriter(w)
 		wr.packer, w = z, z
 	default:
-		return nil, fmt.Errorf("otlpfile: NewWriter: no compression %s", wr.compression)
+		return nil, fmt.Errorf("otlpfile: NewWriter: unknown compression %s", wr.compression)
 	}
 	wr.out = bufio.NewWriterSize(w, 64<<10)
 	return wr, nil
@@ -73,7 +73,7 @@ func (w *Writer) Write(b Batch) error {
 		return w.err
 	}
 	if b.Signal != w.signal {
-		return fmt.Errorf("otlpfile: %w: a batch of %s in a file of %s", ErrSignal, b.Signal, w.signal)
+		return fmt.Errorf("otlpfile: %w: a batch of %s cannot be written to a file of %s", ErrSignal, b.Signal, w.signal)
 	}
 	if err := w.write(b); err != nil {
 		w.err = fmt.Errorf("otlpfile: writing %s %s: %w", w.format, w.signal, err)

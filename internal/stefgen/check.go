@@ -81,7 +81,7 @@ func (p *plan) checkStruct(s *schema.Struct) error {
 			return refuse(f.Name, f.Pos, "field %s.%s has the name of a method of all records", s.Name, f.Name)
 		}
 		if other := seen[name]; other != "" {
-			return refuse(f.Name, f.Pos, "fields %s.%s and %s are one name in Go", s.Name, f.Name, other)
+			return refuse(f.Name, f.Pos, "fields %s.%s and %s have the same name in Go", s.Name, f.Name, other)
 		}
 		seen[name] = f.Name
 		if s.Oneof && isDictStruct(&f.Type) {

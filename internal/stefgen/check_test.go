@@ -39,9 +39,9 @@ func TestGenerateRefuses(t *testing.T) {
 	f("field O.Type has", "struct R root { O O }", "oneof O { Type uint64 }")
 
 	// Two fields of one name.
-	f("2:26: fields R.a and A are one name in Go", "struct R root { A uint64 a uint64 }")
-	f("2:33: the schema gives R.HasA twice", "struct R root { A bool optional HasA uint64 }")
-	f("3:7: the schema gives OTypeNone twice", "struct R root { O O }", "oneof O { None uint64 }")
+	f("2:26: fields R.a and A have the same name in Go", "struct R root { A uint64 a uint64 }")
+	f("2:33: R.HasA twice", "struct R root { A bool optional HasA uint64 }")
+	f("3:7: OTypeNone twice", "struct R root { O O }", "oneof O { None uint64 }")
 	f("R.HasA twice", "struct R root { A uint64 optional HasA uint64 }")
 	f("R.SetA twice", "struct R root { A uint64 SetA uint64 }")
 	f("R.UnsetA twice", "struct R root { A uint64 optional UnsetA uint64 }")
@@ -54,11 +54,11 @@ func TestGenerateRefuses(t *testing.T) {
 	f("M.SetKey twice", "struct R root { M M }", "multimap M { key string value O }", "oneof O { Key string }")
 
 	// Two types of one name.
-	f("two types would be in the file r_writer.stef.go", "struct R root { A RWriter }", "struct RWriter { A uint64 }")
+	f("two types would be generated into the file r_writer.stef.go", "struct R root { A RWriter }", "struct RWriter { A uint64 }")
 	f("NewR twice", "struct R root { A NewR }", "struct NewR { A uint64 }")
 	f("OType twice", "struct R root { O O T OType }", "oneof O { A uint64 }", "enum OType { A = 1 }")
-	f("two types would be in the file ab.stef.go", "struct R root { A AB B Ab }", "struct AB { A uint64 }", "struct Ab { A uint64 }")
-	f("two types would be in the file http_server.stef.go", "struct R root { A HTTPServer B HttpServer }",
+	f("two types would be generated into the file ab.stef.go", "struct R root { A AB B Ab }", "struct AB { A uint64 }", "struct Ab { A uint64 }")
+	f("two types would be generated into the file http_server.stef.go", "struct R root { A HTTPServer B HttpServer }",
 		"struct HTTPServer { A uint64 }", "struct HttpServer { A uint64 }")
 	f("RFieldA twice", "struct R root { A RField }", "enum RField { A = 1 }")
 

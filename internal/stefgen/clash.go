@@ -22,7 +22,7 @@ func (p *plan) clashes(files []File) error {
 	for _, f := range files {
 		if names[f.Name] {
 			name, pos := p.origin(strings.TrimSuffix(f.Name, ".stef.go"))
-			return refuse(name, pos, "two types would be in the file %s: rename one of them", f.Name)
+			return refuse(name, pos, "two types would be generated into the file %s: rename one of them", f.Name)
 		}
 		names[f.Name] = true
 		src, err := parser.ParseFile(token.NewFileSet(), f.Name, f.Content, parser.SkipObjectResolution)
@@ -51,7 +51,7 @@ func (c clashFinder) add(name, file string) error {
 			where = other + " and " + file
 		}
 		from, pos := c.plan.origin(name)
-		return refuse(from, pos, "the schema gives %s twice in %s: rename one of the fields or types it comes from", name, where)
+		return refuse(from, pos, "the schema generates %s twice in %s: rename one of the fields or types it comes from", name, where)
 	}
 	c.names[name] = file
 	return nil

@@ -39,8 +39,8 @@ var errStopped = errors.New("the receiver shuts down")
 // errGivenUp is a temporary refusal that retry_on_failure does not retry any more.
 var errGivenUp = errors.New("the pipeline refused the batch for too long")
 
-// deliver passes a batch to the pipeline. It returns nil if the batch is settled:
-// taken, or refused for good, and errStopped if it is not.
+// deliver passes a batch to the pipeline. It returns nil if the pipeline accepted the
+// batch or rejected it permanently, and errStopped if neither has happened.
 func (f *follower[T]) deliver(batch T) error {
 	items := f.sig.Items(batch)
 	if items == 0 {

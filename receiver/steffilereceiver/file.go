@@ -110,7 +110,7 @@ func (f *follower[T]) drain(t *tail[T]) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			f.meter.failed("panic")
-			f.log.Error("A panic while a file was decoded", zap.String("file", t.Name()), zap.Any("panic", p), zap.ByteString("stack", debug.Stack()))
+			f.log.Error("Panic while a file was decoded", zap.String("file", t.Name()), zap.Any("panic", p), zap.ByteString("stack", debug.Stack()))
 			err = fmt.Errorf("%w: panic: %v", errDamaged, p)
 		}
 	}()
@@ -217,7 +217,7 @@ func (f *follower[T]) ended(t *tail[T]) (bool, error) {
 		return f.leave(t)
 	}
 	if t.barren++; t.barren > maxBarren {
-		return false, fmt.Errorf("%w: more than %d times frames without records at the end of the file", errDamaged, maxBarren)
+		return false, fmt.Errorf("%w: the end of the file had frames without records more than %d times", errDamaged, maxBarren)
 	}
 	t.rewind()
 	for ok := true; ok; { // up to where the decoder ended

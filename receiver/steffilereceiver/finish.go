@@ -48,7 +48,7 @@ func (f *follower[T]) finish(c candidate, t *tail[T], damage error) {
 	switch {
 	case damage != nil:
 		outcome = damaged
-		f.log.Error("A file cannot be read further; what is before was delivered", zap.String("file", c.path),
+		f.log.Error("A file cannot be read further; the records before this place were delivered", zap.String("file", c.path),
 			zap.Uint64("records", t.place.delivered()), zap.Int64("unread_bytes", rest), zap.Error(damage))
 	case rest > 0:
 		outcome = cut

@@ -91,7 +91,7 @@ func (f *follower[T]) prepare(ctx context.Context, host component.Host) error {
 	}
 	f.places.client = client
 	if err := f.places.load(ctx); err != nil {
-		return errors.Join(fmt.Errorf("cannot read the places of files from storage %s: %w", f.config.StorageID, err), client.Close(ctx))
+		return errors.Join(fmt.Errorf("cannot read the file positions from storage %s: %w", f.config.StorageID, err), client.Close(ctx))
 	}
 	return nil
 }

@@ -21,8 +21,8 @@ import (
 type place struct {
 	// Key is the path of the file without the suffix of active files.
 	Key string `json:"key"`
-	// Sum is the checksum of the first Sample bytes, which tells a file from another
-	// one of the same name, and finds it under another name.
+	// Sum is the checksum of the first Sample bytes. It tells whether a file of the same
+	// name is another file, and finds a file that was renamed.
 	Sample int    `json:"sample"`
 	Sum    string `json:"sum"`
 	// Records and Offset are what was delivered; Offset is behind a whole frame. In a file

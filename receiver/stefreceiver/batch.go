@@ -21,7 +21,7 @@ type batch[T any] struct {
 	worked   time.Duration          // the time to decode it
 }
 
-var errEnding = errors.New("the stream ends, because a batch before was refused")
+var errEnding = errors.New("the stream ends because an earlier batch was refused")
 
 // hand passes a batch to a goroutine that sends it to the pipeline. It waits until
 // the pipeline may accept one more batch of this stream.

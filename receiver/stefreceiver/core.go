@@ -98,7 +98,7 @@ func (c *core) maxItems() int {
 	return math.MaxInt
 }
 
-var errNoTime = errors.New("the receiver is ending and has no more time")
+var errNoTime = errors.New("the receiver shuts down and shutdown_timeout is over")
 
 // outlive returns a context with the values of ctx that does not end with ctx. It
 // ends when the time of a shutdown is over.

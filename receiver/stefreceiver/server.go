@@ -123,11 +123,11 @@ func (s *shared) drain(ctx context.Context) error {
 			err = fmt.Errorf("requests did not end in time: %w", ctx.Err())
 		}
 		if !s.halt(graceful) {
-			err = fmt.Errorf("%w; the pipeline still has data of this receiver and does not return it", err)
+			err = fmt.Errorf("%w; the pipeline has not finished with data of this receiver", err)
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("not everything was received to its end within shutdown_timeout (%v), clients will send it again: %w",
+		return fmt.Errorf("shutdown_timeout (%v) ended before all requests and streams did, clients will send the rest again: %w",
 			s.config.ShutdownTimeout, err)
 	}
 	return nil

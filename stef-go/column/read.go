@@ -39,8 +39,8 @@ type ReadTree struct {
 var (
 	ErrSizeTable = errors.New("the size table is damaged")
 	ErrSizes     = errors.New("the columns do not fit the frame")
-	ErrTrailing  = errors.New("bytes are left over behind the last column")
-	ErrUnread    = errors.New("data is left over in a column after the last record")
+	ErrTrailing  = errors.New("bytes follow the last column")
+	ErrUnread    = errors.New("a column has data after the last record")
 )
 
 // Attach assigns each column its number and the Fault of the tree.

@@ -45,7 +45,7 @@ func (w *bitWriter) compact(v uint64) error {
 			return nil
 		}
 	}
-	return fault(ErrLimit, "%d is 2^48 or more", v)
+	return fault(ErrLimit, "the number %d is 2^48 or more", v)
 }
 
 // compactBits has the payload bits of a compact number by the count of zero
@@ -114,14 +114,14 @@ func (r *bitReader) compact() (uint64, error) {
 			return r.bits(size)
 		}
 	}
-	return 0, fault(ErrCorrupt, "eight zero bits begin no compact number")
+	return 0, fault(ErrCorrupt, "a compact number begins with eight zero bits")
 }
 
 // end checks that only zero bits that fill the last byte are unread.
 func (r *bitReader) end() error {
 	left := r.left()
 	if left >= 8 {
-		return fault(ErrCorrupt, "%d unused bits", left)
+		return fault(ErrCorrupt, "%d bits were not read", left)
 	}
 	if fill, err := r.bits(left); err != nil || fill != 0 {
 		return fault(ErrCorrupt, "the bits that fill the last byte are not zero")
@@ -173,7 +173,7 @@ func (r *byteReader) varint(what string) (int64, error) {
 
 func (r *byteReader) end() error {
 	if r.left() > 0 {
-		return fault(ErrCorrupt, "%d unused bytes", r.left())
+		return fault(ErrCorrupt, "%d bytes were not read", r.left())
 	}
 	return nil
 }

@@ -11,8 +11,8 @@ import (
 // short schema can need any number of them.
 const maxColumns = 1 << 16
 
-// The greatest numbers of fields of a struct, whose masks are one number, and of
-// choices of a oneof.
+// The maximum number of fields of a struct, whose masks are one number of 64 bits, and
+// the maximum number of choices of a oneof.
 //
 // spec: #limits
 const (

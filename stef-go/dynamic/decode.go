@@ -149,7 +149,7 @@ func (d *decoder) text(c *column) (any, error) {
 		if ref := uint64(-(n + 1)); ref < uint64(len(entries)) {
 			return entries[ref], nil
 		}
-		return nil, fault(ErrCorrupt, "%d refers to no entry of a dictionary of %d", n, len(entries))
+		return nil, fault(ErrCorrupt, "reference %d is outside the dictionary of %d entries", n, len(entries))
 	}
 	b, err := c.byteIn.take(uint64(n), "content of a string or bytes value")
 	if err != nil {
@@ -249,7 +249,7 @@ func (d *decoder) structRef(c *column) (*Struct, error) {
 	}
 	entries := d.dicts.structs[c.dict]
 	if ref == 0 || ref > uint64(len(entries)) {
-		return nil, fault(ErrCorrupt, "%d refers to no entry of a dictionary of %d", ref, len(entries))
+		return nil, fault(ErrCorrupt, "reference %d is outside the dictionary of %d entries", ref, len(entries))
 	}
 	if d.trace != nil {
 		d.event(c, TraceRef{ref, entries[ref-1]})
@@ -267,7 +267,7 @@ func (d *decoder) oneof(c *column, cur *Oneof) (*Oneof, error) {
 		return nil, err
 	}
 	if choice > uint64(len(c.links)) {
-		return nil, fault(ErrCorrupt, "choice %d of %d", choice, len(c.links))
+		return nil, fault(ErrCorrupt, "choice %d of a oneof with %d choices", choice, len(c.links))
 	}
 	if d.trace != nil {
 		d.event(c, TraceChoice{int(choice), c.bitIn.missing - missing})
@@ -378,7 +378,7 @@ func (d *decoder) multimap(c *column, cur *Multimap) (*Multimap, error) {
 // multimapValues decodes the values of the pairs whose bit is set.
 func (d *decoder) multimapValues(c *column, cur *Multimap, changed uint64) (*Multimap, error) {
 	if last := bits.Len64(changed); last > len(cur.Pairs) {
-		return nil, fault(ErrCorrupt, "the value of pair %d changes, there are %d", last, len(cur.Pairs))
+		return nil, fault(ErrCorrupt, "the value of pair %d changes, but there are only %d pairs", last, len(cur.Pairs))
 	}
 	if d.trace != nil {
 		d.event(c, TraceChanged{changed})

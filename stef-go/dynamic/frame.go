@@ -97,7 +97,7 @@ func readFrameHeader(src *source, c Compression, trace *tracer) (Frame, error) {
 	f.Flags = Flags(flags)
 	trace.field(-1, "flags", f.Flags)
 	if f.Flags&^RestartAll != 0 {
-		return f, fault(ErrCorrupt, "frame flags %#02x", flags)
+		return f, fault(ErrCorrupt, "unknown bits in the frame flags %#02x", flags)
 	}
 	if f.UncompressedSize, err = readFrameSize(src, "uncompressed size", trace); err != nil {
 		return f, err
@@ -109,7 +109,7 @@ func readFrameHeader(src *source, c Compression, trace *tracer) (Frame, error) {
 		}
 	}
 	if f.UncompressedSize == 0 {
-		return f, fault(ErrCorrupt, "a frame without content")
+		return f, fault(ErrCorrupt, "the frame has no content")
 	}
 	return f, nil
 }
@@ -121,7 +121,7 @@ func readFrameSize(src *source, what string, trace *tracer) (int, error) {
 	}
 	trace.field(-1, what, size)
 	if size > maxFrame {
-		return 0, fault(ErrLimit, "%s %d, the limit is %d", what, size, maxFrame)
+		return 0, fault(ErrLimit, "%s is %d bytes, the limit is %d", what, size, maxFrame)
 	}
 	return int(size), nil
 }
@@ -172,7 +172,7 @@ func (t *columns) split(content []byte, f *Frame) error {
 	t.trace.columns(f)
 	// Each record has at least one bit in the root column.
 	if f.Records > uint64(t.root.bitIn.left()) {
-		return inColumn(t.root, fault(ErrCorrupt, "%d records in %d bits", f.Records, t.root.bitIn.left()))
+		return inColumn(t.root, fault(ErrCorrupt, "the frame announces %d records, which do not fit %d bits", f.Records, t.root.bitIn.left()))
 	}
 	return nil
 }

@@ -85,7 +85,7 @@ func readFixedHeader(src *source, trace *tracer) (Compression, error) {
 	trace.field(1, "version", uint64(content[0]&0x0f))
 	compression := Compression(content[1] & 3)
 	if compression > CompressionZstd {
-		return 0, fault(ErrVersion, "compression %d", compression)
+		return 0, fault(ErrVersion, "unknown compression %d", compression)
 	}
 	trace.field(1, "compression", compression)
 	if size > 2 {

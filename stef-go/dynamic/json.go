@@ -93,7 +93,7 @@ func (p *jsonPrinter) composite(t *schema.Type, v any) {
 			return
 		}
 	}
-	p.err = fault(ErrSchema, "a %T is no value of %s", v, t.Name)
+	p.err = fault(ErrSchema, "a %T is not a value of %s", v, t.Name)
 }
 
 func (p *jsonPrinter) structure(s *schema.Struct, v *Struct) {

@@ -121,7 +121,7 @@ func WithCompression(c Compression) WriterOption {
 	return func(cfg *writerConfig) error {
 		cfg.compression = c
 		if c > CompressionZstd {
-			return fault(ErrVersion, "compression %d", c)
+			return fault(ErrVersion, "unknown compression %d", c)
 		}
 		return nil
 	}
@@ -132,7 +132,7 @@ func WithZstdLevel(level int) WriterOption {
 	return func(cfg *writerConfig) error {
 		cfg.level = level
 		if level < 0 || level > 22 {
-			return fault(ErrLimit, "zstd level %d", level)
+			return fault(ErrLimit, "unknown zstd level %d", level)
 		}
 		return nil
 	}
@@ -144,7 +144,7 @@ func WithZstdWindow(n int) WriterOption {
 	return func(cfg *writerConfig) error {
 		cfg.window = n
 		if n < 0 || n > MaxZstdWindow {
-			return fault(ErrLimit, "zstd window %d, the limit is %d", n, MaxZstdWindow)
+			return fault(ErrLimit, "zstd window of %d bytes, the limit is %d", n, MaxZstdWindow)
 		}
 		return nil
 	}
@@ -189,7 +189,7 @@ func WithRestart(f Flags) WriterOption {
 	return func(cfg *writerConfig) error {
 		cfg.restart = f
 		if f&^RestartAll != 0 {
-			return fault(ErrLimit, "frame flags %#02x", f)
+			return fault(ErrLimit, "unknown bits in the frame flags %#02x", f)
 		}
 		return nil
 	}

@@ -91,7 +91,7 @@ func (c *schemaCheck) typ(t *schema.Type, path string) error {
 			return c.typ(t.Elem, path)
 		}
 	}
-	return fault(ErrSchema, "%s has no usable type", path)
+	return fault(ErrSchema, "%s has no type, or one that does not exist", path)
 }
 
 func (c *schemaCheck) multimap(m *schema.Multimap) error {

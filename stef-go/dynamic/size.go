@@ -124,7 +124,8 @@ func entryOf(v any) int {
 	return 0
 }
 
-// entryOfText returns the size of a string or bytes value in an entry or as one.
+// entryOfText returns the size of a string or bytes value, as an entry of a dictionary or
+// inside of one.
 func entryOfText(v any) int {
 	if b, ok := v.([]byte); ok {
 		return entryText + len(b)

@@ -86,7 +86,7 @@ func (z *inflater) frame(src io.Reader, f Frame, restart bool) ([]byte, error) {
 		return nil, z.kind(err)
 	}
 	if z.in.left > maxCarry {
-		return nil, fault(ErrCorrupt, "%d compressed bytes after the content", z.in.left)
+		return nil, fault(ErrCorrupt, "%d compressed bytes follow the content of the frame", z.in.left)
 	}
 	z.in.carry, err = readExactly(src, z.in.carry, z.in.left, "compressed content")
 	z.in.left = 0
@@ -104,7 +104,7 @@ func (z *inflater) restart() error {
 	return err
 }
 
-var errMore = fault(ErrCorrupt, "a frame has more compressed content than it says")
+var errMore = fault(ErrCorrupt, "a frame decompresses to more bytes than its size says")
 
 // finish checks that nothing is unread in the zstd stream when it ends.
 func (z *inflater) finish() error {

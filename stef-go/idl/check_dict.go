@@ -46,7 +46,7 @@ func (c *checker) stringDict(t *schema.Type) bool {
 	case schema.KindString, schema.KindBytes:
 		return true
 	case schema.KindEnum:
-		c.list.errorf(at, "enum %s can have no dictionary; string and bytes can", quoted(t.Name))
+		c.list.errorf(at, "enum %s cannot have a dictionary; string and bytes can", quoted(t.Name))
 	case schema.KindStruct:
 		c.list.warnf(at, "the dictionary here means nothing: that of a struct is named where struct %s is defined",
 			quoted(t.Name))

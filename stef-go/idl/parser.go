@@ -184,7 +184,7 @@ func (p *parser) structModifier(s *schema.Struct) bool {
 		case s.Oneof && modifier.kind == "root":
 			return p.fail(modifier.span, "a oneof cannot be a root: put it into a struct")
 		case s.Oneof:
-			return p.fail(modifier.span, "a oneof can have no dictionary: put it into a struct")
+			return p.fail(modifier.span, "a oneof cannot have a dictionary: put it into a struct")
 		case s.Root || s.Dict != "":
 			return p.fail(at, "a struct is a root or has a dictionary, not both")
 		case modifier.kind == "root":
@@ -414,7 +414,7 @@ func (p *parser) dictOf(t *schema.Type) bool {
 	}
 	switch t.Kind {
 	case schema.KindBool, schema.KindInt64, schema.KindUint64, schema.KindFloat64:
-		p.list.errorf(at, "%s can have no dictionary; string and bytes can", t.Kind)
+		p.list.errorf(at, "%s cannot have a dictionary; string and bytes can", t.Kind)
 		return true
 	}
 	t.Dict = dict

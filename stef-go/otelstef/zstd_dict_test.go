@@ -88,7 +88,7 @@ func TestZstdDictOptions(t *testing.T) {
 	dict, err := stef.NewZstdDict(make([]byte, stef.MaxZstdDictBytes))
 	require.NoError(t, err)
 	_, err = otelstef.NewLogsWriter(new(bytes.Buffer), stef.WithZstdDict(nil))
-	require.ErrorContains(t, err, "WithZstdDict(nil)")
+	require.ErrorContains(t, err, "WithZstdDict: the dictionary is nil")
 	_, err = readLogs(nil, stef.WithZstdDicts(dict, nil))
 	require.ErrorContains(t, err, "dictionary 2 is nil")
 	_, err = readLogs(nil, stef.WithZstdDicts(dict, dict, dict, dict, dict))

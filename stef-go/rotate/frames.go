@@ -83,11 +83,11 @@ func fixedHeader(b []byte) (length int64, zstd bool, err error) {
 		return 0, false, nil
 	}
 	if version := b[at] & 0x0f; version != 0 {
-		return 0, false, fmt.Errorf("%w: format version %d", stef.ErrVersion, version)
+		return 0, false, fmt.Errorf("%w: unknown format version %d", stef.ErrVersion, version)
 	}
 	compression := stef.Compression(b[at+1] & 3)
 	if compression > stef.Zstd {
-		return 0, false, fmt.Errorf("%w: compression %d", stef.ErrVersion, compression)
+		return 0, false, fmt.Errorf("%w: unknown compression %d", stef.ErrVersion, compression)
 	}
 	return int64(at) + int64(size), compression == stef.Zstd, nil
 }
@@ -100,7 +100,7 @@ func (f *Frames) frame(b []byte) (int64, error) {
 		return 0, nil
 	}
 	if flags := stef.FrameFlags(b[0]); !flags.Valid() {
-		return 0, fmt.Errorf("%w: frame flags %#x", stef.ErrCorrupt, b[0])
+		return 0, fmt.Errorf("%w: unknown bits in the frame flags %#x", stef.ErrCorrupt, b[0])
 	}
 	limit := uint64(stef.MaxFrameBytes)
 	if f.frames == 0 {
@@ -112,7 +112,7 @@ func (f *Frames) frame(b []byte) (int64, error) {
 		return 0, err
 	}
 	if size == 0 {
-		return 0, fmt.Errorf("%w: frame of no bytes", stef.ErrCorrupt)
+		return 0, fmt.Errorf("%w: the frame has no content", stef.ErrCorrupt)
 	}
 	at += n
 	if f.zstd {
@@ -131,7 +131,7 @@ func number(b []byte, limit uint64) (v uint64, n int, err error) {
 		return 0, 0, fmt.Errorf("%w: a size has more than 64 bits", stef.ErrCorrupt)
 	}
 	if n > 0 && v > limit {
-		return 0, 0, fmt.Errorf("%w: a size is %d, at most %d", stef.ErrLimit, v, limit)
+		return 0, 0, fmt.Errorf("%w: a size of %d bytes, at most %d", stef.ErrLimit, v, limit)
 	}
 	return v, n, nil
 }

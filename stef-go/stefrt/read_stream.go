@@ -109,7 +109,7 @@ func (s *ReadStream) begin(r io.Reader) error {
 		b := DecoderBuilder{tree: &s.tree, alloc: &s.alloc, limit: &s.limit, Fields: FieldCounts{wire: wire}}
 		s.build(&b)
 		if err := b.Fields.done(); err != nil {
-			s.err = s.frame.Error(fmt.Errorf("%w: the stream is newer than this code, or has other records than %s: a stream does not name its root",
+			s.err = s.frame.Error(fmt.Errorf("%w: the stream is newer than this code, or its records are not those of %s; a stream does not name its root",
 				err, s.tree.Path(0)))
 			return s.err
 		}
@@ -303,7 +303,7 @@ func (s *ReadStream) nextFrame() bool {
 		}
 		root := s.tree.Codec(0).(*StructDecoder)
 		if records > uint64(root.Left())/uint64(root.Fields+root.Optional) {
-			return s.fail(0, 0, fmt.Errorf("%w: %d records in %d bits", stef.ErrCorrupt, records, root.Left()))
+			return s.fail(0, 0, fmt.Errorf("%w: the frame announces %d records, which do not fit %d bits", stef.ErrCorrupt, records, root.Left()))
 		}
 		s.flags, s.runs = flags, [4]run{}
 		if flags&stef.RestartDictionaries != 0 {

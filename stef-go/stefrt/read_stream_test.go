@@ -174,8 +174,8 @@ func TestReadErrors(t *testing.T) {
 
 	// In a record: which, and in which column.
 	end := corrupt + "the column ends before its last value"
-	f(plain, stef.ErrCorrupt, 0, "", corrupt+"1 records in 8 bits", frameText{0, 1, columns("", "00")})
-	f(plain, stef.ErrCorrupt, 0, "", corrupt+"3 records in 32 bits", frameText{0, 3, columns("", "00 00 00 00")})
+	f(plain, stef.ErrCorrupt, 0, "", corrupt+"the frame announces 1 records, which do not fit 8 bits", frameText{0, 1, columns("", "00")})
+	f(plain, stef.ErrCorrupt, 0, "", corrupt+"the frame announces 3 records, which do not fit 32 bits", frameText{0, 3, columns("", "00 00 00 00")})
 	f(plain, stef.ErrCorrupt, 3, ".Count", end, frameText{0, 1, columns("", "00 80")})
 	f(plain, stef.ErrCorrupt, 4, ".Count", end, frameText{0, 2, columns("", "00 80 10", "Count", "02")})
 	f(plain, stef.ErrCorrupt, 3, ".Text", end, frameText{0, 1, columns("", "02 00", "Text", "06 61")})
@@ -198,7 +198,7 @@ func TestReadErrors(t *testing.T) {
 		frameText{0, 1, columns("", "00 04", "Ints", "81 10")})
 
 	// Data that no record asks for belongs to the last.
-	unread := corrupt + "data is left over in a column after the last record"
+	unread := corrupt + "a column has data after the last record"
 	f(plain, stef.ErrCorrupt, 3, "", unread, frameText{0, 1, columns("", "00 00 00")})
 	f(plain, stef.ErrCorrupt, 4, ".Text", unread, frameText{0, 2, columns("", "02 00 00", "Text", "02 61 00")})
 	f(plain, stef.ErrCorrupt, 3, ".Count", unread, frameText{0, 1, columns("", "00 80", "Count", "00 00")})
@@ -232,7 +232,7 @@ func TestReadFrameErrors(t *testing.T) {
 	f("", "the size table is damaged", "01 02 80")
 	f("Plain", "the size table is damaged", "01 00")
 	f("Plain", "the columns do not fit the frame", "01 01 50")
-	f("", "bytes are left over behind the last column", "01 01 80 00")
+	f("", "bytes follow the last column", "01 01 80 00")
 }
 
 // TestReadAssumedSchema: an error in the first frame of a stream that records no schema
@@ -286,7 +286,7 @@ func TestReadHugeRecordCount(t *testing.T) {
 		require.NoError(t, err)
 		require.False(t, r.Next())
 		require.ErrorIs(t, r.Err(), stef.ErrCorrupt)
-		require.ErrorContains(t, r.Err(), "records in 88 bits")
+		require.ErrorContains(t, r.Err(), "records, which do not fit 88 bits")
 		require.Zero(t, r.Stats().Records)
 	}
 	b, _ := plain.stream(t, good(8, strings.Repeat("00 ", 11)))

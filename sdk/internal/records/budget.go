@@ -73,7 +73,7 @@ func (b *budget) begin() { b.left = MaxItemBytes }
 // take counts n bytes.
 func (b *budget) take(n int) error {
 	if b.left -= n; b.left < 0 {
-		return fmt.Errorf("%w: an item takes over %d bytes", stef.ErrLimit, MaxItemBytes)
+		return fmt.Errorf("%w: an item takes more than %d bytes", stef.ErrLimit, MaxItemBytes)
 	}
 	return nil
 }
@@ -89,7 +89,7 @@ func (b *budget) takePairs(n int) error {
 // takeList counts a list of n values at a depth.
 func (b *budget) takeList(n, depth int) error {
 	if depth > MaxDepth {
-		return fmt.Errorf("%w: values are nested over %d deep", stef.ErrLimit, MaxDepth)
+		return fmt.Errorf("%w: values are nested more than %d deep", stef.ErrLimit, MaxDepth)
 	}
 	return b.take(n * valueBytes)
 }

@@ -127,11 +127,11 @@ func (r *Reader) readFixedHeader() error {
 	// The high bits of both bytes and all bytes after them are reserved, and this
 	// version ignores them.
 	if v := rest[0] & 0x0f; v != version {
-		return fmt.Errorf("%w: format version %d, this reads %d", stef.ErrVersion, v, version)
+		return fmt.Errorf("%w: format version %d, this reader supports version %d", stef.ErrVersion, v, version)
 	}
 	r.compression = stef.Compression(rest[1] & 3)
 	if r.compression > stef.Zstd {
-		return fmt.Errorf("%w: compression %d", stef.ErrVersion, r.compression)
+		return fmt.Errorf("%w: unknown compression %d", stef.ErrVersion, r.compression)
 	}
 	n, err := r.src.Discard(int(size) - fixedSize)
 	r.offset += int64(n)
@@ -301,13 +301,13 @@ func (r *Reader) readFrame(limit int) (flags stef.FrameFlags, size int, err erro
 	}
 	r.offset++
 	if flags = stef.FrameFlags(b); !flags.Valid() {
-		return 0, 0, fmt.Errorf("%w: frame flags %#02x", stef.ErrCorrupt, b)
+		return 0, 0, fmt.Errorf("%w: unknown bits in the frame flags %#02x", stef.ErrCorrupt, b)
 	}
 	if size, err = r.size(limit); err != nil {
 		return 0, 0, err
 	}
 	if size == 0 {
-		return 0, 0, fmt.Errorf("%w: frame of no bytes", stef.ErrCorrupt)
+		return 0, 0, fmt.Errorf("%w: the frame has no content", stef.ErrCorrupt)
 	}
 	if r.compression == stef.None {
 		r.payload, err = r.content(r.payload[:0], size)
@@ -367,7 +367,7 @@ func (r *Reader) decode(d io.Reader, size int) error {
 	}
 	r.payload = p
 	if left := len(r.input.pending); left > maxZstdTail {
-		return fmt.Errorf("%w: %d compressed bytes are left over", stef.ErrCorrupt, left)
+		return fmt.Errorf("%w: %d compressed bytes follow the content of the frame", stef.ErrCorrupt, left)
 	}
 	return nil
 }
@@ -389,7 +389,7 @@ func (r *Reader) endZstd(frame int) error {
 }
 
 func surplusError(frame int) error {
-	return fmt.Errorf("%w: the zstd data of frame %d gives more bytes than it says", stef.ErrCorrupt, frame)
+	return fmt.Errorf("%w: frame %d decompresses to more bytes than its size says", stef.ErrCorrupt, frame)
 }
 
 func zstdError(err error, got, want int) error {
@@ -398,9 +398,9 @@ func zstdError(err error, got, want int) error {
 		kind = stef.ErrLimit
 	}
 	if errors.Is(err, zstd.ErrUnknownDictionary) {
-		return fmt.Errorf("%w: the reader has to be told the one that the writer uses", stef.ErrZstdDict)
+		return fmt.Errorf("%w: pass the one of the writer to the reader, with WithZstdDicts", stef.ErrZstdDict)
 	}
-	return fmt.Errorf("%w: zstd gave %d of %d bytes: %w", kind, got, want, err)
+	return fmt.Errorf("%w: zstd failed after %d of %d bytes: %w", kind, got, want, err)
 }
 
 // room returns dst with capacity for some of n more bytes.
@@ -436,7 +436,7 @@ func (r *Reader) uvarint() (uint64, error) {
 			return v, nil
 		}
 	}
-	return 0, fmt.Errorf("%w: number over 64 bits", stef.ErrCorrupt)
+	return 0, fmt.Errorf("%w: a number has more than 64 bits", stef.ErrCorrupt)
 }
 
 // cut converts the end of the source inside an element into an error that names the

@@ -57,11 +57,11 @@ func TestFixedHeaderErrors(t *testing.T) {
 	f("53544546 01 00 00", stef.ErrCorrupt, "size is 1, at least 2")
 	f("53544546 81 80 40 00 00", stef.ErrLimit, "size is 1048577, at most 1048576")
 	f("53544546 ff ff ff ff ff ff ff ff ff 01 00 00", stef.ErrLimit, "at most 1048576")
-	f("53544546 ff ff ff ff ff ff ff ff ff 02 00 00", stef.ErrCorrupt, "number over 64 bits")
-	f("53544546 80 80 80 80 80 80 80 80 80 80 00", stef.ErrCorrupt, "number over 64 bits")
+	f("53544546 ff ff ff ff ff ff ff ff ff 02 00 00", stef.ErrCorrupt, "a number has more than 64 bits")
+	f("53544546 80 80 80 80 80 80 80 80 80 80 00", stef.ErrCorrupt, "a number has more than 64 bits")
 	f("53544546 02", stef.ErrCorrupt, "unexpected EOF")
 	f("53544546 02 00", stef.ErrCorrupt, "unexpected EOF")
-	f("53544546 02 01 00", stef.ErrVersion, "format version 1, this reads 0")
+	f("53544546 02 01 00", stef.ErrVersion, "format version 1, this reader supports version 0")
 	f("53544546 02 ff 00", stef.ErrVersion, "format version 15")
 	f("53544546 02 00 02", stef.ErrVersion, "compression")
 	f("53544546 02 00 03", stef.ErrVersion, "compression")
@@ -109,11 +109,11 @@ func TestFrameErrors(t *testing.T) {
 	}
 	f("00", stef.ErrCorrupt, at, "unexpected EOF")
 	f("00 80", stef.ErrCorrupt, at, "unexpected EOF")
-	f("00 00", stef.ErrCorrupt, at, "frame of no bytes")
+	f("00 00", stef.ErrCorrupt, at, "the frame has no content")
 	f("00 02 61", stef.ErrCorrupt, at, "unexpected EOF")
 	f("00 81 80 80 20", stef.ErrLimit, at, "frame of 67108865 bytes, at most 67108864")
 	f("00 ff ff ff ff ff ff ff ff ff 01", stef.ErrLimit, at, "at most 67108864")
-	f("00 ff ff ff ff ff ff ff ff ff 02", stef.ErrCorrupt, at, "number over 64 bits")
+	f("00 ff ff ff ff ff ff ff ff ff 02", stef.ErrCorrupt, at, "a number has more than 64 bits")
 }
 
 func TestVarHeaderFrameErrors(t *testing.T) {
@@ -124,8 +124,8 @@ func TestVarHeaderFrameErrors(t *testing.T) {
 		require.ErrorContains(t, err, "stef: variable header at offset 7: ")
 	}
 	f("", stef.ErrCorrupt, "unexpected EOF")
-	f("08 02 00 00", stef.ErrCorrupt, "frame flags 0x08")
-	f("00 00", stef.ErrCorrupt, "frame of no bytes")
+	f("08 02 00 00", stef.ErrCorrupt, "unknown bits in the frame flags 0x08")
+	f("00 00", stef.ErrCorrupt, "the frame has no content")
 	f("00 02 00", stef.ErrCorrupt, "unexpected EOF")
 	f("00 81 80 40", stef.ErrLimit, "frame of 1048577 bytes, at most 1048576")
 	f("00 01 00", stef.ErrCorrupt, "the number of user data pairs is cut off")

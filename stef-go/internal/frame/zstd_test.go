@@ -129,17 +129,17 @@ func TestZstdErrors(t *testing.T) {
 	}
 	hello := coded("hello, hello, hello")
 
-	f(stef.ErrCorrupt, 1, at, "zstd gave 0 of 5 bytes", codedFrame(2, 5, []byte("nozstd")))
-	f(stef.ErrCorrupt, 1, at, "zstd gave 0 of 5 bytes", codedFrame(2, 5, nil))
-	f(stef.ErrCorrupt, 1, at, "zstd gave 19 of 20 bytes", codedFrame(2, 20, hello))
-	f(stef.ErrCorrupt, 1, at, "compressed bytes are left over", codedFrame(2, 19, append(bytes.Clone(hello), make([]byte, 40)...)))
-	f(stef.ErrCorrupt, 1, at, "compressed bytes are left over", codedFrame(2, 19, append(bytes.Clone(hello), hello...)))
+	f(stef.ErrCorrupt, 1, at, "zstd failed after 0 of 5 bytes", codedFrame(2, 5, []byte("nozstd")))
+	f(stef.ErrCorrupt, 1, at, "zstd failed after 0 of 5 bytes", codedFrame(2, 5, nil))
+	f(stef.ErrCorrupt, 1, at, "zstd failed after 19 of 20 bytes", codedFrame(2, 20, hello))
+	f(stef.ErrCorrupt, 1, at, "compressed bytes follow the content of the frame", codedFrame(2, 19, append(bytes.Clone(hello), make([]byte, 40)...)))
+	f(stef.ErrCorrupt, 1, at, "compressed bytes follow the content of the frame", codedFrame(2, 19, append(bytes.Clone(hello), hello...)))
 	f(stef.ErrLimit, 1, at, "frame of 67108865 bytes", unhex(t, "02 01 81 80 80 20"))
-	f(stef.ErrCorrupt, 1, at, "frame of no bytes", unhex(t, "02 00 00"))
+	f(stef.ErrCorrupt, 1, at, "the frame has no content", unhex(t, "02 00 00"))
 
 	// What zstd gives more than was said would begin the next frame. A frame that ends
 	// with a checksum is looked at completely.
-	const more = "the zstd data of frame 1 gives more bytes than it says"
+	const more = "frame 1 decompresses to more bytes than its size says"
 	surplus := codedFrame(2, 18, hello)
 	f(stef.ErrCorrupt, 1, at, more, surplus)
 	plain := newCoder(t, zstd.WithEncoderCRC(false))
@@ -172,9 +172,9 @@ func TestZstdHeaderErrors(t *testing.T) {
 		requireError(t, err, kind, 7, 0, text)
 	}
 	c := newCoder(t)
-	f(stef.ErrCorrupt, "zstd gave 0 of 2 bytes", codedFrame(0, 2, []byte{0, 0}))
+	f(stef.ErrCorrupt, "zstd failed after 0 of 2 bytes", codedFrame(0, 2, []byte{0, 0}))
 	f(stef.ErrCorrupt, "unexpected EOF", unhex(t, "00 02"))
-	f(stef.ErrCorrupt, "left over", codedFrame(0, 2, append(c.complete(0, "\x00\x00")[3:], make([]byte, 40)...)))
+	f(stef.ErrCorrupt, "follow the content of the frame", codedFrame(0, 2, append(c.complete(0, "\x00\x00")[3:], make([]byte, 40)...)))
 	f(stef.ErrLimit, "frame of 1048577 bytes", unhex(t, "00 81 80 40 02 00 00"))
 }
 

@@ -62,7 +62,7 @@ func TestSendLedger(t *testing.T) {
 	state("sent 15 acked 15 unacked 0 bytes 0 records 0 chunks")
 
 	_, _, err := l.Receive(Response{Acked: 16})
-	require.ErrorContains(t, err, "record 16, and 15 were sent")
+	require.ErrorContains(t, err, "record 16, but only 15 were sent")
 	state("sent 15 acked 15 unacked 0 bytes 0 records 0 chunks")
 }
 

@@ -51,7 +51,7 @@ type sentChunk struct {
 // Send notes a chunk that ends with record last.
 func (l *Sender) Send(last uint64, bytes int) error {
 	if last < l.sent {
-		return fmt.Errorf("stefgrpc: a chunk ends with record %d, an earlier one with record %d", last, l.sent)
+		return fmt.Errorf("stefgrpc: a chunk ends with record %d, but an earlier one ended with record %d", last, l.sent)
 	}
 	l.sent = last
 	if last <= l.acked {
@@ -77,7 +77,7 @@ func (l *Sender) SendUncounted() { l.uncounted = true }
 func (l *Sender) Receive(r wire.Response) (news News, ok bool, err error) {
 	if r.Acked > l.sent {
 		if !l.uncounted {
-			return News{}, false, fmt.Errorf("the server acknowledges record %d, and %d were sent", r.Acked, l.sent)
+			return News{}, false, fmt.Errorf("the server acknowledged record %d, but only %d were sent", r.Acked, l.sent)
 		}
 		l.sent = r.Acked
 	}

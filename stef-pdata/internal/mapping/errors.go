@@ -12,7 +12,7 @@ import (
 var (
 	// ErrRecord is a record with content that OTLP cannot express. A RecordError
 	// wraps it.
-	ErrRecord = errors.New("record does not fit OTLP")
+	ErrRecord = errors.New("OTLP cannot express the record")
 	// ErrDamaged is a message, or an item, that is not valid protobuf of its
 	// signal. An ItemError wraps it.
 	ErrDamaged = errors.New("damaged message")

@@ -55,7 +55,7 @@ func (b *Budget) TakePairs(n int) error {
 
 // TooLarge returns the error for an item over MaxItemBytes.
 func TooLarge() error {
-	return fmt.Errorf("%w: an item takes over %d bytes", stef.ErrLimit, MaxItemBytes)
+	return fmt.Errorf("%w: an item takes more than %d bytes", stef.ErrLimit, MaxItemBytes)
 }
 
 func tooManyPairs(n int) error {
@@ -66,7 +66,7 @@ func tooManyPairs(n int) error {
 // 1.
 func CheckDepth(depth int) error {
 	if depth > MaxDepth {
-		return fmt.Errorf("%w: arrays and maps are nested over %d deep", stef.ErrLimit, MaxDepth)
+		return fmt.Errorf("%w: arrays and maps are nested more than %d deep", stef.ErrLimit, MaxDepth)
 	}
 	return nil
 }

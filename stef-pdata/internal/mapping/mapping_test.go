@@ -85,8 +85,8 @@ func TestRecordRanges(t *testing.T) {
 	list = AddRecord(list, 7, NotOTLP("G", "why"))
 	require.Len(t, list, 3)
 	require.Equal(t, uint64(6), list.Records())
-	require.EqualError(t, list, "stef: 6 records were not converted, the first: records 1 to 2: F: record does not fit OTLP: why")
-	require.EqualError(t, list[2], "record 7: G: record does not fit OTLP: why")
+	require.EqualError(t, list, "stef: 6 records were not converted, the first: records 1 to 2: F: OTLP cannot express the record: why")
+	require.EqualError(t, list[2], "record 7: G: OTLP cannot express the record: why")
 	require.ErrorIs(t, list, ErrRecord)
 }
 

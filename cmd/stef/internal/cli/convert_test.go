@@ -218,7 +218,7 @@ func TestConvertLeavesNothingHalf(t *testing.T) {
 	f(cli.ExitData, "it holds logs", "--force", "--root", "spans", recording, old)
 	f(cli.ExitData, "is not the signature", "--from", "stef", recording, out)
 	f(cli.ExitUsage, "there is no reference schema of logs\nusage: ", "--schema", "reference", recording, out)
-	f(cli.ExitUsage, "--schema is for an output of format stef", "--schema", "reference", recording, filepath.Join(dir, "out.json"))
+	f(cli.ExitUsage, "--schema works only for an output of format stef", "--schema", "reference", recording, filepath.Join(dir, "out.json"))
 	f(cli.ExitUsage, "does not tell the format", recording, filepath.Join(dir, "out.otlp"))
 	f(cli.ExitIO, "none: open: no such file", filepath.Join(dir, "none"), out)
 	f(cli.ExitIO, dir+": read: is a directory", dir, out)

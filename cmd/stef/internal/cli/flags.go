@@ -30,6 +30,6 @@ func choice[T any](flags *flag.FlagSet, name, usage string, to *T, names []strin
 				return nil
 			}
 		}
-		return fmt.Errorf("it is one of %s", strings.Join(names, ", "))
+		return fmt.Errorf("must be one of %s", strings.Join(names, ", "))
 	})
 }

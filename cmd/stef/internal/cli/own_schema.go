@@ -166,7 +166,7 @@ func (b baseFlag) String() string { return "" }
 func (b baseFlag) Set(v string) error {
 	root, numbers, ok := strings.Cut(v, "=")
 	if !ok {
-		return errors.New("it is of the form ROOT=N,N")
+		return errors.New("must be of the form ROOT=N,N")
 	}
 	w, err := schema.ParseWireText(numbers)
 	b[root] = w

@@ -139,7 +139,7 @@ func TestRecordAndReplayRefuse(t *testing.T) {
 	f(cli.ExitIO, "999999", "record", "--listen", "localhost:999999", filepath.Join(dir, "{signal}.stef"))
 	f(cli.ExitUsage, "standard input can be read once only", "replay", "-")
 	f(cli.ExitUsage, "FILE is missing", "replay")
-	f(cli.ExitUsage, "it is original, max or a number above 0", "replay", "--rate", "-1", recorded)
+	f(cli.ExitUsage, "must be original, max or a number above 0", "replay", "--rate", "-1", recorded)
 	f(cli.ExitUsage, "--rounds is at least 1", "replay", "--rounds", "0", recorded)
 	f(cli.ExitUsage, "--compression zstd is for --protocol stef", "replay", "--compression", "zstd", recorded)
 	f(cli.ExitIO, "none: open: no such file", "replay", filepath.Join(dir, "none"))

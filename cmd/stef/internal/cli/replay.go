@@ -98,7 +98,7 @@ func (c *replayer) define(flags *flag.FlagSet) {
 			c.pace = 0
 		default:
 			if c.pace, err = strconv.ParseFloat(s, 64); err != nil || !(c.pace > 0) {
-				return errors.New("it is original, max or a number above 0")
+				return errors.New("must be original, max or a number above 0")
 			}
 		}
 		return nil
@@ -232,7 +232,7 @@ func (c *replayer) connect() (*grpc.ClientConn, *replay.Sender, error) {
 			}
 			config.RootCAs = x509.NewCertPool()
 			if !config.RootCAs.AppendCertsFromPEM(pem) {
-				return nil, nil, &file.ContentError{Name: c.ca, Err: errors.New("there is no certificate in it")}
+				return nil, nil, &file.ContentError{Name: c.ca, Err: errors.New("the file has no certificate in PEM form")}
 			}
 		}
 		creds = credentials.NewTLS(config)

@@ -170,7 +170,7 @@ func (o *Options) Guess(in *file.Input) (Format, error) {
 		return Unknown, &file.ContentError{Name: in.Name, Err: errors.New("the file is empty")}
 	}
 	if f == Unknown {
-		return Unknown, &file.ContentError{Name: in.Name, Err: errors.New("the content begins like none of " + FormatNames)}
+		return Unknown, &file.ContentError{Name: in.Name, Err: errors.New("the content has none of the formats " + FormatNames)}
 	}
 	return f, nil
 }
@@ -193,13 +193,13 @@ func (o *Options) output() error {
 		return nil
 	}
 	if strings.HasSuffix(unpackedName(o.OutName), ".otlp") {
-		return refuse("the name %s does not tell the format: say --to otlp-parts or --to otlp", o.OutName)
+		return refuse("cannot tell the format from the name %s: add --to otlp-parts or --to otlp", o.OutName)
 	}
 	if o.OutName != "" && o.OutName != "-" {
-		return refuse("the name %s does not tell the format: say --to %s, or end the name in .stef, .parquet, .arrow, .parts, .pb or .json", o.OutName, writtenNames)
+		return refuse("cannot tell the format from the name %s: add --to %s, or end the name in .stef, .parquet, .arrow, .parts, .pb or .json", o.OutName, writtenNames)
 	}
 	if o.From == STEF {
-		return refuse("nothing tells what to convert to: say --to %s", writtenNames)
+		return refuse("the output format is unknown: add --to %s", writtenNames)
 	}
 	o.To = STEF
 	return nil
@@ -214,13 +214,13 @@ func (o *Options) check() error {
 		return refuse("a Parquet file is compressed inside and cannot be read under gzip or zstd: end the name in .parquet")
 	}
 	if len(o.Columns) > 0 && !o.To.table() {
-		return refuse("--columns is for an output of format parquet or arrow, and this is %s", o.To)
+		return refuse("--columns works only for an output of format parquet or arrow, and this is %s", o.To)
 	}
 	if o.To != STEF && len(o.StreamFlags) > 0 {
-		return refuse("%s is for an output of format stef, and this is %s", o.StreamFlags[0], o.To)
+		return refuse("%s works only for an output of format stef, and this is %s", o.StreamFlags[0], o.To)
 	}
 	if o.From == STEF && o.Mode != DefaultMode {
-		return refuse("--mode is for OTLP: from stef to stef records keep their order")
+		return refuse("--mode works only for OTLP: from stef to stef records keep their order")
 	}
 	return nil
 }

@@ -208,14 +208,14 @@ func TestUnsupported(t *testing.T) {
 		require.EqualError(t, err, want)
 		require.Empty(t, out)
 	}
-	f(packed, convert.Options{}, "nothing tells what to convert to: say --to stef, otlp-parts, otlp, otlp-json, parquet or arrow")
-	f(metrics, convert.Options{OutName: "a.otlp.zst"}, "the name a.otlp.zst does not tell the format: say --to otlp-parts or --to otlp")
-	f(metrics, convert.Options{OutName: "a.avro"}, "the name a.avro does not tell the format: "+
-		"say --to stef, otlp-parts, otlp, otlp-json, parquet or arrow, or end the name in .stef, .parquet, .arrow, .parts, .pb or .json")
+	f(packed, convert.Options{}, "the output format is unknown: add --to stef, otlp-parts, otlp, otlp-json, parquet or arrow")
+	f(metrics, convert.Options{OutName: "a.otlp.zst"}, "cannot tell the format from the name a.otlp.zst: add --to otlp-parts or --to otlp")
+	f(metrics, convert.Options{OutName: "a.avro"}, "cannot tell the format from the name a.avro: "+
+		"add --to stef, otlp-parts, otlp, otlp-json, parquet or arrow, or end the name in .stef, .parquet, .arrow, .parts, .pb or .json")
 	f(logs, convert.Options{To: convert.STEF, Schema: convert.Reference}, "there is no reference schema of logs")
 	f(recording(t, otlpfile.Logs, 1), convert.Options{Schema: convert.Reference}, "there is no reference schema of logs")
-	f(packed, convert.Options{To: convert.STEF, Mode: convert.Sorted}, "--mode is for OTLP: from stef to stef records keep their order")
-	f(packed, convert.Options{To: convert.OTLP, StreamFlags: []string{"--level"}}, "--level is for an output of format stef, and this is otlp")
+	f(packed, convert.Options{To: convert.STEF, Mode: convert.Sorted}, "--mode works only for OTLP: from stef to stef records keep their order")
+	f(packed, convert.Options{To: convert.OTLP, StreamFlags: []string{"--level"}}, "--level works only for an output of format stef, and this is otlp")
 }
 
 // The error for bad content names the file and the place.
@@ -230,7 +230,7 @@ func TestBadContent(t *testing.T) {
 		require.Contains(t, err.Error(), "standard input: ")
 		require.Contains(t, err.Error(), want)
 	}
-	f([]byte("hello"), convert.Options{}, "begins like none of stef, otlp-parts, otlp, otlp-json, stef-parts, parquet or arrow")
+	f([]byte("hello"), convert.Options{}, "has none of the formats stef, otlp-parts, otlp, otlp-json, stef-parts, parquet or arrow")
 	f(nil, convert.Options{}, "the file is empty")
 	f(parts[:len(parts)-1], convert.Options{}, "part 3, byte ")
 	f(packed[:len(packed)-1], convert.Options{To: convert.OTLP}, "frame 3 at offset ")
@@ -362,7 +362,7 @@ func TestParse(t *testing.T) {
 		require.Equal(t, name, f.String())
 	}
 	_, err := convert.ParseFormat("unknown")
-	require.EqualError(t, err, `"unknown" is none of stef, otlp-parts, otlp, otlp-json, stef-parts, parquet or arrow`)
+	require.EqualError(t, err, `"unknown" is not one of stef, otlp-parts, otlp, otlp-json, stef-parts, parquet or arrow`)
 	for _, name := range []string{"ordered", "sorted"} {
 		m, err := convert.ParseMode(name)
 		require.NoError(t, err)

@@ -50,7 +50,7 @@ func ParseFormat(name string) (Format, error) {
 			return f, nil
 		}
 	}
-	return Unknown, fmt.Errorf("%q is none of %s", name, FormatNames)
+	return Unknown, fmt.Errorf("%q is not one of %s", name, FormatNames)
 }
 
 // peeked is how much of the content guessInput examines.

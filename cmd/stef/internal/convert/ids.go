@@ -27,11 +27,11 @@ func (k idKind) raw(id []byte) ([]byte, error) {
 	case 2 * k.size:
 		b := make([]byte, k.size)
 		if _, err := hex.Decode(b, id); err != nil {
-			return nil, fmt.Errorf("the %s %q is no hexadecimal text", k.name, id)
+			return nil, fmt.Errorf("the %s %q is not hexadecimal", k.name, id)
 		}
 		id = b
 	default:
-		return nil, fmt.Errorf("a %s of %d bytes", k.name, len(id))
+		return nil, fmt.Errorf("the %s has %d bytes, which is no valid length", k.name, len(id))
 	}
 	for _, b := range id {
 		if b != 0 {

@@ -197,12 +197,12 @@ func (c *joined) add(in *file.Input) error {
 func (c *joined) of(o *Options, root *stream.Root) (err error) {
 	if c.sink != nil {
 		if c.res.Root != root {
-			return refuse("an output has one signal, and after %s there are %s: say --signal, or convert each on its own", c.res.Root.Signal, root.Signal)
+			return refuse("an output has one signal, but the input has %s, then %s: add --signal, or convert each on its own", c.res.Root.Signal, root.Signal)
 		}
 		return nil
 	}
 	if o.Root != nil && o.Root != root {
-		return refuse("there are %s, not %s", root.Signal, o.Root.Signal)
+		return refuse("the input has %s, not %s", root.Signal, o.Root.Signal)
 	}
 	c.res.Root = root
 	c.packed = newPacker(c.out, o.OutName)
@@ -266,4 +266,4 @@ func (o *Options) inBatches() bool {
 }
 
 // errNotWritten refuses an output of format stef-parts.
-var errNotWritten = fmt.Errorf("%w: files of format %s are for reading", ErrUnsupported, STEFParts)
+var errNotWritten = fmt.Errorf("%w: files of format %s can only be read", ErrUnsupported, STEFParts)

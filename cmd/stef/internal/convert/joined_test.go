@@ -84,9 +84,9 @@ func TestTableMistakes(t *testing.T) {
 	spans := write(t, "spans.parts", recording(t, otlpfile.Traces, 2))
 	_, _, err := convertFiles([]string{logs, spans}, convert.Options{To: convert.Parquet})
 	require.ErrorIs(t, err, convert.ErrUnsupported)
-	require.ErrorContains(t, err, "an output has one signal, and after logs there are traces")
+	require.ErrorContains(t, err, "an output has one signal, but the input has logs, then traces")
 	_, _, err = convertFiles([]string{logs}, convert.Options{To: convert.OTLP, Columns: []string{"a"}})
-	require.ErrorContains(t, err, "--columns is for an output of format parquet or arrow")
+	require.ErrorContains(t, err, "--columns works only for an output of format parquet or arrow")
 	_, _, err = convertFiles([]string{logs}, convert.Options{To: convert.STEFParts})
 	require.ErrorIs(t, err, convert.ErrUnsupported)
 	for _, name := range []string{"a.parquet.zst", "a.parquet.zstd", "a.parquet.gz", "a.PARQUET.GZ"} {

@@ -96,7 +96,7 @@ func (r *Result) complete(items uint64) error {
 	if r.Items+r.Skipped == items {
 		return nil
 	}
-	return fmt.Errorf("of %d items %d were converted and %d left out", items, r.Items, r.Skipped)
+	return fmt.Errorf("of %d items only %d were converted and %d skipped", items, r.Items, r.Skipped)
 }
 
 // decode converts STEF to OTLP.

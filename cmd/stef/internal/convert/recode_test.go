@@ -264,7 +264,7 @@ func TestSpanIDs(t *testing.T) {
 		require.EqualError(t, err, "standard input: record 1: "+want)
 	}
 	bad("x", span, "a trace id of 1 bytes")
-	bad(trace, strings.Repeat("x", 16), `the span id "xxxxxxxxxxxxxxxx" is no hexadecimal text`)
+	bad(trace, strings.Repeat("x", 16), `the span id "xxxxxxxxxxxxxxxx" is not hexadecimal`)
 }
 
 // User data are kept, and restarts of the source do not matter.

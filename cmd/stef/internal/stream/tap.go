@@ -35,7 +35,7 @@ func (t *Tap) Read(b []byte) (int, error) {
 // End is the offset after the last byte read.
 func (t *Tap) End() int64 { return t.base + int64(len(t.kept)) }
 
-var errLost = errors.New("a frame is not where it was read")
+var errLost = errors.New("the position of a frame does not match the bytes read")
 
 // Size reads the rest of the source without keeping it, and returns the total
 // number of bytes. A truncated compressed file is not an error.
