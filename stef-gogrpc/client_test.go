@@ -542,7 +542,7 @@ func TestWriteContext(t *testing.T) {
 		<-ctx.Done()
 		time.Sleep(100 * time.Microsecond) // for the effects of the end of the context
 		if _, again := s.WriteRecords([]byte("frame"), s.Sent()); again != nil {
-			require.ErrorContains(t, again, "within a chunk")
+			require.ErrorContains(t, again, "inside a chunk")
 			require.Error(t, err)
 			<-s.Done()
 			s = nil

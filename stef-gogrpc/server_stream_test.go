@@ -199,12 +199,12 @@ func TestServerRefuses(t *testing.T) {
 		p.data(true, "0123456789")
 		p.data(true, "0123456789", "0")
 	}, WithMaxChunkBytes(10))
-	f("chunk in many messages", codes.ResourceExhausted, "chunk of 12 bytes", func(p *scripted) {
+	f("chunk in many messages", codes.ResourceExhausted, "chunk of at least 12 bytes", func(p *scripted) {
 		for range 20 {
 			p.data(false, "abc")
 		}
 	}, WithMaxChunkBytes(10))
-	f("message beyond the server", codes.ResourceExhausted, "at most 10 the server buffers at most", func(p *scripted) {
+	f("message beyond the server", codes.ResourceExhausted, "the server buffers at most 10", func(p *scripted) {
 		p.data(true, "0123456789", "0")
 	}, WithMaxBufferedBytes(10))
 	f("gRPC's own limit", codes.ResourceExhausted, "larger than max", func(p *scripted) {

@@ -583,7 +583,7 @@ func TestSessionRefused(t *testing.T) {
 			}
 		}
 		require.Equal(t, []Kind{KindUnknown, KindUnavailable, KindLimit, KindUnavailable}, kinds)
-		require.ErrorContains(t, r.session.State().LastError, "did not take the headers within 15s")
+		require.ErrorContains(t, r.session.State().LastError, "did not read the headers of the stream within 15s")
 		r.stream(4).ackAll()
 		a.ok()
 		r.stop()

@@ -30,7 +30,7 @@ func TestSessionConfig(t *testing.T) {
 	f("AckTimeout", func(c *SessionConfig) { c.AckTimeout = -1 })
 	f("DrainTimeout", func(c *SessionConfig) { c.DrainTimeout = -1 })
 	f("Backoff.Initial", func(c *SessionConfig) { c.Backoff.Initial = -1 })
-	f("Backoff.Max is 1ms, at least 100ms", func(c *SessionConfig) { c.Backoff.Max = time.Millisecond })
+	f("Backoff.Max is 1ms, must be at least 100ms", func(c *SessionConfig) { c.Backoff.Max = time.Millisecond })
 	f("Backoff.Multiplier", func(c *SessionConfig) { c.Backoff.Multiplier = 0.5 })
 	f("Backoff.Jitter", func(c *SessionConfig) { c.Backoff.Jitter = 2 })
 

@@ -348,7 +348,7 @@ func TestSessionEncoderFails(t *testing.T) {
 		b := r.send(load{id: 2, last: 3, cut: true})
 		e := b.unsent(KindUnknown)
 		require.True(t, e.MaybeDelivered, "its first frame was sent")
-		require.ErrorContains(t, e, "went back from 10 to 3")
+		require.ErrorContains(t, e, "decreased from 10 to 3")
 		r.stream(0).ackAll()
 		a.ok()
 		r.stop()

@@ -53,7 +53,7 @@ func TestSessionShutdown(t *testing.T) {
 		r.start()
 		a := r.send(load{})
 		took, err := r.shutdown(time.Second)
-		require.ErrorContains(t, err, "1 batches handed back")
+		require.ErrorContains(t, err, "handed back 1 batches")
 		require.Zero(t, took)
 		require.False(t, a.unsent(KindClosed).MaybeDelivered)
 	})

@@ -40,8 +40,8 @@ func TestGenerateRefuses(t *testing.T) {
 
 	// Two fields of one name.
 	f("2:26: fields R.a and A have the same name in Go", "struct R root { A uint64 a uint64 }")
-	f("2:33: R.HasA twice", "struct R root { A bool optional HasA uint64 }")
-	f("3:7: OTypeNone twice", "struct R root { O O }", "oneof O { None uint64 }")
+	f("2:33: the schema generates R.HasA twice", "struct R root { A bool optional HasA uint64 }")
+	f("3:7: the schema generates OTypeNone twice", "struct R root { O O }", "oneof O { None uint64 }")
 	f("R.HasA twice", "struct R root { A uint64 optional HasA uint64 }")
 	f("R.SetA twice", "struct R root { A uint64 SetA uint64 }")
 	f("R.UnsetA twice", "struct R root { A uint64 optional UnsetA uint64 }")
