@@ -182,7 +182,7 @@ func TestShutdownWithStuckPipeline(t *testing.T) {
 			}
 			require.Eventually(t, func() bool { inFlight, _ := r.shared.admission.state(); return inFlight > 0 }, 5*time.Second, time.Millisecond)
 			requireQuick(t, 5*time.Second, func() {
-				require.ErrorContains(t, r.stop(context.Background()), "does not return")
+				require.ErrorContains(t, r.stop(context.Background()), "the pipeline has not finished")
 			})
 			close(proceed)
 			r.requireIdle()
