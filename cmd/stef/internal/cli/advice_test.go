@@ -38,13 +38,13 @@ func TestAdvice(t *testing.T) {
 	for _, name := range []string{out + ".json", out + ".parquet", out + ".pb", out + ".stef"} {
 		f(cli.ExitData, "own.stef: convert knows records of OpenTelemetry only; print records of your own with stef cat --schema FILE.stef: ", "convert", own, name)
 	}
-	f(cli.ExitUsage, `invalid value "x" for --schema: it is one of compact, full, reference`+"\n", "convert", "--schema", "x", own, out)
+	f(cli.ExitUsage, `invalid value "x" for --schema: must be one of compact, full, reference`+"\n", "convert", "--schema", "x", own, out)
 
 	// The name of the output.
 	stream := path("metrics.stef", metrics(t))
 	json := path("one.json", []byte(`{"resourceLogs":[]}`))
 	for _, in := range []string{stream, json} {
-		f(cli.ExitUsage, "out.avro does not tell the format: say --to stef, otlp-parts, otlp, otlp-json, parquet or arrow, or end the name in .stef", "convert", in, out+".avro")
+		f(cli.ExitUsage, "out.avro: add --to stef, otlp-parts, otlp, otlp-json, parquet or arrow, or end the name in .stef", "convert", in, out+".avro")
 	}
 
 	// Several signals in one file.

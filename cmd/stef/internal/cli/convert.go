@@ -121,9 +121,9 @@ func (c *conversion) define(flags *flag.FlagSet) {
 		case ok:
 			return nil
 		case strings.HasSuffix(name, ".stef"):
-			return fmt.Errorf("it is one of compact, full, reference; convert knows records of OpenTelemetry only: print records of your own with stef cat --schema %s", name)
+			return fmt.Errorf("must be one of compact, full, reference; convert knows records of OpenTelemetry only: print records of your own with stef cat --schema %s", name)
 		}
-		return errors.New("it is one of compact, full, reference")
+		return errors.New("must be one of compact, full, reference")
 	})
 	flags.Func("columns", "`KEY,...` attributes that get columns of their own in a table:\n"+
 		"http.request.method, resource:host.name, scope:name", func(keys string) error {

@@ -114,7 +114,7 @@ func TestReferenceStreams(t *testing.T) {
 			// These announce another schema, so their records are examined.
 			// They hold an invalid id.
 			require.True(t, v.HasSchema, v.File)
-			require.ErrorContains(t, err, "a trace id of 3 bytes", v.File)
+			require.ErrorContains(t, err, "the trace id has 3 bytes", v.File)
 			continue
 		}
 		require.Empty(t, res.Losses)
@@ -205,7 +205,7 @@ func TestExemplarIDs(t *testing.T) {
 	f(nil, nil, make([]byte, 16), make([]byte, 8))
 	bad := metricsOf(t, build([]byte("abc"), nil))
 	_, _, err := run(bad, convert.Options{To: convert.STEF, Schema: convert.Reference})
-	require.EqualError(t, err, "standard input: record 1: exemplar 0: a trace id of 3 bytes")
+	require.EqualError(t, err, "standard input: record 1: exemplar 0: the trace id has 3 bytes, which is no valid length")
 	_, res := mustRun(t, bad, convert.Options{To: convert.STEF, Schema: convert.Reference, Skip: true})
 	require.EqualValues(t, 1, res.Skipped)
 	require.Zero(t, res.Items)
@@ -263,7 +263,7 @@ func TestSpanIDs(t *testing.T) {
 		_, _, err := run(build(trace, span), convert.Options{To: convert.STEF, Schema: convert.Reference})
 		require.EqualError(t, err, "standard input: record 1: "+want)
 	}
-	bad("x", span, "a trace id of 1 bytes")
+	bad("x", span, "the trace id has 1 bytes, which is no valid length")
 	bad(trace, strings.Repeat("x", 16), `the span id "xxxxxxxxxxxxxxxx" is not hexadecimal`)
 }
 
