@@ -166,7 +166,7 @@ func BenchmarkSize(b *testing.B) { benchmarkSize(b, recordings(b)) }
 func BenchmarkSizeLarge(b *testing.B) { benchmarkSize(b, largeSets(b)) }
 
 func benchmarkSize(b *testing.B, sources []source) {
-	e, compact := newEncoding(b, "{}"), newEncoding(b, "{schema: compact}")
+	compact, full := newEncoding(b, "{}"), newEncoding(b, "{schema: full}")
 	for _, s := range sources {
 		for _, n := range messageItems {
 			messages := s.cut(b, s.parts, n)
@@ -186,7 +186,7 @@ func benchmarkSize(b *testing.B, sources []source) {
 				})
 			}
 			total := 0
-			for name, e := range map[string]*stefEncoding{"stef": e, "stef-compact": compact} {
+			for name, e := range map[string]*stefEncoding{"stef-compact": compact, "stef-full": full} {
 				total = 0
 				for _, m := range messages {
 					out, err := m.stef(e)
