@@ -32,6 +32,7 @@ type logStream struct {
 // started again, and the backend refuses now and then. Every record arrives, and the
 // folder is empty in the end.
 func TestFilesKilled(t *testing.T) {
+	binary(t) // skips before anything runs
 	kills := 3
 	if long() {
 		kills = 20
