@@ -125,7 +125,7 @@ func TestFollowFileExporter(t *testing.T) {
 	got := newLedger()
 	rf := steffilereceiver.NewFactory()
 	follower, err := rf.CreateLogs(t.Context(), receivertest.NewNopSettings(rf.Type()), configure(t, rf.CreateDefaultConfig(), fmt.Sprintf(
-		"{include: [%q], poll_interval: 5ms}", filepath.Join(dir, "*.stef"))), got.logs(t))
+		"{include: [%q], poll_interval: 10ms}", filepath.Join(dir, "*.stef"))), got.logs(t))
 	require.NoError(t, err)
 	require.NoError(t, follower.Start(t.Context(), h))
 
@@ -140,7 +140,7 @@ func TestFollowFileExporter(t *testing.T) {
 	for i := range batches {
 		require.NoError(t, logs.ConsumeLogs(t.Context(), incompressible(i*size, size, noise)))
 		if i%20 == 0 {
-			time.Sleep(10 * time.Millisecond) // so that the follower sees files before they rotate
+			time.Sleep(20 * time.Millisecond) // so that the follower sees files before they rotate
 		}
 	}
 	require.NoError(t, logs.Shutdown(context.Background()))
