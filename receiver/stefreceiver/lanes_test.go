@@ -68,7 +68,11 @@ const ackInterval = 10 * time.Millisecond
 // latency returns the median and the 99th percentile of the time to deliver small
 // batches, while the receiver is under siege if there is one.
 func latency(t testing.TB, hostile *siege) (median, p99 time.Duration) {
-	r := startRig(t, testConfig(func(c *Config) { c.AckInterval = ackInterval }),
+	r := startRig(t, testConfig(func(c *Config) {
+		c.AckInterval = ackInterval
+		// Only latency is measured. Under the race detector, a hostile batch takes seconds.
+		c.ShutdownTimeout = time.Minute
+	}),
 		sinks{metrics: acting(t, func(_ context.Context, md pmetric.Metrics) error {
 			_, err := (&pmetric.ProtoMarshaler{}).MarshalMetrics(md)
 			return err
