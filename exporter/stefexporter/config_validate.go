@@ -16,6 +16,7 @@ import (
 	"go.opentelemetry.io/collector/config/configgrpc"
 	"google.golang.org/grpc/resolver"
 
+	"github.com/otelstef/stef/internal/confkeys"
 	stef "github.com/otelstef/stef/stef-go"
 )
 
@@ -44,9 +45,9 @@ func (c *Config) Validate() error {
 		c.validateEndpoint(),
 		c.validateRouting(),
 		c.validateTimeout(),
-		withUnit("retry_on_failure::initial_interval", c.RetryConfig.InitialInterval),
-		withUnit("retry_on_failure::max_interval", c.RetryConfig.MaxInterval),
-		withUnit("retry_on_failure::max_elapsed_time", c.RetryConfig.MaxElapsedTime),
+		confkeys.WithUnit("retry_on_failure::initial_interval", c.RetryConfig.InitialInterval),
+		confkeys.WithUnit("retry_on_failure::max_interval", c.RetryConfig.MaxInterval),
+		confkeys.WithUnit("retry_on_failure::max_elapsed_time", c.RetryConfig.MaxElapsedTime),
 		c.validateProtocol(),
 		c.validateCompression(),
 		c.validateMetadata(),
@@ -131,7 +132,7 @@ func (c *Config) validateTimeout() error {
 		return errors.New("timeout is 0, so a batch could wait for its acknowledgement forever: set a duration above 0, such as 15s")
 	}
 	// The section itself rejects durations below 0.
-	return withUnit("timeout", c.TimeoutConfig.Timeout)
+	return confkeys.WithUnit("timeout", c.TimeoutConfig.Timeout)
 }
 
 func (c *Config) validateProtocol() error {
@@ -286,7 +287,7 @@ func between(key string, value, low, high int) error {
 }
 
 func duration(key string, value, low, high time.Duration) error {
-	if err := withUnit(key, value); err != nil {
+	if err := confkeys.WithUnit(key, value); err != nil {
 		return err
 	}
 	if value < low || value > high {
@@ -295,17 +296,8 @@ func duration(key string, value, low, high time.Duration) error {
 	return nil
 }
 
-// withUnit rejects durations that were written without a unit. The Collector reads
-// these as nanoseconds.
-func withUnit(key string, value time.Duration) error {
-	if value > 0 && value < time.Microsecond {
-		return fmt.Errorf("%s is %s: write it with a unit, such as %ds or %dms", key, value, value, value)
-	}
-	return nil
-}
-
 func lifetime(key string, d time.Duration) error {
-	if err := withUnit(key, d); err != nil {
+	if err := confkeys.WithUnit(key, d); err != nil {
 		return err
 	}
 	if d != 0 && d < minLifetime {

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package confkeys reports keys of a configuration that do not exist, and suggests
-// the keys that may have been meant.
+// the keys that may have been meant. It also holds the checks of values that several
+// components share.
 package confkeys
 
 import (

@@ -151,9 +151,9 @@ func (c *Config) Validate() error {
 		atLeast("poll_interval", c.PollInterval, 10*time.Millisecond, "the default is 200ms"),
 		atLeast("settle_time", c.SettleTime, time.Second, "a shorter one takes files that are still being written for finished, the default is 10s"),
 		atLeast("shutdown_timeout", c.ShutdownTimeout, time.Millisecond, "the default is 5s"),
-		withUnit("retry_on_failure::initial_interval", c.RetryConfig.InitialInterval),
-		withUnit("retry_on_failure::max_interval", c.RetryConfig.MaxInterval),
-		withUnit("retry_on_failure::max_elapsed_time", c.RetryConfig.MaxElapsedTime),
+		confkeys.WithUnit("retry_on_failure::initial_interval", c.RetryConfig.InitialInterval),
+		confkeys.WithUnit("retry_on_failure::max_interval", c.RetryConfig.MaxInterval),
+		confkeys.WithUnit("retry_on_failure::max_elapsed_time", c.RetryConfig.MaxElapsedTime),
 	)
 	switch c.OnFinished {
 	case Keep, Delete, Move:
@@ -188,20 +188,11 @@ func (c *LimitsConfig) Validate() error {
 }
 
 func atLeast(key string, value, least time.Duration, hint string) error {
-	if err := withUnit(key, value); err != nil {
+	if err := confkeys.WithUnit(key, value); err != nil {
 		return err
 	}
 	if value < least {
 		return fmt.Errorf("%s is %s: set it to %s or more; %s", key, value, least, hint)
-	}
-	return nil
-}
-
-// withUnit rejects durations that were written without a unit. The Collector reads
-// these as nanoseconds.
-func withUnit(key string, value time.Duration) error {
-	if value > 0 && value < time.Microsecond {
-		return fmt.Errorf("%s is %s: write it with a unit, such as %ds or %dms", key, value, value, value)
 	}
 	return nil
 }
