@@ -102,7 +102,7 @@ func makeReport(t *testing.T, c *study.Context, dir, command string) (r *report.
 		}
 	}
 	for name, text := range blocks {
-		blocks[name] = fmt.Sprintf("%s\n\n%s, %s, %s; data: %s; `%s`.", strings.TrimRight(text, "\n"), r.Env.Date, r.Env.Machine, r.Env.Go, r.Env.Data, command)
+		blocks[name] = fmt.Sprintf("%s\n\n%s, %s, %s; %s, see [the data](#the-data); `%s`.", strings.TrimRight(text, "\n"), r.Env.Date, r.Env.Machine, r.Env.Go, dataset.Counts(c.Refs), command)
 	}
 	return r, blocks, whole && !t.Failed()
 }

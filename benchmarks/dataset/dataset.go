@@ -219,6 +219,17 @@ func Line(refs []Ref) string {
 	return line + "; for reporting only: " + strings.Join(reporting, ", ")
 }
 
+// Counts is a short form of Line, for the places that a table of sets is near.
+func Counts(refs []Ref) string {
+	large := 0
+	for _, r := range refs {
+		if !r.Bundled {
+			large++
+		}
+	}
+	return fmt.Sprintf("%d recordings of the repository and %d large real sets", len(refs)-large, large)
+}
+
 // noted is a testing.TB that records the reason for a skip.
 type noted struct {
 	testing.TB

@@ -72,10 +72,10 @@ func way(c transport.Config) string {
 // patience is the time limit of a run. A run that exceeds it counts as blocked.
 const patience = 5 * time.Minute
 
-// longTrip is a round trip time. From this time on, a run sends the batches
-// repeatedly and lasts for several round trips. Otherwise the wait for the last
-// answers would dominate. The batches together are larger than the window of
-// STEF's compression.
+// longTrip is a round trip time. From this time on, a run sends the batches in
+// laps with new ids and times, and lasts for several round trips. Otherwise the
+// wait for the last answers would dominate. The batches together are larger than
+// the window of STEF's compression.
 const longTrip = 20 * time.Millisecond
 
 // lasting returns the duration of a run, or 0 to send each batch once.
@@ -205,7 +205,7 @@ func millis(d time.Duration) string { return fmt.Sprintf("%g ms", float64(d)/1e6
 func transportNotes(more ...string) []string {
 	return append(more, fmt.Sprintf("Client and server in one process, real gRPC over an in-memory connection with the injected round trip; flow control windows of %d MiB "+
 		"(InitialWindowSize, InitialConnWindowSize) at both ends. CPU is that of both ends and of the network between them. The server deserialises to pdata and looks at each item. "+
-		"zstd and gzip of OTLP are those of gRPC (each message, compressors of the Collector's configgrpc and of grpc-go); zstd of STEF is that of the format, gzip that of gRPC. Batches are sent once each; from a round trip of %s on, again and again for some round trips.", transport.DefaultWindow>>20, millis(longTrip)))
+		"zstd and gzip of OTLP are those of gRPC (each message, compressors of the Collector's configgrpc and of grpc-go); zstd of STEF is that of the format, gzip that of gRPC. Batches are sent once each; from a round trip of %s on, in laps for some round trips. Every lap has new ids and later times; changing them is part of the CPU of both protocols.", transport.DefaultWindow>>20, millis(longTrip)))
 }
 
 // latency is the counterpart of appendix B of OTEP 0035.

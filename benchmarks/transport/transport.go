@@ -72,8 +72,9 @@ type Config struct {
 	// Window is the flow control window of gRPC for streams and connection, at
 	// both ends; 0 uses gRPC's default.
 	Window int32
-	// For sends the batches repeatedly until this time has passed, instead of
-	// once each.
+	// For sends the batches in laps until this time has passed, instead of once
+	// each. In every lap they have new ids and later times, since no sender
+	// repeats those; changing them counts as CPU of both protocols.
 	For time.Duration
 }
 
@@ -174,7 +175,7 @@ func (r *run) senders(ctx context.Context, batches []otlpfile.Batch) ([]sender, 
 				return
 			}
 			senders[i] = s
-			failures[i] = errors.Join(s.send(ctx, batches[i%len(batches)]), s.finish(ctx))
+			failures[i] = errors.Join(s.send(ctx, warmUp(batches[i%len(batches)], i)), s.finish(ctx))
 		})
 	}
 	wait.Wait()
@@ -182,31 +183,21 @@ func (r *run) senders(ctx context.Context, batches []otlpfile.Batch) ([]sender, 
 }
 
 // source returns a function that returns the next batch for a client until no
-// batches remain. Each batch is sent once by one of the clients. When a run
-// lasts for a time, each client sends all batches repeatedly, each starting at
-// a different batch. A STEF stream therefore sees a batch again only after all
-// others, when it has left the compression window, for any number of streams.
-func (r *run) source(batches []otlpfile.Batch) func(client int) func() (otlpfile.Batch, bool) {
-	if r.config.For == 0 {
-		var next atomic.Int64
-		return func(int) func() (otlpfile.Batch, bool) {
-			return func() (b otlpfile.Batch, ok bool) {
-				n := int(next.Add(1) - 1)
-				if n >= len(batches) {
-					return b, false
-				}
-				return batches[n], true
-			}
-		}
+// batches remain, and one that takes the batch back after it was sent. Each
+// batch is sent once by one of the clients, unless the run lasts for a time.
+func (r *run) source(batches []otlpfile.Batch) (next func() (*lap, bool), sent func(*lap)) {
+	if r.config.For > 0 {
+		return laps(batches, r.config)
 	}
-	end := time.Now().Add(r.config.For)
-	return func(client int) func() (otlpfile.Batch, bool) {
-		n := client * len(batches) / r.config.Clients
-		return func() (otlpfile.Batch, bool) {
-			n++
-			return batches[n%len(batches)], time.Now().Before(end)
+	var taken atomic.Int64
+	next = func() (*lap, bool) {
+		n := int(taken.Add(1) - 1)
+		if n >= len(batches) {
+			return nil, false
 		}
+		return &lap{batch: batches[n]}, true
 	}
+	return next, func(*lap) {}
 }
 
 // sendAll makes all clients send, and waits for all answers.
@@ -214,17 +205,17 @@ func (r *run) sendAll(ctx context.Context, senders []sender, batches []otlpfile.
 	var sent, items atomic.Int64
 	var wait sync.WaitGroup
 	failures := make(chan error, 2*len(senders))
-	source := r.source(batches)
-	for i, s := range senders {
-		next := source(i)
+	next, done := r.source(batches)
+	for _, s := range senders {
 		wait.Go(func() {
-			for b, ok := next(); ok; b, ok = next() {
-				if err := s.send(ctx, b); err != nil {
+			for l, ok := next(); ok; l, ok = next() {
+				if err := s.send(ctx, l.batch); err != nil {
 					failures <- err
 					return
 				}
 				sent.Add(1)
-				items.Add(int64(b.Items()))
+				items.Add(int64(l.batch.Items()))
+				done(l)
 			}
 			if err := s.finish(ctx); err != nil {
 				failures <- err

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/pcommon"
 
 	"github.com/otelstef/stef/benchmarks/dataset"
 	"github.com/otelstef/stef/internal/otlpfile"
@@ -67,7 +68,7 @@ func TestArrives(t *testing.T) {
 				"metrics": dataset.Bundled()[0].Load(t).Parts[5:20],
 			} {
 				const clients = 2
-				want := append(batches[:clients:clients], batches...)
+				want := append([]otlpfile.Batch{warmUp(batches[0], 0), warmUp(batches[1], 1)}, batches...)
 				var mutex sync.Mutex
 				var got []otlpfile.Batch
 				r := &run{config: Config{Protocol: p, Compression: compression, Clients: clients}, arrived: func(b otlpfile.Batch) {
@@ -101,8 +102,22 @@ func TestRoundTrip(t *testing.T) {
 
 func TestFor(t *testing.T) {
 	const long = 50 * time.Millisecond
-	r, err := Run(t.Context(), Config{Protocol: STEF, Compression: Zstd, Clients: 2, For: long}, spans(2))
-	require.NoError(t, err)
-	require.GreaterOrEqual(t, r.Wall, long)
-	require.Greater(t, r.Batches, 2)
+	for _, clients := range []int{1, 2, 5} {
+		seen := map[pcommon.SpanID]bool{}
+		var mutex sync.Mutex
+		r := &run{config: Config{Protocol: STEF, Compression: Zstd, Clients: clients, For: long}, arrived: func(b otlpfile.Batch) {
+			mutex.Lock()
+			defer mutex.Unlock()
+			for _, rs := range b.Traces.ResourceSpans().All() {
+				for _, span := range rs.ScopeSpans().At(0).Spans().All() {
+					require.False(t, seen[span.SpanID()], "a span was sent twice")
+					seen[span.SpanID()] = true
+				}
+			}
+		}}
+		result, err := r.all(t.Context(), spans(2))
+		require.NoError(t, err)
+		require.GreaterOrEqual(t, result.Wall, long)
+		require.Greater(t, result.Batches, 2)
+	}
 }

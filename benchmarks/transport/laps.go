@@ -1,0 +1,73 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package transport
+
+import (
+	"math"
+	"time"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+
+	"github.com/otelstef/stef/benchmarks/dataset"
+	"github.com/otelstef/stef/internal/otlpfile"
+	"github.com/otelstef/stef/internal/replay"
+)
+
+// lap is a batch and the seed of its ids when a run sends it.
+type lap struct {
+	batch otlpfile.Batch
+	seed  uint64
+}
+
+// laps returns the source of a run that lasts for a time. The batches are
+// copies, made before the clock starts. All clients share them, so a client has
+// a batch for itself until it has sent it, and a stream sees a batch again only
+// after others, when it has left the compression window. Equal seeds in a lap
+// keep the references between batches.
+func laps(batches []otlpfile.Batch, c Config) (next func() (*lap, bool), sent func(*lap)) {
+	length := duration(batches)
+	copies := (2*c.Clients + len(batches) - 1) / len(batches)
+	copies = max(copies, 1)
+	queue := make(chan *lap, copies*len(batches))
+	for i := range copies {
+		for _, b := range batches {
+			l := &lap{batch: dataset.Join(b), seed: uint64(i)}
+			replay.Change{Shift: time.Duration(i) * length}.Apply(&l.batch)
+			queue <- l
+		}
+	}
+	end := time.Now().Add(c.For)
+	next = func() (*lap, bool) {
+		if !time.Now().Before(end) {
+			return nil, false
+		}
+		l := <-queue
+		l.seed += uint64(copies)
+		replay.Change{Shift: time.Duration(copies) * length, IDs: l.seed}.Apply(&l.batch)
+		return l, true
+	}
+	return next, func(l *lap) { queue <- l }
+}
+
+// duration returns the time from the first to the last item, and a second for
+// the time between two laps.
+func duration(batches []otlpfile.Batch) time.Duration {
+	var first, last pcommon.Timestamp
+	for _, b := range batches {
+		from, to := replay.Times(b)
+		if first == 0 || from != 0 && from < first {
+			first = from
+		}
+		last = max(last, to)
+	}
+	return time.Duration(last-first) + time.Second
+}
+
+// warmUp returns a batch that is sent before the clock starts: the content of
+// b, with ids and times that the run does not send again.
+func warmUp(b otlpfile.Batch, client int) otlpfile.Batch {
+	b = dataset.Join(b)
+	replay.Change{Shift: -time.Hour, IDs: math.MaxUint64 - uint64(client)}.Apply(&b)
+	return b
+}
