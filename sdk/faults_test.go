@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/otel"
 
+	"github.com/otelstef/stef/internal/diskfault"
 	"github.com/otelstef/stef/stef-go/rotate"
 )
 
@@ -137,7 +138,7 @@ func bothProcessors(t *testing.T, run func(t *testing.T, batch bool)) {
 // A file system without space.
 func TestApplicationDiskFull(t *testing.T) {
 	bothProcessors(t, func(t *testing.T, batch bool) {
-		dir := smallDisk(t, 256<<10)
+		dir := diskfault.Small(t, 256<<10)
 		ballast := filepath.Join(dir, "ballast")
 		testFault(t, fault{
 			dir: filepath.Join(dir, "telemetry"), kinds: []rotate.Kind{rotate.KindFull}, filesRemain: true,

@@ -12,12 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func smallDisk(t *testing.T, _ int) string {
-	t.Helper()
-	t.Skip("mounts a file system of Linux; package rotate tests full disks with a stub")
-	return ""
-}
-
 func withoutPermission(t *testing.T, dir string) (restrict, allow func()) {
 	t.Helper()
 	if os.Geteuid() <= 0 {

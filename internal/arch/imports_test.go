@@ -87,6 +87,7 @@ internal/teltest/randtel      -> pdata
 internal/otlpfile             -> pdata zstd
 internal/replay               -> internal/otlpfile internal/signal stef-go stef-gogrpc stef-pdata pdata grpc
 internal/netfault             ->
+internal/diskfault            ->
 internal/arch                 ->
 internal/docs                 ->
 internal/walks                -> stef-go stef-go/otelstef stef-pdata exporter/stefexporter receiver/stefreceiver collector pdata

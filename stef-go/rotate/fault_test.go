@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/otelstef/stef/internal/diskfault"
 )
 
 // stubDisk is a disk with a quota and other faults.
@@ -119,7 +121,7 @@ func TestDiskFull(t *testing.T) {
 
 // A real file system that is full, and one that is read-only.
 func TestRealDisk(t *testing.T) {
-	dir := smallDisk(t, 256<<10)
+	dir := diskfault.Small(t, 256<<10)
 	w := open(t, Options{Dir: dir, Sync: SyncFlush})
 	n, want := uint64(0), []uint64(nil)
 	var err error
@@ -143,7 +145,7 @@ func TestRealDisk(t *testing.T) {
 	require.NoError(t, w.Close())
 	require.Equal(t, upTo(10), readAll(t, dir))
 
-	readOnlyDisk(t, dir)
+	diskfault.MakeReadOnly(t, dir)
 	w = open(t, Options{Dir: dir})
 	require.ErrorAs(t, writeLogs(w, 1, 1), &full)
 	require.Equal(t, KindPermission, full.Kind())
