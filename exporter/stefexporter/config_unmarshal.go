@@ -4,8 +4,6 @@
 package stefexporter
 
 import (
-	"errors"
-
 	"go.opentelemetry.io/collector/confmap"
 	"go.opentelemetry.io/collector/exporter/exporterhelper"
 
@@ -27,31 +25,21 @@ var sections = []confkeys.Section{
 
 // choices are the texts that the keys with a choice accept.
 var choices = map[string]string{
-	"protocol":                   choicesProtocol,
-	"compression":                choicesCompression,
-	"stef::compression":          choicesCompression,
-	"stef::compression_level":    choicesLevel,
-	"stef::optimize_for":         choicesOptimize,
-	"stef::templates":            choicesTemplates,
+	"protocol":                   "auto, stef or otlp",
+	"compression":                "zstd or none",
+	"stef::compression":          "zstd or none",
+	"stef::compression_level":    "fastest, default, better or best",
+	"stef::optimize_for":         "cpu, balanced or bytes",
+	"stef::templates":            "auto, on or off",
 	"stef::schema":               "compact, full or reference",
-	"otlp_fallback::compression": choicesOTLPCompression,
+	"otlp_fallback::compression": "gzip, snappy, zstd or none",
 }
-
-const (
-	choicesProtocol        = "auto, stef or otlp"
-	choicesCompression     = "zstd or none"
-	choicesLevel           = "fastest, default, better or best"
-	choicesOptimize        = "cpu, balanced or bytes"
-	choicesTemplates       = "auto, on or off"
-	choicesOTLPCompression = "gzip, snappy, zstd or none"
-)
 
 // Unmarshal reads the configuration. It reports keys that do not exist, and
 // suggests the keys that may have been meant.
 func (c *Config) Unmarshal(conf *confmap.Conf) error {
-	values := conf.ToStringMap()
-	if errs := append(confkeys.Unknown(values, nil, sections...), confkeys.NotText(values, choices)...); len(errs) > 0 {
-		return errors.Join(errs...)
+	if err := confkeys.Check(conf.ToStringMap(), nil, choices, sections...); err != nil {
+		return err
 	}
 	if o, ok := conf.Get("stef::optimize_for").(string); ok {
 		Optimization(o).Apply(&c.Stef) // keys that are set win

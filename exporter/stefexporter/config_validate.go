@@ -45,9 +45,7 @@ func (c *Config) Validate() error {
 		c.validateEndpoint(),
 		c.validateRouting(),
 		c.validateTimeout(),
-		confkeys.WithUnit("retry_on_failure::initial_interval", c.RetryConfig.InitialInterval),
-		confkeys.WithUnit("retry_on_failure::max_interval", c.RetryConfig.MaxInterval),
-		confkeys.WithUnit("retry_on_failure::max_elapsed_time", c.RetryConfig.MaxElapsedTime),
+		confkeys.Retries(c.RetryConfig.InitialInterval, c.RetryConfig.MaxInterval, c.RetryConfig.MaxElapsedTime),
 		c.validateProtocol(),
 		c.validateCompression(),
 		c.validateMetadata(),
@@ -136,10 +134,8 @@ func (c *Config) validateTimeout() error {
 }
 
 func (c *Config) validateProtocol() error {
-	switch c.Protocol {
-	case ProtocolAuto, ProtocolSTEF, ProtocolOTLP:
-	default:
-		return fmt.Errorf("protocol is %q: set it to %s", c.Protocol, choicesProtocol)
+	if err := confkeys.OneOf("protocol", c.Protocol, ProtocolAuto, ProtocolSTEF, ProtocolOTLP); err != nil {
+		return err
 	}
 	if c.Protocol == ProtocolSTEF && c.Fallback.Endpoint != "" {
 		return errors.New("otlp_fallback::endpoint has no use with protocol stef: remove it, or set protocol to auto")
@@ -205,35 +201,24 @@ func (c *Config) validateQueue() error {
 
 // Validate reports what to change in the configuration of streams.
 func (c *StefConfig) Validate() error {
-	_, levelErr := stef.ParseLevel(c.CompressionLevel)
-	if levelErr != nil {
-		levelErr = fmt.Errorf("compression_level is %q: set it to %s", c.CompressionLevel, choicesLevel)
-	}
-	if c.Compression != "" && c.Compression != compressionNone && c.Compression != compressionZstd {
-		levelErr = errors.Join(levelErr, fmt.Errorf("compression is %q: set it to %s", c.Compression, choicesCompression))
-	}
-	switch c.OptimizeFor {
-	case OptimizeCPU, OptimizeBalanced, OptimizeBytes, "":
-	default:
-		levelErr = errors.Join(levelErr, fmt.Errorf("optimize_for is %q: set it to %s", c.OptimizeFor, choicesOptimize))
-	}
-	if _, known := templatesOf[c.Templates]; !known && c.Templates != "" {
-		levelErr = errors.Join(levelErr, fmt.Errorf("templates is %q: set it to %s", c.Templates, choicesTemplates))
-	}
 	return errors.Join(
-		between("num_streams", c.NumStreams, 1, maxStreams),
-		between("connections", c.Connections, 1, maxConnections),
+		confkeys.Between("num_streams", c.NumStreams, 1, maxStreams, ""),
+		confkeys.Between("connections", c.Connections, 1, maxConnections, ""),
 		c.validateConnections(),
-		levelErr,
-		lifetime("max_stream_lifetime", c.MaxStreamLifetime),
-		lifetime("idle_timeout", c.IdleTimeout),
-		duration("flush_interval", c.FlushInterval, 0, maxFlush),
-		between("max_frame_size_kib", c.MaxFrameSizeKiB, minFrameKiB, maxFrameKiB),
-		between("max_message_size_kib", c.MaxMessageSizeKiB, minMessageKiB, maxMessageKiB),
-		between("max_unacked_batches", c.MaxUnackedBatches, 1, 1<<20),
-		between("max_unacked_mib", c.MaxUnackedMiB, 1, maxMiB),
-		between("max_dict_mib", c.MaxDictMiB, 1, maxMiB),
-		duration("shutdown_drain_timeout", c.ShutdownDrainTimeout, time.Millisecond, time.Hour),
+		confkeys.OneOf("compression_level", c.CompressionLevel,
+			stef.LevelFastest.String(), stef.LevelDefault.String(), stef.LevelBetter.String(), stef.LevelBest.String()),
+		confkeys.OneOf("compression", c.Compression, "", compressionZstd, compressionNone),
+		confkeys.OneOf("optimize_for", c.OptimizeFor, "", OptimizeCPU, OptimizeBalanced, OptimizeBytes),
+		confkeys.OneOf("templates", c.Templates, "", TemplatesAuto, TemplatesOn, TemplatesOff),
+		confkeys.ZeroOr("max_stream_lifetime", c.MaxStreamLifetime, minLifetime, "for no limit", ""),
+		confkeys.ZeroOr("idle_timeout", c.IdleTimeout, minLifetime, "for no limit", ""),
+		confkeys.Duration("flush_interval", c.FlushInterval, 0, maxFlush, ""),
+		confkeys.Between("max_frame_size_kib", c.MaxFrameSizeKiB, minFrameKiB, maxFrameKiB, ""),
+		confkeys.Between("max_message_size_kib", c.MaxMessageSizeKiB, minMessageKiB, maxMessageKiB, ""),
+		confkeys.Between("max_unacked_batches", c.MaxUnackedBatches, 1, 1<<20, ""),
+		confkeys.Between("max_unacked_mib", c.MaxUnackedMiB, 1, maxMiB, ""),
+		confkeys.Between("max_dict_mib", c.MaxDictMiB, 1, maxMiB, ""),
+		confkeys.Duration("shutdown_drain_timeout", c.ShutdownDrainTimeout, time.Millisecond, time.Hour, ""),
 	)
 }
 
@@ -247,61 +232,27 @@ func (c *StefConfig) validateConnections() error {
 
 // Validate reports what to change in the modes.
 func (m *ModeConfig) Validate() error {
-	check := func(signal string, mode Mode) error {
-		if mode != ModeSorted && mode != ModeOrdered {
-			return fmt.Errorf("mode of %s is %q: set it to sorted or ordered", signal, mode)
-		}
-		return nil
-	}
-	return errors.Join(check("traces", m.Traces), check("metrics", m.Metrics), check("logs", m.Logs))
+	return errors.Join(
+		confkeys.OneOf("mode of traces", m.Traces, ModeSorted, ModeOrdered),
+		confkeys.OneOf("mode of metrics", m.Metrics, ModeSorted, ModeOrdered),
+		confkeys.OneOf("mode of logs", m.Logs, ModeSorted, ModeOrdered),
+	)
 }
 
 // Validate reports what to change in the configuration of OTLP requests.
 func (c *OTLPConfig) Validate() error {
-	var compressionErr error
-	switch c.Compression {
-	case configcompression.TypeGzip, configcompression.TypeSnappy, configcompression.TypeZstd, compressionNone, "":
-	default:
-		compressionErr = fmt.Errorf("compression is %q: set it to %s", c.Compression, choicesOTLPCompression)
-	}
 	var endpointErr error
 	if (&configgrpc.ClientConfig{Endpoint: c.Endpoint}).Validate() != nil {
 		endpointErr = fmt.Errorf("endpoint is %q: set it to host:port, such as backend:4317, or remove it to use the same as for streams", c.Endpoint)
 	}
 	return errors.Join(
-		compressionErr,
+		confkeys.OneOf("compression", c.Compression, "",
+			configcompression.TypeGzip, configcompression.TypeSnappy, configcompression.TypeZstd, compressionNone),
 		endpointErr,
 		validateScheme("endpoint", c.Endpoint),
 		validatePort("endpoint", c.Endpoint),
-		between("max_concurrent_requests", c.MaxConcurrentRequests, 1, 1<<16),
-		between("max_request_size_mib", c.MaxRequestSizeMiB, 1, 1<<10),
-		duration("probe_interval", c.ProbeInterval, minProbe, 24*time.Hour),
+		confkeys.Between("max_concurrent_requests", c.MaxConcurrentRequests, 1, 1<<16, ""),
+		confkeys.Between("max_request_size_mib", c.MaxRequestSizeMiB, 1, 1<<10, ""),
+		confkeys.Duration("probe_interval", c.ProbeInterval, minProbe, 24*time.Hour, ""),
 	)
-}
-
-func between(key string, value, low, high int) error {
-	if value < low || value > high {
-		return fmt.Errorf("%s is %d: set it to a number from %d to %d", key, value, low, high)
-	}
-	return nil
-}
-
-func duration(key string, value, low, high time.Duration) error {
-	if err := confkeys.WithUnit(key, value); err != nil {
-		return err
-	}
-	if value < low || value > high {
-		return fmt.Errorf("%s is %s: set it to a duration from %s to %s", key, value, low, high)
-	}
-	return nil
-}
-
-func lifetime(key string, d time.Duration) error {
-	if err := confkeys.WithUnit(key, d); err != nil {
-		return err
-	}
-	if d != 0 && d < minLifetime {
-		return fmt.Errorf("%s is %s: set it to 0 for no limit, or to %s or more", key, d, minLifetime)
-	}
-	return nil
 }

@@ -157,9 +157,8 @@ var choices = map[string]string{
 
 // Unmarshal reports unknown keys with a suggestion.
 func (c *Config) Unmarshal(conf *confmap.Conf) error {
-	values := conf.ToStringMap()
-	if errs := append(confkeys.Unknown(values, nil, sections...), confkeys.NotText(values, choices)...); len(errs) > 0 {
-		return errors.Join(errs...)
+	if err := confkeys.Check(conf.ToStringMap(), nil, choices, sections...); err != nil {
+		return err
 	}
 	return conf.Unmarshal(c)
 }
@@ -168,14 +167,14 @@ func (c *Config) Unmarshal(conf *confmap.Conf) error {
 func (c *Config) Validate() error {
 	return errors.Join(
 		c.validateDictionaries(),
-		oneOf("schema", c.Schema, SchemaCompact, SchemaFull, SchemaReference),
-		oneOf("compression", c.Compression, stef.Zstd.String(), stef.None.String()),
-		oneOf("compression_level", c.CompressionLevel,
+		confkeys.OneOf("schema", c.Schema, SchemaCompact, SchemaFull, SchemaReference),
+		confkeys.OneOf("compression", c.Compression, stef.Zstd.String(), stef.None.String()),
+		confkeys.OneOf("compression_level", c.CompressionLevel,
 			stef.LevelFastest.String(), stef.LevelDefault.String(), stef.LevelBetter.String(), stef.LevelBest.String()),
-		oneOf("mode::traces", c.Mode.Traces, ModeSorted, ModeOrdered),
-		oneOf("mode::metrics", c.Mode.Metrics, ModeSorted, ModeOrdered),
-		oneOf("mode::logs", c.Mode.Logs, ModeSorted, ModeOrdered),
-		oneOf("templates", c.Templates, TemplatesAuto, TemplatesOn, TemplatesOff),
+		confkeys.OneOf("mode::traces", c.Mode.Traces, ModeSorted, ModeOrdered),
+		confkeys.OneOf("mode::metrics", c.Mode.Metrics, ModeSorted, ModeOrdered),
+		confkeys.OneOf("mode::logs", c.Mode.Logs, ModeSorted, ModeOrdered),
+		confkeys.OneOf("templates", c.Templates, TemplatesAuto, TemplatesOn, TemplatesOff),
 	)
 }
 
@@ -229,40 +228,16 @@ func dictionary(key, path string) (*stef.ZstdDict, error) {
 func (c *LimitsConfig) Validate() error {
 	const formatMiB = stef.MaxFrameBytes / mib
 	return errors.Join(
-		between("max_message_mib", c.MaxMessageMiB, maxMiB, "the default is 64"),
-		between("max_frame_mib", c.MaxFrameMiB, formatMiB, fmt.Sprintf("the format allows no frame above %d, the default is 32", formatMiB)),
-		between("max_record_alloc_mib", c.MaxRecordAllocMiB, maxMiB, "the default is 16"),
-		between("max_dict_mib", c.MaxDictMiB, maxMiB, "the default is 64"),
-		between("max_decoded_mib", c.MaxDecodedMiB, maxMiB, "the default is 256"),
+		confkeys.Between("max_message_mib", c.MaxMessageMiB, 1, maxMiB, "the default is 64"),
+		confkeys.Between("max_frame_mib", c.MaxFrameMiB, 1, formatMiB, fmt.Sprintf("the format allows no frame above %d, the default is 32", formatMiB)),
+		confkeys.Between("max_record_alloc_mib", c.MaxRecordAllocMiB, 1, maxMiB, "the default is 16"),
+		confkeys.Between("max_dict_mib", c.MaxDictMiB, 1, maxMiB, "the default is 64"),
+		confkeys.Between("max_decoded_mib", c.MaxDecodedMiB, 1, maxMiB, "the default is 256"),
 	)
 }
 
 // maxMiB bounds sizes that are kept in an int of 32 bits.
 const maxMiB = math.MaxInt32 / mib
-
-func between(key string, value, most int, hint string) error {
-	if value < 1 || value > most {
-		return fmt.Errorf("%s is %d, set it to a number from 1 to %d (%s)", key, value, most, hint)
-	}
-	return nil
-}
-
-func oneOf[T ~string](key string, value T, allowed ...T) error {
-	text := ""
-	for i, a := range allowed {
-		if value == a {
-			return nil
-		}
-		switch {
-		case i == len(allowed)-1:
-			text += " or "
-		case i > 0:
-			text += ", "
-		}
-		text += string(a)
-	}
-	return fmt.Errorf("%s is %q, set it to %s", key, string(value), text)
-}
 
 func (m Mode) mode() stefpdata.Mode {
 	if m == ModeOrdered {

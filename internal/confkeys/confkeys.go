@@ -7,6 +7,7 @@
 package confkeys
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"reflect"
@@ -41,9 +42,16 @@ func keysOf(t reflect.Type) []string {
 	return keys
 }
 
-// Unknown returns an error for every key that does not exist in any section. hints
-// maps the paths of likely mistakes to advice on what to write instead.
-func Unknown(conf map[string]any, hints map[string]string, sections ...Section) []error {
+// Check returns an error for every key that does not exist in any section, and for
+// every key that has a value other than text. hints maps the paths of likely mistakes
+// to advice on what to write instead, choices the paths of keys to the texts that are
+// valid there.
+func Check(conf map[string]any, hints, choices map[string]string, sections ...Section) error {
+	return errors.Join(append(unknown(conf, hints, sections), notText(conf, choices)...)...)
+}
+
+// unknown returns an error for every key that does not exist in any section.
+func unknown(conf map[string]any, hints map[string]string, sections []Section) []error {
 	var errs []error
 	for _, section := range sections {
 		values, ok := sub(conf, section.path)
@@ -89,7 +97,7 @@ func unknownKey(sections []Section, in Section, key string) error {
 			return fmt.Errorf("unknown key %q: write it as %q", at, join(section.path, key))
 		}
 	}
-	if near := nearest(keys, key); near != "" {
+	if near := Nearest(keys, key); near != "" {
 		return fmt.Errorf("unknown key %q: did you mean %q?", at, join(path, near))
 	}
 	where := "at the top level"
@@ -107,9 +115,8 @@ func known(sections []Section, path string) bool {
 	})
 }
 
-// NotText returns an error for every key that has a value other than text.
-// choices maps the paths of keys to the texts that are valid there.
-func NotText(conf map[string]any, choices map[string]string) []error {
+// notText returns an error for every key that has a value other than text.
+func notText(conf map[string]any, choices map[string]string) []error {
 	var errs []error
 	for _, path := range slices.Sorted(maps.Keys(choices)) {
 		section, key := split(path)
@@ -140,8 +147,8 @@ func join(path, key string) string {
 	return path + "::" + key
 }
 
-// nearest returns the closest key if at most a third of its letters differ, or "".
-func nearest(keys []string, key string) string {
+// Nearest returns the closest key if at most a third of its letters differ, or "".
+func Nearest(keys []string, key string) string {
 	best, distance := "", max(1, len(key)/3)+1
 	for _, k := range keys {
 		if d := edits(key, k); d < distance {

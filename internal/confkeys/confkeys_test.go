@@ -4,7 +4,6 @@
 package confkeys
 
 import (
-	"errors"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -27,7 +26,7 @@ type inner struct {
 func TestUnknown(t *testing.T) {
 	f := func(want string, conf map[string]any) {
 		t.Helper()
-		err := errors.Join(Unknown(conf, map[string]string{"protocols": "write its keys here"}, Of[outer](""), Of[inner]("inner"))...)
+		err := Check(conf, map[string]string{"protocols": "write its keys here"}, nil, Of[outer](""), Of[inner]("inner"))
 		if want == "" {
 			require.NoError(t, err)
 			return
@@ -48,7 +47,7 @@ func TestUnknown(t *testing.T) {
 func TestNotText(t *testing.T) {
 	f := func(want string, conf map[string]any) {
 		t.Helper()
-		err := errors.Join(NotText(conf, map[string]string{"level": "low or high", "inner::mode": "a or b"})...)
+		err := Check(conf, nil, map[string]string{"level": "low or high", "inner::mode": "a or b"})
 		if want == "" {
 			require.NoError(t, err)
 			return
@@ -69,4 +68,12 @@ func TestEdits(t *testing.T) {
 	require.Equal(t, 1, edits("abc", "ac"))
 	require.Equal(t, 3, edits("", "abc"))
 	require.Equal(t, 3, edits("kitten", "sitting"))
+}
+
+func TestNearest(t *testing.T) {
+	keys := []string{"convert", "cat", "stat"}
+	require.Equal(t, "convert", Nearest(keys, "convrt"))
+	require.Equal(t, "cat", Nearest(keys, "ct"))
+	require.Equal(t, "stat", Nearest(keys, "stats"))
+	require.Empty(t, Nearest(keys, "help"))
 }

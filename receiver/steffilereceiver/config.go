@@ -120,9 +120,8 @@ var keyHints = map[string]string{
 
 // Unmarshal reports unknown keys with a suggestion.
 func (c *Config) Unmarshal(conf *confmap.Conf) error {
-	values := conf.ToStringMap()
-	if errs := append(confkeys.Unknown(values, keyHints, sections...), confkeys.NotText(values, choices)...); len(errs) > 0 {
-		return errors.Join(errs...)
+	if err := confkeys.Check(conf.ToStringMap(), keyHints, choices, sections...); err != nil {
+		return err
 	}
 	return conf.Unmarshal(c)
 }
@@ -148,28 +147,18 @@ func (c *Config) Validate() error {
 		}
 	}
 	errs = append(errs,
-		atLeast("poll_interval", c.PollInterval, 10*time.Millisecond, "the default is 200ms"),
-		atLeast("settle_time", c.SettleTime, time.Second, "a shorter one takes files that are still being written for finished, the default is 10s"),
-		atLeast("shutdown_timeout", c.ShutdownTimeout, time.Millisecond, "the default is 5s"),
-		confkeys.WithUnit("retry_on_failure::initial_interval", c.RetryConfig.InitialInterval),
-		confkeys.WithUnit("retry_on_failure::max_interval", c.RetryConfig.MaxInterval),
-		confkeys.WithUnit("retry_on_failure::max_elapsed_time", c.RetryConfig.MaxElapsedTime),
+		confkeys.DurationAtLeast("poll_interval", c.PollInterval, 10*time.Millisecond, "the default is 200ms"),
+		confkeys.DurationAtLeast("settle_time", c.SettleTime, time.Second, "a shorter one takes files that are still being written for finished, the default is 10s"),
+		confkeys.DurationAtLeast("shutdown_timeout", c.ShutdownTimeout, time.Millisecond, "the default is 5s"),
+		confkeys.Retries(c.RetryConfig.InitialInterval, c.RetryConfig.MaxInterval, c.RetryConfig.MaxElapsedTime),
+		confkeys.OneOf("on_finished", c.OnFinished, Keep, Delete, Move),
+		confkeys.OneOf("assume_signal", c.AssumeSignal, "", "traces", "metrics", "logs"),
+		confkeys.Between("max_batch_items", c.MaxBatchItems, 1, math.MaxInt32, "the default is 8192"),
+		confkeys.Between("max_batch_mib", c.MaxBatchMiB, 1, maxMiB, "the default is 8"),
 	)
-	switch c.OnFinished {
-	case Keep, Delete, Move:
-	default:
-		fail("on_finished is %q: set it to keep, delete or move", string(c.OnFinished))
-	}
 	if (c.OnFinished == Move) != (c.MoveTo != "") {
 		fail("on_finished is %q and move_to is %q: set move_to to a folder if, and only if, on_finished is move", string(c.OnFinished), c.MoveTo)
 	}
-	switch c.AssumeSignal {
-	case "", "traces", "metrics", "logs":
-	default:
-		fail("assume_signal is %q: set it to traces, metrics or logs", c.AssumeSignal)
-	}
-	errs = append(errs, between("max_batch_items", c.MaxBatchItems, 1, math.MaxInt32, "the default is 8192"),
-		between("max_batch_mib", c.MaxBatchMiB, 1, maxMiB, "the default is 8"))
 	return errors.Join(errs...)
 }
 
@@ -180,28 +169,11 @@ const maxMiB = 512
 func (c *LimitsConfig) Validate() error {
 	const formatMiB = stef.MaxFrameBytes / mib
 	return errors.Join(
-		between("max_frame_mib", c.MaxFrameMiB, 1, formatMiB, fmt.Sprintf("the format allows no frame above %d, the default is 32", formatMiB)),
-		between("max_record_alloc_mib", c.MaxRecordAllocMiB, 1, maxMiB, "the default is 16"),
-		between("max_dict_mib", c.MaxDictMiB, 1, maxMiB, "the default is 64"),
-		between("max_open_files", c.MaxOpenFiles, 1, 100_000, "the default is 32"),
+		confkeys.Between("max_frame_mib", c.MaxFrameMiB, 1, formatMiB, fmt.Sprintf("the format allows no frame above %d, the default is 32", formatMiB)),
+		confkeys.Between("max_record_alloc_mib", c.MaxRecordAllocMiB, 1, maxMiB, "the default is 16"),
+		confkeys.Between("max_dict_mib", c.MaxDictMiB, 1, maxMiB, "the default is 64"),
+		confkeys.Between("max_open_files", c.MaxOpenFiles, 1, 100_000, "the default is 32"),
 	)
-}
-
-func atLeast(key string, value, least time.Duration, hint string) error {
-	if err := confkeys.WithUnit(key, value); err != nil {
-		return err
-	}
-	if value < least {
-		return fmt.Errorf("%s is %s: set it to %s or more; %s", key, value, least, hint)
-	}
-	return nil
-}
-
-func between(key string, value, least, most int, hint string) error {
-	if value >= least && value <= most {
-		return nil
-	}
-	return fmt.Errorf("%s is %d: set it to a number from %d to %d; %s", key, value, least, most, hint)
 }
 
 // limits returns the limits of readers.

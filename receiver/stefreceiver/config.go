@@ -15,6 +15,7 @@ import (
 	"go.opentelemetry.io/collector/config/configgrpc"
 	"go.opentelemetry.io/collector/config/configoptional"
 
+	"github.com/otelstef/stef/internal/confkeys"
 	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-gogrpc"
 )
@@ -130,10 +131,10 @@ type TimeoutsConfig struct {
 // Validate reports invalid timeouts.
 func (c *TimeoutsConfig) Validate() error {
 	return errors.Join(
-		duration("first_message", c.FirstMessage, 0, "0 is no bound, the default is 10s"),
-		duration("header", c.Header, 0, "0 is no bound, the default is 1m"),
-		duration("chunk", c.Chunk, 0, "0 is no bound, the default is 2m"),
-		duration("idle", c.Idle, 0, "0 is no bound, the default is 30s"),
+		confkeys.DurationAtLeast("first_message", c.FirstMessage, 0, "0 is no bound, the default is 10s"),
+		confkeys.DurationAtLeast("header", c.Header, 0, "0 is no bound, the default is 1m"),
+		confkeys.DurationAtLeast("chunk", c.Chunk, 0, "0 is no bound, the default is 2m"),
+		confkeys.DurationAtLeast("idle", c.Idle, 0, "0 is no bound, the default is 30s"),
 	)
 }
 
@@ -187,13 +188,13 @@ func (c *Config) Validate() error {
 	}
 	errs = append(errs, port(c.ServerConfig.NetAddr.Endpoint))
 	errs = append(errs,
-		duration("ack_interval", c.AckInterval, 0, "0 acknowledges at once, the default is 10ms"),
-		atLeast("consumers_per_stream", c.ConsumersPerStream, 1, "1 hands batches on one after another, the default is 4"),
-		atLeast("max_batch_items", c.MaxBatchItems, 0, "0 makes a batch of each frame, the default is 8192"),
-		between("max_batch_mib", c.MaxBatchMiB, 1, maxMiB, "the default is 8"),
-		duration("retry_after", c.RetryAfter, 0, "0 lets clients come back at once, the default is 5s"),
-		lifetime(c.MaxStreamLifetime),
-		duration("shutdown_timeout", c.ShutdownTimeout, time.Nanosecond, "without time to wait, data that is in the receiver would be cut off; the default is 5s"),
+		confkeys.DurationAtLeast("ack_interval", c.AckInterval, 0, "0 acknowledges at once, the default is 10ms"),
+		confkeys.AtLeast("consumers_per_stream", c.ConsumersPerStream, 1, "1 hands batches on one after another, the default is 4"),
+		confkeys.AtLeast("max_batch_items", c.MaxBatchItems, 0, "0 makes a batch of each frame, the default is 8192"),
+		confkeys.Between("max_batch_mib", c.MaxBatchMiB, 1, maxMiB, "the default is 8"),
+		confkeys.DurationAtLeast("retry_after", c.RetryAfter, 0, "0 lets clients come back at once, the default is 5s"),
+		confkeys.ZeroOr("max_stream_lifetime", c.MaxStreamLifetime, shortestLifetime, "for no bound", "better some minutes: each stream sends its dictionaries anew"),
+		confkeys.DurationAtLeast("shutdown_timeout", c.ShutdownTimeout, time.Microsecond, "without time to wait, data that is in the receiver would be cut off; the default is 5s"),
 	)
 	return errors.Join(errs...)
 }
@@ -202,13 +203,13 @@ func (c *Config) Validate() error {
 func (c *LimitsConfig) Validate() error {
 	const formatMiB = stef.MaxFrameBytes / mib
 	errs := []error{
-		between("max_chunk_mib", c.MaxChunkMiB, 1, maxMiB, "the default is 16"),
-		between("max_frame_mib", c.MaxFrameMiB, 1, formatMiB, fmt.Sprintf("the format allows no frame above %d, the default is 32", formatMiB)),
-		between("max_record_alloc_mib", c.MaxRecordAllocMiB, 1, maxMiB, "the default is 16"),
-		between("max_dict_mib_per_stream", c.MaxDictMiBPerStream, 1, maxMiB/4, "the default is 64; clients send dictionaries anew when they reach it"),
-		between("stream_memory_limit_mib", c.StreamMemoryLimitMiB, 1, math.MaxInt/mib, "the default is 512"),
-		atLeast("max_streams", c.MaxStreams, 0, "0 is no bound"),
-		between("memory_limit_mib", c.MemoryLimitMiB, 1, math.MaxInt/mib, "the default is 512"),
+		confkeys.Between("max_chunk_mib", c.MaxChunkMiB, 1, maxMiB, "the default is 16"),
+		confkeys.Between("max_frame_mib", c.MaxFrameMiB, 1, formatMiB, fmt.Sprintf("the format allows no frame above %d, the default is 32", formatMiB)),
+		confkeys.Between("max_record_alloc_mib", c.MaxRecordAllocMiB, 1, maxMiB, "the default is 16"),
+		confkeys.Between("max_dict_mib_per_stream", c.MaxDictMiBPerStream, 1, maxMiB/4, "the default is 64; clients send dictionaries anew when they reach it"),
+		confkeys.Between("stream_memory_limit_mib", c.StreamMemoryLimitMiB, 1, math.MaxInt/mib, "the default is 512"),
+		confkeys.AtLeast("max_streams", c.MaxStreams, 0, "0 is no bound"),
+		confkeys.Between("memory_limit_mib", c.MemoryLimitMiB, 1, math.MaxInt/mib, "the default is 512"),
 	}
 	if c.MemoryLimitMiB > 0 && c.MemoryLimitMiB < c.MaxChunkMiB {
 		errs = append(errs, fmt.Errorf("memory_limit_mib is %d and max_chunk_mib is %d: one chunk would not fit, raise memory_limit_mib or lower max_chunk_mib",
@@ -220,40 +221,14 @@ func (c *LimitsConfig) Validate() error {
 // Validate reports an invalid admission.
 func (c *AdmissionConfig) Validate() error {
 	return errors.Join(
-		between("request_limit_mib", c.RequestLimitMiB, 0, math.MaxInt/mib, "0 is no bound, the default is 128"),
-		between("waiting_limit_mib", c.WaitingLimitMiB, 0, math.MaxInt/mib, "0 refuses instead of waiting, the default is 32"),
+		confkeys.Between("request_limit_mib", c.RequestLimitMiB, 0, math.MaxInt/mib, "0 is no bound, the default is 128"),
+		confkeys.Between("waiting_limit_mib", c.WaitingLimitMiB, 0, math.MaxInt/mib, "0 refuses instead of waiting, the default is 32"),
 	)
 }
 
 // maxMiB bounds sizes that are stored in an int. It leaves room to add several of
 // them.
 const maxMiB = math.MaxInt32 / mib / 4
-
-func atLeast(key string, value, least int, hint string) error {
-	if value < least {
-		return fmt.Errorf("%s is %d, set it to %d or more (%s)", key, value, least, hint)
-	}
-	return nil
-}
-
-func between(key string, value, least, most int, hint string) error {
-	if value < least || value > most {
-		return fmt.Errorf("%s is %d, set it to a number from %d to %d (%s)", key, value, least, most, hint)
-	}
-	return nil
-}
-
-func duration(key string, value, least time.Duration, hint string) error {
-	switch {
-	case value > 0 && value < time.Microsecond:
-		return fmt.Errorf("%s is %v, write it with a unit, such as %ds or %dms (%s)", key, value, value, value, hint)
-	case value >= least:
-		return nil
-	case least == 0:
-		return fmt.Errorf("%s is %v, set it to 0 or a positive duration such as 1s (%s)", key, value, hint)
-	}
-	return fmt.Errorf("%s is %v, set it to a positive duration such as 1s (%s)", key, value, hint)
-}
 
 // shortestLifetime ensures that handshakes are only a small part of a stream's
 // life.
@@ -263,14 +238,7 @@ const shortestLifetime = time.Second
 func port(endpoint string) error {
 	text := endpoint[strings.LastIndexByte(endpoint, ':')+1:]
 	if port, err := strconv.ParseUint(text, 10, 64); err == nil && port > 65535 {
-		return fmt.Errorf("endpoint is %q, set the port to a number up to 65535, such as 4320", endpoint)
-	}
-	return nil
-}
-
-func lifetime(d time.Duration) error {
-	if d != 0 && d < shortestLifetime {
-		return fmt.Errorf("max_stream_lifetime is %v, set it to 0 for no bound or to %v or more, better some minutes: each stream sends its dictionaries anew", d, shortestLifetime)
+		return fmt.Errorf("endpoint is %q: set the port to a number up to 65535, such as 4320", endpoint)
 	}
 	return nil
 }

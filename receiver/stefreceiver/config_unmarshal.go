@@ -4,8 +4,6 @@
 package stefreceiver
 
 import (
-	"errors"
-
 	"go.opentelemetry.io/collector/confmap"
 
 	"github.com/otelstef/stef/internal/confkeys"
@@ -34,8 +32,8 @@ var keyHints = map[string]string{
 // Unmarshal reads the configuration. It reports keys that do not exist, and
 // suggests the keys that may have been meant.
 func (c *Config) Unmarshal(conf *confmap.Conf) error {
-	if errs := confkeys.Unknown(conf.ToStringMap(), keyHints, sections...); len(errs) > 0 {
-		return errors.Join(errs...)
+	if err := confkeys.Check(conf.ToStringMap(), keyHints, nil, sections...); err != nil {
+		return err
 	}
 	return conf.Unmarshal(c)
 }

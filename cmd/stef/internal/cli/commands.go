@@ -9,6 +9,8 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strings"
+
+	"github.com/otelstef/stef/internal/confkeys"
 )
 
 // commands are listed in the order of stef help.
@@ -25,39 +27,18 @@ func commandOf(name string) *command {
 	return nil
 }
 
-// didYouMean returns the command that differs from name by at most two letters, as the
-// end of a message, or "".
+// didYouMean returns the command whose name is most like name, as the end of a
+// message, or "".
 func didYouMean(name string) string {
-	best, bound := "", 2
+	var names []string
 	for _, c := range commands() {
-		if d := distance(name, c.name); d <= bound && d < len(c.name)-1 {
-			best, bound = c.name, d-1
-		}
+		names = append(names, c.name)
 	}
-	if best == "" {
+	near := confkeys.Nearest(names, name)
+	if near == "" {
 		return ""
 	}
-	return fmt.Sprintf(", did you mean %q?", best)
-}
-
-// distance is the number of letters to insert, delete or replace to turn a into b.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		before := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := 1
-			if a[i] == b[j] {
-				cost = 0
-			}
-			before, row[j+1] = row[j+1], min(before+cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
+	return fmt.Sprintf(", did you mean %q?", near)
 }
 
 // overview is the text of stef help.
