@@ -87,6 +87,9 @@ type StefConfig struct {
 	Compression configcompression.Type `mapstructure:"compression"`
 	// CompressionLevel is fastest, default, better or best.
 	CompressionLevel string `mapstructure:"compression_level"`
+	// Checksums ends the zstd data of each frame with a checksum, which receivers
+	// verify.
+	Checksums bool `mapstructure:"checksums"`
 	// OptimizeFor sets the defaults of CompressionLevel, Mode and Templates when a
 	// configuration is read. Afterwards these have the values in force.
 	OptimizeFor Optimization `mapstructure:"optimize_for"`

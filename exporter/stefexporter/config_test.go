@@ -116,6 +116,18 @@ func TestConfigDependents(t *testing.T) {
 	require.Equal(t, configcompression.TypeZstd, c.Fallback.Compression)
 }
 
+// TestChecksums reads the setting, and prints it as print-config of the Collector does.
+func TestChecksums(t *testing.T) {
+	for text, want := range map[string]bool{"": false, "checksums: true": true} {
+		c, err := load(t, "{endpoint: 'localhost:4320', stef: {"+text+"}}")
+		require.NoError(t, err)
+		require.Equal(t, want, c.Stef.Checksums)
+		printed := confmap.New()
+		require.NoError(t, printed.Marshal(c))
+		require.Equal(t, want, printed.Get("stef::checksums"))
+	}
+}
+
 // TestOptimizeFor reads the setting that stands for others, beside explicit settings.
 func TestOptimizeFor(t *testing.T) {
 	read := func(stef string) StefConfig {
@@ -187,7 +199,7 @@ func TestConfigMistakes(t *testing.T) {
 	f(endpoint+"stef.mode.logs: sorted", `unknown key "stef.mode.logs": write it as "stef::mode::logs"`)
 	f(endpoint+"protokol: stef", `unknown key "protokol": did you mean "protocol"?`)
 	f(endpoint+"retry: {enabled: false}", `unknown key "retry"`, "retry_on_failure")
-	f(endpoint+"stef: {wings: 2}", `unknown key "stef::wings": remove it, the keys in stef are compression, compression_level`)
+	f(endpoint+"stef: {wings: 2}", `unknown key "stef::wings": remove it, the keys in stef are checksums, compression, compression_level`)
 	f(endpoint+"stef: {mode: {spans: sorted}}", `unknown key "stef::mode::spans"`, "logs, metrics, traces")
 	f(endpoint+"sending_queue: {size: 3}", "sending_queue", "size")
 	f(endpoint+"otlp_fallback: {mode: never}", `unknown key "otlp_fallback::mode": write it as "stef::mode"`)
@@ -199,6 +211,9 @@ func TestConfigMistakes(t *testing.T) {
 	f(endpoint+"compression: none\nstef: {compression: zstd}", "compression is set at both levels", "remove one")
 	f(endpoint+"compression: zstd\nprotocol: otlp", "set otlp_fallback::compression instead")
 	f(endpoint+"stef: {compression: gzip}", `stef: compression is "gzip": set it to zstd or none`)
+	f(endpoint+"stef: {checksums: true, compression: none}", "stef: checksums is true, but streams without compression", "set compression to zstd, or remove checksums")
+	f(endpoint+"compression: none\nstef: {checksums: true}", "stef: checksums is true")
+	f(endpoint+"stef: {checksums: often}", "stef.checksums", "bool")
 	f(endpoint+"stef: {optimize_for: speed}", `optimize_for is "speed": set it to cpu, balanced or bytes`)
 	f(endpoint+"stef: {templates: yes}", `templates`)
 	f(endpoint+"stef: {templates: never}", `templates is "never": set it to auto, on or off`)

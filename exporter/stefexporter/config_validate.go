@@ -205,6 +205,7 @@ func (c *StefConfig) Validate() error {
 		confkeys.Between("num_streams", c.NumStreams, 1, maxStreams, ""),
 		confkeys.Between("connections", c.Connections, 1, maxConnections, ""),
 		c.validateConnections(),
+		c.validateChecksums(),
 		confkeys.OneOf("compression_level", c.CompressionLevel,
 			stef.LevelFastest.String(), stef.LevelDefault.String(), stef.LevelBetter.String(), stef.LevelBest.String()),
 		confkeys.OneOf("compression", c.Compression, "", compressionZstd, compressionNone),
@@ -220,6 +221,14 @@ func (c *StefConfig) Validate() error {
 		confkeys.Between("max_dict_mib", c.MaxDictMiB, 1, maxMiB, ""),
 		confkeys.Duration("shutdown_drain_timeout", c.ShutdownDrainTimeout, time.Millisecond, time.Hour, ""),
 	)
+}
+
+func (c *StefConfig) validateChecksums() error {
+	if c.Checksums && c.Compression == compressionNone {
+		return errors.New("checksums is true, but streams without compression have no place for checksums: " +
+			"set compression to zstd, or remove checksums")
+	}
+	return nil
 }
 
 func (c *StefConfig) validateConnections() error {

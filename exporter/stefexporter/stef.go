@@ -52,6 +52,9 @@ func newSTEFSender[B any](s *site[B], who identity, watch streamWatcher) (*stefS
 			stef.WithFrameBytes(s.config.Stef.MaxFrameSizeKiB << 10),
 		},
 	}
+	if s.config.Stef.Checksums {
+		x.writer = append(x.writer, stef.WithChecksums())
+	}
 	open, err := s.opener(who)
 	if err != nil {
 		return nil, err
