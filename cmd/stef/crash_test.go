@@ -189,6 +189,7 @@ func TestCrashOfRecording(t *testing.T) {
 		require.Error(t, err)
 		require.NotNil(t, kill, "nothing was acknowledged: %v", err)
 		require.Error(t, cmd.Wait())
+		_ = sender.Close(ctx) // ctx is over, so it reports that batches were lost
 		require.NoError(t, conn.Close())
 		report := afterCrash(t, filepath.Join(dir, "logs.stef"))
 		require.GreaterOrEqual(t, report.Records, acked.Load())

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 
 	"github.com/otelstef/stef/internal/fixtures"
 )
@@ -30,7 +31,7 @@ func TestMain(m *testing.M) {
 	default:
 		crashWriter(as)
 	}
-	os.Exit(m.Run())
+	goleak.VerifyTestMain(m) // every goroutine that a test started must have ended
 }
 
 func program(t *testing.T, args ...string) *exec.Cmd {

@@ -1,0 +1,13 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cli_test
+
+import (
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+// Every goroutine that a test started must have ended.
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
