@@ -49,6 +49,7 @@ type fleet struct {
 	endpoint string
 	streams  []*stefgrpc.Stream
 	frames   []frame
+	empty    float64 // MiB of the receiver before the agents connect
 }
 
 // frame is the encoded form of a batch; last is the id of its last record.
@@ -102,6 +103,7 @@ func newFleet(t *testing.T, agents, n int) *fleet {
 	debug := address(t)
 	f := &fleet{endpoint: address(t)}
 	f.receiver = start(t, "receiver", fmt.Sprintf(scaleReceiver, debug, f.endpoint), scalePipelines)
+	f.empty, _, _ = f.figures(t)
 	f.streams = make([]*stefgrpc.Stream, agents)
 	var opening sync.WaitGroup
 	places := make(chan struct{}, 32)
@@ -247,11 +249,19 @@ func total(t *testing.T, results []sent) (acked, least, most int, latencies []ti
 	return acked, least, most, latencies
 }
 
+// figures returns the resident memory of the receiver in MiB, its open files and its
+// processor time.
+func (f *fleet) figures(t *testing.T) (resident, files, cpu float64) {
+	t.Helper()
+	resident, files, cpu, err := processFigures(f.receiver.command.Process.Pid)
+	require.NoError(t, err)
+	return resident, files, cpu
+}
+
 // cpu returns the processor time of the receiver.
 func (f *fleet) cpu(t *testing.T) float64 {
 	t.Helper()
-	_, _, cpu, err := processFigures(f.receiver.command.Process.Pid)
-	require.NoError(t, err)
+	_, _, cpu := f.figures(t)
 	return cpu
 }
 
@@ -267,16 +277,34 @@ func scaled(t *testing.T, name string, small int) int {
 	return n
 }
 
-// TestScale: agents with a connection each send to a receiver at half of the rate
-// that this machine takes, and at most ten batches a second each. make scale runs it
-// with 1,000 agents.
+// agentRate is how many batches a second an agent sends.
+const agentRate = 10
+
+// offeredRate returns the rate for each agent: agentRate, or half of what the machine
+// takes if it does not take a fifth more than that.
+func offeredRate(capacity float64, agents int) float64 {
+	if capacity >= 1.2*agentRate*float64(agents) {
+		return agentRate
+	}
+	return min(agentRate, capacity/2/float64(agents))
+}
+
+func TestOfferedRate(t *testing.T) {
+	require.InDelta(t, 10, offeredRate(12_000, 1000), 1e-9)
+	require.InDelta(t, 5.5, offeredRate(11_000, 1000), 1e-9)
+	require.InDelta(t, 10, offeredRate(100_000, 50), 1e-9)
+}
+
+// TestScale: agents with a connection each send ten batches a second to a receiver, or
+// half of the rate that this machine takes if that is too much for it. make scale runs
+// it with 1,000 agents.
 func TestScale(t *testing.T) {
 	binary(t)
 	agents := scaled(t, "STEF_SCALE_AGENTS", 50)
 	seconds := scaled(t, "STEF_SCALE_SECONDS", 3)
 	const probe = 30 // frames of each agent that find out the capacity
-	f := newFleet(t, agents, probe+10*seconds)
-	opened := f.receiver.memory()
+	f := newFleet(t, agents, probe+agentRate*seconds)
+	opened, files, _ := f.figures(t)
 	// The headers are frames too: they have no records.
 	headers := 0
 	for f.frames[headers].last == 0 {
@@ -287,20 +315,22 @@ func TestScale(t *testing.T) {
 	acked, _, _, _ := total(t, f.play(headers+10, headers+probe, 4, 0, time.Minute))
 	capacity := float64(acked) / time.Since(begin).Seconds()
 	full := (f.cpu(t) - before) / time.Since(begin).Seconds()
-	rate := min(10, capacity/2/float64(agents))
+	rate := offeredRate(capacity, agents)
 	begin, before = time.Now(), f.cpu(t)
 	// The last pause is not counted: which agents reach it is a matter of chance.
 	pause := time.Duration(float64(time.Second) / rate)
 	acked, least, most, latencies := total(t, f.play(headers+probe, len(f.frames), 64, pause, time.Duration(seconds)*time.Second-pause))
-	used := (f.cpu(t) - before) / time.Since(begin).Seconds()
+	used, elapsed := f.cpu(t)-before, time.Since(begin).Seconds()
 	p99 := latencies[len(latencies)*99/100]
 	memory := f.receiver.memory()
-	t.Logf("%d agents, %d points a batch: at most %.0f batches a second (%.2f cores of the receiver); "+
-		"offered %.2f batches a second each: %d acknowledged in %d s, %.2f cores, %.1f us of the receiver for each batch, slowest agent %d, fastest %d (%.2f), "+
-		"latency p50 %v, p99 %v, longest %v; memory of the receiver %d MiB with open streams, peak %d MiB (%.2f MiB an agent)",
-		agents, pointsPerBatch, capacity, full, rate, acked, seconds, used, used*time.Since(begin).Seconds()*1e6/float64(len(latencies)),
-		least, most, float64(least)/float64(most), latencies[len(latencies)/2], p99, latencies[len(latencies)-1],
-		opened, memory, float64(memory-opened)/float64(agents))
+	t.Logf("%d agents, %d points a batch, %.0f files of the receiver", agents, pointsPerBatch, files)
+	t.Logf("rate that the machine took: %.0f batches a second, with %.2f cores of the receiver", capacity, full)
+	t.Logf("rate offered: %.2f batches a second for each agent; %d acknowledged in %d s, with %.2f cores, %.1f us for each batch",
+		rate, acked, seconds, used/elapsed, used*1e6/float64(len(latencies)))
+	t.Logf("slowest agent %d, fastest %d: %.2f", least, most, float64(least)/float64(most))
+	t.Logf("acknowledgement p50 %v, p99 %v, longest %v", latencies[len(latencies)/2], p99, latencies[len(latencies)-1])
+	t.Logf("memory of the receiver: %.0f MiB without agents, %.0f MiB with streams that sent nothing (%.3f MiB each), peak %d MiB (%.2f MiB more for each agent)",
+		f.empty, opened, (opened-f.empty)/float64(agents), memory, (float64(memory)-opened)/float64(agents))
 	require.GreaterOrEqual(t, float64(least), 0.8*float64(most))
 	require.Less(t, p99, 500*time.Millisecond)
 	require.LessOrEqual(t, memory, 1024, "MiB of the receiver")
@@ -317,12 +347,12 @@ func TestScaleIdle(t *testing.T) {
 	f := newFleet(t, agents, 5)
 	_, _, _, latencies := total(t, f.play(0, len(f.frames), 8, 0, time.Minute))
 	require.NotEmpty(t, latencies)
-	report := func(when string) (resident float64) {
-		resident, files, _, err := processFigures(f.receiver.command.Process.Pid)
-		require.NoError(t, err)
+	report := func(when string) float64 {
+		resident, files, _ := f.figures(t)
 		heap, _ := f.receiver.sum(t, "otelcol_process_runtime_heap_alloc_bytes")
 		streams, _ := f.receiver.sum(t, "otelcol_receiver_stef_streams_active")
-		t.Logf("%s: %d agents, %.0f streams, %.0f files, %.0f MiB resident, %.0f MiB of heap", when, agents, streams, files, resident, heap/(1<<20))
+		t.Logf("%s: %d agents, %.0f streams, %.0f files, %.0f MiB resident (%.3f MiB for each agent beyond %.0f MiB), %.0f MiB of heap",
+			when, agents, streams, files, resident, (resident-f.empty)/float64(agents), f.empty, heap/(1<<20))
 		return resident
 	}
 	report("all batches acknowledged")
