@@ -46,6 +46,7 @@ type Batch struct {
 type Reader struct {
 	signal  Signal
 	at      map[string]int
+	start   func(all bool) error // sets next and release; nil when they are set
 	next    func() (arrow.RecordBatch, error)
 	release func()
 	err     error
@@ -96,12 +97,43 @@ func newParquetReader(src parquet.ReaderAtSeeker, l Limits) (*Reader, error) {
 	if err := r.check(schema); err != nil {
 		return nil, err
 	}
-	records, err := in.GetRecordReader(context.Background(), nil, nil)
-	if err != nil {
-		return nil, err
+	r.start = func(all bool) error {
+		var leaves []int // nil for all
+		if !all {
+			leaves = neededLeaves(f, r.signal)
+		}
+		records, err := in.GetRecordReader(context.Background(), leaves, nil)
+		if err != nil {
+			return err
+		}
+		r.start, r.next, r.release = nil, func() (arrow.RecordBatch, error) { return nextRecord(records) }, records.Release
+		return r.locate(records.Schema())
 	}
-	r.next, r.release = func() (arrow.RecordBatch, error) { return nextRecord(records) }, records.Release
 	return r, nil
+}
+
+// neededLeaves returns the leaf columns of a Parquet file that hold items: not those that
+// were derived from others, nor those that this package does not know.
+func neededLeaves(f *file.Reader, s Signal) (leaves []int) {
+	needed := map[string]bool{}
+	for _, field := range schemaOf(s, Parquet, nil).Fields() {
+		needed[field.Name] = !derived(field.Name)
+	}
+	schema := f.MetaData().Schema
+	for i := range schema.NumColumns() {
+		if needed[schema.ColumnRoot(i).Name()] {
+			leaves = append(leaves, i)
+		}
+	}
+	return leaves
+}
+
+// begin starts to read, with all columns of the file or with those that hold items.
+func (r *Reader) begin(all bool) error {
+	if r.start == nil {
+		return nil
+	}
+	return r.start(all)
 }
 
 // checkStoredSchema checks the sizes in the Arrow schema that a Parquet file has in its
@@ -184,7 +216,7 @@ func nextRecord(r records) (arrow.RecordBatch, error) {
 	return nil, io.EOF
 }
 
-// check finds the columns, and refuses tables that lack one.
+// check finds the columns that hold items, and refuses tables that lack one.
 func (r *Reader) check(schema *arrow.Schema) error {
 	name, ok := schema.Metadata().GetValue(signalKey)
 	if !ok {
@@ -200,8 +232,16 @@ func (r *Reader) check(schema *arrow.Schema) error {
 	default:
 		return fmt.Errorf("%w: unknown signal: %s is %q", ErrSchema, signalKey, name)
 	}
+	return r.locate(schema)
+}
+
+// locate notes where the columns that hold items are.
+func (r *Reader) locate(schema *arrow.Schema) error {
 	r.at = map[string]int{}
 	for _, want := range schemaOf(r.signal, Parquet, nil).Fields() {
+		if derived(want.Name) {
+			continue
+		}
 		indices := schema.FieldIndices(want.Name)
 		if len(indices) != 1 {
 			return fmt.Errorf("%w: it has %d columns named %s, not 1", ErrSchema, len(indices), want.Name)
@@ -218,13 +258,17 @@ func (r *Reader) check(schema *arrow.Schema) error {
 func (r *Reader) Signal() Signal { return r.signal }
 
 // Next returns the items of the next rows, or io.EOF after the last. Texts in them share
-// memory. Any other error ends the file.
+// memory. Of a Parquet file it reads the columns that hold items, and no others. Any other
+// error ends the file.
 func (r *Reader) Next() (b Batch, err error) {
 	b.Signal = r.signal
 	if r.err != nil {
 		return b, r.err
 	}
 	r.err = typed(guard(func() error {
+		if err := r.begin(false); err != nil {
+			return err
+		}
 		batch, err := r.record()
 		if err != nil {
 			return err
@@ -236,13 +280,17 @@ func (r *Reader) Next() (b Batch, err error) {
 }
 
 // NextRecordBatch returns the next rows as a record batch, or io.EOF after the last. The
-// batch is valid until the next call; its columns are those of the file. Any other error
-// ends the file.
+// batch is valid until the next call. Its columns are those of the file; if Next was called
+// before, those of a Parquet file are the ones that Next reads. Any other error ends the
+// file.
 func (r *Reader) NextRecordBatch() (batch arrow.RecordBatch, err error) {
 	if r.err != nil {
 		return nil, r.err
 	}
 	r.err = typed(guard(func() error {
+		if err = r.begin(true); err != nil {
+			return err
+		}
 		batch, err = r.record()
 		return err
 	}))

@@ -67,6 +67,10 @@ var containers = slices.Concat(
 	[]arrow.Field{col("scope_dropped_attributes_count", u32), col("scope_schema_url", word)},
 )
 
+// derived reports whether a column has only what other columns have too. Readers do not
+// need it.
+func derived(name string) bool { return name == "service_name" || name == "duration_ns" }
+
 // otlpColumn has an item as OTLP where the other columns cannot hold it.
 var otlpColumn = col("otlp", blob)
 
