@@ -14,10 +14,10 @@
 //	client, err := stefgrpc.NewClient(conn)
 //	s, err := client.Open(ctx, otelstef.MetricsSchema())
 //	w, err := otelstef.NewMetricsWriter(s, s.WriterOptions()...)
-//	rec := w.Record()                           // fill it, w.Write(), and so on
-//	err = w.Flush()                             // now the records are on their way
-//	err = s.AwaitAll(ctx)                       // now they are acknowledged
-//	err = s.Drain(ctx)                          // the stream is over, all is well
+//	rec := w.Record()                           // set its fields, call w.Write(), repeat
+//	err = w.Flush()                             // sends the records
+//	err = s.AwaitAll(ctx)                       // waits until they are acknowledged
+//	err = s.Drain(ctx)                          // ends the stream
 //
 // A Client opens streams on a connection. A Stream is the destination of one STEF
 // writer. During opening, the server names the schema it reads and the limit of
@@ -107,7 +107,7 @@
 //
 //	*Error            from a peer, or about one; Kind says what to do, Code is the
 //	                  gRPC status, RetryDelay the delay that the peer asked for
-//	*UnsentError      Session.Send: the batch is the caller's again; wraps an *Error
+//	*UnsentError      Session.Send: the batch was returned to the caller; wraps an *Error
 //	*RejectedError    Session.Send: delivered except some records
 //	*BatchError       Session.Send: the batch cannot be encoded
 //	ErrSessionClosed  wrapped in an *UnsentError after Session.Shutdown

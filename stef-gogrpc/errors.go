@@ -54,7 +54,7 @@ const (
 
 var kinds = [...]struct {
 	name string
-	code codes.Code // of errors that arise at this end
+	code codes.Code // status code of errors that arise at this end
 }{
 	KindUnknown:       {"unknown", codes.Unknown},
 	KindUnavailable:   {"unavailable", codes.Unavailable},

@@ -14,7 +14,7 @@ import (
 
 // agreement is what the two ends of a stream negotiated.
 type agreement struct {
-	root      *schema.Struct    // of the client
+	root      *schema.Struct    // root of the client
 	compat    schema.Compat     // how the server's schema relates to the client's
 	wire      schema.WireSchema // the schema that the client writes
 	dictBytes int

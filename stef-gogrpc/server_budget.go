@@ -24,8 +24,8 @@ type budget struct {
 
 	mu      sync.Mutex
 	used    int64
-	held    int64    // of those, bytes of unfinished chunks that were read
-	queue   []*claim // in the order of arrival, so that large claims are not starved
+	held    int64    // part of used: bytes of unfinished chunks that were read
+	queue   []*claim // in order of arrival, so that large claims do not starve
 	waiting int64    // bytes in the queue
 }
 

@@ -15,10 +15,10 @@ import (
 // the client. Only the receiving goroutine uses it.
 type clock struct {
 	stream *ServerStream
-	timer  *time.Timer // for limit; nil: no timer
+	timer  *time.Timer // fires when limit is reached; nil: no timer
 	limit  clockLimit
 	began  time.Time
-	spent  time.Duration // of the limit, before began
+	spent  time.Duration // time that earlier waits used of the limit
 }
 
 // clockLimit identifies the limit that applies to a wait.

@@ -15,18 +15,18 @@ import (
 // until the end. It has no goroutine and no running timer while there is nothing
 // to send. Callers never wait for the client.
 type responder struct {
-	send func(Response) error // one at a time
+	send func(Response) error // never called concurrently
 	// hold is called before a sending goroutine starts, done when it ends.
 	hold, done func()
 
 	mu     sync.Mutex
 	ledger ledger.Receiver
 	pace   ledger.Pace
-	timer  *time.Timer // nil until it was needed
+	timer  *time.Timer // created on first use
 	state  responderState
 	closed bool
-	ended  chan struct{} // made by close, closed when nothing remains to be sent
-	err    error         // of send; nothing is sent after an error
+	ended  chan struct{} // created by close; closed when nothing remains to be sent
+	err    error         // first error of send; nothing is sent after it
 }
 
 // responderState is the state of a responder.
@@ -34,8 +34,8 @@ type responderState uint8
 
 const (
 	respondIdle    responderState = iota
-	respondWaiting                // for the timer
-	respondSending                // on a goroutine of its own
+	respondWaiting                // waits for the timer
+	respondSending                // a goroutine sends
 )
 
 // note changes the ledger and ensures that the change is sent. After close it does

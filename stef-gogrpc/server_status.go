@@ -133,7 +133,7 @@ func (s *ServerStream) status(err error, told bool) error {
 	// chunk was a frame. Otherwise, such as between the headers, it reports a
 	// truncated stream. The client causes neither.
 	stopped := s.stopped != stopNone && errors.Is(err, io.ErrUnexpectedEOF)
-	var cause *Error // of the end of the context, if the server ended it because of the client
+	var cause *Error // why the server cancelled the context, if the client is the cause
 	errors.As(context.Cause(s.ctx), &cause)
 	switch {
 	case cause != nil && (err == nil || errors.Is(err, context.Canceled)):

@@ -35,7 +35,7 @@ type ServerStream struct {
 	cancel context.CancelCauseFunc
 	root   *servedRoot
 
-	inbound chan inbound  // from receive to Read
+	inbound chan inbound  // messages from receive to Read
 	expired chan struct{} // closed at the end of the lifetime; nil: no limit
 	idled   chan struct{} // closed when the client has sent nothing for too long
 	halted  chan struct{} // closed by StopReading
@@ -45,7 +45,7 @@ type ServerStream struct {
 
 	begun     bool         // the first message was received; used by the receiving goroutine
 	held      atomic.Int64 // bytes of the unfinished chunk that were read
-	idleSince atomic.Int64 // when the wait for the rest of it began, 0: does not wait
+	idleSince atomic.Int64 // when the wait for the rest of that chunk began; 0: no wait
 
 	// Used by the handler's goroutine.
 	current inbound

@@ -67,7 +67,7 @@ type Session[B any] struct {
 	jobs      sync.Pool       // of *job[B]
 	opening   context.Context // ends when no more streams are to be opened
 	stop      context.CancelFunc
-	group     sync.WaitGroup // of all goroutines
+	group     sync.WaitGroup // counts all goroutines
 	finished  chan struct{}  // closed when they have returned
 
 	lastErr atomic.Pointer[Error]
@@ -137,9 +137,9 @@ func startSession[B any](
 // Send sends a batch and waits for its result. It returns nil if the destination
 // has acknowledged the whole batch, and otherwise
 //
-//   - *RejectedError: accepted, but for records that are bad for good;
-//   - *BatchError: it cannot be encoded, for good;
-//   - *UnsentError: it is the caller's again, with the reason.
+//   - *RejectedError: all records were accepted, except those that are permanently bad;
+//   - *BatchError: the batch cannot be encoded, permanently;
+//   - *UnsentError: the batch is returned to the caller, with the reason.
 //
 // Without a live stream, or while all streams are at their bounds, Send waits
 // until ctx ends. It fails immediately while destinations refuse: they do not

@@ -258,7 +258,7 @@ func (t *opener[B]) sleep() bool {
 	t.sleeping.Store(true)
 	defer t.sleeping.Store(false)
 	select {
-	case <-t.demand: // from a batch that another stream took
+	case <-t.demand: // the wakeup was for a batch that another stream has taken
 	default:
 	}
 	s.mu.Lock()

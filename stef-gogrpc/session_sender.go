@@ -21,8 +21,8 @@ type sender[B any] struct {
 	stream  sessionStream
 	writer  BatchWriter[B]
 	began   time.Time     // when opening began
-	wake    chan struct{} // for send: there is work
-	check   chan struct{} // for watch: the time or the event it waits for has changed
+	wake    chan struct{} // tells send that there is work
+	check   chan struct{} // tells watch to check its deadline again
 	replace chan struct{} // closed when another stream must be opened
 }
 
@@ -121,7 +121,7 @@ func (x *sender[B]) write(batch B) (e session.Encoding, err error) {
 	}
 	e.Buffered = x.writer.Buffered()
 	if e.Buffered == 0 && e.Last > x.stream.sentAtMost() {
-		e.Buffered = 1 // the writer counts no bytes; without this its records wait for ever
+		e.Buffered = 1 // the writer reports 0 bytes: without this, its records would never be flushed
 	}
 	after := int64(e.Buffered)
 	later, _ := x.stream.Unacked()

@@ -44,7 +44,7 @@ type Stream struct {
 	peer   *peer.Peer
 
 	onResponse func(Response)
-	adopted    func(ledger.News) // of the session that owns the stream, or nil
+	adopted    func(ledger.News) // callback of the session that owns the stream, or nil
 
 	// The sending goroutine holds sending: gRPC allows one sender at a time.
 	// message belongs to the holder.

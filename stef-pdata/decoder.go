@@ -24,7 +24,7 @@ type decoder struct {
 	r        reader
 	maxItems int
 	read     uint64 // records read of the stream
-	size     int    // of the last batch; see BatchBytes
+	size     int    // size of the last batch; see BatchBytes
 	shared   int    // size of the batches that may share memory with the next one
 	rejected RecordErrors
 	err      error // the error that ended the stream
@@ -67,7 +67,7 @@ func (d *decoder) decode(b *build.Budget, add func(room int), dropLast func()) e
 }
 
 // maxShared is the size of the batches that may share memory with a later batch. A
-// consumer that keeps one batch can keep as much of others.
+// consumer that keeps one batch can keep as many bytes of other batches in memory.
 const maxShared = 256 << 10
 
 // detach reports whether the next batch must not share memory with earlier ones.

@@ -23,7 +23,7 @@ type MetricsDecoder struct {
 	inResource pmetric.ResourceMetrics
 	inScope    pmetric.ScopeMetrics
 
-	metric      *otelstef.Metric // of the last record
+	metric      *otelstef.Metric // metric of the last record
 	hasMetric   bool
 	metricFault error
 }

@@ -64,7 +64,7 @@ func (e *MetricsEncoder) collect(d *intern.Descriptor, id uint32) {
 	s := &e.sorter
 	s.now.metric = id
 	s.entries = slices.Grow(s.entries, d.Points)
-	context := id << 12 // of the attribute set of the first point
+	context := id << 12 // context of the attribute set of the first point
 	switch d.Typ {
 	case otelstef.MetricTypeGauge:
 		e.collectNumbers(d.Gauge().DataPoints(), context)

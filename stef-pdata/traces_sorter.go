@@ -26,14 +26,14 @@ import (
 // memory. A chunk is read in its memory order and written while it is in the cache.
 type spanSorter struct {
 	homes []spanHome
-	homed map[[2]uint32]uint32 // by resource and scope
-	order []uint32             // homes, as they are written
+	homed map[[2]uint32]uint32 // key: resource and scope
+	order []uint32             // homes in the order of writing
 	chunk spanChunk
 }
 
-// spanSorters caches the memory of encoders that are not sorting, for encoders that
-// are: it is several times the other memory of an encoder. Its content does not
-// affect the order.
+// spanSorters pools the sorters, because a sorter holds several times the other memory
+// of an encoder. Only encoders that are sorting need one. The content of a pooled
+// sorter does not affect the order.
 var spanSorters = sync.Pool{New: func() any { return &spanSorter{homed: map[[2]uint32]uint32{}} }}
 
 // spanHome is a scope of a resource.
@@ -102,16 +102,16 @@ type spanChunk struct {
 	keys   []order.Key
 	spare  []order.Key
 	traces order.TraceTable
-	names  *intern.Names // of the stream
+	names  *intern.Names // names of the stream
 	pairs  intern.PairStore
-	most   int // the most pairs stored at once
+	most   int // maximum number of pairs stored so far
 }
 
 // spanItem is a span.
 type spanItem struct {
 	ptrace.Span
 	start       uint64
-	list, index uint32 // where it is in its home
+	list, index uint32 // place of the span in its home
 	trace, name uint32
 	attributes  intern.SortedPairs
 }
@@ -137,7 +137,7 @@ func (c *spanChunk) reset() {
 	c.traces.Reset()
 }
 
-// forget releases what the chunks referred to.
+// forget drops the references of the chunks.
 func (c *spanChunk) forget() {
 	clear(c.pairs.Values[:c.most])
 	c.most, c.names = 0, nil

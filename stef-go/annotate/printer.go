@@ -17,7 +17,7 @@ import (
 // column by column.
 type printer struct {
 	out *bufio.Writer
-	err error // of out
+	err error // first error of writing to out
 	// notes returns a line about a column. It may be nil.
 	notes func(path string) string
 

@@ -22,8 +22,8 @@ type BitWriter struct {
 // Write appends the n low bits of v, the highest of them first. n is at most 64, and
 // v must be below 1<<n: higher bits would damage the bits before it.
 //
-// It is a leaf that the compiler inlines into generated code; internal/arch tests
-// that it stays one, so the slow half is in spill.
+// It is a leaf that the compiler inlines into generated code, which internal/arch
+// tests. The slow path is in spill.
 func (w *BitWriter) Write(v uint64, n uint) {
 	w.used += n
 	if w.used <= 64 {
@@ -86,10 +86,10 @@ func (w *BitWriter) Release() {
 // BitReader reads bits, most significant first. It is strict: a read beyond
 // the last byte latches a Fault and returns 0, as does every read after it.
 type BitReader struct {
-	acc   uint64 // its avail low bits come next, those above were read
+	acc   uint64 // the low avail bits are unread
 	avail uint   // 0..64
 	rest  []byte // not yet loaded
-	slack uint   // zero bits still granted behind the last byte
+	slack uint   // remaining zero bits that Grant allows behind the last byte
 	short bool
 	Source
 }
@@ -109,9 +109,8 @@ func (r *BitReader) Short() bool { return r.short }
 
 // Read returns the next n bits, at most 64, as a number.
 //
-// It is a leaf that the compiler inlines into generated code, at the limit of its
-// inlining budget: Read does not shift acc, because that one operation more would
-// exceed the budget.
+// It is a leaf that the compiler inlines into generated code. Read does not shift acc:
+// one more operation would exceed the inlining budget.
 func (r *BitReader) Read(n uint) uint64 {
 	if n > r.avail {
 		return r.readSlow(n)

@@ -151,7 +151,7 @@ func (a *Alloc) TakeEach(n, size int) bool {
 // Take counts n bytes and reports whether they are within the limit.
 func (a *Alloc) Take(n int) bool {
 	if n > a.Left {
-		a.Left = -1 // nothing more for this record, even where an int is short
+		a.Left = -1 // so that smaller allocations of this record also fail
 		return false
 	}
 	a.Left -= n

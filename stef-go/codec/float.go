@@ -10,9 +10,9 @@ import (
 	"github.com/otelstef/stef/stef-go/bitio"
 )
 
-// Float64Encoder writes the XOR with the last value, in the window of its
-// meaningful bits. It is the code of Facebook's Gorilla (Pelkonen et al., VLDB
-// 2015, section 4.1.2), changed in when a window is used again:
+// Float64Encoder writes the XOR with the last value, in the window of its meaningful
+// bits. It is the code of Facebook's Gorilla (Pelkonen et al., VLDB 2015, section
+// 4.1.2) with another rule for reusing a window:
 //
 //	same value                    0
 //	within the last window       10  | window bits |

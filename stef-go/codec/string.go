@@ -9,8 +9,8 @@ import (
 	"github.com/otelstef/stef/stef-go/bitio"
 )
 
-// StringEncoder writes the length and the bytes. The length is in zigzag code, like
-// every length in whose place a reference could be.
+// StringEncoder writes the length and the bytes. The length is in zigzag code, as in
+// columns in which a negative number is a reference.
 //
 // spec: #string
 type StringEncoder struct {

@@ -15,10 +15,10 @@ import (
 type StringDict struct {
 	usage *Usage
 	index TextIndex // numbers are references
-	epoch uint64    // of no other dictionary, nor of this one after a restart
+	epoch uint64    // unique in the process; changes with each restart
 }
 
-// epochs is the last epoch that any dictionary got.
+// epochs is the epoch that was assigned last.
 var epochs atomic.Uint64
 
 // Init sets the counters of the stream.
@@ -136,15 +136,14 @@ func (d *StringDict) made(number uint32) Ref {
 type StringDictEncoder struct {
 	bitio.ByteWriter
 	dict   *StringDict
-	recent *[recentTexts]Text // by length, made at the first long text
+	recent *[recentTexts]Text // indexed by length; allocated for the first long text
 }
 
-// A column remembers some long texts. A template, for example, is the same string
-// each time, which one comparison finds. Comparing long texts is faster than hashing
-// them.
+// A column remembers some long texts. Comparing long texts is faster than hashing them.
+// A repeated template, for example, is found by one comparison.
 const (
 	recentTexts = 32
-	maxRecent   = 4 << 10 // the length of the longest
+	maxRecent   = 4 << 10 // the maximum length of such a text
 )
 
 // Init sets the dictionary.

@@ -18,12 +18,12 @@ type TextIndex struct {
 	//
 	//	| 32 bits: hash | 32 bits: number, counted from 1 |     0 is free
 	slots   []uint64
-	entries []textEntry // by number
+	entries []textEntry // indexed by number
 	text    []byte      // the texts that are long
 }
 
 type textEntry struct {
-	a, b uint64 // of a long text, a is where it begins
+	a, b uint64 // the two words; for a long text, a is its offset in text
 	n    int
 }
 
@@ -73,9 +73,9 @@ func (x *TextIndex) Resolve(texts []Text) {
 	}
 }
 
-// resolve sets the references of texts to base plus their number, or to none. It is
-// find for many texts, in half the time for each. It may set very long texts to none
-// without a lookup.
+// resolve sets the references of texts to base plus their number, or to none. It does
+// the same as find for many texts, in half the time per text. It may set very long
+// texts to none without a lookup.
 func (x *TextIndex) resolve(texts []Text, base, none Ref) {
 	long := false
 	slots, entries := x.slots, x.entries
@@ -85,7 +85,7 @@ func (x *TextIndex) resolve(texts []Text, base, none Ref) {
 		n := len(t.Text)
 		switch {
 		case n > shortText:
-			long = true // no call in this loop: it would cost all others a third
+			long = true // resolved later: a call in this loop would slow down all short texts by a third
 			continue
 		case n >= 8:
 			a, b = Word64(t.Text), Word64(t.Text[n-8:])

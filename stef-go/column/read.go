@@ -26,10 +26,10 @@ type Reader interface {
 type ReadTree struct {
 	Tree[Reader]
 	fault     bitio.Fault
-	sizeFault bitio.Fault // of the size table of the frame
+	sizeFault bitio.Fault // fault in the size table of the frame
 
-	// full are the columns that may have data of the last frame; the others are
-	// empty, as most columns of small frames are.
+	// full are the columns that may have data of the last frame. Most columns of small
+	// frames are empty and not in full.
 	full, stale []int32
 	frames      uint32  // never 0 while a frame is read
 	lacking     []int32 // columns that may be read beyond their end
@@ -60,8 +60,8 @@ func (t *ReadTree) Attach() {
 	t.allFull()
 }
 
-// nextFrame counts a frame. Where the count begins anew, no column may look as if
-// it had data already.
+// nextFrame counts a frame. When the counter overflows, it resets the counters of all
+// columns, so that no column seems to have data of the new frame.
 func (t *ReadTree) nextFrame() {
 	if t.frames++; t.frames == 0 {
 		for n := range t.nodes {

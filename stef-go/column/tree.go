@@ -27,7 +27,7 @@ type node[C any] struct {
 	name   string
 	parent int32  // -1 for the root
 	end    int32  // the first node after the subtree
-	frame  uint32 // of a column being read: the last frame with data for it
+	frame  uint32 // for readers: the last frame with data for the column
 }
 
 // Add appends a column without children and returns its number.

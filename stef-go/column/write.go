@@ -25,8 +25,8 @@ type Writer interface {
 type WriteTree struct {
 	Tree[Writer]
 	sizes bitio.BitWriter
-	full  []fullColumn // those of the frame, since AppendSizes
-	data  int          // their bytes
+	full  []fullColumn // columns with data in the frame, set by AppendSizes
+	data  int          // bytes of the columns in full
 }
 
 // fullColumn is a column that has data.
@@ -47,7 +47,7 @@ func (t *WriteTree) AppendSizes(dst []byte) (out []byte, data int) {
 		node := &t.nodes[n]
 		size := node.codec.Len()
 		if size == 0 { // most columns of small frames
-			t.sizes.Write(1, 1) // as WriteCompact(0), which the compiler does not inline
+			t.sizes.Write(1, 1) // the same as WriteCompact(0), which the compiler does not inline
 			n = int(node.end)
 			continue
 		}
@@ -71,8 +71,8 @@ func (t *WriteTree) Each(visit func(w Writer, size int) error) error {
 	return nil
 }
 
-// EndFrame empties the columns that had data at AppendSizes. The others are already
-// empty, as most columns of small frames are.
+// EndFrame empties the columns that had data at AppendSizes. The others, which are most
+// columns of small frames, are already empty.
 func (t *WriteTree) EndFrame() {
 	for _, c := range t.full {
 		c.Reset()

@@ -82,8 +82,8 @@ func (t *columns) restart() {
 	}
 }
 
-// newColumns builds the column tree of root, a struct that checkSchema accepted. The
-// nil kept keeps all fields.
+// newColumns builds the column tree of root, a struct that checkSchema accepted. A nil
+// kept keeps all fields.
 //
 // spec: #column-order
 func newColumns(root *schema.Struct, kept schema.Kept) (*columns, error) {

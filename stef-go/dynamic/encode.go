@@ -18,9 +18,9 @@ const maxChangedPairs = 62
 // have the types of the schema, and are equal if everything that is sent is equal.
 type encoder struct {
 	dicts writeDicts
-	// frameBits is the size of the frame as its limit counts it. Arrays and
-	// multimaps count the growth of their columns, so nested values of recursive
-	// types count more than once.
+	// frameBits is the size of the frame as it counts against the limit. Arrays and
+	// multimaps count the growth of their columns, so nested values of recursive types
+	// count more than once.
 	frameBits int
 }
 

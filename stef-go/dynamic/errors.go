@@ -93,7 +93,7 @@ func inColumn(c *column, err error) error {
 	return &Error{Column: c.path, Err: err}
 }
 
-// place completes err to an Error with the given place.
+// place returns err as an Error and adds the given place.
 func place(err error, offset int64, frame int, record uint64) error {
 	var e *Error
 	if !errors.As(err, &e) {

@@ -241,7 +241,7 @@ func (t *columns) cutColumn(c *column, sizes *bitReader, data *byteReader) error
 func (t *columns) end() error {
 	for _, c := range t.all {
 		if c.bitIn.missing > 0 {
-			return nil // what the missing choices would have led to is left over
+			return nil // the unread data is that of the missing choices
 		}
 	}
 	for _, c := range t.all {

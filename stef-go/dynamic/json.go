@@ -14,10 +14,10 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// AppendJSON appends the canonical JSON of rec, a record of root, to dst. The nil
-// kept prints all fields; otherwise only kept fields are printed, and a choice that
-// is not kept is printed as none. Two records are equal if and only if their
-// canonical JSON is equal:
+// AppendJSON appends the canonical JSON of rec, a record of root, to dst. A nil kept
+// prints all fields; otherwise only kept fields are printed, and a choice that is not
+// kept is printed as none. Two records are equal if and only if their canonical JSON is
+// equal:
 //
 //	struct    an object of all fields by their names in snake case, in the
 //	          order of the schema; an absent field is null

@@ -70,8 +70,8 @@ func WithMaxDictBytes(n int) ReaderOption {
 }
 
 // WithMaxDepth limits how deep values of types that can contain themselves are nested,
-// counted as for MaxDepth, which is the default. A depth takes stack: the maximum is
-// 100,000.
+// counted as for MaxDepth, which is the default. Each level uses stack, so the maximum
+// is 100,000.
 func WithMaxDepth(n int) ReaderOption {
 	return func(c *readerConfig) error {
 		c.maxDepth = n

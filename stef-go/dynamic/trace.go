@@ -52,8 +52,8 @@ type (
 	TraceFrame struct{ Frame *Frame }
 	// TracePadding fills the last byte of bits.
 	TracePadding struct{}
-	// TraceUnread is unread data. In a good stream the format allows it where it has
-	// no effect; otherwise the error is in it or before it.
+	// TraceUnread is unread data. In a valid stream it has no effect; in an invalid
+	// stream the error is in it or before it.
 	TraceUnread struct{}
 )
 
@@ -107,7 +107,7 @@ type (
 	TraceChanged struct{ Changed uint64 }
 )
 
-// tracer makes events. The nil tracer makes none.
+// tracer makes events. A nil tracer makes none.
 type tracer struct {
 	f   func(*Event)
 	src *source

@@ -84,7 +84,7 @@ func sourceLines(src []byte) [][]byte {
 	return bytes.Split(bytes.ReplaceAll(src, []byte("\r"), []byte("\n")), []byte("\n"))
 }
 
-// Only so many runes around the mark are shown of a long line.
+// The maximum numbers of runes of a long line that are shown around the mark.
 const (
 	runesBefore = 80
 	runesShown  = 160

@@ -249,7 +249,7 @@ func (p *parser) skipEntry(start int) {
 	}
 }
 
-// What messages call the name of a field.
+// How messages refer to the name of a field.
 const (
 	fieldName  = "a field name"
 	choiceName = "the name of a choice"

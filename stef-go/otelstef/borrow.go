@@ -15,7 +15,7 @@ import (
 // stream either with Next or with NextBorrowing; Reset begins a new stream.
 func (r *LogsReader) NextBorrowing() bool {
 	if body := &r.record.record.body; r.Buffered() == 0 && body.typ == LogBodyTypeString {
-		body.str = strings.Clone(body.str) // the body of the next record may be the same
+		body.str = strings.Clone(body.str) // the next record may keep this body, but not the memory of the frame
 	}
 	if !stefrt.BeginRead(&r.ReadStream) {
 		return false

@@ -14,8 +14,8 @@ import (
 // logsForm is the state of the compact form that writer and reader of logs share.
 type logsForm struct {
 	on     bool
-	wire   CompactLog // the fields as they were sent last
-	held   heldLog    // and those outside of CompactLog
+	wire   CompactLog // the fields that were sent last
+	held   heldLog    // the sent fields that are not in CompactLog
 	logs   compact.Logs
 	log    compact.Log
 	fields compact.LogFields
@@ -156,8 +156,8 @@ func (f *logsWriterForm) put(src *LogRecord) (plain uint64) {
 	return plain
 }
 
-// encodeRecord writes the log record. Only while it does, the record has the fields of
-// the form.
+// encodeRecord writes the log record. The record has the fields of the form only during
+// this call.
 func (f *logsWriterForm) encodeRecord(e *logsEncoder, s *LogRecord, was heldLog, plain uint64) (mask uint64) {
 	marks := plain | stefrt.If(f.held.time != was.time, LogRecordFieldCompactTime) |
 		stefrt.If(f.held.observed != was.observed, LogRecordFieldCompactObserved) |
@@ -191,7 +191,7 @@ func (f *logsWriterForm) encodeRecord(e *logsEncoder, s *LogRecord, was heldLog,
 // logsReaderForm converts log records from the compact form.
 type logsReaderForm struct {
 	logsForm
-	sent struct { // as they were sent
+	sent struct { // ids and times in the encoded form
 		time, observed uint64
 		trace, span    []byte
 	}

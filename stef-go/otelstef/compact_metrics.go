@@ -14,15 +14,15 @@ import (
 // metricsForm is the state of the compact form that writer and reader of metrics share.
 type metricsForm struct {
 	on     bool
-	wire   CompactPoint // the fields as they were sent last
+	wire   CompactPoint // the fields that were sent last
 	number uint64
 	index  seriesIndex
 	points compact.Points
 	point  compact.Point
 	fields compact.Fields
 
-	container container // of the record
-	stale     bool      // container must be determined even if the record has the same
+	container container // container of the last record
+	stale     bool      // container must be determined even if the record does not change it
 }
 
 const (
@@ -238,7 +238,7 @@ func (f *metricsForm) takeSummary(s *SummaryValue) {
 // metricsReaderForm converts metrics from the compact form.
 type metricsReaderForm struct {
 	metricsForm
-	held   [3]any // of the record when all was forgotten: nothing else may come to lie there
+	held   [3]any // containers at the last Restart; kept so that no other value gets their addresses
 	reader *MetricsReader
 }
 
@@ -254,7 +254,7 @@ func (f *metricsReaderForm) start(r *MetricsReader) {
 	}
 }
 
-// Restart forgets what the stream has said.
+// Restart discards the state.
 func (f *metricsReaderForm) Restart() {
 	f.metricsForm.Restart()
 	s := &f.reader.record
@@ -319,7 +319,7 @@ func (f *metricsReaderForm) decode(r *MetricsReader) {
 	}
 }
 
-// give sets the point of a record. It returns false if point is invalid.
+// give sets the point of a record from f.point. It returns false if f.point is invalid.
 func (f *metricsReaderForm) give(s *Metrics) bool {
 	p, dst := &f.point, &s.point
 	mask := dst.node.Modified()
@@ -356,7 +356,7 @@ func (f *metricsReaderForm) mark(s *Metrics, mask uint64) {
 	}
 }
 
-// giveOther sets a value that is no number.
+// giveOther sets a value that is not a number.
 func (f *metricsReaderForm) giveOther(v *PointValue) bool {
 	v.unmark()
 	switch f.point.Kind {

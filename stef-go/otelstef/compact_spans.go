@@ -15,8 +15,8 @@ import (
 // spansForm is the state of the compact form that writer and reader of spans share.
 type spansForm struct {
 	on       bool
-	wire     CompactSpan // the fields as they were sent last
-	id       uint64      // and those of the root
+	wire     CompactSpan // the fields that were sent last
+	id       uint64      // the sent field of the root
 	start    uint64
 	duration uint64
 	spans    compact.Spans
@@ -191,7 +191,7 @@ func (f *spansForm) take(src *Span) {
 // spansReaderForm converts spans from the compact form.
 type spansReaderForm struct {
 	spansForm
-	held [3][]byte // ids as they were sent
+	held [3][]byte // ids in the encoded form
 }
 
 func (f *spansReaderForm) start(r *SpansReader) {
@@ -332,7 +332,7 @@ func setID(dst *[]byte, id uint64) bool {
 // beginEvents clears the marks of the events that were not sent, and makes room for
 // their times.
 func (f *spansReaderForm) beginEvents(dst *Span, n int, changed uint64) {
-	dst.events.BeginEncode() // which clears its mark
+	dst.events.BeginEncode() // clears the mark of events
 	if changed&SpanFieldEvents == 0 {
 		for i := range n {
 			dst.events.At(i).node.SetModified(0)

@@ -123,14 +123,15 @@ func referenced(dst []byte, r *LogRecord, text string) (_ []byte, own string, ok
 	return dst, "", false
 }
 
-// maxReferences is the maximum size of what the references of a record stand for.
+// maxReferences is the maximum total length of the texts of the references of a record.
 const maxReferences = 1 << 20
 
 // references replaces the references in the parameters of a body by their text. The
-// reader needs what was sent for the next record, in which it may be unchanged.
+// reader keeps the parameters that were sent, because the next record may not change
+// them.
 type references struct {
-	sent    []string // by parameter, "" for those that are none
-	found   int      // those that are not ""
+	sent    []string // for each parameter the reference, or "" if it is none
+	found   int      // number of references in sent
 	text    []byte
 	changed []changedText
 }

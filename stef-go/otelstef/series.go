@@ -35,18 +35,18 @@ type seriesIndex struct {
 	sets       map[uint64]*pairSet
 	pairs      int
 	words      int
-	last       *series                  // of the last record
+	last       *series                  // series of the last record
 	own        bool                     // clone text, because callers may reuse it
-	homes      map[uint64]*compact.Home // by resource
-	none       series                   // for attributes that cannot identify a series
+	homes      map[uint64]*compact.Home // key: resource
+	none       series                   // used if the attributes cannot identify a series
 
-	// Series and pairs are allocated in chunks, in the order of the records, which is
-	// mostly that in which they are needed again.
+	// Series and pairs are allocated in chunks, in the order of the records: the next
+	// records mostly use them in the same order.
 	seriesChunk []series
 	pairChunk   []pairCopy
 
 	chunks int // bytes of chunks, and of text that was cloned
-	slots  int // entries for which the maps have memory, which they keep
+	slots  int // capacity of the maps, which never shrink
 }
 
 // Chunks have at least firstChunk elements and at most lastChunk.
@@ -69,16 +69,16 @@ type seriesContainer struct {
 type series struct {
 	compact.Series
 	seriesKey
-	next *series // that of the record that followed last time
+	next *series // series of the record that followed last time
 	// differs has the bits of all pairs that differ between the set of this series and
 	// that of next, and maybe further ones. FullBit is set if that is not known.
 	differs uint64
 }
 
-// pairSet is attributes whose values are no arrays, maps or bytes.
+// pairSet holds attributes whose values are not arrays, maps or bytes.
 type pairSet struct {
 	pairs []pairCopy
-	next  *pairSet // of the same hash
+	next  *pairSet // next set with the same hash
 }
 
 type pairCopy struct {
@@ -112,8 +112,8 @@ const slotBytes = 48
 // slices.
 const wordBytes = 16
 
-// find returns the series of a record. changed are the marks of the attributes, which
-// say what differs from those of the last record.
+// find returns the series of a record. changed are the marks of the attributes that
+// differ from the last record.
 func (x *seriesIndex) find(c *container, attributes *Attributes, changed uint64) *series {
 	if last := x.last; last != nil {
 		if next := last.next; next != nil && next.container == *c && next.follows(last, attributes, changed) {
@@ -124,8 +124,7 @@ func (x *seriesIndex) find(c *container, attributes *Attributes, changed uint64)
 	return x.findSlow(c, attributes, changed)
 }
 
-// follows reports whether attributes are those of the series, which is the next one of
-// last.
+// follows reports whether the series s, which is last.next, has these attributes.
 func (s *series) follows(last *series, attributes *Attributes, changed uint64) bool {
 	if changed == 0 {
 		return s.set == last.set

@@ -62,15 +62,15 @@ func (f osFile) at(path string) bool {
 	return err != nil || os.SameFile(named, open)
 }
 
-// output is the active file. It counts the chunks that reached the file as a whole,
-// and cuts off what a failed write left.
+// output is the active file. It counts complete chunks, and removes what a failed write
+// left in the file.
 type output struct {
 	file    diskFile
-	path    string // while it is active
+	path    string // path of the active file
 	opened  time.Time
-	checked time.Time // that path still names it
-	synced  time.Time // in the background
-	flushed time.Time // in the background
+	checked time.Time // when path was last checked to name this file
+	synced  time.Time // last sync in the background
+	flushed time.Time // last flush in the background
 	size    int64
 	dirty   bool // written since the last sync
 	err     error

@@ -39,10 +39,10 @@ type Writer[S Stream] struct {
 	stream   S
 	last     Name
 	sequence int
-	flushed  uint64 // records of the file that Stats counts already
+	flushed  uint64 // records of the file that stats already counts
 	stats    Stats
 	failures [kinds]uint64
-	reports  []error // for Options.OnError
+	reports  []error // errors for Options.OnError, reported without the lock
 }
 
 // Stats are counts of what a Writer did.
@@ -58,10 +58,10 @@ type Stats struct {
 	Errors map[Kind]uint64
 }
 
-// New returns a Writer and finishes what a killed process left. start begins the
-// stream of each file; it is also called once by New, with io.Discard, so that New
-// fails if it does. New does not fail because of the file system: see Stats. The
-// Writer has one goroutine until Close.
+// New returns a Writer, and finishes the active files of killed processes. start begins
+// the stream of each file. New also calls start once with io.Discard, and returns its
+// error. New does not return faults of the file system: see Stats. The Writer runs one
+// goroutine until Close.
 func New[S Stream](options Options, start func(dst io.Writer) (S, error)) (*Writer[S], error) {
 	return newWriter(options, start, osDisk{})
 }
@@ -285,11 +285,10 @@ func (w *Writer[S]) finish() error {
 	return nil
 }
 
-// end closes stream and file. Errors that close a file that failed already are not
-// reported.
+// end closes the stream and finishes the file.
 func (w *Writer[S]) end() error {
 	useful := w.stream.Stats().Flushed > 0
-	_ = w.stream.Close() // it was flushed, or cannot be
+	_ = w.stream.Close() // the stream was flushed, or has failed: the error is known
 	err := w.file.finish(w.options.Sync != SyncNone, useful)
 	w.active = false
 	w.stats.Bytes += w.file.size
@@ -315,8 +314,8 @@ func (w *Writer[S]) background() {
 	}
 }
 
-// work does what is due. It syncs without the lock, so that writers do not wait for
-// the disk.
+// work rotates, flushes and syncs the active file when its time is reached. It syncs
+// without the lock, so that writers do not wait for the disk.
 func (w *Writer[S]) work() {
 	var unsynced diskFile
 	note := func(err error) {

@@ -56,8 +56,8 @@ type Column struct {
 	Field *Field
 }
 
-// Columns returns the columns of root in the order of a data frame. Fields that are
-// not kept have no column; a nil kept keeps all.
+// Columns returns the columns of root in the order of a data frame. Fields that are not
+// kept have no column; a nil kept keeps all fields.
 //
 // The tree of a schema from package idl has at most MaxColumns columns.
 //

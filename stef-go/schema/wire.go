@@ -25,8 +25,8 @@ const MaxWireEntries = 1024
 type WireSchema []int
 
 // Kept is the number of leading fields of each struct and oneof that a stream has.
-// Later fields have no column and no bit in any mask. A struct that only dropped
-// fields refer to is not listed. The nil Kept keeps all.
+// Later fields have no column and no bit in any mask. A struct that only dropped fields
+// refer to is not listed. A nil Kept keeps all fields.
 type Kept map[*Struct]int
 
 // WireError reports a wire schema that is damaged or does not fit the schema of the

@@ -15,7 +15,7 @@ import (
 // array shrinks below it and grows again.
 type Array[T any] struct {
 	node  Node
-	elems []*T // allocated, of which the first n are the array
+	elems []*T // allocated elements; the first n are the array
 	n     int
 	sent  int // the length that was last written
 	kind  *Elem[T]
@@ -25,8 +25,8 @@ type Array[T any] struct {
 // values of dictionary structs need are nil elsewhere.
 type Elem[T any] struct {
 	Init     func(v *T, parent *Node, bit uint64)
-	Clear    func(v *T) // to the initial value, without marks
-	Reset    func(v *T) // to the initial value, with marks
+	Clear    func(v *T) // sets the initial value without marks
+	Reset    func(v *T) // sets the initial value with marks
 	CopyFrom func(v, src *T)
 	Equal    func(v, o *T) bool
 	MarkAll  func(v *T, c *Check)

@@ -32,9 +32,9 @@ func sizeOf(record any) int {
 type shape struct {
 	kind  reflect.Kind
 	size  uintptr
-	index uint64  // of the type: a struct and its first field have the same address
-	elem  *shape  // of pointers, slices and arrays
-	count uintptr // elements of an array
+	index uint64  // index of the type, because a struct and its first field have the same address
+	elem  *shape  // element of a pointer, slice or array
+	count uintptr // number of elements of an array
 	parts []part  // fields of a struct that refer to something
 	plain bool    // values refer to nothing that the walk counts
 }

@@ -38,19 +38,19 @@ type ReadStream struct {
 	base      schema.WireSchema
 	build     func(b *DecoderBuilder)
 
-	runs   [4]run // that Run found in the frame
-	looked uint64 // records that Run looked at
+	runs   [4]run // runs that Run found in the frame
+	looked uint64 // number of records that Run has read ahead
 
-	// state is what the form of the stream remembers beside dictionaries, or nil.
+	// state is the state of the compact form, or nil.
 	state  ReadState
-	stated int // its memory at the start of the frame
+	stated int // memory of state at the start of the frame
 
 	// record holds the current record. Its memory is measured again when the stream
 	// may have grown it by an eighth since the last measurement.
 	record  any
 	kept    int    // memory of record when it was last measured
 	grown   int    // bytes that may have been added since
-	left    uint64 // records not yet read of the frame
+	left    uint64 // unread records of the frame
 	records uint64 // records read of the stream
 	err     error
 	ended   bool
@@ -90,7 +90,7 @@ func ResetReader(s *ReadStream, r io.Reader) error {
 var errNilSource = errors.New("stef: the source is nil")
 
 func (s *ReadStream) begin(r io.Reader) error {
-	s.ended = true // until all went well
+	s.ended = true // reset below if there is no error
 	s.state, s.stated = nil, 0
 	f, err := frame.NewReader(r, s.limits, s.zstdDicts[:]...)
 	if err != nil {
@@ -184,7 +184,7 @@ func (s *ReadStream) measure() {
 // end: a second call for the same fields within a run does not read ahead again. So
 // the time for a frame is proportional to its records, for any number of calls.
 func Run(s *ReadStream, root *StructDecoder, fields uint64) int {
-	at := 0 // where to remember the run: in place of one of the same fields or of the oldest
+	at := 0 // the run to replace: that of the same fields, otherwise the oldest
 	for i, run := range s.runs {
 		if run.fields == fields && run.end > s.records {
 			return int(run.end - s.records)
@@ -254,11 +254,11 @@ func EndRead(s *ReadStream) bool {
 	return s.endFrame()
 }
 
-// ReadState is what the form of a stream remembers beside dictionaries.
+// ReadState is the state of a form of a stream, such as the compact form.
 type ReadState interface {
-	// Restart discards it.
+	// Restart discards the state.
 	Restart()
-	// Held returns its memory.
+	// Held returns the memory of the state in bytes.
 	Held() int
 }
 

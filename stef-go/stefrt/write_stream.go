@@ -32,14 +32,14 @@ type WriteStream struct {
 	// sendAll makes the next Write send the whole record.
 	sendAll func()
 
-	flags   stef.FrameFlags // of the frame being filled
-	pending uint64          // records in it
-	written uint64          // records in the frames before it
+	flags   stef.FrameFlags // flags of the frame being filled
+	pending uint64          // records in the frame being filled
+	written uint64          // records in finished frames
 	bytes   int64
 	frames  int
 
-	untilCheck int // records until the size of the frame is looked at
-	frameRoom  int // what usage.Frame may reach before that
+	untilCheck int // records until the next check of the frame size
+	frameRoom  int // maximum of usage.Frame before that check
 	err        error
 }
 
@@ -184,10 +184,10 @@ func CheckRecord(s *WriteStream, top *Node, markAll func(*Check)) error {
 	return nil
 }
 
-// maxRecordText leaves room in a frame for what a record has besides text.
+// maxRecordText leaves space in a frame for the fields that are not text.
 const maxRecordText = stef.MaxFrameBytes - 1<<20
 
-// AtRestart makes f forget whenever the dictionaries of the stream do.
+// AtRestart makes the stream call Restart of f whenever its dictionaries restart.
 func AtRestart(s *WriteStream, f interface {
 	Restart()
 	Release()

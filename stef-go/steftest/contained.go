@@ -40,7 +40,7 @@ func selfContained(r *Root, rnd random, s setting) error {
 	}
 	m := NewMutator(rnd.Uint64(), r, w.Record(), nil)
 	var recs []*dynamic.Struct
-	ends := []uint64{0, 0} // of the records in each chunk
+	ends := []uint64{0, 0} // number of records up to the end of each chunk
 	for range 30 {
 		recs = append(recs, m.Mutate())
 		if err := w.Write(); err != nil {

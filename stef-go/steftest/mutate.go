@@ -52,7 +52,7 @@ type mutatedStream struct {
 	w       Writer[any]
 	m       *Mutator
 	want    []*dynamic.Struct
-	twin    reflect.Value // a copy of the record as it was some time ago
+	twin    reflect.Value // an older copy of the record
 	twinned *dynamic.Struct
 }
 
@@ -79,8 +79,8 @@ func (e *mutatedStream) step(r *Root, rnd random) error {
 	return nil
 }
 
-// compare checks Equal of the record, whose value is want, and a copy of
-// another, then CopyFrom, and Equal of the copy with one thing changed.
+// compare checks Equal of the record, whose value is want, and its twin. It then copies
+// the record to the twin, changes one field of the twin, and checks Equal again.
 func (e *mutatedStream) compare(r *Root, rnd random, want *dynamic.Struct) error {
 	rec := reflect.ValueOf(e.w.Record())
 	if !e.twin.IsValid() {
@@ -106,7 +106,7 @@ func (e *mutatedStream) compare(r *Root, rnd random, want *dynamic.Struct) error
 func (e *mutatedStream) equal(r *Root, rec reflect.Value, want *dynamic.Struct) error {
 	equal := dynamic.Equal(want, e.twinned)
 	if call(rec, "Equal", e.twin).Bool() != equal || call(e.twin, "Equal", rec).Bool() != equal {
-		return fmt.Errorf("method Equal does not say %v: %q", equal, Diff(r.Schema, want, e.twinned))
+		return fmt.Errorf("method Equal does not return %v: %q", equal, Diff(r.Schema, want, e.twinned))
 	}
 	return nil
 }

@@ -151,7 +151,7 @@ func (r random) multimap(m *schema.Multimap, v *dynamic.Multimap, depth int) *dy
 	c := &dynamic.Multimap{Pairs: append([]dynamic.Pair{}, v.Pairs...)}
 	n := r.size(len(c.Pairs), depth)
 	c.Pairs = c.Pairs[:min(n, len(c.Pairs))]
-	wide := 1 + n/10 // of which few change, for the sake of time
+	wide := 1 + n/10 // wide values change little, to save time
 	for i := range c.Pairs {
 		if r.IntN(20*wide) == 0 {
 			c.Pairs[i].Key = r.change(&m.Key, c.Pairs[i].Key, depth-1)
@@ -251,7 +251,7 @@ func (r random) text() string {
 	case n < 5:
 		return specialTexts[r.IntN(len(specialTexts))]
 	case n < 9:
-		// Enough words to make dictionaries grow, few enough to meet again.
+		// Enough words to make dictionaries grow, few enough that words repeat.
 		return fmt.Sprintf("word %d", r.IntN(300))
 	}
 	b := make([]byte, r.IntN(200))

@@ -10,14 +10,14 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// Set gives rec, the pointer to a generated record of root, the value v. It
-// calls setters only, each whether or not there is a change, and edits the
-// values of dictionary structs in place.
+// Set sets rec, the pointer to a generated record of root, to v. It calls setters only,
+// each whether or not there is a change, and edits the values of dictionary structs in
+// place.
 func Set(rec any, root *schema.Struct, v *dynamic.Struct) {
 	setStruct(root, reflect.ValueOf(rec), v)
 }
 
-// set gives a composite value, v being the pointer to it, the value x.
+// set sets the composite value that v points to, to x.
 func set(t *schema.Type, v reflect.Value, x any) {
 	switch x := x.(type) {
 	case *dynamic.Struct:

@@ -13,16 +13,16 @@ import (
 
 // Value returns the contents of rec, the pointer to a generated record of root. It
 // calls getters only. Fields that are not kept have their initial value, and choices
-// that are not kept are none, as after reading a stream that does not have them; the
-// nil kept keeps all. The value shares nothing with the record.
+// that are not kept are none, as after reading a stream that does not have them; a nil
+// kept keeps all. The value shares nothing with the record.
 func Value(rec any, root *schema.Struct, kept schema.Kept) *dynamic.Struct {
 	return getter{kept}.structure(root, reflect.ValueOf(rec))
 }
 
 type getter struct{ kept schema.Kept }
 
-// value returns the value of type t of which v is what a getter returns: the
-// value of a primitive type, the pointer to any other.
+// value returns the value of type t from v, the result of a getter: the value itself
+// for primitive types, otherwise a pointer.
 func (g getter) value(t *schema.Type, v reflect.Value) any {
 	switch t.Kind {
 	case schema.KindStruct:

@@ -10,9 +10,9 @@ import (
 	"github.com/otelstef/stef/stef-go/otelstef"
 )
 
-// backward writes a message from its end to its beginning, so that each length is
-// known when it is written. It is used for nested values: if space for the length
-// were reserved instead, the content would move once for every enclosing value.
+// backward writes a message from its end to its beginning, so that each length is known
+// when it is written. Use it for nested values: space reserved for a length has an
+// unknown size, so the content would move once for every enclosing value.
 type backward struct {
 	buf []byte
 	at  int // where the message begins

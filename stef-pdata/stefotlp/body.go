@@ -12,8 +12,8 @@ import (
 )
 
 // body sets dst to the body of a log record. c is the content of the AnyValue in x. A
-// text is written as it is: splitting texts into templates takes longer than
-// everything else.
+// text is written without a template: splitting texts takes longer than everything
+// else.
 //
 // Such a text is copied only once, into the stream. The record must release it before
 // the message ends; see releaseBody.
@@ -181,7 +181,7 @@ func nests(b []byte) bool {
 		return false
 	}
 	first := b[value+2]
-	if b[value+1] >= 0x80 { // a length of two bytes; with more, first is no tag
+	if b[value+1] >= 0x80 { // a length of two bytes; in a longer length, first is not a tag
 		first = b[min(value+3, len(b)-1)]
 	}
 	return first == tagKVList || first == tagArray

@@ -13,10 +13,10 @@ import (
 // not check for damage. Each part is checked just before it is parsed, while it is in
 // the processor cache. Bytes that passed a check before are not checked again.
 type checker struct {
-	unknown uint64 // fields that OTLP did not have when this was written
+	unknown uint64 // number of fields that this version of OTLP does not have
 
 	reason string // why the last check failed
-	at     int    // and where
+	at     int    // where the last check failed
 	path   []string
 }
 
@@ -40,8 +40,8 @@ const (
 
 // shape is the set of fields that a message may have.
 type shape struct {
-	acts  [136]uint8 // by tag
-	subs  [17]*shape // by field number
+	acts  [136]uint8 // indexed by tag
+	subs  [17]*shape // indexed by field number
 	names [17]string
 }
 
@@ -66,8 +66,8 @@ func (c *checker) fail(at int, reason string) bool {
 	return false
 }
 
-// message checks the message at b[at:]. depth is the number of arrays and maps around
-// it.
+// message checks the message at b[at:]. depth is the number of enclosing arrays and
+// maps.
 func (c *checker) message(s *shape, b []byte, at, depth int) bool {
 	for at < len(b) {
 		start := at

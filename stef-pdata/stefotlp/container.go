@@ -125,7 +125,7 @@ func (e *encoder) each(x extent, want uint64, f func(i int, sub extent) error) e
 type home struct {
 	container extent // in e.key
 	url       extent // in e.key
-	items     int    // how many ScopeX or items it has
+	items     int    // number of ScopeX or of items
 }
 
 // identify checks the ResourceX or ScopeX in x and writes its identity into e.key:
@@ -355,8 +355,8 @@ func (e *encoder) unusual(x extent, s *shape, f func(x extent) error) error {
 	return err
 }
 
-// id returns the form in which the record holds an id of n bytes: raw, or hexadecimal
-// text in the memory of text. The result is empty if the id is unset.
+// id encodes an id of n bytes for the record: raw bytes, or hexadecimal text in the
+// memory of text. The result is empty if the id is unset.
 //
 // spec: #otlp-common
 func (e *encoder) id(text *mapping.IDText, x extent, n int, raw bool) ([]byte, error) {

@@ -65,7 +65,7 @@ type decoder struct {
 	attributes    []byte
 	attributesTag byte
 
-	resource   *otelstef.Resource // of the previous record
+	resource   *otelstef.Resource // resource of the previous record
 	scope      *otelstef.Scope
 	resourceAt int // where the message of the ResourceX begins, 0 if none is open
 	scopeAt    int
@@ -107,7 +107,7 @@ func (d *decoder) decode(dst []byte, record, finish func()) ([]byte, error) {
 	}
 	dst, d.out = d.out, nil
 	if len(d.rejected) > 0 {
-		return dst, d.rejected // an error of the stream is for the next call
+		return dst, d.rejected // the next call returns an error of the stream
 	}
 	return dst, d.err
 }

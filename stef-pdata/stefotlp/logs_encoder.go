@@ -19,14 +19,14 @@ type LogsEncoder struct {
 	fields logFields
 }
 
-// logFields are the fields of a LogRecord except attributes. They are not local
-// variables, because the compiler would spill those at every field of the message.
+// logFields are the fields of a LogRecord except attributes. They are in a struct:
+// local variables would be spilled at every field of the message.
 type logFields struct {
 	trace, span, severityText, eventName extent
 	time, observed, severity, dropped    uint64
 	flags                                uint32
 	value                                extent // the body
-	body                                 choice // what it is
+	body                                 choice // kind and content of the body
 }
 
 // NewLogsEncoder returns an encoder that writes to w. Nothing else may write to w.
@@ -62,7 +62,7 @@ func (e *LogsEncoder) item(i int, x extent) error {
 }
 
 // record parses, checks and sets the log record from the LogRecord in x. The observed
-// time is written as it is, and a text body without a template.
+// time is not converted to a distance, and a text body is not split into a template.
 //
 // spec: #otlp-logs
 func (e *LogsEncoder) record(x extent) error {

@@ -15,9 +15,9 @@ type MetricsDecoder struct {
 	decoder
 	records *otelstef.MetricsReader
 
-	metric      *otelstef.Metric // of the previous record
-	metricAt    int              // where its message begins, 0 if none is open
-	dataAt      int              // where the message of its data begins
+	metric      *otelstef.Metric // metric of the previous record
+	metricAt    int              // where the message of the metric begins, 0 if none is open
+	dataAt      int              // where the message of the data of the metric begins
 	metricFault error
 	exemplars   []byte
 }

@@ -19,7 +19,7 @@ type MetricsEncoder struct {
 	rec *otelstef.Metrics
 
 	metrics  pool[otelstef.Metric]
-	variants pool[otelstef.Metric] // of histograms, with bounds
+	variants pool[otelstef.Metric] // histograms with bounds
 	base     *pooled[otelstef.Metric]
 
 	positive, negative []extent
@@ -149,7 +149,7 @@ func (e *MetricsEncoder) describeField(d *description, b []byte, at int, s *shap
 		return -1, err
 	}
 	switch n, _ := longVarint(b, start); {
-	case tag == tagPoint: // with a tag in more bytes than necessary
+	case tag == tagPoint: // the tag has more bytes than necessary
 		d.points++
 	case tag == tagTemporality && d.kind != tagGauge && d.kind != tagSummary:
 		d.temporality = int32(n)

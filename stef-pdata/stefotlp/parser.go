@@ -21,14 +21,14 @@ type parser struct {
 	b      []byte
 	texts  texts
 	slab   slab
-	attrs  seenPairs // in attributes
-	maps   seenPairs // in bodies
+	attrs  seenPairs // cache of attributes
+	maps   seenPairs // cache of pairs of bodies
 
 	held  []heldPair // attributes in the record, from the same message
 	body  []heldPair // pairs in the body of the record, without tag and length
 	fresh []freshPair
 	count int      // attributes of the current item
-	pairs []extent // attributes of another message
+	pairs []extent // attributes of a part of the item, such as an event
 	parts []extent // other parts of the item, such as exemplars
 	inner []extent // values and pairs of the arrays and maps being parsed
 }
@@ -36,7 +36,7 @@ type parser struct {
 // heldPair is an attribute in the record of an item, as a field with tag and length.
 type heldPair struct {
 	extent
-	cost int // bytes it takes of the item
+	cost int // bytes that it uses of the limit of an item
 }
 
 // freshPair is an attribute that is not yet in the record of an item.
@@ -48,8 +48,8 @@ type freshPair struct {
 
 func (p *parser) text(x extent) string { return p.texts.text(p.b[x.from:x.to]) }
 
-// again returns the previous text was if it equals x, to avoid a lookup, and
-// otherwise the text of x.
+// again returns was if it equals x, which avoids a lookup; otherwise it returns the
+// text of x.
 func (p *parser) again(was string, x extent) string {
 	if b := p.b[x.from:x.to]; was != string(b) {
 		return p.texts.text(b)
@@ -126,7 +126,7 @@ func (p *parser) itemAttributes(dst *otelstef.Attributes) error {
 			}
 			h.cost = before - p.budget.Left
 			if unknown != p.unknown {
-				h.extent = extent{} // so that they are counted again
+				h.extent = extent{} // so that its unknown fields are counted again
 			}
 		}
 		if x.index < len(p.held) {

@@ -9,19 +9,19 @@ package stefotlp
 type pool[T any] struct {
 	byKey map[string]*pooled[T]
 	last  *pooled[T]
-	bytes int // of all keys
+	bytes int // total length of the keys
 }
 
 type pooled[T any] struct {
 	key    string
 	value  *T
-	follow *pooled[T] // the entry that followed it last time
+	follow *pooled[T] // the entry that followed this one last time
 
 	lost int // entity references of a resource that the stream does not carry
 
-	// Of metrics:
-	number int        // of the metric in its pool
-	bounds string     // the last bounds of its points, as bytes
+	// These are set for metrics.
+	number int        // number of the metric in its pool
+	bounds string     // last bounds of the points, as bytes
 	bound  *pooled[T] // the variant of the metric with those bounds
 }
 

@@ -17,22 +17,22 @@ import (
 // dictionaries.
 type seenPairs struct {
 	slots       *[seenSlots]seenPair
-	keys, texts *stef.TextDict // of the stream, for keys and values
+	keys, texts *stef.TextDict // dictionaries of the stream for keys and values
 }
 
 // seenPair is a KeyValue with a text, a number, a bool or no value. The references
 // belong to the current or an earlier state of the dictionaries.
 type seenPair struct {
-	bytes  string // of the KeyValue
+	bytes  string // encoded KeyValue
 	keyRef stef.TextRef
 	number uint64 // the reference, if it is text
 
-	keyFrom, keyTo, textFrom, textTo uint16 // in bytes
+	keyFrom, keyTo, textFrom, textTo uint16 // offsets in bytes
 
 	cost   uint16 // bytes it uses of the limit of an item
-	tag    uint8  // of the choice, 0 if there is none
+	tag    uint8  // tag of the choice, 0 if there is none
 	missed uint16 // hash bits of the last miss
-	used   bool   // whether there was a hit since that miss
+	used   bool   // there was a hit since that miss
 }
 
 func (k *seenPair) key() string           { return k.bytes[k.keyFrom:k.keyTo] }

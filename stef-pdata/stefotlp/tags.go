@@ -11,8 +11,8 @@ const (
 	tagResources = 1<<3 | wireBytes // in the message of a signal
 	tagScopes    = 2<<3 | wireBytes // in a ResourceX
 	tagItems     = 2<<3 | wireBytes // in a ScopeX
-	tagContainer = 1<<3 | wireBytes // the Resource or InstrumentationScope in either
-	tagSchemaURL = 3<<3 | wireBytes // in either
+	tagContainer = 1<<3 | wireBytes // the Resource in a ResourceX, the InstrumentationScope in a ScopeX
+	tagSchemaURL = 3<<3 | wireBytes // in both
 )
 
 // The tags of the choices of an AnyValue.
@@ -46,7 +46,7 @@ const (
 	tagSummary     = 11<<3 | wireBytes
 	tagMetadata    = 12<<3 | wireBytes
 
-	tagPoint       = 1<<3 | wireBytes  // in all of them
+	tagPoint       = 1<<3 | wireBytes  // in the data of all types
 	tagTemporality = 2<<3 | wireVarint // in sums and histograms
 	tagMonotonic   = 3<<3 | wireVarint // in sums
 )

@@ -15,7 +15,7 @@ import (
 type choice struct {
 	tag    uint64
 	number uint64 // bool, int, double
-	extent        // others
+	extent        // other content
 }
 
 // errDamaged marks a value that is not a valid message. The parsers of values only
@@ -136,7 +136,7 @@ func (p *parser) strayValue(b []byte, at int) int {
 	return p.stray(b, at, valuesShape)
 }
 
-// value sets dst to a value. depth is the number of arrays and maps around it.
+// value sets dst to a value. depth is the number of enclosing arrays and maps.
 func (p *parser) value(dst *otelstef.AnyValue, c choice, depth int) error {
 	switch c.tag {
 	case tagString:

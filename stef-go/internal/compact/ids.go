@@ -22,16 +22,16 @@ const (
 
 type trace struct {
 	high, low   uint64
-	start       uint64 // of its last span
+	start       uint64 // start time of the last span of the trace
 	ids         uint32
 	block       uint32 // position of its last block
-	first, size uint32 // the order of the first id of that block, and its number of ids
-	next        uint32 // the trace that came after it, plus one
-	seen        uint64 // the bits of its ids, see bitOf
+	first, size uint32 // that block: the order of its first id, and the number of its ids
+	next        uint32 // number of the trace that followed this one last time, plus one
+	seen        uint64 // union of bitOf of the ids of the trace
 }
 
-// bitOf returns one of 64 bits for an id. A trace without the bit does not have the id,
-// which saves the search for most ids of new spans.
+// bitOf returns one of 64 bits for an id. If trace.seen lacks the bit, the trace does
+// not have the id; this saves the search for most ids of new spans.
 func bitOf(id uint64) uint64 { return 1 << (id * 0x9e3779b97f4a7c15 >> 58) }
 
 // spanID is an id that was sent: of a span, or of a parent that may still follow.
@@ -42,8 +42,8 @@ type spanID struct {
 	id, start uint64
 }
 
-// before returns what the first element of a block has: the position of the block
-// before, and the order of the first id there.
+// before decodes the first element of a block: the position of the previous block, and
+// the order of its first id.
 func (s *spanID) before() (block, first uint32) { return uint32(s.id), uint32(s.start) }
 
 const (
@@ -58,18 +58,19 @@ type place struct{ position, order uint32 }
 
 // ids are the traces and ids that were sent, which both ends remember.
 //
-// The ids of a trace lie close together, as spans of the same trace follow each other
-// and refer to each other: a table of all ids by hash costs a cache miss for each.
+// The ids of a trace are close together in memory, because spans of the same trace
+// follow and refer to each other. A hash table of all ids would cause a cache miss for
+// each id.
 type ids struct {
 	traces []*[slabTraces]trace
 	known  uint32 // number of traces
-	last   uint32 // trace, plus one
+	last   uint32 // number of the last trace, plus one
 	count  int
 	slabs  []*[slabIDs]spanID
-	used   uint32 // elements of slabs
+	used   uint32 // number of used elements in slabs
 
-	byTrace index      // of the writer
-	byID    placeIndex // of the writer, for long traces
+	byTrace index      // only in writers
+	byID    placeIndex // only in writers, for long traces
 }
 
 // forget discards all ids.
@@ -160,7 +161,7 @@ func (s *ids) at(t *trace, d uint64) (p place, ok bool) {
 	return s.before(t.block, order), true
 }
 
-// before returns the id with an order that is in a block before this one.
+// before returns the id with an order that is in a previous block.
 func (s *ids) before(block, order uint32) place {
 	for {
 		var first uint32

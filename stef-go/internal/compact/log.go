@@ -36,8 +36,8 @@ type Logs struct {
 	timeUnit, observedUnit       habitUnit
 
 	lastTime, lastObserved uint64
-	delay                  uint64 // from time to observed
-	follows                int    // how much better the time tells the observed time
+	delay                  uint64 // observed time minus time, of the last record
+	follows                int    // greater than 0 if time + delay predicts the observed time better
 }
 
 // Reset discards all state.

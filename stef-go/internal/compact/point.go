@@ -71,19 +71,20 @@ type Home struct {
 type Series struct {
 	time, start uint64
 	interval    uint64
-	number      int64 // the last integer or mantissa
-	step        int64 // by which it changed
+	number      int64 // last integer or mantissa
+	step        int64 // last change of number
 	bits        uint64
 	tick        uint32
-	points      uint8 // seen, up to two
-	startIsTime bool  // the last start was the time before
-	second      int8  // how much better second differences do
+	points      uint8 // number of points seen, at most two
+	startIsTime bool  // the last start time was the time of the previous point
+	second      int8  // score of predictions by second differences
 	form        form
 	Home        *Home
-	rest        *rest // of a histogram or summary, nil if there was none
+	rest        *rest // nil before the first histogram or summary
 }
 
-// rest is the words and floats of a series.
+// rest holds the words and floats of the last point of a series: of a histogram or
+// summary.
 type rest struct{ words, floats []uint64 }
 
 var noRest rest
@@ -105,19 +106,19 @@ type Points struct {
 
 	last struct {
 		time, start uint64
-		before      uint64 // time of its series before, if it had one
+		before      uint64 // previous time of its series, if known
 		known       bool
 		form        form
 		tick        uint32
 		bits        uint64
 	}
-	first     uint64 // time of the last point that was the first of its series
+	first     uint64 // time of the point that began a series last
 	firstTick uint32
-	interval  uint64 // of the last point that was the second
+	interval  uint64 // interval of the series that got its second point last
 	far       [2]uint64
 	clock     []tick
 	hand      uint32
-	series    bool // the time of a series does better than that of the point before
+	series    bool // the series predicts the time better than the previous point
 }
 
 // tick is a time of points, and the number of the tick that followed it in the last
@@ -125,7 +126,7 @@ type Points struct {
 // next tick.
 type tick struct {
 	time uint64
-	next uint32 // plus one
+	next uint32 // number of the tick, plus one
 }
 
 // maxTicks is the number of remembered times; a new one replaces the oldest.
@@ -430,7 +431,7 @@ func (s *Points) learnTick(x *Series, time uint64, next uint32) {
 	x.tick = n
 }
 
-// learnStep updates how well second differences do.
+// learnStep updates the score of second differences.
 func (x *Series) learnStep(step int64) {
 	second := step - x.step
 	x.step = step

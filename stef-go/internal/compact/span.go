@@ -23,14 +23,15 @@ type Span struct {
 	Times      []uint64 // of the events
 }
 
-// SpanFields are the fields of a CompactSpan, and what of it stands in the root.
+// SpanFields are the fields of a CompactSpan, and those of the compact form in the
+// root.
 type SpanFields struct {
 	Trace, High, Low, Known, ID, Parent, ParentID, Start, Duration uint64
 	// Times does not change where the form does not use it.
 	Times []uint64
 }
 
-// maxNames is the maximum number of names whose habits are remembered.
+// maxNames is the maximum number of names that have habits.
 const maxNames = 1 << 12
 
 const (
@@ -52,11 +53,11 @@ type Spans struct {
 
 	ids    ids
 	names  map[string]*habits
-	text   int         // bytes of names
-	recent [64]*habits // some of names
-	habits *habits     // of the last span
-	before uint64      // start of the last span
-	far    []uint64    // of one span, to use its memory again
+	text   int         // total length of the names
+	recent [64]*habits // cache of names
+	habits *habits     // habits of the last span
+	before uint64      // start time of the last span
+	far    []uint64    // far times of one span; kept to reuse the memory
 }
 
 // Reset discards all state.
@@ -202,7 +203,7 @@ func (s *Spans) putTimes(x *Span, base uint64, f *SpanFields) {
 	}
 }
 
-// putEvents sets the times of events, and adds what is far.
+// putEvents sets the times of events, and adds far times.
 func (s *Spans) putEvents(x *Span, f *SpanFields) {
 	f.Times = f.Times[:0]
 	before := x.Start
@@ -285,7 +286,7 @@ func (s *Spans) takeTimes(f *SpanFields, base uint64, x *Span) bool {
 	return true
 }
 
-// takeEvents is takeTimes for spans with events or far times.
+// takeEvents does the work of takeTimes for spans with events or far times.
 func (s *Spans) takeEvents(f *SpanFields, base, start, duration uint64, x *Span) bool {
 	codes, events := x.Times, f.Times
 	if len(events) < len(codes) {

@@ -6,10 +6,10 @@ package compact
 // Codes of differences of times with a special meaning. All others have a magnitude
 // of at least four.
 const (
-	codeSame  = 0 // as predicted
-	codeOther = 1 // as the other prediction says
+	codeSame  = 0 // equal to the prediction
+	codeOther = 1 // equal to the second prediction
 	codeFar   = 2 // the time itself is a word at the end of the words
-	codeThird = 3 // as a third prediction says
+	codeThird = 3 // equal to the third prediction
 )
 
 // putUnit returns the code of a difference of times. It uses the coarsest unit of 1,
@@ -109,7 +109,7 @@ func (h *habitUnit) value(code uint64) uint64 {
 func (h *habitUnit) take(code uint64) uint64 {
 	x := h.value(code)
 	if h.run >= sureRun && code+maxSure < 2*maxSure {
-		return x // a multiple of the unit, from which there is nothing to learn
+		return x // a multiple of the unit, so learn would change nothing
 	}
 	h.learn(x)
 	return x

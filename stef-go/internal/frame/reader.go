@@ -34,7 +34,7 @@ type Reader struct {
 	header      VarHeader
 
 	zstd    *zstd.Decoder // nil until the first frame with data
-	window  int           // of the zstd data
+	window  int           // window of the zstd data, in bytes
 	input   zstdInput
 	payload []byte
 	coded   []byte
@@ -43,9 +43,9 @@ type Reader struct {
 	headerCoded []byte
 	headerSize  int
 
-	offset int64 // of the next byte of the source
+	offset int64 // offset of the next byte of the source
 	plain  int64 // bytes of the frames read, decompressed
-	start  int64 // of the header or frame being read
+	start  int64 // offset of the header or frame being read
 	frame  int
 }
 
@@ -354,7 +354,7 @@ func (r *Reader) decode(d io.Reader, size int) error {
 		p = room(p, size-len(p))
 		end := min(cap(p), size)
 		if len(p) == 0 {
-			end = 1 // a byte that takes no input was left over from before
+			end = 1 // d may still hold one byte, for which it needs no input
 		}
 		n, err := io.ReadFull(d, p[len(p):end])
 		p = p[:len(p)+n]

@@ -34,7 +34,7 @@ type Writer struct {
 	setting     encoderSetting
 	zstd        *zstd.Encoder // nil until the first frame with data
 	out         []byte        // the frame being put together, behind headRoom
-	column      []byte        // a column on its way to zstd
+	column      []byte        // a column before compression
 }
 
 // NewWriter writes the fixed header and the variable header.

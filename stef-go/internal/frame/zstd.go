@@ -62,7 +62,7 @@ func (s encoderSetting) release(e *zstd.Encoder) {
 var decoderPools sync.Map // decoderSetting -> *sync.Pool
 
 type decoderSetting struct {
-	window int // the largest that is allowed
+	window int // the largest allowed window
 	dicts  config.ZstdDicts
 }
 

@@ -18,7 +18,7 @@ type Pace struct {
 
 	last    time.Time // when the last response was sent
 	decoded uint64    // the last id that was decoded
-	waiting bool      // for the sender, with everything read that it sent
+	waiting bool      // everything that the sender sent was read, and more is awaited
 }
 
 // Decoded notes that all records up to id were decoded. They are outstanding until

@@ -27,7 +27,7 @@ func (l *Receiver) Finish(r wire.IDRange) {
 	if r.From > r.To {
 		return
 	}
-	// For 0, which is the id of no record, r.From-1 would be beyond all ids.
+	// No record has the id 0. For From = 0, r.From-1 would wrap around.
 	if r.From > 0 && r.From-1 > l.mark {
 		l.finished.Add(r)
 		return

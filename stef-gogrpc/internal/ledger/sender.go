@@ -21,7 +21,7 @@ type Sender struct {
 	// chunks from head on are sent and not acknowledged, in order.
 	chunks []sentChunk
 	head   int
-	bytes  int64 // in those chunks
+	bytes  int64 // total size of chunks
 
 	sent, acked uint64
 	// uncounted reports that chunks with an unknown number of records were sent,
@@ -164,5 +164,5 @@ func (l *Sender) Acked() uint64 { return l.acked }
 // Uncounted reports whether SendUncounted was called.
 func (l *Sender) Uncounted() bool { return l.uncounted }
 
-// Rejected returns the bad ids. The slice is the ledger's.
+// Rejected returns the bad ids. The slice belongs to the ledger.
 func (l *Sender) Rejected() wire.Ranges { return l.rejected }

@@ -53,10 +53,10 @@ func (m *Machine) Overdue(s *Stream, now time.Time, out *Decisions) time.Duratio
 	case head != nil && !s.failed:
 		waits := head.since
 		if s.answered.After(waits) {
-			waits = s.answered // a slow stream is not a stuck one
+			waits = s.answered // the stream is slow, but makes progress
 		}
 		if last := s.pending.tail; last.gaveUp && last.place == inEncoder && last.since.Before(waits) {
-			waits = last.since // only the end of the stream ends the encoding
+			waits = last.since // the encoder is blocked: ending the stream unblocks it
 		}
 		wait := c.AckTimeout - now.Sub(waits)
 		if wait <= 0 && s.fault == nil {

@@ -21,17 +21,17 @@ type Batch struct {
 	// Owner is the driver's reference for the batch.
 	Owner any
 
-	prev, next *Batch // of the list it is in
+	prev, next *Batch // neighbours in the list that holds the batch
 	place      place
-	stream     *Stream // that holds the batch, nil while it is in the queue
-	settled    bool    // the result was decided; a pending batch may outlive it
+	stream     *Stream // the stream that holds the batch; nil while it is in the queue
+	settled    bool    // the result was decided; the batch may still be pending
 	gaveUp     bool    // the caller gave up while the batch was being encoded
 
 	first, last uint64 // ids of its records; last is 0 until all are encoded
 	bytes       int64
 	since       time.Time // when encoding began
-	moves       int       // how often it was encoded and taken back
-	sent        bool      // by one of those streams
+	moves       int       // how often the batch was moved back to the queue
+	sent        bool      // an earlier stream may have sent records of the batch
 }
 
 // Reset prepares a settled batch for reuse.

@@ -47,7 +47,7 @@ const (
 type Decision struct {
 	Kind   Kind
 	Stream *Stream // nil: no stream had the batch
-	Batch  *Batch  // for the kinds that end a batch
+	Batch  *Batch  // set for the kinds that end a batch
 
 	Fault   *Fault
 	Reason  CloseReason
@@ -91,7 +91,7 @@ func (o *Decisions) At(i int) *Decision {
 // Class classifies a Fault.
 type Class uint8
 
-// The classes. The last four are the machine's own, and have no Err.
+// The classes. The machine itself creates the last four; these have no Err.
 const (
 	// Other is any other failure.
 	Other Class = iota

@@ -25,7 +25,7 @@ type Machine struct {
 	config  Config
 	queue   list
 	streams []*Stream // all that have not ended
-	live    int       // of those
+	live    int       // number of live streams
 	turn    uint64
 	closing bool
 	forced  bool

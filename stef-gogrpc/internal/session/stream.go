@@ -39,13 +39,13 @@ type Stream struct {
 
 	state    State
 	reason   CloseReason // why it closes or closed; 0 if not known yet
-	fault    *Fault      // the reason of this end, if it is one
+	fault    *Fault      // why this end closes the stream; nil if that is not a fault
 	failed   bool        // a write found that the stream has ended
 	replaced bool        // Replace was decided
 
 	inbox    *Batch
 	pending  list      // in the order of their ids; only the last may be incomplete
-	bytes    int64     // of pending
+	bytes    int64     // encoded size of pending
 	settled  uint64    // ids up to here belong to batches that are settled
 	answered time.Time // when the acknowledged id last increased
 	turn     uint64    // the number of the last batch that was assigned to it, counted over the session

@@ -16,7 +16,7 @@ type Builder struct {
 	slab.Values
 }
 
-// Bytes of pdata without text. Each is more than the same thing takes as OTLP.
+// Sizes in pdata, in bytes without text. Each is greater than the size in OTLP.
 const (
 	builtValueBytes     = 64  // an attribute or nested value
 	builtContainerBytes = 192 // a resource, scope or metric

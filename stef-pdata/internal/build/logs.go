@@ -13,7 +13,7 @@ import (
 	"github.com/otelstef/stef/stef-pdata/internal/template"
 )
 
-const builtLogBytes = 256 // what a log record of pdata takes
+const builtLogBytes = 256 // size of a log record of pdata
 
 // Logs builds log records of pdata.
 type Logs struct {

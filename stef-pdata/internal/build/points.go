@@ -31,7 +31,7 @@ type Metrics struct {
 	bounds     slab.Numbers[pcommon.Float64Slice, float64]
 }
 
-// Renew makes the builder refer to no earlier batch.
+// Renew drops the references of the builder to earlier batches.
 func (b *Metrics) Renew() {
 	b.Values.Renew()
 	b.metrics.Renew()

@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	builtSpanBytes  = 384 // what a span of pdata takes
-	builtEventBytes = 160 // what an event or link takes
+	builtSpanBytes  = 384 // size of a span of pdata
+	builtEventBytes = 160 // size of an event or link
 )
 
 // Spans builds pdata spans from records.
@@ -25,7 +25,7 @@ type Spans struct {
 	spanLinks  slab.Items[ptrace.SpanLinkSlice, ptrace.SpanLink]
 }
 
-// Renew makes the builder refer to no earlier batch.
+// Renew drops the references of the builder to earlier batches.
 func (b *Spans) Renew() {
 	b.Values.Renew()
 	b.Spans.Renew()

@@ -18,13 +18,13 @@ import (
 // Resources caches resources as values that records can share.
 type Resources struct {
 	predictionIndex
-	entries        []resourceEntry // by id
+	entries        []resourceEntry // indexed by id
 	KeepEntityRefs bool            // entity references are kept
 
 	// alike maps a hash that ignores the order of attributes to the last value with
 	// that hash. Some producers send the attributes in a different order each time.
 	alike map[uint64]uint32
-	spare *otelstef.Resource // unused, for the next new resource
+	spare *otelstef.Resource // an unused value for the next new resource
 }
 
 type resourceEntry struct {

@@ -8,8 +8,8 @@ import "github.com/otelstef/stef/stef-pdata/internal/order"
 // index finds ids by hash. Ids count from 1; 0 means none.
 type index struct {
 	byHash    map[uint64]uint32
-	chain     []uint32 // by id: the next id of the same hash
-	HeldBytes int      // bytes of all content that has an id, as items count them
+	chain     []uint32 // for each id: the next id with the same hash
+	HeldBytes int      // total size of the content, counted as for MaxItemBytes
 }
 
 // Limits of a pool. A pool is emptied when it exceeds them, so that the memory of an
@@ -62,7 +62,7 @@ func (x *index) Size() int { return max(len(x.chain)-1, 0) }
 // the ids by value, and a prediction of the next id.
 type predictionIndex struct {
 	index
-	follow []uint32 // by id: the id that followed it last time
+	follow []uint32 // for each id: the id that followed it last time
 	last   uint32
 	order.Ranking
 }

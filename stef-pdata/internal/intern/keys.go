@@ -26,12 +26,12 @@ type KeySorter struct {
 // keySet is a set of keys.
 type keySet struct {
 	Keys  []stef.Text // in order
-	place []uint8     // by number: where the key goes, counted from 1
-	Bytes int         // of the keys
+	place []uint8     // for each key number: the place of the key, counted from 1
+	Bytes int         // total length of the keys
 }
 
 const (
-	MaxKeys    = 1 << 12 // that have numbers
+	MaxKeys    = 1 << 12 // maximum number of keys that get a number
 	MaxSetKeys = 64
 )
 
@@ -39,8 +39,8 @@ const (
 type SortedPairs struct {
 	Set   *keySet // nil if a key occurs twice or the set is too large
 	Texts bool    // all values are text that is not empty
-	From  uint32  // where they are in the store
-	Bytes int     // of values that are text
+	From  uint32  // index of the first one in the store
+	Bytes int     // total length of the values that are text
 }
 
 // PairStore holds attributes from the time they are found until they are written.

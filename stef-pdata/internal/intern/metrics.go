@@ -21,7 +21,7 @@ import (
 // spec: #otlp-metrics
 type Metrics struct {
 	predictionIndex
-	entries []metricEntry // by id
+	entries []metricEntry // indexed by id
 	spare   []float64
 }
 
@@ -29,7 +29,7 @@ type metricEntry struct {
 	value   *otelstef.Metric
 	arrival *otelstef.Attributes // attributes in their original order
 	base    uint32               // 0 for a base
-	bounds  uint32               // of a base: the variant used last
+	bounds  uint32               // for a base: the last used variant
 }
 
 // Descriptor is the identity of a metric, apart from bounds.

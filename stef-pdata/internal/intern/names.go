@@ -46,5 +46,5 @@ func (k *KeyLists) ID(m pcommon.Map) uint32 {
 	for key := range m.All() {
 		k.scratch = append(append(k.scratch, key...), 0)
 	}
-	return k.Names.ID(unsafe.String(unsafe.SliceData(k.scratch), len(k.scratch))) // which copies it
+	return k.Names.ID(unsafe.String(unsafe.SliceData(k.scratch), len(k.scratch))) // ID copies the text
 }

@@ -18,10 +18,10 @@ import (
 // the same slot. So its size is fixed, and no input makes it slow.
 type PairCache struct {
 	keys, values *stef.TextDict
-	// epochs are those of the dictionaries to which the slots refer.
+	// epochs are the epochs of the dictionaries to which the slots refer.
 	epochs  [2]uint64
 	slots   *[1 << pairBits]pairSlot
-	numbers codec.TextIndex // of keys
+	numbers codec.TextIndex // the numbers of keys
 	// used are the slots that hold a pair, unless there are maxUsed or more. Clearing
 	// only these makes the restart of a short stream cheap.
 	used []*pairSlot

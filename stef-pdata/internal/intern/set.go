@@ -25,9 +25,9 @@ type attrSet struct {
 // have the same value.
 type attr struct {
 	key  string
-	text string             // of String
-	num  uint64             // of Bool, Int64 and Float64; of String its number
-	deep *otelstef.AnyValue // Array, KVList and Bytes
+	text string             // value of a String
+	num  uint64             // value of a Bool, Int64 or Float64; number of a String
+	deep *otelstef.AnyValue // value of an Array, KVList or Bytes
 	typ  otelstef.AnyValueType
 }
 

@@ -23,9 +23,9 @@ import (
 type Sets struct {
 	index
 	order.Ranking
-	entries []attrSet // by id
+	entries []attrSet // indexed by id
 	texts   codec.TextIndex
-	shared  []string        // by number in texts
+	shared  []string        // indexed by number in texts
 	shapes  codec.TextIndex // lists of the numbers of keys
 	scratch []byte
 
@@ -164,7 +164,7 @@ func (p *Sets) shape(set []attr) uint32 {
 		_, number := p.share(set[i].key)
 		p.scratch = binary.LittleEndian.AppendUint32(p.scratch, number)
 	}
-	number, _ := p.shapes.Number(unsafe.String(unsafe.SliceData(p.scratch), len(p.scratch))) // which copies it
+	number, _ := p.shapes.Number(unsafe.String(unsafe.SliceData(p.scratch), len(p.scratch))) // Number copies the text
 	return number
 }
 

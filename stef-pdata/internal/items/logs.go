@@ -119,8 +119,8 @@ func (w *Logs) template(dst *otelstef.BodyTemplate, b *template.Body) error {
 }
 
 // ObservedSizes estimates whether the observed times of log records are smaller as
-// distances to their times. Observed times of a poll are alike; those of an SDK
-// follow the time.
+// distances to their times. Log records of one poll have almost the same observed time;
+// in those of an SDK it is close to the time.
 type ObservedSizes struct{ absolute, delta differences }
 
 func (s *ObservedSizes) Add(lr plog.LogRecord) {

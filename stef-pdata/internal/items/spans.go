@@ -23,7 +23,7 @@ type Spans struct {
 	values.Copier
 	features features.Set
 	Keys     intern.KeySorter
-	store    intern.PairStore // of events and links
+	store    intern.PairStore // attributes of events and links
 	losses   *mapping.Losses
 }
 

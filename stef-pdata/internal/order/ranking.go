@@ -11,7 +11,7 @@ import (
 // Ranking is the order of ids by value. Ids of equal value have equal ranks.
 type Ranking struct {
 	order []uint32 // ids by value
-	Ranks []uint32 // by id
+	Ranks []uint32 // indexed by id
 	Top   uint32   // the greatest rank
 	fresh []uint32
 	spare []uint32

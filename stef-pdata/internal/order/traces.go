@@ -15,8 +15,8 @@ import (
 // cache of a core. Four times as many took 15 % longer and gave 1 % less.
 const ChunkSpans = 1 << 9
 
-// TraceTable numbers the traces of a chunk. It is small enough to stay in the cache.
-// It is also so small that crafted ids that all collide do no harm.
+// TraceTable numbers the traces of a chunk. It is small enough to stay in the cache,
+// and too small for crafted ids that all collide to cost much time.
 type TraceTable struct {
 	Known []traceInfo
 	slots [2 * ChunkSpans]uint16 // numbers, counted from 1
@@ -27,7 +27,7 @@ type TraceTable struct {
 type traceInfo struct {
 	id    pcommon.TraceID
 	Spans uint32
-	At    uint32 // the place of its next span
+	At    uint32 // the place of the next span of the trace
 }
 
 // NoPlace means that a trace has no place yet.
@@ -48,7 +48,7 @@ func (t *TraceTable) Find(id pcommon.TraceID) uint32 {
 }
 
 func (t *TraceTable) search(id pcommon.TraceID) uint32 {
-	// Ids are random, or at least half of each id is.
+	// Ids are random, or at least one half of each id is random.
 	x := binary.LittleEndian.Uint64(id[:8]) ^ binary.LittleEndian.Uint64(id[8:])
 	for slot := x * codec.GoldenRatio >> 32; ; slot++ {
 		at := &t.slots[slot%uint64(len(t.slots))]

@@ -19,9 +19,9 @@ const (
 // chunk allocates objects of one type.
 type chunk struct {
 	slice reflect.Type // []T
-	size  uintptr      // of T
+	size  uintptr      // size of T
 	base  unsafe.Pointer
-	at, n int // of n objects at base, at are used
+	at, n int // at of the n objects at base are used
 }
 
 func chunkOf(t reflect.Type) chunk { return chunk{slice: reflect.SliceOf(t), size: t.Size()} }

@@ -7,8 +7,8 @@
 // keeps little else.
 //
 // The types of these objects are internal to pdata. The package finds them by
-// reflection and checks that they are laid out as it expects. Chunks have exactly
-// these types, so the garbage collector knows each pointer in them. If a version of
-// pdata differs, the package uses the public functions of pdata: the content of the
-// batches is the same, only slower to make.
+// reflection and checks that they are laid out as it expects. Chunks have exactly these
+// types, so the garbage collector knows each pointer in them. If a version of pdata
+// differs, the package uses the public functions of pdata: the batches have the same
+// content, but take longer to build.
 package slab

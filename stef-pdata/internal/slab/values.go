@@ -44,14 +44,14 @@ type layout struct {
 	pair                          chunk // key and value
 	key, value                    uintptr
 	strings, ints, doubles, bools box
-	number                        uintptr // where a number point has its value
+	number                        uintptr // offset of the value in a number point
 	pointInts, pointDoubles       box
-	data                          uintptr // where a metric has its points
+	data                          uintptr // offset of the data in a metric
 	gauge, sum, histogram         box
 	gauges, sums, histograms      chunk
 }
 
-// theLayout is that of this version of pdata.
+// theLayout is the layout of the linked version of pdata.
 var theLayout = func() (l layout) {
 	m := pcommon.NewMap()
 	m.PutStr("key", "text")
@@ -123,7 +123,7 @@ var theLayout = func() (l layout) {
 // ready for use.
 type Values struct{ *layout }
 
-// use returns the layout of this Values, with chunks of its own, or nil if it is not
+// use returns the layout with the chunks of this Values, or nil if the layout is not
 // known.
 func (v *Values) use() *layout {
 	if v.layout == nil {

@@ -19,8 +19,8 @@ import (
 // some templates. Texts are written to a buffer and assigned to bodies in groups, so
 // that several texts share an allocation.
 type Joiner struct {
-	slots   []joinSlot // made at the first template
-	last    *joinSlot  // of the last template
+	slots   []joinSlot // allocated at the first template
+	last    *joinSlot  // slot of the last template
 	buffer  []byte
 	waiting []joinedBody
 	values  slab.Values
@@ -40,7 +40,7 @@ type joinedBody struct {
 
 type joinSlot struct {
 	template string
-	pieces   []string // between the placeholders
+	pieces   []string // the parts between the placeholders
 }
 
 const (

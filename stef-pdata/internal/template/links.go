@@ -17,20 +17,20 @@ import (
 	"github.com/otelstef/stef/stef-go/otelstef"
 )
 
-// A text may repeat what its log record has elsewhere: lines of an access log, of which
-// a Collector parsed the fields into attributes, or JSON with the time and the ids of
-// the record. In the compact form, a parameter may refer to these instead of repeating
-// them.
+// A text may repeat other fields of its log record. Examples are a line of an access
+// log whose parts a Collector parsed into attributes, and JSON that contains the time
+// and the ids of the record. In the compact form, a parameter may refer to such a field
+// instead of repeating it.
 //
 // spec: #compact-references
 
-// Known is what the body of a log record may repeat. Its texts are made when they are
-// first used.
+// Known is the fields that the body of a log record may repeat. Their texts are created
+// on first use.
 type Known struct {
 	record     plog.LogRecord
 	attributes []pcommon.Value
 	collected  bool
-	texts      [6]knownText // of the ids and the times
+	texts      [6]knownText // texts of the ids and the times
 	number     []byte       // an integer
 }
 
@@ -39,11 +39,11 @@ type knownText struct {
 	made bool
 }
 
-// timeFormats are the formats of times that are looked for, the longest first.
+// timeFormats are the formats of times to search for, the longest first.
 var timeFormats = [...]otelstef.TimeFormat{otelstef.TimeNanoseconds, otelstef.TimeMicroseconds,
 	otelstef.TimeMilliseconds, otelstef.TimeCommonLog}
 
-// of makes k that of a log record.
+// of sets k to the fields of a log record.
 func (k *Known) of(lr plog.LogRecord) {
 	k.record, k.collected = lr, false
 	for i := range k.texts {
@@ -102,8 +102,8 @@ func (k *Known) made(ref string) []byte {
 	return t.text
 }
 
-// prefix returns the length of what a reference stands for, if a text begins with it,
-// or -1.
+// prefix returns the length of the text of a reference if a text begins with it,
+// otherwise -1.
 func (k *Known) prefix(text, ref string) int {
 	var known []byte
 	if ref[1] != otelstef.ReferenceAttribute[1] {
@@ -130,20 +130,20 @@ func (k *Known) prefix(text, ref string) int {
 	return -1
 }
 
-// Texts that are shorter are found by chance.
+// Shorter texts would often match by chance.
 const (
 	minKnownText = 4
 	minKnownInt  = 3
 	maxKnown     = 1 << 8
 )
 
-// link is where a text has what a reference stands for.
+// link is the place in a text that a reference can replace.
 type link struct {
 	Span
 	ref string
 }
 
-// links finds what a text repeats, in the order of the text.
+// links finds the places that references can replace, in the order of the text.
 func (k *Known) links(text string) (found []link) {
 	type candidate struct{ text, ref string }
 	var candidates []candidate
@@ -194,7 +194,8 @@ func (k *Known) links(text string) (found []link) {
 
 func (l link) overlaps(o link) bool { return l.From < o.To && o.From < l.To }
 
-// alone reports whether a part of a text is no part of a longer word or number.
+// alone reports whether a part of a text is a whole word or number, not a part of a
+// longer one.
 func alone(text string, from, to int) bool {
 	return (from == 0 || !alphanumeric(text[from-1])) && (to == len(text) || !alphanumeric(text[to]))
 }
@@ -204,23 +205,23 @@ func alphanumeric(c byte) bool { return byteKinds[c] == inWord && c != '/' && c 
 // linkedTemplate is a template of a shape whose parameters may be references.
 type linkedTemplate struct {
 	template string
-	pieces   []string // between the parameters
-	refs     []string // by parameter, "" for words
+	pieces   []string // the parts between the parameters
+	refs     []string // for each parameter: its reference, or "" for a word
 	matched  int
 	misses   int
-	learned  int // how often it was learned
+	learned  int // how often the template was learned
 }
 
 // Conditions to learn a linked template again, and to stop using one.
 const (
 	maxLinkLearned = 5
 	linkMissShare  = 4
-	linkPause      = 3 // as a power of two
+	linkPause      = 3 // log2 of the factor by which the pause grows each time
 )
 
-// learnLinks learns the linked template of a shape from a text, whose parameters that
-// differ in texts of the shape are free. Only what has one of these becomes a
-// reference.
+// learnLinks learns the linked template of a shape from a text. free are the parameters
+// that differ between texts of the shape. A part of the text becomes a reference only
+// if it contains one of these.
 func (s *textShape) learnLinks(text string, free []Span, k *Known) {
 	learned := s.linked.learned + 1
 	found := slices.DeleteFunc(k.links(text), func(l link) bool {
@@ -240,8 +241,9 @@ func (s *textShape) free(params []Span) (free []Span) {
 	return free
 }
 
-// wantsLinks counts a text that the linked template did not fit, and reports whether
-// to learn one from it: after some texts without one, and after more each time.
+// wantsLinks counts a text that does not fit the linked template, and reports whether
+// to learn a new one from it. The number of texts before the next attempt grows each
+// time.
 func (s *textShape) wantsLinks(text string) bool {
 	l := &s.linked
 	if l.template != "" {
@@ -254,8 +256,8 @@ func (s *textShape) wantsLinks(text string) bool {
 	return l.learned < maxLinkLearned && s.sightings >= learnAfter<<(linkPause*l.learned) && len(text) <= MaxTemplate
 }
 
-// newLinked returns the linked template of a text with these parameters, of which the
-// links replace some.
+// newLinked returns the linked template of a text with these parameters. The links
+// replace some of the parameters.
 func newLinked(text string, params []Span, found []link) (l linkedTemplate) {
 	if len(found) == 0 {
 		return l
@@ -282,8 +284,8 @@ func newLinked(text string, params []Span, found []link) (l linkedTemplate) {
 	return l
 }
 
-// match appends the parameters of a text that fits the template. Those that are
-// references have To 0, and their number as From.
+// match appends the parameters of a text that fits the template. For a reference, To is
+// 0 and From is its number.
 func (l *linkedTemplate) match(text string, params []Span, k *Known) ([]Span, bool) {
 	i := 0
 	for n, ref := range l.refs {
@@ -308,13 +310,13 @@ func (l *linkedTemplate) match(text string, params []Span, k *Known) ([]Span, bo
 	return params, text[i:] == l.pieces[len(l.refs)]
 }
 
-// linkList is the linked templates of the texts of a resource and scope whose ordinary
-// templates do not pay, because each text has words of its own. They are learned from
-// one text each, and the last used one is the first.
+// linkList holds the linked templates of a resource and scope whose texts differ too
+// much for ordinary templates. Each is learned from one text. The last used one is the
+// first.
 type linkList struct {
 	active bool
 	list   []*linkedTemplate
-	tries  int // to learn one
+	tries  int // number of attempts to learn a template
 }
 
 const (
@@ -323,7 +325,7 @@ const (
 	// to a share of all texts: finding links takes as long as writing several texts.
 	linkTries      = 64
 	linkTriesShare = 16
-	// minLinked is the share of a text that links have to replace.
+	// minLinked is the minimum share of a text that links must replace.
 	minLinked = 4
 )
 

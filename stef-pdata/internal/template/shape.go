@@ -14,8 +14,8 @@ type textShape struct {
 
 	fixed   []fixedParam
 	learned string   // the template without the fixed parameters, "" at first
-	pieces  []string // of learned, between the parameters
-	misses  int      // texts since then that did not match it
+	pieces  []string // the parts of learned between the parameters
+	misses  int      // texts since then that did not match learned
 
 	linked    linkedTemplate
 	sightings int // texts that the linked template did not fit
@@ -50,7 +50,7 @@ func newTextShape(whole []byte, text string, params []Span) *textShape {
 // size estimates the memory of the shape.
 func (s *textShape) size() int { return 6*len(s.whole) + 128*len(s.fixed) + 256 }
 
-// see examines a text before the decision how to write it.
+// see updates the shape with a text, before the text is written.
 func (s *textShape) see(text string, params []Span) {
 	s.seen++
 	if s.learned == "" {

@@ -17,8 +17,8 @@ type Splitter struct {
 	// Links lets parameters refer to other fields of the log record.
 	Links bool
 
-	shapes map[string]*textShape // by whole
-	size   int                   // of the shapes and linked templates
+	shapes map[string]*textShape // key: whole
+	size   int                   // size of the shapes and linked templates
 	trials map[trialKey]*trial
 
 	// heads are the last two shapes of texts with the same beginning. It is allocated
@@ -29,19 +29,19 @@ type Splitter struct {
 	params  []Span
 	scratch []byte
 	linked  []Span
-	known   Known // of the log record whose body is split
+	known   Known // fields of the log record whose body is split
 }
 
 // Body is a body that is split into a template and parameters.
 type Body struct {
 	Text     string
-	shape    *textShape // nil if the body is written as it is
+	shape    *textShape // nil if the body is written without a template
 	Template string     // "" until the decision
-	from, to uint32     // its parameters
-	refs     []string   // of its template
+	from, to uint32     // the range of its parameters
+	refs     []string   // references of its template
 }
 
-// Ref returns the reference that a parameter is, or "" if it is a word.
+// Ref returns the reference of a parameter, or "" if the parameter is a word.
 func (b *Body) Ref(p Span) string {
 	if p.To > 0 {
 		return ""

@@ -7,16 +7,16 @@ package template
 // They do if the same templates recur: a new template is sent whole and fills the
 // dictionary, and a known template costs only a number.
 type trial struct {
-	bodies int // recently counted
-	fresh  int // with a template not seen before
-	text   int // their bytes
-	params int // how many of these are parameters, with their numbers
-	paused int // how many more containers are not tried
+	bodies int // number of recent bodies
+	fresh  int // bodies with a new template
+	text   int // total size of the bodies
+	params int // part of text: size of the parameters and their references
+	paused int // number of further containers to skip
 	pause  int // how long the last pause was
 
-	last  *textShape // of the last body
+	last  *textShape // shape of the last body
 	links linkList
-	seed  uint64 // for headOf: each resource has its own bodies
+	seed  uint64 // seed of headOf, because each resource has its own bodies
 }
 
 // trialKey is a resource and a scope.
@@ -27,7 +27,7 @@ const (
 	// the start of a stream does not count as a failure.
 	newTemplates = 64
 	// bodiesPerTemplate is the minimum number of bodies per template. With fewer,
-	// streams of real logs were still smaller, but took half as long again to make.
+	// streams of real logs were still smaller, but encoding took 1.5 times as long.
 	bodiesPerTemplate = 4
 	// paramBytes is the size of a parameter in addition to its text. If parameters
 	// are more than mostShare per cent of texts with an average of shortBody bytes or

@@ -10,8 +10,8 @@ import (
 	"github.com/otelstef/stef/stef-pdata/internal/mapping"
 )
 
-// Structured bodies are values of their own type, BodyValue, whose keys and texts
-// have dictionaries. This file does for them what value.go does, in both directions.
+// Structured bodies have their own type, BodyValue, whose keys and texts have
+// dictionaries. This file sets and compares such values.
 
 // BodyValue sets dst to the value of v. depth is the number of arrays and maps around
 // it.

@@ -26,7 +26,7 @@ type Copier struct {
 	scratch []byte
 }
 
-// Value sets dst to the value of v. depth is the number of arrays and maps around it.
+// Value sets dst to the value of v. depth is the number of enclosing arrays and maps.
 func (c *Copier) Value(dst *otelstef.AnyValue, v pcommon.Value, depth int) error {
 	switch v.Type() {
 	case pcommon.ValueTypeStr:
