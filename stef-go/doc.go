@@ -69,8 +69,10 @@
 // Flush. Readers can then read everything up to the end of the frame. The writer
 // calls Write of the destination once for every header and every frame. Readers
 // deliver the records of frames that arrived completely. A stream may end before any
-// frame; a stream that ends within a frame is an error. The same records with the same
-// options produce the same bytes.
+// frame; a stream that ends within a frame, as a file of a killed program may, is an error
+// that wraps io.ErrUnexpectedEOF. No writer continues a stream of another one, and a file
+// holds one stream: after a crash begin another file, as package rotate does. The same
+// records with the same options produce the same bytes.
 //
 // A frame has no checksum unless the writer adds one: WithChecksums, with zstd. Without
 // checksums a changed byte is often not noticed: the records have other values then,

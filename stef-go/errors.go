@@ -12,7 +12,8 @@ import (
 // The kinds of error a stream can have, for errors.Is.
 var (
 	// ErrCorrupt is a stream that breaks the rules of the format, or ends
-	// inside a header or a frame.
+	// inside a header or a frame. The error of a stream that ends there also
+	// wraps io.ErrUnexpectedEOF.
 	ErrCorrupt = errors.New("corrupt stream")
 	// ErrLimit is a stream, or a record to be written, that exceeds a limit.
 	ErrLimit = errors.New("limit exceeded")

@@ -12,6 +12,11 @@ import (
 	stef "github.com/otelstef/stef/stef-go"
 )
 
+// signature begins each stream.
+//
+// spec: #fixed-header
+const signature = "STEF"
+
 // Frames finds where the whole frames of a file end, without decoding them, so that
 // a reader of a file that grows reads no frame before it is complete. It checks the
 // heads of frames only. The zero value is at the beginning of a file. It is not safe
@@ -64,7 +69,6 @@ func (f *Frames) Next(r io.ReaderAt, size int64) (bool, error) {
 //
 // spec: #fixed-header
 func fixedHeader(b []byte) (length int64, zstd bool, err error) {
-	const signature = "STEF"
 	if n := min(len(b), len(signature)); string(b[:n]) != signature[:n] {
 		return 0, false, fmt.Errorf("%w: signature is %q, not %q", stef.ErrCorrupt, b[:n], signature)
 	}
@@ -100,6 +104,9 @@ func (f *Frames) frame(b []byte) (int64, error) {
 		return 0, nil
 	}
 	if flags := stef.FrameFlags(b[0]); !flags.Valid() {
+		if b[0] == signature[0] {
+			return 0, fmt.Errorf("%w: unknown bits in the frame flags %#x: a second stream may begin here, but a file holds one stream", stef.ErrCorrupt, b[0])
+		}
 		return 0, fmt.Errorf("%w: unknown bits in the frame flags %#x", stef.ErrCorrupt, b[0])
 	}
 	limit := uint64(stef.MaxFrameBytes)

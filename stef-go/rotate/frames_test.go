@@ -90,8 +90,16 @@ func TestFramesRefuse(t *testing.T) {
 	f(stef.ErrCorrupt, "STEF\x02\x00\x00\x00\x00")
 	f(stef.ErrLimit, "STEF\x02\x00\x00\x00\xff\xff\xff\x01")
 	f(stef.ErrLimit, "STEF\x02\x00\x01\x00\x01\xff\xff\xff\xff\x01")
+	whole := "STEF\x02\x00\x00\x00\x02\x00\x00"
 	var frames Frames
-	_, err := frames.Next(failing{}, 10)
+	ok, err := frames.Next(strings.NewReader(whole+whole), int64(2*len(whole)))
+	for ok {
+		ok, err = frames.Next(strings.NewReader(whole+whole), int64(2*len(whole)))
+	}
+	require.ErrorContains(t, err, "a second stream may begin here")
+	require.EqualValues(t, len(whole), frames.End())
+	frames = Frames{}
+	_, err = frames.Next(failing{}, 10)
 	require.ErrorIs(t, err, errRead)
 }
 

@@ -301,7 +301,7 @@ func (r *Reader) readFrame(limit int) (flags stef.FrameFlags, size int, err erro
 	}
 	r.offset++
 	if flags = stef.FrameFlags(b); !flags.Valid() {
-		return 0, 0, fmt.Errorf("%w: unknown bits in the frame flags %#02x", stef.ErrCorrupt, b)
+		return 0, 0, badFlags(b)
 	}
 	if size, err = r.size(limit); err != nil {
 		return 0, 0, err
@@ -437,6 +437,13 @@ func (r *Reader) uvarint() (uint64, error) {
 		}
 	}
 	return 0, fmt.Errorf("%w: a number has more than 64 bits", stef.ErrCorrupt)
+}
+
+func badFlags(b byte) error {
+	if b == signature[0] { // of a stream that was appended to a file
+		return fmt.Errorf("%w: unknown bits in the frame flags %#02x: a second stream may begin here, but a file holds one stream", stef.ErrCorrupt, b)
+	}
+	return fmt.Errorf("%w: unknown bits in the frame flags %#02x", stef.ErrCorrupt, b)
 }
 
 // cut converts the end of the source inside an element into an error that names the

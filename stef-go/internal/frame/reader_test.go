@@ -107,6 +107,7 @@ func TestFrameErrors(t *testing.T) {
 	for bit := 3; bit < 8; bit++ {
 		f(fmt.Sprintf("%02x 01 61", 1<<bit), stef.ErrCorrupt, at, fmt.Sprintf("frame flags %#02x", 1<<bit))
 	}
+	f("53 54 45 46", stef.ErrCorrupt, at, "frame flags 0x53: a second stream may begin here, but a file holds one stream")
 	f("00", stef.ErrCorrupt, at, "unexpected EOF")
 	f("00 80", stef.ErrCorrupt, at, "unexpected EOF")
 	f("00 00", stef.ErrCorrupt, at, "the frame has no content")
