@@ -185,7 +185,7 @@ func (p *patience) notice(cause error) {
 	}
 }
 
-// sendCauses are the causes of failed connections in the words of gRPC and of the
+// sendCauses are the causes of failed batches in the words of gRPC and of the
 // system, in the words of the tool, and what to do.
 var sendCauses = []struct{ cause, text, hint string }{
 	{"connection refused", "connection refused", "nothing listens there"},
@@ -193,6 +193,8 @@ var sendCauses = []struct{ cause, text, hint string }{
 	{"error reading server preface", "the endpoint closed the connection", "it may expect TLS: add --tls"},
 	{"certificate signed by unknown authority", "certificate signed by unknown authority", "name the authority with --ca"},
 	{"certificate is valid for", "the certificate is for another name", "use a name of the certificate in --endpoint"},
+	{"unknown service opentelemetry.proto.collector", "the endpoint does not accept OTLP", "for STEF add --protocol stef"},
+	{"unknown service STEFDestination", "the endpoint does not accept STEF", "for OTLP remove --protocol stef"},
 	{"no such host", "no such host", "check the name"},
 	{"no children to pick from", "no such host", "check the name"},
 	{"name resolver error", "no such host", "check the name"},

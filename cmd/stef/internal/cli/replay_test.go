@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
 
 	"github.com/otelstef/stef/cmd/stef/internal/cli"
 )
@@ -37,6 +38,25 @@ func TestReplayUnreachable(t *testing.T) {
 	require.True(t, interrupt.Deliver())
 	code, stderr := wait()
 	require.Zero(t, code, stderr)
+}
+
+// replay says which protocol to choose if the endpoint does not have the other.
+func TestReplayOtherProtocol(t *testing.T) {
+	_, recorded := folder(t)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	server := grpc.NewServer()
+	go func() { _ = server.Serve(l) }()
+	defer server.Stop()
+	f := func(want string, args ...string) {
+		t.Helper()
+		args = append([]string{"replay", "--rate", "max", "--retries", "0", "--endpoint", l.Addr().String()}, args...)
+		code, _, stderr := run(nil, append(args, recorded)...)
+		require.Equal(t, cli.ExitIO, code, stderr)
+		require.Contains(t, stderr, want)
+	}
+	f(": the endpoint does not accept OTLP (for STEF add --protocol stef)\n")
+	f(": the endpoint does not accept STEF (for OTLP remove --protocol stef)\n", "--protocol", "stef")
 }
 
 // replay says that an endpoint accepts connections and does not answer, and ends.
