@@ -199,7 +199,7 @@ func compile(path string, src []byte, options stefgen.Options, stderr io.Writer)
 			return nil, exitUsage
 		}
 		if _, err := schema.Keep(r, options.Base[root]); err != nil {
-			fmt.Fprintf(stderr, "stefc: -base of %s: %v\n", root, err)
+			fmt.Fprintf(stderr, "stefc: -base of %s: %v; the whole schema is %s=%s\n", root, err, root, schema.WireOf(r).Text())
 			return nil, exitUsage
 		}
 	}

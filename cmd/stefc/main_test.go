@@ -116,7 +116,7 @@ func TestRunErrors(t *testing.T) {
 	f(exitUsage, "-base names Item, which is no root of shop.stef", shop, "-base", "Item=1", "shop.stef")
 	f(exitUsage, "-base names A,", shop, "-base", "B=1", "-base", "A=1", "shop.stef")
 	f(exitUsage, "-base of Order: ", shop, "-base", "Order=4,1", "shop.stef")
-	f(exitUsage, "-base of Order: ", shop, "-base", "Order=2", "shop.stef")
+	f(exitUsage, "-base of Order: wire schema: entry 1 (Item): is missing; the whole schema is Order=3,1\n", shop, "-base", "Order=2", "shop.stef")
 	f(exitUsage, "-base of Order: ", shop, "-base", "Order=2,1,1", "shop.stef")
 	f(exitUsage, "-base of Order: ", shop, "-base", "Order=0", "shop.stef")
 
