@@ -76,7 +76,7 @@ func TestBlockedWriterEnds(t *testing.T) {
 	}
 	ended := []end{
 		{name: "the handler returns", kind: stefgrpc.KindClosed, bringAbout: returns(nil)},
-		{name: "the handler fails", kind: stefgrpc.KindUnknown, bringAbout: returns(errors.New("no idea"))},
+		{name: "the handler fails", kind: stefgrpc.KindUnavailable, bringAbout: returns(errors.New("no idea"))},
 		{name: "the handler panics", kind: stefgrpc.KindUnknown, bringAbout: func(b *blockedEnds) {
 			b.handler <- func(*stefgrpc.ServerStream) error { panic("out of its mind") }
 		}},

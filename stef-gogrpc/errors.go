@@ -81,7 +81,8 @@ func (k Kind) String() string {
 type Error struct {
 	Kind Kind
 	// Code is the status with which the peer ended the stream. If the error arose
-	// at this end, it is the code that corresponds to Kind.
+	// at this end, it is the code that corresponds to Kind. In an Error that a
+	// handler returns, 0 means the same: KindUnavailable becomes UNAVAILABLE.
 	Code codes.Code
 	// RetryDelay is how long the peer asks the client to wait, if HasRetryInfo.
 	RetryDelay   time.Duration
@@ -94,6 +95,17 @@ func errorf(kind Kind, format string, args ...any) *Error {
 	return &Error{Kind: kind, Code: kinds[kind].code, Err: fmt.Errorf(format, args...)}
 }
 
+// code returns Code, or the code that corresponds to Kind.
+func (e *Error) code() codes.Code {
+	switch {
+	case e.Code != codes.OK:
+		return e.Code
+	case int(e.Kind) < len(kinds):
+		return kinds[e.Kind].code
+	}
+	return codes.Unknown
+}
+
 // at returns e with the place, or other context, added before its text.
 func (e *Error) at(format string, args ...any) *Error {
 	placed := *e
@@ -104,7 +116,7 @@ func (e *Error) at(format string, args ...any) *Error {
 // Error implements error.
 func (e *Error) Error() string {
 	if e.Err == nil {
-		return "stefgrpc: " + e.Kind.String() + ": " + e.Code.String()
+		return "stefgrpc: " + e.Kind.String() + ": " + e.code().String()
 	}
 	return "stefgrpc: " + e.Kind.String() + ": " + e.Err.Error()
 }
@@ -115,7 +127,7 @@ func (e *Error) Unwrap() error { return e.Err }
 // Retryable reports whether the data of the stream may be sent again, by the table
 // of OTLP: RESOURCE_EXHAUSTED only if the peer named a delay.
 func (e *Error) Retryable() bool {
-	switch e.Code {
+	switch e.code() {
 	case codes.Canceled, codes.DeadlineExceeded, codes.Aborted, codes.OutOfRange, codes.Unavailable, codes.DataLoss:
 		return true
 	case codes.ResourceExhausted:
@@ -128,15 +140,11 @@ func (e *Error) Retryable() bool {
 func (e *Error) GRPCStatus() *status.Status {
 	var from interface{ GRPCStatus() *status.Status }
 	if errors.As(e.Err, &from) {
-		if st := from.GRPCStatus(); st != nil && st.Code() == e.Code {
+		if st := from.GRPCStatus(); st != nil && st.Code() == e.code() {
 			return st
 		}
 	}
-	code := e.Code
-	if code == codes.OK {
-		code = codes.Unknown
-	}
-	st := status.New(code, e.Error())
+	st := status.New(e.code(), e.Error())
 	if !e.HasRetryInfo {
 		return st
 	}

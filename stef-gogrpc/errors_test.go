@@ -118,6 +118,8 @@ func TestErrorsOfThisEnd(t *testing.T) {
 	e = &Error{Kind: KindClosed, Code: codes.Unavailable, Err: status.Error(codes.Internal, "inner")}
 	require.Equal(t, codes.Unavailable, status.Code(e))
 	e = &Error{Kind: KindClosed}
-	require.Equal(t, codes.Unknown, status.Code(e))
-	require.Equal(t, "stefgrpc: closed: OK", e.Error())
+	require.Equal(t, codes.Unavailable, status.Code(e))
+	require.Equal(t, "stefgrpc: closed: Unavailable", e.Error())
+	require.True(t, e.Retryable())
+	require.Equal(t, codes.Unknown, status.Code(&Error{Kind: 99}))
 }

@@ -23,12 +23,14 @@ type Handler interface {
 	//	stef.ErrLimit                RESOURCE_EXHAUSTED
 	//	other errors of the format   INVALID_ARGUMENT
 	//	an error of a context        CANCELLED, DEADLINE_EXCEEDED
-	//	anything else                UNKNOWN
+	//	anything else                UNAVAILABLE, with a delay of a second
 	//
-	// Wrapped errors count as the errors they wrap. So a handler with a temporary
-	// failure returns UNAVAILABLE, and a handler that can never accept the records
-	// of the stream returns INVALID_ARGUMENT. A panic ends the stream with
-	// INTERNAL and does not affect other streams.
+	// Wrapped errors count as the errors they wrap. Clients send the data again
+	// after UNAVAILABLE, and drop it after INVALID_ARGUMENT. So a handler whose
+	// database fails returns the error of the database, and a handler that can
+	// never accept the records of the stream returns an *Error of KindInvalid.
+	// Clients receive the text of the error. A panic ends the stream with INTERNAL,
+	// after which clients drop the data, and does not affect other streams.
 	ServeSTEF(s *ServerStream) error
 }
 

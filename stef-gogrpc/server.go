@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/otelstef/stef/stef-go/schema"
 	"github.com/otelstef/stef/stef-gogrpc/internal/ledger"
@@ -41,7 +43,17 @@ import (
 //	server.Register(g)
 //	err = g.Serve(listener)
 //
-// To end in order, first call Shutdown, then GracefulStop of the gRPC server.
+// To end in order, first call Shutdown, then GracefulStop of the gRPC server. The example
+// is a whole program that stores what Collectors send.
+//
+// # Memory
+//
+// WithMaxBufferedBytes bounds what all streams have received and no handler has read.
+// What the readers of handlers hold comes in addition: stef.WithLimits bounds it for each
+// stream, WithMaxStreams bounds the streams, and ReaderStats.HeldBytes tells how much a
+// reader holds between two frames. Equal records take almost no bytes, so a small frame
+// can hold millions of them: a handler that collects records must bound how many it
+// collects.
 //
 // # Cost
 //
@@ -54,6 +66,7 @@ type Server struct {
 	stopping chan struct{} // closed by Shutdown
 
 	chunks, bytes, opened, refused, panics, evicted atomic.Uint64
+	acked, rejected, failed                         atomic.Uint64
 	handshaking                                     atomic.Int64
 	timeouts                                        [limitIdle + 1]atomic.Uint64
 
@@ -172,7 +185,11 @@ func (s *Server) serveStream(stream grpc.ServerStream) error {
 	}
 	err = st.run()
 	told := st.finish()
-	return st.status(err, told)
+	err = st.status(err, told)
+	if code := status.Code(err); code != codes.OK && code != codes.Canceled && Reason(err) != ReasonReconnect {
+		s.failed.Add(1)
+	}
+	return err
 }
 
 // admit creates the stream, unless the limit of streams is reached.
@@ -296,8 +313,15 @@ type ServerStats struct {
 	// Refused is the number of streams that ended before a handler received them:
 	// too many streams, an unknown root, a bad first message, or a shutdown.
 	Refused uint64
+	// Failed is the number of streams that a handler received and that ended with
+	// an error. Streams that ended because the client disconnected or the server
+	// shut down in order are not counted.
+	Failed uint64
 	// Panics is the number of handlers that panicked.
 	Panics uint64
+	// AckedRecords counts the records that were acknowledged to clients, accepted
+	// or bad; RejectedRecords counts those that were reported bad.
+	AckedRecords, RejectedRecords uint64
 	// Chunks and ReceivedBytes count received data.
 	Chunks, ReceivedBytes uint64
 	// FirstMessageTimeouts, HeaderTimeouts and ChunkTimeouts count streams that
@@ -331,7 +355,10 @@ func (s *Server) Stats() ServerStats {
 		Evicted:              s.evicted.Load(),
 		Opened:               s.opened.Load(),
 		Refused:              s.refused.Load(),
+		Failed:               s.failed.Load(),
 		Panics:               s.panics.Load(),
+		AckedRecords:         s.acked.Load(),
+		RejectedRecords:      s.rejected.Load(),
 		Chunks:               s.chunks.Load(),
 		ReceivedBytes:        s.bytes.Load(),
 	}

@@ -44,7 +44,7 @@ func TestServerTimeouts(t *testing.T) {
 			require.Equal(t, code, st.Code(), st.Message())
 			require.Contains(t, st.Message(), text)
 			require.Equal(t, after, took)
-			stats.Opened, stats.Refused, stats.Chunks, stats.ReceivedBytes = 0, 0, 0, 0
+			stats.Opened, stats.Refused, stats.Failed, stats.Chunks, stats.ReceivedBytes = 0, 0, 0, 0, 0
 			require.Equal(t, wants, stats)
 		})
 	}

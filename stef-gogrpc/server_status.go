@@ -66,7 +66,8 @@ func reasonStatus(code codes.Code, message, reason string, delay time.Duration) 
 	return st.Err()
 }
 
-// busyDelay is the retry delay that a full server sends.
+// busyDelay is the retry delay that a server sends if it is full, or if a handler
+// failed and named no delay.
 const busyDelay = time.Second
 
 var (
@@ -113,7 +114,13 @@ func statusOf(err error) error {
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return status.FromContextError(err).Err()
 	}
-	return status.Error(codes.Unknown, err.Error())
+	// Nothing says that the data is bad, so the client may send it again. With
+	// UNKNOWN it would drop it.
+	st := status.New(codes.Unavailable, err.Error())
+	if detailed, err := st.WithDetails(&errdetails.RetryInfo{RetryDelay: durationpb.New(busyDelay)}); err == nil {
+		st = detailed
+	}
+	return st.Err()
 }
 
 // stopReason is the reason why a server ended a stream.

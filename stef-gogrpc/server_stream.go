@@ -54,6 +54,7 @@ type ServerStream struct {
 	stopped stopReason
 
 	responses responder
+	sent      uint64 // the last id in a response; used by send
 }
 
 // finalResponses is how long a client may take to accept the last responses. They
@@ -246,9 +247,17 @@ func (s *ServerStream) end() {
 	}
 }
 
-// send sends a response.
+// send sends a response and counts its records.
 func (s *ServerStream) send(r Response) error {
-	return s.grpc.SendMsg(wire.ServerMessage{Response: &r}.Proto())
+	if err := s.grpc.SendMsg(wire.ServerMessage{Response: &r}.Proto()); err != nil {
+		return err
+	}
+	s.server.acked.Add(r.Acked - s.sent)
+	s.sent = r.Acked
+	for _, bad := range r.Rejected {
+		s.server.rejected.Add(bad.Len())
+	}
+	return nil
 }
 
 // handshake returns the root that the client requested. If there is none, it

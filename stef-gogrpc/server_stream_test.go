@@ -237,14 +237,47 @@ func TestServerStatusOfHandler(t *testing.T) {
 	f("limit", format(stef.ErrLimit), codes.ResourceExhausted, "", "why")
 	f("schema", format(stef.ErrSchema), codes.InvalidArgument, ReasonSchema, "why")
 	f("context", fmt.Errorf("x: %w", context.DeadlineExceeded), codes.DeadlineExceeded, "", "x")
-	f("anything", errors.New("broken"), codes.Unknown, "", "broken")
-	f("cut, not by the server", io.ErrUnexpectedEOF, codes.Unknown, "", "EOF")
+	f("Error without a code", &Error{Kind: KindUnavailable, Err: errors.New("database down")}, codes.Unavailable, "", "database down")
+	f("Error of bad data", &Error{Kind: KindInvalid, Err: errors.New("no tenant")}, codes.InvalidArgument, "", "no tenant")
+	f("anything", errors.New("disk full"), codes.Unavailable, "", "disk full")
+	f("cut, not by the server", io.ErrUnexpectedEOF, codes.Unavailable, "", "EOF")
 
 	detailed := &Error{Kind: KindUnavailable, Code: codes.Unavailable, HasRetryInfo: true, RetryDelay: 3 * time.Second}
 	st := status.Convert(statusOf(fmt.Errorf("handler: %w", detailed)))
 	delay, ok := retryInfo(st)
 	require.True(t, ok)
 	require.Equal(t, 3*time.Second, delay)
+	require.Equal(t, busyDelay, FromStatus(statusOf(errors.New("disk full"))).RetryDelay)
+}
+
+func TestServerCountsRecordsAndFailures(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var end error
+		s := serving(t, func(s *ServerStream) error {
+			_ = readAll(s)
+			s.AckUpTo(3)
+			s.Reject(4, 5)
+			s.Ack(9, 9) // not acknowledged to the client before 6 to 8 are finished
+			return end
+		})
+		play := func(err error) ServerStats {
+			end = err
+			p := open(t, s, "Metrics")
+			p.halfClose()
+			p.status(t)
+			return s.Stats()
+		}
+		stats := play(nil)
+		require.Equal(t, []uint64{5, 2, 0}, []uint64{stats.AckedRecords, stats.RejectedRecords, stats.Failed})
+		stats = play(errors.New("disk full"))
+		require.Equal(t, []uint64{10, 4, 1}, []uint64{stats.AckedRecords, stats.RejectedRecords, stats.Failed})
+		stats = play(context.Canceled) // the client disconnected
+		require.Equal(t, []uint64{15, 6, 1}, []uint64{stats.AckedRecords, stats.RejectedRecords, stats.Failed})
+		p := open(t, s, "Metrics")
+		require.NoError(t, s.Shutdown(t.Context()))
+		requireStatus(t, p.status(t), codes.Canceled, "")
+		require.Equal(t, uint64(1), s.Stats().Failed)
+	})
 }
 
 func TestServerHandlerPanics(t *testing.T) {
