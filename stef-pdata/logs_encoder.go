@@ -139,7 +139,7 @@ func (e *LogsEncoder) study(lrs plog.LogRecordSlice, from, to int) {
 	if !e.write.Templates {
 		return
 	}
-	t := e.write.Split.Trial(e.sorter.resource, e.sorter.scope)
+	t := e.write.Split.Trial(e.sorter.resource, e.sorter.scope, to-from)
 	for i := from; i < to; i++ {
 		e.write.Split.Add(lrs.At(i), t)
 	}

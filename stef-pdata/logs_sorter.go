@@ -106,7 +106,7 @@ func (e *LogsEncoder) studyItems(lists []logList) {
 	if !e.write.Templates {
 		return
 	}
-	t := e.write.Split.Trial(lists[0].resource, lists[0].scope)
+	t := e.write.Split.Trial(lists[0].resource, lists[0].scope, len(s.keys))
 	for _, k := range s.keys {
 		e.write.Split.Add(s.items[k.Item].LogRecord, t)
 	}

@@ -5,16 +5,10 @@ package template
 
 import (
 	"cmp"
-	"encoding/hex"
 	"slices"
-	"strconv"
 	"strings"
 
-	"go.opentelemetry.io/collector/pdata/pcommon"
-	"go.opentelemetry.io/collector/pdata/plog"
-
 	stef "github.com/otelstef/stef/stef-go"
-	"github.com/otelstef/stef/stef-go/otelstef"
 )
 
 // A text may repeat other fields of its log record. Examples are a line of an access
@@ -24,172 +18,10 @@ import (
 //
 // spec: #compact-references
 
-// Known is the fields that the body of a log record may repeat. Their texts are created
-// on first use.
-type Known struct {
-	record     plog.LogRecord
-	attributes []pcommon.Value
-	collected  bool
-	texts      [6]knownText // texts of the ids and the times
-	number     []byte       // an integer
-}
-
-type knownText struct {
-	text []byte
-	made bool
-}
-
-// timeFormats are the formats of times to search for, the longest first.
-var timeFormats = [...]otelstef.TimeFormat{otelstef.TimeNanoseconds, otelstef.TimeMicroseconds,
-	otelstef.TimeMilliseconds, otelstef.TimeCommonLog}
-
-// of sets k to the fields of a log record.
-func (k *Known) of(lr plog.LogRecord) {
-	k.record, k.collected = lr, false
-	for i := range k.texts {
-		k.texts[i].made = false
-	}
-}
-
-// forget drops the log record.
-func (k *Known) forget() {
-	k.record = plog.LogRecord{}
-	clear(k.attributes[:cap(k.attributes)])
-	k.attributes = k.attributes[:0]
-}
-
-// list returns the attributes.
-func (k *Known) list() []pcommon.Value {
-	if !k.collected {
-		k.collected = true
-		k.attributes = k.attributes[:0]
-		for _, v := range k.record.Attributes().All() {
-			if v.Type() == pcommon.ValueTypeSlice && v.Slice().Len() == 1 {
-				v = v.Slice().At(0)
-			}
-			k.attributes = append(k.attributes, v)
-		}
-	}
-	return k.attributes
-}
-
-// made returns the text of an id or time, which may be empty.
-func (k *Known) made(ref string) []byte {
-	i := 0
-	switch ref[1] {
-	case otelstef.ReferenceSpan[1]:
-		i = 1
-	case otelstef.ReferenceTime[1]:
-		i = 2 + slices.Index(timeFormats[:], otelstef.TimeFormat(ref[2]))
-	}
-	t := &k.texts[i]
-	if t.made {
-		return t.text
-	}
-	t.made, t.text = true, t.text[:0]
-	switch i {
-	case 0:
-		if id := k.record.TraceID(); !id.IsEmpty() {
-			t.text = hex.AppendEncode(t.text, id[:])
-		}
-	case 1:
-		if id := k.record.SpanID(); !id.IsEmpty() {
-			t.text = hex.AppendEncode(t.text, id[:])
-		}
-	default:
-		t.text, _ = otelstef.AppendTime(t.text, timeFormats[i-2], uint64(k.record.Timestamp()))
-	}
-	return t.text
-}
-
-// prefix returns the length of the text of a reference if a text begins with it,
-// otherwise -1.
-func (k *Known) prefix(text, ref string) int {
-	var known []byte
-	if ref[1] != otelstef.ReferenceAttribute[1] {
-		known = k.made(ref)
-	} else {
-		list := k.list()
-		if int(ref[2]) >= len(list) {
-			return -1
-		}
-		switch v := list[ref[2]]; v.Type() {
-		case pcommon.ValueTypeStr:
-			if s := v.Str(); s != "" && strings.HasPrefix(text, s) {
-				return len(s)
-			}
-			return -1
-		case pcommon.ValueTypeInt:
-			k.number = strconv.AppendInt(k.number[:0], v.Int(), 10)
-			known = k.number
-		}
-	}
-	if n := len(known); n > 0 && n <= len(text) && text[:n] == string(known) {
-		return n
-	}
-	return -1
-}
-
-// Shorter texts would often match by chance.
-const (
-	minKnownText = 4
-	minKnownInt  = 3
-	maxKnown     = 1 << 8
-)
-
 // link is the place in a text that a reference can replace.
 type link struct {
 	Span
 	ref string
-}
-
-// links finds the places that references can replace, in the order of the text.
-func (k *Known) links(text string) (found []link) {
-	type candidate struct{ text, ref string }
-	var candidates []candidate
-	add := func(text []byte, ref string) {
-		if len(text) > 0 {
-			candidates = append(candidates, candidate{string(text), ref})
-		}
-	}
-	add(k.made(otelstef.ReferenceTrace), otelstef.ReferenceTrace)
-	add(k.made(otelstef.ReferenceSpan), otelstef.ReferenceSpan)
-	for _, format := range timeFormats {
-		ref := otelstef.ReferenceTime + string([]byte{byte(format)})
-		add(k.made(ref), ref)
-	}
-	for i, v := range k.list() {
-		if i == maxKnown {
-			break
-		}
-		ref := otelstef.ReferenceAttribute + string([]byte{byte(i)})
-		switch v.Type() {
-		case pcommon.ValueTypeStr:
-			if s := v.Str(); len(s) >= minKnownText && len(s) <= MaxTemplate {
-				add([]byte(s), ref)
-			}
-		case pcommon.ValueTypeInt:
-			if s := strconv.FormatInt(v.Int(), 10); len(s) >= minKnownInt {
-				add([]byte(s), ref)
-			}
-		}
-	}
-	slices.SortStableFunc(candidates, func(a, b candidate) int { return cmp.Compare(len(b.text), len(a.text)) })
-	for _, c := range candidates {
-		for from := 0; ; {
-			at := strings.Index(text[from:], c.text)
-			if at < 0 {
-				break
-			}
-			at += from
-			from = at + len(c.text)
-			l := link{Span{uint32(at), uint32(from)}, c.ref}
-			if alone(text, at, from) && !slices.ContainsFunc(found, l.overlaps) {
-				found = append(found, l)
-			}
-		}
-	}
-	return found
 }
 
 func (l link) overlaps(o link) bool { return l.From < o.To && o.From < l.To }
@@ -231,8 +63,8 @@ func (s *textShape) learnLinks(text string, free []Span, k *Known) {
 	s.linked.learned = learned
 }
 
-// free returns the parameters that are not fixed.
-func (s *textShape) free(params []Span) (free []Span) {
+// free appends the parameters that are not fixed to free.
+func (s *textShape) free(free, params []Span) []Span {
 	for i, p := range params {
 		if !s.fixed[i].holds {
 			free = append(free, p)
@@ -352,7 +184,7 @@ func (x *linkList) learn(text string, k *Known, bodies int) (size int) {
 		return 0
 	}
 	x.tries++
-	_, params, ok := Split(nil, nil, text)
+	params, ok := k.split(text)
 	if !ok {
 		return 0
 	}

@@ -37,14 +37,39 @@ const (
 	missShare   = 8
 )
 
-// newTextShape returns the shape of a text. It keeps no memory of the text.
-func newTextShape(whole []byte, text string, params []Span) *textShape {
-	s := &textShape{whole: string(whole), fixed: make([]fixedParam, len(params))}
-	text = strings.Clone(text)
+// newShape returns the shape of a text. It keeps no memory of the text.
+func (m *shapeMemory) newShape(whole []byte, text string, params []Span) *textShape {
+	if len(m.shapes) == cap(m.shapes) {
+		m.shapes = make([]textShape, 0, min(max(2*cap(m.shapes), 4), 64))
+	}
+	m.shapes = m.shapes[:len(m.shapes)+1]
+	s := &m.shapes[len(m.shapes)-1]
+	if n := len(params); n > cap(m.fixed)-len(m.fixed) {
+		m.fixed = make([]fixedParam, 0, max(min(max(2*cap(m.fixed), 16), 256), n))
+	}
+	from := len(m.fixed)
+	m.fixed = m.fixed[:from+len(params)]
+	s.fixed = m.fixed[from:len(m.fixed):len(m.fixed)]
+	m.text = append(m.text[:0], whole...)
+	for _, p := range params {
+		m.text = append(m.text, text[p.From:p.To]...)
+	}
+	words := string(m.text)
+	s.whole, words = words[:len(whole)], words[len(whole):]
 	for i, p := range params {
-		s.fixed[i] = fixedParam{text[p.From:p.To], true}
+		n := p.To - p.From
+		s.fixed[i] = fixedParam{words[:n], true}
+		words = words[n:]
 	}
 	return s
+}
+
+// shapeMemory allocates shapes in chunks, because the first batches of a stream have
+// many new ones. Each chunk is twice as large as the one before it, up to a limit.
+type shapeMemory struct {
+	shapes []textShape
+	fixed  []fixedParam
+	text   []byte // of the shape being made
 }
 
 // size estimates the memory of the shape.

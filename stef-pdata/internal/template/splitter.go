@@ -25,11 +25,14 @@ type Splitter struct {
 	// at the first text.
 	heads [][2]*textShape
 
+	memory shapeMemory
+
 	bodies  []Body
 	params  []Span
 	scratch []byte
 	linked  []Span
-	known   Known // fields of the log record whose body is split
+	free    []Span // parameters that are not fixed
+	known   Known  // fields of the log record whose body is split
 }
 
 // Body is a body that is split into a template and parameters.
@@ -84,7 +87,7 @@ func (s *Splitter) Begin() {
 	if len(s.shapes) > maxTextShapes || s.size > maxTextShapeBytes {
 		clear(s.shapes)
 		clear(s.heads)
-		s.size = 0
+		s.memory, s.size = shapeMemory{}, 0
 		for _, t := range s.trials {
 			t.last = nil // otherwise old shapes and their followers would stay
 			t.links.list = nil
@@ -107,6 +110,7 @@ func (s *Splitter) Reset() {
 		s.trials = nil
 	}
 	clear(s.shapes)
+	s.memory = shapeMemory{}
 	clear(s.trials)
 	clear(s.bodies)
 	s.known.forget()
@@ -244,7 +248,7 @@ func (s *Splitter) find(text string, t *trial, b *Body) *textShape {
 		if s.shapes == nil {
 			s.shapes = map[string]*textShape{}
 		}
-		shape = newTextShape(template, text, params[from:])
+		shape = s.memory.newShape(template, text, params[from:])
 		s.shapes[shape.whole] = shape
 		s.size += shape.size()
 	}
@@ -253,7 +257,8 @@ func (s *Splitter) find(text string, t *trial, b *Body) *textShape {
 	}
 	shape.see(text, params[from:])
 	if s.Links && shape.wantsLinks(text) {
-		shape.learnLinks(text, shape.free(params[from:]), &s.known)
+		s.free = shape.free(s.free[:0], params[from:])
+		shape.learnLinks(text, s.free, &s.known)
 	}
 	return shape
 }

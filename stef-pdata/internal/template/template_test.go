@@ -162,7 +162,7 @@ func FuzzTemplate(f *testing.F) {
 			require.True(t, strings.ContainsAny(a[s.From:s.To], "0123456789"))
 			require.True(t, i == 0 || spans[i-1].To <= s.From)
 		}
-		shape := newTextShape(template, a, spans)
+		shape := new(shapeMemory).newShape(template, a, spans)
 		other, otherSpans, ok := Split(nil, nil, b)
 		if ok && string(other) == shape.whole {
 			shape.compare(b, otherSpans)
@@ -193,7 +193,7 @@ func TestLearnedTemplates(t *testing.T) {
 		t.Helper()
 		whole, spans, _ := Split(nil, nil, text)
 		if shape == nil {
-			shape = newTextShape(whole, text, spans)
+			shape = new(shapeMemory).newShape(whole, text, spans)
 		}
 		require.Equal(t, shape.whole, string(whole))
 		shape.see(text, spans)
@@ -223,7 +223,7 @@ func TestLearnedTemplates(t *testing.T) {
 // addAll adds bodies of a resource and scope and returns how many get templates.
 func addAll(s *Splitter, resource, scope uint32, bodies ...string) (templates int) {
 	s.Begin()
-	trial := s.Trial(resource, scope)
+	trial := s.Trial(resource, scope, len(bodies))
 	for _, body := range bodies {
 		lr := plog.NewLogRecord()
 		lr.Body().SetStr(body)

@@ -3,6 +3,8 @@
 
 package template
 
+import "slices"
+
 // trial measures whether templates make the bodies of one resource and scope smaller.
 // They do if the same templates recur: a new template is sent whole and fills the
 // dictionary, and a known template costs only a number.
@@ -39,8 +41,9 @@ const (
 	maxPause    = 64
 )
 
-// Trial returns the trial of a resource and scope.
-func (s *Splitter) Trial(resource, scope uint32) *trial {
+// Trial returns the trial of a resource and scope, and makes room for n bodies.
+func (s *Splitter) Trial(resource, scope uint32, n int) *trial {
+	s.bodies = slices.Grow(s.bodies, n)
 	key := trialKey{resource, scope}
 	t := s.trials[key]
 	if t == nil {

@@ -1,0 +1,226 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package template
+
+import (
+	"cmp"
+	"encoding/hex"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/plog"
+
+	"github.com/otelstef/stef/stef-go/otelstef"
+)
+
+// Known is the fields that the body of a log record may repeat. Their texts are created
+// on first use.
+type Known struct {
+	record     plog.LogRecord
+	attributes []pcommon.Value
+	collected  bool
+	texts      [6]knownText // texts of the ids and the times
+	number     []byte       // an integer
+
+	// Memory of links and split.
+	candidates []candidate
+	made       []byte // the texts of candidates that are not text in the record
+	found      []link
+	template   []byte
+	params     []Span
+}
+
+type knownText struct {
+	text []byte
+	made bool
+}
+
+// timeFormats are the formats of times to search for, the longest first.
+var timeFormats = [...]otelstef.TimeFormat{otelstef.TimeNanoseconds, otelstef.TimeMicroseconds,
+	otelstef.TimeMilliseconds, otelstef.TimeCommonLog}
+
+// of sets k to the fields of a log record.
+func (k *Known) of(lr plog.LogRecord) {
+	k.record, k.collected = lr, false
+	for i := range k.texts {
+		k.texts[i].made = false
+	}
+}
+
+// forget drops the log record.
+func (k *Known) forget() {
+	k.record = plog.LogRecord{}
+	clear(k.attributes[:cap(k.attributes)])
+	clear(k.candidates[:cap(k.candidates)])
+	k.attributes, k.candidates = k.attributes[:0], k.candidates[:0]
+}
+
+// list returns the attributes.
+func (k *Known) list() []pcommon.Value {
+	if !k.collected {
+		k.collected = true
+		k.attributes = k.attributes[:0]
+		for _, v := range k.record.Attributes().All() {
+			if v.Type() == pcommon.ValueTypeSlice && v.Slice().Len() == 1 {
+				v = v.Slice().At(0)
+			}
+			k.attributes = append(k.attributes, v)
+		}
+	}
+	return k.attributes
+}
+
+// textOf returns the text of an id or time, which may be empty.
+func (k *Known) textOf(ref string) []byte {
+	i := 0
+	switch ref[1] {
+	case otelstef.ReferenceSpan[1]:
+		i = 1
+	case otelstef.ReferenceTime[1]:
+		i = 2 + slices.Index(timeFormats[:], otelstef.TimeFormat(ref[2]))
+	}
+	t := &k.texts[i]
+	if t.made {
+		return t.text
+	}
+	t.made, t.text = true, t.text[:0]
+	switch i {
+	case 0:
+		if id := k.record.TraceID(); !id.IsEmpty() {
+			t.text = hex.AppendEncode(t.text, id[:])
+		}
+	case 1:
+		if id := k.record.SpanID(); !id.IsEmpty() {
+			t.text = hex.AppendEncode(t.text, id[:])
+		}
+	default:
+		t.text, _ = otelstef.AppendTime(t.text, timeFormats[i-2], uint64(k.record.Timestamp()))
+	}
+	return t.text
+}
+
+// prefix returns the length of the text of a reference if a text begins with it,
+// otherwise -1.
+func (k *Known) prefix(text, ref string) int {
+	var known []byte
+	if ref[1] != otelstef.ReferenceAttribute[1] {
+		known = k.textOf(ref)
+	} else {
+		list := k.list()
+		if int(ref[2]) >= len(list) {
+			return -1
+		}
+		switch v := list[ref[2]]; v.Type() {
+		case pcommon.ValueTypeStr:
+			if s := v.Str(); s != "" && strings.HasPrefix(text, s) {
+				return len(s)
+			}
+			return -1
+		case pcommon.ValueTypeInt:
+			k.number = strconv.AppendInt(k.number[:0], v.Int(), 10)
+			known = k.number
+		}
+	}
+	if n := len(known); n > 0 && n <= len(text) && text[:n] == string(known) {
+		return n
+	}
+	return -1
+}
+
+// Shorter texts would often match by chance.
+const (
+	minKnownText = 4
+	minKnownInt  = 3
+	maxKnown     = 1 << 8
+)
+
+var (
+	timeRefs = func() (refs [len(timeFormats)]string) {
+		for i, format := range timeFormats {
+			refs[i] = otelstef.ReferenceTime + string([]byte{byte(format)})
+		}
+		return refs
+	}()
+	attributeRefs = func() (refs [maxKnown]string) {
+		for i := range refs {
+			refs[i] = otelstef.ReferenceAttribute + string([]byte{byte(i)})
+		}
+		return refs
+	}()
+)
+
+// candidate is a text that a body may repeat, and the reference to it. from and to are
+// where the text is among those that were made.
+type candidate struct {
+	text, ref string
+	from, to  int
+}
+
+// links finds the places that references can replace, the longest first. The result is
+// valid until the next call.
+func (k *Known) links(text string) []link {
+	k.collect()
+	slices.SortStableFunc(k.candidates, func(a, b candidate) int { return cmp.Compare(len(b.text), len(a.text)) })
+	found := k.found[:0]
+	for _, c := range k.candidates {
+		for from := 0; ; {
+			at := strings.Index(text[from:], c.text)
+			if at < 0 {
+				break
+			}
+			at += from
+			from = at + len(c.text)
+			l := link{Span{uint32(at), uint32(from)}, c.ref}
+			if alone(text, at, from) && !slices.ContainsFunc(found, l.overlaps) {
+				found = append(found, l)
+			}
+		}
+	}
+	k.found = found
+	return found
+}
+
+// collect sets the candidates to what the log record has.
+func (k *Known) collect() {
+	k.candidates, k.made = k.candidates[:0], k.made[:0]
+	k.propose(otelstef.ReferenceTrace, k.textOf(otelstef.ReferenceTrace), 1)
+	k.propose(otelstef.ReferenceSpan, k.textOf(otelstef.ReferenceSpan), 1)
+	for _, ref := range timeRefs {
+		k.propose(ref, k.textOf(ref), 1)
+	}
+	for i, v := range k.list()[:min(len(k.list()), maxKnown)] {
+		switch v.Type() {
+		case pcommon.ValueTypeStr:
+			if s := v.Str(); len(s) >= minKnownText && len(s) <= MaxTemplate {
+				k.candidates = append(k.candidates, candidate{text: s, ref: attributeRefs[i]})
+			}
+		case pcommon.ValueTypeInt:
+			k.number = strconv.AppendInt(k.number[:0], v.Int(), 10)
+			k.propose(attributeRefs[i], k.number, minKnownInt)
+		}
+	}
+	made := string(k.made)
+	for i := range k.candidates {
+		if c := &k.candidates[i]; c.to > 0 {
+			c.text = made[c.from:c.to]
+		}
+	}
+}
+
+// propose adds a candidate whose text is made, if it has at least that many bytes.
+func (k *Known) propose(ref string, text []byte, least int) {
+	if len(text) >= least {
+		from := len(k.made)
+		k.made = append(k.made, text...)
+		k.candidates = append(k.candidates, candidate{ref: ref, from: from, to: len(k.made)})
+	}
+}
+
+// split returns the parameters of a text. They are valid until the next call.
+func (k *Known) split(text string) (params []Span, ok bool) {
+	k.template, k.params, ok = Split(k.template[:0], k.params[:0], text)
+	return k.params, ok
+}
