@@ -8,19 +8,19 @@ import (
 	"io"
 )
 
-// checkedStream passes an Arrow stream on, one message after another, and checks the
-// sizes in the metadata of each message before: the library allocates what they ask for,
-// even if the message is far too short for it.
+// checkedStream passes on an Arrow stream, one message after another. It first checks
+// the sizes in the metadata of each message: the library allocates as much memory as
+// they say, even if the message is much shorter.
 type checkedStream struct {
 	src  io.Reader
-	head []byte // of a message: its framing and metadata, not yet read
-	body int64  // bytes of its body that follow
+	head []byte // framing and metadata of a message, not yet read
+	body int64  // remaining bytes of the body of that message
 	meta []byte
 }
 
 const (
 	continuation = 0xffffffff
-	maxFields    = 1 << 16 // of a schema
+	maxFields    = 1 << 16 // maximum number of fields of a schema
 	maxNesting   = 16
 )
 
@@ -42,8 +42,8 @@ func (c *checkedStream) Read(b []byte) (int, error) {
 	}
 }
 
-// message reads the metadata of the next message. Bytes that are no message are passed
-// on, so that the library says what is wrong.
+// message reads the metadata of the next message. Bytes that are not a message are
+// passed on, so that the library reports the error.
 func (c *checkedStream) message() error {
 	c.meta = append(c.meta[:0], make([]byte, 8)...)
 	n, err := io.ReadFull(c.src, c.meta)
@@ -146,8 +146,8 @@ func checkMessage(f flat) (body int64) {
 		f.vector(header, schemaMeta, 4)
 		f.checkFields(header, schemaFields, 0, &fields)
 	case headerDictionary:
-		// A library copies the whole dictionary for each delta, so a small file could cost
-		// any amount of time.
+		// The library copies the whole dictionary for each delta, so reading a small file
+		// could take unbounded time.
 		if at := f.field(header, dictionaryDelta); at > 0 && f[at] != 0 {
 			panic(&limitReached{"a dictionary of the stream grows by deltas, which are not read: write whole dictionaries"})
 		}

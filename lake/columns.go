@@ -12,7 +12,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/xpdata"
 )
 
-// columns are the columns of a record batch that is read.
+// columns are the columns of a record batch being read.
 type columns struct {
 	batch arrow.RecordBatch
 	at    map[string]int
@@ -171,7 +171,7 @@ func (c *columns) message(i int) []byte {
 	return c.otlp.Value(i)
 }
 
-// fresh makes the next row begin containers of its own.
+// fresh makes the next row begin new containers.
 func (c *columns) fresh() { c.last = -1 }
 
 // enter reports whether the resource and the scope of a row differ from those of the row

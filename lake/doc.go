@@ -9,11 +9,10 @@
 // attributes as a map of texts, times as timestamps in nanoseconds, ids as fixed binary,
 // and null for whatever is unset.
 //
-// The tables are lossless: a reader gives back the items that were written, bit by bit,
-// though not how they were grouped into messages. The readable columns cannot hold
-// everything that OTLP can: text that is not UTF-8, equal keys in one map, times after
-// the year 2262. An item with such content is in the column otlp as well, as OTLP
-// protobuf.
+// The tables are lossless: a reader returns the items that were written, bit by bit,
+// but not their grouping into messages. The readable columns cannot hold all content of
+// OTLP, such as text that is not UTF-8, equal keys in one map, and times after the year
+// 2262. An item with such content is in the column otlp as well, as OTLP protobuf.
 //
 // A [Writer] holds one record batch or one row group in memory, whatever the size
 // of the input. A [Reader] holds one record batch, and rejects files that need

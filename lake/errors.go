@@ -10,13 +10,13 @@ import (
 
 // The errors of a reader and a writer, for errors.Is.
 var (
-	// ErrCorrupt is a file that is damaged.
+	// ErrCorrupt means that a file is damaged.
 	ErrCorrupt = errors.New("lake: corrupt file")
-	// ErrSchema is a table whose columns are not those of this package.
+	// ErrSchema means that a table does not have the columns of this package.
 	ErrSchema = errors.New("lake: unsupported table")
-	// ErrLimit is a file that needs more memory than the limits allow.
+	// ErrLimit means that a file needs more memory than the limits allow.
 	ErrLimit = errors.New("lake: limit exceeded")
-	// ErrSignal is an item of another signal than the table.
+	// ErrSignal means that an item has another signal than the table.
 	ErrSignal = errors.New("lake: wrong signal")
 )
 

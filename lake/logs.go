@@ -26,7 +26,7 @@ func newLogRows(r *rows) *logRows {
 	}
 }
 
-// bodyTypes are the names of the types of bodies. A body that is text has none.
+// bodyTypes are the names of the types of bodies. The name for text is empty.
 var bodyTypes = map[byte]string{
 	letterString: "", letterInt: "int", letterDouble: "double", letterBool: "bool", letterBytes: "bytes",
 	letterArray: "array", letterMap: "map", letterNone: "none",

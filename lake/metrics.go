@@ -40,7 +40,7 @@ type pointRows struct {
 	shape  metricShape
 }
 
-// metricShape is what a metric has beside its points.
+// metricShape holds the fields of a metric except its points.
 type metricShape struct {
 	typ, temporality string
 	monotonic, sum   bool
@@ -85,7 +85,7 @@ func (r *pointRows) enter(m pmetric.Metric) {
 	}
 }
 
-// point is what points of all types have.
+// point is the common interface of points of all types.
 type point interface {
 	Attributes() pcommon.Map
 	Timestamp() pcommon.Timestamp

@@ -77,8 +77,8 @@ func (c *columns) metrics() (pmetric.Metrics, error) {
 	return in.into, nil
 }
 
-// restoreZeros sets the numbers of a point that OTLP does not distinguish from 0 when
-// they are -0.
+// restoreZeros restores -0 in numbers of a point whose OTLP encoding does not
+// distinguish -0 from 0.
 func (c *pointColumns) restoreZeros(i int, one pmetric.Metrics) {
 	if one.DataPointCount() != 1 {
 		return
@@ -167,7 +167,7 @@ func (c *pointColumns) setMetric(i int) error {
 	return c.metadata.set(i, c.m.Metadata())
 }
 
-// settablePoint is what points of all types have.
+// settablePoint is the common interface of points of all types.
 type settablePoint interface {
 	Attributes() pcommon.Map
 	SetTimestamp(pcommon.Timestamp)

@@ -26,10 +26,10 @@ import (
 // DefaultMemory is the default of Limits.Memory.
 const DefaultMemory = 1 << 30
 
-// Limits bound what a file may make a reader do. The zero value has the defaults.
+// Limits bound the resources of a reader. The zero value has the defaults.
 type Limits struct {
-	// Memory is the most bytes that the buffers of the reader take. It must hold a
-	// batch of rows with its texts, and a page of each column.
+	// Memory is the maximum size of the buffers of the reader in bytes. A batch of rows
+	// with its texts and a page of each column must fit.
 	Memory int64
 }
 
@@ -112,8 +112,8 @@ func newParquetReader(src parquet.ReaderAtSeeker, l Limits) (*Reader, error) {
 	return r, nil
 }
 
-// neededLeaves returns the leaf columns of a Parquet file that hold items: not those that
-// were derived from others, nor those that this package does not know.
+// neededLeaves returns the leaf columns of a Parquet file that hold items. It omits
+// columns that are derived from others and columns that this package does not know.
 func neededLeaves(f *file.Reader, s Signal) (leaves []int) {
 	needed := map[string]bool{}
 	for _, field := range schemaOf(s, Parquet, nil).Fields() {
@@ -147,8 +147,8 @@ func checkStoredSchema(f *file.Reader) error {
 	return err
 }
 
-// checkChunks checks the places and sizes of all column chunks. The library opens some of
-// them in goroutines of its own, where guard cannot catch a panic.
+// checkChunks checks the offsets and sizes of all column chunks. The library opens some
+// of them in its own goroutines, where guard cannot recover from a panic.
 func checkChunks(f *file.Reader, size int64) error {
 	columns := f.MetaData().Schema.NumColumns()
 	for g := range f.NumRowGroups() {
@@ -196,10 +196,10 @@ func NewArrowReader(src io.Reader, l Limits) (r *Reader, err error) {
 // maxMetadata is the maximum size of the metadata of an Arrow message, in bytes.
 const maxMetadata = 16 << 20
 
-// maxRows is the most rows of an Arrow batch.
+// maxRows is the maximum number of rows of an Arrow batch.
 const maxRows = 1 << 16
 
-// records is what readers of both formats are.
+// records is the common interface of the readers of both formats.
 type records interface {
 	Next() bool
 	RecordBatch() arrow.RecordBatch
@@ -235,7 +235,7 @@ func (r *Reader) check(schema *arrow.Schema) error {
 	return r.locate(schema)
 }
 
-// locate notes where the columns that hold items are.
+// locate stores the indexes of the columns that hold items.
 func (r *Reader) locate(schema *arrow.Schema) error {
 	r.at = map[string]int{}
 	for _, want := range schemaOf(r.signal, Parquet, nil).Fields() {
@@ -258,8 +258,8 @@ func (r *Reader) locate(schema *arrow.Schema) error {
 func (r *Reader) Signal() Signal { return r.signal }
 
 // Next returns the items of the next rows, or io.EOF after the last. Texts in them share
-// memory. Of a Parquet file it reads the columns that hold items, and no others. Any other
-// error ends the file.
+// memory. It reads only those columns of a Parquet file that hold items. Any other error
+// ends the file.
 func (r *Reader) Next() (b Batch, err error) {
 	b.Signal = r.signal
 	if r.err != nil {
@@ -351,7 +351,8 @@ func (r *Reader) Close() {
 	}
 }
 
-// typed makes an error that is none of this package, nor of the source, ErrCorrupt.
+// typed converts an error of the libraries to ErrCorrupt. It returns errors of this
+// package and of the source unchanged.
 func typed(err error) error {
 	if err == nil || err == io.EOF || errors.Is(err, ErrCorrupt) || errors.Is(err, ErrSchema) || errors.Is(err, ErrLimit) {
 		return err
@@ -359,8 +360,8 @@ func typed(err error) error {
 	return fmt.Errorf("%w: %w", ErrCorrupt, err)
 }
 
-// limited is an allocator that refuses to allocate too much. The libraries do not expect
-// errors of allocators, so it panics, and guard catches that.
+// limited is an allocator with a limit. The libraries do not expect errors of
+// allocators, so it panics at the limit, and guard recovers.
 type limited struct {
 	memory.Allocator
 	max  int64

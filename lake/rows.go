@@ -23,7 +23,7 @@ type chosenKey struct {
 	text string
 }
 
-// place is where an attribute is looked for.
+// place says where to look up an attribute.
 type place uint8
 
 const (
@@ -86,7 +86,7 @@ func dictionariesOf(b array.Builder, list []*array.BinaryDictionaryBuilder) []*a
 // add appends text that is not null.
 func (t textColumn) add(s string) {
 	if t.dict != nil {
-		_ = t.dict.AppendString(s) // fails only beyond the indexes of 32 bits
+		_ = t.dict.AppendString(s) // fails only if the index exceeds 32 bits
 	} else {
 		t.plain.Append(s)
 	}
@@ -119,8 +119,8 @@ type attributesColumn struct {
 	keys       []string
 }
 
-// rows builds the rows of a table. Its put methods note when a row cannot hold an item
-// exactly.
+// rows builds the rows of a table. Its put methods record that a row cannot hold an
+// item exactly.
 type rows struct {
 	schema *arrow.Schema
 	b      *array.RecordBuilder
@@ -129,7 +129,7 @@ type rows struct {
 	dicts  []*array.BinaryDictionaryBuilder
 
 	inexact bool
-	bytes   int // estimate of what was added since the last batch
+	bytes   int // estimated size of the rows since the last batch
 	n       int
 
 	service, resourceURL, entityRefs    textColumn
@@ -233,11 +233,11 @@ func putCount(b *array.Uint32Builder, n uint32) {
 	b.Append(n)
 }
 
-// manyKeys is the number of attributes from which equal keys are found with a map.
+// manyKeys is the number of attributes from which equal keys are detected with a map.
 const manyKeys = 24
 
-// putAttributes appends a map. Of equal keys the first is in the map, because engines
-// refuse maps with equal keys.
+// putAttributes appends a map. If keys are equal, only the first is in the map, because
+// engines refuse maps with equal keys.
 func (r *rows) putAttributes(c *attributesColumn, m pcommon.Map) {
 	c.pairs.Append(true)
 	c.letters, c.keys = c.letters[:0], c.keys[:0]

@@ -9,7 +9,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 )
 
-// Signal is what a table holds.
+// Signal is the signal of the items of a table.
 type Signal uint8
 
 // The signals.
@@ -67,7 +67,7 @@ var containers = slices.Concat(
 	[]arrow.Field{col("scope_dropped_attributes_count", u32), col("scope_schema_url", word)},
 )
 
-// derived reports whether a column has only what other columns have too. Readers do not
+// derived reports whether a column only repeats data of other columns. Readers do not
 // need it.
 func derived(name string) bool { return name == "service_name" || name == "duration_ns" }
 
@@ -110,8 +110,8 @@ var ofSignal = [...][]arrow.Field{
 }
 
 // schemaOf returns the schema of a table. chosen are the keys of attributes that have
-// columns of their own. In Parquet text is not declared as dictionaries: the format
-// chooses its own.
+// columns of their own. In Parquet, text is not declared as dictionaries, because the
+// format chooses its own encoding.
 func schemaOf(s Signal, f Format, chosen []chosenKey) *arrow.Schema {
 	fields := slices.Concat(containers, ofSignal[s])
 	for _, c := range chosen {

@@ -31,15 +31,15 @@ const (
 	letterNone   = 'n'
 )
 
-// maxDepth is how deep arrays and maps may be nested in a text. Deeper values are kept
-// as OTLP.
+// maxDepth is how deep arrays and maps may be nested in a text. Deeper values are
+// stored as OTLP.
 const maxDepth = 64
 
 // canonicalNaN is the NaN that the text NaN stands for.
 var canonicalNaN = math.Float64bits(math.NaN())
 
-// textOf returns the text of a value and the letter of its type. exact is false if the
-// value cannot be made of them. The text of text is the text itself.
+// textOf returns the text of a value and the letter of its type. exact is false if
+// these do not determine the value. The text of a text value is the value itself.
 func textOf(v pcommon.Value) (text string, letter byte, exact bool) {
 	switch v.Type() {
 	case pcommon.ValueTypeStr:

@@ -92,8 +92,8 @@ func NewWriter(dst io.Writer, f Format, s Signal, o WriterOptions) (*Writer, err
 // Items returns how many items were written.
 func (w *Writer) Items() uint64 { return w.count }
 
-// EmptyColumns returns the keys of WriterOptions.Columns that no item so far has: they may
-// be misspelt. The rows of WriteRecordBatch do not count as items here.
+// EmptyColumns returns the keys of WriterOptions.Columns that no item has had so far; they
+// may be misspelt. Rows of WriteRecordBatch are not considered.
 func (w *Writer) EmptyColumns() []string {
 	var keys []string
 	for i, c := range w.chosen {
@@ -179,8 +179,8 @@ func dataSize(d arrow.ArrayData) (size int) {
 	return size
 }
 
-// Flush ends the record batch. In an Arrow stream readers get the rows that were written.
-// In Parquet they belong to the row group that is written later.
+// Flush ends the record batch. Readers of an Arrow stream then receive the rows so far.
+// In Parquet, the rows stay in the row group until it is written.
 func (w *Writer) Flush() error {
 	if w.err == nil {
 		w.err = guard(w.flush)
@@ -224,7 +224,7 @@ func (s *arrowSink) close() error                               { return s.w.Clo
 // parquetSink writes a Parquet file.
 type parquetSink struct {
 	w           *pqarrow.FileWriter
-	rows, bytes int // of the row group
+	rows, bytes int // size of the row group
 	o           WriterOptions
 }
 
@@ -243,11 +243,11 @@ func newParquetSink(dst io.Writer, schema *arrow.Schema, o WriterOptions) (*parq
 		parquet.WithCompression(codec),
 		parquet.WithVersion(parquet.V2_LATEST), // unsigned integers and nanoseconds
 		parquet.WithCreatedBy("github.com/otelstef/stef/lake"),
-		// Roll over by the rules here only.
+		// Only the rules in this file end a row group.
 		parquet.WithMaxRowGroupLength(int64(o.RowGroupRows) + batchRows),
 	}
-	// Values that do not repeat have no dictionary, nor have doubles: a dictionary has one
-	// NaN for all.
+	// Columns whose values do not repeat have no dictionary. Doubles have none either,
+	// because a dictionary stores all NaNs as one.
 	for _, name := range []string{"time", "start_time", "end_time", "observed_time", "span_id", "parent_span_id", "duration_ns", "otlp",
 		"double_value", "sum", "min", "max", "zero_threshold", "explicit_bounds.list.element",
 		"quantiles.list.element.quantile", "quantiles.list.element.value", "exemplars.list.element.double_value"} {

@@ -18,10 +18,10 @@
 //
 // # Delivery
 //
-// An export to an endpoint returns nil when the peer has acknowledged the batch, and
-// an export to files when the batch is in the file (unless WithFlushInterval delays
-// that). If a stream breaks, the batch is sent again: a peer can get it twice, never
-// not at all without an error. An export that fails returns an error, which the SDK
+// An export to an endpoint returns nil when the peer has acknowledged the batch, and an
+// export to files when the batch is in the file (unless WithFlushInterval delays that).
+// If a stream breaks, the batch is sent again, so a peer can receive it twice. A batch
+// is never lost without an error. An export that fails returns an error, which the SDK
 // passes to the error handler; the SDK itself does not send a batch again.
 //
 // All work is done during an export. With the batch processors, nothing of this
@@ -30,8 +30,8 @@
 // # Errors
 //
 //	ErrShutdown              an export after Shutdown
-//	*OmittedError            items beyond the limits of STEF; all others were sent
-//	*stefgrpc.RejectedError  items that the peer never takes; it took all others
+//	*OmittedError            items over the limits of STEF; all others were sent
+//	*stefgrpc.RejectedError  items that the peer rejected permanently; it accepted all others
 //	*stefgrpc.UnsentError    the batch was not sent; wraps a *stefgrpc.Error
 //	*rotate.Error            a fault of the file system
 //

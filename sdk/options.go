@@ -98,10 +98,10 @@ func WithTimeout(d time.Duration) Option {
 	})
 }
 
-// RetryConfig says when a batch is sent again.
+// RetryConfig configures when a batch is sent again.
 type RetryConfig struct {
-	// Enabled is whether batches are sent again at all. If not, an export still waits
-	// for a connection until its timeout.
+	// Enabled makes the exporter send failed batches again. If it is false, an export
+	// still waits for a connection until its timeout.
 	Enabled bool
 	// InitialInterval is the wait before the first attempt to open another stream. It
 	// grows by half with each further failure. Default 500 ms.
@@ -146,8 +146,8 @@ func WithDialOption(options ...grpc.DialOption) Option {
 }
 
 // WithOTLPFallback sets whether the exporter sends OTLP over the same connection to
-// peers that have no STEF. It is on by default. The exporter asks such a peer for
-// STEF again every minute.
+// peers that have no STEF. It is on by default. The exporter tries STEF with such a
+// peer again every minute.
 func WithOTLPFallback(on bool) Option {
 	return endpointOption(func(c *settings.Endpoint) error {
 		c.OTLP = on

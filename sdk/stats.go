@@ -9,8 +9,8 @@ import (
 	"github.com/otelstef/stef/sdk/internal/settings"
 )
 
-// ErrShutdown is the error of an export of spans after Shutdown. Metrics and logs
-// have the errors of their SDKs.
+// ErrShutdown is the error of an export of spans after Shutdown. Exports of metrics and
+// logs return the errors of their SDKs.
 var ErrShutdown = endpoint.ErrShutdown
 
 // OmittedError reports items that exceed a limit of STEF. All other items of the

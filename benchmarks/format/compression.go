@@ -37,7 +37,7 @@ const (
 	ZstdBest    Compression = "zstd-best"
 )
 
-// levels of zstd when each message is compressed separately.
+// levels are the levels of zstd when each message is compressed separately.
 var levels = map[Compression]zstd.EncoderLevel{
 	ZstdFastest: zstd.SpeedFastest, Zstd: zstd.SpeedDefault, ZstdBetter: zstd.SpeedBetterCompression, ZstdBest: zstd.SpeedBestCompression,
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/otelstef/stef/lake"
 )
 
-// lakeDrops is what tables of package lake do not carry.
+// lakeDrops is the content that tables of package lake do not carry.
 const lakeDrops = "resources, scopes and metrics without items"
 
 // lakeSignals are the signals of package lake.

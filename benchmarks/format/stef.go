@@ -154,8 +154,8 @@ type stefEncoder[N any] struct {
 	// sent is set when out holds a message that was already returned. Before
 	// that out holds the headers, which are sent with the first message.
 	sent bool
-	// full writes the prepared records of a compact format: records hold plain
-	// values, and only the converters of pdata make the compact form of them.
+	// full writes the prepared records of a compact format: records hold plain values,
+	// and only the converters of pdata create the compact form.
 	full Encoder
 }
 
@@ -191,8 +191,8 @@ func (e *stefEncoder[N]) flush(err error) ([]byte, error) {
 	return e.out.Bytes(), err
 }
 
-// Prepare takes the records from a separate stream, which is the shortest way
-// from pdata to records.
+// Prepare encodes the batch into a separate stream and copies its records, which is the
+// shortest way from pdata to records.
 func (e *stefEncoder[N]) Prepare(b otlpfile.Batch) (Native, error) {
 	other, err := e.f.plain().NewEncoder(b.Signal, false)
 	if err != nil {

@@ -71,7 +71,7 @@ func guard(args []string, out io.Writer) error {
 	for round := range *rounds {
 		fmt.Fprintf(out, "round %d of %d\n", round+1, *rounds)
 		for i := range sides {
-			// The side that runs first has a cooler machine, so they alternate.
+			// The sides alternate, because the first one runs on a cooler processor.
 			if err := sides[(i+round)%len(sides)].run(*bench, *turn); err != nil {
 				return err
 			}

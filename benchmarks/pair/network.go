@@ -42,7 +42,7 @@ type meteredConn struct {
 	meter *wireMeter
 }
 
-// Write counts before it writes: the answer to the last bytes can arrive before
+// Write counts before it writes, because the answer to the last bytes can arrive before
 // Write returns.
 func (c *meteredConn) Write(p []byte) (int, error) {
 	c.meter.sent.Add(int64(len(p)))

@@ -71,7 +71,7 @@ type pair struct {
 	signal  otlpfile.Signal
 	network wireMeter
 	consume func(otlpfile.Batch)
-	arrived atomic.Int64 // items
+	arrived atomic.Int64 // number of items
 
 	traces   consumer.Traces
 	metrics  consumer.Metrics

@@ -10,21 +10,22 @@ import (
 	"time"
 )
 
-// loss are spans that a component accepted and did not pass on, by its counters.
+// loss is the number of spans that, according to its counters, a component accepted and
+// did not pass on.
 type loss struct {
 	where string
 	spans int
 	why   string
 }
 
-// stage is a component with the spans that it took and passed on.
+// stage is a component with the numbers of spans that it accepted and passed on.
 type stage struct {
 	name    string
 	in, out int
 }
 
-// stages returns the way of the spans: from the receiver, which has acknowledged
-// them, to the sink.
+// stages returns the components in the order in which spans pass them: from the
+// receiver, which has acknowledged them, to the sink.
 func (r *result) stages(final map[string]float64) []stage {
 	list := []stage{{"receiver", r.acknowledged, r.accepted}}
 	for _, p := range r.processors {
@@ -53,7 +54,7 @@ func (r *result) account(final map[string]float64) []loss {
 	return losses
 }
 
-// reason says what the counters of a component know about its loss.
+// reason returns what the counters of a component say about its loss.
 func (r *result) reason(name string, final map[string]float64) string {
 	evicted := int(final[metricEvicted])
 	if name == "tail_sampling" {
@@ -82,7 +83,7 @@ func (r *result) lossText() string {
 	return strings.Join(list, "; ")
 }
 
-// sample is what the Collector and the sink report at one time.
+// sample holds what the Collector and the sink report at one time.
 type sample struct {
 	at      time.Duration
 	metrics map[string]float64
@@ -90,7 +91,7 @@ type sample struct {
 	cpu     time.Duration
 }
 
-// sample reads the metrics of the Collector at regular times.
+// sample reads the metrics of the Collector at regular intervals.
 func (r *result) sample(ctx context.Context, url string, pid int, to *sink) {
 	begin := time.Now()
 	ticker := time.NewTicker(time.Second)

@@ -14,7 +14,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 )
 
-// spansOf is how many spans a trace has: each of its services sends four.
+// spansOf is the number of spans of a trace. Each of its services sends four.
 const (
 	servicesPerTrace = 5
 	spansPerService  = 4
@@ -63,8 +63,8 @@ func (l *load) begin(now time.Time) {
 	l.traces++
 }
 
-// batch returns the spans that are due, up to a number of parts. Without a limit of
-// time all are due.
+// batch returns the spans that are due, up to a number of parts. Without a time limit
+// all spans are due.
 func (l *load) batch(now time.Time, most int) (ptrace.Traces, int) {
 	td := ptrace.NewTraces()
 	services := map[int]ptrace.SpanSlice{}

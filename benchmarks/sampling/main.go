@@ -3,8 +3,8 @@
 
 // Command sampling sends traces, whose spans arrive out of order and late, through a
 // Collector with processors that hold traces in memory, over OTLP or STEF, and counts
-// what becomes of them. The Collector is a process of its own, so that its memory and
-// CPU time are its own. README.md has the results.
+// how many arrive and where the others are lost. The Collector runs in a separate
+// process, so that its memory and CPU time can be measured. README.md has the results.
 package main
 
 import (

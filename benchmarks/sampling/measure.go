@@ -42,20 +42,20 @@ type scenario struct {
 	every      time.Duration // between samples
 }
 
-// result is what a run counted. Spans are different ones unless they are counters of
-// the Collector.
+// result holds the counts of a run. Each span counts once, except in counters of the
+// Collector.
 type result struct {
 	scenario
 	acknowledged, arrived, twice int
-	accepted, sent               int // counters of the Collector
-	sampled, evicted             int // traces, counters of the processors
+	accepted, sent               int // spans, by the counters of the Collector
+	sampled, evicted             int // traces, by the counters of the processors
 	offeredTraces, whole         int
 	took                         time.Duration
 	cpu                          time.Duration
 	heap                         int64
 	series                       []sample
 	losses                       []loss
-	partly, wholly               int // lost spans of traces of which others arrived, or none
+	partly, wholly               int // lost spans of traces of which some other spans arrived, or none
 }
 
 // sink counts spans by their numbers.
@@ -123,7 +123,7 @@ func measure(ctx context.Context, s scenario) (*result, error) {
 	r := &result{scenario: s}
 	sampling, stopSampling := context.WithCancel(ctx)
 	var sampler sync.WaitGroup
-	idle, err := cpuTime(command.Process.Pid) // what the start needed
+	idle, err := cpuTime(command.Process.Pid) // CPU time of the start
 	if err != nil {
 		stopSampling()
 		return nil, err
@@ -177,7 +177,7 @@ func (r *result) look(to *sink) {
 	}
 }
 
-// settle waits until everything arrived, or nothing did for a while.
+// settle waits until all spans have arrived, or until none has arrived for some time.
 func (s *sink) settle(all int, patience time.Duration) {
 	begin := time.Now()
 	for {
@@ -191,7 +191,7 @@ func (s *sink) settle(all int, patience time.Duration) {
 	}
 }
 
-// send sends for as long as the scenario says, and then what is late.
+// send sends for the time of the scenario, and then sends the late spans.
 func (r *result) send(ctx context.Context, send func(context.Context, ptrace.Traces) error) error {
 	const senders, partsPerBatch, pending = 8, 100, 20_000
 	l := &load{random: rand.New(rand.NewPCG(1, 2)), late: r.wait + 2*time.Second}
@@ -262,7 +262,7 @@ func (s *scenario) startCollector(backend string) (entry, metrics string, comman
 		return "", "", nil, err
 	}
 	command = exec.Command(os.Args[0], "-collector", file)
-	var log tail // of interest only if the Collector fails
+	var log tail // printed only if the Collector fails
 	command.Stderr = &log
 	if err := command.Start(); err != nil {
 		return "", "", nil, err
@@ -279,7 +279,7 @@ func (s *scenario) startCollector(backend string) (entry, metrics string, comman
 	return "", "", nil, fmt.Errorf("the Collector does not listen at %s: %s", entry, log.end)
 }
 
-// tail keeps the end of what is written.
+// tail keeps the last bytes that are written.
 type tail struct{ end []byte }
 
 // Write implements io.Writer.

@@ -56,8 +56,8 @@ func writeTable(name string, results []*result) error {
 	return writeCSV(name, rows)
 }
 
-// writeSeries writes what was sampled over time. Spans are sums since the start,
-// sampled and evicted are traces.
+// writeSeries writes the samples over time. Counts of spans are totals since the start;
+// sampled and evicted count traces.
 func writeSeries(name string, results []*result) error {
 	rows := [][]string{{"processors", "legs", "second", "accepted", "sent", "arrived", "sampled", "evicted", "heap MiB", "traces in memory", "events in queue", "CPU seconds"}}
 	whole := func(v float64) string { return strconv.FormatFloat(v, 'f', 0, 64) }

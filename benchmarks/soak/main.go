@@ -1,8 +1,8 @@
 // Copyright The Otel/STEF Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command soak draws what make soak and make chaos wrote as one page, with a
-// text file and pictures.
+// Command soak converts the output of make soak and make chaos to one page, with a text
+// file and pictures.
 //
 //	go run ./soak -in folder -out folder -command "make chaos SOAK_TIME=1h"
 package main
@@ -131,7 +131,7 @@ func recoveries(name, command string, faults []row) *report.Table {
 	return t
 }
 
-// maxPoints is how many points a line of a chart has at most.
+// maxPoints is the maximum number of points of a line of a chart.
 const maxPoints = 600
 
 // charts are the figures over time.
@@ -152,7 +152,8 @@ func charts(name string, samples []row) []*report.Chart {
 	}
 }
 
-// points are a column over time. Of neighbouring samples the largest remains.
+// points are a column over time. Neighbouring samples are merged into the largest of
+// them.
 func points(samples []row, process, column string) (all []report.Point) {
 	var own []row
 	for _, s := range samples {

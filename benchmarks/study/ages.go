@@ -38,7 +38,7 @@ type Aged struct {
 	age           Age
 	signal        otlpfile.Signal
 	warm, fresh   []otlpfile.Batch
-	warmed, timed [][]byte // their messages
+	warmed, timed [][]byte // messages that warm the stream up, and messages that are timed
 	s, once       *format.Stream
 }
 

@@ -13,7 +13,8 @@ import (
 	"github.com/otelstef/stef/internal/otlpfile"
 )
 
-// shapeBatches is the number of batches of a shape: half warm up, half are measured.
+// shapeBatches is the number of batches of a shape. The first half warms the stream up,
+// the second half is measured.
 const shapeBatches = 8
 
 // shapes measures synthetic telemetry that varies in one dimension at a time.

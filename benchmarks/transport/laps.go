@@ -20,11 +20,10 @@ type lap struct {
 	seed  uint64
 }
 
-// laps returns the source of a run that lasts for a time. The batches are
-// copies, made before the clock starts. All clients share them, so a client has
-// a batch for itself until it has sent it, and a stream sees a batch again only
-// after others, when it has left the compression window. Equal seeds in a lap
-// keep the references between batches.
+// laps returns the source of a run that lasts for a time. The batches are copied before
+// the clock starts. All clients share them, so a client has a batch for itself until it
+// has sent it, and a stream sees a batch again only after others, when it has left the
+// compression window. Equal seeds in a lap keep the references between batches.
 func laps(batches []otlpfile.Batch, c Config) (next func() (*lap, bool), sent func(*lap)) {
 	length := duration(batches)
 	copies := (2*c.Clients + len(batches) - 1) / len(batches)

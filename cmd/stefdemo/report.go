@@ -59,7 +59,7 @@ func (p *pair) bytes() int64 { return p.network.Bytes(netfault.Both) }
 type cost struct {
 	sent, received int64
 	bytes          int64
-	cpu            time.Duration // of client, agent and backend together
+	cpu            time.Duration // CPU time of client, agent and backend together
 	hasCPU         bool
 }
 

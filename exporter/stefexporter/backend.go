@@ -23,14 +23,14 @@ type backend[B any] struct {
 	logger  *zap.Logger
 	changed func() // called without locks when it goes down or up
 
-	sending sync.WaitGroup // batches of routing that are on their way
+	sending sync.WaitGroup // with routing: counts the batches being sent
 
 	mu     sync.Mutex
 	isDown bool
 	closed bool
 	up     context.Context // ends when the backend goes down
 	cancel context.CancelFunc
-	probe  *time.Timer // until streams are tried again
+	probe  *time.Timer // fires when streams are to be tried again
 	pause  time.Duration
 }
 

@@ -28,7 +28,7 @@ type balancer[B any] struct {
 	host     component.Host
 	lookup   func(ctx context.Context, host string) ([]string, error)
 
-	stop    context.CancelFunc // of resolving
+	stop    context.CancelFunc // stops resolving
 	working sync.WaitGroup
 
 	mu       sync.Mutex
@@ -53,7 +53,7 @@ func (x *stefExporter[B]) startBalancer(ctx context.Context, host component.Host
 		return b, nil
 	}
 	if err := b.resolve(resolving); err != nil {
-		// The addresses may appear later, as with any gRPC client.
+		// As with any gRPC client, the addresses may become available later.
 		x.settings.Logger.Warn("The backends cannot be resolved yet.", zap.Error(err))
 	}
 	b.working.Go(func() {
@@ -130,7 +130,7 @@ func (b *balancer[B]) set(ctx context.Context, addresses []string) error {
 	for _, one := range gone {
 		b.exporter.settings.Logger.Info("A backend was removed.", zap.String("backend", one.address))
 		b.working.Go(func() {
-			one.sending.Wait() // new batches go to others
+			one.sending.Wait() // new batches use other backends
 			ctx, cancel := context.WithTimeout(context.Background(), b.exporter.config.Stef.ShutdownDrainTimeout)
 			defer cancel()
 			if err := one.shutdown(ctx); err != nil {
@@ -190,7 +190,7 @@ func (b *balancer[B]) candidates() (list []*backend[B], seeds []uint64) {
 	}
 	for _, one := range list {
 		seeds = append(seeds, one.seed)
-		one.sending.Add(1) // not removed while this batch is on its way
+		one.sending.Add(1) // the backend is not removed before this batch is sent
 	}
 	return list, seeds
 }
@@ -220,12 +220,12 @@ func (b *balancer[B]) send(ctx context.Context, batch B) error {
 	return err
 }
 
-// outcome is what became of the parts of a batch.
+// outcome is the result of sending the parts of a batch.
 type outcome[B any] struct {
 	mu        sync.Mutex
-	delivered int // items
+	delivered int // number of delivered items
 	retry     []B
-	errs      []error // of retry
+	errs      []error // reasons for the parts in retry
 	delay     time.Duration
 	dropped   error // the last permanent failure
 }
@@ -259,7 +259,7 @@ const maxTries = 4
 func (b *balancer[B]) deliver(ctx context.Context, to *backend[B], part B, tries int, result *outcome[B]) {
 	items := b.exporter.signal.Items(part)
 	var f *failure
-	if to.down() { // as all are
+	if to.down() { // then all backends are down
 		f = to.send(ctx, part, items)
 	} else {
 		f = to.sendWhileUp(ctx, part, items)
@@ -281,9 +281,8 @@ func (b *balancer[B]) deliver(ctx context.Context, to *backend[B], part B, tries
 	}
 }
 
-// movable reports whether a part that failed should be tried again at once. A stream
-// that was lost may open again, or show soon that the backend is down: an attempt to
-// send waits for either.
+// movable reports whether to retry a failed part immediately. If its stream was lost,
+// the next attempt waits until a stream is open or the backend counts as down.
 func (b *balancer[B]) movable(f *failure, from *backend[B]) bool {
 	if !f.retry || f.delay > 0 {
 		return false

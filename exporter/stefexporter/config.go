@@ -34,8 +34,9 @@ type Config struct {
 	Stef     StefConfig `mapstructure:"stef"`
 	Fallback OTLPConfig `mapstructure:"otlp_fallback"`
 
-	// RoutingKey is what must stay together at one of several backends: traceID or
-	// service. If empty, there is one backend.
+	// RoutingKey chooses what is always sent to the same one of several backends: the
+	// spans of a trace (traceID) or the telemetry of a service (service). If empty,
+	// there is one backend.
 	RoutingKey RoutingKey `mapstructure:"routing_key"`
 	// Endpoints are the backends, instead of the addresses of the endpoint.
 	Endpoints []string `mapstructure:"endpoints"`
@@ -64,14 +65,14 @@ const (
 	ProtocolOTLP Protocol = "otlp"
 )
 
-// RoutingKey is what must stay together at one backend.
+// RoutingKey chooses what is always sent to the same backend.
 type RoutingKey string
 
 // The routing keys.
 const (
-	// RoutingTraceID is the trace id of spans. Metrics and logs have their service.
+	// RoutingTraceID uses the trace id of spans, and the service of metrics and logs.
 	RoutingTraceID RoutingKey = "traceID"
-	// RoutingService is the attribute service.name of the resource.
+	// RoutingService uses the attribute service.name of the resource.
 	RoutingService RoutingKey = "service"
 )
 
@@ -172,7 +173,7 @@ const (
 	TemplatesAuto Templates = "auto"
 	// TemplatesOn splits them in every stream.
 	TemplatesOn Templates = "on"
-	// TemplatesOff writes them as they are.
+	// TemplatesOff never splits them.
 	TemplatesOff Templates = "off"
 )
 

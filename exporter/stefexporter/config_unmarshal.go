@@ -42,7 +42,7 @@ func (c *Config) Unmarshal(conf *confmap.Conf) error {
 		return err
 	}
 	if o, ok := conf.Get("stef::optimize_for").(string); ok {
-		Optimization(o).Apply(&c.Stef) // keys that are set win
+		Optimization(o).Apply(&c.Stef) // keys that are set have precedence
 	}
 	if err := conf.Unmarshal(c); err != nil {
 		return err

@@ -28,7 +28,7 @@ func connect(ctx context.Context, c *Config, host component.Host, settings expor
 	dial := func(endpoint string) (*grpc.ClientConn, error) {
 		own := c.ClientConfig
 		own.Endpoint = endpoint
-		own.Compression = "" // of messages: each protocol has its own
+		own.Compression = "" // no compression of messages: each protocol sets its own
 		agent := fmt.Sprintf("%s/%s (%s/%s)", settings.BuildInfo.Description, settings.BuildInfo.Version, runtime.GOOS, runtime.GOARCH)
 		conn, err := own.ToClientConn(ctx, host.GetExtensions(), settings.TelemetrySettings,
 			configgrpc.WithGrpcDialOption(grpc.WithUserAgent(agent)),

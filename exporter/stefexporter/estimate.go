@@ -23,15 +23,15 @@ const (
 )
 
 // estimate estimates how many bytes batches would be as OTLP requests with the
-// compression of otlp_fallback. From time to time it converts one batch, and takes
-// the others to have as many bytes per item.
+// compression of otlp_fallback. From time to time it converts one batch, and assumes
+// the same number of bytes per item for the others.
 type estimate[B any] struct {
 	config *Config
 	signal *signal.Descriptor[B]
 	next   atomic.Int64 // when to measure again, in ns
 
-	mu           sync.Mutex // of everything below
-	bytes, items float64    // measured, older ones count less
+	mu           sync.Mutex // guards everything below
+	bytes, items float64    // measured; older measurements count less
 	pending      int        // items that were delivered before the first measurement
 }
 

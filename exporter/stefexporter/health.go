@@ -16,7 +16,7 @@ import (
 // A single failure may be a peer that restarts.
 const failuresUntilBad = 2
 
-// firstWord is how long a peer may take to answer before this is logged.
+// firstWord is the time after which the log says that the peer has not answered.
 const firstWord = 3 * time.Second
 
 // health reports the status of the exporter to the Collector, and logs when it
@@ -29,8 +29,8 @@ type health struct {
 	mu       sync.Mutex
 	failures int
 	status   componentstatus.Status
-	cause    string    // of the last warning
-	warned   time.Time // the last warning
+	cause    string    // cause of the last warning
+	warned   time.Time // time of the last warning
 }
 
 func newHealth(c *Config, host component.Host, logger *zap.Logger) *health {

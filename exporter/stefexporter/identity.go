@@ -17,8 +17,8 @@ import (
 
 // identity is one combination of values of the configured client metadata.
 type identity struct {
-	headers metadata.MD // of requests and streams, nil for none
-	info    client.Info // for authenticators that look at client metadata
+	headers metadata.MD // headers of requests and streams, nil for none
+	info    client.Info // passed to authenticators that read client metadata
 }
 
 // context returns a context that sends with the metadata of the identity.

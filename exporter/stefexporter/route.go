@@ -29,11 +29,10 @@ const (
 
 // route sends the batches of one identity, by STEF or by OTLP.
 //
-// With protocol auto it starts with STEF. If the peer answers that it has no STEF,
-// or no STEF for this signal, batches are sent by OTLP from then on. Silence,
-// refusals and broken connections do not cause this change. The session continues
-// and retries from time to time. The first stream that opens switches the route
-// back to STEF.
+// With protocol auto it starts with STEF. If the peer answers that it has no STEF, or
+// no STEF for this signal, batches are sent by OTLP from then on. Timeouts, refusals
+// and broken connections do not cause this change. The session continues and retries
+// from time to time. The first stream that opens switches the route back to STEF.
 type route[B any] struct {
 	*site[B]
 	stef   *stefSender[B] // nil with protocol otlp
@@ -44,8 +43,8 @@ type route[B any] struct {
 
 	mu      sync.Mutex
 	ended   bool
-	timer   *time.Timer   // until streams are tried again, nil if none
-	silence *time.Timer   // until the log says that the peer does not answer
+	timer   *time.Timer   // fires when streams are to be tried again, or nil
+	silence *time.Timer   // fires when the log should say that the peer does not answer
 	attempt chan struct{} // closed after the next attempt to open a stream
 }
 

@@ -81,7 +81,7 @@ func tracesSplitter(key RoutingKey) splitter[ptrace.Traces] {
 func splitTraces(b ptrace.Traces, where func(uint64) int) map[int]ptrace.Traces {
 	type cursor struct {
 		traces   ptrace.Traces
-		resource int // of spans in the batch
+		resource int // index of the resource in the batch
 		scope    int
 		spans    ptrace.SpanSlice
 	}

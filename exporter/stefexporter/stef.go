@@ -147,7 +147,7 @@ func (x *stefSender[B]) send(ctx context.Context, data B, items int) *failure {
 	}
 	v := judgeStream(err, x.config.Stef.RetryResourceExhausted)
 	if panicked != nil {
-		v = verdict{retry: true, code: codes.Unavailable} // another batch caused it
+		v = verdict{retry: true, code: codes.Unavailable} // another batch caused the failure
 	}
 	x.telemetry.failed(ctx, ProtocolSTEF, v.code)
 	if state := x.session.State(); ctx.Err() != nil && state.Live == 0 && state.LastError != nil {

@@ -34,7 +34,7 @@ type telemetry struct {
 	own     []attribute.KeyValue
 	plain   metric.MeasurementOption
 
-	// For the ratio, which covers all frames so far.
+	// Totals of all frames so far, for the ratio.
 	encoded, compressed atomic.Int64
 }
 
@@ -103,7 +103,7 @@ type gauges struct {
 	unackedBatches             int
 	unackedBytes               int64
 	otlpInFlight               int
-	backends                   map[string]bool // by address: whether it answers
+	backends                   map[string]bool // for each address: whether the backend answers
 }
 
 // observe registers the callback for the gauges.

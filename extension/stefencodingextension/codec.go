@@ -82,9 +82,9 @@ func newCodec[B any](s *signal[B], c *Config, dicts []*stef.ZstdDict, t *telemet
 	return x, nil
 }
 
-// marshal returns a message with the items of batch, which it does not change.
-// Items that exceed a limit of the format are left out, counted and logged;
-// if there are no others, that is the error.
+// marshal returns a message with the items of batch, which it does not change. Items
+// that exceed a limit of the format are left out, counted and logged. If no item
+// remains, marshal returns an error.
 func (x *codec[B]) marshal(batch B) ([]byte, error) {
 	if x.config.Schema == SchemaReference && x.reference == nil {
 		return nil, errNoReference
@@ -115,8 +115,8 @@ func (x *codec[B]) marshal(batch B) ([]byte, error) {
 	return message, nil
 }
 
-// writer returns a writer at the start of a message. Nothing of the messages before
-// changes the bytes of this one.
+// writer returns a writer at the start of a message. Earlier messages do not affect its
+// bytes.
 func (x *codec[B]) writer() (*messageWriter[B], error) {
 	if w, ok := x.writers.Get().(*messageWriter[B]); ok {
 		w.buf.Reset()
@@ -135,9 +135,9 @@ func (x *codec[B]) writer() (*messageWriter[B], error) {
 	return w, nil
 }
 
-// unmarshal returns the items of a message. Records that are not valid OTLP
-// are left out, counted and logged; if there are no others, that is the error.
-// Every error is permanent: the same bytes fail again.
+// unmarshal returns the items of a message. Records that are not valid OTLP are left
+// out, counted and logged. If no record remains, unmarshal returns an error. Every
+// error is permanent: the same bytes fail again.
 func (x *codec[B]) unmarshal(message []byte) (B, error) {
 	batch, err := x.decode(message)
 	if err != nil {

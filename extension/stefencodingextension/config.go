@@ -35,10 +35,10 @@ type Config struct {
 	// Dictionary is a file whose content zstd refers to, in messages that are
 	// marshaled and in messages that are unmarshaled.
 	Dictionary string `mapstructure:"dictionary"`
-	// ReadDictionaries are files that messages to unmarshal may refer to beside
-	// Dictionary, such as the one before it.
+	// ReadDictionaries are further dictionaries for unmarshaling, such as the previous
+	// value of Dictionary.
 	ReadDictionaries []string `mapstructure:"read_dictionaries"`
-	// Limits bound what a message may demand when it is unmarshaled.
+	// Limits bound the size and the memory of messages that are unmarshaled.
 	Limits LimitsConfig `mapstructure:"limits"`
 
 	_ struct{}
@@ -52,10 +52,10 @@ const (
 	// SchemaCompact is the full schema in the compact form, for readers of this
 	// repository.
 	SchemaCompact Schema = "compact"
-	// SchemaFull carries everything that OTLP has.
+	// SchemaFull carries everything that OTLP can express.
 	SchemaFull Schema = "full"
-	// SchemaReference is that of the reference implementation, for readers that
-	// have no other. It has no logs.
+	// SchemaReference is the schema of the reference implementation, for readers that
+	// know no other schema. It has no logs.
 	SchemaReference Schema = "reference"
 )
 
@@ -95,11 +95,11 @@ const (
 	TemplatesAuto Templates = "auto"
 	// TemplatesOn splits bodies in any message.
 	TemplatesOn Templates = "on"
-	// TemplatesOff writes bodies whole.
+	// TemplatesOff never splits bodies.
 	TemplatesOff Templates = "off"
 )
 
-// LimitsConfig bounds what a message may demand when it is unmarshaled.
+// LimitsConfig bounds the size and the memory of messages that are unmarshaled.
 type LimitsConfig struct {
 	// MaxMessageMiB bounds a message as it arrives.
 	MaxMessageMiB int `mapstructure:"max_message_mib"`
@@ -109,7 +109,7 @@ type LimitsConfig struct {
 	MaxRecordAllocMiB int `mapstructure:"max_record_alloc_mib"`
 	// MaxDictMiB bounds the dictionaries of a message.
 	MaxDictMiB int `mapstructure:"max_dict_mib"`
-	// MaxDecodedMiB bounds what a message decodes to, as OTLP.
+	// MaxDecodedMiB bounds the decoded size of a message, as OTLP.
 	MaxDecodedMiB int `mapstructure:"max_decoded_mib"`
 
 	_ struct{}
@@ -178,7 +178,8 @@ func (c *Config) Validate() error {
 	)
 }
 
-// maxReadDictionaries are as many as a reader holds beside Dictionary.
+// maxReadDictionaries is the number of dictionaries that a reader can hold in addition
+// to Dictionary.
 const maxReadDictionaries = 3
 
 func (c *Config) validateDictionaries() error {

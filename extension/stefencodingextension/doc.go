@@ -13,11 +13,11 @@
 //	factory.go   the factory for the Collector
 //	extension.go the extension: one codec per signal, lifecycle
 //	codec.go     marshal and unmarshal messages of one signal
-//	signals.go   what is special to traces, metrics and logs
+//	signals.go   the differences between traces, metrics and logs
 //	stream.go    decoders that read one batch after another from a stream
-//	errors.go    what is wrong with a message, and what to do about it
+//	errors.go    errors that say what is wrong with a message and what to do
 //
-// README.md describes the options and which component gives what.
+// README.md describes the options and what each component supports.
 package stefencodingextension
 
 //go:generate go tool -modfile=../../tools/components/go.mod mdatagen metadata.yaml

@@ -14,9 +14,9 @@ import (
 
 // The errors of a message, for errors.Is, beside those of package stef.
 var (
-	// ErrFormat is a message that is no STEF stream.
+	// ErrFormat means that a message is not a STEF stream.
 	ErrFormat = errors.New("the message is not STEF")
-	// ErrSignal is a message of another signal.
+	// ErrSignal means that a message has another signal.
 	ErrSignal = errors.New("the message carries another signal")
 )
 
@@ -49,8 +49,7 @@ func reasonOf(err error) string {
 // signature is how every STEF stream begins.
 const signature = "STEF"
 
-// explain says what is wrong with a message that does not decode, and what to
-// do about it.
+// explain returns an error that says why a message cannot be decoded, and what to do.
 func (x *codec[B]) explain(message []byte, err error) error {
 	head := message[:min(len(message), len(signature))]
 	switch {
@@ -68,9 +67,9 @@ func (x *codec[B]) explain(message []byte, err error) error {
 	return fmt.Errorf("unmarshaling %s from %d bytes of STEF: %w", x.name, len(message), err)
 }
 
-// signalOf returns the signal that the message can be read as, or "" if that is
-// none or several: a stream does not name its signal, but its schema and its
-// columns rarely fit another.
+// signalOf returns the only signal as which the message can be read, or "" if there is
+// none or more than one. A stream does not name its signal, but its schema and its
+// columns rarely fit another signal.
 func (x *codec[B]) signalOf(message []byte) string {
 	found := ""
 	for _, s := range []struct {

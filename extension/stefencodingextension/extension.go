@@ -53,7 +53,7 @@ func newExtension(c *Config, settings extension.Settings) (*stefEncoding, error)
 	return e, err
 }
 
-// Start does nothing: marshaling needs nothing of the host.
+// Start does nothing: the extension does not use the host.
 func (*stefEncoding) Start(context.Context, component.Host) error { return nil }
 
 // Shutdown ends the telemetry of the extension.

@@ -15,17 +15,17 @@ import (
 	stefpdata "github.com/otelstef/stef/stef-pdata"
 )
 
-// signal is what is special to traces, metrics or logs. B is a batch.
+// signal describes traces, metrics or logs. B is the type of a batch.
 type signal[B any] struct {
 	name string
 	mode func(*ModeConfig) Mode
-	// reference is the option of a writer of the reference schema, nil if that
-	// schema does not have the signal. compact is that of the compact form.
+	// reference is the option for the reference schema, nil if that schema does not
+	// have the signal. compact is the option for the compact form.
 	reference, compact func() stef.WriterOption
 
 	newBatch func() B
 	items    func(B) int
-	size     func(B) int // as OTLP
+	size     func(B) int // size of a batch as OTLP
 	moveTo   func(src, dst B)
 
 	newWriter  func(dst io.Writer, options ...stef.WriterOption) (recordWriter, error)
@@ -34,20 +34,20 @@ type signal[B any] struct {
 	newDecoder func(r recordReader, options ...stefpdata.DecoderOption) func() (B, error)
 }
 
-// batchEncoder is what the encoders of all signals have in common.
+// batchEncoder is the common interface of the encoders of all signals.
 type batchEncoder[B any] interface {
 	Encode(batch B) error
 	Reset()
 }
 
-// recordWriter is what the writers of all signals have in common.
+// recordWriter is the common interface of the writers of all signals.
 type recordWriter interface {
 	Reset(dst io.Writer) error
 	Flush() error
 	Stats() stef.WriterStats
 }
 
-// recordReader is what the readers of all signals have in common.
+// recordReader is the common interface of the readers of all signals.
 type recordReader interface {
 	Reset(src io.Reader) error
 	Next() bool

@@ -21,7 +21,7 @@ type streamDecoder[B any] struct {
 	codec  *codec[B]
 	reader recordReader
 	next   func() (B, error)
-	offset uint64 // records before the next batch
+	offset uint64 // number of records before the next batch
 	err    error
 }
 
@@ -79,7 +79,7 @@ func (d *streamDecoder[B]) decode() (B, error) {
 		}
 		d.reader.Close()
 		if n := d.codec.items(batch); n > 0 {
-			// What precedes the damage is valid; the error is for the next call.
+			// The records before the damage are valid; the next call returns the error.
 			d.offset += uint64(n)
 			return batch, nil
 		}

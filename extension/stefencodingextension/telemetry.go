@@ -17,11 +17,11 @@ import (
 	"github.com/otelstef/stef/extension/stefencodingextension/internal/metadata"
 )
 
-// telemetry counts messages, and logs what was refused at most once in logPeriod.
+// telemetry counts messages, and logs refusals at most once per logPeriod.
 type telemetry struct {
 	builder *metadata.TelemetryBuilder
 	logger  *zap.Logger
-	logged  atomic.Int64 // when, in Unix nanoseconds
+	logged  atomic.Int64 // time of the last log line, in Unix nanoseconds
 }
 
 const logPeriod = 10 * time.Second
@@ -62,8 +62,8 @@ func (t *telemetry) dropped(signal string, items int, reason string, why error) 
 	}
 }
 
-// refused counts a message that does not decode and returns the error as a
-// permanent one: the same bytes fail again, so nobody should retry.
+// refused counts a message that cannot be decoded, and returns the error as a permanent
+// one: the same bytes would fail again.
 func (t *telemetry) refused(signal string, err error) error {
 	t.builder.ExtensionStefEncodingMessagesRefused.Add(context.Background(), 1, attributes("signal", signal, "reason", reasonOf(err)))
 	if t.mayLog() {

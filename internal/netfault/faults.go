@@ -16,9 +16,9 @@ import (
 // knobs are the settings that all lines of one direction read.
 type knobs struct {
 	window  int
-	base    time.Duration // of the link, one way
+	base    time.Duration // delay of the link, one way
 	stalled atomic.Bool
-	delay   atomic.Int64 // base included
+	delay   atomic.Int64 // delay including base
 	jitter  atomic.Int64
 	rate    atomic.Int64
 
@@ -37,7 +37,7 @@ type Faults struct {
 	refuse  bool
 	ended   bool
 	opened  int
-	kills   [2]span // for up and down
+	kills   [2]span // kills of the directions up and down
 	open    map[*pair]struct{}
 	changed chan struct{} // closed when a setting that a dialer may wait for changed
 }

@@ -16,8 +16,8 @@ var blockPool = sync.Pool{New: func() any { return new([blockSize]byte) }}
 // fifo holds bytes and, separately, the times from which they may be read.
 type fifo struct {
 	blocks []*[blockSize]byte
-	head   int // first byte of blocks[0] not yet read
-	size   int // bytes held
+	head   int // index of the first unread byte of blocks[0]
+	size   int // number of stored bytes
 	marks  []mark
 }
 

@@ -30,7 +30,7 @@ type line struct {
 	reading, writing sync.Mutex // one reader and one writer at a time
 	readable         signal
 	writable         signal
-	alarm            alarm // of the reader, created on first use
+	alarm            alarm // wakes the reader; created on first use
 
 	mu         sync.Mutex
 	fifo       fifo
@@ -38,9 +38,9 @@ type line struct {
 	written    int64
 	read       int64
 	departs    time.Time // when the bytes written so far have left at the rate
-	due        time.Time // of the byte written last
-	end        error     // what the reader gets after the last byte
-	endDue     time.Time // when the reader gets it
+	due        time.Time // due time of the last written byte
+	end        error     // error for the reader after the last byte
+	endDue     time.Time // when the reader gets end
 	err        error     // the connection was cut: the error for both ends, immediately
 	deaf       error     // the reader closed: the error it gets from then on
 	vanish     bool      // half-closed by a fault: writes succeed and are discarded

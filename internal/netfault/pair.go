@@ -23,7 +23,7 @@ type pair struct {
 	up, down *line
 
 	mu     sync.Mutex
-	ends   int      // closed
+	ends   int      // number of closed ends
 	err    error    // the connection was cut
 	resets []func() // functions that reset the sockets at both ends
 }

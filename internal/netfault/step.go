@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Kind is what a step does to the network.
+// Kind is the kind of a fault.
 type Kind uint8
 
 const (
@@ -44,8 +44,8 @@ type Step struct {
 	Kind      Kind
 	Direction Direction
 	For       time.Duration // how long it lasts
-	Extra     time.Duration // of a delay, one way
-	Bytes     int64         // of a kill; per second of a rate
+	Extra     time.Duration // extra time of a delay, one way
+	Bytes     int64         // bytes before a kill; bytes per second of a rate
 }
 
 // String returns the step as text for a log: "stall up for 30ms".

@@ -24,7 +24,7 @@ type jsonDecoder struct {
 	src   *source
 	limit int
 	part  int
-	line  int // of the next byte
+	line  int // line of the next byte
 	buf   []byte
 }
 

@@ -13,8 +13,8 @@ import (
 // field, so it can be split between entries without reading it whole.
 type protoDecoder struct {
 	src   *source
-	limit int // of one entry
-	batch int // of all entries of a piece
+	limit int // maximum size of one entry
+	batch int // maximum size of all entries of a piece
 	entry int
 	buf   []byte
 }

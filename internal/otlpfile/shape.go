@@ -19,9 +19,9 @@ const (
 	traceID        // 16 bytes or none
 	spanID         // 8 bytes or none
 	packedFixed64  // repeated: packed, or one by one
-	packedVarint   // likewise
-	message        // of the field's shape
-	nestingMessage // likewise, and one level deeper in a value
+	packedVarint   // repeated: packed, or one by one
+	message        // a message of the field's shape
+	nestingMessage // a message of the field's shape, one level deeper in a value
 )
 
 // Wire types of protobuf.

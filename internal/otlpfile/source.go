@@ -30,7 +30,7 @@ type source struct {
 	below       failing
 	compression Compression
 	closer      func()
-	offset      int64 // of the next byte
+	offset      int64 // offset of the next byte
 }
 
 // failing records the failure of a reader.

@@ -106,7 +106,7 @@ type playing struct {
 	begin  time.Time
 
 	batches, items atomic.Uint64
-	sent           atomic.Uint64 // items, for the pace
+	sent           atomic.Uint64 // number of items, for the pace
 }
 
 func (r *playing) play(ctx context.Context, sources []Source) error {

@@ -108,8 +108,8 @@ type opening struct {
 	silent *time.Timer // until the endpoint counts as silent
 
 	mu       sync.Mutex
-	live     int // streams that are open
-	failures int // since a stream was open
+	live     int // number of open streams
+	failures int // failed attempts since a stream was open
 	ctx      context.Context
 	giveUp   context.CancelCauseFunc
 }

@@ -10,10 +10,10 @@ import "google.golang.org/protobuf/encoding/protowire"
 // request contains resources, a resource contains scopes, and a scope contains
 // spans, log records or metrics. Metrics contain points.
 const (
-	fieldContainers protowire.Number = 1 // of a request: its resources
-	fieldScopes     protowire.Number = 2 // of a resource
-	fieldItems      protowire.Number = 2 // of a scope
-	fieldPoints     protowire.Number = 1 // of the data of a metric
+	fieldContainers protowire.Number = 1 // resources of a request
+	fieldScopes     protowire.Number = 2 // scopes of a resource
+	fieldItems      protowire.Number = 2 // items of a scope
+	fieldPoints     protowire.Number = 1 // points in the data of a metric
 )
 
 // The fields of a metric that have its points, one for each type of metric.

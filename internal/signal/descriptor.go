@@ -18,7 +18,7 @@ import (
 type Descriptor[T any] struct {
 	// Name is the name of the signal in configurations and metrics: "traces".
 	Name string
-	// ItemName is what the signal calls its items, in the plural: "spans".
+	// ItemName is the name of the items of the signal, in the plural: "spans".
 	ItemName string
 	// Root returns the root struct of records, the full schema. Callers must not
 	// change it.

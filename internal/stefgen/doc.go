@@ -7,9 +7,9 @@
 //
 // The steps from schema to code:
 //
-//	plan.go      which types to make, what they are part of, what contains itself
+//	plan.go      which types to generate, what they are part of, what contains itself
 //	value.go     how a value of a type is declared, compared, encoded, ...
-//	check.go     what Go code cannot be made of, and clash.go: names made twice
+//	check.go     schemas that Go code cannot express, and clash.go: names declared twice
 //	names.go     Go names
 //	printer.go   a file being printed; finds its imports
 //	struct*.go   oneof.go multimap.go array.go enum.go root.go   one kind each

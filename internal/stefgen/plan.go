@@ -38,20 +38,20 @@ type File struct {
 // plan is the information about the schema that printing all files needs.
 type plan struct {
 	options Options
-	schema  *schema.Schema // with what Form adds
-	plain   *schema.Schema // without
+	schema  *schema.Schema // the schema with the additions of Form
+	plain   *schema.Schema // the schema without these
 	// In order of first visit from the roots.
 	structs   []*schema.Struct // structs and oneofs
 	multimaps []*schema.Multimap
 	enums     []*schema.Enum
-	arrays    []*schema.Type // of composite values, one for each element type
+	arrays    []*schema.Type // arrays of composite values, one for each element type
 	// cyclic has the keys of types that contain themselves.
 	cyclic map[string]bool
 	// shared has the keys of types that are part of dictionary structs.
 	shared map[string]bool
 }
 
-// Generate makes the files for a schema.
+// Generate generates the files for a schema.
 func Generate(s *schema.Schema, options Options) ([]File, error) {
 	p := &plan{options: options, schema: s, plain: s, cyclic: map[string]bool{}, shared: map[string]bool{}}
 	if options.Form != nil {

@@ -26,7 +26,7 @@ type field struct {
 	form bool
 }
 
-// formDoc prints that a field is not for programs, if it is so.
+// formDoc prints that a field is not for programs, if it belongs to the form.
 func (f *field) formDoc(pr *printer) {
 	pr.If(f.form, "// It is of the compact form: the writer sets it, programs do not use it.")
 }

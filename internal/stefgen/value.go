@@ -160,7 +160,7 @@ func assign(t *schema.Type, dst, v string) string {
 	return dst + " = " + v
 }
 
-// zero returns the initial value of a scalar or bytes, made of dst.
+// zero returns the initial value of a scalar, or that of bytes in the memory of dst.
 func zero(t *schema.Type, dst string) string {
 	switch t.Kind {
 	case schema.KindBool:

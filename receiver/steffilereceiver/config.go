@@ -28,16 +28,16 @@ type Config struct {
 	Exclude []string `mapstructure:"exclude"`
 	// PollInterval is how often the receiver looks for new files and data.
 	PollInterval time.Duration `mapstructure:"poll_interval"`
-	// SettleTime is how long a file must not have changed to count as finished,
-	// unless its name says that it is.
+	// SettleTime is the time without changes after which a file counts as finished,
+	// unless its name already says that it is finished.
 	SettleTime time.Duration `mapstructure:"settle_time"`
 	// OnFinished says what happens with files that were delivered.
 	OnFinished OnFinished `mapstructure:"on_finished"`
 	// MoveTo is the folder for OnFinished "move".
 	MoveTo string `mapstructure:"move_to"`
-	// AssumeSignal is the signal of files that do not tell it.
+	// AssumeSignal is the signal of files whose name and headers do not determine it.
 	AssumeSignal string `mapstructure:"assume_signal"`
-	// StorageID is the storage extension that keeps the places.
+	// StorageID is the storage extension that stores the places.
 	StorageID *component.ID `mapstructure:"storage"`
 	// MaxBatchItems is the maximum number of items in a batch.
 	MaxBatchItems int `mapstructure:"max_batch_items"`
@@ -47,8 +47,8 @@ type Config struct {
 	// RetryConfig configures the retries of batches that the pipeline refuses
 	// temporarily.
 	RetryConfig configretry.BackOffConfig `mapstructure:"retry_on_failure"`
-	// ShutdownTimeout is how long a shutdown waits for the pipeline to take the
-	// batch that it has.
+	// ShutdownTimeout is how long a shutdown waits until the pipeline has processed the
+	// current batch.
 	ShutdownTimeout time.Duration `mapstructure:"shutdown_timeout"`
 	// Limits bound the resources that files may use.
 	Limits LimitsConfig `mapstructure:"limits"`
@@ -83,7 +83,7 @@ type LimitsConfig struct {
 func createDefaultConfig() component.Config {
 	retry := configretry.NewDefaultBackOffConfig()
 	retry.InitialInterval = time.Second
-	retry.MaxElapsedTime = 0 // the file keeps the data
+	retry.MaxElapsedTime = 0 // retry without a limit: the data stays in the file
 	return &Config{
 		PollInterval:    200 * time.Millisecond,
 		SettleTime:      10 * time.Second,

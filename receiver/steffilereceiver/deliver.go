@@ -22,7 +22,7 @@ type sink[T any] struct {
 	consume func(context.Context, T) error
 	mutates bool      // consume may change the batch
 	clone   func(T) T // a deep copy
-	// rest returns the part of a batch that an error says was not taken.
+	// rest returns the part of a batch that, according to an error, was not accepted.
 	rest  func(error) (T, bool)
 	start func(*receiverhelper.ObsReport, context.Context) context.Context
 	end   func(obs *receiverhelper.ObsReport, ctx context.Context, format string, items int, err error)
@@ -33,10 +33,10 @@ const (
 	transport = "file"
 )
 
-// errStopped is a delivery that the shutdown of the receiver ended.
+// errStopped means that the shutdown of the receiver ended a delivery.
 var errStopped = errors.New("the receiver shuts down")
 
-// errGivenUp is a temporary refusal that retry_on_failure does not retry any more.
+// errGivenUp means that retry_on_failure does not retry a temporary refusal any more.
 var errGivenUp = errors.New("the pipeline refused the batch for too long")
 
 // deliver passes a batch to the pipeline. It returns nil if the pipeline accepted the
@@ -58,12 +58,13 @@ func (f *follower[T]) deliver(batch T) error {
 		return err
 	}
 	f.meter.rejected(left, "pipeline")
-	f.log.Warn("The pipeline refused records of a file for good", zap.Int("records", left), zap.Error(err))
+	f.log.Warn("The pipeline permanently refused records of a file", zap.Int("records", left), zap.Error(err))
 	return nil
 }
 
-// retry passes a batch to the pipeline until it takes it, refuses it for good, or the
-// receiver stops. left is the number of items that it did not take.
+// retry passes a batch to the pipeline until the pipeline accepts it or refuses it
+// permanently, or the receiver stops. left is the number of items that the pipeline did
+// not accept.
 func (f *follower[T]) retry(ctx context.Context, batch T, left *int) error {
 	back := backOff{config: f.config.RetryConfig, begin: time.Now()}
 	for {
@@ -86,7 +87,7 @@ func (f *follower[T]) retry(ctx context.Context, batch T, left *int) error {
 		if !again {
 			return errors.Join(errGivenUp, err)
 		}
-		f.log.Debug("The pipeline refused a batch for the moment", zap.Duration("wait", wait), zap.Error(err))
+		f.log.Debug("The pipeline temporarily refused a batch", zap.Duration("wait", wait), zap.Error(err))
 		if !f.sleep(wait) {
 			return errors.Join(errStopped, err)
 		}
@@ -94,7 +95,8 @@ func (f *follower[T]) retry(ctx context.Context, batch T, left *int) error {
 	}
 }
 
-// give passes a batch to the pipeline. A panic of the pipeline is a permanent error.
+// give passes a batch to the pipeline. It converts a panic of the pipeline to a
+// permanent error.
 func (f *follower[T]) give(ctx context.Context, batch T) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -106,14 +108,14 @@ func (f *follower[T]) give(ctx context.Context, batch T) (err error) {
 	return f.sink.consume(ctx, batch)
 }
 
-// backOff are growing waits.
+// backOff computes the waits between attempts, which grow.
 type backOff struct {
 	config configretry.BackOffConfig
 	begin  time.Time
 	last   time.Duration
 }
 
-// next returns how long to wait, and false if there is to be no other attempt.
+// next returns the wait before the next attempt, and false if there must not be one.
 func (b *backOff) next() (time.Duration, bool) {
 	c := &b.config
 	if !c.Enabled {

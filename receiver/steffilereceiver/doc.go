@@ -11,16 +11,16 @@
 //
 //	factory.go, config.go  components and their configuration
 //	follower.go            one pass after another over the folder
-//	finish.go              what happens with a file that was read
+//	finish.go              finishing a file that was delivered
 //	file.go                reading the whole frames of a file
-//	deliver.go             a batch on its way to the pipeline
+//	deliver.go             passing a batch to the pipeline
 //	places.go              how far each file was delivered, in a storage extension
-//	sniff.go               the signal of a file
+//	sniff.go               detecting the signal of a file
 //
-// The components of a configuration are independent of each other: each signal has
-// one goroutine, which reads one frame after another and waits for the pipeline. So
-// nothing is read that the pipeline does not take, and a place is saved only after
-// the pipeline took everything before it.
+// The components of a configuration are independent of each other: each signal has one
+// goroutine, which reads one frame after another and waits for the pipeline. So it
+// reads no more than the pipeline accepts, and it saves a place only after the pipeline
+// has accepted everything before it.
 //
 // A frame is read only when all of it is in the file: rotate.Frames finds its end. A
 // STEF reader cannot begin in the middle of a stream, so a file that was delivered in

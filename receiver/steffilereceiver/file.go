@@ -23,14 +23,14 @@ type tail[T any] struct {
 	*os.File
 	place  *place
 	layout layout
-	in     section // the stream that is read
+	in     section // the stream being read
 	inside bool    // in is a message
 	frames rotate.Frames
-	size   int64 // of the file when it was last looked at
+	size   int64 // size of the file at the last pass
 	source window
 	dec    *signal.Decoder[T] // nil before the headers
 	barren int
-	used   uint64 // when it was last read, in passes
+	used   uint64 // number of the last pass that read the file
 }
 
 // window is the part of a file that holds whole frames. When it is read to its end,
@@ -98,13 +98,13 @@ func (t *tail[T]) close() error {
 	return t.File.Close()
 }
 
-// errDamaged is a file that cannot be read further.
+// errDamaged means that a file cannot be read further.
 var errDamaged = errors.New("damaged")
 
-// errTruncated is a file that became shorter than what was read of it.
+// errTruncated means that a file is shorter than the part that was already read.
 var errTruncated = errors.New("the file was truncated or overwritten")
 
-// drain delivers the whole frames of a file. It returns nil at the last of them,
+// drain delivers the whole frames of a file. It returns nil after the last whole frame,
 // errStopped, an error that wraps errDamaged, or an error of the file system.
 func (f *follower[T]) drain(t *tail[T]) (err error) {
 	defer func() {
@@ -161,7 +161,7 @@ func (f *follower[T]) step(t *tail[T]) (bool, error) {
 	return ok && err == nil, judge(err)
 }
 
-// judge tells damage from errors of the file system.
+// judge distinguishes damage from errors of the file system.
 func judge(err error) error {
 	for _, kind := range []error{stef.ErrCorrupt, stef.ErrLimit, stef.ErrSchema, stef.ErrVersion, stef.ErrZstdDict} {
 		if errors.Is(err, kind) {
@@ -171,15 +171,15 @@ func judge(err error) error {
 	return err
 }
 
-// frame delivers the records of a frame behind the place of the file.
+// frame delivers the records of a frame that are behind the place of the file.
 func (f *follower[T]) frame(t *tail[T]) (bool, error) {
 	for first := true; first || t.dec.Reader.Buffered() > 0; first = false {
 		if f.stopping() {
 			return false, errStopped
 		}
 		if t.dec.Reader.Stats().Records < t.place.Records {
-			// The decoder sees records only from the place on. It keeps nothing from
-			// one call to the next that depends on those before.
+			// The decoder sees records only from the place on. It has no state that
+			// depends on earlier records.
 			if !t.dec.Reader.Next() {
 				return f.ended(t)
 			}
@@ -206,9 +206,9 @@ func (f *follower[T]) frame(t *tail[T]) (bool, error) {
 	return true, nil
 }
 
-// ended is for streams that end at the end of the window: frames without records
-// make the decoder look for the next frame. It begins the file again, to continue
-// behind the place when there is more.
+// ended handles a decoder that reached the end of the window, because it searched for a
+// frame behind frames without records. It reads the file from the beginning, to
+// continue behind the place when the file has more data.
 func (f *follower[T]) ended(t *tail[T]) (bool, error) {
 	if s, ok := t.dec.Reader.(interface{ Err() error }); ok && s.Err() != nil {
 		return false, judge(s.Err())
@@ -220,12 +220,12 @@ func (f *follower[T]) ended(t *tail[T]) (bool, error) {
 		return false, fmt.Errorf("%w: the end of the file had frames without records more than %d times", errDamaged, maxBarren)
 	}
 	t.rewind()
-	for ok := true; ok; { // up to where the decoder ended
+	for ok := true; ok; { // move the window to where the decoder ended
 		ok = t.source.more()
 	}
 	return false, nil
 }
 
 // maxBarren bounds how often a file is read again because of frames without records.
-// No writer of ours makes such frames.
+// The writers of this repository do not write such frames.
 const maxBarren = 100

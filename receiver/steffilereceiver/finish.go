@@ -24,7 +24,7 @@ const damagedSuffix = ".damaged"
 // its last whole frame.
 func (f *follower[T]) atEnd(c candidate, t *tail[T]) bool {
 	if t.size > c.info.Size() {
-		return false // it grew since it was listed
+		return false // the file has grown since it was listed
 	}
 	if _, ours := rotate.ParseName(filepath.Base(c.path)); ours && !c.active {
 		return true
@@ -42,7 +42,7 @@ func (f *follower[T]) atEnd(c candidate, t *tail[T]) bool {
 	return err == nil && gone
 }
 
-// finish ends a file: it was delivered, or it is damaged.
+// finish ends the processing of a file that was delivered or is damaged.
 func (f *follower[T]) finish(c candidate, t *tail[T], damage error) {
 	outcome, rest := complete, t.size-t.whole()
 	switch {
@@ -67,7 +67,8 @@ func (f *follower[T]) finish(c candidate, t *tail[T], damage error) {
 	f.dispose(c, t.place)
 }
 
-// lost ends a file that somebody removed. The open file still has its data.
+// lost ends the processing of a file that another process removed. The open file still
+// has its data.
 func (f *follower[T]) lost(key string, t *tail[T]) {
 	err := f.drain(t)
 	if errors.Is(err, errStopped) {
@@ -82,8 +83,8 @@ func (f *follower[T]) lost(key string, t *tail[T]) {
 	f.close(key)
 }
 
-// dispose does with a finished file what on_finished says. If it fails, the next pass
-// tries it again.
+// dispose applies on_finished to a finished file. If that fails, the next pass tries
+// again.
 func (f *follower[T]) dispose(c candidate, p *place) {
 	var err error
 	switch {

@@ -39,17 +39,17 @@ type follower[T any] struct {
 	meter          *meter
 	decoderOptions []stefpdata.DecoderOption
 
-	ctx    context.Context // of the pipeline
+	ctx    context.Context // context of deliveries
 	cancel context.CancelFunc
 	stop   chan struct{}
 	done   chan struct{} // nil before Start
 
 	places places
 	open   map[string]*tail[T]
-	other  map[string]string // the signals of files of other signals, by key
+	other  map[string]string // for each file of another signal: that signal, by key
 	warned map[string]string // the last warning about a file, by key
 	pass   uint64
-	passes atomic.Uint64 // that are complete
+	passes atomic.Uint64 // number of complete passes
 }
 
 func newFollower[T any](sig *signal.Descriptor[T], settings receiver.Settings, config *Config, to sink[T]) (*follower[T], error) {
@@ -96,7 +96,7 @@ func (f *follower[T]) prepare(ctx context.Context, host component.Host) error {
 	return nil
 }
 
-// client returns the client of the storage extension, or one that keeps nothing.
+// client returns the client of the storage extension, or one that stores nothing.
 func (f *follower[T]) client(ctx context.Context, host component.Host) (storage.Client, error) {
 	id := f.config.StorageID
 	if id == nil {
@@ -113,8 +113,9 @@ func (f *follower[T]) client(ctx context.Context, host component.Host) (storage.
 	return s.GetClient(ctx, component.KindReceiver, f.id, f.sig.Name)
 }
 
-// Shutdown implements component.Component. It waits for the batch that the pipeline
-// has, up to shutdown_timeout, so that it is not delivered again after a restart.
+// Shutdown implements component.Component. It waits up to shutdown_timeout until the
+// pipeline has processed the current batch, so that the batch is not delivered again
+// after a restart.
 func (f *follower[T]) Shutdown(ctx context.Context) error {
 	defer f.telemetry.Shutdown()
 	defer f.cancel()
@@ -155,7 +156,7 @@ func (f *follower[T]) sleep(d time.Duration) bool {
 	}
 }
 
-// run looks at the folder until the receiver stops.
+// run makes passes over the folder until the receiver stops.
 func (f *follower[T]) run() {
 	defer close(f.done)
 	defer func() {
@@ -180,8 +181,8 @@ type candidate struct {
 	info   fs.FileInfo
 }
 
-// list returns the files that match the patterns, the oldest first as far as their
-// names tell.
+// list returns the files that match the patterns. If their names contain times, the
+// oldest is first.
 func (f *follower[T]) list() []candidate {
 	found := map[string]candidate{}
 	for _, pattern := range f.config.Include {
@@ -195,7 +196,7 @@ func (f *follower[T]) list() []candidate {
 			}
 			info, err := os.Stat(path)
 			if err != nil || !info.Mode().IsRegular() {
-				continue // it was renamed in the meantime, or is a folder
+				continue // the file was renamed in the meantime, or is a folder
 			}
 			c := candidate{path: path, key: path, info: info}
 			if base, ok := strings.CutSuffix(path, rotate.ActiveSuffix); ok {
@@ -214,7 +215,7 @@ func (f *follower[T]) list() []candidate {
 	return list
 }
 
-// look makes one pass over the folder.
+// look runs one pass over the folder.
 func (f *follower[T]) look() {
 	f.pass++
 	list := f.list()
@@ -226,8 +227,7 @@ func (f *follower[T]) look() {
 		listed[c.key] = true
 	}
 	f.renamed(list)
-	// Files that somebody removed are read to their end before anything else: only
-	// the open file still has the data.
+	// Read removed files to their end first: only the open file still has their data.
 	for key, t := range f.open {
 		if !listed[key] {
 			f.lost(key, t)
@@ -258,7 +258,7 @@ func (f *follower[T]) look() {
 	}
 }
 
-// home reports whether all open files still have their names.
+// home reports whether no open file was renamed or removed.
 func (f *follower[T]) home(list []candidate) bool {
 	same := 0
 	for _, c := range list {
@@ -269,8 +269,8 @@ func (f *follower[T]) home(list []candidate) bool {
 	return same == len(f.open)
 }
 
-// renamed finds open files that have another name now, because a writer rotated them and
-// began new files under their names. They are read on under their new names.
+// renamed finds open files that a writer renamed by rotation, and continues to read them
+// under their new names.
 func (f *follower[T]) renamed(list []candidate) {
 	now := make(map[string]candidate, len(list))
 	for _, c := range list {
@@ -317,7 +317,7 @@ func (f *follower[T]) visit(c candidate, listed map[string]bool) {
 			f.close(c.key)
 			return
 		}
-		t.place.Outcome, t.place.kept = "", false // somebody appended to it
+		t.place.Outcome, t.place.kept = "", false // the finished file has grown
 	}
 	err := f.drain(t)
 	switch {
@@ -334,7 +334,7 @@ func (f *follower[T]) visit(c candidate, listed map[string]bool) {
 		f.close(c.key)
 	default:
 		f.warn(c.key, "read", err)
-		f.close(c.key) // and open it again with the next pass
+		f.close(c.key) // the next pass opens it again
 	}
 }
 
@@ -353,7 +353,7 @@ func (f *follower[T]) enter(c candidate, listed map[string]bool) *tail[T] {
 	}
 	file, err := os.Open(c.path)
 	if err != nil {
-		if !errors.Is(err, fs.ErrNotExist) { // it was renamed in the meantime
+		if !errors.Is(err, fs.ErrNotExist) { // the file was renamed in the meantime
 			f.warn(c.key, "open", err)
 		}
 		return nil
@@ -381,7 +381,8 @@ func (f *follower[T]) enter(c candidate, listed map[string]bool) *tail[T] {
 	return t
 }
 
-// sniff returns the signal that the headers of a file tell, "" for none yet.
+// sniff returns the signal that the headers of a file determine, or "" if they are
+// incomplete.
 func (f *follower[T]) sniff(file *os.File, c candidate) (string, error) {
 	name, err := signalByHeaders(file, c.info.Size(), f.config.limits())
 	if (errors.Is(err, errUnknownSignal) || errors.Is(err, errDamaged)) && f.config.AssumeSignal != "" {
@@ -394,8 +395,8 @@ func (f *follower[T]) sniff(file *os.File, c candidate) (string, error) {
 	return name, err
 }
 
-// makeRoom closes the file that was not read for the longest time, if there are too
-// many. It is read from its beginning when there is more in it.
+// makeRoom closes the least recently read file if too many files are open. When that
+// file has more data, it is read from its beginning.
 func (f *follower[T]) makeRoom() {
 	for len(f.open) >= f.config.Limits.MaxOpenFiles {
 		oldest := ""
@@ -420,7 +421,7 @@ func (f *follower[T]) close(key string) {
 	}
 }
 
-// advance notes that everything read of a file was delivered.
+// advance notes that everything that was read from a file was delivered.
 func (f *follower[T]) advance(t *tail[T]) {
 	t.place.Records = t.dec.Reader.Stats().Records
 	if end := t.in.begin + t.source.at; t.dec.Reader.Buffered() == 0 && end > t.place.Offset {
@@ -433,7 +434,7 @@ func (f *follower[T]) advance(t *tail[T]) {
 	f.save(false)
 }
 
-// save saves the places. Without it, a restart delivers again what was delivered.
+// save saves the places, so that a restart does not deliver records again.
 func (f *follower[T]) save(finished bool) {
 	if err := f.places.save(context.WithoutCancel(f.ctx), finished); err != nil {
 		f.warn("", "storage", err)
@@ -451,7 +452,7 @@ func (f *follower[T]) warn(key, operation string, err error) {
 	f.log.Warn("Cannot "+phrases[operation], zap.String("file", key), zap.Error(err))
 }
 
-// warnAs is warn for states that last: they are counted once.
+// warnAs is warn for permanent states: it counts them once.
 func (f *follower[T]) warnAs(key, operation string, err error) {
 	if f.warned[key] != operation+": "+err.Error() {
 		f.warn(key, operation, err)

@@ -12,26 +12,27 @@ import (
 	stef "github.com/otelstef/stef/stef-go"
 )
 
-// A file of messages is what the Collector's file exporter writes with the encoding
-// extension: each message is a whole STEF stream after its length in 4 bytes,
+// A file of messages is written by the Collector's file exporter with the encoding
+// extension. Each message is a complete STEF stream after its length in 4 bytes,
 // big-endian.
 const (
 	messageHead = 4
 	signature   = "STEF"
-	// maxMessage is the most bytes of a message, the default limit of the extension.
+	// maxMessage is the maximum size of a message in bytes: the default limit of the
+	// extension.
 	maxMessage = 64 << 20
 )
 
-// layout is how a file holds streams.
+// layout says how many streams a file holds.
 type layout uint8
 
 const (
-	undecided    layout = iota // the file has too few bytes to tell
+	undecided    layout = iota // the file has too few bytes to decide
 	oneStream                  // the file is one stream
 	manyMessages               // the file has a stream for each message
 )
 
-// layoutOf returns the layout that the first bytes of a file tell.
+// layoutOf determines the layout from the first bytes of a file.
 func layoutOf(file io.ReaderAt, size int64) (layout, error) {
 	var head [messageHead + len(signature)]byte
 	n, err := file.ReadAt(head[:min(int64(len(head)), size)], 0)
@@ -45,7 +46,7 @@ func layoutOf(file io.ReaderAt, size int64) (layout, error) {
 	case string(first) == signature:
 		return oneStream, nil
 	case string(second) != signature[:len(second)] || n >= messageHead && binary.BigEndian.Uint32(first) > maxMessage:
-		return oneStream, nil // it is damaged, and read like one
+		return oneStream, nil // a damaged file is read like one stream
 	case n < len(head):
 		return undecided, nil
 	}
@@ -87,7 +88,7 @@ func nextMessage(file io.ReaderAt, offset, size int64) (section, bool, error) {
 	return s, s.end <= size, nil
 }
 
-// begin begins to read the message at the place of the file. It reports false if the
+// begin starts to read the message at the place of the file. It reports false if the
 // message is not complete.
 func (t *tail[T]) begin() (bool, error) {
 	s, ok, err := nextMessage(t.File, t.place.Message, t.size)
@@ -99,7 +100,7 @@ func (t *tail[T]) begin() (bool, error) {
 	return true, nil
 }
 
-// leave goes on behind a message that was read to its last frame.
+// leave continues behind a message that was read to its last frame.
 func (f *follower[T]) leave(t *tail[T]) (bool, error) {
 	if t.whole() < t.in.end {
 		return false, fmt.Errorf("offset %d: %w: %w: a message ends within a frame", t.whole(), errDamaged, stef.ErrCorrupt)

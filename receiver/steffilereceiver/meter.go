@@ -17,8 +17,8 @@ import (
 const (
 	complete = "complete" // the file is a whole stream
 	cut      = "cut"      // the last frame is incomplete
-	damaged  = "damaged"  // it cannot be read further
-	removed  = "removed"  // somebody else removed it
+	damaged  = "damaged"  // the file cannot be read further
+	removed  = "removed"  // another process removed the file
 )
 
 // meter records the metrics of one signal.

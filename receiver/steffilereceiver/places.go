@@ -17,29 +17,29 @@ import (
 	"go.opentelemetry.io/collector/extension/xextension/storage"
 )
 
-// place is how far a file was delivered.
+// place says which part of a file was delivered.
 type place struct {
 	// Key is the path of the file without the suffix of active files.
 	Key string `json:"key"`
-	// Sum is the checksum of the first Sample bytes. It tells whether a file of the same
-	// name is another file, and finds a file that was renamed.
+	// Sum is the checksum of the first Sample bytes. It shows whether a file of the same
+	// name is another file, and identifies a file that was renamed.
 	Sample int    `json:"sample"`
 	Sum    string `json:"sum"`
-	// Records and Offset are what was delivered; Offset is behind a whole frame. In a file
-	// of messages Records are those of the message that begins at Message, and Earlier
-	// those of the messages before.
+	// Records is the number of delivered records, and Offset the end of the last delivered
+	// frame. In a file of messages, Records counts those of the message that begins at
+	// Message, and Earlier those of the previous messages.
 	Records uint64 `json:"records"`
 	Offset  int64  `json:"offset"`
 	Message int64  `json:"message,omitempty"`
 	Earlier uint64 `json:"earlier,omitempty"`
 	// Size is the size of the file when it was finished.
 	Size int64 `json:"size,omitempty"`
-	// Seen is when the file was last seen, in seconds, for files that are finished.
+	// Seen is when a finished file was last seen, in Unix seconds.
 	Seen int64 `json:"seen,omitempty"`
 
-	// Outcome is how the file ended, "" while it is read.
+	// Outcome is how the file ended. It is "" while the file is being read.
 	Outcome string `json:"outcome,omitempty"`
-	kept    bool   // nothing more is to be done with the finished file
+	kept    bool   // on_finished was applied to the finished file
 }
 
 func (p *place) finished() bool { return p.Outcome != "" }
@@ -47,21 +47,21 @@ func (p *place) finished() bool { return p.Outcome != "" }
 // delivered returns how many records of the file were delivered.
 func (p *place) delivered() uint64 { return p.Earlier + p.Records }
 
-// sampleBytes is how much of a file its checksum covers at most.
+// sampleBytes is the maximum number of bytes of a file that its checksum covers.
 const sampleBytes = 1 << 10
 
-// Places of files that are gone are kept for a while: a folder may be mounted late.
+// Places of missing files are kept for some time, because a folder may be mounted late.
 const (
 	maxPlaces   = 10_000
 	forgetAfter = 24 * time.Hour
 )
 
-// places are the places of all files of a signal. Those of files that are read change
-// often and are saved apart from those of finished files.
+// places are the places of all files of a signal. The places of files being read change
+// often, and are saved separately from those of finished files.
 type places struct {
 	client storage.Client
 	of     map[string]*place
-	moved  bool // a finished one has another key since they were saved
+	moved  bool // the key of a finished file has changed since the last save
 }
 
 const (
@@ -69,7 +69,8 @@ const (
 	keyFinished = "finished"
 )
 
-// load reads the places. On an error there are none.
+// load reads the places. It returns the errors, and keeps the places that it could
+// read.
 func (p *places) load(ctx context.Context) error {
 	p.of = map[string]*place{}
 	var errs []error
@@ -89,8 +90,8 @@ func (p *places) load(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// save saves the places of the files that are read, and also of the finished ones if
-// one of them changed.
+// save saves the places of the files being read, and those of finished files if one of
+// them changed.
 func (p *places) save(ctx context.Context, finished bool) error {
 	finished = finished || p.moved
 	var reading, done []*place
@@ -131,7 +132,7 @@ func compare(a, b string) int {
 	return 0
 }
 
-// open returns the place of an open file. listed are the keys of all files there are.
+// open returns the place of an open file. listed are the keys of all existing files.
 func (p *places) open(file *os.File, key string, listed map[string]bool) (*place, error) {
 	one := p.of[key]
 	if one != nil {
@@ -139,11 +140,12 @@ func (p *places) open(file *os.File, key string, listed map[string]bool) (*place
 		if same || err != nil {
 			return one, err
 		}
-		// Another file of the same name: the one before may have been renamed.
+		// This is another file of the same name: the previous one may have been
+		// renamed.
 		p.rename(one, key+" before "+one.Sum)
 	}
-	// A file that was renamed has a place under a name that is gone, or that another file
-	// has now.
+	// The place of a renamed file is under a name that does not exist any more or belongs
+	// to another file.
 	sums := map[int]string{}
 	for old, one := range p.of {
 		if one.Sample == 0 {
@@ -163,7 +165,7 @@ func (p *places) open(file *os.File, key string, listed map[string]bool) (*place
 	return one, nil
 }
 
-// rename gives a place another key.
+// rename changes the key of a place.
 func (p *places) rename(one *place, key string) {
 	delete(p.of, one.Key)
 	one.Key, one.kept = key, false
@@ -171,7 +173,7 @@ func (p *places) rename(one *place, key string) {
 	p.moved = p.moved || one.finished()
 }
 
-// isOf is matches. sums are the checksums of the file that are known, by sample.
+// isOf does the same as matches. sums caches the checksums of the file, by sample.
 func (p *place) isOf(file *os.File, sums map[int]string) (bool, error) {
 	sum, ok := sums[p.Sample]
 	if !ok {
@@ -187,7 +189,7 @@ func (p *place) isOf(file *os.File, sums map[int]string) (bool, error) {
 	return sum == p.Sum, nil
 }
 
-// replaced reports whether the file that has the name of the place is another one.
+// replaced reports whether the file with the name of the place is another file.
 func (p *place) replaced() bool {
 	file, err := os.Open(p.Key)
 	if err != nil {
@@ -198,7 +200,7 @@ func (p *place) replaced() bool {
 	return err == nil && !same
 }
 
-// matches reports whether a file begins with the bytes that the place is of.
+// matches reports whether a file begins with the bytes that belong to the place.
 func (p *place) matches(file *os.File) (bool, error) {
 	if p.Sample == 0 {
 		return true, nil
@@ -230,7 +232,8 @@ func sample(file *os.File, n int) (string, int, error) {
 	return hex.EncodeToString(sum[:12]), n, err
 }
 
-// forget removes places of files that are gone for long, and reports whether it did.
+// forget removes the places of files that have been missing for a long time, and
+// reports whether it removed any.
 func (p *places) forget(listed map[string]bool, now time.Time) (changed bool) {
 	var gone []*place
 	for key, one := range p.of {

@@ -17,10 +17,10 @@ import (
 // rootKey is the key of user data that names the root of the records.
 const rootKey = "stef.root"
 
-// errUnknownSignal is a file that does not tell its signal.
+// errUnknownSignal means that the headers of a file do not determine its signal.
 var errUnknownSignal = errors.New("neither the name nor the headers of the file tell its signal: set assume_signal")
 
-// signalByName returns the signal that the name of a file tells, or "".
+// signalByName returns the signal in the name of a file, or "".
 func signalByName(path string) string {
 	if n, ok := rotate.ParseName(filepath.Base(path)); ok {
 		switch n.Signal {
@@ -31,8 +31,9 @@ func signalByName(path string) string {
 	return ""
 }
 
-// signalByHeaders returns the signal that the headers of a file tell. It returns ""
-// if the headers are not complete, and errUnknownSignal if they do not tell it.
+// signalByHeaders returns the signal that the headers of a file determine. It returns
+// "" if the headers are incomplete, and errUnknownSignal if they do not determine a
+// signal.
 func signalByHeaders(file *os.File, size int64, limits stef.Limits) (string, error) {
 	first := section{file, 0, -1}
 	of, err := layoutOf(file, size)

@@ -37,8 +37,7 @@ func (s *stream[T]) hand(b batch[T]) {
 	select {
 	case s.slots <- struct{}{}:
 	case <-s.going.Done():
-		// The client will send this again: it was not acknowledged, and cannot be
-		// acknowledged any more.
+		// The batch is not acknowledged, so the client will send it again.
 		s.settle(&b)
 		s.refuse(s.ctx, s.obs.stef, formatSTEF, b.items, errEnding)
 		return
@@ -96,7 +95,7 @@ func (s *stream[T]) rejected(from, to uint64, reason string) {
 	s.count(-int64(to - from + 1))
 }
 
-// good calls each with the ranges of records that are in data.
+// good calls the function each with the ranges of records that are in data.
 func (b *batch[T]) good(each func(from, to uint64)) {
 	from := b.from
 	for _, bad := range b.bad {

@@ -23,7 +23,7 @@ const fullPeriod = time.Minute
 
 // fullLog limits the log lines about max_streams.
 type fullLog struct {
-	next    atomic.Int64 // in ns
+	next    atomic.Int64 // time of the next line, in ns
 	skipped atomic.Int64
 }
 

@@ -37,8 +37,8 @@ type gate struct {
 	inUse   int64
 	waiting int64
 	now     int64     // virtual time
-	room    []*waiter // in the order of arrival
-	recent  [2]visit  // of different clients, the last one first
+	room    []*waiter // waiting requests, in order of arrival
+	recent  [2]visit  // visits of different clients, the most recent first
 }
 
 // visit is the most recent request of a client.

@@ -14,12 +14,12 @@ import (
 
 // lanes bound the CPU that expensive streams use while other clients send.
 //
-// A short stream can stand for much telemetry. To decode it and to pass it on keeps
-// processors busy, and the scheduler lets a goroutine that becomes ready wait behind
-// each busy goroutine for up to 10 ms, once for every step of an honest batch. So an
-// expensive stream takes a lane for each batch, until the pipeline has processed it,
-// and there are fewer lanes than processors. Its batches are small, and a lane rests
-// after a batch. Without other clients, expensive streams need no lane.
+// A short stream can expand to much telemetry. Decoding and delivering it keeps
+// processors busy. The scheduler then delays each step of a batch of another client by
+// up to 10 ms for every busy goroutine. So an expensive stream holds a lane for each
+// batch until the pipeline has processed the batch, and there are fewer lanes than
+// processors. Its batches are small, and a lane rests after each batch. Without other
+// clients, expensive streams need no lane.
 type lanes struct {
 	gate
 	cheap atomic.Int64 // when a stream that is not expensive last had a batch
@@ -56,8 +56,8 @@ func (l *lanes) leave(ctx context.Context, a *account, worked time.Duration) {
 	l.release(a, 1)
 }
 
-// credit is how much telemetry a client may send until its streams are expensive, in
-// bytes of OTLP. Each byte that it sends adds creditPerByte. So a client that sends
+// credit is how much telemetry a client may send before its streams count as expensive,
+// in bytes of OTLP. Each byte that it sends adds creditPerByte. So a client that sends
 // ordinary telemetry always has credit.
 type credit struct {
 	mu   sync.Mutex
@@ -69,7 +69,7 @@ const (
 	// creditPerByte is the credit for a byte of a stream. Ordinary telemetry needs a
 	// small part of it, see README.md.
 	creditPerByte = 1024
-	// creditPerSecond lets clients recover that send little.
+	// creditPerSecond lets clients that send little recover.
 	creditPerSecond = 64 << 10
 	// firstCredit is the credit of a new client.
 	firstCredit = mib
@@ -107,11 +107,11 @@ func batchCost(weight int64, records uint64, plain, held int64) int64 {
 	return max(weight, recordCost*int64(records), plain, held/heldCost)
 }
 
-// heldCost is how many bytes of memory that a stream newly holds cost as much as a
-// byte of telemetry: the memory is allocated and measured.
+// heldCost is the number of newly held bytes that cost as much as one byte of
+// telemetry, because this memory is allocated and measured.
 const heldCost = 4
 
-// newlyHeld returns by how much a stream grew beyond its allowance.
+// newlyHeld returns by how many bytes a stream grew beyond its allowance.
 func newlyHeld(before, after int64) int64 {
 	return max(0, max(after, streamAllowance)-max(before, streamAllowance))
 }

@@ -16,20 +16,20 @@ import (
 
 // Values of the attribute reason.
 const (
-	// of streams that ended
-	endClosed   = "closed"   // by the client, in order
-	endServer   = "server"   // it is too old or idle, or the receiver shuts down
+	// for streams that ended
+	endClosed   = "closed"   // the client ended the stream in order
+	endServer   = "server"   // the stream is too old or idle, or the receiver shuts down
 	endLost     = "lost"     // the client disconnected
 	endTimeout  = "timeout"  // the client took too long
-	endRefused  = "refused"  // the pipeline is full for the moment
-	endMemory   = "memory"   // it held more memory than other streams while all together held too much
+	endRefused  = "refused"  // the pipeline is temporarily full
+	endMemory   = "memory"   // the stream held the most memory while all streams together held too much
 	endPressure = "pressure" // too much waits for admission
 	endInvalid  = "invalid"  // the stream cannot be decoded
 	endLimit    = "limit"    // the stream exceeds a limit
 	endPanic    = "panic"
 
-	// of rejected records
-	badForPipeline = "pipeline"   // the pipeline refuses them for good
+	// for rejected records
+	badForPipeline = "pipeline"   // the pipeline refuses them permanently
 	badForOTLP     = "conversion" // OTLP cannot represent them
 )
 
@@ -37,8 +37,8 @@ const (
 type meter struct {
 	telemetry *metadata.TelemetryBuilder
 	signal    metric.MeasurementOption
-	reasons   map[string]metric.MeasurementOption // with the signal
-	protocols map[string]metric.MeasurementOption // with the signal
+	reasons   map[string]metric.MeasurementOption // attributes by reason
+	protocols map[string]metric.MeasurementOption // attributes by protocol
 }
 
 func newMeter(telemetry *metadata.TelemetryBuilder, receiver component.ID, signal string) *meter {

@@ -15,20 +15,20 @@ import (
 // clients are all idle allocates nothing, so the garbage collector would not run
 // for two minutes, and thousands of ended streams would occupy a GiB until then.
 type releaser struct {
-	cycles func() uint64                   // of the garbage collector
+	cycles func() uint64                   // number of garbage collections
 	free   func()                          // collects and returns memory
 	after  func(d time.Duration, f func()) // runs f later
 
 	mu      sync.Mutex
-	live    int    // streams
-	ended   int    // streams whose memory no collection has freed
-	cycle   uint64 // when the last of them ended
-	waiting bool   // check will run
+	live    int    // number of open streams
+	ended   int    // ended streams whose memory was not collected yet
+	cycle   uint64 // value of cycles when the last stream ended
+	waiting bool   // check is scheduled
 }
 
 const (
-	// releaseDelay is the time in which an ordinary collection makes a forced one
-	// unnecessary.
+	// releaseDelay is the wait before a forced collection. An ordinary collection in
+	// that time makes the forced one unnecessary.
 	releaseDelay = time.Second
 	// releaseStreams is the number of ended streams, of 1 to 3 MiB each, that is
 	// worth a forced collection.
@@ -39,7 +39,7 @@ func newReleaser() *releaser {
 	return &releaser{
 		cycles: gcCycles,
 		free: func() {
-			runtime.GC() // the second collection frees what pools hold
+			runtime.GC() // the second collection frees the contents of pools
 			debug.FreeOSMemory()
 		},
 		after: func(d time.Duration, f func()) { time.AfterFunc(d, f) },
@@ -86,7 +86,7 @@ func (r *releaser) check() {
 	r.mu.Lock()
 	r.waiting = false
 	enough := r.ended >= releaseStreams && r.ended >= r.live
-	collected := cycle >= r.cycle+2 // the first empties only half of the pools
+	collected := cycle >= r.cycle+2 // pools are empty only after the second collection
 	if enough || collected {
 		r.ended = 0
 	}

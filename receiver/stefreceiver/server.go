@@ -25,7 +25,7 @@ import (
 type server struct {
 	mu       sync.Mutex
 	started  bool
-	stopped  bool // or being stopped
+	stopped  bool // stopped, or being stopped
 	address  net.Addr
 	grpc     *grpc.Server
 	stef     *stefgrpc.Server

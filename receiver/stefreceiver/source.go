@@ -20,7 +20,7 @@ type source struct {
 
 	delivered int64  // bytes that the reader has received
 	pending   []byte // received and not yet delivered
-	err       error  // of from, for when pending is delivered
+	err       error  // error of from; returned after pending is delivered
 	buffer    [512]byte
 }
 

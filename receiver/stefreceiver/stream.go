@@ -49,26 +49,26 @@ type stream[T any] struct {
 	// as the identity of the client, but does not end with it. If a client
 	// disconnects, the data it sent before is not cancelled.
 	ctx context.Context
-	// going ends with the stream, when the stream fails, and when it must end.
+	// going ends when the stream ends, fails or must end.
 	going context.Context
 	stop  context.CancelFunc
 
 	slots      chan struct{} // one for each batch that the pipeline may process at the same time
 	running    sync.WaitGroup
 	failure    atomic.Pointer[failure] // why the stream ends early
-	evicted    atomic.Bool             // it must end because it holds too much
+	evicted    atomic.Bool             // the stream must end because it holds too much memory
 	unacked    atomic.Int64            // records decoded and not settled
-	decoding   bool                    // it holds a place to decode and a reservation of bytes
-	paused     bool                    // it released its place while it waits for the client
+	decoding   bool                    // the stream holds a place to decode and a reservation of bytes
+	paused     bool                    // the stream released its place while it waits for the client
 	held       int64
-	lane       bool  // it holds a lane
-	yielded    bool  // it released its lane while it waits for the client
+	lane       bool  // the stream holds a lane
+	yielded    bool  // the stream released its lane while it waits for the client
 	kept       int64 // memory of the reader after the last batch
-	mark       int64 // bytes delivered at that time
+	mark       int64 // bytes delivered when kept was measured
 	compressed bool
 	claimed    int64 // memory for a frame that is allocated before its bytes arrive
 
-	records uint64 // decoded
+	records uint64 // number of decoded records
 	wire    int64
 	plain   int64
 	dict    int64
@@ -77,7 +77,7 @@ type stream[T any] struct {
 
 // failure is a batch that was refused temporarily.
 type failure struct {
-	from   uint64 // its first record
+	from   uint64 // id of the first record
 	status *status.Status
 }
 
@@ -271,7 +271,7 @@ func (s *stream[T]) leaveLane(held bool, worked time.Duration) {
 	}
 }
 
-// streamWork is about the time to create a decoder.
+// streamWork is the approximate time to create a decoder.
 const streamWork = time.Millisecond
 
 // pause releases the admission of the stream while it waits for the client within

@@ -16,8 +16,8 @@ type streamMemory struct {
 	limit int64
 
 	mu      sync.Mutex
-	held    int64 // beyond the allowance of each stream
-	ending  int64 // of that, by streams that were asked to end
+	held    int64 // memory beyond the allowance of each stream
+	ending  int64 // part of held: memory of streams that were asked to end
 	streams map[*streamShare]struct{}
 	freed   chan struct{} // closed when there is room again; nil: no stream waits
 }
@@ -29,7 +29,7 @@ const streamAllowance = 3 * mib
 
 // streamShare is the memory of one stream.
 type streamShare struct {
-	held   int64 // beyond the allowance
+	held   int64 // memory beyond the allowance
 	end    func()
 	ending bool
 }

@@ -1,15 +1,14 @@
 // Copyright The Otel/STEF Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package stefauto registers the STEF exporters with package autoexport. Import it
-// for its effect:
+// Package stefauto registers the STEF exporters with package autoexport. Import it for
+// its side effect:
 //
 //	import _ "github.com/otelstef/stef/sdk/stefauto"
 //
-// Then the variables OTEL_TRACES_EXPORTER, OTEL_METRICS_EXPORTER and
-// OTEL_LOGS_EXPORTER take two more values: "stef" exports to an endpoint,
-// "stef_file" to files. Environment variables configure them, see the README of the
-// module.
+// Then the variables OTEL_TRACES_EXPORTER, OTEL_METRICS_EXPORTER and OTEL_LOGS_EXPORTER
+// accept two more values: "stef" exports to an endpoint, "stef_file" to files.
+// Environment variables configure them, see the README of the module.
 package stefauto
 
 import (

@@ -16,7 +16,7 @@ import (
 	"github.com/otelstef/stef/sdk/internal/settings"
 )
 
-// selectors say how the SDK aggregates for an exporter.
+// selectors choose how the SDK aggregates for an exporter.
 type selectors struct {
 	temporality sdkmetric.TemporalitySelector
 	aggregation sdkmetric.AggregationSelector

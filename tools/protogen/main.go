@@ -6,8 +6,8 @@
 //
 //	protogen ../../stef-spec/destination.proto ../../stef-gogrpc/stefpb
 //
-// Beside the code it writes source.pb.go, with a hash of the .proto file: a test
-// can tell without any of these tools whether the code is that of the file.
+// Beside the code it writes source.pb.go, with a hash of the .proto file: a test can
+// check without any of these tools whether the code was generated from the file.
 package main
 
 import (

@@ -16,7 +16,7 @@ import (
 // hash of each item and writes the text again to show one.
 type Items struct {
 	each    func(yield func(text []byte) bool)
-	entries []entry // by hash, then in order of appearance
+	entries []entry // sorted by hash, then by order of appearance
 }
 
 type entry struct {

@@ -27,7 +27,7 @@ func (r Random) Logs() plog.Logs {
 			r.attributes(sl.Scope().Attributes())
 			sl.Scope().SetDroppedAttributesCount(Pick[uint32](r, 0, 0, 1, math.MaxUint32))
 			n := Pick(r, 0, 1, 3, 20, 200)
-			follows := r.One(2) // the observed time the time
+			follows := r.One(2) // the observed time is the time plus a constant
 			for range n {
 				r.LogRecord(sl.LogRecords().AppendEmpty(), follows)
 			}

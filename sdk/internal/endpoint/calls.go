@@ -10,7 +10,7 @@ import (
 	"sync"
 )
 
-// calls knows the exports that have begun and not ended.
+// calls tracks the exports that are running.
 type calls struct {
 	mu      sync.Mutex
 	running map[chan struct{}]struct{}
@@ -37,7 +37,7 @@ func (c *calls) enter() (done func(), ok bool) {
 	}, true
 }
 
-// close ends the time in which calls may begin. It returns false if it was over.
+// close makes enter refuse further calls. It returns false if it was called before.
 func (c *calls) close() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -46,7 +46,7 @@ func (c *calls) close() bool {
 	return first
 }
 
-// wait waits for the calls that have begun by now.
+// wait waits until the calls that have begun so far have ended.
 func (c *calls) wait(ctx context.Context) error {
 	c.mu.Lock()
 	list := slices.Collect(maps.Keys(c.running))

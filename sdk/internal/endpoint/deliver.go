@@ -17,8 +17,8 @@ import (
 
 // deliver sends a batch until it is delivered, or until it must not be sent again.
 //
-// There is no wait between two attempts by STEF: the session waits until a stream is
-// open, and waits longer after each failure.
+// It does not wait between two attempts by STEF, because the session waits until a
+// stream is open, and waits longer after each failure.
 func (s *Sender[B]) deliver(ctx context.Context, data B, items int) error {
 	start := time.Now()
 	b := &batch[B]{data: data}
@@ -43,9 +43,9 @@ func (s *Sender[B]) deliver(ctx context.Context, data B, items int) error {
 	}
 }
 
-// send sends a batch by STEF. If it is still being encoded when ctx ends, the stream
-// waits for its peer, and is closed: the SDK may use the data of the batch again as
-// soon as the export returns.
+// send sends a batch by STEF. If the batch is still being encoded when ctx ends, the
+// stream is blocked by its peer, and send closes it: the SDK may reuse the data of the
+// batch as soon as the export returns.
 func (s *Sender[B]) send(ctx context.Context, b *batch[B]) error {
 	done := make(chan struct{})
 	defer close(done)
@@ -145,7 +145,8 @@ func (s *Sender[B]) arrived(b *batch[B], items int, err error) error {
 	return fmt.Errorf("stef: endpoint %s: %w", s.config.Target, errors.Join(errs...))
 }
 
-// sendOTLP sends a batch by OTLP. again means that the peer has STEF now.
+// sendOTLP sends a batch by OTLP. again means that the peer now supports STEF, so the
+// batch is to be sent again.
 func (s *Sender[B]) sendOTLP(ctx context.Context, data B, items int) (err error, again bool) {
 	otlp, err := s.openOTLP()
 	if err != nil {
@@ -177,7 +178,7 @@ func (s *Sender[B]) openOTLP() (*OTLP[B], error) {
 	return s.otlp, nil
 }
 
-// withoutSTEF reports whether a failure means that the peer cannot take streams of
+// withoutSTEF reports whether a failure means that the peer cannot accept streams of
 // this signal.
 func withoutSTEF(err error) bool {
 	var e *stefgrpc.Error
@@ -185,7 +186,7 @@ func withoutSTEF(err error) bool {
 }
 
 // fallBack switches to OTLP, unless a stream has been opened in the meantime. The
-// session asks the peer for STEF again every minute.
+// session tries STEF again every minute.
 func (s *Sender[B]) fallBack() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -194,7 +195,7 @@ func (s *Sender[B]) fallBack() {
 	}
 }
 
-// lastResort asks for STEF at once, for a batch that the peer does not take by OTLP
+// lastResort tries STEF immediately, for a batch that the peer does not accept by OTLP
 // either. It reports whether a stream is open.
 func (s *Sender[B]) lastResort(ctx context.Context) bool {
 	s.mu.Lock()

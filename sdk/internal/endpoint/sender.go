@@ -35,11 +35,11 @@ type Sender[B any] struct {
 
 	fallen  atomic.Bool // batches are sent by OTLP
 	mu      sync.Mutex
-	otlp    *OTLP[B]      // nil until it is needed
+	otlp    *OTLP[B]      // created on first use
 	attempt chan struct{} // closed after the next attempt to open a stream
 }
 
-// counters count what a sender did.
+// counters are the counters of Stats.
 type counters struct {
 	Delivered, Omitted, Rejected, Failed, ByOTLP atomic.Uint64
 	Retries, Streams, Downgrades                 atomic.Uint64
@@ -53,13 +53,13 @@ var ErrShutdown = errors.New("stef: the exporter is shut down")
 var errTimeout = errors.New("stef: the export timed out")
 
 const (
-	// idleTimeout is longer than the usual interval of metrics, so that their stream
-	// and its dictionaries remain.
+	// idleTimeout is longer than the usual export interval of metrics, so that their
+	// stream stays open between exports.
 	idleTimeout = 2 * time.Minute
 	// encodingGrace is how long an export may take to encode after its context has
-	// ended. A stream that still encodes then waits for its peer.
+	// ended. A stream that is still encoding after this time is blocked by its peer.
 	encodingGrace = 50 * time.Millisecond
-	// backoffMultiplier is how much longer each further wait is.
+	// backoffMultiplier is the factor by which each further wait grows.
 	backoffMultiplier = 1.5
 )
 
@@ -74,7 +74,8 @@ func New[B any](c *settings.Endpoint, signal *Signal[B]) (*Sender[B], error) {
 	}
 	client, err := stefgrpc.NewClient(s.conn,
 		stefgrpc.WithHandshakeTimeout(c.Timeout),
-		// OTLP requests may be compressed. Streams are, by STEF itself.
+		// OTLP requests may be compressed by gRPC. Streams are compressed by STEF
+		// itself.
 		stefgrpc.WithCallOptions(grpc.UseCompressor("identity")))
 	if err != nil {
 		return nil, errors.Join(err, s.closeConn())
@@ -147,7 +148,7 @@ func (s *Sender[B]) newWriter(stream *stefgrpc.Stream) (stefgrpc.BatchWriter[*ba
 	return &batchWriter[B]{encoder: e, stream: stream}, nil
 }
 
-// Stats returns what the sender did so far.
+// Stats returns the counts so far.
 func (s *Sender[B]) Stats() settings.Stats {
 	c := &s.stats
 	return settings.Stats{

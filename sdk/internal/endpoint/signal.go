@@ -42,7 +42,7 @@ type Encoder[B any] struct {
 	Writer Writer
 }
 
-// Writer is what the record writers of all signals have in common.
+// Writer is the common interface of the record writers of all signals.
 type Writer interface {
 	Flush() error
 	Close() error
@@ -58,10 +58,10 @@ type OTLP[B any] struct {
 // batch is a batch that a session sends.
 type batch[B any] struct {
 	data B
-	// left are the items that were left out, once data was encoded. Read it only
-	// after the session has returned the batch.
+	// left reports the omitted items. The encoder sets it. Read it only after the
+	// session has returned the batch.
 	left *records.OmittedError
-	// encoding is the stream that encodes the batch at the moment.
+	// encoding is the stream that is encoding the batch.
 	encoding atomic.Pointer[stefgrpc.Stream]
 }
 
@@ -71,7 +71,7 @@ type batchWriter[B any] struct {
 	stream  *stefgrpc.Stream
 }
 
-// panicError is the error of a batch that made the encoder panic: a mistake here
+// panicError is the error of a batch that made the encoder panic. A bug of the encoder
 // must not end the application.
 type panicError struct {
 	batch any
@@ -113,8 +113,8 @@ func (w *batchWriter[B]) WriteBatch(b *batch[B]) (last uint64, err error) {
 // Flush implements stefgrpc.BatchWriter.
 func (w *batchWriter[B]) Flush() error { return w.encoder.Writer.Flush() }
 
-// guessPerRecord is the size of a record that Buffered assumes: sizes are known only
-// when a frame ends.
+// guessPerRecord is the size of a record that Buffered assumes, because sizes are known
+// only when a frame ends.
 const guessPerRecord = 32
 
 // Buffered implements stefgrpc.BatchWriter.

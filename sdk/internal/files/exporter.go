@@ -26,7 +26,7 @@ type Exporter[B any] struct {
 	closed atomic.Bool
 	stats  counters
 
-	// What was exported, whether or not it succeeded.
+	// Exports and their items, including those that failed.
 	exports, exported atomic.Uint64
 }
 
@@ -123,7 +123,7 @@ func (x *Exporter[B]) Shutdown(ctx context.Context) error {
 	return x.do(ctx, x.writer.Close)
 }
 
-// do calls work, which waits for the disk, until ctx ends.
+// do runs work, which waits for the disk. It returns when work returns or ctx ends.
 func (x *Exporter[B]) do(ctx context.Context, work func() error) error {
 	result := make(chan error, 1)
 	go func() { result <- work() }()

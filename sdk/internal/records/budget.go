@@ -16,10 +16,9 @@ import (
 const (
 	// MaxDepth is how deep lists and maps of a value may nest.
 	MaxDepth = 200
-	// MaxItemBytes is the most bytes that an item may take. Text and bytes values
-	// count their bytes, buckets and bounds bucketBytes each, attributes, nested
-	// values and quantiles valueBytes each, exemplars, events and links partBytes
-	// each.
+	// MaxItemBytes is the maximum size of an item in bytes. Text and bytes values count
+	// their bytes, buckets and bounds bucketBytes each, attributes, nested values and
+	// quantiles valueBytes each, exemplars, events and links partBytes each.
 	MaxItemBytes = 8 << 20
 
 	valueBytes  = 256
@@ -32,7 +31,7 @@ const (
 type OmittedError struct {
 	// Items is how many items were left out.
 	Items int
-	// Err is why the first of them was. It wraps stef.ErrLimit or ErrUnknown.
+	// Err is why the first of them was left out. It wraps stef.ErrLimit or ErrUnknown.
 	Err error
 }
 
@@ -44,7 +43,7 @@ func (e *OmittedError) Error() string {
 // Unwrap returns the reason.
 func (e *OmittedError) Unwrap() error { return e.Err }
 
-// omitted collects what an OmittedError reports.
+// omitted collects the content of an OmittedError.
 type omitted struct {
 	items int
 	first error

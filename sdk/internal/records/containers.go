@@ -13,11 +13,11 @@ import (
 	"github.com/otelstef/stef/stef-go/otelstef"
 )
 
-// maxContainers bounds the resources and the scopes that an encoder keeps; when one
-// more arrives, it forgets all. A process usually has one resource and some scopes.
+// maxContainers bounds the resources and the scopes in the cache of an encoder. One
+// more clears the cache. A process usually has one resource and some scopes.
 const maxContainers = 1 << 10
 
-// containers keeps the resources and scopes of a stream, each converted once.
+// containers caches the converted resources and scopes of a stream.
 //
 // Several resources with equal attributes remain distinct if their schema URLs
 // differ. The OTLP exporter for traces merges them.
@@ -25,7 +25,7 @@ type containers struct {
 	resources map[resourceKey]*entry[otelstef.Resource]
 	scopes    map[instrumentation.Scope]*entry[otelstef.Scope]
 
-	// The latest ones, which are usually those of the next item.
+	// The containers of the last item, which are usually those of the next one.
 	resource     *resource.Resource
 	lastResource *entry[otelstef.Resource]
 	scope        instrumentation.Scope

@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// maxDescriptors bounds the metrics that an encoder keeps, maxSets the attribute
-	// sets, and maxPairs the pairs in these. One more, and it forgets all of them.
+	// maxDescriptors bounds the metrics in the cache of an encoder, maxSets the
+	// attribute sets, and maxPairs the pairs in the sets. One more clears the cache.
 	maxDescriptors = 1 << 12
 	maxSets        = 1 << 16
 	maxPairs       = 1 << 19
@@ -36,7 +36,7 @@ type variant struct {
 	next   *variant
 }
 
-// descriptors keeps the metrics of a stream.
+// descriptors caches the metrics of a stream.
 type descriptors struct {
 	known map[metricKey]*variant
 	n     int
@@ -90,18 +90,18 @@ func sameBounds(a, b []float64) bool {
 	return true
 }
 
-// setEntry is an attribute set, as a slice: reading a set costs an allocation.
+// setEntry is an attribute set as a slice, because reading a set allocates.
 type setEntry struct {
 	set   attribute.Set
 	pairs []attribute.KeyValue
 	order int
 }
 
-// sets keeps the attribute sets of the points of a stream.
+// sets caches the attribute sets of the points of a stream.
 type sets struct {
 	known map[attribute.Distinct]*setEntry
 	pairs int
-	last  int // the order of the latest set
+	last  int // the order of the last set
 }
 
 func (s *sets) init() { s.known = map[attribute.Distinct]*setEntry{} }
@@ -110,7 +110,7 @@ func (s *sets) init() { s.known = map[attribute.Distinct]*setEntry{} }
 func (s *sets) find(set *attribute.Set) *setEntry {
 	id := set.Equivalent()
 	found := s.known[id]
-	// Two sets have the same Distinct once in a great while.
+	// Two sets can have the same Distinct, but rarely do.
 	if found != nil && found.set == *set {
 		return found
 	}

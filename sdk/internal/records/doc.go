@@ -4,14 +4,14 @@
 // Package records writes the types of the OpenTelemetry SDK for Go as STEF
 // records: spans, metrics and log records, without pdata or OTLP in between.
 //
-// An encoder belongs to one stream and one goroutine at a time. It reads the
-// data of the SDK during Encode only, and keeps of it nothing but text,
-// resources, scopes and attribute sets, which the SDK never changes. The
-// number of those is bounded by maxContainers and maxSets.
+// An encoder belongs to one stream and one goroutine at a time. It reads the data of
+// the SDK during Encode only. Afterwards it keeps only text, resources, scopes and
+// attribute sets, which the SDK never changes; maxContainers and maxSets bound their
+// number.
 //
-// The mapping is that of the OTLP exporters of the SDK, with two differences:
-// the trace state of a link, which they drop, is written, and metrics without
-// points are not, because a record is a point. The tests compare every field.
+// The mapping is that of the OTLP exporters of the SDK, with two differences. The trace
+// state of a link is written; the OTLP exporters drop it. Metrics without points are
+// not written, because a record is a point. The tests compare every field.
 //
 // # Limits
 //

@@ -17,8 +17,8 @@ import (
 	"github.com/otelstef/stef/stef-go/otelstef"
 )
 
-// ErrUnknown is a metric of an aggregation or a temporality that this package does
-// not know.
+// ErrUnknown means that a metric has an aggregation or a temporality that this package
+// does not know.
 var ErrUnknown = errors.New("unknown kind of metric")
 
 // Metrics writes metrics to a stream, one record for each point.
@@ -118,9 +118,9 @@ type pointKey struct {
 	index int
 }
 
-// sorted returns the points of a metric in the order in which their attributes
-// arrived at this stream. The SDK delivers points in any order; in the same order
-// each time, they cost less bytes and time.
+// sorted returns the points of a metric in the order in which the stream first had
+// their attributes. The SDK delivers points in any order; the same order each time
+// saves bytes and time.
 func (e *Metrics) sorted(n int, at func(i int) *attribute.Set) []pointKey {
 	e.order = slices.Grow(e.order[:0], n)[:n]
 	inOrder := true
@@ -136,7 +136,7 @@ func (e *Metrics) sorted(n int, at func(i int) *attribute.Set) []pointKey {
 	return e.order
 }
 
-// write writes a point, whose value set sets.
+// write writes a point. set sets its value.
 func (e *Metrics) write(key *metricKey, m *variant, set *setEntry, fill func() error) error {
 	err := m.err
 	if err == nil {

@@ -168,8 +168,8 @@ func exemplars[N number](e *Metrics, src []metricdata.Exemplar[N]) error {
 
 var unset [16]byte
 
-// exemplarID returns the form in which an exemplar holds an id of n bytes. Ids of
-// other lengths, which the SDK does not make, count as not set.
+// exemplarID encodes an id of n bytes for an exemplar. Ids of other lengths, which the
+// SDK does not create, count as unset.
 //
 // spec: #otlp-common
 func (e *Metrics) exemplarID(id []byte, n int) []byte {

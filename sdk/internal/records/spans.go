@@ -24,7 +24,7 @@ type Spans struct {
 	copier
 	w      *otelstef.SpansWriter
 	rec    *otelstef.Spans
-	rawIDs bool // false in the published schema, where ids are text
+	rawIDs bool // ids as bytes; false in the published schema, where ids are text
 	sorter spanSorter
 
 	id   [16]byte
@@ -73,8 +73,8 @@ func (e *Spans) write(span sdktrace.ReadOnlySpan) error {
 	return e.w.Write()
 }
 
-// span sets every field of dst, so it overwrites what a span that was left out
-// halfway has set.
+// span sets every field of dst, so it overwrites fields that a span set before it was
+// left out.
 //
 // spec: #otlp-spans
 func (e *Spans) span(dst *otelstef.Span, s sdktrace.ReadOnlySpan) error {
@@ -154,8 +154,8 @@ func (e *Spans) links(dst *otelstef.Span, src []sdktrace.Link) error {
 	return e.take(0)
 }
 
-// traceID returns the form in which the stream holds an id, valid until the next
-// call. Unset ids are empty.
+// traceID encodes an id for the stream. The result is valid until the next call. Unset
+// ids are empty.
 //
 // spec: #otlp-common
 func (e *Spans) traceID(id trace.TraceID) []byte {

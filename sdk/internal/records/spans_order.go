@@ -29,7 +29,7 @@ type spanKey struct {
 // until reset.
 func (s *spanSorter) sort(spans []sdktrace.ReadOnlySpan) []sdktrace.ReadOnlySpan {
 	if len(spans) == 1 && spans[0] != nil {
-		return spans // a simple processor
+		return spans // the usual case with a simple processor
 	}
 	if s.traces == nil {
 		s.traces = map[trace.TraceID]int32{}

@@ -68,8 +68,8 @@ func (c *copier) set(dst *otelstef.Attributes, src *attribute.Set) error {
 	return c.attributes(dst, src.ToSlice())
 }
 
-// value is what attributes and the bodies of log records have in common: a value of
-// type V, whose lists hold values of the same type.
+// value is the common interface of attribute values and bodies of log records: a value
+// of type V, whose lists hold values of the same type.
 type value[V any] interface {
 	*V
 	SetString(string)
@@ -87,7 +87,7 @@ type pairs[P any] interface {
 	Value(int) P
 }
 
-// kind is what differs between the types of values.
+// kind holds the functions that differ between the types of values.
 type kind[P any, M pairs[P]] struct {
 	setNone func(P)
 	setMap  func(P) M
@@ -172,7 +172,7 @@ func setList[V any, P value[V], M pairs[P]](c *copier, k *kind[P, M], dst P, v a
 	return nil
 }
 
-// each sets dst to a list of values that are no lists.
+// each sets dst to a list of values that are not lists.
 func each[V any, P value[V], T any](c *copier, dst P, src []T, depth int, set func(*copier, P, T) error) error {
 	if err := c.takeList(len(src), depth); err != nil {
 		return err

@@ -30,7 +30,7 @@ import (
 // Peer is a server on a network inside of the process. Set its fields before Start.
 type Peer struct {
 	Network    *netfault.Memory
-	STEF, OTLP bool // what it implements
+	STEF, OTLP bool // the protocols that the peer implements
 	// Stream are options of the STEF server.
 	Stream []stefgrpc.ServerOption
 
@@ -96,7 +96,7 @@ func (p *Peer) Start(t testing.TB) {
 	}(p.finished)
 }
 
-// Kill ends the server at once. Its address is free afterwards.
+// Kill ends the server immediately. Its address is free afterwards.
 func (p *Peer) Kill() {
 	if p.server == nil {
 		return
@@ -124,16 +124,16 @@ func (p *Peer) Reject() {
 	p.reject = true
 }
 
-// Received is what a peer accepted.
+// Received is the telemetry that a peer accepted.
 type Received struct {
 	Traces  []ptrace.Traces
 	Metrics []pmetric.Metrics
 	Logs    []plog.Logs
-	Headers []metadata.MD // of streams and requests
-	ByOTLP  int           // requests
+	Headers []metadata.MD // headers of streams and requests
+	ByOTLP  int           // number of OTLP requests
 }
 
-// Received returns what the peer accepted so far.
+// Received returns the telemetry that the peer accepted so far.
 func (p *Peer) Received() Received {
 	p.mu.Lock()
 	defer p.mu.Unlock()

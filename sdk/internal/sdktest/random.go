@@ -1,8 +1,8 @@
 // Copyright The Otel/STEF Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package sdktest makes data of the SDK for tests, and turns it into pdata by way of
-// the SDK's OTLP exporters, which are the oracle of the mapping.
+// Package sdktest creates data of the SDK for tests, and converts it to pdata with the
+// SDK's OTLP exporters, which are the oracle of the mapping.
 package sdktest
 
 import (
@@ -67,7 +67,7 @@ func (r *Random) float() float64 {
 	return pick(r, []float64{0, math.Copysign(0, -1), 1.5, math.Inf(1), math.Inf(-1), math.MaxFloat64, r.NormFloat64()})
 }
 
-// time returns a time that OTLP has, or the zero time, or one before 1970.
+// time returns a time that OTLP can express, the zero time, or a time before 1970.
 func (r *Random) time() time.Time {
 	return pick(r, []time.Time{{}, time.Unix(-5, 0), time.Unix(0, 0), time.Unix(1_700_000_000+r.Int64N(1000), r.Int64N(1e9))})
 }

@@ -27,8 +27,8 @@ const (
 	prefixOTLP = "OTEL_EXPORTER_OTLP_"
 )
 
-// env reads environment variables. As the specification demands, values that cannot
-// be used are reported and ignored, not fatal.
+// env reads environment variables. As the specification requires, invalid values are
+// reported and ignored, not fatal.
 //
 // https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/
 type env struct {
@@ -36,8 +36,8 @@ type env struct {
 	problems []error
 }
 
-// lookup returns the first variable that is set and not empty. Variables of OTLP are
-// looked at if otlp is set.
+// lookup returns the first variable that is set and not empty. It also reads variables
+// of OTLP if otlp is true.
 func (e *env) lookup(name string, otlp bool) (value, variable string) {
 	prefixes := []string{prefixSTEF}
 	if otlp {
@@ -172,7 +172,7 @@ func SetURL(c *Endpoint, text string) error {
 		c.Target, c.Insecure = u.Host, strings.EqualFold(u.Scheme, "http")
 	case "unix":
 		c.Target, c.Insecure = text, true
-	default: // a name resolver of gRPC
+	default: // the scheme of a name resolver of gRPC
 		c.Target, c.Insecure = text, false
 	}
 	return nil
@@ -218,9 +218,9 @@ func (e *env) headers(value, name string) map[string]string {
 	return headers
 }
 
-// credentials returns transport security with the certificates of the environment.
-// A certificate that cannot be read is an error: without it the connection would be
-// to somebody else than wanted.
+// credentials returns transport security with the certificates of the environment. A
+// certificate that cannot be read is an error: without it the identity of the peer
+// would not be verified.
 func (e *env) credentials() (credentials.TransportCredentials, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
 	if path, name := e.lookup("CERTIFICATE", true); path != "" {

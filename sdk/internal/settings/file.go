@@ -25,8 +25,8 @@ type File struct {
 // DefaultDir is the folder of files if none is set.
 const DefaultDir = "telemetry"
 
-// ForFiles returns the configuration that the environment and the options give. dir
-// is "" for the folder of the environment.
+// ForFiles returns the configuration from the environment and the options. If dir is
+// "", the environment names the folder.
 func ForFiles(signal Signal, dir string, options []FileOption) (*File, error) {
 	c := &File{
 		Stream: Stream{Compression: stef.Zstd, Adapt: true, Level: stef.LevelFastest, WindowBytes: DefaultWindowBytes},
@@ -46,7 +46,7 @@ func ForFiles(signal Signal, dir string, options []FileOption) (*File, error) {
 			return nil, fmt.Errorf("stef: %w", err)
 		}
 	}
-	// What fails in the background has no other way to the application.
+	// Errors in the background reach the application only through the error handler.
 	c.Rotate.OnError = func(err error) { otel.Handle(fmt.Errorf("stef: %w", err)) }
 	env.report()
 	return c, nil

@@ -16,7 +16,7 @@ import (
 	stef "github.com/otelstef/stef/stef-go"
 )
 
-// Signal is the name of a signal, as environment variables have it in upper case.
+// Signal is the name of a signal. Environment variables contain it in upper case.
 type Signal string
 
 // The signals.
@@ -39,12 +39,13 @@ type FileOption interface {
 // Stream is the configuration of STEF streams, for endpoints and files.
 type Stream struct {
 	Compression stef.Compression
-	// Adapt lets an exporter to files leave out the compression of files with small
-	// frames. It is set unless somebody chose a compression.
+	// Adapt lets an exporter to files omit the compression of files with small frames.
+	// It is false if the compression was chosen explicitly.
 	Adapt       bool
 	Level       stef.Level
 	WindowBytes int
-	// Extra has the options that concern one signal, by a key of its package.
+	// Extra has the options that concern one signal, by a key of the package of the
+	// signal.
 	Extra map[any]any
 }
 
@@ -84,7 +85,7 @@ type Endpoint struct {
 	Target      string
 	Insecure    bool
 	Credentials credentials.TransportCredentials // nil: from the environment
-	Conn        *grpc.ClientConn                 // of the caller, or nil
+	Conn        *grpc.ClientConn                 // connection of the caller, or nil
 	DialOptions []grpc.DialOption
 
 	Headers        map[string]string
@@ -108,7 +109,7 @@ const (
 	DefaultWindowBytes    = 256 << 10
 )
 
-// ForEndpoint returns the configuration that the environment and the options give.
+// ForEndpoint returns the configuration from the environment and the options.
 func ForEndpoint(signal Signal, options []Option) (*Endpoint, error) {
 	c := &Endpoint{
 		Stream: Stream{Compression: stef.Zstd, Adapt: true, Level: stef.LevelFastest, WindowBytes: DefaultWindowBytes},

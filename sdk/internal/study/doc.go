@@ -1,9 +1,9 @@
 // Copyright The Otel/STEF Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package study measures what telemetry costs an application: the time to start and
-// end a span, the CPU time of the process, the bytes that leave it, and the spans
-// that are lost under overload, with several exporters.
+// Package study measures the cost of telemetry in an application with several
+// exporters: the time to start and end a span, the CPU time of the process, the bytes
+// that it sends or writes, and the spans that are lost under overload.
 //
 // Each configuration runs in a process of its own, so that its CPU time contains
 // nothing else. The receivers are in another process.

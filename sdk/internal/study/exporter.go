@@ -54,7 +54,7 @@ var lines = []string{LTTng, LTTngIdle, LTTngLocal, LTTngRemote}
 // counter counts bytes that leave the process, and spans that arrived.
 type counter struct {
 	bytes, delivered atomic.Int64
-	dir              string // of files
+	dir              string // folder of files
 }
 
 // Write implements io.Writer.
@@ -87,7 +87,7 @@ func (c *counter) dialer() grpc.DialOption {
 	return grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) { return c.dial(ctx, "tcp", address) })
 }
 
-// total returns the bytes that left the process.
+// total returns the bytes that the process sent or wrote.
 func (c *counter) total() (int64, error) {
 	n := c.bytes.Load()
 	if c.dir == "" {

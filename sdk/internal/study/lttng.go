@@ -45,8 +45,8 @@ func logLine(_ context.Context, _ trace.Tracer, i int) time.Duration {
 	return time.Since(start)
 }
 
-// command runs a program of LTTng. Its daemons keep the descriptors that they inherit,
-// so they get none.
+// command runs a program of LTTng. Its daemons keep inherited file descriptors open, so
+// they inherit none.
 func command(program string, arguments ...string) ([]byte, error) {
 	cmd := exec.Command(program, arguments...)
 	if program != "lttng" {
@@ -75,7 +75,7 @@ func StartSession(line, dir string) (stop func() (lost int, err error), err erro
 	const session = "stefstudy"
 	steps := [][]string{{"create", session, "--output", filepath.Join(dir, "lttng")}}
 	if line == LTTngRemote {
-		// A relay that runs already makes this fail, and is used.
+		// This fails if a relay is already running, which is then used.
 		_, _ = command("lttng-relayd", "--daemonize", "--output", filepath.Join(dir, "relay"))
 		steps[0] = []string{"create", session, "--set-url=net://127.0.0.1"}
 	}

@@ -17,12 +17,12 @@ import (
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 )
 
-// MetricConfig is what one process measures: a fixed amount of work, while metrics
-// are exported.
+// MetricConfig configures what one process measures: a fixed amount of work while
+// metrics are exported.
 type MetricConfig struct {
 	Exporter string // None for the work alone
 	Interval time.Duration
-	Work     int // rounds
+	Work     int // number of rounds
 	To       Addresses
 }
 
@@ -64,7 +64,7 @@ func RunMetrics(c MetricConfig) (MetricResult, error) {
 			return MetricResult{}, err
 		}
 	}
-	// The work has a thread of its own, whose CPU time the system counts apart.
+	// The work has its own thread, so that the system counts its CPU time separately.
 	runtime.LockOSThread()
 	before, own, begin := usage(syscall.RUSAGE_SELF), usage(syscall.RUSAGE_THREAD), time.Now()
 	for i := range c.Work {

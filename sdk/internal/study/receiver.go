@@ -29,7 +29,7 @@ type Addresses struct {
 // Delay is the round trip to the delayed receiver.
 const Delay = 20 * time.Millisecond
 
-// Receive starts receivers that decode everything and keep nothing.
+// Receive starts receivers that decode all telemetry and discard it.
 func Receive() (Addresses, error) {
 	discard := func(otlpfile.Batch) error { return nil }
 	server := grpc.NewServer(replay.Options()...)

@@ -12,16 +12,16 @@ import (
 	"time"
 )
 
-// Plan is how much a study measures.
+// Plan says how much a study measures.
 type Plan struct {
-	Rounds int           // of each configuration; the one with the least CPU time counts
-	Batch  time.Duration // of a run with the batch processor
-	Rate   int           // spans a second in these
-	Simple int           // spans with the simple processor, of exporters without a network
-	Work   time.Duration // of a run with metrics
+	Rounds int           // rounds of each configuration; the round with the least CPU time counts
+	Batch  time.Duration // length of a run with the batch processor
+	Rate   int           // spans per second in such a run
+	Simple int           // number of spans with the simple processor and an exporter without a network
+	Work   time.Duration // length of a run with metrics
 }
 
-// Short takes some minutes, Long most of an hour.
+// Short runs for some minutes, Long for most of an hour.
 var (
 	Short = Plan{Rounds: 2, Batch: 1500 * time.Millisecond, Rate: 20_000, Simple: 30_000, Work: 3 * time.Second}
 	Long  = Plan{Rounds: 5, Batch: 10 * time.Second, Rate: 20_000, Simple: 200_000, Work: 60 * time.Second}
@@ -35,7 +35,7 @@ type Study struct {
 	Spans   func(Config) Result
 	Metrics func(MetricConfig) MetricResult
 	Log     func(format string, args ...any)
-	Dir     string // for files of LTTng
+	Dir     string // folder for files of LTTng
 
 	text strings.Builder
 }
@@ -70,8 +70,8 @@ func (s *Study) line(format string, args ...any) {
 	fmt.Fprintf(&s.text, format+"\n", args...)
 }
 
-// best runs a configuration some times and returns the result with the least CPU
-// time: other processes of the machine only add to it.
+// best runs a configuration several times and returns the result with the least CPU
+// time, because other processes on the machine can only increase it.
 func (s *Study) best(c Config) Result {
 	var best Result
 	for i := range s.Rounds {
@@ -180,7 +180,7 @@ func (s *Study) others() {
 	}
 }
 
-// overload measures what is lost if spans are made as fast as possible.
+// overload measures how many spans are lost if they are created as fast as possible.
 func (s *Study) overload() {
 	runs := int(s.Batch.Seconds() * 200_000)
 	s.line("\n## Overload\n\n%d spans of scenario 7 as fast as possible, with the batch processor as it is: a queue of 2048 spans, batches of 512. A full queue drops spans.\n", runs)
@@ -192,7 +192,7 @@ func (s *Study) overload() {
 	}
 }
 
-// metrics measures how much CPU time goes into the export of metrics beside work.
+// metrics measures the CPU time of exporting metrics while the process does other work.
 func (s *Study) metrics() {
 	c := MetricConfig{Exporter: None, Work: 1 << 20, To: s.To}
 	c.Work = int(float64(c.Work) * s.Work.Seconds() / s.Metrics(c).CPU)

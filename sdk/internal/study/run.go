@@ -22,11 +22,11 @@ import (
 	"go.opentelemetry.io/otel/trace/noop"
 )
 
-// Config is what one process measures.
+// Config configures what one process measures.
 type Config struct {
 	Exporter, Scenario string
 	Batch              bool // the batch processor, else the simple one
-	Runs               int  // of the scenario
+	Runs               int  // number of runs of the scenario
 	// Rate is the number of runs in a second, in bursts of a hundredth of it; 0 means
 	// as fast as possible.
 	Rate int
@@ -36,10 +36,10 @@ type Config struct {
 // Result is what a process measured. Times are nanoseconds.
 type Result struct {
 	Config
-	Min, Mean, Median, P99, Max, Std float64 // of a run of the scenario
-	User, System                     float64 // CPU time of the process, of a run
-	Bytes                            float64 // of a run
-	Lost                             int64   // spans
+	Min, Mean, Median, P99, Max, Std float64 // time of a run of the scenario
+	User, System                     float64 // CPU time of the process, per run
+	Bytes                            float64 // bytes per run
+	Lost                             int64   // lost spans
 	Spans                            int64
 	Real                             float64 // seconds
 }

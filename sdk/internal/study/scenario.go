@@ -15,8 +15,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// scenario does an operation with spans and returns the time that the spans took,
-// with the operation.
+// scenario runs an operation with spans and returns the time of both.
 type scenario func(ctx context.Context, tracer trace.Tracer, i int) time.Duration
 
 // Scenarios are those of the original study, with its numbers, and one more.
@@ -85,7 +84,7 @@ func scenarioOf(name string) (scenario, error) {
 	return nil, fmt.Errorf("study: no scenario %q", name)
 }
 
-// spansPer returns how many spans a run of a scenario makes.
+// spansPer returns how many spans a run of a scenario creates.
 func spansPer(name string) int {
 	if name == Scenarios[5] {
 		return 2

@@ -45,7 +45,7 @@ func init() {
 // flagInfo describes a flag for completion.
 type flagInfo struct {
 	name   string
-	values []string // if the flag has a fixed set
+	values []string // the allowed values, if the set is fixed
 	value  bool     // whether the flag has a value
 	usage  string
 }

@@ -343,7 +343,7 @@ func summarise(w io.Writer, in *file.Input, out *file.Output, res *convert.Resul
 	}
 	fmt.Fprintf(w, "%s: %s, %s, %s bytes%s\n", in.Name, res.From, parts(res.From, res.PartsIn), figure.Grouped(in.Content()), packed)
 	ratio := ""
-	if in.Content() > 0 && out.Written() > 0 && len(res.Others) == 0 { // of one signal of several it would mean nothing
+	if in.Content() > 0 && out.Written() > 0 && len(res.Others) == 0 { // for one of several signals the ratio would be meaningless
 		ratio = fmt.Sprintf(", ratio %.3g", float64(in.Content())/float64(out.Written()))
 	}
 	fmt.Fprintf(w, "%s: %s, %s, %s bytes%s\n", out.Name, res.To, parts(res.To, res.PartsOut), figure.Grouped(out.Written()), ratio)
@@ -366,7 +366,7 @@ func warn(w io.Writer, res *convert.Result) {
 	}
 }
 
-// elsewhere says where else a key of --columns can be looked for.
+// elsewhere returns advice where else to look for a key of --columns.
 func elsewhere(key string) string {
 	if strings.HasPrefix(key, "resource:") || strings.HasPrefix(key, "scope:") {
 		return ""

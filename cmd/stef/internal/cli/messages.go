@@ -21,7 +21,7 @@ import (
 // streamMessage is a stream in a file of format stef-parts.
 type streamMessage struct {
 	number int
-	offset int64 // of its length in the file
+	offset int64 // where the length of the message begins in the file
 	data   []byte
 	root   *stream.Root
 	src    io.Reader
@@ -59,7 +59,7 @@ func (s *opened) inspectMessages(out io.Writer) error {
 	})
 }
 
-// repairMessages copies the whole messages up to the first that is cut or damaged.
+// repairMessages copies the messages before the first one that is truncated or damaged.
 func repairMessages(env *Env, in *opened, out *file.Output) error {
 	kept, messages, records := int64(0), 0, uint64(0)
 	damage := in.eachMessage(func(m *streamMessage) error {

@@ -35,8 +35,8 @@ type opener struct {
 	base   baseFlag
 	memory uint
 	depth  uint
-	// otlp makes it open OTLP files too, as the stream that convert writes for
-	// them.
+	// otlp makes the opener also open OTLP files, as the stream that convert would
+	// write.
 	otlp bool
 	// onlySTEF says what to do with files of other formats, if the command reads
 	// only streams.
@@ -118,7 +118,7 @@ type opened struct {
 	// framed says that the file has messages, streams after their lengths, and that
 	// the command reads them one by one.
 	framed bool
-	// head is the headers of a stream that is read with --schema, nil if they
+	// head holds the headers of a stream that is read with --schema, or nil if they
 	// cannot be read.
 	head *dynamic.Header
 	// converted is the conversion of an OTLP file; src is its stream.

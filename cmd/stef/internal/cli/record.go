@@ -124,7 +124,7 @@ func (c *recorder) run(env *Env, out string) error {
 	c.untilEnd(ctx, served)
 	closing, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	_ = server.Shutdown(closing) // streams that do not end in time are cut
+	_ = server.Shutdown(closing) // streams that do not end in time are closed
 	g.Stop()
 	if err := c.close(); err != nil {
 		return err
@@ -137,7 +137,7 @@ func (c *recorder) run(env *Env, out string) error {
 func (c *recorder) untilEnd(ctx context.Context, served <-chan error) {
 	every := c.sync
 	if every <= 0 {
-		every = time.Hour // every batch is synced anyway
+		every = time.Hour // each batch is synced when it is written
 	}
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
@@ -158,7 +158,7 @@ func (c *recorder) name(s otlpfile.Signal) string {
 	return strings.ReplaceAll(c.out, convert.SignalMark, s.String())
 }
 
-// take writes a batch.
+// take writes a batch to the tape of its signal.
 func (c *recorder) take(b otlpfile.Batch) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -88,7 +88,7 @@ func repair(env *Env, o *opener, inName, outName string) error {
 	return nil
 }
 
-// lossOf describes which part of a stream is whole and which part is lost.
+// lossOf describes which part of a stream is undamaged and which part is lost.
 func lossOf(name string, w *stream.Whole) string {
 	whole := fmt.Sprintf("%s: %s whole frames with %s records in %s bytes", name, figure.Grouped(w.Frames), figure.Grouped(w.Records), figure.Grouped(w.Bytes))
 	switch {

@@ -147,7 +147,7 @@ func (c *replayer) run(env *Env, names []string) error {
 	fmt.Fprintf(env.Stderr, "sent %s items in %s batches to %s over %s in %s: %s items a second\n", figure.Grouped(counts.Items),
 		figure.Grouped(counts.Batches), c.endpoint, c.protocol, figure.Seconds(took), figure.Grouped(uint64(float64(counts.Items)/max(took.Seconds(), 1e-9))))
 	if n := sender.Rejected(); n > 0 {
-		fmt.Fprintf(env.Stderr, "the endpoint rejected %s of them for good\n", figure.Grouped(n))
+		fmt.Fprintf(env.Stderr, "the endpoint permanently rejected %s of them\n", figure.Grouped(n))
 	}
 	return sendError(c.endpoint, err)
 }
@@ -203,8 +203,7 @@ var sendCauses = []struct{ cause, text, hint string }{
 // sendPrefix is what the sender says about a batch before the cause.
 var sendPrefix = regexp.MustCompile(`^(batch \d+: )?(no STEF stream yet: |no STEF stream: |not accepted yet: )?`)
 
-// plainly returns an error of gRPC without the words around its cause, for causes
-// that are known.
+// plainly returns a short text for errors of gRPC whose cause is known.
 func plainly(err error) error {
 	text := err.Error()
 	for _, c := range sendCauses {

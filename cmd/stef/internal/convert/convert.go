@@ -146,8 +146,8 @@ func advised(o *Options, err error) error {
 	return repairable(o.From, err)
 }
 
-// repairable adds to an error about a stream, if stef repair can keep frames of it,
-// that it can.
+// repairable adds advice to an error about a stream if stef repair can recover frames
+// of it.
 func repairable(f Format, err error) error {
 	var at *stef.FormatError
 	if f != STEF || !errors.As(err, &at) || at.Frame < 2 || !errors.Is(err, stef.ErrCorrupt) {

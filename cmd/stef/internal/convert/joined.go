@@ -193,7 +193,7 @@ func (c *joined) add(in *file.Input) error {
 	}
 }
 
-// of begins the output with the first signal, and refuses any other.
+// of starts the output with the first signal, and refuses any other signal.
 func (c *joined) of(o *Options, root *stream.Root) (err error) {
 	if c.sink != nil {
 		if c.res.Root != root {
@@ -214,7 +214,7 @@ func (c *joined) of(o *Options, root *stream.Root) (err error) {
 
 // batched is an input that is read in batches.
 type batched struct {
-	root   *stream.Root // nil if only the batches tell
+	root   *stream.Root // nil if only the batches determine the root
 	next   func() (otlpfile.Batch, error)
 	end    func()
 	others func(*Result)

@@ -15,8 +15,8 @@ import (
 	stef "github.com/otelstef/stef/stef-go"
 )
 
-// MaxMessage is the most bytes of a message in a file of format stef-parts, the default
-// limit of the encoding extension.
+// MaxMessage is the maximum size of a message in a file of format stef-parts, in bytes:
+// the default limit of the encoding extension.
 const MaxMessage = 64 << 20
 
 // Messages reads the messages of a file of format stef-parts: each is a whole STEF

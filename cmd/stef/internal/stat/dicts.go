@@ -44,7 +44,7 @@ type dicts struct {
 	saved []Dict
 
 	root *schema.Struct
-	last *dynamic.Struct // the record before
+	last *dynamic.Struct // the previous record
 	// structs are the dictionaries of structs by name, with their entries.
 	structs map[string]*structDict
 	// reaching says which structs, oneofs and multimaps contain structs with a

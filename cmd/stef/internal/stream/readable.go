@@ -15,7 +15,7 @@ import (
 // Readable returns a record as its sender knows it. Writers send text bodies of log
 // records as templates with parameters, and observed times as differences: Readable
 // replaces them with the text and the time. It returns other records, and bodies whose
-// parameters do not fit the template, as they are. It does not change rec.
+// parameters do not fit the template, unchanged. It does not change rec.
 func (r *Root) Readable(rec *dynamic.Struct) *dynamic.Struct {
 	if r.Signal != otlpfile.Logs {
 		return rec

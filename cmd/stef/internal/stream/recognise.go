@@ -75,8 +75,8 @@ type prefix struct {
 	roots   List
 	seen    []byte
 	records uint64
-	// failed is the error of the source. That it ended is none: reading the
-	// prefix will show.
+	// failed is the error of the source. The end of the source is not an error here;
+	// reading the prefix reports it.
 	failed error
 }
 

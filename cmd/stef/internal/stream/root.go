@@ -45,7 +45,7 @@ type Root struct {
 	limits Limits
 
 	plain    func(in io.Reader, out io.Writer, limits stef.Limits) error // converts a stream to the full schema
-	meanings map[string]string                                           // by path of a column
+	meanings map[string]string                                           // comments by the path of the column
 }
 
 // Meaning explains a column that only streams in the compact form have. It returns ""

@@ -103,7 +103,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ReceiverSteffileRecordsRejected, err = builder.meter.Int64Counter(
 		"otelcol_receiver_steffile_records_rejected",
-		metric.WithDescription("Records that were not delivered, because the pipeline refused them for good or OTLP cannot represent them. [Alpha]"),
+		metric.WithDescription("Records that were not delivered, because the pipeline refused them permanently or OTLP cannot represent them. [Alpha]"),
 		metric.WithUnit("{records}"),
 	)
 	errs = errors.Join(errs, err)

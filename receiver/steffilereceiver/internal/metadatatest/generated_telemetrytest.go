@@ -118,7 +118,7 @@ func AssertEqualReceiverSteffileFilesOpen(t *testing.T, tt *componenttest.Teleme
 func AssertEqualReceiverSteffileRecordsRejected(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_steffile_records_rejected",
-		Description: "Records that were not delivered, because the pipeline refused them for good or OTLP cannot represent them. [Alpha]",
+		Description: "Records that were not delivered, because the pipeline refused them permanently or OTLP cannot represent them. [Alpha]",
 		Unit:        "{records}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
