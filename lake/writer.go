@@ -147,7 +147,7 @@ func (w *Writer) added() error {
 // and columns.
 func (w *Writer) WriteRecordBatch(batch arrow.RecordBatch) error {
 	if w.err == nil && !batch.Schema().Equal(w.schema) {
-		return fmt.Errorf("%w: the record batch is not of a builder for this table", ErrSchema)
+		return fmt.Errorf("%w: the record batch was not built by a Builder of this table", ErrSchema)
 	}
 	if err := w.Flush(); err != nil {
 		return err

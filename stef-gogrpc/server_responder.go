@@ -154,7 +154,7 @@ func (r *responder) settle() {
 }
 
 // close sends everything that remains, immediately. The channel is closed when
-// that is done, or cannot be done.
+// everything is sent or sending has failed.
 func (r *responder) close() (ended <-chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -71,7 +71,7 @@ func reasonStatus(code codes.Code, message, reason string, delay time.Duration) 
 const busyDelay = time.Second
 
 var (
-	errReconnect = reasonStatus(codes.Unavailable, "the server is ending, open the stream anew", ReasonReconnect, 0)
+	errReconnect = reasonStatus(codes.Unavailable, "the server is ending, open the stream again", ReasonReconnect, 0)
 	errBusy      = reasonStatus(codes.Unavailable, "the server has as many streams as it takes", ReasonBusy, busyDelay)
 	// If these end a stream, delivered but unacknowledged data may be sent again,
 	// so they do not report an end in order.

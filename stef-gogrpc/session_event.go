@@ -49,8 +49,8 @@ type SessionEvents struct {
 // BatchInfo describes a batch that was answered.
 type BatchInfo struct {
 	Records uint64
-	Bytes   int64         // encoded, estimated
-	Latency time.Duration // since it was encoded
+	Bytes   int64         // estimated size of the encoded batch
+	Latency time.Duration // time since the batch was encoded
 }
 
 // call calls the function for an event.

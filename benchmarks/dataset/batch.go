@@ -15,7 +15,7 @@ import (
 )
 
 // ErrSignal is the error for a batch without a signal.
-var ErrSignal = errors.New("a batch of no signal")
+var ErrSignal = errors.New("the batch has no signal")
 
 // New returns an empty batch.
 func New(signal otlpfile.Signal) otlpfile.Batch {

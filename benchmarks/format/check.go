@@ -38,12 +38,12 @@ func Check(f Format, c Compression, batches []otlpfile.Batch, want *canon.Items)
 			sent, arrived = sent+batches[i].Items(), arrived+got[i].Items()
 		}
 		if sent != arrived {
-			return fmt.Errorf("%s, %s: %d items of %d came back", f.Name(), c, arrived, sent)
+			return fmt.Errorf("%s, %s: the decoder returned %d of %d items", f.Name(), c, arrived, sent)
 		}
 		return nil
 	}
 	if diff := canon.Diff(want, dataset.Items(signal, got)); diff != "" {
-		return fmt.Errorf("%s, %s: what came back differs: %s", f.Name(), c, diff)
+		return fmt.Errorf("%s, %s: the decoded data differs: %s", f.Name(), c, diff)
 	}
 	return nil
 }

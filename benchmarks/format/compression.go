@@ -102,7 +102,7 @@ func (c Compression) NewCompressor() (Compressor, error) {
 		z.enc = enc
 		return z, err
 	}
-	return nil, fmt.Errorf("format: compression %q", c)
+	return nil, fmt.Errorf("format: unknown compression %q", c)
 }
 
 // NewDecompressor begins to read a stream.
@@ -120,7 +120,7 @@ func (c Compression) NewDecompressor() (Decompressor, error) {
 	case ZstdStream:
 		return &zstdStreamReader{}, nil
 	}
-	return nil, fmt.Errorf("format: compression %q", c)
+	return nil, fmt.Errorf("format: unknown compression %q", c)
 }
 
 type same struct{}

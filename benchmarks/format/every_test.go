@@ -118,7 +118,7 @@ func TestSeededCorruption(t *testing.T) {
 		want := dataset.Items(batches[0].Signal, batches)
 		for _, of := range All() {
 			err := Check(corrupting{of, change}, None, batches, want)
-			require.ErrorContains(t, err, "what came back differs", of.Name())
+			require.ErrorContains(t, err, "the decoded data differs", of.Name())
 		}
 	}
 	metric := func(change func(pmetric.MetricSlice)) {

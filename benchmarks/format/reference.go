@@ -43,7 +43,8 @@ func (reference) Counted() {}
 
 // Carries reports whether the reference implementation supports the signal.
 func (f reference) Carries(signal otlpfile.Signal) bool {
-	// Its sorted converter of traces changes its input.
+	// The sorted converter of the reference implementation changes the traces that it
+	// converts.
 	return signal == otlpfile.Metrics || signal == otlpfile.Traces && f.order == Ordered
 }
 

@@ -89,7 +89,7 @@ func checkout(revision, folder string) error {
 	}
 	top, err := exec.Command("git", "rev-parse", "--show-toplevel").Output()
 	if err != nil {
-		return fmt.Errorf("looking for the repository: %w", err)
+		return fmt.Errorf("finding the repository: %w", err)
 	}
 	archive := exec.Command("git", "archive", "--format=tar", revision)
 	archive.Dir, archive.Stderr = strings.TrimSpace(string(top)), os.Stderr

@@ -71,7 +71,7 @@ const (
 // sans is the font of charts.
 var sans = font.Font{Typeface: "Liberation", Variant: "Sans"}
 
-var errEmptyChart = errors.New("report: a chart without points")
+var errEmptyChart = errors.New("report: the chart has no points")
 
 // plot draws the chart. On a logarithmic axis it omits values that are not
 // above zero.

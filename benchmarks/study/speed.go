@@ -152,7 +152,7 @@ func speed(c *Context) (*Outcome, error) {
 		switch {
 		case len(set.Parts) > 1 && (c.Full || c.Tiny):
 			cuts = append(cuts, natural(set))
-		case len(set.Parts) > 1 && ref.Signal != otlpfile.Metrics: // the proposal has metrics in one
+		case len(set.Parts) > 1 && ref.Signal != otlpfile.Metrics: // the proposal measures each set of metrics as one batch
 			cuts[0] = natural(set)
 		}
 		for _, b := range cuts {

@@ -42,7 +42,7 @@ func (rawCodec) Marshal(any) (mem.BufferSlice, error) { return nil, nil }
 func (rawCodec) Unmarshal(data mem.BufferSlice, v any) error {
 	to, ok := v.(*raw)
 	if !ok {
-		return fmt.Errorf("transport: a message for %T", v)
+		return fmt.Errorf("transport: unexpected message type %T", v)
 	}
 	*to = data.Materialize()
 	return nil

@@ -195,7 +195,7 @@ func compile(path string, src []byte, options stefgen.Options, stderr io.Writer)
 	for _, root := range slices.Sorted(maps.Keys(options.Base)) {
 		r := s.Root(root)
 		if r == nil {
-			fmt.Fprintf(stderr, "stefc: -base names %s, which is no root of %s\n", root, path)
+			fmt.Fprintf(stderr, "stefc: -base names %s, which is not a root of %s\n", root, path)
 			return nil, exitUsage
 		}
 		if _, err := schema.Keep(r, options.Base[root]); err != nil {

@@ -113,7 +113,7 @@ func TestRunErrors(t *testing.T) {
 	f(exitUsage, `"x" is not a number of fields`, shop, "-base", "Order=2,x", "shop.stef")
 	f(exitUsage, `"-1" is not a number of fields`, shop, "-base", "Order=2,-1", "shop.stef")
 	f(exitUsage, "root Order is set twice", shop, "-base", "Order=2,1", "-base", "Order=1", "shop.stef")
-	f(exitUsage, "-base names Item, which is no root of shop.stef", shop, "-base", "Item=1", "shop.stef")
+	f(exitUsage, "-base names Item, which is not a root of shop.stef", shop, "-base", "Item=1", "shop.stef")
 	f(exitUsage, "-base names A,", shop, "-base", "B=1", "-base", "A=1", "shop.stef")
 	f(exitUsage, "-base of Order: ", shop, "-base", "Order=4,1", "shop.stef")
 	f(exitUsage, "-base of Order: wire schema: entry 1 (Item): is missing; the whole schema is Order=3,1\n", shop, "-base", "Order=2", "shop.stef")
@@ -149,9 +149,9 @@ shop.stef:3:33: the schema generates R.HasA twice in r.stef.go: rename one of th
    3 | struct R root { A bool optional HasA bool }
      |                                 ^~~~
 `, "package a\nstruct S { A bool }\nstruct R root { A bool optional HasA bool }\n")
-	f(`shop.stef: the file has no root struct, so no stream can be made of it: write "struct Record root {"
+	f(`shop.stef: the file has no root struct, so no stream can use it: write "struct Record root {"
 `, "package a\nenum E {}\n")
-	f(`shop.stef: the file has no root struct, so no stream can be made of it: write "struct Item root {"
+	f(`shop.stef: the file has no root struct, so no stream can use it: write "struct Item root {"
 `, "package a\noneof O { A bool }\nstruct Item { O O }\n")
 	f("stefc: shop.stef is a STEF stream, not a schema; stef cat prints its records\n", "STEF\x02\x00\x00")
 	// Only the first errors are printed.

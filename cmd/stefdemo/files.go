@@ -112,7 +112,7 @@ func tripsOf[T any](f *filesDemo, s kind, d *signal.Descriptor[T], of func(otlpf
 				change = diffOrdered(merge(canon.Options{}, want...), merge(canon.Options{}, got...))
 			}
 			if change != "" {
-				return fmt.Errorf("%s is not the telemetry it was made of: %s", name, change)
+				return fmt.Errorf("%s differs from the telemetry that was written: %s", name, change)
 			}
 			fmt.Fprintf(f.out, "  %-24s %12d %8.2f %9.3fs %9.3fs  same\n", fmt.Sprintf("STEF, %s, %s", modeNames[mode], compression),
 				written, float64(size)/float64(written), there.Seconds(), back.Seconds())

@@ -152,8 +152,8 @@ agent and backend, both ways, acknowledgements and HTTP/2 included. CPU is that
 of client, agent and backend, which share this process. The figures of README.md,
 Numbers, are of batches of up to 8,192 items and of programs in five languages. Here
 each request of the client is one batch, as the application exported it, and the
-agent does not batch: OTLP compresses each request alone, a stream of STEF does not
-begin anew. benchmarks/README.md has figures of more recordings.
+agent does not batch: OTLP compresses each request alone, a stream of STEF keeps
+its state. benchmarks/README.md has figures of more recordings.
 
 What to look at next:
   make demo-files       short recordings as files, there and back

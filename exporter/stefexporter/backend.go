@@ -126,7 +126,7 @@ func (b *backend[B]) markDown(err error) {
 	b.pause = min(2*b.pause, maxProbePause)
 	b.mu.Unlock()
 	if first {
-		b.logger.Warn("A backend does not answer. What belongs to it is sent to the others until it does.",
+		b.logger.Warn("A backend does not answer. Its telemetry is sent to the other backends until it answers again.",
 			zap.String("backend", b.address), zap.Error(plain(err)))
 		b.changed()
 	}

@@ -66,7 +66,7 @@ func (x *stefExporter[B]) startBalancer(ctx context.Context, host component.Host
 			case <-ticker.C:
 			}
 			if err := b.resolve(resolving); err != nil && resolving.Err() == nil {
-				x.settings.Logger.Warn("The backends cannot be resolved. The last known ones stay.", zap.Error(err))
+				x.settings.Logger.Warn("The backends cannot be resolved. The last known backends remain in use.", zap.Error(err))
 			}
 		}
 	})

@@ -221,7 +221,7 @@ func TestConfigMistakes(t *testing.T) {
 	f(endpoint+"protocol: 1", "protocol is 1: set it to auto, stef or otlp")
 	f(endpoint+"stef: {compression_level: most}", `compression_level is "most": set it to fastest, default, better or best`)
 	f(endpoint+"otlp_fallback: {compression: lz4}", `otlp_fallback: compression is "lz4": set it to gzip, snappy, zstd or none`)
-	f(endpoint+"protocol: stef\notlp_fallback: {endpoint: 'a:1'}", "otlp_fallback::endpoint has no use with protocol stef")
+	f(endpoint+"protocol: stef\notlp_fallback: {endpoint: 'a:1'}", "otlp_fallback::endpoint has no effect with protocol stef")
 	f(endpoint+"otlp_fallback: {endpoint: a}", `otlp_fallback: endpoint is "a": set it to host:port`)
 
 	// Sizes.
@@ -246,7 +246,7 @@ func TestConfigMistakes(t *testing.T) {
 
 	// Metadata.
 	f(endpoint+"metadata_keys: [a, A]", `metadata_keys has "a" twice`)
-	f(endpoint+"metadata_keys: [grpc-timeout]", "gRPC keeps for itself")
+	f(endpoint+"metadata_keys: [grpc-timeout]", "gRPC reserves")
 	f(endpoint+"metadata_keys: [a]\nmetadata_cardinality_limit: 0", "metadata_cardinality_limit is 0")
 	f(endpoint+"metadata_keys: [tenant]\nsending_queue: {batch: {}}",
 		`add "tenant" to sending_queue::batch::partition::metadata_keys`)

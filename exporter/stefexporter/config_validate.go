@@ -138,7 +138,7 @@ func (c *Config) validateProtocol() error {
 		return err
 	}
 	if c.Protocol == ProtocolSTEF && c.Fallback.Endpoint != "" {
-		return errors.New("otlp_fallback::endpoint has no use with protocol stef: remove it, or set protocol to auto")
+		return errors.New("otlp_fallback::endpoint has no effect with protocol stef: remove it, or set protocol to auto")
 	}
 	return nil
 }
@@ -173,7 +173,7 @@ func (c *Config) validateMetadata() error {
 		case seen[lower]:
 			return fmt.Errorf("metadata_keys has %q twice (letter case does not matter): remove one", lower)
 		case strings.HasPrefix(lower, "grpc-") || strings.HasPrefix(lower, ":"):
-			return fmt.Errorf("metadata_keys has %q, which gRPC keeps for itself: remove it", lower)
+			return fmt.Errorf("metadata_keys has %q, which gRPC reserves: remove it", lower)
 		}
 		seen[lower] = true
 	}

@@ -38,7 +38,7 @@ type Link struct {
 func (l Link) check() (Link, error) {
 	switch {
 	case l.RoundTrip < 0 || l.Jitter < 0:
-		return l, fmt.Errorf("netfault: a link with round trip %v and jitter %v: time does not run backwards", l.RoundTrip, l.Jitter)
+		return l, fmt.Errorf("netfault: a link with round trip %v and jitter %v: both must be 0 or more", l.RoundTrip, l.Jitter)
 	case l.BytesPerSecond < 0 || l.Window < 0:
 		return l, errors.New("netfault: a link with a negative rate or window")
 	}

@@ -117,7 +117,7 @@ func (f *Faults) Apply(ctx context.Context, s Step) error {
 		defer f.Refuse(false)
 		f.Cut()
 	default:
-		return fmt.Errorf("netfault: no step %v", s.Kind)
+		return fmt.Errorf("netfault: unknown step %v", s.Kind)
 	}
 	if s.For <= 0 {
 		return nil

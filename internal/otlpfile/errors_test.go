@@ -108,13 +108,13 @@ func TestErrorText(t *testing.T) {
 	f([]byte{0x0a, 0xff, 0xff, 0x7f}, otlpfile.Proto, otlpfile.Traces, otlpfile.ErrTooLarge,
 		"otlp traces entry 1, byte 0: over the limit: an entry of 2097151 bytes, the limit is 1000")
 	f(part(0x0a, 1, 0x07), otlpfile.Parts, otlpfile.Logs, otlpfile.ErrCorrupt,
-		"otlp-parts logs part 1, byte 6: corrupt: ResourceLogs has a field number 0")
+		"otlp-parts logs part 1, byte 6: corrupt: ResourceLogs has the invalid field number 0")
 	f(part(0x0b), otlpfile.Parts, otlpfile.Logs, otlpfile.ErrCorrupt,
 		"otlp-parts logs part 1, byte 5: corrupt: unknown wire type 3")
 	f(part(0x08, 1), otlpfile.Parts, otlpfile.Logs, otlpfile.ErrCorrupt,
 		"otlp-parts logs part 1, byte 5: corrupt: LogsData.resources has wire type 0, not 2")
 	f(part(0x0a, 5, 0x12), otlpfile.Parts, otlpfile.Logs, io.ErrUnexpectedEOF,
-		"otlp-parts logs part 1, byte 4: LogsData.resources has 5 bytes, 1 are left: unexpected EOF")
+		"otlp-parts logs part 1, byte 4: LogsData.resources has 5 bytes, only 1 remain: unexpected EOF")
 
 	f([]byte("{}\n\n{\"resourceLogs\": [}"), otlpfile.JSON, otlpfile.Logs, io.ErrUnexpectedEOF,
 		"otlp-json logs message 2, line 3, byte 4: inside a message that began here: unexpected EOF")

@@ -48,7 +48,7 @@ func (w *walk) message(b []byte, base int, s *shape, level, depth int) *fault {
 		pos += n
 		number, wire := tag>>3, tag&7
 		if number == 0 || number > 1<<29-1 {
-			return &fault{start, corrupt("%s has a field number %d", s.name, number)}
+			return &fault{start, corrupt("%s has the invalid field number %d", s.name, number)}
 		}
 		f := s.field(number)
 		if f.kind == unknown && w.strict {
@@ -62,7 +62,7 @@ func (w *walk) message(b []byte, base int, s *shape, level, depth int) *fault {
 		value := b[pos:min(pos+size, len(b))]
 		clipped := len(value) < size
 		if clipped && !w.cut {
-			return &fault{start, fmt.Errorf("%s.%s has %d bytes, %d are left: %w", s.name, f.name, size, len(value), io.ErrUnexpectedEOF)}
+			return &fault{start, fmt.Errorf("%s.%s has %d bytes, only %d remain: %w", s.name, f.name, size, len(value), io.ErrUnexpectedEOF)}
 		}
 		if level == 2 && number == 2 {
 			w.items++

@@ -271,7 +271,7 @@ func (s *Sender) Send(ctx context.Context, b otlpfile.Batch) error {
 	case otlpfile.Logs:
 		rejected, err = s.logs.send(ctx, s, b.Logs)
 	default:
-		err = fmt.Errorf("a batch of signal %s", b.Signal)
+		err = fmt.Errorf("a batch has the unknown signal %s", b.Signal)
 	}
 	s.rejected.Add(rejected)
 	return err

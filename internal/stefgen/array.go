@@ -11,7 +11,7 @@ func (p *plan) printArray(pr *printer, t *schema.Type) {
 	n, name := elem.Name, private(elem.Name)
 	pr.P("")
 	// Set at startup because a type that contains arrays of itself refers to it.
-	pr.P("// %sElem is what arrays need to know of %s, set at start-up.", name, n)
+	pr.P("// %sElem has the functions of %s that arrays call. It is set at start-up.", name, n)
 	pr.P("var %sElem stefrt.Elem[%s]", name, n)
 	pr.P("")
 	pr.P("func init() {")

@@ -7,7 +7,7 @@ import "github.com/otelstef/stef/stef-go/schema"
 
 func (p *plan) printEnum(pr *printer, e *schema.Enum) {
 	pr.P("")
-	pr.Doc(docOr(e.Doc, e.Name+" is an enum. Other values than those listed are legal."))
+	pr.Doc(docOr(e.Doc, e.Name+" is an enum. Values that are not listed are legal, too."))
 	pr.P("type %s uint64", e.Name)
 	if len(e.Values) == 0 {
 		return

@@ -101,7 +101,7 @@ func (p *plan) printOneof(pr *printer, s *schema.Struct) {
 	pr.P("")
 	pr.P("// The choices of %s.", n)
 	pr.P("const (")
-	pr.P("// %sTypeNone is no value.", n)
+	pr.P("// %sTypeNone means that there is no value.", n)
 	pr.P("%sTypeNone %sType = iota", n, n)
 	for _, f := range fields {
 		pr.Doc(prefixed(n+"Type", f.Name, f.Doc))
@@ -110,7 +110,7 @@ func (p *plan) printOneof(pr *printer, s *schema.Struct) {
 	pr.P(")")
 	p.printChoiceText(pr, n, fields)
 	pr.P("")
-	pr.P("// New%s returns a %s without a value that is part of no record.", n, n)
+	pr.P("// New%s returns a %s without a value. It is not part of a record.", n, n)
 	pr.P("func New%s() *%s { return stefrt.New((*%s).init) }", n, n, n)
 	p.printOneofAccess(pr, n, fields, box)
 	p.printOneofText(pr, n, fields)
@@ -123,7 +123,7 @@ func (p *plan) printOneof(pr *printer, s *schema.Struct) {
 // printChoiceText prints the String method of the choices.
 func (p *plan) printChoiceText(pr *printer, n string, fields []*field) {
 	pr.P("")
-	pr.P("// String returns the name of the choice: None, or that of the schema.")
+	pr.P("// String returns the name of the choice: None, or the name in the schema.")
 	pr.P("func (t %sType) String() string {", n)
 	pr.P("switch t {")
 	pr.P("case %sTypeNone:\nreturn \"None\"", n)
@@ -154,10 +154,10 @@ func (p *plan) choicesOf(s *schema.Struct) []*field {
 
 func (p *plan) printOneofAccess(pr *printer, n string, fields []*field, box bool) {
 	pr.P("")
-	pr.P("// Type returns the choice. The getters of the others return zero or nil.")
+	pr.P("// Type returns the choice. The getters of the other choices return zero or nil.")
 	pr.P("func (v *%s) Type() %sType { return v.typ }", n, n)
 	pr.P("")
-	pr.P("// SetType sets the choice, with its initial value if it was another.")
+	pr.P("// SetType sets the choice. A new choice has its initial value.")
 	pr.P("func (v *%s) SetType(typ %sType) {", n, n)
 	pr.P("if v.typ == typ {\nreturn\n}")
 	pr.P("v.node.Mark(1)")
@@ -166,7 +166,7 @@ func (p *plan) printOneofAccess(pr *printer, n string, fields []*field, box bool
 	pr.P("}")
 	if box {
 		pr.P("")
-		pr.P("// open makes the box.")
+		pr.P("// open allocates the box.")
 		pr.P("func (v *%s) open() {", n)
 		pr.P("if v.box != nil {\nreturn\n}")
 		pr.P("v.box = new(%sBox)", private(n))
@@ -234,7 +234,7 @@ func (p *plan) printChoice(pr *printer, n string, f *field) {
 	if inDict(f.t) {
 		pr.P("func (v *%s) Set%s(x string) { v.Set%sRef(x, 0) }", n, f.name, f.name)
 		pr.P("")
-		pr.P("// Set%sRef is Set%s with the reference of the writer's dictionary to it, or 0.", f.name, f.name)
+		pr.P("// Set%sRef is Set%s with the reference to the text in the writer's dictionary, or 0.", f.name, f.name)
 		pr.P("func (v *%s) Set%sRef(x string, ref stef.TextRef) {", n, f.name)
 		pr.P("if v.typ == %s && codec.SameText(v.str, stef.TextRef(v.num), x, ref) {", f.bit)
 		pr.P("if ref != 0 {\nv.num = uint64(ref)\n}\nreturn\n}")
@@ -277,7 +277,7 @@ func (p *plan) printOneofCommon(pr *printer, n string, fields []*field, num, str
 	pr.P("")
 	pr.P("func (v *%s) init(parent *stefrt.Node, bit uint64) { v.node.Init(parent, bit) }", n)
 	pr.P("")
-	pr.P("// clear gives v the initial value, without marks.")
+	pr.P("// clear sets the initial value without marks.")
 	pr.P("func (v *%s) clear() {", n)
 	pr.P("v.node.SetModified(0)\nv.typ, v.sent = 0, 0")
 	if str {
@@ -285,10 +285,10 @@ func (p *plan) printOneofCommon(pr *printer, n string, fields []*field, num, str
 	}
 	pr.P("}")
 	pr.P("")
-	pr.P("// Reset sets no value.")
+	pr.P("// Reset removes the value.")
 	pr.P("func (v *%s) Reset() { v.SetType(%sTypeNone) }", n, n)
 	pr.P("")
-	pr.P("// CopyFrom gives v the value of src.")
+	pr.P("// CopyFrom copies the value of src to v.")
 	pr.P("func (v *%s) CopyFrom(src *%s) {", n, n)
 	pr.P("switch src.typ {")
 	pr.P("case %sTypeNone:\nv.SetType(%sTypeNone)", n, n)
@@ -302,7 +302,7 @@ func (p *plan) printOneofCommon(pr *printer, n string, fields []*field, num, str
 	}
 	pr.P("}\n}")
 	pr.P("")
-	pr.P("// Equal says whether v and o have the same value; floats are compared bit by bit.")
+	pr.P("// Equal reports whether v and o have the same value; floats are compared bit by bit.")
 	pr.P("func (v *%s) Equal(o *%s) bool {", n, n)
 	pr.P("if v.typ != o.typ {\nreturn false\n}")
 	eachChoice(pr, "v.typ", fields, func(f *field) string {
@@ -351,7 +351,7 @@ func (p *plan) printOneofShared(pr *printer, n string, fields []*field) {
 	})
 	pr.P("}")
 	pr.P("")
-	pr.P("// markDiff marks what differs from held, and says whether anything does.")
+	pr.P("// markDiff marks what differs from held, and reports whether anything does.")
 	pr.P("func (v *%s) markDiff(held *%s) bool {", n, n)
 	pr.P("if v.Equal(held) {\nv.node.SetModified(0)\nreturn false\n}")
 	pr.P("v.node.SetModified(1)")
@@ -395,7 +395,7 @@ func (p *plan) printOneofEncoder(pr *printer, s *schema.Struct, fields []*field)
 	pr.P("func (e *%sEncoder) Encode(v *%s) {", private(s.Name), s.Name)
 	pr.P("v.node.SetModified(0)")
 	pr.P("typ := v.typ")
-	pr.P("if uint64(typ) > e.head.Choices {\ntyp = %sTypeNone // the stream's schema has no such choice\n}", s.Name)
+	pr.P("if uint64(typ) > e.head.Choices {\ntyp = %sTypeNone // the schema of the stream lacks the choice\n}", s.Name)
 	pr.P("v.sent = typ")
 	pr.P("e.head.Write(uint64(typ), e.head.Width)")
 	eachChoice(pr, "typ", fields, func(f *field) string {
@@ -450,7 +450,7 @@ func (p *plan) printOneofDecoder(pr *printer, s *schema.Struct, fields []*field,
 	pr.P("v.typ = typ\n}")
 	if box {
 		pr.P("")
-		pr.P("// open makes the box of v, if the record may still take memory.")
+		pr.P("// open allocates the box of v, if the record is within its memory limit.")
 		pr.P("func (d *%sDecoder) open(v *%s) bool {", private(n), n)
 		pr.P("if v.box == nil {")
 		pr.P("if !stefrt.Take(d.head.Alloc, &d.head, int(unsafe.Sizeof(%sBox{}))) {\nreturn false\n}", private(n))

@@ -15,26 +15,26 @@ import (
 func (p *plan) printSchema(pr *printer) {
 	for _, r := range p.schema.Roots() {
 		pr.P("")
-		pr.P("// %sSchema returns the schema of %s, whole: shared, not to be changed.", r.Name, r.Name)
+		pr.P("// %sSchema returns the complete schema of %s. It is shared: do not change it.", r.Name, r.Name)
 		pr.P("func %sSchema() *schema.Struct { return parsedSchema().Root(%q) }", r.Name, r.Name)
 		if p.formed(r) {
 			pr.P("")
-			pr.P("// %sCompactRoot returns the schema of %s with the fields of the compact form: shared,", r.Name, r.Name)
-			pr.P("// not to be changed.")
+			pr.P("// %sCompactRoot returns the schema of %s with the fields of the compact form. It is", r.Name, r.Name)
+			pr.P("// shared: do not change it.")
 			pr.P("func %sCompactRoot() *schema.Struct { return parsedForm().Root(%q) }", r.Name, r.Name)
 		}
 	}
 	pr.P("")
 	pr.P("var parsedSchema = sync.OnceValue(func() *schema.Schema { return idl.MustParse(%q, schemaText) })", p.options.Source)
 	pr.P("")
-	pr.P("// schemaText is the schema without its comments, a type a line.")
+	pr.P("// schemaText is the schema without comments, with one type per line.")
 	pr.P("const schemaText = `%s`", bare(schema.Print(p.plain)))
 	if p.options.Form != nil {
 		pr.P("")
 		pr.P("var parsedForm = sync.OnceValue(func() *schema.Schema {")
 		pr.P("return schema.Extend(parsedSchema(), idl.MustParse(%q, formText))\n})", p.options.Source)
 		pr.P("")
-		pr.P("// formText is what the compact form adds.")
+		pr.P("// formText is the part of the schema that the compact form adds.")
 		pr.P("const formText = `%s`", bare(schema.Print(p.options.Form)))
 	}
 }

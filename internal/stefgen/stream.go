@@ -40,7 +40,7 @@ func (p *plan) printFields(pr *printer, r *schema.Struct) {
 	n := r.Name
 	structs, _ := reached(r)
 	pr.P("")
-	pr.P("// %sFields says what the schema of a %s stream has: for each struct its", n, n)
+	pr.P("// %sFields describes the schema of a %s stream: for each struct its", n, n)
 	pr.P("// fields, as bits of Modified, for each oneof the last of its choices. It has 0")
 	pr.P("// for a type that the stream does not use.")
 	pr.P("type %sFields struct {", n)

@@ -28,7 +28,7 @@ type field struct {
 
 // formDoc prints that a field is not for programs, if it belongs to the form.
 func (f *field) formDoc(pr *printer) {
-	pr.If(f.form, "// It is of the compact form: the writer sets it, programs do not use it.")
+	pr.If(f.form, "// It belongs to the compact form: the writer sets it. Programs must not use it.")
 }
 
 // ofForm says whether field i of a struct is added by the form of the schema.
@@ -123,7 +123,7 @@ func (p *plan) printStruct(pr *printer, s *schema.Struct) {
 		pr.P(")")
 	}
 	pr.P("")
-	pr.P("// New%s returns an initial value that is part of no record.", s.Name)
+	pr.P("// New%s returns an initial value that is not part of a record.", s.Name)
 	pr.P("func New%s() *%s { return stefrt.New((*%s).init) }", s.Name, s.Name, s.Name)
 	for _, f := range fields {
 		p.printAccessors(pr, s, f)
@@ -149,7 +149,7 @@ func (p *plan) printAccessors(pr *printer, s *schema.Struct, f *field) {
 	f.formDoc(pr)
 	switch {
 	case f.class == classNode && f.lazy:
-		pr.P("// It is nil until it was first present.")
+		pr.P("// It is nil before it is present for the first time.")
 		pr.P("func (s *%s) %s() %s { return %s }", s.Name, getter(f), getterType(f.t), view(f.t, "s."+f.priv))
 	case f.class == classNode:
 		pr.P("func (s *%s) %s() %s { return %s }", s.Name, getter(f), getterType(f.t), view(f.t, "&s."+f.priv))
@@ -164,7 +164,7 @@ func (p *plan) printAccessors(pr *printer, s *schema.Struct, f *field) {
 	}
 	if f.present != "" {
 		pr.P("")
-		pr.P("// Has%s says whether %s is present.", f.name, f.name)
+		pr.P("// Has%s reports whether %s is present.", f.name, f.name)
 		pr.P("func (s *%s) Has%s() bool { return s.present&(%s) != 0 }", s.Name, f.name, f.present)
 	}
 	switch f.class {
@@ -233,8 +233,8 @@ func (p *plan) printSharedSetter(pr *printer, s *schema.Struct, f *field) {
 		add = fmt.Sprintf("if s.present&(%s) == 0 {\ns.node.Mark(%s)\ns.present |= %s\n}\n", f.present, f.bit, f.present)
 	}
 	pr.P("")
-	pr.P("// Set%s sets %s to a value that is from then on shared; see package stef.", f.name, f.name)
-	pr.P("// Writers of different goroutines must not share a value: give each its own.")
+	pr.P("// Set%s sets %s to a value, which becomes shared; see package stef.", f.name, f.name)
+	pr.P("// Writers of different goroutines must not share a value: use one value for each.")
 	pr.P("func (s *%s) Set%s(v *%s) {", s.Name, f.name, f.t.Name)
 	pr.P("%sif v == s.%s {\nreturn\n}", add, f.priv)
 	pr.P("v = v.share(&s.node)")
@@ -245,7 +245,7 @@ func (p *plan) printSharedSetter(pr *printer, s *schema.Struct, f *field) {
 	pr.P("if %s {\ns.node.Unmark(%s)\n} else {\ns.node.Mark(%s)\n}", condition, f.bit, f.bit)
 	pr.P("s.%s = v\n}", f.priv)
 	pr.P("")
-	pr.P("// Edit%s returns %s to change it, as a copy if it is shared%s.", f.name, f.name, absent)
+	pr.P("// Edit%s returns %s for changes, as a copy if it is shared%s.", f.name, f.name, absent)
 	pr.P("func (s *%s) Edit%s() *%s {", s.Name, f.name, f.t.Name)
 	if f.present != "" {
 		pr.P("if s.present&(%s) == 0 {", f.present)

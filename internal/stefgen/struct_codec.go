@@ -94,8 +94,8 @@ func (p *plan) printDictEncode(pr *printer, s *schema.Struct) {
 	n := s.Name
 	pr.P("")
 	pr.P("// Encode writes v, or a reference to an equal value written before, and")
-	pr.P("// returns the shared value that the reader holds from then on. held is what it")
-	pr.P("// held before, nil if that is not to be relied on.")
+	pr.P("// returns the shared value that the reader then holds. held is the value that it")
+	pr.P("// held before, or nil if that is unknown.")
 	pr.P("func (e *%sEncoder) Encode(v, held *%s) *%s {", private(n), n, n)
 	pr.P("if ref, ok := e.dict.Known(&v.slot); ok {\ne.head.Reference(ref)\nreturn v\n}")
 	pr.P("entry, ref, sum := e.dict.Find(v, (*%s).hash, (*%s).Equal)", n, n)
@@ -118,8 +118,8 @@ func (p *plan) printStructDecoder(pr *printer, s *schema.Struct, fields []*field
 	n := s.Name
 	pr.P("")
 	if s.Dict != "" {
-		pr.P("// Decode returns a value of the dictionary, which may be new. held is the value")
-		pr.P("// until now.")
+		pr.P("// Decode returns an entry of the dictionary, which may be new. held is the")
+		pr.P("// previous value.")
 		pr.P("func (d *%s) Decode(held *%s) *%s {", name, n, n)
 		pr.P("if d.head.Read(1) == 0 {")
 		pr.P("if entry := d.dict.Entry(&d.head.BitsIn); entry != nil {\nreturn entry\n}")

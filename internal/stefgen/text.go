@@ -40,7 +40,7 @@ func printJSONOf(t *schema.Type, on, v, ref string) string {
 
 func (p *plan) printStructText(pr *printer, s *schema.Struct, fields []*field) {
 	pr.P("")
-	pr.P("// String returns s as JSON, for people to read.")
+	pr.P("// String returns s as JSON for human readers.")
 	pr.P("func (s *%s) String() string { return stefrt.StringOf(s.json) }", s.Name)
 	pr.P("")
 	pr.P("func (s *%s) json(j *stefrt.JSON) {", s.Name)
@@ -53,7 +53,7 @@ func (p *plan) printStructText(pr *printer, s *schema.Struct, fields []*field) {
 
 func (p *plan) printOneofText(pr *printer, n string, fields []*field) {
 	pr.P("")
-	pr.P("// String returns the value as people write it: text as it is, bytes as base64,")
+	pr.P("// String returns the value for human readers: text unchanged, bytes as base64,")
 	pr.P("// composite values as JSON. It is empty without a value.")
 	pr.P("func (v *%s) String() string {", n)
 	pr.P("switch v.typ {\ncase %sTypeNone:\nreturn \"\"", n)
@@ -91,7 +91,7 @@ func (p *plan) printOneofText(pr *printer, n string, fields []*field) {
 // as an array of pairs.
 func (p *plan) printMultimapText(pr *printer, n string, k, v part) {
 	pr.P("")
-	pr.P("// String returns m as JSON, for people to read.")
+	pr.P("// String returns m as JSON for human readers.")
 	pr.P("func (m *%s) String() string { return stefrt.StringOf(m.json) }", n)
 	pr.P("")
 	pr.P("func (m *%s) json(j *stefrt.JSON) {", n)

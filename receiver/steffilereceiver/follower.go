@@ -108,7 +108,7 @@ func (f *follower[T]) client(ctx context.Context, host component.Host) (storage.
 	}
 	s, ok := extension.(storage.Extension)
 	if !ok {
-		return nil, fmt.Errorf("storage is %q, which is no storage extension: use one such as file_storage", id)
+		return nil, fmt.Errorf("storage is %q, which is not a storage extension: use one such as file_storage", id)
 	}
 	return s.GetClient(ctx, component.KindReceiver, f.id, f.sig.Name)
 }
@@ -452,7 +452,7 @@ func (f *follower[T]) warn(key, operation string, err error) {
 	f.log.Warn("Cannot "+phrases[operation], zap.String("file", key), zap.Error(err))
 }
 
-// warnAs is warn for permanent states: it counts them once.
+// warnAs logs and counts a permanent state of a file once.
 func (f *follower[T]) warnAs(key, operation string, err error) {
 	if f.warned[key] != operation+": "+err.Error() {
 		f.warn(key, operation, err)

@@ -18,7 +18,7 @@ import (
 const rootKey = "stef.root"
 
 // errUnknownSignal means that the headers of a file do not determine its signal.
-var errUnknownSignal = errors.New("neither the name nor the headers of the file tell its signal: set assume_signal")
+var errUnknownSignal = errors.New("neither the name nor the headers of the file determine its signal: set assume_signal")
 
 // signalByName returns the signal in the name of a file, or "".
 func signalByName(path string) string {

@@ -131,10 +131,10 @@ type TimeoutsConfig struct {
 // Validate reports invalid timeouts.
 func (c *TimeoutsConfig) Validate() error {
 	return errors.Join(
-		confkeys.DurationAtLeast("first_message", c.FirstMessage, 0, "0 is no bound, the default is 10s"),
-		confkeys.DurationAtLeast("header", c.Header, 0, "0 is no bound, the default is 1m"),
-		confkeys.DurationAtLeast("chunk", c.Chunk, 0, "0 is no bound, the default is 2m"),
-		confkeys.DurationAtLeast("idle", c.Idle, 0, "0 is no bound, the default is 30s"),
+		confkeys.DurationAtLeast("first_message", c.FirstMessage, 0, "0 means no bound, the default is 10s"),
+		confkeys.DurationAtLeast("header", c.Header, 0, "0 means no bound, the default is 1m"),
+		confkeys.DurationAtLeast("chunk", c.Chunk, 0, "0 means no bound, the default is 2m"),
+		confkeys.DurationAtLeast("idle", c.Idle, 0, "0 means no bound, the default is 30s"),
 	)
 }
 
@@ -188,12 +188,12 @@ func (c *Config) Validate() error {
 	}
 	errs = append(errs, port(c.ServerConfig.NetAddr.Endpoint))
 	errs = append(errs,
-		confkeys.DurationAtLeast("ack_interval", c.AckInterval, 0, "0 acknowledges at once, the default is 10ms"),
+		confkeys.DurationAtLeast("ack_interval", c.AckInterval, 0, "0 acknowledges immediately, the default is 10ms"),
 		confkeys.AtLeast("consumers_per_stream", c.ConsumersPerStream, 1, "1 hands batches on one after another, the default is 4"),
 		confkeys.AtLeast("max_batch_items", c.MaxBatchItems, 0, "0 makes a batch of each frame, the default is 8192"),
 		confkeys.Between("max_batch_mib", c.MaxBatchMiB, 1, maxMiB, "the default is 8"),
-		confkeys.DurationAtLeast("retry_after", c.RetryAfter, 0, "0 lets clients come back at once, the default is 5s"),
-		confkeys.ZeroOr("max_stream_lifetime", c.MaxStreamLifetime, shortestLifetime, "for no bound", "better some minutes: each stream sends its dictionaries anew"),
+		confkeys.DurationAtLeast("retry_after", c.RetryAfter, 0, "0 lets clients retry immediately, the default is 5s"),
+		confkeys.ZeroOr("max_stream_lifetime", c.MaxStreamLifetime, shortestLifetime, "for no bound", "some minutes are better: each new stream sends its dictionaries again"),
 		confkeys.DurationAtLeast("shutdown_timeout", c.ShutdownTimeout, time.Microsecond, "without time to wait, data that is in the receiver would be cut off; the default is 5s"),
 	)
 	return errors.Join(errs...)
@@ -206,9 +206,9 @@ func (c *LimitsConfig) Validate() error {
 		confkeys.Between("max_chunk_mib", c.MaxChunkMiB, 1, maxMiB, "the default is 16"),
 		confkeys.Between("max_frame_mib", c.MaxFrameMiB, 1, formatMiB, fmt.Sprintf("the format allows no frame above %d, the default is 32", formatMiB)),
 		confkeys.Between("max_record_alloc_mib", c.MaxRecordAllocMiB, 1, maxMiB, "the default is 16"),
-		confkeys.Between("max_dict_mib_per_stream", c.MaxDictMiBPerStream, 1, maxMiB/4, "the default is 64; clients send dictionaries anew when they reach it"),
+		confkeys.Between("max_dict_mib_per_stream", c.MaxDictMiBPerStream, 1, maxMiB/4, "the default is 64; clients reset their dictionaries when they reach it"),
 		confkeys.Between("stream_memory_limit_mib", c.StreamMemoryLimitMiB, 1, math.MaxInt/mib, "the default is 512"),
-		confkeys.AtLeast("max_streams", c.MaxStreams, 0, "0 is no bound"),
+		confkeys.AtLeast("max_streams", c.MaxStreams, 0, "0 means no bound"),
 		confkeys.Between("memory_limit_mib", c.MemoryLimitMiB, 1, math.MaxInt/mib, "the default is 512"),
 	}
 	if c.MemoryLimitMiB > 0 && c.MemoryLimitMiB < c.MaxChunkMiB {
@@ -221,7 +221,7 @@ func (c *LimitsConfig) Validate() error {
 // Validate reports an invalid admission.
 func (c *AdmissionConfig) Validate() error {
 	return errors.Join(
-		confkeys.Between("request_limit_mib", c.RequestLimitMiB, 0, math.MaxInt/mib, "0 is no bound, the default is 128"),
+		confkeys.Between("request_limit_mib", c.RequestLimitMiB, 0, math.MaxInt/mib, "0 means no bound, the default is 128"),
 		confkeys.Between("waiting_limit_mib", c.WaitingLimitMiB, 0, math.MaxInt/mib, "0 refuses instead of waiting, the default is 32"),
 	)
 }

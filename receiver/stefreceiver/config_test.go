@@ -132,7 +132,7 @@ func TestConfigMistakes(t *testing.T) {
 	f("-1s", "ack_interval", "is -1s", "set it to 0s or more", "10ms")
 	f("-1s", "retry_after", "set it to 0s or more")
 	f("0s", "shutdown_timeout", "set it to 1µs or more", "5s")
-	f("10ms", "max_stream_lifetime", "set it to 0 for no bound, or to 1s or more; better some minutes")
+	f("10ms", "max_stream_lifetime", "set it to 0 for no bound, or to 1s or more; some minutes are better")
 	f("-1h", "max_stream_lifetime", "set it to 0")
 	f(0, "consumers_per_stream", "set it to 1 or more")
 	f(-1, "max_batch_items", "set it to 0 or more")

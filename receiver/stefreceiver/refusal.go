@@ -99,7 +99,7 @@ func unavailable(message string, after time.Duration) *status.Status {
 
 // errHeldMost ends in order a stream that held more memory than the others. Its
 // client opens another one immediately.
-var errHeldMost = detailed(codes.Unavailable, "the streams of this receiver hold too much memory, this one most: open it anew",
+var errHeldMost = detailed(codes.Unavailable, "the streams of this receiver hold too much memory, this one the most: open it again",
 	&errdetails.ErrorInfo{Reason: stefgrpc.ReasonReconnect, Domain: stefgrpc.ReasonDomain}).Err()
 
 // undecodable returns the status of a request that cannot be decoded.

@@ -23,7 +23,7 @@ const MaxDepth = 1024
 const MaxPairs = 1023
 
 // decoder decodes records from the columns of successive frames. It never modifies a
-// value: changed values are built anew, unchanged ones are shared with the previous
+// value: changed values are newly built, unchanged ones are shared with the previous
 // record. So records can be returned, and stored in dictionaries, without a copy.
 type decoder struct {
 	dicts readDicts

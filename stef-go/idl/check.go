@@ -90,7 +90,7 @@ func (c *checker) defineName(name string, d definition) {
 		first, d = d, first
 		c.names[name] = first
 	}
-	c.list.errorf(named(name, d.pos), "%s is defined already, on line %d", quoted(name), first.pos.Line)
+	c.list.errorf(named(name, d.pos), "%s is already defined on line %d", quoted(name), first.pos.Line)
 }
 
 // eachType calls visit for the types of fields, choices, keys and values. For an
@@ -147,7 +147,7 @@ func (c *checker) fields(s *schema.Struct) {
 	lines := map[string]int{}
 	for _, f := range s.Fields {
 		if line, taken := lines[f.Name]; taken {
-			c.list.errorf(named(f.Name, f.Pos), "%s has a field %s already, on line %d",
+			c.list.errorf(named(f.Name, f.Pos), "%s already has a field %s on line %d",
 				quoted(s.Name), quoted(f.Name), line)
 			continue
 		}
@@ -161,7 +161,7 @@ func (c *checker) enumValues(e *schema.Enum) {
 	for _, v := range e.Values {
 		at := named(v.Name, v.Pos)
 		if line, taken := lines[v.Name]; taken {
-			c.list.errorf(at, "enum %s has a value %s already, on line %d", quoted(e.Name), quoted(v.Name), line)
+			c.list.errorf(at, "enum %s already has a value %s on line %d", quoted(e.Name), quoted(v.Name), line)
 			continue
 		}
 		lines[v.Name] = v.Pos.Line

@@ -48,11 +48,11 @@ func (c *checker) stringDict(t *schema.Type) bool {
 	case schema.KindEnum:
 		c.list.errorf(at, "enum %s cannot have a dictionary; string and bytes can", quoted(t.Name))
 	case schema.KindStruct:
-		c.list.warnf(at, "the dictionary here means nothing: that of a struct is named where struct %s is defined",
+		c.list.warnf(at, "the dictionary here has no effect: that of a struct is named where struct %s is defined",
 			quoted(t.Name))
 		t.Dict = ""
 	case schema.KindOneof, schema.KindMultimap:
-		c.list.warnf(at, "the dictionary here means nothing: a %s has none", t.Kind)
+		c.list.warnf(at, "the dictionary here has no effect: a %s has none", t.Kind)
 		t.Dict = ""
 	}
 	return false

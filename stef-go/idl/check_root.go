@@ -40,7 +40,7 @@ func (c *checker) firstStruct() string {
 func (c *checker) unused() {
 	roots := c.schema.Roots()
 	if len(roots) == 0 {
-		c.list.warnf(span{}, "the file has no root struct, so no stream can be made of it: write %s",
+		c.list.warnf(span{}, "the file has no root struct, so no stream can use it: write %s",
 			quoted("struct "+c.firstStruct()+" root {"))
 		return
 	}

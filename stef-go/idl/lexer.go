@@ -124,7 +124,7 @@ func (l *lexer) emit(t token) token {
 func (l *lexer) word(start rune) token {
 	text, at := l.take(isWordRune)
 	if start == '_' {
-		l.list.errorf(at, "%s is no name: a name starts with a letter", quoted(text))
+		l.list.errorf(at, "%s is not a name: a name starts with a letter", quoted(text))
 	}
 	kind := identifier
 	if isKeyword(text) {
@@ -167,7 +167,7 @@ func (l *lexer) slash() {
 		return
 	}
 	if !l.at('/') {
-		l.list.errorf(at, "a single / means nothing; a comment starts with //")
+		l.list.errorf(at, "a single / has no meaning; a comment starts with //")
 		return
 	}
 	l.advance()

@@ -281,9 +281,9 @@ func (p *parser) field(s *schema.Struct) bool {
 		at := p.next().span
 		switch {
 		case s.Oneof:
-			p.list.warnf(at, "optional means nothing in a oneof: a choice is not there unless it is chosen")
+			p.list.warnf(at, "optional has no effect in a oneof: a choice is not there unless it is chosen")
 		case f.Optional:
-			p.list.warnf(at, "field %s is optional already", quoted(f.Name))
+			p.list.warnf(at, "field %s is already optional", quoted(f.Name))
 		default:
 			f.Optional = true
 		}

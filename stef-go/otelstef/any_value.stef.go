@@ -37,7 +37,7 @@ type AnyValueType uint8
 
 // The choices of AnyValue.
 const (
-	// AnyValueTypeNone is no value.
+	// AnyValueTypeNone means that there is no value.
 	AnyValueTypeNone AnyValueType = iota
 	// AnyValueTypeString is text; OTLP wants UTF-8, the format does not check it.
 	AnyValueTypeString
@@ -55,7 +55,7 @@ const (
 	AnyValueTypeBytes
 )
 
-// String returns the name of the choice: None, or that of the schema.
+// String returns the name of the choice: None, or the name in the schema.
 func (t AnyValueType) String() string {
 	switch t {
 	case AnyValueTypeNone:
@@ -78,13 +78,13 @@ func (t AnyValueType) String() string {
 	return "AnyValueType(" + strconv.Itoa(int(t)) + ")"
 }
 
-// NewAnyValue returns a AnyValue without a value that is part of no record.
+// NewAnyValue returns a AnyValue without a value. It is not part of a record.
 func NewAnyValue() *AnyValue { return stefrt.New((*AnyValue).init) }
 
-// Type returns the choice. The getters of the others return zero or nil.
+// Type returns the choice. The getters of the other choices return zero or nil.
 func (v *AnyValue) Type() AnyValueType { return v.typ }
 
-// SetType sets the choice, with its initial value if it was another.
+// SetType sets the choice. A new choice has its initial value.
 func (v *AnyValue) SetType(typ AnyValueType) {
 	if v.typ == typ {
 		return
@@ -114,7 +114,7 @@ func (v *AnyValue) SetType(typ AnyValueType) {
 	v.str = ""
 }
 
-// open makes the box.
+// open allocates the box.
 func (v *AnyValue) open() {
 	if v.box != nil {
 		return
@@ -136,7 +136,7 @@ func (v *AnyValue) Str() string {
 // SetString sets the value.
 func (v *AnyValue) SetString(x string) { v.SetStringRef(x, 0) }
 
-// SetStringRef is SetString with the reference of the writer's dictionary to it, or 0.
+// SetStringRef is SetString with the reference to the text in the writer's dictionary, or 0.
 func (v *AnyValue) SetStringRef(x string, ref stef.TextRef) {
 	if v.typ == AnyValueTypeString && codec.SameText(v.str, stef.TextRef(v.num), x, ref) {
 		if ref != 0 {
@@ -261,7 +261,7 @@ func (v *AnyValue) SetBytes(x []byte) {
 	}
 }
 
-// String returns the value as people write it: text as it is, bytes as base64,
+// String returns the value for human readers: text unchanged, bytes as base64,
 // composite values as JSON. It is empty without a value.
 func (v *AnyValue) String() string {
 	switch v.typ {
@@ -304,17 +304,17 @@ func (v *AnyValue) json(j *stefrt.JSON) {
 
 func (v *AnyValue) init(parent *stefrt.Node, bit uint64) { v.node.Init(parent, bit) }
 
-// clear gives v the initial value, without marks.
+// clear sets the initial value without marks.
 func (v *AnyValue) clear() {
 	v.node.SetModified(0)
 	v.typ, v.sent = 0, 0
 	v.str = ""
 }
 
-// Reset sets no value.
+// Reset removes the value.
 func (v *AnyValue) Reset() { v.SetType(AnyValueTypeNone) }
 
-// CopyFrom gives v the value of src.
+// CopyFrom copies the value of src to v.
 func (v *AnyValue) CopyFrom(src *AnyValue) {
 	switch src.typ {
 	case AnyValueTypeNone:
@@ -336,7 +336,7 @@ func (v *AnyValue) CopyFrom(src *AnyValue) {
 	}
 }
 
-// Equal says whether v and o have the same value; floats are compared bit by bit.
+// Equal reports whether v and o have the same value; floats are compared bit by bit.
 func (v *AnyValue) Equal(o *AnyValue) bool {
 	if v.typ != o.typ {
 		return false
@@ -380,7 +380,7 @@ func (v *AnyValue) clean() {
 	}
 }
 
-// markDiff marks what differs from held, and says whether anything does.
+// markDiff marks what differs from held, and reports whether anything does.
 func (v *AnyValue) markDiff(held *AnyValue) bool {
 	if v.Equal(held) {
 		v.node.SetModified(0)

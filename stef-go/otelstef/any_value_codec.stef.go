@@ -45,7 +45,7 @@ func (e *anyValueEncoder) Encode(v *AnyValue) {
 	v.node.SetModified(0)
 	typ := v.typ
 	if uint64(typ) > e.head.Choices {
-		typ = AnyValueTypeNone // the stream's schema has no such choice
+		typ = AnyValueTypeNone // the schema of the stream lacks the choice
 	}
 	v.sent = typ
 	e.head.Write(uint64(typ), e.head.Width)
@@ -142,7 +142,7 @@ func (d *anyValueDecoder) Decode(v *AnyValue) {
 	v.typ = typ
 }
 
-// open makes the box of v, if the record may still take memory.
+// open allocates the box of v, if the record is within its memory limit.
 func (d *anyValueDecoder) open(v *AnyValue) bool {
 	if v.box == nil {
 		if !stefrt.Take(d.head.Alloc, &d.head, int(unsafe.Sizeof(anyValueBox{}))) {
@@ -153,7 +153,7 @@ func (d *anyValueDecoder) open(v *AnyValue) bool {
 	return true
 }
 
-// anyValueElem is what arrays need to know of AnyValue, set at start-up.
+// anyValueElem has the functions of AnyValue that arrays call. It is set at start-up.
 var anyValueElem stefrt.Elem[AnyValue]
 
 func init() {

@@ -22,8 +22,8 @@ import (
 // pointers to their parts stay valid.
 type Attributes struct {
 	node  stefrt.Node
-	pairs []*attributesPair // up to the capacity all are allocated
-	sent  int               // the number of pairs last written
+	pairs []*attributesPair // all pairs up to the capacity are allocated
+	sent  int               // the number of pairs that was last written
 }
 
 type attributesPair struct {
@@ -32,13 +32,13 @@ type attributesPair struct {
 	value  AnyValue
 }
 
-// NewAttributes returns an empty value that is part of no record.
+// NewAttributes returns an empty value that is not part of a record.
 func NewAttributes() *Attributes { return new(Attributes) }
 
 // Len returns the number of pairs.
 func (m *Attributes) Len() int { return len(m.pairs) }
 
-// SetLen makes m n pairs long. New pairs have initial keys and values.
+// SetLen sets the number of pairs to n. New pairs have initial keys and values.
 func (m *Attributes) SetLen(n int) {
 	old := len(m.pairs)
 	if n == old {
@@ -62,7 +62,7 @@ func (m *Attributes) SetLen(n int) {
 	}
 }
 
-// grow makes m n pairs long, new pairs being whatever they were.
+// grow sets the number of pairs to n. New pairs may have old contents.
 func (m *Attributes) grow(n int) {
 	if old := cap(m.pairs); n > old {
 		pairs := make([]*attributesPair, max(n, 2*old, 4))
@@ -82,7 +82,7 @@ func (m *Attributes) Key(i int) string { return m.pairs[i].key }
 // SetKey sets the key of pair i. It panics if i is not below Len.
 func (m *Attributes) SetKey(i int, key string) { m.SetKeyRef(i, key, 0) }
 
-// SetKeyRef is SetKey with the reference of the writer's dictionary to it, or 0.
+// SetKeyRef is SetKey with the reference to the text in the writer's dictionary, or 0.
 func (m *Attributes) SetKeyRef(i int, key string, ref stef.TextRef) {
 	p := m.pairs[i]
 	if codec.SameText(p.key, p.keyRef, key, ref) {
@@ -107,8 +107,8 @@ func (m *Attributes) SetString(i int, key string, value string) {
 	m.pairs[i].value.SetString(value)
 }
 
-// SetStrings makes m pairs of keys and values, as many as there are of each. It is SetLen
-// and SetString of each pair for who has references of the writer's dictionaries, or 0.
+// SetStrings replaces all pairs. keys and values must have equal lengths. Pass references
+// of the writer's dictionaries to skip lookups, otherwise 0. Without references use SetString.
 func (m *Attributes) SetStrings(keys, values []stef.Text) {
 	m.SetLen(len(keys))
 	for i, p := range m.pairs {
@@ -205,7 +205,7 @@ func (m *Attributes) AppendKVList(key string) *KeyValueList { return m.Append(ke
 // AppendBytes adds a pair with that key and value.
 func (m *Attributes) AppendBytes(key string, value []byte) { m.Append(key).SetBytes(value) }
 
-// String returns m as JSON, for people to read.
+// String returns m as JSON for human readers.
 func (m *Attributes) String() string { return stefrt.StringOf(m.json) }
 
 func (m *Attributes) json(j *stefrt.JSON) {
@@ -219,16 +219,16 @@ func (m *Attributes) json(j *stefrt.JSON) {
 
 func (m *Attributes) init(parent *stefrt.Node, bit uint64) { m.node.Init(parent, bit) }
 
-// clear makes m empty, without marks.
+// clear removes all pairs without marks.
 func (m *Attributes) clear() {
 	m.node.SetModified(0)
 	m.pairs, m.sent = m.pairs[:0], 0
 }
 
-// Reset makes m empty.
+// Reset removes all pairs.
 func (m *Attributes) Reset() { m.SetLen(0) }
 
-// CopyFrom gives m the pairs of src.
+// CopyFrom replaces the pairs of m by copies of those of src.
 func (m *Attributes) CopyFrom(src *Attributes) {
 	m.SetLen(len(src.pairs))
 	for i, p := range src.pairs {
@@ -237,7 +237,7 @@ func (m *Attributes) CopyFrom(src *Attributes) {
 	}
 }
 
-// Equal says whether m and o have the same pairs in the same order; floats are
+// Equal reports whether m and o have the same pairs in the same order; floats are
 // compared bit by bit.
 func (m *Attributes) Equal(o *Attributes) bool {
 	if len(m.pairs) != len(o.pairs) {
@@ -272,7 +272,7 @@ func (m *Attributes) clean() {
 	}
 }
 
-// markDiff marks what differs from held, and says whether anything does.
+// markDiff marks what differs from held, and reports whether anything does.
 func (m *Attributes) markDiff(held *Attributes) bool {
 	mask := uint64(0)
 	if len(m.pairs) != len(held.pairs) {
@@ -387,7 +387,7 @@ func (d *attributesDecoder) Decode(m *Attributes) {
 	}
 }
 
-// resize makes m as long as the header says, if that is within the limits.
+// resize sets the number of pairs to that of the header, if it is within the limits.
 func (d *attributesDecoder) resize(m *Attributes, h uint64) bool {
 	old := len(m.pairs)
 	n, ok := d.head.Pairs(h, cap(m.pairs), int(unsafe.Sizeof(attributesPair{})))

@@ -22,8 +22,8 @@ import (
 // pointers to their parts stay valid.
 type BodyMap struct {
 	node  stefrt.Node
-	pairs []*bodyMapPair // up to the capacity all are allocated
-	sent  int            // the number of pairs last written
+	pairs []*bodyMapPair // all pairs up to the capacity are allocated
+	sent  int            // the number of pairs that was last written
 }
 
 type bodyMapPair struct {
@@ -32,13 +32,13 @@ type bodyMapPair struct {
 	value  BodyValue
 }
 
-// NewBodyMap returns an empty value that is part of no record.
+// NewBodyMap returns an empty value that is not part of a record.
 func NewBodyMap() *BodyMap { return new(BodyMap) }
 
 // Len returns the number of pairs.
 func (m *BodyMap) Len() int { return len(m.pairs) }
 
-// SetLen makes m n pairs long. New pairs have initial keys and values.
+// SetLen sets the number of pairs to n. New pairs have initial keys and values.
 func (m *BodyMap) SetLen(n int) {
 	old := len(m.pairs)
 	if n == old {
@@ -62,7 +62,7 @@ func (m *BodyMap) SetLen(n int) {
 	}
 }
 
-// grow makes m n pairs long, new pairs being whatever they were.
+// grow sets the number of pairs to n. New pairs may have old contents.
 func (m *BodyMap) grow(n int) {
 	if old := cap(m.pairs); n > old {
 		pairs := make([]*bodyMapPair, max(n, 2*old, 4))
@@ -82,7 +82,7 @@ func (m *BodyMap) Key(i int) string { return m.pairs[i].key }
 // SetKey sets the key of pair i. It panics if i is not below Len.
 func (m *BodyMap) SetKey(i int, key string) { m.SetKeyRef(i, key, 0) }
 
-// SetKeyRef is SetKey with the reference of the writer's dictionary to it, or 0.
+// SetKeyRef is SetKey with the reference to the text in the writer's dictionary, or 0.
 func (m *BodyMap) SetKeyRef(i int, key string, ref stef.TextRef) {
 	p := m.pairs[i]
 	if codec.SameText(p.key, p.keyRef, key, ref) {
@@ -107,8 +107,8 @@ func (m *BodyMap) SetString(i int, key string, value string) {
 	m.pairs[i].value.SetString(value)
 }
 
-// SetStrings makes m pairs of keys and values, as many as there are of each. It is SetLen
-// and SetString of each pair for who has references of the writer's dictionaries, or 0.
+// SetStrings replaces all pairs. keys and values must have equal lengths. Pass references
+// of the writer's dictionaries to skip lookups, otherwise 0. Without references use SetString.
 func (m *BodyMap) SetStrings(keys, values []stef.Text) {
 	m.SetLen(len(keys))
 	for i, p := range m.pairs {
@@ -205,7 +205,7 @@ func (m *BodyMap) AppendMap(key string) *BodyMap { return m.Append(key).SetMap()
 // AppendBytes adds a pair with that key and value.
 func (m *BodyMap) AppendBytes(key string, value []byte) { m.Append(key).SetBytes(value) }
 
-// String returns m as JSON, for people to read.
+// String returns m as JSON for human readers.
 func (m *BodyMap) String() string { return stefrt.StringOf(m.json) }
 
 func (m *BodyMap) json(j *stefrt.JSON) {
@@ -219,16 +219,16 @@ func (m *BodyMap) json(j *stefrt.JSON) {
 
 func (m *BodyMap) init(parent *stefrt.Node, bit uint64) { m.node.Init(parent, bit) }
 
-// clear makes m empty, without marks.
+// clear removes all pairs without marks.
 func (m *BodyMap) clear() {
 	m.node.SetModified(0)
 	m.pairs, m.sent = m.pairs[:0], 0
 }
 
-// Reset makes m empty.
+// Reset removes all pairs.
 func (m *BodyMap) Reset() { m.SetLen(0) }
 
-// CopyFrom gives m the pairs of src.
+// CopyFrom replaces the pairs of m by copies of those of src.
 func (m *BodyMap) CopyFrom(src *BodyMap) {
 	m.SetLen(len(src.pairs))
 	for i, p := range src.pairs {
@@ -237,7 +237,7 @@ func (m *BodyMap) CopyFrom(src *BodyMap) {
 	}
 }
 
-// Equal says whether m and o have the same pairs in the same order; floats are
+// Equal reports whether m and o have the same pairs in the same order; floats are
 // compared bit by bit.
 func (m *BodyMap) Equal(o *BodyMap) bool {
 	if len(m.pairs) != len(o.pairs) {
@@ -343,7 +343,7 @@ func (d *bodyMapDecoder) Decode(m *BodyMap) {
 	}
 }
 
-// resize makes m as long as the header says, if that is within the limits.
+// resize sets the number of pairs to that of the header, if it is within the limits.
 func (d *bodyMapDecoder) resize(m *BodyMap, h uint64) bool {
 	old := len(m.pairs)
 	n, ok := d.head.Pairs(h, cap(m.pairs), int(unsafe.Sizeof(bodyMapPair{})))

@@ -23,8 +23,8 @@ import (
 // pointers to their parts stay valid.
 type BodyParams struct {
 	node  stefrt.Node
-	pairs []*bodyParamsPair // up to the capacity all are allocated
-	sent  int               // the number of pairs last written
+	pairs []*bodyParamsPair // all pairs up to the capacity are allocated
+	sent  int               // the number of pairs that was last written
 }
 
 type bodyParamsPair struct {
@@ -33,13 +33,13 @@ type bodyParamsPair struct {
 	valueRef stef.TextRef // 0 if it is not known
 }
 
-// NewBodyParams returns an empty value that is part of no record.
+// NewBodyParams returns an empty value that is not part of a record.
 func NewBodyParams() *BodyParams { return new(BodyParams) }
 
 // Len returns the number of pairs.
 func (m *BodyParams) Len() int { return len(m.pairs) }
 
-// SetLen makes m n pairs long. New pairs have initial keys and values.
+// SetLen sets the number of pairs to n. New pairs have initial keys and values.
 func (m *BodyParams) SetLen(n int) {
 	old := len(m.pairs)
 	if n == old {
@@ -59,7 +59,7 @@ func (m *BodyParams) SetLen(n int) {
 	}
 }
 
-// grow makes m n pairs long, new pairs being whatever they were.
+// grow sets the number of pairs to n. New pairs may have old contents.
 func (m *BodyParams) grow(n int) {
 	if old := cap(m.pairs); n > old {
 		pairs := make([]*bodyParamsPair, max(n, 2*old, 4))
@@ -90,7 +90,7 @@ func (m *BodyParams) Value(i int) string { return m.pairs[i].value }
 // SetValue sets the value of pair i. It panics if i is not below Len.
 func (m *BodyParams) SetValue(i int, value string) { m.SetValueRef(i, value, 0) }
 
-// SetValueRef is SetValue with the reference of the writer's dictionary to it, or 0.
+// SetValueRef is SetValue with the reference to the text in the writer's dictionary, or 0.
 func (m *BodyParams) SetValueRef(i int, value string, ref stef.TextRef) {
 	p := m.pairs[i]
 	if codec.SameText(p.value, p.valueRef, value, ref) {
@@ -151,7 +151,7 @@ func (m *BodyParams) Delete(i, j int) {
 	m.SetLen(len(m.pairs) - (j - i))
 }
 
-// String returns m as JSON, for people to read.
+// String returns m as JSON for human readers.
 func (m *BodyParams) String() string { return stefrt.StringOf(m.json) }
 
 func (m *BodyParams) json(j *stefrt.JSON) {
@@ -170,16 +170,16 @@ func (m *BodyParams) json(j *stefrt.JSON) {
 
 func (m *BodyParams) init(parent *stefrt.Node, bit uint64) { m.node.Init(parent, bit) }
 
-// clear makes m empty, without marks.
+// clear removes all pairs without marks.
 func (m *BodyParams) clear() {
 	m.node.SetModified(0)
 	m.pairs, m.sent = m.pairs[:0], 0
 }
 
-// Reset makes m empty.
+// Reset removes all pairs.
 func (m *BodyParams) Reset() { m.SetLen(0) }
 
-// CopyFrom gives m the pairs of src.
+// CopyFrom replaces the pairs of m by copies of those of src.
 func (m *BodyParams) CopyFrom(src *BodyParams) {
 	m.SetLen(len(src.pairs))
 	for i, p := range src.pairs {
@@ -188,7 +188,7 @@ func (m *BodyParams) CopyFrom(src *BodyParams) {
 	}
 }
 
-// Equal says whether m and o have the same pairs in the same order; floats are
+// Equal reports whether m and o have the same pairs in the same order; floats are
 // compared bit by bit.
 func (m *BodyParams) Equal(o *BodyParams) bool {
 	if len(m.pairs) != len(o.pairs) {
@@ -285,7 +285,7 @@ func (d *bodyParamsDecoder) Decode(m *BodyParams) {
 	}
 }
 
-// resize makes m as long as the header says, if that is within the limits.
+// resize sets the number of pairs to that of the header, if it is within the limits.
 func (d *bodyParamsDecoder) resize(m *BodyParams, h uint64) bool {
 	n, ok := d.head.Pairs(h, cap(m.pairs), int(unsafe.Sizeof(bodyParamsPair{})))
 	m.grow(n)

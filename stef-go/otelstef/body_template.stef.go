@@ -24,7 +24,7 @@ const (
 	BodyTemplateFieldParams
 )
 
-// NewBodyTemplate returns an initial value that is part of no record.
+// NewBodyTemplate returns an initial value that is not part of a record.
 func NewBodyTemplate() *BodyTemplate { return stefrt.New((*BodyTemplate).init) }
 
 // Template is the text between the parameters.
@@ -44,7 +44,7 @@ func (s *BodyTemplate) SetTemplate(v string) {
 // Params are the parameters in order.
 func (s *BodyTemplate) Params() *BodyParams { return &s.params }
 
-// String returns s as JSON, for people to read.
+// String returns s as JSON for human readers.
 func (s *BodyTemplate) String() string { return stefrt.StringOf(s.json) }
 
 func (s *BodyTemplate) json(j *stefrt.JSON) {
@@ -62,7 +62,7 @@ func (s *BodyTemplate) init(parent *stefrt.Node, bit uint64) {
 	s.params.init(&s.node, BodyTemplateFieldParams)
 }
 
-// clear gives s the initial value, without marks.
+// clear sets the initial value without marks.
 func (s *BodyTemplate) clear() {
 	s.node.SetModified(0)
 	s.template = ""
@@ -71,16 +71,16 @@ func (s *BodyTemplate) clear() {
 
 var initialBodyTemplate = NewBodyTemplate()
 
-// Reset gives s the initial value.
+// Reset sets the initial value.
 func (s *BodyTemplate) Reset() { s.CopyFrom(initialBodyTemplate) }
 
-// CopyFrom gives s the value of src. Shared values are shared, not copied.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied.
 func (s *BodyTemplate) CopyFrom(src *BodyTemplate) {
 	s.SetTemplate(src.template)
 	s.params.CopyFrom(&src.params)
 }
 
-// Equal says whether s and o have the same value; floats are compared bit by bit.
+// Equal reports whether s and o have the same value; floats are compared bit by bit.
 func (s *BodyTemplate) Equal(o *BodyTemplate) bool {
 	return s.template == o.template &&
 		s.params.Equal(&o.params)

@@ -37,7 +37,7 @@ type BodyValueType uint8
 
 // The choices of BodyValue.
 const (
-	// BodyValueTypeNone is no value.
+	// BodyValueTypeNone means that there is no value.
 	BodyValueTypeNone BodyValueType = iota
 	// BodyValueTypeString is text.
 	BodyValueTypeString
@@ -55,7 +55,7 @@ const (
 	BodyValueTypeBytes
 )
 
-// String returns the name of the choice: None, or that of the schema.
+// String returns the name of the choice: None, or the name in the schema.
 func (t BodyValueType) String() string {
 	switch t {
 	case BodyValueTypeNone:
@@ -78,13 +78,13 @@ func (t BodyValueType) String() string {
 	return "BodyValueType(" + strconv.Itoa(int(t)) + ")"
 }
 
-// NewBodyValue returns a BodyValue without a value that is part of no record.
+// NewBodyValue returns a BodyValue without a value. It is not part of a record.
 func NewBodyValue() *BodyValue { return stefrt.New((*BodyValue).init) }
 
-// Type returns the choice. The getters of the others return zero or nil.
+// Type returns the choice. The getters of the other choices return zero or nil.
 func (v *BodyValue) Type() BodyValueType { return v.typ }
 
-// SetType sets the choice, with its initial value if it was another.
+// SetType sets the choice. A new choice has its initial value.
 func (v *BodyValue) SetType(typ BodyValueType) {
 	if v.typ == typ {
 		return
@@ -114,7 +114,7 @@ func (v *BodyValue) SetType(typ BodyValueType) {
 	v.str = ""
 }
 
-// open makes the box.
+// open allocates the box.
 func (v *BodyValue) open() {
 	if v.box != nil {
 		return
@@ -136,7 +136,7 @@ func (v *BodyValue) Str() string {
 // SetString sets the value.
 func (v *BodyValue) SetString(x string) { v.SetStringRef(x, 0) }
 
-// SetStringRef is SetString with the reference of the writer's dictionary to it, or 0.
+// SetStringRef is SetString with the reference to the text in the writer's dictionary, or 0.
 func (v *BodyValue) SetStringRef(x string, ref stef.TextRef) {
 	if v.typ == BodyValueTypeString && codec.SameText(v.str, stef.TextRef(v.num), x, ref) {
 		if ref != 0 {
@@ -261,7 +261,7 @@ func (v *BodyValue) SetBytes(x []byte) {
 	}
 }
 
-// String returns the value as people write it: text as it is, bytes as base64,
+// String returns the value for human readers: text unchanged, bytes as base64,
 // composite values as JSON. It is empty without a value.
 func (v *BodyValue) String() string {
 	switch v.typ {
@@ -304,17 +304,17 @@ func (v *BodyValue) json(j *stefrt.JSON) {
 
 func (v *BodyValue) init(parent *stefrt.Node, bit uint64) { v.node.Init(parent, bit) }
 
-// clear gives v the initial value, without marks.
+// clear sets the initial value without marks.
 func (v *BodyValue) clear() {
 	v.node.SetModified(0)
 	v.typ, v.sent = 0, 0
 	v.str = ""
 }
 
-// Reset sets no value.
+// Reset removes the value.
 func (v *BodyValue) Reset() { v.SetType(BodyValueTypeNone) }
 
-// CopyFrom gives v the value of src.
+// CopyFrom copies the value of src to v.
 func (v *BodyValue) CopyFrom(src *BodyValue) {
 	switch src.typ {
 	case BodyValueTypeNone:
@@ -336,7 +336,7 @@ func (v *BodyValue) CopyFrom(src *BodyValue) {
 	}
 }
 
-// Equal says whether v and o have the same value; floats are compared bit by bit.
+// Equal reports whether v and o have the same value; floats are compared bit by bit.
 func (v *BodyValue) Equal(o *BodyValue) bool {
 	if v.typ != o.typ {
 		return false

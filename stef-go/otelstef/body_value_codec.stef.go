@@ -45,7 +45,7 @@ func (e *bodyValueEncoder) Encode(v *BodyValue) {
 	v.node.SetModified(0)
 	typ := v.typ
 	if uint64(typ) > e.head.Choices {
-		typ = BodyValueTypeNone // the stream's schema has no such choice
+		typ = BodyValueTypeNone // the schema of the stream lacks the choice
 	}
 	v.sent = typ
 	e.head.Write(uint64(typ), e.head.Width)
@@ -142,7 +142,7 @@ func (d *bodyValueDecoder) Decode(v *BodyValue) {
 	v.typ = typ
 }
 
-// open makes the box of v, if the record may still take memory.
+// open allocates the box of v, if the record is within its memory limit.
 func (d *bodyValueDecoder) open(v *BodyValue) bool {
 	if v.box == nil {
 		if !stefrt.Take(d.head.Alloc, &d.head, int(unsafe.Sizeof(bodyValueBox{}))) {
@@ -153,7 +153,7 @@ func (d *bodyValueDecoder) open(v *BodyValue) bool {
 	return true
 }
 
-// bodyValueElem is what arrays need to know of BodyValue, set at start-up.
+// bodyValueElem has the functions of BodyValue that arrays call. It is set at start-up.
 var bodyValueElem stefrt.Elem[BodyValue]
 
 func init() {

@@ -22,15 +22,15 @@ const (
 	CompactLogFieldTraceLow
 )
 
-// NewCompactLog returns an initial value that is part of no record.
+// NewCompactLog returns an initial value that is not part of a record.
 func NewCompactLog() *CompactLog { return stefrt.New((*CompactLog).init) }
 
 // TraceHigh is the first half of the id of a new trace, as the bits of a double.
-// It is of the compact form: the writer sets it, programs do not use it.
+// It belongs to the compact form: the writer sets it. Programs must not use it.
 func (s *CompactLog) TraceHigh() float64 { return s.traceHigh }
 
 // SetTraceHigh sets TraceHigh.
-// It is of the compact form: the writer sets it, programs do not use it.
+// It belongs to the compact form: the writer sets it. Programs must not use it.
 func (s *CompactLog) SetTraceHigh(v float64) {
 	if !stefrt.SameFloat(s.traceHigh, v) {
 		s.node.Mark(CompactLogFieldTraceHigh)
@@ -39,11 +39,11 @@ func (s *CompactLog) SetTraceHigh(v float64) {
 }
 
 // TraceLow is the second half of the id of a new trace, as the bits of a double.
-// It is of the compact form: the writer sets it, programs do not use it.
+// It belongs to the compact form: the writer sets it. Programs must not use it.
 func (s *CompactLog) TraceLow() float64 { return s.traceLow }
 
 // SetTraceLow sets TraceLow.
-// It is of the compact form: the writer sets it, programs do not use it.
+// It belongs to the compact form: the writer sets it. Programs must not use it.
 func (s *CompactLog) SetTraceLow(v float64) {
 	if !stefrt.SameFloat(s.traceLow, v) {
 		s.node.Mark(CompactLogFieldTraceLow)
@@ -51,7 +51,7 @@ func (s *CompactLog) SetTraceLow(v float64) {
 	}
 }
 
-// String returns s as JSON, for people to read.
+// String returns s as JSON for human readers.
 func (s *CompactLog) String() string { return stefrt.StringOf(s.json) }
 
 func (s *CompactLog) json(j *stefrt.JSON) {
@@ -66,7 +66,7 @@ func (s *CompactLog) Modified() uint64 { return s.node.Modified() }
 
 func (s *CompactLog) init(parent *stefrt.Node, bit uint64) { s.node.Init(parent, bit) }
 
-// clear gives s the initial value, without marks.
+// clear sets the initial value without marks.
 func (s *CompactLog) clear() {
 	s.node.SetModified(0)
 	s.traceHigh, s.traceLow = 0, 0
@@ -74,16 +74,16 @@ func (s *CompactLog) clear() {
 
 var initialCompactLog = NewCompactLog()
 
-// Reset gives s the initial value.
+// Reset sets the initial value.
 func (s *CompactLog) Reset() { s.CopyFrom(initialCompactLog) }
 
-// CopyFrom gives s the value of src. Shared values are shared, not copied.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied.
 func (s *CompactLog) CopyFrom(src *CompactLog) {
 	s.SetTraceHigh(src.traceHigh)
 	s.SetTraceLow(src.traceLow)
 }
 
-// Equal says whether s and o have the same value; floats are compared bit by bit.
+// Equal reports whether s and o have the same value; floats are compared bit by bit.
 func (s *CompactLog) Equal(o *CompactLog) bool {
 	return stefrt.SameFloat(s.traceHigh, o.traceHigh) &&
 		stefrt.SameFloat(s.traceLow, o.traceLow)

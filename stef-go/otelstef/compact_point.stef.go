@@ -30,15 +30,15 @@ const (
 	CompactPointFieldFloats
 )
 
-// NewCompactPoint returns an initial value that is part of no record.
+// NewCompactPoint returns an initial value that is not part of a record.
 func NewCompactPoint() *CompactPoint { return stefrt.New((*CompactPoint).init) }
 
 // Time is the code of the difference between the time and its forecast.
-// It is of the compact form: the writer sets it, programs do not use it.
+// It belongs to the compact form: the writer sets it. Programs must not use it.
 func (s *CompactPoint) Time() uint64 { return s.time }
 
 // SetTime sets Time.
-// It is of the compact form: the writer sets it, programs do not use it.
+// It belongs to the compact form: the writer sets it. Programs must not use it.
 func (s *CompactPoint) SetTime(v uint64) {
 	if s.time != v {
 		s.node.Mark(CompactPointFieldTime)
@@ -47,11 +47,11 @@ func (s *CompactPoint) SetTime(v uint64) {
 }
 
 // Start is the code of the difference between the start time and the expected one.
-// It is of the compact form: the writer sets it, programs do not use it.
+// It belongs to the compact form: the writer sets it. Programs must not use it.
 func (s *CompactPoint) Start() uint64 { return s.start }
 
 // SetStart sets Start.
-// It is of the compact form: the writer sets it, programs do not use it.
+// It belongs to the compact form: the writer sets it. Programs must not use it.
 func (s *CompactPoint) SetStart(v uint64) {
 	if s.start != v {
 		s.node.Mark(CompactPointFieldStart)
@@ -60,11 +60,11 @@ func (s *CompactPoint) SetStart(v uint64) {
 }
 
 // Form is the difference of the form of the value: its kind and decimal places.
-// It is of the compact form: the writer sets it, programs do not use it.
+// It belongs to the compact form: the writer sets it. Programs must not use it.
 func (s *CompactPoint) Form() uint64 { return s.form }
 
 // SetForm sets Form.
-// It is of the compact form: the writer sets it, programs do not use it.
+// It belongs to the compact form: the writer sets it. Programs must not use it.
 func (s *CompactPoint) SetForm(v uint64) {
 	if s.form != v {
 		s.node.Mark(CompactPointFieldForm)
@@ -73,11 +73,11 @@ func (s *CompactPoint) SetForm(v uint64) {
 }
 
 // Bits are the bits in which a double differs from the one before in its series.
-// It is of the compact form: the writer sets it, programs do not use it.
+// It belongs to the compact form: the writer sets it. Programs must not use it.
 func (s *CompactPoint) Bits() float64 { return s.bits }
 
 // SetBits sets Bits.
-// It is of the compact form: the writer sets it, programs do not use it.
+// It belongs to the compact form: the writer sets it. Programs must not use it.
 func (s *CompactPoint) SetBits(v float64) {
 	if !stefrt.SameFloat(s.bits, v) {
 		s.node.Mark(CompactPointFieldBits)
@@ -87,14 +87,14 @@ func (s *CompactPoint) SetBits(v float64) {
 
 // Words are the differences of the integers of a histogram or summary, and times
 // without a code.
-// It is of the compact form: the writer sets it, programs do not use it.
+// It belongs to the compact form: the writer sets it. Programs must not use it.
 func (s *CompactPoint) Words() *list.Values[uint64] { return (*list.Values[uint64])(&s.words) }
 
 // Floats are the bits in which the doubles of a histogram or summary differ.
-// It is of the compact form: the writer sets it, programs do not use it.
+// It belongs to the compact form: the writer sets it. Programs must not use it.
 func (s *CompactPoint) Floats() *list.Floats { return (*list.Floats)(&s.floats) }
 
-// String returns s as JSON, for people to read.
+// String returns s as JSON for human readers.
 func (s *CompactPoint) String() string { return stefrt.StringOf(s.json) }
 
 func (s *CompactPoint) json(j *stefrt.JSON) {
@@ -117,7 +117,7 @@ func (s *CompactPoint) init(parent *stefrt.Node, bit uint64) {
 	s.floats.Init(&s.node, CompactPointFieldFloats)
 }
 
-// clear gives s the initial value, without marks.
+// clear sets the initial value without marks.
 func (s *CompactPoint) clear() {
 	s.node.SetModified(0)
 	s.time, s.start, s.form, s.bits = 0, 0, 0, 0
@@ -127,10 +127,10 @@ func (s *CompactPoint) clear() {
 
 var initialCompactPoint = NewCompactPoint()
 
-// Reset gives s the initial value.
+// Reset sets the initial value.
 func (s *CompactPoint) Reset() { s.CopyFrom(initialCompactPoint) }
 
-// CopyFrom gives s the value of src. Shared values are shared, not copied.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied.
 func (s *CompactPoint) CopyFrom(src *CompactPoint) {
 	s.SetTime(src.time)
 	s.SetStart(src.start)
@@ -140,7 +140,7 @@ func (s *CompactPoint) CopyFrom(src *CompactPoint) {
 	s.floats.CopyFrom(&src.floats)
 }
 
-// Equal says whether s and o have the same value; floats are compared bit by bit.
+// Equal reports whether s and o have the same value; floats are compared bit by bit.
 func (s *CompactPoint) Equal(o *CompactPoint) bool {
 	return s.time == o.time &&
 		s.start == o.start &&

@@ -34,15 +34,15 @@ const (
 	CompactSpanFieldApart
 )
 
-// NewCompactSpan returns an initial value that is part of no record.
+// NewCompactSpan returns an initial value that is not part of a record.
 func NewCompactSpan() *CompactSpan { return stefrt.New((*CompactSpan).init) }
 
 // Trace refers to the trace: to the last one, a new one, or one by its number.
-// It is of the compact form: the writer sets it, programs do not use it.
+// It belongs to the compact form: the writer sets it. Programs must not use it.
 func (s *CompactSpan) Trace() uint64 { return s.trace }
 
 // SetTrace sets Trace.
-// It is of the compact form: the writer sets it, programs do not use it.
+// It belongs to the compact form: the writer sets it. Programs must not use it.
 func (s *CompactSpan) SetTrace(v uint64) {
 	if s.trace != v {
 		s.node.Mark(CompactSpanFieldTrace)
@@ -51,11 +51,11 @@ func (s *CompactSpan) SetTrace(v uint64) {
 }
 
 // TraceHigh is the first half of the id of a new trace, as the bits of a double.
-// It is of the compact form: the writer sets it, programs do not use it.
+// It belongs to the compact form: the writer sets it. Programs must not use it.
 func (s *CompactSpan) TraceHigh() float64 { return s.traceHigh }
 
 // SetTraceHigh sets TraceHigh.
-// It is of the compact form: the writer sets it, programs do not use it.
+// It belongs to the compact form: the writer sets it. Programs must not use it.
 func (s *CompactSpan) SetTraceHigh(v float64) {
 	if !stefrt.SameFloat(s.traceHigh, v) {
 		s.node.Mark(CompactSpanFieldTraceHigh)
@@ -64,11 +64,11 @@ func (s *CompactSpan) SetTraceHigh(v float64) {
 }
 
 // TraceLow is the second half of the id of a new trace, as the bits of a double.
-// It is of the compact form: the writer sets it, programs do not use it.
+// It belongs to the compact form: the writer sets it. Programs must not use it.
 func (s *CompactSpan) TraceLow() float64 { return s.traceLow }
 
 // SetTraceLow sets TraceLow.
-// It is of the compact form: the writer sets it, programs do not use it.
+// It belongs to the compact form: the writer sets it. Programs must not use it.
 func (s *CompactSpan) SetTraceLow(v float64) {
 	if !stefrt.SameFloat(s.traceLow, v) {
 		s.node.Mark(CompactSpanFieldTraceLow)
@@ -77,11 +77,11 @@ func (s *CompactSpan) SetTraceLow(v float64) {
 }
 
 // Known refers to the id of the span, if it was sent before as that of a parent.
-// It is of the compact form: the writer sets it, programs do not use it.
+// It belongs to the compact form: the writer sets it. Programs must not use it.
 func (s *CompactSpan) Known() uint64 { return s.known }
 
 // SetKnown sets Known.
-// It is of the compact form: the writer sets it, programs do not use it.
+// It belongs to the compact form: the writer sets it. Programs must not use it.
 func (s *CompactSpan) SetKnown(v uint64) {
 	if s.known != v {
 		s.node.Mark(CompactSpanFieldKnown)
@@ -90,11 +90,11 @@ func (s *CompactSpan) SetKnown(v uint64) {
 }
 
 // Parent refers to the parent: to none, a new id, or an id that was sent before.
-// It is of the compact form: the writer sets it, programs do not use it.
+// It belongs to the compact form: the writer sets it. Programs must not use it.
 func (s *CompactSpan) Parent() uint64 { return s.parent }
 
 // SetParent sets Parent.
-// It is of the compact form: the writer sets it, programs do not use it.
+// It belongs to the compact form: the writer sets it. Programs must not use it.
 func (s *CompactSpan) SetParent(v uint64) {
 	if s.parent != v {
 		s.node.Mark(CompactSpanFieldParent)
@@ -103,11 +103,11 @@ func (s *CompactSpan) SetParent(v uint64) {
 }
 
 // ParentID is the id of a parent that was not sent before, as the bits of a double.
-// It is of the compact form: the writer sets it, programs do not use it.
+// It belongs to the compact form: the writer sets it. Programs must not use it.
 func (s *CompactSpan) ParentID() float64 { return s.parentID }
 
 // SetParentID sets ParentID.
-// It is of the compact form: the writer sets it, programs do not use it.
+// It belongs to the compact form: the writer sets it. Programs must not use it.
 func (s *CompactSpan) SetParentID(v float64) {
 	if !stefrt.SameFloat(s.parentID, v) {
 		s.node.Mark(CompactSpanFieldParentID)
@@ -117,15 +117,15 @@ func (s *CompactSpan) SetParentID(v float64) {
 
 // Times are the codes of the differences of the times of events, and times without
 // a code.
-// It is of the compact form: the writer sets it, programs do not use it.
+// It belongs to the compact form: the writer sets it. Programs must not use it.
 func (s *CompactSpan) Times() *list.Values[uint64] { return (*list.Values[uint64])(&s.times) }
 
 // Apart says that the ids are in Span, because one of them has another length.
-// It is of the compact form: the writer sets it, programs do not use it.
+// It belongs to the compact form: the writer sets it. Programs must not use it.
 func (s *CompactSpan) Apart() bool { return s.apart }
 
 // SetApart sets Apart.
-// It is of the compact form: the writer sets it, programs do not use it.
+// It belongs to the compact form: the writer sets it. Programs must not use it.
 func (s *CompactSpan) SetApart(v bool) {
 	if s.apart != v {
 		s.node.Mark(CompactSpanFieldApart)
@@ -133,7 +133,7 @@ func (s *CompactSpan) SetApart(v bool) {
 	}
 }
 
-// String returns s as JSON, for people to read.
+// String returns s as JSON for human readers.
 func (s *CompactSpan) String() string { return stefrt.StringOf(s.json) }
 
 func (s *CompactSpan) json(j *stefrt.JSON) {
@@ -157,7 +157,7 @@ func (s *CompactSpan) init(parent *stefrt.Node, bit uint64) {
 	s.times.Init(&s.node, CompactSpanFieldTimes)
 }
 
-// clear gives s the initial value, without marks.
+// clear sets the initial value without marks.
 func (s *CompactSpan) clear() {
 	s.node.SetModified(0)
 	s.trace, s.traceHigh, s.traceLow, s.known, s.parent, s.parentID, s.apart = 0, 0, 0, 0, 0, 0, false
@@ -166,10 +166,10 @@ func (s *CompactSpan) clear() {
 
 var initialCompactSpan = NewCompactSpan()
 
-// Reset gives s the initial value.
+// Reset sets the initial value.
 func (s *CompactSpan) Reset() { s.CopyFrom(initialCompactSpan) }
 
-// CopyFrom gives s the value of src. Shared values are shared, not copied.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied.
 func (s *CompactSpan) CopyFrom(src *CompactSpan) {
 	s.SetTrace(src.trace)
 	s.SetTraceHigh(src.traceHigh)
@@ -181,7 +181,7 @@ func (s *CompactSpan) CopyFrom(src *CompactSpan) {
 	s.SetApart(src.apart)
 }
 
-// Equal says whether s and o have the same value; floats are compared bit by bit.
+// Equal reports whether s and o have the same value; floats are compared bit by bit.
 func (s *CompactSpan) Equal(o *CompactSpan) bool {
 	return s.trace == o.trace &&
 		stefrt.SameFloat(s.traceHigh, o.traceHigh) &&

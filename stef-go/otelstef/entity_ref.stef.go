@@ -26,7 +26,7 @@ const (
 	EntityRefFieldDescriptionKeys
 )
 
-// NewEntityRef returns an initial value that is part of no record.
+// NewEntityRef returns an initial value that is not part of a record.
 func NewEntityRef() *EntityRef { return stefrt.New((*EntityRef).init) }
 
 // SchemaURL is the schema URL of the entity.
@@ -65,7 +65,7 @@ func (s *EntityRef) DescriptionKeys() *list.Values[string] {
 	return (*list.Values[string])(&s.descriptionKeys)
 }
 
-// String returns s as JSON, for people to read.
+// String returns s as JSON for human readers.
 func (s *EntityRef) String() string { return stefrt.StringOf(s.json) }
 
 func (s *EntityRef) json(j *stefrt.JSON) {
@@ -86,7 +86,7 @@ func (s *EntityRef) init(parent *stefrt.Node, bit uint64) {
 	s.descriptionKeys.Init(&s.node, EntityRefFieldDescriptionKeys)
 }
 
-// clear gives s the initial value, without marks.
+// clear sets the initial value without marks.
 func (s *EntityRef) clear() {
 	s.node.SetModified(0)
 	s.schemaURL, s.typeField = "", ""
@@ -96,10 +96,10 @@ func (s *EntityRef) clear() {
 
 var initialEntityRef = NewEntityRef()
 
-// Reset gives s the initial value.
+// Reset sets the initial value.
 func (s *EntityRef) Reset() { s.CopyFrom(initialEntityRef) }
 
-// CopyFrom gives s the value of src. Shared values are shared, not copied.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied.
 func (s *EntityRef) CopyFrom(src *EntityRef) {
 	s.SetSchemaURL(src.schemaURL)
 	s.SetType(src.typeField)
@@ -107,7 +107,7 @@ func (s *EntityRef) CopyFrom(src *EntityRef) {
 	s.descriptionKeys.CopyFrom(&src.descriptionKeys)
 }
 
-// Equal says whether s and o have the same value; floats are compared bit by bit.
+// Equal reports whether s and o have the same value; floats are compared bit by bit.
 func (s *EntityRef) Equal(o *EntityRef) bool {
 	return s.schemaURL == o.schemaURL &&
 		s.typeField == o.typeField &&
@@ -130,7 +130,7 @@ func (s *EntityRef) clean() {
 	s.descriptionKeys.Clean()
 }
 
-// markDiff marks what differs from held, and says whether anything does.
+// markDiff marks what differs from held, and reports whether anything does.
 func (s *EntityRef) markDiff(held *EntityRef) bool {
 	var mask uint64
 	mask |= stefrt.If(s.schemaURL != held.schemaURL, EntityRefFieldSchemaURL)
@@ -218,7 +218,7 @@ func (d *entityRefDecoder) Decode(s *EntityRef) {
 	}
 }
 
-// entityRefElem is what arrays need to know of EntityRef, set at start-up.
+// entityRefElem has the functions of EntityRef that arrays call. It is set at start-up.
 var entityRefElem stefrt.Elem[EntityRef]
 
 func init() {

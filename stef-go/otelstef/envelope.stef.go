@@ -21,13 +21,13 @@ const (
 	EnvelopeFieldAttributes uint64 = 1 << iota
 )
 
-// NewEnvelope returns an initial value that is part of no record.
+// NewEnvelope returns an initial value that is not part of a record.
 func NewEnvelope() *Envelope { return stefrt.New((*Envelope).init) }
 
 // Attributes are free for the sender and the receiver to agree on.
 func (s *Envelope) Attributes() *EnvelopeAttributes { return &s.attributes }
 
-// String returns s as JSON, for people to read.
+// String returns s as JSON for human readers.
 func (s *Envelope) String() string { return stefrt.StringOf(s.json) }
 
 func (s *Envelope) json(j *stefrt.JSON) {
@@ -44,7 +44,7 @@ func (s *Envelope) init(parent *stefrt.Node, bit uint64) {
 	s.attributes.init(&s.node, EnvelopeFieldAttributes)
 }
 
-// clear gives s the initial value, without marks.
+// clear sets the initial value without marks.
 func (s *Envelope) clear() {
 	s.node.SetModified(0)
 	s.attributes.clear()
@@ -52,13 +52,13 @@ func (s *Envelope) clear() {
 
 var initialEnvelope = NewEnvelope()
 
-// Reset gives s the initial value.
+// Reset sets the initial value.
 func (s *Envelope) Reset() { s.CopyFrom(initialEnvelope) }
 
-// CopyFrom gives s the value of src. Shared values are shared, not copied.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied.
 func (s *Envelope) CopyFrom(src *Envelope) { s.attributes.CopyFrom(&src.attributes) }
 
-// Equal says whether s and o have the same value; floats are compared bit by bit.
+// Equal reports whether s and o have the same value; floats are compared bit by bit.
 func (s *Envelope) Equal(o *Envelope) bool { return s.attributes.Equal(&o.attributes) }
 
 // markAll marks all of s as changed.

@@ -22,8 +22,8 @@ import (
 // pointers to their parts stay valid.
 type EnvelopeAttributes struct {
 	node  stefrt.Node
-	pairs []*envelopeAttributesPair // up to the capacity all are allocated
-	sent  int                       // the number of pairs last written
+	pairs []*envelopeAttributesPair // all pairs up to the capacity are allocated
+	sent  int                       // the number of pairs that was last written
 }
 
 type envelopeAttributesPair struct {
@@ -31,13 +31,13 @@ type envelopeAttributesPair struct {
 	value []byte
 }
 
-// NewEnvelopeAttributes returns an empty value that is part of no record.
+// NewEnvelopeAttributes returns an empty value that is not part of a record.
 func NewEnvelopeAttributes() *EnvelopeAttributes { return new(EnvelopeAttributes) }
 
 // Len returns the number of pairs.
 func (m *EnvelopeAttributes) Len() int { return len(m.pairs) }
 
-// SetLen makes m n pairs long. New pairs have initial keys and values.
+// SetLen sets the number of pairs to n. New pairs have initial keys and values.
 func (m *EnvelopeAttributes) SetLen(n int) {
 	old := len(m.pairs)
 	if n == old {
@@ -56,7 +56,7 @@ func (m *EnvelopeAttributes) SetLen(n int) {
 	}
 }
 
-// grow makes m n pairs long, new pairs being whatever they were.
+// grow sets the number of pairs to n. New pairs may have old contents.
 func (m *EnvelopeAttributes) grow(n int) {
 	if old := cap(m.pairs); n > old {
 		pairs := make([]*envelopeAttributesPair, max(n, 2*old, 4))
@@ -145,7 +145,7 @@ func (m *EnvelopeAttributes) Delete(i, j int) {
 	m.SetLen(len(m.pairs) - (j - i))
 }
 
-// String returns m as JSON, for people to read.
+// String returns m as JSON for human readers.
 func (m *EnvelopeAttributes) String() string { return stefrt.StringOf(m.json) }
 
 func (m *EnvelopeAttributes) json(j *stefrt.JSON) {
@@ -159,16 +159,16 @@ func (m *EnvelopeAttributes) json(j *stefrt.JSON) {
 
 func (m *EnvelopeAttributes) init(parent *stefrt.Node, bit uint64) { m.node.Init(parent, bit) }
 
-// clear makes m empty, without marks.
+// clear removes all pairs without marks.
 func (m *EnvelopeAttributes) clear() {
 	m.node.SetModified(0)
 	m.pairs, m.sent = m.pairs[:0], 0
 }
 
-// Reset makes m empty.
+// Reset removes all pairs.
 func (m *EnvelopeAttributes) Reset() { m.SetLen(0) }
 
-// CopyFrom gives m the pairs of src.
+// CopyFrom replaces the pairs of m by copies of those of src.
 func (m *EnvelopeAttributes) CopyFrom(src *EnvelopeAttributes) {
 	m.SetLen(len(src.pairs))
 	for i, p := range src.pairs {
@@ -177,7 +177,7 @@ func (m *EnvelopeAttributes) CopyFrom(src *EnvelopeAttributes) {
 	}
 }
 
-// Equal says whether m and o have the same pairs in the same order; floats are
+// Equal reports whether m and o have the same pairs in the same order; floats are
 // compared bit by bit.
 func (m *EnvelopeAttributes) Equal(o *EnvelopeAttributes) bool {
 	if len(m.pairs) != len(o.pairs) {
@@ -274,7 +274,7 @@ func (d *envelopeAttributesDecoder) Decode(m *EnvelopeAttributes) {
 	}
 }
 
-// resize makes m as long as the header says, if that is within the limits.
+// resize sets the number of pairs to that of the header, if it is within the limits.
 func (d *envelopeAttributesDecoder) resize(m *EnvelopeAttributes, h uint64) bool {
 	n, ok := d.head.Pairs(h, cap(m.pairs), int(unsafe.Sizeof(envelopeAttributesPair{})))
 	m.grow(n)

@@ -27,7 +27,7 @@ const (
 	EventFieldDroppedAttributesCount
 )
 
-// NewEvent returns an initial value that is part of no record.
+// NewEvent returns an initial value that is not part of a record.
 func NewEvent() *Event { return stefrt.New((*Event).init) }
 
 // Name names the event.
@@ -69,7 +69,7 @@ func (s *Event) SetDroppedAttributesCount(v uint64) {
 	}
 }
 
-// String returns s as JSON, for people to read.
+// String returns s as JSON for human readers.
 func (s *Event) String() string { return stefrt.StringOf(s.json) }
 
 func (s *Event) json(j *stefrt.JSON) {
@@ -89,7 +89,7 @@ func (s *Event) init(parent *stefrt.Node, bit uint64) {
 	s.attributes.init(&s.node, EventFieldAttributes)
 }
 
-// clear gives s the initial value, without marks.
+// clear sets the initial value without marks.
 func (s *Event) clear() {
 	s.node.SetModified(0)
 	s.name, s.timeUnixNano, s.droppedAttributesCount = "", 0, 0
@@ -98,10 +98,10 @@ func (s *Event) clear() {
 
 var initialEvent = NewEvent()
 
-// Reset gives s the initial value.
+// Reset sets the initial value.
 func (s *Event) Reset() { s.CopyFrom(initialEvent) }
 
-// CopyFrom gives s the value of src. Shared values are shared, not copied.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied.
 func (s *Event) CopyFrom(src *Event) {
 	s.SetName(src.name)
 	s.SetTimeUnixNano(src.timeUnixNano)
@@ -109,7 +109,7 @@ func (s *Event) CopyFrom(src *Event) {
 	s.SetDroppedAttributesCount(src.droppedAttributesCount)
 }
 
-// Equal says whether s and o have the same value; floats are compared bit by bit.
+// Equal reports whether s and o have the same value; floats are compared bit by bit.
 func (s *Event) Equal(o *Event) bool {
 	return s.name == o.name &&
 		s.timeUnixNano == o.timeUnixNano &&
@@ -192,7 +192,7 @@ func (d *eventDecoder) Decode(s *Event) {
 	}
 }
 
-// eventElem is what arrays need to know of Event, set at start-up.
+// eventElem has the functions of Event that arrays call. It is set at start-up.
 var eventElem stefrt.Elem[Event]
 
 func init() {

@@ -30,7 +30,7 @@ const (
 	ExemplarFieldFilteredAttributes
 )
 
-// NewExemplar returns an initial value that is part of no record.
+// NewExemplar returns an initial value that is not part of a record.
 func NewExemplar() *Exemplar { return stefrt.New((*Exemplar).init) }
 
 // Timestamp is in Unix nanoseconds.
@@ -72,7 +72,7 @@ func (s *Exemplar) SetTraceID(v []byte) {
 // FilteredAttributes are those the aggregation dropped.
 func (s *Exemplar) FilteredAttributes() *Attributes { return &s.filteredAttributes }
 
-// String returns s as JSON, for people to read.
+// String returns s as JSON for human readers.
 func (s *Exemplar) String() string { return stefrt.StringOf(s.json) }
 
 func (s *Exemplar) json(j *stefrt.JSON) {
@@ -94,7 +94,7 @@ func (s *Exemplar) init(parent *stefrt.Node, bit uint64) {
 	s.filteredAttributes.init(&s.node, ExemplarFieldFilteredAttributes)
 }
 
-// clear gives s the initial value, without marks.
+// clear sets the initial value without marks.
 func (s *Exemplar) clear() {
 	s.node.SetModified(0)
 	s.timestamp, s.spanID, s.traceID = 0, s.spanID[:0], s.traceID[:0]
@@ -104,10 +104,10 @@ func (s *Exemplar) clear() {
 
 var initialExemplar = NewExemplar()
 
-// Reset gives s the initial value.
+// Reset sets the initial value.
 func (s *Exemplar) Reset() { s.CopyFrom(initialExemplar) }
 
-// CopyFrom gives s the value of src. Shared values are shared, not copied.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied.
 func (s *Exemplar) CopyFrom(src *Exemplar) {
 	s.SetTimestamp(src.timestamp)
 	s.value.CopyFrom(&src.value)
@@ -116,7 +116,7 @@ func (s *Exemplar) CopyFrom(src *Exemplar) {
 	s.filteredAttributes.CopyFrom(&src.filteredAttributes)
 }
 
-// Equal says whether s and o have the same value; floats are compared bit by bit.
+// Equal reports whether s and o have the same value; floats are compared bit by bit.
 func (s *Exemplar) Equal(o *Exemplar) bool {
 	return s.timestamp == o.timestamp &&
 		s.value.Equal(&o.value) &&
@@ -209,7 +209,7 @@ func (d *exemplarDecoder) Decode(s *Exemplar) {
 	}
 }
 
-// exemplarElem is what arrays need to know of Exemplar, set at start-up.
+// exemplarElem has the functions of Exemplar that arrays call. It is set at start-up.
 var exemplarElem stefrt.Elem[Exemplar]
 
 func init() {

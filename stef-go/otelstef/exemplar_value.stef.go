@@ -25,7 +25,7 @@ type ExemplarValueType uint8
 
 // The choices of ExemplarValue.
 const (
-	// ExemplarValueTypeNone is no value.
+	// ExemplarValueTypeNone means that there is no value.
 	ExemplarValueTypeNone ExemplarValueType = iota
 	// ExemplarValueTypeInt64 is an integer measurement.
 	ExemplarValueTypeInt64
@@ -33,7 +33,7 @@ const (
 	ExemplarValueTypeFloat64
 )
 
-// String returns the name of the choice: None, or that of the schema.
+// String returns the name of the choice: None, or the name in the schema.
 func (t ExemplarValueType) String() string {
 	switch t {
 	case ExemplarValueTypeNone:
@@ -46,13 +46,13 @@ func (t ExemplarValueType) String() string {
 	return "ExemplarValueType(" + strconv.Itoa(int(t)) + ")"
 }
 
-// NewExemplarValue returns a ExemplarValue without a value that is part of no record.
+// NewExemplarValue returns a ExemplarValue without a value. It is not part of a record.
 func NewExemplarValue() *ExemplarValue { return stefrt.New((*ExemplarValue).init) }
 
-// Type returns the choice. The getters of the others return zero or nil.
+// Type returns the choice. The getters of the other choices return zero or nil.
 func (v *ExemplarValue) Type() ExemplarValueType { return v.typ }
 
-// SetType sets the choice, with its initial value if it was another.
+// SetType sets the choice. A new choice has its initial value.
 func (v *ExemplarValue) SetType(typ ExemplarValueType) {
 	if v.typ == typ {
 		return
@@ -100,7 +100,7 @@ func (v *ExemplarValue) SetFloat64(x float64) {
 	}
 }
 
-// String returns the value as people write it: text as it is, bytes as base64,
+// String returns the value for human readers: text unchanged, bytes as base64,
 // composite values as JSON. It is empty without a value.
 func (v *ExemplarValue) String() string {
 	switch v.typ {
@@ -127,16 +127,16 @@ func (v *ExemplarValue) json(j *stefrt.JSON) {
 
 func (v *ExemplarValue) init(parent *stefrt.Node, bit uint64) { v.node.Init(parent, bit) }
 
-// clear gives v the initial value, without marks.
+// clear sets the initial value without marks.
 func (v *ExemplarValue) clear() {
 	v.node.SetModified(0)
 	v.typ, v.sent = 0, 0
 }
 
-// Reset sets no value.
+// Reset removes the value.
 func (v *ExemplarValue) Reset() { v.SetType(ExemplarValueTypeNone) }
 
-// CopyFrom gives v the value of src.
+// CopyFrom copies the value of src to v.
 func (v *ExemplarValue) CopyFrom(src *ExemplarValue) {
 	switch src.typ {
 	case ExemplarValueTypeNone:
@@ -148,7 +148,7 @@ func (v *ExemplarValue) CopyFrom(src *ExemplarValue) {
 	}
 }
 
-// Equal says whether v and o have the same value; floats are compared bit by bit.
+// Equal reports whether v and o have the same value; floats are compared bit by bit.
 func (v *ExemplarValue) Equal(o *ExemplarValue) bool {
 	if v.typ != o.typ {
 		return false
@@ -176,7 +176,7 @@ func (e *exemplarValueEncoder) Encode(v *ExemplarValue) {
 	v.node.SetModified(0)
 	typ := v.typ
 	if uint64(typ) > e.head.Choices {
-		typ = ExemplarValueTypeNone // the stream's schema has no such choice
+		typ = ExemplarValueTypeNone // the schema of the stream lacks the choice
 	}
 	v.sent = typ
 	e.head.Write(uint64(typ), e.head.Width)

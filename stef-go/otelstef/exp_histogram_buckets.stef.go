@@ -24,7 +24,7 @@ const (
 	ExpHistogramBucketsFieldBucketCounts
 )
 
-// NewExpHistogramBuckets returns an initial value that is part of no record.
+// NewExpHistogramBuckets returns an initial value that is not part of a record.
 func NewExpHistogramBuckets() *ExpHistogramBuckets { return stefrt.New((*ExpHistogramBuckets).init) }
 
 // Offset is the index of the first bucket.
@@ -43,7 +43,7 @@ func (s *ExpHistogramBuckets) BucketCounts() *list.Values[uint64] {
 	return (*list.Values[uint64])(&s.bucketCounts)
 }
 
-// String returns s as JSON, for people to read.
+// String returns s as JSON for human readers.
 func (s *ExpHistogramBuckets) String() string { return stefrt.StringOf(s.json) }
 
 func (s *ExpHistogramBuckets) json(j *stefrt.JSON) {
@@ -61,7 +61,7 @@ func (s *ExpHistogramBuckets) init(parent *stefrt.Node, bit uint64) {
 	s.bucketCounts.Init(&s.node, ExpHistogramBucketsFieldBucketCounts)
 }
 
-// clear gives s the initial value, without marks.
+// clear sets the initial value without marks.
 func (s *ExpHistogramBuckets) clear() {
 	s.node.SetModified(0)
 	s.offset = 0
@@ -70,16 +70,16 @@ func (s *ExpHistogramBuckets) clear() {
 
 var initialExpHistogramBuckets = NewExpHistogramBuckets()
 
-// Reset gives s the initial value.
+// Reset sets the initial value.
 func (s *ExpHistogramBuckets) Reset() { s.CopyFrom(initialExpHistogramBuckets) }
 
-// CopyFrom gives s the value of src. Shared values are shared, not copied.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied.
 func (s *ExpHistogramBuckets) CopyFrom(src *ExpHistogramBuckets) {
 	s.SetOffset(src.offset)
 	s.bucketCounts.CopyFrom(&src.bucketCounts)
 }
 
-// Equal says whether s and o have the same value; floats are compared bit by bit.
+// Equal reports whether s and o have the same value; floats are compared bit by bit.
 func (s *ExpHistogramBuckets) Equal(o *ExpHistogramBuckets) bool {
 	return s.offset == o.offset &&
 		s.bucketCounts.Equal(&o.bucketCounts)

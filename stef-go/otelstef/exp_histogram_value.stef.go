@@ -36,7 +36,7 @@ const (
 	ExpHistogramValueFieldZeroThreshold
 )
 
-// NewExpHistogramValue returns an initial value that is part of no record.
+// NewExpHistogramValue returns an initial value that is not part of a record.
 func NewExpHistogramValue() *ExpHistogramValue { return stefrt.New((*ExpHistogramValue).init) }
 
 // Count is the number of values.
@@ -53,7 +53,7 @@ func (s *ExpHistogramValue) SetCount(v uint64) {
 // Sum is the sum of the values.
 func (s *ExpHistogramValue) Sum() float64 { return s.sum }
 
-// HasSum says whether Sum is present.
+// HasSum reports whether Sum is present.
 func (s *ExpHistogramValue) HasSum() bool { return s.present&(1<<0) != 0 }
 
 // SetSum makes Sum present and sets it.
@@ -85,7 +85,7 @@ func (s *ExpHistogramValue) UnsetSum() {
 // Min is the least value.
 func (s *ExpHistogramValue) Min() float64 { return s.min }
 
-// HasMin says whether Min is present.
+// HasMin reports whether Min is present.
 func (s *ExpHistogramValue) HasMin() bool { return s.present&(1<<1) != 0 }
 
 // SetMin makes Min present and sets it.
@@ -117,7 +117,7 @@ func (s *ExpHistogramValue) UnsetMin() {
 // Max is the greatest value.
 func (s *ExpHistogramValue) Max() float64 { return s.max }
 
-// HasMax says whether Max is present.
+// HasMax reports whether Max is present.
 func (s *ExpHistogramValue) HasMax() bool { return s.present&(1<<2) != 0 }
 
 // SetMax makes Max present and sets it.
@@ -185,7 +185,7 @@ func (s *ExpHistogramValue) SetZeroThreshold(v float64) {
 	}
 }
 
-// String returns s as JSON, for people to read.
+// String returns s as JSON for human readers.
 func (s *ExpHistogramValue) String() string { return stefrt.StringOf(s.json) }
 
 func (s *ExpHistogramValue) json(j *stefrt.JSON) {
@@ -217,7 +217,7 @@ func (s *ExpHistogramValue) init(parent *stefrt.Node, bit uint64) {
 	s.negativeBuckets.init(&s.node, ExpHistogramValueFieldNegativeBuckets)
 }
 
-// clear gives s the initial value, without marks.
+// clear sets the initial value without marks.
 func (s *ExpHistogramValue) clear() {
 	s.node.SetModified(0)
 	s.present, s.sentPresent = 0, 0
@@ -228,10 +228,10 @@ func (s *ExpHistogramValue) clear() {
 
 var initialExpHistogramValue = NewExpHistogramValue()
 
-// Reset gives s the initial value.
+// Reset sets the initial value.
 func (s *ExpHistogramValue) Reset() { s.CopyFrom(initialExpHistogramValue) }
 
-// CopyFrom gives s the value of src. Shared values are shared, not copied.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied.
 func (s *ExpHistogramValue) CopyFrom(src *ExpHistogramValue) {
 	s.SetCount(src.count)
 	s.SetOptionalSum(src.sum, src.HasSum())
@@ -244,7 +244,7 @@ func (s *ExpHistogramValue) CopyFrom(src *ExpHistogramValue) {
 	s.SetZeroThreshold(src.zeroThreshold)
 }
 
-// Equal says whether s and o have the same value; floats are compared bit by bit.
+// Equal reports whether s and o have the same value; floats are compared bit by bit.
 func (s *ExpHistogramValue) Equal(o *ExpHistogramValue) bool {
 	return s.present == o.present &&
 		s.count == o.count &&

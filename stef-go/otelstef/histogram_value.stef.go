@@ -30,7 +30,7 @@ const (
 	HistogramValueFieldBucketCounts
 )
 
-// NewHistogramValue returns an initial value that is part of no record.
+// NewHistogramValue returns an initial value that is not part of a record.
 func NewHistogramValue() *HistogramValue { return stefrt.New((*HistogramValue).init) }
 
 // Count is the number of values; an OTLP count of 2^63 or more is negative.
@@ -47,7 +47,7 @@ func (s *HistogramValue) SetCount(v int64) {
 // Sum is the sum of the values.
 func (s *HistogramValue) Sum() float64 { return s.sum }
 
-// HasSum says whether Sum is present.
+// HasSum reports whether Sum is present.
 func (s *HistogramValue) HasSum() bool { return s.present&(1<<0) != 0 }
 
 // SetSum makes Sum present and sets it.
@@ -79,7 +79,7 @@ func (s *HistogramValue) UnsetSum() {
 // Min is the least value.
 func (s *HistogramValue) Min() float64 { return s.min }
 
-// HasMin says whether Min is present.
+// HasMin reports whether Min is present.
 func (s *HistogramValue) HasMin() bool { return s.present&(1<<1) != 0 }
 
 // SetMin makes Min present and sets it.
@@ -111,7 +111,7 @@ func (s *HistogramValue) UnsetMin() {
 // Max is the greatest value.
 func (s *HistogramValue) Max() float64 { return s.max }
 
-// HasMax says whether Max is present.
+// HasMax reports whether Max is present.
 func (s *HistogramValue) HasMax() bool { return s.present&(1<<2) != 0 }
 
 // SetMax makes Max present and sets it.
@@ -145,7 +145,7 @@ func (s *HistogramValue) BucketCounts() *list.Values[uint64] {
 	return (*list.Values[uint64])(&s.bucketCounts)
 }
 
-// String returns s as JSON, for people to read.
+// String returns s as JSON for human readers.
 func (s *HistogramValue) String() string { return stefrt.StringOf(s.json) }
 
 func (s *HistogramValue) json(j *stefrt.JSON) {
@@ -172,7 +172,7 @@ func (s *HistogramValue) init(parent *stefrt.Node, bit uint64) {
 	s.bucketCounts.Init(&s.node, HistogramValueFieldBucketCounts)
 }
 
-// clear gives s the initial value, without marks.
+// clear sets the initial value without marks.
 func (s *HistogramValue) clear() {
 	s.node.SetModified(0)
 	s.present, s.sentPresent = 0, 0
@@ -182,10 +182,10 @@ func (s *HistogramValue) clear() {
 
 var initialHistogramValue = NewHistogramValue()
 
-// Reset gives s the initial value.
+// Reset sets the initial value.
 func (s *HistogramValue) Reset() { s.CopyFrom(initialHistogramValue) }
 
-// CopyFrom gives s the value of src. Shared values are shared, not copied.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied.
 func (s *HistogramValue) CopyFrom(src *HistogramValue) {
 	s.SetCount(src.count)
 	s.SetOptionalSum(src.sum, src.HasSum())
@@ -194,7 +194,7 @@ func (s *HistogramValue) CopyFrom(src *HistogramValue) {
 	s.bucketCounts.CopyFrom(&src.bucketCounts)
 }
 
-// Equal says whether s and o have the same value; floats are compared bit by bit.
+// Equal reports whether s and o have the same value; floats are compared bit by bit.
 func (s *HistogramValue) Equal(o *HistogramValue) bool {
 	return s.present == o.present &&
 		s.count == o.count &&

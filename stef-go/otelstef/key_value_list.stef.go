@@ -22,8 +22,8 @@ import (
 // pointers to their parts stay valid.
 type KeyValueList struct {
 	node  stefrt.Node
-	pairs []*keyValueListPair // up to the capacity all are allocated
-	sent  int                 // the number of pairs last written
+	pairs []*keyValueListPair // all pairs up to the capacity are allocated
+	sent  int                 // the number of pairs that was last written
 }
 
 type keyValueListPair struct {
@@ -31,13 +31,13 @@ type keyValueListPair struct {
 	value AnyValue
 }
 
-// NewKeyValueList returns an empty value that is part of no record.
+// NewKeyValueList returns an empty value that is not part of a record.
 func NewKeyValueList() *KeyValueList { return new(KeyValueList) }
 
 // Len returns the number of pairs.
 func (m *KeyValueList) Len() int { return len(m.pairs) }
 
-// SetLen makes m n pairs long. New pairs have initial keys and values.
+// SetLen sets the number of pairs to n. New pairs have initial keys and values.
 func (m *KeyValueList) SetLen(n int) {
 	old := len(m.pairs)
 	if n == old {
@@ -60,7 +60,7 @@ func (m *KeyValueList) SetLen(n int) {
 	}
 }
 
-// grow makes m n pairs long, new pairs being whatever they were.
+// grow sets the number of pairs to n. New pairs may have old contents.
 func (m *KeyValueList) grow(n int) {
 	if old := cap(m.pairs); n > old {
 		pairs := make([]*keyValueListPair, max(n, 2*old, 4))
@@ -183,7 +183,7 @@ func (m *KeyValueList) AppendKVList(key string) *KeyValueList { return m.Append(
 // AppendBytes adds a pair with that key and value.
 func (m *KeyValueList) AppendBytes(key string, value []byte) { m.Append(key).SetBytes(value) }
 
-// String returns m as JSON, for people to read.
+// String returns m as JSON for human readers.
 func (m *KeyValueList) String() string { return stefrt.StringOf(m.json) }
 
 func (m *KeyValueList) json(j *stefrt.JSON) {
@@ -197,16 +197,16 @@ func (m *KeyValueList) json(j *stefrt.JSON) {
 
 func (m *KeyValueList) init(parent *stefrt.Node, bit uint64) { m.node.Init(parent, bit) }
 
-// clear makes m empty, without marks.
+// clear removes all pairs without marks.
 func (m *KeyValueList) clear() {
 	m.node.SetModified(0)
 	m.pairs, m.sent = m.pairs[:0], 0
 }
 
-// Reset makes m empty.
+// Reset removes all pairs.
 func (m *KeyValueList) Reset() { m.SetLen(0) }
 
-// CopyFrom gives m the pairs of src.
+// CopyFrom replaces the pairs of m by copies of those of src.
 func (m *KeyValueList) CopyFrom(src *KeyValueList) {
 	m.SetLen(len(src.pairs))
 	for i, p := range src.pairs {
@@ -215,7 +215,7 @@ func (m *KeyValueList) CopyFrom(src *KeyValueList) {
 	}
 }
 
-// Equal says whether m and o have the same pairs in the same order; floats are
+// Equal reports whether m and o have the same pairs in the same order; floats are
 // compared bit by bit.
 func (m *KeyValueList) Equal(o *KeyValueList) bool {
 	if len(m.pairs) != len(o.pairs) {
@@ -250,7 +250,7 @@ func (m *KeyValueList) clean() {
 	}
 }
 
-// markDiff marks what differs from held, and says whether anything does.
+// markDiff marks what differs from held, and reports whether anything does.
 func (m *KeyValueList) markDiff(held *KeyValueList) bool {
 	mask := uint64(0)
 	if len(m.pairs) != len(held.pairs) {
@@ -368,7 +368,7 @@ func (d *keyValueListDecoder) Decode(m *KeyValueList) {
 	}
 }
 
-// resize makes m as long as the header says, if that is within the limits.
+// resize sets the number of pairs to that of the header, if it is within the limits.
 func (d *keyValueListDecoder) resize(m *KeyValueList, h uint64) bool {
 	old := len(m.pairs)
 	n, ok := d.head.Pairs(h, cap(m.pairs), int(unsafe.Sizeof(keyValueListPair{})))

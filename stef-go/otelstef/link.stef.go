@@ -32,7 +32,7 @@ const (
 	LinkFieldDroppedAttributesCount
 )
 
-// NewLink returns an initial value that is part of no record.
+// NewLink returns an initial value that is not part of a record.
 func NewLink() *Link { return stefrt.New((*Link).init) }
 
 // TraceID is 16 raw bytes or empty, or text as Span.TraceID.
@@ -96,7 +96,7 @@ func (s *Link) SetDroppedAttributesCount(v uint64) {
 	}
 }
 
-// String returns s as JSON, for people to read.
+// String returns s as JSON for human readers.
 func (s *Link) String() string { return stefrt.StringOf(s.json) }
 
 func (s *Link) json(j *stefrt.JSON) {
@@ -118,7 +118,7 @@ func (s *Link) init(parent *stefrt.Node, bit uint64) {
 	s.attributes.init(&s.node, LinkFieldAttributes)
 }
 
-// clear gives s the initial value, without marks.
+// clear sets the initial value without marks.
 func (s *Link) clear() {
 	s.node.SetModified(0)
 	s.traceID, s.spanID, s.traceState, s.flags, s.droppedAttributesCount = s.traceID[:0], s.spanID[:0], "", 0, 0
@@ -127,10 +127,10 @@ func (s *Link) clear() {
 
 var initialLink = NewLink()
 
-// Reset gives s the initial value.
+// Reset sets the initial value.
 func (s *Link) Reset() { s.CopyFrom(initialLink) }
 
-// CopyFrom gives s the value of src. Shared values are shared, not copied.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied.
 func (s *Link) CopyFrom(src *Link) {
 	s.SetTraceID(src.traceID)
 	s.SetSpanID(src.spanID)
@@ -140,7 +140,7 @@ func (s *Link) CopyFrom(src *Link) {
 	s.SetDroppedAttributesCount(src.droppedAttributesCount)
 }
 
-// Equal says whether s and o have the same value; floats are compared bit by bit.
+// Equal reports whether s and o have the same value; floats are compared bit by bit.
 func (s *Link) Equal(o *Link) bool {
 	return bytes.Equal(s.traceID, o.traceID) &&
 		bytes.Equal(s.spanID, o.spanID) &&
@@ -243,7 +243,7 @@ func (d *linkDecoder) Decode(s *Link) {
 	}
 }
 
-// linkElem is what arrays need to know of Link, set at start-up.
+// linkElem has the functions of Link that arrays call. It is set at start-up.
 var linkElem stefrt.Elem[Link]
 
 func init() {

@@ -32,7 +32,7 @@ type LogBodyType uint8
 
 // The choices of LogBody.
 const (
-	// LogBodyTypeNone is no value.
+	// LogBodyTypeNone means that there is no value.
 	LogBodyTypeNone LogBodyType = iota
 	// LogBodyTypeString is a text body as it is. No dictionary: bodies rarely repeat, and
 	// the same body again costs nothing.
@@ -43,7 +43,7 @@ const (
 	LogBodyTypeTemplate
 )
 
-// String returns the name of the choice: None, or that of the schema.
+// String returns the name of the choice: None, or the name in the schema.
 func (t LogBodyType) String() string {
 	switch t {
 	case LogBodyTypeNone:
@@ -58,13 +58,13 @@ func (t LogBodyType) String() string {
 	return "LogBodyType(" + strconv.Itoa(int(t)) + ")"
 }
 
-// NewLogBody returns a LogBody without a value that is part of no record.
+// NewLogBody returns a LogBody without a value. It is not part of a record.
 func NewLogBody() *LogBody { return stefrt.New((*LogBody).init) }
 
-// Type returns the choice. The getters of the others return zero or nil.
+// Type returns the choice. The getters of the other choices return zero or nil.
 func (v *LogBody) Type() LogBodyType { return v.typ }
 
-// SetType sets the choice, with its initial value if it was another.
+// SetType sets the choice. A new choice has its initial value.
 func (v *LogBody) SetType(typ LogBodyType) {
 	if v.typ == typ {
 		return
@@ -90,7 +90,7 @@ func (v *LogBody) SetType(typ LogBodyType) {
 	v.str = ""
 }
 
-// open makes the box.
+// open allocates the box.
 func (v *LogBody) open() {
 	if v.box != nil {
 		return
@@ -152,7 +152,7 @@ func (v *LogBody) SetTemplate() *BodyTemplate {
 	return &v.box.template
 }
 
-// String returns the value as people write it: text as it is, bytes as base64,
+// String returns the value for human readers: text unchanged, bytes as base64,
 // composite values as JSON. It is empty without a value.
 func (v *LogBody) String() string {
 	switch v.typ {
@@ -179,17 +179,17 @@ func (v *LogBody) json(j *stefrt.JSON) {
 
 func (v *LogBody) init(parent *stefrt.Node, bit uint64) { v.node.Init(parent, bit) }
 
-// clear gives v the initial value, without marks.
+// clear sets the initial value without marks.
 func (v *LogBody) clear() {
 	v.node.SetModified(0)
 	v.typ, v.sent = 0, 0
 	v.str = ""
 }
 
-// Reset sets no value.
+// Reset removes the value.
 func (v *LogBody) Reset() { v.SetType(LogBodyTypeNone) }
 
-// CopyFrom gives v the value of src.
+// CopyFrom copies the value of src to v.
 func (v *LogBody) CopyFrom(src *LogBody) {
 	switch src.typ {
 	case LogBodyTypeNone:
@@ -203,7 +203,7 @@ func (v *LogBody) CopyFrom(src *LogBody) {
 	}
 }
 
-// Equal says whether v and o have the same value; floats are compared bit by bit.
+// Equal reports whether v and o have the same value; floats are compared bit by bit.
 func (v *LogBody) Equal(o *LogBody) bool {
 	if v.typ != o.typ {
 		return false
@@ -253,7 +253,7 @@ func (e *logBodyEncoder) Encode(v *LogBody) {
 	v.node.SetModified(0)
 	typ := v.typ
 	if uint64(typ) > e.head.Choices {
-		typ = LogBodyTypeNone // the stream's schema has no such choice
+		typ = LogBodyTypeNone // the schema of the stream lacks the choice
 	}
 	v.sent = typ
 	e.head.Write(uint64(typ), e.head.Width)
@@ -313,7 +313,7 @@ func (d *logBodyDecoder) Decode(v *LogBody) {
 	v.typ = typ
 }
 
-// open makes the box of v, if the record may still take memory.
+// open allocates the box of v, if the record is within its memory limit.
 func (d *logBodyDecoder) open(v *LogBody) bool {
 	if v.box == nil {
 		if !stefrt.Take(d.head.Alloc, &d.head, int(unsafe.Sizeof(logBodyBox{}))) {

@@ -46,7 +46,7 @@ const (
 	LogRecordFieldCompactForm
 )
 
-// NewLogRecord returns an initial value that is part of no record.
+// NewLogRecord returns an initial value that is not part of a record.
 func NewLogRecord() *LogRecord { return stefrt.New((*LogRecord).init) }
 
 // Time is when the event happened, in Unix nanoseconds; 0 is unset.
@@ -76,7 +76,7 @@ func (s *LogRecord) SetObservedTime(v uint64) {
 // ObservedDelta nanoseconds, in wrapping arithmetic.
 func (s *LogRecord) ObservedDelta() int64 { return s.observedDelta }
 
-// HasObservedDelta says whether ObservedDelta is present.
+// HasObservedDelta reports whether ObservedDelta is present.
 func (s *LogRecord) HasObservedDelta() bool { return s.present&(1<<0) != 0 }
 
 // SetObservedDelta makes ObservedDelta present and sets it.
@@ -196,11 +196,11 @@ func (s *LogRecord) SetDroppedAttributesCount(v uint64) {
 }
 
 // CompactTime is the code of the difference between the time and the one before.
-// It is of the compact form: the writer sets it, programs do not use it.
+// It belongs to the compact form: the writer sets it. Programs must not use it.
 func (s *LogRecord) CompactTime() uint64 { return s.compactTime }
 
 // SetCompactTime sets CompactTime.
-// It is of the compact form: the writer sets it, programs do not use it.
+// It belongs to the compact form: the writer sets it. Programs must not use it.
 func (s *LogRecord) SetCompactTime(v uint64) {
 	if s.compactTime != v {
 		s.node.Mark(LogRecordFieldCompactTime)
@@ -210,11 +210,11 @@ func (s *LogRecord) SetCompactTime(v uint64) {
 
 // CompactObserved is the code of the difference between the observed time and the
 // better one of two forecasts.
-// It is of the compact form: the writer sets it, programs do not use it.
+// It belongs to the compact form: the writer sets it. Programs must not use it.
 func (s *LogRecord) CompactObserved() uint64 { return s.compactObserved }
 
 // SetCompactObserved sets CompactObserved.
-// It is of the compact form: the writer sets it, programs do not use it.
+// It belongs to the compact form: the writer sets it. Programs must not use it.
 func (s *LogRecord) SetCompactObserved(v uint64) {
 	if s.compactObserved != v {
 		s.node.Mark(LogRecordFieldCompactObserved)
@@ -223,11 +223,11 @@ func (s *LogRecord) SetCompactObserved(v uint64) {
 }
 
 // CompactForm says which ids the record has, and how they are sent.
-// It is of the compact form: the writer sets it, programs do not use it.
+// It belongs to the compact form: the writer sets it. Programs must not use it.
 func (s *LogRecord) CompactForm() uint64 { return s.compactForm }
 
 // SetCompactForm sets CompactForm.
-// It is of the compact form: the writer sets it, programs do not use it.
+// It belongs to the compact form: the writer sets it. Programs must not use it.
 func (s *LogRecord) SetCompactForm(v uint64) {
 	if s.compactForm != v {
 		s.node.Mark(LogRecordFieldCompactForm)
@@ -235,7 +235,7 @@ func (s *LogRecord) SetCompactForm(v uint64) {
 	}
 }
 
-// String returns s as JSON, for people to read.
+// String returns s as JSON for human readers.
 func (s *LogRecord) String() string { return stefrt.StringOf(s.json) }
 
 func (s *LogRecord) json(j *stefrt.JSON) {
@@ -269,7 +269,7 @@ func (s *LogRecord) init(parent *stefrt.Node, bit uint64) {
 	s.attributes.init(&s.node, LogRecordFieldAttributes)
 }
 
-// clear gives s the initial value, without marks.
+// clear sets the initial value without marks.
 func (s *LogRecord) clear() {
 	s.node.SetModified(0)
 	s.present, s.sentPresent = 0, 0
@@ -280,10 +280,10 @@ func (s *LogRecord) clear() {
 
 var initialLogRecord = NewLogRecord()
 
-// Reset gives s the initial value.
+// Reset sets the initial value.
 func (s *LogRecord) Reset() { s.CopyFrom(initialLogRecord) }
 
-// CopyFrom gives s the value of src. Shared values are shared, not copied.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied.
 func (s *LogRecord) CopyFrom(src *LogRecord) {
 	s.SetTime(src.time)
 	s.SetObservedTime(src.observedTime)
@@ -302,7 +302,7 @@ func (s *LogRecord) CopyFrom(src *LogRecord) {
 	s.SetCompactForm(src.compactForm)
 }
 
-// Equal says whether s and o have the same value; floats are compared bit by bit.
+// Equal reports whether s and o have the same value; floats are compared bit by bit.
 func (s *LogRecord) Equal(o *LogRecord) bool {
 	return s.present == o.present &&
 		s.time == o.time &&

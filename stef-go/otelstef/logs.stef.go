@@ -34,7 +34,7 @@ const (
 	LogsFieldID
 )
 
-// NewLogs returns an initial value that is part of no record.
+// NewLogs returns an initial value that is not part of a record.
 func NewLogs() *Logs { return stefrt.New((*Logs).init) }
 
 // Envelope travels with the record and is not part of the telemetry.
@@ -44,8 +44,8 @@ func (s *Logs) Envelope() *Envelope { return &s.envelope }
 // It must not be changed once it is shared: see EditResource and SetResource.
 func (s *Logs) Resource() *Resource { return s.resource }
 
-// SetResource sets Resource to a value that is from then on shared; see package stef.
-// Writers of different goroutines must not share a value: give each its own.
+// SetResource sets Resource to a value, which becomes shared; see package stef.
+// Writers of different goroutines must not share a value: use one value for each.
 func (s *Logs) SetResource(v *Resource) {
 	if v == s.resource {
 		return
@@ -59,7 +59,7 @@ func (s *Logs) SetResource(v *Resource) {
 	s.resource = v
 }
 
-// EditResource returns Resource to change it, as a copy if it is shared.
+// EditResource returns Resource for changes, as a copy if it is shared.
 func (s *Logs) EditResource() *Resource {
 	s.resource = s.resource.edit(&s.node, LogsFieldResource)
 	return s.resource
@@ -69,8 +69,8 @@ func (s *Logs) EditResource() *Resource {
 // It must not be changed once it is shared: see EditScope and SetScope.
 func (s *Logs) Scope() *Scope { return s.scope }
 
-// SetScope sets Scope to a value that is from then on shared; see package stef.
-// Writers of different goroutines must not share a value: give each its own.
+// SetScope sets Scope to a value, which becomes shared; see package stef.
+// Writers of different goroutines must not share a value: use one value for each.
 func (s *Logs) SetScope(v *Scope) {
 	if v == s.scope {
 		return
@@ -84,7 +84,7 @@ func (s *Logs) SetScope(v *Scope) {
 	s.scope = v
 }
 
-// EditScope returns Scope to change it, as a copy if it is shared.
+// EditScope returns Scope for changes, as a copy if it is shared.
 func (s *Logs) EditScope() *Scope {
 	s.scope = s.scope.edit(&s.node, LogsFieldScope)
 	return s.scope
@@ -94,15 +94,15 @@ func (s *Logs) EditScope() *Scope {
 func (s *Logs) Record() *LogRecord { return &s.record }
 
 // Compact has the id of a new trace.
-// It is of the compact form: the writer sets it, programs do not use it.
+// It belongs to the compact form: the writer sets it. Programs must not use it.
 func (s *Logs) Compact() *CompactLog { return &s.compact }
 
 // Trace refers to the trace: to the last one, a new one, or one by its number.
-// It is of the compact form: the writer sets it, programs do not use it.
+// It belongs to the compact form: the writer sets it. Programs must not use it.
 func (s *Logs) Trace() uint64 { return s.trace }
 
 // SetTrace sets Trace.
-// It is of the compact form: the writer sets it, programs do not use it.
+// It belongs to the compact form: the writer sets it. Programs must not use it.
 func (s *Logs) SetTrace(v uint64) {
 	if s.trace != v {
 		s.node.Mark(LogsFieldTrace)
@@ -111,11 +111,11 @@ func (s *Logs) SetTrace(v uint64) {
 }
 
 // Known refers to the id of the span, if it was sent before.
-// It is of the compact form: the writer sets it, programs do not use it.
+// It belongs to the compact form: the writer sets it. Programs must not use it.
 func (s *Logs) Known() uint64 { return s.known }
 
 // SetKnown sets Known.
-// It is of the compact form: the writer sets it, programs do not use it.
+// It belongs to the compact form: the writer sets it. Programs must not use it.
 func (s *Logs) SetKnown(v uint64) {
 	if s.known != v {
 		s.node.Mark(LogsFieldKnown)
@@ -124,11 +124,11 @@ func (s *Logs) SetKnown(v uint64) {
 }
 
 // ID is the id of the span, if it was not sent before, as the bits of a double.
-// It is of the compact form: the writer sets it, programs do not use it.
+// It belongs to the compact form: the writer sets it. Programs must not use it.
 func (s *Logs) ID() float64 { return s.id }
 
 // SetID sets ID.
-// It is of the compact form: the writer sets it, programs do not use it.
+// It belongs to the compact form: the writer sets it. Programs must not use it.
 func (s *Logs) SetID(v float64) {
 	if !stefrt.SameFloat(s.id, v) {
 		s.node.Mark(LogsFieldID)
@@ -136,7 +136,7 @@ func (s *Logs) SetID(v float64) {
 	}
 }
 
-// String returns s as JSON, for people to read.
+// String returns s as JSON for human readers.
 func (s *Logs) String() string { return stefrt.StringOf(s.json) }
 
 func (s *Logs) json(j *stefrt.JSON) {
@@ -166,7 +166,7 @@ func (s *Logs) init(parent *stefrt.Node, bit uint64) {
 	s.compact.init(&s.node, LogsFieldCompact)
 }
 
-// clear gives s the initial value, without marks.
+// clear sets the initial value without marks.
 func (s *Logs) clear() {
 	s.node.SetModified(0)
 	s.trace, s.known, s.id = 0, 0, 0
@@ -181,10 +181,10 @@ func (s *Logs) clear() {
 
 var initialLogs = NewLogs()
 
-// Reset gives s the initial value.
+// Reset sets the initial value.
 func (s *Logs) Reset() { s.CopyFrom(initialLogs) }
 
-// CopyFrom gives s the value of src. Shared values are shared, not copied.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied.
 func (s *Logs) CopyFrom(src *Logs) {
 	s.envelope.CopyFrom(&src.envelope)
 	if src.resource.node.Frozen() {
@@ -204,7 +204,7 @@ func (s *Logs) CopyFrom(src *Logs) {
 	s.SetID(src.id)
 }
 
-// Equal says whether s and o have the same value; floats are compared bit by bit.
+// Equal reports whether s and o have the same value; floats are compared bit by bit.
 func (s *Logs) Equal(o *Logs) bool {
 	return s.envelope.Equal(&o.envelope) &&
 		(s.resource == o.resource || s.resource.Equal(o.resource)) &&

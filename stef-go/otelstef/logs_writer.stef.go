@@ -22,7 +22,7 @@ func LogsCompactSchema() schema.WireSchema {
 // LogsRoot is the name of the root struct of Logs streams.
 const LogsRoot = "Logs"
 
-// LogsWireSchema returns the wire schema of Logs, whole.
+// LogsWireSchema returns the complete wire schema of Logs.
 func LogsWireSchema() schema.WireSchema {
 	return schema.WireSchema{4, 1, 4, 7, 4, 5, 12, 3, 7, 2}
 }
@@ -61,7 +61,7 @@ func NewLogsWriter(w io.Writer, options ...stef.WriterOption) (*LogsWriter, erro
 	return x, nil
 }
 
-// Reset begins another stream with the same options; what was not flushed is lost.
+// Reset begins another stream with the same options. Records that were not flushed are lost.
 func (w *LogsWriter) Reset(dst io.Writer) error {
 	if err := stefrt.ResetWriter(&w.WriteStream, dst); err != nil {
 		return err
@@ -73,7 +73,7 @@ func (w *LogsWriter) Reset(dst io.Writer) error {
 }
 
 // Record returns the record to fill, the same one for the life of the writer.
-// It keeps its contents from one Write to the next; set what changed.
+// It keeps its contents from one Write to the next; set only what changed.
 func (w *LogsWriter) Record() *Logs { return &w.record }
 
 // Fields returns the fields of each type that the schema of the stream has.
@@ -83,8 +83,8 @@ func (w *LogsWriter) Fields() LogsFields { return w.fields }
 func (w *LogsWriter) Dicts() LogsDicts { return w.dicts }
 
 // Write adds the record to the frame, and ends the frame if it is large enough.
-// A record that exceeds a limit is refused with ErrLimit, nothing of it is
-// written, and the writer can go on. After any other error it cannot.
+// A record that exceeds a limit is refused with ErrLimit and not written, and the
+// writer remains usable. After any other error the writer is unusable.
 func (w *LogsWriter) Write() error {
 	if w.record.node.Oversize() {
 		if err := stefrt.CheckRecord(&w.WriteStream, &w.record.node, w.record.markAll); err != nil {

@@ -34,7 +34,7 @@ const (
 	MetricFieldMonotonic
 )
 
-// NewMetric returns an initial value that is part of no record.
+// NewMetric returns an initial value that is not part of a record.
 func NewMetric() *Metric { return stefrt.New((*Metric).init) }
 
 // Name names the metric.
@@ -118,7 +118,7 @@ func (s *Metric) SetMonotonic(v bool) {
 	}
 }
 
-// String returns s as JSON, for people to read.
+// String returns s as JSON for human readers.
 func (s *Metric) String() string { return stefrt.StringOf(s.json) }
 
 func (s *Metric) json(j *stefrt.JSON) {
@@ -143,7 +143,7 @@ func (s *Metric) init(parent *stefrt.Node, bit uint64) {
 	s.histogramBounds.Init(&s.node, MetricFieldHistogramBounds)
 }
 
-// clear gives s the initial value, without marks.
+// clear sets the initial value without marks.
 func (s *Metric) clear() {
 	s.node.SetModified(0)
 	s.name, s.description, s.unit, s.typeField, s.aggregationTemporality, s.monotonic = "", "", "", 0, 0, false
@@ -153,10 +153,10 @@ func (s *Metric) clear() {
 
 var initialMetric = NewMetric()
 
-// Reset gives s the initial value.
+// Reset sets the initial value.
 func (s *Metric) Reset() { s.CopyFrom(initialMetric) }
 
-// CopyFrom gives s the value of src. Shared values are shared, not copied.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied.
 func (s *Metric) CopyFrom(src *Metric) {
 	s.SetName(src.name)
 	s.SetDescription(src.description)
@@ -168,7 +168,7 @@ func (s *Metric) CopyFrom(src *Metric) {
 	s.SetMonotonic(src.monotonic)
 }
 
-// Equal says whether s and o have the same value; floats are compared bit by bit.
+// Equal reports whether s and o have the same value; floats are compared bit by bit.
 func (s *Metric) Equal(o *Metric) bool {
 	return s.name == o.name &&
 		s.description == o.description &&
@@ -201,7 +201,7 @@ func (s *Metric) freeze() {
 	s.node.Freeze()
 }
 
-// share returns s made shared, or a shared copy if s is part of a record.
+// share makes s shared and returns it, or returns a shared copy if s is part of a record.
 func (s *Metric) share(user *stefrt.Node) *Metric {
 	stefrt.NotNil(s == nil, "Metric")
 	if s.node.Frozen() {
@@ -218,7 +218,7 @@ func (s *Metric) share(user *stefrt.Node) *Metric {
 	return v
 }
 
-// edit returns s, or if it is shared a copy that is part of a record.
+// edit returns s, or a copy that is part of a record if s is shared.
 func (s *Metric) edit(parent *stefrt.Node, bit uint64) *Metric {
 	if !s.node.Frozen() {
 		return s
@@ -230,7 +230,7 @@ func (s *Metric) edit(parent *stefrt.Node, bit uint64) *Metric {
 	return v
 }
 
-// markDiff marks what differs from held, and says whether anything does.
+// markDiff marks what differs from held, and reports whether anything does.
 func (s *Metric) markDiff(held *Metric) bool {
 	var mask uint64
 	mask |= stefrt.If(s.name != held.name, MetricFieldName)

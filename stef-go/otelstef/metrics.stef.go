@@ -35,7 +35,7 @@ const (
 	MetricsFieldNumber
 )
 
-// NewMetrics returns an initial value that is part of no record.
+// NewMetrics returns an initial value that is not part of a record.
 func NewMetrics() *Metrics { return stefrt.New((*Metrics).init) }
 
 // Envelope travels with the record and is not part of the telemetry.
@@ -45,8 +45,8 @@ func (s *Metrics) Envelope() *Envelope { return &s.envelope }
 // It must not be changed once it is shared: see EditMetric and SetMetric.
 func (s *Metrics) Metric() *Metric { return s.metric }
 
-// SetMetric sets Metric to a value that is from then on shared; see package stef.
-// Writers of different goroutines must not share a value: give each its own.
+// SetMetric sets Metric to a value, which becomes shared; see package stef.
+// Writers of different goroutines must not share a value: use one value for each.
 func (s *Metrics) SetMetric(v *Metric) {
 	if v == s.metric {
 		return
@@ -60,7 +60,7 @@ func (s *Metrics) SetMetric(v *Metric) {
 	s.metric = v
 }
 
-// EditMetric returns Metric to change it, as a copy if it is shared.
+// EditMetric returns Metric for changes, as a copy if it is shared.
 func (s *Metrics) EditMetric() *Metric {
 	s.metric = s.metric.edit(&s.node, MetricsFieldMetric)
 	return s.metric
@@ -70,8 +70,8 @@ func (s *Metrics) EditMetric() *Metric {
 // It must not be changed once it is shared: see EditResource and SetResource.
 func (s *Metrics) Resource() *Resource { return s.resource }
 
-// SetResource sets Resource to a value that is from then on shared; see package stef.
-// Writers of different goroutines must not share a value: give each its own.
+// SetResource sets Resource to a value, which becomes shared; see package stef.
+// Writers of different goroutines must not share a value: use one value for each.
 func (s *Metrics) SetResource(v *Resource) {
 	if v == s.resource {
 		return
@@ -85,7 +85,7 @@ func (s *Metrics) SetResource(v *Resource) {
 	s.resource = v
 }
 
-// EditResource returns Resource to change it, as a copy if it is shared.
+// EditResource returns Resource for changes, as a copy if it is shared.
 func (s *Metrics) EditResource() *Resource {
 	s.resource = s.resource.edit(&s.node, MetricsFieldResource)
 	return s.resource
@@ -95,8 +95,8 @@ func (s *Metrics) EditResource() *Resource {
 // It must not be changed once it is shared: see EditScope and SetScope.
 func (s *Metrics) Scope() *Scope { return s.scope }
 
-// SetScope sets Scope to a value that is from then on shared; see package stef.
-// Writers of different goroutines must not share a value: give each its own.
+// SetScope sets Scope to a value, which becomes shared; see package stef.
+// Writers of different goroutines must not share a value: use one value for each.
 func (s *Metrics) SetScope(v *Scope) {
 	if v == s.scope {
 		return
@@ -110,7 +110,7 @@ func (s *Metrics) SetScope(v *Scope) {
 	s.scope = v
 }
 
-// EditScope returns Scope to change it, as a copy if it is shared.
+// EditScope returns Scope for changes, as a copy if it is shared.
 func (s *Metrics) EditScope() *Scope {
 	s.scope = s.scope.edit(&s.node, MetricsFieldScope)
 	return s.scope
@@ -123,16 +123,16 @@ func (s *Metrics) Attributes() *Attributes { return &s.attributes }
 func (s *Metrics) Point() *Point { return &s.point }
 
 // Compact has the differences of the times and of the value of the point.
-// It is of the compact form: the writer sets it, programs do not use it.
+// It belongs to the compact form: the writer sets it. Programs must not use it.
 func (s *Metrics) Compact() *CompactPoint { return &s.compact }
 
 // Number is the difference of an integer, or of the mantissa of a decimal. It is in
 // the root because it changes most often, so that the mask of a record has 8 bits.
-// It is of the compact form: the writer sets it, programs do not use it.
+// It belongs to the compact form: the writer sets it. Programs must not use it.
 func (s *Metrics) Number() uint64 { return s.number }
 
 // SetNumber sets Number.
-// It is of the compact form: the writer sets it, programs do not use it.
+// It belongs to the compact form: the writer sets it. Programs must not use it.
 func (s *Metrics) SetNumber(v uint64) {
 	if s.number != v {
 		s.node.Mark(MetricsFieldNumber)
@@ -140,7 +140,7 @@ func (s *Metrics) SetNumber(v uint64) {
 	}
 }
 
-// String returns s as JSON, for people to read.
+// String returns s as JSON for human readers.
 func (s *Metrics) String() string { return stefrt.StringOf(s.json) }
 
 func (s *Metrics) json(j *stefrt.JSON) {
@@ -173,7 +173,7 @@ func (s *Metrics) init(parent *stefrt.Node, bit uint64) {
 	s.compact.init(&s.node, MetricsFieldCompact)
 }
 
-// clear gives s the initial value, without marks.
+// clear sets the initial value without marks.
 func (s *Metrics) clear() {
 	s.node.SetModified(0)
 	s.number = 0
@@ -191,10 +191,10 @@ func (s *Metrics) clear() {
 
 var initialMetrics = NewMetrics()
 
-// Reset gives s the initial value.
+// Reset sets the initial value.
 func (s *Metrics) Reset() { s.CopyFrom(initialMetrics) }
 
-// CopyFrom gives s the value of src. Shared values are shared, not copied.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied.
 func (s *Metrics) CopyFrom(src *Metrics) {
 	s.envelope.CopyFrom(&src.envelope)
 	if src.metric.node.Frozen() {
@@ -218,7 +218,7 @@ func (s *Metrics) CopyFrom(src *Metrics) {
 	s.SetNumber(src.number)
 }
 
-// Equal says whether s and o have the same value; floats are compared bit by bit.
+// Equal reports whether s and o have the same value; floats are compared bit by bit.
 func (s *Metrics) Equal(o *Metrics) bool {
 	return s.envelope.Equal(&o.envelope) &&
 		(s.metric == o.metric || s.metric.Equal(o.metric)) &&

@@ -22,7 +22,7 @@ func MetricsCompactSchema() schema.WireSchema {
 // MetricsRoot is the name of the root struct of Metrics streams.
 const MetricsRoot = "Metrics"
 
-// MetricsWireSchema returns the wire schema of Metrics, whole.
+// MetricsWireSchema returns the complete wire schema of Metrics.
 func MetricsWireSchema() schema.WireSchema {
 	return schema.WireSchema{6, 1, 8, 7, 4, 4, 5, 5, 5, 5, 9, 2, 3, 2, 5, 2}
 }
@@ -61,7 +61,7 @@ func NewMetricsWriter(w io.Writer, options ...stef.WriterOption) (*MetricsWriter
 	return x, nil
 }
 
-// Reset begins another stream with the same options; what was not flushed is lost.
+// Reset begins another stream with the same options. Records that were not flushed are lost.
 func (w *MetricsWriter) Reset(dst io.Writer) error {
 	if err := stefrt.ResetWriter(&w.WriteStream, dst); err != nil {
 		return err
@@ -73,7 +73,7 @@ func (w *MetricsWriter) Reset(dst io.Writer) error {
 }
 
 // Record returns the record to fill, the same one for the life of the writer.
-// It keeps its contents from one Write to the next; set what changed.
+// It keeps its contents from one Write to the next; set only what changed.
 func (w *MetricsWriter) Record() *Metrics { return &w.record }
 
 // Fields returns the fields of each type that the schema of the stream has.
@@ -83,8 +83,8 @@ func (w *MetricsWriter) Fields() MetricsFields { return w.fields }
 func (w *MetricsWriter) Dicts() MetricsDicts { return w.dicts }
 
 // Write adds the record to the frame, and ends the frame if it is large enough.
-// A record that exceeds a limit is refused with ErrLimit, nothing of it is
-// written, and the writer can go on. After any other error it cannot.
+// A record that exceeds a limit is refused with ErrLimit and not written, and the
+// writer remains usable. After any other error the writer is unusable.
 func (w *MetricsWriter) Write() error {
 	if w.record.node.Oversize() {
 		if err := stefrt.CheckRecord(&w.WriteStream, &w.record.node, w.record.markAll); err != nil {

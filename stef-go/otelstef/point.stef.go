@@ -29,7 +29,7 @@ const (
 	PointFieldFlags
 )
 
-// NewPoint returns an initial value that is part of no record.
+// NewPoint returns an initial value that is not part of a record.
 func NewPoint() *Point { return stefrt.New((*Point).init) }
 
 // StartTimestamp is in Unix nanoseconds; 0 is unset.
@@ -72,7 +72,7 @@ func (s *Point) SetFlags(v uint64) {
 	}
 }
 
-// String returns s as JSON, for people to read.
+// String returns s as JSON for human readers.
 func (s *Point) String() string { return stefrt.StringOf(s.json) }
 
 func (s *Point) json(j *stefrt.JSON) {
@@ -94,7 +94,7 @@ func (s *Point) init(parent *stefrt.Node, bit uint64) {
 	s.exemplars.Init(&exemplarElem, &s.node, PointFieldExemplars)
 }
 
-// clear gives s the initial value, without marks.
+// clear sets the initial value without marks.
 func (s *Point) clear() {
 	s.node.SetModified(0)
 	s.startTimestamp, s.timestamp, s.flags = 0, 0, 0
@@ -104,10 +104,10 @@ func (s *Point) clear() {
 
 var initialPoint = NewPoint()
 
-// Reset gives s the initial value.
+// Reset sets the initial value.
 func (s *Point) Reset() { s.CopyFrom(initialPoint) }
 
-// CopyFrom gives s the value of src. Shared values are shared, not copied.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied.
 func (s *Point) CopyFrom(src *Point) {
 	s.SetStartTimestamp(src.startTimestamp)
 	s.SetTimestamp(src.timestamp)
@@ -116,7 +116,7 @@ func (s *Point) CopyFrom(src *Point) {
 	s.SetFlags(src.flags)
 }
 
-// Equal says whether s and o have the same value; floats are compared bit by bit.
+// Equal reports whether s and o have the same value; floats are compared bit by bit.
 func (s *Point) Equal(o *Point) bool {
 	return s.startTimestamp == o.startTimestamp &&
 		s.timestamp == o.timestamp &&

@@ -34,7 +34,7 @@ type PointValueType uint8
 
 // The choices of PointValue.
 const (
-	// PointValueTypeNone is no value.
+	// PointValueTypeNone means that there is no value.
 	PointValueTypeNone PointValueType = iota
 	// PointValueTypeInt64 is the value of a number point.
 	PointValueTypeInt64
@@ -48,7 +48,7 @@ const (
 	PointValueTypeSummary
 )
 
-// String returns the name of the choice: None, or that of the schema.
+// String returns the name of the choice: None, or the name in the schema.
 func (t PointValueType) String() string {
 	switch t {
 	case PointValueTypeNone:
@@ -67,13 +67,13 @@ func (t PointValueType) String() string {
 	return "PointValueType(" + strconv.Itoa(int(t)) + ")"
 }
 
-// NewPointValue returns a PointValue without a value that is part of no record.
+// NewPointValue returns a PointValue without a value. It is not part of a record.
 func NewPointValue() *PointValue { return stefrt.New((*PointValue).init) }
 
-// Type returns the choice. The getters of the others return zero or nil.
+// Type returns the choice. The getters of the other choices return zero or nil.
 func (v *PointValue) Type() PointValueType { return v.typ }
 
-// SetType sets the choice, with its initial value if it was another.
+// SetType sets the choice. A new choice has its initial value.
 func (v *PointValue) SetType(typ PointValueType) {
 	if v.typ == typ {
 		return
@@ -106,7 +106,7 @@ func (v *PointValue) SetType(typ PointValueType) {
 	v.num = 0
 }
 
-// open makes the box.
+// open allocates the box.
 func (v *PointValue) open() {
 	if v.box != nil {
 		return
@@ -200,7 +200,7 @@ func (v *PointValue) SetSummary() *SummaryValue {
 	return &v.box.summary
 }
 
-// String returns the value as people write it: text as it is, bytes as base64,
+// String returns the value for human readers: text unchanged, bytes as base64,
 // composite values as JSON. It is empty without a value.
 func (v *PointValue) String() string {
 	switch v.typ {
@@ -233,16 +233,16 @@ func (v *PointValue) json(j *stefrt.JSON) {
 
 func (v *PointValue) init(parent *stefrt.Node, bit uint64) { v.node.Init(parent, bit) }
 
-// clear gives v the initial value, without marks.
+// clear sets the initial value without marks.
 func (v *PointValue) clear() {
 	v.node.SetModified(0)
 	v.typ, v.sent = 0, 0
 }
 
-// Reset sets no value.
+// Reset removes the value.
 func (v *PointValue) Reset() { v.SetType(PointValueTypeNone) }
 
-// CopyFrom gives v the value of src.
+// CopyFrom copies the value of src to v.
 func (v *PointValue) CopyFrom(src *PointValue) {
 	switch src.typ {
 	case PointValueTypeNone:
@@ -260,7 +260,7 @@ func (v *PointValue) CopyFrom(src *PointValue) {
 	}
 }
 
-// Equal says whether v and o have the same value; floats are compared bit by bit.
+// Equal reports whether v and o have the same value; floats are compared bit by bit.
 func (v *PointValue) Equal(o *PointValue) bool {
 	if v.typ != o.typ {
 		return false
@@ -312,7 +312,7 @@ func (e *pointValueEncoder) Encode(v *PointValue) {
 	v.node.SetModified(0)
 	typ := v.typ
 	if uint64(typ) > e.head.Choices {
-		typ = PointValueTypeNone // the stream's schema has no such choice
+		typ = PointValueTypeNone // the schema of the stream lacks the choice
 	}
 	v.sent = typ
 	e.head.Write(uint64(typ), e.head.Width)
@@ -388,7 +388,7 @@ func (d *pointValueDecoder) Decode(v *PointValue) {
 	v.typ = typ
 }
 
-// open makes the box of v, if the record may still take memory.
+// open allocates the box of v, if the record is within its memory limit.
 func (d *pointValueDecoder) open(v *PointValue) bool {
 	if v.box == nil {
 		if !stefrt.Take(d.head.Alloc, &d.head, int(unsafe.Sizeof(pointValueBox{}))) {

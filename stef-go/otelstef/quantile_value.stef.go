@@ -22,7 +22,7 @@ const (
 	QuantileValueFieldValue
 )
 
-// NewQuantileValue returns an initial value that is part of no record.
+// NewQuantileValue returns an initial value that is not part of a record.
 func NewQuantileValue() *QuantileValue { return stefrt.New((*QuantileValue).init) }
 
 // Quantile is between 0 and 1.
@@ -47,7 +47,7 @@ func (s *QuantileValue) SetValue(v float64) {
 	}
 }
 
-// String returns s as JSON, for people to read.
+// String returns s as JSON for human readers.
 func (s *QuantileValue) String() string { return stefrt.StringOf(s.json) }
 
 func (s *QuantileValue) json(j *stefrt.JSON) {
@@ -62,7 +62,7 @@ func (s *QuantileValue) Modified() uint64 { return s.node.Modified() }
 
 func (s *QuantileValue) init(parent *stefrt.Node, bit uint64) { s.node.Init(parent, bit) }
 
-// clear gives s the initial value, without marks.
+// clear sets the initial value without marks.
 func (s *QuantileValue) clear() {
 	s.node.SetModified(0)
 	s.quantile, s.value = 0, 0
@@ -70,16 +70,16 @@ func (s *QuantileValue) clear() {
 
 var initialQuantileValue = NewQuantileValue()
 
-// Reset gives s the initial value.
+// Reset sets the initial value.
 func (s *QuantileValue) Reset() { s.CopyFrom(initialQuantileValue) }
 
-// CopyFrom gives s the value of src. Shared values are shared, not copied.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied.
 func (s *QuantileValue) CopyFrom(src *QuantileValue) {
 	s.SetQuantile(src.quantile)
 	s.SetValue(src.value)
 }
 
-// Equal says whether s and o have the same value; floats are compared bit by bit.
+// Equal reports whether s and o have the same value; floats are compared bit by bit.
 func (s *QuantileValue) Equal(o *QuantileValue) bool {
 	return stefrt.SameFloat(s.quantile, o.quantile) &&
 		stefrt.SameFloat(s.value, o.value)
@@ -134,7 +134,7 @@ func (d *quantileValueDecoder) Decode(s *QuantileValue) {
 	}
 }
 
-// quantileValueElem is what arrays need to know of QuantileValue, set at start-up.
+// quantileValueElem has the functions of QuantileValue that arrays call. It is set at start-up.
 var quantileValueElem stefrt.Elem[QuantileValue]
 
 func init() {

@@ -29,7 +29,7 @@ const (
 	ResourceFieldEntityRefs
 )
 
-// NewResource returns an initial value that is part of no record.
+// NewResource returns an initial value that is not part of a record.
 func NewResource() *Resource { return stefrt.New((*Resource).init) }
 
 // SchemaURL is the schema URL of the container of the resource.
@@ -64,7 +64,7 @@ func (s *Resource) SetDroppedAttributesCount(v uint64) {
 // published schema.
 func (s *Resource) EntityRefs() *list.Of[EntityRef] { return (*list.Of[EntityRef])(&s.entityRefs) }
 
-// String returns s as JSON, for people to read.
+// String returns s as JSON for human readers.
 func (s *Resource) String() string { return stefrt.StringOf(s.json) }
 
 func (s *Resource) json(j *stefrt.JSON) {
@@ -85,7 +85,7 @@ func (s *Resource) init(parent *stefrt.Node, bit uint64) {
 	s.entityRefs.Init(&entityRefElem, &s.node, ResourceFieldEntityRefs)
 }
 
-// clear gives s the initial value, without marks.
+// clear sets the initial value without marks.
 func (s *Resource) clear() {
 	s.node.SetModified(0)
 	s.schemaURL, s.droppedAttributesCount = "", 0
@@ -95,10 +95,10 @@ func (s *Resource) clear() {
 
 var initialResource = NewResource()
 
-// Reset gives s the initial value.
+// Reset sets the initial value.
 func (s *Resource) Reset() { s.CopyFrom(initialResource) }
 
-// CopyFrom gives s the value of src. Shared values are shared, not copied.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied.
 func (s *Resource) CopyFrom(src *Resource) {
 	s.SetSchemaURL(src.schemaURL)
 	s.attributes.CopyFrom(&src.attributes)
@@ -106,7 +106,7 @@ func (s *Resource) CopyFrom(src *Resource) {
 	s.entityRefs.CopyFrom(&src.entityRefs)
 }
 
-// Equal says whether s and o have the same value; floats are compared bit by bit.
+// Equal reports whether s and o have the same value; floats are compared bit by bit.
 func (s *Resource) Equal(o *Resource) bool {
 	return s.schemaURL == o.schemaURL &&
 		s.attributes.Equal(&o.attributes) &&
@@ -135,7 +135,7 @@ func (s *Resource) freeze() {
 	s.node.Freeze()
 }
 
-// share returns s made shared, or a shared copy if s is part of a record.
+// share makes s shared and returns it, or returns a shared copy if s is part of a record.
 func (s *Resource) share(user *stefrt.Node) *Resource {
 	stefrt.NotNil(s == nil, "Resource")
 	if s.node.Frozen() {
@@ -152,7 +152,7 @@ func (s *Resource) share(user *stefrt.Node) *Resource {
 	return v
 }
 
-// edit returns s, or if it is shared a copy that is part of a record.
+// edit returns s, or a copy that is part of a record if s is shared.
 func (s *Resource) edit(parent *stefrt.Node, bit uint64) *Resource {
 	if !s.node.Frozen() {
 		return s
@@ -164,7 +164,7 @@ func (s *Resource) edit(parent *stefrt.Node, bit uint64) *Resource {
 	return v
 }
 
-// markDiff marks what differs from held, and says whether anything does.
+// markDiff marks what differs from held, and reports whether anything does.
 func (s *Resource) markDiff(held *Resource) bool {
 	var mask uint64
 	mask |= stefrt.If(s.schemaURL != held.schemaURL, ResourceFieldSchemaURL)
@@ -208,8 +208,8 @@ func (e *resourceEncoder) register(b *stefrt.EncoderBuilder, name string) {
 }
 
 // Encode writes v, or a reference to an equal value written before, and
-// returns the shared value that the reader holds from then on. held is what it
-// held before, nil if that is not to be relied on.
+// returns the shared value that the reader then holds. held is the value that it
+// held before, or nil if that is unknown.
 func (e *resourceEncoder) Encode(v, held *Resource) *Resource {
 	if ref, ok := e.dict.Known(&v.slot); ok {
 		e.head.Reference(ref)
@@ -279,8 +279,8 @@ func (d *resourceDecoder) register(b *stefrt.DecoderBuilder, name string) {
 	)
 }
 
-// Decode returns a value of the dictionary, which may be new. held is the value
-// until now.
+// Decode returns an entry of the dictionary, which may be new. held is the
+// previous value.
 func (d *resourceDecoder) Decode(held *Resource) *Resource {
 	if d.head.Read(1) == 0 {
 		if entry := d.dict.Entry(&d.head.BitsIn); entry != nil {

@@ -12,30 +12,30 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// MetricsSchema returns the schema of Metrics, whole: shared, not to be changed.
+// MetricsSchema returns the complete schema of Metrics. It is shared: do not change it.
 func MetricsSchema() *schema.Struct { return parsedSchema().Root("Metrics") }
 
-// MetricsCompactRoot returns the schema of Metrics with the fields of the compact form: shared,
-// not to be changed.
+// MetricsCompactRoot returns the schema of Metrics with the fields of the compact form. It is
+// shared: do not change it.
 func MetricsCompactRoot() *schema.Struct { return parsedForm().Root("Metrics") }
 
-// SpansSchema returns the schema of Spans, whole: shared, not to be changed.
+// SpansSchema returns the complete schema of Spans. It is shared: do not change it.
 func SpansSchema() *schema.Struct { return parsedSchema().Root("Spans") }
 
-// SpansCompactRoot returns the schema of Spans with the fields of the compact form: shared,
-// not to be changed.
+// SpansCompactRoot returns the schema of Spans with the fields of the compact form. It is
+// shared: do not change it.
 func SpansCompactRoot() *schema.Struct { return parsedForm().Root("Spans") }
 
-// LogsSchema returns the schema of Logs, whole: shared, not to be changed.
+// LogsSchema returns the complete schema of Logs. It is shared: do not change it.
 func LogsSchema() *schema.Struct { return parsedSchema().Root("Logs") }
 
-// LogsCompactRoot returns the schema of Logs with the fields of the compact form: shared,
-// not to be changed.
+// LogsCompactRoot returns the schema of Logs with the fields of the compact form. It is
+// shared: do not change it.
 func LogsCompactRoot() *schema.Struct { return parsedForm().Root("Logs") }
 
 var parsedSchema = sync.OnceValue(func() *schema.Schema { return idl.MustParse("otel.stef", schemaText) })
 
-// schemaText is the schema without its comments, a type a line.
+// schemaText is the schema without comments, with one type per line.
 const schemaText = `package otel.stef
 struct Metrics root { Envelope Envelope Metric Metric Resource Resource Scope Scope Attributes Attributes Point Point }
 struct Spans root { Envelope Envelope Resource Resource Scope Scope Span Span }
@@ -76,7 +76,7 @@ var parsedForm = sync.OnceValue(func() *schema.Schema {
 	return schema.Extend(parsedSchema(), idl.MustParse("otel.stef", formText))
 })
 
-// formText is what the compact form adds.
+// formText is the part of the schema that the compact form adds.
 const formText = `package otel.stef
 struct Metrics root { Compact CompactPoint Number uint64 }
 struct CompactPoint { Time uint64 Start uint64 Form uint64 Bits float64 Words []uint64 Floats []float64 }

@@ -29,7 +29,7 @@ const (
 	ScopeFieldDroppedAttributesCount
 )
 
-// NewScope returns an initial value that is part of no record.
+// NewScope returns an initial value that is not part of a record.
 func NewScope() *Scope { return stefrt.New((*Scope).init) }
 
 // Name names the instrumentation scope.
@@ -88,7 +88,7 @@ func (s *Scope) SetDroppedAttributesCount(v uint64) {
 	}
 }
 
-// String returns s as JSON, for people to read.
+// String returns s as JSON for human readers.
 func (s *Scope) String() string { return stefrt.StringOf(s.json) }
 
 func (s *Scope) json(j *stefrt.JSON) {
@@ -109,7 +109,7 @@ func (s *Scope) init(parent *stefrt.Node, bit uint64) {
 	s.attributes.init(&s.node, ScopeFieldAttributes)
 }
 
-// clear gives s the initial value, without marks.
+// clear sets the initial value without marks.
 func (s *Scope) clear() {
 	s.node.SetModified(0)
 	s.name, s.version, s.schemaURL, s.droppedAttributesCount = "", "", "", 0
@@ -118,10 +118,10 @@ func (s *Scope) clear() {
 
 var initialScope = NewScope()
 
-// Reset gives s the initial value.
+// Reset sets the initial value.
 func (s *Scope) Reset() { s.CopyFrom(initialScope) }
 
-// CopyFrom gives s the value of src. Shared values are shared, not copied.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied.
 func (s *Scope) CopyFrom(src *Scope) {
 	s.SetName(src.name)
 	s.SetVersion(src.version)
@@ -130,7 +130,7 @@ func (s *Scope) CopyFrom(src *Scope) {
 	s.SetDroppedAttributesCount(src.droppedAttributesCount)
 }
 
-// Equal says whether s and o have the same value; floats are compared bit by bit.
+// Equal reports whether s and o have the same value; floats are compared bit by bit.
 func (s *Scope) Equal(o *Scope) bool {
 	return s.name == o.name &&
 		s.version == o.version &&
@@ -158,7 +158,7 @@ func (s *Scope) freeze() {
 	s.node.Freeze()
 }
 
-// share returns s made shared, or a shared copy if s is part of a record.
+// share makes s shared and returns it, or returns a shared copy if s is part of a record.
 func (s *Scope) share(user *stefrt.Node) *Scope {
 	stefrt.NotNil(s == nil, "Scope")
 	if s.node.Frozen() {
@@ -175,7 +175,7 @@ func (s *Scope) share(user *stefrt.Node) *Scope {
 	return v
 }
 
-// edit returns s, or if it is shared a copy that is part of a record.
+// edit returns s, or a copy that is part of a record if s is shared.
 func (s *Scope) edit(parent *stefrt.Node, bit uint64) *Scope {
 	if !s.node.Frozen() {
 		return s
@@ -187,7 +187,7 @@ func (s *Scope) edit(parent *stefrt.Node, bit uint64) *Scope {
 	return v
 }
 
-// markDiff marks what differs from held, and says whether anything does.
+// markDiff marks what differs from held, and reports whether anything does.
 func (s *Scope) markDiff(held *Scope) bool {
 	var mask uint64
 	mask |= stefrt.If(s.name != held.name, ScopeFieldName)
@@ -233,8 +233,8 @@ func (e *scopeEncoder) register(b *stefrt.EncoderBuilder, name string) {
 }
 
 // Encode writes v, or a reference to an equal value written before, and
-// returns the shared value that the reader holds from then on. held is what it
-// held before, nil if that is not to be relied on.
+// returns the shared value that the reader then holds. held is the value that it
+// held before, or nil if that is unknown.
 func (e *scopeEncoder) Encode(v, held *Scope) *Scope {
 	if ref, ok := e.dict.Known(&v.slot); ok {
 		e.head.Reference(ref)
@@ -307,8 +307,8 @@ func (d *scopeDecoder) register(b *stefrt.DecoderBuilder, name string) {
 	)
 }
 
-// Decode returns a value of the dictionary, which may be new. held is the value
-// until now.
+// Decode returns an entry of the dictionary, which may be new. held is the
+// previous value.
 func (d *scopeDecoder) Decode(held *Scope) *Scope {
 	if d.head.Read(1) == 0 {
 		if entry := d.dict.Entry(&d.head.BitsIn); entry != nil {

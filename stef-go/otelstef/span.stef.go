@@ -50,7 +50,7 @@ const (
 	SpanFieldDroppedLinksCount
 )
 
-// NewSpan returns an initial value that is part of no record.
+// NewSpan returns an initial value that is not part of a record.
 func NewSpan() *Span { return stefrt.New((*Span).init) }
 
 // TraceID is 16 raw bytes or empty. Published-schema writers send lower-case
@@ -206,7 +206,7 @@ func (s *Span) SetDroppedLinksCount(v uint64) {
 	}
 }
 
-// String returns s as JSON, for people to read.
+// String returns s as JSON for human readers.
 func (s *Span) String() string { return stefrt.StringOf(s.json) }
 
 func (s *Span) json(j *stefrt.JSON) {
@@ -241,7 +241,7 @@ func (s *Span) init(parent *stefrt.Node, bit uint64) {
 	s.status.init(&s.node, SpanFieldStatus)
 }
 
-// clear gives s the initial value, without marks.
+// clear sets the initial value without marks.
 func (s *Span) clear() {
 	s.node.SetModified(0)
 	s.traceID, s.spanID, s.traceState, s.parentSpanID, s.flags, s.name, s.kind, s.startTimeUnixNano, s.endTimeUnixNano, s.droppedAttributesCount, s.droppedEventsCount, s.droppedLinksCount = s.traceID[:0], s.spanID[:0], "", s.parentSpanID[:0], 0, "", 0, 0, 0, 0, 0, 0
@@ -253,10 +253,10 @@ func (s *Span) clear() {
 
 var initialSpan = NewSpan()
 
-// Reset gives s the initial value.
+// Reset sets the initial value.
 func (s *Span) Reset() { s.CopyFrom(initialSpan) }
 
-// CopyFrom gives s the value of src. Shared values are shared, not copied.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied.
 func (s *Span) CopyFrom(src *Span) {
 	s.SetTraceID(src.traceID)
 	s.SetSpanID(src.spanID)
@@ -276,7 +276,7 @@ func (s *Span) CopyFrom(src *Span) {
 	s.SetDroppedLinksCount(src.droppedLinksCount)
 }
 
-// Equal says whether s and o have the same value; floats are compared bit by bit.
+// Equal reports whether s and o have the same value; floats are compared bit by bit.
 func (s *Span) Equal(o *Span) bool {
 	return bytes.Equal(s.traceID, o.traceID) &&
 		bytes.Equal(s.spanID, o.spanID) &&

@@ -23,7 +23,7 @@ const (
 	SpanStatusFieldCode
 )
 
-// NewSpanStatus returns an initial value that is part of no record.
+// NewSpanStatus returns an initial value that is not part of a record.
 func NewSpanStatus() *SpanStatus { return stefrt.New((*SpanStatus).init) }
 
 // Message is text for people.
@@ -51,7 +51,7 @@ func (s *SpanStatus) SetCode(v uint64) {
 	}
 }
 
-// String returns s as JSON, for people to read.
+// String returns s as JSON for human readers.
 func (s *SpanStatus) String() string { return stefrt.StringOf(s.json) }
 
 func (s *SpanStatus) json(j *stefrt.JSON) {
@@ -66,7 +66,7 @@ func (s *SpanStatus) Modified() uint64 { return s.node.Modified() }
 
 func (s *SpanStatus) init(parent *stefrt.Node, bit uint64) { s.node.Init(parent, bit) }
 
-// clear gives s the initial value, without marks.
+// clear sets the initial value without marks.
 func (s *SpanStatus) clear() {
 	s.node.SetModified(0)
 	s.message, s.code = "", 0
@@ -74,16 +74,16 @@ func (s *SpanStatus) clear() {
 
 var initialSpanStatus = NewSpanStatus()
 
-// Reset gives s the initial value.
+// Reset sets the initial value.
 func (s *SpanStatus) Reset() { s.CopyFrom(initialSpanStatus) }
 
-// CopyFrom gives s the value of src. Shared values are shared, not copied.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied.
 func (s *SpanStatus) CopyFrom(src *SpanStatus) {
 	s.SetMessage(src.message)
 	s.SetCode(src.code)
 }
 
-// Equal says whether s and o have the same value; floats are compared bit by bit.
+// Equal reports whether s and o have the same value; floats are compared bit by bit.
 func (s *SpanStatus) Equal(o *SpanStatus) bool {
 	return s.message == o.message &&
 		s.code == o.code

@@ -34,7 +34,7 @@ const (
 	SpansFieldDuration
 )
 
-// NewSpans returns an initial value that is part of no record.
+// NewSpans returns an initial value that is not part of a record.
 func NewSpans() *Spans { return stefrt.New((*Spans).init) }
 
 // Envelope travels with the record and is not part of the telemetry.
@@ -44,8 +44,8 @@ func (s *Spans) Envelope() *Envelope { return &s.envelope }
 // It must not be changed once it is shared: see EditResource and SetResource.
 func (s *Spans) Resource() *Resource { return s.resource }
 
-// SetResource sets Resource to a value that is from then on shared; see package stef.
-// Writers of different goroutines must not share a value: give each its own.
+// SetResource sets Resource to a value, which becomes shared; see package stef.
+// Writers of different goroutines must not share a value: use one value for each.
 func (s *Spans) SetResource(v *Resource) {
 	if v == s.resource {
 		return
@@ -59,7 +59,7 @@ func (s *Spans) SetResource(v *Resource) {
 	s.resource = v
 }
 
-// EditResource returns Resource to change it, as a copy if it is shared.
+// EditResource returns Resource for changes, as a copy if it is shared.
 func (s *Spans) EditResource() *Resource {
 	s.resource = s.resource.edit(&s.node, SpansFieldResource)
 	return s.resource
@@ -69,8 +69,8 @@ func (s *Spans) EditResource() *Resource {
 // It must not be changed once it is shared: see EditScope and SetScope.
 func (s *Spans) Scope() *Scope { return s.scope }
 
-// SetScope sets Scope to a value that is from then on shared; see package stef.
-// Writers of different goroutines must not share a value: give each its own.
+// SetScope sets Scope to a value, which becomes shared; see package stef.
+// Writers of different goroutines must not share a value: use one value for each.
 func (s *Spans) SetScope(v *Scope) {
 	if v == s.scope {
 		return
@@ -84,7 +84,7 @@ func (s *Spans) SetScope(v *Scope) {
 	s.scope = v
 }
 
-// EditScope returns Scope to change it, as a copy if it is shared.
+// EditScope returns Scope for changes, as a copy if it is shared.
 func (s *Spans) EditScope() *Scope {
 	s.scope = s.scope.edit(&s.node, SpansFieldScope)
 	return s.scope
@@ -94,17 +94,17 @@ func (s *Spans) EditScope() *Scope {
 func (s *Spans) Span() *Span { return &s.span }
 
 // Compact has references to the trace and the parent, new ids, and times of events.
-// It is of the compact form: the writer sets it, programs do not use it.
+// It belongs to the compact form: the writer sets it. Programs must not use it.
 func (s *Spans) Compact() *CompactSpan { return &s.compact }
 
 // ID is the id of the span, if it was not sent before, as the bits of a double. This
 // field and the next ones are in the root because they change most often, so that
 // the mask of a record has 8 bits.
-// It is of the compact form: the writer sets it, programs do not use it.
+// It belongs to the compact form: the writer sets it. Programs must not use it.
 func (s *Spans) ID() float64 { return s.id }
 
 // SetID sets ID.
-// It is of the compact form: the writer sets it, programs do not use it.
+// It belongs to the compact form: the writer sets it. Programs must not use it.
 func (s *Spans) SetID(v float64) {
 	if !stefrt.SameFloat(s.id, v) {
 		s.node.Mark(SpansFieldID)
@@ -114,11 +114,11 @@ func (s *Spans) SetID(v float64) {
 
 // Start is the code of the difference between the start and that of the parent or of
 // an earlier span.
-// It is of the compact form: the writer sets it, programs do not use it.
+// It belongs to the compact form: the writer sets it. Programs must not use it.
 func (s *Spans) Start() uint64 { return s.start }
 
 // SetStart sets Start.
-// It is of the compact form: the writer sets it, programs do not use it.
+// It belongs to the compact form: the writer sets it. Programs must not use it.
 func (s *Spans) SetStart(v uint64) {
 	if s.start != v {
 		s.node.Mark(SpansFieldStart)
@@ -127,11 +127,11 @@ func (s *Spans) SetStart(v uint64) {
 }
 
 // Duration is the code of the difference between the end and the start.
-// It is of the compact form: the writer sets it, programs do not use it.
+// It belongs to the compact form: the writer sets it. Programs must not use it.
 func (s *Spans) Duration() uint64 { return s.duration }
 
 // SetDuration sets Duration.
-// It is of the compact form: the writer sets it, programs do not use it.
+// It belongs to the compact form: the writer sets it. Programs must not use it.
 func (s *Spans) SetDuration(v uint64) {
 	if s.duration != v {
 		s.node.Mark(SpansFieldDuration)
@@ -139,7 +139,7 @@ func (s *Spans) SetDuration(v uint64) {
 	}
 }
 
-// String returns s as JSON, for people to read.
+// String returns s as JSON for human readers.
 func (s *Spans) String() string { return stefrt.StringOf(s.json) }
 
 func (s *Spans) json(j *stefrt.JSON) {
@@ -169,7 +169,7 @@ func (s *Spans) init(parent *stefrt.Node, bit uint64) {
 	s.compact.init(&s.node, SpansFieldCompact)
 }
 
-// clear gives s the initial value, without marks.
+// clear sets the initial value without marks.
 func (s *Spans) clear() {
 	s.node.SetModified(0)
 	s.id, s.start, s.duration = 0, 0, 0
@@ -184,10 +184,10 @@ func (s *Spans) clear() {
 
 var initialSpans = NewSpans()
 
-// Reset gives s the initial value.
+// Reset sets the initial value.
 func (s *Spans) Reset() { s.CopyFrom(initialSpans) }
 
-// CopyFrom gives s the value of src. Shared values are shared, not copied.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied.
 func (s *Spans) CopyFrom(src *Spans) {
 	s.envelope.CopyFrom(&src.envelope)
 	if src.resource.node.Frozen() {
@@ -207,7 +207,7 @@ func (s *Spans) CopyFrom(src *Spans) {
 	s.SetDuration(src.duration)
 }
 
-// Equal says whether s and o have the same value; floats are compared bit by bit.
+// Equal reports whether s and o have the same value; floats are compared bit by bit.
 func (s *Spans) Equal(o *Spans) bool {
 	return s.envelope.Equal(&o.envelope) &&
 		(s.resource == o.resource || s.resource.Equal(o.resource)) &&

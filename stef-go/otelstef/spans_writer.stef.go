@@ -22,7 +22,7 @@ func SpansCompactSchema() schema.WireSchema {
 // SpansRoot is the name of the root struct of Spans streams.
 const SpansRoot = "Spans"
 
-// SpansWireSchema returns the wire schema of Spans, whole.
+// SpansWireSchema returns the complete wire schema of Spans.
 func SpansWireSchema() schema.WireSchema {
 	return schema.WireSchema{4, 1, 4, 7, 4, 5, 16, 4, 6, 2}
 }
@@ -61,7 +61,7 @@ func NewSpansWriter(w io.Writer, options ...stef.WriterOption) (*SpansWriter, er
 	return x, nil
 }
 
-// Reset begins another stream with the same options; what was not flushed is lost.
+// Reset begins another stream with the same options. Records that were not flushed are lost.
 func (w *SpansWriter) Reset(dst io.Writer) error {
 	if err := stefrt.ResetWriter(&w.WriteStream, dst); err != nil {
 		return err
@@ -73,7 +73,7 @@ func (w *SpansWriter) Reset(dst io.Writer) error {
 }
 
 // Record returns the record to fill, the same one for the life of the writer.
-// It keeps its contents from one Write to the next; set what changed.
+// It keeps its contents from one Write to the next; set only what changed.
 func (w *SpansWriter) Record() *Spans { return &w.record }
 
 // Fields returns the fields of each type that the schema of the stream has.
@@ -83,8 +83,8 @@ func (w *SpansWriter) Fields() SpansFields { return w.fields }
 func (w *SpansWriter) Dicts() SpansDicts { return w.dicts }
 
 // Write adds the record to the frame, and ends the frame if it is large enough.
-// A record that exceeds a limit is refused with ErrLimit, nothing of it is
-// written, and the writer can go on. After any other error it cannot.
+// A record that exceeds a limit is refused with ErrLimit and not written, and the
+// writer remains usable. After any other error the writer is unusable.
 func (w *SpansWriter) Write() error {
 	if w.record.node.Oversize() {
 		if err := stefrt.CheckRecord(&w.WriteStream, &w.record.node, w.record.markAll); err != nil {

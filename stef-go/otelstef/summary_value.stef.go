@@ -26,7 +26,7 @@ const (
 	SummaryValueFieldQuantileValues
 )
 
-// NewSummaryValue returns an initial value that is part of no record.
+// NewSummaryValue returns an initial value that is not part of a record.
 func NewSummaryValue() *SummaryValue { return stefrt.New((*SummaryValue).init) }
 
 // Count is the number of values.
@@ -56,7 +56,7 @@ func (s *SummaryValue) QuantileValues() *list.Of[QuantileValue] {
 	return (*list.Of[QuantileValue])(&s.quantileValues)
 }
 
-// String returns s as JSON, for people to read.
+// String returns s as JSON for human readers.
 func (s *SummaryValue) String() string { return stefrt.StringOf(s.json) }
 
 func (s *SummaryValue) json(j *stefrt.JSON) {
@@ -75,7 +75,7 @@ func (s *SummaryValue) init(parent *stefrt.Node, bit uint64) {
 	s.quantileValues.Init(&quantileValueElem, &s.node, SummaryValueFieldQuantileValues)
 }
 
-// clear gives s the initial value, without marks.
+// clear sets the initial value without marks.
 func (s *SummaryValue) clear() {
 	s.node.SetModified(0)
 	s.count, s.sum = 0, 0
@@ -84,17 +84,17 @@ func (s *SummaryValue) clear() {
 
 var initialSummaryValue = NewSummaryValue()
 
-// Reset gives s the initial value.
+// Reset sets the initial value.
 func (s *SummaryValue) Reset() { s.CopyFrom(initialSummaryValue) }
 
-// CopyFrom gives s the value of src. Shared values are shared, not copied.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied.
 func (s *SummaryValue) CopyFrom(src *SummaryValue) {
 	s.SetCount(src.count)
 	s.SetSum(src.sum)
 	s.quantileValues.CopyFrom(&src.quantileValues)
 }
 
-// Equal says whether s and o have the same value; floats are compared bit by bit.
+// Equal reports whether s and o have the same value; floats are compared bit by bit.
 func (s *SummaryValue) Equal(o *SummaryValue) bool {
 	return s.count == o.count &&
 		stefrt.SameFloat(s.sum, o.sum) &&

@@ -54,8 +54,8 @@ func (f osFile) lock() bool {
 func (f osFile) at(path string) bool {
 	named, err := os.Stat(path)
 	if err != nil {
-		// Only a missing file counts, or one whose folder is now a file: other errors
-		// show when writing.
+		// Report false only if the file is missing or its folder is now a file. A write
+		// reports all other faults.
 		return !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR)
 	}
 	open, err := f.Stat()

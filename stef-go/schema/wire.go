@@ -207,7 +207,7 @@ func tooManyEntries(n uint64) error {
 }
 
 func badCount[T int | uint64](entry int, n T) error {
-	return &WireError{Entry: entry, Reason: fmt.Sprintf("%d is no possible number of fields", n)}
+	return &WireError{Entry: entry, Reason: fmt.Sprintf("%d is not a possible number of fields", n)}
 }
 
 // wireWalk visits every struct and oneof below a root once, in wire order.

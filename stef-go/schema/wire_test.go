@@ -81,7 +81,7 @@ func TestAppendBinary(t *testing.T) {
 		_, err := w.AppendBinary(nil)
 		requireWireError(t, err, want)
 	}
-	e(schema.WireSchema{1, -1}, "wire schema: entry 1: -1 is no possible number of fields")
+	e(schema.WireSchema{1, -1}, "wire schema: entry 1: -1 is not a possible number of fields")
 	e(make(schema.WireSchema, 1025), "wire schema: 1025 entries, the limit is 1024")
 }
 
@@ -116,7 +116,7 @@ func TestParseWire(t *testing.T) {
 	e("030102", "wire schema: 3 entries announced, 2 bytes left")
 	e("020180", "wire schema: entry 1: is cut off")
 	e("0201ffffffffffffffffff02", "wire schema: entry 1: overflows 64 bits")
-	e("018080808008", "wire schema: entry 0: 2147483648 is no possible number of fields")
+	e("018080808008", "wire schema: entry 0: 2147483648 is not a possible number of fields")
 }
 
 func TestKeep(t *testing.T) {

@@ -170,9 +170,9 @@ func (b *EncoderBuilder) connect(e column.Writer, dict string) {
 
 // encoderDict is a dictionary of a writer.
 type encoderDict interface {
-	// Restart empties it.
+	// Restart empties the dictionary.
 	Restart()
-	// Release empties it and releases its memory.
+	// Release empties the dictionary and releases its memory.
 	Release()
 }
 

@@ -366,23 +366,23 @@ func (s *ReadStream) faultError(code bitio.FaultCode) error {
 	case bitio.FaultEnd:
 		what = "the column ends before its last value"
 	case bitio.FaultBadCode:
-		what = "the bits are no number code"
+		what = "the bits are not a valid number code"
 	case bitio.FaultOverflow:
-		what = "a number is over 64 bits"
+		what = "a number has more than 64 bits"
 	case bitio.FaultLength:
 		what = "a length is negative"
 	case bitio.FaultRef:
-		what = "a reference is to no entry of the dictionary"
+		what = "a reference points to no entry of the dictionary"
 	case bitio.FaultChoice:
-		what = "a oneof has a choice that its type has not"
+		what = "a oneof has a choice that its type does not have"
 	case bitio.FaultFloat:
-		what = "a float has a window of over 64 bits"
+		what = "a float has a window of more than 64 bits"
 	case bitio.FaultPair:
-		what = "a multimap changes a pair that it has not"
+		what = "a multimap changes a pair that does not exist"
 	case bitio.FaultElements:
 		what = "an array is longer than its data"
 	case bitio.FaultForm:
-		what = "a record in the compact form stands for none"
+		what = "the fields of the compact form do not represent a valid record"
 	case bitio.FaultPairs:
 		kind, what = stef.ErrLimit, fmt.Sprintf("a multimap has more than %d pairs", stef.MaxPairs)
 	case bitio.FaultDepth:

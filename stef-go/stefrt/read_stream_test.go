@@ -179,20 +179,20 @@ func TestReadErrors(t *testing.T) {
 	f(plain, stef.ErrCorrupt, 3, ".Count", end, frameText{0, 1, columns("", "00 80")})
 	f(plain, stef.ErrCorrupt, 4, ".Count", end, frameText{0, 2, columns("", "00 80 10", "Count", "02")})
 	f(plain, stef.ErrCorrupt, 3, ".Text", end, frameText{0, 1, columns("", "02 00", "Text", "06 61")})
-	f(plain, stef.ErrCorrupt, 3, ".Count", corrupt+"a number is over 64 bits",
+	f(plain, stef.ErrCorrupt, 3, ".Count", corrupt+"a number has more than 64 bits",
 		frameText{0, 1, columns("", "00 80", "Count", "ff ff ff ff ff ff ff ff ff 02")})
 	f(plain, stef.ErrCorrupt, 3, ".Text", corrupt+"a length is negative", frameText{0, 1, columns("", "02 00", "Text", "01")})
-	f(plain, stef.ErrCorrupt, 3, ".Word", corrupt+"a reference is to no entry of the dictionary",
+	f(plain, stef.ErrCorrupt, 3, ".Word", corrupt+"a reference points to no entry of the dictionary",
 		frameText{0, 1, columns("", "04 00", "Word", "01")})
-	f(plain, stef.ErrCorrupt, 3, ".Ratio", corrupt+"a float has a window of over 64 bits",
+	f(plain, stef.ErrCorrupt, 3, ".Ratio", corrupt+"a float has a window of more than 64 bits",
 		frameText{0, 1, columns("", "01 00", "Ratio", "c7 f0 00 00 00 00 00 00 00 00")})
 	f(plain, stef.ErrCorrupt, 3, ".Lists.Counts", corrupt+"an array is longer than its data",
 		frameText{0, 1, columns("", "80 00", "Lists", "00 20 00", "Lists.Counts", "60", "Lists.Counts[]", "02")})
-	f(plain, stef.ErrCorrupt, 3, ".Lists.Counts", corrupt+"the bits are no number code",
+	f(plain, stef.ErrCorrupt, 3, ".Lists.Counts", corrupt+"the bits are not a valid number code",
 		frameText{0, 1, columns("", "80 00", "Lists", "00 20 00", "Lists.Counts", "00")})
-	f(choice, stef.ErrCorrupt, 1, ".One", corrupt+"a oneof has a choice that its type has not",
+	f(choice, stef.ErrCorrupt, 1, ".One", corrupt+"a oneof has a choice that its type does not have",
 		frameText{0, 1, columns("", "04 00", "One", "80")})
-	f(pairs, stef.ErrCorrupt, 1, ".Ints", corrupt+"a multimap changes a pair that it has not",
+	f(pairs, stef.ErrCorrupt, 1, ".Ints", corrupt+"a multimap changes a pair that does not exist",
 		frameText{0, 1, columns("", "00 04", "Ints", "02")})
 	f(pairs, stef.ErrLimit, 1, ".Ints", "limit exceeded: a multimap has more than 1023 pairs",
 		frameText{0, 1, columns("", "00 04", "Ints", "81 10")})

@@ -62,7 +62,7 @@ func selfContained(r *Root, rnd random, s setting) error {
 		ends = append(ends, n)
 	}
 	if len(ends) != len(out) {
-		return fmt.Errorf("%d frames in %d writes", len(ends)-2, len(out)-2)
+		return fmt.Errorf("the writer made %d frames in %d writes, want one per write", len(ends)-2, len(out)-2)
 	}
 	headers := slices.Concat(out[0], out[1])
 	shuffled := slices.Clone(headers)

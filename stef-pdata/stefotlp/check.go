@@ -132,7 +132,7 @@ func (c *checker) content(s *shape, act uint8, b []byte, from, depth int) bool {
 		// An item that is nested deeper is rejected without further checks.
 		return depth >= MaxDepth || c.message(s, b, from, depth+1)
 	case actRuns:
-		return (len(b)-from)%8 == 0 || c.fail(from, "packed numbers have a length that is no multiple of 8")
+		return (len(b)-from)%8 == 0 || c.fail(from, "packed numbers have a length that is not a multiple of 8")
 	}
 	return c.varints(b, from)
 }

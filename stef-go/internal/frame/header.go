@@ -118,7 +118,7 @@ func cutRun(b []byte, limit int, what string) (run, rest []byte, err error) {
 		return nil, nil, fmt.Errorf("%w: %s of %d bytes, at most %d", stef.ErrLimit, what, size, limit)
 	}
 	if b = b[n:]; size > uint64(len(b)) {
-		return nil, nil, fmt.Errorf("%w: %s of %d bytes, only %d are left", stef.ErrCorrupt, what, size, len(b))
+		return nil, nil, fmt.Errorf("%w: %s of %d bytes, only %d remain", stef.ErrCorrupt, what, size, len(b))
 	}
 	return b[:size], b[size:], nil
 }

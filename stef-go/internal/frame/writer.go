@@ -128,7 +128,7 @@ func (w *Writer) compress(flags *stef.FrameFlags, tree *column.WriteTree, size i
 		return err
 	}
 	if w.setting.crc {
-		return w.zstd.Close() // writes the checksum; Reset begins anew
+		return w.zstd.Close() // writes the checksum; Reset begins a new zstd stream
 	}
 	return w.zstd.Flush()
 }

@@ -1,8 +1,6 @@
 // Copyright The Otel/STEF Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package intern looks up the references of texts in the dictionaries of a stream,
-// with less work than a lookup of each text.
 package intern
 
 import (

@@ -374,7 +374,8 @@ func elsewhere(key string) string {
 	return fmt.Sprintf("; an attribute of the resource is resource:%s, of the scope scope:%s", key, key)
 }
 
-// parts counts the parts of a file.
+// parts returns a number of parts of a file as text, with the word of the format: 3
+// frames.
 func parts(f convert.Format, n int) string {
 	noun := map[convert.Format]string{convert.STEF: "frame", convert.OTLPParts: "part", convert.OTLP: "piece", convert.OTLPJSON: "message",
 		convert.STEFParts: "batch", convert.Parquet: "batch", convert.Arrow: "batch"}[f]

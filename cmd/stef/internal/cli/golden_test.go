@@ -80,7 +80,7 @@ func TestCatEdgeVectors(t *testing.T) {
 
 		code, found, stderr := run(nil, "cat", "--canonical", path)
 		if code != 0 {
-			require.Contains(t, stderr, "cannot tell which records the stream holds", v.Name)
+			require.Contains(t, stderr, "cannot determine which records the stream holds", v.Name)
 			continue
 		}
 		require.Equal(t, out, found, v.Name)

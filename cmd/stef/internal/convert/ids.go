@@ -31,7 +31,7 @@ func (k idKind) raw(id []byte) ([]byte, error) {
 		}
 		id = b
 	default:
-		return nil, fmt.Errorf("the %s has %d bytes, which is no valid length", k.name, len(id))
+		return nil, fmt.Errorf("the %s has %d bytes, which is not a valid length", k.name, len(id))
 	}
 	for _, b := range id {
 		if b != 0 {

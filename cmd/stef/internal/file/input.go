@@ -139,25 +139,25 @@ func (in *Input) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Random returns the file for reads at any place. Their bytes count as taken, and the
-// whole file counts as content.
+// Random returns the file for reads at any offset. Bytes that are read from it count as
+// taken, and the whole file counts as content.
 func (in *Input) Random() (*Random, error) {
 	f, ok := in.raw.r.(*os.File)
 	if !ok || in.Size < 0 || in.Packed != "" {
-		return nil, errors.New("this format is read from a file, not from a pipe or a compressed file")
+		return nil, errors.New("this format can only be read from a file, not from a pipe or a compressed file")
 	}
 	in.raw.taken.Store(0)
 	in.unpacked = in.Size
 	return &Random{io.NewSectionReader(f, 0, in.Size), &in.raw}, nil
 }
 
-// Random reads a file at any place.
+// Random reads a file at any offset.
 type Random struct {
 	*io.SectionReader
 	raw *source
 }
 
-// ReadAt reads from a place.
+// ReadAt implements io.ReaderAt.
 func (r *Random) ReadAt(b []byte, at int64) (int, error) {
 	n, err := r.SectionReader.ReadAt(b, at)
 	r.raw.taken.Add(int64(n))

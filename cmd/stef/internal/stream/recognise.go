@@ -22,7 +22,7 @@ const UserDataKey = "stef.root"
 const maxLook = 8
 
 // ErrRoot is the error of a stream whose root cannot be found.
-var ErrRoot = errors.New("cannot tell which records the stream holds")
+var ErrRoot = errors.New("cannot determine which records the stream holds")
 
 // Recognise finds the root of an OpenTelemetry stream, see List.Recognise.
 func Recognise(src io.Reader) (*Root, io.Reader, error) { return Roots().Recognise(src) }
@@ -66,7 +66,7 @@ func (roots List) Recognise(src io.Reader) (*Root, io.Reader, error) {
 	case p.records == 0:
 		return left[0], all(), nil
 	}
-	return nil, nil, fmt.Errorf("%w: they read well as %s", ErrRoot, list(left))
+	return nil, nil, fmt.Errorf("%w: they can be read as %s", ErrRoot, list(left))
 }
 
 // prefix is the beginning of a stream, up to the end of a frame.

@@ -49,7 +49,7 @@ type Root struct {
 }
 
 // Meaning explains a column that only streams in the compact form have. It returns ""
-// for other columns, which hold the fields of their name.
+// for other columns, which hold the field of the same name.
 func (r *Root) Meaning(path string) string { return r.meanings[path] }
 
 // explain collects the comments of the fields of the compact form, below path.

@@ -224,7 +224,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ExporterStefBytesCompressed, err = builder.meter.Int64Counter(
 		"otelcol_exporter_stef_bytes_compressed",
-		metric.WithDescription("Bytes of frames as they were sent, after compression. [Alpha]"),
+		metric.WithDescription("Bytes of sent frames, after compression. [Alpha]"),
 		metric.WithUnit("By"),
 	)
 	errs = errors.Join(errs, err)
@@ -236,7 +236,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ExporterStefDictResets, err = builder.meter.Int64Counter(
 		"otelcol_exporter_stef_dict_resets",
-		metric.WithDescription("Times that the dictionaries of a stream were full and begun anew. [Alpha]"),
+		metric.WithDescription("Times that the dictionaries of a stream were full and were reset. [Alpha]"),
 		metric.WithUnit("{resets}"),
 	)
 	errs = errors.Join(errs, err)
@@ -248,19 +248,19 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ExporterStefDroppedItems, err = builder.meter.Int64Counter(
 		"otelcol_exporter_stef_dropped_items",
-		metric.WithDescription("Items that will never be delivered, counted once each, by reason. Failed attempts that are retried are not in here. [Alpha]"),
+		metric.WithDescription("Items that will never be delivered, counted once each, by reason. Failed attempts that are retried do not count. [Alpha]"),
 		metric.WithUnit("{items}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ExporterStefFailedAttempts, err = builder.meter.Int64Counter(
 		"otelcol_exporter_stef_failed_attempts",
-		metric.WithDescription("Attempts to send a batch that failed, by protocol and status code, whether they are retried or not. [Alpha]"),
+		metric.WithDescription("Attempts to send a batch that failed, by protocol and status code, whether or not they are retried. [Alpha]"),
 		metric.WithUnit("{attempts}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ExporterStefFrameSize, err = builder.meter.Int64Histogram(
 		"otelcol_exporter_stef_frame_size",
-		metric.WithDescription("Sizes of frames as they were sent. [Alpha]"),
+		metric.WithDescription("Sizes of sent frames, after compression. [Alpha]"),
 		metric.WithUnit("By"),
 		metric.WithExplicitBucketBoundaries([]float64{256, 1024, 4096, 16384, 65536, 131072, 262144, 524288, 1.048576e+06, 4.194304e+06}...),
 	)
@@ -291,7 +291,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ExporterStefOtlpBytesEstimated, err = builder.meter.Int64Counter(
 		"otelcol_exporter_stef_otlp_bytes_estimated",
-		metric.WithDescription("Estimate of what the batches that were delivered by STEF would be as OTLP requests with the compression of otlp_fallback. One batch in 10 s or more is measured. [Alpha]"),
+		metric.WithDescription("Estimate of the size that the batches that were delivered by STEF would have as OTLP requests with the compression of otlp_fallback. One batch in 10 s or more is measured. [Alpha]"),
 		metric.WithUnit("By"),
 	)
 	errs = errors.Join(errs, err)
@@ -357,13 +357,13 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ExporterStefUpgrades, err = builder.meter.Int64Counter(
 		"otelcol_exporter_stef_upgrades",
-		metric.WithDescription("Times that the exporter returned from OTLP to STEF because the peer has learned it. [Alpha]"),
+		metric.WithDescription("Times that the exporter returned from OTLP to STEF because the peer now has STEF. [Alpha]"),
 		metric.WithUnit("{upgrades}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ExporterStefZstdRatio, err = builder.meter.Float64ObservableGauge(
 		"otelcol_exporter_stef_zstd_ratio",
-		metric.WithDescription("Bytes of frames before zstd by bytes after it, since the start. It is no comparison with OTLP. [Alpha]"),
+		metric.WithDescription("Bytes of frames before zstd by bytes after it, since the start. It does not compare STEF with OTLP. [Alpha]"),
 		metric.WithUnit("1"),
 	)
 	errs = errors.Join(errs, err)

@@ -87,7 +87,7 @@ func AssertEqualExporterStefBackendUp(t *testing.T, tt *componenttest.Telemetry,
 func AssertEqualExporterStefBytesCompressed(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_exporter_stef_bytes_compressed",
-		Description: "Bytes of frames as they were sent, after compression. [Alpha]",
+		Description: "Bytes of sent frames, after compression. [Alpha]",
 		Unit:        "By",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -119,7 +119,7 @@ func AssertEqualExporterStefBytesEncoded(t *testing.T, tt *componenttest.Telemet
 func AssertEqualExporterStefDictResets(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_exporter_stef_dict_resets",
-		Description: "Times that the dictionaries of a stream were full and begun anew. [Alpha]",
+		Description: "Times that the dictionaries of a stream were full and were reset. [Alpha]",
 		Unit:        "{resets}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -151,7 +151,7 @@ func AssertEqualExporterStefDowngrades(t *testing.T, tt *componenttest.Telemetry
 func AssertEqualExporterStefDroppedItems(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_exporter_stef_dropped_items",
-		Description: "Items that will never be delivered, counted once each, by reason. Failed attempts that are retried are not in here. [Alpha]",
+		Description: "Items that will never be delivered, counted once each, by reason. Failed attempts that are retried do not count. [Alpha]",
 		Unit:        "{items}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -167,7 +167,7 @@ func AssertEqualExporterStefDroppedItems(t *testing.T, tt *componenttest.Telemet
 func AssertEqualExporterStefFailedAttempts(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_exporter_stef_failed_attempts",
-		Description: "Attempts to send a batch that failed, by protocol and status code, whether they are retried or not. [Alpha]",
+		Description: "Attempts to send a batch that failed, by protocol and status code, whether or not they are retried. [Alpha]",
 		Unit:        "{attempts}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -183,7 +183,7 @@ func AssertEqualExporterStefFailedAttempts(t *testing.T, tt *componenttest.Telem
 func AssertEqualExporterStefFrameSize(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.HistogramDataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_exporter_stef_frame_size",
-		Description: "Sizes of frames as they were sent. [Alpha]",
+		Description: "Sizes of sent frames, after compression. [Alpha]",
 		Unit:        "By",
 		Data: metricdata.Histogram[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -262,7 +262,7 @@ func AssertEqualExporterStefOtlpBytesCompressed(t *testing.T, tt *componenttest.
 func AssertEqualExporterStefOtlpBytesEstimated(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_exporter_stef_otlp_bytes_estimated",
-		Description: "Estimate of what the batches that were delivered by STEF would be as OTLP requests with the compression of otlp_fallback. One batch in 10 s or more is measured. [Alpha]",
+		Description: "Estimate of the size that the batches that were delivered by STEF would have as OTLP requests with the compression of otlp_fallback. One batch in 10 s or more is measured. [Alpha]",
 		Unit:        "By",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -430,7 +430,7 @@ func AssertEqualExporterStefUnackedBytes(t *testing.T, tt *componenttest.Telemet
 func AssertEqualExporterStefUpgrades(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_exporter_stef_upgrades",
-		Description: "Times that the exporter returned from OTLP to STEF because the peer has learned it. [Alpha]",
+		Description: "Times that the exporter returned from OTLP to STEF because the peer now has STEF. [Alpha]",
 		Unit:        "{upgrades}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -446,7 +446,7 @@ func AssertEqualExporterStefUpgrades(t *testing.T, tt *componenttest.Telemetry, 
 func AssertEqualExporterStefZstdRatio(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[float64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_exporter_stef_zstd_ratio",
-		Description: "Bytes of frames before zstd by bytes after it, since the start. It is no comparison with OTLP. [Alpha]",
+		Description: "Bytes of frames before zstd by bytes after it, since the start. It does not compare STEF with OTLP. [Alpha]",
 		Unit:        "1",
 		Data: metricdata.Gauge[float64]{
 			DataPoints: dps,

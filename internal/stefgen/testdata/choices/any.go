@@ -45,7 +45,7 @@ type AnyType uint8
 
 // The choices of Any.
 const (
-	// AnyTypeNone is no value.
+	// AnyTypeNone means that there is no value.
 	AnyTypeNone AnyType = iota
 	// AnyTypeFlag is a truth value.
 	AnyTypeFlag
@@ -85,7 +85,7 @@ const (
 	AnyTypeTagLists
 )
 
-// String returns the name of the choice: None, or that of the schema.
+// String returns the name of the choice: None, or the name in the schema.
 func (t AnyType) String() string {
 	switch t {
 	case AnyTypeNone:
@@ -130,13 +130,13 @@ func (t AnyType) String() string {
 	return "AnyType(" + strconv.Itoa(int(t)) + ")"
 }
 
-// NewAny returns a Any without a value that is part of no record.
+// NewAny returns a Any without a value. It is not part of a record.
 func NewAny() *Any { return stefrt.New((*Any).init) }
 
-// Type returns the choice. The getters of the others return zero or nil.
+// Type returns the choice. The getters of the other choices return zero or nil.
 func (v *Any) Type() AnyType { return v.typ }
 
-// SetType sets the choice, with its initial value if it was another.
+// SetType sets the choice. A new choice has its initial value.
 func (v *Any) SetType(typ AnyType) {
 	if v.typ == typ {
 		return
@@ -218,7 +218,7 @@ func (v *Any) SetType(typ AnyType) {
 	v.str = ""
 }
 
-// open makes the box.
+// open allocates the box.
 func (v *Any) open() {
 	if v.box != nil {
 		return
@@ -343,7 +343,7 @@ func (v *Any) Word() string {
 // SetWord sets the value.
 func (v *Any) SetWord(x string) { v.SetWordRef(x, 0) }
 
-// SetWordRef is SetWord with the reference of the writer's dictionary to it, or 0.
+// SetWordRef is SetWord with the reference to the text in the writer's dictionary, or 0.
 func (v *Any) SetWordRef(x string, ref stef.TextRef) {
 	if v.typ == AnyTypeWord && codec.SameText(v.str, stef.TextRef(v.num), x, ref) {
 		if ref != 0 {
@@ -557,7 +557,7 @@ func (v *Any) SetTagLists() *list.Of[Tags] {
 	return (*list.Of[Tags])(&v.box.tagLists)
 }
 
-// String returns the value as people write it: text as it is, bytes as base64,
+// String returns the value for human readers: text unchanged, bytes as base64,
 // composite values as JSON. It is empty without a value.
 func (v *Any) String() string {
 	switch v.typ {
@@ -630,17 +630,17 @@ func (v *Any) json(j *stefrt.JSON) {
 
 func (v *Any) init(parent *stefrt.Node, bit uint64) { v.node.Init(parent, bit) }
 
-// clear gives v the initial value, without marks.
+// clear sets the initial value without marks.
 func (v *Any) clear() {
 	v.node.SetModified(0)
 	v.typ, v.sent = 0, 0
 	v.str = ""
 }
 
-// Reset sets no value.
+// Reset removes the value.
 func (v *Any) Reset() { v.SetType(AnyTypeNone) }
 
-// CopyFrom gives v the value of src.
+// CopyFrom copies the value of src to v.
 func (v *Any) CopyFrom(src *Any) {
 	switch src.typ {
 	case AnyTypeNone:
@@ -684,7 +684,7 @@ func (v *Any) CopyFrom(src *Any) {
 	}
 }
 
-// Equal says whether v and o have the same value; floats are compared bit by bit.
+// Equal reports whether v and o have the same value; floats are compared bit by bit.
 func (v *Any) Equal(o *Any) bool {
 	if v.typ != o.typ {
 		return false
@@ -778,7 +778,7 @@ func (v *Any) clean() {
 	}
 }
 
-// markDiff marks what differs from held, and says whether anything does.
+// markDiff marks what differs from held, and reports whether anything does.
 func (v *Any) markDiff(held *Any) bool {
 	if v.Equal(held) {
 		v.node.SetModified(0)

@@ -34,7 +34,7 @@ type Any2Type uint8
 
 // The choices of Any2.
 const (
-	// Any2TypeNone is no value.
+	// Any2TypeNone means that there is no value.
 	Any2TypeNone Any2Type = iota
 	// Any2TypeInt is Int.
 	Any2TypeInt
@@ -46,7 +46,7 @@ const (
 	Any2TypePoint
 )
 
-// String returns the name of the choice: None, or that of the schema.
+// String returns the name of the choice: None, or the name in the schema.
 func (t Any2Type) String() string {
 	switch t {
 	case Any2TypeNone:
@@ -63,13 +63,13 @@ func (t Any2Type) String() string {
 	return "Any2Type(" + strconv.Itoa(int(t)) + ")"
 }
 
-// NewAny2 returns a Any2 without a value that is part of no record.
+// NewAny2 returns a Any2 without a value. It is not part of a record.
 func NewAny2() *Any2 { return stefrt.New((*Any2).init) }
 
-// Type returns the choice. The getters of the others return zero or nil.
+// Type returns the choice. The getters of the other choices return zero or nil.
 func (v *Any2) Type() Any2Type { return v.typ }
 
-// SetType sets the choice, with its initial value if it was another.
+// SetType sets the choice. A new choice has its initial value.
 func (v *Any2) SetType(typ Any2Type) {
 	if v.typ == typ {
 		return
@@ -92,7 +92,7 @@ func (v *Any2) SetType(typ Any2Type) {
 	v.str = ""
 }
 
-// open makes the box.
+// open allocates the box.
 func (v *Any2) open() {
 	if v.box != nil {
 		return
@@ -132,7 +132,7 @@ func (v *Any2) Str() string {
 // SetStr sets the value.
 func (v *Any2) SetStr(x string) { v.SetStrRef(x, 0) }
 
-// SetStrRef is SetStr with the reference of the writer's dictionary to it, or 0.
+// SetStrRef is SetStr with the reference to the text in the writer's dictionary, or 0.
 func (v *Any2) SetStrRef(x string, ref stef.TextRef) {
 	if v.typ == Any2TypeStr && codec.SameText(v.str, stef.TextRef(v.num), x, ref) {
 		if ref != 0 {
@@ -185,7 +185,7 @@ func (v *Any2) SetPoint() *Point {
 	return &v.box.point
 }
 
-// String returns the value as people write it: text as it is, bytes as base64,
+// String returns the value for human readers: text unchanged, bytes as base64,
 // composite values as JSON. It is empty without a value.
 func (v *Any2) String() string {
 	switch v.typ {
@@ -218,17 +218,17 @@ func (v *Any2) json(j *stefrt.JSON) {
 
 func (v *Any2) init(parent *stefrt.Node, bit uint64) { v.node.Init(parent, bit) }
 
-// clear gives v the initial value, without marks.
+// clear sets the initial value without marks.
 func (v *Any2) clear() {
 	v.node.SetModified(0)
 	v.typ, v.sent = 0, 0
 	v.str = ""
 }
 
-// Reset sets no value.
+// Reset removes the value.
 func (v *Any2) Reset() { v.SetType(Any2TypeNone) }
 
-// CopyFrom gives v the value of src.
+// CopyFrom copies the value of src to v.
 func (v *Any2) CopyFrom(src *Any2) {
 	switch src.typ {
 	case Any2TypeNone:
@@ -244,7 +244,7 @@ func (v *Any2) CopyFrom(src *Any2) {
 	}
 }
 
-// Equal says whether v and o have the same value; floats are compared bit by bit.
+// Equal reports whether v and o have the same value; floats are compared bit by bit.
 func (v *Any2) Equal(o *Any2) bool {
 	if v.typ != o.typ {
 		return false
@@ -282,7 +282,7 @@ func (v *Any2) clean() {
 	}
 }
 
-// markDiff marks what differs from held, and says whether anything does.
+// markDiff marks what differs from held, and reports whether anything does.
 func (v *Any2) markDiff(held *Any2) bool {
 	if v.Equal(held) {
 		v.node.SetModified(0)

@@ -34,7 +34,7 @@ func (e *any2Encoder) Encode(v *Any2) {
 	v.node.SetModified(0)
 	typ := v.typ
 	if uint64(typ) > e.head.Choices {
-		typ = Any2TypeNone // the stream's schema has no such choice
+		typ = Any2TypeNone // the schema of the stream lacks the choice
 	}
 	v.sent = typ
 	e.head.Write(uint64(typ), e.head.Width)
@@ -95,7 +95,7 @@ func (d *any2Decoder) Decode(v *Any2) {
 	v.typ = typ
 }
 
-// open makes the box of v, if the record may still take memory.
+// open allocates the box of v, if the record is within its memory limit.
 func (d *any2Decoder) open(v *Any2) bool {
 	if v.box == nil {
 		if !stefrt.Take(d.head.Alloc, &d.head, int(unsafe.Sizeof(any2Box{}))) {

@@ -63,7 +63,7 @@ func (e *anyEncoder) Encode(v *Any) {
 	v.node.SetModified(0)
 	typ := v.typ
 	if uint64(typ) > e.head.Choices {
-		typ = AnyTypeNone // the stream's schema has no such choice
+		typ = AnyTypeNone // the schema of the stream lacks the choice
 	}
 	v.sent = typ
 	e.head.Write(uint64(typ), e.head.Width)
@@ -259,7 +259,7 @@ func (d *anyDecoder) Decode(v *Any) {
 	v.typ = typ
 }
 
-// open makes the box of v, if the record may still take memory.
+// open allocates the box of v, if the record is within its memory limit.
 func (d *anyDecoder) open(v *Any) bool {
 	if v.box == nil {
 		if !stefrt.Take(d.head.Alloc, &d.head, int(unsafe.Sizeof(anyBox{}))) {
@@ -270,7 +270,7 @@ func (d *anyDecoder) open(v *Any) bool {
 	return true
 }
 
-// anyElem is what arrays need to know of Any, set at start-up.
+// anyElem has the functions of Any that arrays call. It is set at start-up.
 var anyElem stefrt.Elem[Any]
 
 func init() {

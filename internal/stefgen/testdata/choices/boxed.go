@@ -34,7 +34,7 @@ type BoxedType uint8
 
 // The choices of Boxed.
 const (
-	// BoxedTypeNone is no value.
+	// BoxedTypeNone means that there is no value.
 	BoxedTypeNone BoxedType = iota
 	// BoxedTypeA is A.
 	BoxedTypeA
@@ -44,7 +44,7 @@ const (
 	BoxedTypeC
 )
 
-// String returns the name of the choice: None, or that of the schema.
+// String returns the name of the choice: None, or the name in the schema.
 func (t BoxedType) String() string {
 	switch t {
 	case BoxedTypeNone:
@@ -59,13 +59,13 @@ func (t BoxedType) String() string {
 	return "BoxedType(" + strconv.Itoa(int(t)) + ")"
 }
 
-// NewBoxed returns a Boxed without a value that is part of no record.
+// NewBoxed returns a Boxed without a value. It is not part of a record.
 func NewBoxed() *Boxed { return stefrt.New((*Boxed).init) }
 
-// Type returns the choice. The getters of the others return zero or nil.
+// Type returns the choice. The getters of the other choices return zero or nil.
 func (v *Boxed) Type() BoxedType { return v.typ }
 
-// SetType sets the choice, with its initial value if it was another.
+// SetType sets the choice. A new choice has its initial value.
 func (v *Boxed) SetType(typ BoxedType) {
 	if v.typ == typ {
 		return
@@ -93,7 +93,7 @@ func (v *Boxed) SetType(typ BoxedType) {
 	}
 }
 
-// open makes the box.
+// open allocates the box.
 func (v *Boxed) open() {
 	if v.box != nil {
 		return
@@ -155,7 +155,7 @@ func (v *Boxed) SetC() *list.Values[uint64] {
 	return (*list.Values[uint64])(&v.box.c)
 }
 
-// String returns the value as people write it: text as it is, bytes as base64,
+// String returns the value for human readers: text unchanged, bytes as base64,
 // composite values as JSON. It is empty without a value.
 func (v *Boxed) String() string {
 	switch v.typ {
@@ -182,16 +182,16 @@ func (v *Boxed) json(j *stefrt.JSON) {
 
 func (v *Boxed) init(parent *stefrt.Node, bit uint64) { v.node.Init(parent, bit) }
 
-// clear gives v the initial value, without marks.
+// clear sets the initial value without marks.
 func (v *Boxed) clear() {
 	v.node.SetModified(0)
 	v.typ, v.sent = 0, 0
 }
 
-// Reset sets no value.
+// Reset removes the value.
 func (v *Boxed) Reset() { v.SetType(BoxedTypeNone) }
 
-// CopyFrom gives v the value of src.
+// CopyFrom copies the value of src to v.
 func (v *Boxed) CopyFrom(src *Boxed) {
 	switch src.typ {
 	case BoxedTypeNone:
@@ -205,7 +205,7 @@ func (v *Boxed) CopyFrom(src *Boxed) {
 	}
 }
 
-// Equal says whether v and o have the same value; floats are compared bit by bit.
+// Equal reports whether v and o have the same value; floats are compared bit by bit.
 func (v *Boxed) Equal(o *Boxed) bool {
 	if v.typ != o.typ {
 		return false
@@ -253,7 +253,7 @@ func (e *boxedEncoder) Encode(v *Boxed) {
 	v.node.SetModified(0)
 	typ := v.typ
 	if uint64(typ) > e.head.Choices {
-		typ = BoxedTypeNone // the stream's schema has no such choice
+		typ = BoxedTypeNone // the schema of the stream lacks the choice
 	}
 	v.sent = typ
 	e.head.Write(uint64(typ), e.head.Width)
@@ -314,7 +314,7 @@ func (d *boxedDecoder) Decode(v *Boxed) {
 	v.typ = typ
 }
 
-// open makes the box of v, if the record may still take memory.
+// open allocates the box of v, if the record is within its memory limit.
 func (d *boxedDecoder) open(v *Boxed) bool {
 	if v.box == nil {
 		if !stefrt.Take(d.head.Alloc, &d.head, int(unsafe.Sizeof(boxedBox{}))) {

@@ -9,7 +9,7 @@ import (
 	"strconv"
 )
 
-// Color is an enum. Other values than those listed are legal.
+// Color is an enum. Values that are not listed are legal, too.
 type Color uint64
 
 // The values of Color.

@@ -25,7 +25,7 @@ type NumbersType uint8
 
 // The choices of Numbers.
 const (
-	// NumbersTypeNone is no value.
+	// NumbersTypeNone means that there is no value.
 	NumbersTypeNone NumbersType = iota
 	// NumbersTypeU is U.
 	NumbersTypeU
@@ -39,7 +39,7 @@ const (
 	NumbersTypeC
 )
 
-// String returns the name of the choice: None, or that of the schema.
+// String returns the name of the choice: None, or the name in the schema.
 func (t NumbersType) String() string {
 	switch t {
 	case NumbersTypeNone:
@@ -58,13 +58,13 @@ func (t NumbersType) String() string {
 	return "NumbersType(" + strconv.Itoa(int(t)) + ")"
 }
 
-// NewNumbers returns a Numbers without a value that is part of no record.
+// NewNumbers returns a Numbers without a value. It is not part of a record.
 func NewNumbers() *Numbers { return stefrt.New((*Numbers).init) }
 
-// Type returns the choice. The getters of the others return zero or nil.
+// Type returns the choice. The getters of the other choices return zero or nil.
 func (v *Numbers) Type() NumbersType { return v.typ }
 
-// SetType sets the choice, with its initial value if it was another.
+// SetType sets the choice. A new choice has its initial value.
 func (v *Numbers) SetType(typ NumbersType) {
 	if v.typ == typ {
 		return
@@ -168,7 +168,7 @@ func (v *Numbers) SetC(x Color) {
 	}
 }
 
-// String returns the value as people write it: text as it is, bytes as base64,
+// String returns the value for human readers: text unchanged, bytes as base64,
 // composite values as JSON. It is empty without a value.
 func (v *Numbers) String() string {
 	switch v.typ {
@@ -207,16 +207,16 @@ func (v *Numbers) json(j *stefrt.JSON) {
 
 func (v *Numbers) init(parent *stefrt.Node, bit uint64) { v.node.Init(parent, bit) }
 
-// clear gives v the initial value, without marks.
+// clear sets the initial value without marks.
 func (v *Numbers) clear() {
 	v.node.SetModified(0)
 	v.typ, v.sent = 0, 0
 }
 
-// Reset sets no value.
+// Reset removes the value.
 func (v *Numbers) Reset() { v.SetType(NumbersTypeNone) }
 
-// CopyFrom gives v the value of src.
+// CopyFrom copies the value of src to v.
 func (v *Numbers) CopyFrom(src *Numbers) {
 	switch src.typ {
 	case NumbersTypeNone:
@@ -234,7 +234,7 @@ func (v *Numbers) CopyFrom(src *Numbers) {
 	}
 }
 
-// Equal says whether v and o have the same value; floats are compared bit by bit.
+// Equal reports whether v and o have the same value; floats are compared bit by bit.
 func (v *Numbers) Equal(o *Numbers) bool {
 	if v.typ != o.typ {
 		return false
@@ -248,7 +248,7 @@ func (v *Numbers) markAll(c *stefrt.Check) { c.Mark(&v.node, 1) }
 // clean clears all marks in v.
 func (v *Numbers) clean() { v.node.SetModified(0) }
 
-// markDiff marks what differs from held, and says whether anything does.
+// markDiff marks what differs from held, and reports whether anything does.
 func (v *Numbers) markDiff(held *Numbers) bool {
 	if v.Equal(held) {
 		v.node.SetModified(0)
@@ -291,7 +291,7 @@ func (e *numbersEncoder) Encode(v *Numbers) {
 	v.node.SetModified(0)
 	typ := v.typ
 	if uint64(typ) > e.head.Choices {
-		typ = NumbersTypeNone // the stream's schema has no such choice
+		typ = NumbersTypeNone // the schema of the stream lacks the choice
 	}
 	v.sent = typ
 	e.head.Write(uint64(typ), e.head.Width)

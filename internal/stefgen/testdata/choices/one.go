@@ -24,13 +24,13 @@ type OneType uint8
 
 // The choices of One.
 const (
-	// OneTypeNone is no value.
+	// OneTypeNone means that there is no value.
 	OneTypeNone OneType = iota
 	// OneTypeA is A.
 	OneTypeA
 )
 
-// String returns the name of the choice: None, or that of the schema.
+// String returns the name of the choice: None, or the name in the schema.
 func (t OneType) String() string {
 	switch t {
 	case OneTypeNone:
@@ -41,13 +41,13 @@ func (t OneType) String() string {
 	return "OneType(" + strconv.Itoa(int(t)) + ")"
 }
 
-// NewOne returns a One without a value that is part of no record.
+// NewOne returns a One without a value. It is not part of a record.
 func NewOne() *One { return stefrt.New((*One).init) }
 
-// Type returns the choice. The getters of the others return zero or nil.
+// Type returns the choice. The getters of the other choices return zero or nil.
 func (v *One) Type() OneType { return v.typ }
 
-// SetType sets the choice, with its initial value if it was another.
+// SetType sets the choice. A new choice has its initial value.
 func (v *One) SetType(typ OneType) {
 	if v.typ == typ {
 		return
@@ -75,7 +75,7 @@ func (v *One) SetA(x uint64) {
 	}
 }
 
-// String returns the value as people write it: text as it is, bytes as base64,
+// String returns the value for human readers: text unchanged, bytes as base64,
 // composite values as JSON. It is empty without a value.
 func (v *One) String() string {
 	switch v.typ {
@@ -98,16 +98,16 @@ func (v *One) json(j *stefrt.JSON) {
 
 func (v *One) init(parent *stefrt.Node, bit uint64) { v.node.Init(parent, bit) }
 
-// clear gives v the initial value, without marks.
+// clear sets the initial value without marks.
 func (v *One) clear() {
 	v.node.SetModified(0)
 	v.typ, v.sent = 0, 0
 }
 
-// Reset sets no value.
+// Reset removes the value.
 func (v *One) Reset() { v.SetType(OneTypeNone) }
 
-// CopyFrom gives v the value of src.
+// CopyFrom copies the value of src to v.
 func (v *One) CopyFrom(src *One) {
 	switch src.typ {
 	case OneTypeNone:
@@ -117,7 +117,7 @@ func (v *One) CopyFrom(src *One) {
 	}
 }
 
-// Equal says whether v and o have the same value; floats are compared bit by bit.
+// Equal reports whether v and o have the same value; floats are compared bit by bit.
 func (v *One) Equal(o *One) bool {
 	if v.typ != o.typ {
 		return false
@@ -131,7 +131,7 @@ func (v *One) markAll(c *stefrt.Check) { c.Mark(&v.node, 1) }
 // clean clears all marks in v.
 func (v *One) clean() { v.node.SetModified(0) }
 
-// markDiff marks what differs from held, and says whether anything does.
+// markDiff marks what differs from held, and reports whether anything does.
 func (v *One) markDiff(held *One) bool {
 	if v.Equal(held) {
 		v.node.SetModified(0)
@@ -166,7 +166,7 @@ func (e *oneEncoder) Encode(v *One) {
 	v.node.SetModified(0)
 	typ := v.typ
 	if uint64(typ) > e.head.Choices {
-		typ = OneTypeNone // the stream's schema has no such choice
+		typ = OneTypeNone // the schema of the stream lacks the choice
 	}
 	v.sent = typ
 	e.head.Write(uint64(typ), e.head.Width)
@@ -200,7 +200,7 @@ func (d *oneDecoder) Decode(v *One) {
 	v.typ = typ
 }
 
-// oneElem is what arrays need to know of One, set at start-up.
+// oneElem has the functions of One that arrays call. It is set at start-up.
 var oneElem stefrt.Elem[One]
 
 func init() {

@@ -26,7 +26,7 @@ const (
 	PointFieldName
 )
 
-// NewPoint returns an initial value that is part of no record.
+// NewPoint returns an initial value that is not part of a record.
 func NewPoint() *Point { return stefrt.New((*Point).init) }
 
 // X returns the field.
@@ -43,7 +43,7 @@ func (s *Point) SetX(v float64) {
 // Y returns the field.
 func (s *Point) Y() float64 { return s.y }
 
-// HasY says whether Y is present.
+// HasY reports whether Y is present.
 func (s *Point) HasY() bool { return s.present&(1<<0) != 0 }
 
 // SetY makes Y present and sets it.
@@ -86,7 +86,7 @@ func (s *Point) SetName(v string) {
 	}
 }
 
-// String returns s as JSON, for people to read.
+// String returns s as JSON for human readers.
 func (s *Point) String() string { return stefrt.StringOf(s.json) }
 
 func (s *Point) json(j *stefrt.JSON) {
@@ -104,7 +104,7 @@ func (s *Point) Modified() uint64 { return s.node.Modified() }
 
 func (s *Point) init(parent *stefrt.Node, bit uint64) { s.node.Init(parent, bit) }
 
-// clear gives s the initial value, without marks.
+// clear sets the initial value without marks.
 func (s *Point) clear() {
 	s.node.SetModified(0)
 	s.present, s.sentPresent = 0, 0
@@ -113,10 +113,10 @@ func (s *Point) clear() {
 
 var initialPoint = NewPoint()
 
-// Reset gives s the initial value.
+// Reset sets the initial value.
 func (s *Point) Reset() { s.CopyFrom(initialPoint) }
 
-// CopyFrom gives s the value of src. Shared values are shared, not copied.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied.
 func (s *Point) CopyFrom(src *Point) {
 	s.SetX(src.x)
 	s.SetOptionalY(src.y, src.HasY())
@@ -126,7 +126,7 @@ func (s *Point) CopyFrom(src *Point) {
 	s.SetName(src.name)
 }
 
-// Equal says whether s and o have the same value; floats are compared bit by bit.
+// Equal reports whether s and o have the same value; floats are compared bit by bit.
 func (s *Point) Equal(o *Point) bool {
 	return s.present == o.present &&
 		stefrt.SameFloat(s.x, o.x) &&
@@ -143,7 +143,7 @@ func (s *Point) markAll(c *stefrt.Check) {
 // clean clears all marks in s.
 func (s *Point) clean() { s.node.SetModified(0) }
 
-// markDiff marks what differs from held, and says whether anything does.
+// markDiff marks what differs from held, and reports whether anything does.
 func (s *Point) markDiff(held *Point) bool {
 	var mask uint64
 	mask |= stefrt.If(!stefrt.SameFloat(s.x, held.x), PointFieldX)
@@ -232,7 +232,7 @@ func (d *pointDecoder) Decode(s *Point) {
 	}
 }
 
-// pointElem is what arrays need to know of Point, set at start-up.
+// pointElem has the functions of Point that arrays call. It is set at start-up.
 var pointElem stefrt.Elem[Point]
 
 func init() {

@@ -38,7 +38,7 @@ const (
 	RecordFieldBoxed
 )
 
-// NewRecord returns an initial value that is part of no record.
+// NewRecord returns an initial value that is not part of a record.
 func NewRecord() *Record { return stefrt.New((*Record).init) }
 
 // Any returns the field.
@@ -51,8 +51,8 @@ func (s *Record) Again() *Any { return &s.again }
 // It must not be changed once it is shared: see EditShared and SetShared.
 func (s *Record) Shared() *Shared { return s.shared }
 
-// SetShared sets Shared to a value that is from then on shared; see package stef.
-// Writers of different goroutines must not share a value: give each its own.
+// SetShared sets Shared to a value, which becomes shared; see package stef.
+// Writers of different goroutines must not share a value: use one value for each.
 func (s *Record) SetShared(v *Shared) {
 	if v == s.shared {
 		return
@@ -66,7 +66,7 @@ func (s *Record) SetShared(v *Shared) {
 	s.shared = v
 }
 
-// EditShared returns Shared to change it, as a copy if it is shared.
+// EditShared returns Shared for changes, as a copy if it is shared.
 func (s *Record) EditShared() *Shared {
 	s.shared = s.shared.edit(&s.node, RecordFieldShared)
 	return s.shared
@@ -93,7 +93,7 @@ func (s *Record) Texts() *Texts { return &s.texts }
 // Boxed returns the field.
 func (s *Record) Boxed() *Boxed { return &s.boxed }
 
-// String returns s as JSON, for people to read.
+// String returns s as JSON for human readers.
 func (s *Record) String() string { return stefrt.StringOf(s.json) }
 
 func (s *Record) json(j *stefrt.JSON) {
@@ -129,7 +129,7 @@ func (s *Record) init(parent *stefrt.Node, bit uint64) {
 	s.boxed.init(&s.node, RecordFieldBoxed)
 }
 
-// clear gives s the initial value, without marks.
+// clear sets the initial value without marks.
 func (s *Record) clear() {
 	s.node.SetModified(0)
 	s.any.clear()
@@ -147,10 +147,10 @@ func (s *Record) clear() {
 
 var initialRecord = NewRecord()
 
-// Reset gives s the initial value.
+// Reset sets the initial value.
 func (s *Record) Reset() { s.CopyFrom(initialRecord) }
 
-// CopyFrom gives s the value of src. Shared values are shared, not copied.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied.
 func (s *Record) CopyFrom(src *Record) {
 	s.any.CopyFrom(&src.any)
 	s.again.CopyFrom(&src.again)
@@ -168,7 +168,7 @@ func (s *Record) CopyFrom(src *Record) {
 	s.boxed.CopyFrom(&src.boxed)
 }
 
-// Equal says whether s and o have the same value; floats are compared bit by bit.
+// Equal reports whether s and o have the same value; floats are compared bit by bit.
 func (s *Record) Equal(o *Record) bool {
 	return s.any.Equal(&o.any) &&
 		s.again.Equal(&o.again) &&

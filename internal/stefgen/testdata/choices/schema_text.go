@@ -12,12 +12,12 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// RecordSchema returns the schema of Record, whole: shared, not to be changed.
+// RecordSchema returns the complete schema of Record. It is shared: do not change it.
 func RecordSchema() *schema.Struct { return parsedSchema().Root("Record") }
 
 var parsedSchema = sync.OnceValue(func() *schema.Schema { return idl.MustParse("schema.stef", schemaText) })
 
-// schemaText is the schema without its comments, a type a line.
+// schemaText is the schema without comments, with one type per line.
 const schemaText = `package fixtures.choices
 struct Record root { Any Any Again Any Shared Shared List []Any One One Three Three Seven Seven Numbers Numbers Texts Texts Boxed Boxed }
 oneof Any { Flag bool Signed int64 Count uint64 Ratio float64 Text string Word string dict(Words) Raw bytes Blob bytes dict(Blobs) Color Color Point Point Nested Seven Tags Tags Points []Point Longs []int64 Doubles []float64 Raws []bytes Ones []One TagLists []Tags }

@@ -33,7 +33,7 @@ type SevenType uint8
 
 // The choices of Seven.
 const (
-	// SevenTypeNone is no value.
+	// SevenTypeNone means that there is no value.
 	SevenTypeNone SevenType = iota
 	// SevenTypeA is A.
 	SevenTypeA
@@ -51,7 +51,7 @@ const (
 	SevenTypeG
 )
 
-// String returns the name of the choice: None, or that of the schema.
+// String returns the name of the choice: None, or the name in the schema.
 func (t SevenType) String() string {
 	switch t {
 	case SevenTypeNone:
@@ -74,13 +74,13 @@ func (t SevenType) String() string {
 	return "SevenType(" + strconv.Itoa(int(t)) + ")"
 }
 
-// NewSeven returns a Seven without a value that is part of no record.
+// NewSeven returns a Seven without a value. It is not part of a record.
 func NewSeven() *Seven { return stefrt.New((*Seven).init) }
 
-// Type returns the choice. The getters of the others return zero or nil.
+// Type returns the choice. The getters of the other choices return zero or nil.
 func (v *Seven) Type() SevenType { return v.typ }
 
-// SetType sets the choice, with its initial value if it was another.
+// SetType sets the choice. A new choice has its initial value.
 func (v *Seven) SetType(typ SevenType) {
 	if v.typ == typ {
 		return
@@ -106,7 +106,7 @@ func (v *Seven) SetType(typ SevenType) {
 	v.str = ""
 }
 
-// open makes the box.
+// open allocates the box.
 func (v *Seven) open() {
 	if v.box != nil {
 		return
@@ -252,7 +252,7 @@ func (v *Seven) SetG() *Point {
 	return &v.box.g
 }
 
-// String returns the value as people write it: text as it is, bytes as base64,
+// String returns the value for human readers: text unchanged, bytes as base64,
 // composite values as JSON. It is empty without a value.
 func (v *Seven) String() string {
 	switch v.typ {
@@ -297,17 +297,17 @@ func (v *Seven) json(j *stefrt.JSON) {
 
 func (v *Seven) init(parent *stefrt.Node, bit uint64) { v.node.Init(parent, bit) }
 
-// clear gives v the initial value, without marks.
+// clear sets the initial value without marks.
 func (v *Seven) clear() {
 	v.node.SetModified(0)
 	v.typ, v.sent = 0, 0
 	v.str = ""
 }
 
-// Reset sets no value.
+// Reset removes the value.
 func (v *Seven) Reset() { v.SetType(SevenTypeNone) }
 
-// CopyFrom gives v the value of src.
+// CopyFrom copies the value of src to v.
 func (v *Seven) CopyFrom(src *Seven) {
 	switch src.typ {
 	case SevenTypeNone:
@@ -329,7 +329,7 @@ func (v *Seven) CopyFrom(src *Seven) {
 	}
 }
 
-// Equal says whether v and o have the same value; floats are compared bit by bit.
+// Equal reports whether v and o have the same value; floats are compared bit by bit.
 func (v *Seven) Equal(o *Seven) bool {
 	if v.typ != o.typ {
 		return false
@@ -375,7 +375,7 @@ func (v *Seven) clean() {
 	}
 }
 
-// markDiff marks what differs from held, and says whether anything does.
+// markDiff marks what differs from held, and reports whether anything does.
 func (v *Seven) markDiff(held *Seven) bool {
 	if v.Equal(held) {
 		v.node.SetModified(0)

@@ -36,7 +36,7 @@ func (e *sevenEncoder) Encode(v *Seven) {
 	v.node.SetModified(0)
 	typ := v.typ
 	if uint64(typ) > e.head.Choices {
-		typ = SevenTypeNone // the stream's schema has no such choice
+		typ = SevenTypeNone // the schema of the stream lacks the choice
 	}
 	v.sent = typ
 	e.head.Write(uint64(typ), e.head.Width)
@@ -115,7 +115,7 @@ func (d *sevenDecoder) Decode(v *Seven) {
 	v.typ = typ
 }
 
-// open makes the box of v, if the record may still take memory.
+// open allocates the box of v, if the record is within its memory limit.
 func (d *sevenDecoder) open(v *Seven) bool {
 	if v.box == nil {
 		if !stefrt.Take(d.head.Alloc, &d.head, int(unsafe.Sizeof(sevenBox{}))) {

@@ -26,7 +26,7 @@ const (
 	SharedFieldN
 )
 
-// NewShared returns an initial value that is part of no record.
+// NewShared returns an initial value that is not part of a record.
 func NewShared() *Shared { return stefrt.New((*Shared).init) }
 
 // Any returns the field.
@@ -46,7 +46,7 @@ func (s *Shared) SetN(v uint64) {
 	}
 }
 
-// String returns s as JSON, for people to read.
+// String returns s as JSON for human readers.
 func (s *Shared) String() string { return stefrt.StringOf(s.json) }
 
 func (s *Shared) json(j *stefrt.JSON) {
@@ -66,7 +66,7 @@ func (s *Shared) init(parent *stefrt.Node, bit uint64) {
 	s.numbers.init(&s.node, SharedFieldNumbers)
 }
 
-// clear gives s the initial value, without marks.
+// clear sets the initial value without marks.
 func (s *Shared) clear() {
 	s.node.SetModified(0)
 	s.n = 0
@@ -76,17 +76,17 @@ func (s *Shared) clear() {
 
 var initialShared = NewShared()
 
-// Reset gives s the initial value.
+// Reset sets the initial value.
 func (s *Shared) Reset() { s.CopyFrom(initialShared) }
 
-// CopyFrom gives s the value of src. Shared values are shared, not copied.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied.
 func (s *Shared) CopyFrom(src *Shared) {
 	s.any.CopyFrom(&src.any)
 	s.numbers.CopyFrom(&src.numbers)
 	s.SetN(src.n)
 }
 
-// Equal says whether s and o have the same value; floats are compared bit by bit.
+// Equal reports whether s and o have the same value; floats are compared bit by bit.
 func (s *Shared) Equal(o *Shared) bool {
 	return s.any.Equal(&o.any) &&
 		s.numbers.Equal(&o.numbers) &&
@@ -113,7 +113,7 @@ func (s *Shared) freeze() {
 	s.node.Freeze()
 }
 
-// share returns s made shared, or a shared copy if s is part of a record.
+// share makes s shared and returns it, or returns a shared copy if s is part of a record.
 func (s *Shared) share(user *stefrt.Node) *Shared {
 	stefrt.NotNil(s == nil, "Shared")
 	if s.node.Frozen() {
@@ -130,7 +130,7 @@ func (s *Shared) share(user *stefrt.Node) *Shared {
 	return v
 }
 
-// edit returns s, or if it is shared a copy that is part of a record.
+// edit returns s, or a copy that is part of a record if s is shared.
 func (s *Shared) edit(parent *stefrt.Node, bit uint64) *Shared {
 	if !s.node.Frozen() {
 		return s
@@ -142,7 +142,7 @@ func (s *Shared) edit(parent *stefrt.Node, bit uint64) *Shared {
 	return v
 }
 
-// markDiff marks what differs from held, and says whether anything does.
+// markDiff marks what differs from held, and reports whether anything does.
 func (s *Shared) markDiff(held *Shared) bool {
 	var mask uint64
 	mask |= stefrt.If(s.any.markDiff(&held.any), SharedFieldAny)
@@ -182,8 +182,8 @@ func (e *sharedEncoder) register(b *stefrt.EncoderBuilder, name string) {
 }
 
 // Encode writes v, or a reference to an equal value written before, and
-// returns the shared value that the reader holds from then on. held is what it
-// held before, nil if that is not to be relied on.
+// returns the shared value that the reader then holds. held is the value that it
+// held before, or nil if that is unknown.
 func (e *sharedEncoder) Encode(v, held *Shared) *Shared {
 	if ref, ok := e.dict.Known(&v.slot); ok {
 		e.head.Reference(ref)
@@ -248,8 +248,8 @@ func (d *sharedDecoder) register(b *stefrt.DecoderBuilder, name string) {
 	)
 }
 
-// Decode returns a value of the dictionary, which may be new. held is the value
-// until now.
+// Decode returns an entry of the dictionary, which may be new. held is the
+// previous value.
 func (d *sharedDecoder) Decode(held *Shared) *Shared {
 	if d.head.Read(1) == 0 {
 		if entry := d.dict.Entry(&d.head.BitsIn); entry != nil {

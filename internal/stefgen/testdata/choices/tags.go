@@ -19,8 +19,8 @@ import (
 // pointers to their parts stay valid.
 type Tags struct {
 	node  stefrt.Node
-	pairs []*tagsPair // up to the capacity all are allocated
-	sent  int         // the number of pairs last written
+	pairs []*tagsPair // all pairs up to the capacity are allocated
+	sent  int         // the number of pairs that was last written
 }
 
 type tagsPair struct {
@@ -29,13 +29,13 @@ type tagsPair struct {
 	value  Any2
 }
 
-// NewTags returns an empty value that is part of no record.
+// NewTags returns an empty value that is not part of a record.
 func NewTags() *Tags { return new(Tags) }
 
 // Len returns the number of pairs.
 func (m *Tags) Len() int { return len(m.pairs) }
 
-// SetLen makes m n pairs long. New pairs have initial keys and values.
+// SetLen sets the number of pairs to n. New pairs have initial keys and values.
 func (m *Tags) SetLen(n int) {
 	old := len(m.pairs)
 	if n == old {
@@ -59,7 +59,7 @@ func (m *Tags) SetLen(n int) {
 	}
 }
 
-// grow makes m n pairs long, new pairs being whatever they were.
+// grow sets the number of pairs to n. New pairs may have old contents.
 func (m *Tags) grow(n int) {
 	if old := cap(m.pairs); n > old {
 		pairs := make([]*tagsPair, max(n, 2*old, 4))
@@ -79,7 +79,7 @@ func (m *Tags) Key(i int) string { return m.pairs[i].key }
 // SetKey sets the key of pair i. It panics if i is not below Len.
 func (m *Tags) SetKey(i int, key string) { m.SetKeyRef(i, key, 0) }
 
-// SetKeyRef is SetKey with the reference of the writer's dictionary to it, or 0.
+// SetKeyRef is SetKey with the reference to the text in the writer's dictionary, or 0.
 func (m *Tags) SetKeyRef(i int, key string, ref stef.TextRef) {
 	p := m.pairs[i]
 	if codec.SameText(p.key, p.keyRef, key, ref) {
@@ -110,8 +110,8 @@ func (m *Tags) SetStr(i int, key string, value string) {
 	m.pairs[i].value.SetStr(value)
 }
 
-// SetStrs makes m pairs of keys and values, as many as there are of each. It is SetLen
-// and SetStr of each pair for who has references of the writer's dictionaries, or 0.
+// SetStrs replaces all pairs. keys and values must have equal lengths. Pass references
+// of the writer's dictionaries to skip lookups, otherwise 0. Without references use SetStr.
 func (m *Tags) SetStrs(keys, values []stef.Text) {
 	m.SetLen(len(keys))
 	for i, p := range m.pairs {
@@ -181,7 +181,7 @@ func (m *Tags) AppendRaw(key string, value []byte) { m.Append(key).SetRaw(value)
 // AppendPoint adds a pair with that key and returns its value.
 func (m *Tags) AppendPoint(key string) *Point { return m.Append(key).SetPoint() }
 
-// String returns m as JSON, for people to read.
+// String returns m as JSON for human readers.
 func (m *Tags) String() string { return stefrt.StringOf(m.json) }
 
 func (m *Tags) json(j *stefrt.JSON) {
@@ -195,16 +195,16 @@ func (m *Tags) json(j *stefrt.JSON) {
 
 func (m *Tags) init(parent *stefrt.Node, bit uint64) { m.node.Init(parent, bit) }
 
-// clear makes m empty, without marks.
+// clear removes all pairs without marks.
 func (m *Tags) clear() {
 	m.node.SetModified(0)
 	m.pairs, m.sent = m.pairs[:0], 0
 }
 
-// Reset makes m empty.
+// Reset removes all pairs.
 func (m *Tags) Reset() { m.SetLen(0) }
 
-// CopyFrom gives m the pairs of src.
+// CopyFrom replaces the pairs of m by copies of those of src.
 func (m *Tags) CopyFrom(src *Tags) {
 	m.SetLen(len(src.pairs))
 	for i, p := range src.pairs {
@@ -213,7 +213,7 @@ func (m *Tags) CopyFrom(src *Tags) {
 	}
 }
 
-// Equal says whether m and o have the same pairs in the same order; floats are
+// Equal reports whether m and o have the same pairs in the same order; floats are
 // compared bit by bit.
 func (m *Tags) Equal(o *Tags) bool {
 	if len(m.pairs) != len(o.pairs) {
@@ -248,7 +248,7 @@ func (m *Tags) clean() {
 	}
 }
 
-// markDiff marks what differs from held, and says whether anything does.
+// markDiff marks what differs from held, and reports whether anything does.
 func (m *Tags) markDiff(held *Tags) bool {
 	mask := uint64(0)
 	if len(m.pairs) != len(held.pairs) {

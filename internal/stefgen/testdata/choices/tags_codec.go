@@ -84,7 +84,7 @@ func (d *tagsDecoder) Decode(m *Tags) {
 	}
 }
 
-// resize makes m as long as the header says, if that is within the limits.
+// resize sets the number of pairs to that of the header, if it is within the limits.
 func (d *tagsDecoder) resize(m *Tags, h uint64) bool {
 	old := len(m.pairs)
 	n, ok := d.head.Pairs(h, cap(m.pairs), int(unsafe.Sizeof(tagsPair{})))
@@ -95,7 +95,7 @@ func (d *tagsDecoder) resize(m *Tags, h uint64) bool {
 	return ok
 }
 
-// tagsElem is what arrays need to know of Tags, set at start-up.
+// tagsElem has the functions of Tags that arrays call. It is set at start-up.
 var tagsElem stefrt.Elem[Tags]
 
 func init() {

@@ -26,7 +26,7 @@ type TextsType uint8
 
 // The choices of Texts.
 const (
-	// TextsTypeNone is no value.
+	// TextsTypeNone means that there is no value.
 	TextsTypeNone TextsType = iota
 	// TextsTypeA is A.
 	TextsTypeA
@@ -34,7 +34,7 @@ const (
 	TextsTypeB
 )
 
-// String returns the name of the choice: None, or that of the schema.
+// String returns the name of the choice: None, or the name in the schema.
 func (t TextsType) String() string {
 	switch t {
 	case TextsTypeNone:
@@ -47,13 +47,13 @@ func (t TextsType) String() string {
 	return "TextsType(" + strconv.Itoa(int(t)) + ")"
 }
 
-// NewTexts returns a Texts without a value that is part of no record.
+// NewTexts returns a Texts without a value. It is not part of a record.
 func NewTexts() *Texts { return stefrt.New((*Texts).init) }
 
-// Type returns the choice. The getters of the others return zero or nil.
+// Type returns the choice. The getters of the other choices return zero or nil.
 func (v *Texts) Type() TextsType { return v.typ }
 
-// SetType sets the choice, with its initial value if it was another.
+// SetType sets the choice. A new choice has its initial value.
 func (v *Texts) SetType(typ TextsType) {
 	if v.typ == typ {
 		return
@@ -97,7 +97,7 @@ func (v *Texts) B() string {
 // SetB sets the value.
 func (v *Texts) SetB(x string) { v.SetBRef(x, 0) }
 
-// SetBRef is SetB with the reference of the writer's dictionary to it, or 0.
+// SetBRef is SetB with the reference to the text in the writer's dictionary, or 0.
 func (v *Texts) SetBRef(x string, ref stef.TextRef) {
 	if v.typ == TextsTypeB && codec.SameText(v.str, stef.TextRef(v.num), x, ref) {
 		if ref != 0 {
@@ -113,7 +113,7 @@ func (v *Texts) SetBRef(x string, ref stef.TextRef) {
 	v.str, v.num = x, uint64(ref)
 }
 
-// String returns the value as people write it: text as it is, bytes as base64,
+// String returns the value for human readers: text unchanged, bytes as base64,
 // composite values as JSON. It is empty without a value.
 func (v *Texts) String() string {
 	switch v.typ {
@@ -140,17 +140,17 @@ func (v *Texts) json(j *stefrt.JSON) {
 
 func (v *Texts) init(parent *stefrt.Node, bit uint64) { v.node.Init(parent, bit) }
 
-// clear gives v the initial value, without marks.
+// clear sets the initial value without marks.
 func (v *Texts) clear() {
 	v.node.SetModified(0)
 	v.typ, v.sent = 0, 0
 	v.str = ""
 }
 
-// Reset sets no value.
+// Reset removes the value.
 func (v *Texts) Reset() { v.SetType(TextsTypeNone) }
 
-// CopyFrom gives v the value of src.
+// CopyFrom copies the value of src to v.
 func (v *Texts) CopyFrom(src *Texts) {
 	switch src.typ {
 	case TextsTypeNone:
@@ -162,7 +162,7 @@ func (v *Texts) CopyFrom(src *Texts) {
 	}
 }
 
-// Equal says whether v and o have the same value; floats are compared bit by bit.
+// Equal reports whether v and o have the same value; floats are compared bit by bit.
 func (v *Texts) Equal(o *Texts) bool {
 	if v.typ != o.typ {
 		return false
@@ -204,7 +204,7 @@ func (e *textsEncoder) Encode(v *Texts) {
 	v.node.SetModified(0)
 	typ := v.typ
 	if uint64(typ) > e.head.Choices {
-		typ = TextsTypeNone // the stream's schema has no such choice
+		typ = TextsTypeNone // the schema of the stream lacks the choice
 	}
 	v.sent = typ
 	e.head.Write(uint64(typ), e.head.Width)

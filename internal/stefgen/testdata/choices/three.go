@@ -32,7 +32,7 @@ type ThreeType uint8
 
 // The choices of Three.
 const (
-	// ThreeTypeNone is no value.
+	// ThreeTypeNone means that there is no value.
 	ThreeTypeNone ThreeType = iota
 	// ThreeTypeA is A.
 	ThreeTypeA
@@ -42,7 +42,7 @@ const (
 	ThreeTypeC
 )
 
-// String returns the name of the choice: None, or that of the schema.
+// String returns the name of the choice: None, or the name in the schema.
 func (t ThreeType) String() string {
 	switch t {
 	case ThreeTypeNone:
@@ -57,13 +57,13 @@ func (t ThreeType) String() string {
 	return "ThreeType(" + strconv.Itoa(int(t)) + ")"
 }
 
-// NewThree returns a Three without a value that is part of no record.
+// NewThree returns a Three without a value. It is not part of a record.
 func NewThree() *Three { return stefrt.New((*Three).init) }
 
-// Type returns the choice. The getters of the others return zero or nil.
+// Type returns the choice. The getters of the other choices return zero or nil.
 func (v *Three) Type() ThreeType { return v.typ }
 
-// SetType sets the choice, with its initial value if it was another.
+// SetType sets the choice. A new choice has its initial value.
 func (v *Three) SetType(typ ThreeType) {
 	if v.typ == typ {
 		return
@@ -83,7 +83,7 @@ func (v *Three) SetType(typ ThreeType) {
 	v.str = ""
 }
 
-// open makes the box.
+// open allocates the box.
 func (v *Three) open() {
 	if v.box != nil {
 		return
@@ -146,7 +146,7 @@ func (v *Three) SetC() *Point {
 	return &v.box.c
 }
 
-// String returns the value as people write it: text as it is, bytes as base64,
+// String returns the value for human readers: text unchanged, bytes as base64,
 // composite values as JSON. It is empty without a value.
 func (v *Three) String() string {
 	switch v.typ {
@@ -175,17 +175,17 @@ func (v *Three) json(j *stefrt.JSON) {
 
 func (v *Three) init(parent *stefrt.Node, bit uint64) { v.node.Init(parent, bit) }
 
-// clear gives v the initial value, without marks.
+// clear sets the initial value without marks.
 func (v *Three) clear() {
 	v.node.SetModified(0)
 	v.typ, v.sent = 0, 0
 	v.str = ""
 }
 
-// Reset sets no value.
+// Reset removes the value.
 func (v *Three) Reset() { v.SetType(ThreeTypeNone) }
 
-// CopyFrom gives v the value of src.
+// CopyFrom copies the value of src to v.
 func (v *Three) CopyFrom(src *Three) {
 	switch src.typ {
 	case ThreeTypeNone:
@@ -199,7 +199,7 @@ func (v *Three) CopyFrom(src *Three) {
 	}
 }
 
-// Equal says whether v and o have the same value; floats are compared bit by bit.
+// Equal reports whether v and o have the same value; floats are compared bit by bit.
 func (v *Three) Equal(o *Three) bool {
 	if v.typ != o.typ {
 		return false
@@ -243,7 +243,7 @@ func (e *threeEncoder) Encode(v *Three) {
 	v.node.SetModified(0)
 	typ := v.typ
 	if uint64(typ) > e.head.Choices {
-		typ = ThreeTypeNone // the stream's schema has no such choice
+		typ = ThreeTypeNone // the schema of the stream lacks the choice
 	}
 	v.sent = typ
 	e.head.Write(uint64(typ), e.head.Width)
@@ -295,7 +295,7 @@ func (d *threeDecoder) Decode(v *Three) {
 	v.typ = typ
 }
 
-// open makes the box of v, if the record may still take memory.
+// open allocates the box of v, if the record is within its memory limit.
 func (d *threeDecoder) open(v *Three) bool {
 	if v.box == nil {
 		if !stefrt.Take(d.head.Alloc, &d.head, int(unsafe.Sizeof(threeBox{}))) {

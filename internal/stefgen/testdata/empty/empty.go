@@ -14,10 +14,10 @@ type Empty struct {
 	node stefrt.Node
 }
 
-// NewEmpty returns an initial value that is part of no record.
+// NewEmpty returns an initial value that is not part of a record.
 func NewEmpty() *Empty { return stefrt.New((*Empty).init) }
 
-// String returns s as JSON, for people to read.
+// String returns s as JSON for human readers.
 func (s *Empty) String() string { return stefrt.StringOf(s.json) }
 
 func (s *Empty) json(j *stefrt.JSON) {
@@ -30,19 +30,19 @@ func (s *Empty) Modified() uint64 { return s.node.Modified() }
 
 func (s *Empty) init(parent *stefrt.Node, bit uint64) { s.node.Init(parent, bit) }
 
-// clear gives s the initial value, without marks.
+// clear sets the initial value without marks.
 func (s *Empty) clear() { s.node.SetModified(0) }
 
 var initialEmpty = NewEmpty()
 
-// Reset gives s the initial value.
+// Reset sets the initial value.
 func (s *Empty) Reset() { s.CopyFrom(initialEmpty) }
 
-// CopyFrom gives s the value of src. Shared values are shared, not copied.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied.
 func (s *Empty) CopyFrom(src *Empty) {
 }
 
-// Equal says whether s and o have the same value; floats are compared bit by bit.
+// Equal reports whether s and o have the same value; floats are compared bit by bit.
 func (s *Empty) Equal(o *Empty) bool { return true }
 
 // markAll marks all of s as changed.
@@ -69,7 +69,7 @@ func (d *emptyDecoder) register(b *stefrt.DecoderBuilder, name string) {
 func (d *emptyDecoder) Decode(s *Empty) {
 }
 
-// emptyElem is what arrays need to know of Empty, set at start-up.
+// emptyElem has the functions of Empty that arrays call. It is set at start-up.
 var emptyElem stefrt.Elem[Empty]
 
 func init() {

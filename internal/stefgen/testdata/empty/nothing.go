@@ -22,11 +22,11 @@ type NothingType uint8
 
 // The choices of Nothing.
 const (
-	// NothingTypeNone is no value.
+	// NothingTypeNone means that there is no value.
 	NothingTypeNone NothingType = iota
 )
 
-// String returns the name of the choice: None, or that of the schema.
+// String returns the name of the choice: None, or the name in the schema.
 func (t NothingType) String() string {
 	switch t {
 	case NothingTypeNone:
@@ -35,13 +35,13 @@ func (t NothingType) String() string {
 	return "NothingType(" + strconv.Itoa(int(t)) + ")"
 }
 
-// NewNothing returns a Nothing without a value that is part of no record.
+// NewNothing returns a Nothing without a value. It is not part of a record.
 func NewNothing() *Nothing { return stefrt.New((*Nothing).init) }
 
-// Type returns the choice. The getters of the others return zero or nil.
+// Type returns the choice. The getters of the other choices return zero or nil.
 func (v *Nothing) Type() NothingType { return v.typ }
 
-// SetType sets the choice, with its initial value if it was another.
+// SetType sets the choice. A new choice has its initial value.
 func (v *Nothing) SetType(typ NothingType) {
 	if v.typ == typ {
 		return
@@ -50,7 +50,7 @@ func (v *Nothing) SetType(typ NothingType) {
 	v.typ = typ
 }
 
-// String returns the value as people write it: text as it is, bytes as base64,
+// String returns the value for human readers: text unchanged, bytes as base64,
 // composite values as JSON. It is empty without a value.
 func (v *Nothing) String() string {
 	switch v.typ {
@@ -69,16 +69,16 @@ func (v *Nothing) json(j *stefrt.JSON) {
 
 func (v *Nothing) init(parent *stefrt.Node, bit uint64) { v.node.Init(parent, bit) }
 
-// clear gives v the initial value, without marks.
+// clear sets the initial value without marks.
 func (v *Nothing) clear() {
 	v.node.SetModified(0)
 	v.typ, v.sent = 0, 0
 }
 
-// Reset sets no value.
+// Reset removes the value.
 func (v *Nothing) Reset() { v.SetType(NothingTypeNone) }
 
-// CopyFrom gives v the value of src.
+// CopyFrom copies the value of src to v.
 func (v *Nothing) CopyFrom(src *Nothing) {
 	switch src.typ {
 	case NothingTypeNone:
@@ -86,7 +86,7 @@ func (v *Nothing) CopyFrom(src *Nothing) {
 	}
 }
 
-// Equal says whether v and o have the same value; floats are compared bit by bit.
+// Equal reports whether v and o have the same value; floats are compared bit by bit.
 func (v *Nothing) Equal(o *Nothing) bool {
 	if v.typ != o.typ {
 		return false
@@ -109,7 +109,7 @@ func (e *nothingEncoder) Encode(v *Nothing) {
 	v.node.SetModified(0)
 	typ := v.typ
 	if uint64(typ) > e.head.Choices {
-		typ = NothingTypeNone // the stream's schema has no such choice
+		typ = NothingTypeNone // the schema of the stream lacks the choice
 	}
 	v.sent = typ
 	e.head.Write(uint64(typ), e.head.Width)
@@ -132,7 +132,7 @@ func (d *nothingDecoder) Decode(v *Nothing) {
 	v.typ = typ
 }
 
-// nothingElem is what arrays need to know of Nothing, set at start-up.
+// nothingElem has the functions of Nothing that arrays call. It is set at start-up.
 var nothingElem stefrt.Elem[Nothing]
 
 func init() {

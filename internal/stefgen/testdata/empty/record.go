@@ -41,7 +41,7 @@ const (
 	RecordFieldLevel
 )
 
-// NewRecord returns an initial value that is part of no record.
+// NewRecord returns an initial value that is not part of a record.
 func NewRecord() *Record { return stefrt.New((*Record).init) }
 
 // Empty returns the field.
@@ -53,7 +53,7 @@ func (s *Record) Nothing() *Nothing { return &s.nothing }
 // Maybe returns the field.
 func (s *Record) Maybe() *Empty { return &s.maybe }
 
-// HasMaybe says whether Maybe is present.
+// HasMaybe reports whether Maybe is present.
 func (s *Record) HasMaybe() bool { return s.present&(1<<0) != 0 }
 
 // AddMaybe makes Maybe present, with the initial value if it was absent, and
@@ -82,7 +82,7 @@ func (s *Record) UnsetMaybe() {
 // MaybeNothing returns the field.
 func (s *Record) MaybeNothing() *Nothing { return &s.maybeNothing }
 
-// HasMaybeNothing says whether MaybeNothing is present.
+// HasMaybeNothing reports whether MaybeNothing is present.
 func (s *Record) HasMaybeNothing() bool { return s.present&(1<<1) != 0 }
 
 // AddMaybeNothing makes MaybeNothing present, with the initial value if it was absent, and
@@ -124,8 +124,8 @@ func (s *Record) Tags() *Tags { return &s.tags }
 // It must not be changed once it is shared: see EditUnit and SetUnit.
 func (s *Record) Unit() *Unit { return s.unit }
 
-// SetUnit sets Unit to a value that is from then on shared; see package stef.
-// Writers of different goroutines must not share a value: give each its own.
+// SetUnit sets Unit to a value, which becomes shared; see package stef.
+// Writers of different goroutines must not share a value: use one value for each.
 func (s *Record) SetUnit(v *Unit) {
 	if v == s.unit {
 		return
@@ -139,7 +139,7 @@ func (s *Record) SetUnit(v *Unit) {
 	s.unit = v
 }
 
-// EditUnit returns Unit to change it, as a copy if it is shared.
+// EditUnit returns Unit for changes, as a copy if it is shared.
 func (s *Record) EditUnit() *Unit {
 	s.unit = s.unit.edit(&s.node, RecordFieldUnit)
 	return s.unit
@@ -156,7 +156,7 @@ func (s *Record) SetLevel(v Level) {
 	}
 }
 
-// String returns s as JSON, for people to read.
+// String returns s as JSON for human readers.
 func (s *Record) String() string { return stefrt.StringOf(s.json) }
 
 func (s *Record) json(j *stefrt.JSON) {
@@ -195,7 +195,7 @@ func (s *Record) init(parent *stefrt.Node, bit uint64) {
 	s.unit.node.Init(&s.node, RecordFieldUnit)
 }
 
-// clear gives s the initial value, without marks.
+// clear sets the initial value without marks.
 func (s *Record) clear() {
 	s.node.SetModified(0)
 	s.present, s.sentPresent = 0, 0
@@ -214,10 +214,10 @@ func (s *Record) clear() {
 
 var initialRecord = NewRecord()
 
-// Reset gives s the initial value.
+// Reset sets the initial value.
 func (s *Record) Reset() { s.CopyFrom(initialRecord) }
 
-// CopyFrom gives s the value of src. Shared values are shared, not copied.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied.
 func (s *Record) CopyFrom(src *Record) {
 	s.empty.CopyFrom(&src.empty)
 	s.nothing.CopyFrom(&src.nothing)
@@ -243,7 +243,7 @@ func (s *Record) CopyFrom(src *Record) {
 	s.SetLevel(src.level)
 }
 
-// Equal says whether s and o have the same value; floats are compared bit by bit.
+// Equal reports whether s and o have the same value; floats are compared bit by bit.
 func (s *Record) Equal(o *Record) bool {
 	return s.present == o.present &&
 		s.empty.Equal(&o.empty) &&

@@ -19,8 +19,8 @@ import (
 // pointers to their parts stay valid.
 type Tags struct {
 	node  stefrt.Node
-	pairs []*tagsPair // up to the capacity all are allocated
-	sent  int         // the number of pairs last written
+	pairs []*tagsPair // all pairs up to the capacity are allocated
+	sent  int         // the number of pairs that was last written
 }
 
 type tagsPair struct {
@@ -28,13 +28,13 @@ type tagsPair struct {
 	value Nothing
 }
 
-// NewTags returns an empty value that is part of no record.
+// NewTags returns an empty value that is not part of a record.
 func NewTags() *Tags { return new(Tags) }
 
 // Len returns the number of pairs.
 func (m *Tags) Len() int { return len(m.pairs) }
 
-// SetLen makes m n pairs long. New pairs have initial keys and values.
+// SetLen sets the number of pairs to n. New pairs have initial keys and values.
 func (m *Tags) SetLen(n int) {
 	old := len(m.pairs)
 	if n == old {
@@ -61,7 +61,7 @@ func (m *Tags) SetLen(n int) {
 	}
 }
 
-// grow makes m n pairs long, new pairs being whatever they were.
+// grow sets the number of pairs to n. New pairs may have old contents.
 func (m *Tags) grow(n int) {
 	if old := cap(m.pairs); n > old {
 		pairs := make([]*tagsPair, max(n, 2*old, 4))
@@ -93,7 +93,7 @@ func (m *Tags) Delete(i, j int) {
 	m.SetLen(len(m.pairs) - (j - i))
 }
 
-// String returns m as JSON, for people to read.
+// String returns m as JSON for human readers.
 func (m *Tags) String() string { return stefrt.StringOf(m.json) }
 
 func (m *Tags) json(j *stefrt.JSON) {
@@ -112,16 +112,16 @@ func (m *Tags) json(j *stefrt.JSON) {
 
 func (m *Tags) init(parent *stefrt.Node, bit uint64) { m.node.Init(parent, bit) }
 
-// clear makes m empty, without marks.
+// clear removes all pairs without marks.
 func (m *Tags) clear() {
 	m.node.SetModified(0)
 	m.pairs, m.sent = m.pairs[:0], 0
 }
 
-// Reset makes m empty.
+// Reset removes all pairs.
 func (m *Tags) Reset() { m.SetLen(0) }
 
-// CopyFrom gives m the pairs of src.
+// CopyFrom replaces the pairs of m by copies of those of src.
 func (m *Tags) CopyFrom(src *Tags) {
 	m.SetLen(len(src.pairs))
 	for i, p := range src.pairs {
@@ -130,7 +130,7 @@ func (m *Tags) CopyFrom(src *Tags) {
 	}
 }
 
-// Equal says whether m and o have the same pairs in the same order; floats are
+// Equal reports whether m and o have the same pairs in the same order; floats are
 // compared bit by bit.
 func (m *Tags) Equal(o *Tags) bool {
 	if len(m.pairs) != len(o.pairs) {
@@ -225,7 +225,7 @@ func (d *tagsDecoder) Decode(m *Tags) {
 	}
 }
 
-// resize makes m as long as the header says, if that is within the limits.
+// resize sets the number of pairs to that of the header, if it is within the limits.
 func (d *tagsDecoder) resize(m *Tags, h uint64) bool {
 	old := len(m.pairs)
 	n, ok := d.head.Pairs(h, cap(m.pairs), int(unsafe.Sizeof(tagsPair{})))

@@ -15,10 +15,10 @@ type Unit struct {
 	slot stefrt.Slot
 }
 
-// NewUnit returns an initial value that is part of no record.
+// NewUnit returns an initial value that is not part of a record.
 func NewUnit() *Unit { return stefrt.New((*Unit).init) }
 
-// String returns s as JSON, for people to read.
+// String returns s as JSON for human readers.
 func (s *Unit) String() string { return stefrt.StringOf(s.json) }
 
 func (s *Unit) json(j *stefrt.JSON) {
@@ -31,19 +31,19 @@ func (s *Unit) Modified() uint64 { return s.node.Modified() }
 
 func (s *Unit) init(parent *stefrt.Node, bit uint64) { s.node.Init(parent, bit) }
 
-// clear gives s the initial value, without marks.
+// clear sets the initial value without marks.
 func (s *Unit) clear() { s.node.SetModified(0) }
 
 var initialUnit = NewUnit()
 
-// Reset gives s the initial value.
+// Reset sets the initial value.
 func (s *Unit) Reset() { s.CopyFrom(initialUnit) }
 
-// CopyFrom gives s the value of src. Shared values are shared, not copied.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied.
 func (s *Unit) CopyFrom(src *Unit) {
 }
 
-// Equal says whether s and o have the same value; floats are compared bit by bit.
+// Equal reports whether s and o have the same value; floats are compared bit by bit.
 func (s *Unit) Equal(o *Unit) bool { return true }
 
 // markAll marks all of s as changed.
@@ -58,7 +58,7 @@ func (s *Unit) freeze() {
 	s.node.Freeze()
 }
 
-// share returns s made shared, or a shared copy if s is part of a record.
+// share makes s shared and returns it, or returns a shared copy if s is part of a record.
 func (s *Unit) share(user *stefrt.Node) *Unit {
 	stefrt.NotNil(s == nil, "Unit")
 	if s.node.Frozen() {
@@ -75,7 +75,7 @@ func (s *Unit) share(user *stefrt.Node) *Unit {
 	return v
 }
 
-// edit returns s, or if it is shared a copy that is part of a record.
+// edit returns s, or a copy that is part of a record if s is shared.
 func (s *Unit) edit(parent *stefrt.Node, bit uint64) *Unit {
 	if !s.node.Frozen() {
 		return s
@@ -87,7 +87,7 @@ func (s *Unit) edit(parent *stefrt.Node, bit uint64) *Unit {
 	return v
 }
 
-// markDiff marks what differs from held, and says whether anything does.
+// markDiff marks what differs from held, and reports whether anything does.
 func (s *Unit) markDiff(held *Unit) bool {
 	var mask uint64
 	s.node.SetModified(mask)
@@ -114,8 +114,8 @@ func (e *unitEncoder) register(b *stefrt.EncoderBuilder, name string) {
 }
 
 // Encode writes v, or a reference to an equal value written before, and
-// returns the shared value that the reader holds from then on. held is what it
-// held before, nil if that is not to be relied on.
+// returns the shared value that the reader then holds. held is the value that it
+// held before, or nil if that is unknown.
 func (e *unitEncoder) Encode(v, held *Unit) *Unit {
 	if ref, ok := e.dict.Known(&v.slot); ok {
 		e.head.Reference(ref)
@@ -161,8 +161,8 @@ func (d *unitDecoder) register(b *stefrt.DecoderBuilder, name string) {
 	b.Struct(name, "Unit", &d.head, 0)
 }
 
-// Decode returns a value of the dictionary, which may be new. held is the value
-// until now.
+// Decode returns an entry of the dictionary, which may be new. held is the
+// previous value.
 func (d *unitDecoder) Decode(held *Unit) *Unit {
 	if d.head.Read(1) == 0 {
 		if entry := d.dict.Entry(&d.head.BitsIn); entry != nil {

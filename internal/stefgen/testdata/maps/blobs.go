@@ -21,8 +21,8 @@ import (
 // pointers to their parts stay valid.
 type Blobs struct {
 	node  stefrt.Node
-	pairs []*blobsPair // up to the capacity all are allocated
-	sent  int          // the number of pairs last written
+	pairs []*blobsPair // all pairs up to the capacity are allocated
+	sent  int          // the number of pairs that was last written
 }
 
 type blobsPair struct {
@@ -30,13 +30,13 @@ type blobsPair struct {
 	value []byte
 }
 
-// NewBlobs returns an empty value that is part of no record.
+// NewBlobs returns an empty value that is not part of a record.
 func NewBlobs() *Blobs { return new(Blobs) }
 
 // Len returns the number of pairs.
 func (m *Blobs) Len() int { return len(m.pairs) }
 
-// SetLen makes m n pairs long. New pairs have initial keys and values.
+// SetLen sets the number of pairs to n. New pairs have initial keys and values.
 func (m *Blobs) SetLen(n int) {
 	old := len(m.pairs)
 	if n == old {
@@ -55,7 +55,7 @@ func (m *Blobs) SetLen(n int) {
 	}
 }
 
-// grow makes m n pairs long, new pairs being whatever they were.
+// grow sets the number of pairs to n. New pairs may have old contents.
 func (m *Blobs) grow(n int) {
 	if old := cap(m.pairs); n > old {
 		pairs := make([]*blobsPair, max(n, 2*old, 4))
@@ -117,7 +117,7 @@ func (m *Blobs) Delete(i, j int) {
 	m.SetLen(len(m.pairs) - (j - i))
 }
 
-// String returns m as JSON, for people to read.
+// String returns m as JSON for human readers.
 func (m *Blobs) String() string { return stefrt.StringOf(m.json) }
 
 func (m *Blobs) json(j *stefrt.JSON) {
@@ -136,16 +136,16 @@ func (m *Blobs) json(j *stefrt.JSON) {
 
 func (m *Blobs) init(parent *stefrt.Node, bit uint64) { m.node.Init(parent, bit) }
 
-// clear makes m empty, without marks.
+// clear removes all pairs without marks.
 func (m *Blobs) clear() {
 	m.node.SetModified(0)
 	m.pairs, m.sent = m.pairs[:0], 0
 }
 
-// Reset makes m empty.
+// Reset removes all pairs.
 func (m *Blobs) Reset() { m.SetLen(0) }
 
-// CopyFrom gives m the pairs of src.
+// CopyFrom replaces the pairs of m by copies of those of src.
 func (m *Blobs) CopyFrom(src *Blobs) {
 	m.SetLen(len(src.pairs))
 	for i, p := range src.pairs {
@@ -154,7 +154,7 @@ func (m *Blobs) CopyFrom(src *Blobs) {
 	}
 }
 
-// Equal says whether m and o have the same pairs in the same order; floats are
+// Equal reports whether m and o have the same pairs in the same order; floats are
 // compared bit by bit.
 func (m *Blobs) Equal(o *Blobs) bool {
 	if len(m.pairs) != len(o.pairs) {
@@ -251,7 +251,7 @@ func (d *blobsDecoder) Decode(m *Blobs) {
 	}
 }
 
-// resize makes m as long as the header says, if that is within the limits.
+// resize sets the number of pairs to that of the header, if it is within the limits.
 func (d *blobsDecoder) resize(m *Blobs, h uint64) bool {
 	n, ok := d.head.Pairs(h, cap(m.pairs), int(unsafe.Sizeof(blobsPair{})))
 	m.grow(n)

@@ -21,8 +21,8 @@ import (
 // pointers to their parts stay valid.
 type Bools struct {
 	node  stefrt.Node
-	pairs []*boolsPair // up to the capacity all are allocated
-	sent  int          // the number of pairs last written
+	pairs []*boolsPair // all pairs up to the capacity are allocated
+	sent  int          // the number of pairs that was last written
 }
 
 type boolsPair struct {
@@ -30,13 +30,13 @@ type boolsPair struct {
 	value bool
 }
 
-// NewBools returns an empty value that is part of no record.
+// NewBools returns an empty value that is not part of a record.
 func NewBools() *Bools { return new(Bools) }
 
 // Len returns the number of pairs.
 func (m *Bools) Len() int { return len(m.pairs) }
 
-// SetLen makes m n pairs long. New pairs have initial keys and values.
+// SetLen sets the number of pairs to n. New pairs have initial keys and values.
 func (m *Bools) SetLen(n int) {
 	old := len(m.pairs)
 	if n == old {
@@ -55,7 +55,7 @@ func (m *Bools) SetLen(n int) {
 	}
 }
 
-// grow makes m n pairs long, new pairs being whatever they were.
+// grow sets the number of pairs to n. New pairs may have old contents.
 func (m *Bools) grow(n int) {
 	if old := cap(m.pairs); n > old {
 		pairs := make([]*boolsPair, max(n, 2*old, 4))
@@ -137,7 +137,7 @@ func (m *Bools) Delete(i, j int) {
 	m.SetLen(len(m.pairs) - (j - i))
 }
 
-// String returns m as JSON, for people to read.
+// String returns m as JSON for human readers.
 func (m *Bools) String() string { return stefrt.StringOf(m.json) }
 
 func (m *Bools) json(j *stefrt.JSON) {
@@ -156,16 +156,16 @@ func (m *Bools) json(j *stefrt.JSON) {
 
 func (m *Bools) init(parent *stefrt.Node, bit uint64) { m.node.Init(parent, bit) }
 
-// clear makes m empty, without marks.
+// clear removes all pairs without marks.
 func (m *Bools) clear() {
 	m.node.SetModified(0)
 	m.pairs, m.sent = m.pairs[:0], 0
 }
 
-// Reset makes m empty.
+// Reset removes all pairs.
 func (m *Bools) Reset() { m.SetLen(0) }
 
-// CopyFrom gives m the pairs of src.
+// CopyFrom replaces the pairs of m by copies of those of src.
 func (m *Bools) CopyFrom(src *Bools) {
 	m.SetLen(len(src.pairs))
 	for i, p := range src.pairs {
@@ -174,7 +174,7 @@ func (m *Bools) CopyFrom(src *Bools) {
 	}
 }
 
-// Equal says whether m and o have the same pairs in the same order; floats are
+// Equal reports whether m and o have the same pairs in the same order; floats are
 // compared bit by bit.
 func (m *Bools) Equal(o *Bools) bool {
 	if len(m.pairs) != len(o.pairs) {
@@ -265,7 +265,7 @@ func (d *boolsDecoder) Decode(m *Bools) {
 	}
 }
 
-// resize makes m as long as the header says, if that is within the limits.
+// resize sets the number of pairs to that of the header, if it is within the limits.
 func (d *boolsDecoder) resize(m *Bools, h uint64) bool {
 	n, ok := d.head.Pairs(h, cap(m.pairs), int(unsafe.Sizeof(boolsPair{})))
 	m.grow(n)

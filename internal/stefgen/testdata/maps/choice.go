@@ -31,7 +31,7 @@ type ChoiceType uint8
 
 // The choices of Choice.
 const (
-	// ChoiceTypeNone is no value.
+	// ChoiceTypeNone means that there is no value.
 	ChoiceTypeNone ChoiceType = iota
 	// ChoiceTypeN is N.
 	ChoiceTypeN
@@ -43,7 +43,7 @@ const (
 	ChoiceTypeM
 )
 
-// String returns the name of the choice: None, or that of the schema.
+// String returns the name of the choice: None, or the name in the schema.
 func (t ChoiceType) String() string {
 	switch t {
 	case ChoiceTypeNone:
@@ -60,13 +60,13 @@ func (t ChoiceType) String() string {
 	return "ChoiceType(" + strconv.Itoa(int(t)) + ")"
 }
 
-// NewChoice returns a Choice without a value that is part of no record.
+// NewChoice returns a Choice without a value. It is not part of a record.
 func NewChoice() *Choice { return stefrt.New((*Choice).init) }
 
-// Type returns the choice. The getters of the others return zero or nil.
+// Type returns the choice. The getters of the other choices return zero or nil.
 func (v *Choice) Type() ChoiceType { return v.typ }
 
-// SetType sets the choice, with its initial value if it was another.
+// SetType sets the choice. A new choice has its initial value.
 func (v *Choice) SetType(typ ChoiceType) {
 	if v.typ == typ {
 		return
@@ -93,7 +93,7 @@ func (v *Choice) SetType(typ ChoiceType) {
 	v.str = ""
 }
 
-// open makes the box.
+// open allocates the box.
 func (v *Choice) open() {
 	if v.box != nil {
 		return
@@ -172,7 +172,7 @@ func (v *Choice) SetM() *Ints {
 	return &v.box.m
 }
 
-// String returns the value as people write it: text as it is, bytes as base64,
+// String returns the value for human readers: text unchanged, bytes as base64,
 // composite values as JSON. It is empty without a value.
 func (v *Choice) String() string {
 	switch v.typ {
@@ -203,17 +203,17 @@ func (v *Choice) json(j *stefrt.JSON) {
 
 func (v *Choice) init(parent *stefrt.Node, bit uint64) { v.node.Init(parent, bit) }
 
-// clear gives v the initial value, without marks.
+// clear sets the initial value without marks.
 func (v *Choice) clear() {
 	v.node.SetModified(0)
 	v.typ, v.sent = 0, 0
 	v.str = ""
 }
 
-// Reset sets no value.
+// Reset removes the value.
 func (v *Choice) Reset() { v.SetType(ChoiceTypeNone) }
 
-// CopyFrom gives v the value of src.
+// CopyFrom copies the value of src to v.
 func (v *Choice) CopyFrom(src *Choice) {
 	switch src.typ {
 	case ChoiceTypeNone:
@@ -229,7 +229,7 @@ func (v *Choice) CopyFrom(src *Choice) {
 	}
 }
 
-// Equal says whether v and o have the same value; floats are compared bit by bit.
+// Equal reports whether v and o have the same value; floats are compared bit by bit.
 func (v *Choice) Equal(o *Choice) bool {
 	if v.typ != o.typ {
 		return false
@@ -269,7 +269,7 @@ func (v *Choice) clean() {
 	}
 }
 
-// markDiff marks what differs from held, and says whether anything does.
+// markDiff marks what differs from held, and reports whether anything does.
 func (v *Choice) markDiff(held *Choice) bool {
 	if v.Equal(held) {
 		v.node.SetModified(0)

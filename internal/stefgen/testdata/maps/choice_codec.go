@@ -33,7 +33,7 @@ func (e *choiceEncoder) Encode(v *Choice) {
 	v.node.SetModified(0)
 	typ := v.typ
 	if uint64(typ) > e.head.Choices {
-		typ = ChoiceTypeNone // the stream's schema has no such choice
+		typ = ChoiceTypeNone // the schema of the stream lacks the choice
 	}
 	v.sent = typ
 	e.head.Write(uint64(typ), e.head.Width)
@@ -97,7 +97,7 @@ func (d *choiceDecoder) Decode(v *Choice) {
 	v.typ = typ
 }
 
-// open makes the box of v, if the record may still take memory.
+// open allocates the box of v, if the record is within its memory limit.
 func (d *choiceDecoder) open(v *Choice) bool {
 	if v.box == nil {
 		if !stefrt.Take(d.head.Alloc, &d.head, int(unsafe.Sizeof(choiceBox{}))) {

@@ -21,8 +21,8 @@ import (
 // pointers to their parts stay valid.
 type Ints struct {
 	node  stefrt.Node
-	pairs []*intsPair // up to the capacity all are allocated
-	sent  int         // the number of pairs last written
+	pairs []*intsPair // all pairs up to the capacity are allocated
+	sent  int         // the number of pairs that was last written
 }
 
 type intsPair struct {
@@ -30,13 +30,13 @@ type intsPair struct {
 	value int64
 }
 
-// NewInts returns an empty value that is part of no record.
+// NewInts returns an empty value that is not part of a record.
 func NewInts() *Ints { return new(Ints) }
 
 // Len returns the number of pairs.
 func (m *Ints) Len() int { return len(m.pairs) }
 
-// SetLen makes m n pairs long. New pairs have initial keys and values.
+// SetLen sets the number of pairs to n. New pairs have initial keys and values.
 func (m *Ints) SetLen(n int) {
 	old := len(m.pairs)
 	if n == old {
@@ -55,7 +55,7 @@ func (m *Ints) SetLen(n int) {
 	}
 }
 
-// grow makes m n pairs long, new pairs being whatever they were.
+// grow sets the number of pairs to n. New pairs may have old contents.
 func (m *Ints) grow(n int) {
 	if old := cap(m.pairs); n > old {
 		pairs := make([]*intsPair, max(n, 2*old, 4))
@@ -137,7 +137,7 @@ func (m *Ints) Delete(i, j int) {
 	m.SetLen(len(m.pairs) - (j - i))
 }
 
-// String returns m as JSON, for people to read.
+// String returns m as JSON for human readers.
 func (m *Ints) String() string { return stefrt.StringOf(m.json) }
 
 func (m *Ints) json(j *stefrt.JSON) {
@@ -156,16 +156,16 @@ func (m *Ints) json(j *stefrt.JSON) {
 
 func (m *Ints) init(parent *stefrt.Node, bit uint64) { m.node.Init(parent, bit) }
 
-// clear makes m empty, without marks.
+// clear removes all pairs without marks.
 func (m *Ints) clear() {
 	m.node.SetModified(0)
 	m.pairs, m.sent = m.pairs[:0], 0
 }
 
-// Reset makes m empty.
+// Reset removes all pairs.
 func (m *Ints) Reset() { m.SetLen(0) }
 
-// CopyFrom gives m the pairs of src.
+// CopyFrom replaces the pairs of m by copies of those of src.
 func (m *Ints) CopyFrom(src *Ints) {
 	m.SetLen(len(src.pairs))
 	for i, p := range src.pairs {
@@ -174,7 +174,7 @@ func (m *Ints) CopyFrom(src *Ints) {
 	}
 }
 
-// Equal says whether m and o have the same pairs in the same order; floats are
+// Equal reports whether m and o have the same pairs in the same order; floats are
 // compared bit by bit.
 func (m *Ints) Equal(o *Ints) bool {
 	if len(m.pairs) != len(o.pairs) {
@@ -198,7 +198,7 @@ func (m *Ints) markAll(c *stefrt.Check) {
 // clean clears all marks in m.
 func (m *Ints) clean() { m.node.SetModified(0) }
 
-// markDiff marks what differs from held, and says whether anything does.
+// markDiff marks what differs from held, and reports whether anything does.
 func (m *Ints) markDiff(held *Ints) bool {
 	mask := uint64(0)
 	if len(m.pairs) != len(held.pairs) {
@@ -304,7 +304,7 @@ func (d *intsDecoder) Decode(m *Ints) {
 	}
 }
 
-// resize makes m as long as the header says, if that is within the limits.
+// resize sets the number of pairs to that of the header, if it is within the limits.
 func (d *intsDecoder) resize(m *Ints, h uint64) bool {
 	n, ok := d.head.Pairs(h, cap(m.pairs), int(unsafe.Sizeof(intsPair{})))
 	m.grow(n)

@@ -21,8 +21,8 @@ import (
 // pointers to their parts stay valid.
 type Lists struct {
 	node  stefrt.Node
-	pairs []*listsPair // up to the capacity all are allocated
-	sent  int          // the number of pairs last written
+	pairs []*listsPair // all pairs up to the capacity are allocated
+	sent  int          // the number of pairs that was last written
 }
 
 type listsPair struct {
@@ -30,13 +30,13 @@ type listsPair struct {
 	value stefrt.Array[Point]
 }
 
-// NewLists returns an empty value that is part of no record.
+// NewLists returns an empty value that is not part of a record.
 func NewLists() *Lists { return new(Lists) }
 
 // Len returns the number of pairs.
 func (m *Lists) Len() int { return len(m.pairs) }
 
-// SetLen makes m n pairs long. New pairs have initial keys and values.
+// SetLen sets the number of pairs to n. New pairs have initial keys and values.
 func (m *Lists) SetLen(n int) {
 	old := len(m.pairs)
 	if n == old {
@@ -63,7 +63,7 @@ func (m *Lists) SetLen(n int) {
 	}
 }
 
-// grow makes m n pairs long, new pairs being whatever they were.
+// grow sets the number of pairs to n. New pairs may have old contents.
 func (m *Lists) grow(n int) {
 	if old := cap(m.pairs); n > old {
 		pairs := make([]*listsPair, max(n, 2*old, 4))
@@ -95,7 +95,7 @@ func (m *Lists) Delete(i, j int) {
 	m.SetLen(len(m.pairs) - (j - i))
 }
 
-// String returns m as JSON, for people to read.
+// String returns m as JSON for human readers.
 func (m *Lists) String() string { return stefrt.StringOf(m.json) }
 
 func (m *Lists) json(j *stefrt.JSON) {
@@ -114,16 +114,16 @@ func (m *Lists) json(j *stefrt.JSON) {
 
 func (m *Lists) init(parent *stefrt.Node, bit uint64) { m.node.Init(parent, bit) }
 
-// clear makes m empty, without marks.
+// clear removes all pairs without marks.
 func (m *Lists) clear() {
 	m.node.SetModified(0)
 	m.pairs, m.sent = m.pairs[:0], 0
 }
 
-// Reset makes m empty.
+// Reset removes all pairs.
 func (m *Lists) Reset() { m.SetLen(0) }
 
-// CopyFrom gives m the pairs of src.
+// CopyFrom replaces the pairs of m by copies of those of src.
 func (m *Lists) CopyFrom(src *Lists) {
 	m.SetLen(len(src.pairs))
 	for i, p := range src.pairs {
@@ -132,7 +132,7 @@ func (m *Lists) CopyFrom(src *Lists) {
 	}
 }
 
-// Equal says whether m and o have the same pairs in the same order; floats are
+// Equal reports whether m and o have the same pairs in the same order; floats are
 // compared bit by bit.
 func (m *Lists) Equal(o *Lists) bool {
 	if len(m.pairs) != len(o.pairs) {
@@ -166,7 +166,7 @@ func (m *Lists) clean() {
 	}
 }
 
-// markDiff marks what differs from held, and says whether anything does.
+// markDiff marks what differs from held, and reports whether anything does.
 func (m *Lists) markDiff(held *Lists) bool {
 	mask := uint64(0)
 	if len(m.pairs) != len(held.pairs) {
@@ -277,7 +277,7 @@ func (d *listsDecoder) Decode(m *Lists) {
 	}
 }
 
-// resize makes m as long as the header says, if that is within the limits.
+// resize sets the number of pairs to that of the header, if it is within the limits.
 func (d *listsDecoder) resize(m *Lists, h uint64) bool {
 	old := len(m.pairs)
 	n, ok := d.head.Pairs(h, cap(m.pairs), int(unsafe.Sizeof(listsPair{})))

@@ -19,8 +19,8 @@ import (
 // pointers to their parts stay valid.
 type Nested struct {
 	node  stefrt.Node
-	pairs []*nestedPair // up to the capacity all are allocated
-	sent  int           // the number of pairs last written
+	pairs []*nestedPair // all pairs up to the capacity are allocated
+	sent  int           // the number of pairs that was last written
 }
 
 type nestedPair struct {
@@ -28,13 +28,13 @@ type nestedPair struct {
 	value Words
 }
 
-// NewNested returns an empty value that is part of no record.
+// NewNested returns an empty value that is not part of a record.
 func NewNested() *Nested { return new(Nested) }
 
 // Len returns the number of pairs.
 func (m *Nested) Len() int { return len(m.pairs) }
 
-// SetLen makes m n pairs long. New pairs have initial keys and values.
+// SetLen sets the number of pairs to n. New pairs have initial keys and values.
 func (m *Nested) SetLen(n int) {
 	old := len(m.pairs)
 	if n == old {
@@ -61,7 +61,7 @@ func (m *Nested) SetLen(n int) {
 	}
 }
 
-// grow makes m n pairs long, new pairs being whatever they were.
+// grow sets the number of pairs to n. New pairs may have old contents.
 func (m *Nested) grow(n int) {
 	if old := cap(m.pairs); n > old {
 		pairs := make([]*nestedPair, max(n, 2*old, 4))
@@ -93,7 +93,7 @@ func (m *Nested) Delete(i, j int) {
 	m.SetLen(len(m.pairs) - (j - i))
 }
 
-// String returns m as JSON, for people to read.
+// String returns m as JSON for human readers.
 func (m *Nested) String() string { return stefrt.StringOf(m.json) }
 
 func (m *Nested) json(j *stefrt.JSON) {
@@ -112,16 +112,16 @@ func (m *Nested) json(j *stefrt.JSON) {
 
 func (m *Nested) init(parent *stefrt.Node, bit uint64) { m.node.Init(parent, bit) }
 
-// clear makes m empty, without marks.
+// clear removes all pairs without marks.
 func (m *Nested) clear() {
 	m.node.SetModified(0)
 	m.pairs, m.sent = m.pairs[:0], 0
 }
 
-// Reset makes m empty.
+// Reset removes all pairs.
 func (m *Nested) Reset() { m.SetLen(0) }
 
-// CopyFrom gives m the pairs of src.
+// CopyFrom replaces the pairs of m by copies of those of src.
 func (m *Nested) CopyFrom(src *Nested) {
 	m.SetLen(len(src.pairs))
 	for i, p := range src.pairs {
@@ -130,7 +130,7 @@ func (m *Nested) CopyFrom(src *Nested) {
 	}
 }
 
-// Equal says whether m and o have the same pairs in the same order; floats are
+// Equal reports whether m and o have the same pairs in the same order; floats are
 // compared bit by bit.
 func (m *Nested) Equal(o *Nested) bool {
 	if len(m.pairs) != len(o.pairs) {
@@ -164,7 +164,7 @@ func (m *Nested) clean() {
 	}
 }
 
-// markDiff marks what differs from held, and says whether anything does.
+// markDiff marks what differs from held, and reports whether anything does.
 func (m *Nested) markDiff(held *Nested) bool {
 	mask := uint64(0)
 	if len(m.pairs) != len(held.pairs) {
@@ -275,7 +275,7 @@ func (d *nestedDecoder) Decode(m *Nested) {
 	}
 }
 
-// resize makes m as long as the header says, if that is within the limits.
+// resize sets the number of pairs to that of the header, if it is within the limits.
 func (d *nestedDecoder) resize(m *Nested, h uint64) bool {
 	old := len(m.pairs)
 	n, ok := d.head.Pairs(h, cap(m.pairs), int(unsafe.Sizeof(nestedPair{})))

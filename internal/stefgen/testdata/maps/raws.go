@@ -21,8 +21,8 @@ import (
 // pointers to their parts stay valid.
 type Raws struct {
 	node  stefrt.Node
-	pairs []*rawsPair // up to the capacity all are allocated
-	sent  int         // the number of pairs last written
+	pairs []*rawsPair // all pairs up to the capacity are allocated
+	sent  int         // the number of pairs that was last written
 }
 
 type rawsPair struct {
@@ -30,13 +30,13 @@ type rawsPair struct {
 	value []byte
 }
 
-// NewRaws returns an empty value that is part of no record.
+// NewRaws returns an empty value that is not part of a record.
 func NewRaws() *Raws { return new(Raws) }
 
 // Len returns the number of pairs.
 func (m *Raws) Len() int { return len(m.pairs) }
 
-// SetLen makes m n pairs long. New pairs have initial keys and values.
+// SetLen sets the number of pairs to n. New pairs have initial keys and values.
 func (m *Raws) SetLen(n int) {
 	old := len(m.pairs)
 	if n == old {
@@ -55,7 +55,7 @@ func (m *Raws) SetLen(n int) {
 	}
 }
 
-// grow makes m n pairs long, new pairs being whatever they were.
+// grow sets the number of pairs to n. New pairs may have old contents.
 func (m *Raws) grow(n int) {
 	if old := cap(m.pairs); n > old {
 		pairs := make([]*rawsPair, max(n, 2*old, 4))
@@ -117,7 +117,7 @@ func (m *Raws) Delete(i, j int) {
 	m.SetLen(len(m.pairs) - (j - i))
 }
 
-// String returns m as JSON, for people to read.
+// String returns m as JSON for human readers.
 func (m *Raws) String() string { return stefrt.StringOf(m.json) }
 
 func (m *Raws) json(j *stefrt.JSON) {
@@ -136,16 +136,16 @@ func (m *Raws) json(j *stefrt.JSON) {
 
 func (m *Raws) init(parent *stefrt.Node, bit uint64) { m.node.Init(parent, bit) }
 
-// clear makes m empty, without marks.
+// clear removes all pairs without marks.
 func (m *Raws) clear() {
 	m.node.SetModified(0)
 	m.pairs, m.sent = m.pairs[:0], 0
 }
 
-// Reset makes m empty.
+// Reset removes all pairs.
 func (m *Raws) Reset() { m.SetLen(0) }
 
-// CopyFrom gives m the pairs of src.
+// CopyFrom replaces the pairs of m by copies of those of src.
 func (m *Raws) CopyFrom(src *Raws) {
 	m.SetLen(len(src.pairs))
 	for i, p := range src.pairs {
@@ -154,7 +154,7 @@ func (m *Raws) CopyFrom(src *Raws) {
 	}
 }
 
-// Equal says whether m and o have the same pairs in the same order; floats are
+// Equal reports whether m and o have the same pairs in the same order; floats are
 // compared bit by bit.
 func (m *Raws) Equal(o *Raws) bool {
 	if len(m.pairs) != len(o.pairs) {
@@ -184,7 +184,7 @@ func (m *Raws) markAll(c *stefrt.Check) {
 // clean clears all marks in m.
 func (m *Raws) clean() { m.node.SetModified(0) }
 
-// markDiff marks what differs from held, and says whether anything does.
+// markDiff marks what differs from held, and reports whether anything does.
 func (m *Raws) markDiff(held *Raws) bool {
 	mask := uint64(0)
 	if len(m.pairs) != len(held.pairs) {
@@ -293,7 +293,7 @@ func (d *rawsDecoder) Decode(m *Raws) {
 	}
 }
 
-// resize makes m as long as the header says, if that is within the limits.
+// resize sets the number of pairs to that of the header, if it is within the limits.
 func (d *rawsDecoder) resize(m *Raws, h uint64) bool {
 	n, ok := d.head.Pairs(h, cap(m.pairs), int(unsafe.Sizeof(rawsPair{})))
 	m.grow(n)

@@ -12,12 +12,12 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// RecordSchema returns the schema of Record, whole: shared, not to be changed.
+// RecordSchema returns the complete schema of Record. It is shared: do not change it.
 func RecordSchema() *schema.Struct { return parsedSchema().Root("Record") }
 
 var parsedSchema = sync.OnceValue(func() *schema.Schema { return idl.MustParse("schema.stef", schemaText) })
 
-// schemaText is the schema without its comments, a type a line.
+// schemaText is the schema without comments, with one type per line.
 const schemaText = `package fixtures.maps
 struct Record root { Bools Bools Ints Ints Uints Uints Floats Floats Texts Texts Words Words Raws Raws Blobs Blobs Colors Colors Structs Structs Oneofs Oneofs Nested Nested Lists Lists Shared Shared List []Words }
 multimap Bools { key bool value bool }

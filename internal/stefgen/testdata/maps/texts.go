@@ -21,8 +21,8 @@ import (
 // pointers to their parts stay valid.
 type Texts struct {
 	node  stefrt.Node
-	pairs []*textsPair // up to the capacity all are allocated
-	sent  int          // the number of pairs last written
+	pairs []*textsPair // all pairs up to the capacity are allocated
+	sent  int          // the number of pairs that was last written
 }
 
 type textsPair struct {
@@ -30,13 +30,13 @@ type textsPair struct {
 	value string
 }
 
-// NewTexts returns an empty value that is part of no record.
+// NewTexts returns an empty value that is not part of a record.
 func NewTexts() *Texts { return new(Texts) }
 
 // Len returns the number of pairs.
 func (m *Texts) Len() int { return len(m.pairs) }
 
-// SetLen makes m n pairs long. New pairs have initial keys and values.
+// SetLen sets the number of pairs to n. New pairs have initial keys and values.
 func (m *Texts) SetLen(n int) {
 	old := len(m.pairs)
 	if n == old {
@@ -55,7 +55,7 @@ func (m *Texts) SetLen(n int) {
 	}
 }
 
-// grow makes m n pairs long, new pairs being whatever they were.
+// grow sets the number of pairs to n. New pairs may have old contents.
 func (m *Texts) grow(n int) {
 	if old := cap(m.pairs); n > old {
 		pairs := make([]*textsPair, max(n, 2*old, 4))
@@ -143,7 +143,7 @@ func (m *Texts) Delete(i, j int) {
 	m.SetLen(len(m.pairs) - (j - i))
 }
 
-// String returns m as JSON, for people to read.
+// String returns m as JSON for human readers.
 func (m *Texts) String() string { return stefrt.StringOf(m.json) }
 
 func (m *Texts) json(j *stefrt.JSON) {
@@ -157,16 +157,16 @@ func (m *Texts) json(j *stefrt.JSON) {
 
 func (m *Texts) init(parent *stefrt.Node, bit uint64) { m.node.Init(parent, bit) }
 
-// clear makes m empty, without marks.
+// clear removes all pairs without marks.
 func (m *Texts) clear() {
 	m.node.SetModified(0)
 	m.pairs, m.sent = m.pairs[:0], 0
 }
 
-// Reset makes m empty.
+// Reset removes all pairs.
 func (m *Texts) Reset() { m.SetLen(0) }
 
-// CopyFrom gives m the pairs of src.
+// CopyFrom replaces the pairs of m by copies of those of src.
 func (m *Texts) CopyFrom(src *Texts) {
 	m.SetLen(len(src.pairs))
 	for i, p := range src.pairs {
@@ -175,7 +175,7 @@ func (m *Texts) CopyFrom(src *Texts) {
 	}
 }
 
-// Equal says whether m and o have the same pairs in the same order; floats are
+// Equal reports whether m and o have the same pairs in the same order; floats are
 // compared bit by bit.
 func (m *Texts) Equal(o *Texts) bool {
 	if len(m.pairs) != len(o.pairs) {
@@ -272,7 +272,7 @@ func (d *textsDecoder) Decode(m *Texts) {
 	}
 }
 
-// resize makes m as long as the header says, if that is within the limits.
+// resize sets the number of pairs to that of the header, if it is within the limits.
 func (d *textsDecoder) resize(m *Texts, h uint64) bool {
 	n, ok := d.head.Pairs(h, cap(m.pairs), int(unsafe.Sizeof(textsPair{})))
 	m.grow(n)

@@ -21,8 +21,8 @@ import (
 // pointers to their parts stay valid.
 type Words struct {
 	node  stefrt.Node
-	pairs []*wordsPair // up to the capacity all are allocated
-	sent  int          // the number of pairs last written
+	pairs []*wordsPair // all pairs up to the capacity are allocated
+	sent  int          // the number of pairs that was last written
 }
 
 type wordsPair struct {
@@ -32,13 +32,13 @@ type wordsPair struct {
 	valueRef stef.TextRef // 0 if it is not known
 }
 
-// NewWords returns an empty value that is part of no record.
+// NewWords returns an empty value that is not part of a record.
 func NewWords() *Words { return new(Words) }
 
 // Len returns the number of pairs.
 func (m *Words) Len() int { return len(m.pairs) }
 
-// SetLen makes m n pairs long. New pairs have initial keys and values.
+// SetLen sets the number of pairs to n. New pairs have initial keys and values.
 func (m *Words) SetLen(n int) {
 	old := len(m.pairs)
 	if n == old {
@@ -59,7 +59,7 @@ func (m *Words) SetLen(n int) {
 	}
 }
 
-// grow makes m n pairs long, new pairs being whatever they were.
+// grow sets the number of pairs to n. New pairs may have old contents.
 func (m *Words) grow(n int) {
 	if old := cap(m.pairs); n > old {
 		pairs := make([]*wordsPair, max(n, 2*old, 4))
@@ -78,7 +78,7 @@ func (m *Words) Key(i int) string { return m.pairs[i].key }
 // SetKey sets the key of pair i. It panics if i is not below Len.
 func (m *Words) SetKey(i int, key string) { m.SetKeyRef(i, key, 0) }
 
-// SetKeyRef is SetKey with the reference of the writer's dictionary to it, or 0.
+// SetKeyRef is SetKey with the reference to the text in the writer's dictionary, or 0.
 func (m *Words) SetKeyRef(i int, key string, ref stef.TextRef) {
 	p := m.pairs[i]
 	if codec.SameText(p.key, p.keyRef, key, ref) {
@@ -100,7 +100,7 @@ func (m *Words) Value(i int) string { return m.pairs[i].value }
 // SetValue sets the value of pair i. It panics if i is not below Len.
 func (m *Words) SetValue(i int, value string) { m.SetValueRef(i, value, 0) }
 
-// SetValueRef is SetValue with the reference of the writer's dictionary to it, or 0.
+// SetValueRef is SetValue with the reference to the text in the writer's dictionary, or 0.
 func (m *Words) SetValueRef(i int, value string, ref stef.TextRef) {
 	p := m.pairs[i]
 	if codec.SameText(p.value, p.valueRef, value, ref) {
@@ -161,7 +161,7 @@ func (m *Words) Delete(i, j int) {
 	m.SetLen(len(m.pairs) - (j - i))
 }
 
-// String returns m as JSON, for people to read.
+// String returns m as JSON for human readers.
 func (m *Words) String() string { return stefrt.StringOf(m.json) }
 
 func (m *Words) json(j *stefrt.JSON) {
@@ -175,16 +175,16 @@ func (m *Words) json(j *stefrt.JSON) {
 
 func (m *Words) init(parent *stefrt.Node, bit uint64) { m.node.Init(parent, bit) }
 
-// clear makes m empty, without marks.
+// clear removes all pairs without marks.
 func (m *Words) clear() {
 	m.node.SetModified(0)
 	m.pairs, m.sent = m.pairs[:0], 0
 }
 
-// Reset makes m empty.
+// Reset removes all pairs.
 func (m *Words) Reset() { m.SetLen(0) }
 
-// CopyFrom gives m the pairs of src.
+// CopyFrom replaces the pairs of m by copies of those of src.
 func (m *Words) CopyFrom(src *Words) {
 	m.SetLen(len(src.pairs))
 	for i, p := range src.pairs {
@@ -193,7 +193,7 @@ func (m *Words) CopyFrom(src *Words) {
 	}
 }
 
-// Equal says whether m and o have the same pairs in the same order; floats are
+// Equal reports whether m and o have the same pairs in the same order; floats are
 // compared bit by bit.
 func (m *Words) Equal(o *Words) bool {
 	if len(m.pairs) != len(o.pairs) {
@@ -223,7 +223,7 @@ func (m *Words) markAll(c *stefrt.Check) {
 // clean clears all marks in m.
 func (m *Words) clean() { m.node.SetModified(0) }
 
-// markDiff marks what differs from held, and says whether anything does.
+// markDiff marks what differs from held, and reports whether anything does.
 func (m *Words) markDiff(held *Words) bool {
 	mask := uint64(0)
 	if len(m.pairs) != len(held.pairs) {
@@ -336,14 +336,14 @@ func (d *wordsDecoder) Decode(m *Words) {
 	}
 }
 
-// resize makes m as long as the header says, if that is within the limits.
+// resize sets the number of pairs to that of the header, if it is within the limits.
 func (d *wordsDecoder) resize(m *Words, h uint64) bool {
 	n, ok := d.head.Pairs(h, cap(m.pairs), int(unsafe.Sizeof(wordsPair{})))
 	m.grow(n)
 	return ok
 }
 
-// wordsElem is what arrays need to know of Words, set at start-up.
+// wordsElem has the functions of Words that arrays call. It is set at start-up.
 var wordsElem stefrt.Elem[Words]
 
 func init() {

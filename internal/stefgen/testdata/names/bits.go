@@ -34,7 +34,7 @@ type BitsType uint8
 
 // The choices of Bits.
 const (
-	// BitsTypeNone is no value.
+	// BitsTypeNone means that there is no value.
 	BitsTypeNone BitsType = iota
 	// BitsTypeStefrt is Stefrt.
 	BitsTypeStefrt
@@ -44,7 +44,7 @@ const (
 	BitsTypeSize
 )
 
-// String returns the name of the choice: None, or that of the schema.
+// String returns the name of the choice: None, or the name in the schema.
 func (t BitsType) String() string {
 	switch t {
 	case BitsTypeNone:
@@ -59,13 +59,13 @@ func (t BitsType) String() string {
 	return "BitsType(" + strconv.Itoa(int(t)) + ")"
 }
 
-// NewBits returns a Bits without a value that is part of no record.
+// NewBits returns a Bits without a value. It is not part of a record.
 func NewBits() *Bits { return stefrt.New((*Bits).init) }
 
-// Type returns the choice. The getters of the others return zero or nil.
+// Type returns the choice. The getters of the other choices return zero or nil.
 func (v *Bits) Type() BitsType { return v.typ }
 
-// SetType sets the choice, with its initial value if it was another.
+// SetType sets the choice. A new choice has its initial value.
 func (v *Bits) SetType(typ BitsType) {
 	if v.typ == typ {
 		return
@@ -87,7 +87,7 @@ func (v *Bits) SetType(typ BitsType) {
 	v.str = ""
 }
 
-// open makes the box.
+// open allocates the box.
 func (v *Bits) open() {
 	if v.box != nil {
 		return
@@ -154,7 +154,7 @@ func (v *Bits) SetSize() *list.Values[uint64] {
 	return (*list.Values[uint64])(&v.box.sizeField)
 }
 
-// String returns the value as people write it: text as it is, bytes as base64,
+// String returns the value for human readers: text unchanged, bytes as base64,
 // composite values as JSON. It is empty without a value.
 func (v *Bits) String() string {
 	switch v.typ {
@@ -183,17 +183,17 @@ func (v *Bits) json(j *stefrt.JSON) {
 
 func (v *Bits) init(parent *stefrt.Node, bit uint64) { v.node.Init(parent, bit) }
 
-// clear gives v the initial value, without marks.
+// clear sets the initial value without marks.
 func (v *Bits) clear() {
 	v.node.SetModified(0)
 	v.typ, v.sent = 0, 0
 	v.str = ""
 }
 
-// Reset sets no value.
+// Reset removes the value.
 func (v *Bits) Reset() { v.SetType(BitsTypeNone) }
 
-// CopyFrom gives v the value of src.
+// CopyFrom copies the value of src to v.
 func (v *Bits) CopyFrom(src *Bits) {
 	switch src.typ {
 	case BitsTypeNone:
@@ -207,7 +207,7 @@ func (v *Bits) CopyFrom(src *Bits) {
 	}
 }
 
-// Equal says whether v and o have the same value; floats are compared bit by bit.
+// Equal reports whether v and o have the same value; floats are compared bit by bit.
 func (v *Bits) Equal(o *Bits) bool {
 	if v.typ != o.typ {
 		return false
@@ -255,7 +255,7 @@ func (e *bitsEncoder) Encode(v *Bits) {
 	v.node.SetModified(0)
 	typ := v.typ
 	if uint64(typ) > e.head.Choices {
-		typ = BitsTypeNone // the stream's schema has no such choice
+		typ = BitsTypeNone // the schema of the stream lacks the choice
 	}
 	v.sent = typ
 	e.head.Write(uint64(typ), e.head.Width)
@@ -310,7 +310,7 @@ func (d *bitsDecoder) Decode(v *Bits) {
 	v.typ = typ
 }
 
-// open makes the box of v, if the record may still take memory.
+// open allocates the box of v, if the record is within its memory limit.
 func (d *bitsDecoder) open(v *Bits) bool {
 	if v.box == nil {
 		if !stefrt.Take(d.head.Alloc, &d.head, int(unsafe.Sizeof(bitsBox{}))) {

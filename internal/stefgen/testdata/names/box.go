@@ -24,7 +24,7 @@ const (
 	BoxFieldLen
 )
 
-// NewBox returns an initial value that is part of no record.
+// NewBox returns an initial value that is not part of a record.
 func NewBox() *Box { return stefrt.New((*Box).init) }
 
 // Values returns the field.
@@ -33,7 +33,7 @@ func (s *Box) Values() *list.Values[uint64] { return (*list.Values[uint64])(&s.v
 // Len returns the field.
 func (s *Box) Len() *Tags { return &s.len }
 
-// String returns s as JSON, for people to read.
+// String returns s as JSON for human readers.
 func (s *Box) String() string { return stefrt.StringOf(s.json) }
 
 func (s *Box) json(j *stefrt.JSON) {
@@ -52,7 +52,7 @@ func (s *Box) init(parent *stefrt.Node, bit uint64) {
 	s.len.init(&s.node, BoxFieldLen)
 }
 
-// clear gives s the initial value, without marks.
+// clear sets the initial value without marks.
 func (s *Box) clear() {
 	s.node.SetModified(0)
 	s.values.Clear()
@@ -61,16 +61,16 @@ func (s *Box) clear() {
 
 var initialBox = NewBox()
 
-// Reset gives s the initial value.
+// Reset sets the initial value.
 func (s *Box) Reset() { s.CopyFrom(initialBox) }
 
-// CopyFrom gives s the value of src. Shared values are shared, not copied.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied.
 func (s *Box) CopyFrom(src *Box) {
 	s.values.CopyFrom(&src.values)
 	s.len.CopyFrom(&src.len)
 }
 
-// Equal says whether s and o have the same value; floats are compared bit by bit.
+// Equal reports whether s and o have the same value; floats are compared bit by bit.
 func (s *Box) Equal(o *Box) bool {
 	return s.values.Equal(&o.values) &&
 		s.len.Equal(&o.len)
@@ -131,7 +131,7 @@ func (d *boxDecoder) Decode(s *Box) {
 	}
 }
 
-// boxElem is what arrays need to know of Box, set at start-up.
+// boxElem has the functions of Box that arrays call. It is set at start-up.
 var boxElem stefrt.Elem[Box]
 
 func init() {

@@ -33,7 +33,7 @@ type DictType uint8
 
 // The choices of Dict.
 const (
-	// DictTypeNone is no value.
+	// DictTypeNone means that there is no value.
 	DictTypeNone DictType = iota
 	// DictTypeNode is Node.
 	DictTypeNode
@@ -53,7 +53,7 @@ const (
 	DictTypeV
 )
 
-// String returns the name of the choice: None, or that of the schema.
+// String returns the name of the choice: None, or the name in the schema.
 func (t DictType) String() string {
 	switch t {
 	case DictTypeNone:
@@ -78,13 +78,13 @@ func (t DictType) String() string {
 	return "DictType(" + strconv.Itoa(int(t)) + ")"
 }
 
-// NewDict returns a Dict without a value that is part of no record.
+// NewDict returns a Dict without a value. It is not part of a record.
 func NewDict() *Dict { return stefrt.New((*Dict).init) }
 
-// Type returns the choice. The getters of the others return zero or nil.
+// Type returns the choice. The getters of the other choices return zero or nil.
 func (v *Dict) Type() DictType { return v.typ }
 
-// SetType sets the choice, with its initial value if it was another.
+// SetType sets the choice. A new choice has its initial value.
 func (v *Dict) SetType(typ DictType) {
 	if v.typ == typ {
 		return
@@ -110,7 +110,7 @@ func (v *Dict) SetType(typ DictType) {
 	v.str = ""
 }
 
-// open makes the box.
+// open allocates the box.
 func (v *Dict) open() {
 	if v.box != nil {
 		return
@@ -274,7 +274,7 @@ func (v *Dict) SetV(x uint64) {
 	}
 }
 
-// String returns the value as people write it: text as it is, bytes as base64,
+// String returns the value for human readers: text unchanged, bytes as base64,
 // composite values as JSON. It is empty without a value.
 func (v *Dict) String() string {
 	switch v.typ {
@@ -323,17 +323,17 @@ func (v *Dict) json(j *stefrt.JSON) {
 
 func (v *Dict) init(parent *stefrt.Node, bit uint64) { v.node.Init(parent, bit) }
 
-// clear gives v the initial value, without marks.
+// clear sets the initial value without marks.
 func (v *Dict) clear() {
 	v.node.SetModified(0)
 	v.typ, v.sent = 0, 0
 	v.str = ""
 }
 
-// Reset sets no value.
+// Reset removes the value.
 func (v *Dict) Reset() { v.SetType(DictTypeNone) }
 
-// CopyFrom gives v the value of src.
+// CopyFrom copies the value of src to v.
 func (v *Dict) CopyFrom(src *Dict) {
 	switch src.typ {
 	case DictTypeNone:
@@ -357,7 +357,7 @@ func (v *Dict) CopyFrom(src *Dict) {
 	}
 }
 
-// Equal says whether v and o have the same value; floats are compared bit by bit.
+// Equal reports whether v and o have the same value; floats are compared bit by bit.
 func (v *Dict) Equal(o *Dict) bool {
 	if v.typ != o.typ {
 		return false

@@ -41,7 +41,7 @@ func (e *dictEncoder) Encode(v *Dict) {
 	v.node.SetModified(0)
 	typ := v.typ
 	if uint64(typ) > e.head.Choices {
-		typ = DictTypeNone // the stream's schema has no such choice
+		typ = DictTypeNone // the schema of the stream lacks the choice
 	}
 	v.sent = typ
 	e.head.Write(uint64(typ), e.head.Width)
@@ -129,7 +129,7 @@ func (d *dictDecoder) Decode(v *Dict) {
 	v.typ = typ
 }
 
-// open makes the box of v, if the record may still take memory.
+// open allocates the box of v, if the record is within its memory limit.
 func (d *dictDecoder) open(v *Dict) bool {
 	if v.box == nil {
 		if !stefrt.Take(d.head.Alloc, &d.head, int(unsafe.Sizeof(dictBox{}))) {

@@ -25,7 +25,7 @@ const (
 	HeadFieldOptional
 )
 
-// NewHead returns an initial value that is part of no record.
+// NewHead returns an initial value that is not part of a record.
 func NewHead() *Head { return stefrt.New((*Head).init) }
 
 // Head returns the field.
@@ -53,7 +53,7 @@ func (s *Head) SetPresent(v uint64) {
 // Optional returns the field.
 func (s *Head) Optional() uint64 { return s.optional }
 
-// HasOptional says whether Optional is present.
+// HasOptional reports whether Optional is present.
 func (s *Head) HasOptional() bool { return s.present&(1<<0) != 0 }
 
 // SetOptional makes Optional present and sets it.
@@ -82,7 +82,7 @@ func (s *Head) UnsetOptional() {
 	}
 }
 
-// String returns s as JSON, for people to read.
+// String returns s as JSON for human readers.
 func (s *Head) String() string { return stefrt.StringOf(s.json) }
 
 func (s *Head) json(j *stefrt.JSON) {
@@ -100,7 +100,7 @@ func (s *Head) Modified() uint64 { return s.node.Modified() }
 
 func (s *Head) init(parent *stefrt.Node, bit uint64) { s.node.Init(parent, bit) }
 
-// clear gives s the initial value, without marks.
+// clear sets the initial value without marks.
 func (s *Head) clear() {
 	s.node.SetModified(0)
 	s.present, s.sentPresent = 0, 0
@@ -109,17 +109,17 @@ func (s *Head) clear() {
 
 var initialHead = NewHead()
 
-// Reset gives s the initial value.
+// Reset sets the initial value.
 func (s *Head) Reset() { s.CopyFrom(initialHead) }
 
-// CopyFrom gives s the value of src. Shared values are shared, not copied.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied.
 func (s *Head) CopyFrom(src *Head) {
 	s.SetHead(src.headField)
 	s.SetPresent(src.presentField)
 	s.SetOptionalOptional(src.optional, src.HasOptional())
 }
 
-// Equal says whether s and o have the same value; floats are compared bit by bit.
+// Equal reports whether s and o have the same value; floats are compared bit by bit.
 func (s *Head) Equal(o *Head) bool {
 	return s.present == o.present &&
 		s.headField == o.headField &&

@@ -21,7 +21,7 @@ const (
 	HostWindowsFieldArm64 uint64 = 1 << iota
 )
 
-// NewHostWindows returns an initial value that is part of no record.
+// NewHostWindows returns an initial value that is not part of a record.
 func NewHostWindows() *HostWindows { return stefrt.New((*HostWindows).init) }
 
 // Arm64 returns the field.
@@ -35,7 +35,7 @@ func (s *HostWindows) SetArm64(v uint64) {
 	}
 }
 
-// String returns s as JSON, for people to read.
+// String returns s as JSON for human readers.
 func (s *HostWindows) String() string { return stefrt.StringOf(s.json) }
 
 func (s *HostWindows) json(j *stefrt.JSON) {
@@ -49,7 +49,7 @@ func (s *HostWindows) Modified() uint64 { return s.node.Modified() }
 
 func (s *HostWindows) init(parent *stefrt.Node, bit uint64) { s.node.Init(parent, bit) }
 
-// clear gives s the initial value, without marks.
+// clear sets the initial value without marks.
 func (s *HostWindows) clear() {
 	s.node.SetModified(0)
 	s.arm64 = 0
@@ -57,13 +57,13 @@ func (s *HostWindows) clear() {
 
 var initialHostWindows = NewHostWindows()
 
-// Reset gives s the initial value.
+// Reset sets the initial value.
 func (s *HostWindows) Reset() { s.CopyFrom(initialHostWindows) }
 
-// CopyFrom gives s the value of src. Shared values are shared, not copied.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied.
 func (s *HostWindows) CopyFrom(src *HostWindows) { s.SetArm64(src.arm64) }
 
-// Equal says whether s and o have the same value; floats are compared bit by bit.
+// Equal reports whether s and o have the same value; floats are compared bit by bit.
 func (s *HostWindows) Equal(o *HostWindows) bool { return s.arm64 == o.arm64 }
 
 // markAll marks all of s as changed.

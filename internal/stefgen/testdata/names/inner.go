@@ -21,7 +21,7 @@ const (
 	InnerFieldN uint64 = 1 << iota
 )
 
-// NewInner returns an initial value that is part of no record.
+// NewInner returns an initial value that is not part of a record.
 func NewInner() *Inner { return stefrt.New((*Inner).init) }
 
 // N returns the field.
@@ -35,7 +35,7 @@ func (s *Inner) SetN(v uint64) {
 	}
 }
 
-// String returns s as JSON, for people to read.
+// String returns s as JSON for human readers.
 func (s *Inner) String() string { return stefrt.StringOf(s.json) }
 
 func (s *Inner) json(j *stefrt.JSON) {
@@ -49,7 +49,7 @@ func (s *Inner) Modified() uint64 { return s.node.Modified() }
 
 func (s *Inner) init(parent *stefrt.Node, bit uint64) { s.node.Init(parent, bit) }
 
-// clear gives s the initial value, without marks.
+// clear sets the initial value without marks.
 func (s *Inner) clear() {
 	s.node.SetModified(0)
 	s.n = 0
@@ -57,13 +57,13 @@ func (s *Inner) clear() {
 
 var initialInner = NewInner()
 
-// Reset gives s the initial value.
+// Reset sets the initial value.
 func (s *Inner) Reset() { s.CopyFrom(initialInner) }
 
-// CopyFrom gives s the value of src. Shared values are shared, not copied.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied.
 func (s *Inner) CopyFrom(src *Inner) { s.SetN(src.n) }
 
-// Equal says whether s and o have the same value; floats are compared bit by bit.
+// Equal reports whether s and o have the same value; floats are compared bit by bit.
 func (s *Inner) Equal(o *Inner) bool { return s.n == o.n }
 
 // markAll marks all of s as changed.

@@ -33,7 +33,7 @@ type PairType uint8
 
 // The choices of Pair.
 const (
-	// PairTypeNone is no value.
+	// PairTypeNone means that there is no value.
 	PairTypeNone PairType = iota
 	// PairTypeText is Text.
 	PairTypeText
@@ -43,7 +43,7 @@ const (
 	PairTypeQ
 )
 
-// String returns the name of the choice: None, or that of the schema.
+// String returns the name of the choice: None, or the name in the schema.
 func (t PairType) String() string {
 	switch t {
 	case PairTypeNone:
@@ -58,13 +58,13 @@ func (t PairType) String() string {
 	return "PairType(" + strconv.Itoa(int(t)) + ")"
 }
 
-// NewPair returns a Pair without a value that is part of no record.
+// NewPair returns a Pair without a value. It is not part of a record.
 func NewPair() *Pair { return stefrt.New((*Pair).init) }
 
-// Type returns the choice. The getters of the others return zero or nil.
+// Type returns the choice. The getters of the other choices return zero or nil.
 func (v *Pair) Type() PairType { return v.typ }
 
-// SetType sets the choice, with its initial value if it was another.
+// SetType sets the choice. A new choice has its initial value.
 func (v *Pair) SetType(typ PairType) {
 	if v.typ == typ {
 		return
@@ -80,7 +80,7 @@ func (v *Pair) SetType(typ PairType) {
 	v.str = ""
 }
 
-// open makes the box.
+// open allocates the box.
 func (v *Pair) open() {
 	if v.box != nil {
 		return
@@ -149,7 +149,7 @@ func (v *Pair) SetQ(x []byte) {
 	}
 }
 
-// String returns the value as people write it: text as it is, bytes as base64,
+// String returns the value for human readers: text unchanged, bytes as base64,
 // composite values as JSON. It is empty without a value.
 func (v *Pair) String() string {
 	switch v.typ {
@@ -180,17 +180,17 @@ func (v *Pair) json(j *stefrt.JSON) {
 
 func (v *Pair) init(parent *stefrt.Node, bit uint64) { v.node.Init(parent, bit) }
 
-// clear gives v the initial value, without marks.
+// clear sets the initial value without marks.
 func (v *Pair) clear() {
 	v.node.SetModified(0)
 	v.typ, v.sent = 0, 0
 	v.str = ""
 }
 
-// Reset sets no value.
+// Reset removes the value.
 func (v *Pair) Reset() { v.SetType(PairTypeNone) }
 
-// CopyFrom gives v the value of src.
+// CopyFrom copies the value of src to v.
 func (v *Pair) CopyFrom(src *Pair) {
 	switch src.typ {
 	case PairTypeNone:
@@ -204,7 +204,7 @@ func (v *Pair) CopyFrom(src *Pair) {
 	}
 }
 
-// Equal says whether v and o have the same value; floats are compared bit by bit.
+// Equal reports whether v and o have the same value; floats are compared bit by bit.
 func (v *Pair) Equal(o *Pair) bool {
 	if v.typ != o.typ {
 		return false
@@ -248,7 +248,7 @@ func (e *pairEncoder) Encode(v *Pair) {
 	v.node.SetModified(0)
 	typ := v.typ
 	if uint64(typ) > e.head.Choices {
-		typ = PairTypeNone // the stream's schema has no such choice
+		typ = PairTypeNone // the schema of the stream lacks the choice
 	}
 	v.sent = typ
 	e.head.Write(uint64(typ), e.head.Width)
@@ -297,7 +297,7 @@ func (d *pairDecoder) Decode(v *Pair) {
 	v.typ = typ
 }
 
-// open makes the box of v, if the record may still take memory.
+// open allocates the box of v, if the record is within its memory limit.
 func (d *pairDecoder) open(v *Pair) bool {
 	if v.box == nil {
 		if !stefrt.Take(d.head.Alloc, &d.head, int(unsafe.Sizeof(pairBox{}))) {

@@ -73,7 +73,7 @@ const (
 	RecordFieldHostWindows
 )
 
-// NewRecord returns an initial value that is part of no record.
+// NewRecord returns an initial value that is not part of a record.
 func NewRecord() *Record { return stefrt.New((*Record).init) }
 
 // Node returns the field.
@@ -90,7 +90,7 @@ func (s *Record) SetNode(v uint64) {
 // Present returns the field.
 func (s *Record) Present() uint64 { return s.presentField }
 
-// HasPresent says whether Present is present.
+// HasPresent reports whether Present is present.
 func (s *Record) HasPresent() bool { return s.present&(1<<0) != 0 }
 
 // SetPresent makes Present present and sets it.
@@ -122,7 +122,7 @@ func (s *Record) UnsetPresent() {
 // SentPresent returns the field.
 func (s *Record) SentPresent() uint64 { return s.sentPresentField }
 
-// HasSentPresent says whether SentPresent is present.
+// HasSentPresent reports whether SentPresent is present.
 func (s *Record) HasSentPresent() bool { return s.present&(1<<1) != 0 }
 
 // SetSentPresent makes SentPresent present and sets it.
@@ -155,8 +155,8 @@ func (s *Record) UnsetSentPresent() {
 // It must not be changed once it is shared: see EditSlot and SetSlot.
 func (s *Record) Slot() *Slot { return s.slotField }
 
-// SetSlot sets Slot to a value that is from then on shared; see package stef.
-// Writers of different goroutines must not share a value: give each its own.
+// SetSlot sets Slot to a value, which becomes shared; see package stef.
+// Writers of different goroutines must not share a value: use one value for each.
 func (s *Record) SetSlot(v *Slot) {
 	if v == s.slotField {
 		return
@@ -170,7 +170,7 @@ func (s *Record) SetSlot(v *Slot) {
 	s.slotField = v
 }
 
-// EditSlot returns Slot to change it, as a copy if it is shared.
+// EditSlot returns Slot for changes, as a copy if it is shared.
 func (s *Record) EditSlot() *Slot {
 	s.slotField = s.slotField.edit(&s.node, RecordFieldSlot)
 	return s.slotField
@@ -279,7 +279,7 @@ func (s *Record) SetMask(v uint64) {
 // Was returns the field.
 func (s *Record) Was() uint64 { return s.was }
 
-// HasWas says whether Was is present.
+// HasWas reports whether Was is present.
 func (s *Record) HasWas() bool { return s.present&(1<<2) != 0 }
 
 // SetWas makes Was present and sets it.
@@ -411,7 +411,7 @@ func (s *Record) SetÜber(v uint64) {
 // Record returns the field.
 func (s *Record) Record() *Inner { return &s.record }
 
-// HasRecord says whether Record is present.
+// HasRecord reports whether Record is present.
 func (s *Record) HasRecord() bool { return s.present&(1<<3) != 0 }
 
 // AddRecord makes Record present, with the initial value if it was absent, and
@@ -498,7 +498,7 @@ func (s *Record) SetRegister(v uint64) {
 // HostWindows returns the field.
 func (s *Record) HostWindows() *HostWindows { return &s.hostWindows }
 
-// String returns s as JSON, for people to read.
+// String returns s as JSON for human readers.
 func (s *Record) String() string { return stefrt.StringOf(s.json) }
 
 func (s *Record) json(j *stefrt.JSON) {
@@ -563,7 +563,7 @@ func (s *Record) init(parent *stefrt.Node, bit uint64) {
 	s.hostWindows.init(&s.node, RecordFieldHostWindows)
 }
 
-// clear gives s the initial value, without marks.
+// clear sets the initial value without marks.
 func (s *Record) clear() {
 	s.node.SetModified(0)
 	s.present, s.sentPresent = 0, 0
@@ -581,10 +581,10 @@ func (s *Record) clear() {
 
 var initialRecord = NewRecord()
 
-// Reset gives s the initial value.
+// Reset sets the initial value.
 func (s *Record) Reset() { s.CopyFrom(initialRecord) }
 
-// CopyFrom gives s the value of src. Shared values are shared, not copied.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied.
 func (s *Record) CopyFrom(src *Record) {
 	s.SetNode(src.nodeField)
 	s.SetOptionalPresent(src.presentField, src.HasPresent())
@@ -629,7 +629,7 @@ func (s *Record) CopyFrom(src *Record) {
 	s.hostWindows.CopyFrom(&src.hostWindows)
 }
 
-// Equal says whether s and o have the same value; floats are compared bit by bit.
+// Equal reports whether s and o have the same value; floats are compared bit by bit.
 func (s *Record) Equal(o *Record) bool {
 	return s.present == o.present &&
 		s.nodeField == o.nodeField &&

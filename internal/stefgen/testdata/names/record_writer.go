@@ -16,7 +16,7 @@ import (
 // RecordRoot is the name of the root struct of Record streams.
 const RecordRoot = "Record"
 
-// RecordWireSchema returns the wire schema of Record, whole.
+// RecordWireSchema returns the complete wire schema of Record.
 func RecordWireSchema() schema.WireSchema {
 	return schema.WireSchema{33, 8, 3, 8, 2, 3, 1, 2, 3, 1}
 }
@@ -52,7 +52,7 @@ func NewRecordWriter(w io.Writer, options ...stef.WriterOption) (*RecordWriter, 
 	return x, nil
 }
 
-// Reset begins another stream with the same options; what was not flushed is lost.
+// Reset begins another stream with the same options. Records that were not flushed are lost.
 func (w *RecordWriter) Reset(dst io.Writer) error {
 	if err := stefrt.ResetWriter(&w.WriteStream, dst); err != nil {
 		return err
@@ -63,7 +63,7 @@ func (w *RecordWriter) Reset(dst io.Writer) error {
 }
 
 // Record returns the record to fill, the same one for the life of the writer.
-// It keeps its contents from one Write to the next; set what changed.
+// It keeps its contents from one Write to the next; set only what changed.
 func (w *RecordWriter) Record() *Record { return &w.record }
 
 // Fields returns the fields of each type that the schema of the stream has.
@@ -73,8 +73,8 @@ func (w *RecordWriter) Fields() RecordFields { return w.fields }
 func (w *RecordWriter) Dicts() RecordDicts { return w.dicts }
 
 // Write adds the record to the frame, and ends the frame if it is large enough.
-// A record that exceeds a limit is refused with ErrLimit, nothing of it is
-// written, and the writer can go on. After any other error it cannot.
+// A record that exceeds a limit is refused with ErrLimit and not written, and the
+// writer remains usable. After any other error the writer is unusable.
 func (w *RecordWriter) Write() error {
 	if w.record.node.Oversize() {
 		if err := stefrt.CheckRecord(&w.WriteStream, &w.record.node, w.record.markAll); err != nil {

@@ -12,12 +12,12 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// RecordSchema returns the schema of Record, whole: shared, not to be changed.
+// RecordSchema returns the complete schema of Record. It is shared: do not change it.
 func RecordSchema() *schema.Struct { return parsedSchema().Root("Record") }
 
 var parsedSchema = sync.OnceValue(func() *schema.Schema { return idl.MustParse("schema.stef", schemaText) })
 
-// schemaText is the schema without its comments, a type a line.
+// schemaText is the schema without comments, with one type per line.
 const schemaText = `package fixtures.names
 struct Record root { Node uint64 Present uint64 optional SentPresent uint64 optional Slot Slot Head Head Dict Dict Type uint64 func uint64 range string String string Len uint64 s uint64 v uint64 mask uint64 was uint64 optional e Box d []Box b bytes TraceID uint64 IDKeys uint64 URL string HTTPServer string ABC uint64 x_y uint64 Über uint64 Record Inner optional Stef Stef Size uint64 Hash uint64 Init uint64 Clear uint64 Register uint64 HostWindows HostWindows }
 struct Slot dict(Slot) { Slot uint64 Size string Hash string Freeze string Clean []string MarkDiff uint64 Dict uint64 Node uint64 optional }

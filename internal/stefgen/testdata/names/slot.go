@@ -34,7 +34,7 @@ const (
 	SlotFieldNode
 )
 
-// NewSlot returns an initial value that is part of no record.
+// NewSlot returns an initial value that is not part of a record.
 func NewSlot() *Slot { return stefrt.New((*Slot).init) }
 
 // Slot returns the field.
@@ -118,7 +118,7 @@ func (s *Slot) SetDict(v uint64) {
 // Node returns the field.
 func (s *Slot) Node() uint64 { return s.nodeField }
 
-// HasNode says whether Node is present.
+// HasNode reports whether Node is present.
 func (s *Slot) HasNode() bool { return s.present&(1<<0) != 0 }
 
 // SetNode makes Node present and sets it.
@@ -147,7 +147,7 @@ func (s *Slot) UnsetNode() {
 	}
 }
 
-// String returns s as JSON, for people to read.
+// String returns s as JSON for human readers.
 func (s *Slot) String() string { return stefrt.StringOf(s.json) }
 
 func (s *Slot) json(j *stefrt.JSON) {
@@ -173,7 +173,7 @@ func (s *Slot) init(parent *stefrt.Node, bit uint64) {
 	s.cleanField.Init(&s.node, SlotFieldClean)
 }
 
-// clear gives s the initial value, without marks.
+// clear sets the initial value without marks.
 func (s *Slot) clear() {
 	s.node.SetModified(0)
 	s.present, s.sentPresent = 0, 0
@@ -183,10 +183,10 @@ func (s *Slot) clear() {
 
 var initialSlot = NewSlot()
 
-// Reset gives s the initial value.
+// Reset sets the initial value.
 func (s *Slot) Reset() { s.CopyFrom(initialSlot) }
 
-// CopyFrom gives s the value of src. Shared values are shared, not copied.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied.
 func (s *Slot) CopyFrom(src *Slot) {
 	s.SetSlot(src.slotField)
 	s.SetSize(src.sizeField)
@@ -201,7 +201,7 @@ func (s *Slot) CopyFrom(src *Slot) {
 	}
 }
 
-// Equal says whether s and o have the same value; floats are compared bit by bit.
+// Equal reports whether s and o have the same value; floats are compared bit by bit.
 func (s *Slot) Equal(o *Slot) bool {
 	return s.present == o.present &&
 		s.slotField == o.slotField &&
@@ -233,7 +233,7 @@ func (s *Slot) freeze() {
 	s.node.Freeze()
 }
 
-// share returns s made shared, or a shared copy if s is part of a record.
+// share makes s shared and returns it, or returns a shared copy if s is part of a record.
 func (s *Slot) share(user *stefrt.Node) *Slot {
 	stefrt.NotNil(s == nil, "Slot")
 	if s.node.Frozen() {
@@ -250,7 +250,7 @@ func (s *Slot) share(user *stefrt.Node) *Slot {
 	return v
 }
 
-// edit returns s, or if it is shared a copy that is part of a record.
+// edit returns s, or a copy that is part of a record if s is shared.
 func (s *Slot) edit(parent *stefrt.Node, bit uint64) *Slot {
 	if !s.node.Frozen() {
 		return s
@@ -262,7 +262,7 @@ func (s *Slot) edit(parent *stefrt.Node, bit uint64) *Slot {
 	return v
 }
 
-// markDiff marks what differs from held, and says whether anything does.
+// markDiff marks what differs from held, and reports whether anything does.
 func (s *Slot) markDiff(held *Slot) bool {
 	var mask uint64
 	mask |= stefrt.If(s.slotField != held.slotField, SlotFieldSlot)

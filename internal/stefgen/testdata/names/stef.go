@@ -23,7 +23,7 @@ const (
 	StefFieldCodec
 )
 
-// NewStef returns an initial value that is part of no record.
+// NewStef returns an initial value that is not part of a record.
 func NewStef() *Stef { return stefrt.New((*Stef).init) }
 
 // Bits returns the field.
@@ -40,7 +40,7 @@ func (s *Stef) SetCodec(v uint64) {
 	}
 }
 
-// String returns s as JSON, for people to read.
+// String returns s as JSON for human readers.
 func (s *Stef) String() string { return stefrt.StringOf(s.json) }
 
 func (s *Stef) json(j *stefrt.JSON) {
@@ -58,7 +58,7 @@ func (s *Stef) init(parent *stefrt.Node, bit uint64) {
 	s.bits.init(&s.node, StefFieldBits)
 }
 
-// clear gives s the initial value, without marks.
+// clear sets the initial value without marks.
 func (s *Stef) clear() {
 	s.node.SetModified(0)
 	s.codec = 0
@@ -67,16 +67,16 @@ func (s *Stef) clear() {
 
 var initialStef = NewStef()
 
-// Reset gives s the initial value.
+// Reset sets the initial value.
 func (s *Stef) Reset() { s.CopyFrom(initialStef) }
 
-// CopyFrom gives s the value of src. Shared values are shared, not copied.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied.
 func (s *Stef) CopyFrom(src *Stef) {
 	s.bits.CopyFrom(&src.bits)
 	s.SetCodec(src.codec)
 }
 
-// Equal says whether s and o have the same value; floats are compared bit by bit.
+// Equal reports whether s and o have the same value; floats are compared bit by bit.
 func (s *Stef) Equal(o *Stef) bool {
 	return s.bits.Equal(&o.bits) &&
 		s.codec == o.codec

@@ -31,7 +31,7 @@ type BranchType uint8
 
 // The choices of Branch.
 const (
-	// BranchTypeNone is no value.
+	// BranchTypeNone means that there is no value.
 	BranchTypeNone BranchType = iota
 	// BranchTypeLeaf is Leaf.
 	BranchTypeLeaf
@@ -39,7 +39,7 @@ const (
 	BranchTypeTree
 )
 
-// String returns the name of the choice: None, or that of the schema.
+// String returns the name of the choice: None, or the name in the schema.
 func (t BranchType) String() string {
 	switch t {
 	case BranchTypeNone:
@@ -52,13 +52,13 @@ func (t BranchType) String() string {
 	return "BranchType(" + strconv.Itoa(int(t)) + ")"
 }
 
-// NewBranch returns a Branch without a value that is part of no record.
+// NewBranch returns a Branch without a value. It is not part of a record.
 func NewBranch() *Branch { return stefrt.New((*Branch).init) }
 
-// Type returns the choice. The getters of the others return zero or nil.
+// Type returns the choice. The getters of the other choices return zero or nil.
 func (v *Branch) Type() BranchType { return v.typ }
 
-// SetType sets the choice, with its initial value if it was another.
+// SetType sets the choice. A new choice has its initial value.
 func (v *Branch) SetType(typ BranchType) {
 	if v.typ == typ {
 		return
@@ -77,7 +77,7 @@ func (v *Branch) SetType(typ BranchType) {
 	v.num = 0
 }
 
-// open makes the box.
+// open allocates the box.
 func (v *Branch) open() {
 	if v.box != nil {
 		return
@@ -119,7 +119,7 @@ func (v *Branch) SetTree() *Tree {
 	return &v.box.tree
 }
 
-// String returns the value as people write it: text as it is, bytes as base64,
+// String returns the value for human readers: text unchanged, bytes as base64,
 // composite values as JSON. It is empty without a value.
 func (v *Branch) String() string {
 	switch v.typ {
@@ -144,16 +144,16 @@ func (v *Branch) json(j *stefrt.JSON) {
 
 func (v *Branch) init(parent *stefrt.Node, bit uint64) { v.node.Init(parent, bit) }
 
-// clear gives v the initial value, without marks.
+// clear sets the initial value without marks.
 func (v *Branch) clear() {
 	v.node.SetModified(0)
 	v.typ, v.sent = 0, 0
 }
 
-// Reset sets no value.
+// Reset removes the value.
 func (v *Branch) Reset() { v.SetType(BranchTypeNone) }
 
-// CopyFrom gives v the value of src.
+// CopyFrom copies the value of src to v.
 func (v *Branch) CopyFrom(src *Branch) {
 	switch src.typ {
 	case BranchTypeNone:
@@ -165,7 +165,7 @@ func (v *Branch) CopyFrom(src *Branch) {
 	}
 }
 
-// Equal says whether v and o have the same value; floats are compared bit by bit.
+// Equal reports whether v and o have the same value; floats are compared bit by bit.
 func (v *Branch) Equal(o *Branch) bool {
 	if v.typ != o.typ {
 		return false
@@ -205,7 +205,7 @@ func (e *branchEncoder) Encode(v *Branch) {
 	v.node.SetModified(0)
 	typ := v.typ
 	if uint64(typ) > e.head.Choices {
-		typ = BranchTypeNone // the stream's schema has no such choice
+		typ = BranchTypeNone // the schema of the stream lacks the choice
 	}
 	v.sent = typ
 	e.head.Write(uint64(typ), e.head.Width)
@@ -257,7 +257,7 @@ func (d *branchDecoder) Decode(v *Branch) {
 	v.typ = typ
 }
 
-// open makes the box of v, if the record may still take memory.
+// open allocates the box of v, if the record is within its memory limit.
 func (d *branchDecoder) open(v *Branch) bool {
 	if v.box == nil {
 		if !stefrt.Take(d.head.Alloc, &d.head, int(unsafe.Sizeof(branchBox{}))) {

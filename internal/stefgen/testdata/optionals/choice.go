@@ -32,7 +32,7 @@ type ChoiceType uint8
 
 // The choices of Choice.
 const (
-	// ChoiceTypeNone is no value.
+	// ChoiceTypeNone means that there is no value.
 	ChoiceTypeNone ChoiceType = iota
 	// ChoiceTypeNumber is Number.
 	ChoiceTypeNumber
@@ -42,7 +42,7 @@ const (
 	ChoiceTypeInner
 )
 
-// String returns the name of the choice: None, or that of the schema.
+// String returns the name of the choice: None, or the name in the schema.
 func (t ChoiceType) String() string {
 	switch t {
 	case ChoiceTypeNone:
@@ -57,13 +57,13 @@ func (t ChoiceType) String() string {
 	return "ChoiceType(" + strconv.Itoa(int(t)) + ")"
 }
 
-// NewChoice returns a Choice without a value that is part of no record.
+// NewChoice returns a Choice without a value. It is not part of a record.
 func NewChoice() *Choice { return stefrt.New((*Choice).init) }
 
-// Type returns the choice. The getters of the others return zero or nil.
+// Type returns the choice. The getters of the other choices return zero or nil.
 func (v *Choice) Type() ChoiceType { return v.typ }
 
-// SetType sets the choice, with its initial value if it was another.
+// SetType sets the choice. A new choice has its initial value.
 func (v *Choice) SetType(typ ChoiceType) {
 	if v.typ == typ {
 		return
@@ -83,7 +83,7 @@ func (v *Choice) SetType(typ ChoiceType) {
 	v.str = ""
 }
 
-// open makes the box.
+// open allocates the box.
 func (v *Choice) open() {
 	if v.box != nil {
 		return
@@ -147,7 +147,7 @@ func (v *Choice) SetInner() *Inner {
 	return &v.box.inner
 }
 
-// String returns the value as people write it: text as it is, bytes as base64,
+// String returns the value for human readers: text unchanged, bytes as base64,
 // composite values as JSON. It is empty without a value.
 func (v *Choice) String() string {
 	switch v.typ {
@@ -176,17 +176,17 @@ func (v *Choice) json(j *stefrt.JSON) {
 
 func (v *Choice) init(parent *stefrt.Node, bit uint64) { v.node.Init(parent, bit) }
 
-// clear gives v the initial value, without marks.
+// clear sets the initial value without marks.
 func (v *Choice) clear() {
 	v.node.SetModified(0)
 	v.typ, v.sent = 0, 0
 	v.str = ""
 }
 
-// Reset sets no value.
+// Reset removes the value.
 func (v *Choice) Reset() { v.SetType(ChoiceTypeNone) }
 
-// CopyFrom gives v the value of src.
+// CopyFrom copies the value of src to v.
 func (v *Choice) CopyFrom(src *Choice) {
 	switch src.typ {
 	case ChoiceTypeNone:
@@ -200,7 +200,7 @@ func (v *Choice) CopyFrom(src *Choice) {
 	}
 }
 
-// Equal says whether v and o have the same value; floats are compared bit by bit.
+// Equal reports whether v and o have the same value; floats are compared bit by bit.
 func (v *Choice) Equal(o *Choice) bool {
 	if v.typ != o.typ {
 		return false
@@ -246,7 +246,7 @@ func (e *choiceEncoder) Encode(v *Choice) {
 	v.node.SetModified(0)
 	typ := v.typ
 	if uint64(typ) > e.head.Choices {
-		typ = ChoiceTypeNone // the stream's schema has no such choice
+		typ = ChoiceTypeNone // the schema of the stream lacks the choice
 	}
 	v.sent = typ
 	e.head.Write(uint64(typ), e.head.Width)
@@ -300,7 +300,7 @@ func (d *choiceDecoder) Decode(v *Choice) {
 	v.typ = typ
 }
 
-// open makes the box of v, if the record may still take memory.
+// open allocates the box of v, if the record is within its memory limit.
 func (d *choiceDecoder) open(v *Choice) bool {
 	if v.box == nil {
 		if !stefrt.Take(d.head.Alloc, &d.head, int(unsafe.Sizeof(choiceBox{}))) {
@@ -311,7 +311,7 @@ func (d *choiceDecoder) open(v *Choice) bool {
 	return true
 }
 
-// choiceElem is what arrays need to know of Choice, set at start-up.
+// choiceElem has the functions of Choice that arrays call. It is set at start-up.
 var choiceElem stefrt.Elem[Choice]
 
 func init() {

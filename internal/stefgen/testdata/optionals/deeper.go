@@ -28,13 +28,13 @@ const (
 	DeeperFieldE
 )
 
-// NewDeeper returns an initial value that is part of no record.
+// NewDeeper returns an initial value that is not part of a record.
 func NewDeeper() *Deeper { return stefrt.New((*Deeper).init) }
 
 // C returns the field.
 func (s *Deeper) C() int64 { return s.c }
 
-// HasC says whether C is present.
+// HasC reports whether C is present.
 func (s *Deeper) HasC() bool { return s.present&(1<<0) != 0 }
 
 // SetC makes C present and sets it.
@@ -70,11 +70,11 @@ func (s *Deeper) D() *list.Values[string] { return (*list.Values[string])(&s.d) 
 // It must not be changed once it is shared: see EditE and SetE.
 func (s *Deeper) E() *Shared { return s.e }
 
-// HasE says whether E is present.
+// HasE reports whether E is present.
 func (s *Deeper) HasE() bool { return s.present&(1<<1) != 0 }
 
-// SetE sets E to a value that is from then on shared; see package stef.
-// Writers of different goroutines must not share a value: give each its own.
+// SetE sets E to a value, which becomes shared; see package stef.
+// Writers of different goroutines must not share a value: use one value for each.
 func (s *Deeper) SetE(v *Shared) {
 	if s.present&(1<<1) == 0 {
 		s.node.Mark(DeeperFieldE)
@@ -92,7 +92,7 @@ func (s *Deeper) SetE(v *Shared) {
 	s.e = v
 }
 
-// EditE returns E to change it, as a copy if it is shared, with the initial value
+// EditE returns E for changes, as a copy if it is shared, with the initial value
 // if it was absent.
 func (s *Deeper) EditE() *Shared {
 	if s.present&(1<<1) == 0 {
@@ -114,7 +114,7 @@ func (s *Deeper) UnsetE() {
 	}
 }
 
-// String returns s as JSON, for people to read.
+// String returns s as JSON for human readers.
 func (s *Deeper) String() string { return stefrt.StringOf(s.json) }
 
 func (s *Deeper) json(j *stefrt.JSON) {
@@ -139,7 +139,7 @@ func (s *Deeper) init(parent *stefrt.Node, bit uint64) {
 	s.e.node.Init(&s.node, DeeperFieldE)
 }
 
-// clear gives s the initial value, without marks.
+// clear sets the initial value without marks.
 func (s *Deeper) clear() {
 	s.node.SetModified(0)
 	s.present, s.sentPresent = 0, 0
@@ -151,10 +151,10 @@ func (s *Deeper) clear() {
 
 var initialDeeper = NewDeeper()
 
-// Reset gives s the initial value.
+// Reset sets the initial value.
 func (s *Deeper) Reset() { s.CopyFrom(initialDeeper) }
 
-// CopyFrom gives s the value of src. Shared values are shared, not copied.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied.
 func (s *Deeper) CopyFrom(src *Deeper) {
 	s.SetOptionalC(src.c, src.HasC())
 	if !src.HasC() {
@@ -177,7 +177,7 @@ func (s *Deeper) CopyFrom(src *Deeper) {
 	}
 }
 
-// Equal says whether s and o have the same value; floats are compared bit by bit.
+// Equal reports whether s and o have the same value; floats are compared bit by bit.
 func (s *Deeper) Equal(o *Deeper) bool {
 	return s.present == o.present &&
 		(s.present&(1<<0) == 0 || s.c == o.c) &&
@@ -209,7 +209,7 @@ func (s *Deeper) clean() {
 	}
 }
 
-// markDiff marks what differs from held, and says whether anything does.
+// markDiff marks what differs from held, and reports whether anything does.
 func (s *Deeper) markDiff(held *Deeper) bool {
 	var mask uint64
 	switch now, was := s.present&(1<<0), held.present&(1<<0); {

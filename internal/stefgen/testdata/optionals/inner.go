@@ -29,7 +29,7 @@ const (
 	InnerFieldDeeper
 )
 
-// NewInner returns an initial value that is part of no record.
+// NewInner returns an initial value that is not part of a record.
 func NewInner() *Inner { return stefrt.New((*Inner).init) }
 
 // A returns the field.
@@ -46,7 +46,7 @@ func (s *Inner) SetA(v uint64) {
 // B returns the field.
 func (s *Inner) B() string { return s.b }
 
-// HasB says whether B is present.
+// HasB reports whether B is present.
 func (s *Inner) HasB() bool { return s.present&(1<<0) != 0 }
 
 // SetB makes B present and sets it.
@@ -79,10 +79,10 @@ func (s *Inner) UnsetB() {
 }
 
 // Deeper returns the field.
-// It is nil until it was first present.
+// It is nil before it is present for the first time.
 func (s *Inner) Deeper() *Deeper { return s.deeper }
 
-// HasDeeper says whether Deeper is present.
+// HasDeeper reports whether Deeper is present.
 func (s *Inner) HasDeeper() bool { return s.present&(1<<1) != 0 }
 
 // AddDeeper makes Deeper present, with the initial value if it was absent, and
@@ -112,7 +112,7 @@ func (s *Inner) UnsetDeeper() {
 	}
 }
 
-// String returns s as JSON, for people to read.
+// String returns s as JSON for human readers.
 func (s *Inner) String() string { return stefrt.StringOf(s.json) }
 
 func (s *Inner) json(j *stefrt.JSON) {
@@ -132,7 +132,7 @@ func (s *Inner) Modified() uint64 { return s.node.Modified() }
 
 func (s *Inner) init(parent *stefrt.Node, bit uint64) { s.node.Init(parent, bit) }
 
-// clear gives s the initial value, without marks.
+// clear sets the initial value without marks.
 func (s *Inner) clear() {
 	s.node.SetModified(0)
 	s.present, s.sentPresent = 0, 0
@@ -142,10 +142,10 @@ func (s *Inner) clear() {
 
 var initialInner = NewInner()
 
-// Reset gives s the initial value.
+// Reset sets the initial value.
 func (s *Inner) Reset() { s.CopyFrom(initialInner) }
 
-// CopyFrom gives s the value of src. Shared values are shared, not copied.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied.
 func (s *Inner) CopyFrom(src *Inner) {
 	s.SetA(src.a)
 	s.SetOptionalB(src.b, src.HasB())
@@ -165,7 +165,7 @@ func (s *Inner) CopyFrom(src *Inner) {
 	}
 }
 
-// Equal says whether s and o have the same value; floats are compared bit by bit.
+// Equal reports whether s and o have the same value; floats are compared bit by bit.
 func (s *Inner) Equal(o *Inner) bool {
 	return s.present == o.present &&
 		s.a == o.a &&
@@ -190,7 +190,7 @@ func (s *Inner) clean() {
 	}
 }
 
-// markDiff marks what differs from held, and says whether anything does.
+// markDiff marks what differs from held, and reports whether anything does.
 func (s *Inner) markDiff(held *Inner) bool {
 	var mask uint64
 	mask |= stefrt.If(s.a != held.a, InnerFieldA)
@@ -318,7 +318,7 @@ func (d *innerDecoder) Decode(s *Inner) {
 	stefrt.Leave(d.head.Alloc)
 }
 
-// innerElem is what arrays need to know of Inner, set at start-up.
+// innerElem has the functions of Inner that arrays call. It is set at start-up.
 var innerElem stefrt.Elem[Inner]
 
 func init() {

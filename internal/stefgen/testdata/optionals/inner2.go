@@ -27,13 +27,13 @@ const (
 	Inner2FieldY
 )
 
-// NewInner2 returns an initial value that is part of no record.
+// NewInner2 returns an initial value that is not part of a record.
 func NewInner2() *Inner2 { return stefrt.New((*Inner2).init) }
 
 // X returns the field.
 func (s *Inner2) X() uint64 { return s.x }
 
-// HasX says whether X is present.
+// HasX reports whether X is present.
 func (s *Inner2) HasX() bool { return s.present&(1<<0) != 0 }
 
 // SetX makes X present and sets it.
@@ -66,7 +66,7 @@ func (s *Inner2) UnsetX() {
 // It belongs to the record; copy it to keep it.
 func (s *Inner2) Y() []byte { return s.y }
 
-// HasY says whether Y is present.
+// HasY reports whether Y is present.
 func (s *Inner2) HasY() bool { return s.present&(1<<1) != 0 }
 
 // SetY makes Y present and sets it.
@@ -98,7 +98,7 @@ func (s *Inner2) UnsetY() {
 	}
 }
 
-// String returns s as JSON, for people to read.
+// String returns s as JSON for human readers.
 func (s *Inner2) String() string { return stefrt.StringOf(s.json) }
 
 func (s *Inner2) json(j *stefrt.JSON) {
@@ -117,7 +117,7 @@ func (s *Inner2) Modified() uint64 { return s.node.Modified() }
 
 func (s *Inner2) init(parent *stefrt.Node, bit uint64) { s.node.Init(parent, bit) }
 
-// clear gives s the initial value, without marks.
+// clear sets the initial value without marks.
 func (s *Inner2) clear() {
 	s.node.SetModified(0)
 	s.present, s.sentPresent = 0, 0
@@ -126,10 +126,10 @@ func (s *Inner2) clear() {
 
 var initialInner2 = NewInner2()
 
-// Reset gives s the initial value.
+// Reset sets the initial value.
 func (s *Inner2) Reset() { s.CopyFrom(initialInner2) }
 
-// CopyFrom gives s the value of src. Shared values are shared, not copied.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied.
 func (s *Inner2) CopyFrom(src *Inner2) {
 	s.SetOptionalX(src.x, src.HasX())
 	if !src.HasX() {
@@ -141,7 +141,7 @@ func (s *Inner2) CopyFrom(src *Inner2) {
 	}
 }
 
-// Equal says whether s and o have the same value; floats are compared bit by bit.
+// Equal reports whether s and o have the same value; floats are compared bit by bit.
 func (s *Inner2) Equal(o *Inner2) bool {
 	return s.present == o.present &&
 		(s.present&(1<<0) == 0 || s.x == o.x) &&
@@ -157,7 +157,7 @@ func (s *Inner2) markAll(c *stefrt.Check) {
 // clean clears all marks in s.
 func (s *Inner2) clean() { s.node.SetModified(0) }
 
-// markDiff marks what differs from held, and says whether anything does.
+// markDiff marks what differs from held, and reports whether anything does.
 func (s *Inner2) markDiff(held *Inner2) bool {
 	var mask uint64
 	switch now, was := s.present&(1<<0), held.present&(1<<0); {

@@ -45,7 +45,7 @@ const (
 	RecordFieldForest
 )
 
-// NewRecord returns an initial value that is part of no record.
+// NewRecord returns an initial value that is not part of a record.
 func NewRecord() *Record { return stefrt.New((*Record).init) }
 
 // ID returns the field.
@@ -60,10 +60,10 @@ func (s *Record) SetID(v uint64) {
 }
 
 // Inner returns the field.
-// It is nil until it was first present.
+// It is nil before it is present for the first time.
 func (s *Record) Inner() *Inner { return s.inner }
 
-// HasInner says whether Inner is present.
+// HasInner reports whether Inner is present.
 func (s *Record) HasInner() bool { return s.present&(1<<0) != 0 }
 
 // AddInner makes Inner present, with the initial value if it was absent, and
@@ -96,7 +96,7 @@ func (s *Record) UnsetInner() {
 // Choice returns the field.
 func (s *Record) Choice() *Choice { return &s.choice }
 
-// HasChoice says whether Choice is present.
+// HasChoice reports whether Choice is present.
 func (s *Record) HasChoice() bool { return s.present&(1<<1) != 0 }
 
 // AddChoice makes Choice present, with the initial value if it was absent, and
@@ -123,10 +123,10 @@ func (s *Record) UnsetChoice() {
 }
 
 // Tags returns the field.
-// It is nil until it was first present.
+// It is nil before it is present for the first time.
 func (s *Record) Tags() *Tags { return s.tags }
 
-// HasTags says whether Tags is present.
+// HasTags reports whether Tags is present.
 func (s *Record) HasTags() bool { return s.present&(1<<2) != 0 }
 
 // AddTags makes Tags present, with the initial value if it was absent, and
@@ -159,7 +159,7 @@ func (s *Record) UnsetTags() {
 // Inners returns the field.
 func (s *Record) Inners() *list.Of[Inner] { return (*list.Of[Inner])(&s.inners) }
 
-// HasInners says whether Inners is present.
+// HasInners reports whether Inners is present.
 func (s *Record) HasInners() bool { return s.present&(1<<3) != 0 }
 
 // AddInners makes Inners present, with the initial value if it was absent, and
@@ -188,7 +188,7 @@ func (s *Record) UnsetInners() {
 // Numbers returns the field.
 func (s *Record) Numbers() *list.Values[uint64] { return (*list.Values[uint64])(&s.numbers) }
 
-// HasNumbers says whether Numbers is present.
+// HasNumbers reports whether Numbers is present.
 func (s *Record) HasNumbers() bool { return s.present&(1<<4) != 0 }
 
 // AddNumbers makes Numbers present, with the initial value if it was absent, and
@@ -217,7 +217,7 @@ func (s *Record) UnsetNumbers() {
 // Choices returns the field.
 func (s *Record) Choices() *list.Of[Choice] { return (*list.Of[Choice])(&s.choices) }
 
-// HasChoices says whether Choices is present.
+// HasChoices reports whether Choices is present.
 func (s *Record) HasChoices() bool { return s.present&(1<<5) != 0 }
 
 // AddChoices makes Choices present, with the initial value if it was absent, and
@@ -246,7 +246,7 @@ func (s *Record) UnsetChoices() {
 // TagLists returns the field.
 func (s *Record) TagLists() *list.Of[Tags] { return (*list.Of[Tags])(&s.tagLists) }
 
-// HasTagLists says whether TagLists is present.
+// HasTagLists reports whether TagLists is present.
 func (s *Record) HasTagLists() bool { return s.present&(1<<6) != 0 }
 
 // AddTagLists makes TagLists present, with the initial value if it was absent, and
@@ -273,10 +273,10 @@ func (s *Record) UnsetTagLists() {
 }
 
 // Chain returns the field.
-// It is nil until it was first present.
+// It is nil before it is present for the first time.
 func (s *Record) Chain() *Chain { return s.chain }
 
-// HasChain says whether Chain is present.
+// HasChain reports whether Chain is present.
 func (s *Record) HasChain() bool { return s.present&(1<<7) != 0 }
 
 // AddChain makes Chain present, with the initial value if it was absent, and
@@ -310,11 +310,11 @@ func (s *Record) UnsetChain() {
 // It must not be changed once it is shared: see EditShared and SetShared.
 func (s *Record) Shared() *Shared { return s.shared }
 
-// HasShared says whether Shared is present.
+// HasShared reports whether Shared is present.
 func (s *Record) HasShared() bool { return s.present&(1<<8) != 0 }
 
-// SetShared sets Shared to a value that is from then on shared; see package stef.
-// Writers of different goroutines must not share a value: give each its own.
+// SetShared sets Shared to a value, which becomes shared; see package stef.
+// Writers of different goroutines must not share a value: use one value for each.
 func (s *Record) SetShared(v *Shared) {
 	if s.present&(1<<8) == 0 {
 		s.node.Mark(RecordFieldShared)
@@ -332,7 +332,7 @@ func (s *Record) SetShared(v *Shared) {
 	s.shared = v
 }
 
-// EditShared returns Shared to change it, as a copy if it is shared, with the initial value
+// EditShared returns Shared for changes, as a copy if it is shared, with the initial value
 // if it was absent.
 func (s *Record) EditShared() *Shared {
 	if s.present&(1<<8) == 0 {
@@ -355,10 +355,10 @@ func (s *Record) UnsetShared() {
 }
 
 // Tree returns the field.
-// It is nil until it was first present.
+// It is nil before it is present for the first time.
 func (s *Record) Tree() *Tree { return s.tree }
 
-// HasTree says whether Tree is present.
+// HasTree reports whether Tree is present.
 func (s *Record) HasTree() bool { return s.present&(1<<9) != 0 }
 
 // AddTree makes Tree present, with the initial value if it was absent, and
@@ -389,10 +389,10 @@ func (s *Record) UnsetTree() {
 }
 
 // Forest returns the field.
-// It is nil until it was first present.
+// It is nil before it is present for the first time.
 func (s *Record) Forest() *list.Of[Tree] { return (*list.Of[Tree])(s.forest) }
 
-// HasForest says whether Forest is present.
+// HasForest reports whether Forest is present.
 func (s *Record) HasForest() bool { return s.present&(1<<10) != 0 }
 
 // AddForest makes Forest present, with the initial value if it was absent, and
@@ -422,7 +422,7 @@ func (s *Record) UnsetForest() {
 	}
 }
 
-// String returns s as JSON, for people to read.
+// String returns s as JSON for human readers.
 func (s *Record) String() string { return stefrt.StringOf(s.json) }
 
 func (s *Record) json(j *stefrt.JSON) {
@@ -478,7 +478,7 @@ func (s *Record) init(parent *stefrt.Node, bit uint64) {
 	s.shared.node.Init(&s.node, RecordFieldShared)
 }
 
-// clear gives s the initial value, without marks.
+// clear sets the initial value without marks.
 func (s *Record) clear() {
 	s.node.SetModified(0)
 	s.present, s.sentPresent = 0, 0
@@ -499,10 +499,10 @@ func (s *Record) clear() {
 
 var initialRecord = NewRecord()
 
-// Reset gives s the initial value.
+// Reset sets the initial value.
 func (s *Record) Reset() { s.CopyFrom(initialRecord) }
 
-// CopyFrom gives s the value of src. Shared values are shared, not copied.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied.
 func (s *Record) CopyFrom(src *Record) {
 	s.SetID(src.id)
 	if src.HasInner() {
@@ -566,7 +566,7 @@ func (s *Record) CopyFrom(src *Record) {
 	}
 }
 
-// Equal says whether s and o have the same value; floats are compared bit by bit.
+// Equal reports whether s and o have the same value; floats are compared bit by bit.
 func (s *Record) Equal(o *Record) bool {
 	return s.present == o.present &&
 		s.id == o.id &&

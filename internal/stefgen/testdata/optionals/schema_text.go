@@ -12,12 +12,12 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// RecordSchema returns the schema of Record, whole: shared, not to be changed.
+// RecordSchema returns the complete schema of Record. It is shared: do not change it.
 func RecordSchema() *schema.Struct { return parsedSchema().Root("Record") }
 
 var parsedSchema = sync.OnceValue(func() *schema.Schema { return idl.MustParse("schema.stef", schemaText) })
 
-// schemaText is the schema without its comments, a type a line.
+// schemaText is the schema without comments, with one type per line.
 const schemaText = `package fixtures.optionals
 struct Record root { ID uint64 Inner Inner optional Choice Choice optional Tags Tags optional Inners []Inner optional Numbers []uint64 optional Choices []Choice optional TagLists []Tags optional Chain Chain optional Shared Shared optional Tree Tree optional Forest []Tree optional }
 struct Inner { A uint64 B string optional Deeper Deeper optional }

@@ -36,13 +36,13 @@ const (
 	SharedFieldP
 )
 
-// NewShared returns an initial value that is part of no record.
+// NewShared returns an initial value that is not part of a record.
 func NewShared() *Shared { return stefrt.New((*Shared).init) }
 
 // N returns the field.
 func (s *Shared) N() uint64 { return s.n }
 
-// HasN says whether N is present.
+// HasN reports whether N is present.
 func (s *Shared) HasN() bool { return s.present&(1<<0) != 0 }
 
 // SetN makes N present and sets it.
@@ -74,7 +74,7 @@ func (s *Shared) UnsetN() {
 // S returns the field.
 func (s *Shared) S() string { return s.s }
 
-// HasS says whether S is present.
+// HasS reports whether S is present.
 func (s *Shared) HasS() bool { return s.present&(1<<1) != 0 }
 
 // SetS makes S present and sets it.
@@ -107,10 +107,10 @@ func (s *Shared) UnsetS() {
 }
 
 // M returns the field.
-// It is nil until it was first present.
+// It is nil before it is present for the first time.
 func (s *Shared) M() *Tags { return s.m }
 
-// HasM says whether M is present.
+// HasM reports whether M is present.
 func (s *Shared) HasM() bool { return s.present&(1<<2) != 0 }
 
 // AddM makes M present, with the initial value if it was absent, and
@@ -143,7 +143,7 @@ func (s *Shared) UnsetM() {
 // Inner returns the field.
 func (s *Shared) Inner() *Inner2 { return &s.inner }
 
-// HasInner says whether Inner is present.
+// HasInner reports whether Inner is present.
 func (s *Shared) HasInner() bool { return s.present&(1<<3) != 0 }
 
 // AddInner makes Inner present, with the initial value if it was absent, and
@@ -172,7 +172,7 @@ func (s *Shared) UnsetInner() {
 // L returns the field.
 func (s *Shared) L() *list.Values[uint64] { return (*list.Values[uint64])(&s.l) }
 
-// HasL says whether L is present.
+// HasL reports whether L is present.
 func (s *Shared) HasL() bool { return s.present&(1<<4) != 0 }
 
 // AddL makes L present, with the initial value if it was absent, and
@@ -202,11 +202,11 @@ func (s *Shared) UnsetL() {
 // It must not be changed once it is shared: see EditSub and SetSub.
 func (s *Shared) Sub() *Sub { return s.sub }
 
-// HasSub says whether Sub is present.
+// HasSub reports whether Sub is present.
 func (s *Shared) HasSub() bool { return s.present&(1<<5) != 0 }
 
-// SetSub sets Sub to a value that is from then on shared; see package stef.
-// Writers of different goroutines must not share a value: give each its own.
+// SetSub sets Sub to a value, which becomes shared; see package stef.
+// Writers of different goroutines must not share a value: use one value for each.
 func (s *Shared) SetSub(v *Sub) {
 	if s.present&(1<<5) == 0 {
 		s.node.Mark(SharedFieldSub)
@@ -224,7 +224,7 @@ func (s *Shared) SetSub(v *Sub) {
 	s.sub = v
 }
 
-// EditSub returns Sub to change it, as a copy if it is shared, with the initial value
+// EditSub returns Sub for changes, as a copy if it is shared, with the initial value
 // if it was absent.
 func (s *Shared) EditSub() *Sub {
 	if s.present&(1<<5) == 0 {
@@ -257,7 +257,7 @@ func (s *Shared) SetP(v uint64) {
 	}
 }
 
-// String returns s as JSON, for people to read.
+// String returns s as JSON for human readers.
 func (s *Shared) String() string { return stefrt.StringOf(s.json) }
 
 func (s *Shared) json(j *stefrt.JSON) {
@@ -295,7 +295,7 @@ func (s *Shared) init(parent *stefrt.Node, bit uint64) {
 	s.sub.node.Init(&s.node, SharedFieldSub)
 }
 
-// clear gives s the initial value, without marks.
+// clear sets the initial value without marks.
 func (s *Shared) clear() {
 	s.node.SetModified(0)
 	s.present, s.sentPresent = 0, 0
@@ -309,10 +309,10 @@ func (s *Shared) clear() {
 
 var initialShared = NewShared()
 
-// Reset gives s the initial value.
+// Reset sets the initial value.
 func (s *Shared) Reset() { s.CopyFrom(initialShared) }
 
-// CopyFrom gives s the value of src. Shared values are shared, not copied.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied.
 func (s *Shared) CopyFrom(src *Shared) {
 	s.SetOptionalN(src.n, src.HasN())
 	if !src.HasN() {
@@ -366,7 +366,7 @@ func (s *Shared) CopyFrom(src *Shared) {
 	s.SetP(src.p)
 }
 
-// Equal says whether s and o have the same value; floats are compared bit by bit.
+// Equal reports whether s and o have the same value; floats are compared bit by bit.
 func (s *Shared) Equal(o *Shared) bool {
 	return s.present == o.present &&
 		(s.present&(1<<0) == 0 || s.n == o.n) &&
@@ -428,7 +428,7 @@ func (s *Shared) freeze() {
 	}
 }
 
-// share returns s made shared, or a shared copy if s is part of a record.
+// share makes s shared and returns it, or returns a shared copy if s is part of a record.
 func (s *Shared) share(user *stefrt.Node) *Shared {
 	stefrt.NotNil(s == nil, "Shared")
 	if s.node.Frozen() {
@@ -445,7 +445,7 @@ func (s *Shared) share(user *stefrt.Node) *Shared {
 	return v
 }
 
-// edit returns s, or if it is shared a copy that is part of a record.
+// edit returns s, or a copy that is part of a record if s is shared.
 func (s *Shared) edit(parent *stefrt.Node, bit uint64) *Shared {
 	if !s.node.Frozen() {
 		return s
@@ -457,7 +457,7 @@ func (s *Shared) edit(parent *stefrt.Node, bit uint64) *Shared {
 	return v
 }
 
-// markDiff marks what differs from held, and says whether anything does.
+// markDiff marks what differs from held, and reports whether anything does.
 func (s *Shared) markDiff(held *Shared) bool {
 	var mask uint64
 	switch now, was := s.present&(1<<0), held.present&(1<<0); {

@@ -26,13 +26,13 @@ const (
 	SubFieldW
 )
 
-// NewSub returns an initial value that is part of no record.
+// NewSub returns an initial value that is not part of a record.
 func NewSub() *Sub { return stefrt.New((*Sub).init) }
 
 // V returns the field.
 func (s *Sub) V() float64 { return s.v }
 
-// HasV says whether V is present.
+// HasV reports whether V is present.
 func (s *Sub) HasV() bool { return s.present&(1<<0) != 0 }
 
 // SetV makes V present and sets it.
@@ -75,7 +75,7 @@ func (s *Sub) SetW(v string) {
 	}
 }
 
-// String returns s as JSON, for people to read.
+// String returns s as JSON for human readers.
 func (s *Sub) String() string { return stefrt.StringOf(s.json) }
 
 func (s *Sub) json(j *stefrt.JSON) {
@@ -92,7 +92,7 @@ func (s *Sub) Modified() uint64 { return s.node.Modified() }
 
 func (s *Sub) init(parent *stefrt.Node, bit uint64) { s.node.Init(parent, bit) }
 
-// clear gives s the initial value, without marks.
+// clear sets the initial value without marks.
 func (s *Sub) clear() {
 	s.node.SetModified(0)
 	s.present, s.sentPresent = 0, 0
@@ -101,10 +101,10 @@ func (s *Sub) clear() {
 
 var initialSub = NewSub()
 
-// Reset gives s the initial value.
+// Reset sets the initial value.
 func (s *Sub) Reset() { s.CopyFrom(initialSub) }
 
-// CopyFrom gives s the value of src. Shared values are shared, not copied.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied.
 func (s *Sub) CopyFrom(src *Sub) {
 	s.SetOptionalV(src.v, src.HasV())
 	if !src.HasV() {
@@ -113,7 +113,7 @@ func (s *Sub) CopyFrom(src *Sub) {
 	s.SetW(src.w)
 }
 
-// Equal says whether s and o have the same value; floats are compared bit by bit.
+// Equal reports whether s and o have the same value; floats are compared bit by bit.
 func (s *Sub) Equal(o *Sub) bool {
 	return s.present == o.present &&
 		(s.present&(1<<0) == 0 || stefrt.SameFloat(s.v, o.v)) &&
@@ -135,7 +135,7 @@ func (s *Sub) freeze() {
 	s.node.Freeze()
 }
 
-// share returns s made shared, or a shared copy if s is part of a record.
+// share makes s shared and returns it, or returns a shared copy if s is part of a record.
 func (s *Sub) share(user *stefrt.Node) *Sub {
 	stefrt.NotNil(s == nil, "Sub")
 	if s.node.Frozen() {
@@ -152,7 +152,7 @@ func (s *Sub) share(user *stefrt.Node) *Sub {
 	return v
 }
 
-// edit returns s, or if it is shared a copy that is part of a record.
+// edit returns s, or a copy that is part of a record if s is shared.
 func (s *Sub) edit(parent *stefrt.Node, bit uint64) *Sub {
 	if !s.node.Frozen() {
 		return s
@@ -164,7 +164,7 @@ func (s *Sub) edit(parent *stefrt.Node, bit uint64) *Sub {
 	return v
 }
 
-// markDiff marks what differs from held, and says whether anything does.
+// markDiff marks what differs from held, and reports whether anything does.
 func (s *Sub) markDiff(held *Sub) bool {
 	var mask uint64
 	switch now, was := s.present&(1<<0), held.present&(1<<0); {
@@ -208,8 +208,8 @@ func (e *subEncoder) register(b *stefrt.EncoderBuilder, name string) {
 }
 
 // Encode writes v, or a reference to an equal value written before, and
-// returns the shared value that the reader holds from then on. held is what it
-// held before, nil if that is not to be relied on.
+// returns the shared value that the reader then holds. held is the value that it
+// held before, or nil if that is unknown.
 func (e *subEncoder) Encode(v, held *Sub) *Sub {
 	if ref, ok := e.dict.Known(&v.slot); ok {
 		e.head.Reference(ref)
@@ -271,8 +271,8 @@ func (d *subDecoder) register(b *stefrt.DecoderBuilder, name string) {
 	)
 }
 
-// Decode returns a value of the dictionary, which may be new. held is the value
-// until now.
+// Decode returns an entry of the dictionary, which may be new. held is the
+// previous value.
 func (d *subDecoder) Decode(held *Sub) *Sub {
 	if d.head.Read(1) == 0 {
 		if entry := d.dict.Entry(&d.head.BitsIn); entry != nil {

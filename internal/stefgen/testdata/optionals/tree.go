@@ -31,13 +31,13 @@ const (
 	TreeFieldByName
 )
 
-// NewTree returns an initial value that is part of no record.
+// NewTree returns an initial value that is not part of a record.
 func NewTree() *Tree { return stefrt.New((*Tree).init) }
 
 // Name returns the field.
 func (s *Tree) Name() string { return s.name }
 
-// HasName says whether Name is present.
+// HasName reports whether Name is present.
 func (s *Tree) HasName() bool { return s.present&(1<<0) != 0 }
 
 // SetName makes Name present and sets it.
@@ -70,10 +70,10 @@ func (s *Tree) UnsetName() {
 }
 
 // Left returns the field.
-// It is nil until it was first present.
+// It is nil before it is present for the first time.
 func (s *Tree) Left() *Tree { return s.left }
 
-// HasLeft says whether Left is present.
+// HasLeft reports whether Left is present.
 func (s *Tree) HasLeft() bool { return s.present&(1<<1) != 0 }
 
 // AddLeft makes Left present, with the initial value if it was absent, and
@@ -104,10 +104,10 @@ func (s *Tree) UnsetLeft() {
 }
 
 // Kids returns the field.
-// It is nil until it was first present.
+// It is nil before it is present for the first time.
 func (s *Tree) Kids() *list.Of[Tree] { return (*list.Of[Tree])(s.kids) }
 
-// HasKids says whether Kids is present.
+// HasKids reports whether Kids is present.
 func (s *Tree) HasKids() bool { return s.present&(1<<2) != 0 }
 
 // AddKids makes Kids present, with the initial value if it was absent, and
@@ -138,10 +138,10 @@ func (s *Tree) UnsetKids() {
 }
 
 // Branch returns the field.
-// It is nil until it was first present.
+// It is nil before it is present for the first time.
 func (s *Tree) Branch() *Branch { return s.branch }
 
-// HasBranch says whether Branch is present.
+// HasBranch reports whether Branch is present.
 func (s *Tree) HasBranch() bool { return s.present&(1<<3) != 0 }
 
 // AddBranch makes Branch present, with the initial value if it was absent, and
@@ -172,10 +172,10 @@ func (s *Tree) UnsetBranch() {
 }
 
 // ByName returns the field.
-// It is nil until it was first present.
+// It is nil before it is present for the first time.
 func (s *Tree) ByName() *TreeMap { return s.byName }
 
-// HasByName says whether ByName is present.
+// HasByName reports whether ByName is present.
 func (s *Tree) HasByName() bool { return s.present&(1<<4) != 0 }
 
 // AddByName makes ByName present, with the initial value if it was absent, and
@@ -205,7 +205,7 @@ func (s *Tree) UnsetByName() {
 	}
 }
 
-// String returns s as JSON, for people to read.
+// String returns s as JSON for human readers.
 func (s *Tree) String() string { return stefrt.StringOf(s.json) }
 
 func (s *Tree) json(j *stefrt.JSON) {
@@ -233,7 +233,7 @@ func (s *Tree) Modified() uint64 { return s.node.Modified() }
 
 func (s *Tree) init(parent *stefrt.Node, bit uint64) { s.node.Init(parent, bit) }
 
-// clear gives s the initial value, without marks.
+// clear sets the initial value without marks.
 func (s *Tree) clear() {
 	s.node.SetModified(0)
 	s.present, s.sentPresent = 0, 0
@@ -246,10 +246,10 @@ func (s *Tree) clear() {
 
 var initialTree = NewTree()
 
-// Reset gives s the initial value.
+// Reset sets the initial value.
 func (s *Tree) Reset() { s.CopyFrom(initialTree) }
 
-// CopyFrom gives s the value of src. Shared values are shared, not copied.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied.
 func (s *Tree) CopyFrom(src *Tree) {
 	s.SetOptionalName(src.name, src.HasName())
 	if src.HasLeft() {
@@ -274,7 +274,7 @@ func (s *Tree) CopyFrom(src *Tree) {
 	}
 }
 
-// Equal says whether s and o have the same value; floats are compared bit by bit.
+// Equal reports whether s and o have the same value; floats are compared bit by bit.
 func (s *Tree) Equal(o *Tree) bool {
 	return s.present == o.present &&
 		(s.present&(1<<0) == 0 || s.name == o.name) &&

@@ -162,7 +162,7 @@ func (d *treeDecoder) Decode(s *Tree) {
 	stefrt.Leave(d.head.Alloc)
 }
 
-// treeElem is what arrays need to know of Tree, set at start-up.
+// treeElem has the functions of Tree that arrays call. It is set at start-up.
 var treeElem stefrt.Elem[Tree]
 
 func init() {

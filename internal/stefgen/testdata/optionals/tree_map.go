@@ -21,8 +21,8 @@ import (
 // pointers to their parts stay valid.
 type TreeMap struct {
 	node  stefrt.Node
-	pairs []*treeMapPair // up to the capacity all are allocated
-	sent  int            // the number of pairs last written
+	pairs []*treeMapPair // all pairs up to the capacity are allocated
+	sent  int            // the number of pairs that was last written
 }
 
 type treeMapPair struct {
@@ -30,13 +30,13 @@ type treeMapPair struct {
 	value Tree
 }
 
-// NewTreeMap returns an empty value that is part of no record.
+// NewTreeMap returns an empty value that is not part of a record.
 func NewTreeMap() *TreeMap { return new(TreeMap) }
 
 // Len returns the number of pairs.
 func (m *TreeMap) Len() int { return len(m.pairs) }
 
-// SetLen makes m n pairs long. New pairs have initial keys and values.
+// SetLen sets the number of pairs to n. New pairs have initial keys and values.
 func (m *TreeMap) SetLen(n int) {
 	old := len(m.pairs)
 	if n == old {
@@ -59,7 +59,7 @@ func (m *TreeMap) SetLen(n int) {
 	}
 }
 
-// grow makes m n pairs long, new pairs being whatever they were.
+// grow sets the number of pairs to n. New pairs may have old contents.
 func (m *TreeMap) grow(n int) {
 	if old := cap(m.pairs); n > old {
 		pairs := make([]*treeMapPair, max(n, 2*old, 4))
@@ -131,7 +131,7 @@ func (m *TreeMap) Delete(i, j int) {
 	m.SetLen(len(m.pairs) - (j - i))
 }
 
-// String returns m as JSON, for people to read.
+// String returns m as JSON for human readers.
 func (m *TreeMap) String() string { return stefrt.StringOf(m.json) }
 
 func (m *TreeMap) json(j *stefrt.JSON) {
@@ -145,16 +145,16 @@ func (m *TreeMap) json(j *stefrt.JSON) {
 
 func (m *TreeMap) init(parent *stefrt.Node, bit uint64) { m.node.Init(parent, bit) }
 
-// clear makes m empty, without marks.
+// clear removes all pairs without marks.
 func (m *TreeMap) clear() {
 	m.node.SetModified(0)
 	m.pairs, m.sent = m.pairs[:0], 0
 }
 
-// Reset makes m empty.
+// Reset removes all pairs.
 func (m *TreeMap) Reset() { m.SetLen(0) }
 
-// CopyFrom gives m the pairs of src.
+// CopyFrom replaces the pairs of m by copies of those of src.
 func (m *TreeMap) CopyFrom(src *TreeMap) {
 	m.SetLen(len(src.pairs))
 	for i, p := range src.pairs {
@@ -163,7 +163,7 @@ func (m *TreeMap) CopyFrom(src *TreeMap) {
 	}
 }
 
-// Equal says whether m and o have the same pairs in the same order; floats are
+// Equal reports whether m and o have the same pairs in the same order; floats are
 // compared bit by bit.
 func (m *TreeMap) Equal(o *TreeMap) bool {
 	if len(m.pairs) != len(o.pairs) {
@@ -268,7 +268,7 @@ func (d *treeMapDecoder) Decode(m *TreeMap) {
 	}
 }
 
-// resize makes m as long as the header says, if that is within the limits.
+// resize sets the number of pairs to that of the header, if it is within the limits.
 func (d *treeMapDecoder) resize(m *TreeMap, h uint64) bool {
 	old := len(m.pairs)
 	n, ok := d.head.Pairs(h, cap(m.pairs), int(unsafe.Sizeof(treeMapPair{})))

@@ -25,7 +25,7 @@ const (
 	BoxFieldNote
 )
 
-// NewBox returns an initial value that is part of no record.
+// NewBox returns an initial value that is not part of a record.
 func NewBox() *Box { return stefrt.New((*Box).init) }
 
 // Value returns the field.
@@ -34,7 +34,7 @@ func (s *Box) Value() *Value { return &s.value }
 // Note returns the field.
 func (s *Box) Note() string { return s.note }
 
-// HasNote says whether Note is present.
+// HasNote reports whether Note is present.
 func (s *Box) HasNote() bool { return s.present&(1<<0) != 0 }
 
 // SetNote makes Note present and sets it.
@@ -66,7 +66,7 @@ func (s *Box) UnsetNote() {
 	}
 }
 
-// String returns s as JSON, for people to read.
+// String returns s as JSON for human readers.
 func (s *Box) String() string { return stefrt.StringOf(s.json) }
 
 func (s *Box) json(j *stefrt.JSON) {
@@ -86,7 +86,7 @@ func (s *Box) init(parent *stefrt.Node, bit uint64) {
 	s.value.init(&s.node, BoxFieldValue)
 }
 
-// clear gives s the initial value, without marks.
+// clear sets the initial value without marks.
 func (s *Box) clear() {
 	s.node.SetModified(0)
 	s.present, s.sentPresent = 0, 0
@@ -96,10 +96,10 @@ func (s *Box) clear() {
 
 var initialBox = NewBox()
 
-// Reset gives s the initial value.
+// Reset sets the initial value.
 func (s *Box) Reset() { s.CopyFrom(initialBox) }
 
-// CopyFrom gives s the value of src. Shared values are shared, not copied.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied.
 func (s *Box) CopyFrom(src *Box) {
 	s.value.CopyFrom(&src.value)
 	s.SetOptionalNote(src.note, src.HasNote())
@@ -108,7 +108,7 @@ func (s *Box) CopyFrom(src *Box) {
 	}
 }
 
-// Equal says whether s and o have the same value; floats are compared bit by bit.
+// Equal reports whether s and o have the same value; floats are compared bit by bit.
 func (s *Box) Equal(o *Box) bool {
 	return s.present == o.present &&
 		s.value.Equal(&o.value) &&
@@ -128,7 +128,7 @@ func (s *Box) clean() {
 	s.value.clean()
 }
 
-// markDiff marks what differs from held, and says whether anything does.
+// markDiff marks what differs from held, and reports whether anything does.
 func (s *Box) markDiff(held *Box) bool {
 	var mask uint64
 	mask |= stefrt.If(s.value.markDiff(&held.value), BoxFieldValue)

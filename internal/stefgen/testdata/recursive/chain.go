@@ -27,7 +27,7 @@ const (
 	ChainFieldNext
 )
 
-// NewChain returns an initial value that is part of no record.
+// NewChain returns an initial value that is not part of a record.
 func NewChain() *Chain { return stefrt.New((*Chain).init) }
 
 // N returns the field.
@@ -42,10 +42,10 @@ func (s *Chain) SetN(v uint64) {
 }
 
 // Next returns the field.
-// It is nil until it was first present.
+// It is nil before it is present for the first time.
 func (s *Chain) Next() *Chain { return s.next }
 
-// HasNext says whether Next is present.
+// HasNext reports whether Next is present.
 func (s *Chain) HasNext() bool { return s.present&(1<<0) != 0 }
 
 // AddNext makes Next present, with the initial value if it was absent, and
@@ -75,7 +75,7 @@ func (s *Chain) UnsetNext() {
 	}
 }
 
-// String returns s as JSON, for people to read.
+// String returns s as JSON for human readers.
 func (s *Chain) String() string { return stefrt.StringOf(s.json) }
 
 func (s *Chain) json(j *stefrt.JSON) {
@@ -92,7 +92,7 @@ func (s *Chain) Modified() uint64 { return s.node.Modified() }
 
 func (s *Chain) init(parent *stefrt.Node, bit uint64) { s.node.Init(parent, bit) }
 
-// clear gives s the initial value, without marks.
+// clear sets the initial value without marks.
 func (s *Chain) clear() {
 	s.node.SetModified(0)
 	s.present, s.sentPresent = 0, 0
@@ -102,10 +102,10 @@ func (s *Chain) clear() {
 
 var initialChain = NewChain()
 
-// Reset gives s the initial value.
+// Reset sets the initial value.
 func (s *Chain) Reset() { s.CopyFrom(initialChain) }
 
-// CopyFrom gives s the value of src. Shared values are shared, not copied.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied.
 func (s *Chain) CopyFrom(src *Chain) {
 	s.SetN(src.n)
 	if src.HasNext() {
@@ -121,7 +121,7 @@ func (s *Chain) CopyFrom(src *Chain) {
 	}
 }
 
-// Equal says whether s and o have the same value; floats are compared bit by bit.
+// Equal reports whether s and o have the same value; floats are compared bit by bit.
 func (s *Chain) Equal(o *Chain) bool {
 	return s.present == o.present &&
 		s.n == o.n &&
@@ -144,7 +144,7 @@ func (s *Chain) clean() {
 	}
 }
 
-// markDiff marks what differs from held, and says whether anything does.
+// markDiff marks what differs from held, and reports whether anything does.
 func (s *Chain) markDiff(held *Chain) bool {
 	var mask uint64
 	mask |= stefrt.If(s.n != held.n, ChainFieldN)

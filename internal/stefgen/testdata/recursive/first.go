@@ -27,7 +27,7 @@ const (
 	FirstFieldSecond
 )
 
-// NewFirst returns an initial value that is part of no record.
+// NewFirst returns an initial value that is not part of a record.
 func NewFirst() *First { return stefrt.New((*First).init) }
 
 // N returns the field.
@@ -42,10 +42,10 @@ func (s *First) SetN(v uint64) {
 }
 
 // Second returns the field.
-// It is nil until it was first present.
+// It is nil before it is present for the first time.
 func (s *First) Second() *Second { return s.second }
 
-// HasSecond says whether Second is present.
+// HasSecond reports whether Second is present.
 func (s *First) HasSecond() bool { return s.present&(1<<0) != 0 }
 
 // AddSecond makes Second present, with the initial value if it was absent, and
@@ -75,7 +75,7 @@ func (s *First) UnsetSecond() {
 	}
 }
 
-// String returns s as JSON, for people to read.
+// String returns s as JSON for human readers.
 func (s *First) String() string { return stefrt.StringOf(s.json) }
 
 func (s *First) json(j *stefrt.JSON) {
@@ -92,7 +92,7 @@ func (s *First) Modified() uint64 { return s.node.Modified() }
 
 func (s *First) init(parent *stefrt.Node, bit uint64) { s.node.Init(parent, bit) }
 
-// clear gives s the initial value, without marks.
+// clear sets the initial value without marks.
 func (s *First) clear() {
 	s.node.SetModified(0)
 	s.present, s.sentPresent = 0, 0
@@ -102,10 +102,10 @@ func (s *First) clear() {
 
 var initialFirst = NewFirst()
 
-// Reset gives s the initial value.
+// Reset sets the initial value.
 func (s *First) Reset() { s.CopyFrom(initialFirst) }
 
-// CopyFrom gives s the value of src. Shared values are shared, not copied.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied.
 func (s *First) CopyFrom(src *First) {
 	s.SetN(src.n)
 	if src.HasSecond() {
@@ -121,7 +121,7 @@ func (s *First) CopyFrom(src *First) {
 	}
 }
 
-// Equal says whether s and o have the same value; floats are compared bit by bit.
+// Equal reports whether s and o have the same value; floats are compared bit by bit.
 func (s *First) Equal(o *First) bool {
 	return s.present == o.present &&
 		s.n == o.n &&
@@ -144,7 +144,7 @@ func (s *First) clean() {
 	}
 }
 
-// markDiff marks what differs from held, and says whether anything does.
+// markDiff marks what differs from held, and reports whether anything does.
 func (s *First) markDiff(held *First) bool {
 	var mask uint64
 	mask |= stefrt.If(s.n != held.n, FirstFieldN)
@@ -250,7 +250,7 @@ func (d *firstDecoder) Decode(s *First) {
 	stefrt.Leave(d.head.Alloc)
 }
 
-// firstElem is what arrays need to know of First, set at start-up.
+// firstElem has the functions of First that arrays call. It is set at start-up.
 var firstElem stefrt.Elem[First]
 
 func init() {

@@ -19,8 +19,8 @@ import (
 // pointers to their parts stay valid.
 type Group struct {
 	node  stefrt.Node
-	pairs []*groupPair // up to the capacity all are allocated
-	sent  int          // the number of pairs last written
+	pairs []*groupPair // all pairs up to the capacity are allocated
+	sent  int          // the number of pairs that was last written
 }
 
 type groupPair struct {
@@ -28,13 +28,13 @@ type groupPair struct {
 	value Group
 }
 
-// NewGroup returns an empty value that is part of no record.
+// NewGroup returns an empty value that is not part of a record.
 func NewGroup() *Group { return new(Group) }
 
 // Len returns the number of pairs.
 func (m *Group) Len() int { return len(m.pairs) }
 
-// SetLen makes m n pairs long. New pairs have initial keys and values.
+// SetLen sets the number of pairs to n. New pairs have initial keys and values.
 func (m *Group) SetLen(n int) {
 	old := len(m.pairs)
 	if n == old {
@@ -61,7 +61,7 @@ func (m *Group) SetLen(n int) {
 	}
 }
 
-// grow makes m n pairs long, new pairs being whatever they were.
+// grow sets the number of pairs to n. New pairs may have old contents.
 func (m *Group) grow(n int) {
 	if old := cap(m.pairs); n > old {
 		pairs := make([]*groupPair, max(n, 2*old, 4))
@@ -93,7 +93,7 @@ func (m *Group) Delete(i, j int) {
 	m.SetLen(len(m.pairs) - (j - i))
 }
 
-// String returns m as JSON, for people to read.
+// String returns m as JSON for human readers.
 func (m *Group) String() string { return stefrt.StringOf(m.json) }
 
 func (m *Group) json(j *stefrt.JSON) {
@@ -112,16 +112,16 @@ func (m *Group) json(j *stefrt.JSON) {
 
 func (m *Group) init(parent *stefrt.Node, bit uint64) { m.node.Init(parent, bit) }
 
-// clear makes m empty, without marks.
+// clear removes all pairs without marks.
 func (m *Group) clear() {
 	m.node.SetModified(0)
 	m.pairs, m.sent = m.pairs[:0], 0
 }
 
-// Reset makes m empty.
+// Reset removes all pairs.
 func (m *Group) Reset() { m.SetLen(0) }
 
-// CopyFrom gives m the pairs of src.
+// CopyFrom replaces the pairs of m by copies of those of src.
 func (m *Group) CopyFrom(src *Group) {
 	m.SetLen(len(src.pairs))
 	for i, p := range src.pairs {
@@ -130,7 +130,7 @@ func (m *Group) CopyFrom(src *Group) {
 	}
 }
 
-// Equal says whether m and o have the same pairs in the same order; floats are
+// Equal reports whether m and o have the same pairs in the same order; floats are
 // compared bit by bit.
 func (m *Group) Equal(o *Group) bool {
 	if len(m.pairs) != len(o.pairs) {
@@ -233,7 +233,7 @@ func (d *groupDecoder) Decode(m *Group) {
 	}
 }
 
-// resize makes m as long as the header says, if that is within the limits.
+// resize sets the number of pairs to that of the header, if it is within the limits.
 func (d *groupDecoder) resize(m *Group, h uint64) bool {
 	old := len(m.pairs)
 	n, ok := d.head.Pairs(h, cap(m.pairs), int(unsafe.Sizeof(groupPair{})))

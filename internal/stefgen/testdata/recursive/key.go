@@ -31,7 +31,7 @@ type KeyType uint8
 
 // The choices of Key.
 const (
-	// KeyTypeNone is no value.
+	// KeyTypeNone means that there is no value.
 	KeyTypeNone KeyType = iota
 	// KeyTypeName is Name.
 	KeyTypeName
@@ -39,7 +39,7 @@ const (
 	KeyTypeInner
 )
 
-// String returns the name of the choice: None, or that of the schema.
+// String returns the name of the choice: None, or the name in the schema.
 func (t KeyType) String() string {
 	switch t {
 	case KeyTypeNone:
@@ -52,13 +52,13 @@ func (t KeyType) String() string {
 	return "KeyType(" + strconv.Itoa(int(t)) + ")"
 }
 
-// NewKey returns a Key without a value that is part of no record.
+// NewKey returns a Key without a value. It is not part of a record.
 func NewKey() *Key { return stefrt.New((*Key).init) }
 
-// Type returns the choice. The getters of the others return zero or nil.
+// Type returns the choice. The getters of the other choices return zero or nil.
 func (v *Key) Type() KeyType { return v.typ }
 
-// SetType sets the choice, with its initial value if it was another.
+// SetType sets the choice. A new choice has its initial value.
 func (v *Key) SetType(typ KeyType) {
 	if v.typ == typ {
 		return
@@ -77,7 +77,7 @@ func (v *Key) SetType(typ KeyType) {
 	v.str = ""
 }
 
-// open makes the box.
+// open allocates the box.
 func (v *Key) open() {
 	if v.box != nil {
 		return
@@ -122,7 +122,7 @@ func (v *Key) SetInner() *Key {
 	return &v.box.inner
 }
 
-// String returns the value as people write it: text as it is, bytes as base64,
+// String returns the value for human readers: text unchanged, bytes as base64,
 // composite values as JSON. It is empty without a value.
 func (v *Key) String() string {
 	switch v.typ {
@@ -147,17 +147,17 @@ func (v *Key) json(j *stefrt.JSON) {
 
 func (v *Key) init(parent *stefrt.Node, bit uint64) { v.node.Init(parent, bit) }
 
-// clear gives v the initial value, without marks.
+// clear sets the initial value without marks.
 func (v *Key) clear() {
 	v.node.SetModified(0)
 	v.typ, v.sent = 0, 0
 	v.str = ""
 }
 
-// Reset sets no value.
+// Reset removes the value.
 func (v *Key) Reset() { v.SetType(KeyTypeNone) }
 
-// CopyFrom gives v the value of src.
+// CopyFrom copies the value of src to v.
 func (v *Key) CopyFrom(src *Key) {
 	switch src.typ {
 	case KeyTypeNone:
@@ -169,7 +169,7 @@ func (v *Key) CopyFrom(src *Key) {
 	}
 }
 
-// Equal says whether v and o have the same value; floats are compared bit by bit.
+// Equal reports whether v and o have the same value; floats are compared bit by bit.
 func (v *Key) Equal(o *Key) bool {
 	if v.typ != o.typ {
 		return false
@@ -213,7 +213,7 @@ func (e *keyEncoder) Encode(v *Key) {
 	v.node.SetModified(0)
 	typ := v.typ
 	if uint64(typ) > e.head.Choices {
-		typ = KeyTypeNone // the stream's schema has no such choice
+		typ = KeyTypeNone // the schema of the stream lacks the choice
 	}
 	v.sent = typ
 	e.head.Write(uint64(typ), e.head.Width)
@@ -265,7 +265,7 @@ func (d *keyDecoder) Decode(v *Key) {
 	v.typ = typ
 }
 
-// open makes the box of v, if the record may still take memory.
+// open allocates the box of v, if the record is within its memory limit.
 func (d *keyDecoder) open(v *Key) bool {
 	if v.box == nil {
 		if !stefrt.Take(d.head.Alloc, &d.head, int(unsafe.Sizeof(keyBox{}))) {

@@ -36,7 +36,7 @@ const (
 	RecordFieldGroup
 )
 
-// NewRecord returns an initial value that is part of no record.
+// NewRecord returns an initial value that is not part of a record.
 func NewRecord() *Record { return stefrt.New((*Record).init) }
 
 // Value returns the field.
@@ -55,8 +55,8 @@ func (s *Record) Again() *Value { return &s.again }
 // It must not be changed once it is shared: see EditShared and SetShared.
 func (s *Record) Shared() *Shared { return s.shared }
 
-// SetShared sets Shared to a value that is from then on shared; see package stef.
-// Writers of different goroutines must not share a value: give each its own.
+// SetShared sets Shared to a value, which becomes shared; see package stef.
+// Writers of different goroutines must not share a value: use one value for each.
 func (s *Record) SetShared(v *Shared) {
 	if v == s.shared {
 		return
@@ -70,17 +70,17 @@ func (s *Record) SetShared(v *Shared) {
 	s.shared = v
 }
 
-// EditShared returns Shared to change it, as a copy if it is shared.
+// EditShared returns Shared for changes, as a copy if it is shared.
 func (s *Record) EditShared() *Shared {
 	s.shared = s.shared.edit(&s.node, RecordFieldShared)
 	return s.shared
 }
 
 // Parent returns the field.
-// It is nil until it was first present.
+// It is nil before it is present for the first time.
 func (s *Record) Parent() *Record { return s.parent }
 
-// HasParent says whether Parent is present.
+// HasParent reports whether Parent is present.
 func (s *Record) HasParent() bool { return s.present&(1<<0) != 0 }
 
 // AddParent makes Parent present, with the initial value if it was absent, and
@@ -113,7 +113,7 @@ func (s *Record) UnsetParent() {
 // Group returns the field.
 func (s *Record) Group() *Group { return &s.group }
 
-// String returns s as JSON, for people to read.
+// String returns s as JSON for human readers.
 func (s *Record) String() string { return stefrt.StringOf(s.json) }
 
 func (s *Record) json(j *stefrt.JSON) {
@@ -144,7 +144,7 @@ func (s *Record) init(parent *stefrt.Node, bit uint64) {
 	s.group.init(&s.node, RecordFieldGroup)
 }
 
-// clear gives s the initial value, without marks.
+// clear sets the initial value without marks.
 func (s *Record) clear() {
 	s.node.SetModified(0)
 	s.present, s.sentPresent = 0, 0
@@ -160,10 +160,10 @@ func (s *Record) clear() {
 
 var initialRecord = NewRecord()
 
-// Reset gives s the initial value.
+// Reset sets the initial value.
 func (s *Record) Reset() { s.CopyFrom(initialRecord) }
 
-// CopyFrom gives s the value of src. Shared values are shared, not copied.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied.
 func (s *Record) CopyFrom(src *Record) {
 	s.value.CopyFrom(&src.value)
 	s.chain.CopyFrom(&src.chain)
@@ -182,7 +182,7 @@ func (s *Record) CopyFrom(src *Record) {
 	s.group.CopyFrom(&src.group)
 }
 
-// Equal says whether s and o have the same value; floats are compared bit by bit.
+// Equal reports whether s and o have the same value; floats are compared bit by bit.
 func (s *Record) Equal(o *Record) bool {
 	return s.present == o.present &&
 		s.value.Equal(&o.value) &&

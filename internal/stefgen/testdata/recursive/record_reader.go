@@ -46,7 +46,7 @@ func (r *RecordReader) Reset(src io.Reader) error {
 	return nil
 }
 
-// Next reads the next record; false is the end or an error, and Err tells which.
+// Next reads the next record. It returns false at the end and after an error; see Err.
 func (r *RecordReader) Next() bool {
 	if !stefrt.BeginRead(&r.ReadStream) {
 		return false
@@ -55,12 +55,12 @@ func (r *RecordReader) Next() bool {
 	return stefrt.EndRead(&r.ReadStream)
 }
 
-// Record returns the record, always the same one; Next changes it, nobody else may.
+// Record returns the record, which is always the same one. Only Next may change it.
 func (r *RecordReader) Record() *Record { return &r.record }
 
 // Fields returns the fields of each type that the schema of the stream has.
 func (r *RecordReader) Fields() RecordFields { return r.fields }
 
-// Run returns 0: records inside of records share their column, so there is no
-// looking ahead to the next one.
+// Run returns 0: nested records share the column of the root, so reading ahead is
+// not possible.
 func (r *RecordReader) Run(uint64) int { return 0 }

@@ -26,7 +26,7 @@ const (
 	SecondFieldByFirst
 )
 
-// NewSecond returns an initial value that is part of no record.
+// NewSecond returns an initial value that is not part of a record.
 func NewSecond() *Second { return stefrt.New((*Second).init) }
 
 // S returns the field.
@@ -49,7 +49,7 @@ func (s *Second) Firsts() *list.Of[First] { return (*list.Of[First])(&s.firsts) 
 // ByFirst returns the field.
 func (s *Second) ByFirst() *ByFirst { return &s.byFirst }
 
-// String returns s as JSON, for people to read.
+// String returns s as JSON for human readers.
 func (s *Second) String() string { return stefrt.StringOf(s.json) }
 
 func (s *Second) json(j *stefrt.JSON) {
@@ -69,7 +69,7 @@ func (s *Second) init(parent *stefrt.Node, bit uint64) {
 	s.byFirst.init(&s.node, SecondFieldByFirst)
 }
 
-// clear gives s the initial value, without marks.
+// clear sets the initial value without marks.
 func (s *Second) clear() {
 	s.node.SetModified(0)
 	s.s = ""
@@ -79,17 +79,17 @@ func (s *Second) clear() {
 
 var initialSecond = NewSecond()
 
-// Reset gives s the initial value.
+// Reset sets the initial value.
 func (s *Second) Reset() { s.CopyFrom(initialSecond) }
 
-// CopyFrom gives s the value of src. Shared values are shared, not copied.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied.
 func (s *Second) CopyFrom(src *Second) {
 	s.SetS(src.s)
 	s.firsts.CopyFrom(&src.firsts)
 	s.byFirst.CopyFrom(&src.byFirst)
 }
 
-// Equal says whether s and o have the same value; floats are compared bit by bit.
+// Equal reports whether s and o have the same value; floats are compared bit by bit.
 func (s *Second) Equal(o *Second) bool {
 	return s.s == o.s &&
 		s.firsts.Equal(&o.firsts) &&
@@ -111,7 +111,7 @@ func (s *Second) clean() {
 	s.byFirst.clean()
 }
 
-// markDiff marks what differs from held, and says whether anything does.
+// markDiff marks what differs from held, and reports whether anything does.
 func (s *Second) markDiff(held *Second) bool {
 	var mask uint64
 	mask |= stefrt.If(s.s != held.s, SecondFieldS)

@@ -36,7 +36,7 @@ type ValueType uint8
 
 // The choices of Value.
 const (
-	// ValueTypeNone is no value.
+	// ValueTypeNone means that there is no value.
 	ValueTypeNone ValueType = iota
 	// ValueTypeObject is Object.
 	ValueTypeObject
@@ -52,7 +52,7 @@ const (
 	ValueTypeSelf
 )
 
-// String returns the name of the choice: None, or that of the schema.
+// String returns the name of the choice: None, or the name in the schema.
 func (t ValueType) String() string {
 	switch t {
 	case ValueTypeNone:
@@ -73,13 +73,13 @@ func (t ValueType) String() string {
 	return "ValueType(" + strconv.Itoa(int(t)) + ")"
 }
 
-// NewValue returns a Value without a value that is part of no record.
+// NewValue returns a Value without a value. It is not part of a record.
 func NewValue() *Value { return stefrt.New((*Value).init) }
 
-// Type returns the choice. The getters of the others return zero or nil.
+// Type returns the choice. The getters of the other choices return zero or nil.
 func (v *Value) Type() ValueType { return v.typ }
 
-// SetType sets the choice, with its initial value if it was another.
+// SetType sets the choice. A new choice has its initial value.
 func (v *Value) SetType(typ ValueType) {
 	if v.typ == typ {
 		return
@@ -113,7 +113,7 @@ func (v *Value) SetType(typ ValueType) {
 	v.str = ""
 }
 
-// open makes the box.
+// open allocates the box.
 func (v *Value) open() {
 	if v.box != nil {
 		return
@@ -166,7 +166,7 @@ func (v *Value) Str() string {
 // SetString sets the value.
 func (v *Value) SetString(x string) { v.SetStringRef(x, 0) }
 
-// SetStringRef is SetString with the reference of the writer's dictionary to it, or 0.
+// SetStringRef is SetString with the reference to the text in the writer's dictionary, or 0.
 func (v *Value) SetStringRef(x string, ref stef.TextRef) {
 	if v.typ == ValueTypeString && codec.SameText(v.str, stef.TextRef(v.num), x, ref) {
 		if ref != 0 {
@@ -235,7 +235,7 @@ func (v *Value) SetSelf() *Box {
 	return &v.box.self
 }
 
-// String returns the value as people write it: text as it is, bytes as base64,
+// String returns the value for human readers: text unchanged, bytes as base64,
 // composite values as JSON. It is empty without a value.
 func (v *Value) String() string {
 	switch v.typ {
@@ -272,17 +272,17 @@ func (v *Value) json(j *stefrt.JSON) {
 
 func (v *Value) init(parent *stefrt.Node, bit uint64) { v.node.Init(parent, bit) }
 
-// clear gives v the initial value, without marks.
+// clear sets the initial value without marks.
 func (v *Value) clear() {
 	v.node.SetModified(0)
 	v.typ, v.sent = 0, 0
 	v.str = ""
 }
 
-// Reset sets no value.
+// Reset removes the value.
 func (v *Value) Reset() { v.SetType(ValueTypeNone) }
 
-// CopyFrom gives v the value of src.
+// CopyFrom copies the value of src to v.
 func (v *Value) CopyFrom(src *Value) {
 	switch src.typ {
 	case ValueTypeNone:
@@ -302,7 +302,7 @@ func (v *Value) CopyFrom(src *Value) {
 	}
 }
 
-// Equal says whether v and o have the same value; floats are compared bit by bit.
+// Equal reports whether v and o have the same value; floats are compared bit by bit.
 func (v *Value) Equal(o *Value) bool {
 	if v.typ != o.typ {
 		return false
@@ -348,7 +348,7 @@ func (v *Value) clean() {
 	}
 }
 
-// markDiff marks what differs from held, and says whether anything does.
+// markDiff marks what differs from held, and reports whether anything does.
 func (v *Value) markDiff(held *Value) bool {
 	if v.Equal(held) {
 		v.node.SetModified(0)

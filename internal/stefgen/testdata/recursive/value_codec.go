@@ -43,7 +43,7 @@ func (e *valueEncoder) Encode(v *Value) {
 	v.node.SetModified(0)
 	typ := v.typ
 	if uint64(typ) > e.head.Choices {
-		typ = ValueTypeNone // the stream's schema has no such choice
+		typ = ValueTypeNone // the schema of the stream lacks the choice
 	}
 	v.sent = typ
 	e.head.Write(uint64(typ), e.head.Width)
@@ -141,7 +141,7 @@ func (d *valueDecoder) Decode(v *Value) {
 	v.typ = typ
 }
 
-// open makes the box of v, if the record may still take memory.
+// open allocates the box of v, if the record is within its memory limit.
 func (d *valueDecoder) open(v *Value) bool {
 	if v.box == nil {
 		if !stefrt.Take(d.head.Alloc, &d.head, int(unsafe.Sizeof(valueBox{}))) {
@@ -152,7 +152,7 @@ func (d *valueDecoder) open(v *Value) bool {
 	return true
 }
 
-// valueElem is what arrays need to know of Value, set at start-up.
+// valueElem has the functions of Value that arrays call. It is set at start-up.
 var valueElem stefrt.Elem[Value]
 
 func init() {

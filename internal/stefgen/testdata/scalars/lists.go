@@ -45,7 +45,7 @@ const (
 	ListsFieldMaybeRatios
 )
 
-// NewLists returns an initial value that is part of no record.
+// NewLists returns an initial value that is not part of a record.
 func NewLists() *Lists { return stefrt.New((*Lists).init) }
 
 // Flags returns the field.
@@ -78,7 +78,7 @@ func (s *Lists) Colors() *list.Values[uint64] { return (*list.Values[uint64])(&s
 // MaybeFlags returns the field.
 func (s *Lists) MaybeFlags() *list.Values[bool] { return (*list.Values[bool])(&s.maybeFlags) }
 
-// HasMaybeFlags says whether MaybeFlags is present.
+// HasMaybeFlags reports whether MaybeFlags is present.
 func (s *Lists) HasMaybeFlags() bool { return s.present&(1<<0) != 0 }
 
 // AddMaybeFlags makes MaybeFlags present, with the initial value if it was absent, and
@@ -107,7 +107,7 @@ func (s *Lists) UnsetMaybeFlags() {
 // MaybeWords returns the field.
 func (s *Lists) MaybeWords() *list.Values[string] { return (*list.Values[string])(&s.maybeWords) }
 
-// HasMaybeWords says whether MaybeWords is present.
+// HasMaybeWords reports whether MaybeWords is present.
 func (s *Lists) HasMaybeWords() bool { return s.present&(1<<1) != 0 }
 
 // AddMaybeWords makes MaybeWords present, with the initial value if it was absent, and
@@ -136,7 +136,7 @@ func (s *Lists) UnsetMaybeWords() {
 // MaybeBlobs returns the field.
 func (s *Lists) MaybeBlobs() *list.Bytes { return (*list.Bytes)(&s.maybeBlobs) }
 
-// HasMaybeBlobs says whether MaybeBlobs is present.
+// HasMaybeBlobs reports whether MaybeBlobs is present.
 func (s *Lists) HasMaybeBlobs() bool { return s.present&(1<<2) != 0 }
 
 // AddMaybeBlobs makes MaybeBlobs present, with the initial value if it was absent, and
@@ -165,7 +165,7 @@ func (s *Lists) UnsetMaybeBlobs() {
 // MaybeRatios returns the field.
 func (s *Lists) MaybeRatios() *list.Floats { return (*list.Floats)(&s.maybeRatios) }
 
-// HasMaybeRatios says whether MaybeRatios is present.
+// HasMaybeRatios reports whether MaybeRatios is present.
 func (s *Lists) HasMaybeRatios() bool { return s.present&(1<<3) != 0 }
 
 // AddMaybeRatios makes MaybeRatios present, with the initial value if it was absent, and
@@ -191,7 +191,7 @@ func (s *Lists) UnsetMaybeRatios() {
 	}
 }
 
-// String returns s as JSON, for people to read.
+// String returns s as JSON for human readers.
 func (s *Lists) String() string { return stefrt.StringOf(s.json) }
 
 func (s *Lists) json(j *stefrt.JSON) {
@@ -240,7 +240,7 @@ func (s *Lists) init(parent *stefrt.Node, bit uint64) {
 	s.maybeRatios.Init(&s.node, ListsFieldMaybeRatios)
 }
 
-// clear gives s the initial value, without marks.
+// clear sets the initial value without marks.
 func (s *Lists) clear() {
 	s.node.SetModified(0)
 	s.present, s.sentPresent = 0, 0
@@ -261,10 +261,10 @@ func (s *Lists) clear() {
 
 var initialLists = NewLists()
 
-// Reset gives s the initial value.
+// Reset sets the initial value.
 func (s *Lists) Reset() { s.CopyFrom(initialLists) }
 
-// CopyFrom gives s the value of src. Shared values are shared, not copied.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied.
 func (s *Lists) CopyFrom(src *Lists) {
 	s.flags.CopyFrom(&src.flags)
 	s.signed.CopyFrom(&src.signed)
@@ -297,7 +297,7 @@ func (s *Lists) CopyFrom(src *Lists) {
 	}
 }
 
-// Equal says whether s and o have the same value; floats are compared bit by bit.
+// Equal reports whether s and o have the same value; floats are compared bit by bit.
 func (s *Lists) Equal(o *Lists) bool {
 	return s.present == o.present &&
 		s.flags.Equal(&o.flags) &&

@@ -38,13 +38,13 @@ const (
 	MaybeFieldColor
 )
 
-// NewMaybe returns an initial value that is part of no record.
+// NewMaybe returns an initial value that is not part of a record.
 func NewMaybe() *Maybe { return stefrt.New((*Maybe).init) }
 
 // Flag returns the field.
 func (s *Maybe) Flag() bool { return s.flag }
 
-// HasFlag says whether Flag is present.
+// HasFlag reports whether Flag is present.
 func (s *Maybe) HasFlag() bool { return s.present&(1<<0) != 0 }
 
 // SetFlag makes Flag present and sets it.
@@ -76,7 +76,7 @@ func (s *Maybe) UnsetFlag() {
 // Signed returns the field.
 func (s *Maybe) Signed() int64 { return s.signed }
 
-// HasSigned says whether Signed is present.
+// HasSigned reports whether Signed is present.
 func (s *Maybe) HasSigned() bool { return s.present&(1<<1) != 0 }
 
 // SetSigned makes Signed present and sets it.
@@ -108,7 +108,7 @@ func (s *Maybe) UnsetSigned() {
 // Count returns the field.
 func (s *Maybe) Count() uint64 { return s.count }
 
-// HasCount says whether Count is present.
+// HasCount reports whether Count is present.
 func (s *Maybe) HasCount() bool { return s.present&(1<<2) != 0 }
 
 // SetCount makes Count present and sets it.
@@ -140,7 +140,7 @@ func (s *Maybe) UnsetCount() {
 // Ratio returns the field.
 func (s *Maybe) Ratio() float64 { return s.ratio }
 
-// HasRatio says whether Ratio is present.
+// HasRatio reports whether Ratio is present.
 func (s *Maybe) HasRatio() bool { return s.present&(1<<3) != 0 }
 
 // SetRatio makes Ratio present and sets it.
@@ -172,7 +172,7 @@ func (s *Maybe) UnsetRatio() {
 // Text returns the field.
 func (s *Maybe) Text() string { return s.text }
 
-// HasText says whether Text is present.
+// HasText reports whether Text is present.
 func (s *Maybe) HasText() bool { return s.present&(1<<4) != 0 }
 
 // SetText makes Text present and sets it.
@@ -207,7 +207,7 @@ func (s *Maybe) UnsetText() {
 // Word returns the field.
 func (s *Maybe) Word() string { return s.word }
 
-// HasWord says whether Word is present.
+// HasWord reports whether Word is present.
 func (s *Maybe) HasWord() bool { return s.present&(1<<5) != 0 }
 
 // SetWord makes Word present and sets it.
@@ -243,7 +243,7 @@ func (s *Maybe) UnsetWord() {
 // It belongs to the record; copy it to keep it.
 func (s *Maybe) Raw() []byte { return s.raw }
 
-// HasRaw says whether Raw is present.
+// HasRaw reports whether Raw is present.
 func (s *Maybe) HasRaw() bool { return s.present&(1<<6) != 0 }
 
 // SetRaw makes Raw present and sets it.
@@ -279,7 +279,7 @@ func (s *Maybe) UnsetRaw() {
 // It belongs to the record; copy it to keep it.
 func (s *Maybe) Blob() []byte { return s.blob }
 
-// HasBlob says whether Blob is present.
+// HasBlob reports whether Blob is present.
 func (s *Maybe) HasBlob() bool { return s.present&(1<<7) != 0 }
 
 // SetBlob makes Blob present and sets it.
@@ -314,7 +314,7 @@ func (s *Maybe) UnsetBlob() {
 // Color returns the field.
 func (s *Maybe) Color() Color { return s.color }
 
-// HasColor says whether Color is present.
+// HasColor reports whether Color is present.
 func (s *Maybe) HasColor() bool { return s.present&(1<<8) != 0 }
 
 // SetColor makes Color present and sets it.
@@ -343,7 +343,7 @@ func (s *Maybe) UnsetColor() {
 	}
 }
 
-// String returns s as JSON, for people to read.
+// String returns s as JSON for human readers.
 func (s *Maybe) String() string { return stefrt.StringOf(s.json) }
 
 func (s *Maybe) json(j *stefrt.JSON) {
@@ -383,7 +383,7 @@ func (s *Maybe) Modified() uint64 { return s.node.Modified() }
 
 func (s *Maybe) init(parent *stefrt.Node, bit uint64) { s.node.Init(parent, bit) }
 
-// clear gives s the initial value, without marks.
+// clear sets the initial value without marks.
 func (s *Maybe) clear() {
 	s.node.SetModified(0)
 	s.present, s.sentPresent = 0, 0
@@ -392,10 +392,10 @@ func (s *Maybe) clear() {
 
 var initialMaybe = NewMaybe()
 
-// Reset gives s the initial value.
+// Reset sets the initial value.
 func (s *Maybe) Reset() { s.CopyFrom(initialMaybe) }
 
-// CopyFrom gives s the value of src. Shared values are shared, not copied.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied.
 func (s *Maybe) CopyFrom(src *Maybe) {
 	s.SetOptionalFlag(src.flag, src.HasFlag())
 	s.SetOptionalSigned(src.signed, src.HasSigned())
@@ -408,7 +408,7 @@ func (s *Maybe) CopyFrom(src *Maybe) {
 	s.SetOptionalColor(src.color, src.HasColor())
 }
 
-// Equal says whether s and o have the same value; floats are compared bit by bit.
+// Equal reports whether s and o have the same value; floats are compared bit by bit.
 func (s *Maybe) Equal(o *Maybe) bool {
 	return s.present == o.present &&
 		(s.present&(1<<0) == 0 || s.flag == o.flag) &&

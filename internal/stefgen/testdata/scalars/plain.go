@@ -41,7 +41,7 @@ const (
 	PlainFieldLists
 )
 
-// NewPlain returns an initial value that is part of no record.
+// NewPlain returns an initial value that is not part of a record.
 func NewPlain() *Plain { return stefrt.New((*Plain).init) }
 
 // Flag is a truth value.
@@ -155,7 +155,7 @@ func (s *Plain) Maybe() *Maybe { return &s.maybe }
 // Lists returns the field.
 func (s *Plain) Lists() *Lists { return &s.lists }
 
-// String returns s as JSON, for people to read.
+// String returns s as JSON for human readers.
 func (s *Plain) String() string { return stefrt.StringOf(s.json) }
 
 func (s *Plain) json(j *stefrt.JSON) {
@@ -183,7 +183,7 @@ func (s *Plain) init(parent *stefrt.Node, bit uint64) {
 	s.lists.init(&s.node, PlainFieldLists)
 }
 
-// clear gives s the initial value, without marks.
+// clear sets the initial value without marks.
 func (s *Plain) clear() {
 	s.node.SetModified(0)
 	s.flag, s.signed, s.count, s.ratio, s.text, s.word, s.raw, s.blob, s.color = false, 0, 0, 0, "", "", s.raw[:0], s.blob[:0], 0
@@ -193,10 +193,10 @@ func (s *Plain) clear() {
 
 var initialPlain = NewPlain()
 
-// Reset gives s the initial value.
+// Reset sets the initial value.
 func (s *Plain) Reset() { s.CopyFrom(initialPlain) }
 
-// CopyFrom gives s the value of src. Shared values are shared, not copied.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied.
 func (s *Plain) CopyFrom(src *Plain) {
 	s.SetFlag(src.flag)
 	s.SetSigned(src.signed)
@@ -211,7 +211,7 @@ func (s *Plain) CopyFrom(src *Plain) {
 	s.lists.CopyFrom(&src.lists)
 }
 
-// Equal says whether s and o have the same value; floats are compared bit by bit.
+// Equal reports whether s and o have the same value; floats are compared bit by bit.
 func (s *Plain) Equal(o *Plain) bool {
 	return s.flag == o.flag &&
 		s.signed == o.signed &&

@@ -12,15 +12,15 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// PlainSchema returns the schema of Plain, whole: shared, not to be changed.
+// PlainSchema returns the complete schema of Plain. It is shared: do not change it.
 func PlainSchema() *schema.Struct { return parsedSchema().Root("Plain") }
 
-// SecondSchema returns the schema of Second, whole: shared, not to be changed.
+// SecondSchema returns the complete schema of Second. It is shared: do not change it.
 func SecondSchema() *schema.Struct { return parsedSchema().Root("Second") }
 
 var parsedSchema = sync.OnceValue(func() *schema.Schema { return idl.MustParse("schema.stef", schemaText) })
 
-// schemaText is the schema without its comments, a type a line.
+// schemaText is the schema without comments, with one type per line.
 const schemaText = `package fixtures.scalars
 struct Plain root { Flag bool Signed int64 Count uint64 Ratio float64 Text string Word string dict(Words) Raw bytes Blob bytes dict(Blobs) Color Color Maybe Maybe Lists Lists }
 struct Maybe { Flag bool optional Signed int64 optional Count uint64 optional Ratio float64 optional Text string optional Word string dict(Words) optional Raw bytes optional Blob bytes dict(Blobs) optional Color Color optional }

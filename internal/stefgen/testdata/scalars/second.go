@@ -25,7 +25,7 @@ const (
 	SecondFieldColor
 )
 
-// NewSecond returns an initial value that is part of no record.
+// NewSecond returns an initial value that is not part of a record.
 func NewSecond() *Second { return stefrt.New((*Second).init) }
 
 // Word returns the field.
@@ -56,7 +56,7 @@ func (s *Second) SetColor(v Color) {
 	}
 }
 
-// String returns s as JSON, for people to read.
+// String returns s as JSON for human readers.
 func (s *Second) String() string { return stefrt.StringOf(s.json) }
 
 func (s *Second) json(j *stefrt.JSON) {
@@ -75,7 +75,7 @@ func (s *Second) init(parent *stefrt.Node, bit uint64) {
 	s.maybe.init(&s.node, SecondFieldMaybe)
 }
 
-// clear gives s the initial value, without marks.
+// clear sets the initial value without marks.
 func (s *Second) clear() {
 	s.node.SetModified(0)
 	s.word, s.color = "", 0
@@ -84,17 +84,17 @@ func (s *Second) clear() {
 
 var initialSecond = NewSecond()
 
-// Reset gives s the initial value.
+// Reset sets the initial value.
 func (s *Second) Reset() { s.CopyFrom(initialSecond) }
 
-// CopyFrom gives s the value of src. Shared values are shared, not copied.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied.
 func (s *Second) CopyFrom(src *Second) {
 	s.SetWord(src.word)
 	s.maybe.CopyFrom(&src.maybe)
 	s.SetColor(src.color)
 }
 
-// Equal says whether s and o have the same value; floats are compared bit by bit.
+// Equal reports whether s and o have the same value; floats are compared bit by bit.
 func (s *Second) Equal(o *Second) bool {
 	return s.word == o.word &&
 		s.maybe.Equal(&o.maybe) &&

@@ -31,7 +31,7 @@ type ChoiceType uint8
 
 // The choices of Choice.
 const (
-	// ChoiceTypeNone is no value.
+	// ChoiceTypeNone means that there is no value.
 	ChoiceTypeNone ChoiceType = iota
 	// ChoiceTypeN is N.
 	ChoiceTypeN
@@ -39,7 +39,7 @@ const (
 	ChoiceTypeHolder
 )
 
-// String returns the name of the choice: None, or that of the schema.
+// String returns the name of the choice: None, or the name in the schema.
 func (t ChoiceType) String() string {
 	switch t {
 	case ChoiceTypeNone:
@@ -52,13 +52,13 @@ func (t ChoiceType) String() string {
 	return "ChoiceType(" + strconv.Itoa(int(t)) + ")"
 }
 
-// NewChoice returns a Choice without a value that is part of no record.
+// NewChoice returns a Choice without a value. It is not part of a record.
 func NewChoice() *Choice { return stefrt.New((*Choice).init) }
 
-// Type returns the choice. The getters of the others return zero or nil.
+// Type returns the choice. The getters of the other choices return zero or nil.
 func (v *Choice) Type() ChoiceType { return v.typ }
 
-// SetType sets the choice, with its initial value if it was another.
+// SetType sets the choice. A new choice has its initial value.
 func (v *Choice) SetType(typ ChoiceType) {
 	if v.typ == typ {
 		return
@@ -77,7 +77,7 @@ func (v *Choice) SetType(typ ChoiceType) {
 	v.num = 0
 }
 
-// open makes the box.
+// open allocates the box.
 func (v *Choice) open() {
 	if v.box != nil {
 		return
@@ -119,7 +119,7 @@ func (v *Choice) SetHolder() *Holder {
 	return &v.box.holder
 }
 
-// String returns the value as people write it: text as it is, bytes as base64,
+// String returns the value for human readers: text unchanged, bytes as base64,
 // composite values as JSON. It is empty without a value.
 func (v *Choice) String() string {
 	switch v.typ {
@@ -144,16 +144,16 @@ func (v *Choice) json(j *stefrt.JSON) {
 
 func (v *Choice) init(parent *stefrt.Node, bit uint64) { v.node.Init(parent, bit) }
 
-// clear gives v the initial value, without marks.
+// clear sets the initial value without marks.
 func (v *Choice) clear() {
 	v.node.SetModified(0)
 	v.typ, v.sent = 0, 0
 }
 
-// Reset sets no value.
+// Reset removes the value.
 func (v *Choice) Reset() { v.SetType(ChoiceTypeNone) }
 
-// CopyFrom gives v the value of src.
+// CopyFrom copies the value of src to v.
 func (v *Choice) CopyFrom(src *Choice) {
 	switch src.typ {
 	case ChoiceTypeNone:
@@ -165,7 +165,7 @@ func (v *Choice) CopyFrom(src *Choice) {
 	}
 }
 
-// Equal says whether v and o have the same value; floats are compared bit by bit.
+// Equal reports whether v and o have the same value; floats are compared bit by bit.
 func (v *Choice) Equal(o *Choice) bool {
 	if v.typ != o.typ {
 		return false
@@ -203,7 +203,7 @@ func (e *choiceEncoder) Encode(v *Choice) {
 	v.node.SetModified(0)
 	typ := v.typ
 	if uint64(typ) > e.head.Choices {
-		typ = ChoiceTypeNone // the stream's schema has no such choice
+		typ = ChoiceTypeNone // the schema of the stream lacks the choice
 	}
 	v.sent = typ
 	e.head.Write(uint64(typ), e.head.Width)
@@ -249,7 +249,7 @@ func (d *choiceDecoder) Decode(v *Choice) {
 	v.typ = typ
 }
 
-// open makes the box of v, if the record may still take memory.
+// open allocates the box of v, if the record is within its memory limit.
 func (d *choiceDecoder) open(v *Choice) bool {
 	if v.box == nil {
 		if !stefrt.Take(d.head.Alloc, &d.head, int(unsafe.Sizeof(choiceBox{}))) {

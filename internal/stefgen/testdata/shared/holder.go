@@ -27,15 +27,15 @@ const (
 	HolderFieldOuter
 )
 
-// NewHolder returns an initial value that is part of no record.
+// NewHolder returns an initial value that is not part of a record.
 func NewHolder() *Holder { return stefrt.New((*Holder).init) }
 
 // Inner returns the field.
 // It must not be changed once it is shared: see EditInner and SetInner.
 func (s *Holder) Inner() *Inner { return s.inner }
 
-// SetInner sets Inner to a value that is from then on shared; see package stef.
-// Writers of different goroutines must not share a value: give each its own.
+// SetInner sets Inner to a value, which becomes shared; see package stef.
+// Writers of different goroutines must not share a value: use one value for each.
 func (s *Holder) SetInner(v *Inner) {
 	if v == s.inner {
 		return
@@ -49,7 +49,7 @@ func (s *Holder) SetInner(v *Inner) {
 	s.inner = v
 }
 
-// EditInner returns Inner to change it, as a copy if it is shared.
+// EditInner returns Inner for changes, as a copy if it is shared.
 func (s *Holder) EditInner() *Inner {
 	s.inner = s.inner.edit(&s.node, HolderFieldInner)
 	return s.inner
@@ -70,11 +70,11 @@ func (s *Holder) SetN(v int64) {
 // It must not be changed once it is shared: see EditOuter and SetOuter.
 func (s *Holder) Outer() *Outer { return s.outer }
 
-// HasOuter says whether Outer is present.
+// HasOuter reports whether Outer is present.
 func (s *Holder) HasOuter() bool { return s.present&(1<<0) != 0 }
 
-// SetOuter sets Outer to a value that is from then on shared; see package stef.
-// Writers of different goroutines must not share a value: give each its own.
+// SetOuter sets Outer to a value, which becomes shared; see package stef.
+// Writers of different goroutines must not share a value: use one value for each.
 func (s *Holder) SetOuter(v *Outer) {
 	if s.present&(1<<0) == 0 {
 		s.node.Mark(HolderFieldOuter)
@@ -92,7 +92,7 @@ func (s *Holder) SetOuter(v *Outer) {
 	s.outer = v
 }
 
-// EditOuter returns Outer to change it, as a copy if it is shared, with the initial value
+// EditOuter returns Outer for changes, as a copy if it is shared, with the initial value
 // if it was absent.
 func (s *Holder) EditOuter() *Outer {
 	if s.present&(1<<0) == 0 {
@@ -114,7 +114,7 @@ func (s *Holder) UnsetOuter() {
 	}
 }
 
-// String returns s as JSON, for people to read.
+// String returns s as JSON for human readers.
 func (s *Holder) String() string { return stefrt.StringOf(s.json) }
 
 func (s *Holder) json(j *stefrt.JSON) {
@@ -138,7 +138,7 @@ func (s *Holder) init(parent *stefrt.Node, bit uint64) {
 	s.outer.node.Init(&s.node, HolderFieldOuter)
 }
 
-// clear gives s the initial value, without marks.
+// clear sets the initial value without marks.
 func (s *Holder) clear() {
 	s.node.SetModified(0)
 	s.present, s.sentPresent = 0, 0
@@ -151,10 +151,10 @@ func (s *Holder) clear() {
 
 var initialHolder = NewHolder()
 
-// Reset gives s the initial value.
+// Reset sets the initial value.
 func (s *Holder) Reset() { s.CopyFrom(initialHolder) }
 
-// CopyFrom gives s the value of src. Shared values are shared, not copied.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied.
 func (s *Holder) CopyFrom(src *Holder) {
 	if src.inner.node.Frozen() {
 		s.SetInner(src.inner)
@@ -173,7 +173,7 @@ func (s *Holder) CopyFrom(src *Holder) {
 	}
 }
 
-// Equal says whether s and o have the same value; floats are compared bit by bit.
+// Equal reports whether s and o have the same value; floats are compared bit by bit.
 func (s *Holder) Equal(o *Holder) bool {
 	return s.present == o.present &&
 		(s.inner == o.inner || s.inner.Equal(o.inner)) &&
@@ -272,7 +272,7 @@ func (d *holderDecoder) Decode(s *Holder) {
 	}
 }
 
-// holderElem is what arrays need to know of Holder, set at start-up.
+// holderElem has the functions of Holder that arrays call. It is set at start-up.
 var holderElem stefrt.Elem[Holder]
 
 func init() {

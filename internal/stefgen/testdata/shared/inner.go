@@ -26,7 +26,7 @@ const (
 	InnerFieldRaw
 )
 
-// NewInner returns an initial value that is part of no record.
+// NewInner returns an initial value that is not part of a record.
 func NewInner() *Inner { return stefrt.New((*Inner).init) }
 
 // S returns the field.
@@ -54,7 +54,7 @@ func (s *Inner) SetRaw(v []byte) {
 	}
 }
 
-// String returns s as JSON, for people to read.
+// String returns s as JSON for human readers.
 func (s *Inner) String() string { return stefrt.StringOf(s.json) }
 
 func (s *Inner) json(j *stefrt.JSON) {
@@ -69,7 +69,7 @@ func (s *Inner) Modified() uint64 { return s.node.Modified() }
 
 func (s *Inner) init(parent *stefrt.Node, bit uint64) { s.node.Init(parent, bit) }
 
-// clear gives s the initial value, without marks.
+// clear sets the initial value without marks.
 func (s *Inner) clear() {
 	s.node.SetModified(0)
 	s.s, s.raw = "", s.raw[:0]
@@ -77,16 +77,16 @@ func (s *Inner) clear() {
 
 var initialInner = NewInner()
 
-// Reset gives s the initial value.
+// Reset sets the initial value.
 func (s *Inner) Reset() { s.CopyFrom(initialInner) }
 
-// CopyFrom gives s the value of src. Shared values are shared, not copied.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied.
 func (s *Inner) CopyFrom(src *Inner) {
 	s.SetS(src.s)
 	s.SetRaw(src.raw)
 }
 
-// Equal says whether s and o have the same value; floats are compared bit by bit.
+// Equal reports whether s and o have the same value; floats are compared bit by bit.
 func (s *Inner) Equal(o *Inner) bool {
 	return s.s == o.s &&
 		bytes.Equal(s.raw, o.raw)
@@ -107,7 +107,7 @@ func (s *Inner) freeze() {
 	s.node.Freeze()
 }
 
-// share returns s made shared, or a shared copy if s is part of a record.
+// share makes s shared and returns it, or returns a shared copy if s is part of a record.
 func (s *Inner) share(user *stefrt.Node) *Inner {
 	stefrt.NotNil(s == nil, "Inner")
 	if s.node.Frozen() {
@@ -124,7 +124,7 @@ func (s *Inner) share(user *stefrt.Node) *Inner {
 	return v
 }
 
-// edit returns s, or if it is shared a copy that is part of a record.
+// edit returns s, or a copy that is part of a record if s is shared.
 func (s *Inner) edit(parent *stefrt.Node, bit uint64) *Inner {
 	if !s.node.Frozen() {
 		return s
@@ -136,7 +136,7 @@ func (s *Inner) edit(parent *stefrt.Node, bit uint64) *Inner {
 	return v
 }
 
-// markDiff marks what differs from held, and says whether anything does.
+// markDiff marks what differs from held, and reports whether anything does.
 func (s *Inner) markDiff(held *Inner) bool {
 	var mask uint64
 	mask |= stefrt.If(s.s != held.s, InnerFieldS)
@@ -172,8 +172,8 @@ func (e *innerEncoder) register(b *stefrt.EncoderBuilder, name string) {
 }
 
 // Encode writes v, or a reference to an equal value written before, and
-// returns the shared value that the reader holds from then on. held is what it
-// held before, nil if that is not to be relied on.
+// returns the shared value that the reader then holds. held is the value that it
+// held before, or nil if that is unknown.
 func (e *innerEncoder) Encode(v, held *Inner) *Inner {
 	if ref, ok := e.dict.Known(&v.slot); ok {
 		e.head.Reference(ref)
@@ -233,8 +233,8 @@ func (d *innerDecoder) register(b *stefrt.DecoderBuilder, name string) {
 	)
 }
 
-// Decode returns a value of the dictionary, which may be new. held is the value
-// until now.
+// Decode returns an entry of the dictionary, which may be new. held is the
+// previous value.
 func (d *innerDecoder) Decode(held *Inner) *Inner {
 	if d.head.Read(1) == 0 {
 		if entry := d.dict.Entry(&d.head.BitsIn); entry != nil {

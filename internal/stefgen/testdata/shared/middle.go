@@ -26,15 +26,15 @@ const (
 	MiddleFieldHolder
 )
 
-// NewMiddle returns an initial value that is part of no record.
+// NewMiddle returns an initial value that is not part of a record.
 func NewMiddle() *Middle { return stefrt.New((*Middle).init) }
 
 // Inner returns the field.
 // It must not be changed once it is shared: see EditInner and SetInner.
 func (s *Middle) Inner() *Inner { return s.inner }
 
-// SetInner sets Inner to a value that is from then on shared; see package stef.
-// Writers of different goroutines must not share a value: give each its own.
+// SetInner sets Inner to a value, which becomes shared; see package stef.
+// Writers of different goroutines must not share a value: use one value for each.
 func (s *Middle) SetInner(v *Inner) {
 	if v == s.inner {
 		return
@@ -48,7 +48,7 @@ func (s *Middle) SetInner(v *Inner) {
 	s.inner = v
 }
 
-// EditInner returns Inner to change it, as a copy if it is shared.
+// EditInner returns Inner for changes, as a copy if it is shared.
 func (s *Middle) EditInner() *Inner {
 	s.inner = s.inner.edit(&s.node, MiddleFieldInner)
 	return s.inner
@@ -68,7 +68,7 @@ func (s *Middle) SetRatio(v float64) {
 // Holder returns the field.
 func (s *Middle) Holder() *Plain { return &s.holder }
 
-// String returns s as JSON, for people to read.
+// String returns s as JSON for human readers.
 func (s *Middle) String() string { return stefrt.StringOf(s.json) }
 
 func (s *Middle) json(j *stefrt.JSON) {
@@ -89,7 +89,7 @@ func (s *Middle) init(parent *stefrt.Node, bit uint64) {
 	s.holder.init(&s.node, MiddleFieldHolder)
 }
 
-// clear gives s the initial value, without marks.
+// clear sets the initial value without marks.
 func (s *Middle) clear() {
 	s.node.SetModified(0)
 	s.ratio = 0
@@ -100,10 +100,10 @@ func (s *Middle) clear() {
 
 var initialMiddle = NewMiddle()
 
-// Reset gives s the initial value.
+// Reset sets the initial value.
 func (s *Middle) Reset() { s.CopyFrom(initialMiddle) }
 
-// CopyFrom gives s the value of src. Shared values are shared, not copied.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied.
 func (s *Middle) CopyFrom(src *Middle) {
 	if src.inner.node.Frozen() {
 		s.SetInner(src.inner)
@@ -114,7 +114,7 @@ func (s *Middle) CopyFrom(src *Middle) {
 	s.holder.CopyFrom(&src.holder)
 }
 
-// Equal says whether s and o have the same value; floats are compared bit by bit.
+// Equal reports whether s and o have the same value; floats are compared bit by bit.
 func (s *Middle) Equal(o *Middle) bool {
 	return (s.inner == o.inner || s.inner.Equal(o.inner)) &&
 		stefrt.SameFloat(s.ratio, o.ratio) &&
@@ -154,7 +154,7 @@ func (s *Middle) freeze() {
 	}
 }
 
-// share returns s made shared, or a shared copy if s is part of a record.
+// share makes s shared and returns it, or returns a shared copy if s is part of a record.
 func (s *Middle) share(user *stefrt.Node) *Middle {
 	stefrt.NotNil(s == nil, "Middle")
 	if s.node.Frozen() {
@@ -171,7 +171,7 @@ func (s *Middle) share(user *stefrt.Node) *Middle {
 	return v
 }
 
-// edit returns s, or if it is shared a copy that is part of a record.
+// edit returns s, or a copy that is part of a record if s is shared.
 func (s *Middle) edit(parent *stefrt.Node, bit uint64) *Middle {
 	if !s.node.Frozen() {
 		return s
@@ -183,7 +183,7 @@ func (s *Middle) edit(parent *stefrt.Node, bit uint64) *Middle {
 	return v
 }
 
-// markDiff marks what differs from held, and says whether anything does.
+// markDiff marks what differs from held, and reports whether anything does.
 func (s *Middle) markDiff(held *Middle) bool {
 	var mask uint64
 	s.innerSent = held.inner
@@ -224,8 +224,8 @@ func (e *middleEncoder) register(b *stefrt.EncoderBuilder, name string) {
 }
 
 // Encode writes v, or a reference to an equal value written before, and
-// returns the shared value that the reader holds from then on. held is what it
-// held before, nil if that is not to be relied on.
+// returns the shared value that the reader then holds. held is the value that it
+// held before, or nil if that is unknown.
 func (e *middleEncoder) Encode(v, held *Middle) *Middle {
 	if ref, ok := e.dict.Known(&v.slot); ok {
 		e.head.Reference(ref)
@@ -290,8 +290,8 @@ func (d *middleDecoder) register(b *stefrt.DecoderBuilder, name string) {
 	)
 }
 
-// Decode returns a value of the dictionary, which may be new. held is the value
-// until now.
+// Decode returns an entry of the dictionary, which may be new. held is the
+// previous value.
 func (d *middleDecoder) Decode(held *Middle) *Middle {
 	if d.head.Read(1) == 0 {
 		if entry := d.dict.Entry(&d.head.BitsIn); entry != nil {

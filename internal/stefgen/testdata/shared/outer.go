@@ -31,7 +31,7 @@ const (
 	OuterFieldBlob
 )
 
-// NewOuter returns an initial value that is part of no record.
+// NewOuter returns an initial value that is not part of a record.
 func NewOuter() *Outer { return stefrt.New((*Outer).init) }
 
 // N returns the field.
@@ -49,8 +49,8 @@ func (s *Outer) SetN(v uint64) {
 // It must not be changed once it is shared: see EditMiddle and SetMiddle.
 func (s *Outer) Middle() *Middle { return s.middle }
 
-// SetMiddle sets Middle to a value that is from then on shared; see package stef.
-// Writers of different goroutines must not share a value: give each its own.
+// SetMiddle sets Middle to a value, which becomes shared; see package stef.
+// Writers of different goroutines must not share a value: use one value for each.
 func (s *Outer) SetMiddle(v *Middle) {
 	if v == s.middle {
 		return
@@ -64,7 +64,7 @@ func (s *Outer) SetMiddle(v *Middle) {
 	s.middle = v
 }
 
-// EditMiddle returns Middle to change it, as a copy if it is shared.
+// EditMiddle returns Middle for changes, as a copy if it is shared.
 func (s *Outer) EditMiddle() *Middle {
 	s.middle = s.middle.edit(&s.node, OuterFieldMiddle)
 	return s.middle
@@ -74,8 +74,8 @@ func (s *Outer) EditMiddle() *Middle {
 // It must not be changed once it is shared: see EditOther and SetOther.
 func (s *Outer) Other() *Middle { return s.other }
 
-// SetOther sets Other to a value that is from then on shared; see package stef.
-// Writers of different goroutines must not share a value: give each its own.
+// SetOther sets Other to a value, which becomes shared; see package stef.
+// Writers of different goroutines must not share a value: use one value for each.
 func (s *Outer) SetOther(v *Middle) {
 	if v == s.other {
 		return
@@ -89,7 +89,7 @@ func (s *Outer) SetOther(v *Middle) {
 	s.other = v
 }
 
-// EditOther returns Other to change it, as a copy if it is shared.
+// EditOther returns Other for changes, as a copy if it is shared.
 func (s *Outer) EditOther() *Middle {
 	s.other = s.other.edit(&s.node, OuterFieldOther)
 	return s.other
@@ -109,7 +109,7 @@ func (s *Outer) SetBlob(v []byte) {
 	}
 }
 
-// String returns s as JSON, for people to read.
+// String returns s as JSON for human readers.
 func (s *Outer) String() string { return stefrt.StringOf(s.json) }
 
 func (s *Outer) json(j *stefrt.JSON) {
@@ -134,7 +134,7 @@ func (s *Outer) init(parent *stefrt.Node, bit uint64) {
 	s.words.Init(&s.node, OuterFieldWords)
 }
 
-// clear gives s the initial value, without marks.
+// clear sets the initial value without marks.
 func (s *Outer) clear() {
 	s.node.SetModified(0)
 	s.n, s.blob = 0, s.blob[:0]
@@ -147,10 +147,10 @@ func (s *Outer) clear() {
 
 var initialOuter = NewOuter()
 
-// Reset gives s the initial value.
+// Reset sets the initial value.
 func (s *Outer) Reset() { s.CopyFrom(initialOuter) }
 
-// CopyFrom gives s the value of src. Shared values are shared, not copied.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied.
 func (s *Outer) CopyFrom(src *Outer) {
 	s.SetN(src.n)
 	if src.middle.node.Frozen() {
@@ -167,7 +167,7 @@ func (s *Outer) CopyFrom(src *Outer) {
 	s.SetBlob(src.blob)
 }
 
-// Equal says whether s and o have the same value; floats are compared bit by bit.
+// Equal reports whether s and o have the same value; floats are compared bit by bit.
 func (s *Outer) Equal(o *Outer) bool {
 	return s.n == o.n &&
 		(s.middle == o.middle || s.middle.Equal(o.middle)) &&
@@ -225,7 +225,7 @@ func (s *Outer) freeze() {
 	}
 }
 
-// share returns s made shared, or a shared copy if s is part of a record.
+// share makes s shared and returns it, or returns a shared copy if s is part of a record.
 func (s *Outer) share(user *stefrt.Node) *Outer {
 	stefrt.NotNil(s == nil, "Outer")
 	if s.node.Frozen() {
@@ -242,7 +242,7 @@ func (s *Outer) share(user *stefrt.Node) *Outer {
 	return v
 }
 
-// edit returns s, or if it is shared a copy that is part of a record.
+// edit returns s, or a copy that is part of a record if s is shared.
 func (s *Outer) edit(parent *stefrt.Node, bit uint64) *Outer {
 	if !s.node.Frozen() {
 		return s
@@ -254,7 +254,7 @@ func (s *Outer) edit(parent *stefrt.Node, bit uint64) *Outer {
 	return v
 }
 
-// markDiff marks what differs from held, and says whether anything does.
+// markDiff marks what differs from held, and reports whether anything does.
 func (s *Outer) markDiff(held *Outer) bool {
 	var mask uint64
 	mask |= stefrt.If(s.n != held.n, OuterFieldN)

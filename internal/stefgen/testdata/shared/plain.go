@@ -26,15 +26,15 @@ const (
 	PlainFieldFlags
 )
 
-// NewPlain returns an initial value that is part of no record.
+// NewPlain returns an initial value that is not part of a record.
 func NewPlain() *Plain { return stefrt.New((*Plain).init) }
 
 // Inner returns the field.
 // It must not be changed once it is shared: see EditInner and SetInner.
 func (s *Plain) Inner() *Inner { return s.inner }
 
-// SetInner sets Inner to a value that is from then on shared; see package stef.
-// Writers of different goroutines must not share a value: give each its own.
+// SetInner sets Inner to a value, which becomes shared; see package stef.
+// Writers of different goroutines must not share a value: use one value for each.
 func (s *Plain) SetInner(v *Inner) {
 	if v == s.inner {
 		return
@@ -48,7 +48,7 @@ func (s *Plain) SetInner(v *Inner) {
 	s.inner = v
 }
 
-// EditInner returns Inner to change it, as a copy if it is shared.
+// EditInner returns Inner for changes, as a copy if it is shared.
 func (s *Plain) EditInner() *Inner {
 	s.inner = s.inner.edit(&s.node, PlainFieldInner)
 	return s.inner
@@ -68,7 +68,7 @@ func (s *Plain) SetFlag(v bool) {
 // Flags returns the field.
 func (s *Plain) Flags() *list.Values[bool] { return (*list.Values[bool])(&s.flags) }
 
-// String returns s as JSON, for people to read.
+// String returns s as JSON for human readers.
 func (s *Plain) String() string { return stefrt.StringOf(s.json) }
 
 func (s *Plain) json(j *stefrt.JSON) {
@@ -89,7 +89,7 @@ func (s *Plain) init(parent *stefrt.Node, bit uint64) {
 	s.flags.Init(&s.node, PlainFieldFlags)
 }
 
-// clear gives s the initial value, without marks.
+// clear sets the initial value without marks.
 func (s *Plain) clear() {
 	s.node.SetModified(0)
 	s.flag = false
@@ -100,10 +100,10 @@ func (s *Plain) clear() {
 
 var initialPlain = NewPlain()
 
-// Reset gives s the initial value.
+// Reset sets the initial value.
 func (s *Plain) Reset() { s.CopyFrom(initialPlain) }
 
-// CopyFrom gives s the value of src. Shared values are shared, not copied.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied.
 func (s *Plain) CopyFrom(src *Plain) {
 	if src.inner.node.Frozen() {
 		s.SetInner(src.inner)
@@ -114,7 +114,7 @@ func (s *Plain) CopyFrom(src *Plain) {
 	s.flags.CopyFrom(&src.flags)
 }
 
-// Equal says whether s and o have the same value; floats are compared bit by bit.
+// Equal reports whether s and o have the same value; floats are compared bit by bit.
 func (s *Plain) Equal(o *Plain) bool {
 	return (s.inner == o.inner || s.inner.Equal(o.inner)) &&
 		s.flag == o.flag &&
@@ -145,7 +145,7 @@ func (s *Plain) clean() {
 	s.flags.Clean()
 }
 
-// markDiff marks what differs from held, and says whether anything does.
+// markDiff marks what differs from held, and reports whether anything does.
 func (s *Plain) markDiff(held *Plain) bool {
 	var mask uint64
 	s.innerSent = held.inner

@@ -38,15 +38,15 @@ const (
 	RecordFieldHolder
 )
 
-// NewRecord returns an initial value that is part of no record.
+// NewRecord returns an initial value that is not part of a record.
 func NewRecord() *Record { return stefrt.New((*Record).init) }
 
 // Outer returns the field.
 // It must not be changed once it is shared: see EditOuter and SetOuter.
 func (s *Record) Outer() *Outer { return s.outer }
 
-// SetOuter sets Outer to a value that is from then on shared; see package stef.
-// Writers of different goroutines must not share a value: give each its own.
+// SetOuter sets Outer to a value, which becomes shared; see package stef.
+// Writers of different goroutines must not share a value: use one value for each.
 func (s *Record) SetOuter(v *Outer) {
 	if v == s.outer {
 		return
@@ -60,7 +60,7 @@ func (s *Record) SetOuter(v *Outer) {
 	s.outer = v
 }
 
-// EditOuter returns Outer to change it, as a copy if it is shared.
+// EditOuter returns Outer for changes, as a copy if it is shared.
 func (s *Record) EditOuter() *Outer {
 	s.outer = s.outer.edit(&s.node, RecordFieldOuter)
 	return s.outer
@@ -70,8 +70,8 @@ func (s *Record) EditOuter() *Outer {
 // It must not be changed once it is shared: see EditTwin and SetTwin.
 func (s *Record) Twin() *Outer { return s.twin }
 
-// SetTwin sets Twin to a value that is from then on shared; see package stef.
-// Writers of different goroutines must not share a value: give each its own.
+// SetTwin sets Twin to a value, which becomes shared; see package stef.
+// Writers of different goroutines must not share a value: use one value for each.
 func (s *Record) SetTwin(v *Outer) {
 	if v == s.twin {
 		return
@@ -85,7 +85,7 @@ func (s *Record) SetTwin(v *Outer) {
 	s.twin = v
 }
 
-// EditTwin returns Twin to change it, as a copy if it is shared.
+// EditTwin returns Twin for changes, as a copy if it is shared.
 func (s *Record) EditTwin() *Outer {
 	s.twin = s.twin.edit(&s.node, RecordFieldTwin)
 	return s.twin
@@ -95,8 +95,8 @@ func (s *Record) EditTwin() *Outer {
 // It must not be changed once it is shared: see EditMiddle and SetMiddle.
 func (s *Record) Middle() *Middle { return s.middle }
 
-// SetMiddle sets Middle to a value that is from then on shared; see package stef.
-// Writers of different goroutines must not share a value: give each its own.
+// SetMiddle sets Middle to a value, which becomes shared; see package stef.
+// Writers of different goroutines must not share a value: use one value for each.
 func (s *Record) SetMiddle(v *Middle) {
 	if v == s.middle {
 		return
@@ -110,7 +110,7 @@ func (s *Record) SetMiddle(v *Middle) {
 	s.middle = v
 }
 
-// EditMiddle returns Middle to change it, as a copy if it is shared.
+// EditMiddle returns Middle for changes, as a copy if it is shared.
 func (s *Record) EditMiddle() *Middle {
 	s.middle = s.middle.edit(&s.node, RecordFieldMiddle)
 	return s.middle
@@ -120,8 +120,8 @@ func (s *Record) EditMiddle() *Middle {
 // It must not be changed once it is shared: see EditInner and SetInner.
 func (s *Record) Inner() *Inner { return s.inner }
 
-// SetInner sets Inner to a value that is from then on shared; see package stef.
-// Writers of different goroutines must not share a value: give each its own.
+// SetInner sets Inner to a value, which becomes shared; see package stef.
+// Writers of different goroutines must not share a value: use one value for each.
 func (s *Record) SetInner(v *Inner) {
 	if v == s.inner {
 		return
@@ -135,7 +135,7 @@ func (s *Record) SetInner(v *Inner) {
 	s.inner = v
 }
 
-// EditInner returns Inner to change it, as a copy if it is shared.
+// EditInner returns Inner for changes, as a copy if it is shared.
 func (s *Record) EditInner() *Inner {
 	s.inner = s.inner.edit(&s.node, RecordFieldInner)
 	return s.inner
@@ -154,11 +154,11 @@ func (s *Record) Tags() *Tags { return &s.tags }
 // It must not be changed once it is shared: see EditMaybe and SetMaybe.
 func (s *Record) Maybe() *Outer { return s.maybe }
 
-// HasMaybe says whether Maybe is present.
+// HasMaybe reports whether Maybe is present.
 func (s *Record) HasMaybe() bool { return s.present&(1<<0) != 0 }
 
-// SetMaybe sets Maybe to a value that is from then on shared; see package stef.
-// Writers of different goroutines must not share a value: give each its own.
+// SetMaybe sets Maybe to a value, which becomes shared; see package stef.
+// Writers of different goroutines must not share a value: use one value for each.
 func (s *Record) SetMaybe(v *Outer) {
 	if s.present&(1<<0) == 0 {
 		s.node.Mark(RecordFieldMaybe)
@@ -176,7 +176,7 @@ func (s *Record) SetMaybe(v *Outer) {
 	s.maybe = v
 }
 
-// EditMaybe returns Maybe to change it, as a copy if it is shared, with the initial value
+// EditMaybe returns Maybe for changes, as a copy if it is shared, with the initial value
 // if it was absent.
 func (s *Record) EditMaybe() *Outer {
 	if s.present&(1<<0) == 0 {
@@ -201,7 +201,7 @@ func (s *Record) UnsetMaybe() {
 // Holder returns the field.
 func (s *Record) Holder() *Holder { return &s.holder }
 
-// HasHolder says whether Holder is present.
+// HasHolder reports whether Holder is present.
 func (s *Record) HasHolder() bool { return s.present&(1<<1) != 0 }
 
 // AddHolder makes Holder present, with the initial value if it was absent, and
@@ -227,7 +227,7 @@ func (s *Record) UnsetHolder() {
 	}
 }
 
-// String returns s as JSON, for people to read.
+// String returns s as JSON for human readers.
 func (s *Record) String() string { return stefrt.StringOf(s.json) }
 
 func (s *Record) json(j *stefrt.JSON) {
@@ -269,7 +269,7 @@ func (s *Record) init(parent *stefrt.Node, bit uint64) {
 	s.holder.init(&s.node, RecordFieldHolder)
 }
 
-// clear gives s the initial value, without marks.
+// clear sets the initial value without marks.
 func (s *Record) clear() {
 	s.node.SetModified(0)
 	s.present, s.sentPresent = 0, 0
@@ -291,10 +291,10 @@ func (s *Record) clear() {
 
 var initialRecord = NewRecord()
 
-// Reset gives s the initial value.
+// Reset sets the initial value.
 func (s *Record) Reset() { s.CopyFrom(initialRecord) }
 
-// CopyFrom gives s the value of src. Shared values are shared, not copied.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied.
 func (s *Record) CopyFrom(src *Record) {
 	if src.outer.node.Frozen() {
 		s.SetOuter(src.outer)
@@ -335,7 +335,7 @@ func (s *Record) CopyFrom(src *Record) {
 	}
 }
 
-// Equal says whether s and o have the same value; floats are compared bit by bit.
+// Equal reports whether s and o have the same value; floats are compared bit by bit.
 func (s *Record) Equal(o *Record) bool {
 	return s.present == o.present &&
 		(s.outer == o.outer || s.outer.Equal(o.outer)) &&

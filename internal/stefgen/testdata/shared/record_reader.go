@@ -45,7 +45,7 @@ func (r *RecordReader) Reset(src io.Reader) error {
 	return nil
 }
 
-// Next reads the next record; false is the end or an error, and Err tells which.
+// Next reads the next record. It returns false at the end and after an error; see Err.
 func (r *RecordReader) Next() bool {
 	if !stefrt.BeginRead(&r.ReadStream) {
 		return false
@@ -54,13 +54,13 @@ func (r *RecordReader) Next() bool {
 	return stefrt.EndRead(&r.ReadStream)
 }
 
-// Record returns the record, always the same one; Next changes it, nobody else may.
+// Record returns the record, which is always the same one. Only Next may change it.
 func (r *RecordReader) Record() *Record { return &r.record }
 
 // Fields returns the fields of each type that the schema of the stream has.
 func (r *RecordReader) Fields() RecordFields { return r.fields }
 
-// Run returns how many records from the next one on leave fields, as of Modified, be.
+// Run returns how many of the next records do not change fields, which are bits of Modified.
 func (r *RecordReader) Run(fields uint64) int {
 	return stefrt.Run(&r.ReadStream, &r.decoder.head, fields)
 }

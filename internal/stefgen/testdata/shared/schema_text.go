@@ -12,12 +12,12 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// RecordSchema returns the schema of Record, whole: shared, not to be changed.
+// RecordSchema returns the complete schema of Record. It is shared: do not change it.
 func RecordSchema() *schema.Struct { return parsedSchema().Root("Record") }
 
 var parsedSchema = sync.OnceValue(func() *schema.Schema { return idl.MustParse("schema.stef", schemaText) })
 
-// schemaText is the schema without its comments, a type a line.
+// schemaText is the schema without comments, with one type per line.
 const schemaText = `package fixtures.shared
 struct Record root { Outer Outer Twin Outer Middle Middle Inner Inner Holders []Holder Choice Choice Tags Tags Maybe Outer optional Holder Holder optional }
 struct Outer dict(Outer) { N uint64 Middle Middle Other Middle Words []string dict(Words) Blob bytes dict(Blobs) }

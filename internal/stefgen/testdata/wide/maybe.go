@@ -86,13 +86,13 @@ const (
 	MaybeFieldF63
 )
 
-// NewMaybe returns an initial value that is part of no record.
+// NewMaybe returns an initial value that is not part of a record.
 func NewMaybe() *Maybe { return stefrt.New((*Maybe).init) }
 
 // F0 returns the field.
 func (s *Maybe) F0() uint64 { return s.f0 }
 
-// HasF0 says whether F0 is present.
+// HasF0 reports whether F0 is present.
 func (s *Maybe) HasF0() bool { return s.present&(1<<0) != 0 }
 
 // SetF0 makes F0 present and sets it.
@@ -124,7 +124,7 @@ func (s *Maybe) UnsetF0() {
 // F1 returns the field.
 func (s *Maybe) F1() uint64 { return s.f1 }
 
-// HasF1 says whether F1 is present.
+// HasF1 reports whether F1 is present.
 func (s *Maybe) HasF1() bool { return s.present&(1<<1) != 0 }
 
 // SetF1 makes F1 present and sets it.
@@ -156,7 +156,7 @@ func (s *Maybe) UnsetF1() {
 // F2 returns the field.
 func (s *Maybe) F2() uint64 { return s.f2 }
 
-// HasF2 says whether F2 is present.
+// HasF2 reports whether F2 is present.
 func (s *Maybe) HasF2() bool { return s.present&(1<<2) != 0 }
 
 // SetF2 makes F2 present and sets it.
@@ -188,7 +188,7 @@ func (s *Maybe) UnsetF2() {
 // F3 returns the field.
 func (s *Maybe) F3() uint64 { return s.f3 }
 
-// HasF3 says whether F3 is present.
+// HasF3 reports whether F3 is present.
 func (s *Maybe) HasF3() bool { return s.present&(1<<3) != 0 }
 
 // SetF3 makes F3 present and sets it.
@@ -220,7 +220,7 @@ func (s *Maybe) UnsetF3() {
 // F4 returns the field.
 func (s *Maybe) F4() uint64 { return s.f4 }
 
-// HasF4 says whether F4 is present.
+// HasF4 reports whether F4 is present.
 func (s *Maybe) HasF4() bool { return s.present&(1<<4) != 0 }
 
 // SetF4 makes F4 present and sets it.
@@ -252,7 +252,7 @@ func (s *Maybe) UnsetF4() {
 // F5 returns the field.
 func (s *Maybe) F5() uint64 { return s.f5 }
 
-// HasF5 says whether F5 is present.
+// HasF5 reports whether F5 is present.
 func (s *Maybe) HasF5() bool { return s.present&(1<<5) != 0 }
 
 // SetF5 makes F5 present and sets it.
@@ -284,7 +284,7 @@ func (s *Maybe) UnsetF5() {
 // F6 returns the field.
 func (s *Maybe) F6() uint64 { return s.f6 }
 
-// HasF6 says whether F6 is present.
+// HasF6 reports whether F6 is present.
 func (s *Maybe) HasF6() bool { return s.present&(1<<6) != 0 }
 
 // SetF6 makes F6 present and sets it.
@@ -316,7 +316,7 @@ func (s *Maybe) UnsetF6() {
 // F7 returns the field.
 func (s *Maybe) F7() uint64 { return s.f7 }
 
-// HasF7 says whether F7 is present.
+// HasF7 reports whether F7 is present.
 func (s *Maybe) HasF7() bool { return s.present&(1<<7) != 0 }
 
 // SetF7 makes F7 present and sets it.
@@ -348,7 +348,7 @@ func (s *Maybe) UnsetF7() {
 // F8 returns the field.
 func (s *Maybe) F8() uint64 { return s.f8 }
 
-// HasF8 says whether F8 is present.
+// HasF8 reports whether F8 is present.
 func (s *Maybe) HasF8() bool { return s.present&(1<<8) != 0 }
 
 // SetF8 makes F8 present and sets it.
@@ -380,7 +380,7 @@ func (s *Maybe) UnsetF8() {
 // F9 returns the field.
 func (s *Maybe) F9() uint64 { return s.f9 }
 
-// HasF9 says whether F9 is present.
+// HasF9 reports whether F9 is present.
 func (s *Maybe) HasF9() bool { return s.present&(1<<9) != 0 }
 
 // SetF9 makes F9 present and sets it.
@@ -412,7 +412,7 @@ func (s *Maybe) UnsetF9() {
 // F10 returns the field.
 func (s *Maybe) F10() uint64 { return s.f10 }
 
-// HasF10 says whether F10 is present.
+// HasF10 reports whether F10 is present.
 func (s *Maybe) HasF10() bool { return s.present&(1<<10) != 0 }
 
 // SetF10 makes F10 present and sets it.
@@ -444,7 +444,7 @@ func (s *Maybe) UnsetF10() {
 // F11 returns the field.
 func (s *Maybe) F11() uint64 { return s.f11 }
 
-// HasF11 says whether F11 is present.
+// HasF11 reports whether F11 is present.
 func (s *Maybe) HasF11() bool { return s.present&(1<<11) != 0 }
 
 // SetF11 makes F11 present and sets it.
@@ -476,7 +476,7 @@ func (s *Maybe) UnsetF11() {
 // F12 returns the field.
 func (s *Maybe) F12() uint64 { return s.f12 }
 
-// HasF12 says whether F12 is present.
+// HasF12 reports whether F12 is present.
 func (s *Maybe) HasF12() bool { return s.present&(1<<12) != 0 }
 
 // SetF12 makes F12 present and sets it.
@@ -508,7 +508,7 @@ func (s *Maybe) UnsetF12() {
 // F13 returns the field.
 func (s *Maybe) F13() uint64 { return s.f13 }
 
-// HasF13 says whether F13 is present.
+// HasF13 reports whether F13 is present.
 func (s *Maybe) HasF13() bool { return s.present&(1<<13) != 0 }
 
 // SetF13 makes F13 present and sets it.
@@ -540,7 +540,7 @@ func (s *Maybe) UnsetF13() {
 // F14 returns the field.
 func (s *Maybe) F14() uint64 { return s.f14 }
 
-// HasF14 says whether F14 is present.
+// HasF14 reports whether F14 is present.
 func (s *Maybe) HasF14() bool { return s.present&(1<<14) != 0 }
 
 // SetF14 makes F14 present and sets it.
@@ -572,7 +572,7 @@ func (s *Maybe) UnsetF14() {
 // F15 returns the field.
 func (s *Maybe) F15() uint64 { return s.f15 }
 
-// HasF15 says whether F15 is present.
+// HasF15 reports whether F15 is present.
 func (s *Maybe) HasF15() bool { return s.present&(1<<15) != 0 }
 
 // SetF15 makes F15 present and sets it.
@@ -604,7 +604,7 @@ func (s *Maybe) UnsetF15() {
 // F16 returns the field.
 func (s *Maybe) F16() uint64 { return s.f16 }
 
-// HasF16 says whether F16 is present.
+// HasF16 reports whether F16 is present.
 func (s *Maybe) HasF16() bool { return s.present&(1<<16) != 0 }
 
 // SetF16 makes F16 present and sets it.
@@ -636,7 +636,7 @@ func (s *Maybe) UnsetF16() {
 // F17 returns the field.
 func (s *Maybe) F17() uint64 { return s.f17 }
 
-// HasF17 says whether F17 is present.
+// HasF17 reports whether F17 is present.
 func (s *Maybe) HasF17() bool { return s.present&(1<<17) != 0 }
 
 // SetF17 makes F17 present and sets it.
@@ -668,7 +668,7 @@ func (s *Maybe) UnsetF17() {
 // F18 returns the field.
 func (s *Maybe) F18() uint64 { return s.f18 }
 
-// HasF18 says whether F18 is present.
+// HasF18 reports whether F18 is present.
 func (s *Maybe) HasF18() bool { return s.present&(1<<18) != 0 }
 
 // SetF18 makes F18 present and sets it.
@@ -700,7 +700,7 @@ func (s *Maybe) UnsetF18() {
 // F19 returns the field.
 func (s *Maybe) F19() uint64 { return s.f19 }
 
-// HasF19 says whether F19 is present.
+// HasF19 reports whether F19 is present.
 func (s *Maybe) HasF19() bool { return s.present&(1<<19) != 0 }
 
 // SetF19 makes F19 present and sets it.
@@ -732,7 +732,7 @@ func (s *Maybe) UnsetF19() {
 // F20 returns the field.
 func (s *Maybe) F20() uint64 { return s.f20 }
 
-// HasF20 says whether F20 is present.
+// HasF20 reports whether F20 is present.
 func (s *Maybe) HasF20() bool { return s.present&(1<<20) != 0 }
 
 // SetF20 makes F20 present and sets it.
@@ -764,7 +764,7 @@ func (s *Maybe) UnsetF20() {
 // F21 returns the field.
 func (s *Maybe) F21() uint64 { return s.f21 }
 
-// HasF21 says whether F21 is present.
+// HasF21 reports whether F21 is present.
 func (s *Maybe) HasF21() bool { return s.present&(1<<21) != 0 }
 
 // SetF21 makes F21 present and sets it.
@@ -796,7 +796,7 @@ func (s *Maybe) UnsetF21() {
 // F22 returns the field.
 func (s *Maybe) F22() uint64 { return s.f22 }
 
-// HasF22 says whether F22 is present.
+// HasF22 reports whether F22 is present.
 func (s *Maybe) HasF22() bool { return s.present&(1<<22) != 0 }
 
 // SetF22 makes F22 present and sets it.
@@ -828,7 +828,7 @@ func (s *Maybe) UnsetF22() {
 // F23 returns the field.
 func (s *Maybe) F23() uint64 { return s.f23 }
 
-// HasF23 says whether F23 is present.
+// HasF23 reports whether F23 is present.
 func (s *Maybe) HasF23() bool { return s.present&(1<<23) != 0 }
 
 // SetF23 makes F23 present and sets it.
@@ -860,7 +860,7 @@ func (s *Maybe) UnsetF23() {
 // F24 returns the field.
 func (s *Maybe) F24() uint64 { return s.f24 }
 
-// HasF24 says whether F24 is present.
+// HasF24 reports whether F24 is present.
 func (s *Maybe) HasF24() bool { return s.present&(1<<24) != 0 }
 
 // SetF24 makes F24 present and sets it.
@@ -892,7 +892,7 @@ func (s *Maybe) UnsetF24() {
 // F25 returns the field.
 func (s *Maybe) F25() uint64 { return s.f25 }
 
-// HasF25 says whether F25 is present.
+// HasF25 reports whether F25 is present.
 func (s *Maybe) HasF25() bool { return s.present&(1<<25) != 0 }
 
 // SetF25 makes F25 present and sets it.
@@ -924,7 +924,7 @@ func (s *Maybe) UnsetF25() {
 // F26 returns the field.
 func (s *Maybe) F26() uint64 { return s.f26 }
 
-// HasF26 says whether F26 is present.
+// HasF26 reports whether F26 is present.
 func (s *Maybe) HasF26() bool { return s.present&(1<<26) != 0 }
 
 // SetF26 makes F26 present and sets it.
@@ -956,7 +956,7 @@ func (s *Maybe) UnsetF26() {
 // F27 returns the field.
 func (s *Maybe) F27() uint64 { return s.f27 }
 
-// HasF27 says whether F27 is present.
+// HasF27 reports whether F27 is present.
 func (s *Maybe) HasF27() bool { return s.present&(1<<27) != 0 }
 
 // SetF27 makes F27 present and sets it.
@@ -988,7 +988,7 @@ func (s *Maybe) UnsetF27() {
 // F28 returns the field.
 func (s *Maybe) F28() uint64 { return s.f28 }
 
-// HasF28 says whether F28 is present.
+// HasF28 reports whether F28 is present.
 func (s *Maybe) HasF28() bool { return s.present&(1<<28) != 0 }
 
 // SetF28 makes F28 present and sets it.
@@ -1020,7 +1020,7 @@ func (s *Maybe) UnsetF28() {
 // F29 returns the field.
 func (s *Maybe) F29() uint64 { return s.f29 }
 
-// HasF29 says whether F29 is present.
+// HasF29 reports whether F29 is present.
 func (s *Maybe) HasF29() bool { return s.present&(1<<29) != 0 }
 
 // SetF29 makes F29 present and sets it.
@@ -1052,7 +1052,7 @@ func (s *Maybe) UnsetF29() {
 // F30 returns the field.
 func (s *Maybe) F30() uint64 { return s.f30 }
 
-// HasF30 says whether F30 is present.
+// HasF30 reports whether F30 is present.
 func (s *Maybe) HasF30() bool { return s.present&(1<<30) != 0 }
 
 // SetF30 makes F30 present and sets it.
@@ -1084,7 +1084,7 @@ func (s *Maybe) UnsetF30() {
 // F31 returns the field.
 func (s *Maybe) F31() uint64 { return s.f31 }
 
-// HasF31 says whether F31 is present.
+// HasF31 reports whether F31 is present.
 func (s *Maybe) HasF31() bool { return s.present&(1<<31) != 0 }
 
 // SetF31 makes F31 present and sets it.
@@ -1116,7 +1116,7 @@ func (s *Maybe) UnsetF31() {
 // F32 returns the field.
 func (s *Maybe) F32() uint64 { return s.f32 }
 
-// HasF32 says whether F32 is present.
+// HasF32 reports whether F32 is present.
 func (s *Maybe) HasF32() bool { return s.present&(1<<32) != 0 }
 
 // SetF32 makes F32 present and sets it.
@@ -1148,7 +1148,7 @@ func (s *Maybe) UnsetF32() {
 // F33 returns the field.
 func (s *Maybe) F33() uint64 { return s.f33 }
 
-// HasF33 says whether F33 is present.
+// HasF33 reports whether F33 is present.
 func (s *Maybe) HasF33() bool { return s.present&(1<<33) != 0 }
 
 // SetF33 makes F33 present and sets it.
@@ -1180,7 +1180,7 @@ func (s *Maybe) UnsetF33() {
 // F34 returns the field.
 func (s *Maybe) F34() uint64 { return s.f34 }
 
-// HasF34 says whether F34 is present.
+// HasF34 reports whether F34 is present.
 func (s *Maybe) HasF34() bool { return s.present&(1<<34) != 0 }
 
 // SetF34 makes F34 present and sets it.
@@ -1212,7 +1212,7 @@ func (s *Maybe) UnsetF34() {
 // F35 returns the field.
 func (s *Maybe) F35() uint64 { return s.f35 }
 
-// HasF35 says whether F35 is present.
+// HasF35 reports whether F35 is present.
 func (s *Maybe) HasF35() bool { return s.present&(1<<35) != 0 }
 
 // SetF35 makes F35 present and sets it.
@@ -1244,7 +1244,7 @@ func (s *Maybe) UnsetF35() {
 // F36 returns the field.
 func (s *Maybe) F36() uint64 { return s.f36 }
 
-// HasF36 says whether F36 is present.
+// HasF36 reports whether F36 is present.
 func (s *Maybe) HasF36() bool { return s.present&(1<<36) != 0 }
 
 // SetF36 makes F36 present and sets it.
@@ -1276,7 +1276,7 @@ func (s *Maybe) UnsetF36() {
 // F37 returns the field.
 func (s *Maybe) F37() uint64 { return s.f37 }
 
-// HasF37 says whether F37 is present.
+// HasF37 reports whether F37 is present.
 func (s *Maybe) HasF37() bool { return s.present&(1<<37) != 0 }
 
 // SetF37 makes F37 present and sets it.
@@ -1308,7 +1308,7 @@ func (s *Maybe) UnsetF37() {
 // F38 returns the field.
 func (s *Maybe) F38() uint64 { return s.f38 }
 
-// HasF38 says whether F38 is present.
+// HasF38 reports whether F38 is present.
 func (s *Maybe) HasF38() bool { return s.present&(1<<38) != 0 }
 
 // SetF38 makes F38 present and sets it.
@@ -1340,7 +1340,7 @@ func (s *Maybe) UnsetF38() {
 // F39 returns the field.
 func (s *Maybe) F39() uint64 { return s.f39 }
 
-// HasF39 says whether F39 is present.
+// HasF39 reports whether F39 is present.
 func (s *Maybe) HasF39() bool { return s.present&(1<<39) != 0 }
 
 // SetF39 makes F39 present and sets it.
@@ -1372,7 +1372,7 @@ func (s *Maybe) UnsetF39() {
 // F40 returns the field.
 func (s *Maybe) F40() uint64 { return s.f40 }
 
-// HasF40 says whether F40 is present.
+// HasF40 reports whether F40 is present.
 func (s *Maybe) HasF40() bool { return s.present&(1<<40) != 0 }
 
 // SetF40 makes F40 present and sets it.
@@ -1404,7 +1404,7 @@ func (s *Maybe) UnsetF40() {
 // F41 returns the field.
 func (s *Maybe) F41() uint64 { return s.f41 }
 
-// HasF41 says whether F41 is present.
+// HasF41 reports whether F41 is present.
 func (s *Maybe) HasF41() bool { return s.present&(1<<41) != 0 }
 
 // SetF41 makes F41 present and sets it.
@@ -1436,7 +1436,7 @@ func (s *Maybe) UnsetF41() {
 // F42 returns the field.
 func (s *Maybe) F42() uint64 { return s.f42 }
 
-// HasF42 says whether F42 is present.
+// HasF42 reports whether F42 is present.
 func (s *Maybe) HasF42() bool { return s.present&(1<<42) != 0 }
 
 // SetF42 makes F42 present and sets it.
@@ -1468,7 +1468,7 @@ func (s *Maybe) UnsetF42() {
 // F43 returns the field.
 func (s *Maybe) F43() uint64 { return s.f43 }
 
-// HasF43 says whether F43 is present.
+// HasF43 reports whether F43 is present.
 func (s *Maybe) HasF43() bool { return s.present&(1<<43) != 0 }
 
 // SetF43 makes F43 present and sets it.
@@ -1500,7 +1500,7 @@ func (s *Maybe) UnsetF43() {
 // F44 returns the field.
 func (s *Maybe) F44() uint64 { return s.f44 }
 
-// HasF44 says whether F44 is present.
+// HasF44 reports whether F44 is present.
 func (s *Maybe) HasF44() bool { return s.present&(1<<44) != 0 }
 
 // SetF44 makes F44 present and sets it.
@@ -1532,7 +1532,7 @@ func (s *Maybe) UnsetF44() {
 // F45 returns the field.
 func (s *Maybe) F45() uint64 { return s.f45 }
 
-// HasF45 says whether F45 is present.
+// HasF45 reports whether F45 is present.
 func (s *Maybe) HasF45() bool { return s.present&(1<<45) != 0 }
 
 // SetF45 makes F45 present and sets it.
@@ -1564,7 +1564,7 @@ func (s *Maybe) UnsetF45() {
 // F46 returns the field.
 func (s *Maybe) F46() uint64 { return s.f46 }
 
-// HasF46 says whether F46 is present.
+// HasF46 reports whether F46 is present.
 func (s *Maybe) HasF46() bool { return s.present&(1<<46) != 0 }
 
 // SetF46 makes F46 present and sets it.
@@ -1596,7 +1596,7 @@ func (s *Maybe) UnsetF46() {
 // F47 returns the field.
 func (s *Maybe) F47() uint64 { return s.f47 }
 
-// HasF47 says whether F47 is present.
+// HasF47 reports whether F47 is present.
 func (s *Maybe) HasF47() bool { return s.present&(1<<47) != 0 }
 
 // SetF47 makes F47 present and sets it.
@@ -1628,7 +1628,7 @@ func (s *Maybe) UnsetF47() {
 // F48 returns the field.
 func (s *Maybe) F48() uint64 { return s.f48 }
 
-// HasF48 says whether F48 is present.
+// HasF48 reports whether F48 is present.
 func (s *Maybe) HasF48() bool { return s.present&(1<<48) != 0 }
 
 // SetF48 makes F48 present and sets it.
@@ -1660,7 +1660,7 @@ func (s *Maybe) UnsetF48() {
 // F49 returns the field.
 func (s *Maybe) F49() uint64 { return s.f49 }
 
-// HasF49 says whether F49 is present.
+// HasF49 reports whether F49 is present.
 func (s *Maybe) HasF49() bool { return s.present&(1<<49) != 0 }
 
 // SetF49 makes F49 present and sets it.
@@ -1692,7 +1692,7 @@ func (s *Maybe) UnsetF49() {
 // F50 returns the field.
 func (s *Maybe) F50() uint64 { return s.f50 }
 
-// HasF50 says whether F50 is present.
+// HasF50 reports whether F50 is present.
 func (s *Maybe) HasF50() bool { return s.present&(1<<50) != 0 }
 
 // SetF50 makes F50 present and sets it.
@@ -1724,7 +1724,7 @@ func (s *Maybe) UnsetF50() {
 // F51 returns the field.
 func (s *Maybe) F51() uint64 { return s.f51 }
 
-// HasF51 says whether F51 is present.
+// HasF51 reports whether F51 is present.
 func (s *Maybe) HasF51() bool { return s.present&(1<<51) != 0 }
 
 // SetF51 makes F51 present and sets it.
@@ -1756,7 +1756,7 @@ func (s *Maybe) UnsetF51() {
 // F52 returns the field.
 func (s *Maybe) F52() uint64 { return s.f52 }
 
-// HasF52 says whether F52 is present.
+// HasF52 reports whether F52 is present.
 func (s *Maybe) HasF52() bool { return s.present&(1<<52) != 0 }
 
 // SetF52 makes F52 present and sets it.
@@ -1788,7 +1788,7 @@ func (s *Maybe) UnsetF52() {
 // F53 returns the field.
 func (s *Maybe) F53() uint64 { return s.f53 }
 
-// HasF53 says whether F53 is present.
+// HasF53 reports whether F53 is present.
 func (s *Maybe) HasF53() bool { return s.present&(1<<53) != 0 }
 
 // SetF53 makes F53 present and sets it.
@@ -1820,7 +1820,7 @@ func (s *Maybe) UnsetF53() {
 // F54 returns the field.
 func (s *Maybe) F54() uint64 { return s.f54 }
 
-// HasF54 says whether F54 is present.
+// HasF54 reports whether F54 is present.
 func (s *Maybe) HasF54() bool { return s.present&(1<<54) != 0 }
 
 // SetF54 makes F54 present and sets it.
@@ -1852,7 +1852,7 @@ func (s *Maybe) UnsetF54() {
 // F55 returns the field.
 func (s *Maybe) F55() uint64 { return s.f55 }
 
-// HasF55 says whether F55 is present.
+// HasF55 reports whether F55 is present.
 func (s *Maybe) HasF55() bool { return s.present&(1<<55) != 0 }
 
 // SetF55 makes F55 present and sets it.
@@ -1884,7 +1884,7 @@ func (s *Maybe) UnsetF55() {
 // F56 returns the field.
 func (s *Maybe) F56() uint64 { return s.f56 }
 
-// HasF56 says whether F56 is present.
+// HasF56 reports whether F56 is present.
 func (s *Maybe) HasF56() bool { return s.present&(1<<56) != 0 }
 
 // SetF56 makes F56 present and sets it.
@@ -1916,7 +1916,7 @@ func (s *Maybe) UnsetF56() {
 // F57 returns the field.
 func (s *Maybe) F57() uint64 { return s.f57 }
 
-// HasF57 says whether F57 is present.
+// HasF57 reports whether F57 is present.
 func (s *Maybe) HasF57() bool { return s.present&(1<<57) != 0 }
 
 // SetF57 makes F57 present and sets it.
@@ -1948,7 +1948,7 @@ func (s *Maybe) UnsetF57() {
 // F58 returns the field.
 func (s *Maybe) F58() uint64 { return s.f58 }
 
-// HasF58 says whether F58 is present.
+// HasF58 reports whether F58 is present.
 func (s *Maybe) HasF58() bool { return s.present&(1<<58) != 0 }
 
 // SetF58 makes F58 present and sets it.
@@ -1980,7 +1980,7 @@ func (s *Maybe) UnsetF58() {
 // F59 returns the field.
 func (s *Maybe) F59() uint64 { return s.f59 }
 
-// HasF59 says whether F59 is present.
+// HasF59 reports whether F59 is present.
 func (s *Maybe) HasF59() bool { return s.present&(1<<59) != 0 }
 
 // SetF59 makes F59 present and sets it.
@@ -2012,7 +2012,7 @@ func (s *Maybe) UnsetF59() {
 // F60 returns the field.
 func (s *Maybe) F60() uint64 { return s.f60 }
 
-// HasF60 says whether F60 is present.
+// HasF60 reports whether F60 is present.
 func (s *Maybe) HasF60() bool { return s.present&(1<<60) != 0 }
 
 // SetF60 makes F60 present and sets it.
@@ -2044,7 +2044,7 @@ func (s *Maybe) UnsetF60() {
 // F61 returns the field.
 func (s *Maybe) F61() uint64 { return s.f61 }
 
-// HasF61 says whether F61 is present.
+// HasF61 reports whether F61 is present.
 func (s *Maybe) HasF61() bool { return s.present&(1<<61) != 0 }
 
 // SetF61 makes F61 present and sets it.
@@ -2076,7 +2076,7 @@ func (s *Maybe) UnsetF61() {
 // F62 returns the field.
 func (s *Maybe) F62() uint64 { return s.f62 }
 
-// HasF62 says whether F62 is present.
+// HasF62 reports whether F62 is present.
 func (s *Maybe) HasF62() bool { return s.present&(1<<62) != 0 }
 
 // SetF62 makes F62 present and sets it.
@@ -2108,7 +2108,7 @@ func (s *Maybe) UnsetF62() {
 // F63 returns the field.
 func (s *Maybe) F63() uint64 { return s.f63 }
 
-// HasF63 says whether F63 is present.
+// HasF63 reports whether F63 is present.
 func (s *Maybe) HasF63() bool { return s.present&(1<<63) != 0 }
 
 // SetF63 makes F63 present and sets it.
@@ -2137,7 +2137,7 @@ func (s *Maybe) UnsetF63() {
 	}
 }
 
-// String returns s as JSON, for people to read.
+// String returns s as JSON for human readers.
 func (s *Maybe) String() string { return stefrt.StringOf(s.json) }
 
 func (s *Maybe) json(j *stefrt.JSON) {
@@ -2342,7 +2342,7 @@ func (s *Maybe) Modified() uint64 { return s.node.Modified() }
 
 func (s *Maybe) init(parent *stefrt.Node, bit uint64) { s.node.Init(parent, bit) }
 
-// clear gives s the initial value, without marks.
+// clear sets the initial value without marks.
 func (s *Maybe) clear() {
 	s.node.SetModified(0)
 	s.present, s.sentPresent = 0, 0
@@ -2351,10 +2351,10 @@ func (s *Maybe) clear() {
 
 var initialMaybe = NewMaybe()
 
-// Reset gives s the initial value.
+// Reset sets the initial value.
 func (s *Maybe) Reset() { s.CopyFrom(initialMaybe) }
 
-// CopyFrom gives s the value of src. Shared values are shared, not copied.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied.
 func (s *Maybe) CopyFrom(src *Maybe) {
 	s.SetOptionalF0(src.f0, src.HasF0())
 	if !src.HasF0() {
@@ -2614,7 +2614,7 @@ func (s *Maybe) CopyFrom(src *Maybe) {
 	}
 }
 
-// Equal says whether s and o have the same value; floats are compared bit by bit.
+// Equal reports whether s and o have the same value; floats are compared bit by bit.
 func (s *Maybe) Equal(o *Maybe) bool {
 	return s.present == o.present &&
 		(s.present&(1<<0) == 0 || s.f0 == o.f0) &&
@@ -2695,7 +2695,7 @@ func (s *Maybe) freeze() {
 	s.node.Freeze()
 }
 
-// share returns s made shared, or a shared copy if s is part of a record.
+// share makes s shared and returns it, or returns a shared copy if s is part of a record.
 func (s *Maybe) share(user *stefrt.Node) *Maybe {
 	stefrt.NotNil(s == nil, "Maybe")
 	if s.node.Frozen() {
@@ -2712,7 +2712,7 @@ func (s *Maybe) share(user *stefrt.Node) *Maybe {
 	return v
 }
 
-// edit returns s, or if it is shared a copy that is part of a record.
+// edit returns s, or a copy that is part of a record if s is shared.
 func (s *Maybe) edit(parent *stefrt.Node, bit uint64) *Maybe {
 	if !s.node.Frozen() {
 		return s
@@ -2724,7 +2724,7 @@ func (s *Maybe) edit(parent *stefrt.Node, bit uint64) *Maybe {
 	return v
 }
 
-// markDiff marks what differs from held, and says whether anything does.
+// markDiff marks what differs from held, and reports whether anything does.
 func (s *Maybe) markDiff(held *Maybe) bool {
 	var mask uint64
 	switch now, was := s.present&(1<<0), held.present&(1<<0); {

@@ -85,7 +85,7 @@ const (
 	RecordFieldF63
 )
 
-// NewRecord returns an initial value that is part of no record.
+// NewRecord returns an initial value that is not part of a record.
 func NewRecord() *Record { return stefrt.New((*Record).init) }
 
 // F0 returns the field.
@@ -774,8 +774,8 @@ func (s *Record) SetF61(v bool) {
 // It must not be changed once it is shared: see EditMaybe and SetMaybe.
 func (s *Record) Maybe() *Maybe { return s.maybe }
 
-// SetMaybe sets Maybe to a value that is from then on shared; see package stef.
-// Writers of different goroutines must not share a value: give each its own.
+// SetMaybe sets Maybe to a value, which becomes shared; see package stef.
+// Writers of different goroutines must not share a value: use one value for each.
 func (s *Record) SetMaybe(v *Maybe) {
 	if v == s.maybe {
 		return
@@ -789,7 +789,7 @@ func (s *Record) SetMaybe(v *Maybe) {
 	s.maybe = v
 }
 
-// EditMaybe returns Maybe to change it, as a copy if it is shared.
+// EditMaybe returns Maybe for changes, as a copy if it is shared.
 func (s *Record) EditMaybe() *Maybe {
 	s.maybe = s.maybe.edit(&s.node, RecordFieldMaybe)
 	return s.maybe
@@ -806,7 +806,7 @@ func (s *Record) SetF63(v uint64) {
 	}
 }
 
-// String returns s as JSON, for people to read.
+// String returns s as JSON for human readers.
 func (s *Record) String() string { return stefrt.StringOf(s.json) }
 
 func (s *Record) json(j *stefrt.JSON) {
@@ -887,7 +887,7 @@ func (s *Record) init(parent *stefrt.Node, bit uint64) {
 	s.maybe.node.Init(&s.node, RecordFieldMaybe)
 }
 
-// clear gives s the initial value, without marks.
+// clear sets the initial value without marks.
 func (s *Record) clear() {
 	s.node.SetModified(0)
 	s.f0, s.f1, s.f2, s.f3, s.f4, s.f5, s.f6, s.f7, s.f8, s.f9, s.f10, s.f11, s.f12, s.f13, s.f14, s.f15, s.f16, s.f17, s.f18, s.f19, s.f20, s.f21, s.f22, s.f23, s.f24, s.f25, s.f26, s.f27, s.f28, s.f29, s.f30, s.f31, s.f32, s.f33, s.f34, s.f35, s.f36, s.f37, s.f38, s.f39, s.f40, s.f41, s.f42, s.f43, s.f44, s.f45, s.f46, s.f47, s.f48, s.f49, s.f50, s.f51, s.f52, s.f53, s.f54, s.f55, s.f56, s.f57, s.f58, s.f59, s.f60, s.f61, s.f63 = false, false, false, false, false, false, false, false, false, false, false, false, false, false, false, false, false, false, false, false, false, false, false, false, false, false, false, false, false, false, false, false, false, false, false, false, false, false, false, false, false, false, false, false, false, false, false, false, false, false, false, false, false, false, false, false, false, false, false, false, false, false, 0
@@ -897,10 +897,10 @@ func (s *Record) clear() {
 
 var initialRecord = NewRecord()
 
-// Reset gives s the initial value.
+// Reset sets the initial value.
 func (s *Record) Reset() { s.CopyFrom(initialRecord) }
 
-// CopyFrom gives s the value of src. Shared values are shared, not copied.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied.
 func (s *Record) CopyFrom(src *Record) {
 	s.SetF0(src.f0)
 	s.SetF1(src.f1)
@@ -972,7 +972,7 @@ func (s *Record) CopyFrom(src *Record) {
 	s.SetF63(src.f63)
 }
 
-// Equal says whether s and o have the same value; floats are compared bit by bit.
+// Equal reports whether s and o have the same value; floats are compared bit by bit.
 func (s *Record) Equal(o *Record) bool {
 	return s.f0 == o.f0 &&
 		s.f1 == o.f1 &&

@@ -12,12 +12,12 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// RecordSchema returns the schema of Record, whole: shared, not to be changed.
+// RecordSchema returns the complete schema of Record. It is shared: do not change it.
 func RecordSchema() *schema.Struct { return parsedSchema().Root("Record") }
 
 var parsedSchema = sync.OnceValue(func() *schema.Schema { return idl.MustParse("schema.stef", schemaText) })
 
-// schemaText is the schema without its comments, a type a line.
+// schemaText is the schema without comments, with one type per line.
 const schemaText = `package fixtures.wide
 struct Record root { F0 bool F1 bool F2 bool F3 bool F4 bool F5 bool F6 bool F7 bool F8 bool F9 bool F10 bool F11 bool F12 bool F13 bool F14 bool F15 bool F16 bool F17 bool F18 bool F19 bool F20 bool F21 bool F22 bool F23 bool F24 bool F25 bool F26 bool F27 bool F28 bool F29 bool F30 bool F31 bool F32 bool F33 bool F34 bool F35 bool F36 bool F37 bool F38 bool F39 bool F40 bool F41 bool F42 bool F43 bool F44 bool F45 bool F46 bool F47 bool F48 bool F49 bool F50 bool F51 bool F52 bool F53 bool F54 bool F55 bool F56 bool F57 bool F58 bool F59 bool F60 bool F61 bool Maybe Maybe F63 uint64 }
 struct Maybe dict(Maybe) { F0 uint64 optional F1 uint64 optional F2 uint64 optional F3 uint64 optional F4 uint64 optional F5 uint64 optional F6 uint64 optional F7 uint64 optional F8 uint64 optional F9 uint64 optional F10 uint64 optional F11 uint64 optional F12 uint64 optional F13 uint64 optional F14 uint64 optional F15 uint64 optional F16 uint64 optional F17 uint64 optional F18 uint64 optional F19 uint64 optional F20 uint64 optional F21 uint64 optional F22 uint64 optional F23 uint64 optional F24 uint64 optional F25 uint64 optional F26 uint64 optional F27 uint64 optional F28 uint64 optional F29 uint64 optional F30 uint64 optional F31 uint64 optional F32 uint64 optional F33 uint64 optional F34 uint64 optional F35 uint64 optional F36 uint64 optional F37 uint64 optional F38 uint64 optional F39 uint64 optional F40 uint64 optional F41 uint64 optional F42 uint64 optional F43 uint64 optional F44 uint64 optional F45 uint64 optional F46 uint64 optional F47 uint64 optional F48 uint64 optional F49 uint64 optional F50 uint64 optional F51 uint64 optional F52 uint64 optional F53 uint64 optional F54 uint64 optional F55 uint64 optional F56 uint64 optional F57 uint64 optional F58 uint64 optional F59 uint64 optional F60 uint64 optional F61 uint64 optional F62 uint64 optional F63 uint64 optional }`

@@ -67,7 +67,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	var err, errs error
 	builder.ReceiverSteffileBacklogBytes, err = builder.meter.Int64Gauge(
 		"otelcol_receiver_steffile_backlog_bytes",
-		metric.WithDescription("Bytes of the files of the signal that are not yet delivered, as of the last look at the folder. [Alpha]"),
+		metric.WithDescription("Bytes of the files of the signal that are not yet delivered, as of the last pass over the folder. [Alpha]"),
 		metric.WithUnit("By"),
 	)
 	errs = errors.Join(errs, err)
@@ -109,7 +109,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ReceiverSteffileRetries, err = builder.meter.Int64Counter(
 		"otelcol_receiver_steffile_retries",
-		metric.WithDescription("Times that a batch was given to the pipeline again after a temporary refusal. [Alpha]"),
+		metric.WithDescription("Times that a batch was passed to the pipeline again after a temporary refusal. [Alpha]"),
 		metric.WithUnit("{retries}"),
 	)
 	errs = errors.Join(errs, err)

@@ -24,7 +24,7 @@ func NewSettings(tt *componenttest.Telemetry) receiver.Settings {
 func AssertEqualReceiverSteffileBacklogBytes(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_steffile_backlog_bytes",
-		Description: "Bytes of the files of the signal that are not yet delivered, as of the last look at the folder. [Alpha]",
+		Description: "Bytes of the files of the signal that are not yet delivered, as of the last pass over the folder. [Alpha]",
 		Unit:        "By",
 		Data: metricdata.Gauge[int64]{
 			DataPoints: dps,
@@ -134,7 +134,7 @@ func AssertEqualReceiverSteffileRecordsRejected(t *testing.T, tt *componenttest.
 func AssertEqualReceiverSteffileRetries(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_steffile_retries",
-		Description: "Times that a batch was given to the pipeline again after a temporary refusal. [Alpha]",
+		Description: "Times that a batch was passed to the pipeline again after a temporary refusal. [Alpha]",
 		Unit:        "{retries}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,

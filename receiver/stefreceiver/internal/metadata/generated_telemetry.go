@@ -179,7 +179,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	var err, errs error
 	builder.ReceiverStefAdmissionInFlightBytes, err = builder.meter.Int64ObservableUpDownCounter(
 		"otelcol_receiver_stef_admission_in_flight_bytes",
-		metric.WithDescription("Bytes of telemetry admitted and not yet handed on, counted as uncompressed OTLP. [Alpha]"),
+		metric.WithDescription("Bytes of telemetry admitted and not yet processed by the pipeline, counted as uncompressed OTLP. [Alpha]"),
 		metric.WithUnit("By"),
 	)
 	errs = errors.Join(errs, err)
@@ -209,7 +209,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ReceiverStefBytesCompressed, err = builder.meter.Int64Counter(
 		"otelcol_receiver_stef_bytes_compressed",
-		metric.WithDescription("Bytes of STEF streams as they were sent, headers included. [Alpha]"),
+		metric.WithDescription("Received bytes of STEF streams, before decompression, headers included. [Alpha]"),
 		metric.WithUnit("By"),
 	)
 	errs = errors.Join(errs, err)
@@ -234,7 +234,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ReceiverStefDictResets, err = builder.meter.Int64Counter(
 		"otelcol_receiver_stef_dict_resets",
-		metric.WithDescription("Times that a client began its dictionaries anew within a stream. [Alpha]"),
+		metric.WithDescription("Times that a client reset its dictionaries within a stream. [Alpha]"),
 		metric.WithUnit("{resets}"),
 	)
 	errs = errors.Join(errs, err)

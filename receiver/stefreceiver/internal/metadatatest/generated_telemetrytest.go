@@ -24,7 +24,7 @@ func NewSettings(tt *componenttest.Telemetry) receiver.Settings {
 func AssertEqualReceiverStefAdmissionInFlightBytes(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_stef_admission_in_flight_bytes",
-		Description: "Bytes of telemetry admitted and not yet handed on, counted as uncompressed OTLP. [Alpha]",
+		Description: "Bytes of telemetry admitted and not yet processed by the pipeline, counted as uncompressed OTLP. [Alpha]",
 		Unit:        "By",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -104,7 +104,7 @@ func AssertEqualReceiverStefBufferedBytes(t *testing.T, tt *componenttest.Teleme
 func AssertEqualReceiverStefBytesCompressed(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_stef_bytes_compressed",
-		Description: "Bytes of STEF streams as they were sent, headers included. [Alpha]",
+		Description: "Received bytes of STEF streams, before decompression, headers included. [Alpha]",
 		Unit:        "By",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -167,7 +167,7 @@ func AssertEqualReceiverStefDictBytes(t *testing.T, tt *componenttest.Telemetry,
 func AssertEqualReceiverStefDictResets(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_stef_dict_resets",
-		Description: "Times that a client began its dictionaries anew within a stream. [Alpha]",
+		Description: "Times that a client reset its dictionaries within a stream. [Alpha]",
 		Unit:        "{resets}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
