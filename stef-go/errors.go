@@ -11,22 +11,22 @@ import (
 
 // The kinds of error a stream can have, for errors.Is.
 var (
-	// ErrCorrupt is a stream that breaks the rules of the format, or ends
-	// inside a header or a frame. The error of a stream that ends there also
-	// wraps io.ErrUnexpectedEOF.
+	// ErrCorrupt means that a stream breaks the rules of the format, or ends inside a
+	// header or a frame. The error of a stream that ends there also wraps
+	// io.ErrUnexpectedEOF.
 	ErrCorrupt = errors.New("corrupt stream")
-	// ErrLimit is a stream, or a record to be written, that exceeds a limit.
+	// ErrLimit means that a stream, or a record to be written, exceeds a limit.
 	ErrLimit = errors.New("limit exceeded")
-	// ErrSchema is a stream whose wire schema the reader cannot read, or a
-	// wire schema that a writer cannot write in.
+	// ErrSchema means that the reader cannot read the wire schema of a stream, or that
+	// a writer cannot write in a wire schema.
 	ErrSchema = errors.New("incompatible schema")
-	// ErrVersion is a stream of a format version or a compression that this
+	// ErrVersion means that a stream has a format version or a compression that this
 	// package does not know.
 	ErrVersion = errors.New("unsupported version")
-	// ErrZstdDict is a stream that needs a zstd dictionary which the reader does not
+	// ErrZstdDict means that a stream needs a zstd dictionary that the reader does not
 	// have: see WithZstdDicts.
 	ErrZstdDict = errors.New("missing zstd dictionary")
-	// ErrClosed is a write to a closed writer.
+	// ErrClosed is the error of writing to a closed writer.
 	ErrClosed = errors.New("writer is closed")
 )
 
@@ -35,8 +35,8 @@ type FormatError struct {
 	// Offset is the offset in the stream of the header or frame that holds
 	// the error, in bytes.
 	Offset int64
-	// Frame is the number of the frame, counted from 0, the variable header's;
-	// -1 is the fixed header.
+	// Frame is the number of the frame. 0 is the variable header, and -1 the fixed
+	// header.
 	Frame int
 	// Record is the number of the record in the stream, counted from 1. It is 0 if
 	// the error is not in a record.

@@ -72,7 +72,7 @@ const busyDelay = time.Second
 
 var (
 	errReconnect = reasonStatus(codes.Unavailable, "the server is ending, open the stream again", ReasonReconnect, 0)
-	errBusy      = reasonStatus(codes.Unavailable, "the server has as many streams as it takes", ReasonBusy, busyDelay)
+	errBusy      = reasonStatus(codes.Unavailable, "the server has reached its maximum number of streams", ReasonBusy, busyDelay)
 	// If these end a stream, delivered but unacknowledged data may be sent again,
 	// so they do not report an end in order.
 	errCutShort = status.Error(codes.Unavailable, "the server shut down before the stream ended")
@@ -90,7 +90,7 @@ func errUnknownRoot(name string) error {
 	if len(name) > longest {
 		name = name[:longest] + "…"
 	}
-	st := status.Newf(codes.Unimplemented, "the server does not take records of root %q", name)
+	st := status.Newf(codes.Unimplemented, "the server does not accept records of root %q", name)
 	return reasonStatus(st.Code(), st.Message(), ReasonUnknownRoot, 0)
 }
 

@@ -205,10 +205,9 @@ func (r *retries) next(cause *Error) time.Duration {
 	return r.delay
 }
 
-// lived takes the age of a stream that has ended, and reports whether it counts as
-// one that worked. If the stream lived no longer than the wait before it, it
-// counts as a failure: a server that accepts streams and ends them immediately
-// must not be retried in a tight loop.
+// lived reports whether a stream that ended at an age counts as a success. A stream
+// that lived no longer than the wait before it counts as a failure: a server that
+// accepts streams and ends them immediately must not be retried in a tight loop.
 func (r *retries) lived(age time.Duration) bool {
 	if age <= max(r.delay, r.config.Backoff.Initial) {
 		return false

@@ -7,8 +7,8 @@ import "github.com/otelstef/stef/stef-pdata/internal/mapping"
 
 // Package stefotlp has the same errors, losses and limits.
 
-// ErrRecord is a record with content that OTLP cannot express. A RecordError
-// wraps it.
+// ErrRecord means that OTLP cannot express the content of a record. A RecordError wraps
+// it.
 var ErrRecord = mapping.ErrRecord
 
 type (

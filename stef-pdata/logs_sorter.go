@@ -43,7 +43,7 @@ type logItem struct {
 	plog.LogRecord
 	event, set uint32
 	list       uint32
-	index      int // in the list
+	index      int // index in the list
 }
 
 // reset drops the numbers of a stream.

@@ -82,7 +82,7 @@ type cutter struct {
 	most    int
 	points  bool // count data points, not metrics
 	batches []otlpfile.Batch
-	count   int // in the last batch
+	count   int // number of items in the last batch
 }
 
 // next reserves space for one more item and reports whether that begins a

@@ -169,8 +169,8 @@ func claims(c *Context, p sweepPlan) *report.Table {
 // untried is the text shown when a setting never wins.
 const untried = "none that was tried"
 
-// crossing returns the shortest round trip at which compression wins, if it
-// wins at all longer ones tried too.
+// crossing returns the shortest measured round trip such that compression wins there
+// and at all longer ones.
 func (c *Context) crossing(p sweepPlan, protocol transport.Protocol, get func(transport.Protocol, time.Duration, transport.Compression) RunFigure) string {
 	from := untried
 	for _, trip := range slices.Backward(p.longTrips) {

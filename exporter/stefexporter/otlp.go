@@ -51,7 +51,7 @@ func (o *otlpSender[B]) send(ctx context.Context, b B, items int, headers metada
 	size := o.signal.Size(b)
 	if most := o.config.Fallback.MaxRequestSizeMiB << 20; size > most {
 		return &failure{reason: dropTooLarge, err: fmt.Errorf("OTLP request of %d bytes, at most %d: "+
-			"lower sending_queue::batch::max_size, or raise otlp_fallback::max_request_size_mib if the peer takes more", size, most)}
+			"lower sending_queue::batch::max_size, or raise otlp_fallback::max_request_size_mib if the peer accepts more", size, most)}
 	}
 	select {
 	case o.slots <- struct{}{}:

@@ -105,7 +105,7 @@ const (
 // opening counts the attempts to open the streams of a lane.
 type opening struct {
 	sender *Sender
-	silent *time.Timer // until the endpoint counts as silent
+	silent *time.Timer // fires when the endpoint counts as silent
 
 	mu       sync.Mutex
 	live     int // number of open streams

@@ -353,7 +353,7 @@ func (f *follower[T]) enter(c candidate, listed map[string]bool) *tail[T] {
 	}
 	file, err := os.Open(c.path)
 	if err != nil {
-		if !errors.Is(err, fs.ErrNotExist) { // the file was renamed in the meantime
+		if !errors.Is(err, fs.ErrNotExist) { // a missing file was renamed in the meantime
 			f.warn(c.key, "open", err)
 		}
 		return nil

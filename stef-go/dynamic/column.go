@@ -24,7 +24,7 @@ const (
 // or bytes in each frame and the state of its codec.
 type column struct {
 	path   string
-	number int // in columns.all
+	number int // index in columns.all
 	typ    *schema.Type
 	// dict names the dictionary of a string, bytes or struct column.
 	dict string

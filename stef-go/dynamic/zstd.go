@@ -19,10 +19,10 @@ const MaxZstdWindow = 8 << 20
 // empty block or the end of a zstd frame.
 const maxCarry = 1 << 10
 
-// inflater decompresses the frames of a stream. One zstd stream continues through
-// them until a frame restarts it. It does not end with a frame, so nothing may be
-// read from the decoder there: the decoder would report the end of the compressed
-// bytes as an error, and keep that error.
+// inflater decompresses the frames of a stream. One zstd stream continues through them
+// until a frame restarts it. The zstd stream does not end with a frame. So nothing may
+// be read from the decoder at the end of a frame: the decoder would report the end of
+// the compressed bytes as an error, and keep that error.
 //
 // spec: #compression
 type inflater struct {

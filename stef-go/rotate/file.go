@@ -100,7 +100,7 @@ func (o *output) create(d disk, dir string, perm fs.FileMode, next func() Name) 
 		}
 		_ = o.file.Close()
 		_ = os.Remove(o.path)
-		err = errors.New("another process took the file")
+		err = errors.New("another process locked or renamed the new file")
 	}
 	return fmt.Errorf("%d names were tried: %w", tries, err)
 }

@@ -122,7 +122,7 @@ func (s *WriteStream) begin(w io.Writer) error {
 // chunk.
 type chunkWriter struct {
 	dst     io.Writer
-	records stef.RecordWriter // dst, if it is one
+	records stef.RecordWriter // dst as a stef.RecordWriter, or nil
 	stream  *WriteStream
 }
 

@@ -123,8 +123,8 @@ func (e *encoder) each(x extent, want uint64, f func(i int, sub extent) error) e
 
 // home is the content of a ResourceX or ScopeX except its items.
 type home struct {
-	container extent // in e.key
-	url       extent // in e.key
+	container extent // range in e.key
+	url       extent // range in e.key
 	items     int    // number of ScopeX or of items
 }
 

@@ -13,12 +13,13 @@ import (
 // Package stefpdata has the same errors, losses and limits.
 
 var (
-	// ErrDamaged is a message, or an item, that is not valid protobuf of its
-	// signal. A WireError or an ItemError wraps it.
+	// ErrDamaged means that a message or an item is not valid protobuf of its signal. A
+	// WireError or an ItemError wraps it.
 	ErrDamaged = mapping.ErrDamaged
-	// ErrID is an id of another length than OTLP allows. An ItemError wraps it.
+	// ErrID means that an id does not have the length that OTLP requires. An ItemError
+	// wraps it.
 	ErrID = mapping.ErrID
-	// ErrRecord is a record with content that OTLP cannot express. A RecordError
+	// ErrRecord means that OTLP cannot express the content of a record. A RecordError
 	// wraps it.
 	ErrRecord = mapping.ErrRecord
 

@@ -94,8 +94,8 @@ func (x *Exporter[B]) Export(ctx context.Context, data B) error {
 	return x.fail(items, err)
 }
 
-// fail counts an export with an error. It is separate because its variables are
-// allocated.
+// fail counts an export with an error. It is a separate function because its local
+// variables escape to the heap.
 func (x *Exporter[B]) fail(items int, err error) error {
 	var left *records.OmittedError
 	if errors.As(err, &left) {

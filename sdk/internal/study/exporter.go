@@ -31,7 +31,7 @@ import (
 
 // The exporters.
 const (
-	None        = "no instrumentation" // the operation alone
+	None        = "no instrumentation" // only the operation, without spans
 	NoOp        = "no-op tracer"
 	Nothing     = "no exporter" // spans are recorded and dropped
 	Stdout      = "stdout"

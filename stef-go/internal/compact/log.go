@@ -8,7 +8,7 @@ import "math/bits"
 // Log is the ids and times of a log record.
 type Log struct {
 	Time, Observed uint64
-	IDs            uint64 // one of the below
+	IDs            uint64 // one of the constants below
 	High, Low      uint64
 	ID             uint64
 }

@@ -18,7 +18,7 @@ const maxResponseRanges = 4096
 type Receiver struct {
 	mark     uint64      // all ids up to it are finished
 	told     uint64      // the last id sent to the sender
-	finished wire.Ranges // above mark
+	finished wire.Ranges // finished ids above mark
 	rejected wire.Ranges // not sent to the sender yet
 }
 

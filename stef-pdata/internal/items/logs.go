@@ -135,7 +135,7 @@ func (s *ObservedSizes) DeltaIsSmaller() bool { return s.delta.size < s.absolute
 // from the previous one are written.
 type differences struct {
 	value, delta uint64
-	size         int // in bits
+	size         int // estimated size in bits
 }
 
 func (d *differences) add(v uint64) {

@@ -10,13 +10,14 @@ import (
 )
 
 var (
-	// ErrRecord is a record with content that OTLP cannot express. A RecordError
+	// ErrRecord means that OTLP cannot express the content of a record. A RecordError
 	// wraps it.
 	ErrRecord = errors.New("OTLP cannot express the record")
-	// ErrDamaged is a message, or an item, that is not valid protobuf of its
-	// signal. An ItemError wraps it.
+	// ErrDamaged means that a message or an item is not valid protobuf of its signal.
+	// An ItemError wraps it.
 	ErrDamaged = errors.New("damaged message")
-	// ErrID is an id of another length than OTLP allows. An ItemError wraps it.
+	// ErrID means that an id does not have the length that OTLP requires. An ItemError
+	// wraps it.
 	ErrID = errors.New("id of wrong length")
 )
 

@@ -229,7 +229,7 @@ type Pairs struct {
 	dst    pcommon.Map
 	layout *layout
 	base   unsafe.Pointer
-	slow   *xpdata.MapBuilder // where the layout is not known
+	slow   *xpdata.MapBuilder // used if the layout is not known
 }
 
 // Begin returns n pairs to fill dst, which is empty.
@@ -257,7 +257,7 @@ func (p *Pairs) At(i int, key string) (v pcommon.Value) {
 	return v
 }
 
-// End ends filling the map.
+// End completes the map.
 func (p *Pairs) End() {
 	if p.layout == nil {
 		p.slow.UnsafeIntoMap(p.dst)

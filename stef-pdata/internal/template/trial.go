@@ -14,7 +14,7 @@ type trial struct {
 	text   int // total size of the bodies
 	params int // part of text: size of the parameters and their references
 	paused int // number of further containers to skip
-	pause  int // how long the last pause was
+	pause  int // length of the last pause in containers
 
 	last  *textShape // shape of the last body
 	links linkList
