@@ -113,6 +113,9 @@ func (c *recorder) run(env *Env, out string) error {
 	if err != nil {
 		return &file.Error{Name: c.listen, Err: err}
 	}
+	if err := registerZstd(); err != nil {
+		return err
+	}
 	g := grpc.NewServer(replay.Options()...)
 	server, err := replay.Register(g, c.take)
 	if err != nil {

@@ -104,6 +104,7 @@ func TestRecordAndReplay(t *testing.T) {
 		require.True(t, maps.Equal(items(logsFile), items(strings.ReplaceAll(out, "{signal}", "logs"))))
 	}
 	f(".json", "--protocol", "otlp")
+	f(".parts.gz", "--protocol", "otlp", "--compression", "zstd")
 	f(".parts.zst", "--protocol", "otlp", "--compression", "none")
 	f(".parts", "--protocol", "stef")
 	f(".pb", "--protocol", "stef", "--compression", "none")
@@ -141,7 +142,7 @@ func TestRecordAndReplayRefuse(t *testing.T) {
 	f(cli.ExitUsage, "FILE is missing", "replay")
 	f(cli.ExitUsage, "must be original, max or a number above 0", "replay", "--rate", "-1", recorded)
 	f(cli.ExitUsage, "--rounds is at least 1", "replay", "--rounds", "0", recorded)
-	f(cli.ExitUsage, "--compression zstd is for --protocol stef", "replay", "--compression", "zstd", recorded)
+	f(cli.ExitUsage, "--compression gzip is for --protocol otlp", "replay", "--protocol", "stef", "--compression", "gzip", recorded)
 	f(cli.ExitIO, "none: open: no such file", "replay", filepath.Join(dir, "none"))
 	f(cli.ExitIO, "connection refused (nothing listens there)\n", "replay", "--retries", "0", "--rate", "max", "--endpoint", "127.0.0.1:1", recorded)
 

@@ -85,7 +85,7 @@ type replayer struct {
 func (c *replayer) define(flags *flag.FlagSet) {
 	flags.StringVar(&c.endpoint, "endpoint", "localhost:4317", "`HOST:PORT` where to send (default: localhost:4317)")
 	choice(flags, "protocol", "what the endpoint understands (default: otlp)", &c.protocol, []string{"otlp", "stef"}, []string{"otlp", "stef"})
-	choice(flags, "compression", "compression on the wire: gzip for otlp, zstd for stef\n(default: gzip for otlp, zstd for stef)",
+	choice(flags, "compression", "compression on the wire; not gzip for stef\n(default: gzip for otlp, zstd for stef)",
 		&c.compression, []string{"none", "gzip", "zstd"}, []string{"none", "gzip", "zstd"})
 	flags.BoolVar(&c.tls, "tls", false, "use TLS, with the certificate authorities of the system")
 	flags.StringVar(&c.ca, "ca", "", "`FILE.pem` use TLS, with these certificate authorities")
@@ -217,11 +217,11 @@ func plainly(err error) error {
 
 func (c *replayer) connect() (*grpc.ClientConn, *replay.Sender, error) {
 	c.protocol = orDefault(c.protocol, "otlp")
-	switch {
-	case c.protocol == "otlp" && c.compression == "zstd":
-		return nil, nil, usagef("--compression zstd is for --protocol stef")
-	case c.protocol == "stef" && c.compression == "gzip":
+	if c.protocol == "stef" && c.compression == "gzip" {
 		return nil, nil, usagef("--compression gzip is for --protocol otlp")
+	}
+	if err := registerZstd(); err != nil {
+		return nil, nil, err
 	}
 	creds := insecure.NewCredentials()
 	if c.tls || c.ca != "" {
