@@ -15,6 +15,7 @@ import (
 	"flag"
 	"fmt"
 	"hash/fnv"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -85,11 +86,17 @@ func Large(tb testing.TB) []Ref {
 		require.NoError(tb, err)
 		slices.Sort(paths)
 		for _, path := range paths {
-			name, _, _ := strings.Cut(filepath.Base(path), "-otel")
-			refs = append(refs, Ref{name, s.signal, false, func(tb testing.TB) [][]byte { return teltest.Parts(tb, path) }})
+			refs = append(refs, Ref{setName(path), s.signal, false, func(tb testing.TB) [][]byte { return teltest.Parts(tb, path) }})
 		}
 	}
 	return refs
+}
+
+// setName is the name of a set in a file such as shop-otelmetrics.zst or
+// mine.parts.zst.
+func setName(path string) string {
+	name, _, _ := strings.Cut(strings.TrimSuffix(filepath.Base(path), ".zst"), "-otel")
+	return strings.TrimSuffix(strings.TrimSuffix(name, ".parts"), ".otlp")
 }
 
 // Recorded returns the recordings of the repository that are long enough for a
@@ -173,7 +180,7 @@ func (r Ref) Load(tb testing.TB) *Set {
 	set := &Set{Ref: r}
 	for _, part := range r.parts(tb) {
 		b, err := Unmarshal(r.Signal, part)
-		require.NoError(tb, err)
+		require.NoError(tb, err, "%s: the file holds other data than OTLP %s, each message after its length", r.Title(), r.Signal)
 		set.Parts = append(set.Parts, b)
 		set.Items += b.Items()
 		set.Bytes += int64(len(part))
@@ -213,6 +220,8 @@ func Line(refs []Ref) string {
 	line := "recordings of the repository: " + strings.Join(recorded, ", ")
 	if len(large) > 0 {
 		line += "; large real sets, which are not in the repository: " + strings.Join(large, ", ")
+	} else if dir := os.Getenv("STEF_DATA"); dir != "" {
+		line += "; STEF_DATA is " + dir + ", in which no metrics/*.zst, traces/*.zst or logs/*.zst were found"
 	} else {
 		line += "; the large real sets are not here (STEF_DATA names their folder)"
 	}

@@ -4,6 +4,8 @@
 package dataset
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -78,4 +80,21 @@ func TestHead(t *testing.T) {
 		require.Equal(t, units, head.Items)
 	}
 	require.Equal(t, set.Parts[0], set.Head(1000).Parts[0])
+}
+
+func TestOwnSets(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("STEF_DATA", dir)
+	require.Contains(t, Line(Refs(t)), "STEF_DATA is "+dir+", in which no metrics/*.zst")
+	for _, name := range []string{"mine.parts.zst", "mine.zst", "yours-otelmetrics.zst", "shop.otlp.zst", "ignored.stef"} {
+		path := filepath.Join(dir, "metrics", name)
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		require.NoError(t, os.WriteFile(path, nil, 0o600))
+	}
+	var names []string
+	for _, ref := range Large(t) {
+		names = append(names, ref.Title())
+	}
+	require.Equal(t, []string{"mine metrics", "mine metrics", "shop metrics", "yours metrics"}, names)
+	require.NotContains(t, Line(Refs(t)), "STEF_DATA is")
 }

@@ -17,16 +17,30 @@ import (
 
 	"github.com/otelstef/stef/benchmarks/dataset"
 	"github.com/otelstef/stef/internal/otlpfile"
+	"github.com/otelstef/stef/internal/signal"
 	"github.com/otelstef/stef/internal/teltest/canon"
 )
 
 // only selects variants, for heap profiles, which have no labels.
 var only = flag.String("variants", "", "measure the variants whose names contain this")
 
+var schema = flag.String("schema", "", "stef::schema of the exporter: compact (default), full")
+
 var results Results
 
 func TestMain(m *testing.M) {
+	flag.Parse()
+	streamSchema = signal.Schema(*schema)
+	if err := streamSchema.Validate(); *schema != "" && err != nil {
+		fmt.Fprintln(os.Stderr, "-schema:", err)
+		os.Exit(2)
+	}
 	code := dataset.Main(m)
+	bench := flag.Lookup("test.bench").Value.String()
+	if len(results.all) == 0 && strings.Contains(bench, "Pair") {
+		fmt.Fprintf(os.Stderr, "-bench %s matches no set. Names have this form: Pair/set=node/signal=metrics/age=steady\n", bench)
+		code = max(code, 1)
+	}
 	if len(results.all) > 0 && *only == "" {
 		fmt.Printf("\n%s\n\n", Note())
 		_ = results.Table().WriteMarkdown(os.Stdout)

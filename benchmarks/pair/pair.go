@@ -25,6 +25,7 @@ import (
 
 	"github.com/otelstef/stef/exporter/stefexporter"
 	"github.com/otelstef/stef/internal/otlpfile"
+	"github.com/otelstef/stef/internal/signal"
 	"github.com/otelstef/stef/receiver/stefreceiver"
 )
 
@@ -44,6 +45,9 @@ var (
 	Variants = []Variant{STEF, OTLP, OTLPGzip}
 )
 
+// streamSchema replaces the default of stef::schema, unless it is empty.
+var streamSchema signal.Schema
+
 // senders is the number of batches in flight. The queue has the same number of
 // consumers.
 const senders = 16
@@ -61,6 +65,9 @@ func (v Variant) exporterConfig(address string) *stefexporter.Config {
 	c.TimeoutConfig.Timeout = time.Minute
 	c.Protocol = v.protocol
 	c.Stef.Compression = v.compression
+	if streamSchema != "" {
+		c.Stef.Schema = streamSchema
+	}
 	c.Fallback.Compression = v.compression
 	c.Fallback.MaxConcurrentRequests = senders
 	return c
