@@ -130,7 +130,7 @@ cross: ## Compile and vet for other platforms (CROSS=os/arch...); run the core's
 vulncheck: ## Look for known vulnerabilities in what the code calls (VULNDB=URL of the database)
 	$(call each,$(MODULES),$(TOOL) govulncheck $(if $(VULNDB),-db $(VULNDB)) ./...)
 
-licences: ## List the licence of each module that the code is built from; fail for an unknown one
+licences: ## List the licences of each module that the released modules are built from; fail for an unknown one
 	@tools/licences.sh
 
 # What mdatagen makes of the metadata of a component.

@@ -2,31 +2,37 @@
 # Copyright The Otel/STEF Authors
 # SPDX-License-Identifier: Apache-2.0
 
-# Prints the licence of each module that the programs and packages of the module
-# in this folder are built from. Fails where a module has no licence file, or one
-# that is not in the list below. MPL-2.0 covers the files of a module alone, so that
-# a module used unchanged is fine.
+# Prints the licences of each module that the programs and packages of the released
+# modules are built from. Arguments are other folders of modules. Some modules have
+# parts under several licences: their file names the parts. Fails where a module has no
+# licence file, or none that is in the list below. MPL-2.0 covers the files of a module
+# alone, so that a module used unchanged is fine.
 set -euo pipefail
+cd "$(dirname "$0")/.."
 
-kind() {
-  if grep -q 'Apache License' "$1"; then echo Apache-2.0
-  elif grep -q 'Mozilla Public License' "$1"; then echo MPL-2.0
-  elif grep -qi 'permission is hereby granted, free of charge' "$1"; then echo MIT
-  elif grep -q 'Permission to use, copy, modify, and' "$1"; then echo ISC
-  elif grep -q 'Neither the name' "$1"; then echo BSD-3-Clause
-  elif grep -q 'Redistribution and use in source and binary forms' "$1"; then echo BSD-2-Clause
-  else echo unknown
-  fi
+kinds() {
+  grep -q 'Neither the name' "$1" && echo BSD-3-Clause
+  grep -q 'Redistribution and use in source and binary forms' "$1" && ! grep -q 'Neither the name' "$1" && echo BSD-2-Clause
+  grep -qi 'permission is hereby granted, free of charge' "$1" && echo MIT
+  grep -q 'Permission to use, copy, modify, and' "$1" && echo ISC
+  grep -q 'Mozilla Public License' "$1" && echo MPL-2.0
+  grep -q 'Apache License' "$1" && echo Apache-2.0
+  return 0
+}
+
+dependencies() {
+  for folder in "$@"; do
+    (cd "$folder" && go list -deps -f '{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}} {{.Dir}}{{end}}{{end}}' ./...)
+  done | grep -v '^github.com/otelstef/stef' | sort -u
 }
 
 bad=0
+all=$(dependencies "${@:-.}" $([ $# -gt 0 ] || echo lake cmd/stef sdk extension/stefencodingextension))
 while read -r path version dir; do
-  file=$(find "$dir" -maxdepth 1 -iname 'licen[sc]e*' -o -maxdepth 1 -iname 'copying*' | sort | head -n 1)
-  licence=none
-  [ -z "$file" ] || licence=$(kind "$file")
-  case $licence in none | unknown) bad=$((bad + 1)) licence="$licence !" ;; esac
-  printf '%-14s %s %s\n' "$licence" "$path" "$version"
-done < <(go list -deps -f '{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}} {{.Dir}}{{end}}{{end}}' ./... | sort -u)
+  licence=$(find "$dir" -maxdepth 1 \( -iname 'licen[sc]e*' -o -iname 'copying*' \) | sort | while read -r file; do kinds "$file"; done | sort -u | paste -sd+)
+  [ -n "$licence" ] || { bad=$((bad + 1)) licence='none or unknown !'; }
+  printf '%-24s %s %s\n' "$licence" "$path" "$version"
+done <<<"$all"
 if [ "$bad" -gt 0 ]; then
   printf '%d modules need a look\n' "$bad" >&2
   exit 1
