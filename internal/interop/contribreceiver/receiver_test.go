@@ -23,6 +23,7 @@ import (
 
 	"github.com/open-telemetry/opentelemetry-collector-contrib/receiver/stefreceiver"
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/component/componenttest"
 	"go.opentelemetry.io/collector/confmap"
 	"go.opentelemetry.io/collector/consumer"
@@ -30,6 +31,8 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/pdata/pmetric/pmetricotlp"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+	"go.opentelemetry.io/collector/pdata/ptrace/ptraceotlp"
 	"go.opentelemetry.io/collector/receiver/receivertest"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
@@ -137,7 +140,6 @@ receivers:
 exporters:
   stef:
     endpoint: %s
-    protocol: stef
     tls: {insecure: true}
     retry_on_failure: {initial_interval: 100ms, max_elapsed_time: 0s}
 service:
@@ -147,6 +149,7 @@ service:
       readers: [{pull: {exporter: {prometheus: {host: 127.0.0.1, port: %s}}}}]
   pipelines:
     metrics: {receivers: [otlp], exporters: [stef]}
+    traces: {receivers: [otlp], exporters: [stef]}
 `
 
 // agent is a Collector of this repository.
@@ -262,6 +265,32 @@ func TestTransient(t *testing.T) {
 		missing, _ := s.missing(batches * points)
 		return missing == 0
 	}, 60*time.Second, 20*time.Millisecond)
+}
+
+// TestOtherSignals pins what becomes of other signals than metrics. This version of
+// the receiver has neither STEF nor OTLP for them, so our exporter drops and counts
+// them, and metrics go on.
+func TestOtherSignals(t *testing.T) {
+	factory := stefreceiver.NewFactory()
+	require.Equal(t, component.StabilityLevelUndefined, factory.TracesStability())
+	require.Equal(t, component.StabilityLevelUndefined, factory.LogsStability())
+	address := freeAddress(t)
+	s := &sink{counts: map[int64]int{}}
+	a := startAgent(t, address)
+	contrib(t, address, s)
+	conn, err := grpc.NewClient(a.entry, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	require.NoError(t, err)
+	defer conn.Close()
+	td := ptrace.NewTraces()
+	td.ResourceSpans().AppendEmpty().ScopeSpans().AppendEmpty().Spans().AppendEmpty().SetName("one")
+	_, err = ptraceotlp.NewGRPCClient(conn).Export(t.Context(), ptraceotlp.NewExportRequestFromTraces(td), grpc.WaitForReady(true))
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { return a.sum(t, "otelcol_exporter_stef_dropped_items") == 1 }, 30*time.Second, 50*time.Millisecond)
+	a.send(t)
+	require.Eventually(t, func() bool {
+		missing, _ := s.missing(batches * points)
+		return missing == 0
+	}, 30*time.Second, 20*time.Millisecond)
 }
 
 // childEnv holds the address at which a child process of the tests receives.
