@@ -228,3 +228,31 @@ func TestWorkflows(t *testing.T) {
 	}
 	require.Greater(t, n, 5)
 }
+
+// TestFactsOfMetrics checks that the metrics that the pages name exist. The changelog
+// also names those that were renamed.
+func TestFactsOfMetrics(t *testing.T) {
+	root := teltest.Root(t)
+	metric := regexp.MustCompile(`(?:exporter|receiver|extension)_stef(?:file|_encoding)?_[a-z_]+`)
+	known := map[string]bool{}
+	all := pages(t, root)
+	for _, page := range all {
+		if filepath.Base(page) == "documentation.md" {
+			for _, m := range regexp.MustCompile(`(?m)^### otelcol_([a-z_]+)$`).FindAllStringSubmatch(read(t, root, page), -1) {
+				known[m[1]] = true
+			}
+		}
+	}
+	require.Greater(t, len(known), 40)
+	n := 0
+	for _, page := range all {
+		if page == "CHANGELOG.md" {
+			continue
+		}
+		for _, name := range metric.FindAllString(read(t, root, page), -1) {
+			n++
+			require.True(t, known[strings.TrimSuffix(name, "_bucket")], "%s: no metric %s", page, name)
+		}
+	}
+	require.Greater(t, n, len(known))
+}
