@@ -4,34 +4,56 @@
 
 # Runs every fuzz target of every module, one after another. Arguments are flags
 # of go test: fuzz.sh -fuzztime 10s. The targets are found by listing the tests of
-# every package that has some, so a new target needs no entry anywhere. Each
-# package is built once, instrumented, for all of its targets; new inputs go where
+# every package that has some, so a new target needs no entry anywhere. The packages
+# of a module are built together, once for all of their targets; new inputs go where
 # go test -fuzz puts them. Inputs are minimized for a short time only: whole
 # streams are large, and all time could go into that.
+#
+# With a time, the packages are instrumented: coverage guides the search. With a count
+# of inputs, such as -fuzztime 100x, which is a quick check, they are built as for go
+# test. So few inputs find no new coverage, and the instrumentation compiles all
+# packages again.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 flags=()
+build=(-vet=off -fuzz '^Fuzz')
+before=
 for a in "$@"; do
   case $a in -*) flags+=("-test.${a#-}") ;; *) flags+=("$a") ;; esac
+  if [[ ${before#-} = -fuzztime && $a = *x || $a = -*fuzztime=*x ]]; then build=(-vet=off); fi
+  before=-$a
 done
 built=$(mktemp -d)
 trap 'rm -rf "$built"' EXIT
 cache=$(go env GOCACHE)/fuzz
 
-found=0
+# The packages with targets, by module.
+declare -A packages
 while IFS= read -r dir; do
-  # -o alone does not write anything for a package that does not build: the
-  # command fails, and the script with it.
-  (cd "$dir" && go test -c -vet=off -fuzz '^Fuzz' -o "$built/fuzz.test" .)
-  package=$(cd "$dir" && go list .)
-  # "|| true" is for grep alone.
-  listing=$(cd "$dir" && "$built/fuzz.test" -test.list '^Fuzz')
-  for target in $(grep '^Fuzz' <<<"$listing" || true); do
-    printf '== %s %s\n' "$dir" "$target"
-    (cd "$dir" && "$built/fuzz.test" -test.paniconexit0 -test.run '^$' -test.fuzz "^$target\$" \
-      -test.fuzzcachedir "$cache/$package" -test.fuzzminimizetime 10x "${flags[@]}")
-    found=$((found + 1))
-  done
+  module=$dir
+  until [ -f "$module/go.mod" ]; do module=$(dirname "$module"); done
+  packages[$module]+=" .${dir#"$module"}"
 done < <(grep -rl --include='*_test.go' '^func Fuzz' . | xargs -r -n 1 dirname | sort -u)
+
+found=0
+for module in "${!packages[@]}"; do
+  # One program of each package, named after its folder; go fails if two have one name.
+  out=$(mktemp -d "$built/XXXXXX")
+  # shellcheck disable=SC2086 # the packages are words
+  (cd "$module" && go test -c "${build[@]}" -o "$out/" ${packages[$module]})
+  for package in ${packages[$module]}; do
+    dir=$module/$package
+    path=$(cd "$dir" && go list .)
+    program=$out/$(basename "$path").test
+    # "|| true" is for grep alone.
+    listing=$(cd "$dir" && "$program" -test.list '^Fuzz')
+    for target in $(grep '^Fuzz' <<<"$listing" || true); do
+      printf '== %s %s\n' "$path" "$target"
+      (cd "$dir" && "$program" -test.paniconexit0 -test.run '^$' -test.fuzz "^$target\$" \
+        -test.fuzzcachedir "$cache/$path" -test.fuzzminimizetime 10x "${flags[@]}")
+      found=$((found + 1))
+    done
+  done
+done
 printf '%d fuzz targets\n' "$found"

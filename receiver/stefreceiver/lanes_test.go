@@ -55,7 +55,7 @@ func (a *siege) attack(t testing.TB, ctx context.Context, conn *grpc.ClientConn)
 	for _, chunk := range a.chunks {
 		p.data(chunk, true)
 	}
-	for p.acked < 8000 {
+	for p.acked < attributesRecords() {
 		if _, ok := p.receive(); !ok {
 			return
 		}
@@ -87,17 +87,23 @@ func latency(t testing.TB, hostile *siege) (median, p99 time.Duration) {
 	}
 	s := metricKind.mustOpen(t, r.dial())
 	var took []time.Duration
-	for range 200 {
+	batches := 400
+	if testing.Short() {
+		batches = 100 // latency does not matter
+	}
+	for range batches {
 		begin := time.Now()
 		require.NoError(t, s.deliver(points(100)))
 		took = append(took, time.Since(begin))
-		time.Sleep(5 * time.Millisecond)
+		time.Sleep(2 * time.Millisecond)
 	}
 	slices.Sort(took)
 	return took[len(took)/2], took[len(took)*99/100]
 }
 
-// TestHonestBesideHostile: honest clients keep their latency.
+// TestHonestBesideHostile: beside an attack the p99 of an honest client is at most three
+// times that without the attack, or three times the default of ack_interval if that is
+// more: alone, a client on an idle machine does not wait for the interval.
 func TestHonestBesideHostile(t *testing.T) {
 	text, attributes := sharedTextAttack(t), attributesAttack(t)
 	for _, hostile := range []siege{
@@ -110,9 +116,6 @@ func TestHonestBesideHostile(t *testing.T) {
 		t.Run(hostile.name, func(t *testing.T) {
 			// Other processes of the machine delay both. So the quieter of some
 			// measurements counts.
-			// Alone, an honest client does not wait for the interval; beside an attack,
-			// some of its batches may.
-			const constant = 10 * time.Millisecond
 			for attempt := 1; ; attempt++ {
 				median, p99 := latency(t, nil)
 				besideMedian, besideP99 := latency(t, &hostile)
@@ -120,10 +123,10 @@ func TestHonestBesideHostile(t *testing.T) {
 					median, p99, besideMedian, besideP99, float64(besideP99)/float64(p99))
 				// Every batch was acknowledged, or latency would have failed. The race
 				// detector, which runs with -short, slows decoding down many times.
-				if testing.Short() || besideP99 <= 3*max(p99, ackInterval)+constant {
+				if testing.Short() || besideP99 <= 3*max(p99, ackInterval) {
 					return
 				}
-				require.Less(t, attempt, 4, "p99 %v beside an attack, %v alone", besideP99, p99)
+				require.Less(t, attempt, 6, "p99 %v beside an attack, %v alone", besideP99, p99)
 			}
 		})
 	}

@@ -68,7 +68,16 @@ func sharedTextAttack(t testing.TB) chunkList {
 	})
 }
 
-// attributesAttack has 1,000 attributes in 8,000 records.
+// attributesRecords is how many records attributesAttack has: 8,000. The race detector,
+// with which tests are short, slows decoding down many times.
+func attributesRecords() uint64 {
+	if testing.Short() {
+		return 500
+	}
+	return 8000
+}
+
+// attributesAttack has 1,000 attributes in each record.
 func attributesAttack(t testing.TB) chunkList {
 	return attack(t, 1, func(_ int, w *otelstef.MetricsWriter) {
 		attrs := pointOf(w, 0).Attributes()
@@ -77,7 +86,7 @@ func attributesAttack(t testing.TB) chunkList {
 			attrs.SetKey(k, "")
 			attrs.Value(k).SetInt64(0)
 		}
-		for range 8000 {
+		for range attributesRecords() {
 			require.NoError(t, w.Write())
 		}
 	})
@@ -178,6 +187,7 @@ const (
 
 // TestSharedText: a batch is bounded by its size as OTLP, not by its memory.
 func TestSharedText(t *testing.T) {
+	notShort(t)
 	const records = 8192
 	chunks := sharedTextAttack(t)
 	var largest, got atomic.Int64
@@ -211,18 +221,21 @@ func TestManyAttributes(t *testing.T) {
 		time.Sleep(100 * time.Millisecond)
 		return nil
 	})})
-	heap := peakHeap(func() { launch(t, r, 24, chunks, 8000, 3*time.Second) })
+	heap := peakHeap(func() { launch(t, r, 24, chunks, attributesRecords(), 3*time.Second) })
 	t.Logf("heap %d MiB", heap/mib)
 	require.Less(t, heap, int64(768*mib))
 }
 
 // TestDictionariesTogether: the dictionaries of all streams have a common bound.
 func TestDictionariesTogether(t *testing.T) {
-	chunks := dictionaryAttack(t)
+	chunks, streams := dictionaryAttack(t), 24
+	if testing.Short() {
+		streams = 6 // which exceed the bound, too
+	}
 	r := startRig(t, testConfig(patient), sinks{metrics: acting(t, func(context.Context, pmetric.Metrics) error { return nil })})
 	var heap int64
 	peak := peakHeap(func() {
-		launch(t, r, 24, chunks, 150, 20*time.Second)
+		launch(t, r, streams, chunks, 150, 20*time.Second)
 		runtime.GC()
 		var stats runtime.MemStats
 		runtime.ReadMemStats(&stats)
@@ -235,6 +248,7 @@ func TestDictionariesTogether(t *testing.T) {
 
 // TestHiddenMemory: what a stream keeps counts although it is not part of a batch.
 func TestHiddenMemory(t *testing.T) {
+	notShort(t)
 	chunks := hiddenAttack(t)
 	r := startRig(t, testConfig(patient), sinks{metrics: acting(t, func(context.Context, pmetric.Metrics) error { return nil })})
 	heap := peakHeap(func() { launch(t, r, 1, chunks, 2*hiddenValues, time.Minute) })
@@ -260,7 +274,7 @@ func TestManySmallStreams(t *testing.T) {
 		opened[i] = rawOpen(t, r, "Metrics")
 	}
 	var group sync.WaitGroup
-	group.Go(func() { launch(t, r, 8, busy, 8000, 2*time.Second) })
+	group.Go(func() { launch(t, r, 8, busy, attributesRecords(), 2*time.Second) })
 	refused := map[codes.Code]int{}
 	var mu sync.Mutex
 	for _, p := range opened {

@@ -34,6 +34,7 @@ func heap() int64 {
 // README.md states how much memory telemetry uses for each byte that admission
 // counts. This test checks it with the recordings of this repository.
 func TestMemoryOfBatches(t *testing.T) {
+	notShort(t)
 	t.Run("traces", func(t *testing.T) {
 		testMemory(t, signal.Traces, fixtures.Traces(), func(dst *bytes.Buffer, td ptrace.Traces) error {
 			w, err := otelstef.NewSpansWriter(dst, stef.WithCompression(stef.Zstd))

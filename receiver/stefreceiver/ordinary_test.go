@@ -20,6 +20,7 @@ import (
 // form, never make a client expensive. README.md states the largest ratio of telemetry
 // to bytes of the wire.
 func TestOrdinaryTelemetryIsCheap(t *testing.T) {
+	notShort(t)
 	for _, recording := range recordings.All() {
 		parts, err := recording.Parts()
 		require.NoError(t, err)

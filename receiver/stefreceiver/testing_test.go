@@ -32,6 +32,15 @@ import (
 	"github.com/otelstef/stef/receiver/stefreceiver/internal/metadata"
 )
 
+// notShort skips a test of sizes and counts, in which one goroutine works at a time. With
+// -short, as for the race detector, it would take long and show nothing new.
+func notShort(t testing.TB) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("SKIPPED with -short: nothing in this test is concurrent")
+	}
+}
+
 // testConfig is the default configuration, except for a free port and no waiting.
 func testConfig(changes ...func(*Config)) *Config {
 	c := createDefaultConfig().(*Config)
