@@ -36,13 +36,14 @@ type Level uint8
 
 // The levels, as of github.com/klauspost/compress/zstd.
 const (
-	// LevelFastest is the least work.
+	// LevelFastest needs the least CPU time.
 	LevelFastest Level = iota + 1
 	// LevelDefault is the default.
 	LevelDefault
-	// LevelBetter is about half again the work for a few per cent of bytes.
+	// LevelBetter saves 0.5 to 3.5 % of the bytes for up to a quarter more CPU time
+	// than LevelDefault: docs/compact-form.md has the measurements.
 	LevelBetter
-	// LevelBest is several times the work, for files.
+	// LevelBest needs up to 3.1 times the CPU time of LevelDefault. Use it for files.
 	LevelBest
 )
 

@@ -169,7 +169,7 @@ type Templates string
 
 // The choices.
 const (
-	// TemplatesAuto splits them in compressed streams.
+	// TemplatesAuto splits text bodies in compressed streams.
 	TemplatesAuto Templates = "auto"
 	// TemplatesOn splits them in every stream.
 	TemplatesOn Templates = "on"

@@ -135,7 +135,7 @@ func (r *BitReader) readSlow(n uint) uint64 {
 	}
 	high := r.acc &^ (^uint64(0) << r.avail)
 	if need > have {
-		// If the number begins in the data, those bits must be zero too: the value
+		// If the number begins in the data, its bits there must be zero, too: the value
 		// of the missing bits is unknown.
 		if need-have > r.slack || high|word != 0 {
 			r.acc, r.avail = 0, 0

@@ -19,7 +19,7 @@ type TextIndex struct {
 	//	| 32 bits: hash | 32 bits: number, counted from 1 |     0 is free
 	slots   []uint64
 	entries []textEntry // indexed by number
-	text    []byte      // the texts that are long
+	text    []byte      // the long texts
 }
 
 type textEntry struct {

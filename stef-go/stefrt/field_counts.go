@@ -15,10 +15,10 @@ import (
 //
 // spec: #evolution
 type FieldCounts struct {
-	wire  schema.WireSchema // nil: all fields of everything
+	wire  schema.WireSchema // nil: all fields of all types
 	next  int
 	known map[string]int
-	own   schema.WireSchema // what was assigned
+	own   schema.WireSchema // the assigned counts, in wire order
 	err   error
 }
 

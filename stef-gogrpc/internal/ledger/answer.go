@@ -12,7 +12,7 @@ import (
 // Answer is what is known about a range of records.
 type Answer struct {
 	Acknowledged uint64         // records from the start that are acknowledged or bad
-	Rejected     []wire.IDRange // relative to the range, from 1
+	Rejected     []wire.IDRange // positions in the range, counted from 1
 	Bad          uint64         // number of records in Rejected
 	Whole        bool           // every record is answered
 }
