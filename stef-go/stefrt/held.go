@@ -95,7 +95,7 @@ type sizeWalk struct {
 // pieceBytes is the size of the pieces that texts share.
 const pieceBytes = 16 << 10
 
-// walk adds what the value at an address refers to.
+// walk adds the memory that the value at an address refers to.
 func (w *sizeWalk) walk(s *shape, at unsafe.Pointer) {
 	switch s.kind {
 	case reflect.Pointer:

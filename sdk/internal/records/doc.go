@@ -9,9 +9,10 @@
 // attribute sets, which the SDK never changes; maxContainers and maxSets bound their
 // number.
 //
-// The mapping is that of the OTLP exporters of the SDK, with two differences. The trace
-// state of a link is written; the OTLP exporters drop it. Metrics without points are
-// not written, because a record is a point. The tests compare every field.
+// The mapping is that of the OTLP exporters of the SDK, with three differences. The
+// trace state of a link is written; the OTLP exporters drop it. Resources that differ
+// only in their schema URL are not merged. Metrics without points are not written,
+// because a record is a point. The tests compare every field.
 //
 // # Limits
 //

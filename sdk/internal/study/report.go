@@ -183,7 +183,7 @@ func (s *Study) others() {
 // overload measures how many spans are lost if they are created as fast as possible.
 func (s *Study) overload() {
 	runs := int(s.Batch.Seconds() * 200_000)
-	s.line("\n## Overload\n\n%d spans of scenario 7 as fast as possible, with the batch processor as it is: a queue of 2048 spans, batches of 512. A full queue drops spans.\n", runs)
+	s.line("\n## Overload\n\n%d spans of scenario 7 as fast as possible, with the defaults of the batch processor: a queue of 2048 spans, batches of 512. A full queue drops spans.\n", runs)
 	s.line("| exporter | spans a second made | lost | delivered a second |\n|---|--:|--:|--:|")
 	for _, x := range []string{Nothing, Stdout, OTLP, OTLPHTTP, STEF, File, OTLPDelayed, STEFDelayed} {
 		r := s.Spans(Config{Exporter: x, Scenario: Scenarios[6], Batch: true, Runs: runs, To: s.To})
