@@ -311,7 +311,7 @@ func (p *plan) printMultimapShared(pr *printer, n string, k, v part) {
 	pr.P("m.node.SetModified(mask)")
 	pr.P("return mask != 0\n}")
 	pr.P("")
-	pr.P("func (m *%s) hash(h *stefrt.Hash) {", n)
+	pr.P("func (m *%s) hash(h *codec.Hash) {", n)
 	pr.P("h.Uint64(uint64(len(m.pairs)))")
 	pr.P("for _, p := range m.pairs {\n%s\n%s\n}\n}", hash(k.t, "p.key"), hash(v.t, "p.value"))
 	pr.P("")

@@ -364,7 +364,7 @@ func (p *plan) printOneofShared(pr *printer, n string, fields []*field) {
 	})
 	pr.P("return true\n}")
 	pr.P("")
-	pr.P("func (v *%s) hash(h *stefrt.Hash) {", n)
+	pr.P("func (v *%s) hash(h *codec.Hash) {", n)
 	pr.P("h.Uint64(uint64(v.typ))")
 	num, _, _ := slotsOf(fields)
 	eachChoice(pr, "v.typ", fields, func(f *field) string {

@@ -256,7 +256,7 @@ func (p *plan) printStructShared(pr *printer, s *schema.Struct, fields []*field)
 	pr.P("return mask != 0\n}")
 
 	pr.P("")
-	pr.P("func (s *%s) hash(h *stefrt.Hash) {", s.Name)
+	pr.P("func (s *%s) hash(h *codec.Hash) {", s.Name)
 	if optionalMask(fields) != "0" {
 		pr.P("h.Uint64(s.present)")
 	}

@@ -94,7 +94,7 @@ func (x *TextIndex) resolve(texts []Text, base, none Ref) {
 		case n > 0:
 			a = uint64(t.Text[0]) | uint64(t.Text[n>>1])<<8 | uint64(t.Text[n-1])<<16
 		}
-		hash := hashWords(a, b, n)
+		hash := uint32(hashWords(a, b, n))
 		t.Ref = none
 		for at := int(hash) & (len(slots) - 1); uint(at) < uint(len(slots)); at = (at + 1) & (len(slots) - 1) {
 			slot := slots[at]
@@ -140,7 +140,7 @@ func (x *TextIndex) find(v string) (number, hash uint32, ok bool) {
 		return x.findLong(v)
 	}
 	a, b := Words(v)
-	hash = hashWords(a, b, len(v))
+	hash = uint32(hashWords(a, b, len(v)))
 	slots := x.slots
 	for at := int(hash) & (len(slots) - 1); uint(at) < uint(len(slots)); at = (at + 1) & (len(slots) - 1) {
 		slot := slots[at]
@@ -178,7 +178,7 @@ func (x *TextIndex) is(number uint32, v string) bool {
 
 // findLong is find for texts of more than shortText bytes.
 func (x *TextIndex) findLong(v string) (number, hash uint32, ok bool) {
-	hash = hashLong(v)
+	hash = uint32(hashLong(v))
 	mask := uint32(len(x.slots) - 1)
 	for at := hash & mask; uint(at) < uint(len(x.slots)) && x.slots[at] != 0; at = (at + 1) & mask {
 		slot := x.slots[at]

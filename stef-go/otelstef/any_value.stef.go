@@ -404,7 +404,7 @@ func (v *AnyValue) markDiff(held *AnyValue) bool {
 	return true
 }
 
-func (v *AnyValue) hash(h *stefrt.Hash) {
+func (v *AnyValue) hash(h *codec.Hash) {
 	h.Uint64(uint64(v.typ))
 	switch v.typ {
 	case AnyValueTypeString:

@@ -295,7 +295,7 @@ func (m *Attributes) markDiff(held *Attributes) bool {
 	return mask != 0
 }
 
-func (m *Attributes) hash(h *stefrt.Hash) {
+func (m *Attributes) hash(h *codec.Hash) {
 	h.Uint64(uint64(len(m.pairs)))
 	for _, p := range m.pairs {
 		h.String(p.key)

@@ -141,7 +141,7 @@ func (s *EntityRef) markDiff(held *EntityRef) bool {
 	return mask != 0
 }
 
-func (s *EntityRef) hash(h *stefrt.Hash) {
+func (s *EntityRef) hash(h *codec.Hash) {
 	h.String(s.schemaURL)
 	h.String(s.typeField)
 	s.idKeys.Hash(h)

@@ -273,7 +273,7 @@ func (m *KeyValueList) markDiff(held *KeyValueList) bool {
 	return mask != 0
 }
 
-func (m *KeyValueList) hash(h *stefrt.Hash) {
+func (m *KeyValueList) hash(h *codec.Hash) {
 	h.Uint64(uint64(len(m.pairs)))
 	for _, p := range m.pairs {
 		h.String(p.key)

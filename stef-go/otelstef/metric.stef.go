@@ -6,6 +6,7 @@
 package otelstef
 
 import (
+	"github.com/otelstef/stef/stef-go/codec"
 	"github.com/otelstef/stef/stef-go/list"
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
@@ -245,7 +246,7 @@ func (s *Metric) markDiff(held *Metric) bool {
 	return mask != 0
 }
 
-func (s *Metric) hash(h *stefrt.Hash) {
+func (s *Metric) hash(h *codec.Hash) {
 	h.String(s.name)
 	h.String(s.description)
 	h.String(s.unit)

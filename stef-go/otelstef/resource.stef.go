@@ -175,7 +175,7 @@ func (s *Resource) markDiff(held *Resource) bool {
 	return mask != 0
 }
 
-func (s *Resource) hash(h *stefrt.Hash) {
+func (s *Resource) hash(h *codec.Hash) {
 	h.String(s.schemaURL)
 	s.attributes.hash(h)
 	h.Uint64(s.droppedAttributesCount)

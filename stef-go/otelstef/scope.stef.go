@@ -199,7 +199,7 @@ func (s *Scope) markDiff(held *Scope) bool {
 	return mask != 0
 }
 
-func (s *Scope) hash(h *stefrt.Hash) {
+func (s *Scope) hash(h *codec.Hash) {
 	h.String(s.name)
 	h.String(s.version)
 	h.String(s.schemaURL)

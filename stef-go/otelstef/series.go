@@ -4,11 +4,11 @@
 package otelstef
 
 import (
-	"hash/maphash"
 	"math/bits"
 	"strings"
 	"unsafe"
 
+	"github.com/otelstef/stef/stef-go/codec"
 	"github.com/otelstef/stef/stef-go/internal/compact"
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
@@ -32,7 +32,7 @@ type container struct{ metric, resource, scope uint64 }
 type seriesIndex struct {
 	known      map[seriesKey]*series
 	containers map[container]*seriesContainer
-	sets       map[uint64]*pairSet
+	sets       map[codec.Hash]*pairSet
 	pairs      int
 	words      int
 	last       *series                  // series of the last record
@@ -237,24 +237,21 @@ func (x *seriesIndex) grow(s *series, words int) {
 	}
 }
 
-var pairSeed = maphash.MakeSeed()
-
 // setOf returns the set of attributes.
 func (x *seriesIndex) setOf(attributes *Attributes) *pairSet {
-	sum := uint64(len(attributes.pairs))
+	var sum codec.Hash
+	sum.Uint64(uint64(len(attributes.pairs)))
 	for _, p := range attributes.pairs {
-		sum = (sum ^ maphash.String(pairSeed, p.key)) * 0x9e3779b97f4a7c15
-		v := &p.value
-		switch v.typ {
+		sum.String(p.key)
+		switch v := &p.value; v.typ {
 		case AnyValueTypeString:
-			sum = (sum ^ maphash.String(pairSeed, v.str)) * 0x9e3779b97f4a7c15
+			sum.String(v.str)
 		case AnyValueTypeBool, AnyValueTypeInt64, AnyValueTypeFloat64:
-			sum = (sum ^ v.num) * 0x9e3779b97f4a7c15
+			sum.Uint64(v.num)
 		case AnyValueTypeNone:
 		default:
 			return nil
 		}
-		sum ^= sum >> 29
 	}
 	for set := x.sets[sum]; set != nil; set = set.next {
 		if set.holds(attributes) {
@@ -277,7 +274,7 @@ func (x *seriesIndex) setOf(attributes *Attributes) *pairSet {
 		}
 	}
 	if x.sets == nil {
-		x.sets = map[uint64]*pairSet{}
+		x.sets = map[codec.Hash]*pairSet{}
 	}
 	x.sets[sum] = set
 	x.pairs += 1 + len(set.pairs)

@@ -33,7 +33,7 @@ type Elem[T any] struct {
 
 	Clean    func(v *T)
 	MarkDiff func(v, held *T)
-	Hash     func(v *T, h *Hash)
+	Hash     func(v *T, h *codec.Hash)
 	Size     func(v *T) int
 }
 
@@ -184,7 +184,7 @@ func (a *Array[T]) MarkDiff(held *Array[T]) bool {
 }
 
 // Hash adds the array to h. For generated code.
-func (a *Array[T]) Hash(h *Hash) {
+func (a *Array[T]) Hash(h *codec.Hash) {
 	h.Uint64(uint64(a.n))
 	for _, v := range a.elems[:a.n] {
 		a.kind.Hash(v, h)

@@ -36,7 +36,7 @@ var cells = stefrt.Elem[cell]{
 	MarkAll:  func(c *cell, _ *stefrt.Check) { c.node.SetModified(1) },
 	Clean:    func(c *cell) { c.node.SetModified(0) },
 	MarkDiff: func(c, held *cell) { c.node.SetModified(stefrt.If(c.v != held.v, 1)) },
-	Hash:     func(c *cell, h *stefrt.Hash) { h.Uint64(c.v) },
+	Hash:     func(c *cell, h *codec.Hash) { h.Uint64(c.v) },
 	Size:     func(*cell) int { return 8 },
 }
 
@@ -198,8 +198,8 @@ func TestArrayForDictionaries(t *testing.T) {
 	require.Equal(t, []uint64{1, 1}, marksOf(a))
 }
 
-func hashOf(add func(*stefrt.Hash)) stefrt.Hash {
-	var h stefrt.Hash
+func hashOf(add func(*codec.Hash)) codec.Hash {
+	var h codec.Hash
 	add(&h)
 	return h
 }

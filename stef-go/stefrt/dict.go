@@ -4,9 +4,6 @@
 package stefrt
 
 import (
-	"hash/maphash"
-	"math"
-
 	"github.com/otelstef/stef/stef-go/bitio"
 	"github.com/otelstef/stef/stef-go/codec"
 )
@@ -62,11 +59,11 @@ func (d *StructDict[T]) Known(s *Slot) (ref uint64, ok bool) {
 
 // Find returns the entry that equals v and its reference, or nil. Pass the hash to
 // Insert if there is none.
-func (d *StructDict[T]) Find(v *T, hash func(*T, *Hash), equal func(a, b *T) bool) (entry *T, ref, sum uint64) {
-	var h Hash
+func (d *StructDict[T]) Find(v *T, hash func(*T, *codec.Hash), equal func(a, b *T) bool) (entry *T, ref, sum uint64) {
+	var h codec.Hash
 	hash(v, &h)
 	// Entries with the same hash are at the next numbers.
-	for sum = h.sum; ; sum++ {
+	for sum = uint64(h); ; sum++ {
 		e := d.byHash[sum]
 		if e.value == nil || equal(e.value, v) {
 			return e.value, e.ref, sum
@@ -130,34 +127,3 @@ func (t *StructTable[T]) Append(d *codec.BitsIn, v *T, size int) {
 	}
 	t.entries = append(t.entries, v)
 }
-
-// Hash computes the hash of a value. The seed is random in every process, so that an
-// attacker cannot construct values that collide. A collision costs only time: values
-// of equal hash are always compared.
-type Hash struct{ sum uint64 }
-
-var hashSeed = maphash.MakeSeed()
-
-// Uint64 adds an integer.
-func (h *Hash) Uint64(v uint64) {
-	h.sum = (h.sum ^ v) * codec.GoldenRatio
-	h.sum ^= h.sum >> 29
-}
-
-// Float64 adds the bits of a float.
-func (h *Hash) Float64(v float64) { h.Uint64(math.Float64bits(v)) }
-
-// Bool adds a boolean.
-func (h *Hash) Bool(v bool) {
-	if v {
-		h.Uint64(1)
-		return
-	}
-	h.Uint64(0)
-}
-
-// String adds text.
-func (h *Hash) String(v string) { h.Uint64(maphash.String(hashSeed, v)) }
-
-// Bytes adds bytes.
-func (h *Hash) Bytes(v []byte) { h.Uint64(maphash.Bytes(hashSeed, v)) }

@@ -23,12 +23,12 @@ type thing struct {
 func sameThing(a, b *thing) bool { return a.v == b.v }
 
 // hashers of things, from good to as bad as can be.
-var hashers = map[string]func(*thing, *Hash){
-	"good":       func(v *thing, h *Hash) { h.Uint64(v.v) },
-	"two":        func(v *thing, h *Hash) { h.sum = v.v % 2 },
-	"neighbours": func(v *thing, h *Hash) { h.sum = v.v % 5 * 2 },
-	"one":        func(*thing, *Hash) {},
-	"wrapping":   func(_ *thing, h *Hash) { h.sum = math.MaxUint64 },
+var hashers = map[string]func(*thing, *codec.Hash){
+	"good":       func(v *thing, h *codec.Hash) { h.Uint64(v.v) },
+	"two":        func(v *thing, h *codec.Hash) { *h = codec.Hash(v.v % 2) },
+	"neighbours": func(v *thing, h *codec.Hash) { *h = codec.Hash(v.v % 5 * 2) },
+	"one":        func(*thing, *codec.Hash) {},
+	"wrapping":   func(_ *thing, h *codec.Hash) { *h = math.MaxUint64 },
 }
 
 func TestStructDict(t *testing.T) {
@@ -137,30 +137,4 @@ func TestStructTable(t *testing.T) {
 	table.Restart()
 	refused(1, bitio.FaultRef)
 	require.Equal(t, uint64(1), first.v, "what was given away stays as it is")
-}
-
-func TestHash(t *testing.T) {
-	sums := map[uint64]string{}
-	f := func(name string, add func(h *Hash)) {
-		t.Helper()
-		var h, again Hash
-		add(&h)
-		add(&again)
-		require.Equal(t, h.sum, again.sum, name)
-		require.Empty(t, sums[h.sum], "%s has the hash of another", name)
-		sums[h.sum] = name
-	}
-	f("nothing", func(*Hash) {})
-	f("1", func(h *Hash) { h.Uint64(1) })
-	f("2", func(h *Hash) { h.Uint64(2) })
-	f("1 2", func(h *Hash) { h.Uint64(1); h.Uint64(2) })
-	f("2 1", func(h *Hash) { h.Uint64(2); h.Uint64(1) })
-	f("0.5", func(h *Hash) { h.Float64(0.5) })
-	f("-0.0", func(h *Hash) { h.Float64(math.Copysign(0, -1)) })
-	f("text", func(h *Hash) { h.String("text") })
-	f("txet", func(h *Hash) { h.String("txet") })
-	f("text twice", func(h *Hash) { h.String("text"); h.String("text") })
-	f("run", func(h *Hash) { h.Bytes([]byte("run")) })
-	f("true after 3", func(h *Hash) { h.Uint64(3); h.Bool(true) })
-	f("false after 3", func(h *Hash) { h.Uint64(3); h.Bool(false) })
 }

@@ -7,6 +7,8 @@ import (
 	"bytes"
 	"math"
 	"slices"
+
+	"github.com/otelstef/stef/stef-go/codec"
 )
 
 // Scalars is an array of primitive values that == compares: booleans,
@@ -109,7 +111,7 @@ func (a *Scalars[T]) Clean() { a.node.mask = 0 }
 func (a *Scalars[T]) MarkDiff(held *Scalars[T]) bool { return a.node.markIf(!a.Equal(held)) }
 
 // Hash adds the array to h. For generated code.
-func (a *Scalars[T]) Hash(h *Hash) {
+func (a *Scalars[T]) Hash(h *codec.Hash) {
 	h.Uint64(uint64(len(a.v)))
 	for _, v := range a.v {
 		switch v := any(v).(type) {
@@ -229,7 +231,7 @@ func (a *Float64s) Clean() { a.node.mask = 0 }
 func (a *Float64s) MarkDiff(held *Float64s) bool { return a.node.markIf(!a.Equal(held)) }
 
 // Hash adds the array to h. For generated code.
-func (a *Float64s) Hash(h *Hash) {
+func (a *Float64s) Hash(h *codec.Hash) {
 	h.Uint64(uint64(len(a.v)))
 	for _, v := range a.v {
 		h.Uint64(math.Float64bits(v))
@@ -340,7 +342,7 @@ func (a *ByteRuns) Clean() { a.node.mask = 0 }
 func (a *ByteRuns) MarkDiff(held *ByteRuns) bool { return a.node.markIf(!a.Equal(held)) }
 
 // Hash adds the array to h. For generated code.
-func (a *ByteRuns) Hash(h *Hash) {
+func (a *ByteRuns) Hash(h *codec.Hash) {
 	h.Uint64(uint64(len(a.v)))
 	for _, v := range a.v {
 		h.Bytes(v)

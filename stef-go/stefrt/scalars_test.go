@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/otelstef/stef/stef-go/codec"
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
@@ -30,7 +31,7 @@ type primitives[A any, V any] interface {
 	MarkAll(*stefrt.Check)
 	Clean()
 	MarkDiff(held *A) bool
-	Hash(h *stefrt.Hash)
+	Hash(h *codec.Hash)
 	Size() int
 }
 

@@ -5,7 +5,6 @@ package stefotlp
 
 import (
 	"math"
-	"math/bits"
 
 	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/codec"
@@ -66,8 +65,7 @@ func (s *seenPairs) find(p *parser, x extent) *seenPair {
 	} else {
 		head, tail = uint64(fixed32(b, 0)), uint64(fixed32(b, n-4))
 	}
-	hi, lo := bits.Mul64(head^codec.GoldenRatio, tail^uint64(n)^0xc2b2ae3d27d4eb4f)
-	hash := hi ^ lo
+	hash := codec.HashPair(head, tail^uint64(n))
 	k := &s.slots[hash%seenSlots]
 	if k.bytes != string(b) && !k.onMiss(p, x, uint16(hash>>48)) {
 		return nil

@@ -4,7 +4,6 @@
 package stefotlp
 
 import (
-	"math/bits"
 	"strings"
 
 	"github.com/otelstef/stef/stef-go/codec"
@@ -34,8 +33,7 @@ func (t *texts) text(b []byte) string {
 			head = head<<8 | uint64(c)
 		}
 	}
-	hi, lo := bits.Mul64(head^codec.GoldenRatio, tail^uint64(n)^0xc2b2ae3d27d4eb4f)
-	s := &t[(hi^lo)%uint64(len(t))]
+	s := &t[codec.HashPair(head, tail^uint64(n))%uint64(len(t))]
 	if *s != string(b) {
 		*s = string(b)
 	}

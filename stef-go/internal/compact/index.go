@@ -3,20 +3,10 @@
 
 package compact
 
-import (
-	"hash/maphash"
-	"math/bits"
-)
-
-// seed is the seed of hashes in this process, so that an attacker cannot construct
-// values that collide. Hashes do not change what is written.
-var seed = maphash.String(maphash.MakeSeed(), "") | 1
+import "github.com/otelstef/stef/stef-go/codec"
 
 // hashOf mixes two integers.
-func hashOf(a, b uint64) uint32 {
-	high, low := bits.Mul64(a^seed, 0x9e3779b97f4a7c15^b<<1)
-	return uint32((high ^ low) * 0xd6e8feb86659fd93 >> 32)
-}
+func hashOf(a, b uint64) uint32 { return uint32(codec.HashPair(a, b)) }
 
 // index finds traces by a hash. Only writers have one. A collision costs only time:
 // callers compare what they find.

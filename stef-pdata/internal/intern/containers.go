@@ -9,6 +9,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/xpdata/entity"
 
+	"github.com/otelstef/stef/stef-go/codec"
 	"github.com/otelstef/stef/stef-go/otelstef"
 	"github.com/otelstef/stef/stef-pdata/internal/mapping"
 	"github.com/otelstef/stef/stef-pdata/internal/order"
@@ -23,7 +24,7 @@ type Resources struct {
 
 	// alike maps a hash that ignores the order of attributes to the last value with
 	// that hash. Some producers send the attributes in a different order each time.
-	alike map[uint64]uint32
+	alike map[codec.Hash]uint32
 	spare *otelstef.Resource // an unused value for the next new resource
 }
 
@@ -65,9 +66,9 @@ func (p *Resources) Find(c *values.Copier, r pcommon.Resource, url string) (uint
 		return id, nil
 	}
 	var h hash
-	h.text(url)
+	h.String(url)
 	h.attributes(r.Attributes())
-	for id := p.byHash[uint64(h)]; id != 0; id = p.chain[id] {
+	for id := p.byHash[h.Hash]; id != 0; id = p.chain[id] {
 		if p.same(id, r, url) {
 			p.observe(id)
 			return id, nil
@@ -90,7 +91,7 @@ func (p *Resources) Find(c *values.Copier, r pcommon.Resource, url string) (uint
 func (p *Resources) share(e *resourceEntry, id uint32, attributes pcommon.Map) {
 	var h hash
 	h.pairs(attributes)
-	for first := p.alike[uint64(h)]; first != 0; first = p.entries[first].next {
+	for first := p.alike[h.Hash]; first != 0; first = p.entries[first].next {
 		if known := &p.entries[first]; known.value.Equal(e.value) {
 			if e.arrival != e.value.Attributes() {
 				p.spare = e.value
@@ -100,10 +101,10 @@ func (p *Resources) share(e *resourceEntry, id uint32, attributes pcommon.Map) {
 		}
 	}
 	if p.alike == nil {
-		p.alike = map[uint64]uint32{}
+		p.alike = map[codec.Hash]uint32{}
 	}
-	e.first, e.next = id, p.alike[uint64(h)]
-	p.alike[uint64(h)] = id
+	e.first, e.next = id, p.alike[h.Hash]
+	p.alike[h.Hash] = id
 }
 
 func (p *Resources) same(id uint32, r pcommon.Resource, url string) bool {
@@ -173,10 +174,10 @@ func (p *Scopes) Find(c *values.Copier, s pcommon.InstrumentationScope, url stri
 		return id, nil
 	}
 	var h hash
-	h.text(s.Name())
-	h.text(s.Version())
+	h.String(s.Name())
+	h.String(s.Version())
 	h.attributes(s.Attributes())
-	for id := p.byHash[uint64(h)]; id != 0; id = p.chain[id] {
+	for id := p.byHash[h.Hash]; id != 0; id = p.chain[id] {
 		if p.same(id, s, url) {
 			p.observe(id)
 			return id, nil

@@ -3,11 +3,14 @@
 
 package intern
 
-import "github.com/otelstef/stef/stef-pdata/internal/order"
+import (
+	"github.com/otelstef/stef/stef-go/codec"
+	"github.com/otelstef/stef/stef-pdata/internal/order"
+)
 
 // index finds ids by hash. Ids count from 1; 0 means none.
 type index struct {
-	byHash    map[uint64]uint32
+	byHash    map[codec.Hash]uint32
 	chain     []uint32 // for each id: the next id with the same hash
 	HeldBytes int      // total size of the content, counted as for MaxItemBytes
 }
@@ -46,12 +49,12 @@ func (x *index) add(h hash) uint32 {
 	if len(x.chain) == 0 {
 		x.chain = append(x.chain, 0)
 		if x.byHash == nil {
-			x.byHash = map[uint64]uint32{}
+			x.byHash = map[codec.Hash]uint32{}
 		}
 	}
 	id := uint32(len(x.chain))
-	x.chain = append(x.chain, x.byHash[uint64(h)])
-	x.byHash[uint64(h)] = id
+	x.chain = append(x.chain, x.byHash[h.Hash])
+	x.byHash[h.Hash] = id
 	return id
 }
 

@@ -9,6 +9,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 
+	"github.com/otelstef/stef/stef-go/codec"
 	"github.com/otelstef/stef/stef-go/otelstef"
 	"github.com/otelstef/stef/stef-pdata/internal/mapping"
 	"github.com/otelstef/stef/stef-pdata/internal/order"
@@ -90,8 +91,8 @@ func (p *Metrics) Find(c *values.Copier, d *Descriptor) (uint32, error) {
 		return id, nil
 	}
 	var h hash
-	h.text(d.Name())
-	for id := p.byHash[uint64(h)]; id != 0; id = p.chain[id] {
+	h.String(d.Name())
+	for id := p.byHash[h.Hash]; id != 0; id = p.chain[id] {
 		if p.same(id, d) {
 			p.observe(id)
 			return id, nil
@@ -163,14 +164,14 @@ func (p *Metrics) WithBounds(base uint32, bounds pcommon.Float64Slice) (uint32, 
 		var c values.Copier
 		return 0, mapping.InField("explicit_bounds", c.Take(1))
 	}
-	h := hash(base)
+	h := hash{codec.Hash(base)}
 	p.spare = p.spare[:0]
 	for i := range n {
 		b := bounds.At(i)
 		p.spare = append(p.spare, b)
-		h.float(b)
+		h.Float64(b)
 	}
-	for id := p.byHash[uint64(h)]; id != 0; id = p.chain[id] {
+	for id := p.byHash[h.Hash]; id != 0; id = p.chain[id] {
 		v := &p.entries[id]
 		if v.base == base && slices.EqualFunc(v.value.HistogramBounds().Values(), p.spare, values.SameFloat) {
 			e.bounds = id

@@ -4,6 +4,8 @@
 package intern
 
 import (
+	"math/bits"
+
 	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/codec"
 )
@@ -50,13 +52,6 @@ const (
 	// recur.
 	maxValue = 256
 	maxUsed  = 256
-)
-
-// Odd multipliers with well mixed bits, for hashes.
-const (
-	prime1 = 0xc2b2ae3d27d4eb4f
-	prime2 = 0x165667b19e3779f9
-	prime3 = 0xd6e8feb86659fd93
 )
 
 // Init sets the dictionaries, which may be nil.
@@ -106,9 +101,8 @@ func (c *PairCache) Resolve(pairs []Pair) {
 			value0, value1 = codec.Words(value)
 		}
 		lengths := uint64(len(key))<<32 | uint64(len(value))
-		h := (key0 ^ value1*codec.GoldenRatio) * prime1
-		h ^= (value0 ^ key1*prime2) * prime3
-		s := &slots[(h^h>>32)*codec.GoldenRatio>>(64-pairBits)]
+		h := codec.HashPair(key0^bits.RotateLeft64(value1, 32), value0^bits.RotateLeft64(key1, 32))
+		s := &slots[h>>(64-pairBits)]
 		if (s.key0^key0)|(s.key1^key1)|(s.value0^value0)|(s.value1^value1)|(s.lengths^lengths) != 0 ||
 			s.number == 0 || lengths&longLengths != 0 && !c.same(s, key, value) {
 			c.miss(p, s, &pairSlot{key0: key0, key1: key1, value0: value0, value1: value1, lengths: lengths})

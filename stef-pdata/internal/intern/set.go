@@ -29,6 +29,8 @@ type attr struct {
 	num  uint64             // value of a Bool, Int64 or Float64; number of a String
 	deep *otelstef.AnyValue // value of an Array, KVList or Bytes
 	typ  otelstef.AnyValueType
+
+	keyNumber uint32 // of the key
 }
 
 func (a *attr) holds(v pcommon.Value) bool {

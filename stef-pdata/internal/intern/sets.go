@@ -75,9 +75,9 @@ func (p *Sets) Find(c *values.Copier, m pcommon.Map, context uint32) (uint32, er
 			return p.last, nil
 		}
 		var h hash
-		h.text(k)
+		h.String(k)
 		h.value(v)
-		expected = p.slot(*expected, uint32(i)<<20^uint32(h))
+		expected = p.slot(*expected, uint32(i)<<20^uint32(h.Hash))
 		if id := *expected; id != 0 {
 			if i, _, _ := p.differ(id, m); i < 0 {
 				*p.slot(p.last, context) = id
@@ -98,14 +98,13 @@ func (p *Sets) Find(c *values.Copier, m pcommon.Map, context uint32) (uint32, er
 
 // slot returns the slot of the set that followed a set in a given way.
 func (p *Sets) slot(set, way uint32) *uint32 {
-	h := (uint64(set)<<32 | uint64(way)) * codec.GoldenRatio
-	return &p.recall[(h^h>>32)&uint64(len(p.recall)-1)]
+	return &p.recall[codec.HashPair(uint64(set), uint64(way))&uint64(len(p.recall)-1)]
 }
 
 func (p *Sets) search(c *values.Copier, m pcommon.Map) (uint32, error) {
 	var h hash
 	h.attributes(m)
-	for id := p.byHash[uint64(h)]; id != 0; id = p.chain[id] {
+	for id := p.byHash[h.Hash]; id != 0; id = p.chain[id] {
 		if i, _, _ := p.differ(id, m); i < 0 {
 			return id, nil
 		}
@@ -132,7 +131,7 @@ func (p *Sets) make(c *values.Copier, m pcommon.Map) (attrSet, error) {
 		if err != nil {
 			return attrSet{}, mapping.InField("attributes", mapping.InPair(k, err))
 		}
-		a.key, _ = p.share(k)
+		a.key, a.keyNumber = p.share(k)
 		pairs = append(pairs, a)
 	}
 	if err := c.Take(0); err != nil {
@@ -161,8 +160,7 @@ func (p *Sets) share(s string) (shared string, number uint32) {
 func (p *Sets) shape(set []attr) uint32 {
 	p.scratch = p.scratch[:0]
 	for i := range set {
-		_, number := p.share(set[i].key)
-		p.scratch = binary.LittleEndian.AppendUint32(p.scratch, number)
+		p.scratch = binary.LittleEndian.AppendUint32(p.scratch, set[i].keyNumber)
 	}
 	number, _ := p.shapes.Number(unsafe.String(unsafe.SliceData(p.scratch), len(p.scratch))) // Number copies the text
 	return number

@@ -48,9 +48,7 @@ func (t *TraceTable) Find(id pcommon.TraceID) uint32 {
 }
 
 func (t *TraceTable) search(id pcommon.TraceID) uint32 {
-	// Ids are random, or at least one half of each id is random.
-	x := binary.LittleEndian.Uint64(id[:8]) ^ binary.LittleEndian.Uint64(id[8:])
-	for slot := x * codec.GoldenRatio >> 32; ; slot++ {
+	for slot := codec.HashPair(binary.LittleEndian.Uint64(id[:8]), binary.LittleEndian.Uint64(id[8:])); ; slot++ {
 		at := &t.slots[slot%uint64(len(t.slots))]
 		if *at == 0 {
 			t.Known = append(t.Known, traceInfo{id: id, At: NoPlace})

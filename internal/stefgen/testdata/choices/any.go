@@ -844,7 +844,7 @@ func (v *Any) markDiff(held *Any) bool {
 	return true
 }
 
-func (v *Any) hash(h *stefrt.Hash) {
+func (v *Any) hash(h *codec.Hash) {
 	h.Uint64(uint64(v.typ))
 	switch v.typ {
 	case AnyTypeText:

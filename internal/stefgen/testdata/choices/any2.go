@@ -300,7 +300,7 @@ func (v *Any2) markDiff(held *Any2) bool {
 	return true
 }
 
-func (v *Any2) hash(h *stefrt.Hash) {
+func (v *Any2) hash(h *codec.Hash) {
 	h.Uint64(uint64(v.typ))
 	switch v.typ {
 	case Any2TypeStr:

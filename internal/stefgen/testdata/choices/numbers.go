@@ -258,7 +258,7 @@ func (v *Numbers) markDiff(held *Numbers) bool {
 	return true
 }
 
-func (v *Numbers) hash(h *stefrt.Hash) {
+func (v *Numbers) hash(h *codec.Hash) {
 	h.Uint64(uint64(v.typ))
 	if v.typ != NumbersTypeNone {
 		h.Uint64(v.num)

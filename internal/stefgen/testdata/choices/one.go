@@ -141,7 +141,7 @@ func (v *One) markDiff(held *One) bool {
 	return true
 }
 
-func (v *One) hash(h *stefrt.Hash) {
+func (v *One) hash(h *codec.Hash) {
 	h.Uint64(uint64(v.typ))
 	if v.typ != OneTypeNone {
 		h.Uint64(v.num)

@@ -158,7 +158,7 @@ func (s *Point) markDiff(held *Point) bool {
 	return mask != 0
 }
 
-func (s *Point) hash(h *stefrt.Hash) {
+func (s *Point) hash(h *codec.Hash) {
 	h.Uint64(s.present)
 	h.Float64(s.x)
 	if s.present&(1<<0) != 0 {

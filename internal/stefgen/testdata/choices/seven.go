@@ -9,6 +9,7 @@ import (
 	"bytes"
 	"strconv"
 
+	"github.com/otelstef/stef/stef-go/codec"
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
@@ -393,7 +394,7 @@ func (v *Seven) markDiff(held *Seven) bool {
 	return true
 }
 
-func (v *Seven) hash(h *stefrt.Hash) {
+func (v *Seven) hash(h *codec.Hash) {
 	h.Uint64(uint64(v.typ))
 	switch v.typ {
 	case SevenTypeC:

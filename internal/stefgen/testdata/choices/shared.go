@@ -152,7 +152,7 @@ func (s *Shared) markDiff(held *Shared) bool {
 	return mask != 0
 }
 
-func (s *Shared) hash(h *stefrt.Hash) {
+func (s *Shared) hash(h *codec.Hash) {
 	s.any.hash(h)
 	s.numbers.hash(h)
 	h.Uint64(s.n)

@@ -6,6 +6,7 @@
 package empty
 
 import (
+	"github.com/otelstef/stef/stef-go/codec"
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
@@ -94,7 +95,7 @@ func (s *Unit) markDiff(held *Unit) bool {
 	return mask != 0
 }
 
-func (s *Unit) hash(h *stefrt.Hash) {
+func (s *Unit) hash(h *codec.Hash) {
 }
 
 // size returns the memory of s as a dictionary entry or a part of one.

@@ -8,6 +8,7 @@ package maps
 import (
 	"strconv"
 
+	"github.com/otelstef/stef/stef-go/codec"
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
@@ -293,7 +294,7 @@ func (v *Choice) markDiff(held *Choice) bool {
 	return true
 }
 
-func (v *Choice) hash(h *stefrt.Hash) {
+func (v *Choice) hash(h *codec.Hash) {
 	h.Uint64(uint64(v.typ))
 	switch v.typ {
 	case ChoiceTypeS:

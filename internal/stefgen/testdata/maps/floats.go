@@ -220,7 +220,7 @@ func (m *Floats) markDiff(held *Floats) bool {
 	return mask != 0
 }
 
-func (m *Floats) hash(h *stefrt.Hash) {
+func (m *Floats) hash(h *codec.Hash) {
 	h.Uint64(uint64(len(m.pairs)))
 	for _, p := range m.pairs {
 		h.Float64(p.key)

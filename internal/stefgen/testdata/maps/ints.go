@@ -220,7 +220,7 @@ func (m *Ints) markDiff(held *Ints) bool {
 	return mask != 0
 }
 
-func (m *Ints) hash(h *stefrt.Hash) {
+func (m *Ints) hash(h *codec.Hash) {
 	h.Uint64(uint64(len(m.pairs)))
 	for _, p := range m.pairs {
 		h.Uint64(uint64(p.key))

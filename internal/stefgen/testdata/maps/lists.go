@@ -190,7 +190,7 @@ func (m *Lists) markDiff(held *Lists) bool {
 	return mask != 0
 }
 
-func (m *Lists) hash(h *stefrt.Hash) {
+func (m *Lists) hash(h *codec.Hash) {
 	h.Uint64(uint64(len(m.pairs)))
 	for _, p := range m.pairs {
 		p.key.Hash(h)

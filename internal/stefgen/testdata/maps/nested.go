@@ -10,6 +10,7 @@ import (
 	"unsafe"
 
 	stef "github.com/otelstef/stef/stef-go"
+	"github.com/otelstef/stef/stef-go/codec"
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
@@ -188,7 +189,7 @@ func (m *Nested) markDiff(held *Nested) bool {
 	return mask != 0
 }
 
-func (m *Nested) hash(h *stefrt.Hash) {
+func (m *Nested) hash(h *codec.Hash) {
 	h.Uint64(uint64(len(m.pairs)))
 	for _, p := range m.pairs {
 		p.key.hash(h)

@@ -10,6 +10,7 @@ import (
 	"unsafe"
 
 	stef "github.com/otelstef/stef/stef-go"
+	"github.com/otelstef/stef/stef-go/codec"
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
@@ -188,7 +189,7 @@ func (m *Oneofs) markDiff(held *Oneofs) bool {
 	return mask != 0
 }
 
-func (m *Oneofs) hash(h *stefrt.Hash) {
+func (m *Oneofs) hash(h *codec.Hash) {
 	h.Uint64(uint64(len(m.pairs)))
 	for _, p := range m.pairs {
 		p.key.hash(h)

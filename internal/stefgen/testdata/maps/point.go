@@ -142,7 +142,7 @@ func (s *Point) markDiff(held *Point) bool {
 	return mask != 0
 }
 
-func (s *Point) hash(h *stefrt.Hash) {
+func (s *Point) hash(h *codec.Hash) {
 	h.Uint64(s.present)
 	h.Uint64(uint64(s.x))
 	if s.present&(1<<0) != 0 {

@@ -206,7 +206,7 @@ func (m *Raws) markDiff(held *Raws) bool {
 	return mask != 0
 }
 
-func (m *Raws) hash(h *stefrt.Hash) {
+func (m *Raws) hash(h *codec.Hash) {
 	h.Uint64(uint64(len(m.pairs)))
 	for _, p := range m.pairs {
 		h.Bytes(p.key)

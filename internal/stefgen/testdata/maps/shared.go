@@ -6,6 +6,7 @@
 package maps
 
 import (
+	"github.com/otelstef/stef/stef-go/codec"
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
@@ -198,7 +199,7 @@ func (s *Shared) markDiff(held *Shared) bool {
 	return mask != 0
 }
 
-func (s *Shared) hash(h *stefrt.Hash) {
+func (s *Shared) hash(h *codec.Hash) {
 	s.words.hash(h)
 	s.floats.hash(h)
 	s.raws.hash(h)

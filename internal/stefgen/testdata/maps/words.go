@@ -245,7 +245,7 @@ func (m *Words) markDiff(held *Words) bool {
 	return mask != 0
 }
 
-func (m *Words) hash(h *stefrt.Hash) {
+func (m *Words) hash(h *codec.Hash) {
 	h.Uint64(uint64(len(m.pairs)))
 	for _, p := range m.pairs {
 		h.String(p.key)

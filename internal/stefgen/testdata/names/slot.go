@@ -6,6 +6,7 @@
 package names
 
 import (
+	"github.com/otelstef/stef/stef-go/codec"
 	"github.com/otelstef/stef/stef-go/list"
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
@@ -282,7 +283,7 @@ func (s *Slot) markDiff(held *Slot) bool {
 	return mask != 0
 }
 
-func (s *Slot) hash(h *stefrt.Hash) {
+func (s *Slot) hash(h *codec.Hash) {
 	h.Uint64(s.present)
 	h.Uint64(s.slotField)
 	h.String(s.sizeField)

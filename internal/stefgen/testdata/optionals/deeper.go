@@ -233,7 +233,7 @@ func (s *Deeper) markDiff(held *Deeper) bool {
 	return mask != 0
 }
 
-func (s *Deeper) hash(h *stefrt.Hash) {
+func (s *Deeper) hash(h *codec.Hash) {
 	h.Uint64(s.present)
 	if s.present&(1<<0) != 0 {
 		h.Uint64(uint64(s.c))

@@ -213,7 +213,7 @@ func (s *Inner) markDiff(held *Inner) bool {
 	return mask != 0
 }
 
-func (s *Inner) hash(h *stefrt.Hash) {
+func (s *Inner) hash(h *codec.Hash) {
 	h.Uint64(s.present)
 	h.Uint64(s.a)
 	if s.present&(1<<0) != 0 {

@@ -176,7 +176,7 @@ func (s *Inner2) markDiff(held *Inner2) bool {
 	return mask != 0
 }
 
-func (s *Inner2) hash(h *stefrt.Hash) {
+func (s *Inner2) hash(h *codec.Hash) {
 	h.Uint64(s.present)
 	if s.present&(1<<0) != 0 {
 		h.Uint64(s.x)

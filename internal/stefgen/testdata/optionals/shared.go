@@ -6,6 +6,7 @@
 package optionals
 
 import (
+	"github.com/otelstef/stef/stef-go/codec"
 	"github.com/otelstef/stef/stef-go/list"
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
@@ -514,7 +515,7 @@ func (s *Shared) markDiff(held *Shared) bool {
 	return mask != 0
 }
 
-func (s *Shared) hash(h *stefrt.Hash) {
+func (s *Shared) hash(h *codec.Hash) {
 	h.Uint64(s.present)
 	if s.present&(1<<0) != 0 {
 		h.Uint64(s.n)

@@ -178,7 +178,7 @@ func (s *Sub) markDiff(held *Sub) bool {
 	return mask != 0
 }
 
-func (s *Sub) hash(h *stefrt.Hash) {
+func (s *Sub) hash(h *codec.Hash) {
 	h.Uint64(s.present)
 	if s.present&(1<<0) != 0 {
 		h.Float64(s.v)

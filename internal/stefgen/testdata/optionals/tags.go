@@ -221,7 +221,7 @@ func (m *Tags) markDiff(held *Tags) bool {
 	return mask != 0
 }
 
-func (m *Tags) hash(h *stefrt.Hash) {
+func (m *Tags) hash(h *codec.Hash) {
 	h.Uint64(uint64(len(m.pairs)))
 	for _, p := range m.pairs {
 		h.String(p.key)

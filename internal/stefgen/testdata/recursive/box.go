@@ -142,7 +142,7 @@ func (s *Box) markDiff(held *Box) bool {
 	return mask != 0
 }
 
-func (s *Box) hash(h *stefrt.Hash) {
+func (s *Box) hash(h *codec.Hash) {
 	h.Uint64(s.present)
 	s.value.hash(h)
 	if s.present&(1<<0) != 0 {

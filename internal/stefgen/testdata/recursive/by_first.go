@@ -10,6 +10,7 @@ import (
 	"unsafe"
 
 	stef "github.com/otelstef/stef/stef-go"
+	"github.com/otelstef/stef/stef-go/codec"
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
@@ -188,7 +189,7 @@ func (m *ByFirst) markDiff(held *ByFirst) bool {
 	return mask != 0
 }
 
-func (m *ByFirst) hash(h *stefrt.Hash) {
+func (m *ByFirst) hash(h *codec.Hash) {
 	h.Uint64(uint64(len(m.pairs)))
 	for _, p := range m.pairs {
 		p.key.hash(h)

@@ -161,7 +161,7 @@ func (s *Chain) markDiff(held *Chain) bool {
 	return mask != 0
 }
 
-func (s *Chain) hash(h *stefrt.Hash) {
+func (s *Chain) hash(h *codec.Hash) {
 	h.Uint64(s.present)
 	h.Uint64(s.n)
 	if s.present&(1<<0) != 0 {

@@ -161,7 +161,7 @@ func (s *First) markDiff(held *First) bool {
 	return mask != 0
 }
 
-func (s *First) hash(h *stefrt.Hash) {
+func (s *First) hash(h *codec.Hash) {
 	h.Uint64(s.present)
 	h.Uint64(s.n)
 	if s.present&(1<<0) != 0 {

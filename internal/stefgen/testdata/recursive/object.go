@@ -280,7 +280,7 @@ func (m *Object) markDiff(held *Object) bool {
 	return mask != 0
 }
 
-func (m *Object) hash(h *stefrt.Hash) {
+func (m *Object) hash(h *codec.Hash) {
 	h.Uint64(uint64(len(m.pairs)))
 	for _, p := range m.pairs {
 		h.String(p.key)

@@ -121,7 +121,7 @@ func (s *Second) markDiff(held *Second) bool {
 	return mask != 0
 }
 
-func (s *Second) hash(h *stefrt.Hash) {
+func (s *Second) hash(h *codec.Hash) {
 	h.String(s.s)
 	s.firsts.Hash(h)
 	s.byFirst.hash(h)

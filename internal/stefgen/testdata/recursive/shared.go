@@ -6,6 +6,7 @@
 package recursive
 
 import (
+	"github.com/otelstef/stef/stef-go/codec"
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
@@ -146,7 +147,7 @@ func (s *Shared) markDiff(held *Shared) bool {
 	return mask != 0
 }
 
-func (s *Shared) hash(h *stefrt.Hash) {
+func (s *Shared) hash(h *codec.Hash) {
 	s.value.hash(h)
 	s.chain.hash(h)
 	s.mutual.hash(h)

@@ -378,7 +378,7 @@ func (v *Value) markDiff(held *Value) bool {
 	return true
 }
 
-func (v *Value) hash(h *stefrt.Hash) {
+func (v *Value) hash(h *codec.Hash) {
 	h.Uint64(uint64(v.typ))
 	switch v.typ {
 	case ValueTypeObject:

@@ -145,7 +145,7 @@ func (s *Inner) markDiff(held *Inner) bool {
 	return mask != 0
 }
 
-func (s *Inner) hash(h *stefrt.Hash) {
+func (s *Inner) hash(h *codec.Hash) {
 	h.String(s.s)
 	h.Bytes(s.raw)
 }

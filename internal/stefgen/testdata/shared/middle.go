@@ -194,7 +194,7 @@ func (s *Middle) markDiff(held *Middle) bool {
 	return mask != 0
 }
 
-func (s *Middle) hash(h *stefrt.Hash) {
+func (s *Middle) hash(h *codec.Hash) {
 	s.inner.hash(h)
 	h.Float64(s.ratio)
 	s.holder.hash(h)

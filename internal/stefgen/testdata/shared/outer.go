@@ -8,6 +8,7 @@ package shared
 import (
 	"bytes"
 
+	"github.com/otelstef/stef/stef-go/codec"
 	"github.com/otelstef/stef/stef-go/list"
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
@@ -268,7 +269,7 @@ func (s *Outer) markDiff(held *Outer) bool {
 	return mask != 0
 }
 
-func (s *Outer) hash(h *stefrt.Hash) {
+func (s *Outer) hash(h *codec.Hash) {
 	h.Uint64(s.n)
 	s.middle.hash(h)
 	s.other.hash(h)

@@ -156,7 +156,7 @@ func (s *Plain) markDiff(held *Plain) bool {
 	return mask != 0
 }
 
-func (s *Plain) hash(h *stefrt.Hash) {
+func (s *Plain) hash(h *codec.Hash) {
 	s.inner.hash(h)
 	h.Bool(s.flag)
 	s.flags.Hash(h)

@@ -6,6 +6,7 @@
 package wide
 
 import (
+	"github.com/otelstef/stef/stef-go/codec"
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
@@ -3115,7 +3116,7 @@ func (s *Maybe) markDiff(held *Maybe) bool {
 	return mask != 0
 }
 
-func (s *Maybe) hash(h *stefrt.Hash) {
+func (s *Maybe) hash(h *codec.Hash) {
 	h.Uint64(s.present)
 	if s.present&(1<<0) != 0 {
 		h.Uint64(s.f0)

@@ -5,11 +5,53 @@ package codec
 
 import (
 	"hash/maphash"
+	"math"
 	"math/bits"
+	"unsafe"
 )
 
-// hashKeys are random in every process, so that an attacker cannot construct texts
-// that collide.
+// Hash computes the hash of a value from its texts and numbers. Its keys are random in
+// every process, so that an attacker cannot construct values that collide. A collision
+// costs only time: values of equal hash are always compared.
+type Hash uint64
+
+// Uint64 adds an integer.
+func (h *Hash) Uint64(v uint64) { h.Pair(v, 0) }
+
+// Pair adds two integers.
+func (h *Hash) Pair(a, b uint64) { *h = Hash(HashPair(uint64(*h)^a, b)) }
+
+// Float64 adds the bits of a float.
+func (h *Hash) Float64(v float64) { h.Uint64(math.Float64bits(v)) }
+
+// Bool adds a boolean.
+func (h *Hash) Bool(v bool) {
+	if v {
+		h.Uint64(1)
+		return
+	}
+	h.Uint64(0)
+}
+
+// String adds text.
+func (h *Hash) String(v string) { h.Uint64(HashText(v)) }
+
+// Bytes adds bytes.
+func (h *Hash) Bytes(v []byte) { h.String(unsafe.String(unsafe.SliceData(v), len(v))) }
+
+// HashText returns the hash of a text.
+func HashText(v string) uint64 {
+	if len(v) > shortText {
+		return hashLong(v)
+	}
+	a, b := Words(v)
+	return hashWords(a, b, len(v))
+}
+
+// HashPair returns the hash of two integers.
+func HashPair(a, b uint64) uint64 { return fold(a^hashKeys[0], b^hashKeys[1]) }
+
+// hashKeys are random in every process.
 var hashKeys = func() (keys [2]uint64) {
 	for i := range keys {
 		keys[i] = maphash.String(maphash.MakeSeed(), "key")
@@ -43,18 +85,16 @@ func Words(v string) (a, b uint64) {
 // hashWords returns the hash of a text from its two words. It is a step of wyhash
 // (Wang Yi, public domain): XOR both words with a key, multiply them, and fold the
 // halves of the product. The setup of package maphash alone takes longer.
-func hashWords(a, b uint64, n int) uint32 {
-	return uint32(fold(a^hashKeys[0], b^hashKeys[1]^uint64(n)))
-}
+func hashWords(a, b uint64, n int) uint64 { return HashPair(a, b^uint64(n)) }
 
 // hashLong returns the hash of a text that does not fit in two words.
-func hashLong(v string) uint32 {
+func hashLong(v string) uint64 {
 	n := len(v)
 	h := hashKeys[1] ^ uint64(n)
 	for rest := v; len(rest) > 16; rest = rest[16:] {
 		h = fold(Word64(rest)^hashKeys[0], Word64(rest[8:])^h)
 	}
-	return uint32(fold(Word64(v[n-16:])^hashKeys[0], Word64(v[n-8:])^h))
+	return fold(Word64(v[n-16:])^hashKeys[0], Word64(v[n-8:])^h)
 }
 
 func fold(a, b uint64) uint64 {
