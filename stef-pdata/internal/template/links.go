@@ -101,6 +101,8 @@ func newLinked(text string, params []Span, found []link) (l linkedTemplate) {
 	}
 	slices.SortFunc(found, func(a, b link) int { return cmp.Compare(a.From, b.From) })
 	var b strings.Builder
+	b.Grow(len(text)) // a placeholder is not longer than what it replaces
+	l.refs = make([]string, 0, len(found))
 	from := 0
 	for _, x := range found {
 		b.WriteString(text[from:x.From])

@@ -50,11 +50,21 @@ func (m *shapeMemory) newShape(whole []byte, text string, params []Span) *textSh
 	from := len(m.fixed)
 	m.fixed = m.fixed[:from+len(params)]
 	s.fixed = m.fixed[from:len(m.fixed):len(m.fixed)]
-	m.text = append(m.text[:0], whole...)
+	size := len(whole)
 	for _, p := range params {
-		m.text = append(m.text, text[p.From:p.To]...)
+		size += int(p.To - p.From)
 	}
-	words := string(m.text)
+	if size > m.text.Cap()-m.text.Len() {
+		chunk := min(max(2*m.text.Cap(), 512), 8<<10)
+		m.text.Reset()
+		m.text.Grow(max(chunk, size))
+	}
+	start := m.text.Len()
+	m.text.Write(whole)
+	for _, p := range params {
+		m.text.WriteString(text[p.From:p.To])
+	}
+	words := m.text.String()[start:]
 	s.whole, words = words[:len(whole)], words[len(whole):]
 	for i, p := range params {
 		n := p.To - p.From
@@ -69,7 +79,7 @@ func (m *shapeMemory) newShape(whole []byte, text string, params []Span) *textSh
 type shapeMemory struct {
 	shapes []textShape
 	fixed  []fixedParam
-	text   []byte // of the shape being made
+	text   strings.Builder
 }
 
 // size estimates the memory of the shape.
@@ -131,6 +141,13 @@ func (s *textShape) reduce(text string, params []Span) (string, []Span) {
 // learn puts the fixed parameters into the template.
 func (s *textShape) learn() {
 	var b strings.Builder
+	size := len(s.whole)
+	for _, f := range s.fixed {
+		if f.holds {
+			size += len(f.value)
+		}
+	}
+	b.Grow(size)
 	rest := s.whole
 	for _, f := range s.fixed {
 		at := strings.IndexByte(rest, placeholder)
