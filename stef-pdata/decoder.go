@@ -66,6 +66,12 @@ func (d *decoder) decode(b *build.Budget, add func(room int), dropLast func()) e
 	return d.err
 }
 
+// reset makes the decoder begin another stream of its reader. What it allocated in advance
+// is for the next batches.
+func (d *decoder) reset() {
+	*d = decoder{r: d.r, maxItems: d.maxItems, shared: d.shared + d.size}
+}
+
 // maxShared is the size of the batches that may share memory with a later batch. A
 // consumer that keeps one batch can keep as many bytes of other batches in memory.
 const maxShared = 256 << 10

@@ -30,6 +30,15 @@ func NewLogsDecoder(r *otelstef.LogsReader, options ...DecoderOption) *LogsDecod
 	return d
 }
 
+// Reset prepares the decoder for the next stream of its reader, which must have been reset
+// before. It returns what a new decoder returns; a batch may share memory with those of the
+// stream before, as with earlier ones of its own stream.
+func (d *LogsDecoder) Reset() {
+	d.reset()
+	d.batch, d.inResource, d.logs = plog.Logs{}, plog.ResourceLogs{}, plog.LogRecordSlice{}
+	d.build.Joiner.Reset()
+}
+
 // Decode returns the log records of the next records of the stream. It handles log
 // records as TracesDecoder.Decode handles spans.
 func (d *LogsDecoder) Decode() (plog.Logs, error) {

@@ -38,6 +38,17 @@ func NewMetricsDecoder(r *otelstef.MetricsReader, options ...DecoderOption) *Met
 	return d
 }
 
+// Reset prepares the decoder for the next stream of its reader, which must have been reset
+// before. It returns what a new decoder returns; a batch may share memory with those of the
+// stream before, as with earlier ones of its own stream.
+func (d *MetricsDecoder) Reset() {
+	d.reset()
+	d.batch, d.inResource, d.inScope = pmetric.Metrics{}, pmetric.ResourceMetrics{}, pmetric.ScopeMetrics{}
+	d.metric, d.hasMetric, d.metricFault = nil, false, nil
+	d.build.Reset()
+	d.build.Features = features.OfMetrics(d.records.Fields())
+}
+
 // Decode returns the points of the next records of the stream. It handles points as
 // TracesDecoder.Decode handles spans.
 func (d *MetricsDecoder) Decode() (pmetric.Metrics, error) {

@@ -31,6 +31,14 @@ func NewTracesDecoder(r *otelstef.SpansReader, options ...DecoderOption) *Traces
 	return d
 }
 
+// Reset prepares the decoder for the next stream of its reader, which must have been reset
+// before. It returns what a new decoder returns; a batch may share memory with those of the
+// stream before, as with earlier ones of its own stream.
+func (d *TracesDecoder) Reset() {
+	d.reset()
+	d.batch, d.inResource, d.spans = ptrace.Traces{}, ptrace.ResourceSpans{}, ptrace.SpanSlice{}
+}
+
 // Decode returns the spans of the next records: the remaining records of the frame,
 // or those of the next frame, up to the limits of items and bytes. At the end of the
 // stream it returns io.EOF.

@@ -248,11 +248,17 @@ func (t *StringTable) Restart() {
 // tableEntries pools the memory of tables, which is cleared.
 var tableEntries bitio.Memory[string]
 
-// Release empties the table and releases its memory.
+// keptEntries is the capacity of the largest table that keeps its memory for the next
+// stream.
+const keptEntries = 512
+
+// Release empties the table and releases its memory, if that is large.
 func (t *StringTable) Release() {
 	t.Restart()
-	tableEntries.Give(t.entries)
-	t.entries = nil
+	if cap(t.entries) > keptEntries {
+		tableEntries.Give(t.entries)
+		t.entries = nil
+	}
 }
 
 // add makes text the next entry.

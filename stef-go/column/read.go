@@ -157,6 +157,13 @@ func (t *ReadTree) Finish() (column int, err error) {
 	return 0, nil
 }
 
+// Release makes the columns forget the data of the last frame.
+func (t *ReadTree) Release() {
+	for _, n := range t.full {
+		t.nodes[n].codec.Reset(nil)
+	}
+}
+
 // shorter is a column that may lack bits at its end.
 type shorter interface{ Short() bool }
 

@@ -52,7 +52,7 @@ func (f *logsForm) Restart() { f.logs.Reset() }
 func (f *logsForm) Held() int { return f.logs.Held() }
 
 // Release discards the state and its memory.
-func (f *logsForm) Release() { f.logs = compact.Logs{} }
+func (f *logsForm) Release() { f.logs.Release() }
 
 // logsWriterForm converts log records to the compact form.
 type logsWriterForm struct {

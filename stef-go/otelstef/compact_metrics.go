@@ -43,10 +43,17 @@ func (f *metricsForm) Restart() {
 // Held returns the memory of the state.
 func (f *metricsForm) Held() int { return f.index.held() + f.points.Held() }
 
+// Release discards the state and its memory, if that is large.
 func (f *metricsForm) Release() {
 	f.Restart()
-	f.index = seriesIndex{}
+	if f.Held() > keptForm {
+		f.index = seriesIndex{own: f.index.own}
+		f.points = compact.Points{}
+	}
 }
+
+// keptForm is the most memory that a closed stream keeps for the next one.
+const keptForm = 256 << 10
 
 // metricsWriterForm converts metrics to the compact form.
 type metricsWriterForm struct {

@@ -46,7 +46,7 @@ func (f *spansForm) Restart() { f.spans.Reset() }
 func (f *spansForm) Held() int { return f.spans.Held() }
 
 // Release discards the state and its memory.
-func (f *spansForm) Release() { f.spans = compact.Spans{} }
+func (f *spansForm) Release() { f.spans.Release() }
 
 // spansWriterForm converts spans to the compact form.
 type spansWriterForm struct {

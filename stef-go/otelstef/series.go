@@ -42,18 +42,81 @@ type seriesIndex struct {
 
 	// Series and pairs are allocated in chunks, in the order of the records: the next
 	// records mostly use them in the same order.
-	seriesChunk []series
-	pairChunk   []pairCopy
+	seriesChunks chunks[series]
+	pairChunks   chunks[pairCopy]
 
-	chunks int // bytes of chunks, and of text that was cloned
-	slots  int // capacity of the maps, which never shrink
+	texts int // bytes of text that was cloned
+	slots int // capacity of the maps, which never shrink
 }
 
-// Chunks have at least firstChunk elements and at most lastChunk.
+// chunks allocates elements. Chunks have at least firstChunk elements and at most lastChunk,
+// or as many as are needed in a row.
+type chunks[T any] struct {
+	all  [][]T
+	used int // chunks that have elements in use
+	held int // elements of all chunks
+}
+
 const (
 	firstChunk = 8
 	lastChunk  = 256
+	// keptChunks is the maximum number of chunks that are kept when all elements are
+	// discarded.
+	keptChunks = 8
 )
+
+// take returns n elements in a row, which are zero.
+func (c *chunks[T]) take(n int) []T {
+	if c.used > 0 {
+		last := &c.all[c.used-1]
+		if at := len(*last); n <= cap(*last)-at {
+			*last = (*last)[:at+n]
+			return (*last)[at : at+n : at+n]
+		}
+	}
+	if c.used < len(c.all) && n <= cap(c.all[c.used]) {
+		c.used++
+		return c.take(n)
+	}
+	c.drop(c.used) // chunks that are too small
+	before := 0
+	if c.used > 0 {
+		before = cap(c.all[c.used-1])
+	}
+	c.all = append(c.all, make([]T, 0, max(n, min(max(firstChunk, 2*before), lastChunk))))
+	c.held += cap(c.all[c.used])
+	c.used++
+	return c.take(n)
+}
+
+// drop releases the memory of all chunks from one on.
+func (c *chunks[T]) drop(from int) {
+	for i := from; i < len(c.all); i++ {
+		c.held -= cap(c.all[i])
+	}
+	clear(c.all[from:])
+	c.all = c.all[:from]
+}
+
+// reset discards all elements.
+func (c *chunks[T]) reset() {
+	kept := 0
+	for i := range c.all[:c.used] {
+		clear(c.all[i])
+		c.all[i] = c.all[i][:0]
+	}
+	for kept < len(c.all) && kept < keptChunks && cap(c.all[kept]) <= lastChunk {
+		kept++
+	}
+	c.drop(kept)
+	c.used = 0
+}
+
+// bytes returns the memory of all chunks.
+func (c *chunks[T]) bytes() int {
+	var element T
+	return c.held * int(unsafe.Sizeof(element))
+}
 
 type seriesKey struct {
 	*seriesContainer
@@ -95,13 +158,15 @@ func (x *seriesIndex) forget() {
 	clear(x.sets)
 	clear(x.homes)
 	x.pairs, x.words, x.last = 0, 0, nil
-	x.seriesChunk, x.pairChunk, x.chunks = nil, nil, 0
+	x.seriesChunks.reset()
+	x.pairChunks.reset()
+	x.texts = 0
 }
 
 // held returns the memory of the index.
 func (x *seriesIndex) held() int {
 	x.slots = max(x.slots, len(x.known)+len(x.sets)+len(x.containers))
-	return x.chunks + slotBytes*x.slots + wordBytes*x.words
+	return x.seriesChunks.bytes() + x.pairChunks.bytes() + x.texts + slotBytes*x.slots + wordBytes*x.words
 }
 
 // slotBytes is the memory of an entry of a map: between 24 and 64 bytes, because maps
@@ -188,7 +253,7 @@ func (x *seriesIndex) seek(c *container, attributes *Attributes, changed bool) *
 	if key.seriesContainer == nil {
 		key.seriesContainer = x.newContainer(c)
 	}
-	s := x.newSeries()
+	s := &x.seriesChunks.take(1)[0]
 	s.seriesKey, s.Home = key, key.home
 	x.known[key] = s
 	return s
@@ -203,31 +268,6 @@ func (x *seriesIndex) newContainer(c *container) *seriesContainer {
 	box := &seriesContainer{*c, home}
 	x.containers[*c] = box
 	return box
-}
-
-func (x *seriesIndex) newSeries() *series {
-	if len(x.seriesChunk) == cap(x.seriesChunk) {
-		x.seriesChunk = make([]series, 0, min(max(firstChunk, 2*cap(x.seriesChunk)), lastChunk))
-		x.chunks += cap(x.seriesChunk) * int(unsafe.Sizeof(series{}))
-	}
-	n := len(x.seriesChunk)
-	x.seriesChunk = x.seriesChunk[:n+1]
-	return &x.seriesChunk[n]
-}
-
-func (x *seriesIndex) newPairs(n int) []pairCopy {
-	if n > lastChunk {
-		x.chunks += n * int(unsafe.Sizeof(pairCopy{}))
-		return make([]pairCopy, n)
-	}
-	used := len(x.pairChunk)
-	if n > cap(x.pairChunk)-used {
-		x.pairChunk = make([]pairCopy, 0, min(max(firstChunk, n, 2*cap(x.pairChunk)), lastChunk))
-		x.chunks += cap(x.pairChunk) * int(unsafe.Sizeof(pairCopy{}))
-		used = 0
-	}
-	x.pairChunk = x.pairChunk[:used+n]
-	return x.pairChunk[used : used+n : used+n]
 }
 
 // grow counts the words by which a series grew, unless it is discarded at once.
@@ -258,7 +298,7 @@ func (x *seriesIndex) setOf(attributes *Attributes) *pairSet {
 			return set
 		}
 	}
-	set := &pairSet{pairs: x.newPairs(len(attributes.pairs)), next: x.sets[sum]}
+	set := &pairSet{pairs: x.pairChunks.take(len(attributes.pairs)), next: x.sets[sum]}
 	for i, p := range attributes.pairs {
 		c := &set.pairs[i]
 		c.key, c.typ = p.key, p.value.typ
@@ -282,7 +322,7 @@ func (x *seriesIndex) setOf(attributes *Attributes) *pairSet {
 }
 
 func (x *seriesIndex) clone(text string) string {
-	x.chunks += (len(text) + 15) &^ 15
+	x.texts += (len(text) + 15) &^ 15
 	return strings.Clone(text)
 }
 

@@ -92,12 +92,12 @@ var errNilSource = errors.New("stef: the source is nil")
 func (s *ReadStream) begin(r io.Reader) error {
 	s.ended = true // reset below if there is no error
 	s.state, s.stated = nil, 0
-	f, err := frame.NewReader(r, s.limits, s.zstdDicts[:]...)
-	if err != nil {
-		s.frame, s.err = new(frame.Reader), err
-		return err
+	if s.frame == nil {
+		s.frame = frame.New(s.limits, s.zstdDicts[:]...)
 	}
-	s.frame = f
+	if s.err = s.frame.Reset(r); s.err != nil {
+		return s.err
+	}
 	s.alloc = codec.Alloc{Left: s.limits.RecordBytes, Max: s.limits.RecordBytes, Depth: s.limits.Depth}
 	s.limit = codec.DictLimit{Max: s.limits.DictBytes}
 	wire := s.frame.Header().Schema
@@ -222,12 +222,15 @@ func (s *ReadStream) Err() error { return s.err }
 // Close, reading reports the end of the stream.
 func (s *ReadStream) Close() {
 	s.ended, s.left = true, 0
+	s.tree.Release()
 	if s.frame != nil {
 		s.frame.Close()
 	}
 	for _, d := range s.dicts {
-		if d, ok := d.(interface{ Release() }); ok {
-			d.Release()
+		if large, ok := d.(interface{ Release() }); ok {
+			large.Release()
+		} else {
+			d.Restart()
 		}
 	}
 }

@@ -22,6 +22,7 @@ import (
 // not safe for use by several goroutines at once.
 type WriteStream struct {
 	config config.Writer
+	dst    chunkWriter
 	frame  *frame.Writer
 	tree   column.WriteTree
 	usage  codec.Usage
@@ -84,9 +85,6 @@ func ResetWriter(s *WriteStream, w io.Writer) error {
 	if w == nil {
 		return errNilDestination
 	}
-	if s.frame != nil {
-		s.frame.Close()
-	}
 	s.tree.Reset()
 	s.tree.Restart()
 	for _, d := range s.dicts {
@@ -104,10 +102,15 @@ func (s *WriteStream) restart() stef.FrameFlags { return stef.FrameFlags(s.confi
 
 // begin writes the headers.
 func (s *WriteStream) begin(w io.Writer) error {
+	s.dst = chunkWriter{dst: w, stream: s}
+	s.dst.records, _ = w.(stef.RecordWriter)
 	var err error
-	dst := &chunkWriter{dst: w, stream: s}
-	dst.records, _ = w.(stef.RecordWriter)
-	if s.frame, err = frame.NewWriter(dst, &s.config, &s.header); err != nil {
+	if s.frame == nil {
+		s.frame, err = frame.NewWriter(&s.dst, &s.config, &s.header)
+	} else {
+		err = s.frame.Reset(&s.dst)
+	}
+	if err != nil {
 		s.err = fmt.Errorf("stef: writing the headers: %w", err)
 		s.untilCheck = 0
 		return s.err

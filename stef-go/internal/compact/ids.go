@@ -3,7 +3,10 @@
 
 package compact
 
-import "unsafe"
+import (
+	"sync"
+	"unsafe"
+)
 
 const (
 	maxTraces = 1 << 15
@@ -80,6 +83,24 @@ func (s *ids) forget() {
 	s.byID.reset()
 }
 
+// Slabs of streams that ended, for new streams. Everything in a slab is set before it is
+// used, so they are not cleared.
+var (
+	freeTraces = sync.Pool{New: func() any { return new([slabTraces]trace) }}
+	freeIDs    = sync.Pool{New: func() any { return new([slabIDs]spanID) }}
+)
+
+// release discards all ids and their memory.
+func (s *ids) release() {
+	for _, slab := range s.traces {
+		freeTraces.Put(slab)
+	}
+	for _, slab := range s.slabs {
+		freeIDs.Put(slab)
+	}
+	*s = ids{}
+}
+
 // held returns the memory of all ids.
 func (s *ids) held() int {
 	return len(s.slabs)*int(unsafe.Sizeof([slabIDs]spanID{})) + len(s.traces)*int(unsafe.Sizeof([slabTraces]trace{})) +
@@ -101,7 +122,7 @@ func (s *ids) trace(number uint32) *trace {
 // newTrace adds a trace.
 func (s *ids) newTrace(high, low uint64) {
 	if int(s.known/slabTraces) == len(s.traces) {
-		s.traces = append(s.traces, new([slabTraces]trace))
+		s.traces = append(s.traces, freeTraces.Get().(*[slabTraces]trace))
 	}
 	*s.trace(s.known) = trace{high: high, low: low}
 	s.known++
@@ -194,7 +215,7 @@ func (s *ids) grow(t *trace) {
 		s.used = (s.used + slabIDs) / slabIDs * slabIDs
 	}
 	if int(s.used/slabIDs) == len(s.slabs) {
-		s.slabs = append(s.slabs, new([slabIDs]spanID))
+		s.slabs = append(s.slabs, freeIDs.Get().(*[slabIDs]spanID))
 	}
 	*s.element(s.used) = spanID{uint64(t.block), uint64(t.first)}
 	t.block, t.first, t.size = s.used, t.ids, elements-1

@@ -51,6 +51,12 @@ func (s *Logs) Reset() {
 	s.lastTime, s.lastObserved, s.delay, s.follows = 0, 0, 0, 0
 }
 
+// Release discards all state and its memory.
+func (s *Logs) Release() {
+	s.ids.release()
+	*s = Logs{}
+}
+
 // Held returns the memory of the state.
 func (s *Logs) Held() int { return s.ids.held() }
 

@@ -165,7 +165,7 @@ func (s *Points) next(x *Series) uint32 {
 }
 
 // Reset discards all state.
-func (s *Points) Reset() { *s = Points{} }
+func (s *Points) Reset() { *s = Points{clock: s.clock[:0]} }
 
 // forecast returns the time that is predicted for a series. next is the result of next.
 func (s *Points) forecast(x *Series, next uint32) uint64 {

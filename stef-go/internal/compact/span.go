@@ -74,6 +74,20 @@ func (s *Spans) Reset() {
 	s.before = 0
 }
 
+// Release discards all state and its memory, but for a few names.
+func (s *Spans) Release() {
+	names := s.names
+	if len(names) > keptNames {
+		names = nil
+	}
+	clear(names)
+	s.ids.release()
+	*s = Spans{names: names}
+}
+
+// keptNames is the maximum number of names for whose habits the memory is kept.
+const keptNames = 64
+
 // Held returns the memory of the state.
 func (s *Spans) Held() int { return s.ids.held() + s.text + nameBytes*len(s.names) }
 

@@ -12,6 +12,10 @@ var buffers sync.Pool // of *[]byte
 // does not occupy memory forever.
 const largestBuffer = 8 << 20
 
+// largestKept is the size of the largest buffer that a reader or writer keeps for its next
+// stream.
+const largestKept = 64 << 10
+
 func takeBuffer() []byte {
 	if b, ok := buffers.Get().(*[]byte); ok {
 		return (*b)[:0]

@@ -28,6 +28,7 @@ const readStep = 4 << 20
 // Reader reads the headers and frames of one stream.
 type Reader struct {
 	src         *bufio.Reader
+	source      steady // of src
 	limits      stef.Limits
 	setting     decoderSetting
 	compression stef.Compression
@@ -38,6 +39,7 @@ type Reader struct {
 	input   zstdInput
 	payload []byte
 	coded   []byte
+	kept    []byte // coded of the last stream, for the next one
 	// The variable header, compressed, and its plain size. Kept until the first
 	// frame with data.
 	headerCoded []byte
@@ -49,23 +51,37 @@ type Reader struct {
 	frame  int
 }
 
-// NewReader reads the fixed header and the variable header. The zstd of the
-// stream may refer to dicts, of which there are at most config.MaxZstdDicts.
-func NewReader(src io.Reader, limits stef.Limits, dicts ...*config.ZstdDict) (*Reader, error) {
-	r := &Reader{
-		src:     bufio.NewReaderSize(&steady{src: src}, readBuffer),
-		limits:  limits,
-		setting: decoderSetting{window: limits.WindowBytes},
-		frame:   -1,
-	}
+// New returns a reader without a stream: Reset gives it one. The zstd of streams may refer
+// to dicts, of which there are at most config.MaxZstdDicts.
+func New(limits stef.Limits, dicts ...*config.ZstdDict) *Reader {
+	r := &Reader{limits: limits, setting: decoderSetting{window: limits.WindowBytes}}
 	copy(r.setting.dicts[:], dicts)
-	if err := r.readFixedHeader(); err != nil {
-		return nil, r.Error(err)
+	r.src = bufio.NewReaderSize(&r.source, readBuffer)
+	return r
+}
+
+// NewReader is New with a stream.
+func NewReader(src io.Reader, limits stef.Limits, dicts ...*config.ZstdDict) (*Reader, error) {
+	r := New(limits, dicts...)
+	return r, r.Reset(src)
+}
+
+// Reset reads the fixed header and the variable header of another stream. It reuses small
+// buffers of the last stream. After an error the reader needs another Reset.
+func (r *Reader) Reset(src io.Reader) error {
+	r.Close()
+	*r = Reader{src: r.src, source: steady{src: src}, limits: r.limits, setting: r.setting, coded: r.kept[:0], frame: -1}
+	r.src.Reset(&r.source)
+	err := r.readFixedHeader()
+	if err == nil {
+		err = r.readVarHeader()
 	}
-	if err := r.readVarHeader(); err != nil {
-		return nil, r.Error(err)
+	if err == nil {
+		return nil
 	}
-	return r, nil
+	err = r.Error(err)
+	r.offset, r.plain, r.start, r.frame, r.header = 0, 0, 0, 0, VarHeader{}
+	return err
 }
 
 // Compression returns the compression of the stream.
@@ -147,7 +163,8 @@ func (r *Reader) readVarHeader() error {
 	if err != nil {
 		return cut(err)
 	}
-	if r.compression == stef.Zstd {
+	content, raw := rawZstd(r.coded, size)
+	if r.compression == stef.Zstd && !raw {
 		// The decoder is not kept, because the stream may be idle from here. If the
 		// first data frame continues these bytes, its decoder starts with them
 		// again.
@@ -162,9 +179,15 @@ func (r *Reader) readVarHeader() error {
 			return err
 		}
 	}
-	r.header, err = ParseVarHeader(r.payload)
+	if !raw {
+		content = r.payload
+	}
+	r.header, err = ParseVarHeader(content)
 	r.headerCoded, r.headerSize = bytes.Clone(r.coded), size
-	r.payload, r.coded = nil, nil
+	r.payload = nil
+	if cap(r.coded) > largestKept {
+		r.coded = nil
+	}
 	return err
 }
 
@@ -459,7 +482,11 @@ func cut(err error) error {
 // frame is then invalid.
 func (r *Reader) Close() {
 	releaseBuffer(r.payload)
+	if r.coded != nil && cap(r.coded) <= largestKept {
+		r.kept = r.coded
+	}
 	r.payload, r.coded = nil, nil
+	r.source = steady{src: noSource{}}
 	if r.zstd != nil {
 		r.setting.release(r.zstd)
 		r.zstd = nil
@@ -479,6 +506,11 @@ type steady struct {
 
 // maxIdle is the number of empty reads that package bufio allows.
 const maxIdle = 100
+
+// noSource is the source of a closed reader, which does not hold the one it had.
+type noSource struct{}
+
+func (noSource) Read([]byte) (int, error) { return 0, io.EOF }
 
 func (s *steady) Read(b []byte) (int, error) {
 	n, err := s.src.Read(b)

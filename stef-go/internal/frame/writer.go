@@ -35,11 +35,12 @@ type Writer struct {
 	zstd        *zstd.Encoder // nil until the first frame with data
 	out         []byte        // the frame being put together, behind headRoom
 	column      []byte        // a column before compression
+	head        []byte        // the headers of each stream
 }
 
 // NewWriter writes the fixed header and the variable header.
 func NewWriter(dst io.Writer, c *config.Writer, header *VarHeader) (*Writer, error) {
-	w := &Writer{dst: dst, compression: stef.Compression(c.Compression), setting: encoderSetting{stef.Level(c.Level), c.WindowBytes, c.ZstdDict, c.Checksums}}
+	w := &Writer{compression: stef.Compression(c.Compression), setting: encoderSetting{stef.Level(c.Level), c.WindowBytes, c.ZstdDict, c.Checksums}}
 	content, err := header.Append(nil)
 	if err != nil {
 		return nil, err
@@ -47,10 +48,8 @@ func NewWriter(dst io.Writer, c *config.Writer, header *VarHeader) (*Writer, err
 	if len(content) > stef.MaxHeaderBytes {
 		return nil, fmt.Errorf("%w: variable header of %d bytes, at most %d", stef.ErrLimit, len(content), stef.MaxHeaderBytes)
 	}
-	if err := w.write(appendFixedHeader(nil, w.compression)); err != nil {
-		return nil, err
-	}
-	w.out = append(w.out[:0], make([]byte, headRoom)...)
+	w.head = appendFixedHeader(nil, w.compression)
+	w.out = append(w.out, make([]byte, headRoom)...)
 	if w.compression == stef.Zstd {
 		// A separate zstd frame lets the stream be idle without an encoder. The
 		// first data frame then restarts the compression.
@@ -58,11 +57,35 @@ func NewWriter(dst io.Writer, c *config.Writer, header *VarHeader) (*Writer, err
 	} else {
 		w.out = append(w.out, content...)
 	}
-	if _, err := w.finish(0, len(content)); err != nil {
+	frame, err := w.finish(0, len(content))
+	if err != nil {
 		return nil, err
 	}
+	w.head = append(w.head, frame...)
 	w.out = nil
-	return w, nil
+	return w, w.Reset(dst)
+}
+
+// fixedHeader is the size of the fixed header.
+const fixedHeader = len(signature) + 1 + fixedSize
+
+// Reset writes the same headers to dst, for another stream. It reuses small buffers of the
+// last stream and returns everything else to the pools.
+func (w *Writer) Reset(dst io.Writer) error {
+	column, out := w.column, w.out
+	if cap(column) > largestKept {
+		column = nil
+	}
+	if cap(out) >= readBuffer { // pooled
+		out = nil
+	}
+	w.Close()
+	w.column, w.out = column, out
+	w.dst = dst
+	if err := w.write(w.head[:fixedHeader]); err != nil {
+		return err
+	}
+	return w.write(w.head[fixedHeader:])
 }
 
 // Frame writes a frame: its record count and the columns of the tree. It returns the
@@ -95,7 +118,11 @@ func (w *Writer) Frame(flags stef.FrameFlags, records uint64, tree *column.Write
 			return 0, err
 		}
 	}
-	return w.finish(flags, size)
+	frame, err := w.finish(flags, size)
+	if err != nil {
+		return 0, err
+	}
+	return len(frame), w.write(frame)
 }
 
 // compress replaces the content of out by the compressed head and columns.
@@ -155,22 +182,21 @@ func (w *Writer) blocks(c column.Writer) error {
 	return nil
 }
 
-// finish adds the head in front of the content in out, writes the frame, and returns
-// its size.
-func (w *Writer) finish(flags stef.FrameFlags, size int) (int, error) {
+// finish adds the head in front of the content in out, and returns the frame.
+func (w *Writer) finish(flags stef.FrameFlags, size int) ([]byte, error) {
 	var head [headRoom]byte
 	h := append(head[:0], byte(flags))
 	h = bitio.AppendUvarint(h, uint64(size))
 	if w.compression == stef.Zstd {
 		compressed := len(w.out) - headRoom
 		if compressed > stef.MaxFrameBytes {
-			return 0, fmt.Errorf("%w: compressed frame of %d bytes, at most %d", stef.ErrLimit, compressed, stef.MaxFrameBytes)
+			return nil, fmt.Errorf("%w: compressed frame of %d bytes, at most %d", stef.ErrLimit, compressed, stef.MaxFrameBytes)
 		}
 		h = bitio.AppendUvarint(h, uint64(compressed))
 	}
 	frame := w.out[headRoom-len(h):]
 	copy(frame, h)
-	return len(frame), w.write(frame)
+	return frame, nil
 }
 
 func (w *Writer) write(b []byte) error {

@@ -4,6 +4,7 @@
 package frame
 
 import (
+	"bytes"
 	"io"
 	"sync"
 
@@ -98,4 +99,16 @@ func (s decoderSetting) release(d *zstd.Decoder) {
 	if d.Reset(nil) == nil {
 		s.pool().Put(d)
 	}
+}
+
+// rawZstd returns the content of a short zstd frame that stores n bytes uncompressed, as
+// writers store the variable header. All others need a decoder.
+func rawZstd(coded []byte, n int) (content []byte, ok bool) {
+	const head, most = 9, 255
+	if n > most || len(coded) != head+n {
+		return nil, false
+	}
+	var frame [head + most]byte
+	content = coded[head:]
+	return content, bytes.Equal(coded, appendRawZstd(frame[:0], content))
 }

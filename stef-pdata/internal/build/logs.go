@@ -25,6 +25,7 @@ type Logs struct {
 // Renew drops the references of the builder to earlier batches.
 func (b *Logs) Renew() {
 	b.Values.Renew()
+	b.Joiner.Renew()
 	b.Records.Renew()
 }
 

@@ -39,6 +39,13 @@ func (b *Metrics) Renew() {
 	b.histograms.Renew()
 }
 
+// Reset forgets the current metric.
+func (b *Metrics) Reset() {
+	b.typ = 0
+	b.number, b.histogram = pmetric.NumberDataPointSlice{}, pmetric.HistogramDataPointSlice{}
+	b.exponential, b.summary = pmetric.ExponentialHistogramDataPointSlice{}, pmetric.SummaryDataPointSlice{}
+}
+
 // Metric appends a metric without points to dst, and reserves space for n of them.
 func (b *Metrics) Metric(metrics pmetric.MetricSlice, src *otelstef.Metric, n int) {
 	dst := b.metrics.Append(metrics)

@@ -115,6 +115,15 @@ func (j *Joiner) Flush() {
 	j.buffer, j.waiting = j.buffer[:0], j.waiting[:0]
 }
 
+// Renew makes the joiner refer to no earlier batch.
+func (j *Joiner) Renew() { j.values.Renew() }
+
+// Reset forgets the templates of a stream.
+func (j *Joiner) Reset() {
+	clear(j.slots)
+	j.last = nil
+}
+
 // slot returns the pieces of a template and its number of placeholders. If there are
 // more placeholders than parameters can exist, it returns the number only.
 func (j *Joiner) slot(template string) (*joinSlot, int) {
