@@ -24,8 +24,8 @@ type codec[B any] struct {
 	encoding  []stefpdata.EncoderOption
 	reading   []stef.ReaderOption
 
-	writers sync.Pool // of *messageWriter[B]
-	readers sync.Pool // of recordReader
+	writers sync.Pool // of *messageWriter[B], at the start of a message
+	readers sync.Pool // of *messageReader[B], closed
 }
 
 // messageWriter writes one message after another into its buffer.
@@ -35,12 +35,19 @@ type messageWriter[B any] struct {
 	batch  batchEncoder[B]
 }
 
+// messageReader reads one message after another.
+type messageReader[B any] struct {
+	source bytes.Reader
+	stream recordReader
+	batch  batchDecoder[B]
+}
+
 // What a pooled writer or reader may retain from a message. One large message
 // must not hold its memory for the life of the extension.
 const (
-	maxPooledBuffer  = 4 << 20
-	maxPooledDict    = 4 << 20
-	maxPooledRecords = 1 << 16
+	maxPooledBuffer  = 1 << 20
+	maxPooledState   = 1 << 20
+	maxPooledRecords = 1 << 14
 )
 
 // errNoReference refuses to marshal logs in the reference schema.
@@ -108,22 +115,13 @@ func (x *codec[B]) marshal(batch B) ([]byte, error) {
 	}
 	message := bytes.Clone(w.buf.Bytes())
 	x.telemetry.marshaled(x.name, len(message))
-	stats := w.stream.Stats()
-	if w.buf.Cap() <= maxPooledBuffer && stats.DictBytes <= maxPooledDict && stats.Records <= maxPooledRecords {
-		x.writers.Put(w)
-	}
-	return message, nil
+	return message, x.release(w)
 }
 
 // writer returns a writer at the start of a message. Earlier messages do not affect its
 // bytes.
 func (x *codec[B]) writer() (*messageWriter[B], error) {
 	if w, ok := x.writers.Get().(*messageWriter[B]); ok {
-		w.buf.Reset()
-		if err := w.stream.Reset(&w.buf); err != nil {
-			return nil, err
-		}
-		w.batch.Reset()
 		return w, nil
 	}
 	w := new(messageWriter[B])
@@ -133,6 +131,22 @@ func (x *codec[B]) writer() (*messageWriter[B], error) {
 	}
 	w.batch = x.newEncoder(w.stream, x.encoding...)
 	return w, nil
+}
+
+// release pools a writer, unless its message was large. It begins the next message now, so
+// that a pooled writer holds no zstd encoder and no frame.
+func (x *codec[B]) release(w *messageWriter[B]) error {
+	stats := w.stream.Stats()
+	if w.buf.Cap() > maxPooledBuffer || stats.DictBytes > maxPooledState || stats.Records > maxPooledRecords {
+		return nil
+	}
+	w.buf.Reset()
+	if err := w.stream.Reset(&w.buf); err != nil {
+		return err
+	}
+	w.batch.Reset()
+	x.writers.Put(w)
+	return nil
 }
 
 // unmarshal returns the items of a message. Records that are not valid OTLP are left
@@ -148,34 +162,46 @@ func (x *codec[B]) unmarshal(message []byte) (B, error) {
 }
 
 func (x *codec[B]) decode(message []byte) (B, error) {
-	all := x.newBatch()
+	all, limit := x.newBatch(), x.config.Limits.MaxDecodedMiB*mib
 	if len(message) > x.config.Limits.MaxMessageMiB*mib {
 		return all, fmt.Errorf("%w: the message has %d bytes, max_message_mib allows %d MiB", stef.ErrLimit, len(message), x.config.Limits.MaxMessageMiB)
 	}
-	r, err := x.reader(bytes.NewReader(message))
+	r, err := x.reader(message)
 	if err != nil {
 		return all, err
 	}
-	defer x.release(r)
-	next := x.newDecoder(r)
+	defer x.close(r)
 	var bad stefpdata.RecordErrors
-	decoded := 0
-	for {
-		batch, err := next()
+	decoded, exact := 0, false
+	for n := 0; ; n++ {
+		batch, err := r.batch.Decode()
 		var some stefpdata.RecordErrors
 		switch {
+		case err == nil:
 		case errors.As(err, &some):
 			bad = append(bad, some...)
 		case errors.Is(err, io.EOF):
 			return x.complete(all, bad)
-		case err != nil:
+		default:
 			return all, err
 		}
-		if decoded += x.size(batch); decoded > x.config.Limits.MaxDecodedMiB*mib {
+		switch {
+		case exact:
+			decoded += x.size(batch)
+		case decoded+r.batch.BatchBytes() <= limit: // an estimate that is never too low
+			decoded += r.batch.BatchBytes()
+		default:
+			decoded, exact = x.size(all)+x.size(batch), true
+		}
+		if decoded > limit {
 			return all, fmt.Errorf("%w: a message of %d bytes decodes to more than max_decoded_mib allows, %d MiB of OTLP",
 				stef.ErrLimit, len(message), x.config.Limits.MaxDecodedMiB)
 		}
-		x.moveTo(batch, all)
+		if n == 0 {
+			all = batch
+		} else {
+			x.moveTo(batch, all)
+		}
 	}
 }
 
@@ -191,21 +217,33 @@ func (x *codec[B]) complete(all B, bad stefpdata.RecordErrors) (B, error) {
 	return all, nil
 }
 
-// reader returns a reader of src, which is at the start of a message.
-func (x *codec[B]) reader(src io.Reader) (recordReader, error) {
-	if r, ok := x.readers.Get().(recordReader); ok {
-		if err := r.Reset(src); err != nil {
-			x.readers.Put(r)
+// reader returns a reader at the start of a message.
+func (x *codec[B]) reader(message []byte) (*messageReader[B], error) {
+	if r, ok := x.readers.Get().(*messageReader[B]); ok {
+		r.source.Reset(message)
+		if err := r.stream.Reset(&r.source); err != nil {
+			x.close(r)
 			return nil, err
 		}
+		r.batch.Reset()
 		return r, nil
 	}
-	return x.newReader(src, x.reading...)
+	r := new(messageReader[B])
+	r.source.Reset(message)
+	var err error
+	if r.stream, err = x.newReader(&r.source, x.reading...); err != nil {
+		return nil, err
+	}
+	r.batch = x.newDecoder(r.stream)
+	return r, nil
 }
 
-func (x *codec[B]) release(r recordReader) {
-	small := r.Stats().DictBytes <= maxPooledDict
-	r.Close()
+// close pools a reader, unless its message was large. A pooled reader holds nothing of the
+// message, and no zstd decoder.
+func (x *codec[B]) close(r *messageReader[B]) {
+	small := r.stream.StateBytes() <= maxPooledState
+	r.source.Reset(nil)
+	r.stream.Close()
 	if small {
 		x.readers.Put(r)
 	}

@@ -31,12 +31,19 @@ type signal[B any] struct {
 	newWriter  func(dst io.Writer, options ...stef.WriterOption) (recordWriter, error)
 	newEncoder func(w recordWriter, options ...stefpdata.EncoderOption) batchEncoder[B]
 	newReader  func(src io.Reader, options ...stef.ReaderOption) (recordReader, error)
-	newDecoder func(r recordReader, options ...stefpdata.DecoderOption) func() (B, error)
+	newDecoder func(r recordReader, options ...stefpdata.DecoderOption) batchDecoder[B]
 }
 
 // batchEncoder is the common interface of the encoders of all signals.
 type batchEncoder[B any] interface {
 	Encode(batch B) error
+	Reset()
+}
+
+// batchDecoder is the common interface of the decoders of all signals.
+type batchDecoder[B any] interface {
+	Decode() (B, error)
+	BatchBytes() int
 	Reset()
 }
 
@@ -53,6 +60,7 @@ type recordReader interface {
 	Next() bool
 	Err() error
 	Stats() stef.ReaderStats
+	StateBytes() int
 	Close()
 }
 
@@ -74,8 +82,8 @@ var tracesSignal = &signal[ptrace.Traces]{
 	newReader: func(src io.Reader, options ...stef.ReaderOption) (recordReader, error) {
 		return otelstef.NewSpansReader(src, options...)
 	},
-	newDecoder: func(r recordReader, options ...stefpdata.DecoderOption) func() (ptrace.Traces, error) {
-		return stefpdata.NewTracesDecoder(r.(*otelstef.SpansReader), options...).Decode
+	newDecoder: func(r recordReader, options ...stefpdata.DecoderOption) batchDecoder[ptrace.Traces] {
+		return stefpdata.NewTracesDecoder(r.(*otelstef.SpansReader), options...)
 	},
 }
 
@@ -97,8 +105,8 @@ var metricsSignal = &signal[pmetric.Metrics]{
 	newReader: func(src io.Reader, options ...stef.ReaderOption) (recordReader, error) {
 		return otelstef.NewMetricsReader(src, options...)
 	},
-	newDecoder: func(r recordReader, options ...stefpdata.DecoderOption) func() (pmetric.Metrics, error) {
-		return stefpdata.NewMetricsDecoder(r.(*otelstef.MetricsReader), options...).Decode
+	newDecoder: func(r recordReader, options ...stefpdata.DecoderOption) batchDecoder[pmetric.Metrics] {
+		return stefpdata.NewMetricsDecoder(r.(*otelstef.MetricsReader), options...)
 	},
 }
 
@@ -119,7 +127,7 @@ var logsSignal = &signal[plog.Logs]{
 	newReader: func(src io.Reader, options ...stef.ReaderOption) (recordReader, error) {
 		return otelstef.NewLogsReader(src, options...)
 	},
-	newDecoder: func(r recordReader, options ...stefpdata.DecoderOption) func() (plog.Logs, error) {
-		return stefpdata.NewLogsDecoder(r.(*otelstef.LogsReader), options...).Decode
+	newDecoder: func(r recordReader, options ...stefpdata.DecoderOption) batchDecoder[plog.Logs] {
+		return stefpdata.NewLogsDecoder(r.(*otelstef.LogsReader), options...)
 	},
 }

@@ -50,7 +50,7 @@ func newStreamDecoder[B any](x *codec[B], src io.Reader, options []encoding.Deco
 	return &streamDecoder[B]{
 		codec:  x,
 		reader: r,
-		next:   x.newDecoder(r, stefpdata.WithMaxItems(items)),
+		next:   x.newDecoder(r, stefpdata.WithMaxItems(items)).Decode,
 		offset: uint64(o.Offset),
 	}, nil
 }
