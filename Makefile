@@ -208,17 +208,19 @@ test-lake: ## Read Parquet and Arrow files of the recordings with DuckDB, pandas
 	  $(LAKE)/stef convert --quiet --force --signal $$s $$columns internal/fixtures/recordings/*-$$s.otlp.zst $(LAKE)/$$s.$$to; done; done
 	$(LAKE)/venv/bin/python lake/engines/check.py $(LAKE)
 
-bench-lake: ## Measure the ways to Parquet and Arrow, beside DuckDB on OTLP JSON (after make test-lake)
+bench-lake: ## Measure the ways to Parquet and Arrow, beside DuckDB, polars and pyarrow on OTLP JSON (after make test-lake)
 	$(LAKE)/venv/bin/python lake/engines/speed.py $(LAKE)
 
 SAMPLING := $(CURDIR)/.tmp/study-sampling
 RATE ?= 5000
+RUNS ?= steady,saturated,few
+comma := ,
 
-study-sampling: ## Send traces through processors that hold them, over OTLP and STEF, and count what arrives (minutes; RATE=5000 spans a second; PROCESSORS=groupbytrace,tail_sampling; STEF_LONG=1: hours)
+study-sampling: ## Send traces through processors that hold them, over OTLP and STEF, and count what arrives (minutes; RATE=5000 spans a second; RUNS=steady,saturated,few; PROCESSORS=groupbytrace,tail_sampling; STEF_LONG=1: hours)
 	@mkdir -p bin $(SAMPLING) && cd benchmarks/sampling && $(GO) build -o $(CURDIR)/bin/sampling .
-	bin/sampling -rate $(RATE) $(if $(STEF_LONG),-for 20m -every 10s) $(if $(PROCESSORS),-processors $(PROCESSORS)) -table $(SAMPLING)/steady.csv -series $(SAMPLING)/steady-series.csv
-	bin/sampling -rate 0 -for $(if $(STEF_LONG),20m -every 10s,8s) -processors groupbytrace,tail_sampling -table $(SAMPLING)/saturated.csv -series $(SAMPLING)/saturated-series.csv
-	bin/sampling -for 3s -traces 200 -processors groupbytrace,tail_sampling -table $(SAMPLING)/few.csv
+	$(if $(findstring steady,$(RUNS)),bin/sampling -rate $(RATE) $(if $(STEF_LONG),-for 20m -every 10s) $(if $(PROCESSORS),-processors $(PROCESSORS)) -table $(SAMPLING)/steady.csv -series $(SAMPLING)/steady-series.csv)
+	$(if $(findstring saturated,$(RUNS)),bin/sampling -rate 0 -for $(if $(STEF_LONG),20m -every 10s,8s) -processors $(or $(PROCESSORS),groupbytrace$(comma)tail_sampling) -table $(SAMPLING)/saturated.csv -series $(SAMPLING)/saturated-series.csv)
+	$(if $(findstring few,$(RUNS)),bin/sampling -for 3s -traces 200 -processors groupbytrace$(comma)tail_sampling -table $(SAMPLING)/few.csv)
 
 deployment: ## Run agents, gateways, a Kafka broker, consumers and a backend as processes, and print what each costs (needs Java and Maven)
 	mvn -q -f tools/kafka/pom.xml dependency:copy-dependencies -DoutputDirectory=$(CURDIR)/.tmp/kafka
