@@ -112,10 +112,11 @@ func (f *metricsWriterForm) encode(w *MetricsWriter) {
 		s.point.node.SetModified(0)
 		s.point.value.node.SetModified(0)
 	}
-	if mask&metricsContainer != 0 || f.stale {
+	moved := mask&metricsContainer != 0 || f.stale
+	if moved {
 		f.enter(w)
 	}
-	x := f.index.find(&f.container, &s.attributes, changed)
+	x := f.index.find(&f.container, moved, &s.attributes, changed)
 	f.take(&s.point)
 	f.index.grow(x, f.points.Put(&x.Series, &f.point, &f.fields))
 	f.set()
@@ -252,7 +253,7 @@ type metricsReaderForm struct {
 func (f *metricsReaderForm) start(r *MetricsReader) {
 	f.wire.init(nil, 0)
 	f.wire.clear()
-	f.number = 0
+	f.fields = compact.Fields{Floats: f.fields.Floats[:0], Known: true}
 	f.reader = r
 	f.Restart()
 	f.on = r.fields.Metrics&MetricsFieldNumber != 0 && r.fields.CompactPoint&compactPoint == compactPoint
@@ -272,6 +273,11 @@ func (f *metricsReaderForm) Restart() {
 func (f *metricsReaderForm) decode(r *MetricsReader) {
 	s, d := &r.record, &r.decoder
 	mask := d.head.Read(d.head.Fields)
+	if mask&^MetricsFieldNumber == 0 && f.index.last != nil {
+		s.point.node.SetModified(0)
+		f.undo(r, f.index.last, mask)
+		return
+	}
 	if mask&MetricsFieldEnvelope != 0 {
 		d.envelope.Decode(&s.envelope)
 	}
@@ -293,18 +299,16 @@ func (f *metricsReaderForm) decode(r *MetricsReader) {
 	if mask&MetricsFieldPoint != 0 {
 		d.point.Decode(&s.point)
 	}
-	w := &f.wire
-	if mask&MetricsFieldCompact != 0 {
-		d.compact.Decode(w)
+	f.fields.Known = mask&MetricsFieldCompact == 0
+	if !f.fields.Known {
+		d.compact.Decode(&f.wire)
+		f.get()
 	}
-	if mask&MetricsFieldNumber != 0 {
-		f.number = d.number.Decode()
-	}
-	s.node.SetModified(mask &^ (MetricsFieldCompact | MetricsFieldNumber))
 	if stefrt.Faulty(&r.ReadStream) {
 		return
 	}
-	if mask&metricsContainer != 0 || f.stale {
+	moved := mask&metricsContainer != 0 || f.stale
+	if moved {
 		f.stale = false
 		f.container = container{
 			uint64(uintptr(unsafe.Pointer(s.metric))),
@@ -312,17 +316,41 @@ func (f *metricsReaderForm) decode(r *MetricsReader) {
 			uint64(uintptr(unsafe.Pointer(s.scope))),
 		}
 	}
-	x := f.index.find(&f.container, &s.attributes, changed)
-	in := &f.fields
-	in.Time, in.Start, in.Form, in.Number, in.Bits = w.time, w.start, w.form, f.number, math.Float64bits(w.bits)
-	in.Words, in.Floats = w.words.Values(), in.Floats[:0]
-	for _, v := range w.floats.Values() {
-		in.Floats = append(in.Floats, math.Float64bits(v))
+	f.undo(r, f.index.find(&f.container, moved, &s.attributes, changed), mask)
+	f.fields.Known = true
+}
+
+// undo sets the point of the record, which is of series x.
+func (f *metricsReaderForm) undo(r *MetricsReader, x *series, mask uint64) {
+	s, d := &r.record, &r.decoder
+	s.node.SetModified(mask &^ (MetricsFieldCompact | MetricsFieldNumber))
+	if mask&MetricsFieldNumber != 0 {
+		f.fields.Number = d.number.Decode()
+		if stefrt.Faulty(&r.ReadStream) {
+			return
+		}
 	}
-	words, ok := f.points.Take(&x.Series, in, &f.point)
+	words, ok := f.points.Take(&x.Series, &f.fields, &f.point)
 	f.index.grow(x, words)
 	if !ok || !f.give(s) {
 		d.head.NoSuchForm()
+	}
+}
+
+// get sets the fields to those of Compact, which was decoded.
+func (f *metricsReaderForm) get() {
+	w, x := &f.wire, &f.fields
+	changed := w.node.Modified()
+	x.Known = changed&(CompactPointFieldTime|CompactPointFieldStart|CompactPointFieldForm) == 0
+	x.Time, x.Start, x.Form, x.Bits = w.time, w.start, w.form, math.Float64bits(w.bits)
+	if changed&CompactPointFieldWords != 0 {
+		x.Words = w.words.Values()
+	}
+	if changed&CompactPointFieldFloats != 0 {
+		x.Floats = x.Floats[:0]
+		for _, v := range w.floats.Values() {
+			x.Floats = append(x.Floats, math.Float64bits(v))
+		}
 	}
 }
 

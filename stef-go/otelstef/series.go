@@ -177,14 +177,22 @@ const slotBytes = 48
 // slices.
 const wordBytes = 16
 
-// find returns the series of a record. changed are the marks of the attributes that
-// differ from the last record.
-func (x *seriesIndex) find(c *container, attributes *Attributes, changed uint64) *series {
-	if last := x.last; last != nil {
-		if next := last.next; next != nil && next.container == *c && next.follows(last, attributes, changed) {
-			x.last = next
-			return next
-		}
+// find returns the series of a record. moved says that its container may differ from
+// that of the last record. changed are the marks of the attributes, which say what
+// differs from those of the last record.
+func (x *seriesIndex) find(c *container, moved bool, attributes *Attributes, changed uint64) *series {
+	last := x.last
+	if last == nil {
+		return x.findSlow(c, attributes, changed)
+	}
+	if changed == 0 && !moved {
+		return last
+	}
+	if next := last.next; next != nil &&
+		(next.seriesContainer == last.seriesContainer && !moved || next.container == *c) &&
+		next.follows(last, attributes, changed) {
+		x.last = next
+		return next
 	}
 	return x.findSlow(c, attributes, changed)
 }
@@ -194,19 +202,20 @@ func (s *series) follows(last *series, attributes *Attributes, changed uint64) b
 	if changed == 0 {
 		return s.set == last.set
 	}
-	if (last.differs|changed)&stefrt.FullBit != 0 || last.differs&^changed != 0 {
+	if changed&stefrt.FullBit != 0 || changed != last.differs && last.differs&^changed != 0 {
 		if !s.set.holds(attributes) {
 			return false
 		}
 		last.differs = changed
 		return true
 	}
+	pairs, values := s.set.pairs, attributes.pairs
 	for ; changed != 0; changed &= changed - 1 {
-		i := bits.TrailingZeros64(changed)
-		if i >= len(s.set.pairs) {
+		i := uint(bits.TrailingZeros64(changed))
+		if i >= uint(len(pairs)) || i >= uint(len(values)) {
 			break
 		}
-		if !s.set.pairs[i].holds(&attributes.pairs[i].value) {
+		if !pairs[i].holds(&values[i].value) {
 			return false
 		}
 	}
@@ -346,7 +355,8 @@ func (q *pairCopy) holds(v *AnyValue) bool {
 		return false
 	}
 	if v.typ == AnyValueTypeString {
-		return v.str == q.text
+		// Texts of dictionaries are mostly the same string.
+		return len(v.str) == len(q.text) && (unsafe.StringData(v.str) == unsafe.StringData(q.text) || v.str == q.text)
 	}
 	return v.typ == AnyValueTypeNone || v.num == q.num
 }

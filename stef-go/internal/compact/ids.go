@@ -29,8 +29,11 @@ type trace struct {
 	ids         uint32
 	block       uint32 // position of its last block
 	first, size uint32 // that block: the order of its first id, and the number of its ids
-	next        uint32 // number of the trace that followed this one last time, plus one
-	seen        uint64 // union of bitOf of the ids of the trace
+	// backBlock and backFirst are block and first of the previous block. They save a cache
+	// miss: the first element of a block is seldom in the cache.
+	backBlock, backFirst uint32
+	next                 uint32 // number of the trace that followed this one last time, plus one
+	seen                 uint64 // union of bitOf of the ids of the trace
 }
 
 // bitOf returns one of 64 bits for an id. If trace.seen lacks the bit, the trace does
@@ -179,7 +182,10 @@ func (s *ids) at(t *trace, d uint64) (p place, ok bool) {
 	if order >= t.first {
 		return place{t.block + 1 + order - t.first, order}, true
 	}
-	return s.before(t.block, order), true
+	if order >= t.backFirst {
+		return place{t.backBlock + 1 + order - t.backFirst, order}, true
+	}
+	return s.before(t.backBlock, order), true
 }
 
 // before returns the id with an order that is in a previous block.
@@ -218,6 +224,7 @@ func (s *ids) grow(t *trace) {
 		s.slabs = append(s.slabs, freeIDs.Get().(*[slabIDs]spanID))
 	}
 	*s.element(s.used) = spanID{uint64(t.block), uint64(t.first)}
+	t.backBlock, t.backFirst = t.block, t.first
 	t.block, t.first, t.size = s.used, t.ids, elements-1
 	s.used += elements
 }

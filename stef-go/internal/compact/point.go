@@ -57,6 +57,9 @@ type Fields struct {
 	Time, Start, Form, Number, Bits uint64
 	// Words and Floats do not change where the form does not use them.
 	Words, Floats []uint64
+	// Known says that Time, Start and Form are those of the last Take. Put does not use
+	// it.
+	Known bool
 }
 
 // Home is the state that all series of a resource share: the time of the first
@@ -77,6 +80,7 @@ type Series struct {
 	tick        uint32
 	points      uint8 // number of points seen, at most two
 	startIsTime bool  // the last start time was the time of the previous point
+	steady      bool  // has two points, and the last one is a number sent as a decimal
 	second      int8  // score of predictions by second differences
 	form        form
 	Home        *Home
@@ -119,6 +123,13 @@ type Points struct {
 	clock     []tick
 	hand      uint32
 	series    bool // the series predicts the time better than the previous point
+
+	// hop is the last step of a series from its tick to the known next one. Most series
+	// make the same step. Both ticks still have these times.
+	hop struct {
+		from, to         uint32
+		fromTime, toTime uint64
+	}
 }
 
 // tick is a time of points, and the number of the tick that followed it in the last
@@ -132,6 +143,9 @@ type tick struct {
 // maxTicks is the number of remembered times; a new one replaces the oldest.
 const maxTicks = 1 << 13
 
+// noTick is not the number of a tick.
+const noTick = ^uint32(0)
+
 // Held returns the memory of the state beyond that of the series.
 func (s *Points) Held() int { return cap(s.clock) * int(unsafe.Sizeof(tick{})) }
 
@@ -144,6 +158,7 @@ func (s *Points) isTick(n uint32, time uint64) bool {
 func (s *Points) newTick(time uint64) uint32 {
 	n := s.hand
 	s.hand = (s.hand + 1) % maxTicks
+	s.hop.from = noTick
 	if n == uint32(len(s.clock)) {
 		s.clock = append(s.clock, tick{time: time})
 	} else {
@@ -165,7 +180,10 @@ func (s *Points) next(x *Series) uint32 {
 }
 
 // Reset discards all state.
-func (s *Points) Reset() { *s = Points{clock: s.clock[:0]} }
+func (s *Points) Reset() {
+	*s = Points{clock: s.clock[:0]}
+	s.hop.from = noTick
+}
 
 // forecast returns the time that is predicted for a series. next is the result of next.
 func (s *Points) forecast(x *Series, next uint32) uint64 {
@@ -382,6 +400,7 @@ func (s *Points) learn(x *Series, p *Point, now form, m int64, own uint64, next 
 	}
 	x.time, x.start, x.form = p.Time, p.Start, now
 	x.points = min(x.points+1, 2)
+	x.steady = x.points == 2 && x.rest == nil && now.decimal > 0 && now.kind <= Double
 	if p.Kind >= Histogram || x.rest != nil {
 		words = x.keep(p)
 	}
@@ -418,6 +437,8 @@ func (s *Points) learnFirst(x *Series, p *Point, next uint32) {
 // learnTick moves a series to the tick of its next point. next is the result of next.
 func (s *Points) learnTick(x *Series, time uint64, next uint32) {
 	if next > 0 && s.clock[next-1].time == time {
+		h := &s.hop
+		h.from, h.to, h.fromTime, h.toTime = x.tick, next-1, x.time, time
 		x.tick = next - 1
 		return
 	}
@@ -427,6 +448,7 @@ func (s *Points) learnTick(x *Series, time uint64, next uint32) {
 	}
 	if t := &s.clock[x.tick]; t.time == x.time {
 		t.next = n + 1
+		s.hop.from = noTick
 	}
 	x.tick = n
 }
@@ -435,12 +457,17 @@ func (s *Points) learnTick(x *Series, time uint64, next uint32) {
 func (x *Series) learnStep(step int64) {
 	second := step - x.step
 	x.step = step
-	d1, d2 := bits.Len64(uint64(step^step>>63)), bits.Len64(uint64(second^second>>63))
+	a, b := uint64(step^step>>63), uint64(second^second>>63)
+	// A number has fewer bits than another one if it is below the bits that differ.
 	switch {
-	case d2 < d1 && x.second < 8:
-		x.second++
-	case d2 > d1 && x.second > -8:
-		x.second--
+	case b < a^b && b < a:
+		if x.second < 8 {
+			x.second++
+		}
+	case a < a^b && a < b:
+		if x.second > -8 {
+			x.second--
+		}
 	}
 }
 
@@ -454,103 +481,4 @@ func (x *Series) keep(p *Point) (words int) {
 	r.words = append(r.words[:0], p.Words...)
 	r.floats = append(r.floats[:0], p.Floats...)
 	return words
-}
-
-// Take sets p to the point that fields represent, and updates the state. Words and
-// Floats of p are set only if the kind has them.
-func (s *Points) Take(x *Series, f *Fields, p *Point) (words int, ok bool) {
-	next := s.next(x)
-	own := s.forecast(x, next)
-	timeCode, startCode := s.time.Take(f.Time), s.start.Take(f.Start)
-	far := 0
-	switch timeCode {
-	case codeSame, codeOther:
-		p.Time = s.last.time
-		if s.series == (timeCode == codeSame) {
-			p.Time = own
-		}
-	case codeFar:
-		far++
-	case codeThird:
-		return 0, false
-	default:
-		p.Time = own + takeUnit(timeCode)
-	}
-	if startCode == codeFar {
-		far++
-	}
-	now := s.formOf(x)
-	if code := s.form.Take(f.Form); code != 0 {
-		if now, ok = formOf(now.number() + code); !ok {
-			return 0, false
-		}
-	}
-	p.Kind = now.kind
-	var m int64
-	if now.decimal > 0 {
-		m = s.numberOf(x, now) + int64(s.number.Take(f.Number))
-		p.Scalar = uint64(m)
-		if now.kind != Int {
-			p.Scalar = math.Float64bits(fromDecimal(m, uint(now.decimal-1)))
-		}
-	} else if now.kind != None {
-		p.Scalar = s.bits ^ f.Bits ^ s.bitsOf(x)
-		s.bits = f.Bits
-	} else {
-		p.Scalar = 0
-	}
-	if far > 0 || now.kind >= Histogram || x.rest != nil {
-		if !s.takeWords(x, f, p, far) {
-			return 0, false
-		}
-		if timeCode == codeFar {
-			p.Time = s.far[0]
-		}
-	}
-	switch startCode {
-	case codeSame:
-		p.Start = s.startOf(x)
-	case codeOther:
-		p.Start = s.last.start
-	case codeFar:
-		p.Start = s.far[far-1]
-	case codeThird:
-		p.Start = x.time
-	default:
-		p.Start = p.Time + takeUnit(startCode)
-	}
-	return s.learn(x, p, now, m, own, next), true
-}
-
-// takeWords is the inverse of putWords.
-func (s *Points) takeWords(x *Series, f *Fields, p *Point, far int) bool {
-	p.Words, p.Floats = p.Words[:0], p.Floats[:0]
-	complex := p.Kind >= Histogram
-	was := x.last()
-	if far > 0 || complex && len(f.Words) > 0 {
-		n := len(f.Words) - far
-		if n < 0 || !complex && n > 0 {
-			return false
-		}
-		for i, w := range f.Words[:n] {
-			p.Words = append(p.Words, s.words.Take(w)+at(was.words, i))
-		}
-		for i, w := range f.Words[n:] {
-			s.far[i] = s.words.Take(w)
-		}
-	} else if complex {
-		p.Words = append(p.Words, was.words...)
-	}
-	if !complex {
-		return true
-	}
-	if len(f.Floats) > 0 {
-		for i, w := range f.Floats {
-			p.Floats = append(p.Floats, s.floats^w^at(was.floats, i))
-			s.floats = w
-		}
-	} else {
-		p.Floats = append(p.Floats, was.floats...)
-	}
-	return true
 }

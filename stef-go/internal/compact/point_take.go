@@ -1,0 +1,152 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package compact
+
+import "math"
+
+// Take sets p to the point that fields represent, and updates the state. Words and
+// Floats of p are set only if the kind has them.
+func (s *Points) Take(x *Series, f *Fields, p *Point) (words int, ok bool) {
+	if x.steady && f.Known {
+		s.takeSteady(x, f.Number, p)
+		return 0, true
+	}
+	next := s.next(x)
+	own := s.forecast(x, next)
+	timeCode, startCode := s.time.Take(f.Time), s.start.Take(f.Start)
+	far := 0
+	switch timeCode {
+	case codeSame, codeOther:
+		p.Time = s.last.time
+		if s.series == (timeCode == codeSame) {
+			p.Time = own
+		}
+	case codeFar:
+		far++
+	case codeThird:
+		return 0, false
+	default:
+		p.Time = own + takeUnit(timeCode)
+	}
+	if startCode == codeFar {
+		far++
+	}
+	now := s.formOf(x)
+	if code := s.form.Take(f.Form); code != 0 {
+		if now, ok = formOf(now.number() + code); !ok {
+			return 0, false
+		}
+	}
+	p.Kind = now.kind
+	var m int64
+	if now.decimal > 0 {
+		m = s.numberOf(x, now) + int64(s.number.Take(f.Number))
+		p.Scalar = uint64(m)
+		if now.kind != Int {
+			p.Scalar = math.Float64bits(fromDecimal(m, uint(now.decimal-1)))
+		}
+	} else if now.kind != None {
+		p.Scalar = s.bits ^ f.Bits ^ s.bitsOf(x)
+		s.bits = f.Bits
+	} else {
+		p.Scalar = 0
+	}
+	if far > 0 || now.kind >= Histogram || x.rest != nil {
+		if !s.takeWords(x, f, p, far) {
+			return 0, false
+		}
+		if timeCode == codeFar {
+			p.Time = s.far[0]
+		}
+	}
+	switch startCode {
+	case codeSame:
+		p.Start = s.startOf(x)
+	case codeOther:
+		p.Start = s.last.start
+	case codeFar:
+		p.Start = s.far[far-1]
+	case codeThird:
+		p.Start = x.time
+	default:
+		p.Start = p.Time + takeUnit(startCode)
+	}
+	return s.learn(x, p, now, m, own, next), true
+}
+
+// takeSteady is Take for a steady series and the codes 0: the time is the better one of
+// the predictions, which then stays the better one, the start is the expected one, and
+// the form stays.
+func (s *Points) takeSteady(x *Series, number uint64, p *Point) {
+	m := x.number + int64(s.number.Take(number))
+	if x.second > 1 {
+		m += x.step
+	}
+	p.Kind, p.Scalar = x.form.kind, uint64(m)
+	if p.Kind != Int {
+		if p.Scalar = x.bits; m != x.number {
+			p.Scalar = math.Float64bits(fromDecimal(m, uint(x.form.decimal-1)))
+			x.bits = p.Scalar
+		}
+		s.last.bits = p.Scalar
+	}
+	x.learnStep(m - x.number)
+	x.number = m
+
+	before := x.time
+	p.Start = x.start
+	if x.startIsTime {
+		p.Start = before
+		x.startIsTime = before != x.start
+		x.start = before
+	}
+	time := s.last.time
+	if h := &s.hop; x.tick == h.from && before == h.fromTime && (s.series || time == h.toTime) {
+		time = h.toTime
+		x.tick = h.to
+	} else {
+		next := s.next(x)
+		if s.series {
+			time = s.forecast(x, next)
+		}
+		s.learnTick(x, time, next)
+	}
+	p.Time = time
+	x.time, x.interval = time, time-before
+	s.last.known, s.last.before = true, before
+	s.last.time, s.last.start, s.last.form, s.last.tick = time, p.Start, x.form, x.tick
+}
+
+// takeWords is the inverse of putWords.
+func (s *Points) takeWords(x *Series, f *Fields, p *Point, far int) bool {
+	p.Words, p.Floats = p.Words[:0], p.Floats[:0]
+	complex := p.Kind >= Histogram
+	was := x.last()
+	if far > 0 || complex && len(f.Words) > 0 {
+		n := len(f.Words) - far
+		if n < 0 || !complex && n > 0 {
+			return false
+		}
+		for i, w := range f.Words[:n] {
+			p.Words = append(p.Words, s.words.Take(w)+at(was.words, i))
+		}
+		for i, w := range f.Words[n:] {
+			s.far[i] = s.words.Take(w)
+		}
+	} else if complex {
+		p.Words = append(p.Words, was.words...)
+	}
+	if !complex {
+		return true
+	}
+	if len(f.Floats) > 0 {
+		for i, w := range f.Floats {
+			p.Floats = append(p.Floats, s.floats^w^at(was.floats, i))
+			s.floats = w
+		}
+	} else {
+		p.Floats = append(p.Floats, was.floats...)
+	}
+	return true
+}
