@@ -124,7 +124,7 @@ func (f *facts) command(dir string, words []string) error {
 		if len(words) > 1 && !f.words[program][words[1]] {
 			return fmt.Errorf("stef knows no %s", words[1])
 		}
-	case "git", "curl", "docker", "rm", "kill":
+	case "git", "curl", "docker", "rm", "kill", "mkdir":
 	default:
 		if _, err := os.Stat(filepath.Join(f.root, "cmd", program)); err == nil || program == "builder" {
 			return nil
