@@ -1,0 +1,142 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The measurement is of processor time, as Linux counts it.
+//go:build linux && !race
+
+package stefreceiver
+
+import (
+	"context"
+	"io"
+	"runtime"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/consumer/consumertest"
+
+	"github.com/otelstef/stef/internal/fixtures/recordings"
+	"github.com/otelstef/stef/internal/signal"
+	stef "github.com/otelstef/stef/stef-go"
+	stefgrpc "github.com/otelstef/stef/stef-gogrpc"
+	stefpdata "github.com/otelstef/stef/stef-pdata"
+)
+
+// uncounted is a reader that holds nothing as far as the receiver knows.
+type uncounted struct{ signal.Reader }
+
+func (u uncounted) Stats() stef.ReaderStats {
+	stats := u.Reader.Stats()
+	stats.HeldBytes = 0
+	return stats
+}
+
+// uncharge makes the receiver charge nothing for memory that streams of a signal hold.
+// Streams that are open already do not change.
+func uncharge[T any](t testing.TB, r *rig) {
+	p, ok := r.shared.handlers[0].(*pipe[T])
+	require.True(t, ok)
+	original := p.Descriptor
+	without := *original
+	without.NewDecoder = func(src io.Reader, options []stefpdata.DecoderOption, more ...stef.ReaderOption) (*signal.Decoder[T], error) {
+		d, err := original.NewDecoder(src, options, more...)
+		if err == nil {
+			d.Reader = uncounted{d.Reader}
+		}
+		return d, err
+	}
+	p.Descriptor = &without
+}
+
+// BenchmarkHeldCharge sends the recordings to receivers in turns, one of which does
+// not charge clients for memory that their streams newly hold. It reports items for
+// each second of processor time of both ends, by how much the charge changes them, and
+// the difference to a third receiver, which charges as the first does.
+func BenchmarkHeldCharge(b *testing.B) {
+	b.Run("traces", func(b *testing.B) {
+		benchmarkHeldCharge(b, signal.Traces, sinks{traces: consumertest.NewNop()})
+	})
+	b.Run("metrics", func(b *testing.B) {
+		benchmarkHeldCharge(b, signal.Metrics, sinks{metrics: consumertest.NewNop()})
+	})
+	b.Run("logs", func(b *testing.B) {
+		benchmarkHeldCharge(b, signal.Logs, sinks{logs: consumertest.NewNop()})
+	})
+}
+
+func benchmarkHeldCharge[T any](b *testing.B, sig *signal.Descriptor[T], to sinks) {
+	var batches []T
+	items := 0
+	for _, r := range recordings.All() {
+		if r.Signal != sig.Name {
+			continue
+		}
+		parts, err := r.Parts()
+		require.NoError(b, err)
+		for _, part := range parts {
+			batch, err := sig.Unmarshal(part)
+			require.NoError(b, err)
+			if n := sig.Items(batch); n > 0 {
+				batches, items = append(batches, batch), items+n
+			}
+		}
+	}
+	with, without, again := startRig(b, testConfig(), to), startRig(b, testConfig(), to), startRig(b, testConfig(), to)
+	uncharge[T](b, without)
+	conns := []*stefgrpc.Client{clientOf(b, with), clientOf(b, without), clientOf(b, again)}
+	var rates [3][]float64
+	round := 0
+	for b.Loop() {
+		for i := range conns {
+			side := (i + round) % len(conns)
+			runtime.GC()
+			began := processTime()
+			sendAll(b, conns[side], sig, batches)
+			rates[side] = append(rates[side], float64(items)/(processTime()-began).Seconds())
+		}
+		round++
+	}
+	median := func(of []float64) float64 {
+		slices.Sort(of)
+		return of[len(of)/2]
+	}
+	charged, free, same := median(rates[0]), median(rates[1]), median(rates[2])
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(charged, "items/CPU-s")
+	b.ReportMetric(100*(charged/free-1), "%")
+	b.ReportMetric(100*(charged/same-1), "%-noise")
+}
+
+func clientOf(b *testing.B, r *rig) *stefgrpc.Client {
+	c, err := stefgrpc.NewClient(r.dial())
+	require.NoError(b, err)
+	return c
+}
+
+// sendAll sends batches on a new stream, a frame each, and awaits their acknowledgement.
+func sendAll[T any](b *testing.B, c *stefgrpc.Client, sig *signal.Descriptor[T], batches []T) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	s, err := c.Open(ctx, sig.Compact())
+	require.NoError(b, err)
+	e, err := sig.NewEncoder(s, nil, append(s.WriterOptions(), stef.WithCompression(stef.Zstd))...)
+	require.NoError(b, err)
+	for _, batch := range batches {
+		require.NoError(b, e.Encode(batch))
+		require.NoError(b, e.Writer.Flush())
+	}
+	require.NoError(b, s.AwaitAck(ctx, e.Writer.Stats().Records))
+	require.NoError(b, s.Close())
+}
+
+// processTime returns the processor time of this process.
+func processTime() time.Duration {
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		panic(err)
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+}
