@@ -104,7 +104,7 @@ func TestAgreeBadSchema(t *testing.T) {
 	f("bytes left", good[:len(good)-1])
 	f("1 bytes follow", append(good, 0))
 	f("the limit is 1024", []byte{0x81, 0x08})
-	f("no possible number", []byte{1, 0xff, 0xff, 0xff, 0xff, 0x7f})
+	f("not a possible number", []byte{1, 0xff, 0xff, 0xff, 0xff, 0x7f})
 }
 
 // TestAgreeDictionaries: the lower limit applies, and 0 means no limit.
