@@ -102,11 +102,15 @@ func limits(t *testing.T, root string) (names []string) {
 
 // missing lists limits without a row, and rows without a test.
 func missing(text string, names []string, tests map[string]bool) (problems []string) {
-	rows := regexp.MustCompile(`(?m)^\| .* \|$`).FindAllString(text, -1)
-	first := map[string]bool{}
-	for _, row := range rows {
+	first, ofLimits := map[string]bool{}, false
+	for line := range strings.Lines(text) {
+		row := strings.TrimSpace(line)
 		cells := strings.Split(strings.Trim(row, "|"), "|")
-		if len(cells) < 6 || strings.TrimSpace(cells[0]) == "Resource" {
+		switch resource := strings.TrimSpace(cells[0]); {
+		case !strings.HasPrefix(row, "| ") || resource == "Resource":
+			ofLimits = resource == "Resource" || ofLimits && strings.HasPrefix(row, "|")
+			continue
+		case !ofLimits || len(cells) < 6:
 			continue
 		}
 		for _, m := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(cells[1], -1) {
