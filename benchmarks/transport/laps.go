@@ -5,6 +5,7 @@ package transport
 
 import (
 	"math"
+	"sync"
 	"time"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -20,33 +21,45 @@ type lap struct {
 	seed  uint64
 }
 
-// laps returns the source of a run that lasts for a time. The batches are copied before
-// the clock starts. All clients share them, so a client has a batch for itself until it
-// has sent it, and a stream sees a batch again only after others, when it has left the
-// compression window. Equal seeds in a lap keep the references between batches.
-func laps(batches []otlpfile.Batch, c Config) (next func() (*lap, bool), sent func(*lap)) {
+// laps returns the source of a run that lasts for a time. The batches are
+// copies, made before the clock starts. Each stream of STEF has copies of its
+// own, so it sees a batch again only after all others, when it has left the
+// compression window. Requests of OTLP have no state, so their clients share the
+// copies. Equal seeds in a lap keep the references between batches.
+func laps(batches []otlpfile.Batch, c Config) source {
 	length := duration(batches)
-	copies := (2*c.Clients + len(batches) - 1) / len(batches)
-	copies = max(copies, 1)
-	queue := make(chan *lap, copies*len(batches))
-	for i := range copies {
-		for _, b := range batches {
-			l := &lap{batch: dataset.Join(b), seed: uint64(i)}
-			replay.Change{Shift: time.Duration(i) * length}.Apply(&l.batch)
-			queue <- l
+	copies := 1
+	if c.Protocol == OTLP {
+		copies = max(1, (2*c.Clients+len(batches)-1)/len(batches))
+	}
+	queues := make([]chan *lap, 1)
+	if c.Protocol == STEF {
+		queues = make([]chan *lap, c.Clients)
+	}
+	for k := range queues {
+		queues[k] = make(chan *lap, copies*len(batches))
+		for i := range copies {
+			for _, b := range batches {
+				l := &lap{batch: dataset.Join(b), seed: uint64(k*copies + i)}
+				replay.Change{Shift: time.Duration(i) * length}.Apply(&l.batch)
+				queues[k] <- l
+			}
 		}
 	}
-	end := time.Now().Add(c.For)
-	next = func() (*lap, bool) {
-		if !time.Now().Before(end) {
-			return nil, false
+	end := sync.OnceValue(func() time.Time { return time.Now().Add(c.For) })
+	return func(client int) (next func() (*lap, bool), sent func(*lap)) {
+		queue := queues[client%len(queues)]
+		next = func() (*lap, bool) {
+			if !time.Now().Before(end()) {
+				return nil, false
+			}
+			l := <-queue
+			l.seed += uint64(copies * len(queues))
+			replay.Change{Shift: time.Duration(copies) * length, IDs: l.seed}.Apply(&l.batch)
+			return l, true
 		}
-		l := <-queue
-		l.seed += uint64(copies)
-		replay.Change{Shift: time.Duration(copies) * length, IDs: l.seed}.Apply(&l.batch)
-		return l, true
+		return next, func(l *lap) { queue <- l }
 	}
-	return next, func(l *lap) { queue <- l }
 }
 
 // duration returns the time from the first to the last item, and a second for

@@ -148,9 +148,10 @@ func (r *run) all(ctx context.Context, batches []otlpfile.Batch) (Result, error)
 	if err != nil {
 		return Result{}, err
 	}
+	source := r.source(batches)
 	r.seen.Store(0)
 	up, down, cpu, begin := r.network.Bytes(netfault.Up), r.network.Bytes(netfault.Down), measure.CPU(), time.Now()
-	result, err := r.sendAll(ctx, senders, batches)
+	result, err := r.sendAll(ctx, senders, source)
 	if err != nil {
 		return result, err
 	}
@@ -182,40 +183,45 @@ func (r *run) senders(ctx context.Context, batches []otlpfile.Batch) ([]sender, 
 	return senders, errors.Join(failures...)
 }
 
-// source returns a function that returns the next batch for a client until no
-// batches remain, and one that takes the batch back after it was sent. Each
-// batch is sent once by one of the clients, unless the run lasts for a time.
-func (r *run) source(batches []otlpfile.Batch) (next func() (*lap, bool), sent func(*lap)) {
+// source returns, for a client, a function that returns the next batch until no
+// batches remain, and one that is called when the batch was sent.
+type source func(client int) (next func() (*lap, bool), sent func(*lap))
+
+// source returns the source of the run. Each batch is sent once by one of the
+// clients, unless the run lasts for a time.
+func (r *run) source(batches []otlpfile.Batch) source {
 	if r.config.For > 0 {
 		return laps(batches, r.config)
 	}
 	var taken atomic.Int64
-	next = func() (*lap, bool) {
+	next := func() (*lap, bool) {
 		n := int(taken.Add(1) - 1)
 		if n >= len(batches) {
 			return nil, false
 		}
 		return &lap{batch: batches[n]}, true
 	}
-	return next, func(*lap) {}
+	return func(int) (func() (*lap, bool), func(*lap)) { return next, func(*lap) {} }
 }
 
 // sendAll makes all clients send, and waits for all answers.
-func (r *run) sendAll(ctx context.Context, senders []sender, batches []otlpfile.Batch) (Result, error) {
+func (r *run) sendAll(ctx context.Context, senders []sender, source source) (Result, error) {
 	var sent, items atomic.Int64
 	var wait sync.WaitGroup
 	failures := make(chan error, 2*len(senders))
-	next, done := r.source(batches)
-	for _, s := range senders {
+	for i, s := range senders {
+		next, done := source(i)
 		wait.Go(func() {
 			for l, ok := next(); ok; l, ok = next() {
-				if err := s.send(ctx, l.batch); err != nil {
+				n := l.batch.Items()
+				err := s.send(ctx, l.batch)
+				done(l)
+				if err != nil {
 					failures <- err
 					return
 				}
 				sent.Add(1)
-				items.Add(int64(l.batch.Items()))
-				done(l)
+				items.Add(int64(n))
 			}
 			if err := s.finish(ctx); err != nil {
 				failures <- err
