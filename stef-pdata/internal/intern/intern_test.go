@@ -15,6 +15,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/xpdata"
 
 	stef "github.com/otelstef/stef/stef-go"
+	"github.com/otelstef/stef/stef-go/otelstef"
 	"github.com/otelstef/stef/stef-pdata/internal/values"
 )
 
@@ -70,7 +71,7 @@ func TestKeySorter(t *testing.T) {
 			continue
 		}
 		var found SortedPairs
-		store := PairStore{make([]stef.Text, 1), make([]uint8, 1)}
+		store := PairStore{make([]stef.Text, 1), make([]otelstef.AnyValueType, 1), make([]uint8, 1)}
 		s.Find(&found, m, &store)
 		want := slices.Sorted(slices.Values(keys))
 		if distinct := len(slices.Compact(slices.Clone(want))) == len(want); !distinct || len(keys) > MaxSetKeys {

@@ -5,12 +5,14 @@ package intern
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 
 	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/codec"
+	"github.com/otelstef/stef/stef-go/otelstef"
 )
 
 // KeySorter finds the places of attributes in the order of their keys. Some producers
@@ -19,12 +21,12 @@ import (
 // place of each number.
 type KeySorter struct {
 	PairCache
-	sets  [256]*keySet
+	sets  [256]*KeySet
 	pairs []Pair // current pairs, in their original order
 }
 
-// keySet is a set of keys.
-type keySet struct {
+// KeySet is a set of keys.
+type KeySet struct {
 	Keys  []stef.Text // in order
 	place []uint8     // for each key number: the place of the key, counted from 1
 	Bytes int         // total length of the keys
@@ -37,20 +39,44 @@ const (
 
 // SortedPairs is the attributes of a span, event or link.
 type SortedPairs struct {
-	Set   *keySet // nil if a key occurs twice or the set is too large
-	Texts bool    // all values are text that is not empty
+	Set   *KeySet // nil if a key occurs twice or the set is too large
+	Kinds Kinds   // of the values
 	From  uint32  // index of the first one in the store
 	Bytes int     // total length of the values that are text
 }
 
+// Kinds is a set of types of values, with a bit for each type.
+type Kinds uint8
+
+// Kinds of values.
+const (
+	Text Kinds = 1 << otelstef.AnyValueTypeString
+	// Scalars are the values that a Pair holds whole.
+	Scalars = Text | 1<<otelstef.AnyValueTypeNone | 1<<otelstef.AnyValueTypeBool |
+		1<<otelstef.AnyValueTypeInt64 | 1<<otelstef.AnyValueTypeFloat64
+)
+
 // PairStore holds attributes from the time they are found until they are written.
 type PairStore struct {
-	Values []stef.Text // in the order of keys; "" may be a value other than text
-	Places []uint8     // in the original order
+	// Values are in the order of keys. The Ref of a value other than text is its bits.
+	Values []stef.Text
+	Types  []otelstef.AnyValueType // of the values
+	Places []uint8                 // in the original order
 }
 
 // Reset empties the store.
-func (p *PairStore) Reset() { p.Values, p.Places = p.Values[:0], p.Places[:0] }
+func (p *PairStore) Reset() {
+	p.Values, p.Types, p.Places = p.Values[:0], p.Types[:0], p.Places[:0]
+}
+
+// extend adds n attributes.
+func (p *PairStore) extend(n int) {
+	n += len(p.Values)
+	if n > min(cap(p.Values), cap(p.Types), cap(p.Places)) { // twice as many: slices.Grow would add a quarter
+		p.Values, p.Types, p.Places = slices.Grow(p.Values, n), slices.Grow(p.Types, n), slices.Grow(p.Places, n)
+	}
+	p.Values, p.Types, p.Places = p.Values[:n], p.Types[:n], p.Places[:n]
+}
 
 // Find adds the pairs of m, which is not empty, to the store. It reads everything of
 // m that writing needs, in the order in which m most likely is in memory.
@@ -65,25 +91,26 @@ func (s *KeySorter) Find(found *SortedPairs, m pcommon.Map, store *PairStore) {
 		return
 	}
 	from := len(store.Values)
-	found.From, found.Texts, found.Bytes = uint32(from), true, 0
-	if from+n > cap(store.Values) { // twice as many: slices.Grow would add a quarter
-		store.Values, store.Places = slices.Grow(store.Values, from+n), slices.Grow(store.Places, from+n)
-	}
-	store.Values, store.Places = store.Values[:from+n], slices.Grow(store.Places, n)[:from+n]
-	sorted, places := store.Values[from:], store.Places[from:]
+	found.From, found.Bytes = uint32(from), 0
+	store.extend(n)
+	sorted, types, places := store.Values[from:], store.Types[from:], store.Places[from:]
+	kinds := Kinds(0)
 	for i := range pairs {
 		p := &pairs[i]
 		place := found.Set.place[p.Number] - 1
 		places[i] = place
 		sorted[place] = p.Value
-		if p.Value.Text == "" {
-			found.Texts = false
+		types[place] = p.Type
+		kinds |= 1 << p.Type
+		if p.Type != otelstef.AnyValueTypeString {
+			sorted[place].Ref = stef.TextRef(p.Bits)
 		}
 		found.Bytes += len(p.Value.Text)
 		if key := &found.Set.Keys[place]; key.Ref != p.Key.Ref {
 			key.Ref = p.Key.Ref
 		}
 	}
+	found.Kinds = kinds
 }
 
 // Collect returns the pairs of m.
@@ -97,15 +124,38 @@ func (s *KeySorter) Collect(m pcommon.Map) []Pair {
 	i := 0
 	for k, v := range m.All() {
 		p := &s.pairs[i]
-		p.Key.Text, p.Value.Text = k, v.Str()
+		p.Key.Text, p.Value.Text, p.Type = k, v.Str(), otelstef.AnyValueTypeString
+		if p.Value.Text == "" {
+			p.scalar(v)
+		}
 		i++
 	}
 	s.Resolve(s.pairs[:i])
 	return s.pairs[:i]
 }
 
+// scalar sets the type of a value, and its bits if it is a scalar.
+func (p *Pair) scalar(v pcommon.Value) {
+	switch v.Type() {
+	case pcommon.ValueTypeEmpty:
+		p.Type, p.Bits = otelstef.AnyValueTypeNone, 0
+	case pcommon.ValueTypeStr:
+	case pcommon.ValueTypeInt:
+		p.Type, p.Bits = otelstef.AnyValueTypeInt64, uint64(v.Int())
+	case pcommon.ValueTypeDouble:
+		p.Type, p.Bits = otelstef.AnyValueTypeFloat64, math.Float64bits(v.Double())
+	case pcommon.ValueTypeBool:
+		p.Type, p.Bits = otelstef.AnyValueTypeBool, 0
+		if v.Bool() {
+			p.Bits = 1
+		}
+	default: // values that are not held: any type that is not a scalar
+		p.Type, p.Bits = otelstef.AnyValueTypeKVList, 0
+	}
+}
+
 // setOf returns the set of the keys of pairs, or nil if a key occurs twice.
-func (s *KeySorter) setOf(pairs []Pair) *keySet {
+func (s *KeySorter) setOf(pairs []Pair) *KeySet {
 	sum := uint64(0)
 	for i := range pairs {
 		sum += uint64(pairs[i].Number+1) * codec.GoldenRatio
@@ -139,7 +189,7 @@ func (s *KeySorter) forget() {
 }
 
 // fits reports whether pairs have all keys of the set, each once.
-func (s *keySet) fits(pairs []Pair) bool {
+func (s *KeySet) fits(pairs []Pair) bool {
 	if len(pairs) != len(s.Keys) {
 		return false
 	}
@@ -154,8 +204,8 @@ func (s *keySet) fits(pairs []Pair) bool {
 	return seen == 1<<len(pairs)-1
 }
 
-func makeSet(pairs []Pair) *keySet {
-	set := &keySet{}
+func makeSet(pairs []Pair) *KeySet {
+	set := &KeySet{}
 	pairs = slices.Clone(pairs)
 	slices.SortFunc(pairs, func(a, b Pair) int { return cmp.Compare(a.Key.Text, b.Key.Text) })
 	for i := range pairs {

@@ -8,6 +8,7 @@ import (
 
 	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/codec"
+	"github.com/otelstef/stef/stef-go/otelstef"
 )
 
 // PairCache looks up the references of key-value pairs. One hash and one comparison
@@ -32,6 +33,8 @@ type Pair struct {
 	Key, Value stef.Text
 	// Number is the number of the key among all keys since Forget.
 	Number uint32
+	Type   otelstef.AnyValueType // of the value
+	Bits   uint64                // the value, if it is a scalar other than text
 }
 
 // pairSlot is a pair: the words and the lengths of both texts, and the result. It

@@ -5,6 +5,7 @@ package items
 
 import (
 	"fmt"
+	"math"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
@@ -24,12 +25,13 @@ type Spans struct {
 	features features.Set
 	Keys     intern.KeySorter
 	store    intern.PairStore // attributes of events and links
+	held     *intern.KeySet   // the keys of the attributes of the record's span, or nil
 	losses   *mapping.Losses
 }
 
 // Init sets the dictionaries and features of the stream and where to count losses.
 func (w *Spans) Init(dicts otelstef.SpansDicts, f features.Set, losses *mapping.Losses) {
-	w.features, w.losses = f, losses
+	w.features, w.losses, w.held = f, losses, nil
 	w.KeyDict, w.TextDict = dicts.AttributeKey, dicts.AnyValueString
 	w.Keys.Init(w.KeyDict, w.TextDict)
 }
@@ -104,7 +106,7 @@ func (w *Spans) AttributesOf(dst *otelstef.Attributes, src pcommon.Map) error {
 		var found intern.SortedPairs
 		w.store.Reset()
 		w.Keys.Find(&found, src, &w.store)
-		return w.Placed(dst, src, &found, &w.store)
+		return w.placed(dst, src, &found, &w.store, false)
 	}
 	if n < 2 || n > intern.MaxSetKeys || dst.Len() > 0 && dst.Key(0) == firstKey(src) {
 		return w.Attributes(dst, src)
@@ -155,8 +157,19 @@ func firstKey(m pcommon.Map) string {
 }
 
 // Placed sets dst to attributes in the order of their keys, as KeySorter.Find added
-// them to the store.
+// them to the store. dst is the attributes of the record's span in every call.
 func (w *Spans) Placed(dst *otelstef.Attributes, src pcommon.Map, found *intern.SortedPairs, store *intern.PairStore) error {
+	// Consecutive spans often have the same keys.
+	known := found.Set != nil && w.held == found.Set && dst.Len() == len(found.Set.Keys)
+	err := w.placed(dst, src, found, store, known)
+	if w.held = found.Set; err != nil {
+		w.held = nil
+	}
+	return err
+}
+
+// placed does the work of Placed for any dst. known says that dst has the keys.
+func (w *Spans) placed(dst *otelstef.Attributes, src pcommon.Map, found *intern.SortedPairs, store *intern.PairStore, known bool) error {
 	n, set := src.Len(), found.Set
 	if set == nil {
 		return w.AttributesByKey(dst, src)
@@ -166,29 +179,53 @@ func (w *Spans) Placed(dst *otelstef.Attributes, src pcommon.Map, found *intern.
 	}
 	values := store.Values[found.From:][:n]
 	w.Left -= set.Bytes + found.Bytes
-	if found.Texts {
+	if found.Kinds == intern.Text && !known {
 		dst.SetStrings(set.Keys, values)
 		return w.Take(0)
 	}
 	dst.SetLen(n)
-	i := 0
-	for _, v := range src.All() {
-		place := int(store.Places[found.From:][i])
-		if err := w.placedValue(dst, place, &set.Keys[place], &values[place], v); err != nil {
-			return err
+	if !known {
+		for i := range set.Keys {
+			key := &set.Keys[i]
+			dst.SetKeyRef(i, key.Text, key.Ref)
 		}
-		i++
+	}
+	types := store.Types[found.From:][:n]
+	for i := range values {
+		v := &values[i]
+		switch types[i] {
+		case otelstef.AnyValueTypeString:
+			dst.Value(i).SetStringRef(v.Text, v.Ref)
+		case otelstef.AnyValueTypeInt64:
+			dst.Value(i).SetInt64(int64(v.Ref))
+		case otelstef.AnyValueTypeFloat64:
+			dst.Value(i).SetFloat64(math.Float64frombits(uint64(v.Ref)))
+		case otelstef.AnyValueTypeBool:
+			dst.Value(i).SetBool(v.Ref != 0)
+		case otelstef.AnyValueTypeNone:
+			dst.Value(i).SetType(otelstef.AnyValueTypeNone)
+		}
+	}
+	if found.Kinds&^intern.Scalars != 0 {
+		return w.composites(dst, src, set.Keys, store.Places[found.From:])
 	}
 	return w.Take(0)
 }
 
-func (w *Spans) placedValue(dst *otelstef.Attributes, place int, key, text *stef.Text, v pcommon.Value) error {
-	dst.SetKeyRef(place, key.Text, key.Ref)
-	if text.Text != "" {
-		dst.Value(place).SetStringRef(text.Text, text.Ref)
-		return nil
+// composites sets the values that are not scalars.
+func (w *Spans) composites(dst *otelstef.Attributes, src pcommon.Map, keys []stef.Text, places []uint8) error {
+	i := 0
+	for _, v := range src.All() {
+		switch v.Type() {
+		case pcommon.ValueTypeBytes, pcommon.ValueTypeSlice, pcommon.ValueTypeMap:
+			place := int(places[i])
+			if err := w.AttributeValue(dst, place, keys[place].Text, v); err != nil {
+				return err
+			}
+		}
+		i++
 	}
-	return w.AttributeValue(dst, place, key.Text, v)
+	return w.Take(0)
 }
 
 func (w *Spans) events(dst *otelstef.Span, src ptrace.SpanEventSlice) error {
