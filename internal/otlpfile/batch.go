@@ -48,9 +48,9 @@ func (b Batch) Items() int {
 	return 0
 }
 
-// marshal returns the protobuf message: that of the file, or one built from
+// Marshal returns the protobuf message: that of the file, or one built from
 // pdata.
-func (b Batch) marshal() ([]byte, error) {
+func (b Batch) Marshal() ([]byte, error) {
 	if b.OTLP != nil {
 		return b.OTLP, nil
 	}

@@ -92,7 +92,7 @@ func (w *Writer) write(b Batch) error {
 		}
 		return w.out.WriteByte('\n')
 	}
-	otlp, err := b.marshal()
+	otlp, err := b.Marshal()
 	if err != nil {
 		return err
 	}

@@ -39,7 +39,7 @@ ORDER BY time, service_name, body;
 -- name: bytes by service
 SELECT service_name, count(*) AS records,
   sum(coalesce(strlen(body), 0)) AS body_bytes,
-  sum(list_sum(list_transform(map_entries(attributes), lambda e: strlen(e.key) + strlen(e.value)))) AS attribute_bytes
+  sum(coalesce(list_sum(list_transform(map_entries(attributes), lambda e: strlen(e.key) + strlen(e.value))), 0)) AS attribute_bytes
 FROM 'logs.parquet'
 GROUP BY service_name
 ORDER BY body_bytes DESC, service_name;

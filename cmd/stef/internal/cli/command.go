@@ -8,9 +8,12 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
+	"time"
 
 	"github.com/otelstef/stef/cmd/stef/internal/file"
+	"github.com/otelstef/stef/internal/confkeys"
 )
 
 // usageError is an error in the command line.
@@ -39,7 +42,7 @@ func (c *command) run(env *Env, args []string) error {
 		return write(env.Stdout, c.text())
 	}
 	if err != nil {
-		return usagef("%s", flagText(err))
+		return usagef("%s%s", flagText(err), c.flagMeant(flags, err))
 	}
 	return do(env, args)
 }
@@ -56,6 +59,32 @@ func flagText(err error) string {
 		"bad flag syntax: ", "this is no flag: ",
 	).Replace(err.Error())
 }
+
+// flagMeant adds to an error about a flag what to write instead, or "".
+func (c *command) flagMeant(flags *flag.FlagSet, err error) string {
+	if bad := badValue.FindStringSubmatch(err.Error()); bad != nil {
+		getter, _ := flags.Lookup(bad[1]).Value.(flag.Getter)
+		if _, ok := getter.Get().(time.Duration); ok {
+			return ": must be a duration with its unit, such as 30s or 10m"
+		}
+		return ": must be a whole number"
+	}
+	name, ok := strings.CutPrefix(err.Error(), "flag provided but not defined: -")
+	if !ok {
+		return ""
+	}
+	name = strings.TrimPrefix(name, "-")
+	var names []string
+	flags.VisitAll(func(f *flag.Flag) { names = append(names, f.Name) })
+	if near := confkeys.Nearest(names, name); near != "" {
+		return fmt.Sprintf(", did you mean --%s?", near)
+	}
+	return ""
+}
+
+// badValue is the error of package flag for a value that is no number and no
+// duration.
+var badValue = regexp.MustCompile(`for flag -(\S+): parse error$`)
 
 func (c *command) flags() (*flag.FlagSet, func(*Env, []string) error) {
 	flags := flag.NewFlagSet(c.name, flag.ContinueOnError)
@@ -98,11 +127,15 @@ func standardInput(name string) string {
 
 // files checks the number of non-flag arguments.
 func files(args []string, names ...string) error {
+	expected := "none"
+	if len(names) > 0 {
+		expected = "only " + strings.Join(names, " and ")
+	}
 	switch {
 	case len(args) < len(names):
 		return usagef("%s is missing%s", names[len(args)], standardInput(names[len(args)]))
 	case len(args) > len(names):
-		return usagef("%q is too much", args[len(names)])
+		return usagef("unexpected argument %q: expected %s", args[len(names)], expected)
 	}
 	return nil
 }

@@ -44,14 +44,14 @@ func didYouMean(name string) string {
 // overview is the text of stef help.
 func overview() string {
 	var b strings.Builder
-	b.WriteString("Stef converts telemetry between OTLP and STEF, and looks into STEF streams.\n\nusage: stef COMMAND [FLAG]... [FILE]...\n\n")
+	b.WriteString("Stef converts telemetry between OTLP and STEF, and shows what is in STEF streams.\n\nusage: stef COMMAND [FLAG]... [FILE]...\n\n")
 	for _, c := range commands() {
 		fmt.Fprintf(&b, "  %-10s %s\n", c.name, c.summary)
 	}
 	b.WriteString(`
-Stef help COMMAND tells more. A file named - is standard input or output. Input
-may lie under zstd or gzip, output does where its name ends in .zst or .gz. An
-output file appears under its name only when it is complete.
+'stef help COMMAND' explains a command. A file named - is standard input or output.
+Input may be compressed with zstd or gzip. Output is compressed if its name ends in
+.zst or .gz. An output file gets its name when it is complete.
 
 Exit codes: 0 done, 1 bad data, 2 bad usage, 3 input or output failed, 130
 interrupted.

@@ -4,6 +4,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
@@ -46,18 +47,21 @@ pipelines, needs --signal, which converts one signal and counts what it skips, o
 
   stef convert all.json out-{signal}.stef
 
-A part in becomes a frame of the stream, or several where it is very large, and a
-frame becomes a part out. From stef to stef records keep their order, frames and
-user data; this changes the compression or the schema.
+A part of IN becomes a frame of the stream, or several if it is very large. A frame
+of a stream becomes a part of OUT. From stef to stef, records keep their order, frames
+and user data, and the compression or the schema changes.
 
-The compact schema, the default, sends times, values and ids as differences from what
-the stream has said before. Its records are those of the full schema, which other
-tools may need. The reference schema, that of the reference implementation of STEF, lacks entity
-references, point flags but "no recorded value", and counts of dropped events and
-links. What it cannot keep is counted and printed.
+The compact schema, the default, sends times, values and ids as differences from
+earlier records. The full schema has the same records for tools that do not know the
+compact form. The reference schema, which the reference implementation of STEF reads,
+lacks entity references, point flags other than "no recorded value", and counts of
+dropped events and links. The tool counts and prints what it could not keep.
 
 A summary goes to standard error: items, bytes, ratio and time. The ratio is that of
-the uncompressed content of IN to OUT.
+the uncompressed content of IN to OUT. Between OTLP and a stream the summary also says
+how many bytes OTLP takes on the wire, where each message is a request that is
+compressed alone with zstd. Compare the stream with that, not with a file that is
+compressed as a whole, which no OTLP connection does. --quiet saves the time for it.
 `,
 	define: func(flags *flag.FlagSet) func(*Env, []string) error {
 		c := &conversion{options: convert.Options{Compression: stef.Zstd}}
@@ -146,6 +150,7 @@ func (c *conversion) given(f *flag.Flag) {
 func (c *conversion) run(env *Env, inNames []string, outName string) error {
 	o := c.options
 	o.OutName = outName
+	o.Requests = !c.quiet
 	o.Root = c.root
 	if c.signal != nil {
 		if o.Root != nil && o.Root != c.signal {
@@ -216,6 +221,7 @@ func (c *conversion) several(env *Env, o convert.Options, inNames []string, outN
 	if !c.quiet {
 		fmt.Fprintf(env.Stderr, "%s files, %s bytes\n", figure.Grouped(len(inNames)), figure.Grouped(content))
 		fmt.Fprintf(env.Stderr, "%s: %s, %s, %s bytes\n", out.Name, res.To, parts(res.To, res.PartsOut), figure.Grouped(out.Written()))
+		asRequests(env.Stderr, out.Name, out.Written(), res)
 		fmt.Fprintf(env.Stderr, "%s %s in %s\n", figure.Grouped(res.Items), convert.ItemsOf(res.Root.Signal), figure.Seconds(time.Since(begin)))
 	}
 	skippedSignals(env.Stderr, res)
@@ -272,6 +278,9 @@ func (c *conversion) each(env *Env, o convert.Options, inName, outName string) e
 func (c *conversion) one(env *Env, o convert.Options, inName, outName string, skipEmpty bool) (*convert.Result, error) {
 	if err := c.overwrite(outName); err != nil {
 		return nil, err
+	}
+	if env.Screen && outName == "-" && o.To != convert.OTLPJSON {
+		return nil, usagef("%s is a binary format, and standard output is a terminal: name a file or redirect the output", cmp.Or(o.To, convert.STEF))
 	}
 	begin := time.Now()
 	in, err := file.Open(inName, env.Stdin)
@@ -339,7 +348,7 @@ func skippedSignals(w io.Writer, res *convert.Result) {
 func summarise(w io.Writer, in *file.Input, out *file.Output, res *convert.Result, took time.Duration) {
 	packed := ""
 	if in.Packed != "" {
-		packed = fmt.Sprintf(" (%s under %s)", figure.Grouped(in.Taken()), in.Packed)
+		packed = fmt.Sprintf(" (the file has %s: %s over all of it)", figure.Grouped(in.Taken()), in.Packed)
 	}
 	fmt.Fprintf(w, "%s: %s, %s, %s bytes%s\n", in.Name, res.From, parts(res.From, res.PartsIn), figure.Grouped(in.Content()), packed)
 	ratio := ""
@@ -347,7 +356,20 @@ func summarise(w io.Writer, in *file.Input, out *file.Output, res *convert.Resul
 		ratio = fmt.Sprintf(", ratio %.3g", float64(in.Content())/float64(out.Written()))
 	}
 	fmt.Fprintf(w, "%s: %s, %s, %s bytes%s\n", out.Name, res.To, parts(res.To, res.PartsOut), figure.Grouped(out.Written()), ratio)
+	if res.To == convert.STEF {
+		asRequests(w, out.Name, out.Written(), res)
+	} else {
+		asRequests(w, in.Name, in.Content(), res)
+	}
 	fmt.Fprintf(w, "%s %s in %s\n", figure.Grouped(res.Items), convert.ItemsOf(res.Root.Signal), figure.Seconds(took))
+}
+
+// asRequests prints what OTLP takes on the wire, beside the size of a stream.
+func asRequests(w io.Writer, name string, size int64, res *convert.Result) {
+	if r := res.Requests; r != nil && r.Zstd > 0 {
+		fmt.Fprintf(w, "on the wire as OTLP, zstd for each request: %s, %s bytes; %s is %.3g times that\n",
+			figure.Count(r.N, "request"), figure.Grouped(r.Zstd), name, float64(size)/float64(r.Zstd))
+	}
 }
 
 // warn prints what the output lacks.

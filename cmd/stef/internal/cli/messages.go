@@ -89,7 +89,7 @@ func repairMessages(env *Env, in *opened, out *file.Output) error {
 	if err := out.Commit(); err != nil {
 		return err
 	}
-	result := fmt.Sprintf("%s: %s whole messages with %s records in %s bytes", in.Name, figure.Grouped(messages), figure.Grouped(records), figure.Grouped(kept))
+	result := fmt.Sprintf("%s: %s with %s in %s bytes", in.Name, figure.Count(messages, "whole message"), figure.Count(records, "record"), figure.Grouped(kept))
 	if damage == nil {
 		fmt.Fprintln(env.Stderr, result+"; nothing is lost")
 		return nil

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/otelstef/stef/cmd/stef/internal/cli"
+	"github.com/otelstef/stef/cmd/stef/internal/figure"
 	"github.com/otelstef/stef/internal/fixtures"
 )
 
@@ -64,7 +65,7 @@ func TestMessages(t *testing.T) {
 			}
 			require.NoError(t, os.WriteFile(in, data[:cut], 0o666))
 			_, stderr := mustRun(t, nil, "repair", "--force", in, out)
-			require.Contains(t, stderr, fmt.Sprintf(": %d whole messages with ", i))
+			require.Contains(t, stderr, ": "+figure.Count(i, "whole message")+" with ")
 			require.Contains(t, strings.ReplaceAll(stderr, ",", ""), fmt.Sprintf("lost: the %d bytes after them", cut-ends[i]))
 			kept, err := os.ReadFile(out)
 			require.NoError(t, err)

@@ -156,9 +156,11 @@ func (s *opened) begin(options convert.Options) error {
 		s.head, s.src = stream.Head(s.src)
 	}
 	if s.o.otlp && s.o.schema == "" {
-		// The reader of streams reports an error here.
 		format, err := options.Guess(s.Input)
-		if err == nil && format != convert.STEF {
+		if err != nil {
+			return err
+		}
+		if format != convert.STEF {
 			s.convert(options)
 		}
 	}

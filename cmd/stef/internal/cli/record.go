@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"time"
@@ -88,7 +89,9 @@ var errEnough = errors.New("enough")
 
 func (c *recorder) run(env *Env, out string) error {
 	if !strings.Contains(out, convert.SignalMark) {
-		return usagef("the name %s has no %s, which is needed to tell the files of the signals apart", out, convert.SignalMark)
+		end := filepath.Ext(strings.TrimSuffix(strings.TrimSuffix(out, ".zst"), ".gz"))
+		at := strings.LastIndex(out, end)
+		return usagef("each signal needs a file of its own: put %s into the name of OUT, as in '%s-%s%s'", convert.SignalMark, out[:at], convert.SignalMark, out[at:])
 	}
 	c.out, c.tapes = out, map[otlpfile.Signal]*tape{}
 	for _, root := range stream.Roots() {
@@ -109,6 +112,9 @@ func (c *recorder) run(env *Env, out string) error {
 	}
 	ctx, c.end = context.WithCancelCause(ctx)
 	defer c.end(nil)
+	if _, _, err := net.SplitHostPort(c.listen); err != nil {
+		return usagef("--listen %s: write HOST:PORT, such as localhost:4317, or :4317 for all interfaces", c.listen)
+	}
 	listener, err := net.Listen("tcp", c.listen)
 	if err != nil {
 		return &file.Error{Name: c.listen, Err: err}

@@ -135,7 +135,7 @@ func TestRecordAndReplayRefuse(t *testing.T) {
 		require.Equal(t, code, got, stderr)
 		require.Contains(t, stderr, want)
 	}
-	f(cli.ExitUsage, "the name x.stef has no {signal}", "record", "x.stef")
+	f(cli.ExitUsage, "put {signal} into the name of OUT, as in 'x-{signal}.stef'", "record", "x.stef")
 	f(cli.ExitUsage, "cannot tell the format", "record", filepath.Join(dir, "{signal}.dat"))
 	f(cli.ExitIO, "999999", "record", "--listen", "localhost:999999", filepath.Join(dir, "{signal}.stef"))
 	f(cli.ExitUsage, "standard input can be read once only", "replay", "-")

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 
 	"github.com/otelstef/stef/cmd/stef/internal/convert"
 	"github.com/otelstef/stef/cmd/stef/internal/figure"
@@ -51,6 +52,9 @@ encoding: stef_encoding, it keeps the whole messages in the same way.
 
 func repair(env *Env, o *opener, inName, outName string) error {
 	in, err := o.open(env, inName, convert.Options{})
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		err = fmt.Errorf("%w; the file is cut before its first frame, so there is nothing to keep", err)
+	}
 	if err != nil {
 		return err
 	}
@@ -90,7 +94,7 @@ func repair(env *Env, o *opener, inName, outName string) error {
 
 // lossOf describes which part of a stream is undamaged and which part is lost.
 func lossOf(name string, w *stream.Whole) string {
-	whole := fmt.Sprintf("%s: %s whole frames with %s records in %s bytes", name, figure.Grouped(w.Frames), figure.Grouped(w.Records), figure.Grouped(w.Bytes))
+	whole := fmt.Sprintf("%s: %s with %s in %s bytes", name, figure.Count(w.Frames, "whole frame"), figure.Count(w.Records, "record"), figure.Grouped(w.Bytes))
 	switch {
 	case w.Damage == nil:
 		return whole + "; nothing is lost"

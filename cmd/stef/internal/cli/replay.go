@@ -223,6 +223,9 @@ func (c *replayer) connect() (*grpc.ClientConn, *replay.Sender, error) {
 	if err := registerZstd(); err != nil {
 		return nil, nil, err
 	}
+	if err := checkEndpoint(c.endpoint); err != nil {
+		return nil, nil, err
+	}
 	creds := insecure.NewCredentials()
 	if c.tls || c.ca != "" {
 		config := &tls.Config{}
@@ -259,6 +262,21 @@ func (c *replayer) connect() (*grpc.ClientConn, *replay.Sender, error) {
 		return nil, nil, err
 	}
 	return conn, sender, nil
+}
+
+// checkEndpoint refuses what gRPC would retry without end: URLs of HTTP, and
+// names without a port. It accepts other schemes of gRPC, such as dns: and unix:.
+func checkEndpoint(endpoint string) error {
+	if host, ok := strings.CutPrefix(endpoint, "http://"); ok {
+		return usagef("--endpoint %s: write HOST:PORT without a scheme: %s", endpoint, host)
+	}
+	if host, ok := strings.CutPrefix(endpoint, "https://"); ok {
+		return usagef("--endpoint %s: write HOST:PORT without a scheme: --tls --endpoint %s", endpoint, host)
+	}
+	if !strings.Contains(endpoint, ":") {
+		return usagef("--endpoint %s: the port is missing, as in %s:4317", endpoint, orDefault(endpoint, "localhost"))
+	}
+	return nil
 }
 
 func orDefault(s, otherwise string) string {

@@ -32,6 +32,9 @@ type Env struct {
 	// Terminal says that Stderr is a terminal, which can show progress bars.
 	Terminal bool
 
+	// Screen says that Stdout is a terminal, which binary output would garble.
+	Screen bool
+
 	// Interrupt receives a value when the process is asked to end. Commands
 	// that can end in order read it. A nil channel never has a value.
 	Interrupt *Interrupt

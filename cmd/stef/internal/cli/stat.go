@@ -8,10 +8,12 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 
 	"github.com/otelstef/stef/cmd/stef/internal/convert"
 	"github.com/otelstef/stef/cmd/stef/internal/file"
 	"github.com/otelstef/stef/cmd/stef/internal/stat"
+	"github.com/otelstef/stef/internal/otlpfile"
 	stef "github.com/otelstef/stef/stef-go"
 )
 
@@ -19,25 +21,28 @@ var statCommand = &command{
 	name:    "stat",
 	usage:   "stat [FLAG]... FILE",
 	summary: "tell where the bytes of a stream go",
-	help: `Tells where the bytes of a STEF stream go: headers, frames, columns, dictionaries.
+	help: `Shows where the bytes of a STEF stream go: headers, frames, columns, dictionaries.
 
-Plain is before compression. It is exact: every column has bytes of its own. Under
-zstd there are no bytes of a column, since zstd sees all columns as one text. The
-column "zstd alone" is what the bytes of a column, taken from all frames, come to
-when they are compressed by themselves in pieces of up to 1 MiB. Their sum is not
-the size of the file: columns may repeat each other, which they cannot use alone,
-and in the file each frame has costs of its own.
+The line "as OTLP" is the size of the same items as OTLP on the wire: a request for
+each message of an OTLP file or for each frame of a stream, each compressed alone with
+zstd. The last figure is the size of the stream relative to that.
 
-Columns that only streams in the compact form have are explained behind their
-type. The columns of the fields that they replace are empty.
+Plain is before compression and exact: every column has its own bytes. After zstd a
+column has none, because zstd compresses all columns as one text. "zstd alone" is the
+size of the bytes of a column from all frames, compressed separately in pieces of up to
+1 MiB. The sum is not the size of the file: alone, columns cannot use repetitions
+between columns, and in the file each frame has its own costs.
 
-Of a file of OTLP, Parquet or Arrow it reports on the stream that stef convert makes
-of it. Of a stream that is cut or damaged it reports on the whole frames before that,
-says how much is lost and exits with 1; stef repair writes these frames to a file.
+The type of a column is followed by an explanation if only streams in the compact form
+have it. The columns of the fields that it replaces are empty.
 
-Of a dictionary it tells how many entries were sent, how many it had at most, the
-bytes of their texts, and how often an entry was sent by its number. A record
-that repeats the value of the one before it needs no reference, and counts none.
+For a file of OTLP, Parquet or Arrow stat reports on the stream that stef convert makes
+of it. For a stream that is cut or damaged it reports on the whole frames before the
+damage, says how much is lost and exits with 1; stef repair copies these frames.
+
+A dictionary has the number of entries sent, the most it held at a time, the bytes of
+their texts, and how often an entry was referred to. A record that repeats the value of
+the previous one needs no reference and counts none.
 `,
 	define: func(flags *flag.FlagSet) func(*Env, []string) error {
 		in := &opener{otlp: true}
@@ -61,14 +66,16 @@ that repeats the value of the one before it needs no reference, and counts none.
 // report prints the report of a file. For a damaged stream it reports the
 // frames before the damage.
 func report(env *Env, o *opener, name string, options stat.Options) error {
-	in, err := o.open(env, name, convert.Options{Compression: stef.Zstd})
+	in, err := o.open(env, name, convert.Options{Compression: stef.Zstd, Requests: true})
 	if err != nil {
 		return err
 	}
 	defer in.Close()
 	stop := env.progress(in.Input)
-	rep, err := stat.Measure(in.src, in.root)
+	src, requests := in.requests()
+	rep, err := stat.Measure(src, in.root)
 	stop()
+	asOTLP := requests()
 	if err != nil {
 		return in.blame(err)
 	}
@@ -81,7 +88,11 @@ func report(env *Env, o *opener, name string, options stat.Options) error {
 		err = fmt.Errorf("%w\n%s", err, lossOf(in.Name, &rep.Whole))
 	} else if res := in.summary(); res != nil {
 		rep.Source = res.From.String()
+		asOTLP = res.Requests
 		skippedSignals(env.Stderr, res)
+	}
+	if asOTLP != nil && asOTLP.Items == rep.Records { // otherwise the figures would be about different items
+		rep.Requests, rep.OTLP, rep.OTLPZstd = asOTLP.N, asOTLP.Plain, asOTLP.Zstd
 	}
 	out := bufio.NewWriter(file.Standard(env.Stdout))
 	if err := rep.Print(out, options); err != nil {
@@ -91,4 +102,27 @@ func report(env *Env, o *opener, name string, options stat.Options) error {
 		return err
 	}
 	return err
+}
+
+// requests returns the source of a stream of telemetry, and a function that returns
+// the sizes of its frames as OTLP requests once the source is read. It returns nil if
+// they are not known from the stream alone.
+func (s *opened) requests() (io.Reader, func() *convert.Requests) {
+	if s.converted != nil || s.root.Signal == otlpfile.SignalUnknown {
+		return s.src, func() *convert.Requests { return nil }
+	}
+	r, w := io.Pipe()
+	done := make(chan *convert.Requests)
+	go func() {
+		sum, err := convert.RequestsOf(r, s.root)
+		if err != nil && !errors.Is(err, stef.ErrCorrupt) {
+			sum = nil
+		}
+		_, _ = io.Copy(io.Discard, r) // what follows damage, so that the other reader can read it
+		done <- sum
+	}()
+	return io.TeeReader(s.src, w), func() *convert.Requests {
+		w.Close()
+		return <-done
+	}
 }

@@ -56,6 +56,9 @@ type Options struct {
 	// Skip omits and counts items that cannot be converted, instead of
 	// returning an error.
 	Skip bool
+	// Requests makes a conversion between OTLP and a stream measure the OTLP
+	// side, request by request.
+	Requests bool
 }
 
 // Result describes a finished conversion.
@@ -76,6 +79,17 @@ type Result struct {
 	EmptyColumns []string
 	// Losses describe what the schema of the output could not hold.
 	Losses []string
+	// Requests are the sizes of the OTLP side if Options.Requests is set and one
+	// side is OTLP and the other a stream; otherwise nil.
+	Requests *Requests
+}
+
+// measure starts the measurement of requests if the options ask for it.
+func (r *Result) measure(o *Options) (err error) {
+	if o.Requests && r.Requests == nil {
+		r.Requests, err = NewRequests()
+	}
+	return err
 }
 
 // OtherSignal counts the skipped items of a signal.
@@ -142,6 +156,9 @@ func advised(o *Options, err error) error {
 	misfit := errors.Is(err, dynamic.ErrSchema) || errors.Is(err, stream.ErrRoot) || errors.Is(err, stef.ErrSchema)
 	if o.From == STEF && o.Root == nil && misfit {
 		return fmt.Errorf("convert knows records of OpenTelemetry only; print records of your own with stef cat --schema FILE.stef: %w", err)
+	}
+	if o.From == STEF && misfit {
+		return fmt.Errorf("%w; does the stream hold other records than %s?", err, o.Root.Name)
 	}
 	return repairable(o.From, err)
 }

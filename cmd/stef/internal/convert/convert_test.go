@@ -362,7 +362,7 @@ func TestParse(t *testing.T) {
 		require.Equal(t, name, f.String())
 	}
 	_, err := convert.ParseFormat("unknown")
-	require.EqualError(t, err, `"unknown" is not one of stef, otlp-parts, otlp, otlp-json, stef-parts, parquet or arrow`)
+	require.EqualError(t, err, `must be one of stef, otlp-parts, otlp, otlp-json, stef-parts, parquet or arrow`)
 	for _, name := range []string{"ordered", "sorted"} {
 		m, err := convert.ParseMode(name)
 		require.NoError(t, err)

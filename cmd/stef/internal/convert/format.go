@@ -50,7 +50,10 @@ func ParseFormat(name string) (Format, error) {
 			return f, nil
 		}
 	}
-	return Unknown, fmt.Errorf("%q is not one of %s", name, FormatNames)
+	if name == "json" || name == "jsonl" || name == "ndjson" {
+		return Unknown, fmt.Errorf("must be one of %s; for OTLP in JSON write %s", FormatNames, OTLPJSON)
+	}
+	return Unknown, fmt.Errorf("must be one of %s", FormatNames)
 }
 
 // peeked is how much of the content guessInput examines.

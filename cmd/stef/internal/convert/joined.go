@@ -17,6 +17,9 @@ import (
 // table reports whether a format is one of package lake.
 func (f Format) table() bool { return f == Parquet || f == Arrow }
 
+// otlp reports whether a format holds OTLP messages.
+func (f Format) otlp() bool { return f == OTLPParts || f == OTLP || f == OTLPJSON }
+
 var lakeSignals = map[otlpfile.Signal]lake.Signal{
 	otlpfile.Metrics: lake.Metrics, otlpfile.Traces: lake.Traces, otlpfile.Logs: lake.Logs,
 }
@@ -185,6 +188,14 @@ func (c *joined) add(in *file.Input) error {
 		}
 		c.res.PartsIn++
 		c.res.PartsOut++
+		if o.To == STEF && o.From.otlp() {
+			if err := c.res.measure(&o); err != nil {
+				return err
+			}
+			if err := c.res.Requests.add(batch, batch.Items()); err != nil {
+				return err
+			}
+		}
 		before := c.res.Skipped
 		if err := c.res.take(&o, c.sink.Write(batch)); err != nil {
 			return err

@@ -25,6 +25,9 @@ func open(in *file.Input, o *Options, more ...otlpfile.ReaderOption) (*otlpfile.
 		options = append(options, otlpfile.WithOtherSignals())
 	}
 	r, err := otlpfile.Open(in, otlpFormats[o.From], wanted, options...)
+	if errors.Is(err, otlpfile.ErrSignal) && wanted == otlpfile.SignalUnknown && o.From != OTLPJSON {
+		err = fmt.Errorf("%w: add --signal metrics, traces or logs", err)
+	}
 	if err != nil {
 		return nil, nil, err
 	}
@@ -46,6 +49,9 @@ func encode(in *file.Input, out io.Writer, o *Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := res.measure(o); err != nil {
+		return nil, err
+	}
 	items := uint64(0)
 	for {
 		b, err := r.Next()
@@ -56,7 +62,11 @@ func encode(in *file.Input, out io.Writer, o *Options) (*Result, error) {
 			return nil, mixed(r, err)
 		}
 		res.PartsIn++
-		items += uint64(count(b))
+		n := count(b)
+		items += uint64(n)
+		if err := res.Requests.add(b, n); err != nil {
+			return nil, err
+		}
 		if err := res.take(o, enc.Encode(b)); err != nil {
 			return nil, fmt.Errorf("%s %d: %w", partNoun(o.From), res.PartsIn, err)
 		}
@@ -119,6 +129,9 @@ func decode(in *file.Input, out io.Writer, o *Options) (*Result, error) {
 		return nil, err
 	}
 	res := &Result{From: o.From, To: o.To, Root: root}
+	if err := res.measure(o); err != nil {
+		return nil, err
+	}
 	for {
 		b, err := dec.Decode()
 		if err == io.EOF {
@@ -133,6 +146,9 @@ func decode(in *file.Input, out io.Writer, o *Options) (*Result, error) {
 		}
 		res.Items += uint64(items)
 		res.PartsOut++
+		if err := res.Requests.add(b, items); err != nil {
+			return nil, err
+		}
 		if err := w.Write(b); err != nil {
 			return nil, err
 		}

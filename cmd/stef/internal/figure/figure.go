@@ -24,6 +24,15 @@ func Grouped[N int | int64 | uint64](n N) string {
 	return b.String()
 }
 
+// Count writes a number of things: 1 frame, 2 frames. The plural of the noun adds
+// an s.
+func Count[N int | int64 | uint64](n N, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return Grouped(n) + " " + noun
+}
+
 // Seconds writes a duration with as many digits as matter.
 func Seconds(d time.Duration) string {
 	if d >= 10*time.Second {

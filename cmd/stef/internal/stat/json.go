@@ -17,6 +17,7 @@ type (
 		Compression string            `json:"compression"`
 		UserData    map[string]string `json:"user_data,omitempty"`
 		Records     uint64            `json:"records"`
+		OTLP        *jsonOTLP         `json:"otlp,omitempty"`
 		Bytes       jsonBytes         `json:"bytes"`
 		Columns     []jsonColumn      `json:"columns"`
 		Dicts       []jsonDict        `json:"dictionaries"`
@@ -31,6 +32,11 @@ type (
 		ContentPlain int64 `json:"frame_content_plain"`
 		Counts       int64 `json:"record_counts_plain"`
 		Sizes        int64 `json:"column_sizes_plain"`
+	}
+	jsonOTLP struct {
+		Requests int   `json:"requests"`
+		Plain    int64 `json:"plain"`
+		Zstd     int64 `json:"zstd_per_request"`
 	}
 	jsonColumn struct {
 		Path  string `json:"path"`
@@ -81,6 +87,9 @@ func (r *Report) printJSON(w io.Writer) error {
 	}
 	for _, f := range r.Frames {
 		j.Frames = append(j.Frames, jsonFrame{f.Offset, f.Records, f.Plain, f.Packed, restarts(f.Flags)})
+	}
+	if r.OTLPZstd > 0 {
+		j.OTLP = &jsonOTLP{r.Requests, r.OTLP, r.OTLPZstd}
 	}
 	if d := r.Whole.Damage; d != nil {
 		j.Damage = &jsonDamage{d.Error(), r.Whole.Cut, r.Whole.OverLimit, r.Whole.Lost}

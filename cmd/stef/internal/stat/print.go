@@ -59,6 +59,10 @@ func (r *Report) overview(p *page) {
 	}
 	p.line("records      %s", figure.Grouped(r.Records))
 	p.line("frames       %s%s", figure.Grouped(len(r.Frames)), r.recordsPerFrame())
+	if r.OTLPZstd > 0 {
+		p.line("as OTLP      %s of %s bytes, %s with zstd for each; the stream is %.3g times that", figure.Count(r.Requests, "request"),
+			figure.Grouped(r.OTLP), figure.Grouped(r.OTLPZstd), float64(r.Size)/float64(r.OTLPZstd))
+	}
 	if r.Whole.OverLimit {
 		p.line("not read     the %s bytes from byte %d on: a limit of this tool is exceeded", figure.Grouped(r.Whole.Lost), r.Size)
 	} else if r.Whole.Damage != nil {

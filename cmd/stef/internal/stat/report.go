@@ -33,6 +33,11 @@ type Report struct {
 	// Whole describes the whole frames that the report covers, up to the end or
 	// to the damage.
 	Whole stream.Whole
+	// Requests counts the OTLP requests that the records could be sent in, OTLP are
+	// their bytes, and OTLPZstd their bytes with each request compressed alone. They
+	// are 0 if they are not known.
+	Requests       int
+	OTLP, OTLPZstd int64
 	// Source is the format of the file if the stream was converted from OTLP,
 	// or "".
 	Source string
