@@ -64,7 +64,7 @@ func (x *stefExporter[B]) newBackend(ctx context.Context, host component.Host, c
 	}
 	if changed != nil {
 		here.logger = here.logger.With(zap.String("backend", address))
-		here.health.logger = here.logger
+		here.health.logger, here.health.target = here.logger, " to this backend"
 		here.reachable, here.unreachable = b.markUp, b.markDown
 	}
 	b.routes = &routes[B]{

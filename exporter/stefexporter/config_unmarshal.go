@@ -23,6 +23,15 @@ var sections = []confkeys.Section{
 	confkeys.Of[OTLPConfig]("otlp_fallback"),
 }
 
+// keyHints says what to write instead of keys of other exporters.
+var keyHints = map[string]string{
+	"protocols":       "an exporter has one address: write endpoint, tls and the like at the top level",
+	"grpc":            "write its keys, such as endpoint, at the top level",
+	"traces_endpoint": "write endpoint as host:port, without a path; it is the address of all signals",
+	"insecure":        "write it as tls::insecure",
+	"ca_file":         "write it as tls::ca_file",
+}
+
 // choices are the texts that the keys with a choice accept.
 var choices = map[string]string{
 	"protocol":                   "auto, stef or otlp",
@@ -38,14 +47,14 @@ var choices = map[string]string{
 // Unmarshal reads the configuration. It reports keys that do not exist, and
 // suggests the keys that may have been meant.
 func (c *Config) Unmarshal(conf *confmap.Conf) error {
-	if err := confkeys.Check(conf.ToStringMap(), nil, choices, sections...); err != nil {
+	if err := confkeys.Check(conf.ToStringMap(), keyHints, choices, sections...); err != nil {
 		return err
 	}
 	if o, ok := conf.Get("stef::optimize_for").(string); ok {
 		Optimization(o).Apply(&c.Stef) // keys that are set have precedence
 	}
 	if err := conf.Unmarshal(c); err != nil {
-		return err
+		return confkeys.Explain(err, conf.ToStringMap(), sections...)
 	}
 	// Both keys get the same value, so that the printed configuration shows it.
 	if top := c.ClientConfig.Compression; !conf.IsSet("stef::compression") && (top == compressionNone || top == compressionZstd) {

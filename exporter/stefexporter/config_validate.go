@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/config/configcompression"
 	"go.opentelemetry.io/collector/config/configgrpc"
 	"google.golang.org/grpc/resolver"
@@ -60,7 +61,18 @@ func (c *Config) validateEndpoint() error {
 	if strings.TrimSpace(c.ClientConfig.Endpoint) == "" {
 		return errors.New(`endpoint is missing: set it to host:port of a STEF or OTLP/gRPC receiver, such as "backend:4320"`)
 	}
-	return errors.Join(validateScheme("endpoint", c.ClientConfig.Endpoint), validatePort("endpoint", c.ClientConfig.Endpoint))
+	return errors.Join(validateScheme("endpoint", c.ClientConfig.Endpoint),
+		validateHostPort(c.ClientConfig.Endpoint), validatePort("endpoint", c.ClientConfig.Endpoint))
+}
+
+// validateHostPort adds what to write to the error of the Collector's own check.
+func validateHostPort(endpoint string) error {
+	if strings.Contains(endpoint, "://") || (&configgrpc.ClientConfig{Endpoint: endpoint}).Validate() == nil {
+		return nil
+	}
+	host, _, _ := strings.Cut(endpoint, ":")
+	host, _, _ = strings.Cut(host, "/")
+	return fmt.Errorf("endpoint is %q: write host:port without a path, such as %q", endpoint, net.JoinHostPort(host, "4320"))
 }
 
 func (c *Config) validateRouting() error {
@@ -264,4 +276,17 @@ func (c *OTLPConfig) Validate() error {
 		confkeys.Between("max_request_size_mib", c.MaxRequestSizeMiB, 1, 1<<10, ""),
 		confkeys.Duration("probe_interval", c.ProbeInterval, minProbe, 24*time.Hour, ""),
 	)
+}
+
+// checkStorage says what to do if the storage of the queue does not run. The error of
+// the queue itself names neither the key nor the extension.
+func (c *Config) checkStorage(host component.Host) error {
+	if !c.QueueConfig.HasValue() || c.QueueConfig.Get().StorageID == nil {
+		return nil
+	}
+	id := *c.QueueConfig.Get().StorageID
+	if _, ok := host.GetExtensions()[id]; ok {
+		return nil
+	}
+	return fmt.Errorf("sending_queue::storage is %q: define this extension under extensions, and list it in service::extensions", id)
 }

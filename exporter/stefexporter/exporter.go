@@ -58,6 +58,9 @@ func newExporter[B any](c *Config, s *signal.Descriptor[B], split func(RoutingKe
 // may depend on it.
 func (x *stefExporter[B]) start(ctx context.Context, host component.Host) error {
 	ctx = context.WithoutCancel(ctx)
+	if err := x.config.checkStorage(host); err != nil {
+		return err
+	}
 	x.drain = joinDrain(x.config)
 	var err error
 	if x.config.RoutingKey == "" {

@@ -4,6 +4,7 @@
 package stefexporter
 
 import (
+	"fmt"
 	"sync"
 	"time"
 
@@ -25,6 +26,7 @@ type health struct {
 	config *Config
 	host   component.Host
 	logger *zap.Logger
+	target string // where nothing can be sent to
 
 	mu       sync.Mutex
 	failures int
@@ -62,7 +64,7 @@ func (h *health) bad(err error) {
 	}
 	h.cause, h.warned = causeOf(err), time.Now()
 	err = h.config.explain(plain(err))
-	h.logger.Warn("Nothing can be sent at present.", zap.Error(err))
+	h.logger.Warn(fmt.Sprintf("Nothing can be sent%s at present.", h.target), zap.Error(err))
 	if changed {
 		componentstatus.ReportStatus(h.host, componentstatus.NewRecoverableErrorEvent(err))
 	}

@@ -10,7 +10,10 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/component/componenttest"
+	"go.opentelemetry.io/collector/config/configauth"
+	"go.opentelemetry.io/collector/config/configoptional"
 	"go.opentelemetry.io/collector/exporter/exportertest"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
@@ -74,4 +77,24 @@ func TestFallbackWarning(t *testing.T) {
 	require.Contains(t, e.ContextMap()["error"], "unimplemented")
 	require.NotContains(t, e.ContextMap()["error"], "rpc error")
 	require.NotContains(t, e.ContextMap()["error"], "handed back")
+}
+
+// TestStartMistakes checks mistakes that show only at the start.
+func TestStartMistakes(t *testing.T) {
+	f := func(want string, change func(*Config)) {
+		t.Helper()
+		c := testConfig("localhost:4320")
+		change(c)
+		x, err := NewFactory().CreateTraces(context.Background(), exportertest.NewNopSettings(metadata.Type), c)
+		require.NoError(t, err)
+		require.ErrorContains(t, x.Start(context.Background(), componenttest.NewNopHost()), want)
+		require.NoError(t, x.Shutdown(context.Background()))
+	}
+	id := component.MustNewID("file_storage")
+	f(`sending_queue::storage is "file_storage": define this extension under extensions, and list it in service::extensions`, func(c *Config) {
+		c.QueueConfig.GetOrInsertDefault().StorageID = &id
+	})
+	f("endpoint localhost:4320: define this extension under extensions, and list it in service::extensions", func(c *Config) {
+		c.ClientConfig.Auth = configoptional.Some(configauth.Config{AuthenticatorID: id})
+	})
 }

@@ -154,7 +154,7 @@ func (x *stefSender[B]) send(ctx context.Context, data B, items int) *failure {
 		err = fmt.Errorf("no STEF stream to %s: %w", x.config.ClientConfig.Endpoint, plain(state.LastError))
 		return &failure{verdict: v, reason: dropPermanent, err: err}
 	}
-	return &failure{verdict: v, reason: dropPermanent, err: fmt.Errorf("STEF stream: %w", err)}
+	return &failure{verdict: v, reason: dropPermanent, err: fmt.Errorf("STEF stream: %w", plain(err))}
 }
 
 // arrived counts a batch that was delivered, except its bad records and the items

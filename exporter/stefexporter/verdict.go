@@ -105,11 +105,14 @@ var hints = []struct{ text, hint string }{
 	{"doesn't contain any IP SANs", "use the name in the peer's certificate in endpoint, or set tls::server_name_override"},
 	{"certificate required", "the peer wants a client certificate: set tls::cert_file and tls::key_file"},
 	{"bad certificate", "the peer does not accept the client certificate: check tls::cert_file and tls::key_file"},
+	{"looked like an HTTP/1.1 header", "the peer speaks HTTP/1.1, not gRPC: check the port, 4320 is usual for STEF and 4317 for OTLP; 4318 is OTLP over HTTP"},
 	{"error reading server preface", "the peer may expect TLS: configure tls, or remove tls::insecure"},
 	{"no such host", "the host is not known: check its name"},
 	{"connection refused", "nothing listens there: check host and port, 4320 is usual for STEF and 4317 for OTLP"},
 	{"name resolver error", "the host cannot be resolved: check its name"},
 	{"no children to pick from", "the host cannot be resolved, or has no address: check its name"},
+	{"credentials require transport level security", "auth sends credentials only over TLS: configure tls, or remove tls::insecure"},
+	{"authenticator not found", "define this extension under extensions, and list it in service::extensions"},
 }
 
 // causeOf returns a text that is equal for errors of the same cause.
@@ -142,7 +145,14 @@ func (c *Config) explain(err error) error {
 			return add(h.hint)
 		}
 	}
-	if stefgrpc.FromStatus(err).Kind != stefgrpc.KindUnimplemented {
+	switch stefgrpc.FromStatus(err).Kind {
+	case stefgrpc.KindAuth:
+		return add("the peer refuses the credentials: check auth and headers; the peer's log may say more")
+	case stefgrpc.KindUnimplemented:
+	default:
+		if closedWhileOpening.MatchString(text) {
+			return add(c.closedHint())
+		}
 		return err
 	}
 	switch c.Protocol {
@@ -152,6 +162,18 @@ func (c *Config) explain(err error) error {
 		return add("the peer has no OTLP over gRPC for this signal: check the endpoint, 4317 is usual for OTLP and 4318 is OTLP over HTTP")
 	}
 	return add("the peer has neither STEF nor OTLP over gRPC for this signal: check the endpoint, and that the peer has a pipeline for the signal")
+}
+
+// closedWhileOpening matches the errors of a peer that closes the connection without
+// an answer. Peers that require a client certificate often do that: with TLS 1.3 they
+// refuse it after the client has begun to send.
+var closedWhileOpening = regexp.MustCompile(`opening a stream.*(connection reset by peer|broken pipe)`)
+
+func (c *Config) closedHint() string {
+	if c.ClientConfig.TLS.Insecure {
+		return "the peer closed the connection: if it expects TLS, remove tls::insecure"
+	}
+	return "the peer closed the connection: if it requires a client certificate, set tls::cert_file and tls::key_file"
 }
 
 // otlpFailed is the prefix of errors of OTLP requests.
@@ -170,7 +192,7 @@ func (e *plainError) Error() string { return e.text }
 func (e *plainError) Unwrap() error { return e.err }
 
 var (
-	grpcPrefix      = regexp.MustCompile(`stefgrpc: |rpc error: code = \w+ desc = |transport: Error while dialing: |transport: authentication handshake failed: |name resolver error: `)
+	grpcPrefix      = regexp.MustCompile(`stefgrpc: |batch handed back \(not sent\): |rpc error: code = \w+ desc = |transport: Error while dialing: |transport: authentication handshake failed: |name resolver error: `)
 	connectionError = regexp.MustCompile(`connection error: desc = "((?:[^"\\]|\\.)*)"`)
 )
 

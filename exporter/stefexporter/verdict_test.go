@@ -125,7 +125,16 @@ func TestExplain(t *testing.T) {
 	f("x509: certificate signed by unknown authority", "tls::ca_file")
 	f("dial tcp 127.0.0.1:1: connect: connection refused", "nothing listens there")
 	f("no children to pick from", "the host cannot be resolved")
+	f("error reading server preface: http2: frame too large, note that the frame header looked like an HTTP/1.1 header", "4318 is OTLP over HTTP")
+	f("error reading server preface: EOF", "the peer may expect TLS")
+	f("grpc: the credentials require transport level security", "auth sends credentials only over TLS")
+	f(`failed to resolve authenticator "a": authenticator not found`, "service::extensions")
+	f("opening a stream of Spans: write tcp 127.0.0.1:1->127.0.0.1:2: write: broken pipe", "set tls::cert_file and tls::key_file")
+	f("opening a stream of Spans: read tcp 127.0.0.1:1->127.0.0.1:2: read: connection reset by peer", "set tls::cert_file")
 	require.Equal(t, "odd", c.explain(errors.New("odd")).Error())
+	require.Equal(t, "write: broken pipe", c.explain(errors.New("write: broken pipe")).Error(), "a stream that was open")
+	refused := status.Error(codes.Unauthenticated, "missing authorization header")
+	require.ErrorContains(t, c.explain(refused), "endpoint backend:4320: the peer refuses the credentials: check auth and headers")
 
 	c.Fallback.Endpoint = "backend:4317"
 	require.ErrorContains(t, c.explain(errors.New(otlpFailed+"connection refused")), "endpoint backend:4317: ")
@@ -151,6 +160,7 @@ func TestPlain(t *testing.T) {
 		require.ErrorIs(t, plain(err), err)
 	}
 	f("odd", "odd")
+	f("stefgrpc: batch handed back (not sent): stefgrpc: auth: rpc error: code = Unauthenticated desc = who?", "auth: who?")
 	f(`stefgrpc: unavailable: rpc error: code = Unavailable desc = connection error: desc = "transport: Error while dialing: dial tcp 127.0.0.1:1: connect: connection refused"`,
 		"unavailable: dial tcp 127.0.0.1:1: connect: connection refused")
 	f(`rpc error: code = Unavailable desc = connection error: desc = "transport: authentication handshake failed: tls: \"x\" is bad"; more`,

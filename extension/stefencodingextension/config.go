@@ -160,7 +160,10 @@ func (c *Config) Unmarshal(conf *confmap.Conf) error {
 	if err := confkeys.Check(conf.ToStringMap(), nil, choices, sections...); err != nil {
 		return err
 	}
-	return conf.Unmarshal(c)
+	if err := conf.Unmarshal(c); err != nil {
+		return confkeys.Explain(err, conf.ToStringMap(), sections...)
+	}
+	return nil
 }
 
 // Validate reports every mistake in the configuration.

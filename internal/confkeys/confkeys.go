@@ -20,34 +20,23 @@ import (
 type Section struct {
 	path string
 	keys []string
+	typ  reflect.Type
 }
 
 // Of returns the section at a path, such as "limits" or "stef::mode"; "" is the
 // whole configuration. T is the struct into which the section is read.
-func Of[T any](path string) Section { return Section{path, keysOf(reflect.TypeFor[T]())} }
-
-func keysOf(t reflect.Type) []string {
-	var keys []string
-	for i := range t.NumField() {
-		field := t.Field(i)
-		name, options, _ := strings.Cut(field.Tag.Get("mapstructure"), ",")
-		switch {
-		case options == "squash":
-			keys = append(keys, keysOf(field.Type)...)
-		case name != "":
-			keys = append(keys, name)
-		}
-	}
-	slices.Sort(keys)
-	return keys
+func Of[T any](path string) Section {
+	t := reflect.TypeFor[T]()
+	return Section{path: path, keys: sectionKeys(t), typ: t}
 }
 
-// Check returns an error for every key that does not exist in any section, and for
-// every key that has a value other than text. hints maps the paths of likely mistakes
-// to advice on what to write instead, choices the paths of keys to the texts that are
-// valid there.
+// Check returns an error for every key that does not exist in any section, for every
+// key that has a value other than text, and for every duration without a unit. hints
+// maps the paths of likely mistakes to advice on what to write instead, choices the
+// paths of keys to the texts that are valid there. One section is the whole
+// configuration.
 func Check(conf map[string]any, hints, choices map[string]string, sections ...Section) error {
-	return errors.Join(append(unknown(conf, hints, sections), notText(conf, choices)...)...)
+	return errors.Join(slices.Concat(unknown(conf, hints, sections), notText(conf, choices), durations(conf, sections))...)
 }
 
 // unknown returns an error for every key that does not exist in any section.
@@ -147,8 +136,13 @@ func join(path, key string) string {
 	return path + "::" + key
 }
 
-// Nearest returns the closest key if at most a third of its letters differ, or "".
+// Nearest returns the only key of which key is the beginning, or otherwise the closest
+// key if at most a third of its letters differ, or "".
 func Nearest(keys []string, key string) string {
+	begins := func(k string) bool { return strings.HasPrefix(k, key) }
+	if i := slices.IndexFunc(keys, begins); len(key) > 2 && i >= 0 && !slices.ContainsFunc(keys[i+1:], begins) {
+		return keys[i]
+	}
 	best, distance := "", max(1, len(key)/3)+1
 	for _, k := range keys {
 		if d := edits(key, k); d < distance {

@@ -44,10 +44,17 @@ func TestUnknown(t *testing.T) {
 	f("", map[string]any{"inner": "not a map"})
 }
 
+type choosing struct {
+	Level string `mapstructure:"level"`
+	Inner struct {
+		Mode string `mapstructure:"mode"`
+	} `mapstructure:"inner"`
+}
+
 func TestNotText(t *testing.T) {
 	f := func(want string, conf map[string]any) {
 		t.Helper()
-		err := Check(conf, nil, map[string]string{"level": "low or high", "inner::mode": "a or b"})
+		err := Check(conf, nil, map[string]string{"level": "low or high", "inner::mode": "a or b"}, Of[choosing](""))
 		if want == "" {
 			require.NoError(t, err)
 			return
@@ -75,5 +82,9 @@ func TestNearest(t *testing.T) {
 	require.Equal(t, "convert", Nearest(keys, "convrt"))
 	require.Equal(t, "cat", Nearest(keys, "ct"))
 	require.Equal(t, "stat", Nearest(keys, "stats"))
+	require.Equal(t, "convert", Nearest(keys, "con"), "the only one that begins so")
+	require.Equal(t, "max_age", Nearest([]string{"max_elapsed_time", "max_elapsed_items", "max_age"}, "max_ege"))
+	require.Equal(t, "a_b_c_d", Nearest([]string{"a_b_c_d"}, "a_b"))
+	require.Empty(t, Nearest([]string{"max_elapsed_time", "max_elapsed_items"}, "max_elapsed"), "two begin so")
 	require.Empty(t, Nearest(keys, "help"))
 }

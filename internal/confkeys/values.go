@@ -73,9 +73,16 @@ func ZeroOr(key string, value, shortest time.Duration, meaning, hint string) err
 // these as nanoseconds.
 func WithUnit(key string, value time.Duration) error {
 	if value > 0 && value < time.Microsecond {
-		return fmt.Errorf("%s is %s: write it with a unit, such as %ds or %dms", key, value, value, value)
+		return withoutUnit(key, value)
 	}
 	return nil
+}
+
+func withoutUnit(key string, value time.Duration) error {
+	if value < time.Microsecond {
+		return fmt.Errorf("%s is %s: write it with a unit, such as %ds or %dms", key, value, value, value)
+	}
+	return fmt.Errorf("%s is %s: write it with a unit, such as %dms", key, value, value)
 }
 
 // Retries rejects intervals of retry_on_failure that were written without a unit.

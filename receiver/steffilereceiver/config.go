@@ -123,7 +123,10 @@ func (c *Config) Unmarshal(conf *confmap.Conf) error {
 	if err := confkeys.Check(conf.ToStringMap(), keyHints, choices, sections...); err != nil {
 		return err
 	}
-	return conf.Unmarshal(c)
+	if err := conf.Unmarshal(c); err != nil {
+		return confkeys.Explain(err, conf.ToStringMap(), sections...)
+	}
+	return nil
 }
 
 // choices are the texts that the keys with a choice accept.

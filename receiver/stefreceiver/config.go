@@ -7,13 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"net"
 	"strconv"
 	"strings"
 	"time"
 
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/config/configgrpc"
-	"go.opentelemetry.io/collector/config/configoptional"
+	"go.opentelemetry.io/collector/config/confignet"
 
 	"github.com/otelstef/stef/internal/confkeys"
 	stef "github.com/otelstef/stef/stef-go"
@@ -68,8 +69,8 @@ type Config struct {
 	// Timeouts bound how long clients of STEF streams may make the receiver wait.
 	Timeouts TimeoutsConfig `mapstructure:"timeouts"`
 
-	// OTLP serves plain OTLP over gRPC on the same port. It is on by default.
-	OTLP configoptional.Optional[OTLPConfig] `mapstructure:"otlp"`
+	// OTLP configures plain OTLP over gRPC on the same port.
+	OTLP OTLPConfig `mapstructure:"otlp"`
 
 	_ struct{}
 }
@@ -138,8 +139,11 @@ func (c *TimeoutsConfig) Validate() error {
 	)
 }
 
-// OTLPConfig is the configuration of plain OTLP. It has no options of its own.
+// OTLPConfig configures plain OTLP.
 type OTLPConfig struct {
+	// Enabled serves OTLP. It is on by default.
+	Enabled bool `mapstructure:"enabled"`
+
 	_ struct{}
 }
 
@@ -176,7 +180,7 @@ func createDefaultConfig() component.Config {
 			Chunk:        stefgrpc.DefaultChunkTimeout,
 			Idle:         stefgrpc.DefaultIdleTimeout,
 		},
-		OTLP: configoptional.Some(OTLPConfig{}),
+		OTLP: OTLPConfig{Enabled: true},
 	}
 }
 
@@ -186,7 +190,11 @@ func (c *Config) Validate() error {
 	if c.ServerConfig.NetAddr.Endpoint == "" {
 		errs = append(errs, errors.New(`endpoint is missing: set the address to listen on, such as "localhost:4320", or "0.0.0.0:4320" for all interfaces`))
 	}
-	errs = append(errs, port(c.ServerConfig.NetAddr.Endpoint))
+	errs = append(errs, confkeys.OneOf("transport", c.ServerConfig.NetAddr.Transport,
+		confignet.TransportTypeTCP, confignet.TransportTypeTCP4, confignet.TransportTypeTCP6, confignet.TransportTypeUnix))
+	if c.ServerConfig.NetAddr.Transport != confignet.TransportTypeUnix {
+		errs = append(errs, address(c.ServerConfig.NetAddr.Endpoint))
+	}
 	errs = append(errs,
 		confkeys.DurationAtLeast("ack_interval", c.AckInterval, 0, "0 acknowledges immediately, the default is 10ms"),
 		confkeys.AtLeast("consumers_per_stream", c.ConsumersPerStream, 1, "1 hands batches on one after another, the default is 4"),
@@ -234,8 +242,14 @@ const maxMiB = math.MaxInt32 / mib / 4
 // life.
 const shortestLifetime = time.Second
 
-// port rejects port numbers that are not valid. 0 is any free port.
-func port(endpoint string) error {
+// address rejects addresses on which nothing can listen. Port 0 is any free port.
+func address(endpoint string) error {
+	if scheme, rest, ok := strings.Cut(endpoint, "://"); ok {
+		return fmt.Errorf("endpoint is %q: write it without %s://, such as %q", endpoint, scheme, rest)
+	}
+	if _, _, err := net.SplitHostPort(endpoint); err != nil && endpoint != "" {
+		return fmt.Errorf("endpoint is %q: set it to host:port, such as \"localhost:4320\", or \"0.0.0.0:4320\" for all interfaces", endpoint)
+	}
 	text := endpoint[strings.LastIndexByte(endpoint, ':')+1:]
 	if port, err := strconv.ParseUint(text, 10, 64); err == nil && port > 65535 {
 		return fmt.Errorf("endpoint is %q: set the port to a number up to 65535, such as 4320", endpoint)

@@ -12,7 +12,10 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/component/componenttest"
+	"go.opentelemetry.io/collector/config/configauth"
+	"go.opentelemetry.io/collector/config/configoptional"
 	"go.opentelemetry.io/collector/confmap"
 	"go.opentelemetry.io/collector/confmap/confmaptest"
 	"go.opentelemetry.io/collector/consumer/consumertest"
@@ -69,7 +72,7 @@ func TestConfigAll(t *testing.T) {
 	require.Equal(t, TimeoutsConfig{
 		FirstMessage: time.Second, Header: 2 * time.Second, Chunk: 3 * time.Second, Idle: 4 * time.Second,
 	}, c.Timeouts)
-	require.False(t, c.OTLP.HasValue())
+	require.False(t, c.OTLP.Enabled)
 }
 
 func TestConfigDefault(t *testing.T) {
@@ -81,7 +84,7 @@ func TestConfigDefault(t *testing.T) {
 	policy := c.ServerConfig.Keepalive.Get().EnforcementPolicy.Get()
 	require.Equal(t, 10*time.Second, policy.MinTime)
 	require.True(t, policy.PermitWithoutStream)
-	require.True(t, c.OTLP.HasValue())
+	require.True(t, c.OTLP.Enabled)
 	require.NoError(t, componenttest.CheckConfigStruct(c))
 }
 
@@ -92,6 +95,27 @@ func TestConfigOfContrib(t *testing.T) {
 	require.Equal(t, "server.crt", c.ServerConfig.TLS.Get().CertFile)
 	require.Equal(t, 11*time.Second, c.ServerConfig.Keepalive.Get().ServerParameters.Get().MaxConnectionIdle)
 	require.True(t, c.ServerConfig.Auth.HasValue())
+}
+
+// The printed configuration shows whether OTLP is served, and can be read again.
+func TestConfigOTLP(t *testing.T) {
+	f := func(yaml map[string]any, want bool) {
+		t.Helper()
+		c, err := load(confmap.NewFromStringMap(yaml))
+		require.NoError(t, err)
+		require.Equal(t, want, c.OTLP.Enabled)
+		printed := confmap.New()
+		require.NoError(t, printed.Marshal(c))
+		require.Equal(t, map[string]any{"enabled": want}, printed.Get("otlp"))
+		again, err := load(printed)
+		require.NoError(t, err)
+		require.Equal(t, c, again)
+	}
+	f(map[string]any{}, true)
+	f(map[string]any{"otlp": nil}, true)
+	f(map[string]any{"otlp": map[string]any{}}, true)
+	f(map[string]any{"otlp": map[string]any{"enabled": true}}, true)
+	f(map[string]any{"otlp": map[string]any{"enabled": false}}, false)
 }
 
 func TestConfigZero(t *testing.T) {
@@ -123,12 +147,19 @@ func TestConfigMistakes(t *testing.T) {
 	}
 	f("", "endpoint", "is missing", `such as "localhost:4320"`)
 	f(nil, "endpoint", "is missing")
-	f("64MiB", "max_recv_msg_size_mib", "int")
+	f("64MiB", "max_recv_msg_size_mib", `is "64MiB": set it to a whole number`)
 	f(-1, "max_recv_msg_size_mib", "between 1 and")
 	f(15, "retry_after", "retry_after is 15ns: write it with a unit, such as 15s or 15ms")
 	f("localhost:99999", "endpoint", "set the port to a number up to 65535")
+	f("localhost", "endpoint", `endpoint is "localhost": set it to host:port, such as "localhost:4320"`)
+	f("http://localhost:4320", "endpoint", `write it without http://, such as "localhost:4320"`)
 	f("quic", "transport", `unsupported transport type "quic"`)
-	f("soon", "ack_interval", "invalid duration")
+	f("udp", "transport", `transport is "udp": set it to tcp, tcp4, tcp6 or unix`)
+	f("soon", "ack_interval", `ack_interval is "soon": write numbers with units`)
+	f(60, "keepalive::server_parameters::max_connection_age", "keepalive::server_parameters::max_connection_age is 60ns: write it with a unit, such as 60s")
+	f("a.crt", "tls::cert", `unknown key "tls::cert": remove it, the keys in tls are`, "cert_file")
+	f(false, "otlp", "otlp is false: write otlp::enabled: false")
+	f("0.0.0.0:4317", "otlp::endpoint", "OTLP is served at the address of endpoint at the top level")
 	f("-1s", "ack_interval", "is -1s", "set it to 0s or more", "10ms")
 	f("-1s", "retry_after", "set it to 0s or more")
 	f("0s", "shutdown_timeout", "set it to 1µs or more", "5s")
@@ -144,7 +175,7 @@ func TestConfigMistakes(t *testing.T) {
 	f(15, "limits::memory_limit_mib", "one chunk would not fit", "max_chunk_mib is 16", "raise memory_limit_mib or lower max_chunk_mib")
 	f(-1, "admission::request_limit_mib", "set it to a number from 0 to")
 	f(-1, "admission::waiting_limit_mib", "set it to a number from 0 to")
-	f("zstd", "compression", `unknown key "compression": remove it, the keys at the top level are ack_interval`)
+	f("zstd", "compression", `unknown key "compression": remove it, the sender chooses the compression`)
 	f("5s", "timeout", `unknown key "timeout": did you mean "timeouts"?`)
 	f(1, "limits::max_chunk_size_mib", `did you mean "limits::max_chunk_mib"?`)
 	f(map[string]any{"grpc": nil}, "protocols", "write the keys of protocols::grpc", "at the top level")
@@ -177,6 +208,9 @@ func TestStartMistakes(t *testing.T) {
 	defer taken.Close()
 	f(func(c *Config) { c.ServerConfig.NetAddr.Endpoint = taken.Addr().String() },
 		"cannot listen", taken.Addr().String(), "set endpoint to", "a port that is free")
+	f(func(c *Config) {
+		c.ServerConfig.Auth = configoptional.Some(configauth.Config{AuthenticatorID: component.MustNewID("nobody")})
+	}, "authenticator not found; define this extension under extensions, and list it in service::extensions")
 	f(func(c *Config) { c.ServerConfig.NetAddr.Endpoint = "localhost" }, `cannot listen on "localhost"`, "missing port", "localhost:4320")
 	f(func(c *Config) { c.ServerConfig.TLS.GetOrInsertDefault().CertFile = "nowhere.crt" },
 		"cannot make the gRPC server", "provide both certificate and key")

@@ -12,7 +12,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/client"
-	"go.opentelemetry.io/collector/config/configoptional"
 	"go.opentelemetry.io/collector/consumer/consumererror"
 	"go.opentelemetry.io/collector/consumer/consumertest"
 	"go.opentelemetry.io/collector/pdata/plog/plogotlp"
@@ -199,7 +198,7 @@ func TestOTLPGivesUpWaiting(t *testing.T) {
 }
 
 func TestOTLPOff(t *testing.T) {
-	r := startRig(t, testConfig(func(c *Config) { c.OTLP = configoptional.None[OTLPConfig]() }), sinks{metrics: consumertest.NewNop()})
+	r := startRig(t, testConfig(func(c *Config) { c.OTLP.Enabled = false }), sinks{metrics: consumertest.NewNop()})
 	require.Equal(t, codes.Unimplemented, status.Code(export(r.dial(), points(1))))
 	require.NoError(t, metricKind.mustOpen(t, r.dial()).deliver(points(1)))
 }

@@ -60,7 +60,7 @@ func (s *shared) listen(ctx context.Context, host component.Host) error {
 		configgrpc.WithGrpcServerOption(grpc.ChainStreamInterceptor(s.explainFull)),
 		configgrpc.WithGrpcServerOption(grpc.WaitForHandlers(true)))
 	if err != nil {
-		return fmt.Errorf("cannot make the gRPC server: %w", err)
+		return serverError(err)
 	}
 	s.register(g, transport)
 	listener, err := s.config.ServerConfig.NetAddr.Listen(ctx)
@@ -71,7 +71,7 @@ func (s *shared) listen(ctx context.Context, host component.Host) error {
 		return errors.Join(err, listener.Close())
 	}
 	srv.grpc, srv.stef, srv.address = g, transport, listener.Addr()
-	s.logger.Info("Starting the STEF server", zap.Stringer("endpoint", srv.address), zap.Bool("otlp", s.config.OTLP.HasValue()))
+	s.logger.Info("Starting the STEF server", zap.Stringer("endpoint", srv.address), zap.Bool("otlp", s.config.OTLP.Enabled))
 	srv.serving.Go(func() {
 		if err := g.Serve(listener); err != nil && !errors.Is(err, grpc.ErrServerStopped) {
 			componentstatus.ReportStatus(host, componentstatus.NewFatalErrorEvent(err))

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 
 	"go.opentelemetry.io/collector/receiver"
@@ -104,7 +105,7 @@ func (s *shared) newTransport() (*stefgrpc.Server, error) {
 // register adds the services of all signals to a gRPC server.
 func (s *shared) register(g *grpc.Server, transport *stefgrpc.Server) {
 	transport.Register(g)
-	if !s.config.OTLP.HasValue() {
+	if !s.config.OTLP.Enabled {
 		return
 	}
 	for _, h := range s.handlers {
@@ -140,4 +141,12 @@ func (s *shared) observe(transport *stefgrpc.Server) error {
 
 func addressError(endpoint string, err error) error {
 	return fmt.Errorf("cannot listen on %q: %w; set endpoint to an address of this host and a port that is free, such as \"localhost:4320\"", endpoint, err)
+}
+
+// serverError adds what to do to an error of the Collector's gRPC server.
+func serverError(err error) error {
+	if strings.Contains(err.Error(), "authenticator not found") {
+		return fmt.Errorf("cannot make the gRPC server: %w; define this extension under extensions, and list it in service::extensions", err)
+	}
+	return fmt.Errorf("cannot make the gRPC server: %w", err)
 }

@@ -1,0 +1,166 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package confkeys
+
+import (
+	"encoding"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Explain returns what to change in a configuration that could not be read, with one
+// line for each mistake that it finds in any part of it, or err if it finds none. The
+// parts of the Collector's own libraries are included: their errors name neither the
+// path nor the valid keys.
+func Explain(err error, conf map[string]any, sections ...Section) error {
+	var errs []error
+	walk("", rootOf(sections), conf, func(f entry) {
+		if e := f.mistake(); e != nil {
+			errs = append(errs, e)
+		}
+	})
+	if len(errs) == 0 {
+		return err
+	}
+	return errors.Join(errs...)
+}
+
+// durations returns an error for every duration without a unit, and for every text that
+// is no duration.
+func durations(conf map[string]any, sections []Section) []error {
+	var errs []error
+	walk("", rootOf(sections), conf, func(f entry) {
+		if f.typ != reflect.TypeFor[time.Duration]() {
+			return
+		}
+		if text, ok := f.value.(string); ok {
+			if _, err := time.ParseDuration(text); err != nil {
+				errs = append(errs, fmt.Errorf("%s is %q: write numbers with units and without spaces, such as 15s or 1m30s", f.path, text))
+			}
+			return
+		}
+		value := reflect.ValueOf(f.value)
+		if value.IsValid() && value.Type() == f.typ {
+			return // marshaled, not written
+		}
+		if value.CanInt() && value.Int() > 0 && value.Int() < int64(time.Second) {
+			errs = append(errs, withoutUnit(f.path, time.Duration(value.Int())))
+		}
+	})
+	return errs
+}
+
+// entry is a key of a configuration with its value.
+type entry struct {
+	path  string
+	typ   reflect.Type // nil for a key that does not exist
+	value any
+	in    string   // path of the section
+	keys  []string // keys of the section
+}
+
+func (f *entry) mistake() error {
+	if f.typ == nil {
+		return unknownKey(nil, Section{path: f.in, keys: f.keys}, strings.TrimPrefix(f.path, f.in+"::"))
+	}
+	if f.value == nil {
+		return nil
+	}
+	if keys := sectionKeys(f.typ); keys != nil {
+		return f.notSection(keys)
+	}
+	value := reflect.ValueOf(f.value)
+	switch kind := f.typ.Kind(); {
+	case kind == reflect.Bool && value.Kind() != reflect.Bool:
+		return fmt.Errorf("%s is %v: set it to true or false", f.path, f.value)
+	case kind >= reflect.Int && kind <= reflect.Uint64 && value.Kind() == reflect.String && f.typ != reflect.TypeFor[time.Duration]():
+		if _, err := strconv.ParseInt(value.String(), 0, 64); err != nil {
+			return fmt.Errorf("%s is %q: set it to a whole number", f.path, f.value)
+		}
+	case kind == reflect.String && (value.CanInt() || value.CanFloat() || value.Kind() == reflect.Bool):
+		return fmt.Errorf("%s is %v: set it to a text, in quotation marks if it looks like a number", f.path, f.value)
+	}
+	return nil
+}
+
+// notSection returns an error for a section that has a single value.
+func (f *entry) notSection(keys []string) error {
+	switch f.value.(type) {
+	case map[string]any:
+		return nil
+	case bool:
+		if slices.Contains(keys, "enabled") {
+			return fmt.Errorf("%s is %v: write %s::enabled: %v", f.path, f.value, f.path, f.value)
+		}
+	case string:
+		if reflect.PointerTo(f.typ).Implements(reflect.TypeFor[encoding.TextUnmarshaler]()) {
+			return nil
+		}
+	}
+	return fmt.Errorf("%s is %v: it is a section, its keys are %s", f.path, f.value, strings.Join(keys, ", "))
+}
+
+// walk visits every key of a section, and those below it, beside the type into which
+// the section is read.
+func walk(path string, t reflect.Type, conf map[string]any, visit func(entry)) {
+	fields := fieldsOf(t)
+	keys := slices.Sorted(maps.Keys(fields))
+	for _, key := range slices.Sorted(maps.Keys(conf)) {
+		f := entry{path: join(path, key), typ: fields[key], value: conf[key], in: path, keys: keys}
+		visit(f)
+		inner, ok := f.value.(map[string]any)
+		if ok && f.typ != nil && sectionKeys(f.typ) != nil {
+			walk(f.path, f.typ, inner, visit)
+		}
+	}
+}
+
+func rootOf(sections []Section) reflect.Type {
+	i := slices.IndexFunc(sections, func(s Section) bool { return s.path == "" })
+	return sections[i].typ
+}
+
+// sectionKeys returns the keys of a type that is a section, and nil for others.
+func sectionKeys(t reflect.Type) []string { return slices.Sorted(maps.Keys(fieldsOf(t))) }
+
+// fieldsOf returns the keys of a section with their types. The Collector's optional
+// sections have the key enabled.
+func fieldsOf(t reflect.Type) map[string]reflect.Type {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if t.Kind() != reflect.Struct {
+		return nil
+	}
+	// The method of the Collector's configoptional.Optional, which this package
+	// does not import.
+	if get, ok := reflect.PointerTo(t).MethodByName("GetOrInsertDefault"); ok && get.Type.NumOut() == 1 {
+		fields := fieldsOf(get.Type.Out(0))
+		if fields != nil {
+			fields["enabled"] = reflect.TypeFor[bool]()
+		}
+		return fields
+	}
+	fields := map[string]reflect.Type{}
+	for i := range t.NumField() {
+		field := t.Field(i)
+		name, options, _ := strings.Cut(field.Tag.Get("mapstructure"), ",")
+		switch {
+		case options == "squash":
+			maps.Copy(fields, fieldsOf(field.Type))
+		case name != "":
+			fields[name] = field.Type
+		}
+	}
+	if len(fields) == 0 {
+		return nil
+	}
+	return fields
+}

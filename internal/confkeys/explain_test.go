@@ -1,0 +1,83 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package confkeys
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// optional has the method by which the Collector's optional sections are recognised.
+type optional[T any] struct{ value T }
+
+func (o *optional[T]) GetOrInsertDefault() *T { return &o.value }
+
+type library struct {
+	Interval time.Duration `mapstructure:"interval"`
+	Size     int64         `mapstructure:"queue_size"`
+	Block    bool          `mapstructure:"block"`
+}
+
+// order is a section that can also be one text.
+type order struct {
+	Logs string `mapstructure:"logs"`
+}
+
+func (*order) UnmarshalText([]byte) error { return nil }
+
+type whole struct {
+	Squashed squashed          `mapstructure:",squash"`
+	Inner    *library          `mapstructure:"inner"`
+	Queue    optional[library] `mapstructure:"queue"`
+	Order    order             `mapstructure:"order"`
+	Labels   map[string]string `mapstructure:"labels"`
+}
+
+func TestExplain(t *testing.T) {
+	unread := errors.New("cannot be read")
+	f := func(want string, conf map[string]any) {
+		t.Helper()
+		require.EqualError(t, Explain(unread, conf, Of[whole](""), Of[order]("order")), want)
+	}
+	section := func(path, key string, value any) map[string]any {
+		return map[string]any{path: map[string]any{key: value}}
+	}
+	f("cannot be read", map[string]any{})
+	f("cannot be read", section("queue", "enabled", false))
+	f("cannot be read", section("inner", "queue_size", "100"))
+	f("cannot be read", map[string]any{"order": "sorted", "labels": map[string]any{"a": "b"}, "queue": nil})
+	f(`unknown key "queue::queue_sizes": did you mean "queue::queue_size"?`, section("queue", "queue_sizes", 1))
+	f(`unknown key "inner::x": remove it, the keys in inner are block, interval, queue_size`, section("inner", "x", 1))
+	f(`inner::queue_size is "64MiB": set it to a whole number`, section("inner", "queue_size", "64MiB"))
+	f(`queue::block is maybe: set it to true or false`, section("queue", "block", "maybe"))
+	f(`endpoint is 4320: set it to a text, in quotation marks if it looks like a number`, map[string]any{"endpoint": 4320})
+	f(`queue is false: write queue::enabled: false`, map[string]any{"queue": false})
+	f(`inner is false: it is a section, its keys are block, interval, queue_size`, map[string]any{"inner": false})
+	f(`order is 5: it is a section, its keys are logs`, map[string]any{"order": 5})
+	f("unknown key \"inner::x\": remove it, the keys in inner are block, interval, queue_size\nqueue is 1: it is a section, its keys are block, enabled, interval, queue_size",
+		map[string]any{"inner": map[string]any{"x": 1}, "queue": 1})
+}
+
+func TestDurations(t *testing.T) {
+	f := func(want string, value any) {
+		t.Helper()
+		err := Check(map[string]any{"queue": map[string]any{"interval": value}}, nil, nil, Of[whole](""))
+		if want == "" {
+			require.NoError(t, err)
+			return
+		}
+		require.EqualError(t, err, want)
+	}
+	f("", "15s")
+	f("", 0)
+	f("", nil)
+	f("", int64(time.Second))
+	f("queue::interval is 15ns: write it with a unit, such as 15s or 15ms", 15)
+	f("queue::interval is 15µs: write it with a unit, such as 15000ms", 15000)
+	f(`queue::interval is "15 s": write numbers with units and without spaces, such as 15s or 1m30s`, "15 s")
+	f(`queue::interval is "15": write numbers with units and without spaces, such as 15s or 1m30s`, "15")
+}
