@@ -4,20 +4,20 @@
 // Command walks counts the functions of this repository that run on the three
 // ways that docs/architecture.md describes: a point from pdata to the wire, wire
 // bytes back to pdata, a push to its acknowledgement. It counts what runs once
-// the streams are warm. make walks builds it with coverage and runs it.
+// the streams are warm. It fails if the page names a function on a walk that does not
+// run there. make walks builds it with coverage and runs it in the root of the
+// repository.
 package main
 
 import (
 	"bytes"
 	"context"
 	"fmt"
+	"maps"
 	"net"
 	"os"
-	"os/exec"
-	"path"
 	"runtime/coverage"
 	"slices"
-	"strings"
 
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/component/componenttest"
@@ -34,8 +34,6 @@ import (
 	"github.com/otelstef/stef/stef-go/otelstef"
 	stefpdata "github.com/otelstef/stef/stef-pdata"
 )
-
-const module = "github.com/otelstef/stef/"
 
 func main() {
 	if err := run(); err != nil {
@@ -57,7 +55,7 @@ func run() error {
 		}
 		return w.Flush()
 	}
-	if err := walk("a point from pdata to the wire", push); err != nil {
+	if err := walk("A point from pdata to the wire", push); err != nil {
 		return err
 	}
 
@@ -70,7 +68,7 @@ func run() error {
 		_, err := decoder.Decode()
 		return err
 	}
-	if err := walk("wire bytes back to pdata", decode); err != nil {
+	if err := walk("Wire bytes back to pdata", decode); err != nil {
 		return err
 	}
 
@@ -79,7 +77,7 @@ func run() error {
 		return err
 	}
 	defer stop()
-	return walk("a push to its acknowledgement", send)
+	return walk("A push to its acknowledgement", send)
 }
 
 // point is a batch of one point, the n-th of its series.
@@ -139,8 +137,8 @@ func pair() (send func(n int) error, stop func(), err error) {
 	return send, stop, nil
 }
 
-// walk does something until nothing new happens any more, then once more, and
-// prints the functions that ran.
+// walk repeats do until nothing new happens, runs it once more, and prints how many
+// functions ran. The page of the architecture names some of them, all of which must run.
 func walk(name string, do func(n int) error) error {
 	for n := range 20 {
 		if err := do(n); err != nil {
@@ -153,44 +151,30 @@ func walk(name string, do func(n int) error) error {
 	if err := do(20); err != nil {
 		return err
 	}
-	dir, err := os.MkdirTemp("", "walks")
+	ran, err := covered()
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
-	if err := coverage.WriteMetaDir(dir); err != nil {
+	if err := classify(ran); err != nil {
 		return err
 	}
-	if err := coverage.WriteCountersDir(dir); err != nil {
-		return err
-	}
-	out, err := exec.Command("go", "tool", "covdata", "func", "-i", dir).Output()
-	if err != nil {
-		return err
-	}
+	report(name, ran)
+	return checkPage(name, ran)
+}
+
+// report prints the functions that ran, by class and by folder.
+func report(name string, ran []*function) {
+	var classes [numClasses]int
 	rooms := map[string]int{}
-	total := 0
-	for line := range strings.Lines(string(out)) {
-		// FILE:LINE: FUNCTION SHARE%
-		words := strings.Fields(line)
-		file, ours := strings.CutPrefix(words[0], module)
-		if len(words) != 3 || !ours || words[2] == "0.0%" || strings.HasPrefix(file, "internal/walks/") {
-			continue
-		}
-		rooms[path.Dir(file)]++
-		total++
-		if len(os.Args) > 1 && os.Args[1] == "-v" {
-			fmt.Printf("\t%s %s\n", path.Dir(file), words[1])
+	for _, f := range ran {
+		classes[f.class]++
+		if rooms[f.folder]++; len(os.Args) > 1 && os.Args[1] == "-v" {
+			fmt.Printf("\t%s %s: %s\n", f.folder, f.name, f.class)
 		}
 	}
-	fmt.Printf("%s: %d functions\n", name, total)
-	var names []string
-	for room := range rooms {
-		names = append(names, room)
-	}
-	slices.Sort(names)
-	for _, room := range names {
+	fmt.Printf("%s: %d functions: %d that call others, %d that call none, %d accessors of records\n",
+		name, len(ran), classes[caller], classes[leaf], classes[accessor])
+	for _, room := range slices.Sorted(maps.Keys(rooms)) {
 		fmt.Printf("%6d %s\n", rooms[room], room)
 	}
-	return nil
 }

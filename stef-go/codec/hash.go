@@ -34,21 +34,23 @@ func (h *Hash) Bool(v bool) {
 }
 
 // String adds text.
-func (h *Hash) String(v string) { h.Uint64(HashText(v)) }
+func (h *Hash) String(v string) { h.Pair(HashText(v), 0) }
 
 // Bytes adds bytes.
 func (h *Hash) Bytes(v []byte) { h.String(unsafe.String(unsafe.SliceData(v), len(v))) }
 
 // HashText returns the hash of a text.
 func HashText(v string) uint64 {
-	if len(v) > shortText {
+	if len(v) > ShortText {
 		return hashLong(v)
 	}
 	a, b := Words(v)
-	return hashWords(a, b, len(v))
+	return HashPair(a, b^uint64(len(v)))
 }
 
-// HashPair returns the hash of two integers.
+// HashPair returns the hash of two integers. It is a step of wyhash (Wang Yi, public
+// domain): XOR both with a key, multiply them, and fold the halves of the product. The
+// setup of package maphash alone takes longer.
 func HashPair(a, b uint64) uint64 { return fold(a^hashKeys[0], b^hashKeys[1]) }
 
 // hashKeys are random in every process.
@@ -66,8 +68,6 @@ const GoldenRatio = 0x9e3779b97f4a7c15
 // ShortText is the maximum length of a text that fits in two words.
 const ShortText = 16
 
-const shortText = ShortText
-
 // Words returns two words of a text. They distinguish a text of ShortText bytes or
 // less from all others of its length.
 func Words(v string) (a, b uint64) {
@@ -81,11 +81,6 @@ func Words(v string) (a, b uint64) {
 	}
 	return 0, 0
 }
-
-// hashWords returns the hash of a text from its two words. It is a step of wyhash
-// (Wang Yi, public domain): XOR both words with a key, multiply them, and fold the
-// halves of the product. The setup of package maphash alone takes longer.
-func hashWords(a, b uint64, n int) uint64 { return HashPair(a, b^uint64(n)) }
 
 // hashLong returns the hash of a text that does not fit in two words.
 func hashLong(v string) uint64 {

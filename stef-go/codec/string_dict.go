@@ -179,7 +179,7 @@ const maxRefBytes = 2
 
 // encode is EncodeRef for a text without a valid reference.
 func (e *StringDictEncoder) encode(v string) Ref {
-	if len(v) <= shortText || len(v) > maxRecent {
+	if len(v) <= ShortText || len(v) > maxRecent {
 		return e.look(v)
 	}
 	if e.recent == nil {

@@ -84,7 +84,7 @@ func (x *TextIndex) resolve(texts []Text, base, none Ref) {
 		var a, b uint64
 		n := len(t.Text)
 		switch {
-		case n > shortText:
+		case n > ShortText:
 			long = true // resolved later: a call in this loop would slow down all short texts by a third
 			continue
 		case n >= 8:
@@ -94,7 +94,7 @@ func (x *TextIndex) resolve(texts []Text, base, none Ref) {
 		case n > 0:
 			a = uint64(t.Text[0]) | uint64(t.Text[n>>1])<<8 | uint64(t.Text[n-1])<<16
 		}
-		hash := uint32(hashWords(a, b, n))
+		hash := uint32(HashPair(a, b^uint64(n)))
 		t.Ref = none
 		for at := int(hash) & (len(slots) - 1); uint(at) < uint(len(slots)); at = (at + 1) & (len(slots) - 1) {
 			slot := slots[at]
@@ -118,7 +118,7 @@ func (x *TextIndex) resolve(texts []Text, base, none Ref) {
 func (x *TextIndex) resolveLong(texts []Text, base, none Ref) {
 	for i := range texts {
 		t := &texts[i]
-		if len(t.Text) <= shortText {
+		if len(t.Text) <= ShortText {
 			continue
 		}
 		if t.Ref>>refBits == base>>refBits && x.is(uint32(t.Ref&(1<<refBits-1)), t.Text) {
@@ -136,11 +136,11 @@ func (x *TextIndex) resolveLong(texts []Text, base, none Ref) {
 
 // find returns the number of v. If v is not in the index, add needs the hash.
 func (x *TextIndex) find(v string) (number, hash uint32, ok bool) {
-	if len(v) > shortText {
+	if len(v) > ShortText {
 		return x.findLong(v)
 	}
 	a, b := Words(v)
-	hash = uint32(hashWords(a, b, len(v)))
+	hash = uint32(HashPair(a, b^uint64(len(v))))
 	slots := x.slots
 	for at := int(hash) & (len(slots) - 1); uint(at) < uint(len(slots)); at = (at + 1) & (len(slots) - 1) {
 		slot := slots[at]
@@ -157,7 +157,7 @@ func (x *TextIndex) find(v string) (number, hash uint32, ok bool) {
 
 // Is reports whether number is the number of v.
 func (x *TextIndex) Is(number uint32, v string) bool {
-	if len(v) > shortText {
+	if len(v) > ShortText {
 		return x.is(number, v)
 	}
 	if uint(number) >= uint(len(x.entries)) {
@@ -176,7 +176,7 @@ func (x *TextIndex) is(number uint32, v string) bool {
 	return e.n == len(v) && string(x.text[e.a:e.a+uint64(len(v))]) == v
 }
 
-// findLong is find for texts of more than shortText bytes.
+// findLong is find for texts of more than ShortText bytes.
 func (x *TextIndex) findLong(v string) (number, hash uint32, ok bool) {
 	hash = uint32(hashLong(v))
 	mask := uint32(len(x.slots) - 1)
@@ -195,7 +195,7 @@ func (x *TextIndex) add(v string, hash uint32) (number uint32) {
 		x.grow()
 	}
 	e := textEntry{n: len(v)}
-	if len(v) > shortText {
+	if len(v) > ShortText {
 		e.a = uint64(len(x.text))
 		x.text = room(&indexTexts, x.text, len(v))
 		x.text = append(x.text, v...)
