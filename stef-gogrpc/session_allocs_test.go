@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/otelstef/stef/stef-gogrpc/internal/ledger"
+	"github.com/otelstef/stef/stef-gogrpc/internal/session"
 )
 
 // echo is a stream and its writer. It acknowledges immediately and does not
@@ -26,11 +27,12 @@ type echo struct {
 }
 
 func (e *echo) adopt(f func(ledger.News)) { e.tell = f }
-func (e *echo) through() uint64           { return e.sent }
-func (e *echo) answer(first, last uint64) ledger.Answer {
+func (e *echo) answers() session.Answers  { return e }
+func (e *echo) Through() uint64           { return e.sent }
+func (e *echo) Answer(first, last uint64) ledger.Answer {
 	return ledger.Answer{Acknowledged: last - first + 1, Whole: true}
 }
-func (e *echo) settle(uint64)            {}
+func (e *echo) Settle(uint64)            {}
 func (e *echo) sentAtMost() uint64       { return e.sent }
 func (e *echo) Unacked() (int64, uint64) { return 0, 0 }
 func (e *echo) CloseSend() error         { return e.Close() }

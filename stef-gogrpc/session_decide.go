@@ -91,7 +91,7 @@ func (s *Session[B]) settle(d *session.Decision) {
 
 // report calls the event function for a stream.
 func (s *Session[B]) report(d *session.Decision) {
-	e := event{stream: d.Stream.Slot(), reason: CloseReason(d.Reason), records: d.Records, bytes: d.Bytes, duration: d.Latency}
+	e := event{stream: d.Stream.Slot(), reason: d.Reason, records: d.Records, bytes: d.Bytes, duration: d.Latency}
 	switch d.Kind {
 	case session.Draining:
 		e.kind = eventDraining

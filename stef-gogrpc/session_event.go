@@ -5,8 +5,9 @@ package stefgrpc
 
 import (
 	"errors"
-	"fmt"
 	"time"
+
+	"github.com/otelstef/stef/stef-gogrpc/internal/session"
 )
 
 // SessionEvents are functions that a session calls when something happens, for
@@ -111,45 +112,27 @@ type event struct {
 }
 
 // CloseReason says why a stream was closed.
-type CloseReason uint8
+type CloseReason = session.CloseReason
 
 // The reasons.
 const (
 	// CloseRotated: it reached MaxLifetime.
-	CloseRotated CloseReason = iota + 1
+	CloseRotated = session.CloseRotated
 	// CloseByServer: the server ended it in order, or its connection received
 	// GOAWAY.
-	CloseByServer
+	CloseByServer = session.CloseByServer
 	// CloseLost: the connection or the stream failed.
-	CloseLost
+	CloseLost = session.CloseLost
 	// CloseAckTimeout: the server did not answer within AckTimeout.
-	CloseAckTimeout
+	CloseAckTimeout = session.CloseAckTimeout
 	// CloseEncoder: the batch writer failed with an error other than a
 	// *BatchError.
-	CloseEncoder
+	CloseEncoder = session.CloseEncoder
 	// CloseShutdown: the session was shut down.
-	CloseShutdown
+	CloseShutdown = session.CloseShutdown
 	// CloseIdle: nothing was sent for IdleTimeout.
-	CloseIdle
+	CloseIdle = session.CloseIdle
 )
-
-var closeReasons = [...]string{
-	CloseRotated:    "rotated",
-	CloseByServer:   "server",
-	CloseLost:       "lost",
-	CloseAckTimeout: "ack timeout",
-	CloseEncoder:    "encoder",
-	CloseShutdown:   "shutdown",
-	CloseIdle:       "idle",
-}
-
-// String returns the name of r in lower case.
-func (r CloseReason) String() string {
-	if int(r) < len(closeReasons) && r > 0 {
-		return closeReasons[r]
-	}
-	return fmt.Sprintf("close reason %d", uint8(r))
-}
 
 // SessionState is the current state of a session, and its counters so far.
 type SessionState struct {

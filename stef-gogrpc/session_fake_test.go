@@ -17,6 +17,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/otelstef/stef/stef-gogrpc/internal/ledger"
+	"github.com/otelstef/stef/stef-gogrpc/internal/session"
 )
 
 // load is a batch of the tests: the number of its records, and how encoding it
@@ -72,19 +73,21 @@ func (s *fakeStream) adopt(f func(ledger.News)) {
 	s.ledger.Hold()
 }
 
-func (s *fakeStream) through() uint64 {
+func (s *fakeStream) answers() session.Answers { return s }
+
+func (s *fakeStream) Through() uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.ledger.Through()
 }
 
-func (s *fakeStream) answer(first, last uint64) ledger.Answer {
+func (s *fakeStream) Answer(first, last uint64) ledger.Answer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.ledger.Answer(first, last)
 }
 
-func (s *fakeStream) settle(id uint64) {
+func (s *fakeStream) Settle(id uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ledger.Settle(id)

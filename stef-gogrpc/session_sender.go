@@ -35,16 +35,9 @@ func newSender[B any](s *Session[B], slot int, stream sessionStream, began time.
 		check:   make(chan struct{}, 1),
 		replace: make(chan struct{}),
 	}
-	x.state = session.NewStream(x, slot, answers{stream})
+	x.state = session.NewStream(x, slot, stream.answers())
 	return x
 }
-
-// answers gives the machine access to the ledger of a stream.
-type answers struct{ stream sessionStream }
-
-func (a answers) Through() uint64                         { return a.stream.through() }
-func (a answers) Answer(first, last uint64) ledger.Answer { return a.stream.answer(first, last) }
-func (a answers) Settle(id uint64)                        { a.stream.settle(id) }
 
 // answered processes a response of the server.
 func (x *sender[B]) answered(news ledger.News) {

@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"github.com/otelstef/stef/stef-gogrpc/internal/ledger"
+	"github.com/otelstef/stef/stef-gogrpc/internal/session"
 )
 
 // sessionStream is the part of Stream that a session uses.
@@ -16,10 +17,9 @@ type sessionStream interface {
 	// answers until they are settled, and removes the stream's own bounds on
 	// unacknowledged data. It is called before anything is written.
 	adopt(onNews func(ledger.News))
-	// through, answer and settle are methods of the stream's ledger.
-	through() uint64
-	answer(first, last uint64) ledger.Answer
-	settle(id uint64)
+	// answers returns what the server answered about the records, from the stream's
+	// ledger.
+	answers() session.Answers
 	// sentAtMost returns the id of the last record that may have been sent.
 	sentAtMost() uint64
 	Unacked() (bytes int64, records uint64)
@@ -36,19 +36,24 @@ func (s *Stream) adopt(onNews func(ledger.News)) {
 	s.ledger.Hold()
 }
 
-func (s *Stream) through() uint64 {
+func (s *Stream) answers() session.Answers { return (*streamAnswers)(s) }
+
+// streamAnswers is the view of a Stream that the machine of a session has.
+type streamAnswers Stream
+
+func (s *streamAnswers) Through() uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.ledger.Through()
 }
 
-func (s *Stream) answer(first, last uint64) ledger.Answer {
+func (s *streamAnswers) Answer(first, last uint64) ledger.Answer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.ledger.Answer(first, last)
 }
 
-func (s *Stream) settle(id uint64) {
+func (s *streamAnswers) Settle(id uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ledger.Settle(id)

@@ -4,6 +4,7 @@
 package session
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/otelstef/stef/stef-gogrpc/internal/ledger"
@@ -132,3 +133,21 @@ const (
 	CloseShutdown
 	CloseIdle
 )
+
+var closeReasons = [...]string{
+	CloseRotated:    "rotated",
+	CloseByServer:   "server",
+	CloseLost:       "lost",
+	CloseAckTimeout: "ack timeout",
+	CloseEncoder:    "encoder",
+	CloseShutdown:   "shutdown",
+	CloseIdle:       "idle",
+}
+
+// String returns the name of r in lower case.
+func (r CloseReason) String() string {
+	if int(r) < len(closeReasons) && r > 0 {
+		return closeReasons[r]
+	}
+	return fmt.Sprintf("close reason %d", uint8(r))
+}
