@@ -17,7 +17,7 @@ import (
 
 	"github.com/otelstef/stef/benchmarks/dataset"
 	"github.com/otelstef/stef/internal/otlpfile"
-	"github.com/otelstef/stef/internal/signal"
+	"github.com/otelstef/stef/internal/streamconf"
 	"github.com/otelstef/stef/internal/teltest/canon"
 )
 
@@ -30,7 +30,7 @@ var results Results
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	streamSchema = signal.Schema(*schema)
+	streamSchema = streamconf.Schema(*schema)
 	if err := streamSchema.Validate(); *schema != "" && err != nil {
 		fmt.Fprintln(os.Stderr, "-schema:", err)
 		os.Exit(2)

@@ -25,7 +25,7 @@ import (
 
 	"github.com/otelstef/stef/exporter/stefexporter"
 	"github.com/otelstef/stef/internal/otlpfile"
-	"github.com/otelstef/stef/internal/signal"
+	"github.com/otelstef/stef/internal/streamconf"
 	"github.com/otelstef/stef/receiver/stefreceiver"
 )
 
@@ -46,7 +46,7 @@ var (
 )
 
 // streamSchema replaces the default of stef::schema, unless it is empty.
-var streamSchema signal.Schema
+var streamSchema streamconf.Schema
 
 // senders is the number of batches in flight. The queue has the same number of
 // consumers.

@@ -13,9 +13,8 @@ import (
 	"go.opentelemetry.io/collector/config/configretry"
 	"go.opentelemetry.io/collector/exporter/exporterhelper"
 
-	"github.com/otelstef/stef/internal/signal"
+	"github.com/otelstef/stef/internal/streamconf"
 	stef "github.com/otelstef/stef/stef-go"
-	stefpdata "github.com/otelstef/stef/stef-pdata"
 )
 
 // Config is the configuration of the exporter. README.md lists every key with its
@@ -99,7 +98,7 @@ type StefConfig struct {
 	Templates Templates `mapstructure:"templates"`
 	// Schema is compact, full or reference: the newest schema to write. A peer
 	// with an older schema receives streams in its own schema.
-	Schema signal.Schema `mapstructure:"schema"`
+	Schema Schema `mapstructure:"schema"`
 	// Mode is the order in which items are written.
 	Mode ModeConfig `mapstructure:"mode"`
 	// MaxStreamLifetime is the age at which a stream is replaced, 0 for never.
@@ -132,54 +131,45 @@ type StefConfig struct {
 }
 
 // ModeConfig contains the order of items of each signal: sorted or ordered.
-type ModeConfig struct {
-	Traces  Mode `mapstructure:"traces"`
-	Metrics Mode `mapstructure:"metrics"`
-	Logs    Mode `mapstructure:"logs"`
-
-	_ struct{}
-}
-
-// of returns the order of the items of a signal.
-func (m *ModeConfig) of(signal string) Mode {
-	return map[string]Mode{"traces": m.Traces, "metrics": m.Metrics, "logs": m.Logs}[signal]
-}
+type ModeConfig = streamconf.ModeConfig
 
 // Mode is the order in which items are written.
-type Mode string
+type Mode = streamconf.Mode
 
 // The modes.
 const (
 	// ModeSorted reorders items so that streams are small.
-	ModeSorted Mode = "sorted"
+	ModeSorted = streamconf.Sorted
 	// ModeOrdered keeps their order.
-	ModeOrdered Mode = "ordered"
+	ModeOrdered = streamconf.Ordered
 )
-
-// UnmarshalText reads one mode for all signals.
-func (m *ModeConfig) UnmarshalText(text []byte) error {
-	all := Mode(text)
-	*m = ModeConfig{Traces: all, Metrics: all, Logs: all}
-	return nil
-}
 
 // Templates decides whether text bodies of logs are split into templates and
 // parameters.
-type Templates string
+type Templates = streamconf.Templates
 
 // The choices.
 const (
 	// TemplatesAuto splits text bodies in compressed streams.
-	TemplatesAuto Templates = "auto"
+	TemplatesAuto = streamconf.TemplatesAuto
 	// TemplatesOn splits them in every stream.
-	TemplatesOn Templates = "on"
+	TemplatesOn = streamconf.TemplatesOn
 	// TemplatesOff never splits them.
-	TemplatesOff Templates = "off"
+	TemplatesOff = streamconf.TemplatesOff
 )
 
-var templatesOf = map[Templates]stefpdata.Templates{
-	TemplatesAuto: stefpdata.TemplatesAuto, TemplatesOn: stefpdata.TemplatesOn, TemplatesOff: stefpdata.TemplatesOff,
-}
+// Schema is the newest schema that the exporter writes.
+type Schema = streamconf.Schema
+
+// The schemas.
+const (
+	// SchemaCompact is the full schema in the compact form.
+	SchemaCompact = streamconf.Compact
+	// SchemaFull carries everything that OTLP can express.
+	SchemaFull = streamconf.Full
+	// SchemaReference is the schema of the reference implementation.
+	SchemaReference = streamconf.Reference
+)
 
 // OTLPConfig is the configuration of OTLP requests.
 type OTLPConfig struct {
@@ -249,7 +239,7 @@ func defaultStefConfig() StefConfig {
 		CompressionLevel:     stef.LevelDefault.String(),
 		OptimizeFor:          OptimizeBalanced,
 		Templates:            TemplatesAuto,
-		Schema:               signal.Compact,
+		Schema:               SchemaCompact,
 		Mode:                 ModeConfig{Traces: ModeSorted, Metrics: ModeSorted, Logs: ModeOrdered},
 		MaxStreamLifetime:    5 * time.Minute,
 		IdleTimeout:          30 * time.Second,
@@ -279,11 +269,4 @@ func (c *Config) streamCompression() stef.Compression {
 		return stef.None
 	}
 	return stef.Zstd
-}
-
-func (m Mode) mode() stefpdata.Mode {
-	if m == ModeOrdered {
-		return stefpdata.Ordered
-	}
-	return stefpdata.Sorted
 }

@@ -16,7 +16,6 @@ import (
 	"go.opentelemetry.io/collector/exporter/exporterhelper"
 
 	stef "github.com/otelstef/stef/stef-go"
-	stefpdata "github.com/otelstef/stef/stef-pdata"
 )
 
 // load reads a configuration as the Collector does.
@@ -68,9 +67,9 @@ func TestConfigDefaults(t *testing.T) {
 	require.Equal(t, ProtocolAuto, c.Protocol)
 	require.Equal(t, stef.Zstd, c.streamCompression())
 	require.Equal(t, 15*time.Second, c.TimeoutConfig.Timeout)
-	require.Equal(t, stefpdata.Sorted, c.Stef.Mode.Traces.mode())
-	require.Equal(t, stefpdata.Sorted, c.Stef.Mode.Metrics.mode())
-	require.Equal(t, stefpdata.Ordered, c.Stef.Mode.Logs.mode())
+	require.Equal(t, ModeSorted, c.Stef.Mode.Traces)
+	require.Equal(t, ModeSorted, c.Stef.Mode.Metrics)
+	require.Equal(t, ModeOrdered, c.Stef.Mode.Logs)
 	queue := c.QueueConfig.Get()
 	require.Equal(t, exporterhelper.RequestSizerTypeItems, queue.Sizer)
 	require.Equal(t, int64(100_000), queue.QueueSize)

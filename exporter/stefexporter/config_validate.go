@@ -251,15 +251,6 @@ func (c *StefConfig) validateConnections() error {
 	return nil
 }
 
-// Validate reports what to change in the modes.
-func (m *ModeConfig) Validate() error {
-	return errors.Join(
-		confkeys.OneOf("mode of traces", m.Traces, ModeSorted, ModeOrdered),
-		confkeys.OneOf("mode of metrics", m.Metrics, ModeSorted, ModeOrdered),
-		confkeys.OneOf("mode of logs", m.Logs, ModeSorted, ModeOrdered),
-	)
-}
-
 // Validate reports what to change in the configuration of OTLP requests.
 func (c *OTLPConfig) Validate() error {
 	var endpointErr error

@@ -25,7 +25,7 @@ func options(section reflect.Value, path string, each func(path, key string, val
 		if key == "" {
 			continue
 		}
-		if field.Type.Kind() == reflect.Struct && field.Type.PkgPath() == section.Type().PkgPath() {
+		if field.Type.Kind() == reflect.Struct && (field.Type.PkgPath() == section.Type().PkgPath() || field.Type == reflect.TypeFor[ModeConfig]()) {
 			options(section.Field(i), dotted(path, key), each)
 			continue
 		}

@@ -36,5 +36,5 @@ func (o Optimization) Apply(c *StefConfig) {
 
 // EncoderOptions returns the settings of an encoder of a signal.
 func (c *StefConfig) EncoderOptions(signal string) []stefpdata.EncoderOption {
-	return []stefpdata.EncoderOption{stefpdata.WithMode(c.Mode.of(signal).mode()), stefpdata.WithTemplates(templatesOf[c.Templates])}
+	return []stefpdata.EncoderOption{c.Mode.Option(signal), c.Templates.Option()}
 }

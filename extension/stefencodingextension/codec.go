@@ -67,10 +67,7 @@ func newCodec[B any](s *signal[B], c *Config, dicts []*stef.ZstdDict, t *telemet
 		config:    c,
 		telemetry: t,
 		writing:   []stef.WriterOption{stef.WithCompression(compression), stef.WithLevel(level)},
-		encoding: []stefpdata.EncoderOption{
-			stefpdata.WithMode(s.mode(&c.Mode).mode()),
-			stefpdata.WithTemplates(c.Templates.templates()),
-		},
+		encoding:  []stefpdata.EncoderOption{c.Mode.Option(s.name), c.Templates.Option()},
 		reading: []stef.ReaderOption{stef.WithLimits(stef.Limits{
 			FrameBytes:  c.Limits.MaxFrameMiB * mib,
 			RecordBytes: c.Limits.MaxRecordAllocMiB * mib,

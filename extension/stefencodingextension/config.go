@@ -13,8 +13,8 @@ import (
 	"go.opentelemetry.io/collector/confmap"
 
 	"github.com/otelstef/stef/internal/confkeys"
+	"github.com/otelstef/stef/internal/streamconf"
 	stef "github.com/otelstef/stef/stef-go"
-	stefpdata "github.com/otelstef/stef/stef-pdata"
 )
 
 const mib = 1 << 20
@@ -45,58 +45,45 @@ type Config struct {
 }
 
 // Schema is the form of the records of a message.
-type Schema string
+type Schema = streamconf.Schema
 
 // The schemas.
 const (
 	// SchemaCompact is the full schema in the compact form, for readers of this
 	// repository.
-	SchemaCompact Schema = "compact"
+	SchemaCompact = streamconf.Compact
 	// SchemaFull carries everything that OTLP can express.
-	SchemaFull Schema = "full"
+	SchemaFull = streamconf.Full
 	// SchemaReference is the schema of the reference implementation, for readers that
 	// know no other schema. It has no logs.
-	SchemaReference Schema = "reference"
+	SchemaReference = streamconf.Reference
 )
 
 // ModeConfig has the order of items of each signal: sorted or ordered.
-type ModeConfig struct {
-	Traces  Mode `mapstructure:"traces"`
-	Metrics Mode `mapstructure:"metrics"`
-	Logs    Mode `mapstructure:"logs"`
-
-	_ struct{}
-}
+type ModeConfig = streamconf.ModeConfig
 
 // Mode is the order in which items are written.
-type Mode string
+type Mode = streamconf.Mode
 
 // The modes.
 const (
 	// ModeSorted writes items in the order that makes messages small.
-	ModeSorted Mode = "sorted"
+	ModeSorted = streamconf.Sorted
 	// ModeOrdered keeps their order.
-	ModeOrdered Mode = "ordered"
+	ModeOrdered = streamconf.Ordered
 )
 
-// UnmarshalText sets one mode for all signals.
-func (m *ModeConfig) UnmarshalText(text []byte) error {
-	all := Mode(text)
-	*m = ModeConfig{Traces: all, Metrics: all, Logs: all}
-	return nil
-}
-
 // Templates says whether text bodies of logs are split into templates.
-type Templates string
+type Templates = streamconf.Templates
 
 // The choices of Templates.
 const (
 	// TemplatesAuto splits bodies in compressed messages.
-	TemplatesAuto Templates = "auto"
+	TemplatesAuto = streamconf.TemplatesAuto
 	// TemplatesOn splits bodies in any message.
-	TemplatesOn Templates = "on"
+	TemplatesOn = streamconf.TemplatesOn
 	// TemplatesOff never splits bodies.
-	TemplatesOff Templates = "off"
+	TemplatesOff = streamconf.TemplatesOff
 )
 
 // LimitsConfig bounds the size and the memory of messages that are unmarshaled.
@@ -174,9 +161,6 @@ func (c *Config) Validate() error {
 		confkeys.OneOf("compression", c.Compression, stef.Zstd.String(), stef.None.String()),
 		confkeys.OneOf("compression_level", c.CompressionLevel,
 			stef.LevelFastest.String(), stef.LevelDefault.String(), stef.LevelBetter.String(), stef.LevelBest.String()),
-		confkeys.OneOf("mode::traces", c.Mode.Traces, ModeSorted, ModeOrdered),
-		confkeys.OneOf("mode::metrics", c.Mode.Metrics, ModeSorted, ModeOrdered),
-		confkeys.OneOf("mode::logs", c.Mode.Logs, ModeSorted, ModeOrdered),
 		confkeys.OneOf("templates", c.Templates, TemplatesAuto, TemplatesOn, TemplatesOff),
 	)
 }
@@ -198,15 +182,14 @@ func (c *Config) validateDictionaries() error {
 // dictionaries reads all dictionaries, Dictionary first.
 func (c *Config) dictionaries() ([]*stef.ZstdDict, error) {
 	var list []*stef.ZstdDict
-	if c.Dictionary != "" {
-		d, err := dictionary("dictionary", c.Dictionary)
-		if err != nil {
-			return nil, err
+	for i, path := range append([]string{c.Dictionary}, c.ReadDictionaries...) {
+		key := "read_dictionaries"
+		if i == 0 {
+			if key = "dictionary"; path == "" {
+				continue
+			}
 		}
-		list = append(list, d)
-	}
-	for _, path := range c.ReadDictionaries {
-		d, err := dictionary("read_dictionaries", path)
+		d, err := dictionary(key, path)
 		if err != nil {
 			return nil, err
 		}
@@ -242,20 +225,3 @@ func (c *LimitsConfig) Validate() error {
 
 // maxMiB bounds sizes that are kept in an int of 32 bits.
 const maxMiB = math.MaxInt32 / mib
-
-func (m Mode) mode() stefpdata.Mode {
-	if m == ModeOrdered {
-		return stefpdata.Ordered
-	}
-	return stefpdata.Sorted
-}
-
-func (t Templates) templates() stefpdata.Templates {
-	switch t {
-	case TemplatesOn:
-		return stefpdata.TemplatesOn
-	case TemplatesOff:
-		return stefpdata.TemplatesOff
-	}
-	return stefpdata.TemplatesAuto
-}

@@ -19,7 +19,7 @@ func TestConfig(t *testing.T) {
 
 	c, err = load(t, "{mode: ordered}")
 	require.NoError(t, err)
-	require.Equal(t, ModeConfig{ModeOrdered, ModeOrdered, ModeOrdered, struct{}{}}, c.Mode)
+	require.Equal(t, ModeConfig{Traces: ModeOrdered, Metrics: ModeOrdered, Logs: ModeOrdered}, c.Mode)
 
 	wrong := func(text, want string) {
 		t.Helper()
@@ -29,7 +29,7 @@ func TestConfig(t *testing.T) {
 	wrong("{schema: old}", `schema is "old": set it to compact, full or reference`)
 	wrong("{compression: gzip}", `compression is "gzip": set it to zstd or none`)
 	wrong("{compression_level: hard}", `compression_level is "hard": set it to fastest, default, better or best`)
-	wrong("{mode: {logs: random}}", `mode::logs is "random": set it to sorted or ordered`)
+	wrong("{mode: {logs: random}}", `mode of logs is "random": set it to sorted or ordered`)
 	wrong("{templates: maybe}", `templates is "maybe": set it to auto, on or off`)
 	wrong("{limits: {max_frame_mib: 65}}", "max_frame_mib is 65: set it to a number from 1 to 64")
 	wrong("{limits: {max_decoded_mib: 0}}", "max_decoded_mib is 0")

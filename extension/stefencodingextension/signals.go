@@ -18,7 +18,6 @@ import (
 // signal describes traces, metrics or logs. B is the type of a batch.
 type signal[B any] struct {
 	name string
-	mode func(*ModeConfig) Mode
 	// reference is the option for the reference schema, nil if that schema does not
 	// have the signal. compact is the option for the compact form.
 	reference, compact func() stef.WriterOption
@@ -66,7 +65,6 @@ type recordReader interface {
 
 var tracesSignal = &signal[ptrace.Traces]{
 	name:      "traces",
-	mode:      func(m *ModeConfig) Mode { return m.Traces },
 	reference: otelstef.PublishedSpans,
 	compact:   otelstef.CompactSpans,
 	newBatch:  ptrace.NewTraces,
@@ -89,7 +87,6 @@ var tracesSignal = &signal[ptrace.Traces]{
 
 var metricsSignal = &signal[pmetric.Metrics]{
 	name:      "metrics",
-	mode:      func(m *ModeConfig) Mode { return m.Metrics },
 	reference: otelstef.PublishedMetrics,
 	compact:   otelstef.CompactMetrics,
 	newBatch:  pmetric.NewMetrics,
@@ -112,7 +109,6 @@ var metricsSignal = &signal[pmetric.Metrics]{
 
 var logsSignal = &signal[plog.Logs]{
 	name:     "logs",
-	mode:     func(m *ModeConfig) Mode { return m.Logs },
 	compact:  otelstef.CompactLogs,
 	newBatch: plog.NewLogs,
 	items:    plog.Logs.LogRecordCount,

@@ -61,14 +61,14 @@ stef-pdata/internal/items      -> stef-go stef-go/otelstef stef-pdata/internal/f
 stef-pdata/internal/build      -> stef-go stef-go/otelstef stef-pdata/internal/features stef-pdata/internal/mapping stef-pdata/internal/slab stef-pdata/internal/template pdata
 stef-pdata                    -> stef-go stef-go/otelstef stef-pdata/internal/... pdata
 exporter/stefexporter/internal/metadatatest -> collector otel testify
-exporter/...                  -> stef-go stef-gogrpc internal/signal internal/confkeys stef-pdata collector grpc zap otel
+exporter/...                  -> stef-go stef-gogrpc internal/signal internal/streamconf internal/confkeys stef-pdata collector grpc zap otel
 receiver/stefreceiver/internal/metadatatest -> collector otel testify
 receiver/steffilereceiver/internal/metadatatest -> collector otel testify
 receiver/steffilereceiver     -> stef-go stef-go/rotate internal/signal internal/confkeys stef-pdata collector zap otel receiver/steffilereceiver/internal/metadata
 receiver/...                  -> stef-go stef-gogrpc internal/signal internal/confkeys stef-pdata collector grpc protobuf genproto zap otel
 
 extension/stefencodingextension/internal/metadatatest -> collector otel testify
-extension/...                 -> stef-go stef-go/otelstef internal/confkeys stef-pdata collector otel zap contribencoding
+extension/...                 -> stef-go stef-go/otelstef internal/streamconf internal/confkeys stef-pdata collector otel zap contribencoding
 
 sdk/internal/sdktest          -> *
 sdk/internal/study            -> *
@@ -80,7 +80,8 @@ internal/enginetest           ->
 internal/enginetest/collector -> *
 internal/stefgen              -> stef-go/schema
 internal/confkeys             ->
-internal/signal               -> stef-go stef-go/schema stef-go/otelstef stef-pdata pdata grpc protobuf
+internal/streamconf           -> internal/confkeys stef-pdata
+internal/signal               -> internal/streamconf stef-go stef-go/schema stef-go/otelstef stef-pdata pdata grpc protobuf
 internal/teltest              -> zstd
 internal/teltest/canon        -> pdata
 internal/teltest/randtel      -> pdata

@@ -4,43 +4,19 @@
 package signal
 
 import (
-	"fmt"
 	"sync"
 
+	"github.com/otelstef/stef/internal/streamconf"
 	"github.com/otelstef/stef/stef-go/otelstef"
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// Schema is the newest schema that a sender may use. The schema of a stream also
-// depends on the receiver.
-type Schema string
-
-// The schemas.
-const (
-	// Compact is the full schema in the compact form.
-	Compact Schema = "compact"
-	// Full is the schema of records.
-	Full Schema = "full"
-	// Reference is the published schema, which the reference implementation uses.
-	// Logs have no published schema; their oldest schema is the full one.
-	Reference Schema = "reference"
-)
-
-// Validate returns an error if the schema is none of the above.
-func (s Schema) Validate() error {
-	switch s {
-	case Compact, Full, Reference:
-		return nil
-	}
-	return fmt.Errorf("schema is %q: set it to compact, full or reference", string(s))
-}
-
 // RootIn returns the root struct of streams in a schema. Callers must not change it.
-func (d *Descriptor[T]) RootIn(s Schema) *schema.Struct {
+func (d *Descriptor[T]) RootIn(s streamconf.Schema) *schema.Struct {
 	switch {
-	case s == Compact:
+	case s == streamconf.Compact:
 		return d.Compact()
-	case s == Reference && d.Published != nil:
+	case s == streamconf.Reference && d.Published != nil:
 		return published()[d.Root().Name]
 	}
 	return d.Root()

@@ -1,0 +1,108 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package streamconf has the keys of configurations that choose how a component writes
+// streams: the schema, the order of items and templates. The components have aliases of
+// these types.
+package streamconf
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/otelstef/stef/internal/confkeys"
+	stefpdata "github.com/otelstef/stef/stef-pdata"
+)
+
+// Schema is the newest schema that a sender may use. The schema of a stream also
+// depends on the receiver.
+type Schema string
+
+// The schemas.
+const (
+	// Compact is the full schema in the compact form.
+	Compact Schema = "compact"
+	// Full is the schema of records.
+	Full Schema = "full"
+	// Reference is the published schema, which the reference implementation uses.
+	// Logs have no published schema; their oldest schema is the full one.
+	Reference Schema = "reference"
+)
+
+// Validate returns an error if the schema is none of the above.
+func (s Schema) Validate() error {
+	switch s {
+	case Compact, Full, Reference:
+		return nil
+	}
+	return fmt.Errorf("schema is %q: set it to compact, full or reference", string(s))
+}
+
+// Mode is the order in which items are written.
+type Mode string
+
+// The modes.
+const (
+	// Sorted reorders items so that streams are small.
+	Sorted Mode = "sorted"
+	// Ordered keeps their order.
+	Ordered Mode = "ordered"
+)
+
+// ModeConfig has the order of items of each signal: sorted or ordered.
+type ModeConfig struct {
+	Traces  Mode `mapstructure:"traces"`
+	Metrics Mode `mapstructure:"metrics"`
+	Logs    Mode `mapstructure:"logs"`
+
+	_ struct{}
+}
+
+// UnmarshalText reads one mode for all signals.
+func (m *ModeConfig) UnmarshalText(text []byte) error {
+	all := Mode(text)
+	*m = ModeConfig{Traces: all, Metrics: all, Logs: all}
+	return nil
+}
+
+// Validate reports what to change in the modes.
+func (m *ModeConfig) Validate() error {
+	return errors.Join(
+		confkeys.OneOf("mode of traces", m.Traces, Sorted, Ordered),
+		confkeys.OneOf("mode of metrics", m.Metrics, Sorted, Ordered),
+		confkeys.OneOf("mode of logs", m.Logs, Sorted, Ordered),
+	)
+}
+
+// Option returns the option for the encoder of a signal, by the name of the signal.
+func (m *ModeConfig) Option(signal string) stefpdata.EncoderOption {
+	if (map[string]Mode{"traces": m.Traces, "metrics": m.Metrics, "logs": m.Logs}[signal]) == Ordered {
+		return stefpdata.WithMode(stefpdata.Ordered)
+	}
+	return stefpdata.WithMode(stefpdata.Sorted)
+}
+
+// Templates decides whether text bodies of logs are split into templates and
+// parameters.
+type Templates string
+
+// The choices.
+const (
+	// TemplatesAuto splits text bodies in compressed streams.
+	TemplatesAuto Templates = "auto"
+	// TemplatesOn splits them in every stream.
+	TemplatesOn Templates = "on"
+	// TemplatesOff never splits them.
+	TemplatesOff Templates = "off"
+)
+
+// Option returns the option for an encoder.
+func (t Templates) Option() stefpdata.EncoderOption {
+	switch t {
+	case TemplatesOn:
+		return stefpdata.WithTemplates(stefpdata.TemplatesOn)
+	case TemplatesOff:
+		return stefpdata.WithTemplates(stefpdata.TemplatesOff)
+	}
+	return stefpdata.WithTemplates(stefpdata.TemplatesAuto)
+}
