@@ -8,7 +8,6 @@ package steflog
 import (
 	"context"
 	"errors"
-	"io"
 
 	"go.opentelemetry.io/otel/exporters/otlp/otlplog/otlploggrpc"
 	sdklog "go.opentelemetry.io/otel/sdk/log"
@@ -19,7 +18,6 @@ import (
 	"github.com/otelstef/stef/sdk/internal/files"
 	"github.com/otelstef/stef/sdk/internal/records"
 	"github.com/otelstef/stef/sdk/internal/settings"
-	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/otelstef"
 )
 
@@ -28,13 +26,9 @@ type logs = []sdklog.Record
 var signal = endpoint.Signal[logs]{
 	Root:  otelstef.LogsCompactRoot,
 	Items: func(r logs) int { return len(r) },
-	NewEncoder: func(dst io.Writer, options ...stef.WriterOption) (endpoint.Encoder[logs], error) {
-		w, err := otelstef.NewLogsWriter(dst, options...)
-		if err != nil {
-			return endpoint.Encoder[logs]{}, err
-		}
-		return endpoint.Encoder[logs]{Encode: records.NewLogs(w).Encode, Writer: w}, nil
-	},
+	NewEncoder: endpoint.EncoderOf(otelstef.NewLogsWriter, func(w *otelstef.LogsWriter) func(logs) error {
+		return records.NewLogs(w).Encode
+	}),
 	NewOTLP: func(ctx context.Context, conn *grpc.ClientConn, c *settings.Endpoint) (endpoint.OTLP[logs], error) {
 		x, err := otlploggrpc.New(ctx, otlploggrpc.WithGRPCConn(conn), otlploggrpc.WithHeaders(c.Headers),
 			otlploggrpc.WithTimeout(c.Timeout), otlploggrpc.WithRetry(otlploggrpc.RetryConfig(c.Retry)))
@@ -65,18 +59,12 @@ func New(_ context.Context, options ...stefsdk.Option) (*Exporter, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(c.Extra) > 0 {
-		return nil, errMetricOption
-	}
 	s, err := endpoint.New(c, &signal)
 	if err != nil {
 		return nil, err
 	}
 	return &Exporter{s}, nil
 }
-
-// errMetricOption is the error for options of package stefmetric.
-var errMetricOption = errors.New("stef: an option of metrics is used for logs")
 
 // Export sends log records. It returns nil when the peer has acknowledged all of
 // them. It returns soon after ctx has ended.
@@ -107,9 +95,6 @@ func NewFile(dir string, options ...stefsdk.FileOption) (*FileExporter, error) {
 	c, err := settings.ForFiles(settings.Logs, dir, options)
 	if err != nil {
 		return nil, err
-	}
-	if len(c.Extra) > 0 {
-		return nil, errMetricOption
 	}
 	f, err := files.New(c, &signal, otelstef.CompactLogs())
 	if err != nil {

@@ -8,7 +8,6 @@ package stefmetric
 import (
 	"context"
 	"errors"
-	"io"
 
 	"go.opentelemetry.io/otel/exporters/otlp/otlpmetric/otlpmetricgrpc"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
@@ -20,7 +19,6 @@ import (
 	"github.com/otelstef/stef/sdk/internal/files"
 	"github.com/otelstef/stef/sdk/internal/records"
 	"github.com/otelstef/stef/sdk/internal/settings"
-	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/otelstef"
 )
 
@@ -37,13 +35,9 @@ var signal = endpoint.Signal[metrics]{
 		}
 		return n
 	},
-	NewEncoder: func(dst io.Writer, options ...stef.WriterOption) (endpoint.Encoder[metrics], error) {
-		w, err := otelstef.NewMetricsWriter(dst, options...)
-		if err != nil {
-			return endpoint.Encoder[metrics]{}, err
-		}
-		return endpoint.Encoder[metrics]{Encode: records.NewMetrics(w).Encode, Writer: w}, nil
-	},
+	NewEncoder: endpoint.EncoderOf(otelstef.NewMetricsWriter, func(w *otelstef.MetricsWriter) func(metrics) error {
+		return records.NewMetrics(w).Encode
+	}),
 	NewOTLP: func(ctx context.Context, conn *grpc.ClientConn, c *settings.Endpoint) (endpoint.OTLP[metrics], error) {
 		x, err := otlpmetricgrpc.New(ctx, otlpmetricgrpc.WithGRPCConn(conn), otlpmetricgrpc.WithHeaders(c.Headers),
 			otlpmetricgrpc.WithTimeout(c.Timeout), otlpmetricgrpc.WithRetry(otlpmetricgrpc.RetryConfig(c.Retry)))

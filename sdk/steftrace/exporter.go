@@ -7,8 +7,6 @@ package steftrace
 
 import (
 	"context"
-	"errors"
-	"io"
 
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracegrpc"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
@@ -19,7 +17,6 @@ import (
 	"github.com/otelstef/stef/sdk/internal/files"
 	"github.com/otelstef/stef/sdk/internal/records"
 	"github.com/otelstef/stef/sdk/internal/settings"
-	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/otelstef"
 )
 
@@ -28,13 +25,9 @@ type spans = []sdktrace.ReadOnlySpan
 var signal = endpoint.Signal[spans]{
 	Root:  otelstef.SpansCompactRoot,
 	Items: func(s spans) int { return len(s) },
-	NewEncoder: func(dst io.Writer, options ...stef.WriterOption) (endpoint.Encoder[spans], error) {
-		w, err := otelstef.NewSpansWriter(dst, options...)
-		if err != nil {
-			return endpoint.Encoder[spans]{}, err
-		}
-		return endpoint.Encoder[spans]{Encode: records.NewSpans(w).Encode, Writer: w}, nil
-	},
+	NewEncoder: endpoint.EncoderOf(otelstef.NewSpansWriter, func(w *otelstef.SpansWriter) func(spans) error {
+		return records.NewSpans(w).Encode
+	}),
 	NewOTLP: func(ctx context.Context, conn *grpc.ClientConn, c *settings.Endpoint) (endpoint.OTLP[spans], error) {
 		x, err := otlptracegrpc.New(ctx, otlptracegrpc.WithGRPCConn(conn), otlptracegrpc.WithHeaders(c.Headers),
 			otlptracegrpc.WithTimeout(c.Timeout), otlptracegrpc.WithRetry(otlptracegrpc.RetryConfig(c.Retry)))
@@ -57,18 +50,12 @@ func New(_ context.Context, options ...stefsdk.Option) (*Exporter, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(c.Extra) > 0 {
-		return nil, errMetricOption
-	}
 	s, err := endpoint.New(c, &signal)
 	if err != nil {
 		return nil, err
 	}
 	return &Exporter{s}, nil
 }
-
-// errMetricOption is the error for options of package stefmetric.
-var errMetricOption = errors.New("stef: an option of metrics is used for traces")
 
 // ExportSpans sends spans. It returns nil when the peer has acknowledged all of
 // them. It returns soon after ctx has ended.
@@ -102,9 +89,6 @@ func NewFile(dir string, options ...stefsdk.FileOption) (*FileExporter, error) {
 	c, err := settings.ForFiles(settings.Traces, dir, options)
 	if err != nil {
 		return nil, err
-	}
-	if len(c.Extra) > 0 {
-		return nil, errMetricOption
 	}
 	f, err := files.New(c, &signal, otelstef.CompactSpans())
 	if err != nil {

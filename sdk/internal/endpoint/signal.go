@@ -42,6 +42,18 @@ type Encoder[B any] struct {
 	Writer Writer
 }
 
+// EncoderOf returns NewEncoder for a signal from the constructor of its writer and that
+// of the function that encodes batches.
+func EncoderOf[W Writer, B any](newWriter func(io.Writer, ...stef.WriterOption) (W, error), encoding func(W) func(B) error) func(io.Writer, ...stef.WriterOption) (Encoder[B], error) {
+	return func(dst io.Writer, options ...stef.WriterOption) (Encoder[B], error) {
+		w, err := newWriter(dst, options...)
+		if err != nil {
+			return Encoder[B]{}, err
+		}
+		return Encoder[B]{Encode: encoding(w), Writer: w}, nil
+	}
+}
+
 // Writer is the common interface of the record writers of all signals.
 type Writer interface {
 	Flush() error

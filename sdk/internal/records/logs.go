@@ -4,6 +4,7 @@
 package records
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -58,11 +59,8 @@ func (e *Logs) Encode(records []sdklog.Record) error {
 
 func (e *Logs) write(r *sdklog.Record) error {
 	resource, scope := e.enterResource(r.Resource()), e.enterScope(r.InstrumentationScope())
-	if resource.err != nil {
-		return resource.err
-	}
-	if scope.err != nil {
-		return scope.err
+	if err := cmp.Or(resource.err, scope.err); err != nil {
+		return err
 	}
 	e.rec.SetResource(resource.value)
 	e.rec.SetScope(scope.value)

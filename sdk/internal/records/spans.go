@@ -4,6 +4,7 @@
 package records
 
 import (
+	"cmp"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -58,11 +59,8 @@ func (e *Spans) Encode(spans []sdktrace.ReadOnlySpan) error {
 
 func (e *Spans) write(span sdktrace.ReadOnlySpan) error {
 	resource, scope := e.enterResource(span.Resource()), e.enterScope(span.InstrumentationScope())
-	if resource.err != nil {
-		return resource.err
-	}
-	if scope.err != nil {
-		return scope.err
+	if err := cmp.Or(resource.err, scope.err); err != nil {
+		return err
 	}
 	e.rec.SetResource(resource.value)
 	e.rec.SetScope(scope.value)

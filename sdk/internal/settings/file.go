@@ -46,6 +46,9 @@ func ForFiles(signal Signal, dir string, options []FileOption) (*File, error) {
 			return nil, fmt.Errorf("stef: %w", err)
 		}
 	}
+	if err := c.checkExtra(signal); err != nil {
+		return nil, err
+	}
 	// Errors in the background reach the application only through the error handler.
 	c.Rotate.OnError = func(err error) { otel.Handle(fmt.Errorf("stef: %w", err)) }
 	env.report()

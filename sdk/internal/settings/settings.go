@@ -69,6 +69,15 @@ func (s *Stream) Put(key, value any) {
 	s.Extra[key] = value
 }
 
+// checkExtra returns an error if options of one signal, which only metrics have, are
+// used for another.
+func (s *Stream) checkExtra(signal Signal) error {
+	if len(s.Extra) > 0 && signal != Metrics {
+		return fmt.Errorf("stef: an option of metrics is used for %s", signal)
+	}
+	return nil
+}
+
 // Retry is when a batch is sent again.
 type Retry struct {
 	Enabled         bool
@@ -127,6 +136,9 @@ func ForEndpoint(signal Signal, options []Option) (*Endpoint, error) {
 		if err := option.ApplyEndpoint(c); err != nil {
 			return nil, fmt.Errorf("stef: %w", err)
 		}
+	}
+	if err := c.checkExtra(signal); err != nil {
+		return nil, err
 	}
 	if c.Conn == nil && !c.Insecure && c.Credentials == nil {
 		var err error
