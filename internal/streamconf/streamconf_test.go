@@ -38,11 +38,10 @@ func TestOptions(t *testing.T) {
 		w, err := otelstef.NewLogsWriter(io.Discard, stef.WithCompression(stef.None))
 		require.NoError(t, err)
 		logs := plog.NewLogs()
-		records := logs.ResourceLogs().AppendEmpty().ScopeLogs().AppendEmpty().LogRecords()
 		for i := range 300 {
-			r := records.AppendEmpty()
-			r.Body().SetStr(bodies[i%3])
-			r.Attributes().PutInt("n", int64(i*7%11))
+			in := logs.ResourceLogs().AppendEmpty() // resources alternate
+			in.Resource().Attributes().PutInt("host", int64(i%7))
+			in.ScopeLogs().AppendEmpty().LogRecords().AppendEmpty().Body().SetStr(bodies[i%3])
 		}
 		require.NoError(t, stefpdata.NewLogsEncoder(w, options...).Encode(logs))
 		require.NoError(t, w.Close())
