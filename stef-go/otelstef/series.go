@@ -30,9 +30,9 @@ type container struct{ metric, resource, scope uint64 }
 //
 // spec: #compact-series
 type seriesIndex struct {
-	known      map[seriesKey]*series
-	containers map[container]*seriesContainer
-	sets       map[codec.Hash]*pairSet
+	known      table[series]
+	containers table[seriesContainer]
+	sets       table[pairSet]
 	pairs      int
 	words      int
 	last       *series                  // series of the last record
@@ -40,82 +40,15 @@ type seriesIndex struct {
 	homes      map[uint64]*compact.Home // key: resource
 	none       series                   // used if the attributes cannot identify a series
 
-	// Series and pairs are allocated in chunks, in the order of the records: the next
-	// records mostly use them in the same order.
-	seriesChunks chunks[series]
-	pairChunks   chunks[pairCopy]
+	// Series, sets and pairs are allocated in chunks, in the order of the records: the
+	// next records mostly use them in the same order.
+	seriesChunks    chunks[series]
+	containerChunks chunks[seriesContainer]
+	setChunks       chunks[pairSet]
+	pairChunks      chunks[pairCopy]
 
 	texts int // bytes of text that was cloned
-	slots int // capacity of the maps, which never shrink
-}
-
-// chunks allocates elements. Chunks have at least firstChunk elements and at most lastChunk,
-// or as many as are needed in a row.
-type chunks[T any] struct {
-	all  [][]T
-	used int // chunks that have elements in use
-	held int // elements of all chunks
-}
-
-const (
-	firstChunk = 8
-	lastChunk  = 256
-	// keptChunks is the maximum number of chunks that are kept when all elements are
-	// discarded.
-	keptChunks = 8
-)
-
-// take returns n elements in a row, which are zero.
-func (c *chunks[T]) take(n int) []T {
-	if c.used > 0 {
-		last := &c.all[c.used-1]
-		if at := len(*last); n <= cap(*last)-at {
-			*last = (*last)[:at+n]
-			return (*last)[at : at+n : at+n]
-		}
-	}
-	if c.used < len(c.all) && n <= cap(c.all[c.used]) {
-		c.used++
-		return c.take(n)
-	}
-	c.drop(c.used) // chunks that are too small
-	before := 0
-	if c.used > 0 {
-		before = cap(c.all[c.used-1])
-	}
-	c.all = append(c.all, make([]T, 0, max(n, min(max(firstChunk, 2*before), lastChunk))))
-	c.held += cap(c.all[c.used])
-	c.used++
-	return c.take(n)
-}
-
-// drop releases the memory of all chunks from one on.
-func (c *chunks[T]) drop(from int) {
-	for i := from; i < len(c.all); i++ {
-		c.held -= cap(c.all[i])
-	}
-	clear(c.all[from:])
-	c.all = c.all[:from]
-}
-
-// reset discards all elements.
-func (c *chunks[T]) reset() {
-	kept := 0
-	for i := range c.all[:c.used] {
-		clear(c.all[i])
-		c.all[i] = c.all[i][:0]
-	}
-	for kept < len(c.all) && kept < keptChunks && cap(c.all[kept]) <= lastChunk {
-		kept++
-	}
-	c.drop(kept)
-	c.used = 0
-}
-
-// bytes returns the memory of all chunks.
-func (c *chunks[T]) bytes() int {
-	var element T
-	return c.held * int(unsafe.Sizeof(element))
+	slots int // capacity of the map, which never shrinks
 }
 
 type seriesKey struct {
@@ -129,6 +62,17 @@ type seriesContainer struct {
 	home *compact.Home
 }
 
+func (c *container) hash() uint64 {
+	var sum codec.Hash
+	sum.Pair(c.metric, c.resource)
+	sum.Uint64(c.scope)
+	return uint64(sum)
+}
+
+// hash combines hashes: of the container, which the table of containers also uses, and
+// of the set.
+func (k *seriesKey) hash() uint64 { return codec.HashPair(k.container.hash(), k.set.hash) }
+
 type series struct {
 	compact.Series
 	seriesKey
@@ -141,7 +85,7 @@ type series struct {
 // pairSet holds attributes whose values are not arrays, maps or bytes.
 type pairSet struct {
 	pairs []pairCopy
-	next  *pairSet // next set with the same hash
+	hash  uint64
 }
 
 type pairCopy struct {
@@ -153,24 +97,28 @@ type pairCopy struct {
 // forget discards all series.
 func (x *seriesIndex) forget() {
 	x.held() // which updates slots
-	clear(x.known)
-	clear(x.containers)
-	clear(x.sets)
+	x.known.reset()
+	x.containers.reset()
+	x.sets.reset()
 	clear(x.homes)
 	x.pairs, x.words, x.last = 0, 0, nil
 	x.seriesChunks.reset()
+	x.containerChunks.reset()
+	x.setChunks.reset()
 	x.pairChunks.reset()
 	x.texts = 0
 }
 
 // held returns the memory of the index.
 func (x *seriesIndex) held() int {
-	x.slots = max(x.slots, len(x.known)+len(x.sets)+len(x.containers))
-	return x.seriesChunks.bytes() + x.pairChunks.bytes() + x.texts + slotBytes*x.slots + wordBytes*x.words
+	x.slots = max(x.slots, len(x.homes))
+	return x.seriesChunks.bytes() + x.containerChunks.bytes() + x.setChunks.bytes() + x.pairChunks.bytes() +
+		x.known.bytes() + x.containers.bytes() + x.sets.bytes() +
+		x.texts + slotBytes*x.slots + wordBytes*x.words
 }
 
-// slotBytes is the memory of an entry of a map: between 24 and 64 bytes, because maps
-// double when they are full. For sets and containers it includes what they point to.
+// slotBytes is the memory of an entry of the map of homes with its home: between 40 and 60
+// bytes, because maps double when they are full.
 const slotBytes = 48
 
 // wordBytes is the memory of an integer or double of a histogram, with a share of the
@@ -246,36 +194,64 @@ func (x *seriesIndex) seek(c *container, attributes *Attributes, changed bool) *
 	} else if set = x.setOf(attributes); set == nil {
 		return nil
 	}
-	key := seriesKey{x.containers[*c], set}
-	if s := x.known[key]; s != nil {
-		return s
+	box, at := x.containerOf(c)
+	if box != nil {
+		key := seriesKey{box, set}
+		if s := x.seriesOf(&key); s != nil {
+			return s
+		}
 	}
-	if len(x.known) >= maxSeries || x.pairs > maxSeriesPairs || x.words > maxSeriesWords {
+	if x.known.used >= maxSeries || x.pairs > maxSeriesPairs || x.words > maxSeriesWords {
 		x.forget()
-		key = seriesKey{nil, x.setOf(attributes)}
+		box, at = nil, c.hash()
+		set = x.setOf(attributes)
 	}
-	if x.known == nil {
-		x.known = map[seriesKey]*series{}
-		x.containers = map[container]*seriesContainer{}
-		x.homes = map[uint64]*compact.Home{}
-	}
-	if key.seriesContainer == nil {
-		key.seriesContainer = x.newContainer(c)
+	if box == nil {
+		box = x.newContainer(c, at)
 	}
 	s := &x.seriesChunks.take(1)[0]
-	s.seriesKey, s.Home = key, key.home
-	x.known[key] = s
+	s.seriesKey, s.Home = seriesKey{box, set}, box.home
+	x.known.add(s, s.hash(), func(s *series) uint64 { return s.hash() })
 	return s
 }
 
-func (x *seriesIndex) newContainer(c *container) *seriesContainer {
+// seriesOf returns the series with this key, or nil.
+func (x *seriesIndex) seriesOf(key *seriesKey) *series {
+	slots := x.known.slots
+	for i := key.hash(); len(slots) > 0; i++ {
+		s := slots[i&uint64(len(slots)-1)]
+		if s == nil || s.seriesKey == *key {
+			return s
+		}
+	}
+	return nil
+}
+
+// containerOf returns the container, or nil, and its hash.
+func (x *seriesIndex) containerOf(c *container) (box *seriesContainer, hash uint64) {
+	hash = c.hash()
+	slots := x.containers.slots
+	for i := hash; len(slots) > 0; i++ {
+		box = slots[i&uint64(len(slots)-1)]
+		if box == nil || box.container == *c {
+			return box, hash
+		}
+	}
+	return nil, hash
+}
+
+func (x *seriesIndex) newContainer(c *container, hash uint64) *seriesContainer {
 	home := x.homes[c.resource]
 	if home == nil {
+		if x.homes == nil {
+			x.homes = map[uint64]*compact.Home{}
+		}
 		home = new(compact.Home)
 		x.homes[c.resource] = home
 	}
-	box := &seriesContainer{*c, home}
-	x.containers[*c] = box
+	box := &x.containerChunks.take(1)[0]
+	box.container, box.home = *c, home
+	x.containers.add(box, hash, func(b *seriesContainer) uint64 { return b.container.hash() })
 	return box
 }
 
@@ -302,12 +278,22 @@ func (x *seriesIndex) setOf(attributes *Attributes) *pairSet {
 			return nil
 		}
 	}
-	for set := x.sets[sum]; set != nil; set = set.next {
-		if set.holds(attributes) {
+	slots := x.sets.slots
+	for i := uint64(sum); len(slots) > 0; i++ {
+		set := slots[i&uint64(len(slots)-1)]
+		if set == nil {
+			break
+		}
+		if set.hash == uint64(sum) && set.holds(attributes) {
 			return set
 		}
 	}
-	set := &pairSet{pairs: x.pairChunks.take(len(attributes.pairs)), next: x.sets[sum]}
+	return x.newSet(attributes, uint64(sum))
+}
+
+func (x *seriesIndex) newSet(attributes *Attributes, hash uint64) *pairSet {
+	set := &x.setChunks.take(1)[0]
+	set.pairs, set.hash = x.pairChunks.take(len(attributes.pairs)), hash
 	for i, p := range attributes.pairs {
 		c := &set.pairs[i]
 		c.key, c.typ = p.key, p.value.typ
@@ -322,10 +308,7 @@ func (x *seriesIndex) setOf(attributes *Attributes) *pairSet {
 			c.num = p.value.num
 		}
 	}
-	if x.sets == nil {
-		x.sets = map[codec.Hash]*pairSet{}
-	}
-	x.sets[sum] = set
+	x.sets.add(set, hash, func(s *pairSet) uint64 { return s.hash })
 	x.pairs += 1 + len(set.pairs)
 	return set
 }
