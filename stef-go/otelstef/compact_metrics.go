@@ -168,6 +168,9 @@ func (f *metricsWriterForm) set() {
 		mask |= CompactPointFieldBits
 	}
 	w.node.SetModified(mask)
+	if !x.Listed {
+		return // wire has the lists
+	}
 	if len(x.Words)|w.words.Len() != 0 {
 		w.words.SetValues(x.Words)
 	}

@@ -60,6 +60,8 @@ type Fields struct {
 	// Known says that Time, Start and Form are those of the last Take. Put does not use
 	// it.
 	Known bool
+	// Listed says that the last Put set Words and Floats. Take does not use it.
+	Listed bool
 }
 
 // Home is the state that all series of a resource share: the time of the first
@@ -245,6 +247,10 @@ func (s *Points) bitsOf(x *Series) uint64 {
 //
 // spec: #compact-points
 func (s *Points) Put(x *Series, p *Point, f *Fields) (words int) {
+	f.Listed = false
+	if x.steady && s.putSteady(x, p, f) {
+		return 0
+	}
 	far := [2]uint64{}
 	nfar := 0
 	next := s.next(x)
@@ -296,11 +302,72 @@ func (s *Points) Put(x *Series, p *Point, f *Fields) (words int) {
 	return s.learn(x, p, now, m, own, next)
 }
 
+// putSteady is Put for a point of a steady series with the codes 0 and the hop of the
+// last one: the fields of times and of the form stay as they are. It returns false and
+// changes nothing if the point is another one.
+func (s *Points) putSteady(x *Series, p *Point, f *Fields) bool {
+	start := x.start
+	if x.startIsTime {
+		start = x.time
+	}
+	// After a point with code 0, the better prediction stays the better one.
+	h := &s.hop
+	if p.Kind != x.form.kind || p.Start != start || x.tick != h.from || x.time != h.fromTime ||
+		p.Time != h.toTime || !s.series && s.last.time != p.Time {
+		return false
+	}
+	m, ok := x.sameForm(p)
+	if !ok {
+		return false
+	}
+	r := m - x.number
+	if x.second > 1 {
+		r -= x.step
+	}
+	f.Time, f.Start, f.Form, f.Bits = s.time.value, s.start.value, s.form.value, s.bits
+	f.Number = s.number.Put(uint64(r))
+	s.last.known, s.last.before = true, x.time
+	x.tick = h.to
+	x.startIsTime = p.Start == x.time && p.Start != x.start
+	x.interval = p.Time - x.time
+	x.learnStep(m - x.number)
+	x.number = m
+	if p.Kind > Int {
+		x.bits = p.Scalar
+		s.last.bits = p.Scalar
+	}
+	x.time, x.start = p.Time, p.Start
+	s.last.time, s.last.start, s.last.form, s.last.tick = p.Time, p.Start, x.form, x.tick
+	return true
+}
+
+// maxPlain is the length in bits of the longest residual of a decimal for which choose
+// does not consider the bits that differ.
+const maxPlain = 28
+
+// sameForm returns the mantissa of a point of a steady series in the form of the last one,
+// if choose would also choose that.
+func (x *Series) sameForm(p *Point) (m int64, ok bool) {
+	if p.Kind == Int {
+		return int64(p.Scalar), true
+	}
+	if m = x.number; p.Scalar != x.bits {
+		if m, ok = toDecimal(math.Float64frombits(p.Scalar), uint(x.form.decimal-1)); !ok {
+			return 0, false
+		}
+	}
+	r := m - x.number
+	if x.second > 1 {
+		r -= x.step
+	}
+	return m, bits.Len64(uint64(r<<1^r>>63)) <= maxPlain
+}
+
 func (s *Points) putWords(x *Series, p *Point, far []uint64, f *Fields) {
 	if p.Kind < Histogram && len(far) == 0 {
 		return
 	}
-	f.Words, f.Floats = f.Words[:0], f.Floats[:0]
+	f.Words, f.Floats, f.Listed = f.Words[:0], f.Floats[:0], true
 	was := x.last()
 	if len(far) > 0 || !same(p.Words, was.words) {
 		for i, w := range p.Words {
@@ -360,7 +427,7 @@ func (s *Points) choose(x *Series, p *Point) (form, int64) {
 		}
 		f.decimal = uint8(e + 1)
 		r := m - s.numberOf(x, f)
-		if n := bits.Len64(uint64(r<<1 ^ r>>63)); n > 28 {
+		if n := bits.Len64(uint64(r<<1 ^ r>>63)); n > maxPlain {
 			z := p.Scalar ^ s.bitsOf(x)
 			if xor := 64 - bits.LeadingZeros64(z) - bits.TrailingZeros64(z) + 4; xor < n {
 				break
