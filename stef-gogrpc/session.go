@@ -15,6 +15,10 @@ import (
 
 // BatchWriter encodes batches into the stream it was made for. A session uses
 // it from one goroutine at a time.
+//
+// If a BatchWriter is also an io.Closer, the session calls Close when it uses the
+// writer no more, and ignores the result. Close releases memory, so that the next
+// stream can reuse it. What the writer then still writes is not sent.
 type BatchWriter[B any] interface {
 	// WriteBatch encodes a batch and returns the id of its last record. If the
 	// batch has no records, it returns the id of the last record written before. A

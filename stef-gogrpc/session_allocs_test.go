@@ -54,7 +54,7 @@ func echoSession(t testing.TB) *Session[int] {
 	config.FlushInterval = -1
 	s, err := startSession(
 		func(context.Context) (sessionStream, error) { return &echo{done: make(chan struct{})}, nil },
-		func(s sessionStream) (BatchWriter[int], error) { return s.(*echo), nil }, config)
+		func(s sessionStream) (BatchWriter[int], error) { return struct{ BatchWriter[int] }{s.(*echo)}, nil }, config) // hides Close
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		require.NoError(t, s.Shutdown(context.Background()))

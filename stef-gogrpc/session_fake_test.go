@@ -277,12 +277,23 @@ type fakeWriter struct {
 	using   sync.Mutex // held while a method runs, to check that only the owner calls methods
 	flushed error      // error that Flush returns
 	fails   error      // error that WriteBatch returns after the first frame of a split batch
+	closed  bool
 }
 
 func (w *fakeWriter) enter() {
 	if !w.using.TryLock() {
 		panic("a batch writer used by two goroutines")
 	}
+	if w.closed {
+		panic("a batch writer used after Close")
+	}
+}
+
+func (w *fakeWriter) Close() error {
+	w.enter()
+	defer w.using.Unlock()
+	w.closed = true
+	return errors.New("Close failed, which nobody reports")
 }
 
 func (w *fakeWriter) WriteBatch(b load) (uint64, error) {
@@ -443,6 +454,7 @@ func (r *rig) clean() {
 	opened, closed := 0, 0
 	for _, s := range r.streamList() {
 		require.True(r.t, s.over(), "stream %d was left open", s.number)
+		require.True(r.t, s.writer == nil || s.writer.closed, "the writer of stream %d was not closed", s.number)
 	}
 	for _, e := range r.eventList() {
 		switch e.kind {

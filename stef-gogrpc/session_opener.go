@@ -125,6 +125,9 @@ func (t *opener[B]) connect() (*sender[B], *Error) {
 	}
 	_ = stream.Close() // it has failed, or is not needed any more
 	<-stream.Done()
+	if err == nil {
+		l.release()
+	}
 	switch {
 	case !inTime:
 		return nil, &Error{Kind: KindUnavailable, Code: codes.DeadlineExceeded,

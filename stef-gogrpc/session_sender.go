@@ -5,6 +5,7 @@ package stefgrpc
 
 import (
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/otelstef/stef/stef-gogrpc/internal/ledger"
@@ -52,6 +53,7 @@ func (x *sender[B]) answered(news ledger.News) {
 // send encodes batches and ends frames, until the stream accepts no more.
 func (x *sender[B]) send() {
 	defer x.session.group.Done()
+	defer x.release()
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	for {
@@ -76,6 +78,13 @@ func (x *sender[B]) send() {
 			case <-timer.C:
 			}
 		}
+	}
+}
+
+// release closes the writer, if it can be closed. The stream accepts no more.
+func (x *sender[B]) release() {
+	if w, ok := x.writer.(io.Closer); ok {
+		_ = w.Close()
 	}
 }
 

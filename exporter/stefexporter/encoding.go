@@ -33,6 +33,7 @@ type batchWriter[B any] struct {
 	meter     *frameMeter
 	telemetry *telemetry
 	losses    uint64
+	panicked  bool
 }
 
 // panicError is the error of a batch that made the encoder panic.
@@ -52,6 +53,7 @@ func (w *batchWriter[B]) WriteBatch(b *batch[B]) (last uint64, err error) {
 		// After a panic, the stream cannot continue, and the batch must not also
 		// break the next stream.
 		if p := recover(); p != nil {
+			w.panicked = true
 			err = &panicError{b, p, debug.Stack()}
 		}
 	}()
@@ -94,8 +96,14 @@ func (w *batchWriter[B]) Buffered() int {
 	return max(1, int(float64(records)*w.meter.perRecord))
 }
 
-// Close releases the resources of the writer. The stream has ended.
-func (w *batchWriter[B]) Close() error { return w.encoder.Writer.Close() }
+// Close implements io.Closer: it returns the memory of the writer to the pools. A
+// writer whose encoder panicked may be in any state, so the garbage collector frees it.
+func (w *batchWriter[B]) Close() error {
+	if w.panicked {
+		return nil
+	}
+	return w.encoder.Writer.Close()
+}
 
 // frameMeter counts the frames that are sent to a stream.
 type frameMeter struct {

@@ -302,6 +302,9 @@ func (w *batchWriter[T]) WriteBatch(batch T) (last uint64, err error) {
 // Flush implements stefgrpc.BatchWriter.
 func (w *batchWriter[T]) Flush() error { return w.encoder.Writer.Flush() }
 
+// Close implements io.Closer.
+func (w *batchWriter[T]) Close() error { return w.encoder.Writer.Close() }
+
 // Buffered implements stefgrpc.BatchWriter.
 func (w *batchWriter[T]) Buffered() int {
 	s := w.encoder.Writer.Stats()

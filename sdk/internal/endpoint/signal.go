@@ -79,8 +79,9 @@ type batch[B any] struct {
 
 // batchWriter writes the batches of one stream.
 type batchWriter[B any] struct {
-	encoder Encoder[B]
-	stream  *stefgrpc.Stream
+	encoder  Encoder[B]
+	stream   *stefgrpc.Stream
+	panicked bool
 }
 
 // panicError is the error of a batch that made the encoder panic. A bug of the encoder
@@ -102,6 +103,7 @@ var errNoItems = errors.New("the batch has no items")
 func (w *batchWriter[B]) WriteBatch(b *batch[B]) (last uint64, err error) {
 	defer func() {
 		if p := recover(); p != nil {
+			w.panicked = true
 			err = &panicError{b, p, debug.Stack()} // the stream cannot continue
 		}
 	}()
@@ -135,5 +137,11 @@ func (w *batchWriter[B]) Buffered() int {
 	return int(stats.Records-stats.Flushed) * guessPerRecord
 }
 
-// Close releases the memory of the writer.
-func (w *batchWriter[B]) Close() error { return w.encoder.Writer.Close() }
+// Close implements io.Closer: it returns the memory of the writer to the pools, unless
+// its encoder panicked, after which it may be in any state.
+func (w *batchWriter[B]) Close() error {
+	if w.panicked {
+		return nil
+	}
+	return w.encoder.Writer.Close()
+}
