@@ -17,7 +17,7 @@ import (
 
 // All content of logs survives the round trip, over several batches and in any
 // frames.
-func TestRandomLogsComeBack(t *testing.T) {
+func TestRandomLogsRoundTrip(t *testing.T) {
 	streams := [][]stef.WriterOption{
 		nil,
 		{stef.WithCompression(stef.Zstd)},
@@ -58,7 +58,7 @@ func TestRandomLogsComeBack(t *testing.T) {
 }
 
 // The same logs make the same stream.
-func TestLogStreamsAreDetermined(t *testing.T) {
+func TestLogStreamsAreDeterministic(t *testing.T) {
 	for seed := range uint64(20) {
 		r := newRandom(seed)
 		lds := []plog.Logs{r.logs(), r.logs(), r.logs()}

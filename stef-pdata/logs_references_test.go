@@ -65,7 +65,7 @@ func (r *random) repeating(n, broken int) plog.Logs {
 
 // Bodies that repeat other fields of their records survive the compact form, and are
 // much smaller in it.
-func TestRepeatingLogsComeBack(t *testing.T) {
+func TestRepeatingLogsRoundTrip(t *testing.T) {
 	for seed := range uint64(12) {
 		r := newRandom(seed)
 		lds := []plog.Logs{r.repeating(1200, 0), r.repeating(700, 30), r.repeating(300, 0)}

@@ -16,7 +16,7 @@ import (
 )
 
 // The output of a round trip equals the input.
-func TestRealLogsComeBack(t *testing.T) {
+func TestRealLogsRoundTrip(t *testing.T) {
 	f := func(name string, lds []plog.Logs, mode stefpdata.Mode, compression stef.Compression, options ...stefpdata.DecoderOption) {
 		t.Run(fmt.Sprint(name, "/", mode, "/", compression), func(t *testing.T) {
 			before := oneBatchOfLogs(lds)

@@ -5,8 +5,6 @@ package stefpdata_test
 
 import (
 	"bytes"
-	"errors"
-	"io"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -35,14 +33,9 @@ func recordedLogs(tb testing.TB) []plog.Logs {
 	return unmarshalLogs(tb, parts)
 }
 
-func unmarshalLogs(tb testing.TB, parts [][]byte) (lds []plog.Logs) {
+func unmarshalLogs(tb testing.TB, parts [][]byte) []plog.Logs {
 	tb.Helper()
-	for _, part := range parts {
-		ld, err := (&plog.ProtoUnmarshaler{}).UnmarshalLogs(part)
-		require.NoError(tb, err)
-		lds = append(lds, ld)
-	}
-	return lds
+	return unmarshalEach(tb, (&plog.ProtoUnmarshaler{}).UnmarshalLogs, parts)
 }
 
 // oneBatchOfLogs returns all resources of lds in one batch.
@@ -62,30 +55,16 @@ func encodeLogs(tb testing.TB, lds []plog.Logs, mode stefpdata.Mode, options ...
 	var out bytes.Buffer
 	w, err := otelstef.NewLogsWriter(&out, options...)
 	require.NoError(tb, err)
-	e := stefpdata.NewLogsEncoder(w, stefpdata.WithMode(mode))
-	for _, ld := range lds {
-		require.NoError(tb, e.Encode(ld))
-		require.NoError(tb, w.Flush())
-	}
-	require.NoError(tb, w.Close())
+	encodeEach(tb, w, stefpdata.NewLogsEncoder(w, stefpdata.WithMode(mode)).Encode, lds)
 	return out.Bytes()
 }
 
 // decodeLogs reads a whole stream, in as many batches as Decode returns.
-func decodeLogs(tb testing.TB, stream []byte, options ...stefpdata.DecoderOption) (lds []plog.Logs) {
+func decodeLogs(tb testing.TB, stream []byte, options ...stefpdata.DecoderOption) []plog.Logs {
 	tb.Helper()
 	r, err := otelstef.NewLogsReader(bytes.NewReader(stream))
 	require.NoError(tb, err)
-	d := stefpdata.NewLogsDecoder(r, options...)
-	for {
-		ld, err := d.Decode()
-		if errors.Is(err, io.EOF) {
-			require.Zero(tb, ld.LogRecordCount())
-			return lds
-		}
-		require.NoError(tb, err)
-		lds = append(lds, ld)
-	}
+	return decodeEach(tb, stefpdata.NewLogsDecoder(r, options...).Decode, plog.Logs.LogRecordCount)
 }
 
 // requireSameLogs checks that logs survived the round trip as the mode promises.

@@ -22,7 +22,7 @@ import (
 var modes = []stefpdata.Mode{stefpdata.Sorted, stefpdata.Ordered}
 
 // The output of a round trip equals the input, and the input is not changed.
-func TestRealMetricsComeBack(t *testing.T) {
+func TestRealMetricsRoundTrip(t *testing.T) {
 	f := func(name string, mds []pmetric.Metrics, mode stefpdata.Mode, options ...stef.WriterOption) {
 		t.Run(fmt.Sprint(name, "/", mode), func(t *testing.T) {
 			before := marshalAll(t, mds)
@@ -56,7 +56,7 @@ func marshalAll(tb testing.TB, mds []pmetric.Metrics) (sum [sha256.Size]byte) {
 }
 
 // All content of pdata survives the round trip, with any framing and compression.
-func TestRandomMetricsComeBack(t *testing.T) {
+func TestRandomMetricsRoundTrip(t *testing.T) {
 	for seed := range uint64(300) {
 		r := newRandom(seed)
 		var mds []pmetric.Metrics

@@ -5,8 +5,6 @@ package stefpdata_test
 
 import (
 	"bytes"
-	"errors"
-	"io"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -39,13 +37,9 @@ func recordedMetrics(tb testing.TB) []pmetric.Metrics {
 	return unmarshalAll(tb, parts)
 }
 
-func unmarshalAll(tb testing.TB, parts [][]byte) (mds []pmetric.Metrics) {
-	for _, part := range parts {
-		md, err := (&pmetric.ProtoUnmarshaler{}).UnmarshalMetrics(part)
-		require.NoError(tb, err)
-		mds = append(mds, md)
-	}
-	return mds
+func unmarshalAll(tb testing.TB, parts [][]byte) []pmetric.Metrics {
+	tb.Helper()
+	return unmarshalEach(tb, (&pmetric.ProtoUnmarshaler{}).UnmarshalMetrics, parts)
 }
 
 // oneBatch returns all resources of mds in one batch.
@@ -65,30 +59,16 @@ func encodeMetrics(tb testing.TB, mds []pmetric.Metrics, mode stefpdata.Mode, op
 	var out bytes.Buffer
 	w, err := otelstef.NewMetricsWriter(&out, options...)
 	require.NoError(tb, err)
-	e := stefpdata.NewMetricsEncoder(w, stefpdata.WithMode(mode))
-	for _, md := range mds {
-		require.NoError(tb, e.Encode(md))
-		require.NoError(tb, w.Flush())
-	}
-	require.NoError(tb, w.Close())
+	encodeEach(tb, w, stefpdata.NewMetricsEncoder(w, stefpdata.WithMode(mode)).Encode, mds)
 	return out.Bytes()
 }
 
 // decodeMetrics reads a whole stream, in as many batches as Decode returns.
-func decodeMetrics(tb testing.TB, stream []byte, options ...stefpdata.DecoderOption) (mds []pmetric.Metrics) {
+func decodeMetrics(tb testing.TB, stream []byte, options ...stefpdata.DecoderOption) []pmetric.Metrics {
 	tb.Helper()
 	r, err := otelstef.NewMetricsReader(bytes.NewReader(stream))
 	require.NoError(tb, err)
-	d := stefpdata.NewMetricsDecoder(r, options...)
-	for {
-		md, err := d.Decode()
-		if errors.Is(err, io.EOF) {
-			require.Zero(tb, md.DataPointCount())
-			return mds
-		}
-		require.NoError(tb, err)
-		mds = append(mds, md)
-	}
+	return decodeEach(tb, stefpdata.NewMetricsDecoder(r, options...).Decode, pmetric.Metrics.DataPointCount)
 }
 
 // sorted compares only the content that the sorted mode keeps.

@@ -18,7 +18,7 @@ import (
 
 // All content of traces survives the round trip, over several batches and in any
 // frames, and the input is not changed.
-func TestRandomTracesComeBack(t *testing.T) {
+func TestRandomTracesRoundTrip(t *testing.T) {
 	f := func(tds []ptrace.Traces) {
 		t.Helper()
 		before := oneTraces(tds)
@@ -44,7 +44,7 @@ func TestRandomTracesComeBack(t *testing.T) {
 }
 
 // The same traces make the same stream.
-func TestTraceStreamsAreDetermined(t *testing.T) {
+func TestTraceStreamsAreDeterministic(t *testing.T) {
 	for seed := range uint64(20) {
 		r := newRandom(seed)
 		tds := []ptrace.Traces{r.traces(), r.manySpans(), r.traces()}

@@ -5,8 +5,6 @@ package stefpdata_test
 
 import (
 	"bytes"
-	"errors"
-	"io"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -36,13 +34,9 @@ func recordedTraces(tb testing.TB) []ptrace.Traces {
 	return unmarshalTraces(tb, parts)
 }
 
-func unmarshalTraces(tb testing.TB, parts [][]byte) (tds []ptrace.Traces) {
-	for _, part := range parts {
-		td, err := (&ptrace.ProtoUnmarshaler{}).UnmarshalTraces(part)
-		require.NoError(tb, err)
-		tds = append(tds, td)
-	}
-	return tds
+func unmarshalTraces(tb testing.TB, parts [][]byte) []ptrace.Traces {
+	tb.Helper()
+	return unmarshalEach(tb, (&ptrace.ProtoUnmarshaler{}).UnmarshalTraces, parts)
 }
 
 // oneTraces returns all resources of tds in one batch.
@@ -62,30 +56,16 @@ func encodeTraces(tb testing.TB, tds []ptrace.Traces, mode stefpdata.Mode, optio
 	var out bytes.Buffer
 	w, err := otelstef.NewSpansWriter(&out, options...)
 	require.NoError(tb, err)
-	e := stefpdata.NewTracesEncoder(w, stefpdata.WithMode(mode))
-	for _, td := range tds {
-		require.NoError(tb, e.Encode(td))
-		require.NoError(tb, w.Flush())
-	}
-	require.NoError(tb, w.Close())
+	encodeEach(tb, w, stefpdata.NewTracesEncoder(w, stefpdata.WithMode(mode)).Encode, tds)
 	return out.Bytes()
 }
 
 // decodeTraces reads a whole stream, in as many batches as Decode returns.
-func decodeTraces(tb testing.TB, stream []byte, options ...stefpdata.DecoderOption) (tds []ptrace.Traces) {
+func decodeTraces(tb testing.TB, stream []byte, options ...stefpdata.DecoderOption) []ptrace.Traces {
 	tb.Helper()
 	r, err := otelstef.NewSpansReader(bytes.NewReader(stream))
 	require.NoError(tb, err)
-	d := stefpdata.NewTracesDecoder(r, options...)
-	for {
-		td, err := d.Decode()
-		if errors.Is(err, io.EOF) {
-			require.Zero(tb, td.SpanCount())
-			return tds
-		}
-		require.NoError(tb, err)
-		tds = append(tds, td)
-	}
+	return decodeEach(tb, stefpdata.NewTracesDecoder(r, options...).Decode, ptrace.Traces.SpanCount)
 }
 
 // requireSameTraces checks that traces survived the round trip as the mode promises.
@@ -99,7 +79,7 @@ func requireSameTraces(tb testing.TB, mode stefpdata.Mode, want, got []ptrace.Tr
 }
 
 // The output of a round trip equals the input.
-func TestRealTracesComeBack(t *testing.T) {
+func TestRealTracesRoundTrip(t *testing.T) {
 	f := func(name string, tds []ptrace.Traces) {
 		for _, mode := range modes {
 			t.Run(name+"/"+mode.String(), func(t *testing.T) {

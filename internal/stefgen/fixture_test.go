@@ -35,7 +35,7 @@ var base = map[string]map[string]schema.WireSchema{
 	"scalars": {"Second": {2, 4}},
 }
 
-func TestFixturesAreAllHere(t *testing.T) {
+func TestFixturesAreComplete(t *testing.T) {
 	folders, err := os.ReadDir("testdata")
 	require.NoError(t, err)
 	var names []string

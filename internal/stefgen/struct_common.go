@@ -27,6 +27,14 @@ func (p *plan) printStructCommon(pr *printer, s *schema.Struct, fields []*field)
 	pr.P("// Modified returns the fields that changed; see package stef.")
 	pr.P("func (s *%s) Modified() uint64 { return s.node.Modified() }", name)
 
+	p.printStructInit(pr, s, fields)
+	p.printStructClear(pr, s, fields)
+	p.printStructCopy(pr, s, fields)
+	p.printStructMarkAll(pr, s, fields)
+}
+
+func (p *plan) printStructInit(pr *printer, s *schema.Struct, fields []*field) {
+	name := s.Name
 	pr.P("")
 	pr.P("func (s *%s) init(parent *stefrt.Node, bit uint64) {", name)
 	pr.P("s.node.Init(parent, bit)")
@@ -39,7 +47,11 @@ func (p *plan) printStructCommon(pr *printer, s *schema.Struct, fields []*field)
 		}
 	}
 	pr.P("}")
+}
 
+// printStructClear prints the methods that set the initial value.
+func (p *plan) printStructClear(pr *printer, s *schema.Struct, fields []*field) {
+	name := s.Name
 	pr.P("")
 	pr.P("// clear sets the initial value without marks.")
 	pr.P("func (s *%s) clear() {", name)
@@ -76,7 +88,11 @@ func (p *plan) printStructCommon(pr *printer, s *schema.Struct, fields []*field)
 	pr.P("")
 	pr.P("// Reset sets the initial value.")
 	pr.P("func (s *%s) Reset() { s.CopyFrom(initial%s) }", name, name)
+}
 
+// printStructCopy prints CopyFrom and Equal.
+func (p *plan) printStructCopy(pr *printer, s *schema.Struct, fields []*field) {
+	name := s.Name
 	pr.P("")
 	pr.P("// CopyFrom copies the value of src to s. Shared values are shared, not copied.")
 	pr.P("func (s *%s) CopyFrom(src *%s) {", name, name)
@@ -93,7 +109,10 @@ func (p *plan) printStructCommon(pr *printer, s *schema.Struct, fields []*field)
 	pr.P("func (s *%s) Equal(o *%s) bool {", name, name)
 	p.printEqual(pr, fields)
 	pr.P("}")
+}
 
+func (p *plan) printStructMarkAll(pr *printer, s *schema.Struct, fields []*field) {
+	name := s.Name
 	pr.P("")
 	pr.P("// markAll marks all of s as changed.")
 	pr.P("func (s *%s) markAll(c *stefrt.Check) {", name)
@@ -223,6 +242,11 @@ func (p *plan) printStructShared(pr *printer, s *schema.Struct, fields []*field)
 	if s.Dict != "" {
 		p.printSharing(pr, s, fields)
 	}
+	p.printStructDiff(pr, s, fields)
+	p.printStructHash(pr, s, fields)
+}
+
+func (p *plan) printStructDiff(pr *printer, s *schema.Struct, fields []*field) {
 	pr.P("")
 	pr.P("// markDiff marks what differs from held, and reports whether anything does.")
 	pr.P("func (s *%s) markDiff(held *%s) bool {", s.Name, s.Name)
@@ -254,7 +278,10 @@ func (p *plan) printStructShared(pr *printer, s *schema.Struct, fields []*field)
 	}
 	pr.P("s.node.SetModified(mask)")
 	pr.P("return mask != 0\n}")
+}
 
+// printStructHash prints the hash and the size of a dictionary entry.
+func (p *plan) printStructHash(pr *printer, s *schema.Struct, fields []*field) {
 	pr.P("")
 	pr.P("func (s *%s) hash(h *codec.Hash) {", s.Name)
 	if optionalMask(fields) != "0" {

@@ -146,16 +146,19 @@ func (m *Mutator) pair(t *schema.Multimap, v reflect.Value, i int, c *dynamic.Mu
 	call(v, "SetValue", i, p.Value)
 }
 
+// setLen makes an array n long, in the record and in c.
+func setLen(elem *schema.Type, v reflect.Value, c *dynamic.Array, n int) {
+	call(v, "SetLen", n)
+	c.Elems = c.Elems[:min(n, len(c.Elems))]
+	for len(c.Elems) < n {
+		c.Elems = append(c.Elems, dynamic.NewValue(elem))
+	}
+}
+
 // array changes an array of composite values.
 func (m *Mutator) array(elem *schema.Type, v reflect.Value, old *dynamic.Array, depth int) *dynamic.Array {
 	c := &dynamic.Array{Elems: append([]any{}, old.Elems...)}
-	setLen := func(n int) {
-		call(v, "SetLen", n)
-		c.Elems = c.Elems[:min(n, len(c.Elems))]
-		for len(c.Elems) < n {
-			c.Elems = append(c.Elems, dynamic.NewValue(elem))
-		}
-	}
+	setLen := func(n int) { setLen(elem, v, c, n) }
 	switch n := m.IntN(10); {
 	case n < 3:
 		setLen(m.resize(len(c.Elems), 200))
@@ -181,13 +184,7 @@ func (m *Mutator) array(elem *schema.Type, v reflect.Value, old *dynamic.Array, 
 // scalars changes an array of primitive values.
 func (m *Mutator) scalars(elem *schema.Type, v reflect.Value, old *dynamic.Array) *dynamic.Array {
 	c := &dynamic.Array{Elems: append([]any{}, old.Elems...)}
-	setLen := func(n int) {
-		call(v, "SetLen", n)
-		c.Elems = c.Elems[:min(n, len(c.Elems))]
-		for len(c.Elems) < n {
-			c.Elems = append(c.Elems, dynamic.NewValue(elem))
-		}
-	}
+	setLen := func(n int) { setLen(elem, v, c, n) }
 	switch n := m.IntN(10); {
 	case n < 2:
 		setLen(m.resize(len(c.Elems), 200))

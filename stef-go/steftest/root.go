@@ -142,7 +142,7 @@ func (r *Root) Read(src io.Reader, options ...stef.ReaderOption) ([]*dynamic.Str
 // ReadDynamic reads records with package dynamic until the end of the stream
 // or an error.
 func (r *Root) ReadDynamic(src io.Reader, options ...dynamic.ReaderOption) ([]*dynamic.Struct, error) {
-	d, err := dynamic.NewReader(src, r.Schema, append([]dynamic.ReaderOption{dynamic.WithAssumedWire(r.Base)}, options...)...)
+	d, err := dynamic.NewReader(src, r.Schema, append([]dynamic.ReaderOption{dynamic.WithAssumedSchema(r.Base)}, options...)...)
 	if err != nil {
 		return nil, err
 	}

@@ -85,15 +85,15 @@ func (s setting) effective(r *Root) schema.WireSchema {
 // dynamic returns the setting as options of package dynamic.
 func (s setting) dynamic(r *Root) []dynamic.WriterOption {
 	options := []dynamic.WriterOption{
-		dynamic.WithCompression(dynamic.Compression(s.compression)), dynamic.WithZstdWindow(s.window),
+		dynamic.WithCompression(dynamic.Compression(s.compression)), dynamic.WithWindowBytes(s.window),
 		dynamic.WithRestart(dynamic.Flags(s.restart)), dynamic.WithUserData(s.userData),
 		dynamic.WithFrameBytes(s.frame), dynamic.WithDictBytes(s.dict),
 	}
 	if s.wire != nil {
-		options = append(options, dynamic.WithWire(s.wire))
+		options = append(options, dynamic.WithSchema(s.wire))
 	}
 	if !slices.Equal(s.effective(r), r.Base) || s.announce {
-		options = append(options, dynamic.WithRecordedWire())
+		options = append(options, dynamic.WithSchemaHeader())
 	}
 	return options
 }

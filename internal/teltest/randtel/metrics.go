@@ -189,21 +189,36 @@ func (r Random) numbers(ps pmetric.NumberDataPointSlice, n int) {
 	}
 }
 
-func (r Random) histogram(p pmetric.HistogramDataPoint) {
+// point sets what points of all types have.
+func (r Random) point(p interface {
+	Attributes() pcommon.Map
+	SetStartTimestamp(pcommon.Timestamp)
+	SetTimestamp(pcommon.Timestamp)
+	SetFlags(pmetric.DataPointFlags)
+}) {
 	r.attributes(p.Attributes())
 	p.SetStartTimestamp(r.time())
 	p.SetTimestamp(r.time())
 	p.SetFlags(r.flags())
+}
+
+// extrema sets the sum and the extrema of a histogram, or some of them.
+func (r Random) extrema(p interface {
+	SetSum(float64)
+	SetMin(float64)
+	SetMax(float64)
+}) {
+	for _, set := range []func(float64){p.SetSum, p.SetMin, p.SetMax} {
+		if r.One(2) {
+			set(r.float())
+		}
+	}
+}
+
+func (r Random) histogram(p pmetric.HistogramDataPoint) {
+	r.point(p)
 	p.SetCount(Pick(r, 0, r.uint()))
-	if r.One(2) {
-		p.SetSum(r.float())
-	}
-	if r.One(2) {
-		p.SetMin(r.float())
-	}
-	if r.One(2) {
-		p.SetMax(r.float())
-	}
+	r.extrema(p)
 	bounds := Pick(r, nil, []float64{1, 2, 5}, []float64{1, 2, 5, math.NaN()}, []float64{math.Copysign(0, -1)}, []float64{0})
 	p.ExplicitBounds().FromRaw(bounds)
 	if r.One(4) { // any number of counts
@@ -216,20 +231,9 @@ func (r Random) histogram(p pmetric.HistogramDataPoint) {
 }
 
 func (r Random) exponential(p pmetric.ExponentialHistogramDataPoint) {
-	r.attributes(p.Attributes())
-	p.SetStartTimestamp(r.time())
-	p.SetTimestamp(r.time())
-	p.SetFlags(r.flags())
+	r.point(p)
 	p.SetCount(r.uint())
-	if r.One(2) {
-		p.SetSum(r.float())
-	}
-	if r.One(2) {
-		p.SetMin(r.float())
-	}
-	if r.One(2) {
-		p.SetMax(r.float())
-	}
+	r.extrema(p)
 	p.SetScale(r.int32())
 	p.SetZeroCount(r.uint())
 	p.SetZeroThreshold(r.float())
@@ -243,10 +247,7 @@ func (r Random) exponential(p pmetric.ExponentialHistogramDataPoint) {
 }
 
 func (r Random) summary(p pmetric.SummaryDataPoint) {
-	r.attributes(p.Attributes())
-	p.SetStartTimestamp(r.time())
-	p.SetTimestamp(r.time())
-	p.SetFlags(r.flags())
+	r.point(p)
 	p.SetCount(Pick(r, 0, r.uint()))
 	p.SetSum(r.float())
 	for range r.IntN(3) {
