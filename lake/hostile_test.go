@@ -85,7 +85,7 @@ func TestHostileExpansion(t *testing.T) {
 	for _, f := range formats {
 		content := write(t, f, lake.Logs, lake.WriterOptions{}, lake.Batch{Signal: lake.Logs, Logs: ld})
 		require.Less(t, len(content), 1<<20)
-		_, err := read(f, content, lake.Limits{Memory: 16 << 20})
+		_, err := read(f, content, lake.Limits{MemoryBytes: 16 << 20})
 		require.ErrorIs(t, err, lake.ErrLimit, f.String())
 		_, err = read(f, content, lake.Limits{})
 		require.NoError(t, err, f.String())
@@ -114,7 +114,7 @@ func TestHostileSizes(t *testing.T) {
 				damaged := bytes.Clone(content)
 				binary.LittleEndian.PutUint32(damaged[at:], size)
 				runtime.ReadMemStats(&before)
-				_, err := read(f, damaged, lake.Limits{Memory: limit})
+				_, err := read(f, damaged, lake.Limits{MemoryBytes: limit})
 				runtime.ReadMemStats(&after)
 				if err != nil {
 					requireKind(t, err)

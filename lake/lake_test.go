@@ -136,9 +136,9 @@ func eachTable(t *testing.T, f func(t *testing.T, format lake.Format, s lake.Sig
 	}
 }
 
-// TestRandomComesBack: any telemetry comes back bit by bit, from small and large row
+// TestRandomRoundTrip: any telemetry comes back bit by bit, from small and large row
 // groups.
-func TestRandomComesBack(t *testing.T) {
+func TestRandomRoundTrip(t *testing.T) {
 	seeds := uint64(60)
 	if testing.Short() {
 		seeds = 12
@@ -158,9 +158,9 @@ func TestRandomComesBack(t *testing.T) {
 	})
 }
 
-// TestRecordedComesBack: the recordings come back, and no item of them needs the column
+// TestRecordedRoundTrip: the recordings come back, and no item of them needs the column
 // otlp, but log records with bytes inside of their bodies.
-func TestRecordedComesBack(t *testing.T) {
+func TestRecordedRoundTrip(t *testing.T) {
 	eachTable(t, func(t *testing.T, f lake.Format, s lake.Signal) {
 		batches := recorded(t, s)
 		content := write(t, f, s, lake.WriterOptions{}, batches...)
@@ -230,7 +230,7 @@ func TestRowGroups(t *testing.T) {
 	require.NoError(t, err)
 	require.Greater(t, in.NumRowGroups(), 4)
 	require.EqualValues(t, 400, in.NumRows())
-	_, err = read(lake.Parquet, content, lake.Limits{Memory: 1 << 20})
+	_, err = read(lake.Parquet, content, lake.Limits{MemoryBytes: 1 << 20})
 	require.ErrorIs(t, err, lake.ErrLimit)
 }
 
@@ -277,7 +277,7 @@ func TestDamage(t *testing.T) {
 // requireTyped reads a file that may be anything.
 func requireTyped(t testing.TB, f lake.Format, content []byte) {
 	t.Helper()
-	_, err := read(f, content, lake.Limits{Memory: 64 << 20})
+	_, err := read(f, content, lake.Limits{MemoryBytes: 64 << 20})
 	if err != nil {
 		requireKind(t, err)
 	}

@@ -23,14 +23,14 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 )
 
-// DefaultMemory is the default of Limits.Memory.
-const DefaultMemory = 1 << 30
+// DefaultMemoryBytes is the default of Limits.MemoryBytes.
+const DefaultMemoryBytes = 1 << 30
 
 // Limits bound the resources of a reader. The zero value has the defaults.
 type Limits struct {
-	// Memory is the maximum size of the buffers of the reader in bytes. A batch of rows
+	// MemoryBytes is the maximum size of the buffers of the reader. A batch of rows
 	// with its texts and a page of each column must fit.
-	Memory int64
+	MemoryBytes int64
 }
 
 // Batch is items of one signal.
@@ -369,10 +369,10 @@ type limited struct {
 }
 
 func newLimited(l Limits) *limited {
-	if l.Memory <= 0 {
-		l.Memory = DefaultMemory
+	if l.MemoryBytes <= 0 {
+		l.MemoryBytes = DefaultMemoryBytes
 	}
-	return &limited{Allocator: memory.NewGoAllocator(), max: l.Memory}
+	return &limited{Allocator: memory.NewGoAllocator(), max: l.MemoryBytes}
 }
 
 // limitReached is the panic of a limit.

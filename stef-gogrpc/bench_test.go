@@ -280,7 +280,7 @@ func BenchmarkPaced(b *testing.B) {
 func BenchmarkLone(b *testing.B) {
 	x := newBench(b, benchTrips[0], 0, acknowledge)
 	responses := make(chan struct{}, 1)
-	s := x.openWith(b, 0, []stefgrpc.OpenOption{stefgrpc.OnResponse(func(stefgrpc.Response) { responses <- struct{}{} })})
+	s := x.openWith(b, 0, []stefgrpc.OpenOption{stefgrpc.WithOnResponse(func(stefgrpc.Response) { responses <- struct{}{} })})
 	start := cpuTime()
 	for b.Loop() {
 		if err := s.chunk(1); err != nil {

@@ -113,7 +113,7 @@ func TestBlockedWriterEnds(t *testing.T) {
 		}
 		inBubble(t, name, func(t *testing.T) {
 			b := newBlocked(t, room, endsConfig{grpc: x.grpc, server: []stefgrpc.ServerOption{
-				stefgrpc.OnPanic(func(*stefgrpc.ServerStream, any, []byte) {})}})
+				stefgrpc.WithOnPanic(func(*stefgrpc.ServerStream, any, []byte) {})}})
 			wrote, awaited := make(chan error, 1), make(chan error, 1)
 			go func() {
 				_, err := b.stream.WriteRecords(make([]byte, 4*blockedChunk), 2)

@@ -417,7 +417,7 @@ func TestManyWaiters(t *testing.T) {
 	client, err := NewClient(conn, WithMaxUnackedBytes(1000), WithMaxUnackedRecords(20))
 	require.NoError(t, err)
 	var told wire.Ranges
-	s, err := client.Open(within(t), otelstef.MetricsSchema(), OnResponse(func(r Response) {
+	s, err := client.Open(within(t), otelstef.MetricsSchema(), WithOnResponse(func(r Response) {
 		for _, bad := range r.Rejected {
 			told.Add(bad)
 		}

@@ -310,7 +310,7 @@ func TestCompatClientNewer(t *testing.T) {
 func writeDynamic(t testing.TB, root *schema.Struct, records int) []byte {
 	t.Helper()
 	var out bytes.Buffer
-	w, err := dynamic.NewWriter(&out, root, dynamic.WithRecordedWire())
+	w, err := dynamic.NewWriter(&out, root, dynamic.WithSchemaHeader())
 	require.NoError(t, err)
 	for range records {
 		require.NoError(t, w.Write(dynamic.NewStruct(root)))
@@ -347,9 +347,9 @@ func TestCompatClientGoesAway(t *testing.T) {
 func TestHalfAFrameIsNothing(t *testing.T) {
 	f := func(name string, zstd bool, end func(c *referenceClient, s *stefgrpc.Server)) {
 		t.Run(name, func(t *testing.T) {
-			options := []dynamic.WriterOption{dynamic.WithRecordedWire()}
+			options := []dynamic.WriterOption{dynamic.WithSchemaHeader()}
 			if zstd {
-				options = append(options, dynamic.WithCompression(dynamic.CompressionZstd))
+				options = append(options, dynamic.WithCompression(dynamic.Zstd))
 			}
 			var out bytes.Buffer
 			w, err := dynamic.NewWriter(&out, rootOf("Metrics"), options...)

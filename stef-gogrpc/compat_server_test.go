@@ -303,7 +303,7 @@ func TestCompatServerBadRanges(t *testing.T) {
 		responseMessage(5),
 	}, nil))
 	var told []stefgrpc.Response
-	s := openMetrics(t, client, stefgrpc.OnResponse(func(r stefgrpc.Response) { told = append(told, r) }))
+	s := openMetrics(t, client, stefgrpc.WithOnResponse(func(r stefgrpc.Response) { told = append(told, r) }))
 	writePoints(t, s, 5, s.WriterOptions()...)
 	require.NoError(t, s.AwaitAck(within(t, 10*time.Second), 5))
 	require.Equal(t, []stefgrpc.IDRange{{From: 1, To: 1}, {From: 3, To: 3}}, s.Rejected())

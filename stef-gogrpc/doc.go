@@ -74,7 +74,7 @@
 // # What is promised
 //
 // Delivery is at least once. An acknowledged record was either accepted by the
-// server's handler or reported bad: Stream.Rejected and OnResponse tell which. If
+// server's handler or reported bad: Stream.Rejected and WithOnResponse tell which. If
 // a stream ends early, it is unknown whether the unacknowledged records arrived.
 // The sender should send them again, except the bad ones; they may then arrive
 // twice. Error.Retryable reports whether the peer would accept them at all.

@@ -212,7 +212,7 @@ func (r *faultRun) newSession(conn *grpc.ClientConn) *stefgrpc.Session[numbers] 
 	var writers sync.Map // of streams
 	open := func(ctx context.Context) (*stefgrpc.Stream, error) {
 		w := &numberWriter{problem: r.sink.problem}
-		s, err := client.Open(ctx, otelstef.LogsSchema(), stefgrpc.OnResponse(w.response))
+		s, err := client.Open(ctx, otelstef.LogsSchema(), stefgrpc.WithOnResponse(w.response))
 		writers.Store(s, w)
 		return s, err
 	}

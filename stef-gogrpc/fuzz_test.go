@@ -404,7 +404,7 @@ func playClient(t *testing.T, input []byte) {
 	client, err := stefgrpc.NewClient(peer, stefgrpc.WithMaxUnackedBytes(hostileUnacked), stefgrpc.WithMaxUnackedRecords(1000), stefgrpc.WithMaxMessageBytes(200))
 	require.NoError(t, err)
 	responses, last := 0, uint64(0)
-	stream, err := client.Open(t.Context(), otelstef.LogsSchema(), stefgrpc.OnResponse(func(r stefgrpc.Response) {
+	stream, err := client.Open(t.Context(), otelstef.LogsSchema(), stefgrpc.WithOnResponse(func(r stefgrpc.Response) {
 		responses++
 		require.GreaterOrEqual(t, r.Acked, last)
 		last = r.Acked

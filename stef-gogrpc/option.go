@@ -132,7 +132,7 @@ type openConfig struct {
 // OpenOption changes how one stream is opened.
 type OpenOption func(*openConfig) error
 
-// OnResponse sets a function that is called with each server response that
+// WithOnResponse sets a function that is called with each server response that
 // contains new information. Rejected contains the ids that no earlier response
 // reported, in ascending order; the function may keep the slice. Ids at or below
 // the Acked of an earlier response are late: the server acknowledged those records
@@ -140,7 +140,7 @@ type OpenOption func(*openConfig) error
 // the goroutine that reads the stream; the last call happens before Done is
 // closed. The function must not block, because the stream receives nothing
 // meanwhile. So it must not call methods that wait for the stream.
-func OnResponse(f func(Response)) OpenOption {
+func WithOnResponse(f func(Response)) OpenOption {
 	return func(c *openConfig) error {
 		c.onResponse = f
 		return nil

@@ -39,10 +39,10 @@ type claim struct {
 // the client of that stream must have sent nothing.
 const pressure = time.Second
 
-// take reserves n bytes as soon as the budget has room for them. It returns the
+// acquire reserves n bytes as soon as the budget has room for them. It returns the
 // error of the context, or an error of KindLimit if n exceeds the whole budget or
 // if the waiting bytes already equal the size of the budget.
-func (b *budget) take(ctx context.Context, n int64) error {
+func (b *budget) acquire(ctx context.Context, n int64) error {
 	if n > b.max {
 		return errorf(KindLimit, "message with %d bytes of data, the server buffers at most %d", n, b.max)
 	}
@@ -93,8 +93,8 @@ func (b *budget) hold(n int64) {
 	b.held += n
 }
 
-// release releases n bytes that were held.
-func (b *budget) release(n int64) {
+// releaseHeld releases n bytes that were held.
+func (b *budget) releaseHeld(n int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.held -= n
@@ -102,8 +102,8 @@ func (b *budget) release(n int64) {
 	b.grant()
 }
 
-// give returns n bytes to the budget.
-func (b *budget) give(n int64) {
+// release returns n bytes to the budget.
+func (b *budget) release(n int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.used -= n

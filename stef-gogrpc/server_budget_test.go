@@ -17,13 +17,13 @@ import (
 func TestBudgetGrantsInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &budget{max: 10}
-		require.NoError(t, b.take(t.Context(), 6))
+		require.NoError(t, b.acquire(t.Context(), 6))
 
 		var order []int
 		var mu sync.Mutex
 		wait := func(id int, n int64) {
 			go func() {
-				if b.take(t.Context(), n) == nil {
+				if b.acquire(t.Context(), n) == nil {
 					mu.Lock()
 					order = append(order, id)
 					mu.Unlock()
@@ -37,43 +37,43 @@ func TestBudgetGrantsInOrder(t *testing.T) {
 		require.Equal(t, int64(6), used)
 		require.Equal(t, 2, waiting)
 
-		b.give(6)
+		b.release(6)
 		synctest.Wait()
 		require.Equal(t, []int{1}, order)
-		b.give(10)
+		b.release(10)
 		synctest.Wait()
 		require.Equal(t, []int{1, 2}, order)
-		b.give(1)
+		b.release(1)
 		used, waiting = b.state()
 		require.Zero(t, used)
 		require.Zero(t, waiting)
 	})
 }
 
-func TestBudgetRefusesWhatNeverFits(t *testing.T) {
+func TestBudgetRefusesOversizedClaims(t *testing.T) {
 	b := &budget{max: 10}
-	err := b.take(t.Context(), 11)
+	err := b.acquire(t.Context(), 11)
 	var e *Error
 	require.ErrorAs(t, err, &e)
 	require.Equal(t, KindLimit, e.Kind)
-	require.NoError(t, b.take(t.Context(), 10))
+	require.NoError(t, b.acquire(t.Context(), 10))
 }
 
-func TestBudgetLetsOthersInWhenOneGivesUp(t *testing.T) {
+func TestBudgetGrantsAfterCanceledClaim(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &budget{max: 10}
-		require.NoError(t, b.take(t.Context(), 9))
+		require.NoError(t, b.acquire(t.Context(), 9))
 		ctx, cancel := context.WithCancel(t.Context())
 		large, smaller := make(chan error, 1), make(chan error, 1)
-		go func() { large <- b.take(ctx, 5) }()
+		go func() { large <- b.acquire(ctx, 5) }()
 		synctest.Wait()
-		go func() { smaller <- b.take(t.Context(), 1) }()
+		go func() { smaller <- b.acquire(t.Context(), 1) }()
 		synctest.Wait()
 		require.Empty(t, smaller)
 		cancel()
 		require.ErrorIs(t, <-large, context.Canceled)
 		require.NoError(t, <-smaller)
-		b.give(10)
+		b.release(10)
 		used, waiting := b.state()
 		require.Zero(t, used)
 		require.Zero(t, waiting)
@@ -81,11 +81,11 @@ func TestBudgetLetsOthersInWhenOneGivesUp(t *testing.T) {
 }
 
 // A claim can be granted while its stream ends.
-func TestBudgetTakesBackWhatIsGranted(t *testing.T) {
+func TestBudgetReclaimsGrantedClaims(t *testing.T) {
 	b := &budget{max: 10, used: 10}
 	late, next := &claim{7, make(chan struct{})}, &claim{8, make(chan struct{})}
 	b.queue = []*claim{late, next}
-	b.give(10)
+	b.release(10)
 	<-late.granted
 	b.withdraw(late)
 	<-next.granted
@@ -109,11 +109,11 @@ func TestBudgetUnderLoad(t *testing.T) {
 					go cancel()
 				}
 				n := 1 + rng.Int64N(60)
-				if err := b.take(ctx, n); err == nil {
+				if err := b.acquire(ctx, n); err == nil {
 					if used, _ := b.state(); used < n || used > b.max {
 						t.Errorf("%d bytes are counted", used)
 					}
-					b.give(n)
+					b.release(n)
 				} else if e := FromStatus(err); e.Kind != KindLimit && !errors.Is(err, context.Canceled) {
 					t.Error(err) // KindLimit: the queue is full
 				}

@@ -219,18 +219,18 @@ func TestServerEvictsUnfinishedChunks(t *testing.T) {
 	})
 }
 
-// TestBudgetBoundsWhatWaits: messages beyond the bound are rejected and not
+// TestBudgetBoundsWaitingBytes: messages beyond the bound are rejected and not
 // buffered.
-func TestBudgetBoundsWhatWaits(t *testing.T) {
+func TestBudgetBoundsWaitingBytes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &budget{max: 10}
-		require.NoError(t, b.take(t.Context(), 10))
+		require.NoError(t, b.acquire(t.Context(), 10))
 		ctx, cancel := context.WithCancel(t.Context())
 		for range 2 {
-			go func() { _ = b.take(ctx, 6) }()
+			go func() { _ = b.acquire(ctx, 6) }()
 		}
 		synctest.Wait()
-		err := b.take(t.Context(), 1)
+		err := b.acquire(t.Context(), 1)
 		var e *Error
 		require.ErrorAs(t, err, &e)
 		require.Equal(t, KindLimit, e.Kind)

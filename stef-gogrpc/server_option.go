@@ -191,13 +191,13 @@ func timeoutOption(option string, limit clockLimit, d time.Duration) ServerOptio
 	}
 }
 
-// OnPanic sets the function that is called when a handler has panicked, with the
+// WithOnPanic sets the function that is called when a handler has panicked, with the
 // value and the stack. It runs on the goroutine of the handler. The stream then
 // ends with INTERNAL. By default, the panic is logged in the error log of gRPC.
-func OnPanic(f func(s *ServerStream, value any, stack []byte)) ServerOption {
+func WithOnPanic(f func(s *ServerStream, value any, stack []byte)) ServerOption {
 	return func(c *serverConfig) error {
 		if f == nil {
-			return fmt.Errorf("stefgrpc: OnPanic: the function is nil")
+			return fmt.Errorf("stefgrpc: WithOnPanic: the function is nil")
 		}
 		c.onPanic = f
 		return nil

@@ -38,7 +38,7 @@ func TestServerOptions(t *testing.T) {
 	f("WithMaxDictBytes(274877906945)", WithMaxDictBytes(maxDictLimit+1))
 	f("", WithMaxStreamLifetime(0))
 	f("WithMaxStreamLifetime(-1ns)", WithMaxStreamLifetime(-1))
-	f("OnPanic", OnPanic(nil))
+	f("WithOnPanic", WithOnPanic(nil))
 }
 
 func TestReaderOptions(t *testing.T) {

@@ -33,7 +33,7 @@ func (in *inbound) read(p []byte) int {
 func (in *inbound) free(b *budget) {
 	in.message = wire.ClientMessage{}
 	if in.size > 0 {
-		b.give(in.size)
+		b.release(in.size)
 		in.size = 0
 	}
 }
@@ -56,7 +56,7 @@ func (s *ServerStream) consumed() {
 // releaseChunk releases the bytes of an unfinished chunk.
 func (s *ServerStream) releaseChunk() {
 	if held := s.held.Swap(0); held > 0 {
-		s.server.budget.release(held)
+		s.server.budget.releaseHeld(held)
 	}
 }
 
@@ -105,7 +105,7 @@ func (s *ServerStream) receiveOne(rules *inboundRules, clock *clock) (in inbound
 	}
 	if err == nil && size > 0 {
 		s.idleSince.Store(time.Now().UnixNano())
-		err = s.server.budget.take(s.ctx, size)
+		err = s.server.budget.acquire(s.ctx, size)
 		s.idleSince.Store(0)
 	}
 	if err != nil {

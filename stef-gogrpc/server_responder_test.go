@@ -348,7 +348,7 @@ func TestServerFinishedOutOfOrder(t *testing.T) {
 }
 
 // An idle responder has no goroutine and no timer: the bubble ends immediately.
-func TestServerIdleStreamHasNoTimer(t *testing.T) {
+func TestServerIdleStreamWithoutTimer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAccounts(t)
 		require.Nil(t, a.stream.responses.timer)

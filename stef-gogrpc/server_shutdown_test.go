@@ -246,7 +246,7 @@ func TestMaxStreamLifetimeBeforeTheFirstMessage(t *testing.T) {
 
 // Acknowledgements from before the deadline, or made by the handler because of it,
 // reach a client that reads, although the stream is aborted.
-func TestShutdownAtItsDeadlineTellsWhatWasAcknowledged(t *testing.T) {
+func TestShutdownAtItsDeadlineSendsAcknowledgements(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := serving(t, func(s *ServerStream) error {
 			time.Sleep(time.Second)

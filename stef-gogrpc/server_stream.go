@@ -152,7 +152,7 @@ func (s *ServerStream) next() error {
 	}
 	select {
 	case in := <-s.inbound:
-		return s.take(in)
+		return s.setCurrent(in)
 	default:
 	}
 	if !s.within {
@@ -171,12 +171,12 @@ func (s *ServerStream) next() error {
 	case <-s.halted:
 		return io.EOF
 	case in := <-s.inbound:
-		return s.take(in)
+		return s.setCurrent(in)
 	}
 }
 
-// take makes a message current.
-func (s *ServerStream) take(in inbound) error {
+// setCurrent makes a message current.
+func (s *ServerStream) setCurrent(in inbound) error {
 	if in.err != nil {
 		return in.err
 	}

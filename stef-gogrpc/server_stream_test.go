@@ -289,7 +289,7 @@ func TestServerHandlerPanics(t *testing.T) {
 			_, _ = s.Read(make([]byte, 2))
 			s.AckUpTo(1)
 			panic("secret")
-		}, OnPanic(func(s *ServerStream, v any, trace []byte) {
+		}, WithOnPanic(func(s *ServerStream, v any, trace []byte) {
 			value, stack, root = v, trace, s.Root().Name
 		}))
 		p := open(t, s, "Metrics")

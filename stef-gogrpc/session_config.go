@@ -74,11 +74,11 @@ type SessionConfig struct {
 	// Backoff is the wait between attempts to open a stream. The session also
 	// honours a wait that the server requests (RetryInfo), up to five minutes.
 	Backoff Backoff
-	// Probe is how long a session waits until it retries after a refusal that
+	// ProbeInterval is how long a session waits until it retries after a refusal that
 	// waiting rarely cures (unimplemented, incompatible, bad credentials). Send
 	// fails immediately meanwhile. Default 1 minute; negative: it retries only
 	// when the method Probe is called.
-	Probe time.Duration
+	ProbeInterval time.Duration
 
 	// Rand returns numbers in [0,1) and is safe for concurrent use. The default is
 	// the generator of math/rand/v2; reproducible tests set their own.
@@ -114,7 +114,7 @@ func (c SessionConfig) withDefaults() SessionConfig {
 	c.Backoff.Max = cmp.Or(c.Backoff.Max, max(c.Backoff.Initial, 10*time.Second))
 	c.Backoff.Multiplier = cmp.Or(c.Backoff.Multiplier, 1.6)
 	c.Backoff.Jitter = cmp.Or(c.Backoff.Jitter, 0.2)
-	c.Probe = cmp.Or(c.Probe, time.Minute)
+	c.ProbeInterval = cmp.Or(c.ProbeInterval, time.Minute)
 	return c
 }
 

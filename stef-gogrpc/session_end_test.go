@@ -479,12 +479,12 @@ func TestSessionRefused(t *testing.T) {
 			require.False(t, e.MaybeDelivered)
 			r.send(load{}).unsent(kind)
 			require.Equal(t, kind, r.session.State().Refused.Kind)
-			time.Sleep(r.config.Probe)
+			time.Sleep(r.config.ProbeInterval)
 			r.send(load{}).unsent(kind)
 			require.Len(t, r.attemptList(), 2)
 			r.session.Probe()
 			synctest.Wait()
-			time.Sleep(r.config.Probe + 5*time.Second)
+			time.Sleep(r.config.ProbeInterval + 5*time.Second)
 			synctest.Wait()
 			require.Nil(t, r.session.State().Refused)
 			b := r.send(load{})
@@ -506,13 +506,13 @@ func TestSessionRefused(t *testing.T) {
 			return nil
 		}
 		r.start()
-		time.Sleep(r.config.Probe)
+		time.Sleep(r.config.ProbeInterval)
 		synctest.Wait()
 		require.Equal(t, 2, r.session.State().Live, "what one has found out, the other need not wait for")
 		r.stop()
 	})
 	bubble(t, "and never asked again by itself", func(t *testing.T, r *rig) {
-		r.config.Probe = -1
+		r.config.ProbeInterval = -1
 		r.config.Streams = 2
 		refuse(r, errorf(KindUnimplemented, "no"), 2)
 		r.start()

@@ -44,7 +44,7 @@ func TestSessionConfig(t *testing.T) {
 			require.False(t, value.IsZero(), "%s has no default", field.Name)
 		}
 	}
-	off := SessionConfig{MaxLifetime: -1, Jitter: -1, FlushInterval: -1, FlushBytes: -1, MaxUnackedBytes: -1, Probe: -1,
+	off := SessionConfig{MaxLifetime: -1, Jitter: -1, FlushInterval: -1, FlushBytes: -1, MaxUnackedBytes: -1, ProbeInterval: -1,
 		Backoff: Backoff{Jitter: -1}}
 	require.NoError(t, off.Validate())
 	require.Zero(t, off.lifetime(0, true))

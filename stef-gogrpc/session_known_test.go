@@ -17,10 +17,10 @@ import (
 	"github.com/otelstef/stef/stef-go/otelstef"
 )
 
-// TestSessionHandsBackWhatIsKnown: a batch that is returned before its stream ends
+// TestSessionReturnsKnownAnswers: a batch that is returned before its stream ends
 // includes the records that the destination has acknowledged or rejected so far.
 // Without them the caller would send rejected records again.
-func TestSessionHandsBackWhatIsKnown(t *testing.T) {
+func TestSessionReturnsKnownAnswers(t *testing.T) {
 	bubble(t, "the caller gives up", func(t *testing.T, r *rig) {
 		r.config.FlushInterval = -1
 		r.start()
@@ -170,12 +170,12 @@ func TestSessionRefusedWithDelay(t *testing.T) {
 	bubble(t, "", func(t *testing.T, r *rig) {
 		r.onOpen = func(_ context.Context, n int, _ *fakeStream) error {
 			if n == 0 {
-				return &Error{Kind: KindAuth, Code: codes.Unauthenticated, HasRetryInfo: true, RetryDelay: 3 * r.config.Probe, Err: errors.New("no")}
+				return &Error{Kind: KindAuth, Code: codes.Unauthenticated, HasRetryInfo: true, RetryDelay: 3 * r.config.ProbeInterval, Err: errors.New("no")}
 			}
 			return nil
 		}
 		r.start()
-		time.Sleep(3*r.config.Probe - time.Nanosecond)
+		time.Sleep(3*r.config.ProbeInterval - time.Nanosecond)
 		require.Len(t, r.attemptList(), 1)
 		r.send(load{}).unsent(KindAuth)
 		time.Sleep(time.Nanosecond)

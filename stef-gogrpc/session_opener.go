@@ -106,7 +106,7 @@ func (t *opener[B]) begin() bool {
 // connect opens a stream and creates its writer.
 func (t *opener[B]) connect() (*sender[B], *Error) {
 	s := t.session
-	t.forgetProbe() // this attempt satisfies the probe
+	t.drainProbe() // this attempt satisfies the probe
 	began := time.Now()
 	stream, err := s.open(s.opening)
 	if err != nil {
@@ -218,10 +218,10 @@ func (t *opener[B]) failed(err *Error) time.Duration {
 	s.mu.Unlock()
 	switch {
 	case refused == nil || live > 0:
-	case s.config.Probe < 0:
+	case s.config.ProbeInterval < 0:
 		wait = 0
 	default:
-		wait = max(wait, s.config.Probe)
+		wait = max(wait, s.config.ProbeInterval)
 	}
 	s.config.Events.call(&event{kind: eventOpenFailed, stream: t.number, err: err, duration: wait})
 	s.carryOut(&out)
@@ -233,7 +233,7 @@ func (t *opener[B]) failed(err *Error) time.Duration {
 // order are replaced immediately.
 func (t *opener[B]) afterEnd(l *sender[B]) (wait time.Duration, idle bool) {
 	s := t.session
-	t.forgetProbe() // the stream was live then
+	t.drainProbe() // the stream was live then
 	s.mu.Lock()
 	end := l.state.Outcome()
 	age := l.state.Age(time.Now())
@@ -279,7 +279,7 @@ func (t *opener[B]) sleep() bool {
 	return true
 }
 
-func (t *opener[B]) forgetProbe() {
+func (t *opener[B]) drainProbe() {
 	select {
 	case <-t.probe:
 	default:

@@ -369,7 +369,7 @@ func randomSession(t *testing.T, seed uint64) {
 	r.config.Senders = random.IntN(3) * 15 // the actual number of callers is 30
 	r.config.MaxUnackedBatches = 1 + random.IntN(30)
 	r.config.MaxUnackedBytes = random.Int64N(3) * 10000
-	r.config.Probe = time.Second
+	r.config.ProbeInterval = time.Second
 	r.start()
 
 	const callers, batches = 30, 20

@@ -57,9 +57,9 @@ func (x *sender[B]) send() {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	for {
-		b, state := x.take()
+		b, state := x.nextBatch()
 		if b == nil && state != session.Live {
-			x.leave(state)
+			x.closeSend(state)
 			return
 		}
 		if b != nil && !x.encode(b) {
@@ -88,7 +88,7 @@ func (x *sender[B]) release() {
 	}
 }
 
-func (x *sender[B]) take() (*session.Batch, session.State) {
+func (x *sender[B]) nextBatch() (*session.Batch, session.State) {
 	s := x.session
 	var out session.Decisions
 	s.mu.Lock()
@@ -109,7 +109,7 @@ func (x *sender[B]) encode(b *session.Batch) bool {
 	s.machine.Encoded(x.state, b, e, time.Now(), &out)
 	s.mu.Unlock()
 	s.carryOut(&out)
-	return x.goesOn(e)
+	return x.canContinue(e)
 }
 
 // write encodes a batch and estimates its size. If a frame ended during the
@@ -131,9 +131,9 @@ func (x *sender[B]) write(batch B) (e session.Encoding, err error) {
 	return e, err
 }
 
-// goesOn reports whether a stream can still be written to after an encoding.
+// canContinue reports whether a stream can still be written to after an encoding.
 // Complete data that was sent before an encoder failed can still be acknowledged.
-func (x *sender[B]) goesOn(e session.Encoding) bool {
+func (x *sender[B]) canContinue(e session.Encoding) bool {
 	if e.Broken != nil {
 		_ = x.stream.CloseSend() // watch handles the result
 	}
@@ -164,11 +164,11 @@ func (x *sender[B]) flush() bool {
 	s.machine.Flushed(x.state, e, time.Now(), &out)
 	s.mu.Unlock()
 	s.carryOut(&out)
-	return x.goesOn(e)
+	return x.canContinue(e)
 }
 
-// leave closes the sending side of a stream in order.
-func (x *sender[B]) leave(state session.State) {
+// closeSend closes the sending side of a stream in order.
+func (x *sender[B]) closeSend(state session.State) {
 	if state == session.Ended || x.state.Dirty() && !x.flush() {
 		return
 	}

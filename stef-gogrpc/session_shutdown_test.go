@@ -75,7 +75,7 @@ func TestSessionShutdown(t *testing.T) {
 	})
 	bubble(t, "refused", func(t *testing.T, r *rig) {
 		r.onOpen = func(context.Context, int, *fakeStream) error { return errorf(KindAuth, "no") }
-		r.config.Probe = -1
+		r.config.ProbeInterval = -1
 		r.start()
 		took, err := r.shutdown(time.Second)
 		require.NoError(t, err)

@@ -41,7 +41,7 @@ var update = flag.Bool("update", false, "write the stories again with what happe
 //	write 10 100
 //	  10 is waiting
 //
-// "->" is a message to the server, "<-" a response to OnResponse. A line that
+// "->" is a message to the server, "<-" a response to WithOnResponse. A line that
 // begins with a command is the result of that command, which may have begun much
 // earlier. Times are in fake time. With -update the test rewrites the events; read
 // the difference before you commit it.
@@ -100,7 +100,7 @@ type story struct {
 	stream *Stream
 
 	mu      sync.Mutex
-	told    []string // responses passed to OnResponse
+	told    []string // responses passed to WithOnResponse
 	pending []*deed
 }
 
@@ -233,7 +233,7 @@ func (s *story) open(line string, words []string) {
 	s.start(line, func() string {
 		ctx, cancel := context.WithTimeout(context.Background(), timeout)
 		defer cancel()
-		stream, err := client.Open(ctx, root, OnResponse(s.hear))
+		stream, err := client.Open(ctx, root, WithOnResponse(s.hear))
 		if err != nil {
 			return outcome(err)
 		}

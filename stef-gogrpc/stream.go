@@ -300,7 +300,7 @@ func (s *Stream) Unacked() (bytes int64, records uint64) {
 // Rejected returns the ids that the server reported bad, in ascending order. They
 // must not be sent again. They include ids that the server had acknowledged
 // before. If there are more than 65,536 ranges, the first ones are dropped;
-// OnResponse receives all.
+// WithOnResponse receives all.
 func (s *Stream) Rejected() []IDRange {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -325,13 +325,13 @@ func (s *Stream) AwaitAck(ctx context.Context, id uint64) error {
 	case <-w.acked:
 		return nil
 	case <-s.done:
-		s.forget(w)
+		s.removeWaiter(w)
 		if id <= s.Acked() {
 			return nil
 		}
 		return s.ended()
 	case <-ctx.Done():
-		s.forget(w)
+		s.removeWaiter(w)
 		return fmt.Errorf("stefgrpc: waiting for the acknowledgement of record %d: %w", id, ctx.Err())
 	}
 }
@@ -346,7 +346,7 @@ func compareWaiter(w *ackWaiter, id uint64) int {
 	return 1
 }
 
-func (s *Stream) forget(w *ackWaiter) {
+func (s *Stream) removeWaiter(w *ackWaiter) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	at, _ := slices.BinarySearchFunc(s.waiters, w.id, compareWaiter)

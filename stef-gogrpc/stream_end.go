@@ -80,17 +80,17 @@ func (s *Stream) reason(err error) error {
 	case s.closed && records == 0 && !s.ledger.Uncounted():
 		return nil
 	case s.cause != nil:
-		return s.where(s.cause, records)
+		return s.describe(s.cause, records)
 	case !errors.Is(err, io.EOF):
-		return s.where(FromStatus(err), records)
+		return s.describe(FromStatus(err), records)
 	case records > 0:
-		return s.where(errorf(KindClosed, "the server ended the stream"), records)
+		return s.describe(errorf(KindClosed, "the server ended the stream"), records)
 	}
 	return nil
 }
 
-// where adds to an error the stream it concerns and the state of its records.
-func (s *Stream) where(e *Error, records uint64) *Error {
+// describe adds to an error the stream it concerns and the state of its records.
+func (s *Stream) describe(e *Error, records uint64) *Error {
 	to := ""
 	if s.peer != nil && s.peer.Addr != nil {
 		to = " to " + s.peer.Addr.String()

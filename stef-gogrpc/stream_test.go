@@ -32,9 +32,9 @@ func TestManyTinyChunks(t *testing.T) {
 	require.True(t, s.hasRoom())
 }
 
-// TestNothingBelievedAfterAnError: after a protocol error, the client ignores
+// TestResponsesAfterErrorAreIgnored: after a protocol error, the client ignores
 // further responses of the server.
-func TestNothingBelievedAfterAnError(t *testing.T) {
+func TestResponsesAfterErrorAreIgnored(t *testing.T) {
 	s := bareStream()
 	require.NoError(t, s.ledger.Send(10, 1))
 	err := s.respond(response(Response{Acked: 11}))

@@ -23,7 +23,7 @@ func writeFields(t *testing.T, root *schema.Struct, wire schema.WireSchema, reco
 	rec, err := parseRecord(root, dynamic.NewStruct(root), record)
 	require.NoError(t, err)
 	var out bytes.Buffer
-	w, err := dynamic.NewWriter(&out, root, dynamic.WithWire(wire), dynamic.WithRecordedWire())
+	w, err := dynamic.NewWriter(&out, root, dynamic.WithSchema(wire), dynamic.WithSchemaHeader())
 	require.NoError(t, err)
 	require.NoError(t, w.Write(rec))
 	require.NoError(t, w.Close())

@@ -77,7 +77,7 @@ func (e *example) run(t *testing.T) []shownPart {
 	if wire == nil {
 		wire = schema.WireOf(root)
 	} else {
-		read = append(read, dynamic.WithAssumedWire(wire))
+		read = append(read, dynamic.WithAssumedSchema(wire))
 	}
 	kept, err := schema.Keep(root, wire)
 	require.NoError(t, err)
@@ -255,21 +255,21 @@ func (e *example) writerOptions() (opts []dynamic.WriterOption, wire schema.Wire
 		case name == "given" && len(args) == 0:
 		case name == "refused" && len(args) > 0 && e.given():
 		case name == "zstd" && len(args) == 0:
-			opts = append(opts, dynamic.WithCompression(dynamic.CompressionZstd))
+			opts = append(opts, dynamic.WithCompression(dynamic.Zstd))
 		case name == "wire-schema" && len(args) == 0:
-			opts = append(opts, dynamic.WithRecordedWire())
+			opts = append(opts, dynamic.WithSchemaHeader())
 		case name == "user-data" && len(args) == 2:
 			opts = append(opts, dynamic.WithUserData(map[string]string{args[0]: args[1]}))
 		case name == "keep":
 			if wire, err = numbers(args); err != nil {
 				return nil, nil, err
 			}
-			opts = append(opts, dynamic.WithWire(wire), dynamic.WithRecordedWire())
+			opts = append(opts, dynamic.WithSchema(wire), dynamic.WithSchemaHeader())
 		case name == "assumed":
 			if wire, err = numbers(args); err != nil {
 				return nil, nil, err
 			}
-			opts = append(opts, dynamic.WithWire(wire))
+			opts = append(opts, dynamic.WithSchema(wire))
 		case name == "frame-bytes", name == "dict-bytes":
 			n, err := numbers(args)
 			if err != nil || len(n) != 1 {

@@ -59,7 +59,7 @@ func TestAssumedSchemas(t *testing.T) {
 		read := func(root *schema.Struct) (string, schema.WireSchema) {
 			kept, err := schema.Keep(root, roots[root.Name])
 			require.NoError(t, err)
-			r, err := dynamic.NewReader(bytes.NewReader(stream), root, dynamic.WithAssumedWire(roots[root.Name]))
+			r, err := dynamic.NewReader(bytes.NewReader(stream), root, dynamic.WithAssumedSchema(roots[root.Name]))
 			require.NoError(t, err, v.name)
 			var lines []byte
 			for r.Next() {

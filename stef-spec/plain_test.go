@@ -56,7 +56,7 @@ func TestPlainForm(t *testing.T) {
 func writePlain(t *testing.T, stream []byte, root *schema.Struct, base schema.WireSchema) []byte {
 	t.Helper()
 	var flags dynamic.Flags
-	r, err := dynamic.NewReader(bytes.NewReader(stream), root, dynamic.WithAssumedWire(base),
+	r, err := dynamic.NewReader(bytes.NewReader(stream), root, dynamic.WithAssumedSchema(base),
 		dynamic.WithFrameFunc(func(f *dynamic.Frame) { flags |= f.Flags }))
 	require.NoError(t, err)
 	var records []*dynamic.Struct
@@ -67,9 +67,9 @@ func writePlain(t *testing.T, stream []byte, root *schema.Struct, base schema.Wi
 	require.NoError(t, r.Err())
 
 	h := r.Header()
-	options := []dynamic.WriterOption{dynamic.WithUserData(h.UserData), dynamic.WithRestart(flags), dynamic.WithWire(base)}
+	options := []dynamic.WriterOption{dynamic.WithUserData(h.UserData), dynamic.WithRestart(flags), dynamic.WithSchema(base)}
 	if h.Wire != nil {
-		options = append(options, dynamic.WithWire(h.Wire), dynamic.WithRecordedWire())
+		options = append(options, dynamic.WithSchema(h.Wire), dynamic.WithSchemaHeader())
 	}
 	var again bytes.Buffer
 	w, err := dynamic.NewWriter(&again, root, options...)

@@ -209,7 +209,7 @@ func (v *vector) run(t *testing.T, root *schema.Struct) {
 
 	var text bytes.Buffer
 	text.WriteString(v.heading())
-	require.NoError(t, annotate.Stream(&text, bytes.NewReader(stream), wire, annotate.WithAssumedWire(v.root.base)))
+	require.NoError(t, annotate.Stream(&text, bytes.NewReader(stream), wire, annotate.WithAssumedSchema(v.root.base)))
 	stored = v.golden(t, ".txt", func([]byte) []byte { return text.Bytes() })
 	require.Equal(t, string(stored), text.String())
 }
@@ -248,7 +248,7 @@ func (v *vector) payloads(t *testing.T, root *schema.Struct, stream []byte) stri
 			fmt.Fprintf(&b, "%d %d.%d %x %s\n", e.Frame, e.Bit, e.Bits, e.Data, e.Path)
 		}
 	})
-	r, err := dynamic.NewReader(bytes.NewReader(stream), root, trace, dynamic.WithAssumedWire(v.root.base))
+	r, err := dynamic.NewReader(bytes.NewReader(stream), root, trace, dynamic.WithAssumedSchema(v.root.base))
 	require.NoError(t, err)
 	for r.Next() {
 	}
@@ -258,7 +258,7 @@ func (v *vector) payloads(t *testing.T, root *schema.Struct, stream []byte) stri
 
 func (v *vector) readDynamic(t *testing.T, root *schema.Struct, stream []byte) string {
 	t.Helper()
-	r, err := dynamic.NewReader(bytes.NewReader(stream), root, dynamic.WithAssumedWire(v.root.base))
+	r, err := dynamic.NewReader(bytes.NewReader(stream), root, dynamic.WithAssumedSchema(v.root.base))
 	require.NoError(t, err)
 	var out []byte
 	for r.Next() {

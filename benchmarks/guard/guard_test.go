@@ -73,7 +73,7 @@ func TestNoise(t *testing.T) {
 	}
 }
 
-func TestOnlyWhatBothHave(t *testing.T) {
+func TestCommonFieldsOnly(t *testing.T) {
 	require.Empty(t, compare(turns(t, "BenchmarkGuard/old 1 100 ns/op"), turns(t, "BenchmarkGuard/new 1 100 ns/op"), 0.05))
 }
 

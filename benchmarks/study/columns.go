@@ -100,7 +100,7 @@ func columnsOf(b *batches) ([]columnSize, error) {
 	}
 	var frames []*dynamic.Frame
 	top, base := root(b.set.Signal)
-	r, err := dynamic.NewReader(bytes.NewReader(stream), top, dynamic.WithAssumedWire(base),
+	r, err := dynamic.NewReader(bytes.NewReader(stream), top, dynamic.WithAssumedSchema(base),
 		dynamic.WithFrameFunc(func(f *dynamic.Frame) { frames = append(frames, f) }))
 	if err != nil {
 		return nil, err

@@ -137,8 +137,8 @@ func TestPlateau(t *testing.T) {
 	require.Equal(t, "-", c.plateau(sweepPlan{}, transport.STEF))
 }
 
-// TestGuideSaysNothing checks that without figures there are no rules.
-func TestGuideSaysNothing(t *testing.T) {
+// TestGuideIsSilent checks that without figures there are no rules.
+func TestGuideIsSilent(t *testing.T) {
 	o, err := guide(&Context{})
 	require.NoError(t, err)
 	require.Empty(t, o.Parts)

@@ -154,7 +154,7 @@ func (x *stefExporter[B]) onlyOTLP() bool {
 		return false
 	}
 	for _, r := range x.only.routes.all() {
-		if r.stef != nil && !r.fallen.Load() {
+		if r.stef != nil && !r.usingOTLP.Load() {
 			return false
 		}
 	}

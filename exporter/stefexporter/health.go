@@ -39,8 +39,8 @@ func newHealth(c *Config, host component.Host, logger *zap.Logger) *health {
 	return &health{config: c, host: host, logger: logger, status: componentstatus.StatusStarting}
 }
 
-// good records that data is delivered.
-func (h *health) good(why string) {
+// recovered records that data is delivered.
+func (h *health) recovered(why string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.failures = 0
@@ -50,8 +50,8 @@ func (h *health) good(why string) {
 	}
 }
 
-// bad records a failure that may be temporary.
-func (h *health) bad(err error) {
+// failing records a failure that may be temporary.
+func (h *health) failing(err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.failures++
@@ -76,9 +76,9 @@ func (h *health) newCause(err error) bool {
 	return h.status == componentstatus.StatusRecoverableError && causeOf(err) != h.cause && time.Since(h.warned) >= logPeriod
 }
 
-// slow records that nothing was delivered since the start, and that nothing
+// stalled records that nothing was delivered since the start, and that nothing
 // failed.
-func (h *health) slow() {
+func (h *health) stalled() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.status == componentstatus.StatusStarting {
@@ -87,8 +87,8 @@ func (h *health) slow() {
 	}
 }
 
-// broken records a failure that is permanent with this configuration.
-func (h *health) broken(err error) {
+// failedPermanently records a failure that is permanent with this configuration.
+func (h *health) failedPermanently(err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.change(componentstatus.StatusPermanentError) {

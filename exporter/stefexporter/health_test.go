@@ -35,28 +35,28 @@ func TestWarnsOnChange(t *testing.T) {
 		}
 		return list
 	}
-	h.bad(refused)
+	h.failing(refused)
 	require.Empty(t, causes(), "a single failure")
-	h.bad(refused)
-	h.bad(refused)
+	h.failing(refused)
+	h.failing(refused)
 	first := causes()
 	require.Len(t, first, 1)
 	require.Contains(t, first[0], "nothing listens there")
 
-	h.bad(certificate)
+	h.failing(certificate)
 	require.Empty(t, causes(), "so soon after the last warning")
 	h.warned = time.Now().Add(-logPeriod)
-	h.bad(refused)
+	h.failing(refused)
 	require.Empty(t, causes(), "the same cause")
-	h.bad(certificate)
-	h.bad(certificate)
+	h.failing(certificate)
+	h.failing(certificate)
 	second := causes()
 	require.Len(t, second, 1)
 	require.Contains(t, second[0], "set tls::ca_file")
 
-	h.good("open")
-	h.bad(certificate)
-	h.bad(certificate)
+	h.recovered("open")
+	h.failing(certificate)
+	h.failing(certificate)
 	require.Len(t, causes(), 1, "a new outage")
 }
 

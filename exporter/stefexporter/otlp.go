@@ -67,7 +67,7 @@ func (o *otlpSender[B]) send(ctx context.Context, b B, items int, headers metada
 	if err != nil {
 		return o.failed(ctx, err)
 	}
-	o.health.good("OTLP requests are accepted.")
+	o.health.recovered("OTLP requests are accepted.")
 	o.accepted(ctx, partial, items)
 	return nil
 }
@@ -76,7 +76,7 @@ func (o *otlpSender[B]) failed(ctx context.Context, err error) *failure {
 	v := judge(err, o.config.Stef.RetryResourceExhausted)
 	o.telemetry.failed(ctx, ProtocolOTLP, v.code)
 	if ctx.Err() == nil || v.code == codes.DeadlineExceeded {
-		o.health.bad(err)
+		o.health.failing(err)
 	}
 	return &failure{verdict: v, reason: dropPermanent, err: fmt.Errorf(otlpFailed+"%w", plain(err))}
 }

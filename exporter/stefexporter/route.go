@@ -35,11 +35,11 @@ const (
 // from time to time. The first stream that opens switches the route back to STEF.
 type route[B any] struct {
 	*site[B]
-	stef   *stefSender[B] // nil with protocol otlp
-	otlp   *otlpSender[B] // nil with protocol stef
-	who    identity
-	fallen atomic.Bool // batches are sent by OTLP
-	resort seldom
+	stef      *stefSender[B] // nil with protocol otlp
+	otlp      *otlpSender[B] // nil with protocol stef
+	who       identity
+	usingOTLP atomic.Bool // batches are sent by OTLP
+	resort    seldom
 
 	mu      sync.Mutex
 	ended   bool
@@ -77,7 +77,7 @@ func (s *site[B]) open(who identity) (*route[B], error) {
 	defer x.mu.Unlock()
 	var err error
 	x.stef, err = newSTEFSender(s, who, streamWatcher{opened: x.opened, openFailed: x.openFailed, lost: x.lost})
-	x.silence = time.AfterFunc(firstWord, s.health.slow)
+	x.silence = time.AfterFunc(firstWord, s.health.stalled)
 	return x, err
 }
 
@@ -86,7 +86,7 @@ func (x *route[B]) send(ctx context.Context, b B, items int) *failure {
 	if x.stef == nil {
 		return x.otlp.send(ctx, b, items, x.who.headers)
 	}
-	if !x.fallen.Load() {
+	if !x.usingOTLP.Load() {
 		f := x.stef.send(ctx, b, items)
 		if f == nil || x.otlp == nil || !withoutSTEF(f.err) {
 			return f
@@ -94,7 +94,7 @@ func (x *route[B]) send(ctx context.Context, b B, items int) *failure {
 		x.fallBack(f.err)
 	}
 	f := x.otlp.send(ctx, b, items, x.who.headers)
-	if f != nil && f.code == codes.Unimplemented && x.lastResort(ctx) {
+	if f != nil && f.code == codes.Unimplemented && x.trySTEFNow(ctx) {
 		return x.stef.send(ctx, b, items)
 	}
 	return f
@@ -104,7 +104,7 @@ func (x *route[B]) send(ctx context.Context, b B, items int) *failure {
 func (x *route[B]) fallBack(why error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.ended || x.stef.session.State().Live > 0 || !x.fallen.CompareAndSwap(false, true) {
+	if x.ended || x.stef.session.State().Live > 0 || !x.usingOTLP.CompareAndSwap(false, true) {
 		return
 	}
 	x.telemetry.builder.ExporterStefDowngrades.Add(context.Background(), 1, x.telemetry.plain)
@@ -116,9 +116,9 @@ func (x *route[B]) fallBack(why error) {
 		x.config.ClientConfig.Endpoint, x.signal.Name, x.config.Fallback.ProbeInterval), zap.Error(plain(why)))
 }
 
-// lastResort tries to open a stream immediately, for a batch that the peer does
+// trySTEFNow tries to open a stream immediately, for a batch that the peer does
 // not accept by OTLP either. It reports whether STEF works.
-func (x *route[B]) lastResort(ctx context.Context) bool {
+func (x *route[B]) trySTEFNow(ctx context.Context) bool {
 	x.mu.Lock()
 	attempt := x.attempt
 	x.mu.Unlock()
@@ -129,22 +129,22 @@ func (x *route[B]) lastResort(ctx context.Context) bool {
 		case <-ctx.Done():
 		}
 	}
-	return !x.fallen.Load()
+	return !x.usingOTLP.Load()
 }
 
 func (x *route[B]) opened() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.attempted()
+	x.wakeWaiters()
 	if x.timer != nil {
 		x.timer.Stop()
 		x.timer = nil
 	}
-	if x.fallen.CompareAndSwap(true, false) {
+	if x.usingOTLP.CompareAndSwap(true, false) {
 		x.telemetry.builder.ExporterStefUpgrades.Add(context.Background(), 1, x.telemetry.plain)
 		x.logger.Info(fmt.Sprintf("%s has STEF for %s now. Sending STEF again.", x.config.ClientConfig.Endpoint, x.signal.Name))
 	}
-	x.health.good("A STEF stream is open.")
+	x.health.recovered("A STEF stream is open.")
 	if x.reachable != nil {
 		x.reachable()
 	}
@@ -155,7 +155,7 @@ func (x *route[B]) opened() {
 func (x *route[B]) openFailed(err *stefgrpc.Error, retryIn time.Duration) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.attempted()
+	x.wakeWaiters()
 	if x.ended {
 		return
 	}
@@ -164,16 +164,16 @@ func (x *route[B]) openFailed(err *stefgrpc.Error, retryIn time.Duration) {
 		if err.Kind == stefgrpc.KindAuth {
 			pause = credentialsPause
 		}
-		x.timer = time.AfterFunc(pause, x.ask)
+		x.timer = time.AfterFunc(pause, x.probe)
 	}
 	switch {
 	case x.stef.session.State().Live > 0:
 	case err.Kind == stefgrpc.KindIncompatible && x.otlp == nil:
-		x.health.broken(err)
-	case withoutSTEF(err) && x.otlp != nil, x.fallen.Load():
+		x.health.failedPermanently(err)
+	case withoutSTEF(err) && x.otlp != nil, x.usingOTLP.Load():
 		// The OTLP requests will show the state of the peer.
 	default:
-		x.health.bad(err)
+		x.health.failing(err)
 		if x.unreachable != nil {
 			x.unreachable(err)
 		}
@@ -184,19 +184,19 @@ func (x *route[B]) lost(err error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if !x.ended && x.stef.session.State().Live == 0 {
-		x.health.bad(err)
+		x.health.failing(err)
 	}
 }
 
-// attempted wakes the goroutines that wait for the result of an attempt. The
+// wakeWaiters wakes the goroutines that wait for the result of an attempt. The
 // caller must hold the lock.
-func (x *route[B]) attempted() {
+func (x *route[B]) wakeWaiters() {
 	close(x.attempt)
 	x.attempt = make(chan struct{})
 }
 
-// ask makes the session retry to open streams that wait for a retry.
-func (x *route[B]) ask() {
+// probe makes the session retry to open streams that wait for a retry.
+func (x *route[B]) probe() {
 	x.mu.Lock()
 	x.timer = nil
 	ended := x.ended

@@ -51,8 +51,8 @@ func TestEmptyIsNotSent(t *testing.T) {
 	}
 }
 
-// TestFallsBackAndReturns uses a peer that has only OTLP at first, and later both.
-func TestFallsBackAndReturns(t *testing.T) {
+// TestFallbackAndRecovery uses a peer that has only OTLP at first, and later both.
+func TestFallbackAndRecovery(t *testing.T) {
 	old := listen(t, &peer{}, "", false, true)
 	x := start(t, testConfig(old.addr))
 	require.NoError(t, x.send("a", "b"))

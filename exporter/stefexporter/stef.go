@@ -76,7 +76,7 @@ func sessionConfig(c *Config, events stefgrpc.SessionEvents) stefgrpc.SessionCon
 		MaxUnackedBytes:   int64(c.Stef.MaxUnackedMiB) << 20,
 		AckTimeout:        c.TimeoutConfig.Timeout,
 		DrainTimeout:      c.Stef.ShutdownDrainTimeout,
-		Probe:             -1,
+		ProbeInterval:     -1,
 		Events:            events,
 	}
 	if c.QueueConfig.HasValue() {
@@ -172,7 +172,7 @@ func (x *stefSender[B]) arrived(ctx context.Context, b *batch[B], rejected int, 
 		}
 	}
 	if left > 0 {
-		x.complain("Items cannot be written. They are dropped, the others were sent.", left, b.items, b.left)
+		x.logDropped("Items cannot be written. They are dropped, the others were sent.", left, b.items, b.left)
 	}
 	if rejected == 0 {
 		return nil
@@ -180,11 +180,11 @@ func (x *stefSender[B]) arrived(ctx context.Context, b *batch[B], rejected int, 
 	if delivered == 0 {
 		return &failure{err: why}
 	}
-	x.complain("The peer rejected items. They are dropped, the others were accepted.", rejected, b.items, why)
+	x.logDropped("The peer rejected items. They are dropped, the others were accepted.", rejected, b.items, why)
 	return nil
 }
 
-func (x *stefSender[B]) complain(text string, dropped, items int, why error) {
+func (x *stefSender[B]) logDropped(text string, dropped, items int, why error) {
 	if skipped, ok := x.bad.pass(); ok {
 		x.logger.Warn(text, zap.Int("dropped_items", dropped), zap.Int("items", items), zap.Error(why), zap.Int64("not_logged", skipped))
 	}

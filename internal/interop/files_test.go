@@ -106,7 +106,7 @@ func rewriteAll(out *chunks, read, write, flush func() error) ([]byte, error) {
 // read returns the records of a stream in the published schema.
 func (r root) read(t *testing.T, stream []byte) []*dynamic.Struct {
 	t.Helper()
-	reader, err := dynamic.NewReader(bytes.NewReader(stream), r.schema, dynamic.WithAssumedWire(r.wire))
+	reader, err := dynamic.NewReader(bytes.NewReader(stream), r.schema, dynamic.WithAssumedSchema(r.wire))
 	require.NoError(t, err)
 	var all []*dynamic.Struct
 	for reader.Next() {
@@ -292,7 +292,7 @@ func TestRandom(t *testing.T) {
 			require.NoError(t, err)
 			for seed := range uint64(20) {
 				var b bytes.Buffer
-				w, err := dynamic.NewWriter(&b, r.schema, dynamic.WithWire(r.wire))
+				w, err := dynamic.NewWriter(&b, r.schema, dynamic.WithSchema(r.wire))
 				require.NoError(t, err)
 				for _, rec := range steftest.Records(seed, r.schema, 100, steftest.Shape{Depth: 3}) {
 					positive(rec)

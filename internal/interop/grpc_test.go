@@ -170,7 +170,7 @@ func TestTheReferenceClientToOurServer(t *testing.T) {
 
 // collect reads a stream to its end and acknowledges each record.
 func collect(s *stefgrpc.ServerStream) ([]*dynamic.Struct, error) {
-	r, err := dynamic.NewReader(s, otelstef.MetricsSchema(), dynamic.WithAssumedWire(otelstef.MetricsBaseSchema()))
+	r, err := dynamic.NewReader(s, otelstef.MetricsSchema(), dynamic.WithAssumedSchema(otelstef.MetricsBaseSchema()))
 	if err != nil {
 		return nil, err
 	}

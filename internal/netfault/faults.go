@@ -104,7 +104,7 @@ func (f *Faults) Refuse(on bool) {
 	f.mu.Lock()
 	f.refuse = on
 	f.mu.Unlock()
-	f.each((*pair).poke)
+	f.each((*pair).wakeEnds)
 }
 
 // Stall holds back everything in a direction. The ends notice only silence;
@@ -119,7 +119,7 @@ func (f *Faults) stall(d Direction, on bool) {
 	for _, k := range f.knobs(d) {
 		k.stalled.Store(on)
 	}
-	f.each((*pair).poke)
+	f.each((*pair).wakeEnds)
 }
 
 // Delay adds extra to the link's latency for bytes written from now on; 0 ends
@@ -139,7 +139,7 @@ func (f *Faults) Rate(d Direction, bytesPerSecond int64) {
 	for _, k := range f.knobs(d) {
 		k.rate.Store(bytesPerSecond)
 	}
-	f.each((*pair).poke)
+	f.each((*pair).wakeEnds)
 }
 
 // HalfClose ends a direction of all open connections: its reader gets io.EOF

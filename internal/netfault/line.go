@@ -66,8 +66,8 @@ func newLine(k *knobs, r *rand.Rand, kill int64, cut func(error)) *line {
 	}
 }
 
-// poke makes both ends check the line and its knobs again.
-func (l *line) poke() {
+// wakeEnds makes both ends check the line and its knobs again.
+func (l *line) wakeEnds() {
 	l.readable.wake()
 	l.writable.wake()
 }
@@ -281,7 +281,7 @@ func (l *line) finish(err error) {
 		}
 	}
 	l.mu.Unlock()
-	l.poke()
+	l.wakeEnds()
 }
 
 // ended reports whether the end of the stream has arrived. The writer of the
@@ -302,7 +302,7 @@ func (l *line) halfClose() {
 		l.end, l.endDue = io.EOF, l.due
 	}
 	l.mu.Unlock()
-	l.poke()
+	l.wakeEnds()
 }
 
 // repeatNext delivers the next write twice.
@@ -317,7 +317,7 @@ func (l *line) killAfter(n int64) {
 	l.mu.Lock()
 	l.killAt = l.read + n
 	l.mu.Unlock()
-	l.poke()
+	l.wakeEnds()
 }
 
 // closeRead closes the reading end: bytes under way and later bytes are lost.
@@ -328,7 +328,7 @@ func (l *line) closeRead(err error) {
 	}
 	l.drop()
 	l.mu.Unlock()
-	l.poke()
+	l.wakeEnds()
 }
 
 // abort ends the line because the connection was cut.
@@ -339,7 +339,7 @@ func (l *line) abort(err error) {
 	}
 	l.drop()
 	l.mu.Unlock()
-	l.poke()
+	l.wakeEnds()
 }
 
 // drop discards the bytes under way on a line without a reader. The caller

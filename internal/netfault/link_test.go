@@ -77,7 +77,7 @@ func TestLatencyIsADelayLine(t *testing.T) {
 	})
 }
 
-func TestRateDelaysWhatLeavesLater(t *testing.T) {
+func TestRateDelaysLaterBytes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, client, server := ends(t, Link{RoundTrip: 20 * time.Millisecond, BytesPerSecond: 1 << 20})
 		begin := time.Now()
@@ -93,7 +93,7 @@ func TestRateDelaysWhatLeavesLater(t *testing.T) {
 }
 
 // A sender whose window is full sends one window per round trip.
-func TestWindowBoundsWhatIsUnderWay(t *testing.T) {
+func TestWindowBoundsBytesInFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, client, server := ends(t, Link{RoundTrip: 100 * time.Millisecond, Window: 1000})
 		done := make(chan time.Duration)

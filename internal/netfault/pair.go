@@ -39,9 +39,9 @@ func (p *pair) lines(d Direction) []*line {
 	return list
 }
 
-func (p *pair) poke() {
-	p.up.poke()
-	p.down.poke()
+func (p *pair) wakeEnds() {
+	p.up.wakeEnds()
+	p.down.wakeEnds()
 }
 
 // cut ends both directions immediately.

@@ -23,9 +23,9 @@ type batch[T any] struct {
 
 var errEnding = errors.New("the stream ends because an earlier batch was refused")
 
-// hand passes a batch to a goroutine that sends it to the pipeline. It waits until
+// dispatch passes a batch to a goroutine that sends it to the pipeline. It waits until
 // the pipeline may accept one more batch of this stream.
-func (s *stream[T]) hand(b batch[T]) {
+func (s *stream[T]) dispatch(b batch[T]) {
 	for _, bad := range b.bad {
 		s.transport.Reject(bad.First, bad.Last)
 		s.rejected(bad.First, bad.Last, badForOTLP)
@@ -47,19 +47,19 @@ func (s *stream[T]) hand(b batch[T]) {
 		defer s.running.Done()
 		defer func() { <-s.slots }()
 		defer s.settle(&b)
-		s.take(b, begin)
+		s.process(b, begin)
 	}()
 }
 
 // settle releases what a batch holds.
 func (s *stream[T]) settle(b *batch[T]) {
 	s.core.admission.release(&s.party.admission, b.weight)
-	s.leaveLane(b.lane, b.worked)
+	s.releaseSlot(b.lane, b.worked)
 }
 
-// take sends a batch to the pipeline and settles its records. It runs on its own
+// process sends a batch to the pipeline and settles its records. It runs on its own
 // goroutine.
-func (s *stream[T]) take(b batch[T], begin time.Time) {
+func (s *stream[T]) process(b batch[T], begin time.Time) {
 	if failed := s.failure.Load(); failed != nil && failed.from < b.from {
 		s.refuse(s.ctx, s.obs.stef, formatSTEF, b.items, errEnding)
 		return
@@ -67,12 +67,12 @@ func (s *stream[T]) take(b batch[T], begin time.Time) {
 	var err error
 	if b.items > 0 {
 		ctx := s.start(s.obs.stef, s.ctx)
-		err = s.give(ctx, b.data)
+		err = s.deliver(ctx, b.data)
 		s.end(s.obs.stef, ctx, formatSTEF, b.items, err)
 		s.meter.consumed(time.Since(begin))
 	}
 	if err == nil {
-		b.good(func(from, to uint64) {
+		b.eachValid(func(from, to uint64) {
 			s.transport.Ack(from, to)
 			s.count(-int64(to - from + 1))
 		})
@@ -83,7 +83,7 @@ func (s *stream[T]) take(b batch[T], begin time.Time) {
 		s.fail(failure{b.from, why.status})
 		return
 	}
-	b.good(func(from, to uint64) {
+	b.eachValid(func(from, to uint64) {
 		s.transport.Reject(from, to)
 		s.rejected(from, to, badForPipeline)
 	})
@@ -95,8 +95,8 @@ func (s *stream[T]) rejected(from, to uint64, reason string) {
 	s.count(-int64(to - from + 1))
 }
 
-// good calls the function each with the ranges of records that are in data.
-func (b *batch[T]) good(each func(from, to uint64)) {
+// eachValid calls the function each with the ranges of records that are in data.
+func (b *batch[T]) eachValid(each func(from, to uint64)) {
 	from := b.from
 	for _, bad := range b.bad {
 		if from < bad.First {

@@ -100,10 +100,10 @@ func (g *gate) acquire(ctx context.Context, a *account, n int64) error {
 func (g *gate) enter(a *account, n int64) *waiter {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.visited(a)
+	g.noteUse(a)
 	start := max(a.finish, g.now)
-	if g.fits(n) && g.within(a, n) && !g.overtakes(start) {
-		g.take(a, start, n)
+	if g.fits(n) && g.withinShare(a, n) && !g.earlierWaiter(start) {
+		g.grant(a, start, n)
 		return nil
 	}
 	w := &waiter{account: a, n: n, start: start}
@@ -118,8 +118,8 @@ func (g *gate) enter(a *account, n int64) *waiter {
 	return w
 }
 
-// overtakes reports whether a waiter within its share has an earlier start.
-func (g *gate) overtakes(start int64) bool {
+// earlierWaiter reports whether a waiter within its share has an earlier start.
+func (g *gate) earlierWaiter(start int64) bool {
 	w := g.next()
 	return w != nil && w.start < start
 }
@@ -146,15 +146,15 @@ func (g *gate) adjust(a *account, n int64) {
 	g.add(a, n)
 }
 
-// retake admits n again that was admitted and released before.
-func (g *gate) retake(a *account, n int64) {
+// reacquire admits n again that was admitted and released before.
+func (g *gate) reacquire(a *account, n int64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.add(a, n)
 }
 
 // release releases n of the admitted amount of a client.
-func (g *gate) release(a *account, n int64) { g.retake(a, -n) }
+func (g *gate) release(a *account, n int64) { g.reacquire(a, -n) }
 
 func (g *gate) add(a *account, n int64) {
 	g.inUse += n
@@ -172,7 +172,7 @@ func (g *gate) admit() {
 			return
 		}
 		g.remove(slices.Index(g.room, w))
-		g.take(w.account, w.start, w.n)
+		g.grant(w.account, w.start, w.n)
 		close(w.admitted)
 	}
 }
@@ -181,7 +181,7 @@ func (g *gate) admit() {
 func (g *gate) next() *waiter {
 	var best *waiter
 	for _, w := range g.room {
-		if g.within(w.account, w.n) && (best == nil || w.start <= best.start) {
+		if g.withinShare(w.account, w.n) && (best == nil || w.start <= best.start) {
 			best = w
 		}
 	}
@@ -195,7 +195,7 @@ func (g *gate) remove(i int) {
 	w.account.waiting -= w.n
 }
 
-func (g *gate) take(a *account, start, n int64) {
+func (g *gate) grant(a *account, start, n int64) {
 	g.now = max(g.now, start)
 	a.finish = max(a.finish, start+n)
 	a.inUse += n
@@ -204,7 +204,7 @@ func (g *gate) take(a *account, start, n int64) {
 
 func (g *gate) fits(n int64) bool { return g.limit == 0 || g.inUse+n <= g.limit }
 
-func (g *gate) within(a *account, n int64) bool {
+func (g *gate) withinShare(a *account, n int64) bool {
 	if g.limit == 0 || a.inUse <= 0 {
 		return true
 	}
@@ -215,7 +215,7 @@ func (g *gate) within(a *account, n int64) bool {
 	return a.inUse+n <= share
 }
 
-func (g *gate) visited(a *account) {
+func (g *gate) noteUse(a *account) {
 	if g.recent[0].account != a {
 		g.recent[1] = g.recent[0]
 	}

@@ -82,7 +82,7 @@ func TestGateOfMoreThanEverything(t *testing.T) {
 	requireState(t, &g, 0, 0)
 }
 
-func TestGateIsPutRight(t *testing.T) {
+func TestGateAdjusts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGate(10, 10)
 		require.NoError(t, g.acquire(context.Background(), new(account), 2))

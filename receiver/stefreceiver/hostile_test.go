@@ -204,7 +204,7 @@ func TestCapabilities(t *testing.T) {
 
 // A client that sends half a frame and then nothing does not hold a place, and
 // others are served. The bytes it holds are counted.
-func TestSlowClientHoldsNoPlace(t *testing.T) {
+func TestSlowClientReleasesPlace(t *testing.T) {
 	to, _, metrics, _ := everything()
 	r := startRig(t, testConfig(func(c *Config) { c.Admission = AdmissionConfig{RequestLimitMiB: 1} }), to)
 	good := chunksOf(t, []pmetric.Metrics{points(5)})

@@ -176,8 +176,8 @@ func TestCredit(t *testing.T) {
 	})
 }
 
-// TestDebtStays: a client does not clear its debt by opening another stream.
-func TestDebtStays(t *testing.T) {
+// TestDebtPersists: a client does not clear its debt by opening another stream.
+func TestDebtPersists(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := parties{of: map[string]*party{}}
 		_, leave := c.join(context.Background())

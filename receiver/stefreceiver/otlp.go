@@ -82,7 +82,7 @@ func (p *pipe[T]) export(ctx context.Context, request *otlpRequest) error {
 		return nil
 	}
 	ctx = p.start(p.obs.otlp, ctx)
-	err = p.give(ctx, batch)
+	err = p.deliver(ctx, batch)
 	p.end(p.obs.otlp, ctx, formatOTLP, items, err)
 	if err != nil {
 		return refusalOf(err, p.core.config.RetryAfter).status.Err()

@@ -54,9 +54,9 @@ func newObsReport(settings receiver.Settings, transport string, longLived bool) 
 	})
 }
 
-// give passes a batch to the pipeline. If the pipeline panics, the batch is lost
+// deliver passes a batch to the pipeline. If the pipeline panics, the batch is lost
 // and the Collector continues.
-func (p *pipe[T]) give(ctx context.Context, batch T) (err error) {
+func (p *pipe[T]) deliver(ctx context.Context, batch T) (err error) {
 	defer p.core.catch(p.meter, "pipeline", &err)
 	return p.consume(ctx, batch)
 }

@@ -76,7 +76,7 @@ func TestShutdownTellsIdleClientsToReconnect(t *testing.T) {
 	}
 }
 
-func TestShutdownAcknowledgesWhatIsConsumed(t *testing.T) {
+func TestShutdownAcknowledgesConsumedRecords(t *testing.T) {
 	busy, proceed := make(chan struct{}, 10), make(chan struct{})
 	r := startRig(t, testConfig(), sinks{metrics: acting(t, func(context.Context, pmetric.Metrics) error {
 		busy <- struct{}{}

@@ -140,7 +140,7 @@ func (s *stream[T]) decodeAll() (err error) {
 	if err := s.core.memory.wait(s.going); err != nil {
 		return err
 	}
-	if err := s.enterLane(s.party.credit.add(0, streamCost) < 0); err != nil {
+	if err := s.acquireSlot(s.party.credit.add(0, streamCost) < 0); err != nil {
 		return err
 	}
 	options := []stefpdata.DecoderOption{
@@ -156,11 +156,11 @@ func (s *stream[T]) decodeAll() (err error) {
 	}
 	s.reader = s.decoder.Reader
 	defer s.reader.Close()
-	s.leaveLane(s.lane, streamWork)
+	s.releaseSlot(s.lane, streamWork)
 	s.lane = false
 	stats := s.reader.Stats()
 	s.compressed = stats.Compression == stef.Zstd
-	s.keep(stats)
+	s.noteMemory(stats)
 	for s.failure.Load() == nil && !s.evicted.Load() {
 		if err := s.admit(); err != nil {
 			return err
@@ -175,8 +175,8 @@ func (s *stream[T]) decodeAll() (err error) {
 	return nil
 }
 
-// keep records the memory that the reader holds after a batch was decoded.
-func (s *stream[T]) keep(stats stef.ReaderStats) {
+// noteMemory records the memory that the reader holds after a batch was decoded.
+func (s *stream[T]) noteMemory(stats stef.ReaderStats) {
 	s.kept, s.mark = int64(stats.HeldBytes), s.source.delivered
 	s.core.memory.set(s.memory, s.kept)
 }
@@ -201,7 +201,7 @@ func (s *stream[T]) admit() error {
 	if err := s.core.memory.wait(s.going); err != nil {
 		return err
 	}
-	if err := s.price(plain, coded); err != nil {
+	if err := s.estimateCost(plain, coded); err != nil {
 		return err
 	}
 	// A stream that waits for a place holds only received bytes. So it acquires
@@ -234,11 +234,11 @@ func (s *stream[T]) admit() error {
 // its bytes arrive.
 const partialFrame = 4 * mib
 
-// price decides whether the next batch is expensive, and how large it may be. plain
+// estimateCost decides whether the next batch is expensive, and how large it may be. plain
 // and coded are the announced sizes of the frame that begins with it, or 0.
-func (s *stream[T]) price(plain, coded int64) error {
+func (s *stream[T]) estimateCost(plain, coded int64) error {
 	left := s.party.credit.balance() + creditPerByte*coded
-	if err := s.enterLane(left < plain); err != nil {
+	if err := s.acquireSlot(left < plain); err != nil {
 		return err
 	}
 	limit := int64(s.core.config.MaxBatchMiB) * mib
@@ -251,8 +251,8 @@ func (s *stream[T]) price(plain, coded int64) error {
 	return nil
 }
 
-// enterLane takes a lane if the stream is expensive and other clients are present.
-func (s *stream[T]) enterLane(expensive bool) (err error) {
+// acquireSlot takes a lane if the stream is expensive and other clients are present.
+func (s *stream[T]) acquireSlot(expensive bool) (err error) {
 	if !expensive {
 		s.core.lanes.cheap.Store(time.Now().UnixNano())
 		return nil
@@ -264,8 +264,8 @@ func (s *stream[T]) enterLane(expensive bool) (err error) {
 	return err
 }
 
-// leaveLane returns a lane if one is held.
-func (s *stream[T]) leaveLane(held bool, worked time.Duration) {
+// releaseSlot returns a lane if one is held.
+func (s *stream[T]) releaseSlot(held bool, worked time.Duration) {
 	if held {
 		s.core.lanes.leave(s.going, &s.party.lanes, worked)
 	}
@@ -301,7 +301,7 @@ func (s *stream[T]) resume() {
 		return // the next read returns the reason
 	}
 	s.decoding = true
-	s.core.admission.retake(&s.party.admission, s.held)
+	s.core.admission.reacquire(&s.party.admission, s.held)
 }
 
 // release releases the lane, the place and the bytes that are held to decode.
@@ -331,7 +331,7 @@ func (s *stream[T]) next() error {
 	}
 	s.account(&b, stats)
 	if b.from <= b.to {
-		s.hand(b)
+		s.dispatch(b)
 	} else {
 		s.settle(&b)
 	}
@@ -360,7 +360,7 @@ func (s *stream[T]) account(b *batch[T], stats stef.ReaderStats) {
 	s.transport.Decoded(stats.Records)
 	s.count(int64(stats.Records - s.records))
 	s.records, s.wire, s.plain, s.dict = stats.Records, stats.Bytes, stats.PlainBytes, int64(stats.DictBytes)
-	s.keep(stats)
+	s.noteMemory(stats)
 }
 
 // count records a change in the number of unsettled records. It is safe for

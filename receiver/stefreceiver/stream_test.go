@@ -102,7 +102,7 @@ func TestExactBadRanges(t *testing.T) {
 	}
 }
 
-func TestTemporaryErrorEndsTheStreamAfterWhatWasAccepted(t *testing.T) {
+func TestTemporaryErrorEndsTheStreamAfterAcceptedRecords(t *testing.T) {
 	f := func(name string, consumers int, err error, delay time.Duration) {
 		t.Run(name, func(t *testing.T) {
 			var seen sync.Map

@@ -56,8 +56,8 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// DefaultFrameText is the default of WithFrameText.
-const DefaultFrameText = 64 << 20
+// DefaultFrameTextBytes is the default of WithFrameTextBytes.
+const DefaultFrameTextBytes = 64 << 20
 
 // Option changes how Stream works.
 type Option func(*config)
@@ -68,10 +68,10 @@ type config struct {
 	notes     func(path string) string
 }
 
-// WithAssumedWire sets the schema that is assumed for streams that do not record a
+// WithAssumedSchema sets the schema that is assumed for streams that do not record a
 // wire schema. The default is all fields of the root.
-func WithAssumedWire(w schema.WireSchema) Option {
-	return WithReaderOptions(dynamic.WithAssumedWire(w))
+func WithAssumedSchema(w schema.WireSchema) Option {
+	return WithReaderOptions(dynamic.WithAssumedSchema(w))
 }
 
 // WithReaderOptions passes options to the reader of the stream, such as limits.
@@ -79,10 +79,10 @@ func WithReaderOptions(options ...dynamic.ReaderOption) Option {
 	return func(c *config) { c.reader = append(c.reader, options...) }
 }
 
-// WithFrameText limits the text about the columns of one frame, which is held in
+// WithFrameTextBytes limits the text about the columns of one frame, which is held in
 // memory, to about n bytes. Values beyond it are counted but not shown. The default
-// is DefaultFrameText, enough for some 800,000 values a frame.
-func WithFrameText(n int) Option {
+// is DefaultFrameTextBytes, enough for some 800,000 values a frame.
+func WithFrameTextBytes(n int) Option {
 	return func(c *config) { c.frameText = n }
 }
 
@@ -97,7 +97,7 @@ func WithColumnNotes(f func(path string) string) Option {
 // and the bytes that contain it. It then returns the error of the reader, of type
 // *dynamic.Error. If w fails, Stream returns that error.
 func Stream(w io.Writer, r io.Reader, root *schema.Struct, opts ...Option) error {
-	c := config{frameText: DefaultFrameText}
+	c := config{frameText: DefaultFrameTextBytes}
 	for _, opt := range opts {
 		opt(&c)
 	}

@@ -50,7 +50,7 @@ func stream(tb testing.TB, opts ...dynamic.WriterOption) []byte {
 	tb.Helper()
 	root := rootOf(tb, readings)
 	var out bytes.Buffer
-	opts = append(opts, dynamic.WithRecordedWire(), dynamic.WithUserData(map[string]string{"origin": "lab"}))
+	opts = append(opts, dynamic.WithSchemaHeader(), dynamic.WithUserData(map[string]string{"origin": "lab"}))
 	w, err := dynamic.NewWriter(&out, root, opts...)
 	require.NoError(tb, err)
 	rec := dynamic.NewStruct(root)
@@ -199,7 +199,7 @@ func TestWhole(t *testing.T) {
 	}
 	f(stream(t))
 	f(stream(t, dynamic.WithRestart(dynamic.RestartAll)))
-	text := f(stream(t, dynamic.WithCompression(dynamic.CompressionZstd)))
+	text := f(stream(t, dynamic.WithCompression(dynamic.Zstd)))
 	require.Equal(t, 3, strings.Count(text, "# decompressed payload"))
 	require.Equal(t, 3, strings.Count(text, "# compressed content"))
 	require.Equal(t, 3, strings.Count(text, "\n     +0: "))
@@ -208,7 +208,7 @@ func TestWhole(t *testing.T) {
 // TestDamaged cuts a stream off everywhere and flips its bits.
 func TestDamaged(t *testing.T) {
 	for _, opt := range []dynamic.WriterOption{
-		dynamic.WithCompression(dynamic.CompressionNone), dynamic.WithCompression(dynamic.CompressionZstd),
+		dynamic.WithCompression(dynamic.None), dynamic.WithCompression(dynamic.Zstd),
 	} {
 		whole := stream(t, opt)
 		last := ""
@@ -286,11 +286,11 @@ func TestOptions(t *testing.T) {
 	// Fields that are assumed.
 	root := rootOf(t, "package p struct R root { A bool B bool }")
 	var b, out bytes.Buffer
-	w, err := dynamic.NewWriter(&b, root, dynamic.WithWire(schema.WireSchema{1}))
+	w, err := dynamic.NewWriter(&b, root, dynamic.WithSchema(schema.WireSchema{1}))
 	require.NoError(t, err)
 	require.NoError(t, w.Write(dynamic.NewStruct(root)))
 	require.NoError(t, w.Close())
-	require.NoError(t, annotate.Stream(&out, bytes.NewReader(b.Bytes()), root, annotate.WithAssumedWire(schema.WireSchema{1})))
+	require.NoError(t, annotate.Stream(&out, bytes.NewReader(b.Bytes()), root, annotate.WithAssumedSchema(schema.WireSchema{1})))
 	require.Contains(t, spaces.ReplaceAllString(out.String(), " "), " 0 # r1: nothing modified\n")
 	require.ErrorIs(t, annotate.Stream(io.Discard, bytes.NewReader(b.Bytes()), root), dynamic.ErrCorrupt)
 }
@@ -310,7 +310,7 @@ func TestFrameText(t *testing.T) {
 	f := func(limit int, shown, hidden int) {
 		t.Helper()
 		var out strings.Builder
-		require.NoError(t, annotate.Stream(&out, &b, root, annotate.WithFrameText(limit)))
+		require.NoError(t, annotate.Stream(&out, &b, root, annotate.WithFrameTextBytes(limit)))
 		require.Equal(t, shown, strings.Count(out.String(), "# r"))
 		require.Equal(t, hidden, strings.Count(out.String(), "values are not shown"))
 	}

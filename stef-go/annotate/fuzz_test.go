@@ -18,7 +18,7 @@ import (
 func FuzzStream(f *testing.F) {
 	f.Add(stream(f))
 	f.Add(stream(f, dynamic.WithRestart(dynamic.RestartAll)))
-	f.Add(stream(f, dynamic.WithCompression(dynamic.CompressionZstd)))
+	f.Add(stream(f, dynamic.WithCompression(dynamic.Zstd)))
 	root := rootOf(f, readings)
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var out bytes.Buffer

@@ -180,7 +180,7 @@ const maxRefBytes = 2
 // encode is EncodeRef for a text without a valid reference.
 func (e *StringDictEncoder) encode(v string) Ref {
 	if len(v) <= ShortText || len(v) > maxRecent {
-		return e.look(v)
+		return e.lookup(v)
 	}
 	if e.recent == nil {
 		e.recent = new([recentTexts]Text)
@@ -190,13 +190,13 @@ func (e *StringDictEncoder) encode(v string) Ref {
 		e.Uvarint(uint64(last.Ref&(1<<refBits-1))<<1 | 1)
 		return last.Ref
 	}
-	ref := e.look(v)
+	ref := e.lookup(v)
 	*last = Text{v, ref}
 	return ref
 }
 
-// look is encode without the remembered long texts. It does not keep v.
-func (e *StringDictEncoder) look(v string) Ref {
+// lookup is encode without the remembered long texts. It does not keep v.
+func (e *StringDictEncoder) lookup(v string) Ref {
 	if len(v) < MinEntry {
 		e.direct(v)
 		return 0

@@ -68,7 +68,7 @@ func TestEntriesShareMemory(t *testing.T) {
 
 // A column remembers long texts until its dictionary restarts, and distinguishes
 // texts of equal length.
-func TestLongTextsThatReturn(t *testing.T) {
+func TestRepeatedLongTexts(t *testing.T) {
 	var usage codec.Usage
 	var dict codec.StringDict
 	dict.Init(&usage)

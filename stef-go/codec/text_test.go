@@ -308,9 +308,9 @@ func TestDictRestart(t *testing.T) {
 	d.requireNext(t, 0, "cd")
 }
 
-// TestDictKeepsWhatOthersRepeat: another writer may send text in full that is
+// TestDictKeepsSharedEntries: another writer may send text in full that is
 // already in the dictionary; that adds one more entry.
-func TestDictKeepsWhatOthersRepeat(t *testing.T) {
+func TestDictKeepsSharedEntries(t *testing.T) {
 	d := newDictDecoders(1 << 20)
 	d.open(0, unhex(t, "04 61 62 04 61 62 04 63 64 05"))
 	for _, v := range []string{"ab", "ab", "cd", "cd"} {

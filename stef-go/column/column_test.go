@@ -185,7 +185,7 @@ func TestSizeTable(t *testing.T) {
 	f("0101 1 00100100 1 1", "Reeee", "R", "", "", "", "", "eeee")
 }
 
-func TestAppendKeepsWhatIsThere(t *testing.T) {
+func TestAppendPreservesPrefix(t *testing.T) {
 	tree, _ := writeTree("R")
 	out, size := tree.AppendSizes([]byte("before"))
 	require.Equal(t, "before\x01\x5e", string(out))

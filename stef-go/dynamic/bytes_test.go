@@ -41,7 +41,7 @@ func TestBytesPrimitives(t *testing.T) {
 		00 2d  04  07 26 26 77 52 75 52 57
 		7f b5 59 4b 00 20 | 04 61 62 02 63 01 | 04 78 79 | 14 00 00 | 01 | c4 57 ff c2 67 ff c0 |
 		80 | 0e | 04 7a 7a 02 71 | c4 4f fa`, false,
-		[]dynamic.WriterOption{dynamic.WithRecordedWire(), dynamic.WithUserData(map[string]string{"k": "vv"})},
+		[]dynamic.WriterOption{dynamic.WithSchemaHeader(), dynamic.WithUserData(map[string]string{"k": "vv"})},
 		fields{"Name": "ab", "Tag": "xy", "U": 10, "I": -1, "F": 1.5, "B": true, "Opt": 7, "Raw": "zz"},
 		fields{"Name": "c", "U": 20, "F": 2.5, "Opt": nil, "OptF": 0.25},
 		fields{"Name": "ab", "U": 30, "B": false, "Raw": "q"},
@@ -198,7 +198,7 @@ func TestBytesZstd(t *testing.T) {
 		root := rootOf(t, primitives)
 		recs := records(root, fields{"Tag": "hello0"}, fields{"Tag": "hello1", "U": 1})
 		requireRecords(t, root, recs, read(t, root, unhex(t, stream)))
-		have := write(t, root, recs, true, dynamic.WithCompression(dynamic.CompressionZstd), dynamic.WithRestart(flags))
+		have := write(t, root, recs, true, dynamic.WithCompression(dynamic.Zstd), dynamic.WithRestart(flags))
 		require.Equal(t, dump(unhex(t, stream)), dump(have))
 	}
 	f(0, `53 54 45 46 02 00 01
@@ -265,7 +265,7 @@ func TestBytesMetrics(t *testing.T) {
 		fb 00 | 82 80 | 06 63 70 75 | 02 31 | a0 | 03 | 08 68 6f 73 74 | 10 | 04 68 31 | 84 | 04 73 63 |
 		03 02 | 08 63 6f 72 65 | 33 | 02 00 | 64 | d0 0f | 48 | c4 47 ff 60 10`)
 	requireRecords(t, root, recs, read(t, root, stream))
-	have := write(t, root, recs, false, dynamic.WithWire(published["metrics"]), dynamic.WithRecordedWire())
+	have := write(t, root, recs, false, dynamic.WithSchema(published["metrics"]), dynamic.WithSchemaHeader())
 	require.Equal(t, dump(stream), dump(have))
 }
 
@@ -275,7 +275,7 @@ func TestBytesOlderSchema(t *testing.T) {
 		root := rootOf(t, primitives)
 		wire := schema.WireSchema{kept}
 		recs := records(root, fields{"Name": "ab", "U": 3, "F": 1, "OptF": 5, "Raw": "rr"})
-		have := write(t, root, recs, false, dynamic.WithWire(wire), dynamic.WithRecordedWire())
+		have := write(t, root, recs, false, dynamic.WithSchema(wire), dynamic.WithSchemaHeader())
 		require.Equal(t, dump(unhex(t, stream)), dump(have))
 		requireRecords(t, root, records(root, change), read(t, root, have))
 	}
@@ -315,7 +315,7 @@ func TestBytesWidths(t *testing.T) {
 		oneof Seven { A bool B bool C bool D bool E bool F bool G bool }`, `
 		53 54 45 46 02 00 00 | 00 09 07 06 06 00 00 01 03 07 00 |
 		00 10 01 06 5d 55 75 5f d5 60 f0 40 80 60 80 70 80 70`, false,
-		[]dynamic.WriterOption{dynamic.WithRecordedWire()},
+		[]dynamic.WriterOption{dynamic.WithSchemaHeader()},
 		fields{"O1": one{"A", true}, "O3": one{"C", true}, "O7": one{"G", true}, "ES": list{fields{}, fields{}, fields{}}},
 	)
 }

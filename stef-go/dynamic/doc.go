@@ -41,6 +41,6 @@
 // A Reader refuses with ErrLimit everything that exceeds the limits of the format,
 // such as 1023 pairs in a multimap and 256 bytes in a key or value of the user data.
 // It also refuses what would need memory out of proportion: see WithMaxRecordBytes,
-// WithMaxDictBytes, WithMaxDepth and MaxZstdWindow. A Writer refuses to write what a
+// WithMaxDictBytes, WithMaxDepth and MaxWindowBytes. A Writer refuses to write what a
 // Reader would refuse to read by default.
 package dynamic

@@ -103,7 +103,7 @@ func readFrameHeader(src *source, c Compression, trace *tracer) (Frame, error) {
 		return f, err
 	}
 	f.CompressedSize = f.UncompressedSize
-	if c == CompressionZstd {
+	if c == Zstd {
 		if f.CompressedSize, err = readFrameSize(src, "compressed size", trace); err != nil {
 			return f, err
 		}
@@ -128,7 +128,7 @@ func readFrameSize(src *source, what string, trace *tracer) (int, error) {
 
 func appendFrameHeader(dst []byte, f Frame, c Compression) []byte {
 	dst = binary.AppendUvarint(append(dst, byte(f.Flags)), uint64(f.UncompressedSize))
-	if c == CompressionZstd {
+	if c == Zstd {
 		dst = binary.AppendUvarint(dst, uint64(f.CompressedSize))
 	}
 	return dst

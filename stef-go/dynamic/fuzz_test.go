@@ -31,10 +31,10 @@ func FuzzReader(f *testing.F) {
 		root := otelRoot(f, name)
 		roots = append(roots, root)
 		f.Add(uint8(i), otelStream(f, root, 1))
-		f.Add(uint8(i), otelStream(f, root, 2, dynamic.WithRecordedWire(), dynamic.WithFrameBytes(400),
+		f.Add(uint8(i), otelStream(f, root, 2, dynamic.WithSchemaHeader(), dynamic.WithFrameBytes(400),
 			dynamic.WithRestart(dynamic.RestartAll)))
 		f.Add(uint8(i), otelStream(f, root, 3, dynamic.WithDictBytes(300)))
-		f.Add(uint8(i), otelStream(f, root, 4, dynamic.WithCompression(dynamic.CompressionZstd), dynamic.WithFrameBytes(400)))
+		f.Add(uint8(i), otelStream(f, root, 4, dynamic.WithCompression(dynamic.Zstd), dynamic.WithFrameBytes(400)))
 	}
 	f.Fuzz(func(t *testing.T, which uint8, stream []byte) {
 		root := roots[int(which)%len(roots)]
@@ -65,8 +65,8 @@ func TestOtelRoots(t *testing.T) {
 		if wire := published[name]; wire != nil {
 			kept, err := schema.Keep(root, wire)
 			require.NoError(t, err)
-			stream := write(t, root, recs, false, dynamic.WithWire(wire))
-			have := read(t, root, stream, dynamic.WithAssumedWire(wire))
+			stream := write(t, root, recs, false, dynamic.WithSchema(wire))
+			have := read(t, root, stream, dynamic.WithAssumedSchema(wire))
 			require.Equal(t, jsonOf(t, root, kept, recs), jsonOf(t, root, kept, have))
 		}
 	}

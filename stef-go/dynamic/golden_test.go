@@ -100,7 +100,7 @@ func sidecar(t *testing.T, path string) []byte {
 // openVector reads a stream of the reference as records of our schema, of
 // which the published schema is the beginning.
 func openVector(src io.Reader, root *schema.Struct, name string, opts ...dynamic.ReaderOption) (*dynamic.Reader, error) {
-	return dynamic.NewReader(src, root, append(opts, dynamic.WithAssumedWire(published[name]))...)
+	return dynamic.NewReader(src, root, append(opts, dynamic.WithAssumedSchema(published[name]))...)
 }
 
 func TestEdgeVectors(t *testing.T) {

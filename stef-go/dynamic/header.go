@@ -25,13 +25,13 @@ type Compression uint8
 
 // The compressions of the format.
 const (
-	CompressionNone Compression = 0
-	CompressionZstd Compression = 1
+	None Compression = 0
+	Zstd Compression = 1
 )
 
 // String returns "none" or "zstd".
 func (c Compression) String() string {
-	if c == CompressionZstd {
+	if c == Zstd {
 		return "zstd"
 	}
 	return "none"
@@ -84,7 +84,7 @@ func readFixedHeader(src *source, trace *tracer) (Compression, error) {
 	}
 	trace.field(1, "version", uint64(content[0]&0x0f))
 	compression := Compression(content[1] & 3)
-	if compression > CompressionZstd {
+	if compression > Zstd {
 		return 0, fault(ErrVersion, "unknown compression %d", compression)
 	}
 	trace.field(1, "compression", compression)

@@ -39,9 +39,9 @@ type readerConfig struct {
 	trace     func(*Event)
 }
 
-// WithAssumedWire sets the schema that is assumed for streams that do not record a
+// WithAssumedSchema sets the schema that is assumed for streams that do not record a
 // wire schema. The default is all fields of the schema.
-func WithAssumedWire(w schema.WireSchema) ReaderOption {
+func WithAssumedSchema(w schema.WireSchema) ReaderOption {
 	return func(c *readerConfig) error {
 		c.wire = w
 		return nil
@@ -120,7 +120,7 @@ type writerConfig struct {
 func WithCompression(c Compression) WriterOption {
 	return func(cfg *writerConfig) error {
 		cfg.compression = c
-		if c > CompressionZstd {
+		if c > Zstd {
 			return fault(ErrVersion, "unknown compression %d", c)
 		}
 		return nil
@@ -138,33 +138,33 @@ func WithZstdLevel(level int) WriterOption {
 	}
 }
 
-// WithZstdWindow sets the zstd window in bytes, a power of two up to
-// MaxZstdWindow. 0 is the window of the level.
-func WithZstdWindow(n int) WriterOption {
+// WithWindowBytes sets the zstd window in bytes, a power of two up to
+// MaxWindowBytes. 0 is the window of the level.
+func WithWindowBytes(n int) WriterOption {
 	return func(cfg *writerConfig) error {
 		cfg.window = n
-		if n < 0 || n > MaxZstdWindow {
-			return fault(ErrLimit, "zstd window of %d bytes, the limit is %d", n, MaxZstdWindow)
+		if n < 0 || n > MaxWindowBytes {
+			return fault(ErrLimit, "zstd window of %d bytes, the limit is %d", n, MaxWindowBytes)
 		}
 		return nil
 	}
 }
 
-// WithWire makes the Writer write only the fields of w. Choices that are not in w
+// WithSchema makes the Writer write only the fields of w. Choices that are not in w
 // become none. By default all fields are written.
 //
 // spec: #evolution
-func WithWire(w schema.WireSchema) WriterOption {
+func WithSchema(w schema.WireSchema) WriterOption {
 	return func(cfg *writerConfig) error {
 		cfg.wire = w
 		return nil
 	}
 }
 
-// WithRecordedWire makes the Writer record its wire schema in the stream. A reader
+// WithSchemaHeader makes the Writer record its wire schema in the stream. A reader
 // needs it unless it knows the wire schema otherwise, or its own schema has exactly
 // the fields that are written.
-func WithRecordedWire() WriterOption {
+func WithSchemaHeader() WriterOption {
 	return func(cfg *writerConfig) error {
 		cfg.recordWire = true
 		return nil

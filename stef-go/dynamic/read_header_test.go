@@ -33,6 +33,6 @@ func TestReadHeader(t *testing.T) {
 		}
 	}
 	f(nil)
-	f(schema.WireSchema{2}, dynamic.WithRecordedWire())
-	f(schema.WireSchema{2}, dynamic.WithRecordedWire(), dynamic.WithCompression(dynamic.CompressionZstd))
+	f(schema.WireSchema{2}, dynamic.WithSchemaHeader())
+	f(schema.WireSchema{2}, dynamic.WithSchemaHeader(), dynamic.WithCompression(dynamic.Zstd))
 }

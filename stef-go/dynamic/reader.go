@@ -83,7 +83,7 @@ func (r *Reader) readHeaders() (offset int64, err error) {
 		return 0, err
 	}
 	r.trace.inFrame(0)
-	if r.header.Compression == CompressionZstd {
+	if r.header.Compression == Zstd {
 		r.zstd = &inflater{}
 	}
 	offset = r.src.offset

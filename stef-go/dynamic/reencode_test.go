@@ -100,10 +100,10 @@ func reencode(t *testing.T, v vector, stream []byte) []byte {
 	h := src.Header()
 	opts := []dynamic.WriterOption{
 		dynamic.WithCompression(h.Compression), dynamic.WithUserData(h.UserData), dynamic.WithRestart(flags),
-		dynamic.WithFrameBytes(32 << 20), dynamic.WithDictBytes(32 << 20), dynamic.WithWire(published[v.Root]),
+		dynamic.WithFrameBytes(32 << 20), dynamic.WithDictBytes(32 << 20), dynamic.WithSchema(published[v.Root]),
 	}
 	if h.Wire != nil {
-		opts = append(opts, dynamic.WithWire(h.Wire), dynamic.WithRecordedWire())
+		opts = append(opts, dynamic.WithSchema(h.Wire), dynamic.WithSchemaHeader())
 	}
 	var out bytes.Buffer
 	w, err := dynamic.NewWriter(&out, root, opts...)

@@ -45,16 +45,16 @@ func roundTrip(t *testing.T, seed uint64) {
 		var err error
 		kept, err = schema.Keep(root, wire)
 		require.NoError(t, err)
-		opts = append(opts, dynamic.WithWire(wire))
+		opts = append(opts, dynamic.WithSchema(wire))
 		if r.chance(50) {
-			opts = append(opts, dynamic.WithRecordedWire())
+			opts = append(opts, dynamic.WithSchemaHeader())
 		} else {
-			readOpts = append(readOpts, dynamic.WithAssumedWire(wire))
+			readOpts = append(readOpts, dynamic.WithAssumedSchema(wire))
 		}
 	}
 	if r.chance(30) {
-		opts = append(opts, dynamic.WithCompression(dynamic.CompressionZstd), dynamic.WithZstdLevel(r.IntN(10)),
-			dynamic.WithZstdWindow(1<<(10+r.IntN(8))))
+		opts = append(opts, dynamic.WithCompression(dynamic.Zstd), dynamic.WithZstdLevel(r.IntN(10)),
+			dynamic.WithWindowBytes(1<<(10+r.IntN(8))))
 	}
 	flags := dynamic.Flags(r.IntN(int(dynamic.RestartAll) + 1))
 	opts = append(opts, dynamic.WithRestart(flags))
@@ -100,7 +100,7 @@ func TestSelfContained(t *testing.T) {
 		opts := []dynamic.WriterOption{dynamic.WithRestart(dynamic.RestartAll), dynamic.WithFrameBytes(40)}
 		switch r.IntN(3) {
 		case 0:
-			opts = append(opts, dynamic.WithCompression(dynamic.CompressionZstd))
+			opts = append(opts, dynamic.WithCompression(dynamic.Zstd))
 		case 1:
 			// Without compression there is none to restart.
 			opts = append(opts, dynamic.WithRestart(dynamic.RestartDictionaries|dynamic.RestartCodecs))
@@ -137,11 +137,11 @@ func TestOlderReader(t *testing.T) {
 	newer := rootOf(t, `struct Rec root { A uint64  S Sub  V Value  B string  C Sub optional }
 		struct Sub { X string  Y uint64 }  oneof Value { I int64  T string }`)
 	recs := records(older, fields{"A": 1, "S": fields{"X": "x"}, "V": one{"I", 5}})
-	stream := write(t, older, recs, false, dynamic.WithRecordedWire())
+	stream := write(t, older, recs, false, dynamic.WithSchemaHeader())
 	want := records(newer, fields{"A": 1, "S": fields{"X": "x"}, "V": one{"I", 5}})
 	requireRecords(t, newer, want, read(t, newer, stream))
 
-	stream = write(t, newer, want, false, dynamic.WithRecordedWire())
+	stream = write(t, newer, want, false, dynamic.WithSchemaHeader())
 	_, err := dynamic.NewReader(bytes.NewReader(stream), older)
 	require.ErrorIs(t, err, dynamic.ErrSchema)
 }

@@ -31,7 +31,7 @@ func someStream(tb testing.TB, opts ...dynamic.WriterOption) (*schema.Struct, []
 }
 
 func bothCompressions(t *testing.T, f func(t *testing.T, opt dynamic.WriterOption)) {
-	for _, c := range []dynamic.Compression{dynamic.CompressionNone, dynamic.CompressionZstd} {
+	for _, c := range []dynamic.Compression{dynamic.None, dynamic.Zstd} {
 		t.Run(c.String(), func(t *testing.T) { f(t, dynamic.WithCompression(c)) })
 	}
 }
@@ -154,7 +154,7 @@ func TestErrorPlace(t *testing.T) {
 }
 
 func TestFrameFacts(t *testing.T) {
-	root, _, stream := someStream(t, dynamic.WithRestart(dynamic.RestartCodecs), dynamic.WithRecordedWire())
+	root, _, stream := someStream(t, dynamic.WithRestart(dynamic.RestartCodecs), dynamic.WithSchemaHeader())
 	list := frames(t, root, stream)
 	require.Len(t, list, 5)
 	offset := list[0].Offset

@@ -97,10 +97,10 @@ func TestTraceCovers(t *testing.T) {
 		root := r.root()
 		var opts []dynamic.WriterOption
 		if r.chance(30) {
-			opts = append(opts, dynamic.WithCompression(dynamic.CompressionZstd))
+			opts = append(opts, dynamic.WithCompression(dynamic.Zstd))
 		}
 		if r.chance(30) {
-			opts = append(opts, dynamic.WithRecordedWire(), dynamic.WithUserData(map[string]string{"key": "value", "": ""}))
+			opts = append(opts, dynamic.WithSchemaHeader(), dynamic.WithUserData(map[string]string{"key": "value", "": ""}))
 		}
 		if r.chance(30) {
 			opts = append(opts, dynamic.WithFrameBytes(50), dynamic.WithRestart(dynamic.Flags(r.IntN(8))))
@@ -113,7 +113,7 @@ func TestTraceCovers(t *testing.T) {
 		}
 		stream, err := os.ReadFile(teltest.Golden(t, "edge", v.File))
 		require.NoError(t, err)
-		f(stream, otelRoot(t, v.Root), dynamic.WithAssumedWire(published[v.Root]))
+		f(stream, otelRoot(t, v.Root), dynamic.WithAssumedSchema(published[v.Root]))
 	}
 }
 
@@ -134,7 +134,7 @@ func TestTraceOfDamage(t *testing.T) {
 		}
 	}
 	bothCompressions(t, func(t *testing.T, opt dynamic.WriterOption) {
-		root, _, stream := someStream(t, opt, dynamic.WithRecordedWire())
+		root, _, stream := someStream(t, opt, dynamic.WithSchemaHeader())
 		for n := range stream {
 			f(stream[:n], root, true)
 		}

@@ -72,8 +72,8 @@ func TestCloneSharesNothing(t *testing.T) {
 	require.Equal(t, "ab", string(b))
 }
 
-// TestRecordsStay keeps all records of a stream and looks at them at its end.
-func TestRecordsStay(t *testing.T) {
+// TestRecordsAreRetained keeps all records of a stream and looks at them at its end.
+func TestRecordsAreRetained(t *testing.T) {
 	for seed := range uint64(50) {
 		r := newRandom(seed)
 		root := r.root()

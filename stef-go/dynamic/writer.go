@@ -80,7 +80,7 @@ func (w *Writer) writeHeaders(wire schema.WireSchema) error {
 	if len(content) > maxVarHeader {
 		return fault(ErrLimit, "%d bytes of variable header, the limit is %d", len(content), maxVarHeader)
 	}
-	if w.cfg.compression == CompressionZstd {
+	if w.cfg.compression == Zstd {
 		if w.zstd, err = newDeflater(w.cfg.level, w.cfg.window); err != nil {
 			return fault(ErrLimit, "%v", err)
 		}

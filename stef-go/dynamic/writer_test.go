@@ -115,7 +115,7 @@ func TestManyChoices(t *testing.T) {
 	}
 	root := rootOf(t, text+" }")
 	recs := records(root, fields{"O": one{"C0", true}}, fields{"O": one{"C254", true}}, fields{"O": one{"C127", false}})
-	stream := write(t, root, recs, false, dynamic.WithRecordedWire())
+	stream := write(t, root, recs, false, dynamic.WithSchemaHeader())
 	requireRecords(t, root, recs, read(t, root, stream))
 	require.Equal(t, 4, frames(t, root, stream)[0].Columns[1].Size)
 }
@@ -184,9 +184,9 @@ func TestOptions(t *testing.T) {
 	f(dynamic.ErrVersion, dynamic.WithCompression(2))
 	f(dynamic.ErrLimit, dynamic.WithZstdLevel(-1))
 	f(dynamic.ErrLimit, dynamic.WithZstdLevel(23))
-	f(dynamic.ErrLimit, dynamic.WithZstdWindow(2*dynamic.MaxZstdWindow))
-	f(dynamic.ErrLimit, dynamic.WithZstdWindow(1000), dynamic.WithCompression(dynamic.CompressionZstd))
-	f(dynamic.ErrSchema, dynamic.WithWire(schema.WireSchema{2}))
+	f(dynamic.ErrLimit, dynamic.WithWindowBytes(2*dynamic.MaxWindowBytes))
+	f(dynamic.ErrLimit, dynamic.WithWindowBytes(1000), dynamic.WithCompression(dynamic.Zstd))
+	f(dynamic.ErrSchema, dynamic.WithSchema(schema.WireSchema{2}))
 	f(dynamic.ErrLimit, dynamic.WithRestart(8))
 	f(nil, dynamic.WithFrameBytes(0), dynamic.WithDictBytes(0))
 	f(dynamic.ErrLimit, dynamic.WithFrameBytes(-1))
@@ -201,5 +201,5 @@ func TestOptions(t *testing.T) {
 	g(nil)
 	g(dynamic.ErrLimit, dynamic.WithMaxRecordBytes(0))
 	g(dynamic.ErrLimit, dynamic.WithMaxDictBytes(-1))
-	g(dynamic.ErrSchema, dynamic.WithAssumedWire(schema.WireSchema{2}))
+	g(dynamic.ErrSchema, dynamic.WithAssumedSchema(schema.WireSchema{2}))
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// MaxZstdWindow is the maximum zstd window of a stream that a Reader accepts, which
+// MaxWindowBytes is the maximum zstd window of a stream that a Reader accepts, which
 // bounds its memory.
-const MaxZstdWindow = 8 << 20
+const MaxWindowBytes = 8 << 20
 
 // maxCarry limits the compressed bytes of a frame after its last content, such as an
 // empty block or the end of a zstd frame.
@@ -99,7 +99,7 @@ func (z *inflater) restart() error {
 		return z.dec.Reset(&z.in)
 	}
 	dec, err := zstd.NewReader(&z.in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
-		zstd.WithDecoderMaxWindow(MaxZstdWindow))
+		zstd.WithDecoderMaxWindow(MaxWindowBytes))
 	z.dec = dec
 	return err
 }

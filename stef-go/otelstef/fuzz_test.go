@@ -73,7 +73,7 @@ func readGenerated(root *steftest.Root, stream []byte) (recs []*dynamic.Struct, 
 }
 
 func readDynamic(root *steftest.Root, stream []byte) (recs []*dynamic.Struct, err error) {
-	d, err := dynamic.NewReader(bytes.NewReader(stream), root.Schema, dynamic.WithAssumedWire(root.Base),
+	d, err := dynamic.NewReader(bytes.NewReader(stream), root.Schema, dynamic.WithAssumedSchema(root.Base),
 		dynamic.WithMaxDictBytes(1<<20), dynamic.WithMaxRecordBytes(4<<20))
 	if err != nil {
 		return nil, err

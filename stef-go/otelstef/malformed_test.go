@@ -84,7 +84,7 @@ func requireSameRecords(t *testing.T, root *steftest.Root, stream []byte, record
 		require.Zero(t, records)
 		return
 	}
-	d, err := dynamic.NewReader(bytes.NewReader(stream), root.Schema, dynamic.WithAssumedWire(root.Base))
+	d, err := dynamic.NewReader(bytes.NewReader(stream), root.Schema, dynamic.WithAssumedSchema(root.Base))
 	require.NoError(t, err)
 	kept, err := schema.Keep(root.Schema, r.Schema())
 	require.NoError(t, err)

@@ -97,7 +97,7 @@ func (c *checker) message(s *shape, b []byte, at, depth int) bool {
 			c.unknown++
 		default:
 			var from int
-			from, at = run(b, at)
+			from, at = bytesAt(b, at)
 			if act != actBytes && uint(at) <= uint(len(b)) && !c.content(s.subs[number], act, b[:at], from, depth) {
 				c.path = append(c.path, s.names[number])
 				return false

@@ -28,9 +28,9 @@ type encoder struct {
 	touched   byte // sum of the bytes that were read only to fill the cache
 }
 
-// touch reads one byte of each cache line of x, to load x into the cache before it is
+// prefetch reads one byte of each cache line of x, to load x into the cache before it is
 // parsed. Without it, parsing waits for memory at each item.
-func (e *encoder) touch(x extent) {
+func (e *encoder) prefetch(x extent) {
 	if x.to-x.from > maxTouched || x.to <= e.touchedTo {
 		return
 	}
@@ -64,7 +64,7 @@ func (e *encoder) start(b []byte) error {
 		if tag, at = firmTag(b, at); at >= 0 {
 			switch {
 			case tag == tagResources:
-				_, at = run(b, at)
+				_, at = bytesAt(b, at)
 			case tag>>3 == tagResources>>3:
 				at = -1
 			default:
@@ -80,7 +80,7 @@ func (e *encoder) start(b []byte) error {
 	if e.resources.full() || e.scopes.full() {
 		e.resources.empty()
 		e.scopes.empty()
-		e.texts.forget()
+		e.texts.reset()
 	}
 	return nil
 }
@@ -111,7 +111,7 @@ func (e *encoder) each(x extent, want uint64, f func(i int, sub extent) error) e
 			at = skip(b, start, tag)
 			continue
 		}
-		sub := stretch(b, start)
+		sub := extentAt(b, start)
 		at = sub.to
 		if err := f(i, sub); err != nil {
 			return err
@@ -132,7 +132,7 @@ type home struct {
 // the Resource or InstrumentationScope, and the schema URL. A message in several
 // pieces has the same identity as the merged message.
 func (e *encoder) identify(x extent) (h home, err error) {
-	e.touch(x)
+	e.prefetch(x)
 	b := e.b[:x.to]
 	e.key = e.key[:0]
 	var url extent
@@ -144,13 +144,13 @@ func (e *encoder) identify(x extent) (h home, err error) {
 			switch {
 			case tag == tagItems:
 				h.items++
-				_, at = run(b, at)
+				_, at = bytesAt(b, at)
 			case tag == tagContainer:
-				if from, at = run(b, at); at >= 0 {
+				if from, at = bytesAt(b, at); at >= 0 {
 					e.key = append(e.key, b[from:at]...)
 				}
 			case tag == tagSchemaURL:
-				from, at = run(b, at)
+				from, at = bytesAt(b, at)
 				url = extent{from, at}
 			case tag>>3 <= tagSchemaURL>>3:
 				at = -1
@@ -243,7 +243,7 @@ func (e *encoder) fillResource(v *otelstef.Resource, x, url extent) error {
 // collect appends the extent of the message whose length is at b[at:] to the list. It
 // returns the offset behind it.
 func collect(list *[]extent, b []byte, at int) int {
-	from, to := run(b, at)
+	from, to := bytesAt(b, at)
 	*list = append(*list, extent{from, to})
 	return to
 }
@@ -256,7 +256,7 @@ func (e *encoder) entityRef(v *otelstef.EntityRef, x extent) error {
 		if tag&7 != wireBytes {
 			continue
 		}
-		from, to := run(b, start)
+		from, to := bytesAt(b, start)
 		text := func() string { return e.text(extent{from, to}) }
 		e.budget.Left -= to - from
 		switch tag {
@@ -304,7 +304,7 @@ func (e *encoder) fillScope(v *otelstef.Scope, x, url extent) error {
 		switch tag {
 		case tagScopeName, tagScopeVersion:
 			var text extent
-			text.from, text.to = run(b, at)
+			text.from, text.to = bytesAt(b, at)
 			at = text.to
 			texts += text.to - text.from
 			if tag>>3 == 1 {

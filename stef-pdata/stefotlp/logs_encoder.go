@@ -106,10 +106,10 @@ func (e *LogsEncoder) parse(x extent) bool {
 		case tagRecordDroppedAttributes:
 			f.dropped, at = longVarint(b, at)
 		case tagRecordSeverityText:
-			f.severityText.from, f.severityText.to = run(b, at)
+			f.severityText.from, f.severityText.to = bytesAt(b, at)
 			at = f.severityText.to
 		case tagRecordBody:
-			f.value.from, f.value.to = run(b, at)
+			f.value.from, f.value.to = bytesAt(b, at)
 			if at = f.value.to; at < 0 {
 				break
 			}
@@ -118,13 +118,13 @@ func (e *LogsEncoder) parse(x extent) bool {
 				at = -1
 			}
 		case tagRecordTraceID:
-			f.trace.from, f.trace.to = run(b, at)
+			f.trace.from, f.trace.to = bytesAt(b, at)
 			at = f.trace.to
 		case tagRecordSpanID:
-			f.span.from, f.span.to = run(b, at)
+			f.span.from, f.span.to = bytesAt(b, at)
 			at = f.span.to
 		case tagRecordEventName:
-			f.eventName.from, f.eventName.to = run(b, at)
+			f.eventName.from, f.eventName.to = bytesAt(b, at)
 			at = f.eventName.to
 		default:
 			at = e.stray(b, field, recordShape)

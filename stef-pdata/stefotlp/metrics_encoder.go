@@ -112,7 +112,7 @@ func (e *MetricsEncoder) describe(x extent) (d description, err error) {
 		switch tag {
 		case tagGauge, tagSum, tagHistogram, tagExponential, tagSummary:
 			d.kind, shape = tag, dataShapes[tag>>3]
-			d.data = stretch(b, start)
+			d.data = extentAt(b, start)
 		default:
 			e.key = append(e.key, b[at:next]...)
 		}
@@ -123,7 +123,7 @@ func (e *MetricsEncoder) describe(x extent) (d description, err error) {
 		field := at
 		if b[at] == tagPoint {
 			d.points++
-			_, at = run(b, at+1)
+			_, at = bytesAt(b, at+1)
 		} else if at, err = e.describeField(&d, b, at, shape); err != nil {
 			return d, err
 		}
@@ -216,7 +216,7 @@ func (e *MetricsEncoder) fillMetric(v *otelstef.Metric, d *description, length i
 		switch tag {
 		case tagMetricName, tagMetricDescription, tagMetricUnit:
 			text := &texts[tag>>3-1]
-			text.from, text.to = run(e.b, at)
+			text.from, text.to = bytesAt(e.b, at)
 			at = text.to
 		case tagMetadata:
 			at = collect(&e.pairs, e.b, at)
@@ -245,7 +245,7 @@ func (e *MetricsEncoder) points(d *description) error {
 			at = skip(b, start, tag)
 			continue
 		}
-		x := stretch(b, start)
+		x := extentAt(b, start)
 		at = x.to
 		if err := e.point(d.kind, x); err != nil {
 			e.at.Offset, e.at.Item = x.from, item

@@ -95,7 +95,7 @@ func (p *parser) itemPair(b []byte, at int) int {
 			return -1
 		}
 	} else {
-		from, to = run(b, from)
+		from, to = bytesAt(b, from)
 	}
 	p.fresh = append(p.fresh, freshPair{i, at, extent{from, to}})
 	return to

@@ -84,7 +84,7 @@ func (e *MetricsEncoder) unusualNumber(x extent) error {
 		case tagNumberFlags:
 			flags, _ = varint(b, field)
 		case tagNumberExemplar:
-			e.parts = append(e.parts, stretch(b, field))
+			e.parts = append(e.parts, extentAt(b, field))
 		}
 	}
 	return e.setNumber(start, time, number, uint32(flags), typ)
@@ -147,7 +147,7 @@ func optionalAt(b []byte, at int) optional { return optional{float64At(b, at), t
 // field replaces all earlier numbers.
 func runs(have []byte, b []byte, at int, tag uint64) (bytes []byte, next int) {
 	if tag&7 == wireBytes {
-		from, to := run(b, at)
+		from, to := bytesAt(b, at)
 		return b[from:to:to], to
 	}
 	return append(have, b[at:at+8]...), at + 8
@@ -326,7 +326,7 @@ func (e *MetricsEncoder) buckets(dst *otelstef.ExpHistogramBuckets, pieces []ext
 				e.counts = append(e.counts, n)
 			case tagBucketsCounts:
 				var to int
-				for at, to = run(b, at); at < to; {
+				for at, to = bytesAt(b, at); at < to; {
 					n, at = varint(b, at)
 					e.counts = append(e.counts, n)
 				}
@@ -452,9 +452,9 @@ func (e *MetricsEncoder) exemplar(dst *otelstef.Exemplar, x extent) error {
 		case tagExemplarInt:
 			number, typ = fixed64(b, field), otelstef.ExemplarValueTypeInt64
 		case tagExemplarSpanID:
-			span.from, span.to = run(b, field)
+			span.from, span.to = bytesAt(b, field)
 		case tagExemplarTraceID:
-			trace.from, trace.to = run(b, field)
+			trace.from, trace.to = bytesAt(b, field)
 		case tagExemplarAttributes:
 			collect(&e.pairs, b, field)
 		}

@@ -40,7 +40,7 @@ func (t *texts) text(b []byte) string {
 	return *s
 }
 
-func (t *texts) forget() { clear(t[:]) }
+func (t *texts) reset() { clear(t[:]) }
 
 // slab makes strings that are not expected to repeat. Many of them share one
 // allocation, so a string that is kept keeps the others in memory.

@@ -90,19 +90,19 @@ func (e *TracesEncoder) parse(x extent) bool {
 		case tagSpanAttributes:
 			at = e.itemPair(b, field)
 		case tagSpanTraceID:
-			f.trace.from, f.trace.to = run(b, at)
+			f.trace.from, f.trace.to = bytesAt(b, at)
 			at = f.trace.to
 		case tagSpanSpanID:
-			f.span.from, f.span.to = run(b, at)
+			f.span.from, f.span.to = bytesAt(b, at)
 			at = f.span.to
 		case tagSpanTraceState:
-			f.state.from, f.state.to = run(b, at)
+			f.state.from, f.state.to = bytesAt(b, at)
 			at = f.state.to
 		case tagSpanParentSpanID:
-			f.parent.from, f.parent.to = run(b, at)
+			f.parent.from, f.parent.to = bytesAt(b, at)
 			at = f.parent.to
 		case tagSpanName:
-			f.name.from, f.name.to = run(b, at)
+			f.name.from, f.name.to = bytesAt(b, at)
 			at = f.name.to
 		case tagSpanKind:
 			f.kind, at = longVarint(b, at)
@@ -236,7 +236,7 @@ func (e *TracesEncoder) setStatus(dst *otelstef.SpanStatus) int {
 			at = skip(b, field, tag)
 			switch tag {
 			case tagStatusMessage:
-				message = stretch(b, field)
+				message = extentAt(b, field)
 			case tagStatusCode:
 				code, _ = varint(b, field)
 			}
@@ -279,9 +279,9 @@ func (e *TracesEncoder) event(dst *otelstef.Event, x extent) error {
 		case tagEventTime:
 			time = fixed64(b, field)
 		case tagEventName:
-			name = stretch(b, field)
+			name = extentAt(b, field)
 		case tagEventAttributes:
-			e.pairs = append(e.pairs, stretch(b, field))
+			e.pairs = append(e.pairs, extentAt(b, field))
 		case tagEventDroppedAttributes:
 			dropped, _ = varint(b, field)
 		}
@@ -324,13 +324,13 @@ func (e *TracesEncoder) link(dst *otelstef.Link, x extent) error {
 		at = skip(b, field, tag)
 		switch tag {
 		case tagLinkTraceID:
-			trace = stretch(b, field)
+			trace = extentAt(b, field)
 		case tagLinkSpanID:
-			span = stretch(b, field)
+			span = extentAt(b, field)
 		case tagLinkTraceState:
-			state = stretch(b, field)
+			state = extentAt(b, field)
 		case tagLinkAttributes:
-			e.pairs = append(e.pairs, stretch(b, field))
+			e.pairs = append(e.pairs, extentAt(b, field))
 		case tagLinkDroppedAttributes:
 			dropped, _ = varint(b, field)
 		case tagLinkFlags:

@@ -44,7 +44,7 @@ func (p *parser) choose(x extent, c choice) (_ choice, ok bool) {
 				return c, false
 			}
 			c.tag = tag
-			c.from, c.to = run(b, at)
+			c.from, c.to = bytesAt(b, at)
 			at = c.to
 		case tagBool, tagInt:
 			if at < 0 {
@@ -82,11 +82,11 @@ func (p *parser) keyValue(x extent) (key extent, c choice, ok bool) {
 		case at < 0:
 			return key, c, false
 		case tag == tagKey:
-			key.from, key.to = run(b, at)
+			key.from, key.to = bytesAt(b, at)
 			at = key.to
 		case tag == tagValue:
 			var v extent
-			if v.from, v.to = run(b, at); v.to < 0 {
+			if v.from, v.to = bytesAt(b, at); v.to < 0 {
 				return key, c, false
 			}
 			if c, ok = p.choose(v, c); !ok {
@@ -113,7 +113,7 @@ func (p *parser) split(x extent) int {
 			continue
 		}
 		var v extent
-		v.from, v.to = run(b, at+1)
+		v.from, v.to = bytesAt(b, at+1)
 		p.inner = append(p.inner, v)
 		at = v.to
 	}
@@ -129,7 +129,7 @@ func (p *parser) strayValue(b []byte, at int) int {
 	tag, next := firmTag(b, at)
 	if next >= 0 && tag == tagValues {
 		var v extent
-		v.from, v.to = run(b, next)
+		v.from, v.to = bytesAt(b, next)
 		p.inner = append(p.inner, v)
 		return v.to
 	}

@@ -63,9 +63,9 @@ func firmTag(b []byte, at int) (tag uint64, next int) {
 	return tag, next
 }
 
-// run reads the length at b[at:] and returns where the bytes begin and end, or -1 if
+// bytesAt reads the length at b[at:] and returns where the bytes begin and end, or -1 if
 // they are truncated.
-func run(b []byte, at int) (from, to int) {
+func bytesAt(b []byte, at int) (from, to int) {
 	if at < len(b) && b[at] < 0x80 && int(b[at]) < len(b)-at {
 		return at + 1, at + 1 + int(b[at])
 	}
@@ -76,8 +76,8 @@ func run(b []byte, at int) (from, to int) {
 	return from, from + int(n)
 }
 
-// stretch is run for a message that is already checked.
-func stretch(b []byte, at int) extent {
+// extentAt is run for a message that is already checked.
+func extentAt(b []byte, at int) extent {
 	n := uint64(b[at])
 	if at++; n >= 0x80 {
 		n, at = longVarint(b, at-1)
@@ -97,7 +97,7 @@ func skip(b []byte, at int, tag uint64) int {
 	case wireFixed64:
 		at += 8
 	case wireBytes:
-		_, at = run(b, at)
+		_, at = bytesAt(b, at)
 	case wireFixed32:
 		at += 4
 	case wireGroup:

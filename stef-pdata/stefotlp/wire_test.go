@@ -117,7 +117,7 @@ func TestRooms(t *testing.T) {
 		dst = append(dst, bytes.Repeat([]byte("y"), n)...)
 		dst = end(dst, at, room)
 		require.Equal(t, "x\x0a"+want+strings.Repeat("y", n), string(dst))
-		from, to := run(dst, 2)
+		from, to := bytesAt(dst, 2)
 		require.Equal(t, []int{len(dst) - n, len(dst)}, []int{from, to})
 	}
 	f(roomPart, 0, "\x00")

@@ -23,7 +23,7 @@ func (s *Sender[B]) deliver(ctx context.Context, data B, items int) error {
 	start := time.Now()
 	b := &batch[B]{data: data}
 	for {
-		if s.fallen.Load() {
+		if s.usingOTLP.Load() {
 			if err, again := s.sendOTLP(ctx, data, items); !again {
 				return err
 			}
@@ -36,7 +36,7 @@ func (s *Sender[B]) deliver(ctx context.Context, data B, items int) error {
 			s.fallBack()
 			continue
 		}
-		if why := s.final(ctx, err, start); why != nil {
+		if why := s.finalError(ctx, err, start); why != nil {
 			return why
 		}
 		s.stats.Retries.Add(1)
@@ -64,8 +64,8 @@ func (s *Sender[B]) send(ctx context.Context, b *batch[B]) error {
 	return s.session.Send(ctx, b)
 }
 
-// final returns the error of the export if the batch is not sent again.
-func (s *Sender[B]) final(ctx context.Context, err error, start time.Time) error {
+// finalError returns the error of the export if the batch is not sent again.
+func (s *Sender[B]) finalError(ctx context.Context, err error, start time.Time) error {
 	if ctx.Err() != nil {
 		return s.gaveUp(ctx, err)
 	}
@@ -190,7 +190,7 @@ func withoutSTEF(err error) bool {
 func (s *Sender[B]) fallBack() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.session.State().Live == 0 && s.fallen.CompareAndSwap(false, true) {
+	if s.session.State().Live == 0 && s.usingOTLP.CompareAndSwap(false, true) {
 		s.stats.Downgrades.Add(1)
 	}
 }
@@ -206,13 +206,13 @@ func (s *Sender[B]) lastResort(ctx context.Context) bool {
 	case <-attempt:
 	case <-ctx.Done():
 	}
-	return !s.fallen.Load()
+	return !s.usingOTLP.Load()
 }
 
 func (s *Sender[B]) opened() {
 	s.stats.Streams.Add(1)
 	s.mu.Lock()
-	s.fallen.Store(false)
+	s.usingOTLP.Store(false)
 	s.mu.Unlock()
 	s.attempted()
 }

@@ -33,10 +33,10 @@ type Sender[B any] struct {
 	life context.Context
 	end  context.CancelCauseFunc
 
-	fallen  atomic.Bool // batches are sent by OTLP
-	mu      sync.Mutex
-	otlp    *OTLP[B]      // created on first use
-	attempt chan struct{} // closed after the next attempt to open a stream
+	usingOTLP atomic.Bool // batches are sent by OTLP
+	mu        sync.Mutex
+	otlp      *OTLP[B]      // created on first use
+	attempt   chan struct{} // closed after the next attempt to open a stream
 }
 
 // counters are the counters of Stats.

@@ -93,7 +93,7 @@ func (e *Metrics) metric(m *metricdata.Metrics) error {
 		key.typ = otelstef.MetricTypeSummary
 		return summaries(e, key, data.DataPoints)
 	}
-	e.left.add(1, fmt.Errorf("%w: metric %q has the aggregation %T", ErrUnknown, shorten(m.Name), m.Data))
+	e.left.add(1, fmt.Errorf("%w: metric %q has the aggregation %T", ErrUnknown, truncate(m.Name), m.Data))
 	return nil
 }
 
@@ -106,7 +106,7 @@ func (e *Metrics) temporality(key *metricKey, t metricdata.Temporality, n int) b
 	case metricdata.CumulativeTemporality:
 		key.temporality = otelstef.AggregationTemporalityCumulative
 	default:
-		e.left.add(n, fmt.Errorf("%w: metric %q has the temporality %v", ErrUnknown, shorten(key.name), t))
+		e.left.add(n, fmt.Errorf("%w: metric %q has the temporality %v", ErrUnknown, truncate(key.name), t))
 		return false
 	}
 	return true
@@ -151,7 +151,7 @@ func (e *Metrics) write(key *metricKey, m *variant, set *setEntry, fill func() e
 		err = e.w.Write()
 	}
 	if err != nil && errors.Is(err, stef.ErrLimit) {
-		e.left.add(1, fmt.Errorf("metric %q: %w", shorten(key.name), err))
+		e.left.add(1, fmt.Errorf("metric %q: %w", truncate(key.name), err))
 		return nil
 	}
 	return err

@@ -74,7 +74,7 @@ func rounds() uint64 {
 	return 150
 }
 
-func TestSpansAreWhatOTLPSends(t *testing.T) {
+func TestSpansMatchOTLP(t *testing.T) {
 	for name, options := range forms(otelstef.CompactSpans(), stef.WithSchema(otelstef.SpansWireSchema())) {
 		t.Run(name, func(t *testing.T) {
 			for seed := range rounds() {
@@ -99,7 +99,7 @@ func TestSpansAreWhatOTLPSends(t *testing.T) {
 	}
 }
 
-func TestMetricsAreWhatOTLPSends(t *testing.T) {
+func TestMetricsMatchOTLP(t *testing.T) {
 	for name, options := range forms(otelstef.CompactMetrics(), stef.WithSchema(otelstef.MetricsWireSchema())) {
 		t.Run(name, func(t *testing.T) {
 			for seed := range rounds() {
@@ -124,7 +124,7 @@ func TestMetricsAreWhatOTLPSends(t *testing.T) {
 	}
 }
 
-func TestLogsAreWhatOTLPSends(t *testing.T) {
+func TestLogsMatchOTLP(t *testing.T) {
 	for name, options := range forms(otelstef.CompactLogs(), stef.WithSchema(otelstef.LogsWireSchema())) {
 		t.Run(name, func(t *testing.T) {
 			for seed := range rounds() {

@@ -66,7 +66,7 @@ func (e *Spans) write(span sdktrace.ReadOnlySpan) error {
 	e.rec.SetScope(scope.value)
 	e.begin()
 	if err := e.span(e.rec.Span(), span); err != nil {
-		return fmt.Errorf("span %q: %w", shorten(span.Name()), err)
+		return fmt.Errorf("span %q: %w", truncate(span.Name()), err)
 	}
 	return e.w.Write()
 }
@@ -227,8 +227,8 @@ func unixNano(t time.Time) uint64 { return uint64(max(0, t.UnixNano())) }
 
 func clamp(n int) uint64 { return uint64(min(max(n, 0), math.MaxUint32)) }
 
-// shorten returns the beginning of a text, for errors.
-func shorten(s string) string {
+// truncate returns the beginning of a text, for errors.
+func truncate(s string) string {
 	const most = 64
 	if len(s) > most {
 		return s[:most] + "…"

@@ -24,7 +24,7 @@ func (l *Sender) Hold() { l.held = true }
 // again. If a server later reports them bad, that report is late.
 func (l *Sender) Settle(id uint64) {
 	l.settled = max(l.settled, id)
-	l.forget()
+	l.truncateRejected()
 }
 
 // Through returns the id up to which all records are answered: acknowledged, or

@@ -122,12 +122,12 @@ func (l *Sender) reject(ranges []wire.IDRange) wire.Ranges {
 	at := max(0, near-1)
 	tail := wire.Normalize(slices.Concat(l.rejected[at:], news))
 	l.rejected = append(l.rejected[:at], tail...)
-	l.forget()
+	l.truncateRejected()
 	return news
 }
 
-// forget drops the first ranges of bad ids if there are too many.
-func (l *Sender) forget() {
+// truncateRejected drops the first ranges of bad ids if there are too many.
+func (l *Sender) truncateRejected() {
 	over := len(l.rejected) - maxRejected
 	if l.held {
 		over = min(over, l.rejected.Above(l.settled))

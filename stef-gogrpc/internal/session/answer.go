@@ -35,7 +35,7 @@ func (m *Machine) resolve(s *Stream, now time.Time, out *Decisions) {
 		if !b.settled {
 			m.deliver(b, s, s.answers.Answer(b.first, b.last), now, out)
 		}
-		s.quiet = now
+		s.idleFrom = now
 	}
 	if s.settled > before {
 		s.answers.Settle(s.settled)
@@ -65,7 +65,7 @@ func (m *Machine) Overdue(s *Stream, now time.Time, out *Decisions) time.Duratio
 		}
 		return wait
 	case s.state == IsDraining:
-		return c.DrainTimeout - now.Sub(s.quiet)
+		return c.DrainTimeout - now.Sub(s.idleFrom)
 	case s.state == Live && c.IdleTimeout >= 0:
 		return min(c.AckTimeout, m.idleFor(s, now, out))
 	}
@@ -78,17 +78,17 @@ func (m *Machine) idleFor(s *Stream, now time.Time, out *Decisions) time.Duratio
 	if s.inbox != nil {
 		return m.config.IdleTimeout
 	}
-	if wait := m.config.IdleTimeout - s.quietFor(now); wait > 0 {
+	if wait := m.config.IdleTimeout - s.idleTime(now); wait > 0 {
 		return wait
 	}
 	m.retire(s, CloseIdle, now, out)
 	return m.config.DrainTimeout
 }
 
-// quietFor returns how long a stream without unanswered batches was not used.
-func (s *Stream) quietFor(now time.Time) time.Duration {
-	if s.quiet.After(s.opened) {
-		return now.Sub(s.quiet)
+// idleTime returns how long a stream without unanswered batches was not used.
+func (s *Stream) idleTime(now time.Time) time.Duration {
+	if s.idleFrom.After(s.opened) {
+		return now.Sub(s.idleFrom)
 	}
 	return now.Sub(s.opened)
 }
@@ -97,7 +97,7 @@ func (s *Stream) quietFor(now time.Time) time.Duration {
 // Servers also end idle streams. Their limit can be shorter than that of the session.
 func (m *Machine) wasIdle(s *Stream, now time.Time) bool {
 	return m.config.IdleTimeout >= 0 && s.inbox == nil && s.pending.head == nil &&
-		s.quietFor(now) >= m.config.IdleTimeout/2
+		s.idleTime(now) >= m.config.IdleTimeout/2
 }
 
 // Over is the end of a stream as the driver sees it.
@@ -163,7 +163,7 @@ func (m *Machine) settleOwed(s *Stream, now time.Time, out *Decisions) {
 		prev := b.prev
 		if b.place != inEncoder {
 			s.pending.remove(b)
-			m.orphan(s, b, now, out)
+			m.reassign(s, b, now, out)
 		}
 		b = prev
 	}

@@ -23,7 +23,7 @@ func (m *Machine) fill(now time.Time, out *Decisions) {
 		b.stream, b.place = s, inInbox
 		out.add(Decision{Kind: WakeSender, Stream: s})
 	}
-	if cause := m.hopeless(); cause != nil {
+	if cause := m.refusal(); cause != nil {
 		for m.queue.len > 0 {
 			b := m.queue.head
 			m.queue.remove(b)
@@ -70,16 +70,16 @@ func (m *Machine) best() *Stream {
 // and no batch waits in its inbox. If the sender of a stream waits for the
 // network, its inbox stays full and it receives no further batches.
 func (m *Machine) ready(s *Stream) bool {
-	return s.state == Live && s.inbox == nil && m.roomy(s)
+	return s.state == Live && s.inbox == nil && m.hasRoom(s)
 }
 
-func (m *Machine) roomy(s *Stream) bool {
+func (m *Machine) hasRoom(s *Stream) bool {
 	c := &m.config
 	return s.batches() < c.MaxUnackedBatches && (c.MaxUnackedBytes < 0 || s.bytes < c.MaxUnackedBytes)
 }
 
-// hopeless returns why batches must not wait for a stream, or nil if they may.
-func (m *Machine) hopeless() *Fault {
+// refusal returns why batches must not wait for a stream, or nil if they may.
+func (m *Machine) refusal() *Fault {
 	switch {
 	case m.closing && m.live == 0:
 		return &Fault{Class: ShutDown}
@@ -111,10 +111,10 @@ func (m *Machine) handBack(b *Batch, s *Stream, cause *Fault, out *Decisions) {
 	m.end(b, Decision{Kind: HandedBack, Stream: s, Fault: cause, Maybe: b.sent}, out)
 }
 
-// takeBack returns a batch to its caller, with the answers about its records: the
+// returnBatch returns a batch to its caller, with the answers about its records: the
 // caller must not send records again that were reported bad. The stream holds the
 // batch, or held it.
-func (m *Machine) takeBack(b *Batch, s *Stream, cause *Fault, maybe bool, now time.Time, out *Decisions) {
+func (m *Machine) returnBatch(b *Batch, s *Stream, cause *Fault, maybe bool, now time.Time, out *Decisions) {
 	a := s.answers.Answer(b.first, b.last)
 	if a.Whole {
 		m.deliver(b, s, a, now, out)
@@ -139,15 +139,15 @@ func (m *Machine) requeue(b *Batch) {
 	m.queue.pushFront(b)
 }
 
-// orphan decides about an unanswered batch of a stream that has ended.
-func (m *Machine) orphan(s *Stream, b *Batch, now time.Time, out *Decisions) {
+// reassign decides about an unanswered batch of a stream that has ended.
+func (m *Machine) reassign(s *Stream, b *Batch, now time.Time, out *Decisions) {
 	if b.settled {
 		return
 	}
 	a := s.answers.Answer(b.first, b.last)
 	sent := b.first <= s.sentTo
 	again := (s.inOrder || !sent) && a.Acknowledged == 0 && a.Bad == 0 && b.moves < m.config.Streams
-	if again && !b.gaveUp && m.hopeless() == nil {
+	if again && !b.gaveUp && m.refusal() == nil {
 		out.add(Decision{Kind: Redispatched, Stream: s, Bytes: b.bytes})
 		b.moves++
 		b.sent = b.sent || sent
@@ -159,7 +159,7 @@ func (m *Machine) orphan(s *Stream, b *Batch, now time.Time, out *Decisions) {
 	if b.gaveUp {
 		cause = &Fault{Class: GaveUp}
 	}
-	m.takeBack(b, s, cause, sent || b.sent, now, out)
+	m.returnBatch(b, s, cause, sent || b.sent, now, out)
 }
 
 // retire makes a live stream accept no more batches, and wait for outstanding
@@ -173,7 +173,7 @@ func (m *Machine) retire(s *Stream, reason CloseReason, now time.Time, out *Deci
 }
 
 func (m *Machine) withdraw(s *Stream, now time.Time, out *Decisions) {
-	s.state, s.quiet = IsDraining, now
+	s.state, s.idleFrom = IsDraining, now
 	m.live--
 	if b := s.inbox; b != nil {
 		s.inbox = nil

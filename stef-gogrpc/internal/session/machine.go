@@ -102,7 +102,7 @@ func (m *Machine) GiveUp(b *Batch, now time.Time, out *Decisions) {
 		b.stream.inbox = nil
 		m.handBack(b, nil, gaveUp, out)
 	case b.place == inPending:
-		m.takeBack(b, b.stream, gaveUp, true, now, out)
+		m.returnBatch(b, b.stream, gaveUp, true, now, out)
 	default:
 		b.gaveUp = true
 		out.add(Decision{Kind: WakeWatcher, Stream: b.stream})

@@ -59,11 +59,11 @@ func (m *Machine) Encoded(s *Stream, b *Batch, e Encoding, now time.Time, out *D
 		m.end(b, Decision{Kind: Unencodable, Stream: s, Fault: &Fault{Err: e.Unencodable}}, out)
 	case e.Lost != nil:
 		// A part of the batch may have been sent: treat it like the other batches.
-		m.lost(s, b, e.Lost, sent, now, out)
+		m.streamLost(s, b, e.Lost, sent, now, out)
 	case e.Broken != nil:
 		s.drop(b)
-		m.takeBack(b, s, e.Broken, sent || b.sent, now, out)
-		m.broken(s, now, out)
+		m.returnBatch(b, s, e.Broken, sent || b.sent, now, out)
+		m.encoderFailed(s, now, out)
 	case e.Last == s.last:
 		s.drop(b)
 		m.deliver(b, s, ledger.Answer{}, now, out)
@@ -71,36 +71,36 @@ func (m *Machine) Encoded(s *Stream, b *Batch, e Encoding, now time.Time, out *D
 		s.last = e.Last
 		b.last, b.bytes, b.place = e.Last, e.Bytes, inPending
 		s.bytes += e.Bytes
-		m.encoded(s, b, now, out)
+		m.afterEncoding(s, b, now, out)
 	}
-	s.full = s.inbox == nil && !m.roomy(s)
+	s.full = s.inbox == nil && !m.hasRoom(s)
 	m.fill(now, out)
 }
 
-// encoded handles the events that happened to a batch while it was being encoded.
-func (m *Machine) encoded(s *Stream, b *Batch, now time.Time, out *Decisions) {
+// afterEncoding handles the events that happened to a batch while it was being encoded.
+func (m *Machine) afterEncoding(s *Stream, b *Batch, now time.Time, out *Decisions) {
 	if s.state == Ended {
 		s.pending.remove(b)
-		m.orphan(s, b, now, out)
+		m.reassign(s, b, now, out)
 		return
 	}
 	m.resolve(s, now, out) // the server may have answered already
 	if b.gaveUp && !b.settled {
-		m.takeBack(b, s, &Fault{Class: GaveUp}, true, now, out)
+		m.returnBatch(b, s, &Fault{Class: GaveUp}, true, now, out)
 	}
 }
 
-// lost handles a stream that was found ended while a batch, if any, was encoded.
-func (m *Machine) lost(s *Stream, b *Batch, why *Fault, sent bool, now time.Time, out *Decisions) {
+// streamLost handles a stream that was found ended while a batch, if any, was encoded.
+func (m *Machine) streamLost(s *Stream, b *Batch, why *Fault, sent bool, now time.Time, out *Decisions) {
 	switch {
 	case b == nil:
 	case s.state == Ended:
 		s.pending.remove(b)
-		m.orphan(s, b, now, out)
+		m.reassign(s, b, now, out)
 	default:
 		b.place = inPending
 		if b.gaveUp {
-			m.takeBack(b, s, &Fault{Class: GaveUp}, sent || b.sent, now, out)
+			m.returnBatch(b, s, &Fault{Class: GaveUp}, sent || b.sent, now, out)
 		}
 	}
 	if s.state == Live {
@@ -112,8 +112,8 @@ func (m *Machine) lost(s *Stream, b *Batch, why *Fault, sent bool, now time.Time
 	}
 }
 
-// broken retires a stream whose encoder cannot be used any more.
-func (m *Machine) broken(s *Stream, now time.Time, out *Decisions) {
+// encoderFailed retires a stream whose encoder cannot be used any more.
+func (m *Machine) encoderFailed(s *Stream, now time.Time, out *Decisions) {
 	m.retire(s, CloseEncoder, now, out)
 	m.replace(s, out)
 }
@@ -132,29 +132,29 @@ func (m *Machine) FlushIn(s *Stream, idle bool, buffered int, now time.Time, out
 	if c.FlushInterval < 0 {
 		return math.MaxInt64, idle
 	}
-	if idle && m.alone(s, out) {
+	if idle && m.allWait(s, out) {
 		return 0, true
 	}
 	wait = c.FlushInterval - now.Sub(s.dirty)
 	return wait, wait <= 0
 }
 
-// alone reports whether no further batch can join the frame, because all callers
+// allWait reports whether no further batch can join the frame, because all callers
 // of Send wait for this frame or for the frames of the other streams. Those frames
 // then need not wait either.
-func (m *Machine) alone(s *Stream, out *Decisions) bool {
-	if m.config.Senders == 0 || s.rush {
-		return s.rush
+func (m *Machine) allWait(s *Stream, out *Decisions) bool {
+	if m.config.Senders == 0 || s.flushNow {
+		return s.flushNow
 	}
 	n := 0
 	for _, o := range m.streams {
-		n += o.joined()
+		n += o.waitingCallers()
 	}
 	if n < m.config.Senders {
 		return false
 	}
 	for _, o := range m.streams {
-		if o.rush = o.joined() > 0; o != s {
+		if o.flushNow = o.waitingCallers() > 0; o != s {
 			out.add(Decision{Kind: WakeSender, Stream: o})
 		}
 	}
@@ -166,11 +166,11 @@ func (m *Machine) Flushed(s *Stream, e Encoding, now time.Time, out *Decisions) 
 	s.dirty, s.full = time.Time{}, false
 	switch {
 	case e.Lost != nil:
-		m.lost(s, nil, e.Lost, false, now, out)
+		m.streamLost(s, nil, e.Lost, false, now, out)
 	case e.Broken != nil:
-		m.broken(s, now, out)
+		m.encoderFailed(s, now, out)
 	default:
-		s.flushedTo, s.rush = s.last, false
+		s.flushedTo, s.flushNow = s.last, false
 		return
 	}
 	m.fill(now, out)

@@ -49,13 +49,13 @@ type Stream struct {
 	settled  uint64    // ids up to here belong to batches that are settled
 	answered time.Time // when the acknowledged id last increased
 	turn     uint64    // the number of the last batch that was assigned to it, counted over the session
-	quiet    time.Time // when it started to drain, or the last answer since then
+	idleFrom time.Time // when it started to drain, or the last answer since then
 
 	last      uint64    // id of the last record encoded
 	flushedTo uint64    // ids up to this one are in frames that have ended
 	dirty     time.Time // when the frame started; zero: there is nothing to flush
 	full      bool      // no room for more
-	rush      bool      // no further batch can join the frame
+	flushNow  bool      // no further batch can join the frame
 
 	end     *Fault // once ended
 	inOrder bool   // once ended: unacknowledged batches may be sent again
@@ -90,9 +90,9 @@ func (s *Stream) drop(b *Batch) {
 	s.bytes -= b.bytes
 }
 
-// joined returns the number of callers that wait for unfinished frames of the
+// waitingCallers returns the number of callers that wait for unfinished frames of the
 // stream.
-func (s *Stream) joined() (n int) {
+func (s *Stream) waitingCallers() (n int) {
 	for b := s.pending.tail; b != nil && (b.last == 0 || b.last > s.flushedTo); b = b.prev {
 		if !b.settled {
 			n++

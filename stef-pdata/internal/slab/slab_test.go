@@ -119,7 +119,7 @@ func (m *maker) point(p pmetric.NumberDataPoint, r *rand.Rand) {
 }
 
 // The content is what the functions of pdata make, while garbage is collected.
-func TestChunksHoldWhatPdataMakes(t *testing.T) {
+func TestChunksMatchPdata(t *testing.T) {
 	chunks, public := new(maker), publicMaker()
 	var kept []pmetric.Metrics
 	marshal := func(m pmetric.Metrics) []byte {

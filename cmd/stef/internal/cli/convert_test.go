@@ -174,7 +174,7 @@ func TestPlaceOfDamage(t *testing.T) {
 	}
 }
 
-func TestConvertSaysWhatIsLost(t *testing.T) {
+func TestConvertReportsLosses(t *testing.T) {
 	dir := t.TempDir()
 	out := filepath.Join(dir, "out.stef")
 	data := metrics(t)

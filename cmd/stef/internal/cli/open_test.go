@@ -64,7 +64,7 @@ func orders(t *testing.T, options ...dynamic.WriterOption) []byte {
 func TestOwnSchema(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "shop.stef")
 	require.NoError(t, os.WriteFile(path, []byte(shopSchema), 0o666))
-	for _, options := range [][]dynamic.WriterOption{nil, {dynamic.WithRecordedWire(), dynamic.WithCompression(dynamic.CompressionZstd)}} {
+	for _, options := range [][]dynamic.WriterOption{nil, {dynamic.WithSchemaHeader(), dynamic.WithCompression(dynamic.Zstd)}} {
 		data := orders(t, options...)
 		for _, more := range [][]string{{"--schema", path}, {"--schema", path, "--root", "Order"}, {"--schema=" + path, "--root=order"}} {
 			out, stderr := mustRun(t, data, append([]string{"cat", "-"}, more...)...)
@@ -127,7 +127,7 @@ func TestSchemaVersions(t *testing.T) {
 	rec.Fields[0], rec.Fields[1] = uint64(7), "Ada"
 	require.NoError(t, w.Write(rec))
 	require.NoError(t, w.Close())
-	old, announced := buf.Bytes(), orders(t, dynamic.WithRecordedWire())
+	old, announced := buf.Bytes(), orders(t, dynamic.WithSchemaHeader())
 
 	fails := func(code int, want string, in []byte, args ...string) {
 		t.Helper()

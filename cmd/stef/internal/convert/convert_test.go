@@ -118,7 +118,7 @@ var signals = []otlpfile.Signal{otlpfile.Metrics, otlpfile.Traces, otlpfile.Logs
 
 // Telemetry converted to STEF and back is unchanged in every format, mode and
 // compression, and in order if the mode keeps it.
-func TestThereAndBack(t *testing.T) {
+func TestFileRoundTrip(t *testing.T) {
 	for _, signal := range signals {
 		data := recording(t, signal, 20)
 		f := func(to convert.Format, o convert.Options) {

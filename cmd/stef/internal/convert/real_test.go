@@ -20,7 +20,7 @@ import (
 
 // Every real file converts to STEF and back item by item, in each mode, and in
 // order if the mode keeps it.
-func TestRealFilesThereAndBack(t *testing.T) {
+func TestRealFilesRoundTrip(t *testing.T) {
 	paths, err := filepath.Glob(filepath.Join(teltest.Data(t), "*", "*-otel*.zst"))
 	require.NoError(t, err)
 	require.GreaterOrEqual(t, len(paths), 8)

@@ -56,7 +56,7 @@ func TestRecompress(t *testing.T) {
 		require.EqualValues(t, len(want), res.Items)
 		r, err := root.Records(bytes.NewReader(packed))
 		require.NoError(t, err)
-		require.Equal(t, dynamic.CompressionZstd, r.Header().Compression)
+		require.Equal(t, dynamic.Zstd, r.Header().Compression)
 		require.Equal(t, schema.WireOf(root.Wire), r.Header().Wire)
 		again, _ := mustRun(t, packed, convert.Options{To: convert.STEF})
 		require.True(t, bytes.Equal(plain, again), "not the bytes it came from")

@@ -44,7 +44,7 @@ func (z *inflater) restart() error {
 		return z.dec.Reset(src)
 	}
 	dec, err := zstd.NewReader(src, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
-		zstd.WithDecoderMaxWindow(dynamic.MaxZstdWindow))
+		zstd.WithDecoderMaxWindow(dynamic.MaxWindowBytes))
 	z.dec = dec
 	return err
 }

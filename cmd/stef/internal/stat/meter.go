@@ -51,7 +51,7 @@ func (m *meter) begin(r *dynamic.Reader) error {
 	}
 	m.report.VarHeader = int64(len(head) + len(content))
 	m.whole.Begin(r.Header(), m.report.FixedHeader+m.report.VarHeader)
-	if r.Header().Compression == dynamic.CompressionZstd {
+	if r.Header().Compression == dynamic.Zstd {
 		if _, err := m.zstd.content(content, f.UncompressedSize, true); err != nil {
 			return err
 		}
@@ -82,7 +82,7 @@ func (m *meter) begun(f *dynamic.Frame) error {
 		return err
 	}
 	content := packed
-	if m.report.Header.Compression == dynamic.CompressionZstd {
+	if m.report.Header.Compression == dynamic.Zstd {
 		content, err = m.zstd.content(packed, f.UncompressedSize, f.Flags&dynamic.RestartCompression != 0)
 		if err != nil {
 			return err

@@ -135,7 +135,7 @@ func (r *Report) columns(p *page, o Options) {
 	}
 	alone := r.Alone()
 	size := func(c *Column) int64 { return c.Plain }
-	if r.Header.Compression == dynamic.CompressionZstd {
+	if r.Header.Compression == dynamic.Zstd {
 		size = func(c *Column) int64 { return c.Alone }
 	}
 	p.line("")

@@ -78,7 +78,7 @@ func requireSums(t *testing.T, r *stat.Report, size int64) {
 	require.Equal(t, plain, r.Plain())
 	require.Equal(t, packed, r.Packed)
 	require.Equal(t, records, r.Records)
-	if r.Header.Compression == dynamic.CompressionNone {
+	if r.Header.Compression == dynamic.None {
 		require.Equal(t, r.Plain(), r.Packed)
 	}
 	for _, c := range r.Columns {
@@ -116,7 +116,7 @@ func TestZstd(t *testing.T) {
 	plain := measure(t, sample(t))
 	for _, restart := range []stef.FrameFlags{0, stef.RestartCompression, stef.RestartAll} {
 		r := measure(t, sample(t, stef.WithCompression(stef.Zstd), stef.WithRestart(restart)))
-		require.Equal(t, dynamic.CompressionZstd, r.Header.Compression)
+		require.Equal(t, dynamic.Zstd, r.Header.Compression)
 		require.NotEqual(t, r.Plain(), r.Packed)
 		if restart == 0 {
 			require.Equal(t, plain.Columns, r.Columns)

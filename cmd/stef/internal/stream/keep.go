@@ -95,7 +95,7 @@ func Keep(dst io.Writer, src io.Reader, root *Root) (*Whole, error) {
 			_, failed = dst.Write(tap.take(c.Bytes))
 		}
 	}
-	compression := dynamic.CompressionNone
+	compression := dynamic.None
 	end := func(f *dynamic.Frame) int64 {
 		head, content, err := tap.find(f, compression)
 		failed = errors.Join(failed, err)

@@ -180,7 +180,7 @@ func (p *prefix) headers() (zstd bool) {
 	if !ok || size > maxFixedHeader || !p.take(int(size)) || size < 2 {
 		return false
 	}
-	zstd = p.seen[len(p.seen)-int(size)+1]&3 == uint8(dynamic.CompressionZstd)
+	zstd = p.seen[len(p.seen)-int(size)+1]&3 == uint8(dynamic.Zstd)
 	p.frame(zstd)
 	return zstd
 }

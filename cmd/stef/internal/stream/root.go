@@ -190,7 +190,7 @@ func (r *Root) Records(src io.Reader, opts ...dynamic.ReaderOption) (*dynamic.Re
 // ReaderOptions are the options that a reader of the records needs.
 func (r *Root) ReaderOptions() []dynamic.ReaderOption {
 	l := r.limit()
-	return []dynamic.ReaderOption{dynamic.WithAssumedWire(r.Base), dynamic.WithMaxRecordBytes(l.MemoryBytes),
+	return []dynamic.ReaderOption{dynamic.WithAssumedSchema(r.Base), dynamic.WithMaxRecordBytes(l.MemoryBytes),
 		dynamic.WithMaxDictBytes(l.MemoryBytes), dynamic.WithMaxDepth(l.Depth)}
 }
 

@@ -80,7 +80,7 @@ func (t *Tap) head(offset int64, c dynamic.Compression) (kept []byte, head int, 
 	}
 	kept = t.kept[skip:]
 	numbers := 1
-	if c == dynamic.CompressionZstd {
+	if c == dynamic.Zstd {
 		numbers = 2
 	}
 	head = 1
