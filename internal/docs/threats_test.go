@@ -91,7 +91,7 @@ func limits(t *testing.T, root string) (names []string) {
 	for _, m := range regexp.MustCompile(`(?m)^\t([A-Z][A-Za-z]+) `).FindAllStringSubmatch(lake, -1) {
 		names = append(names, "lake.Limits."+m[1])
 	}
-	require.Contains(t, names, "lake.Limits.Memory")
+	require.Contains(t, names, "lake.Limits.MemoryBytes")
 	for _, key := range keys {
 		if limitName.MatchString(key) && !notALimit[key] && key != "limits" {
 			names = append(names, key)
