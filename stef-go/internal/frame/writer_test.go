@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	stef "github.com/otelstef/stef/stef-go"
+	"github.com/otelstef/stef/stef-go/bitio"
 	"github.com/otelstef/stef/stef-go/codec"
 	"github.com/otelstef/stef/stef-go/column"
 	conf "github.com/otelstef/stef/stef-go/internal/config"
@@ -192,6 +193,88 @@ func TestWriterAndReader(t *testing.T) {
 		got, err := read(join(dst...))
 		require.NoError(t, err)
 		require.Equal(t, want, got)
+	}
+}
+
+// blocksIn returns the number of zstd blocks of a frame that continues the compression.
+func blocksIn(t *testing.T, frame []byte) (n int) {
+	t.Helper()
+	content := frame[1:] // flags
+	for range 2 {        // sizes
+		_, n := bitio.Uvarint(content)
+		require.Positive(t, n)
+		content = content[n:]
+	}
+	for ; len(content) > 0; n++ {
+		head := int(content[0]) | int(content[1])<<8 | int(content[2])<<16
+		size := head >> 3
+		if head>>1&3 == 1 { // one byte, repeated
+			size = 1
+		}
+		content = content[3+size:]
+	}
+	return n
+}
+
+// TestSharedBlocks: a large column that compresses to few bytes has a block of its own in
+// one of eight frames, and in all frames once its content changes.
+func TestSharedBlocks(t *testing.T) {
+	for name, options := range map[string][]stef.WriterOption{
+		"continued": {stef.WithCompression(stef.Zstd)},
+		"checksums": {stef.WithCompression(stef.Zstd), stef.WithChecksums()},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var dst chunks
+			w, err := frame.NewWriter(&dst, config(t, options...), &frame.VarHeader{})
+			require.NoError(t, err)
+			defer w.Close()
+			write := func() (contents []string) {
+				r := rand.New(rand.NewPCG(7, 7))
+				tree := newTree()
+				for i := range 40 {
+					root := strings.Repeat("repeated text ", 300)
+					if i >= 20 {
+						random := make([]byte, 4000)
+						for i := range random {
+							random[i] = byte(r.IntN(64))
+						}
+						root = string(random)
+					}
+					floats := make([]float64, 900)
+					for i := range floats {
+						floats[i] = r.Float64()
+					}
+					contents = append(contents, tree.fill(1, root, floats...))
+					_, err := w.Frame(0, 1, &tree.WriteTree)
+					require.NoError(t, err)
+				}
+				return contents
+			}
+			contents := write()
+			parts, _, err := readAll(bytes.NewReader(bytes.Join(dst, nil)), stef.DefaultLimits())
+			require.NoError(t, err)
+			require.Len(t, parts, len(contents))
+			for i := range parts {
+				require.Equal(t, contents[i], string(parts[i].content))
+			}
+			if name == "continued" {
+				frames := dst[2:] // behind the headers
+				own := blocksIn(t, frames[8])
+				for i := 1; i < len(frames); i++ {
+					// Frame 20 changes the content; frame 24 notices it.
+					want := own
+					if i < 24 && i%8 != 0 {
+						want--
+					}
+					require.Equal(t, want, blocksIn(t, frames[i]), i)
+				}
+			}
+			first := bytes.Join(dst, nil)
+			dst = nil
+			require.NoError(t, w.Reset(&dst))
+			write()
+			require.Equal(t, first, bytes.Join(dst, nil), "the next stream does not depend on this one")
+		})
 	}
 }
 
