@@ -16,6 +16,9 @@
 //	d := stefpdata.NewMetricsDecoder(r)
 //	md, err := d.Decode() // until io.EOF
 //
+// The example of LogsDecoder is a server that receives pdata from Collectors, with
+// package stefgrpc.
+//
 // # Model
 //
 // Each data point, span or log record is one record of the stream. Its resource,

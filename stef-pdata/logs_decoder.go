@@ -39,8 +39,13 @@ func (d *LogsDecoder) Reset() {
 	d.build.Joiner.Reset()
 }
 
-// Decode returns the log records of the next records of the stream. It handles log
-// records as TracesDecoder.Decode handles spans.
+// Decode returns the log records of the next records: the remaining records of the frame,
+// or those of the next frame, up to the limits of items and bytes. At the end of the
+// stream it returns io.EOF.
+//
+// Records that OTLP cannot express are left out and reported in RecordErrors; the log records
+// of the other records are returned with it, and decoding can continue. Any other error
+// ends the stream. TracesDecoder.Decode says what it returns with that error.
 func (d *LogsDecoder) Decode() (plog.Logs, error) {
 	d.batch = plog.NewLogs()
 	if d.err != nil {

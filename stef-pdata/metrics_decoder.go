@@ -49,8 +49,13 @@ func (d *MetricsDecoder) Reset() {
 	d.build.Features = features.OfMetrics(d.records.Fields())
 }
 
-// Decode returns the points of the next records of the stream. It handles points as
-// TracesDecoder.Decode handles spans.
+// Decode returns the points of the next records: the remaining records of the frame,
+// or those of the next frame, up to the limits of items and bytes. At the end of the
+// stream it returns io.EOF.
+//
+// Records that OTLP cannot express are left out and reported in RecordErrors; the points
+// of the other records are returned with it, and decoding can continue. Any other error
+// ends the stream. TracesDecoder.Decode says what it returns with that error.
 func (d *MetricsDecoder) Decode() (pmetric.Metrics, error) {
 	d.batch = pmetric.NewMetrics()
 	if d.err != nil {
