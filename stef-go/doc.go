@@ -108,7 +108,8 @@
 //     constructor, never a panic. A field of a struct that is 0 takes its default.
 //   - Numbers of bytes end in Bytes: DictBytes, WithDictBytes, Limits.DictBytes.
 //   - What the caller can only do wrong in its own code panics, as in slices: an index
-//     out of range, a negative length, a nil shared value, a change of a shared value.
+//     out of range, a negative length, a nil shared value, a change of a shared value,
+//     a nil argument of a constructor that returns no error, as in package stefpdata.
 //
 // # How the code is built
 //

@@ -38,7 +38,7 @@ func WithCompression(compression Compression) WriterOption {
 }
 
 // WithLevel sets the effort of zstd compression. Default LevelDefault. The wire does
-// not carry it.
+// not carry it. Without WithCompression(Zstd) it has no effect.
 func WithLevel(level Level) WriterOption {
 	return func(c *config.Writer) error {
 		if level < LevelFastest || level > LevelBest {
