@@ -210,6 +210,7 @@ func TestConfigMistakes(t *testing.T) {
 	f(endpoint+"sending_queue: {batch: {wings: 3}}", `unknown key "sending_queue::batch::wings": remove it, the keys in sending_queue::batch are`, "max_size")
 	f(endpoint+"retry_on_failure: {max_elapsed: 3s}", `unknown key "retry_on_failure::max_elapsed": did you mean "retry_on_failure::max_elapsed_time"?`)
 	f(endpoint+"tls: {ca: a.crt}", `unknown key "tls::ca": remove it, the keys in tls are`, "ca_file")
+	f(endpoint+"headers: x", "headers is x: write names with values below it")
 	f(endpoint+"sending_queue: false", "sending_queue is false: write sending_queue::enabled: false")
 	f(endpoint+"retry_on_failure: false", "retry_on_failure is false: write retry_on_failure::enabled: false")
 	f(endpoint+"stef: zstd", "stef is zstd: it is a section, its keys are checksums, compression")

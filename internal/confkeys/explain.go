@@ -84,10 +84,21 @@ func (f *entry) mistake() error {
 		if _, err := strconv.ParseInt(value.String(), 0, 64); err != nil {
 			return fmt.Errorf("%s is %q: set it to a whole number", f.path, f.value)
 		}
+	case kind == reflect.String && (value.Kind() == reflect.Slice || value.Kind() == reflect.Map):
+		return fmt.Errorf("%s has several values: set it to one text", f.path)
+	case (kind == reflect.Map || pairs(f.typ)) && value.Kind() != reflect.Map && value.Kind() != reflect.Slice:
+		return fmt.Errorf("%s is %v: write names with values below it, such as name: value", f.path, f.value)
 	case kind == reflect.String && (value.CanInt() || value.CanFloat() || value.Kind() == reflect.Bool):
 		return fmt.Errorf("%s is %v: set it to a text, in quotation marks if it looks like a number", f.path, f.value)
 	}
 	return nil
+}
+
+// pairs reports whether a list is written as a map, as the headers of the Collector's
+// clients are: its elements have a name and a value.
+func pairs(t reflect.Type) bool {
+	return t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Struct && t.Elem().NumField() >= 2 &&
+		t.Elem().Field(0).Type.Kind() == reflect.String && t.Elem().Field(1).Type.Kind() == reflect.String
 }
 
 // notSection returns an error for a section that has a single value.

@@ -29,12 +29,15 @@ type order struct {
 
 func (*order) UnmarshalText([]byte) error { return nil }
 
+type header struct{ Name, Value string }
+
 type whole struct {
 	Squashed squashed          `mapstructure:",squash"`
 	Inner    *library          `mapstructure:"inner"`
 	Queue    optional[library] `mapstructure:"queue"`
 	Order    order             `mapstructure:"order"`
 	Labels   map[string]string `mapstructure:"labels"`
+	Headers  []header          `mapstructure:"headers"`
 }
 
 func TestExplain(t *testing.T) {
@@ -58,6 +61,9 @@ func TestExplain(t *testing.T) {
 	f(`queue is false: write queue::enabled: false`, map[string]any{"queue": false})
 	f(`inner is false: it is a section, its keys are block, interval, queue_size`, map[string]any{"inner": false})
 	f(`order is 5: it is a section, its keys are logs`, map[string]any{"order": 5})
+	f("headers is x: write names with values below it, such as name: value", map[string]any{"headers": "x"})
+	f("labels is 5: write names with values below it, such as name: value", map[string]any{"labels": 5})
+	f("endpoint has several values: set it to one text", map[string]any{"endpoint": []any{"a"}})
 	f("unknown key \"inner::x\": remove it, the keys in inner are block, interval, queue_size\nqueue is 1: it is a section, its keys are block, enabled, interval, queue_size",
 		map[string]any{"inner": map[string]any{"x": 1}, "queue": 1})
 }
