@@ -181,7 +181,7 @@ chaos: collector ## The same, also with kill -9 of both Collectors (SOAK_TIME=10
 
 # A receiver has a file descriptor for each agent, and so have the agents.
 scale: collector ## Run 1,000 agents against a receiver, and 5,000 idle ones (SCALE=1000 IDLE=5000; figures for docs/scale.md)
-	ulimit -n 20000; STEF_SCALE_AGENTS=$(or $(SCALE),1000) STEF_SCALE_IDLE=$(or $(IDLE),5000) STEF_SCALE_SECONDS=20 STEF_OTELCOL=$(CURDIR)/bin/otelcol-stef $(GO) test -count=1 -v -timeout 30m -run '^TestScale' ./internal/e2e
+	ulimit -n 20000; STEF_SCALE_AGENTS=$(or $(SCALE),1000) STEF_SCALE_IDLE=$(or $(IDLE),5000) STEF_SCALE_SECONDS=20 STEF_SCALE_BATCHES=600 STEF_OTELCOL=$(CURDIR)/bin/otelcol-stef $(GO) test -count=1 -v -timeout 30m -run '^TestScale' ./internal/e2e
 
 test-contrib: collector ## Test a process of the distribution with the STEF receiver and exporter of the contrib repository as peers
 	$(call each,$(CONTRIB),$(GO) vet . && STEF_OTELCOL=$(CURDIR)/bin/otelcol-stef $(GO) test -count=1 .)

@@ -6,6 +6,7 @@ package stef
 import (
 	"fmt"
 	"maps"
+	"math/bits"
 
 	"github.com/otelstef/stef/stef-go/internal/config"
 	"github.com/otelstef/stef/stef-go/schema"
@@ -58,6 +59,21 @@ func WithWindowBytes(bytes int) WriterOption {
 			return fmt.Errorf("stef: WithWindowBytes(%d): not a power of two from 1 KiB to 8 MiB", bytes)
 		}
 		c.WindowBytes = bytes
+		return nil
+	}
+}
+
+// WithWindowLimit bounds the zstd window, whatever WithWindowBytes selects, and makes
+// the writer choose it by the size of its frames: 16 of them, 2 for the first, at least 16 KiB, and at
+// most the largest power of two up to the limit. When frames grow, the writer restarts
+// the compression with a larger window. Servers with many streams ask their clients for
+// it. From 1 KiB, default no limit.
+func WithWindowLimit(bytes int) WriterOption {
+	return func(c *config.Writer) error {
+		if bytes < 1<<10 {
+			return fmt.Errorf("stef: WithWindowLimit(%d): below 1 KiB", bytes)
+		}
+		c.WindowLimit = 1 << (bits.Len(uint(bytes)) - 1)
 		return nil
 	}
 }

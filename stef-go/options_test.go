@@ -66,6 +66,8 @@ func TestWriterOptionErrors(t *testing.T) {
 
 	f("", stef.WithWindowBytes(1<<10))
 	f("", stef.WithWindowBytes(8<<20))
+	f("WithWindowLimit(1023): below 1 KiB", stef.WithWindowLimit(1023))
+	f("", stef.WithWindowLimit(math.MaxInt))
 	for _, window := range []int{-1024, 0, 512, 1000, 1<<10 + 1, 16 << 20} {
 		f(fmt.Sprintf("WithWindowBytes(%d): not a power of two from 1 KiB to 8 MiB", window), stef.WithWindowBytes(window))
 	}

@@ -18,6 +18,7 @@ type agreement struct {
 	compat    schema.Compat     // how the server's schema relates to the client's
 	wire      schema.WireSchema // the schema that the client writes
 	dictBytes int
+	window    int // 0: any
 }
 
 // agree decides how a client writes records of root, from the capabilities of the
@@ -50,6 +51,10 @@ func agree(root *schema.Struct, dictBytes int, server *wire.Capabilities) (agree
 	if n := server.MaxDictBytes; n > 0 && n < uint64(dictBytes) {
 		a.dictBytes = int(n)
 	}
+	// spec: #window-limit
+	if n := server.WindowBytes; n > 0 {
+		a.window = int(min(max(n, minWindow), maxWindow))
+	}
 	return a, nil
 }
 
@@ -57,11 +62,21 @@ func agree(root *schema.Struct, dictBytes int, server *wire.Capabilities) (agree
 // always announce the schema. That is allowed if both ends have the same schema,
 // and a recording of the stream then states its schema.
 func (a *agreement) writerOptions() []stef.WriterOption {
-	return []stef.WriterOption{
+	options := []stef.WriterOption{
 		stef.WithSchemaHeader(), stef.WithDictBytes(a.dictBytes), stef.WithSchema(slices.Clone(a.wire)),
 		stef.WithSchemaCheck(a.check),
 	}
+	if a.window > 0 {
+		options = append(options, stef.WithWindowLimit(a.window))
+	}
+	return options
 }
+
+// The windows of zstd that a writer can have.
+const (
+	minWindow = 1 << 10
+	maxWindow = 8 << 20
+)
 
 // check reports whether the server can read a stream in the schema that a writer is
 // about to use: appended options may select another one than the agreed.

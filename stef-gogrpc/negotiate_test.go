@@ -5,6 +5,7 @@ package stefgrpc
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"math"
 	"testing"
@@ -126,6 +127,54 @@ func TestAgreeDictionaries(t *testing.T) {
 	f(999, 1000, 999)
 	f(1, 1000, 1)
 	f(1000, 1000, math.MaxUint64)
+}
+
+// TestAgreeWindows: the client uses no larger window than the server asks for, and its
+// own if the server asks for none.
+//
+// spec: #window-limit
+func TestAgreeWindows(t *testing.T) {
+	b, err := otelstef.MetricsWireSchema().AppendBinary(nil)
+	require.NoError(t, err)
+	f := func(wants int, server uint64, own ...stef.WriterOption) {
+		t.Helper()
+		a, err := agree(otelstef.MetricsSchema(), 1000, &wire.Capabilities{Schema: b, WindowBytes: server})
+		require.NoError(t, err)
+		require.Equal(t, wants, steftest.WriterConfig(t, append(a.writerOptions(), own...)...).WindowBytes)
+	}
+	f(1<<20, 0)
+	f(1<<10, 1)
+	f(64<<10, 64<<10)
+	f(64<<10, 128<<10-1)
+	f(1<<20, math.MaxUint64)
+	f(64<<10, 64<<10, stef.WithWindowBytes(4<<20))
+	f(32<<10, 64<<10, stef.WithWindowBytes(32<<10))
+	f(8<<20, math.MaxUint64, stef.WithWindowBytes(8<<20))
+}
+
+// TestAskedWindow: a server with few streams asks for nothing, and what the windows
+// need grows slowly with the streams.
+func TestAskedWindow(t *testing.T) {
+	f := func(wants int, memory int64, streams int) {
+		t.Helper()
+		require.Equal(t, wants, askedWindow(memory, streams))
+	}
+	f(0, 0, 1_000_000)
+	f(0, DefaultWindowMemory, 1)
+	f(0, DefaultWindowMemory, 46)
+	f(1<<20, DefaultWindowMemory, 47)
+	f(1<<20, DefaultWindowMemory, 182)
+	f(512<<10, DefaultWindowMemory, 185)
+	f(64<<10, DefaultWindowMemory, 1024)
+	f(32<<10, DefaultWindowMemory, 1025)
+	f(32<<10, DefaultWindowMemory, 1_000_000)
+	f(32<<10, 1, 1)
+	all := int64(0)
+	for n := range 1000 {
+		window := cmp.Or(askedWindow(DefaultWindowMemory, n+1), 1<<20)
+		all += windowMemory(window)
+	}
+	require.Less(t, all, int64(10*DefaultWindowMemory), "if all frames are large")
 }
 
 // writeWith writes a few records of metrics.

@@ -214,6 +214,13 @@ func (s *Server) admit(stream grpc.ServerStream) (*ServerStream, error) {
 	return st, nil
 }
 
+// count returns the number of streams.
+func (s *Server) count() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.streams)
+}
+
 // evict ends the stream that holds the most bytes of unfinished chunks, among the
 // streams whose clients have sent nothing for a while. It is called while these
 // bytes block other streams.

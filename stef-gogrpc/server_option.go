@@ -19,6 +19,7 @@ const (
 	DefaultMaxBufferedBytes = 512 << 20
 	DefaultAckInterval      = 10 * time.Millisecond
 	DefaultMaxDictBytes     = 64 << 20
+	DefaultWindowMemory     = 64 << 20
 
 	DefaultFirstMessageTimeout = 10 * time.Second
 	DefaultHeaderTimeout       = time.Minute
@@ -33,6 +34,7 @@ type serverConfig struct {
 	maxBuffered int64
 	ackInterval time.Duration
 	dictLimit   int
+	windows     int64 // memory of all windows of zstd, 0: any
 	lifetime    time.Duration
 	timeouts    [limitIdle + 1]time.Duration // 0: none
 	onPanic     func(*ServerStream, any, []byte)
@@ -44,6 +46,7 @@ func newServerConfig(options []ServerOption) (serverConfig, error) {
 		maxBuffered: DefaultMaxBufferedBytes,
 		ackInterval: DefaultAckInterval,
 		dictLimit:   DefaultMaxDictBytes,
+		windows:     DefaultWindowMemory,
 		timeouts: [...]time.Duration{
 			limitFirstMessage: DefaultFirstMessageTimeout,
 			limitHeader:       DefaultHeaderTimeout,
@@ -139,6 +142,51 @@ func WithMaxDictBytes(bytes int) ServerOption {
 // accept.
 const maxDictLimit = 1 << 38
 
+// WithWindowMemory sets the memory of the zstd windows of all streams from which the
+// server asks clients for smaller ones. A stream with the default window of 1 MiB holds
+// 1.4 MiB, one with 64 KiB a quarter of a MiB. A client is asked when it opens a
+// stream. It then chooses a window by the size of its frames, 16 KiB if these are
+// small, and at most the window with which four times the memory would hold as many
+// streams as are open, or 32 KiB. So streams that were opened before, large frames,
+// and clients that do not know the request need more than the memory. With the
+// default, DefaultWindowMemory, 46 streams are not asked, 182 may use 1 MiB, and 1,024
+// may use 64 KiB. 0 asks for nothing.
+//
+// spec: #window-limit
+func WithWindowMemory(bytes int) ServerOption {
+	return func(c *serverConfig) error {
+		c.windows = int64(bytes)
+		return atLeast("WithWindowMemory", bytes, 0)
+	}
+}
+
+// The windows that a server asks for. The largest is the default of writers.
+const (
+	largestAsked  = 1 << 20
+	smallestAsked = 32 << 10
+)
+
+// largeFrames is how many times the memory of windows the streams would need if all
+// had frames that are large enough for the window that they are asked for.
+const largeFrames = 4
+
+// askedWindow returns the window that a client is asked for when there are so many
+// streams, or 0 if it is not asked.
+func askedWindow(memory int64, streams int) int {
+	if memory == 0 || int64(streams) <= memory/windowMemory(largestAsked) {
+		return 0
+	}
+	window := largestAsked
+	for window > smallestAsked && int64(streams) > memory/windowMemory(window)*largeFrames {
+		window /= 2
+	}
+	return window
+}
+
+// windowMemory is what a zstd decoder allocates for a window: the window, and room for
+// two blocks behind it and for one beside it. A block is at most 128 KiB.
+func windowMemory(window int) int64 { return int64(window) + 3*int64(min(window, 128<<10)) }
+
 // WithMaxStreamLifetime ends streams when they reach age d, so that load can move
 // to other servers: the handler reads to the end of the current chunk and then
 // receives io.EOF. When the handler has returned nil and all its acknowledgements
@@ -193,7 +241,9 @@ func timeoutOption(option string, limit clockLimit, d time.Duration) ServerOptio
 
 // WithOnPanic sets the function that is called when a handler has panicked, with the
 // value and the stack. It runs on the goroutine of the handler. The stream then
-// ends with INTERNAL. By default, the panic is logged in the error log of gRPC.
+// ends with INTERNAL, not UNAVAILABLE: a client that sent the same records again would
+// make the handler panic again, and its later records would wait forever. The exporter
+// counts the batches that it drops. By default, the panic is logged in the error log of gRPC.
 func WithOnPanic(f func(s *ServerStream, value any, stack []byte)) ServerOption {
 	return func(c *serverConfig) error {
 		if f == nil {

@@ -38,6 +38,8 @@ func TestServerOptions(t *testing.T) {
 	f("WithMaxDictBytes(274877906945)", WithMaxDictBytes(maxDictLimit+1))
 	f("", WithMaxStreamLifetime(0))
 	f("WithMaxStreamLifetime(-1ns)", WithMaxStreamLifetime(-1))
+	f("", WithWindowMemory(0))
+	f("WithWindowMemory(-1)", WithWindowMemory(-1))
 	f("WithOnPanic", WithOnPanic(nil))
 }
 

@@ -280,7 +280,9 @@ func (s *ServerStream) handshake() (*servedRoot, error) {
 	if root == nil {
 		return nil, errUnknownRoot(name)
 	}
-	if err := s.grpc.SendMsg(wire.ServerMessage{Capabilities: &root.capabilities}.Proto()); err != nil {
+	capabilities := root.capabilities
+	capabilities.WindowBytes = uint64(askedWindow(s.server.config.windows, s.server.count()))
+	if err := s.grpc.SendMsg(wire.ServerMessage{Capabilities: &capabilities}.Proto()); err != nil {
 		return nil, err
 	}
 	return root, nil

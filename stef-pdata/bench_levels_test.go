@@ -13,7 +13,7 @@ import (
 	stef "github.com/otelstef/stef/stef-go"
 )
 
-// The benchmarks of levels compare the settings of zstd for streams in the compact
+// The benchmarks of levels and windows compare settings of zstd for streams in the compact
 // form. All settings encode in turn:
 //
 //	BenchmarkLevels/SIGNAL/set=S
@@ -35,17 +35,17 @@ var levelSettings = []levelSetting{
 	{"4M", []stef.WriterOption{stef.WithWindowBytes(4 << 20)}},
 }
 
-func (f *formsOf[T]) levels(b *testing.B, name string, parts []T) {
+func (f *formsOf[T]) levels(b *testing.B, name string, parts []T, settings []levelSetting) {
 	b.Run("set="+name, func(b *testing.B) {
-		ratios := make([]runs, len(levelSettings))
-		sizes := make([]int, len(levelSettings))
-		for _, s := range levelSettings {
+		ratios := make([]runs, len(settings))
+		sizes := make([]int, len(settings))
+		for _, s := range settings {
 			f.stream(b, parts, append(s.options, f.compact())...)
 		}
 		b.ResetTimer()
 		for b.Loop() {
 			first := 0.0
-			for i, s := range levelSettings {
+			for i, s := range settings {
 				start := cpuTime()
 				sizes[i] = len(f.stream(b, parts, append(s.options, f.compact())...))
 				spent := float64(cpuTime() - start)
@@ -55,7 +55,7 @@ func (f *formsOf[T]) levels(b *testing.B, name string, parts []T) {
 				ratios[i].add(spent / first)
 			}
 		}
-		for i, s := range levelSettings {
+		for i, s := range settings {
 			b.ReportMetric(float64(sizes[i]), s.name+"-bytes")
 			b.ReportMetric(ratios[i].median(), s.name+"-xcpu")
 		}
@@ -63,25 +63,45 @@ func (f *formsOf[T]) levels(b *testing.B, name string, parts []T) {
 	})
 }
 
-func BenchmarkLevels(b *testing.B) {
+// windowSettings compare windows: the first is the default, 1 MiB, and the last are
+// windows that servers with many streams ask for.
+var windowSettings = []levelSetting{
+	{"1M", nil},
+	{"512K", []stef.WriterOption{stef.WithWindowBytes(512 << 10)}},
+	{"256K", []stef.WriterOption{stef.WithWindowBytes(256 << 10)}},
+	{"128K", []stef.WriterOption{stef.WithWindowBytes(128 << 10)}},
+	{"64K", []stef.WriterOption{stef.WithWindowBytes(64 << 10)}},
+	{"32K", []stef.WriterOption{stef.WithWindowBytes(32 << 10)}},
+	{"upto1M", []stef.WriterOption{stef.WithWindowLimit(1 << 20)}},
+	{"upto64K", []stef.WriterOption{stef.WithWindowLimit(64 << 10)}},
+	{"upto32K", []stef.WriterOption{stef.WithWindowLimit(32 << 10)}},
+}
+
+// BenchmarkLevels compares the levels of zstd, and two windows.
+func BenchmarkLevels(b *testing.B) { benchmarkSettings(b, levelSettings) }
+
+// BenchmarkWindows compares the windows of zstd.
+func BenchmarkWindows(b *testing.B) { benchmarkSettings(b, windowSettings) }
+
+func benchmarkSettings(b *testing.B, settings []levelSetting) {
 	holdBallast()
 	b.Run("traces", func(b *testing.B) {
 		f := &tracesForms
-		f.readRecordings(b, "traces", func(name string, parts []ptrace.Traces) { f.levels(b, name, parts) })
-		f.levels(b, "hipstershop", realTraces(b, hipstershopTraces))
+		f.readRecordings(b, "traces", func(name string, parts []ptrace.Traces) { f.levels(b, name, parts, settings) })
+		f.levels(b, "hipstershop", realTraces(b, hipstershopTraces), settings)
 	})
 	b.Run("metrics", func(b *testing.B) {
 		f := &metricsForms
-		f.readRecordings(b, "metrics", func(name string, parts []pmetric.Metrics) { f.levels(b, name, parts) })
+		f.readRecordings(b, "metrics", func(name string, parts []pmetric.Metrics) { f.levels(b, name, parts, settings) })
 		for _, set := range []string{"hipstershop", "hostandcollector"} {
-			f.levels(b, set, realMetrics(b, set+"-otelmetrics"))
+			f.levels(b, set, realMetrics(b, set+"-otelmetrics"), settings)
 		}
 	})
 	b.Run("logs", func(b *testing.B) {
 		f := &logsForms
-		f.readRecordings(b, "logs", func(name string, parts []plog.Logs) { f.levels(b, name, parts) })
+		f.readRecordings(b, "logs", func(name string, parts []plog.Logs) { f.levels(b, name, parts, settings) })
 		for _, set := range logSets {
-			f.levels(b, set, unmarshalLogs(b, logParts(b, set)))
+			f.levels(b, set, unmarshalLogs(b, logParts(b, set)), settings)
 		}
 	})
 }

@@ -6,9 +6,14 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"io"
+	"maps"
+	"net/http"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -22,6 +27,7 @@ import (
 
 	"github.com/otelstef/stef/internal/signal"
 	stef "github.com/otelstef/stef/stef-go"
+	"github.com/otelstef/stef/stef-go/steftest"
 	stefgrpc "github.com/otelstef/stef/stef-gogrpc"
 )
 
@@ -42,13 +48,17 @@ const scalePipelines = `    metrics:
   extensions: [pprof]
 `
 
-// fleet is many agents, each with a connection and a stream of its own. All send
-// the same prepared bytes, so that nearly all processor time is of the receiver.
+// fleet is many agents, each with a connection and a stream of its own. All whose
+// windows of zstd are equal send the same prepared bytes, so that nearly all processor
+// time is of the receiver.
 type fleet struct {
 	receiver *collector
 	endpoint string
+	debug    string // address of pprof of the receiver
 	streams  []*stefgrpc.Stream
-	frames   []frame
+	windows  []int           // of the streams
+	frames   map[int][]frame // by window
+	batches  int
 	empty    float64 // MiB of the receiver before the agents connect
 }
 
@@ -100,11 +110,10 @@ const pointsPerBatch = 20
 // batches.
 func newFleet(t *testing.T, agents, n int) *fleet {
 	t.Helper()
-	debug := address(t)
-	f := &fleet{endpoint: address(t)}
-	f.receiver = start(t, "receiver", fmt.Sprintf(scaleReceiver, debug, f.endpoint), scalePipelines)
+	f := &fleet{endpoint: address(t), debug: address(t), frames: map[int][]frame{}, batches: n}
+	f.receiver = start(t, "receiver", fmt.Sprintf(scaleReceiver, f.debug, f.endpoint), scalePipelines)
 	f.empty, _, _ = f.figures(t)
-	f.streams = make([]*stefgrpc.Stream, agents)
+	f.streams, f.windows = make([]*stefgrpc.Stream, agents), make([]int, agents)
 	var opening sync.WaitGroup
 	places := make(chan struct{}, 32)
 	var failed atomic.Pointer[error]
@@ -130,16 +139,43 @@ func newFleet(t *testing.T, agents, n int) *fleet {
 			<-s.Done()
 		}
 	})
+	for i, s := range f.streams {
+		f.windows[i] = steftest.WriterConfig(t, s.WriterOptions()...).WindowBytes
+		if f.frames[f.windows[i]] == nil {
+			f.frames[f.windows[i]] = prepare(t, s, n)
+		}
+	}
+	return f
+}
+
+// prepare returns the headers and n batches of a stream.
+func prepare(t *testing.T, s *stefgrpc.Stream, n int) []frame {
+	t.Helper()
 	var prepared frameList
-	encoder, err := signal.Metrics.NewEncoder(&prepared, nil, append(f.streams[0].WriterOptions(), stef.WithCompression(stef.Zstd))...)
+	encoder, err := signal.Metrics.NewEncoder(&prepared, nil, append(s.WriterOptions(), stef.WithCompression(stef.Zstd))...)
 	require.NoError(t, err)
 	for i := range n {
 		require.NoError(t, encoder.Encode(hostMetrics(i)))
 		require.NoError(t, encoder.Writer.Flush())
 	}
-	f.frames = prepared.list
-	return f
+	return prepared.list
 }
+
+// windowsText says how many streams have which window.
+func (f *fleet) windowsText() string {
+	count := map[int]int{}
+	for _, w := range f.windows {
+		count[w]++
+	}
+	var text []string
+	for _, w := range slices.Backward(slices.Sorted(maps.Keys(count))) {
+		text = append(text, fmt.Sprintf("%d of %d KiB", count[w], w>>10))
+	}
+	return strings.Join(text, ", ")
+}
+
+// headers is the number of frames before the first batch: the headers are frames too.
+func (f *fleet) headers() int { return len(f.frames[f.windows[0]]) - f.batches }
 
 // open opens a stream on a connection of its own.
 func (f *fleet) open(t *testing.T) (*stefgrpc.Stream, error) {
@@ -176,7 +212,7 @@ func (f *fleet) play(first, last, window int, pause, until time.Duration) []sent
 		agents.Go(func() {
 			// The agents do not begin together.
 			time.Sleep(pause * time.Duration(i) / time.Duration(len(f.streams)))
-			results[i] = f.playOne(s, f.frames[first:last], window, pause, begin.Add(until))
+			results[i] = f.playOne(s, f.frames[f.windows[i]][first:last], window, pause, begin.Add(until))
 		})
 	}
 	agents.Wait()
@@ -189,7 +225,7 @@ func (f *fleet) playOne(s *stefgrpc.Stream, frames []frame, window int, pause ti
 		since time.Time
 	}
 	flights := make(chan flight, window)
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	ctx, cancel := context.WithDeadline(context.Background(), end.Add(time.Minute))
 	defer cancel()
 	var waiting sync.WaitGroup
 	var failed error
@@ -258,6 +294,34 @@ func (f *fleet) figures(t *testing.T) (resident, files, cpu float64) {
 	return resident, files, cpu
 }
 
+// heap returns the MiB of the heap of the receiver, on request after a garbage
+// collection. It writes the profile of the heap into the folder STEF_SCALE_PROFILE, if
+// there is one.
+func (f *fleet) heap(t *testing.T, collect bool, name string) float64 {
+	t.Helper()
+	get := func(query string) []byte {
+		answer, err := http.Get("http://" + f.debug + "/debug/pprof/heap?" + query)
+		require.NoError(t, err)
+		defer answer.Body.Close()
+		content, err := io.ReadAll(answer.Body)
+		require.NoError(t, err)
+		return content
+	}
+	query := "debug=1"
+	if collect {
+		query += "&gc=1"
+	}
+	text := string(get(query))
+	if folder := os.Getenv("STEF_SCALE_PROFILE"); folder != "" {
+		require.NoError(t, os.WriteFile(filepath.Join(folder, name), get(""), 0o600))
+	}
+	_, text, _ = strings.Cut(text, "# HeapAlloc = ")
+	text, _, _ = strings.Cut(text, "\n")
+	bytes, err := strconv.ParseFloat(text, 64)
+	require.NoError(t, err)
+	return bytes / (1 << 20)
+}
+
 // cpu returns the processor time of the receiver.
 func (f *fleet) cpu(t *testing.T) float64 {
 	t.Helper()
@@ -302,27 +366,27 @@ func TestScale(t *testing.T) {
 	binary(t)
 	agents := scaled(t, "STEF_SCALE_AGENTS", 50)
 	seconds := scaled(t, "STEF_SCALE_SECONDS", 3)
-	const probe = 30 // frames of each agent that find out the capacity
+	// Batches of each agent that find out the capacity, and fill the windows.
+	probe := max(30, scaled(t, "STEF_SCALE_BATCHES", 0)-agentRate*seconds)
 	f := newFleet(t, agents, probe+agentRate*seconds)
 	opened, files, _ := f.figures(t)
-	// The headers are frames too: they have no records.
-	headers := 0
-	for f.frames[headers].last == 0 {
-		headers++
-	}
-	_, _, _, _ = total(t, f.play(0, headers+10, 4, 0, time.Minute))
+	headers := f.headers()
+	_, _, _, _ = total(t, f.play(0, headers+10, 4, 0, 4*time.Minute))
 	begin, before := time.Now(), f.cpu(t)
-	acked, _, _, _ := total(t, f.play(headers+10, headers+probe, 4, 0, time.Minute))
+	acked, _, _, _ := total(t, f.play(headers+10, headers+probe, 4, 0, 4*time.Minute))
 	capacity := float64(acked) / time.Since(begin).Seconds()
 	full := (f.cpu(t) - before) / time.Since(begin).Seconds()
 	rate := offeredRate(capacity, agents)
 	begin, before = time.Now(), f.cpu(t)
 	// The last pause is not counted: which agents reach it is a matter of chance.
 	pause := time.Duration(float64(time.Second) / rate)
-	acked, least, most, latencies := total(t, f.play(headers+probe, len(f.frames), 64, pause, time.Duration(seconds)*time.Second-pause))
+	acked, least, most, latencies := total(t, f.play(headers+probe, headers+f.batches, 64, pause, time.Duration(seconds)*time.Second-pause))
 	used, elapsed := f.cpu(t)-before, time.Since(begin).Seconds()
 	p99 := latencies[len(latencies)*99/100]
 	memory := f.receiver.memory()
+	live := f.heap(t, true, "sending.pb.gz")
+	t.Logf("%d batches of each agent; windows: %s", f.batches, f.windowsText())
+	t.Logf("live heap of the receiver: %.0f MiB, %.3f MiB for each agent", live, live/float64(agents))
 	t.Logf("%d agents, %d points a batch, %.0f files of the receiver", agents, pointsPerBatch, files)
 	t.Logf("rate that the machine took: %.0f batches a second, with %.2f cores of the receiver", capacity, full)
 	t.Logf("rate offered: %.2f batches a second for each agent; %d acknowledged in %d s, with %.2f cores, %.1f us for each batch",
@@ -334,6 +398,8 @@ func TestScale(t *testing.T) {
 	require.GreaterOrEqual(t, float64(least), 0.8*float64(most))
 	require.Less(t, p99, 500*time.Millisecond)
 	require.LessOrEqual(t, memory, 1024, "MiB of the receiver")
+	// With the default of GOGC, the heap grows to twice what is live.
+	require.LessOrEqual(t, 2*live, 1024.0, "MiB of the receiver, at most")
 }
 
 // TestScaleIdle: agents that send some batches and then nothing cost a receiver
@@ -345,14 +411,14 @@ func TestScaleIdle(t *testing.T) {
 	binary(t)
 	agents := scaled(t, "STEF_SCALE_IDLE", 100)
 	f := newFleet(t, agents, 5)
-	_, _, _, latencies := total(t, f.play(0, len(f.frames), 8, 0, time.Minute))
+	_, _, _, latencies := total(t, f.play(0, f.headers()+f.batches, 8, 0, time.Minute))
 	require.NotEmpty(t, latencies)
 	report := func(when string) float64 {
 		resident, files, _ := f.figures(t)
-		heap, _ := f.receiver.sum(t, "otelcol_process_runtime_heap_alloc_bytes")
+		heap := f.heap(t, false, "idle.pb.gz")
 		streams, _ := f.receiver.sum(t, "otelcol_receiver_stef_streams_active")
 		t.Logf("%s: %d agents, %.0f streams, %.0f files, %.0f MiB resident (%.3f MiB for each agent beyond %.0f MiB), %.0f MiB of heap",
-			when, agents, streams, files, resident, (resident-f.empty)/float64(agents), f.empty, heap/(1<<20))
+			when, agents, streams, files, resident, (resident-f.empty)/float64(agents), f.empty, heap)
 		return resident
 	}
 	report("all batches acknowledged")

@@ -93,6 +93,9 @@ type LimitsConfig struct {
 	// frame, windows of zstd. When it is exceeded, the stream that holds the most
 	// is ended in order.
 	StreamMemoryLimitMiB int `mapstructure:"stream_memory_limit_mib"`
+	// WindowMemoryMiB is the memory of the zstd windows of all streams from which
+	// the receiver asks clients for smaller windows. 0 asks for none.
+	WindowMemoryMiB int `mapstructure:"window_memory_mib"`
 	// MemoryLimitMiB bounds the bytes that were received on all streams and not
 	// yet decoded.
 	MemoryLimitMiB int `mapstructure:"memory_limit_mib"`
@@ -171,6 +174,7 @@ func createDefaultConfig() component.Config {
 			MaxRecordAllocMiB:    16,
 			MaxDictMiBPerStream:  64,
 			StreamMemoryLimitMiB: 512,
+			WindowMemoryMiB:      stefgrpc.DefaultWindowMemory / mib,
 			MemoryLimitMiB:       512,
 		},
 		Admission: AdmissionConfig{RequestLimitMiB: 128, WaitingLimitMiB: 32},
@@ -216,6 +220,7 @@ func (c *LimitsConfig) Validate() error {
 		confkeys.Between("max_record_alloc_mib", c.MaxRecordAllocMiB, 1, maxMiB, "the default is 16"),
 		confkeys.Between("max_dict_mib_per_stream", c.MaxDictMiBPerStream, 1, maxMiB/4, "the default is 64; clients reset their dictionaries when they reach it"),
 		confkeys.Between("stream_memory_limit_mib", c.StreamMemoryLimitMiB, 1, math.MaxInt/mib, "the default is 512"),
+		confkeys.Between("window_memory_mib", c.WindowMemoryMiB, 0, math.MaxInt/mib, "0 lets clients use any window, the default is 64"),
 		confkeys.AtLeast("max_streams", c.MaxStreams, 0, "0 means no bound"),
 		confkeys.Between("memory_limit_mib", c.MemoryLimitMiB, 1, math.MaxInt/mib, "the default is 512"),
 	}

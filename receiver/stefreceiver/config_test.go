@@ -66,7 +66,7 @@ func TestConfigAll(t *testing.T) {
 	require.Equal(t, 7*time.Second, c.ShutdownTimeout)
 	require.Equal(t, LimitsConfig{
 		MaxChunkMiB: 8, MaxFrameMiB: 24, MaxRecordAllocMiB: 4, MaxDictMiBPerStream: 16, MaxStreams: 1000,
-		StreamMemoryLimitMiB: 128, MemoryLimitMiB: 256,
+		StreamMemoryLimitMiB: 128, WindowMemoryMiB: 16, MemoryLimitMiB: 256,
 	}, c.Limits)
 	require.Equal(t, AdmissionConfig{RequestLimitMiB: 64, WaitingLimitMiB: 8}, c.Admission)
 	require.Equal(t, TimeoutsConfig{

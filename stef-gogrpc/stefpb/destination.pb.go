@@ -244,9 +244,14 @@ type STEFDestinationCapabilities struct {
 	// Limits of the dictionaries of this stream. Absent means none.
 	DictionaryLimits *STEFDictionaryLimits `protobuf:"bytes,1,opt,name=dictionary_limits,json=dictionaryLimits,proto3" json:"dictionary_limits,omitempty"`
 	// The wire schema of the root with all the fields the server reads.
-	Schema        []byte `protobuf:"bytes,2,opt,name=schema,proto3" json:"schema,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Schema []byte `protobuf:"bytes,2,opt,name=schema,proto3" json:"schema,omitempty"`
+	// Greatest window of zstd that the server asks the client to use, in bytes,
+	// because it has many streams. 0 means that it asks for none. A client that
+	// does not know the field uses the window that it likes. The number leaves
+	// room for fields of other versions of the protocol.
+	MaxZstdWindowBytes uint64 `protobuf:"varint,100,opt,name=max_zstd_window_bytes,json=maxZstdWindowBytes,proto3" json:"max_zstd_window_bytes,omitempty"`
+	unknownFields      protoimpl.UnknownFields
+	sizeCache          protoimpl.SizeCache
 }
 
 func (x *STEFDestinationCapabilities) Reset() {
@@ -291,6 +296,13 @@ func (x *STEFDestinationCapabilities) GetSchema() []byte {
 		return x.Schema
 	}
 	return nil
+}
+
+func (x *STEFDestinationCapabilities) GetMaxZstdWindowBytes() uint64 {
+	if x != nil {
+		return x.MaxZstdWindowBytes
+	}
+	return 0
 }
 
 // STEFDictionaryLimits limits the state a client builds up at the server.
@@ -465,10 +477,11 @@ const file_otelstef_destination_v1_destination_proto_rawDesc = "" +
 	"\x11STEFServerMessage\x12Z\n" +
 	"\fcapabilities\x18\x01 \x01(\v24.otelstef.destination.v1.STEFDestinationCapabilitiesH\x00R\fcapabilities\x12G\n" +
 	"\bresponse\x18\x02 \x01(\v2).otelstef.destination.v1.STEFDataResponseH\x00R\bresponseB\t\n" +
-	"\acontent\"\x91\x01\n" +
+	"\acontent\"\xc4\x01\n" +
 	"\x1bSTEFDestinationCapabilities\x12Z\n" +
 	"\x11dictionary_limits\x18\x01 \x01(\v2-.otelstef.destination.v1.STEFDictionaryLimitsR\x10dictionaryLimits\x12\x16\n" +
-	"\x06schema\x18\x02 \x01(\fR\x06schema\"<\n" +
+	"\x06schema\x18\x02 \x01(\fR\x06schema\x121\n" +
+	"\x15max_zstd_window_bytes\x18d \x01(\x04R\x12maxZstdWindowBytes\"<\n" +
 	"\x14STEFDictionaryLimits\x12$\n" +
 	"\x0emax_dict_bytes\x18\x02 \x01(\x04R\fmaxDictBytes\"\x96\x01\n" +
 	"\x10STEFDataResponse\x12\"\n" +

@@ -6,4 +6,4 @@
 package stefpb
 
 // SourceSHA256 is the SHA-256 of the destination.proto that this package is generated from.
-const SourceSHA256 = "5f2e2d20e9cc8365aa903471e2528e1c724181875cdf96016c78c85d538329ad"
+const SourceSHA256 = "c059f8ed8c23d2d2be94ef39eaeb261d6563d9ecbb908e70190827afcd9bea7e"

@@ -14,6 +14,7 @@ type Writer struct {
 	Level       uint8 // a stef.Level
 	Restart     uint8 // stef.FrameFlags
 	WindowBytes int
+	WindowLimit int // of WindowBytes, a power of two
 	FrameBytes  int
 	DictBytes   int
 	Schema      schema.WireSchema // nil is the writer's own, whole

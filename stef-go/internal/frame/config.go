@@ -32,6 +32,9 @@ func WriterConfig(options []stef.WriterOption) (config.Writer, error) {
 	}
 	c.Level = cmp.Or(c.Level, uint8(stef.LevelDefault))
 	c.WindowBytes = cmp.Or(c.WindowBytes, stef.DefaultWindowBytes)
+	if c.WindowLimit > 0 {
+		c.WindowBytes = min(c.WindowBytes, c.WindowLimit)
+	}
 	c.FrameBytes = cmp.Or(c.FrameBytes, stef.DefaultFrameBytes)
 	c.DictBytes = cmp.Or(c.DictBytes, stef.DefaultDictBytes)
 	return c, nil

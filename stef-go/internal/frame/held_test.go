@@ -23,7 +23,7 @@ func TestHeld(t *testing.T) {
 	random := rand.NewChaCha8([32]byte{1})
 	content := make([]byte, 200<<10)
 	_, _ = random.Read(content)
-	for _, window := range []int{64 << 10, 1 << 20, 8 << 20} {
+	for _, window := range []int{32 << 10, 64 << 10, 256 << 10, 1 << 20, 8 << 20} {
 		t.Run(fmt.Sprint(window), func(t *testing.T) {
 			c := newCoder(t, zstd.WithWindowSize(window))
 			header := c.flushed(0, "\x00\x00")

@@ -300,16 +300,21 @@ func (r *Reader) setWindow(coded []byte) {
 	}
 }
 
-// zstdState is the memory of a zstd decoder in addition to its window: blocks,
-// literals, sequences and tables.
-const zstdState = 448 << 10
+// zstdState is the memory of a zstd decoder in addition to its window and its blocks:
+// literals, sequences and tables. There is room for two blocks behind the window, and
+// for one beside it.
+const (
+	zstdState  = 64 << 10
+	zstdBlocks = 3
+	zstdBlock  = 128 << 10 // or the window, if that is smaller
+)
 
 // Held returns the memory that the reader holds between two frames: its buffers,
 // and the zstd decoder.
 func (r *Reader) Held() int {
 	n := cap(r.payload) + cap(r.coded) + len(r.headerCoded)
 	if r.zstd != nil {
-		n += r.window + zstdState
+		n += r.window + zstdBlocks*min(r.window, zstdBlock) + zstdState
 	}
 	return n
 }

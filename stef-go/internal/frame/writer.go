@@ -47,6 +47,7 @@ type Writer struct {
 	dst         io.Writer
 	compression stef.Compression
 	setting     encoderSetting
+	largest     int            // if not 0, the window is chosen by the frames, up to this
 	zstd        *zstd.Encoder  // nil until the first frame with data
 	out         []byte         // the frame being put together, behind headRoom
 	column      []byte         // a column before compression
@@ -57,6 +58,9 @@ type Writer struct {
 // NewWriter writes the fixed header and the variable header.
 func NewWriter(dst io.Writer, c *config.Writer, header *VarHeader) (*Writer, error) {
 	w := &Writer{compression: stef.Compression(c.Compression), setting: encoderSetting{stef.Level(c.Level), c.WindowBytes, c.ZstdDict, c.Checksums}}
+	if c.WindowLimit > 0 {
+		w.largest = w.setting.window
+	}
 	content, err := header.Append(nil)
 	if err != nil {
 		return nil, err
@@ -145,6 +149,7 @@ func (w *Writer) Frame(flags stef.FrameFlags, records uint64, tree *column.Write
 func (w *Writer) compress(flags *stef.FrameFlags, tree *column.WriteTree, size int) error {
 	w.column = append(w.column[:0], w.out[headRoom:]...)
 	w.out = w.out[:headRoom]
+	w.adapt(size)
 	if w.zstd == nil || w.setting.crc {
 		*flags |= stef.RestartCompression
 	}
@@ -193,6 +198,37 @@ func (w *Writer) shares(c column.Writer) bool {
 		return false
 	}
 	return false
+}
+
+// A window that is chosen by the frames holds adaptFrames frames, and is at least
+// smallestWindow. The first frame counts less: it also has the texts that the next ones
+// refer to.
+const (
+	adaptFirst     = 2
+	adaptFrames    = 16
+	smallestWindow = 16 << 10
+)
+
+// adapt enlarges the window for a frame of that size, if the window is chosen by the
+// frames. The choice depends on nothing else, so the same records give the same bytes.
+func (w *Writer) adapt(size int) {
+	if w.largest == 0 || w.zstd != nil && w.setting.window >= w.largest {
+		return
+	}
+	frames := adaptFrames
+	if w.zstd == nil {
+		frames = adaptFirst
+	}
+	window := min(smallestWindow, w.largest)
+	for window < w.largest && window/frames < size {
+		window *= 2
+	}
+	if w.zstd == nil {
+		w.setting.window = window
+	} else if window > w.setting.window {
+		w.setting.release(w.zstd)
+		w.zstd, w.setting.window = nil, window
+	}
 }
 
 // blocks compresses a large column in blocks of its own.

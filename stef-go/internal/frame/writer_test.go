@@ -351,3 +351,54 @@ func TestWriterRefusesFrames(t *testing.T) {
 		w.Close()
 	}
 }
+
+// TestWriterWindowLimit: with a limit, the window follows the sizes of the frames. Each
+// restart of the compression shows it in its zstd header.
+func TestWriterWindowLimit(t *testing.T) {
+	f := func(want []int, sizes []int, options ...stef.WriterOption) {
+		t.Helper()
+		write := func(w *frame.Writer, dst *chunks) []string {
+			tree := newTree()
+			var contents []string
+			for i, size := range sizes {
+				contents = append(contents, tree.fill(1, strings.Repeat(string(rune('a'+i)), size), float64(i)))
+				_, err := w.Frame(0, 1, &tree.WriteTree)
+				require.NoError(t, err)
+			}
+			w.Close()
+			return contents
+		}
+		var dst, again chunks
+		w, err := frame.NewWriter(&dst, config(t, append(options, stef.WithCompression(stef.Zstd))...), &frame.VarHeader{})
+		require.NoError(t, err)
+		contents := write(w, &dst)
+		r, err := frame.NewReader(bytes.NewReader(join(dst...)), stef.DefaultLimits())
+		require.NoError(t, err)
+		var windows []int
+		for i, content := range contents {
+			flags, payload, err := r.Next()
+			require.NoError(t, err)
+			require.Equal(t, content, string(payload))
+			window := 0
+			if flags&stef.RestartCompression != 0 {
+				var h zstd.Header
+				at := bytes.Index(dst[2+i], []byte("\x28\xb5\x2f\xfd"))
+				require.NoError(t, h.Decode(dst[2+i][at:]))
+				window = int(h.WindowSize) >> 10
+			}
+			windows = append(windows, window)
+		}
+		require.Equal(t, want, windows)
+		require.NoError(t, w.Reset(&again))
+		write(w, &again)
+		require.Equal(t, dst, again, "the same records give the same bytes")
+	}
+	limit := stef.WithWindowLimit
+	f([]int{1024, 0, 0}, []int{100, 100, 200_000})
+	f([]int{16, 0, 0}, []int{100, 100, 900}, limit(1<<20))
+	f([]int{32, 0, 0}, []int{10_000, 100, 900}, limit(1<<20))
+	f([]int{64, 0, 128, 0, 1024}, []int{30_000, 3000, 7000, 7000, 70_000}, limit(1<<20))
+	f([]int{64, 0, 0}, []int{300_000, 100, 300_000}, limit(100_000))
+	f([]int{16, 0}, []int{100, 70_000}, limit(16<<10))
+	f([]int{16, 32}, []int{100, 70_000}, limit(1<<20), stef.WithWindowBytes(32<<10))
+}

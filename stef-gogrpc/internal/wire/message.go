@@ -51,6 +51,7 @@ type ServerMessage struct {
 type Capabilities struct {
 	MaxDictBytes uint64 // 0: no limit named
 	Schema       []byte
+	WindowBytes  uint64 // 0: any window of zstd
 }
 
 // Response is what a server reports about the records it received.
@@ -67,7 +68,7 @@ type Response struct {
 func (m ServerMessage) Proto() *stefpb.STEFServerMessage {
 	switch {
 	case m.Capabilities != nil:
-		c := &stefpb.STEFDestinationCapabilities{Schema: m.Capabilities.Schema}
+		c := &stefpb.STEFDestinationCapabilities{Schema: m.Capabilities.Schema, MaxZstdWindowBytes: m.Capabilities.WindowBytes}
 		if n := m.Capabilities.MaxDictBytes; n > 0 {
 			c.DictionaryLimits = &stefpb.STEFDictionaryLimits{MaxDictBytes: n}
 		}
@@ -86,7 +87,9 @@ func (m ServerMessage) Proto() *stefpb.STEFServerMessage {
 func ParseServer(p *stefpb.STEFServerMessage) ServerMessage {
 	var m ServerMessage
 	if c := p.GetCapabilities(); c != nil {
-		m.Capabilities = &Capabilities{MaxDictBytes: c.GetDictionaryLimits().GetMaxDictBytes(), Schema: c.GetSchema()}
+		m.Capabilities = &Capabilities{
+			MaxDictBytes: c.GetDictionaryLimits().GetMaxDictBytes(), Schema: c.GetSchema(), WindowBytes: c.GetMaxZstdWindowBytes(),
+		}
 	}
 	if r := p.GetResponse(); r != nil {
 		m.Response = &Response{Acked: r.GetAckRecordId()}

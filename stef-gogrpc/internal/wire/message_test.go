@@ -45,6 +45,7 @@ func TestServerMessages(t *testing.T) {
 	f("", ServerMessage{})
 	f("0a110a03108020120a0904010307050e040602", ServerMessage{Capabilities: &Capabilities{
 		MaxDictBytes: 4096, Schema: []byte{9, 4, 1, 3, 7, 5, 14, 4, 6, 2}}})
+	f("0a08120100a006808004", ServerMessage{Capabilities: &Capabilities{Schema: []byte{0}, WindowBytes: 64 << 10}})
 	f("1200", ServerMessage{Response: new(Response)})
 	f("120908ac02120408071009", ServerMessage{Response: &Response{Acked: 300, Rejected: []IDRange{{7, 9}}}})
 }
