@@ -54,7 +54,7 @@ func TestWindowsOfManyStreams(t *testing.T) {
 		return stream
 	}
 	large := func() *stefgrpc.Stream { return f(1<<20, 1<<20, 2<<20) }
-	small := func(window int) *stefgrpc.Stream { return f(window, 96<<10, 192<<10) }
+	small := func(window int) *stefgrpc.Stream { return f(window, 96<<10, 1<<20) }
 	streams := []*stefgrpc.Stream{large(), large()}
 	for range 6 {
 		streams = append(streams, small(1<<20)) // frames are small: 16 KiB

@@ -56,7 +56,7 @@ type fleet struct {
 	endpoint string
 	debug    string // address of pprof of the receiver
 	streams  []*stefgrpc.Stream
-	windows  []int           // of the streams
+	windows  []int           // that the streams are asked for, 0 if they are not
 	frames   map[int][]frame // by window
 	batches  int
 	empty    float64 // MiB of the receiver before the agents connect
@@ -140,7 +140,7 @@ func newFleet(t *testing.T, agents, n int) *fleet {
 		}
 	})
 	for i, s := range f.streams {
-		f.windows[i] = steftest.WriterConfig(t, s.WriterOptions()...).WindowBytes
+		f.windows[i] = steftest.WriterConfig(t, s.WriterOptions()...).WindowLimit
 		if f.frames[f.windows[i]] == nil {
 			f.frames[f.windows[i]] = prepare(t, s, n)
 		}
@@ -161,7 +161,7 @@ func prepare(t *testing.T, s *stefgrpc.Stream, n int) []frame {
 	return prepared.list
 }
 
-// windowsText says how many streams have which window.
+// windowsText says how many streams were asked for which window.
 func (f *fleet) windowsText() string {
 	count := map[int]int{}
 	for _, w := range f.windows {
@@ -169,7 +169,7 @@ func (f *fleet) windowsText() string {
 	}
 	var text []string
 	for _, w := range slices.Backward(slices.Sorted(maps.Keys(count))) {
-		text = append(text, fmt.Sprintf("%d of %d KiB", count[w], w>>10))
+		text = append(text, fmt.Sprintf("%d times %d KiB", count[w], w>>10))
 	}
 	return strings.Join(text, ", ")
 }
@@ -385,7 +385,7 @@ func TestScale(t *testing.T) {
 	p99 := latencies[len(latencies)*99/100]
 	memory := f.receiver.memory()
 	live := f.heap(t, true, "sending.pb.gz")
-	t.Logf("%d batches of each agent; windows: %s", f.batches, f.windowsText())
+	t.Logf("%d batches of each agent; windows asked for, 0 for none: %s", f.batches, f.windowsText())
 	t.Logf("live heap of the receiver: %.0f MiB, %.3f MiB for each agent", live, live/float64(agents))
 	t.Logf("%d agents, %d points a batch, %.0f files of the receiver", agents, pointsPerBatch, files)
 	t.Logf("rate that the machine took: %.0f batches a second, with %.2f cores of the receiver", capacity, full)
