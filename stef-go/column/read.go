@@ -46,7 +46,9 @@ var (
 // Attach assigns each column its number and the Fault of the tree.
 func (t *ReadTree) Attach() {
 	if n := len(t.nodes); cap(t.lacking) < n {
-		t.nodes = append(make([]node[Reader], 0, n), t.nodes...) // an idle stream holds no spare room
+		if cap(t.nodes) > n {
+			t.nodes = append(make([]node[Reader], 0, n), t.nodes...) // an idle stream holds no spare room
+		}
 		room := make([]int32, 3*n)
 		t.full, t.stale, t.lacking = room[:0:n], room[n:n:2*n], room[2*n:2*n]
 	}

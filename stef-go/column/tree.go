@@ -30,6 +30,9 @@ type node[C any] struct {
 	frame  uint32 // for readers: the last frame with data for the column
 }
 
+// Reserve makes room for n columns in an empty tree.
+func (t *Tree[C]) Reserve(n int) { t.nodes = make([]node[C], 0, n) }
+
 // Add appends a column without children and returns its number.
 func (t *Tree[C]) Add(name string, codec C) int {
 	n := len(t.nodes)

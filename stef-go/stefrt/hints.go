@@ -6,6 +6,7 @@ package stefrt
 import (
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"github.com/otelstef/stef/stef-go/column"
 )
@@ -28,6 +29,10 @@ func hintsFor(root string, columns int) *hints {
 	h, _ := allHints.LoadOrStore(fmt.Sprintf("%s/%d", root, columns), new(hints))
 	return h.(*hints)
 }
+
+// readColumns and writeColumns are how many columns the last tree had that was built.
+// The next one mostly has the same schema. The memory of a wrong guess is small.
+var readColumns, writeColumns atomic.Int64
 
 func (h *hints) expect(t *column.WriteTree) {
 	h.mu.Lock()

@@ -60,7 +60,9 @@ func StartWriter(s *WriteStream, w io.Writer, base schema.WireSchema, options []
 		return err
 	}
 	b := EncoderBuilder{tree: &s.tree, usage: &s.usage, Fields: FieldCounts{wire: config.Schema}}
+	s.tree.Reserve(int(writeColumns.Load()))
 	build(&b)
+	writeColumns.Store(int64(s.tree.Len()))
 	if err := b.Fields.done(); err != nil {
 		return fmt.Errorf("stef: %w", err)
 	}

@@ -16,12 +16,14 @@ import (
 // of two lookups in the dictionaries, which handle every miss.
 //
 // The cache is direct-mapped: each pair has one slot, which holds the last pair with
-// the same slot. So its size is fixed, and no input makes it slow.
+// the same slot. So its size is bounded, and no input makes it slow. It begins small,
+// because the first batches of a stream have few pairs.
 type PairCache struct {
 	keys, values *stef.TextDict
 	// epochs are the epochs of the dictionaries to which the slots refer.
 	epochs  [2]uint64
-	slots   *[1 << pairBits]pairSlot
+	slots   []pairSlot      // a power of two, from 1<<firstPairBits to 1<<pairBits
+	pairs   int             // slots that hold a pair
 	numbers codec.TextIndex // the numbers of keys
 	// used are the slots that hold a pair, unless there are maxUsed or more. Clearing
 	// only these makes the restart of a short stream cheap.
@@ -47,7 +49,10 @@ type pairSlot struct {
 }
 
 const (
-	pairBits = 11
+	firstPairBits = 6
+	pairBits      = 11
+	// pairGrowth is how many bits a cache of which half is used grows by.
+	pairGrowth = 3
 	// longLengths are the bits of lengths that are set only if a text may be longer
 	// than its words.
 	longLengths = ^uint64((codec.ShortText-1)<<32 | codec.ShortText - 1)
@@ -76,9 +81,9 @@ func (c *PairCache) clear() {
 			*s = pairSlot{}
 		}
 	} else {
-		clear(c.slots[:])
+		clear(c.slots)
 	}
-	c.used = c.used[:0]
+	c.used, c.pairs = c.used[:0], 0
 }
 
 // Resolve sets the numbers and the references of pairs. A reference is 0 if the text
@@ -88,6 +93,7 @@ func (c *PairCache) Resolve(pairs []Pair) {
 		c.begin()
 	}
 	slots := c.slots
+	mask := uint64(len(slots) - 1)
 	for i := range pairs {
 		p := &pairs[i]
 		key, value := p.Key.Text, p.Value.Text
@@ -105,10 +111,12 @@ func (c *PairCache) Resolve(pairs []Pair) {
 		}
 		lengths := uint64(len(key))<<32 | uint64(len(value))
 		h := codec.HashPair(key0^bits.RotateLeft64(value1, 32), value0^bits.RotateLeft64(key1, 32))
-		s := &slots[h>>(64-pairBits)]
+		s := &slots[h>>(64-pairBits)&mask]
 		if (s.key0^key0)|(s.key1^key1)|(s.value0^value0)|(s.value1^value1)|(s.lengths^lengths) != 0 ||
 			s.number == 0 || lengths&longLengths != 0 && !c.same(s, key, value) {
 			c.miss(p, s, &pairSlot{key0: key0, key1: key1, value0: value0, value1: value1, lengths: lengths})
+			slots = c.slots // which may have grown
+			mask = uint64(len(slots) - 1)
 			continue
 		}
 		p.Key.Ref, p.Value.Ref, p.Number = s.key, s.value, uint32(s.number-1)
@@ -118,7 +126,7 @@ func (c *PairCache) Resolve(pairs []Pair) {
 // begin clears the slots, because they refer to the dictionaries before a restart.
 func (c *PairCache) begin() {
 	if c.slots == nil {
-		c.slots = new([1 << pairBits]pairSlot)
+		c.slots = make([]pairSlot, 1<<firstPairBits)
 	}
 	c.clear()
 	c.epochs = [2]uint64{c.keys.Epoch(), c.values.Epoch()}
@@ -141,9 +149,34 @@ func (c *PairCache) miss(p *Pair, slot, found *pairSlot) {
 	}
 	if (p.Key.Ref != 0 || len(p.Key.Text) < codec.MinEntry) && (p.Value.Ref != 0 || len(p.Value.Text) < codec.MinEntry) {
 		found.key, found.value, found.number = p.Key.Ref, p.Value.Ref, uint64(p.Number)+1
-		if slot.number == 0 && len(c.used) < maxUsed {
+		c.set(slot, found)
+		if 2*c.pairs > len(c.slots) && len(c.slots) < 1<<pairBits {
+			c.grow()
+		}
+	}
+}
+
+// set stores a pair in its slot.
+func (c *PairCache) set(slot, pair *pairSlot) {
+	if slot.number == 0 {
+		c.pairs++
+		if len(c.used) < maxUsed {
 			c.used = append(c.used, slot)
 		}
-		*slot = *found
+	}
+	*slot = *pair
+}
+
+// grow moves the pairs to more slots.
+func (c *PairCache) grow() {
+	old := c.slots
+	c.slots = make([]pairSlot, min(len(old)<<pairGrowth, 1<<pairBits))
+	clear(c.used) // they would hold the old slots
+	c.used, c.pairs = c.used[:0], 0
+	for i := range old {
+		if s := &old[i]; s.number != 0 {
+			h := codec.HashPair(s.key0^bits.RotateLeft64(s.value1, 32), s.value0^bits.RotateLeft64(s.key1, 32))
+			c.set(&c.slots[h>>(64-pairBits)&uint64(len(c.slots)-1)], s)
+		}
 	}
 }

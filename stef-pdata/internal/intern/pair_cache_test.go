@@ -94,6 +94,7 @@ func TestPairCache(t *testing.T) {
 			clear(names)
 		}
 	}
+	require.Greater(t, len(c.slots), 1<<firstPairBits, "the cache has grown")
 }
 
 // Streams may lack any of the dictionaries.
