@@ -73,8 +73,8 @@ func CheckNative(f Format, c Compression, batches []otlpfile.Batch) error {
 
 // Stream is both ends of a stream, with compression.
 type Stream struct {
-	Enc    Encoder
-	Dec    Decoder
+	Enc    Encoder // nil if the stream is only read
+	Dec    Decoder // nil if the stream is only written
 	Pack   Compressor
 	Unpack Decompressor
 }
@@ -102,8 +102,12 @@ func NewStream(f Format, c Compression, signal otlpfile.Signal) (*Stream, error)
 
 // Close frees the memory of both ends.
 func (s *Stream) Close() {
-	s.Enc.Close()
-	s.Dec.Close()
+	if s.Enc != nil {
+		s.Enc.Close()
+	}
+	if s.Dec != nil {
+		s.Dec.Close()
+	}
 }
 
 // Send returns the message for a batch.

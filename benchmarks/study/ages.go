@@ -67,7 +67,7 @@ func NewAged(f format.Format, c format.Compression, age Age, set *dataset.Set) (
 	if a.once, err = format.NewStream(f, c, a.signal); err != nil {
 		return nil, err
 	}
-	if err := a.open(); err != nil {
+	if err := a.open(bothEnds); err != nil {
 		return nil, err
 	}
 	if a.warmed, err = a.messages(a.warm); err != nil {
@@ -81,7 +81,7 @@ func (a *Aged) messages(batches []otlpfile.Batch) ([][]byte, error) {
 	var all [][]byte
 	for _, b := range batches {
 		if a.age == First {
-			if err := a.open(); err != nil {
+			if err := a.open(bothEnds); err != nil {
 				return nil, err
 			}
 		}
@@ -94,8 +94,12 @@ func (a *Aged) messages(batches []otlpfile.Batch) ([][]byte, error) {
 	return all, nil
 }
 
-// open begins a stream. Stateless objects are reused, as in pools.
-func (a *Aged) open() error {
+// bothEnds is the operation of callers of open that need both ends of a stream.
+const bothEnds = ""
+
+// open begins a stream. It sets up only the end that the operation needs. Stateless
+// objects are reused, as in pools.
+func (a *Aged) open(operation string) error {
 	if a.s != nil && a.s != a.once {
 		a.s.Close()
 	}
@@ -103,15 +107,19 @@ func (a *Aged) open() error {
 	if !a.f.Stateful() {
 		return nil
 	}
-	enc, err := a.f.NewEncoder(a.signal, a.c == format.Own)
-	if err != nil {
-		return err
+	s := &format.Stream{Pack: a.once.Pack, Unpack: a.once.Unpack}
+	var err error
+	if operation != DeserializeToPdata {
+		if s.Enc, err = a.f.NewEncoder(a.signal, a.c == format.Own); err != nil {
+			return err
+		}
 	}
-	dec, err := a.f.NewDecoder(a.signal, a.c == format.Own)
-	if err != nil {
-		return err
+	if operation != SerializeFromPdata {
+		if s.Dec, err = a.f.NewDecoder(a.signal, a.c == format.Own); err != nil {
+			return err
+		}
 	}
-	a.s = &format.Stream{Enc: enc, Dec: dec, Pack: a.once.Pack, Unpack: a.once.Unpack}
+	a.s = s
 	return nil
 }
 
@@ -159,7 +167,7 @@ func (a *Aged) Op(name string) measure.Op {
 	op.Run = func() error {
 		for i := range a.fresh {
 			if a.age == First {
-				if err := a.open(); err != nil {
+				if err := a.open(name); err != nil {
 					return err
 				}
 			}
@@ -171,7 +179,7 @@ func (a *Aged) Op(name string) measure.Op {
 	}
 	if a.age != First {
 		op.Before = func() error {
-			if err := a.open(); err != nil {
+			if err := a.open(name); err != nil {
 				return err
 			}
 			for i := range a.warm {
