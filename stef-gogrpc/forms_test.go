@@ -27,6 +27,21 @@ func formRoots(t *testing.T, compact, full *schema.Struct, published schema.Wire
 // olderLogs are the fields of a schema of logs from before LogRecord had attributes.
 var olderLogs = schema.WireSchema{4, 1, 4, 7, 4, 5, 10, 3, 7, 2}
 
+// firstCompact are the fields of the first version of the compact form of logs.
+var firstCompact = schema.WireSchema{8, 1, 4, 7, 4, 5, 15, 3, 7, 2, 2}
+
+// A peer with the first version of the compact form gets that version, and its streams
+// are read.
+func TestFirstCompactLogs(t *testing.T) {
+	newest := otelstef.LogsCompactRoot()
+	first, err := schema.Cut(newest, firstCompact)
+	require.NoError(t, err)
+	sendLogs(t, newest, first, firstCompact)
+	sendLogs(t, first, newest, firstCompact)
+	sendLogs(t, first, first, firstCompact)
+	sendLogs(t, first, otelstef.LogsSchema(), schema.WireOf(otelstef.LogsSchema()))
+}
+
 // Whatever schemas sender and receiver have, the stream is in the older one, and the
 // records arrive that were sent.
 func TestAllPairsOfSchemas(t *testing.T) {

@@ -34,7 +34,8 @@ func NewLogsEncoder(w *otelstef.LogsWriter, options ...EncoderOption) *LogsEncod
 	}
 	e := &LogsEncoder{w: w, rec: w.Record()}
 	e.init(config.mode, features.OfLogs(w.Fields()))
-	e.write.Init(w.Dicts(), e.features.Templates && config.templates.use(w.Stats().Compression), e.features.References)
+	e.write.Init(w.Dicts(), e.features.Templates && config.templates.use(w.Stats().Compression),
+		e.features.References, e.features.ValueReferences)
 	return e
 }
 
@@ -43,7 +44,7 @@ func NewLogsEncoder(w *otelstef.LogsWriter, options ...EncoderOption) *LogsEncod
 // memory is kept, no content. Losses counts from 0 again.
 func (e *LogsEncoder) Reset() {
 	e.reset(features.OfLogs(e.w.Fields()))
-	e.write.Split.Reset()
+	e.write.Reset()
 	e.sorter.reset()
 }
 
@@ -64,7 +65,7 @@ func (e *LogsEncoder) Encode(ld plog.Logs) error {
 	if e.mode == Sorted && err == nil {
 		err = e.writeSorted()
 	}
-	e.write.Split.Begin() // so that nothing of ld is kept
+	e.write.Drop() // so that nothing of ld is kept
 	return e.end(err)
 }
 
@@ -154,6 +155,7 @@ func (e *LogsEncoder) writeRecord(lr plog.LogRecord, i, split int) error {
 		e.rejectItem(i, err)
 		return nil
 	}
+	e.w.SetReferences(e.write.References())
 	return e.w.Write()
 }
 

@@ -5,7 +5,9 @@ package stefpdata_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +19,7 @@ import (
 	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/otelstef"
 	stefpdata "github.com/otelstef/stef/stef-pdata"
+	"github.com/otelstef/stef/stef-pdata/stefotlp"
 )
 
 // repeating returns log records whose bodies repeat much of the rest of the record.
@@ -103,4 +106,93 @@ func TestReferencesAreUndone(t *testing.T) {
 	require.False(t, r.Next())
 	require.NoError(t, r.Err())
 	require.Greater(t, references, 4000)
+}
+
+// copying returns log records whose attributes repeat ids, the time and the body, as
+// libraries and Collectors write them. broken of a hundred repeat something slightly
+// different. clashes adds texts that look like references.
+func (r *random) copying(n, broken int, clashes bool) plog.Logs {
+	ld := plog.NewLogs()
+	lrs := ld.ResourceLogs().AppendEmpty().ScopeLogs().AppendEmpty().LogRecords()
+	for i := range n {
+		lr := lrs.AppendEmpty()
+		at := time.Unix(1_700_000_000+int64(r.IntN(1e6)), int64(r.IntN(1e9))).UTC()
+		lr.SetTimestamp(pcommon.NewTimestampFromTime(at))
+		var trace pcommon.TraceID
+		var span pcommon.SpanID
+		for i := range trace {
+			trace[i], span[i/2] = byte(r.IntN(256)), byte(r.IntN(256))
+		}
+		if r.IntN(10) > 0 {
+			lr.SetTraceID(trace)
+			lr.SetSpanID(span)
+		}
+		event := fmt.Sprintf("event-%d-%d", i, r.IntN(1e6))
+		if r.one(3) {
+			lr.Body().SetStr("text")
+		} else {
+			m := lr.Body().SetEmptyMap()
+			m.PutEmptySlice("list").AppendEmpty().SetEmptyMap().PutStr("event", "in an array")
+			m.PutStr("event", event)
+			inner := m.PutEmptyMap("inner")
+			inner.PutStr("at", at.Format("2006-01-02T15:04:05Z"))
+			inner.PutStr("user", fmt.Sprintf("user-%d", r.IntN(1000)))
+			inner.PutInt("count", int64(i))
+			m.PutStr("user", "another user")
+			if clashes && r.one(5) {
+				m.PutStr("clash", "\x00T0")
+			}
+			lr.Attributes().PutStr("user", inner.AsRaw()["user"].(string))
+		}
+		if r.IntN(100) < broken {
+			trace[1]++
+			event += "x"
+		}
+		lr.Attributes().PutStr("trace_id", trace.String())
+		lr.Attributes().PutStr("span_id", span.String())
+		lr.Attributes().PutStr("event", event)
+		if clashes && r.one(5) {
+			lr.Attributes().PutStr("clash", []string{"\x00t", "\x00kevent", "\x00", "\x00kinner event"}[r.IntN(4)])
+		}
+	}
+	return ld
+}
+
+// Log records whose attributes repeat other parts of the record survive the compact form
+// in both decoders, and are much smaller in it unless their texts look like references.
+func TestCopyingLogsComeBack(t *testing.T) {
+	first := stef.WithSchema([]int{8, 1, 4, 7, 4, 5, 15, 3, 7, 2, 2})
+	for seed := range uint64(12) {
+		r := newRandom(seed)
+		lds := []plog.Logs{r.copying(800, 0, false), r.copying(300, 30, false), r.copying(300, 0, false)}
+		clashing := append(lds[:3:3], r.copying(300, 5, true), r.copying(100, 0, false))
+		for _, mode := range modes {
+			older := encodeLogs(t, lds, mode, stef.WithCompression(stef.Zstd), first)
+			compact := encodeLogs(t, lds, mode, stef.WithCompression(stef.Zstd), otelstef.CompactLogs())
+			requireSameLogs(t, mode, lds, decodeLogs(t, older))
+			requireSameLogs(t, mode, lds, decodeLogs(t, compact))
+			require.Less(t, 10*len(compact), 7*len(older))
+			stream := encodeLogs(t, clashing, mode, otelstef.CompactLogs())
+			requireSameLogs(t, mode, clashing, decodeLogs(t, stream))
+			requireSameLogs(t, mode, clashing, logsFromOTLP(t, stream))
+		}
+	}
+}
+
+// logsFromOTLP reads a stream as OTLP bytes.
+func logsFromOTLP(t *testing.T, stream []byte) (lds []plog.Logs) {
+	t.Helper()
+	r, err := otelstef.NewLogsReader(bytes.NewReader(stream))
+	require.NoError(t, err)
+	d := stefotlp.NewLogsDecoder(r)
+	for {
+		data, err := d.AppendOTLP(nil)
+		if errors.Is(err, io.EOF) {
+			return lds
+		}
+		require.NoError(t, err)
+		ld, err := (&plog.ProtoUnmarshaler{}).UnmarshalLogs(data)
+		require.NoError(t, err)
+		lds = append(lds, ld)
+	}
 }

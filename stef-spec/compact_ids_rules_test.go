@@ -294,7 +294,11 @@ func (s *logsRules) plain(rec, out view) error {
 	b := bits.Len64(zigzag(observed - time - uint64(s.delay)))
 	s.follows += int64(a-b) - s.follows/16
 	s.lastObserved, s.delay = observed, int64(observed-time)
-	return s.readIDs(rec, log, sent.number("CompactForm"))
+	if err := s.readIDs(rec, log, sent.number("CompactForm")); err != nil {
+		return err
+	}
+	refers, _ := rec.sub("Compact").get("Refers").(bool)
+	return s.references(log, refers)
 }
 
 func (s *logsRules) readIDs(rec, log view, form uint64) error {

@@ -5,10 +5,15 @@ package spec_test
 
 import (
 	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
 	"math"
+	"strings"
 
 	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/otelstef"
+	"github.com/otelstef/stef/stef-go/schema"
 )
 
 // compactVectors are streams in the compact form, at least one for each rule of
@@ -262,9 +267,20 @@ func compactSpansVectors() []vector {
 }
 
 func compactLogsVectors() []vector {
-	withCompact := compactOptions("Logs", otelstef.CompactLogs())
+	// Vectors of the first version of the form stay as they are: readers still read it.
+	first := options{{"WithSchema(8 1 4 7 4 5 15 3 7 2 2), the first version of the compact form", stef.WithSchema(firstCompactLogs)}}
 	vectorOf := func(name, about string, run func(s *logs)) vector {
-		return newVector(logsRoot, otelstef.NewLogsWriter, "logs_"+name, about, withCompact, run)
+		return newVector(logsRoot, otelstef.NewLogsWriter, "logs_"+name, about, first, run)
+	}
+	newestOf := func(name, about string, run func(w *otelstef.LogsWriter) error) vector {
+		return vector{name: "logs_" + name, about: about, root: logsRoot, options: compactOptions("Logs", otelstef.CompactLogs()),
+			write: func(out io.Writer, options []stef.WriterOption) error {
+				w, err := otelstef.NewLogsWriter(out, options...)
+				if err != nil {
+					return err
+				}
+				return errors.Join(run(w), w.Close())
+			}}
 	}
 	return []vector{
 		vectorOf("compact_times", "times and observed times: after the record before, after the time, without a time, far, by ObservedDelta.", func(s *logs) {
@@ -314,5 +330,65 @@ func compactLogsVectors() []vector {
 				})
 			}
 		}),
+		newestOf("compact_references", "parameters that are references: ids, attributes, the time in each format, and texts that only look like references.", writeReferences),
+		newestOf("compact_values", "attributes and texts in a structured body that are references: ids, times, pairs of the body; a record whose values are no references.", writeValueReferences),
 	}
+}
+
+// firstCompactLogs is the schema of the first version of the compact form of logs.
+var firstCompactLogs = schema.WireSchema{8, 1, 4, 7, 4, 5, 15, 3, 7, 2, 2}
+
+func writeReferences(w *otelstef.LogsWriter) error {
+	refs := []string{otelstef.ReferenceTrace, otelstef.ReferenceSpan, otelstef.ReferenceAttribute + "\x00", otelstef.ReferenceAttribute + "\x01",
+		otelstef.ReferenceAttribute + "\x02", otelstef.ReferenceAttribute + "\x03", "\x00T0", "\x00T3", "\x00T6", "\x00T9", "\x00TC", "\x00T1", "\x00kk", "\x00t "}
+	for i := range uint64(3) {
+		r := w.Record().Record()
+		r.SetTime(start + i*1_234_567_890)
+		r.SetTraceID([]byte("trace-1-------16"))
+		r.SetSpanID([]byte([]string{"span-1-8", "span-2-8", ""}[i]))
+		setAttributes(r.Attributes(), "path", fmt.Sprint("/", i), "size", -int(i), "took", []any{7}, "ratio", 0.5)
+		t := r.Body().SetTemplate()
+		t.SetTemplate(strings.Repeat("\x00 ", len(refs)+1))
+		t.Params().SetLen(len(refs) + 1)
+		for p, ref := range refs {
+			t.Params().Set(p, true, ref)
+		}
+		t.Params().Set(len(refs), false, otelstef.ReferenceTrace) // no reference: its key is false
+		if err := w.Write(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func writeValueReferences(w *otelstef.LogsWriter) error {
+	for i := range uint64(4) {
+		r := w.Record().Record()
+		r.SetTime(start + i*second)
+		r.SetTraceID([]byte("trace-1-------16"))
+		r.SetSpanID([]byte([]string{"span-1-8", "span-2-8", "", "span-2-8"}[i]))
+		w.SetReferences(i != 2)
+		setAttributes(r.Attributes(), "trace_id", otelstef.ReferenceTrace, "span_id", otelstef.ReferenceSpan, "time", "\x00T3",
+			"event", otelstef.ReferenceKey+"id", "name", otelstef.ReferenceKey+"name", "at", otelstef.ReferenceKey+"at",
+			"none", otelstef.ReferenceKey+"count", "number", otelstef.ReferenceAttribute+"\x00")
+		m := r.Body().SetValue().SetMap()
+		m.SetLen(5)
+		m.SetString(0, "id", fmt.Sprint("event-", i))
+		m.SetString(1, "at", "\x00T0")
+		m.SetKey(2, "user")
+		user := m.Value(2).SetMap()
+		user.SetLen(2)
+		user.SetString(0, "name", fmt.Sprint("user-", i/2))
+		user.SetString(1, "id", otelstef.ReferenceSpan)
+		m.SetKey(3, "count")
+		m.Value(3).SetInt64(int64(i))
+		m.SetKey(4, "list")
+		list := m.Value(4).SetArray()
+		list.SetLen(1)
+		list.At(0).SetString(otelstef.ReferenceTrace) // no reference: it is in an array
+		if err := w.Write(); err != nil {
+			return err
+		}
+	}
+	return nil
 }

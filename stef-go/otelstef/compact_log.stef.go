@@ -14,12 +14,14 @@ import (
 type CompactLog struct {
 	node                stefrt.Node
 	traceHigh, traceLow float64
+	refers              bool
 }
 
 // The fields of CompactLog, as bits of Modified.
 const (
 	CompactLogFieldTraceHigh uint64 = 1 << iota
 	CompactLogFieldTraceLow
+	CompactLogFieldRefers
 )
 
 // NewCompactLog returns an initial value that is not part of a record.
@@ -51,6 +53,20 @@ func (s *CompactLog) SetTraceLow(v float64) {
 	}
 }
 
+// Refers says that attributes and texts in a structured body may be references.
+// Streams of the first version of the form do not have this field.
+// It belongs to the compact form: the writer sets it. Programs must not use it.
+func (s *CompactLog) Refers() bool { return s.refers }
+
+// SetRefers sets Refers.
+// It belongs to the compact form: the writer sets it. Programs must not use it.
+func (s *CompactLog) SetRefers(v bool) {
+	if s.refers != v {
+		s.node.Mark(CompactLogFieldRefers)
+		s.refers = v
+	}
+}
+
 // String returns s as JSON for human readers.
 func (s *CompactLog) String() string { return stefrt.StringOf(s.json) }
 
@@ -58,6 +74,7 @@ func (s *CompactLog) json(j *stefrt.JSON) {
 	j.Open('{')
 	j.Field("TraceHigh").Any(s.traceHigh)
 	j.Field("TraceLow").Any(s.traceLow)
+	j.Field("Refers").Any(s.refers)
 	j.Close('}')
 }
 
@@ -69,7 +86,7 @@ func (s *CompactLog) init(parent *stefrt.Node, bit uint64) { s.node.Init(parent,
 // clear sets the initial value without marks.
 func (s *CompactLog) clear() {
 	s.node.SetModified(0)
-	s.traceHigh, s.traceLow = 0, 0
+	s.traceHigh, s.traceLow, s.refers = 0, 0, false
 }
 
 var initialCompactLog = NewCompactLog()
@@ -81,26 +98,30 @@ func (s *CompactLog) Reset() { s.CopyFrom(initialCompactLog) }
 func (s *CompactLog) CopyFrom(src *CompactLog) {
 	s.SetTraceHigh(src.traceHigh)
 	s.SetTraceLow(src.traceLow)
+	s.SetRefers(src.refers)
 }
 
 // Equal reports whether s and o have the same value; floats are compared bit by bit.
 func (s *CompactLog) Equal(o *CompactLog) bool {
 	return stefrt.SameFloat(s.traceHigh, o.traceHigh) &&
-		stefrt.SameFloat(s.traceLow, o.traceLow)
+		stefrt.SameFloat(s.traceLow, o.traceLow) &&
+		s.refers == o.refers
 }
 
 // markAll marks all of s as changed.
-func (s *CompactLog) markAll(c *stefrt.Check) { c.Mark(&s.node, ^uint64(0)>>62) }
+func (s *CompactLog) markAll(c *stefrt.Check) { c.Mark(&s.node, ^uint64(0)>>61) }
 
 type compactLogEncoder struct {
 	head                stefrt.StructEncoder
 	traceHigh, traceLow codec.Float64Encoder
+	refers              codec.BoolEncoder
 }
 
 func (e *compactLogEncoder) register(b *stefrt.EncoderBuilder, name string) {
 	b.Struct(name, "CompactLog", &e.head, 0,
 		stefrt.PrimitiveEncoder("TraceHigh", &e.traceHigh, ""),
 		stefrt.PrimitiveEncoder("TraceLow", &e.traceLow, ""),
+		stefrt.PrimitiveEncoder("Refers", &e.refers, ""),
 	)
 }
 
@@ -113,17 +134,22 @@ func (e *compactLogEncoder) Encode(s *CompactLog) {
 	if mask&CompactLogFieldTraceLow != 0 {
 		e.traceLow.Encode(s.traceLow)
 	}
+	if mask&CompactLogFieldRefers != 0 {
+		e.refers.Encode(s.refers)
+	}
 }
 
 type compactLogDecoder struct {
 	head                stefrt.StructDecoder
 	traceHigh, traceLow codec.Float64Decoder
+	refers              codec.BoolDecoder
 }
 
 func (d *compactLogDecoder) register(b *stefrt.DecoderBuilder, name string) {
 	b.Struct(name, "CompactLog", &d.head, 0,
 		stefrt.PrimitiveDecoder("TraceHigh", &d.traceHigh, ""),
 		stefrt.PrimitiveDecoder("TraceLow", &d.traceLow, ""),
+		stefrt.PrimitiveDecoder("Refers", &d.refers, ""),
 	)
 }
 
@@ -135,5 +161,8 @@ func (d *compactLogDecoder) Decode(s *CompactLog) {
 	}
 	if mask&CompactLogFieldTraceLow != 0 {
 		s.traceLow = d.traceLow.Decode()
+	}
+	if mask&CompactLogFieldRefers != 0 {
+		s.refers = d.refers.Decode()
 	}
 }

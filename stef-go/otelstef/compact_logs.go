@@ -26,7 +26,7 @@ type heldLog struct{ time, observed, ids, trace, known, id uint64 }
 
 const (
 	compactLogs   = LogsFieldCompact | LogsFieldTrace | LogsFieldKnown | LogsFieldID
-	compactLog    = CompactLogFieldTraceHigh | CompactLogFieldTraceLow
+	compactLog    = CompactLogFieldTraceHigh | CompactLogFieldTraceLow // without Refers, which older streams lack
 	compactRecord = LogRecordFieldCompactTime | LogRecordFieldCompactObserved | LogRecordFieldCompactForm
 	logIDs        = LogRecordFieldTraceID | LogRecordFieldSpanID
 	logTimes      = LogRecordFieldTime | LogRecordFieldObservedTime | LogRecordFieldObservedDelta
@@ -44,6 +44,17 @@ func (f LogsFields) Compact() bool {
 	return f.Logs&compactLogs == compactLogs && f.CompactLog&compactLog == compactLog &&
 		f.LogRecord&compactRecord == compactRecord
 }
+
+// Refers reports whether attributes and structured bodies in a stream with these fields
+// can have references. Streams in the first version of the compact form cannot.
+func (f LogsFields) Refers() bool { return f.Compact() && f.CompactLog&CompactLogFieldRefers != 0 }
+
+// SetReferences says whether the next records have references: attributes, and texts in
+// structured bodies, that begin with the byte 0 and stand for other text of the log
+// record. It is false at first, and must be false if LogsFields.Refers is.
+//
+// spec: #compact-references
+func (w *LogsWriter) SetReferences(on bool) { w.form.wire.SetRefers(on) }
 
 // Restart discards the state.
 func (f *logsForm) Restart() { f.logs.Reset() }
@@ -195,6 +206,7 @@ type logsReaderForm struct {
 		time, observed uint64
 		trace, span    []byte
 	}
+	values     valueReferences
 	references references
 }
 
@@ -202,6 +214,7 @@ func (f *logsReaderForm) start(r *LogsReader) {
 	f.begin(r.fields)
 	f.Restart()
 	f.sent.time, f.sent.observed, f.sent.trace, f.sent.span = 0, 0, nil, nil
+	f.values.forget()
 	f.references.reset()
 	if f.on {
 		stefrt.AtReadRestart(&r.ReadStream, f)
@@ -211,6 +224,7 @@ func (f *logsReaderForm) start(r *LogsReader) {
 // decode reads the record.
 func (f *logsReaderForm) decode(r *LogsReader) {
 	s, d := &r.record, &r.decoder
+	f.values.restore()
 	mask := d.head.Read(d.head.Fields)
 	if mask&LogsFieldEnvelope != 0 {
 		d.envelope.Decode(&s.envelope)
@@ -305,5 +319,9 @@ func (f *logsReaderForm) undo(dst *LogRecord) bool {
 		binary.BigEndian.PutUint64(id[:], x.ID)
 		dst.SetSpanID(id[:n])
 	}
-	return f.references.undo(dst)
+	total := 0
+	if f.wire.refers || f.values.restored {
+		total = f.values.undo(dst, f.wire.refers)
+	}
+	return f.references.undo(dst, total)
 }

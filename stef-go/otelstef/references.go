@@ -11,9 +11,10 @@ import (
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
-// A reference is the value of a parameter of a body in the compact form that is text
-// from elsewhere in the same log record: the byte 0, a letter, and for attributes and
-// times one more byte. The key of such a parameter is true.
+// A reference is a text in the compact form that stands for text from elsewhere in the
+// same log record: the byte 0, a letter, and what the letter requires. It is the value of
+// a parameter of a body whose key is true. In records whose Refers is true, it is also
+// the value of an attribute or of a pair of a structured body.
 //
 // spec: #compact-references
 const (
@@ -26,6 +27,8 @@ const (
 	ReferenceAttribute = "\x00a"
 	// ReferenceTime is followed by a TimeFormat.
 	ReferenceTime = "\x00T"
+	// ReferenceKey is followed by a key of the structured body. Only attributes have it.
+	ReferenceKey = "\x00k"
 )
 
 // TimeFormat is how a time is written in a body. All are of UTC, and cut off what they
@@ -142,11 +145,12 @@ type changedText struct{ param, from, to int }
 func (f *references) reset() { f.sent, f.found = f.sent[:0], 0 }
 
 // undo replaces the references in the body of a record that was decoded.
-func (f *references) undo(r *LogRecord) bool {
+// total is the length of the texts of other references of the record.
+func (f *references) undo(r *LogRecord, total int) bool {
 	body := &r.body
 	if body.typ != LogBodyTypeTemplate {
 		f.reset()
-		return true
+		return total <= maxReferences
 	}
 	t := &body.box.template
 	decoded := r.node.Modified()&LogRecordFieldBody != 0
@@ -159,7 +163,10 @@ func (f *references) undo(r *LogRecord) bool {
 		t.params.node.SetModified(0)
 	}
 	body.node.SetModified(0)
-	return f.found == 0 || f.replace(r, &t.params)
+	if f.found == 0 {
+		return total <= maxReferences
+	}
+	return f.replace(r, &t.params, total)
 }
 
 // keep keeps the references among the parameters that were sent.
@@ -192,9 +199,8 @@ func (f *references) keepOne(m *BodyParams, i int) {
 }
 
 // replace gives all references their text, in at most one allocation.
-func (f *references) replace(r *LogRecord, m *BodyParams) bool {
+func (f *references) replace(r *LogRecord, m *BodyParams, total int) bool {
 	f.text, f.changed = f.text[:0], f.changed[:0]
-	total := 0
 	for i, sent := range f.sent {
 		if sent == "" {
 			continue

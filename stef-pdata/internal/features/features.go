@@ -18,6 +18,8 @@ type Set struct {
 	ObservedDelta bool // LogRecord.ObservedDelta
 	Templates     bool // LogBody.Template, with parameters
 	References    bool // parameters that refer to fields: the compact form of logs
+	// ValueReferences are references in attributes and structured bodies.
+	ValueReferences bool
 }
 
 // OfMetrics returns the features of a stream of metrics.
@@ -49,6 +51,7 @@ func OfLogs(f otelstef.LogsFields) Set {
 		ObservedDelta: f.LogRecord&otelstef.LogRecordFieldObservedDelta != 0,
 		Templates: f.LogBody >= otelstef.LogBodyTypeTemplate &&
 			f.BodyTemplate&otelstef.BodyTemplateFieldParams != 0,
-		References: f.Compact(),
+		References:      f.Compact(),
+		ValueReferences: f.Refers(),
 	}
 }

@@ -24,12 +24,30 @@ type Logs struct {
 	Templates bool
 	Split     template.Splitter
 	own       template.OwnWords
+	// refers says that the stream can have references in attributes and structured bodies.
+	refers     bool
+	references references
 }
 
 // Init sets the dictionaries of the stream.
-func (w *Logs) Init(dicts otelstef.LogsDicts, templates, references bool) {
+func (w *Logs) Init(dicts otelstef.LogsDicts, templates, links, refers bool) {
 	w.KeyDict, w.TextDict = dicts.AttributeKey, dicts.AnyValueString
-	w.Templates, w.Split.Links = templates, references
+	w.Templates, w.Split.Links, w.refers = templates, links, refers
+}
+
+// Reset drops what was learned from a stream.
+func (w *Logs) Reset() {
+	w.Split.Reset()
+	w.references.reset()
+}
+
+// References reports whether the last log record may have references.
+func (w *Logs) References() bool { return w.references.used && !w.references.clash }
+
+// Drop drops the log records that were set.
+func (w *Logs) Drop() {
+	w.Split.Begin()
+	w.references.end()
 }
 
 // Record sets all of a log record.
@@ -62,6 +80,23 @@ func (w *Logs) Record(dst *otelstef.LogRecord, src plog.LogRecord, split int) er
 	}
 	dst.SetFlags(uint64(src.Flags()))
 	dst.SetDroppedAttributesCount(uint64(src.DroppedAttributesCount()))
+	if !w.refers {
+		return w.content(dst, src, split)
+	}
+	left := w.Left
+	w.references.begin(src)
+	w.Refer = &w.references
+	err := w.content(dst, src, split)
+	w.Refer = nil
+	if w.references.clash {
+		w.Left = left
+		return w.content(dst, src, split)
+	}
+	return err
+}
+
+// content sets the body and the attributes.
+func (w *Logs) content(dst *otelstef.LogRecord, src plog.LogRecord, split int) error {
 	if err := w.body(dst.Body(), src.Body(), split); err != nil {
 		return mapping.InField("body", err)
 	}

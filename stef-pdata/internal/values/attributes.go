@@ -29,13 +29,16 @@ func (c *Copier) Attributes(dst *otelstef.Attributes, src pcommon.Map) error {
 		// call and without checking the type. If the key is the same as before, the
 		// value usually is too.
 		if s := v.Str(); s != "" {
+			text += len(k) + len(s)
+			if c.Refer != nil {
+				s = c.Refer.Attribute(i, k, s)
+			}
 			if dst.Key(i) == k {
 				dst.Value(i).SetString(s)
 			} else {
 				dst.SetKeyRef(i, k, c.KeyDict.Ref(k))
 				dst.Value(i).SetStringRef(s, c.TextDict.Ref(s))
 			}
-			text += len(k) + len(s)
 		} else if err := c.attribute(dst, i, k, v); err != nil {
 			return err
 		}
@@ -56,8 +59,11 @@ func (c *Copier) AttributeValue(dst *otelstef.Attributes, i int, k string, v pco
 	switch v.Type() {
 	case pcommon.ValueTypeStr:
 		s := v.Str()
-		dst.Value(i).SetString(s)
 		c.Left -= len(s)
+		if c.Refer != nil && s != "" {
+			s = c.Refer.Attribute(i, k, s)
+		}
+		dst.Value(i).SetString(s)
 	case pcommon.ValueTypeInt:
 		dst.Value(i).SetInt64(v.Int())
 	case pcommon.ValueTypeDouble:

@@ -53,11 +53,14 @@ func (c *Copier) bodyArray(dst *otelstef.BodyValue, src pcommon.Slice, depth int
 	}
 	array := dst.SetArray()
 	array.SetLen(n)
+	refer := c.Refer
+	c.Refer = nil // pairs in arrays cannot be references
 	for i := range n {
 		if err := c.BodyValue(array.At(i), src.At(i), depth); err != nil {
 			return mapping.InElement(i, err)
 		}
 	}
+	c.Refer = refer
 	return nil
 }
 
@@ -73,9 +76,16 @@ func (c *Copier) bodyMap(dst *otelstef.BodyMap, src pcommon.Map, depth int) erro
 	i := 0
 	for k, v := range src.All() {
 		c.Left -= len(k)
-		if v.Type() == pcommon.ValueTypeStr {
-			s := v.Str()
+		isText := v.Type() == pcommon.ValueTypeStr
+		s := ""
+		if isText {
+			s = v.Str()
 			c.Left -= len(s)
+		}
+		if c.Refer != nil {
+			s = c.Refer.Pair(k, s, isText)
+		}
+		if isText {
 			dst.SetString(i, k, s)
 		} else {
 			dst.SetKey(i, k)

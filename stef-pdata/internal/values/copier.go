@@ -23,7 +23,19 @@ type Copier struct {
 	// copiers that do not write into the record of the stream.
 	KeyDict, TextDict *stef.TextDict
 
+	// Refer, if it is not nil, may replace texts by references.
+	Refer Referrer
+
 	scratch []byte
+}
+
+// A Referrer replaces texts of a log record by references. It returns a text itself if it
+// has no reference for it.
+type Referrer interface {
+	// Pair is called for each pair of a structured body outside of arrays.
+	Pair(key, text string, isText bool) string
+	// Attribute is called for each attribute that is a text and not empty.
+	Attribute(i int, key, text string) string
 }
 
 // Value sets dst to the value of v. depth is the number of enclosing arrays and maps.

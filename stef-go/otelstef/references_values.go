@@ -1,0 +1,193 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package otelstef
+
+import "github.com/otelstef/stef/stef-go/stefrt"
+
+// BodyPairs is the maximum number of pairs of a structured body that can be references,
+// and to which references can lead: the first ones in depth-first order. Pairs in arrays
+// do not count.
+//
+// spec: #compact-references
+const BodyPairs = 256
+
+// valueReferences replaces the references in the attributes and in the structured body
+// of a record by their text. The next record is decoded on top of what was sent, so that
+// is put back before.
+type valueReferences struct {
+	replaced []replacedText
+	made     []madeText
+	text     []byte
+	left     int // number of further pairs of the body to visit
+	total    int // length of the texts of the references of the record
+	restored bool
+}
+
+// replacedText is a text of the record that was a reference.
+type replacedText struct {
+	text *string
+	sent string
+}
+
+// madeText is a text of the record whose new text is a range of valueReferences.text.
+type madeText struct {
+	text     *string
+	from, to int
+}
+
+// forget drops the references of a record that will not be used again.
+func (f *valueReferences) forget() {
+	clear(f.replaced)
+	clear(f.made[:cap(f.made)])
+	f.replaced, f.made, f.text, f.restored = f.replaced[:0], f.made[:0], f.text[:0], false
+}
+
+// restore puts back the references.
+func (f *valueReferences) restore() {
+	f.restored = len(f.replaced) > 0
+	for i := range f.replaced {
+		x := &f.replaced[i]
+		*x.text = x.sent
+		*x = replacedText{}
+	}
+	f.replaced = f.replaced[:0]
+}
+
+// undo replaces the references of a record in which they count if on is true. It returns
+// the total length of their texts, and stops when that is more than the maximum.
+func (f *valueReferences) undo(r *LogRecord, on bool) int {
+	f.total = 0
+	if f.restored {
+		// What was put back differs from the previous record.
+		r.node.Mark(LogRecordFieldAttributes)
+		r.attributes.node.SetModified(stefrt.FullBit)
+		if r.body.typ == LogBodyTypeValue { // any other body was sent again
+			r.node.Mark(LogRecordFieldBody)
+			r.body.node.SetModified(1)
+		}
+	}
+	if !on {
+		return 0
+	}
+	body := r.body.Value()
+	if body != nil && body.typ == BodyValueTypeMap {
+		f.left = BodyPairs
+		f.body(r, &body.box.mapField)
+		f.give()
+	} else {
+		body = nil
+	}
+	f.attributes(r, body)
+	f.give()
+	return f.total
+}
+
+// attributes replaces the references in the attributes. body is nil if it has no pairs.
+func (f *valueReferences) attributes(r *LogRecord, body *BodyValue) {
+	a := &r.attributes
+	changed := a.node.Modified()
+	if r.node.Modified()&LogRecordFieldAttributes == 0 {
+		changed = 0 // the marks are those of an earlier record
+	}
+	before := len(f.replaced)
+	for i, p := range a.pairs {
+		v := &p.value
+		if v.typ != AnyValueTypeString || len(v.str) < 2 || v.str[0] != 0 || f.total > maxReferences {
+			continue
+		}
+		if v.str[:2] == ReferenceKey {
+			f.follow(&v.str, body)
+		} else {
+			f.prepare(&v.str, r)
+		}
+		changed |= stefrt.PairBit(i)
+		v.node.SetModified(1)
+	}
+	if len(f.replaced) > before {
+		r.node.Mark(LogRecordFieldAttributes)
+		a.node.SetModified(changed)
+	}
+}
+
+// body replaces the references in a map of the body and in the maps in it.
+func (f *valueReferences) body(r *LogRecord, m *BodyMap) {
+	for _, p := range m.pairs {
+		if f.left--; f.left < 0 {
+			break
+		}
+		v := &p.value
+		switch {
+		case v.typ == BodyValueTypeMap:
+			f.body(r, &v.box.mapField)
+		case v.typ == BodyValueTypeString && len(v.str) > 1 && v.str[0] == 0 && f.total <= maxReferences:
+			before := len(f.replaced)
+			if f.prepare(&v.str, r); len(f.replaced) > before {
+				v.node.Mark(1)
+				r.body.node.Mark(1)
+				r.node.Mark(LogRecordFieldBody)
+			}
+		}
+	}
+}
+
+// prepare makes the text of a reference to an id or a time. Other texts stand for
+// themselves.
+func (f *valueReferences) prepare(text *string, r *LogRecord) {
+	if (*text)[:2] == ReferenceAttribute {
+		return // only parameters refer to attributes
+	}
+	from := len(f.text)
+	made, _, ok := referenced(f.text, r, *text)
+	if !ok {
+		return
+	}
+	f.text = made
+	f.total += len(made) - from
+	f.replaced = append(f.replaced, replacedText{text, *text})
+	f.made = append(f.made, madeText{text, from, len(made)})
+}
+
+// follow replaces a reference to a pair of the body.
+func (f *valueReferences) follow(text *string, body *BodyValue) {
+	if body == nil {
+		return
+	}
+	f.left = BodyPairs
+	if found := f.find(&body.box.mapField, (*text)[2:]); found != nil {
+		f.replaced = append(f.replaced, replacedText{text, *text})
+		*text = *found
+		f.total += len(*found)
+	}
+}
+
+// find returns the first text with a key.
+func (f *valueReferences) find(m *BodyMap, key string) *string {
+	for _, p := range m.pairs {
+		if f.left--; f.left < 0 {
+			break
+		}
+		v := &p.value
+		switch {
+		case v.typ == BodyValueTypeString && p.key == key:
+			return &v.str
+		case v.typ == BodyValueTypeMap:
+			if found := f.find(&v.box.mapField, key); found != nil {
+				return found
+			}
+		}
+	}
+	return nil
+}
+
+// give sets the texts that were prepared, in one allocation.
+func (f *valueReferences) give() {
+	if len(f.made) == 0 {
+		return
+	}
+	text := string(f.text)
+	for _, x := range f.made {
+		*x.text = text[x.from:x.to]
+	}
+	f.made, f.text = f.made[:0], f.text[:0]
+}

@@ -1,0 +1,245 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package items
+
+import (
+	"encoding/hex"
+	"strings"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/plog"
+
+	"github.com/otelstef/stef/stef-go/otelstef"
+)
+
+// references finds attributes, and texts of structured bodies, that repeat an id, the
+// time or a text of the body of their log record. Examples are the ids that libraries add
+// to each record, and events whose main fields a Collector copies into attributes. A
+// reference replaces such a text, and is the same in each record.
+//
+// Whether a text repeats another one usually depends on its key only. So the repeated
+// text is searched for only in a few records of each key, and compared in all others.
+//
+// spec: #compact-references
+type references struct {
+	// used says that a record of the stream had references.
+	used bool
+	// clash says that a text of the log record looks like a reference.
+	clash bool
+
+	record     plog.LogRecord
+	ids        [2]idText
+	time       []byte
+	pairs      []bodyPair // of the structured body
+	count      int        // number of pairs of the body, also those without a text
+	attributes habitTable
+	bodies     habitTable
+}
+
+type idText struct {
+	made bool
+	size int
+	text [32]byte
+}
+
+type bodyPair struct{ key, text string }
+
+// habit is what the values of a key repeat.
+type habit struct {
+	key          string
+	ref          string // "" if they repeat nothing known
+	seen, next   int    // number of values, and from which on to search again
+	hits, misses int
+}
+
+// habitTable is the habits of the keys of attributes, or of the keys of bodies.
+type habitTable struct {
+	recent [64]*habit // by the position of the pair
+	keys   map[string]*habit
+}
+
+const (
+	// maxHabits is the maximum number of keys with habits, and maxHabitKey that of the
+	// bytes of such a key. They bound the memory of a stream.
+	maxHabits   = 1 << 10
+	maxHabitKey = 1 << 8
+	// minReferred is the minimum length of a text that is replaced. Shorter ones rarely
+	// differ from record to record.
+	minReferred = 8
+	// someMisses is how many values may differ before a habit has matched often.
+	someMisses = 4
+)
+
+func (t *habitTable) reset() { *t = habitTable{} }
+
+// of returns the habit of a key, or nil if it has none.
+func (t *habitTable) of(i int, key string) *habit {
+	slot := &t.recent[i%len(t.recent)]
+	if h := *slot; h != nil && h.key == key {
+		return h
+	}
+	h := t.keys[key]
+	if h == nil {
+		if len(t.keys) >= maxHabits || len(key) > maxHabitKey {
+			return nil
+		}
+		if t.keys == nil {
+			t.keys = map[string]*habit{}
+		}
+		h = &habit{key: strings.Clone(key), next: 1}
+		t.keys[h.key] = h
+	}
+	*slot = h
+	return h
+}
+
+// reset prepares for another stream.
+func (r *references) reset() {
+	r.attributes.reset()
+	r.bodies.reset()
+	r.used = false
+	r.end()
+}
+
+// begin begins a log record.
+func (r *references) begin(lr plog.LogRecord) {
+	r.record, r.clash = lr, false
+	r.ids[0].made, r.ids[1].made = false, false
+	r.pairs, r.count = r.pairs[:0], 0
+}
+
+// end drops the log record.
+func (r *references) end() {
+	r.record = plog.LogRecord{}
+	clear(r.pairs[:cap(r.pairs)])
+}
+
+// Pair returns what to write for the text of a pair of the body.
+func (r *references) Pair(key, text string, isText bool) string {
+	i := r.count
+	if r.count++; i >= otelstef.BodyPairs {
+		return text
+	}
+	if !isText {
+		return text
+	}
+	r.pairs = append(r.pairs, bodyPair{key, text})
+	return r.refer(&r.bodies, i, key, text, false)
+}
+
+// Attribute returns what to write for an attribute.
+func (r *references) Attribute(i int, key, text string) string {
+	return r.refer(&r.attributes, i, key, text, true)
+}
+
+func (r *references) refer(t *habitTable, i int, key, text string, toBody bool) string {
+	if len(text) < minReferred {
+		if text != "" && text[0] == 0 {
+			r.clash = true
+		}
+		return text
+	}
+	if text[0] == 0 {
+		r.clash = true
+		return text
+	}
+	h := t.of(i, key)
+	if h == nil {
+		return text
+	}
+	h.seen++
+	switch {
+	case h.ref != "" && r.matches(h.ref, text):
+		h.hits++
+	case h.ref != "":
+		if h.misses++; h.misses > someMisses+h.hits {
+			h.ref, h.hits, h.misses, h.next = "", 0, 0, 2*h.seen
+		}
+		return text
+	case h.seen < h.next:
+		return text
+	default:
+		if h.next = 2 * h.seen; !r.search(h, text, toBody) {
+			return text
+		}
+	}
+	r.used = true
+	return h.ref
+}
+
+// matches reports whether a reference stands for a text.
+func (r *references) matches(ref, text string) bool {
+	switch ref[:2] {
+	case otelstef.ReferenceTrace:
+		return string(r.id(0)) == text
+	case otelstef.ReferenceSpan:
+		return string(r.id(1)) == text
+	case otelstef.ReferenceTime:
+		r.time, _ = otelstef.AppendTime(r.time[:0], otelstef.TimeFormat(ref[2]), uint64(r.record.Timestamp()))
+		return string(r.time) == text
+	}
+	return r.first(ref[2:]) == text
+}
+
+// first returns the first text of the body with a key, or "".
+func (r *references) first(key string) string {
+	for i := range r.pairs {
+		if p := &r.pairs[i]; p.key == key {
+			return p.text
+		}
+	}
+	return ""
+}
+
+// id returns the text of the trace id, 0, or the span id, 1.
+func (r *references) id(i int) []byte {
+	x := &r.ids[i]
+	if x.made {
+		return x.text[:x.size]
+	}
+	x.made, x.size = true, 0
+	if i == 0 {
+		if id := r.record.TraceID(); id != (pcommon.TraceID{}) {
+			x.size = hex.Encode(x.text[:], id[:])
+		}
+	} else if id := r.record.SpanID(); id != (pcommon.SpanID{}) {
+		x.size = hex.Encode(x.text[:], id[:])
+	}
+	return x.text[:x.size]
+}
+
+// timesByLength are the formats of times by the lengths of their texts.
+var timesByLength = [...]struct {
+	length int
+	format otelstef.TimeFormat
+}{
+	{20, otelstef.TimeSeconds}, {24, otelstef.TimeMilliseconds}, {27, otelstef.TimeMicroseconds},
+	{30, otelstef.TimeNanoseconds}, {26, otelstef.TimeCommonLog},
+}
+
+// search finds what a text repeats, and keeps it as the habit.
+func (r *references) search(h *habit, text string, toBody bool) bool {
+	for _, ref := range [...]string{otelstef.ReferenceTrace, otelstef.ReferenceSpan} {
+		if r.matches(ref, text) {
+			h.ref = ref
+			return true
+		}
+	}
+	for _, x := range timesByLength {
+		if len(text) == x.length && r.matches(otelstef.ReferenceTime+string(x.format), text) {
+			h.ref = otelstef.ReferenceTime + string(x.format)
+			return true
+		}
+	}
+	if !toBody {
+		return false
+	}
+	for _, p := range r.pairs {
+		if p.text == text && r.first(p.key) == text {
+			h.ref = otelstef.ReferenceKey + p.key
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,139 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package spec_test
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/otelstef/stef/stef-go/dynamic"
+)
+
+// Choices of the oneofs of log records.
+const (
+	choiceString   = 1
+	choiceInt64    = 3
+	choiceArray    = 5
+	choiceBodyMap  = 6
+	choiceValue    = 2
+	choiceTemplate = 3
+)
+
+// referenceRules are the rules for references of one log record.
+//
+// spec: #compact-references
+type referenceRules struct {
+	log   view
+	pairs []*dynamic.Pair // of the body
+	total int
+}
+
+// references replaces the references of a log record. sent is whether Refers is true.
+func (s *logsRules) references(log view, sent bool) error {
+	x := referenceRules{log: log}
+	body := dynamic.Clone(log.get("Body")).(*dynamic.Oneof)
+	attributes := dynamic.Clone(log.get("Attributes")).(*dynamic.Multimap)
+	log.set("Body", body)
+	log.set("Attributes", attributes)
+	if sent {
+		if body.Choice == choiceValue {
+			x.list(body.Value.(*dynamic.Oneof))
+		}
+		for _, p := range x.pairs {
+			x.value(p.Value.(*dynamic.Oneof), "")
+		}
+		for i := range attributes.Pairs {
+			x.value(attributes.Pairs[i].Value.(*dynamic.Oneof), "k")
+		}
+	}
+	if body.Choice == choiceTemplate {
+		params := body.Value.(*dynamic.Struct).Fields[1].(*dynamic.Multimap)
+		for i, p := range params.Pairs {
+			if text, ok := x.text(p.Value.(string), "a"); ok && p.Key.(bool) {
+				params.Pairs[i].Value = text
+				x.total += len(text)
+			}
+		}
+	}
+	if x.total > 1<<20 {
+		return fmt.Errorf("%w: references stand for %d bytes", errRule, x.total)
+	}
+	return nil
+}
+
+// list lists the pairs of the body, a pair before those of its value.
+func (x *referenceRules) list(v *dynamic.Oneof) {
+	if v.Choice != choiceBodyMap {
+		return
+	}
+	pairs := v.Value.(*dynamic.Multimap).Pairs
+	for i := range pairs {
+		if len(x.pairs) == 256 {
+			return
+		}
+		x.pairs = append(x.pairs, &pairs[i])
+		x.list(pairs[i].Value.(*dynamic.Oneof))
+	}
+}
+
+func (x *referenceRules) value(v *dynamic.Oneof, also string) {
+	if v.Choice != choiceString {
+		return
+	}
+	if text, ok := x.text(v.Value.(string), also); ok {
+		v.Value = text
+		x.total += len(text)
+	}
+}
+
+// text returns what a text stands for. also is the letter that is possible beside those
+// of ids and times.
+func (x *referenceRules) text(ref, also string) (string, bool) {
+	if len(ref) < 2 || ref[0] != 0 {
+		return "", false
+	}
+	switch letter, rest := ref[1:2], ref[2:]; {
+	case ref == "\x00t":
+		id := fmt.Sprintf("%x", x.log.get("TraceID"))
+		return id, id != ""
+	case ref == "\x00s":
+		id := fmt.Sprintf("%x", x.log.get("SpanID"))
+		return id, id != ""
+	case letter == "T" && len(rest) == 1:
+		return timeText(x.log.number("Time"), rest)
+	case letter == "k" && also == "k":
+		for _, p := range x.pairs {
+			if v := p.Value.(*dynamic.Oneof); p.Key == rest && v.Choice == choiceString {
+				return v.Value.(string), true
+			}
+		}
+	case letter == "a" && also == "a" && len(rest) == 1:
+		pairs := x.log.get("Attributes").(*dynamic.Multimap).Pairs
+		if int(rest[0]) >= len(pairs) {
+			return "", false
+		}
+		v := pairs[rest[0]].Value.(*dynamic.Oneof)
+		if v.Choice == choiceArray && len(v.Value.(*dynamic.Array).Elems) == 1 {
+			v = v.Value.(*dynamic.Array).Elems[0].(*dynamic.Oneof)
+		}
+		switch v.Choice {
+		case choiceString:
+			return v.Value.(string), true
+		case choiceInt64:
+			return fmt.Sprint(v.Value), true
+		}
+	}
+	return "", false
+}
+
+func timeText(unixNano uint64, format string) (string, bool) {
+	layouts := map[string]string{"0": "", "3": ".000", "6": ".000000", "9": ".000000000"}
+	at := time.Unix(int64(unixNano/1e9), int64(unixNano%1e9)).UTC()
+	if format == "C" {
+		return at.Format("02/Jan/2006:15:04:05 +0000"), true
+	}
+	decimals, ok := layouts[format]
+	return at.Format(strings.Replace("2006-01-02T15:04:05Z", "Z", decimals+"Z", 1)), ok
+}
