@@ -4,6 +4,7 @@
 package stefgrpc_test
 
 import (
+	"bytes"
 	"context"
 	"testing"
 
@@ -15,13 +16,26 @@ import (
 	stefgrpc "github.com/otelstef/stef/stef-gogrpc"
 )
 
+// windowMeter notes the window that the zstd data of a stream declares.
+type windowMeter struct {
+	*stefgrpc.Stream
+	window int
+}
+
+func (m *windowMeter) WriteRecords(chunk []byte, last uint64) (int, error) {
+	const magic = "\x28\xb5\x2f\xfd"
+	if at := bytes.Index(chunk, []byte(magic)); at >= 0 && last > 0 { // RFC 8878, section 3.1.1.1.2
+		m.window = 1 << (10 + chunk[at+len(magic)+1]>>3)
+	}
+	return m.Stream.WriteRecords(chunk, last)
+}
+
 // TestWindowsOfManyStreams: a server asks the clients of streams beyond the memory of
-// windows for smaller windows, their streams hold less, and streams that open when
+// windows for smaller windows, their streams declare them, and streams that open when
 // there are fewer again are not asked.
 //
 // spec: #window-limit
 func TestWindowsOfManyStreams(t *testing.T) {
-	held := make(chan int, 10)
 	e := newEnds(t, func(s *stefgrpc.ServerStream) error {
 		r, err := otelstef.NewMetricsReader(s, s.ReaderOptions()...)
 		if err != nil {
@@ -29,32 +43,30 @@ func TestWindowsOfManyStreams(t *testing.T) {
 		}
 		defer r.Close()
 		for r.Next() {
-			held <- r.Stats().HeldBytes
 			s.AckUpTo(r.Stats().Records)
 		}
 		return r.Err()
 	}, endsConfig{server: []stefgrpc.ServerOption{stefgrpc.WithWindowMemory(3 << 20)}}) // room for two windows of 1 MiB
 	client, err := stefgrpc.NewClient(e.conn)
 	require.NoError(t, err)
-	f := func(wantWindow, least, most int) *stefgrpc.Stream {
+	f := func(wantLimit, wantWindow int) *stefgrpc.Stream {
 		t.Helper()
 		stream, err := client.Open(context.Background(), otelstef.MetricsSchema())
 		require.NoError(t, err)
-		require.Equal(t, wantWindow, steftest.WriterConfig(t, stream.WriterOptions()...).WindowBytes)
-		w, err := otelstef.NewMetricsWriter(stream, append(stream.WriterOptions(), stef.WithCompression(stef.Zstd))...)
+		require.Equal(t, wantLimit, steftest.WriterConfig(t, stream.WriterOptions()...).WindowLimit)
+		sent := windowMeter{Stream: stream}
+		w, err := otelstef.NewMetricsWriter(&sent, append(stream.WriterOptions(), stef.WithCompression(stef.Zstd))...)
 		require.NoError(t, err)
 		w.Record().Metric().SetName("requests")
 		require.NoError(t, w.Write())
 		require.NoError(t, w.Flush())
-		got := <-held
-		require.Greater(t, got, least)
-		require.Less(t, got, most)
+		require.Equal(t, wantWindow, sent.window)
 		require.NoError(t, stream.AwaitAck(within(t, stefgrpc.DefaultHandshakeTimeout), 1))
 		require.NoError(t, w.Close())
 		return stream
 	}
-	large := func() *stefgrpc.Stream { return f(1<<20, 1<<20, 2<<20) }
-	small := func(window int) *stefgrpc.Stream { return f(window, 96<<10, 1<<20) }
+	large := func() *stefgrpc.Stream { return f(0, 1<<20) }
+	small := func(limit int) *stefgrpc.Stream { return f(limit, 16<<10) }
 	streams := []*stefgrpc.Stream{large(), large()}
 	for range 6 {
 		streams = append(streams, small(1<<20)) // frames are small: 16 KiB

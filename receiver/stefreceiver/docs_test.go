@@ -51,7 +51,7 @@ func TestDocumentation(t *testing.T) {
 		}
 		require.Contains(t, string(readme), "| `"+path+"` |")
 	})
-	require.Equal(t, 21, n)
+	require.Equal(t, 22, n)
 }
 
 // The README examples are configurations that load.
