@@ -42,7 +42,7 @@ func (w *Logs) Reset() {
 }
 
 // References reports whether the last log record may have references.
-func (w *Logs) References() bool { return w.references.used && !w.references.clash }
+func (w *Logs) References() bool { return w.references.references() }
 
 // Drop drops the log records that were set.
 func (w *Logs) Drop() {
@@ -80,11 +80,10 @@ func (w *Logs) Record(dst *otelstef.LogRecord, src plog.LogRecord, split int) er
 	}
 	dst.SetFlags(uint64(src.Flags()))
 	dst.SetDroppedAttributesCount(uint64(src.DroppedAttributesCount()))
-	if !w.refers {
+	if !w.refers || !w.references.begin(src) {
 		return w.content(dst, src, split)
 	}
 	left := w.Left
-	w.references.begin(src)
 	w.Refer = &w.references
 	err := w.content(dst, src, split)
 	w.Refer = nil

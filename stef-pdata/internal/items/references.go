@@ -20,13 +20,15 @@ import (
 //
 // Whether a text repeats another one usually depends on its key only. So the repeated
 // text is searched for only in a few records of each key, and compared in all others.
+// While no key has a habit, most log records are not examined at all.
 //
 // spec: #compact-references
 type references struct {
-	// used says that a record of the stream had references.
-	used bool
-	// clash says that a text of the log record looks like a reference.
-	clash bool
+	records int // number of log records
+	known   int // number of habits with a reference
+	// wrote says that the log record has references, clash that another text of it looks
+	// like one.
+	wrote, clash bool
 
 	record     plog.LogRecord
 	ids        [2]idText
@@ -67,6 +69,10 @@ const (
 	// minReferred is the minimum length of a text that is replaced. Shorter ones rarely
 	// differ from record to record.
 	minReferred = 8
+	// While no habit is known, the first log records and then one of searchEvery are
+	// examined.
+	searchFirst = 64
+	searchEvery = 32
 	// someMisses is how many values may differ before a habit has matched often.
 	someMisses = 4
 )
@@ -98,16 +104,25 @@ func (t *habitTable) of(i int, key string) *habit {
 func (r *references) reset() {
 	r.attributes.reset()
 	r.bodies.reset()
-	r.used = false
+	r.records, r.known, r.wrote, r.clash = 0, 0, false, false
 	r.end()
 }
 
-// begin begins a log record.
-func (r *references) begin(lr plog.LogRecord) {
-	r.record, r.clash = lr, false
+// begin begins a log record, and reports whether to examine it.
+func (r *references) begin(lr plog.LogRecord) bool {
+	r.records++
+	r.wrote, r.clash = false, false
+	if r.known == 0 && r.records > searchFirst && r.records%searchEvery != 0 {
+		return false
+	}
+	r.record = lr
 	r.ids[0].made, r.ids[1].made = false, false
 	r.pairs, r.count = r.pairs[:0], 0
+	return true
 }
+
+// references reports whether the log record may have references.
+func (r *references) references() bool { return !r.clash && (r.wrote || r.known > 0) }
 
 // end drops the log record.
 func (r *references) end() {
@@ -155,6 +170,7 @@ func (r *references) refer(t *habitTable, i int, key, text string, toBody bool) 
 	case h.ref != "":
 		if h.misses++; h.misses > someMisses+h.hits {
 			h.ref, h.hits, h.misses, h.next = "", 0, 0, 2*h.seen
+			r.known--
 		}
 		return text
 	case h.seen < h.next:
@@ -163,8 +179,9 @@ func (r *references) refer(t *habitTable, i int, key, text string, toBody bool) 
 		if h.next = 2 * h.seen; !r.search(h, text, toBody) {
 			return text
 		}
+		r.known++
 	}
-	r.used = true
+	r.wrote = true
 	return h.ref
 }
 
