@@ -126,7 +126,7 @@ func (p *plan) printMultimapAccess(pr *printer, n string, k, v part) {
 	pr.P("// grow sets the number of pairs to n. New pairs may have old contents.")
 	pr.P("func (m *%s) grow(n int) {", n)
 	pr.P("if old := cap(m.pairs); n > old {")
-	pr.P("pairs := make([]*%sPair, max(n, 2*old, 4))", private(n))
+	pr.P("pairs := make([]*%sPair, max(n, 2*old))", private(n))
 	pr.P("slab := make([]%sPair, len(pairs)-copy(pairs, m.pairs[:old]))", private(n))
 	pr.P("for i := range slab {")
 	for _, part := range []part{k, v} {

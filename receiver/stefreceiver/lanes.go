@@ -102,14 +102,19 @@ func (c *credit) add(received, cost int64) int64 {
 
 // batchCost returns what a client is charged for a batch: its weight for admission, or
 // its records, or the frame that it begins with, or its part of the memory that the
-// stream newly holds, if that is more.
-func batchCost(weight int64, records uint64, plain, held int64) int64 {
-	return max(weight, recordCost*int64(records), plain, held/heldCost)
+// stream newly holds or that decoding added, if that is more. Memory that was added
+// need not be held: a stream can restart its dictionaries in each frame.
+func batchCost(weight int64, records uint64, plain, held, added int64) int64 {
+	return max(weight, recordCost*int64(records), plain, held/heldCost, added/addedCost)
 }
 
 // heldCost is the number of newly held bytes that cost as much as one byte of
 // telemetry, because this memory is allocated and measured.
 const heldCost = 4
+
+// addedCost is the number of added bytes that cost as much as one byte of telemetry:
+// what a dictionary keeps of them is copied once more.
+const addedCost = 2
 
 // newlyHeld returns by how many bytes a stream grew beyond its allowance.
 func newlyHeld(before, after int64) int64 {

@@ -89,7 +89,7 @@ func sufferAs[T any](t testing.TB, sig *signal.Descriptor[T], op operation, data
 			out.weight += weight
 			out.records = stats.Records
 			out.charged += batchCost(weight, stats.Records-last.Records, stats.PlainBytes-last.PlainBytes,
-				newlyHeld(int64(last.HeldBytes), int64(stats.HeldBytes)))
+				newlyHeld(int64(last.HeldBytes), int64(stats.HeldBytes)), stats.AddedBytes-last.AddedBytes)
 			last = stats
 			if keep {
 				kept = append(kept, batch)

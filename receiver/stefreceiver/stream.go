@@ -72,6 +72,7 @@ type stream[T any] struct {
 	wire    int64
 	plain   int64
 	dict    int64
+	added   int64
 	sizer   sizer
 }
 
@@ -345,7 +346,8 @@ func (s *stream[T]) account(b *batch[T], stats stef.ReaderStats) {
 	estimate := int64(s.decoder.BatchBytes())
 	size := s.sizer.size(estimate, func() int { return s.Size(b.data) })
 	b.weight = s.sizer.weight(size, estimate)
-	s.party.credit.add(wire, batchCost(b.weight, stats.Records-s.records, stats.PlainBytes-s.plain, newlyHeld(s.kept, int64(stats.HeldBytes))))
+	s.party.credit.add(wire, batchCost(b.weight, stats.Records-s.records, stats.PlainBytes-s.plain,
+		newlyHeld(s.kept, int64(stats.HeldBytes)), stats.AddedBytes-s.added))
 	b.weight = s.core.admission.weight(b.weight)
 	change := b.weight
 	if s.decoding {
@@ -360,6 +362,7 @@ func (s *stream[T]) account(b *batch[T], stats stef.ReaderStats) {
 	s.transport.Decoded(stats.Records)
 	s.count(int64(stats.Records - s.records))
 	s.records, s.wire, s.plain, s.dict = stats.Records, stats.Bytes, stats.PlainBytes, int64(stats.DictBytes)
+	s.added = stats.AddedBytes
 	s.noteMemory(stats)
 }
 

@@ -50,6 +50,7 @@ type ReadStream struct {
 	record  any
 	kept    int    // memory of record when it was last measured
 	grown   int    // bytes that may have been added since
+	added   int64  // bytes that decoding added, except those of the current record
 	left    uint64 // unread records of the frame
 	records uint64 // records read of the stream
 	err     error
@@ -82,7 +83,7 @@ func ResetReader(s *ReadStream, r io.Reader) error {
 		return errNilSource
 	}
 	s.Close()
-	s.left, s.records, s.flags, s.err, s.ended = 0, 0, 0, nil, false
+	s.left, s.records, s.added, s.flags, s.err, s.ended = 0, 0, 0, 0, nil, false
 	s.runs, s.looked = [4]run{}, 0
 	return s.begin(r)
 }
@@ -150,6 +151,7 @@ func (s *ReadStream) Stats() stef.ReaderStats {
 		Compression: s.frame.Compression(),
 		DictBytes:   s.limit.Used,
 		HeldBytes:   s.heldState() + s.StateBytes() - s.stated + s.frame.Held(),
+		AddedBytes:  s.added + int64(s.alloc.Max-s.alloc.Left),
 	}
 }
 
@@ -173,9 +175,12 @@ func (s *ReadStream) heldState() int {
 // smallRecord is the memory of a record that is not counted.
 const smallRecord = 1 << 20
 
-// measure measures the record if enough was added.
+// measure counts what the last record added, and measures the record if that is enough.
 func (s *ReadStream) measure() {
-	s.grown += s.alloc.Max - s.alloc.Left
+	added := s.alloc.Max - s.alloc.Left
+	s.alloc.Left = s.alloc.Max
+	s.added += int64(added)
+	s.grown += added
 	if s.grown >= max(smallRecord, s.kept/8) {
 		s.kept, s.grown = sizeOf(s.record), 0
 	}
@@ -245,7 +250,6 @@ func BeginRead(s *ReadStream) bool {
 	s.left--
 	if s.alloc.Left != s.alloc.Max {
 		s.measure()
-		s.alloc.Left = s.alloc.Max
 	}
 	return true
 }
@@ -322,7 +326,6 @@ func (s *ReadStream) nextFrame() bool {
 		}
 		if records > 0 {
 			s.left = records - 1
-			s.alloc.Left = s.alloc.Max
 			return true
 		}
 		if column, err := s.tree.Finish(); err != nil {
