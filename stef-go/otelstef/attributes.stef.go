@@ -65,7 +65,7 @@ func (m *Attributes) SetLen(n int) {
 // grow sets the number of pairs to n. New pairs may have old contents.
 func (m *Attributes) grow(n int) {
 	if old := cap(m.pairs); n > old {
-		pairs := make([]*attributesPair, max(n, 2*old, 4))
+		pairs := make([]*attributesPair, max(n, 2*old))
 		slab := make([]attributesPair, len(pairs)-copy(pairs, m.pairs[:old]))
 		for i := range slab {
 			slab[i].value.init(&m.node, stefrt.PairBit(old+i))

@@ -59,7 +59,7 @@ func (m *EnvelopeAttributes) SetLen(n int) {
 // grow sets the number of pairs to n. New pairs may have old contents.
 func (m *EnvelopeAttributes) grow(n int) {
 	if old := cap(m.pairs); n > old {
-		pairs := make([]*envelopeAttributesPair, max(n, 2*old, 4))
+		pairs := make([]*envelopeAttributesPair, max(n, 2*old))
 		slab := make([]envelopeAttributesPair, len(pairs)-copy(pairs, m.pairs[:old]))
 		for i := range slab {
 			pairs[old+i] = &slab[i]

@@ -63,7 +63,7 @@ func (m *KeyValueList) SetLen(n int) {
 // grow sets the number of pairs to n. New pairs may have old contents.
 func (m *KeyValueList) grow(n int) {
 	if old := cap(m.pairs); n > old {
-		pairs := make([]*keyValueListPair, max(n, 2*old, 4))
+		pairs := make([]*keyValueListPair, max(n, 2*old))
 		slab := make([]keyValueListPair, len(pairs)-copy(pairs, m.pairs[:old]))
 		for i := range slab {
 			slab[i].value.init(&m.node, stefrt.PairBit(old+i))

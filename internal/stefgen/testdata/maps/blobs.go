@@ -58,7 +58,7 @@ func (m *Blobs) SetLen(n int) {
 // grow sets the number of pairs to n. New pairs may have old contents.
 func (m *Blobs) grow(n int) {
 	if old := cap(m.pairs); n > old {
-		pairs := make([]*blobsPair, max(n, 2*old, 4))
+		pairs := make([]*blobsPair, max(n, 2*old))
 		slab := make([]blobsPair, len(pairs)-copy(pairs, m.pairs[:old]))
 		for i := range slab {
 			pairs[old+i] = &slab[i]

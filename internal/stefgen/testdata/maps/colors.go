@@ -58,7 +58,7 @@ func (m *Colors) SetLen(n int) {
 // grow sets the number of pairs to n. New pairs may have old contents.
 func (m *Colors) grow(n int) {
 	if old := cap(m.pairs); n > old {
-		pairs := make([]*colorsPair, max(n, 2*old, 4))
+		pairs := make([]*colorsPair, max(n, 2*old))
 		slab := make([]colorsPair, len(pairs)-copy(pairs, m.pairs[:old]))
 		for i := range slab {
 			pairs[old+i] = &slab[i]

@@ -58,7 +58,7 @@ func (m *Floats) SetLen(n int) {
 // grow sets the number of pairs to n. New pairs may have old contents.
 func (m *Floats) grow(n int) {
 	if old := cap(m.pairs); n > old {
-		pairs := make([]*floatsPair, max(n, 2*old, 4))
+		pairs := make([]*floatsPair, max(n, 2*old))
 		slab := make([]floatsPair, len(pairs)-copy(pairs, m.pairs[:old]))
 		for i := range slab {
 			pairs[old+i] = &slab[i]

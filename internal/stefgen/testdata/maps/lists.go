@@ -66,7 +66,7 @@ func (m *Lists) SetLen(n int) {
 // grow sets the number of pairs to n. New pairs may have old contents.
 func (m *Lists) grow(n int) {
 	if old := cap(m.pairs); n > old {
-		pairs := make([]*listsPair, max(n, 2*old, 4))
+		pairs := make([]*listsPair, max(n, 2*old))
 		slab := make([]listsPair, len(pairs)-copy(pairs, m.pairs[:old]))
 		for i := range slab {
 			slab[i].key.Init(&m.node, stefrt.FullBit)

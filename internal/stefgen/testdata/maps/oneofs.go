@@ -65,7 +65,7 @@ func (m *Oneofs) SetLen(n int) {
 // grow sets the number of pairs to n. New pairs may have old contents.
 func (m *Oneofs) grow(n int) {
 	if old := cap(m.pairs); n > old {
-		pairs := make([]*oneofsPair, max(n, 2*old, 4))
+		pairs := make([]*oneofsPair, max(n, 2*old))
 		slab := make([]oneofsPair, len(pairs)-copy(pairs, m.pairs[:old]))
 		for i := range slab {
 			slab[i].key.init(&m.node, stefrt.FullBit)

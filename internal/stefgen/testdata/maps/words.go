@@ -62,7 +62,7 @@ func (m *Words) SetLen(n int) {
 // grow sets the number of pairs to n. New pairs may have old contents.
 func (m *Words) grow(n int) {
 	if old := cap(m.pairs); n > old {
-		pairs := make([]*wordsPair, max(n, 2*old, 4))
+		pairs := make([]*wordsPair, max(n, 2*old))
 		slab := make([]wordsPair, len(pairs)-copy(pairs, m.pairs[:old]))
 		for i := range slab {
 			pairs[old+i] = &slab[i]

@@ -62,7 +62,7 @@ func (m *Tags) SetLen(n int) {
 // grow sets the number of pairs to n. New pairs may have old contents.
 func (m *Tags) grow(n int) {
 	if old := cap(m.pairs); n > old {
-		pairs := make([]*tagsPair, max(n, 2*old, 4))
+		pairs := make([]*tagsPair, max(n, 2*old))
 		slab := make([]tagsPair, len(pairs)-copy(pairs, m.pairs[:old]))
 		for i := range slab {
 			slab[i].value.init(&m.node, stefrt.PairBit(old+i))

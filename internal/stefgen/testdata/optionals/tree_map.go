@@ -62,7 +62,7 @@ func (m *TreeMap) SetLen(n int) {
 // grow sets the number of pairs to n. New pairs may have old contents.
 func (m *TreeMap) grow(n int) {
 	if old := cap(m.pairs); n > old {
-		pairs := make([]*treeMapPair, max(n, 2*old, 4))
+		pairs := make([]*treeMapPair, max(n, 2*old))
 		slab := make([]treeMapPair, len(pairs)-copy(pairs, m.pairs[:old]))
 		for i := range slab {
 			slab[i].value.init(&m.node, stefrt.PairBit(old+i))

@@ -65,7 +65,7 @@ func (m *ByFirst) SetLen(n int) {
 // grow sets the number of pairs to n. New pairs may have old contents.
 func (m *ByFirst) grow(n int) {
 	if old := cap(m.pairs); n > old {
-		pairs := make([]*byFirstPair, max(n, 2*old, 4))
+		pairs := make([]*byFirstPair, max(n, 2*old))
 		slab := make([]byFirstPair, len(pairs)-copy(pairs, m.pairs[:old]))
 		for i := range slab {
 			slab[i].key.init(&m.node, stefrt.FullBit)

@@ -64,7 +64,7 @@ func (m *Group) SetLen(n int) {
 // grow sets the number of pairs to n. New pairs may have old contents.
 func (m *Group) grow(n int) {
 	if old := cap(m.pairs); n > old {
-		pairs := make([]*groupPair, max(n, 2*old, 4))
+		pairs := make([]*groupPair, max(n, 2*old))
 		slab := make([]groupPair, len(pairs)-copy(pairs, m.pairs[:old]))
 		for i := range slab {
 			slab[i].key.init(&m.node, stefrt.FullBit)

@@ -65,7 +65,7 @@ func (m *Object) SetLen(n int) {
 // grow sets the number of pairs to n. New pairs may have old contents.
 func (m *Object) grow(n int) {
 	if old := cap(m.pairs); n > old {
-		pairs := make([]*objectPair, max(n, 2*old, 4))
+		pairs := make([]*objectPair, max(n, 2*old))
 		slab := make([]objectPair, len(pairs)-copy(pairs, m.pairs[:old]))
 		for i := range slab {
 			slab[i].value.init(&m.node, stefrt.PairBit(old+i))
