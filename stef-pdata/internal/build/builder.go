@@ -61,7 +61,7 @@ func (b *Builder) value(dst pcommon.Value, src *otelstef.AnyValue) {
 func (b *Builder) array(dst pcommon.Slice, src *otelstef.AnyValue) {
 	elements := src.Array()
 	n := elements.Len()
-	b.Spent += n * builtValueBytes
+	b.Spent += (1 + n) * builtValueBytes // an empty one is an object, too
 	dst.EnsureCapacity(n)
 	for i := range n {
 		b.value(dst.AppendEmpty(), elements.At(i))
@@ -70,10 +70,10 @@ func (b *Builder) array(dst pcommon.Slice, src *otelstef.AnyValue) {
 
 func (b *Builder) list(dst pcommon.Map, src *otelstef.KeyValueList) {
 	n := src.Len()
+	b.Spent += (1 + n) * builtValueBytes
 	if n == 0 {
 		return
 	}
-	b.Spent += n * builtValueBytes
 	var pairs slab.Pairs
 	b.Begin(&pairs, dst, n)
 	for i := range n {
