@@ -30,9 +30,10 @@ func hintsFor(root string, columns int) *hints {
 	return h.(*hints)
 }
 
-// readColumns and writeColumns are how many columns the last tree had that was built.
-// The next one mostly has the same schema. The memory of a wrong guess is small.
-var readColumns, writeColumns atomic.Int64
+// writeColumns is how many columns the last tree of a writer had. The next one mostly
+// has the same schema. Trees of readers get no room in advance, because the memory of
+// idle streams counts.
+var writeColumns atomic.Int64
 
 func (h *hints) expect(t *column.WriteTree) {
 	h.mu.Lock()

@@ -31,6 +31,7 @@ type ReadStream struct {
 	dicts []interface{ Restart() }
 	wire  schema.WireSchema
 	flags stef.FrameFlags
+	ended bool // beside flags, so that both take one word
 
 	limits stef.Limits
 	// zstdDicts are the dictionaries that streams may refer to.
@@ -54,7 +55,6 @@ type ReadStream struct {
 	left    uint64 // unread records of the frame
 	records uint64 // records read of the stream
 	err     error
-	ended   bool
 }
 
 // StartReader reads the headers and builds the decoders, which register themselves.
@@ -108,9 +108,7 @@ func (s *ReadStream) begin(r io.Reader) error {
 	if s.wire == nil || !slices.Equal(wire, s.wire) {
 		s.tree, s.wire = column.ReadTree{}, nil
 		b := DecoderBuilder{tree: &s.tree, alloc: &s.alloc, limit: &s.limit, Fields: FieldCounts{wire: wire}}
-		s.tree.Reserve(int(readColumns.Load()))
 		s.build(&b)
-		readColumns.Store(int64(s.tree.Len()))
 		if err := b.Fields.done(); err != nil {
 			s.err = s.frame.Error(fmt.Errorf("%w: the stream is newer than this code, or its records are not those of %s; a stream does not name its root",
 				err, s.tree.Path(0)))
@@ -283,14 +281,10 @@ func AtReadRestart(s *ReadStream, f ReadState) {
 // Faulty reports whether the record being decoded is invalid.
 func Faulty(s *ReadStream) bool { return s.fault.Code != bitio.FaultNone }
 
-// nextFrame reads frames until one has records.
-//
-// spec: #state
+// nextFrame reads frames until one has records. An idle stream waits in it, so its
+// stack is small.
 func (s *ReadStream) nextFrame() bool {
-	for {
-		if s.ended {
-			return false
-		}
+	for !s.ended {
 		flags, payload, err := s.frame.Next()
 		if err != nil {
 			s.ended = true
@@ -300,38 +294,50 @@ func (s *ReadStream) nextFrame() bool {
 			s.frame.Close()
 			return false
 		}
-		s.grown += len(payload)
-		s.measure()
-		s.stated = s.heldState()
-		records, n := bitio.Uvarint(payload)
-		if n <= 0 {
-			return s.fail(0, -1, fmt.Errorf("%w: the record count is cut off or too long", stef.ErrCorrupt))
-		}
-		if column, err := s.tree.Split(payload[n:]); err != nil {
-			return s.fail(0, column, fmt.Errorf("%w: %w", stef.ErrCorrupt, err))
-		}
-		root := s.tree.Codec(0).(*StructDecoder)
-		if records > uint64(root.Left())/uint64(root.Fields+root.Optional) {
-			return s.fail(0, 0, fmt.Errorf("%w: the frame announces %d records, which do not fit %d bits", stef.ErrCorrupt, records, root.Left()))
-		}
-		s.flags, s.runs = flags, [4]run{}
-		if flags&stef.RestartDictionaries != 0 {
-			for _, d := range s.dicts {
-				d.Restart()
-			}
-			s.limit.Used = 0
-		}
-		if flags&stef.RestartCodecs != 0 {
-			s.tree.Restart()
-		}
-		if records > 0 {
-			s.left = records - 1
+		if s.beginFrame(flags, payload) {
 			return true
 		}
-		if column, err := s.tree.Finish(); err != nil {
-			return s.fail(0, column, fmt.Errorf("%w: %w", stef.ErrCorrupt, err))
-		}
 	}
+	return false
+}
+
+// beginFrame begins to read a frame and reports whether it has records. It ends the
+// stream if the frame is invalid.
+//
+// spec: #state
+func (s *ReadStream) beginFrame(flags stef.FrameFlags, payload []byte) bool {
+	s.grown += len(payload)
+	s.measure()
+	s.stated = s.heldState()
+	records, n := bitio.Uvarint(payload)
+	if n <= 0 {
+		return s.fail(0, -1, fmt.Errorf("%w: the record count is cut off or too long", stef.ErrCorrupt))
+	}
+	if column, err := s.tree.Split(payload[n:]); err != nil {
+		return s.fail(0, column, fmt.Errorf("%w: %w", stef.ErrCorrupt, err))
+	}
+	root := s.tree.Codec(0).(*StructDecoder)
+	if records > uint64(root.Left())/uint64(root.Fields+root.Optional) {
+		return s.fail(0, 0, fmt.Errorf("%w: the frame announces %d records, which do not fit %d bits", stef.ErrCorrupt, records, root.Left()))
+	}
+	s.flags, s.runs = flags, [4]run{}
+	if flags&stef.RestartDictionaries != 0 {
+		for _, d := range s.dicts {
+			d.Restart()
+		}
+		s.limit.Used = 0
+	}
+	if flags&stef.RestartCodecs != 0 {
+		s.tree.Restart()
+	}
+	if records > 0 {
+		s.left = records - 1
+		return true
+	}
+	if column, err := s.tree.Finish(); err != nil {
+		return s.fail(0, column, fmt.Errorf("%w: %w", stef.ErrCorrupt, err))
+	}
+	return false
 }
 
 // endFrame checks the last record of a frame. It also checks a record with a fault,
