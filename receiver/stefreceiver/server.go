@@ -58,8 +58,6 @@ func (s *shared) listen(ctx context.Context, host component.Host) error {
 	g, err := s.config.ServerConfig.ToServer(ctx, host.GetExtensions(), s.settings.TelemetrySettings,
 		configgrpc.WithGrpcServerOption(grpc.ForceServerCodecV2(newCodec())),
 		configgrpc.WithGrpcServerOption(grpc.ChainStreamInterceptor(s.explainFull)),
-		// A connection holds its write buffer only while it writes.
-		configgrpc.WithGrpcServerOption(grpc.SharedWriteBuffer(true)),
 		configgrpc.WithGrpcServerOption(grpc.WaitForHandlers(true)))
 	if err != nil {
 		return serverError(err)
