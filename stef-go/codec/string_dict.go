@@ -284,7 +284,13 @@ type DictLimit struct {
 	Used int
 	// Max is the most that Used may be.
 	Max int
+	// Extra is what entries take beyond what they count: see StructTable.Append of
+	// package stefrt.
+	Extra int
 }
+
+// Restart counts no entries.
+func (l *DictLimit) Restart() { l.Used, l.Extra = 0, 0 }
 
 // Take counts one more entry and reports whether it is within the limit.
 func (l *DictLimit) Take(size int) bool {

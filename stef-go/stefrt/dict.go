@@ -119,11 +119,14 @@ func (t *StructTable[T]) Entry(d *codec.BitsIn) *T {
 	return t.entries[ref-1]
 }
 
-// Append makes v the next entry.
+// Append makes v the next entry. The rule of the specification counts an empty list
+// nested in a list as a number, but it has an object of its own. So readers
+// estimate one and a half times the size.
 func (t *StructTable[T]) Append(d *codec.BitsIn, v *T, size int) {
 	if !t.limit.Take(size + StructOverhead) {
 		d.Fail(bitio.FaultDictSize)
 		return
 	}
+	t.limit.Extra += size / 2
 	t.entries = append(t.entries, v)
 }

@@ -148,7 +148,7 @@ func (s *ReadStream) Stats() stef.ReaderStats {
 		FrameFlags:  s.flags,
 		Compression: s.frame.Compression(),
 		DictBytes:   s.limit.Used,
-		HeldBytes:   s.heldState() + s.StateBytes() - s.stated + s.frame.Held(),
+		HeldBytes:   s.heldState() + s.StateBytes() - s.stated + s.limit.Extra + s.frame.Held(),
 		AddedBytes:  s.added + int64(s.alloc.Max-s.alloc.Left),
 	}
 }
@@ -325,7 +325,7 @@ func (s *ReadStream) beginFrame(flags stef.FrameFlags, payload []byte) bool {
 		for _, d := range s.dicts {
 			d.Restart()
 		}
-		s.limit.Used = 0
+		s.limit.Restart()
 	}
 	if flags&stef.RestartCodecs != 0 {
 		s.tree.Restart()
