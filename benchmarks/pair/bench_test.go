@@ -26,6 +26,8 @@ var only = flag.String("variants", "", "measure the variants whose names contain
 
 var schema = flag.String("schema", "", "stef::schema of the exporter: compact (default), full")
 
+var level = flag.String("level", "", "stef::compression_level of the exporter: fastest, default, better, best")
+
 var results Results
 
 func TestMain(m *testing.M) {
@@ -35,6 +37,7 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, "-schema:", err)
 		os.Exit(2)
 	}
+	streamLevel = *level
 	code := dataset.Main(m)
 	bench := flag.Lookup("test.bench").Value.String()
 	if len(results.all) == 0 && strings.Contains(bench, "Pair") {

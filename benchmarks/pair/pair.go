@@ -48,6 +48,9 @@ var (
 // streamSchema replaces the default of stef::schema, unless it is empty.
 var streamSchema streamconf.Schema
 
+// streamLevel replaces the default of stef::compression_level, unless it is empty.
+var streamLevel string
+
 // senders is the number of batches in flight. The queue has the same number of
 // consumers.
 const senders = 16
@@ -67,6 +70,9 @@ func (v Variant) exporterConfig(address string) *stefexporter.Config {
 	c.Stef.Compression = v.compression
 	if streamSchema != "" {
 		c.Stef.Schema = streamSchema
+	}
+	if streamLevel != "" {
+		c.Stef.CompressionLevel = streamLevel
 	}
 	c.Fallback.Compression = v.compression
 	c.Fallback.MaxConcurrentRequests = senders
