@@ -15,6 +15,7 @@ import (
 	"github.com/otelstef/stef/benchmarks/dataset"
 	"github.com/otelstef/stef/exporter/stefexporter"
 	"github.com/otelstef/stef/internal/otlpfile"
+	"github.com/otelstef/stef/internal/signal"
 	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/otelstef"
 	"github.com/otelstef/stef/stef-go/schema"
@@ -36,14 +37,24 @@ func STEFAt(order Order, level stef.Level, templates stefpdata.Templates) Format
 
 // STEFOptimized is STEF with the settings of the exporter for a choice of
 // optimize_for.
-func STEFOptimized(signal otlpfile.Signal, o stefexporter.Optimization) (Format, error) {
+func STEFOptimized(of otlpfile.Signal, o stefexporter.Optimization) (Format, error) {
 	c := stefexporter.NewFactory().CreateDefaultConfig().(*stefexporter.Config).Stef
 	o.Apply(&c)
-	level, err := stef.ParseLevel(c.CompressionLevel)
-	if err != nil {
-		return nil, err
+	level := autoLevels[of]
+	if c.CompressionLevel != "auto" {
+		var err error
+		if level, err = stef.ParseLevel(c.CompressionLevel); err != nil {
+			return nil, err
+		}
 	}
-	return stefFormat{order: Ordered, compact: true, writer: []stef.WriterOption{stef.WithLevel(level)}, encoder: c.EncoderOptions(signal.String())}, nil
+	return stefFormat{order: Ordered, compact: true, writer: []stef.WriterOption{stef.WithLevel(level)}, encoder: c.EncoderOptions(of.String())}, nil
+}
+
+// autoLevels are the levels of zstd that the exporter selects by itself.
+var autoLevels = map[otlpfile.Signal]stef.Level{
+	otlpfile.Metrics: signal.Metrics.CompactLevel,
+	otlpfile.Traces:  signal.Traces.CompactLevel,
+	otlpfile.Logs:    signal.Logs.CompactLevel,
 }
 
 type stefFormat struct {

@@ -26,7 +26,7 @@ var only = flag.String("variants", "", "measure the variants whose names contain
 
 var schema = flag.String("schema", "", "stef::schema of the exporter: compact (default), full")
 
-var level = flag.String("level", "", "stef::compression_level of the exporter: fastest, default, better, best")
+var level = flag.String("level", "", "stef::compression_level of the exporter: auto (default), fastest, default, better, best")
 
 var results Results
 

@@ -85,7 +85,8 @@ type StefConfig struct {
 	// Compression is zstd or none. If empty, the compression of the top level
 	// applies, or zstd.
 	Compression configcompression.Type `mapstructure:"compression"`
-	// CompressionLevel is fastest, default, better or best.
+	// CompressionLevel is auto, fastest, default, better or best. The level auto is
+	// fastest for traces in the compact form, and default for all other streams.
 	CompressionLevel string `mapstructure:"compression_level"`
 	// Checksums ends the zstd data of each frame with a checksum, which receivers
 	// verify.
@@ -236,7 +237,7 @@ func defaultStefConfig() StefConfig {
 		NumStreams:           defaultStreams,
 		Connections:          1,
 		Compression:          compressionZstd,
-		CompressionLevel:     stef.LevelDefault.String(),
+		CompressionLevel:     levelAuto,
 		OptimizeFor:          OptimizeBalanced,
 		Templates:            TemplatesAuto,
 		Schema:               SchemaCompact,

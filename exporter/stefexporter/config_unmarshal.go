@@ -37,7 +37,7 @@ var choices = map[string]string{
 	"protocol":                   "auto, stef or otlp",
 	"compression":                "zstd or none",
 	"stef::compression":          "zstd or none",
-	"stef::compression_level":    "fastest, default, better or best",
+	"stef::compression_level":    "auto, fastest, default, better or best",
 	"stef::optimize_for":         "cpu, balanced or bytes",
 	"stef::templates":            "auto, on or off",
 	"stef::schema":               "compact, full or reference",

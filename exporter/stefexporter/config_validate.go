@@ -218,7 +218,7 @@ func (c *StefConfig) Validate() error {
 		confkeys.Between("connections", c.Connections, 1, maxConnections, ""),
 		c.validateConnections(),
 		c.validateChecksums(),
-		confkeys.OneOf("compression_level", c.CompressionLevel,
+		confkeys.OneOf("compression_level", c.CompressionLevel, levelAuto,
 			stef.LevelFastest.String(), stef.LevelDefault.String(), stef.LevelBetter.String(), stef.LevelBest.String()),
 		confkeys.OneOf("compression", c.Compression, "", compressionZstd, compressionNone),
 		confkeys.OneOf("optimize_for", c.OptimizeFor, "", OptimizeCPU, OptimizeBalanced, OptimizeBytes),

@@ -21,6 +21,9 @@ const (
 	OptimizeBytes Optimization = "bytes"
 )
 
+// levelAuto selects the level of zstd by the signal and the schema of the stream.
+const levelAuto = "auto"
+
 // Apply sets the settings that the choice stands for.
 func (o Optimization) Apply(c *StefConfig) {
 	c.OptimizeFor = o

@@ -38,17 +38,12 @@ type streamWatcher struct {
 // newSTEFSender starts a session. Every stream is sent with the headers of
 // who. watch receives the events of streams.
 func newSTEFSender[B any](s *site[B], who identity, watch streamWatcher) (*stefSender[B], error) {
-	level, err := stef.ParseLevel(s.config.Stef.CompressionLevel)
-	if err != nil {
-		return nil, err
-	}
 	x := &stefSender[B]{
 		site: s,
 		bad:  seldom{period: logPeriod},
 		late: seldom{period: logPeriod},
 		writer: []stef.WriterOption{
 			stef.WithCompression(s.config.streamCompression()),
-			stef.WithLevel(level),
 			stef.WithFrameBytes(s.config.Stef.MaxFrameSizeKiB << 10),
 		},
 	}
@@ -119,7 +114,15 @@ func (s *site[B]) opener(who identity) (func(context.Context) (*stefgrpc.Stream,
 // newWriter creates the writer of a stream.
 func (x *stefSender[B]) newWriter(stream *stefgrpc.Stream) (stefgrpc.BatchWriter[*batch[B]], error) {
 	meter := newFrameMeter(stream, x.telemetry)
-	e, err := x.signal.NewEncoder(meter, x.config.Stef.EncoderOptions(x.signal.Name), append(stream.WriterOptions(), x.writer...)...)
+	level := x.signal.AutoLevel(stream.Schema())
+	if name := x.config.Stef.CompressionLevel; name != levelAuto {
+		var err error
+		if level, err = stef.ParseLevel(name); err != nil {
+			return nil, err
+		}
+	}
+	options := append(stream.WriterOptions(), stef.WithLevel(level))
+	e, err := x.signal.NewEncoder(meter, x.config.Stef.EncoderOptions(x.signal.Name), append(options, x.writer...)...)
 	if err != nil {
 		return nil, err
 	}

@@ -30,6 +30,9 @@ type Descriptor[T any] struct {
 	// Published returns the option that makes a writer use the published schema.
 	// It is nil for a signal that has no published schema.
 	Published func() stef.WriterOption
+	// CompactLevel is the level of zstd at which the compact form is the best
+	// compromise of bytes and CPU time: docs/compact-form.md.
+	CompactLevel stef.Level
 
 	// Items returns the number of items in a batch.
 	Items func(T) int

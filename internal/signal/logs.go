@@ -18,10 +18,11 @@ import (
 
 // Logs describes logs.
 var Logs = &Descriptor[plog.Logs]{
-	Name:     "logs",
-	ItemName: "log records",
-	Root:     otelstef.LogsSchema,
-	Compact:  otelstef.LogsCompactRoot,
+	Name:         "logs",
+	ItemName:     "log records",
+	Root:         otelstef.LogsSchema,
+	Compact:      otelstef.LogsCompactRoot,
+	CompactLevel: stef.LevelDefault,
 
 	Items: plog.Logs.LogRecordCount,
 	Size:  new(plog.ProtoMarshaler).LogsSize,

@@ -18,11 +18,12 @@ import (
 
 // Metrics describes metrics.
 var Metrics = &Descriptor[pmetric.Metrics]{
-	Name:      "metrics",
-	ItemName:  "data points",
-	Root:      otelstef.MetricsSchema,
-	Compact:   otelstef.MetricsCompactRoot,
-	Published: otelstef.PublishedMetrics,
+	Name:         "metrics",
+	ItemName:     "data points",
+	Root:         otelstef.MetricsSchema,
+	Compact:      otelstef.MetricsCompactRoot,
+	Published:    otelstef.PublishedMetrics,
+	CompactLevel: stef.LevelDefault,
 
 	Items: pmetric.Metrics.DataPointCount,
 	Size:  new(pmetric.ProtoMarshaler).MetricsSize,

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/otelstef/stef/internal/streamconf"
+	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/otelstef"
 	"github.com/otelstef/stef/stef-go/schema"
 )
@@ -20,6 +21,14 @@ func (d *Descriptor[T]) RootIn(s streamconf.Schema) *schema.Struct {
 		return published()[d.Root().Name]
 	}
 	return d.Root()
+}
+
+// AutoLevel returns the level of zstd for a stream in a schema.
+func (d *Descriptor[T]) AutoLevel(wire schema.WireSchema) stef.Level {
+	if schema.Compare(d.Root(), wire) == schema.Newer {
+		return d.CompactLevel
+	}
+	return stef.LevelDefault // finds ids that repeat, which the compact form does not write
 }
 
 var published = sync.OnceValue(func() map[string]*schema.Struct {

@@ -11,6 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/otelstef/stef/internal/fixtures"
+	"github.com/otelstef/stef/internal/streamconf"
+	stef "github.com/otelstef/stef/stef-go"
+	"github.com/otelstef/stef/stef-go/schema"
 	stefpdata "github.com/otelstef/stef/stef-pdata"
 )
 
@@ -56,6 +59,15 @@ func testDescriptor[T any](t *testing.T, d *Descriptor[T], file []byte) {
 			require.NoError(t, e.Encode(before))
 		}
 	})
+}
+
+// TestAutoLevel finds the level by the schema of the stream.
+func TestAutoLevel(t *testing.T) {
+	require.Equal(t, stef.LevelFastest, Traces.AutoLevel(schema.WireOf(Traces.Compact())))
+	require.Equal(t, stef.LevelDefault, Traces.AutoLevel(schema.WireOf(Traces.Root())))
+	require.Equal(t, stef.LevelDefault, Traces.AutoLevel(schema.WireOf(Traces.RootIn(streamconf.Reference))))
+	require.Equal(t, stef.LevelDefault, Metrics.AutoLevel(schema.WireOf(Metrics.Compact())))
+	require.Equal(t, stef.LevelDefault, Logs.AutoLevel(schema.WireOf(Logs.Compact())))
 }
 
 func TestNames(t *testing.T) {

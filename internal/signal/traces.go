@@ -18,11 +18,12 @@ import (
 
 // Traces describes traces.
 var Traces = &Descriptor[ptrace.Traces]{
-	Name:      "traces",
-	ItemName:  "spans",
-	Root:      otelstef.SpansSchema,
-	Compact:   otelstef.SpansCompactRoot,
-	Published: otelstef.PublishedSpans,
+	Name:         "traces",
+	ItemName:     "spans",
+	Root:         otelstef.SpansSchema,
+	Compact:      otelstef.SpansCompactRoot,
+	Published:    otelstef.PublishedSpans,
+	CompactLevel: stef.LevelFastest,
 
 	Items: ptrace.Traces.SpanCount,
 	Size:  new(ptrace.ProtoMarshaler).TracesSize,
