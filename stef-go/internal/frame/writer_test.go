@@ -278,6 +278,27 @@ func TestSharedBlocks(t *testing.T) {
 	}
 }
 
+// TestLiterals: bytes of 6 bits take little more than 6 bits at every level, although
+// sequences of them do not repeat.
+func TestLiterals(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 7))
+	column := make([]byte, 20_000)
+	for i := range column {
+		column[i] = byte(r.IntN(64))
+	}
+	for level := stef.LevelFastest; level <= stef.LevelBest; level++ {
+		var dst chunks
+		w, err := frame.NewWriter(&dst, config(t, stef.WithCompression(stef.Zstd), stef.WithLevel(level)), &frame.VarHeader{})
+		require.NoError(t, err)
+		tree := newTree()
+		tree.fill(1, string(column))
+		_, err = w.Frame(0, 1, &tree.WriteTree)
+		require.NoError(t, err)
+		w.Close()
+		require.Less(t, len(dst[2]), len(column)*3/4+200, "level %v", level)
+	}
+}
+
 // TestWriterIsRepeatable: what was written before, by whom and with what pooled
 // encoder, does not show in the bytes.
 func TestWriterIsRepeatable(t *testing.T) {

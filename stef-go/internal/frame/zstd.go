@@ -46,7 +46,9 @@ func (s encoderSetting) encoder(w io.Writer) (*zstd.Encoder, error) {
 		stef.LevelBetter:  zstd.SpeedBetterCompression,
 		stef.LevelBest:    zstd.SpeedBestCompression,
 	}[s.level]
-	options := []zstd.EOption{zstd.WithEncoderLevel(level), zstd.WithWindowSize(s.window),
+	// Columns of differences often have bytes that do not repeat in sequences, but are
+	// not equally frequent. Levels below better would store them as they are.
+	options := []zstd.EOption{zstd.WithEncoderLevel(level), zstd.WithAllLitEntropyCompression(true), zstd.WithWindowSize(s.window),
 		zstd.WithEncoderConcurrency(1), zstd.WithLowerEncoderMem(true), zstd.WithEncoderCRC(s.crc)}
 	if s.dict != nil {
 		options = append(options, zstd.WithEncoderDictRaw(s.dict.ID, s.dict.Content))
