@@ -42,6 +42,21 @@ func TestFirstCompactLogs(t *testing.T) {
 	sendLogs(t, first, otelstef.LogsSchema(), schema.WireOf(otelstef.LogsSchema()))
 }
 
+// firstCompactMetrics are the fields of the first version of the compact form of metrics.
+var firstCompactMetrics = schema.WireSchema{8, 1, 8, 7, 4, 4, 5, 5, 5, 5, 9, 2, 3, 2, 5, 2, 6}
+
+// TestFirstCompactMetrics is TestFirstCompactLogs for metrics.
+func TestFirstCompactMetrics(t *testing.T) {
+	newest := otelstef.MetricsCompactRoot()
+	first, err := schema.Cut(newest, firstCompactMetrics)
+	require.NoError(t, err)
+	sendMetrics(t, newest, first, firstCompactMetrics)
+	sendMetrics(t, first, newest, firstCompactMetrics)
+	sendMetrics(t, first, first, firstCompactMetrics)
+	sendMetrics(t, newest, newest, schema.WireOf(newest))
+	sendMetrics(t, first, otelstef.MetricsSchema(), schema.WireOf(otelstef.MetricsSchema()))
+}
+
 // Whatever schemas sender and receiver have, the stream is in the older one, and the
 // records arrive that were sent.
 func TestAllPairsOfSchemas(t *testing.T) {
@@ -85,6 +100,13 @@ func setPoint(rec *otelstef.Metrics, i int) {
 		rec.Point().Value().SetFloat64(float64(i) / 4)
 	} else {
 		rec.Point().Value().SetInt64(int64(i * i))
+	}
+	list := rec.Point().Exemplars()
+	list.SetLen(1 + i%3)
+	for k := range list.Len() {
+		list.At(k).SetTimestamp(uint64(i / (3 + k)))
+		list.At(k).SetTraceID([]byte(fmt.Sprintf("trace%011d", k)))
+		list.At(k).SetSpanID([]byte(fmt.Sprintf("span%04d", k)))
 	}
 }
 

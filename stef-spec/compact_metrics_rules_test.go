@@ -42,6 +42,9 @@ type ruleSeriesState struct {
 	bits                  uint64
 	tick                  int
 	words, floats         []uint64
+	exemplars             []any
+	exemplarBytes         int
+	shares                bool
 }
 
 type seriesID struct {
@@ -74,16 +77,20 @@ type metricsRules struct {
 	own             bool
 	clock           []ruleTick
 	oldest          int
+
+	sharing       bool // the stream has CompactExemplars
+	source        residualField
+	exemplarBytes int
 }
 
 func (s *metricsRules) restart() {
-	*s = metricsRules{}
+	*s = metricsRules{sharing: s.sharing}
 	s.emptyTables()
 }
 
 func (s *metricsRules) emptyTables() {
 	s.series, s.homes, s.sets = map[seriesID]*ruleSeriesState{}, map[*dynamic.Struct]*ruleHome{}, map[string]bool{}
-	s.pairs, s.words = 0, 0
+	s.pairs, s.words, s.exemplarBytes = 0, 0, 0
 }
 
 // find returns the series of a record and its home.
@@ -204,7 +211,7 @@ func (s *metricsRules) plain(rec, out view) error {
 		s.words += len(p.words) + len(p.floats) - len(x.words) - len(x.floats)
 	}
 	s.learn(x, home, &p, forecast)
-	return nil
+	return s.exemplars(rec, out, x, counted)
 }
 
 func (s *metricsRules) readTime(c view, forecast uint64, p *rulePoint) (isFar bool, err error) {

@@ -50,6 +50,14 @@ func readCompact(stream []byte, compact, full *schema.Struct) (records []*dynami
 	if err != nil {
 		return nil, err
 	}
+	if m, ok := apply.(*metricsRules); ok {
+		kept, err := schema.Keep(compact, r.Header().Wire)
+		if err != nil {
+			return nil, err
+		}
+		point := compact.Fields[view{t: compact}.index("Point")].Type.Struct
+		m.sharing = kept.Of(point) == len(point.Fields)
+	}
 	for r.Next() {
 		out := view{full, shorten(full, r.Record())}
 		if err := apply.plain(view{compact, r.Record()}, out); err != nil {

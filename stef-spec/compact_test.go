@@ -307,6 +307,29 @@ func TestCompactBounds(t *testing.T) {
 			rec.Point().Value().SetHistogram().BucketCounts().SetLen(counts)
 		}))
 	})
+	t.Run("exemplars", func(t *testing.T) {
+		const texts, each = 1000, 10
+		n := ruleExemplarBytes/(texts*each)*3/2 + 20
+		recs := points(n, func(i int, rec *otelstef.Metrics) {
+			setAttributes(rec.Attributes(), "n", i)
+			if i%9 == 0 {
+				setAttributes(rec.Attributes(), "n", []any{})
+			}
+			rec.Point().Exemplars().SetLen(each)
+			for k := range each {
+				rec.Point().Exemplars().At(k).SetTimestamp(uint64(i + k))
+				setAttributes(rec.Point().Exemplars().At(k).FilteredAttributes(), "k", strings.Repeat("t", texts))
+			}
+		})
+		// A second point of each series: the first ones release what later ones need.
+		for i, rec := range recs[:n] {
+			next := otelstef.NewMetrics()
+			next.CopyFrom(rec.(*otelstef.Metrics))
+			next.Point().Exemplars().SetLen(each - i*each/n)
+			recs = append(recs, next)
+		}
+		read(roots[0], append(recs, recs[:n]...))
+	})
 	t.Run("ticks", func(t *testing.T) {
 		recs := points(6*ruleTicks, func(i int, rec *otelstef.Metrics) { setAttributes(rec.Attributes(), "n", i%3) })
 		for i, rec := range recs {
@@ -415,6 +438,45 @@ func lifelikePoint(r *rand.Rand, rec *otelstef.Metrics) {
 		s.QuantileValues().SetLen(r.IntN(3))
 		for i := range s.QuantileValues().Len() {
 			s.QuantileValues().At(i).SetValue(double())
+		}
+	}
+	lifelikeExemplars(r, kind, p.Exemplars())
+}
+
+// lifelikeExemplars sets exemplars of which most are those that a point of the same kind
+// has.
+func lifelikeExemplars(r *rand.Rand, kind int, list *list.Of[otelstef.Exemplar]) {
+	n := 0
+	if kind >= 3 {
+		n = pick(r, kind, kind, kind, r.IntN(4), 70)
+	}
+	list.SetLen(n)
+	for i := range n {
+		e, age := list.At(i), 0
+		if r.IntN(6) == 0 {
+			age = 1 + r.IntN(2)
+		}
+		e.SetTimestamp(start + uint64(i)*second)
+		switch i % 3 {
+		case 0:
+			e.Value().SetType(otelstef.ExemplarValueTypeNone)
+		case 1:
+			e.Value().SetInt64(int64(age))
+		default:
+			e.Value().SetFloat64(math.Copysign(0, float64(1-age)))
+		}
+		e.SetTraceID(fmt.Appendf(nil, "trace-%010d", age))
+		e.SetSpanID(nil)
+		if i%2 == 0 {
+			e.SetSpanID(fmt.Appendf(nil, "span-%03d", age))
+		}
+		switch r.IntN(60) {
+		case 0:
+			e.SetSpanID([]byte("odd"))
+		case 1:
+			setAttributes(e.FilteredAttributes(), "k", []any{age})
+		default:
+			setAttributes(e.FilteredAttributes(), "k", age, "l", fmt.Sprint(age), "m", nil, "n", 0.5, "o", true)
 		}
 	}
 }

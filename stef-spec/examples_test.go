@@ -411,5 +411,5 @@ func TestWireSchemas(t *testing.T) {
 			require.Equal(t, fmt.Sprint(len(schema.Columns(root, kept))), words[n-2], line)
 		}
 	}
-	require.Equal(t, 9, lines)
+	require.Equal(t, 10, lines)
 }

@@ -32,7 +32,8 @@ func compactOptions(name string, option stef.WriterOption, more ...vectorOption)
 }
 
 func compactMetricsVectors() []vector {
-	withCompact := compactOptions("Metrics", otelstef.CompactMetrics())
+	// Vectors of the first version of the form stay as they are: readers still read it.
+	withCompact := options{{"WithSchema(8 1 8 7 4 4 5 5 5 5 9 2 3 2 5 2 6), the first version of the compact form", stef.WithSchema(firstCompactMetrics)}}
 	return []vector{
 		metricsVector("compact_integers", "integers of two series: steps, steps that repeat, the ends of the range, a point without a value.", withCompact, func(s *metrics) {
 			values := []int64{10, 20, 30, 40, 51, math.MaxInt64, math.MinInt64, 0}
@@ -172,6 +173,49 @@ func compactMetricsVectors() []vector {
 					}
 				}
 			}),
+		metricsVector("compact_exemplars", "exemplars that the last point of the series has: all, none, some, more, fewer; some that series do not keep; a restart.",
+			compactOptions("Metrics", otelstef.CompactMetrics(), withRestart("RestartDictionaries", stef.RestartDictionaries)), writeExemplars),
+	}
+}
+
+// firstCompactMetrics is the schema of the first version of the compact form of metrics.
+var firstCompactMetrics = schema.WireSchema{8, 1, 8, 7, 4, 4, 5, 5, 5, 5, 9, 2, 3, 2, 5, 2, 6}
+
+func writeExemplars(s *metrics) {
+	// Each letter is an exemplar.
+	for i, x := range [][2]string{
+		{"abc", ""}, {"abc", ""}, {"abc", "x"}, {"aDc", "x"}, {"aDcef", ""}, {"aDcef", "y"}, {"aDc", "yz"}, {"", "yz"}, {"", "yz"},
+		{"g", "!"}, {"g", "!"}, {"g", "[]"}, {"g", "[]"},
+		{"gh", "h"}, {"gh", "h"}, // after a restart
+	} {
+		for k, letters := range x {
+			s.write(func(rec *otelstef.Metrics) {
+				setAttributes(rec.Attributes(), "k", k)
+				rec.Point().SetTimestamp(start + uint64(i)*second)
+				rec.Point().Value().SetInt64(int64(i))
+				list := rec.Point().Exemplars()
+				list.SetLen(len(letters))
+				for at, letter := range letters {
+					e := list.At(at)
+					e.SetTimestamp(start + uint64(letter)*1_000_000)
+					e.Value().SetFloat64(float64(letter) / 8)
+					e.SetTraceID(fmt.Appendf(nil, "trace-%c-------16", letter))
+					e.SetSpanID(fmt.Appendf(nil, "span-%c-8", letter))
+					e.FilteredAttributes().SetLen(0)
+					switch letter {
+					case 'a':
+						setAttributes(e.FilteredAttributes(), "letter", "a", "n", 1, "f", 0.5, "b", true, "none", nil)
+					case '[', ']':
+						setAttributes(e.FilteredAttributes(), "list", []any{1})
+					case '!':
+						e.SetSpanID([]byte("odd"))
+					}
+				}
+			})
+		}
+		if i == 12 {
+			s.flush()
+		}
 	}
 }
 

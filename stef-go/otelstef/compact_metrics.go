@@ -21,6 +21,10 @@ type metricsForm struct {
 	point  compact.Point
 	fields compact.Fields
 
+	shares    bool  // Exemplars of the stream can be those of the series
+	plain     Point // the exemplars and flags that were sent last, if shares
+	exemplars compact.Residual
+
 	container container // container of the last record
 	stale     bool      // container must be determined even if the record does not change it
 }
@@ -28,15 +32,23 @@ type metricsForm struct {
 const (
 	metricsContainer = MetricsFieldMetric | MetricsFieldResource | MetricsFieldScope
 
-	pointPlain   = PointFieldExemplars | PointFieldFlags
+	pointPlain   = PointFieldExemplars | PointFieldFlags | PointFieldCompactExemplars
 	compactPoint = CompactPointFieldTime | CompactPointFieldStart | CompactPointFieldForm |
 		CompactPointFieldBits | CompactPointFieldWords | CompactPointFieldFloats
 )
+
+func (f *metricsForm) begin(fields MetricsFields) {
+	f.wire.init(nil, 0)
+	f.plain.init(nil, 0)
+	f.on = fields.Metrics&MetricsFieldNumber != 0 && fields.CompactPoint&compactPoint == compactPoint
+	f.shares = f.on && fields.Point&PointFieldCompactExemplars != 0
+}
 
 // Restart discards the state.
 func (f *metricsForm) Restart() {
 	f.index.forget()
 	f.points.Reset()
+	f.exemplars.Reset()
 	f.stale = true
 }
 
@@ -62,9 +74,8 @@ type metricsWriterForm struct {
 }
 
 func (f *metricsWriterForm) start(w *MetricsWriter) {
-	f.wire.init(nil, 0)
+	f.begin(w.fields)
 	f.index.own = true
-	f.on = w.fields.Metrics&MetricsFieldNumber != 0 && w.fields.CompactPoint&compactPoint == compactPoint
 	if f.on {
 		w.encoder.point.head.Mask &= pointPlain
 		stefrt.AtRestart(&w.WriteStream, f)
@@ -73,6 +84,7 @@ func (f *metricsWriterForm) start(w *MetricsWriter) {
 
 func (f *metricsWriterForm) reset() {
 	f.wire.clear()
+	f.plain.clear()
 	f.number, f.all = 0, false
 	// A field that a record does not use keeps its value.
 	f.fields = compact.Fields{Words: f.fields.Words[:0], Floats: f.fields.Floats[:0]}
@@ -80,6 +92,7 @@ func (f *metricsWriterForm) reset() {
 
 func (f *metricsWriterForm) sendAll() {
 	f.wire.markAll(new(stefrt.Check))
+	f.plain.markAll(new(stefrt.Check))
 	f.all = true
 }
 
@@ -105,18 +118,22 @@ func (f *metricsWriterForm) encode(w *MetricsWriter) {
 		changed = s.attributes.node.Modified()
 		e.attributes.Encode(&s.attributes)
 	}
-	if s.point.node.Modified()&e.point.head.Mask != 0 {
-		mask |= MetricsFieldPoint
-		e.point.Encode(&s.point)
-	} else {
-		s.point.node.SetModified(0)
-		s.point.value.node.SetModified(0)
-	}
 	moved := mask&metricsContainer != 0 || f.stale
 	if moved {
 		f.enter(w)
 	}
 	x := f.index.find(&f.container, moved, &s.attributes, changed)
+	point := &s.point
+	if f.shares {
+		f.share(&s.point, x)
+		point = &f.plain
+	}
+	if point.node.Modified()&e.point.head.Mask != 0 {
+		mask |= MetricsFieldPoint
+		e.point.Encode(point)
+	}
+	s.point.node.SetModified(0)
+	s.point.value.node.SetModified(0)
 	f.take(&s.point)
 	f.index.grow(x, f.points.Put(&x.Series, &f.point, &f.fields))
 	f.set()
@@ -251,16 +268,26 @@ type metricsReaderForm struct {
 	metricsForm
 	held   [3]any // containers at the last Restart; kept so that no other value gets their addresses
 	reader *MetricsReader
+
+	measured measuredMetrics
+}
+
+// measuredMetrics is what a reader decodes into.
+type measuredMetrics struct {
+	record *Metrics
+	plain  *Point
 }
 
 func (f *metricsReaderForm) start(r *MetricsReader) {
-	f.wire.init(nil, 0)
+	f.begin(r.fields)
 	f.wire.clear()
+	f.plain.clear()
 	f.fields = compact.Fields{Floats: f.fields.Floats[:0], Known: true}
 	f.reader = r
 	f.Restart()
-	f.on = r.fields.Metrics&MetricsFieldNumber != 0 && r.fields.CompactPoint&compactPoint == compactPoint
 	if f.on {
+		f.measured = measuredMetrics{&r.record, &f.plain}
+		stefrt.Measure(&r.ReadStream, &f.measured)
 		stefrt.AtReadRestart(&r.ReadStream, f)
 	}
 }
@@ -276,6 +303,7 @@ func (f *metricsReaderForm) Restart() {
 func (f *metricsReaderForm) decode(r *MetricsReader) {
 	s, d := &r.record, &r.decoder
 	mask := d.head.Read(d.head.Fields)
+	f.plain.node.SetModified(0)
 	if mask&^MetricsFieldNumber == 0 && f.index.last != nil {
 		s.point.node.SetModified(0)
 		f.undo(r, f.index.last, mask)
@@ -300,7 +328,11 @@ func (f *metricsReaderForm) decode(r *MetricsReader) {
 	}
 	s.point.node.SetModified(0)
 	if mask&MetricsFieldPoint != 0 {
-		d.point.Decode(&s.point)
+		if f.shares {
+			d.point.Decode(&f.plain)
+		} else {
+			d.point.Decode(&s.point)
+		}
 	}
 	f.fields.Known = mask&MetricsFieldCompact == 0
 	if !f.fields.Known {
@@ -335,7 +367,7 @@ func (f *metricsReaderForm) undo(r *MetricsReader, x *series, mask uint64) {
 	}
 	words, ok := f.points.Take(&x.Series, &f.fields, &f.point)
 	f.index.grow(x, words)
-	if !ok || !f.give(s) {
+	if !ok || !f.give(s) || f.shares && !f.unshare(&s.point, x) {
 		d.head.NoSuchForm()
 	}
 }

@@ -97,6 +97,7 @@ func TestCompactStateIsCounted(t *testing.T) {
 	}{
 		"series":     {writeSeries, drainMetrics, otelstef.CompactMetrics},
 		"histograms": {writeHistograms, drainMetrics, otelstef.CompactMetrics},
+		"exemplars":  {writeManyExemplars, drainMetrics, otelstef.CompactMetrics},
 		"spans":      {writeSpans, drainSpans, otelstef.CompactSpans},
 		"logs":       {writeLogs, drainLogs, otelstef.CompactLogs},
 	} {
@@ -136,6 +137,28 @@ func writeHistograms(b testing.TB, dst *bytes.Buffer, options ...stef.WriterOpti
 		}
 		h.BucketCounts().SetValues(counts)
 		h.SetCount(int64(i))
+		require.NoError(b, w.Write())
+	}
+	require.NoError(b, w.Flush())
+	return w
+}
+
+// writeManyExemplars writes points with 5 exemplars, each with a filtered attribute.
+func writeManyExemplars(b testing.TB, dst *bytes.Buffer, options ...stef.WriterOption) any {
+	w, err := otelstef.NewMetricsWriter(dst, options...)
+	require.NoError(b, err)
+	attributes := w.Record().Attributes()
+	for i := range 6_000 {
+		attributes.SetLen(1)
+		attributes.SetString(0, "key", fmt.Sprint("value", i))
+		list := w.Record().Point().Exemplars()
+		list.SetLen(5)
+		for k := range 5 {
+			list.At(k).SetTimestamp(uint64(i * k))
+			list.At(k).SetTraceID(fmt.Appendf(nil, "%016d", i*k))
+			list.At(k).FilteredAttributes().SetLen(1)
+			list.At(k).FilteredAttributes().SetString(0, "user", fmt.Sprint("user", i+k))
+		}
 		require.NoError(b, w.Write())
 	}
 	require.NoError(b, w.Flush())

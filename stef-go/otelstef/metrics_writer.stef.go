@@ -16,7 +16,7 @@ import (
 // MetricsCompactSchema returns the wire schema of Metrics in the compact form, which is the whole
 // schema of the file.
 func MetricsCompactSchema() schema.WireSchema {
-	return schema.WireSchema{8, 1, 8, 7, 4, 4, 5, 5, 5, 5, 9, 2, 3, 2, 5, 2, 6}
+	return schema.WireSchema{8, 1, 8, 7, 4, 4, 5, 6, 5, 5, 9, 2, 3, 2, 5, 2, 6}
 }
 
 // MetricsRoot is the name of the root struct of Metrics streams.

@@ -17,7 +17,7 @@ type Point struct {
 	startTimestamp, timestamp uint64
 	value                     PointValue
 	exemplars                 stefrt.Array[Exemplar]
-	flags                     uint64
+	flags, compactExemplars   uint64
 }
 
 // The fields of Point, as bits of Modified.
@@ -27,6 +27,7 @@ const (
 	PointFieldValue
 	PointFieldExemplars
 	PointFieldFlags
+	PointFieldCompactExemplars
 )
 
 // NewPoint returns an initial value that is not part of a record.
@@ -72,6 +73,20 @@ func (s *Point) SetFlags(v uint64) {
 	}
 }
 
+// CompactExemplars says which exemplars are those of the last point of the series.
+// Streams of the first version of the form do not have this field.
+// It belongs to the compact form: the writer sets it. Programs must not use it.
+func (s *Point) CompactExemplars() uint64 { return s.compactExemplars }
+
+// SetCompactExemplars sets CompactExemplars.
+// It belongs to the compact form: the writer sets it. Programs must not use it.
+func (s *Point) SetCompactExemplars(v uint64) {
+	if s.compactExemplars != v {
+		s.node.Mark(PointFieldCompactExemplars)
+		s.compactExemplars = v
+	}
+}
+
 // String returns s as JSON for human readers.
 func (s *Point) String() string { return stefrt.StringOf(s.json) }
 
@@ -82,6 +97,7 @@ func (s *Point) json(j *stefrt.JSON) {
 	s.value.json(j.Field("Value"))
 	stefrt.PrintArray(j.Field("Exemplars"), &s.exemplars, (*Exemplar).json)
 	j.Field("Flags").Any(s.flags)
+	j.Field("CompactExemplars").Any(s.compactExemplars)
 	j.Close('}')
 }
 
@@ -97,7 +113,7 @@ func (s *Point) init(parent *stefrt.Node, bit uint64) {
 // clear sets the initial value without marks.
 func (s *Point) clear() {
 	s.node.SetModified(0)
-	s.startTimestamp, s.timestamp, s.flags = 0, 0, 0
+	s.startTimestamp, s.timestamp, s.flags, s.compactExemplars = 0, 0, 0, 0
 	s.value.clear()
 	s.exemplars.Clear()
 }
@@ -114,6 +130,7 @@ func (s *Point) CopyFrom(src *Point) {
 	s.value.CopyFrom(&src.value)
 	s.exemplars.CopyFrom(&src.exemplars)
 	s.SetFlags(src.flags)
+	s.SetCompactExemplars(src.compactExemplars)
 }
 
 // Equal reports whether s and o have the same value; floats are compared bit by bit.
@@ -122,12 +139,13 @@ func (s *Point) Equal(o *Point) bool {
 		s.timestamp == o.timestamp &&
 		s.value.Equal(&o.value) &&
 		s.exemplars.Equal(&o.exemplars) &&
-		s.flags == o.flags
+		s.flags == o.flags &&
+		s.compactExemplars == o.compactExemplars
 }
 
 // markAll marks all of s as changed.
 func (s *Point) markAll(c *stefrt.Check) {
-	c.Mark(&s.node, ^uint64(0)>>59)
+	c.Mark(&s.node, ^uint64(0)>>58)
 	s.value.markAll(c)
 	s.exemplars.MarkAll(c)
 }
@@ -137,7 +155,7 @@ type pointEncoder struct {
 	startTimestamp, timestamp codec.Uint64Encoder
 	value                     pointValueEncoder
 	exemplars                 exemplarArrayEncoder
-	flags                     codec.Uint64Encoder
+	flags, compactExemplars   codec.Uint64Encoder
 }
 
 func (e *pointEncoder) register(b *stefrt.EncoderBuilder, name string) {
@@ -147,6 +165,7 @@ func (e *pointEncoder) register(b *stefrt.EncoderBuilder, name string) {
 		stefrt.EncoderOf("Value", e.value.register),
 		stefrt.EncoderOf("Exemplars", e.exemplars.register),
 		stefrt.PrimitiveEncoder("Flags", &e.flags, ""),
+		stefrt.PrimitiveEncoder("CompactExemplars", &e.compactExemplars, ""),
 	)
 }
 
@@ -168,6 +187,9 @@ func (e *pointEncoder) Encode(s *Point) {
 	if mask&PointFieldFlags != 0 {
 		e.flags.Encode(s.flags)
 	}
+	if mask&PointFieldCompactExemplars != 0 {
+		e.compactExemplars.Encode(s.compactExemplars)
+	}
 }
 
 type pointDecoder struct {
@@ -175,7 +197,7 @@ type pointDecoder struct {
 	startTimestamp, timestamp codec.Uint64Decoder
 	value                     pointValueDecoder
 	exemplars                 exemplarArrayDecoder
-	flags                     codec.Uint64Decoder
+	flags, compactExemplars   codec.Uint64Decoder
 }
 
 func (d *pointDecoder) register(b *stefrt.DecoderBuilder, name string) {
@@ -185,6 +207,7 @@ func (d *pointDecoder) register(b *stefrt.DecoderBuilder, name string) {
 		stefrt.DecoderOf("Value", d.value.register),
 		stefrt.DecoderOf("Exemplars", d.exemplars.register),
 		stefrt.PrimitiveDecoder("Flags", &d.flags, ""),
+		stefrt.PrimitiveDecoder("CompactExemplars", &d.compactExemplars, ""),
 	)
 }
 
@@ -205,5 +228,8 @@ func (d *pointDecoder) Decode(s *Point) {
 	}
 	if mask&PointFieldFlags != 0 {
 		s.flags = d.flags.Decode()
+	}
+	if mask&PointFieldCompactExemplars != 0 {
+		s.compactExemplars = d.compactExemplars.Decode()
 	}
 }

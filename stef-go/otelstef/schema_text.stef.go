@@ -80,6 +80,7 @@ var parsedForm = sync.OnceValue(func() *schema.Schema {
 const formText = `package otel.stef
 struct Metrics root { Compact CompactPoint Number uint64 }
 struct CompactPoint { Time uint64 Start uint64 Form uint64 Bits float64 Words []uint64 Floats []float64 }
+struct Point { CompactExemplars uint64 }
 struct Spans root { Compact CompactSpan ID float64 Start uint64 Duration uint64 }
 struct CompactSpan { Trace uint64 TraceHigh float64 TraceLow float64 Known uint64 Parent uint64 ParentID float64 Times []uint64 Apart bool }
 struct Logs root { Compact CompactLog Trace uint64 Known uint64 ID float64 }

@@ -47,6 +47,8 @@ type seriesIndex struct {
 	setChunks       chunks[pairSet]
 	pairChunks      chunks[pairCopy]
 
+	exemplars exemplarTotals
+
 	texts int // bytes of text that was cloned
 	slots int // capacity of the map, which never shrinks
 }
@@ -80,6 +82,8 @@ type series struct {
 	// differs has the bits of all pairs that differ between the set of this series and
 	// that of next, and maybe further ones. FullBit is set if that is not known.
 	differs uint64
+	// exemplars are nil until the series has some.
+	exemplars *seriesExemplars
 }
 
 // pairSet holds attributes whose values are not arrays, maps or bytes.
@@ -106,7 +110,7 @@ func (x *seriesIndex) forget() {
 	x.containerChunks.reset()
 	x.setChunks.reset()
 	x.pairChunks.reset()
-	x.texts = 0
+	x.texts, x.exemplars = 0, exemplarTotals{}
 }
 
 // held returns the memory of the index.
@@ -114,7 +118,7 @@ func (x *seriesIndex) held() int {
 	x.slots = max(x.slots, len(x.homes))
 	return x.seriesChunks.bytes() + x.containerChunks.bytes() + x.setChunks.bytes() + x.pairChunks.bytes() +
 		x.known.bytes() + x.containers.bytes() + x.sets.bytes() +
-		x.texts + slotBytes*x.slots + wordBytes*x.words
+		x.texts + slotBytes*x.slots + wordBytes*x.words + x.exemplars.held
 }
 
 // slotBytes is the memory of an entry of the map of homes with its home: between 40 and 60

@@ -1,0 +1,306 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package otelstef
+
+import (
+	"bytes"
+	"math"
+	"math/bits"
+	"strings"
+	"unsafe"
+
+	"github.com/otelstef/stef/stef-go/stefrt"
+)
+
+// Cumulative points repeat the exemplars of earlier points until new measurements
+// replace them. The compact form sends only those that the last point of the series
+// does not have at the same place.
+//
+// spec: #compact-exemplars
+
+const (
+	// maxSharedExemplars is the maximum number of exemplars that a series keeps.
+	maxSharedExemplars = 62
+	// maxExemplarBytes bounds the exemplars of all series.
+	maxExemplarBytes = 1 << 23
+	// exemplarBytes and exemplarPairBytes are what an exemplar and a pair of its
+	// attributes count, without text.
+	exemplarBytes     = 80
+	exemplarPairBytes = 48
+)
+
+// exemplarTotals are sums over all series.
+type exemplarTotals struct {
+	counted int // by the rule of the format
+	held    int // memory
+}
+
+// seriesExemplars are the exemplars of the last point of a series.
+type seriesExemplars struct {
+	list    []exemplarCopy
+	counted int
+	held    int
+	shares  bool // the last point that could repeat an exemplar did so
+}
+
+// exemplarCopy is an exemplar with ordinary ids, and with attributes that are no arrays,
+// maps or bytes.
+type exemplarCopy struct {
+	time, num   uint64
+	pairs       []pairCopy
+	typ         ExemplarValueType
+	trace, span uint8 // lengths
+	traceID     [16]byte
+	spanID      [8]byte
+}
+
+// codeOf returns the code for n exemplars, of which those with a bit in kept are those of
+// the series.
+func (x *seriesExemplars) codeOf(kept uint64, n int) int64 {
+	if n == len(x.list) && (n > 0 && kept != 0 || n == 0 && x.shares) {
+		return int64(^kept & (1<<n - 1))
+	}
+	return ^int64(kept)
+}
+
+// share sets plain for the exemplars and flags of a point.
+func (f *metricsWriterForm) share(src *Point, s *series) {
+	f.plain.SetFlags(src.flags)
+	n, x := src.exemplars.Len(), s.exemplars
+	if x == nil {
+		x = &noExemplars
+	}
+	kept := uint64(0)
+	for i := range min(n, len(x.list)) {
+		if x.list[i].is(src.exemplars.At(i)) {
+			kept |= 1 << i
+		}
+	}
+	code := x.codeOf(kept, n)
+	f.plain.SetCompactExemplars(f.exemplars.Put(x.residual(code)))
+	if code != 0 {
+		sent := &f.plain.exemplars
+		sent.SetLen(n - bits.OnesCount64(kept))
+		to := 0
+		for i := range n {
+			if kept>>i&1 == 0 {
+				sent.At(to).CopyFrom(src.exemplars.At(i))
+				to++
+			}
+		}
+	}
+	f.index.keep(s, src, kept, code)
+}
+
+// noExemplars are those of a series that had none. It does not change.
+var noExemplars seriesExemplars
+
+// residual converts a code to its residual, and back.
+func (x *seriesExemplars) residual(code int64) uint64 {
+	if x.shares {
+		return uint64(code)
+	}
+	return ^uint64(code)
+}
+
+// unshare sets the exemplars and flags of a point of a series. It returns false if there
+// are none that the fields represent.
+func (f *metricsReaderForm) unshare(dst *Point, s *series) bool {
+	if f.plain.node.Modified()&PointFieldFlags != 0 {
+		dst.SetFlags(f.plain.flags)
+	}
+	x := s.exemplars
+	if x == nil {
+		x = &noExemplars
+	}
+	code := int64(x.residual(int64(f.exemplars.Take(f.plain.compactExemplars))))
+	sent := &f.plain.exemplars
+	n, kept := len(x.list), uint64(0)
+	switch {
+	case code == 0:
+		kept = 1<<n - 1
+	case code > 0:
+		kept = ^uint64(code) & (1<<n - 1)
+		if bits.Len64(uint64(code)) > n || bits.OnesCount64(uint64(code)) != sent.Len() {
+			return false
+		}
+	default:
+		kept = uint64(^code)
+		n = bits.OnesCount64(kept) + sent.Len()
+		if bits.Len64(kept) > min(n, len(x.list)) {
+			return false
+		}
+	}
+	if list := &dst.exemplars; n|list.Len() != 0 {
+		cleanExemplars(list)
+		list.SetLen(n)
+		from := 0
+		for i := range n {
+			if kept>>i&1 != 0 {
+				x.list[i].give(list.At(i))
+			} else {
+				list.At(i).CopyFrom(sent.At(from))
+				from++
+			}
+		}
+	}
+	f.index.keep(s, dst, kept, code)
+	return true
+}
+
+// cleanExemplars clears the marks of exemplars, so that new marks propagate.
+func cleanExemplars(list *stefrt.Array[Exemplar]) {
+	for i := range list.BeginEncode() {
+		e := list.At(i)
+		e.node.SetModified(0)
+		e.value.node.SetModified(0)
+		e.filteredAttributes.clean()
+	}
+}
+
+// keep makes the exemplars of a point those of a series. Those with a bit in kept are
+// already.
+func (x *seriesIndex) keep(s *series, p *Point, kept uint64, code int64) {
+	e, n := s.exemplars, p.exemplars.Len()
+	if e == nil && n == 0 || s == &x.none {
+		return
+	}
+	if e == nil {
+		e = new(seriesExemplars)
+		s.exemplars = e
+	}
+	if len(e.list) > 0 {
+		e.shares = kept != 0
+	}
+	if code == 0 {
+		return
+	}
+	counted, ok := 0, n <= maxSharedExemplars
+	for i := 0; ok && i < n; i++ {
+		var c int
+		c, ok = countExemplar(p.exemplars.At(i))
+		counted += c
+	}
+	if !ok || x.exemplars.counted-e.counted+counted > maxExemplarBytes {
+		counted, n = 0, 0
+	}
+	x.exemplars.counted += counted - e.counted
+	e.counted = counted
+	e.setLen(n)
+	for i := range n {
+		if kept>>i&1 == 0 {
+			e.list[i].set(p.exemplars.At(i))
+		}
+	}
+	held := int(unsafe.Sizeof(*e)) + cap(e.list)*int(unsafe.Sizeof(exemplarCopy{})) + counted - n*exemplarBytes
+	x.exemplars.held += held - e.held
+	e.held = held
+}
+
+// setLen sets the number of exemplars.
+func (x *seriesExemplars) setLen(n int) {
+	if n > cap(x.list) || cap(x.list) > 4+4*n {
+		x.list = append(make([]exemplarCopy, 0, n), x.list[:min(n, len(x.list))]...)
+	} else if n < len(x.list) {
+		clear(x.list[n:])
+	}
+	x.list = x.list[:n]
+}
+
+// countExemplar returns what an exemplar counts, or false if series do not keep it.
+func countExemplar(e *Exemplar) (n int, ok bool) {
+	if len(e.spanID)&^8 != 0 || len(e.traceID)&^16 != 0 {
+		return 0, false
+	}
+	n = exemplarBytes
+	for _, p := range e.filteredAttributes.pairs {
+		n += exemplarPairBytes + len(p.key)
+		switch p.value.typ {
+		case AnyValueTypeString:
+			n += len(p.value.str)
+		case AnyValueTypeArray, AnyValueTypeKVList, AnyValueTypeBytes:
+			return 0, false
+		}
+	}
+	return n, true
+}
+
+// is reports whether the copy is equal to an exemplar.
+func (x *exemplarCopy) is(e *Exemplar) bool {
+	if x.time != e.timestamp || x.typ != e.value.typ || x.num != e.value.num && x.typ != ExemplarValueTypeNone ||
+		!bytes.Equal(x.traceID[:x.trace], e.traceID) || !bytes.Equal(x.spanID[:x.span], e.spanID) ||
+		len(x.pairs) != len(e.filteredAttributes.pairs) {
+		return false
+	}
+	for i, p := range e.filteredAttributes.pairs {
+		if q := &x.pairs[i]; q.key != p.key || !q.holds(&p.value) {
+			return false
+		}
+	}
+	return true
+}
+
+// set makes the copy equal to an exemplar. It keeps no text of the exemplar, because that
+// can be a part of longer text.
+func (x *exemplarCopy) set(e *Exemplar) {
+	x.time, x.num, x.typ = e.timestamp, e.value.num, e.value.typ
+	x.trace, x.span = uint8(copy(x.traceID[:], e.traceID)), uint8(copy(x.spanID[:], e.spanID))
+	pairs := e.filteredAttributes.pairs
+	if n := len(pairs); n > cap(x.pairs) || cap(x.pairs) > 2*n {
+		x.pairs = make([]pairCopy, n)
+	} else {
+		clear(x.pairs[min(n, len(x.pairs)):])
+		x.pairs = x.pairs[:n]
+	}
+	for i, p := range pairs {
+		q := &x.pairs[i]
+		setText(&q.key, p.key)
+		if q.typ = p.value.typ; q.typ == AnyValueTypeString {
+			q.num = 0
+			setText(&q.text, p.value.str)
+		} else {
+			q.num, q.text = p.value.num, ""
+		}
+	}
+}
+
+func setText(dst *string, text string) {
+	if *dst != text {
+		*dst = strings.Clone(text)
+	}
+}
+
+// give makes an exemplar equal to the copy.
+func (x *exemplarCopy) give(e *Exemplar) {
+	e.SetTimestamp(x.time)
+	switch x.typ {
+	case ExemplarValueTypeInt64:
+		e.value.SetInt64(int64(x.num))
+	case ExemplarValueTypeFloat64:
+		e.value.SetFloat64(math.Float64frombits(x.num))
+	default:
+		e.value.SetType(ExemplarValueTypeNone)
+	}
+	e.SetTraceID(x.traceID[:x.trace])
+	e.SetSpanID(x.spanID[:x.span])
+	a := &e.filteredAttributes
+	a.SetLen(len(x.pairs))
+	for i := range x.pairs {
+		q := &x.pairs[i]
+		a.SetKey(i, q.key)
+		v := a.Value(i)
+		switch q.typ {
+		case AnyValueTypeString:
+			v.SetString(q.text)
+		case AnyValueTypeBool:
+			v.SetBool(q.num != 0)
+		case AnyValueTypeInt64:
+			v.SetInt64(int64(q.num))
+		case AnyValueTypeFloat64:
+			v.SetFloat64(math.Float64frombits(q.num))
+		default:
+			v.SetType(AnyValueTypeNone)
+		}
+	}
+}
