@@ -134,7 +134,10 @@ var roots = sync.OnceValue(func() List {
 		r.explain(r.Struct.Name, form.Root(r.Struct.Name).Fields)
 	}
 	for _, s := range form.Structs {
-		if s.Name == "LogRecord" {
+		switch s.Name {
+		case "Point":
+			list[0].explain("Metrics.Point", s.Fields)
+		case "LogRecord":
 			list[2].explain("Logs.Record", s.Fields)
 		}
 	}
