@@ -83,8 +83,8 @@ func TestCompactRefused(t *testing.T) {
 
 	// Code -1: all exemplars are sent. The residual is the complement of the code.
 	f(metrics, `{"Point":{"Exemplars":[{}]}}`, false)
-	f(metrics, `{"Point":{"Exemplars":[{}], "CompactExemplars":1}}`, true) // -2: exemplar 0 is that of a series that has none
-	f(metrics, `{"Point":{"CompactExemplars":`+minus+`}}`, false)          // 0: none
+	f(metrics, `{"Point":{"Exemplars":[{}], "CompactExemplars":1}}`, true)                    // -2: exemplar 0 is that of a series that has none
+	f(metrics, `{"Point":{"CompactExemplars":`+minus+`}}`, false)                             // 0: none
 	f(metrics, `{"Point":{"Exemplars":[{}], "CompactExemplars":18446744073709551614}}`, true) // 1: the sent one in place of one that is missing
 
 	f(spans, `{"Compact":{"Trace":1}}`, false)
