@@ -43,8 +43,8 @@ type ReaderStats struct {
 	// HeldBytes estimates the memory that the reader holds between two frames:
 	// the dictionaries, the buffers of the last frame, and with zstd the window.
 	HeldBytes int
-	// AddedBytes is the memory that records and dictionaries needed beyond what
-	// they had, summed over the stream: also what a restart of the dictionaries
-	// discarded.
+	// AddedBytes is the memory that records needed beyond what they had, and that of
+	// all entries of dictionaries, summed over the stream: also what a restart of the
+	// dictionaries discarded.
 	AddedBytes int64
 }

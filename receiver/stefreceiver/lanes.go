@@ -112,8 +112,7 @@ func batchCost(weight int64, records uint64, plain, held, added int64) int64 {
 // telemetry, because this memory is allocated and measured.
 const heldCost = 4
 
-// addedCost is the number of added bytes that cost as much as one byte of telemetry:
-// what a dictionary keeps of them is copied once more.
+// addedCost is the number of added bytes that cost as much as one byte of telemetry.
 const addedCost = 2
 
 // newlyHeld returns by how many bytes a stream grew beyond its allowance.

@@ -287,6 +287,8 @@ type DictLimit struct {
 	// Extra is what entries take beyond what they count: see StructTable.Append of
 	// package stefrt.
 	Extra int
+	// Added is what all entries took, also those that were dropped by a restart.
+	Added int64
 }
 
 // Restart counts no entries.
@@ -295,6 +297,7 @@ func (l *DictLimit) Restart() { l.Used, l.Extra = 0, 0 }
 // Take counts one more entry and reports whether it is within the limit.
 func (l *DictLimit) Take(size int) bool {
 	l.Used += size
+	l.Added += int64(size)
 	return l.Used <= l.Max
 }
 

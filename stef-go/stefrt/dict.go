@@ -128,5 +128,6 @@ func (t *StructTable[T]) Append(d *codec.BitsIn, v *T, size int) {
 		return
 	}
 	t.limit.Extra += size / 2
+	t.limit.Added += int64(size / 2)
 	t.entries = append(t.entries, v)
 }

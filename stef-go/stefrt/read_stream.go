@@ -149,7 +149,7 @@ func (s *ReadStream) Stats() stef.ReaderStats {
 		Compression: s.frame.Compression(),
 		DictBytes:   s.limit.Used,
 		HeldBytes:   s.heldState() + s.StateBytes() - s.stated + s.limit.Extra + s.frame.Held(),
-		AddedBytes:  s.added + int64(s.alloc.Max-s.alloc.Left),
+		AddedBytes:  s.added + int64(s.alloc.Max-s.alloc.Left) + s.limit.Added,
 	}
 }
 
