@@ -150,8 +150,8 @@ func (c *Config) explain(err error) error {
 		return add("the peer refuses the credentials: check auth and headers; the peer's log may say more")
 	case stefgrpc.KindUnimplemented:
 	default:
-		if closedWhileOpening.MatchString(text) {
-			return add(c.closedHint())
+		if hint := c.closedHint(text); hint != "" {
+			return add(hint)
 		}
 		return err
 	}
@@ -164,16 +164,24 @@ func (c *Config) explain(err error) error {
 	return add("the peer has neither STEF nor OTLP over gRPC for this signal: check the endpoint, and that the peer has a pipeline for the signal")
 }
 
-// closedWhileOpening matches the errors of a peer that closes the connection without
-// an answer. Peers that require a client certificate often do that: with TLS 1.3 they
+// closedByPeer matches the errors of a peer that closes the connection without an
+// answer. Peers that require a client certificate often do that: with TLS 1.3 they
 // refuse it after the client has begun to send.
-var closedWhileOpening = regexp.MustCompile(`opening a stream.*(connection reset by peer|broken pipe)`)
+var closedByPeer = regexp.MustCompile(`^(.*opening a stream|` + otlpFailed + `).*(connection reset by peer|broken pipe)`)
 
-func (c *Config) closedHint() string {
-	if c.ClientConfig.TLS.Insecure {
+// closedHint returns what to do if the peer closed the connection without an answer, or
+// "". OTLP requests have no opening: with a certificate, or without TLS, a closed
+// connection says nothing about them.
+func (c *Config) closedHint(text string) string {
+	tls := &c.ClientConfig.TLS
+	switch m := closedByPeer.FindStringSubmatch(text); {
+	case m == nil:
+	case !tls.Insecure && tls.CertFile == "" && tls.CertPem == "":
+		return "the peer closed the connection: if it requires a client certificate, set tls::cert_file and tls::key_file"
+	case tls.Insecure && m[1] != otlpFailed:
 		return "the peer closed the connection: if it expects TLS, remove tls::insecure"
 	}
-	return "the peer closed the connection: if it requires a client certificate, set tls::cert_file and tls::key_file"
+	return ""
 }
 
 // otlpFailed is the prefix of errors of OTLP requests.

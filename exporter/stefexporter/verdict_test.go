@@ -131,6 +131,7 @@ func TestExplain(t *testing.T) {
 	f(`failed to resolve authenticator "a": authenticator not found`, "service::extensions")
 	f("opening a stream of Spans: write tcp 127.0.0.1:1->127.0.0.1:2: write: broken pipe", "set tls::cert_file and tls::key_file")
 	f("opening a stream of Spans: read tcp 127.0.0.1:1->127.0.0.1:2: read: connection reset by peer", "set tls::cert_file")
+	f(otlpFailed+"write tcp 127.0.0.1:1->127.0.0.1:2: write: broken pipe", "set tls::cert_file")
 	require.Equal(t, "odd", c.explain(errors.New("odd")).Error())
 	require.Equal(t, "write: broken pipe", c.explain(errors.New("write: broken pipe")).Error(), "a stream that was open")
 	refused := status.Error(codes.Unauthenticated, "missing authorization header")

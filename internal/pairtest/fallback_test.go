@@ -116,7 +116,9 @@ func testFallback[T any](t *testing.T, k *kind[T], register func(*grpc.Server, *
 	for range 5 {
 		send()
 	}
-	require.Equal(t, frames+5, value(t, x.telemetry, "otelcol_exporter_stef_frames_sent"))
+	// The frame may be acknowledged before it is counted.
+	require.Eventually(t, func() bool { return value(t, x.telemetry, "otelcol_exporter_stef_frames_sent") == frames+5 },
+		10*time.Second, time.Millisecond)
 	require.Equal(t, requests, value(t, x.telemetry, "otelcol_exporter_stef_otlp_bytes"))
 	items, different := s.count()
 	require.Equal(t, sent, different)
