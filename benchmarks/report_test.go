@@ -95,7 +95,7 @@ func makeReport(t *testing.T, c *study.Context, dir, command string) (r *report.
 	if !whole {
 		command = c.CommandOf(ran...)
 	}
-	r.Env = report.NewEnv(mod, command, study.DataLine(c.Refs))
+	r.Env = report.NewEnv(mod, command, dataset.Line(c.Refs))
 	for _, p := range study.Pages {
 		if len(pages[p.Name].Parts) > 0 {
 			r.Pages = append(r.Pages, pages[p.Name])

@@ -7,7 +7,7 @@
 //
 //	for _, ref := range dataset.Refs(tb) {
 //		set := ref.Load(tb)
-//		... set.Parts, set.Whole(), set.Batches(1024), set.Halves()
+//		... set.Parts, set.Whole(), set.Batches(1024)
 //	}
 package dataset
 
@@ -194,13 +194,6 @@ func (s *Set) Whole() otlpfile.Batch {
 		return s.Parts[0]
 	}
 	return Join(s.Parts...)
-}
-
-// Halves returns the first half of the parts, which warms up a stream, and the
-// second half, which is new to the stream. For a set of one part, ok is false.
-func (s *Set) Halves() (warm, fresh []otlpfile.Batch, ok bool) {
-	middle := len(s.Parts) / 2
-	return s.Parts[:middle], s.Parts[middle:], middle > 0
 }
 
 // Line says which data a benchmark uses. It is the first line of the output of

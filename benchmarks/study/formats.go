@@ -35,6 +35,3 @@ func formats(c *Context) (*Outcome, error) {
 		"a hash of the name picks them, and nobody tunes the product with them. Arrow IPC is a columnar schema of our own; Otel Arrow is the protocol of that name."), t, sets)
 	return o, nil
 }
-
-// DataLine describes the available telemetry in one line.
-func DataLine(refs []dataset.Ref) string { return dataset.Line(refs) }

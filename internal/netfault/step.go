@@ -33,12 +33,6 @@ func (k Kind) String() string {
 	return fmt.Sprintf("Kind(%d)", uint8(k))
 }
 
-// Breaks reports whether connections may end by a step of this kind. The other
-// kinds only cause delays.
-func (k Kind) Breaks() bool {
-	return k == KindCut || k == KindHalfClose || k == KindKill || k == KindRefuse
-}
-
 // Step is one fault. Fields that its kind does not need are zero.
 type Step struct {
 	Kind      Kind

@@ -5,7 +5,6 @@ package replay
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"sync"
@@ -199,6 +198,3 @@ func (r *playing) wait(ctx context.Context, b otlpfile.Batch) error {
 		return context.Cause(ctx)
 	}
 }
-
-// ErrStopped is the cause to cancel the context of Play with, to end it early.
-var ErrStopped = errors.New("stopped")

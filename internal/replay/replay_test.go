@@ -169,10 +169,11 @@ func TestPlayFails(t *testing.T) {
 	require.ErrorContains(t, err, "batch ")
 
 	ctx, cancel := context.WithCancelCause(t.Context())
-	cancel(replay.ErrStopped)
+	stopped := errors.New("stopped")
+	cancel(stopped)
 	p = replay.Player{Send: func(ctx context.Context, _ otlpfile.Batch) error { return ctx.Err() }, Pace: 1}
 	_, err = p.Play(ctx, source(t, otlpfile.Logs, 10))
-	require.ErrorIs(t, err, replay.ErrStopped)
+	require.ErrorIs(t, err, stopped)
 
 	broken := func() iter.Seq2[otlpfile.Batch, error] {
 		return func(yield func(otlpfile.Batch, error) bool) { yield(otlpfile.Batch{}, failure) }

@@ -151,9 +151,6 @@ func (r *BitReader) readSlow(n uint) uint64 {
 	return high<<need | word>>r.avail
 }
 
-// ReadBit returns the next bit.
-func (r *BitReader) ReadBit() bool { return r.Read(1) != 0 }
-
 // ReadCompact reads a number in the prefix code for sizes, lengths and references.
 // Eight leading zero bits are invalid and latch FaultBadCode.
 //

@@ -81,7 +81,7 @@ func TestBitWidths(t *testing.T) {
 				require.Zero(t, r.Read(min(at, 64)))
 				require.Zero(t, r.Read(at-min(at, 64)))
 				require.Equal(t, v, r.Read(n), "%d bits at %d", n, at)
-				require.True(t, r.ReadBit())
+				require.Equal(t, uint64(1), r.Read(1))
 				require.True(t, r.Done())
 				require.Equal(t, bitio.FaultNone, fault.Code)
 			}

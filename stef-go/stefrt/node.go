@@ -119,14 +119,6 @@ func (n *Node) Frozen() bool { return n.parent == &frozen }
 // Free reports whether the value is neither shared nor part of a record.
 func (n *Node) Free() bool { return n.parent == nil }
 
-// Detach removes the value from its record and returns a function that reattaches
-// it. Use it for changes that must not mark the record.
-func (n *Node) Detach() (attach func()) {
-	parent := n.parent
-	n.parent = nil
-	return func() { n.parent = parent }
-}
-
 // Oversize reports whether the record, or the record that shares this value, must be
 // checked before it is encoded.
 func (n *Node) Oversize() bool {

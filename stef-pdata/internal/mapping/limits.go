@@ -17,14 +17,13 @@ const (
 	// MaxDepth is how deep arrays and maps of a value may nest.
 	MaxDepth = 200
 	// MaxItemBytes is the most bytes that a container or an item may take. Text
-	// and bytes values count their bytes, buckets and bounds BucketBytes each,
+	// and bytes values count their bytes, buckets and bounds 8 each,
 	// attributes, nested values and quantiles ValueBytes each, exemplars, events
 	// and links PartBytes each.
 	MaxItemBytes = 8 << 20
 
-	ValueBytes  = 256
-	BucketBytes = 8
-	PartBytes   = 512
+	ValueBytes = 256
+	PartBytes  = 512
 )
 
 // Budget counts the bytes that an item may still use.
