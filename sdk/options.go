@@ -98,7 +98,7 @@ func WithTimeout(d time.Duration) Option {
 	})
 }
 
-// RetryConfig configures when a batch is sent again.
+// RetryConfig configures when a batch is sent again. A duration of 0 means the default.
 type RetryConfig struct {
 	// Enabled makes the exporter send failed batches again. If it is false, an export
 	// still waits for a connection until its timeout.
@@ -109,16 +109,16 @@ type RetryConfig struct {
 	// MaxInterval is the longest wait between two attempts. A peer can ask for a
 	// longer one. Default 30 s.
 	MaxInterval time.Duration
-	// MaxElapsedTime is how long an export retries; 0 means until its timeout.
-	// Default 1 minute, so the timeout decides.
+	// MaxElapsedTime is how long an export retries. It has no effect unless it is
+	// shorter than the timeout. Default 1 minute; negative: until the timeout.
 	MaxElapsedTime time.Duration
 }
 
 // WithRetry sets when a batch is sent again.
 func WithRetry(r RetryConfig) Option {
 	return endpointOption(func(c *settings.Endpoint) error {
-		if r.InitialInterval < 0 || r.MaxInterval < 0 || r.MaxElapsedTime < 0 {
-			return errors.New("WithRetry: a duration is below 0")
+		if r.InitialInterval < 0 || r.MaxInterval < 0 {
+			return errors.New("WithRetry: an interval is below 0")
 		}
 		c.Retry = settings.Retry(r)
 		return nil

@@ -5,12 +5,15 @@ package stefsdk_test
 
 import (
 	"context"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	sdklog "go.opentelemetry.io/otel/sdk/log"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
@@ -57,6 +60,26 @@ func TestBadOptions(t *testing.T) {
 	g("an option of metrics", stefmetric.WithAggregationSelector(sdkmetric.DefaultAggregationSelector))
 	_, err := stefmetric.NewFile(t.TempDir(), stefmetric.WithTemporalitySelector(nil))
 	require.ErrorContains(t, err, "nil")
+}
+
+// A prefix and permissions that are set are those of the file.
+func TestNamesOfFiles(t *testing.T) {
+	dir := t.TempDir()
+	x, err := steflog.NewFile(dir, stefsdk.WithPrefix("checkout"), stefsdk.WithPermissions(0o600))
+	require.NoError(t, err)
+	require.NoError(t, x.Export(context.Background(), make([]sdklog.Record, 1)))
+	require.NoError(t, x.Shutdown(context.Background()))
+	files, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Len(t, files, 1)
+	name, ok := rotate.ParseName(files[0].Name())
+	require.True(t, ok)
+	require.Equal(t, "checkout", name.Prefix)
+	if runtime.GOOS != "windows" { // which has other permissions
+		info, err := files[0].Info()
+		require.NoError(t, err)
+		require.Equal(t, fs.FileMode(0o600), info.Mode().Perm())
+	}
 }
 
 func TestSelectors(t *testing.T) {

@@ -89,8 +89,8 @@ func (s token) GetRequestMetadata(context.Context, ...string) (map[string]string
 
 func (token) RequireTransportSecurity() bool { return true }
 
-// TestSecurity: TLS with certificates of both ends, credentials per stream and
-// interceptors are the caller's options of gRPC, and work.
+// TestSecurity: TLS with certificates of both ends, credentials per stream, and
+// interceptors work when the caller sets them as options of gRPC.
 func TestSecurity(t *testing.T) {
 	a := newAuthority(t)
 	var intercepted atomic.Int32

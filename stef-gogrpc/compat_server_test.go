@@ -252,7 +252,7 @@ func TestCompatServerDictLimits(t *testing.T) {
 				_, err := s.hear()
 				return err
 			})
-			c := steftest.WriterConfig(t, openMetrics(t, client).WriterOptions()...)
+			c := steftest.WriterSettingsOf(t, openMetrics(t, client).WriterOptions()...)
 			require.Equal(t, want, c.DictBytes)
 		})
 	}

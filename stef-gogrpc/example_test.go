@@ -23,7 +23,7 @@ import (
 	"github.com/otelstef/stef/stef-gogrpc"
 )
 
-// Three records go from a client to a server, which does not like one of them.
+// A client sends three records to a server, which rejects one of them.
 func Example() {
 	address, stop := serveExample()
 	defer stop()

@@ -118,7 +118,7 @@ func TestAgreeDictionaries(t *testing.T) {
 		t.Helper()
 		a, err := agree(otelstef.MetricsSchema(), own, &wire.Capabilities{Schema: b, MaxDictBytes: server})
 		require.NoError(t, err)
-		config := steftest.WriterConfig(t, a.writerOptions()...)
+		config := steftest.WriterSettingsOf(t, a.writerOptions()...)
 		require.Equal(t, wants, config.DictBytes)
 	}
 	f(1000, 1000, 0)
@@ -140,7 +140,7 @@ func TestAgreeWindows(t *testing.T) {
 		t.Helper()
 		a, err := agree(otelstef.MetricsSchema(), 1000, &wire.Capabilities{Schema: b, WindowBytes: server})
 		require.NoError(t, err)
-		require.Equal(t, wants, steftest.WriterConfig(t, append(a.writerOptions(), own...)...).WindowBytes)
+		require.Equal(t, wants, steftest.WriterSettingsOf(t, append(a.writerOptions(), own...)...).WindowBytes)
 	}
 	f(1<<20, 0)
 	f(1<<10, 1)

@@ -238,8 +238,8 @@ func (s *story) open(line string, words []string) {
 			return outcome(err)
 		}
 		s.stream = stream
-		config := steftest.WriterConfig(s.t, stream.WriterOptions()...)
-		require.True(s.t, config.WriteSchema)
+		config := steftest.WriterSettingsOf(s.t, stream.WriterOptions()...)
+		require.True(s.t, config.SchemaHeader)
 		writes := stream.Schema()
 		if config.Schema != nil {
 			writes = config.Schema

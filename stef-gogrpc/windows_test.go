@@ -53,7 +53,7 @@ func TestWindowsOfManyStreams(t *testing.T) {
 		t.Helper()
 		stream, err := client.Open(context.Background(), otelstef.MetricsSchema())
 		require.NoError(t, err)
-		require.Equal(t, wantLimit, steftest.WriterConfig(t, stream.WriterOptions()...).WindowLimit)
+		require.Equal(t, wantLimit, steftest.WriterSettingsOf(t, stream.WriterOptions()...).WindowLimit)
 		sent := windowMeter{Stream: stream}
 		w, err := otelstef.NewMetricsWriter(&sent, append(stream.WriterOptions(), stef.WithCompression(stef.Zstd))...)
 		require.NoError(t, err)

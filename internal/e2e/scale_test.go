@@ -140,7 +140,7 @@ func newFleet(t *testing.T, agents, n int) *fleet {
 		}
 	})
 	for i, s := range f.streams {
-		f.windows[i] = steftest.WriterConfig(t, s.WriterOptions()...).WindowLimit
+		f.windows[i] = steftest.WriterSettingsOf(t, s.WriterOptions()...).WindowLimit
 		if f.frames[f.windows[i]] == nil {
 			f.frames[f.windows[i]] = prepare(t, s, n)
 		}

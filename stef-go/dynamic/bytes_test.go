@@ -175,7 +175,7 @@ func TestBytesRestart(t *testing.T) {
 		fields{"M": pairs{{"a", 5}, {"b", 6}}, "S": fields{"P": "pp"}, "SubArr": list{fields{"X": 100}, fields{"X": 101}}},
 		fields{"SubArr": list{fields{"X": 102}, fields{"X": 101}}},
 	)
-	f := func(flags dynamic.Flags, reference, own string) {
+	f := func(flags dynamic.FrameFlags, reference, own string) {
 		t.Helper()
 		requireRecords(t, root, recs, read(t, root, unhex(t, first+reference)))
 		have := write(t, root, recs, true, dynamic.WithRestart(flags))
@@ -193,7 +193,7 @@ func TestBytesRestart(t *testing.T) {
 }
 
 func TestBytesZstd(t *testing.T) {
-	f := func(flags dynamic.Flags, stream string) {
+	f := func(flags dynamic.FrameFlags, stream string) {
 		t.Helper()
 		root := rootOf(t, primitives)
 		recs := records(root, fields{"Tag": "hello0"}, fields{"Tag": "hello1", "U": 1})

@@ -99,9 +99,9 @@ func TestValuesOnly(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// TestMissingChoices ends the column of a oneof early: up to 56 bits of the
-// choice none may be missing, and what other columns then have left over does
-// not matter.
+// TestMissingChoices ends the column of a oneof early: it may lack up to 56 bits of
+// choices, which are then the choice none. Data that remains in other columns is then
+// no error.
 func TestMissingChoices(t *testing.T) {
 	f := func(want error, choices, count int, coded string, values ...byte) {
 		t.Helper()

@@ -15,15 +15,15 @@ import (
 // spec: #limits
 const maxFrame = 64 << 20
 
-// Flags select the state that is reset at the start of a frame.
+// FrameFlags select the state that is reset at the start of a frame.
 //
 // spec: #frame-flags
-type Flags uint8
+type FrameFlags uint8
 
 // The flags of a frame.
 const (
 	// RestartDictionaries empties all dictionaries.
-	RestartDictionaries Flags = 1 << iota
+	RestartDictionaries FrameFlags = 1 << iota
 	// RestartCompression begins a new compressed stream. It has no effect without
 	// compression.
 	RestartCompression
@@ -36,7 +36,7 @@ const (
 )
 
 // String returns the names of the flags, joined by "|", or "none".
-func (f Flags) String() string {
+func (f FrameFlags) String() string {
 	var names []string
 	for i, name := range []string{"RestartDictionaries", "RestartCompression", "RestartCodecs"} {
 		if f>>i&1 == 1 {
@@ -58,7 +58,7 @@ type Frame struct {
 	Index int
 	// Offset is the start of the frame in the stream.
 	Offset int64
-	Flags  Flags
+	Flags  FrameFlags
 	// UncompressedSize is the size of the content; CompressedSize is its size
 	// in the stream, the same without compression.
 	UncompressedSize, CompressedSize int
@@ -94,7 +94,7 @@ func readFrameHeader(src *source, c Compression, trace *tracer) (Frame, error) {
 	if err != nil {
 		return f, sourceError(err, "frame header")
 	}
-	f.Flags = Flags(flags)
+	f.Flags = FrameFlags(flags)
 	trace.field(-1, "flags", f.Flags)
 	if f.Flags&^RestartAll != 0 {
 		return f, fault(ErrCorrupt, "unknown bits in the frame flags %#02x", flags)

@@ -111,7 +111,7 @@ type writerConfig struct {
 	wire          schema.WireSchema
 	recordWire    bool
 	userData      map[string]string
-	restart       Flags
+	restart       FrameFlags
 	frameBytes    int
 	dictBytes     int
 }
@@ -185,7 +185,7 @@ func WithUserData(data map[string]string) WriterOption {
 // frames before them.
 //
 // spec: #restart
-func WithRestart(f Flags) WriterOption {
+func WithRestart(f FrameFlags) WriterOption {
 	return func(cfg *writerConfig) error {
 		cfg.restart = f
 		if f&^RestartAll != 0 {

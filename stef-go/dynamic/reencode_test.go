@@ -41,7 +41,7 @@ var otherBytes = map[string]string{
 	"s_random_302":           "self-contained",
 	"m_restart_7_zstd":       "self-contained",
 	"m_restart_7_flush_zstd": "self-contained",
-	// Some frames have flags that others have not: a limit on dictionaries.
+	// Some frames have flags and others do not, because dictionaries are limited.
 	"m_random_opts_200": "flags",
 	"m_random_opts_202": "flags",
 }
@@ -85,7 +85,7 @@ func TestReencodedVectors(t *testing.T) {
 // reencode writes the records of a stream into frames of the same records.
 func reencode(t *testing.T, v vector, stream []byte) []byte {
 	root := otelRoot(t, v.Root)
-	var flags dynamic.Flags
+	var flags dynamic.FrameFlags
 	src, err := openVector(bytes.NewReader(stream), root, v.Root,
 		dynamic.WithFrameFunc(func(f *dynamic.Frame) { flags |= f.Flags }))
 	require.NoError(t, err)

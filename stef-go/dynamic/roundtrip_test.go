@@ -56,7 +56,7 @@ func roundTrip(t *testing.T, seed uint64) {
 		opts = append(opts, dynamic.WithCompression(dynamic.Zstd), dynamic.WithZstdLevel(r.IntN(10)),
 			dynamic.WithWindowBytes(1<<(10+r.IntN(8))))
 	}
-	flags := dynamic.Flags(r.IntN(int(dynamic.RestartAll) + 1))
+	flags := dynamic.FrameFlags(r.IntN(int(dynamic.RestartAll) + 1))
 	opts = append(opts, dynamic.WithRestart(flags))
 	if r.chance(40) {
 		opts = append(opts, dynamic.WithFrameBytes(1+r.IntN(300)))

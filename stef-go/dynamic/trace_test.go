@@ -103,7 +103,7 @@ func TestTraceCovers(t *testing.T) {
 			opts = append(opts, dynamic.WithSchemaHeader(), dynamic.WithUserData(map[string]string{"key": "value", "": ""}))
 		}
 		if r.chance(30) {
-			opts = append(opts, dynamic.WithFrameBytes(50), dynamic.WithRestart(dynamic.Flags(r.IntN(8))))
+			opts = append(opts, dynamic.WithFrameBytes(50), dynamic.WithRestart(dynamic.FrameFlags(r.IntN(8))))
 		}
 		f(write(t, root, r.records(root, 20), false, opts...), root)
 	}
@@ -224,7 +224,7 @@ func TestTraceOfMissingChoices(t *testing.T) {
 }
 
 func TestFlagsString(t *testing.T) {
-	f := func(want string, flags dynamic.Flags) {
+	f := func(want string, flags dynamic.FrameFlags) {
 		t.Helper()
 		require.Equal(t, want, flags.String())
 	}

@@ -27,7 +27,7 @@ type Writer struct {
 	// that record must be treated as unknown.
 	held any
 	// flags are the flags of the frame being filled.
-	flags   Flags
+	flags   FrameFlags
 	frames  int
 	offset  int64
 	pending uint64
@@ -145,7 +145,7 @@ func (w *Writer) Close() error {
 // endFrame writes the frame and starts the next one with the flags next.
 //
 // spec: #restart
-func (w *Writer) endFrame(next Flags) error {
+func (w *Writer) endFrame(next FrameFlags) error {
 	content, err := w.columns.join(w.pending)
 	if err == nil {
 		err = w.writeFrame(w.flags, content)
@@ -174,7 +174,7 @@ func (w *Writer) endFrame(next Flags) error {
 // alone reports whether a frame with the flags is written as self-contained.
 //
 // spec: #self-contained
-func (w *Writer) alone(flags Flags) bool {
+func (w *Writer) alone(flags FrameFlags) bool {
 	need := RestartDictionaries | RestartCodecs
 	if w.zstd != nil {
 		need |= RestartCompression
@@ -182,7 +182,7 @@ func (w *Writer) alone(flags Flags) bool {
 	return flags&need == need
 }
 
-func (w *Writer) writeFrame(flags Flags, content []byte) error {
+func (w *Writer) writeFrame(flags FrameFlags, content []byte) error {
 	f := Frame{Flags: flags, UncompressedSize: len(content), CompressedSize: len(content)}
 	if w.zstd != nil {
 		var err error

@@ -82,7 +82,7 @@ func TestRecordIsNotKept(t *testing.T) {
 }
 
 // TestFloatsByBits changes floats in ways that a comparison of numbers misses,
-// in the open and in a struct dictionary.
+// in a plain field and in a struct dictionary.
 func TestFloatsByBits(t *testing.T) {
 	root := rootOf(t, "struct Rec root { F float64  D Sub } struct Sub dict(Sub) { A []float64 }")
 	var changes []fields

@@ -36,7 +36,7 @@ func newZstdCase(t *testing.T) zstdCase {
 
 // build puts frames together; compress returns the compressed content of frame
 // i and its flags, and may change the size that is announced.
-func (c zstdCase) build(compress func(i int, content []byte) (dynamic.Flags, int, []byte)) []byte {
+func (c zstdCase) build(compress func(i int, content []byte) (dynamic.FrameFlags, int, []byte)) []byte {
 	stream := []byte("STEF\x02\x00\x01")
 	for i, content := range c.contents {
 		flags, size, data := compress(i, content)
@@ -59,8 +59,8 @@ func encoder(t *testing.T, opts ...zstd.EOption) *zstd.Encoder {
 func TestZstdWholeFrames(t *testing.T) {
 	c := newZstdCase(t)
 	enc := encoder(t)
-	for _, flags := range []dynamic.Flags{0, dynamic.RestartCompression} {
-		stream := c.build(func(_ int, content []byte) (dynamic.Flags, int, []byte) {
+	for _, flags := range []dynamic.FrameFlags{0, dynamic.RestartCompression} {
+		stream := c.build(func(_ int, content []byte) (dynamic.FrameFlags, int, []byte) {
 			return flags, len(content), enc.EncodeAll(content, nil)
 		})
 		requireRecords(t, c.root, c.recs, read(t, c.root, stream))
@@ -71,8 +71,8 @@ func TestZstdWholeFrames(t *testing.T) {
 // end, an empty block and a checksum, comes after the last content byte.
 func TestZstdEndedFrames(t *testing.T) {
 	c := newZstdCase(t)
-	for _, flags := range []dynamic.Flags{0, dynamic.RestartCompression} {
-		stream := c.build(func(_ int, content []byte) (dynamic.Flags, int, []byte) {
+	for _, flags := range []dynamic.FrameFlags{0, dynamic.RestartCompression} {
+		stream := c.build(func(_ int, content []byte) (dynamic.FrameFlags, int, []byte) {
 			var out bytes.Buffer
 			enc := encoder(t)
 			enc.Reset(&out)
@@ -90,10 +90,10 @@ func TestZstdEndedFrames(t *testing.T) {
 func TestZstdSizes(t *testing.T) {
 	c := newZstdCase(t)
 	enc := encoder(t)
-	for _, flags := range []dynamic.Flags{0, dynamic.RestartCompression} {
+	for _, flags := range []dynamic.FrameFlags{0, dynamic.RestartCompression} {
 		for change := -3; change <= 3; change++ {
 			for _, last := range []bool{false, true} {
-				stream := c.build(func(i int, content []byte) (dynamic.Flags, int, []byte) {
+				stream := c.build(func(i int, content []byte) (dynamic.FrameFlags, int, []byte) {
 					size := len(content)
 					if i == 2 && !last || i == len(c.contents)-1 && last {
 						size += change
@@ -118,14 +118,14 @@ func TestZstdSizes(t *testing.T) {
 	}
 }
 
-// TestZstdMore has more in a zstd frame than announced, of content that is
-// whole without it.
+// TestZstdMore adds data to a zstd frame behind content that is complete without
+// it.
 func TestZstdMore(t *testing.T) {
 	c := newZstdCase(t)
 	enc := encoder(t)
 	for _, at := range []int{0, 2, len(c.contents) - 1} {
-		for _, flags := range []dynamic.Flags{0, dynamic.RestartCompression} {
-			stream := c.build(func(i int, content []byte) (dynamic.Flags, int, []byte) {
+		for _, flags := range []dynamic.FrameFlags{0, dynamic.RestartCompression} {
+			stream := c.build(func(i int, content []byte) (dynamic.FrameFlags, int, []byte) {
 				more := content
 				if i == at {
 					more = append(content[:len(content):len(content)], 0)
@@ -147,7 +147,7 @@ func TestZstdBad(t *testing.T) {
 	enc := encoder(t)
 	f := func(kind error, records int, compress func(i int, content, data []byte) []byte) {
 		t.Helper()
-		stream := c.build(func(i int, content []byte) (dynamic.Flags, int, []byte) {
+		stream := c.build(func(i int, content []byte) (dynamic.FrameFlags, int, []byte) {
 			return dynamic.RestartCompression, len(content), compress(i, content, enc.EncodeAll(content, nil))
 		})
 		r, err := dynamic.NewReader(bytes.NewReader(stream), c.root)

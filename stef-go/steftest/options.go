@@ -7,28 +7,37 @@ import (
 	"testing"
 
 	stef "github.com/otelstef/stef/stef-go"
-	"github.com/otelstef/stef/stef-go/internal/config"
 	"github.com/otelstef/stef/stef-go/internal/frame"
+	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// WriterConfig returns the settings of a writer with these options, for tests of
-// code that makes options.
-func WriterConfig(t testing.TB, options ...stef.WriterOption) config.Writer {
-	t.Helper()
-	c, err := frame.WriterConfig(options)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
+// WriterSettings is what options of a writer set.
+type WriterSettings struct {
+	DictBytes    int               // stef.WithDictBytes
+	WindowBytes  int               // stef.WithWindowBytes; 0: depends on the level
+	WindowLimit  int               // stef.WithWindowLimit; 0: none
+	SchemaHeader bool              // stef.WithSchemaHeader
+	Schema       schema.WireSchema // stef.WithSchema; nil: all fields
 }
 
-// ReaderLimits returns the limits of a reader with these options, for tests of
-// code that makes options.
-func ReaderLimits(t testing.TB, options ...stef.ReaderOption) stef.Limits {
-	t.Helper()
+// WriterSettingsOf returns what these options set, or the defaults, for tests of code
+// that makes options. It fails the test if an option is invalid.
+func WriterSettingsOf(tb testing.TB, options ...stef.WriterOption) WriterSettings {
+	tb.Helper()
+	c, err := frame.WriterConfig(options)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return WriterSettings{c.DictBytes, c.WindowBytes, c.WindowLimit, c.WriteSchema, c.Schema}
+}
+
+// ReaderLimits returns the limits of a reader with these options, for tests of code
+// that makes options. It fails the test if an option is invalid.
+func ReaderLimits(tb testing.TB, options ...stef.ReaderOption) stef.Limits {
+	tb.Helper()
 	limits, err := frame.ReaderLimits(options)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return limits
 }

@@ -86,7 +86,7 @@ func (s setting) effective(r *Root) schema.WireSchema {
 func (s setting) dynamic(r *Root) []dynamic.WriterOption {
 	options := []dynamic.WriterOption{
 		dynamic.WithCompression(dynamic.Compression(s.compression)), dynamic.WithWindowBytes(s.window),
-		dynamic.WithRestart(dynamic.Flags(s.restart)), dynamic.WithUserData(s.userData),
+		dynamic.WithRestart(dynamic.FrameFlags(s.restart)), dynamic.WithUserData(s.userData),
 		dynamic.WithFrameBytes(s.frame), dynamic.WithDictBytes(s.dict),
 	}
 	if s.wire != nil {

@@ -78,7 +78,8 @@ func (s *Stream) checkExtra(signal Signal) error {
 	return nil
 }
 
-// Retry is when a batch is sent again.
+// Retry is when a batch is sent again. In a complete configuration a MaxElapsedTime of 0
+// means no limit, as in the OTLP exporters.
 type Retry struct {
 	Enabled         bool
 	InitialInterval time.Duration
@@ -152,6 +153,10 @@ func ForEndpoint(signal Signal, options []Option) (*Endpoint, error) {
 	if c.Retry.MaxInterval == 0 {
 		c.Retry.MaxInterval = DefaultRetryMax
 	}
+	if c.Retry.MaxElapsedTime == 0 {
+		c.Retry.MaxElapsedTime = DefaultRetryElapsed
+	}
+	c.Retry.MaxElapsedTime = max(0, c.Retry.MaxElapsedTime)
 	env.report()
 	return c, nil
 }

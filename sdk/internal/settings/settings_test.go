@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/otel"
 
+	stefsdk "github.com/otelstef/stef/sdk"
 	"github.com/otelstef/stef/sdk/internal/settings"
 	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/rotate"
@@ -54,6 +55,20 @@ func TestDefaults(t *testing.T) {
 	require.True(t, c.OTLP)
 	require.Equal(t, stef.Zstd, c.Compression)
 	require.Equal(t, settings.Retry{Enabled: true, InitialInterval: 500 * time.Millisecond, MaxInterval: 30 * time.Second, MaxElapsedTime: time.Minute}, c.Retry)
+}
+
+// A duration of a RetryConfig that is 0 is the default; a negative MaxElapsedTime is none.
+func TestRetry(t *testing.T) {
+	f := func(set stefsdk.RetryConfig, initial, longest, elapsed time.Duration) {
+		t.Helper()
+		set.Enabled = true
+		c, err := settings.ForEndpoint(settings.Traces, []settings.Option{stefsdk.WithRetry(set)})
+		require.NoError(t, err)
+		require.Equal(t, settings.Retry{Enabled: true, InitialInterval: initial, MaxInterval: longest, MaxElapsedTime: elapsed}, c.Retry)
+	}
+	f(stefsdk.RetryConfig{}, 500*time.Millisecond, 30*time.Second, time.Minute)
+	f(stefsdk.RetryConfig{InitialInterval: 1, MaxInterval: 2, MaxElapsedTime: 3}, 1, 2, 3)
+	f(stefsdk.RetryConfig{MaxElapsedTime: -1}, 500*time.Millisecond, 30*time.Second, 0)
 }
 
 func TestEndpoints(t *testing.T) {

@@ -190,10 +190,10 @@ func (r *Report) frames(p *page) {
 	}
 }
 
-func restarts(flags dynamic.Flags) string {
+func restarts(flags dynamic.FrameFlags) string {
 	var names []string
 	for _, f := range []struct {
-		flag dynamic.Flags
+		flag dynamic.FrameFlags
 		name string
 	}{
 		{dynamic.RestartDictionaries, "dictionaries"},

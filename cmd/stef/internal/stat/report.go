@@ -46,7 +46,7 @@ type Report struct {
 // Frame is one frame of data.
 type Frame struct {
 	Offset        int64
-	Flags         dynamic.Flags
+	Flags         dynamic.FrameFlags
 	Records       uint64
 	Plain, Packed int
 }
@@ -80,7 +80,7 @@ func (r *Report) Alone() int64 {
 }
 
 // Restarts counts the frames that have a flag.
-func (r *Report) Restarts(flag dynamic.Flags) int {
+func (r *Report) Restarts(flag dynamic.FrameFlags) int {
 	n := 0
 	for _, f := range r.Frames {
 		if f.Flags&flag != 0 {
