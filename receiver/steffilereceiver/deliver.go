@@ -72,7 +72,7 @@ func (f *follower[T]) retry(ctx context.Context, batch T, left *int) error {
 		if f.sink.mutates {
 			attempt = f.sink.clone(batch)
 		}
-		err := f.give(ctx, attempt)
+		err := f.consume(ctx, attempt)
 		if err == nil || consumererror.IsPermanent(err) {
 			return err
 		}
@@ -95,9 +95,9 @@ func (f *follower[T]) retry(ctx context.Context, batch T, left *int) error {
 	}
 }
 
-// give passes a batch to the pipeline. It converts a panic of the pipeline to a
+// consume passes a batch to the pipeline. It converts a panic of the pipeline to a
 // permanent error.
-func (f *follower[T]) give(ctx context.Context, batch T) (err error) {
+func (f *follower[T]) consume(ctx context.Context, batch T) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			f.meter.failed("panic")

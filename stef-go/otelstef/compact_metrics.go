@@ -367,7 +367,7 @@ func (f *metricsReaderForm) undo(r *MetricsReader, x *series, mask uint64) {
 	}
 	words, ok := f.points.Take(&x.Series, &f.fields, &f.point)
 	f.index.grow(x, words)
-	if !ok || !f.give(s) || f.shares && !f.unshare(&s.point, x) {
+	if !ok || !f.restore(s) || f.shares && !f.unshare(&s.point, x) {
 		d.head.NoSuchForm()
 	}
 }
@@ -389,8 +389,8 @@ func (f *metricsReaderForm) get() {
 	}
 }
 
-// give sets the point of a record from f.point. It returns false if f.point is invalid.
-func (f *metricsReaderForm) give(s *Metrics) bool {
+// restore sets the point of a record from f.point. It returns false if f.point is invalid.
+func (f *metricsReaderForm) restore(s *Metrics) bool {
 	p, dst := &f.point, &s.point
 	mask := dst.node.Modified()
 	if dst.startTimestamp != p.Start {
@@ -409,7 +409,7 @@ func (f *metricsReaderForm) give(s *Metrics) bool {
 	case compact.Double:
 	default:
 		f.mark(s, mask)
-		return f.giveOther(v)
+		return f.restoreOther(v)
 	}
 	changed := stefrt.BoolBits(v.num != p.Scalar || v.typ != typ)
 	v.typ, v.num = typ, p.Scalar
@@ -426,16 +426,16 @@ func (f *metricsReaderForm) mark(s *Metrics, mask uint64) {
 	}
 }
 
-// giveOther sets a value that is not a number.
-func (f *metricsReaderForm) giveOther(v *PointValue) bool {
+// restoreOther sets a value that is not a number.
+func (f *metricsReaderForm) restoreOther(v *PointValue) bool {
 	v.unmark()
 	switch f.point.Kind {
 	case compact.Histogram:
-		return f.giveHistogram(v.SetHistogram())
+		return f.restoreHistogram(v.SetHistogram())
 	case compact.Exponential:
-		return f.giveExponential(v.SetExpHistogram())
+		return f.restoreExponential(v.SetExpHistogram())
 	case compact.Summary:
-		return f.giveSummary(v.SetSummary())
+		return f.restoreSummary(v.SetSummary())
 	}
 	v.SetType(PointValueTypeNone)
 	return true
@@ -465,7 +465,7 @@ func (v *PointValue) unmark() {
 	}
 }
 
-func (f *metricsReaderForm) giveHistogram(h *HistogramValue) bool {
+func (f *metricsReaderForm) restoreHistogram(h *HistogramValue) bool {
 	p := &f.point
 	if len(p.Words) < 2 || len(p.Floats) != 2 {
 		return false
@@ -479,7 +479,7 @@ func (f *metricsReaderForm) giveHistogram(h *HistogramValue) bool {
 	return true
 }
 
-func (f *metricsReaderForm) giveExponential(h *ExpHistogramValue) bool {
+func (f *metricsReaderForm) restoreExponential(h *ExpHistogramValue) bool {
 	p := &f.point
 	const head = 7
 	if len(p.Words) < head || len(p.Floats) != 3 || p.Words[6] > uint64(len(p.Words)-head) {
@@ -501,7 +501,7 @@ func (f *metricsReaderForm) giveExponential(h *ExpHistogramValue) bool {
 	return true
 }
 
-func (f *metricsReaderForm) giveSummary(s *SummaryValue) bool {
+func (f *metricsReaderForm) restoreSummary(s *SummaryValue) bool {
 	p := &f.point
 	if len(p.Words) != 1 || len(p.Floats)%2 != 1 {
 		return false

@@ -284,7 +284,7 @@ func (f *spansReaderForm) undo(s *Spans) bool {
 		marks = dst.node.Modified()
 	} else {
 		if !x.SameTrace || wasApart || changed&SpanFieldTraceID != 0 {
-			marks |= f.giveTrace(dst)
+			marks |= f.restoreTrace(dst)
 		}
 		if setID(&dst.spanID, x.ID) {
 			marks |= SpanFieldSpanID
@@ -305,8 +305,8 @@ func (f *spansReaderForm) undo(s *Spans) bool {
 	return true
 }
 
-// giveTrace sets the TraceID, and returns its mark if it differs.
-func (f *spansReaderForm) giveTrace(dst *Span) uint64 {
+// restoreTrace sets the TraceID, and returns its mark if it differs.
+func (f *spansReaderForm) restoreTrace(dst *Span) uint64 {
 	x, id := &f.span, dst.traceID
 	if len(id) == 16 && binary.BigEndian.Uint64(id[8:]) == x.Low && binary.BigEndian.Uint64(id) == x.High {
 		return 0

@@ -74,12 +74,12 @@ func (f *valueReferences) undo(r *LogRecord, on bool) int {
 	if body != nil && body.typ == BodyValueTypeMap {
 		f.left = BodyPairs
 		f.body(r, &body.box.mapField)
-		f.give()
+		f.setMade()
 	} else {
 		body = nil
 	}
 	f.attributes(r, body)
-	f.give()
+	f.setMade()
 	return f.total
 }
 
@@ -180,8 +180,8 @@ func (f *valueReferences) find(m *BodyMap, key string) *string {
 	return nil
 }
 
-// give sets the texts that were prepared, in one allocation.
-func (f *valueReferences) give() {
+// setMade sets the texts that were prepared, in one allocation.
+func (f *valueReferences) setMade() {
 	if len(f.made) == 0 {
 		return
 	}
