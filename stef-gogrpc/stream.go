@@ -228,8 +228,8 @@ func (s *Stream) writable() error {
 }
 
 // AwaitRoom waits until the bounds of WithMaxUnackedBytes allow a chunk to be
-// written. A STEF writer that is used after it does not wait for acknowledgements,
-// as long as the written records fit in one chunk.
+// written. The next chunk that a STEF writer writes to the stream then does not wait for
+// acknowledgements.
 func (s *Stream) AwaitRoom(ctx context.Context) error {
 	for {
 		s.mu.Lock()

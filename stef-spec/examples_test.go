@@ -304,7 +304,7 @@ func numbers(args []string) (list schema.WireSchema, err error) {
 	return list, nil
 }
 
-func restarts(names []string) (flags dynamic.Flags, err error) {
+func restarts(names []string) (flags dynamic.FrameFlags, err error) {
 	for _, name := range names {
 		switch name {
 		case "dictionaries":

@@ -55,7 +55,7 @@ func TestPlainForm(t *testing.T) {
 // writePlain writes the records of a stream with package dynamic.
 func writePlain(t *testing.T, stream []byte, root *schema.Struct, base schema.WireSchema) []byte {
 	t.Helper()
-	var flags dynamic.Flags
+	var flags dynamic.FrameFlags
 	r, err := dynamic.NewReader(bytes.NewReader(stream), root, dynamic.WithAssumedSchema(base),
 		dynamic.WithFrameFunc(func(f *dynamic.Frame) { flags |= f.Flags }))
 	require.NoError(t, err)

@@ -55,7 +55,7 @@ type result struct {
 	heap                         int64
 	series                       []sample
 	losses                       []loss
-	partly, wholly               int // lost spans of traces of which some other spans arrived, or none
+	partly, wholly               int // lost spans: of traces that arrived in part, and of traces that did not arrive
 }
 
 // sink counts spans by their numbers.

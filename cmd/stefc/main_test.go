@@ -28,7 +28,7 @@ struct Item { Name string dict(Names) }
 enum Color { Red = 1 }
 `
 
-// shopFiles are what is made of shop.
+// shopFiles are the files that are generated from shop.
 var shopFiles = []string{
 	"color.stef.go", "item.stef.go", "order.stef.go", "order_dicts.stef.go", "order_fields.stef.go", "order_reader.stef.go", "order_writer.stef.go",
 	"schema_text.stef.go",

@@ -188,7 +188,7 @@ func TestResolve(t *testing.T) {
 	require.Equal(t, 1, count())
 	require.NoError(t, x.push(context.Background(), batch()))
 
-	// 127.0.0.2 refuses connections: what belongs to it goes to the other.
+	// 127.0.0.2 refuses connections: its batches are sent to the other backend.
 	set(nil, "127.0.0.1", "127.0.0.2")
 	require.Eventually(t, func() bool { return count() == 2 }, 5*time.Second, 5*time.Millisecond)
 	for range 10 {

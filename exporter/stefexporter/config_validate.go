@@ -169,7 +169,7 @@ func (c *Config) validateCompression() error {
 		return fmt.Errorf("compression is set at both levels, to %q at the top level and to %q in stef: "+
 			"both mean the compression inside of STEF; remove one", top, inner)
 	case c.Protocol == ProtocolOTLP:
-		return fmt.Errorf("compression is %q at the top level, which is that of STEF streams, and protocol otlp has none: "+
+		return fmt.Errorf("compression is %q at the top level, but it applies to STEF streams only, and protocol is otlp: "+
 			"set otlp_fallback::compression instead", top)
 	}
 	return nil

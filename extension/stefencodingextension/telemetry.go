@@ -57,7 +57,7 @@ func (t *telemetry) unmarshaled(signal string, bytes int) {
 func (t *telemetry) dropped(signal string, items int, reason string, why error) {
 	t.builder.ExtensionStefEncodingItemsDropped.Add(context.Background(), int64(items), attributes("signal", signal, "reason", reason))
 	if t.mayLog() {
-		t.logger.Warn("Items are left out of a message; the rest of it is delivered.",
+		t.logger.Warn("Items of a message were omitted; all others are delivered.",
 			zap.String("signal", signal), zap.Int("items", items), zap.Error(why))
 	}
 }

@@ -24,7 +24,7 @@ import (
 // commandTime bounds the run time of the commands of one block.
 const commandTime = 3 * time.Minute
 
-// withoutSymbols leaves out what debuggers need: linking is most of the work.
+// withoutSymbols omits debug information, because linking takes most of the time.
 const withoutSymbols = "-ldflags=-s -w"
 
 // tester tests the blocks of one page.

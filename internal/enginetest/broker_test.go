@@ -34,8 +34,8 @@ type kafkaBroker struct {
 	cpu               time.Duration // of processes that ended
 }
 
-// newBroker starts the broker whose jars are in the folder that STEF_KAFKA_LIB
-// names, which make test-kafka fetches.
+// newBroker starts a broker. STEF_KAFKA_LIB names the folder with its jars, which
+// make test-kafka downloads.
 func newBroker(t *testing.T) *kafkaBroker {
 	t.Helper()
 	lib := os.Getenv("STEF_KAFKA_LIB")

@@ -20,11 +20,11 @@
 //
 // Every direction of every connection is a line. A byte written at time t is
 // readable at t + RoundTrip/2 and the writer does not wait for it, so any number
-// of bytes is under way at once, bounded by the window alone: throughput falls
+// of bytes is in flight at once, bounded by the window alone: throughput falls
 // with latency only where the protocol above waits for answers. With a rate,
 // bytes also queue for their turn to leave.
 //
-//	Write ─▶ [ leaves at the rate ][ under way for RoundTrip/2 ][ gate ] ─▶ Read
+//	Write ─▶ [ leaves at the rate ][ in flight for RoundTrip/2 ][ gate ] ─▶ Read
 //	         └──────────────── at most Window bytes ──────────┘
 //
 // The clock of the runtime may be a millisecond late for a sleep of ten

@@ -92,7 +92,7 @@ func (f *Faults) each(do func(*pair)) int {
 }
 
 // Cut ends all open connections immediately, as a router that lost its state
-// would: both ends get an error, and bytes under way are lost. It returns the
+// would: both ends get an error, and bytes in flight are lost. It returns the
 // number of connections cut.
 func (f *Faults) Cut() int {
 	return f.each(func(p *pair) { p.cut(opError("read", syscall.ECONNRESET)) })
@@ -143,7 +143,7 @@ func (f *Faults) Rate(d Direction, bytesPerSecond int64) {
 }
 
 // HalfClose ends a direction of all open connections: its reader gets io.EOF
-// after the bytes under way, and later bytes from its writer are discarded.
+// after the bytes in flight, and later bytes from its writer are discarded.
 func (f *Faults) HalfClose(d Direction) int {
 	return f.each(func(p *pair) {
 		for _, l := range p.lines(d) {

@@ -128,7 +128,7 @@ func (l *line) ownAlarm() alarm {
 }
 
 // take moves the bytes that may be read now to p. If there are none, next is
-// the time to check again, or zero if no bytes are under way.
+// the time to check again, or zero if no bytes are in flight.
 func (l *line) take(p []byte) (n int, next time.Time, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -320,7 +320,7 @@ func (l *line) killAfter(n int64) {
 	l.wakeEnds()
 }
 
-// closeRead closes the reading end: bytes under way and later bytes are lost.
+// closeRead closes the reading end: bytes in flight and later bytes are lost.
 func (l *line) closeRead(err error) {
 	l.mu.Lock()
 	if l.deaf == nil {
@@ -342,7 +342,7 @@ func (l *line) abort(err error) {
 	l.wakeEnds()
 }
 
-// drop discards the bytes under way on a line without a reader. The caller
+// drop discards the bytes in flight on a line without a reader. The caller
 // holds the mutex.
 func (l *line) drop() {
 	l.knobs.lost.Add(int64(l.fifo.size))

@@ -28,8 +28,8 @@ type Link struct {
 	BytesPerSecond int64
 	// Window bounds the bytes of one direction of one connection that are
 	// written and not yet read; writers wait at the bound. 0 is DefaultWindow.
-	// On a link with a rate, the bound is what the rate delivers in the time
-	// under way plus 50 ms, if that is less than Window.
+	// On a link with a rate, the bound is at most what the rate delivers in the
+	// delay of the link plus 50 ms, but not below 64 KiB.
 	Window int
 	// Seed is the seed of everything random.
 	Seed uint64

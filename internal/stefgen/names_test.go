@@ -159,7 +159,7 @@ func privateNames(t *testing.T, path string) map[string]bool {
 	}
 	for _, st := range s.Structs {
 		for _, f := range st.Fields {
-			// A field of the schema called as an internal one has another name.
+			// A schema field with the name of an internal field gets another name.
 			if name := fieldName(f.Name); !internal[name] {
 				delete(names, name)
 				delete(names, name+"Sent")

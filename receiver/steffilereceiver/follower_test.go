@@ -134,7 +134,7 @@ func TestHalfFrames(t *testing.T) {
 	require.Zero(t, r.finished(cut)+r.finished(complete))
 	r.stop()
 
-	// Finished by its name, and cut.
+	// A file that is finished by its name, but ends within a frame.
 	chunk := file.encode(numbered(15, 15))
 	file.write(chunk[:len(chunk)-1])
 	left := rotate.Name{Prefix: "x", Signal: "logs", PID: 1, Sequence: 1}.String()
@@ -368,7 +368,7 @@ func TestPanic(t *testing.T) {
 	require.EqualValues(t, 1, r.errors("panic"))
 }
 
-// Each signal reads its own files, and nobody those whose signal is unknown.
+// Each signal reads its own files. No receiver reads files with an unknown signal.
 func TestSignals(t *testing.T) {
 	dir := t.TempDir()
 	to := &collected{t: t}

@@ -43,7 +43,7 @@ const (
 	geneParts    // exemplars, events and links
 	genePartPeriod
 	genePartAttributes
-	geneBadPeriod // every so many records cannot be expressed in OTLP
+	geneBadPeriod // distance of records that OTLP cannot express
 	geneType
 	geneUnique // texts differ
 	geneKey    // length of keys

@@ -38,7 +38,7 @@ func times(n int, f func()) {
 func TestReleaseOfIdleStreams(t *testing.T) {
 	r, _, freed, run := fakeReleaser()
 	times(5000, r.join)
-	// They end in the course of 100 checks.
+	// They end within 100 checks.
 	for range 100 {
 		times(50, r.leave)
 		run()

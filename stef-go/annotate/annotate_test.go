@@ -295,7 +295,7 @@ func TestOptions(t *testing.T) {
 	require.ErrorIs(t, annotate.Stream(io.Discard, bytes.NewReader(b.Bytes()), root), dynamic.ErrCorrupt)
 }
 
-// TestFrameText shows as much of a large frame as it is told to.
+// TestFrameText limits the text about a large frame.
 func TestFrameText(t *testing.T) {
 	root := rootOf(t, "package p struct R root { N uint64 }")
 	var b bytes.Buffer

@@ -5,7 +5,7 @@ package codec
 
 import "github.com/otelstef/stef/stef-go/bitio"
 
-// BoolEncoder writes one bit a value.
+// BoolEncoder writes one bit per value.
 //
 // spec: #bool
 type BoolEncoder struct{ bitio.BitWriter }

@@ -278,8 +278,8 @@ func TestWriteAllocatesNothing(t *testing.T) {
 }
 
 // TestNextAllocatesNothing counts what a reader allocates within a frame, and
-// over frames, where the text that is in no dictionary is converted once a
-// column and frame.
+// over frames, where the text that is in no dictionary is converted once
+// per column and frame.
 func TestNextAllocatesNothing(t *testing.T) {
 	eachLive(t, func(t *testing.T, l live, c stef.Compression) {
 		const frames = 30

@@ -25,7 +25,7 @@ import (
 type compactForm struct {
 	*steftest.Root
 	option stef.WriterOption
-	// plain brings a record of the full schema to what comes back of it.
+	// plain changes a record of the full schema to the record that is read back.
 	plain func(*dynamic.Struct)
 }
 

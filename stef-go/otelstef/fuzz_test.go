@@ -84,8 +84,9 @@ func readDynamic(root *steftest.Root, stream []byte) (recs []*dynamic.Struct, er
 	return recs, d.Err()
 }
 
-// agree fails unless both readers end a stream alike: well, or with an error.
-// Limits count different things on either side.
+// agree fails unless both readers reach the end of a stream, or both return an error.
+// An error of a limit may be on one side only, because the readers count memory
+// differently.
 func agree(t *testing.T, generated, byDynamic error) {
 	t.Helper()
 	if generated != nil {

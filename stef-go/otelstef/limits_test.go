@@ -188,7 +188,7 @@ func TestLargeRecords(t *testing.T) {
 	require.NoError(t, r.Err())
 }
 
-// TestReaderLimits reads a stream with each limit just below what it takes.
+// TestReaderLimits reads a stream with each limit just below what the stream needs.
 func TestReaderLimits(t *testing.T) {
 	var out bytes.Buffer
 	w, err := otelstef.NewMetricsWriter(&out, stef.WithCompression(stef.Zstd), stef.WithWindowBytes(64<<10),

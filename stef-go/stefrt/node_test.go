@@ -13,7 +13,7 @@ import (
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
-// family is a record with a value in it and another in that.
+// family returns the nodes of a record, of a value in it, and of a value in that value.
 func family() (top, mid, leaf *stefrt.Node) {
 	top, mid, leaf = new(stefrt.Node), new(stefrt.Node), new(stefrt.Node)
 	top.Init(nil, 0)

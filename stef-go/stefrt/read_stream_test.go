@@ -197,7 +197,7 @@ func TestReadErrors(t *testing.T) {
 	f(pairs, stef.ErrLimit, 1, ".Ints", "limit exceeded: a multimap has more than 1023 pairs",
 		frameText{0, 1, columns("", "00 04", "Ints", "81 10")})
 
-	// Data that no record asks for belongs to the last.
+	// Data after the last value of a column is reported at the last record.
 	unread := corrupt + "a column has data after the last record"
 	f(plain, stef.ErrCorrupt, 3, "", unread, frameText{0, 1, columns("", "00 00 00")})
 	f(plain, stef.ErrCorrupt, 4, ".Text", unread, frameText{0, 2, columns("", "02 00 00", "Text", "02 61 00")})
@@ -315,7 +315,7 @@ func TestReadLimits(t *testing.T) {
 		require.ErrorAs(t, r.Err(), &at)
 		require.Equal(t, record, at.Record)
 		require.Equal(t, k.root.Name+path, at.Column)
-		// With the limits of everybody it is a stream like others.
+		// With the default limits the stream is valid.
 		r, err = k.open(bytes.NewReader(b))
 		require.NoError(t, err)
 		for r.Next() {

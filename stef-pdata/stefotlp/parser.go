@@ -48,8 +48,7 @@ type freshPair struct {
 
 func (p *parser) text(x extent) string { return p.texts.text(p.b[x.from:x.to]) }
 
-// again returns was if it equals x, which avoids a lookup; otherwise it returns the
-// text of x.
+// again returns the text of x. If that equals was, it returns was without a lookup.
 func (p *parser) again(was string, x extent) string {
 	if b := p.b[x.from:x.to]; was != string(b) {
 		return p.texts.text(b)

@@ -213,7 +213,8 @@ func begin(dst []byte, tag byte, room int) (grown []byte, at int) {
 	return dst, len(dst)
 }
 
-// end writes the length of the message that began at a place into its room.
+// end writes the length of the message that begins at dst[at] into the room bytes that
+// begin reserved before it. It moves the message if the length needs more bytes.
 func end(dst []byte, at, room int) []byte {
 	n := len(dst) - at
 	need := varintLen(uint64(n))

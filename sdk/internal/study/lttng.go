@@ -26,8 +26,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// HasLTTng returns an error if this program was built without LTTng, or if its
-// programs are missing.
+// HasLTTng returns an error if this program was built without LTTng, or if the
+// commands of LTTng are missing.
 func HasLTTng() error {
 	for _, program := range []string{"lttng", "lttng-sessiond", "lttng-relayd"} {
 		if _, err := exec.LookPath(program); err != nil {

@@ -49,7 +49,7 @@ type Writer struct {
 	setting     encoderSetting
 	largest     int            // if not 0, the window is chosen by the frames, up to this
 	zstd        *zstd.Encoder  // nil until the first frame with data
-	out         []byte         // the frame being put together, behind headRoom
+	out         []byte         // headRoom bytes for the head, then the frame being built
 	column      []byte         // a column before compression
 	head        []byte         // the headers of each stream
 	shared      []sharedColumn // large columns that share blocks
