@@ -4,7 +4,6 @@
 package study
 
 import (
-	"github.com/otelstef/stef/benchmarks/dataset"
 	"github.com/otelstef/stef/benchmarks/report"
 	"github.com/otelstef/stef/internal/otlpfile"
 )
