@@ -21,9 +21,7 @@ type Splitter struct {
 	size   int                   // size of the shapes and linked templates
 	trials map[trialKey]*trial
 
-	// heads are the last two shapes of texts with the same beginning. It is allocated
-	// at the first text.
-	heads [][2]*textShape
+	heads headTable
 
 	memory shapeMemory
 
@@ -86,7 +84,7 @@ func (s *Splitter) Begin() {
 	s.bodies, s.params = s.bodies[:0], s.params[:0]
 	if len(s.shapes) > maxTextShapes || s.size > maxTextShapeBytes {
 		clear(s.shapes)
-		clear(s.heads)
+		s.heads.reset()
 		s.memory, s.size = shapeMemory{}, 0
 		for _, t := range s.trials {
 			t.last = nil // otherwise old shapes and their followers would stay
@@ -100,9 +98,7 @@ func (s *Splitter) Begin() {
 
 // Reset prepares for another stream.
 func (s *Splitter) Reset() {
-	if len(s.shapes) > 0 {
-		clear(s.heads) // they refer to shapes only
-	}
+	s.heads.reset()
 	if len(s.shapes) > maxIdle {
 		s.shapes = nil
 	}
@@ -128,16 +124,14 @@ func (s *Splitter) Add(lr plog.LogRecord, t *trial) {
 }
 
 func (s *Splitter) split(text string, t *trial) Body {
-	if s.heads == nil {
-		s.heads = make([][2]*textShape, headCount)
-	}
 	from := len(s.params)
 	b := Body{Text: text, from: uint32(from)}
 	if t.links.active {
 		s.splitLinked(&b, t)
 		return b
 	}
-	heads := &s.heads[headOf(text, t)]
+	head := headOf(text, t)
+	heads := s.heads.at(head)
 	if s.likely(text, heads, t.last, &b); b.shape != nil {
 		t.count(false)
 	} else if b.shape = s.find(text, t, &b); b.shape == nil {
@@ -146,7 +140,7 @@ func (s *Splitter) split(text string, t *trial) Body {
 	b.to = uint32(len(s.params))
 	t.weigh(text, s.params[from:])
 	if heads[0] != b.shape {
-		heads[0], heads[1] = b.shape, heads[0]
+		s.heads.put(head, b.shape)
 	}
 	if t.last != nil {
 		t.last.next = b.shape
@@ -176,7 +170,7 @@ var linkedShape textShape
 // likely tries three likely shapes: the last shape of a text with the same beginning,
 // the one before it, and the shape that followed the last one. If a template of one
 // fits the text, it appends the parameters and sets the shape and the template of b.
-func (s *Splitter) likely(text string, heads *[2]*textShape, last *textShape, b *Body) {
+func (s *Splitter) likely(text string, heads [2]*textShape, last *textShape, b *Body) {
 	from := len(s.params)
 	next := heads[1]
 	if last != nil {
@@ -216,6 +210,52 @@ func (s *Splitter) matchLinked(shape *textShape, text string, b *Body) (ok bool)
 	l.matched++
 	b.Template, b.refs = l.template, l.refs
 	return true
+}
+
+// headTable is the last two shapes of texts with the same beginning.
+type headTable struct {
+	// numbers is the position in shapes, counted from 1, by the hash of the beginning. It
+	// is allocated at the first text. Most streams have few beginnings, so a new stream
+	// allocates and clears numbers rather than that many pointers.
+	numbers *[headCount]uint16
+	shapes  [][2]*textShape
+}
+
+// at returns the last shape of a beginning and the one before it, or nil.
+func (h *headTable) at(head uint32) [2]*textShape {
+	if h.numbers == nil {
+		return [2]*textShape{}
+	}
+	number := int(h.numbers[head%headCount]) - 1
+	if uint(number) >= uint(len(h.shapes)) {
+		return [2]*textShape{}
+	}
+	return h.shapes[number]
+}
+
+// put makes shape the last one of a beginning.
+func (h *headTable) put(head uint32, shape *textShape) {
+	if h.numbers == nil {
+		h.numbers = new([headCount]uint16)
+	}
+	number := &h.numbers[head%headCount]
+	if *number == 0 {
+		h.shapes = append(h.shapes, [2]*textShape{shape})
+		*number = uint16(len(h.shapes))
+		return
+	}
+	x := &h.shapes[*number-1]
+	x[0], x[1] = shape, x[0]
+}
+
+// reset removes all shapes.
+func (h *headTable) reset() {
+	if len(h.shapes) == 0 {
+		return
+	}
+	clear(h.numbers[:])
+	clear(h.shapes)
+	h.shapes = h.shapes[:0]
 }
 
 // headOf hashes the beginning of a text; all digits count as the same.
