@@ -30,10 +30,10 @@ func hintsFor(root string, columns int) *hints {
 	return h.(*hints)
 }
 
-// writeColumns is how many columns the last tree of a writer had. The next one mostly
-// has the same schema. Trees of readers get no room in advance, because the memory of
-// idle streams counts.
-var writeColumns atomic.Int64
+// writeColumns and readColumns are how many columns the last tree of a writer and of a
+// reader had. The next one mostly has the same schema. Room that a tree of a reader does
+// not use is released when the tree is complete, because the memory of idle streams counts.
+var writeColumns, readColumns atomic.Int64
 
 func (h *hints) expect(t *column.WriteTree) {
 	h.mu.Lock()

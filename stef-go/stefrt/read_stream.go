@@ -108,7 +108,9 @@ func (s *ReadStream) begin(r io.Reader) error {
 	if s.wire == nil || !slices.Equal(wire, s.wire) {
 		s.tree, s.wire = column.ReadTree{}, nil
 		b := DecoderBuilder{tree: &s.tree, alloc: &s.alloc, limit: &s.limit, Fields: FieldCounts{wire: wire}}
+		s.tree.Reserve(int(readColumns.Load()))
 		s.build(&b)
+		readColumns.Store(int64(s.tree.Len()))
 		if err := b.Fields.done(); err != nil {
 			s.err = s.frame.Error(fmt.Errorf("%w: the stream is newer than this code, or its records are not those of %s; a stream does not name its root",
 				err, s.tree.Path(0)))
