@@ -42,7 +42,72 @@ type resetter[T any] struct {
 	decode func(src io.Reader) error
 }
 
-func benchFirst[T any](b *testing.B, f *formsOf[T], suffix string, next func() resetter[T]) {
+// resetters returns a function that makes a resetter from the writer, encoder, reader
+// and decoder of a signal.
+func resetters[
+	T any,
+	W interface {
+		Reset(dst io.Writer) error
+		Close() error
+	},
+	E interface {
+		Reset()
+		Encode(batch T) error
+	},
+	R interface {
+		Reset(src io.Reader) error
+		Close()
+	},
+	D interface {
+		Reset()
+		Decode() (T, error)
+	},
+](
+	newWriter func(io.Writer, ...stef.WriterOption) (W, error), compact stef.WriterOption, newEncoder func(W, ...stefpdata.EncoderOption) E,
+	newReader func(io.Reader, ...stef.ReaderOption) (R, error), newDecoder func(R, ...stefpdata.DecoderOption) D,
+) func(b *testing.B) resetter[T] {
+	return func(b *testing.B) resetter[T] {
+		w, err := newWriter(io.Discard, compact, stef.WithCompression(stef.Zstd))
+		require.NoError(b, err)
+		e := newEncoder(w)
+		var r R
+		var d D
+		begun := false
+		begin := func(src io.Reader) (err error) {
+			if begun {
+				err = r.Reset(src)
+				d.Reset()
+				return err
+			}
+			if r, err = newReader(src); err == nil {
+				d, begun = newDecoder(r), true
+			}
+			return err
+		}
+		return resetter[T]{
+			encode: func(dst io.Writer, batch T) error {
+				if err := w.Reset(dst); err != nil {
+					return err
+				}
+				e.Reset()
+				return errors.Join(e.Encode(batch), w.Close())
+			},
+			decode: func(src io.Reader) error {
+				err := begin(src)
+				if err != nil {
+					return err
+				}
+				defer r.Close()
+				for err == nil {
+					_, err = d.Decode()
+				}
+				return err
+			},
+		}
+	}
+}
+
+func benchFirst[T any](b *testing.B, f *formsOf[T], suffix string, next func(b *testing.B) resetter[T]) {
 	f.readRecordings(b, suffix, func(name string, parts []T) {
 		var batches []T
 		var streams, messages [][]byte
@@ -58,7 +123,7 @@ func benchFirst[T any](b *testing.B, f *formsOf[T], suffix string, next func() r
 			require.NoError(b, err)
 			messages = append(messages, z.EncodeAll(message, nil))
 		}
-		n := next()
+		n := next(b)
 		var out bytes.Buffer
 		each := func(way string, op func(i int) error) {
 			b.Run("set="+name+"/"+way, func(b *testing.B) {
@@ -107,110 +172,19 @@ func benchFirst[T any](b *testing.B, f *formsOf[T], suffix string, next func() r
 
 func BenchmarkFirst(b *testing.B) {
 	holdBallast()
-	zstd := stef.WithCompression(stef.Zstd)
 	b.Run("metrics", func(b *testing.B) {
-		benchFirst(b, &metricsForms, "metrics", func() resetter[pmetric.Metrics] {
-			w, err := otelstef.NewMetricsWriter(io.Discard, otelstef.CompactMetrics(), zstd)
-			require.NoError(b, err)
-			e := stefpdata.NewMetricsEncoder(w)
-			var r *otelstef.MetricsReader
-			var d *stefpdata.MetricsDecoder
-			return resetter[pmetric.Metrics]{
-				encode: func(dst io.Writer, batch pmetric.Metrics) error {
-					if err := w.Reset(dst); err != nil {
-						return err
-					}
-					e.Reset()
-					return errors.Join(e.Encode(batch), w.Close())
-				},
-				decode: func(src io.Reader) (err error) {
-					if r == nil {
-						if r, err = otelstef.NewMetricsReader(src); err != nil {
-							return err
-						}
-						d = stefpdata.NewMetricsDecoder(r)
-					} else if err := r.Reset(src); err != nil {
-						return err
-					} else {
-						d.Reset()
-					}
-					defer r.Close()
-					for err == nil {
-						_, err = d.Decode()
-					}
-					return err
-				},
-			}
-		})
+		benchFirst(b, &metricsForms, "metrics", resetters[pmetric.Metrics](
+			otelstef.NewMetricsWriter, otelstef.CompactMetrics(), stefpdata.NewMetricsEncoder,
+			otelstef.NewMetricsReader, stefpdata.NewMetricsDecoder))
 	})
 	b.Run("traces", func(b *testing.B) {
-		benchFirst(b, &tracesForms, "traces", func() resetter[ptrace.Traces] {
-			w, err := otelstef.NewSpansWriter(io.Discard, otelstef.CompactSpans(), zstd)
-			require.NoError(b, err)
-			e := stefpdata.NewTracesEncoder(w)
-			var r *otelstef.SpansReader
-			var d *stefpdata.TracesDecoder
-			return resetter[ptrace.Traces]{
-				encode: func(dst io.Writer, batch ptrace.Traces) error {
-					if err := w.Reset(dst); err != nil {
-						return err
-					}
-					e.Reset()
-					return errors.Join(e.Encode(batch), w.Close())
-				},
-				decode: func(src io.Reader) (err error) {
-					if r == nil {
-						if r, err = otelstef.NewSpansReader(src); err != nil {
-							return err
-						}
-						d = stefpdata.NewTracesDecoder(r)
-					} else if err := r.Reset(src); err != nil {
-						return err
-					} else {
-						d.Reset()
-					}
-					defer r.Close()
-					for err == nil {
-						_, err = d.Decode()
-					}
-					return err
-				},
-			}
-		})
+		benchFirst(b, &tracesForms, "traces", resetters[ptrace.Traces](
+			otelstef.NewSpansWriter, otelstef.CompactSpans(), stefpdata.NewTracesEncoder,
+			otelstef.NewSpansReader, stefpdata.NewTracesDecoder))
 	})
 	b.Run("logs", func(b *testing.B) {
-		benchFirst(b, &logsForms, "logs", func() resetter[plog.Logs] {
-			w, err := otelstef.NewLogsWriter(io.Discard, otelstef.CompactLogs(), zstd)
-			require.NoError(b, err)
-			e := stefpdata.NewLogsEncoder(w)
-			var r *otelstef.LogsReader
-			var d *stefpdata.LogsDecoder
-			return resetter[plog.Logs]{
-				encode: func(dst io.Writer, batch plog.Logs) error {
-					if err := w.Reset(dst); err != nil {
-						return err
-					}
-					e.Reset()
-					return errors.Join(e.Encode(batch), w.Close())
-				},
-				decode: func(src io.Reader) (err error) {
-					if r == nil {
-						if r, err = otelstef.NewLogsReader(src); err != nil {
-							return err
-						}
-						d = stefpdata.NewLogsDecoder(r)
-					} else if err := r.Reset(src); err != nil {
-						return err
-					} else {
-						d.Reset()
-					}
-					defer r.Close()
-					for err == nil {
-						_, err = d.Decode()
-					}
-					return err
-				},
-			}
-		})
+		benchFirst(b, &logsForms, "logs", resetters[plog.Logs](
+			otelstef.NewLogsWriter, otelstef.CompactLogs(), stefpdata.NewLogsEncoder,
+			otelstef.NewLogsReader, stefpdata.NewLogsDecoder))
 	})
 }
