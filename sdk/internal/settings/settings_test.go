@@ -57,7 +57,7 @@ func TestDefaults(t *testing.T) {
 	require.Equal(t, settings.Retry{Enabled: true, InitialInterval: 500 * time.Millisecond, MaxInterval: 30 * time.Second, MaxElapsedTime: time.Minute}, c.Retry)
 }
 
-// A duration of a RetryConfig that is 0 is the default; a negative MaxElapsedTime is none.
+// A duration of 0 in a RetryConfig means the default, a negative MaxElapsedTime no limit.
 func TestRetry(t *testing.T) {
 	f := func(set stefsdk.RetryConfig, initial, longest, elapsed time.Duration) {
 		t.Helper()
