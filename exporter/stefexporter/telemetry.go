@@ -33,6 +33,9 @@ type telemetry struct {
 	builder *metadata.TelemetryBuilder
 	own     []attribute.KeyValue
 	plain   metric.MeasurementOption
+	// arrived has the attributes of delivered items by protocol. Computing them for
+	// each batch would also make the stacks of the queue's goroutines grow.
+	arrived map[Protocol]metric.MeasurementOption
 
 	// Totals of all frames so far, for the ratio.
 	encoded, compressed atomic.Int64
@@ -47,7 +50,12 @@ func newTelemetry(settings component.TelemetrySettings, id component.ID, signal 
 		attribute.String("exporter", id.String()),
 		attribute.String("signal", signal),
 	}
-	return &telemetry{builder: builder, own: own, plain: metric.WithAttributeSet(attribute.NewSet(own...))}, nil
+	t := &telemetry{builder: builder, own: own, plain: metric.WithAttributeSet(attribute.NewSet(own...))}
+	t.arrived = map[Protocol]metric.MeasurementOption{}
+	for _, protocol := range []Protocol{ProtocolSTEF, ProtocolOTLP} {
+		t.arrived[protocol] = t.with(attribute.String("protocol", string(protocol)))
+	}
+	return t, nil
 }
 
 func (t *telemetry) with(more ...attribute.KeyValue) metric.MeasurementOption {
@@ -69,7 +77,7 @@ func (t *telemetry) failed(ctx context.Context, protocol Protocol, code codes.Co
 
 func (t *telemetry) delivered(ctx context.Context, protocol Protocol, items int) {
 	if items > 0 {
-		t.builder.ExporterStefItemsDelivered.Add(ctx, int64(items), t.with(attribute.String("protocol", string(protocol))))
+		t.builder.ExporterStefItemsDelivered.Add(ctx, int64(items), t.arrived[protocol])
 	}
 }
 
