@@ -55,6 +55,7 @@ func (d *LogsDecoder) Decode() (plog.Logs, error) {
 		d.build.Renew()
 	}
 	err := d.decode(&d.build.Budget, d.add, d.dropLast)
+	d.build.EndBatch()
 	d.build.Flush()
 	return d.batch, err
 }

@@ -66,6 +66,7 @@ func (d *MetricsDecoder) Decode() (pmetric.Metrics, error) {
 		d.build.Renew()
 	}
 	err := d.decode(&d.build.Budget, d.add, d.dropLast)
+	d.build.EndBatch()
 	return d.batch, err
 }
 

@@ -57,6 +57,7 @@ func (d *TracesDecoder) Decode() (ptrace.Traces, error) {
 		d.build.Renew()
 	}
 	err := d.decode(&d.build.Budget, d.add, d.dropLast)
+	d.build.EndBatch()
 	return d.batch, err
 }
 

@@ -24,11 +24,15 @@ type Metrics struct {
 	exponential pmetric.ExponentialHistogramDataPointSlice
 	summary     pmetric.SummaryDataPointSlice
 
-	metrics    slab.Items[pmetric.MetricSlice, pmetric.Metric]
-	numbers    slab.Items[pmetric.NumberDataPointSlice, pmetric.NumberDataPoint]
-	histograms slab.Items[pmetric.HistogramDataPointSlice, pmetric.HistogramDataPoint]
-	counts     slab.Numbers[pcommon.UInt64Slice, uint64]
-	bounds     slab.Numbers[pcommon.Float64Slice, float64]
+	metrics       slab.Items[pmetric.MetricSlice, pmetric.Metric]
+	numbers       slab.Items[pmetric.NumberDataPointSlice, pmetric.NumberDataPoint]
+	histograms    slab.Items[pmetric.HistogramDataPointSlice, pmetric.HistogramDataPoint]
+	exponentials  slab.Items[pmetric.ExponentialHistogramDataPointSlice, pmetric.ExponentialHistogramDataPoint]
+	summaries     slab.Items[pmetric.SummaryDataPointSlice, pmetric.SummaryDataPoint]
+	quantiles     slab.Items[pmetric.SummaryDataPointValueAtQuantileSlice, pmetric.SummaryDataPointValueAtQuantile]
+	exemplarSlabs slab.Structs[pmetric.ExemplarSlice]
+	counts        slab.Numbers[pcommon.UInt64Slice, uint64]
+	bounds        slab.Numbers[pcommon.Float64Slice, float64]
 }
 
 // Renew drops the references of the builder to earlier batches.
@@ -37,6 +41,10 @@ func (b *Metrics) Renew() {
 	b.metrics.Renew()
 	b.numbers.Renew()
 	b.histograms.Renew()
+	b.exponentials.Renew()
+	b.summaries.Renew()
+	b.quantiles.Renew()
+	b.exemplarSlabs.Renew()
 }
 
 // Reset forgets the current metric.
@@ -75,10 +83,10 @@ func (b *Metrics) Metric(metrics pmetric.MetricSlice, src *otelstef.Metric, n in
 		histogram := dst.SetEmptyExponentialHistogram()
 		histogram.SetAggregationTemporality(temporality)
 		b.exponential = histogram.DataPoints()
-		b.exponential.EnsureCapacity(n)
+		b.exponentials.Reserve(b.exponential, n)
 	case otelstef.MetricTypeSummary:
 		b.summary = dst.SetEmptySummary().DataPoints()
-		b.summary.EnsureCapacity(n)
+		b.summaries.Reserve(b.summary, n)
 	}
 }
 
@@ -121,9 +129,9 @@ func (b *Metrics) Point(rec *otelstef.Metrics) {
 	case otelstef.MetricTypeHistogram:
 		b.histogramPoint(b.histograms.Append(b.histogram), rec)
 	case otelstef.MetricTypeExpHistogram:
-		b.exponentialPoint(b.exponential.AppendEmpty(), rec)
+		b.exponentialPoint(b.exponentials.Append(b.exponential), rec)
 	case otelstef.MetricTypeSummary:
-		b.summaryPoint(b.summary.AppendEmpty(), rec)
+		b.summaryPoint(b.summaries.Append(b.summary), rec)
 	}
 }
 
@@ -232,9 +240,9 @@ func (b *Metrics) summaryPoint(dst pmetric.SummaryDataPoint, rec *otelstef.Metri
 	n := s.QuantileValues().Len()
 	b.Spent += builtValueBytes * n
 	quantiles := dst.QuantileValues()
-	quantiles.EnsureCapacity(n)
+	b.quantiles.Reserve(quantiles, n)
 	for i := range n {
-		from, to := s.QuantileValues().At(i), quantiles.AppendEmpty()
+		from, to := s.QuantileValues().At(i), b.quantiles.Append(quantiles)
 		to.SetQuantile(from.Quantile())
 		to.SetValue(from.Value())
 	}
@@ -247,15 +255,15 @@ func (b *Metrics) exemplars(dst pmetric.ExemplarSlice, p *otelstef.Point) {
 		return
 	}
 	b.Spent += 2 * builtValueBytes * n
-	dst.EnsureCapacity(n)
+	b.exemplarSlabs.Reserve(dst, n)
 	for i := range n {
 		from, to := list.At(i), dst.AppendEmpty()
 		to.SetTimestamp(pcommon.Timestamp(from.Timestamp()))
 		switch from.Value().Type() {
 		case otelstef.ExemplarValueTypeInt64:
-			to.SetIntValue(from.Value().Int64())
+			b.SetExemplarInt(to, from.Value().Int64())
 		case otelstef.ExemplarValueTypeFloat64:
-			to.SetDoubleValue(from.Value().Float64())
+			b.SetExemplarDouble(to, from.Value().Float64())
 		}
 		trace := traceID(from.TraceID())
 		span := spanID(from.SpanID())

@@ -9,8 +9,9 @@ import (
 )
 
 const (
-	// chunkBytes is the size of the largest chunk.
-	chunkBytes = 4 << 10
+	// chunkBytes is the size of the largest chunk. The runtime adds a word to objects of
+	// that size that have pointers, and rounds 4 KiB and a word up to 4864 bytes.
+	chunkBytes = 4<<10 - 8
 	// firstObjects is the number of objects in the first chunk. Each further chunk has
 	// twice as many, so that a short stream wastes little.
 	firstObjects = 4
@@ -22,12 +23,25 @@ type chunk struct {
 	size  uintptr      // size of T
 	base  unsafe.Pointer
 	at, n int // at of the n objects at base are used
+	more  int // objects of earlier chunks since renew that are used
 }
 
 func chunkOf(t reflect.Type) chunk { return chunk{slice: reflect.SliceOf(t), size: t.Size()} }
 
-// renew begins a new chunk with the next object.
-func (c *chunk) renew() { c.base, c.at = nil, c.n }
+// renew begins a new chunk with the next object. It has as many objects as were used since
+// the last renew, if that is less than before.
+func (c *chunk) renew() {
+	c.count()
+	c.n = min(c.n, c.more/2)
+	c.base, c.at, c.more = nil, c.n, 0
+}
+
+// count counts the objects of a chunk that are used when the chunk ends.
+func (c *chunk) count() {
+	if c.base != nil {
+		c.more += c.at
+	}
+}
 
 // one returns an object, which is zero.
 func (c *chunk) one() unsafe.Pointer {
@@ -39,15 +53,18 @@ func (c *chunk) one() unsafe.Pointer {
 	return p
 }
 
-// run returns n objects that follow each other. They are zero.
+// run returns n objects that follow each other. They are zero. It returns nil for no objects:
+// the end of a chunk is not part of it, and no pointer may refer to it.
 func (c *chunk) run(n int) unsafe.Pointer {
+	if n == 0 {
+		return nil
+	}
 	if n > c.n-c.at {
 		if 4*n > int(chunkBytes/c.size) {
 			return reflect.MakeSlice(c.slice, n, n).UnsafePointer()
 		}
-		for c.grow(); n > c.n; {
-			c.grow()
-		}
+		c.n = max(c.n, (n+1)/2) // grow doubles it
+		c.grow()
 	}
 	p := unsafe.Add(c.base, uintptr(c.at)*c.size)
 	c.at += n
@@ -55,6 +72,7 @@ func (c *chunk) run(n int) unsafe.Pointer {
 }
 
 func (c *chunk) grow() {
+	c.count()
 	c.n = max(min(2*c.n, int(chunkBytes/c.size)), firstObjects)
 	c.base, c.at = reflect.MakeSlice(c.slice, c.n, c.n).UnsafePointer(), 0
 }

@@ -70,6 +70,38 @@ func (p *Items[S, E]) usable() bool {
 	return p.ready
 }
 
+// structs is a slice of pdata whose elements are structs.
+type structs interface{ EnsureCapacity(n int) }
+
+// Structs allocates the elements of slices of type S. The zero value is ready for use.
+type Structs[S structs] struct {
+	elements     chunk
+	asked, ready bool
+}
+
+// Renew begins a new chunk, like Values.Renew.
+func (p *Structs[S]) Renew() { p.elements.renew() }
+
+// Reserve reserves capacity for n elements in s, which is empty.
+func (p *Structs[S]) Reserve(s S, n int) {
+	if !p.asked {
+		p.asked = true
+		if t := inside(reflect.TypeFor[S]()); t != nil && t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Struct {
+			p.elements, p.ready = chunkOf(t.Elem()), true
+		}
+	}
+	if !p.ready || n > mostStructs {
+		s.EnsureCapacity(n)
+		return
+	}
+	l := *(**list)(unsafe.Pointer(&s))
+	*l = list{p.elements.run(n), 0, n}
+}
+
+// mostStructs is the number of structs in the longest slice that is part of a chunk.
+// Longer ones would waste the ends of chunks.
+const mostStructs = 4
+
 // elementOf returns the type of the elements of a slice of pdata, or nil if it does
 // not wrap a slice of pointers to structs.
 func elementOf(t reflect.Type) reflect.Type {

@@ -8,9 +8,12 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"runtime"
+	"strings"
 	"testing"
+	"unsafe"
 
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/featuregate"
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/pmetric"
@@ -23,10 +26,15 @@ func TestLayoutIsKnown(t *testing.T) {
 	for _, s := range []reflect.Type{
 		reflect.TypeFor[pmetric.MetricSlice](), reflect.TypeFor[pmetric.NumberDataPointSlice](),
 		reflect.TypeFor[pmetric.HistogramDataPointSlice](), reflect.TypeFor[ptrace.SpanSlice](),
+		reflect.TypeFor[pmetric.ExponentialHistogramDataPointSlice](), reflect.TypeFor[pmetric.SummaryDataPointSlice](),
+		reflect.TypeFor[pmetric.SummaryDataPointValueAtQuantileSlice](),
 		reflect.TypeFor[ptrace.SpanEventSlice](), reflect.TypeFor[ptrace.SpanLinkSlice](), reflect.TypeFor[plog.LogRecordSlice](),
 	} {
 		require.NotNil(t, elementOf(s), s)
 	}
+	var exemplars Structs[pmetric.ExemplarSlice]
+	exemplars.Reserve(pmetric.NewExemplarSlice(), 1)
+	require.True(t, exemplars.ready)
 }
 
 // Types whose memory layout differs from pdata are rejected.
@@ -53,11 +61,13 @@ type maker struct {
 	metrics Items[pmetric.MetricSlice, pmetric.Metric]
 	points  Items[pmetric.NumberDataPointSlice, pmetric.NumberDataPoint]
 	counts  Numbers[pcommon.UInt64Slice, uint64]
+	// examples are the exemplars of number points.
+	examples Structs[pmetric.ExemplarSlice]
 }
 
 func publicMaker() *maker {
 	m := &maker{Values: Values{new(layout)}}
-	m.metrics.asked, m.points.asked, m.counts.asked = true, true, true
+	m.metrics.asked, m.points.asked, m.counts.asked, m.examples.asked = true, true, true, true
 	return m
 }
 
@@ -93,6 +103,12 @@ func (m *maker) point(p pmetric.NumberDataPoint, r *rand.Rand) {
 	case 1:
 		m.SetPointDouble(p, r.Float64())
 	}
+	if n := r.IntN(60); n < 40 {
+		m.examples.Reserve(p.Exemplars(), n)
+		for range n {
+			m.exemplar(p.Exemplars().AppendEmpty(), r)
+		}
+	}
 	n := r.IntN(10)
 	if r.IntN(50) == 0 {
 		n = 200
@@ -119,6 +135,16 @@ func (m *maker) point(p pmetric.NumberDataPoint, r *rand.Rand) {
 }
 
 // The content is what the functions of pdata make, while garbage is collected.
+func (m *maker) exemplar(x pmetric.Exemplar, r *rand.Rand) {
+	x.SetTimestamp(pcommon.Timestamp(r.Uint64()))
+	switch r.IntN(3) {
+	case 0:
+		m.SetExemplarInt(x, r.Int64())
+	case 1:
+		m.SetExemplarDouble(x, r.Float64())
+	}
+}
+
 func TestChunksMatchPdata(t *testing.T) {
 	chunks, public := new(maker), publicMaker()
 	var kept []pmetric.Metrics
@@ -144,6 +170,87 @@ func TestChunksMatchPdata(t *testing.T) {
 }
 
 // Elements that consumers append do not overwrite the objects of other slices.
+func TestTextsShareBoxes(t *testing.T) {
+	require.True(t, theLayout.shares)
+	text := strings.Clone("text")
+	fill := func(m *Values) pcommon.Map {
+		var pairs Pairs
+		dst := pcommon.NewMap()
+		m.Begin(&pairs, dst, 3)
+		for i, s := range []string{text, text, strings.Clone(text)} {
+			m.SetStr(pairs.At(i, fmt.Sprint("key", i)), s)
+		}
+		pairs.End()
+		return dst
+	}
+	box := func(m pcommon.Map, key string) unsafe.Pointer {
+		v, _ := m.Get(key)
+		return (*dynamic)((*wrapper)(unsafe.Pointer(&v)).orig).data
+	}
+	m := new(Values)
+	a := fill(m)
+	require.Equal(t, box(a, "key0"), box(a, "key1"))
+	require.NotEqual(t, box(a, "key0"), box(a, "key2"))
+	m.EndBatch()
+	b := fill(m)
+	require.NotEqual(t, box(a, "key0"), box(b, "key0"))
+	want := map[string]any{"key0": "text", "key1": "text", "key2": "text"}
+	for i, change := range changes {
+		b := fill(m)
+		other := pcommon.NewMap()
+		b.CopyTo(other)
+		v, _ := b.Get("key0")
+		change(v, pcommon.NewMap())
+		b.RemoveIf(func(key string, _ pcommon.Value) bool { return key == "key0" })
+		rest, _ := b.Get("key1")
+		require.Equal(t, "text", rest.Str(), i)
+		require.Equal(t, want, a.AsRaw(), i)
+		require.Equal(t, want, other.AsRaw(), i)
+	}
+}
+
+// With pools, pdata uses boxes again.
+func TestPoolsOfPdataShareNoBoxes(t *testing.T) {
+	const gate = "pdata.useProtoPooling"
+	require.NoError(t, featuregate.GlobalRegistry().Set(gate, true))
+	defer func() { require.NoError(t, featuregate.GlobalRegistry().Set(gate, false)) }()
+	m, text := new(Values), "text"
+	a, b := pcommon.NewValueEmpty(), pcommon.NewValueEmpty()
+	m.SetStr(a, text)
+	m.SetStr(b, text)
+	a.SetInt(1)
+	require.Equal(t, "text", b.Str())
+}
+
+func TestNoPointersToTheEndsOfChunks(t *testing.T) {
+	c := chunkOf(reflect.TypeFor[[]*int]())
+	require.Nil(t, c.run(0))
+	for range 100 {
+		c.one()
+		require.Nil(t, c.run(0))
+	}
+	c.renew()
+	require.Nil(t, c.run(0))
+}
+
+func TestChunksFitTheirUse(t *testing.T) {
+	c := chunkOf(reflect.TypeFor[[]*int]())
+	for range 1000 {
+		c.one()
+	}
+	require.Equal(t, int(chunkBytes/c.size), c.n)
+	for range 2 { // few objects between renewals
+		c.renew()
+		for range 10 {
+			c.one()
+		}
+	}
+	require.Equal(t, 10, c.n)
+	c.renew()
+	c.run(40)
+	require.Equal(t, 40, c.n)
+}
+
 func TestSlicesDoNotShareCapacity(t *testing.T) {
 	m := new(maker)
 	a, b := pcommon.NewMap(), pcommon.NewMap()
@@ -161,6 +268,15 @@ func TestSlicesDoNotShareCapacity(t *testing.T) {
 	m.points.Reserve(q, 1)
 	m.points.Append(p).SetFlags(1)
 	m.points.Append(q).SetFlags(2)
+	u, v := pmetric.NewExemplarSlice(), pmetric.NewExemplarSlice()
+	m.examples.Reserve(u, 1)
+	m.examples.Reserve(v, 1)
+	m.SetExemplarInt(u.AppendEmpty(), 5)
+	m.SetExemplarInt(v.AppendEmpty(), 6)
+	u.AppendEmpty().SetIntValue(7)
+	require.Equal(t, 1, v.Len())
+	require.EqualValues(t, 6, v.At(0).IntValue())
+	require.EqualValues(t, 5, u.At(0).IntValue())
 	a.PutStr("other", "more")
 	x.Append(3)
 	p.AppendEmpty().SetFlags(4)

@@ -46,9 +46,13 @@ type layout struct {
 	strings, ints, doubles, bools box
 	number                        uintptr // offset of the value in a number point
 	pointInts, pointDoubles       box
+	exemplar                      uintptr // offset of the value in an exemplar
+	exemplarInts, exemplarDoubles box
 	data                          uintptr // offset of the data in a metric
 	gauge, sum, histogram         box
 	gauges, sums, histograms      chunk
+	shares                        bool          // values can share the box of a text
+	texts                         *[256]*string // texts in boxes of the batch; nil: none
 }
 
 // theLayout is the layout of the linked version of pdata.
@@ -95,6 +99,17 @@ var theLayout = func() (l layout) {
 	if number, ok := inside(reflect.TypeOf(p)).FieldByName("Value"); ok {
 		l.number = number.Offset
 	}
+	x := pmetric.NewExemplar()
+	x.SetIntValue(1)
+	if inside(reflect.TypeOf(x)) == nil {
+		return l
+	}
+	l.exemplarInts = boxed(x, "Value", reflect.Int64)
+	x.SetDoubleValue(1)
+	l.exemplarDoubles = boxed(x, "Value", reflect.Float64)
+	if value, ok := inside(reflect.TypeOf(x)).FieldByName("Value"); ok {
+		l.exemplar = value.Offset
+	}
 	metric := pmetric.NewMetric()
 	if inside(reflect.TypeOf(metric)) == nil {
 		return l
@@ -115,9 +130,38 @@ var theLayout = func() (l layout) {
 	if at, ok := inside(reflect.TypeOf(metric)).FieldByName("Data"); ok {
 		l.data = at.Offset
 	}
-	l.known = all
+	l.known, l.shares = all, all
+	for _, change := range changes {
+		l.shares = l.shares && l.keepsBox(change)
+	}
 	return l
 }()
+
+// changes are changes of a value, which is in a map with the key "key".
+var changes = []func(pcommon.Value, pcommon.Map){
+	func(v pcommon.Value, _ pcommon.Map) { v.SetInt(1) },
+	func(v pcommon.Value, _ pcommon.Map) { v.SetStr("other") },
+	func(v pcommon.Value, _ pcommon.Map) { pcommon.NewValueStr("other").CopyTo(v) },
+	func(v pcommon.Value, _ pcommon.Map) { pcommon.NewValueStr("other").MoveTo(v) },
+	func(_ pcommon.Value, m pcommon.Map) { m.PutStr("key", "other") },
+	func(_ pcommon.Value, m pcommon.Map) { m.Remove("key") },
+	func(_ pcommon.Value, m pcommon.Map) { m.Clear() },
+}
+
+// keepsBox reports whether a change of a value does not change its box, so that another
+// value may share the box. pdata allocates a new box for each new content. With its pools,
+// which are off unless a feature gate enables them, it clears the box and uses it again.
+func (l *layout) keepsBox(change func(pcommon.Value, pcommon.Map)) bool {
+	m := pcommon.NewMap()
+	v, other := m.PutEmpty("key"), pcommon.NewValueEmpty()
+	box := reflect.MakeSlice(l.strings.slice, 1, 1).UnsafePointer()
+	*(*string)(box) = "text"
+	for _, v := range []pcommon.Value{v, other} {
+		*(*dynamic)((*wrapper)(unsafe.Pointer(&v)).orig) = dynamic{l.strings.typ, box}
+	}
+	change(v, m)
+	return other.Str() == "text"
+}
 
 // Values allocates the values of attributes, bodies and points. The zero value is
 // ready for use.
@@ -128,6 +172,7 @@ type Values struct{ *layout }
 func (v *Values) use() *layout {
 	if v.layout == nil {
 		own := theLayout
+		own.shares = own.shares && own.keepsBox(changes[0]) // the pools may have been switched on
 		v.layout = &own
 	}
 	if !v.known {
@@ -140,8 +185,41 @@ func (v *Values) use() *layout {
 // of a chunk keep each other in memory, with their texts.
 func (v *Values) Renew() { v.layout = nil }
 
-// SetStr sets dst, which is empty, to a text.
+// EndBatch ends the sharing of boxes with the values that were set before, so that later
+// batches do not refer to them.
+func (v *Values) EndBatch() {
+	if v.layout != nil && v.texts != nil {
+		clear(v.texts[:])
+	}
+}
+
+// SetStr sets dst, which is empty, to a text. Values of a batch share the box of a text of a
+// dictionary, which is found by its address.
 func (v *Values) SetStr(dst pcommon.Value, text string) {
+	l := v.use()
+	if l == nil {
+		dst.SetStr(text)
+		return
+	}
+	if !l.shares {
+		v.SetNewStr(dst, text)
+		return
+	}
+	if l.texts == nil {
+		l.texts = new([256]*string)
+	}
+	p := (*wrapper)(unsafe.Pointer(&dst)).orig
+	at := uint64(uintptr(unsafe.Pointer(unsafe.StringData(text)))) * 0x9E3779B97F4A7C15 >> 56
+	if s := l.texts[at]; s != nil && len(*s) == len(text) && unsafe.StringData(*s) == unsafe.StringData(text) {
+		(*dynamic)(p).typ, (*dynamic)(p).data = l.strings.typ, unsafe.Pointer(s)
+		return
+	}
+	s := (*string)(l.strings.set(p))
+	*s, l.texts[at] = text, s
+}
+
+// SetNewStr is SetStr for a text that no other value has.
+func (v *Values) SetNewStr(dst pcommon.Value, text string) {
 	if l := v.use(); l != nil {
 		*(*string)(l.strings.set((*wrapper)(unsafe.Pointer(&dst)).orig)) = text
 		return
@@ -189,6 +267,24 @@ func (v *Values) SetPointInt(dst pmetric.NumberDataPoint, n int64) {
 func (v *Values) SetPointDouble(dst pmetric.NumberDataPoint, n float64) {
 	if l := v.use(); l != nil {
 		*(*float64)(l.pointDoubles.set(unsafe.Add((*wrapper)(unsafe.Pointer(&dst)).orig, l.number))) = n
+		return
+	}
+	dst.SetDoubleValue(n)
+}
+
+// SetExemplarInt sets the value of an exemplar, which has none, to an integer.
+func (v *Values) SetExemplarInt(dst pmetric.Exemplar, n int64) {
+	if l := v.use(); l != nil {
+		*(*int64)(l.exemplarInts.set(unsafe.Add((*wrapper)(unsafe.Pointer(&dst)).orig, l.exemplar))) = n
+		return
+	}
+	dst.SetIntValue(n)
+}
+
+// SetExemplarDouble sets the value of an exemplar, which has none, to a double.
+func (v *Values) SetExemplarDouble(dst pmetric.Exemplar, n float64) {
+	if l := v.use(); l != nil {
+		*(*float64)(l.exemplarDoubles.set(unsafe.Add((*wrapper)(unsafe.Pointer(&dst)).orig, l.exemplar))) = n
 		return
 	}
 	dst.SetDoubleValue(n)

@@ -99,7 +99,7 @@ func (t *Text) Len() int { return len(t.text) + int(t.To-t.From) }
 // Set sets a body to its text, at the latest at the next flush.
 func (j *Joiner) Set(dst pcommon.Value, t Text) {
 	if t.To == 0 {
-		j.values.SetStr(dst, t.text)
+		j.values.SetNewStr(dst, t.text)
 		return
 	}
 	j.waiting = append(j.waiting, joinedBody{dst, t.Span})
@@ -109,7 +109,7 @@ func (j *Joiner) Set(dst pcommon.Value, t Text) {
 func (j *Joiner) Flush() {
 	text := string(j.buffer)
 	for _, body := range j.waiting {
-		j.values.SetStr(body.dst, text[body.From:body.To])
+		j.values.SetNewStr(body.dst, text[body.From:body.To])
 	}
 	clear(j.waiting)
 	j.buffer, j.waiting = j.buffer[:0], j.waiting[:0]
