@@ -140,7 +140,12 @@ func (f *metricsReaderForm) unshare(dst *Point, s *series) bool {
 			if kept>>i&1 != 0 {
 				x.list[i].give(list.At(i))
 			} else {
-				list.At(i).CopyFrom(sent.At(from))
+				e := sent.At(from)
+				list.At(i).CopyFrom(e)
+				if _, flat := countExemplar(e); !flat {
+					// Nested values need few bytes in a stream, or none if they repeat.
+					stefrt.Added(&f.reader.ReadStream, e.filteredAttributes.size())
+				}
 				from++
 			}
 		}

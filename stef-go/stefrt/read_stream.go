@@ -283,6 +283,9 @@ func AtReadRestart(s *ReadStream, f ReadState) {
 // Faulty reports whether the record being decoded is invalid.
 func Faulty(s *ReadStream) bool { return s.fault.Code != bitio.FaultNone }
 
+// Added counts memory that a record took besides what its decoders took.
+func Added(s *ReadStream, n int) { s.added += int64(n) }
+
 // nextFrame reads frames until one has records. An idle stream waits in it, so its
 // stack is small.
 func (s *ReadStream) nextFrame() bool {
