@@ -88,6 +88,18 @@ func TestAdvice(t *testing.T) {
 	}
 	f(cli.ExitData, "the file is JSON, but not OTLP: it has no resourceMetrics, resourceSpans or resourceLogs", "cat", path("other.json", []byte(`{"a":1}`)))
 
+	// Files that are no telemetry.
+	for _, text := range []string{"a", "hello\n", "time,value\n" + strings.Repeat("2026-11-22,1\n", 10_000)} {
+		in := path("notes.txt", []byte(text))
+		for _, args := range [][]string{{"inspect", in}, {"repair", in, out}, {"inspect", "--root", "logs", in}, {"inspect", "--schema", schema, in}} {
+			f(cli.ExitData, "notes.txt: it is not a STEF file: it begins with \""+text[:1], args...)
+		}
+		for _, args := range [][]string{{"inspect", in}, {"cat", in}, {"stat", in}, {"convert", in, out + ".stef"}} {
+			f(cli.ExitData, " and looks like text\n", args...)
+		}
+	}
+	f(cli.ExitData, "short.stef: offset 0: corrupt stream: signature: unexpected EOF", "inspect", path("short.stef", []byte("STE")))
+
 	// A bad schema: its name once, with the line.
 	bad := path("bad.stef", []byte("package a\nstruct A root { X timestamp }\n"))
 	f(cli.ExitData, "stef cat: "+bad+":2:19: unknown type \"timestamp\", did you mean \"uint64\"?\n   2 | struct A root { X timestamp }\n", "cat", "--schema", bad, own)

@@ -70,7 +70,7 @@ func (s *opened) check() error {
 	if err := checkStream(s.Input); err != nil {
 		return err
 	}
-	head, err := s.Peek(1)
+	head, err := s.Peek(4 << 10)
 	if err != nil {
 		return nil // reading it reports the error
 	}
@@ -81,6 +81,8 @@ func (s *opened) check() error {
 		return errors.New("the file is empty")
 	case s.o.otlp:
 		return nil
+	case err != nil && !bytes.HasPrefix([]byte("STEF"), head):
+		return fmt.Errorf("it is not a STEF file: %s", file.Likeness(head))
 	case err != nil || format == convert.STEF || format == convert.STEFParts:
 		return nil // reading it reports errors
 	case s.o.onlySTEF != "":

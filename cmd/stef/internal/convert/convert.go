@@ -187,7 +187,7 @@ func (o *Options) Guess(in *file.Input) (Format, error) {
 		return Unknown, &file.ContentError{Name: in.Name, Err: errors.New("the file is empty")}
 	}
 	if f == Unknown {
-		return Unknown, &file.ContentError{Name: in.Name, Err: errors.New("the content has none of the formats " + FormatNames)}
+		return Unknown, &file.ContentError{Name: in.Name, Err: fmt.Errorf("the content has none of the formats %s; %s", FormatNames, file.Likeness(head))}
 	}
 	return f, nil
 }
