@@ -59,6 +59,11 @@
 // batch, and are not safe for concurrent use by several goroutines. The pools of an
 // encoder are bounded: it empties them when they grow too large.
 //
+// Constructors and options panic if an argument is nil, or a constant is out of range:
+// these are mistakes in the program. A zero pmetric.Metrics, ptrace.Traces or plog.Logs
+// also panics, as all methods of pdata do on it; make batches with NewMetrics,
+// NewTraces and NewLogs.
+//
 // # Limits
 //
 // Every reader accepts items within these limits: 1023 attributes in a list, MaxDepth

@@ -24,6 +24,7 @@ type LogsDecoder struct {
 
 // NewLogsDecoder returns a decoder that reads from r. Nothing else may read from r.
 func NewLogsDecoder(r *otelstef.LogsReader, options ...DecoderOption) *LogsDecoder {
+	notNil(r == nil, "reader")
 	config := newDecoderConfig(options)
 	d := &LogsDecoder{records: r}
 	d.r, d.maxItems, d.build.Max = r, config.maxItems, config.maxBytes

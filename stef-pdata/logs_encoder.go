@@ -28,10 +28,8 @@ type LogsEncoder struct {
 // of arrival cannot be recovered, because log records with equal times are common.
 // Attributes keep their order in both modes.
 func NewLogsEncoder(w *otelstef.LogsWriter, options ...EncoderOption) *LogsEncoder {
-	config := encoderConfig{mode: Ordered}
-	for _, option := range options {
-		option(&config)
-	}
+	notNil(w == nil, "writer")
+	config := newEncoderConfig(Ordered, options)
 	e := &LogsEncoder{w: w, rec: w.Record()}
 	e.init(config.mode, features.OfLogs(w.Fields()))
 	e.write.Init(w.Dicts(), e.features.Templates && config.templates.use(w.Stats().Compression),

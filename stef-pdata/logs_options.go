@@ -3,7 +3,11 @@
 
 package stefpdata
 
-import stef "github.com/otelstef/stef/stef-go"
+import (
+	"fmt"
+
+	stef "github.com/otelstef/stef/stef-go"
+)
 
 // Templates selects whether text bodies of log records are split into a template and
 // parameters.
@@ -23,7 +27,11 @@ const (
 
 // WithTemplates sets whether a LogsEncoder splits text bodies. With any choice, it
 // does not split bodies whose templates do not repeat. The default is TemplatesAuto.
+// WithTemplates panics if templates is none of the constants.
 func WithTemplates(templates Templates) EncoderOption {
+	if templates > TemplatesOn {
+		panic(fmt.Sprintf("stefpdata: Templates(%d) is none of TemplatesAuto, TemplatesOff and TemplatesOn", uint8(templates)))
+	}
 	return func(c *encoderConfig) { c.templates = templates }
 }
 

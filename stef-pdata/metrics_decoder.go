@@ -31,6 +31,7 @@ type MetricsDecoder struct {
 // NewMetricsDecoder returns a decoder that reads from r. Nothing else may read from
 // r.
 func NewMetricsDecoder(r *otelstef.MetricsReader, options ...DecoderOption) *MetricsDecoder {
+	notNil(r == nil, "reader")
 	config := newDecoderConfig(options)
 	d := &MetricsDecoder{records: r}
 	d.r, d.maxItems, d.build.Max = r, config.maxItems, config.maxBytes

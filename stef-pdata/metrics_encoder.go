@@ -28,10 +28,8 @@ type MetricsEncoder struct {
 // NewMetricsEncoder returns an encoder that writes to w. Nothing else may write to w.
 // The default mode is Sorted.
 func NewMetricsEncoder(w *otelstef.MetricsWriter, options ...EncoderOption) *MetricsEncoder {
-	config := encoderConfig{mode: Sorted}
-	for _, option := range options {
-		option(&config)
-	}
+	notNil(w == nil, "writer")
+	config := newEncoderConfig(Sorted, options)
 	e := &MetricsEncoder{w: w, rec: w.Record()}
 	e.init(config.mode, features.OfMetrics(w.Fields()))
 	e.write.Init(e.features, &e.losses)

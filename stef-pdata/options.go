@@ -34,11 +34,34 @@ type encoderConfig struct {
 	templates Templates
 }
 
+// newEncoderConfig applies options to the default mode of a signal.
+func newEncoderConfig(mode Mode, options []EncoderOption) encoderConfig {
+	c := encoderConfig{mode: mode}
+	for _, option := range options {
+		if option == nil {
+			panic("stefpdata: an option is nil")
+		}
+		option(&c)
+	}
+	return c
+}
+
+// notNil panics if the writer or reader of a constructor is nil.
+func notNil(isNil bool, what string) {
+	if isNil {
+		panic("stefpdata: the " + what + " is nil")
+	}
+}
+
 // EncoderOption changes how an encoder works.
 type EncoderOption func(*encoderConfig)
 
-// WithMode sets the order in which items are written.
+// WithMode sets the order in which items are written. It panics if mode is neither
+// Sorted nor Ordered.
 func WithMode(mode Mode) EncoderOption {
+	if mode > Ordered {
+		panic("stefpdata: " + mode.String() + " is neither Sorted nor Ordered")
+	}
 	return func(c *encoderConfig) { c.mode = mode }
 }
 
@@ -57,6 +80,9 @@ type decoderConfig struct {
 func newDecoderConfig(options []DecoderOption) decoderConfig {
 	c := decoderConfig{maxItems: DefaultMaxItems, maxBytes: DefaultMaxBytes}
 	for _, option := range options {
+		if option == nil {
+			panic("stefpdata: an option is nil")
+		}
 		option(&c)
 	}
 	return c

@@ -25,6 +25,7 @@ type TracesDecoder struct {
 
 // NewTracesDecoder returns a decoder that reads from r. Nothing else may read from r.
 func NewTracesDecoder(r *otelstef.SpansReader, options ...DecoderOption) *TracesDecoder {
+	notNil(r == nil, "reader")
 	config := newDecoderConfig(options)
 	d := &TracesDecoder{records: r}
 	d.r, d.maxItems, d.build.Max = r, config.maxItems, config.maxBytes

@@ -29,10 +29,8 @@ type TracesEncoder struct {
 // NewTracesEncoder returns an encoder that writes to w. Nothing else may write to w.
 // The default mode is Sorted.
 func NewTracesEncoder(w *otelstef.SpansWriter, options ...EncoderOption) *TracesEncoder {
-	config := encoderConfig{mode: Sorted}
-	for _, option := range options {
-		option(&config)
-	}
+	notNil(w == nil, "writer")
+	config := newEncoderConfig(Sorted, options)
 	e := &TracesEncoder{w: w, rec: w.Record()}
 	e.init(config.mode, features.OfSpans(w.Fields()))
 	e.write.Init(w.Dicts(), e.features, &e.losses)

@@ -41,6 +41,13 @@ func WithMaxBytes(n int) DecoderOption {
 	return func(c *decoderConfig) { c.maxBytes = n }
 }
 
+// notNil panics if the writer or reader of a constructor is nil.
+func notNil(isNil bool, what string) {
+	if isNil {
+		panic("stefotlp: the " + what + " is nil")
+	}
+}
+
 // reader is the part of the readers of all signals that decoders use.
 type reader interface {
 	Next() bool
@@ -75,6 +82,9 @@ type decoder struct {
 func newDecoder(r reader, k features.Set, options []DecoderOption) decoder {
 	config := decoderConfig{maxItems: DefaultMaxItems, maxBytes: DefaultMaxBytes}
 	for _, option := range options {
+		if option == nil {
+			panic("stefotlp: an option is nil")
+		}
 		option(&config)
 	}
 	return decoder{r: r, decoderConfig: config, kept: k}

@@ -21,6 +21,7 @@ type LogsDecoder struct {
 
 // NewLogsDecoder returns a decoder that reads from r. Nothing else may read from r.
 func NewLogsDecoder(r *otelstef.LogsReader, options ...DecoderOption) *LogsDecoder {
+	notNil(r == nil, "reader")
 	return &LogsDecoder{decoder: newDecoder(borrower{r}, features.Set{}, options), records: r}
 }
 

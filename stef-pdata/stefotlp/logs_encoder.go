@@ -31,6 +31,7 @@ type logFields struct {
 
 // NewLogsEncoder returns an encoder that writes to w. Nothing else may write to w.
 func NewLogsEncoder(w *otelstef.LogsWriter) *LogsEncoder {
+	notNil(w == nil, "writer")
 	e := &LogsEncoder{w: w, rec: w.Record()}
 	e.kept = features.OfLogs(w.Fields())
 	e.attrs.init(w.Dicts().AttributeKey, w.Dicts().AnyValueString)

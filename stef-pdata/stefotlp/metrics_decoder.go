@@ -25,6 +25,7 @@ type MetricsDecoder struct {
 // NewMetricsDecoder returns a decoder that reads from r. Nothing else may read from
 // r.
 func NewMetricsDecoder(r *otelstef.MetricsReader, options ...DecoderOption) *MetricsDecoder {
+	notNil(r == nil, "reader")
 	return &MetricsDecoder{decoder: newDecoder(r, features.OfMetrics(r.Fields()), options), records: r}
 }
 

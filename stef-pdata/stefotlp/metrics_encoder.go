@@ -29,6 +29,7 @@ type MetricsEncoder struct {
 
 // NewMetricsEncoder returns an encoder that writes to w. Nothing else may write to w.
 func NewMetricsEncoder(w *otelstef.MetricsWriter) *MetricsEncoder {
+	notNil(w == nil, "writer")
 	e := &MetricsEncoder{w: w, rec: w.Record()}
 	e.kept = features.OfMetrics(w.Fields())
 	e.attrs.init(w.Dicts().AttributeKey, w.Dicts().AnyValueString)

@@ -20,6 +20,7 @@ type TracesDecoder struct {
 
 // NewTracesDecoder returns a decoder that reads from r. Nothing else may read from r.
 func NewTracesDecoder(r *otelstef.SpansReader, options ...DecoderOption) *TracesDecoder {
+	notNil(r == nil, "reader")
 	return &TracesDecoder{decoder: newDecoder(r, features.Set{}, options), records: r}
 }
 

@@ -32,6 +32,7 @@ type spanFields struct {
 
 // NewTracesEncoder returns an encoder that writes to w. Nothing else may write to w.
 func NewTracesEncoder(w *otelstef.SpansWriter) *TracesEncoder {
+	notNil(w == nil, "writer")
 	e := &TracesEncoder{w: w, rec: w.Record()}
 	e.kept = features.OfSpans(w.Fields())
 	e.attrs.init(w.Dicts().AttributeKey, w.Dicts().AnyValueString)
