@@ -165,7 +165,7 @@ func FromStatus(err error) *Error {
 	if errors.As(err, &known) {
 		return known
 	}
-	e := &Error{Err: err, Code: statusCode(err)}
+	e := &Error{Err: plainStatus(err), Code: statusCode(err)}
 	e.Kind = kindOf(e.Code)
 	if st, ok := status.FromError(err); ok {
 		e.RetryDelay, e.HasRetryInfo = retryInfo(st)
@@ -179,6 +179,36 @@ func FromStatus(err error) *Error {
 		e.Kind = KindUnavailable
 	}
 	return e
+}
+
+// statusError is a status of gRPC with the text of its message alone: what gRPC adds,
+// the kind says already.
+type statusError struct {
+	text string
+	err  error
+}
+
+// Error implements error.
+func (e *statusError) Error() string { return e.text }
+
+// Unwrap returns the error of gRPC, which has the status.
+func (e *statusError) Unwrap() error { return e.err }
+
+// plainStatus returns err with a text for users, if it is a status.
+func plainStatus(err error) error {
+	carrier, ok := err.(interface{ GRPCStatus() *status.Status })
+	if !ok {
+		return err
+	}
+	st := carrier.GRPCStatus()
+	switch text := st.Message(); {
+	case text == "":
+		return &statusError{st.Code().String() + " without a message", err}
+	case st.Code() == codes.Unimplemented && strings.HasPrefix(text, "unknown service "):
+		return &statusError{"the server does not implement STEF: " + text, err}
+	default:
+		return &statusError{text, err}
+	}
 }
 
 // goneAway reports whether the connection received GOAWAY before it broke: the
