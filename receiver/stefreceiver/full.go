@@ -18,13 +18,26 @@ import (
 	"github.com/otelstef/stef/stef-gogrpc"
 )
 
-// fullPeriod is the minimum time between two log lines about max_streams.
-const fullPeriod = time.Minute
+// logPeriod is the minimum time between two log lines about refused clients of one
+// kind.
+const logPeriod = time.Minute
 
-// fullLog limits the log lines about max_streams.
-type fullLog struct {
+// limitedLog limits log lines about refused clients, so that clients cannot fill the
+// log.
+type limitedLog struct {
 	next    atomic.Int64 // time of the next line, in ns
 	skipped atomic.Int64
+}
+
+// due reports whether a line may be logged now, and how many were not logged since
+// the last one.
+func (l *limitedLog) due() (skipped int64, ok bool) {
+	now, next := time.Now().UnixNano(), l.next.Load()
+	if now < next || !l.next.CompareAndSwap(next, now+int64(logPeriod)) {
+		l.skipped.Add(1)
+		return 0, false
+	}
+	return l.skipped.Swap(0), true
 }
 
 // explainFull is an interceptor that tells the client, and the log, which limit
@@ -36,16 +49,13 @@ func (s *shared) explainFull(srv any, stream grpc.ServerStream, _ *grpc.StreamSe
 		return err
 	}
 	most := s.config.Limits.MaxStreams
-	now, next := time.Now().UnixNano(), s.full.next.Load()
-	if now >= next && s.full.next.CompareAndSwap(next, now+int64(fullPeriod)) {
+	if skipped, ok := s.full.due(); ok {
 		client := "unknown"
 		if p, ok := peer.FromContext(stream.Context()); ok {
 			client = p.Addr.String()
 		}
 		s.logger.Warn("A stream was refused: there are as many as limits::max_streams allows. An exporter needs num_streams for each signal.",
-			zap.Int("max_streams", most), zap.String("client", client), zap.Int64("not_logged", s.full.skipped.Swap(0)))
-	} else {
-		s.full.skipped.Add(1)
+			zap.Int("max_streams", most), zap.String("client", client), zap.Int64("not_logged", skipped))
 	}
 	answer := st.Proto() // a copy
 	answer.Message = fmt.Sprintf("%s: raise limits::max_streams of the receiver (is %d; an exporter needs num_streams for each signal)", st.Message(), most)

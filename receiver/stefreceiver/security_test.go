@@ -14,6 +14,8 @@ import (
 	"errors"
 	"math/big"
 	"net"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -27,6 +29,8 @@ import (
 	"go.opentelemetry.io/collector/consumer/consumertest"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/receiver/receivertest"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
@@ -73,6 +77,81 @@ func TestTLS(t *testing.T) {
 	_, err := metricKind.open(r.dial())
 	require.Error(t, err, "a client without TLS")
 	require.Equal(t, codes.Unavailable, status.Code(export(r.dial(), points(1))))
+}
+
+// The log says which clients fail the handshake of TLS, why, and what to do. Clients
+// cannot fill it, and health checks are not in it.
+func TestFailedHandshakes(t *testing.T) {
+	cert, key := certificate(t)
+	own, err := tls.X509KeyPair(certificate(t))
+	require.NoError(t, err)
+	pool := x509.NewCertPool()
+	require.True(t, pool.AppendCertsFromPEM(cert))
+	for name, c := range map[string]struct {
+		mutual bool
+		dial   func(address string) (net.Conn, error)
+		want   string
+	}{
+		"no TLS": {false, func(address string) (net.Conn, error) {
+			conn, err := net.Dial("tcp", address)
+			require.NoError(t, err)
+			_, err = conn.Write([]byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"))
+			return conn, err
+		}, "The client does not use TLS: "},
+		"another authority": {false, func(address string) (net.Conn, error) {
+			return tls.Dial("tcp", address, &tls.Config{RootCAs: x509.NewCertPool(), NextProtos: []string{"h2"}})
+		}, "The client does not accept the certificate of this receiver: "},
+		"no certificate": {true, func(address string) (net.Conn, error) {
+			return tls.Dial("tcp", address, &tls.Config{RootCAs: pool, NextProtos: []string{"h2"}})
+		}, "client_ca_file of this receiver requires a certificate: "},
+		"certificate of another authority": {true, func(address string) (net.Conn, error) {
+			return tls.Dial("tcp", address, &tls.Config{RootCAs: pool, NextProtos: []string{"h2"}, Certificates: []tls.Certificate{own}})
+		}, "The certificate of the client is not valid for client_ca_file"},
+		"old TLS": {false, func(address string) (net.Conn, error) {
+			return tls.Dial("tcp", address, &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11})
+		}, "Client and receiver have no version of TLS in common: "},
+		"HTTP/1.1": {false, func(address string) (net.Conn, error) {
+			return tls.Dial("tcp", address, &tls.Config{RootCAs: pool})
+		}, "The client does not speak gRPC: "},
+		"a health check": {false, func(address string) (net.Conn, error) { return net.Dial("tcp", address) }, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			core, logs := observer.New(zap.WarnLevel)
+			config := testConfig(func(config *Config) {
+				server := config.ServerConfig.TLS.GetOrInsertDefault()
+				server.CertPem, server.KeyPem = configopaque.String(cert), configopaque.String(key)
+				if c.mutual {
+					server.ClientCAFile = filepath.Join(t.TempDir(), "ca.crt")
+					require.NoError(t, os.WriteFile(server.ClientCAFile, cert, 0o600))
+				}
+			})
+			settings := receivertest.NewNopSettings(ownmetadata.Type)
+			settings.Logger = zap.New(core)
+			part, err := NewFactory().CreateMetrics(t.Context(), settings, config, consumertest.NewNop())
+			require.NoError(t, err)
+			require.NoError(t, part.Start(t.Context(), componenttest.NewNopHost()))
+			defer func() { require.NoError(t, part.Shutdown(context.Background())) }()
+			for range 3 {
+				if conn, err := c.dial(sharedOf(config).server.address.String()); err == nil {
+					_ = conn.SetReadDeadline(time.Now().Add(100 * time.Millisecond))
+					_, _ = conn.Read(make([]byte, 1)) // the server ends its handshake
+					_ = conn.Close()
+				}
+			}
+			if c.want == "" {
+				time.Sleep(50 * time.Millisecond)
+				require.Empty(t, logs.All())
+				return
+			}
+			require.Eventually(t, func() bool { return logs.Len() > 0 }, 10*time.Second, time.Millisecond)
+			line := logs.All()[0]
+			require.Contains(t, line.Message, "A client could not connect: the TLS handshake failed. "+c.want)
+			require.NotEmpty(t, line.ContextMap()["error"])
+			require.Contains(t, line.ContextMap()["client"], "127.0.0.1:")
+			time.Sleep(20 * time.Millisecond)
+			require.Equal(t, 1, logs.Len(), "one line a minute")
+		})
+	}
 }
 
 // authenticator accepts clients that have a token, and returns their identity.

@@ -55,7 +55,12 @@ func (s *shared) listen(ctx context.Context, host component.Host) error {
 	if err != nil {
 		return err
 	}
-	g, err := s.config.ServerConfig.ToServer(ctx, host.GetExtensions(), s.settings.TelemetrySettings,
+	config, creds, err := s.takeTLS(ctx)
+	if err != nil {
+		return serverError(err)
+	}
+	g, err := config.ToServer(ctx, host.GetExtensions(), s.settings.TelemetrySettings,
+		configgrpc.WithGrpcServerOption(creds),
 		configgrpc.WithGrpcServerOption(grpc.ForceServerCodecV2(newCodec())),
 		configgrpc.WithGrpcServerOption(grpc.ChainStreamInterceptor(s.explainFull)),
 		configgrpc.WithGrpcServerOption(grpc.WaitForHandlers(true)))

@@ -26,7 +26,8 @@ type shared struct {
 	*core
 	settings receiver.Settings
 	server   server
-	full     fullLog
+	full     limitedLog
+	insecure limitedLog
 
 	mu       sync.Mutex
 	handlers []handler

@@ -1,0 +1,85 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefreceiver
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"strings"
+	"syscall"
+
+	"go.opentelemetry.io/collector/config/configgrpc"
+	"go.opentelemetry.io/collector/config/configoptional"
+	"go.opentelemetry.io/collector/config/configtls"
+	"go.uber.org/zap"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+)
+
+// takeTLS returns the configuration of the server without TLS, and an option that
+// sets TLS up with a log of failed handshakes: gRPC reports them to nobody.
+func (s *shared) takeTLS(ctx context.Context) (*configgrpc.ServerConfig, grpc.ServerOption, error) {
+	config := s.config.ServerConfig
+	if !config.TLS.HasValue() {
+		return &config, grpc.EmptyServerOption{}, nil
+	}
+	tls, err := config.TLS.Get().LoadTLSConfig(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	config.TLS = configoptional.None[configtls.ServerConfig]()
+	return &config, grpc.Creds(&loggedTLS{credentials.NewTLS(tls), s}), nil
+}
+
+// loggedTLS logs failed handshakes.
+type loggedTLS struct {
+	credentials.TransportCredentials
+	s *shared
+}
+
+// ServerHandshake implements credentials.TransportCredentials.
+func (l *loggedTLS) ServerHandshake(conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	safe, info, err := l.TransportCredentials.ServerHandshake(conn)
+	if err != nil && !silent(err) {
+		if skipped, ok := l.s.insecure.due(); ok {
+			l.s.logger.Warn("A client could not connect: the TLS handshake failed."+handshakeHint(err),
+				zap.Stringer("client", conn.RemoteAddr()), zap.Error(err), zap.Int64("not_logged", skipped))
+		}
+	}
+	return safe, info, err
+}
+
+// Clone implements credentials.TransportCredentials.
+func (l *loggedTLS) Clone() credentials.TransportCredentials {
+	return &loggedTLS{l.TransportCredentials.Clone(), l.s}
+}
+
+// silent reports whether a connection ended without a fault that a user could repair:
+// health checks of load balancers open connections and close them, and a shutdown
+// closes those that are being opened.
+func silent(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, net.ErrClosed)
+}
+
+// handshakeHints say what to change. The first match is used.
+var handshakeHints = []struct{ text, hint string }{
+	{"first record does not look like a TLS handshake", "The client does not use TLS: configure tls at the client, without insecure"},
+	{"client didn't provide a certificate", "client_ca_file of this receiver requires a certificate: set tls::cert_file and tls::key_file at the client"},
+	{"remote error", "The client does not accept the certificate of this receiver: set tls::ca_file at the client, and use a name of the certificate in its endpoint"},
+	{"failed to verify certificate", "The certificate of the client is not valid for client_ca_file of this receiver"},
+	{"unsupported versions", "Client and receiver have no version of TLS in common: check min_version and max_version"},
+	{"ALPN", "The client does not speak gRPC: OTLP over HTTP has another receiver"},
+}
+
+// handshakeHint returns a sentence about an error, or "".
+func handshakeHint(err error) string {
+	for _, h := range handshakeHints {
+		if strings.Contains(err.Error(), h.text) {
+			return " " + h.hint + "."
+		}
+	}
+	return ""
+}
