@@ -64,8 +64,15 @@ func (x *seriesExemplars) codeOf(kept uint64, n int) int64 {
 	return ^int64(kept)
 }
 
+// sharing reports whether a point, or its series, has exemplars, or the state must be updated
+// for another reason.
+func (f *metricsForm) sharing(p *Point, s *series) bool {
+	return s.exemplars != nil || p.exemplars.Len()|f.plain.exemplars.Len() != 0 || f.restarted
+}
+
 // share sets plain for the exemplars and flags of a point.
 func (f *metricsWriterForm) share(src *Point, s *series) {
+	f.restarted = false
 	f.plain.SetFlags(src.flags)
 	n, x := src.exemplars.Len(), s.exemplars
 	if x == nil {
@@ -107,6 +114,7 @@ func (x *seriesExemplars) residual(code int64) uint64 {
 // unshare sets the exemplars and flags of a point of a series. It returns false if there
 // are none that the fields represent.
 func (f *metricsReaderForm) unshare(dst *Point, s *series) bool {
+	f.restarted = false
 	if f.plain.node.Modified()&PointFieldFlags != 0 {
 		dst.SetFlags(f.plain.flags)
 	}
@@ -133,18 +141,21 @@ func (f *metricsReaderForm) unshare(dst *Point, s *series) bool {
 		}
 	}
 	if list := &dst.exemplars; n|list.Len() != 0 {
-		cleanExemplars(list)
+		list.BeginEncode() // clears the marks of the list, so that new ones propagate
 		list.SetLen(n)
 		from := 0
 		for i := range n {
 			if kept>>i&1 != 0 {
 				x.list[i].give(list.At(i))
 			} else {
-				e := sent.At(from)
-				list.At(i).CopyFrom(e)
-				if _, flat := countExemplar(e); !flat {
+				e, src := list.At(i), sent.At(from)
+				e.node.SetModified(0)
+				e.value.node.SetModified(0)
+				e.filteredAttributes.clean()
+				e.CopyFrom(src)
+				if _, flat := countExemplar(src); !flat {
 					// Nested values need few bytes in a stream, or none if they repeat.
-					stefrt.Added(&f.reader.ReadStream, e.filteredAttributes.size())
+					stefrt.Added(&f.reader.ReadStream, src.filteredAttributes.size())
 				}
 				from++
 			}
@@ -152,16 +163,6 @@ func (f *metricsReaderForm) unshare(dst *Point, s *series) bool {
 	}
 	f.index.keep(s, dst, kept, code)
 	return true
-}
-
-// cleanExemplars clears the marks of exemplars, so that new marks propagate.
-func cleanExemplars(list *stefrt.Array[Exemplar]) {
-	for i := range list.BeginEncode() {
-		e := list.At(i)
-		e.node.SetModified(0)
-		e.value.node.SetModified(0)
-		e.filteredAttributes.clean()
-	}
 }
 
 // keep makes the exemplars of a point those of a series. Those with a bit in kept are
@@ -250,6 +251,9 @@ func (x *exemplarCopy) is(e *Exemplar) bool {
 // can be a part of longer text.
 func (x *exemplarCopy) set(e *Exemplar) {
 	x.time, x.num, x.typ = e.timestamp, e.value.num, e.value.typ
+	if x.typ == ExemplarValueTypeNone {
+		x.num = 0
+	}
 	x.trace, x.span = uint8(copy(x.traceID[:], e.traceID)), uint8(copy(x.spanID[:], e.spanID))
 	pairs := e.filteredAttributes.pairs
 	if n := len(pairs); n > cap(x.pairs) || cap(x.pairs) > 2*n {
@@ -276,20 +280,34 @@ func setText(dst *string, text string) {
 	}
 }
 
-// give makes an exemplar equal to the copy.
+// give makes an exemplar equal to the copy, and its marks those of the changes.
 func (x *exemplarCopy) give(e *Exemplar) {
-	e.SetTimestamp(x.time)
-	switch x.typ {
-	case ExemplarValueTypeInt64:
-		e.value.SetInt64(int64(x.num))
-	case ExemplarValueTypeFloat64:
-		e.value.SetFloat64(math.Float64frombits(x.num))
-	default:
-		e.value.SetType(ExemplarValueTypeNone)
+	e.node.SetModified(0)
+	mask := uint64(0)
+	if e.timestamp != x.time {
+		e.timestamp = x.time
+		mask |= ExemplarFieldTimestamp
 	}
-	e.SetTraceID(x.traceID[:x.trace])
-	e.SetSpanID(x.spanID[:x.span])
-	a := &e.filteredAttributes
+	changed := stefrt.BoolBits(e.value.typ != x.typ || e.value.num != x.num)
+	e.value.typ, e.value.num = x.typ, x.num
+	e.value.node.SetModified(changed)
+	mask |= changed * ExemplarFieldValue
+	if string(e.traceID) != string(x.traceID[:x.trace]) {
+		e.traceID = append(e.traceID[:0], x.traceID[:x.trace]...)
+		mask |= ExemplarFieldTraceID
+	}
+	if string(e.spanID) != string(x.spanID[:x.span]) {
+		e.spanID = append(e.spanID[:0], x.spanID[:x.span]...)
+		mask |= ExemplarFieldSpanID
+	}
+	if mask != 0 {
+		e.node.Mark(mask)
+	}
+	x.givePairs(&e.filteredAttributes)
+}
+
+func (x *exemplarCopy) givePairs(a *Attributes) {
+	a.clean()
 	a.SetLen(len(x.pairs))
 	for i := range x.pairs {
 		q := &x.pairs[i]

@@ -24,6 +24,7 @@ type metricsForm struct {
 	shares    bool  // Exemplars of the stream can be those of the series
 	plain     Point // the exemplars and flags that were sent last, if shares
 	exemplars compact.Residual
+	restarted bool // exemplars must be updated even if there are none
 
 	container container // container of the last record
 	stale     bool      // container must be determined even if the record does not change it
@@ -49,7 +50,7 @@ func (f *metricsForm) Restart() {
 	f.index.forget()
 	f.points.Reset()
 	f.exemplars.Reset()
-	f.stale = true
+	f.stale, f.restarted = true, true
 }
 
 // Held returns the memory of the state.
@@ -125,8 +126,9 @@ func (f *metricsWriterForm) encode(w *MetricsWriter) {
 	x := f.index.find(&f.container, moved, &s.attributes, changed)
 	point := &s.point
 	if f.shares {
-		f.share(&s.point, x)
-		point = &f.plain
+		if point = &f.plain; f.plain.flags != s.point.flags || f.sharing(&s.point, x) {
+			f.share(&s.point, x)
+		}
 	}
 	if point.node.Modified()&e.point.head.Mask != 0 {
 		mask |= MetricsFieldPoint
@@ -367,7 +369,8 @@ func (f *metricsReaderForm) undo(r *MetricsReader, x *series, mask uint64) {
 	}
 	words, ok := f.points.Take(&x.Series, &f.fields, &f.point)
 	f.index.grow(x, words)
-	if !ok || !f.restore(s) || f.shares && !f.unshare(&s.point, x) {
+	if !ok || !f.restore(s) ||
+		f.shares && (f.plain.node.Modified() != 0 || f.sharing(&s.point, x)) && !f.unshare(&s.point, x) {
 		d.head.NoSuchForm()
 	}
 }
