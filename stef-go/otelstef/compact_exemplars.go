@@ -262,21 +262,40 @@ func (x *exemplarCopy) set(e *Exemplar) {
 		clear(x.pairs[min(n, len(x.pairs)):])
 		x.pairs = x.pairs[:n]
 	}
+	same, size := true, 0
 	for i, p := range pairs {
 		q := &x.pairs[i]
-		setText(&q.key, p.key)
-		if q.typ = p.value.typ; q.typ == AnyValueTypeString {
-			q.num = 0
-			setText(&q.text, p.value.str)
-		} else {
-			q.num, q.text = p.value.num, ""
+		text := ""
+		if q.typ, q.num = p.value.typ, p.value.num; q.typ == AnyValueTypeString {
+			text, q.num = p.value.str, 0
 		}
+		same = same && q.key == p.key && q.text == text
+		size += len(p.key) + len(text)
+	}
+	if !same {
+		x.setTexts(pairs, size)
 	}
 }
 
-func setText(dst *string, text string) {
-	if *dst != text {
-		*dst = strings.Clone(text)
+// setTexts copies all texts of pairs, in one piece.
+func (x *exemplarCopy) setTexts(pairs []*attributesPair, size int) {
+	var b strings.Builder
+	b.Grow(size)
+	for _, p := range pairs {
+		b.WriteString(p.key)
+		if p.value.typ == AnyValueTypeString {
+			b.WriteString(p.value.str)
+		}
+	}
+	rest := b.String()
+	for i, p := range pairs {
+		q := &x.pairs[i]
+		q.key, rest = rest[:len(p.key)], rest[len(p.key):]
+		q.text = ""
+		if q.typ == AnyValueTypeString {
+			n := len(p.value.str)
+			q.text, rest = rest[:n], rest[n:]
+		}
 	}
 }
 
