@@ -72,7 +72,8 @@ func (s *metricsRules) exemplars(rec, out view, x *ruleSeriesState, counted bool
 	t := rec.sub("Point")
 	elem := t.t.Fields[t.index("Exemplars")].Type.Elem.Struct
 	count := 0
-	keep := n <= ruleExemplars
+	const delta = 1
+	keep := n <= ruleExemplars && rec.sub("Metric").number("AggregationTemporality") != delta
 	for _, e := range list {
 		counts, ok := exemplarCount(view{elem, e.(*dynamic.Struct)})
 		keep = keep && ok

@@ -382,6 +382,11 @@ func pick[T any](r *rand.Rand, values ...T) T { return values[r.IntN(len(values)
 func lifelikePoint(r *rand.Rand, rec *otelstef.Metrics) {
 	kind := r.IntN(6)
 	rec.EditMetric().SetName(fmt.Sprint("metric", kind))
+	temporality := otelstef.AggregationTemporalityCumulative
+	if kind == 3 && r.IntN(4) > 0 {
+		temporality = otelstef.AggregationTemporalityDelta
+	}
+	rec.EditMetric().SetAggregationTemporality(temporality)
 	if r.IntN(5) == 0 {
 		rec.EditResource().SetSchemaURL(fmt.Sprint("resource", r.IntN(3)))
 	}

@@ -70,8 +70,9 @@ func (f *metricsForm) sharing(p *Point, s *series) bool {
 	return s.exemplars != nil || p.exemplars.Len()|f.plain.exemplars.Len() != 0 || f.restarted
 }
 
-// share sets plain for the exemplars and flags of a point.
-func (f *metricsWriterForm) share(src *Point, s *series) {
+// share sets plain for the exemplars and flags of the point of a record.
+func (f *metricsWriterForm) share(rec *Metrics, s *series) {
+	src := &rec.point
 	f.restarted = false
 	f.plain.SetFlags(src.flags)
 	n, x := src.exemplars.Len(), s.exemplars
@@ -97,7 +98,7 @@ func (f *metricsWriterForm) share(src *Point, s *series) {
 			}
 		}
 	}
-	f.index.keep(s, src, kept, code)
+	f.index.keep(s, src, kept, code, rec.metric.aggregationTemporality)
 }
 
 // noExemplars are those of a series that had none. It does not change.
@@ -111,9 +112,10 @@ func (x *seriesExemplars) residual(code int64) uint64 {
 	return ^uint64(code)
 }
 
-// unshare sets the exemplars and flags of a point of a series. It returns false if there
-// are none that the fields represent.
-func (f *metricsReaderForm) unshare(dst *Point, s *series) bool {
+// unshare sets the exemplars and flags of the point of a record. It returns false if
+// there are none that the fields represent.
+func (f *metricsReaderForm) unshare(rec *Metrics, s *series) bool {
+	dst := &rec.point
 	f.restarted = false
 	if f.plain.node.Modified()&PointFieldFlags != 0 {
 		dst.SetFlags(f.plain.flags)
@@ -161,15 +163,15 @@ func (f *metricsReaderForm) unshare(dst *Point, s *series) bool {
 			}
 		}
 	}
-	f.index.keep(s, dst, kept, code)
+	f.index.keep(s, dst, kept, code, rec.metric.aggregationTemporality)
 	return true
 }
 
 // keep makes the exemplars of a point those of a series. Those with a bit in kept are
-// already.
-func (x *seriesIndex) keep(s *series, p *Point, kept uint64, code int64) {
-	e, n := s.exemplars, p.exemplars.Len()
-	if e == nil && n == 0 || s == &x.none {
+// already. Delta points have only new exemplars, so their series keep none.
+func (x *seriesIndex) keep(s *series, p *Point, kept uint64, code int64, temporality AggregationTemporality) {
+	e, n, delta := s.exemplars, p.exemplars.Len(), temporality == AggregationTemporalityDelta
+	if e == nil && (n == 0 || delta) || s == &x.none {
 		return
 	}
 	if e == nil {
@@ -182,7 +184,7 @@ func (x *seriesIndex) keep(s *series, p *Point, kept uint64, code int64) {
 	if code == 0 {
 		return
 	}
-	counted, ok := 0, n <= maxSharedExemplars
+	counted, ok := 0, n <= maxSharedExemplars && !delta
 	for i := 0; ok && i < n; i++ {
 		var c int
 		c, ok = countExemplar(p.exemplars.At(i))

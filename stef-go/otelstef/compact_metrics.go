@@ -127,7 +127,7 @@ func (f *metricsWriterForm) encode(w *MetricsWriter) {
 	point := &s.point
 	if f.shares {
 		if point = &f.plain; f.plain.flags != s.point.flags || f.sharing(&s.point, x) {
-			f.share(&s.point, x)
+			f.share(s, x)
 		}
 	}
 	if point.node.Modified()&e.point.head.Mask != 0 {
@@ -370,7 +370,7 @@ func (f *metricsReaderForm) undo(r *MetricsReader, x *series, mask uint64) {
 	words, ok := f.points.Take(&x.Series, &f.fields, &f.point)
 	f.index.grow(x, words)
 	if !ok || !f.restore(s) ||
-		f.shares && (f.plain.node.Modified() != 0 || f.sharing(&s.point, x)) && !f.unshare(&s.point, x) {
+		f.shares && (f.plain.node.Modified() != 0 || f.sharing(&s.point, x)) && !f.unshare(s, x) {
 		d.head.NoSuchForm()
 	}
 }
