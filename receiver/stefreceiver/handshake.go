@@ -68,11 +68,18 @@ func silent(err error) bool {
 var handshakeHints = []struct{ text, hint string }{
 	{"first record does not look like a TLS handshake", "The client does not use TLS: configure tls at the client, without insecure"},
 	{"client didn't provide a certificate", "client_ca_file of this receiver requires a certificate: set tls::cert_file and tls::key_file at the client"},
+	{"protocol version not supported", noVersion},
+	{"unsupported versions", noVersion},
+	{"no application protocol", notGRPC},
+	{"ALPN", notGRPC},
 	{"remote error", "The client does not accept the certificate of this receiver: set tls::ca_file at the client, and use a name of the certificate in its endpoint"},
 	{"failed to verify certificate", "The certificate of the client is not valid for client_ca_file of this receiver"},
-	{"unsupported versions", "Client and receiver have no version of TLS in common: check min_version and max_version"},
-	{"ALPN", "The client does not speak gRPC: OTLP over HTTP has another receiver"},
 }
+
+const (
+	noVersion = "Client and receiver have no version of TLS in common: check min_version and max_version"
+	notGRPC   = "The client does not speak gRPC: OTLP over HTTP has another receiver"
+)
 
 // handshakeHint returns a sentence about an error, or "".
 func handshakeHint(err error) string {

@@ -89,37 +89,42 @@ func TestFailedHandshakes(t *testing.T) {
 	require.True(t, pool.AppendCertsFromPEM(cert))
 	for name, c := range map[string]struct {
 		mutual bool
+		newest string // tls::max_version of the receiver
 		dial   func(address string) (net.Conn, error)
 		want   string
 	}{
-		"no TLS": {false, func(address string) (net.Conn, error) {
+		"no TLS": {false, "", func(address string) (net.Conn, error) {
 			conn, err := net.Dial("tcp", address)
 			require.NoError(t, err)
 			_, err = conn.Write([]byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"))
 			return conn, err
 		}, "The client does not use TLS: "},
-		"another authority": {false, func(address string) (net.Conn, error) {
+		"another authority": {false, "", func(address string) (net.Conn, error) {
 			return tls.Dial("tcp", address, &tls.Config{RootCAs: x509.NewCertPool(), NextProtos: []string{"h2"}})
 		}, "The client does not accept the certificate of this receiver: "},
-		"no certificate": {true, func(address string) (net.Conn, error) {
+		"no certificate": {true, "", func(address string) (net.Conn, error) {
 			return tls.Dial("tcp", address, &tls.Config{RootCAs: pool, NextProtos: []string{"h2"}})
 		}, "client_ca_file of this receiver requires a certificate: "},
-		"certificate of another authority": {true, func(address string) (net.Conn, error) {
+		"certificate of another authority": {true, "", func(address string) (net.Conn, error) {
 			return tls.Dial("tcp", address, &tls.Config{RootCAs: pool, NextProtos: []string{"h2"}, Certificates: []tls.Certificate{own}})
 		}, "The certificate of the client is not valid for client_ca_file"},
-		"old TLS": {false, func(address string) (net.Conn, error) {
+		"old TLS": {false, "", func(address string) (net.Conn, error) {
 			return tls.Dial("tcp", address, &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11})
 		}, "Client and receiver have no version of TLS in common: "},
-		"HTTP/1.1": {false, func(address string) (net.Conn, error) {
+		"new TLS": {false, "1.2", func(address string) (net.Conn, error) {
+			return tls.Dial("tcp", address, &tls.Config{RootCAs: pool, NextProtos: []string{"h2"}, MinVersion: tls.VersionTLS13})
+		}, "Client and receiver have no version of TLS in common: "},
+		"HTTP/1.1": {false, "", func(address string) (net.Conn, error) {
 			return tls.Dial("tcp", address, &tls.Config{RootCAs: pool})
 		}, "The client does not speak gRPC: "},
-		"a health check": {false, func(address string) (net.Conn, error) { return net.Dial("tcp", address) }, ""},
+		"a health check": {false, "", func(address string) (net.Conn, error) { return net.Dial("tcp", address) }, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			core, logs := observer.New(zap.WarnLevel)
 			config := testConfig(func(config *Config) {
 				server := config.ServerConfig.TLS.GetOrInsertDefault()
 				server.CertPem, server.KeyPem = configopaque.String(cert), configopaque.String(key)
+				server.MaxVersion = c.newest
 				if c.mutual {
 					server.ClientCAFile = filepath.Join(t.TempDir(), "ca.crt")
 					require.NoError(t, os.WriteFile(server.ClientCAFile, cert, 0o600))
