@@ -9,6 +9,8 @@ package stefgrpc
 
 import (
 	"context"
+	"fmt"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -48,10 +50,8 @@ func (e *echo) Flush() error {
 	return nil
 }
 
-func echoSession(t testing.TB) *Session[int] {
+func echoSession(t testing.TB, config SessionConfig) *Session[int] {
 	before := goleak.IgnoreCurrent()
-	config := SessionConfig{}
-	config.FlushInterval = -1
 	s, err := startSession(
 		func(context.Context) (sessionStream, error) { return &echo{done: make(chan struct{})}, nil },
 		func(s sessionStream) (BatchWriter[int], error) { return struct{ BatchWriter[int] }{s.(*echo)}, nil }, config) // hides Close
@@ -65,7 +65,7 @@ func echoSession(t testing.TB) *Session[int] {
 
 // TestSessionAllocations: in steady state, a Send allocates nothing.
 func TestSessionAllocations(t *testing.T) {
-	s := echoSession(t)
+	s := echoSession(t, SessionConfig{FlushInterval: -1})
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	require.NoError(t, s.Send(ctx, 1))
@@ -77,7 +77,7 @@ func TestSessionAllocations(t *testing.T) {
 }
 
 func BenchmarkSessionSend(b *testing.B) {
-	s := echoSession(b)
+	s := echoSession(b, SessionConfig{FlushInterval: -1})
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	b.ReportAllocs()
@@ -88,4 +88,36 @@ func BenchmarkSessionSend(b *testing.B) {
 			}
 		}
 	})
+}
+
+// BenchmarkSessionCallers measures callers that send again when they are answered, as
+// pipelines without a queue do, in a session that is not told how many they are. ns/op
+// is the time of a batch of all callers.
+func BenchmarkSessionCallers(b *testing.B) {
+	for _, callers := range []int{1, 8} {
+		b.Run(fmt.Sprintf("callers=%d", callers), func(b *testing.B) {
+			s := echoSession(b, SessionConfig{})
+			ctx, cancel := context.WithCancel(context.Background())
+			defer cancel()
+			for range 10 { // the session measures how many callers there are
+				sendTogether(b, ctx, s, callers)
+			}
+			b.ResetTimer()
+			for range b.N {
+				sendTogether(b, ctx, s, callers)
+			}
+		})
+	}
+}
+
+func sendTogether(t testing.TB, ctx context.Context, s *Session[int], callers int) {
+	var group sync.WaitGroup
+	for range callers {
+		group.Go(func() {
+			if err := s.Send(ctx, 1); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
 }

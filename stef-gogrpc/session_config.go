@@ -41,7 +41,8 @@ type SessionConfig struct {
 	// Senders is the maximum number of concurrent calls of Send. When that many
 	// wait for the same frame, no further batch can join it, and the session
 	// flushes it: a few callers with small batches do not wait for FlushInterval.
-	// Default 0, which means unknown.
+	// Default 0, which means unknown. If fewer callers send, each of them again as
+	// soon as its batch is answered, the session notices that after three frames.
 	Senders int
 
 	// MaxUnackedBatches and MaxUnackedBytes bound the batches that one stream has

@@ -22,6 +22,7 @@ import (
 	"go.opentelemetry.io/collector/exporter"
 	"go.opentelemetry.io/collector/otelcol"
 	"go.opentelemetry.io/collector/processor"
+	"go.opentelemetry.io/collector/processor/memorylimiterprocessor"
 	"go.opentelemetry.io/collector/receiver"
 	"go.opentelemetry.io/collector/service/telemetry/otelconftelemetry"
 
@@ -35,7 +36,7 @@ func components() (otelcol.Factories, error) {
 	if f.Receivers, err = otelcol.MakeFactoryMap[receiver.Factory](stefreceiver.NewFactory()); err != nil {
 		return f, err
 	}
-	if f.Processors, err = otelcol.MakeFactoryMap[processor.Factory](groupbytraceprocessor.NewFactory(), tailsamplingprocessor.NewFactory()); err != nil {
+	if f.Processors, err = otelcol.MakeFactoryMap[processor.Factory](memorylimiterprocessor.NewFactory(), groupbytraceprocessor.NewFactory(), tailsamplingprocessor.NewFactory()); err != nil {
 		return f, err
 	}
 	f.Exporters, err = otelcol.MakeFactoryMap[exporter.Factory](stefexporter.NewFactory())
@@ -58,10 +59,17 @@ func runCollector(config string) error {
 
 // configuration returns the configuration of the Collector under test.
 func (s *scenario) configuration(listen, backend string, metrics int) string {
+	processors := s.processors
+	if s.limit > 0 {
+		processors = append([]string{"memory_limiter"}, processors...)
+	}
 	return fmt.Sprintf(`receivers:
   stef:
     endpoint: %s
 processors:
+  memory_limiter:
+    check_interval: 200ms
+    limit_mib: %d
   groupbytrace:
     wait_duration: %s
     num_traces: %d
@@ -87,13 +95,14 @@ service:
       receivers: [stef]
       processors: [%s]
       exporters: [stef]
-`, listen, s.wait, s.traces, s.wait, s.traces, backend, s.protocol, metrics, strings.Join(s.processors, ", "))
+`, listen, max(s.limit, 1), s.wait, s.traces, s.wait, s.traces, backend, s.protocol, metrics, strings.Join(processors, ", "))
 }
 
 // The metrics of the Collector, without units and suffixes. Those of items count the
 // spans that enter and leave a component.
 const (
 	metricAccepted   = "otelcol_receiver_accepted_spans"
+	metricRefused    = "otelcol_receiver_refused_spans"
 	metricConsumed   = "otelcol_processor_consumed_items"
 	metricProduced   = "otelcol_processor_produced_items"
 	metricExported   = "otelcol_exporter_consumed_items"

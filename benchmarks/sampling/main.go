@@ -27,6 +27,7 @@ func main() {
 		protocols  = flag.String("protocols", "otlp,stef", "protocols to compare, for both legs")
 		wait       = flag.Duration("wait", 2*time.Second, "how long the processors hold a trace")
 		traces     = flag.Int("traces", 100_000, "how many traces the processors hold")
+		limit      = flag.Int("limit", 0, "memory of the Collector in MiB above which memory_limiter refuses spans; 0 is without it")
 		table      = flag.String("table", "", "file for the results as CSV")
 		series     = flag.String("series", "", "file for what the Collector reports over time, as CSV")
 		every      = flag.Duration("every", time.Second, "time between the lines of -series")
@@ -41,7 +42,7 @@ func main() {
 	var results []*result
 	for _, p := range strings.Split(*processors, ",") {
 		for _, protocol := range strings.Split(*protocols, ",") {
-			r, err := measure(context.Background(), scenario{processors: strings.Split(p, "+"), protocol: protocol, during: *during, rate: *rate, wait: *wait, traces: *traces, every: *every})
+			r, err := measure(context.Background(), scenario{processors: strings.Split(p, "+"), protocol: protocol, during: *during, rate: *rate, wait: *wait, traces: *traces, limit: *limit, every: *every})
 			if err != nil {
 				log.Fatal(fmt.Errorf("%s over %s: %w", p, protocol, err))
 			}

@@ -39,6 +39,7 @@ type scenario struct {
 	rate       int
 	wait       time.Duration
 	traces     int
+	limit      int           // MiB of the Collector above which it refuses spans; 0: none
 	every      time.Duration // between samples
 }
 
@@ -48,6 +49,7 @@ type result struct {
 	scenario
 	acknowledged, arrived, twice int
 	accepted, sent               int // spans, by the counters of the Collector
+	refused                      int // spans, again at each attempt to send them
 	sampled, evicted             int // traces, by the counters of the processors
 	offeredTraces, whole         int
 	took                         time.Duration
@@ -146,7 +148,7 @@ func measure(ctx context.Context, s scenario) (*result, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.accepted, r.sent = int(final[metricAccepted]), int(final[metricSent])
+	r.accepted, r.sent, r.refused = int(final[metricAccepted]), int(final[metricSent]), int(final[metricRefused])
 	r.sampled, r.evicted = int(final[metricSampled]), int(final[metricEvicted]+final[metricTooEarly])
 	r.look(to)
 	r.series = append(r.series, sample{time.Since(begin), final, r.arrived, r.cpu + idle})

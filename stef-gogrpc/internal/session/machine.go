@@ -31,6 +31,7 @@ type Machine struct {
 	forced  bool
 	dormant bool   // a slot waits for a batch before it opens a stream again
 	refused *Fault // the last attempt to open a stream was refused
+	callers callers
 	counts  Counts
 }
 
@@ -85,6 +86,7 @@ func (m *Machine) Submit(b *Batch, gaveUp bool, now time.Time, out *Decisions) {
 		m.handBack(b, nil, &Fault{Class: GaveUp}, out)
 		return
 	}
+	m.callers.submit(m.config.FlushInterval, now)
 	m.queue.pushBack(b)
 	m.fill(now, out)
 }

@@ -132,25 +132,30 @@ func (m *Machine) FlushIn(s *Stream, idle bool, buffered int, now time.Time, out
 	if c.FlushInterval < 0 {
 		return math.MaxInt64, idle
 	}
-	if idle && m.allWait(s, out) {
+	if idle && m.allWait(s, now, out) {
 		return 0, true
 	}
-	wait = c.FlushInterval - now.Sub(s.dirty)
-	return wait, wait <= 0
+	if wait = c.FlushInterval - now.Sub(s.dirty); wait > 0 {
+		return wait, false
+	}
+	if idle {
+		m.callers.measure(m.waitingCallers(), c.FlushInterval, now)
+	}
+	return wait, true
 }
 
 // allWait reports whether no further batch can join the frame, because all callers
 // of Send wait for this frame or for the frames of the other streams. Those frames
 // then need not wait either.
-func (m *Machine) allWait(s *Stream, out *Decisions) bool {
-	if m.config.Senders == 0 || s.flushNow {
-		return s.flushNow
+func (m *Machine) allWait(s *Stream, now time.Time, out *Decisions) bool {
+	if s.flushNow {
+		return true
 	}
-	n := 0
-	for _, o := range m.streams {
-		n += o.waitingCallers()
+	known := m.config.Senders
+	if all := m.callers.all(m.config.FlushInterval, now); all > 0 && (known == 0 || all < known) {
+		known = all
 	}
-	if n < m.config.Senders {
+	if known == 0 || m.waitingCallers() < known {
 		return false
 	}
 	for _, o := range m.streams {
@@ -159,6 +164,14 @@ func (m *Machine) allWait(s *Stream, out *Decisions) bool {
 		}
 	}
 	return true
+}
+
+// waitingCallers returns the number of callers that wait for unfinished frames.
+func (m *Machine) waitingCallers() (n int) {
+	for _, s := range m.streams {
+		n += s.waitingCallers()
+	}
+	return n
 }
 
 // Flushed records that the frame of a stream has ended, or could not be ended.
