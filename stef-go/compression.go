@@ -45,6 +45,11 @@ const (
 	LevelBetter
 	// LevelBest needs up to 3.1 times the CPU time of LevelDefault. Use it for files.
 	LevelBest
+	// LevelAuto is LevelFastest until the stream has a frame of more than 64 KiB before
+	// compression, and LevelDefault from that frame on, which restarts the compression.
+	// The tables of LevelDefault, 1.25 MiB against 0.25, cost small frames more time
+	// than they are worth: docs/compact-form.md has the measurements.
+	LevelAuto
 )
 
 // String returns the name of the level, such as "default".
@@ -58,16 +63,18 @@ func (l Level) String() string {
 		return "better"
 	case LevelBest:
 		return "best"
+	case LevelAuto:
+		return "auto"
 	}
 	return fmt.Sprintf("Level(%d)", uint8(l))
 }
 
 // ParseLevel returns the level of that name.
 func ParseLevel(name string) (Level, error) {
-	for l := LevelFastest; l <= LevelBest; l++ {
+	for l := LevelFastest; l <= LevelAuto; l++ {
 		if l.String() == name {
 			return l, nil
 		}
 	}
-	return 0, fmt.Errorf("stef: compression level %q is not fastest, default, better or best", name)
+	return 0, fmt.Errorf("stef: compression level %q is not fastest, default, better, best or auto", name)
 }

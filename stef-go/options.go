@@ -42,7 +42,7 @@ func WithCompression(compression Compression) WriterOption {
 // not carry it. Without WithCompression(Zstd) it has no effect.
 func WithLevel(level Level) WriterOption {
 	return func(c *config.Writer) error {
-		if level < LevelFastest || level > LevelBest {
+		if level < LevelFastest || level > LevelAuto {
 			return fmt.Errorf("stef: WithLevel(%d): unknown level", level)
 		}
 		c.Level = uint8(level)

@@ -62,7 +62,7 @@ func TestWriterOptionErrors(t *testing.T) {
 
 	f("WithLevel(0): unknown level", stef.WithLevel(0))
 	f("", stef.WithLevel(stef.LevelFastest))
-	f("WithLevel(5): unknown level", stef.WithLevel(5))
+	f("WithLevel(6): unknown level", stef.WithLevel(6))
 
 	f("", stef.WithWindowBytes(1<<10))
 	f("", stef.WithWindowBytes(8<<20))
@@ -182,9 +182,9 @@ func TestNames(t *testing.T) {
 	f(stef.Zstd, "zstd")
 	f(stef.Compression(2), "Compression(2)")
 	f(stef.Level(0), "Level(0)")
-	f(stef.Level(5), "Level(5)")
+	f(stef.Level(6), "Level(6)")
 	for level, name := range map[stef.Level]string{
-		stef.LevelFastest: "fastest", stef.LevelDefault: "default", stef.LevelBetter: "better", stef.LevelBest: "best",
+		stef.LevelFastest: "fastest", stef.LevelDefault: "default", stef.LevelBetter: "better", stef.LevelBest: "best", stef.LevelAuto: "auto",
 	} {
 		f(level, name)
 		parsed, err := stef.ParseLevel(name)
@@ -193,7 +193,7 @@ func TestNames(t *testing.T) {
 	}
 	for _, name := range []string{"", "Best", "Level(0)", "3"} {
 		_, err := stef.ParseLevel(name)
-		require.EqualError(t, err, fmt.Sprintf("stef: compression level %q is not fastest, default, better or best", name))
+		require.EqualError(t, err, fmt.Sprintf("stef: compression level %q is not fastest, default, better, best or auto", name))
 	}
 }
 

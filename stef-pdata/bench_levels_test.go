@@ -29,6 +29,7 @@ type levelSetting struct {
 var levelSettings = []levelSetting{
 	{"default", nil},
 	{"fastest", []stef.WriterOption{stef.WithLevel(stef.LevelFastest)}},
+	{"auto", []stef.WriterOption{stef.WithLevel(stef.LevelAuto)}},
 	{"better", []stef.WriterOption{stef.WithLevel(stef.LevelBetter)}},
 	{"best", []stef.WriterOption{stef.WithLevel(stef.LevelBest)}},
 	{"256K", []stef.WriterOption{stef.WithWindowBytes(256 << 10)}},

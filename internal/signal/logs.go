@@ -22,7 +22,7 @@ var Logs = &Descriptor[plog.Logs]{
 	ItemName:     "log records",
 	Root:         otelstef.LogsSchema,
 	Compact:      otelstef.LogsCompactRoot,
-	CompactLevel: stef.LevelDefault,
+	CompactLevel: stef.LevelAuto,
 
 	Items: plog.Logs.LogRecordCount,
 	Size:  new(plog.ProtoMarshaler).LogsSize,

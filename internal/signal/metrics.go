@@ -23,7 +23,7 @@ var Metrics = &Descriptor[pmetric.Metrics]{
 	Root:         otelstef.MetricsSchema,
 	Compact:      otelstef.MetricsCompactRoot,
 	Published:    otelstef.PublishedMetrics,
-	CompactLevel: stef.LevelDefault,
+	CompactLevel: stef.LevelAuto,
 
 	Items: pmetric.Metrics.DataPointCount,
 	Size:  new(pmetric.ProtoMarshaler).MetricsSize,

@@ -66,8 +66,8 @@ func TestAutoLevel(t *testing.T) {
 	require.Equal(t, stef.LevelFastest, Traces.AutoLevel(schema.WireOf(Traces.Compact())))
 	require.Equal(t, stef.LevelDefault, Traces.AutoLevel(schema.WireOf(Traces.Root())))
 	require.Equal(t, stef.LevelDefault, Traces.AutoLevel(schema.WireOf(Traces.RootIn(streamconf.Reference))))
-	require.Equal(t, stef.LevelDefault, Metrics.AutoLevel(schema.WireOf(Metrics.Compact())))
-	require.Equal(t, stef.LevelDefault, Logs.AutoLevel(schema.WireOf(Logs.Compact())))
+	require.Equal(t, stef.LevelAuto, Metrics.AutoLevel(schema.WireOf(Metrics.Compact())))
+	require.Equal(t, stef.LevelAuto, Logs.AutoLevel(schema.WireOf(Logs.Compact())))
 }
 
 func TestNames(t *testing.T) {

@@ -116,7 +116,7 @@ func (e *env) stream(s *Stream) {
 	if v, name := e.lookup("COMPRESSION_LEVEL", false); v != "" {
 		level, err := stef.ParseLevel(v)
 		if err != nil {
-			e.ignore(name, v, "fastest, default, better or best")
+			e.ignore(name, v, "fastest, default, better, best or auto")
 			return
 		}
 		s.Level = level

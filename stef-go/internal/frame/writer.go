@@ -48,6 +48,7 @@ type Writer struct {
 	compression stef.Compression
 	setting     encoderSetting
 	largest     int            // if not 0, the window is chosen by the frames, up to this
+	auto, large bool           // LevelAuto, and whether a large frame was written
 	zstd        *zstd.Encoder  // nil until the first frame with data
 	out         []byte         // headRoom bytes for the head, then the frame being built
 	column      []byte         // a column before compression
@@ -58,6 +59,7 @@ type Writer struct {
 // NewWriter writes the fixed header and the variable header.
 func NewWriter(dst io.Writer, c *config.Writer, header *VarHeader) (*Writer, error) {
 	w := &Writer{compression: stef.Compression(c.Compression), setting: encoderSetting{stef.Level(c.Level), c.WindowBytes, c.ZstdDict, c.Checksums}}
+	w.auto = w.setting.level == stef.LevelAuto
 	if c.WindowLimit > 0 {
 		w.largest = w.setting.window
 	}
@@ -100,6 +102,7 @@ func (w *Writer) Reset(dst io.Writer) error {
 		out = nil
 	}
 	w.Close()
+	w.large = false
 	w.column, w.out = column, out
 	w.dst = dst
 	if err := w.write(w.head[:fixedHeader]); err != nil {
@@ -150,6 +153,7 @@ func (w *Writer) compress(flags *stef.FrameFlags, tree *column.WriteTree, size i
 	w.column = append(w.column[:0], w.out[headRoom:]...)
 	w.out = w.out[:headRoom]
 	w.adapt(size)
+	w.setLevel(size)
 	if w.zstd == nil || w.setting.crc {
 		*flags |= stef.RestartCompression
 	}
@@ -229,6 +233,28 @@ func (w *Writer) adapt(size int) {
 		w.setting.release(w.zstd)
 		w.zstd, w.setting.window = nil, window
 	}
+}
+
+// smallFrame is the size, before compression, of the largest frames for which LevelAuto is
+// LevelFastest.
+const smallFrame = 64 << 10
+
+// setLevel selects the level of a frame, with a size before compression, if it is
+// LevelAuto. After a large frame the level stays.
+func (w *Writer) setLevel(size int) {
+	if !w.auto {
+		return
+	}
+	w.large = w.large || size > smallFrame
+	level := stef.LevelFastest
+	if w.large {
+		level = stef.LevelDefault
+	}
+	if w.zstd != nil && level != w.setting.level {
+		w.setting.release(w.zstd)
+		w.zstd = nil
+	}
+	w.setting.level = level
 }
 
 // blocks compresses a large column in blocks of its own.

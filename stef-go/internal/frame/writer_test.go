@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 	"math/rand/v2"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -422,4 +423,50 @@ func TestWriterWindowLimit(t *testing.T) {
 	f([]int{64, 0, 0}, []int{300_000, 100, 300_000}, limit(100_000))
 	f([]int{16, 0}, []int{100, 70_000}, limit(16<<10))
 	f([]int{16, 32}, []int{100, 70_000}, limit(1<<20), stef.WithWindowBytes(32<<10))
+	auto := stef.WithLevel(stef.LevelAuto)
+	f([]int{1024, 0, 1024, 0, 0}, []int{100, 60_000, 70_000, 70_000, 100}, auto)
+	f([]int{1024, 0, 0}, []int{70_000, 100, 70_000}, auto)
+	f([]int{16, 0, 1024, 0}, []int{100, 900, 70_000, 100}, auto, limit(1<<20))
+}
+
+// TestWriterLevelAuto: a stream with small frames is as with LevelFastest, and one with a
+// large first frame as with LevelDefault. After Reset, it begins anew.
+func TestWriterLevelAuto(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	text := func(size int) string { // compresses differently at both levels
+		words := make([]string, 0, size/4)
+		for n := 0; n < size; n += 6 {
+			words = append(words, strconv.Itoa(10_000+r.IntN(3000))+" ")
+		}
+		return strings.Join(words, "")[:size]
+	}
+	small, large := []string{text(60_000), text(60_000)}, []string{text(70_000), text(100), text(60_000)}
+	write := func(w *frame.Writer, contents []string) {
+		tree := newTree()
+		for i, content := range contents {
+			tree.fill(1, content, float64(i))
+			_, err := w.Frame(0, 1, &tree.WriteTree)
+			require.NoError(t, err)
+		}
+	}
+	stream := func(level stef.Level, contents []string) (dst chunks) {
+		w, err := frame.NewWriter(&dst, config(t, stef.WithLevel(level), stef.WithCompression(stef.Zstd)), &frame.VarHeader{})
+		require.NoError(t, err)
+		write(w, contents)
+		w.Close()
+		return dst
+	}
+	require.NotEqual(t, stream(stef.LevelDefault, small), stream(stef.LevelFastest, small))
+	require.NotEqual(t, stream(stef.LevelDefault, large), stream(stef.LevelFastest, large))
+	require.Equal(t, stream(stef.LevelFastest, small), stream(stef.LevelAuto, small))
+	require.Equal(t, stream(stef.LevelDefault, large), stream(stef.LevelAuto, large))
+
+	var first, second chunks
+	w, err := frame.NewWriter(&first, config(t, stef.WithLevel(stef.LevelAuto), stef.WithCompression(stef.Zstd)), &frame.VarHeader{})
+	require.NoError(t, err)
+	write(w, large)
+	require.NoError(t, w.Reset(&second))
+	write(w, small)
+	w.Close()
+	require.Equal(t, stream(stef.LevelFastest, small), second)
 }
