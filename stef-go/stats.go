@@ -45,6 +45,8 @@ type ReaderStats struct {
 	HeldBytes int
 	// AddedBytes is the memory that records needed beyond what they had, and that of
 	// all entries of dictionaries, summed over the stream: also what a restart of the
-	// dictionaries discarded.
+	// dictionaries discarded. It includes an eighth of what was copied, hashed or
+	// compared for records without bytes in the stream: entries of dictionaries, and state
+	// of the compact form.
 	AddedBytes int64
 }

@@ -51,10 +51,19 @@ func (t *BytesTable) Init(limit *DictLimit) { t.limit = limit }
 func (t *BytesTable) Restart() {
 	clear(t.entries)
 	t.entries = t.entries[:0]
+	if cap(t.entries) > restartedEntries {
+		t.entries = nil
+	}
 }
+
+// Spare returns the memory that the table has for further entries.
+func (t *BytesTable) Spare() int { return spare(t.entries) }
 
 // Len returns the number of entries.
 func (t *BytesTable) Len() int { return len(t.entries) }
+
+// freeBytes is the length up to which copies of entries are not counted. Ids have 16.
+const freeBytes = 64
 
 // BytesDictDecoder reads what BytesDictEncoder writes.
 type BytesDictDecoder struct {
@@ -74,7 +83,12 @@ func (d *BytesDictDecoder) Decode(dst []byte) []byte {
 			d.Fail(bitio.FaultRef)
 			return dst
 		}
-		return append(dst, d.table.entries[ref]...)
+		entry := d.table.entries[ref]
+		if len(entry) > freeBytes {
+			d.table.limit.Work += int64(len(entry))
+			d.table.limit.Added += int64(max(0, len(entry)-cap(dst)))
+		}
+		return append(dst, entry...)
 	}
 	run, _ := d.Next(u >> 1)
 	if len(run) >= MinEntry {

@@ -5,6 +5,7 @@ package codec
 
 import (
 	"sync/atomic"
+	"unsafe"
 
 	"github.com/otelstef/stef/stef-go/bitio"
 )
@@ -243,18 +244,28 @@ func (t *StringTable) Init(limit *DictLimit) { t.limit = limit }
 func (t *StringTable) Restart() {
 	clear(t.entries)
 	t.entries = t.entries[:0]
+	if cap(t.entries) > restartedEntries {
+		t.Release()
+	}
 }
 
 // tableEntries pools the memory of tables, which is cleared.
 var tableEntries bitio.Memory[string]
 
-// keptEntries is the capacity of the largest table that keeps its memory for the next
-// stream.
-const keptEntries = 512
+const (
+	// keptEntries is the capacity of the largest table that keeps its memory for the next
+	// stream.
+	keptEntries = 512
+	// restartedEntries is the capacity of the largest table that keeps its memory when the
+	// dictionaries restart. A stream has several dictionaries, and a hostile one could
+	// fill one after another.
+	restartedEntries = 1 << 15
+)
 
 // Release empties the table and releases its memory, if that is large.
 func (t *StringTable) Release() {
-	t.Restart()
+	clear(t.entries)
+	t.entries = t.entries[:0]
 	if cap(t.entries) > keptEntries {
 		tableEntries.Give(t.entries)
 		t.entries = nil
@@ -275,6 +286,15 @@ func (t *StringTable) add(text string) {
 // Len returns the number of entries.
 func (t *StringTable) Len() int { return len(t.entries) }
 
+// Spare returns the memory that the table has for further entries.
+func (t *StringTable) Spare() int { return spare(t.entries) }
+
+// spare returns the memory of entries beyond their number. EntryOverhead is that of one
+// with text.
+func spare(entries []string) int {
+	return (cap(entries) - len(entries)) * int(unsafe.Sizeof(""))
+}
+
 // DictLimit bounds the memory of all dictionaries of a stream being read, by
 // the accounting of the specification.
 //
@@ -285,10 +305,13 @@ type DictLimit struct {
 	// Max is the most that Used may be.
 	Max int
 	// Extra is what entries take beyond what they count: see StructTable.Append of
-	// package stefrt.
+	// package stefrt, and tablePiece.
 	Extra int
 	// Added is what all entries took, also those that were dropped by a restart.
 	Added int64
+	// Work is the size of what the values of records refer to, if that is copied or
+	// compared for each record. A reference takes a byte, whatever the entry has.
+	Work int64
 }
 
 // Restart counts no entries.
@@ -315,28 +338,31 @@ type StringDictDecoder struct {
 type tablePiece struct {
 	text string
 	from int // offset in the column
-	// used is the size of the entries in the piece. The next piece is at most twice
-	// as large, so that entries keep little unused memory alive.
-	used int
+	// room is how much larger the next pieces may be than their first entries: as much as
+	// all entries so far. So the pieces of a frame together have at most half of their
+	// memory beside entries.
+	room int
 }
 
 // maxPiece is the size of the largest piece. A text of more than a quarter of it has
 // its own memory.
 const maxPiece = 16 << 10
 
-// cut returns n bytes of the column from offset at, which only increases.
-func (p *tablePiece) cut(column []byte, at, n int) string {
+// cut returns n bytes of the column from offset at, which only increases. copied is the
+// size of the piece if that is new.
+func (p *tablePiece) cut(column []byte, at, n int) (text string, copied int) {
 	i := at - p.from
+	p.room += n + EntryOverhead
 	if i+n > len(p.text) {
 		size := n
 		if n <= maxPiece/4 {
-			size = max(n, min(2*p.used, maxPiece))
+			size = min(max(n, p.room-EntryOverhead), maxPiece, len(column)-at)
+			p.room -= size - n
 		}
-		*p = tablePiece{text: string(column[at:min(at+size, len(column))]), from: at}
-		i = 0
+		*p = tablePiece{string(column[at : at+size]), at, p.room}
+		return p.text[:n], size
 	}
-	p.used += n + EntryOverhead
-	return p.text[i : i+n]
+	return p.text[i : i+n], 0
 }
 
 // Init sets the table.
@@ -378,7 +404,8 @@ func (d *StringDictDecoder) entry(n uint64) string {
 		d.Fail(bitio.FaultDictSize)
 		return ""
 	}
-	text := d.piece.cut(d.Buf, at, len(run))
+	text, copied := d.piece.cut(d.Buf, at, len(run))
+	d.table.limit.Extra += (copied+15)&^15 - len(run)
 	d.table.add(text)
 	return text
 }

@@ -6,6 +6,7 @@ package codec_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -129,4 +130,40 @@ func TestReleasedTables(t *testing.T) {
 		require.Zero(t, table.Len())
 		require.Equal(t, values, read)
 	}
+}
+
+// Entries that are far apart keep little of what lies between them, and all of it counts.
+func TestSparseEntries(t *testing.T) {
+	const entries, between = 400, 4 << 10
+	var values []string
+	for i := range entries {
+		values = append(values, fmt.Sprintf("%04d", i))
+		for range between {
+			values = append(values, "x")
+		}
+	}
+	data := dictColumn(values...)
+	limit := codec.DictLimit{Max: 1 << 30}
+	var table codec.StringTable
+	table.Init(&limit)
+	var d codec.StringDictDecoder
+	d.Init(&table)
+	open(&d, data)
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.GC() // empties pools
+	runtime.ReadMemStats(&before)
+	for range len(values) {
+		d.Decode()
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	runtime.KeepAlive(values)
+	live := int(after.HeapAlloc - before.HeapAlloc)
+	require.Equal(t, entries, table.Len())
+	t.Logf("%d live, %d counted, %d beside", live, limit.Used, limit.Extra)
+	require.LessOrEqual(t, live, 4*limit.Used+4096)
+	require.LessOrEqual(t, live, (limit.Used+limit.Extra+table.Spare())*3/2+4096)
+	runtime.KeepAlive(&table)
+	runtime.KeepAlive(data)
 }

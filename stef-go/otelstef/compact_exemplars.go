@@ -145,23 +145,27 @@ func (f *metricsReaderForm) unshare(rec *Metrics, s *series) bool {
 	if list := &dst.exemplars; n|list.Len() != 0 {
 		list.BeginEncode() // clears the marks of the list, so that new ones propagate
 		list.SetLen(n)
-		from := 0
+		from, work := 0, 0
 		for i := range n {
 			if kept>>i&1 != 0 {
 				x.list[i].give(list.At(i))
+				work += x.list[i].counts()
 			} else {
 				e, src := list.At(i), sent.At(from)
 				e.node.SetModified(0)
 				e.value.node.SetModified(0)
 				e.filteredAttributes.clean()
 				e.CopyFrom(src)
-				if _, flat := countExemplar(src); !flat {
+				counts, flat := countExemplar(src)
+				if !flat {
 					// Nested values need few bytes in a stream, or none if they repeat.
 					stefrt.Added(&f.reader.ReadStream, src.filteredAttributes.size())
 				}
+				work += counts
 				from++
 			}
 		}
+		stefrt.Worked(&f.reader.ReadStream, work)
 	}
 	f.index.keep(s, dst, kept, code, rec.metric.aggregationTemporality)
 	return true
@@ -233,6 +237,10 @@ func countExemplar(e *Exemplar) (n int, ok bool) {
 	}
 	return n, true
 }
+
+// counts returns what countExemplar returns for the copy, without its text, which is
+// shared.
+func (x *exemplarCopy) counts() int { return exemplarBytes + exemplarPairBytes*len(x.pairs) }
 
 // is reports whether the copy is equal to an exemplar.
 func (x *exemplarCopy) is(e *Exemplar) bool {

@@ -204,19 +204,32 @@ type logsReaderForm struct {
 	logsForm
 	sent struct { // ids and times in the encoded form
 		time, observed uint64
-		trace, span    []byte
+		ids            [2][]byte // of the trace and of the span
 	}
 	values     valueReferences
 	references references
+
+	measured measuredLogs
+}
+
+// measuredLogs is what a reader decodes into.
+type measuredLogs struct {
+	record     *Logs
+	sent       *[2][]byte
+	values     *valueReferences
+	references *references
 }
 
 func (f *logsReaderForm) start(r *LogsReader) {
 	f.begin(r.fields)
 	f.Restart()
-	f.sent.time, f.sent.observed, f.sent.trace, f.sent.span = 0, 0, nil, nil
+	f.sent.time, f.sent.observed, f.sent.ids = 0, 0, [2][]byte{}
+	f.log.IDs = compact.NoIDs
 	f.values.forget()
 	f.references.reset()
 	if f.on {
+		f.measured = measuredLogs{&r.record, &f.sent.ids, &f.values, &f.references}
+		stefrt.Measure(&r.ReadStream, &f.measured)
 		stefrt.AtReadRestart(&r.ReadStream, f)
 	}
 }
@@ -281,10 +294,10 @@ func (f *logsReaderForm) decodeRecord(d *logsDecoder, s *LogRecord) {
 		f.sent.observed = s.observedTime
 	}
 	if changed&LogRecordFieldTraceID != 0 {
-		f.sent.trace = append(f.sent.trace[:0], s.traceID...)
+		f.sent.ids[0] = append(f.sent.ids[0][:0], s.traceID...)
 	}
 	if changed&LogRecordFieldSpanID != 0 {
-		f.sent.span = append(f.sent.span[:0], s.spanID...)
+		f.sent.ids[1] = append(f.sent.ids[1][:0], s.spanID...)
 	}
 	s.node.SetModified(changed &^ compactRecord)
 }
@@ -294,6 +307,7 @@ func (f *logsReaderForm) undo(dst *LogRecord) bool {
 	x, in, h := &f.log, &f.fields, &f.held
 	*in = compact.LogFields{Time: h.time, Observed: h.observed, Trace: h.trace, Known: h.known, ID: h.id,
 		High: math.Float64bits(f.wire.traceHigh), Low: math.Float64bits(f.wire.traceLow)}
+	same := x.IDs == compact.OtherIDs && dst.node.Modified()&logIDs == 0
 	x.Time, x.Observed, x.IDs = f.sent.time, f.sent.observed, h.ids
 	if x.IDs > compact.OtherIDs || !f.logs.Take(in, x) {
 		return false
@@ -308,8 +322,10 @@ func (f *logsReaderForm) undo(dst *LogRecord) bool {
 		dst.SetTraceID(nil)
 		dst.SetSpanID(nil)
 	case compact.OtherIDs:
-		dst.SetTraceID(f.sent.trace)
-		dst.SetSpanID(f.sent.span)
+		if !same { // they can be long, so they are not compared if the record has them
+			dst.SetTraceID(f.sent.ids[0])
+			dst.SetSpanID(f.sent.ids[1])
+		}
 	default:
 		dst.SetTraceID(id[:])
 		n := 0

@@ -268,16 +268,28 @@ func (f *metricsForm) takeSummary(s *SummaryValue) {
 // metricsReaderForm converts metrics from the compact form.
 type metricsReaderForm struct {
 	metricsForm
-	held   [3]any // containers at the last Restart; kept so that no other value gets their addresses
+	held   heldContainers
 	reader *MetricsReader
 
 	measured measuredMetrics
+}
+
+// heldContainers are the containers at the last Restart. They are kept so that no other
+// value gets their addresses.
+type heldContainers struct {
+	metric   *Metric
+	resource *Resource
+	scope    *Scope
 }
 
 // measuredMetrics is what a reader decodes into.
 type measuredMetrics struct {
 	record *Metrics
 	plain  *Point
+	wire   *CompactPoint
+	fields *compact.Fields
+	point  *compact.Point
+	held   *heldContainers
 }
 
 func (f *metricsReaderForm) start(r *MetricsReader) {
@@ -288,7 +300,7 @@ func (f *metricsReaderForm) start(r *MetricsReader) {
 	f.reader = r
 	f.Restart()
 	if f.on {
-		f.measured = measuredMetrics{&r.record, &f.plain}
+		f.measured = measuredMetrics{&r.record, &f.plain, &f.wire, &f.fields, &f.point, &f.held}
 		stefrt.Measure(&r.ReadStream, &f.measured)
 		stefrt.AtReadRestart(&r.ReadStream, f)
 	}
@@ -298,7 +310,7 @@ func (f *metricsReaderForm) start(r *MetricsReader) {
 func (f *metricsReaderForm) Restart() {
 	f.metricsForm.Restart()
 	s := &f.reader.record
-	f.held = [3]any{s.metric, s.resource, s.scope}
+	f.held = heldContainers{s.metric, s.resource, s.scope}
 }
 
 // decode reads the record.
@@ -355,6 +367,10 @@ func (f *metricsReaderForm) decode(r *MetricsReader) {
 	}
 	f.undo(r, f.index.find(&f.container, moved, &s.attributes, changed), mask)
 	f.fields.Known = true
+	if f.index.work > 0 {
+		stefrt.Worked(&r.ReadStream, f.index.work)
+		f.index.work = 0
+	}
 }
 
 // undo sets the point of the record, which is of series x.
@@ -412,6 +428,10 @@ func (f *metricsReaderForm) restore(s *Metrics) bool {
 	case compact.Double:
 	default:
 		f.mark(s, mask)
+		if p.Kind != compact.None {
+			// A point that repeats the counts of the last one has no bytes for them.
+			stefrt.Worked(&f.reader.ReadStream, 8*(len(p.Words)+len(p.Floats)))
+		}
 		return f.restoreOther(v)
 	}
 	changed := stefrt.BoolBits(v.num != p.Scalar || v.typ != typ)

@@ -192,15 +192,25 @@ func (f *spansForm) take(src *Span) {
 type spansReaderForm struct {
 	spansForm
 	held [3][]byte // ids in the encoded form
+
+	measured measuredSpans
+}
+
+// measuredSpans is what a reader decodes into.
+type measuredSpans struct {
+	record *Spans
+	wire   *CompactSpan
+	span   *compact.Span
+	held   *[3][]byte
 }
 
 func (f *spansReaderForm) start(r *SpansReader) {
 	f.begin(r.fields)
 	f.Restart()
-	for i := range f.held {
-		f.held[i] = f.held[i][:0]
-	}
+	f.held, f.span.Apart = [3][]byte{}, false
 	if f.on {
+		f.measured = measuredSpans{&r.record, &f.wire, &f.span, &f.held}
+		stefrt.Measure(&r.ReadStream, &f.measured)
 		stefrt.AtReadRestart(&r.ReadStream, f)
 	}
 }
@@ -276,7 +286,9 @@ func (f *spansReaderForm) undo(s *Spans) bool {
 		dst.endTimeUnixNano = x.End
 		marks |= SpanFieldEndTimeUnixNano
 	}
-	if x.Apart {
+	if x.Apart && wasApart && changed&spanIDs == 0 {
+		// The record has them. They can be long, so they are not compared.
+	} else if x.Apart {
 		dst.node.SetModified(marks)
 		dst.SetTraceID(f.held[0])
 		dst.SetSpanID(f.held[1])

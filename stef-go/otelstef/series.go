@@ -49,6 +49,8 @@ type seriesIndex struct {
 
 	exemplars exemplarTotals
 
+	work int // bytes that were hashed since the reader counted them
+
 	texts int // bytes of text that was cloned
 	slots int // capacity of the map, which never shrinks
 }
@@ -120,6 +122,9 @@ func (x *seriesIndex) held() int {
 		x.known.bytes() + x.containers.bytes() + x.sets.bytes() +
 		x.texts + slotBytes*x.slots + wordBytes*x.words + x.exemplars.held
 }
+
+// pairBytes is what hashing a pair counts besides its texts.
+const pairBytes = 16
 
 // slotBytes is the memory of an entry of the map of homes with its home: between 40 and 60
 // bytes, because maps double when they are full.
@@ -270,11 +275,14 @@ func (x *seriesIndex) grow(s *series, words int) {
 func (x *seriesIndex) setOf(attributes *Attributes) *pairSet {
 	var sum codec.Hash
 	sum.Uint64(uint64(len(attributes.pairs)))
+	x.work += pairBytes * len(attributes.pairs)
 	for _, p := range attributes.pairs {
 		sum.String(p.key)
+		x.work += len(p.key)
 		switch v := &p.value; v.typ {
 		case AnyValueTypeString:
 			sum.String(v.str)
+			x.work += len(v.str)
 		case AnyValueTypeBool, AnyValueTypeInt64, AnyValueTypeFloat64:
 			sum.Uint64(v.num)
 		case AnyValueTypeNone:

@@ -4,6 +4,8 @@
 package stefrt
 
 import (
+	"unsafe"
+
 	"github.com/otelstef/stef/stef-go/bitio"
 	"github.com/otelstef/stef/stef-go/codec"
 )
@@ -97,9 +99,18 @@ const StructOverhead = 256
 //
 // spec: #struct-dict
 type StructTable[T any] struct {
-	entries []*T
+	entries []tableEntry[T]
 	limit   *codec.DictLimit
 }
+
+type tableEntry[T any] struct {
+	value *T
+	size  int
+}
+
+// restartedEntries is the capacity of the largest table that keeps its memory when the
+// dictionaries restart.
+const restartedEntries = 1 << 12
 
 func (t *StructTable[T]) init(limit *codec.DictLimit) { t.limit = limit }
 
@@ -107,6 +118,14 @@ func (t *StructTable[T]) init(limit *codec.DictLimit) { t.limit = limit }
 func (t *StructTable[T]) Restart() {
 	clear(t.entries)
 	t.entries = t.entries[:0]
+	if cap(t.entries) > restartedEntries {
+		t.entries = nil
+	}
+}
+
+// Spare returns the memory that the table has for further entries.
+func (t *StructTable[T]) Spare() int {
+	return (cap(t.entries) - len(t.entries)) * int(unsafe.Sizeof(tableEntry[T]{}))
 }
 
 // Entry returns the entry of the next reference in d, or nil and latches a fault.
@@ -116,7 +135,9 @@ func (t *StructTable[T]) Entry(d *codec.BitsIn) *T {
 		d.Fail(bitio.FaultRef)
 		return nil
 	}
-	return t.entries[ref-1]
+	e := &t.entries[ref-1]
+	t.limit.Work += int64(e.size) // users of the record compare its containers
+	return e.value
 }
 
 // Append makes v the next entry. The rule of the specification counts an empty list
@@ -129,5 +150,5 @@ func (t *StructTable[T]) Append(d *codec.BitsIn, v *T, size int) {
 	}
 	t.limit.Extra += size / 2
 	t.limit.Added += int64(size / 2)
-	t.entries = append(t.entries, v)
+	t.entries = append(t.entries, tableEntry[T]{v, size})
 }

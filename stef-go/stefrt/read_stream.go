@@ -29,9 +29,11 @@ type ReadStream struct {
 	alloc codec.Alloc
 	limit codec.DictLimit
 	dicts []interface{ Restart() }
-	wire  schema.WireSchema
-	flags stef.FrameFlags
-	ended bool // beside flags, so that both take one word
+	// tables are those of dicts that keep memory for further entries.
+	tables []interface{ Spare() int }
+	wire   schema.WireSchema
+	flags  stef.FrameFlags
+	ended  bool // beside flags, so that both take one word
 
 	limits stef.Limits
 	// zstdDicts are the dictionaries that streams may refer to.
@@ -51,6 +53,7 @@ type ReadStream struct {
 	record  any
 	kept    int    // memory of record when it was last measured
 	grown   int    // bytes that may have been added since
+	copied  int64  // value of limit.Added when grown included it last
 	added   int64  // bytes that decoding added, except those of the current record
 	left    uint64 // unread records of the frame
 	records uint64 // records read of the stream
@@ -100,7 +103,7 @@ func (s *ReadStream) begin(r io.Reader) error {
 		return s.err
 	}
 	s.alloc = codec.Alloc{Left: s.limits.RecordBytes, Max: s.limits.RecordBytes, Depth: s.limits.Depth}
-	s.limit = codec.DictLimit{Max: s.limits.DictBytes}
+	s.limit, s.copied = codec.DictLimit{Max: s.limits.DictBytes}, 0
 	wire := s.frame.Header().Schema
 	if wire == nil {
 		wire = s.base
@@ -117,6 +120,12 @@ func (s *ReadStream) begin(r io.Reader) error {
 			return s.err
 		}
 		s.dicts, s.wire = b.all, wire
+		s.tables = make([]interface{ Spare() int }, 0, len(b.all))
+		for _, d := range s.dicts {
+			if t, ok := d.(interface{ Spare() int }); ok {
+				s.tables = append(s.tables, t)
+			}
+		}
 	}
 	s.tree.Attach()
 	s.tree.Restart()
@@ -150,9 +159,17 @@ func (s *ReadStream) Stats() stef.ReaderStats {
 		FrameFlags:  s.flags,
 		Compression: s.frame.Compression(),
 		DictBytes:   s.limit.Used,
-		HeldBytes:   s.heldState() + s.StateBytes() - s.stated + s.limit.Extra + s.frame.Held(),
-		AddedBytes:  s.added + int64(s.alloc.Max-s.alloc.Left) + s.limit.Added,
+		HeldBytes:   s.heldState() + s.StateBytes() - s.stated + s.limit.Extra + s.spare() + s.frame.Held(),
+		AddedBytes:  s.added + int64(s.alloc.Max-s.alloc.Left) + s.limit.Added + s.limit.Work/workPerByte,
 	}
+}
+
+// spare returns the memory that the tables of the dictionaries have for further entries.
+func (s *ReadStream) spare() (n int) {
+	for _, t := range s.tables {
+		n += t.Spare()
+	}
+	return n
 }
 
 // StateBytes returns the memory of the dictionaries, of what the compact form remembered
@@ -286,6 +303,14 @@ func Faulty(s *ReadStream) bool { return s.fault.Code != bitio.FaultNone }
 // Added counts memory that a record took besides what its decoders took.
 func Added(s *ReadStream, n int) { s.added += int64(n) }
 
+// Worked counts bytes that were copied, hashed or compared for a record, and that need
+// few bytes in the stream, or none.
+func Worked(s *ReadStream, n int) { s.limit.Work += int64(n) }
+
+// workPerByte is how many bytes that were copied, hashed or compared count as much as one
+// that was allocated.
+const workPerByte = 8
+
 // nextFrame reads frames until one has records. An idle stream waits in it, so its
 // stack is small.
 func (s *ReadStream) nextFrame() bool {
@@ -311,8 +336,8 @@ func (s *ReadStream) nextFrame() bool {
 //
 // spec: #state
 func (s *ReadStream) beginFrame(flags stef.FrameFlags, payload []byte) bool {
-	s.grown += len(payload)
 	s.measure()
+	s.grown += len(payload) // measured at the end of the frame, when the record has it
 	s.stated = s.heldState()
 	records, n := bitio.Uvarint(payload)
 	if n <= 0 {
@@ -356,6 +381,9 @@ func (s *ReadStream) endFrame() bool {
 		s.records--
 		return s.fail(s.records+1, column, fmt.Errorf("%w: %w", stef.ErrCorrupt, err))
 	}
+	s.grown += int(s.limit.Added - s.copied) // a record may have copies of entries
+	s.copied = s.limit.Added
+	s.measure()
 	return true
 }
 
