@@ -338,9 +338,9 @@ type StringDictDecoder struct {
 type tablePiece struct {
 	text string
 	from int // offset in the column
-	// room is how much larger the next pieces may be than their first entries: as much as
-	// all entries so far. So the pieces of a frame together have at most half of their
-	// memory beside entries.
+	// room is how much larger the next pieces may be than their first entries: twice what
+	// all entries so far count. So the pieces of a frame together have at most two thirds
+	// of their memory beside entries.
 	room int
 }
 
@@ -352,11 +352,11 @@ const maxPiece = 16 << 10
 // size of the piece if that is new.
 func (p *tablePiece) cut(column []byte, at, n int) (text string, copied int) {
 	i := at - p.from
-	p.room += n + EntryOverhead
+	p.room += 2 * (n + EntryOverhead)
 	if i+n > len(p.text) {
 		size := n
 		if n <= maxPiece/4 {
-			size = min(max(n, p.room-EntryOverhead), maxPiece, len(column)-at)
+			size = min(max(n, p.room-2*EntryOverhead-n), maxPiece, len(column)-at)
 			p.room -= size - n
 		}
 		*p = tablePiece{string(column[at : at+size]), at, p.room}

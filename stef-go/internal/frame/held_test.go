@@ -5,6 +5,7 @@ package frame_test
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
 	"runtime"
@@ -53,4 +54,78 @@ func TestHeld(t *testing.T) {
 			require.Less(t, held, 2*heap)
 		})
 	}
+}
+
+// TestHeldWindows: decoders keep the memory of the largest window that a stream has had,
+// and readers count it. The decoders of streams that ended take none to others.
+func TestHeldWindows(t *testing.T) {
+	random := rand.NewChaCha8([32]byte{1})
+	content := make([]byte, 200<<10)
+	_, _ = random.Read(content)
+	const small, large = 1 << 10, 8 << 20
+	whole := func(window int) []byte {
+		var out bytes.Buffer
+		w, err := zstd.NewWriter(&out, zstd.WithWindowSize(window), zstd.WithEncoderConcurrency(1))
+		require.NoError(t, err)
+		_, err = w.Write(content) // of unknown size, so the window is stated
+		require.NoError(t, err)
+		require.NoError(t, w.Close())
+		return out.Bytes()
+	}
+	zframe := func(flags stef.FrameFlags, coded []byte, plain int) []byte {
+		b := []byte{byte(flags)}
+		b = binary.AppendUvarint(b, uint64(plain))
+		b = binary.AppendUvarint(b, uint64(len(coded)))
+		return append(b, coded...)
+	}
+	header := append(unhex(t, "53 54 45 46 02 00 01"), newCoder(t, zstd.WithWindowSize(small)).flushed(0, "\x00\x00")...)
+	restart := stef.RestartCompression
+	var closed []byte // a stream that others read before, if any
+	f := func(name string, frames ...[]byte) {
+		t.Run(name, func(t *testing.T) {
+			stream := append(bytes.Clone(header), bytes.Join(frames, nil)...)
+			const readers = 8
+			var before, after runtime.MemStats
+			runtime.GC()
+			runtime.GC()
+			runtime.ReadMemStats(&before)
+			held, open := 0, make([]*frame.Reader, readers)
+			for i := 0; i < readers && closed != nil; i++ {
+				r, err := frame.NewReader(bytes.NewReader(closed), stef.DefaultLimits())
+				require.NoError(t, err)
+				_, _, err = r.Next()
+				require.NoError(t, err)
+				open[i] = r
+			}
+			for i := range open {
+				if open[i] != nil {
+					open[i].Close()
+				}
+			}
+			for i := range open {
+				r, err := frame.NewReader(bytes.NewReader(stream), stef.DefaultLimits())
+				require.NoError(t, err)
+				for range frames {
+					_, _, err = r.Next()
+					require.NoError(t, err)
+				}
+				held += r.Held()
+				open[i] = r
+			}
+			runtime.GC()
+			runtime.GC()
+			runtime.ReadMemStats(&after)
+			heap := int(after.HeapAlloc) - int(before.HeapAlloc)
+			for _, r := range open {
+				r.Close()
+			}
+			t.Logf("%d readers hold %d KiB each, and say %d KiB", readers, heap/readers>>10, held/readers>>10)
+			require.Less(t, heap, held*5/4)
+		})
+	}
+	n := len(content)
+	f("a smaller window after a restart", zframe(restart, whole(large), n), zframe(restart, whole(small), n))
+	f("a larger window in the same frame", zframe(restart, append(whole(small), whole(large)...), 2*n))
+	closed = append(bytes.Clone(header), zframe(restart, whole(large), n)...)
+	f("decoders of streams that ended", zframe(restart, whole(small), n))
 }

@@ -34,8 +34,7 @@ type Reader struct {
 	compression stef.Compression
 	header      VarHeader
 
-	zstd    *zstd.Decoder // nil until the first frame with data
-	window  int           // window of the zstd data, in bytes
+	zstd    *zstdDecoder // nil until the first frame with data
 	input   zstdInput
 	payload []byte
 	coded   []byte
@@ -173,6 +172,7 @@ func (r *Reader) readVarHeader() error {
 			return err
 		}
 		r.input.add(r.coded)
+		d.need(r.coded, true, r.limits.WindowBytes)
 		err = r.decode(d, size)
 		r.setting.release(d)
 		if err != nil {
@@ -235,7 +235,7 @@ func (r *Reader) decompress(flags stef.FrameFlags, size int) error {
 			return err
 		}
 		r.input.reset()
-		r.setWindow(r.headerCoded)
+		r.zstd.need(r.headerCoded, true, r.limits.WindowBytes)
 		if !restart {
 			r.input.add(r.headerCoded)
 			if err := r.decode(r.zstd, r.headerSize); err != nil {
@@ -252,10 +252,8 @@ func (r *Reader) decompress(flags stef.FrameFlags, size int) error {
 			return err
 		}
 	}
-	if restart {
-		r.setWindow(r.coded)
-	}
 	r.input.add(r.coded)
+	r.zstd.need(r.input.pending, restart, r.limits.WindowBytes)
 	if err := r.decode(r.zstd, size); err != nil || !restart || !checksummed(r.coded) {
 		return err
 	}
@@ -286,20 +284,6 @@ func checksummed(coded []byte) bool {
 	return false
 }
 
-// setWindow records the window that the first zstd frame in coded requires. If the
-// header does not state it, it assumes the largest allowed window.
-func (r *Reader) setWindow(coded []byte) {
-	r.window = r.limits.WindowBytes
-	var h zstd.Header
-	if h.Decode(coded) == nil && !h.Skippable {
-		size := h.WindowSize
-		if h.SingleSegment {
-			size = h.FrameContentSize
-		}
-		r.window = int(min(size, uint64(r.limits.WindowBytes)))
-	}
-}
-
 // zstdState is the memory of a zstd decoder in addition to its window and its blocks:
 // literals, sequences and tables. There is room for two blocks behind the window, and
 // for one beside it.
@@ -314,7 +298,7 @@ const (
 func (r *Reader) Held() int {
 	n := cap(r.payload) + cap(r.coded) + len(r.headerCoded)
 	if r.zstd != nil {
-		n += r.window + zstdBlocks*min(r.window, zstdBlock) + zstdState
+		n += r.zstd.window + zstdBlocks*min(r.zstd.window, zstdBlock) + zstdState
 	}
 	return n
 }

@@ -77,9 +77,47 @@ func (s decoderSetting) pool() *sync.Pool {
 	return p.(*sync.Pool)
 }
 
+// zstdDecoder is a decoder with the largest window that it has had: it keeps its memory.
+type zstdDecoder struct {
+	*zstd.Decoder
+	window int
+}
+
+// need notes the windows that zstd data may need. first says that a zstd frame begins with
+// it. It needs the largest allowed window if it does not state it.
+func (d *zstdDecoder) need(data []byte, first bool, limit int) {
+	at := 0
+	if !first {
+		at = bytes.Index(data, zstdMagic)
+	}
+	for at >= 0 {
+		var h zstd.Header
+		window := limit
+		if h.Decode(data[at:]) == nil && !h.Skippable {
+			size := h.WindowSize
+			if h.SingleSegment {
+				size = h.FrameContentSize
+			}
+			window = int(min(size, uint64(limit)))
+		}
+		if d.window = max(d.window, window); d.window >= limit {
+			return
+		}
+		// Writers put one zstd frame into data. A hostile one could let it grow in the next.
+		next := bytes.Index(data[at+1:], zstdMagic)
+		if next < 0 {
+			return
+		}
+		at += 1 + next
+	}
+}
+
+// zstdMagic begins each zstd frame. RFC 8878, section 3.1.1.
+var zstdMagic = []byte{0x28, 0xb5, 0x2f, 0xfd}
+
 // decoder returns a pooled or new decoder that reads a new zstd stream from r.
-func (s decoderSetting) decoder(r io.Reader) (*zstd.Decoder, error) {
-	if d, ok := s.pool().Get().(*zstd.Decoder); ok {
+func (s decoderSetting) decoder(r io.Reader) (*zstdDecoder, error) {
+	if d, ok := s.pool().Get().(*zstdDecoder); ok {
 		if err := d.Reset(r); err != nil {
 			return nil, err
 		}
@@ -94,11 +132,17 @@ func (s decoderSetting) decoder(r io.Reader) (*zstd.Decoder, error) {
 			options = append(options, zstd.WithDecoderDictRaw(d.ID, d.Content))
 		}
 	}
-	return zstd.NewReader(r, options...)
+	d, err := zstd.NewReader(r, options...)
+	if err != nil {
+		return nil, err
+	}
+	return &zstdDecoder{Decoder: d}, nil
 }
 
-func (s decoderSetting) release(d *zstd.Decoder) {
-	if d.Reset(nil) == nil {
+// release returns a decoder to its pool, unless it has a larger window than streams have by
+// default: the next stream would hold it for data that needs less.
+func (s decoderSetting) release(d *zstdDecoder) {
+	if d.Reset(nil) == nil && d.window <= stef.DefaultWindowBytes {
 		s.pool().Put(d)
 	}
 }
