@@ -36,6 +36,7 @@ type core struct {
 	lanes    *lanes
 	memory   streamMemory
 	releaser *releaser
+	broken   limitedLog // of streams that cannot be decoded
 
 	// stopping is closed at the start of the shutdown.
 	stopping chan struct{}

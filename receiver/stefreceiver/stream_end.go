@@ -23,10 +23,12 @@ func (s *stream[T]) ended(err error) {
 	}
 	switch reason {
 	case endInvalid, endLimit, endPanic:
-		s.core.logger.Warn("A STEF stream ended with an error", fields...)
-	default:
-		s.core.logger.Debug("A STEF stream ended", fields...)
+		if skipped, ok := s.core.broken.due(); ok {
+			s.core.logger.Warn("A STEF stream ended with an error", append(fields, zap.Int64("not_logged", skipped))...)
+			return
+		}
 	}
+	s.core.logger.Debug("A STEF stream ended", fields...)
 }
 
 func (s *stream[T]) endReason(err error) string {
