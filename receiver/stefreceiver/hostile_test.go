@@ -97,6 +97,28 @@ func TestBrokenStreams(t *testing.T) {
 	})
 }
 
+// A client cannot fill the log with streams that are no STEF.
+func TestBrokenStreamsInLog(t *testing.T) {
+	to, _, _, _ := everything()
+	r := startRig(t, testConfig(), to)
+	core, logs := observer.New(zap.WarnLevel)
+	r.shared.logger = zap.New(core)
+	sendBroken := func() {
+		p := rawOpen(t, r, "Metrics")
+		p.data([]byte("GET / HTTP/1.1\r\n"), true)
+		require.Equal(t, codes.InvalidArgument, p.end().Code())
+	}
+	for range 5 {
+		sendBroken()
+	}
+	r.requireIdle()
+	require.Equal(t, 1, logs.Len(), "once a minute")
+	r.shared.broken.next.Store(0)
+	sendBroken()
+	require.Equal(t, 2, logs.Len())
+	require.Equal(t, int64(4), logs.All()[1].ContextMap()["not_logged"])
+}
+
 func TestLimits(t *testing.T) {
 	f := func(name, message string, change func(*LimitsConfig), md pmetric.Metrics, options ...stef.WriterOption) {
 		t.Run(name, func(t *testing.T) {
