@@ -36,9 +36,10 @@ type gate struct {
 	mu      sync.Mutex
 	inUse   int64
 	waiting int64
-	now     int64     // virtual time
-	room    []*waiter // waiting requests, in order of arrival
-	recent  [2]visit  // visits of different clients, the most recent first
+	now     int64      // virtual time
+	arrived uint64     // waiting requests so far
+	room    []*account // clients with waiting requests
+	recent  [2]visit   // visits of different clients, the most recent first
 }
 
 // visit is the most recent request of a client.
@@ -54,12 +55,20 @@ const presence = time.Second
 type account struct {
 	inUse, waiting int64
 	finish         int64 // virtual time after all requests of the client
+	// room is the waiting requests of the client, the earliest start first. Only the first
+	// one can be next. So a client with thousands of streams does not make each request of
+	// others look at all of them.
+	room []*waiter
 }
+
+// keptRoom is the capacity of account.room that a client keeps when it waits for nothing.
+const keptRoom = 64
 
 // waiter is a request that waits.
 type waiter struct {
 	account  *account
 	n, start int64
+	arrival  uint64
 	admitted chan struct{}
 }
 
@@ -114,7 +123,11 @@ func (g *gate) enter(a *account, n int64) *waiter {
 	a.finish = start + n
 	a.waiting += n
 	g.waiting += n
-	g.room = append(g.room, w)
+	g.arrived++
+	w.arrival = g.arrived
+	if a.room = append(a.room, w); len(a.room) == 1 {
+		g.room = append(g.room, a)
+	}
 	return w
 }
 
@@ -129,8 +142,8 @@ func (g *gate) earlierWaiter(start int64) bool {
 func (g *gate) leave(w *waiter) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if i := slices.Index(g.room, w); i >= 0 {
-		g.remove(i)
+	if i := slices.Index(w.account.room, w); i >= 0 {
+		g.remove(w.account, i)
 	} else {
 		g.inUse -= w.n
 		w.account.inUse -= w.n
@@ -171,7 +184,7 @@ func (g *gate) admit() {
 		if w == nil || !g.fits(w.n) {
 			return
 		}
-		g.remove(slices.Index(g.room, w))
+		g.remove(w.account, 0)
 		g.grant(w.account, w.start, w.n)
 		close(w.admitted)
 	}
@@ -180,19 +193,27 @@ func (g *gate) admit() {
 // next returns the waiter that is next, or nil if no waiter is within its share.
 func (g *gate) next() *waiter {
 	var best *waiter
-	for _, w := range g.room {
-		if g.withinShare(w.account, w.n) && (best == nil || w.start <= best.start) {
+	for _, a := range g.room {
+		w := a.room[0]
+		if g.withinShare(a, w.n) && (best == nil || w.start < best.start || w.start == best.start && w.arrival > best.arrival) {
 			best = w
 		}
 	}
 	return best
 }
 
-func (g *gate) remove(i int) {
-	w := g.room[i]
-	g.room = slices.Delete(g.room, i, i+1)
-	g.waiting -= w.n
-	w.account.waiting -= w.n
+// remove removes waiter i of a client.
+func (g *gate) remove(a *account, i int) {
+	n := a.room[i].n
+	if a.room = slices.Delete(a.room, i, i+1); len(a.room) == 0 {
+		if cap(a.room) > keptRoom {
+			a.room = nil
+		}
+		at := slices.Index(g.room, a)
+		g.room = slices.Delete(g.room, at, at+1)
+	}
+	g.waiting -= n
+	a.waiting -= n
 }
 
 func (g *gate) grant(a *account, start, n int64) {

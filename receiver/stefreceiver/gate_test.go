@@ -6,6 +6,7 @@ package stefreceiver
 import (
 	"context"
 	"errors"
+	"math"
 	"math/rand/v2"
 	"sync"
 	"testing"
@@ -246,4 +247,32 @@ func TestGateWaitingShare(t *testing.T) {
 	require.Eventually(t, func() bool { return len(refused) == 2 }, time.Second, time.Millisecond)
 	require.ErrorIs(t, g.acquire(ctx, new(account), 2), context.DeadlineExceeded)
 	group.Wait()
+}
+
+// A client with many waiting requests does not make the requests of others slow.
+func TestGateOfManyWaiters(t *testing.T) {
+	if testing.Short() {
+		t.Skip("measures time")
+	}
+	with := func(waiters int) time.Duration {
+		g := newGate(4, math.MaxInt64)
+		many, other := new(account), new(account)
+		require.NoError(t, g.acquire(context.Background(), many, 1))
+		for range waiters {
+			require.NotNil(t, g.enter(many, 4))
+		}
+		least := time.Duration(math.MaxInt64)
+		for range 5 { // other load of the machine makes it longer
+			began := time.Now()
+			for range 200 {
+				require.Nil(t, g.enter(other, 1))
+				g.release(other, 1)
+			}
+			least = min(least, time.Since(began))
+		}
+		return least
+	}
+	few, many := with(10), with(20_000)
+	t.Logf("%v with 10 waiters, %v with 20,000", few, many)
+	require.Less(t, many, 20*few)
 }
