@@ -6,6 +6,7 @@ package stefpdata
 import (
 	"go.opentelemetry.io/collector/pdata/plog"
 
+	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/otelstef"
 	"github.com/otelstef/stef/stef-pdata/internal/features"
 	"github.com/otelstef/stef/stef-pdata/internal/items"
@@ -34,6 +35,7 @@ func NewLogsEncoder(w *otelstef.LogsWriter, options ...EncoderOption) *LogsEncod
 	e.init(config.mode, features.OfLogs(w.Fields()))
 	e.write.Init(w.Dicts(), e.features.Templates && config.templates.use(w.Stats().Compression),
 		e.features.References, e.features.ValueReferences)
+	e.write.Split.Always = w.Stats().Compression == stef.None
 	return e
 }
 
@@ -59,6 +61,7 @@ func (e *LogsEncoder) Encode(ld plog.Logs) error {
 	if e.begin() {
 		e.write.Split.ForgetContainers() // their ids will be assigned to others
 	}
+	e.write.Split.Batch(ld.LogRecordCount())
 	err := e.encodeResources(ld.ResourceLogs())
 	if e.mode == Sorted && err == nil {
 		err = e.writeSorted()

@@ -16,6 +16,8 @@ import (
 type Splitter struct {
 	// Links lets parameters refer to other fields of the log record.
 	Links bool
+	// Always splits bodies even if that makes compressed streams larger.
+	Always bool
 
 	shapes map[string]*textShape // key: whole
 	size   int                   // size of the shapes and linked templates
@@ -24,6 +26,13 @@ type Splitter struct {
 	heads headTable
 
 	memory shapeMemory
+
+	scales   *scales // allocated at the first sample
+	begun    bool    // a batch was begun
+	first    bool    // the batch is the first one of the stream
+	plain    bool    // no body of the batch is split
+	large    bool    // the columns of the batch have zstd blocks of their own
+	from, to int     // the range of the bodies in a sample
 
 	bodies  []Body
 	params  []Span
@@ -56,7 +65,12 @@ const (
 	maxTextShapeBytes = 4 << 20
 	maxTrials         = 1 << 14
 	MaxTemplate       = 16 << 10
-	headCount         = 1 << 11
+	// minFirst is the number of log records that a first batch needs to be split: in
+	// smaller ones, new templates take more than they save. largeBatch is the number from
+	// which columns are large.
+	minFirst   = 64
+	largeBatch = 512
+	headCount  = 1 << 11
 	// maxIdle is how many elements a map may have to be kept by Reset: clearing a map
 	// takes time in proportion to the most elements it ever had.
 	maxIdle = 1 << 9
@@ -77,11 +91,20 @@ func (s *Splitter) Params(b *Body) []Span { return s.params[b.from:b.to] }
 // be assigned to others.
 func (s *Splitter) ForgetContainers() { clear(s.trials) }
 
+// Batch prepares for a batch of so many log records.
+func (s *Splitter) Batch(records int) {
+	s.first = !s.begun
+	s.begun = true
+	s.plain = s.first && records < minFirst && !s.Always
+	s.large = records >= largeBatch
+}
+
 // Begin drops the bodies.
 func (s *Splitter) Begin() {
 	clear(s.bodies)
 	s.known.forget()
 	s.bodies, s.params = s.bodies[:0], s.params[:0]
+	s.from, s.to = 0, 0
 	if len(s.shapes) > maxTextShapes || s.size > maxTextShapeBytes {
 		clear(s.shapes)
 		s.heads.reset()
@@ -90,6 +113,7 @@ func (s *Splitter) Begin() {
 			t.last = nil // otherwise old shapes and their followers would stay
 			t.links.list = nil
 		}
+		s.scales.forget()
 	}
 	if len(s.trials) > maxTrials {
 		clear(s.trials)
@@ -98,6 +122,7 @@ func (s *Splitter) Begin() {
 
 // Reset prepares for another stream.
 func (s *Splitter) Reset() {
+	s.begun = false
 	s.heads.reset()
 	if len(s.shapes) > maxIdle {
 		s.shapes = nil
@@ -110,17 +135,34 @@ func (s *Splitter) Reset() {
 	clear(s.trials)
 	clear(s.bodies)
 	s.known.forget()
+	s.scales.forget()
 	s.size, s.bodies, s.params = 0, s.bodies[:0], s.params[:0]
+	s.from, s.to = 0, 0
 }
 
 // Add adds the body of the next log record, and splits it if t allows that.
 func (s *Splitter) Add(lr plog.LogRecord, t *trial) {
 	b := Body{}
-	if body := lr.Body(); t.paused == 0 && body.Type() == pcommon.ValueTypeStr {
-		s.known.of(lr)
-		b = s.split(body.Str(), t)
+	if body := lr.Body(); t.paused == 0 && !s.plain && body.Type() == pcommon.ValueTypeStr {
+		b = s.examine(body.Str(), lr, t)
 	}
 	s.bodies = append(s.bodies, b)
+}
+
+// examine splits a body if templates pay or the body is in a sample.
+func (s *Splitter) examine(text string, lr plog.LogRecord, t *trial) Body {
+	sampled := !s.first && !s.Always && t.verdict.samples(len(text))
+	if sampled {
+		if s.to == 0 {
+			s.from = len(s.bodies)
+		}
+		s.to = len(s.bodies) + 1
+	}
+	if t.verdict.off && !sampled {
+		return Body{}
+	}
+	s.known.of(lr)
+	return s.split(text, t)
 }
 
 func (s *Splitter) split(text string, t *trial) Body {
@@ -317,5 +359,23 @@ func (s *Splitter) Decide(t *trial) {
 		params := s.params[b.from:b.to]
 		b.Template, params = b.shape.reduce(b.Text, params)
 		b.to = b.from + uint32(len(params))
+	}
+	if pays && s.to > 0 {
+		s.weigh(t)
+	}
+}
+
+// weigh weighs the bodies of a sample. If templates did not pay before and do not pay now,
+// these are written as texts.
+func (s *Splitter) weigh(t *trial) {
+	if s.scales == nil {
+		s.scales = new(scales)
+	}
+	off := t.verdict.off
+	text, split := s.scales.weigh(s.bodies[s.from:s.to], s.params, s.large)
+	if t.verdict.judge(text, split, s.large); off && t.verdict.off {
+		for i := range s.bodies {
+			s.bodies[i].shape = nil
+		}
 	}
 }

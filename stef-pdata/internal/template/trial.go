@@ -7,7 +7,8 @@ import "slices"
 
 // trial measures whether templates make the bodies of one resource and scope smaller.
 // They do if the same templates recur: a new template is sent whole and fills the
-// dictionary, and a known template costs only a number.
+// dictionary, and a known template costs only a number. Where they recur, the verdict
+// says whether that makes compressed streams smaller.
 type trial struct {
 	bodies int // number of recent bodies
 	fresh  int // bodies with a new template
@@ -15,6 +16,8 @@ type trial struct {
 	params int // part of text: size of the parameters and their references
 	paused int // number of further containers to skip
 	pause  int // length of the last pause in containers
+
+	verdict verdict
 
 	last  *textShape // shape of the last body
 	links linkList
@@ -89,7 +92,7 @@ func (t *trial) end(links bool) bool {
 	pays := returns && (100*t.params <= mostShare*t.text || t.text < shortBody*t.bodies)
 	switch {
 	case !pays && links && !t.links.active:
-		t.links.active = true
+		t.links.active, t.verdict = true, verdict{}
 		t.bodies, t.fresh, t.text, t.params = 0, 0, 0, 0
 	case !pays:
 		t.links.tries = 0

@@ -1,0 +1,218 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package template
+
+import "github.com/otelstef/stef/stef-go/codec"
+
+// scales estimates what zstd makes of bodies as texts, and as templates and parameters.
+// It fills the columns of both with the same sample of bodies, and looks for repetitions
+// in them and in those of earlier samples. The estimate is an integer computation on the
+// bodies alone, so that a stream has the same bytes each time.
+type scales struct {
+	text, split meter
+	known       [knownTemplates]string // templates of earlier samples by their hash
+	words       []string               // parameters of the body before
+	column      []byte
+	values      []byte
+}
+
+const knownTemplates = 1 << 8
+
+// Sizes of what zstd writes, in bits. The offset of a match takes most of it; if it is
+// that of the match before, it is a few bits. They are rough averages: an estimate need
+// only have the right sign where templates save or cost some per cent.
+const (
+	matchBits  = 22
+	repeatBits = 10
+	// literalBits is the size of a literal where columns share blocks, and ownBits that of
+	// a literal of parameters in a large frame, where they have blocks of their own: most
+	// are digits.
+	literalBits = 6
+	ownBits     = 4
+	// columnBits is the size of the columns of templates and parameters beside their
+	// values, for each batch.
+	columnBits = 32
+)
+
+// weigh returns the sizes of bodies as texts and as templates, in bits. large says
+// that the frame is large.
+func (x *scales) weigh(bodies []Body, params []Span, large bool) (text, split int) {
+	texts := x.column[:0]
+	last := ""
+	for i := range bodies {
+		if b := &bodies[i]; b.weighed() && b.Text != last {
+			texts = appendText(texts, b.Text)
+			last = b.Text
+		}
+	}
+	text = x.text.bits(texts, literalBits)
+	templates, values := texts[:0], x.values[:0]
+	last = ""
+	for i := range bodies {
+		b := &bodies[i]
+		if !b.weighed() {
+			continue
+		}
+		if b.Template != last {
+			templates = x.appendTemplate(templates, b.Template)
+			last = b.Template
+		}
+		values = x.appendParams(values, b, params[b.from:b.to])
+	}
+	x.column, x.values = templates, values
+	clear(x.words)
+	x.words = x.words[:0]
+	size := literalBits
+	if large {
+		size = ownBits
+	}
+	return text, columnBits + x.split.bits(templates, literalBits) + x.split.bits(values, size)
+}
+
+// weighed reports whether a body is split and not too long for a sample.
+func (b *Body) weighed() bool { return b.shape != nil && len(b.Text) <= sampleBytes }
+
+// appendTemplate appends a template, or a byte that stands for a known one.
+func (x *scales) appendTemplate(column []byte, template string) []byte {
+	number := hashOf(template) % knownTemplates
+	if x.known[number] == template {
+		return append(column, byte(number))
+	}
+	x.known[number] = template
+	return appendText(column, template)
+}
+
+// appendParams appends the parameters that differ from those of the body before, and a
+// byte for which these are.
+func (x *scales) appendParams(values []byte, b *Body, params []Span) []byte {
+	changed := byte(0)
+	if len(params) != len(x.words) {
+		changed = byte(len(params))
+		clear(x.words)
+		x.words = x.words[:0]
+		for range params {
+			x.words = append(x.words, "")
+		}
+	}
+	at := len(values)
+	values = append(values, 0)
+	for i, p := range params {
+		word := b.Ref(p)
+		if word == "" {
+			word = b.Text[p.From:p.To]
+		}
+		if word != x.words[i] {
+			x.words[i] = word
+			values = appendText(values, word)
+			changed ^= 1 << (i % 8)
+		}
+	}
+	if len(values) == at+1 {
+		return values[:at]
+	}
+	values[at] = changed
+	return values
+}
+
+// appendText appends a text with its length.
+func appendText(column []byte, text string) []byte {
+	column = append(column, byte(len(text)))
+	if len(text) >= 0x80 {
+		column = append(column, byte(len(text)>>8))
+	}
+	return append(column, text...)
+}
+
+// hashOf hashes a template by some of its bytes.
+func hashOf(template string) uint64 {
+	h := uint64(len(template))
+	for i := 0; i+8 <= len(template); i += max(8, len(template)/8) {
+		h = (h ^ eightBytes(template, i)) * codec.GoldenRatio
+		h ^= h >> 32
+	}
+	return h
+}
+
+// forget drops everything, for another stream.
+func (x *scales) forget() {
+	if x == nil {
+		return
+	}
+	x.text.forget()
+	x.split.forget()
+	clear(x.known[:])
+}
+
+// meter estimates the compressed sizes of columns that follow each other.
+type meter struct {
+	window []byte
+	places [1 << meterBits]uint16 // place in the window, from 1, by the hash of the next bytes
+	offset int                    // offset of the last match
+}
+
+const (
+	meterBits   = 11
+	meterWindow = 1<<16 - 1
+	minMatch    = 5
+)
+
+// bits returns the size of a column, in bits.
+func (m *meter) bits(column []byte, literal int) (bits int) {
+	column = column[:min(len(column), meterWindow/2)]
+	m.slide(len(column))
+	i := len(m.window)
+	m.window = append(m.window, column...)
+	text := m.window
+	for i+8 <= len(text) {
+		place := &m.places[placeOf(text[i:])]
+		from := int(*place) - 1
+		*place = uint16(i + 1)
+		if from < 0 || string(text[from:from+minMatch]) != string(text[i:i+minMatch]) {
+			bits += literal
+			i++
+			continue
+		}
+		if i-from == m.offset {
+			bits += repeatBits
+		} else {
+			bits += matchBits
+			m.offset = i - from
+		}
+		end := i + minMatch
+		for end < len(text) && text[end] == text[end-m.offset] {
+			end++
+		}
+		for i += 4; i < end && i+8 <= len(text); i += 4 {
+			m.places[placeOf(text[i:])] = uint16(i + 1)
+		}
+		i = end
+	}
+	return bits + (len(text)-i)*literal
+}
+
+// placeOf hashes the next minMatch bytes.
+func placeOf(text []byte) uint64 {
+	x := uint64(text[0]) | uint64(text[1])<<8 | uint64(text[2])<<16 | uint64(text[3])<<24 | uint64(text[4])<<32
+	return x << 24 * codec.GoldenRatio >> (64 - meterBits)
+}
+
+// slide makes room for n bytes.
+func (m *meter) slide(n int) {
+	if len(m.window)+n <= meterWindow {
+		return
+	}
+	cut := len(m.window) - meterWindow/2
+	m.window = m.window[:copy(m.window, m.window[cut:])]
+	for i, place := range m.places {
+		m.places[i] = uint16(max(int(place)-cut, 0))
+	}
+}
+
+// forget drops the columns.
+func (m *meter) forget() {
+	if len(m.window) > 0 {
+		clear(m.places[:])
+		m.window, m.offset = m.window[:0], 0
+	}
+}

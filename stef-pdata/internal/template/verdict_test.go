@@ -1,0 +1,180 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package template
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/plog"
+)
+
+// ids returns bodies whose templates cost more than they save: all of a body is a
+// parameter.
+func ids(r *rand.Rand, n int) (bodies []string) {
+	for range n {
+		bodies = append(bodies, fmt.Sprintf("%c%d%c%d", 'a'+r.IntN(26), r.IntN(10), 'a'+r.IntN(26), r.IntN(10)))
+	}
+	return bodies
+}
+
+// requests returns bodies whose templates save much.
+func requests(r *rand.Rand, n int) (bodies []string) {
+	for range n {
+		bodies = append(bodies, fmt.Sprintf("10.0.%d.%d asked node %d of zone %d for block %d, which took %d us and %d reads",
+			r.IntN(256), r.IntN(256), r.IntN(50), r.IntN(9), r.IntN(100_000), r.IntN(100_000), r.IntN(100)))
+	}
+	return bodies
+}
+
+// lastSplit adds batches of a kind of bodies and returns how many were split, of all and of
+// the last ten batches.
+func lastSplit(s *Splitter, r *rand.Rand, batches, size int, kind func(r *rand.Rand, n int) []string) (all, last int) {
+	for i := range batches {
+		s.Batch(size)
+		n := addAll(s, 1, 1, kind(r, size)...)
+		if all += n; i >= batches-10 {
+			last += n
+		}
+	}
+	return all, last
+}
+
+// Splitting ends if templates do not pay, in small batches and in larger ones, and begins
+// again when the data changes; and each time again.
+func TestVerdictFollowsTheData(t *testing.T) {
+	for _, size := range []int{3, 20, 100, 400} {
+		r := rand.New(rand.NewPCG(5, 6))
+		var s Splitter
+		batches := 12_000/size + 10
+		for range 3 {
+			all, last := lastSplit(&s, r, batches, size, ids)
+			require.Zero(t, last, "batches of %d", size)
+			require.Less(t, all, batches*size/3, "batches of %d", size)
+			_, last = lastSplit(&s, r, batches, size, requests)
+			require.Equal(t, 10*size, last, "batches of %d", size)
+		}
+	}
+}
+
+// Bodies whose templates save much are split without a break.
+func TestVerdictStaysOn(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 8))
+	var s Splitter
+	s.Batch(100)
+	all, _ := lastSplit(&s, r, 500, 20, requests)
+	require.Equal(t, 500*20, all)
+}
+
+// Streams that are not compressed are split always: templates save far more there.
+func TestVerdictOfPlainStreams(t *testing.T) {
+	s := Splitter{Always: true}
+	all, _ := lastSplit(&s, rand.New(rand.NewPCG(7, 8)), 500, 20, ids)
+	require.Equal(t, 500*20, all)
+	require.Nil(t, s.scales)
+}
+
+// The bodies of a small first batch are not split; those of later batches are.
+func TestSmallFirstBatches(t *testing.T) {
+	f := func(size, first int) {
+		t.Helper()
+		var s Splitter
+		for range 2 { // the second stream is like the first one
+			r := rand.New(rand.NewPCG(9, 9))
+			s.Batch(size)
+			require.Equal(t, first, addAll(&s, 1, 1, requests(r, size)...))
+			s.Batch(size)
+			require.Equal(t, size, addAll(&s, 1, 1, requests(r, size)...))
+			s.Reset()
+		}
+	}
+	f(1, 0)
+	f(minFirst-1, 0)
+	f(minFirst, minFirst)
+}
+
+// The same bodies have the same verdicts after Reset.
+func TestVerdictAfterReset(t *testing.T) {
+	var s Splitter
+	run := func() (split []int) {
+		r := rand.New(rand.NewPCG(3, 3))
+		for i := range 400 {
+			kind := ids
+			if i/100%2 == 1 {
+				kind = requests
+			}
+			n := 1 + r.IntN(40)
+			s.Batch(n)
+			split = append(split, addAll(&s, uint32(r.IntN(3)), 1, kind(r, n)...))
+		}
+		return split
+	}
+	first := run()
+	require.NotZero(t, first[399])
+	s.Reset()
+	require.Equal(t, first, run())
+}
+
+// A meter sees what recurs, in a column and between columns, and keeps a window of
+// limited size.
+func TestMeter(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	random := make([]byte, 2000)
+	for i := range random {
+		random[i] = byte(r.Uint32())
+	}
+	var m meter
+	require.InDelta(t, len(random)*literalBits, m.bits(random, literalBits), 100)
+	require.Less(t, m.bits(random, literalBits), 200, "one match, and what its hash table lost")
+	require.Less(t, m.bits([]byte(strings.Repeat("a", 5000)), literalBits), 100)
+	require.Zero(t, m.bits(nil, literalBits))
+	for range 200 {
+		column := make([]byte, r.IntN(40_000))
+		for i := range column {
+			column[i] = byte(r.IntN(7))
+		}
+		size := m.bits(column, literalBits)
+		require.LessOrEqual(t, size, len(column)*literalBits+matchBits)
+		require.LessOrEqual(t, len(m.window), meterWindow)
+		require.LessOrEqual(t, cap(m.window), 2*meterWindow)
+	}
+	again := meter{window: m.window[:0]}
+	m.forget()
+	require.Equal(t, again.bits(random, literalBits), m.bits(random, literalBits), "nothing of the columns before")
+}
+
+// Samples allocate nothing in steady state, whatever they show.
+func TestSamplesDoNotAllocate(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for _, kind := range []func(r *rand.Rand, n int) []string{ids, requests} {
+		var s Splitter
+		ld := plog.NewLogRecordSlice()
+		for _, body := range kind(r, 1000) {
+			ld.AppendEmpty().Body().SetStr(body)
+		}
+		weighed := 0
+		batch := func() {
+			s.Begin()
+			s.Batch(ld.Len())
+			trial := s.Trial(1, 1, ld.Len())
+			trial.verdict.rest = 0
+			for i := range ld.Len() {
+				s.Add(ld.At(i), trial)
+			}
+			if s.to > 0 {
+				weighed++
+			}
+			s.Decide(trial)
+		}
+		for range 100 {
+			batch()
+		}
+		weighed = 0
+		require.Zero(t, testing.AllocsPerRun(100, batch))
+		require.Equal(t, 101, weighed)
+	}
+}
