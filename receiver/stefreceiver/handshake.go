@@ -17,6 +17,7 @@ import (
 	"go.uber.org/zap"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
 )
 
 // takeTLS returns the configuration of the server without TLS, and an option that
@@ -24,7 +25,7 @@ import (
 func (s *shared) takeTLS(ctx context.Context) (*configgrpc.ServerConfig, grpc.ServerOption, error) {
 	config := s.config.ServerConfig
 	if !config.TLS.HasValue() {
-		return &config, grpc.EmptyServerOption{}, nil
+		return &config, grpc.Creds(&plain{insecure.NewCredentials(), s}), nil
 	}
 	tls, err := config.TLS.Get().LoadTLSConfig(ctx)
 	if err != nil {
@@ -55,6 +56,32 @@ func (l *loggedTLS) ServerHandshake(conn net.Conn) (net.Conn, credentials.AuthIn
 // Clone implements credentials.TransportCredentials.
 func (l *loggedTLS) Clone() credentials.TransportCredentials {
 	return &loggedTLS{l.TransportCredentials.Clone(), l.s}
+}
+
+// plain are the credentials of a receiver without TLS. It logs clients that use TLS:
+// gRPC closes their connections and reports them to nobody.
+type plain struct {
+	credentials.TransportCredentials
+	s *shared
+}
+
+// ServerHandshake implements credentials.TransportCredentials. gRPC has set a deadline,
+// and would wait for the first bytes of the client next.
+func (l *plain) ServerHandshake(conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	var first [2]byte
+	if peek(conn, first[:]) == 2 && first == [2]byte{0x16, 0x03} { // a handshake of TLS
+		if skipped, ok := l.s.insecure.due(); ok {
+			l.s.logger.Warn("A client could not connect: it uses TLS, and this receiver does not. "+
+				"Configure tls at this receiver, or set tls::insecure: true at the client.",
+				zap.Stringer("client", conn.RemoteAddr()), zap.Int64("not_logged", skipped))
+		}
+	}
+	return conn, nil, nil
+}
+
+// Clone implements credentials.TransportCredentials.
+func (l *plain) Clone() credentials.TransportCredentials {
+	return &plain{l.TransportCredentials.Clone(), l.s}
 }
 
 // silent reports whether a connection ended without a fault that a user could repair:

@@ -159,6 +159,33 @@ func TestFailedHandshakes(t *testing.T) {
 	}
 }
 
+// A receiver without TLS logs a client that uses TLS, once a minute, and no other client.
+func TestClientsWithTLS(t *testing.T) {
+	core, logs := observer.New(zap.WarnLevel)
+	config := testConfig()
+	settings := receivertest.NewNopSettings(ownmetadata.Type)
+	settings.Logger = zap.New(core)
+	part, err := NewFactory().CreateMetrics(t.Context(), settings, config, consumertest.NewNop())
+	require.NoError(t, err)
+	require.NoError(t, part.Start(t.Context(), componenttest.NewNopHost()))
+	defer func() { require.NoError(t, part.Shutdown(context.Background())) }()
+	address := sharedOf(config).server.address.String()
+
+	plain := dial(t, address)
+	require.NoError(t, metricKind.mustOpen(t, plain).deliver(points(2)))
+	require.Empty(t, logs.All(), "a client without TLS")
+	for range 3 {
+		_, err := tls.Dial("tcp", address, &tls.Config{RootCAs: x509.NewCertPool(), NextProtos: []string{"h2"}})
+		require.Error(t, err)
+	}
+	require.Eventually(t, func() bool { return logs.Len() > 0 }, 10*time.Second, time.Millisecond)
+	time.Sleep(20 * time.Millisecond)
+	require.Equal(t, 1, logs.Len(), "one line a minute")
+	line := logs.All()[0]
+	require.Contains(t, line.Message, "it uses TLS, and this receiver does not. Configure tls at this receiver")
+	require.Contains(t, line.ContextMap()["client"], "127.0.0.1:")
+}
+
 // authenticator accepts clients that have a token, and returns their identity.
 type authenticator struct {
 	component.StartFunc
