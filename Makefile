@@ -219,7 +219,7 @@ comma := ,
 study-sampling: ## Send traces through processors that hold them, over OTLP and STEF, and count what arrives (minutes; RATE=5000 spans a second; RUNS=steady,saturated,few; PROCESSORS=groupbytrace,tail_sampling; STEF_LONG=1: hours)
 	@mkdir -p bin $(SAMPLING) && cd benchmarks/sampling && $(GO) build -o $(CURDIR)/bin/sampling .
 	$(if $(findstring steady,$(RUNS)),bin/sampling -rate $(RATE) $(if $(STEF_LONG),-for 20m -every 10s) $(if $(PROCESSORS),-processors $(PROCESSORS)) -table $(SAMPLING)/steady.csv -series $(SAMPLING)/steady-series.csv)
-	$(if $(findstring saturated,$(RUNS)),bin/sampling -rate 0 -for $(if $(STEF_LONG),20m -every 10s,8s) -processors $(or $(PROCESSORS),groupbytrace$(comma)tail_sampling) -table $(SAMPLING)/saturated.csv -series $(SAMPLING)/saturated-series.csv)
+	$(if $(findstring saturated,$(RUNS)),bin/sampling -rate 0 -limit 2048 -for $(if $(STEF_LONG),20m -every 10s,8s) -processors $(or $(PROCESSORS),groupbytrace$(comma)tail_sampling) -table $(SAMPLING)/saturated.csv -series $(SAMPLING)/saturated-series.csv)
 	$(if $(findstring few,$(RUNS)),bin/sampling -for 3s -traces 200 -processors groupbytrace$(comma)tail_sampling -table $(SAMPLING)/few.csv)
 
 deployment: ## Run agents, gateways, a Kafka broker, consumers and a backend as processes, and print what each costs (needs Java and Maven)
