@@ -5,6 +5,7 @@ package stefgrpc
 
 import (
 	"fmt"
+	"math"
 	"runtime/debug"
 	"time"
 
@@ -139,8 +140,8 @@ func WithMaxDictBytes(bytes int) ServerOption {
 }
 
 // maxDictLimit leaves room for the slack within the largest limit that readers
-// accept.
-const maxDictLimit = 1 << 38
+// accept, where an int has 32 bits, too.
+const maxDictLimit = min(1<<38, math.MaxInt>>2)
 
 // WithWindowMemory sets the memory of the zstd windows of all streams from which the
 // server asks clients for smaller ones. A stream with the default window of 1 MiB holds

@@ -4,6 +4,7 @@
 package stefgrpc
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -35,7 +36,7 @@ func TestServerOptions(t *testing.T) {
 	f("", WithMaxDictBytes(0))
 	f("", WithMaxDictBytes(maxDictLimit))
 	f("WithMaxDictBytes(-1)", WithMaxDictBytes(-1))
-	f("WithMaxDictBytes(274877906945)", WithMaxDictBytes(maxDictLimit+1))
+	f(fmt.Sprintf("must be at most %d", maxDictLimit), WithMaxDictBytes(maxDictLimit+1))
 	f("", WithMaxStreamLifetime(0))
 	f("WithMaxStreamLifetime(-1ns)", WithMaxStreamLifetime(-1))
 	f("", WithWindowMemory(0))

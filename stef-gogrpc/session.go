@@ -74,7 +74,8 @@ type Session[B any] struct {
 	group     sync.WaitGroup // counts all goroutines
 	finished  chan struct{}  // closed when they have returned
 
-	lastErr atomic.Pointer[Error]
+	lastErr  atomic.Pointer[Error]
+	unopened atomic.Pointer[Error] // why the last attempt to open a stream failed; nil if it did not
 
 	mu      sync.Mutex
 	machine *session.Machine

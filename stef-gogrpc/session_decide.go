@@ -76,8 +76,12 @@ func (s *Session[B]) settle(d *session.Decision) {
 		e.kind, e.err = eventBatchError, d.Fault.Err
 	default:
 		e.kind = eventHandedBack
+		cause := s.cause(d.Fault, j.ctx)
+		if why := s.unopened.Load(); why != nil && d.Stream == nil && d.Fault.Class == session.GaveUp {
+			cause.Err = fmt.Errorf("%w while no stream was open: %w", cause.Err, why)
+		}
 		e.err = &UnsentError{
-			Cause:          s.cause(d.Fault, j.ctx),
+			Cause:          cause,
 			MaybeDelivered: d.Maybe,
 			Acknowledged:   d.Answer.Acknowledged,
 			Rejected:       d.Answer.Rejected,

@@ -402,3 +402,34 @@ func TestSessionServerDoesNotRead(t *testing.T) {
 		require.EqualValues(t, 50, handedBack.Load())
 	})
 }
+
+// TestSendToNobody: the error of a batch that found no stream says why there is none.
+func TestSendToNobody(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	address := listener.Addr().String()
+	require.NoError(t, listener.Close())
+	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	require.NoError(t, err)
+	defer conn.Close()
+	client, err := stefgrpc.NewClient(conn)
+	require.NoError(t, err)
+	failed := make(chan struct{}, 100)
+	s, err := stefgrpc.NewSession(func(ctx context.Context) (*stefgrpc.Stream, error) {
+		return client.Open(ctx, otelstef.LogsSchema())
+	}, newTimesWriter, stefgrpc.SessionConfig{Events: stefgrpc.SessionEvents{
+		OpenFailed: func(int, *stefgrpc.Error, time.Duration) { failed <- struct{}{} },
+	}})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, s.Shutdown(context.Background())) }()
+	<-failed
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	err = s.Send(ctx, times{1, 1})
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.ErrorContains(t, err, "stefgrpc: batch handed back (not sent): stefgrpc: canceled: context deadline exceeded while no stream was open: stefgrpc: unavailable: ")
+	require.ErrorContains(t, err, address)
+	var unsent *stefgrpc.UnsentError
+	require.ErrorAs(t, err, &unsent)
+	require.Equal(t, codes.DeadlineExceeded, unsent.Cause.Code)
+}

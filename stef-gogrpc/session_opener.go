@@ -156,6 +156,7 @@ func writerError(err error, end *Error) *Error {
 // previous one was live until now.
 func (t *opener[B]) install(next, current *sender[B]) (regular bool) {
 	s := t.session
+	s.unopened.Store(nil)
 	now := time.Now()
 	var previous *session.Stream
 	if current != nil {
@@ -212,6 +213,7 @@ func (t *opener[B]) failed(err *Error) time.Duration {
 		refused = faultOf(err)
 	}
 	s.lastErr.Store(err)
+	s.unopened.Store(err)
 	var out session.Decisions
 	s.mu.Lock()
 	live := s.machine.OpenFailed(refused, time.Now(), &out)

@@ -151,7 +151,7 @@ func TestObservedTimes(t *testing.T) {
 		lrs := ld.ResourceLogs().AppendEmpty().ScopeLogs().AppendEmpty().LogRecords()
 		for i := range 100 {
 			lr := lrs.AppendEmpty()
-			time := uint64(1_700_000_000_000_000_000 + i*i*12345)
+			time := 1_700_000_000_000_000_000 + uint64(i*i*12345)
 			lr.SetTimestamp(timestamp(time))
 			lr.SetObservedTimestamp(timestamp(observed(i, time)))
 		}

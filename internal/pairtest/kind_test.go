@@ -92,7 +92,7 @@ var metricKind = kind[pmetric.Metrics]{
 			m := rm.ScopeMetrics().AppendEmpty().Metrics().AppendEmpty()
 			m.SetName("http.requests")
 			p := m.SetEmptyGauge().DataPoints().AppendEmpty()
-			p.SetTimestamp(pcommon.Timestamp(1_700_000_000_000_000_000 + i))
+			p.SetTimestamp(pcommon.Timestamp(1_700_000_000_000_000_000 + int64(i)))
 			p.SetIntValue(int64(i))
 			p.Attributes().PutStr(idKey, id)
 		}
@@ -135,7 +135,7 @@ var logKind = kind[plog.Logs]{
 			rl := ld.ResourceLogs().AppendEmpty()
 			rl.Resource().Attributes().PutStr("service.name", service(id))
 			r := rl.ScopeLogs().AppendEmpty().LogRecords().AppendEmpty()
-			r.SetTimestamp(pcommon.Timestamp(1_700_000_000_000_000_000 + i))
+			r.SetTimestamp(pcommon.Timestamp(1_700_000_000_000_000_000 + int64(i)))
 			r.Body().SetStr("took " + strings.Repeat("long ", i%4))
 			r.Attributes().PutStr(idKey, id)
 		}

@@ -53,7 +53,7 @@ func TestKilledWriters(t *testing.T) {
 	const apart = 1 << 32
 	for i := range kills {
 		cmd := exec.Command(os.Args[0], "-test.run=^TestWriteUntilKilled$", "-test.v")
-		cmd.Env = append(os.Environ(), crashDir+"="+dir, crashBase+"="+strconv.Itoa(i*apart))
+		cmd.Env = append(os.Environ(), crashDir+"="+dir, crashBase+"="+strconv.FormatUint(uint64(i)*apart, 10))
 		out, err := cmd.StdoutPipe()
 		require.NoError(t, err)
 		require.NoError(t, cmd.Start())

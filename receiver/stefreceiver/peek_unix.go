@@ -23,8 +23,11 @@ func peek(conn net.Conn, p []byte) (n int) {
 	}
 	_ = raw.Read(func(fd uintptr) bool {
 		var err error
-		n, _, err = syscall.Recvfrom(int(fd), p, syscall.MSG_PEEK)
-		return err != syscall.EAGAIN && err != syscall.EINTR
+		for {
+			if n, _, err = syscall.Recvfrom(int(fd), p, syscall.MSG_PEEK); err != syscall.EINTR {
+				return err != syscall.EAGAIN
+			}
+		}
 	})
 	return max(n, 0)
 }

@@ -42,7 +42,7 @@ func sample(t testing.TB, options ...stef.WriterOption) []byte {
 		rec.Attributes().SetLen(2)
 		rec.Attributes().SetString(0, "route", "/goods/"+strings.Repeat("x", i/6))
 		rec.Attributes().SetString(1, "s", "") // too short for a dictionary
-		rec.Point().SetTimestamp(uint64(1_700_000_000_000_000_000 + i*1e9))
+		rec.Point().SetTimestamp(1_700_000_000_000_000_000 + uint64(i)*1e9)
 		rec.Point().Value().SetInt64(int64(i))
 		require.NoError(t, w.Write())
 		if i%3 == 2 {
