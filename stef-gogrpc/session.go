@@ -121,6 +121,7 @@ func startSession[B any](
 		MaxUnackedBytes:   c.MaxUnackedBytes,
 		FlushInterval:     c.FlushInterval,
 		FlushBytes:        c.FlushBytes,
+		EarlyFrames:       c.EarlyFrames,
 		AckTimeout:        c.AckTimeout,
 		DrainTimeout:      c.DrainTimeout,
 		IdleTimeout:       c.IdleTimeout,

@@ -38,6 +38,11 @@ type SessionConfig struct {
 	// FlushBytes ends the wait when that many bytes are buffered. Default 1 MiB;
 	// negative: only FlushInterval and the frame size of the writer end it.
 	FlushBytes int
+	// EarlyFrames is the number of frames that do not wait after a pause, which is four
+	// times FlushInterval without a batch: where batches are rare, waiting only delays
+	// them. While earlier batches of the stream are unanswered, a frame waits all the
+	// same, so that the batches of a burst share frames. Default 4; negative: none.
+	EarlyFrames int
 	// Senders is the maximum number of concurrent calls of Send. When that many
 	// wait for the same frame, no further batch can join it, and the session
 	// flushes it: a few callers with small batches do not wait for FlushInterval.
@@ -106,6 +111,7 @@ func (c SessionConfig) withDefaults() SessionConfig {
 	c.Jitter = cmp.Or(c.Jitter, 0.1)
 	c.FlushInterval = cmp.Or(c.FlushInterval, 50*time.Millisecond)
 	c.FlushBytes = cmp.Or(c.FlushBytes, 1<<20)
+	c.EarlyFrames = cmp.Or(c.EarlyFrames, 4)
 	c.MaxUnackedBatches = cmp.Or(c.MaxUnackedBatches, 128)
 	c.MaxUnackedBytes = cmp.Or(c.MaxUnackedBytes, 64<<20)
 	c.AckTimeout = cmp.Or(c.AckTimeout, 15*time.Second)

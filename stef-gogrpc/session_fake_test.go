@@ -382,6 +382,7 @@ func newRig(t *testing.T) *rig {
 	r := &rig{t: t, config: SessionConfig{}.withDefaults(), began: time.Now()}
 	r.config.Jitter, r.config.Backoff.Jitter = -1, -1
 	r.config.IdleTimeout = -1
+	r.config.EarlyFrames = -1
 	r.config.Rand = func() float64 { return 0.5 }
 	r.config.Events = record(func(e event) {
 		r.mu.Lock()

@@ -365,6 +365,7 @@ func randomSession(t *testing.T, seed uint64) {
 	r.config.MaxLifetime = time.Duration(random.IntN(3)) * 5 * time.Second
 	r.config.Jitter, r.config.Backoff.Jitter = 0.5, 0.5
 	r.config.FlushInterval = time.Duration(random.IntN(3)) * 30 * time.Millisecond
+	r.config.EarlyFrames = random.IntN(3) - 1
 	r.config.FlushBytes = random.IntN(3) * 4000
 	r.config.Senders = random.IntN(3) * 15 // the actual number of callers is 30
 	r.config.MaxUnackedBatches = 1 + random.IntN(30)

@@ -33,6 +33,28 @@ func TestSessionFlush(t *testing.T) {
 		b.ok()
 		r.stop()
 	})
+	bubble(t, "early after a pause", func(t *testing.T, r *rig) {
+		r.config.EarlyFrames = 0 // the default
+		r.start()
+		for id := range 4 {
+			r.send(load{id: id})
+			require.Len(t, frames(r.stream(0)), id+1)
+			r.stream(0).ackAll()
+		}
+		r.send(load{id: 4})
+		require.Len(t, frames(r.stream(0)), 4)
+		time.Sleep(time.Second)
+		r.stream(0).ackAll()
+		r.send(load{id: 5})
+		require.Len(t, frames(r.stream(0)), 6)
+		r.send(load{id: 6})
+		r.send(load{id: 7})
+		time.Sleep(r.config.FlushInterval)
+		synctest.Wait()
+		require.Equal(t, []string{"to 60: 5", "to 80: 6 7"}, frames(r.stream(0))[5:])
+		r.stream(0).ackAll()
+		r.stop()
+	})
 	bubble(t, "by size", func(t *testing.T, r *rig) {
 		r.config.FlushBytes = 250
 		r.start()

@@ -14,6 +14,7 @@ type Config struct {
 	MaxUnackedBytes   int64
 	FlushInterval     time.Duration
 	FlushBytes        int
+	EarlyFrames       int
 	AckTimeout        time.Duration
 	DrainTimeout      time.Duration
 	IdleTimeout       time.Duration
@@ -32,6 +33,7 @@ type Machine struct {
 	dormant bool   // a slot waits for a batch before it opens a stream again
 	refused *Fault // the last attempt to open a stream was refused
 	callers callers
+	pause   pause
 	counts  Counts
 }
 
@@ -87,6 +89,7 @@ func (m *Machine) Submit(b *Batch, gaveUp bool, now time.Time, out *Decisions) {
 		return
 	}
 	m.callers.submit(m.config.FlushInterval, now)
+	m.pause.submit(&m.config, now)
 	m.queue.pushBack(b)
 	m.fill(now, out)
 }

@@ -132,7 +132,7 @@ func (m *Machine) FlushIn(s *Stream, idle bool, buffered int, now time.Time, out
 	if c.FlushInterval < 0 {
 		return math.MaxInt64, idle
 	}
-	if idle && m.allWait(s, now, out) {
+	if idle && (m.allWait(s, now, out) || m.pause.endsEarly(s)) {
 		return 0, true
 	}
 	if wait = c.FlushInterval - now.Sub(s.dirty); wait > 0 {

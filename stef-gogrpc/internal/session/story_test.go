@@ -210,6 +210,8 @@ func (s *story) begin(words []string) {
 			c.MaxUnackedBytes = int64(s.number(value))
 		case "flush":
 			c.FlushInterval = s.duration(value)
+		case "early":
+			c.EarlyFrames = int(s.number(value))
 		case "idle":
 			c.IdleTimeout = s.duration(value)
 		default:

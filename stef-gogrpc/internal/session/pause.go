@@ -1,0 +1,42 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package session
+
+import "time"
+
+// pauseIntervals is how many times FlushInterval passes without a batch before that
+// counts as a pause.
+const pauseIntervals = 4
+
+// pause notices when batches are rare. Waiting for FlushInterval makes sense where other
+// batches are likely to join the frame. After a pause it only delays the batch and costs
+// CPU time, because by the end of the interval the caches of the CPU hold other data.
+type pause struct {
+	submitted time.Time // when a batch was last submitted; zero: never
+	early     int       // frames that need not wait
+}
+
+func (p *pause) submit(c *Config, now time.Time) {
+	if now.Sub(p.submitted) >= pauseIntervals*c.FlushInterval {
+		p.early = c.EarlyFrames
+	}
+	p.submitted = now
+}
+
+// endsEarly reports whether a frame ends without waiting, and counts it. If earlier
+// batches of its stream are unanswered, it waits: those that a burst brings while its first
+// batch is on the way share a frame.
+func (p *pause) endsEarly(s *Stream) bool {
+	if p.early <= 0 || s.unanswered() {
+		return false
+	}
+	p.early--
+	return true
+}
+
+// unanswered reports whether the stream has batches in frames that have ended.
+func (s *Stream) unanswered() bool {
+	b := s.pending.head
+	return b != nil && b.last > 0 && b.last <= s.flushedTo
+}
