@@ -41,7 +41,8 @@ type SessionConfig struct {
 	// EarlyFrames is the number of frames that do not wait after a pause, which is four
 	// times FlushInterval without a batch: where batches are rare, waiting only delays
 	// them. While earlier batches of the stream are unanswered, a frame waits all the
-	// same, so that the batches of a burst share frames. Default 4; negative: none.
+	// same, so that the batches of a burst share a frame; after such a frame all frames
+	// wait until the next pause. Default 4; negative: none.
 	EarlyFrames int
 	// Senders is the maximum number of concurrent calls of Send. When that many
 	// wait for the same frame, no further batch can join it, and the session

@@ -24,6 +24,14 @@ func (p *pause) submit(c *Config, now time.Time) {
 	p.submitted = now
 }
 
+// frame processes the end of a frame for which n callers waited. If several did, batches
+// are not rare any more.
+func (p *pause) frame(n int) {
+	if n > 1 {
+		p.early = 0
+	}
+}
+
 // endsEarly reports whether a frame ends without waiting, and counts it. If earlier
 // batches of its stream are unanswered, it waits: those that a burst brings while its first
 // batch is on the way share a frame.

@@ -183,6 +183,7 @@ func (m *Machine) Flushed(s *Stream, e Encoding, now time.Time, out *Decisions) 
 	case e.Broken != nil:
 		m.encoderFailed(s, now, out)
 	default:
+		m.pause.frame(s.waitingCallers())
 		s.flushedTo, s.flushNow = s.last, false
 		return
 	}
