@@ -15,6 +15,7 @@ import (
 	"github.com/otelstef/stef/benchmarks/format"
 	"github.com/otelstef/stef/benchmarks/report"
 	"github.com/otelstef/stef/benchmarks/transport"
+	"github.com/otelstef/stef/internal/otlpfile"
 )
 
 // TestPublished checks the quoted tables by known sums and factors.
@@ -68,6 +69,27 @@ func TestSizes(t *testing.T) {
 	require.Equal(t, int64(5), Sizes{format.Zstd: 7, format.Own: 5}.best())
 	require.Equal(t, int64(7), Sizes{format.Zstd: 7}.best())
 	require.True(t, math.IsNaN(Sizes{}.of(format.Own)))
+}
+
+// TestOneContext compares streams in the compact form with OTLP in one zstd context, the
+// smallest that OTLP can be with zstd: with the batches that the programs sent, and with
+// batches of 8,192 items.
+func TestOneContext(t *testing.T) {
+	for _, ref := range append(dataset.Refs(t), dataset.Bundled()...) {
+		set := ref.Load(t)
+		for _, batches := range [][]otlpfile.Batch{set.Parts, set.ItemBatches(8192)} {
+			otlp, err := SizesOf(format.OTLP(), batches)
+			require.NoError(t, err)
+			for _, order := range []format.Order{format.Sorted, format.Ordered} {
+				stef, err := SizesOf(format.STEF(order), batches)
+				require.NoError(t, err)
+				share := float64(stef[format.Own]) / float64(otlp[format.ZstdStream])
+				require.Less(t, share, 1.0, "%s %s, %d batches, %v", ref.Name, ref.Signal, len(batches), order)
+				t.Logf("%s %s, %d batches, %v: %d and %d bytes, %.2f times", ref.Name, ref.Signal, len(batches), order,
+					stef[format.Own], otlp[format.ZstdStream], share)
+			}
+		}
+	}
 }
 
 func TestSpan(t *testing.T) {
