@@ -69,15 +69,16 @@ func (d *decoder) decode(b *build.Budget, add func(room int), dropLast func()) e
 // reset makes the decoder begin another stream of its reader. What it allocated in advance
 // is for the next batches.
 func (d *decoder) reset() {
-	*d = decoder{r: d.r, maxItems: d.maxItems, shared: d.shared + d.size}
+	*d = decoder{r: d.r, maxItems: d.maxItems, shared: d.shared}
 }
 
 // maxShared is the size of the batches that may share memory with a later batch. A
 // consumer that keeps one batch can keep as many bytes of other batches in memory.
 const maxShared = 256 << 10
 
-// detach reports whether the next batch must not share memory with earlier ones.
-func (d *decoder) detach() bool {
+// detaches reports whether batches from the next one on must not share memory with those
+// up to the current one.
+func (d *decoder) detaches() bool {
 	if d.shared += d.size; d.shared < maxShared {
 		return false
 	}

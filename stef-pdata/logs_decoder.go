@@ -36,7 +36,6 @@ func NewLogsDecoder(r *otelstef.LogsReader, options ...DecoderOption) *LogsDecod
 // stream before, as with earlier ones of its own stream.
 func (d *LogsDecoder) Reset() {
 	d.reset()
-	d.batch, d.inResource, d.logs = plog.Logs{}, plog.ResourceLogs{}, plog.LogRecordSlice{}
 	d.build.Joiner.Reset()
 }
 
@@ -52,13 +51,11 @@ func (d *LogsDecoder) Decode() (plog.Logs, error) {
 	if d.err != nil {
 		return d.batch, d.err
 	}
-	if d.detach() {
-		d.build.Renew()
-	}
 	err := d.decode(&d.build.Budget, d.add, d.dropLast)
-	d.build.EndBatch()
-	d.build.Flush()
-	return d.batch, err
+	d.build.EndBatch(d.detaches())
+	batch := d.batch
+	d.batch, d.inResource, d.logs = plog.Logs{}, plog.ResourceLogs{}, plog.LogRecordSlice{} // the caller's
+	return batch, err
 }
 
 // SetMaxBytes changes the maximum size of the batches that Decode returns from now

@@ -44,7 +44,6 @@ func NewMetricsDecoder(r *otelstef.MetricsReader, options ...DecoderOption) *Met
 // stream before, as with earlier ones of its own stream.
 func (d *MetricsDecoder) Reset() {
 	d.reset()
-	d.batch, d.inResource, d.inScope = pmetric.Metrics{}, pmetric.ResourceMetrics{}, pmetric.ScopeMetrics{}
 	d.metric, d.hasMetric, d.metricFault = nil, false, nil
 	d.build.Reset()
 	d.build.Features = features.OfMetrics(d.records.Fields())
@@ -63,12 +62,11 @@ func (d *MetricsDecoder) Decode() (pmetric.Metrics, error) {
 		return d.batch, d.err
 	}
 	d.metric, d.hasMetric = nil, false
-	if d.detach() {
-		d.build.Renew()
-	}
 	err := d.decode(&d.build.Budget, d.add, d.dropLast)
-	d.build.EndBatch()
-	return d.batch, err
+	d.build.EndBatch(d.detaches())
+	batch := d.batch
+	d.batch, d.inResource, d.inScope = pmetric.Metrics{}, pmetric.ResourceMetrics{}, pmetric.ScopeMetrics{} // the caller's
+	return batch, err
 }
 
 // SetMaxBytes changes the maximum size of the batches that Decode returns from now

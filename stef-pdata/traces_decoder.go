@@ -37,7 +37,6 @@ func NewTracesDecoder(r *otelstef.SpansReader, options ...DecoderOption) *Traces
 // stream before, as with earlier ones of its own stream.
 func (d *TracesDecoder) Reset() {
 	d.reset()
-	d.batch, d.inResource, d.spans = ptrace.Traces{}, ptrace.ResourceSpans{}, ptrace.SpanSlice{}
 }
 
 // Decode returns the spans of the next records: the remaining records of the frame,
@@ -54,12 +53,11 @@ func (d *TracesDecoder) Decode() (ptrace.Traces, error) {
 	if d.err != nil {
 		return d.batch, d.err
 	}
-	if d.detach() {
-		d.build.Renew()
-	}
 	err := d.decode(&d.build.Budget, d.add, d.dropLast)
-	d.build.EndBatch()
-	return d.batch, err
+	d.build.EndBatch(d.detaches())
+	batch := d.batch
+	d.batch, d.inResource, d.spans = ptrace.Traces{}, ptrace.ResourceSpans{}, ptrace.SpanSlice{} // the caller's
+	return batch, err
 }
 
 // SetMaxBytes changes the maximum size of the batches that Decode returns from now

@@ -22,7 +22,7 @@ func (b *Builder) body(dst pcommon.Value, src *otelstef.BodyValue) {
 	case otelstef.BodyValueTypeBool:
 		b.SetBool(dst, src.Bool())
 	case otelstef.BodyValueTypeBytes:
-		b.Spent += len(src.Bytes())
+		b.Spent += builtBytesBytes + len(src.Bytes())
 		dst.SetEmptyBytes().FromRaw(src.Bytes())
 	case otelstef.BodyValueTypeArray:
 		b.bodyArray(dst.SetEmptySlice(), src)

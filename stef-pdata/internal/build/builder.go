@@ -19,6 +19,7 @@ type Builder struct {
 // Sizes in pdata, in bytes without text. Each is greater than the size in OTLP.
 const (
 	builtValueBytes     = 64  // an attribute or nested value
+	builtBytesBytes     = 32  // the object of a value of bytes, and how the runtime rounds it and the bytes
 	builtContainerBytes = 192 // a resource, scope or metric
 )
 
@@ -49,7 +50,7 @@ func (b *Builder) value(dst pcommon.Value, src *otelstef.AnyValue) {
 	case otelstef.AnyValueTypeBool:
 		b.SetBool(dst, src.Bool())
 	case otelstef.AnyValueTypeBytes:
-		b.Spent += len(src.Bytes())
+		b.Spent += builtBytesBytes + len(src.Bytes())
 		dst.SetEmptyBytes().FromRaw(src.Bytes())
 	case otelstef.AnyValueTypeArray:
 		b.array(dst.SetEmptySlice(), src)

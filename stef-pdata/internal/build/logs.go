@@ -22,8 +22,14 @@ type Logs struct {
 	Records slab.Items[plog.LogRecordSlice, plog.LogRecord]
 }
 
-// Renew drops the references of the builder to earlier batches.
-func (b *Logs) Renew() {
+// EndBatch sets the bodies that are not set yet, and drops the references of the builder to
+// the batch. With renew, later batches do not share memory with it, either.
+func (b *Logs) EndBatch(renew bool) {
+	b.Flush()
+	b.Values.EndBatch()
+	if !renew {
+		return
+	}
 	b.Values.Renew()
 	b.Joiner.Renew()
 	b.Records.Renew()

@@ -35,8 +35,17 @@ type Metrics struct {
 	bounds        slab.Numbers[pcommon.Float64Slice, float64]
 }
 
-// Renew drops the references of the builder to earlier batches.
-func (b *Metrics) Renew() {
+// EndBatch drops the references of the builder to the batch. With renew, later batches do
+// not share memory with it, either.
+func (b *Metrics) EndBatch(renew bool) {
+	b.Values.EndBatch()
+	b.Reset()
+	if renew {
+		b.renew()
+	}
+}
+
+func (b *Metrics) renew() {
 	b.Values.Renew()
 	b.metrics.Renew()
 	b.numbers.Renew()

@@ -25,8 +25,13 @@ type Spans struct {
 	spanLinks  slab.Items[ptrace.SpanLinkSlice, ptrace.SpanLink]
 }
 
-// Renew drops the references of the builder to earlier batches.
-func (b *Spans) Renew() {
+// EndBatch drops the references of the builder to the batch. With renew, later batches do
+// not share memory with it, either.
+func (b *Spans) EndBatch(renew bool) {
+	b.Values.EndBatch()
+	if !renew {
+		return
+	}
 	b.Values.Renew()
 	b.Spans.Renew()
 	b.spanEvents.Renew()
