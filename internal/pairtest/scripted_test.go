@@ -297,16 +297,21 @@ func TestScriptStopsReading(t *testing.T) {
 	// 40 batches of 250 kB: most of them must wait outside.
 	d := &drive{workers: 10, batches: 4, items: 25, deadline: 20 * time.Second, padding: 10_000}
 	var most int64
-	done := make(chan struct{})
+	over, done := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
 		<-stalled
-		for range 50 {
+		for {
 			most = max(most, value(t, x.telemetry, "otelcol_exporter_stef_unacked_bytes"))
-			time.Sleep(10 * time.Millisecond)
+			select {
+			case <-over:
+				return
+			case <-time.After(10 * time.Millisecond):
+			}
 		}
 	}()
 	runDrive(t, d, x)
+	close(over)
 	<-done
 	require.NotZero(t, most)
 	require.Less(t, most, int64(1<<20+2*250_000), "one batch may go beyond the bound, and one frame")
