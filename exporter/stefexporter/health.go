@@ -70,6 +70,15 @@ func (h *health) failing(err error) {
 	}
 }
 
+// refused records an answer of the peer that ends the attempts until the next
+// probe, minutes later. So one is enough for a warning.
+func (h *health) refused(err error) {
+	h.mu.Lock()
+	h.failures = max(h.failures, failuresUntilBad-1)
+	h.mu.Unlock()
+	h.failing(err)
+}
+
 // newCause reports whether a failure has another cause than the one that was
 // logged. Causes that alternate are not logged each time.
 func (h *health) newCause(err error) bool {

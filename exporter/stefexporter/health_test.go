@@ -79,6 +79,31 @@ func TestFallbackWarning(t *testing.T) {
 	require.NotContains(t, e.ContextMap()["error"], "handed back")
 }
 
+// TestWordBeforeBatches uses a peer without STEF, and sends nothing. The peer
+// answers, so the log must not say that it does not; and it says at once if
+// nothing can be sent.
+func TestWordBeforeBatches(t *testing.T) {
+	f := func(protocol Protocol) *observer.ObservedLogs {
+		p := listen(t, &peer{}, "", false, true)
+		core, logs := observer.New(zap.WarnLevel)
+		settings := exportertest.NewNopSettings(metadata.Type)
+		settings.Logger = zap.New(core)
+		c := testConfig(p.addr)
+		c.Protocol = protocol
+		x, err := NewFactory().CreateTraces(context.Background(), settings, c)
+		require.NoError(t, err)
+		require.NoError(t, x.Start(context.Background(), componenttest.NewNopHost()))
+		t.Cleanup(func() { require.NoError(t, x.Shutdown(context.Background())) })
+		return logs
+	}
+	auto, only := f(ProtocolAuto), f(ProtocolSTEF)
+	time.Sleep(firstWord + 500*time.Millisecond)
+	require.Empty(t, auto.All())
+	require.Equal(t, 1, only.Len())
+	require.Equal(t, "Nothing can be sent at present.", only.All()[0].Message)
+	require.Contains(t, only.All()[0].ContextMap()["error"], "set protocol to auto")
+}
+
 // TestStartMistakes checks mistakes that show only at the start.
 func TestStartMistakes(t *testing.T) {
 	f := func(want string, change func(*Config)) {

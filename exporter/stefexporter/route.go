@@ -159,6 +159,9 @@ func (x *route[B]) openFailed(err *stefgrpc.Error, retryIn time.Duration) {
 	if x.ended {
 		return
 	}
+	if retryIn == 0 && x.silence != nil {
+		x.silence.Stop() // the peer has answered
+	}
 	if retryIn == 0 && x.timer == nil {
 		pause := x.config.Fallback.ProbeInterval
 		if err.Kind == stefgrpc.KindAuth {
@@ -173,7 +176,11 @@ func (x *route[B]) openFailed(err *stefgrpc.Error, retryIn time.Duration) {
 	case withoutSTEF(err) && x.otlp != nil, x.usingOTLP.Load():
 		// The OTLP requests will show the state of the peer.
 	default:
-		x.health.failing(err)
+		if retryIn == 0 {
+			x.health.refused(err)
+		} else {
+			x.health.failing(err)
+		}
 		if x.unreachable != nil {
 			x.unreachable(err)
 		}
