@@ -93,7 +93,7 @@ var groups = []struct {
 }{
 	{"recordings of the repository", func(r dataset.Ref) bool { return r.Bundled }},
 	{"of these, for reporting only", func(r dataset.Ref) bool { return r.Bundled && r.Reporting() }},
-	{"large sets, not in the repository", func(r dataset.Ref) bool { return !r.Bundled }},
+	{"sets of STEF_DATA, not in the repository", func(r dataset.Ref) bool { return !r.Bundled }},
 }
 
 // speed returns Speed of sets together, as if each had the same number of items.
