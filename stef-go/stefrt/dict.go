@@ -4,6 +4,7 @@
 package stefrt
 
 import (
+	"reflect"
 	"unsafe"
 
 	"github.com/otelstef/stef/stef-go/bitio"
@@ -101,6 +102,7 @@ const StructOverhead = 256
 type StructTable[T any] struct {
 	entries []tableEntry[T]
 	limit   *codec.DictLimit
+	shape   *shape // of T
 }
 
 type tableEntry[T any] struct {
@@ -140,15 +142,21 @@ func (t *StructTable[T]) Entry(d *codec.BitsIn) *T {
 	return e.value
 }
 
-// Append makes v the next entry. The rule of the specification counts an empty list
-// nested in a list as a number, but it has an object of its own. So readers
-// estimate one and a half times the size.
+// Append makes v the next entry. The rule of the specification counts what the entry says.
+// In memory, values of lists are larger than that, nested lists have objects of their own,
+// and an entry that began as a copy of a larger one has room for more. So readers count
+// that in addition, and half of the size for texts.
 func (t *StructTable[T]) Append(d *codec.BitsIn, v *T, size int) {
 	if !t.limit.Take(size + StructOverhead) {
 		d.Fail(bitio.FaultDictSize)
 		return
 	}
-	t.limit.Extra += size / 2
-	t.limit.Added += int64(size / 2)
+	if t.shape == nil {
+		t.shape = shapeOf(reflect.TypeFor[T]())
+	}
+	owned := int(t.shape.size) + t.shape.ownedSize(unsafe.Pointer(v))
+	extra := max(0, owned-size-StructOverhead) + size/2
+	t.limit.Extra += extra
+	t.limit.Added += int64(extra)
 	t.entries = append(t.entries, tableEntry[T]{v, size})
 }

@@ -5,6 +5,7 @@ package stefrt
 
 import (
 	"reflect"
+	"strings"
 	"sync"
 	"unsafe"
 )
@@ -37,6 +38,7 @@ type shape struct {
 	count uintptr // number of elements of an array
 	parts []part  // fields of a struct that refer to something
 	plain bool    // values refer to nothing that the walk counts
+	back  bool    // pointers of the type do not own what they refer to
 }
 
 type part struct {
@@ -69,6 +71,7 @@ func makeShape(t reflect.Type) *shape {
 	switch s.kind {
 	case reflect.Pointer, reflect.Slice:
 		s.elem = makeShape(t.Elem())
+		s.back = t.Elem() == reflect.TypeFor[Node]() || strings.HasPrefix(t.Elem().Name(), "Elem[")
 	case reflect.Array:
 		s.elem, s.count = makeShape(t.Elem()), uintptr(t.Len())
 		s.plain = s.elem.plain
@@ -84,6 +87,39 @@ func makeShape(t reflect.Type) *shape {
 		s.plain = true
 	}
 	return s
+}
+
+// ownedSize returns the memory of the objects that a value owns, elements beyond the lengths
+// of slices included, but not the texts. It expects a tree.
+func (s *shape) ownedSize(at unsafe.Pointer) (n int) {
+	switch s.kind {
+	case reflect.Pointer:
+		if to := *(*unsafe.Pointer)(at); to != nil && !s.back {
+			n = int(s.elem.size) + s.elem.ownedSize(to)
+		}
+	case reflect.Struct:
+		for i := range s.parts {
+			n += s.parts[i].ownedSize(unsafe.Add(at, s.parts[i].offset))
+		}
+	case reflect.Array:
+		n = s.elem.ownedSizes(at, s.count)
+	case reflect.Slice:
+		header := *(*[]struct{})(at)
+		to, length := unsafe.Pointer(unsafe.SliceData(header)), uintptr(cap(header))
+		n = int(length*s.elem.size) + s.elem.ownedSizes(to, length)
+	}
+	return n
+}
+
+// ownedSizes returns the sum of ownedSize of values that follow each other.
+func (s *shape) ownedSizes(at unsafe.Pointer, length uintptr) (n int) {
+	if s.plain {
+		return 0
+	}
+	for i := range length {
+		n += s.ownedSize(unsafe.Add(at, i*s.size))
+	}
+	return n
 }
 
 type sizeWalk struct {

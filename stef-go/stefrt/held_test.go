@@ -169,3 +169,67 @@ func plain(t reflect.Type) bool {
 	}
 	return true
 }
+
+// TestOwnedSize compares ownedSize with reflection, in a tree whose nodes refer to their parents.
+func TestOwnedSize(t *testing.T) {
+	type item struct {
+		node Node
+		kind *Elem[item]
+		text string
+		box  *[3]string
+		list []item
+		refs []*item
+		pair [2][]byte
+		n    int
+	}
+	var owned func(v reflect.Value) int
+	owned = func(v reflect.Value) (n int) {
+		switch v.Kind() {
+		case reflect.Pointer:
+			if v.IsNil() || v.Type() == reflect.TypeFor[*Node]() || v.Type() == reflect.TypeFor[*Elem[item]]() {
+				return 0
+			}
+			return int(v.Type().Elem().Size()) + owned(v.Elem())
+		case reflect.Struct:
+			for i := range v.NumField() {
+				n += owned(v.Field(i))
+			}
+		case reflect.Array:
+			for i := range v.Len() {
+				n += owned(v.Index(i))
+			}
+		case reflect.Slice:
+			n = v.Cap() * int(v.Type().Elem().Size())
+			for i := range v.Cap() {
+				n += owned(v.Slice(0, v.Cap()).Index(i))
+			}
+		}
+		return n
+	}
+	r := rand.New(rand.NewPCG(3, 4))
+	var fill func(x *item, parent *Node, depth int)
+	fill = func(x *item, parent *Node, depth int) {
+		x.node.parent, x.kind, x.text, x.n = parent, new(Elem[item]), "text", 1
+		x.pair[r.IntN(2)] = make([]byte, r.IntN(9), 10)
+		if r.IntN(2) == 0 {
+			x.box = &[3]string{"of", "a", "box"}
+		}
+		if depth == 0 {
+			return
+		}
+		x.list = make([]item, r.IntN(5))
+		for i := range x.list {
+			fill(&x.list[i], &x.node, depth-1)
+		}
+		x.list = x.list[:r.IntN(len(x.list)+1)]
+		for range r.IntN(3) {
+			x.refs = append(x.refs, new(item))
+			fill(x.refs[len(x.refs)-1], &x.node, depth-1)
+		}
+	}
+	for range 50 {
+		var root item
+		fill(&root, nil, 5)
+		require.Equal(t, owned(reflect.ValueOf(&root).Elem()), shapeOf(reflect.TypeFor[item]()).ownedSize(unsafe.Pointer(&root)))
+	}
+}

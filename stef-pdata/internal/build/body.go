@@ -34,7 +34,7 @@ func (b *Builder) body(dst pcommon.Value, src *otelstef.BodyValue) {
 func (b *Builder) bodyArray(dst pcommon.Slice, src *otelstef.BodyValue) {
 	elements := src.Array()
 	n := elements.Len()
-	b.Spent += n * builtValueBytes
+	b.Spent += (1 + n) * builtValueBytes // an empty one is an object, too
 	dst.EnsureCapacity(n)
 	for i := range n {
 		b.body(dst.AppendEmpty(), elements.At(i))
@@ -43,10 +43,10 @@ func (b *Builder) bodyArray(dst pcommon.Slice, src *otelstef.BodyValue) {
 
 func (b *Builder) bodyMap(dst pcommon.Map, src *otelstef.BodyMap) {
 	n := src.Len()
+	b.Spent += (1 + n) * builtValueBytes
 	if n == 0 {
 		return
 	}
-	b.Spent += n * builtValueBytes
 	var pairs slab.Pairs
 	b.Begin(&pairs, dst, n)
 	for i := range n {
