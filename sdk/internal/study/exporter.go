@@ -17,8 +17,10 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel/exporters/otlp/otlpmetric/otlpmetricgrpc"
+	"go.opentelemetry.io/otel/exporters/otlp/otlpmetric/otlpmetrichttp"
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracegrpc"
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	"go.opentelemetry.io/otel/exporters/stdout/stdoutmetric"
 	"go.opentelemetry.io/otel/exporters/stdout/stdouttrace"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
@@ -85,6 +87,10 @@ func (c *counter) dial(ctx context.Context, _, address string) (net.Conn, error)
 
 func (c *counter) dialer() grpc.DialOption {
 	return grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) { return c.dial(ctx, "tcp", address) })
+}
+
+func (c *counter) client() *http.Client {
+	return &http.Client{Transport: &http.Transport{DialContext: c.dial}}
 }
 
 // total returns the bytes that the process sent or wrote.
@@ -162,8 +168,7 @@ func open(ctx context.Context, name string, to Addresses, c *counter) (sdktrace.
 	case OTLPDelayed:
 		return otlp(to.Delayed)
 	case OTLPHTTP:
-		client := &http.Client{Transport: &http.Transport{DialContext: c.dial}}
-		return otlptracehttp.New(ctx, otlptracehttp.WithEndpoint(to.HTTP), otlptracehttp.WithInsecure(), otlptracehttp.WithHTTPClient(client))
+		return otlptracehttp.New(ctx, otlptracehttp.WithEndpoint(to.HTTP), otlptracehttp.WithInsecure(), otlptracehttp.WithHTTPClient(c.client()))
 	case STEF:
 		return stef(to.GRPC)
 	case STEFDelayed:
@@ -179,8 +184,12 @@ func open(ctx context.Context, name string, to Addresses, c *counter) (sdktrace.
 // metricExporterOf returns an exporter of metrics.
 func metricExporterOf(ctx context.Context, name string, to Addresses, c *counter) (sdkmetric.Exporter, error) {
 	switch name {
+	case Stdout:
+		return stdoutmetric.New(stdoutmetric.WithWriter(c))
 	case OTLP:
 		return otlpmetricgrpc.New(ctx, otlpmetricgrpc.WithEndpoint(to.GRPC), otlpmetricgrpc.WithInsecure(), otlpmetricgrpc.WithDialOption(c.dialer()))
+	case OTLPHTTP:
+		return otlpmetrichttp.New(ctx, otlpmetrichttp.WithEndpoint(to.HTTP), otlpmetrichttp.WithInsecure(), otlpmetrichttp.WithHTTPClient(c.client()))
 	case OTLPDelayed:
 		return otlpmetricgrpc.New(ctx, otlpmetricgrpc.WithEndpoint(to.Delayed), otlpmetricgrpc.WithInsecure(), otlpmetricgrpc.WithDialOption(c.dialer()))
 	case STEF:

@@ -13,8 +13,10 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -126,6 +128,7 @@ func BenchmarkSpans(b *testing.B) {
 
 var (
 	report = flag.String("report", "", "file for the tables of TestStudy, in Markdown")
+	rounds = flag.Int("rounds", 0, "rounds of each configuration of TestStudy, if not those of its plan")
 	parts  = flag.String("parts", strings.Join(Parts, ","), "the parts of TestStudy")
 )
 
@@ -142,6 +145,9 @@ func TestStudy(t *testing.T) {
 	}
 	if os.Getenv("STEF_LONG") == "1" {
 		s.Plan = Long
+	}
+	if *rounds > 0 {
+		s.Rounds = *rounds
 	}
 	page := fmt.Sprintf("# Tables of the study\n\n%s, %d processors, %s/%s.\n%s", runtime.Version(), runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, s.Run(strings.Split(*parts, ",")))
 	require.NoError(t, os.WriteFile(*report, []byte(page), 0o600))
@@ -169,10 +175,75 @@ func TestConfigurations(t *testing.T) {
 	require.Error(t, err)
 	_, err = Run(Config{Scenario: Scenarios[0], Exporter: "none"})
 	require.Error(t, err)
-	for _, exporter := range []string{None, OTLP, STEF, File} {
+	for _, exporter := range []string{None, Stdout, OTLP, OTLPHTTP, OTLPDelayed, STEF, STEFDelayed, File} {
 		r := measure[MetricConfig, MetricResult](t, "metrics", MetricConfig{Exporter: exporter, Interval: 1e7, Work: 1_000_000, To: to})
 		require.Equal(t, exporter != None, r.Bytes > 0)
 	}
+}
+
+// The study measures all scenarios, with all statistics, and each exporter of metrics at
+// both intervals.
+func TestTables(t *testing.T) {
+	var spans []Config
+	var metrics []MetricConfig
+	s := &Study{
+		Plan: Short, Log: t.Logf, Dir: t.TempDir(),
+		Spans: func(c Config) Result {
+			spans = append(spans, c)
+			return Result{Config: c, Min: 1, Mean: 2, Median: 3, P99: 4, Max: 5, Std: 6, User: 7, System: 8, Bytes: 9, Spans: 20, Lost: 10, Real: 1}
+		},
+		Metrics: func(c MetricConfig) MetricResult {
+			metrics = append(metrics, c)
+			return MetricResult{MetricConfig: c, Real: 1, CPU: 1.5, Own: 1, Bytes: 300}
+		},
+	}
+	text := s.Run(Parts)
+	for _, scenario := range Scenarios {
+		for _, x := range []string{None, NoOp, Nothing, Stdout, OTLP, OTLPHTTP, STEF, File} {
+			require.True(t, slices.ContainsFunc(spans, func(c Config) bool {
+				return c.Scenario == scenario && c.Exporter == x && c.Batch && c.Rate == Short.Rate && c.Runs > 0
+			}), "%s, %s", scenario, x)
+		}
+	}
+	for _, c := range spans {
+		count := 0
+		for _, other := range spans {
+			if other == c {
+				count++
+			}
+		}
+		if c.Rate > 0 {
+			require.Equal(t, Short.Rounds, count, "%+v", c)
+		}
+	}
+	// Both kinds of processors for two scenarios, one for the others.
+	require.Equal(t, 4+5, strings.Count(text, header))
+	require.Equal(t, 4+5, strings.Count(text, "\n| STEF file | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 0 | 9.0 | 10 |\n"))
+	require.Contains(t, text, "\nScenario 6 nested span:\n\n| exporter |")
+	require.Contains(t, text, "\n| STEF file | 20 | 50.0 % | 10 |\n", "overload")
+	for _, x := range []string{Stdout, OTLP, OTLPHTTP, OTLPDelayed, STEF, STEFDelayed, File} {
+		for _, interval := range []time.Duration{500 * time.Millisecond, time.Second} {
+			require.True(t, slices.ContainsFunc(metrics, func(c MetricConfig) bool { return c.Exporter == x && c.Interval == interval }), "%s, %s", x, interval)
+			require.Contains(t, text, fmt.Sprintf("\n| %s | %s | 1.000 | 0.5000 | 50.00 %% |", x, interval))
+		}
+	}
+}
+
+// A round that lost spans, and so saved CPU time, is not the best one.
+func TestBestRound(t *testing.T) {
+	f := func(want float64, list ...Result) {
+		t.Helper()
+		s := &Study{Plan: Plan{Rounds: len(list)}, Log: t.Logf}
+		s.Spans = func(Config) Result {
+			r := list[0]
+			list = list[1:]
+			return r
+		}
+		require.InDelta(t, want, s.best(Config{}).User, 0)
+	}
+	f(4, Result{User: 5}, Result{User: 4}, Result{User: 3, Lost: 1})
+	f(4, Result{User: 3, Lost: 1}, Result{User: 4}, Result{User: 5})
+	f(3, Result{User: 1, Lost: 2}, Result{User: 3, Lost: 1}, Result{User: 2, System: 2, Lost: 1})
 }
 
 // Each log line of LTTng is measured, with its session.
