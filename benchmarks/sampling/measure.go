@@ -144,13 +144,13 @@ func measure(ctx context.Context, s scenario) (*result, error) {
 		return nil, err
 	}
 	r.cpu -= idle
-	final, err := scrape(metrics)
+	r.look(to)
+	final, err := settled(metrics, r.arrived+r.twice)
 	if err != nil {
 		return nil, err
 	}
 	r.accepted, r.sent, r.refused = int(final[metricAccepted]), int(final[metricSent]), int(final[metricRefused])
 	r.sampled, r.evicted = int(final[metricSampled]), int(final[metricEvicted]+final[metricTooEarly])
-	r.look(to)
 	r.series = append(r.series, sample{time.Since(begin), final, r.arrived, r.cpu + idle})
 	r.losses = r.account(final)
 	return r, nil
@@ -175,6 +175,17 @@ func (r *result) look(to *sink) {
 			r.wholly += missing
 		default:
 			r.partly += missing
+		}
+	}
+}
+
+// settled returns the metrics of the Collector when it has counted as many spans as sent as
+// arrived: it counts them after their acknowledgement. It waits for at most 5 s.
+func settled(url string, arrived int) (final map[string]float64, err error) {
+	for deadline := time.Now().Add(5 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		final, err = scrape(url)
+		if err != nil || int(final[metricSent]) >= arrived || time.Now().After(deadline) {
+			return final, err
 		}
 	}
 }

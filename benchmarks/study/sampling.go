@@ -14,6 +14,7 @@ func samplingCharts(c *Context) ([]report.Part, error) {
 	parts := []report.Part{report.Heading("Over time")}
 	for _, run := range []struct{ file, name, title string }{
 		{"sampling-long.csv", "sampling-long", "at a steady rate"},
+		{"sampling-limit.csv", "sampling-limit", "at the limit of two cores"},
 		{"sampling-saturated.csv", "sampling-saturated", "as fast as the Collector accepts"},
 	} {
 		list, err := c.timelines(run.file)
