@@ -8,6 +8,7 @@ require (
 	github.com/stretchr/testify v1.12.1
 	go.opentelemetry.io/collector/pdata v1.70.0
 	go.opentelemetry.io/collector/pdata/xpdata v0.164.0
+	go.uber.org/goleak v1.3.0
 )
 
 require (

@@ -181,9 +181,11 @@ func TestMistakes(t *testing.T) {
 	metrics, err := e.MarshalMetrics(recordedMetrics(t)[0])
 	require.NoError(t, err)
 	refused(metrics[:len(metrics)/2], stef.ErrCorrupt, "unmarshaling metrics from")
+	refused(metrics[:len(metrics)/2], stef.ErrCorrupt, "check what wrote or shortened it")
+	refused(traces[:len(traces)/2], ErrSignal, "traces, not metrics") // its schema tells
 	newer := append([]byte{}, metrics...)
 	newer[5] = 1
-	refused(newer, stef.ErrVersion, "version")
+	refused(newer, stef.ErrVersion, "upgrade this Collector")
 
 	_, err = newEncoding(t, "{schema: reference}").MarshalLogs(recordedLogs(t)[0])
 	require.ErrorIs(t, err, errNoReference)
@@ -222,7 +224,10 @@ func TestDecodedLimit(t *testing.T) {
 	require.Less(t, len(message), 4<<10)
 	_, err = newEncoding(t, "{limits: {max_decoded_mib: 4}}").UnmarshalLogs(message)
 	require.ErrorIs(t, err, stef.ErrLimit)
-	require.ErrorContains(t, err, "max_decoded_mib")
+	require.ErrorContains(t, err, "raise the limit: max_decoded_mib")
+	_, err = newEncoding(t, "{limits: {max_frame_mib: 1}}").UnmarshalLogs(message)
+	require.ErrorIs(t, err, stef.ErrLimit)
+	require.ErrorContains(t, err, "raise the limit: max_frame_mib, ")
 	got, err := newEncoding(t, "{limits: {max_decoded_mib: 9}}").UnmarshalLogs(message)
 	require.NoError(t, err)
 	require.Equal(t, 8, got.LogRecordCount())

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	stef "github.com/otelstef/stef/stef-go"
 )
@@ -15,9 +16,9 @@ import (
 // The errors of a message, for errors.Is, beside those of package stef.
 var (
 	// ErrFormat means that a message is not a STEF stream.
-	ErrFormat = errors.New("the message is not STEF")
+	ErrFormat = errors.New("this is not STEF")
 	// ErrSignal means that a message has another signal.
-	ErrSignal = errors.New("the message carries another signal")
+	ErrSignal = errors.New("this is another signal")
 )
 
 // The reasons that telemetry counts.
@@ -51,6 +52,39 @@ const signature = "STEF"
 
 // explain returns an error that says why a message cannot be decoded, and what to do.
 func (x *codec[B]) explain(message []byte, err error) error {
+	if why := x.mistake(message, err); why != nil {
+		return why
+	}
+	return fmt.Errorf("unmarshaling %s from %d bytes of STEF: %w", x.name, len(message), advise(err))
+}
+
+// advise says what to do about an error of the decoder.
+func advise(err error) error {
+	switch reasonOf(err) {
+	case reasonCorrupt:
+		return fmt.Errorf("%w; check what wrote or shortened it: nothing can recover it", err)
+	case reasonSchema, reasonVersion:
+		return fmt.Errorf("%w; upgrade this Collector, or set schema of the sender to full or reference", err)
+	case reasonLimit:
+		return fmt.Errorf("%w; if you trust the sender, raise the limit: %s", err, limitKeys(err))
+	}
+	return err
+}
+
+// limitKeys names the keys of the limit that a message exceeded. The decoder knows limits,
+// but no keys.
+func limitKeys(err error) string {
+	for _, key := range []string{"max_message_mib", "max_decoded_mib"} {
+		if strings.Contains(err.Error(), key) {
+			return key
+		}
+	}
+	return "max_frame_mib, max_record_alloc_mib or max_dict_mib"
+}
+
+// mistake returns an error for what begins as no stream of this signal does, and nil for
+// anything else. message may be the beginning of a stream.
+func (x *codec[B]) mistake(message []byte, err error) error {
 	head := message[:min(len(message), len(signature))]
 	switch {
 	case len(message) == 0:
@@ -64,14 +98,15 @@ func (x *codec[B]) explain(message []byte, err error) error {
 	if other := x.signalOf(message); other != "" && other != x.name {
 		return fmt.Errorf("%w: %s, not %s; use one topic or path for each signal: %w", ErrSignal, other, x.name, err)
 	}
-	return fmt.Errorf("unmarshaling %s from %d bytes of STEF: %w", x.name, len(message), err)
+	return nil
 }
 
-// signalOf returns the only signal as which the message can be read, or "" if there is
-// none or more than one. A stream does not name its signal, but its schema and its
-// columns rarely fit another signal.
+// signalOf returns the only signal as which the message can be read, or of which it has
+// the schema, or "" if there is none or more than one. A stream does not name its signal,
+// but its schema and its columns rarely fit another signal. A message may be cut off:
+// then only its schema can tell.
 func (x *codec[B]) signalOf(message []byte) string {
-	found := ""
+	found, opened := "", []string{}
 	for _, s := range []struct {
 		name      string
 		newReader func(io.Reader, ...stef.ReaderOption) (recordReader, error)
@@ -84,6 +119,7 @@ func (x *codec[B]) signalOf(message []byte) string {
 		if err != nil {
 			continue
 		}
+		opened = append(opened, s.name)
 		for n := 0; n < maxProbed && r.Next(); n++ {
 		}
 		if r.Err() == nil {
@@ -93,6 +129,9 @@ func (x *codec[B]) signalOf(message []byte) string {
 			found = s.name
 		}
 		r.Close()
+	}
+	if found == "" && len(opened) == 1 {
+		return opened[0]
 	}
 	return found
 }

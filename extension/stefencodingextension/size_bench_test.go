@@ -211,12 +211,23 @@ func benchmarkSize(b *testing.B, sources []source) {
 	}
 }
 
-// TestSmallerThanOTLP: from 100 items on, a message is smaller than otlp_proto
-// under any compression of a producer, and from 10 on under zstd.
-func TestSmallerThanOTLP(t *testing.T) {
+// TestSmallerThanOTLP: from 10 items on, a message is smaller than otlp_proto
+// under any compression of a producer.
+func TestSmallerThanOTLP(t *testing.T) { requireSmaller(t, recordings(t), 10, 100, 1000) }
+
+// TestSmallerThanOTLPLarge is TestSmallerThanOTLP with the large real sets.
+func TestSmallerThanOTLPLarge(t *testing.T) {
+	if testing.Short() {
+		t.Skip("cuts large sets")
+	}
+	requireSmaller(t, largeSets(t), 10, 100)
+}
+
+func requireSmaller(t *testing.T, sources []source, numbers ...int) {
+	t.Helper()
 	e := newEncoding(t, "{}")
-	for _, s := range recordings(t) {
-		for _, n := range []int{10, 100, 1000} {
+	for _, s := range sources {
+		for _, n := range numbers {
 			ours, theirs := 0, make([]int, len(compressors))
 			for _, m := range s.cut(t, s.parts, n) {
 				out, err := m.stef(e)

@@ -20,39 +20,74 @@ import (
 type streamDecoder[B any] struct {
 	codec  *codec[B]
 	reader recordReader
+	begin  *beginning
 	next   func() (B, error)
 	offset uint64 // number of records before the next batch
 	err    error
 }
 
 // newStreamDecoder returns a decoder that reads from src, after the records
-// that options skip. A batch ends with a frame, or earlier at FlushItems. A
-// frame is never joined with the next one, so FlushBytes has no effect.
+// that options skip. A batch ends with a frame, or earlier at FlushItems or
+// FlushBytes, which counts the batch as OTLP. Frames are never joined.
 func newStreamDecoder[B any](x *codec[B], src io.Reader, options []encoding.DecoderOption) (*streamDecoder[B], error) {
 	o := encoding.NewDecoderOptions(options...)
 	if o.Offset < 0 {
 		return nil, fmt.Errorf("offset is %d, set it to a number of records, 0 or more", o.Offset)
 	}
-	r, err := x.newReader(bufio.NewReader(src), x.reading...)
+	begin := &beginning{src: src}
+	r, err := x.newReader(bufio.NewReader(begin), x.reading...)
 	if err != nil {
-		return nil, x.telemetry.refused(x.name, fmt.Errorf("reading a stream of %s: %w", x.name, err))
+		return nil, x.telemetry.refused(x.name, x.explainStream(begin.kept, 0, err))
 	}
 	for n := int64(0); n < o.Offset; n++ {
 		if !r.Next() {
+			r.Close()
 			err := fmt.Errorf("reading a stream of %s: it ends after %d records, before the offset %d", x.name, n, o.Offset)
 			return nil, errors.Join(err, r.Err())
 		}
 	}
-	items := stefpdata.DefaultMaxItems
+	items, bytes := stefpdata.DefaultMaxItems, x.config.Limits.MaxDecodedMiB*mib
 	if o.FlushItems > 0 {
-		items = int(min(o.FlushItems, stefpdata.DefaultMaxItems))
+		items = int(min(o.FlushItems, int64(items)))
+	}
+	if o.FlushBytes > 0 {
+		bytes = int(min(o.FlushBytes, int64(bytes)))
 	}
 	return &streamDecoder[B]{
 		codec:  x,
 		reader: r,
-		next:   x.newDecoder(r, stefpdata.WithMaxItems(items)).Decode,
+		begin:  begin,
+		next:   x.newDecoder(r, stefpdata.WithMaxItems(items), stefpdata.WithMaxBytes(bytes)).Decode,
 		offset: uint64(o.Offset),
 	}, nil
+}
+
+// explainStream is explain for a stream, of which it has the beginning.
+func (x *codec[B]) explainStream(begin []byte, offset uint64, err error) error {
+	if offset == 0 {
+		if why := x.mistake(begin, err); why != nil {
+			return fmt.Errorf("reading a stream of %s: %w", x.name, why)
+		}
+	}
+	return fmt.Errorf("reading a stream of %s after record %d: %w", x.name, offset, advise(err))
+}
+
+// beginning keeps the first bytes of a stream, which tell what the stream is if it
+// cannot be decoded.
+type beginning struct {
+	src  io.Reader
+	kept []byte
+}
+
+// maxBeginning is enough for the headers of streams, and for small messages.
+const maxBeginning = 4 << 10
+
+func (b *beginning) Read(p []byte) (int, error) {
+	n, err := b.src.Read(p)
+	if room := maxBeginning - len(b.kept); room > 0 {
+		b.kept = append(b.kept, p[:min(n, room)]...)
+	}
+	return n, err
 }
 
 // decode returns the next batch that is not empty, or io.EOF. Any other error
@@ -67,8 +102,7 @@ func (d *streamDecoder[B]) decode() (B, error) {
 		case errors.Is(err, io.EOF):
 			d.err = io.EOF
 		case err != nil:
-			d.err = d.codec.telemetry.refused(d.codec.name,
-				fmt.Errorf("reading a stream of %s after record %d: %w", d.codec.name, d.offset, err))
+			d.err = d.codec.telemetry.refused(d.codec.name, d.codec.explainStream(d.begin.kept, d.offset, err))
 		}
 		if d.err == nil {
 			d.offset = d.reader.Stats().Records

@@ -120,6 +120,70 @@ func TestMetricsStreamDecoder(t *testing.T) {
 	_, err = d.DecodeMetrics()
 	require.Equal(t, io.EOF, err)
 
-	_, err = e.NewMetricsDecoder(bytes.NewReader([]byte("no stream")))
+}
+
+// TestStreamDecoderFlushBytes: batches are as small as asked, in bytes of OTLP.
+func TestStreamDecoderFlushBytes(t *testing.T) {
+	all := plog.NewLogs()
+	for _, ld := range recordedLogs(t) {
+		ld.ResourceLogs().MoveAndAppendTo(all.ResourceLogs())
+	}
+	e := newEncoding(t, "{}")
+	file, err := e.MarshalLogs(all) // one frame
+	require.NoError(t, err)
+	batches := func(options ...encoding.DecoderOption) (n int) {
+		d, err := e.NewLogsDecoder(bytes.NewReader(file), options...)
+		require.NoError(t, err)
+		got := plog.NewLogs()
+		for ; ; n++ {
+			ld, err := d.DecodeLogs()
+			if err == io.EOF {
+				require.Empty(t, canon.Diff(items.Logs(all), items.Logs(got)))
+				return n
+			}
+			require.NoError(t, err)
+			ld.ResourceLogs().MoveAndAppendTo(got.ResourceLogs())
+		}
+	}
+	unbounded := encoding.WithFlushItems(0)
+	require.Equal(t, 1, batches(unbounded, encoding.WithFlushBytes(0)))
+	const limit = 64 << 10
+	n := batches(unbounded, encoding.WithFlushBytes(limit))
+	require.Greater(t, n, (&plog.ProtoMarshaler{}).LogsSize(all)/limit)
+	require.Less(t, n, all.LogRecordCount()/10)
+}
+
+// TestStreamMistakes: an error says what the input is and what to do.
+func TestStreamMistakes(t *testing.T) {
+	e := newEncoding(t, "{}")
+	traces, err := e.MarshalTraces(recordedTraces(t)[0])
+	require.NoError(t, err)
+	logs, _ := logsFile(t)
+	require.Greater(t, len(logs), maxBeginning)
+	for name, c := range map[string]struct {
+		input []byte
+		kind  error
+		text  string
+	}{
+		"empty":      {nil, ErrFormat, "it is empty"},
+		"OTLP JSON":  {[]byte(`{"resourceMetrics":[]}`), ErrFormat, "it begins with 7b 22 72 65; set the encoding that its sender uses"},
+		"traces":     {traces, ErrSignal, "traces, not metrics; use one topic or path for each signal"},
+		"cut traces": {traces[:len(traces)/2], ErrSignal, "traces, not metrics"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d, err := e.NewMetricsDecoder(bytes.NewReader(c.input))
+			if err == nil {
+				_, err = d.DecodeMetrics()
+			}
+			require.ErrorIs(t, err, c.kind)
+			require.ErrorContains(t, err, c.text)
+			require.True(t, consumererror.IsPermanent(err))
+		})
+	}
+	d, err := e.NewMetricsDecoder(bytes.NewReader(logs))
+	require.NoError(t, err) // the headers of this stream fit any signal
+	_, err = d.DecodeMetrics()
 	require.ErrorIs(t, err, stef.ErrCorrupt)
+	require.ErrorContains(t, err, "reading a stream of metrics after record 0: ")
+	require.ErrorContains(t, err, "check what wrote or shortened it")
 }

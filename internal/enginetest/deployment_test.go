@@ -144,43 +144,83 @@ func printCost(t *testing.T, processes []*process, items int) {
 	}
 }
 
-// TestExamples validates every example.
+// TestExamples validates every example and runs those of the reference deployment as
+// processes: agent, gateway and consumer, with a broker in this process. TestArchive runs
+// the others.
 func TestExamples(t *testing.T) {
 	binary := collectorBinary(t)
 	files, err := filepath.Glob(examples + "/*.yaml")
 	require.NoError(t, err)
-	require.Len(t, files, 4)
+	require.Len(t, files, 6, "each example is to be run by a test")
 	for _, file := range files {
 		command := exec.Command(binary, "validate", "--config", file)
-		command.Env = append(os.Environ(), "S3=http://localhost:1", "ARCHIVE="+t.TempDir())
+		command.Env = append(os.Environ(), "S3=http://localhost:1", "ARCHIVE="+t.TempDir(), "FROM=2026-01-01", "TO=2026-01-02")
 		out, err := command.CombinedOutput()
 		require.NoError(t, err, "%s: %s", file, out)
 	}
+
+	const n = 2000
+	to, names := newSink(t), map[string]string{}
+	for _, signal := range []string{"logs", "traces", "metrics"} {
+		names[signal] = "examples-" + signal
+	}
+	kafka := "KAFKA=" + broker(t, names)
+	agent, gateway := freeAddress(t), freeAddress(t)
+	processes := []*process{
+		start(t, binary, "consumer", "", kafka, "TOPIC=examples", "BACKEND="+to.address),
+		start(t, binary, "gateway", gateway, kafka, "TOPIC=examples", "GATEWAY="+gateway),
+		start(t, binary, "agent", agent, "GATEWAY="+gateway, "AGENT="+agent),
+	}
+	from := startSenders(t, agent)
+	for sent := 0; sent < n; sent += batchItems {
+		from.send(t, sent, batchItems)
+	}
+	requireAll(t, to.ledgers, n)
+	from.stop(t)
+	for i := len(processes) - 1; i >= 0; i-- {
+		processes[i].stop(t)
+	}
 }
 
-// TestArchive runs the example of an archive.
+// TestArchive runs the example of an archive, and reads it back: with the file tool, the files
+// with the example of a follower, and the objects with that of a restore.
 func TestArchive(t *testing.T) {
 	backend := s3mem.New()
 	require.NoError(t, backend.CreateBucket("telemetry"))
 	server := httptest.NewServer(gofakes3.New(backend).Server())
 	defer server.Close()
-	dir, address := t.TempDir(), freeAddress(t)
-	p := start(t, collectorBinary(t), "archive", address, "GATEWAY="+address, "ARCHIVE="+dir, "S3="+server.URL,
-		"AWS_ACCESS_KEY_ID=key", "AWS_SECRET_ACCESS_KEY=secret")
+	dir, address, binary := t.TempDir(), freeAddress(t), collectorBinary(t)
+	objects := []string{"S3=" + server.URL, "AWS_ACCESS_KEY_ID=key", "AWS_SECRET_ACCESS_KEY=secret"}
+	began := time.Now()
+	p := start(t, binary, "archive", address, append(objects, "GATEWAY="+address, "ARCHIVE="+dir)...)
 	from := startSenders(t, address)
 	require.NoError(t, from.logs.ConsumeLogs(t.Context(), numberedLogs(0, 1000)))
 	require.NoError(t, from.traces.ConsumeTraces(t.Context(), numberedTraces(0, 1000)))
 	from.stop(t)
 	p.stop(t)
 	printCost(t, []*process{p}, 2000)
-	objects, err := backend.ListBucket("telemetry", nil, gofakes3.ListBucketPage{})
-	require.NoError(t, err)
-	require.NotEmpty(t, objects.Contents)
-	file, err := os.ReadFile(filepath.Join(dir, "logs.stef"))
-	require.NoError(t, err)
+
+	tool := stefBinary(t)
 	l := newLedger()
-	readMessages(t, newHost(t), file, l)
+	tool.readTraces(t, l, saveObjects(t, backend)...)
 	require.Zero(t, l.missing(1000))
+	l = newLedger()
+	tool.readLogs(t, l, filepath.Join(dir, "logs.stef"))
+	require.Zero(t, l.missing(1000))
+
+	to := newSink(t)
+	follower := start(t, binary, "follower", "", "ARCHIVE="+dir, "BACKEND="+to.address)
+	restore := start(t, binary, "restore", "", append(objects, "BACKEND="+to.address,
+		"FROM="+began.Truncate(time.Minute).Format(time.RFC3339), "TO="+time.Now().Add(time.Minute).Format(time.RFC3339))...)
+	for _, signal := range []string{"logs", "traces"} {
+		require.Eventually(t, func() bool { return to.ledgers[signal].missing(1000) == 0 }, time.Minute, 50*time.Millisecond, signal)
+	}
+	follower.stop(t)
+	restore.stop(t)
+	for _, signal := range []string{"logs", "traces"} {
+		_, duplicates := to.ledgers[signal].distinct()
+		require.Zero(t, duplicates, signal)
+	}
 }
 
 // startSenders returns STEF exporters that send to an address.

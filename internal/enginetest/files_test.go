@@ -4,6 +4,7 @@
 package enginetest
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"fmt"
@@ -11,7 +12,10 @@ import (
 	"math/rand/v2"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -19,13 +23,18 @@ import (
 	"github.com/johannesboyne/gofakes3/backend/s3mem"
 	"github.com/open-telemetry/opentelemetry-collector-contrib/exporter/awss3exporter"
 	"github.com/open-telemetry/opentelemetry-collector-contrib/exporter/fileexporter"
+	"github.com/open-telemetry/opentelemetry-collector-contrib/receiver/awss3receiver"
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/component/componenttest"
 	"go.opentelemetry.io/collector/exporter/exportertest"
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.opentelemetry.io/collector/receiver/receivertest"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 
+	"github.com/otelstef/stef/internal/fixtures"
 	"github.com/otelstef/stef/receiver/steffilereceiver"
 )
 
@@ -114,6 +123,12 @@ func TestFileExporterRotates(t *testing.T) {
 		readMessages(t, h, file, l)
 	}
 	_, duplicates := l.distinct()
+	require.Zero(t, duplicates)
+	require.Zero(t, l.missing(batches*size))
+
+	l = newLedger()
+	stefBinary(t).readLogs(t, l, files...)
+	_, duplicates = l.distinct()
 	require.Zero(t, duplicates)
 	require.Zero(t, l.missing(batches*size))
 }
@@ -225,19 +240,132 @@ s3uploader: {region: us-east-1, s3_bucket: telemetry, s3_prefix: traces, endpoin
 	}
 	require.NoError(t, traces.Shutdown(context.Background()))
 
-	objects, err := backend.ListBucket("telemetry", nil, gofakes3.ListBucketPage{})
-	require.NoError(t, err)
-	require.Len(t, objects.Contents, batches)
+	names := saveObjects(t, backend)
+	require.Len(t, names, batches)
 	l := newLedger()
-	for _, entry := range objects.Contents {
-		require.Equal(t, ".stef", filepath.Ext(entry.Key))
-		object, err := backend.GetObject("telemetry", entry.Key, nil)
-		require.NoError(t, err)
-		message, err := io.ReadAll(object.Contents)
+	for _, name := range names {
+		require.Equal(t, ".stef", filepath.Ext(name))
+		message, err := os.ReadFile(name)
 		require.NoError(t, err)
 		td, err := h[component.MustNewID("stef_encoding")].(ptrace.Unmarshaler).UnmarshalTraces(message)
 		require.NoError(t, err)
 		require.NoError(t, l.traces(t).ConsumeTraces(t.Context(), td))
 	}
 	require.Zero(t, l.missing(batches*size))
+
+	l = newLedger()
+	stefBinary(t).readTraces(t, l, names...)
+	_, duplicates := l.distinct()
+	require.Zero(t, duplicates)
+	require.Zero(t, l.missing(batches*size))
+}
+
+// TestS3BadObject: the awss3 receiver delivers the objects before one that cannot be decoded,
+// logs what to do about that one, counts it, and does not read it again.
+func TestS3BadObject(t *testing.T) {
+	backend := s3mem.New()
+	require.NoError(t, backend.CreateBucket("telemetry"))
+	server := httptest.NewServer(gofakes3.New(backend).Server())
+	defer server.Close()
+	t.Setenv("AWS_ACCESS_KEY_ID", "key")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "secret")
+	telemetry := componenttest.NewTelemetry()
+	h := newHostWith(t, telemetry.NewTelemetrySettings())
+
+	minute := time.Date(2026, 5, 4, 3, 2, 0, 0, time.UTC)
+	put := func(name string, content []byte) {
+		t.Helper()
+		_, err := backend.PutObject("telemetry", "logs/"+minute.Format("year=2006/month=01/day=02/hour=15/minute=04")+"/logs_"+name+".stef",
+			nil, bytes.NewReader(content), int64(len(content)), nil)
+		require.NoError(t, err)
+	}
+	good, err := h[component.MustNewID("stef_encoding")].(marshalLogs).MarshalLogs(numberedLogs(0, 100))
+	require.NoError(t, err)
+	put("1", good)
+	put("2", good[:len(good)-1])
+
+	f, l := awss3receiver.NewFactory(), newLedger()
+	core, logged := observer.New(zap.ErrorLevel)
+	settings := receivertest.NewNopSettings(f.Type())
+	settings.Logger = zap.New(core)
+	logs, err := f.CreateLogs(t.Context(), settings, configure(t, f.CreateDefaultConfig(), fmt.Sprintf(`
+starttime: %q
+endtime: %q
+s3downloader: {s3_bucket: telemetry, s3_prefix: logs, s3_partition_timezone: UTC, endpoint: %q, s3_force_path_style: true}
+encodings: [{extension: stef_encoding, suffix: .stef}]
+`, minute.Format(time.RFC3339), minute.Add(time.Minute).Format(time.RFC3339), server.URL)), l.logs(t))
+	require.NoError(t, err)
+	require.NoError(t, logs.Start(t.Context(), h))
+	require.Eventually(t, func() bool { return logged.Len() == 1 }, 30*time.Second, 20*time.Millisecond)
+	require.Contains(t, fmt.Sprint(logged.All()[0].ContextMap()), "check what wrote or shortened it")
+	require.NoError(t, logs.Shutdown(context.Background()))
+	require.Zero(t, l.missing(100))
+	require.EqualValues(t, 1, refused(t, telemetry, "corrupt"))
+}
+
+// saveObjects writes the objects of the bucket telemetry to files, and returns their names.
+func saveObjects(t *testing.T, backend *s3mem.Backend) (names []string) {
+	t.Helper()
+	dir := t.TempDir()
+	objects, err := backend.ListBucket("telemetry", nil, gofakes3.ListBucketPage{})
+	require.NoError(t, err)
+	for i, entry := range objects.Contents {
+		object, err := backend.GetObject("telemetry", entry.Key, nil)
+		require.NoError(t, err)
+		content, err := io.ReadAll(object.Contents)
+		require.NoError(t, err)
+		name := filepath.Join(dir, strconv.Itoa(i)+filepath.Ext(entry.Key))
+		require.NoError(t, os.WriteFile(name, content, 0o600))
+		names = append(names, name)
+	}
+	return names
+}
+
+// fileTool is the program stef.
+type fileTool string
+
+// stefBinary builds the file tool, which is a module of its own.
+func stefBinary(t *testing.T) fileTool {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("builds the file tool")
+	}
+	binary := filepath.Join(t.TempDir(), "stef")
+	build := exec.Command("go", "build", "-o", binary, ".")
+	build.Dir = "../../cmd/stef"
+	out, err := build.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	return fileTool(binary)
+}
+
+// parts converts files into one, and returns its OTLP messages.
+func (f fileTool) parts(t *testing.T, files []string) [][]byte {
+	t.Helper()
+	require.NotEmpty(t, files)
+	name := filepath.Join(t.TempDir(), "items.otlp.zst")
+	out, err := exec.Command(string(f), slices.Concat([]string{"convert", "--to", "otlp-parts"}, files, []string{name})...).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	content, err := os.ReadFile(name)
+	require.NoError(t, err)
+	parts, err := fixtures.Parts(content)
+	require.NoError(t, err)
+	return parts
+}
+
+func (f fileTool) readLogs(t *testing.T, to *ledger, files ...string) {
+	t.Helper()
+	for _, part := range f.parts(t, files) {
+		ld, err := (&plog.ProtoUnmarshaler{}).UnmarshalLogs(part)
+		require.NoError(t, err)
+		require.NoError(t, to.logs(t).ConsumeLogs(t.Context(), ld))
+	}
+}
+
+func (f fileTool) readTraces(t *testing.T, to *ledger, files ...string) {
+	t.Helper()
+	for _, part := range f.parts(t, files) {
+		td, err := (&ptrace.ProtoUnmarshaler{}).UnmarshalTraces(part)
+		require.NoError(t, err)
+		require.NoError(t, to.traces(t).ConsumeTraces(t.Context(), td))
+	}
 }

@@ -7,12 +7,15 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/open-telemetry/opentelemetry-collector-contrib/exporter/awss3exporter"
+	"github.com/open-telemetry/opentelemetry-collector-contrib/exporter/fileexporter"
 	"github.com/open-telemetry/opentelemetry-collector-contrib/exporter/kafkaexporter"
 	"github.com/open-telemetry/opentelemetry-collector-contrib/receiver/kafkareceiver"
 	"github.com/stretchr/testify/require"
@@ -236,8 +239,14 @@ func refused(t *testing.T, telemetry *componenttest.Telemetry, reason string) (n
 
 // TestKafkaBadMessages: messages that do not decode are passed over, each with an error
 // that says what to do, and those behind them arrive. The mistakes are counted once: another
-// consumer of the group does not get them again.
+// consumer of the group does not get them again. This is so when the receiver marks messages
+// before it reads them, which is its default, and after with on_permanent_error.
 func TestKafkaBadMessages(t *testing.T) {
+	t.Run("before", func(t *testing.T) { testBadMessages(t, "{after: false, on_permanent_error: false}") })
+	t.Run("after", func(t *testing.T) { testBadMessages(t, "{after: true, on_permanent_error: true}") })
+}
+
+func testBadMessages(t *testing.T, marking string) {
 	names := topics(t)
 	telemetry := componenttest.NewTelemetry()
 	address, h := broker(t, names), newHostWith(t, telemetry.NewTelemetrySettings())
@@ -281,35 +290,80 @@ func TestKafkaBadMessages(t *testing.T) {
 			require.EqualValues(t, 1, refused(t, telemetry, reason), reason)
 		}
 	}
-	c := startConsumersWith(t, h, receiverConfig(t, address, names, names["logs"]), to, zap.New(core))
+	config := configure(t, receiverConfig(t, address, names, names["logs"]), "message_marking: "+marking)
+	c := startConsumersWith(t, h, config, to, zap.New(core))
 	produce(good(100, 100))
 	arrived(200)
 	c.stop(t)
 	for _, advice := range []string{
 		"set the encoding that its sender uses, such as otlp_proto",
 		"traces, not logs; use one topic or path for each signal",
-		"unmarshaling logs from",
+		"check what wrote or shortened it",
 	} {
 		require.True(t, slices.ContainsFunc(logged.All(), func(e observer.LoggedEntry) bool {
 			return strings.Contains(fmt.Sprint(e.ContextMap()), advice)
 		}), advice)
 	}
 
-	c = startConsumers(t, h, receiverConfig(t, address, names, names["logs"]), to)
+	c = startConsumers(t, h, config, to)
 	produce(good(200, 100))
 	arrived(300)
 	c.stop(t)
 }
 
-// TestKafkaWithoutExtension: an encoding that no extension has is an error at
-// start that names it.
-func TestKafkaWithoutExtension(t *testing.T) {
-	names := topics(t)
+// TestUnknownEncoding: an encoding that no extension has is an error at the start of each
+// component, which names it.
+func TestUnknownEncoding(t *testing.T) {
+	names, settings := topics(t), exportertest.NewNopSettings
 	address := broker(t, names)
-	f := kafkaexporter.NewFactory()
-	logs, err := f.CreateLogs(t.Context(), exportertest.NewNopSettings(f.Type()), exporterConfig(t, address, names, "stef_encoding"))
+	kafkaOut, kafkaIn, file, s3 := kafkaexporter.NewFactory(), kafkareceiver.NewFactory(), fileexporter.NewFactory(), awss3exporter.NewFactory()
+	for name, create := range map[string]func() (component.Component, error){
+		"kafka exporter": func() (component.Component, error) {
+			return kafkaOut.CreateLogs(t.Context(), settings(kafkaOut.Type()), exporterConfig(t, address, names, "stef_encoding"))
+		},
+		"kafka receiver": func() (component.Component, error) {
+			return kafkaIn.CreateLogs(t.Context(), receivertest.NewNopSettings(kafkaIn.Type()), receiverConfig(t, address, names, "group"), newCounter(t).logs)
+		},
+		"file exporter": func() (component.Component, error) {
+			config := fmt.Sprintf("{path: %q, format: proto, encoding: stef_encoding}", filepath.Join(t.TempDir(), "file"))
+			return file.CreateLogs(t.Context(), settings(file.Type()), configure(t, file.CreateDefaultConfig(), config))
+		},
+		"awss3 exporter": func() (component.Component, error) {
+			const config = "{encoding: stef_encoding, s3uploader: {s3_bucket: telemetry}}"
+			return s3.CreateLogs(t.Context(), settings(s3.Type()), configure(t, s3.CreateDefaultConfig(), config))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, err := create()
+			require.NoError(t, err)
+			err = c.Start(t.Context(), host{})
+			require.ErrorContains(t, err, "stef_encoding")
+			t.Log(err)
+			if name != "kafka receiver" { // it waits for a client that it did not make
+				require.NoError(t, c.Shutdown(context.Background()))
+			}
+		})
+	}
+}
+
+// TestKafkaPauses: with after: true and without on_permanent_error, the Kafka receiver stops
+// reading a partition at a message that does not decode. It reads it once, not for ever.
+func TestKafkaPauses(t *testing.T) {
+	names := topics(t)
+	telemetry := componenttest.NewTelemetry()
+	address, h := broker(t, names), newHostWith(t, telemetry.NewTelemetrySettings())
+	client, err := kgo.NewClient(kgo.SeedBrokers(address), kgo.AllowAutoTopicCreation())
 	require.NoError(t, err)
-	err = logs.Start(t.Context(), host{})
-	require.ErrorContains(t, err, "stef_encoding")
-	require.NoError(t, logs.Shutdown(context.Background()))
+	defer client.Close()
+	require.NoError(t, client.ProduceSync(t.Context(), &kgo.Record{Topic: names["logs"], Value: []byte("text")}).FirstErr())
+
+	core, logged := observer.New(zap.InfoLevel)
+	config := configure(t, receiverConfig(t, address, names, names["logs"]), "message_marking: {after: true, on_permanent_error: false}")
+	c := startConsumersWith(t, h, config, newSink(t), zap.New(core))
+	require.Eventually(t, func() bool {
+		return logged.FilterMessageSnippet("pausing partition").Len() == 1
+	}, 60*time.Second, 20*time.Millisecond)
+	time.Sleep(time.Second) // several polls
+	require.EqualValues(t, 1, refused(t, telemetry, "format"))
+	c.stop(t)
 }

@@ -25,6 +25,8 @@ var (
 	ErrSchema = errors.New("schema mismatch")
 	// ErrVersion: the stream has an unknown version or an unknown compression.
 	ErrVersion = errors.New("unknown version")
+	// ErrZstdDict: the stream needs a zstd dictionary. This package reads no such streams.
+	ErrZstdDict = errors.New("missing zstd dictionary")
 )
 
 // Error reports what is wrong with a stream and where. Err wraps one of the kinds

@@ -236,7 +236,7 @@ func requireTyped(tb testing.TB, err error) {
 	tb.Helper()
 	var e *dynamic.Error
 	require.ErrorAs(tb, err, &e)
-	for _, kind := range []error{dynamic.ErrCorrupt, dynamic.ErrLimit, dynamic.ErrSchema, dynamic.ErrVersion} {
+	for _, kind := range []error{dynamic.ErrCorrupt, dynamic.ErrLimit, dynamic.ErrSchema, dynamic.ErrVersion, dynamic.ErrZstdDict} {
 		if errors.Is(err, kind) {
 			return
 		}

@@ -131,6 +131,8 @@ func (z *inflater) close() {
 // kind.
 func (z *inflater) kind(err error) error {
 	switch {
+	case errors.Is(err, zstd.ErrUnknownDictionary):
+		return ErrZstdDict
 	case z.in.err != nil, errors.Is(err, ErrCorrupt):
 		return err
 	case errors.Is(err, zstd.ErrWindowSizeExceeded), errors.Is(err, zstd.ErrDecoderSizeExceeded):

@@ -12,6 +12,7 @@ import (
 	"github.com/open-telemetry/opentelemetry-collector-contrib/exporter/awss3exporter"
 	"github.com/open-telemetry/opentelemetry-collector-contrib/exporter/fileexporter"
 	"github.com/open-telemetry/opentelemetry-collector-contrib/exporter/kafkaexporter"
+	"github.com/open-telemetry/opentelemetry-collector-contrib/receiver/awss3receiver"
 	"github.com/open-telemetry/opentelemetry-collector-contrib/receiver/kafkareceiver"
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/confmap"
@@ -25,6 +26,7 @@ import (
 
 	"github.com/otelstef/stef/exporter/stefexporter"
 	"github.com/otelstef/stef/extension/stefencodingextension"
+	"github.com/otelstef/stef/receiver/steffilereceiver"
 	"github.com/otelstef/stef/receiver/stefreceiver"
 )
 
@@ -36,7 +38,8 @@ func components() (otelcol.Factories, error) {
 	if f.Extensions, err = otelcol.MakeFactoryMap[extension.Factory](stefencodingextension.NewFactory()); err != nil {
 		return f, err
 	}
-	if f.Receivers, err = otelcol.MakeFactoryMap[receiver.Factory](stefreceiver.NewFactory(), kafkareceiver.NewFactory()); err != nil {
+	if f.Receivers, err = otelcol.MakeFactoryMap[receiver.Factory](
+		stefreceiver.NewFactory(), steffilereceiver.NewFactory(), kafkareceiver.NewFactory(), awss3receiver.NewFactory()); err != nil {
 		return f, err
 	}
 	f.Exporters, err = otelcol.MakeFactoryMap[exporter.Factory](

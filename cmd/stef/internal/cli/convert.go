@@ -9,6 +9,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"time"
 
@@ -133,6 +134,16 @@ func (c *conversion) define(flags *flag.FlagSet) {
 		"http.request.method, resource:host.name, scope:name", func(keys string) error {
 		o.Columns = append(o.Columns, strings.Split(keys, ",")...)
 		return nil
+	})
+	flags.Func("dictionary", "`FILE` a shared dictionary that messages of IN refer to, the one that their\n"+
+		"sender has as dictionary of encoding stef_encoding; up to 4 times", func(name string) error {
+		content, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		d, err := stef.NewZstdDict(content)
+		o.Dictionaries = append(o.Dictionaries, d)
+		return err
 	})
 	flags.BoolVar(&o.Skip, "skip", false, "leave out items that cannot be converted, and say so, instead of failing")
 	flags.BoolVar(&c.force, "force", false, "overwrite OUT if it exists")

@@ -80,7 +80,7 @@ func repairMessages(env *Env, in *opened, out *file.Output) error {
 		return nil
 	})
 	var failed *file.Error
-	if err := in.blame(damage); errors.As(err, &failed) || errors.Is(damage, dynamic.ErrReaderLimit) {
+	if err := in.blame(damage); errors.As(err, &failed) || errors.Is(damage, dynamic.ErrReaderLimit) || errors.Is(damage, dynamic.ErrZstdDict) {
 		return err
 	}
 	if _, err := io.Copy(io.Discard, in.src); err != nil {

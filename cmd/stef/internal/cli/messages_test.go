@@ -13,10 +13,14 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/plog"
 
 	"github.com/otelstef/stef/cmd/stef/internal/cli"
 	"github.com/otelstef/stef/cmd/stef/internal/figure"
 	"github.com/otelstef/stef/internal/fixtures"
+	stef "github.com/otelstef/stef/stef-go"
+	"github.com/otelstef/stef/stef-go/otelstef"
+	stefpdata "github.com/otelstef/stef/stef-pdata"
 )
 
 // framedLogs returns a file of the Collector's file exporter with encoding
@@ -33,6 +37,56 @@ func framedLogs(t *testing.T, n int) (data []byte, ends []int, messages [][]byte
 		ends, messages = append(ends, len(data)), append(messages, []byte(message))
 	}
 	return data, ends, messages
+}
+
+// TestDictionary: messages that refer to a shared dictionary are read with it, and without it
+// every command says what to do.
+func TestDictionary(t *testing.T) {
+	parts, err := fixtures.Parts(fixtures.Logs())
+	require.NoError(t, err)
+	dir := t.TempDir()
+	dictionary := filepath.Join(dir, "dictionary")
+	typical, _ := mustRun(t, parts[0], "convert", "--from", "otlp", "--signal", "logs", "--compression", "none", "-", "-")
+	require.NoError(t, os.WriteFile(dictionary, []byte(typical), 0o666))
+	d, err := stef.NewZstdDict([]byte(typical))
+	require.NoError(t, err)
+	ld, err := (&plog.ProtoUnmarshaler{}).UnmarshalLogs(parts[1])
+	require.NoError(t, err)
+	var object bytes.Buffer
+	w, err := otelstef.NewLogsWriter(&object, stef.WithCompression(stef.Zstd), stef.WithZstdDict(d), otelstef.CompactLogs())
+	require.NoError(t, err)
+	require.NoError(t, stefpdata.NewLogsEncoder(w).Encode(ld))
+	require.NoError(t, w.Close())
+	in, out := filepath.Join(dir, "in.stef"), filepath.Join(dir, "out")
+	for name, content := range map[string][]byte{
+		"object": object.Bytes(),
+		"file":   append(binary.BigEndian.AppendUint32(nil, uint32(object.Len())), object.Bytes()...),
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.NoError(t, os.WriteFile(in, content, 0o666))
+			for _, to := range []string{"stef", "otlp", "otlp-json", "parquet"} {
+				args := []string{"convert", "--force", "--to", to, in, out}
+				code, _, stderr := run(nil, args...)
+				require.Equal(t, cli.ExitData, code)
+				require.Contains(t, stderr, "stef convert reads it with --dictionary, the file that the sender has")
+				require.NotContains(t, stderr, "WithZstdDicts")
+				mustRun(t, nil, append(args[:1], append([]string{"--dictionary", dictionary}, args[1:]...)...)...)
+				lines, _ := mustRun(t, nil, "cat", out)
+				require.Equal(t, ld.LogRecordCount(), strings.Count(lines, "\n"))
+			}
+			require.NoError(t, os.Remove(out))
+			for _, command := range [][]string{{"cat", in}, {"stat", in}, {"inspect", in}, {"repair", in, out}} {
+				code, stdout, stderr := run(nil, command...)
+				require.Equal(t, cli.ExitData, code, command)
+				require.Contains(t, stderr, "stef convert reads it with --dictionary", command)
+				require.NotContains(t, stdout+stderr, "lost", command) // it may be undamaged
+			}
+			require.NoFileExists(t, out)
+		})
+	}
+	code, _, stderr := run(nil, "convert", "--dictionary", filepath.Join(dir, "none"), in, out)
+	require.Equal(t, cli.ExitUsage, code)
+	require.Contains(t, stderr, "no such file")
 }
 
 // TestMessages: every command reads files of messages, whole, rotated and cut.

@@ -12,6 +12,8 @@ import (
 
 	"github.com/otelstef/stef/cmd/stef/internal/convert"
 	"github.com/otelstef/stef/cmd/stef/internal/file"
+	stef "github.com/otelstef/stef/stef-go"
+	"github.com/otelstef/stef/stef-go/dynamic"
 )
 
 // The exit codes of the program.
@@ -98,6 +100,10 @@ func message(err error) string {
 	for _, name := range []string{"otlpfile: ", "stefpdata: ", "stef: ", "annotate: "} {
 		text = strings.ReplaceAll(text, ": "+name, ": ")
 		text = strings.TrimPrefix(text, name)
+	}
+	if errors.Is(err, stef.ErrZstdDict) || errors.Is(err, dynamic.ErrZstdDict) {
+		text, _, _ = strings.Cut(text, ": pass the one of the writer")
+		text += "; stef convert reads it with --dictionary, the file that the sender has as dictionary of encoding stef_encoding"
 	}
 	return text
 }

@@ -49,24 +49,24 @@ func ofBytes(w signal.Writer, e interface {
 	return &batchEncoder{w, func(b otlpfile.Batch) error { return e.EncodeOTLP(b.OTLP) }, e.Losses}
 }
 
-func metricsToBytes(in io.Reader) (decoder, error) {
-	r, err := otelstef.NewMetricsReader(in)
+func metricsToBytes(in io.Reader, opts []stef.ReaderOption) (decoder, error) {
+	r, err := otelstef.NewMetricsReader(in, opts...)
 	if err != nil {
 		return nil, err
 	}
 	return toBytes(otlpfile.Metrics, r, stefotlp.NewMetricsDecoder(r, wholeFrames...)), nil
 }
 
-func tracesToBytes(in io.Reader) (decoder, error) {
-	r, err := otelstef.NewSpansReader(in)
+func tracesToBytes(in io.Reader, opts []stef.ReaderOption) (decoder, error) {
+	r, err := otelstef.NewSpansReader(in, opts...)
 	if err != nil {
 		return nil, err
 	}
 	return toBytes(otlpfile.Traces, r, stefotlp.NewTracesDecoder(r, wholeFrames...)), nil
 }
 
-func logsToBytes(in io.Reader) (decoder, error) {
-	r, err := otelstef.NewLogsReader(in)
+func logsToBytes(in io.Reader, opts []stef.ReaderOption) (decoder, error) {
+	r, err := otelstef.NewLogsReader(in, opts...)
 	if err != nil {
 		return nil, err
 	}

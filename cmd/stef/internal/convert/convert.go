@@ -53,6 +53,8 @@ type Options struct {
 	StreamFlags []string
 	// Columns are the keys of attributes that have columns of their own in a table.
 	Columns []string
+	// Dictionaries are those that frames of an input stream may refer to.
+	Dictionaries []*stef.ZstdDict
 	// Skip omits and counts items that cannot be converted, instead of
 	// returning an error.
 	Skip bool

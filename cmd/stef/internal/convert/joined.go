@@ -242,13 +242,13 @@ func openBatches(in *file.Input, o *Options) (*batched, error) {
 		}
 		b.next, b.end, b.root = next, end, stream.RootOf(signal)
 	case o.From == STEFParts:
-		b.next = messageBatches(in, o.Root)
+		b.next = messageBatches(in, o)
 	case o.From == STEF:
 		root, src, err := recognise(in, o)
 		if err != nil {
 			return nil, err
 		}
-		dec, err := conversions[root.Signal].decoder(src)
+		dec, err := conversions[root.Signal].decoder(src, o.readerOptions())
 		if err != nil {
 			return nil, err
 		}

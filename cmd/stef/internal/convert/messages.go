@@ -70,8 +70,8 @@ func (m *Messages) at(text string, err error) error {
 func framed(head []byte) bool { return len(head) >= 8 && string(head[4:8]) == "STEF" }
 
 // messageBatches yields the batches of messages. It finds the root of each message, if
-// root is nil.
-func messageBatches(src io.Reader, root *stream.Root) func() (otlpfile.Batch, error) {
+// the options have none.
+func messageBatches(src io.Reader, o *Options) func() (otlpfile.Batch, error) {
 	m := NewMessages(src)
 	var dec decoder
 	return func() (otlpfile.Batch, error) {
@@ -87,14 +87,14 @@ func messageBatches(src io.Reader, root *stream.Root) func() (otlpfile.Batch, er
 			if err != nil {
 				return otlpfile.Batch{}, repairableMessages(m.n, err)
 			}
-			found := root
+			found := o.Root
 			var in io.Reader = bytes.NewReader(message)
 			if found == nil {
 				if found, in, err = stream.Recognise(in); err != nil {
 					return otlpfile.Batch{}, m.blame(err)
 				}
 			}
-			if dec, err = conversions[found.Signal].decoder(in); err != nil {
+			if dec, err = conversions[found.Signal].decoder(in, o.readerOptions()); err != nil {
 				dec = nil
 				return otlpfile.Batch{}, m.blame(err)
 			}

@@ -120,7 +120,7 @@ func decode(in *file.Input, out io.Writer, o *Options) (*Result, error) {
 	if o.To != OTLPJSON {
 		newDecoder, count = c.toBytes, func(b otlpfile.Batch) int { return c.count(b.OTLP) }
 	}
-	dec, err := newDecoder(src)
+	dec, err := newDecoder(src, o.readerOptions())
 	if err != nil {
 		return nil, err
 	}

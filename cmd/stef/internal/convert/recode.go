@@ -107,7 +107,7 @@ func pass[R any, P record[R]](r reader[R], w writer[R], copied P, reshape func(P
 }
 
 func recodeMetrics(in io.Reader, out io.Writer, o *Options, res *Result) error {
-	r, err := otelstef.NewMetricsReader(in)
+	r, err := otelstef.NewMetricsReader(in, o.readerOptions()...)
 	if err != nil {
 		return err
 	}
@@ -129,7 +129,7 @@ func recodeMetrics(in io.Reader, out io.Writer, o *Options, res *Result) error {
 }
 
 func recodeSpans(in io.Reader, out io.Writer, o *Options, res *Result) error {
-	r, err := otelstef.NewSpansReader(in)
+	r, err := otelstef.NewSpansReader(in, o.readerOptions()...)
 	if err != nil {
 		return err
 	}
@@ -151,7 +151,7 @@ func recodeSpans(in io.Reader, out io.Writer, o *Options, res *Result) error {
 }
 
 func recodeLogs(in io.Reader, out io.Writer, o *Options, res *Result) error {
-	r, err := otelstef.NewLogsReader(in)
+	r, err := otelstef.NewLogsReader(in, o.readerOptions()...)
 	if err != nil {
 		return err
 	}

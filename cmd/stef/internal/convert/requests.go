@@ -66,7 +66,7 @@ func RequestsOf(src io.Reader, root *stream.Root) (*Requests, error) {
 	if err != nil {
 		return nil, err
 	}
-	dec, err := c.toBytes(src)
+	dec, err := c.toBytes(src, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -53,7 +53,7 @@ type conversion struct {
 	// their order, toBytes reads a stream into such batches, and count counts
 	// their items.
 	encoder func(out io.Writer, mode Mode, opts []stef.WriterOption) (encoder, error)
-	decoder func(in io.Reader) (decoder, error)
+	decoder func(in io.Reader, opts []stef.ReaderOption) (decoder, error)
 	ofBytes bytesEncoder
 	toBytes bytesDecoder
 	count   func(otlp []byte) int
@@ -62,7 +62,7 @@ type conversion struct {
 type (
 	recoder      = func(in io.Reader, out io.Writer, o *Options, res *Result) error
 	bytesEncoder = func(out io.Writer, opts []stef.WriterOption) (encoder, error)
-	bytesDecoder = func(in io.Reader) (decoder, error)
+	bytesDecoder = func(in io.Reader, opts []stef.ReaderOption) (decoder, error)
 )
 
 // conversionOf returns the conversions of a described signal. The functions of
@@ -79,9 +79,9 @@ func conversionOf[T any](d *signal.Descriptor[T], recode recoder, ofBytes bytesE
 			}
 			return &batchEncoder{e.Writer, func(b otlpfile.Batch) error { return e.Encode(of(b)) }, e.Losses}, nil
 		},
-		decoder: func(in io.Reader) (decoder, error) {
+		decoder: func(in io.Reader, opts []stef.ReaderOption) (decoder, error) {
 			// A batch is one frame, regardless of its number of items.
-			r, err := d.NewDecoder(in, []stefpdata.DecoderOption{stefpdata.WithMaxItems(math.MaxInt32)})
+			r, err := d.NewDecoder(in, []stefpdata.DecoderOption{stefpdata.WithMaxItems(math.MaxInt32)}, opts...)
 			if err != nil {
 				return nil, err
 			}
@@ -127,6 +127,11 @@ func (s *skipped) Unwrap() error { return s.err }
 
 // ItemsOf returns the word for the items of a signal.
 func ItemsOf(s otlpfile.Signal) string { return conversions[s].items }
+
+// readerOptions returns the options of input streams.
+func (o *Options) readerOptions() []stef.ReaderOption {
+	return []stef.ReaderOption{stef.WithZstdDicts(o.Dictionaries...)}
+}
 
 // writerOptions returns the options of an output stream for a signal.
 func (o *Options) writerOptions(s otlpfile.Signal, more ...stef.WriterOption) ([]stef.WriterOption, error) {

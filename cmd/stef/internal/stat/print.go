@@ -4,6 +4,7 @@
 package stat
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -63,7 +64,9 @@ func (r *Report) overview(p *page) {
 		p.line("as OTLP      %s of %s bytes, %s with zstd for each; the stream is %.3g times that", figure.Count(r.Requests, "request"),
 			figure.Grouped(r.OTLP), figure.Grouped(r.OTLPZstd), float64(r.Size)/float64(r.OTLPZstd))
 	}
-	if r.Whole.OverLimit {
+	if errors.Is(r.Whole.Damage, dynamic.ErrZstdDict) {
+		p.line("not read     the %s bytes from byte %d on: they need a zstd dictionary", figure.Grouped(r.Whole.Lost), r.Size)
+	} else if r.Whole.OverLimit {
 		p.line("not read     the %s bytes from byte %d on: a limit of this tool is exceeded", figure.Grouped(r.Whole.Lost), r.Size)
 	} else if r.Whole.Damage != nil {
 		p.line("damaged      the %s bytes from byte %d on are lost", figure.Grouped(r.Whole.Lost), r.Size)

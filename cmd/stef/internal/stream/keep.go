@@ -22,7 +22,8 @@ type Whole struct {
 	Damage error
 	Lost   int64
 	// OverLimit says that the frames end at a record or a dictionary that exceeds a
-	// limit of the reader: the stream may be undamaged.
+	// limit of the reader, or at a frame that needs a zstd dictionary: the stream may be
+	// undamaged.
 	OverLimit bool
 	// Cut says that the stream ends inside the next frame, as after a crash of
 	// its writer, and is not damaged otherwise.
@@ -79,7 +80,7 @@ func (c *Counter) End(damage error, tap *Tap) error {
 	next := tap.announced(c.Bytes, c.compression)
 	size, err := tap.Size()
 	c.Damage, c.Lost, c.Cut = damage, size-c.Bytes, next > size
-	c.OverLimit = errors.Is(damage, dynamic.ErrReaderLimit)
+	c.OverLimit = errors.Is(damage, dynamic.ErrReaderLimit) || errors.Is(damage, dynamic.ErrZstdDict)
 	return err
 }
 
