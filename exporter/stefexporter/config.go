@@ -86,7 +86,8 @@ type StefConfig struct {
 	// applies, or zstd.
 	Compression configcompression.Type `mapstructure:"compression"`
 	// CompressionLevel is auto, fastest, default, better or best. The level auto is
-	// fastest for traces in the compact form, and default for all other streams.
+	// for streams in the compact form: fastest for traces, and for metrics and logs until
+	// frames are large. All other streams have the level default.
 	CompressionLevel string `mapstructure:"compression_level"`
 	// Checksums ends the zstd data of each frame with a checksum, which receivers
 	// verify.

@@ -6,6 +6,7 @@ package stefexporter
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -155,6 +156,25 @@ func TestOptimizeFor(t *testing.T) {
 	require.Equal(t, OptimizeCPU, c.OptimizeFor)
 }
 
+// TestConfigOneLine requires one line for a mistake that the Collector's own checks and
+// ours both find.
+func TestConfigOneLine(t *testing.T) {
+	const endpoint = "endpoint: localhost:4320\n"
+	for _, config := range []string{
+		"endpoint: localhost", "endpoint: localhost:4320/v1/traces", "endpoint: 'localhost:'", "endpoint: dns:///backend",
+		endpoint + "balancer_name: fair", endpoint + "timeout: -1s", endpoint + "stef: {mode: sort}",
+	} {
+		_, err := load(t, config)
+		require.Error(t, err, config)
+		_, message, found := strings.Cut(err.Error(), "decoding failed due to the following error(s):\n\n")
+		if !found {
+			message = err.Error()
+		}
+		require.NotContains(t, message, "\n", config)
+		require.NotContains(t, message, "config:", config)
+	}
+}
+
 // TestConfigMistakes lists frequent mistakes and the expected error messages.
 func TestConfigMistakes(t *testing.T) {
 	const endpoint = "endpoint: localhost:4320\n"
@@ -172,17 +192,20 @@ func TestConfigMistakes(t *testing.T) {
 	f("endpoint: '  '", "endpoint is missing")
 	f("endpoint: localhost", `endpoint is "localhost": write host:port without a path, such as "localhost:4320"`)
 	f("endpoint: localhost:4320/v1/traces", `write host:port without a path, such as "localhost:4320"`)
-	f("endpoint: localhost:stef", `invalid port "stef"`)
+	f("endpoint: localhost:stef", `write host:port without a path, such as "localhost:4320"`)
+	f("endpoint: dns:///backend", `endpoint is "dns:///backend": write host:port without a path, such as "dns:///backend:4320"`)
+	f("endpoint: http://backend/v1", `such as "http://backend:4320"`)
+	f("endpoint: 'unix://'", `endpoint is "unix://": write the path of the socket`)
 	f("endpoint: grpc://localhost:4320", "endpoint has the scheme grpc://: write host:port")
 	f(endpoint+"otlp_fallback: {endpoint: 'grpcs://a:4317'}", "otlp_fallback: endpoint has the scheme grpcs://: write host:port")
 	f("routing_key: traceID\nendpoints: [localhost, 'localhost:24320']",
 		`endpoints has "localhost" without a port: write host:port, such as localhost:4320`)
 	f("routing_key: traceID\nendpoints: ['tcp://a:4320', 'b:4320']", "endpoints has the scheme tcp://: write host:port")
-	f(endpoint+"balancer_name: fair", "invalid balancer_name: fair")
+	f(endpoint+"balancer_name: fair", `balancer_name is "fair": set it to round_robin or pick_first`)
 	f(endpoint+"tls: {cert_file: a.pem}", "cert", "key")
 	f(endpoint+"timeout: 0", "timeout is 0", "set a duration above 0")
 	f(endpoint+"timeout: 0s", "timeout is 0")
-	f(endpoint+"timeout: -1s", "timeout")
+	f(endpoint+"timeout: -1s", "timeout is -1s: set a duration above 0")
 	f(endpoint+"timeout: soon", `timeout is "soon": write numbers with units and without spaces, such as 15s`)
 	f(endpoint+"timeout: 15 s", `timeout is "15 s": write numbers with units and without spaces, such as 15s`)
 	f(endpoint+"keepalive: {time: 30}", "keepalive::time is 30ns: write it with a unit, such as 30s")
@@ -249,7 +272,7 @@ func TestConfigMistakes(t *testing.T) {
 	f(endpoint+"stef: {max_stream_lifetime: 10ms}", "max_stream_lifetime is 10ms: set it to 0 for no limit, or to 1s or more")
 	f(endpoint+"stef: {flush_interval: 1m}", "flush_interval is 1m0s: set it to a duration from 0s to 10s")
 	f(endpoint+"stef: {shutdown_drain_timeout: 0s}", "shutdown_drain_timeout is 0s")
-	f(endpoint+"stef: {mode: fast}", `mode of traces is "fast": set it to sorted or ordered`)
+	f(endpoint+"stef: {mode: fast}", `mode is "fast": set it to sorted or ordered`)
 	f(endpoint+"stef: {mode: {logs: none}}", `mode of logs is "none"`)
 	f(endpoint+"otlp_fallback: {max_concurrent_requests: 0}", "max_concurrent_requests is 0")
 	f(endpoint+"otlp_fallback: {max_request_size_mib: 0}", "max_request_size_mib is 0")

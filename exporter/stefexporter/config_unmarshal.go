@@ -4,6 +4,8 @@
 package stefexporter
 
 import (
+	"errors"
+
 	"go.opentelemetry.io/collector/confmap"
 	"go.opentelemetry.io/collector/exporter/exporterhelper"
 
@@ -55,6 +57,11 @@ func (c *Config) Unmarshal(conf *confmap.Conf) error {
 	}
 	if err := conf.Unmarshal(c); err != nil {
 		return confkeys.Explain(err, conf.ToStringMap(), sections...)
+	}
+	// Validate finds these as well, but then the errors of the Collector's own checks
+	// stand beside them.
+	if err := errors.Join(c.validateClient(), c.validateTimeout()); err != nil {
+		return err
 	}
 	// Both keys get the same value, so that the printed configuration shows it.
 	if top := c.ClientConfig.Compression; !conf.IsSet("stef::compression") && (top == compressionNone || top == compressionZstd) {

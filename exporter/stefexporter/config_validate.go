@@ -15,6 +15,7 @@ import (
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/config/configcompression"
 	"go.opentelemetry.io/collector/config/configgrpc"
+	grpcbalancer "google.golang.org/grpc/balancer"
 	"google.golang.org/grpc/resolver"
 
 	"github.com/otelstef/stef/internal/confkeys"
@@ -44,6 +45,7 @@ const (
 func (c *Config) Validate() error {
 	return errors.Join(
 		c.validateEndpoint(),
+		c.validateClient(),
 		c.validateRouting(),
 		c.validateTimeout(),
 		confkeys.Retries(c.RetryConfig.InitialInterval, c.RetryConfig.MaxInterval, c.RetryConfig.MaxElapsedTime),
@@ -61,18 +63,40 @@ func (c *Config) validateEndpoint() error {
 	if strings.TrimSpace(c.ClientConfig.Endpoint) == "" {
 		return errors.New(`endpoint is missing: set it to host:port of a STEF or OTLP/gRPC receiver, such as "backend:4320"`)
 	}
-	return errors.Join(validateScheme("endpoint", c.ClientConfig.Endpoint),
-		validateHostPort(c.ClientConfig.Endpoint), validatePort("endpoint", c.ClientConfig.Endpoint))
+	return errors.Join(validateScheme("endpoint", c.ClientConfig.Endpoint), validatePort("endpoint", c.ClientConfig.Endpoint))
 }
 
-// validateHostPort adds what to write to the error of the Collector's own check.
+// validateClient rejects what the Collector's own checks reject as well. Their errors
+// name a part of our struct, which is no key, and not what to write.
+func (c *Config) validateClient() error {
+	var balancerErr error
+	if name := c.ClientConfig.BalancerName; name != "" && grpcbalancer.Get(name) == nil {
+		balancerErr = fmt.Errorf("balancer_name is %q: set it to round_robin or pick_first", name)
+	}
+	if len(c.Endpoints) > 0 || strings.TrimSpace(c.ClientConfig.Endpoint) == "" {
+		return balancerErr
+	}
+	return errors.Join(validateHostPort(c.ClientConfig.Endpoint), balancerErr)
+}
+
 func validateHostPort(endpoint string) error {
-	if strings.Contains(endpoint, "://") || (&configgrpc.ClientConfig{Endpoint: endpoint}).Validate() == nil {
+	if validateScheme("endpoint", endpoint) != nil || (&configgrpc.ClientConfig{Endpoint: endpoint}).Validate() == nil {
 		return nil
 	}
-	host, _, _ := strings.Cut(endpoint, ":")
+	scheme, rest, ok := strings.Cut(endpoint, "://")
+	if !ok {
+		scheme, rest = "", endpoint
+	} else if scheme == "unix" {
+		return fmt.Errorf("endpoint is %q: write the path of the socket, such as unix:///run/stef.sock", endpoint)
+	} else {
+		scheme += "://"
+	}
+	if strings.HasPrefix(rest, "/") { // dns:///host
+		scheme, rest = scheme+"/", rest[1:]
+	}
+	host, _, _ := strings.Cut(rest, ":")
 	host, _, _ = strings.Cut(host, "/")
-	return fmt.Errorf("endpoint is %q: write host:port without a path, such as %q", endpoint, net.JoinHostPort(host, "4320"))
+	return fmt.Errorf("endpoint is %q: write host:port without a path, such as %q", endpoint, scheme+net.JoinHostPort(host, "4320"))
 }
 
 func (c *Config) validateRouting() error {
@@ -141,7 +165,9 @@ func (c *Config) validateTimeout() error {
 	if c.TimeoutConfig.Timeout == 0 {
 		return errors.New("timeout is 0, so a batch could wait for its acknowledgement forever: set a duration above 0, such as 15s")
 	}
-	// The section itself rejects durations below 0.
+	if c.TimeoutConfig.Timeout < 0 {
+		return fmt.Errorf("timeout is %s: set a duration above 0, such as 15s", c.TimeoutConfig.Timeout)
+	}
 	return confkeys.WithUnit("timeout", c.TimeoutConfig.Timeout)
 }
 

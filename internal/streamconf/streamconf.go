@@ -67,6 +67,9 @@ func (m *ModeConfig) UnmarshalText(text []byte) error {
 
 // Validate reports what to change in the modes.
 func (m *ModeConfig) Validate() error {
+	if m.Traces == m.Metrics && m.Metrics == m.Logs { // one text for all signals
+		return confkeys.OneOf("mode", m.Traces, Sorted, Ordered)
+	}
 	return errors.Join(
 		confkeys.OneOf("mode of traces", m.Traces, Sorted, Ordered),
 		confkeys.OneOf("mode of metrics", m.Metrics, Sorted, Ordered),

@@ -21,7 +21,9 @@ func TestModeConfig(t *testing.T) {
 	require.Equal(t, ModeConfig{Traces: Ordered, Metrics: Ordered, Logs: Ordered}, m)
 	require.NoError(t, m.Validate())
 	m.Metrics = "random"
-	require.ErrorContains(t, m.Validate(), "mode of metrics")
+	require.EqualError(t, m.Validate(), `mode of metrics is "random": set it to sorted or ordered`)
+	require.NoError(t, m.UnmarshalText([]byte("sort")))
+	require.EqualError(t, m.Validate(), `mode is "sort": set it to sorted or ordered`)
 }
 
 func TestSchema(t *testing.T) {

@@ -23,7 +23,7 @@ import (
 const RequireEnv = "STEF_REQUIRE_SETS"
 
 // LogEnv names a file to which each test that asks for a set appends a line: its
-// folder, a tab, and its name. With the sets, only these tests do something else.
+// folder, a tab, and its name. Only these tests do more on a machine that has the sets.
 const LogEnv = "STEF_SETS_LOG"
 
 const rootModule = "module github.com/otelstef/stef"

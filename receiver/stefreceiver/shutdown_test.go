@@ -134,7 +134,10 @@ func TestShutdownOutOfTime(t *testing.T) {
 	})
 	f("stream within a chunk", none, consumertest.NewNop().ConsumeMetrics, func(t *testing.T, r *rig) {
 		p := rawOpen(t, r, "Metrics")
-		p.data(chunksOf(t, []pmetric.Metrics{points(1)})[0][:3], false)
+		// The second message is received only after the handler has taken the first one.
+		chunk := chunksOf(t, []pmetric.Metrics{points(1)})[0]
+		p.data(chunk[:2], false)
+		p.data(chunk[2:3], false)
 		require.Eventually(t, func() bool { return r.shared.server.stef.Stats().ReceivedBytes == 3 }, 5*time.Second, time.Millisecond)
 	})
 	f("stream that waits for admission", func(c *Config) { c.Admission.RequestLimitMiB = 1 }, untilTold, func(t *testing.T, r *rig) {
