@@ -15,7 +15,7 @@ type Set struct {
 	RawIDs        bool // ids of spans as bytes: the published schema wants text
 	DroppedEvents bool // Span.DroppedEventsCount
 	DroppedLinks  bool // Span.DroppedLinksCount
-	ObservedDelta bool // LogRecord.ObservedDelta
+	ObservedDelta bool // LogRecord.ObservedDelta, in the full form
 	Templates     bool // LogBody.Template, with parameters
 	References    bool // parameters that refer to fields: the compact form of logs
 	// ValueReferences are references in attributes and structured bodies.
@@ -47,8 +47,9 @@ func OfSpans(f otelstef.SpansFields) Set {
 // OfLogs returns the features of a stream of logs.
 func OfLogs(f otelstef.LogsFields) Set {
 	return Set{
-		EntityRefs:    f.Resource&otelstef.ResourceFieldEntityRefs != 0,
-		ObservedDelta: f.LogRecord&otelstef.LogRecordFieldObservedDelta != 0,
+		EntityRefs: f.Resource&otelstef.ResourceFieldEntityRefs != 0,
+		// The compact form makes differences of observed times itself.
+		ObservedDelta: f.LogRecord&otelstef.LogRecordFieldObservedDelta != 0 && !f.Compact(),
 		Templates: f.LogBody >= otelstef.LogBodyTypeTemplate &&
 			f.BodyTemplate&otelstef.BodyTemplateFieldParams != 0,
 		References:      f.Compact(),
