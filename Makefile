@@ -95,9 +95,9 @@ report-full: ## The same with all sets, sizes and rounds (hours; leave the machi
 	cd benchmarks && $(GO) test -count=1 -timeout 6h -v -run '^TestReport$$' . -report results -full
 
 # With liblttng-ust-dev installed, STUDY_TAGS=lttng adds the log lines of LTTng.
-study-sdk: ## Measure what telemetry costs an application: tables in .tmp/study-sdk.md (PARTS=traces,others,overload,metrics; minutes; STEF_LONG=1 most of an hour)
+study-sdk: ## Measure what telemetry costs an application: tables in .tmp/study-sdk.md (PARTS=traces,others,overload,metrics; ROUNDS=2; minutes; STEF_LONG=1: over two hours)
 	@mkdir -p .tmp
-	cd sdk && $(GO) test -count=1 -timeout 3h -v $(if $(STUDY_TAGS),-tags $(STUDY_TAGS)) -run '^TestStudy$$' ./internal/study -report $(CURDIR)/.tmp/study-sdk.md $(if $(PARTS),-parts $(PARTS))
+	cd sdk && $(GO) test -count=1 -timeout 5h -v $(if $(STUDY_TAGS),-tags $(STUDY_TAGS)) -run '^TestStudy$$' ./internal/study -report $(CURDIR)/.tmp/study-sdk.md $(if $(PARTS),-parts $(PARTS)) $(if $(ROUNDS),-rounds $(ROUNDS))
 
 guard: ## Compare the work tree with a revision (BASE=main) and name what got slower or larger
 	cd benchmarks && $(GO) run ./guard -base $(BASE)
@@ -219,7 +219,7 @@ comma := ,
 study-sampling: ## Send traces through processors that hold them, over OTLP and STEF, and count what arrives (minutes; RATE=5000 spans a second; RUNS=steady,saturated,few; PROCESSORS=groupbytrace,tail_sampling; STEF_LONG=1: hours)
 	@mkdir -p bin $(SAMPLING) && cd benchmarks/sampling && $(GO) build -o $(CURDIR)/bin/sampling .
 	$(if $(findstring steady,$(RUNS)),bin/sampling -rate $(RATE) $(if $(STEF_LONG),-for 20m -every 10s) $(if $(PROCESSORS),-processors $(PROCESSORS)) -table $(SAMPLING)/steady.csv -series $(SAMPLING)/steady-series.csv)
-	$(if $(findstring saturated,$(RUNS)),bin/sampling -rate 0 -limit 2048 -for $(if $(STEF_LONG),20m -every 10s,8s) -processors $(or $(PROCESSORS),groupbytrace$(comma)tail_sampling) -table $(SAMPLING)/saturated.csv -series $(SAMPLING)/saturated-series.csv)
+	$(if $(findstring saturated,$(RUNS)),bin/sampling -rate 0 -limit 2048 -for $(if $(STEF_LONG),20m -every 10s,8s) $(if $(PROCESSORS),-processors $(PROCESSORS)) -table $(SAMPLING)/saturated.csv -series $(SAMPLING)/saturated-series.csv)
 	$(if $(findstring few,$(RUNS)),bin/sampling -for 3s -traces 200 -processors groupbytrace$(comma)tail_sampling -table $(SAMPLING)/few.csv)
 
 deployment: ## Run agents, gateways, a Kafka broker, consumers and a backend as processes, and print what each costs (needs Java and Maven)

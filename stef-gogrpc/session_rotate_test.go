@@ -403,6 +403,38 @@ func TestSessionIdle(t *testing.T) {
 		require.Equal(t, 2, r.session.State().Idle)
 		r.stop()
 	})
+	// A server ends idle streams too. The session lets it only if the stream was idle
+	// for at least half of the session's own limit.
+	for name, idle := range map[string]time.Duration{"no limit": -1, "limit above twice that of the server": 61 * time.Second} {
+		bubble(t, "the server ends an idle stream, "+name, func(t *testing.T, r *rig) {
+			r.config.FlushInterval = -1
+			r.config.IdleTimeout = idle
+			r.start()
+			c := r.send(load{})
+			r.stream(0).ackAll()
+			c.ok()
+			time.Sleep(30 * time.Second)
+			r.stream(0).end(nil)
+			time.Sleep(time.Second)
+			require.Len(t, r.streamList(), 2, "a stream is opened without data")
+			require.EqualValues(t, 1, r.session.State().Closed[CloseByServer])
+			r.stop()
+		})
+	}
+	bubble(t, "the server ends an idle stream first", func(t *testing.T, r *rig) {
+		r.config.FlushInterval = -1
+		r.config.IdleTimeout = time.Minute
+		r.start()
+		c := r.send(load{})
+		r.stream(0).ackAll()
+		c.ok()
+		time.Sleep(30 * time.Second)
+		r.stream(0).end(nil)
+		time.Sleep(time.Second)
+		require.Len(t, r.streamList(), 1)
+		require.EqualValues(t, 1, r.session.State().Closed[CloseIdle])
+		r.stop()
+	})
 	bubble(t, "a slow destination is not idle", func(t *testing.T, r *rig) {
 		r.config.FlushInterval = -1
 		r.config.IdleTimeout = time.Second

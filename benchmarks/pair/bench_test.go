@@ -38,6 +38,10 @@ func TestMain(m *testing.M) {
 		os.Exit(2)
 	}
 	streamLevel = *level
+	if len(selected()) == 0 {
+		fmt.Fprintf(os.Stderr, "-variants %s is in no name of a variant; these are %s, %s and %s\n", *only, STEF.Name, OTLP.Name, OTLPGzip.Name)
+		os.Exit(2)
+	}
 	code := dataset.Main(m)
 	bench := flag.Lookup("test.bench").Value.String()
 	if len(results.all) == 0 && strings.Contains(bench, "Pair") {
@@ -57,9 +61,14 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
+// selected returns the variants of -variants.
+func selected() []Variant {
+	return slices.DeleteFunc(slices.Clone(Variants), func(v Variant) bool { return !strings.Contains(v.Name, *only) })
+}
+
 // BenchmarkPair measures every variant once in each round.
 func BenchmarkPair(b *testing.B) {
-	variants := slices.DeleteFunc(slices.Clone(Variants), func(v Variant) bool { return !strings.Contains(v.Name, *only) })
+	variants := selected()
 	for _, ref := range dataset.Refs(b) {
 		var batches []otlpfile.Batch
 		for _, age := range Ages {

@@ -88,7 +88,7 @@ func drainLogs(b testing.TB, src *bytes.Buffer) statsReader {
 }
 
 // TestCompactStateIsCounted compares the memory of the state that a reader counts with
-// the memory that it holds. The one is at most twice the other.
+// the memory that it holds. Neither is more than twice the other.
 func TestCompactStateIsCounted(t *testing.T) {
 	for name, c := range map[string]struct {
 		write   func(b testing.TB, dst *bytes.Buffer, options ...stef.WriterOption) any

@@ -291,8 +291,8 @@ func TestFloatsByTheirBits(t *testing.T) {
 	require.Equal(t, want, have)
 }
 
-// A value must not be shared by writers of different goroutines. The race detector
-// sees who does: this test runs itself under it and expects the report.
+// A value must not be shared by writers on different goroutines. The race detector
+// reports programs that do so: this test runs itself under it and expects the report.
 func TestSharedAcrossGoroutines(t *testing.T) {
 	if os.Getenv("STEF_RACE_CHILD") != "" {
 		r := otelstef.NewResource()

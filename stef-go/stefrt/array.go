@@ -69,7 +69,7 @@ func (a *Array[T]) SetLen(n int) {
 	a.n = n
 }
 
-// Append makes the array one longer and returns the new element.
+// Append adds an element and returns it.
 func (a *Array[T]) Append() *T {
 	a.SetLen(a.n + 1)
 	return a.elems[a.n-1]

@@ -134,7 +134,6 @@ func (m *maker) point(p pmetric.NumberDataPoint, r *rand.Rand) {
 	pairs.End()
 }
 
-// The content is what the functions of pdata make, while garbage is collected.
 func (m *maker) exemplar(x pmetric.Exemplar, r *rand.Rand) {
 	x.SetTimestamp(pcommon.Timestamp(r.Uint64()))
 	switch r.IntN(3) {
@@ -145,6 +144,8 @@ func (m *maker) exemplar(x pmetric.Exemplar, r *rand.Rand) {
 	}
 }
 
+// TestChunksMatchPdata builds the same content in slabs and with the functions of pdata,
+// with garbage collections in between, and compares both.
 func TestChunksMatchPdata(t *testing.T) {
 	chunks, public := new(maker), publicMaker()
 	var kept []pmetric.Metrics
