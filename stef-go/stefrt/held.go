@@ -12,21 +12,23 @@ import (
 
 // sizeOf returns the memory of a record: of everything that it refers to, elements
 // beyond the lengths of its slices included, because records keep these to reuse them.
-// It counts a text with the rest of its piece (see codec.StringDecoder).
+// It counts a text with the rest of its piece (see codec.StringDecoder). It also returns
+// how many references it followed.
 //
 // A stream walks once for each MiB that it decodes, at most. A hostile stream can
-// make the walk visit half a million objects, so it uses no reflection and no map.
-func sizeOf(record any) int {
+// make the walk visit half a million objects, so it uses no reflection, and a map only
+// for pieces of texts.
+func sizeOf(record any) (bytes, references int) {
 	v := reflect.ValueOf(record)
 	if v.Kind() != reflect.Pointer || v.IsNil() {
-		return 0
+		return 0, 0
 	}
 	elem := shapeOf(v.Type().Elem())
-	w := sizeWalk{size: int(elem.size)}
+	w := sizeWalk{size: int(elem.size), references: 1}
 	at := v.UnsafePointer()
 	w.seen.add(at, elem.index)
 	w.walk(elem, at)
-	return w.size
+	return w.size, w.references
 }
 
 // shape is what a walk needs to know about a type.
@@ -123,9 +125,10 @@ func (s *shape) ownedSizes(at unsafe.Pointer, length uintptr) (n int) {
 }
 
 type sizeWalk struct {
-	size   int
-	seen   objectSet
-	pieces map[uintptr]bool
+	size       int
+	references int
+	seen       objectSet
+	pieces     map[uintptr]bool
 }
 
 // pieceBytes is the size of the pieces that texts share.
@@ -136,7 +139,11 @@ func (w *sizeWalk) walk(s *shape, at unsafe.Pointer) {
 	switch s.kind {
 	case reflect.Pointer:
 		to := *(*unsafe.Pointer)(at)
-		if to != nil && w.seen.add(to, s.elem.index) {
+		if to == nil {
+			return
+		}
+		w.references++
+		if w.seen.add(to, s.elem.index) {
 			w.size += int(s.elem.size)
 			w.walk(s.elem, to)
 		}
@@ -150,7 +157,11 @@ func (w *sizeWalk) walk(s *shape, at unsafe.Pointer) {
 		// The header of a slice does not depend on its type.
 		header := *(*[]struct{})(at)
 		to := unsafe.Pointer(unsafe.SliceData(header))
-		if to == nil || !w.seen.add(to, s.index) {
+		if to == nil {
+			return
+		}
+		w.references++
+		if !w.seen.add(to, s.index) {
 			return
 		}
 		w.size += cap(header) * int(s.elem.size)
@@ -177,6 +188,7 @@ func (w *sizeWalk) text(s string) {
 	if s == "" {
 		return
 	}
+	w.references++
 	at := unsafe.Pointer(unsafe.StringData(s))
 	if len(s) > pieceBytes/4 {
 		if w.seen.add(at, longText) {

@@ -26,10 +26,13 @@ func TestSizeOf(t *testing.T) {
 		_      [100]uint64
 		_      []string
 	}
-	base := sizeOf(&tree{})
+	base, _ := sizeOf(&tree{})
 	const word, leafBytes = int(unsafe.Sizeof(uintptr(0))), int(unsafe.Sizeof(leaf{}))
 	require.Equal(t, int(unsafe.Sizeof(tree{})), base)
-	grown := func(x *tree) int { return sizeOf(x) - base }
+	grown := func(x *tree) int {
+		size, _ := sizeOf(x)
+		return size - base
+	}
 
 	require.Equal(t, 1000, grown(&tree{leaf: leaf{bytes: make([]byte, 0, 1000)}}), "capacity counts")
 	require.Equal(t, pieceBytes, grown(&tree{leaf: leaf{text: strings.Clone("short")}}), "a text keeps its piece")
@@ -43,7 +46,9 @@ func TestSizeOf(t *testing.T) {
 	cycle := &tree{leaves: []*leaf{{}}}
 	cycle.leaves[0].parent = &cycle.Node
 	require.Equal(t, word+leafBytes+int(unsafe.Sizeof(Node{})), grown(cycle))
-	require.Zero(t, sizeOf(nil))
+	none, references := sizeOf(nil)
+	require.Zero(t, none)
+	require.Zero(t, references)
 }
 
 // TestSizeOfRandom compares the walk with one that uses reflection and maps.
@@ -83,7 +88,9 @@ func TestSizeOfRandom(t *testing.T) {
 		fill(root, 6)
 		w := reflectWalk{seen: map[object]bool{}, pieces: map[uintptr]bool{}}
 		w.walk(reflect.ValueOf(root))
-		require.Equal(t, w.size, sizeOf(root), "%d items", len(all))
+		size, references := sizeOf(root)
+		require.Equal(t, w.size, size, "%d items", len(all))
+		require.Equal(t, w.references, references, "%d items", len(all))
 	}
 }
 
@@ -96,15 +103,20 @@ type object struct {
 
 // reflectWalk does with reflection what sizeWalk does.
 type reflectWalk struct {
-	size   int
-	seen   map[object]bool
-	pieces map[uintptr]bool
+	size, references int
+	seen             map[object]bool
+	pieces           map[uintptr]bool
 }
 
 func (w *reflectWalk) walk(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Pointer:
-		if at := (object{v.UnsafePointer(), v.Type()}); at.at != nil && !w.seen[at] {
+		at := object{v.UnsafePointer(), v.Type()}
+		if at.at == nil {
+			return
+		}
+		w.references++
+		if !w.seen[at] {
 			w.seen[at] = true
 			w.size += int(v.Type().Elem().Size())
 			w.walk(v.Elem())
@@ -129,7 +141,11 @@ func (w *reflectWalk) walk(v reflect.Value) {
 
 func (w *reflectWalk) slice(v reflect.Value) {
 	at := object{v.UnsafePointer(), v.Type()}
-	if at.at == nil || w.seen[at] {
+	if at.at == nil {
+		return
+	}
+	w.references++
+	if w.seen[at] {
 		return
 	}
 	w.seen[at] = true
@@ -148,6 +164,7 @@ func (w *reflectWalk) text(v reflect.Value) {
 	if n == 0 {
 		return
 	}
+	w.references++
 	at := object{unsafe.Pointer(unsafe.StringData(v.String())), v.Type()}
 	if n > pieceBytes/4 {
 		if !w.seen[at] {

@@ -199,7 +199,10 @@ func (s *ReadStream) measure() {
 	s.added += int64(added)
 	s.grown += added
 	if s.grown >= max(smallRecord, s.kept/8) {
-		s.kept, s.grown = sizeOf(s.record), 0
+		references := 0
+		s.kept, references = sizeOf(s.record)
+		s.grown = 0
+		s.limit.Work += int64(references) * workPerReference
 	}
 }
 
@@ -310,6 +313,10 @@ func Worked(s *ReadStream, n int) { s.limit.Work += int64(n) }
 // workPerByte is how many bytes that were copied, hashed or compared count as much as one
 // that was allocated.
 const workPerByte = 8
+
+// workPerReference is how many copied bytes count as much as a reference that the walk
+// of sizeOf follows, which mostly misses the cache.
+const workPerReference = 128
 
 // nextFrame reads frames until one has records. An idle stream waits in it, so its
 // stack is small.
