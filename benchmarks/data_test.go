@@ -71,7 +71,7 @@ func rewrite(tb testing.TB, stream []byte, dst io.Writer, options ...stef.Writer
 	for r.Next() {
 		w.Record().CopyFrom(r.Record())
 		require.NoError(tb, w.Write())
-		if r.Buffered() == 0 {
+		if r.BufferedRecords() == 0 {
 			require.NoError(tb, w.Flush())
 		}
 	}

@@ -26,7 +26,7 @@ func BenchmarkWindow(b *testing.B) {
 		for level := stef.LevelFastest; level <= stef.LevelBest; level++ {
 			for _, window := range []int{64 << 10, 256 << 10, 1 << 20, 4 << 20, 8 << 20} {
 				b.Run(fmt.Sprintf("data=%s/level=%s/window=%dKiB", set.name, level, window>>10), func(b *testing.B) {
-					benchmarkWindow(b, plain, stef.WithCompression(stef.Zstd), stef.WithLevel(level), stef.WithWindowBytes(window))
+					benchmarkWindow(b, plain, stef.WithCompression(stef.Zstd), stef.WithCompressionLevel(level), stef.WithWindowBytes(window))
 				})
 			}
 		}

@@ -107,6 +107,9 @@
 //     and functions. An option that is out of range or nil is an error of the
 //     constructor, never a panic. A field of a struct that is 0 takes its default.
 //   - Numbers of bytes end in Bytes: DictBytes, WithDictBytes, Limits.DictBytes.
+//   - A Root is a *schema.Struct, the struct of the records with its fields; a Schema is
+//     a schema.WireSchema, the numbers of fields that a stream has. Stats are counts of
+//     what was done so far.
 //   - What the caller can only do wrong in its own code panics, as in slices: an index
 //     out of range, a negative length, a nil shared value, a change of a shared value,
 //     a nil argument of a constructor that returns no error, as in package stefpdata.

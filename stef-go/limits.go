@@ -47,8 +47,8 @@ const (
 	MaxFrameBytes = 64 << 20
 	// MaxHeaderBytes is the maximum size of a header in bytes.
 	MaxHeaderBytes = 1 << 20
-	// MaxUserData is the maximum number of pairs of user data.
-	MaxUserData = 1024
+	// MaxUserDataPairs is the maximum number of pairs of user data.
+	MaxUserDataPairs = 1024
 	// MaxUserDataBytes is the maximum size of a key or a value of user data.
 	MaxUserDataBytes = 256
 )

@@ -38,12 +38,12 @@ func WithCompression(compression Compression) WriterOption {
 	}
 }
 
-// WithLevel sets the effort of zstd compression. Default LevelDefault. The wire does
+// WithCompressionLevel sets the effort of zstd compression. Default LevelDefault. The wire does
 // not carry it. Without WithCompression(Zstd) it has no effect.
-func WithLevel(level Level) WriterOption {
+func WithCompressionLevel(level Level) WriterOption {
 	return func(c *config.Writer) error {
 		if level < LevelFastest || level > LevelAuto {
-			return fmt.Errorf("stef: WithLevel(%d): unknown level", level)
+			return fmt.Errorf("stef: WithCompressionLevel(%d): unknown level", level)
 		}
 		c.Level = uint8(level)
 		return nil
@@ -63,15 +63,15 @@ func WithWindowBytes(bytes int) WriterOption {
 	}
 }
 
-// WithWindowLimit bounds the zstd window, whatever WithWindowBytes selects, and makes
+// WithMaxWindowBytes bounds the zstd window, whatever WithWindowBytes selects, and makes
 // the writer choose it by the size of its frames: 16 of them, 2 for the first, at least 16 KiB, and at
 // most the largest power of two up to the limit. When frames grow, the writer restarts
 // the compression with a larger window. Servers with many streams ask their clients for
 // it. From 1 KiB, default no limit.
-func WithWindowLimit(bytes int) WriterOption {
+func WithMaxWindowBytes(bytes int) WriterOption {
 	return func(c *config.Writer) error {
 		if bytes < 1<<10 {
-			return fmt.Errorf("stef: WithWindowLimit(%d): below 1 KiB", bytes)
+			return fmt.Errorf("stef: WithMaxWindowBytes(%d): below 1 KiB", bytes)
 		}
 		c.WindowLimit = 1 << (bits.Len(uint(bytes)) - 1)
 		return nil
@@ -161,13 +161,13 @@ func WithSchemaCheck(check func(wire schema.WireSchema) error) WriterOption {
 	}
 }
 
-// WithUserData adds pairs to the variable header: at most MaxUserData pairs, with at
+// WithUserData adds pairs to the variable header: at most MaxUserDataPairs pairs, with at
 // most MaxUserDataBytes in a key or a value. They are written in the order of their
 // keys. Default none.
 func WithUserData(pairs map[string]string) WriterOption {
 	return func(c *config.Writer) error {
-		if len(pairs) > MaxUserData {
-			return fmt.Errorf("stef: WithUserData: %d pairs, at most %d", len(pairs), MaxUserData)
+		if len(pairs) > MaxUserDataPairs {
+			return fmt.Errorf("stef: WithUserData: %d pairs, at most %d", len(pairs), MaxUserDataPairs)
 		}
 		for k, v := range pairs {
 			if len(k) > MaxUserDataBytes || len(v) > MaxUserDataBytes {

@@ -35,7 +35,7 @@ func TestWriterDefaults(t *testing.T) {
 
 func TestWriterOptions(t *testing.T) {
 	c, err := frame.WriterConfig([]stef.WriterOption{
-		stef.WithCompression(stef.Zstd), stef.WithLevel(stef.LevelBest), stef.WithWindowBytes(1 << 16),
+		stef.WithCompression(stef.Zstd), stef.WithCompressionLevel(stef.LevelBest), stef.WithWindowBytes(1 << 16),
 		stef.WithFrameBytes(1000), stef.WithDictBytes(2000), stef.WithRestart(stef.RestartAll),
 		stef.WithSchema(schema.WireSchema{1, 2}), stef.WithSchemaHeader(), stef.WithUserData(map[string]string{"k": "v"}),
 	})
@@ -60,14 +60,14 @@ func TestWriterOptionErrors(t *testing.T) {
 	f("", stef.WithCompression(stef.None))
 	f("WithCompression(2): unknown compression", stef.WithCompression(2))
 
-	f("WithLevel(0): unknown level", stef.WithLevel(0))
-	f("", stef.WithLevel(stef.LevelFastest))
-	f("WithLevel(6): unknown level", stef.WithLevel(6))
+	f("WithCompressionLevel(0): unknown level", stef.WithCompressionLevel(0))
+	f("", stef.WithCompressionLevel(stef.LevelFastest))
+	f("WithCompressionLevel(6): unknown level", stef.WithCompressionLevel(6))
 
 	f("", stef.WithWindowBytes(1<<10))
 	f("", stef.WithWindowBytes(8<<20))
-	f("WithWindowLimit(1023): below 1 KiB", stef.WithWindowLimit(1023))
-	f("", stef.WithWindowLimit(math.MaxInt))
+	f("WithMaxWindowBytes(1023): below 1 KiB", stef.WithMaxWindowBytes(1023))
+	f("", stef.WithMaxWindowBytes(math.MaxInt))
 	for _, window := range []int{-1024, 0, 512, 1000, 1<<10 + 1, 16 << 20} {
 		f(fmt.Sprintf("WithWindowBytes(%d): not a power of two from 1 KiB to 8 MiB", window), stef.WithWindowBytes(window))
 	}
@@ -89,7 +89,7 @@ func TestWriterOptionErrors(t *testing.T) {
 	f("WithRestart(0x8): unknown flags", stef.WithRestart(8))
 
 	pairs := map[string]string{}
-	for i := range stef.MaxUserData {
+	for i := range stef.MaxUserDataPairs {
 		pairs[fmt.Sprint(i)] = ""
 	}
 	f("", stef.WithUserData(pairs))

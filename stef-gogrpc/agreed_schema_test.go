@@ -20,7 +20,7 @@ import (
 // TestOptionsBeyondTheAgreement: options that are appended to those of a stream may
 // select less than both ends agreed on, not more.
 func TestOptionsBeyondTheAgreement(t *testing.T) {
-	compact, full := otelstef.MetricsCompactRoot(), otelstef.MetricsSchema()
+	compact, full := otelstef.MetricsCompactRoot(), otelstef.MetricsRoot()
 	published, err := schema.Cut(full, otelstef.MetricsBaseSchema())
 	require.NoError(t, err)
 	f := func(sender, receiver *schema.Struct, allowed bool, appended stef.WriterOption) {
@@ -47,8 +47,8 @@ func TestOptionsBeyondTheAgreement(t *testing.T) {
 	f(compact, full, false, otelstef.CompactMetrics())
 	f(full, compact, false, otelstef.CompactMetrics())
 	f(full, full, false, otelstef.CompactMetrics())
-	f(full, published, false, stef.WithSchema(otelstef.MetricsWireSchema()))
-	f(full, full, true, stef.WithSchema(otelstef.MetricsWireSchema()))
+	f(full, published, false, stef.WithSchema(otelstef.MetricsSchema()))
+	f(full, full, true, stef.WithSchema(otelstef.MetricsSchema()))
 	f(full, full, true, otelstef.PublishedMetrics())
 	f(compact, full, true, otelstef.PublishedMetrics())
 	f(full, published, true, otelstef.PublishedMetrics())
@@ -58,13 +58,13 @@ func TestOptionsBeyondTheAgreement(t *testing.T) {
 // uncounted is a batch writer that does not know how many bytes wait.
 type uncounted struct{ timesWriter }
 
-func (uncounted) Buffered() int { return 0 }
+func (uncounted) BufferedBytes() int { return 0 }
 
 // TestSessionFlushesUncountedBytes: a batch is sent even if the writer counts no bytes.
 func TestSessionFlushesUncountedBytes(t *testing.T) {
 	server, err := stefgrpc.NewServer()
 	require.NoError(t, err)
-	require.NoError(t, server.Handle(otelstef.LogsSchema(), stefgrpc.HandlerFunc(func(s *stefgrpc.ServerStream) error {
+	require.NoError(t, server.Handle(otelstef.LogsRoot(), stefgrpc.HandlerFunc(func(s *stefgrpc.ServerStream) error {
 		r, err := otelstef.NewLogsReader(s, s.ReaderOptions()...)
 		if err != nil {
 			return err
@@ -80,7 +80,7 @@ func TestSessionFlushesUncountedBytes(t *testing.T) {
 	client, err := stefgrpc.NewClient(serveGRPC(t, g))
 	require.NoError(t, err)
 	session, err := stefgrpc.NewSession(func(ctx context.Context) (*stefgrpc.Stream, error) {
-		return client.Open(ctx, otelstef.LogsSchema())
+		return client.Open(ctx, otelstef.LogsRoot())
 	}, func(s *stefgrpc.Stream) (stefgrpc.BatchWriter[times], error) {
 		w, err := otelstef.NewLogsWriter(s, s.WriterOptions()...)
 		return uncounted{timesWriter{w}}, err

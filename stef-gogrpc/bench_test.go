@@ -64,7 +64,7 @@ func newBench(b testing.TB, trip time.Duration, w window, handler stefgrpc.Handl
 	require.NoError(b, err)
 	x.server, err = stefgrpc.NewServer()
 	require.NoError(b, err)
-	require.NoError(b, x.server.Handle(otelstef.LogsSchema(), handler))
+	require.NoError(b, x.server.Handle(otelstef.LogsRoot(), handler))
 	x.grpc = grpc.NewServer(w.server()...)
 	x.server.Register(x.grpc)
 	l, err := x.network.Listen()
@@ -91,7 +91,7 @@ var acknowledge = stefgrpc.HandlerFunc(func(s *stefgrpc.ServerStream) error {
 	}
 	defer r.Close()
 	for r.Next() {
-		if r.Buffered() == 0 {
+		if r.BufferedRecords() == 0 {
 			s.AckUpTo(r.Stats().Records)
 		}
 	}
@@ -113,7 +113,7 @@ func (x *bench) open(b testing.TB, seed int, options ...stef.WriterOption) *send
 func (x *bench) openWith(b testing.TB, seed int, open []stefgrpc.OpenOption, options ...stef.WriterOption) *sender {
 	s := &sender{random: rand.New(rand.NewPCG(1, uint64(seed)))}
 	var err error
-	s.stream, err = x.client.Open(b.Context(), otelstef.LogsSchema(), open...)
+	s.stream, err = x.client.Open(b.Context(), otelstef.LogsRoot(), open...)
 	require.NoError(b, err)
 	s.writer, err = otelstef.NewLogsWriter(s.stream, append(s.stream.WriterOptions(), options...)...)
 	require.NoError(b, err)

@@ -49,7 +49,7 @@ func newBlocked(t *testing.T, room bool, c endsConfig) *blockedEnds {
 	}
 	client, err := stefgrpc.NewClient(b.conn, options...)
 	require.NoError(t, err)
-	b.stream, err = client.Open(within(t, time.Second), otelstef.MetricsSchema())
+	b.stream, err = client.Open(within(t, time.Second), otelstef.MetricsRoot())
 	require.NoError(t, err)
 	if room {
 		_, err = b.stream.WriteRecords(make([]byte, blockedChunk), 1)

@@ -46,7 +46,7 @@ func TestAllocations(t *testing.T) {
 		t.Helper()
 		config, err := newClientConfig(nil)
 		require.NoError(t, err)
-		s := newStream(&sink{wire.ClientCodec()}, otelstef.MetricsSchema(), agreement{}, &config)
+		s := newStream(&sink{wire.ClientCodec()}, otelstef.MetricsRoot(), agreement{}, &config)
 		answer := response(Response{})
 		chunk := make([]byte, n)
 		id := uint64(0)

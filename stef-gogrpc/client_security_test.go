@@ -128,7 +128,7 @@ func TestSecurity(t *testing.T) {
 			grpc.WithChainStreamInterceptor(count))
 		client, err := NewClient(conn, WithCallOptions(grpc.PerRPCCredentials(secret)))
 		require.NoError(t, err)
-		s, err := client.Open(within(t), otelstef.MetricsSchema())
+		s, err := client.Open(within(t), otelstef.MetricsRoot())
 		require.EqualValues(t, 1, streams.Load())
 		if wants != KindUnknown {
 			require.Equal(t, wants, FromStatus(err).Kind, "%v", err)

@@ -81,7 +81,7 @@ func welcome(stream grpc.ServerStream) error {
 	if root := m.GetFirstMessage().GetRootStructName(); root != "Metrics" {
 		return status.Errorf(codes.Unimplemented, "root %q", root)
 	}
-	wire, err := otelstef.MetricsWireSchema().AppendBinary(nil)
+	wire, err := otelstef.MetricsSchema().AppendBinary(nil)
 	if err != nil {
 		return err
 	}
@@ -124,7 +124,7 @@ func openMetrics(t testing.TB, conn grpc.ClientConnInterface, options ...ClientO
 	t.Helper()
 	client, err := NewClient(conn, options...)
 	require.NoError(t, err)
-	s, err := client.Open(within(t), otelstef.MetricsSchema())
+	s, err := client.Open(within(t), otelstef.MetricsRoot())
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		s.Close()
@@ -241,7 +241,7 @@ func TestNoService(t *testing.T) {
 	conn, _ := clientEnds(t, nil)
 	client, err := NewClient(conn)
 	require.NoError(t, err)
-	_, err = client.Open(within(t), otelstef.MetricsSchema())
+	_, err = client.Open(within(t), otelstef.MetricsRoot())
 	require.Equal(t, KindUnimplemented, FromStatus(err).Kind)
 	require.ErrorContains(t, err, "Metrics")
 }
@@ -250,7 +250,7 @@ func TestNoSuchRoot(t *testing.T) {
 	conn, _ := clientEnds(t, welcome)
 	client, err := NewClient(conn)
 	require.NoError(t, err)
-	_, err = client.Open(within(t), otelstef.SpansSchema())
+	_, err = client.Open(within(t), otelstef.SpansRoot())
 	require.Equal(t, KindUnimplemented, FromStatus(err).Kind)
 }
 
@@ -264,7 +264,7 @@ func TestNoConnection(t *testing.T) {
 		t.Helper()
 		client, err := NewClient(conn, options...)
 		require.NoError(t, err)
-		_, err = client.Open(ctx, otelstef.MetricsSchema())
+		_, err = client.Open(ctx, otelstef.MetricsRoot())
 		e := FromStatus(err)
 		require.Equal(t, code, e.Code)
 		require.True(t, e.Retryable())
@@ -293,7 +293,7 @@ func TestOpenContext(t *testing.T) {
 	client, err := NewClient(conn)
 	require.NoError(t, err)
 	ctx, cancel := context.WithTimeout(metadata.AppendToOutgoingContext(context.Background(), "tenant", "a"), time.Minute)
-	s, err := client.Open(ctx, otelstef.MetricsSchema())
+	s, err := client.Open(ctx, otelstef.MetricsRoot())
 	require.NoError(t, err)
 	defer s.Close()
 	cancel()
@@ -417,7 +417,7 @@ func TestManyWaiters(t *testing.T) {
 	client, err := NewClient(conn, WithMaxUnackedBytes(1000), WithMaxUnackedRecords(20))
 	require.NoError(t, err)
 	var told wire.Ranges
-	s, err := client.Open(within(t), otelstef.MetricsSchema(), WithOnResponse(func(r Response) {
+	s, err := client.Open(within(t), otelstef.MetricsRoot(), WithOnResponse(func(r Response) {
 		for _, bad := range r.Rejected {
 			told.Add(bad)
 		}
@@ -585,6 +585,6 @@ func TestOptions(t *testing.T) {
 	require.NoError(t, err)
 	_, err = client.Open(within(t), nil)
 	require.Equal(t, KindInvalid, FromStatus(err).Kind)
-	_, err = client.Open(within(t), otelstef.MetricsSchema(), func(*openConfig) error { return io.ErrShortWrite })
+	_, err = client.Open(within(t), otelstef.MetricsRoot(), func(*openConfig) error { return io.ErrShortWrite })
 	require.ErrorIs(t, err, io.ErrShortWrite)
 }

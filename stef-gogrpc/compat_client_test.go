@@ -101,7 +101,7 @@ func decoding(saw chan<- served) stefgrpc.HandlerFunc {
 		result.wire = r.Schema()
 		for r.Next() {
 			result.records++
-			if r.Buffered() == 0 {
+			if r.BufferedRecords() == 0 {
 				s.AckUpTo(result.records)
 			}
 		}
@@ -288,7 +288,7 @@ func TestCompatClientNewer(t *testing.T) {
 	acked := converse(t, conn, "Metrics",
 		capabilitiesMessage(number(nil, 2, stefgrpc.DefaultMaxDictBytes), publishedWire("Metrics")), wholeChunks(t, stream))
 	require.Equal(t, uint64(3), acked)
-	require.Equal(t, otelstef.MetricsWireSchema(), (<-saw).wire)
+	require.Equal(t, otelstef.MetricsSchema(), (<-saw).wire)
 
 	newer := *rootOf("Metrics")
 	newer.Fields = append(newer.Fields[:len(newer.Fields):len(newer.Fields)],

@@ -102,7 +102,7 @@ var noLimit = []byte{}
 
 func openMetrics(t testing.TB, c *stefgrpc.Client, options ...stefgrpc.OpenOption) *stefgrpc.Stream {
 	t.Helper()
-	s, err := c.Open(within(t, 10*time.Second), otelstef.MetricsSchema(), options...)
+	s, err := c.Open(within(t, 10*time.Second), otelstef.MetricsRoot(), options...)
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		_ = s.Close()
@@ -175,7 +175,7 @@ func TestCompatServerConversation(t *testing.T) {
 
 // All schemas a server may name, and the schema that the client then writes.
 func TestCompatServerSchemas(t *testing.T) {
-	own := otelstef.MetricsWireSchema()
+	own := otelstef.MetricsSchema()
 	older := publishedWire("Metrics")
 	f := func(name string, named, want schema.WireSchema, compat schema.Compat) {
 		t.Run(name, func(t *testing.T) {
@@ -222,7 +222,7 @@ func TestCompatServerRefusesSchemas(t *testing.T) {
 				<-s.Context().Done() // the client ends the stream, at once
 				return nil
 			})
-			_, err := client.Open(within(t, 10*time.Second), otelstef.MetricsSchema())
+			_, err := client.Open(within(t, 10*time.Second), otelstef.MetricsRoot())
 			var e *stefgrpc.Error
 			require.ErrorAs(t, err, &e)
 			require.Equal(t, kind, e.Kind, "%v", err)
@@ -230,7 +230,7 @@ func TestCompatServerRefusesSchemas(t *testing.T) {
 	}
 	// The reference compares totals; entry by entry these do not fit, in either
 	// direction.
-	crossed := otelstef.MetricsWireSchema()
+	crossed := otelstef.MetricsSchema()
 	crossed[0]++
 	crossed[2]--
 	f("one struct grew, another shrank", stefgrpc.KindIncompatible, capabilitiesMessage(noLimit, crossed))
@@ -431,7 +431,7 @@ func TestCompatServerStreams(t *testing.T) {
 				return err
 			}
 			for reader.Next() {
-				if reader.Buffered() == 0 {
+				if reader.BufferedRecords() == 0 {
 					if err := s.say(responseMessage(reader.Stats().Records)); err != nil {
 						return err
 					}

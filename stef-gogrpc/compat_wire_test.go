@@ -244,7 +244,7 @@ func goldenSamples(t testing.TB, folder string) []sample {
 type recordReader interface {
 	Next() bool
 	Err() error
-	Buffered() uint64
+	BufferedRecords() uint64
 	Stats() stef.ReaderStats
 	Schema() schema.WireSchema
 }
@@ -252,11 +252,11 @@ type recordReader interface {
 func rootOf(name string) *schema.Struct {
 	switch name {
 	case "Metrics":
-		return otelstef.MetricsSchema()
+		return otelstef.MetricsRoot()
 	case "Spans":
-		return otelstef.SpansSchema()
+		return otelstef.SpansRoot()
 	}
-	return otelstef.LogsSchema()
+	return otelstef.LogsRoot()
 }
 
 // publishedWire is the schema of a root that the reference has.
@@ -267,7 +267,7 @@ func publishedWire(root string) schema.WireSchema {
 	case "Spans":
 		return otelstef.SpansBaseSchema()
 	}
-	return otelstef.LogsWireSchema()
+	return otelstef.LogsSchema()
 }
 
 func openReader(root string, src io.Reader, options ...stef.ReaderOption) (recordReader, error) {

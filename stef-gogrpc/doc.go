@@ -12,7 +12,7 @@
 // n. Both ends count records, and acknowledgements contain ids.
 //
 //	client, err := stefgrpc.NewClient(conn)
-//	s, err := client.Open(ctx, otelstef.MetricsSchema())
+//	s, err := client.Open(ctx, otelstef.MetricsRoot())
 //	w, err := otelstef.NewMetricsWriter(s, s.WriterOptions()...)
 //	rec := w.Record()                           // set its fields, call w.Write(), repeat
 //	err = w.Flush()                             // sends the records
@@ -33,7 +33,7 @@
 // records. This one serves a Session[[]string] of log lines; ExampleSession is a
 // whole program:
 //
-//	type lines struct{ *otelstef.LogsWriter } // has Flush
+//	type lines struct{ *otelstef.LogsWriter } // has Flush and BufferedBytes
 //
 //	func newLines(s *stefgrpc.Stream) (stefgrpc.BatchWriter[[]string], error) {
 //		w, err := otelstef.NewLogsWriter(s, append(s.WriterOptions(), stef.WithCompression(stef.Zstd))...)
@@ -50,8 +50,6 @@
 //		return l.Stats().Records, nil
 //	}
 //
-//	func (l lines) Buffered() int { return l.BufferedBytes() }
-//
 // A Server has one Handler per root. It passes each stream to the handler as an
 // io.Reader with methods to acknowledge and reject records.
 //
@@ -66,7 +64,7 @@
 // Some roots have a compact form with a larger schema, for example those of package
 // otelstef. Both ends use it if both name it: client.Open(ctx,
 // otelstef.MetricsCompactRoot()) and server.Handle(otelstef.MetricsCompactRoot(),
-// handler). If one end names otelstef.MetricsSchema(), the stream has the full form.
+// handler). If one end names otelstef.MetricsRoot(), the stream has the full form.
 // The code that writes and reads records is the same. Do not append
 // otelstef.CompactMetrics() or stef.WithSchema to Stream.WriterOptions to get more
 // than was agreed: creating the writer then fails with an *Error of KindIncompatible.

@@ -39,7 +39,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	s, err := client.Open(ctx, otelstef.MetricsSchema())
+	s, err := client.Open(ctx, otelstef.MetricsRoot())
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func serveExample() (address string, stop func()) {
 	if err != nil {
 		log.Fatal(err)
 	}
-	err = server.Handle(otelstef.MetricsSchema(), stefgrpc.HandlerFunc(func(s *stefgrpc.ServerStream) error {
+	err = server.Handle(otelstef.MetricsRoot(), stefgrpc.HandlerFunc(func(s *stefgrpc.ServerStream) error {
 		r, err := otelstef.NewMetricsReader(s, s.ReaderOptions()...)
 		if err != nil {
 			return err
@@ -172,7 +172,7 @@ func ExampleWithCallOptions() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	s, err := client.Open(context.Background(), otelstef.MetricsSchema())
+	s, err := client.Open(context.Background(), otelstef.MetricsRoot())
 	if err != nil {
 		var e *stefgrpc.Error
 		if errors.As(err, &e) && e.Kind == stefgrpc.KindAuth {

@@ -95,7 +95,7 @@ func (b *backend) start() {
 		}
 		return temper{late: time.Millisecond}
 	})
-	require.NoError(b.t, server.Handle(otelstef.LogsSchema(), handler))
+	require.NoError(b.t, server.Handle(otelstef.LogsRoot(), handler))
 	l, err := b.listen()
 	require.NoError(b.t, err)
 	b.server, b.grpc = server, grpc.NewServer()
@@ -184,7 +184,7 @@ func (p faultPlan) run(t *testing.T, faults *netfault.Faults, listen func() (net
 	begin := time.Now()
 	require.NoError(t, r.session.Shutdown(context.Background()))
 	require.Less(t, time.Since(begin), 10*time.Second)
-	state := r.session.State()
+	state := r.session.Stats()
 	require.Zero(t, state.Live+state.Connecting+state.Draining+state.UnackedBatches)
 	require.Zero(t, state.UnackedBytes)
 	require.NoError(t, conn.Close())
@@ -198,7 +198,7 @@ func (r *faultRun) newSession(conn *grpc.ClientConn) *stefgrpc.Session[numbers] 
 	config := stefgrpc.SessionConfig{}
 	config.Streams = r.plan.streams
 	config.MaxLifetime = r.plan.life
-	config.Jitter = 0.5
+	config.LifetimeJitter = 0.5
 	config.FlushInterval = time.Millisecond
 	config.AckTimeout = time.Second
 	config.DrainTimeout = time.Second
@@ -212,7 +212,7 @@ func (r *faultRun) newSession(conn *grpc.ClientConn) *stefgrpc.Session[numbers] 
 	var writers sync.Map // of streams
 	open := func(ctx context.Context) (*stefgrpc.Stream, error) {
 		w := &numberWriter{problem: r.sink.problem}
-		s, err := client.Open(ctx, otelstef.LogsSchema(), stefgrpc.WithOnResponse(w.response))
+		s, err := client.Open(ctx, otelstef.LogsRoot(), stefgrpc.WithOnResponse(w.response))
 		writers.Store(s, w)
 		return s, err
 	}
@@ -343,7 +343,7 @@ func (r *faultRun) account() {
 	}
 	// A session sends a batch again by itself only if the server ended the
 	// stream in order, and says so.
-	if moved := r.session.State().Redispatched; uint64(len(twice)) > moved {
+	if moved := r.session.Stats().Redispatched; uint64(len(twice)) > moved {
 		t.Errorf("records of %d batches were delivered more often than their senders were told, %d were sent again", len(twice), moved)
 	}
 	for n, times := range r.sink.delivered {
@@ -362,7 +362,7 @@ func (r *faultRun) account() {
 	require.NotZero(t, counts["acknowledged"])
 	require.NotZero(t, counts["with bad records"])
 	t.Logf("seed %d: %d batches, %d records, sends %v, %d records twice, %d streams, %d connections, %d faults",
-		r.plan.seed, r.offered.Load(), records, counts, duplicates, r.session.State().Opened, r.faults.Opened(), len(r.story))
+		r.plan.seed, r.offered.Load(), records, counts, duplicates, r.session.Stats().Opened, r.faults.Opened(), len(r.story))
 	if t.Failed() {
 		for i, text := range r.story {
 			t.Logf("fault %d: %s", i+1, text)

@@ -39,7 +39,7 @@ func TestFirstCompactLogs(t *testing.T) {
 	sendLogs(t, newest, first, firstCompact)
 	sendLogs(t, first, newest, firstCompact)
 	sendLogs(t, first, first, firstCompact)
-	sendLogs(t, first, otelstef.LogsSchema(), schema.WireOf(otelstef.LogsSchema()))
+	sendLogs(t, first, otelstef.LogsRoot(), schema.WireOf(otelstef.LogsRoot()))
 }
 
 // firstCompactMetrics are the fields of the first version of the compact form of metrics.
@@ -54,17 +54,17 @@ func TestFirstCompactMetrics(t *testing.T) {
 	sendMetrics(t, first, newest, firstCompactMetrics)
 	sendMetrics(t, first, first, firstCompactMetrics)
 	sendMetrics(t, newest, newest, schema.WireOf(newest))
-	sendMetrics(t, first, otelstef.MetricsSchema(), schema.WireOf(otelstef.MetricsSchema()))
+	sendMetrics(t, first, otelstef.MetricsRoot(), schema.WireOf(otelstef.MetricsRoot()))
 }
 
 // Whatever schemas sender and receiver have, the stream is in the older one, and the
 // records arrive that were sent.
 func TestAllPairsOfSchemas(t *testing.T) {
 	names := []string{"compact", "full", "reference"}
-	metrics := formRoots(t, otelstef.MetricsCompactRoot(), otelstef.MetricsSchema(), otelstef.MetricsBaseSchema())
+	metrics := formRoots(t, otelstef.MetricsCompactRoot(), otelstef.MetricsRoot(), otelstef.MetricsBaseSchema())
 	// Logs have no published schema: a peer with an older schema has only its first fields.
-	logs := formRoots(t, otelstef.LogsCompactRoot(), otelstef.LogsSchema(), olderLogs)
-	spans := formRoots(t, otelstef.SpansCompactRoot(), otelstef.SpansSchema(), otelstef.SpansBaseSchema())
+	logs := formRoots(t, otelstef.LogsCompactRoot(), otelstef.LogsRoot(), olderLogs)
+	spans := formRoots(t, otelstef.SpansCompactRoot(), otelstef.SpansRoot(), otelstef.SpansBaseSchema())
 	for sender := range names {
 		for receiver := range names {
 			t.Run(fmt.Sprintf("%s to %s", names[sender], names[receiver]), func(t *testing.T) {

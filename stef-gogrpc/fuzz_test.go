@@ -259,7 +259,7 @@ func playServer(t *testing.T, input []byte) {
 	require.NoError(t, err)
 	s := script{input}
 	handler := hostileHandlers[int(s.byte())%len(hostileHandlers)]
-	require.NoError(t, server.Handle(otelstef.LogsSchema(), stefgrpc.HandlerFunc(func(s *stefgrpc.ServerStream) error {
+	require.NoError(t, server.Handle(otelstef.LogsRoot(), stefgrpc.HandlerFunc(func(s *stefgrpc.ServerStream) error {
 		err := handler(s)
 		require.LessOrEqual(t, server.Stats().BufferedBytes, int64(hostileBuffered))
 		return err
@@ -367,7 +367,7 @@ func (s *hostileServer) next() event {
 		}
 		return response(r)
 	case actHello:
-		wire, err := otelstef.LogsWireSchema().AppendBinary(nil)
+		wire, err := otelstef.LogsSchema().AppendBinary(nil)
 		require.NoError(s.t, err)
 		return hello(number(), wire)
 	case actHello2:
@@ -404,7 +404,7 @@ func playClient(t *testing.T, input []byte) {
 	client, err := stefgrpc.NewClient(peer, stefgrpc.WithMaxUnackedBytes(hostileUnacked), stefgrpc.WithMaxUnackedRecords(1000), stefgrpc.WithMaxMessageBytes(200))
 	require.NoError(t, err)
 	responses, last := 0, uint64(0)
-	stream, err := client.Open(t.Context(), otelstef.LogsSchema(), stefgrpc.WithOnResponse(func(r stefgrpc.Response) {
+	stream, err := client.Open(t.Context(), otelstef.LogsRoot(), stefgrpc.WithOnResponse(func(r stefgrpc.Response) {
 		responses++
 		require.GreaterOrEqual(t, r.Acked, last)
 		last = r.Acked

@@ -35,7 +35,7 @@ func (w logsWriter) WriteBatch(records uint64) (uint64, error) {
 	return w.Stats().Records, nil
 }
 
-func (w logsWriter) Buffered() int {
+func (w logsWriter) BufferedBytes() int {
 	s := w.Stats()
 	return int(s.Records - s.Flushed)
 }
@@ -62,7 +62,7 @@ func sessionMemory(t *testing.T, idle time.Duration, silent bool) float64 {
 			return err
 		})
 	}
-	require.NoError(t, server.Handle(otelstef.LogsSchema(), handler))
+	require.NoError(t, server.Handle(otelstef.LogsRoot(), handler))
 	server.Register(g)
 	l, err := network.Listen()
 	require.NoError(t, err)
@@ -81,7 +81,7 @@ func sessionMemory(t *testing.T, idle time.Duration, silent bool) float64 {
 	sessions := make([]*stefgrpc.Session[uint64], idleSessions)
 	for i := range sessions {
 		sessions[i], err = stefgrpc.NewSession(
-			func(ctx context.Context) (*stefgrpc.Stream, error) { return client.Open(ctx, otelstef.LogsSchema()) },
+			func(ctx context.Context) (*stefgrpc.Stream, error) { return client.Open(ctx, otelstef.LogsRoot()) },
 			func(s *stefgrpc.Stream) (stefgrpc.BatchWriter[uint64], error) {
 				w, err := otelstef.NewLogsWriter(s, append(s.WriterOptions(), stef.WithCompression(stef.Zstd))...)
 				return logsWriter{w}, err
@@ -93,7 +93,7 @@ func sessionMemory(t *testing.T, idle time.Duration, silent bool) float64 {
 	if idle > 0 {
 		require.Eventually(t, func() bool {
 			for _, s := range sessions {
-				if s.State().Idle != 1 {
+				if s.Stats().Idle != 1 {
 					return false
 				}
 			}

@@ -81,7 +81,7 @@ func idleHandler(frames *atomic.Int64) stefgrpc.Handler {
 		}
 		defer r.Close()
 		for r.Next() {
-			if r.Buffered() == 0 {
+			if r.BufferedRecords() == 0 {
 				s.AckUpTo(r.Stats().Records)
 				frames.Add(1)
 			}
@@ -123,7 +123,7 @@ func bareServer(tb testing.TB, frames *atomic.Int64, chunks int) *grpc.ServiceDe
 }
 
 func idleHello(tb testing.TB) proto.Message {
-	wire, err := otelstef.LogsWireSchema().AppendBinary(nil)
+	wire, err := otelstef.LogsSchema().AppendBinary(nil)
 	require.NoError(tb, err)
 	return &stefpb.STEFServerMessage{Content: &stefpb.STEFServerMessage_Capabilities{
 		Capabilities: &stefpb.STEFDestinationCapabilities{Schema: wire}}}
@@ -142,7 +142,7 @@ func idleMemory(tb testing.TB, c idleCase, streams int, ours bool) float64 {
 		server = grpc.NewServer()
 		s, err := stefgrpc.NewServer()
 		require.NoError(tb, err)
-		require.NoError(tb, s.Handle(otelstef.LogsSchema(), idleHandler(&frames)))
+		require.NoError(tb, s.Handle(otelstef.LogsRoot(), idleHandler(&frames)))
 		s.Register(server)
 	} else {
 		server.RegisterService(bareServer(tb, &frames, len(chunks)), nil)
@@ -178,7 +178,7 @@ func idleStream(ctx context.Context, tb testing.TB, conn *grpc.ClientConn, chunk
 	desc := &grpc.StreamDesc{StreamName: "Stream", ServerStreams: true, ClientStreams: true}
 	s, err := conn.NewStream(ctx, desc, stefgrpc.StreamMethod)
 	require.NoError(tb, err)
-	hello := &stefpb.STEFClientMessage{FirstMessage: &stefpb.STEFClientFirstMessage{RootStructName: otelstef.LogsRoot}}
+	hello := &stefpb.STEFClientMessage{FirstMessage: &stefpb.STEFClientFirstMessage{RootStructName: otelstef.LogsRootName}}
 	require.NoError(tb, s.SendMsg(hello))
 	require.NoError(tb, s.RecvMsg(new(stefpb.STEFServerMessage)))
 	for _, chunk := range chunks {

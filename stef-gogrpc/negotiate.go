@@ -67,7 +67,7 @@ func (a *agreement) writerOptions() []stef.WriterOption {
 		stef.WithSchemaCheck(a.check),
 	}
 	if a.window > 0 {
-		options = append(options, stef.WithWindowLimit(a.window))
+		options = append(options, stef.WithMaxWindowBytes(a.window))
 	}
 	return options
 }

@@ -25,7 +25,7 @@ import (
 //
 // spec: #schema-decision
 func TestAgree(t *testing.T) {
-	client := otelstef.MetricsSchema()
+	client := otelstef.MetricsRoot()
 	f := func(name string, wants schema.Compat, server *schema.Struct) {
 		t.Run(name, func(t *testing.T) {
 			b, err := schema.WireOf(server).AppendBinary(nil)
@@ -62,8 +62,8 @@ func TestAgree(t *testing.T) {
 		evolve(client, func(s *schema.Struct) int { return one(s.Name == "Point") - one(s.Name == "Exemplar") }))
 	f("metric with one less, point with one more", schema.Incompatible,
 		evolve(client, func(s *schema.Struct) int { return one(s.Name == "Point") - one(s.Name == "Metric") }))
-	f("spans", schema.Incompatible, otelstef.SpansSchema())
-	f("logs", schema.Incompatible, otelstef.LogsSchema())
+	f("spans", schema.Incompatible, otelstef.SpansRoot())
+	f("logs", schema.Incompatible, otelstef.LogsRoot())
 }
 
 // TestAgreePublished negotiates spans with a server that has the published schema,
@@ -71,7 +71,7 @@ func TestAgree(t *testing.T) {
 func TestAgreePublished(t *testing.T) {
 	b, err := otelstef.SpansBaseSchema().AppendBinary(nil)
 	require.NoError(t, err)
-	a, err := agree(otelstef.SpansSchema(), 1000, &wire.Capabilities{Schema: b})
+	a, err := agree(otelstef.SpansRoot(), 1000, &wire.Capabilities{Schema: b})
 	require.NoError(t, err)
 	require.Equal(t, schema.Older, a.compat)
 	var out bytes.Buffer
@@ -90,13 +90,13 @@ func TestAgreePublished(t *testing.T) {
 func TestAgreeBadSchema(t *testing.T) {
 	f := func(wants string, b []byte) {
 		t.Helper()
-		_, err := agree(otelstef.MetricsSchema(), 1000, &wire.Capabilities{Schema: b})
+		_, err := agree(otelstef.MetricsRoot(), 1000, &wire.Capabilities{Schema: b})
 		var e *Error
 		require.True(t, errors.As(err, &e))
 		require.Equal(t, KindProtocol, e.Kind)
 		require.ErrorContains(t, err, wants)
 	}
-	good, err := otelstef.MetricsWireSchema().AppendBinary(nil)
+	good, err := otelstef.MetricsSchema().AppendBinary(nil)
 	require.NoError(t, err)
 	f("no schema", nil)
 	f("no schema", []byte{})
@@ -112,11 +112,11 @@ func TestAgreeBadSchema(t *testing.T) {
 //
 // spec: #dict-limit
 func TestAgreeDictionaries(t *testing.T) {
-	b, err := otelstef.MetricsWireSchema().AppendBinary(nil)
+	b, err := otelstef.MetricsSchema().AppendBinary(nil)
 	require.NoError(t, err)
 	f := func(wants, own int, server uint64) {
 		t.Helper()
-		a, err := agree(otelstef.MetricsSchema(), own, &wire.Capabilities{Schema: b, MaxDictBytes: server})
+		a, err := agree(otelstef.MetricsRoot(), own, &wire.Capabilities{Schema: b, MaxDictBytes: server})
 		require.NoError(t, err)
 		config := steftest.WriterSettingsOf(t, a.writerOptions()...)
 		require.Equal(t, wants, config.DictBytes)
@@ -134,11 +134,11 @@ func TestAgreeDictionaries(t *testing.T) {
 //
 // spec: #window-limit
 func TestAgreeWindows(t *testing.T) {
-	b, err := otelstef.MetricsWireSchema().AppendBinary(nil)
+	b, err := otelstef.MetricsSchema().AppendBinary(nil)
 	require.NoError(t, err)
 	f := func(wants int, server uint64, own ...stef.WriterOption) {
 		t.Helper()
-		a, err := agree(otelstef.MetricsSchema(), 1000, &wire.Capabilities{Schema: b, WindowBytes: server})
+		a, err := agree(otelstef.MetricsRoot(), 1000, &wire.Capabilities{Schema: b, WindowBytes: server})
 		require.NoError(t, err)
 		require.Equal(t, wants, steftest.WriterSettingsOf(t, append(a.writerOptions(), own...)...).WindowBytes)
 	}
@@ -160,21 +160,21 @@ func TestAskedWindow(t *testing.T) {
 		require.Equal(t, wants, askedWindow(memory, streams))
 	}
 	f(0, 0, 1_000_000)
-	f(0, DefaultWindowMemory, 1)
-	f(0, DefaultWindowMemory, 46)
-	f(1<<20, DefaultWindowMemory, 47)
-	f(1<<20, DefaultWindowMemory, 182)
-	f(512<<10, DefaultWindowMemory, 185)
-	f(64<<10, DefaultWindowMemory, 1024)
-	f(32<<10, DefaultWindowMemory, 1025)
-	f(32<<10, DefaultWindowMemory, 1_000_000)
+	f(0, DefaultWindowMemoryBytes, 1)
+	f(0, DefaultWindowMemoryBytes, 46)
+	f(1<<20, DefaultWindowMemoryBytes, 47)
+	f(1<<20, DefaultWindowMemoryBytes, 182)
+	f(512<<10, DefaultWindowMemoryBytes, 185)
+	f(64<<10, DefaultWindowMemoryBytes, 1024)
+	f(32<<10, DefaultWindowMemoryBytes, 1025)
+	f(32<<10, DefaultWindowMemoryBytes, 1_000_000)
 	f(32<<10, 1, 1)
 	all := int64(0)
 	for n := range 1000 {
-		window := cmp.Or(askedWindow(DefaultWindowMemory, n+1), 1<<20)
+		window := cmp.Or(askedWindow(DefaultWindowMemoryBytes, n+1), 1<<20)
 		all += windowMemory(window)
 	}
-	require.Less(t, all, int64(10*DefaultWindowMemory), "if all frames are large")
+	require.Less(t, all, int64(10*DefaultWindowMemoryBytes), "if all frames are large")
 }
 
 // writeWith writes a few records of metrics.

@@ -97,8 +97,8 @@ var eventNames = func() (list []string) {
 
 func (w *numberWriter) Flush() error { return w.w.Flush() }
 
-// Buffered returns an estimate: the number of records times 8 bytes.
-func (w *numberWriter) Buffered() int {
+// BufferedBytes returns an estimate: the number of records times 8 bytes.
+func (w *numberWriter) BufferedBytes() int {
 	s := w.w.Stats()
 	return int(s.Records-s.Flushed) * 8
 }
@@ -162,7 +162,7 @@ func (s *sink) serve(ss *stefgrpc.ServerStream, random *rand.Rand, temperOf func
 	for reader.Next() {
 		frame = append(frame, reader.Record().Record().Time())
 		id++
-		if reader.Buffered() > 0 {
+		if reader.BufferedRecords() > 0 {
 			continue
 		}
 		t := temperOf()

@@ -38,7 +38,7 @@ func TestConnectionAgeOverTCP(t *testing.T) {
 	server, err := stefgrpc.NewServer(stefgrpc.WithAckInterval(time.Millisecond))
 	require.NoError(t, err)
 	late := func() temper { return temper{late: 5 * time.Millisecond} }
-	require.NoError(t, server.Handle(otelstef.LogsSchema(), x.handler(1, late)))
+	require.NoError(t, server.Handle(otelstef.LogsRoot(), x.handler(1, late)))
 	g := grpc.NewServer(grpc.KeepaliveParams(keepalive.ServerParameters{
 		MaxConnectionAge: 200 * time.Millisecond, MaxConnectionAgeGrace: 50 * time.Millisecond}))
 	server.Register(g)
@@ -56,7 +56,7 @@ func TestConnectionAgeOverTCP(t *testing.T) {
 	config.MaxLifetime = -1
 	config.FlushInterval = time.Millisecond
 	session, err := stefgrpc.NewSession(
-		func(ctx context.Context) (*stefgrpc.Stream, error) { return client.Open(ctx, otelstef.LogsSchema()) },
+		func(ctx context.Context) (*stefgrpc.Stream, error) { return client.Open(ctx, otelstef.LogsRoot()) },
 		func(s *stefgrpc.Stream) (stefgrpc.BatchWriter[numbers], error) {
 			w, err := otelstef.NewLogsWriter(s, s.WriterOptions()...)
 			return &numberWriter{w: w, problem: x.problem}, err
@@ -78,7 +78,7 @@ func TestConnectionAgeOverTCP(t *testing.T) {
 		})
 	}
 	senders.Wait()
-	state := session.State()
+	state := session.Stats()
 	require.NoError(t, session.Shutdown(patience(10*time.Second)))
 	require.NoError(t, conn.Close())
 	require.NoError(t, server.Shutdown(patience(10*time.Second)))
@@ -119,7 +119,7 @@ func TestKeepalive(t *testing.T) {
 		config := stefgrpc.SessionConfig{}
 		config.AckTimeout, config.MaxLifetime, config.IdleTimeout = time.Hour, -1, -1
 		session, err := stefgrpc.NewSession(
-			func(ctx context.Context) (*stefgrpc.Stream, error) { return client.Open(ctx, otelstef.MetricsSchema()) },
+			func(ctx context.Context) (*stefgrpc.Stream, error) { return client.Open(ctx, otelstef.MetricsRoot()) },
 			func(s *stefgrpc.Stream) (stefgrpc.BatchWriter[uint64], error) {
 				w, err := otelstef.NewMetricsWriter(s, s.WriterOptions()...)
 				return pointsWriter{w}, err
@@ -144,7 +144,7 @@ func TestKeepalive(t *testing.T) {
 
 		e.net.Resume(netfault.Both)
 		time.Sleep(time.Minute)
-		require.Equal(t, 1, session.State().Live)
+		require.Equal(t, 1, session.Stats().Live)
 		require.NoError(t, session.Shutdown(within(t, time.Minute)))
 	})
 }
@@ -161,7 +161,7 @@ func (w pointsWriter) WriteBatch(points uint64) (uint64, error) {
 	return w.Stats().Records, nil
 }
 
-func (w pointsWriter) Buffered() int {
+func (w pointsWriter) BufferedBytes() int {
 	s := w.Stats()
 	return int(s.Records - s.Flushed)
 }

@@ -25,7 +25,7 @@ import (
 // TLS, authentication and interceptors:
 //
 //	server, err := stefgrpc.NewServer()
-//	err = server.Handle(otelstef.MetricsSchema(), stefgrpc.HandlerFunc(func(s *stefgrpc.ServerStream) error {
+//	err = server.Handle(otelstef.MetricsRoot(), stefgrpc.HandlerFunc(func(s *stefgrpc.ServerStream) error {
 //		r, err := otelstef.NewMetricsReader(s, s.ReaderOptions()...)
 //		if err != nil {
 //			return err
@@ -33,7 +33,7 @@ import (
 //		defer r.Close()
 //		for r.Next() {
 //			use(r.Record())
-//			if r.Buffered() == 0 {
+//			if r.BufferedRecords() == 0 {
 //				s.AckUpTo(r.Stats().Records)
 //			}
 //		}

@@ -92,7 +92,7 @@ func limited(s *stefgrpc.ServerStream) []stef.ReaderOption {
 // reader is what the readers of all records have.
 type reader interface {
 	Next() bool
-	Buffered() uint64
+	BufferedRecords() uint64
 	Stats() stef.ReaderStats
 	Err() error
 	Close()
@@ -112,7 +112,7 @@ func (b *storage) receive(s *stefgrpc.ServerStream, r reader, row func() string)
 		} else {
 			s.Reject(id, id) // the client must not send it again
 		}
-		if r.Buffered() > 0 && len(rows) < maxRows {
+		if r.BufferedRecords() > 0 && len(rows) < maxRows {
 			continue
 		}
 		if err := b.db.insert(rows); err != nil {

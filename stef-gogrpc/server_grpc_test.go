@@ -49,7 +49,7 @@ func newEnds(t testing.TB, h stefgrpc.HandlerFunc, c endsConfig) *ends {
 	var err error
 	e.server, err = stefgrpc.NewServer(c.server...)
 	require.NoError(t, err)
-	require.NoError(t, e.server.Handle(otelstef.MetricsSchema(), stefgrpc.HandlerFunc(func(s *stefgrpc.ServerStream) error {
+	require.NoError(t, e.server.Handle(otelstef.MetricsRoot(), stefgrpc.HandlerFunc(func(s *stefgrpc.ServerStream) error {
 		err := h(s)
 		e.served <- err
 		return err
@@ -407,7 +407,7 @@ func TestServerExample(t *testing.T) {
 			}
 			defer r.Close()
 			for r.Next() {
-				if r.Buffered() == 0 {
+				if r.BufferedRecords() == 0 {
 					s.AckUpTo(r.Stats().Records)
 				}
 			}
@@ -415,7 +415,7 @@ func TestServerExample(t *testing.T) {
 		}, endsConfig{})
 		c := e.open(t)
 		var acked uint64
-		for _, m := range wholeChunks(t, writeDynamic(t, otelstef.MetricsSchema(), 5)) {
+		for _, m := range wholeChunks(t, writeDynamic(t, otelstef.MetricsRoot(), 5)) {
 			c.say(m)
 		}
 		for acked < 5 {

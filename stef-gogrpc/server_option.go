@@ -16,11 +16,11 @@ import (
 
 // Defaults of a server.
 const (
-	DefaultMaxChunkBytes    = 16 << 20
-	DefaultMaxBufferedBytes = 512 << 20
-	DefaultAckInterval      = 10 * time.Millisecond
-	DefaultMaxDictBytes     = 64 << 20
-	DefaultWindowMemory     = 64 << 20
+	DefaultMaxChunkBytes     = 16 << 20
+	DefaultMaxBufferedBytes  = 512 << 20
+	DefaultAckInterval       = 10 * time.Millisecond
+	DefaultMaxDictBytes      = 64 << 20
+	DefaultWindowMemoryBytes = 64 << 20
 
 	DefaultFirstMessageTimeout = 10 * time.Second
 	DefaultHeaderTimeout       = time.Minute
@@ -47,7 +47,7 @@ func newServerConfig(options []ServerOption) (serverConfig, error) {
 		maxBuffered: DefaultMaxBufferedBytes,
 		ackInterval: DefaultAckInterval,
 		dictLimit:   DefaultMaxDictBytes,
-		windows:     DefaultWindowMemory,
+		windows:     DefaultWindowMemoryBytes,
 		timeouts: [...]time.Duration{
 			limitFirstMessage: DefaultFirstMessageTimeout,
 			limitHeader:       DefaultHeaderTimeout,
@@ -143,21 +143,21 @@ func WithMaxDictBytes(bytes int) ServerOption {
 // accept, where an int has 32 bits, too.
 const maxDictLimit = min(1<<38, math.MaxInt>>2)
 
-// WithWindowMemory sets the memory of the zstd windows of all streams from which the
+// WithWindowMemoryBytes sets the memory of the zstd windows of all streams from which the
 // server asks clients for smaller ones. A stream with the default window of 1 MiB holds
 // 1.4 MiB, one with 64 KiB a quarter of a MiB. A client is asked when it opens a
 // stream. It then chooses a window by the size of its frames, 16 KiB if these are
 // small, and at most the window with which four times the memory would hold as many
 // streams as are open, or 32 KiB. So streams that were opened before, large frames,
 // and clients that do not know the request need more than the memory. With the
-// default, DefaultWindowMemory, 46 streams are not asked, 182 may use 1 MiB, and 1,024
+// default, DefaultWindowMemoryBytes, 46 streams are not asked, 182 may use 1 MiB, and 1,024
 // may use 64 KiB. 0 asks for nothing.
 //
 // spec: #window-limit
-func WithWindowMemory(bytes int) ServerOption {
+func WithWindowMemoryBytes(bytes int) ServerOption {
 	return func(c *serverConfig) error {
 		c.windows = int64(bytes)
-		return atLeast("WithWindowMemory", bytes, 0)
+		return atLeast("WithWindowMemoryBytes", bytes, 0)
 	}
 }
 

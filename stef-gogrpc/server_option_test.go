@@ -39,8 +39,8 @@ func TestServerOptions(t *testing.T) {
 	f(fmt.Sprintf("must be at most %d", maxDictLimit), WithMaxDictBytes(maxDictLimit+1))
 	f("", WithMaxStreamLifetime(0))
 	f("WithMaxStreamLifetime(-1ns)", WithMaxStreamLifetime(-1))
-	f("", WithWindowMemory(0))
-	f("WithWindowMemory(-1)", WithWindowMemory(-1))
+	f("", WithWindowMemoryBytes(0))
+	f("WithWindowMemoryBytes(-1)", WithWindowMemoryBytes(-1))
 	f("WithOnPanic", WithOnPanic(nil))
 }
 

@@ -55,7 +55,7 @@ func TestServerCoalescesResponses(t *testing.T) {
 		time.Sleep(9 * time.Millisecond)
 		a.stream.Ack(6, 6)
 		a.require(t, Response{Acked: 1})
-		require.Equal(t, uint64(4), a.stream.LastAcked())
+		require.Equal(t, uint64(4), a.stream.Acked())
 		time.Sleep(time.Millisecond)
 		second := Response{Acked: 4, Rejected: []IDRange{{From: 4, To: 4}}}
 		a.require(t, Response{Acked: 1}, second)

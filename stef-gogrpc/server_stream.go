@@ -233,8 +233,8 @@ func (s *ServerStream) Reject(from, to uint64) {
 	s.responses.note(func(l *ledger.Receiver) { l.Reject(IDRange{From: from, To: to}) })
 }
 
-// LastAcked returns the id up to which all records are finished.
-func (s *ServerStream) LastAcked() uint64 { return s.responses.acked() }
+// Acked returns the id up to which all records are finished.
+func (s *ServerStream) Acked() uint64 { return s.responses.acked() }
 
 // begin counts a goroutine that uses the stream.
 func (s *ServerStream) begin() { s.parts.Add(1) }

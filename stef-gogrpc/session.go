@@ -28,10 +28,10 @@ type BatchWriter[B any] interface {
 	WriteBatch(batch B) (last uint64, err error)
 	// Flush ends the frame, so that all written records are sent.
 	Flush() error
-	// Buffered returns the number of bytes that wait for Flush: BufferedBytes of
-	// the STEF writer, or an estimate. It bounds the unanswered bytes and decides
+	// BufferedBytes returns the number of bytes that wait for Flush, exact as in the
+	// generated writers, or an estimate. It bounds the unanswered bytes and decides
 	// when FlushBytes are reached.
-	Buffered() int
+	BufferedBytes() int
 }
 
 // NewBatchWriter creates the writer of one stream. Each stream needs its own
@@ -188,12 +188,12 @@ func (s *Session[B]) Probe() {
 	}
 }
 
-// State returns the state of the session.
-func (s *Session[B]) State() SessionState {
+// Stats returns the counts at this moment.
+func (s *Session[B]) Stats() SessionStats {
 	s.mu.Lock()
 	st := s.machine.Status()
 	s.mu.Unlock()
-	state := SessionState{
+	stats := SessionStats{
 		Live:           st.Live,
 		Draining:       st.Draining,
 		Waiting:        st.Waiting,
@@ -213,17 +213,17 @@ func (s *Session[B]) State() SessionState {
 		LateRejectedRecords: st.LateRecords,
 	}
 	if st.Refused != nil {
-		state.Refused = FromStatus(st.Refused.Err)
+		stats.Refused = FromStatus(st.Refused.Err)
 	}
 	if !st.Closing {
 		for _, o := range s.openers {
 			if o.sleeping.Load() {
-				state.Idle++
+				stats.Idle++
 			}
 		}
-		state.Connecting = max(0, s.config.Streams-st.Live-state.Idle)
+		stats.Connecting = max(0, s.config.Streams-st.Live-stats.Idle)
 	}
-	return state
+	return stats
 }
 
 // closeGrace is the part of the time of Shutdown that is reserved for closing
@@ -262,7 +262,7 @@ func (s *Session[B]) Shutdown(ctx context.Context) error {
 	case <-timer.C:
 		return fmt.Errorf("stefgrpc: session: a writer or a stream did not return in time: %w", context.DeadlineExceeded)
 	}
-	if n := s.State().HandedBack - before; n > 0 {
+	if n := s.Stats().HandedBack - before; n > 0 {
 		return fmt.Errorf("stefgrpc: session: shutdown handed back %d batches that were not acknowledged", n)
 	}
 	return nil

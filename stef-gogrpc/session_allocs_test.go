@@ -43,7 +43,7 @@ func (e *echo) Done() <-chan struct{}    { return e.done }
 func (e *echo) Err() error               { return nil }
 
 func (e *echo) WriteBatch(int) (uint64, error) { e.last++; return e.last, nil }
-func (e *echo) Buffered() int                  { return int(e.last - e.sent) }
+func (e *echo) BufferedBytes() int             { return int(e.last - e.sent) }
 func (e *echo) Flush() error {
 	e.sent = e.last
 	e.tell(ledger.News{Response: Response{Acked: e.sent}, Progress: true})

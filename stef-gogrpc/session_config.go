@@ -27,9 +27,9 @@ type SessionConfig struct {
 	// stream keeps the credentials and the connection it was opened with. Default
 	// 5 minutes; negative: streams are not replaced because of their age.
 	MaxLifetime time.Duration
-	// Jitter shortens every lifetime by a random part of up to this fraction, 0 to
+	// LifetimeJitter shortens every lifetime by a random part of up to this fraction, 0 to
 	// 1. Default 0.1; negative: none.
-	Jitter float64
+	LifetimeJitter float64
 
 	// FlushInterval is how long encoded batches may wait for more batches in their
 	// frame. Default 50 ms; negative: a frame ends as soon as no batch waits to be
@@ -109,7 +109,7 @@ type Backoff struct {
 func (c SessionConfig) withDefaults() SessionConfig {
 	c.Streams = cmp.Or(c.Streams, 1)
 	c.MaxLifetime = cmp.Or(c.MaxLifetime, 5*time.Minute)
-	c.Jitter = cmp.Or(c.Jitter, 0.1)
+	c.LifetimeJitter = cmp.Or(c.LifetimeJitter, 0.1)
 	c.FlushInterval = cmp.Or(c.FlushInterval, 50*time.Millisecond)
 	c.FlushBytes = cmp.Or(c.FlushBytes, 1<<20)
 	c.EarlyFrames = cmp.Or(c.EarlyFrames, 4)
@@ -150,7 +150,7 @@ func (c SessionConfig) Validate() error {
 		name               string
 		value, least, most float64
 	}{
-		{"Jitter", c.Jitter, math.Inf(-1), 1},
+		{"LifetimeJitter", c.LifetimeJitter, math.Inf(-1), 1},
 		{"Backoff.Jitter", c.Backoff.Jitter, math.Inf(-1), 1},
 		{"Backoff.Multiplier", c.Backoff.Multiplier, 1, 1000},
 		{"Streams", float64(c.Streams), 1, maxSessionStreams},
@@ -185,7 +185,7 @@ func (c *SessionConfig) lifetime(slot int, regular bool) time.Duration {
 	if !regular {
 		life *= float64(slot+1) / float64(c.Streams)
 	}
-	return max(1, time.Duration(life*(1-max(0, c.Jitter)*c.random())))
+	return max(1, time.Duration(life*(1-max(0, c.LifetimeJitter)*c.random())))
 }
 
 // The longest wait that a server can request.

@@ -46,7 +46,7 @@ func TestSessionStreamLost(t *testing.T) {
 			require.Equal(t, began, x.at)
 		}
 		r.stop()
-		require.EqualValues(t, 1, r.session.State().Closed[CloseLost])
+		require.EqualValues(t, 1, r.session.Stats().Closed[CloseLost])
 	})
 	bubble(t, "some it had not sent", func(t *testing.T, r *rig) {
 		r.start()
@@ -68,7 +68,7 @@ func TestSessionStreamLost(t *testing.T) {
 		for _, x := range []*call{a, b, c} {
 			x.ok()
 		}
-		require.EqualValues(t, 1, r.session.State().Redispatched, "only one had been encoded")
+		require.EqualValues(t, 1, r.session.Stats().Redispatched, "only one had been encoded")
 		r.stop()
 	})
 	bubble(t, "in the middle of a batch", func(t *testing.T, r *rig) {
@@ -105,7 +105,7 @@ func TestSessionStreamLost(t *testing.T) {
 		s.writer.flushed = FromStatus(unavailable())
 		b := r.send(load{})
 		a.waits()
-		require.Zero(t, r.session.State().Live)
+		require.Zero(t, r.session.Stats().Live)
 		s.end(retryAfter(3 * time.Second))
 		require.Equal(t, 3*time.Second, a.unsent(KindUnavailable).Cause.RetryDelay)
 		b.waits() // was not sent
@@ -162,7 +162,7 @@ func TestSessionInOrderEnd(t *testing.T) {
 			require.Equal(t, []IDRange{{From: 10, To: 10}}, d.unsent(KindOf(end)).Rejected, "bad in part")
 			c.waits()
 			require.Equal(t, []string{"to 10: 3"}, frames(r.stream(1)), "opened at once")
-			require.EqualValues(t, 1, r.session.State().Closed[CloseByServer])
+			require.EqualValues(t, 1, r.session.Stats().Closed[CloseByServer])
 			time.Sleep(10 * time.Second)
 			r.stream(1).end(end)
 			require.True(t, c.unsent(KindOf(end)).MaybeDelivered, "only once")
@@ -182,7 +182,7 @@ func TestSessionInOrderEnd(t *testing.T) {
 		synctest.Wait()
 		require.Equal(t, []string{"to 10: 1"}, frames(r.stream(1)))
 		require.Equal(t, []time.Duration{0, 61*time.Second + 1}, r.attemptList(), "at once")
-		state := r.session.State()
+		state := r.session.Stats()
 		require.EqualValues(t, 1, state.Closed[CloseByServer])
 		require.Nil(t, state.LastError)
 		r.stop()
@@ -243,7 +243,7 @@ func TestSessionAckTimeout(t *testing.T) {
 		require.Equal(t, codes.DeadlineExceeded, e.Cause.Code)
 		require.True(t, e.Cause.Retryable())
 		require.True(t, c.unsent(KindUnavailable).MaybeDelivered)
-		require.EqualValues(t, 1, r.session.State().Closed[CloseAckTimeout])
+		require.EqualValues(t, 1, r.session.Stats().Closed[CloseAckTimeout])
 		time.Sleep(time.Second)
 		d := r.send(load{})
 		time.Sleep(time.Second)
@@ -336,7 +336,7 @@ func TestSessionBackoff(t *testing.T) {
 			}
 			r.start()
 			a := r.send(load{})
-			for r.session.State().Live == 0 {
+			for r.session.Stats().Live == 0 {
 				time.Sleep(time.Second)
 				synctest.Wait()
 			}
@@ -478,7 +478,7 @@ func TestSessionRefused(t *testing.T) {
 			e := a.unsent(kind)
 			require.False(t, e.MaybeDelivered)
 			r.send(load{}).unsent(kind)
-			require.Equal(t, kind, r.session.State().Refused.Kind)
+			require.Equal(t, kind, r.session.Stats().Refused.Kind)
 			time.Sleep(r.config.ProbeInterval)
 			r.send(load{}).unsent(kind)
 			require.Len(t, r.attemptList(), 2)
@@ -486,7 +486,7 @@ func TestSessionRefused(t *testing.T) {
 			synctest.Wait()
 			time.Sleep(r.config.ProbeInterval + 5*time.Second)
 			synctest.Wait()
-			require.Nil(t, r.session.State().Refused)
+			require.Nil(t, r.session.Stats().Refused)
 			b := r.send(load{})
 			time.Sleep(time.Second)
 			r.stream(0).ackAll()
@@ -508,7 +508,7 @@ func TestSessionRefused(t *testing.T) {
 		r.start()
 		time.Sleep(r.config.ProbeInterval)
 		synctest.Wait()
-		require.Equal(t, 2, r.session.State().Live, "what one has found out, the other need not wait for")
+		require.Equal(t, 2, r.session.Stats().Live, "what one has found out, the other need not wait for")
 		r.stop()
 	})
 	bubble(t, "and never asked again by itself", func(t *testing.T, r *rig) {
@@ -521,7 +521,7 @@ func TestSessionRefused(t *testing.T) {
 		require.Len(t, r.attemptList(), 2)
 		r.session.Probe()
 		synctest.Wait()
-		require.Equal(t, 2, r.session.State().Live)
+		require.Equal(t, 2, r.session.Stats().Live)
 		r.stop()
 	})
 	bubble(t, "by one of two", func(t *testing.T, r *rig) {
@@ -583,7 +583,7 @@ func TestSessionRefused(t *testing.T) {
 			}
 		}
 		require.Equal(t, []Kind{KindUnknown, KindUnavailable, KindLimit, KindUnavailable}, kinds)
-		require.ErrorContains(t, r.session.State().LastError, "did not read the headers of the stream within 15s")
+		require.ErrorContains(t, r.session.Stats().LastError, "did not read the headers of the stream within 15s")
 		r.stream(4).ackAll()
 		a.ok()
 		r.stop()

@@ -134,8 +134,8 @@ const (
 	CloseIdle = session.CloseIdle
 )
 
-// SessionState is the current state of a session, and its counters so far.
-type SessionState struct {
+// SessionStats are the current state of a session, and its counts so far.
+type SessionStats struct {
 	// Connecting counts streams that are being opened or wait to be opened, Live
 	// streams that accept batches, and Draining streams that wait for
 	// acknowledgements. Idle counts streams that were closed because nothing was

@@ -26,7 +26,7 @@ type reading struct {
 }
 
 // readingWriter makes records of readings, for one stream.
-type readingWriter struct{ w *otelstef.MetricsWriter }
+type readingWriter struct{ *otelstef.MetricsWriter }
 
 func newReadingWriter(s *stefgrpc.Stream) (stefgrpc.BatchWriter[[]reading], error) {
 	w, err := otelstef.NewMetricsWriter(s, append(s.WriterOptions(), stef.WithCompression(stef.Zstd))...)
@@ -39,22 +39,18 @@ func newReadingWriter(s *stefgrpc.Stream) (stefgrpc.BatchWriter[[]reading], erro
 func (r readingWriter) WriteBatch(batch []reading) (uint64, error) {
 	for _, x := range batch {
 		if x.value < 0 { // before any of the batch is written, it can still be refused
-			return r.w.Stats().Records, &stefgrpc.BatchError{Err: errors.New("a value below zero")}
+			return r.Stats().Records, &stefgrpc.BatchError{Err: errors.New("a value below zero")}
 		}
 	}
 	for _, x := range batch {
-		r.w.Record().EditMetric().SetName(x.name)
-		r.w.Record().Point().Value().SetInt64(x.value)
-		if err := r.w.Write(); err != nil {
+		r.Record().EditMetric().SetName(x.name)
+		r.Record().Point().Value().SetInt64(x.value)
+		if err := r.Write(); err != nil {
 			return 0, err
 		}
 	}
-	return r.w.Stats().Records, nil
+	return r.Stats().Records, nil
 }
-
-func (r readingWriter) Flush() error { return r.w.Flush() }
-
-func (r readingWriter) Buffered() int { return r.w.BufferedBytes() }
 
 // A program that sends for as long as it runs. Several goroutines send; the
 // session opens streams, shares them out, replaces them and tells each caller
@@ -74,7 +70,7 @@ func ExampleSession() {
 	config := stefgrpc.SessionConfig{}
 	config.Streams = 2
 	session, err := stefgrpc.NewSession(func(ctx context.Context) (*stefgrpc.Stream, error) {
-		return client.Open(ctx, otelstef.MetricsSchema())
+		return client.Open(ctx, otelstef.MetricsRoot())
 	}, newReadingWriter, config)
 	if err != nil {
 		log.Fatal(err)

@@ -352,7 +352,7 @@ func (w *fakeWriter) flush() error {
 	return w.stream.send(f)
 }
 
-func (w *fakeWriter) Buffered() int {
+func (w *fakeWriter) BufferedBytes() int {
 	w.enter()
 	defer w.using.Unlock()
 	return int(w.next.bytes)
@@ -380,7 +380,7 @@ type rig struct {
 // newRig returns a rig whose session has no random behavior.
 func newRig(t *testing.T) *rig {
 	r := &rig{t: t, config: SessionConfig{}.withDefaults(), began: time.Now()}
-	r.config.Jitter, r.config.Backoff.Jitter = -1, -1
+	r.config.LifetimeJitter, r.config.Backoff.Jitter = -1, -1
 	r.config.IdleTimeout = -1
 	r.config.EarlyFrames = -1
 	r.config.Rand = func() float64 { return 0.5 }
@@ -449,7 +449,7 @@ func (r *rig) stop() {
 func (r *rig) clean() {
 	r.t.Helper()
 	synctest.Wait()
-	state := r.session.State()
+	state := r.session.Stats()
 	require.Zero(r.t, state.Live+state.Draining+state.Connecting+state.Waiting+state.UnackedBatches, "%+v", state)
 	require.Zero(r.t, state.UnackedBytes)
 	opened, closed := 0, 0

@@ -50,7 +50,7 @@ func (w timesWriter) WriteBatch(b times) (uint64, error) {
 	return w.Stats().Records, nil
 }
 
-func (w timesWriter) Buffered() int {
+func (w timesWriter) BufferedBytes() int {
 	s := w.Stats()
 	return int(s.Records-s.Flushed) * 8
 }
@@ -95,7 +95,7 @@ func (x *site) serve(register func(*grpc.Server), options ...grpc.ServerOption) 
 func (x *site) stef(h stefgrpc.HandlerFunc, options ...stefgrpc.ServerOption) (*stefgrpc.Server, func(*grpc.Server)) {
 	server, err := stefgrpc.NewServer(options...)
 	require.NoError(x.t, err)
-	require.NoError(x.t, server.Handle(otelstef.LogsSchema(), h))
+	require.NoError(x.t, server.Handle(otelstef.LogsRoot(), h))
 	return server, func(g *grpc.Server) { server.Register(g) }
 }
 
@@ -123,7 +123,7 @@ func (x *site) read(s *stefgrpc.ServerStream, each func(id, time uint64, whole b
 		x.mu.Lock()
 		x.arrived[at]++
 		x.mu.Unlock()
-		each(r.Stats().Records, at, r.Buffered() == 0)
+		each(r.Stats().Records, at, r.BufferedRecords() == 0)
 	}
 	return r.Err()
 }
@@ -150,7 +150,7 @@ func (x *site) session(config stefgrpc.SessionConfig, options ...stefgrpc.Client
 	client, err := stefgrpc.NewClient(conn, options...)
 	require.NoError(x.t, err)
 	session, err := stefgrpc.NewSession(func(ctx context.Context) (*stefgrpc.Stream, error) {
-		return client.Open(ctx, otelstef.LogsSchema())
+		return client.Open(ctx, otelstef.LogsRoot())
 	}, newTimesWriter, config)
 	require.NoError(x.t, err)
 	end := sync.OnceFunc(func() {
@@ -160,7 +160,7 @@ func (x *site) session(config stefgrpc.SessionConfig, options ...stefgrpc.Client
 		_ = session.Shutdown(ctx)
 		require.NoError(x.t, ctx.Err(), "Shutdown took %v", time.Since(began))
 		require.NoError(x.t, conn.Close())
-		state := session.State()
+		state := session.Stats()
 		require.Zero(x.t, state.Live+state.Draining+state.Waiting+state.UnackedBatches)
 	})
 	x.t.Cleanup(end)
@@ -211,7 +211,7 @@ func TestSessionReplacesStreamsUnderLoad(t *testing.T) {
 		}
 		group.Wait()
 		require.EqualValues(t, callers*batches*records/100, rejected.Load())
-		state := session.State()
+		state := session.Stats()
 		require.Zero(t, state.HandedBack+state.Redispatched)
 		require.Greater(t, state.Closed[stefgrpc.CloseRotated], uint64(10))
 		end()
@@ -246,7 +246,7 @@ func TestSessionServerLeaves(t *testing.T) {
 				}
 				group.Wait()
 				require.GreaterOrEqual(t, x.streams.Load(), streams)
-				state := session.State()
+				state := session.Stats()
 				require.Zero(t, state.HandedBack)
 				require.GreaterOrEqual(t, state.Closed[stefgrpc.CloseByServer], uint64(streams-2), "%v", state.Closed)
 				require.Zero(t, state.Closed[stefgrpc.CloseLost], "%v", state.LastError)
@@ -365,7 +365,7 @@ func TestSessionServerRefuses(t *testing.T) {
 	f("no root", func(g *grpc.Server) {
 		server, err := stefgrpc.NewServer()
 		require.NoError(t, err)
-		require.NoError(t, server.Handle(otelstef.MetricsSchema(), stefgrpc.HandlerFunc(func(*stefgrpc.ServerStream) error { return nil })))
+		require.NoError(t, server.Handle(otelstef.MetricsRoot(), stefgrpc.HandlerFunc(func(*stefgrpc.ServerStream) error { return nil })))
 		server.Register(g)
 	})
 }
@@ -394,7 +394,7 @@ func TestSessionServerDoesNotRead(t *testing.T) {
 			})
 		}
 		time.Sleep(time.Minute)
-		state := session.State()
+		state := session.Stats()
 		require.LessOrEqual(t, state.UnackedBatches, 10)
 		require.GreaterOrEqual(t, state.Waiting, 40)
 		stop()
@@ -416,7 +416,7 @@ func TestSendToNobody(t *testing.T) {
 	require.NoError(t, err)
 	failed := make(chan struct{}, 100)
 	s, err := stefgrpc.NewSession(func(ctx context.Context) (*stefgrpc.Stream, error) {
-		return client.Open(ctx, otelstef.LogsSchema())
+		return client.Open(ctx, otelstef.LogsRoot())
 	}, newTimesWriter, stefgrpc.SessionConfig{Events: stefgrpc.SessionEvents{
 		OpenFailed: func(int, *stefgrpc.Error, time.Duration) { failed <- struct{}{} },
 	}})

@@ -23,8 +23,8 @@ func TestSessionConfig(t *testing.T) {
 	}
 	f("Streams is -1", func(c *SessionConfig) { c.Streams = -1 })
 	f("Streams is 1025", func(c *SessionConfig) { c.Streams = 1025 })
-	f("Jitter is 1.5", func(c *SessionConfig) { c.Jitter = 1.5 })
-	f("Jitter is NaN", func(c *SessionConfig) { c.Jitter = math.NaN() })
+	f("LifetimeJitter is 1.5", func(c *SessionConfig) { c.LifetimeJitter = 1.5 })
+	f("LifetimeJitter is NaN", func(c *SessionConfig) { c.LifetimeJitter = math.NaN() })
 	f("Senders", func(c *SessionConfig) { c.Senders = -1 })
 	f("MaxUnackedBatches", func(c *SessionConfig) { c.MaxUnackedBatches = -1 })
 	f("AckTimeout", func(c *SessionConfig) { c.AckTimeout = -1 })
@@ -44,7 +44,7 @@ func TestSessionConfig(t *testing.T) {
 			require.False(t, value.IsZero(), "%s has no default", field.Name)
 		}
 	}
-	off := SessionConfig{MaxLifetime: -1, Jitter: -1, FlushInterval: -1, FlushBytes: -1, MaxUnackedBytes: -1, ProbeInterval: -1,
+	off := SessionConfig{MaxLifetime: -1, LifetimeJitter: -1, FlushInterval: -1, FlushBytes: -1, MaxUnackedBytes: -1, ProbeInterval: -1,
 		Backoff: Backoff{Jitter: -1}}
 	require.NoError(t, off.Validate())
 	require.Zero(t, off.lifetime(0, true))

@@ -48,7 +48,7 @@ func TestSessionReturnsKnownAnswers(t *testing.T) {
 		require.Equal(t, []IDRange{{From: 1, To: 10}}, rejected.Ranges)
 		r.stream(0).respond(20)
 		a.ok()
-		state := r.session.State()
+		state := r.session.Stats()
 		require.EqualValues(t, 1, state.Acknowledged)
 		require.EqualValues(t, 1, state.Rejected)
 		require.Zero(t, state.HandedBack+uint64(state.UnackedBatches))
@@ -101,7 +101,7 @@ func TestSessionDraining(t *testing.T) {
 		r.start()
 		r.stream(0).deafen()
 		time.Sleep(11 * time.Second)
-		require.Equal(t, 1, r.session.State().Draining)
+		require.Equal(t, 1, r.session.Stats().Draining)
 		var calls []*call
 		for range 5 {
 			calls = append(calls, r.send(load{}))
@@ -139,7 +139,7 @@ func TestSessionDraining(t *testing.T) {
 		require.True(t, r.stream(0).halfClosed())
 		r.stream(0).end(errorf(KindInvalid, "nonsense in frame 3"))
 		require.False(t, a.unsent(KindInvalid).Cause.Retryable())
-		require.Zero(t, r.session.State().Redispatched)
+		require.Zero(t, r.session.Stats().Redispatched)
 		r.stop()
 	})
 }
@@ -155,7 +155,7 @@ func TestSessionAckTimeoutUnsent(t *testing.T) {
 		time.Sleep(r.config.AckTimeout)
 		synctest.Wait()
 		require.NoError(t, r.stream(0).Err())
-		state := r.session.State()
+		state := r.session.Stats()
 		require.EqualValues(t, 1, state.Closed[CloseAckTimeout])
 		require.ErrorContains(t, state.LastError, "no acknowledgement")
 		time.Sleep(r.config.AckTimeout + time.Second)
@@ -198,21 +198,21 @@ func (w *uncountedWriter) WriteBatch(records uint64) (uint64, error) {
 	return w.last, err
 }
 
-func (w *uncountedWriter) Flush() error  { return nil }
-func (w *uncountedWriter) Buffered() int { return 0 }
+func (w *uncountedWriter) Flush() error       { return nil }
+func (w *uncountedWriter) BufferedBytes() int { return 0 }
 
 // TestSessionUncounted: if the session does not know which records were sent, it
 // assumes that all may have been sent.
 func TestSessionUncounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		peer := newServerPeer()
-		wire, err := otelstef.LogsWireSchema().AppendBinary(nil)
+		wire, err := otelstef.LogsSchema().AppendBinary(nil)
 		require.NoError(t, err)
 		peer.say(capable(0, wire))
 		client, err := NewClient(peer)
 		require.NoError(t, err)
 		session, err := NewSession(
-			func(ctx context.Context) (*Stream, error) { return client.Open(ctx, otelstef.LogsSchema()) },
+			func(ctx context.Context) (*Stream, error) { return client.Open(ctx, otelstef.LogsRoot()) },
 			func(s *Stream) (BatchWriter[uint64], error) { return &uncountedWriter{stream: s}, nil },
 			SessionConfig{})
 		require.NoError(t, err)
@@ -231,7 +231,7 @@ func TestSessionUncounted(t *testing.T) {
 		require.ErrorAs(t, <-result, &unsent)
 		require.NoError(t, ctx.Err())
 		require.True(t, unsent.MaybeDelivered)
-		require.Zero(t, session.State().Redispatched)
+		require.Zero(t, session.Stats().Redispatched)
 		require.NoError(t, session.Shutdown(t.Context()))
 	})
 }

@@ -363,7 +363,7 @@ func randomSession(t *testing.T, seed uint64) {
 	}
 	r.config.Streams = 1 + random.IntN(4)
 	r.config.MaxLifetime = time.Duration(random.IntN(3)) * 5 * time.Second
-	r.config.Jitter, r.config.Backoff.Jitter = 0.5, 0.5
+	r.config.LifetimeJitter, r.config.Backoff.Jitter = 0.5, 0.5
 	r.config.FlushInterval = time.Duration(random.IntN(3)) * 30 * time.Millisecond
 	r.config.EarlyFrames = random.IntN(3) - 1
 	r.config.FlushBytes = random.IntN(3) * 4000
@@ -397,7 +397,7 @@ func randomSession(t *testing.T, seed uint64) {
 		}
 	}
 	require.Empty(t, w.problems)
-	state := r.session.State()
+	state := r.session.Stats()
 	require.Equal(t, callers*batches, sums[eventAcknowledged]+sums[eventRejected]+sums[eventBatchError]+sums[eventHandedBack])
 	for kind, n := range map[eventKind]uint64{
 		eventAcknowledged: state.Acknowledged, eventRejected: state.Rejected, eventBatchError: state.BatchErrors,

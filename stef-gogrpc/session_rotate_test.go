@@ -37,7 +37,7 @@ func TestSessionRotation(t *testing.T) {
 		require.True(t, r.stream(0).halfClosed())
 		require.Equal(t, []string{"to 10: 1", "to 20: 2"}, frames(r.stream(0)), "flushed before it is half-closed")
 		c := r.send(load{id: 3})
-		state := r.session.State()
+		state := r.session.Stats()
 		require.Equal(t, [3]int{1, 1, 0}, [3]int{state.Live, state.Draining, state.Connecting})
 		require.Equal(t, 3, state.UnackedBatches)
 		time.Sleep(10 * time.Second) // longer than DrainTimeout: acknowledgements are missing
@@ -52,8 +52,8 @@ func TestSessionRotation(t *testing.T) {
 		r.stream(1).ackAll()
 		c.ok()
 		r.stop()
-		require.EqualValues(t, 1, r.session.State().Closed[CloseRotated])
-		require.Zero(t, r.session.State().Redispatched)
+		require.EqualValues(t, 1, r.session.Stats().Closed[CloseRotated])
+		require.Zero(t, r.session.Stats().Redispatched)
 	})
 	bubble(t, "really happens", func(t *testing.T, r *rig) {
 		r.config.MaxLifetime = time.Minute
@@ -62,7 +62,7 @@ func TestSessionRotation(t *testing.T) {
 		synctest.Wait()
 		require.Len(t, r.attemptList(), 60)
 		r.stop()
-		require.EqualValues(t, 59, r.session.State().Closed[CloseRotated])
+		require.EqualValues(t, 59, r.session.Stats().Closed[CloseRotated])
 	})
 	bubble(t, "off", func(t *testing.T, r *rig) {
 		r.config.MaxLifetime = -1
@@ -84,14 +84,14 @@ func TestSessionRotation(t *testing.T) {
 		r.start()
 		time.Sleep(time.Minute + 300*time.Millisecond)
 		a := r.send(load{})
-		require.Equal(t, 1, r.session.State().Live)
+		require.Equal(t, 1, r.session.Stats().Live)
 		require.Len(t, r.attemptList(), 4)
 		r.stream(0).ackAll()
 		a.ok()
 		time.Sleep(time.Second)
 		synctest.Wait()
 		require.True(t, r.stream(0).over())
-		require.Equal(t, 1, r.session.State().Live)
+		require.Equal(t, 1, r.session.Stats().Live)
 		r.stop()
 	})
 	bubble(t, "of a stream that dies while it drains", func(t *testing.T, r *rig) {
@@ -108,7 +108,7 @@ func TestSessionRotation(t *testing.T) {
 		require.Equal(t, []string{"to 10: 1"}, frames(r.stream(1)))
 		r.stream(1).ackAll()
 		a.ok()
-		require.EqualValues(t, 1, r.session.State().Redispatched)
+		require.EqualValues(t, 1, r.session.Stats().Redispatched)
 		r.stop()
 	})
 	bubble(t, "of a stream that does not end", func(t *testing.T, r *rig) {
@@ -203,7 +203,7 @@ func TestSessionStagger(t *testing.T) {
 	})
 	bubble(t, "jitter", func(t *testing.T, r *rig) {
 		c := &r.config
-		c.Streams, c.MaxLifetime, c.Jitter = 2, 100*time.Second, 0.1
+		c.Streams, c.MaxLifetime, c.LifetimeJitter = 2, 100*time.Second, 0.1
 		random := 0.0
 		c.Rand = func() float64 { return random }
 		require.Equal(t, 100*time.Second, c.lifetime(0, true))
@@ -221,7 +221,7 @@ func TestSessionDispatch(t *testing.T) {
 		r.config.MaxLifetime = -1
 		r.config.FlushInterval = -1
 		r.start()
-		require.Equal(r.t, n, r.session.State().Live)
+		require.Equal(r.t, n, r.session.Stats().Live)
 	}
 	bubble(t, "least loaded", func(t *testing.T, r *rig) {
 		start(r, 3)
@@ -242,7 +242,7 @@ func TestSessionDispatch(t *testing.T) {
 			r.stream(n).ackAll()
 		}
 		r.stop()
-		require.EqualValues(t, 8, r.session.State().Acknowledged)
+		require.EqualValues(t, 8, r.session.Stats().Acknowledged)
 	})
 	bubble(t, "fewest batches of as many bytes", func(t *testing.T, r *rig) {
 		start(r, 2)
@@ -286,7 +286,7 @@ func TestSessionDispatch(t *testing.T) {
 			c.ok()
 		}
 		require.Len(t, frames(r.stream(1)), 20)
-		require.Equal(t, 1, r.session.State().Connecting)
+		require.Equal(t, 1, r.session.Stats().Connecting)
 		r.stop()
 	})
 	// A stream with a blocked network delays only the batch that it sends and the one
@@ -301,7 +301,7 @@ func TestSessionDispatch(t *testing.T) {
 			r.send(load{id: id})
 		}
 		r.stream(1).ackAll()
-		require.Equal(t, 21, r.session.State().UnackedBatches+int(r.session.State().Acknowledged)-2)
+		require.Equal(t, 21, r.session.Stats().UnackedBatches+int(r.session.Stats().Acknowledged)-2)
 		other.ok()
 		stuck.waits()
 		inbox.waits()
@@ -322,7 +322,7 @@ func TestSessionEvents(t *testing.T) {
 		var mu sync.Mutex
 		var lines []string
 		r.config.Events = record(func(e event) {
-			r.session.State() // callbacks may call State: no lock is held
+			r.session.Stats() // callbacks may call State: no lock is held
 			mu.Lock()
 			defer mu.Unlock()
 			lines = append(lines, fmt.Sprintf("%d %v %v records=%d bytes=%d %v err=%v", e.stream, e.kind, e.reason, e.records, e.bytes, e.duration, e.err != nil))
@@ -381,9 +381,9 @@ func TestSessionIdle(t *testing.T) {
 		r.stream(0).ackAll()
 		first.ok()
 		time.Sleep(29 * time.Second)
-		require.Equal(t, 1, r.session.State().Idle, "the stream that was never used")
+		require.Equal(t, 1, r.session.Stats().Idle, "the stream that was never used")
 		time.Sleep(2 * time.Second)
-		state := r.session.State()
+		state := r.session.Stats()
 		require.Equal(t, 2, state.Idle)
 		require.Zero(t, state.Connecting+state.Live+state.Draining)
 		require.EqualValues(t, 2, state.Closed[CloseIdle])
@@ -394,13 +394,13 @@ func TestSessionIdle(t *testing.T) {
 		require.Len(t, r.streamList(), 2, "nothing is opened without need")
 		second := r.send(load{})
 		require.Len(t, r.streamList(), 4)
-		require.Zero(t, r.session.State().Idle)
+		require.Zero(t, r.session.Stats().Idle)
 		for _, s := range r.streamList()[2:] {
 			s.ackAll()
 		}
 		second.ok()
 		time.Sleep(time.Minute)
-		require.Equal(t, 2, r.session.State().Idle)
+		require.Equal(t, 2, r.session.Stats().Idle)
 		r.stop()
 	})
 	// A server ends idle streams too. The session lets it only if the stream was idle
@@ -417,7 +417,7 @@ func TestSessionIdle(t *testing.T) {
 			r.stream(0).end(nil)
 			time.Sleep(time.Second)
 			require.Len(t, r.streamList(), 2, "a stream is opened without data")
-			require.EqualValues(t, 1, r.session.State().Closed[CloseByServer])
+			require.EqualValues(t, 1, r.session.Stats().Closed[CloseByServer])
 			r.stop()
 		})
 	}
@@ -432,7 +432,7 @@ func TestSessionIdle(t *testing.T) {
 		r.stream(0).end(nil)
 		time.Sleep(time.Second)
 		require.Len(t, r.streamList(), 1)
-		require.EqualValues(t, 1, r.session.State().Closed[CloseIdle])
+		require.EqualValues(t, 1, r.session.Stats().Closed[CloseIdle])
 		r.stop()
 	})
 	bubble(t, "a slow destination is not idle", func(t *testing.T, r *rig) {

@@ -163,7 +163,7 @@ func TestSessionAcks(t *testing.T) {
 		c.waits()
 		s.respond(30)
 		c.ok()
-		require.EqualValues(t, 3, r.session.State().Acknowledged)
+		require.EqualValues(t, 3, r.session.Stats().Acknowledged)
 		r.stop()
 	})
 	bubble(t, "inside of a batch that is being encoded", func(t *testing.T, r *rig) {
@@ -232,7 +232,7 @@ func TestSessionRejections(t *testing.T) {
 				require.Equal(t, want.records, e.Records)
 				require.Contains(t, e.Error(), "rejected")
 			}
-			require.Equal(t, sum, r.session.State().RejectedRecords)
+			require.Equal(t, sum, r.session.Stats().RejectedRecords)
 			r.stop()
 		})
 	}
@@ -263,11 +263,11 @@ func TestSessionBounds(t *testing.T) {
 		for id := range 5 {
 			calls = append(calls, r.send(load{id: id}))
 		}
-		state := r.session.State()
+		state := r.session.Stats()
 		require.Equal(t, 3, state.UnackedBatches)
 		require.Equal(t, 2, state.Waiting)
 		r.stream(0).respond(10)
-		state = r.session.State()
+		state = r.session.Stats()
 		require.Equal(t, 3, state.UnackedBatches)
 		require.Equal(t, 1, state.Waiting)
 		time.Sleep(r.config.FlushInterval)
@@ -286,12 +286,12 @@ func TestSessionBounds(t *testing.T) {
 		a := r.send(load{bytes: 249})
 		b := r.send(load{bytes: 1000}) // may exceed it
 		c := r.send(load{bytes: 1})
-		require.Equal(t, 1, r.session.State().Waiting)
-		require.EqualValues(t, 1249, r.session.State().UnackedBytes)
+		require.Equal(t, 1, r.session.Stats().Waiting)
+		require.EqualValues(t, 1249, r.session.Stats().UnackedBytes)
 		r.stream(0).respond(10)
-		require.Equal(t, 1, r.session.State().Waiting)
+		require.Equal(t, 1, r.session.Stats().Waiting)
 		r.stream(0).respond(20)
-		require.Zero(t, r.session.State().Waiting)
+		require.Zero(t, r.session.Stats().Waiting)
 		time.Sleep(r.config.FlushInterval)
 		synctest.Wait()
 		r.stream(0).ackAll()
@@ -323,8 +323,8 @@ func TestSessionBatchError(t *testing.T) {
 		require.True(t, d.returned())
 		require.ErrorAs(t, d.err, &rejected)
 		require.Equal(t, []IDRange{{From: 1, To: 1}}, rejected.Ranges)
-		require.EqualValues(t, 2, r.session.State().BatchErrors)
-		require.EqualValues(t, 1, r.session.State().Opened)
+		require.EqualValues(t, 2, r.session.Stats().BatchErrors)
+		require.EqualValues(t, 1, r.session.Stats().Opened)
 		r.stop()
 	})
 }
@@ -349,7 +349,7 @@ func TestSessionEncoderFails(t *testing.T) {
 		r.stream(1).ackAll()
 		c.ok()
 		r.stop()
-		require.EqualValues(t, 1, r.session.State().Closed[CloseEncoder])
+		require.EqualValues(t, 1, r.session.Stats().Closed[CloseEncoder])
 	})
 	bubble(t, "at a flush", func(t *testing.T, r *rig) {
 		r.start()
@@ -360,7 +360,7 @@ func TestSessionEncoderFails(t *testing.T) {
 		require.Equal(t, []string{"to 10: 1"}, frames(r.stream(1)))
 		r.stream(1).ackAll()
 		a.ok()
-		require.EqualValues(t, 1, r.session.State().Redispatched)
+		require.EqualValues(t, 1, r.session.Stats().Redispatched)
 		r.stop()
 	})
 	bubble(t, "to count", func(t *testing.T, r *rig) {
@@ -390,7 +390,7 @@ func TestSessionCallerGivesUp(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		require.ErrorIs(t, r.session.Send(ctx, load{}), context.Canceled)
-		require.EqualValues(t, 1, r.session.State().HandedBack)
+		require.EqualValues(t, 1, r.session.Stats().HandedBack)
 		r.stop()
 	})
 	bubble(t, "in the queue", func(t *testing.T, r *rig) {
@@ -398,7 +398,7 @@ func TestSessionCallerGivesUp(t *testing.T) {
 		r.start()
 		a, b, c := r.send(load{}), r.send(load{}), r.send(load{})
 		canceled(t, b, false)
-		require.Equal(t, 2, r.session.State().Waiting)
+		require.Equal(t, 2, r.session.Stats().Waiting)
 		r.stop()
 		a.unsent(KindClosed)
 		c.unsent(KindClosed)
@@ -417,7 +417,7 @@ func TestSessionCallerGivesUp(t *testing.T) {
 		require.Equal(t, []string{"to 20: 1 3"}, frames(r.stream(0)))
 		r.stream(0).ackAll()
 		c.ok()
-		state := r.session.State()
+		state := r.session.Stats()
 		require.EqualValues(t, 2, state.HandedBack)
 		require.EqualValues(t, 1, state.Acknowledged)
 		require.Zero(t, state.UnackedBatches)
@@ -432,11 +432,11 @@ func TestSessionCallerGivesUp(t *testing.T) {
 			canceled(t, r.send(load{}), true)
 		}
 		a := r.send(load{})
-		require.Equal(t, 11, r.session.State().UnackedBatches)
+		require.Equal(t, 11, r.session.Stats().UnackedBatches)
 		r.stream(0).ackAll()
 		a.ok()
-		require.Zero(t, r.session.State().UnackedBatches)
-		require.EqualValues(t, 10, r.session.State().HandedBack)
+		require.Zero(t, r.session.Stats().UnackedBatches)
+		require.EqualValues(t, 10, r.session.Stats().HandedBack)
 		r.stop()
 	})
 	bubble(t, "while the network does not take its batch", func(t *testing.T, r *rig) {
@@ -483,7 +483,7 @@ func TestSessionLateRejection(t *testing.T) {
 		var bad *RejectedError
 		require.ErrorAs(t, second.err, &bad)
 		require.Equal(t, []IDRange{{From: 2, To: 3}, {From: 8, To: 8}}, bad.Ranges)
-		state := r.session.State()
+		state := r.session.Stats()
 		require.EqualValues(t, 4, state.LateRejectedRecords)
 		require.EqualValues(t, 3, state.RejectedRecords)
 		var late []uint64

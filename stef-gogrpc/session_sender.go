@@ -117,11 +117,11 @@ func (x *sender[B]) encode(b *session.Batch) bool {
 // acknowledged. So the estimate is the greater of two counts.
 func (x *sender[B]) write(batch B) (e session.Encoding, err error) {
 	unacked, _ := x.stream.Unacked()
-	buffered := int64(x.writer.Buffered())
+	buffered := int64(x.writer.BufferedBytes())
 	if e.Last, err = x.writer.WriteBatch(batch); err == nil && e.Last < x.state.Last() {
 		err = fmt.Errorf("the record ids of the writer decreased from %d to %d", x.state.Last(), e.Last)
 	}
-	e.Buffered = x.writer.Buffered()
+	e.Buffered = x.writer.BufferedBytes()
 	if e.Buffered == 0 && e.Last > x.stream.sentAtMost() {
 		e.Buffered = 1 // the writer reports 0 bytes: without this, its records would never be flushed
 	}
@@ -143,7 +143,7 @@ func (x *sender[B]) canContinue(e session.Encoding) bool {
 func (x *sender[B]) flushIn(idle bool) (wait time.Duration, due bool) {
 	s := x.session
 	var out session.Decisions
-	buffered := x.writer.Buffered()
+	buffered := x.writer.BufferedBytes()
 	s.mu.Lock()
 	wait, due = s.machine.FlushIn(x.state, idle, buffered, time.Now(), &out)
 	s.mu.Unlock()

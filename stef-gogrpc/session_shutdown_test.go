@@ -39,7 +39,7 @@ func TestSessionShutdown(t *testing.T) {
 		for _, s := range r.streamList() {
 			require.NoError(t, s.Err(), "half-closed, not cut")
 		}
-		require.EqualValues(t, 3, r.session.State().Closed[CloseShutdown])
+		require.EqualValues(t, 3, r.session.Stats().Closed[CloseShutdown])
 		e := r.send(load{}).unsent(KindClosed)
 		require.ErrorIs(t, e, ErrSessionClosed)
 		require.True(t, e.Cause.Retryable())
@@ -144,7 +144,7 @@ func TestSessionShutdown(t *testing.T) {
 		for _, x := range []*call{a, b, c, d} {
 			require.False(t, x.unsent(KindClosed).MaybeDelivered)
 		}
-		require.Zero(t, r.session.State().Redispatched)
+		require.Zero(t, r.session.Stats().Redispatched)
 	})
 	bubble(t, "while a stream is replaced", func(t *testing.T, r *rig) {
 		r.config.MaxLifetime = 10 * time.Second
@@ -154,7 +154,7 @@ func TestSessionShutdown(t *testing.T) {
 		a := r.send(load{})
 		time.Sleep(2 * time.Second)
 		b := r.send(load{})
-		require.Equal(t, 1, r.session.State().Draining)
+		require.Equal(t, 1, r.session.Stats().Draining)
 		time.AfterFunc(time.Second, func() { r.stream(1).ackAll() })
 		took, err := r.shutdown(3 * time.Second)
 		require.Equal(t, 2900*time.Millisecond, took)
@@ -240,6 +240,6 @@ func TestSessionShutdown(t *testing.T) {
 		took, err := r.shutdown(time.Minute)
 		require.NoError(t, err)
 		require.Equal(t, 500*time.Millisecond, took)
-		require.Zero(t, r.session.State().Opened)
+		require.Zero(t, r.session.Stats().Opened)
 	})
 }

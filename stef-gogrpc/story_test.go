@@ -207,7 +207,7 @@ func (s *story) timed(name string, d time.Duration, do func(context.Context) err
 
 // open opens the stream. Its arguments are the root and client options.
 func (s *story) open(line string, words []string) {
-	roots := map[string]*schema.Struct{"Metrics": otelstef.MetricsSchema(), "Spans": otelstef.SpansSchema()}
+	roots := map[string]*schema.Struct{"Metrics": otelstef.MetricsRoot(), "Spans": otelstef.SpansRoot()}
 	root := roots[words[0]]
 	require.NotNil(s.t, root)
 	var options []ClientOption
@@ -313,11 +313,11 @@ func (s *story) wire(name string) []byte {
 	if name == "none" {
 		return nil
 	}
-	own := otelstef.MetricsWireSchema()
+	own := otelstef.MetricsSchema()
 	named := map[string]schema.WireSchema{
 		"same":      own,
 		"published": otelstef.MetricsBaseSchema(),
-		"spans":     otelstef.SpansWireSchema(),
+		"spans":     otelstef.SpansSchema(),
 		"newer":     append(schema.WireSchema{own[0] + 1}, own[1:]...),
 	}
 	if wire, ok := named[name]; ok {

@@ -14,7 +14,7 @@ import (
 
 // bareStream is a stream without a peer.
 func bareStream() *Stream {
-	s := newStream(nil, otelstef.MetricsSchema(), agreement{}, &clientConfig{maxUnackedBytes: 1 << 40})
+	s := newStream(nil, otelstef.MetricsRoot(), agreement{}, &clientConfig{maxUnackedBytes: 1 << 40})
 	s.cancel = func() {}
 	return s
 }

@@ -46,12 +46,12 @@ func TestWindowsOfManyStreams(t *testing.T) {
 			s.AckUpTo(r.Stats().Records)
 		}
 		return r.Err()
-	}, endsConfig{server: []stefgrpc.ServerOption{stefgrpc.WithWindowMemory(3 << 20)}}) // room for two windows of 1 MiB
+	}, endsConfig{server: []stefgrpc.ServerOption{stefgrpc.WithWindowMemoryBytes(3 << 20)}}) // room for two windows of 1 MiB
 	client, err := stefgrpc.NewClient(e.conn)
 	require.NoError(t, err)
 	f := func(wantLimit, wantWindow int) *stefgrpc.Stream {
 		t.Helper()
-		stream, err := client.Open(context.Background(), otelstef.MetricsSchema())
+		stream, err := client.Open(context.Background(), otelstef.MetricsRoot())
 		require.NoError(t, err)
 		require.Equal(t, wantLimit, steftest.WriterSettingsOf(t, stream.WriterOptions()...).WindowLimit)
 		sent := windowMeter{Stream: stream}

@@ -28,10 +28,10 @@ type levelSetting struct {
 
 var levelSettings = []levelSetting{
 	{"default", nil},
-	{"fastest", []stef.WriterOption{stef.WithLevel(stef.LevelFastest)}},
-	{"auto", []stef.WriterOption{stef.WithLevel(stef.LevelAuto)}},
-	{"better", []stef.WriterOption{stef.WithLevel(stef.LevelBetter)}},
-	{"best", []stef.WriterOption{stef.WithLevel(stef.LevelBest)}},
+	{"fastest", []stef.WriterOption{stef.WithCompressionLevel(stef.LevelFastest)}},
+	{"auto", []stef.WriterOption{stef.WithCompressionLevel(stef.LevelAuto)}},
+	{"better", []stef.WriterOption{stef.WithCompressionLevel(stef.LevelBetter)}},
+	{"best", []stef.WriterOption{stef.WithCompressionLevel(stef.LevelBest)}},
 	{"256K", []stef.WriterOption{stef.WithWindowBytes(256 << 10)}},
 	{"4M", []stef.WriterOption{stef.WithWindowBytes(4 << 20)}},
 }
@@ -73,9 +73,9 @@ var windowSettings = []levelSetting{
 	{"128K", []stef.WriterOption{stef.WithWindowBytes(128 << 10)}},
 	{"64K", []stef.WriterOption{stef.WithWindowBytes(64 << 10)}},
 	{"32K", []stef.WriterOption{stef.WithWindowBytes(32 << 10)}},
-	{"upto1M", []stef.WriterOption{stef.WithWindowLimit(1 << 20)}},
-	{"upto64K", []stef.WriterOption{stef.WithWindowLimit(64 << 10)}},
-	{"upto32K", []stef.WriterOption{stef.WithWindowLimit(32 << 10)}},
+	{"upto1M", []stef.WriterOption{stef.WithMaxWindowBytes(1 << 20)}},
+	{"upto64K", []stef.WriterOption{stef.WithMaxWindowBytes(64 << 10)}},
+	{"upto32K", []stef.WriterOption{stef.WithMaxWindowBytes(32 << 10)}},
 }
 
 // BenchmarkLevels compares the levels of zstd, and two windows.

@@ -15,7 +15,7 @@ import (
 type reader interface {
 	Next() bool
 	Err() error
-	Buffered() uint64
+	BufferedRecords() uint64
 	StateBytes() int
 }
 
@@ -44,7 +44,7 @@ type decoder struct {
 func (d *decoder) decode(b *build.Budget, add func(room int), dropLast func()) error {
 	d.resource, d.scope, d.hasResource, d.hasScope = nil, nil, false, false
 	d.rejected, b.Spent = nil, 0
-	for n := 0; n < d.maxItems && (n == 0 || d.r.Buffered() > 0 && !b.Full(n, d.r.StateBytes())); n++ {
+	for n := 0; n < d.maxItems && (n == 0 || d.r.BufferedRecords() > 0 && !b.Full(n, d.r.StateBytes())); n++ {
 		if !d.r.Next() {
 			if d.err = d.r.Err(); d.err == nil {
 				d.err = io.EOF

@@ -18,8 +18,8 @@ import (
 
 // A stream whose schema has no templates carries bodies as text without loss.
 func TestLogsWithoutTemplates(t *testing.T) {
-	root := otelstef.LogsSchema()
-	kept, err := schema.Keep(root, otelstef.LogsWireSchema())
+	root := otelstef.LogsRoot()
+	kept, err := schema.Keep(root, otelstef.LogsSchema())
 	require.NoError(t, err)
 	for s := range kept {
 		if s.Name == "LogBody" {

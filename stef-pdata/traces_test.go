@@ -108,7 +108,7 @@ func TestTracesSizes(t *testing.T) {
 		require.LessOrEqual(t, got, want)
 		return got
 	}
-	published, zstd, better := otelstef.PublishedSpans(), stef.WithCompression(stef.Zstd), stef.WithLevel(stef.LevelBetter)
+	published, zstd, better := otelstef.PublishedSpans(), stef.WithCompression(stef.Zstd), stef.WithCompressionLevel(stef.LevelBetter)
 	f("none", 3_480_000)
 	got := f("zstd", 2_060_000, zstd)
 	f("zstd, better", got*97/100, zstd, better)

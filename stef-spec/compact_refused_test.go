@@ -145,7 +145,7 @@ func TestCompactPartly(t *testing.T) {
 	later := compactSchemaWith(t, "struct CompactPoint { Later uint64 }").Root("Metrics")
 	_, err = read(writeFields(t, later, schema.WireOf(later), record))
 	require.ErrorIs(t, err, stef.ErrSchema)
-	full := otelstef.MetricsSchema()
+	full := otelstef.MetricsRoot()
 	_, err = dynamic.NewReader(bytes.NewReader(writeFields(t, compact, wire, record)), full)
 	require.ErrorIs(t, err, dynamic.ErrSchema)
 }

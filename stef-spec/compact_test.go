@@ -202,15 +202,15 @@ func newCompactRoot[R any, W recordWriter[*R], P interface {
 
 func compactRoots(t *testing.T) []*compactRoot {
 	return []*compactRoot{
-		newCompactRoot(t, metricsRoot, otelstef.MetricsCompactRoot(), otelstef.MetricsSchema(), otelstef.CompactMetrics(), otelstef.NewMetrics,
+		newCompactRoot(t, metricsRoot, otelstef.MetricsCompactRoot(), otelstef.MetricsRoot(), otelstef.CompactMetrics(), otelstef.NewMetrics,
 			func(out *bytes.Buffer, o ...stef.WriterOption) (*otelstef.MetricsWriter, error) {
 				return otelstef.NewMetricsWriter(out, o...)
 			}, lifelikePoint),
-		newCompactRoot(t, spansRoot, otelstef.SpansCompactRoot(), otelstef.SpansSchema(), otelstef.CompactSpans(), otelstef.NewSpans,
+		newCompactRoot(t, spansRoot, otelstef.SpansCompactRoot(), otelstef.SpansRoot(), otelstef.CompactSpans(), otelstef.NewSpans,
 			func(out *bytes.Buffer, o ...stef.WriterOption) (*otelstef.SpansWriter, error) {
 				return otelstef.NewSpansWriter(out, o...)
 			}, lifelikeSpan),
-		newCompactRoot(t, logsRoot, otelstef.LogsCompactRoot(), otelstef.LogsSchema(), otelstef.CompactLogs(), otelstef.NewLogs,
+		newCompactRoot(t, logsRoot, otelstef.LogsCompactRoot(), otelstef.LogsRoot(), otelstef.CompactLogs(), otelstef.NewLogs,
 			func(out *bytes.Buffer, o ...stef.WriterOption) (*otelstef.LogsWriter, error) {
 				return otelstef.NewLogsWriter(out, o...)
 			}, lifelikeLog),

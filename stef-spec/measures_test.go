@@ -122,13 +122,13 @@ func recordSize(v any) int {
 func TestRecordSize(t *testing.T) {
 	const most = 1 << 25
 	metrics := func(name string, each int, fill func(rec *otelstef.Metrics, n int)) {
-		large(t, metricsRoot, otelstef.NewMetricsWriter, otelstef.MetricsWireSchema(), name, most, each, fill)
+		large(t, metricsRoot, otelstef.NewMetricsWriter, otelstef.MetricsSchema(), name, most, each, fill)
 	}
 	spans := func(name string, each int, fill func(rec *otelstef.Spans, n int)) {
-		large(t, spansRoot, otelstef.NewSpansWriter, otelstef.SpansWireSchema(), name, most, each, fill)
+		large(t, spansRoot, otelstef.NewSpansWriter, otelstef.SpansSchema(), name, most, each, fill)
 	}
 	logs := func(name string, each int, fill func(rec *otelstef.Logs, n int)) {
-		large(t, logsRoot, otelstef.NewLogsWriter, otelstef.LogsWireSchema(), name, most, each, fill)
+		large(t, logsRoot, otelstef.NewLogsWriter, otelstef.LogsSchema(), name, most, each, fill)
 	}
 	value := func(rec *otelstef.Metrics) *otelstef.AnyValue {
 		rec.Attributes().SetLen(1)
@@ -202,13 +202,12 @@ func readOne(t *testing.T, root *vectorRoot, stream []byte, most int) {
 	require.NoError(t, err)
 	r, err := dynamic.NewReader(bytes.NewReader(stream), parsed.Root(root.name))
 	require.NoError(t, err)
-	rec, err := r.Read()
-	require.NoError(t, err)
-	size := recordSize(rec)
+	require.True(t, r.Next(), "%v", r.Err())
+	size := recordSize(r.Record())
 	require.LessOrEqual(t, size, most)
 	require.Greater(t, size, most-most/100)
-	_, err = r.Read()
-	require.ErrorIs(t, err, io.EOF)
+	require.False(t, r.Next())
+	require.NoError(t, r.Err())
 	require.NoError(t, root.read(stream, func(any) {}))
 }
 

@@ -83,9 +83,9 @@ func newVectorRoot[R any, D recordReader[R]](name string, base schema.WireSchema
 }
 
 var (
-	metricsRoot = newVectorRoot(otelstef.MetricsRoot, otelstef.MetricsBaseSchema(), otelstef.MetricsCompactRoot, otelstef.NewMetricsReader)
-	spansRoot   = newVectorRoot(otelstef.SpansRoot, otelstef.SpansBaseSchema(), otelstef.SpansCompactRoot, otelstef.NewSpansReader)
-	logsRoot    = newVectorRoot(otelstef.LogsRoot, otelstef.LogsBaseSchema(), otelstef.LogsCompactRoot, otelstef.NewLogsReader)
+	metricsRoot = newVectorRoot(otelstef.MetricsRootName, otelstef.MetricsBaseSchema(), otelstef.MetricsCompactRoot, otelstef.NewMetricsReader)
+	spansRoot   = newVectorRoot(otelstef.SpansRootName, otelstef.SpansBaseSchema(), otelstef.SpansCompactRoot, otelstef.NewSpansReader)
+	logsRoot    = newVectorRoot(otelstef.LogsRootName, otelstef.LogsBaseSchema(), otelstef.LogsCompactRoot, otelstef.NewLogsReader)
 
 	vectorRoots = map[string]*vectorRoot{metricsRoot.name: metricsRoot, spansRoot.name: spansRoot, logsRoot.name: logsRoot}
 )

@@ -32,7 +32,7 @@ func STEFFull(order Order) Format { return stefFormat{order: order} }
 
 // STEFAt is STEF with a level of zstd, and with or without templates of logs.
 func STEFAt(order Order, level stef.Level, templates stefpdata.Templates) Format {
-	return stefFormat{order: order, compact: true, writer: []stef.WriterOption{stef.WithLevel(level)}, encoder: []stefpdata.EncoderOption{stefpdata.WithTemplates(templates)}}
+	return stefFormat{order: order, compact: true, writer: []stef.WriterOption{stef.WithCompressionLevel(level)}, encoder: []stefpdata.EncoderOption{stefpdata.WithTemplates(templates)}}
 }
 
 // STEFOptimized is STEF with the settings of the exporter for a choice of
@@ -47,7 +47,7 @@ func STEFOptimized(of otlpfile.Signal, o stefexporter.Optimization) (Format, err
 			return nil, err
 		}
 	}
-	return stefFormat{order: Ordered, compact: true, writer: []stef.WriterOption{stef.WithLevel(level)}, encoder: c.EncoderOptions(of.String())}, nil
+	return stefFormat{order: Ordered, compact: true, writer: []stef.WriterOption{stef.WithCompressionLevel(level)}, encoder: c.EncoderOptions(of.String())}, nil
 }
 
 // autoLevels are the levels of zstd that the exporter selects by itself.
@@ -264,7 +264,7 @@ func (f stefFormat) NewDecoder(signal otlpfile.Signal, _ bool) (Decoder, error) 
 type stefReader interface {
 	Next() bool
 	Err() error
-	Buffered() uint64
+	BufferedRecords() uint64
 	Stats() stef.ReaderStats
 	Close()
 }
@@ -293,7 +293,7 @@ func (d *stefDecoder[P]) feed(message []byte) (err error) {
 }
 
 // more reports whether the messages so far contain unread data.
-func (d *stefDecoder[P]) more() bool { return d.r.Buffered() > 0 || d.r.Stats().Bytes < d.fed }
+func (d *stefDecoder[P]) more() bool { return d.r.BufferedRecords() > 0 || d.r.Stats().Bytes < d.fed }
 
 // Decode returns an empty batch for an empty message, which is the encoding of
 // a batch without items.

@@ -86,7 +86,7 @@ func TestRunBase(t *testing.T) {
 	require.Equal(t, 0, code, stderr)
 	writer, err := os.ReadFile("order_writer.stef.go")
 	require.NoError(t, err)
-	require.Contains(t, string(writer), "func OrderWireSchema() schema.WireSchema {\n\treturn schema.WireSchema{3, 1}\n}")
+	require.Contains(t, string(writer), "func OrderSchema() schema.WireSchema {\n\treturn schema.WireSchema{3, 1}\n}")
 	require.Contains(t, string(writer), "func OrderBaseSchema() schema.WireSchema {\n\treturn schema.WireSchema{2, 1}\n}")
 }
 

@@ -85,9 +85,9 @@ func (w *batchWriter[B]) countLosses() {
 // Flush sends what was written.
 func (w *batchWriter[B]) Flush() error { return w.encoder.Writer.Flush() }
 
-// Buffered estimates the bytes that wait for Flush from earlier frames, because
+// BufferedBytes estimates the bytes that wait for Flush from earlier frames, because
 // the sizes of columns are known only when a frame ends.
-func (w *batchWriter[B]) Buffered() int {
+func (w *batchWriter[B]) BufferedBytes() int {
 	stats := w.encoder.Writer.Stats()
 	records := stats.Records - stats.Flushed
 	if records == 0 {

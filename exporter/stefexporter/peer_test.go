@@ -77,7 +77,7 @@ func listen(t *testing.T, p *peer, addr string, withSTEF, withOTLP bool, options
 		p.stef, err = stefgrpc.NewServer(stefgrpc.WithAckInterval(0))
 		require.NoError(t, err)
 		if p.root == nil {
-			p.root = otelstef.SpansSchema()
+			p.root = otelstef.SpansRoot()
 		}
 		var options []stefgrpc.HandleOption
 		if p.advertise != nil {

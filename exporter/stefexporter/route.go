@@ -104,7 +104,7 @@ func (x *route[B]) send(ctx context.Context, b B, items int) *failure {
 func (x *route[B]) fallBack(why error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.ended || x.stef.session.State().Live > 0 || !x.usingOTLP.CompareAndSwap(false, true) {
+	if x.ended || x.stef.session.Stats().Live > 0 || !x.usingOTLP.CompareAndSwap(false, true) {
 		return
 	}
 	x.telemetry.builder.ExporterStefDowngrades.Add(context.Background(), 1, x.telemetry.plain)
@@ -170,7 +170,7 @@ func (x *route[B]) openFailed(err *stefgrpc.Error, retryIn time.Duration) {
 		x.timer = time.AfterFunc(pause, x.probe)
 	}
 	switch {
-	case x.stef.session.State().Live > 0:
+	case x.stef.session.Stats().Live > 0:
 	case err.Kind == stefgrpc.KindIncompatible && x.otlp == nil:
 		x.health.failedPermanently(err)
 	case withoutSTEF(err) && x.otlp != nil, x.usingOTLP.Load():
@@ -190,7 +190,7 @@ func (x *route[B]) openFailed(err *stefgrpc.Error, retryIn time.Duration) {
 func (x *route[B]) lost(err error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if !x.ended && x.stef.session.State().Live == 0 {
+	if !x.ended && x.stef.session.Stats().Live == 0 {
 		x.health.failing(err)
 	}
 }
@@ -243,7 +243,7 @@ func (x *route[B]) gauges(g *gauges) {
 	if x.stef == nil {
 		return
 	}
-	s := x.stef.session.State()
+	s := x.stef.session.Stats()
 	g.live += s.Live
 	g.connecting += s.Connecting
 	g.draining += s.Draining

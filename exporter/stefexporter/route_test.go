@@ -84,7 +84,7 @@ func TestFallbackAndRecovery(t *testing.T) {
 
 // TestFallsBackPerSignal uses a peer with STEF for another signal.
 func TestFallsBackPerSignal(t *testing.T) {
-	p := listen(t, &peer{root: otelstef.MetricsSchema()}, "", true, true)
+	p := listen(t, &peer{root: otelstef.MetricsRoot()}, "", true, true)
 	x := start(t, testConfig(p.addr))
 	require.NoError(t, x.send("a"))
 	_, byOTLP := p.got()

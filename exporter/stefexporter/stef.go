@@ -121,7 +121,7 @@ func (x *stefSender[B]) newWriter(stream *stefgrpc.Stream) (stefgrpc.BatchWriter
 			return nil, err
 		}
 	}
-	options := append(stream.WriterOptions(), stef.WithLevel(level))
+	options := append(stream.WriterOptions(), stef.WithCompressionLevel(level))
 	e, err := x.signal.NewEncoder(meter, x.config.Stef.EncoderOptions(x.signal.Name), append(options, x.writer...)...)
 	if err != nil {
 		return nil, err
@@ -153,7 +153,7 @@ func (x *stefSender[B]) send(ctx context.Context, data B, items int) *failure {
 		v = verdict{retry: true, code: codes.Unavailable} // another batch caused the failure
 	}
 	x.telemetry.failed(ctx, ProtocolSTEF, v.code)
-	if state := x.session.State(); ctx.Err() != nil && state.Live == 0 && state.LastError != nil {
+	if state := x.session.Stats(); ctx.Err() != nil && state.Live == 0 && state.LastError != nil {
 		err = fmt.Errorf("no STEF stream to %s: %w", x.config.ClientConfig.Endpoint, plain(state.LastError))
 		return &failure{verdict: v, reason: dropPermanent, err: err}
 	}

@@ -316,7 +316,7 @@ func TestSTEFIncompatible(t *testing.T) {
 		return &schema.Field{Name: name, Type: schema.Type{Kind: schema.KindUint64}}
 	}
 	envelope := &schema.Struct{Name: "Envelope", Fields: []*schema.Field{number("A"), number("B"), number("C")}}
-	odd := &schema.Struct{Name: otelstef.SpansRoot, Root: true, Fields: []*schema.Field{
+	odd := &schema.Struct{Name: otelstef.SpansRootName, Root: true, Fields: []*schema.Field{
 		{Name: "Envelope", Type: schema.Type{Kind: schema.KindStruct, Name: "Envelope", Struct: envelope}},
 	}}
 	f := func(protocol Protocol) (*peer, *rig) {

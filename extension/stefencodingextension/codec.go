@@ -66,7 +66,7 @@ func newCodec[B any](s *signal[B], c *Config, dicts []*stef.ZstdDict, t *telemet
 		signal:    s,
 		config:    c,
 		telemetry: t,
-		writing:   []stef.WriterOption{stef.WithCompression(compression), stef.WithLevel(level)},
+		writing:   []stef.WriterOption{stef.WithCompression(compression), stef.WithCompressionLevel(level)},
 		encoding:  []stefpdata.EncoderOption{c.Mode.Option(s.name), c.Templates.Option()},
 		reading: []stef.ReaderOption{stef.WithLimits(stef.Limits{
 			FrameBytes:  c.Limits.MaxFrameMiB * mib,

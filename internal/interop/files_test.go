@@ -38,8 +38,8 @@ type root struct {
 }
 
 var (
-	metrics = root{otelstef.MetricsSchema(), otelstef.MetricsBaseSchema(), rewriteMetrics}
-	spans   = root{otelstef.SpansSchema(), otelstef.SpansBaseSchema(), rewriteSpans}
+	metrics = root{otelstef.MetricsRoot(), otelstef.MetricsBaseSchema(), rewriteMetrics}
+	spans   = root{otelstef.SpansRoot(), otelstef.SpansBaseSchema(), rewriteSpans}
 )
 
 // chunks collects a stream of the reference implementation.

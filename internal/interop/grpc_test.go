@@ -91,7 +91,7 @@ func TestOurClientToTheReferenceServer(t *testing.T) {
 			require.NoError(t, err)
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
-			stream, err := client.Open(ctx, otelstef.MetricsSchema())
+			stream, err := client.Open(ctx, otelstef.MetricsRoot())
 			require.NoError(t, err)
 			w, err := otelstef.NewMetricsWriter(stream, append(stream.WriterOptions(), stef.WithCompression(stef.Zstd))...)
 			require.NoError(t, err)
@@ -122,7 +122,7 @@ func TestTheReferenceClientToOurServer(t *testing.T) {
 			done := make(chan received, 1)
 			server, err := stefgrpc.NewServer()
 			require.NoError(t, err)
-			require.NoError(t, server.Handle(otelstef.MetricsSchema(), stefgrpc.HandlerFunc(func(s *stefgrpc.ServerStream) error {
+			require.NoError(t, server.Handle(otelstef.MetricsRoot(), stefgrpc.HandlerFunc(func(s *stefgrpc.ServerStream) error {
 				got, err := collect(s)
 				done <- received{got, err}
 				return err
@@ -170,7 +170,7 @@ func TestTheReferenceClientToOurServer(t *testing.T) {
 
 // collect reads a stream to its end and acknowledges each record.
 func collect(s *stefgrpc.ServerStream) ([]*dynamic.Struct, error) {
-	r, err := dynamic.NewReader(s, otelstef.MetricsSchema(), dynamic.WithAssumedSchema(otelstef.MetricsBaseSchema()))
+	r, err := dynamic.NewReader(s, otelstef.MetricsRoot(), dynamic.WithAssumedSchema(otelstef.MetricsBaseSchema()))
 	if err != nil {
 		return nil, err
 	}

@@ -95,7 +95,7 @@ func (s *scriptedStream) begin(maxDictBytes uint64) error {
 	if err := s.stream.RecvMsg(&stefpb.STEFClientMessage{}); err != nil {
 		return err
 	}
-	wire, err := otelstef.SpansWireSchema().AppendBinary(nil)
+	wire, err := otelstef.SpansSchema().AppendBinary(nil)
 	if err != nil {
 		return err
 	}

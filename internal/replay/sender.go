@@ -305,8 +305,8 @@ func (w *batchWriter[T]) Flush() error { return w.encoder.Writer.Flush() }
 // Close implements io.Closer.
 func (w *batchWriter[T]) Close() error { return w.encoder.Writer.Close() }
 
-// Buffered implements stefgrpc.BatchWriter.
-func (w *batchWriter[T]) Buffered() int {
+// BufferedBytes implements stefgrpc.BatchWriter.
+func (w *batchWriter[T]) BufferedBytes() int {
 	s := w.encoder.Writer.Stats()
 	return int(s.Records - s.Flushed)
 }

@@ -83,7 +83,7 @@ type Decoder[T any] struct {
 // Reader is the common interface of the record readers of all signals.
 type Reader interface {
 	Next() bool
-	Buffered() uint64
+	BufferedRecords() uint64
 	Stats() stef.ReaderStats
 	Close()
 }

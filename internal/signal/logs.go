@@ -20,7 +20,7 @@ import (
 var Logs = &Descriptor[plog.Logs]{
 	Name:         "logs",
 	ItemName:     "log records",
-	Root:         otelstef.LogsSchema,
+	Root:         otelstef.LogsRoot,
 	Compact:      otelstef.LogsCompactRoot,
 	CompactLevel: stef.LevelAuto,
 

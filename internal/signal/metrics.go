@@ -20,7 +20,7 @@ import (
 var Metrics = &Descriptor[pmetric.Metrics]{
 	Name:         "metrics",
 	ItemName:     "data points",
-	Root:         otelstef.MetricsSchema,
+	Root:         otelstef.MetricsRoot,
 	Compact:      otelstef.MetricsCompactRoot,
 	Published:    otelstef.PublishedMetrics,
 	CompactLevel: stef.LevelAuto,

@@ -37,8 +37,8 @@ var published = sync.OnceValue(func() map[string]*schema.Struct {
 		root *schema.Struct
 		wire schema.WireSchema
 	}{
-		{otelstef.MetricsSchema(), otelstef.MetricsBaseSchema()},
-		{otelstef.SpansSchema(), otelstef.SpansBaseSchema()},
+		{otelstef.MetricsRoot(), otelstef.MetricsBaseSchema()},
+		{otelstef.SpansRoot(), otelstef.SpansBaseSchema()},
 	} {
 		cut, err := schema.Cut(r.root, r.wire)
 		if err != nil {

@@ -20,7 +20,7 @@ import (
 var Traces = &Descriptor[ptrace.Traces]{
 	Name:         "traces",
 	ItemName:     "spans",
-	Root:         otelstef.SpansSchema,
+	Root:         otelstef.SpansRoot,
 	Compact:      otelstef.SpansCompactRoot,
 	Published:    otelstef.PublishedSpans,
 	CompactLevel: stef.LevelFastest,

@@ -96,7 +96,7 @@ func (p *plan) printOneof(pr *printer, s *schema.Struct) {
 		pr.P("}")
 	}
 	pr.P("")
-	pr.P("// %sType is the choice of a %s.", n, n)
+	pr.P("// %sType is a choice of the oneof %s.", n, n)
 	pr.P("type %sType uint8", n)
 	pr.P("")
 	pr.P("// The choices of %s.", n)
@@ -110,7 +110,7 @@ func (p *plan) printOneof(pr *printer, s *schema.Struct) {
 	pr.P(")")
 	p.printChoiceText(pr, n, fields)
 	pr.P("")
-	pr.P("// New%s returns a %s without a value. It is not part of a record.", n, n)
+	pr.P("// New%s returns an empty value that is not part of a record.", n)
 	pr.P("func New%s() *%s { return stefrt.New((*%s).init) }", n, n, n)
 	p.printOneofAccess(pr, n, fields, box)
 	p.printOneofText(pr, n, fields)

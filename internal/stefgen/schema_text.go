@@ -15,11 +15,11 @@ import (
 func (p *plan) printSchema(pr *printer) {
 	for _, r := range p.schema.Roots() {
 		pr.P("")
-		pr.P("// %sSchema returns the complete schema of %s. It is shared: do not change it.", r.Name, r.Name)
-		pr.P("func %sSchema() *schema.Struct { return parsedSchema().Root(%q) }", r.Name, r.Name)
+		pr.P("// %sRoot returns the root struct of %s in the complete schema. It is shared: do not change it.", r.Name, r.Name)
+		pr.P("func %sRoot() *schema.Struct { return parsedSchema().Root(%q) }", r.Name, r.Name)
 		if p.formed(r) {
 			pr.P("")
-			pr.P("// %sCompactRoot returns the schema of %s with the fields of the compact form. It is", r.Name, r.Name)
+			pr.P("// %sCompactRoot returns the root struct of %s with the fields of the compact form. It is", r.Name, r.Name)
 			pr.P("// shared: do not change it.")
 			pr.P("func %sCompactRoot() *schema.Struct { return parsedForm().Root(%q) }", r.Name, r.Name)
 		}

@@ -173,7 +173,7 @@ func judge(err error) error {
 
 // frame delivers the records of a frame that are behind the place of the file.
 func (f *follower[T]) frame(t *tail[T]) (bool, error) {
-	for first := true; first || t.dec.Reader.Buffered() > 0; first = false {
+	for first := true; first || t.dec.Reader.BufferedRecords() > 0; first = false {
 		if f.stopping() {
 			return false, errStopped
 		}

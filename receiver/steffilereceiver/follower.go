@@ -424,7 +424,7 @@ func (f *follower[T]) close(key string) {
 // advance notes that everything that was read from a file was delivered.
 func (f *follower[T]) advance(t *tail[T]) {
 	t.place.Records = t.dec.Reader.Stats().Records
-	if end := t.in.begin + t.source.at; t.dec.Reader.Buffered() == 0 && end > t.place.Offset {
+	if end := t.in.begin + t.source.at; t.dec.Reader.BufferedRecords() == 0 && end > t.place.Offset {
 		f.meter.read(end - t.place.Offset)
 		t.place.Offset = end
 	}

@@ -27,24 +27,24 @@ var attacks = []struct {
 	records    int // so many that what is charged for the stream itself is little
 	cook       func(t testing.TB, out *chunkList, records int)
 }{
-	{"long ids by reference", otelstef.LogsRoot, 3000, func(t testing.TB, out *chunkList, records int) {
+	{"long ids by reference", otelstef.LogsRootName, 3000, func(t testing.TB, out *chunkList, records int) {
 		longIDs(t, out, records, 2)
 	}},
-	{"long ids by reference, compact", otelstef.LogsRoot, 3000, func(t testing.TB, out *chunkList, records int) {
+	{"long ids by reference, compact", otelstef.LogsRootName, 3000, func(t testing.TB, out *chunkList, records int) {
 		longIDs(t, out, records, 2, otelstef.CompactLogs())
 	}},
-	{"long ids that repeat", otelstef.LogsRoot, 500, func(t testing.TB, out *chunkList, records int) {
+	{"long ids that repeat", otelstef.LogsRootName, 500, func(t testing.TB, out *chunkList, records int) {
 		longIDs(t, out, records, 1, otelstef.CompactLogs())
 	}},
-	{"long ids of spans that repeat", otelstef.SpansRoot, 500, longSpanIDs},
-	{"texts of series", otelstef.MetricsRoot, 3000, func(t testing.TB, out *chunkList, records int) {
+	{"long ids of spans that repeat", otelstef.SpansRootName, 500, longSpanIDs},
+	{"texts of series", otelstef.MetricsRootName, 3000, func(t testing.TB, out *chunkList, records int) {
 		attackMetrics(t, out, records, func(rec *otelstef.Metrics, i int) {
 			rec.Point().Value().SetHistogram() // of a gauge
 			rec.Attributes().SetLen(1)
 			rec.Attributes().SetString(0, "key", strings.Repeat(string('a'+rune(i*i%7)), mib/2))
 		})
 	}},
-	{"counts that repeat", otelstef.MetricsRoot, 2000, func(t testing.TB, out *chunkList, records int) {
+	{"counts that repeat", otelstef.MetricsRootName, 2000, func(t testing.TB, out *chunkList, records int) {
 		attackMetrics(t, out, records, func(rec *otelstef.Metrics, i int) {
 			if i == 0 {
 				rec.Point().Value().SetHistogram().BucketCounts().SetLen(100_000)
@@ -52,7 +52,7 @@ var attacks = []struct {
 			rec.Point().SetTimestamp(uint64(i))
 		})
 	}},
-	{"exemplars that repeat", otelstef.MetricsRoot, 500, func(t testing.TB, out *chunkList, records int) {
+	{"exemplars that repeat", otelstef.MetricsRootName, 500, func(t testing.TB, out *chunkList, records int) {
 		attackMetrics(t, out, records, func(rec *otelstef.Metrics, i int) {
 			rec.Point().SetTimestamp(uint64(i))
 			if i > 0 {
@@ -65,7 +65,7 @@ var attacks = []struct {
 			}
 		})
 	}},
-	{"many exemplars", otelstef.MetricsRoot, 500, func(t testing.TB, out *chunkList, records int) {
+	{"many exemplars", otelstef.MetricsRootName, 500, func(t testing.TB, out *chunkList, records int) {
 		attackMetrics(t, out, records, func(rec *otelstef.Metrics, i int) {
 			rec.Point().SetTimestamp(uint64(i))
 			if i > 0 {
@@ -78,7 +78,7 @@ var attacks = []struct {
 			}
 		})
 	}},
-	{"similar resources", otelstef.LogsRoot, 3000, func(t testing.TB, out *chunkList, records int) {
+	{"similar resources", otelstef.LogsRootName, 3000, func(t testing.TB, out *chunkList, records int) {
 		w, err := otelstef.NewLogsWriter(out, hostileOptions()...)
 		require.NoError(t, err)
 		resources := [2]*otelstef.Resource{}

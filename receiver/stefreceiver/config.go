@@ -174,7 +174,7 @@ func createDefaultConfig() component.Config {
 			MaxRecordAllocMiB:    16,
 			MaxDictMiBPerStream:  64,
 			StreamMemoryLimitMiB: 512,
-			WindowMemoryMiB:      stefgrpc.DefaultWindowMemory / mib,
+			WindowMemoryMiB:      stefgrpc.DefaultWindowMemoryBytes / mib,
 			MemoryLimitMiB:       512,
 		},
 		Admission: AdmissionConfig{RequestLimitMiB: 128, WaitingLimitMiB: 32},

@@ -75,7 +75,7 @@ func (r *recipe) period(gene, n int) bool {
 func (r *recipe) String() string { return fmt.Sprintf("%x", r[:]) }
 
 func (r *recipe) root() string {
-	return []string{otelstef.MetricsRoot, otelstef.SpansRoot, otelstef.LogsRoot}[r[geneSignal]%3]
+	return []string{otelstef.MetricsRootName, otelstef.SpansRootName, otelstef.LogsRootName}[r[geneSignal]%3]
 }
 
 // cook returns the stream.
@@ -91,9 +91,9 @@ func (r *recipe) cook(t testing.TB) []byte {
 	c := &cooking{recipe: r, work: 100_000, random: rand.New(rand.NewPCG(uint64(r[geneSeed]), 1))}
 	var err error
 	switch r.root() {
-	case otelstef.MetricsRoot:
+	case otelstef.MetricsRootName:
 		err = c.metrics(&out, options)
-	case otelstef.SpansRoot:
+	case otelstef.SpansRootName:
 		err = c.spans(&out, options)
 	default:
 		err = c.logs(&out, options)

@@ -52,9 +52,9 @@ const budget = 16 * mib
 // otherwise time and allocations.
 func suffer(t testing.TB, root string, stream []byte, keep bool) outcome {
 	switch root {
-	case otelstef.MetricsRoot:
+	case otelstef.MetricsRootName:
 		return sufferAs(t, signal.Metrics, metricsOperation, stream, keep)
-	case otelstef.SpansRoot:
+	case otelstef.SpansRootName:
 		return sufferAs(t, signal.Traces, tracesOperation, stream, keep)
 	}
 	return sufferAs(t, signal.Logs, logsOperation, stream, keep)
@@ -302,11 +302,11 @@ func recordedStreams(t testing.TB) (list []rooted) {
 		require.NoError(t, err)
 		switch r.Signal {
 		case "metrics":
-			list = append(list, rooted{otelstef.MetricsRoot, streamOf(t, signal.Metrics, otelstef.CompactMetrics(), parts)})
+			list = append(list, rooted{otelstef.MetricsRootName, streamOf(t, signal.Metrics, otelstef.CompactMetrics(), parts)})
 		case "traces":
-			list = append(list, rooted{otelstef.SpansRoot, streamOf(t, signal.Traces, otelstef.CompactSpans(), parts)})
+			list = append(list, rooted{otelstef.SpansRootName, streamOf(t, signal.Traces, otelstef.CompactSpans(), parts)})
 		default:
-			list = append(list, rooted{otelstef.LogsRoot, streamOf(t, signal.Logs, otelstef.CompactLogs(), parts)})
+			list = append(list, rooted{otelstef.LogsRootName, streamOf(t, signal.Logs, otelstef.CompactLogs(), parts)})
 		}
 	}
 	return list

@@ -232,7 +232,7 @@ func TestAuthentication(t *testing.T) {
 	withToken := metadata.AppendToOutgoingContext(timeout(t), "token", "blue")
 	c, err := stefgrpc.NewClient(conn)
 	require.NoError(t, err)
-	stream, err := c.Open(withToken, otelstef.MetricsSchema())
+	stream, err := c.Open(withToken, otelstef.MetricsRoot())
 	require.NoError(t, err)
 	defer stream.Close()
 	s := &sender[pmetric.Metrics]{stream: stream}

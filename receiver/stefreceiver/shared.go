@@ -90,7 +90,7 @@ func (s *shared) newTransport() (*stefgrpc.Server, error) {
 		stefgrpc.WithMaxBufferedBytes(limits.MemoryLimitMiB*mib),
 		stefgrpc.WithMaxStreams(limits.MaxStreams),
 		stefgrpc.WithMaxDictBytes(limits.MaxDictMiBPerStream*mib),
-		stefgrpc.WithWindowMemory(limits.WindowMemoryMiB*mib),
+		stefgrpc.WithWindowMemoryBytes(limits.WindowMemoryMiB*mib),
 		stefgrpc.WithAckInterval(s.config.AckInterval),
 		stefgrpc.WithMaxStreamLifetime(s.config.MaxStreamLifetime),
 		stefgrpc.WithFirstMessageTimeout(s.config.Timeouts.FirstMessage),

@@ -188,7 +188,7 @@ func (s *stream[T]) admit() error {
 	expected := s.sizer.last
 	s.claimed = partialFrame
 	var plain, coded int64 // announced sizes of the next frame, if a frame is next
-	if s.reader.Buffered() == 0 && s.source.delivered == s.reader.Stats().Bytes {
+	if s.reader.BufferedRecords() == 0 && s.source.delivered == s.reader.Stats().Bytes {
 		if !s.source.await() {
 			return nil
 		}
@@ -224,7 +224,7 @@ func (s *stream[T]) admit() error {
 	// frame reaches the pipeline.
 	items := 0
 	if s.reader.Next() {
-		items = 1 + int(s.reader.Buffered())
+		items = 1 + int(s.reader.BufferedRecords())
 	}
 	s.meter.notAdmitted("stef")
 	s.refuse(s.ctx, s.obs.stef, formatSTEF, items, err)

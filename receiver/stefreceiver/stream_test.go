@@ -171,7 +171,7 @@ func TestRecordsThatAreNoOTLP(t *testing.T) {
 			})})
 			c, err := stefgrpc.NewClient(r.dial())
 			require.NoError(t, err)
-			stream, err := c.Open(timeout(t), otelstef.MetricsSchema())
+			stream, err := c.Open(timeout(t), otelstef.MetricsRoot())
 			require.NoError(t, err)
 			w, err := otelstef.NewMetricsWriter(stream, stream.WriterOptions()...)
 			require.NoError(t, err)
@@ -213,7 +213,7 @@ func TestPipelineKnowsTheClient(t *testing.T) {
 		})})
 	c, err := stefgrpc.NewClient(r.dial())
 	require.NoError(t, err)
-	stream, err := c.Open(metadata.AppendToOutgoingContext(timeout(t), "tenant", "blue"), otelstef.MetricsSchema())
+	stream, err := c.Open(metadata.AppendToOutgoingContext(timeout(t), "tenant", "blue"), otelstef.MetricsRoot())
 	require.NoError(t, err)
 	s := &sender[pmetric.Metrics]{stream: stream}
 	require.NoError(t, metricKind.make(s, stream.WriterOptions()...))

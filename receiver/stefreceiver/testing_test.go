@@ -176,21 +176,21 @@ type kind[T any] struct {
 	one  func(id receivertest.UniqueIDAttrVal) T
 }
 
-var traceKind = kind[ptrace.Traces]{otelstef.SpansSchema, func(s *sender[ptrace.Traces], options ...stef.WriterOption) error {
+var traceKind = kind[ptrace.Traces]{otelstef.SpansRoot, func(s *sender[ptrace.Traces], options ...stef.WriterOption) error {
 	w, err := otelstef.NewSpansWriter(s.stream, options...)
 	s.flush, s.sent = w.Flush, func() uint64 { return w.Stats().Records }
 	s.encode = stefpdata.NewTracesEncoder(w).Encode
 	return err
 }, receivertest.CreateOneSpanWithID}
 
-var metricKind = kind[pmetric.Metrics]{otelstef.MetricsSchema, func(s *sender[pmetric.Metrics], options ...stef.WriterOption) error {
+var metricKind = kind[pmetric.Metrics]{otelstef.MetricsRoot, func(s *sender[pmetric.Metrics], options ...stef.WriterOption) error {
 	w, err := otelstef.NewMetricsWriter(s.stream, options...)
 	s.flush, s.sent = w.Flush, func() uint64 { return w.Stats().Records }
 	s.encode = stefpdata.NewMetricsEncoder(w).Encode
 	return err
 }, receivertest.CreateGaugeMetricWithID}
 
-var logKind = kind[plog.Logs]{otelstef.LogsSchema, func(s *sender[plog.Logs], options ...stef.WriterOption) error {
+var logKind = kind[plog.Logs]{otelstef.LogsRoot, func(s *sender[plog.Logs], options ...stef.WriterOption) error {
 	w, err := otelstef.NewLogsWriter(s.stream, options...)
 	s.flush, s.sent = w.Flush, func() uint64 { return w.Stats().Records }
 	s.encode = stefpdata.NewLogsEncoder(w).Encode

@@ -140,42 +140,35 @@ func (r *Reader) Frame() *Frame { return &r.frame }
 // Records returns how many records were read.
 func (r *Reader) Records() uint64 { return r.count }
 
-// Next reads the next record. It returns false at the end of the stream and
-// after an error.
+// Next reads the next record. It returns false at the end of the stream, which must be
+// where a frame could begin, and after an error; see Err.
 func (r *Reader) Next() bool {
-	_, err := r.Read()
-	return err == nil
-}
-
-// Record returns the record that Next or Read read last. It shares parts with other
-// records and must not be modified, but can be kept.
-func (r *Reader) Record() *Struct { return r.current }
-
-// Err returns the error that ended the reading, nil at the end of the stream.
-func (r *Reader) Err() error {
-	if r.err == io.EOF {
-		return nil
-	}
-	return r.err
-}
-
-// Read reads the next record, see Record. At the end of the stream, which must be
-// where a frame could begin, the error is io.EOF. All other errors are of type
-// *Error.
-func (r *Reader) Read() (*Struct, error) {
 	if r.err != nil {
-		return nil, r.err
+		return false
 	}
 	rec, err := r.read()
 	if err != nil {
 		r.trace.restOfColumns(r.columns)
 		r.trace.failed()
 		r.stop(err)
-		return nil, r.err
+		return false
 	}
 	r.current = rec
 	r.count++
-	return rec, nil
+	return true
+}
+
+// Record returns the record that Next read last. It shares parts with other
+// records and must not be modified, but can be kept.
+func (r *Reader) Record() *Struct { return r.current }
+
+// Err returns the error that ended the reading, nil at the end of the stream. It is of
+// type *Error.
+func (r *Reader) Err() error {
+	if r.err == io.EOF {
+		return nil
+	}
+	return r.err
 }
 
 func (r *Reader) read() (*Struct, error) {

@@ -11,7 +11,7 @@ import (
 )
 
 // ErrClosed is the error of writing to a Writer after Close.
-var ErrClosed = errors.New("stef: write to a closed Writer")
+var ErrClosed = errors.New("writer is closed")
 
 // Writer writes records into a stream. It is not safe for concurrent use.
 type Writer struct {

@@ -214,7 +214,7 @@ type liveWriter interface {
 type liveReader interface {
 	Next() bool
 	Err() error
-	Buffered() uint64
+	BufferedRecords() uint64
 }
 
 // live is a signal of which a writer can go on for ever.
@@ -306,7 +306,7 @@ func TestNextAllocatesNothing(t *testing.T) {
 		}
 		next(5*cycle + 30)
 		require.Zero(t, testing.AllocsPerRun(4, func() { next(40) }), "allocations in 40 records of a frame")
-		next(int(r.Buffered()))
+		next(int(r.BufferedRecords()))
 		texts := map[string]float64{"metrics": 0, "spans": 1, "logs": 1}[l.name]
 		require.LessOrEqual(t, testing.AllocsPerRun(20, func() { next(cycle) }), texts, "allocations in a frame of %d records", cycle)
 	})

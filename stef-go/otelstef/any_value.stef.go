@@ -32,7 +32,7 @@ type anyValueBox struct {
 	bytes  []byte
 }
 
-// AnyValueType is the choice of a AnyValue.
+// AnyValueType is a choice of the oneof AnyValue.
 type AnyValueType uint8
 
 // The choices of AnyValue.
@@ -78,7 +78,7 @@ func (t AnyValueType) String() string {
 	return "AnyValueType(" + strconv.Itoa(int(t)) + ")"
 }
 
-// NewAnyValue returns a AnyValue without a value. It is not part of a record.
+// NewAnyValue returns an empty value that is not part of a record.
 func NewAnyValue() *AnyValue { return stefrt.New((*AnyValue).init) }
 
 // Type returns the choice. The getters of the other choices return zero or nil.

@@ -32,7 +32,7 @@ type bodyValueBox struct {
 	bytes    []byte
 }
 
-// BodyValueType is the choice of a BodyValue.
+// BodyValueType is a choice of the oneof BodyValue.
 type BodyValueType uint8
 
 // The choices of BodyValue.
@@ -78,7 +78,7 @@ func (t BodyValueType) String() string {
 	return "BodyValueType(" + strconv.Itoa(int(t)) + ")"
 }
 
-// NewBodyValue returns a BodyValue without a value. It is not part of a record.
+// NewBodyValue returns an empty value that is not part of a record.
 func NewBodyValue() *BodyValue { return stefrt.New((*BodyValue).init) }
 
 // Type returns the choice. The getters of the other choices return zero or nil.

@@ -14,7 +14,7 @@ import (
 // and is valid until the next call of NextBorrowing; clone it to keep it. Read the whole
 // stream either with Next or with NextBorrowing; Reset begins a new stream.
 func (r *LogsReader) NextBorrowing() bool {
-	if body := &r.record.record.body; r.Buffered() == 0 && body.typ == LogBodyTypeString {
+	if body := &r.record.record.body; r.BufferedRecords() == 0 && body.typ == LogBodyTypeString {
 		body.str = strings.Clone(body.str) // the next record may keep this body, but not the memory of the frame
 	}
 	if !stefrt.BeginRead(&r.ReadStream) {

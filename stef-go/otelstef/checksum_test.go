@@ -131,7 +131,7 @@ func TestChecksums(t *testing.T) {
 	}
 	require.NoError(t, w.Close())
 	stream := bytes.Join(out, nil)
-	d, err := dynamic.NewReader(bytes.NewReader(stream), otelstef.MetricsSchema(), dynamic.WithAssumedSchema(otelstef.MetricsBaseSchema()))
+	d, err := dynamic.NewReader(bytes.NewReader(stream), otelstef.MetricsRoot(), dynamic.WithAssumedSchema(otelstef.MetricsBaseSchema()))
 	require.NoError(t, err)
 	n := 0
 	for d.Next() {

@@ -20,7 +20,7 @@ type ExemplarValue struct {
 	num       uint64
 }
 
-// ExemplarValueType is the choice of a ExemplarValue.
+// ExemplarValueType is a choice of the oneof ExemplarValue.
 type ExemplarValueType uint8
 
 // The choices of ExemplarValue.
@@ -46,7 +46,7 @@ func (t ExemplarValueType) String() string {
 	return "ExemplarValueType(" + strconv.Itoa(int(t)) + ")"
 }
 
-// NewExemplarValue returns a ExemplarValue without a value. It is not part of a record.
+// NewExemplarValue returns an empty value that is not part of a record.
 func NewExemplarValue() *ExemplarValue { return stefrt.New((*ExemplarValue).init) }
 
 // Type returns the choice. The getters of the other choices return zero or nil.

@@ -50,9 +50,9 @@ func requireFields(t *testing.T, root *schema.Struct, wire schema.WireSchema, fi
 // TestFields: writers and readers know which fields a stream has, whatever its
 // schema leaves out.
 func TestFields(t *testing.T) {
-	testFields(t, otelstef.MetricsSchema(), otelstef.NewMetricsWriter, otelstef.NewMetricsReader)
-	testFields(t, otelstef.SpansSchema(), otelstef.NewSpansWriter, otelstef.NewSpansReader)
-	testFields(t, otelstef.LogsSchema(), otelstef.NewLogsWriter, otelstef.NewLogsReader)
+	testFields(t, otelstef.MetricsRoot(), otelstef.NewMetricsWriter, otelstef.NewMetricsReader)
+	testFields(t, otelstef.SpansRoot(), otelstef.NewSpansWriter, otelstef.NewSpansReader)
+	testFields(t, otelstef.LogsRoot(), otelstef.NewLogsWriter, otelstef.NewLogsReader)
 }
 
 func testFields[W interface {
@@ -100,7 +100,7 @@ func testFields[W interface {
 
 // A dictionary that the schema of a stream lacks has no references.
 func TestDicts(t *testing.T) {
-	root := otelstef.SpansSchema()
+	root := otelstef.SpansRoot()
 	w, err := otelstef.NewSpansWriter(new(bytes.Buffer))
 	require.NoError(t, err)
 	w.Record().Span().SetName("name")

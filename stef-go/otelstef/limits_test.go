@@ -268,12 +268,12 @@ func TestOptionErrors(t *testing.T) {
 		}
 		require.Zero(t, out.Len())
 	}
-	whole := otelstef.MetricsWireSchema()
-	newer := otelstef.MetricsWireSchema()
+	whole := otelstef.MetricsSchema()
+	newer := otelstef.MetricsSchema()
 	newer[2]++
 	f(stef.WithCompression(2), nil)
-	f(stef.WithLevel(0), nil)
-	f(stef.WithLevel(stef.LevelAuto+1), nil)
+	f(stef.WithCompressionLevel(0), nil)
+	f(stef.WithCompressionLevel(stef.LevelAuto+1), nil)
 	f(stef.WithWindowBytes(1000), nil)
 	f(stef.WithWindowBytes(16<<20), nil)
 	f(stef.WithFrameBytes(0), nil)
@@ -287,7 +287,7 @@ func TestOptionErrors(t *testing.T) {
 	f(stef.WithSchema(append(whole, 1)), stef.ErrSchema)
 	f(stef.WithSchema([]int{0}), stef.ErrSchema)
 	f(stef.WithSchema([]int{-1}), stef.ErrSchema)
-	f(stef.WithSchema(otelstef.SpansWireSchema()), stef.ErrSchema)
+	f(stef.WithSchema(otelstef.SpansSchema()), stef.ErrSchema)
 
 	_, err := otelstef.NewMetricsReader(io.LimitReader(nil, 0), stef.WithLimits(stef.Limits{FrameBytes: -1}))
 	require.Error(t, err)

@@ -27,7 +27,7 @@ type logBodyBox struct {
 	template BodyTemplate
 }
 
-// LogBodyType is the choice of a LogBody.
+// LogBodyType is a choice of the oneof LogBody.
 type LogBodyType uint8
 
 // The choices of LogBody.
@@ -58,7 +58,7 @@ func (t LogBodyType) String() string {
 	return "LogBodyType(" + strconv.Itoa(int(t)) + ")"
 }
 
-// NewLogBody returns a LogBody without a value. It is not part of a record.
+// NewLogBody returns an empty value that is not part of a record.
 func NewLogBody() *LogBody { return stefrt.New((*LogBody).init) }
 
 // Type returns the choice. The getters of the other choices return zero or nil.

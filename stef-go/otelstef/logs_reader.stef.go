@@ -13,7 +13,7 @@ import (
 )
 
 // LogsReader reads a stream of Logs records, for one goroutine at a time. It also has
-// Err, Stats, UserData, Schema, Buffered and Close, of the embedded stefrt.ReadStream.
+// Err, Stats, UserData, Schema, BufferedRecords and Close, of the embedded stefrt.ReadStream.
 type LogsReader struct {
 	stefrt.ReadStream
 	record  Logs

@@ -19,11 +19,11 @@ func LogsCompactSchema() schema.WireSchema {
 	return schema.WireSchema{8, 1, 4, 7, 4, 5, 15, 3, 7, 2, 3}
 }
 
-// LogsRoot is the name of the root struct of Logs streams.
-const LogsRoot = "Logs"
+// LogsRootName is the name of the root struct of Logs streams.
+const LogsRootName = "Logs"
 
-// LogsWireSchema returns the complete wire schema of Logs.
-func LogsWireSchema() schema.WireSchema {
+// LogsSchema returns the complete wire schema of Logs.
+func LogsSchema() schema.WireSchema {
 	return schema.WireSchema{4, 1, 4, 7, 4, 5, 12, 3, 7, 2}
 }
 
@@ -52,7 +52,7 @@ func NewLogsWriter(w io.Writer, options ...stef.WriterOption) (*LogsWriter, erro
 		x.fields.set(&b.Fields)
 		x.dicts.set(b)
 	}
-	options = append([]stef.WriterOption{stef.WithSchema(LogsWireSchema())}, options...)
+	options = append([]stef.WriterOption{stef.WithSchema(LogsSchema())}, options...)
 	sendAll := func() { x.record.node.SetOversize(true) }
 	if err := stefrt.StartWriter(&x.WriteStream, w, LogsBaseSchema(), options, build, sendAll); err != nil {
 		return nil, err

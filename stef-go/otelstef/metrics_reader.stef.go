@@ -13,7 +13,7 @@ import (
 )
 
 // MetricsReader reads a stream of Metrics records, for one goroutine at a time. It also has
-// Err, Stats, UserData, Schema, Buffered and Close, of the embedded stefrt.ReadStream.
+// Err, Stats, UserData, Schema, BufferedRecords and Close, of the embedded stefrt.ReadStream.
 type MetricsReader struct {
 	stefrt.ReadStream
 	record  Metrics

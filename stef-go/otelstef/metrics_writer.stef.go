@@ -19,11 +19,11 @@ func MetricsCompactSchema() schema.WireSchema {
 	return schema.WireSchema{8, 1, 8, 7, 4, 4, 5, 6, 5, 5, 9, 2, 3, 2, 5, 2, 6}
 }
 
-// MetricsRoot is the name of the root struct of Metrics streams.
-const MetricsRoot = "Metrics"
+// MetricsRootName is the name of the root struct of Metrics streams.
+const MetricsRootName = "Metrics"
 
-// MetricsWireSchema returns the complete wire schema of Metrics.
-func MetricsWireSchema() schema.WireSchema {
+// MetricsSchema returns the complete wire schema of Metrics.
+func MetricsSchema() schema.WireSchema {
 	return schema.WireSchema{6, 1, 8, 7, 4, 4, 5, 5, 5, 5, 9, 2, 3, 2, 5, 2}
 }
 
@@ -52,7 +52,7 @@ func NewMetricsWriter(w io.Writer, options ...stef.WriterOption) (*MetricsWriter
 		x.fields.set(&b.Fields)
 		x.dicts.set(b)
 	}
-	options = append([]stef.WriterOption{stef.WithSchema(MetricsWireSchema())}, options...)
+	options = append([]stef.WriterOption{stef.WithSchema(MetricsSchema())}, options...)
 	sendAll := func() { x.record.node.SetOversize(true) }
 	if err := stefrt.StartWriter(&x.WriteStream, w, MetricsBaseSchema(), options, build, sendAll); err != nil {
 		return nil, err

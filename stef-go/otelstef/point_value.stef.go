@@ -29,7 +29,7 @@ type pointValueBox struct {
 	summary      SummaryValue
 }
 
-// PointValueType is the choice of a PointValue.
+// PointValueType is a choice of the oneof PointValue.
 type PointValueType uint8
 
 // The choices of PointValue.
@@ -67,7 +67,7 @@ func (t PointValueType) String() string {
 	return "PointValueType(" + strconv.Itoa(int(t)) + ")"
 }
 
-// NewPointValue returns a PointValue without a value. It is not part of a record.
+// NewPointValue returns an empty value that is not part of a record.
 func NewPointValue() *PointValue { return stefrt.New((*PointValue).init) }
 
 // Type returns the choice. The getters of the other choices return zero or nil.

@@ -104,7 +104,7 @@ func TestRunAndBuffered(t *testing.T) {
 		require.NoError(t, err)
 		mask := uint64(1)<<len(root.Schema.Fields) - 1
 		for ahead.Next() {
-			rest := ahead.Buffered()
+			rest := ahead.BufferedRecords()
 			for fields := range mask + 1 {
 				run := uint64(ahead.Run(fields))
 				require.LessOrEqual(t, run, rest)
@@ -124,10 +124,10 @@ func TestRunAndBuffered(t *testing.T) {
 			for r.Next() {
 				marked := modified(r.Record())&fields != 0
 				if buffered > 0 {
-					require.Equal(t, buffered-1, r.Buffered())
+					require.Equal(t, buffered-1, r.BufferedRecords())
 					require.Equal(t, run == 0, marked)
 				}
-				run, buffered = max(run-1, 0), r.Buffered()
+				run, buffered = max(run-1, 0), r.BufferedRecords()
 				if buffered > 0 {
 					run = r.Run(fields)
 				}
@@ -187,7 +187,7 @@ func TestResetReader(t *testing.T) {
 	require.ErrorIs(t, r.Err(), stef.ErrCorrupt)
 	require.Zero(t, r.Stats().Records)
 	require.Empty(t, r.UserData())
-	require.Zero(t, r.Buffered())
+	require.Zero(t, r.BufferedRecords())
 	read(r, two)
 
 	// After a stream of a newer schema, too.

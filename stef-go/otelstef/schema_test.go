@@ -23,9 +23,9 @@ func TestSchemas(t *testing.T) {
 		require.Equal(t, columns(want), columns(root))
 		require.Equal(t, schema.Exact, schema.Compare(root, schema.WireOf(want)))
 	}
-	f(otelstef.MetricsSchema(), otelstef.MetricsRoot, otelstef.MetricsWireSchema())
-	f(otelstef.SpansSchema(), otelstef.SpansRoot, otelstef.SpansWireSchema())
-	f(otelstef.LogsSchema(), otelstef.LogsRoot, otelstef.LogsWireSchema())
+	f(otelstef.MetricsRoot(), otelstef.MetricsRootName, otelstef.MetricsSchema())
+	f(otelstef.SpansRoot(), otelstef.SpansRootName, otelstef.SpansSchema())
+	f(otelstef.LogsRoot(), otelstef.LogsRootName, otelstef.LogsSchema())
 }
 
 func columns(root *schema.Struct) (paths []string) {

@@ -12,24 +12,24 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// MetricsSchema returns the complete schema of Metrics. It is shared: do not change it.
-func MetricsSchema() *schema.Struct { return parsedSchema().Root("Metrics") }
+// MetricsRoot returns the root struct of Metrics in the complete schema. It is shared: do not change it.
+func MetricsRoot() *schema.Struct { return parsedSchema().Root("Metrics") }
 
-// MetricsCompactRoot returns the schema of Metrics with the fields of the compact form. It is
+// MetricsCompactRoot returns the root struct of Metrics with the fields of the compact form. It is
 // shared: do not change it.
 func MetricsCompactRoot() *schema.Struct { return parsedForm().Root("Metrics") }
 
-// SpansSchema returns the complete schema of Spans. It is shared: do not change it.
-func SpansSchema() *schema.Struct { return parsedSchema().Root("Spans") }
+// SpansRoot returns the root struct of Spans in the complete schema. It is shared: do not change it.
+func SpansRoot() *schema.Struct { return parsedSchema().Root("Spans") }
 
-// SpansCompactRoot returns the schema of Spans with the fields of the compact form. It is
+// SpansCompactRoot returns the root struct of Spans with the fields of the compact form. It is
 // shared: do not change it.
 func SpansCompactRoot() *schema.Struct { return parsedForm().Root("Spans") }
 
-// LogsSchema returns the complete schema of Logs. It is shared: do not change it.
-func LogsSchema() *schema.Struct { return parsedSchema().Root("Logs") }
+// LogsRoot returns the root struct of Logs in the complete schema. It is shared: do not change it.
+func LogsRoot() *schema.Struct { return parsedSchema().Root("Logs") }
 
-// LogsCompactRoot returns the schema of Logs with the fields of the compact form. It is
+// LogsCompactRoot returns the root struct of Logs with the fields of the compact form. It is
 // shared: do not change it.
 func LogsCompactRoot() *schema.Struct { return parsedForm().Root("Logs") }
 

@@ -104,7 +104,7 @@ func TestErrorsLast(t *testing.T) {
 			for range 3 {
 				require.False(t, r.Next())
 				require.ErrorIs(t, r.Err(), want)
-				require.Zero(t, r.Buffered())
+				require.Zero(t, r.BufferedRecords())
 				require.Zero(t, r.Run(0))
 			}
 			r.Close()

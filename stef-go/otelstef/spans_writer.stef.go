@@ -19,11 +19,11 @@ func SpansCompactSchema() schema.WireSchema {
 	return schema.WireSchema{8, 1, 4, 7, 4, 5, 16, 4, 6, 2, 8}
 }
 
-// SpansRoot is the name of the root struct of Spans streams.
-const SpansRoot = "Spans"
+// SpansRootName is the name of the root struct of Spans streams.
+const SpansRootName = "Spans"
 
-// SpansWireSchema returns the complete wire schema of Spans.
-func SpansWireSchema() schema.WireSchema {
+// SpansSchema returns the complete wire schema of Spans.
+func SpansSchema() schema.WireSchema {
 	return schema.WireSchema{4, 1, 4, 7, 4, 5, 16, 4, 6, 2}
 }
 
@@ -52,7 +52,7 @@ func NewSpansWriter(w io.Writer, options ...stef.WriterOption) (*SpansWriter, er
 		x.fields.set(&b.Fields)
 		x.dicts.set(b)
 	}
-	options = append([]stef.WriterOption{stef.WithSchema(SpansWireSchema())}, options...)
+	options = append([]stef.WriterOption{stef.WithSchema(SpansSchema())}, options...)
 	sendAll := func() { x.record.node.SetOversize(true) }
 	if err := stefrt.StartWriter(&x.WriteStream, w, SpansBaseSchema(), options, build, sendAll); err != nil {
 		return nil, err

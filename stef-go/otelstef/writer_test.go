@@ -259,14 +259,14 @@ func TestAnnouncedSchemas(t *testing.T) {
 		require.False(t, r.Next())
 		require.NoError(t, r.Err())
 	}
-	f(metricsRoot(t), otelstef.MetricsWireSchema(), true)
+	f(metricsRoot(t), otelstef.MetricsSchema(), true)
 	f(metricsRoot(t), otelstef.MetricsBaseSchema(), false, otelstef.PublishedMetrics())
 	f(metricsRoot(t), otelstef.MetricsBaseSchema(), true, otelstef.PublishedMetrics(), stef.WithSchemaHeader())
-	f(spansRoot(t), otelstef.SpansWireSchema(), true)
+	f(spansRoot(t), otelstef.SpansSchema(), true)
 	f(spansRoot(t), otelstef.SpansBaseSchema(), false, otelstef.PublishedSpans())
 	f(spansRoot(t), otelstef.SpansBaseSchema(), true, otelstef.PublishedSpans(), stef.WithSchemaHeader())
 	base := stef.WithSchema(otelstef.LogsBaseSchema())
 	f(logsRoot(t), otelstef.LogsBaseSchema(), false, base)
 	f(logsRoot(t), otelstef.LogsBaseSchema(), true, base, stef.WithSchemaHeader())
-	f(logsRoot(t), otelstef.LogsWireSchema(), true, stef.WithSchemaHeader())
+	f(logsRoot(t), otelstef.LogsSchema(), true, stef.WithSchemaHeader())
 }

@@ -145,9 +145,9 @@ func (s *ReadStream) Schema() schema.WireSchema { return slices.Clone(s.wire) }
 // UserData returns the user data of the stream.
 func (s *ReadStream) UserData() map[string]string { return maps.Clone(s.frame.Header().UserData) }
 
-// Buffered returns the number of records that can be read without reading from the
+// BufferedRecords returns the number of records that can be read without reading from the
 // source: the unread records of the frame.
-func (s *ReadStream) Buffered() uint64 { return s.left }
+func (s *ReadStream) BufferedRecords() uint64 { return s.left }
 
 // Stats returns counts of what was read.
 func (s *ReadStream) Stats() stef.ReaderStats {

@@ -40,7 +40,7 @@ type reader interface {
 	Next() bool
 	Err() error
 	Stats() stef.ReaderStats
-	Buffered() uint64
+	BufferedRecords() uint64
 	Close()
 }
 
@@ -161,7 +161,7 @@ func TestReadErrors(t *testing.T) {
 		require.Equal(t, last, r.Stats().Records)
 		require.False(t, r.Next())
 		require.Equal(t, err, r.Err(), "the error stays")
-		require.Zero(t, r.Buffered())
+		require.Zero(t, r.BufferedRecords())
 	}
 	columns := func(pairs ...string) map[string]string {
 		m := map[string]string{}
@@ -267,7 +267,7 @@ func TestReadEmptyFrames(t *testing.T) {
 	require.NoError(t, err)
 	for i, buffered := range []uint64{1, 0, 0} {
 		require.True(t, r.Next())
-		require.Equal(t, buffered, r.Buffered())
+		require.Equal(t, buffered, r.BufferedRecords())
 		require.Equal(t, uint64(i+1), r.Stats().Records)
 	}
 	require.False(t, r.Next())

@@ -34,7 +34,7 @@ func TestRunIsLinear(t *testing.T) {
 	const fields = scalars.PlainFieldCount
 	for i := range records {
 		require.True(t, r.Next())
-		next := min((i/period+1)*period, i+1+int(r.Buffered())) // the record that ends the run
+		next := min((i/period+1)*period, i+1+int(r.BufferedRecords())) // the record that ends the run
 		require.Equal(t, next-i-1, r.Run(fields), "record %d", i)
 		require.Equal(t, r.Run(fields), r.Run(fields))
 		if i%2 == 0 { // other fields do not disturb

@@ -145,8 +145,7 @@ func (c *chunkWriter) Write(b []byte) (n int, err error) {
 func (s *WriteStream) Schema() schema.WireSchema { return slices.Clone(s.wire) }
 
 // BufferedBytes returns the size of the frame that Flush would write, before
-// compression: 0 if it has no records, otherwise at least 1. It is what the
-// Buffered method of a stefgrpc.BatchWriter returns.
+// compression: 0 if it has no records, otherwise at least 1.
 func (s *WriteStream) BufferedBytes() int {
 	if s.pending == 0 {
 		return 0

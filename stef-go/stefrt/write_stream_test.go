@@ -316,7 +316,7 @@ func TestOversizeSharedValues(t *testing.T) {
 }
 
 func TestWithSchema(t *testing.T) {
-	whole := scalars.SecondWireSchema()
+	whole := scalars.SecondSchema()
 	f := func(ok bool, wire schema.WireSchema) {
 		t.Helper()
 		var dst chunks

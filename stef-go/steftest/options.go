@@ -15,7 +15,7 @@ import (
 type WriterSettings struct {
 	DictBytes    int               // stef.WithDictBytes
 	WindowBytes  int               // stef.WithWindowBytes; 0: depends on the level
-	WindowLimit  int               // stef.WithWindowLimit; 0: none
+	WindowLimit  int               // stef.WithMaxWindowBytes; 0: none
 	SchemaHeader bool              // stef.WithSchemaHeader
 	Schema       schema.WireSchema // stef.WithSchema; nil: all fields
 }

@@ -146,7 +146,7 @@ func TestPropertiesFail(t *testing.T) {
 	f(func(root *steftest.Root) {
 		make := root.NewWriter
 		root.NewWriter = func(dst io.Writer, options ...stef.WriterOption) (steftest.Writer[any], error) {
-			return make(dst, append(options, stef.WithSchema(otelstef.MetricsWireSchema()))...)
+			return make(dst, append(options, stef.WithSchema(otelstef.MetricsSchema()))...)
 		}
 	}, "Evolve")
 	f(func(root *steftest.Root) {
@@ -156,5 +156,5 @@ func TestPropertiesFail(t *testing.T) {
 		}
 	}, "RoundTrip", "Evolve", "Mutate")
 	// A wrong idea of what streams without a schema are in.
-	f(func(root *steftest.Root) { root.Base = otelstef.MetricsWireSchema() }, "RoundTrip")
+	f(func(root *steftest.Root) { root.Base = otelstef.MetricsSchema() }, "RoundTrip")
 }

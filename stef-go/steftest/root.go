@@ -29,7 +29,7 @@ type Reader[R any] interface {
 	Next() bool
 	Record() R
 	Err() error
-	Buffered() uint64
+	BufferedRecords() uint64
 	Run(fields uint64) int
 	Stats() stef.ReaderStats
 	Schema() schema.WireSchema

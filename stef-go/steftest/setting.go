@@ -56,7 +56,7 @@ func (s setting) String() string {
 // generated returns the setting as options of a generated writer.
 func (s setting) generated() []stef.WriterOption {
 	options := []stef.WriterOption{
-		stef.WithCompression(s.compression), stef.WithLevel(s.level), stef.WithWindowBytes(s.window),
+		stef.WithCompression(s.compression), stef.WithCompressionLevel(s.level), stef.WithWindowBytes(s.window),
 		stef.WithRestart(s.restart), stef.WithUserData(s.userData),
 	}
 	if s.frame > 0 {

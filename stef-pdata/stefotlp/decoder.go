@@ -52,7 +52,7 @@ func notNil(isNil bool, what string) {
 type reader interface {
 	Next() bool
 	Err() error
-	Buffered() uint64
+	BufferedRecords() uint64
 }
 
 // decoder holds the state that the decoders of all signals share.
@@ -98,7 +98,7 @@ func (d *decoder) decode(dst []byte, record, finish func()) ([]byte, error) {
 	}
 	d.out, d.rejected = dst, nil
 	d.resource, d.scope, d.resourceAt, d.scopeAt = nil, nil, 0, 0
-	for n := 0; n < d.maxItems && (n == 0 || len(d.out)-len(dst) < d.maxBytes && d.r.Buffered() > 0); n++ {
+	for n := 0; n < d.maxItems && (n == 0 || len(d.out)-len(dst) < d.maxBytes && d.r.BufferedRecords() > 0); n++ {
 		if !d.r.Next() {
 			if d.err = d.r.Err(); d.err == nil {
 				d.err = io.EOF
@@ -129,7 +129,7 @@ const spare = 4 << 10
 // large as the n items that took size bytes. It trusts the frame only within limits:
 // the output grows to at most four times its length.
 func (d *decoder) grow(size, n int) {
-	left := min(d.r.Buffered(), uint64(d.maxItems-n))
+	left := min(d.r.BufferedRecords(), uint64(d.maxItems-n))
 	if left == 0 {
 		return
 	}

@@ -48,7 +48,7 @@ var signals = []signal{
 		_, err := (&ptrace.ProtoUnmarshaler{}).UnmarshalTraces(b)
 		return err
 	}, writeTracesPdata, sameTracesRecords, sameTracesDecoded},
-	{"logs", stef.WithSchema(otelstef.LogsWireSchema()), writeLogs, func(b []byte) error {
+	{"logs", stef.WithSchema(otelstef.LogsSchema()), writeLogs, func(b []byte) error {
 		_, err := (&plog.ProtoUnmarshaler{}).UnmarshalLogs(b)
 		return err
 	}, writeLogsPdata, sameLogsRecords, sameLogsDecoded},

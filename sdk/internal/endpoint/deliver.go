@@ -84,7 +84,7 @@ func (s *Sender[B]) finalError(ctx context.Context, err error, start time.Time) 
 // it says why.
 func (s *Sender[B]) gaveUp(ctx context.Context, err error) error {
 	cause := context.Cause(ctx)
-	if state := s.session.State(); state.Live == 0 && state.LastError != nil {
+	if state := s.session.Stats(); state.Live == 0 && state.LastError != nil {
 		return fmt.Errorf("stef: endpoint %s: %w: no stream: %w", s.config.Target, cause, state.LastError)
 	}
 	if errors.Is(err, cause) {
@@ -190,7 +190,7 @@ func withoutSTEF(err error) bool {
 func (s *Sender[B]) fallBack() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.session.State().Live == 0 && s.usingOTLP.CompareAndSwap(false, true) {
+	if s.session.Stats().Live == 0 && s.usingOTLP.CompareAndSwap(false, true) {
 		s.stats.Downgrades.Add(1)
 	}
 }

@@ -127,12 +127,12 @@ func (w *batchWriter[B]) WriteBatch(b *batch[B]) (last uint64, err error) {
 // Flush implements stefgrpc.BatchWriter.
 func (w *batchWriter[B]) Flush() error { return w.encoder.Writer.Flush() }
 
-// guessPerRecord is the size of a record that Buffered assumes, because sizes are known
+// guessPerRecord is the size of a record that BufferedBytes assumes, because sizes are known
 // only when a frame ends.
 const guessPerRecord = 32
 
-// Buffered implements stefgrpc.BatchWriter.
-func (w *batchWriter[B]) Buffered() int {
+// BufferedBytes implements stefgrpc.BatchWriter.
+func (w *batchWriter[B]) BufferedBytes() int {
 	stats := w.encoder.Writer.Stats()
 	return int(stats.Records-stats.Flushed) * guessPerRecord
 }

@@ -61,7 +61,7 @@ func decodeLogs(t *testing.T, stream []byte) []plog.Logs {
 func forms(compact, full stef.WriterOption) map[string][]stef.WriterOption {
 	return map[string][]stef.WriterOption{
 		"compact":      {compact},
-		"compact zstd": {compact, stef.WithCompression(stef.Zstd), stef.WithLevel(stef.LevelFastest)},
+		"compact zstd": {compact, stef.WithCompression(stef.Zstd), stef.WithCompressionLevel(stef.LevelFastest)},
 		"full":         {full},
 	}
 }
@@ -75,7 +75,7 @@ func rounds() uint64 {
 }
 
 func TestSpansMatchOTLP(t *testing.T) {
-	for name, options := range forms(otelstef.CompactSpans(), stef.WithSchema(otelstef.SpansWireSchema())) {
+	for name, options := range forms(otelstef.CompactSpans(), stef.WithSchema(otelstef.SpansSchema())) {
 		t.Run(name, func(t *testing.T) {
 			for seed := range rounds() {
 				r := sdktest.New(seed)
@@ -100,7 +100,7 @@ func TestSpansMatchOTLP(t *testing.T) {
 }
 
 func TestMetricsMatchOTLP(t *testing.T) {
-	for name, options := range forms(otelstef.CompactMetrics(), stef.WithSchema(otelstef.MetricsWireSchema())) {
+	for name, options := range forms(otelstef.CompactMetrics(), stef.WithSchema(otelstef.MetricsSchema())) {
 		t.Run(name, func(t *testing.T) {
 			for seed := range rounds() {
 				r := sdktest.New(seed)
@@ -125,7 +125,7 @@ func TestMetricsMatchOTLP(t *testing.T) {
 }
 
 func TestLogsMatchOTLP(t *testing.T) {
-	for name, options := range forms(otelstef.CompactLogs(), stef.WithSchema(otelstef.LogsWireSchema())) {
+	for name, options := range forms(otelstef.CompactLogs(), stef.WithSchema(otelstef.LogsSchema())) {
 		t.Run(name, func(t *testing.T) {
 			for seed := range rounds() {
 				r := sdktest.New(seed)

@@ -53,7 +53,7 @@ type Stream struct {
 func (s *Stream) Writer() []stef.WriterOption {
 	return []stef.WriterOption{
 		stef.WithCompression(s.Compression),
-		stef.WithLevel(s.Level),
+		stef.WithCompressionLevel(s.Level),
 		stef.WithWindowBytes(s.WindowBytes),
 	}
 }

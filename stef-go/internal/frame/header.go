@@ -89,8 +89,8 @@ func ParseVarHeader(b []byte) (h VarHeader, err error) {
 	if n <= 0 {
 		return h, fmt.Errorf("%w: the number of user data pairs is cut off", stef.ErrCorrupt)
 	}
-	if count > stef.MaxUserData {
-		return h, fmt.Errorf("%w: %d pairs of user data, at most %d", stef.ErrLimit, count, stef.MaxUserData)
+	if count > stef.MaxUserDataPairs {
+		return h, fmt.Errorf("%w: %d pairs of user data, at most %d", stef.ErrLimit, count, stef.MaxUserDataPairs)
 	}
 	b = b[n:]
 	for range count {

@@ -107,7 +107,7 @@ func TestParseVarHeaderErrors(t *testing.T) {
 
 func TestVarHeaderLimits(t *testing.T) {
 	h := frame.VarHeader{UserData: map[string]string{}}
-	for i := range stef.MaxUserData {
+	for i := range stef.MaxUserDataPairs {
 		h.UserData[fmt.Sprintf("%0*d", stef.MaxUserDataBytes, i)] = strings.Repeat("v", stef.MaxUserDataBytes)
 	}
 	b, err := h.Append(nil)

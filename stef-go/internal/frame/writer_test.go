@@ -162,7 +162,7 @@ func TestWriterAndReader(t *testing.T) {
 	for range 60 {
 		compression := stef.Compression(rnd.IntN(2))
 		options := []stef.WriterOption{
-			stef.WithCompression(compression), stef.WithLevel(stef.Level(1 + rnd.IntN(4))), stef.WithWindowBytes(1 << (10 + rnd.IntN(8))),
+			stef.WithCompression(compression), stef.WithCompressionLevel(stef.Level(1 + rnd.IntN(4))), stef.WithWindowBytes(1 << (10 + rnd.IntN(8))),
 		}
 		var dst chunks
 		w, err := frame.NewWriter(&dst, config(t, options...), new(frame.VarHeader))
@@ -289,7 +289,7 @@ func TestLiterals(t *testing.T) {
 	}
 	for level := stef.LevelFastest; level <= stef.LevelBest; level++ {
 		var dst chunks
-		w, err := frame.NewWriter(&dst, config(t, stef.WithCompression(stef.Zstd), stef.WithLevel(level)), &frame.VarHeader{})
+		w, err := frame.NewWriter(&dst, config(t, stef.WithCompression(stef.Zstd), stef.WithCompressionLevel(level)), &frame.VarHeader{})
 		require.NoError(t, err)
 		tree := newTree()
 		tree.fill(1, string(column))
@@ -415,7 +415,7 @@ func TestWriterWindowLimit(t *testing.T) {
 		write(w, &again)
 		require.Equal(t, dst, again, "the same records give the same bytes")
 	}
-	limit := stef.WithWindowLimit
+	limit := stef.WithMaxWindowBytes
 	f([]int{1024, 0, 0}, []int{100, 100, 200_000})
 	f([]int{16, 0, 0}, []int{100, 100, 900}, limit(1<<20))
 	f([]int{32, 0, 0}, []int{10_000, 100, 900}, limit(1<<20))
@@ -423,7 +423,7 @@ func TestWriterWindowLimit(t *testing.T) {
 	f([]int{64, 0, 0}, []int{300_000, 100, 300_000}, limit(100_000))
 	f([]int{16, 0}, []int{100, 70_000}, limit(16<<10))
 	f([]int{16, 32}, []int{100, 70_000}, limit(1<<20), stef.WithWindowBytes(32<<10))
-	auto := stef.WithLevel(stef.LevelAuto)
+	auto := stef.WithCompressionLevel(stef.LevelAuto)
 	f([]int{1024, 0, 1024, 0, 0}, []int{100, 60_000, 70_000, 70_000, 100}, auto)
 	f([]int{1024, 0, 0}, []int{70_000, 100, 70_000}, auto)
 	f([]int{16, 0, 1024, 0}, []int{100, 900, 70_000, 100}, auto, limit(1<<20))
@@ -450,7 +450,7 @@ func TestWriterLevelAuto(t *testing.T) {
 		}
 	}
 	stream := func(level stef.Level, contents []string) (dst chunks) {
-		w, err := frame.NewWriter(&dst, config(t, stef.WithLevel(level), stef.WithCompression(stef.Zstd)), &frame.VarHeader{})
+		w, err := frame.NewWriter(&dst, config(t, stef.WithCompressionLevel(level), stef.WithCompression(stef.Zstd)), &frame.VarHeader{})
 		require.NoError(t, err)
 		write(w, contents)
 		w.Close()
@@ -462,7 +462,7 @@ func TestWriterLevelAuto(t *testing.T) {
 	require.Equal(t, stream(stef.LevelDefault, large), stream(stef.LevelAuto, large))
 
 	var first, second chunks
-	w, err := frame.NewWriter(&first, config(t, stef.WithLevel(stef.LevelAuto), stef.WithCompression(stef.Zstd)), &frame.VarHeader{})
+	w, err := frame.NewWriter(&first, config(t, stef.WithCompressionLevel(stef.LevelAuto), stef.WithCompression(stef.Zstd)), &frame.VarHeader{})
 	require.NoError(t, err)
 	write(w, large)
 	require.NoError(t, w.Reset(&second))

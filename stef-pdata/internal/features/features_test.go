@@ -36,7 +36,7 @@ func TestOfMetrics(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, want, OfMetrics(w.Fields()))
 	}
-	root := otelstef.MetricsSchema()
+	root := otelstef.MetricsRoot()
 	f(Set{EntityRefs: true, Flags: true})
 	f(Set{}, otelstef.PublishedMetrics())
 	f(Set{EntityRefs: true}, wireWith(t, root, "Point", 4))
@@ -52,7 +52,7 @@ func TestOfSpans(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, want, OfSpans(w.Fields()))
 	}
-	root := otelstef.SpansSchema()
+	root := otelstef.SpansRoot()
 	f(Set{EntityRefs: true, RawIDs: true, DroppedEvents: true, DroppedLinks: true})
 	f(Set{}, otelstef.PublishedSpans())
 	f(Set{EntityRefs: true}, wireWith(t, root, "Span", 14))
@@ -67,7 +67,7 @@ func TestOfLogs(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, want, OfLogs(w.Fields()))
 	}
-	root := otelstef.LogsSchema()
+	root := otelstef.LogsRoot()
 	f(Set{EntityRefs: true, ObservedDelta: true, Templates: true})
 	f(Set{EntityRefs: true, Templates: true, References: true, ValueReferences: true}, otelstef.CompactLogs())
 	f(Set{EntityRefs: true, Templates: true, References: true}, wireWith(t, otelstef.LogsCompactRoot(), "CompactLog", 2))

@@ -40,7 +40,7 @@ type reader[R any] interface {
 	Next() bool
 	Record() *R
 	Err() error
-	Buffered() uint64
+	BufferedRecords() uint64
 	Stats() stef.ReaderStats
 	Schema() schema.WireSchema
 	UserData() map[string]string
@@ -90,7 +90,7 @@ func pass[R any, P record[R]](r reader[R], w writer[R], copied P, reshape func(P
 		if err := w.Write(); err != nil {
 			return err
 		}
-		if r.Buffered() == 0 {
+		if r.BufferedRecords() == 0 {
 			if err := w.Flush(); err != nil {
 				return err
 			}

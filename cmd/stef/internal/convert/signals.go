@@ -137,7 +137,7 @@ func (o *Options) readerOptions() []stef.ReaderOption {
 func (o *Options) writerOptions(s otlpfile.Signal, more ...stef.WriterOption) ([]stef.WriterOption, error) {
 	opts := append(more, stef.WithCompression(o.Compression))
 	if o.Level != 0 {
-		opts = append(opts, stef.WithLevel(o.Level))
+		opts = append(opts, stef.WithCompressionLevel(o.Level))
 	}
 	if o.Checksums {
 		opts = append(opts, stef.WithChecksums())

@@ -82,7 +82,7 @@ type copyable[R any] interface {
 func copyRecords[R any, P copyable[R]](r interface {
 	Next() bool
 	Record() *R
-	Buffered() uint64
+	BufferedRecords() uint64
 	Err() error
 	Close()
 }, w interface {
@@ -97,7 +97,7 @@ func copyRecords[R any, P copyable[R]](r interface {
 		if err := w.Write(); err != nil {
 			return err
 		}
-		if r.Buffered() == 0 {
+		if r.BufferedRecords() == 0 {
 			if err := w.Flush(); err != nil {
 				return err
 			}

@@ -118,9 +118,9 @@ var roots = sync.OnceValue(func() List {
 		panic(err) // the schema is part of the program
 	}
 	list := List{
-		{Name: "metrics", Struct: s.Root(otelstef.MetricsRoot), Base: otelstef.MetricsBaseSchema(), Signal: otlpfile.Metrics},
-		{Name: "spans", Struct: s.Root(otelstef.SpansRoot), Base: otelstef.SpansBaseSchema(), Signal: otlpfile.Traces},
-		{Name: "logs", Struct: s.Root(otelstef.LogsRoot), Base: otelstef.LogsBaseSchema(), Signal: otlpfile.Logs},
+		{Name: "metrics", Struct: s.Root(otelstef.MetricsRootName), Base: otelstef.MetricsBaseSchema(), Signal: otlpfile.Metrics},
+		{Name: "spans", Struct: s.Root(otelstef.SpansRootName), Base: otelstef.SpansBaseSchema(), Signal: otlpfile.Traces},
+		{Name: "logs", Struct: s.Root(otelstef.LogsRootName), Base: otelstef.LogsBaseSchema(), Signal: otlpfile.Logs},
 	}
 	list[0].Wire, list[0].plain = otelstef.MetricsCompactRoot(), plainMetrics
 	list[1].Wire, list[1].plain = otelstef.SpansCompactRoot(), plainSpans

@@ -40,7 +40,7 @@ type anyBox struct {
 	tagLists stefrt.Array[Tags]
 }
 
-// AnyType is the choice of a Any.
+// AnyType is a choice of the oneof Any.
 type AnyType uint8
 
 // The choices of Any.
@@ -130,7 +130,7 @@ func (t AnyType) String() string {
 	return "AnyType(" + strconv.Itoa(int(t)) + ")"
 }
 
-// NewAny returns a Any without a value. It is not part of a record.
+// NewAny returns an empty value that is not part of a record.
 func NewAny() *Any { return stefrt.New((*Any).init) }
 
 // Type returns the choice. The getters of the other choices return zero or nil.

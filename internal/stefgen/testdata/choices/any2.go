@@ -29,7 +29,7 @@ type any2Box struct {
 	point Point
 }
 
-// Any2Type is the choice of a Any2.
+// Any2Type is a choice of the oneof Any2.
 type Any2Type uint8
 
 // The choices of Any2.
@@ -63,7 +63,7 @@ func (t Any2Type) String() string {
 	return "Any2Type(" + strconv.Itoa(int(t)) + ")"
 }
 
-// NewAny2 returns a Any2 without a value. It is not part of a record.
+// NewAny2 returns an empty value that is not part of a record.
 func NewAny2() *Any2 { return stefrt.New((*Any2).init) }
 
 // Type returns the choice. The getters of the other choices return zero or nil.

@@ -29,7 +29,7 @@ type boxedBox struct {
 	c stefrt.Scalars[uint64]
 }
 
-// BoxedType is the choice of a Boxed.
+// BoxedType is a choice of the oneof Boxed.
 type BoxedType uint8
 
 // The choices of Boxed.
@@ -59,7 +59,7 @@ func (t BoxedType) String() string {
 	return "BoxedType(" + strconv.Itoa(int(t)) + ")"
 }
 
-// NewBoxed returns a Boxed without a value. It is not part of a record.
+// NewBoxed returns an empty value that is not part of a record.
 func NewBoxed() *Boxed { return stefrt.New((*Boxed).init) }
 
 // Type returns the choice. The getters of the other choices return zero or nil.

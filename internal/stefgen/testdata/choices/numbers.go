@@ -20,7 +20,7 @@ type Numbers struct {
 	num       uint64
 }
 
-// NumbersType is the choice of a Numbers.
+// NumbersType is a choice of the oneof Numbers.
 type NumbersType uint8
 
 // The choices of Numbers.
@@ -58,7 +58,7 @@ func (t NumbersType) String() string {
 	return "NumbersType(" + strconv.Itoa(int(t)) + ")"
 }
 
-// NewNumbers returns a Numbers without a value. It is not part of a record.
+// NewNumbers returns an empty value that is not part of a record.
 func NewNumbers() *Numbers { return stefrt.New((*Numbers).init) }
 
 // Type returns the choice. The getters of the other choices return zero or nil.

@@ -19,7 +19,7 @@ type One struct {
 	num       uint64
 }
 
-// OneType is the choice of a One.
+// OneType is a choice of the oneof One.
 type OneType uint8
 
 // The choices of One.
@@ -41,7 +41,7 @@ func (t OneType) String() string {
 	return "OneType(" + strconv.Itoa(int(t)) + ")"
 }
 
-// NewOne returns a One without a value. It is not part of a record.
+// NewOne returns an empty value that is not part of a record.
 func NewOne() *One { return stefrt.New((*One).init) }
 
 // Type returns the choice. The getters of the other choices return zero or nil.

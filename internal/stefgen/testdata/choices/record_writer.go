@@ -13,11 +13,11 @@ import (
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
-// RecordRoot is the name of the root struct of Record streams.
-const RecordRoot = "Record"
+// RecordRootName is the name of the root struct of Record streams.
+const RecordRootName = "Record"
 
-// RecordWireSchema returns the complete wire schema of Record.
-func RecordWireSchema() schema.WireSchema {
+// RecordSchema returns the complete wire schema of Record.
+func RecordSchema() schema.WireSchema {
 	return schema.WireSchema{10, 18, 3, 7, 4, 1, 3, 5, 3, 2, 3}
 }
 

@@ -29,7 +29,7 @@ type sevenBox struct {
 	g Point
 }
 
-// SevenType is the choice of a Seven.
+// SevenType is a choice of the oneof Seven.
 type SevenType uint8
 
 // The choices of Seven.
@@ -75,7 +75,7 @@ func (t SevenType) String() string {
 	return "SevenType(" + strconv.Itoa(int(t)) + ")"
 }
 
-// NewSeven returns a Seven without a value. It is not part of a record.
+// NewSeven returns an empty value that is not part of a record.
 func NewSeven() *Seven { return stefrt.New((*Seven).init) }
 
 // Type returns the choice. The getters of the other choices return zero or nil.

@@ -21,7 +21,7 @@ type Texts struct {
 	str       string
 }
 
-// TextsType is the choice of a Texts.
+// TextsType is a choice of the oneof Texts.
 type TextsType uint8
 
 // The choices of Texts.
@@ -47,7 +47,7 @@ func (t TextsType) String() string {
 	return "TextsType(" + strconv.Itoa(int(t)) + ")"
 }
 
-// NewTexts returns a Texts without a value. It is not part of a record.
+// NewTexts returns an empty value that is not part of a record.
 func NewTexts() *Texts { return stefrt.New((*Texts).init) }
 
 // Type returns the choice. The getters of the other choices return zero or nil.

@@ -27,7 +27,7 @@ type threeBox struct {
 	c Point
 }
 
-// ThreeType is the choice of a Three.
+// ThreeType is a choice of the oneof Three.
 type ThreeType uint8
 
 // The choices of Three.
@@ -57,7 +57,7 @@ func (t ThreeType) String() string {
 	return "ThreeType(" + strconv.Itoa(int(t)) + ")"
 }
 
-// NewThree returns a Three without a value. It is not part of a record.
+// NewThree returns an empty value that is not part of a record.
 func NewThree() *Three { return stefrt.New((*Three).init) }
 
 // Type returns the choice. The getters of the other choices return zero or nil.

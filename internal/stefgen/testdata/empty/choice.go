@@ -25,7 +25,7 @@ type choiceBox struct {
 	nothing Nothing
 }
 
-// ChoiceType is the choice of a Choice.
+// ChoiceType is a choice of the oneof Choice.
 type ChoiceType uint8
 
 // The choices of Choice.
@@ -51,7 +51,7 @@ func (t ChoiceType) String() string {
 	return "ChoiceType(" + strconv.Itoa(int(t)) + ")"
 }
 
-// NewChoice returns a Choice without a value. It is not part of a record.
+// NewChoice returns an empty value that is not part of a record.
 func NewChoice() *Choice { return stefrt.New((*Choice).init) }
 
 // Type returns the choice. The getters of the other choices return zero or nil.

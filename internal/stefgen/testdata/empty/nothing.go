@@ -17,7 +17,7 @@ type Nothing struct {
 	typ, sent NothingType
 }
 
-// NothingType is the choice of a Nothing.
+// NothingType is a choice of the oneof Nothing.
 type NothingType uint8
 
 // The choices of Nothing.
@@ -35,7 +35,7 @@ func (t NothingType) String() string {
 	return "NothingType(" + strconv.Itoa(int(t)) + ")"
 }
 
-// NewNothing returns a Nothing without a value. It is not part of a record.
+// NewNothing returns an empty value that is not part of a record.
 func NewNothing() *Nothing { return stefrt.New((*Nothing).init) }
 
 // Type returns the choice. The getters of the other choices return zero or nil.

@@ -29,7 +29,7 @@ type bitsBox struct {
 	sizeField stefrt.Scalars[uint64]
 }
 
-// BitsType is the choice of a Bits.
+// BitsType is a choice of the oneof Bits.
 type BitsType uint8
 
 // The choices of Bits.
@@ -59,7 +59,7 @@ func (t BitsType) String() string {
 	return "BitsType(" + strconv.Itoa(int(t)) + ")"
 }
 
-// NewBits returns a Bits without a value. It is not part of a record.
+// NewBits returns an empty value that is not part of a record.
 func NewBits() *Bits { return stefrt.New((*Bits).init) }
 
 // Type returns the choice. The getters of the other choices return zero or nil.

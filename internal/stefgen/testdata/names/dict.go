@@ -28,7 +28,7 @@ type dictBox struct {
 	key       []byte
 }
 
-// DictType is the choice of a Dict.
+// DictType is a choice of the oneof Dict.
 type DictType uint8
 
 // The choices of Dict.
@@ -78,7 +78,7 @@ func (t DictType) String() string {
 	return "DictType(" + strconv.Itoa(int(t)) + ")"
 }
 
-// NewDict returns a Dict without a value. It is not part of a record.
+// NewDict returns an empty value that is not part of a record.
 func NewDict() *Dict { return stefrt.New((*Dict).init) }
 
 // Type returns the choice. The getters of the other choices return zero or nil.

@@ -28,7 +28,7 @@ type pairBox struct {
 	q []byte
 }
 
-// PairType is the choice of a Pair.
+// PairType is a choice of the oneof Pair.
 type PairType uint8
 
 // The choices of Pair.
@@ -58,7 +58,7 @@ func (t PairType) String() string {
 	return "PairType(" + strconv.Itoa(int(t)) + ")"
 }
 
-// NewPair returns a Pair without a value. It is not part of a record.
+// NewPair returns an empty value that is not part of a record.
 func NewPair() *Pair { return stefrt.New((*Pair).init) }
 
 // Type returns the choice. The getters of the other choices return zero or nil.

@@ -13,11 +13,11 @@ import (
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
-// RecordRoot is the name of the root struct of Record streams.
-const RecordRoot = "Record"
+// RecordRootName is the name of the root struct of Record streams.
+const RecordRootName = "Record"
 
-// RecordWireSchema returns the complete wire schema of Record.
-func RecordWireSchema() schema.WireSchema {
+// RecordSchema returns the complete wire schema of Record.
+func RecordSchema() schema.WireSchema {
 	return schema.WireSchema{33, 8, 3, 8, 2, 3, 1, 2, 3, 1}
 }
 

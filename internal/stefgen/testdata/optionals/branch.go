@@ -26,7 +26,7 @@ type branchBox struct {
 	tree Tree
 }
 
-// BranchType is the choice of a Branch.
+// BranchType is a choice of the oneof Branch.
 type BranchType uint8
 
 // The choices of Branch.
@@ -52,7 +52,7 @@ func (t BranchType) String() string {
 	return "BranchType(" + strconv.Itoa(int(t)) + ")"
 }
 
-// NewBranch returns a Branch without a value. It is not part of a record.
+// NewBranch returns an empty value that is not part of a record.
 func NewBranch() *Branch { return stefrt.New((*Branch).init) }
 
 // Type returns the choice. The getters of the other choices return zero or nil.

@@ -26,7 +26,7 @@ type keyBox struct {
 	inner Key
 }
 
-// KeyType is the choice of a Key.
+// KeyType is a choice of the oneof Key.
 type KeyType uint8
 
 // The choices of Key.
@@ -52,7 +52,7 @@ func (t KeyType) String() string {
 	return "KeyType(" + strconv.Itoa(int(t)) + ")"
 }
 
-// NewKey returns a Key without a value. It is not part of a record.
+// NewKey returns an empty value that is not part of a record.
 func NewKey() *Key { return stefrt.New((*Key).init) }
 
 // Type returns the choice. The getters of the other choices return zero or nil.

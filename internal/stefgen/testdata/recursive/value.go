@@ -31,7 +31,7 @@ type valueBox struct {
 	self   Box
 }
 
-// ValueType is the choice of a Value.
+// ValueType is a choice of the oneof Value.
 type ValueType uint8
 
 // The choices of Value.
@@ -73,7 +73,7 @@ func (t ValueType) String() string {
 	return "ValueType(" + strconv.Itoa(int(t)) + ")"
 }
 
-// NewValue returns a Value without a value. It is not part of a record.
+// NewValue returns an empty value that is not part of a record.
 func NewValue() *Value { return stefrt.New((*Value).init) }
 
 // Type returns the choice. The getters of the other choices return zero or nil.

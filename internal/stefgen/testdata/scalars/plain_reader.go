@@ -13,7 +13,7 @@ import (
 )
 
 // PlainReader reads a stream of Plain records, for one goroutine at a time. It also has
-// Err, Stats, UserData, Schema, Buffered and Close, of the embedded stefrt.ReadStream.
+// Err, Stats, UserData, Schema, BufferedRecords and Close, of the embedded stefrt.ReadStream.
 type PlainReader struct {
 	stefrt.ReadStream
 	record  Plain

@@ -13,11 +13,11 @@ import (
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
-// PlainRoot is the name of the root struct of Plain streams.
-const PlainRoot = "Plain"
+// PlainRootName is the name of the root struct of Plain streams.
+const PlainRootName = "Plain"
 
-// PlainWireSchema returns the complete wire schema of Plain.
-func PlainWireSchema() schema.WireSchema {
+// PlainSchema returns the complete wire schema of Plain.
+func PlainSchema() schema.WireSchema {
 	return schema.WireSchema{11, 9, 13}
 }
 

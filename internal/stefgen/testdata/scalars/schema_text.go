@@ -12,11 +12,11 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// PlainSchema returns the complete schema of Plain. It is shared: do not change it.
-func PlainSchema() *schema.Struct { return parsedSchema().Root("Plain") }
+// PlainRoot returns the root struct of Plain in the complete schema. It is shared: do not change it.
+func PlainRoot() *schema.Struct { return parsedSchema().Root("Plain") }
 
-// SecondSchema returns the complete schema of Second. It is shared: do not change it.
-func SecondSchema() *schema.Struct { return parsedSchema().Root("Second") }
+// SecondRoot returns the root struct of Second in the complete schema. It is shared: do not change it.
+func SecondRoot() *schema.Struct { return parsedSchema().Root("Second") }
 
 var parsedSchema = sync.OnceValue(func() *schema.Schema { return idl.MustParse("schema.stef", schemaText) })
 

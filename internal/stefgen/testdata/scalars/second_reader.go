@@ -13,7 +13,7 @@ import (
 )
 
 // SecondReader reads a stream of Second records, for one goroutine at a time. It also has
-// Err, Stats, UserData, Schema, Buffered and Close, of the embedded stefrt.ReadStream.
+// Err, Stats, UserData, Schema, BufferedRecords and Close, of the embedded stefrt.ReadStream.
 type SecondReader struct {
 	stefrt.ReadStream
 	record  Second

@@ -13,11 +13,11 @@ import (
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
-// SecondRoot is the name of the root struct of Second streams.
-const SecondRoot = "Second"
+// SecondRootName is the name of the root struct of Second streams.
+const SecondRootName = "Second"
 
-// SecondWireSchema returns the complete wire schema of Second.
-func SecondWireSchema() schema.WireSchema {
+// SecondSchema returns the complete wire schema of Second.
+func SecondSchema() schema.WireSchema {
 	return schema.WireSchema{3, 9}
 }
 

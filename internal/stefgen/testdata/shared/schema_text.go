@@ -12,8 +12,8 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// RecordSchema returns the complete schema of Record. It is shared: do not change it.
-func RecordSchema() *schema.Struct { return parsedSchema().Root("Record") }
+// RecordRoot returns the root struct of Record in the complete schema. It is shared: do not change it.
+func RecordRoot() *schema.Struct { return parsedSchema().Root("Record") }
 
 var parsedSchema = sync.OnceValue(func() *schema.Schema { return idl.MustParse("schema.stef", schemaText) })
 
