@@ -98,6 +98,19 @@ func browser(t *testing.T) string {
 	return ""
 }
 
+// TestTablesFit estimates the widths of tables, so that a table that is too wide is
+// noticed without a browser, too.
+func TestTablesFit(t *testing.T) {
+	r, _ := tinyReport(t)
+	for _, page := range r.Pages {
+		for _, part := range page.Parts {
+			if table, ok := part.(*report.Table); ok {
+				require.LessOrEqual(t, table.Width(), 1268, "page %s, table %s", page.Name, table.Name)
+			}
+		}
+	}
+}
+
 // TestPagesRender renders the pages in a real browser without network access.
 // In a window of 1,300 pixels no table has to be scrolled.
 func TestPagesRender(t *testing.T) {

@@ -227,6 +227,29 @@ func (r *Report) html(p *Page) ([]byte, error) {
 	return b.Bytes(), err
 }
 
+// Width estimates the width of the table on a page, in pixels, rather too large than too
+// small: a window of 1,300 pixels has room for 1,268.
+func (t *Table) Width() int {
+	const character, padding, narrow = 9, 14, 128 // page.html.tmpl has the font and the paddings
+	width := 0
+	v := t.view()
+	for i := range t.Columns {
+		column := 0
+		for _, word := range strings.Fields(v.Head[i].Text) { // headings are broken at spaces
+			column = max(column, utf8.RuneCountInString(word)*character)
+		}
+		for _, row := range v.Rows {
+			if n := utf8.RuneCountInString(row[i].Text) * character; row[i].Long && !row[i].Numeric {
+				column = max(column, narrow)
+			} else {
+				column = max(column, n)
+			}
+		}
+		width += column + padding
+	}
+	return width
+}
+
 func (t *Table) view() *tableView {
 	v := &tableView{Title: t.Title, Name: t.Name, Notes: t.Notes, Command: t.Command}
 	if t.Quoted != "" {
