@@ -207,11 +207,11 @@ func (b *balancer[B]) send(ctx context.Context, batch B) error {
 		}
 		return nil
 	}
-	rest := b.splitter.empty()
-	for _, part := range result.retry {
-		copied := b.splitter.empty()
-		b.splitter.join(copied, part)
-		b.splitter.join(rest, copied)
+	// The only part may be the batch of the caller, which must not change. Several parts
+	// are copies.
+	rest := result.retry[0]
+	for _, part := range result.retry[1:] {
+		b.exporter.signal.MoveTo(part, rest)
 	}
 	err := b.splitter.rest(errors.Join(result.errs...), rest)
 	if result.delay > 0 {

@@ -84,7 +84,7 @@ func TestSplit(t *testing.T) {
 		parts := s.split(td, where(3))
 		require.Greater(t, len(parts), 1)
 		of, total := map[string]int{}, 0
-		joined := s.empty()
+		joined := ptrace.NewTraces()
 		for i, part := range parts {
 			total += part.SpanCount()
 			for _, rs := range part.ResourceSpans().All() {
@@ -105,7 +105,7 @@ func TestSplit(t *testing.T) {
 					}
 				}
 			}
-			s.join(joined, part)
+			signal.Traces.MoveTo(part, joined)
 		}
 		require.Equal(t, td.SpanCount(), total)
 		require.Equal(t, td.SpanCount(), joined.SpanCount())
@@ -170,7 +170,11 @@ func TestResolve(t *testing.T) {
 		return addresses, failure
 	})
 	x.config.ClientConfig.Endpoint = "backends.example:" + port
-	batch := func() ptrace.Traces { return spans("a", "b", "c") }
+	batch := func() ptrace.Traces {
+		b := spans("a", "b", "c")
+		b.MarkReadOnly() // as for an exporter that shares the batch with others
+		return b
+	}
 	err = x.push(context.Background(), batch())
 	require.ErrorIs(t, err, errNoBackend)
 	require.False(t, consumererror.IsPermanent(err))

@@ -17,46 +17,41 @@ var (
 	_ confmap.Validator   = (*Config)(nil)
 )
 
-// sections are the parts of the configuration with keys of this exporter.
-var sections = []confkeys.Section{
-	confkeys.Of[Config](""),
-	confkeys.Of[StefConfig]("stef"),
-	confkeys.Of[ModeConfig]("stef::mode"),
-	confkeys.Of[OTLPConfig]("otlp_fallback"),
-}
-
-// keyHints says what to write instead of keys of other exporters.
-var keyHints = map[string]string{
-	"protocols":       "an exporter has one address: write endpoint, tls and the like at the top level",
-	"grpc":            "write its keys, such as endpoint, at the top level",
-	"traces_endpoint": "write endpoint as host:port, without a path; it is the address of all signals",
-	"insecure":        "write it as tls::insecure",
-	"ca_file":         "write it as tls::ca_file",
-}
-
-// choices are the texts that the keys with a choice accept.
-var choices = map[string]string{
-	"protocol":                   "auto, stef or otlp",
-	"compression":                "zstd or none",
-	"stef::compression":          "zstd or none",
-	"stef::compression_level":    "auto, fastest, default, better or best",
-	"stef::optimize_for":         "cpu, balanced or bytes",
-	"stef::templates":            "auto, on or off",
-	"stef::schema":               "compact, full or reference",
-	"otlp_fallback::compression": "gzip, snappy, zstd or none",
+// configKeys are the keys of this exporter. The hints are for keys of other exporters.
+var configKeys = confkeys.Keys{
+	Sections: []confkeys.Section{
+		confkeys.Of[Config](""),
+		confkeys.Of[StefConfig]("stef"),
+		confkeys.Of[ModeConfig]("stef::mode"),
+		confkeys.Of[OTLPConfig]("otlp_fallback"),
+	},
+	Hints: map[string]string{
+		"protocols":       "an exporter has one address: write endpoint, tls and the like at the top level",
+		"grpc":            "write its keys, such as endpoint, at the top level",
+		"traces_endpoint": "write endpoint as host:port, without a path; it is the address of all signals",
+		"insecure":        "write it as tls::insecure",
+		"ca_file":         "write it as tls::ca_file",
+	},
+	Choices: map[string]string{
+		"protocol":                   "auto, stef or otlp",
+		"compression":                "zstd or none",
+		"stef::compression":          "zstd or none",
+		"stef::compression_level":    "auto, fastest, default, better or best",
+		"stef::optimize_for":         "cpu, balanced or bytes",
+		"stef::templates":            "auto, on or off",
+		"stef::schema":               "compact, full or reference",
+		"otlp_fallback::compression": "gzip, snappy, zstd or none",
+	},
 }
 
 // Unmarshal reads the configuration. It reports keys that do not exist, and
 // suggests the keys that may have been meant.
 func (c *Config) Unmarshal(conf *confmap.Conf) error {
-	if err := confkeys.Check(conf.ToStringMap(), keyHints, choices, sections...); err != nil {
-		return err
-	}
 	if o, ok := conf.Get("stef::optimize_for").(string); ok {
 		Optimization(o).Apply(&c.Stef) // keys that are set have precedence
 	}
-	if err := conf.Unmarshal(c); err != nil {
-		return confkeys.Explain(err, conf.ToStringMap(), sections...)
+	if err := configKeys.Read(conf.ToStringMap(), func() error { return conf.Unmarshal(c) }); err != nil {
+		return err
 	}
 	// Validate finds these as well, but then the errors of the Collector's own checks
 	// stand beside them.

@@ -11,16 +11,12 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 )
 
-// splitter takes the batches of a signal apart and puts parts together.
+// splitter splits the batches of a signal.
 type splitter[B any] struct {
 	// split calls where with the key of each part that must stay together, and
 	// returns the parts of the batch by its result. It copies, unless the batch is
 	// one part.
 	split func(batch B, where func(key uint64) int) map[int]B
-	// join appends a part to a batch.
-	join func(to, part B)
-	// empty returns a batch without items.
-	empty func() B
 	// rest returns an error that says that only a part was not delivered.
 	rest func(error, B) error
 }
@@ -62,8 +58,6 @@ func splitResources[B any](n int, key func(i int) uint64, where func(uint64) int
 // tracesSplitter splits by trace id, or by service.
 func tracesSplitter(key RoutingKey) splitter[ptrace.Traces] {
 	s := splitter[ptrace.Traces]{
-		join:  func(to, part ptrace.Traces) { part.ResourceSpans().MoveAndAppendTo(to.ResourceSpans()) },
-		empty: ptrace.NewTraces,
 		rest:  func(err error, b ptrace.Traces) error { return consumererror.NewTraces(err, b) },
 		split: splitTraces,
 	}
@@ -125,9 +119,7 @@ func splitTraces(b ptrace.Traces, where func(uint64) int) map[int]ptrace.Traces 
 // metricsSplitter splits by service.
 func metricsSplitter(RoutingKey) splitter[pmetric.Metrics] {
 	return splitter[pmetric.Metrics]{
-		join:  func(to, part pmetric.Metrics) { part.ResourceMetrics().MoveAndAppendTo(to.ResourceMetrics()) },
-		empty: pmetric.NewMetrics,
-		rest:  func(err error, b pmetric.Metrics) error { return consumererror.NewMetrics(err, b) },
+		rest: func(err error, b pmetric.Metrics) error { return consumererror.NewMetrics(err, b) },
 		split: func(b pmetric.Metrics, where func(uint64) int) map[int]pmetric.Metrics {
 			list := b.ResourceMetrics()
 			return splitResources(list.Len(), func(i int) uint64 { return serviceKey(list.At(i).Resource()) }, where, b, pmetric.NewMetrics,
@@ -139,9 +131,7 @@ func metricsSplitter(RoutingKey) splitter[pmetric.Metrics] {
 // logsSplitter splits by service.
 func logsSplitter(RoutingKey) splitter[plog.Logs] {
 	return splitter[plog.Logs]{
-		join:  func(to, part plog.Logs) { part.ResourceLogs().MoveAndAppendTo(to.ResourceLogs()) },
-		empty: plog.NewLogs,
-		rest:  func(err error, b plog.Logs) error { return consumererror.NewLogs(err, b) },
+		rest: func(err error, b plog.Logs) error { return consumererror.NewLogs(err, b) },
 		split: func(b plog.Logs, where func(uint64) int) map[int]plog.Logs {
 			list := b.ResourceLogs()
 			return splitResources(list.Len(), func(i int) uint64 { return serviceKey(list.At(i).Resource()) }, where, b, plog.NewLogs,

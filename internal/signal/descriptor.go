@@ -34,6 +34,10 @@ type Descriptor[T any] struct {
 	// compromise of bytes and CPU time: docs/compact-form.md.
 	CompactLevel stef.Level
 
+	// New returns an empty batch.
+	New func() T
+	// MoveTo appends the items of a batch to another batch, and leaves it empty.
+	MoveTo func(src, dst T)
 	// Items returns the number of items in a batch.
 	Items func(T) int
 	// Size returns the size of a batch as OTLP protobuf.
@@ -56,12 +60,15 @@ type Encoder[T any] struct {
 	Encode func(T) error
 	// Losses returns the data that the schema of the stream could not hold so far.
 	Losses func() stefpdata.Losses
+	// Reset starts the next stream, after Writer.Reset.
+	Reset func()
 	// Writer is the writer of the records.
 	Writer Writer
 }
 
 // Writer is the common interface of the record writers of all signals.
 type Writer interface {
+	Reset(dst io.Writer) error
 	Flush() error
 	Close() error
 	Stats() stef.WriterStats
@@ -76,14 +83,19 @@ type Decoder[T any] struct {
 	BatchBytes func() int
 	// SetMaxBytes changes the maximum size of the next batches.
 	SetMaxBytes func(n int)
+	// Reset starts the next stream, after Reader.Reset.
+	Reset func()
 	// Reader is the reader of the records.
 	Reader Reader
 }
 
 // Reader is the common interface of the record readers of all signals.
 type Reader interface {
+	Reset(src io.Reader) error
 	Next() bool
+	Err() error
 	BufferedRecords() uint64
+	StateBytes() int
 	Stats() stef.ReaderStats
 	Close()
 }

@@ -24,8 +24,10 @@ var Logs = &Descriptor[plog.Logs]{
 	Compact:      otelstef.LogsCompactRoot,
 	CompactLevel: stef.LevelAuto,
 
-	Items: plog.Logs.LogRecordCount,
-	Size:  new(plog.ProtoMarshaler).LogsSize,
+	New:    plog.NewLogs,
+	MoveTo: func(src, dst plog.Logs) { src.ResourceLogs().MoveAndAppendTo(dst.ResourceLogs()) },
+	Items:  plog.Logs.LogRecordCount,
+	Size:   new(plog.ProtoMarshaler).LogsSize,
 	Marshal: func(batch plog.Logs) ([]byte, error) {
 		return plogotlp.NewExportRequestFromLogs(batch).MarshalProto()
 	},
@@ -40,7 +42,7 @@ var Logs = &Descriptor[plog.Logs]{
 			return nil, err
 		}
 		e := stefpdata.NewLogsEncoder(w, options...)
-		return &Encoder[plog.Logs]{e.Encode, e.Losses, w}, nil
+		return &Encoder[plog.Logs]{e.Encode, e.Losses, e.Reset, w}, nil
 	},
 	NewDecoder: func(src io.Reader, options []stefpdata.DecoderOption, more ...stef.ReaderOption) (*Decoder[plog.Logs], error) {
 		r, err := otelstef.NewLogsReader(src, more...)
@@ -48,7 +50,7 @@ var Logs = &Descriptor[plog.Logs]{
 			return nil, err
 		}
 		d := stefpdata.NewLogsDecoder(r, options...)
-		return &Decoder[plog.Logs]{d.Decode, d.BatchBytes, d.SetMaxBytes, r}, nil
+		return &Decoder[plog.Logs]{d.Decode, d.BatchBytes, d.SetMaxBytes, d.Reset, r}, nil
 	},
 	OTLP: OTLP[plog.Logs]{
 		Service: "opentelemetry.proto.collector.logs.v1.LogsService",

@@ -25,8 +25,10 @@ var Metrics = &Descriptor[pmetric.Metrics]{
 	Published:    otelstef.PublishedMetrics,
 	CompactLevel: stef.LevelAuto,
 
-	Items: pmetric.Metrics.DataPointCount,
-	Size:  new(pmetric.ProtoMarshaler).MetricsSize,
+	New:    pmetric.NewMetrics,
+	MoveTo: func(src, dst pmetric.Metrics) { src.ResourceMetrics().MoveAndAppendTo(dst.ResourceMetrics()) },
+	Items:  pmetric.Metrics.DataPointCount,
+	Size:   new(pmetric.ProtoMarshaler).MetricsSize,
 	Marshal: func(batch pmetric.Metrics) ([]byte, error) {
 		return pmetricotlp.NewExportRequestFromMetrics(batch).MarshalProto()
 	},
@@ -41,7 +43,7 @@ var Metrics = &Descriptor[pmetric.Metrics]{
 			return nil, err
 		}
 		e := stefpdata.NewMetricsEncoder(w, options...)
-		return &Encoder[pmetric.Metrics]{e.Encode, e.Losses, w}, nil
+		return &Encoder[pmetric.Metrics]{e.Encode, e.Losses, e.Reset, w}, nil
 	},
 	NewDecoder: func(src io.Reader, options []stefpdata.DecoderOption, more ...stef.ReaderOption) (*Decoder[pmetric.Metrics], error) {
 		r, err := otelstef.NewMetricsReader(src, more...)
@@ -49,7 +51,7 @@ var Metrics = &Descriptor[pmetric.Metrics]{
 			return nil, err
 		}
 		d := stefpdata.NewMetricsDecoder(r, options...)
-		return &Decoder[pmetric.Metrics]{d.Decode, d.BatchBytes, d.SetMaxBytes, r}, nil
+		return &Decoder[pmetric.Metrics]{d.Decode, d.BatchBytes, d.SetMaxBytes, d.Reset, r}, nil
 	},
 	OTLP: OTLP[pmetric.Metrics]{
 		Service: "opentelemetry.proto.collector.metrics.v1.MetricsService",

@@ -25,8 +25,10 @@ var Traces = &Descriptor[ptrace.Traces]{
 	Published:    otelstef.PublishedSpans,
 	CompactLevel: stef.LevelFastest,
 
-	Items: ptrace.Traces.SpanCount,
-	Size:  new(ptrace.ProtoMarshaler).TracesSize,
+	New:    ptrace.NewTraces,
+	MoveTo: func(src, dst ptrace.Traces) { src.ResourceSpans().MoveAndAppendTo(dst.ResourceSpans()) },
+	Items:  ptrace.Traces.SpanCount,
+	Size:   new(ptrace.ProtoMarshaler).TracesSize,
 	Marshal: func(batch ptrace.Traces) ([]byte, error) {
 		return ptraceotlp.NewExportRequestFromTraces(batch).MarshalProto()
 	},
@@ -41,7 +43,7 @@ var Traces = &Descriptor[ptrace.Traces]{
 			return nil, err
 		}
 		e := stefpdata.NewTracesEncoder(w, options...)
-		return &Encoder[ptrace.Traces]{e.Encode, e.Losses, w}, nil
+		return &Encoder[ptrace.Traces]{e.Encode, e.Losses, e.Reset, w}, nil
 	},
 	NewDecoder: func(src io.Reader, options []stefpdata.DecoderOption, more ...stef.ReaderOption) (*Decoder[ptrace.Traces], error) {
 		r, err := otelstef.NewSpansReader(src, more...)
@@ -49,7 +51,7 @@ var Traces = &Descriptor[ptrace.Traces]{
 			return nil, err
 		}
 		d := stefpdata.NewTracesDecoder(r, options...)
-		return &Decoder[ptrace.Traces]{d.Decode, d.BatchBytes, d.SetMaxBytes, r}, nil
+		return &Decoder[ptrace.Traces]{d.Decode, d.BatchBytes, d.SetMaxBytes, d.Reset, r}, nil
 	},
 	OTLP: OTLP[ptrace.Traces]{
 		Service: "opentelemetry.proto.collector.trace.v1.TraceService",
